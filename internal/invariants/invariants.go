@@ -1,0 +1,27 @@
+// Package invariants is how a core says that something impossible has happened.
+//
+// A broken invariant panics with a Violation. The supervisor ends the epoch and
+// starts the next one from intake's table; no client notices and the process
+// goes on. Checks that cost more than a comparison stand behind Enabled, which
+// the build tag "invariants" sets; `make test` sets the tag.
+package invariants
+
+import "fmt"
+
+// Violation is the value of a panic that reports a broken invariant.
+type Violation struct{ What string }
+
+// Error makes a Violation readable in logs and in a recovered panic.
+func (v Violation) Error() string { return "invariant violated: " + v.What }
+
+// Fail reports a broken invariant. It does not return.
+func Fail(format string, args ...any) {
+	panic(Violation{What: fmt.Sprintf(format, args...)})
+}
+
+// Check fails unless ok.
+func Check(ok bool, format string, args ...any) {
+	if !ok {
+		Fail(format, args...)
+	}
+}

@@ -1,0 +1,6 @@
+//go:build invariants
+
+package invariants
+
+// Enabled switches the costly checks on.
+const Enabled = true

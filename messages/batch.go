@@ -1,0 +1,155 @@
+package messages
+
+// ToBatch is the set of messages that the batch former accepts.
+type ToBatch interface{ toBatch() }
+
+// CandidatesWaiting says how many requests wait, whenever the queue goes from
+// empty to not empty, so that an idle batch former wakes up.
+type CandidatesWaiting struct {
+	Epoch   Epoch
+	Waiting int
+}
+
+// CandidatesOffered answers OfferCandidates: the head of the queue in policy
+// order. The requests stay in the queue until they are claimed.
+type CandidatesOffered struct {
+	Epoch    Epoch
+	Plan     PlanID
+	Requests []*EngineRequest // frozen
+	Waiting  int              // in the queue altogether
+}
+
+// PrefixLocked is one match of PrefixesLocked.
+type PrefixLocked struct {
+	ID   RequestID
+	Node NodeID // locked for the request; RootNode when nothing matched
+	// Pages of the match in token order, whole pages only; frozen.
+	Pages []Page
+}
+
+// PrefixesLocked answers LockPrefixes, in its order. The counters are those
+// after locking, in pages.
+type PrefixesLocked struct {
+	Epoch   Epoch
+	Plan    PlanID
+	Matches []PrefixLocked // moved
+	Cached  CachePages
+}
+
+// CachePages are the cache's exact counters, in pages.
+type CachePages struct {
+	Evictable int // on unlocked nodes
+	Protected int // on locked nodes
+}
+
+// PrefixInserted is the outcome of one insertion of a CommitPlan.
+type PrefixInserted struct {
+	ID RequestID
+	// Node now holds the request's prefix, locked for it, when the insertion
+	// asked to keep it; RootNode otherwise.
+	Node NodeID
+	// Pages that the request's row must use from page index First on, since
+	// the tree had them already and the request's own copies were freed.
+	// Empty when nothing was replaced; moved.
+	First int
+	Pages []Page
+}
+
+// PagesGranted is the outcome of one reservation.
+type PagesGranted struct {
+	ID    RequestID
+	Pages []Page // moved to the request's lease
+}
+
+// PagesReserved closes the ring of a CommitPlan: everything in it was done.
+type PagesReserved struct {
+	Epoch    Epoch
+	Plan     PlanID
+	Inserted []PrefixInserted // moved, in the order of the plan
+	Granted  []PagesGranted   // moved, in the order of the plan
+	Cached   CachePages
+	Free     int // pages left in the allocator
+}
+
+// PagesRefused closes the ring of a CommitPlan that asked for more than there
+// is. The batch former plans from exact counters, so this is a broken
+// invariant and ends the epoch.
+type PagesRefused struct {
+	Epoch  Epoch
+	Plan   PlanID
+	Wanted int
+	Free   int
+	Reason string
+}
+
+// SampledToken is what a device drew for one row.
+type SampledToken struct {
+	Row      Row
+	Token    int32
+	Logprobs *PositionLogprobs // frozen; nil unless asked for
+}
+
+// PromptLogprobs are the log probabilities of prompt tokens computed in one
+// step, for positions [First, First+len(Logprobs)).
+type PromptLogprobs struct {
+	Row      Row
+	First    int
+	Logprobs []PositionLogprobs // moved
+}
+
+// BatchDone says that a step has completed on the device.
+type BatchDone struct {
+	Epoch   Epoch
+	Step    StepID
+	Sampled []SampledToken   // moved; one per row that asked for it, in work order
+	Prompts []PromptLogprobs // moved
+}
+
+// BatchFailed says that a step could not be computed. Nothing of it counts.
+type BatchFailed struct {
+	Epoch  Epoch
+	Step   StepID
+	Reason string
+	// Sticky means that the device will not work again in this process.
+	Sticky bool
+}
+
+// FlushCache asks for an empty prefix cache.
+type FlushCache struct {
+	Epoch  Epoch
+	Ticket Ticket
+}
+
+// PageCount is where the pages of the pool are. The sum of the parts equals
+// Total: free + evictable + protected + leased + in transfer.
+type PageCount struct {
+	Free, Evictable, Protected, Leased, InTransfer int
+	Total                                          int
+}
+
+// Balanced reports whether every page has exactly one owner.
+func (c PageCount) Balanced() bool {
+	return c.Free >= 0 && c.Evictable >= 0 && c.Protected >= 0 && c.Leased >= 0 && c.InTransfer >= 0 &&
+		c.Free+c.Evictable+c.Protected+c.Leased+c.InTransfer == c.Total
+}
+
+// AuditSlots goes around the ring of owners, batch, cache, alloc and back to
+// batch. Each adds its part, and whatever was under way before it has arrived
+// when it does. Intake sends the first one with a Ticket; the batch former
+// sends its own with none.
+type AuditSlots struct {
+	Epoch  Epoch
+	Ticket Ticket
+	Count  PageCount
+}
+
+func (*CandidatesWaiting) toBatch() {}
+func (*CandidatesOffered) toBatch() {}
+func (*FinishRequests) toBatch()    {}
+func (*PrefixesLocked) toBatch()    {}
+func (*PagesReserved) toBatch()     {}
+func (*PagesRefused) toBatch()      {}
+func (*BatchDone) toBatch()         {}
+func (*BatchFailed) toBatch()       {}
+func (*FlushCache) toBatch()        {}
+func (*AuditSlots) toBatch()        {}

@@ -1,0 +1,70 @@
+package messages
+
+// ToCache is the set of messages that the radix cache accepts.
+type ToCache interface{ toCache() }
+
+// PrefixLock asks for the longest cached prefix of one request.
+type PrefixLock struct {
+	ID        RequestID
+	Namespace string
+	// Tokens are the request's tokens; the match takes whole pages of
+	// Tokens[:Limit]. Limit is at most len(Tokens)-1, since one token must be
+	// computed to sample the next one. Frozen.
+	Tokens []int32
+	Limit  int
+}
+
+// LockPrefixes matches and locks prefixes, for admission. Answered by
+// PrefixesLocked.
+type LockPrefixes struct {
+	Epoch    Epoch
+	Plan     PlanID
+	Prefixes []PrefixLock // moved
+}
+
+// PrefixInsert gives the whole pages of a request's prefix to the tree.
+type PrefixInsert struct {
+	ID        RequestID
+	Namespace string
+	// Tokens, a whole number of pages, all of whose KV is computed. Frozen.
+	Tokens []int32
+	// Pages hold their KV, one for each page of tokens. The first Owned of
+	// them belong to the tree already, through Node; the rest are the
+	// request's own and change owner. Those whose tokens the tree has already
+	// are freed instead. Moved.
+	Pages []Page
+	Owned int
+	// Node is what the request has locked until now; it is unlocked.
+	Node NodeID
+	// Keep locks the new prefix for the request, which goes on.
+	Keep bool
+}
+
+// CommitPlan is the one message of a plan that changes the cache and the
+// allocator: insert, unlock and evict in the cache, then free and reserve in
+// the allocator, which gets it as ReservePages. In this order, so that what
+// the plan gives back is there for what it takes.
+type CommitPlan struct {
+	Epoch   Epoch
+	Plan    PlanID
+	Inserts []PrefixInsert // moved
+	Unlocks []NodeID       // moved; a node stands once per lock to give back
+	// EvictPages is how many pages of unlocked nodes to free, at least;
+	// EvictAll frees every one, for a flush.
+	EvictPages int
+	EvictAll   bool
+	// Frees are pages that leases give back; moved. Each stands once, in all
+	// of a plan.
+	Frees    []Page
+	Reserves []PageReserve // moved
+}
+
+// PageReserve asks for pages for one request.
+type PageReserve struct {
+	ID    RequestID
+	Pages int // >= 1
+}
+
+func (*LockPrefixes) toCache() {}
+func (*CommitPlan) toCache()   {}
+func (*AuditSlots) toCache()   {}

@@ -1,0 +1,55 @@
+package messages
+
+// Metric names a measurement. The words are SGLang's suffixes, so that
+// dashboards carry over; the exposition adds the prefix troupe_.
+type Metric string
+
+// Meter is where shells publish readings. Safe for concurrent use.
+type Meter interface{ Record(m Metric, v float64) }
+
+// Counters.
+const (
+	PromptTokens     Metric = "prompt_tokens_total"
+	GenerationTokens Metric = "generation_tokens_total"
+	CachedTokens     Metric = "cached_tokens_total"
+	CacheQueryTokens Metric = "cache_query_tokens_total"
+	CacheHitTokens   Metric = "cache_hit_tokens_total"
+	EvictedTokens    Metric = "evicted_tokens_total"
+	RequestsTotal    Metric = "num_requests_total"
+	RequestsRefused  Metric = "num_refused_requests_total"
+	RequestsAborted  Metric = "num_aborted_requests_total"
+	RequestsFailed   Metric = "num_failed_requests_total"
+	Retractions      Metric = "num_retracted_requests_total"
+	Steps            Metric = "num_steps_total"
+	EpochsStarted    Metric = "num_epochs_total"
+	StaleMessages    Metric = "num_stale_messages_total"
+	AuditsPassed     Metric = "num_audits_total"
+	AuditsFailed     Metric = "num_failed_audits_total"
+)
+
+// Gauges.
+const (
+	RequestsOpen      Metric = "num_open_reqs"
+	RequestsWaiting   Metric = "num_queue_reqs"
+	RequestsRunning   Metric = "num_running_reqs"
+	RequestsRetracted Metric = "num_retracted_reqs"
+	TokensWaiting     Metric = "num_queue_tokens"
+	PagesTotal        Metric = "kv_pages_total"
+	PagesFree         Metric = "kv_pages_free"
+	PagesEvictable    Metric = "kv_pages_evictable"
+	PagesProtected    Metric = "kv_pages_protected"
+	PagesLeased       Metric = "kv_pages_leased"
+	RadixNodes        Metric = "radix_nodes"
+	TokenUsage        Metric = "token_usage"
+	NewTokenRatio     Metric = "new_token_ratio"
+	Ready             Metric = "ready"
+)
+
+// Histograms, in seconds unless named otherwise.
+const (
+	TimeToFirstToken  Metric = "time_to_first_token_seconds"
+	InterTokenLatency Metric = "inter_token_latency_seconds"
+	RequestLatency    Metric = "e2e_request_latency_seconds"
+	StepLatency       Metric = "step_latency_seconds"
+	StepTokens        Metric = "step_tokens"
+)
