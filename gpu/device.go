@@ -1,0 +1,72 @@
+package gpu
+
+// Device is a place where programs run.
+type Device interface {
+	// Info describes the device; it does not change.
+	Info() Info
+	// Memory tells the bytes that exist and that this process could still get.
+	Memory() (Memory, error)
+	// Load checks a program, takes its weights into the device's own layout
+	// and returns a model without a KV pool. weights may be closed afterwards.
+	// progress, if not nil, is called with the bytes loaded so far.
+	Load(p *Program, weights Weights, progress func(done, total int64)) (Model, error)
+}
+
+// Info names a device.
+type Info struct {
+	Kind string // "cpu", "cuda", "ref"
+	Name string // as people know it, "AVX-512, 2 threads"
+	// Fingerprint is everything that may change a bit of a result: kind,
+	// architecture, instruction-set tier, kernel version.
+	Fingerprint string
+	Threads     int // worker threads, 0 where that has no meaning
+}
+
+// Memory is measured in bytes.
+type Memory struct {
+	Total     int64
+	Available int64
+	Source    string // what bounded Available: "cgroup limit", "MemAvailable", ...
+}
+
+// Weights finds tensors by name. Tensor fails with an error that names the
+// tensor and the file.
+type Weights interface {
+	Tensor(name string) (Tensor, error)
+}
+
+// Tensor is a dense row-major array on the host. Data is little-endian, frozen,
+// and good until its source is closed.
+type Tensor struct {
+	Name  string
+	DType DType
+	Shape []int
+	Data  []byte // product of Shape x DType.Size() bytes
+}
+
+// PoolSpec sizes the KV pool.
+type PoolSpec struct {
+	PageSize int // slots a page, a power of two
+	Pages    int // usable pages 1..Pages; page 0 is padding and comes on top
+	DType    DType
+}
+
+// Model is a loaded program. Calls come from one goroutine at a time.
+type Model interface {
+	// NewPool makes the KV pool, in place of an older one. What is in it is
+	// undefined; masked positions may hold NaN.
+	NewPool(spec PoolSpec) error
+	// Submit starts a step and returns. done is called exactly once, from any
+	// goroutine, and must not block. The batch and all it points to stay
+	// frozen until then; the result is done's to keep. Only one step is under
+	// way at a time.
+	Submit(batch *StepBatch, done func(*StepResult, error))
+	// CopyPages copies whole pages of all layers, src[i] to dst[i].
+	CopyPages(src, dst []int32) error
+	// Quiesce calls done once no step is under way.
+	Quiesce(done func())
+	// Bytes is memory held, by purpose: "weights", "kv", "activations", ...
+	Bytes() map[string]int64
+	// Close frees everything. No step may be under way.
+	Close() error
+}
