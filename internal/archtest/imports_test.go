@@ -1,0 +1,156 @@
+package archtest
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/troupe-engine/troupe/"
+
+// rule says what the packages below a path may import. The longest prefix that
+// fits a package decides.
+type rule struct {
+	prefix string
+	ours   []string // prefixes of our packages that are allowed
+	deny   []string // prefixes of other packages that are not
+	why    string
+}
+
+// The runtime, the outside world and the clock have no place in a core.
+var impure = []string{"github.com/asynkron/", "net", "os", "log", "C", "math/rand", "crypto/rand", "github.com/rs/zerolog", "sync"}
+
+var rules = []rule{
+	{"messages", nil, impure, "every core imports the vocabulary, so it must drag nothing in"},
+	{"gpu", nil, impure, "the device interfaces are imported by models and must drag no device in"},
+	{"gpu/ref", []string{"gpu"}, nil, "a device knows programs and steps, not the engine"},
+	{"gpu/cpu", []string{"gpu"}, nil, "a device knows programs and steps, not the engine"},
+	{"gpu/gputest", []string{"gpu"}, nil, "test support for devices knows programs and steps only"},
+	{"internal/invariants", nil, impure, "every core imports it"},
+	{"request", []string{"messages", "internal/invariants"}, impure, "a core is a plain value: the simulator runs it by the million and a crash must leave it untouched"},
+	{"memory", []string{"messages", "internal/invariants"}, impure, "a core is a plain value: the simulator runs it by the million"},
+	{"sched", []string{"messages", "internal/invariants", "memory"}, impure, "a core is a plain value: the simulator runs it by the million"},
+	{"model", []string{"model", "gpu", "messages"}, []string{"github.com/asynkron/", "net/http"}, "models turn step batches into device steps and know no actor"},
+	{"model/tokenizer", nil, []string{"github.com/asynkron/", "net/http"}, "the tokenizer is usable on its own"},
+	{"model/chat", []string{"model/chat"}, []string{"github.com/asynkron/", "net/http"}, "chat templates are usable on their own"},
+	{"model/bundled", nil, []string{"github.com/asynkron/", "net/http"}, "the embedded model is files, loaded by the same code as any other"},
+	{"actors/queue", []string{"messages", "sched", "internal/shell"}, nil, "an actor reaches another one by messages only"},
+	{"actors/batch", []string{"messages", "sched", "internal/shell"}, nil, "an actor reaches another one by messages only"},
+	{"actors/cache", []string{"messages", "memory", "internal/shell"}, nil, "an actor reaches another one by messages only"},
+	{"actors/alloc", []string{"messages", "memory", "internal/shell"}, nil, "an actor reaches another one by messages only"},
+	{"actors/runner", []string{"messages", "internal/shell"}, nil, "the runner knows its Executor by interface"},
+	{"actors/intake", []string{"messages", "request", "model/tokenizer", "model/chat", "internal/shell", "actors/intake"}, nil, "intake alone speaks text; it knows no other actor"},
+	{"actors/engine", []string{"messages", "request", "memory", "sched", "actors", "internal/shell"}, nil, "the engine wires actors and knows neither models nor settings"},
+	{"internal/shell", []string{"messages"}, nil, "the shell knows no core in particular"},
+	{"internal/archtest", nil, nil, "it reads the tree as text"},
+	{"internal/fakemodel", []string{"messages", "internal/invariants"}, nil, "the fake stands where an executor stands"},
+	{"internal/simtest", []string{"messages", "memory", "sched", "request", "internal"}, []string{"github.com/asynkron/"}, "the simulator runs the cores without the runtime"},
+	{"configs", []string{"actors", "memory", "sched", "request", "model", "gpu"}, nil, "configs composes the Options of what it configures"},
+	{"cmd", []string{""}, nil, ""},
+}
+
+func TestImports(t *testing.T) {
+	for pkg, imports := range packages(t) {
+		r, ok := ruleFor(pkg)
+		if !ok {
+			t.Errorf("package %s stands under no rule of internal/archtest; add one with its reason", pkg)
+			continue
+		}
+		for _, imp := range imports {
+			if ours, is := strings.CutPrefix(imp, module); is {
+				if ours != pkg && !slices.ContainsFunc(r.ours, func(p string) bool { return within(ours, p) }) {
+					t.Errorf("%s must not import %s: %s", pkg, ours, r.why)
+				}
+			} else if slices.ContainsFunc(r.deny, func(p string) bool { return within(imp, strings.TrimSuffix(p, "/")) }) {
+				t.Errorf("%s must not import %s: %s", pkg, imp, r.why)
+			}
+		}
+	}
+}
+
+// Cores get the time as an argument.
+func TestCoresCallNoClock(t *testing.T) {
+	for _, core := range []string{"messages", "request", "memory", "sched", "gpu"} {
+		files, _ := filepath.Glob(filepath.Join(root, core, "*.go"))
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, call := range []string{"time.Now", "time.Since", "time.After", "time.Sleep", "time.NewTimer"} {
+				if !strings.HasSuffix(file, "_test.go") && strings.Contains(string(text), call+"(") {
+					t.Errorf("%s calls %s: a core gets the time as an argument, so that every run replays", file, call)
+				}
+			}
+		}
+	}
+}
+
+const root = "../.."
+
+// packages maps each package of the repository to the imports of its non-test
+// files.
+func packages(t *testing.T) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	for _, file := range goFiles(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pkg := filepath.ToSlash(filepath.Dir(file))
+		all[pkg] = append(all[pkg], []string{}...)
+		for _, spec := range parsed.Imports {
+			path, _ := strconv.Unquote(spec.Path.Value)
+			all[pkg] = append(all[pkg], path)
+		}
+	}
+	return all
+}
+
+// goFiles lists the Go files of the repository, relative to its root.
+func goFiles(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() && path != root && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "node_modules" || name == "bin") {
+			return filepath.SkipDir
+		}
+		if !d.IsDir() && strings.HasSuffix(name, ".go") {
+			rel, _ := filepath.Rel(root, path)
+			files = append(files, rel)
+		}
+		return nil
+	})
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d Go files found below %s: %v", len(files), root, err)
+	}
+	return files
+}
+
+func ruleFor(pkg string) (best rule, ok bool) {
+	for _, r := range rules {
+		if within(pkg, r.prefix) && (!ok || len(r.prefix) > len(best.prefix)) {
+			best, ok = r, true
+		}
+	}
+	return best, ok
+}
+
+// within reports whether path is prefix or lies below it.
+func within(path, prefix string) bool {
+	return prefix == "" || path == prefix || strings.HasPrefix(path, prefix+"/")
+}

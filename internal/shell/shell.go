@@ -1,0 +1,131 @@
+// Package shell is the thin actor around a pure core.
+//
+// A shell does five things: take a message off the mailbox, call the core's
+// Step, carry out the effects in order, publish the readings, and turn a panic
+// into a FailEpoch for the supervisor before the runtime sees it. It decides
+// nothing.
+//
+// # Concurrency properties
+//
+//   - A core is called from its actor's mailbox only, one message at a time.
+//   - Messages of one sender to one receiver arrive in the order of sending;
+//     nothing else is promised about order.
+//   - After a panic the shell takes no further message: the supervisor stops
+//     the actor and with it the epoch.
+//   - A timer's message comes through the mailbox like any other, possibly
+//     after the actor is gone; then it is a dead letter.
+package shell
+
+import (
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Core is what a shell drives: a plain value without goroutine, clock, lock or
+// IO. M is the set of messages it accepts.
+type Core[M any] interface {
+	// Step takes one message and appends its effects to out.
+	Step(now time.Duration, msg M, out *messages.Outbox)
+	// Suspects names the requests that were being executed with msg. It is
+	// called after Step has panicked, so it must only read.
+	Suspects(msg M) []messages.RequestID
+}
+
+// Options is what every shell needs from the wiring.
+type Options struct {
+	Role  messages.Actor
+	Epoch messages.Epoch // 0 for an actor outside the epochs
+	// Route finds the process that plays a role in this epoch.
+	Route func(to messages.Actor) *actor.PID
+	Meter messages.Meter
+	Log   zerolog.Logger
+	// Clock is the time since some fixed point; it never goes back.
+	Clock func() time.Duration
+	// Intercept, if not nil, sees every message before the core does. Tests
+	// panic in it to inject crashes.
+	Intercept func(role messages.Actor, msg any)
+}
+
+// Actor is the shell. Construct it with New, one per incarnation.
+type Actor[M any] struct {
+	opt  Options
+	core Core[M]
+	out  messages.Outbox
+	// failed is set by the first panic; nothing is handled after it.
+	failed bool
+}
+
+// New wraps a core.
+func New[M any](opt Options, core Core[M]) *Actor[M] {
+	return &Actor[M]{opt: opt, core: core}
+}
+
+// Receive implements actor.Actor. Lifecycle messages of the runtime pass by.
+func (a *Actor[M]) Receive(ctx actor.Context) {
+	msg, ok := ctx.Message().(M)
+	if !ok || a.failed {
+		return
+	}
+	a.Handle(ctx, msg)
+}
+
+// Handle runs one message through the core.
+func (a *Actor[M]) Handle(ctx actor.Context, msg M) {
+	defer a.reportPanic(ctx, msg)
+	if a.opt.Intercept != nil {
+		a.opt.Intercept(a.opt.Role, msg)
+	}
+	a.core.Step(a.opt.Clock(), msg, &a.out)
+	a.carryOut(ctx)
+}
+
+// carryOut performs the effects in the order in which the core asked for them.
+func (a *Actor[M]) carryOut(ctx actor.Context) {
+	for _, s := range a.out.Sends {
+		if to := a.opt.Route(s.To); to != nil {
+			ctx.Send(to, s.Msg)
+		}
+	}
+	for _, t := range a.out.Timers {
+		self, root, msg := ctx.Self(), ctx.ActorSystem().Root, t.Msg
+		time.AfterFunc(t.After, func() { root.Send(self, msg) })
+	}
+	for _, r := range a.out.Readings {
+		a.opt.Meter.Record(r.Metric, r.Value)
+	}
+	a.out.Reset()
+}
+
+// reportPanic tells the supervisor why, with the suspects, and lets the runtime
+// see the panic as well, so that an actor that fails in here is stopped too.
+func (a *Actor[M]) reportPanic(ctx actor.Context, msg M) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	a.failed = true
+	a.out.Reset()
+	cause := fmt.Sprintf("%s panicked on %T: %v", a.opt.Role, msg, r)
+	a.opt.Log.Error().Str("actor", a.opt.Role.String()).Uint32("epoch", uint32(a.opt.Epoch)).
+		Str("cause", cause).Str("stack", string(debug.Stack())).Msg("an actor panicked; the epoch ends and unfinished requests go on in the next one")
+	if to := a.opt.Route(messages.Engine); to != nil {
+		ctx.Send(to, &messages.FailEpoch{Epoch: a.opt.Epoch, From: a.opt.Role, Cause: cause, Suspects: a.suspects(msg)})
+	}
+	panic(r)
+}
+
+// suspects asks the core, whose state may be broken.
+func (a *Actor[M]) suspects(msg M) (ids []messages.RequestID) {
+	defer func() {
+		if recover() != nil {
+			ids = nil
+		}
+	}()
+	return a.core.Suspects(msg)
+}

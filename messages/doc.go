@@ -1,0 +1,71 @@
+// Package messages is the vocabulary of the actors: ids, commands, events and
+// replies, one file per receiver. It imports nothing but the standard library,
+// so that pure cores and shells speak the same words.
+//
+// Messages go by pointer and are frozen from the moment they are sent. A slice
+// in a message is either moved (the receiver owns it from then on) or frozen
+// (immutable since its creation, shared freely); the comment on the field says
+// which. They carry ids, never process ids: the wiring maps roles to processes.
+//
+// Names: a command is a verb with its object, an event a past participle, a
+// reply the command's object with the outcome, a timer ends in Due.
+//
+// # Protocol
+//
+// Every message, from whom to whom. A test compares this table with the code.
+//
+//	| message           | from → to               | reply                          | late or refused                                    |
+//	|-------------------|-------------------------|--------------------------------|----------------------------------------------------|
+//	| SubmitRequests    | client → intake         | CallAccepted or CallRefused    | refused at a bound, never dropped                  |
+//	| AbortRequests     | client → intake         | CallOutput with the end        | unknown ids match nothing                          |
+//	| DropCall          | client → intake         | none                           | of an ended call: ignored                          |
+//	| ResumeOutput      | client → intake         | CallOutput if there is more    | of an ended call: ignored                          |
+//	| AskCacheFlush     | client → intake         | on its channel                 | refused while requests run or no epoch stands      |
+//	| AskAudit          | client → intake         | on its channel                 | nil when no epoch stands                           |
+//	| DrainIntake       | client → intake         | its channel closes             | idempotent                                         |
+//	| CallAccepted      | intake → client         | none                           | first event of a call                              |
+//	| CallRefused       | intake → client         | none                           | only event of a call                               |
+//	| CallOutput        | intake → client         | ResumeOutput if Paused         | kept in intake's table while the reader is slow    |
+//	| EnqueueRequests   | intake → queue          | none                           | of an older epoch: ignored; intake submits again   |
+//	| FinishRequests    | intake → queue → batch  | RequestEnded per id            | acknowledged also when unknown or repeated         |
+//	| OfferCandidates   | batch → queue           | CandidatesOffered              | an empty offer is valid                            |
+//	| ClaimCandidates   | batch → queue           | none                           | ids finished meanwhile are skipped                 |
+//	| CandidatesWaiting | queue → batch           | none                           | a hint to an idle batch former                     |
+//	| CandidatesOffered | queue → batch           | ClaimCandidates for the taken  | of an older plan: an invariant violation           |
+//	| LockPrefixes      | batch → cache           | PrefixesLocked                 | nothing matched is a match of no pages             |
+//	| PrefixesLocked    | cache → batch           | none                           | locks are given back by CommitPlan                 |
+//	| CommitPlan        | batch → cache           | PagesReserved by alloc         | one plan at a time                                 |
+//	| ReservePages      | cache → alloc           | PagesReserved or PagesRefused  | all or nothing                                     |
+//	| PagesReserved     | alloc → batch           | RunBatch when there is work    | closes the plan                                    |
+//	| PagesRefused      | alloc → batch           | none                           | an invariant violation: plans use exact counters   |
+//	| RunBatch          | batch → runner          | BatchDone or BatchFailed       | of an older epoch: ignored                         |
+//	| BatchDone         | runner → batch          | none                           | of an older epoch: ignored                         |
+//	| BatchFailed       | runner → batch          | FailEpoch to the engine        | nothing of the step counts                         |
+//	| StepResults       | batch → intake          | none                           | of an older epoch: ignored; a gap ends the epoch   |
+//	| FlushCache        | intake → batch          | CacheFlushed or FlushRefused   | waits for the end of an open plan                  |
+//	| CacheFlushed      | batch → intake          | none                           | answers the client's AskCacheFlush                 |
+//	| FlushRefused      | batch → intake          | none                           | answers the client's AskCacheFlush                 |
+//	| AuditSlots        | intake → batch          | SlotsAudited                   | waits for the end of an open plan                  |
+//	| AuditSlots        | batch → cache           | AuditSlots                     | goes around the ring, batch opens no plan meanwhile|
+//	| AuditSlots        | cache → alloc           | AuditSlots                     | each owner adds its part                           |
+//	| AuditSlots        | alloc → batch           | SlotsAudited if ticketed       | unbalanced: FailEpoch                              |
+//	| SlotsAudited      | batch → intake          | none                           | answers the client's AskAudit                      |
+//	| FailEpoch         | any → engine            | EpochEnded to intake           | only the first of an epoch counts                  |
+//	| DeviceQuiesced    | runner → engine         | none                           | of an older epoch: ignored                         |
+//	| QuiesceDue        | engine → engine         | none                           | ends the process if the device is still busy       |
+//	| EpochDue          | engine → engine         | EpochStarted to intake         | of an older epoch: ignored                         |
+//	| EpochStarted      | engine → intake         | EnqueueRequests to queue       | intake submits all that is unfinished              |
+//	| EpochEnded        | engine → intake         | none                           | suspects are counted                               |
+//
+// Two rules hold under it: a command that lists a reply gets exactly one, or
+// its epoch ends; and a request ends in exactly one CallRefused or one
+// CallOutput with a Finish.
+//
+// # Concurrency properties
+//
+//   - Messages of one sender to one receiver arrive in the order of sending.
+//   - Nothing is promised about the order of messages of two senders, nor about
+//     two ways to one receiver.
+//   - Delivery is at most once. What a stopped actor had in its mailbox is gone;
+//     only intake's table survives, and from it the next epoch is filled.
+package messages
