@@ -1,0 +1,240 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	fileTokenizer     = "tokenizer.json"
+	fileConfig        = "tokenizer_config.json"
+	fileSpecialTokens = "special_tokens_map.json"
+	fileAddedTokens   = "added_tokens.json"
+	fileChatTemplate  = "chat_template.jinja"
+	dirChatTemplates  = "additional_chat_templates"
+	defaultTemplate   = "default"
+	templateExtension = ".jinja"
+)
+
+// config is what the files beside tokenizer.json say.
+type config struct {
+	class          string // tokenizer_class
+	bos, eos       string
+	special        []string // every token named as special
+	addBOS, addEOS *bool    // nil where not said
+	cleanUpSpaces  bool
+	templates      map[string]string
+	added          []addedToken // of added_tokens_decoder
+	plain          []addedToken // of added_tokens.json, which has no flags
+}
+
+// specialFields are the fields that name one special token.
+var specialFields = []string{"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}
+
+func loadConfig(fsys fs.FS) (config, error) {
+	c := config{templates: map[string]string{}}
+	// tokenizer_config.json comes last: it wins where both name a token.
+	for _, name := range []string{fileSpecialTokens, fileConfig} {
+		data, err := readFile(fsys, name, maxSideFile)
+		if err != nil {
+			return c, err
+		}
+		if data == nil {
+			continue
+		}
+		if err := c.read(data); err != nil {
+			return c, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if err := c.readAddedTokens(fsys); err != nil {
+		return c, err
+	}
+	return c, c.readTemplates(fsys)
+}
+
+func (c *config) read(data []byte) error {
+	var f map[string]json.RawMessage
+	if err := decodeJSON(data, &f); err != nil {
+		return err
+	}
+	for _, name := range specialFields {
+		tok, err := namedToken(f[name])
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if tok == "" {
+			continue
+		}
+		c.special = append(c.special, tok)
+		switch name {
+		case "bos_token":
+			c.bos = tok
+		case "eos_token":
+			c.eos = tok
+		}
+	}
+	if err := c.readExtraSpecial(f); err != nil {
+		return err
+	}
+	for name, into := range map[string]any{
+		"tokenizer_class": &c.class, "add_bos_token": &c.addBOS, "add_eos_token": &c.addEOS,
+		"clean_up_tokenization_spaces": &c.cleanUpSpaces,
+	} {
+		if isNull(f[name]) {
+			continue
+		}
+		if err := decodeJSON(f[name], into); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if err := c.readConfigTemplates(f["chat_template"]); err != nil {
+		return fmt.Errorf("chat_template: %w", err)
+	}
+	return c.readAddedDecoder(f["added_tokens_decoder"])
+}
+
+// readExtraSpecial reads the lists of further special tokens. The newer field
+// may also be an object of name to token.
+func (c *config) readExtraSpecial(f map[string]json.RawMessage) error {
+	for _, name := range []string{"additional_special_tokens", "extra_special_tokens"} {
+		if isNull(f[name]) {
+			continue
+		}
+		var list []json.RawMessage
+		if err := json.Unmarshal(f[name], &list); err != nil {
+			var named map[string]json.RawMessage
+			if json.Unmarshal(f[name], &named) != nil {
+				return fmt.Errorf("%s must be a list of tokens", name)
+			}
+			for _, key := range slices.Sorted(maps.Keys(named)) {
+				list = append(list, named[key])
+			}
+		}
+		for i, raw := range list {
+			tok, err := namedToken(raw)
+			if err != nil {
+				return fmt.Errorf("%s[%d]: %w", name, i, err)
+			}
+			if tok != "" {
+				c.special = append(c.special, tok)
+			}
+		}
+	}
+	return nil
+}
+
+// namedToken reads null, "token" or {"content": "token", …}.
+func namedToken(raw json.RawMessage) (string, error) {
+	if isNull(raw) {
+		return "", nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text, nil
+	}
+	var tok struct {
+		Content *string `json:"content"`
+	}
+	if err := json.Unmarshal(raw, &tok); err != nil || tok.Content == nil {
+		return "", fmt.Errorf("must be a token or an object with its content")
+	}
+	return *tok.Content, nil
+}
+
+// readAddedDecoder reads {"id": {"content": …, flags}}.
+func (c *config) readAddedDecoder(raw json.RawMessage) error {
+	if isNull(raw) {
+		return nil
+	}
+	var f map[string]addedToken
+	if err := decodeJSON(raw, &f); err != nil {
+		return fmt.Errorf("added_tokens_decoder: %w", err)
+	}
+	for key, tok := range f {
+		id, err := strconv.ParseInt(key, 10, 64)
+		if err != nil {
+			return fmt.Errorf("added_tokens_decoder[%s]: the id is not a whole number", clip(key))
+		}
+		if err := checkToken(tok.Content, id); err != nil {
+			return fmt.Errorf("added_tokens_decoder[%s]: %w", clip(key), err)
+		}
+		tok.ID = id
+		c.added = append(c.added, tok)
+	}
+	slices.SortFunc(c.added, func(a, b addedToken) int { return int(a.ID - b.ID) })
+	return nil
+}
+
+// readAddedTokens reads the older {"content": id} file; its tokens are plain
+// unless another file says more about them.
+func (c *config) readAddedTokens(fsys fs.FS) error {
+	data, err := readFile(fsys, fileAddedTokens, maxSideFile)
+	if err != nil || data == nil {
+		return err
+	}
+	var f map[string]int64
+	if err := decodeJSON(data, &f); err != nil {
+		return fmt.Errorf("%s: %w", fileAddedTokens, err)
+	}
+	for _, content := range slices.Sorted(maps.Keys(f)) {
+		if err := checkToken(content, f[content]); err != nil {
+			return fmt.Errorf("%s[%s]: %w", fileAddedTokens, clip(content), err)
+		}
+		c.plain = append(c.plain, addedToken{ID: f[content], Content: content, Normalized: true})
+	}
+	return nil
+}
+
+// readConfigTemplates reads "template" or [{"name": …, "template": …}].
+func (c *config) readConfigTemplates(raw json.RawMessage) error {
+	if isNull(raw) {
+		return nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		c.templates[defaultTemplate] = text
+		return nil
+	}
+	var list []struct {
+		Name     string `json:"name"`
+		Template string `json:"template"`
+	}
+	if err := decodeJSON(raw, &list); err != nil {
+		return fmt.Errorf("must be a text or a list of {name, template}: %w", err)
+	}
+	for i, t := range list {
+		if t.Name == "" {
+			return fmt.Errorf("[%d].name is missing", i)
+		}
+		c.templates[t.Name] = t.Template
+	}
+	return nil
+}
+
+// readTemplates reads the templates that are files of their own.
+func (c *config) readTemplates(fsys fs.FS) error {
+	files := map[string]string{fileChatTemplate: defaultTemplate}
+	// The folder is optional, and an unreadable one holds no template.
+	entries, _ := fs.ReadDir(fsys, dirChatTemplates)
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), templateExtension); ok && !e.IsDir() {
+			files[path.Join(dirChatTemplates, e.Name())] = name
+		}
+	}
+	for file, name := range files {
+		data, err := readFile(fsys, file, maxSideFile)
+		if err != nil {
+			return err
+		}
+		if data != nil {
+			c.templates[name] = string(data)
+		}
+	}
+	return nil
+}

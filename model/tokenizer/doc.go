@@ -1,0 +1,48 @@
+// Package tokenizer turns text into token ids and back for models that ship
+// a Hugging Face tokenizer.json.
+//
+// It covers the two families that language models use: byte-level BPE (GPT-2,
+// Llama 3, Qwen) and SentencePiece-style BPE with byte fallback (Llama 2,
+// Mistral, Phi-3). A tokenizer.json is a pipeline of components; each known
+// component behaves as in the Hugging Face tokenizers library, and an unknown
+// one is refused by name when the file is loaded, never skipped.
+//
+//	text ─ added tokens ─ normalizer ─ pre-tokenizer ─ BPE ─ post-processor ─ ids
+//	ids ─ token text ─ decoder ─ text
+//
+// # Concurrency properties
+//
+//   - A loaded [Tokenizer] is immutable; every method may be called from any
+//     number of goroutines. Encoding scratch memory is borrowed per call.
+//   - A [Stream] belongs to one goroutine at a time; Clone gives an
+//     independent one.
+//
+// # Bounds
+//
+//   - Token ids are at most 2^24-1, and the id space is at most 64 times the
+//     number of tokens plus 65536, so that memory follows the size of the
+//     files and never a number written in them.
+//   - tokenizer.json is read up to 256 MiB, the other files up to 16 MiB.
+//   - The cache of encoded words holds at most 16384 words of at most 64
+//     bytes per borrowed scratch, about 8 MiB each; at most GOMAXPROCS
+//     scratches are kept.
+//   - Encoding n bytes takes O(n log n) time, also when they are one word. A
+//     regular expression that is not one of the well-known ones runs in a
+//     backtracking engine under a time limit of [regexLimit] per piece; a
+//     piece that exceeds it stays unsplit.
+//
+// # Where it differs from the reference
+//
+//   - Runs of byte-fallback tokens that are not valid UTF-8 decode like any
+//     other UTF-8 (one U+FFFD per maximal invalid part). The Rust library
+//     replaces every byte of such a run, its valid characters included, which
+//     cannot be streamed; the JavaScript library does as this package does. It
+//     also drops a byte order mark at the start of such a run, and so does
+//     this package.
+//   - clean_up_tokenization_spaces is applied only when
+//     [DecodeOptions.CleanUpSpaces] asks for it: it destroys text (" ." becomes
+//     "."), and serving engines decode without it.
+//   - Special tokens that tokenizer_config.json names but that have no id in
+//     any file are ignored instead of being given a new id, which a model's
+//     embedding table would not have.
+package tokenizer

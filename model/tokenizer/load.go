@@ -1,0 +1,166 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"unicode/utf8"
+)
+
+const (
+	maxTokenizerFile = 256 << 20 // bytes
+	maxSideFile      = 16 << 20
+)
+
+// Load reads the tokenizer of a Hugging Face model directory: tokenizer.json
+// and, where they exist, tokenizer_config.json, special_tokens_map.json,
+// added_tokens.json and the chat templates. Errors name the file, the field
+// and the remedy.
+func Load(dir string) (*Tokenizer, error) {
+	t, err := LoadFS(os.DirFS(dir))
+	if err != nil {
+		return nil, fmt.Errorf("load tokenizer from %s: %w", dir, err)
+	}
+	return t, nil
+}
+
+// LoadFS is [Load] for the root of a file system.
+func LoadFS(fsys fs.FS) (*Tokenizer, error) {
+	data, err := readFile(fsys, fileTokenizer, maxTokenizerFile)
+	if err != nil {
+		return nil, err
+	}
+	if data == nil {
+		return nil, fmt.Errorf("%s is missing; a SentencePiece tokenizer.model alone is not enough: save the tokenizer with transformers' save_pretrained to get it", fileTokenizer)
+	}
+	cfg, err := loadConfig(fsys)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tokenizer{config: cfg, bos: -1, eos: -1, scratch: newScratchPool()}
+	if err := t.read(data); err != nil {
+		return nil, fmt.Errorf("%s: %w", fileTokenizer, err)
+	}
+	t.applyConfig()
+	return t, nil
+}
+
+// readFile returns the content of a file, nil if there is none.
+func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	data := []byte{}
+	if info, err := f.Stat(); err == nil && info.Size() > 0 && info.Size() <= limit {
+		data = make([]byte, 0, info.Size()+1)
+	}
+	for {
+		if len(data) == cap(data) {
+			data = append(data, 0)[:len(data)]
+		}
+		n, err := f.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if int64(len(data)) > limit {
+			return nil, fmt.Errorf("%s is larger than %d MiB; this is no tokenizer file", name, limit>>20)
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if err := checkUTF8(data); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return data, nil
+}
+
+// read fills t from tokenizer.json.
+func (t *Tokenizer) read(data []byte) error {
+	if len(data) == 0 {
+		return errors.New("the file is empty; download it again")
+	}
+	sections := map[string]json.RawMessage{}
+	s := &jsonScanner{data: data}
+	err := s.object(func(key string) (err error) {
+		if key == "model" {
+			if t.model != nil {
+				return s.errorf("model appears twice; remove one")
+			}
+			t.model, err = parseBPE(s)
+			return err
+		}
+		sections[key], err = s.raw()
+		return err
+	})
+	if err == nil {
+		err = s.end()
+	}
+	if err != nil {
+		return fmt.Errorf("%w (the file may be damaged or cut off)", err)
+	}
+	if t.model == nil {
+		return errors.New("field model is missing; download the file again")
+	}
+	if t.normalize, err = parseNormalizers(sections["normalizer"]); err != nil {
+		return err
+	}
+	if t.pre, err = parsePreTokenizers(sections["pre_tokenizer"]); err != nil {
+		return err
+	}
+	if t.pre.rawBytes && (t.model.byteFallback || t.model.prefix != "" || t.model.suffix != "") {
+		// These look at characters, so the mapping must really be made.
+		t.pre.steps = append(t.pre.steps, mapBytes)
+		t.pre.rawBytes = false
+	}
+	if t.decoder, err = parseDecoder(sections["decoder"]); err != nil {
+		return err
+	}
+	var added []addedToken
+	if raw := sections["added_tokens"]; !isNull(raw) {
+		if err := decodeJSON(raw, &added); err != nil {
+			return fmt.Errorf("added_tokens: %w", err)
+		}
+	}
+	if err := t.index(added); err != nil {
+		return err
+	}
+	known := func(id int64) bool { return id >= 0 && id <= maxTokenID && t.flag(int32(id))&flagKnown != 0 }
+	t.around, err = parsePostProcessor(sections["post_processor"], known)
+	return err
+}
+
+// renderTokens fills the table of what each id stands for.
+func (t *Tokenizer) renderTokens() {
+	t.bytesEnd = make([]uint32, len(t.content))
+	t.bytes = make([]byte, 0, 8*len(t.content))
+	for id, content := range t.content {
+		start := len(t.bytes)
+		if t.flags[id]&flagKnown != 0 {
+			text := t.decoder.token(content, false)
+			b, isByte := fallbackByte(text)
+			switch {
+			case t.decoder.join == joinBytes:
+				t.bytes = appendCharBytes(t.bytes, text)
+			case t.decoder.join == joinFallback && isByte:
+				t.bytes = append(t.bytes, b)
+				t.flags[id] |= flagFallback
+			default:
+				t.bytes = append(t.bytes, text...)
+			}
+		}
+		if utf8.Valid(t.bytes[start:]) {
+			t.flags[id] |= flagWhole
+		}
+		t.bytesEnd[id] = uint32(len(t.bytes))
+	}
+}

@@ -1,0 +1,112 @@
+package tokenizer
+
+import "strings"
+
+const (
+	maxTextPattern = 64      // bytes of a pattern replaced in joined text
+	maxStrip       = 1 << 10 // characters stripped from either end
+)
+
+// textStep rewrites joined text: it replaces a literal, or strips characters
+// from the ends.
+type textStep struct {
+	from, to    string
+	strip       string // one character; empty for a replacement
+	start, stop int    // at most this many are stripped from each end
+}
+
+// cleanUp is clean_up_tokenization_spaces.
+var cleanUp = []textStep{
+	{from: " .", to: "."}, {from: " ?", to: "?"}, {from: " !", to: "!"}, {from: " ,", to: ","},
+	{from: " ' ", to: "'"}, {from: " n't", to: "n't"}, {from: " 'm", to: "'m"}, {from: " 's", to: "'s"},
+	{from: " 've", to: "'ve"}, {from: " 're", to: "'re"},
+}
+
+// apply rewrites a whole text.
+func (s textStep) apply(text string) string {
+	if s.strip == "" {
+		return strings.ReplaceAll(text, s.from, s.to)
+	}
+	for i := 0; i < s.start && strings.HasPrefix(text, s.strip); i++ {
+		text = text[len(s.strip):]
+	}
+	for i := 0; i < s.stop && strings.HasSuffix(text, s.strip); i++ {
+		text = text[:len(text)-len(s.strip)]
+	}
+	return text
+}
+
+// textState applies a step to text that arrives in pieces. It keeps back what
+// later text could still change: a possible beginning of the pattern, or
+// characters that may be stripped at the end.
+type textState struct {
+	left int // characters that may still be stripped from the start
+	held string
+}
+
+func (s textStep) begin() textState { return textState{left: s.start} }
+
+// push returns the text that is final after text arrived.
+func (st *textState) push(s *textStep, text string) string {
+	if s.strip == "" {
+		return st.replace(s, text)
+	}
+	for st.left > 0 && text != "" {
+		if !strings.HasPrefix(text, s.strip) {
+			st.left = 0
+			break
+		}
+		text = text[len(s.strip):]
+		st.left--
+	}
+	if s.stop == 0 {
+		return text
+	}
+	text = st.held + text
+	end := len(text)
+	for i := 0; i < s.stop && strings.HasSuffix(text[:end], s.strip); i++ {
+		end -= len(s.strip)
+	}
+	st.held = text[end:]
+	return text[:end]
+}
+
+func (st *textState) replace(s *textStep, text string) string {
+	if st.held != "" {
+		text = st.held + text
+	}
+	out := ""
+	if strings.Contains(text, s.from) {
+		var b strings.Builder
+		for i := strings.Index(text, s.from); i >= 0; i = strings.Index(text, s.from) {
+			b.WriteString(text[:i])
+			b.WriteString(s.to)
+			text = text[i+len(s.from):]
+		}
+		out = b.String()
+	}
+	end := len(text) - heldPrefix(text, s.from)
+	st.held = text[end:]
+	return out + text[:end]
+}
+
+// end returns what was kept back.
+func (st *textState) end(s *textStep) string {
+	held := st.held
+	*st = s.begin()
+	if s.strip != "" {
+		return ""
+	}
+	return held
+}
+
+// heldPrefix returns the length of the longest end of text that is a beginning
+// of from, and not all of it.
+func heldPrefix(text, from string) int {
+	for n := min(len(from)-1, len(text)); n > 0; n-- {
+		if strings.HasSuffix(text, from[:n]) {
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,123 @@
+package tokenizer
+
+import (
+	"maps"
+	"unsafe"
+)
+
+// Tokenizer encodes and decodes text for one model. It is immutable and safe
+// for concurrent use.
+type Tokenizer struct {
+	model      *bpe
+	normalize  []normalizer
+	pre        preTokenizers
+	around     template
+	decoder    decoder
+	literal    matcher // added tokens looked for in the text
+	normalized matcher // added tokens looked for in the normalized text
+
+	content  []string // text of each id as the files have it
+	flags    []tokenFlag
+	bytes    []byte           // what each id stands for, end to end
+	bytesEnd []uint32         // end of each id's part of bytes
+	addedIDs map[string]int32 // ids of added tokens by content
+
+	config  config
+	bos     int32 // -1 without
+	eos     int32
+	scratch scratchPool
+}
+
+// tokenFlag holds what is asked about an id on hot paths.
+type tokenFlag uint8
+
+const (
+	flagKnown    tokenFlag = 1 << iota // a token has this id
+	flagSpecial                        // left out by SkipSpecial
+	flagFallback                       // stands for one byte of a fallback run
+	flagWhole                          // its bytes are whole characters
+)
+
+// VocabSize returns the size of the id space: the largest id, added tokens
+// included, plus one. Ids below it need not all be in use.
+func (t *Tokenizer) VocabSize() int { return len(t.content) }
+
+// TokenBytes returns the bytes that id stands for, nil for an unknown id. The
+// slice is frozen: it is shared and must not be modified.
+func (t *Tokenizer) TokenBytes(id int32) []byte {
+	if t.flag(id)&flagKnown == 0 {
+		return nil
+	}
+	start, end := t.bytesRange(id)
+	return t.bytes[start:end:end]
+}
+
+// TokenText returns the bytes of id as text for display, with U+FFFD in place
+// of parts of characters. It is empty for an unknown id.
+func (t *Tokenizer) TokenText(id int32) string { return lossy(string(t.TokenBytes(id))) }
+
+// IsSpecial reports whether id is a special token, which SkipSpecial leaves
+// out of decoded text.
+func (t *Tokenizer) IsSpecial(id int32) bool { return t.flag(id)&flagSpecial != 0 }
+
+// TokenID returns the id of the token with exactly this content, as the files
+// write it (in the byte-level alphabet or with ▁ for a space).
+func (t *Tokenizer) TokenID(content string) (id int32, ok bool) {
+	if id, ok = t.addedIDs[content]; ok {
+		return id, true
+	}
+	id, ok = t.model.vocab[content]
+	return id, ok
+}
+
+// BOS returns the token that begins a text, if the model's files name one.
+func (t *Tokenizer) BOS() (id int32, ok bool) { return t.bos, t.bos >= 0 }
+
+// EOS returns the token that ends a text, if the model's files name one.
+func (t *Tokenizer) EOS() (id int32, ok bool) { return t.eos, t.eos >= 0 }
+
+// BOSText returns the content of the beginning-of-text token for chat
+// templates, empty if the files name none.
+func (t *Tokenizer) BOSText() string { return t.config.bos }
+
+// EOSText returns the content of the end-of-text token for chat templates,
+// empty if the files name none.
+func (t *Tokenizer) EOSText() string { return t.config.eos }
+
+// AddsBOS reports whether AddSpecial puts the BOS token in front.
+func (t *Tokenizer) AddsBOS() bool {
+	return t.bos >= 0 && len(t.around.before) > 0 && t.around.before[0] == t.bos
+}
+
+// CleanUpSpaces returns the files' clean_up_tokenization_spaces. Decoding
+// follows it only where [DecodeOptions.CleanUpSpaces] is set.
+func (t *Tokenizer) CleanUpSpaces() bool { return t.config.cleanUpSpaces }
+
+// ChatTemplates returns a copy of the Jinja chat templates by name; the one
+// used without a name is "default". A chat_template.jinja file wins over
+// tokenizer_config.json.
+func (t *Tokenizer) ChatTemplates() map[string]string { return maps.Clone(t.config.templates) }
+
+func (t *Tokenizer) flag(id int32) tokenFlag {
+	if id < 0 || int(id) >= len(t.flags) {
+		return 0
+	}
+	return t.flags[id]
+}
+
+func (t *Tokenizer) bytesRange(id int32) (start, end uint32) {
+	if id > 0 {
+		start = t.bytesEnd[id-1]
+	}
+	return start, t.bytesEnd[id]
+}
+
+// piece returns the bytes of a known id as a string without copying; the bytes
+// never change after load.
+func (t *Tokenizer) piece(id int32) string {
+	start, end := t.bytesRange(id)
+	if start == end {
+		return ""
+	}
+	return unsafe.String(&t.bytes[start], end-start)
+}

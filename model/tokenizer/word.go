@@ -1,0 +1,187 @@
+package tokenizer
+
+import (
+	"runtime"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	cachedWords   = 16384   // words kept per scratch
+	cachedWordLen = 64      // bytes of the longest word kept
+	keptSymbols   = 1 << 16 // a scratch that grew beyond this is not kept
+)
+
+// scratch is what one call of Encode works with.
+type scratch struct {
+	merger
+	cache map[string][]int32
+	buf   []byte
+}
+
+// scratchPool keeps a bounded number of scratches. Unlike sync.Pool it does
+// not forget the word caches at every second garbage collection.
+type scratchPool chan *scratch
+
+func newScratchPool() scratchPool { return make(scratchPool, runtime.GOMAXPROCS(0)) }
+
+func (p scratchPool) get() *scratch {
+	select {
+	case s := <-p:
+		return s
+	default:
+		return &scratch{cache: make(map[string][]int32)}
+	}
+}
+
+func (p scratchPool) put(s *scratch) {
+	if cap(s.symbols) > keptSymbols {
+		s.merger = merger{}
+	}
+	if cap(s.buf) > keptSymbols {
+		s.buf = nil
+	}
+	select {
+	case p <- s:
+	default:
+	}
+}
+
+// appendPiece appends the ids of one pre-tokenized piece. With rawBytes the
+// piece is text whose bytes stand for their byte-level characters.
+func (m *bpe) appendPiece(s *scratch, piece string, rawBytes bool, dst []int32) []int32 {
+	if rawBytes || m.wordMark == "" {
+		return m.appendWord(s, piece, rawBytes, dst)
+	}
+	for {
+		i := m.wordEnd(piece)
+		dst = m.appendWord(s, piece[:i], false, dst)
+		if i == len(piece) {
+			return dst
+		}
+		piece = piece[i:]
+	}
+}
+
+// wordEnd returns where the first word of piece ends: in front of the next
+// mark that follows another character.
+func (m *bpe) wordEnd(piece string) int {
+	i := 0
+	for strings.HasPrefix(piece[i:], m.wordMark) {
+		i += len(m.wordMark)
+	}
+	if j := strings.Index(piece[i:], m.wordMark); j >= 0 {
+		return i + j
+	}
+	return len(piece)
+}
+
+// appendWord appends the ids of one word, from the cache where possible.
+func (m *bpe) appendWord(s *scratch, word string, rawBytes bool, dst []int32) []int32 {
+	if len(word) > cachedWordLen {
+		return m.mergeWord(s, word, rawBytes, dst)
+	}
+	if ids, ok := s.cache[word]; ok {
+		return append(dst, ids...)
+	}
+	start := len(dst)
+	dst = m.mergeWord(s, word, rawBytes, dst)
+	if len(s.cache) >= cachedWords {
+		clear(s.cache)
+	}
+	s.cache[strings.Clone(word)] = append([]int32(nil), dst[start:]...)
+	return dst
+}
+
+func (m *bpe) mergeWord(s *scratch, word string, rawBytes bool, dst []int32) []int32 {
+	if m.ignoreMerges && len(word) <= m.longest {
+		if rawBytes {
+			s.buf = appendByteChars(s.buf[:0], word)
+		} else {
+			s.buf = append(s.buf[:0], word...)
+		}
+		if id, ok := m.vocab[string(s.buf)]; ok {
+			return append(dst, id)
+		}
+	}
+	s.merger.reset()
+	if rawBytes {
+		m.addBytes(s, word)
+	} else {
+		m.addChars(s, word)
+	}
+	return s.merger.run(m.pairs, dst)
+}
+
+// addBytes adds one symbol per byte.
+func (m *bpe) addBytes(s *scratch, word string) {
+	unknown := false
+	for i := range len(word) {
+		id := m.byteIDs[word[i]]
+		if id < 0 {
+			m.addUnknown(s, unknown)
+			unknown = true
+			continue
+		}
+		unknown = false
+		s.add(id)
+	}
+}
+
+// addChars adds one symbol per character, or one per byte where the character
+// is unknown and every byte of it has a fallback token.
+func (m *bpe) addChars(s *scratch, word string) {
+	unknown := false
+	for i := 0; i < len(word); {
+		_, n := utf8.DecodeRuneInString(word[i:])
+		char := word[i : i+n]
+		id, ok := m.charID(s, char, i == 0, i+n == len(word))
+		i += n
+		switch {
+		case ok:
+			s.add(id)
+			unknown = false
+		case m.byteFallback && m.hasFallback(char):
+			for j := range len(char) {
+				s.add(m.fallback[char[j]])
+			}
+			unknown = false
+		default:
+			m.addUnknown(s, unknown)
+			unknown = true
+		}
+	}
+}
+
+func (m *bpe) charID(s *scratch, char string, first, last bool) (int32, bool) {
+	if (first || m.prefix == "") && (!last || m.suffix == "") {
+		id, ok := m.vocab[char]
+		return id, ok
+	}
+	s.buf = s.buf[:0]
+	if !first {
+		s.buf = append(s.buf, m.prefix...)
+	}
+	s.buf = append(s.buf, char...)
+	if last {
+		s.buf = append(s.buf, m.suffix...)
+	}
+	id, ok := m.vocab[string(s.buf)]
+	return id, ok
+}
+
+func (m *bpe) hasFallback(char string) bool {
+	for i := range len(char) {
+		if m.fallback[char[i]] < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// addUnknown adds the unknown token unless it fuses with the one before it.
+func (m *bpe) addUnknown(s *scratch, afterUnknown bool) {
+	if m.unk >= 0 && !(afterUnknown && m.fuseUnk) {
+		s.add(m.unk)
+	}
+}
