@@ -1,0 +1,213 @@
+package config
+
+import (
+	"slices"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
+
+// Plausible sizes: several times those of any known model, small enough that
+// no product of two overflows.
+const (
+	maxVocab        = 1 << 24
+	maxHidden       = 1 << 17
+	maxIntermediate = 1 << 20
+	maxLayers       = 1 << 10
+	maxHeads        = 1 << 12
+	maxHeadDim      = 1 << 10
+	maxContext      = 1 << 26
+)
+
+// family is what an architecture fixes in code rather than in config.json, and
+// the defaults of its Hugging Face configuration class, which files may leave
+// out.
+type family struct {
+	name    string
+	model   string // model_type, used where architectures is absent
+	kvHeads int    // when num_key_value_heads is absent; 0: as many as heads
+	headDim int    // when head_dim is absent; 0: hidden_size / heads
+	// window says whose sliding_window counts.
+	window windowRule
+	qkNorm bool
+	// qkvBias is fixed; optionalBias reads attention_bias for all four
+	// projections instead, mlpBias reads mlp_bias.
+	qkvBias, optionalBias, mlpBias bool
+}
+
+type windowRule uint8
+
+const (
+	windowNever  windowRule = iota // the key means nothing
+	windowAlways                   // counts unless null, 4096 when absent
+	windowSwitch                   // counts with use_sliding_window
+)
+
+var families = []family{
+	{name: "LlamaForCausalLM", model: "llama", optionalBias: true, mlpBias: true},
+	{name: "MistralForCausalLM", model: "mistral", kvHeads: 8, window: windowAlways},
+	{name: "Qwen2ForCausalLM", model: "qwen2", kvHeads: 32, window: windowSwitch, qkvBias: true},
+	{name: "Qwen3ForCausalLM", model: "qwen3", kvHeads: 32, headDim: 128, window: windowSwitch, qkNorm: true, optionalBias: true},
+}
+
+// Architectures lists the implemented ones by their Hugging Face names.
+func Architectures() []string {
+	var names []string
+	for _, a := range families {
+		names = append(names, a.name)
+	}
+	return names
+}
+
+func parse(f fields, o Options) (*Config, error) {
+	a := findFamily(f)
+	refuseUnknown(f)
+	if *f.err != nil {
+		return nil, *f.err
+	}
+	c := &Config{
+		Architecture: a.name,
+		Vocab:        f.integer("vocab_size", 1, maxVocab, 0),
+		Hidden:       f.integer("hidden_size", 1, maxHidden, 0),
+		Intermediate: f.integer("intermediate_size", 1, maxIntermediate, 0),
+		Layers:       f.integer("num_hidden_layers", 1, maxLayers, 0),
+		Heads:        f.integer("num_attention_heads", 1, maxHeads, 0),
+		Context:      f.integer("max_position_embeddings", 1, maxContext, 0),
+		NormEps:      float32(f.number("rms_norm_eps", 1e-30, 1, 1e-6)),
+		QKVBias:      a.qkvBias,
+		QKNorm:       a.qkNorm,
+		Tied:         f.boolean("tie_word_embeddings", false),
+		DType:        dtype(f),
+		BOS:          NoToken,
+	}
+	if a.optionalBias {
+		c.QKVBias = f.boolean("attention_bias", false)
+		c.OutBias = c.QKVBias
+	}
+	if a.mlpBias {
+		c.MLPBias = f.boolean("mlp_bias", false)
+	}
+	if *f.err != nil {
+		return nil, *f.err
+	}
+	parseHeads(f, a, c)
+	c.Rope = parseRope(f, c)
+	limitContext(f, a, c, o)
+	c.EOS = f.tokens("eos_token_id", c.Vocab)
+	if b := f.tokens("bos_token_id", c.Vocab); len(b) > 0 {
+		c.BOS = b[0]
+	}
+	if *f.err != nil {
+		return nil, *f.err
+	}
+	return c, c.checkSize()
+}
+
+func findFamily(f fields) family {
+	key, name := "architectures", ""
+	if names := f.texts(key); len(names) > 0 {
+		name = names[0]
+		for _, a := range families {
+			if a.name == name {
+				return a
+			}
+		}
+	} else {
+		key = "model_type"
+		name = f.text(key, "")
+		for _, a := range families {
+			if a.model == name {
+				return a
+			}
+		}
+	}
+	if f.has("text_config") {
+		f.fail("text_config", "makes this a model of several parts (%q); only text models are implemented: %s", name, list(Architectures()))
+	}
+	f.fail(key, "is %q, which is not implemented; known are %s", name, list(Architectures()))
+	return family{}
+}
+
+// refuseUnknown stops at keys that change results in ways not implemented.
+func refuseUnknown(f fields) {
+	if f.has("text_config") {
+		f.fail("text_config", "makes this a model of several parts; only text models are implemented: %s", list(Architectures()))
+	}
+	if f.has("quantization_config") {
+		q := f.object("quantization_config")
+		f.fail("quantization_config", "says %q; quantised weights are not implemented; use the model's F32, F16 or BF16 release", q.text("quant_method", "unknown method"))
+	}
+	if act := f.text("hidden_act", "silu"); act != "silu" && act != "swish" {
+		f.fail("hidden_act", "is %q, which is not implemented; known is silu", act)
+	}
+	if f.boolean("is_encoder_decoder", false) {
+		f.fail("is_encoder_decoder", "is true; only decoders are implemented: %s", list(Architectures()))
+	}
+}
+
+func parseHeads(f fields, a family, c *Config) {
+	kv := a.kvHeads
+	if kv == 0 || f.isNull("num_key_value_heads") {
+		kv = c.Heads
+	}
+	c.KVHeads = f.integer("num_key_value_heads", 1, maxHeads, kv)
+	if c.Heads%c.KVHeads != 0 {
+		f.fail("num_key_value_heads", "is %d and does not divide num_attention_heads, which is %d; use the model's original file", c.KVHeads, c.Heads)
+	}
+	if f.has("head_dim") || a.headDim > 0 {
+		c.HeadDim = f.integer("head_dim", 2, maxHeadDim, a.headDim)
+	} else {
+		c.HeadDim = c.Hidden / c.Heads
+		if c.Hidden%c.Heads != 0 || c.HeadDim > maxHeadDim {
+			f.fail("hidden_size", "is %d, which %d heads do not divide into heads of at most %d, and head_dim is missing; use the model's original file", c.Hidden, c.Heads, maxHeadDim)
+		}
+	}
+	if c.HeadDim%2 != 0 || c.HeadDim == 0 {
+		f.fail("head_dim", "is %d; rope needs an even number; use the model's original file", c.HeadDim)
+	}
+}
+
+// limitContext applies Options.Context and refuses a sliding window that would
+// hide anything within the context.
+func limitContext(f fields, a family, c *Config, o Options) {
+	if o.Context < 0 || o.Context > c.Context {
+		f.fail("max_position_embeddings", "is %d, but a context of %d tokens was asked for; ask for at most %d", c.Context, o.Context, c.Context)
+		return
+	}
+	if o.Context > 0 {
+		c.Context = o.Context
+	}
+	window := 0 // none
+	switch {
+	case a.window == windowAlways && !f.isNull("sliding_window"):
+		window = f.integer("sliding_window", 1, 1<<40, 4096)
+	case a.window == windowSwitch && f.boolean("use_sliding_window", false) && !f.isNull("sliding_window"):
+		if f.integer("max_window_layers", 0, 1<<20, 28) < c.Layers || f.has("layer_types") {
+			window = f.integer("sliding_window", 1, 1<<40, 4096)
+		}
+	}
+	layers := f.texts("layer_types")
+	if len(layers) > 0 && !slices.Contains(layers, "sliding_attention") && a.window == windowSwitch {
+		window = 0
+	}
+	for _, l := range layers {
+		if l != "full_attention" && (l != "sliding_attention" || a.window == windowNever) {
+			f.fail("layer_types", "has %q, which is not implemented; known is full_attention", l)
+		}
+	}
+	if slices.Contains(layers, "sliding_attention") && window == 0 {
+		f.fail("layer_types", "has sliding_attention without a sliding_window in force; use the model's original file")
+	}
+	if window > 0 && window < c.Context {
+		f.fail("sliding_window", "is %d, less than the context of %d tokens; sliding-window attention is not implemented; set the context length to %d at most", window, c.Context, window)
+	}
+}
+
+func dtype(f fields) gpu.DType {
+	switch f.text("torch_dtype", f.text("dtype", "float32")) {
+	case "float16":
+		return gpu.F16
+	case "bfloat16":
+		return gpu.BF16
+	}
+	return gpu.F32
+}

@@ -1,0 +1,54 @@
+package config
+
+import "strconv"
+
+// scalings are the rope scalings that are implemented.
+var scalings = []string{"default", "linear", "llama3"}
+
+// parseRope reads rope_theta and rope_scaling of transformers 4, or
+// rope_parameters of transformers 5, which holds both.
+func parseRope(f fields, c *Config) Rope {
+	key := "rope_scaling"
+	if f.has("rope_parameters") {
+		key = "rope_parameters"
+	}
+	s := f.object(key)
+	for _, nested := range []string{"full_attention", "sliding_attention"} {
+		if s.has(nested) {
+			f.fail(key, "differs by kind of layer (%s), which is not implemented", nested)
+		}
+	}
+	for _, g := range []fields{f, s} {
+		if p := g.number("partial_rotary_factor", 0, 1, 1); p != 1 {
+			g.fail("partial_rotary_factor", "is %g; rotating a part of each head is not implemented", p)
+		}
+	}
+	theta := f.number("rope_theta", 1, 1e18, 10000)
+	r := Rope{
+		Theta:   s.number("rope_theta", 1, 1e18, theta),
+		Scaling: s.text("rope_type", s.text("type", "default")),
+		Factor:  1,
+	}
+	switch r.Scaling {
+	case "default":
+	case "linear":
+		r.Factor = s.need("factor", 1, 1e6)
+	case "llama3":
+		r.Factor = s.need("factor", 1, 1e6)
+		r.LowFreq = s.need("low_freq_factor", 1e-3, 1e6)
+		r.HighFreq = s.need("high_freq_factor", 1e-3, 1e6)
+		r.Original = s.integer("original_max_position_embeddings", 1, maxContext, 0)
+		if *f.err == nil && r.HighFreq <= r.LowFreq {
+			s.fail("high_freq_factor", "is %g, not more than low_freq_factor, which is %g; use the model's original file", r.HighFreq, r.LowFreq)
+		}
+	default:
+		remedy := "use another model"
+		if n := s.integer("original_max_position_embeddings", 1, maxContext, c.Context); s.has("original_max_position_embeddings") && *f.err == nil {
+			// True for models whose scaling was switched on afterwards, which
+			// is how yarn is usually found.
+			remedy = "where the scaling only stretches the trained context, remove " + key + " and set max_position_embeddings to " + strconv.Itoa(n)
+		}
+		f.fail(key, "is of type %q, which is not implemented; known are %s; %s", r.Scaling, list(scalings), remedy)
+	}
+	return r
+}
