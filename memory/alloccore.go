@@ -1,0 +1,111 @@
+package memory
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// AllocOptions configure an AllocCore.
+type AllocOptions struct {
+	// Pages is the number of usable pages of the pool, page 0 not among them.
+	Pages int
+}
+
+// AllocCore is the allocator's actor core: the free pages of one epoch. It
+// closes the ring of a plan and of an audit.
+type AllocCore struct {
+	epoch messages.Epoch
+	pages *Allocator
+}
+
+// NewAllocCore returns a core with all pages free.
+func NewAllocCore(epoch messages.Epoch, opts AllocOptions) *AllocCore {
+	return &AllocCore{epoch: epoch, pages: NewAllocator(opts.Pages)}
+}
+
+// Free is the number of free pages.
+func (c *AllocCore) Free() int { return c.pages.Free() }
+
+// Step handles one message. Messages of other epochs are counted and ignored.
+func (c *AllocCore) Step(_ time.Duration, msg messages.ToAlloc, out *messages.Outbox) {
+	switch m := msg.(type) {
+	case *messages.ReservePages:
+		if c.current(m.Epoch, out) {
+			c.reservePages(m, out)
+		}
+	case *messages.AuditSlots:
+		if c.current(m.Epoch, out) {
+			audit := *m
+			audit.Count.Free += c.pages.Free()
+			audit.Count.Total = c.pages.Total()
+			out.Send(messages.Batch, &audit)
+		}
+	default:
+		invariants.Fail("the allocator got a %T", msg)
+	}
+}
+
+// Suspects are the requests that a message is about, each once: those to blame
+// if handling it fails.
+func (c *AllocCore) Suspects(msg messages.ToAlloc) []messages.RequestID {
+	m, ok := msg.(*messages.ReservePages)
+	if !ok {
+		return nil
+	}
+	ids := make([]messages.RequestID, 0, len(m.Reserves)+len(m.Inserted))
+	for i := range m.Reserves {
+		ids = append(ids, m.Reserves[i].ID)
+	}
+	for i := range m.Inserted {
+		ids = append(ids, m.Inserted[i].ID)
+	}
+	return distinct(ids)
+}
+
+func (c *AllocCore) current(epoch messages.Epoch, out *messages.Outbox) bool {
+	if epoch != c.epoch {
+		out.Record(messages.StaleMessages, 1)
+		return false
+	}
+	return true
+}
+
+// reservePages frees, then reserves for every request or for none.
+func (c *AllocCore) reservePages(m *messages.ReservePages, out *messages.Outbox) {
+	c.pages.Release(m.Frees)
+	wanted := 0
+	for _, r := range m.Reserves {
+		invariants.Check(r.Pages >= 1, "request %d reserves %d pages", r.ID, r.Pages)
+		wanted += r.Pages
+	}
+	free := c.pages.Free()
+	granted, ok := c.pages.Alloc(wanted, make([]messages.Page, 0, min(wanted, free)))
+	c.record(out)
+	if !ok {
+		out.Send(messages.Batch, &messages.PagesRefused{
+			Epoch: c.epoch, Plan: m.Plan, Wanted: wanted, Free: free,
+			Reason: fmt.Sprintf("plan %d wants %d pages and %d are free, after freeing %d", m.Plan, wanted, free, len(m.Frees)),
+		})
+		return
+	}
+	reply := &messages.PagesReserved{
+		Epoch: c.epoch, Plan: m.Plan,
+		Inserted: m.Inserted, Cached: m.Cached, Free: c.pages.Free(),
+		Granted: make([]messages.PagesGranted, len(m.Reserves)),
+	}
+	for i, r := range m.Reserves {
+		// Cut from one array, each with no room behind it: appending to one
+		// never reaches into the next.
+		reply.Granted[i] = messages.PagesGranted{ID: r.ID, Pages: granted[:r.Pages:r.Pages]}
+		granted = granted[r.Pages:]
+	}
+	out.Send(messages.Batch, reply)
+}
+
+func (c *AllocCore) record(out *messages.Outbox) {
+	out.Record(messages.PagesFree, float64(c.pages.Free()))
+	out.Record(messages.PagesTotal, float64(c.pages.Total()))
+}

@@ -1,0 +1,183 @@
+package memory
+
+import (
+	"slices"
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// CacheOptions configure a CacheCore.
+type CacheOptions struct {
+	// PageSize is the number of tokens in a page: a power of two, 1 allowed.
+	PageSize int
+	// Disabled switches prefix caching off: nothing ever matches, and an
+	// insertion only frees its pages. A batch former then has nothing to keep:
+	// an insertion with Keep or with a node is a broken invariant.
+	Disabled bool
+	// HashSeed is mixed into the hash of the tree; see TreeOptions.
+	HashSeed uint64
+}
+
+// CacheCore is the radix cache's actor core: the tree of one epoch. It answers
+// LockPrefixes, carries out the cache's half of CommitPlan and passes the
+// other half on to the allocator, and adds its part to an audit.
+type CacheCore struct {
+	epoch    messages.Epoch
+	disabled bool
+	tree     *Tree
+	lastPlan messages.PlanID // committed
+}
+
+// NewCacheCore returns the core of an empty cache.
+func NewCacheCore(epoch messages.Epoch, opts CacheOptions) *CacheCore {
+	return &CacheCore{
+		epoch:    epoch,
+		disabled: opts.Disabled,
+		tree:     NewTree(TreeOptions{PageSize: opts.PageSize, HashSeed: opts.HashSeed}),
+	}
+}
+
+// Tree is the core's tree, for reading only: counters, Peek and String.
+func (c *CacheCore) Tree() *Tree { return c.tree }
+
+// Step handles one message. Messages of other epochs are counted and ignored.
+func (c *CacheCore) Step(_ time.Duration, msg messages.ToCache, out *messages.Outbox) {
+	switch m := msg.(type) {
+	case *messages.LockPrefixes:
+		if c.current(m.Epoch, out) {
+			c.lockPrefixes(m, out)
+		}
+	case *messages.CommitPlan:
+		if c.current(m.Epoch, out) {
+			c.commitPlan(m, out)
+		}
+	case *messages.AuditSlots:
+		if c.current(m.Epoch, out) {
+			audit := *m
+			audit.Count.Evictable += c.tree.Evictable()
+			audit.Count.Protected += c.tree.Protected()
+			out.Send(messages.Alloc, &audit)
+		}
+	default:
+		invariants.Fail("the cache got a %T", msg)
+	}
+}
+
+// Suspects are the requests that a message is about, each once: those to blame
+// if handling it fails.
+func (c *CacheCore) Suspects(msg messages.ToCache) []messages.RequestID {
+	var ids []messages.RequestID
+	switch m := msg.(type) {
+	case *messages.LockPrefixes:
+		for i := range m.Prefixes {
+			ids = append(ids, m.Prefixes[i].ID)
+		}
+	case *messages.CommitPlan:
+		for i := range m.Inserts {
+			ids = append(ids, m.Inserts[i].ID)
+		}
+		for i := range m.Reserves {
+			ids = append(ids, m.Reserves[i].ID)
+		}
+	}
+	return distinct(ids)
+}
+
+func (c *CacheCore) current(epoch messages.Epoch, out *messages.Outbox) bool {
+	if epoch != c.epoch {
+		out.Record(messages.StaleMessages, 1)
+		return false
+	}
+	return true
+}
+
+func (c *CacheCore) lockPrefixes(m *messages.LockPrefixes, out *messages.Outbox) {
+	reply := &messages.PrefixesLocked{Epoch: c.epoch, Plan: m.Plan, Matches: make([]messages.PrefixLocked, len(m.Prefixes))}
+	asked, hit := 0, 0
+	for i := range m.Prefixes {
+		p := &m.Prefixes[i]
+		match := messages.PrefixLocked{ID: p.ID}
+		if !c.disabled {
+			match.Node, match.Pages = c.tree.Lock(p.Namespace, p.Tokens, p.Limit)
+			asked += p.Limit
+			hit += len(match.Pages) * c.tree.PageSize()
+		}
+		reply.Matches[i] = match
+	}
+	c.verify(m.Plan)
+	reply.Cached = c.counters()
+	out.Send(messages.Batch, reply)
+	out.Record(messages.CacheQueryTokens, float64(asked))
+	out.Record(messages.CacheHitTokens, float64(hit))
+	c.record(out)
+}
+
+// commitPlan inserts, unlocks, evicts, in this order, and hands everything
+// that came free to the allocator together with the leases' own pages.
+func (c *CacheCore) commitPlan(m *messages.CommitPlan, out *messages.Outbox) {
+	invariants.Check(m.Plan > c.lastPlan, "plan %d committed after plan %d", m.Plan, c.lastPlan)
+	c.lastPlan = m.Plan
+	frees := m.Frees
+	inserted := make([]messages.PrefixInserted, len(m.Inserts))
+	for i := range m.Inserts {
+		inserted[i], frees = c.insert(m.Inserts[i], frees)
+	}
+	for _, node := range m.Unlocks {
+		c.tree.Unlock(node)
+	}
+	kept := len(frees)
+	if m.EvictAll {
+		frees = c.tree.EvictAll(frees)
+	} else if m.EvictPages > 0 {
+		frees = c.tree.Evict(m.EvictPages, frees)
+	}
+	c.verify(m.Plan)
+	out.Send(messages.Alloc, &messages.ReservePages{
+		Epoch: c.epoch, Plan: m.Plan,
+		Frees: frees, Reserves: m.Reserves,
+		Inserted: inserted, Cached: c.counters(),
+	})
+	if evicted := len(frees) - kept; evicted > 0 {
+		out.Record(messages.EvictedTokens, float64(evicted*c.tree.PageSize()))
+	}
+	c.record(out)
+}
+
+func (c *CacheCore) insert(in messages.PrefixInsert, frees []messages.Page) (messages.PrefixInserted, []messages.Page) {
+	if !c.disabled {
+		return c.tree.Insert(in, frees)
+	}
+	invariants.Check(!in.Keep && in.Owned == 0 && in.Node == messages.RootNode,
+		"request %d keeps a prefix in a disabled cache", in.ID)
+	return messages.PrefixInserted{ID: in.ID}, append(frees, in.Pages...)
+}
+
+func (c *CacheCore) counters() messages.CachePages {
+	return messages.CachePages{Evictable: c.tree.Evictable(), Protected: c.tree.Protected()}
+}
+
+func (c *CacheCore) record(out *messages.Outbox) {
+	out.Record(messages.PagesEvictable, float64(c.tree.Evictable()))
+	out.Record(messages.PagesProtected, float64(c.tree.Protected()))
+	out.Record(messages.RadixNodes, float64(c.tree.Nodes()))
+}
+
+// verify walks the tree in builds with invariants: always while it is small,
+// at times when it is big.
+func (c *CacheCore) verify(plan messages.PlanID) {
+	const small, every = 128, 256
+	if !invariants.Enabled || c.tree.Nodes() > small && plan%every != 0 {
+		return
+	}
+	if err := c.tree.checkInvariants(); err != nil {
+		invariants.Fail("radix tree: %v", err)
+	}
+}
+
+// distinct sorts ids and drops repetitions, in place.
+func distinct(ids []messages.RequestID) []messages.RequestID {
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}

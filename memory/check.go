@@ -1,0 +1,80 @@
+package memory
+
+import "fmt"
+
+// checkInvariants walks the whole tree and reports the first invariant of the
+// type's list that does not hold, by its number.
+func (t *Tree) checkInvariants() error {
+	children, locks := map[slot]int{}, map[slot]int{}
+	pages := map[int32]slot{}
+	nodes, evictable, protected, leaves := 0, 0, 0, 0
+	for i := slot(1); i < t.nodes.top; i++ {
+		n := t.nodes.at(i)
+		if n.gen&1 == 0 {
+			continue
+		}
+		if n.parent == none {
+			if name, ok := t.names[i]; !ok || t.roots[name] != i || n.children == 0 || len(n.pages) > 0 {
+				return fmt.Errorf("7: root %d of namespace %q has %d children", i, name, n.children)
+			}
+			continue
+		}
+		nodes++
+		children[n.parent]++
+		locks[n.parent] += int(n.locks)
+		if len(n.pages) == 0 || len(n.tokens) != len(n.pages)*t.pageSize {
+			return fmt.Errorf("1: node %d has %d tokens on %d pages of %d", i, len(n.tokens), len(n.pages), t.pageSize)
+		}
+		for _, page := range n.pages {
+			if other, ok := pages[int32(page)]; ok {
+				return fmt.Errorf("1: page %d is on nodes %d and %d", page, other, i)
+			}
+			pages[int32(page)] = i
+		}
+		if found := t.find(n.parent, n.tokens[:t.pageSize]); found != i {
+			return fmt.Errorf("2: the table finds node %d instead of %d", found, i)
+		}
+		if n.locks == 0 {
+			evictable += len(n.pages)
+		} else {
+			protected += len(n.pages)
+		}
+		if leaf := n.locks == 0 && n.children == 0; leaf != (n.heapAt != 0) {
+			return fmt.Errorf("5: node %d, evictable leaf: %t, place in the heap: %d", i, leaf, n.heapAt)
+		} else if leaf {
+			leaves++
+			if int(n.heapAt) > len(t.leaves) || t.leaves[n.heapAt-1] != i {
+				return fmt.Errorf("5: node %d is not at its place %d in the heap", i, n.heapAt)
+			}
+			if at := int(n.heapAt) - 1; at > 0 && t.leaves.before(t, at, (at-1)/2) {
+				return fmt.Errorf("5: the heap is out of order at %d", at)
+			}
+		}
+		if p := t.nodes.at(n.parent); p.parent != none && n.usage.LastUse > p.usage.LastUse {
+			return fmt.Errorf("6: node %d was used at %d, its parent at %d", i, n.usage.LastUse, p.usage.LastUse)
+		}
+		if int(n.slack)*slackShare > len(n.pages) || n.roomy && n.locks == 0 {
+			return fmt.Errorf("8: node %d of %d pages has %d unused in front, room at the end: %t", i, len(n.pages), n.slack, n.roomy)
+		}
+	}
+	for i := slot(1); i < t.nodes.top; i++ {
+		n := t.nodes.at(i)
+		if n.gen&1 == 1 && int(n.children) != children[i] {
+			return fmt.Errorf("2: node %d counts %d children and has %d", i, n.children, children[i])
+		}
+		if n.gen&1 == 1 && n.parent != none && int(n.locks) < locks[i] {
+			return fmt.Errorf("3: node %d has %d locks, its children %d", i, n.locks, locks[i])
+		}
+	}
+	switch {
+	case evictable != t.evictable || protected != t.protected:
+		return fmt.Errorf("4: counted %d evictable and %d protected pages, found %d and %d", t.evictable, t.protected, evictable, protected)
+	case leaves != len(t.leaves):
+		return fmt.Errorf("5: %d leaves in the heap, %d in the tree", len(t.leaves), leaves)
+	case nodes != t.count || nodes != t.table.count:
+		return fmt.Errorf("2: counted %d nodes, %d in the table, found %d", t.count, t.table.count, nodes)
+	case len(t.roots) != len(t.names):
+		return fmt.Errorf("7: %d roots with %d names", len(t.roots), len(t.names))
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package memory
+
+import (
+	"slices"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// slot is a node's index in its slab. Links between nodes are slots, which are
+// half as big as pointers and which the garbage collector need not follow.
+type slot int32
+
+// none is the slot of no node.
+const none slot = 0
+
+// node is one edge of the tree with the node below it. A namespace's root is a
+// node without pages and without a parent. 96 bytes; the cost per cached token
+// is this over the length of a node, plus 4 bytes and 4/pageSize bytes.
+type node struct {
+	tokens []int32         // pageSize for each of pages
+	pages  []messages.Page // at least one, but for a namespace's root
+	usage  Usage
+
+	gen      uint32 // odd while the slot is in use
+	hash     uint32 // of the parent's slot and the first page of tokens
+	parent   slot   // none for a namespace's root
+	chain    slot   // next in the bucket of the child table; next free slot
+	children int32
+	locks    int32 // handles whose path goes through here
+	heapAt   int32 // 1 + index in the leaf heap; 0 when not in it
+	slack    int32 // pages in front of the arrays that splits left unused
+	roomy    bool  // the arrays may have room at the end: it grew in place
+}
+
+// slackShare: at most 1/slackShare of a node's pages is unused in front.
+const slackShare = 16
+
+// drop cuts off the first k pages. The arrays are moved to smaller ones once
+// enough is unused: as much as was compared to get to the cuts, so comparisons
+// pay for the copy, and matching stays linear in the tokens compared.
+func (n *node) drop(k, pageSize int) {
+	n.tokens, n.pages = n.tokens[k*pageSize:], n.pages[k:]
+	n.slack += int32(k)
+	if int(n.slack)*slackShare > len(n.pages) {
+		n.fit()
+	}
+}
+
+// grow appends pages, with room for more.
+func (n *node) grow(tokens []int32, pages []messages.Page) {
+	if n.slack > 0 {
+		n.fit()
+	}
+	n.tokens, n.pages = append(n.tokens, tokens...), append(n.pages, pages...)
+	n.roomy = true
+}
+
+// fit moves the arrays to new ones of the right size.
+func (n *node) fit() {
+	n.tokens, n.pages = slices.Clone(n.tokens), slices.Clone(n.pages)
+	n.slack, n.roomy = 0, false
+}
+
+const (
+	chunkBits = 7
+	chunkSize = 1 << chunkBits
+)
+
+// slab stores nodes in chunks, so that a node never moves and a growing tree
+// never copies them.
+type slab struct {
+	chunks []*[chunkSize]node
+	top    slot // slots below it have been used at least once
+	free   slot // head of the list of free slots below top
+}
+
+func (s *slab) at(i slot) *node { return &s.chunks[i>>chunkBits][i&(chunkSize-1)] }
+
+// take returns an empty node's slot, the one given back last if there is one.
+func (s *slab) take() slot {
+	i := s.free
+	if i != none {
+		s.free = s.at(i).chain
+	} else {
+		if s.top == none {
+			s.top = 1
+		}
+		i = s.top
+		s.top++
+		if int(i>>chunkBits) == len(s.chunks) {
+			s.chunks = append(s.chunks, new([chunkSize]node))
+		}
+	}
+	n := s.at(i)
+	*n = node{gen: n.gen + 1}
+	return i
+}
+
+func (s *slab) give(i slot) {
+	n := s.at(i)
+	*n = node{gen: n.gen + 1, chain: s.free}
+	s.free = i
+}
+
+// id is the handle of the node in slot i. The generation tells it from the
+// handles of nodes that had the slot before.
+func (s *slab) id(i slot) messages.NodeID {
+	return messages.NodeID(uint64(s.at(i).gen)<<32 | uint64(i))
+}
+
+// lookup finds the node of a handle; none when it is not in use any more.
+func (s *slab) lookup(id messages.NodeID) slot {
+	i := slot(uint32(id))
+	if i <= none || i >= s.top {
+		return none
+	}
+	if n := s.at(i); n.gen != uint32(id>>32) || n.gen&1 == 0 {
+		return none
+	}
+	return i
+}
