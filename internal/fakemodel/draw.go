@@ -1,0 +1,106 @@
+package fakemodel
+
+import (
+	"math"
+	"slices"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+const (
+	kvStart     int32  = 0x5eed        // stands for the KV before position 0
+	digestStart uint64 = 0x243f6a8885a // any odd-looking constant
+)
+
+// mix folds a value into a hash (the finaliser of SplitMix64).
+func mix(h, v uint64) uint64 {
+	h = (h ^ v) + 0x9e3779b97f4a7c15
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}
+
+// fold takes one KV value into the digest that a draw hashes: cheap, since a
+// draw reads every position, and mixed well afterwards.
+func fold(state uint64, kv int32) uint64 {
+	return (state ^ uint64(uint32(kv))) * 0x9e3779b97f4a7c15
+}
+
+// kvValue is what a position stores: it depends on all tokens up to it.
+func kvValue(prev, token int32, position int) int32 {
+	return int32(mix(mix(uint64(uint32(prev)), uint64(uint32(token))), uint64(position)))
+}
+
+// garbage is the content of a slot that nobody has written.
+func garbage(slot, salt int) int32 { return int32(mix(uint64(slot)+1, uint64(salt)^0xdead)) }
+
+// paramsDigest covers the parameters that shape a request's draws, as far as
+// they would on a device: without temperature there is no seed, and only
+// penalties see the boundary between prompt and output.
+func paramsDigest(p *messages.SamplingParams, promptLen int) uint64 {
+	h := digestStart
+	if !p.Greedy() {
+		for _, f := range []float32{p.Temperature, p.TopP, float32(p.TopK), p.MinP} {
+			h = mix(h, uint64(math.Float32bits(f)))
+		}
+		h = mix(mix(h, p.Seed), uint64(p.Choice))
+	}
+	if p.FrequencyPenalty != 0 || p.PresencePenalty != 0 {
+		h = mix(h, uint64(math.Float32bits(p.FrequencyPenalty))<<32|uint64(math.Float32bits(p.PresencePenalty)))
+		h = mix(h, uint64(promptLen))
+	}
+	if p.RepetitionPenalty != 1 {
+		h = mix(h, uint64(math.Float32bits(p.RepetitionPenalty)))
+	}
+	for _, b := range p.LogitBias {
+		h = mix(h, uint64(uint32(b.Token))<<32|uint64(math.Float32bits(b.Bias)))
+	}
+	return h
+}
+
+// drawToken is the token at a position, from a digest of the KV before it.
+func drawToken(opt *Options, state, digest uint64, p *messages.SamplingParams, promptLen, position int) int32 {
+	h := mix(mix(state, digest), uint64(position))
+	masked := position-promptLen < p.MinTokens
+	if !masked && len(p.EOSTokenIDs) > 0 && float64(h>>11)/(1<<53) < opt.EOSChance {
+		return p.EOSTokenIDs[mix(h, 1)%uint64(len(p.EOSTokenIDs))]
+	}
+	first := int32(mix(h, 2) % uint64(opt.Vocab))
+	for i := range int32(opt.Vocab) {
+		token := (first + i) % int32(opt.Vocab)
+		if slices.Contains(p.EOSTokenIDs, token) || masked && slices.Contains(p.StopTokenIDs, token) {
+			continue
+		}
+		return token
+	}
+	invariants.Fail("fakemodel: every token of the vocabulary of %d is masked", opt.Vocab)
+	return 0
+}
+
+// logprobs are the fake log probabilities of a position: of every token a hash
+// in [-16, 0), so that the reported ones agree with each other.
+func logprobs(vocab int, state uint64, chosen int32, top int) messages.PositionLogprobs {
+	score := func(token int32) messages.TokenLogprob {
+		return messages.TokenLogprob{Token: token, Logprob: -float32(1+mix(state, uint64(token))%4096) / 256}
+	}
+	l := messages.PositionLogprobs{Chosen: score(chosen)}
+	if top == 0 {
+		return l
+	}
+	all := make([]messages.TokenLogprob, vocab)
+	for t := range all {
+		all[t] = score(int32(t))
+	}
+	slices.SortStableFunc(all, func(a, b messages.TokenLogprob) int {
+		switch {
+		case a.Logprob > b.Logprob:
+			return -1
+		case a.Logprob < b.Logprob:
+			return 1
+		}
+		return 0 // stable: the lower id stays first
+	})
+	l.Top = slices.Clone(all[:min(top, vocab)])
+	return l
+}

@@ -1,0 +1,49 @@
+package fakemodel
+
+import (
+	"fmt"
+	"time"
+)
+
+// Options are the dimensions and habits of a fake model. All numbers are hard
+// limits: a step beyond one fails.
+type Options struct {
+	PageSize int // tokens per page, >= 1; example 16
+	Pages    int // usable pages, ids 1..Pages, >= 1; example 256
+	MaxRows  int // rows of the request table, >= 1; example 64
+	Vocab    int // tokens, ids 0..Vocab-1, >= 2; example 512
+	// Context is the greatest number of tokens of a row; zero means no limit
+	// but the pool.
+	Context int
+	// EOSChance is the probability, in [0, 1], that a draw gives one of the
+	// request's EOSTokenIDs. They are never drawn otherwise. Example 0.02.
+	EOSChance float64
+	// CheckReads compares each KV value with what the row's tokens demand
+	// whenever it is read, so that a stale page fails the step at once and by
+	// name instead of changing the output.
+	CheckReads bool
+	// Manual leaves steps in a queue until Complete is called.
+	Manual bool
+	// Async executes steps on a goroutine of the executor. Manual wins.
+	Async bool
+	// StepTime is how long an Async step takes at least; zero means no wait.
+	StepTime time.Duration
+	// Faults are injected from the start; Inject adds more.
+	Faults []Fault
+}
+
+// Validate reports the first option that is out of range.
+func (o *Options) Validate() error {
+	for _, f := range []struct {
+		name       string
+		value, min int
+	}{{"PageSize", o.PageSize, 1}, {"Pages", o.Pages, 1}, {"MaxRows", o.MaxRows, 1}, {"Vocab", o.Vocab, 2}, {"Context", o.Context, 0}} {
+		if f.value < f.min {
+			return fmt.Errorf("fakemodel: %s is %d, want at least %d", f.name, f.value, f.min)
+		}
+	}
+	if !(o.EOSChance >= 0 && o.EOSChance <= 1) {
+		return fmt.Errorf("fakemodel: EOSChance is %v, want a probability in [0, 1]", o.EOSChance)
+	}
+	return nil
+}
