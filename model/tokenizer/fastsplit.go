@@ -96,6 +96,10 @@ func contraction(s string, i int, foldCase bool) int {
 		b = s[i+2]
 	}
 	if foldCase {
+		// The only letter beyond ASCII that folds to one of these.
+		if strings.HasPrefix(s[i+1:], "ſ") {
+			return i + 1 + len("ſ")
+		}
 		a, b = lowerASCII(a), lowerASCII(b)
 	}
 	switch {

@@ -1,5 +1,7 @@
 package tokenizer
 
+import "slices"
+
 // symbol is one token of a word being merged, in a doubly linked list over a
 // slice. A merged-away symbol has id -1.
 type symbol struct {
@@ -20,7 +22,10 @@ type merger struct {
 	heap    []candidate
 }
 
-func (m *merger) reset() { m.symbols, m.heap = m.symbols[:0], m.heap[:0] }
+// reset prepares for a word of up to n symbols.
+func (m *merger) reset(n int) {
+	m.symbols, m.heap = slices.Grow(m.symbols[:0], n), slices.Grow(m.heap[:0], n)
+}
 
 // add appends one initial symbol.
 func (m *merger) add(id int32) {
@@ -32,8 +37,7 @@ func (m *merger) add(id int32) {
 // pushes at most two candidates, so n symbols take O(n log n).
 //
 // A candidate is stale when the pair at its position no longer merges into the
-// same token. Comparing the result and not the pair is what the reference
-// does; it matters when two pairs give one token at different ranks.
+// same token: symbols only grow, so another pair there gives a longer token.
 func (m *merger) run(pairs *pairTable, dst []int32) []int32 {
 	n := len(m.symbols)
 	if n == 0 {

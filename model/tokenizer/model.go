@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 )
@@ -162,7 +163,7 @@ type merge struct{ left, right, merged int32 }
 // parseMerges reads a list of "left right" strings or [left, right] pairs.
 func (m *bpe) parseMerges(s *jsonScanner) ([]merge, error) {
 	var merges []merge
-	joined := make([]byte, 0, 256)
+	prefix, joined := []byte(m.prefix), make([]byte, 0, 256)
 	err := s.array(func() error {
 		left, right, err := mergeParts(s)
 		if err != nil {
@@ -172,12 +173,11 @@ func (m *bpe) parseMerges(s *jsonScanner) ([]merge, error) {
 		var okL, okR, okM bool
 		p.left, okL = m.vocab[string(left)]
 		p.right, okR = m.vocab[string(right)]
-		tail := strings.TrimPrefix(string(right), m.prefix)
-		joined = append(append(joined[:0], left...), tail...)
+		joined = append(append(joined[:0], left...), bytes.TrimPrefix(right, prefix)...)
 		p.merged, okM = m.vocab[string(joined)]
-		for i, ok := range []bool{okL, okR, okM} {
+		for i, ok := range [3]bool{okL, okR, okM} {
 			if !ok {
-				missing := [][]byte{left, right, joined}[i]
+				missing := [3][]byte{left, right, joined}[i]
 				return fmt.Errorf("model.merges[%d]: token %s is not in model.vocab; vocabulary and merges do not belong together, download the file again", len(merges), clip(string(missing)))
 			}
 		}
@@ -193,11 +193,11 @@ func mergeParts(s *jsonScanner) (left, right []byte, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		left, right, ok := strings.Cut(string(text), " ")
-		if !ok || strings.Contains(right, " ") {
+		i := bytes.IndexByte(text, ' ')
+		if i < 0 || bytes.IndexByte(text[i+1:], ' ') >= 0 {
 			return nil, nil, fmt.Errorf("%s is not two tokens separated by one space", clip(string(text)))
 		}
-		return []byte(left), []byte(right), nil
+		return text[:i], text[i+1:], nil
 	}
 	n := 0
 	err = s.array(func() error {

@@ -104,7 +104,7 @@ func (m *bpe) mergeWord(s *scratch, word string, rawBytes bool, dst []int32) []i
 			return append(dst, id)
 		}
 	}
-	s.merger.reset()
+	s.merger.reset(len(word))
 	if rawBytes {
 		m.addBytes(s, word)
 	} else {
