@@ -1,0 +1,127 @@
+package weights
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
+
+// maxDummy bounds one made-up tensor, in bytes; four times the largest of any
+// known model.
+const maxDummy = 16 << 30
+
+// Dummy makes random weights for a program, the same for the same seed, type
+// and names, whatever the order of asking. Gains are near 1 and matrices keep
+// the size of what goes through them, so that logits are in a usual range.
+// Each call of Tensor makes the tensor anew.
+func Dummy(p *gpu.Program, d gpu.DType, seed uint64) Source {
+	s := &dummy{dtype: d, seed: seed, shapes: map[string][]int{}}
+	for _, w := range p.Weights {
+		s.shapes[w.Name] = w.Shape
+		s.names = append(s.names, w.Name)
+	}
+	slices.Sort(s.names)
+	s.names = slices.Compact(s.names)
+	return s
+}
+
+type dummy struct {
+	dtype  gpu.DType
+	seed   uint64
+	shapes map[string][]int
+	names  []string
+}
+
+func (s *dummy) Names() []string { return s.names }
+
+func (s *dummy) Info(name string) (Info, bool) {
+	shape, ok := s.shapes[name]
+	if !ok {
+		return Info{}, false
+	}
+	return Info{Name: name, DType: strings.ToUpper(s.dtype.String()), Shape: shape, Bytes: int64(elements(shape)) * int64(s.dtype.Size()), File: "dummy weights"}, true
+}
+
+func (s *dummy) Tensor(name string) (gpu.Tensor, error) {
+	shape, ok := s.shapes[name]
+	if !ok {
+		return gpu.Tensor{}, fmt.Errorf("dummy weights have no tensor %s: the program does not name it", name)
+	}
+	n := elements(shape)
+	if n > maxDummy/s.dtype.Size() {
+		return gpu.Tensor{}, fmt.Errorf("dummy weights: tensor %s of shape %v would take more than %d bytes; use a smaller model", name, shape, int64(maxDummy))
+	}
+	key := sha256.Sum256(binary.LittleEndian.AppendUint64([]byte(name), s.seed))
+	r := rand.New(rand.NewPCG(binary.LittleEndian.Uint64(key[:]), binary.LittleEndian.Uint64(key[8:])))
+	mean, half := spread(name, shape)
+	data := make([]byte, 0, n*s.dtype.Size())
+	for range n {
+		data = appendElement(data, s.dtype, float32(mean+half*(2*r.Float64()-1)))
+	}
+	return gpu.Tensor{Name: name, DType: s.dtype, Shape: shape, Data: data}, nil
+}
+
+// spread gives the middle and the half width of a uniform distribution.
+func spread(name string, shape []int) (mean, half float64) {
+	switch {
+	case len(shape) == 1 && strings.HasSuffix(name, ".bias"):
+		return 0, 0.05
+	case len(shape) == 1:
+		return 1, 0.1
+	}
+	// Unit rows in give unit rows out: variance 1/inputs, half width sqrt(3)
+	// deviations. The output matrix is wider, so that tokens differ clearly.
+	half = math.Sqrt(3 / float64(shape[len(shape)-1]))
+	if name == "lm_head.weight" || name == "model.embed_tokens.weight" {
+		half *= 2
+	}
+	return 0, half
+}
+
+func (s *dummy) Hash(context.Context) (string, error) {
+	h := sha256.New()
+	writeNumber(h, int(s.seed))
+	writeString(h, s.dtype.String())
+	for _, n := range s.names {
+		writeString(h, n)
+		for _, d := range s.shapes[n] {
+			writeNumber(h, d)
+		}
+	}
+	return "dummy-sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func (s *dummy) Close() error { return nil }
+
+func elements(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// appendElement rounds to the type (to nearest for F32 and BF16, towards zero
+// for F16, whose range the values stay well inside).
+func appendElement(b []byte, d gpu.DType, v float32) []byte {
+	u := math.Float32bits(v)
+	switch d {
+	case gpu.BF16:
+		return binary.LittleEndian.AppendUint16(b, uint16((u+0x7fff+u>>16&1)>>16))
+	case gpu.F16:
+		sign, exp, frac := uint16(u>>16&0x8000), int(u>>23&0xff)-127+15, uint16(u>>13&0x3ff)
+		if exp <= 0 {
+			return binary.LittleEndian.AppendUint16(b, sign)
+		}
+		return binary.LittleEndian.AppendUint16(b, sign|uint16(exp)<<10|frac)
+	}
+	return binary.LittleEndian.AppendUint32(b, u)
+}

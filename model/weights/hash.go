@@ -1,0 +1,142 @@
+package weights
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"runtime"
+	"sync"
+)
+
+// What a hash covers: name, element type, shape and data of every tensor, by
+// ascending name, so that one file and the same model in shards are equal.
+// Up to fullHash bytes altogether the data is covered whole ("sha256:…").
+// Larger models would take minutes to read at every start, so there each
+// tensor gives sampleBlocks blocks spread evenly over its data, the first and
+// the last included ("sampled-sha256:…"): two models that were trained
+// differently differ nearly everywhere, but a few flipped bits can go unseen.
+// The hash tells models apart; it is no proof against tampering.
+const (
+	fullHash     = 1 << 30
+	sampleBlocks = 16
+	sampleBlock  = 64 << 10
+)
+
+// onceHash remembers a hash once it was computed; a failure is tried again.
+type onceHash struct {
+	mu  sync.Mutex
+	sum string
+}
+
+func (o *onceHash) get(compute func() (string, error)) (string, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.sum != "" {
+		return o.sum, nil
+	}
+	sum, err := compute()
+	if err == nil {
+		o.sum = sum
+	}
+	return sum, err
+}
+
+func hashFiles(ctx context.Context, s *files) (string, error) {
+	total := int64(0)
+	for _, e := range s.entries {
+		total += e.end - e.begin
+	}
+	return hashTensors(ctx, s, total > fullHash)
+}
+
+// hashTensors hashes the tensors side by side, then the list of their hashes.
+func hashTensors(ctx context.Context, s *files, sampled bool) (string, error) {
+	sums := make([][sha256.Size]byte, len(s.names))
+	errs := make([]error, len(s.names))
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for i := range next {
+				sums[i], errs[i] = hashTensor(s.entries[s.names[i]], sampled)
+			}
+		})
+	}
+	for i := range s.names {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	for i, sum := range sums {
+		if errs[i] != nil {
+			return "", errs[i]
+		}
+		h.Write(sum[:])
+	}
+	kind := "sha256:"
+	if sampled {
+		kind = "sampled-sha256:"
+	}
+	return kind + hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func hashTensor(e entry, sampled bool) (sum [sha256.Size]byte, err error) {
+	h := sha256.New()
+	writeString(h, e.name)
+	writeString(h, e.dtype)
+	writeNumber(h, len(e.shape))
+	for _, d := range e.shape {
+		writeNumber(h, d)
+	}
+	n := e.end - e.begin
+	if !sampled || n <= sampleBlocks*sampleBlock {
+		err = writeRange(h, e, 0, n)
+	} else {
+		for i := range int64(sampleBlocks) {
+			at := i * (n - sampleBlock) / (sampleBlocks - 1)
+			if err = writeRange(h, e, at, sampleBlock); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		return sum, fmt.Errorf("%s: tensor %s cannot be read: %w", e.file, e.name, err)
+	}
+	h.Sum(sum[:0])
+	return sum, nil
+}
+
+// writeRange hashes in steps, so that a file read by pieces needs little memory.
+func writeRange(h hash.Hash, e entry, from, n int64) error {
+	for n > 0 {
+		k := min(n, 1<<20)
+		data, err := e.blob.bytes(e.at+from, k)
+		if err != nil {
+			return err
+		}
+		h.Write(data)
+		from, n = from+k, n-k
+	}
+	return nil
+}
+
+func writeString(h hash.Hash, s string) {
+	writeNumber(h, len(s))
+	h.Write([]byte(s))
+}
+
+func writeNumber(h hash.Hash, n int) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(n))
+	h.Write(b[:])
+}

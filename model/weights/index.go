@@ -1,0 +1,101 @@
+package weights
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+const (
+	maxIndex  = 64 << 20 // bytes of the index file
+	maxShards = 4096
+)
+
+// addIndexed opens every file that the index names. The index decides in which
+// file a tensor is; what a file has beyond that is not part of the model.
+func (s *files) addIndexed(fsys fs.FS) error {
+	where, err := readIndex(fsys)
+	if err != nil {
+		return fmt.Errorf("%s: %w", IndexFile, err)
+	}
+	byFile := map[string][]string{}
+	for name, file := range where {
+		byFile[file] = append(byFile[file], name)
+	}
+	shards := make([]string, 0, len(byFile))
+	for file := range byFile {
+		shards = append(shards, file)
+	}
+	slices.Sort(shards)
+	if len(shards) > maxShards {
+		return fmt.Errorf("%s: names %d files, more than the %d that are plausible; %s", IndexFile, len(shards), maxShards, again)
+	}
+	for _, file := range shards {
+		b, tensors, data, err := s.openFile(fsys, file)
+		if err != nil {
+			return err
+		}
+		for _, t := range tensors {
+			if where[t.name] == file {
+				s.entries[t.name] = entry{t, file, b, data + t.begin}
+			}
+		}
+		slices.Sort(byFile[file])
+		for _, name := range byFile[file] {
+			if _, ok := s.entries[name]; !ok {
+				return fmt.Errorf("%s: tensor %s is not in it, although %s says so; fetch both again", file, clip(name), IndexFile)
+			}
+		}
+	}
+	return nil
+}
+
+// readIndex returns the file of each tensor.
+func readIndex(fsys fs.FS) (map[string]string, error) {
+	f, err := fsys.Open(IndexFile)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxIndex+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxIndex {
+		return nil, fmt.Errorf("has more than %d bytes, which no index has; fetch it again", maxIndex)
+	}
+	var top struct {
+		WeightMap json.RawMessage `json:"weight_map"`
+	}
+	if err := json.Unmarshal(data, &top); err != nil {
+		return nil, fmt.Errorf("is not a JSON object: %w; fetch it again", err)
+	}
+	where := map[string]string{}
+	d := json.NewDecoder(bytes.NewReader(top.WeightMap))
+	err = object(d, func(name string) error {
+		file, err := text1(d)
+		if err != nil {
+			return fmt.Errorf("tensor %s has no file name", clip(name))
+		}
+		if _, twice := where[name]; twice {
+			return fmt.Errorf("tensor %s stands in it twice; %s", clip(name), again)
+		}
+		// Only the directory itself: an index must not reach other files.
+		if !fs.ValidPath(file) || strings.ContainsAny(file, `/\`) || file == "." {
+			return fmt.Errorf("tensor %s is said to be in %q, which is not a file name of this directory", clip(name), clip(file))
+		}
+		where[name] = file
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("weight_map: %w", err)
+	}
+	if len(where) == 0 {
+		return nil, fmt.Errorf("weight_map is empty; fetch it again")
+	}
+	return where, nil
+}
