@@ -36,7 +36,11 @@ func parseDecoder(raw json.RawMessage) (decoder, error) {
 	}
 	d.join = joinPlain
 	fused := false
+	var grown growth
 	err := sequence(raw, "decoder", "decoders", func(raw json.RawMessage, kind, at string) error {
+		if err := grown.add(raw, kind, at); err != nil {
+			return err
+		}
 		switch kind {
 		case "ByteLevel", "ByteFallback":
 			if fused || d.join != joinPlain {

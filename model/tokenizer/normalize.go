@@ -17,7 +17,11 @@ type normalizer func(string) string
 // parseNormalizers reads the "normalizer" component into a list of steps.
 func parseNormalizers(raw json.RawMessage) ([]normalizer, error) {
 	var steps []normalizer
+	var grown growth
 	err := sequence(raw, "normalizer", "normalizers", func(raw json.RawMessage, kind, at string) error {
+		if err := grown.add(raw, kind, at); err != nil {
+			return err
+		}
 		step, err := parseNormalizer(raw, kind, at)
 		steps = append(steps, step)
 		return err

@@ -25,7 +25,11 @@ type preTokenizers struct {
 func parsePreTokenizers(raw json.RawMessage) (preTokenizers, error) {
 	var p preTokenizers
 	pendingMap := false
+	var grown growth
 	err := sequence(raw, "pre_tokenizer", "pretokenizers", func(raw json.RawMessage, kind, at string) error {
+		if err := grown.add(raw, kind, at); err != nil {
+			return err
+		}
 		if pendingMap {
 			p.steps = append(p.steps, mapBytes)
 			pendingMap = false
