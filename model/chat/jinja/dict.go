@@ -1,0 +1,169 @@
+package jinja
+
+import (
+	"iter"
+	"math"
+	"math/big"
+	"strings"
+)
+
+// Dict is a Python dict: it keeps the order in which keys came. Templates
+// cannot change it. Build it with NewDict and Set before sharing it.
+type Dict struct {
+	keys, vals []any
+	// index is made when a scan would be slow.
+	index map[any]int
+}
+
+const scanKeys = 8 // up to here a scan over the keys beats a map
+
+// NewDict makes an empty dict with room for n keys.
+func NewDict(n int) *Dict {
+	return &Dict{keys: make([]any, 0, n), vals: make([]any, 0, n)}
+}
+
+// Set puts a value under a string key; an existing key keeps its place.
+func (d *Dict) Set(key string, v any) { d.put(key, v) }
+
+// Get returns the value under a string key.
+func (d *Dict) Get(key string) (any, bool) { return d.get(key) }
+
+// Len is the number of keys.
+func (d *Dict) Len() int { return len(d.keys) }
+
+// All walks keys (as text) and values in order.
+func (d *Dict) All() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		for i, k := range d.keys {
+			if !yield(plain(k), d.vals[i]) {
+				return
+			}
+		}
+	}
+}
+
+// find returns the position of a hashed key, -1 if absent.
+func (d *Dict) find(h any) int {
+	if d.index != nil {
+		if i, ok := d.index[h]; ok {
+			return i
+		}
+		return -1
+	}
+	s, isStr := h.(string)
+	for i, k := range d.keys {
+		if isStr {
+			if t, ok := k.(string); ok && t == s {
+				return i
+			}
+			if _, ok := k.(Markup); !ok {
+				continue
+			}
+		}
+		if hashKey(k) == h {
+			return i
+		}
+	}
+	return -1
+}
+
+// put and get take a hashable key: see rt.put for keys from a template.
+func (d *Dict) put(key, v any) {
+	h := hashKey(key)
+	if i := d.find(h); i >= 0 {
+		d.vals[i] = v
+		return
+	}
+	d.keys, d.vals = append(d.keys, key), append(d.vals, v)
+	if d.index != nil {
+		d.index[h] = len(d.keys) - 1
+	} else if len(d.keys) > scanKeys {
+		d.index = make(map[any]int, 2*len(d.keys))
+		for i, k := range d.keys {
+			d.index[hashKey(k)] = i
+		}
+	}
+}
+
+func (d *Dict) get(key any) (any, bool) {
+	if i := d.find(hashKey(key)); i >= 0 {
+		return d.vals[i], true
+	}
+	return nil, false
+}
+
+type (
+	noneKey  struct{}
+	bigKey   string
+	tupleKey string
+)
+
+// hashKey maps a hashable value to a comparable one, equal exactly when Python
+// says that the keys are equal (1, 1.0 and True are one key).
+func hashKey(v any) any {
+	switch x := v.(type) {
+	case nil:
+		return noneKey{}
+	case bool:
+		if x {
+			return int64(1)
+		}
+		return int64(0)
+	case float64:
+		if x == math.Trunc(x) && math.Abs(x) < 1<<62 {
+			return int64(x)
+		}
+	case Markup:
+		return string(x)
+	case *big.Int:
+		return bigKey(x.String())
+	case *Tuple:
+		var b strings.Builder
+		for _, it := range x.items {
+			k := hashKey(it)
+			b.WriteString(typeName(k))
+			s := plain(k)
+			b.WriteString(plain(int64(len(s))))
+			b.WriteByte(':')
+			b.WriteString(s)
+		}
+		return tupleKey(b.String())
+	}
+	return v
+}
+
+// hashable refuses keys that Python refuses, and nesting beyond the limit.
+func (rt *runtime) hashable(k any) error {
+	switch x := k.(type) {
+	case *List, *Dict, *view, *sliceKey:
+		return typeErr("unhashable type: '%s'", typeName(k))
+	case *Undefined:
+		return x.fail()
+	case *Tuple:
+		if err := rt.enter(); err != nil {
+			return err
+		}
+		defer func() { rt.depth-- }()
+		for _, it := range x.items {
+			if err := rt.work(1); err != nil {
+				return err
+			}
+			if err := rt.hashable(it); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// put adds a key that a template made.
+func (rt *runtime) put(d *Dict, k, v any) error {
+	if err := rt.hashable(k); err != nil {
+		return err
+	}
+	if err := rt.work(4); err != nil {
+		return err
+	}
+	d.put(k, v)
+	return nil
+}

@@ -1,0 +1,40 @@
+package jinja
+
+// filterFunc is "v | name(args)".
+type filterFunc func(rt *runtime, v any, a *Args) (any, error)
+
+// filters is every filter by name. It is filled by the files that hold them.
+var filters = map[string]filterFunc{}
+
+func init() {
+	for _, group := range []map[string]filterFunc{textFilters(), htmlFilters(), numberFilters(), listFilters(), pickFilters(), sortFilters()} {
+		for name, f := range group {
+			filters[name] = f
+		}
+	}
+	filters["tojson"] = toJSONFilter
+	filters["from_json"] = fromJSONFilter
+	filters["d"] = filters["default"]
+	filters["count"] = filters["length"]
+	filters["e"] = filters["escape"]
+}
+
+// fromJSONFilter is not in transformers, but templates written for other
+// engines read tool arguments with it.
+func fromJSONFilter(rt *runtime, v any, a *Args) (any, error) {
+	if _, err := a.Bind("from_json"); err != nil {
+		return nil, err
+	}
+	s, err := orStr(v, "")
+	if err != nil {
+		return nil, err
+	}
+	if err := rt.work(len(s)); err != nil {
+		return nil, err
+	}
+	d, err := DecodeJSON([]byte(s))
+	if err != nil {
+		return nil, newErr(ValueError, "from_json: %v", err)
+	}
+	return d, nil
+}

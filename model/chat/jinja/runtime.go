@@ -1,0 +1,193 @@
+package jinja
+
+import (
+	"context"
+	"strings"
+)
+
+// Limits bound one rendering. Zero fields take the default.
+type Limits struct {
+	// OutputBytes bounds the result and every single value, hard, in bytes.
+	// Default 16 MiB.
+	OutputBytes int
+	// Steps bounds the work, hard: one per evaluated node, per element of a
+	// collection touched, per 32 bytes of text made. Default 20 million (about
+	// two seconds; a long conversation takes some ten thousand). It bounds memory
+	// too, as nothing is made without steps.
+	Steps int64
+	// Depth bounds calls, expressions and values inside each other, hard.
+	// Default 1000 (about 150 nested macro calls).
+	Depth int
+}
+
+func (l Limits) orDefault() Limits {
+	if l.OutputBytes <= 0 {
+		l.OutputBytes = 16 << 20
+	}
+	if l.Steps <= 0 {
+		l.Steps = 20_000_000
+	}
+	if l.Depth <= 0 {
+		l.Depth = 1000
+	}
+	return l
+}
+
+// Render runs the template. vars are its variables, read only: values of the
+// package, or whatever FromGo takes. The error is an *Error, or the
+// context's, which is looked at every few thousand steps.
+func (t *Template) Render(ctx context.Context, lim Limits, vars map[string]any) (string, error) {
+	lim = lim.orDefault()
+	rt := &runtime{ctx: ctx, lim: lim, name: t.name, vars: make(map[string]any, len(vars)), left: lim.Steps}
+	for k, v := range vars {
+		c, err := FromGo(v)
+		if err != nil {
+			return "", locate(typeErr("variable %s: %v", k, err), t.name, 0)
+		}
+		rt.vars[k] = c
+	}
+	var out output
+	if _, err := rt.exec(t.body, &scope{}, &out); err != nil {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		return "", locate(err, t.name, 0)
+	}
+	return out.b.String(), nil
+}
+
+// runtime is the state of one rendering. Not safe for concurrent use.
+type runtime struct {
+	ctx   context.Context
+	lim   Limits
+	name  string
+	vars  map[string]any
+	left  int64 // steps
+	depth int
+}
+
+const ctxEvery = 1 << 12 // steps between looks at the context
+
+// work charges n steps.
+func (rt *runtime) work(n int) error {
+	before := rt.left
+	rt.left -= int64(n)
+	if rt.left < 0 {
+		return newErr(LimitError, "more than %d steps", rt.lim.Steps)
+	}
+	if before/ctxEvery != rt.left/ctxEvery && rt.ctx.Err() != nil {
+		return context.Cause(rt.ctx)
+	}
+	return nil
+}
+
+// text charges for n bytes of text about to be made.
+func (rt *runtime) text(n int) error {
+	if n > rt.lim.OutputBytes {
+		return newErr(LimitError, "a text of %d bytes, at most %d are allowed", n, rt.lim.OutputBytes)
+	}
+	return rt.work(n / 32)
+}
+
+// enter counts one level of recursion; leave with rt.depth--.
+func (rt *runtime) enter() error {
+	rt.depth++
+	if rt.depth > rt.lim.Depth {
+		return newErr(LimitError, "nested or recursive more than %d deep", rt.lim.Depth)
+	}
+	return nil
+}
+
+// eval evaluates one node.
+func (rt *runtime) eval(x expr, sc *scope) (any, error) {
+	if err := rt.enter(); err != nil {
+		rt.depth--
+		return nil, err
+	}
+	err := rt.work(1)
+	var v any
+	if err == nil {
+		v, err = x.eval(rt, sc)
+	}
+	rt.depth--
+	return v, err
+}
+
+// exec executes a body; a signal other than next ends it early.
+func (rt *runtime) exec(body []stmt, sc *scope, out *output) (signal, error) {
+	err := rt.enter()
+	defer func() { rt.depth-- }()
+	if err != nil {
+		return next, err
+	}
+	for _, s := range body {
+		if err := rt.work(1); err != nil {
+			return next, locate(err, rt.name, s.pos())
+		}
+		sig, err := s.exec(rt, sc, out)
+		if err != nil {
+			return next, locate(err, rt.name, s.pos())
+		}
+		if sig != next {
+			return sig, nil
+		}
+	}
+	return next, nil
+}
+
+// capture renders a body into a string of its own.
+func (rt *runtime) capture(body []stmt, sc *scope) (string, signal, error) {
+	var out output
+	sig, err := rt.exec(body, sc, &out)
+	return out.b.String(), sig, err
+}
+
+// output collects rendered text.
+type output struct{ b strings.Builder }
+
+func (o *output) write(rt *runtime, s string) error {
+	if o.b.Len()+len(s) > rt.lim.OutputBytes {
+		return newErr(LimitError, "more than %d bytes of output", rt.lim.OutputBytes)
+	}
+	if err := rt.text(len(s)); err != nil {
+		return err
+	}
+	o.b.WriteString(s)
+	return nil
+}
+
+// scope is one level of variables. Scopes hold few names, so a scan beats a map.
+type scope struct {
+	parent *scope
+	names  []string
+	vals   []any
+}
+
+func (s *scope) set(name string, v any) {
+	for i, n := range s.names {
+		if n == name {
+			s.vals[i] = v
+			return
+		}
+	}
+	s.names, s.vals = append(s.names, name), append(s.vals, v)
+}
+
+// lookup finds a variable: scopes from the inside, then the render's
+// variables, then the globals.
+func (rt *runtime) lookup(sc *scope, name string) any {
+	for ; sc != nil; sc = sc.parent {
+		for i, n := range sc.names {
+			if n == name {
+				return sc.vals[i]
+			}
+		}
+	}
+	if v, ok := rt.vars[name]; ok {
+		return v
+	}
+	if v, ok := globals[name]; ok {
+		return v
+	}
+	return &Undefined{name: name}
+}

@@ -1,0 +1,253 @@
+package jinja
+
+import (
+	"math/big"
+	"unicode/utf8"
+)
+
+// Template values are Go values: nil (None), bool, int64, *big.Int (outside
+// int64 only), float64, string, Markup, *List, *Tuple, *Dict, *Undefined,
+// *Namespace and the callables and views of the package.
+
+// Markup is a string marked safe: the + operator escapes what is added to it.
+type Markup string
+
+// List is a Python list. Templates cannot change it.
+type List struct{ items []any }
+
+// NewList makes a list of template values; it takes over items.
+func NewList(items ...any) *List { return &List{items} }
+
+// Items returns the elements, shared with the list: read only.
+func (l *List) Items() []any { return l.items }
+
+// Tuple is a Python tuple; names, if set, are those of a named tuple.
+type Tuple struct {
+	items []any
+	names []string
+}
+
+// Undefined is a variable, attribute or element that does not exist. It prints
+// as nothing, is empty and false, and fails when used otherwise.
+type Undefined struct {
+	obj  any  // where it was looked for, if of is set
+	of   bool // a member of obj, not a variable
+	name any  // string or index
+	hint string
+	kind string // kind of the error on use; "" = UndefinedError
+}
+
+func (u *Undefined) message() string {
+	switch {
+	case u.hint != "":
+		return u.hint
+	case !u.of:
+		return "'" + plain(u.name) + "' is undefined"
+	}
+	repr := typeName(u.obj) + " object"
+	if u.obj == nil {
+		repr = "None"
+	}
+	if s, ok := u.name.(string); ok {
+		return "'" + repr + "' has no attribute '" + s + "'"
+	}
+	return repr + " has no element " + plain(u.name)
+}
+
+func (u *Undefined) fail() error {
+	kind := u.kind
+	if kind == "" {
+		kind = UndefinedError
+	}
+	return &Error{Kind: kind, Msg: u.message()}
+}
+
+// Namespace is the one value whose fields a template can set.
+type Namespace struct{ fields *Dict }
+
+// view is what dict.keys(), values() and items() return.
+type view struct {
+	d    *Dict
+	what string // "keys", "values" or "items"
+}
+
+func (v *view) items() []any {
+	switch v.what {
+	case "keys":
+		return v.d.keys
+	case "values":
+		return v.d.vals
+	}
+	out := make([]any, len(v.d.keys))
+	for i := range out {
+		out[i] = &Tuple{items: []any{v.d.keys[i], v.d.vals[i]}}
+	}
+	return out
+}
+
+// iterator can be walked once, like a Python generator.
+type iterator struct{ rest []any }
+
+// rangeValue is range(start, stop, step).
+type rangeValue struct{ start, stop, step int64 }
+
+func (r *rangeValue) len() int {
+	n := (r.stop - r.start + r.step - sign(r.step)) / r.step
+	return int(max(n, 0))
+}
+
+func sign(n int64) int64 {
+	if n < 0 {
+		return -1
+	}
+	return 1
+}
+
+// typeName is Python's name of a value's type.
+func typeName(v any) string {
+	switch x := v.(type) {
+	case nil:
+		return "NoneType"
+	case bool:
+		return "bool"
+	case int64, *big.Int:
+		return "int"
+	case float64:
+		return "float"
+	case string:
+		return "str"
+	case Markup:
+		return "Markup"
+	case *List:
+		return "list"
+	case *Tuple:
+		return "tuple"
+	case *Dict:
+		return "dict"
+	case *Undefined:
+		return "Undefined"
+	case *Namespace:
+		return "Namespace"
+	case *view:
+		return "dict_" + x.what
+	case *iterator:
+		return "generator"
+	case *rangeValue:
+		return "range"
+	case *Macro:
+		return "Macro"
+	case *loop:
+		return "LoopContext"
+	case *sliceKey:
+		return "slice"
+	}
+	return "function"
+}
+
+// asStr returns the text of a string or Markup.
+func asStr(v any) (string, bool) {
+	switch s := v.(type) {
+	case string:
+		return s, true
+	case Markup:
+		return string(s), true
+	}
+	return "", false
+}
+
+// truth is Python's bool(v).
+func truth(v any) bool {
+	switch x := v.(type) {
+	case nil, *Undefined:
+		return false
+	case bool:
+		return x
+	case int64:
+		return x != 0
+	case float64:
+		return x != 0
+	}
+	if n, ok := length(v); ok {
+		return n > 0
+	}
+	return true
+}
+
+// length is Python's len(v); false where v has none.
+func length(v any) (int, bool) {
+	switch x := v.(type) {
+	case string:
+		return utf8.RuneCountInString(x), true
+	case Markup:
+		return utf8.RuneCountInString(string(x)), true
+	case *List:
+		return len(x.items), true
+	case *Tuple:
+		return len(x.items), true
+	case *Dict:
+		return len(x.keys), true
+	case *view:
+		return len(x.d.keys), true
+	case *rangeValue:
+		return x.len(), true
+	case *Undefined:
+		return 0, true
+	case *loop:
+		return len(x.items), true
+	}
+	return 0, false
+}
+
+// iterate returns the elements that a loop over v sees. The slice is shared
+// with v and must not be changed.
+func (rt *runtime) iterate(v any) ([]any, error) {
+	var out []any
+	switch x := v.(type) {
+	case *List:
+		out = x.items
+	case *Tuple:
+		out = x.items
+	case *Dict:
+		out = x.keys
+	case *view:
+		if err := rt.work(len(x.d.keys)); err != nil {
+			return nil, err
+		}
+		return x.items(), nil
+	case *iterator:
+		out, x.rest = x.rest, nil
+	case *loop:
+		return nil, typeErr("'LoopContext' object cannot be iterated by a template")
+	case string:
+		return rt.chars(x)
+	case Markup:
+		return rt.chars(string(x))
+	case *rangeValue:
+		n := x.len()
+		if err := rt.work(n); err != nil {
+			return nil, err
+		}
+		for i := range n {
+			out = append(out, x.start+int64(i)*x.step)
+		}
+		return out, nil
+	case *Undefined:
+		if x.kind != "" {
+			return nil, x.fail()
+		}
+	default:
+		return nil, typeErr("'%s' object is not iterable", typeName(v))
+	}
+	return out, rt.work(len(out))
+}
+
+func (rt *runtime) chars(s string) ([]any, error) {
+	if err := rt.work(len(s)); err != nil {
+		return nil, err
+	}
+	out := make([]any, 0, len(s))
+	for _, r := range s {
+		out = append(out, string(r))
+	}
+	return out, nil
+}
