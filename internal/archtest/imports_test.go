@@ -49,6 +49,7 @@ var rules = []rule{
 	{"actors/engine", []string{"messages", "request", "memory", "sched", "actors", "internal/shell"}, nil, "the engine wires actors and knows neither models nor settings"},
 	{"internal/shell", []string{"messages"}, nil, "the shell knows no core in particular"},
 	{"internal/archtest", nil, nil, "it reads the tree as text"},
+	{"internal/telemetry", []string{"messages"}, nil, "it knows metrics by name only"},
 	{"internal/fakemodel", []string{"messages", "internal/invariants"}, nil, "the fake stands where an executor stands"},
 	{"internal/simtest", []string{"messages", "memory", "sched", "request", "internal"}, []string{"github.com/asynkron/"}, "the simulator runs the cores without the runtime"},
 	{"configs", []string{"actors", "memory", "sched", "request", "model", "gpu"}, nil, "configs composes the Options of what it configures"},

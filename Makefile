@@ -1,0 +1,56 @@
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+GO      ?= go
+BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+# The conformance data lies beside the project where there is any.
+DIR     ?= ../shared/conformance
+SEEDS   ?= 2000
+FUZZ    ?= 30s
+
+.PHONY: help build run test race soak bench conformance clients lint fuzz generate cross
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/troupe, one static binary
+	$(BUILD) -o bin/troupe ./cmd/troupe
+
+run: build ## serve the embedded model on 127.0.0.1:30000
+	./bin/troupe serve
+
+test: ## run the tests, with the costly invariant checks on
+	$(GO) test -tags invariants ./...
+
+race: ## run the tests under the race detector (needs cgo)
+	CGO_ENABLED=1 $(GO) test -race -tags invariants ./...
+
+soak: ## full matrices, thousands of schedules, five minutes of 64 clients
+	TROUPE_SOAK=1 $(GO) test -tags invariants -timeout 90m -count=1 ./...
+
+bench: ## run the benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+conformance: ## run the tests on data made by others: make conformance DIR=...
+	TROUPE_CONFORMANCE=$(abspath $(DIR)) $(GO) test -count=1 -run Conformance ./...
+
+clients: build ## drive the server with the official openai client for Node (needs npm)
+	./internal/clients/node/run.sh
+
+lint: ## gofmt, vet and staticcheck
+	@test -z "$$(gofmt -l . | tee /dev/stderr)"
+	$(GO) vet -tags invariants ./...
+	$(GO) tool staticcheck -tags invariants ./...
+
+fuzz: ## fuzz every parser for FUZZ (30s) each
+	@set -e; grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r d; do \
+	  for f in $$(grep -ho '^func Fuzz[A-Za-z0-9]*' $$d/*_test.go | sed 's/func //'); do \
+	    echo "$$d $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZ) $$d; done; done
+
+generate: ## train the embedded model again (Debian's python3-torch, under an hour)
+	python3 model/bundled/train/train.py
+
+cross: ## compile for the other platforms
+	@set -e; for p in linux/arm64 darwin/arm64 windows/amd64; do echo $$p; \
+	  GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/troupe; done

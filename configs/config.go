@@ -1,0 +1,55 @@
+// Package configs is the tree of settings: defaults, YAML file, TROUPE_…
+// environment, flags, in this order, each overriding the one before. It
+// composes the Options of what it configures and decides nothing else.
+//
+// Names follow SGLang's where it has one. An unknown key is an error that names
+// the nearest known one, wherever it stands.
+package configs
+
+import "time"
+
+// Config is every setting of the engine. The tag key is its name in files and
+// flags; in the environment it is upper case with underscores, after TROUPE_.
+// Units, what zero means and an example stand in the usage text, which is the
+// documentation that users see.
+type Config struct {
+	Model           string `key:"model" default:"" usage:"model directory in Hugging Face format; empty serves the embedded model"`
+	ServedModelName string `key:"served-model-name" default:"" usage:"name under which clients ask for the model; empty takes the directory's name"`
+	LoadFormat      string `key:"load-format" default:"auto" usage:"auto reads the weights, dummy makes random ones for any config.json"`
+	ChatTemplate    string `key:"chat-template" default:"" usage:"file with a Jinja chat template, instead of the model's own"`
+	SamplingFrom    string `key:"sampling-defaults" default:"model" usage:"where unset sampling parameters come from: model (generation_config.json) or openai (temperature 1, top_p 1)"`
+	Device          string `key:"device" default:"cpu" usage:"device that computes: cpu"`
+	Threads         int    `key:"threads" default:"0" usage:"worker threads of the CPU device; 0 is one per core. Example: 8"`
+
+	Host           string        `key:"host" default:"127.0.0.1" usage:"address to listen on; 0.0.0.0 for every interface"`
+	Port           int           `key:"port" default:"30000" usage:"port to listen on; 0 picks a free one"`
+	AdminAddress   string        `key:"admin-address" default:"" usage:"address of the profiler (pprof), apart from the API; empty switches it off. Example: 127.0.0.1:6060"`
+	APIKey         []string      `key:"api-key" default:"" usage:"key that clients send as a bearer token; repeat or separate by commas for several; empty lets anyone call"`
+	TLSCert        string        `key:"tls-cert" default:"" usage:"PEM file with the certificate chain; needs tls-key"`
+	TLSKey         string        `key:"tls-key" default:"" usage:"PEM file with the private key; needs tls-cert"`
+	CORSOrigins    []string      `key:"cors-origins" default:"" usage:"origins whose pages may call the API; * is any. Example: https://chat.example"`
+	MaxBodyBytes   int64         `key:"max-body-bytes" default:"67108864" usage:"largest body of a request in bytes, hard"`
+	HeaderTimeout  time.Duration `key:"header-timeout" default:"10s" usage:"time to read a request's headers, hard"`
+	WriteStall     time.Duration `key:"write-stall-timeout" default:"30s" usage:"time that one write to a client may take before its request is aborted, hard"`
+	HealthTimeout  time.Duration `key:"health-timeout" default:"20s" usage:"time that /health_generate waits for a token"`
+	DrainTimeout   time.Duration `key:"drain-timeout" default:"60s" usage:"time that open requests get to finish after SIGTERM"`
+	MaxOpen        int           `key:"max-open-requests" default:"4096" usage:"requests that may be open at once, running and waiting; more are answered 429. Hard"`
+	MaxQueuedToken int           `key:"max-queued-tokens" default:"8388608" usage:"prompt tokens of all open requests; more are answered 429. Hard"`
+
+	MemFraction       float64 `key:"mem-fraction-static" default:"0" usage:"share of the available memory for weights, workspace and KV pool, in (0, 1]; 0 is the device's default (CPU: 0.5)"`
+	MaxTotalTokens    int     `key:"max-total-tokens" default:"0" usage:"cap on the tokens of the KV pool; 0 is what memory allows. Example: 65536"`
+	MaxRunning        int     `key:"max-running-requests" default:"0" usage:"requests that may run at once; 0 is the device's default (CPU: 64)"`
+	PageSize          int     `key:"page-size" default:"16" usage:"tokens in a page of the KV pool, a power of two, 1 included"`
+	KVCacheDType      string  `key:"kv-cache-dtype" default:"auto" usage:"type of stored K and V: f32, bf16, f16; auto is f32 for f32 weights and bf16 otherwise"`
+	ContextLength     int     `key:"context-length" default:"0" usage:"tokens of a request, prompt and output; 0 is the model's own limit, more than that is refused"`
+	DisableRadixCache bool    `key:"disable-radix-cache" default:"false" usage:"keep no prefix for later requests"`
+
+	MaxPrefillTokens   int     `key:"max-prefill-tokens" default:"16384" usage:"tokens that one step computes, decoding rows included. Soft: a longer prompt is computed whole when chunks are off"`
+	ChunkedPrefillSize int     `key:"chunked-prefill-size" default:"2048" usage:"tokens of long prompts that one step computes, decoding rows included; -1 switches chunks off"`
+	Conservativeness   float64 `key:"schedule-conservativeness" default:"1" usage:"multiplies the output that admission expects: above 1 admits less and retracts less"`
+	RetractEvery       int     `key:"debug-retract-every" default:"0" usage:"retract a request every so many steps, to exercise retraction; 0 is never"`
+	AuditEveryStep     bool    `key:"debug-audit-every-step" default:"false" usage:"count every page of the pool by owner after each step"`
+
+	LogLevel  string `key:"log-level" default:"info" usage:"debug, info, warn or error"`
+	LogFormat string `key:"log-format" default:"auto" usage:"text, json, or auto: text on a terminal and JSON otherwise"`
+}

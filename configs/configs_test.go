@@ -1,0 +1,109 @@
+package configs
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+func load(t *testing.T, yaml string, env []string, args ...string) (*Config, []Value, error) {
+	t.Helper()
+	file := ""
+	if yaml != "" {
+		file = filepath.Join(t.TempDir(), "troupe.yaml")
+		if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	AddFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return Load(file, env, flags)
+}
+
+func TestDefaultsAreValid(t *testing.T) {
+	c, values, err := load(t, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Port != 30000 || c.Host != "127.0.0.1" || c.PageSize != 16 || c.WriteStall != 30*time.Second || c.APIKey != nil {
+		t.Errorf("defaults: %+v", c)
+	}
+	for _, v := range values {
+		if v.Source != "default" {
+			t.Errorf("%s comes from %s", v.Key, v.Source)
+		}
+	}
+}
+
+func TestLaterSourcesWin(t *testing.T) {
+	yaml := "port: 1001\npage-size: 4\nthreads: 3\napi-key: [a, b]\n"
+	env := []string{"TROUPE_PORT=1002", "TROUPE_PAGE_SIZE=8", "HOME=/", "TROUPE_CONFORMANCE=/data"}
+	c, values, err := load(t, yaml, env, "--port", "1003", "--drain-timeout", "5s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Port != 1003 || c.PageSize != 8 || c.Threads != 3 || c.DrainTimeout != 5*time.Second || strings.Join(c.APIKey, " ") != "a b" {
+		t.Errorf("%+v", c)
+	}
+	want := map[string]string{"port": "flag --port", "page-size": "environment TROUPE_PAGE_SIZE", "host": "default"}
+	for _, v := range values {
+		if w, ok := want[v.Key]; ok && v.Source != w {
+			t.Errorf("%s comes from %q, want %q", v.Key, v.Source, w)
+		}
+		if v.Key == "threads" && !strings.HasPrefix(v.Source, "file ") {
+			t.Errorf("threads comes from %q", v.Source)
+		}
+	}
+}
+
+func TestErrorsNameKeyPlaceAndRemedy(t *testing.T) {
+	for name, c := range map[string]struct {
+		yaml string
+		env  []string
+		args []string
+		want []string
+	}{
+		"unknown key":      {yaml: "page_size: 4", want: []string{"page_size", "did you mean page-size?", "troupe.yaml"}},
+		"nested key":       {yaml: "server:\n  port: 4", want: []string{"server.port", "no setting"}},
+		"unknown variable": {env: []string{"TROUPE_PROT=1"}, want: []string{"TROUPE_PROT", "did you mean TROUPE_PORT?"}},
+		"wrong type":       {yaml: "port: many", want: []string{"port (file", `"many"`, "an integer"}},
+		"a map":            {yaml: "port: {a: 1}", want: []string{"port"}},
+		"no power of two":  {args: []string{"--page-size", "12"}, want: []string{"page-size is 12", "power of two"}},
+		"two at once":      {args: []string{"--page-size", "12", "--port", "70000"}, want: []string{"page-size", "port is 70000"}},
+		"half of tls":      {args: []string{"--tls-cert", "a.pem"}, want: []string{"tls-key", "both or neither"}},
+		"bad word":         {env: []string{"TROUPE_LOG_LEVEL=loud"}, want: []string{"log-level", "loud", "debug, info, warn, error"}},
+		"not a number":     {env: []string{"TROUPE_MEM_FRACTION_STATIC=NaN"}, want: []string{"mem-fraction-static is NaN"}},
+		"broken yaml":      {yaml: "port: [", want: []string{"config file"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := load(t, c.yaml, c.env, c.args...)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, w := range c.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("%q lacks %q", err, w)
+				}
+			}
+		})
+	}
+}
+
+func TestPresetsLoad(t *testing.T) {
+	presets, _ := filepath.Glob("*.yaml")
+	if len(presets) < 2 {
+		t.Fatalf("%d presets found", len(presets))
+	}
+	for _, p := range presets {
+		if _, _, err := Load(p, nil, nil); err != nil {
+			t.Errorf("%s: %v", p, err)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+)
+
+const envPrefix = "TROUPE_"
+
+// setting is one field of Config with its tags.
+type setting struct {
+	key, fallback, usage string
+	field                int
+	kind                 reflect.Type
+}
+
+// settings lists the fields of Config in their order.
+func settings() []setting {
+	t := reflect.TypeFor[Config]()
+	list := make([]setting, t.NumField())
+	for i := range list {
+		f := t.Field(i)
+		list[i] = setting{f.Tag.Get("key"), f.Tag.Get("default"), f.Tag.Get("usage"), i, f.Type}
+	}
+	return list
+}
+
+// AddFlags declares a flag for every setting.
+func AddFlags(flags *pflag.FlagSet) {
+	for _, s := range settings() {
+		v := reflect.New(s.kind).Elem()
+		if err := parseInto(v, s.fallback); err != nil {
+			panic(fmt.Sprintf("default of %s: %v", s.key, err)) // a test loads every default
+		}
+		switch x := v.Interface().(type) {
+		case string:
+			flags.String(s.key, x, s.usage)
+		case int:
+			flags.Int(s.key, x, s.usage)
+		case int64:
+			flags.Int64(s.key, x, s.usage)
+		case float64:
+			flags.Float64(s.key, x, s.usage)
+		case bool:
+			flags.Bool(s.key, x, s.usage)
+		case time.Duration:
+			flags.Duration(s.key, x, s.usage)
+		case []string:
+			flags.StringSlice(s.key, x, s.usage)
+		}
+	}
+}
+
+// Value is a setting as it stands, for `troupe inspect config`.
+type Value struct {
+	Key    string `json:"key"`
+	Value  any    `json:"value"`
+	Source string `json:"source"` // default, file …, environment …, flag
+}
+
+// Load reads the settings. file may be empty; flags are those of AddFlags,
+// parsed, or nil; env is what os.Environ gives. The error lists everything that
+// is wrong at once.
+func Load(file string, env []string, flags *pflag.FlagSet) (*Config, []Value, error) {
+	v := viper.NewWithOptions(viper.KeyDelimiter("\x00")) // keys are flat
+	if file != "" {
+		v.SetConfigFile(file)
+		v.SetConfigType("yaml")
+		if err := v.ReadInConfig(); err != nil {
+			return nil, nil, fmt.Errorf("config file %s: %w; write YAML with one key a line, for example `port: 30000`", file, err)
+		}
+	}
+	environment, errs := environ(env)
+	errs = append(errs, unknownKeys(v, file)...)
+	config, values := &Config{}, []Value(nil)
+	target := reflect.ValueOf(config).Elem()
+	for _, s := range settings() {
+		field, source := target.Field(s.field), "default"
+		text := any(s.fallback)
+		if v.InConfig(s.key) {
+			text, source = v.Get(s.key), "file "+file
+		}
+		if e, ok := environment[s.key]; ok {
+			text, source = e, "environment "+envName(s.key)
+		}
+		if flags != nil && flags.Changed(s.key) {
+			source = "flag --" + s.key
+			text = flags.Lookup(s.key).Value.String()
+			if slice, ok := flags.Lookup(s.key).Value.(pflag.SliceValue); ok {
+				text = slice.GetSlice()
+			}
+		}
+		if err := parseInto(field, text); err != nil {
+			errs = append(errs, fmt.Errorf("%s (%s): %w", s.key, source, err))
+		}
+		values = append(values, Value{s.key, field.Interface(), source})
+	}
+	if len(errs) == 0 {
+		errs = config.validate()
+	}
+	return config, values, errors.Join(errs...)
+}
+
+// envName is the variable of a key.
+func envName(key string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, "-", "_"))
+}
+
+// notSettings are variables of ours that are no settings: tests read them.
+var notSettings = map[string]bool{"TROUPE_CONFIG": true, "TROUPE_CONFORMANCE": true, "TROUPE_SOAK": true, "TROUPE_SEED": true, "TROUPE_URL": true}
+
+// environ picks our variables, by key, and complains of unknown ones.
+func environ(env []string) (map[string]string, []error) {
+	known, names := map[string]string{}, []string(nil)
+	for _, s := range settings() {
+		known[envName(s.key)] = s.key
+		names = append(names, envName(s.key))
+	}
+	found, errs := map[string]string{}, []error(nil)
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		key, ok := known[name]
+		switch {
+		case ok:
+			found[key] = value
+		case strings.HasPrefix(name, envPrefix) && !notSettings[name]:
+			errs = append(errs, fmt.Errorf("the environment has %s, which is no setting%s", name, nearest(name, names)))
+		}
+	}
+	return found, errs
+}
+
+func unknownKeys(v *viper.Viper, file string) []error {
+	var names []string
+	known := map[string]bool{}
+	for _, s := range settings() {
+		names, known[s.key] = append(names, s.key), true
+	}
+	keys := v.AllKeys()
+	sort.Strings(keys)
+	var errs []error
+	for _, key := range keys {
+		key = strings.ReplaceAll(key, "\x00", ".")
+		if !known[key] {
+			errs = append(errs, fmt.Errorf("config file %s has %s, which is no setting%s", file, key, nearest(key, names)))
+		}
+	}
+	return errs
+}
+
+// DefaultFile is the file named by TROUPE_CONFIG, if any.
+func DefaultFile() string { return os.Getenv("TROUPE_CONFIG") }
