@@ -1,0 +1,97 @@
+"""More plots, in the same form as in themes.py."""
+
+DARK = [
+    ["{N} was afraid of the dark.", "Every night, when the lamp went out, {N} felt {sad}.", "One night {N} could not sleep.", "{N} heard {sound} in the middle of the night.",
+     "It was late, and the house was very quiet, but {N} was awake.", "When night came to the {P}, {N} always hid under the blanket."],
+    ["Something {noise} was moving {spot}.", "There was a {noise} noise {spot}.", "A big shadow danced on the wall.", "\"Who is there?\" {he} whispered, but nobody answered.",
+     "Two {colour} eyes looked at {him} from the corner.", "The wind pushed at the door, and the floor creaked."],
+    ["{N} took a lamp and went to look {adverb}.", "\"I am brave,\" {he} told {himself}, and {he} stood up.", "{He} called for {his} {family}, who came at once.",
+     "{His} heart beat fast, but {he} opened the door.", "{He} counted to three and lit a candle.", "Step by step {he} came closer."],
+    ["It was only {M} the {L}, looking for some {food}.", "And what did {he} see? It was just {a} {athing} {thing}!", "There sat {M}, a very small {L}, who was just as afraid.",
+     "It was {a} {animal} that had lost its way.", "It was nothing but the branch of a tree.", "\"Sorry,\" said {M} the {L}. \"I did not want to wake you.\""],
+    ["{N} laughed until {his} belly hurt.", "After that night the dark was not so dark any more.", "They looked at the stars together and fell asleep.", "\"The night is only the day with its eyes closed,\" said {his} {family}.",
+     "From then on {N} slept well every night.", "{N} went back to bed and dreamed of {a} {athing} {thing} and {food}."],
+]
+TRIP = [
+    ["One {time} {N} decided to travel to the {P}.", "\"I want to see what is behind the {place},\" said {N}.", "{N} packed {a} {T} and some {food} and set off.", "A letter came. It said, \"Come to the {P} at once.\"",
+     "{N} had lived in the same place all {his} life and wanted to see the {P}.", "Early one {time}, {N} climbed into a {vehicle=V} and waved goodbye."],
+    ["The way was long, and the {weather} wind blew in {his} face.", "{He} walked over a {place}, past a {place} and along a {place}.", "First {he} went by {vehicle}, and then {he} went on foot.", "On the first day {he} saw a {animal} and a {animal} on the road.",
+     "The map was wrong, and soon {he} was lost.", "After an hour {he} came to a river without a bridge."],
+    ["There {he} met {M} the {L}, who knew the way.", "\"Where are you going?\" asked {M} the {L}.", "{M}, {a} {adj} {L}, was sitting on a stone and eating {food}.", "\"Take me with you,\" said {M} the {L}, \"and I will show you the road.\"",
+     "At the crossing stood {M} the {L} and sang {adverb}.", "Suddenly {a} {L} jumped out and said, \"My name is {M}. Who are you?\""],
+    ["They travelled on together and played {game} on the way.", "{M} carried the bag, and {N} carried the {T}.", "Together they built a raft and crossed the water.", "At night they slept {spot} and shared their {food}.",
+     "They helped each other over every hill.", "\"It is not far now,\" {M} said each {time}."],
+    ["At last they reached the {P}, and it was more beautiful than {N} had imagined.", "When they arrived, everyone at the {P} was waiting for them.", "The {P} was small, but the view was wonderful.", "From the top they could see the whole world.",
+     "After three days {N} missed {his} home and went back {glad}.", "\"The best part was the way here,\" said {N}."],
+]
+RACE = [
+    ["One {time} there was a great race at the {P}.", "All the animals met at the {P} to see who was the fastest.", "\"I am faster than you,\" said {M} the {L} to {N}.", "Every year there was a contest to see who could {S} best.",
+     "The {being} of the {place} offered a {T} as a prize.", "{M} the {L} was always boasting. \"Nobody can beat me,\" {he2} said."],
+    ["{N} wanted to try, though nobody believed in {him}.", "{N} was not fast, but {he} never gave up.", "Everybody laughed when {N} came to the start.", "{N} felt {sad}, but {his} {family} said, \"Just do your best.\"",
+     "So {N} trained every {time}, early and late.", "\"I do not have to win,\" thought {N}. \"I only want to finish.\""],
+    ["\"One, two, three, go!\" called the {animal}.", "A bell rang, and off they went.", "At first {M} was far ahead.", "{M} ran like the wind and was soon out of sight.",
+     "The crowd cheered as they passed the {place}.", "{N} started {adverb}, one step after another."],
+    ["But halfway {M} stopped to eat some {food}.", "Then {M} fell into a hole and cried for help.", "{M} was so sure of winning that {he2} lay down to sleep.", "At the {place} {M} took the wrong path.",
+     "Suddenly {M} hurt {his2} foot and had to sit down.", "Near the end both of them were very tired."],
+    ["{N} stopped and helped {M} up, and they finished side by side.", "{N} passed {him2} and won by a nose.", "In the end {N} came first, and everybody cheered.", "They crossed the line at the same time and shared the prize.",
+     "{N} came last, but {he} was {glad} because {he} had not given up.", "\"You are the real winner,\" said {M} and shook {his} hand."],
+]
+BREAK = [
+    ["One {time} {N} was playing at home and broke {his} {family=F}'s {T}.", "There was a {T} on the shelf that nobody was allowed to touch.", "\"Be careful with my {T},\" said {M} the {L}.", "{N} borrowed a {T} from {M} the {L}.",
+     "{N} threw a ball, and it hit the {T}.", "While {he} was dancing, {N} knocked over a {T}."],
+    ["Crash! It lay on the floor in two pieces.", "It fell down and broke.", "There was {sound}, and then it was very quiet.", "\"Oh no,\" whispered {N}. \"What have I done?\"",
+     "A big crack ran through the middle.", "{N} tried to put it together, but one part was missing."],
+    ["{He} hid the pieces {spot} and said nothing.", "{N} was {sad} and did not know what to say.", "\"The {animal} did it,\" {he} wanted to say, but that was not true.", "All day long {he} had a bad feeling in {his} belly.",
+     "{He} could not eat {his} {food}, and {he} could not sleep.", "\"Should I tell the truth?\" {he} asked {himself}."],
+    ["Then {he} went to {M} and told the truth.", "At last {N} said, \"It was me. I am sorry.\"", "{N} took a deep breath and told the whole story.", "With red cheeks {he} showed {M} the pieces.",
+     "\"I broke it,\" said {N} {adverb}. \"Please do not be angry.\"", "In the evening {he} wrote a letter that began, \"I am sorry.\""],
+    ["{M} was not angry at all. \"Thank you for telling me,\" {he2} said.", "\"Things can be mended,\" said {M}, and they mended it together with glue.", "They painted it {colour}, and it was even nicer than before.", "{M} hugged {him} and said, \"You are more important than any {thing}.\"",
+     "{N} worked at the {P} for a week and bought a new one.", "After that {N} felt as light as a feather."],
+]
+GIFT = [
+    ["It was the birthday of {M} the {L}, and {N} had no gift.", "Tomorrow was {M}'s birthday.", "{N} wanted to give {his} friend {M} the {L} something special.", "{M} the {L} was turning [six|seven|eight|nine|ten], and everybody was invited.",
+     "\"What would you like for your birthday?\" {N} asked {M} the {L}.", "There was going to be a party at the {P} for {M} the {L}."],
+    ["{He} had only [two|three|four|five] coins.", "{He} looked at the {thing}, and {he} looked at the {thing}, but everything was too dear.", "{N} thought about it all day.", "In the shop there was {a} {T}, but {he} could not pay for it.",
+     "\"I have nothing to give,\" {he} said and was {sad}.", "{His} {family} said, \"The best gifts are made by hand.\""],
+    ["So {he} sat down and made {a} {athing} {thing=X} from paper and string.", "Then {he} had an idea. {He} would bake {food=X}!", "{N} picked flowers at the {P} and tied them with a {colour} ribbon.", "{He} painted a picture of the two of them at the {P}.",
+     "All night long {he} worked {adverb}.", "{N} wrote a song about their friendship."],
+    ["At the party there were {food} and {food} for everyone.", "The others brought {athing} and {athing} boxes.", "When {N} came in, all the others were already there.", "They played {game} and sang until it was late.",
+     "{N} waited in a corner and held the gift behind {his} back.", "\"It is not much,\" said {N} {adverb}."],
+    ["But {M} liked it most of all.", "{M} opened it and smiled. \"It is perfect,\" {he2} said.", "\"You made this for me?\" asked {M}, and {his2} eyes were shining.", "{M} kept it for many years.",
+     "\"The best gift is that you are here,\" said {M}.", "Everyone clapped, and {N} was {glad}."],
+]
+FRIEND = [
+    ["{N} lived alone near the {P} and had no friends.", "{N} was new at the {P} and did not know anyone.", "Nobody wanted to play with {N}.", "Every {time} {N} watched the others play {game}.",
+     "\"I wish I had a friend,\" said {N} to the moon.", "{N} had moved to a house by the {P}."],
+    ["One {time} {he} saw {M} the {L} sitting {spot}.", "Then {a} {L} called {M} came to the {P}.", "There was {a} {L} next door. {His2} name was {M}.", "At the {P} a {noise} voice said, \"Hello. I am {M} the {L}.\"",
+     "One {time} a ball rolled up to {his} feet. It belonged to {M} the {L}.", "One {time} {he} bumped into {M}, {a} {adj} {L}."],
+    ["Both of them were too shy to speak.", "\"Do you like {food}?\" {he2} asked. \"I love it,\" said {N}.", "\"You look {sad},\" said {M}. \"Do you want to play {game}?\"", "They did not look alike at all, but they both loved {food}.",
+     "{N} did not know what to say, so {he} showed {him2} {his} {T}.", "\"Can you {S}?\" asked {M}. \"No,\" said {N}, \"but I would like to learn.\""],
+    ["Soon they were laughing together.", "They built a house from branches and {athing} stones.", "They played {game} all day and forgot the time.", "{M} taught {him} to {S}, and {N} taught {him2} to {skill}.",
+     "The next day they met again, and the day after that.", "They went to the {place} and looked for {athing} stones."],
+    ["From then on they were best friends.", "And {N} was never lonely again.", "\"I am glad that I said hello,\" thought {N}.", "\"Same time tomorrow?\" asked {M}. \"Of course!\" said {N}.",
+     "That evening {N} told the moon about {his} new friend.", "Now, whenever you see {N}, you see {M} too."],
+]
+WORK = [
+    ["{N} worked at the {P}, where {he} made {athing} {thing=X} every day.", "The {family} of {N} had a little shop at the {P}.", "In winter there was a lot to do at the {P}.", "\"Who will help me?\" asked {M} the {L} one {time}.",
+     "{N} wanted to earn some money to buy {a} {T}.", "The {L} of the village, whose name was {M}, was getting old."],
+    ["But one {time} they had no {food} left.", "But the oven was cold, and the wood was wet.", "A {being} came in and ordered a hundred plates of {food} for the feast.", "The work was hard, and {his} arms hurt.",
+     "The wheel of the old {vehicle} was broken, and nobody could repair it.", "\"We will never finish in time,\" said {M}."],
+    ["{N} had an idea. \"Let us ask the {animal} and the {animal} to help.\"", "{He} took {a} {athing} {thing} and started to work {adverb}.", "\"I can do it,\" said {N}, and {he} rolled up {his} sleeves.", "First {he} swept the floor, then {he} fetched water, and then {he} made {food}.",
+     "{N} went to the {place} and came back with a full {vehicle}.", "Everyone took a part of the work, even the smallest {animal}."],
+    ["By noon everything was done.", "When the sun went down, the last one was ready.", "They sang while they worked, and it was almost like play.", "{M} could hardly believe {his2} eyes.",
+     "Nobody had ever tasted better {food}.", "The feast began, and nobody knew how hard it had been."],
+    ["\"Many hands make light work,\" said {M}.", "As a thank you, {M} gave {him} {a} {T}.", "{N} slept for a whole day after that, tired but {glad}.", "From then on people came from far away to the {P}.",
+     "\"Next time,\" laughed {N}, \"we will start earlier.\"", "{His} {family} was very proud of {him}."],
+]
+WISH = [
+    ["One {time} {N} met a {being} who could do magic.", "{N} found an old lamp {spot} and rubbed it.", "There was a well at the {P}. People said that it could grant wishes.", "A falling star landed at the {P}, right in front of {N}.",
+     "\"You may have three wishes,\" said a {noise} voice.", "{N} caught a golden fish that could talk."],
+    ["\"I wish for a mountain of {food=X},\" said {N} at once.", "First {N} wished for {a} {T}.", "{N} wished to be as big as a {place}.", "\"I want to be able to fly,\" said {N}.",
+     "{He} wished that it would always be {weather}.", "\"Make everything I touch turn {colour},\" said {N}."],
+    ["Puff! The wish came true at once.", "There was a flash of {colour} light.", "At first it was great fun.", "But soon there was a problem.", "The next day {he} could hardly get out of the door.", "Everybody came to look and laughed."],
+    ["{M} the {L} did not even know {him} any more.", "{N} felt {sad} and missed {his} old life.", "\"Is this what you wanted?\" asked {M} the {L}.", "It was too much, and nobody wanted to play with {him}.",
+     "\"What use is all this without friends?\" said {N}.", "{M} the {L} was hungry and cold, and {N} saw it."],
+    ["So {he} used the last wish to make everything as it was before.", "\"I wish that my friend {M} was {glad},\" said {N}, and that was the best wish of all.", "After that {N} never wished for more than {he} needed.", "And when {he} woke up, it had only been a dream.",
+     "\"Now you know,\" said the voice and was gone.", "{N} gave the magic back and went home for {food}."],
+]

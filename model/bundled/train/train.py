@@ -1,0 +1,148 @@
+"""Trains the bundled model: python3 train.py [--steps N] [--resume] [--out FOLDER]
+
+Two worker processes with one thread each take half of every step and add their
+gradients in a fixed order: on small layers that is twice as fast as two threads.
+Corpus, tokenizer and weights follow from SEED and STEPS alone (bit for bit on one kind
+of processor, closely on others). The learning rate is constant up to the last DECAY_FROM
+of the steps, so a run resumed with another --steps equals one started with it.
+Checkpoints go to .cache/bundled in the repository; the result replaces the files one
+folder up.
+"""
+import argparse
+import ctypes
+import os
+import pathlib
+import time
+
+os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+if "avx512f" in pathlib.Path("/proc/cpuinfo").read_text():
+    # OpenBLAS before 0.3.22 does not know newer processors and falls back to SSE code.
+    os.environ.setdefault("OPENBLAS_CORETYPE", "SKYLAKEX")
+
+import numpy as np
+import torch
+import torch.multiprocessing as mp
+from torch.nn import functional as F
+
+import data
+import tokenizer as bpe
+from model import CONFIG, Llama, write_files
+
+SEED, STEPS = 20261, 4200
+WORKERS = 2
+TOKENS = 6144  # per step, of all workers
+MICRO = 1024  # tokens per forward and backward pass, so that activations stay in cache
+LENGTH, LONG = 256, 1024  # tokens per sequence; every eighth step has LONG ones
+PEAK, WARMUP, DECAY_FROM = 3e-3, 100, 0.7
+HERE = pathlib.Path(__file__).resolve().parent
+CACHE = HERE.parents[2] / ".cache" / "bundled"
+
+
+def make_tokenizer():
+    docs = data.stream(SEED)
+    texts = [p for _ in range(20000) for p in next(docs) if p not in data.SPECIALS]
+    return bpe.Tokenizer(bpe.train(texts, CONFIG["vocab_size"]))
+
+
+def make_corpus(tok, count):
+    """The first count token ids of the training stream."""
+    docs, parts, total = data.stream(SEED + 1), [], 0
+    while total < count:
+        ids = tok.encode_document(next(docs))
+        parts.append(np.array(ids, np.int16))
+        total += len(ids)
+    return np.concatenate(parts)[:count]
+
+
+def rate(step, steps):
+    """Learning rate: linear warm-up, constant, then linear down to 1 %."""
+    left = (steps - step) / (steps * (1 - DECAY_FROM))
+    return PEAK * min((step + 1) / WARMUP, max(left, 0.01), 1.0)
+
+
+def gradients(model, chunk, length):
+    """Adds the mean gradient of chunk (int64 ids, one more than the inputs) to model; returns the mean loss."""
+    total, micros = 0.0, (len(chunk) - 1) // MICRO
+    for i in range(micros):
+        part = chunk[i * MICRO:(i + 1) * MICRO + 1]
+        logits = model(part[:-1].view(-1, length))
+        loss = F.cross_entropy(logits.view(-1, logits.shape[-1]), part[1:]) / micros
+        loss.backward()
+        total += loss.item()
+    return total
+
+
+def work(rank, steps, resume, corpus, shared, barrier, begin, out, specials):
+    torch.set_num_threads(1)
+    # Freed activations stay with the process instead of going back to the kernel page by page.
+    ctypes.CDLL("libc.so.6").mallopt(-4, 0)
+    ctypes.CDLL("libc.so.6").mallopt(-1, 2**31 - 1)
+    torch.manual_seed(SEED)
+    model = Llama()
+    params = list(model.parameters())
+    optimizer = torch.optim.AdamW(
+        [{"params": [p for p in params if p.dim() == 2], "weight_decay": 0.1},
+         {"params": [p for p in params if p.dim() == 1], "weight_decay": 0.0}], betas=(0.9, 0.95), foreach=True)
+    first, mean, share = 0, 0.0, TOKENS // WORKERS
+    if resume:
+        saved = torch.load(CACHE / "checkpoint.pt")
+        model.load_state_dict(saved["model"])
+        optimizer.load_state_dict(saved["optimizer"])
+        first = saved["step"]
+    for step in range(first, steps):
+        at = step * TOKENS + rank * share
+        chunk = torch.from_numpy(corpus[at:at + share + 1].astype(np.int64))
+        optimizer.zero_grad(set_to_none=True)
+        loss = gradients(model, chunk, LONG if step % 8 == 7 else LENGTH)
+        shared[step % 2, rank] = torch.cat([p.grad.view(-1) for p in params])
+        barrier.wait()  # two buffers, so one barrier per step is enough
+        whole, offset = shared[step % 2].mean(0), 0
+        whole *= min(1.0, 1.0 / (whole.norm().item() + 1e-6))
+        for p in params:
+            p.grad.copy_(whole[offset:offset + p.numel()].view_as(p))
+            offset += p.numel()
+        for group in optimizer.param_groups:
+            group["lr"] = rate(step, steps)
+        optimizer.step()
+        mean = loss if step == first else 0.98 * mean + 0.02 * loss
+        if rank == 0 and step % 20 == 19:
+            print(f"step {step + 1} loss {mean:.4f} {time.time() - begin:.0f} s", flush=True)
+        if rank == 0 and step % 100 == 99:
+            torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1},
+                       CACHE / "checkpoint.tmp")
+            os.replace(CACHE / "checkpoint.tmp", CACHE / "checkpoint.pt")
+    if rank == 0:
+        model.round_to_bf16()
+        print(f"wrote {write_files(model, out, specials)} bytes after {time.time() - begin:.0f} s")
+
+
+def main():
+    args = argparse.ArgumentParser()
+    args.add_argument("--steps", type=int, default=STEPS)
+    args.add_argument("--resume", action="store_true")
+    args.add_argument("--out", default=str(HERE.parent))
+    args = args.parse_args()
+    CACHE.mkdir(parents=True, exist_ok=True)
+    begin = time.time()
+    tok = make_tokenizer()
+    tok.save(args.out, CONFIG["max_position_embeddings"])
+    corpus = make_corpus(tok, args.steps * TOKENS + 1)
+    np.save(CACHE / "corpus.npy", corpus)
+    print(f"corpus {len(corpus)} tokens, {time.time() - begin:.0f} s", flush=True)
+    size = sum(p.numel() for p in Llama().parameters())
+    shared = torch.zeros(2, WORKERS, size).share_memory_()
+    context = mp.get_context("fork")
+    specials = [tok.special[t] for t in (data.BOS, data.EOS, data.END)]
+    barrier = context.Barrier(WORKERS)
+    workers = [context.Process(target=work, args=(r, args.steps, args.resume, corpus, shared, barrier, begin, args.out, specials))
+               for r in range(WORKERS)]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+        if w.exitcode:
+            raise SystemExit("a training worker failed")
+
+
+if __name__ == "__main__":
+    main()
