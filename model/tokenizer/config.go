@@ -219,21 +219,23 @@ func (c *config) readConfigTemplates(raw json.RawMessage) error {
 
 // readTemplates reads the templates that are files of their own.
 func (c *config) readTemplates(fsys fs.FS) error {
-	files := map[string]string{fileChatTemplate: defaultTemplate}
+	type source struct{ file, name string }
+	var files []source
 	// The folder is optional, and an unreadable one holds no template.
 	entries, _ := fs.ReadDir(fsys, dirChatTemplates)
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), templateExtension); ok && !e.IsDir() {
-			files[path.Join(dirChatTemplates, e.Name())] = name
+			files = append(files, source{path.Join(dirChatTemplates, e.Name()), name})
 		}
 	}
-	for file, name := range files {
-		data, err := readFile(fsys, file, maxSideFile)
+	files = append(files, source{fileChatTemplate, defaultTemplate}) // last, so that it wins
+	for _, src := range files {
+		data, err := readFile(fsys, src.file, maxSideFile)
 		if err != nil {
 			return err
 		}
 		if data != nil {
-			c.templates[name] = string(data)
+			c.templates[src.name] = string(data)
 		}
 	}
 	return nil

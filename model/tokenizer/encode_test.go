@@ -141,7 +141,7 @@ func TestAddedTokenFlags(t *testing.T) {
 func TestLongWord(t *testing.T) {
 	for name, f := range map[string]fixture{"byte level": smallByteLevel(), "SentencePiece": smallSentencePiece()} {
 		tok := f.load(t)
-		for _, unit := range []string{"a", "hello", "l", " ", "abc", "\n"} {
+		for _, unit := range []string{"hello", " ", "abc"} {
 			text := strings.Repeat(unit, 1<<20/len(unit))
 			start := time.Now()
 			ids := tok.Encode(text, EncodeOptions{})
