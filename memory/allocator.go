@@ -41,7 +41,9 @@ func (a *Allocator) Free() int { return len(a.returned) + a.total - int(a.fresh)
 // Alloc appends n pages to into. When fewer are free it takes none and
 // returns false.
 func (a *Allocator) Alloc(n int, into []messages.Page) ([]messages.Page, bool) {
-	invariants.Check(n >= 0, "allocating %d pages", n)
+	if n < 0 {
+		invariants.Fail("allocating %d pages", n)
+	}
 	if n > a.Free() {
 		return into, false
 	}
@@ -64,9 +66,13 @@ func (a *Allocator) Alloc(n int, into []messages.Page) ([]messages.Page, bool) {
 func (a *Allocator) Release(pages []messages.Page) {
 	for i := len(pages) - 1; i >= 0; i-- {
 		page := pages[i]
-		invariants.Check(page >= 1 && int(page) <= a.total, "page %d freed, of a pool of pages 1..%d", page, a.total)
+		if page < 1 || int(page) > a.total {
+			invariants.Fail("page %d freed, of a pool of pages 1..%d", page, a.total)
+		}
 		bit := uint64(1) << (page % 64)
-		invariants.Check(a.used[page/64]&bit != 0, "page %d freed twice", page)
+		if a.used[page/64]&bit == 0 {
+			invariants.Fail("page %d freed twice", page)
+		}
 		a.used[page/64] &^= bit
 		a.returned = append(a.returned, page)
 	}

@@ -78,7 +78,9 @@ func (c *AllocCore) reservePages(m *messages.ReservePages, out *messages.Outbox)
 	c.pages.Release(m.Frees)
 	wanted := 0
 	for _, r := range m.Reserves {
-		invariants.Check(r.Pages >= 1, "request %d reserves %d pages", r.ID, r.Pages)
+		if r.Pages < 1 {
+			invariants.Fail("request %d reserves %d pages", r.ID, r.Pages)
+		}
 		wanted += r.Pages
 	}
 	free := c.pages.Free()

@@ -23,7 +23,9 @@ func (t *Tree) EvictAll(freed []messages.Page) []messages.Page {
 
 func (t *Tree) removeLeaf(i slot, freed []messages.Page) []messages.Page {
 	n := t.nodes.at(i)
-	invariants.Check(n.children == 0 && n.locks == 0, "evicting a node with %d children and %d locks", n.children, n.locks)
+	if n.children != 0 || n.locks != 0 {
+		invariants.Fail("evicting a node with %d children and %d locks", n.children, n.locks)
+	}
 	freed = append(freed, n.pages...)
 	t.evictable -= len(n.pages)
 	t.leaves.remove(t, i)

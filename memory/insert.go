@@ -35,7 +35,9 @@ func (t *Tree) Insert(in messages.PrefixInsert, freed []messages.Page) (messages
 		}
 		n := t.nodes.at(child)
 		for j, page := range in.Pages[at : at+k] {
-			invariants.Check(page != n.pages[j], "request %d inserts page %d, which the tree has already", in.ID, page)
+			if page == n.pages[j] {
+				invariants.Fail("request %d inserts page %d, which the tree has already", in.ID, page)
+			}
 		}
 		freed = append(freed, in.Pages[at:at+k]...)
 		if in.Keep {
@@ -68,12 +70,15 @@ func (t *Tree) Insert(in messages.PrefixInsert, freed []messages.Page) (messages
 // insertionStart checks an insertion and returns the node that its first Owned
 // pages end at; none when it holds no page at all.
 func (t *Tree) insertionStart(in *messages.PrefixInsert) slot {
-	invariants.Check(len(in.Tokens) == len(in.Pages)*t.pageSize,
-		"request %d inserts %d tokens on %d pages of %d", in.ID, len(in.Tokens), len(in.Pages), t.pageSize)
-	invariants.Check(in.Owned >= 0 && in.Owned <= len(in.Pages),
-		"request %d inserts %d pages, %d of them owned", in.ID, len(in.Pages), in.Owned)
-	if in.Node == messages.RootNode {
-		invariants.Check(in.Owned == 0, "request %d owns %d pages through no node", in.ID, in.Owned)
+	switch {
+	case len(in.Tokens) != len(in.Pages)*t.pageSize:
+		invariants.Fail("request %d inserts %d tokens on %d pages of %d", in.ID, len(in.Tokens), len(in.Pages), t.pageSize)
+	case in.Owned < 0 || in.Owned > len(in.Pages):
+		invariants.Fail("request %d inserts %d pages, %d of them owned", in.ID, len(in.Pages), in.Owned)
+	case in.Node == messages.RootNode:
+		if in.Owned != 0 {
+			invariants.Fail("request %d owns %d pages through no node", in.ID, in.Owned)
+		}
 		if len(in.Pages) == 0 {
 			return none
 		}
@@ -81,8 +86,12 @@ func (t *Tree) insertionStart(in *messages.PrefixInsert) slot {
 	}
 	start := t.locked(in.Node)
 	depth, top := t.depth(start)
-	invariants.Check(depth == in.Owned, "request %d owns %d pages through a node at depth %d", in.ID, in.Owned, depth)
-	invariants.Check(top == t.roots[in.Namespace], "request %d holds a node of another namespace", in.ID)
+	if depth != in.Owned {
+		invariants.Fail("request %d owns %d pages through a node at depth %d", in.ID, in.Owned, depth)
+	}
+	if top != t.roots[in.Namespace] {
+		invariants.Fail("request %d holds a node of another namespace", in.ID)
+	}
 	if invariants.Enabled {
 		t.checkPath(start, in)
 	}
@@ -94,9 +103,9 @@ func (t *Tree) checkPath(i slot, in *messages.PrefixInsert) {
 	end := in.Owned
 	for n := t.nodes.at(i); n.parent != none; n = t.nodes.at(n.parent) {
 		from := end - len(n.pages)
-		invariants.Check(slices.Equal(n.pages, in.Pages[from:end]) &&
-			slices.Equal(n.tokens, in.Tokens[from*t.pageSize:end*t.pageSize]),
-			"request %d differs from its locked prefix in pages [%d, %d)", in.ID, from, end)
+		if !slices.Equal(n.pages, in.Pages[from:end]) || !slices.Equal(n.tokens, in.Tokens[from*t.pageSize:end*t.pageSize]) {
+			invariants.Fail("request %d differs from its locked prefix in pages [%d, %d)", in.ID, from, end)
+		}
 		end = from
 	}
 }

@@ -72,8 +72,9 @@ func (l *Lease) Missing(tokens, pageSize int) int {
 
 // Slot is where the KV of the token at a position lives.
 func (l *Lease) Slot(position, pageSize int) int {
-	invariants.Check(position >= 0 && position < l.Capacity(pageSize),
-		"row %d has no slot for position %d, it holds %d tokens", l.Row, position, l.Capacity(pageSize))
+	if position < 0 || position >= l.Capacity(pageSize) {
+		invariants.Fail("row %d has no slot for position %d, it holds %d tokens", l.Row, position, l.Capacity(pageSize))
+	}
 	return int(l.Pages[position/pageSize])*pageSize + position%pageSize
 }
 
@@ -92,9 +93,12 @@ func (l *Lease) Grow(pages []messages.Page) {
 // reports whether it did: then the device's row must be replaced, too.
 func (l *Lease) Inserted(outcome messages.PrefixInserted, pages int) (replaced bool) {
 	l.mustBe(LeaseOpen, "be inserted")
-	invariants.Check(pages >= l.Owned && pages <= len(l.Pages), "row %d inserted %d pages of %d", l.Row, pages, len(l.Pages))
-	invariants.Check(len(outcome.Pages) == 0 || outcome.First == l.Owned && outcome.First+len(outcome.Pages) <= pages,
-		"row %d replaces %d pages from %d on, owns %d", l.Row, len(outcome.Pages), outcome.First, l.Owned)
+	if pages < l.Owned || pages > len(l.Pages) {
+		invariants.Fail("row %d inserted %d pages of %d", l.Row, pages, len(l.Pages))
+	}
+	if len(outcome.Pages) > 0 && (outcome.First != l.Owned || outcome.First+len(outcome.Pages) > pages) {
+		invariants.Fail("row %d replaces %d pages from %d on, owns %d", l.Row, len(outcome.Pages), outcome.First, l.Owned)
+	}
 	copy(l.Pages[outcome.First:], outcome.Pages)
 	l.Owned, l.Node = pages, outcome.Node
 	l.check()
@@ -104,7 +108,9 @@ func (l *Lease) Inserted(outcome messages.PrefixInserted, pages int) (replaced b
 // Launch notes a step that reads or writes the lease.
 func (l *Lease) Launch(step messages.StepID) {
 	l.mustBe(LeaseOpen, "be launched")
-	invariants.Check(step > l.LastStep, "row %d launched in step %d after %d", l.Row, step, l.LastStep)
+	if step <= l.LastStep {
+		invariants.Fail("row %d launched in step %d after %d", l.Row, step, l.LastStep)
+	}
 	l.LastStep = step
 }
 
@@ -115,7 +121,9 @@ func (l *Lease) Settled(done messages.StepID) bool { return l.LastStep <= done }
 
 // Close ends the lease's use; a closing lease stays closing.
 func (l *Lease) Close() {
-	invariants.Check(l.State != LeaseNone, "row %d closed without a lease", l.Row)
+	if l.State == LeaseNone {
+		invariants.Fail("row %d closed without a lease", l.Row)
+	}
 	l.State = LeaseClosing
 }
 
@@ -125,17 +133,22 @@ func (l *Lease) Close() {
 // the fence, as in Settled.
 func (l *Lease) Release(done messages.StepID) (messages.Row, []messages.Page, messages.NodeID) {
 	l.mustBe(LeaseClosing, "be released")
-	invariants.Check(l.Settled(done), "row %d released after step %d, in use until %d", l.Row, done, l.LastStep)
+	if !l.Settled(done) {
+		invariants.Fail("row %d released after step %d, in use until %d", l.Row, done, l.LastStep)
+	}
 	row, pages, node := l.Row, l.Private(), l.Node
 	*l = Lease{}
 	return row, pages, node
 }
 
 func (l *Lease) mustBe(s LeaseState, what string) {
-	invariants.Check(l.State == s, "row %d, lease %s, cannot %s", l.Row, l.State, what)
+	if l.State != s {
+		invariants.Fail("row %d, lease %s, cannot %s", l.Row, l.State, what)
+	}
 }
 
 func (l *Lease) check() {
-	invariants.Check((l.Owned == 0) == (l.Node == messages.RootNode) && l.Owned <= len(l.Pages),
-		"row %d: %d of %d pages owned through node %#x", l.Row, l.Owned, len(l.Pages), uint64(l.Node))
+	if (l.Owned == 0) != (l.Node == messages.RootNode) || l.Owned > len(l.Pages) {
+		invariants.Fail("row %d: %d of %d pages owned through node %#x", l.Row, l.Owned, len(l.Pages), uint64(l.Node))
+	}
 }

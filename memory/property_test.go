@@ -21,11 +21,14 @@ func TestTreeLikeTwinLongRun(t *testing.T) {
 	for _, pageSize := range []int{1, 4, 16, 64} {
 		t.Run(fmt.Sprint(pageSize), func(t *testing.T) {
 			t.Parallel()
-			for run := range soak(10) {
+			for run := range soak(25) {
 				rng := rand.New(rand.NewPCG(uint64(run), uint64(pageSize)))
 				m := newTreeMachine(t, pageSize, 30+rng.IntN(60), rng.IntN)
 				for range 1000 {
 					m.step()
+				}
+				if m.matched < 100 || m.replaced < 50 || m.grown < 10 || m.evicted < 100 {
+					t.Fatalf("a dull run: %d pages matched, %d replaced, %d leaves grown, %d pages evicted", m.matched, m.replaced, m.grown, m.evicted)
 				}
 			}
 		})
@@ -36,7 +39,7 @@ func TestTreeLikeTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "n") }
 		m := newTreeMachine(t, 1<<draw(4), 20+draw(60), draw)
-		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+		for range rapid.IntRange(1, 400).Draw(t, "steps") {
 			m.step()
 		}
 	})

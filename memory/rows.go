@@ -45,8 +45,12 @@ func (r *Rows) Take() (messages.Row, bool) {
 
 // Give takes a row back. A row that is not out is a broken invariant.
 func (r *Rows) Give(row messages.Row) {
-	invariants.Check(row >= 0 && int(row) < r.limit, "row %d given back, of %d rows", row, r.limit)
-	invariants.Check(r.used[row], "row %d given back twice", row)
+	if row < 0 || int(row) >= r.limit {
+		invariants.Fail("row %d given back, of %d rows", row, r.limit)
+	}
+	if !r.used[row] {
+		invariants.Fail("row %d given back twice", row)
+	}
 	r.used[row] = false
 	r.returned = append(r.returned, row)
 }

@@ -108,21 +108,22 @@ func (t *Tree) Peek(namespace string, tokens []int32) int {
 // locks it and returns its handle with a fresh slice of its pages. When
 // nothing matches it returns RootNode and nil, and there is nothing to unlock.
 func (t *Tree) Lock(namespace string, tokens []int32, limit int) (messages.NodeID, []messages.Page) {
-	invariants.Check(limit >= 0 && limit <= len(tokens), "match limit %d of %d tokens", limit, len(tokens))
+	if limit < 0 || limit > len(tokens) {
+		invariants.Fail("match limit %d of %d tokens", limit, len(tokens))
+	}
 	root := t.roots[namespace]
 	if root == none {
 		return messages.RootNode, nil
 	}
 	cur, tokens := root, tokens[:limit]
-	var pages []messages.Page
+	depth := 0
 	for {
 		child, k := t.next(cur, tokens)
 		if child == none {
 			break
 		}
-		n := t.nodes.at(child)
-		pages = append(pages, n.pages[:k]...)
-		if k < len(n.pages) {
+		depth += k
+		if k < len(t.nodes.at(child).pages) {
 			cur = t.split(child, k)
 			break
 		}
@@ -133,7 +134,17 @@ func (t *Tree) Lock(namespace string, tokens []int32, limit int) (messages.NodeI
 	}
 	t.tick++
 	t.lockPath(cur)
-	return t.nodes.id(cur), pages
+	return t.nodes.id(cur), t.pathPages(cur, depth)
+}
+
+// pathPages returns the depth pages from the root to the end of a node.
+func (t *Tree) pathPages(i slot, depth int) []messages.Page {
+	pages := make([]messages.Page, depth)
+	for n := t.nodes.at(i); n.parent != none; n = t.nodes.at(n.parent) {
+		depth -= len(n.pages)
+		copy(pages[depth:], n.pages)
+	}
+	return pages
 }
 
 // Unlock gives one lock back. RootNode is ignored. The handle is void then.
@@ -146,7 +157,9 @@ func (t *Tree) Unlock(id messages.NodeID) {
 // locked returns the node of a handle that its holder says it has locked.
 func (t *Tree) locked(id messages.NodeID) slot {
 	i := t.nodes.lookup(id)
-	invariants.Check(i != none && t.nodes.at(i).locks > 0, "node %#x is not locked", uint64(id))
+	if i == none || t.nodes.at(i).locks == 0 {
+		invariants.Fail("node %#x is not locked", uint64(id))
+	}
 	return i
 }
 

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -23,13 +22,20 @@ type treeTwin struct {
 	tick     uint64
 }
 
-func (w *treeTwin) key(ns string, tokens []int32) string { return fmt.Sprintf("%q%v", ns, tokens) }
+func (w *treeTwin) key(ns string, tokens []int32) string {
+	key := []byte(ns + "/")
+	for _, token := range tokens {
+		key = append(key, '0'+byte(token)) // the machine draws from 0, 1, 2
+	}
+	return string(key)
+}
 
 // prefix lists the cached pages of a sequence, the longest prefix of it.
 func (w *treeTwin) prefix(ns string, tokens []int32) []*twinPage {
 	var found []*twinPage
+	key := w.key(ns, tokens)
 	for end := w.pageSize; end <= len(tokens); end += w.pageSize {
-		p := w.pages[w.key(ns, tokens[:end])]
+		p := w.pages[key[:len(ns)+1+end]]
 		if p == nil {
 			break
 		}
@@ -130,6 +136,8 @@ type treeMachine struct {
 
 	seqs map[string][]int32 // by twin key
 	ns   map[string]string
+
+	matched, replaced, grown, evicted int // pages, to see that it all happens
 }
 
 func newTreeMachine(t failer, pageSize, pages int, draw func(int) int) *treeMachine {
@@ -149,7 +157,7 @@ func (m *treeMachine) sequence(pages int) []int32 {
 	size := m.tree.PageSize()
 	for range pages {
 		page := make([]int32, size)
-		if m.draw(3) > 0 {
+		if m.draw(4) == 0 {
 			page[[3]int{0, size / 2, size - 1}[m.draw(3)]] = int32(1 + m.draw(2))
 		}
 		tokens = append(tokens, page...)
@@ -181,7 +189,7 @@ func (m *treeMachine) admit() {
 	if len(m.open) >= 6 {
 		return
 	}
-	r := &machineRequest{ns: [3]string{"", "a", "b"}[m.draw(3)]}
+	r := &machineRequest{ns: [2]string{"", "a"}[m.draw(2)]}
 	tokens := m.sequence(m.draw(10))
 	tokens = append(tokens, make([]int32, m.draw(m.tree.PageSize()))...)
 	limit := len(tokens)
@@ -200,6 +208,7 @@ func (m *treeMachine) admit() {
 		m.t.Fatalf("node %#x for %d pages", uint64(r.node), len(want))
 	}
 	r.owned = len(r.pages)
+	m.matched += r.owned
 	r.tokens = tokens[:r.owned*m.tree.PageSize()]
 	if r.owned > 0 {
 		m.twin.touch(r.ns, r.tokens)
@@ -229,6 +238,10 @@ func (m *treeMachine) insert(keep bool) {
 		m.t.Fatalf("freed %v, the duplicates are %v", freed, own)
 	}
 	m.alloc.Release(freed)
+	m.replaced += len(freed)
+	if out.Node == r.node && len(r.pages) > r.owned {
+		m.grown++
+	}
 
 	m.twin.lock(r.ns, r.tokens[:r.owned*size], -1)
 	var replaced []messages.Page
@@ -292,6 +305,7 @@ func (m *treeMachine) evict(n int) {
 			last = max(last, p.used)
 		}
 	}
+	m.evicted += len(freed)
 	m.twin.evicted(m.t, n, freed)
 	m.twin.closed(m.t, m.seqs, m.ns)
 	m.twin.stayed(m.t, last, m.seqs, m.ns)

@@ -1,0 +1,204 @@
+package memory
+
+import (
+	"fmt"
+	"math/bits"
+	"runtime"
+	"testing"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// countingLRU counts how often the tree asks for the order of two leaves.
+type countingLRU struct {
+	LRU
+	compared *int
+}
+
+func (c countingLRU) Before(a, b *Usage) bool { *c.compared++; return c.LRU.Before(a, b) }
+
+// fill caches n sequences of a shared prefix and a suffix of their own, in
+// tokens, on pages numbered from 1 on.
+func fill(t *Tree, n, shared, suffix int) {
+	tokens := make([]int32, shared+suffix)
+	for i := range tokens {
+		tokens[i] = int32(i)
+	}
+	next := messages.Page(1)
+	pages := make([]messages.Page, len(tokens)/t.PageSize())
+	for seq := range n {
+		for i := shared; i < len(tokens); i++ {
+			tokens[i] = int32(seq*suffix + i + 1)
+		}
+		for i := range pages {
+			pages[i] = next
+			next++
+		}
+		t.Insert(messages.PrefixInsert{Tokens: tokens, Pages: pages}, nil)
+	}
+}
+
+// TestEvictionCost counts comparisons: per freed node at most those of taking
+// a leaf out of the heap and putting its parent in, however big the tree is.
+func TestEvictionCost(t *testing.T) {
+	for _, leaves := range []int{100, 10_000, 100_000} {
+		compared := 0
+		tree := NewTree(TreeOptions{PageSize: 1, Policy: countingLRU{compared: &compared}})
+		fill(tree, leaves, 1, 4)
+		limit := 4 * bits.Len(uint(leaves))
+		for range 100 {
+			before := tree.Nodes()
+			compared = 0
+			tree.Evict(1, nil)
+			if before != tree.Nodes()+1 || compared > limit {
+				t.Fatalf("%d leaves: evicting %d nodes compared %d times, limit %d", leaves, before-tree.Nodes(), compared, limit)
+			}
+		}
+		compared = 0
+		nodes := tree.Nodes()
+		tree.EvictAll(nil)
+		if compared > nodes*limit || tree.Nodes() != 0 {
+			t.Fatalf("%d leaves: evicting %d nodes compared %d times", leaves, nodes, compared)
+		}
+	}
+}
+
+// TestBucketsStayShort checks the child table: with one node per bucket on
+// average, no bucket of a hundred thousand may be long.
+func TestBucketsStayShort(t *testing.T) {
+	for _, shared := range []int{0, 16} {
+		tree := NewTree(TreeOptions{PageSize: 16})
+		fill(tree, 100_000, shared, 16)
+		longest := 0
+		for _, i := range tree.table.heads {
+			length := 0
+			for ; i != none; i = tree.nodes.at(i).chain {
+				length++
+			}
+			longest = max(longest, length)
+		}
+		if longest > 12 {
+			t.Errorf("shared %d: a bucket of %d nodes, of %d in %d buckets", shared, longest, tree.table.count, len(tree.table.heads))
+		}
+	}
+}
+
+// heapAfter is the live heap that build's result holds.
+func heapAfter(build func() *Tree) (bytes int, tree *Tree) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	tree = build()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	return int(after.HeapAlloc) - int(before.HeapAlloc), tree
+}
+
+// TestBytesPerToken fills a million tokens. The first shape is SGLang's: many
+// sequences of 10,000 shared tokens and 100 of their own.
+func TestBytesPerToken(t *testing.T) {
+	for _, tc := range []struct {
+		pageSize, sequences, shared, suffix int
+		limit                               float64
+	}{
+		{1, 9_900, 10_000, 100, 10},
+		{1, 4_000, 0, 256, 10},
+		{1, 1, 0, 1_000_000, 10},
+		{16, 4_000, 0, 256, 5},
+		{64, 1_000, 0, 1024, 5},
+	} {
+		t.Run(fmt.Sprintf("%+v", tc), func(t *testing.T) {
+			used, tree := heapAfter(func() *Tree {
+				tree := NewTree(TreeOptions{PageSize: tc.pageSize})
+				fill(tree, tc.sequences, tc.shared, tc.suffix)
+				return tree
+			})
+			tokens := tree.Evictable() * tc.pageSize
+			perToken := float64(used) / float64(tokens)
+			t.Logf("%d tokens, %d nodes: %.2f bytes per token", tokens, tree.Nodes(), perToken)
+			if tokens < 990_000 || perToken > tc.limit {
+				t.Errorf("%d tokens take %.2f bytes each, limit %g", tokens, perToken, tc.limit)
+			}
+		})
+	}
+}
+
+// TestMemoryAfterGrowthAndSplits makes a sequence page by page, as chunks of a
+// long prompt do, cuts it at every page, and evicts all but the shared front:
+// neither room to grow nor halves of old arrays may stay.
+func TestMemoryAfterGrowthAndSplits(t *testing.T) {
+	const pages = 200_000
+	tokens, numbers := make([]int32, pages), make([]messages.Page, pages)
+	for i := range tokens {
+		tokens[i], numbers[i] = int32(i), messages.Page(i+1)
+	}
+	check := func(name string, limit float64, build func() *Tree) {
+		used, tree := heapAfter(build)
+		perToken := float64(used) / float64(tree.Evictable())
+		t.Logf("%s: %d nodes, %.2f bytes per token", name, tree.Nodes(), perToken)
+		if perToken > limit {
+			t.Errorf("%s: %.2f bytes per token, limit %g", name, perToken, limit)
+		}
+	}
+	grown := func() *Tree {
+		tree := NewTree(TreeOptions{PageSize: 1})
+		node, owned := messages.RootNode, 0
+		for end := 1000; end <= pages; end += 1000 {
+			out, _ := tree.Insert(messages.PrefixInsert{
+				Tokens: tokens[:end], Pages: numbers[:end], Owned: owned, Node: node, Keep: true}, nil)
+			node, owned = out.Node, end
+		}
+		tree.Unlock(node)
+		return tree
+	}
+	check("grown", 8.3, grown)
+	check("split in front", 9, func() *Tree {
+		tree := grown()
+		for end := 1; end <= 64; end++ {
+			node, _ := tree.Lock("", tokens, end*end)
+			tree.Unlock(node)
+		}
+		return tree
+	})
+	check("tail evicted", 9, func() *Tree {
+		tree := grown()
+		node, _ := tree.Lock("", tokens, 20_000)
+		tree.EvictAll(nil)
+		tree.Unlock(node)
+		return tree
+	})
+	runtime.KeepAlive(tokens)
+	runtime.KeepAlive(numbers)
+}
+
+// TestNoAllocations: what a decode step does to the cache costs none.
+func TestNoAllocations(t *testing.T) {
+	tree := NewTree(TreeOptions{PageSize: 16})
+	fill(tree, 100, 64, 64)
+	tokens := make([]int32, 64)
+	for i := range tokens {
+		tokens[i] = int32(i)
+	}
+	if n := testing.AllocsPerRun(100, func() { tree.Peek("", tokens) }); n != 0 {
+		t.Errorf("Peek allocates %g times", n)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		node, _ := tree.Lock("", tokens, 64)
+		tree.Unlock(node)
+	}); n > 1 { // the pages
+		t.Errorf("Lock and Unlock allocate %g times", n)
+	}
+	freed := make([]messages.Page, 0, 64)
+	if n := testing.AllocsPerRun(50, func() { freed = tree.Evict(1, freed[:0]) }); n != 0 {
+		t.Errorf("Evict allocates %g times", n)
+	}
+	alloc := NewAllocator(1000)
+	pages, _ := alloc.Alloc(100, make([]messages.Page, 0, 100))
+	alloc.Release(pages)
+	if n := testing.AllocsPerRun(100, func() {
+		pages, _ = alloc.Alloc(100, pages[:0])
+		alloc.Release(pages)
+	}); n != 0 {
+		t.Errorf("Alloc and Release allocate %g times", n)
+	}
+}
