@@ -1,0 +1,197 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Check tells whether a program is well formed: indexes exist, shapes agree,
+// no buffer is read before it was written, what is per token comes before the
+// first Gather and what is per output after it, and Sample is the last op.
+func (p *Program) Check() error {
+	if p.Vocab < 1 || p.Context < 1 {
+		return fmt.Errorf("program %s: vocabulary %d and context %d must be positive", p.Name, p.Vocab, p.Context)
+	}
+	if k := p.KV; k.Layers < 0 || k.Layers > 0 && (k.Heads < 1 || k.HeadDim < 1) {
+		return fmt.Errorf("program %s: KV of %d layers, %d heads of %d is not possible", p.Name, k.Layers, k.Heads, k.HeadDim)
+	}
+	for _, b := range p.Buffers {
+		if b.Width < 1 {
+			return fmt.Errorf("program %s: buffer %s has width %d", p.Name, b.Name, b.Width)
+		}
+	}
+	if len(p.Ops) == 0 {
+		return fmt.Errorf("program %s: has no ops", p.Name)
+	}
+	c := checker{p: p, written: make([]bool, len(p.Buffers))}
+	for i, op := range p.Ops {
+		if err := c.op(op, i == len(p.Ops)-1); err != nil {
+			return fmt.Errorf("program %s: op %d, %T: %w", p.Name, i, op, err)
+		}
+	}
+	return nil
+}
+
+// checker walks the ops of a program.
+type checker struct {
+	p       *Program
+	written []bool // per buffer: an op before this one wrote it
+	tail    bool   // after the first Gather
+}
+
+func (c *checker) op(op Op, last bool) error {
+	if _, is := op.(Sample); is != last {
+		return errors.New("Sample must be the last op and the only one of its kind")
+	}
+	if c.tail {
+		switch op.(type) {
+		case Embed, Rope, StoreKV, Attention:
+			return errors.New("runs per token and must stand before the first Gather")
+		}
+	}
+	switch op := op.(type) {
+	case Embed:
+		return errors.Join(c.writes(op.Out, false), c.weight(op.Table, c.p.Vocab, c.width(op.Out)))
+	case RMSNorm:
+		if op.Group < 1 || c.width(op.In)%op.Group != 0 {
+			return fmt.Errorf("group of %d does not divide width %d", op.Group, c.width(op.In))
+		}
+		return errors.Join(c.reads(op.In, c.tail), c.writes(op.Out, c.tail), c.equal(op.In, op.Out), c.weight(op.Gain, op.Group))
+	case Linear:
+		return c.linear(op)
+	case Rope:
+		if n := 2 * len(op.InvFreq); op.HeadDim < 1 || n > op.HeadDim || c.width(op.X)%op.HeadDim != 0 {
+			return fmt.Errorf("heads of %d with %d frequencies do not fit width %d", op.HeadDim, len(op.InvFreq), c.width(op.X))
+		}
+		return c.reads(op.X, false)
+	case StoreKV:
+		return errors.Join(c.layer(op.Layer), c.reads(op.K, false), c.reads(op.V, false),
+			c.wide(op.K, c.p.KV.Heads*c.p.KV.HeadDim), c.wide(op.V, c.p.KV.Heads*c.p.KV.HeadDim))
+	case Attention:
+		if op.Q == op.Out {
+			return errors.New("Q and Out must be different buffers")
+		}
+		if h := c.p.KV.Heads; op.Heads < 1 || h < 1 || op.Heads%h != 0 {
+			return fmt.Errorf("%d KV heads do not divide %d query heads", h, op.Heads)
+		}
+		return errors.Join(c.layer(op.Layer), c.reads(op.Q, false), c.writes(op.Out, false),
+			c.wide(op.Q, op.Heads*c.p.KV.HeadDim), c.wide(op.Out, op.Heads*c.p.KV.HeadDim))
+	case SiluMul:
+		return errors.Join(c.reads(op.Gate, c.tail), c.reads(op.Up, c.tail), c.writes(op.Out, c.tail),
+			c.equal(op.Gate, op.Up), c.equal(op.Gate, op.Out))
+	case Gather:
+		c.tail = true
+		return errors.Join(c.reads(op.In, false), c.writes(op.Out, true), c.equal(op.In, op.Out))
+	case Sample:
+		return errors.Join(c.reads(op.Logits, true), c.wide(op.Logits, c.p.Vocab))
+	}
+	return errors.New("not known")
+}
+
+func (c *checker) linear(op Linear) error {
+	if op.In == op.Out {
+		return errors.New("In and Out must be different buffers")
+	}
+	err := c.reads(op.In, c.tail)
+	if op.Accumulate {
+		err = errors.Join(err, c.reads(op.Out, c.tail))
+	}
+	err = errors.Join(err, c.writes(op.Out, c.tail), c.weight(op.W, c.width(op.Out), c.width(op.In)))
+	if op.Bias != NoWeight {
+		err = errors.Join(err, c.weight(op.Bias, c.width(op.Out)))
+	}
+	return err
+}
+
+// width is 0 for a buffer that does not exist; reads or writes names it.
+func (c *checker) width(b Buffer) int {
+	if b < 0 || int(b) >= len(c.p.Buffers) {
+		return 0
+	}
+	return c.p.Buffers[b].Width
+}
+
+func (c *checker) buffer(b Buffer, perOutput bool) error {
+	if c.width(b) == 0 {
+		return fmt.Errorf("buffer %d does not exist", b)
+	}
+	s := c.p.Buffers[b]
+	if s.PerOutput != perOutput {
+		return fmt.Errorf("buffer %s: PerOutput is %v where %v is needed (per token before the first Gather, per output after it)", s.Name, s.PerOutput, perOutput)
+	}
+	return nil
+}
+
+func (c *checker) reads(b Buffer, perOutput bool) error {
+	if err := c.buffer(b, perOutput); err != nil {
+		return err
+	}
+	if !c.written[b] {
+		return fmt.Errorf("buffer %s is read before it is written", c.p.Buffers[b].Name)
+	}
+	return nil
+}
+
+func (c *checker) writes(b Buffer, perOutput bool) error {
+	if err := c.buffer(b, perOutput); err != nil {
+		return err
+	}
+	c.written[b] = true
+	return nil
+}
+
+func (c *checker) equal(a, b Buffer) error { return c.wide(b, c.width(a)) }
+
+func (c *checker) wide(b Buffer, width int) error {
+	if c.width(b) != width {
+		return fmt.Errorf("buffer %d has width %d, want %d", b, c.width(b), width)
+	}
+	return nil
+}
+
+func (c *checker) weight(w Weight, shape ...int) error {
+	if w < 0 || int(w) >= len(c.p.Weights) {
+		return fmt.Errorf("weight %d does not exist", w)
+	}
+	if s := c.p.Weights[w]; !slices.Equal(s.Shape, shape) {
+		return fmt.Errorf("weight %s has shape %v, want %v", s.Name, s.Shape, shape)
+	}
+	return nil
+}
+
+func (c *checker) layer(l int) error {
+	if l < 0 || l >= c.p.KV.Layers {
+		return fmt.Errorf("layer %d is outside the KV pool's %d", l, c.p.KV.Layers)
+	}
+	return nil
+}
+
+// Check tells whether a tensor is what a program expects, and whole.
+func (s WeightSpec) Check(t Tensor) error {
+	if !slices.Equal(t.Shape, s.Shape) {
+		return fmt.Errorf("weight %s: the file has shape %v, the program wants %v", s.Name, t.Shape, s.Shape)
+	}
+	n := t.DType.Size()
+	for _, d := range t.Shape {
+		n *= d
+	}
+	if n != len(t.Data) {
+		return fmt.Errorf("weight %s: %d bytes of data for shape %v in %s, want %d", s.Name, len(t.Data), t.Shape, t.DType, n)
+	}
+	return nil
+}
+
+// Check tells whether a pool of this size can be.
+func (s PoolSpec) Check() error {
+	if s.PageSize < 1 || s.PageSize&(s.PageSize-1) != 0 {
+		return fmt.Errorf("KV pool: page size %d is not a power of two", s.PageSize)
+	}
+	if s.Pages < 1 {
+		return fmt.Errorf("KV pool: %d pages; at least 1 is needed", s.Pages)
+	}
+	if int(s.DType) >= len(dtypes) {
+		return fmt.Errorf("KV pool: element type %d is not known", s.DType)
+	}
+	return nil
+}

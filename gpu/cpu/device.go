@@ -1,0 +1,57 @@
+package cpu
+
+import (
+	"fmt"
+	"runtime"
+
+	xcpu "golang.org/x/sys/cpu"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
+
+// kernelVersion changes whenever a change of code may change a bit of a result.
+const kernelVersion = 1
+
+// device implements gpu.Device.
+type device struct {
+	options Options
+}
+
+// New makes the CPU device. It starts nothing; each loaded model has its own
+// workers. Fails when an option is out of range.
+func New(options Options) (gpu.Device, error) {
+	if err := options.complete(); err != nil {
+		return nil, err
+	}
+	return &device{options}, nil
+}
+
+// Info implements gpu.Device. math.Exp, which sampling uses, takes fused
+// multiply-add where the processor has it, so that is part of the fingerprint.
+func (d *device) Info() gpu.Info {
+	tier := runtime.GOARCH
+	if xcpu.X86.HasFMA && xcpu.X86.HasAVX {
+		tier += "+fma"
+	}
+	return gpu.Info{
+		Kind:        "cpu",
+		Name:        fmt.Sprintf("portable Go on %s, %d threads", runtime.GOARCH, d.options.Threads),
+		Fingerprint: fmt.Sprintf("cpu/portable-%d/%s", kernelVersion, tier),
+		Threads:     d.options.Threads,
+	}
+}
+
+// Memory implements gpu.Device.
+func (d *device) Memory() (gpu.Memory, error) { return systemMemory() }
+
+// Load implements gpu.Device.
+func (d *device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total int64)) (gpu.Model, error) {
+	if err := p.Check(); err != nil {
+		return nil, fmt.Errorf("cpu device: %w", err)
+	}
+	weights, err := loadWeights(p, w, d.options, progress)
+	if err != nil {
+		return nil, fmt.Errorf("cpu device: load %s: %w", p.Name, err)
+	}
+	return newModel(p, weights, d.options.Threads), nil
+}

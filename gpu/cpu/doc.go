@@ -1,0 +1,30 @@
+// Package cpu is the portable CPU device: plain Go, no cgo, every platform.
+//
+// Load compiles a gpu.Program into stages (compile.go). A stage is split into
+// units, and a model's workers claim units until the stage is done; the last
+// one to finish a unit opens the next stage (team.go). One step is one region:
+// nobody is woken or joined between stages.
+//
+// # Exactness
+//
+// How a stage is split depends on the number of rows and threads, the order in
+// which one output element is summed does not: a dot product has fixed lanes
+// (dot.go), attention has blocks of 64 positions counted from 0 (attention.go),
+// the sums of a draw run in order of ids (sample.go). Products are converted
+// to float32 explicitly before they are added, which forbids the compiler to
+// fuse them. So a row alone, in a batch of 64, chunked, with other threads or
+// another page size gives the same bits.
+//
+// # Memory
+//
+// Matrices stay in their stored type when, widened to float32, they would
+// exceed Options.WidenBelow; smaller models are widened at load, which is
+// faster to compute with. The KV pool is reserved from the system and touched
+// on use.
+//
+// # Concurrency
+//
+// A model owns its goroutines: one that runs steps and calls done, and helpers.
+// They end with Close. Model follows gpu.Model: calls come from one goroutine
+// at a time; done and Quiesce's callback may submit the next step.
+package cpu

@@ -1,0 +1,117 @@
+package cpu
+
+import "math"
+
+// A dot product has two lanes, even and odd indexes, each summed in order; the
+// lanes are added at the end. One row alone and four rows at a time (which
+// keeps eight independent sums in registers) give the same bits.
+
+// dot4 is the dot product of x with four rows of its length.
+func dot4(w0, w1, w2, w3, x []float32) (float32, float32, float32, float32) {
+	n := len(x)
+	w0, w1, w2, w3 = w0[:n], w1[:n], w2[:n], w3[:n]
+	var a0, a1, b0, b1, c0, c1, d0, d1 float32
+	i := 0
+	for ; i+2 <= n; i += 2 {
+		x0, x1 := x[i], x[i+1]
+		a0 += float32(w0[i] * x0)
+		a1 += float32(w0[i+1] * x1)
+		b0 += float32(w1[i] * x0)
+		b1 += float32(w1[i+1] * x1)
+		c0 += float32(w2[i] * x0)
+		c1 += float32(w2[i+1] * x1)
+		d0 += float32(w3[i] * x0)
+		d1 += float32(w3[i+1] * x1)
+	}
+	if i < n {
+		x0 := x[i]
+		a0 += float32(w0[i] * x0)
+		b0 += float32(w1[i] * x0)
+		c0 += float32(w2[i] * x0)
+		d0 += float32(w3[i] * x0)
+	}
+	return a0 + a1, b0 + b1, c0 + c1, d0 + d1
+}
+
+// dot is one row of dot4.
+func dot(w, x []float32) float32 {
+	n := len(x)
+	w = w[:n]
+	var a0, a1 float32
+	i := 0
+	for ; i+2 <= n; i += 2 {
+		a0 += float32(w[i] * x[i])
+		a1 += float32(w[i+1] * x[i+1])
+	}
+	if i < n {
+		a0 += float32(w[i] * x[i])
+	}
+	return a0 + a1
+}
+
+// sumSquares has four lanes.
+func sumSquares(x []float32) float32 {
+	var a, b, c, d float32
+	i := 0
+	for ; i+4 <= len(x); i += 4 {
+		p := (*[4]float32)(x[i:])
+		a += float32(p[0] * p[0])
+		b += float32(p[1] * p[1])
+		c += float32(p[2] * p[2])
+		d += float32(p[3] * p[3])
+	}
+	for ; i < len(x); i++ {
+		a += float32(x[i] * x[i])
+	}
+	return (a + b) + (c + d)
+}
+
+// axpy4 is out = (((out + p0 v0) + p1 v1) + p2 v2) + p3 v3: the same as four
+// calls of axpy.
+func axpy4(out []float32, p0, p1, p2, p3 float32, v0, v1, v2, v3 []float32) {
+	n := len(out)
+	v0, v1, v2, v3 = v0[:n], v1[:n], v2[:n], v3[:n]
+	for i, x := range out {
+		x += float32(p0 * v0[i])
+		x += float32(p1 * v1[i])
+		x += float32(p2 * v2[i])
+		x += float32(p3 * v3[i])
+		out[i] = x
+	}
+}
+
+// axpy is out = out + p v.
+func axpy(out []float32, p float32, v []float32) {
+	v = v[:len(out)]
+	for i := range out {
+		out[i] += float32(p * v[i])
+	}
+}
+
+// expf is e^x, to 2 units in the last place between -87 and 88; below it is 0,
+// above infinite. It is written out because math.Exp differs between
+// processors. The polynomial is that of Cephes (Moshier).
+func expf(x float32) float32 {
+	switch {
+	case x < -87:
+		return 0
+	case x > 88:
+		return float32(math.Inf(1))
+	case x != x:
+		return x
+	}
+	const magic = 3 << 22 // adding it rounds to an integer
+	k := float32(float32(float32(x*1.44269504088896341)+magic) - magic)
+	x -= float32(k * 0.693359375)
+	x -= float32(k * -2.12194440e-4)
+	p := float32(float32(x*1.9875691500e-4) + 1.3981999507e-3)
+	p = float32(float32(p*x) + 8.3334519073e-3)
+	p = float32(float32(p*x) + 4.1665795894e-2)
+	p = float32(float32(p*x) + 1.6666665459e-1)
+	p = float32(float32(p*x) + 5.0000001201e-1)
+	p = float32(float32(float32(float32(p*x)*x)+x) + 1)
+	return float32(p * math.Float32frombits(uint32(int32(k)+127)<<23))
+}
+
+// silu is x * sigmoid(x).
+func silu(x float32) float32 { return x / (1 + expf(-x)) }

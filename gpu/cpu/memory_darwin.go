@@ -1,0 +1,29 @@
+package cpu
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
+
+// systemMemory counts free pages and cached files as available; where the
+// system does not tell them, half of the memory.
+func systemMemory() (gpu.Memory, error) {
+	total, err := unix.SysctlUint64("hw.memsize")
+	if err != nil {
+		return gpu.Memory{}, fmt.Errorf("cpu device: measure memory: hw.memsize: %w", err)
+	}
+	m := gpu.Memory{Total: int64(total), Available: int64(total / 2), Source: "half of hw.memsize"}
+	free, err := unix.SysctlUint32("vm.page_free_count")
+	if err != nil {
+		return m, nil
+	}
+	cached, err := unix.SysctlUint32("vm.page_pageable_external_count")
+	if err != nil {
+		return m, nil
+	}
+	m.Available, m.Source = (int64(free)+int64(cached))*int64(unix.Getpagesize()), "free and cached pages"
+	return m, nil
+}

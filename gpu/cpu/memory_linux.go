@@ -1,0 +1,95 @@
+package cpu
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
+
+func systemMemory() (gpu.Memory, error) { return linuxMemory(os.DirFS("/")) }
+
+// linuxMemory is the least of MemAvailable and what the memory cgroups of this
+// process, version 1 or 2, and their parents leave.
+func linuxMemory(root fs.FS) (gpu.Memory, error) {
+	info, err := fs.ReadFile(root, "proc/meminfo")
+	if err != nil {
+		return gpu.Memory{}, fmt.Errorf("cpu device: measure memory: %w", err)
+	}
+	m := gpu.Memory{Source: "MemAvailable"}
+	m.Total, m.Available = field(info, "MemTotal:")<<10, field(info, "MemAvailable:")<<10
+	if m.Total <= 0 || m.Available <= 0 {
+		return gpu.Memory{}, errors.New("cpu device: measure memory: /proc/meminfo lacks MemTotal or MemAvailable")
+	}
+	groups, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return m, nil // a kernel without cgroups
+	}
+	for line := range strings.Lines(string(groups)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3) // id:controllers:path
+		if len(parts) != 3 {
+			continue
+		}
+		switch {
+		case parts[1] == "":
+			m = eachGroup(root, "sys/fs/cgroup", parts[2], v2, m)
+		case strings.Contains(","+parts[1]+",", ",memory,"):
+			m = eachGroup(root, "sys/fs/cgroup/memory", parts[2], v1, m)
+		}
+	}
+	return m, nil
+}
+
+// groupFiles names what a cgroup version tells.
+type groupFiles struct{ limit, usage, cache string }
+
+var (
+	v1 = groupFiles{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}
+	v2 = groupFiles{"memory.max", "memory.current", "inactive_file"}
+)
+
+// eachGroup applies the limits of a cgroup and its parents. A path that is not
+// there (the host's, seen from a container) leaves the mount's own files.
+func eachGroup(root fs.FS, mount, group string, files groupFiles, m gpu.Memory) gpu.Memory {
+	for dir := path.Join(mount, path.Clean("/"+group)); ; dir = path.Dir(dir) {
+		if limit, ok := number(root, path.Join(dir, files.limit)); ok && limit < m.Total {
+			usage, _ := number(root, path.Join(dir, files.usage))
+			stat, _ := fs.ReadFile(root, path.Join(dir, "memory.stat"))
+			// Cached files that nobody used lately give way.
+			used := max(0, usage-field(stat, files.cache))
+			m = lesser(m, limit, limit-used, "cgroup limit")
+		}
+		if dir == mount {
+			return m
+		}
+	}
+}
+
+// number reads a file of one number; "max" is none.
+func number(root fs.FS, name string) (int64, bool) {
+	b, err := fs.ReadFile(root, name)
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+	return n, err == nil
+}
+
+// field finds the number after a key at the start of a line; 0 if missing.
+func field(text []byte, key string) int64 {
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		if f := strings.Fields(lines.Text()); len(f) >= 2 && f[0] == key {
+			n, _ := strconv.ParseInt(f[1], 10, 64)
+			return n
+		}
+	}
+	return 0
+}

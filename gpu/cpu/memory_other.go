@@ -1,0 +1,14 @@
+//go:build !linux && !darwin && !windows
+
+package cpu
+
+import (
+	"errors"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
+
+// systemMemory is not known on this system.
+func systemMemory() (gpu.Memory, error) {
+	return gpu.Memory{}, errors.New("cpu device: memory cannot be measured on this system; give the number of tokens (max-total-tokens)")
+}

@@ -1,0 +1,223 @@
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
+
+// model implements gpu.Model.
+type model struct {
+	program *gpu.Program
+	weights []matrix
+	compiled
+	team    *team
+	scratch []*scratch // per worker
+	step    step
+	pool    *pool
+
+	// submitted feeds the goroutine that runs steps; closed by Close.
+	submitted chan submission
+	stopped   chan struct{}
+
+	mu      sync.Mutex
+	running bool     // a step computes
+	pending int      // steps whose done has not returned
+	waiting []func() // Quiesce
+	closed  bool
+}
+
+type submission struct {
+	batch *gpu.StepBatch
+	done  func(*gpu.StepResult, error)
+	err   error // refused
+}
+
+func newModel(p *gpu.Program, weights []matrix, threads int) *model {
+	m := &model{
+		program: p, weights: weights,
+		team:      newTeam(threads),
+		submitted: make(chan submission, 8), stopped: make(chan struct{}),
+	}
+	m.compiled = compile(p, weights, threads)
+	for range threads {
+		m.scratch = append(m.scratch, newScratch(p, &m.compiled))
+	}
+	m.step = step{model: m, buffers: make([][]float32, len(p.Buffers))}
+	go m.serve()
+	return m
+}
+
+// serve runs steps until Close; it leads the team.
+func (m *model) serve() {
+	defer close(m.stopped)
+	for sub := range m.submitted {
+		result, err := (*gpu.StepResult)(nil), sub.err
+		if err == nil {
+			result, err = m.guarded(sub.batch)
+			m.mu.Lock()
+			m.running = false // done may submit the next
+			m.mu.Unlock()
+		}
+		sub.done(result, err)
+		m.finish()
+	}
+}
+
+// guarded turns a panic outside the team's units into an error.
+func (m *model) guarded(batch *gpu.StepBatch) (result *gpu.StepResult, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = nil, fmt.Errorf("step: panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return m.step.run(batch)
+}
+
+// Submit implements gpu.Model.
+func (m *model) Submit(batch *gpu.StepBatch, done func(*gpu.StepResult, error)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		go done(nil, errors.New("step: the model is closed"))
+		return
+	}
+	sub := submission{batch: batch, done: done}
+	switch {
+	case m.running:
+		sub.err = errors.New("step: another step is under way; wait for its done")
+	case m.pool == nil:
+		sub.err = errors.New("step: there is no KV pool; call NewPool first")
+	default:
+		m.running = true
+	}
+	m.pending++
+	select {
+	case m.submitted <- sub:
+	default: // only refusals can pile up
+		go func() {
+			done(nil, sub.err)
+			m.finish()
+		}()
+	}
+}
+
+// finish tells those who wait for quiet.
+func (m *model) finish() {
+	m.mu.Lock()
+	m.pending--
+	var tell []func()
+	if m.pending == 0 {
+		tell, m.waiting = m.waiting, nil
+	}
+	m.mu.Unlock()
+	for _, f := range tell {
+		f()
+	}
+}
+
+// idle is an error while a step is under way or after Close.
+func (m *model) idle() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return errors.New("the model is closed")
+	}
+	if m.running {
+		return errors.New("a step is under way; wait for its done")
+	}
+	return nil
+}
+
+// NewPool implements gpu.Model.
+func (m *model) NewPool(spec gpu.PoolSpec) error {
+	if err := spec.Check(); err != nil {
+		return err
+	}
+	if err := m.idle(); err != nil {
+		return fmt.Errorf("new KV pool: %w", err)
+	}
+	if m.pool != nil { // first, so that the two need not fit at once
+		old := m.pool
+		m.pool = nil
+		if err := old.free(); err != nil {
+			return fmt.Errorf("new KV pool: free the old one: %w", err)
+		}
+	}
+	p, err := newPool(spec, m.program.KV)
+	if err != nil {
+		return err
+	}
+	m.pool = p
+	return nil
+}
+
+// CopyPages implements gpu.Model.
+func (m *model) CopyPages(src, dst []int32) error {
+	if err := m.idle(); err != nil {
+		return fmt.Errorf("copy of pages: %w", err)
+	}
+	if m.pool == nil {
+		return errors.New("copy of pages: there is no KV pool; call NewPool first")
+	}
+	if err := m.pool.spec.CheckPages(src, dst); err != nil {
+		return err
+	}
+	m.pool.copyPages(src, dst)
+	return nil
+}
+
+// Quiesce implements gpu.Model.
+func (m *model) Quiesce(done func()) {
+	m.mu.Lock()
+	if m.pending > 0 {
+		m.waiting = append(m.waiting, done)
+		m.mu.Unlock()
+		return
+	}
+	m.mu.Unlock()
+	done()
+}
+
+// Bytes implements gpu.Model.
+func (m *model) Bytes() map[string]int64 {
+	b := map[string]int64{"activations": m.step.bytes()}
+	for i := range m.weights {
+		b["weights"] += m.weights[i].bytes()
+	}
+	for _, s := range m.scratch {
+		b["activations"] += s.bytes()
+	}
+	if m.pool != nil {
+		b["kv"] = int64(m.pool.bytes)
+	}
+	return b
+}
+
+// Close implements gpu.Model. Closing again does nothing.
+func (m *model) Close() error {
+	m.mu.Lock()
+	if m.pending > 0 {
+		m.mu.Unlock()
+		return errors.New("close: a step is under way; wait for Quiesce")
+	}
+	if m.closed {
+		m.mu.Unlock()
+		return nil
+	}
+	m.closed = true
+	m.mu.Unlock()
+	close(m.submitted)
+	<-m.stopped
+	m.team.close()
+	m.weights = nil
+	if m.pool == nil {
+		return nil
+	}
+	p := m.pool
+	m.pool = nil
+	return p.free()
+}

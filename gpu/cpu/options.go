@@ -1,0 +1,36 @@
+package cpu
+
+import (
+	"fmt"
+	"runtime"
+)
+
+// Options configures the device.
+type Options struct {
+	// Threads is how many goroutines compute a step, the one that runs it
+	// included. Zero: GOMAXPROCS. Hard: exactly so many exist per loaded
+	// model, though small steps use fewer. Results do not depend on it.
+	// Example: 4.
+	Threads int
+	// WidenBelow is measured in bytes: matrices are widened to float32 at load
+	// when all of a model's then take at most this much. Zero: 64 MiB;
+	// negative: never. Hard. Results do not depend on it. Example: 268435456
+	// keeps a model of 60 million parameters in float32.
+	WidenBelow int64
+}
+
+// maxThreads keeps a mistyped option from starting a million goroutines.
+const maxThreads = 1024
+
+func (o *Options) complete() error {
+	if o.Threads == 0 {
+		o.Threads = min(runtime.GOMAXPROCS(0), maxThreads)
+	}
+	if o.Threads < 1 || o.Threads > maxThreads {
+		return fmt.Errorf("cpu device: threads is %d; it must be 1 to %d, or 0 for one per processor", o.Threads, maxThreads)
+	}
+	if o.WidenBelow == 0 {
+		o.WidenBelow = 64 << 20
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package cpu
+
+import (
+	"fmt"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
+
+// outputTile is how many outputs the ops after Gather take at a time, which
+// bounds the memory of logits: 64 x vocabulary x 4 bytes.
+const outputTile = 64
+
+// step is the state of the step under way; it is reused, so that a step makes
+// nothing but its result.
+type step struct {
+	*model
+	batch  *gpu.StepBatch
+	result *gpu.StepResult
+
+	// Per row of the per-token buffers, in order of the batch.
+	tokens []int32
+	pos    []int32
+	slots  []int32
+	tiles  []queryTile
+
+	outputs []output
+	first   int // first output of the tile under way
+	tile    int // outputs in it
+
+	stage   stage       // under way
+	buffers [][]float32 // per Program.Buffers
+}
+
+// queryTile is a run of tokens of one sequence that attend together.
+type queryTile struct{ seq, row, n int }
+
+// output is a token whose logits are wanted.
+type output struct {
+	seq, row int
+	keep     int // index into Logits, -1: not kept
+	score    int // index into Scores, -1: not scored
+	sample   bool
+}
+
+// prepare lays out a checked batch.
+func (s *step) prepare(batch *gpu.StepBatch) {
+	s.batch = batch
+	s.result = &gpu.StepResult{Sequences: make([]gpu.SequenceResult, len(batch.Sequences))}
+	s.tokens, s.pos, s.slots = s.tokens[:0], s.pos[:0], s.slots[:0]
+	s.tiles, s.outputs = s.tiles[:0], s.outputs[:0]
+	for i := range batch.Sequences {
+		q := &batch.Sequences[i]
+		for at := 0; at < len(q.Tokens); at += s.queryTile {
+			s.tiles = append(s.tiles, queryTile{i, len(s.tokens) + at, min(s.queryTile, len(q.Tokens)-at)})
+		}
+		s.wanted(i, q)
+		s.tokens = append(s.tokens, q.Tokens...)
+		for j := range q.Tokens {
+			s.pos = append(s.pos, int32(q.Start+j))
+			s.slots = append(s.slots, int32(s.pool.slot(q.Pages, q.Start+j)))
+		}
+	}
+	for i, b := range s.program.Buffers {
+		rows := len(s.tokens)
+		if b.PerOutput {
+			rows = min(len(s.outputs), outputTile)
+		}
+		s.buffers[i] = grow(s.buffers[i], rows*b.Width)
+	}
+	for _, r := range s.ropes {
+		r.table = grow(r.table, len(s.tokens)*2*len(r.invFreq))
+	}
+}
+
+// wanted lists the outputs of a sequence and makes room for its results.
+func (s *step) wanted(i int, q *gpu.Sequence) {
+	r := &s.result.Sequences[i]
+	r.Token = -1
+	from, to := 0, 0 // scored tokens, by index
+	if c := q.Score; c != nil && len(c.Targets) > 0 {
+		from, to = c.From-q.Start, c.From-q.Start+len(c.Targets)
+		r.Scores = make([]gpu.Scored, len(c.Targets))
+	}
+	if q.KeepLogits {
+		r.Logits = make([][]float32, len(q.Tokens))
+		flat := make([]float32, len(q.Tokens)*s.program.Vocab)
+		for j := range r.Logits {
+			r.Logits[j] = flat[j*s.program.Vocab : (j+1)*s.program.Vocab : (j+1)*s.program.Vocab]
+		}
+	}
+	for j := range q.Tokens {
+		o := output{seq: i, row: len(s.tokens) + j, keep: -1, score: -1}
+		if q.KeepLogits {
+			o.keep = j
+		}
+		if j >= from && j < to {
+			o.score = j - from
+		}
+		o.sample = q.Sample != nil && j == len(q.Tokens)-1
+		if o.keep >= 0 || o.score >= 0 || o.sample {
+			s.outputs = append(s.outputs, o)
+		}
+	}
+}
+
+// grow makes x at least n long; old contents are lost when it must be moved.
+func grow(x []float32, n int) []float32 {
+	if n > cap(x) {
+		return make([]float32, n+n/4)
+	}
+	return x[:n]
+}
+
+// open implements work: all stages before the first Gather, then those from
+// Gather on for each tile of outputs.
+func (s *step) open(i int) (int, bool) {
+	if i < len(s.body) {
+		s.stage = s.body[i]
+		return s.stage.units(s), true
+	}
+	i -= len(s.body)
+	s.first = i / len(s.tail) * outputTile
+	s.tile = min(len(s.outputs)-s.first, outputTile)
+	if s.tile <= 0 {
+		return 0, false
+	}
+	s.stage = s.tail[i%len(s.tail)]
+	return s.stage.units(s), true
+}
+
+// unit implements work.
+func (s *step) unit(worker, unit int) error {
+	return s.stage.run(s, s.scratch[worker], unit)
+}
+
+// rows is how many rows a buffer has now.
+func (s *step) rows(b gpu.Buffer) int {
+	if s.program.Buffers[b].PerOutput {
+		return s.tile
+	}
+	return len(s.tokens)
+}
+
+// row is row i of a buffer.
+func (s *step) row(b gpu.Buffer, i int) []float32 {
+	w := s.program.Buffers[b].Width
+	return s.buffers[b][i*w : (i+1)*w : (i+1)*w]
+}
+
+// run does a step, start to end.
+func (s *step) run(batch *gpu.StepBatch) (*gpu.StepResult, error) {
+	if err := batch.Check(s.program, s.pool.spec); err != nil {
+		return nil, err
+	}
+	s.prepare(batch)
+	helpers := 0
+	if s.cost() >= worthHelpers {
+		helpers = len(s.team.helpers)
+	}
+	err := s.team.run(s, helpers)
+	result := s.result
+	s.batch, s.result = nil, nil
+	if err != nil {
+		return nil, fmt.Errorf("step of %d sequences: %w", len(batch.Sequences), err)
+	}
+	return result, nil
+}
+
+// worthHelpers is the number of multiplications from which waking helpers pays:
+// about 100 microseconds of one worker.
+const worthHelpers = 300_000
+
+// cost is the number of multiplications by weights.
+func (s *step) cost() int {
+	return len(s.tokens)*s.bodyCost + len(s.outputs)*s.tailCost
+}
+
+// bytes is what the buffers hold.
+func (s *step) bytes() int64 {
+	var n int64
+	for _, b := range s.buffers {
+		n += 4 * int64(cap(b))
+	}
+	for _, r := range s.ropes {
+		n += 4 * int64(cap(r.table))
+	}
+	return n + 4*int64(cap(s.tokens)+cap(s.pos)+cap(s.slots)) + 24*int64(cap(s.tiles)) + 40*int64(cap(s.outputs))
+}
+
+// span is part i of [0, n) cut into so many parts.
+func span(n, parts, i int) (lo, hi int) { return n * i / parts, n * (i + 1) / parts }

@@ -1,0 +1,20 @@
+// Package ref is the plain reference of every op: it interprets a gpu.Program
+// op by op, naive and obvious, and says what devices are tested against.
+//
+// # Numbers
+//
+// Buffers hold float32 and every op rounds once at its end; inside an op sums
+// are carried in float64 in the order of the index. So ref is closer to the
+// exact result than a device is, and a device is compared with it under a
+// tolerance, not bit for bit. What is defined exactly is shared to the bit:
+// K and V rounded to the pool's type, the order of candidates, the sums of a
+// draw (see sample.go).
+//
+// Each row of an op reads only its own token and the positions before it, so
+// ref is batch-invariant bit for bit as devices are.
+//
+// # Concurrency
+//
+// A step runs in a goroutine of its own. Model follows gpu.Model: calls come
+// from one goroutine at a time.
+package ref

@@ -1,0 +1,97 @@
+package ref
+
+import (
+	"fmt"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
+
+// token is one row of the per-token buffers.
+type token struct {
+	id       int32
+	position int
+	seq      int // index into the batch
+}
+
+// step is one run of the program.
+type step struct {
+	*model
+	batch   *gpu.StepBatch
+	tokens  []token
+	outputs []int // rows of tokens whose logits are wanted, ascending
+	buffers [][]float32
+	result  *gpu.StepResult
+}
+
+// newStep lays out the rows: all tokens in order of the batch; a token is an
+// output when its logits are kept, scored or drawn from.
+func newStep(m *model, batch *gpu.StepBatch) *step {
+	s := &step{model: m, batch: batch, result: &gpu.StepResult{Sequences: make([]gpu.SequenceResult, len(batch.Sequences))}}
+	for i, q := range batch.Sequences {
+		s.result.Sequences[i].Token = -1
+		for j, id := range q.Tokens {
+			pos := q.Start + j
+			last := j == len(q.Tokens)-1
+			scored := q.Score != nil && pos >= q.Score.From && pos < q.Score.From+len(q.Score.Targets)
+			if q.KeepLogits || scored || last && q.Sample != nil {
+				s.outputs = append(s.outputs, len(s.tokens))
+			}
+			s.tokens = append(s.tokens, token{id, pos, i})
+		}
+	}
+	for _, b := range m.program.Buffers {
+		rows := len(s.tokens)
+		if b.PerOutput {
+			rows = len(s.outputs)
+		}
+		s.buffers = append(s.buffers, make([]float32, rows*b.Width))
+	}
+	return s
+}
+
+// row is row i of a buffer.
+func (s *step) row(b gpu.Buffer, i int) []float32 {
+	w := s.program.Buffers[b].Width
+	return s.buffers[b][i*w : (i+1)*w]
+}
+
+// rows is how many rows a buffer has in this step.
+func (s *step) rows(b gpu.Buffer) int { return len(s.buffers[b]) / s.program.Buffers[b].Width }
+
+// slot is where a position of a sequence lies in the pool.
+func (s *step) slot(seq, position int) int {
+	page := s.batch.Sequences[seq].Pages[position/s.pool.PageSize]
+	return int(page)*s.pool.PageSize + position%s.pool.PageSize
+}
+
+func (s *step) run() (*gpu.StepResult, error) {
+	for i, op := range s.program.Ops {
+		switch op := op.(type) {
+		case gpu.Embed:
+			s.embed(op)
+		case gpu.RMSNorm:
+			s.rmsNorm(op)
+		case gpu.Linear:
+			s.linear(op)
+		case gpu.Rope:
+			s.rope(op)
+		case gpu.StoreKV:
+			s.storeKV(op)
+		case gpu.Attention:
+			s.attention(op)
+		case gpu.SiluMul:
+			s.siluMul(op)
+		case gpu.Gather:
+			for o, t := range s.outputs {
+				copy(s.row(op.Out, o), s.row(op.In, t))
+			}
+		case gpu.Sample:
+			if err := s.sample(op); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, fmt.Errorf("op %d: %T is not known", i, op)
+		}
+	}
+	return s.result, nil
+}
