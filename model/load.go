@@ -1,0 +1,185 @@
+// Package model opens a model: its configuration, its weights and the program
+// that both belong to, checked against each other before a device sees them.
+//
+// The parts are packages of their own: config reads what the model is, weights
+// finds its tensors, arch emits its gpu.Program, exec runs the steps of an
+// engine on it; tokenizer and chat turn text into tokens. The last two do not
+// depend on weights and are opened by themselves.
+package model
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/model/arch"
+	"github.com/troupe-engine/troupe/model/config"
+	"github.com/troupe-engine/troupe/model/weights"
+)
+
+// The values of OpenOptions.LoadFormat.
+const (
+	LoadAuto  = "auto"  // what the directory has: safetensors
+	LoadDummy = "dummy" // random weights; only config.json is needed
+)
+
+// OpenOptions say how a model is opened. The zero value opens what is there.
+type OpenOptions struct {
+	LoadFormat string // LoadAuto or LoadDummy; empty means LoadAuto
+	// Seed makes dummy weights; any value. Example 42.
+	Seed uint64
+	// ContextLength lowers the model's number of positions, in tokens; 0 takes
+	// the model's. Hard: more than the model's is refused. Example 4096.
+	ContextLength int
+}
+
+// Checkpoint is an opened model. Its fields are not to be changed.
+type Checkpoint struct {
+	Config  *config.Config
+	Program *gpu.Program
+	Weights weights.Source
+	// Unused are tensors that the files have and the program does not read,
+	// ascending; worth a line in the log.
+	Unused []string
+}
+
+// Open opens a model directory.
+func Open(dir string, o OpenOptions) (*Checkpoint, error) {
+	st, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("model directory %s: %w; give the path of a Hugging Face model directory", dir, err)
+	case !st.IsDir() && strings.HasSuffix(dir, ".gguf"):
+		return nil, fmt.Errorf("model %s is a GGUF file, which is not read; give the Hugging Face directory of the same model", dir)
+	case !st.IsDir():
+		return nil, fmt.Errorf("model %s is a file; give the directory that holds config.json", dir)
+	}
+	c, err := OpenFS(os.DirFS(dir), o)
+	if err != nil {
+		return nil, fmt.Errorf("model directory %s: %w", dir, err)
+	}
+	return c, nil
+}
+
+// OpenFS opens a model in a file system, such as the embedded one.
+func OpenFS(fsys fs.FS, o OpenOptions) (*Checkpoint, error) {
+	c := &Checkpoint{}
+	var err error
+	if c.Config, err = config.Load(fsys, config.Options{Context: o.ContextLength}); err != nil {
+		return nil, err
+	}
+	if c.Program, err = arch.Program(c.Config); err != nil {
+		return nil, err
+	}
+	switch o.LoadFormat {
+	case LoadDummy:
+		c.Weights = weights.Dummy(c.Program, c.Config.DType, o.Seed)
+	case LoadAuto, "":
+		if c.Weights, err = weights.Open(fsys); err != nil {
+			return nil, err
+		}
+		if err := c.match(); err != nil {
+			c.Weights.Close()
+			return nil, err
+		}
+	default:
+		return nil, fmt.Errorf("load-format %q is not known; use %s or %s", o.LoadFormat, LoadAuto, LoadDummy)
+	}
+	return c, nil
+}
+
+// match compares the tensors that are there with those that the program wants.
+func (c *Checkpoint) match() error {
+	wanted := map[string]bool{}
+	for _, w := range c.Program.Weights {
+		wanted[w.Name] = true
+		have, ok := c.Weights.Info(w.Name)
+		if !ok {
+			_, err := c.Weights.Tensor(w.Name) // words the error
+			return err
+		}
+		if !slices.Equal(have.Shape, w.Shape) {
+			return fmt.Errorf("%s: tensor %s has shape %v, but config.json makes it %v; fetch both from one place", have.File, w.Name, have.Shape, w.Shape)
+		}
+		if !slices.Contains([]string{"F32", "F16", "BF16"}, have.DType) {
+			return fmt.Errorf("%s: tensor %s has element type %s; implemented are F32, F16 and BF16; use such a release of the model", have.File, w.Name, have.DType)
+		}
+	}
+	for _, name := range c.Weights.Names() {
+		if wanted[name] || harmless(name, c.Config) {
+			continue
+		}
+		if strings.HasPrefix(name, "model.layers.") && layerOf(name) < c.Config.Layers {
+			// A bias or a norm that the configuration does not speak of: the
+			// result would be wrong without a sign of it.
+			info, _ := c.Weights.Info(name)
+			return fmt.Errorf("%s: tensor %s is not part of a %s with this config.json; the model is of another architecture, or the file is of another model", info.File, name, c.Config.Architecture)
+		}
+		c.Unused = append(c.Unused, name)
+	}
+	return nil
+}
+
+// harmless tensors are stored by habit: the angles of rope, which are computed
+// here, and a copy of the embedding where the output is tied to it.
+func harmless(name string, c *config.Config) bool {
+	return strings.HasSuffix(name, ".rotary_emb.inv_freq") || c.Tied && name == "lm_head.weight"
+}
+
+// layerOf reads N of "model.layers.N.…"; a huge number where there is none.
+func layerOf(name string) int {
+	n := 0
+	if _, err := fmt.Sscanf(name, "model.layers.%d.", &n); err != nil {
+		return 1 << 30
+	}
+	return n
+}
+
+// WeightBytes is the size of the weights as they are stored.
+func (c *Checkpoint) WeightBytes() int64 {
+	n := int64(0)
+	for _, w := range c.Program.Weights {
+		if i, ok := c.Weights.Info(w.Name); ok {
+			n += i.Bytes
+		}
+	}
+	return n
+}
+
+// WeightDType is the element type of the embedding, by which a device chooses
+// the type of its KV pool.
+func (c *Checkpoint) WeightDType() gpu.DType {
+	i, _ := c.Weights.Info(c.Program.Weights[0].Name)
+	d, err := gpu.ParseDType(strings.ToLower(i.DType))
+	if err != nil {
+		return gpu.F32
+	}
+	return d
+}
+
+// Hash identifies everything of the model that results depend on: the program
+// with its constants and the weights (see package weights for what is covered
+// of large files). The first call may read the weights.
+func (c *Checkpoint) Hash(ctx context.Context) (string, error) {
+	w, err := c.Weights.Hash(ctx)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	// The context only limits, and must not tell replicas apart.
+	fmt.Fprintf(h, "%s\n%d\n%+v\n%+v\n", w, c.Program.Vocab, c.Program.KV, c.Program.Weights)
+	for _, op := range c.Program.Ops {
+		fmt.Fprintf(h, "%T%+v\n", op, op)
+	}
+	kind, _, _ := strings.Cut(w, ":")
+	return kind + ":" + hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Close frees the weights; what a device has loaded stays.
+func (c *Checkpoint) Close() error { return c.Weights.Close() }
