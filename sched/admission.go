@@ -1,0 +1,207 @@
+package sched
+
+import (
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// maxCandidates bounds the requests of one offer, and with it the prefixes that
+// are locked in vain when few of them fit.
+const maxCandidates = 64
+
+// blockade remembers why the head of all who wait was refused for memory, so
+// that it is not asked for and matched again at every step. It ends with any
+// release of a lease and with the head's own end; room also grows while the
+// ratio decays.
+type blockade struct {
+	head messages.RequestID
+	need int // pages
+}
+
+// wantsCandidates reports whether somebody who waits might be admitted now.
+func (f *Former) wantsCandidates() bool {
+	switch {
+	case len(f.retracted) == 0 && !f.mayWait, f.rows.Free() == 0, f.plan.retracted:
+		return false
+	case f.occupied() == 0:
+		return true
+	case f.alone():
+		return false
+	}
+	if budget, _ := f.prefillRoom(); budget <= 0 {
+		return false
+	}
+	return f.blocked.need == 0 || f.blocked.need <= f.room()
+}
+
+// occupied is how many sequences take part in steps to come.
+func (f *Former) occupied() int { return len(f.running) - f.cancels }
+
+// alone reports whether a request that tolerates no other one runs.
+func (f *Former) alone() bool {
+	for _, s := range f.running {
+		if s.req.Alone {
+			return true
+		}
+	}
+	return false
+}
+
+// askCandidates starts an admission: with the retracted sequences, which are
+// ahead of everybody, or else with the head of the queue.
+func (f *Former) askCandidates(now time.Duration, out *messages.Outbox) (again bool) {
+	limit := min(f.rows.Free(), maxCandidates)
+	if len(f.retracted) == 0 {
+		out.Send(messages.Queue, &messages.OfferCandidates{Epoch: f.epoch, Plan: f.plan.id, Limit: limit})
+		f.become(offering)
+		return false
+	}
+	for _, s := range f.retracted[:min(limit, len(f.retracted))] {
+		f.plan.candidates = append(f.plan.candidates, planCandidate{seq: s})
+	}
+	return f.lockPrefixes(now, out)
+}
+
+func (f *Former) candidatesOffered(now time.Duration, m *messages.CandidatesOffered, out *messages.Outbox) {
+	f.must(f.phase == offering && m.Plan == f.plan.id, "CandidatesOffered")
+	f.mayWait = m.Waiting > 0
+	room := f.room()
+	for _, r := range m.Requests {
+		s := newSequence(r)
+		f.checkRequest(s)
+		if need := f.leastNeed(s); len(f.plan.candidates) == 0 && f.occupied() > 0 && need > room {
+			f.blocked = blockade{r.ID, need}
+			break
+		}
+		f.plan.candidates = append(f.plan.candidates, planCandidate{seq: s})
+	}
+	f.lockPrefixes(now, out)
+}
+
+// checkRequest fails on what intake must have refused: it would starve.
+func (f *Former) checkRequest(s *sequence) {
+	invariants.Check(f.byID[s.req.ID] == nil, "request %d is offered twice", s.req.ID)
+	invariants.Check(s.left(f.opt.ContextLength) >= 1 && s.pagesAfter(1, f.opt.PageSize) <= f.opt.Pages,
+		"request %d of %d tokens, %d of them output, cannot go on: max_tokens %d, context %d, pool of %d pages",
+		s.req.ID, len(s.tokens), s.output(), s.req.Params.MaxTokens, f.opt.ContextLength, f.opt.Pages)
+}
+
+// lockPrefixes asks the cache for the candidates' prefixes, unless it is known
+// that nothing matches.
+func (f *Former) lockPrefixes(now time.Duration, out *messages.Outbox) (again bool) {
+	if f.opt.CacheDisabled || len(f.plan.candidates) == 0 {
+		f.admit(make([]messages.PrefixLocked, len(f.plan.candidates)), out)
+		return f.commit(now, out)
+	}
+	m := &messages.LockPrefixes{Epoch: f.epoch, Plan: f.plan.id, Prefixes: make([]messages.PrefixLock, len(f.plan.candidates))}
+	for i := range f.plan.candidates {
+		s := f.plan.candidates[i].seq
+		m.Prefixes[i] = messages.PrefixLock{ID: s.req.ID, Namespace: s.req.Namespace, Tokens: s.tokens[:len(s.tokens):len(s.tokens)], Limit: s.matchLimit()}
+	}
+	out.Send(messages.Cache, m)
+	f.become(locking)
+	return false
+}
+
+func (f *Former) prefixesLocked(now time.Duration, m *messages.PrefixesLocked, out *messages.Outbox) {
+	f.must(f.phase == locking && m.Plan == f.plan.id && len(m.Matches) == len(f.plan.candidates), "PrefixesLocked")
+	f.cached = m.Cached
+	f.admit(m.Matches, out)
+	f.commit(now, out)
+}
+
+// admit decides who of the candidates runs, in order, up to the first refusal;
+// nobody overtakes. matches are theirs; the counters are those after locking.
+//
+// The charge is SGLang's (PrefillAdder.add_one_req): what must be computed plus
+// the expected output, in whole pages, against what is left of free and
+// evictable pages when everybody who runs gets the output expected of it. A
+// request with nobody beside it is always admitted: intake refuses what does
+// not fit into the whole pool.
+func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
+	room := f.room()
+	budget, pending := f.prefillRoom()
+	var claimed []messages.RequestID
+	refused := false
+	for i := range f.plan.candidates {
+		c, match := &f.plan.candidates[i], matches[i]
+		s := c.seq
+		need := s.pagesAfter(s.expected(f.ratio.now, f.opt.ContextLength), f.opt.PageSize) - len(match.Pages)
+		switch {
+		case c.cancelled:
+			f.endCandidate(s)
+		case refused:
+		case f.occupied() == 0:
+		case s.req.Alone:
+			// It waits until everybody who runs is done; they get no company.
+			f.blocked, refused = blockade{s.req.ID, f.opt.Pages + 1}, true
+		case f.alone(), budget <= 0, f.tooLong(len(s.tokens)-len(match.Pages)*f.opt.PageSize, budget, pending):
+			refused = true
+		case need > room:
+			f.blocked, refused = blockade{s.req.ID, need}, true
+		}
+		if c.cancelled || refused {
+			if match.Node != messages.RootNode {
+				f.plan.unlocks = append(f.plan.unlocks, unlock{match.Node, len(match.Pages)})
+			}
+			continue
+		}
+		row, ok := f.rows.Take()
+		invariants.Check(ok, "request %d is admitted without a free row", s.req.ID)
+		if s.state == candidate {
+			claimed = append(claimed, s.req.ID)
+			f.byID[s.req.ID] = s
+		} else {
+			f.retracted = f.retracted[1:]
+		}
+		match.ID = s.req.ID
+		s.admitted(row, match, f.opt.PageSize)
+		f.byRow[row] = s
+		f.running = append(f.running, s)
+		room -= need
+		budget -= len(s.tokens) - s.computed
+		pending += len(s.tokens) - s.computed
+		f.blocked = blockade{}
+	}
+	clear(f.plan.candidates)
+	f.plan.candidates = f.plan.candidates[:0]
+	if len(claimed) > 0 {
+		out.Send(messages.Queue, &messages.ClaimCandidates{Epoch: f.epoch, IDs: claimed})
+	}
+}
+
+// tooLong reports whether a prompt that cannot be cut exceeds a step's budget
+// beside others; on its own it may.
+func (f *Former) tooLong(tokens, budget, pending int) bool {
+	return f.opt.ChunkedPrefillSize <= 0 && pending > 0 && tokens > budget
+}
+
+// endCandidate ends a request between its offer and its admission.
+func (f *Former) endCandidate(s *sequence) {
+	if s.state == retracted {
+		f.dropRetracted(s)
+		return
+	}
+	s.state = gone
+	f.ended = append(f.ended, messages.RequestEnded{ID: s.req.ID, Reason: messages.EndCancelled})
+}
+
+// room is how many pages are left when everybody who runs gets the output that
+// is expected of it.
+func (f *Former) room() int {
+	n := f.sure()
+	for _, s := range f.running {
+		if s.active() {
+			n -= max(0, s.pagesAfter(s.expected(f.ratio.now, f.opt.ContextLength), f.opt.PageSize)-len(s.lease.Pages))
+		}
+	}
+	return n
+}
+
+// leastNeed is how many pages a candidate is charged if everything of it that
+// can be cached is locked by somebody already.
+func (f *Former) leastNeed(s *sequence) int {
+	return s.pagesAfter(s.expected(f.ratio.now, f.opt.ContextLength), f.opt.PageSize) - s.matchLimit()/f.opt.PageSize
+}

@@ -1,0 +1,21 @@
+// Package sched decides what an engine does next: which requests wait, which
+// run, what each step computes, and who gives way when memory runs out.
+//
+//	QueueCore  the waiting queue's actor core, around a Policy
+//	Former     the batch former's actor core: the step loop
+//
+// Both are plain data for one owner: no goroutine, clock, lock, randomness or
+// IO. The Former is the only one who changes the cache and the allocator, by
+// messages, and the only holder of leases.
+//
+// # One step of the Former
+//
+//	results of the last step → retractions → candidates from the queue →
+//	LockPrefixes → admission → CommitPlan → RunBatch → BatchDone
+//
+// Whatever is not needed is left out: a step of running requests that needs no
+// page and gives none back is a RunBatch and a BatchDone.
+//
+// Formulas that come from SGLang name their place: the items are those of its
+// scheduler tests and of schedule_policy.py and schedule_batch.py.
+package sched

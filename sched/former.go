@@ -1,0 +1,194 @@
+package sched
+
+import (
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Former is the batch former's actor core. It owns the leases of all running
+// requests and forms one step after the other.
+//
+// Invariants, checked after each Step in builds with invariants:
+//
+//  1. free + evictable + protected, as last reported, + private pages of
+//     leases = Pages, unless a CommitPlan is out.
+//  2. A page is private to one lease, and stands at most once in a lease.
+//  3. Rows that are out = running sequences + leases to be returned; a row has
+//     one holder.
+//  4. byID holds the running and the retracted sequences, nobody else; running
+//     is in order of admission, retracted in order of arrival.
+//  5. computed is within the pages, and covers the tree's; a decoding sequence
+//     has all tokens but the newest computed.
+//  6. No lease is returned while a step that touches it may run: LastStep <=
+//     done.
+//  7. A request that is Alone has no other one beside it.
+//  8. A cancelled sequence is held by the fence or by a plan.
+type Former struct {
+	epoch messages.Epoch
+	opt   FormerOptions
+	phase phase
+	ratio newTokenRatio
+
+	rows      *memory.Rows
+	byID      map[messages.RequestID]*sequence
+	byRow     []*sequence // [MaxRunning]; nil: no sequence runs there
+	running   []*sequence // those with a lease
+	retracted []*sequence
+	cancels   int        // running sequences that are cancelled
+	returns   []giveBack // leases for the next CommitPlan
+
+	// free and cached are exact: changed by plans only, which tell.
+	free   int
+	cached messages.CachePages
+
+	// mayWait is false only after the queue has said that nobody waits; it
+	// then sends CandidatesWaiting when that changes.
+	mayWait bool
+	blocked blockade
+
+	plan plan
+
+	step     messages.StepID // newest launched
+	done     messages.StepID // newest whose BatchDone has come: the fence
+	flight   []flight        // work of step
+	launched time.Duration
+	closed   []messages.Row // for the next RunBatch
+	// sinceForced counts steps since the last forced retraction.
+	sinceForced int
+
+	seq   uint64 // of the newest StepResults
+	ended []messages.RequestEnded
+
+	audit   audits
+	flushes []messages.Ticket
+}
+
+// NewFormer returns a Former of a pool whose pages are all free. It panics on
+// options that Validate refuses.
+func NewFormer(epoch messages.Epoch, opt FormerOptions) *Former {
+	if err := opt.Validate(); err != nil {
+		invariants.Fail("%v", err)
+	}
+	opt = opt.withDefaults()
+	return &Former{
+		epoch: epoch, opt: opt, ratio: newRatio(&opt),
+		rows:  memory.NewRows(opt.MaxRunning),
+		byID:  make(map[messages.RequestID]*sequence),
+		byRow: make([]*sequence, opt.MaxRunning),
+		free:  opt.Pages,
+	}
+}
+
+// Step handles one message. Messages of other epochs are counted and ignored,
+// and so is everything after the Former has failed its epoch.
+func (f *Former) Step(now time.Duration, msg messages.ToBatch, out *messages.Outbox) {
+	if f.phase == failed {
+		return
+	}
+	if epochOf(msg) != f.epoch {
+		out.Record(messages.StaleMessages, 1)
+		return
+	}
+	switch m := msg.(type) {
+	case *messages.CandidatesWaiting:
+		f.mayWait = true
+	case *messages.CandidatesOffered:
+		f.candidatesOffered(now, m, out)
+	case *messages.FinishRequests:
+		f.finishRequests(m)
+	case *messages.PrefixesLocked:
+		f.prefixesLocked(now, m, out)
+	case *messages.PagesReserved:
+		f.pagesReserved(now, m, out)
+	case *messages.PagesRefused:
+		invariants.Fail("the allocator refused plan %d, made from exact counters: %d pages wanted, %d free: %s", m.Plan, m.Wanted, m.Free, m.Reason)
+	case *messages.BatchDone:
+		f.batchDone(now, m, out)
+	case *messages.BatchFailed:
+		f.batchFailed(m, out)
+	case *messages.FlushCache:
+		f.flushes = append(f.flushes, m.Ticket)
+	case *messages.AuditSlots:
+		f.auditSlots(m, out)
+	default:
+		invariants.Fail("the batch former got a %T", msg)
+	}
+	f.sweep()
+	f.advance(now, out)
+	f.acknowledge(out)
+	if invariants.Enabled {
+		f.checkInvariants()
+	}
+}
+
+// Load is what a Former holds, for status pages and tests.
+type Load struct {
+	Running   int // sequences with a lease
+	Retracted int // sequences that wait to come back
+	Leased    int // private pages of leases
+	Resting   bool
+}
+
+// Load reports what the Former holds now.
+func (f *Former) Load() Load {
+	return Load{len(f.running), len(f.retracted), f.leased(), f.phase == resting && !f.audit.out}
+}
+
+// advance goes on as far as possible without another message.
+func (f *Former) advance(now time.Duration, out *messages.Outbox) {
+	for {
+		f.answerFlushes(out)
+		f.sendAudits(out)
+		if f.phase != resting || f.audit.out || !f.openPlan(now, out) {
+			return
+		}
+	}
+}
+
+// acknowledge reports requests that ended outside of a step's results, unless a
+// step's results will come.
+func (f *Former) acknowledge(out *messages.Outbox) {
+	if len(f.ended) == 0 || f.phase == running || f.phase == failed {
+		return
+	}
+	f.seq++
+	out.Send(messages.Intake, &messages.StepResults{Epoch: f.epoch, Seq: f.seq, Ended: f.ended})
+	f.ended = nil
+}
+
+// fail ends the epoch.
+func (f *Former) fail(cause string, suspects []messages.RequestID, sticky bool, out *messages.Outbox) {
+	f.become(failed)
+	out.Send(messages.Engine, &messages.FailEpoch{
+		Epoch: f.epoch, From: messages.Batch, Cause: cause, Suspects: suspects, Sticky: sticky,
+	})
+}
+
+func epochOf(msg messages.ToBatch) messages.Epoch {
+	switch m := msg.(type) {
+	case *messages.CandidatesWaiting:
+		return m.Epoch
+	case *messages.CandidatesOffered:
+		return m.Epoch
+	case *messages.FinishRequests:
+		return m.Epoch
+	case *messages.PrefixesLocked:
+		return m.Epoch
+	case *messages.PagesReserved:
+		return m.Epoch
+	case *messages.PagesRefused:
+		return m.Epoch
+	case *messages.BatchDone:
+		return m.Epoch
+	case *messages.BatchFailed:
+		return m.Epoch
+	case *messages.FlushCache:
+		return m.Epoch
+	case *messages.AuditSlots:
+		return m.Epoch
+	}
+	return 0
+}

@@ -1,0 +1,140 @@
+package sched
+
+import (
+	"slices"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// giveBack is a closing lease behind its fence, with the tokens whose KV its
+// pages hold. It counts as leased until the next CommitPlan.
+type giveBack struct {
+	id        messages.RequestID
+	namespace string
+	tokens    []int32 // computed; frozen
+	lease     memory.Lease
+}
+
+// release ends a sequence's use of its lease, which waits for the next
+// CommitPlan. The fence must have passed. The caller says what becomes of the
+// sequence and takes it from running.
+func (f *Former) release(s *sequence) {
+	invariants.Check(s.lease.Settled(f.done), "request %d is released after step %d, in use until %d", s.req.ID, f.done, s.lease.LastStep)
+	s.lease.Close()
+	f.returns = append(f.returns, giveBack{
+		id: s.req.ID, namespace: s.req.Namespace, tokens: s.tokens[:s.computed:s.computed], lease: s.lease,
+	})
+	f.byRow[s.lease.Row] = nil
+	if s.opened {
+		f.closed = append(f.closed, s.lease.Row)
+	}
+	s.lease = memory.Lease{}
+	f.blocked = blockade{}
+}
+
+// drop forgets a sequence that ended.
+func (f *Former) drop(s *sequence) {
+	s.state = gone
+	delete(f.byID, s.req.ID)
+}
+
+// held reports whether a plan that is out may still change the sequence's
+// lease.
+func (f *Former) held() bool { return f.phase == settling || f.phase == committing }
+
+// sweep releases cancelled sequences as soon as neither the fence nor a plan
+// holds them.
+func (f *Former) sweep() {
+	if f.cancels == 0 || f.held() || f.phase == failed {
+		return
+	}
+	f.running = slices.DeleteFunc(f.running, func(s *sequence) bool {
+		if s.state != cancelled || !s.lease.Settled(f.done) {
+			return false
+		}
+		f.release(s)
+		f.drop(s)
+		f.cancels--
+		f.ended = append(f.ended, messages.RequestEnded{ID: s.req.ID, Reason: messages.EndCancelled})
+		return true
+	})
+}
+
+// finishRequests marks requests whose end intake has decided.
+func (f *Former) finishRequests(m *messages.FinishRequests) {
+	for _, id := range m.IDs {
+		f.finish(id)
+	}
+}
+
+func (f *Former) finish(id messages.RequestID) {
+	if f.blocked.head == id {
+		f.blocked = blockade{}
+	}
+	if f.phase == locking {
+		if c := f.plan.candidate(id); c != nil {
+			// It gets a lock in the cache; its end is reported when the lock
+			// is known.
+			c.cancelled = true
+			return
+		}
+	}
+	s := f.byID[id]
+	switch {
+	case s == nil:
+		f.ended = append(f.ended, messages.RequestEnded{ID: id, Reason: messages.EndCancelled})
+	case s.state == retracted:
+		f.dropRetracted(s)
+	case s.active():
+		s.state = cancelled
+		f.cancels++
+	default:
+		invariants.Check(s.state == cancelled, "request %d is %s and finished", id, s.state)
+	}
+}
+
+// dropRetracted ends a sequence that holds nothing.
+func (f *Former) dropRetracted(s *sequence) {
+	i := slices.Index(f.retracted, s)
+	f.retracted = slices.Delete(f.retracted, i, i+1)
+	f.drop(s)
+	f.ended = append(f.ended, messages.RequestEnded{ID: s.req.ID, Reason: messages.EndCancelled})
+}
+
+// sure is how many pages the next CommitPlan can reserve at least. Private
+// pages of returned leases become evictable or free; what their locked
+// prefixes add is known only when they are unlocked, since others may share
+// them.
+func (f *Former) sure() int {
+	n := f.free + f.cached.Evictable
+	for i := range f.returns {
+		n += len(f.returns[i].lease.Private())
+	}
+	return n
+}
+
+// hoped is sure when nobody shares what the next CommitPlan unlocks.
+func (f *Former) hoped() int {
+	n := f.sure()
+	for i := range f.returns {
+		n += f.returns[i].lease.Owned
+	}
+	for i := range f.plan.unlocks {
+		n += f.plan.unlocks[i].pages
+	}
+	return n
+}
+
+// leased is how many pages are private to leases.
+func (f *Former) leased() int {
+	n := 0
+	for _, s := range f.running {
+		n += len(s.lease.Private())
+	}
+	for i := range f.returns {
+		n += len(f.returns[i].lease.Private())
+	}
+	return n
+}

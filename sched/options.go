@@ -1,0 +1,105 @@
+package sched
+
+import (
+	"fmt"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/memory"
+)
+
+// FormerOptions are the dimensions and habits of a Former. Hard limits unless
+// marked soft.
+type FormerOptions struct {
+	// PageSize is the number of tokens in a page: a power of two; example 16.
+	PageSize int
+	// Pages is the number of usable pages of the pool; example 4096.
+	Pages int
+	// MaxRunning is the number of rows: requests that may run at once; example
+	// 64.
+	MaxRunning int
+	// MaxPrefillTokens is how many tokens one step computes at most, decoding
+	// rows included; 0 means 16384. Soft: without chunks a longer prompt is
+	// computed whole, and prefill always gets a page per step.
+	MaxPrefillTokens int
+	// ChunkedPrefillSize is how many tokens of long prompts one step computes
+	// at most, decoding rows included; 0 or less means no chunks. Soft as
+	// above; example 512.
+	ChunkedPrefillSize int
+	// ContextLength is the most tokens of a request, prompt and output; a
+	// request that reaches it ends. Example 1024.
+	ContextLength int
+	// CacheDisabled says that nothing is kept for later requests.
+	CacheDisabled bool
+
+	// InitNewTokenRatio is the share of a request's greatest possible output
+	// that admission expects, in (0, 1]; 0 means 0.7. Soft.
+	InitNewTokenRatio float64
+	// MinNewTokenRatioFactor times the initial ratio is what the ratio decays
+	// to while nothing is retracted, in (0, 1]; 0 means 0.14.
+	MinNewTokenRatioFactor float64
+	// NewTokenRatioDecaySteps is how many steps the decay takes; 0 means 600.
+	NewTokenRatioDecaySteps int
+	// Conservativeness multiplies the initial ratio: above 1 admits less and
+	// retracts less; 0 means 1.
+	Conservativeness float64
+
+	// RetractEvery retracts a request every so many steps, to exercise
+	// retraction; 0 means only when memory runs out.
+	RetractEvery int
+	// AuditEveryStep counts every page after each step; always on in builds
+	// with invariants.
+	AuditEveryStep bool
+}
+
+// Defaults of the fields whose zero means something else.
+const (
+	defaultMaxPrefillTokens = 16384
+	defaultInitRatio        = 0.7
+	defaultMinRatioFactor   = 0.14
+	defaultRatioDecaySteps  = 600
+)
+
+// Validate reports the first option that is out of range.
+func (o *FormerOptions) Validate() error {
+	for _, f := range []struct {
+		name       string
+		value, min int
+	}{
+		{"Pages", o.Pages, 1}, {"MaxRunning", o.MaxRunning, 1}, {"ContextLength", o.ContextLength, 2},
+		{"MaxPrefillTokens", o.MaxPrefillTokens, 0}, {"NewTokenRatioDecaySteps", o.NewTokenRatioDecaySteps, 0},
+		{"RetractEvery", o.RetractEvery, 0},
+	} {
+		if f.value < f.min {
+			return fmt.Errorf("batch former: %s is %d, want at least %d", f.name, f.value, f.min)
+		}
+	}
+	switch {
+	case !memory.ValidPageSize(o.PageSize):
+		return fmt.Errorf("batch former: PageSize is %d, want a power of two", o.PageSize)
+	case !(o.InitNewTokenRatio >= 0 && o.InitNewTokenRatio <= 1):
+		return fmt.Errorf("batch former: InitNewTokenRatio is %v, want 0 to 1", o.InitNewTokenRatio)
+	case !(o.MinNewTokenRatioFactor >= 0 && o.MinNewTokenRatioFactor <= 1):
+		return fmt.Errorf("batch former: MinNewTokenRatioFactor is %v, want 0 to 1", o.MinNewTokenRatioFactor)
+	case !(o.Conservativeness >= 0):
+		return fmt.Errorf("batch former: Conservativeness is %v, want at least 0", o.Conservativeness)
+	}
+	return nil
+}
+
+// withDefaults fills in what zero stands for.
+func (o FormerOptions) withDefaults() FormerOptions {
+	orDefault(&o.MaxPrefillTokens, defaultMaxPrefillTokens)
+	orDefault(&o.InitNewTokenRatio, defaultInitRatio)
+	orDefault(&o.MinNewTokenRatioFactor, defaultMinRatioFactor)
+	orDefault(&o.NewTokenRatioDecaySteps, defaultRatioDecaySteps)
+	orDefault(&o.Conservativeness, 1)
+	o.AuditEveryStep = o.AuditEveryStep || invariants.Enabled
+	return o
+}
+
+func orDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,217 @@
+package sched
+
+import (
+	"slices"
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// plan is what leads to the next step. Its id changes when a commit has settled
+// and another one follows, so that no two commits have the same.
+type plan struct {
+	id         messages.PlanID
+	candidates []planCandidate
+	unlocks    []unlock    // candidates that were refused
+	inserts    []insertion // of the CommitPlan that is out
+	reserves   []*sequence // of the CommitPlan that is out
+	retracted  bool        // somebody was: nobody is admitted
+}
+
+// planCandidate is a request that may be admitted.
+type planCandidate struct {
+	seq       *sequence
+	cancelled bool
+}
+
+// unlock is a lock of the cache to give back.
+type unlock struct {
+	node  messages.NodeID
+	pages int
+}
+
+// insertion is one that keeps its prefix; seq is nil for one that does not.
+type insertion struct {
+	seq   *sequence
+	pages int
+}
+
+func (p *plan) candidate(id messages.RequestID) *planCandidate {
+	for i := range p.candidates {
+		if p.candidates[i].seq.req.ID == id {
+			return &p.candidates[i]
+		}
+	}
+	return nil
+}
+
+// openPlan starts the next plan and reports whether the Former rests again,
+// with something to do.
+func (f *Former) openPlan(now time.Duration, out *messages.Outbox) (again bool) {
+	if len(f.running) == 0 && len(f.retracted) == 0 && len(f.returns) == 0 && !f.mayWait {
+		return f.idle(out)
+	}
+	f.plan = plan{id: f.plan.id + 1, candidates: f.plan.candidates[:0], unlocks: f.plan.unlocks[:0],
+		inserts: f.plan.inserts[:0], reserves: f.plan.reserves[:0]}
+	f.forceRetraction(out)
+	if f.missing() <= f.sure() && f.wantsCandidates() {
+		return f.askCandidates(now, out)
+	}
+	return f.commit(now, out)
+}
+
+// commit sends what changes the cache and the allocator, or goes on to the step
+// when nothing does.
+func (f *Former) commit(now time.Duration, out *messages.Outbox) (again bool) {
+	settle := f.makeRoom(out)
+	m := &messages.CommitPlan{}
+	f.giveBack(m)
+	f.insertPrefixes(m)
+	if !settle {
+		f.reserve(m)
+	}
+	if len(m.Inserts)+len(m.Unlocks)+len(m.Frees)+len(m.Reserves) == 0 {
+		return f.launch(now, out)
+	}
+	f.sendCommit(m, out)
+	if settle {
+		f.become(settling)
+	} else {
+		f.become(committing)
+	}
+	return false
+}
+
+func (f *Former) sendCommit(m *messages.CommitPlan, out *messages.Outbox) {
+	m.Epoch, m.Plan = f.epoch, f.plan.id
+	f.audit.dirty = true
+	out.Send(messages.Cache, m)
+}
+
+// giveBack moves returned leases and refused candidates' locks into a message.
+// The pages that a lease's computed tokens fill go to the tree, so that a
+// retracted request or the next turn of a conversation finds them; the partial
+// page and what was never written are freed.
+func (f *Former) giveBack(m *messages.CommitPlan) {
+	for i := range f.returns {
+		g := &f.returns[i]
+		owned, whole := g.lease.Owned, memory.WholePages(len(g.tokens), f.opt.PageSize)
+		pages := g.lease.Pages
+		row, private, node := g.lease.Release(f.done)
+		f.rows.Give(row)
+		switch {
+		case !f.opt.CacheDisabled && whole > owned:
+			m.Inserts = append(m.Inserts, messages.PrefixInsert{
+				ID: g.id, Namespace: g.namespace, Tokens: g.tokens[:whole*f.opt.PageSize],
+				Pages: pages[:whole:whole], Owned: owned, Node: node,
+			})
+			f.plan.inserts = append(f.plan.inserts, insertion{})
+			m.Frees = append(m.Frees, pages[whole:]...)
+		default:
+			m.Frees = append(m.Frees, private...)
+			if node != messages.RootNode {
+				m.Unlocks = append(m.Unlocks, node)
+			}
+		}
+	}
+	clear(f.returns)
+	f.returns = f.returns[:0]
+	for _, u := range f.plan.unlocks {
+		m.Unlocks = append(m.Unlocks, u.node)
+	}
+	f.plan.unlocks = f.plan.unlocks[:0]
+}
+
+// insertPrefixes shares what running prefills have computed.
+func (f *Former) insertPrefixes(m *messages.CommitPlan) {
+	for _, s := range f.running {
+		if !s.insertDue || !s.active() {
+			continue
+		}
+		s.insertDue = false
+		whole := memory.WholePages(s.computed, f.opt.PageSize)
+		m.Inserts = append(m.Inserts, messages.PrefixInsert{
+			ID: s.req.ID, Namespace: s.req.Namespace, Tokens: s.tokens[: whole*f.opt.PageSize : whole*f.opt.PageSize],
+			Pages: slices.Clone(s.lease.Pages[:whole]), Owned: s.lease.Owned, Node: s.lease.Node, Keep: true,
+		})
+		f.plan.inserts = append(f.plan.inserts, insertion{s, whole})
+	}
+}
+
+// reserve asks for the pages that the step needs and evicts what they lack.
+func (f *Former) reserve(m *messages.CommitPlan) {
+	total := 0
+	for _, s := range f.running {
+		if !s.active() {
+			continue
+		}
+		if n := s.lease.Missing(len(s.tokens), f.opt.PageSize); n > 0 {
+			m.Reserves = append(m.Reserves, messages.PageReserve{ID: s.req.ID, Pages: n})
+			f.plan.reserves = append(f.plan.reserves, s)
+			total += n
+		}
+	}
+	m.EvictPages = max(0, total-f.free-len(m.Frees))
+}
+
+// pagesReserved takes what a CommitPlan brought and goes on.
+func (f *Former) pagesReserved(now time.Duration, m *messages.PagesReserved, out *messages.Outbox) {
+	f.must((f.held() || f.phase == flushing) && m.Plan == f.plan.id, "PagesReserved")
+	invariants.Check(len(m.Inserted) == len(f.plan.inserts) && len(m.Granted) == len(f.plan.reserves),
+		"plan %d asked for %d insertions and %d reservations and got %d and %d",
+		m.Plan, len(f.plan.inserts), len(f.plan.reserves), len(m.Inserted), len(m.Granted))
+	for i, ins := range f.plan.inserts {
+		if ins.seq != nil {
+			f.inserted(ins, m.Inserted[i])
+			f.blocked = blockade{} // whoever waits may find more now
+		}
+	}
+	for i, s := range f.plan.reserves {
+		invariants.Check(m.Granted[i].ID == s.req.ID, "plan %d granted pages to request %d instead of %d", m.Plan, m.Granted[i].ID, s.req.ID)
+		s.lease.Grow(m.Granted[i].Pages)
+	}
+	clear(f.plan.inserts)
+	clear(f.plan.reserves)
+	f.plan.inserts, f.plan.reserves = f.plan.inserts[:0], f.plan.reserves[:0]
+	freed := m.Free - f.free
+	f.free, f.cached = m.Free, m.Cached
+	was := f.phase
+	f.become(resting)
+	f.sweep() // so that the device hears of closed rows before their pages move on
+	switch was {
+	case flushing:
+		f.flushed(freed, out)
+	case settling:
+		f.plan.id++
+		f.commit(now, out)
+	case committing:
+		f.launch(now, out)
+	}
+}
+
+// inserted notes what became of a prefix that a running sequence shares.
+func (f *Former) inserted(ins insertion, outcome messages.PrefixInserted) {
+	s := ins.seq
+	invariants.Check(outcome.ID == s.req.ID, "request %d was inserted instead of %d", outcome.ID, s.req.ID)
+	if !s.lease.Inserted(outcome, ins.pages) {
+		return
+	}
+	first, end := outcome.First, outcome.First+len(outcome.Pages)
+	if s.staleFrom < s.staleTo {
+		first, end = min(first, s.staleFrom), max(end, s.staleTo)
+	}
+	s.staleFrom, s.staleTo = first, end
+}
+
+// missing is how many pages the next step needs.
+func (f *Former) missing() int {
+	n := 0
+	for _, s := range f.running {
+		if s.active() {
+			n += s.lease.Missing(len(s.tokens), f.opt.PageSize)
+		}
+	}
+	return n
+}

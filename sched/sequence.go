@@ -1,0 +1,151 @@
+package sched
+
+import (
+	"math"
+	"slices"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// seqState says where a request stands in the batch former.
+//
+//	candidate → prefilling → decoding → gone
+//	               ↑            ↓
+//	               └─────── retracted
+//
+// From everywhere a cancel leads to gone, for a lease that is in use by way of
+// cancelled.
+type seqState uint8
+
+const (
+	candidate  seqState = iota // of the plan; its request is still in the queue
+	prefilling                 // has a lease; some known token has no KV yet
+	decoding                   // has a lease; all tokens but the newest have KV
+	retracted                  // has no lease and comes back before new ones
+	cancelled                  // has a lease that the fence or a plan still holds
+	gone
+)
+
+var seqStateNames = [...]string{"candidate", "prefilling", "decoding", "retracted", "cancelled", "gone"}
+
+// String gives the name used in failures.
+func (s seqState) String() string { return seqStateNames[s] }
+
+// sequence is one request in the batch former.
+type sequence struct {
+	req   *messages.EngineRequest
+	state seqState
+	// tokens are prompt and output. Only appended to, so that every prefix of
+	// it may be sent as a frozen slice.
+	tokens   []int32
+	computed int // tokens[:computed] have their KV in the lease's pages
+	lease    memory.Lease
+
+	// What the device's row does not know yet: whether it is open, its pages
+	// from known on, and replaced pages in [staleFrom, staleTo).
+	opened             bool
+	known              int
+	staleFrom, staleTo int
+	insertDue          bool // whole pages were filled by prefill
+
+	cached   int // prompt tokens found in the cache at the first admission
+	reported bool
+	prompts  []messages.PositionLogprobs // so far; the first is for position promptAt
+	promptAt int
+}
+
+// newSequence makes a candidate. The request's own slices are never appended
+// to.
+func newSequence(r *messages.EngineRequest) *sequence {
+	tokens := slices.Clip(r.Prompt)
+	if len(r.Output) > 0 {
+		tokens = slices.Concat(r.Prompt, r.Output)
+	}
+	return &sequence{req: r, tokens: tokens}
+}
+
+// output is how many output tokens there are.
+func (s *sequence) output() int { return len(s.tokens) - len(s.req.Prompt) }
+
+// active reports whether the sequence takes part in steps to come.
+func (s *sequence) active() bool { return s.state == prefilling || s.state == decoding }
+
+// wantsPrompt reports whether the log probabilities of the prompt are still to
+// be computed. With output there is an earlier submission that reported them.
+func (s *sequence) wantsPrompt() bool {
+	return s.req.Params.PromptLogprobs >= 0 && len(s.req.Output) == 0 && !s.reported
+}
+
+// matchLimit is how many tokens may come from the cache. One must be computed
+// to sample the next; and the log probability of position i comes from the
+// computation of position i-1.
+func (s *sequence) matchLimit() int {
+	limit := len(s.tokens) - 1
+	if s.wantsPrompt() {
+		limit = min(limit, max(0, s.req.Params.PromptLogprobStart-1))
+	}
+	return limit
+}
+
+// left is how many output tokens may still come, at least 1 while it lives.
+func (s *sequence) left(contextLength int) int {
+	return min(s.req.Params.MaxTokens-s.output(), contextLength-len(s.tokens))
+}
+
+// maxExpected bounds the output that admission expects of one request
+// (SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION), so that a missing max_tokens does
+// not keep everybody else out.
+const maxExpected = 4096
+
+// expected is how many output tokens admission charges for.
+func (s *sequence) expected(ratio float64, contextLength int) int {
+	left := s.left(contextLength)
+	return min(left, max(1, int(math.Ceil(float64(min(left, maxExpected))*ratio))))
+}
+
+// pagesAfter is how many pages hold the KV of a sequence that gets output more
+// tokens. The last one of them has none.
+func (s *sequence) pagesAfter(output, pageSize int) int {
+	return memory.PagesFor(len(s.tokens)+output-1, pageSize)
+}
+
+// take appends a sampled token and says whether it ends the request.
+func (s *sequence) take(token int32, contextLength int) (reason messages.EndReason, ended bool) {
+	position, p := s.output(), s.req.Params
+	s.tokens = append(s.tokens, token)
+	if position >= p.MinTokens {
+		if !p.IgnoreEOS && slices.Contains(p.EOSTokenIDs, token) {
+			return messages.EndEOS, true
+		}
+		if slices.Contains(p.StopTokenIDs, token) {
+			return messages.EndStopToken, true
+		}
+	}
+	return messages.EndLength, s.left(contextLength) <= 0
+}
+
+// addPrompts appends log probabilities of one step.
+func (s *sequence) addPrompts(m *messages.PromptLogprobs) {
+	if !s.wantsPrompt() {
+		return
+	}
+	if len(s.prompts) == 0 {
+		s.promptAt = m.First
+	}
+	invariants.Check(m.First == s.promptAt+len(s.prompts),
+		"request %d: prompt logprobs from position %d follow [%d, %d)", s.req.ID, m.First, s.promptAt, s.promptAt+len(s.prompts))
+	s.prompts = append(s.prompts, m.Logprobs...)
+}
+
+// admitted gives the sequence its row and the prefix that the cache locked.
+func (s *sequence) admitted(row messages.Row, match messages.PrefixLocked, pageSize int) {
+	s.lease = memory.OpenLease(row, match, pageSize)
+	s.computed = s.lease.Cached
+	if s.state == candidate && !s.reported {
+		s.cached = min(s.lease.Cached, len(s.req.Prompt))
+	}
+	s.state = prefilling
+	s.opened, s.known, s.staleFrom, s.staleTo, s.insertDue = false, len(match.Pages), 0, 0, false
+}

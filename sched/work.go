@@ -1,0 +1,139 @@
+package sched
+
+import (
+	"slices"
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// flight is one row's work of the step that runs.
+type flight struct {
+	seq    *sequence
+	end    int // tokens computed after it
+	sample bool
+}
+
+// prefillBudget is how many tokens of prompts a step computes beside decoding
+// rows: what they leave of both limits (SGLang's PrefillAdder with a mixed
+// chunk, item 23), but at least a page, so that neither starves the other.
+// Without chunks the first prompt may exceed it.
+func (f *Former) prefillBudget(decoding int) int {
+	budget, least := f.opt.MaxPrefillTokens-decoding, f.opt.PageSize
+	if c := f.opt.ChunkedPrefillSize; c > 0 {
+		budget, least = min(budget, c-decoding), min(least, c)
+	}
+	return max(budget, least)
+}
+
+// prefillRoom is what the running sequences leave of the next step's budget,
+// and how many tokens of their prompts are still to be computed.
+func (f *Former) prefillRoom() (budget, pending int) {
+	decodes := 0
+	for _, s := range f.running {
+		switch s.state {
+		case decoding:
+			decodes++
+		case prefilling:
+			pending += len(s.tokens) - s.computed
+		}
+	}
+	return f.prefillBudget(decodes) - pending, pending
+}
+
+// chunk is how many tokens a prefilling sequence computes of a budget. An
+// unfinished chunk ends with a page where that is possible, since only whole
+// pages can be shared.
+func (f *Former) chunk(s *sequence, budget int, first bool) int {
+	n := len(s.tokens) - s.computed
+	if n <= budget || f.opt.ChunkedPrefillSize <= 0 && first {
+		return n
+	}
+	if f.opt.ChunkedPrefillSize <= 0 {
+		return 0
+	}
+	end := s.computed + max(budget, 0)
+	if whole := end / f.opt.PageSize * f.opt.PageSize; whole > s.computed {
+		end = whole
+	}
+	return end - s.computed
+}
+
+// launch sends the step, decoding rows first, or rests when there is nothing to
+// compute; then it reports true.
+//
+// The message and its slices are new, three allocations for a step of decoding
+// rows: the receiver keeps them, and reusing them would need its word on when
+// it is done.
+func (f *Former) launch(now time.Duration, out *messages.Outbox) (rests bool) {
+	if f.occupied() == 0 {
+		if f.phase != resting {
+			f.become(resting)
+		}
+		return true
+	}
+	b := &messages.RunBatch{Epoch: f.epoch, Step: f.step + 1, Work: make([]messages.RowWork, 0, f.occupied())}
+	f.flight = f.flight[:0]
+	for _, s := range f.running {
+		if s.state == decoding {
+			f.work(b, s, 1)
+		}
+	}
+	if decodes := len(b.Work); decodes < f.occupied() {
+		budget, first := f.prefillBudget(decodes), true
+		for _, s := range f.running {
+			if s.state != prefilling {
+				continue
+			}
+			if n := f.chunk(s, budget, first); n > 0 {
+				f.work(b, s, n)
+				budget -= n
+			}
+			first = false
+		}
+	}
+	invariants.Check(len(b.Work) > 0, "step %d of %d sequences has no work", b.Step, f.occupied())
+	b.Closed, f.closed = f.closed, nil
+	for _, s := range f.running {
+		f.rowDeltas(b, s)
+	}
+	f.step, f.launched = b.Step, now
+	f.become(running)
+	out.Send(messages.Runner, b)
+	out.Record(messages.StepTokens, float64(b.Tokens()))
+	return false
+}
+
+func (f *Former) work(b *messages.RunBatch, s *sequence, count int) {
+	end := s.computed + count
+	invariants.Check(end <= s.lease.Capacity(f.opt.PageSize), "request %d computes %d tokens on %d pages", s.req.ID, end, len(s.lease.Pages))
+	sample := end == len(s.tokens)
+	s.lease.Launch(b.Step)
+	b.Work = append(b.Work, messages.RowWork{Row: s.lease.Row, Start: s.computed, Count: count, Sample: sample})
+	f.flight = append(f.flight, flight{s, end, sample})
+}
+
+// rowDeltas tells the device what it does not know of a row. Pages are copied:
+// the lease's own slice changes in place.
+func (f *Former) rowDeltas(b *messages.RunBatch, s *sequence) {
+	if s.opened && s.known == len(s.lease.Pages) && s.staleFrom == s.staleTo || !s.active() {
+		return
+	}
+	row, pages := s.lease.Row, s.lease.Pages
+	if !s.opened {
+		s.opened = true
+		prompt, all := len(s.req.Prompt), len(s.tokens)
+		b.Opened = append(b.Opened, messages.RowOpened{
+			Row: row, Request: s.req, Output: s.tokens[prompt:all:all], Pages: slices.Clone(pages[:s.known]),
+		})
+	}
+	if s.staleFrom < s.staleTo {
+		b.Replaced = append(b.Replaced, messages.RowReplaced{Row: row, First: s.staleFrom, Pages: slices.Clone(pages[s.staleFrom:s.staleTo])})
+		s.staleFrom, s.staleTo = 0, 0
+	}
+	if s.known < len(pages) {
+		b.Grown = append(b.Grown, messages.RowGrown{Row: row, Pages: slices.Clone(pages[s.known:])})
+		s.known = len(pages)
+	}
+}
