@@ -3,6 +3,7 @@ package jinja
 import (
 	"math/big"
 	"strconv"
+	"strings"
 )
 
 // attr is v.name: a method first, then an element, else undefined.
@@ -43,7 +44,7 @@ func (rt *runtime) attr(v any, name string) (any, error) {
 	if m := methodOf(v, name); m != nil {
 		return bound(m, v, name), nil
 	}
-	if mutates(v, name) {
+	if mutates(v, name) || strings.HasPrefix(name, "__") {
 		return &Undefined{kind: SecurityError, hint: "access to attribute '" + name + "' of '" + typeName(v) + "' object is unsafe."}, nil
 	}
 	return &Undefined{obj: v, of: true, name: name}, nil

@@ -116,6 +116,8 @@ type (
 		body, els  []stmt
 		recursive  bool
 		usesLoop   bool
+		// captures: the body makes macros, which keep the scope of their turn.
+		captures bool
 	}
 	setStmt struct {
 		line

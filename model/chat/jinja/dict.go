@@ -132,7 +132,8 @@ func hashKey(v any) any {
 	return v
 }
 
-// hashable refuses keys that Python refuses, and nesting beyond the limit.
+// hashable refuses keys that Python refuses, and nesting beyond the limit. It
+// charges for the key that hashKey makes.
 func (rt *runtime) hashable(k any) error {
 	switch x := k.(type) {
 	case *List, *Dict, *view, *sliceKey:
@@ -145,7 +146,7 @@ func (rt *runtime) hashable(k any) error {
 		}
 		defer func() { rt.depth-- }()
 		for _, it := range x.items {
-			if err := rt.work(1); err != nil {
+			if err := rt.work(16); err != nil {
 				return err
 			}
 			if err := rt.hashable(it); err != nil {

@@ -55,8 +55,15 @@ func (s *forStmt) run(rt *runtime, sc *scope, out *output, v any, depth int) err
 	if s.usesLoop || s.recursive {
 		lp = &loop{items: items, depth: depth, stmt: s, sc: sc}
 	}
+	in := &scope{parent: sc}
 	for i, it := range items {
-		in := &scope{parent: sc}
+		if err := rt.work(2); err != nil {
+			return err
+		}
+		if s.captures {
+			in = &scope{parent: sc}
+		}
+		in.vars = in.vars[:0]
 		if lp != nil {
 			lp.i = i
 			in.set("loop", lp)
@@ -83,6 +90,9 @@ func (s *forStmt) run(rt *runtime, sc *scope, out *output, v any, depth int) err
 func (s *forStmt) filter(rt *runtime, sc *scope, items []any) ([]any, error) {
 	var kept []any
 	for _, it := range items {
+		if err := rt.work(2); err != nil {
+			return nil, err
+		}
 		in := &scope{parent: sc}
 		if err := rt.assign(in, s.target, it); err != nil {
 			return nil, err

@@ -16,9 +16,6 @@ func listFilters() map[string]filterFunc {
 			if _, err := a.Bind("length"); err != nil {
 				return nil, err
 			}
-			if u, ok := v.(*Undefined); ok && u.kind != "" {
-				return nil, u.fail()
-			}
 			n, ok := length(v)
 			if !ok {
 				return nil, typeErr("object of type '%s' has no len()", typeName(v))

@@ -36,6 +36,9 @@ func numberFilters() map[string]filterFunc {
 			if err != nil {
 				return nil, err
 			}
+			if u, ok := v.(*Undefined); ok {
+				return nil, u.fail()
+			}
 			if n, ok := toInt(v, base); ok {
 				return n, nil
 			}
@@ -45,6 +48,9 @@ func numberFilters() map[string]filterFunc {
 			o, err := a.Bind("float", "default?")
 			if err != nil {
 				return nil, err
+			}
+			if u, ok := v.(*Undefined); ok {
+				return nil, u.fail()
 			}
 			if isNumber(v) {
 				return toFloat(v), nil

@@ -12,7 +12,7 @@ import (
 // name, .attribute and [key] lookups, !s and !r, format specifications.
 func (rt *runtime) format(s string, a *Args) (any, error) {
 	var b strings.Builder
-	auto := 0
+	auto, manual := 0, false // fields numbered by their order, or by hand
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		if c != '{' && c != '}' {
@@ -41,6 +41,11 @@ func (rt *runtime) format(s string, a *Args) (any, error) {
 		if name == "" || name[0] == '.' || name[0] == '[' {
 			name = strconv.Itoa(auto) + name
 			auto++
+		} else if name[0] >= '0' && name[0] <= '9' {
+			manual = true
+		}
+		if manual && auto > 0 {
+			return nil, newErr(ValueError, "cannot mix automatic field numbering and manual field specification")
 		}
 		v, err := rt.formatValue(name, a)
 		if err != nil {

@@ -95,6 +95,9 @@ func (lx *lexer) str(rest string) error {
 var simpleEscapes = map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'b': '\b', 'f': '\f', 'v': '\v',
 	'a': 7, '\\': '\\', '\'': '\'', '"': '"'}
 
+// hexEscapes gives the number of hexadecimal digits that follow.
+var hexEscapes = map[byte]int{'x': 2, 'u': 4, 'U': 8}
+
 // unescape resolves backslash escapes as Python does; an unknown escape keeps
 // its backslash. bad is the offending escape, "" when all is well.
 func unescape(s string) (v, bad string) {
@@ -113,7 +116,7 @@ func unescape(s string) (v, bad string) {
 			b.WriteByte(r)
 			continue
 		}
-		width := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]
+		width := hexEscapes[c]
 		switch {
 		case width > 0:
 			if i+1+width > len(s) {

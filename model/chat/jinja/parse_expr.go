@@ -234,11 +234,12 @@ func (p *parser) primary() (expr, error) {
 		p.mention(t.text)
 		return &nameExpr{t.text}, nil
 	case t.kind == tokString:
-		s := t.text
+		var b strings.Builder
+		b.WriteString(t.text)
 		for p.cur().kind == tokString {
-			s += p.next().text
+			b.WriteString(p.next().text)
 		}
-		return &constExpr{s}, nil
+		return &constExpr{b.String()}, nil
 	case t.kind == tokInt:
 		return intLiteral(t.text)
 	case t.kind == tokFloat:

@@ -9,6 +9,11 @@ var refused = map[string]string{
 func (p *parser) statement() (stmt, error) {
 	t := p.next()
 	at := line(t.line)
+	if t.text == "macro" || t.text == "call" {
+		for _, f := range p.fors {
+			f.captures = true
+		}
+	}
 	switch t.text {
 	case "if":
 		return p.ifStmt(at)

@@ -1,5 +1,7 @@
 package jinja
 
+import "unicode/utf8"
+
 // Bounds of the parser. They are far above real templates (the largest known
 // has 17 KB and nests 15 deep) and keep recursion within a small stack.
 const (
@@ -18,6 +20,9 @@ type Template struct {
 func Parse(name, source string) (*Template, error) {
 	if len(source) > maxSource {
 		return nil, locate(newErr(LimitError, "source has %d bytes, at most %d are allowed", len(source), maxSource), name, 0)
+	}
+	if !utf8.ValidString(source) {
+		return nil, locate(newErr(SyntaxError, "source is not UTF-8"), name, 0)
 	}
 	toks, err := lex(source)
 	if err != nil {

@@ -159,27 +159,31 @@ func (o *output) write(rt *runtime, s string) error {
 // scope is one level of variables. Scopes hold few names, so a scan beats a map.
 type scope struct {
 	parent *scope
-	names  []string
-	vals   []any
+	vars   []variable
+}
+
+type variable struct {
+	name string
+	v    any
 }
 
 func (s *scope) set(name string, v any) {
-	for i, n := range s.names {
-		if n == name {
-			s.vals[i] = v
+	for i := range s.vars {
+		if s.vars[i].name == name {
+			s.vars[i].v = v
 			return
 		}
 	}
-	s.names, s.vals = append(s.names, name), append(s.vals, v)
+	s.vars = append(s.vars, variable{name, v})
 }
 
 // lookup finds a variable: scopes from the inside, then the render's
 // variables, then the globals.
 func (rt *runtime) lookup(sc *scope, name string) any {
 	for ; sc != nil; sc = sc.parent {
-		for i, n := range sc.names {
-			if n == name {
-				return sc.vals[i]
+		for i := range sc.vars {
+			if sc.vars[i].name == name {
+				return sc.vars[i].v
 			}
 		}
 	}

@@ -21,9 +21,6 @@ func (rt *runtime) str(v any) (string, error) {
 	case Markup:
 		return string(x), nil
 	case *Undefined:
-		if x.kind != "" {
-			return "", x.fail()
-		}
 		return "", nil
 	}
 	return rt.repr(v)

@@ -227,14 +227,12 @@ func (rt *runtime) iterate(v any) ([]any, error) {
 		if err := rt.work(n); err != nil {
 			return nil, err
 		}
+		out = make([]any, 0, n)
 		for i := range n {
 			out = append(out, x.start+int64(i)*x.step)
 		}
 		return out, nil
 	case *Undefined:
-		if x.kind != "" {
-			return nil, x.fail()
-		}
 	default:
 		return nil, typeErr("'%s' object is not iterable", typeName(v))
 	}

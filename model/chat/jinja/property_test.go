@@ -1,0 +1,173 @@
+package jinja
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func testRuntime() *runtime {
+	lim := Limits{}.orDefault()
+	return &runtime{ctx: context.Background(), lim: lim, left: lim.Steps}
+}
+
+// TestSliceAgainstTwin: slicing equals a walk that follows Python's definition
+// position by position.
+func TestSliceAgainstTwin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 8).Draw(t, "n")
+		part := rapid.OneOf(rapid.Just[any](nil), rapid.Map(rapid.Int64Range(-10, 10), func(i int64) any { return i }))
+		key := &sliceKey{part.Draw(t, "lo"), part.Draw(t, "hi"), part.Draw(t, "step")}
+		if key.step == any(int64(0)) {
+			return
+		}
+		items := make([]any, n)
+		for i := range items {
+			items[i] = string(rune('a' + i))
+		}
+		want := []any{}
+		step := int64(1)
+		if key.step != nil {
+			step = key.step.(int64)
+		}
+		at := func(v any, def, lo, hi int64) int64 {
+			if v == nil {
+				return def
+			}
+			i := v.(int64)
+			if i < 0 {
+				i += int64(n)
+			}
+			return max(lo, min(hi, i))
+		}
+		if step > 0 {
+			for i, end := at(key.lo, 0, 0, int64(n)), at(key.hi, int64(n), 0, int64(n)); i < end; i += step {
+				want = append(want, items[i])
+			}
+		} else {
+			for i, end := at(key.lo, int64(n)-1, -1, int64(n)-1), at(key.hi, -1, -1, int64(n)-1); i > end; i += step {
+				want = append(want, items[i])
+			}
+		}
+		got, err := testRuntime().slice(&List{items}, key)
+		if err != nil || fmt.Sprint(got.(*List).items) != fmt.Sprint(want) {
+			t.Fatalf("got %v %v, want %v", got, err, want)
+		}
+		text := ""
+		for _, w := range want {
+			text += w.(string)
+		}
+		s, err := testRuntime().slice("abcdefgh"[:n], key)
+		if err != nil || s != text {
+			t.Fatalf("text: got %v %v, want %q", s, err, text)
+		}
+	})
+}
+
+// TestArithmeticAgainstBig: integers equal big integers with floor division.
+func TestArithmeticAgainstBig(t *testing.T) {
+	number := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-20, 20), rapid.SampledFrom([]int64{-1 << 63, 1<<63 - 1, 1 << 31, -1 << 31}))
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := number.Draw(t, "a"), number.Draw(t, "b")
+		x, y := big.NewInt(a), big.NewInt(b)
+		want := map[string]*big.Int{"+": new(big.Int).Add(x, y), "-": new(big.Int).Sub(x, y), "*": new(big.Int).Mul(x, y)}
+		if b != 0 {
+			q, m := new(big.Int).QuoRem(x, y, new(big.Int))
+			if m.Sign() != 0 && (m.Sign() < 0) != (y.Sign() < 0) {
+				q.Sub(q, big.NewInt(1))
+				m.Add(m, y)
+			}
+			want["//"], want["%"] = q, m
+		}
+		for op, w := range want {
+			got, err := arith(op, a, b)
+			if err != nil || plain(got) != w.String() {
+				t.Fatalf("%d %s %d = %v %v, want %v", a, op, b, got, err, w)
+			}
+		}
+	})
+}
+
+// values draws template values that can be dict keys.
+func values() *rapid.Generator[any] {
+	leaf := rapid.OneOf(
+		rapid.Just[any](nil), rapid.Map(rapid.Bool(), func(b bool) any { return b }),
+		rapid.Map(rapid.Int64Range(-2, 2), func(i int64) any { return i }),
+		rapid.Map(rapid.SampledFrom([]float64{0, 1, -1, 0.5, 1e300}), func(f float64) any { return f }),
+		rapid.Map(rapid.SampledFrom([]string{"", "a", "1", "None"}), func(s string) any { return s }),
+		rapid.Just[any](Markup("a")),
+	)
+	return rapid.OneOf(leaf, rapid.Map(rapid.SliceOfN(leaf, 0, 2), func(vs []any) any { return &Tuple{items: vs} }))
+}
+
+// TestHashMatchesEquality: two keys hash the same exactly when they are equal,
+// and a Dict behaves as a list of pairs searched with ==.
+func TestHashMatchesEquality(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rt := testRuntime()
+		keys := rapid.SliceOfN(values(), 1, 30).Draw(t, "keys")
+		d := NewDict(0)
+		var twin []*Tuple
+	insert:
+		for i, k := range keys {
+			if err := rt.put(d, k, i); err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range twin {
+				eq, err := rt.equal(p.items[0], k)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if eq != (hashKey(p.items[0]) == hashKey(k)) {
+					t.Fatalf("%v and %v: equal %v", p.items[0], k, eq)
+				}
+				if eq {
+					p.items[1] = i
+					continue insert
+				}
+			}
+			twin = append(twin, &Tuple{items: []any{k, i}})
+		}
+		if d.Len() != len(twin) {
+			t.Fatalf("%d keys, want %d", d.Len(), len(twin))
+		}
+		for i, p := range twin {
+			if v, ok := d.get(p.items[0]); !ok || v != p.items[1] || !reflect.DeepEqual(d.keys[i], p.items[0]) {
+				t.Fatalf("key %v: %v %v", p.items[0], v, ok)
+			}
+		}
+	})
+}
+
+// TestSplitJoin: joining what split gives restores the text.
+func TestSplitJoin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.StringOf(rapid.RuneFrom([]rune("ab ,\té"))).Draw(t, "s")
+		n := rapid.IntRange(-1, 3).Draw(t, "n")
+		for _, name := range []string{"split", "rsplit"} {
+			v, err := strMethods[name](testRuntime(), s, &Args{Pos: []any{",", int64(n)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var parts []string
+			for _, p := range v.(*List).items {
+				parts = append(parts, p.(string))
+			}
+			if strings.Join(parts, ",") != s || n >= 0 && len(parts) > n+1 {
+				t.Fatalf("%s(%q, %d) = %q", name, s, n, parts)
+			}
+		}
+		v, err := strMethods["split"](testRuntime(), s, noArgs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := strings.Fields(s); fmt.Sprint(v.(*List).items) != fmt.Sprint(want) {
+			t.Fatalf("split(%q) = %v, want %v", s, v.(*List).items, want)
+		}
+	})
+}
