@@ -1,0 +1,151 @@
+package request
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// CoreOptions are the seams of a core.
+type CoreOptions struct {
+	Detokenizer Detokenizer
+	Sink        Sink // nil means Channels
+}
+
+// Core is one incarnation of intake over a table. Everything in it may be lost.
+type Core struct {
+	table *Table
+	detok Detokenizer
+	sink  Sink
+
+	// Scratch of one Step, reused.
+	changes   []change
+	fresh     []*entry             // to be submitted, if still wanted
+	cancelled []messages.RequestID // to be finished in the engine
+	current   *entry               // whose change is being computed
+	openSeen  int                  // the last RequestsOpen reading, -1: none
+}
+
+// NewCore makes a core over a table that no other core uses any more.
+func NewCore(table *Table, opt CoreOptions) *Core {
+	if opt.Sink == nil {
+		opt.Sink = Channels{}
+	}
+	return &Core{table: table, detok: opt.Detokenizer, sink: opt.Sink, openSeen: -1}
+}
+
+// Step takes one message. Events for clients go to the sink at once, everything
+// else to out. See the package comment for what a panic in it leaves behind.
+func (c *Core) Step(now time.Duration, msg messages.ToIntake, out *messages.Outbox) {
+	c.current = nil
+	clear(c.changes)
+	clear(c.fresh)
+	c.changes, c.fresh, c.cancelled = c.changes[:0], c.fresh[:0], c.cancelled[:0]
+
+	switch m := msg.(type) {
+	case *messages.StepResults:
+		c.takeResults(now, m, out)
+	case *messages.SubmitRequests:
+		c.submit(now, m, out)
+	case *messages.ResumeOutput:
+		c.resume(m.Call)
+	case *messages.DropCall:
+		c.dropCall(now, m.Call, out)
+	case *messages.AbortRequests:
+		c.abort(now, m, out)
+	case *messages.EpochStarted:
+		c.startEpoch(m.Epoch, out)
+	case *messages.EpochEnded:
+		c.endEpoch(now, m, out)
+	case *messages.AskCacheFlush:
+		c.askFlush(m, out)
+	case *messages.AskAudit:
+		c.askAudit(m, out)
+	case *messages.CacheFlushed:
+		c.tookTicket(m.Epoch, m.Ticket, out, func(t ticket) { t.flushed("") })
+	case *messages.FlushRefused:
+		c.tookTicket(m.Epoch, m.Ticket, out, func(t ticket) {
+			t.flushed(fmt.Sprintf("the cache was not flushed: %d requests are running; try again when none is", m.Running))
+		})
+	case *messages.SlotsAudited:
+		c.tookTicket(m.Epoch, m.Ticket, out, func(t ticket) { t.audited(m) })
+	case *messages.DrainIntake:
+		c.table.draining = true
+		c.table.drained = append(c.table.drained, m.Done)
+	default:
+		invariants.Check(!invariants.Enabled, "intake got a %T", msg)
+		out.Record(messages.StaleMessages, 1)
+	}
+	c.submitFresh(out)
+	c.sendCancelled(out)
+	c.conclude(out)
+}
+
+// conclude ends a Step: gauges, and the drain when nothing is open any more.
+func (c *Core) conclude(out *messages.Outbox) {
+	t := c.table
+	if len(t.entries) != c.openSeen {
+		c.openSeen = len(t.entries)
+		out.Record(messages.RequestsOpen, float64(c.openSeen))
+	}
+	if t.draining && len(t.entries) == 0 {
+		for _, done := range t.drained {
+			close(done)
+		}
+		t.drained = nil
+	}
+	if invariants.Enabled {
+		t.check()
+	}
+}
+
+// Suspects names the request whose change was being computed when Step
+// panicked on msg; none if the fault was not in one request's part.
+func (c *Core) Suspects(messages.ToIntake) []messages.RequestID {
+	if c.current == nil {
+		return nil
+	}
+	return []messages.RequestID{c.current.id}
+}
+
+// failEpoch asks for a new epoch, since the engine's messages make no sense.
+// Nothing more of this one counts, so no request can lose or repeat a token.
+func (c *Core) failEpoch(out *messages.Outbox, format string, args ...any) {
+	c.table.broken = true
+	out.Send(messages.Engine, &messages.FailEpoch{Epoch: c.table.epoch, From: messages.Intake, Cause: fmt.Sprintf(format, args...)})
+}
+
+// submitFresh hands requests that became ready to the epoch that stands. One
+// that ended in the same Step has no need of it.
+func (c *Core) submitFresh(out *messages.Outbox) {
+	if !c.table.standing {
+		return
+	}
+	var requests []*messages.EngineRequest
+	for _, e := range c.fresh {
+		if e.place == placeWaiting && e.finish == nil {
+			requests = append(requests, c.engineRequest(e))
+		}
+	}
+	if len(requests) > 0 {
+		out.Send(messages.Queue, &messages.EnqueueRequests{Epoch: c.table.epoch, Requests: requests})
+	}
+}
+
+// engineRequest freezes a request as it stands and puts it into the engine.
+func (c *Core) engineRequest(e *entry) *messages.EngineRequest {
+	e.become(placeEngine)
+	e.cancelled = false
+	e.alone = e.suspicion >= c.table.opt.SuspectLimit
+	return &messages.EngineRequest{ID: e.id, Prompt: e.sub.Prompt, Output: e.output[:len(e.output):len(e.output)],
+		Params: e.params, Namespace: e.sub.Namespace, Alone: e.alone}
+}
+
+// sendCancelled asks the engine to let go of requests, one message per Step.
+func (c *Core) sendCancelled(out *messages.Outbox) {
+	if len(c.cancelled) > 0 {
+		out.Send(messages.Queue, &messages.FinishRequests{Epoch: c.table.epoch, IDs: append([]messages.RequestID(nil), c.cancelled...)})
+	}
+}

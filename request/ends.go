@@ -1,0 +1,63 @@
+package request
+
+import (
+	"time"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// cancel asks the engine to let go of a request, once per epoch.
+func (c *Core) cancel(e *entry) {
+	if !e.cancelled {
+		e.cancelled = true
+		c.cancelled = append(c.cancelled, e.id)
+	}
+}
+
+// abortEntry ends a request from outside.
+func (c *Core) abortEntry(now time.Duration, e *entry, why string, out *messages.Outbox) {
+	if e.finish != nil {
+		return
+	}
+	if e.place == placeEngine {
+		c.cancel(e)
+	}
+	c.fixEnd(now, e, &messages.Finish{Reason: messages.FinishAbort, MatchedToken: -1, Message: why}, out)
+}
+
+// abort ends the calls that it names. Their clients are told.
+func (c *Core) abort(now time.Duration, m *messages.AbortRequests, out *messages.Outbox) {
+	var calls []*call
+	switch k := c.table.users[m.UserID]; {
+	case m.All:
+		calls = c.table.callsInOrder()
+	case k != nil:
+		calls = []*call{k}
+	}
+	for _, k := range calls {
+		for _, e := range k.entries {
+			c.abortEntry(now, e, "the request was aborted", out)
+		}
+	}
+	for _, k := range calls {
+		c.emitCall(k)
+	}
+}
+
+// dropCall ends the requests of a client that has gone. Nothing is delivered
+// any more, and its UserID is free again at once.
+func (c *Core) dropCall(now time.Duration, id messages.CallID, out *messages.Outbox) {
+	k := c.table.calls[id]
+	if k == nil {
+		return
+	}
+	for _, e := range k.entries {
+		c.abortEntry(now, e, "the client has gone", out)
+	}
+	k.gone = true
+	c.table.closeCall(k)
+	for _, e := range k.entries {
+		e.forgetReady()
+		c.table.settle(e)
+	}
+}

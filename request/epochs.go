@@ -1,0 +1,83 @@
+package request
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// startEpoch submits every unfinished request to an epoch that stands, in
+// arrival order, prompt and output apart.
+func (c *Core) startEpoch(epoch messages.Epoch, out *messages.Outbox) {
+	t := c.table
+	if epoch <= t.epoch {
+		out.Record(messages.StaleMessages, 1)
+		return
+	}
+	c.leaveEngine()
+	t.epoch, t.standing, t.broken, t.seq = epoch, true, false, 0
+	for _, e := range t.inOrder() {
+		if e.place == placeWaiting {
+			c.fresh = append(c.fresh, e)
+		}
+	}
+	// Whatever a panic of intake kept from being delivered.
+	for _, k := range t.callsInOrder() {
+		c.emitCall(k)
+	}
+}
+
+// endEpoch takes note that an epoch's actors are gone. A suspect that was alone
+// and made no progress ends here; nobody else does.
+func (c *Core) endEpoch(now time.Duration, m *messages.EpochEnded, out *messages.Outbox) {
+	t := c.table
+	if m.Epoch < t.epoch || m.Epoch == t.epoch && !t.standing {
+		out.Record(messages.StaleMessages, 1)
+		return
+	}
+	t.epoch = m.Epoch
+	counted := map[messages.RequestID]bool{}
+	for _, id := range m.Suspects {
+		e := t.entries[id]
+		if e == nil || e.finish != nil || counted[id] {
+			continue
+		}
+		counted[id] = true
+		e.suspicion++
+		if e.alone {
+			c.fixEnd(now, e, &messages.Finish{Reason: messages.FinishError, MatchedToken: -1, Message: fmt.Sprintf(
+				"the request could not be computed: the engine failed %d times in a row while it ran, the last time with nothing beside it (%s); other requests are not affected",
+				e.suspicion, m.Cause)}, out)
+		}
+	}
+	c.leaveEngine()
+	for _, e := range t.inOrder() {
+		if e.finish != nil {
+			c.emit(e)
+			t.settle(e)
+		}
+	}
+}
+
+// leaveEngine takes every request out of an engine that is no more, and
+// answers the questions that it will not.
+func (c *Core) leaveEngine() {
+	t := c.table
+	t.standing = false
+	for _, e := range t.inOrder() {
+		if e.place != placeEngine {
+			continue
+		}
+		if e.finish != nil {
+			e.become(placeNone)
+			t.settle(e)
+		} else {
+			e.become(placeWaiting)
+		}
+	}
+	for id, k := range t.tickets {
+		k.lost()
+		delete(t.tickets, id)
+	}
+}

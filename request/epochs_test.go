@@ -1,0 +1,192 @@
+package request
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+func TestResubmission(t *testing.T) {
+	r := newRig(t, letters())
+	r.start()
+	var clients []*client
+	for call := range messages.CallID(4) {
+		c, _ := r.submit(call+1, "", submission("zz"))
+		clients = append(clients, c)
+	}
+	r.tokens(2, 0, ids("ab")...)
+	r.tokens(3, 0, ids("c.")...)           // its end is fixed
+	r.step(&messages.DropCall{Call: 4})    // its client has gone
+	if sends := r.end(); len(sends) != 0 { // between epochs nothing is sent
+		t.Fatalf("sent %v", sends)
+	}
+	late, sends := r.submit(9, "", submission())
+	if len(sends) != 0 || late.accepted == nil {
+		t.Fatalf("between epochs: sent %v, accepted %v", sends, late.accepted)
+	}
+	reqs := r.start()
+	var got []messages.RequestID
+	for _, q := range reqs {
+		got = append(got, q.ID)
+	}
+	if !slices.Equal(got, []messages.RequestID{1, 2, 5}) || !slices.Equal(reqs[1].Output, ids("ab")) || !slices.Equal(reqs[1].Prompt, ids("hello")) {
+		t.Fatalf("resubmitted %v", reqs)
+	}
+	r.tokens(2, 2, ids("c.")...)
+	if !slices.Equal(reqs[1].Output, ids("ab")) {
+		t.Fatal("a frozen request was changed")
+	}
+	if c := clients[1].read(); c.text[0] != "abc" || c.finish[0].Usage.CompletionTokens != 4 {
+		t.Fatalf("got %q", c.text[0])
+	}
+	if r.table.Open() != 3 { // 1, 2 (not released) and 5
+		t.Fatalf("%d open", r.table.Open())
+	}
+}
+
+func TestEpochStartedWithoutEnd(t *testing.T) {
+	r := newRig(t, letters())
+	r.start()
+	r.submit(1, "", submission())
+	if reqs := r.start(); len(reqs) != 1 {
+		t.Fatalf("resubmitted %v", reqs)
+	}
+}
+
+func TestQuarantine(t *testing.T) {
+	r := newRig(t, letters())
+	r.start()
+	bad, _ := r.submit(1, "", submission())
+	mate, _ := r.submit(2, "", submission())
+	alone := func() (list []messages.RequestID) {
+		for _, q := range r.start() {
+			if q.Alone {
+				list = append(list, q.ID)
+			}
+		}
+		return list
+	}
+	r.end(1, 2)
+	if got := alone(); len(got) != 0 {
+		t.Fatalf("alone after one crash: %v", got)
+	}
+	r.tokens(2, 0, ids("a")...) // progress clears the mate
+	r.end(1, 2, 1)
+	if got := alone(); !slices.Equal(got, []messages.RequestID{1}) {
+		t.Fatalf("alone after two crashes: %v", got)
+	}
+	r.end(2) // a crash that it had no part in
+	if got := alone(); !slices.Equal(got, []messages.RequestID{1, 2}) {
+		t.Fatalf("alone: %v", got)
+	}
+	r.tokens(2, 1, ids("b")...) // progress alone, then it is free again
+	r.end(2)
+	if got := alone(); !slices.Equal(got, []messages.RequestID{1}) {
+		t.Fatalf("alone: %v", got)
+	}
+	r.end(1)
+	f := bad.read().finish[0]
+	if f == nil || f.Finish.Reason != messages.FinishError || !strings.Contains(f.Finish.Message, "failed 3 times in a row") || r.reading(messages.RequestsFailed) != 1 {
+		t.Fatalf("got %+v", f)
+	}
+	if reqs := r.start(); len(reqs) != 1 || reqs[0].ID != 2 {
+		t.Fatalf("resubmitted %v", reqs)
+	}
+	r.tokens(2, 2, ids("c.")...)
+	if mate.read(); mate.text[0] != "abc" || mate.finish[0].Finish.Reason != messages.FinishStop {
+		t.Fatalf("the mate got %q", mate.text[0])
+	}
+}
+
+func TestAbortAndDrop(t *testing.T) {
+	r := newRig(t, letters())
+	r.start()
+	a, _ := r.submit(1, "a", submission("cd"))
+	b, _ := r.submit(2, "b", submission())
+	r.tokens(1, 0, ids("abc")...)
+	if got := finished(r.step(&messages.AbortRequests{UserID: "nobody"})); len(got) != 0 {
+		t.Fatalf("finished %v", got)
+	}
+	if got := finished(r.step(&messages.AbortRequests{UserID: "a"})); !slices.Equal(got, []messages.RequestID{1}) {
+		t.Fatalf("finished %v", got)
+	}
+	if f := a.read().finish[0]; f == nil || f.Finish.Reason != messages.FinishAbort || a.text[0] != "abc" || f.Usage.CompletionTokens != 3 || r.reading(messages.RequestsAborted) != 1 {
+		t.Fatalf("got %q %+v", a.text[0], f)
+	}
+	if got := finished(r.tokens(1, 3, 1)); len(got) != 0 {
+		t.Fatalf("finished twice %v", got)
+	}
+	if got := finished(r.step(&messages.DropCall{Call: 2})); !slices.Equal(got, []messages.RequestID{2}) {
+		t.Fatalf("finished %v", got)
+	}
+	r.tokens(2, 0, 1)
+	if b.read(); len(b.outputs) != 0 {
+		t.Fatal("a client that has gone got output")
+	}
+	if r.released(2, messages.EndCancelled); r.table.Open() != 1 {
+		t.Fatalf("%d open", r.table.Open())
+	}
+	c, _ := r.submit(3, "", submission())
+	d, _ := r.submit(4, "", submission())
+	if got := finished(r.step(&messages.AbortRequests{All: true})); !slices.Equal(got, []messages.RequestID{3, 4}) {
+		t.Fatalf("finished %v", got)
+	}
+	if c.read().finish[0] == nil || d.read().finish[0] == nil {
+		t.Fatal("not all were told")
+	}
+	r.end()
+	if r.table.Open() != 0 {
+		t.Fatalf("%d open after the epoch", r.table.Open())
+	}
+}
+
+func TestTickets(t *testing.T) {
+	r := newRig(t, letters())
+	flush := func() (chan string, []messages.Send) {
+		ch := make(chan string, 1)
+		return ch, r.step(&messages.AskCacheFlush{Reply: ch})
+	}
+	audit := func() (chan *messages.SlotsAudited, []messages.Send) {
+		ch := make(chan *messages.SlotsAudited, 1)
+		return ch, r.step(&messages.AskAudit{Reply: ch})
+	}
+	f, _ := flush()
+	a, _ := audit()
+	if !strings.Contains(<-f, "restarting") || <-a != nil {
+		t.Fatal("answered without an epoch")
+	}
+	r.start()
+	f, sends := flush()
+	ask := sends[0].Msg.(*messages.FlushCache)
+	if sends[0].To != messages.Batch || ask.Epoch != 1 {
+		t.Fatalf("sent %v", sends)
+	}
+	r.step(&messages.CacheFlushed{Epoch: 1, Ticket: ask.Ticket, Pages: 3})
+	if got := <-f; got != "" {
+		t.Fatalf("flush: %q", got)
+	}
+	f, sends = flush()
+	r.step(&messages.FlushRefused{Epoch: 1, Ticket: sends[0].Msg.(*messages.FlushCache).Ticket, Running: 2})
+	if got := <-f; !strings.Contains(got, "2 requests are running") {
+		t.Fatalf("flush: %q", got)
+	}
+	a, sends = audit()
+	r.step(&messages.SlotsAudited{Epoch: 1, Ticket: sends[0].Msg.(*messages.AuditSlots).Ticket, OK: true})
+	if got := <-a; got == nil || !got.OK {
+		t.Fatalf("audit: %v", got)
+	}
+	f, _ = flush()
+	a, _ = audit()
+	for range r.table.opt.MaxTickets - 2 {
+		audit()
+	}
+	if over, sends := flush(); len(sends) != 0 || !strings.Contains(<-over, "too many") {
+		t.Fatal("tickets have no bound")
+	}
+	r.end()
+	if !strings.Contains(<-f, "restarted") || <-a != nil || len(r.table.tickets) != 0 {
+		t.Fatal("questions of an ended epoch are open")
+	}
+}

@@ -1,0 +1,65 @@
+package request
+
+import "fmt"
+
+// TableOptions are the bounds of a request table. All are hard.
+type TableOptions struct {
+	// ContextLength is how many tokens, prompt and output together, the model
+	// can attend to; >= 2. Example 4096.
+	ContextLength int
+	// PoolTokens is how many tokens the KV pool holds; >= 2. Example 65536.
+	PoolTokens int
+	// Vocab is the number of token ids, 0..Vocab-1; >= 1. Example 32000.
+	Vocab int
+	// MaxOpenRequests bounds the table, in requests; a call beyond it is
+	// refused as busy. >= 1. Example 1024.
+	MaxOpenRequests int
+	// MaxQueuedTokens bounds the prompt tokens of requests that have no output
+	// yet; zero means no bound. A call that finds none queued is always taken.
+	// Example 1000000.
+	MaxQueuedTokens int
+	// MaxLogprobs bounds the likeliest tokens reported per position; zero
+	// means none but the chosen one. Example 20.
+	MaxLogprobs int
+	// MaxStopBytes bounds the stop strings of a request, all together, in
+	// bytes; zero means 4096.
+	MaxStopBytes int
+	// SuspectLimit is after how many crashes in a row without progress a
+	// request is run alone; zero means 2.
+	SuspectLimit int
+	// MaxTickets bounds the administrative questions under way; zero means 16.
+	MaxTickets int
+}
+
+// withDefaults fills in what zero stands for.
+func (o TableOptions) withDefaults() TableOptions {
+	for _, d := range []struct {
+		value *int
+		zero  int
+	}{{&o.MaxStopBytes, 4096}, {&o.SuspectLimit, 2}, {&o.MaxTickets, 16}} {
+		if *d.value == 0 {
+			*d.value = d.zero
+		}
+	}
+	return o
+}
+
+// Validate reports the first option that is out of range.
+func (o TableOptions) Validate() error {
+	for _, f := range []struct {
+		name       string
+		value, min int
+	}{
+		{"ContextLength", o.ContextLength, 2}, {"PoolTokens", o.PoolTokens, 2}, {"Vocab", o.Vocab, 1},
+		{"MaxOpenRequests", o.MaxOpenRequests, 1}, {"MaxQueuedTokens", o.MaxQueuedTokens, 0}, {"MaxLogprobs", o.MaxLogprobs, 0},
+		{"MaxStopBytes", o.MaxStopBytes, 0}, {"SuspectLimit", o.SuspectLimit, 0}, {"MaxTickets", o.MaxTickets, 0},
+	} {
+		if f.value < f.min {
+			return fmt.Errorf("request table: %s is %d, want at least %d", f.name, f.value, f.min)
+		}
+	}
+	return nil
+}
+
+// limit is how many tokens a request can have, prompt and output together.
+func (o *TableOptions) limit() int { return min(o.ContextLength, o.PoolTokens) }

@@ -1,0 +1,119 @@
+package request
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// change is what one StepResults changes in one entry, computed ahead.
+type change struct {
+	e        *entry
+	hasToken bool
+	token    int32
+	logprobs *messages.PositionLogprobs
+	offset   int // where the token's text starts in the whole text
+	stream   Stream
+	text     stopStep
+	end      messages.EndReason // 0: goes on
+}
+
+// takeResults takes what one step brought, in three parts: compare it with the
+// table, compute every entry's change, commit and deliver.
+func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *messages.Outbox) {
+	t := c.table
+	if m.Epoch != t.epoch || !t.standing || t.broken || m.Seq <= t.seq {
+		out.Record(messages.StaleMessages, 1)
+		return
+	}
+	if cause := t.contradiction(m); cause != "" {
+		c.failEpoch(out, "step results %d: %s", m.Seq, cause)
+		return
+	}
+	for i := range m.Tokens {
+		c.computeToken(&m.Tokens[i])
+	}
+	for i := range m.Ended {
+		c.computeEnd(&m.Ended[i])
+	}
+	c.current = nil
+
+	t.seq = m.Seq
+	for i := range m.Prompts {
+		c.commitPrompt(&m.Prompts[i], out)
+	}
+	accepted := 0
+	for i := range c.changes {
+		c.commit(now, &c.changes[i], out)
+		if c.changes[i].hasToken {
+			accepted++
+		}
+	}
+	for i := range m.Ended {
+		if e := t.entries[m.Ended[i].ID]; e != nil && e.place == placeEngine {
+			e.become(placeNone)
+		}
+	}
+	c.cancelEnded(m)
+	if accepted > 0 {
+		out.Record(messages.GenerationTokens, float64(accepted))
+	}
+	for i := range c.changes {
+		c.emit(c.changes[i].e)
+		t.settle(c.changes[i].e)
+	}
+	for i := range m.Ended {
+		if e := t.entries[m.Ended[i].ID]; e != nil {
+			t.settle(e)
+		}
+	}
+}
+
+// contradiction is why a message cannot follow what the table knows; "" if it
+// can. Found before anything of it counts, it costs an epoch and no token.
+func (t *Table) contradiction(m *messages.StepResults) string {
+	if m.Seq != t.seq+1 {
+		return fmt.Sprintf("they follow %d; what came between is lost", t.seq)
+	}
+	t.compared++
+	for i := range m.Tokens {
+		r := &m.Tokens[i]
+		e := t.entries[r.ID]
+		if e == nil || e.place != placeEngine {
+			return fmt.Sprintf("token %d is for request %d, which is not in the engine", r.Position, r.ID)
+		}
+		if e.compared == t.compared {
+			return fmt.Sprintf("request %d got two tokens", r.ID)
+		}
+		e.compared = t.compared
+		if e.finish == nil && r.Position != len(e.output) {
+			return fmt.Sprintf("request %d got token %d after %d tokens", r.ID, r.Position, len(e.output))
+		}
+		if r.Token < 0 || int(r.Token) >= t.opt.Vocab {
+			return fmt.Sprintf("request %d got token %d, outside the vocabulary", r.ID, r.Token)
+		}
+	}
+	for i := range m.Ended {
+		r := &m.Ended[i]
+		e := t.entries[r.ID]
+		if e == nil || e.place != placeEngine || e.finish != nil || byToken(r.Reason) || r.Reason == messages.EndLength {
+			continue
+		}
+		return fmt.Sprintf("request %d was released as %s, which nobody asked for", r.ID, r.Reason)
+	}
+	return ""
+}
+
+// cancelEnded asks the engine to let go of requests whose end came from here
+// and that are still in it.
+func (c *Core) cancelEnded(m *messages.StepResults) {
+	for i := range m.Tokens {
+		e := c.table.entries[m.Tokens[i].ID]
+		if e.finish != nil && e.place == placeEngine && !e.endsItself {
+			c.cancel(e)
+		}
+		// A token after the engine's own end: from now on it is told.
+		e.endsItself = false
+	}
+}

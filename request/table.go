@@ -1,0 +1,216 @@
+package request
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Table is everything that survives a crash: the open requests with their
+// accepted tokens and text state. The wiring makes one per engine and hands it
+// to every incarnation of intake.
+//
+// Invariants, checked by check:
+//  1. An entry is in the engine only while an epoch stands.
+//  2. An entry whose end has reached its client (or whose client is gone) and
+//     which is not in the engine is not in the table.
+//  3. queuedTokens is the sum of the prompts of the queued entries.
+//  4. A call is in calls as long as its client waits for an end.
+type Table struct {
+	opt     TableOptions
+	nextID  messages.RequestID
+	entries map[messages.RequestID]*entry
+	calls   map[messages.CallID]*call
+	users   map[string]*call // open calls by UserID
+
+	epoch    messages.Epoch // the newest one heard of
+	standing bool           // its actors take requests
+	broken   bool           // FailEpoch was sent; nothing of it counts any more
+	seq      uint64         // of the last StepResults accepted in the epoch
+	compared uint64         // counts StepResults compared, for duplicates
+
+	queuedTokens int
+	lastEnd      time.Duration
+	endGap       time.Duration // smoothed time between ends, for Retry-After
+
+	nextTicket messages.Ticket
+	tickets    map[messages.Ticket]ticket
+	draining   bool
+	drained    []chan<- struct{} // closed when the table is empty
+}
+
+// NewTable makes an empty table. It panics on options that Validate refuses.
+func NewTable(opt TableOptions) *Table {
+	if err := opt.Validate(); err != nil {
+		invariants.Fail("%v", err)
+	}
+	return &Table{opt: opt.withDefaults(),
+		entries: map[messages.RequestID]*entry{},
+		calls:   map[messages.CallID]*call{},
+		users:   map[string]*call{},
+		tickets: map[messages.Ticket]ticket{},
+	}
+}
+
+// Open is the number of requests in the table.
+func (t *Table) Open() int { return len(t.entries) }
+
+// Draining reports whether new calls are refused.
+func (t *Table) Draining() bool { return t.draining }
+
+// call is one call of a client.
+type call struct {
+	id     messages.CallID
+	userID string
+	events chan<- messages.CallEvent
+	// entries by index, also those that the table has forgotten.
+	entries []*entry
+	awaited int  // requests whose Finish the client does not have
+	paused  bool // the last event took the channel's last place
+	gone    bool // the client has left
+}
+
+// place is where a request is.
+type place uint8
+
+const (
+	placeHeld    place = iota // waits for the request named in After
+	placeWaiting              // waits for an epoch
+	placeEngine               // submitted to the epoch that stands, not released
+	placeNone                 // the engine has let go of it, or never needs it
+)
+
+var placeNames = [...]string{"held", "waiting", "engine", "none"}
+
+func (p place) String() string { return placeNames[p] }
+
+// placeEdges are the legal changes: [from] holds a bit per to.
+var placeEdges = [...]uint8{
+	placeHeld:    1<<placeWaiting | 1<<placeNone,
+	placeWaiting: 1<<placeEngine | 1<<placeNone,
+	placeEngine:  1<<placeWaiting | 1<<placeNone,
+}
+
+// entry is one request.
+type entry struct {
+	id     messages.RequestID
+	call   *call
+	index  int
+	sub    messages.Submission      // as asked for
+	params *messages.SamplingParams // with MaxTokens clipped; frozen
+	stops  *matcher
+	place  place
+	// queued: counted in queuedTokens, until the first token or the end.
+	queued bool
+
+	output   []int32 // accepted; only appended to, so prefixes are frozen
+	prompted bool    // a PromptResult has come
+	cached   int
+	logprobs []messages.PositionLogprobs // of the prompt
+
+	stream Stream // nil before the first token, or when it must be rebuilt
+	stop   int32  // matcher state
+	held   string // text after the final part, see stopStep
+	final  int    // bytes of final text
+	// Tokens in output order: held ones end after the final text; ready ones
+	// do not. ready and text wait for delivery.
+	heldTokens []heldToken
+	ready      []messages.OutputToken
+	text       textBuffer
+
+	finish    *messages.Finish // the client's end, written once
+	usage     messages.Usage   // at the end
+	promptOut bool             // PromptOutput was delivered
+	delivered bool             // Finish was delivered
+	cancelled bool             // FinishRequests was sent in this epoch
+
+	suspicion int  // crashes in a row without progress
+	alone     bool // submitted alone and without progress since
+
+	arrived, lastToken time.Duration
+
+	// endsItself: the end came with its token, which the engine has seen too,
+	// so it releases the request unasked.
+	endsItself bool
+	compared   uint64 // the last StepResults with a token for it, by Table.compared
+	staging    int    // its index in the core's changes + 1; 0: none
+}
+
+// heldToken is an output token whose text ends at byte end of the whole text.
+type heldToken struct {
+	messages.OutputToken
+	end int
+}
+
+// become moves an entry to another place.
+func (e *entry) become(to place) {
+	if placeEdges[e.place]&(1<<to) == 0 {
+		invariants.Fail("request %d goes from %s to %s", e.id, e.place, to)
+	}
+	e.place = to
+}
+
+// inOrder lists the open requests in arrival order.
+func (t *Table) inOrder() []*entry {
+	ids := slices.Sorted(maps.Keys(t.entries))
+	list := make([]*entry, len(ids))
+	for i, id := range ids {
+		list[i] = t.entries[id]
+	}
+	return list
+}
+
+// callsInOrder lists the open calls by id.
+func (t *Table) callsInOrder() []*call {
+	ids := slices.Sorted(maps.Keys(t.calls))
+	list := make([]*call, len(ids))
+	for i, id := range ids {
+		list[i] = t.calls[id]
+	}
+	return list
+}
+
+// closeCall forgets a call whose client needs nothing more.
+func (t *Table) closeCall(c *call) {
+	delete(t.calls, c.id)
+	if t.users[c.userID] == c {
+		delete(t.users, c.userID)
+	}
+}
+
+// settle forgets an entry that nobody needs any more.
+func (t *Table) settle(e *entry) {
+	if e.finish != nil && (e.delivered || e.call.gone) && e.place != placeEngine {
+		delete(t.entries, e.id)
+	}
+}
+
+// unqueue takes an entry out of the queued tokens.
+func (t *Table) unqueue(e *entry) {
+	if e.queued {
+		e.queued = false
+		t.queuedTokens -= len(e.sub.Prompt)
+	}
+}
+
+// check verifies the invariants; for tests and the invariants tag.
+func (t *Table) check() {
+	queued := 0
+	for id, e := range t.entries {
+		invariants.Check(e.id == id, "entry %d stands under %d", e.id, id)
+		invariants.Check(e.place != placeEngine || t.standing, "request %d is in the engine but no epoch stands", id)
+		invariants.Check(e.finish == nil || e.place == placeEngine || !e.delivered && !e.call.gone, "request %d is over but still open", id)
+		invariants.Check(e.finish != nil || e.place != placeNone, "request %d was released without an end", id)
+		invariants.Check(!e.queued || e.finish == nil && len(e.output) == 0, "request %d counts as queued", id)
+		if e.queued {
+			queued += len(e.sub.Prompt)
+		}
+		if !e.call.gone && !e.delivered {
+			invariants.Check(t.calls[e.call.id] == e.call, "call %d of request %d is not open", e.call.id, id)
+		}
+	}
+	invariants.Check(queued == t.queuedTokens, "%d tokens are queued, %d are counted", queued, t.queuedTokens)
+}

@@ -1,0 +1,143 @@
+package request
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// invalid is why a call can never be served as asked.
+type invalid struct{ message, param, code string }
+
+// validateCall checks everything that does not depend on what else is open.
+func (t *Table) validateCall(m *messages.SubmitRequests) *invalid {
+	if len(m.Requests) == 0 {
+		return &invalid{"the call has no requests; ask for at least one", "n", ""}
+	}
+	if len(m.Requests) > t.opt.MaxOpenRequests {
+		return &invalid{fmt.Sprintf("the call has %d requests (prompts times n), the server takes at most %d at a time; split it",
+			len(m.Requests), t.opt.MaxOpenRequests), "n", ""}
+	}
+	for i := range m.Requests {
+		s := &m.Requests[i]
+		if s.After < -1 || s.After >= i {
+			return &invalid{fmt.Sprintf("request %d of the call waits for request %d, which does not come before it", i, s.After), "", ""}
+		}
+		bad := t.validatePrompt(s)
+		if bad == nil {
+			bad = t.validateParams(s.Params)
+		}
+		if bad == nil {
+			bad = t.validateStops(s.Stop)
+		}
+		if bad != nil {
+			if len(m.Requests) > 1 {
+				bad.message = fmt.Sprintf("request %d of %d: %s", i+1, len(m.Requests), bad.message)
+			}
+			return bad
+		}
+	}
+	return nil
+}
+
+func (t *Table) validatePrompt(s *messages.Submission) *invalid {
+	n := len(s.Prompt)
+	if n == 0 {
+		return &invalid{"the prompt is empty; give at least one token", "prompt", "empty_prompt"}
+	}
+	if n+1 > t.opt.ContextLength {
+		return &invalid{fmt.Sprintf("the prompt has %d tokens, but the model's context is %d tokens including at least one of output; shorten the prompt to at most %d",
+			n, t.opt.ContextLength, t.opt.ContextLength-1), "prompt", "context_length_exceeded"}
+	}
+	if n+1 > t.opt.PoolTokens {
+		return &invalid{fmt.Sprintf("the prompt has %d tokens, but the server's KV pool holds %d tokens including at least one of output; shorten the prompt, or start the server with a larger pool (max-total-tokens, mem-fraction-static)",
+			n, t.opt.PoolTokens), "prompt", "context_length_exceeded"}
+	}
+	for i, id := range s.Prompt {
+		if id < 0 || int(id) >= t.opt.Vocab {
+			return &invalid{fmt.Sprintf("token %d at position %d of the prompt is outside the vocabulary, 0 to %d", id, i, t.opt.Vocab-1), "prompt", "token_out_of_vocabulary"}
+		}
+	}
+	return nil
+}
+
+func (t *Table) validateStops(stops []string) *invalid {
+	bytes := 0
+	for _, s := range stops {
+		if s == "" {
+			return &invalid{"a stop string is empty; leave it out", "stop", ""}
+		}
+		bytes += len(s)
+	}
+	if bytes > t.opt.MaxStopBytes {
+		return &invalid{fmt.Sprintf("the stop strings have %d bytes together, at most %d are taken", bytes, t.opt.MaxStopBytes), "stop", ""}
+	}
+	return nil
+}
+
+// validateParams checks the ranges that SamplingParams documents.
+func (t *Table) validateParams(p *messages.SamplingParams) *invalid {
+	if p == nil {
+		return &invalid{"the request has no sampling parameters", "", ""}
+	}
+	for _, f := range []struct {
+		param string
+		value float32
+		ok    bool
+		want  string
+	}{
+		{"temperature", p.Temperature, p.Temperature >= 0 && p.Temperature <= math.MaxFloat32, "at least 0"},
+		{"top_p", p.TopP, p.TopP > 0 && p.TopP <= 1, "above 0 and at most 1"},
+		{"min_p", p.MinP, p.MinP >= 0 && p.MinP <= 1, "from 0 to 1"},
+		{"frequency_penalty", p.FrequencyPenalty, p.FrequencyPenalty >= -2 && p.FrequencyPenalty <= 2, "from -2 to 2"},
+		{"presence_penalty", p.PresencePenalty, p.PresencePenalty >= -2 && p.PresencePenalty <= 2, "from -2 to 2"},
+		{"repetition_penalty", p.RepetitionPenalty, p.RepetitionPenalty > 0 && p.RepetitionPenalty <= 2, "above 0 and at most 2"},
+	} {
+		if !f.ok {
+			return &invalid{fmt.Sprintf("%s is %v, want a number %s", f.param, f.value, f.want), f.param, ""}
+		}
+	}
+	for _, f := range []struct {
+		param            string
+		value, low, high int
+	}{
+		{"max_tokens", p.MaxTokens, 1, math.MaxInt},
+		{"min_tokens", p.MinTokens, 0, p.MaxTokens},
+		{"top_k", int(p.TopK), 0, math.MaxInt32},
+		{"top_logprobs", p.TopLogprobs, messages.NoLogprobs, t.opt.MaxLogprobs},
+		{"prompt_logprobs", p.PromptLogprobs, messages.NoLogprobs, t.opt.MaxLogprobs},
+		{"logprob_start_len", p.PromptLogprobStart, 0, math.MaxInt},
+	} {
+		switch {
+		case f.value < f.low:
+			return &invalid{fmt.Sprintf("%s is %d, want at least %d", f.param, f.value, f.low), f.param, ""}
+		case f.value > f.high:
+			return &invalid{fmt.Sprintf("%s is %d, want at most %d", f.param, f.value, f.high), f.param, ""}
+		}
+	}
+	return t.validateTokens(p)
+}
+
+// validateTokens checks the token ids among the parameters.
+func (t *Table) validateTokens(p *messages.SamplingParams) *invalid {
+	for _, id := range p.StopTokenIDs {
+		if id < 0 || int(id) >= t.opt.Vocab {
+			return &invalid{fmt.Sprintf("stop token %d is outside the vocabulary, 0 to %d", id, t.opt.Vocab-1), "stop_token_ids", "token_out_of_vocabulary"}
+		}
+	}
+	last := int32(-1)
+	for _, b := range p.LogitBias {
+		if b.Token < 0 || int(b.Token) >= t.opt.Vocab {
+			return &invalid{fmt.Sprintf("logit_bias names token %d, which is outside the vocabulary, 0 to %d", b.Token, t.opt.Vocab-1), "logit_bias", "token_out_of_vocabulary"}
+		}
+		if !(b.Bias >= -100 && b.Bias <= 100) {
+			return &invalid{fmt.Sprintf("logit_bias of token %d is %v, want a number from -100 to 100", b.Token, b.Bias), "logit_bias", ""}
+		}
+		if b.Token <= last {
+			return &invalid{fmt.Sprintf("logit_bias names token %d twice or out of order", b.Token), "logit_bias", ""}
+		}
+		last = b.Token
+	}
+	return nil
+}
