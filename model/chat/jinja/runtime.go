@@ -11,9 +11,10 @@ type Limits struct {
 	// Default 16 MiB.
 	OutputBytes int
 	// Steps bounds the work, hard: one per evaluated node, per element of a
-	// collection touched, per 32 bytes of text made. Default 20 million (about
-	// two seconds; a long conversation takes some ten thousand). It bounds memory
-	// too, as nothing is made without steps.
+	// collection touched, per 32 bytes of text made. Default 20 million (two
+	// seconds at worst; 20 messages take some 4,000). It bounds memory
+	// too, as nothing is made without steps: to some 640 MB at worst, by a
+	// template that keeps all it makes.
 	Steps int64
 	// Depth bounds calls, expressions and values inside each other, hard.
 	// Default 1000 (about 150 nested macro calls).
