@@ -137,7 +137,6 @@ func (c *Core) submitFresh(out *messages.Outbox) {
 // engineRequest freezes a request as it stands and puts it into the engine.
 func (c *Core) engineRequest(e *entry) *messages.EngineRequest {
 	e.become(placeEngine)
-	e.cancelled = false
 	e.alone = e.suspicion >= c.table.opt.SuspectLimit
 	return &messages.EngineRequest{ID: e.id, Prompt: e.sub.Prompt, Output: e.output[:len(e.output):len(e.output)],
 		Params: e.params, Namespace: e.sub.Namespace, Alone: e.alone}

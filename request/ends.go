@@ -6,7 +6,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// cancel asks the engine to let go of a request, once per epoch.
+// cancel asks the engine to let go of a request, once.
 func (c *Core) cancel(e *entry) {
 	if !e.cancelled {
 		e.cancelled = true

@@ -125,7 +125,7 @@ type entry struct {
 	usage     messages.Usage   // at the end
 	promptOut bool             // PromptOutput was delivered
 	delivered bool             // Finish was delivered
-	cancelled bool             // FinishRequests was sent in this epoch
+	cancelled bool             // FinishRequests was sent; such a request enters no other epoch
 
 	suspicion int  // crashes in a row without progress
 	alone     bool // submitted alone and without progress since
