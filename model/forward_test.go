@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/fstest"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cpu"
 	"github.com/troupe-engine/troupe/gpu/ref"
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/config"
@@ -20,20 +23,32 @@ import (
 // programs, buffers or a KV pool: it knows config.json's meaning only from the
 // papers. Its numbers come from the same tensors.
 type forward struct {
-	c *config.Config
-	w gpu.Weights
-	t *testing.T
+	c    *config.Config
+	w    gpu.Weights
+	t    *testing.T
+	seen map[string][]float64 // tensors by name
 }
 
 func (f forward) tensor(name string) []float64 {
+	if v, ok := f.seen[name]; ok {
+		return v
+	}
 	x, err := f.w.Tensor(name)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	v := make([]float64, len(x.Data)/4)
+	v := make([]float64, len(x.Data)/x.DType.Size())
 	for i := range v {
-		v[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(x.Data[4*i:])))
+		switch x.DType {
+		case gpu.F32:
+			v[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(x.Data[4*i:])))
+		case gpu.BF16:
+			v[i] = float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(x.Data[2*i:])) << 16))
+		default:
+			f.t.Fatalf("%s is %s", name, x.DType)
+		}
 	}
+	f.seen[name] = v
 	return v
 }
 
@@ -203,18 +218,60 @@ func TestProgramsComputeTheModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := forward{c.Config, c.Weights, t}.logits(tokens)
-			worst, size := 0.0, 0.0
-			for p := range want {
-				for i := range want[p] {
-					worst = max(worst, math.Abs(want[p][i]-float64(got[p][i])))
-					size = max(size, math.Abs(want[p][i]))
-				}
-			}
+			worst, size := compare(t, c, tokens, got)
 			t.Logf("largest logit %.3g, largest difference %.2g", size, worst)
 			if worst > 1e-5 || size < 0.5 || size > 50 {
 				t.Errorf("largest difference %g (limit 1e-5), largest logit %g", worst, size)
 			}
 		})
+	}
+}
+
+// compare gives the largest difference to forward, and the largest logit.
+func compare(t *testing.T, c *model.Checkpoint, tokens []int32, got [][]float32) (worst, size float64) {
+	t.Helper()
+	want := forward{c.Config, c.Weights, t, map[string][]float64{}}.logits(tokens)
+	for p := range want {
+		for i := range want[p] {
+			worst = max(worst, math.Abs(want[p][i]-float64(got[p][i])))
+			size = max(size, math.Abs(want[p][i]))
+		}
+	}
+	return worst, size
+}
+
+// TestConformanceForward holds the real models against forward; the BF16 one
+// has no other judge.
+func TestConformanceForward(t *testing.T) {
+	dir := os.Getenv("TROUPE_CONFORMANCE")
+	if dir == "" {
+		t.Skip("TROUPE_CONFORMANCE is not set; it names the folder with the conformance data")
+	}
+	cpuDevice, err := cpu.New(cpu.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"stories260k/hf-f32", "stories260k/hf-bf16"} {
+		for _, device := range []gpu.Device{ref.New(), cpuDevice} {
+			c, err := model.Open(filepath.Join(dir, "weights", name), model.OpenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			m, err := device.Load(c.Program, c.Weights, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tokens := []int32{1, 403, 407, 261, 378, 432, 383, 286, 261, 376, 298, 315, 421, 395, 317, 426}
+			got, err := exec.Logits(m, c.Program, tokens)
+			if err != nil {
+				t.Fatal(err)
+			}
+			worst, _ := compare(t, c, tokens, got)
+			t.Logf("%s on %s: largest difference %.2g", name, device.Info().Kind, worst)
+			if worst > 1e-4 {
+				t.Errorf("%s on %s: largest difference %g, limit 1e-4", name, device.Info().Kind, worst)
+			}
+		}
 	}
 }

@@ -179,10 +179,10 @@ func limitContext(f fields, a family, c *Config, o Options) {
 	window := 0 // none
 	switch {
 	case a.window == windowAlways && !f.isNull("sliding_window"):
-		window = f.integer("sliding_window", 1, 1<<40, 4096)
+		window = f.integer("sliding_window", 1, 1<<30, 4096)
 	case a.window == windowSwitch && f.boolean("use_sliding_window", false) && !f.isNull("sliding_window"):
 		if f.integer("max_window_layers", 0, 1<<20, 28) < c.Layers || f.has("layer_types") {
-			window = f.integer("sliding_window", 1, 1<<40, 4096)
+			window = f.integer("sliding_window", 1, 1<<30, 4096)
 		}
 	}
 	layers := f.texts("layer_types")

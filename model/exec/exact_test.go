@@ -92,17 +92,15 @@ func sameBits(t *testing.T, start func(pageSize int) *driver) {
 		base[i] = &life{req: r, maxChunk: 1 << 20, wanted: outputs}
 		start(16).runAll(base[i])
 	}
-	for _, pageSize := range []int{1, 4, 16} {
-		for _, chunk := range []int{1, 7, 1 << 20} {
-			d := start(pageSize)
-			var lives []*life
-			for i, r := range reqs[:4] { // together
-				lives = append(lives, &life{row: messages.Row(i), req: r, maxChunk: chunk, wanted: outputs})
-			}
-			d.runAll(lives...)
-			for i, l := range lives {
-				same(t, fmt.Sprintf("request %d, page %d, chunk %d", i, pageSize, chunk), l, base[i])
-			}
+	for _, c := range []struct{ pageSize, chunk int }{{1, 1 << 20}, {1, 7}, {4, 1}, {16, 7}, {16, 1 << 20}} {
+		d := start(c.pageSize)
+		var lives []*life
+		for i, r := range reqs[:4] { // together
+			lives = append(lives, &life{row: messages.Row(i), req: r, maxChunk: c.chunk, wanted: outputs})
+		}
+		d.runAll(lives...)
+		for i, l := range lives {
+			same(t, fmt.Sprintf("request %d, page %d, chunk %d", i, c.pageSize, c.chunk), l, base[i])
 		}
 	}
 	for i, r := range reqs {

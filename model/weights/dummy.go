@@ -56,7 +56,7 @@ func (s *dummy) Tensor(name string) (gpu.Tensor, error) {
 		return gpu.Tensor{}, fmt.Errorf("dummy weights have no tensor %s: the program does not name it", name)
 	}
 	n := elements(shape)
-	if n > maxDummy/s.dtype.Size() {
+	if int64(n) > maxDummy/int64(s.dtype.Size()) {
 		return gpu.Tensor{}, fmt.Errorf("dummy weights: tensor %s of shape %v would take more than %d bytes; use a smaller model", name, shape, int64(maxDummy))
 	}
 	key := sha256.Sum256(binary.LittleEndian.AppendUint64([]byte(name), s.seed))
