@@ -32,8 +32,9 @@
 // detokeniser) in this part, and then commits, so a panic leaves the table as
 // it was: the message may be delivered again, or lost with its epoch. The state
 // of a detokeniser that was being changed is thrown away and rebuilt from the
-// accepted tokens. Effects lost by a panic are covered by the epoch that
-// follows: EpochStarted submits again and delivers again what is undelivered.
+// accepted tokens. Effects lost by a panic are covered by the epochs:
+// the end of one delivers what is undelivered, the next one gets every
+// unfinished request again.
 //
 // # Concurrency properties
 //

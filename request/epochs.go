@@ -22,10 +22,6 @@ func (c *Core) startEpoch(epoch messages.Epoch, out *messages.Outbox) {
 			c.fresh = append(c.fresh, e)
 		}
 	}
-	// Whatever a panic of intake kept from being delivered.
-	for _, k := range t.callsInOrder() {
-		c.emitCall(k)
-	}
 }
 
 // endEpoch takes note that an epoch's actors are gone. A suspect that was alone
@@ -52,16 +48,11 @@ func (c *Core) endEpoch(now time.Duration, m *messages.EpochEnded, out *messages
 		}
 	}
 	c.leaveEngine()
-	for _, e := range t.inOrder() {
-		if e.finish != nil {
-			c.emit(e)
-			t.settle(e)
-		}
-	}
 }
 
-// leaveEngine takes every request out of an engine that is no more, and
-// answers the questions that it will not.
+// leaveEngine takes every request out of an engine that is no more, answers the
+// questions that it will not, and delivers the ends that a panic of intake kept
+// from being delivered; other undelivered output goes with the next token.
 func (c *Core) leaveEngine() {
 	t := c.table
 	t.standing = false
@@ -79,5 +70,11 @@ func (c *Core) leaveEngine() {
 	for id, k := range t.tickets {
 		k.lost()
 		delete(t.tickets, id)
+	}
+	for _, e := range t.inOrder() {
+		if e.finish != nil {
+			c.emit(e)
+			t.settle(e)
+		}
 	}
 }

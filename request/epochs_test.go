@@ -112,7 +112,7 @@ func TestAbortAndDrop(t *testing.T) {
 	if got := finished(r.step(&messages.AbortRequests{UserID: "a"})); !slices.Equal(got, []messages.RequestID{1}) {
 		t.Fatalf("finished %v", got)
 	}
-	if f := a.read().finish[0]; f == nil || f.Finish.Reason != messages.FinishAbort || a.text[0] != "abc" || f.Usage.CompletionTokens != 3 || r.reading(messages.RequestsAborted) != 1 {
+	if f := a.read().finish[0]; f == nil || f.Finish.Reason != messages.FinishAbort || a.text[0] != "abc" || len(a.tokens[0]) != 3 || f.Usage.CompletionTokens != 3 || r.reading(messages.RequestsAborted) != 1 {
 		t.Fatalf("got %q %+v", a.text[0], f)
 	}
 	if got := finished(r.tokens(1, 3, 1)); len(got) != 0 {
