@@ -31,6 +31,33 @@ func TestEqualHashesAreToldApart(t *testing.T) {
 	tt.wantCounts(0, 0, 0)
 }
 
+// TestEqualHashesOfTwoParents finds two parents for which the same page hashes
+// to the same value.
+func TestEqualHashesOfTwoParents(t *testing.T) {
+	const page = 7
+	tt := newTreeTest(t, 1)
+	parents := map[uint32]int32{}
+	for token := int32(1); token < 400_000; token++ {
+		tt.put("", token)
+		child := tt.find(tt.roots[""], []int32{token})
+		h := tt.table.hash(child, []int32{page})
+		other, ok := parents[h]
+		parents[h] = token
+		if !ok {
+			continue
+		}
+		_, a := tt.put("", other, page)
+		if got := tt.Peek("", []int32{token, page}); got != 1 {
+			t.Fatalf("%d tokens found below the wrong parent", got)
+		}
+		_, b := tt.put("", token, page)
+		tt.wantPages(tt.get("", other, page)[1:], a[1])
+		tt.wantPages(tt.get("", token, page)[1:], b[1])
+		return
+	}
+	t.Fatal("no two hashes are equal; try more parents")
+}
+
 func TestCommonTokens(t *testing.T) {
 	a := make([]int32, 40)
 	for n := range 41 {

@@ -160,6 +160,12 @@ func TestMemoryAfterGrowthAndSplits(t *testing.T) {
 		}
 		return tree
 	})
+	check("split near the end", 9, func() *Tree {
+		tree := grown()
+		node, _ := tree.Lock("", tokens, pages-20_000)
+		tree.Unlock(node)
+		return tree
+	})
 	check("tail evicted", 9, func() *Tree {
 		tree := grown()
 		node, _ := tree.Lock("", tokens, 20_000)

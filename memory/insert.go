@@ -146,9 +146,7 @@ func (t *Tree) extend(cur slot, own messages.NodeID, tokens []int32, pages []mes
 	t.count++
 	t.evictable += len(pages)
 	n.children++
-	if n.heapAt != 0 {
-		t.leaves.remove(t, cur)
-	}
-	// Counts as an unlocked leaf that is not in the heap: Insert locks it next.
+	// The leaf counts as evictable and is not in the heap, cur may be in the
+	// heap and is no leaf any more: Insert locks both next.
 	return leaf
 }

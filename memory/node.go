@@ -46,11 +46,9 @@ func (n *node) drop(k, pageSize int) {
 	}
 }
 
-// grow appends pages, with room for more.
+// grow appends pages, with room for more, so that a prompt inserted chunk by
+// chunk is not copied for each chunk. fit takes the room back.
 func (n *node) grow(tokens []int32, pages []messages.Page) {
-	if n.slack > 0 {
-		n.fit()
-	}
 	n.tokens, n.pages = append(n.tokens, tokens...), append(n.pages, pages...)
 	n.roomy = true
 }

@@ -21,15 +21,17 @@ func TestTreeLikeTwinLongRun(t *testing.T) {
 	for _, pageSize := range []int{1, 4, 16, 64} {
 		t.Run(fmt.Sprint(pageSize), func(t *testing.T) {
 			t.Parallel()
-			for run := range soak(25) {
+			matched, replaced, grown, evicted, runs := 0, 0, 0, 0, soak(25)
+			for run := range runs {
 				rng := rand.New(rand.NewPCG(uint64(run), uint64(pageSize)))
 				m := newTreeMachine(t, pageSize, 30+rng.IntN(60), rng.IntN)
 				for range 1000 {
 					m.step()
 				}
-				if m.matched < 100 || m.replaced < 50 || m.grown < 10 || m.evicted < 100 {
-					t.Fatalf("a dull run: %d pages matched, %d replaced, %d leaves grown, %d pages evicted", m.matched, m.replaced, m.grown, m.evicted)
-				}
+				matched, replaced, grown, evicted = matched+m.matched, replaced+m.replaced, grown+m.grown, evicted+m.evicted
+			}
+			if matched < 100*runs || replaced < 50*runs || grown < 10*runs || evicted < 100*runs {
+				t.Fatalf("%d dull runs: %d pages matched, %d replaced, %d leaves grown, %d pages evicted", runs, matched, replaced, grown, evicted)
 			}
 		})
 	}

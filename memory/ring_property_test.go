@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/troupe-engine/troupe/messages"
@@ -266,18 +267,39 @@ func TestRingConservesPagesLongRun(t *testing.T) {
 		for _, disabled := range []bool{false, true} {
 			t.Run(fmt.Sprintf("page size %d, disabled %t", pageSize, disabled), func(t *testing.T) {
 				t.Parallel()
-				for run := range soak(12) {
+				computed, matched, replaced, runs := 0, 0, 0, soak(12)
+				for run := range runs {
 					rng := rand.New(rand.NewPCG(uint64(run), uint64(pageSize)))
 					b := newBatchTwin(t, CacheOptions{PageSize: pageSize, Disabled: disabled}, 20+rng.IntN(60), rng.IntN)
 					for range 800 / (1 + pageSize/16) {
 						b.round()
 					}
-					if b.computed < 200*pageSize || !disabled && (b.matched < 50 || b.replaced < 5) {
-						t.Fatalf("a dull run: %d tokens computed, %d pages matched, %d rows replaced", b.computed, b.matched, b.replaced)
-					}
+					computed, matched, replaced = computed+b.computed, matched+b.matched, replaced+b.replaced
+				}
+				if computed < 100*pageSize*runs || !disabled && (matched < 50*runs || replaced < 5*runs) {
+					t.Fatalf("%d dull runs: %d tokens computed, %d pages matched, %d rows replaced", runs, computed, matched, replaced)
 				}
 			})
 		}
+	}
+}
+
+func TestEqualRunsAreEqual(t *testing.T) {
+	run := func() string {
+		rng := rand.New(rand.NewPCG(1, 2))
+		b := newBatchTwin(t, CacheOptions{PageSize: 4}, 60, rng.IntN)
+		var log strings.Builder
+		for range 100 {
+			b.round()
+			fmt.Fprintln(&log, b.ring.cache.tree, b.free)
+			for _, r := range b.running {
+				fmt.Fprintln(&log, r.lease)
+			}
+		}
+		return log.String()
+	}
+	if first, second := run(), run(); first != second || len(first) < 1000 {
+		t.Errorf("two runs with the same seed differ:\n%s\n%s", first, second)
 	}
 }
 
