@@ -19,6 +19,7 @@ const (
 	RefusedDuplicate                        // UserID is open already: 400
 	RefusedBusy                             // a bound is reached, come back: 429
 	RefusedDraining                         // shutting down: 503
+	RefusedInternal                         // a fault of ours: 500
 )
 
 // CallRefused ends a call that was never accepted.

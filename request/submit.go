@@ -117,7 +117,7 @@ func (c *Core) Abandon(msg messages.ToIntake) {
 	switch m := msg.(type) {
 	case *messages.SubmitRequests:
 		if c.table.calls[m.Call] == nil && c.sink.Room(m.Events) > 0 {
-			c.sink.Deliver(m.Events, &messages.CallRefused{Call: m.Call, Kind: messages.RefusedDraining, Message: why, Code: "internal_error"})
+			c.sink.Deliver(m.Events, &messages.CallRefused{Call: m.Call, Kind: messages.RefusedInternal, Message: why, Code: "internal_error"})
 		}
 	case *messages.AskCacheFlush:
 		answer(m.Reply, why)

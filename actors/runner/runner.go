@@ -29,9 +29,14 @@ type Executor interface {
 	Quiesce(done func())
 }
 
-// ErrSticky marks errors after which a device will not work again in this
-// process. Executors wrap it.
-var ErrSticky = errors.New("the device cannot be used again by this process")
+// sticky is implemented by errors that know whether the device will work again
+// in this process.
+type sticky interface{ Sticky() bool }
+
+func isSticky(err error) bool {
+	var s sticky
+	return errors.As(err, &s) && s.Sticky()
+}
 
 // Props makes the actor of one epoch.
 func Props(opt shell.Options, executor Executor, more ...actor.PropsOption) *actor.Props {
@@ -83,7 +88,7 @@ func (c *core) Step(now time.Duration, msg messages.ToRunner, out *messages.Outb
 	answer, epoch, step := c.answer, c.epoch, batch.Step
 	c.executor.Submit(batch, func(done *messages.BatchDone, err error) {
 		if err != nil {
-			answer(&messages.BatchFailed{Epoch: epoch, Step: step, Reason: err.Error(), Sticky: errors.Is(err, ErrSticky)})
+			answer(&messages.BatchFailed{Epoch: epoch, Step: step, Reason: err.Error(), Sticky: isSticky(err)})
 			return
 		}
 		answer(done)

@@ -47,6 +47,9 @@ type Options struct {
 	Log   zerolog.Logger
 	// Clock is the time since some fixed point; it never goes back.
 	Clock func() time.Duration
+	// OnPanic, if not nil, replaces the FailEpoch for the supervisor: intake
+	// outlives the epochs and can often do with less.
+	OnPanic func(ctx actor.Context, msg any, fail *messages.FailEpoch)
 	// Intercept, if not nil, sees every message before the core does. Tests
 	// panic in it to inject crashes.
 	Intercept func(role messages.Actor, msg any)
@@ -113,9 +116,12 @@ func (a *Actor[M]) reportPanic(ctx actor.Context, msg M) {
 	a.out.Reset()
 	cause := fmt.Sprintf("%s panicked on %T: %v", a.opt.Role, msg, r)
 	a.opt.Log.Error().Str("actor", a.opt.Role.String()).Uint32("epoch", uint32(a.opt.Epoch)).
-		Str("cause", cause).Str("stack", string(debug.Stack())).Msg("an actor panicked; the epoch ends and unfinished requests go on in the next one")
-	if to := a.opt.Route(messages.Engine); to != nil {
-		ctx.Send(to, &messages.FailEpoch{Epoch: a.opt.Epoch, From: a.opt.Role, Cause: cause, Suspects: a.suspects(msg)})
+		Str("cause", cause).Str("stack", string(debug.Stack())).Msg("an actor panicked; unfinished requests go on after its recovery")
+	fail := &messages.FailEpoch{Epoch: a.opt.Epoch, From: a.opt.Role, Cause: cause, Suspects: a.suspects(msg)}
+	if a.opt.OnPanic != nil {
+		a.opt.OnPanic(ctx, msg, fail)
+	} else {
+		ctx.Send(a.opt.Route(messages.Engine), fail)
 	}
 	panic(r)
 }

@@ -1,0 +1,26 @@
+// Package batch is the actor of the batch former, a shell around sched.Former.
+//
+//	Receives: CandidatesWaiting, CandidatesOffered, FinishRequests (queue); PrefixesLocked (cache);
+//	          PagesReserved, PagesRefused (alloc); BatchDone, BatchFailed (runner);
+//	          FlushCache (intake); AuditSlots (intake, alloc)
+//	Sends:    OfferCandidates, ClaimCandidates (queue); LockPrefixes, CommitPlan, AuditSlots (cache);
+//	          RunBatch (runner); StepResults, CacheFlushed, FlushRefused, SlotsAudited (intake); FailEpoch (engine)
+//	State:    the leases: row, pages, locked node and progress of every admitted request
+//	Invariants: listed on sched.Former
+//	On failure: stopped with its epoch; the requests of the step are suspects
+package batch
+
+import (
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-engine/troupe/internal/shell"
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/sched"
+)
+
+// Props makes the actor of one epoch.
+func Props(opt shell.Options, batch sched.FormerOptions, more ...actor.PropsOption) *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor {
+		return shell.New[messages.ToBatch](opt, sched.NewFormer(opt.Epoch, batch))
+	}, more...)
+}

@@ -1,0 +1,24 @@
+// Package cache is the actor of the radix cache, a shell around
+// memory.CacheCore.
+//
+//	Receives: LockPrefixes, CommitPlan, AuditSlots (batch)
+//	Sends:    PrefixesLocked (batch); ReservePages, AuditSlots (alloc)
+//	State:    the radix tree over the pages it owns
+//	Invariants: listed on memory.Tree
+//	On failure: stopped with its epoch; the next one starts with an empty cache
+package cache
+
+import (
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-engine/troupe/internal/shell"
+	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Props makes the actor of one epoch.
+func Props(opt shell.Options, cache memory.CacheOptions, more ...actor.PropsOption) *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor {
+		return shell.New[messages.ToCache](opt, memory.NewCacheCore(opt.Epoch, cache))
+	}, more...)
+}

@@ -1,0 +1,165 @@
+// Package engine wires the actors of one engine and supervises them.
+//
+//	engine            the supervisor; never stops while the process serves
+//	├── intake        outlives the epochs, restarted on its table
+//	├── queue-N       ┐
+//	├── batch-N       │ epoch N: stopped together, started afresh together
+//	├── cache-N       │
+//	├── alloc-N       │
+//	└── runner-N      ┘
+//
+// When any of them panics, a device step fails or an invariant breaks, the
+// supervisor stops the epoch's actors, waits for the device to become quiet and
+// starts the next epoch; intake submits every unfinished request again.
+package engine
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/actors/intake"
+	"github.com/troupe-engine/troupe/actors/runner"
+	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/sched"
+)
+
+// Spec is all that an engine is made of. The executor with its device, weights
+// and pool, and intake's table belong to the process and outlive the epochs.
+type Spec struct {
+	Name     string // of the root actor; "engine" when empty
+	Queue    sched.QueueOptions
+	Batch    sched.FormerOptions
+	Cache    memory.CacheOptions
+	Alloc    memory.AllocOptions
+	Intake   intake.Options
+	Executor runner.Executor
+	Backoff  Backoff
+	Meter    messages.Meter
+	Log      zerolog.Logger
+	// OnFatal is called when the engine gives up: the device failed for good
+	// or does not become quiet. It must end the process or give the requests
+	// to another one; it must not block.
+	OnFatal func(error)
+	// Intercept and Props are for tests: fault injection, dispatchers.
+	Intercept func(role messages.Actor, msg any)
+	Props     func(role messages.Actor) []actor.PropsOption
+}
+
+// Engine is a running engine. Its methods are safe for concurrent use.
+type Engine struct {
+	spec   Spec
+	system *actor.ActorSystem
+	pid    *actor.PID
+	clock  func() time.Duration
+	ready  atomic.Bool
+	up     chan struct{} // closed once intake stands
+	once   sync.Once
+
+	// The supervisor's, touched on its mailbox only.
+	life     lifecycle
+	out      messages.Outbox
+	standing map[string]struct{} // ids of the epoch's actors
+}
+
+// Start spawns the supervisor, which starts the first epoch, and returns once
+// intake stands: from then on no call is lost.
+func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
+	if spec.Name == "" {
+		spec.Name = "engine"
+	}
+	start := time.Now()
+	e := &Engine{
+		spec: spec, system: system, pid: system.NewLocalPID(spec.Name),
+		clock:    func() time.Duration { return time.Since(start) },
+		life:     lifecycle{opt: spec.Backoff.withDefaults()},
+		standing: map[string]struct{}{},
+		up:       make(chan struct{}),
+	}
+	more := append(e.rootProps(), actor.WithSupervisor(e))
+	if _, err := system.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return &supervisor{e} }, more...), spec.Name); err != nil {
+		return nil, err
+	}
+	<-e.up
+	return e, nil
+}
+
+func (e *Engine) rootProps() []actor.PropsOption {
+	if e.spec.Props == nil {
+		return nil
+	}
+	return e.spec.Props(messages.Engine)
+}
+
+// Send gives a message to intake.
+func (e *Engine) Send(msg messages.ToIntake) { e.system.Root.Send(e.intakePID(), msg) }
+
+// Ready reports whether an epoch stands and takes requests.
+func (e *Engine) Ready() bool { return e.ready.Load() }
+
+// Drain refuses new calls and waits until the open ones have ended.
+func (e *Engine) Drain(ctx context.Context) error {
+	done := make(chan struct{})
+	e.Send(&messages.DrainIntake{Done: done})
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Stop stops every actor and waits for the device to become quiet. Requests
+// still open are lost; Drain first.
+func (e *Engine) Stop(ctx context.Context) error {
+	e.ready.Store(false)
+	stopped := make(chan error, 1)
+	go func() { stopped <- e.system.Root.StopFuture(e.pid).Wait() }()
+	select {
+	case err := <-stopped:
+		if err != nil {
+			return err
+		}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	quiet := make(chan struct{})
+	e.spec.Executor.Quiesce(func() { close(quiet) })
+	select {
+	case <-quiet:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e *Engine) intakePID() *actor.PID {
+	return e.system.NewLocalPID(e.spec.Name + "/" + messages.Intake.String())
+}
+
+// routes gives the processes of an epoch by role. They are found by name, so
+// that an actor can be told of others that do not stand yet.
+func (e *Engine) routes(epoch messages.Epoch) func(messages.Actor) *actor.PID {
+	var pids [messages.Engine + 1]*actor.PID
+	pids[messages.Engine], pids[messages.Intake] = e.pid, e.intakePID()
+	for _, role := range epochRoles {
+		pids[role] = e.system.NewLocalPID(e.spec.Name + "/" + childName(role, epoch))
+	}
+	return func(to messages.Actor) *actor.PID { return pids[to] }
+}
+
+// epochOf reads the epoch from an actor's name; 0 if it has none.
+func (e *Engine) epochOf(pid *actor.PID) messages.Epoch {
+	n, err := strconv.ParseUint(pid.Id[strings.LastIndexByte(pid.Id, '-')+1:], 10, 32)
+	if err != nil {
+		return 0
+	}
+	return messages.Epoch(n)
+}

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Backoff is the pause between an epoch and the next.
+type Backoff struct {
+	// Base is the pause after the first failure, doubled with every further
+	// one in a row. Example: 10ms. Zero means 10ms.
+	Base time.Duration
+	// Cap is the longest pause. Example: 5s. Zero means 5s.
+	Cap time.Duration
+	// Healthy is how long an epoch must stand for its failure to count as the
+	// first again. Example: 10s. Zero means 10s.
+	Healthy time.Duration
+	// Quiesce is how long a device may take to become quiet before it is given
+	// up and the process ends. Example: 60s. Zero means 60s.
+	Quiesce time.Duration
+}
+
+func (b Backoff) withDefaults() Backoff {
+	for _, f := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{{&b.Base, 10 * time.Millisecond}, {&b.Cap, 5 * time.Second}, {&b.Healthy, 10 * time.Second}, {&b.Quiesce, 60 * time.Second}} {
+		if *f.field == 0 {
+			*f.field = f.value
+		}
+	}
+	return b
+}
+
+// phase is where an engine is between two epochs.
+type phase uint8
+
+const (
+	pausing   phase = iota // no actors; EpochDue starts the next epoch
+	running                // the epoch's actors stand
+	stopping               // waiting for the last of them to stop
+	quiescing              // waiting for the device
+	dead                   // given up; the process ends
+)
+
+// childrenStopped is the shell's word that no actor of the epoch is left.
+type childrenStopped struct{ epoch messages.Epoch }
+
+// effects are what the lifecycle asks of its shell besides messages.
+type effects struct {
+	start   bool   // spawn the actors of the epoch
+	stop    bool   // stop them all
+	quiesce bool   // ask the device to become quiet
+	fatal   string // end the process for this reason
+}
+
+// lifecycle is the pure core of the supervisor.
+//
+//  1. At most one epoch's actors exist at any time.
+//  2. The next epoch starts only after every actor of the last one has stopped
+//     and then the device was quiet: otherwise a late step could write into
+//     pages that the next epoch hands out.
+//  3. Intake hears EpochEnded and EpochStarted in turn, each once per epoch.
+type lifecycle struct {
+	opt      Backoff
+	phase    phase
+	epoch    messages.Epoch
+	started  time.Duration // when the epoch began to stand
+	failures int           // in a row
+	cause    string
+	suspects []messages.RequestID
+	sticky   bool
+}
+
+// step takes one event: a messages.ToEngine or childrenStopped.
+func (l *lifecycle) step(now time.Duration, event any, out *messages.Outbox) (do effects) {
+	switch e := event.(type) {
+	case *messages.EpochDue:
+		if l.phase != pausing || e.Epoch != l.epoch {
+			return do
+		}
+		l.epoch++
+		l.phase, l.started = running, now
+		do.start = true
+		out.Record(messages.EpochsStarted, 1)
+		out.Record(messages.Ready, 1)
+		out.Send(messages.Intake, &messages.EpochStarted{Epoch: l.epoch})
+	case *messages.FailEpoch:
+		return l.fail(now, e, out)
+	case childrenStopped:
+		if l.phase != stopping || e.epoch != l.epoch {
+			return do
+		}
+		if l.sticky {
+			l.phase = dead
+			do.fatal = "the device failed for good: " + l.cause
+			return do
+		}
+		l.phase = quiescing
+		do.quiesce = true
+		out.After(l.opt.Quiesce, &messages.QuiesceDue{Epoch: l.epoch})
+	case *messages.DeviceQuiesced:
+		if l.phase != quiescing || e.Epoch != l.epoch {
+			return do
+		}
+		l.phase = pausing
+		out.Send(messages.Intake, &messages.EpochEnded{Epoch: l.epoch, Cause: l.cause, Suspects: l.suspects})
+		out.After(l.pause(), &messages.EpochDue{Epoch: l.epoch})
+	case *messages.QuiesceDue:
+		if l.phase != quiescing || e.Epoch != l.epoch {
+			return do
+		}
+		l.phase = dead
+		do.fatal = "the device did not become quiet in " + l.opt.Quiesce.String() + " after: " + l.cause
+	}
+	return do
+}
+
+// fail ends the epoch at the first report; later ones of the same epoch are
+// consequences. Epoch 0 stands for the current one (intake has none).
+func (l *lifecycle) fail(now time.Duration, e *messages.FailEpoch, out *messages.Outbox) (do effects) {
+	if e.Epoch != 0 && e.Epoch != l.epoch {
+		out.Record(messages.StaleMessages, 1)
+		return do
+	}
+	if l.phase == stopping && e.Sticky {
+		l.sticky = true
+	}
+	if l.phase != running {
+		return do
+	}
+	if now-l.started >= l.opt.Healthy {
+		l.failures = 0
+	}
+	l.failures++
+	l.phase = stopping
+	l.cause, l.suspects, l.sticky = e.Cause, e.Suspects, e.Sticky
+	out.Record(messages.Ready, 0)
+	do.stop = true
+	return do
+}
+
+// pause is Base doubled for every failure in a row after the first.
+func (l *lifecycle) pause() time.Duration {
+	d := l.opt.Base
+	for i := 1; i < l.failures && d < l.opt.Cap; i++ {
+		d *= 2
+	}
+	return min(d, l.opt.Cap)
+}

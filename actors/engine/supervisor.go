@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-engine/troupe/actors/alloc"
+	"github.com/troupe-engine/troupe/actors/batch"
+	"github.com/troupe-engine/troupe/actors/cache"
+	"github.com/troupe-engine/troupe/actors/intake"
+	"github.com/troupe-engine/troupe/actors/queue"
+	"github.com/troupe-engine/troupe/actors/runner"
+	"github.com/troupe-engine/troupe/internal/shell"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// epochRoles are the disposable actors, in the order of their start: receivers
+// of the ring first.
+var epochRoles = []messages.Actor{messages.Runner, messages.Alloc, messages.Cache, messages.Batch, messages.Queue}
+
+// supervisor spawns and stops actors as the lifecycle says. Its state lives in
+// Engine, so that an incarnation after a panic of its own goes on from there.
+type supervisor struct{ *Engine }
+
+// Receive implements actor.Actor.
+func (s *supervisor) Receive(ctx actor.Context) {
+	switch msg := ctx.Message().(type) {
+	case *actor.Started:
+		s.spawnIntake(ctx)
+		s.once.Do(func() { close(s.up) })
+		s.resume(ctx)
+	case *actor.Terminated:
+		s.terminated(ctx, msg.Who)
+	case messages.ToEngine:
+		s.handle(ctx, msg)
+	}
+}
+
+// resume starts the first epoch, or ends the one that stood when an earlier
+// incarnation of the supervisor panicked; the runtime has stopped its actors.
+func (s *supervisor) resume(ctx actor.Context) {
+	if s.life.phase == running || s.life.phase == stopping {
+		clear(s.standing)
+		s.handle(ctx, &messages.FailEpoch{From: messages.Engine, Cause: "the supervisor panicked"})
+		s.handle(ctx, childrenStopped{s.life.epoch})
+		return
+	}
+	s.handle(ctx, &messages.EpochDue{Epoch: s.life.epoch})
+}
+
+// spawnIntake makes the one actor that outlives the epochs.
+func (s *supervisor) spawnIntake(ctx actor.Context) {
+	opt := s.shellOptions(messages.Intake, 0)
+	if _, err := ctx.SpawnNamed(intake.Props(opt, s.spec.Intake, s.routes, s.propsFor(messages.Intake)...), messages.Intake.String()); err != nil {
+		s.spec.Log.Error().Err(err).Msg("the intake actor cannot start")
+	}
+}
+
+func (s *supervisor) terminated(ctx actor.Context, who *actor.PID) {
+	delete(s.standing, who.Id)
+	if len(s.standing) == 0 {
+		s.handle(ctx, childrenStopped{s.life.epoch})
+	}
+}
+
+func (s *supervisor) handle(ctx actor.Context, event any) {
+	if fail, ok := event.(*messages.FailEpoch); ok && s.life.phase == running {
+		s.spec.Log.Error().Uint32("epoch", uint32(s.life.epoch)).Str("from", fail.From.String()).
+			Str("cause", fail.Cause).Int("suspects", len(fail.Suspects)).Msg("the epoch ends; unfinished requests go on in the next one")
+	}
+	do := s.life.step(s.clock(), event, &s.out)
+	s.ready.Store(s.life.phase == running)
+	switch {
+	case do.start:
+		s.startEpoch(ctx)
+	case do.stop:
+		for id := range s.standing {
+			ctx.Stop(s.system.NewLocalPID(id))
+		}
+	case do.quiesce:
+		root, self, epoch := s.system.Root, ctx.Self(), s.life.epoch
+		s.spec.Executor.Quiesce(func() { root.Send(self, &messages.DeviceQuiesced{Epoch: epoch}) })
+	case do.fatal != "":
+		s.spec.OnFatal(errors.New(do.fatal))
+	}
+	s.carryOut(ctx)
+	if do.stop && len(s.standing) == 0 {
+		s.handle(ctx, childrenStopped{s.life.epoch})
+	}
+}
+
+// carryOut performs the lifecycle's messages; all of them go to intake.
+func (s *supervisor) carryOut(ctx actor.Context) {
+	for _, send := range s.out.Sends {
+		ctx.Send(s.intakePID(), send.Msg)
+	}
+	for _, t := range s.out.Timers {
+		root, self, msg := s.system.Root, ctx.Self(), t.Msg
+		time.AfterFunc(t.After, func() { root.Send(self, msg) })
+	}
+	for _, r := range s.out.Readings {
+		s.spec.Meter.Record(r.Metric, r.Value)
+	}
+	s.out.Reset()
+}
+
+// startEpoch spawns the epoch's actors on the same executor, whose rows the
+// last epoch may have left behind.
+func (s *supervisor) startEpoch(ctx actor.Context) {
+	s.spec.Executor.Reset()
+	clear(s.standing)
+	for _, role := range epochRoles {
+		pid, err := ctx.SpawnNamed(s.props(role), childName(role, s.life.epoch))
+		if err != nil {
+			s.spec.Log.Error().Err(err).Str("actor", role.String()).Msg("an actor of the epoch cannot start")
+			ctx.Send(ctx.Self(), &messages.FailEpoch{Epoch: s.life.epoch, From: role, Cause: err.Error()})
+			continue
+		}
+		ctx.Watch(pid)
+		s.standing[pid.Id] = struct{}{}
+	}
+	s.spec.Log.Info().Uint32("epoch", uint32(s.life.epoch)).Msg("the engine takes requests")
+}
+
+func (s *supervisor) props(role messages.Actor) *actor.Props {
+	opt, more := s.shellOptions(role, s.life.epoch), s.propsFor(role)
+	switch role {
+	case messages.Runner:
+		return runner.Props(opt, s.spec.Executor, more...)
+	case messages.Alloc:
+		return alloc.Props(opt, s.spec.Alloc, more...)
+	case messages.Cache:
+		return cache.Props(opt, s.spec.Cache, more...)
+	case messages.Batch:
+		return batch.Props(opt, s.spec.Batch, more...)
+	case messages.Queue:
+		return queue.Props(opt, s.spec.Queue, more...)
+	}
+	panic(fmt.Sprintf("no actor plays %s in an epoch", role))
+}
+
+// HandleFailure implements actor.SupervisorStrategy: intake is restarted on its
+// table, any other child is stopped and ends the epoch. The shell's own
+// FailEpoch, with the suspects, is in the mailbox before this one.
+func (e *Engine) HandleFailure(system *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
+	if child.Id == e.intakePID().Id {
+		sup.RestartChildren(child)
+		return
+	}
+	sup.StopChildren(child)
+	system.Root.Send(e.pid, &messages.FailEpoch{Epoch: e.epochOf(child), Cause: fmt.Sprintf("%s failed: %v", child.Id, reason)})
+}
+
+// childName carries the epoch, so that a late message to an older actor is a
+// dead letter instead of a wrong one.
+func childName(role messages.Actor, epoch messages.Epoch) string {
+	return role.String() + "-" + strconv.FormatUint(uint64(epoch), 10)
+}
+
+func (s *supervisor) shellOptions(role messages.Actor, epoch messages.Epoch) shell.Options {
+	return shell.Options{
+		Role: role, Epoch: epoch, Route: s.routes(epoch),
+		Meter: s.spec.Meter, Log: s.spec.Log, Clock: s.clock, Intercept: s.spec.Intercept,
+	}
+}
+
+func (s *supervisor) propsFor(role messages.Actor) []actor.PropsOption {
+	if s.spec.Props == nil {
+		return nil
+	}
+	return s.spec.Props(role)
+}

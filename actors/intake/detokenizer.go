@@ -1,0 +1,41 @@
+package intake
+
+import (
+	"github.com/troupe-engine/troupe/model/tokenizer"
+	"github.com/troupe-engine/troupe/request"
+)
+
+// Text gives request the streams of a model's tokenizer.
+func Text(t *tokenizer.Tokenizer) request.Detokenizer { return detokenizer{t} }
+
+type detokenizer struct{ t *tokenizer.Tokenizer }
+
+// contextTokens is how much of a prompt a continuation looks at. A character
+// has at most four bytes and every token at least one.
+const contextTokens = 8
+
+// NewStream implements request.Detokenizer.
+func (d detokenizer) NewStream(prompt []int32, keepSpecial, continues bool) request.Stream {
+	opts := tokenizer.DecodeOptions{SkipSpecial: !keepSpecial}
+	if !continues {
+		return stream{d.t.NewStream(opts)}
+	}
+	return stream{d.t.NewStreamAfter(prompt[d.tail(prompt):], opts)}
+}
+
+// tail is where the part of a prompt begins that a continuation depends on: its
+// last tokens, with one that has text among them if there is any.
+func (d detokenizer) tail(prompt []int32) int {
+	start := max(0, len(prompt)-contextTokens)
+	for i := len(prompt) - 1; i >= 0; i-- {
+		if !d.t.IsSpecial(prompt[i]) {
+			return min(start, i)
+		}
+	}
+	return start
+}
+
+type stream struct{ *tokenizer.Stream }
+
+// Clone implements request.Stream.
+func (s stream) Clone() request.Stream { return stream{s.Stream.Clone()} }
