@@ -7,33 +7,37 @@ import (
 	"github.com/troupe-engine/troupe/internal/fakemodel"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
+	intake "github.com/troupe-engine/troupe/request"
 	"github.com/troupe-engine/troupe/sched"
 )
 
 // Config is one simulated run. Equal configs give equal runs.
 type Config struct {
 	Seed     uint64
-	Requests int // that arrive in all; example 12
+	Requests int // that arrive, at least; example 12
 
 	PageSize      int
 	Pages         int // usable; at least 1
 	MaxRunning    int
-	Chunk         int // 0: unlimited
+	Chunk         int // tokens; 0: unlimited
 	ContextLength int
 	CacheDisabled bool
-	RetractEvery  int // steps; 0: only when memory runs out
+	RetractEvery  int     // steps; 0: only when memory runs out
+	Ratio         float64 // of new tokens at first; low ones make memory run out
 
 	// Crashes and DeviceErrors are probabilities, per message and per step.
 	Crashes      float64
 	DeviceErrors float64
-	// Cancels is the share of requests that are cancelled at some time.
+	// Cancels is the share of calls that are dropped or aborted at some time.
 	Cancels float64
+	// SuspectLimit is intake's; 0 keeps quarantine out of the run.
+	SuspectLimit int
 }
 
 // String names the run in failures.
 func (c Config) String() string {
-	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d nocache=%t retract=%d crashes=%g errors=%g cancels=%g requests=%d",
-		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.Crashes, c.DeviceErrors, c.Cancels, c.Requests)
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d nocache=%t retract=%d ratio=%g crashes=%g errors=%g cancels=%g suspects=%d requests=%d",
+		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.Requests)
 }
 
 // capacity is what bounds prompt and output of one request together, in tokens.
@@ -51,9 +55,11 @@ func Random(seed uint64) Config {
 		ContextLength: 24 + r.IntN(60),
 		CacheDisabled: r.IntN(4) == 0,
 		RetractEvery:  pick(r, 0, 0, 3),
+		Ratio:         pick(r, 0, 0.05, 0.2),
 		Crashes:       pick(r, 0, 0, 0.002, 0.01),
 		DeviceErrors:  pick(r, 0, 0, 0.02),
 		Cancels:       pick(r, 0, 0.2, 0.6),
+		SuspectLimit:  pick(r, 0, 2),
 	}
 	c.Pages = memory.PagesFor(c.ContextLength, c.PageSize)*pick(r, 1, 1, 2, 8) + r.IntN(3)
 	return c
@@ -74,35 +80,70 @@ func (c *Config) former() sched.FormerOptions {
 	return sched.FormerOptions{
 		PageSize: c.PageSize, Pages: c.Pages, MaxRunning: c.MaxRunning, ChunkedPrefillSize: c.Chunk,
 		MaxPrefillTokens: 100, ContextLength: c.ContextLength, CacheDisabled: c.CacheDisabled,
-		RetractEvery: c.RetractEvery, AuditEveryStep: c.Seed%2 == 0,
+		InitNewTokenRatio: c.Ratio, RetractEvery: c.RetractEvery, AuditEveryStep: c.Seed%2 == 0,
 	}
 }
 
-// requests draws the requests of a run: prompts that share prefixes, are equal
-// or fill the whole capacity.
-func (c *Config) requests(r *rand.Rand) []*client {
-	stems := make([][]int32, 3)
+func (c *Config) table() intake.TableOptions {
+	opt := intake.TableOptions{
+		ContextLength: c.ContextLength, PoolTokens: c.Pages * c.PageSize, Vocab: vocab,
+		MaxOpenRequests: 1000, MaxLogprobs: 5, SuspectLimit: c.SuspectLimit,
+	}
+	if opt.SuspectLimit == 0 {
+		opt.SuspectLimit = 1 << 30
+	}
+	return opt
+}
+
+// calls draws the calls of a run: prompts that share prefixes, are equal or
+// fill the whole capacity; several choices of one prompt.
+func (c *Config) calls(r *rand.Rand) []*call {
+	stems := make([][]int32, 2)
 	for i := range stems {
 		stems[i] = draw(r, c.capacity())
 	}
-	clients := make([]*client, c.Requests)
-	for i := range clients {
-		id := messages.RequestID(i + 1)
-		if i > 0 && r.IntN(4) == 0 { // another choice of an earlier prompt
-			clients[i] = c.request(r, id, clients[r.IntN(i)].prompt)
-			continue
+	var calls []*call
+	var prompts [][]int32
+	for n := 0; n < c.Requests; {
+		k := newCall(r, messages.CallID(len(calls)+1))
+		if r.Float64() < c.Cancels {
+			k.leaveAt = r.IntN(600)
 		}
-		n := 1 + r.IntN(c.capacity()-1)
-		if r.IntN(2) == 0 {
-			n = 1 + n/4
+		namespace := pick(r, "", "", "", "tenant")
+		for choices := pick(r, 1, 1, 1, 3); choices > 0; choices-- {
+			var prompt []int32
+			switch i := len(k.requests); {
+			case i > 0:
+				prompt = k.requests[0].sub.Prompt
+			case len(prompts) > 0 && r.IntN(4) == 0:
+				prompt = pick(r, prompts...)
+			default:
+				prompt = c.prompt(r, stems)
+				prompts = append(prompts, prompt)
+			}
+			q := c.request(r, prompt)
+			q.sub.Namespace, q.sub.After = namespace, -1
+			if len(k.requests) > 0 && r.IntN(2) == 0 {
+				q.sub.After = 0
+			}
+			k.requests = append(k.requests, q)
 		}
-		stem := stems[r.IntN(len(stems))][:r.IntN(n)]
-		clients[i] = c.request(r, id, append(append([]int32(nil), stem...), draw(r, n-len(stem))...))
+		n += len(k.requests)
+		calls = append(calls, k)
 	}
-	return clients
+	return calls
 }
 
-func (c *Config) request(r *rand.Rand, id messages.RequestID, prompt []int32) *client {
+func (c *Config) prompt(r *rand.Rand, stems [][]int32) []int32 {
+	n := 1 + r.IntN(c.capacity()-1)
+	if r.IntN(2) == 0 {
+		n = 1 + n/4
+	}
+	stem := pick(r, stems...)[:r.IntN(n)]
+	return append(append([]int32(nil), stem...), draw(r, n-len(stem))...)
+}
+
+func (c *Config) request(r *rand.Rand, prompt []int32) *request {
 	room := c.capacity() - len(prompt)
 	p := &messages.SamplingParams{
 		Temperature: pick[float32](r, 0, 1), TopP: 1, RepetitionPenalty: pick[float32](r, 1, 1.1),
@@ -111,10 +152,10 @@ func (c *Config) request(r *rand.Rand, id messages.RequestID, prompt []int32) *c
 		PromptLogprobs: pick(r, messages.NoLogprobs, messages.NoLogprobs, 0, 1),
 	}
 	if r.IntN(3) == 0 {
-		p.MaxTokens = room
+		p.MaxTokens = room + r.IntN(3) // intake cuts it
 	}
 	if r.IntN(4) == 0 {
-		p.MinTokens = r.IntN(10)
+		p.MinTokens = r.IntN(min(10, p.MaxTokens))
 	}
 	if r.IntN(4) == 0 {
 		p.StopTokenIDs = []int32{int32(2 + r.IntN(vocab-2))}
@@ -122,18 +163,16 @@ func (c *Config) request(r *rand.Rand, id messages.RequestID, prompt []int32) *c
 	if p.PromptLogprobs >= 0 {
 		p.PromptLogprobStart = r.IntN(len(prompt))
 	}
-	cl := &client{id: id, prompt: prompt, params: p, namespace: pick(r, "", "", "", "tenant"), alone: r.IntN(12) == 0, cancelAt: -1}
-	cl.expect(c)
+	q := &request{
+		sub:   messages.Submission{Prompt: prompt, Params: p, Stream: r.IntN(3) > 0},
+		alone: r.IntN(12) == 0,
+	}
+	q.expect(c)
 	if r.IntN(4) == 0 {
-		// The twin of a stop string: a token of the output.
-		cl.stop = cl.want[r.IntN(len(cl.want))]
-		cl.hasStop = true
-		cl.expect(c)
+		q.sub.Stop = []string{piece(pick(r, q.want...))}
+		q.expect(c)
 	}
-	if r.Float64() < c.Cancels {
-		cl.cancelAt = r.IntN(400)
-	}
-	return cl
+	return q
 }
 
 func draw(r *rand.Rand, n int) []int32 {

@@ -62,6 +62,7 @@ func (s *Stats) add(o Stats) {
 	s.Flushes += o.Flushes
 	s.Refusals += o.Refusals
 	s.Replaced += o.Replaced
+	s.Settled += o.Settled
 }
 
 func TestRandomSchedules(t *testing.T) {

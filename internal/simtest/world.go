@@ -10,19 +10,28 @@ import (
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
+	intake "github.com/troupe-engine/troupe/request"
 	"github.com/troupe-engine/troupe/sched"
 )
-
-// link is the way from one role to another.
-type link struct{ from, to messages.Actor }
 
 // World is a simulated engine with its clients.
 type World struct {
 	cfg     Config
 	rnd     *rand.Rand
 	device  *fakemodel.Executor
-	clients []*client
+	calls   []*call
 	arrived int
+	byID    []*request // by id-1
+	flushes []chan string
+	audits  []chan *messages.SlotsAudited
+	last    bool // the last questions have been asked
+
+	table  *intake.Table
+	intake *intake.Core
+	// What intake knows of epochs, and how many results it has heard.
+	heardEpoch messages.Epoch
+	standing   bool
+	seq        uint64
 
 	epoch  messages.Epoch
 	queue  *sched.QueueCore
@@ -34,18 +43,16 @@ type World struct {
 	mail   map[link][]any
 	weight map[link]int // how eagerly the scheduler moves a link
 	plans  int          // messages of a CommitPlan's ring on their way
+	frozen frozen
 
 	out     messages.Outbox
-	seq     uint64 // of intake
-	ticket  messages.Ticket
-	asked   map[messages.Ticket]bool
 	stats   Stats
 	failure error
 }
 
 // Stats counts what happened in a run.
 type Stats struct {
-	Delivered, Steps, Epochs, Retractions, Audits, Flushes, Refusals, Replaced int
+	Delivered, Steps, Epochs, Retractions, Audits, Flushes, Refusals, Replaced, Settled int
 }
 
 // maxDeliveries bounds a run: beyond it something livelocks.
@@ -55,9 +62,11 @@ const maxDeliveries = 400_000
 func Run(cfg Config) (Stats, error) {
 	w := &World{
 		cfg: cfg, rnd: rand.New(rand.NewPCG(cfg.Seed, 2)), device: fakemodel.New(cfg.model()),
-		mail: map[link][]any{}, weight: map[link]int{}, asked: map[messages.Ticket]bool{},
+		mail: map[link][]any{}, weight: map[link]int{}, table: intake.NewTable(cfg.table()),
+		frozen: frozen{on: cfg.Seed%8 == 0},
 	}
-	w.clients = cfg.requests(w.rnd)
+	w.intake = intake.NewCore(w.table, intake.CoreOptions{Detokenizer: detokenizer{w}})
+	w.calls = cfg.calls(w.rnd)
 	w.start()
 	for w.failure == nil && w.turn() {
 		if w.stats.Delivered > maxDeliveries {
@@ -79,6 +88,8 @@ func (w *World) fail(format string, args ...any) {
 	}
 }
 
+func (w *World) now() time.Duration { return time.Duration(w.stats.Delivered) * time.Microsecond }
+
 // start begins an epoch.
 func (w *World) start() {
 	w.epoch++
@@ -87,40 +98,23 @@ func (w *World) start() {
 	w.former = sched.NewFormer(w.epoch, w.cfg.former())
 	w.cache = memory.NewCacheCore(w.epoch, memory.CacheOptions{PageSize: w.cfg.PageSize, Disabled: w.cfg.CacheDisabled})
 	w.alloc = memory.NewAllocCore(w.epoch, memory.AllocOptions{Pages: w.cfg.Pages})
-	w.seq, w.plans = 0, 0
-	var again []*messages.EngineRequest
-	for _, cl := range w.clients {
-		switch {
-		case !cl.submitted || cl.released:
-		case cl.ended:
-			cl.released = true // the epoch that held it is gone
-		default:
-			again = append(again, cl.request())
-		}
-	}
-	if len(again) > 0 {
-		w.send(messages.Intake, messages.Queue, &messages.EnqueueRequests{Epoch: w.epoch, Requests: again})
-	}
+	w.send(messages.Engine, messages.Intake, &messages.EpochStarted{Epoch: w.epoch})
 }
 
 // turn does one thing; false when there is nothing left to do.
 func (w *World) turn() bool {
-	total := 0
-	for _, l := range w.links {
-		if len(w.mail[l]) > 0 {
-			total += w.weight[l]
-		}
-	}
-	if w.device.Pending() > 0 {
-		total += w.weight[link{messages.Runner, messages.Runner}]
-	}
-	if w.arrived < len(w.clients) && (total == 0 || w.rnd.IntN(12) == 0) {
+	total := w.eagerness()
+	if w.arrived < len(w.calls) && (total == 0 || w.rnd.IntN(12) == 0) {
 		w.arrive()
 		return true
 	}
 	w.disturb()
-	if total == 0 {
-		return false
+	if total = w.eagerness(); total == 0 {
+		some := false
+		for _, k := range w.calls {
+			some = w.read(k) || some
+		}
+		return some || w.askLast()
 	}
 	n := w.rnd.IntN(total)
 	for _, l := range w.links {
@@ -130,7 +124,7 @@ func (w *World) turn() bool {
 		if n -= w.weight[l]; n < 0 {
 			m := w.mail[l][0]
 			w.mail[l] = w.mail[l][1:]
-			w.deliver(l.to, m)
+			w.deliver(l, m)
 			return true
 		}
 	}
@@ -141,32 +135,25 @@ func (w *World) turn() bool {
 	return true
 }
 
-// send puts a message on its link.
-func (w *World) send(from, to messages.Actor, msg any) {
-	l := link{from, to}
-	if w.weight[l] == 0 {
-		w.links = append(w.links, l)
-		w.weight[l] = pick(w.rnd, 1, 4, 30)
-	}
-	switch msg.(type) {
-	case *messages.CommitPlan, *messages.ReservePages, *messages.PagesReserved:
-		w.plans++
-	}
-	w.mail[l] = append(w.mail[l], msg)
-}
-
 // deliver gives a message to its role and carries out the effects.
-func (w *World) deliver(to messages.Actor, msg any) {
+func (w *World) deliver(l link, msg any) {
 	w.stats.Delivered++
-	switch msg.(type) {
-	case *messages.CommitPlan, *messages.ReservePages, *messages.PagesReserved:
-		w.plans--
-	}
-	if w.cfg.Crashes > 0 && to != messages.Engine && to != messages.Intake && w.rnd.Float64() < w.cfg.Crashes {
-		w.crash(w.suspects(to, msg))
+	w.count(msg, -1)
+	w.frozen.check(w)
+	if w.cfg.Crashes > 0 && l.to != messages.Engine && w.rnd.Float64() < w.cfg.Crashes {
+		if l.to == messages.Intake && l.from != messages.Batch {
+			w.mail[l] = append([]any{msg}, w.mail[l]...) // it is delivered again
+		}
+		w.crash(l.to, w.suspects(l.to, msg))
 		return
 	}
-	w.step(to, msg)
+	if m, ok := msg.(*messages.FinishRequests); ok && l.to == messages.Batch && m.Epoch == w.epoch {
+		for _, id := range m.IDs {
+			w.byID[id-1].finishes++
+		}
+	}
+	epoch := w.epoch
+	w.step(l.to, msg)
 	for _, r := range w.out.Readings {
 		switch r.Metric {
 		case messages.Retractions:
@@ -179,11 +166,12 @@ func (w *World) deliver(to messages.Actor, msg any) {
 			w.stats.Steps++
 		}
 	}
-	epoch := w.epoch
-	for _, s := range w.out.Sends {
-		if epoch == w.epoch {
-			w.send(to, s.To, s.Msg)
-		}
+	sends := w.out.Sends
+	if epoch != w.epoch {
+		sends = nil
+	}
+	for _, s := range sends {
+		w.send(l.to, s.To, s.Msg)
 	}
 	w.out.Reset()
 	if w.failure == nil && epoch == w.epoch {
@@ -203,46 +191,41 @@ func (w *World) step(to messages.Actor, msg any) {
 			panic(r)
 		}
 		var v invariants.Violation
-		if !errors.As(err, &v) {
+		switch {
+		case errors.Is(err, errDetok):
+			w.crash(messages.Intake, w.intake.Suspects(nil))
+		case errors.As(err, &v):
+			w.fail("%s on %T: %w", to, msg, err)
+		default:
 			panic(r)
 		}
-		w.fail("%s on %T: %w", to, msg, err)
 	}()
-	now := time.Duration(w.stats.Delivered) * time.Microsecond
 	switch to {
 	case messages.Intake:
-		w.intake(msg)
+		w.takeIntake(msg.(messages.ToIntake))
 	case messages.Queue:
-		w.queue.Step(now, msg.(messages.ToQueue), &w.out)
+		w.queue.Step(w.now(), msg.(messages.ToQueue), &w.out)
 	case messages.Batch:
-		w.former.Step(now, msg.(messages.ToBatch), &w.out)
+		w.former.Step(w.now(), msg.(messages.ToBatch), &w.out)
 	case messages.Cache:
-		w.cache.Step(now, msg.(messages.ToCache), &w.out)
+		w.cache.Step(w.now(), msg.(messages.ToCache), &w.out)
 	case messages.Alloc:
-		w.alloc.Step(now, msg.(messages.ToAlloc), &w.out)
+		w.alloc.Step(w.now(), msg.(messages.ToAlloc), &w.out)
 	case messages.Runner:
 		w.launch(msg.(*messages.RunBatch))
 	case messages.Engine:
-		m := msg.(*messages.FailEpoch)
-		if m.From == messages.Batch && w.cfg.DeviceErrors == 0 {
-			w.fail("the batch former fails the epoch: %s", m.Cause)
-		}
-		w.crash(m.Suspects)
+		w.failEpoch(msg.(*messages.FailEpoch))
 	}
 }
 
-func (w *World) suspects(to messages.Actor, msg any) []messages.RequestID {
-	switch to {
-	case messages.Queue:
-		return w.queue.Suspects(msg.(messages.ToQueue))
-	case messages.Batch:
-		return w.former.Suspects(msg.(messages.ToBatch))
-	case messages.Cache:
-		return w.cache.Suspects(msg.(messages.ToCache))
-	case messages.Alloc:
-		return w.alloc.Suspects(msg.(messages.ToAlloc))
+func (w *World) failEpoch(m *messages.FailEpoch) {
+	switch {
+	case m.Epoch != w.epoch:
+	case m.From == messages.Batch && w.cfg.DeviceErrors > 0:
+		w.crash(messages.Engine, m.Suspects)
+	default:
+		w.fail("%s fails the epoch: %s", m.From, m.Cause)
 	}
-	return nil
 }
 
 // launch is the runner: it hands a step to the device.
@@ -252,8 +235,8 @@ func (w *World) launch(m *messages.RunBatch) {
 	}
 	w.stats.Replaced += len(m.Replaced)
 	epoch := w.epoch
-	if _, ok := w.weight[link{messages.Runner, messages.Runner}]; !ok {
-		w.weight[link{messages.Runner, messages.Runner}] = pick(w.rnd, 1, 4, 30)
+	if self := (link{messages.Runner, messages.Runner}); w.weight[self] == 0 {
+		w.weight[self] = pick(w.rnd, 1, 4, 30)
 	}
 	w.device.Submit(m, func(done *messages.BatchDone, err error) {
 		switch {
@@ -266,15 +249,13 @@ func (w *World) launch(m *messages.RunBatch) {
 	})
 }
 
-// crash ends the epoch. What was on its way vanishes, but for a few late
-// messages that reach the new cores and must be ignored.
-func (w *World) crash(suspects []messages.RequestID) {
-	for _, id := range suspects {
-		if cl := w.clients[id-1]; !cl.ended {
-			if cl.strikes++; cl.strikes >= 2 {
-				cl.alone = true
-			}
-		}
+// crash ends the epoch. What was on its way inside of it vanishes, but for a
+// few late messages that reach the new cores and must be ignored. What intake
+// and clients have sent, and what is on its way to them, stays.
+func (w *World) crash(who messages.Actor, suspects []messages.RequestID) {
+	w.send(messages.Engine, messages.Intake, &messages.EpochEnded{Epoch: w.epoch, Cause: "crash", Suspects: suspects})
+	if who == messages.Intake {
+		w.intake = intake.NewCore(w.table, intake.CoreOptions{Detokenizer: detokenizer{w}})
 	}
 	w.epoch++ // so that the device's callbacks find nobody
 	for w.device.Complete() {
@@ -282,22 +263,34 @@ func (w *World) crash(suspects []messages.RequestID) {
 	w.epoch--
 	w.device.Reset()
 	w.out.Reset()
+	w.plans = 0
 	for _, l := range w.links {
+		if l.to == messages.Intake || l.from == messages.Intake {
+			continue
+		}
 		late := w.mail[l]
 		w.mail[l] = nil
 		if len(late) > 0 && l.to != messages.Engine && w.rnd.IntN(3) == 0 {
 			w.mail[l] = late[:1]
+			w.count(late[0], 1)
 		}
 	}
 	w.start()
-	for _, l := range w.links {
-		for _, m := range w.mail[l] {
-			switch m.(type) {
-			case *messages.CommitPlan, *messages.ReservePages, *messages.PagesReserved:
-				w.plans++
-			}
-		}
+}
+
+// suspects asks the core that crashes.
+func (w *World) suspects(to messages.Actor, msg any) []messages.RequestID {
+	switch to {
+	case messages.Queue:
+		return w.queue.Suspects(msg.(messages.ToQueue))
+	case messages.Batch:
+		return w.former.Suspects(msg.(messages.ToBatch))
+	case messages.Cache:
+		return w.cache.Suspects(msg.(messages.ToCache))
+	case messages.Alloc:
+		return w.alloc.Suspects(msg.(messages.ToAlloc))
 	}
+	return nil
 }
 
 // checkPages verifies that every page has one owner, when no plan is moving
