@@ -131,6 +131,10 @@ func interrupted(t *testing.T, d *driver, i int, r *messages.EngineRequest, base
 	again.Output = base.output[:6]
 	l = &life{row: 1, req: &again, output: again.Output, logprobs: base.logprobs[:min(6, len(base.logprobs))], maxChunk: 1 << 20, wanted: outputs}
 	d.runAll(l)
+	if l.prompt != nil {
+		t.Errorf("request %d, submitted again: the log probabilities of its prompt came again", i)
+	}
+	l.prompt = base.prompt
 	same(t, fmt.Sprintf("request %d, submitted again", i), l, base)
 }
 

@@ -60,10 +60,11 @@ func (r *row) sample() *gpu.SampleSpec {
 
 // score asks for the log probabilities of the prompt tokens that follow the
 // computed positions: the logits of position p are about the token at p+1, so
-// the first token of a chunk is scored by the chunk before it.
+// the first token of a chunk is scored by the chunk before it. A request that
+// was submitted with output has had them reported before.
 func (r *row) score(w *messages.RowWork) *gpu.ScoreSpec {
 	p := r.request.Params
-	if p.PromptLogprobs < 0 {
+	if p.PromptLogprobs < 0 || len(r.request.Output) > 0 {
 		return nil
 	}
 	first := max(w.Start+1, p.PromptLogprobStart)

@@ -26,7 +26,7 @@ type twin struct {
 func (r *twin) sequence(w messages.RowWork) gpu.Sequence {
 	p := r.req.Params
 	s := gpu.Sequence{Pages: r.pages, Tokens: r.tokens[w.Start : w.Start+w.Count], Start: w.Start}
-	if p.PromptLogprobs >= 0 {
+	if p.PromptLogprobs >= 0 && len(r.req.Output) == 0 {
 		var targets []int32
 		from := -1
 		for at := w.Start; at < w.Start+w.Count; at++ { // the logits of at speak of at+1
