@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 )
 
 // work is what a team runs: stages of units. open readies stage i and tells
@@ -20,7 +21,7 @@ type work interface {
 // unit of a stage opens the next. So a stage waits for units under way, never
 // for a worker that is late, and a helper may join or leave at any time.
 //
-// Invariants: work, stage and failed are written only by the leader between
+// Invariants: work, stage and awake are written only by the leader between
 // runs or by the worker that finished a stage's last unit, and read only while
 // holding a claimed unit; state orders the two.
 type team struct {
@@ -32,6 +33,7 @@ type team struct {
 
 	work  work
 	stage int
+	awake int // helpers that this run wants
 	// failure is the first error of a unit; once set, units are skipped.
 	failure atomic.Pointer[error]
 
@@ -49,7 +51,12 @@ type helper struct {
 const (
 	maxUnits  = 1<<24 - 1
 	spins     = 100 // looks at the state before yielding
-	idleYield = 50  // yields before parking; about 20 microseconds
+	idleYield = 50  // yields before a helper parks; about 20 microseconds
+	// patience is how many yields a worker waits for another's unit, about a
+	// millisecond: units take 20 microseconds, so that one was descheduled and
+	// spinning on would only keep its processor busy.
+	patience = 2000
+	nap      = 50 * time.Microsecond
 )
 
 func newTeam(threads int) *team {
@@ -73,16 +80,17 @@ func (t *team) close() {
 func (t *team) run(w work, helpers int) error {
 	t.work, t.stage = w, -1
 	t.failure.Store(nil)
+	t.awake = min(helpers, len(t.helpers))
 	t.idle.Store(false)
 	t.advance()
-	if !t.idle.Load() {
-		t.wake(min(helpers, len(t.helpers)))
-	}
 	for tries := 0; !t.idle.Load(); {
 		if t.claim(0) {
 			tries = 0
 		} else if tries++; tries%spins == 0 {
 			runtime.Gosched()
+			if tries >= spins*patience {
+				time.Sleep(nap)
+			}
 		}
 	}
 	t.work = nil
@@ -112,16 +120,23 @@ func (t *team) help(i int) {
 		if tries++; tries%spins == 0 {
 			runtime.Gosched()
 		}
-		if !t.idle.Load() || tries < spins*idleYield {
+		if tries < spins*idleYield || !t.idle.Load() && tries < spins*patience {
 			continue
 		}
 		tries = 0
 		h.parked.Store(true)
-		// A run that began meanwhile may have looked before we parked.
-		if (t.idle.Load() && !t.closing.Load()) || !h.parked.CompareAndSwap(true, false) {
+		// Whoever offered units or closed meanwhile may have looked before we
+		// parked.
+		if (!t.offers() && !t.closing.Load()) || !h.parked.CompareAndSwap(true, false) {
 			<-h.wake
 		}
 	}
+}
+
+// offers tells whether there is a unit to claim.
+func (t *team) offers() bool {
+	s := t.state.Load()
+	return s>>24&maxUnits != s&maxUnits
 }
 
 // claim takes units as long as the state offers some; false if it did not.
@@ -175,7 +190,11 @@ func (t *team) advance() {
 		}
 	}
 	t.finished.Store(0)
+	awake := t.awake // from here on the stage may end and others write
 	t.state.Store((t.state.Load()>>48+1)<<48 | uint64(units)<<24)
+	if units > 1 {
+		t.wake(awake)
+	}
 }
 
 // open asks for the next stage; a panic becomes a failure.

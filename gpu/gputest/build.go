@@ -131,7 +131,11 @@ func (b *builder) emit() {
 	for i := range s.HeadDim / 2 {
 		inverse = append(inverse, math.Pow(10000, -2*float64(i)/float64(s.HeadDim)))
 	}
-	table := b.weight("embed", 0, 1, s.Vocab, s.Hidden)
+	spread := 1.0
+	if s.Tied { // or the logits would leave nothing to draw
+		spread = 2 / math.Sqrt(float64(s.Hidden))
+	}
+	table := b.weight("embed", 0, spread, s.Vocab, s.Hidden)
 	b.op(gpu.Embed{Table: table, Out: x})
 	for l := range s.Layers {
 		at := func(name string) string { return fmt.Sprintf("layer.%d.%s", l, name) }

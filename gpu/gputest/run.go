@@ -39,14 +39,17 @@ func Load(d gpu.Device, p *gpu.Program, w gpu.Weights, spec gpu.PoolSpec) (gpu.M
 // Poison fills every slot of a pool with NaN by computing the last token of an
 // untied program there.
 func Poison(m gpu.Model, p *gpu.Program, spec gpu.PoolSpec) error {
-	for page := range spec.Pages {
-		n := min(spec.PageSize, p.Context)
-		tokens := make([]int32, n)
-		for i := range tokens {
-			tokens[i] = int32(p.Vocab - 1)
+	tokens := make([]int32, min(spec.PageSize, p.Context))
+	for i := range tokens {
+		tokens[i] = int32(p.Vocab - 1)
+	}
+	for page := 0; page < spec.Pages; {
+		var batch []gpu.Sequence
+		for ; page < spec.Pages && len(batch)*len(tokens) < 512; page++ {
+			batch = append(batch, gpu.Sequence{Pages: []int32{int32(page + 1)}, Tokens: tokens})
 		}
-		if _, err := Step(m, gpu.Sequence{Pages: []int32{int32(page + 1)}, Tokens: tokens}); err != nil {
-			return fmt.Errorf("poison page %d: %w", page+1, err)
+		if _, err := Step(m, batch...); err != nil {
+			return fmt.Errorf("poison pages up to %d: %w", page, err)
 		}
 	}
 	return nil

@@ -1,0 +1,181 @@
+package cpu
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/gputest"
+)
+
+// wide is a model large enough for helpers to be woken.
+var wide = gputest.Shape{Name: "wide", Vocab: 600, Hidden: 192, Layers: 3, Heads: 6, KVHeads: 3, HeadDim: 32, Inner: 512, Context: 512, DType: gpu.BF16}
+
+// load makes a model and its pool, both gone at the end of the test.
+func load(t testing.TB, s gputest.Shape, o Options, spec gpu.PoolSpec) (*model, *gpu.Program) {
+	t.Helper()
+	d, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, w := gputest.Build(s, 1)
+	m, err := gputest.Load(d, p, w, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m.(*model), p
+}
+
+// prompt is a sequence of n tokens on its own pages.
+func prompt(s gputest.Shape, spec gpu.PoolSpec, n int) gpu.Sequence {
+	q := gpu.Sequence{}
+	for i := range n {
+		q.Tokens = append(q.Tokens, int32(i*31%(s.Vocab-1)))
+	}
+	for i := range (n + spec.PageSize) / spec.PageSize {
+		q.Pages = append(q.Pages, int32(i+1))
+	}
+	return q
+}
+
+func TestThreadsAndWidthOfWeightsDoNotChangeABit(t *testing.T) {
+	spec := gpu.PoolSpec{PageSize: 16, Pages: 30, DType: gpu.BF16}
+	var want [][]float32
+	for _, o := range []Options{{Threads: 1}, {Threads: 2}, {Threads: 3}, {Threads: 7}, {Threads: 2, WidenBelow: -1}} {
+		m, _ := load(t, wide, o, spec)
+		q := prompt(wide, spec, 200)
+		q.KeepLogits = true
+		got, err := gputest.Step(m, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = got[0].Logits
+		}
+		if err := gputest.Same(got[0].Logits, want); err != nil {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// faulty is a stage that fails in one of the ways a kernel could.
+type faulty struct{ how func() error }
+
+func (faulty) units(*step) int                        { return 8 }
+func (f faulty) run(_ *step, _ *scratch, u int) error { return f.how() }
+
+func TestAFaultInAKernelFailsTheStepOnly(t *testing.T) {
+	spec := gpu.PoolSpec{PageSize: 16, Pages: 4}
+	m, _ := load(t, wide, Options{Threads: 2}, spec)
+	q := prompt(wide, spec, 20)
+	q.KeepLogits = true
+	want, err := gputest.Step(m, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sound := m.body
+	for what, how := range map[string]func() error{
+		"index out of range": func() error { var none []int; return errors.New(string(rune(none[3]))) },
+		"out of luck":        func() error { return errors.New("out of luck") },
+	} {
+		m.body = append([]stage{faulty{how}}, sound...)
+		if _, err := gputest.Step(m, q); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: the step's error is %v", what, err)
+		}
+	}
+	m.body = sound
+	got, err := gputest.Step(m, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gputest.Same(got[0].Logits, want[0].Logits); err != nil {
+		t.Errorf("after faults: %v", err)
+	}
+}
+
+// A step makes its result and nothing else: one StepResult, one slice of
+// results, and what the closure of the test itself makes.
+func TestAllocationsOfAStep(t *testing.T) {
+	spec := gpu.PoolSpec{PageSize: 16, Pages: 4}
+	m, _ := load(t, wide, Options{Threads: 2}, spec)
+	batch := &gpu.StepBatch{}
+	for i := range 3 {
+		q := prompt(wide, spec, 20)
+		q.Sample = &gpu.SampleSpec{Temperature: 0.8, TopP: 0.9, TopK: int32(40 * i), MinP: 0.01, RepetitionPenalty: 1.1,
+			History: []gpu.TokenCount{{Token: 3, Output: 1}}, TopLogprobs: -1}
+		batch.Sequences = append(batch.Sequences, q)
+	}
+	ended := make(chan error, 1)
+	done := func(_ *gpu.StepResult, err error) { ended <- err }
+	got := testing.AllocsPerRun(50, func() {
+		m.Submit(batch, done)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	if got > 2 {
+		t.Errorf("a step makes %v allocations, want at most 2", got)
+	}
+}
+
+func TestCloseEndsGoroutinesAndFreesMemory(t *testing.T) {
+	before := runtime.NumGoroutine()
+	spec := gpu.PoolSpec{PageSize: 16, Pages: 4}
+	for range 5 {
+		m, _ := load(t, wide, Options{Threads: 4}, spec)
+		if _, err := gputest.Step(m, prompt(wide, spec, 30)); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if b := m.Bytes(); b["kv"] != 0 || b["weights"] != 0 {
+			t.Errorf("held after Close: %v", b)
+		}
+	}
+	// Helpers end on their own time; each needs to be scheduled once.
+	for range 1_000_000 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		runtime.Gosched()
+	}
+	t.Errorf("%d goroutines, before %d", runtime.NumGoroutine(), before)
+}
+
+func TestOptions(t *testing.T) {
+	for threads, want := range map[int]int{0: runtime.GOMAXPROCS(0), 1: 1, 5: 5} {
+		d, err := New(Options{Threads: threads})
+		if err != nil || d.Info().Threads != want {
+			t.Errorf("Threads %d: %v, %v", threads, d, err)
+		}
+	}
+	for _, threads := range []int{-1, 5000} {
+		if _, err := New(Options{Threads: threads}); err == nil {
+			t.Errorf("Threads %d is not refused", threads)
+		}
+	}
+}
+
+// The pool's pages are reserved, not touched: more than the machine has is
+// refused by the system or costs nothing, and is never an end of the process.
+func TestPoolBeyondMemory(t *testing.T) {
+	m, p := load(t, wide, Options{Threads: 1}, gpu.PoolSpec{PageSize: 16, Pages: 4})
+	huge := gpu.PoolSpec{PageSize: 1 << 20, Pages: 1 << 40, DType: gpu.F32}
+	if err := m.NewPool(huge); err == nil || !strings.Contains(err.Error(), "fewer tokens") {
+		t.Errorf("a pool of %d bytes: %v", p.KV.BytesPerToken(gpu.F32)<<60, err)
+	}
+	if _, err := gputest.Step(m, prompt(wide, gpu.PoolSpec{PageSize: 16}, 5)); err == nil {
+		t.Error("a step without a pool is not refused")
+	}
+	if err := m.NewPool(gpu.PoolSpec{PageSize: 16, Pages: 4}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,122 @@
+package cpu
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/gputest"
+)
+
+// The shapes that speed is stated for.
+var timed = []gputest.Shape{
+	{Name: "260K", Vocab: 512, Hidden: 64, Layers: 5, Heads: 8, KVHeads: 4, HeadDim: 8, Inner: 172, Context: 512, Tied: true},
+	{Name: "2M", Vocab: 1024, Hidden: 192, Layers: 7, Heads: 6, KVHeads: 3, HeadDim: 32, Inner: 512, Context: 1024, Tied: true, DType: gpu.BF16},
+	{Name: "0.5B-layer", Vocab: 1000, Hidden: 896, Layers: 1, Heads: 14, KVHeads: 2, HeadDim: 64, Inner: 4864, Context: 2048, Bias: true, DType: gpu.BF16},
+}
+
+// benchmark runs steps of sequences that stand at position 128 and reports
+// tokens per second.
+func benchmark(b *testing.B, s gputest.Shape, o Options, sequences, tokens int) {
+	spec := gpu.PoolSpec{PageSize: 16, DType: gpu.BF16}
+	const start = 128
+	each := (start + tokens + 15) / 16
+	spec.Pages = sequences * each
+	m, _ := load(b, s, o, spec)
+	batch := &gpu.StepBatch{}
+	for i := range sequences {
+		q := prompt(s, spec, start+tokens)
+		for j := range q.Pages {
+			q.Pages[j] = int32(min(i*each+j+1, spec.Pages))
+		}
+		head := q
+		head.Tokens = q.Tokens[:start]
+		if _, err := gputest.Step(m, head); err != nil {
+			b.Fatal(err)
+		}
+		q.Tokens, q.Start = q.Tokens[start:], start
+		q.Sample = &gpu.SampleSpec{Temperature: 0.8, TopP: 0.95, RepetitionPenalty: 1, TopLogprobs: -1}
+		batch.Sequences = append(batch.Sequences, q)
+	}
+	ended := make(chan error, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Submit(batch, func(_ *gpu.StepResult, err error) { ended <- err })
+		if err := <-ended; err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(sequences*tokens*b.N)/b.Elapsed().Seconds(), "tokens/s")
+}
+
+func BenchmarkStep(b *testing.B) {
+	for _, s := range timed {
+		for _, threads := range []int{1, 2} {
+			o := Options{Threads: threads}
+			for _, n := range []int{1, 8, 64} {
+				b.Run(fmt.Sprintf("%s/threads-%d/decode-%d", s.Name, threads, n), func(b *testing.B) { benchmark(b, s, o, n, 1) })
+			}
+			b.Run(fmt.Sprintf("%s/threads-%d/prefill-256", s.Name, threads), func(b *testing.B) { benchmark(b, s, o, 1, 256) })
+		}
+	}
+}
+
+// What widening at load costs in memory (twice the bytes of 16-bit weights) and
+// gains in speed.
+func BenchmarkNarrowWeights(b *testing.B) {
+	for _, s := range timed[1:] {
+		for _, t := range []gpu.DType{gpu.BF16, gpu.F16} {
+			s.DType = t
+			for name, o := range map[string]Options{"narrow": {Threads: 1, WidenBelow: -1}, "widened": {Threads: 1, WidenBelow: 1 << 30}} {
+				for _, n := range []int{1, 8} {
+					b.Run(fmt.Sprintf("%s/%s/%s/decode-%d", s.Name, t, name, n), func(b *testing.B) { benchmark(b, s, o, n, 1) })
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkLoad(b *testing.B) {
+	s := timed[1]
+	d, err := New(Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	p, w := gputest.Build(s, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		m, err := d.Load(p, w, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := m.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkDraw(b *testing.B) {
+	x := make([]float32, 151_936)
+	for i := range x {
+		x[i] = float32(i*7919%10007) / 1000
+	}
+	var c candidates
+	for name, s := range map[string]gpu.SampleSpec{
+		"greedy":           {},
+		"temperature":      {Temperature: 0.8, TopP: 1},
+		"top-p":            {Temperature: 0.8, TopP: 0.95},
+		"top-k 40":         {Temperature: 0.8, TopP: 1, TopK: 40},
+		"top-k 40 penalty": {Temperature: 0.8, TopP: 0.95, TopK: 40, PresencePenalty: 1, History: []gpu.TokenCount{{Token: 1, Output: 1}}},
+	} {
+		s.RepetitionPenalty = 1
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Position++
+				if _, err := c.draw(x, &s); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

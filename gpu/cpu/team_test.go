@@ -1,0 +1,107 @@
+package cpu
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// staged is work whose units count themselves; a stage may only run when all
+// before it are complete.
+type staged struct {
+	sizes []int
+	ran   [][]atomic.Int32
+	early atomic.Int32
+	now   int
+	bad   func(stage, unit int) error
+}
+
+func newStaged(sizes []int) *staged {
+	s := &staged{sizes: sizes}
+	for _, n := range sizes {
+		s.ran = append(s.ran, make([]atomic.Int32, n))
+	}
+	return s
+}
+
+func (s *staged) open(i int) (int, bool) {
+	if i >= len(s.sizes) {
+		return 0, false
+	}
+	s.now = i
+	return s.sizes[i], true
+}
+
+func (s *staged) unit(_, u int) error {
+	for i := range s.now {
+		for j := range s.ran[i] {
+			if s.ran[i][j].Load() != 1 {
+				s.early.Add(1)
+			}
+		}
+	}
+	s.ran[s.now][u].Add(1)
+	if s.bad != nil {
+		return s.bad(s.now, u)
+	}
+	return nil
+}
+
+func TestTeamRunsEveryUnitOnceInOrderOfStages(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		team := newTeam(rapid.IntRange(1, 5).Draw(rt, "threads"))
+		defer team.close()
+		for range rapid.IntRange(1, 20).Draw(rt, "runs") {
+			s := newStaged(rapid.SliceOfN(rapid.IntRange(0, 9), 0, 8).Draw(rt, "sizes"))
+			if err := team.run(s, rapid.IntRange(0, 5).Draw(rt, "helpers")); err != nil {
+				rt.Fatal(err)
+			}
+			for i := range s.ran {
+				for j := range s.ran[i] {
+					if n := s.ran[i][j].Load(); n != 1 {
+						rt.Fatalf("stage %d, unit %d ran %d times", i, j, n)
+					}
+				}
+			}
+			if n := s.early.Load(); n != 0 {
+				rt.Fatalf("%d times a unit of an earlier stage was not complete", n)
+			}
+		}
+	})
+}
+
+func TestTeamSurvivesFailures(t *testing.T) {
+	team := newTeam(3)
+	defer team.close()
+	for name, bad := range map[string]func(stage, unit int) error{
+		"unit 3 fails": func(stage, unit int) error {
+			if stage == 1 && unit == 3 {
+				return errors.New("unit 3 fails")
+			}
+			return nil
+		},
+		"unit 5 panics": func(stage, unit int) error {
+			if stage == 1 && unit == 5 {
+				panic("unit 5 panics")
+			}
+			return nil
+		},
+	} {
+		s := newStaged([]int{4, 50, 4})
+		s.bad = bad
+		if err := team.run(s, 2); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error is %v", name, err)
+		}
+		for j := range s.ran[2] {
+			if s.ran[2][j].Load() != 0 {
+				t.Errorf("%s: unit %d of the next stage ran", name, j)
+			}
+		}
+		if err := team.run(newStaged([]int{4, 50, 4}), 2); err != nil {
+			t.Errorf("after %q the next run fails: %v", name, err)
+		}
+	}
+}

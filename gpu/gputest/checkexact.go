@@ -1,0 +1,203 @@
+package gputest
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/ref"
+)
+
+// checkReference feeds streams of different lengths in random chunks, mixed
+// with each other, to the device and to gpu/ref and compares all logits.
+func checkReference(d gpu.Device, s Shape, kv gpu.DType, seed uint64) error {
+	p, w := Build(s, seed)
+	spec := gpu.PoolSpec{PageSize: 4, Pages: 120, DType: kv}
+	model, err := Load(d, p, w, spec)
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	reference, err := Load(ref.New(), p, w, spec)
+	if err != nil {
+		return err
+	}
+	defer reference.Close()
+	if !s.Tied {
+		if err := Poison(model, p, spec); err != nil {
+			return err
+		}
+	}
+	random := rand.New(rand.NewPCG(seed, 2))
+	pages := newDealer(random, spec.Pages)
+	var streams []*stream
+	for _, n := range []int{1, 2, 7, 64, 65, 130} {
+		streams = append(streams, &stream{tokens: randomTokens(random, s.Vocab, n), pages: pages.deal(n, spec.PageSize)})
+	}
+	for {
+		var batch []gpu.Sequence
+		var in []*stream
+		for _, q := range streams {
+			if q.fed < len(q.tokens) && random.IntN(4) > 0 {
+				batch, in = append(batch, q.next(1+random.IntN(70))), append(in, q)
+			}
+		}
+		got, err := Step(model, batch...)
+		if err != nil {
+			return err
+		}
+		want, err := Step(reference, batch...)
+		if err != nil {
+			return fmt.Errorf("ref: %w", err)
+		}
+		left := false
+		for i, q := range in {
+			if err := near(got[i].Logits, want[i].Logits, Tolerance(kv)); err != nil {
+				return fmt.Errorf("stream of %d tokens, from position %d: %w", len(q.tokens), q.fed, err)
+			}
+			q.took(got[i])
+		}
+		for _, q := range streams {
+			left = left || q.fed < len(q.tokens)
+		}
+		if !left {
+			return nil
+		}
+	}
+}
+
+// checkExact computes one stream in several ways, which must agree to the bit
+// with the first: alone, in one step, pages in order.
+func checkExact(d gpu.Device, s Shape, seed uint64) error {
+	p, w := Build(s, seed)
+	random := rand.New(rand.NewPCG(seed, 3))
+	tokens := randomTokens(random, s.Vocab, 150)
+	for _, kv := range []gpu.DType{gpu.F32, gpu.BF16} {
+		model, err := d.Load(p, w, nil)
+		if err != nil {
+			return err
+		}
+		defer model.Close()
+		var want [][]float32
+		for _, way := range []struct {
+			name               string
+			pageSize, chunk, n int // n: sequences in each step
+			stale              bool
+		}{
+			{"alone", 16, 150, 1, false},
+			{"in chunks of 7", 16, 7, 1, false},
+			{"token by token", 16, 1, 1, false},
+			{"page size 1", 1, 150, 1, false},
+			{"page size 4", 4, 64, 1, false},
+			{"page size 128", 128, 33, 1, false},
+			{"over stale slots", 16, 10, 1, true},
+			{"in a batch of 64", 4, 50, 64, true},
+			{"token by token in a batch of 3", 1, 1, 3, true},
+		} {
+			got, err := feed(model, p, tokens, way.pageSize, way.chunk, way.n, kv, way.stale && !s.Tied, random)
+			if err != nil {
+				return fmt.Errorf("%s, KV %s: %w", way.name, kv, err)
+			}
+			if want == nil {
+				want = got
+			}
+			if err := Same(got, want); err != nil {
+				return fmt.Errorf("%s, KV %s: %w", way.name, kv, err)
+			}
+		}
+		if err := model.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// feed runs tokens through a new pool in chunks, beside n-1 other streams, and
+// returns their logits.
+func feed(m gpu.Model, p *gpu.Program, tokens []int32, pageSize, chunk, n int, kv gpu.DType, stale bool, random *rand.Rand) ([][]float32, error) {
+	const others = 20 // tokens of the other streams
+	spec := gpu.PoolSpec{PageSize: pageSize, DType: kv}
+	spec.Pages = (len(tokens)+pageSize-1)/pageSize + (n-1)*((others+pageSize-1)/pageSize)
+	if err := m.NewPool(spec); err != nil {
+		return nil, err
+	}
+	if stale {
+		if err := Poison(m, p, spec); err != nil {
+			return nil, err
+		}
+	}
+	pages := newDealer(random, spec.Pages)
+	streams := make([]*stream, n)
+	mine := random.IntN(n)
+	for i := range streams {
+		t := randomTokens(random, p.Vocab, others)
+		if i == mine {
+			t = tokens
+		}
+		streams[i] = &stream{tokens: t, pages: pages.deal(len(t), pageSize)}
+	}
+	for streams[mine].fed < len(tokens) {
+		var batch []gpu.Sequence
+		var in []*stream
+		for i, q := range streams {
+			size := chunk
+			if i != mine {
+				size = 1 + random.IntN(5)
+			}
+			if q.fed < len(q.tokens) {
+				batch, in = append(batch, q.next(size)), append(in, q)
+			}
+		}
+		results, err := Step(m, batch...)
+		if err != nil {
+			return nil, err
+		}
+		for i, r := range results {
+			in[i].took(r)
+		}
+	}
+	return streams[mine].logits, nil
+}
+
+// checkCopyPages continues a stream from copies of its pages while the
+// originals are overwritten.
+func checkCopyPages(d gpu.Device) error {
+	p, w := Build(Shapes()[0], 7)
+	random := rand.New(rand.NewPCG(7, 4))
+	tokens := randomTokens(random, p.Vocab, 30)
+	for _, kv := range []gpu.DType{gpu.F32, gpu.F16} {
+		spec := gpu.PoolSpec{PageSize: 4, Pages: 16, DType: kv}
+		m, err := Load(d, p, w, spec)
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		a, b := []int32{1, 2, 3, 4, 5, 6, 7, 8}, []int32{16, 15, 14, 13, 12, 11, 10, 9}
+		if _, err := Step(m, gpu.Sequence{Pages: a, Tokens: tokens[:25]}); err != nil {
+			return err
+		}
+		if err := m.CopyPages(a[:7], b[:7]); err != nil {
+			return err
+		}
+		rest := gpu.Sequence{Pages: a, Tokens: tokens[25:], Start: 25, KeepLogits: true}
+		want, err := Step(m, rest)
+		if err != nil {
+			return err
+		}
+		if _, err := Step(m, gpu.Sequence{Pages: a, Tokens: randomTokens(random, p.Vocab, 32)}); err != nil {
+			return err
+		}
+		rest.Pages = b
+		got, err := Step(m, rest)
+		if err != nil {
+			return err
+		}
+		if err := Same(got[0].Logits, want[0].Logits); err != nil {
+			return fmt.Errorf("from copied pages, KV %s: %w", kv, err)
+		}
+		if m.CopyPages([]int32{1}, []int32{17}) == nil || m.CopyPages([]int32{1, 2}, []int32{3}) == nil {
+			return fmt.Errorf("a copy outside the pool, or of unequal lists, is not refused")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package gputest
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
+
+// Tolerance of logits against gpu/ref, relative to 1 + the largest logit of
+// the row. Both round to float32 after each op, ref sums in float64: an F32
+// pool leaves some ten units in the last place per layer. With a 16-bit pool
+// an element next to a rounding border may fall to either side, so there it is
+// a part of that type's own precision (2^-11, 2^-8).
+func Tolerance(kv gpu.DType) float64 {
+	switch kv {
+	case gpu.F16:
+		return 1e-3
+	case gpu.BF16:
+		return 8e-3
+	}
+	return 1e-5
+}
+
+// near compares rows of logits under a tolerance.
+func near(got, want [][]float32, tolerance float64) error {
+	if len(got) != len(want) {
+		return fmt.Errorf("%d rows of logits, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if len(got[i]) != len(want[i]) {
+			return fmt.Errorf("row %d has %d logits, want %d", i, len(got[i]), len(want[i]))
+		}
+		largest := 1.0
+		for _, x := range want[i] {
+			largest = max(largest, 1+math.Abs(float64(x)))
+		}
+		for j, x := range want[i] {
+			if d := math.Abs(float64(got[i][j]) - float64(x)); !(d <= tolerance*largest) {
+				return fmt.Errorf("row %d, token %d: logit %v, want %v within %.2g", i, j, got[i][j], x, tolerance*largest)
+			}
+		}
+	}
+	return nil
+}
+
+// Same compares rows of logits bit for bit.
+func Same(got, want [][]float32) error {
+	if len(got) != len(want) {
+		return fmt.Errorf("%d rows of logits, want %d", len(got), len(want))
+	}
+	for i := range want {
+		for j, x := range want[i] {
+			if math.Float32bits(got[i][j]) != math.Float32bits(x) {
+				return fmt.Errorf("row %d, token %d: logit %v (%08x), want exactly %v (%08x)", i, j,
+					got[i][j], math.Float32bits(got[i][j]), x, math.Float32bits(x))
+			}
+		}
+	}
+	return nil
+}

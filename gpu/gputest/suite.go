@@ -1,0 +1,70 @@
+package gputest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
+
+// check is one property of a device.
+type check struct {
+	name string
+	run  func(gpu.Device) error
+}
+
+// checks is the suite.
+func checks() []check {
+	list := []check{
+		{"copied pages", checkCopyPages},
+		{"bad steps", checkBadSteps},
+		{"bad weights", checkBadWeights},
+		{"life", checkLife},
+		{"log probabilities", checkLogprobs},
+		{"sampling", checkSampling},
+		{"draws follow the weights", checkDistribution},
+	}
+	for i, s := range Shapes() {
+		for _, kv := range []gpu.DType{gpu.F32, gpu.F16, gpu.BF16} {
+			name := fmt.Sprintf("reference/%s/kv-%s", s.Name, kv)
+			list = append(list, check{name, func(d gpu.Device) error { return checkReference(d, s, kv, uint64(i)) }})
+		}
+	}
+	for i, s := range Shapes() {
+		list = append(list, check{"exact/" + s.Name, func(d gpu.Device) error { return checkExact(d, s, uint64(i)) }})
+	}
+	return list
+}
+
+// RunDevice runs the suite on a device. Everything that is loaded is closed.
+func RunDevice(t *testing.T, d gpu.Device) {
+	for _, c := range checks() {
+		t.Run(c.name, func(t *testing.T) {
+			if err := c.run(d); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Failure names the first check that a device fails, "" if it passes: what a
+// test of the suite asks.
+func Failure(d gpu.Device) string {
+	for _, c := range checks() {
+		if err := c.run(d); err != nil {
+			return fmt.Sprintf("%s: %v", c.name, err)
+		}
+	}
+	return ""
+}
+
+// Shapes are the models of the suite: awkward on purpose, with widths that are
+// no multiple of anything, odd heads, one and many KV heads.
+func Shapes() []Shape {
+	return []Shape{
+		{Name: "gqa-bias-f32", Vocab: 97, Hidden: 50, Layers: 2, Heads: 6, KVHeads: 2, HeadDim: 10, Inner: 77, Context: 256, Bias: true},
+		{Name: "mha-tied-bf16", Vocab: 130, Hidden: 64, Layers: 2, Heads: 4, KVHeads: 4, HeadDim: 16, Inner: 101, Context: 256, Tied: true, DType: gpu.BF16},
+		{Name: "mqa-qknorm-f16", Vocab: 61, Hidden: 33, Layers: 1, Heads: 5, KVHeads: 1, HeadDim: 24, Inner: 40, Context: 256, QKNorm: true, DType: gpu.F16},
+		{Name: "odd-head-f32", Vocab: 41, Hidden: 21, Layers: 2, Heads: 3, KVHeads: 3, HeadDim: 7, Inner: 19, Context: 256},
+	}
+}
