@@ -1,0 +1,61 @@
+package node
+
+import (
+	"context"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-engine/troupe/actors/engine"
+	"github.com/troupe-engine/troupe/actors/intake"
+	"github.com/troupe-engine/troupe/internal/telemetry"
+	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/model/exec"
+	"github.com/troupe-engine/troupe/request"
+	"github.com/troupe-engine/troupe/sched"
+)
+
+// maxTopLogprobs is the API's bound.
+const maxTopLogprobs = 20
+
+func (n *Node) startEngine(context.Context) error {
+	c, p := n.opt.Config, n.Checkpoint.Program
+	table := request.TableOptions{
+		ContextLength: p.Context, PoolTokens: n.Plan.Tokens, Vocab: p.Vocab,
+		MaxOpenRequests: c.MaxOpen, MaxQueuedTokens: c.MaxQueuedToken, MaxLogprobs: maxTopLogprobs, MaxStopBytes: 64 * 4096,
+	}
+	former := sched.FormerOptions{
+		PageSize: c.PageSize, Pages: n.Plan.Pages, MaxRunning: maxRunning(c), ContextLength: min(p.Context, n.Plan.Tokens),
+		MaxPrefillTokens: c.MaxPrefillTokens, ChunkedPrefillSize: c.ChunkedPrefillSize, CacheDisabled: c.DisableRadixCache,
+		Conservativeness: c.Conservativeness, RetractEvery: c.RetractEvery, AuditEveryStep: c.AuditEveryStep,
+	}
+	executor := exec.Options{MaxRows: maxRunning(c), PageSize: c.PageSize, Pages: n.Plan.Pages, Context: p.Context, Vocab: p.Vocab}
+	for _, o := range []interface{ Validate() error }{table, &former, executor} {
+		if err := o.Validate(); err != nil {
+			return err
+		}
+	}
+	n.Meter = telemetry.New(n.Name, n.opt.Log)
+	n.Meter.Record(messages.PagesTotal, float64(n.Plan.Pages))
+	spec := engine.Spec{
+		Batch:    former,
+		Cache:    memory.CacheOptions{PageSize: c.PageSize, Disabled: c.DisableRadixCache, HashSeed: newSeed()},
+		Alloc:    memory.AllocOptions{Pages: n.Plan.Pages},
+		Intake:   intake.Options{Table: request.NewTable(table), Detokenizer: intake.Text(n.Tokenizer)},
+		Executor: exec.New(n.Model, executor),
+		Meter:    n.Meter, Log: n.opt.Log,
+		OnFatal: func(err error) {
+			select {
+			case n.Fatal <- err:
+			default: // the first reason counts
+			}
+		},
+	}
+	if n.opt.Engine != nil {
+		n.opt.Engine(&spec)
+	}
+	n.system = actor.NewActorSystem(actor.WithLoggerFactory(runtimeLog(n.opt.Log)))
+	var err error
+	n.Engine, err = engine.Start(n.system, spec)
+	return err
+}

@@ -1,0 +1,51 @@
+package node
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/troupe-engine/troupe/memory"
+)
+
+// Info is the answer of /server_info.
+func (n *Node) Info() map[string]any {
+	c, p := n.opt.Config, n.Checkpoint.Program
+	return map[string]any{
+		"version": n.opt.Version, "uptime_seconds": int(time.Since(n.started).Seconds()), "ready": n.Engine.Ready(),
+		"model": map[string]any{
+			"id": n.Name, "architecture": n.Checkpoint.Config.Architecture, "context_length": p.Context, "vocab_size": p.Vocab,
+			"weight_dtype": n.Checkpoint.WeightDType().String(),
+		},
+		"device":      n.Device.Info(),
+		"fingerprint": n.Fingerprint(),
+		"memory": map[string]any{
+			"max_total_num_tokens": n.Plan.Tokens, "page_size": c.PageSize, "num_pages": n.Plan.Pages,
+			"kv_cache_dtype": n.KVDType.String(), "bytes": n.Model.Bytes(), "plan": figures(n.Plan),
+		},
+		"scheduler": map[string]any{
+			"max_running_requests": maxRunning(c), "max_prefill_tokens": c.MaxPrefillTokens,
+			"chunked_prefill_size": c.ChunkedPrefillSize, "disable_radix_cache": c.DisableRadixCache,
+		},
+		"metrics": n.Meter.Values(),
+		"runtime": map[string]any{"go": runtime.Version(), "gomaxprocs": runtime.GOMAXPROCS(0), "goroutines": runtime.NumGoroutine()},
+	}
+}
+
+// Fingerprint names all that may change a bit of a result. Replicas with equal
+// ones give equal tokens.
+func (n *Node) Fingerprint() string {
+	hash := "computing"
+	if h := n.hash.Load(); h != nil {
+		hash = *h
+	}
+	return fmt.Sprintf("%s kv=%s weights=%s", n.Device.Info().Fingerprint, n.KVDType, hash)
+}
+
+func figures(p memory.PoolPlan) []map[string]any {
+	list := make([]map[string]any, 0, len(p.Figures))
+	for _, f := range p.Figures {
+		list = append(list, map[string]any{"name": f.Name, "value": f.Value, "unit": f.Unit, "from": f.From})
+	}
+	return list
+}

@@ -1,0 +1,69 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+)
+
+// runtimeLog brings the actor runtime's log lines into ours. Its dead letters
+// carry whole messages, prompts included: only their type is kept.
+func runtimeLog(log zerolog.Logger) func(*actor.ActorSystem) *slog.Logger {
+	return func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(bridge{log.With().Str("from", "actor runtime").Logger()})
+	}
+}
+
+type bridge struct{ log zerolog.Logger }
+
+var levels = map[slog.Level]zerolog.Level{
+	slog.LevelDebug: zerolog.DebugLevel,
+	// The runtime says at Info what matters to its own developers only.
+	slog.LevelInfo: zerolog.DebugLevel, slog.LevelWarn: zerolog.WarnLevel, slog.LevelError: zerolog.ErrorLevel,
+}
+
+// Enabled implements slog.Handler.
+func (b bridge) Enabled(_ context.Context, level slog.Level) bool {
+	return levels[level] >= b.log.GetLevel()
+}
+
+// Handle implements slog.Handler.
+func (b bridge) Handle(_ context.Context, r slog.Record) error {
+	event := b.log.WithLevel(levels[r.Level])
+	r.Attrs(func(a slog.Attr) bool {
+		event = attribute(event, a)
+		return true
+	})
+	event.Msg(r.Message)
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (b bridge) WithAttrs(attrs []slog.Attr) slog.Handler {
+	c := b.log.With()
+	for _, a := range attrs {
+		c = c.Str("runtime_"+a.Key, a.Value.String())
+	}
+	return bridge{c.Logger()}
+}
+
+// WithGroup implements slog.Handler; the runtime uses no groups.
+func (b bridge) WithGroup(string) slog.Handler { return b }
+
+// attribute keeps plain values and only the type of everything else.
+func attribute(event *zerolog.Event, a slog.Attr) *zerolog.Event {
+	key := "runtime_" + a.Key
+	switch v := a.Value.Any().(type) {
+	case error:
+		return event.Str(key, v.Error())
+	case *actor.PID:
+		return event.Str(key, v.GetId())
+	case string, int64, uint64, bool, float64:
+		return event.Interface(key, v)
+	default:
+		return event.Str(key, fmt.Sprintf("%T", v))
+	}
+}

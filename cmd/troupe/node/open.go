@@ -1,0 +1,209 @@
+// Package node builds one serving process out of its settings: model, device,
+// memory plan, engine and HTTP adapter. It is the only place that knows all of
+// them.
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/actors/engine"
+	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cpu"
+	"github.com/troupe-engine/troupe/internal/telemetry"
+	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/model"
+	"github.com/troupe-engine/troupe/model/bundled"
+	"github.com/troupe-engine/troupe/model/chat"
+	"github.com/troupe-engine/troupe/model/tokenizer"
+)
+
+// Options are what a caller adds to the settings.
+type Options struct {
+	Config *configs.Config
+	Log    zerolog.Logger
+	// Progress, if not nil, is told of long work: bytes of weights loaded.
+	Progress func(done, total int64)
+	// Engine, if not nil, changes the engine before it starts; for tests.
+	Engine func(*engine.Spec)
+	// Version of the binary, for /server_info.
+	Version string
+}
+
+// Node is a process that computes. Close it.
+type Node struct {
+	opt        Options
+	Name       string // the served model's
+	Checkpoint *model.Checkpoint
+	Tokenizer  *tokenizer.Tokenizer
+	Template   *chat.Template // nil when the model has none
+	Device     gpu.Device
+	Model      gpu.Model
+	KVDType    gpu.DType
+	Plan       memory.PoolPlan
+	Meter      *telemetry.Meter
+	Engine     *engine.Engine
+	// Fatal has the reason when the engine has given up; then the process must
+	// end with an error.
+	Fatal chan error
+
+	started time.Time
+	hash    atomic.Pointer[string]
+	system  *actor.ActorSystem
+}
+
+// Open loads the model and starts the engine. The error names what is wrong,
+// where, and the remedy.
+func Open(ctx context.Context, opt Options) (*Node, error) {
+	n := &Node{opt: opt, Fatal: make(chan error, 1), started: time.Now()}
+	for _, step := range []func(context.Context) error{n.openModel, n.openText, n.openDevice, n.startEngine} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, n.Close(ctx))
+		}
+	}
+	return n, nil
+}
+
+// Files is the model's directory as a file system, and the name it is served
+// under.
+func Files(c *configs.Config) (fs.FS, string, error) {
+	name := c.ServedModelName
+	if c.Model == "" {
+		if name == "" {
+			name = "troupe-mini"
+		}
+		return bundled.FS(), name, nil
+	}
+	st, err := os.Stat(c.Model)
+	switch {
+	case err != nil:
+		return nil, "", fmt.Errorf("model %s: %w; give the path of a Hugging Face model directory", c.Model, err)
+	case !st.IsDir():
+		return nil, "", fmt.Errorf("model %s is a file; give the directory that holds config.json", c.Model)
+	}
+	if name == "" {
+		abs, err := filepath.Abs(c.Model)
+		if err != nil {
+			return nil, "", err
+		}
+		name = filepath.Base(abs)
+	}
+	return os.DirFS(c.Model), name, nil
+}
+
+func (n *Node) openModel(context.Context) (err error) {
+	c := n.opt.Config
+	o := model.OpenOptions{LoadFormat: c.LoadFormat, ContextLength: c.ContextLength, Seed: 42}
+	files, name, err := Files(c)
+	if err != nil {
+		return err
+	}
+	n.Name = name
+	if c.Model == "" {
+		n.Checkpoint, err = model.OpenFS(files, o)
+	} else {
+		n.Checkpoint, err = model.Open(c.Model, o)
+	}
+	if err != nil {
+		return err
+	}
+	if len(n.Checkpoint.Unused) > 0 {
+		n.opt.Log.Warn().Strs("tensors", n.Checkpoint.Unused).Msg("the weights have tensors that the model does not use")
+	}
+	return nil
+}
+
+func (n *Node) openText(context.Context) error {
+	c := n.opt.Config
+	files, _, err := Files(c)
+	if err != nil {
+		return err
+	}
+	if n.Tokenizer, err = tokenizer.LoadFS(files); err != nil {
+		return fmt.Errorf("model %s: %w", n.Name, err)
+	}
+	if have, want := n.Tokenizer.VocabSize(), n.Checkpoint.Program.Vocab; have > want {
+		return fmt.Errorf("model %s: tokenizer.json has token ids up to %d, but the model's vocabulary ends at %d; fetch both from one place", n.Name, have-1, want-1)
+	}
+	n.Template, err = Template(c.ChatTemplate, n.Tokenizer)
+	return err
+}
+
+// Template is the chat template of a file, or else the tokenizer's; nil when
+// there is none.
+func Template(file string, tok *tokenizer.Tokenizer) (*chat.Template, error) {
+	name, source := "chat_template", tok.ChatTemplates()["default"]
+	if file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("chat-template: %w", err)
+		}
+		name, source = file, string(text)
+	}
+	if source == "" {
+		return nil, nil
+	}
+	t, err := chat.Parse(name, source)
+	if err != nil {
+		return nil, fmt.Errorf("%w; give another one with --chat-template FILE", err)
+	}
+	return t, nil
+}
+
+func (n *Node) openDevice(ctx context.Context) (err error) {
+	c := n.opt.Config
+	if n.Device, err = cpu.New(cpu.Options{Threads: c.Threads}); err != nil {
+		return err
+	}
+	if n.Plan, n.KVDType, err = PlanMemory(c, n.Checkpoint, n.Device); err != nil {
+		return err
+	}
+	for _, w := range n.Plan.Warnings {
+		n.opt.Log.Warn().Msg(w)
+	}
+	if n.Model, err = n.Device.Load(n.Checkpoint.Program, n.Checkpoint.Weights, n.opt.Progress); err != nil {
+		return err
+	}
+	go func() { // may read all of the weights; nobody waits for it
+		if h, err := n.Checkpoint.Hash(ctx); err == nil {
+			n.hash.Store(&h)
+		}
+	}()
+	return n.Model.NewPool(gpu.PoolSpec{PageSize: c.PageSize, Pages: n.Plan.Pages, DType: n.KVDType})
+}
+
+// Close stops what Open has started.
+func (n *Node) Close(ctx context.Context) error {
+	var errs []error
+	if n.Engine != nil {
+		if err := n.Engine.Stop(ctx); err != nil {
+			return err // the device may still compute; the process must end
+		}
+	}
+	if n.Model != nil {
+		errs = append(errs, n.Model.Close())
+	}
+	if n.Checkpoint != nil {
+		errs = append(errs, n.Checkpoint.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// newSeed draws a request's seed.
+func newSeed() uint64 {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:])
+}
