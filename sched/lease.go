@@ -115,9 +115,15 @@ func (f *Former) sure() int {
 	return n
 }
 
-// hoped is sure when nobody shares what the next CommitPlan unlocks.
+// hoped is sure when nobody shares what the next CommitPlan unlocks, and the
+// tree has already whatever it inserts, so that the copies come free.
 func (f *Former) hoped() int {
 	n := f.sure()
+	for _, s := range f.running {
+		if s.insertDue {
+			n += memory.WholePages(s.computed, f.opt.PageSize) - s.lease.Owned
+		}
+	}
 	for i := range f.returns {
 		n += f.returns[i].lease.Owned
 	}

@@ -9,8 +9,8 @@ import (
 
 // makeRoom sees to it that the next step's pages can be reserved. It retracts
 // whom it must and reports whether the plan first has to give back without
-// reserving: when it depends on who shares the prefixes that are unlocked,
-// which only the cache knows. A plan therefore never asks for more than there
+// reserving: when it depends on who shares the prefixes that are unlocked and
+// on copies that the tree has already, which only the cache knows. A plan therefore never asks for more than there
 // is, and never retracts more than it needs.
 func (f *Former) makeRoom(out *messages.Outbox) (settle bool) {
 	if f.missing() <= f.sure() {
@@ -30,7 +30,7 @@ func (f *Former) makeRoom(out *messages.Outbox) (settle bool) {
 			return false
 		}
 	}
-	invariants.Check(len(f.returns)+len(f.plan.unlocks) > 0,
+	invariants.Check(f.hoped() > f.sure(),
 		"%d running requests need %d pages, %d are free and %d evictable, and nobody can be retracted",
 		len(f.running), f.missing(), f.free, f.cached.Evictable)
 	return true

@@ -48,12 +48,16 @@ func (w *World) count(msg any, n int) {
 	}
 }
 
+// eager is how eagerly a link moves: more so when much waits on it, as a mailbox
+// is drained in batches.
+func (w *World) eager(l link) int { return w.weight[l] * (1 + len(w.mail[l])/8) }
+
 // eagerness is the weight of everything that can move.
 func (w *World) eagerness() int {
 	total := 0
 	for _, l := range w.links {
 		if len(w.mail[l]) > 0 {
-			total += w.weight[l]
+			total += w.eager(l)
 		}
 	}
 	if w.device.Pending() > 0 {

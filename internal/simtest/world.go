@@ -121,7 +121,7 @@ func (w *World) turn() bool {
 		if len(w.mail[l]) == 0 {
 			continue
 		}
-		if n -= w.weight[l]; n < 0 {
+		if n -= w.eager(l); n < 0 {
 			m := w.mail[l][0]
 			w.mail[l] = w.mail[l][1:]
 			w.deliver(l, m)
