@@ -63,18 +63,25 @@ func (a *attention) part(row []float32, head, i, dim int) []float32 {
 func (w *scratch) gather(p *pool, pages []int32, layer, head, from, n int) []float32 {
 	keys, values := p.planes(layer, head)
 	dim := p.shape.HeadDim
-	for j := range n {
+	for j := 0; j < n; {
+		// What lies in one page is one run of memory.
+		run := min(n-j, p.spec.PageSize-(from+j)&(p.spec.PageSize-1))
 		at := p.slot(pages, from+j) * dim
-		w.keys[j], w.values[j] = keys+at, values+at
+		k, v := keys+at, values+at
+		if p.f32 == nil {
+			to := j * dim
+			widen(p.spec.DType, w.kv[to:to+run*dim], p.u16[k:k+run*dim])
+			k, to = to, (block+j)*dim
+			widen(p.spec.DType, w.kv[to:to+run*dim], p.u16[v:v+run*dim])
+			v = to
+		}
+		for end := j + run; j < end; j++ {
+			w.keys[j], w.values[j] = k, v
+			k, v = k+dim, v+dim
+		}
 	}
 	if p.f32 != nil {
 		return p.f32
-	}
-	for j := range n {
-		k, v := j*dim, (block+j)*dim
-		widen(p.spec.DType, w.kv[k:k+dim], p.u16[w.keys[j]:w.keys[j]+dim])
-		widen(p.spec.DType, w.kv[v:v+dim], p.u16[w.values[j]:w.values[j]+dim])
-		w.keys[j], w.values[j] = k, v
 	}
 	return w.kv
 }
@@ -105,9 +112,12 @@ func (w *scratch) attend(base, q, out []float32, query, n int, scale float32) {
 		}
 	}
 	total := w.total[query]
-	for j, x := range scores {
-		scores[j] = expf(x - peak)
-		total += scores[j]
+	for j := range scores {
+		scores[j] -= peak
+	}
+	expAll(scores)
+	for _, x := range scores {
+		total += x
 	}
 	w.peak[query], w.total[query] = peak, total
 	for j = 0; j+4 <= n; j += 4 {

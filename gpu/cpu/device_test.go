@@ -19,13 +19,9 @@ func open(t testing.TB, o cpu.Options) gpu.Device {
 	return d
 }
 
+// Other numbers of threads have a test of their own, which compares bits.
 func TestDevice(t *testing.T) {
-	for _, threads := range []int{1, 2, 3} {
-		t.Run(fmt.Sprintf("threads-%d", threads), func(t *testing.T) {
-			gputest.RunDevice(t, open(t, cpu.Options{Threads: threads}))
-		})
+	for _, o := range []cpu.Options{{Threads: 1}, {Threads: 3, WidenBelow: -1}} {
+		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) { gputest.RunDevice(t, open(t, o)) })
 	}
-	t.Run("narrow weights", func(t *testing.T) {
-		gputest.RunDevice(t, open(t, cpu.Options{Threads: 2, WidenBelow: -1}))
-	})
 }

@@ -33,6 +33,34 @@ func dot4(w0, w1, w2, w3, x []float32) (float32, float32, float32, float32) {
 	return a0 + a1, b0 + b1, c0 + c1, d0 + d1
 }
 
+// dot4BF16 is dot4 of rows of bfloat16, widened on the way: for one row of x,
+// where a widened copy would be read only once.
+func dot4BF16(w0, w1, w2, w3 []uint16, x []float32) (float32, float32, float32, float32) {
+	n := len(x)
+	w0, w1, w2, w3 = w0[:n], w1[:n], w2[:n], w3[:n]
+	var a0, a1, b0, b1, c0, c1, d0, d1 float32
+	i := 0
+	for ; i+2 <= n; i += 2 {
+		x0, x1 := x[i], x[i+1]
+		a0 += float32(math.Float32frombits(uint32(w0[i])<<16) * x0)
+		a1 += float32(math.Float32frombits(uint32(w0[i+1])<<16) * x1)
+		b0 += float32(math.Float32frombits(uint32(w1[i])<<16) * x0)
+		b1 += float32(math.Float32frombits(uint32(w1[i+1])<<16) * x1)
+		c0 += float32(math.Float32frombits(uint32(w2[i])<<16) * x0)
+		c1 += float32(math.Float32frombits(uint32(w2[i+1])<<16) * x1)
+		d0 += float32(math.Float32frombits(uint32(w3[i])<<16) * x0)
+		d1 += float32(math.Float32frombits(uint32(w3[i+1])<<16) * x1)
+	}
+	if i < n {
+		x0 := x[i]
+		a0 += float32(math.Float32frombits(uint32(w0[i])<<16) * x0)
+		b0 += float32(math.Float32frombits(uint32(w1[i])<<16) * x0)
+		c0 += float32(math.Float32frombits(uint32(w2[i])<<16) * x0)
+		d0 += float32(math.Float32frombits(uint32(w3[i])<<16) * x0)
+	}
+	return a0 + a1, b0 + b1, c0 + c1, d0 + d1
+}
+
 // dot is one row of dot4.
 func dot(w, x []float32) float32 {
 	n := len(x)
@@ -87,31 +115,3 @@ func axpy(out []float32, p float32, v []float32) {
 		out[i] += float32(p * v[i])
 	}
 }
-
-// expf is e^x, to 2 units in the last place between -87 and 88; below it is 0,
-// above infinite. It is written out because math.Exp differs between
-// processors. The polynomial is that of Cephes (Moshier).
-func expf(x float32) float32 {
-	switch {
-	case x < -87:
-		return 0
-	case x > 88:
-		return float32(math.Inf(1))
-	case x != x:
-		return x
-	}
-	const magic = 3 << 22 // adding it rounds to an integer
-	k := float32(float32(float32(x*1.44269504088896341)+magic) - magic)
-	x -= float32(k * 0.693359375)
-	x -= float32(k * -2.12194440e-4)
-	p := float32(float32(x*1.9875691500e-4) + 1.3981999507e-3)
-	p = float32(float32(p*x) + 8.3334519073e-3)
-	p = float32(float32(p*x) + 4.1665795894e-2)
-	p = float32(float32(p*x) + 1.6666665459e-1)
-	p = float32(float32(p*x) + 5.0000001201e-1)
-	p = float32(float32(float32(float32(p*x)*x)+x) + 1)
-	return float32(p * math.Float32frombits(uint32(int32(k)+127)<<23))
-}
-
-// silu is x * sigmoid(x).
-func silu(x float32) float32 { return x / (1 + expf(-x)) }

@@ -36,6 +36,26 @@ func TestDotOfFourRowsIsFourDots(t *testing.T) {
 	})
 }
 
+func TestDotOfBF16IsDotOfTheWidened(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 70).Draw(t, "n")
+		x := vector(t, n, "x")
+		var narrowed [4][]uint16
+		var w [4][]float32
+		for i := range w {
+			narrowed[i], w[i] = make([]uint16, n), make([]float32, n)
+			narrow(gpu.BF16, narrowed[i], vector(t, n, "w"))
+			widen(gpu.BF16, w[i], narrowed[i])
+		}
+		var got, want [4]float32
+		got[0], got[1], got[2], got[3] = dot4BF16(narrowed[0], narrowed[1], narrowed[2], narrowed[3], x)
+		want[0], want[1], want[2], want[3] = dot4(w[0], w[1], w[2], w[3], x)
+		if got != want {
+			t.Fatalf("%v, want %v", got, want)
+		}
+	})
+}
+
 func TestAxpyOfFourIsFourAxpys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "n")
@@ -72,9 +92,11 @@ func TestExpIsCloseAndHasEnds(t *testing.T) {
 	if nan := expf(inf - inf); nan == nan {
 		t.Errorf("expf(NaN) = %v", nan)
 	}
-	for x, want := range map[float32]float32{-500: 0, 0: 0, 500: 500} {
-		if got := silu(x); got != want {
-			t.Errorf("silu(%v) = %v, want %v", x, got, want)
+	gate, up := []float32{-500, 0, 500, 1}, []float32{2, 2, 2, 2}
+	siluMulRow(gate, up, up)
+	for i, want := range []float32{0, 0, 1000, 2 / (1 + 1/math.E)} {
+		if math.Abs(float64(up[i]-want)) > 1e-6 {
+			t.Errorf("silu(%v) x 2 = %v, want %v", gate[i], up[i], want)
 		}
 	}
 }

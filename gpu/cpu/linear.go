@@ -120,6 +120,14 @@ func (l *linear) run(s *step, w *scratch, lo, hi int) {
 	rows, cols := s.rows(l.In), l.w.cols
 	buf := func(i int) []float32 { return w.rows[i*cols : (i+1)*cols] }
 	c := lo
+	if rows == 1 && l.w.dtype == gpu.BF16 {
+		x, out, w := s.row(l.In, 0), s.row(l.Out, 0), l.w.u16
+		for ; c+4 <= hi; c += 4 {
+			y, at := [4]float32{}, c*cols
+			y[0], y[1], y[2], y[3] = dot4BF16(w[at:at+cols], w[at+cols:at+2*cols], w[at+2*cols:at+3*cols], w[at+3*cols:at+4*cols], x)
+			l.put(out[c:c+4], y[:], c)
+		}
+	}
 	for ; c+4 <= hi; c += 4 {
 		w0, w1, w2, w3 := l.w.row(c, buf(0)), l.w.row(c+1, buf(1)), l.w.row(c+2, buf(2)), l.w.row(c+3, buf(3))
 		for r := range rows {

@@ -21,7 +21,6 @@ type model struct {
 
 	// submitted feeds the goroutine that runs steps; closed by Close.
 	submitted chan submission
-	stopped   chan struct{}
 
 	mu      sync.Mutex
 	running bool     // a step computes
@@ -40,7 +39,7 @@ func newModel(p *gpu.Program, weights []matrix, threads int) *model {
 	m := &model{
 		program: p, weights: weights,
 		team:      newTeam(threads),
-		submitted: make(chan submission, 8), stopped: make(chan struct{}),
+		submitted: make(chan submission, 8),
 	}
 	m.compiled = compile(p, weights, threads)
 	for range threads {
@@ -53,7 +52,6 @@ func newModel(p *gpu.Program, weights []matrix, threads int) *model {
 
 // serve runs steps until Close; it leads the team.
 func (m *model) serve() {
-	defer close(m.stopped)
 	for sub := range m.submitted {
 		result, err := (*gpu.StepResult)(nil), sub.err
 		if err == nil {
@@ -197,10 +195,11 @@ func (m *model) Bytes() map[string]int64 {
 	return b
 }
 
-// Close implements gpu.Model. Closing again does nothing.
+// Close implements gpu.Model. Closing again does nothing. It may be called from
+// the done of the last step.
 func (m *model) Close() error {
 	m.mu.Lock()
-	if m.pending > 0 {
+	if m.running {
 		m.mu.Unlock()
 		return errors.New("close: a step is under way; wait for Quiesce")
 	}
@@ -210,8 +209,7 @@ func (m *model) Close() error {
 	}
 	m.closed = true
 	m.mu.Unlock()
-	close(m.submitted)
-	<-m.stopped
+	close(m.submitted) // ends serve once it has told all refusals
 	m.team.close()
 	m.weights = nil
 	if m.pool == nil {

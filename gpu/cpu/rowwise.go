@@ -121,13 +121,6 @@ func (o siluMul) row(s *step, _ *scratch, r int) {
 	siluMulRow(s.row(o.Gate, r), s.row(o.Up, r), s.row(o.Out, r))
 }
 
-func siluMulRow(gate, up, out []float32) {
-	up, out = up[:len(gate)], out[:len(gate)]
-	for i, g := range gate {
-		out[i] = silu(g) * up[i]
-	}
-}
-
 type gather struct{ gpu.Gather }
 
 func (o gather) row(s *step, _ *scratch, r int) {

@@ -109,16 +109,20 @@ func widen(d gpu.DType, out []float32, in []uint16) {
 		}
 		return
 	}
+	table := halves()
 	for i, h := range in {
-		if h&0x7c00 == 0x7c00 { // infinite or NaN
-			out[i] = gpu.FromF16(h)
-			continue
-		}
-		// The product moves the exponent, of subnormals too, without rounding.
-		f := math.Float32frombits(uint32(h&0x7fff)<<13) * 0x1p112
-		out[i] = math.Float32frombits(math.Float32bits(f) | uint32(h&0x8000)<<16)
+		out[i] = table[h]
 	}
 }
+
+// halves is every F16 widened: 256 KiB, of which weights use a small part.
+var halves = sync.OnceValue(func() *[1 << 16]float32 {
+	table := new([1 << 16]float32)
+	for h := range table {
+		table[h] = gpu.FromF16(uint16(h))
+	}
+	return table
+})
 
 // narrow rounds to 16-bit elements, to nearest even.
 func narrow(d gpu.DType, out []uint16, in []float32) {

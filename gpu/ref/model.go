@@ -162,7 +162,7 @@ func (m *model) Bytes() map[string]int64 {
 func (m *model) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.pending > 0 {
+	if m.running {
 		return errors.New("close: a step is under way; wait for Quiesce")
 	}
 	m.closed, m.weights, m.keys, m.values = true, nil, nil, nil
