@@ -51,6 +51,10 @@ type Spec struct {
 	// Intercept and Props are for tests: fault injection, dispatchers.
 	Intercept func(role messages.Actor, msg any)
 	Props     func(role messages.Actor) []actor.PropsOption
+	// Clock and After are time, virtual in tests: how long the engine has been
+	// there, and how to have f called d later. Nil means the real one.
+	Clock func() time.Duration
+	After func(d time.Duration, f func())
 }
 
 // Engine is a running engine. Its methods are safe for concurrent use.
@@ -58,7 +62,6 @@ type Engine struct {
 	spec   Spec
 	system *actor.ActorSystem
 	pid    *actor.PID
-	clock  func() time.Duration
 	ready  atomic.Bool
 	up     chan struct{} // closed once intake stands
 	once   sync.Once
@@ -75,10 +78,15 @@ func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
 	if spec.Name == "" {
 		spec.Name = "engine"
 	}
-	start := time.Now()
+	if spec.Clock == nil {
+		start := time.Now()
+		spec.Clock = func() time.Duration { return time.Since(start) }
+	}
+	if spec.After == nil {
+		spec.After = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
+	}
 	e := &Engine{
 		spec: spec, system: system, pid: system.NewLocalPID(spec.Name),
-		clock:    func() time.Duration { return time.Since(start) },
 		life:     lifecycle{opt: spec.Backoff.withDefaults()},
 		standing: map[string]struct{}{},
 		up:       make(chan struct{}),

@@ -3,8 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -72,14 +72,17 @@ func (s *supervisor) handle(ctx actor.Context, event any) {
 		s.spec.Log.Error().Uint32("epoch", uint32(s.life.epoch)).Str("from", fail.From.String()).
 			Str("cause", fail.Cause).Int("suspects", len(fail.Suspects)).Msg("the epoch ends; unfinished requests go on in the next one")
 	}
-	do := s.life.step(s.clock(), event, &s.out)
+	do := s.life.step(s.spec.Clock(), event, &s.out)
 	s.ready.Store(s.life.phase == running)
 	switch {
 	case do.start:
 		s.startEpoch(ctx)
 	case do.stop:
-		for id := range s.standing {
-			ctx.Stop(s.system.NewLocalPID(id))
+		for _, role := range slices.Backward(epochRoles) {
+			pid := s.system.NewLocalPID(s.spec.Name + "/" + childName(role, s.life.epoch))
+			if _, stands := s.standing[pid.Id]; stands {
+				ctx.Stop(pid)
+			}
 		}
 	case do.quiesce:
 		root, self, epoch := s.system.Root, ctx.Self(), s.life.epoch
@@ -100,7 +103,7 @@ func (s *supervisor) carryOut(ctx actor.Context) {
 	}
 	for _, t := range s.out.Timers {
 		root, self, msg := s.system.Root, ctx.Self(), t.Msg
-		time.AfterFunc(t.After, func() { root.Send(self, msg) })
+		s.spec.After(t.After, func() { root.Send(self, msg) })
 	}
 	for _, r := range s.out.Readings {
 		s.spec.Meter.Record(r.Metric, r.Value)
@@ -164,7 +167,7 @@ func childName(role messages.Actor, epoch messages.Epoch) string {
 func (s *supervisor) shellOptions(role messages.Actor, epoch messages.Epoch) shell.Options {
 	return shell.Options{
 		Role: role, Epoch: epoch, Route: s.routes(epoch),
-		Meter: s.spec.Meter, Log: s.spec.Log, Clock: s.clock, Intercept: s.spec.Intercept,
+		Meter: s.spec.Meter, Log: s.spec.Log, Clock: s.spec.Clock, After: s.spec.After, Intercept: s.spec.Intercept,
 	}
 }
 

@@ -51,6 +51,7 @@ var rules = []rule{
 	{"internal/archtest", nil, nil, "it reads the tree as text"},
 	{"internal/telemetry", []string{"messages"}, nil, "it knows metrics by name only"},
 	{"internal/fakemodel", []string{"messages", "internal/invariants"}, nil, "the fake stands where an executor stands"},
+	{"internal/seeded", nil, nil, "it orders any actors and knows none"},
 	{"internal/simtest", []string{"messages", "memory", "sched", "request", "internal"}, []string{"github.com/asynkron/"}, "the simulator runs the cores without the runtime"},
 	{"configs", []string{"actors", "memory", "sched", "request", "model", "gpu"}, nil, "configs composes the Options of what it configures"},
 	{"cmd", []string{""}, nil, ""},

@@ -47,6 +47,8 @@ type Options struct {
 	Log   zerolog.Logger
 	// Clock is the time since some fixed point; it never goes back.
 	Clock func() time.Duration
+	// After has f called d later, from any goroutine.
+	After func(d time.Duration, f func())
 	// OnPanic, if not nil, replaces the FailEpoch for the supervisor: intake
 	// outlives the epochs and can often do with less.
 	OnPanic func(ctx actor.Context, msg any, fail *messages.FailEpoch)
@@ -97,7 +99,7 @@ func (a *Actor[M]) carryOut(ctx actor.Context) {
 	}
 	for _, t := range a.out.Timers {
 		self, root, msg := ctx.Self(), ctx.ActorSystem().Root, t.Msg
-		time.AfterFunc(t.After, func() { root.Send(self, msg) })
+		a.opt.After(t.After, func() { root.Send(self, msg) })
 	}
 	for _, r := range a.out.Readings {
 		a.opt.Meter.Record(r.Metric, r.Value)

@@ -1,0 +1,198 @@
+// Package seeded runs actors in an order that a seed decides.
+//
+// Under the runtime's own dispatcher the order in which actors handle their
+// messages is the machine's. Here every mailbox hands in one message at a time
+// to one Scheduler, which draws whose turn it is; devices, clients and timers
+// take their turns in the same draw. So a run is a function of its seed, and a
+// failure replays.
+//
+// # Concurrency properties
+//
+//   - Everything runs on the goroutine that calls Turn, one thing at a time.
+//   - Mailboxes, Schedule, After and Now may be used from any goroutine; what
+//     comes from another goroutine than Turn's has no place in the seed's order.
+//   - Messages to one actor keep the order of their sending, and system
+//     messages go first, as in the runtime's own mailbox.
+package seeded
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// Scheduler is an actor.Dispatcher and the clock beside it. Construct it with
+// New.
+type Scheduler struct {
+	mu      sync.Mutex
+	rnd     *rand.Rand
+	ready   []*lane // in order of their making, so that a draw depends on who is ready only
+	sources []*source
+	lanes   int // made so far
+	timers  []timer
+	now     time.Duration
+	turns   int
+}
+
+var _ actor.Dispatcher = (*Scheduler)(nil)
+
+// lane is somebody who takes turns; it stands in ready at most once.
+type lane struct {
+	serial int
+	weight int
+	run    func()
+}
+
+// source is a lane that is ready whenever its condition holds.
+type source struct {
+	lane
+	holds func() bool
+}
+
+// timer is a function to be run at a time.
+type timer struct {
+	at     time.Duration
+	serial int
+	run    func()
+}
+
+// weights are how eager somebody may be: an order in which everybody is equally
+// fast hides what happens when one of them lags far behind.
+var weights = []int{1, 4, 30}
+
+// New makes a scheduler at time zero.
+func New(seed uint64) *Scheduler {
+	return &Scheduler{rnd: rand.New(rand.NewPCG(seed, 0x5eeded))}
+}
+
+// Props makes an actor take its turns here.
+func (s *Scheduler) Props() []actor.PropsOption {
+	return []actor.PropsOption{actor.WithDispatcher(s), actor.WithMailbox(s.Mailbox)}
+}
+
+// Schedule implements actor.Dispatcher: fn gets one turn.
+func (s *Scheduler) Schedule(fn func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lanes++
+	s.ready = append(s.ready, &lane{s.lanes, 1, fn})
+}
+
+// Throughput implements actor.Dispatcher.
+func (s *Scheduler) Throughput() int { return 1 }
+
+// Add makes run take turns whenever holds. weight is how often compared with
+// others; an actor's is 1, 4 or 30. Both are called on Turn's goroutine.
+func (s *Scheduler) Add(weight int, holds func() bool, run func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lanes++
+	s.sources = append(s.sources, &source{lane{s.lanes, weight, run}, holds})
+}
+
+// After runs f when d has passed. Time passes when nobody is ready.
+func (s *Scheduler) After(d time.Duration, f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lanes++
+	s.timers = append(s.timers, timer{s.now + d, s.lanes, f})
+}
+
+// Now is the virtual time.
+func (s *Scheduler) Now() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+// Turns is how many turns have been taken.
+func (s *Scheduler) Turns() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.turns
+}
+
+// Turn lets one of those who are ready do one thing. When nobody is, the next
+// timer fires. It reports false when there is none either.
+func (s *Scheduler) Turn() bool {
+	run := s.next()
+	if run == nil {
+		return false
+	}
+	run()
+	return true
+}
+
+// next draws whose turn it is.
+func (s *Scheduler) next() func() {
+	var open []*lane
+	for _, src := range s.sources { // may ask the scheduler, so not under the lock
+		if src.holds() {
+			open = append(open, &src.lane)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	total := 0
+	for _, l := range s.ready {
+		total += l.weight
+	}
+	for _, l := range open {
+		total += l.weight
+	}
+	if total == 0 {
+		return s.fire()
+	}
+	s.turns++
+	s.now += time.Microsecond
+	n := s.rnd.IntN(total)
+	for i, l := range s.ready {
+		if n -= l.weight; n < 0 {
+			s.ready = slices.Delete(s.ready, i, i+1)
+			return l.run
+		}
+	}
+	for _, l := range open {
+		if n -= l.weight; n < 0 {
+			return l.run
+		}
+	}
+	return nil
+}
+
+// fire takes the earliest timer.
+func (s *Scheduler) fire() func() {
+	if len(s.timers) == 0 {
+		return nil
+	}
+	first := 0
+	for i, t := range s.timers {
+		if f := s.timers[first]; t.at < f.at || t.at == f.at && t.serial < f.serial {
+			first = i
+		}
+	}
+	t := s.timers[first]
+	s.timers = slices.Delete(s.timers, first, first+1)
+	s.now = max(s.now, t.at)
+	s.turns++
+	return t.run
+}
+
+// wake puts a mailbox's lane among those who are ready.
+func (s *Scheduler) wake(l *lane) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, _ := slices.BinarySearchFunc(s.ready, l, func(a, b *lane) int { return a.serial - b.serial })
+	s.ready = slices.Insert(s.ready, at, l)
+}
+
+// newLane makes a lane of a random weight.
+func (s *Scheduler) newLane(run func()) *lane {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lanes++
+	return &lane{s.lanes, weights[s.rnd.IntN(len(weights))], run}
+}
