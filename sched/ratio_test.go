@@ -1,0 +1,92 @@
+package sched
+
+import (
+	"math"
+	"testing"
+)
+
+func options(change func(*FormerOptions)) FormerOptions {
+	o := FormerOptions{PageSize: 4, Pages: 64, MaxRunning: 8, ContextLength: 128}
+	if change != nil {
+		change(&o)
+	}
+	return o.withDefaults()
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
+
+// The numbers are those of SGLang's unit test of its ratio.
+func TestNewTokenRatio(t *testing.T) {
+	for _, c := range []struct{ conservativeness, init, min, decay float64 }{
+		{1, 0.7, 0.098, 0.602 / 600},
+		{0.5, 0.35, 0.049, 0.301 / 600},
+		{2, 1, 0.14, 0.86 / 600},
+	} {
+		opt := options(func(o *FormerOptions) { o.Conservativeness = c.conservativeness })
+		r := newRatio(&opt)
+		if !near(r.now, c.init) || !near(r.min, c.min) || !near(r.decay, c.decay) {
+			t.Errorf("conservativeness %v: %+v, want init %v, min %v, decay %v", c.conservativeness, r, c.init, c.min, c.decay)
+		}
+	}
+	r := newTokenRatio{init: 0.7, min: 0.1, decay: 0.2, now: 0.7}
+	for i, want := range []float64{0.7, 0.5, 0.3, 0.1, 0.1} {
+		if !near(r.now, want) {
+			t.Errorf("after %d steps the ratio is %v, want %v", i, r.now, want)
+		}
+		r.step()
+	}
+	r.reset()
+	if !near(r.now, 0.7) {
+		t.Errorf("after idleness the ratio is %v, want 0.7", r.now)
+	}
+	for _, c := range []struct {
+		requests, produced, limit int
+		want                      float64
+	}{
+		{2, 5 + 3, 100 + 50, 48. / 151},
+		{0, 0, 0, 0},
+		{1, 200, 10, 1},
+		{2, 0, 2000, 40. / 2001},
+	} {
+		if r.retracted(c.requests, c.produced, c.limit); !near(r.now, c.want) {
+			t.Errorf("after a retraction that leaves %+v the ratio is %v", c, r.now)
+		}
+	}
+}
+
+// A retraction recovers: the ratio decays again while nothing is retracted, and
+// idleness resets it.
+func TestRatioFollowsTheFormer(t *testing.T) {
+	opt := options(nil)
+	s := newScript(t, []string{"page=2", "pages=6", "rows=3", "ratio=1"})
+	s.former.ratio = newRatio(&opt)
+	play := func(line ...string) {
+		t.Helper()
+		s.play(line)
+	}
+	play("enqueue", "1", "prompt=10*2", "max=9")
+	play("done", "1")
+	want := 0.7 - 0.602/600
+	if !near(s.former.ratio.now, want) {
+		t.Errorf("after a step the ratio is %v, want %v", s.former.ratio.now, want)
+	}
+	s.former.ratio.now = 0.01
+	play("enqueue", "2", "prompt=20*3", "max=8")
+	for range 4 {
+		play("done", "1")
+	}
+	if len(s.former.retracted) != 1 || !near(s.former.ratio.now, (5.+20)/(9+1)) && s.former.ratio.now != 1 {
+		t.Errorf("after a retraction %d wait and the ratio is %v", len(s.former.retracted), s.former.ratio.now)
+	}
+	at := s.former.ratio.now
+	play("done", "1")
+	if s.former.ratio.now != at {
+		t.Errorf("the step with a retraction changed the ratio from %v to %v", at, s.former.ratio.now)
+	}
+	for s.former.Load() != (Load{Resting: true}) {
+		play("done", "1")
+	}
+	if !near(s.former.ratio.now, 0.7) {
+		t.Errorf("idle, the ratio is %v, want 0.7", s.former.ratio.now)
+	}
+}

@@ -1,0 +1,261 @@
+package sched
+
+import (
+	"testing"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+func sequenceOf(id messages.RequestID, prompt, output int, change func(*messages.EngineRequest)) *sequence {
+	r := &messages.EngineRequest{ID: id, Prompt: make([]int32, prompt, prompt+5), Params: &messages.SamplingParams{
+		MaxTokens: 100, TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs}}
+	if change != nil {
+		change(r)
+	}
+	s := newSequence(r)
+	s.tokens = append(s.tokens, make([]int32, output)...)
+	return s
+}
+
+func TestMatchLimit(t *testing.T) {
+	logprobs := func(start int) func(*messages.EngineRequest) {
+		return func(r *messages.EngineRequest) { r.Params.PromptLogprobs, r.Params.PromptLogprobStart = 0, start }
+	}
+	for _, c := range []struct {
+		name string
+		s    *sequence
+		want int
+	}{
+		{"one token must be computed", sequenceOf(1, 10, 0, nil), 9},
+		{"output can be matched, too", sequenceOf(1, 10, 3, nil), 12},
+		{"position 4 is scored by position 3", sequenceOf(1, 10, 0, logprobs(4)), 3},
+		{"everything is scored", sequenceOf(1, 10, 0, logprobs(0)), 0},
+		{"position 1 is scored by position 0", sequenceOf(1, 10, 0, logprobs(1)), 0},
+		{"nothing is scored", sequenceOf(1, 10, 0, logprobs(12)), 9},
+		{"an earlier submission reported it", sequenceOf(1, 10, 0, func(r *messages.EngineRequest) {
+			logprobs(4)(r)
+			r.Output = []int32{1, 2}
+		}), 11},
+	} {
+		if got := c.s.matchLimit(); got != c.want {
+			t.Errorf("%s: limit %d, want %d", c.name, got, c.want)
+		}
+	}
+	s := sequenceOf(1, 10, 1, logprobs(4))
+	s.reported = true
+	if got := s.matchLimit(); got != 10 {
+		t.Errorf("after a retraction: limit %d, want 10", got)
+	}
+}
+
+func TestExpectedOutput(t *testing.T) {
+	for _, c := range []struct {
+		prompt, output, max, context int
+		ratio                        float64
+		want, pages                  int // of 4
+	}{
+		{10, 0, 100, 1000, 0.7, 70, 20}, // 79 of 80 tokens have KV
+		{10, 0, 100, 1000, 0, 1, 3},
+		{10, 0, 100, 20, 1, 10, 5},
+		{10, 90, 100, 1000, 1, 10, 28},
+		{10, 0, 100_000, 1_000_000, 0.5, 2048, 515}, // what is expected of one request is bounded
+		{10, 0, 100_000, 1_000_000, 1, 4096, 1027},
+	} {
+		s := sequenceOf(1, c.prompt, c.output, func(r *messages.EngineRequest) { r.Params.MaxTokens = c.max })
+		got := s.expected(c.ratio, c.context)
+		if got != c.want || s.pagesAfter(got, 4) != c.pages {
+			t.Errorf("%+v: expected %d tokens on %d pages", c, got, s.pagesAfter(got, 4))
+		}
+	}
+}
+
+// A request's own prompt is never appended to.
+func TestPromptStaysFrozen(t *testing.T) {
+	s := sequenceOf(1, 3, 0, nil)
+	beyond := s.req.Prompt[:4]
+	s.take(7, 100)
+	if beyond[3] != 0 {
+		t.Error("a sampled token was written behind the prompt")
+	}
+}
+
+func TestVictim(t *testing.T) {
+	f := NewFormer(1, options(nil))
+	add := func(id messages.RequestID, prompt, output int, state seqState) *sequence {
+		s := sequenceOf(id, prompt, output, nil)
+		s.state = state
+		f.running = append(f.running, s)
+		return s
+	}
+	if f.victim(0) != nil {
+		t.Error("a victim of nobody")
+	}
+	add(1, 5, 9, decoding)
+	if f.victim(1) != nil || f.victim(0) == nil {
+		t.Error("the only one gives way exactly when nobody has to go on")
+	}
+	add(2, 50, 0, prefilling)
+	if v := f.victim(1); v == nil || v.req.ID != 1 {
+		t.Error("a prefill gives way")
+	}
+	for _, next := range []*sequence{
+		add(3, 5, 8, decoding), // fewer output tokens
+		add(4, 6, 8, decoding), // a longer prompt
+		add(5, 6, 8, decoding), // later
+	} {
+		_ = next
+	}
+	add(6, 4, 8, decoding)
+	add(7, 9, 9, decoding)
+	for _, want := range []messages.RequestID{5, 4, 3, 6, 7, 1} {
+		v := f.victim(1)
+		if v == nil || v.req.ID != want {
+			t.Fatalf("the victim is %v, want request %d", v, want)
+		}
+		v.state = gone
+	}
+}
+
+func TestMissingAhead(t *testing.T) {
+	f := NewFormer(1, options(nil))
+	add := func(output, left, pages int, state seqState) {
+		s := sequenceOf(1, 4, output, func(r *messages.EngineRequest) { r.Params.MaxTokens = output + left })
+		s.state, s.lease.Pages = state, make([]messages.Page, pages)
+		f.running = append(f.running, s)
+	}
+	add(4, 50, 2, decoding) // 8 tokens, 19 more with KV: 27 on 7 pages
+	add(4, 1, 2, decoding)  // the last token needs none
+	add(0, 50, 1, prefilling)
+	if got := f.missingAhead(20); got != 5 {
+		t.Errorf("20 steps need %d pages, want 5", got)
+	}
+	if got := f.missingAhead(1); got != 0 {
+		t.Errorf("1 step needs %d pages, want 0", got)
+	}
+}
+
+func TestChunk(t *testing.T) {
+	for _, c := range []struct {
+		name                          string
+		chunk, computed, left, budget int
+		first                         bool
+		want                          int
+	}{
+		{"the rest fits", 8, 4, 3, 8, true, 3},
+		{"ends with a page", 8, 0, 30, 7, true, 4},
+		{"no page fits", 8, 0, 30, 3, true, 3},
+		{"from within a page to its end", 8, 2, 30, 7, true, 6},
+		{"nothing left", 8, 0, 30, 0, true, 0},
+		{"overdrawn", 8, 0, 30, -3, false, 0},
+		{"without chunks the first runs whole", 0, 0, 30, 8, true, 30},
+		{"without chunks another one waits", 0, 0, 30, 8, false, 0},
+		{"without chunks another one fits", 0, 0, 8, 8, false, 8},
+	} {
+		f := NewFormer(1, options(func(o *FormerOptions) { o.ChunkedPrefillSize = c.chunk }))
+		s := sequenceOf(1, c.computed+c.left, 0, nil)
+		s.computed = c.computed
+		if got := f.chunk(s, c.budget, c.first); got != c.want {
+			t.Errorf("%s: %d tokens, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// The numbers are those of SGLang's test of a mixed chunk.
+func TestPrefillBudget(t *testing.T) {
+	for _, c := range []struct{ prefill, chunk, decoding, want int }{
+		{200, 64, 8, 56},
+		{200, 64, 5, 59},
+		{200, -1, 8, 192},
+		{200, 64, 64, 4}, // never less than a page
+		{200, 2, 64, 2},
+		{60, 64, 8, 52},
+	} {
+		f := NewFormer(1, options(func(o *FormerOptions) { o.MaxPrefillTokens, o.ChunkedPrefillSize = c.prefill, c.chunk }))
+		if got := f.prefillBudget(c.decoding); got != c.want {
+			t.Errorf("%+v: budget %d", c, got)
+		}
+	}
+}
+
+func TestOptionsAreValidated(t *testing.T) {
+	for name, change := range map[string]func(*FormerOptions){
+		"PageSize":         func(o *FormerOptions) { o.PageSize = 3 },
+		"Pages":            func(o *FormerOptions) { o.Pages = 0 },
+		"MaxRunning":       func(o *FormerOptions) { o.MaxRunning = 0 },
+		"ContextLength":    func(o *FormerOptions) { o.ContextLength = 1 },
+		"MaxPrefillTokens": func(o *FormerOptions) { o.MaxPrefillTokens = -1 },
+		"RetractEvery":     func(o *FormerOptions) { o.RetractEvery = -1 },
+		"ratio":            func(o *FormerOptions) { o.InitNewTokenRatio = 2 },
+		"factor":           func(o *FormerOptions) { o.MinNewTokenRatioFactor = -1 },
+		"Conservativeness": func(o *FormerOptions) { o.Conservativeness = -1 },
+	} {
+		o := options(change)
+		if o.Validate() == nil {
+			t.Errorf("%s: accepted %+v", name, o)
+		}
+	}
+	o := options(nil)
+	if err := o.Validate(); err != nil {
+		t.Error(err)
+	}
+	if (&QueueOptions{SchedulePolicy: "lpm"}).Validate() == nil || (&QueueOptions{SchedulePolicy: "fcfs"}).Validate() != nil {
+		t.Error("the queue takes fcfs and nothing else")
+	}
+}
+
+func TestSuspects(t *testing.T) {
+	s := newScript(t, []string{"page=2", "pages=30"})
+	s.play([]string{"enqueue", "3", "prompt=1*5"})
+	for _, c := range []struct {
+		msg  messages.ToBatch
+		want int
+	}{
+		{&messages.BatchDone{}, 1}, {&messages.BatchFailed{}, 1}, {&messages.AuditSlots{}, 0},
+		{&messages.FinishRequests{IDs: []messages.RequestID{4, 5, 4}}, 2},
+		{&messages.CandidatesOffered{Requests: []*messages.EngineRequest{{ID: 1}, {ID: 2}}}, 2},
+		{&messages.PrefixesLocked{Matches: []messages.PrefixLocked{{ID: 1}}}, 1},
+		{&messages.PagesReserved{Granted: []messages.PagesGranted{{ID: 1}}, Inserted: []messages.PrefixInserted{{ID: 1}, {ID: 2}}}, 2},
+		{&messages.PagesRefused{}, 0},
+	} {
+		if got := s.former.Suspects(c.msg); len(got) != c.want {
+			t.Errorf("%T: suspects %v, want %d", c.msg, got, c.want)
+		}
+	}
+	if got := s.queue.Suspects(&messages.ClaimCandidates{IDs: []messages.RequestID{1}}); len(got) != 1 {
+		t.Errorf("the queue suspects %v", got)
+	}
+}
+
+// A refusal in the second round, a message out of turn and a double enqueue are
+// broken invariants.
+func TestImpossibleMessagesPanic(t *testing.T) {
+	for name, do := range map[string]func(*script){
+		"refused": func(s *script) { s.former.Step(0, &messages.PagesRefused{Epoch: 1, Plan: 1}, &s.out) },
+		"reserved while resting": func(s *script) {
+			s.former.Step(0, &messages.PagesReserved{Epoch: 1, Plan: s.former.plan.id}, &s.out)
+		},
+		"done while resting":       func(s *script) { s.former.Step(0, &messages.BatchDone{Epoch: 1}, &s.out) },
+		"offered while resting":    func(s *script) { s.former.Step(0, &messages.CandidatesOffered{Epoch: 1}, &s.out) },
+		"an audit nobody sent":     func(s *script) { s.former.Step(0, &messages.AuditSlots{Epoch: 1}, &s.out) },
+		"a request without room":   func(s *script) { s.play([]string{"enqueue", "1", "prompt=1*3", "max=0"}) },
+		"a prompt beyond the pool": func(s *script) { s.play([]string{"enqueue", "1", "prompt=1*40", "max=4"}) },
+		"a token too few": func(s *script) {
+			s.play([]string{"enqueue", "1", "prompt=1*3"})
+			s.former.Step(0, &messages.BatchDone{Epoch: 1, Step: 1}, &s.out)
+		},
+		"enqueued twice": func(s *script) {
+			s.held[messages.Batch] = true
+			s.play([]string{"enqueue", "1", "prompt=1*3"})
+			s.play([]string{"enqueue", "1", "prompt=1*3"})
+		},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			do(newScript(t, []string{"page=2", "pages=16"}))
+		}()
+	}
+}
