@@ -1,12 +1,13 @@
 // Package engine wires the actors of one engine and supervises them.
 //
-//	engine            the supervisor; never stops while the process serves
-//	├── intake        outlives the epochs, restarted on its table
-//	├── queue-N       ┐
-//	├── batch-N       │ epoch N: stopped together, started afresh together
-//	├── cache-N       │
-//	├── alloc-N       │
-//	└── runner-N      ┘
+//	engine              the trunk: spawns its two children, restarts whichever fails
+//	├── intake          outlives the epochs, restarted on its table
+//	└── supervisor      restarted on the lifecycle's state
+//	    ├── queue-N     ┐
+//	    ├── batch-N     │ epoch N: stopped together, started afresh together
+//	    ├── cache-N     │
+//	    ├── alloc-N     │
+//	    └── runner-N    ┘
 //
 // When any of them panics, a device step fails or an invariant breaks, the
 // supervisor stops the epoch's actors, waits for the device to become quiet and
@@ -17,7 +18,6 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -61,10 +61,10 @@ type Spec struct {
 type Engine struct {
 	spec   Spec
 	system *actor.ActorSystem
-	pid    *actor.PID
+	trunk  *actor.PID
+	pid    *actor.PID // the supervisor's
 	ready  atomic.Bool
 	up     chan struct{} // closed once intake stands
-	once   sync.Once
 
 	// The supervisor's, touched on its mailbox only.
 	life     lifecycle
@@ -86,24 +86,25 @@ func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
 		spec.After = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
 	}
 	e := &Engine{
-		spec: spec, system: system, pid: system.NewLocalPID(spec.Name),
+		spec: spec, system: system,
+		trunk: system.NewLocalPID(spec.Name), pid: system.NewLocalPID(spec.Name + "/" + supervisorName),
 		life:     lifecycle{opt: spec.Backoff.withDefaults()},
 		standing: map[string]struct{}{},
 		up:       make(chan struct{}),
 	}
-	more := append(e.rootProps(), actor.WithSupervisor(e))
-	if _, err := system.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return &supervisor{e} }, more...), spec.Name); err != nil {
+	props := actor.PropsFromProducer(func() actor.Actor { return trunk{e} }, e.propsFor(messages.Engine)...)
+	if _, err := system.Root.SpawnNamed(props, spec.Name); err != nil {
 		return nil, err
 	}
 	<-e.up
 	return e, nil
 }
 
-func (e *Engine) rootProps() []actor.PropsOption {
+func (e *Engine) propsFor(role messages.Actor) []actor.PropsOption {
 	if e.spec.Props == nil {
 		return nil
 	}
-	return e.spec.Props(messages.Engine)
+	return e.spec.Props(role)
 }
 
 // Send gives a message to intake.
@@ -129,7 +130,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 func (e *Engine) Stop(ctx context.Context) error {
 	e.ready.Store(false)
 	stopped := make(chan error, 1)
-	go func() { stopped <- e.system.Root.StopFuture(e.pid).Wait() }()
+	go func() { stopped <- e.system.Root.StopFuture(e.trunk).Wait() }()
 	select {
 	case err := <-stopped:
 		if err != nil {
@@ -158,9 +159,13 @@ func (e *Engine) routes(epoch messages.Epoch) func(messages.Actor) *actor.PID {
 	var pids [messages.Engine + 1]*actor.PID
 	pids[messages.Engine], pids[messages.Intake] = e.pid, e.intakePID()
 	for _, role := range epochRoles {
-		pids[role] = e.system.NewLocalPID(e.spec.Name + "/" + childName(role, epoch))
+		pids[role] = e.childPID(role, epoch)
 	}
 	return func(to messages.Actor) *actor.PID { return pids[to] }
+}
+
+func (e *Engine) childPID(role messages.Actor, epoch messages.Epoch) *actor.PID {
+	return e.system.NewLocalPID(e.pid.Id + "/" + childName(role, epoch))
 }
 
 // epochOf reads the epoch from an actor's name; 0 if it has none.

@@ -11,7 +11,6 @@ import (
 	"github.com/troupe-engine/troupe/actors/alloc"
 	"github.com/troupe-engine/troupe/actors/batch"
 	"github.com/troupe-engine/troupe/actors/cache"
-	"github.com/troupe-engine/troupe/actors/intake"
 	"github.com/troupe-engine/troupe/actors/queue"
 	"github.com/troupe-engine/troupe/actors/runner"
 	"github.com/troupe-engine/troupe/internal/shell"
@@ -30,8 +29,6 @@ type supervisor struct{ *Engine }
 func (s *supervisor) Receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *actor.Started:
-		s.spawnIntake(ctx)
-		s.once.Do(func() { close(s.up) })
 		s.resume(ctx)
 	case *actor.Terminated:
 		s.terminated(ctx, msg.Who)
@@ -40,23 +37,18 @@ func (s *supervisor) Receive(ctx actor.Context) {
 	}
 }
 
-// resume starts the first epoch, or ends the one that stood when an earlier
-// incarnation of the supervisor panicked; the runtime has stopped its actors.
+// resume starts the first epoch, or goes on where an earlier incarnation of the
+// supervisor panicked. The runtime has stopped its actors by then.
 func (s *supervisor) resume(ctx actor.Context) {
-	if s.life.phase == running || s.life.phase == stopping {
+	switch s.life.phase {
+	case pausing:
+		s.handle(ctx, &messages.EpochDue{Epoch: s.life.epoch})
+	case running, stopping:
 		clear(s.standing)
 		s.handle(ctx, &messages.FailEpoch{From: messages.Engine, Cause: "the supervisor panicked"})
 		s.handle(ctx, childrenStopped{s.life.epoch})
-		return
-	}
-	s.handle(ctx, &messages.EpochDue{Epoch: s.life.epoch})
-}
-
-// spawnIntake makes the one actor that outlives the epochs.
-func (s *supervisor) spawnIntake(ctx actor.Context) {
-	opt := s.shellOptions(messages.Intake, 0)
-	if _, err := ctx.SpawnNamed(intake.Props(opt, s.spec.Intake, s.routes, s.propsFor(messages.Intake)...), messages.Intake.String()); err != nil {
-		s.spec.Log.Error().Err(err).Msg("the intake actor cannot start")
+	case quiescing:
+		s.quiesce(ctx)
 	}
 }
 
@@ -79,14 +71,13 @@ func (s *supervisor) handle(ctx actor.Context, event any) {
 		s.startEpoch(ctx)
 	case do.stop:
 		for _, role := range slices.Backward(epochRoles) {
-			pid := s.system.NewLocalPID(s.spec.Name + "/" + childName(role, s.life.epoch))
+			pid := s.childPID(role, s.life.epoch)
 			if _, stands := s.standing[pid.Id]; stands {
 				ctx.Stop(pid)
 			}
 		}
 	case do.quiesce:
-		root, self, epoch := s.system.Root, ctx.Self(), s.life.epoch
-		s.spec.Executor.Quiesce(func() { root.Send(self, &messages.DeviceQuiesced{Epoch: epoch}) })
+		s.quiesce(ctx)
 	case do.fatal != "":
 		s.spec.OnFatal(errors.New(do.fatal))
 	}
@@ -94,6 +85,11 @@ func (s *supervisor) handle(ctx actor.Context, event any) {
 	if do.stop && len(s.standing) == 0 {
 		s.handle(ctx, childrenStopped{s.life.epoch})
 	}
+}
+
+func (s *supervisor) quiesce(ctx actor.Context) {
+	root, self, epoch := s.system.Root, ctx.Self(), s.life.epoch
+	s.spec.Executor.Quiesce(func() { root.Send(self, &messages.DeviceQuiesced{Epoch: epoch}) })
 }
 
 // carryOut performs the lifecycle's messages; all of them go to intake.
@@ -146,16 +142,12 @@ func (s *supervisor) props(role messages.Actor) *actor.Props {
 	panic(fmt.Sprintf("no actor plays %s in an epoch", role))
 }
 
-// HandleFailure implements actor.SupervisorStrategy: intake is restarted on its
-// table, any other child is stopped and ends the epoch. The shell's own
-// FailEpoch, with the suspects, is in the mailbox before this one.
-func (e *Engine) HandleFailure(system *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
-	if child.Id == e.intakePID().Id {
-		sup.RestartChildren(child)
-		return
-	}
+// HandleFailure implements actor.SupervisorStrategy for the actors of an epoch:
+// the one that failed is stopped and the epoch ends. The shell's own FailEpoch,
+// with the suspects, is in the mailbox before this one.
+func (s *supervisor) HandleFailure(system *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
 	sup.StopChildren(child)
-	system.Root.Send(e.pid, &messages.FailEpoch{Epoch: e.epochOf(child), Cause: fmt.Sprintf("%s failed: %v", child.Id, reason)})
+	system.Root.Send(s.pid, &messages.FailEpoch{Epoch: s.epochOf(child), Cause: fmt.Sprintf("%s failed: %v", child.Id, reason)})
 }
 
 // childName carries the epoch, so that a late message to an older actor is a
@@ -164,16 +156,9 @@ func childName(role messages.Actor, epoch messages.Epoch) string {
 	return role.String() + "-" + strconv.FormatUint(uint64(epoch), 10)
 }
 
-func (s *supervisor) shellOptions(role messages.Actor, epoch messages.Epoch) shell.Options {
+func (e *Engine) shellOptions(role messages.Actor, epoch messages.Epoch) shell.Options {
 	return shell.Options{
-		Role: role, Epoch: epoch, Route: s.routes(epoch),
-		Meter: s.spec.Meter, Log: s.spec.Log, Clock: s.spec.Clock, After: s.spec.After, Intercept: s.spec.Intercept,
+		Role: role, Epoch: epoch, Route: e.routes(epoch),
+		Meter: e.spec.Meter, Log: e.spec.Log, Clock: e.spec.Clock, After: e.spec.After, Intercept: e.spec.Intercept,
 	}
-}
-
-func (s *supervisor) propsFor(role messages.Actor) []actor.PropsOption {
-	if s.spec.Props == nil {
-		return nil
-	}
-	return s.spec.Props(role)
 }

@@ -34,6 +34,7 @@ type survivor struct {
 	pending messages.ToIntake
 	retried messages.ToIntake // the last message taken again
 	abandon func(messages.ToIntake)
+	engine  *actor.PID // the supervisor
 }
 
 // Props makes the actor. routes gives the processes of an epoch.
@@ -41,8 +42,8 @@ func Props(opt shell.Options, intake Options, routes func(messages.Epoch) func(m
 	newCore := func() *request.Core {
 		return request.NewCore(intake.Table, request.CoreOptions{Detokenizer: intake.Detokenizer})
 	}
-	s := &survivor{abandon: func(m messages.ToIntake) { newCore().Abandon(m) }}
 	route := routes(0)
+	s := &survivor{abandon: func(m messages.ToIntake) { newCore().Abandon(m) }, engine: route(messages.Engine)}
 	opt.Route = func(to messages.Actor) *actor.PID { return route(to) }
 	opt.OnPanic = s.onPanic
 	return actor.PropsFromProducer(func() actor.Actor {
@@ -88,6 +89,6 @@ func (s *survivor) onPanic(ctx actor.Context, msg any, fail *messages.FailEpoch)
 	s.abandon(m)
 	if _, call := msg.(*messages.SubmitRequests); !call {
 		fail.Epoch = s.epoch
-		ctx.Send(ctx.Parent(), fail)
+		ctx.Send(s.engine, fail)
 	}
 }

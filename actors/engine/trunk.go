@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-engine/troupe/actors/intake"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+const supervisorName = "supervisor"
+
+// trunk is the root of an engine's actors. It keeps intake and the supervisor
+// apart, so that what is on its way to one of them outlives a panic of the
+// other: an actor's children are stopped with it, mailboxes and all.
+type trunk struct{ *Engine }
+
+// Receive implements actor.Actor.
+func (t trunk) Receive(ctx actor.Context) {
+	if _, ok := ctx.Message().(*actor.Started); !ok {
+		return
+	}
+	props := intake.Props(t.shellOptions(messages.Intake, 0), t.spec.Intake, t.routes, t.propsFor(messages.Intake)...)
+	t.spawn(ctx, props, messages.Intake.String())
+	close(t.up)
+	t.spawn(ctx, actor.PropsFromProducer(func() actor.Actor { return &supervisor{t.Engine} }, t.propsFor(messages.Engine)...), supervisorName)
+}
+
+func (t trunk) spawn(ctx actor.Context, props *actor.Props, name string) {
+	if _, err := ctx.SpawnNamed(props, name); err != nil {
+		t.spec.Log.Error().Err(err).Str("actor", name).Msg("an actor cannot start")
+	}
+}
+
+// HandleFailure implements actor.SupervisorStrategy: both children keep what
+// they need in the Engine or the table, so they go on where they were. There is
+// no limit; the lifecycle's pauses and intake's second failure bound the rate.
+func (t trunk) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _, _ any) {
+	sup.RestartChildren(child)
+}
