@@ -1,0 +1,141 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+type modelObject struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
+}
+
+func (s *Server) modelObject() modelObject {
+	return modelObject{s.Model.ID, "model", s.Model.Created, "troupe"}
+}
+
+func (s *Server) listModels(w http.ResponseWriter, _ *http.Request) *apiError {
+	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []modelObject{s.modelObject()}})
+	return nil
+}
+
+func (s *Server) getModel(w http.ResponseWriter, r *http.Request) *apiError {
+	if err := s.checkModel(orElse(r.PathValue("id"), "/")); err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, s.modelObject())
+	return nil
+}
+
+// live answers as long as the process can answer at all.
+func (s *Server) live(w http.ResponseWriter, _ *http.Request) *apiError {
+	writeJSON(w, http.StatusOK, map[string]string{"status": "live"})
+	return nil
+}
+
+// readyNow answers whether a request sent now would be taken at once.
+func (s *Server) readyNow(w http.ResponseWriter, _ *http.Request) *apiError {
+	if s.draining.Load() {
+		return &apiError{Status: http.StatusServiceUnavailable, Type: "server_error", Message: "the server is shutting down", RetryAfter: 5}
+	}
+	if !s.Engine.Ready() {
+		return unready()
+	}
+	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
+	return nil
+}
+
+// healthGenerate has one token computed, from intake to the device and back.
+func (s *Server) healthGenerate(w http.ResponseWriter, r *http.Request) *apiError {
+	ctx, cancel := context.WithTimeoutCause(r.Context(), s.opt.HealthTimeout, fmt.Errorf("no token in %s", s.opt.HealthTimeout))
+	defer cancel()
+	params := &messages.SamplingParams{TopP: 1, RepetitionPenalty: 1, MaxTokens: 1, TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs}
+	var prompt int32
+	if bos, ok := s.Model.Tokenizer.BOS(); ok {
+		prompt = bos
+	}
+	c, err := submit(ctx, s.Engine, "health-"+newID(), []messages.Submission{{Prompt: []int32{prompt}, Params: params, After: -1}})
+	if err == nil {
+		_, err = c.collect(ctx)
+	}
+	switch {
+	case err == nil:
+	case err.Status == http.StatusTooManyRequests:
+		// Full of requests is not broken; a supervisor must not restart it.
+		writeJSON(w, http.StatusOK, map[string]string{"status": "busy"})
+		return nil
+	default:
+		return &apiError{Status: http.StatusServiceUnavailable, Type: "server_error", RetryAfter: 1,
+			Message: "the engine computes nothing: " + err.Message}
+	}
+	writeJSON(w, http.StatusOK, map[string]string{"status": "healthy"})
+	return nil
+}
+
+func (s *Server) serverInfo(w http.ResponseWriter, _ *http.Request) *apiError {
+	writeJSON(w, http.StatusOK, s.Info())
+	return nil
+}
+
+func (s *Server) metrics(w http.ResponseWriter, r *http.Request) *apiError {
+	s.Metrics.ServeHTTP(w, r)
+	return nil
+}
+
+// flushCache empties the prefix cache; refused while requests run.
+func (s *Server) flushCache(w http.ResponseWriter, r *http.Request) *apiError {
+	reply := make(chan string, 1)
+	s.Engine.Send(&messages.AskCacheFlush{Reply: reply})
+	select {
+	case why := <-reply:
+		if why != "" {
+			return invalid("", "the cache is not flushed: %s", why)
+		}
+		writeJSON(w, http.StatusOK, map[string]any{"success": true, "message": "the cache is empty"})
+		return nil
+	case <-r.Context().Done():
+		return gone(r.Context(), nil)
+	}
+}
+
+type abortBody struct {
+	RID      string `json:"rid"`
+	AbortAll bool   `json:"abort_all"`
+}
+
+// abortRequest ends requests by the id that their client chose, or all.
+func (s *Server) abortRequest(w http.ResponseWriter, r *http.Request) *apiError {
+	var body abortBody
+	if err := s.decode(w, r, &body); err != nil {
+		return err
+	}
+	if body.RID == "" && !body.AbortAll {
+		return invalid("rid", "rid is missing; send the id of a request, or abort_all: true")
+	}
+	s.Engine.Send(&messages.AbortRequests{UserID: body.RID, All: body.AbortAll})
+	writeJSON(w, http.StatusOK, map[string]any{"success": true})
+	return nil
+}
+
+// audit counts every page of the KV pool by owner.
+func (s *Server) audit(w http.ResponseWriter, r *http.Request) *apiError {
+	reply := make(chan *messages.SlotsAudited, 1)
+	s.Engine.Send(&messages.AskAudit{Reply: reply})
+	select {
+	case a := <-reply:
+		if a == nil {
+			return unready()
+		}
+		c := a.Count
+		writeJSON(w, http.StatusOK, map[string]any{"ok": a.OK, "unit": "pages", "total": c.Total, "free": c.Free,
+			"evictable": c.Evictable, "protected": c.Protected, "leased": c.Leased, "in_transfer": c.InTransfer})
+		return nil
+	case <-r.Context().Done():
+		return gone(r.Context(), nil)
+	}
+}

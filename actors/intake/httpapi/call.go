@@ -1,0 +1,139 @@
+package httpapi
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// eventBuffer is how many outputs a call's channel holds before intake keeps
+// the rest in its table.
+const eventBuffer = 32
+
+// call is one accepted call, from the handler's side.
+type call struct {
+	engine Engine
+	id     messages.CallID
+	events chan messages.CallEvent
+	open   int // requests without a finish
+	// promptOnly: the client asked for no output token. The engine makes one,
+	// since that ends a prefill, and it is not shown.
+	promptOnly bool
+	// abortIsResult: an aborted request answers with what it had (/generate)
+	// instead of an error.
+	abortIsResult bool
+}
+
+// lastCall numbers the calls of the process.
+var lastCall atomic.Uint64
+
+// submit gives a call to intake and waits for its word.
+func submit(ctx context.Context, engine Engine, userID string, subs []messages.Submission) (*call, *apiError) {
+	if len(userID) > maxUserID {
+		return nil, invalid("rid", "rid has %d bytes, at most %d are taken", len(userID), maxUserID)
+	}
+	c := &call{
+		engine: engine, id: messages.CallID(lastCall.Add(1)), open: len(subs),
+		events: make(chan messages.CallEvent, eventBuffer),
+	}
+	engine.Send(&messages.SubmitRequests{Call: c.id, UserID: userID, Requests: subs, Events: c.events})
+	select {
+	case event := <-c.events:
+		if r, ok := event.(*messages.CallRefused); ok {
+			return nil, refused(r)
+		}
+		return c, nil
+	case <-ctx.Done():
+		c.close()
+		return nil, gone(ctx, nil)
+	}
+}
+
+// maxUserID bounds rid, in bytes.
+const maxUserID = 256
+
+// gone is the error nobody reads any more; it is for the access log.
+func gone(ctx context.Context, err error) *apiError {
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return &apiError{Status: statusClientGone, Type: "invalid_request_error", Message: "the client went away: " + err.Error()}
+}
+
+// statusClientGone is what the access log shows for a client that left, as
+// nginx does.
+const statusClientGone = 499
+
+// next gives the next output; nil, nil when every request has finished.
+func (c *call) next(ctx context.Context) (*messages.CallOutput, *apiError) {
+	if c.open == 0 {
+		return nil, nil
+	}
+	select {
+	case event := <-c.events:
+		out, ok := event.(*messages.CallOutput)
+		if !ok {
+			return nil, internal("intake sent %T in the middle of a call", event)
+		}
+		if out.Finish != nil {
+			c.open--
+		}
+		if out.Paused && c.open > 0 {
+			c.engine.Send(&messages.ResumeOutput{Call: c.id})
+		}
+		if c.promptOnly {
+			out = withoutOutput(out)
+		}
+		return out, nil
+	case <-ctx.Done():
+		return nil, gone(ctx, nil)
+	}
+}
+
+// withoutOutput is an output of a request that asked for no token.
+func withoutOutput(out *messages.CallOutput) *messages.CallOutput {
+	o := *out // frozen, so a copy
+	o.Text, o.Tokens, o.Usage.CompletionTokens = "", nil, 0
+	if f := out.Finish; f != nil && f.Reason != messages.FinishError && f.Reason != messages.FinishAbort {
+		o.Finish = &messages.Finish{Reason: messages.FinishLength, MatchedToken: -1}
+	}
+	return &o
+}
+
+// failure is the error that a request's end is for this call, nil if it is none.
+func (c *call) failure(f *messages.Finish) *apiError {
+	if c.abortIsResult && f.Reason == messages.FinishAbort {
+		return nil
+	}
+	return finishError(f)
+}
+
+// close tells intake that nobody reads on, unless all has been read.
+func (c *call) close() {
+	if c.open > 0 {
+		c.engine.Send(&messages.DropCall{Call: c.id})
+	}
+}
+
+// collect reads a call to its end: the last output of each request, which holds
+// everything when the submissions did not ask to stream.
+func (c *call) collect(ctx context.Context) ([]*messages.CallOutput, *apiError) {
+	defer c.close()
+	outputs := make([]*messages.CallOutput, c.open)
+	for {
+		out, err := c.next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if out == nil {
+			return outputs, nil
+		}
+		if out.Finish != nil {
+			if err := c.failure(out.Finish); err != nil {
+				return nil, err
+			}
+			outputs[out.Index] = out
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// maxHeaderBytes bounds the request line and headers of a request, hard.
+const maxHeaderBytes = 64 << 10
+
+func (s *Server) newHTTP() *http.Server {
+	return &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: s.opt.HeaderTimeout,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          log.New(errorLog{s.Log}, "", 0),
+	}
+}
+
+// errorLog takes what net/http says about broken connections and handshakes,
+// which any stranger can cause at will.
+type errorLog struct{ log zerolog.Logger }
+
+// Write implements io.Writer.
+func (l errorLog) Write(p []byte) (int, error) {
+	l.log.Debug().Str("cause", strings.TrimSpace(string(p))).Msg("a connection failed")
+	return len(p), nil
+}
+
+// Listen opens the address of the options and checks the certificate, so that
+// what is wrong with either is known before anything is served.
+func (s *Server) Listen() (net.Listener, error) {
+	switch {
+	case (s.opt.TLSCert == "") != (s.opt.TLSKey == ""):
+		return nil, errors.New("TLS needs both files, tls-cert and tls-key; one of them is not set")
+	case s.opt.TLSCert != "":
+		if _, err := tls.LoadX509KeyPair(s.opt.TLSCert, s.opt.TLSKey); err != nil {
+			return nil, fmt.Errorf("the certificate %s with the key %s cannot be used: %w; both must be PEM files that belong together", s.opt.TLSCert, s.opt.TLSKey, err)
+		}
+	}
+	return ListenTCP(net.JoinHostPort(s.opt.Host, strconv.Itoa(s.opt.Port)))
+}
+
+// ListenTCP opens an address; its errors say what to do.
+func ListenTCP(address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	switch {
+	case err == nil:
+		return l, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("the address %s is in use by another program; stop it, or choose another port (port, 0 for a free one): %w", address, err)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("the address %s may not be opened by this user; choose a port from 1024 on: %w", address, err)
+	}
+	return nil, fmt.Errorf("the address %s cannot be opened; check host and port: %w", address, err)
+}
+
+// URL is where clients reach the listener.
+func (s *Server) URL(l net.Listener) string {
+	if s.opt.TLSCert != "" {
+		return "https://" + l.Addr().String()
+	}
+	return "http://" + l.Addr().String()
+}
+
+// Serve answers on a listener, over TLS when the options ask for it, until
+// Shutdown; then it returns nil.
+func (s *Server) Serve(l net.Listener) error {
+	var err error
+	if s.opt.TLSCert != "" {
+		err = s.http.ServeTLS(l, s.opt.TLSCert, s.opt.TLSKey)
+	} else {
+		err = s.http.Serve(l)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Shutdown stops listening and waits until the calls under way are answered.
+// When ctx ends first, it closes their connections.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.Drain()
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		s.http.Close()
+	}
+	return err
+}
+
+// AdminHandler serves the profiler. It tells much about the process, so it
+// belongs on an address of its own that only operators reach. The command line
+// is left out: it may hold API keys.
+func AdminHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}

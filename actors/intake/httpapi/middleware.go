@@ -1,0 +1,174 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+)
+
+// trail is what the access log says of a request.
+type trail struct {
+	id  string
+	err *apiError
+}
+
+type trailKey struct{}
+
+func requestID(ctx context.Context) string {
+	if t, ok := ctx.Value(trailKey{}).(*trail); ok {
+		return t.id
+	}
+	return ""
+}
+
+// note keeps an error for the access log.
+func note(ctx context.Context, err *apiError) {
+	if t, ok := ctx.Value(trailKey{}).(*trail); ok {
+		t.err = err
+	}
+}
+
+// withRequestID keeps the client's X-Request-ID or makes one, gives it back,
+// and writes one line to the access log.
+func (s *Server) withRequestID(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t := &trail{id: r.Header.Get("X-Request-ID")}
+		if !printable(t.id) {
+			t.id = newID()
+		}
+		w.Header().Set("X-Request-ID", t.id)
+		recorded, start := &recorder{ResponseWriter: w, ctl: http.NewResponseController(w), stall: s.opt.WriteStall}, time.Now()
+		// A deadline of the connection's last answer must not meet this one.
+		_ = recorded.ctl.SetWriteDeadline(time.Time{})
+		defer func() { s.logAccess(r, t, recorded, time.Since(start)) }() // also when the handler aborts
+		next.ServeHTTP(recorded, r.WithContext(context.WithValue(r.Context(), trailKey{}, t)))
+	})
+}
+
+func (s *Server) logAccess(r *http.Request, t *trail, rec *recorder, took time.Duration) {
+	status, event := max(rec.status, http.StatusOK), s.Log.Info()
+	if t.err != nil && t.err.Status == statusClientGone {
+		status = statusClientGone
+	}
+	switch {
+	case status >= 500:
+		event = s.Log.Error()
+	case r.URL.Path == "/livez" || r.URL.Path == "/readyz" || r.URL.Path == "/health" || r.URL.Path == "/metrics":
+		event = s.Log.Debug()
+	}
+	event = event.Str("request_id", t.id).Str("method", r.Method).Str("path", r.URL.Path).Str("client", r.RemoteAddr).
+		Int("status", status).Int64("bytes", rec.bytes).Dur("took", took)
+	if t.err != nil {
+		event = event.Str("error", clip(orElse(t.err.Logged, t.err.Message), maxErrorMessage))
+	}
+	event.Msg("request")
+}
+
+// printable reports whether a client's id can go into headers and log lines.
+func printable(id string) bool {
+	if id == "" || len(id) > 128 {
+		return false
+	}
+	return !strings.ContainsFunc(id, func(r rune) bool { return r < '!' || r > '~' })
+}
+
+// recorder remembers the status and size of an answer and bounds the time of
+// each write.
+type recorder struct {
+	http.ResponseWriter
+	ctl    *http.ResponseController
+	stall  time.Duration
+	status int // 0: the answer has not begun
+	bytes  int64
+}
+
+// begun reports whether an answer is under way, too late for another status.
+func begun(w http.ResponseWriter) bool {
+	r, ok := w.(*recorder)
+	return ok && r.status != 0
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter. The deadline stays for what the server
+// still holds when the handler returns.
+func (r *recorder) Write(p []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	_ = r.ctl.SetWriteDeadline(time.Now().Add(r.stall)) // not every ResponseWriter has deadlines (tests)
+	n, err := r.ResponseWriter.Write(p)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController find deadlines and Flush.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// withKey asks for one of the keys. Digests are compared in constant time, so
+// that neither a key's length nor its beginning leaks.
+func (s *Server) withKey(next handler) handler {
+	if len(s.opt.APIKeys) == 0 {
+		return next
+	}
+	digests := make([][32]byte, len(s.opt.APIKeys))
+	for i, key := range s.opt.APIKeys {
+		digests[i] = sha256.Sum256([]byte(key))
+	}
+	return func(w http.ResponseWriter, r *http.Request) *apiError {
+		scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			key = ""
+		}
+		digest, found := sha256.Sum256([]byte(key)), 0
+		for i := range digests {
+			found |= subtle.ConstantTimeCompare(digest[:], digests[i][:])
+		}
+		if found == 0 || key == "" { // an empty configured key opens nothing
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			return &apiError{Status: http.StatusUnauthorized, Type: "invalid_request_error", Code: "invalid_api_key",
+				Message: "the API key is missing or wrong; send it as Authorization: Bearer KEY"}
+		}
+		return next(w, r)
+	}
+}
+
+// withCORS answers browsers of the allowed origins.
+func (s *Server) withCORS(next http.Handler) http.Handler {
+	if len(s.opt.CORSOrigins) == 0 {
+		return next
+	}
+	anyone := slices.Contains(s.opt.CORSOrigins, "*")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origin := r.Header.Get("Origin")
+		if origin == "" || !anyone && !slices.Contains(s.opt.CORSOrigins, origin) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		h := w.Header()
+		h.Add("Vary", "Origin")
+		h.Set("Access-Control-Allow-Origin", origin)
+		h.Set("Access-Control-Expose-Headers", "X-Request-ID, Retry-After")
+		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+			h.Set("Access-Control-Allow-Methods", "GET, POST")
+			h.Set("Access-Control-Allow-Headers", orElse(r.Header.Get("Access-Control-Request-Headers"), "Authorization, Content-Type"))
+			h.Set("Access-Control-Max-Age", "600")
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func stack() string { return string(debug.Stack()) }

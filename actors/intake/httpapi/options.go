@@ -1,0 +1,112 @@
+// Package httpapi is the HTTP adapter of the intake actor: the OpenAI-compatible
+// API, SGLang's native one, health, administration and metrics.
+//
+// A handler turns a body into submissions (template, tokens, parameters), gives
+// them to intake and reads the call's events from a channel of its own. It holds
+// no engine state. When its client goes away it tells intake and returns.
+package httpapi
+
+import (
+	"net/http"
+	"runtime"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/model/chat"
+	"github.com/troupe-engine/troupe/model/tokenizer"
+)
+
+// Options are the settings of the adapter.
+type Options struct {
+	Host string // address to listen on. Example: "127.0.0.1"
+	Port int    // 0 picks a free one. Example: 30000
+	// APIKeys are accepted as bearer tokens; none means that anyone may call.
+	APIKeys []string
+	// MaxBodyBytes bounds a request's body, hard. Zero means 64 MiB.
+	MaxBodyBytes int64
+	// HeaderTimeout bounds reading the request line and headers, hard. Zero
+	// means 10s.
+	HeaderTimeout time.Duration
+	// BodyTimeout bounds reading a request's body, hard. Zero means 60s.
+	BodyTimeout time.Duration
+	// WriteStall is how long one write to a client may take before its request
+	// is aborted, hard. Zero means 30s.
+	WriteStall time.Duration
+	// HealthTimeout bounds /health_generate. Zero means 20s.
+	HealthTimeout time.Duration
+	// PrepareConcurrency is how many bodies are tokenised at once; the others
+	// wait. Zero means half of GOMAXPROCS, since the device needs cores too.
+	PrepareConcurrency int
+	// CORSOrigins may call from a browser; "*" is any. None means no CORS.
+	CORSOrigins []string
+	// TLSCert and TLSKey are PEM files; both or neither.
+	TLSCert, TLSKey string
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxBodyBytes == 0 {
+		o.MaxBodyBytes = 64 << 20
+	}
+	if o.HeaderTimeout == 0 {
+		o.HeaderTimeout = 10 * time.Second
+	}
+	if o.BodyTimeout == 0 {
+		o.BodyTimeout = 60 * time.Second
+	}
+	if o.WriteStall == 0 {
+		o.WriteStall = 30 * time.Second
+	}
+	if o.HealthTimeout == 0 {
+		o.HealthTimeout = 20 * time.Second
+	}
+	if o.PrepareConcurrency == 0 {
+		o.PrepareConcurrency = max(1, runtime.GOMAXPROCS(0)/2)
+	}
+	return o
+}
+
+// Model is what the edge has to know of the served model. Immutable.
+type Model struct {
+	ID        string // under which clients ask for it
+	Created   int64  // Unix seconds
+	Context   int    // tokens of prompt and output together
+	Tokenizer *tokenizer.Tokenizer
+	Template  *chat.Template // nil when the model has none
+	EOS       []int32        // frozen; tokens that end an output
+	Defaults  SamplingDefaults
+	// Fingerprint names the numerics of device and weights: equal seeds give
+	// equal tokens under equal fingerprints. "" leaves it out of answers.
+	Fingerprint string
+}
+
+// SamplingDefaults hold where a request says nothing.
+type SamplingDefaults struct {
+	Temperature       float64
+	TopP              float64
+	TopK              int
+	MinP              float64
+	RepetitionPenalty float64
+}
+
+// OpenAIDefaults are those of the API's description.
+var OpenAIDefaults = SamplingDefaults{Temperature: 1, TopP: 1, RepetitionPenalty: 1}
+
+// Engine is the way to intake.
+type Engine interface {
+	Send(msg messages.ToIntake)
+	Ready() bool
+}
+
+// Deps are what the wiring hands in.
+type Deps struct {
+	Options Options
+	Model   Model
+	Engine  Engine
+	Log     zerolog.Logger
+	Metrics http.Handler          // serves /metrics
+	Info    func() map[string]any // the answer of /server_info
+	Seed    func() uint64         // draws a seed for a request without one
+	Now     func() time.Time      // for created times and templates
+}

@@ -1,0 +1,235 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// sampling are the parameters that every generating endpoint shares: OpenAI's
+// and the extensions that SGLang and vLLM users know, under the same names.
+// A nil pointer is "not given", JSON null included.
+type sampling struct {
+	Temperature       *float64            `json:"temperature"`
+	TopP              *float64            `json:"top_p"`
+	TopK              *int                `json:"top_k"`
+	MinP              *float64            `json:"min_p"`
+	FrequencyPenalty  *float64            `json:"frequency_penalty"`
+	PresencePenalty   *float64            `json:"presence_penalty"`
+	RepetitionPenalty *float64            `json:"repetition_penalty"`
+	LogitBias         map[string]*float64 `json:"logit_bias"`
+	Stop              stopList            `json:"stop"`
+	StopTokenIDs      json.RawMessage     `json:"stop_token_ids"`
+	IgnoreEOS         *bool               `json:"ignore_eos"`
+	N                 *int                `json:"n"`
+	Seed              *int64              `json:"seed"`
+	MinTokens         *int                `json:"min_tokens"`
+	NoStopTrim        *bool               `json:"no_stop_trim"`
+	SkipSpecialTokens *bool               `json:"skip_special_tokens"`
+}
+
+// Bounds of what a client may ask for. n and the stop lists multiply work and
+// memory, so they have one.
+const (
+	maxChoices      = 128
+	maxStops        = 64
+	maxStopBytes    = 4096
+	maxTopLogprobs  = 20
+	maxLogitBiases  = 4096
+	maxStopTokenIDs = 256
+	unlimitedTokens = 1 << 30
+	smallestTopP    = 1e-9 // below it the likeliest token alone is left
+)
+
+// stopList is a string or a list of strings.
+type stopList []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *stopList) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		if string(data) != "null" {
+			*s = stopList{one}
+		}
+		return nil
+	}
+	var many []string
+	if json.Unmarshal(data, &many) != nil {
+		return invalid("stop", "stop must be a string or an array of strings")
+	}
+	*s = many
+	return nil
+}
+
+// maxTokens is the output limit under the name that an endpoint has for it.
+type maxTokens struct {
+	name  string
+	value *int // nil: as many as fit
+	least int  // 0 where a client may ask for the prompt alone
+}
+
+// params checks the shared parameters and completes them with the model's
+// defaults.
+func (s *sampling) params(m *Model, most maxTokens, seed func() uint64) (*messages.SamplingParams, *apiError) {
+	p := &messages.SamplingParams{
+		EOSTokenIDs: m.EOS, MaxTokens: unlimitedTokens,
+		TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs,
+		IgnoreEOS: s.IgnoreEOS != nil && *s.IgnoreEOS,
+	}
+	if err := firstOf(s.numbers(p, m), s.counts(p, m.Defaults.TopK, most), s.stops(p, m), s.bias(p, m)); err != nil {
+		return nil, err
+	}
+	if s.Seed != nil {
+		p.Seed = uint64(*s.Seed)
+	} else {
+		p.Seed = seed()
+	}
+	return p, nil
+}
+
+// numbers checks what is not an integer.
+func (s *sampling) numbers(p *messages.SamplingParams, m *Model) *apiError {
+	d := m.Defaults
+	for _, f := range []struct {
+		name      string
+		into      *float32
+		given     *float64
+		fallback  float64
+		low, high float64
+		openLow   bool // low itself is out
+	}{
+		{"temperature", &p.Temperature, s.Temperature, d.Temperature, 0, 2, false},
+		{"top_p", &p.TopP, s.TopP, d.TopP, 0, 1, false},
+		{"min_p", &p.MinP, s.MinP, d.MinP, 0, 1, false},
+		{"frequency_penalty", &p.FrequencyPenalty, s.FrequencyPenalty, 0, -2, 2, false},
+		{"presence_penalty", &p.PresencePenalty, s.PresencePenalty, 0, -2, 2, false},
+		{"repetition_penalty", &p.RepetitionPenalty, s.RepetitionPenalty, d.RepetitionPenalty, 0, 2, true},
+	} {
+		v := f.fallback
+		if f.given != nil {
+			v = *f.given
+		}
+		*f.into = float32(v)
+		switch {
+		case f.openLow && !(*f.into > float32(f.low) && v <= f.high):
+			return invalid(f.name, "%s is %v, it must be above %v and at most %v", f.name, v, f.low, f.high)
+		case !f.openLow && !(v >= f.low && v <= f.high):
+			return invalid(f.name, "%s is %v, it must be in [%v, %v]", f.name, v, f.low, f.high)
+		}
+	}
+	return nil
+}
+
+// counts checks the integers.
+func (s *sampling) counts(p *messages.SamplingParams, topK int, most maxTokens) *apiError {
+	if s.TopK != nil {
+		topK = *s.TopK
+	}
+	if topK < -1 || topK > 1<<30 {
+		return invalid("top_k", "top_k is %d, it must be at least 1, or 0 or -1 to keep every token", topK)
+	}
+	p.TopK = int32(max(topK, 0))
+	if p.TopP < smallestTopP { // the smallest nucleus is the likeliest token
+		p.TopP, p.TopK = 1, 1
+	}
+	if s.N != nil && (*s.N < 1 || *s.N > maxChoices) {
+		return invalid("n", "n is %d, it must be in [1, %d]", *s.N, maxChoices)
+	}
+	if most.value != nil {
+		if *most.value < most.least {
+			return invalid(most.name, "%s is %d, it must be at least %d", most.name, *most.value, most.least)
+		}
+		p.MaxTokens = min(max(*most.value, 1), unlimitedTokens)
+	}
+	if s.MinTokens != nil {
+		if *s.MinTokens < 0 || *s.MinTokens > p.MaxTokens {
+			return invalid("min_tokens", "min_tokens is %d, it must be in [0, %d], the most that may be generated", *s.MinTokens, p.MaxTokens)
+		}
+		p.MinTokens = *s.MinTokens
+	}
+	return nil
+}
+
+// stops checks stop strings and stop tokens.
+func (s *sampling) stops(p *messages.SamplingParams, m *Model) *apiError {
+	if len(s.Stop) > maxStops {
+		return invalid("stop", "stop has %d strings, at most %d are taken", len(s.Stop), maxStops)
+	}
+	for _, stop := range s.Stop {
+		if stop == "" || len(stop) > maxStopBytes {
+			return invalid("stop", "a stop string has %d bytes, it must have 1 to %d", len(stop), maxStopBytes)
+		}
+	}
+	if isNull(s.StopTokenIDs) {
+		return nil
+	}
+	ids, err := parseIDs(m, s.StopTokenIDs, "stop_token_ids")
+	if err != nil {
+		return err
+	}
+	if len(ids) > maxStopTokenIDs {
+		return invalid("stop_token_ids", "stop_token_ids has %d ids, at most %d are taken", len(ids), maxStopTokenIDs)
+	}
+	p.StopTokenIDs = ids
+	return nil
+}
+
+// bias checks and sorts logit_bias.
+func (s *sampling) bias(p *messages.SamplingParams, m *Model) *apiError {
+	if len(s.LogitBias) > maxLogitBiases {
+		return invalid("logit_bias", "logit_bias has %d entries, at most %d are taken", len(s.LogitBias), maxLogitBiases)
+	}
+	for key, bias := range s.LogitBias {
+		id, err := strconv.ParseInt(key, 10, 32)
+		if err != nil || id < 0 || int(id) >= m.Tokenizer.VocabSize() {
+			return invalid("logit_bias", "logit_bias has the key %q, keys are token ids in [0, %d)", clip(key, 64), m.Tokenizer.VocabSize())
+		}
+		if bias == nil {
+			return invalid("logit_bias", "logit_bias of token %d is null, it must be a number in [-100, 100]", id)
+		}
+		if !(*bias >= -100 && *bias <= 100) {
+			return invalid("logit_bias", "logit_bias of token %d is %v, it must be in [-100, 100]", id, *bias)
+		}
+		p.LogitBias = append(p.LogitBias, messages.TokenBias{Token: int32(id), Bias: float32(*bias)})
+	}
+	slices.SortFunc(p.LogitBias, func(a, b messages.TokenBias) int { return int(a.Token) - int(b.Token) })
+	for i := 1; i < len(p.LogitBias); i++ {
+		if p.LogitBias[i].Token == p.LogitBias[i-1].Token { // "7" and "07"
+			return invalid("logit_bias", "logit_bias names token %d twice", p.LogitBias[i].Token)
+		}
+	}
+	return nil
+}
+
+func (s *sampling) choices() int {
+	if s.N == nil {
+		return 1
+	}
+	return *s.N
+}
+
+// submissions makes one submission per prompt and choice, choice by choice
+// within a prompt. The later choices of a prompt wait for the first one, whose
+// prefill they then share.
+func (s *sampling) submissions(prompts []prompt, p *messages.SamplingParams, base messages.Submission) []messages.Submission {
+	n := s.choices()
+	subs := make([]messages.Submission, 0, len(prompts)*n)
+	base.Stop = s.Stop
+	base.KeepStop = s.NoStopTrim != nil && *s.NoStopTrim
+	base.KeepSpecial = s.SkipSpecialTokens != nil && !*s.SkipSpecialTokens
+	for i := range prompts {
+		for choice := range n {
+			sub, params := base, *p
+			params.Choice = uint32(choice)
+			sub.Prompt, sub.Params, sub.After = prompts[i].ids, &params, -1
+			if choice > 0 {
+				sub.After = i * n
+				params.PromptLogprobs = messages.NoLogprobs
+			}
+			subs = append(subs, sub)
+		}
+	}
+	return subs
+}

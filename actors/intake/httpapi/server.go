@@ -1,0 +1,155 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+)
+
+// Server is the adapter. Its handler is safe for concurrent use.
+type Server struct {
+	Deps
+	opt      Options
+	http     *http.Server
+	slots    chan struct{} // tokenising handlers
+	draining atomic.Bool
+}
+
+// New makes an adapter; it does not listen.
+func New(deps Deps) *Server {
+	opt := deps.Options.withDefaults()
+	s := &Server{Deps: deps, opt: opt, slots: make(chan struct{}, opt.PrepareConcurrency)}
+	s.http = s.newHTTP()
+	return s
+}
+
+// Drain makes /readyz and /health answer 503 from now on.
+func (s *Server) Drain() { s.draining.Store(true) }
+
+// handler is an endpoint; an error it returns has not been written yet.
+type handler func(w http.ResponseWriter, r *http.Request) *apiError
+
+// route is one endpoint of the table below.
+type route struct {
+	method, path string
+	open         bool // answers without an API key
+	handle       handler
+}
+
+func (s *Server) routes() []route {
+	return []route{
+		{"POST", "/v1/chat/completions", false, s.chatCompletions},
+		{"POST", "/v1/completions", false, s.completions},
+		{"GET", "/v1/models", false, s.listModels},
+		{"GET", "/v1/models/{id...}", false, s.getModel},
+		{"POST", "/generate", false, s.generate},
+		{"POST", "/tokenize", false, s.tokenize},
+		{"POST", "/v1/tokenize", false, s.tokenize},
+		{"POST", "/detokenize", false, s.detokenize},
+		{"POST", "/v1/detokenize", false, s.detokenize},
+		{"GET", "/livez", true, s.live},
+		{"GET", "/readyz", true, s.readyNow},
+		{"GET", "/health", true, s.readyNow},
+		{"GET", "/health_generate", true, s.healthGenerate},
+		{"GET", "/server_info", false, s.serverInfo},
+		{"GET", "/get_server_info", false, s.serverInfo},
+		{"POST", "/flush_cache", false, s.flushCache},
+		{"POST", "/abort_request", false, s.abortRequest},
+		{"GET", "/debug/audit", false, s.audit},
+		{"GET", "/metrics", false, s.metrics},
+	}
+}
+
+// Handler serves every endpoint, with request ids, access log, CORS and keys
+// around it.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	methods := map[string]string{}
+	for _, rt := range s.routes() {
+		handle := s.withKey(rt.handle)
+		if rt.open {
+			handle = rt.handle
+		}
+		mux.HandleFunc(rt.method+" "+rt.path, s.answer(handle))
+		methods[rt.path] = rt.method
+	}
+	for path, method := range methods {
+		mux.HandleFunc(path, s.answer(func(w http.ResponseWriter, r *http.Request) *apiError {
+			w.Header().Set("Allow", method)
+			return &apiError{Status: http.StatusMethodNotAllowed, Type: "invalid_request_error",
+				Message: fmt.Sprintf("%s does not take %s; use %s", clip(r.URL.Path, 128), r.Method, method)}
+		}))
+	}
+	mux.HandleFunc("/", s.answer(func(w http.ResponseWriter, r *http.Request) *apiError {
+		return &apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Code: "not_found",
+			Message: fmt.Sprintf("there is no endpoint %s; the generating ones are /v1/chat/completions, /v1/completions and /generate", clip(r.URL.Path, 128))}
+	}))
+	return s.withRequestID(s.withCORS(mux))
+}
+
+// answer writes the error of a handler and turns a panic into one, so that it
+// costs its own request only. An answer that has begun and cannot be completed
+// ends its connection: a clean end would look like a whole answer.
+func (s *Server) answer(handle handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		err := s.guarded(handle, w, r)
+		if err == nil {
+			return
+		}
+		note(r.Context(), err)
+		switch {
+		case err.Status == statusStreamed:
+		case begun(w) || err.Status == statusClientGone:
+			panic(http.ErrAbortHandler)
+		default:
+			writeError(w, err)
+		}
+	}
+}
+
+func (s *Server) guarded(handle handler, w http.ResponseWriter, r *http.Request) (err *apiError) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.Log.Error().Interface("panic", p).Str("request_id", requestID(r.Context())).Str("stack", stack()).Msg("a handler panicked; only its request is affected")
+			err = internal("this request hit a fault of the server; its id is %s", requestID(r.Context()))
+		}
+	}()
+	return handle(w, r)
+}
+
+// prepare takes a place among the handlers that tokenise, which is CPU work
+// beside the engine's. The caller releases it.
+func (s *Server) prepare(ctx context.Context) (release func(), err *apiError) {
+	select {
+	case s.slots <- struct{}{}:
+		return func() { <-s.slots }, nil
+	case <-ctx.Done():
+		return nil, gone(ctx, nil)
+	}
+}
+
+// checkModel accepts the served model's name and no name at all.
+func (s *Server) checkModel(name string) *apiError {
+	if name == "" || name == s.Model.ID {
+		return nil
+	}
+	return &apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Param: "model", Code: "model_not_found",
+		Message: fmt.Sprintf("the model %q is not served here; this server has %q", clip(name, 128), s.Model.ID)}
+}
+
+// newID is 96 random bits as hex.
+func newID() string {
+	var b [12]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+func orElse(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}

@@ -1,0 +1,122 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// flushBytes is how much a stream gathers at most while more is at hand.
+const flushBytes = 16 << 10
+
+// sse writes server-sent events. The answer begins with the first flush, so an
+// error before it can still have its own status.
+type sse struct {
+	w       http.ResponseWriter
+	ctl     *http.ResponseController
+	buf     bytes.Buffer
+	enc     *json.Encoder
+	started bool
+}
+
+func newSSE(w http.ResponseWriter) *sse {
+	s := &sse{w: w, ctl: http.NewResponseController(w)}
+	s.enc = json.NewEncoder(&s.buf)
+	s.enc.SetEscapeHTML(false) // nobody puts a stream into a page as it is
+	return s
+}
+
+// add appends one event to what the next flush sends.
+func (s *sse) add(v any) {
+	start := s.buf.Len()
+	s.buf.WriteString("data: ")
+	if err := s.enc.Encode(v); err != nil { // ends with a newline
+		s.buf.Truncate(start)
+		return
+	}
+	s.buf.WriteByte('\n')
+}
+
+// flush sends what was added, within the recorder's deadline for one write, so
+// that a client which stops reading loses its request and no other. Between
+// writes there is none: a stream may well be silent for longer.
+func (s *sse) flush() error {
+	if !s.started {
+		s.started = true
+		h := s.w.Header()
+		h.Set("Content-Type", "text/event-stream; charset=utf-8")
+		h.Set("Cache-Control", "no-cache")
+		h.Set("X-Accel-Buffering", "no") // proxies must not gather events
+		s.w.WriteHeader(http.StatusOK)
+	}
+	if _, err := s.w.Write(s.buf.Bytes()); err != nil { // with the recorder's deadline
+		return err
+	}
+	s.buf.Reset()
+	if err := s.ctl.Flush(); err != nil {
+		return err
+	}
+	_ = s.ctl.SetWriteDeadline(time.Time{})
+	return nil
+}
+
+// stream reads a call to its end. each adds the events of one output, last
+// those that follow the outputs; then comes the end mark of the API.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *call, each func(*sse, *messages.CallOutput), last func(*sse)) *apiError {
+	defer c.close()
+	events := newSSE(w)
+	for {
+		out, err := c.next(r.Context())
+		if err == nil && out != nil && out.Finish != nil {
+			err = c.failure(out.Finish)
+		}
+		if err != nil {
+			return events.fail(err)
+		}
+		if out == nil {
+			break
+		}
+		each(events, out)
+		if len(c.events) > 0 && events.buf.Len() < flushBytes {
+			continue // more is at hand: one write for all of it
+		}
+		if err := events.flush(); err != nil {
+			return stalled(err)
+		}
+	}
+	if last != nil {
+		last(events)
+	}
+	events.buf.WriteString("data: [DONE]\n\n")
+	if err := events.flush(); err != nil {
+		return stalled(err)
+	}
+	return nil
+}
+
+// fail tells a client of an error: with its status while the answer has not
+// begun, and later as an event, which the official clients raise as an
+// exception.
+func (s *sse) fail(e *apiError) *apiError {
+	if !s.started || e.Status == statusClientGone {
+		return e
+	}
+	s.add(e.body())
+	if err := s.flush(); err != nil {
+		return stalled(err)
+	}
+	e.Status = statusStreamed
+	return e
+}
+
+// stalled is a failed write: the client is gone or does not read.
+func stalled(err error) *apiError {
+	return &apiError{Status: statusClientGone, Type: "invalid_request_error", Message: "the client does not read its answer: " + err.Error()}
+}
+
+// statusStreamed marks an error that went out as an event; the access log shows
+// it with the stream's 200.
+const statusStreamed = -1
