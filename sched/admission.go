@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"slices"
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
@@ -154,7 +155,8 @@ func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 			claimed = append(claimed, s.req.ID)
 			f.byID[s.req.ID] = s
 		} else {
-			f.retracted = f.retracted[1:]
+			invariants.Check(f.retracted[0] == s, "request %d comes back before request %d", s.req.ID, f.retracted[0].req.ID)
+			f.retracted = slices.Delete(f.retracted, 0, 1)
 		}
 		match.ID = s.req.ID
 		s.admitted(row, match, f.opt.PageSize)

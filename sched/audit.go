@@ -95,8 +95,8 @@ func (f *Former) answerFlushes(out *messages.Outbox) {
 			continue
 		}
 		f.plan.id++
-		m := &messages.CommitPlan{EvictAll: true}
-		f.giveBack(m)
+		m := messages.CommitPlan{EvictAll: true}
+		f.giveBack(&m)
 		f.sendCommit(m, out)
 		f.become(flushing)
 	}

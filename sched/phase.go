@@ -44,12 +44,16 @@ func (f *Former) become(next phase) {
 		for _, p := range edges[f.phase] {
 			legal = legal || p == next
 		}
-		invariants.Check(legal, "the batch former goes from %s to %s", f.phase, next)
+		if !legal {
+			invariants.Fail("the batch former goes from %s to %s", f.phase, next)
+		}
 	}
 	f.phase = next
 }
 
 // must fails unless the Former waits for what has come.
 func (f *Former) must(ok bool, what string) {
-	invariants.Check(ok, "%s came while the batch former is %s", what, f.phase)
+	if !ok {
+		invariants.Fail("%s came while the batch former is %s", what, f.phase)
+	}
 }

@@ -66,11 +66,11 @@ func (f *Former) openPlan(now time.Duration, out *messages.Outbox) (again bool) 
 // when nothing does.
 func (f *Former) commit(now time.Duration, out *messages.Outbox) (again bool) {
 	settle := f.makeRoom(out)
-	m := &messages.CommitPlan{}
-	f.giveBack(m)
-	f.insertPrefixes(m)
+	var m messages.CommitPlan // on the stack: most steps have nothing to commit
+	f.giveBack(&m)
+	f.insertPrefixes(&m)
 	if !settle {
-		f.reserve(m)
+		f.reserve(&m)
 	}
 	if len(m.Inserts)+len(m.Unlocks)+len(m.Frees)+len(m.Reserves) == 0 {
 		return f.launch(now, out)
@@ -84,10 +84,10 @@ func (f *Former) commit(now time.Duration, out *messages.Outbox) (again bool) {
 	return false
 }
 
-func (f *Former) sendCommit(m *messages.CommitPlan, out *messages.Outbox) {
+func (f *Former) sendCommit(m messages.CommitPlan, out *messages.Outbox) {
 	m.Epoch, m.Plan = f.epoch, f.plan.id
 	f.audit.dirty = true
-	out.Send(messages.Cache, m)
+	out.Send(messages.Cache, &m)
 }
 
 // giveBack moves returned leases and refused candidates' locks into a message.
@@ -169,7 +169,9 @@ func (f *Former) pagesReserved(now time.Duration, m *messages.PagesReserved, out
 		}
 	}
 	for i, s := range f.plan.reserves {
-		invariants.Check(m.Granted[i].ID == s.req.ID, "plan %d granted pages to request %d instead of %d", m.Plan, m.Granted[i].ID, s.req.ID)
+		if m.Granted[i].ID != s.req.ID {
+			invariants.Fail("plan %d granted pages to request %d instead of %d", m.Plan, m.Granted[i].ID, s.req.ID)
+		}
 		s.lease.Grow(m.Granted[i].Pages)
 	}
 	clear(f.plan.inserts)

@@ -25,14 +25,17 @@ func (f *Former) batchDone(now time.Duration, m *messages.BatchDone, out *messag
 		w := &f.flight[i]
 		var sampled *messages.SampledToken
 		if w.sample {
-			invariants.Check(next < len(m.Sampled) && m.Sampled[next].Row == w.seq.lease.Row,
-				"step %d has no token for row %d", m.Step, w.seq.lease.Row)
+			if next >= len(m.Sampled) || m.Sampled[next].Row != w.seq.lease.Row {
+				invariants.Fail("step %d has no token for row %d", m.Step, w.seq.lease.Row)
+			}
 			sampled = &m.Sampled[next]
 			next++
 		}
 		ends = f.computed(w, sampled, r) || ends
 	}
-	invariants.Check(next == len(m.Sampled), "step %d brought %d tokens, %d were asked for", m.Step, len(m.Sampled), next)
+	if next != len(m.Sampled) {
+		invariants.Fail("step %d brought %d tokens, %d were asked for", m.Step, len(m.Sampled), next)
+	}
 	f.become(resting)
 	if ends {
 		f.running = slices.DeleteFunc(f.running, func(s *sequence) bool { return s.state == gone })

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
@@ -86,7 +87,7 @@ func (f *Former) retract(s *sequence, out *messages.Outbox) {
 	f.release(s)
 	s.state = retracted
 	at, _ := slices.BinarySearchFunc(f.retracted, s.req.ID, func(r *sequence, id messages.RequestID) int {
-		return int(r.req.ID) - int(id)
+		return cmp.Compare(r.req.ID, id)
 	})
 	f.retracted = slices.Insert(f.retracted, at, s)
 	f.plan.retracted = true

@@ -63,9 +63,9 @@ func (f *Former) chunk(s *sequence, budget int, first bool) int {
 // launch sends the step, decoding rows first, or rests when there is nothing to
 // compute; then it reports true.
 //
-// The message and its slices are new, three allocations for a step of decoding
-// rows: the receiver keeps them, and reusing them would need its word on when
-// it is done.
+// The message and its slices are new, as the StepResults of the step are: four
+// allocations for a step of decoding rows, however many. They are the receivers'
+// from here on, and reusing them would need their word on when they are done.
 func (f *Former) launch(now time.Duration, out *messages.Outbox) (rests bool) {
 	if f.occupied() == 0 {
 		if f.phase != resting {
@@ -93,7 +93,9 @@ func (f *Former) launch(now time.Duration, out *messages.Outbox) (rests bool) {
 			first = false
 		}
 	}
-	invariants.Check(len(b.Work) > 0, "step %d of %d sequences has no work", b.Step, f.occupied())
+	if len(b.Work) == 0 {
+		invariants.Fail("step %d of %d sequences has no work", b.Step, f.occupied())
+	}
 	b.Closed, f.closed = f.closed, nil
 	for _, s := range f.running {
 		f.rowDeltas(b, s)
@@ -107,7 +109,9 @@ func (f *Former) launch(now time.Duration, out *messages.Outbox) (rests bool) {
 
 func (f *Former) work(b *messages.RunBatch, s *sequence, count int) {
 	end := s.computed + count
-	invariants.Check(end <= s.lease.Capacity(f.opt.PageSize), "request %d computes %d tokens on %d pages", s.req.ID, end, len(s.lease.Pages))
+	if end > s.lease.Capacity(f.opt.PageSize) { // not Check, whose arguments cost allocations per row
+		invariants.Fail("request %d computes %d tokens on %d pages", s.req.ID, end, len(s.lease.Pages))
+	}
 	sample := end == len(s.tokens)
 	s.lease.Launch(b.Step)
 	b.Work = append(b.Work, messages.RowWork{Row: s.lease.Row, Start: s.computed, Count: count, Sample: sample})

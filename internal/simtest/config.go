@@ -28,6 +28,10 @@ type Config struct {
 	// Crashes and DeviceErrors are probabilities, per message and per step.
 	Crashes      float64
 	DeviceErrors float64
+	// CrashRole panics at the CrashAt-th message that it gets, counted from 1;
+	// 0: nowhere.
+	CrashRole messages.Actor
+	CrashAt   int
 	// Cancels is the share of calls that are dropped or aborted at some time.
 	Cancels float64
 	// SuspectLimit is intake's; 0 keeps quarantine out of the run.
@@ -36,8 +40,8 @@ type Config struct {
 
 // String names the run in failures.
 func (c Config) String() string {
-	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d nocache=%t retract=%d ratio=%g crashes=%g errors=%g cancels=%g suspects=%d requests=%d",
-		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.Requests)
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d nocache=%t retract=%d ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d",
+		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests)
 }
 
 // capacity is what bounds prompt and output of one request together, in tokens.

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/troupe-engine/troupe/messages"
 )
 
 // seeds says which seeds to run: TROUPE_SEED replays one, TROUPE_SOAK=1 runs
@@ -71,5 +73,74 @@ func TestRandomSchedules(t *testing.T) {
 	t.Logf("%+v", total)
 	if to-from > 100 && (total.Retractions == 0 || total.Flushes == 0 || total.Refusals == 0 || total.Replaced == 0 || total.Epochs == int(to-from)) {
 		t.Errorf("something was never exercised: %+v", total)
+	}
+}
+
+// TestMatrix runs the same requests under everything that must not change the
+// output; each run is compared with the same twin.
+func TestMatrix(t *testing.T) {
+	var configs []Config
+	seeds := 1
+	if os.Getenv("TROUPE_SOAK") == "1" {
+		seeds = 20
+	}
+	for seed := range seeds {
+		for _, page := range []int{1, 4, 16} {
+			for _, chunk := range []int{7, 64, 0} {
+				for _, rows := range []int{1, 4, 64} {
+					for variant := range 8 {
+						c := Config{
+							Seed: uint64(seed + 1), Requests: 12, PageSize: page, Chunk: chunk, MaxRunning: rows, ContextLength: 64,
+							Pages: 160 / page, CacheDisabled: variant&1 > 0, Ratio: 0.1,
+						}
+						if variant&2 > 0 {
+							c.RetractEvery = 3
+						}
+						if variant&4 > 0 {
+							c.Crashes, c.DeviceErrors = 0.004, 0.01
+						}
+						configs = append(configs, c)
+					}
+				}
+			}
+		}
+	}
+	total := runAll(t, 0, uint64(len(configs)), func(i uint64) Config { return configs[i] })
+	t.Logf("%d configs: %+v", len(configs), total)
+	if total.Steps == 0 || total.Retractions == 0 {
+		t.Errorf("nothing was exercised: %+v", total)
+	}
+}
+
+// TestCrashPoints panics in each role at each of its first messages, and at
+// some later ones.
+func TestCrashPoints(t *testing.T) {
+	points := 20
+	if os.Getenv("TROUPE_SOAK") == "1" {
+		points = 200
+	}
+	var configs []Config
+	for _, role := range []messages.Actor{messages.Intake, messages.Queue, messages.Batch, messages.Cache, messages.Alloc, messages.Runner} {
+		for i := range points {
+			configs = append(configs, Config{
+				Seed: uint64(i + 1), Requests: 8, PageSize: 4, Pages: 40, MaxRunning: 4, Chunk: 16, ContextLength: 60,
+				Ratio: 0.1, Cancels: 0.2, CrashRole: role, CrashAt: 1 + i + i/10*7,
+			})
+		}
+	}
+	total := runAll(t, 0, uint64(len(configs)), func(i uint64) Config { return configs[i] })
+	if want := len(configs) * 9 / 5; total.Epochs < want {
+		t.Errorf("%d runs had %d epochs, want at least %d: too few crashed", len(configs), total.Epochs, want)
+	}
+}
+
+// A run replays from its seed, message for message.
+func TestRunsReplay(t *testing.T) {
+	for seed := uint64(1); seed <= 10; seed++ {
+		first, err1 := Run(Random(seed))
+		second, err2 := Run(Random(seed))
+		if first != second || err1 != nil || err2 != nil {
+			t.Errorf("seed %d: %+v (%v), then %+v (%v)", seed, first, err1, second, err2)
+		}
 	}
 }

@@ -45,6 +45,8 @@ type World struct {
 	plans  int          // messages of a CommitPlan's ring on their way
 	frozen frozen
 
+	crashCount int // messages to Config.CrashRole
+
 	out     messages.Outbox
 	stats   Stats
 	failure error
@@ -140,7 +142,7 @@ func (w *World) deliver(l link, msg any) {
 	w.stats.Delivered++
 	w.count(msg, -1)
 	w.frozen.check(w)
-	if w.cfg.Crashes > 0 && l.to != messages.Engine && w.rnd.Float64() < w.cfg.Crashes {
+	if w.crashes(l.to) {
 		if l.to == messages.Intake && l.from != messages.Batch {
 			w.mail[l] = append([]any{msg}, w.mail[l]...) // it is delivered again
 		}
@@ -177,6 +179,18 @@ func (w *World) deliver(l link, msg any) {
 	if w.failure == nil && epoch == w.epoch {
 		w.checkPages()
 	}
+}
+
+// crashes decides whether a role panics at the message that it gets now.
+func (w *World) crashes(to messages.Actor) bool {
+	if to == messages.Engine {
+		return false
+	}
+	if to == w.cfg.CrashRole && w.cfg.CrashAt > 0 {
+		w.crashCount++
+		return w.crashCount == w.cfg.CrashAt
+	}
+	return w.cfg.Crashes > 0 && w.rnd.Float64() < w.cfg.Crashes
 }
 
 // step runs one core. A violation is a finding, not a crash.

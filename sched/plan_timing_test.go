@@ -1,0 +1,161 @@
+package sched
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// loop is queue, batch former, cache and allocator in a direct loop, with a
+// device that answers at once.
+type loop struct {
+	queue  *QueueCore
+	former *Former
+	cache  *memory.CacheCore
+	alloc  *memory.AllocCore
+	out    messages.Outbox
+	mail   []messages.Send
+	step   *messages.RunBatch
+	done   messages.BatchDone
+}
+
+func newLoop(running int) *loop {
+	const pageSize, context = 16, 1 << 20
+	pages := running * 1024
+	return &loop{
+		queue: NewQueueCore(1, QueueOptions{}),
+		former: NewFormer(1, FormerOptions{PageSize: pageSize, Pages: pages, MaxRunning: running, ContextLength: context,
+			ChunkedPrefillSize: 1 << 20, MaxPrefillTokens: 1 << 20}),
+		cache: memory.NewCacheCore(1, memory.CacheOptions{PageSize: pageSize}),
+		alloc: memory.NewAllocCore(1, memory.AllocOptions{Pages: pages}),
+	}
+}
+
+// settle delivers until the device has a step or nothing is left.
+func (l *loop) settle() {
+	for i := 0; i < len(l.mail); i++ {
+		m := l.mail[i]
+		switch m.To {
+		case messages.Queue:
+			l.queue.Step(0, m.Msg.(messages.ToQueue), &l.out)
+		case messages.Batch:
+			l.former.Step(0, m.Msg.(messages.ToBatch), &l.out)
+		case messages.Cache:
+			l.cache.Step(0, m.Msg.(messages.ToCache), &l.out)
+		case messages.Alloc:
+			l.alloc.Step(0, m.Msg.(messages.ToAlloc), &l.out)
+		case messages.Runner:
+			l.step = m.Msg.(*messages.RunBatch)
+		}
+		l.mail = append(l.mail, l.out.Sends...)
+		l.out.Reset()
+	}
+	clear(l.mail)
+	l.mail = l.mail[:0]
+}
+
+func (l *loop) send(to messages.Actor, msg any) {
+	l.mail = append(l.mail, messages.Send{To: to, Msg: msg})
+	l.settle()
+}
+
+// compute answers a step; the tokens differ, so that nothing ends or repeats.
+func (l *loop) compute() {
+	sampled := l.done.Sampled[:0]
+	for i, w := range l.step.Work {
+		if w.Sample {
+			sampled = append(sampled, messages.SampledToken{Row: w.Row, Token: int32(i)})
+		}
+	}
+	l.done = messages.BatchDone{Epoch: 1, Step: l.step.Step, Sampled: sampled}
+	l.send(messages.Batch, &l.done)
+}
+
+// fill admits running requests of one prompt each.
+func (l *loop) fill(running, prompt int) {
+	m := &messages.EnqueueRequests{Epoch: 1}
+	for i := range running {
+		tokens := make([]int32, prompt)
+		for p := range tokens {
+			tokens[p] = int32(i*7 + p)
+		}
+		m.Requests = append(m.Requests, &messages.EngineRequest{ID: messages.RequestID(i + 1), Prompt: tokens,
+			Params: &messages.SamplingParams{MaxTokens: 12000, TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs}})
+	}
+	l.send(messages.Queue, m)
+	for l.former.Load().Running < running {
+		l.compute()
+	}
+}
+
+// BenchmarkDecodeStep is the planning of a step of decoding rows: results,
+// pages for one row in sixteen, RunBatch.
+func BenchmarkDecodeStep(b *testing.B) {
+	for _, running := range []int{1, 64, 256} {
+		b.Run(fmt.Sprintf("running=%d", running), func(b *testing.B) {
+			b.ReportAllocs()
+			l := newLoop(running)
+			l.fill(running, 100)
+			left := 10000
+			for b.Loop() {
+				if left--; left == 0 {
+					b.StopTimer()
+					l = newLoop(running)
+					l.fill(running, 100)
+					left = 10000
+					b.StartTimer()
+				}
+				l.compute()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(running), "ns/row")
+		})
+	}
+}
+
+// BenchmarkTurnover is a request's whole way while 63 others decode: enqueue,
+// admission, prefill, insertion, end.
+func BenchmarkTurnover(b *testing.B) {
+	b.ReportAllocs()
+	l := newLoop(64)
+	l.fill(63, 100)
+	id := messages.RequestID(1000)
+	prompt := make([]int32, 512)
+	params := &messages.SamplingParams{MaxTokens: 1, TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs}
+	left := 5000
+	for b.Loop() {
+		if left--; left == 0 {
+			b.StopTimer()
+			l = newLoop(64)
+			l.fill(63, 100)
+			left = 5000
+			b.StartTimer()
+		}
+		id++
+		prompt[256] = int32(id)
+		l.send(messages.Queue, &messages.EnqueueRequests{Epoch: 1, Requests: []*messages.EngineRequest{{ID: id, Prompt: prompt, Params: params}}})
+		l.compute()
+		l.compute()
+	}
+}
+
+// A step of decoding rows that needs no page costs a fixed number of
+// allocations, however many rows there are.
+func TestDecodeStepAllocations(t *testing.T) {
+	for _, running := range []int{1, 64} {
+		l := newLoop(running)
+		l.fill(running, 100) // on page 7 of 16 tokens: 12 steps without a new one
+		if l.former.opt.AuditEveryStep {
+			t.Skip("this build audits every step")
+		}
+		for _, s := range l.former.running {
+			s.tokens = append(make([]int32, 0, 200), s.tokens...) // no growth meanwhile
+		}
+		got := testing.AllocsPerRun(8, l.compute)
+		// RunBatch and its work, StepResults and its tokens.
+		if got > 4 {
+			t.Errorf("%d rows: %.1f allocations per step, want 4", running, got)
+		}
+	}
+}
