@@ -109,7 +109,7 @@ func (n *Node) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	api.Drain()
-	n.opt.Log.Info().Dur("timeout", c.DrainTimeout).Msg("shutting down; open requests may finish")
+	n.opt.Log.Info().Dur("timeout_ms", c.DrainTimeout).Msg("shutting down; open requests may finish")
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.DrainTimeout)
 	defer cancel()
 	if err := n.Engine.Drain(limit); err != nil {

@@ -10,14 +10,14 @@ import (
 
 // Info is the answer of /server_info.
 func (n *Node) Info() map[string]any {
-	c, p := n.opt.Config, n.Checkpoint.Program
+	c, p, device := n.opt.Config, n.Checkpoint.Program, n.Device.Info()
 	return map[string]any{
 		"version": n.opt.Version, "uptime_seconds": int(time.Since(n.started).Seconds()), "ready": n.Engine.Ready(),
 		"model": map[string]any{
 			"id": n.Name, "architecture": n.Checkpoint.Config.Architecture, "context_length": p.Context, "vocab_size": p.Vocab,
 			"weight_dtype": n.Checkpoint.WeightDType().String(),
 		},
-		"device":      n.Device.Info(),
+		"device":      map[string]any{"kind": device.Kind, "name": device.Name, "threads": device.Threads},
 		"fingerprint": n.Fingerprint(),
 		"memory": map[string]any{
 			"max_total_num_tokens": n.Plan.Tokens, "page_size": c.PageSize, "num_pages": n.Plan.Pages,

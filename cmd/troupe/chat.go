@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-engine/troupe/cmd/troupe/node"
+	"github.com/troupe-engine/troupe/configs"
+)
+
+func newChat() *cobra.Command {
+	var system string
+	s := node.Sampling{}
+	c := &cobra.Command{
+		Use: "chat", Short: "Talk to a model in the terminal", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, _, err := loadConfig(c)
+			if err != nil {
+				return err
+			}
+			s.Set = c.Flags().Changed
+			return withNode(c, cfg, func(ctx context.Context, n *node.Node) error {
+				t := &talk{node: n, sampling: s, system: system, out: c.OutOrStdout(), prompt: isTerminal(os.Stdin)}
+				t.reset()
+				return t.run(ctx, c.InOrStdin())
+			})
+		},
+	}
+	configs.AddFlags(c.Flags())
+	c.Flags().StringVar(&system, "system", "", "system message at the start of the conversation")
+	samplingFlags(c, &s)
+	return c
+}
+
+const chatHelp = `  /reset   forget the conversation
+  /system TEXT   start over with a system message
+  /history   show the conversation
+  /help    show this
+  /quit    leave (or Ctrl-D)
+`
+
+// talk is one conversation.
+type talk struct {
+	node     *node.Node
+	sampling node.Sampling
+	system   string
+	history  []node.Message
+	out      io.Writer
+	prompt   bool // show a prompt before reading a line
+}
+
+func (t *talk) reset() {
+	t.history = nil
+	if t.system != "" {
+		t.history = []node.Message{{Role: "system", Content: t.system}}
+	}
+}
+
+func (t *talk) run(ctx context.Context, in io.Reader) error {
+	if t.prompt {
+		fmt.Fprintf(t.out, "%s. Type a message, /help for commands, Ctrl-D to leave.\n", t.node.Name)
+	}
+	lines := readLines(in)
+	for {
+		if t.prompt {
+			fmt.Fprint(t.out, "> ")
+		}
+		var line string
+		select {
+		case next, more := <-lines:
+			if !more {
+				return nil
+			}
+			line = strings.TrimSpace(next)
+		case <-ctx.Done():
+			return nil
+		}
+		if line == "" {
+			continue
+		}
+		if quit, err := t.line(ctx, line); quit || err != nil {
+			return err
+		}
+	}
+}
+
+// readLines reads in the background, so that a signal ends a chat that waits
+// for its user. The goroutine ends with the input or with the process.
+func readLines(in io.Reader) <-chan string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		scanner := bufio.NewScanner(in)
+		scanner.Buffer(nil, 1<<20)
+		for scanner.Scan() {
+			lines <- scanner.Text()
+		}
+	}()
+	return lines
+}
+
+// line handles a command or a message. An error of the model is shown and the
+// message forgotten; the conversation goes on.
+func (t *talk) line(ctx context.Context, line string) (quit bool, err error) {
+	command, rest, _ := strings.Cut(line, " ")
+	switch command {
+	case "/quit", "/exit":
+		return true, nil
+	case "/reset":
+		t.reset()
+		fmt.Fprintln(t.out, "(forgotten)")
+	case "/system":
+		t.system = strings.TrimSpace(rest)
+		t.reset()
+		fmt.Fprintln(t.out, "(started over)")
+	case "/history":
+		for _, m := range t.history {
+			fmt.Fprintf(t.out, "%s: %s\n", m.Role, m.Content)
+		}
+	case "/help":
+		fmt.Fprint(t.out, chatHelp)
+	default:
+		if strings.HasPrefix(line, "/") {
+			fmt.Fprintf(t.out, "%s is no command; /help lists them\n", command)
+			return false, nil
+		}
+		return false, t.say(ctx, line)
+	}
+	return false, nil
+}
+
+func (t *talk) say(ctx context.Context, text string) error {
+	messages := append(t.history[:len(t.history):len(t.history)], node.Message{Role: "user", Content: text})
+	ids, err := t.node.EncodeChat(ctx, messages)
+	if err != nil {
+		fmt.Fprintln(t.out, "error:", err)
+		return nil
+	}
+	answer, err := t.node.Complete(ctx, ids, t.sampling, false, func(s string) error {
+		_, err := io.WriteString(t.out, s)
+		return err
+	})
+	fmt.Fprintln(t.out)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case err != nil:
+		fmt.Fprintln(t.out, "error:", err)
+		return nil
+	}
+	t.history = append(messages, node.Message{Role: "assistant", Content: answer.Text})
+	return nil
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// run executes the command line in this process and gives its stdout.
+func run(t *testing.T, stdin string, args ...string) (string, error) {
+	t.Helper()
+	root := newRoot()
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(&out)
+	root.SetIn(strings.NewReader(stdin))
+	root.SetArgs(args)
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+func mustRun(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	out, err := run(t, stdin, args...)
+	if err != nil {
+		t.Fatalf("troupe %s: %v", strings.Join(args, " "), err)
+	}
+	return out
+}
+
+// conformance is the folder of data made by others.
+func conformance(t *testing.T) string {
+	dir := os.Getenv("TROUPE_CONFORMANCE")
+	if dir == "" {
+		t.Skip("TROUPE_CONFORMANCE is not set; it names the folder with conformance data")
+	}
+	return dir
+}
+
+func TestGenerateRepeatsWithASeed(t *testing.T) {
+	args := []string{"generate", "--prompt", "Once upon a time", "--max-tokens", "20", "--temperature", "0.9", "--seed"}
+	first, again, other := mustRun(t, "", append(args, "7")...), mustRun(t, "", append(args, "7")...), mustRun(t, "", append(args, "8")...)
+	if first != again || first == other || len(first) < 20 {
+		t.Errorf("seed 7: %q and %q; seed 8: %q", first, again, other)
+	}
+	var answer struct {
+		Text   string
+		Finish string `json:"finish_reason"`
+		Usage  struct{ CompletionTokens int }
+	}
+	if err := json.Unmarshal([]byte(mustRun(t, "", append(args, "7", "--json")...)), &answer); err != nil {
+		t.Fatal(err)
+	}
+	if answer.Text+"\n" != first || answer.Finish != "length" || answer.Usage.CompletionTokens != 20 {
+		t.Errorf("%+v", answer)
+	}
+}
+
+func TestChatHoldsAConversation(t *testing.T) {
+	out := mustRun(t, "Hello!\n/history\n/reset\n/history\n/nonsense\n/system Be brief.\nHi\n/quit\nnever read\n", "chat", "--temperature", "0", "--max-tokens", "12")
+	for _, want := range []string{"user: Hello!", "assistant: ", "(forgotten)", "/nonsense is no command", "(started over)"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the conversation lacks %q:\n%s", want, out)
+		}
+	}
+	if strings.Count(out, "user: Hello!") != 1 || strings.Contains(out, "never read") {
+		t.Errorf("reset or quit had no effect:\n%s", out)
+	}
+}
+
+func TestInspectTokensIsJSONL(t *testing.T) {
+	out := mustRun(t, "{\"text\":\"Hello, cat!\"}\n\n{\"text\":\"\"}\n", "inspect", "tokens")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("%d lines for 2 texts: %s", len(lines), out)
+	}
+	var row struct {
+		IDs     []int32 `json:"ids"`
+		Special []int32 `json:"ids_special"`
+		Decode  string  `json:"decode"`
+	}
+	if err := json.Unmarshal([]byte(lines[0]), &row); err != nil || row.Decode != "Hello, cat!" || len(row.IDs) == 0 || len(row.Special) < len(row.IDs) {
+		t.Errorf("%s: %v", lines[0], err)
+	}
+	if _, err := run(t, "{\"text\":\"a\"}\nnonsense\n", "inspect", "tokens"); err == nil || !strings.Contains(err.Error(), "line 2") {
+		t.Errorf("a bad line gives %v", err)
+	}
+}
+
+func TestInspectTemplateAnswersRefusals(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "t.jinja")
+	text := "{{ bos_token }}{% for m in messages %}{% if m.role == 'x' %}{{ raise_exception('no x') }}{% endif %}{{ m.content }}{{ mood }}{% endfor %}{{ strftime_now('%Y') }}{{ eos_token }}"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in := `{"messages":[{"role":"user","content":"hi"}],"mood":"!"}` + "\n" + `{"messages":[{"role":"x","content":""}]}` + "\n"
+	out := mustRun(t, in, "inspect", "template", "--template", file, "--bos", "<B>", "--eos", "<E>", "--now", "2024-07-26 12:00")
+	if want := "{\"prompt\":\"<B>hi!2024<E>\"}\n"; !strings.HasPrefix(out, want) || !strings.Contains(out, `{"error":`) || !strings.Contains(out, "no x") {
+		t.Errorf("got %s", out)
+	}
+}
+
+func TestInspectShowsSettingsAndHidesKeys(t *testing.T) {
+	out := mustRun(t, "", "inspect", "config", "--api-key", "secret", "--port", "4000")
+	if strings.Contains(out, "secret") || !strings.Contains(out, "flag --port") {
+		t.Errorf("inspect config prints\n%s", out)
+	}
+	if out := mustRun(t, "", "inspect", "memory"); !strings.Contains(out, "KV pool") {
+		t.Errorf("inspect memory prints\n%s", out)
+	}
+}
+
+func TestErrorsSayWhatWhereAndTheRemedy(t *testing.T) {
+	empty := t.TempDir()
+	for name, c := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"no such model":    {[]string{"generate", "--model", "/no/such/model"}, []string{"/no/such/model", "Hugging Face"}},
+		"empty directory":  {[]string{"generate", "--model", empty}, []string{"config.json"}},
+		"temperature":      {[]string{"generate", "--temperature", "9"}, []string{"--temperature", "[0, 2]"}},
+		"unknown flag":     {[]string{"serve", "--prot", "1"}, []string{"--prot"}},
+		"unknown command":  {[]string{"server"}, []string{"server", "serve"}},
+		"bad page size":    {[]string{"inspect", "memory", "--page-size", "3"}, []string{"page-size", "power of two"}},
+		"tokens missing":   {[]string{"inspect", "logits"}, []string{"tokens"}},
+		"token of another": {[]string{"inspect", "logits", "--tokens", "99999"}, []string{"99999"}},
+		"context too long": {[]string{"generate", "--context-length", "100000"}, []string{"context", "1024"}},
+		"pool too small":   {[]string{"generate", "--max-total-tokens", "1"}, []string{"max-total-tokens"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := run(t, "", c.args...)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, w := range c.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("%q lacks %q", err, w)
+				}
+			}
+		})
+	}
+}
+
+// llama2.c's own test: 200 greedy tokens of stories260K from BOS.
+func TestConformanceStories260K(t *testing.T) {
+	dir := filepath.Join(conformance(t), "weights", "stories260k")
+	want, err := os.ReadFile(filepath.Join(dir, "llama2c_greedy200_expected.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := mustRun(t, "", "generate", "--model", filepath.Join(dir, "hf-f32"), "--max-tokens", "200", "--temperature", "0")
+	if got != string(want) {
+		t.Errorf("got\n%q, want\n%q", got, want)
+	}
+}
+
+// The logits that llama.cpp computes, through the command line.
+func TestConformanceLogits(t *testing.T) {
+	weights := filepath.Join(conformance(t), "weights")
+	for _, c := range []struct {
+		model, golden string
+		tolerance     float64
+	}{
+		{"stories260k/hf-f32", "stories260k/golden_logits.jsonl", 1e-4},
+		{"fixtures/tiny-llama", "fixtures/golden_logits_tiny-llama.jsonl", 1e-4},
+		{"fixtures/tiny-qwen2", "fixtures/golden_logits_tiny-qwen2.jsonl", 2e-4},
+	} {
+		t.Run(c.model, func(t *testing.T) {
+			file, err := os.Open(filepath.Join(weights, c.golden))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			lines := bufio.NewScanner(file)
+			lines.Buffer(nil, 64<<20)
+			worst, rows := 0.0, 0
+			for lines.Scan() {
+				var g map[string]json.RawMessage
+				if err := json.Unmarshal(lines.Bytes(), &g); err != nil {
+					t.Fatal(err)
+				}
+				var ids []int32
+				var last []float64
+				if json.Unmarshal(g["ids"], &ids) != nil || json.Unmarshal(g["last_logits"], &last) != nil || len(last) == 0 {
+					t.Fatalf("the golden has the keys %v", keys(g))
+				}
+				out := mustRun(t, "", "inspect", "logits", "--model", filepath.Join(weights, c.model), "--tokens", strings.Trim(strings.ReplaceAll(fmt.Sprint(ids), " ", ","), "[]"))
+				var got struct{ Logits [][]float64 }
+				if err := json.Unmarshal([]byte(out), &got); err != nil {
+					t.Fatal(err)
+				}
+				for i, want := range last {
+					worst = max(worst, math.Abs(got.Logits[len(ids)-1][i]-want))
+				}
+				rows++
+			}
+			t.Logf("%d prompts, greatest difference %.2g", rows, worst)
+			if rows == 0 || !(worst < c.tolerance) {
+				t.Errorf("%d prompts differ by up to %g, want less than %g", rows, worst, c.tolerance)
+			}
+		})
+	}
+}
+
+func keys(m map[string]json.RawMessage) []string {
+	var list []string
+	for k := range m {
+		list = append(list, k)
+	}
+	return list
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/troupe-engine/troupe/cmd/troupe/node"
+	"github.com/troupe-engine/troupe/configs"
+)
+
+// loadConfig reads the settings of a command: file, environment, flags.
+func loadConfig(c *cobra.Command) (*configs.Config, []configs.Value, error) {
+	file, err := c.Flags().GetString("config")
+	if err != nil {
+		return nil, nil, err
+	}
+	if file == "" {
+		file = configs.DefaultFile()
+	}
+	return configs.Load(file, os.Environ(), c.Flags())
+}
+
+// newLogger writes text to a terminal and JSON elsewhere, always to stderr:
+// stdout belongs to results.
+func newLogger(c *configs.Config) zerolog.Logger {
+	level, err := zerolog.ParseLevel(c.LogLevel)
+	if err != nil {
+		level = zerolog.InfoLevel // validated before
+	}
+	zerolog.TimeFieldFormat = time.RFC3339Nano
+	var w io.Writer = os.Stderr
+	if c.LogFormat == "text" || c.LogFormat == "auto" && isTerminal(os.Stderr) {
+		w = zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05", NoColor: !isTerminal(os.Stderr)}
+	}
+	return zerolog.New(w).Level(level).With().Timestamp().Logger()
+}
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// openNode starts an engine for a command, quietly unless it serves.
+func openNode(ctx context.Context, c *configs.Config, log zerolog.Logger) (*node.Node, error) {
+	return node.Open(ctx, node.Options{Config: c, Log: log, Version: versionText(), Progress: progress()})
+}
+
+// progress shows a percentage on a terminal while weights are loaded; nothing
+// for a load that is over at once.
+func progress() func(done, total int64) {
+	if !isTerminal(os.Stderr) {
+		return nil
+	}
+	start, shown := time.Now(), -1
+	return func(done, total int64) {
+		percent := int(done * 100 / max(total, 1))
+		if time.Since(start) < 300*time.Millisecond || percent == shown {
+			return
+		}
+		shown = percent
+		fmt.Fprintf(os.Stderr, "\rloading weights: %3d %% of %.1f GB", percent, float64(total)/1e9)
+		if done >= total {
+			fmt.Fprintln(os.Stderr)
+		}
+	}
+}
+
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-engine/troupe/cmd/troupe/node"
+	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/gpu/cpu"
+	"github.com/troupe-engine/troupe/model"
+	"github.com/troupe-engine/troupe/model/exec"
+	"github.com/troupe-engine/troupe/model/tokenizer"
+)
+
+func newInspect() *cobra.Command {
+	c := &cobra.Command{Use: "inspect", Short: "Show what is inside: settings, memory plan, tokens, templates, logits"}
+	c.AddCommand(newInspectConfig(), newInspectMemory(), newInspectTokens(), newInspectTemplate(), newInspectLogits())
+	return c
+}
+
+func newInspectConfig() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "config", Short: "Print every setting, its value and where it came from", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, values, err := loadConfig(c)
+			if err != nil {
+				return err
+			}
+			for i := range values {
+				if values[i].Key == "api-key" && len(values[i].Value.([]string)) > 0 {
+					values[i].Value = []string{"(set)"} // printed settings get pasted
+				}
+			}
+			if asJSON {
+				return printJSON(c.OutOrStdout(), values)
+			}
+			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+			for _, v := range values {
+				value := fmt.Sprint(v.Value)
+				if list, ok := v.Value.([]string); ok {
+					value = strings.Join(list, ",")
+				}
+				if value == "" {
+					value = `""`
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\n", v.Key, value, v.Source)
+			}
+			return w.Flush()
+		},
+	}
+	configs.AddFlags(c.Flags())
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func newInspectMemory() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "memory", Short: "Print the memory plan: what the KV pool gets, and why", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, _, err := loadConfig(c)
+			if err != nil {
+				return err
+			}
+			files, name, err := node.Files(cfg)
+			if err != nil {
+				return err
+			}
+			m, err := model.OpenFS(files, model.OpenOptions{LoadFormat: cfg.LoadFormat, ContextLength: cfg.ContextLength})
+			if err != nil {
+				return fmt.Errorf("model %s: %w", name, err)
+			}
+			defer m.Close()
+			device, err := cpu.New(cpu.Options{Threads: cfg.Threads})
+			if err != nil {
+				return err
+			}
+			plan, dtype, err := node.PlanMemory(cfg, m, device)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(c.OutOrStdout(), map[string]any{"model": name, "kv_cache_dtype": dtype.String(), "plan": plan})
+			}
+			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintf(w, "%s, kv-cache-dtype %s\n", name, dtype)
+			for _, f := range plan.Figures {
+				fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, amount(f.Value, f.Unit), f.From)
+			}
+			fmt.Fprintf(w, "KV pool\t%d tokens in %d pages\tbound by %s\n", plan.Tokens, plan.Pages, plan.Bound)
+			for _, warning := range plan.Warnings {
+				fmt.Fprintf(w, "note: %s\n", warning)
+			}
+			return w.Flush()
+		},
+	}
+	configs.AddFlags(c.Flags())
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// amount shows bytes in a readable unit and other numbers as they are.
+func amount(v int64, unit string) string {
+	if unit != "bytes" || v < 1<<10 {
+		return fmt.Sprintf("%d %s", v, unit)
+	}
+	size, names := float64(v), []string{"KiB", "MiB", "GiB", "TiB"}
+	at := -1
+	for size >= 1024 && at < len(names)-1 {
+		size /= 1024
+		at++
+	}
+	return fmt.Sprintf("%.1f %s", size, names[at])
+}
+
+func newInspectTokens() *cobra.Command {
+	c := &cobra.Command{
+		Use: "tokens", Short: `Tokenise: JSONL {"text"} on stdin to JSONL {"ids","ids_special","decode"}`, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, _, err := loadConfig(c)
+			if err != nil {
+				return err
+			}
+			files, _, err := node.Files(cfg)
+			if err != nil {
+				return err
+			}
+			tok, err := tokenizer.LoadFS(files)
+			if err != nil {
+				return err
+			}
+			return eachLine(c.InOrStdin(), c.OutOrStdout(), func(line []byte) (any, error) {
+				var in struct {
+					Text *string `json:"text"`
+				}
+				if err := json.Unmarshal(line, &in); err != nil || in.Text == nil {
+					return nil, fmt.Errorf(`want {"text": "…"}, got %.80s`, line)
+				}
+				ids := tok.Encode(*in.Text, tokenizer.EncodeOptions{ParseSpecial: true})
+				special := tok.Encode(*in.Text, tokenizer.EncodeOptions{ParseSpecial: true, AddSpecial: true})
+				return struct {
+					IDs     []int32 `json:"ids"`
+					Special []int32 `json:"ids_special"`
+					Decode  string  `json:"decode"`
+				}{append([]int32{}, ids...), append([]int32{}, special...), tok.Decode(ids, tokenizer.DecodeOptions{})}, nil
+			})
+		},
+	}
+	configs.AddFlags(c.Flags())
+	return c
+}
+
+func newInspectLogits() *cobra.Command {
+	var tokens []int32
+	c := &cobra.Command{
+		Use: "logits", Short: "Print the logits after each of some tokens, computed in F32", Args: cobra.NoArgs,
+		Example: "  troupe inspect logits --model DIR --tokens 1,2,3",
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, _, err := loadConfig(c)
+			if err != nil {
+				return err
+			}
+			files, name, err := node.Files(cfg)
+			if err != nil {
+				return err
+			}
+			m, err := model.OpenFS(files, model.OpenOptions{LoadFormat: cfg.LoadFormat, ContextLength: cfg.ContextLength})
+			if err != nil {
+				return fmt.Errorf("model %s: %w", name, err)
+			}
+			defer m.Close()
+			device, err := cpu.New(cpu.Options{Threads: cfg.Threads})
+			if err != nil {
+				return err
+			}
+			loaded, err := device.Load(m.Program, m.Weights, progress())
+			if err != nil {
+				return err
+			}
+			defer loaded.Close()
+			logits, err := exec.Logits(loaded, m.Program, tokens)
+			if err != nil {
+				return err
+			}
+			return json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"logits": logits})
+		},
+	}
+	configs.AddFlags(c.Flags())
+	c.Flags().Int32SliceVar(&tokens, "tokens", nil, "token ids, separated by commas")
+	_ = c.MarkFlagRequired("tokens") // fails for unknown flags only
+	return c
+}
+
+// eachLine answers a JSONL stream line by line. An error ends it and names the
+// line.
+func eachLine(in io.Reader, out io.Writer, f func(line []byte) (any, error)) error {
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(nil, 64<<20)
+	w := bufio.NewWriter(out)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	for n := 1; scanner.Scan(); n++ {
+		line := bytes.TrimSpace(scanner.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		v, err := f(line)
+		if err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		if err := e.Encode(v); err != nil {
+			return err
+		}
+	}
+	if err := scanner.Err(); err != nil {
+		return err
+	}
+	return w.Flush()
+}

@@ -1,0 +1,77 @@
+// Command troupe is an LLM serving engine: it loads a model and serves an
+// OpenAI-compatible API, runs single prompts, chats, and shows what is inside.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker; a build without it shows what Go recorded.
+var version = ""
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The second signal kills: the default is restored after the first.
+	go func() { <-ctx.Done(); stop() }()
+	if err := newRoot().ExecuteContext(ctx); err != nil {
+		if !errors.Is(err, errSilent) {
+			fmt.Fprintln(os.Stderr, "troupe:", err)
+		}
+		os.Exit(1)
+	}
+}
+
+// errSilent ends with status 1 after the command has said why.
+var errSilent = errors.New("failed")
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "troupe",
+		Short: "A serving engine for language models: one binary, an OpenAI-compatible API",
+		Long: "Troupe serves language models over an OpenAI-compatible API.\n\n" +
+			"  troupe serve                     serve the embedded model on 127.0.0.1:30000\n" +
+			"  troupe serve --model DIR         serve a Hugging Face model directory\n" +
+			"  troupe chat                      talk to a model in the terminal",
+		SilenceUsage: true, SilenceErrors: true,
+		Version: versionText(),
+	}
+	root.SetVersionTemplate("troupe {{.Version}}\n")
+	root.PersistentFlags().String("config", "", "YAML file with settings; TROUPE_CONFIG names one, too")
+	root.AddCommand(newServe(), newGenerate(), newChat(), newInspect(), newVersion())
+	return root
+}
+
+func versionText() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "dev"
+}
+
+func newVersion() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			info, _ := debug.ReadBuildInfo()
+			if asJSON {
+				return printJSON(c.OutOrStdout(), map[string]string{"version": versionText(), "go": info.GoVersion})
+			}
+			_, err := fmt.Fprintf(c.OutOrStdout(), "troupe %s (%s)\n", versionText(), info.GoVersion)
+			return err
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}

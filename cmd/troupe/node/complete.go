@@ -1,0 +1,147 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/model/chat"
+	"github.com/troupe-engine/troupe/model/tokenizer"
+)
+
+// Sampling are the parameters of a local request. Set tells which flags the
+// user gave, by flag name; the others come from the model.
+type Sampling struct {
+	MaxTokens   int // 0: to the end of the context
+	Temperature float64
+	TopP        float64
+	TopK        int
+	Seed        uint64
+	Set         func(flag string) bool
+}
+
+// Message is one turn of a conversation.
+type Message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// Answer is the end of a local request.
+type Answer struct {
+	Text   string         `json:"text"`
+	Finish string         `json:"finish_reason"`
+	Usage  messages.Usage `json:"usage"`
+}
+
+// EncodeText tokenises a prompt; an empty one is BOS alone.
+func (n *Node) EncodeText(text string) ([]int32, error) {
+	ids := n.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: true, ParseSpecial: true})
+	if len(ids) > 0 {
+		return ids, nil
+	}
+	if bos := n.Checkpoint.Config.BOS; bos >= 0 {
+		return []int32{bos}, nil
+	}
+	if bos, ok := n.Tokenizer.BOS(); ok {
+		return []int32{bos}, nil
+	}
+	return nil, errors.New("the prompt is empty and this model has no BOS token; give --prompt TEXT")
+}
+
+// EncodeChat applies the chat template to a conversation.
+func (n *Node) EncodeChat(ctx context.Context, conversation []Message) ([]int32, error) {
+	if n.Template == nil {
+		return nil, fmt.Errorf("the model %s has no chat template; give one with --chat-template FILE, or use troupe generate", n.Name)
+	}
+	prompt, err := n.Template.Render(ctx, chat.Input{Messages: conversation, AddGenerationPrompt: true,
+		BOS: n.Tokenizer.BOSText(), EOS: n.Tokenizer.EOSText(), Now: time.Now()})
+	if err != nil {
+		return nil, err
+	}
+	return n.Tokenizer.Encode(prompt, tokenizer.EncodeOptions{ParseSpecial: true}), nil
+}
+
+// params checks a user's parameters and completes them.
+func (n *Node) params(s Sampling) (*messages.SamplingParams, error) {
+	d := n.SamplingDefaults()
+	given := func(flag string, value, fallback float64) float64 {
+		if s.Set != nil && s.Set(flag) {
+			return value
+		}
+		return fallback
+	}
+	p := &messages.SamplingParams{
+		Temperature: float32(given("temperature", s.Temperature, d.Temperature)), TopP: float32(given("top-p", s.TopP, d.TopP)),
+		TopK: int32(given("top-k", float64(s.TopK), float64(d.TopK))), MinP: float32(d.MinP), RepetitionPenalty: float32(d.RepetitionPenalty),
+		EOSTokenIDs: n.EOS(), MaxTokens: s.MaxTokens, Seed: s.Seed, TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs,
+	}
+	switch {
+	case !(p.Temperature >= 0 && p.Temperature <= 2):
+		return nil, fmt.Errorf("--temperature is %v, it must be in [0, 2]", s.Temperature)
+	case !(p.TopP > 0 && p.TopP <= 1):
+		return nil, fmt.Errorf("--top-p is %v, it must be in (0, 1]", s.TopP)
+	case p.TopK < 0:
+		return nil, fmt.Errorf("--top-k is %d, it must be at least 0", s.TopK)
+	case s.MaxTokens < 0:
+		return nil, fmt.Errorf("--max-tokens is %d, it must be at least 0", s.MaxTokens)
+	case s.MaxTokens == 0:
+		p.MaxTokens = math.MaxInt32
+	}
+	if s.Set == nil || !s.Set("seed") {
+		p.Seed = newSeed()
+	}
+	return p, nil
+}
+
+// localCalls numbers calls apart from those of the HTTP adapter.
+var localCalls atomic.Uint64
+
+// Complete runs one request and hands its text on as it comes. continues says
+// that the text goes on after the prompt's.
+func (n *Node) Complete(ctx context.Context, prompt []int32, s Sampling, continues bool, write func(string) error) (*Answer, error) {
+	params, err := n.params(s)
+	if err != nil {
+		return nil, err
+	}
+	call := messages.CallID(1<<63 | localCalls.Add(1))
+	events := make(chan messages.CallEvent, 16)
+	n.Engine.Send(&messages.SubmitRequests{Call: call, UserID: fmt.Sprint("local-", call), Events: events,
+		Requests: []messages.Submission{{Prompt: prompt, Params: params, Stream: true, Continues: continues, After: -1}}})
+	answer := &Answer{}
+	for {
+		select {
+		case <-ctx.Done():
+			n.Engine.Send(&messages.DropCall{Call: call})
+			return nil, ctx.Err()
+		case err := <-n.Fatal:
+			return nil, err
+		case event := <-events:
+			if r, ok := event.(*messages.CallRefused); ok {
+				return nil, errors.New(r.Message)
+			}
+			out, ok := event.(*messages.CallOutput)
+			if !ok {
+				continue
+			}
+			answer.Text += out.Text
+			if err := write(out.Text); err != nil {
+				n.Engine.Send(&messages.DropCall{Call: call})
+				return nil, err
+			}
+			if f := out.Finish; f != nil {
+				if f.Reason == messages.FinishError || f.Reason == messages.FinishAbort {
+					return nil, errors.New(f.Message)
+				}
+				answer.Finish, answer.Usage = f.Reason.String(), out.Usage
+				return answer, nil
+			}
+			if out.Paused {
+				n.Engine.Send(&messages.ResumeOutput{Call: call})
+			}
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-engine/troupe/configs"
+)
+
+func newServe() *cobra.Command {
+	c := &cobra.Command{
+		Use: "serve", Short: "Serve a model over HTTP", Args: cobra.NoArgs,
+		Long: "Serve a model over HTTP until SIGINT or SIGTERM, then let open requests finish.\n" +
+			"Without --model it serves the small embedded model.",
+		Example: "  troupe serve\n  troupe serve --model ./Qwen2.5-0.5B-Instruct --port 8000\n  troupe serve --config configs/server.yaml --model DIR",
+		RunE:    func(c *cobra.Command, _ []string) error { return serve(c) },
+	}
+	configs.AddFlags(c.Flags())
+	return c
+}
+
+func serve(c *cobra.Command) (err error) {
+	start := time.Now()
+	cfg, _, err := loadConfig(c)
+	if err != nil {
+		return err
+	}
+	ctx, log := c.Context(), newLogger(cfg)
+	n, err := openNode(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		// The process ends with or without a quiet device.
+		quiet, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		err = errors.Join(err, n.Close(quiet))
+	}()
+	listener, err := n.Listen()
+	if err != nil {
+		return err
+	}
+	scheme := "http://"
+	if cfg.TLSCert != "" {
+		scheme = "https://"
+	}
+	log.Info().Str("model", n.Name).Str("url", scheme+listener.Addr().String()).Str("device", n.Device.Info().Name).
+		Int("context", n.Checkpoint.Program.Context).Int("kv_tokens", n.Plan.Tokens).Str("kv_dtype", n.KVDType.String()).
+		Dur("took_ms", time.Since(start)).Msg("troupe is ready")
+	if len(cfg.APIKey) == 0 && cfg.Host != "127.0.0.1" && cfg.Host != "localhost" && cfg.Host != "::1" {
+		log.Warn().Str("host", cfg.Host).Msg("anyone who reaches this address can use the server; set api-key")
+	}
+	return n.Serve(ctx, listener)
+}
