@@ -1,0 +1,254 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/actors/intake"
+	"github.com/troupe-engine/troupe/internal/fakemodel"
+	"github.com/troupe-engine/troupe/internal/seeded"
+	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/request"
+	"github.com/troupe-engine/troupe/sched"
+)
+
+// plot is what a seed decides about a run before it starts.
+type plot struct {
+	seed                                                uint64
+	pageSize, pages, rows, chunk, context, retractEvery int
+	cacheOff                                            bool
+	ratio                                               float64
+	calls                                               int
+	// Probabilities: of a panic per message before the core sees it, per
+	// reading that an actor publishes behind its effects, and of a device
+	// error per step.
+	crash, crashBehind, deviceError float64
+	leave                           float64 // share of calls whose client leaves
+	quarantine                      bool    // suspects are run alone, and may fail
+}
+
+func (p plot) String() string {
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d retract=%d nocache=%t ratio=%g calls=%d crash=%g behind=%g errors=%g leave=%g quarantine=%t",
+		p.seed, p.pageSize, p.pages, p.rows, p.chunk, p.context, p.retractEvery, p.cacheOff, p.ratio, p.calls, p.crash, p.crashBehind, p.deviceError, p.leave, p.quarantine)
+}
+
+func draw[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
+
+func newPlot(seed uint64) plot {
+	r := rand.New(rand.NewPCG(seed, 1))
+	p := plot{
+		seed: seed, calls: 1 + r.IntN(8), pageSize: draw(r, 1, 4, 16), rows: draw(r, 1, 4, 64), chunk: draw(r, 7, 64, -1),
+		context: 24 + r.IntN(60), retractEvery: draw(r, 0, 0, 3), cacheOff: r.IntN(4) == 0, ratio: draw(r, 0, 0.05, 0.2),
+		crash: draw(r, 0, 0.001, 0.004, 0.01), crashBehind: draw(r, 0, 0, 0.0005), deviceError: draw(r, 0, 0, 0.02),
+		leave: draw(r, 0, 0.3, 0.6), quarantine: r.IntN(4) == 0,
+	}
+	p.pages = memory.PagesFor(p.context, p.pageSize)*draw(r, 1, 1, 2, 8) + r.IntN(3)
+	return p
+}
+
+// limit bounds prompt and output of a request together, in tokens.
+func (p *plot) limit() int { return min(p.context, p.pages*p.pageSize) }
+
+const worldVocab = 48
+
+// world is an engine of real actors, its device and its clients, all of which
+// take turns in an order that the seed decides.
+type world struct {
+	plot
+	*Engine
+	order   *seeded.Scheduler
+	rnd     *rand.Rand // for what happens on the way
+	model   *fakemodel.Executor
+	table   *request.Table
+	clients []*client
+	arrived int
+	audits  []chan *messages.SlotsAudited
+	flushes []chan string
+
+	crashed  any // what intake crashed on last
+	crashes  int
+	epochs   int
+	fatal    error
+	failure  error
+	trace    uint64 // hash of everything that the actors received
+	roleSeen [messages.Engine + 1]int
+}
+
+func (w *world) fail(format string, args ...any) {
+	if w.failure == nil {
+		w.failure = fmt.Errorf(format, args...)
+	}
+}
+
+// maxTurns bounds a run: beyond it something livelocks.
+const maxTurns = 1_000_000
+
+// play runs a plot to its end.
+func play(system *actor.ActorSystem, p plot) (*world, error) {
+	w := newWorld(p)
+	if err := w.start(system); err != nil {
+		return nil, err
+	}
+	for w.turn() {
+	}
+	w.plot.crash, w.crashBehind, w.deviceError = 0, 0, 0
+	w.ask()
+	for w.turn() {
+	}
+	w.checkEnd()
+	w.stop()
+	if w.failure != nil {
+		return nil, fmt.Errorf("%v: turn %d: %w", p, w.order.Turns(), w.failure)
+	}
+	return w, nil
+}
+
+func (w *world) turn() bool {
+	if w.order.Turns() > maxTurns {
+		w.fail("no end after %d turns", maxTurns)
+	}
+	return w.failure == nil && w.order.Turn()
+}
+
+func newWorld(p plot) *world {
+	limit := 1 << 30
+	if p.quarantine {
+		limit = 2
+	}
+	fake := fakemodel.Options{PageSize: p.pageSize, Pages: p.pages, MaxRows: p.rows, Vocab: worldVocab, Context: p.context,
+		EOSChance: 0.03, CheckReads: true, Manual: true}
+	w := &world{plot: p, order: seeded.New(p.seed), rnd: rand.New(rand.NewPCG(p.seed, 2)), model: fakemodel.New(fake),
+		table: request.NewTable(request.TableOptions{ContextLength: p.context, PoolTokens: p.pages * p.pageSize, Vocab: worldVocab,
+			MaxOpenRequests: 1000, MaxLogprobs: 5, SuspectLimit: limit})}
+	w.cast()
+	return w
+}
+
+// start builds the engine, whose Start waits for turns to be taken.
+func (w *world) start(system *actor.ActorSystem) error {
+	started := make(chan error, 1)
+	spec := Spec{
+		Name: fmt.Sprintf("seed-%d-%s", w.seed, system.ProcessRegistry.NextID()),
+		Batch: sched.FormerOptions{PageSize: w.pageSize, Pages: w.pages, MaxRunning: w.rows, ChunkedPrefillSize: w.chunk, MaxPrefillTokens: 100,
+			ContextLength: w.context, CacheDisabled: w.cacheOff, RetractEvery: w.retractEvery, InitNewTokenRatio: w.ratio, AuditEveryStep: w.seed%2 == 0},
+		Cache:    memory.CacheOptions{PageSize: w.pageSize, Disabled: w.cacheOff},
+		Alloc:    memory.AllocOptions{Pages: w.pages},
+		Intake:   intake.Options{Table: w.table, Detokenizer: w},
+		Executor: w.model, Meter: w, Log: zerolog.Nop(),
+		OnFatal:   func(err error) { w.fatal = err },
+		Intercept: w.intercept,
+		Props:     func(messages.Actor) []actor.PropsOption { return w.order.Props() },
+		Clock:     w.order.Now, After: w.order.After,
+	}
+	var engine *Engine
+	go func() {
+		var err error
+		engine, err = Start(system, spec)
+		started <- err
+	}()
+	if err := w.until(started); err != nil {
+		return err
+	}
+	w.Engine = engine
+	for w.order.Turn() { // so that where this ends does not depend on when Start returned
+	}
+	w.order.Add(draw(w.rnd, 1, 4, 30), func() bool { return w.model.Pending() > 0 }, w.complete)
+	w.order.Add(1, func() bool { return w.arrived < len(w.clients) }, func() {
+		w.clients[w.arrived].submit(w)
+		w.arrived++
+	})
+	for _, c := range w.clients {
+		c.join(w)
+	}
+	return nil
+}
+
+// until lets turns be taken until another goroutine is done.
+func (w *world) until(done <-chan error) error {
+	for {
+		select {
+		case err := <-done:
+			return err
+		default:
+			if !w.order.Turn() {
+				runtime.Gosched()
+			}
+		}
+	}
+}
+
+// stop ends the actors; nothing of it is checked but that it comes to an end.
+func (w *world) stop() {
+	stopped := make(chan error, 1)
+	go func() { stopped <- w.Stop(context.Background()) }()
+	if err := w.until(stopped); err != nil {
+		w.fail("stop: %w", err)
+	}
+}
+
+// complete lets the device finish a step, or fail in it.
+func (w *world) complete() {
+	if w.rnd.Float64() < w.deviceError {
+		w.model.Inject(fakemodel.Fault{Step: w.model.Submitted(), Kind: fakemodel.FailStep})
+	}
+	w.model.Complete()
+}
+
+// intercept crashes actors in front of a message. Intake gets every message of
+// a client again once; a second crash on it would be a fault that clients see.
+func (w *world) intercept(role messages.Actor, msg any) {
+	w.roleSeen[role]++
+	w.trace = w.trace*1099511628211 + uint64(role)<<32 + uint64(len(fmt.Sprintf("%T", msg)))
+	if w.rnd.Float64() >= w.plot.crash || msg == w.crashed {
+		return
+	}
+	if role == messages.Intake {
+		w.crashed = msg
+	}
+	w.crashes++
+	panic(fmt.Sprintf("injected into %s on %T", role, msg))
+}
+
+// Record implements messages.Meter; it crashes actors behind their effects.
+func (w *world) Record(m messages.Metric, _ float64) {
+	switch {
+	case m == messages.EpochsStarted:
+		w.epochs++
+	case m == messages.AuditsFailed:
+		w.fail("an audit failed")
+	}
+	if w.rnd.Float64() < w.crashBehind {
+		w.crashes++
+		panic(fmt.Sprintf("injected behind %s", m))
+	}
+}
+
+// NewStream implements request.Detokenizer; its streams panic now and then.
+func (w *world) NewStream([]int32, bool, bool) request.Stream { return frail{world: w} }
+
+type frail struct {
+	words
+	world *world
+}
+
+func (f frail) Push(id int32) string {
+	if w := f.world; w.rnd.Float64() < w.plot.crash/4 {
+		w.crashes++
+		panic("injected into the detokeniser")
+	}
+	return f.words.Push(id)
+}
+
+// quietSystem is an actor system whose log nobody wants.
+func quietSystem() *actor.ActorSystem {
+	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
+		actor.WithDeadLetterThrottleInterval(time.Millisecond))
+}
