@@ -70,7 +70,7 @@ func (c *checker) op(op Op, last bool) error {
 			c.wide(op.K, c.p.KV.Heads*c.p.KV.HeadDim), c.wide(op.V, c.p.KV.Heads*c.p.KV.HeadDim))
 	case Attention:
 		if op.Q == op.Out {
-			return errors.New("Q and Out must be different buffers")
+			return errors.New("the buffers Q and Out must be different")
 		}
 		if h := c.p.KV.Heads; op.Heads < 1 || h < 1 || op.Heads%h != 0 {
 			return fmt.Errorf("%d KV heads do not divide %d query heads", h, op.Heads)
@@ -91,7 +91,7 @@ func (c *checker) op(op Op, last bool) error {
 
 func (c *checker) linear(op Linear) error {
 	if op.In == op.Out {
-		return errors.New("In and Out must be different buffers")
+		return errors.New("the buffers In and Out must be different")
 	}
 	err := c.reads(op.In, c.tail)
 	if op.Accumulate {

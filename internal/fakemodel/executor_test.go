@@ -48,7 +48,7 @@ func TestGenerationEqualsTwin(t *testing.T) {
 
 // shared drives two requests with a common prefix of two pages through one step
 // each; corrupt changes the second row's page table first.
-func shared(t *testing.T, opt Options, corrupt func(*messages.RowOpened)) (*messages.BatchDone, error, []int32) {
+func shared(t *testing.T, opt Options, corrupt func(*messages.RowOpened)) (*messages.BatchDone, []int32, error) {
 	d := &driver{t: t, e: New(opt)}
 	a, b := prompt(12, 1, opt.Vocab), prompt(12, 1, opt.Vocab)
 	b[10]++
@@ -65,11 +65,11 @@ func shared(t *testing.T, opt Options, corrupt func(*messages.RowOpened)) (*mess
 		Grown:  []messages.RowGrown{{Row: 1, Pages: pages(9, 1)}},
 		Work:   []messages.RowWork{{Row: 1, Start: 8, Count: 4, Sample: true}},
 	})
-	return done, err, Expected(opt, b, p, 1)
+	return done, Expected(opt, b, p, 1), err
 }
 
 func TestSharedPrefix(t *testing.T) {
-	done, err, want := shared(t, small, func(*messages.RowOpened) {})
+	done, want, err := shared(t, small, func(*messages.RowOpened) {})
 	if err != nil || done.Sampled[0].Token != want[0] {
 		t.Fatalf("got %v %v, want token %d", done, err, want[0])
 	}
@@ -82,14 +82,14 @@ func TestWrongPagesAreNoticed(t *testing.T) {
 		"later":     func(o *messages.RowOpened) { o.Pages = []messages.Page{1, 3} },
 		"prefix":    func(o *messages.RowOpened) { o.Request.Prompt[3]++ },
 	} {
-		_, err, _ := shared(t, small, corrupt)
+		_, _, err := shared(t, small, corrupt)
 		if err == nil || !strings.Contains(err.Error(), "stale KV") {
 			t.Errorf("%s: CheckReads gave %v", name, err)
 		}
 		unchecked := small
 		unchecked.CheckReads = false
 		unchecked.Vocab = 1 << 30
-		done, err, want := shared(t, unchecked, corrupt)
+		done, want, err := shared(t, unchecked, corrupt)
 		if err != nil || done.Sampled[0].Token == want[0] {
 			t.Errorf("%s: unchecked reads gave %v, %v, want a token other than %d", name, done, err, want[0])
 		}
@@ -97,7 +97,7 @@ func TestWrongPagesAreNoticed(t *testing.T) {
 }
 
 func TestNamespacesDoNotShare(t *testing.T) {
-	_, err, _ := shared(t, small, func(o *messages.RowOpened) { o.Request.Namespace = "salt" })
+	_, _, err := shared(t, small, func(o *messages.RowOpened) { o.Request.Namespace = "salt" })
 	if err == nil || !strings.Contains(err.Error(), "namespace") {
 		t.Fatal(err)
 	}

@@ -108,18 +108,17 @@ func (d *driver) reserve(have, tokens int) []messages.Page {
 
 // life is one request on its way through the executor.
 type life struct {
-	row       messages.Row
-	req       *messages.EngineRequest
-	output    []int32
-	logprobs  []messages.PositionLogprobs
-	prompt    map[int]messages.PositionLogprobs // by position
-	pages     []messages.Page
-	computed  int
-	cached    []messages.Page // pages of the prefix when it is opened
-	opened    bool
-	maxChunk  int
-	wanted    int // outputs
-	submitted int // outputs that it came with
+	row      messages.Row
+	req      *messages.EngineRequest
+	output   []int32
+	logprobs []messages.PositionLogprobs
+	prompt   map[int]messages.PositionLogprobs // by position
+	pages    []messages.Page
+	computed int
+	cached   []messages.Page // pages of the prefix when it is opened
+	opened   bool
+	maxChunk int
+	wanted   int // outputs
 }
 
 func (l *life) known() int { return len(l.req.Prompt) + len(l.output) }
