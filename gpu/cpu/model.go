@@ -32,14 +32,13 @@ type model struct {
 type submission struct {
 	batch *gpu.StepBatch
 	done  func(*gpu.StepResult, error)
-	err   error // refused
 }
 
 func newModel(p *gpu.Program, weights []matrix, threads int) *model {
 	m := &model{
 		program: p, weights: weights,
 		team:      newTeam(threads),
-		submitted: make(chan submission, 8),
+		submitted: make(chan submission, 1),
 	}
 	m.compiled = compile(p, weights, threads)
 	for range threads {
@@ -53,13 +52,10 @@ func newModel(p *gpu.Program, weights []matrix, threads int) *model {
 // serve runs steps until Close; it leads the team.
 func (m *model) serve() {
 	for sub := range m.submitted {
-		result, err := (*gpu.StepResult)(nil), sub.err
-		if err == nil {
-			result, err = m.guarded(sub.batch)
-			m.mu.Lock()
-			m.running = false // done may submit the next
-			m.mu.Unlock()
-		}
+		result, err := m.guarded(sub.batch)
+		m.mu.Lock()
+		m.running = false // done may submit the next
+		m.mu.Unlock()
 		sub.done(result, err)
 		m.finish()
 	}
@@ -79,28 +75,24 @@ func (m *model) guarded(batch *gpu.StepBatch) (result *gpu.StepResult, err error
 func (m *model) Submit(batch *gpu.StepBatch, done func(*gpu.StepResult, error)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed {
-		go done(nil, errors.New("step: the model is closed"))
-		return
-	}
-	sub := submission{batch: batch, done: done}
+	m.pending++
+	var refusal string
 	switch {
+	case m.closed:
+		refusal = "step: the model is closed"
 	case m.running:
-		sub.err = errors.New("step: another step is under way; wait for its done")
+		refusal = "step: another step is under way; wait for its done"
 	case m.pool == nil:
-		sub.err = errors.New("step: there is no KV pool; call NewPool first")
+		refusal = "step: there is no KV pool; call NewPool first"
 	default:
 		m.running = true
+		m.submitted <- submission{batch, done} // has room: nothing else runs
+		return
 	}
-	m.pending++
-	select {
-	case m.submitted <- sub:
-	default: // only refusals can pile up
-		go func() {
-			done(nil, sub.err)
-			m.finish()
-		}()
-	}
+	go func() {
+		done(nil, errors.New(refusal))
+		m.finish()
+	}()
 }
 
 // finish tells those who wait for quiet.
@@ -209,7 +201,7 @@ func (m *model) Close() error {
 	}
 	m.closed = true
 	m.mu.Unlock()
-	close(m.submitted) // ends serve once it has told all refusals
+	close(m.submitted) // ends serve
 	m.team.close()
 	m.weights = nil
 	if m.pool == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/gputest"
 )
 
-// wide is a model large enough for helpers to be woken.
-var wide = gputest.Shape{Name: "wide", Vocab: 600, Hidden: 192, Layers: 3, Heads: 6, KVHeads: 3, HeadDim: 32, Inner: 512, Context: 512, DType: gpu.BF16}
+// wide is a model large enough for five tokens to wake helpers.
+var wide = gputest.Shape{Name: "wide", Vocab: 300, Hidden: 96, Layers: 2, Heads: 6, KVHeads: 3, HeadDim: 16, Inner: 200, Context: 512, DType: gpu.BF16}
 
 // load makes a model and its pool, both gone at the end of the test.
 func load(t testing.TB, s gputest.Shape, o Options, spec gpu.PoolSpec) (*model, *gpu.Program) {
@@ -50,7 +50,7 @@ func TestThreadsAndWidthOfWeightsDoNotChangeABit(t *testing.T) {
 	var want [][]float32
 	for _, o := range []Options{{Threads: 1}, {Threads: 2}, {Threads: 3}, {Threads: 7}, {Threads: 2, WidenBelow: -1}} {
 		m, _ := load(t, wide, o, spec)
-		q := prompt(wide, spec, 200)
+		q := prompt(wide, spec, 140)
 		q.KeepLogits = true
 		got, err := gputest.Step(m, q)
 		if err != nil {
@@ -107,7 +107,7 @@ func TestAllocationsOfAStep(t *testing.T) {
 	m, _ := load(t, wide, Options{Threads: 2}, spec)
 	batch := &gpu.StepBatch{}
 	for i := range 3 {
-		q := prompt(wide, spec, 20)
+		q := prompt(wide, spec, 5)
 		q.Sample = &gpu.SampleSpec{Temperature: 0.8, TopP: 0.9, TopK: int32(40 * i), MinP: 0.01, RepetitionPenalty: 1.1,
 			History: []gpu.TokenCount{{Token: 3, Output: 1}}, TopLogprobs: -1}
 		batch.Sequences = append(batch.Sequences, q)

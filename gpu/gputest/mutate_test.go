@@ -1,3 +1,8 @@
+//go:build !race
+
+// Without the race detector only: it looks for defects of arithmetic, and the
+// detector makes arithmetic ten times slower.
+
 package gputest_test
 
 import (

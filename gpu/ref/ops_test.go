@@ -1,0 +1,144 @@
+package ref_test
+
+import (
+	"encoding/binary"
+	"math"
+	"testing"
+
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/gputest"
+	"github.com/troupe-engine/troupe/gpu/ref"
+)
+
+// tensor is an F32 matrix, or a vector of one row.
+func tensor(rows ...[]float32) gpu.Tensor {
+	t := gpu.Tensor{Shape: []int{len(rows), len(rows[0])}}
+	if len(rows) == 1 {
+		t.Shape = t.Shape[1:]
+	}
+	for _, r := range rows {
+		for _, x := range r {
+			t.Data = binary.LittleEndian.AppendUint32(t.Data, math.Float32bits(x))
+		}
+	}
+	return t
+}
+
+// Each case runs ops between an embedding of two tokens, [3 4] and [1 -2], and
+// logits: buffer 0 is embedded, buffer 1 is what is gathered. The results are
+// worked out by hand.
+func TestOpsByHand(t *testing.T) {
+	weights := gputest.Tensors{
+		"table":  tensor([]float32{3, 4}, []float32{1, -2}),
+		"gain":   tensor([]float32{1, 2}),
+		"matrix": tensor([]float32{1, 10}, []float32{-1, 0.5}),
+		"bias":   tensor([]float32{100, 200}),
+	}
+	root := float32(math.Sqrt(12.5))
+	sigmoid := func(x float64) float32 { return float32(x / (1 + math.Exp(-x))) }
+	copied := gpu.Linear{In: 0, Out: 1, W: 2, Bias: gpu.NoWeight}
+	e := math.Exp(1)
+	for name, c := range map[string]struct {
+		ops  []gpu.Op
+		want [2][]float32
+	}{
+		"linear":      {[]gpu.Op{copied}, [2][]float32{{43, -1}, {-19, -2}}},
+		"bias":        {[]gpu.Op{gpu.Linear{In: 0, Out: 1, W: 2, Bias: 3}}, [2][]float32{{143, 199}, {81, 198}}},
+		"accumulated": {[]gpu.Op{copied, gpu.Linear{In: 0, Out: 1, W: 2, Bias: 3, Accumulate: true}}, [2][]float32{{186, 198}, {62, 196}}},
+		"norm":        {[]gpu.Op{gpu.RMSNorm{In: 0, Out: 1, Gain: 1, Group: 2}}, [2][]float32{{3 / root, 8 / root}, {1 / float32(math.Sqrt(2.5)), -4 / float32(math.Sqrt(2.5))}}},
+		"silu":        {[]gpu.Op{gpu.SiluMul{Gate: 0, Up: 0, Out: 1}}, [2][]float32{{sigmoid(3) * 3, sigmoid(4) * 4}, {sigmoid(1), sigmoid(-2) * -2}}},
+		// Position 0 stays, position 1 turns by a quarter: (1, -2) -> (2, 1).
+		"rope": {[]gpu.Op{gpu.Rope{X: 0, HeadDim: 2, InvFreq: []float64{math.Pi / 2}, Scale: 1}, gpu.SiluMul{Gate: 0, Up: 0, Out: 1}},
+			[2][]float32{{sigmoid(3) * 3, sigmoid(4) * 4}, {sigmoid(2) * 2, sigmoid(1)}}},
+		// Scores of the second token: (1, -2).(3, 4) = -5 and 5, times 0.1.
+		"attention": {[]gpu.Op{gpu.StoreKV{K: 0, V: 0}, gpu.Attention{Q: 0, Out: 1, Heads: 1, Scale: 0.1}},
+			[2][]float32{{3, 4}, {float32((3 + 1*e) / (1 + e)), float32((4 - 2*e) / (1 + e))}}},
+	} {
+		p := &gpu.Program{
+			Name: name, Vocab: 2, Context: 8, KV: gpu.KVSpec{Layers: 1, Heads: 1, HeadDim: 2},
+			Buffers: []gpu.BufferSpec{{Name: "x", Width: 2}, {Name: "y", Width: 2}, {Name: "logits", Width: 2, PerOutput: true}},
+			Weights: []gpu.WeightSpec{{Name: "table", Shape: []int{2, 2}}, {Name: "gain", Shape: []int{2}}, {Name: "matrix", Shape: []int{2, 2}}, {Name: "bias", Shape: []int{2}}},
+		}
+		p.Ops = append(append([]gpu.Op{gpu.Embed{Table: 0, Out: 0}}, c.ops...), gpu.Gather{In: 1, Out: 2}, gpu.Sample{Logits: 2})
+		m, err := gputest.Load(ref.New(), p, weights, gpu.PoolSpec{PageSize: 2, Pages: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := gputest.Step(m, gpu.Sequence{Pages: []int32{1}, Tokens: []int32{0, 1}, KeepLogits: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, row := range c.want {
+			for j, want := range row {
+				if x := got[0].Logits[i][j]; math.Abs(float64(x-want)) > 1e-6*math.Abs(float64(want))+1e-6 {
+					t.Errorf("%s: row %d is %v, want %v", name, i, got[0].Logits[i], row)
+					break
+				}
+			}
+		}
+	}
+}
+
+// logits 0, 1, 2 and 2: token 2 stands before token 3.
+func TestDrawsByHand(t *testing.T) {
+	w := gputest.Tensors{"table": tensor([]float32{0, 1, 2, 2}, []float32{0, 1, 2, 2}, []float32{0, 1, 2, 2}, []float32{0, 1, 2, 2})}
+	p := &gpu.Program{
+		Name: "draw", Vocab: 4, Context: 8,
+		Buffers: []gpu.BufferSpec{{Name: "x", Width: 4}, {Name: "logits", Width: 4, PerOutput: true}},
+		Weights: []gpu.WeightSpec{{Name: "table", Shape: []int{4, 4}}},
+		Ops:     []gpu.Op{gpu.Embed{Out: 0}, gpu.Gather{In: 0, Out: 1}, gpu.Sample{Logits: 1}},
+	}
+	m, err := gputest.Load(ref.New(), p, w, gpu.PoolSpec{PageSize: 1, Pages: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		change func(*gpu.SampleSpec)
+		want   []int32 // all that may be drawn, and each must be
+	}{
+		"all":                 {func(*gpu.SampleSpec) {}, []int32{0, 1, 2, 3}},
+		"greedy takes lower":  {func(s *gpu.SampleSpec) { s.Temperature = 0 }, []int32{2}},
+		"top-k 1 takes lower": {func(s *gpu.SampleSpec) { s.TopK = 1 }, []int32{2}},
+		"top-k 3":             {func(s *gpu.SampleSpec) { s.TopK = 3 }, []int32{1, 2, 3}},
+		"top-p of one":        {func(s *gpu.SampleSpec) { s.TopP = 0 }, []int32{2}},
+		// Weights e^-2, e^-1, 1, 1: the first two candidates hold 0.8.
+		"top-p 0.75":      {func(s *gpu.SampleSpec) { s.TopP = 0.75 }, []int32{2, 3}},
+		"top-p 0.85":      {func(s *gpu.SampleSpec) { s.TopP = 0.85 }, []int32{1, 2, 3}},
+		"top-p of top-k":  {func(s *gpu.SampleSpec) { s.TopK, s.TopP = 2, 0.5 }, []int32{2}},
+		"min-p 0.2":       {func(s *gpu.SampleSpec) { s.MinP = 0.2 }, []int32{1, 2, 3}},
+		"masked":          {func(s *gpu.SampleSpec) { s.Mask = []int32{2, 1} }, []int32{0, 3}},
+		"mask after bias": {func(s *gpu.SampleSpec) { s.Mask, s.Bias = []int32{2}, []gpu.TokenBias{{Token: 2, Bias: 50}} }, []int32{0, 1, 3}},
+		"bias":            {func(s *gpu.SampleSpec) { s.Bias = []gpu.TokenBias{{Token: 0, Bias: 50}} }, []int32{0}},
+		"presence":        {func(s *gpu.SampleSpec) { s.PresencePenalty, s.History = 50, []gpu.TokenCount{{Token: 2, Output: 3}} }, []int32{0, 1, 3}},
+		"not of prompt": {func(s *gpu.SampleSpec) {
+			s.PresencePenalty, s.History = 50, []gpu.TokenCount{{Token: 2, InPrompt: true}}
+		}, []int32{0, 1, 2, 3}},
+		"frequency": {func(s *gpu.SampleSpec) { s.FrequencyPenalty, s.History = 25, []gpu.TokenCount{{Token: 3, Output: 2}} }, []int32{0, 1, 2}},
+		"repetition": {func(s *gpu.SampleSpec) {
+			s.RepetitionPenalty, s.History, s.TopK = 4, []gpu.TokenCount{{Token: 2, InPrompt: true}}, 2
+		}, []int32{1, 3}},
+		"temperature last": {func(s *gpu.SampleSpec) {
+			s.Temperature, s.PresencePenalty, s.History = 1e-3, 1.5, []gpu.TokenCount{{Token: 2, Output: 1}, {Token: 3, Output: 1}}
+		}, []int32{1}},
+	} {
+		drawn := map[int32]bool{}
+		for position := range 400 {
+			s := &gpu.SampleSpec{Temperature: 1, TopP: 1, RepetitionPenalty: 1, Position: position, TopLogprobs: -1}
+			c.change(s)
+			got, err := gputest.Step(m, gpu.Sequence{Pages: []int32{1}, Tokens: []int32{0}, Sample: s})
+			if err != nil {
+				t.Fatal(err)
+			}
+			drawn[got[0].Token] = true
+		}
+		for id := range int32(4) {
+			want := false
+			for _, w := range c.want {
+				want = want || w == id
+			}
+			if drawn[id] != want {
+				t.Errorf("%s: token %d drawn: %v, want %v", name, id, drawn[id], want)
+			}
+		}
+	}
+}
