@@ -48,6 +48,7 @@ var rules = []rule{
 	{"actors/intake", []string{"messages", "request", "model/tokenizer", "model/chat", "internal/shell", "actors/intake"}, nil, "intake alone speaks text; it knows no other actor"},
 	{"actors/engine", []string{"messages", "request", "memory", "sched", "actors", "internal/shell"}, nil, "the engine wires actors and knows neither models nor settings"},
 	{"internal/shell", []string{"messages"}, nil, "the shell knows no core in particular"},
+	{"internal/clients", []string{""}, nil, "it runs the whole server for tests and official clients"},
 	{"internal/archtest", nil, nil, "it reads the tree as text"},
 	{"internal/telemetry", []string{"messages"}, nil, "it knows metrics by name only"},
 	{"internal/fakemodel", []string{"messages", "internal/invariants"}, nil, "the fake stands where an executor stands"},

@@ -69,9 +69,14 @@ func (s *Server) healthGenerate(w http.ResponseWriter, r *http.Request) *apiErro
 		// Full of requests is not broken; a supervisor must not restart it.
 		writeJSON(w, http.StatusOK, map[string]string{"status": "busy"})
 		return nil
+	case r.Context().Err() != nil:
+		return gone(r.Context(), nil)
 	default:
-		return &apiError{Status: http.StatusServiceUnavailable, Type: "server_error", RetryAfter: 1,
-			Message: "the engine computes nothing: " + err.Message}
+		why := err.Message
+		if cause := context.Cause(ctx); cause != nil {
+			why = cause.Error()
+		}
+		return &apiError{Status: http.StatusServiceUnavailable, Type: "server_error", RetryAfter: 1, Message: "the engine computes nothing: " + why}
 	}
 	writeJSON(w, http.StatusOK, map[string]string{"status": "healthy"})
 	return nil

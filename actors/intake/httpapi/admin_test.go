@@ -1,0 +1,123 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/troupe-engine/troupe/actors/intake/httpapi"
+	"github.com/troupe-engine/troupe/internal/clients/testserver"
+)
+
+func TestModels(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{})
+	model := object{"id": testserver.ModelID, "object": "model", "created": 1700000000, "owned_by": "troupe"}
+	want(t, send(t, s, "GET", "/v1/models", nil).object(t), object{"object": "list", "data": list{model}})
+	for _, path := range []string{"/v1/models/fake/model", "/v1/models/fake%2Fmodel"} {
+		want(t, send(t, s, "GET", path, nil).object(t), model)
+	}
+	a := send(t, s, "GET", "/v1/models/other", nil)
+	want(t, errorOf(t, a), "model_not_found", "code")
+	if a.status != http.StatusNotFound {
+		t.Errorf("status %d", a.status)
+	}
+}
+
+func TestTokenize(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{})
+	ids := encode(onceUpon)
+	for _, key := range []string{"prompt", "text"} {
+		want(t, post(t, s, "/tokenize", object{key: onceUpon}), object{"tokens": ids, "count": len(ids), "max_model_len": 512})
+	}
+	want(t, post(t, s, "/v1/tokenize", object{"prompt": list{onceUpon, "x"}}), list{ids, encode("x")}, "tokens")
+	want(t, post(t, s, "/tokenize", object{"prompt": list{onceUpon, "x"}}), list{len(ids), len(encode("x"))}, "count")
+	want(t, post(t, s, "/tokenize", object{"prompt": onceUpon, "add_special_tokens": false}), plainIDs(onceUpon), "tokens")
+	want(t, post(t, s, "/tokenize", object{"prompt": "", "add_special_tokens": false}), list{}, "tokens")
+
+	want(t, post(t, s, "/detokenize", object{"tokens": ids}), object{"text": onceUpon, "prompt": onceUpon})
+	want(t, post(t, s, "/v1/detokenize", object{"tokens": list{ids, list{}}}), list{onceUpon, ""}, "text")
+	want(t, post(t, s, "/detokenize", object{"tokens": list{}}), "", "text")
+	special := encode("<|user|>hi")
+	want(t, post(t, s, "/detokenize", object{"tokens": special}), "hi", "text")
+	if text := post(t, s, "/detokenize", object{"tokens": special, "skip_special_tokens": false})["text"].(string); !strings.HasSuffix(text, "<|user|>hi") {
+		t.Errorf("special tokens are missing in %q", text)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{MaxOpen: 1})
+	for path, status := range map[string]string{"/livez": "live", "/readyz": "ready", "/health": "ready", "/health_generate": "healthy"} {
+		want(t, send(t, s, "GET", path, nil).object(t), object{"status": status})
+	}
+	// Full is not broken.
+	s.WaitIdle(t)
+	open := held(t, s, "/v1/completions", object{"prompt": onceUpon, "max_tokens": 2})
+	want(t, send(t, s, "GET", "/health_generate", nil).object(t), object{"status": "busy"})
+	s.Resume()
+	if a := <-open; a.status != http.StatusOK {
+		t.Errorf("the open request got %d: %s", a.status, a.body)
+	}
+}
+
+func TestHealthGenerateTimesOut(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{HealthTimeout: 1}})
+	s.Hold()
+	a := send(t, s, "GET", "/health_generate", nil)
+	if e := errorOf(t, a); a.status != http.StatusServiceUnavailable || !strings.Contains(e["message"].(string), "computes nothing: no token in 1ns") {
+		t.Errorf("%d: %s", a.status, a.body)
+	}
+}
+
+func TestServerInfoAndMetrics(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{})
+	want(t, send(t, s, "GET", "/server_info", nil).object(t), testserver.ModelID, "model")
+	want(t, send(t, s, "GET", "/get_server_info", nil).object(t), 512, "context_length")
+	post(t, s, "/v1/completions", object{"prompt": onceUpon, "max_tokens": 7})
+	metrics := string(send(t, s, "GET", "/metrics", nil).body)
+	for _, line := range []string{"troupe_generation_tokens_total", "troupe_prompt_tokens_total"} {
+		if !strings.Contains(metrics, line) {
+			t.Errorf("/metrics lacks %s", line)
+		}
+	}
+}
+
+func TestFlushCache(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{PageSize: 1})
+	body := object{"prompt": onceUpon, "max_tokens": 3, "seed": 1}
+	post(t, s, "/v1/completions", body)
+	s.WaitIdle(t)
+	want(t, send(t, s, "POST", "/flush_cache", nil).object(t), true, "success")
+	want(t, post(t, s, "/v1/completions", body), 0, "usage", "prompt_tokens_details", "cached_tokens")
+	want(t, post(t, s, "/v1/completions", body), len(encode(onceUpon))-1, "usage", "prompt_tokens_details", "cached_tokens")
+}
+
+func TestAudit(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{Pages: 50})
+	post(t, s, "/v1/completions", object{"prompt": onceUpon, "max_tokens": 20})
+	s.WaitIdle(t)
+	a := send(t, s, "GET", "/debug/audit", nil).object(t)
+	want(t, a, true, "ok")
+	want(t, a, 50, "total")
+	if a["free"].(float64)+a["evictable"].(float64) != 50 {
+		t.Errorf("pages are missing: %v", a)
+	}
+}
+
+func TestProfilerHasItsOwnHandler(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{})
+	if a := send(t, s, "GET", "/debug/pprof/", nil); a.status != http.StatusNotFound {
+		t.Errorf("the API answers /debug/pprof/ with %d", a.status)
+	}
+	admin := httptest.NewServer(httpapi.AdminHandler())
+	defer admin.Close()
+	for path, status := range map[string]int{"/debug/pprof/": 200, "/debug/pprof/goroutine": 200, "/debug/pprof/cmdline": 404, "/v1/models": 404} {
+		resp, err := http.Get(admin.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Body.Close(); resp.StatusCode != status {
+			t.Errorf("%s gives %d, want %d", path, resp.StatusCode, status)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package httpapi_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/troupe-engine/troupe/internal/clients/testserver"
+)
+
+// hello is a conversation, and helloText what the template makes of it.
+var hello = list{object{"role": "user", "content": "Tell me a story."}}
+
+const helloText = "<|bos|><|user|>Tell me a story.<|end|><|assistant|>"
+
+func helloIDs() []int32 { return plainIDs(helloText) }
+
+func TestChat(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{})
+	got := post(t, s, "/v1/chat/completions", object{"model": testserver.ModelID, "messages": hello, "max_tokens": 20, "seed": 5})
+	text, ids := s.Expected(helloIDs(), params(s, 20, 5))
+	want(t, got, text, "choices", 0, "message", "content")
+	want(t, got, "assistant", "choices", 0, "message", "role")
+	want(t, got, "length", "choices", 0, "finish_reason")
+	want(t, got, 0, "choices", 0, "index")
+	want(t, got, nil, "choices", 0, "logprobs")
+	want(t, got, "chat.completion", "object")
+	want(t, got, testserver.ModelID, "model")
+	want(t, got, testserver.Fingerprint, "system_fingerprint")
+	want(t, got, 1700000123, "created")
+	want(t, got, object{"prompt_tokens": len(helloIDs()), "completion_tokens": len(ids), "total_tokens": len(helloIDs()) + len(ids),
+		"prompt_tokens_details": object{"cached_tokens": 0}}, "usage")
+	if id, _ := got["id"].(string); !strings.HasPrefix(id, "chatcmpl-") {
+		t.Errorf("id is %q", id)
+	}
+
+	again := post(t, s, "/v1/chat/completions", object{"messages": hello, "max_tokens": 20, "seed": 5})
+	want(t, again, text, "choices", 0, "message", "content")
+	cached := at(t, again, "usage", "prompt_tokens_details", "cached_tokens").(float64)
+	if n := len(helloIDs()) - 1; int(cached) != n/4*4 {
+		t.Errorf("%v tokens are cached, want whole pages of 4 below %d", cached, n)
+	}
+	s.WaitIdle(t)
+}
+
+// The role comes first, then content, the reason to finish, usage, the end.
+func TestChatStream(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{EOSChance: .02})
+	for seed := range 10 {
+		got := chunks(t, s, "/v1/chat/completions", object{"messages": hello, "seed": seed, "max_tokens": 40, "stream": true,
+			"stream_options": object{"include_usage": true}})
+		text, ids := s.Expected(helloIDs(), params(s, 40, uint64(seed)))
+		want(t, got[0], object{"role": "assistant", "content": ""}, "choices", 0, "delta")
+		want(t, got[0], nil, "choices", 0, "finish_reason")
+		var content strings.Builder
+		for i, chunk := range got {
+			want(t, chunk, "chat.completion.chunk", "object")
+			want(t, chunk, got[0]["id"], "id")
+			if i < len(got)-1 {
+				if usage, there := chunk["usage"]; usage != nil || !there {
+					t.Errorf("chunk %d has the usage %v, want null", i, usage)
+				}
+			}
+			if i > 0 && i < len(got)-2 {
+				content.WriteString(at(t, chunk, "choices", 0, "delta", "content").(string))
+				want(t, chunk, nil, "choices", 0, "finish_reason")
+			}
+		}
+		end, usage := got[len(got)-2], got[len(got)-1]
+		want(t, end, object{}, "choices", 0, "delta")
+		reason := "length"
+		if ids[len(ids)-1] == s.Model.EOS[0] {
+			reason = "stop"
+		}
+		want(t, end, reason, "choices", 0, "finish_reason")
+		want(t, usage, list{}, "choices")
+		want(t, usage, len(ids), "usage", "completion_tokens")
+		if content.String() != text {
+			t.Errorf("seed %d: the stream says %q, want %q", seed, content.String(), text)
+		}
+	}
+}
+
+func TestChatStreamWithoutUsage(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{})
+	got := chunks(t, s, "/v1/chat/completions", object{"messages": hello, "max_tokens": 5, "stream": true})
+	for _, chunk := range got {
+		if _, there := chunk["usage"]; there {
+			t.Errorf("usage was not asked for: %v", chunk)
+		}
+	}
+	if reason := at(t, got[len(got)-1], "choices", 0, "finish_reason"); reason != "length" {
+		t.Errorf("the last chunk has the reason %v", reason)
+	}
+}
+
+// Choices differ by their index only, and the first is as it would be alone.
+func TestChatChoices(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{})
+	body := object{"messages": hello, "max_tokens": 12, "seed": 9, "n": 3}
+	got := post(t, s, "/v1/chat/completions", body)
+	stream := make([]string, 3)
+	for _, chunk := range chunks(t, s, "/v1/chat/completions", with(body, object{"stream": true})) {
+		if text, ok := at(t, chunk, "choices", 0, "delta", "content").(string); ok {
+			stream[int(at(t, chunk, "choices", 0, "index").(float64))] += text
+		}
+	}
+	for i := range 3 {
+		p := params(s, 12, 9)
+		p.Choice = uint32(i)
+		text, _ := s.Expected(helloIDs(), p)
+		want(t, got, i, "choices", i, "index")
+		want(t, got, text, "choices", i, "message", "content")
+		if stream[i] != text {
+			t.Errorf("choice %d streams %q, want %q", i, stream[i], text)
+		}
+	}
+	want(t, got, len(helloIDs()), "usage", "prompt_tokens")
+	want(t, got, 36, "usage", "completion_tokens")
+	s.WaitIdle(t)
+}
+
+func TestChatMessages(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{})
+	for name, c := range map[string]struct {
+		messages list
+		more     object
+		prompt   string
+	}{
+		"system":       {list{object{"role": "system", "content": "Be brief."}, hello[0]}, nil, "<|bos|><|system|>Be brief.<|end|><|user|>Tell me a story.<|end|><|assistant|>"},
+		"developer":    {list{object{"role": "developer", "content": "Be brief."}, hello[0]}, nil, "<|bos|><|system|>Be brief.<|end|><|user|>Tell me a story.<|end|><|assistant|>"},
+		"parts":        {list{object{"role": "user", "content": list{object{"type": "text", "text": "Tell me"}, object{"type": "text", "text": " a story."}}}}, nil, helloText},
+		"assistant":    {list{hello[0], object{"role": "assistant", "content": "No."}, object{"role": "user", "content": "Why?"}}, nil, "<|bos|><|user|>Tell me a story.<|end|><|assistant|>No.<|end|><|user|>Why?<|end|><|assistant|>"},
+		"no turn":      {hello, object{"add_generation_prompt": false}, "<|bos|><|user|>Tell me a story.<|end|>"},
+		"template arg": {hello, object{"chat_template_kwargs": object{"add_generation_prompt": false}}, "<|bos|><|user|>Tell me a story.<|end|>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := post(t, s, "/v1/chat/completions", with(object{"messages": c.messages, "max_tokens": 8, "seed": 1}, c.more))
+			text, _ := s.Expected(plainIDs(c.prompt), params(s, 8, 1))
+			want(t, got, text, "choices", 0, "message", "content")
+			want(t, got, len(plainIDs(c.prompt)), "usage", "prompt_tokens")
+		})
+	}
+}
+
+func TestChatWithoutTemplate(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{NoTemplate: true})
+	a := send(t, s, "POST", "/v1/chat/completions", object{"messages": hello})
+	if e := errorOf(t, a); a.status != 400 || !strings.Contains(e["message"].(string), "--chat-template") {
+		t.Errorf("%d: %v", a.status, e)
+	}
+}

@@ -1,0 +1,79 @@
+package testserver
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/troupe-engine/troupe/actors/runner"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// gate stands before an executor and can hold its steps, so that a test decides
+// when the engine goes on.
+type gate struct {
+	runner.Executor
+	mu     sync.Mutex
+	closed bool
+	held   []func()
+	steps  int // asked for so far
+	marks  []mark
+}
+
+// mark is a number of steps that someone waits for.
+type mark struct {
+	steps   int
+	reached chan struct{}
+}
+
+// at gives a channel that is closed once so many steps were asked for.
+func (g *gate) at(steps int) <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m := mark{steps, make(chan struct{})}
+	g.marks = append(g.marks, m)
+	g.tell()
+	return m.reached
+}
+
+// tell closes the channels of the marks that are reached.
+func (g *gate) tell() {
+	g.marks = slices.DeleteFunc(g.marks, func(m mark) bool {
+		if g.steps < m.steps {
+			return false
+		}
+		close(m.reached)
+		return true
+	})
+}
+
+// Submit implements runner.Executor.
+func (g *gate) Submit(batch *messages.RunBatch, done func(*messages.BatchDone, error)) {
+	g.mu.Lock()
+	g.steps++
+	g.tell()
+	if g.closed {
+		g.held = append(g.held, func() { g.Executor.Submit(batch, done) })
+		g.mu.Unlock()
+		return
+	}
+	g.mu.Unlock()
+	g.Executor.Submit(batch, done)
+}
+
+// hold lets no step through from now on.
+func (g *gate) hold() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+}
+
+// open lets the held steps through, and those to come.
+func (g *gate) open() {
+	g.mu.Lock()
+	held := g.held
+	g.closed, g.held = false, nil
+	g.mu.Unlock()
+	for _, submit := range held {
+		submit()
+	}
+}
