@@ -52,12 +52,14 @@ func TestGenerateRepeatsWithASeed(t *testing.T) {
 	var answer struct {
 		Text   string
 		Finish string `json:"finish_reason"`
-		Usage  struct{ CompletionTokens int }
+		Usage  struct {
+			Completion int `json:"completion_tokens"`
+		}
 	}
 	if err := json.Unmarshal([]byte(mustRun(t, "", append(args, "7", "--json")...)), &answer); err != nil {
 		t.Fatal(err)
 	}
-	if answer.Text+"\n" != first || answer.Finish != "length" || answer.Usage.CompletionTokens != 20 {
+	if answer.Text+"\n" != first || answer.Finish != "length" || answer.Usage.Completion != 20 {
 		t.Errorf("%+v", answer)
 	}
 }

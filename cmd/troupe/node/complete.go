@@ -32,9 +32,16 @@ type Message struct {
 
 // Answer is the end of a local request.
 type Answer struct {
-	Text   string         `json:"text"`
-	Finish string         `json:"finish_reason"`
-	Usage  messages.Usage `json:"usage"`
+	Text   string `json:"text"`
+	Finish string `json:"finish_reason"`
+	Usage  Usage  `json:"usage"`
+}
+
+// Usage counts the tokens of a local request.
+type Usage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`
+	Cached     int `json:"cached_tokens"`
 }
 
 // EncodeText tokenises a prompt; an empty one is BOS alone.
@@ -136,7 +143,8 @@ func (n *Node) Complete(ctx context.Context, prompt []int32, s Sampling, continu
 				if f.Reason == messages.FinishError || f.Reason == messages.FinishAbort {
 					return nil, errors.New(f.Message)
 				}
-				answer.Finish, answer.Usage = f.Reason.String(), out.Usage
+				u := out.Usage
+				answer.Finish, answer.Usage = f.Reason.String(), Usage{u.PromptTokens, u.CompletionTokens, u.CachedTokens}
 				return answer, nil
 			}
 			if out.Paused {
