@@ -1,9 +1,21 @@
 package httpapi
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
-// didYouMean finds the nearest of names by edit distance, if any is near.
+// didYouMean finds the nearest of names, if any is near: one that has all words
+// of name, as max_new_tokens has those of max_tokens, or else by edit distance.
 func didYouMean(name string, names []string) string {
+	words := strings.Split(name, "_")
+	for _, n := range names {
+		has := strings.Split(n, "_")
+		if len(words) > 1 && !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(has, w) }) {
+			return fmt.Sprintf("; did you mean %s?", n)
+		}
+	}
 	limit := 1 + len(name)/3
 	best, nearest := limit+1, ""
 	for _, n := range names {
