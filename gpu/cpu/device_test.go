@@ -2,6 +2,7 @@ package cpu_test
 
 import (
 	"fmt"
+	"os"
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
@@ -23,5 +24,21 @@ func open(t testing.TB, o cpu.Options) gpu.Device {
 func TestDevice(t *testing.T) {
 	for _, o := range []cpu.Options{{Threads: 1}, {Threads: 3, WidenBelow: -1}} {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) { gputest.RunDevice(t, open(t, o)) })
+	}
+}
+
+// TROUPE_SOAK=1 draws many more shapes.
+func TestRandomShapes(t *testing.T) {
+	shapes := uint64(3)
+	if os.Getenv("TROUPE_SOAK") == "1" {
+		shapes = 100
+	}
+	for seed := range shapes {
+		o := cpu.Options{Threads: 1 + int(seed%3), WidenBelow: -int64(seed % 2)}
+		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
+			if err := gputest.RunShape(open(t, o), gputest.RandomShape(seed), seed); err != nil {
+				t.Errorf("%+v: %v", o, err)
+			}
+		})
 	}
 }

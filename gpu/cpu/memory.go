@@ -1,3 +1,5 @@
+//go:build linux || windows
+
 package cpu
 
 import "github.com/troupe-engine/troupe/gpu"

@@ -15,7 +15,10 @@ type Options struct {
 	// WidenBelow is measured in bytes: matrices are widened to float32 at load
 	// when all of a model's then take at most this much. Zero: 64 MiB;
 	// negative: never. Hard. Results do not depend on it. Example: 268435456
-	// keeps a model of 60 million parameters in float32.
+	// keeps a model of 60 million parameters in float32. Measured with one
+	// sequence on a layer of 15 million parameters: left narrow, BF16 takes 6 %
+	// longer and half the memory, F16 2.3 times as long; with 8 sequences there
+	// is no difference.
 	WidenBelow int64
 }
 

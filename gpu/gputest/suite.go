@@ -2,6 +2,7 @@ package gputest
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
@@ -45,6 +46,33 @@ func RunDevice(t *testing.T, d gpu.Device) {
 			}
 		})
 	}
+}
+
+// RunShape runs what depends on the model on one more: against the reference
+// and, bit for bit, against the device itself.
+func RunShape(d gpu.Device, s Shape, seed uint64) error {
+	for _, kv := range []gpu.DType{gpu.F32, gpu.F16, gpu.BF16} {
+		if err := checkReference(d, s, kv, seed); err != nil {
+			return fmt.Errorf("%+v, KV %s: %w", s, kv, err)
+		}
+	}
+	if err := checkExact(d, s, seed); err != nil {
+		return fmt.Errorf("%+v: %w", s, err)
+	}
+	return nil
+}
+
+// RandomShape draws a small model. Its width is at least 8: a norm over one or
+// two elements magnifies rounding without bound, so no tolerance holds.
+func RandomShape(seed uint64) Shape {
+	r := rand.New(rand.NewPCG(seed, 8))
+	s := Shape{
+		Name: fmt.Sprintf("random-%d", seed), Vocab: 10 + r.IntN(150), Hidden: 8 + r.IntN(83), Layers: 1 + r.IntN(3),
+		KVHeads: 1 + r.IntN(4), HeadDim: 1 + r.IntN(40), Inner: 1 + r.IntN(120), Context: 256,
+		Bias: r.IntN(2) == 0, QKNorm: r.IntN(2) == 0, Tied: r.IntN(2) == 0, DType: gpu.DType(r.IntN(3)),
+	}
+	s.Heads = s.KVHeads * (1 + r.IntN(8))
+	return s
 }
 
 // Failure names the first check that a device fails, "" if it passes: what a
