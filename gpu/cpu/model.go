@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/troupe-engine/troupe/gpu"
 )
@@ -18,6 +19,9 @@ type model struct {
 	scratch []*scratch // per worker
 	step    step
 	pool    *pool
+	// activations is what step and scratch hold, in bytes, as of the last step:
+	// Bytes may be asked while one runs.
+	activations atomic.Int64
 
 	// submitted feeds the goroutine that runs steps; closed by Close.
 	submitted chan submission
@@ -45,6 +49,7 @@ func newModel(p *gpu.Program, weights []matrix, threads int) *model {
 		m.scratch = append(m.scratch, newScratch(p, &m.compiled))
 	}
 	m.step = step{model: m, buffers: make([][]float32, len(p.Buffers))}
+	m.countActivations()
 	go m.serve()
 	return m
 }
@@ -67,8 +72,18 @@ func (m *model) guarded(batch *gpu.StepBatch) (result *gpu.StepResult, err error
 		if p := recover(); p != nil {
 			result, err = nil, fmt.Errorf("step: panic: %v\n%s", p, debug.Stack())
 		}
+		m.countActivations()
 	}()
 	return m.step.run(batch)
+}
+
+// countActivations runs between steps.
+func (m *model) countActivations() {
+	n := m.step.bytes()
+	for _, s := range m.scratch {
+		n += s.bytes()
+	}
+	m.activations.Store(n)
 }
 
 // Submit implements gpu.Model.
@@ -174,12 +189,9 @@ func (m *model) Quiesce(done func()) {
 
 // Bytes implements gpu.Model.
 func (m *model) Bytes() map[string]int64 {
-	b := map[string]int64{"activations": m.step.bytes()}
+	b := map[string]int64{"activations": m.activations.Load()}
 	for i := range m.weights {
 		b["weights"] += m.weights[i].bytes()
-	}
-	for _, s := range m.scratch {
-		b["activations"] += s.bytes()
 	}
 	if m.pool != nil {
 		b["kv"] = int64(m.pool.bytes)
