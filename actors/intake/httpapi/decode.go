@@ -156,14 +156,18 @@ func article(value string) string {
 	return "a " + kind
 }
 
-// fieldNames lists the JSON names of a struct and those it embeds.
+// fieldNames lists the JSON names of a struct and those it embeds, but those
+// that are refused anyhow.
 func fieldNames(into any) []string {
 	var names []string
 	var walk func(t reflect.Type)
 	walk = func(t reflect.Type) {
 		for i := range t.NumField() {
 			f := t.Field(i)
-			if f.Anonymous {
+			switch {
+			case f.Type == reflect.TypeFor[refusable]():
+				continue
+			case f.Anonymous:
 				walk(f.Type)
 				continue
 			}

@@ -32,6 +32,8 @@ type refusable struct {
 	Verbosity           json.RawMessage `json:"verbosity"`
 	WebSearchOptions    json.RawMessage `json:"web_search_options"`
 	PromptCacheRetent   json.RawMessage `json:"prompt_cache_retention"`
+	PromptCacheOptions  json.RawMessage `json:"prompt_cache_options"`
+	Moderation          json.RawMessage `json:"moderation"`
 	BestOf              json.RawMessage `json:"best_of"`
 	Suffix              json.RawMessage `json:"suffix"`
 	GuidedJSON          json.RawMessage `json:"guided_json"`
@@ -66,6 +68,8 @@ func (f *refusable) check() *apiError {
 		{"verbosity", f.Verbosity, nil, "leave it out"},
 		{"web_search_options", f.WebSearchOptions, nil, "leave it out"},
 		{"prompt_cache_retention", f.PromptCacheRetent, nil, "leave it out; prefixes are always cached"},
+		{"prompt_cache_options", f.PromptCacheOptions, nil, "leave it out; prefixes are always cached"},
+		{"moderation", f.Moderation, nil, "leave it out"},
 		{"best_of", f.BestOf, []string{"1"}, "ask for n choices instead"},
 		{"suffix", f.Suffix, []string{`""`}, "leave it out"},
 		{"guided_json", f.GuidedJSON, nil, "leave it out"},
