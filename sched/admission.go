@@ -59,8 +59,11 @@ func (f *Former) askCandidates(now time.Duration, out *messages.Outbox) (again b
 		f.become(offering)
 		return false
 	}
+	room := f.room()
 	for _, s := range f.retracted[:min(limit, len(f.retracted))] {
-		f.plan.candidates = append(f.plan.candidates, planCandidate{seq: s})
+		if !f.consider(s, &room) {
+			break
+		}
 	}
 	return f.lockPrefixes(now, out)
 }
@@ -72,13 +75,27 @@ func (f *Former) candidatesOffered(now time.Duration, m *messages.CandidatesOffe
 	for _, r := range m.Requests {
 		s := newSequence(r)
 		f.checkRequest(s)
-		if need := f.leastNeed(s); len(f.plan.candidates) == 0 && f.occupied() > 0 && need > room {
-			f.blocked = blockade{r.ID, need}
+		if !f.consider(s, &room) {
 			break
 		}
-		f.plan.candidates = append(f.plan.candidates, planCandidate{seq: s})
 	}
 	f.lockPrefixes(now, out)
+}
+
+// consider makes a sequence a candidate unless not even the least that it may
+// need is left of room. Then nobody behind it is one either, and no prefix is
+// locked in vain.
+func (f *Former) consider(s *sequence, room *int) bool {
+	need, head := f.leastNeed(s), len(f.plan.candidates) == 0
+	if need > *room && !(head && f.occupied() == 0) {
+		if head {
+			f.blocked = blockade{s.req.ID, need}
+		}
+		return false
+	}
+	*room -= need
+	f.plan.candidates = append(f.plan.candidates, planCandidate{seq: s})
+	return true
 }
 
 // checkRequest fails on what intake must have refused: it would starve.

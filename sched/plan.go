@@ -200,11 +200,8 @@ func (f *Former) inserted(ins insertion, outcome messages.PrefixInserted) {
 	if !s.lease.Inserted(outcome, ins.pages) {
 		return
 	}
-	first, end := outcome.First, outcome.First+len(outcome.Pages)
-	if s.staleFrom < s.staleTo {
-		first, end = min(first, s.staleFrom), max(end, s.staleTo)
-	}
-	s.staleFrom, s.staleTo = first, end
+	invariants.Check(s.staleFrom == s.staleTo, "request %d has replaced pages that the device was not told of", s.req.ID)
+	s.staleFrom, s.staleTo = outcome.First, outcome.First+len(outcome.Pages)
 }
 
 // missing is how many pages the next step needs.
