@@ -2,11 +2,7 @@ package engine
 
 import (
 	"fmt"
-	"sync/atomic"
 	"testing"
-
-	"github.com/troupe-engine/troupe/internal/fakemodel"
-	"github.com/troupe-engine/troupe/messages"
 )
 
 func TestResultsDependOnTheRequestOnly(t *testing.T) {
@@ -23,57 +19,8 @@ func TestResultsDependOnTheRequestOnly(t *testing.T) {
 			h := start(t, s, nil)
 			subs := prompts(48)
 			h.check(subs, h.read(h.submit(subs...), len(subs)))
-			if a := h.audit(); a == nil || !a.OK || a.Count.Leased != 0 || a.Count.Protected != 0 {
-				t.Errorf("after all requests: %+v", a)
-			}
+			h.checkBalance()
 		})
-	}
-}
-
-// A panic in any actor, at any of its first messages, costs no request a token.
-func TestAPanicInAnyActorIsNoticedByNobody(t *testing.T) {
-	for _, role := range []messages.Actor{messages.Intake, messages.Queue, messages.Batch, messages.Cache, messages.Alloc, messages.Runner} {
-		t.Run(role.String(), func(t *testing.T) {
-			for nth := int64(2); nth <= 20; nth += 3 {
-				var seen atomic.Int64
-				s := plain
-				s.pages, s.chunk = 100, 16
-				h := start(t, s, func(spec *Spec) {
-					spec.Intercept = func(r messages.Actor, msg any) {
-						if r == role && seen.Add(1) == nth {
-							panic(fmt.Sprintf("injected into %s at message %d", r, nth))
-						}
-					}
-				})
-				subs := prompts(12)
-				h.check(subs, h.read(h.submit(subs...), len(subs)))
-			}
-		})
-	}
-}
-
-func TestFailedStepsAreNoticedByNobody(t *testing.T) {
-	for _, kind := range []fakemodel.FaultKind{fakemodel.FailStep, fakemodel.PanicStep} {
-		t.Run(kind.String(), func(t *testing.T) {
-			h := start(t, plain, nil)
-			h.model.Inject(fakemodel.Fault{Step: 3, Every: 40, Kind: kind})
-			subs := prompts(24)
-			h.check(subs, h.read(h.submit(subs...), len(subs)))
-		})
-	}
-}
-
-func TestADeviceThatIsGoneEndsTheProcess(t *testing.T) {
-	h := start(t, plain, nil)
-	h.model.Inject(fakemodel.Fault{Step: 2, Kind: fakemodel.StickyStep})
-	h.submit(prompts(3)...)
-	select {
-	case err := <-h.fatal:
-		if err == nil {
-			t.Error("no reason given")
-		}
-	case <-t.Context().Done():
-		t.Error("the engine went on")
 	}
 }
 

@@ -1,14 +1,14 @@
 package engine
 
 import (
+	"context"
 	"fmt"
-	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/actors/intake"
@@ -47,6 +47,9 @@ type harness struct {
 	fake  fakemodel.Options
 	fatal chan error
 	calls atomic.Uint64
+	// gone says that the device will never be quiet.
+	gone    bool
+	stopped sync.Once
 }
 
 // eos is the fake model's end token.
@@ -70,21 +73,33 @@ func start(t testing.TB, s setup, change func(*Spec)) *harness {
 	if change != nil {
 		change(&spec)
 	}
-	quiet := actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) })
-	engine, err := Start(actor.NewActorSystem(quiet), spec)
+	engine, err := Start(quietSystem(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.Engine = engine
 	t.Cleanup(func() {
-		if err := engine.Stop(t.Context()); err != nil && t.Context().Err() == nil {
-			t.Error(err)
-		}
+		h.stop()
 		for _, v := range h.model.Violations() {
 			t.Errorf("the batch former sent an illegal delta: %s", v)
 		}
 	})
 	return h
+}
+
+// stop ends the engine, once; with a device that is gone only its actors.
+func (h *harness) stop() {
+	h.stopped.Do(func() {
+		limit := 20 * time.Second
+		if h.gone {
+			limit = 100 * time.Millisecond
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		if err := h.Stop(ctx); err != nil && !h.gone {
+			h.t.Error(err)
+		}
+	})
 }
 
 // submit sends a call and gives its channel.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"os"
 	"runtime"
 	"strconv"
@@ -33,7 +34,7 @@ func seeds(t *testing.T, plain, many uint64) (from, to uint64) {
 // leave and slow readers. Every client gets exactly the twin's tokens.
 func TestSeededSchedules(t *testing.T) {
 	base := runtime.NumGoroutine()
-	from, to := seeds(t, 800, 20000)
+	from, to := seeds(t, 500, 20000)
 	var next, crashes, epochs atomic.Uint64
 	next.Store(from)
 	var wg sync.WaitGroup
@@ -78,15 +79,21 @@ func TestASeedReplays(t *testing.T) {
 }
 
 // goroutinesBack waits until no more goroutines run than at first.
-func goroutinesBack(t *testing.T, base int) {
+func goroutinesBack(t testing.TB, base int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("no more than %d goroutines", base), func() bool { return runtime.NumGoroutine() <= base })
+}
+
+// eventually waits for a condition that another goroutine brings about.
+func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)
-	for tick := time.Tick(5 * time.Millisecond); runtime.NumGoroutine() > base; {
+	for tick := time.Tick(time.Millisecond); !holds(); {
 		select {
 		case <-tick:
 		case <-deadline:
 			stacks := make([]byte, 1<<16)
-			t.Fatalf("%d goroutines, %d at first:\n%s", runtime.NumGoroutine(), base, stacks[:runtime.Stack(stacks, true)])
+			t.Fatalf("waited 10 s for %s:\n%s", what, stacks[:runtime.Stack(stacks, true)])
 		}
 	}
 }

@@ -1,0 +1,271 @@
+package engine
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/fakemodel"
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/request"
+)
+
+// roles are the actors that a crash must cost nothing.
+var roles = []messages.Actor{messages.Intake, messages.Queue, messages.Batch, messages.Cache, messages.Alloc, messages.Runner}
+
+// cramped makes retraction, eviction and chunks happen within a few requests.
+var cramped = setup{pageSize: 4, pages: 60, chunk: 16, maxRunning: 16}
+
+// points are n numbers in [1, last], the ends among them.
+func points(n int, last int64) []int64 {
+	n = min(n, int(last))
+	list := make([]int64, n)
+	for i := range list {
+		list[i] = 1 + (last-1)*int64(i)/int64(max(n-1, 1))
+	}
+	return list
+}
+
+func crashPoints() int {
+	if soak {
+		return 20
+	}
+	return 4
+}
+
+// A panic in any actor, wherever in the course of the requests, costs no request
+// a token and no page its owner.
+func TestAPanicInAnyActorIsNoticedByNobody(t *testing.T) {
+	base := runtime.NumGoroutine()
+	subs := prompts(16)
+	var total [messages.Engine]atomic.Int64
+	h := start(t, cramped, func(spec *Spec) {
+		spec.Intercept = func(r messages.Actor, _ any) { total[r].Add(1) }
+	})
+	h.check(subs, h.read(h.submit(subs...), len(subs)))
+	h.stop()
+	for _, role := range roles {
+		t.Run(role.String(), func(t *testing.T) {
+			// How many messages an actor gets depends on the schedule, so the
+			// last point lies well before the end.
+			for _, nth := range points(crashPoints(), max(1, total[role].Load()*3/4)) {
+				var seen atomic.Int64
+				h := start(t, cramped, func(spec *Spec) {
+					spec.Intercept = func(r messages.Actor, msg any) {
+						if r == role && seen.Add(1) == nth {
+							panic(fmt.Sprintf("injected into %s at message %d, a %T", r, nth, msg))
+						}
+					}
+				})
+				h.check(subs, h.read(h.submit(subs...), len(subs)))
+				if seen.Load() < nth {
+					t.Errorf("%s got %d messages, none crashed at %d", role, seen.Load(), nth)
+				}
+				h.checkBalance()
+				h.stop()
+			}
+		})
+	}
+	goroutinesBack(t, base)
+}
+
+func TestFailedStepsAreNoticedByNobody(t *testing.T) {
+	subs := prompts(24)
+	for _, kind := range []fakemodel.FaultKind{fakemodel.FailStep, fakemodel.PanicStep} {
+		t.Run(kind.String(), func(t *testing.T) {
+			for _, step := range points(crashPoints(), 100) {
+				h := start(t, cramped, nil)
+				h.model.Inject(fakemodel.Fault{Step: int(step), Every: 40, Kind: kind})
+				h.check(subs, h.read(h.submit(subs...), len(subs)))
+				h.checkBalance()
+				h.stop()
+			}
+		})
+	}
+}
+
+// A request whose computation always crashes ends alone, with an error; those
+// that happened to run beside it get every token.
+func TestAPoisonousRequestEndsAlone(t *testing.T) {
+	const poison = 5
+	isPoison := func(prompt []int32) bool { return len(prompt) > 1 && prompt[0] == 499 && prompt[1] == 498 }
+	mutants := map[string]func(*Spec){
+		"in its step": func(spec *Spec) {
+			rows := map[messages.Row]bool{}
+			spec.Intercept = func(_ messages.Actor, msg any) {
+				b, ok := msg.(*messages.RunBatch)
+				if !ok {
+					return
+				}
+				if b.Step == 1 {
+					clear(rows)
+				}
+				for _, row := range b.Closed {
+					delete(rows, row)
+				}
+				for _, o := range b.Opened {
+					rows[o.Row] = isPoison(o.Request.Prompt)
+				}
+				for _, w := range b.Work {
+					if rows[w.Row] {
+						panic("poison in the step")
+					}
+				}
+			}
+		},
+		"in the cache": func(spec *Spec) {
+			spec.Intercept = func(_ messages.Actor, msg any) {
+				if m, ok := msg.(*messages.LockPrefixes); ok {
+					for _, p := range m.Prefixes {
+						if isPoison(p.Tokens) {
+							panic("poison among the prefixes")
+						}
+					}
+				}
+			}
+		},
+		"in its text": func(spec *Spec) { spec.Intake.Detokenizer = venom{isPoison: isPoison} },
+	}
+	for where, mutate := range mutants {
+		t.Run(where, func(t *testing.T) {
+			s := plain
+			s.chunk = 16
+			h := start(t, s, mutate)
+			subs := prompts(12)
+			subs[poison].Prompt = []int32{499, 498, 7, 8, 9}
+			results := h.read(h.submit(subs...), len(subs))
+			if f := results[poison].finish; f.Reason != messages.FinishError || f.Message == "" {
+				t.Errorf("the poisonous request ended by %s: %q", f.Reason, f.Message)
+			}
+			subs = append(subs[:poison:poison], subs[poison+1:]...)
+			results = append(results[:poison:poison], results[poison+1:]...)
+			h.check(subs, results)
+			h.checkBalance()
+		})
+	}
+}
+
+// venom is a detokeniser that fails on every token of certain prompts.
+type venom struct {
+	words
+	isPoison func([]int32) bool
+}
+
+func (v venom) NewStream(prompt []int32, _, _ bool) request.Stream {
+	if v.isPoison(prompt) {
+		panic("poison in the text")
+	}
+	return words{}
+}
+
+// A panic of the supervisor itself, before it has started an epoch, while it
+// ends one, and behind its effects.
+func TestAPanicOfTheSupervisorIsNoticedByNobody(t *testing.T) {
+	for _, at := range []string{"reset", "quiesce", "meter"} {
+		t.Run(at, func(t *testing.T) {
+			var crashed atomic.Int64
+			h := start(t, cramped, func(spec *Spec) {
+				x := &shaky{Executor: spec.Executor.(*fakemodel.Executor), at: at}
+				spec.Executor, spec.Meter = x, x
+				spec.Intercept = func(r messages.Actor, msg any) {
+					if m, ok := msg.(*messages.RunBatch); ok && m.Step == 3 && crashed.Add(1) <= 2 {
+						panic("to need the supervisor")
+					}
+				}
+			})
+			subs := prompts(16)
+			h.check(subs, h.read(h.submit(subs...), len(subs)))
+			h.checkBalance()
+		})
+	}
+}
+
+// shaky is an executor and meter that panic the first time in one place.
+type shaky struct {
+	*fakemodel.Executor
+	at string
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (s *shaky) shake(where string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.n == nil {
+		s.n = map[string]int{}
+	}
+	if s.n[where]++; where == s.at && s.n[where] == 1 {
+		panic("injected into " + where)
+	}
+}
+
+func (s *shaky) Reset() {
+	s.shake("reset")
+	s.Executor.Reset()
+}
+
+func (s *shaky) Quiesce(done func()) {
+	s.shake("quiesce")
+	s.Executor.Quiesce(done)
+}
+
+func (s *shaky) Record(m messages.Metric, _ float64) {
+	if m == messages.EpochsStarted {
+		s.shake("meter")
+	}
+}
+
+func TestADeviceThatIsGoneEndsTheProcess(t *testing.T) {
+	h := start(t, plain, nil)
+	h.model.Inject(fakemodel.Fault{Step: 2, Kind: fakemodel.StickyStep})
+	h.submit(prompts(3)...)
+	if err := <-h.fatal; err == nil {
+		t.Error("no reason given")
+	}
+	if h.Ready() {
+		t.Error("a dead engine says that it is ready")
+	}
+}
+
+// A step that never ends keeps the device from becoming quiet once anything else
+// ends the epoch.
+func TestAHungDeviceEndsTheProcess(t *testing.T) {
+	var hung atomic.Bool
+	h := start(t, plain, func(spec *Spec) {
+		spec.Backoff.Quiesce = 20 * time.Millisecond
+		spec.Intercept = func(r messages.Actor, _ any) {
+			if r == messages.Queue && hung.Load() {
+				panic("to end the epoch")
+			}
+		}
+	})
+	h.gone = true
+	h.model.Inject(fakemodel.Fault{Step: 2, Kind: fakemodel.HangStep})
+	h.submit(prompts(3)[2:]...)
+	eventually(t, "the second step", func() bool { return h.model.Submitted() == 2 })
+	hung.Store(true)
+	h.submit(prompts(1)...)
+	if err := <-h.fatal; err == nil {
+		t.Error("no reason given")
+	}
+}
+
+// checkBalance counts every page once nothing runs: all are free or in the
+// cache, unlocked. Right after the last client's end some are still on their way
+// back, and an epoch that is just ending cannot be asked.
+func (h *harness) checkBalance() {
+	h.t.Helper()
+	eventually(h.t, "every page to come back", func() bool {
+		a := h.audit()
+		if a == nil {
+			return false
+		}
+		if !a.OK || !a.Count.Balanced() || a.Count.Total != h.fake.Pages {
+			h.t.Fatalf("the audit says %+v", *a)
+		}
+		return a.Count.Leased+a.Count.Protected+a.Count.InTransfer == 0
+	})
+}
