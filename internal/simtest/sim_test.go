@@ -129,7 +129,8 @@ func TestCrashPoints(t *testing.T) {
 		}
 	}
 	total := runAll(t, 0, uint64(len(configs)), func(i uint64) Config { return configs[i] })
-	if want := len(configs) * 9 / 5; total.Epochs < want {
+	// The later points lie behind the end of some runs.
+	if want := len(configs) * 5 / 4; total.Epochs < want {
 		t.Errorf("%d runs had %d epochs, want at least %d: too few crashed", len(configs), total.Epochs, want)
 	}
 }
