@@ -223,7 +223,7 @@ func (s *Server) Audit(t testing.TB) *messages.SlotsAudited {
 func (s *Server) WaitIdle(t testing.TB) {
 	t.Helper()
 	var a *messages.SlotsAudited
-	for range 20000 {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
 		if a = s.Audit(t); a != nil && a.OK && a.Count.Leased == 0 && a.Count.Protected == 0 {
 			return
 		}
