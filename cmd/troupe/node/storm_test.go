@@ -1,0 +1,102 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/troupe-engine/troupe/actors/engine"
+	"github.com/troupe-engine/troupe/actors/runner"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// storm makes one actor after the other panic, or the device fail, whenever some
+// progress has followed the crash before. It spares requests in quarantine, which
+// would rightly end.
+type storm struct {
+	mu       sync.Mutex
+	victims  []messages.Actor // in this order; Client stands for the device
+	progress int              // results with tokens since the last crash
+	crashes  int
+	sick     map[messages.RequestID]bool // in quarantine, no token since
+}
+
+// calmBefore is after how many results with tokens the next crash comes.
+const calmBefore = 2
+
+// panics are two rounds of every actor; deviceErrors four of the device.
+func panics() *storm {
+	s := &storm{}
+	for range 2 {
+		s.victims = append(s.victims, messages.Intake, messages.Runner, messages.Cache, messages.Queue, messages.Batch, messages.Alloc)
+	}
+	return s
+}
+
+func deviceErrors() *storm {
+	return &storm{victims: []messages.Actor{messages.Client, messages.Client, messages.Client, messages.Client}}
+}
+
+// strikes reports whether it is this one's turn.
+func (s *storm) strikes(role messages.Actor) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.victims) == 0 || len(s.sick) > 0 || s.victims[0] != role || s.progress < calmBefore {
+		return false
+	}
+	s.victims, s.progress = s.victims[1:], 0
+	s.crashes++
+	return true
+}
+
+func (s *storm) intercept(role messages.Actor, msg any) {
+	s.watch(msg)
+	if s.strikes(role) {
+		panic(fmt.Sprintf("injected into %s on %T", role, msg))
+	}
+}
+
+// watch follows the progress of requests.
+func (s *storm) watch(msg any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch m := msg.(type) {
+	case *messages.EnqueueRequests:
+		for _, r := range m.Requests {
+			if r.Alone {
+				s.sick[r.ID] = true
+			}
+		}
+	case *messages.StepResults:
+		if len(m.Tokens) > 0 {
+			s.progress++
+		}
+		for _, t := range m.Tokens {
+			delete(s.sick, t.ID)
+		}
+	}
+}
+
+// into makes the storm part of an engine.
+func (s *storm) into(spec *engine.Spec) {
+	s.sick = map[messages.RequestID]bool{}
+	spec.Intercept = s.intercept
+	spec.Executor = failing{spec.Executor, s}
+	spec.Backoff = engine.Backoff{Base: time.Microsecond, Cap: time.Microsecond}
+}
+
+// failing is an executor whose steps fail, after they have run, in a storm.
+type failing struct {
+	runner.Executor
+	storm *storm
+}
+
+func (f failing) Submit(b *messages.RunBatch, done func(*messages.BatchDone, error)) {
+	f.Executor.Submit(b, func(result *messages.BatchDone, err error) {
+		if err == nil && f.storm.strikes(messages.Client) {
+			result, err = nil, errors.New("injected device error")
+		}
+		done(result, err)
+	})
+}
