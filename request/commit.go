@@ -47,7 +47,7 @@ func (c *Core) commit(now time.Duration, ch *change, out *messages.Outbox) {
 // commitToken appends an accepted token; progress clears every suspicion.
 func (c *Core) commitToken(now time.Duration, ch *change, out *messages.Outbox) {
 	e := ch.e
-	e.suspicion, e.alone = 0, false
+	e.suspicion = 0
 	e.output = append(e.output, ch.token)
 	e.heldTokens = append(e.heldTokens, heldToken{
 		OutputToken: messages.OutputToken{Token: ch.token, Logprobs: ch.logprobs, TextOffset: ch.offset},

@@ -118,28 +118,60 @@ func (c *Core) failEpoch(out *messages.Outbox, format string, args ...any) {
 }
 
 // submitFresh hands requests that became ready to the epoch that stands. One
-// that ended in the same Step has no need of it.
+// that ended in the same Step has no need of it. While a quarantined request is
+// isolated the others wait: whatever crashes then is its own doing.
 func (c *Core) submitFresh(out *messages.Outbox) {
-	if !c.table.standing {
+	t := c.table
+	if !t.standing {
 		return
+	}
+	if t.isolated != 0 {
+		if e := t.entries[t.isolated]; e != nil && e.place == placeEngine && c.quarantined(e) {
+			return
+		}
+		t.isolated = 0
+		c.takeWaiting()
 	}
 	var requests []*messages.EngineRequest
 	for _, e := range c.fresh {
-		if e.place == placeWaiting && e.finish == nil {
+		if e.place != placeWaiting || e.finish != nil {
+			continue
+		}
+		if c.quarantined(e) {
+			t.isolated = e.id
+			requests = append(requests[:0], c.engineRequest(e))
+			break
+		}
+	}
+	for _, e := range c.fresh {
+		if t.isolated == 0 && e.place == placeWaiting && e.finish == nil {
 			requests = append(requests, c.engineRequest(e))
 		}
 	}
 	if len(requests) > 0 {
-		out.Send(messages.Queue, &messages.EnqueueRequests{Epoch: c.table.epoch, Requests: requests})
+		out.Send(messages.Queue, &messages.EnqueueRequests{Epoch: t.epoch, Requests: requests})
 	}
 }
+
+// takeWaiting makes every waiting request fresh, in arrival order.
+func (c *Core) takeWaiting() {
+	c.fresh = c.fresh[:0]
+	for _, e := range c.table.inOrder() {
+		if e.place == placeWaiting {
+			c.fresh = append(c.fresh, e)
+		}
+	}
+}
+
+// quarantined says that a request was in too many crashes without progress.
+func (c *Core) quarantined(e *entry) bool { return e.suspicion >= c.table.opt.SuspectLimit }
 
 // engineRequest freezes a request as it stands and puts it into the engine.
 func (c *Core) engineRequest(e *entry) *messages.EngineRequest {
 	e.become(placeEngine)
-	e.alone = e.suspicion >= c.table.opt.SuspectLimit
+	e.cancelled = false
 	return &messages.EngineRequest{ID: e.id, Prompt: e.sub.Prompt, Output: e.output[:len(e.output):len(e.output)],
-		Params: e.params, Namespace: e.sub.Namespace, Alone: e.alone}
+		Params: e.params, Namespace: e.sub.Namespace, Alone: c.quarantined(e)}
 }
 
 // sendCancelled asks the engine to let go of requests, one message per Step.

@@ -8,7 +8,7 @@ import (
 )
 
 // startEpoch submits every unfinished request to an epoch that stands, in
-// arrival order, prompt and output apart.
+// arrival order, prompt and output apart; a quarantined one first, by itself.
 func (c *Core) startEpoch(epoch messages.Epoch, out *messages.Outbox) {
 	t := c.table
 	if epoch <= t.epoch {
@@ -17,15 +17,11 @@ func (c *Core) startEpoch(epoch messages.Epoch, out *messages.Outbox) {
 	}
 	c.leaveEngine()
 	t.epoch, t.standing, t.broken, t.seq = epoch, true, false, 0
-	for _, e := range t.inOrder() {
-		if e.place == placeWaiting {
-			c.fresh = append(c.fresh, e)
-		}
-	}
+	c.takeWaiting()
 }
 
-// endEpoch takes note that an epoch's actors are gone. A suspect that was alone
-// and made no progress ends here; nobody else does.
+// endEpoch takes note that an epoch's actors are gone. A suspect that was
+// isolated and made no progress ends here; nobody else does.
 func (c *Core) endEpoch(now time.Duration, m *messages.EpochEnded, out *messages.Outbox) {
 	t := c.table
 	if m.Epoch < t.epoch || m.Epoch == t.epoch && !t.standing {
@@ -41,7 +37,7 @@ func (c *Core) endEpoch(now time.Duration, m *messages.EpochEnded, out *messages
 		}
 		counted[id] = true
 		e.suspicion++
-		if e.alone {
+		if id == t.isolated {
 			c.fixEnd(now, e, &messages.Finish{Reason: messages.FinishError, MatchedToken: -1, Message: fmt.Sprintf(
 				"the request could not be computed: the engine failed %d times in a row while it ran, the last time with nothing beside it (%s); other requests are not affected",
 				e.suspicion, m.Cause)}, out)
@@ -55,7 +51,7 @@ func (c *Core) endEpoch(now time.Duration, m *messages.EpochEnded, out *messages
 // from being delivered; other undelivered output goes with the next token.
 func (c *Core) leaveEngine() {
 	t := c.table
-	t.standing = false
+	t.standing, t.isolated = false, 0
 	for _, e := range t.inOrder() {
 		if e.place != placeEngine {
 			continue

@@ -77,12 +77,10 @@ func TestQuarantine(t *testing.T) {
 	if got := alone(); !slices.Equal(got, []messages.RequestID{1}) {
 		t.Fatalf("alone after two crashes: %v", got)
 	}
-	r.end(2) // a crash that it had no part in
-	if got := alone(); !slices.Equal(got, []messages.RequestID{1, 2}) {
-		t.Fatalf("alone: %v", got)
+	if _, sends := r.submit(3, "", submission()); len(enqueued(sends)) != 0 {
+		t.Fatal("submitted beside an isolated request")
 	}
-	r.tokens(2, 1, ids("b")...) // progress alone, then it is free again
-	r.end(2)
+	r.end() // a crash that it had no part in
 	if got := alone(); !slices.Equal(got, []messages.RequestID{1}) {
 		t.Fatalf("alone: %v", got)
 	}
@@ -91,12 +89,54 @@ func TestQuarantine(t *testing.T) {
 	if f == nil || f.Finish.Reason != messages.FinishError || !strings.Contains(f.Finish.Message, "failed 3 times in a row") || r.reading(messages.RequestsFailed) != 1 {
 		t.Fatalf("got %+v", f)
 	}
-	if reqs := r.start(); len(reqs) != 1 || reqs[0].ID != 2 {
+	if reqs := r.start(); len(reqs) != 2 || reqs[0].ID != 2 || reqs[1].ID != 3 {
 		t.Fatalf("resubmitted %v", reqs)
 	}
-	r.tokens(2, 2, ids("c.")...)
+	r.tokens(2, 1, ids("bc.")...)
 	if mate.read(); mate.text[0] != "abc" || mate.finish[0].Finish.Reason != messages.FinishStop {
 		t.Fatalf("the mate got %q", mate.text[0])
+	}
+}
+
+// Three requests that crash together are told apart one by one: only the one
+// that crashes by itself ends.
+func TestQuarantineTellsSuspectsApart(t *testing.T) {
+	r := newRig(t, letters())
+	r.start()
+	var clients []*client
+	for call := messages.CallID(1); call <= 3; call++ {
+		c, _ := r.submit(call, "", submission())
+		clients = append(clients, c)
+	}
+	isolated := func(want messages.RequestID) {
+		t.Helper()
+		if reqs := r.start(); len(reqs) != 1 || reqs[0].ID != want || !reqs[0].Alone {
+			t.Fatalf("resubmitted %v, want %d by itself", reqs, want)
+		}
+	}
+	r.end(1, 2, 3)
+	r.start()
+	r.end(1, 2, 3)
+	isolated(1)
+	// Progress of the first one makes place for the second.
+	if reqs := enqueued(r.tokens(1, 0, ids("a")...)); len(reqs) != 1 || reqs[0].ID != 2 || !reqs[0].Alone {
+		t.Fatalf("after progress: %v", reqs)
+	}
+	r.end(2)
+	if f := clients[1].read().finish[0]; f == nil || f.Finish.Reason != messages.FinishError {
+		t.Fatalf("the poison got %+v", f)
+	}
+	isolated(3)
+	// Its end lets the others in.
+	if reqs := enqueued(r.tokens(3, 0, ids(".")...)); len(reqs) != 1 || reqs[0].ID != 1 || reqs[0].Alone {
+		t.Fatalf("after the end: %v", reqs)
+	}
+	r.released(3, messages.EndEOS)
+	r.tokens(1, 1, ids("b.")...)
+	for i, want := range map[int]string{0: "ab", 2: ""} {
+		if f := clients[i].read().finish[0]; f == nil || f.Finish.Reason != messages.FinishStop || clients[i].text[0] != want {
+			t.Errorf("request %d got %q %+v", i+1, clients[i].text[0], f)
+		}
 	}
 }
 

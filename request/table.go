@@ -30,7 +30,10 @@ type Table struct {
 	standing bool           // its actors take requests
 	broken   bool           // FailEpoch was sent; nothing of it counts any more
 	seq      uint64         // of the last StepResults accepted in the epoch
-	compared uint64         // counts StepResults compared, for duplicates
+	// isolated is the quarantined request that has the engine to itself; 0 for
+	// none. It ends with the request's next token, its release or the epoch.
+	isolated messages.RequestID
+	compared uint64 // counts StepResults compared, for duplicates
 
 	queuedTokens int
 	lastEnd      time.Duration
@@ -127,8 +130,7 @@ type entry struct {
 	delivered bool             // Finish was delivered
 	cancelled bool             // FinishRequests was sent; such a request enters no other epoch
 
-	suspicion int  // crashes in a row without progress
-	alone     bool // submitted alone and without progress since
+	suspicion int // crashes in a row without progress
 
 	arrived, lastToken time.Duration
 
