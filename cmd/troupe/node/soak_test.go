@@ -1,0 +1,114 @@
+package node
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+const soakClients = 64
+
+// soakTime is how long the clients are at it.
+func soakTime(t *testing.T) time.Duration {
+	if !soak {
+		return 3 * time.Second
+	}
+	s := os.Getenv("TROUPE_SOAK_TIME")
+	if s == "" {
+		return 5 * time.Minute
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		t.Fatalf("TROUPE_SOAK_TIME=%q: %v; write it like 90s", s, err)
+	}
+	return d
+}
+
+// TestSoak lets 64 clients loose on a server: right requests, whose answers must
+// be the known ones, clients that leave or hardly read, requests that are wrong,
+// flushes, aborts and audits. Afterwards nothing of it may be left: no open
+// request, no page without its owner, no goroutine, no memory.
+func TestSoak(t *testing.T) {
+	c := settings(t)
+	c.Port, c.MaxRunning, c.AuditEveryStep, c.DrainTimeout = 0, 16, true, 20*time.Second
+	n := open(t, c, nil)
+	l, err := n.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- n.Serve(ctx, l) }()
+	s := &siege{t: t, node: n, url: "http://" + l.Addr().String(), counts: map[string]int{},
+		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: soakClients}}}
+	s.learn()
+
+	total := soakTime(t)
+	s.run(total/3, 1) // until every pool, table and buffer has grown to its size
+	goroutines, heap := s.rest()
+	s.run(total, 2)
+	goroutinesNow, heapNow := s.rest()
+	t.Logf("%v; %d goroutines then %d, live heap %d KiB then %d KiB", s.counts, goroutines, goroutinesNow, heap>>10, heapNow>>10)
+	if goroutinesNow > goroutines {
+		stacks := make([]byte, 1<<18)
+		t.Errorf("%d goroutines, %d before:\n%s", goroutinesNow, goroutines, stacks[:runtime.Stack(stacks, true)])
+	}
+	if float64(heapNow) > 1.05*float64(heap) {
+		t.Errorf("the live heap is %d bytes, was %d: more than 5 %% are left behind", heapNow, heap)
+	}
+	for _, kind := range []string{"right", "streamed", "left", "slow", "wrong", "flush", "aborted", "audit"} {
+		if s.counts[kind] == 0 {
+			t.Errorf("no client was ever %s", kind)
+		}
+	}
+	if v := n.Meter.Values(); v[string(messages.EpochsStarted)] != 1 || v[string(messages.AuditsFailed)] != 0 {
+		t.Errorf("the engine recovered from something: %v epochs, %v failed audits", v[string(messages.EpochsStarted)], v[string(messages.AuditsFailed)])
+	}
+	stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+// run lets the clients loose for a time.
+func (s *siege) run(d time.Duration, seed uint64) {
+	s.t.Helper()
+	end := time.Now().Add(d)
+	var wg sync.WaitGroup
+	for i := range uint64(soakClients) {
+		wg.Go(func() { s.client(seed*1000+i, end) })
+	}
+	wg.Wait()
+	if s.t.Failed() {
+		s.t.FailNow()
+	}
+}
+
+// rest waits until nothing is open, empties the cache and counts what lives.
+func (s *siege) rest() (goroutines int, heap uint64) {
+	s.t.Helper()
+	eventually(s.t, "the last request to end", func() bool { return s.node.Meter.Values()[string(messages.RequestsOpen)] == 0 })
+	balanced(s.t, s.node)
+	if status, text, err := s.post("/flush_cache", body{}); err != nil || status != http.StatusOK {
+		s.t.Fatalf("flush: %d %s %v", status, text, err)
+	}
+	s.http.CloseIdleConnections()
+	before := runtime.NumGoroutine()
+	for steady := 0; steady < 20; steady++ { // connections take a moment to go
+		<-time.After(5 * time.Millisecond)
+		if now := runtime.NumGoroutine(); now != before {
+			before, steady = now, 0
+		}
+	}
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return before, m.HeapAlloc
+}
