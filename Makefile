@@ -6,7 +6,6 @@ GO      ?= go
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 # The conformance data lies beside the project where there is any.
 DIR     ?= ../shared/conformance
-SEEDS   ?= 2000
 FUZZ    ?= 30s
 
 .PHONY: help build run test race soak bench conformance clients lint fuzz generate cross

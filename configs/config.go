@@ -34,7 +34,7 @@ type Config struct {
 	HealthTimeout  time.Duration `key:"health-timeout" default:"20s" usage:"time that /health_generate waits for a token"`
 	DrainTimeout   time.Duration `key:"drain-timeout" default:"60s" usage:"time that open requests get to finish after SIGTERM"`
 	MaxOpen        int           `key:"max-open-requests" default:"4096" usage:"requests that may be open at once, running and waiting; more are answered 429. Hard"`
-	MaxQueuedToken int           `key:"max-queued-tokens" default:"8388608" usage:"prompt tokens of all open requests; more are answered 429. Hard"`
+	MaxQueuedToken int           `key:"max-queued-tokens" default:"8388608" usage:"prompt tokens of requests that have no output yet; more are answered 429. Hard"`
 
 	MemFraction       float64 `key:"mem-fraction-static" default:"0" usage:"share of the available memory for weights, workspace and KV pool, in (0, 1]; 0 is the device's default (CPU: 0.5)"`
 	MaxTotalTokens    int     `key:"max-total-tokens" default:"0" usage:"cap on the tokens of the KV pool; 0 is what memory allows. Example: 65536"`

@@ -85,19 +85,24 @@ func kindName(t reflect.Type) string {
 	return "an integer"
 }
 
-// nearest suggests the known name with the smallest edit distance, if it is
-// near enough to be meant.
+// nearest words a suggestion for an unknown name.
 func nearest(name string, known []string) string {
+	if at := Nearest(name, known); at != "" {
+		return fmt.Sprintf("; did you mean %s?", at)
+	}
+	return "; `troupe inspect config` lists all of them"
+}
+
+// Nearest is the known name with the smallest edit distance, "" when none is
+// near enough to be meant.
+func Nearest(name string, known []string) string {
 	best, at := len(name)/2+1, ""
 	for _, k := range known {
 		if d := distance(name, k); d < best {
 			best, at = d, k
 		}
 	}
-	if at == "" {
-		return "; `troupe inspect config` lists all of them"
-	}
-	return fmt.Sprintf("; did you mean %s?", at)
+	return at
 }
 
 // distance is Levenshtein's.

@@ -7,8 +7,8 @@ type ToIntake interface{ toIntake() }
 // or refused together. Answers and output come on Events.
 type SubmitRequests struct {
 	Call CallID
-	// UserID is the id by which the user may abort the call (rid,
-	// X-Request-ID); unique among open calls.
+	// UserID is the id by which the user may abort the call (rid, or the id of
+	// the answer); unique among open calls.
 	UserID string
 	// Requests, moved. At least one. Their order is the index in every event.
 	Requests []Submission

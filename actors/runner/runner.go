@@ -84,7 +84,6 @@ func (c *core) Step(now time.Duration, msg messages.ToRunner, out *messages.Outb
 	for _, o := range batch.Opened {
 		c.rows[o.Row] = o.Request.ID
 	}
-	out.Record(messages.StepTokens, float64(batch.Tokens()))
 	answer, epoch, step := c.answer, c.epoch, batch.Step
 	c.executor.Submit(batch, func(done *messages.BatchDone, err error) {
 		if err != nil {

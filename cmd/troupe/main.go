@@ -9,9 +9,13 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/troupe-engine/troupe/configs"
 )
 
 // version is set by the linker; a build without it shows what Go recorded.
@@ -45,8 +49,23 @@ func newRoot() *cobra.Command {
 	}
 	root.SetVersionTemplate("troupe {{.Version}}\n")
 	root.PersistentFlags().String("config", "", "YAML file with settings; TROUPE_CONFIG names one, too")
+	root.SetFlagErrorFunc(suggestFlag)
 	root.AddCommand(newServe(), newGenerate(), newChat(), newInspect(), newVersion())
 	return root
+}
+
+// suggestFlag adds the nearest flag to the error of a mistyped one.
+func suggestFlag(c *cobra.Command, err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !unknown {
+		return err
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if near := configs.Nearest(name, names); near != "" {
+		return fmt.Errorf("%w; did you mean --%s?", err, near)
+	}
+	return fmt.Errorf("%w; `%s --help` lists the flags", err, c.CommandPath())
 }
 
 func versionText() string {

@@ -1,4 +1,4 @@
 // Package archtest keeps the structure of the repository by tests: who may
-// import whom, package comments, file sizes, and the message table. Each
-// failure says which rule was broken and why the rule is there.
+// import whom, package comments and file sizes. Each failure says which rule
+// was broken and why the rule is there.
 package archtest

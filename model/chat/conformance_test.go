@@ -75,7 +75,7 @@ func readTemplate(t *testing.T, dir, name string) *Template {
 
 // TestGoldens compares every golden prompt and error. Rows on which another
 // renderer disagrees with Python are counted, not required.
-func TestGoldens(t *testing.T) {
+func TestConformanceGoldens(t *testing.T) {
 	dir := conformanceDir(t)
 	_, inputs := conversations(t, dir)
 	data, err := os.ReadFile(filepath.Join(dir, "golden.jsonl"))
@@ -141,7 +141,7 @@ func TestGoldens(t *testing.T) {
 
 // TestAllTemplates renders every template, golden or not: whatever fails must
 // be the template's or the data's doing, never a gap of the interpreter.
-func TestAllTemplates(t *testing.T) {
+func TestConformanceAllTemplates(t *testing.T) {
 	dir := conformanceDir(t)
 	names, inputs := conversations(t, dir)
 	files, err := filepath.Glob(filepath.Join(dir, "templates", "*.jinja"))

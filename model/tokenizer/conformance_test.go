@@ -49,7 +49,7 @@ func readVectors(tb testing.TB, file string) []vector {
 	return all
 }
 
-func TestVectors(t *testing.T) {
+func TestConformanceVectors(t *testing.T) {
 	dir := conformanceDir(t)
 	for name, model := range map[string]string{
 		"llama3": "tokenizers/llama3", "gpt2": "tokenizers/gpt2", "llama2": "tokenizers/llama2",
@@ -86,7 +86,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-func TestRealTokenizersLoad(t *testing.T) {
+func TestConformanceTokenizersLoad(t *testing.T) {
 	dir := conformanceDir(t)
 	for name, want := range map[string]struct {
 		size     int

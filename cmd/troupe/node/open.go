@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -61,6 +62,8 @@ type Node struct {
 
 	started time.Time
 	hash    atomic.Pointer[string]
+	// stopHash ends the hashing of the weights and waits for it.
+	stopHash func()
 	system  *actor.ActorSystem
 }
 
@@ -82,7 +85,7 @@ func Files(c *configs.Config) (fs.FS, string, error) {
 	name := c.ServedModelName
 	if c.Model == "" {
 		if name == "" {
-			name = "troupe-mini"
+			name = bundled.Name
 		}
 		return bundled.FS(), name, nil
 	}
@@ -90,6 +93,8 @@ func Files(c *configs.Config) (fs.FS, string, error) {
 	switch {
 	case err != nil:
 		return nil, "", fmt.Errorf("model %s: %w; give the path of a Hugging Face model directory", c.Model, err)
+	case !st.IsDir() && filepath.Ext(c.Model) == ".gguf":
+		return nil, "", fmt.Errorf("model %s is a GGUF file, which is not read; give the Hugging Face directory of the same model", c.Model)
 	case !st.IsDir():
 		return nil, "", fmt.Errorf("model %s is a file; give the directory that holds config.json", c.Model)
 	}
@@ -176,16 +181,31 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	if n.Model, err = n.Device.Load(n.Checkpoint.Program, n.Checkpoint.Weights, n.opt.Progress); err != nil {
 		return err
 	}
-	go func() { // may read all of the weights; nobody waits for it
+	n.startHash(ctx)
+	return n.Model.NewPool(gpu.PoolSpec{PageSize: c.PageSize, Pages: n.Plan.Pages, DType: n.KVDType})
+}
+
+// startHash hashes the weights in the background: it may read all of them, and
+// nobody waits for the result.
+func (n *Node) startHash(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
 		if h, err := n.Checkpoint.Hash(ctx); err == nil {
 			n.hash.Store(&h)
 		}
-	}()
-	return n.Model.NewPool(gpu.PoolSpec{PageSize: c.PageSize, Pages: n.Plan.Pages, DType: n.KVDType})
+	})
+	n.stopHash = func() {
+		cancel()
+		done.Wait()
+	}
 }
 
 // Close stops what Open has started.
 func (n *Node) Close(ctx context.Context) error {
+	if n.stopHash != nil {
+		n.stopHash()
+	}
 	var errs []error
 	if n.Engine != nil {
 		if err := n.Engine.Stop(ctx); err != nil {
