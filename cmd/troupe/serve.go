@@ -39,19 +39,16 @@ func serve(c *cobra.Command) (err error) {
 		defer cancel()
 		err = errors.Join(err, n.Close(quiet))
 	}()
-	listener, err := n.Listen()
+	api := n.API()
+	listener, err := api.Listen()
 	if err != nil {
 		return err
 	}
-	scheme := "http://"
-	if cfg.TLSCert != "" {
-		scheme = "https://"
-	}
-	log.Info().Str("model", n.Name).Str("url", scheme+listener.Addr().String()).Str("device", n.Device.Info().Name).
+	log.Info().Str("model", n.Name).Str("url", api.URL(listener)).Str("device", n.Device.Info().Name).
 		Int("context", n.Checkpoint.Program.Context).Int("kv_tokens", n.Plan.Tokens).Str("kv_dtype", n.KVDType.String()).
 		Dur("took_ms", time.Since(start)).Msg("troupe is ready")
 	if len(cfg.APIKey) == 0 && cfg.Host != "127.0.0.1" && cfg.Host != "localhost" && cfg.Host != "::1" {
 		log.Warn().Str("host", cfg.Host).Msg("anyone who reaches this address can use the server; set api-key")
 	}
-	return n.Serve(ctx, listener)
+	return n.Serve(ctx, api, listener)
 }

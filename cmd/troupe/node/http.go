@@ -2,14 +2,10 @@ package node
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/pprof"
-	"runtime"
-	"strconv"
 	"time"
 
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
@@ -22,7 +18,7 @@ func (n *Node) API() *httpapi.Server {
 	return httpapi.New(httpapi.Deps{
 		Options: httpapi.Options{
 			Host: c.Host, Port: c.Port, APIKeys: c.APIKey, MaxBodyBytes: c.MaxBodyBytes, HeaderTimeout: c.HeaderTimeout,
-			WriteStall: c.WriteStall, HealthTimeout: c.HealthTimeout, PrepareConcurrency: runtime.GOMAXPROCS(0) + 2,
+			WriteStall: c.WriteStall, HealthTimeout: c.HealthTimeout,
 			CORSOrigins: c.CORSOrigins, TLSCert: c.TLSCert, TLSKey: c.TLSKey,
 		},
 		Model: httpapi.Model{
@@ -72,74 +68,55 @@ func recommended(d httpapi.SamplingDefaults, g config.Generation) httpapi.Sampli
 	return d
 }
 
-// Listen opens the API's port. A port in use is an error that says what to do.
-func (n *Node) Listen() (net.Listener, error) {
-	c := n.opt.Config
-	l, err := net.Listen("tcp", net.JoinHostPort(c.Host, strconv.Itoa(c.Port)))
+// Serve answers requests on the adapter's listener until ctx ends, then drains:
+// readiness goes first, new calls are refused, open ones get DrainTimeout to
+// finish.
+func (n *Node) Serve(ctx context.Context, api *httpapi.Server, l net.Listener) error {
+	admin, failed, err := n.serveAdmin()
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s port %d: %w; another server may be running there, choose another one with --port", c.Host, c.Port, err)
-	}
-	if c.TLSCert == "" {
-		return l, nil
-	}
-	cert, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("tls-cert %s with tls-key %s: %w; both must be PEM files that belong together", c.TLSCert, c.TLSKey, err), l.Close())
-	}
-	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), nil
-}
-
-// Serve answers requests until ctx ends, then drains: readiness goes first, new
-// calls are refused, open ones get DrainTimeout to finish.
-func (n *Node) Serve(ctx context.Context, l net.Listener) error {
-	c, api := n.opt.Config, n.API()
-	server := &http.Server{Handler: api.Handler(), ReadHeaderTimeout: c.HeaderTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
-	failed := make(chan error, 2)
-	go func() { failed <- server.Serve(l) }()
-	admin, err := n.serveAdmin(failed)
-	if err != nil {
-		return errors.Join(err, server.Close())
+		return errors.Join(err, l.Close())
 	}
 	defer admin.Close()
+	go func() { failed <- api.Serve(l) }()
+	timeout := n.opt.Config.DrainTimeout
+	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
 	select {
 	case err := <-failed:
 		return err
 	case err := <-n.Fatal:
-		return errors.Join(err, server.Close())
+		cancel() // nobody can answer what is open
+		return errors.Join(err, api.Shutdown(limit))
 	case <-ctx.Done():
 	}
+	n.opt.Log.Info().Dur("timeout_ms", timeout).Msg("shutting down; open requests may finish")
 	api.Drain()
-	n.opt.Log.Info().Dur("timeout_ms", c.DrainTimeout).Msg("shutting down; open requests may finish")
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.DrainTimeout)
+	limit, cancel = context.WithTimeout(limit, timeout)
 	defer cancel()
 	if err := n.Engine.Drain(limit); err != nil {
 		n.opt.Log.Warn().Msg("drain-timeout is over; the requests that are still open end now")
-		return server.Close()
 	}
-	return server.Shutdown(limit)
+	if err := api.Shutdown(limit); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
 }
 
 // serveAdmin opens the profiler on its own address, where one is set.
-func (n *Node) serveAdmin(failed chan<- error) (*http.Server, error) {
-	mux := http.NewServeMux()
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: n.opt.Config.HeaderTimeout}
-	address := n.opt.Config.AdminAddress
-	if address == "" {
-		return server, nil
+func (n *Node) serveAdmin() (*http.Server, chan error, error) {
+	c := n.opt.Config
+	server, failed := &http.Server{Handler: httpapi.AdminHandler(), ReadHeaderTimeout: c.HeaderTimeout}, make(chan error, 2)
+	if c.AdminAddress == "" {
+		return server, failed, nil
 	}
-	l, err := net.Listen("tcp", address)
+	l, err := httpapi.ListenTCP(c.AdminAddress)
 	if err != nil {
-		return nil, fmt.Errorf("admin-address %s: %w; choose another one", address, err)
+		return nil, nil, fmt.Errorf("admin-address: %w", err)
 	}
 	go func() {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			failed <- err
 		}
 	}()
-	return server, nil
+	return server, failed, nil
 }

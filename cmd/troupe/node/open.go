@@ -64,7 +64,7 @@ type Node struct {
 	hash    atomic.Pointer[string]
 	// stopHash ends the hashing of the weights and waits for it.
 	stopHash func()
-	system  *actor.ActorSystem
+	system   *actor.ActorSystem
 }
 
 // Open loads the model and starts the engine. The error names what is wrong,
