@@ -83,7 +83,11 @@ func newInspectMemory() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			plan, dtype, err := node.PlanMemory(cfg, m, device)
+			available, err := device.Memory()
+			if err != nil {
+				return err
+			}
+			plan, dtype, err := node.PlanMemory(cfg, m, available, m.WeightBytes())
 			if err != nil {
 				return err
 			}

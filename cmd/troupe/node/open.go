@@ -172,14 +172,23 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	if n.Device, err = cpu.New(cpu.Options{Threads: c.Threads}); err != nil {
 		return err
 	}
-	if n.Plan, n.KVDType, err = PlanMemory(c, n.Checkpoint, n.Device); err != nil {
+	available, err := n.Device.Memory()
+	if err != nil {
+		return err
+	}
+	// What cannot fit is known before the weights are loaded, what does fit
+	// only afterwards: a device may keep them in another type.
+	if _, _, err = PlanMemory(c, n.Checkpoint, available, n.Checkpoint.WeightBytes()); err != nil {
+		return err
+	}
+	if n.Model, err = n.Device.Load(n.Checkpoint.Program, n.Checkpoint.Weights, n.opt.Progress); err != nil {
+		return err
+	}
+	if n.Plan, n.KVDType, err = PlanMemory(c, n.Checkpoint, available, n.Model.Bytes()["weights"]); err != nil {
 		return err
 	}
 	for _, w := range n.Plan.Warnings {
 		n.opt.Log.Warn().Msg(w)
-	}
-	if n.Model, err = n.Device.Load(n.Checkpoint.Program, n.Checkpoint.Weights, n.opt.Progress); err != nil {
-		return err
 	}
 	n.startHash(ctx)
 	return n.Model.NewPool(gpu.PoolSpec{PageSize: c.PageSize, Pages: n.Plan.Pages, DType: n.KVDType})

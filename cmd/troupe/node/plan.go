@@ -7,9 +7,10 @@ import (
 	"github.com/troupe-engine/troupe/model"
 )
 
-// PlanMemory sizes the KV pool for a model on a device, before its weights are
-// loaded.
-func PlanMemory(c *configs.Config, m *model.Checkpoint, device gpu.Device) (memory.PoolPlan, gpu.DType, error) {
+// PlanMemory sizes the KV pool for a model. available is what the device had
+// before the weights were loaded, weightBytes what they take there: what is
+// stored, as long as that is all that is known.
+func PlanMemory(c *configs.Config, m *model.Checkpoint, available gpu.Memory, weightBytes int64) (memory.PoolPlan, gpu.DType, error) {
 	dtype := gpu.BF16
 	if m.WeightDType() == gpu.F32 {
 		dtype = gpu.F32
@@ -20,17 +21,13 @@ func PlanMemory(c *configs.Config, m *model.Checkpoint, device gpu.Device) (memo
 			return memory.PoolPlan{}, 0, err
 		}
 	}
-	available, err := device.Memory()
-	if err != nil {
-		return memory.PoolPlan{}, 0, err
-	}
 	p := m.Program
 	plan, err := memory.PlanPool(memory.PoolOptions{
 		MemFraction: c.MemFraction, MaxTotalTokens: c.MaxTotalTokens, MaxRunning: maxRunning(c),
 		CapToRunning: true, PageSize: c.PageSize,
 	}, memory.PoolFacts{
 		AvailableBytes: available.Available, AvailableFrom: available.Source,
-		WeightBytes: m.WeightBytes(), WorkspaceBytes: workspace(c, p),
+		WeightBytes: weightBytes, WorkspaceBytes: workspace(c, p),
 		Layers: p.KV.Layers, KVHeads: p.KV.Heads, HeadDim: p.KV.HeadDim, ElemBytes: dtype.Size(), Context: p.Context,
 	})
 	return plan, dtype, err

@@ -38,13 +38,14 @@ func TestSoak(t *testing.T) {
 	c := settings(t)
 	c.Port, c.MaxRunning, c.AuditEveryStep, c.DrainTimeout = 0, 16, true, 20*time.Second
 	n := open(t, c, nil)
-	l, err := n.Listen()
+	api := n.API()
+	l, err := api.Listen()
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- n.Serve(ctx, l) }()
+	go func() { served <- n.Serve(ctx, api, l) }()
 	s := &siege{t: t, node: n, url: "http://" + l.Addr().String(), counts: map[string]int{},
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: soakClients}}}
 	s.learn()
