@@ -82,8 +82,8 @@ func (f *Former) audited(m *messages.AuditSlots, out *messages.Outbox) {
 		return
 	}
 	out.Record(messages.AuditsFailed, 1)
-	f.fail(fmt.Sprintf("the audit of KV pages does not add up: %+v of a pool of %d; the batch former knows of %d free, %d evictable, %d protected",
-		c, f.opt.Pages, f.free, f.cached.Evictable, f.cached.Protected), nil, false, out)
+	f.fail(fmt.Sprintf("the audit of KV pages does not add up: %+v of a pool of %d; the batch former knows of %d free, %d evictable, %d protected; the last plans: %s",
+		c, f.opt.Pages, f.free, f.cached.Evictable, f.cached.Protected, &f.history), nil, false, out)
 }
 
 // answerFlushes empties the cache if nobody holds a page, once no plan is open.

@@ -63,6 +63,7 @@ type Former struct {
 	ended []messages.RequestEnded
 
 	audit   audits
+	history history
 	flushes []messages.Ticket
 }
 

@@ -87,6 +87,7 @@ func (f *Former) commit(now time.Duration, out *messages.Outbox) (again bool) {
 func (f *Former) sendCommit(m messages.CommitPlan, out *messages.Outbox) {
 	m.Epoch, m.Plan = f.epoch, f.plan.id
 	f.audit.dirty = true
+	f.history.note(&m)
 	out.Send(messages.Cache, &m)
 }
 
@@ -177,6 +178,7 @@ func (f *Former) pagesReserved(now time.Duration, m *messages.PagesReserved, out
 	clear(f.plan.inserts)
 	clear(f.plan.reserves)
 	f.plan.inserts, f.plan.reserves = f.plan.inserts[:0], f.plan.reserves[:0]
+	f.history.close(m)
 	freed := m.Free - f.free
 	f.free, f.cached = m.Free, m.Cached
 	was := f.phase

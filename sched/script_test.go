@@ -86,7 +86,6 @@ type script struct {
 	held   map[messages.Actor]bool
 	lose   int
 	step   *messages.RunBatch
-	logs   []int // rows of the step that report prompt logprobs
 	log    strings.Builder
 }
 
