@@ -45,7 +45,7 @@ lint: ## gofmt, vet and staticcheck
 fuzz: ## fuzz every parser for FUZZ (30s) each
 	@set -e; grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r d; do \
 	  for f in $$(grep -ho '^func Fuzz[A-Za-z0-9]*' $$d/*_test.go | sed 's/func //'); do \
-	    echo "$$d $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZ) $$d; done; done
+	    echo "$$d $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZ) -fuzzminimizetime 5x $$d; done; done
 
 generate: ## train the embedded model again (Debian's python3-torch, under an hour)
 	python3 model/bundled/train/train.py
