@@ -13,6 +13,7 @@ import (
 
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu"
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/exec"
@@ -61,28 +62,38 @@ func newInspectConfig() *cobra.Command {
 	return c
 }
 
+// openModel reads a model's files for a look at them, without starting an
+// engine. The caller closes the checkpoint.
+func openModel(c *cobra.Command) (*configs.Config, string, *model.Checkpoint, gpu.Device, error) {
+	cfg, _, err := loadConfig(c)
+	if err != nil {
+		return nil, "", nil, nil, err
+	}
+	files, name, err := node.Files(cfg)
+	if err != nil {
+		return nil, "", nil, nil, err
+	}
+	device, err := cpu.New(cpu.Options{Threads: cfg.Threads})
+	if err != nil {
+		return nil, "", nil, nil, err
+	}
+	m, err := model.OpenFS(files, model.OpenOptions{LoadFormat: cfg.LoadFormat, ContextLength: cfg.ContextLength})
+	if err != nil {
+		return nil, "", nil, nil, fmt.Errorf("model %s: %w", name, err)
+	}
+	return cfg, name, m, device, nil
+}
+
 func newInspectMemory() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "memory", Short: "Print the memory plan: what the KV pool gets, and why", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, _, err := loadConfig(c)
+			cfg, name, m, device, err := openModel(c)
 			if err != nil {
 				return err
-			}
-			files, name, err := node.Files(cfg)
-			if err != nil {
-				return err
-			}
-			m, err := model.OpenFS(files, model.OpenOptions{LoadFormat: cfg.LoadFormat, ContextLength: cfg.ContextLength})
-			if err != nil {
-				return fmt.Errorf("model %s: %w", name, err)
 			}
 			defer m.Close()
-			device, err := cpu.New(cpu.Options{Threads: cfg.Threads})
-			if err != nil {
-				return err
-			}
 			available, err := device.Memory()
 			if err != nil {
 				return err
@@ -168,23 +179,11 @@ func newInspectLogits() *cobra.Command {
 		Use: "logits", Short: "Print the logits after each of some tokens, computed in F32", Args: cobra.NoArgs,
 		Example: "  troupe inspect logits --model DIR --tokens 1,2,3",
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, _, err := loadConfig(c)
+			_, _, m, device, err := openModel(c)
 			if err != nil {
 				return err
-			}
-			files, name, err := node.Files(cfg)
-			if err != nil {
-				return err
-			}
-			m, err := model.OpenFS(files, model.OpenOptions{LoadFormat: cfg.LoadFormat, ContextLength: cfg.ContextLength})
-			if err != nil {
-				return fmt.Errorf("model %s: %w", name, err)
 			}
 			defer m.Close()
-			device, err := cpu.New(cpu.Options{Threads: cfg.Threads})
-			if err != nil {
-				return err
-			}
 			loaded, err := device.Load(m.Program, m.Weights, progress())
 			if err != nil {
 				return err
