@@ -1,0 +1,135 @@
+package httpapi
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/model/bundled"
+	"github.com/troupe-engine/troupe/model/tokenizer"
+)
+
+func testModel(t testing.TB) *Model {
+	t.Helper()
+	tok, err := tokenizer.LoadFS(bundled.FS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Model{Tokenizer: tok, EOS: []int32{1}, Defaults: SamplingDefaults{Temperature: .6, TopP: .95, TopK: 20, MinP: .05, RepetitionPenalty: 1.1}}
+}
+
+// The model's defaults hold where a request says nothing, and only there.
+func TestSamplingDefaults(t *testing.T) {
+	m := testModel(t)
+	seed := func() uint64 { return 77 }
+	p, err := (&sampling{}).params(m, maxTokens{"max_tokens", nil, 1}, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Temperature != .6 || p.TopP != .95 || p.TopK != 20 || p.MinP != .05 || p.RepetitionPenalty != 1.1 || p.Seed != 77 || p.MaxTokens != unlimitedTokens {
+		t.Errorf("%+v", p)
+	}
+	one, none, k := 1.0, 0.0, 0
+	p, err = (&sampling{Temperature: &one, TopP: &one, TopK: &k, MinP: &none, RepetitionPenalty: &one}).params(m, maxTokens{"max_tokens", nil, 1}, seed)
+	if err != nil || p.Temperature != 1 || p.TopP != 1 || p.TopK != 0 || p.MinP != 0 || p.RepetitionPenalty != 1 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	tiny := 1e-60 // becomes zero as a float32
+	if p, err = (&sampling{TopP: &tiny}).params(m, maxTokens{"max_tokens", nil, 1}, seed); err != nil || p.TopP != 1 || p.TopK != 1 {
+		t.Errorf("top_p %v: %+v, %v", tiny, p, err)
+	}
+	if _, err = (&sampling{RepetitionPenalty: &tiny}).params(m, maxTokens{"max_tokens", nil, 1}, seed); err == nil {
+		t.Errorf("a repetition_penalty of %v is taken", tiny)
+	}
+}
+
+// Offsets in characters, asked for in order while the text arrives in pieces,
+// are those in the whole text.
+func TestTextOffsetsEqualTheWhole(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pieces := rapid.SliceOf(rapid.StringOf(rapid.SampledFrom([]rune("aé漢🙂")))).Draw(t, "pieces")
+		var o textOffsets
+		whole, last := "", 0
+		for _, piece := range pieces {
+			o.add(piece)
+			whole += piece
+			for i := range whole {
+				if i >= last && rapid.Bool().Draw(t, "ask") {
+					last = i
+					if got, want := o.at(i), utf8.RuneCountInString(whole[:i]); got != want {
+						t.Fatalf("byte %d of %q is character %d, got %d", i, whole, want, got)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestDidYouMean(t *testing.T) {
+	names := fieldNames(&chatRequest{})
+	for name, want := range map[string]string{"temprature": "temperature", "maxtokens": "max_tokens", "max_tokns": "max_tokens", "tokens_max": "max_tokens",
+		"topp": "top_p", "quux_blorb": "", strings.Repeat("x", 1000): ""} {
+		got := didYouMean(name, names)
+		if want == "" && got != "" || want != "" && got != "; did you mean "+want+"?" {
+			t.Errorf("%.20s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestNativeNamesSuggestNativeNames(t *testing.T) {
+	if got := didYouMean("max_tokens", fieldNames(&nativeSampling{})); got != "; did you mean max_new_tokens?" {
+		t.Error(got)
+	}
+}
+
+// Minus infinity and NaN have no place in JSON.
+func TestFinite(t *testing.T) {
+	for _, lp := range []float64{math.Inf(-1), math.NaN(), -1e30} {
+		if got := finite(float32(lp)); got != lowestLogprob {
+			t.Errorf("%v becomes %v", lp, got)
+		}
+	}
+	if finite(-3.5) != -3.5 {
+		t.Error("a plain value changes")
+	}
+}
+
+// Tokens that are no text by themselves stay apart.
+func TestTextTokensAreDistinct(t *testing.T) {
+	m := testModel(t)
+	seen := map[string]int32{}
+	for id := range int32(m.Tokenizer.VocabSize()) {
+		name := textToken(m, id)
+		if other, there := seen[name]; there && string(m.Tokenizer.TokenBytes(id)) != string(m.Tokenizer.TokenBytes(other)) {
+			t.Errorf("tokens %d and %d are both %q", other, id, name)
+		}
+		if seen[name] = id; !utf8.ValidString(name) {
+			t.Errorf("token %d is %q, which is not UTF-8", id, name)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct {
+		refusal messages.CallRefused
+		status  int
+		retry   int
+	}{
+		{messages.CallRefused{Kind: messages.RefusedInvalid}, 400, 0},
+		{messages.CallRefused{Kind: messages.RefusedDuplicate}, 400, 0},
+		{messages.CallRefused{Kind: messages.RefusedBusy, RetryAfterSeconds: 7}, 429, 7},
+		{messages.CallRefused{Kind: messages.RefusedDraining}, 503, 1},
+		{messages.CallRefused{Kind: messages.RefusedInternal}, 500, 0},
+	} {
+		if e := refused(&c.refusal); e.Status != c.status || e.RetryAfter != c.retry {
+			t.Errorf("kind %d gives %d, Retry-After %d", c.refusal.Kind, e.Status, e.RetryAfter)
+		}
+	}
+	if e := finishError(&messages.Finish{Reason: messages.FinishError, Message: "x"}); e.Status != 500 || e.Code != "generation_failed" {
+		t.Errorf("%+v", e)
+	}
+}
