@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Starts bin/troupe with the embedded model on a free port and drives it with
+# the official openai client for Node.
+set -euo pipefail
+cd "$(dirname "$0")"
+troupe=${BIN:-../../../bin/troupe}
+for tool in node npm; do
+  command -v "$tool" >/dev/null || { echo "$tool is missing; install Node 20 or newer" >&2; exit 1; }
+done
+[ -x "$troupe" ] || { echo "bin/troupe is missing; run make build" >&2; exit 1; }
+npm ci --no-audit --no-fund --loglevel=error
+
+port=$(node -e 'const s = require("net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); })')
+export TROUPE_URL="http://127.0.0.1:$port" TROUPE_KEY=client-test-key
+max_open=16
+log=$(mktemp)
+# The settings of the shell that runs this must not change the server.
+env -u TROUPE_URL -u TROUPE_KEY "$troupe" serve --port "$port" --api-key "$TROUPE_KEY" --max-open-requests "$max_open" >"$log" 2>&1 &
+server=$!
+stop() {
+  status=$?
+  kill "$server" 2>/dev/null || true
+  wait "$server" 2>/dev/null || true
+  [ "$status" = 0 ] || tail -n 40 "$log" >&2
+  rm -f "$log"
+  exit "$status"
+}
+trap stop EXIT
+
+ready=
+for _ in $(seq 300); do
+  if node -e 'fetch(process.env.TROUPE_URL + "/readyz").then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))'; then
+    ready=yes
+    break
+  fi
+  kill -0 "$server" 2>/dev/null || { echo "the server ended before it was ready" >&2; exit 1; }
+  sleep 0.1
+done
+[ -n "$ready" ] || { echo "the server was not ready in time" >&2; exit 1; }
+TROUPE_MAX_OPEN=$max_open npm test --silent
