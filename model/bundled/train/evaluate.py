@@ -46,15 +46,15 @@ def held_documents(tok):
     return out
 
 
-def model_loss(model, docs, bos):
-    """Mean nats per token; each document stands alone, its bos is given."""
+def model_loss(model, docs):
+    """Mean nats per token; each document stands alone, its bos and first token are given."""
     total, count = 0.0, 0
     with torch.no_grad():
         for ids in docs:
             ids = torch.tensor(ids[:CONFIG["max_position_embeddings"] + 1])
-            logits = model(ids[None, :-1])[0]
-            total += F.cross_entropy(logits, ids[1:], reduction="sum").item()
-            count += len(ids) - 1
+            logits = model(ids[None, :-1])[0, 1:]
+            total += F.cross_entropy(logits, ids[2:], reduction="sum").item()
+            count += len(ids) - 2
     return total / count
 
 
@@ -129,7 +129,7 @@ def main():
     docs = held_documents(tok)
     bos = tok.special[data.BOS]
     held = np.concatenate([np.array(d, np.int64) for d in docs])
-    mine = model_loss(model, docs, bos)
+    mine = model_loss(model, docs)
     baseline = ngram.KneserNey(np.load(train.CACHE / "corpus.npy"), 4, CONFIG["vocab_size"], bos)
     best, discount = min((baseline.loss(held, d), d) for d in (0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95))
     print(f"held-out: {len(docs)} documents, {len(held)} tokens; model {mine:.3f} nats per token, "

@@ -46,7 +46,7 @@ class KneserNey:
         return np.repeat(ids, np.where(ids == self.bos, self.order - 1, 1))
 
     def loss(self, ids, discount):
-        """Mean nats per token of ids, without the bos tokens."""
+        """Mean nats per token of ids, without the bos tokens and those right after them."""
         ids = self._pad(ids)
         ids = np.concatenate((np.full(self.order - 1, self.bos, ids.dtype), ids))
         full, p = _keys(ids, self.order), 1.0 / self.vocab
@@ -58,4 +58,4 @@ class KneserNey:
             kinds = level.look(level.contexts, level.kinds, context)
             safe = np.maximum(total, 1)
             p = np.where(total > 0, (np.maximum(count - discount, 0) + discount * kinds * p) / safe, p)
-        return -np.log(p)[ids[self.order - 1:] != self.bos].mean()
+        return -np.log(p)[(ids[self.order - 1:] != self.bos) & (ids[self.order - 2:-1] != self.bos)].mean()

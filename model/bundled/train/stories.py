@@ -36,7 +36,7 @@ DETAILS = [
     "", "", "", "", "",
 ]
 LINKS = [
-    "Nobody knew why.", "The {animal} and the {animal} watched from far away.", "The {weather} wind blew through the {place}.",
+    "Nobody knew why.", "The {animal} and the {animal} watched from far away.", "The [cold|warm|strong|soft] wind blew through the {place}.",
     "\"What a {weather} {time},\" said {M}.", "It was as quiet as a {animal}.", "Somewhere {a} {animal} was singing.",
     "\"Hm,\" said {N}, and {he} thought about {food}.", "A {colour} butterfly flew past.", "The sun was going down behind the {place}.",
     "{N} looked at {M}, and {M} looked at {N}.", "That made {him} think.", "\"Ha!\" said a {animal} and ran away.",

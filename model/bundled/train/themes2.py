@@ -15,7 +15,7 @@ DARK = [
 TRIP = [
     ["One {time} {N} decided to travel to the {P}.", "\"I want to see what is behind the {place},\" said {N}.", "{N} packed {a} {T} and some {food} and set off.", "A letter came. It said, \"Come to the {P} at once.\"",
      "{N} had lived in the same place all {his} life and wanted to see the {P}.", "Early one {time}, {N} climbed into a {vehicle=V} and waved goodbye."],
-    ["The way was long, and the {weather} wind blew in {his} face.", "{He} walked over a {place}, past a {place} and along a {place}.", "First {he} went by {vehicle}, and then {he} went on foot.", "On the first day {he} saw a {animal} and a {animal} on the road.",
+    ["The way was long, and the [cold|warm|strong|soft] wind blew in {his} face.", "{He} walked over a {place}, past a {place} and along a {place}.", "First {he} went by {vehicle}, and then {he} went on foot.", "On the first day {he} saw a {animal} and a {animal} on the road.",
      "The map was wrong, and soon {he} was lost.", "After an hour {he} came to a river without a bridge."],
     ["There {he} met {M} the {L}, who knew the way.", "\"Where are you going?\" asked {M} the {L}.", "{M}, {a} {adj} {L}, was sitting on a stone and eating {food}.", "\"Take me with you,\" said {M} the {L}, \"and I will show you the road.\"",
      "At the crossing stood {M} the {L} and sang {adverb}.", "Suddenly {a} {L} jumped out and said, \"My name is {M}. Who are you?\""],

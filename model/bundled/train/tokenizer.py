@@ -67,6 +67,16 @@ class Tokenizer:
         with open(path, encoding="utf-8") as f:
             return cls(json.load(f)["model"]["merges"])
 
+    def dropped(self, w, rng, p):
+        """The pieces of w when every possible merge is passed over with chance p."""
+        parts = [CHARS[b] for b in w.encode()]
+        while True:
+            pairs = [(self.rank[x], i) for i, x in enumerate(zip(parts, parts[1:])) if x in self.rank and rng.random() >= p]
+            if not pairs:
+                return [self.vocab[x] for x in parts]
+            _, i = min(pairs)
+            parts[i:i + 2] = [parts[i] + parts[i + 1]]
+
     def word(self, w):
         if w not in self.cache:
             parts = [CHARS[b] for b in w.encode()]
@@ -78,20 +88,21 @@ class Tokenizer:
             self.cache[w] = [self.vocab[p] for p in parts]
         return self.cache[w]
 
-    def encode(self, text):
+    def encode(self, text, rng=None, p=0.0):
+        """Ids of text; with rng, merges are dropped with chance p (training only)."""
         out = []
         for w in PATTERN.findall(text):
-            out += self.word(w)
+            out += self.dropped(w, rng, p) if rng else self.word(w)
         return out
 
-    def encode_document(self, pieces):
-        """Ids of a document of data.py; special tokens stand as pieces of their own."""
+    def encode_document(self, pieces, rng=None, p=0.0):
+        """Ids of a document of data.py; special tokens stand as pieces of their own. rng, p: see encode."""
         out = []
-        for p in pieces:
-            if p in self.special:
-                out.append(self.special[p])
+        for piece in pieces:
+            if piece in self.special:
+                out.append(self.special[piece])
             else:
-                out += self.encode(p)
+                out += self.encode(piece, rng, p)
         return out
 
     def decode(self, ids):

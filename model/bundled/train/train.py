@@ -3,8 +3,7 @@
 Two worker processes with one thread each take half of every step and add their
 gradients in a fixed order: on small layers that is twice as fast as two threads.
 Corpus, tokenizer and weights follow from SEED and STEPS alone (bit for bit on one kind
-of processor, closely on others). The learning rate is constant up to the last DECAY_FROM
-of the steps, so a run resumed with another --steps equals one started with it.
+of processor, closely on others).
 Checkpoints go to .cache/bundled in the repository; the result replaces the files one
 folder up.
 """
@@ -12,6 +11,7 @@ import argparse
 import ctypes
 import os
 import pathlib
+import random
 import time
 
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
@@ -25,15 +25,18 @@ import torch.multiprocessing as mp
 from torch.nn import functional as F
 
 import data
+import start
 import tokenizer as bpe
 from model import CONFIG, Llama, write_files
+from muon import Muon
 
-SEED, STEPS = 20261, 4200
+SEED, STEPS = 20261, 2400
 WORKERS = 2
-TOKENS = 6144  # per step, of all workers
+TOKENS = 4096  # per step, of all workers
 MICRO = 1024  # tokens per forward and backward pass, so that activations stay in cache
-LENGTH, LONG = 256, 1024  # tokens per sequence; every eighth step has LONG ones
-PEAK, WARMUP, DECAY_FROM = 3e-3, 100, 0.7
+LENGTHS = (128, 256) * 7 + (128, 1024)  # tokens per sequence, step by step
+PEAK, WARMUP = 2e-3, 80
+SPLIT_DOCS, SPLIT_MERGES = 0.12, 0.2  # share of documents with dropped merges, share of merges dropped
 HERE = pathlib.Path(__file__).resolve().parent
 CACHE = HERE.parents[2] / ".cache" / "bundled"
 
@@ -46,27 +49,29 @@ def make_tokenizer():
 
 def make_corpus(tok, count):
     """The first count token ids of the training stream."""
-    docs, parts, total = data.stream(SEED + 1), [], 0
+    docs, parts, total, rng = data.stream(SEED + 1), [], 0, random.Random(SEED)
     while total < count:
-        ids = tok.encode_document(next(docs))
+        # Some documents are cut into smaller pieces, so that words nobody has seen can be read and copied.
+        ids = tok.encode_document(next(docs), rng if rng.random() < SPLIT_DOCS else None, SPLIT_MERGES)
         parts.append(np.array(ids, np.int16))
         total += len(ids)
     return np.concatenate(parts)[:count]
 
 
 def rate(step, steps):
-    """Learning rate: linear warm-up, constant, then linear down to 1 %."""
-    left = (steps - step) / (steps * (1 - DECAY_FROM))
-    return PEAK * min((step + 1) / WARMUP, max(left, 0.01), 1.0)
+    """Learning rate: linear warm-up, then linear to zero, which the noise of small steps asks for."""
+    return PEAK * min((step + 1) / WARMUP, (steps - step) / (steps - WARMUP))
 
 
-def gradients(model, chunk, length):
+def gradients(model, chunk, length, bos):
     """Adds the mean gradient of chunk (int64 ids, one more than the inputs) to model; returns the mean loss."""
     total, micros = 0.0, (len(chunk) - 1) // MICRO
+    # Whether a chat follows is the caller's choice: after BOS alone the model should tell a story.
+    targets = chunk[1:].masked_fill((chunk[:-1] == bos) & (chunk[1:] > bos), -100)
     for i in range(micros):
         part = chunk[i * MICRO:(i + 1) * MICRO + 1]
         logits = model(part[:-1].view(-1, length))
-        loss = F.cross_entropy(logits.view(-1, logits.shape[-1]), part[1:]) / micros
+        loss = F.cross_entropy(logits.view(-1, logits.shape[-1]), targets[i * MICRO:(i + 1) * MICRO]) / micros
         loss.backward()
         total += loss.item()
     return total
@@ -80,9 +85,22 @@ def work(rank, steps, resume, corpus, shared, barrier, begin, out, specials):
     torch.manual_seed(SEED)
     model = Llama()
     params = list(model.parameters())
-    optimizer = torch.optim.AdamW(
-        [{"params": [p for p in params if p.dim() == 2], "weight_decay": 0.1},
-         {"params": [p for p in params if p.dim() == 1], "weight_decay": 0.0}], betas=(0.9, 0.95), foreach=True)
+    start.lay_out(model)
+    updates = shared[1]
+
+    def exchange(mine, params):
+        """Adds my updates to the shared ones, waits, and returns all of them."""
+        offset, out = 0, []
+        for p, update in zip(params, mine):
+            view = updates[offset:offset + p.numel()].view_as(p)
+            if update is not None:
+                view.copy_(update)
+            out.append(view)
+            offset += p.numel()
+        barrier.wait()
+        return out
+
+    optimizer = Muon(model.blocks.parameters(), [model.embed.weight, *model.norm.parameters()], rank, WORKERS, exchange)
     first, mean, share = 0, 0.0, TOKENS // WORKERS
     if resume:
         saved = torch.load(CACHE / "checkpoint.pt")
@@ -93,10 +111,10 @@ def work(rank, steps, resume, corpus, shared, barrier, begin, out, specials):
         at = step * TOKENS + rank * share
         chunk = torch.from_numpy(corpus[at:at + share + 1].astype(np.int64))
         optimizer.zero_grad(set_to_none=True)
-        loss = gradients(model, chunk, LONG if step % 8 == 7 else LENGTH)
-        shared[step % 2, rank] = torch.cat([p.grad.view(-1) for p in params])
-        barrier.wait()  # two buffers, so one barrier per step is enough
-        whole, offset = shared[step % 2].mean(0), 0
+        loss = gradients(model, chunk, LENGTHS[step % len(LENGTHS)], specials[0])
+        shared[0][rank] = torch.cat([p.grad.view(-1) for p in params])
+        barrier.wait()
+        whole, offset = shared[0].mean(0), 0
         whole *= min(1.0, 1.0 / (whole.norm().item() + 1e-6))
         for p in params:
             p.grad.copy_(whole[offset:offset + p.numel()].view_as(p))
@@ -105,7 +123,7 @@ def work(rank, steps, resume, corpus, shared, barrier, begin, out, specials):
             group["lr"] = rate(step, steps)
         optimizer.step()
         mean = loss if step == first else 0.98 * mean + 0.02 * loss
-        if rank == 0 and step % 20 == 19:
+        if rank == 0 and step % 50 == 49:
             print(f"step {step + 1} loss {mean:.4f} {time.time() - begin:.0f} s", flush=True)
         if rank == 0 and step % 100 == 99:
             torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1},
@@ -130,7 +148,7 @@ def main():
     np.save(CACHE / "corpus.npy", corpus)
     print(f"corpus {len(corpus)} tokens, {time.time() - begin:.0f} s", flush=True)
     size = sum(p.numel() for p in Llama().parameters())
-    shared = torch.zeros(2, WORKERS, size).share_memory_()
+    shared = torch.zeros(WORKERS, size).share_memory_(), torch.zeros(size).share_memory_()  # gradients, updates
     context = mp.get_context("fork")
     specials = [tok.special[t] for t in (data.BOS, data.EOS, data.END)]
     barrier = context.Barrier(WORKERS)

@@ -14,17 +14,17 @@ Ziggy Button Mango Nibbles Pebble Poppy Scout Socks Waffles Bramble Clover Honey
 ANIMALS = split("""cat dog rabbit fox mouse owl bear hedgehog duck frog squirrel pony lion badger turtle elephant
 penguin sheep goat otter hen kitten puppy monkey bee snail donkey pig parrot deer swan wolf tiger mole beaver
 robin crow lamb seal koala panda ant camel goose""")
-BEINGS = split("""dragon robot wizard giant pirate knight princess snowman fairy king mermaid baker queen farmer
-sailor teapot star cloud train boat painter gardener clockmaker teacher prince dwarf miller fisherman tailor
+BEINGS = split("""dragon robot wizard giant pirate dwarf princess snowman fairy king mermaid baker queen farmer
+sailor teapot star cloud train boat painter gardener clockmaker teacher prince knight miller fisherman tailor
 ghost scarecrow kite lighthouse moon balloon tree tractor shoemaker doctor""")
 ADJ_HERO = split("""little small brave kind shy clever curious gentle quiet cheerful young lonely playful lazy
 careful friendly proud tiny funny sleepy busy polite stubborn happy thoughtful honest""")
-ADJ_THING = split("""red blue old new shiny green yellow wooden golden soft small big silver round strange pretty
-heavy warm purple orange white dusty broken painted striped tiny""")
+ADJ_THING = split("""red blue old new shiny striped yellow wooden golden soft small big silver round strange pretty
+heavy warm purple orange white dusty broken painted green tiny""")
 THINGS = split("""ball hat book kite key drum lamp spoon scarf coin boat cup ring box bell button toy_train blanket
 basket bag teddy_bear umbrella flute whistle mirror doll necklace watch paintbrush map feather stone shell ribbon
 bucket candle glove pencil""")
-PLACES = split("""forest garden park river village market beach meadow farm lake school barn mountain bridge library
+PLACES = split("""forest garden park river village meadow beach market farm lake school bridge mountain barn library
 castle town hill field pond harbour orchard island valley kitchen playground bakery mill station museum""")
 SPOTS = [s.replace("_", " ") for s in split("""under_the_bed behind_the_door in_the_tall_grass on_the_roof
 under_a_bush beside_the_well in_an_old_boot behind_the_oven inside_a_basket near_the_fence under_a_pile_of_leaves
@@ -38,20 +38,20 @@ WEATHER = ["sunny", "rainy", "windy", "cold", "warm", "foggy", "snowy", "bright"
 TIMES = ["morning", "evening", "afternoon", "day", "night", "summer morning", "winter day", "spring afternoon",
          "autumn evening", "Sunday", "Monday morning", "Saturday"]
 GLAD = split("""happy glad proud excited delighted pleased cheerful relieved joyful thankful calm hopeful""")
-SAD = split("""sad worried scared upset lonely afraid tired cross sorry nervous ashamed gloomy""")
-SKILLS = [s.replace("_", " ") for s in split("""swim ride_a_bike play_the_flute climb_trees read dance sing bake_bread
-paint skate tie_knots whistle juggle fly_a_kite row_a_boat jump_rope catch_fish write_letters sew count_to_a_hundred
+SAD = split("""sad worried scared upset lonely gloomy tired cross sorry nervous ashamed afraid""")
+SKILLS = [s.replace("_", " ") for s in split("""swim ride_a_bike play_the_flute climb_trees dance sew sing bake_bread
+paint skate tie_knots whistle juggle fly_a_kite row_a_boat jump_rope catch_fish write_letters read count_to_a_hundred
 cook_soup build_a_wall ski draw_horses""")]
-FAMILY = split("""mother father grandmother grandfather aunt sister brother uncle cousin""")
+FAMILY = split("""mother father grandmother grandfather aunt cousin brother uncle sister""")
 FLOWERS = split("""rose tulip sunflower daisy bean pumpkin tomato apple_tree lily cherry_tree strawberry potato
 violet pea cabbage""")
 VEHICLES = split("""boat train bus cart bicycle sled raft balloon wagon ship tram""")
-NOISES = split("""loud soft strange squeaky tiny deep funny clear humming rough""")
-ADVERBS = split("""quickly slowly quietly carefully gently happily bravely softly politely eagerly proudly""")
+NOISES = split("""loud soft strange squeaky tiny rough funny clear humming deep""")
+ADVERBS = split("""quickly slowly quietly carefully gently eagerly bravely softly politely happily proudly""")
 SOUNDWORDS = ["a splash", "a thump", "a tiny cry", "a bell", "somebody singing", "a crash", "a knock at the door",
               "footsteps", "a whisper", "a loud roar", "music", "a sneeze"]
-COLOURS = split("red blue green yellow white black purple orange brown pink grey")
-GAMES = ["hide and seek", "chess", "football", "tag", "cards", "catch", "a guessing game", "marbles", "checkers",
+COLOURS = split("red blue green yellow white pink black purple orange brown grey")
+GAMES = ["hide and seek", "chess", "football", "tag", "cards", "checkers", "a guessing game", "marbles", "catch",
          "leapfrog"]
 
 LISTS = {
