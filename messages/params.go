@@ -74,8 +74,8 @@ type EngineRequest struct {
 	// Namespace separates prefixes that must never be shared (cache_salt,
 	// extra_key). Requests share KV only under equal namespaces.
 	Namespace string
-	// Alone asks that no other request is in a step with this one: it was in
-	// too many crashed steps without progress.
+	// Alone asks that no other request is in a step with this one until it has
+	// got a token: it was in too many crashed steps without progress.
 	Alone bool
 }
 

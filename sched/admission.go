@@ -26,6 +26,8 @@ func (f *Former) wantsCandidates() bool {
 	switch {
 	case len(f.retracted) == 0 && !f.mayWait, f.rows.Free() == 0, f.plan.retracted:
 		return false
+	case f.making != 0 && f.occupied() > 0:
+		return false
 	case f.occupied() == 0:
 		return true
 	case f.alone():
@@ -43,7 +45,7 @@ func (f *Former) occupied() int { return len(f.running) - f.cancels }
 // alone reports whether a request that tolerates no other one runs.
 func (f *Former) alone() bool {
 	for _, s := range f.running {
-		if s.req.Alone {
+		if s.alone() {
 			return true
 		}
 	}
@@ -54,7 +56,7 @@ func (f *Former) alone() bool {
 // ahead of everybody, or else with the head of the queue.
 func (f *Former) askCandidates(now time.Duration, out *messages.Outbox) (again bool) {
 	limit := min(f.rows.Free(), maxCandidates)
-	if len(f.retracted) == 0 {
+	if len(f.retracted) == 0 || f.making != 0 {
 		out.Send(messages.Queue, &messages.OfferCandidates{Epoch: f.epoch, Plan: f.plan.id, Limit: limit})
 		f.become(offering)
 		return false
@@ -71,8 +73,16 @@ func (f *Former) askCandidates(now time.Duration, out *messages.Outbox) (again b
 func (f *Former) candidatesOffered(now time.Duration, m *messages.CandidatesOffered, out *messages.Outbox) {
 	f.must(f.phase == offering && m.Plan == f.plan.id, "CandidatesOffered")
 	f.mayWait = m.Waiting > 0
+	requests := m.Requests
+	switch {
+	case f.making != 0 && (len(requests) == 0 || requests[0].ID != f.making):
+		f.making = 0 // it has ended
+		fallthrough
+	case f.making == 0 && len(f.retracted) > 0:
+		requests = nil // whoever made place comes first
+	}
 	room := f.room()
-	for _, r := range m.Requests {
+	for _, r := range requests {
 		s := newSequence(r)
 		f.checkRequest(s)
 		if !f.consider(s, &room) {
@@ -152,9 +162,8 @@ func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 			f.endCandidate(s)
 		case refused:
 		case f.occupied() == 0:
-		case s.req.Alone:
-			// It waits until everybody who runs is done; they get no company.
-			f.blocked, refused = blockade{s.req.ID, f.opt.Pages + 1}, true
+		case s.alone():
+			f.making, refused = s.req.ID, true
 		case f.alone(), budget <= 0, f.tooLong(len(s.tokens)-len(match.Pages)*f.opt.PageSize, budget, pending):
 			refused = true
 		case need > room:
@@ -183,6 +192,9 @@ func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 		budget -= len(s.tokens) - s.computed
 		pending += len(s.tokens) - s.computed
 		f.blocked = blockade{}
+		if f.making == s.req.ID {
+			f.making = 0
+		}
 	}
 	clear(f.plan.candidates)
 	f.plan.candidates = f.plan.candidates[:0]

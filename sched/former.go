@@ -24,7 +24,8 @@ import (
 //     has all tokens but the newest computed.
 //  6. No lease is returned while a step that touches it may run: LastStep <=
 //     done.
-//  7. A request that is Alone has no other one beside it.
+//  7. A request that is Alone has no other one beside it until it has got a
+//     token.
 //  8. A cancelled sequence is held by the fence or by a plan.
 type Former struct {
 	epoch messages.Epoch
@@ -48,6 +49,9 @@ type Former struct {
 	// then sends CandidatesWaiting when that changes.
 	mayWait bool
 	blocked blockade
+	// making is the request at the head of the queue for which all others make
+	// place, since it wants to be alone; 0: none.
+	making messages.RequestID
 
 	plan plan
 

@@ -73,6 +73,9 @@ func (f *Former) finish(id messages.RequestID) {
 	if f.blocked.head == id {
 		f.blocked = blockade{}
 	}
+	if f.making == id {
+		f.making = 0
+	}
 	if f.phase == locking {
 		if c := f.plan.candidate(id); c != nil {
 			// It gets a lock in the cache; its end is reported when the lock

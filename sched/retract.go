@@ -83,6 +83,17 @@ func retractsBefore(a, b *sequence) bool {
 // retract takes a sequence's lease away. It keeps its tokens and its place
 // ahead of everybody who was not admitted yet.
 func (f *Former) retract(s *sequence, out *messages.Outbox) {
+	f.takeBack(s, out)
+	requests, produced, limit := 0, 0, 0
+	for _, r := range f.running {
+		if r.active() {
+			requests, produced, limit = requests+1, produced+r.output(), limit+r.req.Params.MaxTokens
+		}
+	}
+	f.ratio.retracted(requests, produced, limit)
+}
+
+func (f *Former) takeBack(s *sequence, out *messages.Outbox) {
 	f.running = slices.DeleteFunc(f.running, func(r *sequence) bool { return r == s })
 	f.release(s)
 	s.state = retracted
@@ -91,14 +102,19 @@ func (f *Former) retract(s *sequence, out *messages.Outbox) {
 	})
 	f.retracted = slices.Insert(f.retracted, at, s)
 	f.plan.retracted = true
-	requests, produced, limit := 0, 0, 0
-	for _, r := range f.running {
-		if r.active() {
-			requests, produced, limit = requests+1, produced+r.output(), limit+r.req.Params.MaxTokens
-		}
-	}
-	f.ratio.retracted(requests, produced, limit)
 	out.Record(messages.Retractions, 1)
+}
+
+// makePlace retracts whoever decodes when somebody wants to be alone: waiting
+// for all of their ends would keep everybody else out for as long. They come
+// back at its first token. Who is in prefill goes on until it decodes.
+func (f *Former) makePlace(out *messages.Outbox) {
+	if f.making == 0 {
+		return
+	}
+	for v := f.victim(0); v != nil; v = f.victim(0) {
+		f.takeBack(v, out)
+	}
 }
 
 // forceRetraction retracts one sequence every so many steps, if asked to. Also

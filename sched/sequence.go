@@ -69,6 +69,10 @@ func newSequence(r *messages.EngineRequest) *sequence {
 // output is how many output tokens there are.
 func (s *sequence) output() int { return len(s.tokens) - len(s.req.Prompt) }
 
+// alone reports whether the sequence tolerates no other one: only until its
+// first token, which clears it of the suspicion.
+func (s *sequence) alone() bool { return s.req.Alone && s.output() == len(s.req.Output) }
+
 // active reports whether the sequence takes part in steps to come.
 func (s *sequence) active() bool { return s.state == prefilling || s.state == decoding }
 
