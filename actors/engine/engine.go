@@ -66,6 +66,8 @@ type Engine struct {
 	ready  atomic.Bool
 	up     chan struct{} // closed once intake stands
 
+	stopping bool // the trunk's, touched on its mailbox only
+
 	// The supervisor's, touched on its mailbox only.
 	life     lifecycle
 	out      messages.Outbox

@@ -30,6 +30,12 @@ func (s *supervisor) Receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *actor.Started:
 		s.resume(ctx)
+	case *actor.Stopping:
+		// No epoch follows, and nothing may fail while the actors of this one
+		// stop: the runtime would not end the supervisor then.
+		s.life.phase = dead
+		s.out.Reset()
+		s.ready.Store(false)
 	case *actor.Terminated:
 		s.terminated(ctx, msg.Who)
 	case messages.ToEngine:

@@ -16,7 +16,12 @@ type trunk struct{ *Engine }
 
 // Receive implements actor.Actor.
 func (t trunk) Receive(ctx actor.Context) {
-	if _, ok := ctx.Message().(*actor.Started); !ok {
+	switch ctx.Message().(type) {
+	case *actor.Started:
+	case *actor.Stopping:
+		t.stopping = true
+		return
+	default:
 		return
 	}
 	props := intake.Props(t.shellOptions(messages.Intake, 0), t.spec.Intake, t.routes, t.propsFor(messages.Intake)...)
@@ -34,6 +39,12 @@ func (t trunk) spawn(ctx actor.Context, props *actor.Props, name string) {
 // HandleFailure implements actor.SupervisorStrategy: both children keep what
 // they need in the Engine or the table, so they go on where they were. There is
 // no limit; the lifecycle's pauses and intake's second failure bound the rate.
+// Once the trunk stops they are not restarted: the runtime would take a restart
+// behind a stop for a new life, and the trunk would wait for its end forever.
 func (t trunk) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _, _ any) {
+	if t.stopping {
+		sup.StopChildren(child)
+		return
+	}
 	sup.RestartChildren(child)
 }
