@@ -253,6 +253,9 @@ func (w *world) checkEnd() {
 			w.fail("call %d: %w", c.id, err)
 		}
 	}
+	if w.logged != w.crashes {
+		w.fail("%d actors panicked, %d of them were made to", w.logged, w.crashes)
+	}
 	if n := w.table.Open(); n > 0 {
 		w.fail("%d requests are open in intake's table", n)
 	}

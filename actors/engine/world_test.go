@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -33,6 +34,7 @@ type plot struct {
 	crash, crashBehind, deviceError float64
 	leave                           float64 // share of calls whose client leaves
 	quarantine                      bool    // suspects are run alone, and may fail
+	pause                           time.Duration
 }
 
 func (p plot) String() string {
@@ -49,6 +51,7 @@ func newPlot(seed uint64) plot {
 		context: 24 + r.IntN(60), retractEvery: draw(r, 0, 0, 3), cacheOff: r.IntN(4) == 0, ratio: draw(r, 0, 0.05, 0.2),
 		crash: draw(r, 0, 0.001, 0.004, 0.01), crashBehind: draw(r, 0, 0, 0.0005), deviceError: draw(r, 0, 0, 0.02),
 		leave: draw(r, 0, 0.3, 0.6), quarantine: r.IntN(4) == 0,
+		pause: draw(r, time.Microsecond, 50*time.Microsecond, 10*time.Millisecond),
 	}
 	p.pages = memory.PagesFor(p.context, p.pageSize)*draw(r, 1, 1, 2, 8) + r.IntN(3)
 	return p
@@ -74,7 +77,8 @@ type world struct {
 	flushes []chan string
 
 	crashed  any // what intake crashed on last
-	crashes  int
+	crashes  int // injected into shells; into the supervisor they are not logged
+	logged   int // panics that shells have reported
 	epochs   int
 	fatal    error
 	failure  error
@@ -142,7 +146,8 @@ func (w *world) start(system *actor.ActorSystem) error {
 		Cache:    memory.CacheOptions{PageSize: w.pageSize, Disabled: w.cacheOff},
 		Alloc:    memory.AllocOptions{Pages: w.pages},
 		Intake:   intake.Options{Table: w.table, Detokenizer: w},
-		Executor: w.model, Meter: w, Log: zerolog.Nop(),
+		Executor: w.model, Meter: w, Log: zerolog.New(w),
+		Backoff:   Backoff{Base: w.pause},
 		OnFatal:   func(err error) { w.fatal = err },
 		Intercept: w.intercept,
 		Props:     func(messages.Actor) []actor.PropsOption { return w.order.Props() },
@@ -226,9 +231,19 @@ func (w *world) Record(m messages.Metric, _ float64) {
 		w.fail("an audit failed")
 	}
 	if w.rnd.Float64() < w.crashBehind {
-		w.crashes++
+		if m != messages.EpochsStarted && m != messages.Ready {
+			w.crashes++
+		}
 		panic(fmt.Sprintf("injected behind %s", m))
 	}
+}
+
+// Write implements io.Writer for the log: it counts the panics.
+func (w *world) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte("an actor panicked")) {
+		w.logged++
+	}
+	return len(line), nil
 }
 
 // NewStream implements request.Detokenizer; its streams panic now and then.

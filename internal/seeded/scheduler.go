@@ -16,6 +16,7 @@
 package seeded
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -52,12 +53,13 @@ type source struct {
 	holds func() bool
 }
 
-// timer is a function to be run at a time.
+// timer is a lane that is ready from a time on.
 type timer struct {
-	at     time.Duration
-	serial int
-	run    func()
+	at   time.Duration
+	lane *lane
 }
+
+const timerWeight = 4
 
 // weights are how eager somebody may be: an order in which everybody is equally
 // fast hides what happens when one of them lags far behind.
@@ -93,12 +95,13 @@ func (s *Scheduler) Add(weight int, holds func() bool, run func()) {
 	s.sources = append(s.sources, &source{lane{s.lanes, weight, run}, holds})
 }
 
-// After runs f when d has passed. Time passes when nobody is ready.
+// After gives f a turn when d has passed. Every turn takes a microsecond; when
+// nobody is ready time leaps to the next timer.
 func (s *Scheduler) After(d time.Duration, f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lanes++
-	s.timers = append(s.timers, timer{s.now + d, s.lanes, f})
+	s.timers = append(s.timers, timer{s.now + d, &lane{s.lanes, timerWeight, f}})
 }
 
 // Now is the virtual time.
@@ -115,8 +118,8 @@ func (s *Scheduler) Turns() int {
 	return s.turns
 }
 
-// Turn lets one of those who are ready do one thing. When nobody is, the next
-// timer fires. It reports false when there is none either.
+// Turn lets one of those who are ready do one thing. It reports false when
+// nobody is and no timer will be.
 func (s *Scheduler) Turn() bool {
 	run := s.next()
 	if run == nil {
@@ -136,6 +139,10 @@ func (s *Scheduler) next() func() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.ready)+len(open) == 0 {
+		s.leap()
+	}
+	s.ring()
 	total := 0
 	for _, l := range s.ready {
 		total += l.weight
@@ -144,7 +151,7 @@ func (s *Scheduler) next() func() {
 		total += l.weight
 	}
 	if total == 0 {
-		return s.fire()
+		return nil
 	}
 	s.turns++
 	s.now += time.Microsecond
@@ -163,28 +170,34 @@ func (s *Scheduler) next() func() {
 	return nil
 }
 
-// fire takes the earliest timer.
-func (s *Scheduler) fire() func() {
+// leap moves time on to the earliest timer.
+func (s *Scheduler) leap() {
 	if len(s.timers) == 0 {
-		return nil
+		return
 	}
-	first := 0
-	for i, t := range s.timers {
-		if f := s.timers[first]; t.at < f.at || t.at == f.at && t.serial < f.serial {
-			first = i
+	first := slices.MinFunc(s.timers, func(a, b timer) int { return cmp.Compare(a.at, b.at) })
+	s.now = max(s.now, first.at)
+}
+
+// ring puts the timers that are due among those who are ready.
+func (s *Scheduler) ring() {
+	s.timers = slices.DeleteFunc(s.timers, func(t timer) bool {
+		if t.at > s.now {
+			return false
 		}
-	}
-	t := s.timers[first]
-	s.timers = slices.Delete(s.timers, first, first+1)
-	s.now = max(s.now, t.at)
-	s.turns++
-	return t.run
+		s.enter(t.lane)
+		return true
+	})
 }
 
 // wake puts a mailbox's lane among those who are ready.
 func (s *Scheduler) wake(l *lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.enter(l)
+}
+
+func (s *Scheduler) enter(l *lane) {
 	at, _ := slices.BinarySearchFunc(s.ready, l, func(a, b *lane) int { return a.serial - b.serial })
 	s.ready = slices.Insert(s.ready, at, l)
 }
