@@ -2,6 +2,7 @@ package request
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/troupe-engine/troupe/messages"
@@ -29,6 +30,7 @@ func (c *Core) endEpoch(now time.Duration, m *messages.EpochEnded, out *messages
 		return
 	}
 	t.epoch = m.Epoch
+	cause, _, _ := strings.Cut(m.Cause, "\n") // the rest is for the log
 	counted := map[messages.RequestID]bool{}
 	for _, id := range m.Suspects {
 		e := t.entries[id]
@@ -40,7 +42,7 @@ func (c *Core) endEpoch(now time.Duration, m *messages.EpochEnded, out *messages
 		if id == t.isolated {
 			c.fixEnd(now, e, &messages.Finish{Reason: messages.FinishError, MatchedToken: -1, Message: fmt.Sprintf(
 				"the request could not be computed: the engine failed %d times in a row while it ran, the last time with nothing beside it (%s); other requests are not affected",
-				e.suspicion, m.Cause)}, out)
+				e.suspicion, cause)}, out)
 		}
 	}
 	c.leaveEngine()

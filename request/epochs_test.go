@@ -98,6 +98,21 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
+// A cause may go on with a stack, which is for the log and not for strangers.
+func TestAnErrorTellsOneLineOfTheCause(t *testing.T) {
+	r := newRig(t, letters())
+	r.start()
+	c, _ := r.submit(1, "", submission())
+	for range 3 {
+		r.step(&messages.EpochEnded{Epoch: r.epoch, Cause: "step 7 failed: panic: index out of range\ngoroutine 9 [running]:\n\t/home/me/team.go:169", Suspects: []messages.RequestID{1}})
+		r.start()
+	}
+	f := c.read().finish[0]
+	if f == nil || !strings.Contains(f.Finish.Message, "(step 7 failed: panic: index out of range)") || strings.Contains(f.Finish.Message, "goroutine") {
+		t.Fatalf("got %+v", f)
+	}
+}
+
 // Three requests that crash together are told apart one by one: only the one
 // that crashes by itself ends.
 func TestQuarantineTellsSuspectsApart(t *testing.T) {
