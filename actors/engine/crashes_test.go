@@ -116,6 +116,17 @@ func TestAPoisonousRequestEndsAlone(t *testing.T) {
 				}
 			}
 		},
+		"in the queue": func(spec *Spec) {
+			spec.Intercept = func(_ messages.Actor, msg any) {
+				if m, ok := msg.(*messages.EnqueueRequests); ok {
+					for _, r := range m.Requests {
+						if isPoison(r.Prompt) {
+							panic("poison among the new requests")
+						}
+					}
+				}
+			}
+		},
 		"in the cache": func(spec *Spec) {
 			spec.Intercept = func(_ messages.Actor, msg any) {
 				if m, ok := msg.(*messages.LockPrefixes); ok {
