@@ -93,8 +93,16 @@ func (n *Node) Serve(ctx context.Context, api *httpapi.Server, l net.Listener) e
 	api.Drain()
 	limit, cancel = context.WithTimeout(limit, timeout)
 	defer cancel()
-	if err := n.Engine.Drain(limit); err != nil {
-		n.opt.Log.Warn().Msg("drain-timeout is over; the requests that are still open end now")
+	drained := make(chan error, 1)
+	go func() { drained <- n.Engine.Drain(limit) }()
+	select {
+	case err := <-n.Fatal:
+		cancel()
+		return errors.Join(err, api.Shutdown(limit))
+	case err := <-drained:
+		if err != nil {
+			n.opt.Log.Warn().Msg("drain-timeout is over; the requests that are still open end now")
+		}
 	}
 	if err := api.Shutdown(limit); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return err
