@@ -18,11 +18,16 @@ import (
 // maxTopLogprobs is the API's bound.
 const maxTopLogprobs = 20
 
+// maxStopBytes bounds the stop strings of one request together. Intake builds an
+// automaton of them while everybody's tokens wait: 24 bytes and about a
+// microsecond per byte.
+const maxStopBytes = 16 << 10
+
 func (n *Node) startEngine(context.Context) error {
 	c, p := n.opt.Config, n.Checkpoint.Program
 	table := request.TableOptions{
 		ContextLength: p.Context, PoolTokens: n.Plan.Tokens, Vocab: p.Vocab,
-		MaxOpenRequests: c.MaxOpen, MaxQueuedTokens: c.MaxQueuedToken, MaxLogprobs: maxTopLogprobs, MaxStopBytes: 64 * 4096,
+		MaxOpenRequests: c.MaxOpen, MaxQueuedTokens: c.MaxQueuedToken, MaxLogprobs: maxTopLogprobs, MaxStopBytes: maxStopBytes,
 	}
 	former := sched.FormerOptions{
 		PageSize: c.PageSize, Pages: n.Plan.Pages, MaxRunning: maxRunning(c), ContextLength: min(p.Context, n.Plan.Tokens),
