@@ -253,6 +253,9 @@ func (w *world) checkEnd() {
 			w.fail("call %d: %w", c.id, err)
 		}
 	}
+	if w.toppled > w.shaken {
+		w.fail("the supervisor panicked %d times, %d times it was made to", w.toppled, w.shaken)
+	}
 	if w.logged != w.crashes {
 		w.fail("%d actors panicked, %d of them were made to", w.logged, w.crashes)
 	}

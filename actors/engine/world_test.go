@@ -79,6 +79,8 @@ type world struct {
 	crashed  any // what intake crashed on last
 	crashes  int // injected into shells; into the supervisor they are not logged
 	logged   int // panics that shells have reported
+	shaken   int // panics injected into the supervisor
+	toppled  int // epochs that ended because it panicked
 	epochs   int
 	fatal    error
 	failure  error
@@ -231,7 +233,9 @@ func (w *world) Record(m messages.Metric, _ float64) {
 		w.fail("an audit failed")
 	}
 	if w.rnd.Float64() < w.crashBehind {
-		if m != messages.EpochsStarted && m != messages.Ready {
+		if m == messages.EpochsStarted || m == messages.Ready {
+			w.shaken++
+		} else {
 			w.crashes++
 		}
 		panic(fmt.Sprintf("injected behind %s", m))
@@ -242,6 +246,9 @@ func (w *world) Record(m messages.Metric, _ float64) {
 func (w *world) Write(line []byte) (int, error) {
 	if bytes.Contains(line, []byte("an actor panicked")) {
 		w.logged++
+	}
+	if bytes.Contains(line, []byte("the supervisor panicked")) {
+		w.toppled++
 	}
 	return len(line), nil
 }
