@@ -49,7 +49,7 @@ func newPlot(seed uint64) plot {
 	p := plot{
 		seed: seed, calls: 1 + r.IntN(8), pageSize: draw(r, 1, 4, 16), rows: draw(r, 1, 4, 64), chunk: draw(r, 7, 64, -1),
 		context: 24 + r.IntN(60), retractEvery: draw(r, 0, 0, 3), cacheOff: r.IntN(4) == 0, ratio: draw(r, 0, 0.05, 0.2),
-		crash: draw(r, 0, 0.001, 0.004, 0.01), crashBehind: draw(r, 0, 0, 0.0005), deviceError: draw(r, 0, 0, 0.02),
+		crash: draw(r, 0, 0.001, 0.004, 0.01), crashBehind: draw(r, 0, 0.0005, 0.005), deviceError: draw(r, 0, 0, 0.02),
 		leave: draw(r, 0, 0.3, 0.6), quarantine: r.IntN(4) == 0,
 		pause: draw(r, time.Microsecond, 50*time.Microsecond, 10*time.Millisecond),
 	}
