@@ -149,7 +149,7 @@ func (w *world) start(system *actor.ActorSystem) error {
 		Alloc:    memory.AllocOptions{Pages: w.pages},
 		Intake:   intake.Options{Table: w.table, Detokenizer: w},
 		Executor: w.model, Meter: w, Log: zerolog.New(w),
-		Backoff:   Backoff{Base: w.pause},
+		Backoff:   Backoff{Base: w.pause, Cap: w.pause},
 		OnFatal:   func(err error) { w.fatal = err },
 		Intercept: w.intercept,
 		Props:     func(messages.Actor) []actor.PropsOption { return w.order.Props() },
