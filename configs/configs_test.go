@@ -78,7 +78,10 @@ func TestErrorsNameKeyPlaceAndRemedy(t *testing.T) {
 		"no power of two":  {args: []string{"--page-size", "12"}, want: []string{"page-size is 12", "power of two"}},
 		"two at once":      {args: []string{"--page-size", "12", "--port", "70000"}, want: []string{"page-size", "port is 70000"}},
 		"half of tls":      {args: []string{"--tls-cert", "a.pem"}, want: []string{"tls-key", "both or neither"}},
-		"bad word":         {env: []string{"TROUPE_LOG_LEVEL=loud"}, want: []string{"log-level", "loud", "debug, info, warn, error"}},
+		"bad word":         {env: []string{"TROUPE_LOG_LEVEL=loud"}, want: []string{"log-level", "loud", "debug, info, warn or error"}},
+		"endless":          {args: []string{"--drain-timeout", "9000h"}, want: []string{"drain-timeout is 9000h0m0s", "8760h0m0s"}},
+		"no origin":        {args: []string{"--cors-origins", "chat.example"}, want: []string{"cors-origins", "chat.example", "https://"}},
+		"origin with path": {args: []string{"--cors-origins", "https://chat.example/"}, want: []string{"cors-origins", `"https://chat.example/"`}},
 		"not a number":     {env: []string{"TROUPE_MEM_FRACTION_STATIC=NaN"}, want: []string{"mem-fraction-static is NaN"}},
 		"broken yaml":      {yaml: "port: [", want: []string{"config file"}},
 	} {

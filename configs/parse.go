@@ -85,6 +85,25 @@ func kindName(t reflect.Type) string {
 	return "an integer"
 }
 
+// Wanted words what a flag takes, by the type name that pflag gives it.
+func Wanted(flagType string) string {
+	switch flagType {
+	case "duration":
+		return "a duration like 30s or 2m"
+	case "bool":
+		return "true or false"
+	case "float64":
+		return "a number"
+	case "int", "int64":
+		return "an integer"
+	case "uint64":
+		return "an integer from 0 on"
+	case "int32Slice":
+		return "integers separated by commas"
+	}
+	return "a " + flagType
+}
+
 // nearest words a suggestion for an unknown name.
 func nearest(name string, known []string) string {
 	if at := Nearest(name, known); at != "" {

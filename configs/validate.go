@@ -3,9 +3,14 @@ package configs
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
+
+// longest is the bound of timeouts: beyond any use, and far from overflow.
+const longest = 365 * 24 * time.Hour
 
 // validate reports every value that is out of range or contradicts another.
 func (c *Config) validate() []error {
@@ -33,10 +38,15 @@ func (c *Config) validate() []error {
 	within(bad, "chunked-prefill-size", c.ChunkedPrefillSize, -1, 1<<30)
 	within(bad, "schedule-conservativeness", c.Conservativeness, 0.01, 100)
 	within(bad, "debug-retract-every", c.RetractEvery, 0, 1<<30)
-	within(bad, "header-timeout", c.HeaderTimeout, 1, 1<<62)
-	within(bad, "write-stall-timeout", c.WriteStall, 1, 1<<62)
-	within(bad, "health-timeout", c.HealthTimeout, 1, 1<<62)
-	within(bad, "drain-timeout", c.DrainTimeout, 0, 1<<62)
+	within(bad, "header-timeout", c.HeaderTimeout, time.Nanosecond, longest)
+	within(bad, "write-stall-timeout", c.WriteStall, time.Nanosecond, longest)
+	within(bad, "health-timeout", c.HealthTimeout, time.Nanosecond, longest)
+	within(bad, "drain-timeout", c.DrainTimeout, 0, longest)
+	for _, origin := range c.CORSOrigins {
+		if !isOrigin(origin) {
+			bad("cors-origins", "has %q, it must be * or an origin as browsers send it, like https://chat.example or http://localhost:3000", origin)
+		}
+	}
 	if c.PageSize&(c.PageSize-1) != 0 {
 		bad("page-size", "is %d, it must be a power of two, for example 1, 16 or 64", c.PageSize)
 	}
@@ -54,8 +64,27 @@ func (c *Config) validate() []error {
 
 func oneOf(bad func(string, string, ...any), key, value string, known ...string) {
 	if !slices.Contains(known, value) {
-		bad(key, "is %q, it must be %s", value, strings.Join(known, ", "))
+		bad(key, "is %q, it must be %s", value, either(known))
 	}
+}
+
+// either words a choice: "a, b or c".
+func either(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// isOrigin tells whether a text can equal an Origin header: a scheme and a host
+// in lower case, nothing behind them. Any other would silently match nobody.
+func isOrigin(text string) bool {
+	if text == "*" || text == "null" {
+		return true
+	}
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme != "" && u.Host != "" && text == u.Scheme+"://"+strings.ToLower(u.Host)
 }
 
 func within[T cmp.Ordered](bad func(string, string, ...any), key string, value, low, high T) {

@@ -20,6 +20,9 @@ func newChat() *cobra.Command {
 	s := node.Sampling{}
 	c := &cobra.Command{
 		Use: "chat", Short: "Talk to a model in the terminal", Args: cobra.NoArgs,
+		Long: "Talk to a model in the terminal. Lines from a pipe are answered one by one.\n" +
+			"/help lists the commands of a conversation.",
+		Example: "  troupe chat\n  troupe chat --model ./Qwen2.5-0.5B-Instruct --system \"Answer in one sentence.\"",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, _, err := loadConfig(c)
 			if err != nil {
@@ -39,11 +42,11 @@ func newChat() *cobra.Command {
 	return c
 }
 
-const chatHelp = `  /reset   forget the conversation
-  /system TEXT   start over with a system message
-  /history   show the conversation
-  /help    show this
-  /quit    leave (or Ctrl-D)
+const chatHelp = `  /reset        forget the conversation
+  /system TEXT  start over with a system message
+  /history      show the conversation
+  /help         show this
+  /quit         leave (or Ctrl-D)
 `
 
 // talk is one conversation.

@@ -63,7 +63,7 @@ func progress() func(done, total int64) {
 			return
 		}
 		shown = percent
-		fmt.Fprintf(os.Stderr, "\rloading weights: %3d %% of %.1f GB", percent, float64(total)/1e9)
+		fmt.Fprintf(os.Stderr, "\rloading weights: %3d %% of %s", percent, amount(total, "bytes"))
 		if done >= total {
 			fmt.Fprintln(os.Stderr)
 		}

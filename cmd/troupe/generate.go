@@ -44,7 +44,7 @@ func newGenerate() *cobra.Command {
 func samplingFlags(c *cobra.Command, s *node.Sampling) {
 	c.Flags().IntVar(&s.MaxTokens, "max-tokens", 0, "tokens to generate at most; 0 is to the end of the context")
 	c.Flags().Float64Var(&s.Temperature, "temperature", 0, "randomness, 0 takes the likeliest token; default: the model's")
-	c.Flags().Float64Var(&s.TopP, "top-p", 1, "share of the probability to draw from; default: the model's")
+	c.Flags().Float64Var(&s.TopP, "top-p", 0, "share of the probability to draw from; default: the model's")
 	c.Flags().IntVar(&s.TopK, "top-k", 0, "tokens to draw from, 0 is all; default: the model's")
 	c.Flags().Uint64Var(&s.Seed, "seed", 0, "makes the output repeatable; default: a random one")
 }

@@ -26,7 +26,11 @@ func main() {
 	// The second signal kills: the default is restored after the first.
 	go func() { <-ctx.Done(); stop() }()
 	if err := newRoot().ExecuteContext(ctx); err != nil {
-		if !errors.Is(err, errSilent) {
+		switch {
+		case errors.Is(err, errSilent):
+		case ctx.Err() != nil && errors.Is(err, context.Canceled):
+			fmt.Fprintln(os.Stderr, "\ntroupe: interrupted")
+		default:
 			fmt.Fprintln(os.Stderr, "troupe:", err)
 		}
 		os.Exit(1)
@@ -54,8 +58,14 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// suggestFlag adds the nearest flag to the error of a mistyped one.
+// suggestFlag adds the nearest flag to the error of a mistyped one, and says
+// what a flag takes that was given something else.
 func suggestFlag(c *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		f := invalid.GetFlag()
+		return fmt.Errorf("--%s is %q, want %s", f.Name, invalid.GetValue(), configs.Wanted(f.Value.Type()))
+	}
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !unknown {
 		return err
