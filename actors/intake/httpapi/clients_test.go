@@ -214,19 +214,19 @@ const bigStream = `{"text": "Once", "sampling_params": {"n": 2, "seed": 1}, "str
 // A client that does not read is dropped after the write stall; the others go
 // on, and what it held is free.
 func TestWriteStall(t *testing.T) {
-	s := testserver.Start(t, testserver.Options{Context: 1500, HTTP: httpapi.Options{WriteStall: 200 * time.Millisecond}})
+	s := testserver.Start(t, testserver.Options{Context: 1000, HTTP: httpapi.Options{WriteStall: 200 * time.Millisecond}})
 	dial(t, s, "/generate", bigStream)
 	s.WaitStep(t, 3)
 	for range 5 {
 		post(t, s, "/v1/completions", object{"prompt": onceUpon, "max_tokens": 5})
 	}
-	s.WaitIdle(t)
 	waitLog(t, s, "does not read its answer")
+	s.WaitIdle(t)
 }
 
 // A slow reader's output waits in intake's table and arrives whole.
 func TestSlowReader(t *testing.T) {
-	s := testserver.Start(t, testserver.Options{Context: 1500})
+	s := testserver.Start(t, testserver.Options{Context: 1000})
 	conn := dial(t, s, "/generate", bigStream)
 	s.WaitStep(t, 1)
 	s.WaitIdle(t) // the engine is through, long before the reader

@@ -146,6 +146,7 @@ func Start(t testing.TB, opt Options) *Server {
 		Seed: func() uint64 { return seeds.Add(1) }, Now: func() time.Time { return time.Unix(1700000123, 0) },
 	})
 	s.serve(t)
+	s.WaitIdle(t) // an epoch stands
 	return s
 }
 
