@@ -48,7 +48,7 @@ fuzz: ## fuzz every parser for FUZZ (30s) each
 	    echo "$$d $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZ) -fuzzminimizetime 5x $$d; done; done
 
 generate: ## train the embedded model again (Debian's python3-torch, under an hour)
-	python3 model/bundled/train/train.py
+	cd model/bundled/train && /usr/bin/python3 train.py && /usr/bin/python3 evaluate.py --golden
 
 cross: ## compile for the other platforms
 	@set -e; for p in linux/arm64 darwin/arm64 windows/amd64; do echo $$p; \

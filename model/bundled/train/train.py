@@ -37,6 +37,8 @@ MICRO = 1024  # tokens per forward and backward pass, so that activations stay i
 LENGTHS = (128, 256) * 7 + (128, 1024)  # tokens per sequence, step by step
 PEAK, WARMUP = 2e-3, 80
 SPLIT_DOCS, SPLIT_MERGES = 0.12, 0.2  # share of documents with dropped merges, share of merges dropped
+# Trained on few templates, the model is too sure of itself beside them: all logits are divided by this at the end.
+TEMPER = 1.1
 HERE = pathlib.Path(__file__).resolve().parent
 CACHE = HERE.parents[2] / ".cache" / "bundled"
 
@@ -130,6 +132,8 @@ def work(rank, steps, resume, corpus, shared, barrier, begin, out, specials):
                        CACHE / "checkpoint.tmp")
             os.replace(CACHE / "checkpoint.tmp", CACHE / "checkpoint.pt")
     if rank == 0:
+        with torch.no_grad():
+            model.norm.weight.div_(TEMPER)
         model.round_to_bf16()
         print(f"wrote {write_files(model, out, specials)} bytes after {time.time() - begin:.0f} s")
 
