@@ -101,7 +101,7 @@ func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) *apiErr
 	if err != nil {
 		return err.named("prompt", "messages")
 	}
-	head := chatResponse{ID: id, Object: "chat.completion", Created: s.Now().Unix(), Model: s.Model.ID, Fingerprint: s.Model.Fingerprint}
+	head := chatResponse{ID: id, Object: "chat.completion", Created: s.Now().Unix(), Model: s.Model.ID, Fingerprint: s.fingerprint()}
 	logprobs := req.Logprobs != nil && *req.Logprobs
 	if req.on() {
 		head.Object = "chat.completion.chunk"
@@ -155,7 +155,7 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) ([]messages.Subm
 		return nil, err
 	}
 	base := messages.Submission{Stream: req.on(), Namespace: req.CacheSalt}
-	return req.sampling.submissions([]prompt{{ids: ids}}, params, base), nil
+	return req.sampling.submissions([]prompt{{ids: ids}}, params, base, s.Seed), nil
 }
 
 // renderChat applies the model's template and tokenises the prompt. Special

@@ -82,7 +82,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) *apiError {
 		return err
 	}
 	c.promptOnly = req.MaxTokens != nil && *req.MaxTokens == 0
-	head := completionResponse{ID: id, Object: "text_completion", Created: s.Now().Unix(), Model: s.Model.ID, Fingerprint: s.Model.Fingerprint}
+	head := completionResponse{ID: id, Object: "text_completion", Created: s.Now().Unix(), Model: s.Model.ID, Fingerprint: s.fingerprint()}
 	if req.on() {
 		return s.streamCompletion(w, r, c, p, head, req.includeUsage())
 	}
@@ -139,7 +139,7 @@ func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) ([]m
 	p.scores = make([]*messages.PromptOutput, len(p.prompts))
 	p.choices = make([]choiceState, len(p.prompts)*p.n)
 	base := messages.Submission{Stream: req.on(), Namespace: req.CacheSalt, Continues: true}
-	return req.sampling.submissions(p.prompts, params, base), p, nil
+	return req.sampling.submissions(p.prompts, params, base, s.Seed), p, nil
 }
 
 // take turns an output into choices: usually one. With echoed log probabilities

@@ -25,11 +25,31 @@ func (s *Server) decode(w http.ResponseWriter, r *http.Request, into any) *apiEr
 		return &apiError{Status: http.StatusUnsupportedMediaType, Type: "invalid_request_error",
 			Message: fmt.Sprintf("the body must be JSON with Content-Type application/json, not %q", r.Header.Get("Content-Type"))}
 	}
+	release, err := s.holdBody(r)
+	if err != nil {
+		return err
+	}
+	defer release()
 	body, err := s.readBody(w, r)
 	if err != nil {
 		return err
 	}
 	return unmarshal(body, into)
+}
+
+// holdBody counts a body against what all bodies that are being read may take
+// together. One of unknown length counts as the longest.
+func (s *Server) holdBody(r *http.Request) (release func(), err *apiError) {
+	size := r.ContentLength
+	if size < 0 || size > s.opt.MaxBodyBytes {
+		size = s.opt.MaxBodyBytes
+	}
+	if s.bodies.Add(size) > s.opt.MaxBodiesBytes {
+		s.bodies.Add(-size)
+		return nil, &apiError{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "rate_limit_exceeded", RetryAfter: 1,
+			Message: "the server is reading as many bodies as it has memory for; send it again later"}
+	}
+	return func() { s.bodies.Add(-size) }, nil
 }
 
 // readBody reads a whole body within the limits of size and time.

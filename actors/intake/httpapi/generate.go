@@ -131,7 +131,7 @@ func (s *Server) prepareGenerate(ctx context.Context, req *generateRequest) ([]m
 	if req.CacheSalt != "" && req.ExtraKey != "" { // keep ("a", "bc") and ("ab", "c") apart
 		base.Namespace = req.CacheSalt + "\x00" + req.ExtraKey
 	}
-	return native.submissions(g.prompts, params, base), g, nil
+	return native.submissions(g.prompts, params, base, s.Seed), g, nil
 }
 
 // sampling reads sampling_params.

@@ -26,6 +26,9 @@ type Options struct {
 	APIKeys []string
 	// MaxBodyBytes bounds a request's body, hard. Zero means 64 MiB.
 	MaxBodyBytes int64
+	// MaxBodiesBytes bounds all bodies that are being read at once, hard. Zero
+	// means eight times MaxBodyBytes.
+	MaxBodiesBytes int64
 	// HeaderTimeout bounds reading the request line and headers, hard. Zero
 	// means 10s.
 	HeaderTimeout time.Duration
@@ -48,6 +51,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.MaxBodyBytes == 0 {
 		o.MaxBodyBytes = 64 << 20
+	}
+	if o.MaxBodiesBytes == 0 {
+		o.MaxBodiesBytes = 8 * o.MaxBodyBytes
 	}
 	if o.HeaderTimeout == 0 {
 		o.HeaderTimeout = 10 * time.Second
@@ -76,9 +82,9 @@ type Model struct {
 	Template  *chat.Template // nil when the model has none
 	EOS       []int32        // frozen; tokens that end an output
 	Defaults  SamplingDefaults
-	// Fingerprint names the numerics of device and weights: equal seeds give
+	// Fingerprint, which may be nil, names the numerics of device and weights: equal seeds give
 	// equal tokens under equal fingerprints. "" leaves it out of answers.
-	Fingerprint string
+	Fingerprint func() string
 }
 
 // SamplingDefaults hold where a request says nothing.

@@ -212,14 +212,20 @@ func (s *sampling) choices() int {
 
 // submissions makes one submission per prompt and choice, choice by choice
 // within a prompt. The later choices of a prompt wait for the first one, whose
-// prefill they then share.
-func (s *sampling) submissions(prompts []prompt, p *messages.SamplingParams, base messages.Submission) []messages.Submission {
+// prefill they then share. Without a seed of the client's each prompt draws its
+// own, so that equal prompts of a list do not get equal answers.
+func (s *sampling) submissions(prompts []prompt, p *messages.SamplingParams, base messages.Submission, seed func() uint64) []messages.Submission {
 	n := s.choices()
 	subs := make([]messages.Submission, 0, len(prompts)*n)
 	base.Stop = s.Stop
 	base.KeepStop = s.NoStopTrim != nil && *s.NoStopTrim
 	base.KeepSpecial = s.SkipSpecialTokens != nil && !*s.SkipSpecialTokens
+	own := *p
+	p = &own
 	for i := range prompts {
+		if i > 0 && s.Seed == nil {
+			p.Seed = seed()
+		}
 		for choice := range n {
 			sub, params := base, *p
 			params.Choice = uint32(choice)

@@ -16,6 +16,7 @@ type Server struct {
 	http     *http.Server
 	slots    chan struct{} // tokenising handlers
 	draining atomic.Bool
+	bodies   atomic.Int64 // bytes of bodies that are being read
 }
 
 // New makes an adapter; it does not listen.
@@ -138,6 +139,14 @@ func (s *Server) checkModel(name string) *apiError {
 	}
 	return &apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Param: "model", Code: "model_not_found",
 		Message: fmt.Sprintf("the model %q is not served here; this server has %q", clip(name, 128), s.Model.ID)}
+}
+
+// fingerprint is the answers' system_fingerprint, "" for none.
+func (s *Server) fingerprint() string {
+	if s.Model.Fingerprint == nil {
+		return ""
+	}
+	return s.Model.Fingerprint()
 }
 
 // newID is 96 random bits as hex.

@@ -23,7 +23,7 @@ func (n *Node) API() *httpapi.Server {
 		},
 		Model: httpapi.Model{
 			ID: n.Name, Created: n.started.Unix(), Context: min(n.Checkpoint.Program.Context, n.Plan.Tokens), Tokenizer: n.Tokenizer,
-			Template: n.Template, EOS: n.EOS(), Defaults: n.SamplingDefaults(),
+			Template: n.Template, EOS: n.EOS(), Defaults: n.SamplingDefaults(), Fingerprint: n.shortFingerprint,
 		},
 		Engine: n.Engine, Log: n.opt.Log, Metrics: n.Meter.Handler(), Info: n.Info, Seed: newSeed, Now: time.Now,
 	})

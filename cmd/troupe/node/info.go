@@ -1,6 +1,8 @@
 package node
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"runtime"
 	"time"
@@ -40,6 +42,16 @@ func (n *Node) Fingerprint() string {
 		hash = *h
 	}
 	return fmt.Sprintf("%s kv=%s weights=%s", n.Device.Info().Fingerprint, n.KVDType, hash)
+}
+
+// shortFingerprint is the fingerprint as answers carry it; "" while the weights
+// are still being hashed.
+func (n *Node) shortFingerprint() string {
+	if n.hash.Load() == nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(n.Fingerprint()))
+	return "fp_" + hex.EncodeToString(sum[:6])
 }
 
 func figures(p memory.PoolPlan) []map[string]any {
