@@ -166,6 +166,7 @@ func TestAnswersDependOnTheRequestOnly(t *testing.T) {
 	case soak:
 		list = full()
 	case raced: // a few with everything at once: only the interleavings count
+		calls = calls[:8]
 		list = []combination{{}, {1, 1, 1, 2, 1, 1, 1}, {0, 2, 0, 1, 1, 1, 2}}
 	}
 	var want []string

@@ -49,6 +49,7 @@ func TestSoak(t *testing.T) {
 	s := &siege{t: t, node: n, url: "http://" + l.Addr().String(), counts: map[string]int{},
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: soakClients}}}
 	s.learn()
+	eventually(t, "the weights' hash", func() bool { return n.hash.Load() != nil })
 
 	total := soakTime(t)
 	s.run(total/3, 1) // until every pool, table and buffer has grown to its size
