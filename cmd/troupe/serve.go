@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
 )
 
@@ -29,6 +30,11 @@ func serve(c *cobra.Command) (err error) {
 		return err
 	}
 	ctx, log := c.Context(), newLogger(cfg)
+	listeners, err := node.Listen(cfg)
+	if err != nil {
+		return err
+	}
+	defer listeners.Close()
 	n, err := openNode(ctx, cfg, log)
 	if err != nil {
 		return err
@@ -40,15 +46,11 @@ func serve(c *cobra.Command) (err error) {
 		err = errors.Join(err, n.Close(quiet))
 	}()
 	api := n.API()
-	listener, err := api.Listen()
-	if err != nil {
-		return err
-	}
-	log.Info().Str("model", n.Name).Str("url", api.URL(listener)).Str("device", n.Device.Info().Name).
+	log.Info().Str("model", n.Name).Str("url", api.URL(listeners.API)).Str("device", n.Device.Info().Name).
 		Int("context", n.Checkpoint.Program.Context).Int("kv_tokens", n.Plan.Tokens).Str("kv_dtype", n.KVDType.String()).
 		Dur("took_ms", time.Since(start)).Msg("troupe is ready")
 	if len(cfg.APIKey) == 0 && cfg.Host != "127.0.0.1" && cfg.Host != "localhost" && cfg.Host != "::1" {
 		log.Warn().Str("host", cfg.Host).Msg("anyone who reaches this address can use the server; set api-key")
 	}
-	return n.Serve(ctx, api, listener)
+	return n.Serve(ctx, api, listeners)
 }

@@ -99,7 +99,7 @@ func (s *Server) flushCache(w http.ResponseWriter, r *http.Request) *apiError {
 	select {
 	case why := <-reply:
 		if why != "" {
-			return invalid("", "the cache is not flushed: %s", why)
+			return invalid("", "%s", why)
 		}
 		writeJSON(w, http.StatusOK, map[string]any{"success": true, "message": "the cache is empty"})
 		return nil

@@ -41,18 +41,21 @@ func (l errorLog) Write(p []byte) (int, error) {
 }
 
 // Listen opens the address of the options and checks the certificate, so that
-// what is wrong with either is known before anything is served.
-func (s *Server) Listen() (net.Listener, error) {
+// what is wrong with either is known before a model is loaded.
+func Listen(o Options) (net.Listener, error) {
 	switch {
-	case (s.opt.TLSCert == "") != (s.opt.TLSKey == ""):
+	case (o.TLSCert == "") != (o.TLSKey == ""):
 		return nil, errors.New("TLS needs both files, tls-cert and tls-key; one of them is not set")
-	case s.opt.TLSCert != "":
-		if _, err := tls.LoadX509KeyPair(s.opt.TLSCert, s.opt.TLSKey); err != nil {
-			return nil, fmt.Errorf("the certificate %s with the key %s cannot be used: %w; both must be PEM files that belong together", s.opt.TLSCert, s.opt.TLSKey, err)
+	case o.TLSCert != "":
+		if _, err := tls.LoadX509KeyPair(o.TLSCert, o.TLSKey); err != nil {
+			return nil, fmt.Errorf("the certificate %s with the key %s cannot be used: %w; both must be PEM files that belong together", o.TLSCert, o.TLSKey, err)
 		}
 	}
-	return ListenTCP(net.JoinHostPort(s.opt.Host, strconv.Itoa(s.opt.Port)))
+	return ListenTCP(net.JoinHostPort(o.Host, strconv.Itoa(o.Port)))
 }
+
+// Listen is Listen with the server's own options.
+func (s *Server) Listen() (net.Listener, error) { return Listen(s.opt) }
 
 // ListenTCP opens an address; its errors say what to do.
 func ListenTCP(address string) (net.Listener, error) {

@@ -55,14 +55,15 @@ func (s *Server) logAccess(r *http.Request, t *trail, rec *recorder, took time.D
 	if t.err != nil && t.err.Status == statusClientGone {
 		status = statusClientGone
 	}
+	probe := r.URL.Path == "/livez" || r.URL.Path == "/readyz" || r.URL.Path == "/health" || r.URL.Path == "/metrics"
 	switch {
-	case status >= 500:
+	case status >= 500 && !probe:
 		event = s.Log.Error()
-	case r.URL.Path == "/livez" || r.URL.Path == "/readyz" || r.URL.Path == "/health" || r.URL.Path == "/metrics":
+	case probe:
 		event = s.Log.Debug()
 	}
 	event = event.Str("request_id", t.id).Str("method", r.Method).Str("path", r.URL.Path).Str("client", r.RemoteAddr).
-		Int("status", status).Int64("bytes", rec.bytes).Dur("took", took)
+		Int("status", status).Int64("bytes", rec.bytes).Dur("took_ms", took)
 	if t.err != nil {
 		event = event.Str("error", clip(orElse(t.err.Logged, t.err.Message), maxErrorMessage))
 	}

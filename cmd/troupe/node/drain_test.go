@@ -3,6 +3,9 @@ package node
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,7 +26,7 @@ func TestAnEngineThatGivesUpIsNotDrained(t *testing.T) {
 	c.Port, c.DrainTimeout = 0, time.Hour
 	n := open(t, c, func(spec *engine.Spec) { spec.Executor = idle{spec.Executor} })
 	api := n.API()
-	listener, err := api.Listen()
+	listener, err := Listen(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,4 +57,40 @@ func TestAnEngineThatGivesUpIsNotDrained(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("it still waits for the open request")
 	}
+}
+
+// When the time to drain is over, the requests that are still open end with an
+// error that their clients can read.
+func TestWhatOutlivesTheDrainIsAborted(t *testing.T) {
+	c := settings(t)
+	c.Port, c.DrainTimeout = 0, 50*time.Millisecond
+	n := open(t, c, func(spec *engine.Spec) { spec.Executor = slow{spec.Executor} })
+	listeners, err := Listen(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- n.Serve(ctx, n.API(), listeners) }()
+	answer, err := http.Post("http://"+listeners.API.Addr().String()+"/v1/completions", "application/json",
+		strings.NewReader(`{"prompt": "Once", "stream": true, "ignore_eos": true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	cancel()
+	stream, err := io.ReadAll(answer.Body)
+	if err != nil || !strings.Contains(string(stream), `"request_aborted"`) {
+		t.Errorf("the stream ends with %q, %v", stream[max(0, len(stream)-300):], err)
+	}
+	if err := <-served; err != nil {
+		t.Errorf("a drain that ran out of time ended with %v", err)
+	}
+}
+
+// slow takes ten milliseconds for every step.
+type slow struct{ runner.Executor }
+
+func (s slow) Submit(b *messages.RunBatch, done func(*messages.BatchDone, error)) {
+	s.Executor.Submit(b, func(d *messages.BatchDone, err error) { time.AfterFunc(10*time.Millisecond, func() { done(d, err) }) })
 }

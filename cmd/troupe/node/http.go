@@ -9,18 +9,50 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
+	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model/config"
 )
 
+// Listeners are the addresses of a node.
+type Listeners struct {
+	API   net.Listener
+	Admin net.Listener // nil without an admin-address
+}
+
+// Listen opens the addresses of the settings, before a model is loaded.
+func Listen(c *configs.Config) (*Listeners, error) {
+	api, err := httpapi.Listen(httpOptions(c))
+	if err != nil || c.AdminAddress == "" {
+		return &Listeners{API: api}, err
+	}
+	admin, err := httpapi.ListenTCP(c.AdminAddress)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("admin-address: %w", err), api.Close())
+	}
+	return &Listeners{api, admin}, nil
+}
+
+// Close gives the addresses back.
+func (l *Listeners) Close() {
+	l.API.Close()
+	if l.Admin != nil {
+		l.Admin.Close()
+	}
+}
+
+func httpOptions(c *configs.Config) httpapi.Options {
+	return httpapi.Options{
+		Host: c.Host, Port: c.Port, APIKeys: c.APIKey, MaxBodyBytes: c.MaxBodyBytes, HeaderTimeout: c.HeaderTimeout,
+		WriteStall: c.WriteStall, HealthTimeout: c.HealthTimeout,
+		CORSOrigins: c.CORSOrigins, TLSCert: c.TLSCert, TLSKey: c.TLSKey,
+	}
+}
+
 // API makes the HTTP adapter of the node.
 func (n *Node) API() *httpapi.Server {
-	c := n.opt.Config
 	return httpapi.New(httpapi.Deps{
-		Options: httpapi.Options{
-			Host: c.Host, Port: c.Port, APIKeys: c.APIKey, MaxBodyBytes: c.MaxBodyBytes, HeaderTimeout: c.HeaderTimeout,
-			WriteStall: c.WriteStall, HealthTimeout: c.HealthTimeout,
-			CORSOrigins: c.CORSOrigins, TLSCert: c.TLSCert, TLSKey: c.TLSKey,
-		},
+		Options: httpOptions(n.opt.Config),
 		Model: httpapi.Model{
 			ID: n.Name, Created: n.started.Unix(), Context: min(n.Checkpoint.Program.Context, n.Plan.Tokens), Tokenizer: n.Tokenizer,
 			Template: n.Template, EOS: n.EOS(), Defaults: n.SamplingDefaults(), Fingerprint: n.shortFingerprint,
@@ -68,63 +100,75 @@ func recommended(d httpapi.SamplingDefaults, g config.Generation) httpapi.Sampli
 	return d
 }
 
-// Serve answers requests on the adapter's listener until ctx ends, then drains:
-// readiness goes first, new calls are refused, open ones get DrainTimeout to
-// finish.
-func (n *Node) Serve(ctx context.Context, api *httpapi.Server, l net.Listener) error {
-	admin, failed, err := n.serveAdmin()
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
+// abortGrace is how long requests that are ended for a shutdown may take to
+// tell their clients.
+const abortGrace = 2 * time.Second
+
+// Serve answers requests until ctx ends, then drains: readiness goes first, new
+// calls are refused, open ones get DrainTimeout to finish and are aborted
+// afterwards. The listeners are closed.
+func (n *Node) Serve(ctx context.Context, api *httpapi.Server, l *Listeners) error {
+	defer l.Close()
+	failed := make(chan error, 2)
+	admin := &http.Server{Handler: httpapi.AdminHandler(), ReadHeaderTimeout: n.opt.Config.HeaderTimeout}
 	defer admin.Close()
-	go func() { failed <- api.Serve(l) }()
-	timeout := n.opt.Config.DrainTimeout
-	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
+	if l.Admin != nil {
+		go func() { failed <- admin.Serve(l.Admin) }()
+	}
+	go func() { failed <- api.Serve(l.API) }()
 	select {
 	case err := <-failed:
 		return err
 	case err := <-n.Fatal:
+		none, cancel := context.WithCancel(context.Background())
 		cancel() // nobody can answer what is open
-		return errors.Join(err, api.Shutdown(limit))
+		return errors.Join(err, closed(api.Shutdown(none)))
 	case <-ctx.Done():
+		return n.drain(context.WithoutCancel(ctx), api)
 	}
-	n.opt.Log.Info().Dur("timeout_ms", timeout).Msg("shutting down; open requests may finish")
-	api.Drain()
-	limit, cancel = context.WithTimeout(limit, timeout)
-	defer cancel()
-	drained := make(chan error, 1)
-	go func() { drained <- n.Engine.Drain(limit) }()
-	select {
-	case err := <-n.Fatal:
-		cancel()
-		return errors.Join(err, api.Shutdown(limit))
-	case err := <-drained:
-		if err != nil {
-			n.opt.Log.Warn().Msg("drain-timeout is over; the requests that are still open end now")
-		}
-	}
-	if err := api.Shutdown(limit); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return nil
 }
 
-// serveAdmin opens the profiler on its own address, where one is set.
-func (n *Node) serveAdmin() (*http.Server, chan error, error) {
-	c := n.opt.Config
-	server, failed := &http.Server{Handler: httpapi.AdminHandler(), ReadHeaderTimeout: c.HeaderTimeout}, make(chan error, 2)
-	if c.AdminAddress == "" {
-		return server, failed, nil
-	}
-	l, err := httpapi.ListenTCP(c.AdminAddress)
-	if err != nil {
-		return nil, nil, fmt.Errorf("admin-address: %w", err)
-	}
-	go func() {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			failed <- err
+func (n *Node) drain(ctx context.Context, api *httpapi.Server) error {
+	timeout := n.opt.Config.DrainTimeout
+	n.opt.Log.Info().Dur("timeout_ms", timeout).Msg("shutting down; open requests may finish")
+	api.Drain()
+	limit, cancel := context.WithTimeoutCause(ctx, timeout, errDrainOver)
+	defer cancel()
+	err := n.drained(limit)
+	if errors.Is(err, errDrainOver) {
+		n.opt.Log.Warn().Msg("drain-timeout is over; the requests that are still open are aborted")
+		n.Engine.Send(&messages.AbortRequests{All: true})
+		limit, cancel = context.WithTimeoutCause(ctx, abortGrace, errDrainOver)
+		defer cancel()
+		if err = n.drained(limit); errors.Is(err, errDrainOver) {
+			err = nil // their clients do not read
 		}
-	}()
-	return server, failed, nil
+	}
+	return errors.Join(err, closed(api.Shutdown(limit)))
+}
+
+var errDrainOver = errors.New("the time to drain is over")
+
+// drained waits until no request is open. An engine that gives up meanwhile is
+// an error.
+func (n *Node) drained(limit context.Context) error {
+	done := make(chan error, 1)
+	go func() { done <- n.Engine.Drain(limit) }()
+	select {
+	case err := <-n.Fatal:
+		return err
+	case err := <-done:
+		if err != nil {
+			return context.Cause(limit)
+		}
+		return nil
+	}
+}
+
+// closed forgives connections that had to be cut.
+func closed(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }

@@ -39,14 +39,14 @@ func TestSoak(t *testing.T) {
 	c.Port, c.MaxRunning, c.AuditEveryStep, c.DrainTimeout = 0, 16, true, 20*time.Second
 	n := open(t, c, nil)
 	api := n.API()
-	l, err := api.Listen()
+	l, err := Listen(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- n.Serve(ctx, api, l) }()
-	s := &siege{t: t, node: n, url: "http://" + l.Addr().String(), counts: map[string]int{},
+	s := &siege{t: t, node: n, url: "http://" + l.API.Addr().String(), counts: map[string]int{},
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: soakClients}}}
 	s.learn()
 	eventually(t, "the weights' hash", func() bool { return n.hash.Load() != nil })
