@@ -54,22 +54,22 @@ func (f PoolFacts) BytesPerToken() int64 {
 
 // Figure is one line of a memory plan.
 type Figure struct {
-	Name  string // a stable word
-	Value int64
-	Unit  string // bytes, tokens or pages
-	From  string // how it came about
+	Name  string `json:"name"` // a stable word
+	Value int64  `json:"value"`
+	Unit  string `json:"unit"` // bytes, tokens or pages
+	From  string `json:"from"` // how it came about
 }
 
 // PoolPlan is how big the pool becomes, and why.
 type PoolPlan struct {
-	Pages     int   // usable; page 0 comes on top
-	Tokens    int   // Pages times page size
-	PoolBytes int64 // with page 0
+	Pages     int   `json:"pages"`      // usable; page 0 comes on top
+	Tokens    int   `json:"tokens"`     // Pages times page size
+	PoolBytes int64 `json:"pool_bytes"` // with page 0
 	// Bound names the setting that decided: mem-fraction-static,
 	// max-total-tokens or max-running-requests.
-	Bound    string
-	Figures  []Figure // every number used, in the order of the calculation
-	Warnings []string // for the log
+	Bound    string   `json:"bound"`
+	Figures  []Figure `json:"figures"`            // every number used, in the order of the calculation
+	Warnings []string `json:"warnings,omitempty"` // for the log
 }
 
 // PlanPool sizes the KV pool. An error names the setting to change.

@@ -146,14 +146,22 @@ func (t *talk) say(ctx context.Context, text string) error {
 		fmt.Fprintln(t.out, "error:", err)
 		return nil
 	}
+	whole := ctx
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	answering.Store(&stop)
+	defer answering.Store(nil)
 	answer, err := t.node.Complete(ctx, ids, t.sampling, false, func(s string) error {
 		_, err := io.WriteString(t.out, s)
 		return err
 	})
 	fmt.Fprintln(t.out)
 	switch {
+	case whole.Err() != nil:
+		return whole.Err()
 	case errors.Is(err, context.Canceled):
-		return err
+		fmt.Fprintln(t.out, "(stopped and forgotten)")
+		return nil
 	case err != nil:
 		fmt.Fprintln(t.out, "error:", err)
 		return nil

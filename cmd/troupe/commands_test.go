@@ -9,7 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/troupe-engine/troupe/model/bundled"
 )
 
 // run executes the command line in this process and gives its stdout.
@@ -130,6 +133,7 @@ func TestErrorsSayWhatWhereAndTheRemedy(t *testing.T) {
 		"flag of a type":   {[]string{"serve", "--port", "x"}, []string{`--port is "x"`, "an integer"}},
 		"unknown flag":     {[]string{"serve", "--prot", "1"}, []string{"--prot", "did you mean --port?"}},
 		"unknown command":  {[]string{"server"}, []string{"server", "serve"}},
+		"no such view":     {[]string{"inspect", "nosuch"}, []string{"nosuch"}},
 		"bad page size":    {[]string{"inspect", "memory", "--page-size", "3"}, []string{"page-size", "power of two"}},
 		"tokens missing":   {[]string{"inspect", "logits"}, []string{"tokens"}},
 		"token of another": {[]string{"inspect", "logits", "--tokens", "99999"}, []string{"99999"}},
@@ -217,4 +221,48 @@ func keys(m map[string]json.RawMessage) []string {
 		list = append(list, k)
 	}
 	return list
+}
+
+// interrupting stops the answer at its first text, as Ctrl-C does.
+type interrupting struct {
+	text bytes.Buffer
+	once sync.Once
+}
+
+func (w *interrupting) Write(p []byte) (int, error) {
+	w.once.Do(func() { (*answering.Load())() })
+	return w.text.Write(p)
+}
+
+func TestAnInterruptEndsTheAnswerAndNotTheChat(t *testing.T) {
+	out := &interrupting{}
+	root := newRoot()
+	root.SetOut(out)
+	root.SetIn(strings.NewReader("Tell me a story\n/history\nHello\n/history\n/quit\n"))
+	root.SetArgs([]string{"chat", "--temperature", "0", "--max-tokens", "60"})
+	if err := root.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.text.String(); !strings.Contains(text, "(stopped and forgotten)") || strings.Contains(text, "user: Tell me a story") || !strings.Contains(text, "user: Hello") {
+		t.Errorf("the conversation was\n%s", text)
+	}
+}
+
+func TestLFSPointersAreNamed(t *testing.T) {
+	pointer := []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3894008\n")
+	for _, name := range []string{"model.safetensors", "tokenizer.json"} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, bundled.FS()); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), pointer, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := run(t, "", "generate", "--model", dir); err == nil || !strings.Contains(err.Error(), "git lfs pull") || !strings.Contains(err.Error(), name) {
+			t.Errorf("a pointer in place of %s gives %v", name, err)
+		}
+	}
 }

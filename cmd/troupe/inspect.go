@@ -21,7 +21,8 @@ import (
 )
 
 func newInspect() *cobra.Command {
-	c := &cobra.Command{Use: "inspect", Short: "Show what is inside: settings, memory plan, tokens, templates, logits"}
+	c := &cobra.Command{Use: "inspect", Short: "Show what is inside: settings, memory plan, tokens, templates, logits",
+		Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(newInspectConfig(), newInspectMemory(), newInspectTokens(), newInspectTemplate(), newInspectLogits())
 	return c
 }
@@ -106,7 +107,7 @@ func newInspectMemory() *cobra.Command {
 				return printJSON(c.OutOrStdout(), map[string]any{"model": name, "kv_cache_dtype": dtype.String(), "plan": plan})
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintf(w, "%s, kv-cache-dtype %s\n", name, dtype)
+			fmt.Fprintf(w, "%s, kv-cache-dtype %s, weights as they are stored\n", name, dtype)
 			for _, f := range plan.Figures {
 				fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, amount(f.Value, f.Unit), f.From)
 			}

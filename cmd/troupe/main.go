@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -22,9 +23,7 @@ import (
 var version = ""
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The second signal kills: the default is restored after the first.
-	go func() { <-ctx.Done(); stop() }()
+	ctx := withSignals(context.Background())
 	if err := newRoot().ExecuteContext(ctx); err != nil {
 		switch {
 		case errors.Is(err, errSilent):
@@ -35,6 +34,30 @@ func main() {
 		}
 		os.Exit(1)
 	}
+}
+
+// answering ends the answer that a chat is waiting for, if it is.
+var answering atomic.Pointer[context.CancelFunc]
+
+// withSignals ends the context at SIGTERM or SIGINT, and the process at the
+// second one. An interrupt during a chat's answer ends only that answer.
+func withSignals(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		for s := range signals {
+			if stop := answering.Swap(nil); s == os.Interrupt && stop != nil {
+				(*stop)()
+				continue
+			}
+			if ctx.Err() != nil {
+				os.Exit(1)
+			}
+			cancel()
+		}
+	}()
+	return ctx
 }
 
 // errSilent ends with status 1 after the command has said why.

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,9 @@ func LoadFS(fsys fs.FS) (*Tokenizer, error) {
 	}
 	if data == nil {
 		return nil, fmt.Errorf("%s is missing; a SentencePiece tokenizer.model alone is not enough: save the tokenizer with transformers' save_pretrained to get it", fileTokenizer)
+	}
+	if bytes.HasPrefix(data, []byte("version https://git-lfs")) {
+		return nil, fmt.Errorf("%s is a Git LFS pointer, not the file itself; run `git lfs pull` in the model's directory", fileTokenizer)
 	}
 	cfg, err := loadConfig(fsys)
 	if err != nil {

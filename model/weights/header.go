@@ -50,6 +50,12 @@ func readHeader(b blob) ([]tensor, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
+	switch {
+	case string(head) == "version ":
+		return nil, 0, fmt.Errorf("is a Git LFS pointer, not the weights; run `git lfs pull` in the model's directory")
+	case string(head[:4]) == "GGUF":
+		return nil, 0, fmt.Errorf("is a GGUF file under another name, which is not read; fetch the safetensors files of the model")
+	}
 	n := binary.LittleEndian.Uint64(head)
 	if n > maxHeader {
 		return nil, 0, fmt.Errorf("claims a header of %d bytes, more than the %d that the format allows; this is not a safetensors file or %s", n, maxHeader, again)
