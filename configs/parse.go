@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/troupe-engine/troupe/internal/suggest"
 )
 
 // parseInto sets a field from a text (environment, flag, default) or from what
@@ -112,34 +114,7 @@ func nearest(name string, known []string) string {
 	return "; `troupe inspect config` lists all of them"
 }
 
-// Nearest is the known name with the smallest edit distance, "" when none is
-// near enough to be meant.
+// Nearest is the known name that was probably meant, "" when none is near.
 func Nearest(name string, known []string) string {
-	best, at := len(name)/2+1, ""
-	for _, k := range known {
-		if d := distance(name, k); d < best {
-			best, at = d, k
-		}
-	}
-	return at
-}
-
-// distance is Levenshtein's.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
+	return suggest.Nearest(name, known, len(name)/2)
 }

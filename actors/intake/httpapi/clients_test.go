@@ -209,7 +209,7 @@ func dial(t *testing.T, s *testserver.Server, path, body string) *net.TCPConn {
 
 // bigStream is a request whose stream is larger than what sockets hold: every
 // event of /generate has the whole answer so far.
-const bigStream = `{"text": "Once", "sampling_params": {"n": 2, "seed": 1}, "stream": true}`
+const bigStream = `{"text": "Once", "sampling_params": {"n": 6, "seed": 1}, "stream": true}`
 
 // A client that does not read is dropped after the write stall; the others go
 // on, and what it held is free.
@@ -246,7 +246,7 @@ func TestSlowReader(t *testing.T) {
 	if data[len(data)-1] != "[DONE]" {
 		t.Errorf("the stream ends with %q", data[len(data)-1])
 	}
-	for choice := range 2 {
+	for choice := range 6 {
 		p := params(s, s.Context, 1)
 		p.Choice = uint32(choice)
 		_, ids := s.Expected(encode("Once"), p)
