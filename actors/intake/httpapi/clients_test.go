@@ -209,12 +209,15 @@ func dial(t *testing.T, s *testserver.Server, path, body string) *net.TCPConn {
 
 // bigStream is a request whose stream is larger than what sockets hold: every
 // event of /generate has the whole answer so far.
-const bigStream = `{"text": "Once", "sampling_params": {"n": 6, "seed": 1}, "stream": true}`
+const bigStream = `{"text": "Once", "sampling_params": {"n": 2, "seed": 1}, "stream": true}`
 
 // A client that does not read is dropped after the write stall; the others go
 // on, and what it held is free.
 func TestWriteStall(t *testing.T) {
-	s := testserver.Start(t, testserver.Options{Context: 1000, HTTP: httpapi.Options{WriteStall: 200 * time.Millisecond}})
+	// An event for each token, since the device is slower than the handler: far
+	// more than the sockets hold.
+	s := testserver.Start(t, testserver.Options{Context: 1000, StepTime: time.Millisecond, SocketBuffer: 4 << 10,
+		HTTP: httpapi.Options{WriteStall: 200 * time.Millisecond}})
 	dial(t, s, "/generate", bigStream)
 	s.WaitStep(t, 3)
 	for range 5 {
@@ -246,7 +249,7 @@ func TestSlowReader(t *testing.T) {
 	if data[len(data)-1] != "[DONE]" {
 		t.Errorf("the stream ends with %q", data[len(data)-1])
 	}
-	for choice := range 6 {
+	for choice := range 2 {
 		p := params(s, s.Context, 1)
 		p.Choice = uint32(choice)
 		_, ids := s.Expected(encode("Once"), p)

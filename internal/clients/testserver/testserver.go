@@ -6,8 +6,10 @@ package testserver
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io/fs"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -50,6 +52,7 @@ type Options struct {
 	EOSChance       float64         // per token; zero means never
 	StepTime        time.Duration   // of the device; zero means no wait
 	NoTemplate      bool            // serve without a chat template
+	SocketBuffer    int             // bytes that the kernel keeps per connection for a client that does not read; zero means its own choice
 	Log             zerolog.Level   // zero is debug
 	Change          func(*engine.Spec)
 }
@@ -145,19 +148,37 @@ func Start(t testing.TB, opt Options) *Server {
 		Info: func() map[string]any { return map[string]any{"model": ModelID, "context_length": s.Context} },
 		Seed: func() uint64 { return seeds.Add(1) }, Now: func() time.Time { return time.Unix(1700000123, 0) },
 	})
-	s.serve(t)
+	s.serve(t, opt.SocketBuffer)
 	s.WaitIdle(t) // an epoch stands
 	return s
 }
 
+// narrow gives the connections that it accepts a small send buffer.
+type narrow struct {
+	net.Listener
+	bytes int
+}
+
+// Accept implements net.Listener.
+func (n narrow) Accept() (net.Conn, error) {
+	conn, err := n.Listener.Accept()
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		err = errors.Join(err, tcp.SetWriteBuffer(n.bytes))
+	}
+	return conn, err
+}
+
 // serve listens, and takes everything down again at the end.
-func (s *Server) serve(t testing.TB) {
+func (s *Server) serve(t testing.TB, socketBuffer int) {
 	t.Helper()
 	listener, err := s.HTTP.Listen()
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.URL = s.HTTP.URL(listener)
+	if socketBuffer > 0 {
+		listener = narrow{listener, socketBuffer}
+	}
 	served := make(chan error, 1)
 	go func() { served <- s.HTTP.Serve(listener) }()
 	t.Cleanup(func() {
