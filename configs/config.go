@@ -10,7 +10,8 @@ import "time"
 
 // Config is every setting of the engine. The tag key is its name in files and
 // flags; in the environment it is upper case with underscores, after TROUPE_.
-// Units, what zero means and an example stand in the usage text, which is the
+// The tag for marks settings that only a server has a use for; other commands
+// have no flag for them. Units, what zero means and an example stand in the usage text, which is the
 // documentation that users see.
 type Config struct {
 	Model           string `key:"model" default:"" usage:"model directory in Hugging Face format; empty serves the embedded model"`
@@ -21,18 +22,18 @@ type Config struct {
 	Device          string `key:"device" default:"cpu" usage:"device that computes: cpu"`
 	Threads         int    `key:"threads" default:"0" usage:"worker threads of the CPU device; 0 is one per core. Example: 8"`
 
-	Host           string        `key:"host" default:"127.0.0.1" usage:"address to listen on; 0.0.0.0 for every interface"`
-	Port           int           `key:"port" default:"30000" usage:"port to listen on; 0 picks a free one"`
-	AdminAddress   string        `key:"admin-address" default:"" usage:"address of the profiler (pprof), apart from the API; empty switches it off. Example: 127.0.0.1:6060"`
-	APIKey         []string      `key:"api-key" default:"" usage:"key that clients send as a bearer token; repeat or separate by commas for several; empty lets anyone call"`
-	TLSCert        string        `key:"tls-cert" default:"" usage:"PEM file with the certificate chain; needs tls-key"`
-	TLSKey         string        `key:"tls-key" default:"" usage:"PEM file with the private key; needs tls-cert"`
-	CORSOrigins    []string      `key:"cors-origins" default:"" usage:"origins whose pages may call the API; * is any. Example: https://chat.example"`
-	MaxBodyBytes   int64         `key:"max-body-bytes" default:"67108864" usage:"largest body of a request in bytes, hard"`
-	HeaderTimeout  time.Duration `key:"header-timeout" default:"10s" usage:"time to read a request's headers, hard"`
-	WriteStall     time.Duration `key:"write-stall-timeout" default:"30s" usage:"time that one write to a client may take before its request is aborted, hard"`
-	HealthTimeout  time.Duration `key:"health-timeout" default:"20s" usage:"time that /health_generate waits for a token"`
-	DrainTimeout   time.Duration `key:"drain-timeout" default:"60s" usage:"time that open requests get to finish after SIGTERM"`
+	Host           string        `key:"host" for:"serve" default:"127.0.0.1" usage:"address to listen on; 0.0.0.0 for every interface"`
+	Port           int           `key:"port" for:"serve" default:"30000" usage:"port to listen on; 0 picks a free one"`
+	AdminAddress   string        `key:"admin-address" for:"serve" default:"" usage:"address of the profiler (pprof), apart from the API; empty switches it off. Example: 127.0.0.1:6060"`
+	APIKey         []string      `key:"api-key" for:"serve" default:"" usage:"key that clients send as a bearer token; repeat or separate by commas for several; empty lets anyone call"`
+	TLSCert        string        `key:"tls-cert" for:"serve" default:"" usage:"PEM file with the certificate chain; needs tls-key"`
+	TLSKey         string        `key:"tls-key" for:"serve" default:"" usage:"PEM file with the private key; needs tls-cert"`
+	CORSOrigins    []string      `key:"cors-origins" for:"serve" default:"" usage:"origins whose pages may call the API; * is any. Example: https://chat.example"`
+	MaxBodyBytes   int64         `key:"max-body-bytes" for:"serve" default:"67108864" usage:"largest body of a request in bytes, hard"`
+	HeaderTimeout  time.Duration `key:"header-timeout" for:"serve" default:"10s" usage:"time to read a request's headers, hard"`
+	WriteStall     time.Duration `key:"write-stall-timeout" for:"serve" default:"30s" usage:"time that one write to a client may take before its request is aborted, hard"`
+	HealthTimeout  time.Duration `key:"health-timeout" for:"serve" default:"20s" usage:"time that /health_generate waits for a token"`
+	DrainTimeout   time.Duration `key:"drain-timeout" for:"serve" default:"60s" usage:"time that open requests get to finish after SIGTERM"`
 	MaxOpen        int           `key:"max-open-requests" default:"4096" usage:"requests that may be open at once, running and waiting; more are answered 429. Hard"`
 	MaxQueuedToken int           `key:"max-queued-tokens" default:"8388608" usage:"prompt tokens of requests that have no output yet; more are answered 429. Hard"`
 

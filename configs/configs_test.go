@@ -110,3 +110,21 @@ func TestPresetsLoad(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyAServerHasServerFlags(t *testing.T) {
+	all, engine := pflag.NewFlagSet("all", pflag.ContinueOnError), pflag.NewFlagSet("engine", pflag.ContinueOnError)
+	AddFlags(all)
+	AddEngineFlags(engine)
+	for _, key := range []string{"port", "api-key", "drain-timeout"} {
+		if all.Lookup(key) == nil || engine.Lookup(key) != nil {
+			t.Errorf("--%s: with a server %v, without %v", key, all.Lookup(key) != nil, engine.Lookup(key) != nil)
+		}
+	}
+	if engine.Lookup("page-size") == nil {
+		t.Error("--page-size has an effect without a server, too")
+	}
+	// The file may be a server's all the same.
+	if c, _, err := Load("server.yaml", nil, engine); err != nil || c.Host != "0.0.0.0" {
+		t.Errorf("a server's file gives %v", err)
+	}
+}

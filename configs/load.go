@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ const envPrefix = "TROUPE_"
 type setting struct {
 	key, fallback, usage string
 	field                int
+	serve                bool // only a server has a use for it
 	kind                 reflect.Type
 }
 
@@ -28,14 +30,22 @@ func settings() []setting {
 	list := make([]setting, t.NumField())
 	for i := range list {
 		f := t.Field(i)
-		list[i] = setting{f.Tag.Get("key"), f.Tag.Get("default"), f.Tag.Get("usage"), i, f.Type}
+		list[i] = setting{f.Tag.Get("key"), f.Tag.Get("default"), f.Tag.Get("usage"), i, f.Tag.Get("for") == "serve", f.Type}
 	}
 	return list
 }
 
 // AddFlags declares a flag for every setting.
-func AddFlags(flags *pflag.FlagSet) {
-	for _, s := range settings() {
+func AddFlags(flags *pflag.FlagSet) { addFlags(flags, settings()) }
+
+// AddEngineFlags declares a flag for every setting that has an effect without
+// a server.
+func AddEngineFlags(flags *pflag.FlagSet) {
+	addFlags(flags, slices.DeleteFunc(settings(), func(s setting) bool { return s.serve }))
+}
+
+func addFlags(flags *pflag.FlagSet, list []setting) {
+	for _, s := range list {
 		v := reflect.New(s.kind).Elem()
 		if err := parseInto(v, s.fallback); err != nil {
 			panic(fmt.Sprintf("default of %s: %v", s.key, err)) // a test loads every default

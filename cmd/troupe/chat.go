@@ -36,7 +36,7 @@ func newChat() *cobra.Command {
 			})
 		},
 	}
-	configs.AddFlags(c.Flags())
+	configs.AddEngineFlags(c.Flags())
 	c.Flags().StringVar(&system, "system", "", "system message at the start of the conversation")
 	samplingFlags(c, &s)
 	return c

@@ -32,7 +32,7 @@ func newGenerate() *cobra.Command {
 			})
 		},
 	}
-	configs.AddFlags(c.Flags())
+	configs.AddEngineFlags(c.Flags())
 	c.Flags().StringVar(&prompt, "prompt", "", "text to continue")
 	c.Flags().BoolVar(&asJSON, "json", false, "print text, finish reason and usage as JSON at the end")
 	samplingFlags(c, &s)

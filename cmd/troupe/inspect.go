@@ -118,7 +118,7 @@ func newInspectMemory() *cobra.Command {
 			return w.Flush()
 		},
 	}
-	configs.AddFlags(c.Flags())
+	configs.AddEngineFlags(c.Flags())
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -170,7 +170,7 @@ func newInspectTokens() *cobra.Command {
 			})
 		},
 	}
-	configs.AddFlags(c.Flags())
+	configs.AddEngineFlags(c.Flags())
 	return c
 }
 
@@ -197,7 +197,7 @@ func newInspectLogits() *cobra.Command {
 			return json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"logits": logits})
 		},
 	}
-	configs.AddFlags(c.Flags())
+	configs.AddEngineFlags(c.Flags())
 	c.Flags().Int32SliceVar(&tokens, "tokens", nil, "token ids, separated by commas")
 	_ = c.MarkFlagRequired("tokens") // fails for unknown flags only
 	return c

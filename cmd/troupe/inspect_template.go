@@ -38,7 +38,7 @@ func newInspectTemplate() *cobra.Command {
 			})
 		},
 	}
-	configs.AddFlags(c.Flags())
+	configs.AddEngineFlags(c.Flags())
 	c.Flags().StringVar(&file, "template", "", "file with the Jinja text, instead of a model's")
 	c.Flags().StringVar(&bos, "bos", "", "text of the BOS token; default: the model's")
 	c.Flags().StringVar(&eos, "eos", "", "text of the EOS token; default: the model's")
