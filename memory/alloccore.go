@@ -33,11 +33,11 @@ func (c *AllocCore) Free() int { return c.pages.Free() }
 func (c *AllocCore) Step(_ time.Duration, msg messages.ToAlloc, out *messages.Outbox) {
 	switch m := msg.(type) {
 	case *messages.ReservePages:
-		if c.current(m.Epoch, out) {
+		if out.Current(c.epoch, m.Epoch) {
 			c.reservePages(m, out)
 		}
 	case *messages.AuditSlots:
-		if c.current(m.Epoch, out) {
+		if out.Current(c.epoch, m.Epoch) {
 			audit := *m
 			audit.Count.Free += c.pages.Free()
 			audit.Count.Total = c.pages.Total()
@@ -63,14 +63,6 @@ func (c *AllocCore) Suspects(msg messages.ToAlloc) []messages.RequestID {
 		ids = append(ids, m.Inserted[i].ID)
 	}
 	return distinct(ids)
-}
-
-func (c *AllocCore) current(epoch messages.Epoch, out *messages.Outbox) bool {
-	if epoch != c.epoch {
-		out.Record(messages.StaleMessages, 1)
-		return false
-	}
-	return true
 }
 
 // reservePages frees, then reserves for every request or for none.

@@ -46,15 +46,15 @@ func (c *CacheCore) Tree() *Tree { return c.tree }
 func (c *CacheCore) Step(_ time.Duration, msg messages.ToCache, out *messages.Outbox) {
 	switch m := msg.(type) {
 	case *messages.LockPrefixes:
-		if c.current(m.Epoch, out) {
+		if out.Current(c.epoch, m.Epoch) {
 			c.lockPrefixes(m, out)
 		}
 	case *messages.CommitPlan:
-		if c.current(m.Epoch, out) {
+		if out.Current(c.epoch, m.Epoch) {
 			c.commitPlan(m, out)
 		}
 	case *messages.AuditSlots:
-		if c.current(m.Epoch, out) {
+		if out.Current(c.epoch, m.Epoch) {
 			audit := *m
 			audit.Count.Evictable += c.tree.Evictable()
 			audit.Count.Protected += c.tree.Protected()
@@ -83,14 +83,6 @@ func (c *CacheCore) Suspects(msg messages.ToCache) []messages.RequestID {
 		}
 	}
 	return distinct(ids)
-}
-
-func (c *CacheCore) current(epoch messages.Epoch, out *messages.Outbox) bool {
-	if epoch != c.epoch {
-		out.Record(messages.StaleMessages, 1)
-		return false
-	}
-	return true
 }
 
 func (c *CacheCore) lockPrefixes(m *messages.LockPrefixes, out *messages.Outbox) {

@@ -39,6 +39,15 @@ func (o *Outbox) After(d time.Duration, msg any) { o.Timers = append(o.Timers, T
 // gauge, a sample for a histogram.
 func (o *Outbox) Record(m Metric, v float64) { o.Readings = append(o.Readings, Reading{m, v}) }
 
+// Current reports whether a message of an epoch is for a core of the epoch own.
+// A message of another one is counted here and must be ignored.
+func (o *Outbox) Current(own, epoch Epoch) bool {
+	if own != epoch {
+		o.Record(StaleMessages, 1)
+	}
+	return own == epoch
+}
+
 // Reset empties the outbox and keeps its memory.
 func (o *Outbox) Reset() {
 	clear(o.Sends)

@@ -93,8 +93,7 @@ func (f *Former) Step(now time.Duration, msg messages.ToBatch, out *messages.Out
 	if f.phase == failed {
 		return
 	}
-	if epochOf(msg) != f.epoch {
-		out.Record(messages.StaleMessages, 1)
+	if !out.Current(f.epoch, epochOf(msg)) {
 		return
 	}
 	switch m := msg.(type) {

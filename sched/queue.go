@@ -54,21 +54,21 @@ func (q *QueueCore) Waiting() int { return q.waiting.Len() }
 func (q *QueueCore) Step(_ time.Duration, msg messages.ToQueue, out *messages.Outbox) {
 	switch m := msg.(type) {
 	case *messages.EnqueueRequests:
-		if q.current(m.Epoch, out) {
+		if out.Current(q.epoch, m.Epoch) {
 			q.enqueue(m, out)
 		}
 	case *messages.FinishRequests:
-		if q.current(m.Epoch, out) {
+		if out.Current(q.epoch, m.Epoch) {
 			q.finish(m, out)
 		}
 	case *messages.OfferCandidates:
-		if q.current(m.Epoch, out) {
+		if out.Current(q.epoch, m.Epoch) {
 			out.Send(messages.Batch, &messages.CandidatesOffered{
 				Epoch: q.epoch, Plan: m.Plan, Requests: q.waiting.Head(m.Limit), Waiting: q.waiting.Len(),
 			})
 		}
 	case *messages.ClaimCandidates:
-		if q.current(m.Epoch, out) {
+		if out.Current(q.epoch, m.Epoch) {
 			for _, id := range m.IDs {
 				q.remove(id)
 			}
@@ -90,14 +90,6 @@ func (q *QueueCore) Suspects(msg messages.ToQueue) []messages.RequestID {
 		return append([]messages.RequestID(nil), m.IDs...)
 	}
 	return nil
-}
-
-func (q *QueueCore) current(epoch messages.Epoch, out *messages.Outbox) bool {
-	if epoch != q.epoch {
-		out.Record(messages.StaleMessages, 1)
-		return false
-	}
-	return true
 }
 
 // enqueue wakes the batch former when it may believe that nobody waits: it
