@@ -1,5 +1,7 @@
 package messages
 
+import "time"
+
 // NoLogprobs switches a logprob field off; zero asks for the chosen token only.
 const NoLogprobs = -1
 
@@ -74,6 +76,15 @@ type EngineRequest struct {
 	// Namespace separates prefixes that must never be shared (cache_salt,
 	// extra_key). Requests share KV only under equal namespaces.
 	Namespace string
+	// Priority is the user's wish to be served before others; higher goes
+	// first. Only the priority policy and preemption look at it.
+	Priority int32
+	// Tenant is whom the request is billed to when tenants share fairly (API
+	// key or user); "" is a tenant of its own kind: everybody without a name.
+	Tenant string
+	// Arrived is when intake accepted the request, on the engine's clock. A
+	// resubmission keeps it, so that waiting counts from the first arrival.
+	Arrived time.Duration
 	// Alone asks that no other request is in a step with this one until it has
 	// got a token: it was in too many crashed steps without progress.
 	Alone bool
