@@ -42,6 +42,7 @@ type Config struct {
 	MaxRunning        int     `key:"max-running-requests" default:"0" usage:"requests that may run at once; 0 is the device's default (CPU: 64)"`
 	PageSize          int     `key:"page-size" default:"16" usage:"tokens in a page of the KV pool, a power of two, 1 included"`
 	KVCacheDType      string  `key:"kv-cache-dtype" default:"auto" usage:"type of stored K and V: f32, bf16, f16; auto is f32 for f32 weights and bf16 otherwise"`
+	KVLayout          string  `key:"kv-layout" default:"contiguous" usage:"how K and V lie in memory, without effect on any result: contiguous (by layer and head, quickest to read) or paged (by page, quickest to copy)"`
 	ContextLength     int     `key:"context-length" default:"0" usage:"tokens of a request, prompt and output; 0 is the model's own limit, more than that is refused"`
 	DisableRadixCache bool    `key:"disable-radix-cache" default:"false" usage:"keep no prefix for later requests"`
 

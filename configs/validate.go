@@ -22,6 +22,7 @@ func (c *Config) validate() []error {
 	oneOf(bad, "sampling-defaults", c.SamplingFrom, "model", "openai")
 	oneOf(bad, "device", c.Device, "cpu")
 	oneOf(bad, "kv-cache-dtype", c.KVCacheDType, "auto", "f32", "bf16", "f16")
+	oneOf(bad, "kv-layout", c.KVLayout, "contiguous", "paged")
 	oneOf(bad, "log-level", c.LogLevel, "debug", "info", "warn", "error")
 	oneOf(bad, "log-format", c.LogFormat, "auto", "text", "json")
 	within(bad, "port", c.Port, 0, 65535)

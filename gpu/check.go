@@ -193,5 +193,8 @@ func (s PoolSpec) Check() error {
 	if int(s.DType) >= len(dtypes) {
 		return fmt.Errorf("KV pool: element type %d is not known", s.DType)
 	}
+	if int(s.Layout) >= len(layouts) {
+		return fmt.Errorf("KV pool: layout %d is not known", s.Layout)
+	}
 	return nil
 }

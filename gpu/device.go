@@ -1,5 +1,11 @@
 package gpu
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
 // Device is a place where programs run.
 type Device interface {
 	// Info describes the device; it does not change.
@@ -49,6 +55,38 @@ type PoolSpec struct {
 	PageSize int // slots a page, a power of two
 	Pages    int // usable pages 1..Pages; page 0 is padding and comes on top
 	DType    DType
+	Layout   Layout
+}
+
+// Layout is how the KV of a pool lies in memory. It never changes a result:
+// everyone else speaks of pages and slots.
+type Layout uint8
+
+const (
+	// Contiguous keeps the keys, or the values, of one layer and head together
+	// for all slots. Attention reads neighbouring pages as one run of memory.
+	Contiguous Layout = iota
+	// Paged keeps all that belongs to a page together, for all layers and
+	// heads: a page is copied or moved elsewhere as one run of memory.
+	Paged
+)
+
+var layouts = [...]string{Contiguous: "contiguous", Paged: "paged"}
+
+// String gives the name used in settings.
+func (l Layout) String() string {
+	if int(l) < len(layouts) {
+		return layouts[l]
+	}
+	return "unknown"
+}
+
+// ParseLayout finds a layout by its name.
+func ParseLayout(name string) (Layout, error) {
+	if i := slices.Index(layouts[:], name); i >= 0 {
+		return Layout(i), nil
+	}
+	return 0, fmt.Errorf("KV layout %q is unknown, want one of %s", name, strings.Join(layouts[:], ", "))
 }
 
 // Model is a loaded program. Calls come from one goroutine at a time.

@@ -66,7 +66,7 @@ func (w *scratch) gather(p *pool, pages []int32, layer, head, from, n int) []flo
 	for j := 0; j < n; {
 		// What lies in one page is one run of memory.
 		run := min(n-j, p.spec.PageSize-(from+j)&(p.spec.PageSize-1))
-		at := p.slot(pages, from+j) * dim
+		at := p.at(p.slot(pages, from+j))
 		k, v := keys+at, values+at
 		if p.f32 == nil {
 			to := j * dim

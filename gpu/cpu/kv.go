@@ -9,24 +9,37 @@ import (
 )
 
 // pool is the KV pool: for each layer and KV head a plane of keys and one of
-// values, [slots, head_dim], all planes of keys first. A slot is
-// page*PageSize + position within the page, so a page of one head is one run
-// of memory. Elements are in f32 or in u16.
+// values, all planes of keys first. In both layouts a page of one plane is one
+// run of memory, [PageSize, head_dim]; they differ in where the next page of
+// the plane begins:
+//
+//	contiguous  [keys and values, layers, heads, pages, PageSize, head_dim]
+//	paged       [pages, keys and values, layers, heads, PageSize, head_dim]
+//
+// Elements are in f32 or in u16.
 type pool struct {
 	spec  gpu.PoolSpec
 	shape gpu.KVSpec
 	slots int
 	shift uint // log2 of PageSize
-	f32   []float32
-	u16   []uint16
-	bytes int
-	free  func() error
+	// In elements: from a plane to the next one, from a page of a plane to its
+	// next page.
+	planeStride, pageStride int
+	f32                     []float32
+	u16                     []uint16
+	bytes                   int
+	free                    func() error
 }
 
 func newPool(spec gpu.PoolSpec, shape gpu.KVSpec) (*pool, error) {
 	p := &pool{spec: spec, shape: shape, slots: (spec.Pages + 1) * spec.PageSize, free: func() error { return nil }}
 	for 1<<p.shift < spec.PageSize {
 		p.shift++
+	}
+	run := spec.PageSize * shape.HeadDim
+	p.planeStride, p.pageStride = p.slots*shape.HeadDim, run
+	if spec.Layout == gpu.Paged {
+		p.planeStride, p.pageStride = run, run*2*shape.Layers*shape.Heads
 	}
 	size := float64(shape.BytesPerToken(spec.DType)) * float64(p.slots)
 	if size > math.MaxInt/2 || p.slots > math.MaxInt32 {
@@ -50,9 +63,8 @@ func newPool(spec gpu.PoolSpec, shape gpu.KVSpec) (*pool, error) {
 
 // planes are the offsets of the key and value plane of a head.
 func (p *pool) planes(layer, head int) (k, v int) {
-	plane := p.slots * p.shape.HeadDim
-	k = (layer*p.shape.Heads + head) * plane
-	return k, k + p.shape.Layers*p.shape.Heads*plane
+	k = (layer*p.shape.Heads + head) * p.planeStride
+	return k, k + p.shape.Layers*p.shape.Heads*p.planeStride
 }
 
 // slot is where a position lies, through a page table.
@@ -60,9 +72,14 @@ func (p *pool) slot(pages []int32, position int) int {
 	return int(pages[position>>p.shift])<<p.shift | position&(p.spec.PageSize-1)
 }
 
+// at is the offset of a slot within a plane.
+func (p *pool) at(slot int) int {
+	return slot>>p.shift*p.pageStride + slot&(p.spec.PageSize-1)*p.shape.HeadDim
+}
+
 // store rounds one row of keys or values into a plane.
 func (p *pool) store(plane, slot int, x []float32) {
-	at := plane + slot*len(x)
+	at := plane + p.at(slot)
 	if p.f32 != nil {
 		copy(p.f32[at:], x)
 		return
@@ -72,17 +89,19 @@ func (p *pool) store(plane, slot int, x []float32) {
 
 // copyPages copies pages of all planes, in order.
 func (p *pool) copyPages(src, dst []int32) {
-	run := p.spec.PageSize * p.shape.HeadDim
-	plane := p.slots * p.shape.HeadDim
+	run, runs := p.spec.PageSize*p.shape.HeadDim, 2*p.shape.Layers*p.shape.Heads
+	if p.spec.Layout == gpu.Paged {
+		run, runs = run*runs, 1
+	}
 	for i := range src {
-		from, to := int(src[i])*run, int(dst[i])*run
-		for range 2 * p.shape.Layers * p.shape.Heads {
+		from, to := int(src[i])*p.pageStride, int(dst[i])*p.pageStride
+		for range runs {
 			if p.f32 != nil {
 				copy(p.f32[to:to+run], p.f32[from:from+run])
 			} else {
 				copy(p.u16[to:to+run], p.u16[from:from+run])
 			}
-			from, to = from+plane, to+plane
+			from, to = from+p.planeStride, to+p.planeStride
 		}
 	}
 }

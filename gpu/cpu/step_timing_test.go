@@ -22,8 +22,11 @@ var timed = []gputest.Shape{
 // benchmark runs steps of sequences that stand at position 128 and reports
 // tokens per second.
 func benchmark(b *testing.B, s gputest.Shape, o Options, sequences, tokens int) {
-	spec := gpu.PoolSpec{PageSize: 16, DType: gpu.BF16}
-	const start = 128
+	benchmarkFrom(b, s, o, gpu.Contiguous, sequences, tokens, 128)
+}
+
+func benchmarkFrom(b *testing.B, s gputest.Shape, o Options, layout gpu.Layout, sequences, tokens, start int) {
+	spec := gpu.PoolSpec{PageSize: 16, DType: gpu.BF16, Layout: layout}
 	each := (start + tokens + 15) / 16
 	spec.Pages = sequences * each
 	m, _ := load(b, s, o, spec)
@@ -74,6 +77,17 @@ func BenchmarkStep(b *testing.B) {
 				b.Run(fmt.Sprintf("%s/threads-%d/decode-%d", s.Name, threads, n), func(b *testing.B) { benchmark(b, s, o, n, 1) })
 			}
 			b.Run(fmt.Sprintf("%s/threads-%d/prefill-256", s.Name, threads), func(b *testing.B) { benchmark(b, s, o, 1, 256) })
+		}
+	}
+}
+
+// What the layout of the pool costs attention, over a long context.
+func BenchmarkLayout(b *testing.B) {
+	for _, layout := range []gpu.Layout{gpu.Contiguous, gpu.Paged} {
+		for _, n := range []int{1, 16} {
+			b.Run(fmt.Sprintf("%s/decode-%d", layout, n), func(b *testing.B) {
+				benchmarkFrom(b, timed[1], Options{Threads: 1}, layout, n, 1, 960)
+			})
 		}
 	}
 }

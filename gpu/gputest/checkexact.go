@@ -12,7 +12,7 @@ import (
 // with each other, to the device and to gpu/ref and compares all logits.
 func checkReference(d gpu.Device, s Shape, kv gpu.DType, seed uint64) error {
 	p, w := Build(s, seed)
-	spec := gpu.PoolSpec{PageSize: 4, Pages: 120, DType: kv}
+	spec := gpu.PoolSpec{PageSize: 4, Pages: 120, DType: kv, Layout: gpu.Layout(seed % 2)}
 	model, err := Load(d, p, w, spec)
 	if err != nil {
 		return err
@@ -80,21 +80,25 @@ func checkExact(d gpu.Device, s Shape, seed uint64) error {
 	defer model.Close()
 	var want [][]float32
 	for _, way := range []struct {
-		name               string
-		pageSize, chunk, n int // n: sequences in each step
-		stale              bool
+		name     string
+		pageSize int
+		layout   gpu.Layout
+		chunk, n int // n: sequences in each step
+		stale    bool
 	}{
-		{"alone", 16, 132, 1, false},
-		{"in chunks of 7", 16, 7, 1, false},
-		{"token by token", 16, 1, 1, false},
-		{"page size 1", 1, 132, 1, false},
-		{"page size 4", 4, 64, 1, false},
-		{"page size 128", 128, 33, 1, false},
-		{"over stale slots", 16, 10, 1, true},
-		{"in a batch of 64", 4, 50, 64, true},
-		{"token by token in a batch of 3", 1, 1, 3, true},
+		{"alone", 16, gpu.Contiguous, 132, 1, false},
+		{"paged layout", 16, gpu.Paged, 132, 1, false},
+		{"in chunks of 7", 16, gpu.Contiguous, 7, 1, false},
+		{"token by token", 16, gpu.Paged, 1, 1, false},
+		{"page size 1", 1, gpu.Contiguous, 132, 1, false},
+		{"page size 1, paged layout", 1, gpu.Paged, 132, 1, false},
+		{"page size 4", 4, gpu.Contiguous, 64, 1, false},
+		{"page size 128", 128, gpu.Paged, 33, 1, false},
+		{"over stale slots", 16, gpu.Contiguous, 10, 1, true},
+		{"in a batch of 64", 4, gpu.Paged, 50, 64, true},
+		{"token by token in a batch of 3", 1, gpu.Contiguous, 1, 3, true},
 	} {
-		got, err := feed(model, p, tokens, way.pageSize, way.chunk, way.n, kv, way.stale && !s.Tied, random)
+		got, err := feed(model, p, tokens, gpu.PoolSpec{PageSize: way.pageSize, DType: kv, Layout: way.layout}, way.chunk, way.n, way.stale && !s.Tied, random)
 		if err != nil {
 			return fmt.Errorf("%s, KV %s: %w", way.name, kv, err)
 		}
@@ -109,10 +113,10 @@ func checkExact(d gpu.Device, s Shape, seed uint64) error {
 }
 
 // feed runs tokens through a new pool in chunks, beside n-1 other streams, and
-// returns their logits.
-func feed(m gpu.Model, p *gpu.Program, tokens []int32, pageSize, chunk, n int, kv gpu.DType, stale bool, random *rand.Rand) ([][]float32, error) {
+// returns their logits. It chooses the number of pages.
+func feed(m gpu.Model, p *gpu.Program, tokens []int32, spec gpu.PoolSpec, chunk, n int, stale bool, random *rand.Rand) ([][]float32, error) {
 	const others = 6 // tokens of the other streams
-	spec := gpu.PoolSpec{PageSize: pageSize, DType: kv}
+	pageSize := spec.PageSize
 	spec.Pages = (len(tokens)+pageSize-1)/pageSize + (n-1)*((others+pageSize-1)/pageSize)
 	if err := m.NewPool(spec); err != nil {
 		return nil, err
@@ -161,8 +165,10 @@ func checkCopyPages(d gpu.Device) error {
 	p, w := Build(Shapes()[0], 7)
 	random := rand.New(rand.NewPCG(7, 4))
 	tokens := randomTokens(random, p.Vocab, 30)
-	for _, kv := range []gpu.DType{gpu.F32, gpu.F16} {
-		spec := gpu.PoolSpec{PageSize: 4, Pages: 16, DType: kv}
+	for _, spec := range []gpu.PoolSpec{
+		{PageSize: 4, Pages: 16, DType: gpu.F32}, {PageSize: 4, Pages: 16, DType: gpu.F16},
+		{PageSize: 4, Pages: 16, DType: gpu.F32, Layout: gpu.Paged}, {PageSize: 4, Pages: 16, DType: gpu.F16, Layout: gpu.Paged},
+	} {
 		m, err := Load(d, p, w, spec)
 		if err != nil {
 			return err
@@ -189,7 +195,7 @@ func checkCopyPages(d gpu.Device) error {
 			return err
 		}
 		if err := Same(got[0].Logits, want[0].Logits); err != nil {
-			return fmt.Errorf("from copied pages, KV %s: %w", kv, err)
+			return fmt.Errorf("from copied pages, KV %s, layout %s: %w", spec.DType, spec.Layout, err)
 		}
 		if m.CopyPages([]int32{1}, []int32{17}) == nil || m.CopyPages([]int32{1, 2}, []int32{3}) == nil {
 			return fmt.Errorf("a copy outside the pool, or of unequal lists, is not refused")

@@ -191,7 +191,11 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 		n.opt.Log.Warn().Msg(w)
 	}
 	n.startHash(ctx)
-	return n.Model.NewPool(gpu.PoolSpec{PageSize: c.PageSize, Pages: n.Plan.Pages, DType: n.KVDType})
+	layout, err := gpu.ParseLayout(c.KVLayout)
+	if err != nil {
+		return err
+	}
+	return n.Model.NewPool(gpu.PoolSpec{PageSize: c.PageSize, Pages: n.Plan.Pages, DType: n.KVDType, Layout: layout})
 }
 
 // startHash hashes the weights in the background: it may read all of them, and
