@@ -13,16 +13,23 @@ const (
 
 // PoolOptions are the settings that decide the size of the KV pool.
 type PoolOptions struct {
+	// OwnMemory says that the device has memory of its own and shares it with no
+	// other program, as an accelerator does. It changes what zero means for
+	// MemFraction (AutoMemFraction) and MaxRunning (AutoMaxRunning).
+	OwnMemory bool
 	// MemFraction (mem-fraction-static) is the share of the available memory
 	// for everything that stays: weights, workspace and KV pool. In (0, 1];
 	// zero means DefaultMemFraction. A hard bound. Example: 0.5.
 	MemFraction float64
+	// StepTokens is the tokens of the biggest step, for AutoMemFraction.
+	StepTokens int
 	// MaxTotalTokens (max-total-tokens) is a cap on the tokens of the pool,
 	// rounded down to pages; zero means none. It can only lower what memory
 	// allows: a bigger value gets a warning. Example: 65536.
 	MaxTotalTokens int
 	// MaxRunning (max-running-requests) is the number of requests that may run
-	// at the same time; zero means DefaultMaxRunning. Example: 64.
+	// at the same time; zero means DefaultMaxRunning. A device with memory of
+	// its own lowers it to what AutoMaxRunning gives. Example: 64.
 	MaxRunning int
 	// CapToRunning limits the pool to MaxRunning contexts, so that a small
 	// model does not take half a machine. An explicit MaxTotalTokens replaces
@@ -38,6 +45,9 @@ type PoolFacts struct {
 	// weights were loaded, AvailableFrom how it was found out.
 	AvailableBytes int64
 	AvailableFrom  string // for people, for example "cgroup limit"
+	// AfterLoadBytes is the same measured again with the weights loaded; zero
+	// when they are not. It then decides, as it counts what loading really took.
+	AfterLoadBytes int64
 	WeightBytes    int64
 	WorkspaceBytes int64 // activations and logits of the biggest step
 	Layers         int
@@ -56,7 +66,7 @@ func (f PoolFacts) BytesPerToken() int64 {
 type Figure struct {
 	Name  string `json:"name"` // a stable word
 	Value int64  `json:"value"`
-	Unit  string `json:"unit"` // bytes, tokens or pages
+	Unit  string `json:"unit"` // bytes, tokens, pages or requests
 	From  string `json:"from"` // how it came about
 }
 
@@ -65,6 +75,8 @@ type PoolPlan struct {
 	Pages     int   `json:"pages"`      // usable; page 0 comes on top
 	Tokens    int   `json:"tokens"`     // Pages times page size
 	PoolBytes int64 `json:"pool_bytes"` // with page 0
+	// MaxRunning is how many requests may run at once.
+	MaxRunning int `json:"max_running_requests"`
 	// Bound names the setting that decided: mem-fraction-static,
 	// max-total-tokens or max-running-requests.
 	Bound    string   `json:"bound"`
@@ -73,8 +85,23 @@ type PoolPlan struct {
 }
 
 // PlanPool sizes the KV pool. An error names the setting to change.
+//
+// Two formulas are in use for the room of the pool, SGLang's and that of its
+// memory guide:
+//
+//	remainder  after loading - available × (1 - fraction)
+//	guide      available × fraction - weights
+//
+// They differ by what loading takes beyond the weights. Once it is measured the
+// remainder binds; before, there is only the guide. Both leave out the
+// workspace.
 func PlanPool(opts PoolOptions, facts PoolFacts) (PoolPlan, error) {
-	if opts.MemFraction == 0 {
+	asked, automatic := opts.MaxRunning, opts.MemFraction == 0
+	switch {
+	case !automatic:
+	case opts.OwnMemory:
+		opts.MemFraction = AutoMemFraction(facts.AvailableBytes, opts.StepTokens, 0, 1)
+	default:
 		opts.MemFraction = DefaultMemFraction
 	}
 	if opts.MaxRunning == 0 {
@@ -87,12 +114,21 @@ func PlanPool(opts PoolOptions, facts PoolFacts) (PoolPlan, error) {
 	perToken := facts.BytesPerToken()
 	perPage := perToken * int64(opts.PageSize)
 	static := int64(float64(facts.AvailableBytes) * opts.MemFraction)
-	room := static - facts.WeightBytes - facts.WorkspaceBytes
+	room, from := static-facts.WeightBytes-facts.WorkspaceBytes, "static - weights - workspace"
+	how := ""
+	if automatic {
+		how = ", the device's default"
+	}
 	p.add("available", facts.AvailableBytes, "bytes", facts.AvailableFrom)
-	p.add("static", static, "bytes", fmt.Sprintf("available × mem-fraction-static %g", opts.MemFraction))
+	p.add("static", static, "bytes", fmt.Sprintf("available × mem-fraction-static %g%s", opts.MemFraction, how))
 	p.add("weights", facts.WeightBytes, "bytes", "the model")
 	p.add("workspace", facts.WorkspaceBytes, "bytes", "the biggest step")
-	p.add("kv_room", max(room, 0), "bytes", "static - weights - workspace")
+	if facts.AfterLoadBytes > 0 {
+		p.add("kv_room_by_guide", max(room, 0), "bytes", from)
+		p.add("after_load", facts.AfterLoadBytes, "bytes", "available with the weights loaded")
+		room, from = facts.AfterLoadBytes-(facts.AvailableBytes-static)-facts.WorkspaceBytes, "after_load - (available - static) - workspace"
+	}
+	p.add("kv_room", max(room, 0), "bytes", from)
 	p.add("kv_per_token", perToken, "bytes", fmt.Sprintf("%d layers × %d KV heads × %d head dim × 2 (K, V) × %d bytes (kv-cache-dtype)",
 		facts.Layers, facts.KVHeads, facts.HeadDim, facts.ElemBytes))
 	p.add("kv_per_page", perPage, "bytes", fmt.Sprintf("kv_per_token × page-size %d", opts.PageSize))
@@ -102,9 +138,9 @@ func PlanPool(opts PoolOptions, facts PoolFacts) (PoolPlan, error) {
 	if pages < 1 {
 		return PoolPlan{}, fmt.Errorf("the KV pool has no room for a page of %d tokens: "+
 			"%s available (%s) × %g is %s, weights take %s and workspace %s of it, and a page and the padding page need %s; "+
-			"raise mem-fraction-static, lower page-size or chunked-prefill-size, or choose a smaller kv-cache-dtype or model",
+			"raise mem-fraction-static, lower page-size or chunked-prefill-size, or choose a smaller kv-cache-dtype or model%s",
 			opts.PageSize, size(facts.AvailableBytes), facts.AvailableFrom, opts.MemFraction, size(static),
-			size(facts.WeightBytes), size(facts.WorkspaceBytes), size(2*perPage))
+			size(facts.WeightBytes), size(facts.WorkspaceBytes), size(2*perPage), measured(facts))
 	}
 	p.add("pages_by_memory", pages, "pages", "kv_room / kv_per_page, less one for padding")
 	fits := pages * int64(opts.PageSize)
@@ -127,9 +163,17 @@ func PlanPool(opts PoolOptions, facts PoolFacts) (PoolPlan, error) {
 			pages, p.Bound = most, "max-running-requests"
 		}
 	}
+	p.MaxRunning = opts.MaxRunning
+	if opts.OwnMemory {
+		p.MaxRunning = AutoMaxRunning(int(pages)*opts.PageSize, facts.Context, asked)
+		if asked > p.MaxRunning {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("max-running-requests %d is more than a pool of %d tokens is made for; using %d", asked, int(pages)*opts.PageSize, p.MaxRunning))
+		}
+	}
 	p.Pages, p.Tokens, p.PoolBytes = int(pages), int(pages)*opts.PageSize, (pages+1)*perPage
 	p.add("pages", pages, "pages", p.Bound)
 	p.add("tokens", int64(p.Tokens), "tokens", fmt.Sprintf("pages × page-size %d", opts.PageSize))
+	p.add("max_running_requests", int64(p.MaxRunning), "requests", runningFrom(opts, asked))
 	p.add("kv_pool", p.PoolBytes, "bytes", "pages and one padding page × kv_per_page")
 	if p.Tokens < facts.Context {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("the KV pool holds %d tokens, less than one context of %d: longer requests are refused; "+
@@ -157,11 +201,30 @@ func checkPool(o PoolOptions, f PoolFacts) error {
 			f.Layers, f.KVHeads, f.HeadDim, f.Context, f.ElemBytes)
 	case f.BytesPerToken() > math.MaxInt64/int64(2*o.PageSize) || f.BytesPerToken() < 1:
 		return fmt.Errorf("a page of %d tokens of this model is too big to count; lower page-size", o.PageSize)
-	case f.AvailableBytes < 0 || f.WeightBytes < 0 || f.WorkspaceBytes < 0:
-		return fmt.Errorf("negative memory: %d bytes available, %d for weights, %d for workspace",
-			f.AvailableBytes, f.WeightBytes, f.WorkspaceBytes)
+	case f.AvailableBytes < 0 || f.AfterLoadBytes < 0 || f.WeightBytes < 0 || f.WorkspaceBytes < 0:
+		return fmt.Errorf("negative memory: %d bytes available, %d after loading, %d for weights, %d for workspace",
+			f.AvailableBytes, f.AfterLoadBytes, f.WeightBytes, f.WorkspaceBytes)
 	}
 	return nil
+}
+
+// runningFrom says where the number of running requests comes from.
+func runningFrom(o PoolOptions, asked int) string {
+	switch {
+	case o.OwnMemory:
+		return "512 per context that fits, 2048 to 4096; at most half the tokens, or the setting"
+	case asked > 0:
+		return "max-running-requests"
+	}
+	return "the device's default"
+}
+
+// measured explains a lack of room that the weights alone do not.
+func measured(f PoolFacts) string {
+	if f.AfterLoadBytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s were left with the weights loaded)", size(f.AfterLoadBytes))
 }
 
 // size writes bytes for people.

@@ -87,19 +87,30 @@ func openModel(c *cobra.Command) (*configs.Config, string, *model.Checkpoint, gp
 
 func newInspectMemory() *cobra.Command {
 	var asJSON bool
+	var size string
 	c := &cobra.Command{
 		Use: "memory", Short: "Print the memory plan: what the KV pool gets, and why", Args: cobra.NoArgs,
+		Long: "Prints how much of the memory goes to weights, workspace and KV pool, and which setting decides.\n" +
+			"Without --memory it plans for this machine, as serve does. With --memory it plans for an accelerator\n" +
+			"of that size, with the defaults of one.",
+		Example: "  troupe inspect memory --model DIR --memory 80GiB",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, name, m, device, err := openModel(c)
 			if err != nil {
 				return err
 			}
 			defer m.Close()
-			available, err := device.Memory()
-			if err != nil {
+			d := node.DeviceMemory{WeightBytes: m.WeightBytes()}
+			if size != "" {
+				bytes, err := parseBytes(size)
+				if err != nil {
+					return fmt.Errorf("--memory: %w", err)
+				}
+				d.Own, d.Before = true, gpu.Memory{Total: bytes, Available: bytes, Source: "--memory"}
+			} else if d.Before, err = device.Memory(); err != nil {
 				return err
 			}
-			plan, dtype, err := node.PlanMemory(cfg, m, available, m.WeightBytes())
+			plan, dtype, err := node.PlanMemory(cfg, m, d)
 			if err != nil {
 				return err
 			}
@@ -120,6 +131,7 @@ func newInspectMemory() *cobra.Command {
 	}
 	configs.AddEngineFlags(c.Flags())
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringVar(&size, "memory", "", "plan for an accelerator of this much memory. Example: 80GiB")
 	return c
 }
 

@@ -30,11 +30,11 @@ func (n *Node) startEngine(context.Context) error {
 		MaxOpenRequests: c.MaxOpen, MaxQueuedTokens: c.MaxQueuedToken, MaxLogprobs: maxTopLogprobs, MaxStopBytes: maxStopBytes,
 	}
 	former := sched.FormerOptions{
-		PageSize: c.PageSize, Pages: n.Plan.Pages, MaxRunning: maxRunning(c), ContextLength: min(p.Context, n.Plan.Tokens),
+		PageSize: c.PageSize, Pages: n.Plan.Pages, MaxRunning: n.Plan.MaxRunning, ContextLength: min(p.Context, n.Plan.Tokens),
 		MaxPrefillTokens: c.MaxPrefillTokens, ChunkedPrefillSize: c.ChunkedPrefillSize, CacheDisabled: c.DisableRadixCache,
 		Conservativeness: c.Conservativeness, RetractEvery: c.RetractEvery, AuditEveryStep: c.AuditEveryStep,
 	}
-	executor := exec.Options{MaxRows: maxRunning(c), PageSize: c.PageSize, Pages: n.Plan.Pages, Context: p.Context, Vocab: p.Vocab}
+	executor := exec.Options{MaxRows: n.Plan.MaxRunning, PageSize: c.PageSize, Pages: n.Plan.Pages, Context: p.Context, Vocab: p.Vocab}
 	for _, o := range []interface{ Validate() error }{table, &former, executor} {
 		if err := o.Validate(); err != nil {
 			return err

@@ -26,7 +26,7 @@ func (n *Node) Info() map[string]any {
 			"kv_cache_dtype": n.KVDType.String(), "bytes": n.Model.Bytes(), "plan": figures(n.Plan),
 		},
 		"scheduler": map[string]any{
-			"max_running_requests": maxRunning(c), "max_prefill_tokens": c.MaxPrefillTokens,
+			"max_running_requests": n.Plan.MaxRunning, "max_prefill_tokens": c.MaxPrefillTokens,
 			"chunked_prefill_size": c.ChunkedPrefillSize, "disable_radix_cache": c.DisableRadixCache,
 		},
 		"metrics": n.Meter.Values(),

@@ -178,15 +178,25 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	}
 	// What cannot fit is known before the weights are loaded, what does fit
 	// only afterwards: a device may keep them in another type.
-	if _, _, err = PlanMemory(c, n.Checkpoint, available, n.Checkpoint.WeightBytes()); err != nil {
+	if _, _, err = PlanMemory(c, n.Checkpoint, DeviceMemory{Before: available, WeightBytes: n.Checkpoint.WeightBytes()}); err != nil {
 		return err
 	}
 	if n.Model, err = n.Device.Load(n.Checkpoint.Program, n.Checkpoint.Weights, n.opt.Progress); err != nil {
 		return err
 	}
-	if n.Plan, n.KVDType, err = PlanMemory(c, n.Checkpoint, available, n.Model.Bytes()["weights"]); err != nil {
+	after, err := n.Device.Memory()
+	if err != nil {
 		return err
 	}
+	if n.Plan, n.KVDType, err = PlanMemory(c, n.Checkpoint, DeviceMemory{
+		Before: available, After: after.Available, WeightBytes: n.Model.Bytes()["weights"]}); err != nil {
+		return err
+	}
+	plan := n.opt.Log.Info()
+	for _, f := range n.Plan.Figures {
+		plan.Int64(f.Name+"_"+f.Unit, f.Value)
+	}
+	plan.Str("bound", n.Plan.Bound).Msg("memory plan")
 	for _, w := range n.Plan.Warnings {
 		n.opt.Log.Warn().Msg(w)
 	}

@@ -7,10 +7,19 @@ import (
 	"github.com/troupe-engine/troupe/model"
 )
 
-// PlanMemory sizes the KV pool for a model. available is what the device had
-// before the weights were loaded, weightBytes what they take there: what is
-// stored, as long as that is all that is known.
-func PlanMemory(c *configs.Config, m *model.Checkpoint, available gpu.Memory, weightBytes int64) (memory.PoolPlan, gpu.DType, error) {
+// DeviceMemory is what is known of a device when its memory is planned.
+type DeviceMemory struct {
+	Before gpu.Memory // without the weights
+	After  int64      // bytes available with the weights loaded; 0: they are not
+	// WeightBytes is what the weights take on the device: what is stored, as
+	// long as that is all that is known.
+	WeightBytes int64
+	// Own: the device does not share its memory with other programs.
+	Own bool
+}
+
+// PlanMemory sizes the KV pool for a model.
+func PlanMemory(c *configs.Config, m *model.Checkpoint, d DeviceMemory) (memory.PoolPlan, gpu.DType, error) {
 	dtype := gpu.BF16
 	if m.WeightDType() == gpu.F32 {
 		dtype = gpu.F32
@@ -23,41 +32,45 @@ func PlanMemory(c *configs.Config, m *model.Checkpoint, available gpu.Memory, we
 	}
 	p := m.Program
 	plan, err := memory.PlanPool(memory.PoolOptions{
-		MemFraction: c.MemFraction, MaxTotalTokens: c.MaxTotalTokens, MaxRunning: maxRunning(c),
-		CapToRunning: true, PageSize: c.PageSize,
+		OwnMemory: d.Own, MemFraction: c.MemFraction, StepTokens: stepTokens(c, p, 0), MaxTotalTokens: c.MaxTotalTokens,
+		MaxRunning: c.MaxRunning, CapToRunning: !d.Own, PageSize: c.PageSize,
 	}, memory.PoolFacts{
-		AvailableBytes: available.Available, AvailableFrom: available.Source,
-		WeightBytes: weightBytes, WorkspaceBytes: workspace(c, p),
+		AvailableBytes: d.Before.Available, AvailableFrom: d.Before.Source, AfterLoadBytes: d.After,
+		WeightBytes: d.WeightBytes, WorkspaceBytes: workspace(c, p, d.mostRunning(c)),
 		Layers: p.KV.Layers, KVHeads: p.KV.Heads, HeadDim: p.KV.HeadDim, ElemBytes: dtype.Size(), Context: p.Context,
 	})
 	return plan, dtype, err
 }
 
-func maxRunning(c *configs.Config) int {
-	if c.MaxRunning == 0 {
-		return memory.DefaultMaxRunning
+// mostRunning is the most requests that may run, before the pool is known.
+func (d DeviceMemory) mostRunning(c *configs.Config) int {
+	switch {
+	case c.MaxRunning > 0:
+		return c.MaxRunning
+	case d.Own:
+		return memory.MostRunning
 	}
-	return c.MaxRunning
+	return memory.DefaultMaxRunning
 }
 
 // stepTokens is how many tokens the biggest step computes.
-func stepTokens(c *configs.Config, p *gpu.Program) int {
+func stepTokens(c *configs.Config, p *gpu.Program, running int) int {
 	n := c.MaxPrefillTokens
 	if c.ChunkedPrefillSize > 0 {
 		n = min(n, c.ChunkedPrefillSize)
 	} else {
 		n = max(n, p.Context)
 	}
-	return max(n, maxRunning(c))
+	return max(n, running)
 }
 
 // workspace is the bytes of the activation buffers of the biggest step.
-func workspace(c *configs.Config, p *gpu.Program) int64 {
+func workspace(c *configs.Config, p *gpu.Program, running int) int64 {
 	var bytes int64
 	for _, b := range p.Buffers {
-		rows := stepTokens(c, p)
+		rows := stepTokens(c, p, running)
 		if b.PerOutput {
-			rows = maxRunning(c)
+			rows = running
 		}
 		bytes += int64(rows) * int64(b.Width) * 4
 	}
