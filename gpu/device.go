@@ -103,7 +103,9 @@ type Model interface {
 	CopyPages(src, dst []int32) error
 	// Quiesce calls done once no step is under way.
 	Quiesce(done func())
-	// Bytes is memory held, by purpose: "weights", "kv", "activations", ...
+	// Bytes is memory held, measured, by purpose: "weights", "kv", "activations"
+	// (buffers of the step's rows), "workspace" (scratch of kernels). It may be
+	// asked from any goroutine, also while a step runs.
 	Bytes() map[string]int64
 	// Close frees everything. No step may be under way.
 	Close() error

@@ -45,6 +45,18 @@ const (
 	Ready             Metric = "ready"
 )
 
+// Gauges that are read when somebody asks, not recorded.
+const (
+	UsedTokens      Metric = "num_used_tokens"
+	MaxTotalTokens  Metric = "max_total_num_tokens"
+	CacheHitRate    Metric = "cache_hit_rate"
+	CacheConfig     Metric = "cache_config_info"
+	KVBytes         Metric = "kv_cache_bytes"
+	MemoryBytes     Metric = "memory_bytes"
+	MemoryAllocated Metric = "device_memory_allocated_bytes"
+	MemoryReserved  Metric = "device_memory_reserved_bytes"
+)
+
 // Histograms, in seconds unless named otherwise.
 const (
 	TimeToFirstToken  Metric = "time_to_first_token_seconds"

@@ -48,6 +48,9 @@ type Spec struct {
 	// or does not become quiet. It must end the process or give the requests
 	// to another one; it must not block.
 	OnFatal func(error)
+	// OnEpoch, if not nil, is called before the actors of an epoch start, when
+	// every page of the pool is free. It must not block.
+	OnEpoch func(messages.Epoch)
 	// Intercept and Props are for tests: fault injection, dispatchers.
 	Intercept func(role messages.Actor, msg any)
 	Props     func(role messages.Actor) []actor.PropsOption

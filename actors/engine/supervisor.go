@@ -117,6 +117,9 @@ func (s *supervisor) carryOut(ctx actor.Context) {
 // last epoch may have left behind.
 func (s *supervisor) startEpoch(ctx actor.Context) {
 	s.spec.Executor.Reset()
+	if s.spec.OnEpoch != nil {
+		s.spec.OnEpoch(s.life.epoch)
+	}
 	clear(s.standing)
 	for _, role := range epochRoles {
 		pid, err := ctx.SpawnNamed(s.props(role), childName(role, s.life.epoch))

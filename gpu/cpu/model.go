@@ -19,9 +19,9 @@ type model struct {
 	scratch []*scratch // per worker
 	step    step
 	pool    *pool
-	// activations is what step and scratch hold, in bytes, as of the last step:
-	// Bytes may be asked while one runs.
-	activations atomic.Int64
+	// activations is what step holds and workspace what scratch does, in bytes,
+	// as of the last step: Bytes may be asked while one runs.
+	activations, workspace atomic.Int64
 
 	// submitted feeds the goroutine that runs steps; closed by Close.
 	submitted chan submission
@@ -79,11 +79,12 @@ func (m *model) guarded(batch *gpu.StepBatch) (result *gpu.StepResult, err error
 
 // countActivations runs between steps.
 func (m *model) countActivations() {
-	n := m.step.bytes()
+	m.activations.Store(m.step.bytes())
+	n := int64(0)
 	for _, s := range m.scratch {
 		n += s.bytes()
 	}
-	m.activations.Store(n)
+	m.workspace.Store(n)
 }
 
 // Submit implements gpu.Model.
@@ -189,7 +190,7 @@ func (m *model) Quiesce(done func()) {
 
 // Bytes implements gpu.Model.
 func (m *model) Bytes() map[string]int64 {
-	b := map[string]int64{"activations": m.activations.Load()}
+	b := map[string]int64{"activations": m.activations.Load(), "workspace": m.workspace.Load()}
 	for i := range m.weights {
 		b["weights"] += m.weights[i].bytes()
 	}

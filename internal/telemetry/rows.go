@@ -7,6 +7,7 @@ type kind uint8
 const (
 	counter kind = iota
 	gauge
+	probe // a gauge that is read at each exposition; its labels come with it
 	histogram
 )
 
@@ -57,6 +58,14 @@ var rows = []row{
 	{m.TokenUsage, gauge, "Share of the pool held by running requests, 0 to 1.", nil},
 	{m.NewTokenRatio, gauge, "Share of a request's longest possible output that admission expects.", nil},
 	{m.Ready, gauge, "1 while an epoch stands and takes requests.", nil},
+	{m.UsedTokens, probe, "Tokens of KV that running requests hold; what is cached and can be evicted is not among them.", nil},
+	{m.MaxTotalTokens, probe, "Tokens of KV that the pool holds.", nil},
+	{m.CacheHitRate, probe, "Share of the looked up tokens that were found in the prefix cache since the start, 0 to 1.", nil},
+	{m.CacheConfig, probe, "1; the labels are the page size in tokens and the number of pages.", nil},
+	{m.KVBytes, probe, "Bytes of the KV pool by state. The states other than total add up to total.", nil},
+	{m.MemoryBytes, probe, "Bytes that the device holds by purpose, measured.", nil},
+	{m.MemoryAllocated, probe, "Bytes that the device holds now: the sum of the purposes.", nil},
+	{m.MemoryReserved, probe, "Bytes that the device will hold at most: weights, KV pool and the workspace of the biggest step.", nil},
 	{m.TimeToFirstToken, histogram, "Seconds from acceptance to the first token.", firstToken},
 	{m.InterTokenLatency, histogram, "Seconds between two tokens of a request.", perToken},
 	{m.RequestLatency, histogram, "Seconds from acceptance to the end.", wholeCall},

@@ -20,6 +20,7 @@ import (
 
 // Meter implements messages.Meter. Safe for concurrent use.
 type Meter struct {
+	model    string // the label of every series
 	registry *prometheus.Registry
 	metrics  map[messages.Metric]*metric // immutable after New
 	unknown  sync.Map                    // metric names already reported
@@ -54,7 +55,7 @@ func (a *atomicFloat) add(v float64) {
 
 // New makes a meter whose series carry the served model's name.
 func New(model string, log zerolog.Logger) *Meter {
-	m := &Meter{registry: prometheus.NewRegistry(), metrics: map[messages.Metric]*metric{}, log: log}
+	m := &Meter{model: model, registry: prometheus.NewRegistry(), metrics: map[messages.Metric]*metric{}, log: log}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	labels := prometheus.Labels{"model_name": model}
 	for _, r := range rows {
@@ -86,6 +87,8 @@ func (m *Meter) Record(name messages.Metric, v float64) {
 		return
 	}
 	switch x.kind {
+	case probe:
+		m.log.Error().Str("metric", string(name)).Msg("a metric is recorded that is read by a probe")
 	case counter:
 		x.counter.Add(v)
 		x.total.add(v)
@@ -110,7 +113,7 @@ func (m *Meter) Values() map[string]float64 {
 		if x.kind == counter {
 			p = x.total.p.Load()
 		}
-		if x.kind != histogram {
+		if x.kind == counter || x.kind == gauge {
 			values[string(name)] = 0
 			if p != nil {
 				values[string(name)] = *p

@@ -41,7 +41,7 @@ func (n *Node) startEngine(context.Context) error {
 		}
 	}
 	n.Meter = telemetry.New(n.Name, n.opt.Log)
-	n.Meter.Record(messages.PagesTotal, float64(n.Plan.Pages))
+	n.Meter.ProbeMemory(n.pool)
 	spec := engine.Spec{
 		Batch:    former,
 		Cache:    memory.CacheOptions{PageSize: c.PageSize, Disabled: c.DisableRadixCache, HashSeed: newSeed()},
@@ -49,6 +49,7 @@ func (n *Node) startEngine(context.Context) error {
 		Intake:   intake.Options{Table: request.NewTable(table), Detokenizer: intake.Text(n.Tokenizer)},
 		Executor: exec.New(n.Model, executor),
 		Meter:    n.Meter, Log: n.opt.Log,
+		OnEpoch: func(messages.Epoch) { n.Meter.StartEpoch(n.Plan.Pages) },
 		OnFatal: func(err error) {
 			select {
 			case n.Fatal <- err:

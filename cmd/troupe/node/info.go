@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/troupe-engine/troupe/internal/telemetry"
 	"github.com/troupe-engine/troupe/memory"
 )
 
@@ -14,7 +15,7 @@ import (
 func (n *Node) Info() map[string]any {
 	c, p, device := n.opt.Config, n.Checkpoint.Program, n.Device.Info()
 	return map[string]any{
-		"version": n.opt.Version, "uptime_seconds": int(time.Since(n.started).Seconds()), "ready": n.Engine.Ready(),
+		"version": n.opt.Version, "uptime_seconds": time.Since(n.started).Round(time.Millisecond).Seconds(), "ready": n.Engine.Ready(),
 		"model": map[string]any{
 			"id": n.Name, "architecture": n.Checkpoint.Config.Architecture, "context_length": p.Context, "vocab_size": p.Vocab,
 			"weight_dtype": n.Checkpoint.WeightDType().String(),
@@ -23,14 +24,23 @@ func (n *Node) Info() map[string]any {
 		"fingerprint": n.Fingerprint(),
 		"memory": map[string]any{
 			"max_total_num_tokens": n.Plan.Tokens, "page_size": c.PageSize, "num_pages": n.Plan.Pages,
-			"kv_cache_dtype": n.KVDType.String(), "bytes": n.Model.Bytes(), "plan": figures(n.Plan),
+			"kv_cache_dtype": n.KVDType.String(), "bytes": n.Model.Bytes(), "stats": n.Meter.Memory(n.pool()), "plan": figures(n.Plan),
 		},
 		"scheduler": map[string]any{
 			"max_running_requests": n.Plan.MaxRunning, "max_prefill_tokens": c.MaxPrefillTokens,
 			"chunked_prefill_size": c.ChunkedPrefillSize, "disable_radix_cache": c.DisableRadixCache,
 		},
-		"metrics": n.Meter.Values(),
+		"metrics": n.Meter.Values(), "histograms": n.Meter.Histograms(),
 		"runtime": map[string]any{"go": runtime.Version(), "gomaxprocs": runtime.GOMAXPROCS(0), "goroutines": runtime.NumGoroutine()},
+	}
+}
+
+// pool is what the memory statistics have to know besides the readings.
+func (n *Node) pool() telemetry.Pool {
+	p := n.Checkpoint.Program
+	return telemetry.Pool{
+		Pages: n.Plan.Pages, PageSize: n.opt.Config.PageSize, BytesPerToken: p.KV.BytesPerToken(n.KVDType),
+		ByPurpose: n.Model.Bytes(), StepBytes: workspace(n.opt.Config, p, n.Plan.MaxRunning),
 	}
 }
 
