@@ -31,6 +31,7 @@ var rules = []rule{
 	{"gpu", nil, impure, "the device interfaces are imported by models and must drag no device in"},
 	{"gpu/ref", []string{"gpu"}, nil, "a device knows programs and steps, not the engine"},
 	{"gpu/cpu", []string{"gpu"}, nil, "a device knows programs and steps, not the engine"},
+	{"gpu/sim", nil, impure, "a cost model is arithmetic on plain numbers, the same on every machine"},
 	{"gpu/gputest", []string{"gpu"}, nil, "test support for devices knows programs and steps only"},
 	{"internal/invariants", nil, impure, "every core imports it"},
 	{"request", []string{"messages", "internal/invariants"}, impure, "a core is a plain value: the simulator runs it by the million and a crash must leave it untouched"},
