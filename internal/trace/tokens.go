@@ -1,0 +1,46 @@
+package trace
+
+// Tokens appends a prompt of r.Input token ids that shares prefixes as the
+// trace says, and returns it. A block id always gives the same tokens; two
+// ids below 2^31 never share a first token, others almost never. What no block
+// covers (all of it in a trace without blocks) is the request's own. Ids are
+// at least 0 and use 31 bits.
+func (r *Request) Tokens(dst []int32) []int32 {
+	left := r.Input
+	for _, id := range r.Blocks {
+		n := min(r.BlockSize, left)
+		dst = appendBlock(dst, id, n)
+		left -= n
+	}
+	// The top bit keeps these ids apart from a trace's own in most tokens.
+	return appendBlock(dst, 1<<63|uint64(r.Line), left)
+}
+
+// appendBlock appends the first n tokens of a block. Multiplying by an odd
+// number permutes the numbers below 2^31, so the first token tells small ids
+// apart for certain.
+func appendBlock(dst []int32, id uint64, n int) []int32 {
+	if n <= 0 {
+		return dst
+	}
+	const odd = 0x9e3779b97f4a7c15
+	first := id
+	if high := id >> 31; high != 0 {
+		first ^= mix(high)
+	}
+	dst = append(dst, int32(first*odd&(1<<31-1)))
+	seed := mix(id)
+	for j := 1; j < n; j++ {
+		seed += odd
+		dst = append(dst, int32((seed^seed>>32)*0xd6e8feb86659fd93>>33))
+	}
+	return dst
+}
+
+// mix is the finaliser of splitmix64 (Steele, Lea, Flood: Fast Splittable
+// Pseudorandom Number Generators, 2014).
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
