@@ -33,9 +33,6 @@ func (f *Former) wantsCandidates() bool {
 	case f.alone():
 		return false
 	}
-	if budget, _ := f.prefillRoom(); budget <= 0 {
-		return false
-	}
 	return f.blocked.need == 0 || f.blocked.need <= f.room()
 }
 
@@ -85,6 +82,9 @@ func (f *Former) candidatesOffered(now time.Duration, m *messages.CandidatesOffe
 	for _, r := range requests {
 		s := newSequence(r)
 		f.checkRequest(s)
+		if f.waitsForPrefix(s) {
+			continue
+		}
 		if !f.consider(s, &room) {
 			break
 		}
@@ -141,7 +141,7 @@ func (f *Former) prefixesLocked(now time.Duration, m *messages.PrefixesLocked, o
 }
 
 // admit decides who of the candidates runs, in order, up to the first refusal;
-// nobody overtakes. matches are theirs; the counters are those after locking.
+// nobody overtakes, except those who wait for a prefix to their own advantage. matches are theirs; the counters are those after locking.
 //
 // The charge is SGLang's (PrefillAdder.add_one_req): what must be computed plus
 // the expected output, in whole pages, against what is left of free and
@@ -150,13 +150,13 @@ func (f *Former) prefixesLocked(now time.Duration, m *messages.PrefixesLocked, o
 // not fit into the whole pool.
 func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 	room := f.room()
-	budget, pending := f.prefillRoom()
 	var claimed []messages.RequestID
-	refused := false
+	refused, waits := false, false
 	for i := range f.plan.candidates {
 		c, match := &f.plan.candidates[i], matches[i]
 		s := c.seq
 		need := s.pagesAfter(s.expected(f.ratio.now, f.opt.ContextLength), f.opt.PageSize) - len(match.Pages)
+		waits = false
 		switch {
 		case c.cancelled:
 			f.endCandidate(s)
@@ -164,12 +164,14 @@ func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 		case f.occupied() == 0:
 		case s.alone():
 			f.making, refused = s.req.ID, true
-		case f.alone(), budget <= 0, f.tooLong(len(s.tokens)-len(match.Pages)*f.opt.PageSize, budget, pending):
+		case f.alone():
 			refused = true
+		case s.state == candidate && f.waitsForPrefix(s):
+			waits = true
 		case need > room:
 			f.blocked, refused = blockade{s.req.ID, need}, true
 		}
-		if c.cancelled || refused {
+		if c.cancelled || refused || waits {
 			if match.Node != messages.RootNode {
 				f.plan.unlocks = append(f.plan.unlocks, unlock{match.Node, len(match.Pages)})
 			}
@@ -189,8 +191,6 @@ func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 		f.byRow[row] = s
 		f.running = append(f.running, s)
 		room -= need
-		budget -= len(s.tokens) - s.computed
-		pending += len(s.tokens) - s.computed
 		f.blocked = blockade{}
 		if f.making == s.req.ID {
 			f.making = 0
@@ -201,12 +201,6 @@ func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 	if len(claimed) > 0 {
 		out.Send(messages.Queue, &messages.ClaimCandidates{Epoch: f.epoch, IDs: claimed})
 	}
-}
-
-// tooLong reports whether a prompt that cannot be cut exceeds a step's budget
-// beside others; on its own it may.
-func (f *Former) tooLong(tokens, budget, pending int) bool {
-	return f.opt.ChunkedPrefillSize <= 0 && pending > 0 && tokens > budget
 }
 
 // endCandidate ends a request between its offer and its admission.

@@ -55,6 +55,8 @@ type Former struct {
 
 	plan plan
 
+	prefills prefillShares
+
 	step     messages.StepID // newest launched
 	done     messages.StepID // newest whose BatchDone has come: the fence
 	flight   []flight        // work of step

@@ -136,25 +136,23 @@ func TestMissingAhead(t *testing.T) {
 
 func TestChunk(t *testing.T) {
 	for _, c := range []struct {
-		name                          string
-		chunk, computed, left, budget int
-		first                         bool
-		want                          int
+		name                         string
+		computed, rest, left, budget int
+		want                         int
 	}{
-		{"the rest fits", 8, 4, 3, 8, true, 3},
-		{"ends with a page", 8, 0, 30, 7, true, 4},
-		{"no page fits", 8, 0, 30, 3, true, 3},
-		{"from within a page to its end", 8, 2, 30, 7, true, 6},
-		{"nothing left", 8, 0, 30, 0, true, 0},
-		{"overdrawn", 8, 0, 30, -3, false, 0},
-		{"without chunks the first runs whole", 0, 0, 30, 8, true, 30},
-		{"without chunks another one waits", 0, 0, 30, 8, false, 0},
-		{"without chunks another one fits", 0, 0, 8, 8, false, 8},
+		{"the rest fits", 4, 3, 8, 8, 3},
+		{"ends with a page", 0, 30, 7, 7, 4},
+		{"a budget below a page is used", 0, 30, 3, 3, 3},
+		{"most of a budget is used", 0, 30, 3, 5, 3},
+		{"less than half of it is left", 0, 30, 3, 8, 0},
+		{"from within a page to its end", 2, 30, 7, 8, 6},
+		{"within a page", 1, 30, 2, 8, 0},
+		{"nothing left", 0, 30, 0, 8, 0},
 	} {
-		f := NewFormer(1, options(func(o *FormerOptions) { o.ChunkedPrefillSize = c.chunk }))
-		s := sequenceOf(1, c.computed+c.left, 0, nil)
+		f := NewFormer(1, options(nil))
+		s := sequenceOf(1, c.computed+c.rest, 0, nil)
 		s.computed = c.computed
-		if got := f.chunk(s, c.budget, c.first); got != c.want {
+		if got := f.chunk(s, c.left, c.budget); got != c.want {
 			t.Errorf("%s: %d tokens, want %d", c.name, got, c.want)
 		}
 	}

@@ -15,51 +15,6 @@ type flight struct {
 	sample bool
 }
 
-// prefillBudget is how many tokens of prompts a step computes beside decoding
-// rows: what they leave of both limits (SGLang's PrefillAdder with a mixed
-// chunk, item 23), but at least a page, so that neither starves the other.
-// Without chunks the first prompt may exceed it.
-func (f *Former) prefillBudget(decoding int) int {
-	budget, least := f.opt.MaxPrefillTokens-decoding, f.opt.PageSize
-	if c := f.opt.ChunkedPrefillSize; c > 0 {
-		budget, least = min(budget, c-decoding), min(least, c)
-	}
-	return max(budget, least)
-}
-
-// prefillRoom is what the running sequences leave of the next step's budget,
-// and how many tokens of their prompts are still to be computed.
-func (f *Former) prefillRoom() (budget, pending int) {
-	decodes := 0
-	for _, s := range f.running {
-		switch s.state {
-		case decoding:
-			decodes++
-		case prefilling:
-			pending += len(s.tokens) - s.computed
-		}
-	}
-	return f.prefillBudget(decodes) - pending, pending
-}
-
-// chunk is how many tokens a prefilling sequence computes of a budget. An
-// unfinished chunk ends with a page where that is possible, since only whole
-// pages can be shared.
-func (f *Former) chunk(s *sequence, budget int, first bool) int {
-	n := len(s.tokens) - s.computed
-	if n <= budget || f.opt.ChunkedPrefillSize <= 0 && first {
-		return n
-	}
-	if f.opt.ChunkedPrefillSize <= 0 {
-		return 0
-	}
-	end := s.computed + max(budget, 0)
-	if whole := end / f.opt.PageSize * f.opt.PageSize; whole > s.computed {
-		end = whole
-	}
-	return end - s.computed
-}
-
 // launch sends the step, decoding rows first, or rests when there is nothing to
 // compute; then it reports true.
 //
@@ -81,17 +36,7 @@ func (f *Former) launch(now time.Duration, out *messages.Outbox) (rests bool) {
 		}
 	}
 	if decodes := len(b.Work); decodes < f.occupied() {
-		budget, first := f.prefillBudget(decodes), true
-		for _, s := range f.running {
-			if s.state != prefilling {
-				continue
-			}
-			if n := f.chunk(s, budget, first); n > 0 {
-				f.work(b, s, n)
-				budget -= n
-			}
-			first = false
-		}
+		f.prefill(b, decodes)
 	}
 	if len(b.Work) == 0 {
 		invariants.Fail("step %d of %d sequences has no work", b.Step, f.occupied())

@@ -1,0 +1,129 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// prefillShares divides a step's prefill budget among the prompts in progress.
+//
+// Half of the budget is the oldest prompt's: nobody can be overtaken for ever,
+// since the oldest one makes progress and everybody becomes the oldest in the
+// end. Everything else goes to the prompt with the fewest tokens left, which is
+// the order of the shortest average wait, so that a short prompt does not wait
+// for long ones that came before it. The oldest's half may be owed for up to
+// one whole budget, so that a short prompt that has just come gets the step to
+// itself, and with small budgets whole pages can be computed in turns.
+type prefillShares struct {
+	oldest messages.RequestID // whose claim owed is
+	owed   int                // tokens
+	order  []*sequence        // reused
+}
+
+// prefillBudget is how many tokens of prompts a step computes beside decoding
+// rows: what they leave of both limits (SGLang's PrefillAdder with a mixed
+// chunk, item 23), but at least a page, so that neither starves the other.
+// Without chunks the first prompt may exceed it.
+func (f *Former) prefillBudget(decoding int) int {
+	budget, least := f.opt.MaxPrefillTokens-decoding, f.opt.PageSize
+	if c := f.opt.ChunkedPrefillSize; c > 0 {
+		budget, least = min(budget, c-decoding), min(least, c)
+	}
+	return max(budget, least)
+}
+
+// prefill adds the prompts' share of a step to it, behind decoding rows.
+func (f *Former) prefill(b *messages.RunBatch, decoding int) {
+	p := &f.prefills
+	p.order = p.order[:0]
+	for _, s := range f.running {
+		if s.state == prefilling {
+			p.order = append(p.order, s)
+		}
+	}
+	if len(p.order) == 0 {
+		return
+	}
+	budget := f.prefillBudget(decoding)
+	if f.opt.ChunkedPrefillSize > 0 {
+		f.prefillChunks(b, budget)
+	} else {
+		f.prefillWhole(b, budget)
+	}
+	clear(p.order)
+}
+
+// prefillWhole computes prompts uncut: the oldest in any case, others while
+// they fit beside it.
+func (f *Former) prefillWhole(b *messages.RunBatch, budget int) {
+	order := f.prefills.order
+	slices.SortStableFunc(order[1:], shorterRest)
+	for i, s := range order {
+		if n := s.rest(); i == 0 || n <= budget {
+			f.work(b, s, n)
+			budget -= n
+		}
+	}
+}
+
+// prefillChunks cuts prompts so that they fill the budget.
+func (f *Former) prefillChunks(b *messages.RunBatch, budget int) {
+	p := &f.prefills
+	oldest := p.order[0]
+	due := p.due(oldest.req.ID, budget, len(p.order))
+	slices.SortStableFunc(p.order, shorterRest)
+	left := budget
+	kept := f.chunk(oldest, min(due, left), budget)
+	left -= kept
+	for _, s := range p.order {
+		if s == oldest {
+			left, kept = left+kept, 0
+		}
+		n := f.chunk(s, left, budget)
+		if n == 0 {
+			continue
+		}
+		f.work(b, s, n)
+		left -= n
+		if s == oldest {
+			p.owed = max(0, p.owed-n)
+		}
+	}
+}
+
+// due adds the oldest prompt's half of a budget to its claim and returns what
+// it must get in this step.
+func (p *prefillShares) due(oldest messages.RequestID, budget, prompts int) int {
+	if p.oldest != oldest {
+		p.oldest, p.owed = oldest, 0
+	}
+	if prompts == 1 {
+		return budget
+	}
+	half := (budget + 1) / 2
+	p.owed = min(p.owed+half, 2*budget)
+	return max(0, p.owed-budget)
+}
+
+// rest is how many known tokens have no KV yet.
+func (s *sequence) rest() int { return len(s.tokens) - s.computed }
+
+func shorterRest(a, b *sequence) int { return cmp.Compare(a.rest(), b.rest()) }
+
+// chunk is how many tokens a prefilling sequence computes of what is left of a
+// step's budget. An unfinished chunk ends with a page, since only whole pages
+// can be shared, unless more than half of the budget would be lost by that.
+func (f *Former) chunk(s *sequence, left, budget int) int {
+	n := s.rest()
+	if n <= left {
+		return n
+	}
+	size := f.opt.PageSize
+	whole := max(0, (s.computed+left)/size*size-s.computed)
+	if 2*(left-whole) > budget {
+		return left
+	}
+	return whole
+}
