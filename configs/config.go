@@ -37,6 +37,11 @@ type Config struct {
 	MaxOpen        int           `key:"max-open-requests" default:"4096" usage:"requests that may be open at once, running and waiting; more are answered 429. Hard"`
 	MaxQueuedToken int           `key:"max-queued-tokens" default:"8388608" usage:"prompt tokens of requests that have no output yet; more are answered 429. Hard"`
 
+	MaxQueued      int           `key:"max-queued-requests" default:"0" usage:"requests that may wait for admission; more are answered 429, or oust waiting ones of a lower priority; 0 is max-open-requests. Hard. Example: 256"`
+	QueueTimeout   time.Duration `key:"queue-timeout" default:"0s" usage:"time after which a request that was not admitted is answered 503; 0 is never. Example: 30s"`
+	RequestTimeout time.Duration `key:"request-timeout" default:"0s" usage:"time after which a request that has not ended is answered 503; 0 is never. Example: 10m"`
+	TenantFrom     string        `key:"tenant-from" for:"serve" default:"auto" usage:"whose share a request counts for under schedule-policy fair: api-key, user (the body's field), or auto: the key where keys are asked for"`
+
 	MemFraction       float64 `key:"mem-fraction-static" default:"0" usage:"share of the available memory for weights, workspace and KV pool, in (0, 1]; 0 is the device's default (CPU: 0.5)"`
 	MaxTotalTokens    int     `key:"max-total-tokens" default:"0" usage:"cap on the tokens of the KV pool; 0 is what memory allows. Example: 65536"`
 	MaxRunning        int     `key:"max-running-requests" default:"0" usage:"requests that may run at once; 0 is the device's default (CPU: 64)"`

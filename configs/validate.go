@@ -30,6 +30,13 @@ func (c *Config) validate() []error {
 	within(bad, "max-body-bytes", c.MaxBodyBytes, 1, 1<<40)
 	within(bad, "max-open-requests", c.MaxOpen, 1, 1<<24)
 	within(bad, "max-queued-tokens", c.MaxQueuedToken, 1, 1<<40)
+	oneOf(bad, "tenant-from", c.TenantFrom, "auto", "api-key", "user")
+	if c.TenantFrom == "api-key" && len(c.APIKey) == 0 {
+		bad("tenant-from", "is api-key, but no api-key is set; set one or take auto")
+	}
+	within(bad, "max-queued-requests", c.MaxQueued, 0, 1<<24)
+	within(bad, "queue-timeout", c.QueueTimeout, 0, longest)
+	within(bad, "request-timeout", c.RequestTimeout, 0, longest)
 	within(bad, "mem-fraction-static", c.MemFraction, 0, 1)
 	within(bad, "max-total-tokens", c.MaxTotalTokens, 0, 1<<40)
 	within(bad, "max-running-requests", c.MaxRunning, 0, 1<<20)

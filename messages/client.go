@@ -20,6 +20,7 @@ const (
 	RefusedBusy                             // a bound is reached, come back: 429
 	RefusedDraining                         // shutting down: 503
 	RefusedInternal                         // a fault of ours: 500
+	RefusedTimeout                          // a deadline has passed: 503
 )
 
 // CallRefused ends a call that was never accepted.
@@ -87,6 +88,11 @@ type Finish struct {
 	MatchedToken int32  // the token that ended it; -1 if none
 	MatchedStop  string // the stop string that ended it; "" if none
 	Message      string // for FinishAbort and FinishError
+	// Kind is set for a FinishError that is no fault of the server's: the
+	// request gave way to a more urgent one (RefusedBusy) or its time was over
+	// (RefusedTimeout). RetryAfterSeconds then is a guess, at least 1.
+	Kind              RefusalKind
+	RetryAfterSeconds int
 }
 
 // Usage counts tokens of one request.

@@ -50,6 +50,7 @@
 //	| AuditSlots        | cache → alloc           | AuditSlots                     | each owner adds its part                           |
 //	| AuditSlots        | alloc → batch           | SlotsAudited if ticketed       | unbalanced: FailEpoch                              |
 //	| SlotsAudited      | batch → intake          | none                           | answers the client's AskAudit                      |
+//	| DeadlinesDue      | intake → intake         | none                           | early or late: nothing is over, or it is ended now |
 //	| FailEpoch         | any → engine            | EpochEnded to intake           | only the first of an epoch counts                  |
 //	| DeviceQuiesced    | runner → engine         | none                           | of an older epoch: ignored                         |
 //	| QuiesceDue        | engine → engine         | none                           | ends the process if the device is still busy       |

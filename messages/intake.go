@@ -26,6 +26,9 @@ type Submission struct {
 	Stop      []string        // frozen; stop strings, none empty
 	KeepStop  bool            // the matched stop string stays in the text
 	Namespace string
+	// Priority and Tenant are those of EngineRequest.
+	Priority int32
+	Tenant   string
 	// Stream asks for output as it comes; otherwise there is one CallOutput
 	// with everything at the end.
 	Stream bool
@@ -60,11 +63,14 @@ type StepResults struct {
 	Epoch Epoch
 	// Seq counts these messages within an epoch from 1; a gap means that one
 	// was lost and ends the epoch.
-	Seq     uint64
-	Step    StepID         // zero when no step belongs to it
-	Prompts []PromptResult // moved; requests whose prefill completed
-	Tokens  []TokenResult  // moved; at most one per request
-	Ended   []RequestEnded // moved; released, nothing more will come
+	Seq  uint64
+	Step StepID // zero when no step belongs to it
+	// Admitted left the waiting queue since the last message; moved. A request
+	// that comes back after a retraction or an epoch may be in it again.
+	Admitted []RequestID
+	Prompts  []PromptResult // moved; requests whose prefill completed
+	Tokens   []TokenResult  // moved; at most one per request
+	Ended    []RequestEnded // moved; released, nothing more will come
 }
 
 // PromptResult reports a prompt at the step that completed its prefill. A
@@ -148,6 +154,9 @@ type SlotsAudited struct {
 	OK     bool
 }
 
+// DeadlinesDue wakes intake up to end requests whose time is over.
+type DeadlinesDue struct{}
+
 // DrainIntake refuses every new call from now on; open ones go on. Done is
 // closed when none is open any more.
 type DrainIntake struct{ Done chan<- struct{} }
@@ -165,3 +174,4 @@ func (*CacheFlushed) toIntake()   {}
 func (*FlushRefused) toIntake()   {}
 func (*SlotsAudited) toIntake()   {}
 func (*DrainIntake) toIntake()    {}
+func (*DeadlinesDue) toIntake()   {}

@@ -19,6 +19,8 @@ const (
 	RequestsRefused  Metric = "num_refused_requests_total"
 	RequestsAborted  Metric = "num_aborted_requests_total"
 	RequestsFailed   Metric = "num_failed_requests_total"
+	RequestsTimedOut Metric = "num_timed_out_requests_total"
+	RequestsOusted   Metric = "num_ousted_requests_total"
 	Retractions      Metric = "num_retracted_requests_total"
 	Steps            Metric = "num_steps_total"
 	EpochsStarted    Metric = "num_epochs_total"

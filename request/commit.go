@@ -55,6 +55,7 @@ func (c *Core) commitToken(now time.Duration, ch *change, out *messages.Outbox) 
 	if len(e.output) == 1 {
 		out.Record(messages.TimeToFirstToken, (now - e.arrived).Seconds())
 		c.table.unqueue(e)
+		c.table.admitted(e)
 		c.releaseFollowers(e)
 	} else {
 		out.Record(messages.InterTokenLatency, (now - e.lastToken).Seconds())
@@ -92,6 +93,7 @@ func (c *Core) releaseFollowers(e *entry) {
 func (c *Core) fixEnd(now time.Duration, e *entry, f *messages.Finish, out *messages.Outbox) {
 	t := c.table
 	t.unqueue(e)
+	t.admitted(e)
 	if f.Reason == messages.FinishAbort || f.Reason == messages.FinishError {
 		e.text.add(e.held)
 		e.final += len(e.held)
@@ -111,7 +113,14 @@ func (c *Core) fixEnd(now time.Duration, e *entry, f *messages.Finish, out *mess
 	case messages.FinishAbort:
 		out.Record(messages.RequestsAborted, 1)
 	case messages.FinishError:
-		out.Record(messages.RequestsFailed, 1)
+		switch f.Kind {
+		case messages.RefusedTimeout:
+			out.Record(messages.RequestsTimedOut, 1)
+		case messages.RefusedBusy:
+			out.Record(messages.RequestsOusted, 1)
+		default:
+			out.Record(messages.RequestsFailed, 1)
+		}
 	}
 }
 

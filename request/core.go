@@ -26,6 +26,7 @@ type Core struct {
 	cancelled []messages.RequestID // to be finished in the engine
 	current   *entry               // whose change is being computed
 	openSeen  int                  // the last RequestsOpen reading, -1: none
+	alarm     alarm
 }
 
 // NewCore makes a core over a table that no other core uses any more.
@@ -71,6 +72,8 @@ func (c *Core) Step(now time.Duration, msg messages.ToIntake, out *messages.Outb
 		})
 	case *messages.SlotsAudited:
 		c.tookTicket(m.Epoch, m.Ticket, out, func(t ticket) { t.audited(m) })
+	case *messages.DeadlinesDue:
+		c.endOverdue(now, out)
 	case *messages.DrainIntake:
 		c.table.draining = true
 		c.table.drained = append(c.table.drained, m.Done)
@@ -80,12 +83,14 @@ func (c *Core) Step(now time.Duration, msg messages.ToIntake, out *messages.Outb
 	}
 	c.submitFresh(out)
 	c.sendCancelled(out)
-	c.conclude(out)
+	c.conclude(now, out)
 }
 
-// conclude ends a Step: gauges, and the drain when nothing is open any more.
-func (c *Core) conclude(out *messages.Outbox) {
+// conclude ends a Step: gauges, the next deadline, and the drain when nothing
+// is open any more.
+func (c *Core) conclude(now time.Duration, out *messages.Outbox) {
 	t := c.table
+	c.setAlarm(now, out)
 	if len(t.entries) != c.openSeen {
 		c.openSeen = len(t.entries)
 		out.Record(messages.RequestsOpen, float64(c.openSeen))
@@ -171,7 +176,7 @@ func (c *Core) engineRequest(e *entry) *messages.EngineRequest {
 	e.become(placeEngine)
 	e.cancelled = false
 	return &messages.EngineRequest{ID: e.id, Prompt: e.sub.Prompt, Output: e.output[:len(e.output):len(e.output)],
-		Params: e.params, Namespace: e.sub.Namespace, Alone: c.quarantined(e)}
+		Params: e.params, Namespace: e.sub.Namespace, Priority: e.sub.Priority, Tenant: e.sub.Tenant, Arrived: e.arrived, Alone: c.quarantined(e)}
 }
 
 // sendCancelled asks the engine to let go of requests, one message per Step.

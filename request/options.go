@@ -1,6 +1,9 @@
 package request
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // TableOptions are the bounds of a request table. All are hard.
 type TableOptions struct {
@@ -18,6 +21,19 @@ type TableOptions struct {
 	// yet; zero means no bound. A call that finds none queued is always taken.
 	// Example 1000000.
 	MaxQueuedTokens int
+	// MaxQueuedRequests (max-queued-requests) bounds the requests that wait for
+	// admission; zero means MaxOpenRequests. A call beyond it is refused as
+	// busy, unless requests of a lower priority wait, which then give way.
+	// Example 256.
+	MaxQueuedRequests int
+	// QueueTimeout (queue-timeout) ends a request that was not admitted in
+	// time, RequestTimeout (request-timeout) one that has not ended; zero means
+	// never. Example 30s.
+	QueueTimeout, RequestTimeout time.Duration
+	// Priorities says that the engine looks at priorities; otherwise a request
+	// with one is refused, since it would be without effect. LowFirst turns
+	// their order around (schedule-low-priority-values-first).
+	Priorities, LowFirst bool
 	// MaxLogprobs bounds the likeliest tokens reported per position; zero
 	// means none but the chosen one. Example 20.
 	MaxLogprobs int
@@ -52,11 +68,15 @@ func (o TableOptions) Validate() error {
 	}{
 		{"ContextLength", o.ContextLength, 2}, {"PoolTokens", o.PoolTokens, 2}, {"Vocab", o.Vocab, 1},
 		{"MaxOpenRequests", o.MaxOpenRequests, 1}, {"MaxQueuedTokens", o.MaxQueuedTokens, 0}, {"MaxLogprobs", o.MaxLogprobs, 0},
+		{"MaxQueuedRequests", o.MaxQueuedRequests, 0},
 		{"MaxStopBytes", o.MaxStopBytes, 0}, {"SuspectLimit", o.SuspectLimit, 0}, {"MaxTickets", o.MaxTickets, 0},
 	} {
 		if f.value < f.min {
 			return fmt.Errorf("request table: %s is %d, want at least %d", f.name, f.value, f.min)
 		}
+	}
+	if o.QueueTimeout < 0 || o.RequestTimeout < 0 {
+		return fmt.Errorf("request table: QueueTimeout is %s and RequestTimeout %s, want at least 0", o.QueueTimeout, o.RequestTimeout)
 	}
 	return nil
 }

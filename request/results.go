@@ -40,6 +40,11 @@ func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *mess
 	c.current = nil
 
 	t.seq = m.Seq
+	for _, id := range m.Admitted {
+		if e := t.entries[id]; e != nil {
+			t.admitted(e)
+		}
+	}
 	for i := range m.Prompts {
 		c.commitPrompt(&m.Prompts[i], out)
 	}

@@ -21,7 +21,8 @@ func (c *Core) submit(now time.Duration, m *messages.SubmitRequests, out *messag
 		out.Record(messages.StaleMessages, 1)
 		return
 	}
-	if refused := c.refusal(m); refused != nil {
+	ousted, refused := c.refusal(m)
+	if refused != nil {
 		refused.Call = m.Call
 		out.Record(messages.RequestsRefused, 1)
 		c.sink.Deliver(m.Events, refused)
@@ -45,16 +46,19 @@ func (c *Core) submit(now time.Duration, m *messages.SubmitRequests, out *messag
 	for _, e := range k.entries {
 		t.entries[e.id] = e
 		t.queuedTokens += len(e.sub.Prompt)
+		t.waiting++
 		if e.place == placeWaiting {
 			c.fresh = append(c.fresh, e)
 		}
 	}
 	out.Record(messages.RequestsTotal, float64(len(ids)))
+	c.alarm.late = false
+	c.oust(now, ousted, out)
 }
 
 // newEntry makes an entry that is not in the table yet.
 func (t *Table) newEntry(now time.Duration, k *call, index int, s *messages.Submission) *entry {
-	e := &entry{call: k, index: index, sub: *s, params: s.Params, queued: true, arrived: now, lastToken: now}
+	e := &entry{call: k, index: index, sub: *s, params: s.Params, queued: true, waits: true, arrived: now, lastToken: now}
 	if limit := t.opt.limit() - len(s.Prompt); s.Params.MaxTokens > limit {
 		p := *s.Params
 		p.MaxTokens = limit
@@ -71,9 +75,16 @@ func (t *Table) newEntry(now time.Duration, k *call, index int, s *messages.Subm
 	return e
 }
 
-// refusal is why a call is not taken; nil when it is.
-func (c *Core) refusal(m *messages.SubmitRequests) *messages.CallRefused {
-	t := c.table
+// refusal is why a call is not taken; nil when it is, with the requests that
+// have to give way to it.
+func (c *Core) refusal(m *messages.SubmitRequests) ([]*entry, *messages.CallRefused) {
+	if r := c.table.refusal(m); r != nil {
+		return nil, r
+	}
+	return c.table.placeInQueue(m)
+}
+
+func (t *Table) refusal(m *messages.SubmitRequests) *messages.CallRefused {
 	if t.draining {
 		return &messages.CallRefused{Kind: messages.RefusedDraining, Message: "the server is shutting down; send the request to another one", Code: "shutting_down"}
 	}
@@ -104,10 +115,15 @@ func (c *Core) refusal(m *messages.SubmitRequests) *messages.CallRefused {
 // busy refuses for now. The pause it recommends is the time in which as many
 // requests as are in the way ended lately, within [1, 60] seconds.
 func (t *Table) busy(inTheWay int, message string) *messages.CallRefused {
-	wait := time.Duration(min(inTheWay, 1000)) * min(t.endGap, time.Minute)
-	seconds := int((wait + time.Second - 1) / time.Second)
 	return &messages.CallRefused{Kind: messages.RefusedBusy, Message: message + "; send it again later",
-		Code: "rate_limit_exceeded", RetryAfterSeconds: min(max(seconds, 1), 60)}
+		Code: "rate_limit_exceeded", RetryAfterSeconds: t.pause(inTheWay)}
+}
+
+// pause is how many seconds requests that are in the way will take to end, at
+// the rate of late.
+func (t *Table) pause(inTheWay int) int {
+	wait := time.Duration(min(inTheWay, 1000)) * min(t.endGap, time.Minute)
+	return min(max(int((wait+time.Second-1)/time.Second), 1), 60)
 }
 
 // Abandon answers the client of a message on which Step panicked and which will

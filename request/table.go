@@ -17,7 +17,8 @@ import (
 //  1. An entry is in the engine only while an epoch stands.
 //  2. An entry whose end has reached its client (or whose client is gone) and
 //     which is not in the engine is not in the table.
-//  3. queuedTokens is the sum of the prompts of the queued entries.
+//  3. queuedTokens is the sum of the prompts of the queued entries, waiting the
+//     number of those that wait.
 //  4. A call is in calls as long as its client waits for an end.
 type Table struct {
 	opt     TableOptions
@@ -36,6 +37,7 @@ type Table struct {
 	compared uint64 // counts StepResults compared, for duplicates
 
 	queuedTokens int
+	waiting      int // entries that wait
 	lastEnd      time.Duration
 	endGap       time.Duration // smoothed time between ends, for Retry-After
 
@@ -108,6 +110,8 @@ type entry struct {
 	place  place
 	// queued: counted in queuedTokens, until the first token or the end.
 	queued bool
+	// waits: not admitted by the engine yet, in any epoch.
+	waits bool
 
 	output   []int32 // accepted; only appended to, so prefixes are frozen
 	prompted bool    // a PromptResult has come
@@ -198,9 +202,18 @@ func (t *Table) unqueue(e *entry) {
 	}
 }
 
+// admitted notes that an entry waits no longer: the engine has admitted it, or
+// it has ended.
+func (t *Table) admitted(e *entry) {
+	if e.waits {
+		e.waits = false
+		t.waiting--
+	}
+}
+
 // check verifies the invariants; for tests and the invariants tag.
 func (t *Table) check() {
-	queued := 0
+	queued, waiting := 0, 0
 	for id, e := range t.entries {
 		invariants.Check(e.id == id, "entry %d stands under %d", e.id, id)
 		invariants.Check(e.place != placeEngine || t.standing, "request %d is in the engine but no epoch stands", id)
@@ -210,9 +223,14 @@ func (t *Table) check() {
 		if e.queued {
 			queued += len(e.sub.Prompt)
 		}
+		if e.waits {
+			waiting++
+		}
+		invariants.Check(!e.waits || e.queued, "request %d waits with output", id)
 		if !e.call.gone && !e.delivered {
 			invariants.Check(t.calls[e.call.id] == e.call, "call %d of request %d is not open", e.call.id, id)
 		}
 	}
 	invariants.Check(queued == t.queuedTokens, "%d tokens are queued, %d are counted", queued, t.queuedTokens)
+	invariants.Check(waiting == t.waiting, "%d requests wait, %d are counted", waiting, t.waiting)
 }

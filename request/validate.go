@@ -28,6 +28,9 @@ func (t *Table) validateCall(m *messages.SubmitRequests) *invalid {
 		if bad == nil {
 			bad = t.validateParams(s.Params)
 		}
+		if bad == nil && s.Priority != 0 && !t.opt.Priorities {
+			bad = &invalid{"priority has no effect on this server; leave it out, or start the server with --schedule-policy priority", "priority", "unsupported_parameter"}
+		}
 		if bad == nil {
 			bad = t.validateStops(s.Stop)
 		}

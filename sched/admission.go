@@ -200,6 +200,7 @@ func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 	f.plan.candidates = f.plan.candidates[:0]
 	if len(claimed) > 0 {
 		out.Send(messages.Queue, &messages.ClaimCandidates{Epoch: f.epoch, IDs: claimed})
+		f.began = append(f.began, claimed...)
 	}
 }
 

@@ -67,6 +67,7 @@ type Former struct {
 
 	seq   uint64 // of the newest StepResults
 	ended []messages.RequestEnded
+	began []messages.RequestID // admitted, not reported yet
 
 	audit   audits
 	history history
@@ -161,8 +162,8 @@ func (f *Former) acknowledge(out *messages.Outbox) {
 		return
 	}
 	f.seq++
-	out.Send(messages.Intake, &messages.StepResults{Epoch: f.epoch, Seq: f.seq, Ended: f.ended})
-	f.ended = nil
+	out.Send(messages.Intake, &messages.StepResults{Epoch: f.epoch, Seq: f.seq, Admitted: f.began, Ended: f.ended})
+	f.ended, f.began = nil, nil
 }
 
 // fail ends the epoch.

@@ -44,7 +44,7 @@ func (f *Former) batchDone(now time.Duration, m *messages.BatchDone, out *messag
 	f.seq++
 	r.Seq = f.seq
 	r.Ended = append(r.Ended, f.ended...)
-	f.ended = nil
+	r.Admitted, f.ended, f.began = f.began, nil, nil
 	out.Send(messages.Intake, r)
 	f.sinceForced++
 	f.audit.stepped = true

@@ -15,6 +15,7 @@ type chatRequest struct {
 	accounting
 	refusable
 	stream
+	scheduling
 	Model               string          `json:"model"`
 	Messages            json.RawMessage `json:"messages"`
 	MaxTokens           *int            `json:"max_tokens"`
@@ -22,7 +23,6 @@ type chatRequest struct {
 	Logprobs            *bool           `json:"logprobs"`
 	TopLogprobs         *int            `json:"top_logprobs"`
 	RID                 string          `json:"rid"`
-	CacheSalt           string          `json:"cache_salt"`
 	TemplateArgs        json.RawMessage `json:"chat_template_kwargs"`
 	AddGenerationPrompt *bool           `json:"add_generation_prompt"`
 }
@@ -154,7 +154,8 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) ([]messages.Subm
 	if err != nil {
 		return nil, err
 	}
-	base := messages.Submission{Stream: req.on(), Namespace: req.CacheSalt}
+	base := s.submission(r.Context(), &req.scheduling, req.User)
+	base.Stream = req.on()
 	return req.sampling.submissions([]prompt{{ids: ids}}, params, base, s.Seed), nil
 }
 

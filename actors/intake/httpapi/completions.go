@@ -16,13 +16,13 @@ type completionRequest struct {
 	accounting
 	refusable
 	stream
+	scheduling
 	Model     string          `json:"model"`
 	Prompt    json.RawMessage `json:"prompt"`
 	MaxTokens *int            `json:"max_tokens"`
 	Logprobs  *int            `json:"logprobs"`
 	Echo      *bool           `json:"echo"`
 	RID       string          `json:"rid"`
-	CacheSalt string          `json:"cache_salt"`
 }
 
 // maxCompletionLogprobs is the API's own bound.
@@ -138,7 +138,8 @@ func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) ([]m
 	}
 	p.scores = make([]*messages.PromptOutput, len(p.prompts))
 	p.choices = make([]choiceState, len(p.prompts)*p.n)
-	base := messages.Submission{Stream: req.on(), Namespace: req.CacheSalt, Continues: true}
+	base := s.submission(r.Context(), &req.scheduling, req.User)
+	base.Stream, base.Continues = req.on(), true
 	return req.sampling.submissions(p.prompts, params, base, s.Seed), p, nil
 }
 

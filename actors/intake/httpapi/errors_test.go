@@ -90,9 +90,11 @@ func TestBadSamplingParameters(t *testing.T) {
 		cases["model"] = badBody{merge(base, object{"model": "gpt-9"}), 404, "model", "model_not_found", `this server has "fake/model"`}
 		cases["unknown"] = badBody{merge(base, object{"temprature": 1}), 400, "temprature", "unknown_parameter", "did you mean temperature?"}
 		for param, value := range map[string]any{"best_of": 3, "suffix": "end", "response_format": object{"type": "json_object"}, "tools": list{object{}},
-			"tool_choice": "required", "store": true, "service_tier": "flex", "lora_path": "x", "regex": "a*", "reasoning_effort": "high", "priority": 3} {
+			"tool_choice": "required", "store": true, "service_tier": "flex", "lora_path": "x", "regex": "a*", "reasoning_effort": "high"} {
 			cases["unsupported "+param] = badBody{merge(base, object{param: value}), 400, param, "unsupported_parameter", "not supported"}
 		}
+		cases["priority without effect"] = badBody{merge(base, object{"priority": 3}), 400, "priority", "unsupported_parameter", "schedule-policy priority"}
+		cases["priority no number"] = badBody{merge(base, object{"priority": "high"}), 400, "priority", nil, "priority"}
 		cases["obfuscation"] = badBody{merge(base, object{"stream": true, "stream_options": object{"include_obfuscation": true}}), 400,
 			"stream_options.include_obfuscation", "unsupported_parameter", "not supported"}
 		t.Run(path, func(t *testing.T) { refuse(t, s, path, cases) })

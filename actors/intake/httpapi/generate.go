@@ -11,6 +11,8 @@ import (
 
 // generateRequest is the body of /generate, SGLang's native endpoint.
 type generateRequest struct {
+	scheduling
+	User              *string         `json:"user"`
 	Text              json.RawMessage `json:"text"`
 	InputIDs          json.RawMessage `json:"input_ids"`
 	SamplingParams    json.RawMessage `json:"sampling_params"`
@@ -20,10 +22,7 @@ type generateRequest struct {
 	LogprobStartLen   *int            `json:"logprob_start_len"`
 	TopLogprobsNum    *int            `json:"top_logprobs_num"`
 	ReturnText        *bool           `json:"return_text_in_logprobs"`
-	CacheSalt         string          `json:"cache_salt"`
-	ExtraKey          string          `json:"extra_key"`
 	LoraPath          json.RawMessage `json:"lora_path"`
-	Priority          json.RawMessage `json:"priority"`
 	ReturnHidden      json.RawMessage `json:"return_hidden_states"`
 	SessionParams     json.RawMessage `json:"session_params"`
 	ImageData         json.RawMessage `json:"image_data"`
@@ -127,10 +126,8 @@ func (s *Server) prepareGenerate(ctx context.Context, req *generateRequest) ([]m
 		return nil, nil, invalid("sampling_params.n", "%d prompts times n %d are %d choices, at most %d are taken in one call", len(g.prompts), n, total, maxPrompts)
 	}
 	g.n = n
-	base := messages.Submission{Stream: req.Stream != nil && *req.Stream, Namespace: req.CacheSalt + req.ExtraKey, Continues: true}
-	if req.CacheSalt != "" && req.ExtraKey != "" { // keep ("a", "bc") and ("ab", "c") apart
-		base.Namespace = req.CacheSalt + "\x00" + req.ExtraKey
-	}
+	base := s.submission(ctx, &req.scheduling, req.User)
+	base.Stream, base.Continues = req.Stream != nil && *req.Stream, true
 	return native.submissions(g.prompts, params, base, s.Seed), g, nil
 }
 
@@ -161,7 +158,7 @@ func (req *generateRequest) sampling() (*nativeSampling, *apiError) {
 	return native, firstOf(
 		refuseSet("sampling_params.", []known{{"json_schema", native.JSONSchema}, {"regex", native.Regex}, {"ebnf", native.EBNF},
 			{"stop_regex", native.StopRegex}, {"custom_params", native.CustomParams}}),
-		refuseSet("", []known{{"lora_path", req.LoraPath}, {"priority", req.Priority}, {"return_hidden_states", req.ReturnHidden},
+		refuseSet("", []known{{"lora_path", req.LoraPath}, {"return_hidden_states", req.ReturnHidden},
 			{"session_params", req.SessionParams}, {"image_data", req.ImageData}, {"custom_logit_processor", req.CustomProcessor},
 			{"token_ids_logprob", req.TokenIDsLogprob}, {"background", req.BackgroundRequest}}))
 }

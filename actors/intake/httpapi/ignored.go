@@ -41,7 +41,6 @@ type refusable struct {
 	Regex               json.RawMessage `json:"regex"`
 	EBNF                json.RawMessage `json:"ebnf"`
 	LoraPath            json.RawMessage `json:"lora_path"`
-	Priority            json.RawMessage `json:"priority"`
 	ContinueFinalMessag json.RawMessage `json:"continue_final_message"`
 }
 
@@ -77,7 +76,6 @@ func (f *refusable) check() *apiError {
 		{"regex", f.Regex, nil, "leave it out"},
 		{"ebnf", f.EBNF, nil, "leave it out"},
 		{"lora_path", f.LoraPath, nil, "leave it out"},
-		{"priority", f.Priority, []string{"0"}, "leave it out"},
 		{"continue_final_message", f.ContinueFinalMessag, []string{"false"}, "use /v1/completions with the text so far"},
 	} {
 		if len(p.value) == 0 || string(p.value) == "null" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -15,6 +16,7 @@ import (
 type trail struct {
 	id  string
 	err *apiError
+	key string // digest of the API key, "" without one
 }
 
 type trailKey struct{}
@@ -140,6 +142,9 @@ func (s *Server) withKey(next handler) handler {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			return &apiError{Status: http.StatusUnauthorized, Type: "invalid_request_error", Code: "invalid_api_key",
 				Message: "the API key is missing or wrong; send it as Authorization: Bearer KEY"}
+		}
+		if t, ok := r.Context().Value(trailKey{}).(*trail); ok {
+			t.key = hex.EncodeToString(digest[:8])
 		}
 		return next(w, r)
 	}

@@ -24,6 +24,9 @@ type Options struct {
 	Port int    // 0 picks a free one. Example: 30000
 	// APIKeys are accepted as bearer tokens; none means that anyone may call.
 	APIKeys []string
+	// TenantFrom says whom fair shares go to: TenantAuto, TenantKey or
+	// TenantUser. "" means TenantAuto.
+	TenantFrom string
 	// MaxBodyBytes bounds a request's body, hard. Zero means 64 MiB.
 	MaxBodyBytes int64
 	// MaxBodiesBytes bounds all bodies that are being read at once, hard. Zero

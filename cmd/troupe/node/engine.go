@@ -28,6 +28,7 @@ func (n *Node) startEngine(context.Context) error {
 	table := request.TableOptions{
 		ContextLength: p.Context, PoolTokens: n.Plan.Tokens, Vocab: p.Vocab,
 		MaxOpenRequests: c.MaxOpen, MaxQueuedTokens: c.MaxQueuedToken, MaxLogprobs: maxTopLogprobs, MaxStopBytes: maxStopBytes,
+		MaxQueuedRequests: c.MaxQueued, QueueTimeout: c.QueueTimeout, RequestTimeout: c.RequestTimeout,
 	}
 	former := sched.FormerOptions{
 		PageSize: c.PageSize, Pages: n.Plan.Pages, MaxRunning: n.Plan.MaxRunning, ContextLength: min(p.Context, n.Plan.Tokens),

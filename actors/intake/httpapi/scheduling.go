@@ -1,0 +1,67 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// scheduling are the parameters that say when a request runs and what it may
+// share, in every endpoint that generates.
+type scheduling struct {
+	// Priority is a whole number; higher goes first unless the server is set
+	// the other way around.
+	Priority *int32 `json:"priority"`
+	// CacheSalt and ExtraKey separate prefixes that must not be shared.
+	CacheSalt string `json:"cache_salt"`
+	ExtraKey  string `json:"extra_key"`
+}
+
+// submission is what all requests of a call have in common. user is the body's
+// field of that name.
+func (s *Server) submission(ctx context.Context, p *scheduling, user *string) messages.Submission {
+	base := messages.Submission{Namespace: p.CacheSalt + p.ExtraKey, Tenant: s.tenant(ctx, user)}
+	if p.CacheSalt != "" && p.ExtraKey != "" { // keep ("a", "bc") and ("ab", "c") apart
+		base.Namespace = p.CacheSalt + "\x00" + p.ExtraKey
+	}
+	if p.Priority != nil {
+		base.Priority = *p.Priority
+	}
+	return base
+}
+
+// The values of Options.TenantFrom.
+const (
+	TenantAuto = "auto" // the API key where keys are asked for, else the user
+	TenantKey  = "api-key"
+	TenantUser = "user"
+)
+
+// tenant names whom a request counts for among fair shares: a digest, so that
+// it is short and says nothing of the key or the user.
+func (s *Server) tenant(ctx context.Context, user *string) string {
+	from := s.opt.TenantFrom
+	if from == TenantAuto || from == "" {
+		if from = TenantUser; len(s.opt.APIKeys) > 0 {
+			from = TenantKey
+		}
+	}
+	if from == TenantKey {
+		if t, ok := ctx.Value(trailKey{}).(*trail); ok {
+			return t.key
+		}
+		return ""
+	}
+	if user == nil || *user == "" {
+		return ""
+	}
+	return digest([]byte(*user))
+}
+
+// digest is a short name of something that must not be shown.
+func digest(b []byte) string {
+	d := sha256.Sum256(b)
+	return hex.EncodeToString(d[:8])
+}

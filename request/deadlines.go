@@ -1,0 +1,82 @@
+package request
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// alarm is the timer that is out for the next deadline. It belongs to one
+// incarnation: the next one sets its own, and one too many does no harm.
+type alarm struct {
+	set bool
+	// late: no request has a deadline to come. Only a new one changes that.
+	late bool
+}
+
+// leastPause is between two looks at the deadlines, so that many which follow
+// each other closely cost one look.
+const leastPause = 10 * time.Millisecond
+
+// deadline is when an entry's time is over, whichever comes first: waiting for
+// admission or altogether. False: never.
+func (t *Table) deadline(e *entry) (at time.Duration, ok bool) {
+	if e.finish != nil {
+		return 0, false
+	}
+	if d := t.opt.RequestTimeout; d > 0 {
+		at, ok = e.arrived+d, true
+	}
+	if d := t.opt.QueueTimeout; d > 0 && e.waits && (!ok || e.arrived+d < at) {
+		at, ok = e.arrived+d, true
+	}
+	return at, ok
+}
+
+// setAlarm asks to be woken up at the next deadline. While an alarm is out there
+// is nothing to do: requests that come later have later deadlines.
+func (c *Core) setAlarm(now time.Duration, out *messages.Outbox) {
+	t := c.table
+	if t.opt.QueueTimeout == 0 && t.opt.RequestTimeout == 0 || c.alarm.set || c.alarm.late {
+		return
+	}
+	next, any := time.Duration(0), false
+	for _, e := range t.entries {
+		if at, ok := t.deadline(e); ok && (!any || at < next) {
+			next, any = at, true
+		}
+	}
+	if c.alarm.set, c.alarm.late = any, !any; any {
+		out.After(max(next-now, leastPause), &messages.DeadlinesDue{})
+	}
+}
+
+// endOverdue ends the requests whose time is over.
+func (c *Core) endOverdue(now time.Duration, out *messages.Outbox) {
+	c.alarm.set = false
+	t := c.table
+	for _, e := range t.inOrder() {
+		at, ok := t.deadline(e)
+		if !ok || now < at {
+			continue
+		}
+		why := fmt.Sprintf("the request was not finished within %s (request-timeout); ask for fewer tokens or send it again later", t.opt.RequestTimeout)
+		if e.waits && (t.opt.RequestTimeout == 0 || t.opt.QueueTimeout > 0 && t.opt.QueueTimeout <= t.opt.RequestTimeout) {
+			why = fmt.Sprintf("the request waited longer than %s for its turn (queue-timeout); send it again later", t.opt.QueueTimeout)
+		}
+		c.giveUp(now, e, messages.RefusedTimeout, why, out)
+	}
+}
+
+// giveUp ends a request that the server cannot serve in time.
+func (c *Core) giveUp(now time.Duration, e *entry, kind messages.RefusalKind, why string, out *messages.Outbox) {
+	if e.place == placeEngine {
+		c.cancel(e)
+	}
+	c.fixEnd(now, e, &messages.Finish{
+		Reason: messages.FinishError, MatchedToken: -1, Message: why, Kind: kind, RetryAfterSeconds: c.table.pause(1),
+	}, out)
+	c.emit(e)
+	c.table.settle(e)
+}
