@@ -11,8 +11,8 @@ import (
 //
 //	[0, Owned)        on in.Node's path already; not looked at again
 //	[Owned, known)    the tree has the tokens: the request's copies are
-//	                  appended to freed, and with Keep the result tells the
-//	                  pages that its row must use instead
+//	                  appended to freed unless KeepCopies, and with Keep the
+//	                  result tells the pages that its row must use instead
 //	[known, end)      new: they change owner, from the request to the tree
 //	the partial page  never comes here
 //
@@ -39,7 +39,9 @@ func (t *Tree) Insert(in messages.PrefixInsert, freed []messages.Page) (messages
 				invariants.Fail("request %d inserts page %d, which the tree has already", in.ID, page)
 			}
 		}
-		freed = append(freed, in.Pages[at:at+k]...)
+		if !in.KeepCopies {
+			freed = append(freed, in.Pages[at:at+k]...)
+		}
 		if in.Keep {
 			out.Pages = append(out.Pages, n.pages[:k]...)
 		}
@@ -73,6 +75,8 @@ func (t *Tree) insertionStart(in *messages.PrefixInsert) slot {
 	switch {
 	case len(in.Tokens) != len(in.Pages)*t.pageSize:
 		invariants.Fail("request %d inserts %d tokens on %d pages of %d", in.ID, len(in.Tokens), len(in.Pages), t.pageSize)
+	case in.KeepCopies && !in.Keep:
+		invariants.Fail("request %d keeps copies of a prefix that it does not keep", in.ID)
 	case in.Owned < 0 || in.Owned > len(in.Pages):
 		invariants.Fail("request %d inserts %d pages, %d of them owned", in.ID, len(in.Pages), in.Owned)
 	case in.Node == messages.RootNode:

@@ -49,8 +49,9 @@ type PrefixInserted struct {
 	// asked to keep it; RootNode otherwise.
 	Node NodeID
 	// Pages that the request's row must use from page index First on, since
-	// the tree had them already and the request's own copies were freed.
-	// Empty when nothing was replaced; moved.
+	// the tree had them already and the request's own copies were freed, or
+	// with KeepCopies are the request's to free. Empty when nothing was
+	// replaced; moved.
 	First int
 	Pages []Page
 }

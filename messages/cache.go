@@ -38,6 +38,10 @@ type PrefixInsert struct {
 	Node NodeID
 	// Keep locks the new prefix for the request, which goes on.
 	Keep bool
+	// KeepCopies leaves the request's own pages whose tokens the tree has
+	// already with the request instead of freeing them: a step that runs still
+	// reads them. With Keep only.
+	KeepCopies bool
 }
 
 // CommitPlan is the one message of a plan that changes the cache and the

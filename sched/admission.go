@@ -26,9 +26,9 @@ func (f *Former) wantsCandidates() bool {
 	switch {
 	case len(f.retracted) == 0 && !f.mayWait, f.rows.Free() == 0, f.plan.retracted:
 		return false
-	case f.making != 0 && f.occupied() > 0:
+	case f.making != 0 && len(f.running) > 0:
 		return false
-	case f.occupied() == 0:
+	case len(f.running) == 0:
 		return true
 	case f.alone():
 		return false
@@ -37,7 +37,7 @@ func (f *Former) wantsCandidates() bool {
 }
 
 // occupied is how many sequences take part in steps to come.
-func (f *Former) occupied() int { return len(f.running) - f.cancels }
+func (f *Former) occupied() int { return len(f.running) - f.leaving }
 
 // alone reports whether a request that tolerates no other one runs.
 func (f *Former) alone() bool {
@@ -97,7 +97,7 @@ func (f *Former) candidatesOffered(now time.Duration, m *messages.CandidatesOffe
 // locked in vain.
 func (f *Former) consider(s *sequence, room *int) bool {
 	need, head := f.leastNeed(s), len(f.plan.candidates) == 0
-	if need > *room && !(head && f.occupied() == 0) {
+	if need > *room && !(head && len(f.running) == 0) {
 		if head {
 			f.blocked = blockade{s.req.ID, need}
 		}
@@ -161,7 +161,7 @@ func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 		case c.cancelled:
 			f.endCandidate(s)
 		case refused:
-		case f.occupied() == 0:
+		case len(f.running) == 0:
 		case s.alone():
 			f.making, refused = s.req.ID, true
 		case f.alone():

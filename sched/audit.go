@@ -29,14 +29,14 @@ func (f *Former) auditSlots(m *messages.AuditSlots, out *messages.Outbox) {
 
 // sendAudits sends the next count that is due, once no plan is open.
 func (f *Former) sendAudits(out *messages.Outbox) {
-	if f.audit.out || f.phase != resting && f.phase != running {
+	if f.audit.out || f.phase != resting {
 		return
 	}
 	switch {
 	case len(f.audit.waiting) > 0:
 		f.audit.ticket = f.audit.waiting[0]
 		f.audit.waiting = f.audit.waiting[1:]
-	case f.phase == resting && f.audit.stepped && f.opt.AuditEveryStep:
+	case f.audit.stepped && f.opt.AuditEveryStep:
 		f.audit.ticket = 0
 	default:
 		return
@@ -87,12 +87,17 @@ func (f *Former) audited(m *messages.AuditSlots, out *messages.Outbox) {
 }
 
 // answerFlushes empties the cache if nobody holds a page, once no plan is open.
+// Requests that have ended, which intake knows, only make it wait for the step
+// that still computes them.
 func (f *Former) answerFlushes(out *messages.Outbox) {
-	for len(f.flushes) > 0 && (f.phase == resting && !f.audit.out || f.phase == running) {
-		if n := len(f.running) + len(f.retracted); n > 0 {
+	for len(f.flushes) > 0 && f.phase == resting {
+		if n := len(f.byID); n > 0 && !(f.audit.out && f.quiet()) {
 			out.Send(messages.Intake, &messages.FlushRefused{Epoch: f.epoch, Ticket: f.flushes[0], Running: n})
 			f.flushes = f.flushes[1:]
 			continue
+		}
+		if f.audit.out || !f.quiet() {
+			return
 		}
 		f.plan.id++
 		m := messages.CommitPlan{EvictAll: true}

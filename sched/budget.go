@@ -107,8 +107,8 @@ func (p *prefillShares) due(oldest messages.RequestID, budget, prompts int) int 
 	return max(0, p.owed-budget)
 }
 
-// rest is how many known tokens have no KV yet.
-func (s *sequence) rest() int { return len(s.tokens) - s.computed }
+// rest is how many known tokens are not scheduled yet.
+func (s *sequence) rest() int { return len(s.tokens) - s.scheduled }
 
 func shorterRest(a, b *sequence) int { return cmp.Compare(a.rest(), b.rest()) }
 
@@ -121,7 +121,7 @@ func (f *Former) chunk(s *sequence, left, budget int) int {
 		return n
 	}
 	size := f.opt.PageSize
-	whole := max(0, (s.computed+left)/size*size-s.computed)
+	whole := max(0, (s.scheduled+left)/size*size-s.scheduled)
 	if 2*(left-whole) > budget {
 		return left
 	}

@@ -29,13 +29,12 @@ func (p *prompts) add(tokens int) *sequence {
 func (p *prompts) step(decoding int) map[*sequence]int {
 	p.Former.step++
 	b := &messages.RunBatch{Step: p.Former.step}
-	p.flight = p.flight[:0]
+	p.flights = p.flights[:0]
+	p.launching()
 	p.prefill(b, decoding)
 	got := map[*sequence]int{}
 	for i, w := range b.Work {
-		s := p.flight[i].seq
-		got[s] = w.Count
-		s.computed += w.Count
+		got[p.newest().work[i].seq] = w.Count
 	}
 	left := p.running[:0]
 	for _, s := range p.running {
@@ -75,8 +74,8 @@ func TestPrefillShares(t *testing.T) {
 			total := 0
 			for s, n := range computed {
 				total += n
-				if s.rest() > 0 && s.computed%size != 0 && 2*n <= budget {
-					t.Fatalf("a chunk of %d tokens of a budget of %d ends within a page, at %d", n, budget, s.computed)
+				if s.rest() > 0 && s.scheduled%size != 0 && 2*n <= budget {
+					t.Fatalf("a chunk of %d tokens of a budget of %d ends within a page, at %d", n, budget, s.scheduled)
 				}
 			}
 			if total == 0 || total > budget {

@@ -20,16 +20,20 @@ func (f *Former) checkInvariants() {
 	f.checkPages()
 	invariants.Check(f.rows.Limit()-f.rows.Free() == len(f.running)+len(f.returns),
 		"3: %d rows are out, %d sequences run, %d leases wait", f.rows.Limit()-f.rows.Free(), len(f.running), len(f.returns))
-	invariants.Check(len(f.byID) == len(f.running)+len(f.retracted),
-		"4: %d sequences by id, %d run, %d are retracted", len(f.byID), len(f.running), len(f.retracted))
-	cancels := 0
+	leaving, ended := 0, 0
 	for _, s := range f.running {
 		f.checkRunning(s)
-		if s.state == cancelled {
-			cancels++
+		switch s.state {
+		case cancelled:
+			leaving++
+		case closing:
+			leaving, ended = leaving+1, ended+1
 		}
 	}
-	invariants.Check(cancels == f.cancels, "8: %d sequences are cancelled, %d counted", cancels, f.cancels)
+	invariants.Check(len(f.byID) == len(f.running)-ended+len(f.retracted),
+		"4: %d sequences by id, %d run, %d of them ended, %d are retracted", len(f.byID), len(f.running), ended, len(f.retracted))
+	invariants.Check(leaving == f.leaving, "8: %d sequences are cancelled or closing, %d counted", leaving, f.leaving)
+	f.checkFlights()
 	for i, s := range f.retracted {
 		invariants.Check(s.state == retracted && f.byID[s.req.ID] == s && (i == 0 || f.retracted[i-1].req.ID < s.req.ID),
 			"4: request %d is %s in the list of retracted ones at %d", s.req.ID, s.state, i)
@@ -56,6 +60,9 @@ func (f *Former) checkPages() {
 	for i := range f.returns {
 		take(f.returns[i].id, f.returns[i].lease.Private())
 	}
+	for _, c := range f.copies {
+		take(0, c.pages)
+	}
 	for _, s := range f.running {
 		for _, p := range s.lease.Pages[:s.lease.Owned] {
 			other, taken := private[p]
@@ -66,10 +73,40 @@ func (f *Former) checkPages() {
 
 func (f *Former) checkRunning(s *sequence) {
 	id, size := s.req.ID, f.opt.PageSize
-	invariants.Check(s.active() || s.state == cancelled, "4: request %d is %s and in the list of running ones", id, s.state)
-	invariants.Check(f.byID[id] == s && f.byRow[s.lease.Row] == s, "3: request %d does not hold row %d", id, s.lease.Row)
-	invariants.Check(s.computed <= s.lease.Capacity(size) && s.lease.Owned*size <= s.computed && s.computed < len(s.tokens)+1,
-		"5: request %d has computed %d of %d tokens on %d pages, %d of them the tree's", id, s.computed, len(s.tokens), len(s.lease.Pages), s.lease.Owned)
-	invariants.Check(s.state != decoding || s.computed == len(s.tokens)-1, "5: request %d decodes with %d of %d tokens computed", id, s.computed, len(s.tokens))
-	invariants.Check(s.state != cancelled || f.held() || !s.lease.Settled(f.done), "8: request %d is cancelled and nothing holds it", id)
+	invariants.Check(s.active() || s.state == cancelled || s.state == closing, "4: request %d is %s and in the list of running ones", id, s.state)
+	invariants.Check((f.byID[id] == s) == (s.state != closing) && f.byRow[s.lease.Row] == s, "3: request %d, %s, does not hold row %d", id, s.state, s.lease.Row)
+	invariants.Check(s.done <= s.scheduled && s.scheduled <= s.lease.Capacity(size) && s.lease.Owned*size <= s.done,
+		"5: request %d has %d tokens, %d scheduled, %d done, on %d pages, %d of them the tree's", id, len(s.tokens), s.scheduled, s.done, len(s.lease.Pages), s.lease.Owned)
+	invariants.Check(!s.active() || s.scheduled < s.length() && (s.state == decoding && s.scheduled == s.length()-1 || s.state == prefilling && s.pending == 0),
+		"5: request %d is %s with %d of %d tokens scheduled, %d pending", id, s.state, s.scheduled, s.length(), s.pending)
+	invariants.Check(!s.active() || s.ahead(f.opt.ContextLength) >= 0, "5: request %d has %d tokens pending, %d are left", id, s.pending, s.left(f.opt.ContextLength))
+	invariants.Check(s.active() || f.held() || !s.lease.Settled(f.done), "8: request %d is %s and nothing holds it", id, s.state)
+}
+
+// checkFlights is invariant 9.
+func (f *Former) checkFlights() {
+	invariants.Check(len(f.flights) <= f.opt.StepsInFlight && int(f.step-f.done) == len(f.flights),
+		"9: steps %d to %d run, %d are listed", f.done+1, f.step, len(f.flights))
+	invariants.Check(f.kept == nil || f.held() && f.kept.Step == f.done+1, "9: results of a step are kept without a reason")
+	invariants.Check(!f.waits || !f.quiet(), "9: the batch former waits for a step and none runs")
+	done, pending := make(map[*sequence]int), make(map[*sequence]int)
+	for i := range f.flights {
+		fl := &f.flights[i]
+		invariants.Check(fl.step == f.done+1+messages.StepID(i), "9: step %d runs as number %d after step %d", fl.step, i+1, f.done)
+		for _, w := range fl.work {
+			invariants.Check(f.byRow[w.seq.lease.Row] == w.seq && w.seq.lease.LastStep >= fl.step, "9: request %d works in step %d without its row", w.seq.req.ID, fl.step)
+			done[w.seq] = w.end
+			if w.sample {
+				pending[w.seq]++
+			}
+		}
+	}
+	for _, s := range f.running {
+		end, runs := done[s]
+		if !runs {
+			end = s.done
+		}
+		invariants.Check(s.scheduled == end && s.pending == pending[s], "9: request %d has %d of %d tokens scheduled and %d pending, by its steps %d and %d",
+			s.req.ID, s.scheduled, s.length(), s.pending, end, pending[s])
+	}
 }

@@ -14,19 +14,23 @@ import (
 // Invariants, checked after each Step in builds with invariants:
 //
 //  1. free + evictable + protected, as last reported, + private pages of
-//     leases = Pages, unless a CommitPlan is out.
-//  2. A page is private to one lease, and stands at most once in a lease.
+//     leases + copies = Pages, unless a CommitPlan is out.
+//  2. A page is private to one lease or a copy, and stands at most once in
+//     a lease.
 //  3. Rows that are out = running sequences + leases to be returned; a row has
 //     one holder.
-//  4. byID holds the running and the retracted sequences, nobody else; running
-//     is in order of admission, retracted in order of arrival.
-//  5. computed is within the pages, and covers the tree's; a decoding sequence
-//     has all tokens but the newest computed.
+//  4. byID holds the running sequences whose end is not reported and the
+//     retracted ones, nobody else; running is in order of admission, retracted
+//     in order of arrival.
+//  5. scheduled is within the pages, done covers the tree's; a decoding
+//     sequence has all tokens but the newest scheduled.
 //  6. No lease is returned while a step that touches it may run: LastStep <=
 //     done.
 //  7. A request that is Alone has no other one beside it until it has got a
 //     token.
-//  8. A cancelled sequence is held by the fence or by a plan.
+//  8. A cancelled or closing sequence is held by the fence or by a plan.
+//  9. The flights are the steps (done, step], at most StepsInFlight; what they
+//     compute and draw leads from done to scheduled, and to pending tokens.
 type Former struct {
 	epoch messages.Epoch
 	opt   FormerOptions
@@ -38,8 +42,9 @@ type Former struct {
 	byRow     []*sequence // [MaxRunning]; nil: no sequence runs there
 	running   []*sequence // those with a lease
 	retracted []*sequence
-	cancels   int        // running sequences that are cancelled
+	leaving   int        // running sequences that are cancelled or closing
 	returns   []giveBack // leases for the next CommitPlan
+	copies    []copied   // pages that steps still read, oldest first
 
 	// free and cached are exact: changed by plans only, which tell.
 	free   int
@@ -57,11 +62,13 @@ type Former struct {
 
 	prefills prefillShares
 
-	step     messages.StepID // newest launched
-	done     messages.StepID // newest whose BatchDone has come: the fence
-	flight   []flight        // work of step
-	launched time.Duration
-	closed   []messages.Row // for the next RunBatch
+	step    messages.StepID     // newest launched
+	done    messages.StepID     // newest whose results were taken: the fence
+	doneAt  time.Duration       // when
+	flights []flight            // the steps between, oldest first
+	kept    *messages.BatchDone // came while a CommitPlan was out
+	waits   bool                // no plan before the running step is done
+	closed  []messages.Row      // for the next RunBatch
 	// sinceForced counts steps since the last forced retraction.
 	sinceForced int
 
@@ -83,10 +90,11 @@ func NewFormer(epoch messages.Epoch, opt FormerOptions) *Former {
 	opt = opt.withDefaults()
 	return &Former{
 		epoch: epoch, opt: opt, ratio: newRatio(&opt),
-		rows:  memory.NewRows(opt.MaxRunning),
-		byID:  make(map[messages.RequestID]*sequence),
-		byRow: make([]*sequence, opt.MaxRunning),
-		free:  opt.Pages,
+		rows:    memory.NewRows(opt.MaxRunning),
+		byID:    make(map[messages.RequestID]*sequence),
+		byRow:   make([]*sequence, opt.MaxRunning),
+		flights: make([]flight, 0, opt.StepsInFlight),
+		free:    opt.Pages,
 	}
 }
 
@@ -101,7 +109,7 @@ func (f *Former) Step(now time.Duration, msg messages.ToBatch, out *messages.Out
 	}
 	switch m := msg.(type) {
 	case *messages.CandidatesWaiting:
-		f.mayWait = true
+		f.mayWait, f.waits = true, false
 	case *messages.CandidatesOffered:
 		f.candidatesOffered(now, m, out)
 	case *messages.FinishRequests:
@@ -135,13 +143,13 @@ func (f *Former) Step(now time.Duration, msg messages.ToBatch, out *messages.Out
 type Load struct {
 	Running   int // sequences with a lease
 	Retracted int // sequences that wait to come back
-	Leased    int // private pages of leases
+	Leased    int // private pages of leases, and copies
 	Resting   bool
 }
 
 // Load reports what the Former holds now.
 func (f *Former) Load() Load {
-	return Load{len(f.running), len(f.retracted), f.leased(), f.phase == resting && !f.audit.out}
+	return Load{len(f.running), len(f.retracted), f.leased(), f.phase == resting && !f.audit.out && f.quiet()}
 }
 
 // advance goes on as far as possible without another message.
@@ -149,7 +157,7 @@ func (f *Former) advance(now time.Duration, out *messages.Outbox) {
 	for {
 		f.answerFlushes(out)
 		f.sendAudits(out)
-		if f.phase != resting || f.audit.out || !f.openPlan(now, out) {
+		if !f.mayPlan() || !f.openPlan(now, out) {
 			return
 		}
 	}
@@ -158,7 +166,7 @@ func (f *Former) advance(now time.Duration, out *messages.Outbox) {
 // acknowledge reports requests that ended outside of a step's results, unless a
 // step's results will come.
 func (f *Former) acknowledge(out *messages.Outbox) {
-	if len(f.ended) == 0 || f.phase == running || f.phase == failed {
+	if len(f.ended) == 0 || !f.quiet() || f.phase == failed {
 		return
 	}
 	f.seq++

@@ -13,7 +13,7 @@ import (
 type giveBack struct {
 	id        messages.RequestID
 	namespace string
-	tokens    []int32 // computed; frozen
+	tokens    []int32 // whose KV is there; frozen
 	lease     memory.Lease
 }
 
@@ -23,15 +23,18 @@ type giveBack struct {
 func (f *Former) release(s *sequence) {
 	invariants.Check(s.lease.Settled(f.done), "request %d is released after step %d, in use until %d", s.req.ID, f.done, s.lease.LastStep)
 	s.lease.Close()
+	// A step that computed the row after its end, or after a cancel, may have
+	// stored the KV of a token that was dropped.
+	known := min(s.done, len(s.tokens))
 	f.returns = append(f.returns, giveBack{
-		id: s.req.ID, namespace: s.req.Namespace, tokens: s.tokens[:s.computed:s.computed], lease: s.lease,
+		id: s.req.ID, namespace: s.req.Namespace, tokens: s.tokens[:known:known], lease: s.lease,
 	})
 	f.byRow[s.lease.Row] = nil
 	if s.opened {
 		f.closed = append(f.closed, s.lease.Row)
 	}
 	s.lease = memory.Lease{}
-	f.blocked = blockade{}
+	f.blocked, f.waits = blockade{}, false
 }
 
 // drop forgets a sequence that ended.
@@ -44,20 +47,22 @@ func (f *Former) drop(s *sequence) {
 // lease.
 func (f *Former) held() bool { return f.phase == settling || f.phase == committing }
 
-// sweep releases cancelled sequences as soon as neither the fence nor a plan
-// holds them.
+// sweep releases cancelled and closing sequences as soon as neither the fence
+// nor a plan holds them.
 func (f *Former) sweep() {
-	if f.cancels == 0 || f.held() || f.phase == failed {
+	if f.leaving == 0 || f.held() || f.phase == failed {
 		return
 	}
 	f.running = slices.DeleteFunc(f.running, func(s *sequence) bool {
-		if s.state != cancelled || !s.lease.Settled(f.done) {
+		if s.active() || !s.lease.Settled(f.done) {
 			return false
+		}
+		if s.state == cancelled {
+			f.ended = append(f.ended, messages.RequestEnded{ID: s.req.ID, Reason: messages.EndCancelled})
 		}
 		f.release(s)
 		f.drop(s)
-		f.cancels--
-		f.ended = append(f.ended, messages.RequestEnded{ID: s.req.ID, Reason: messages.EndCancelled})
+		f.leaving--
 		return true
 	})
 }
@@ -92,7 +97,7 @@ func (f *Former) finish(id messages.RequestID) {
 		f.dropRetracted(s)
 	case s.active():
 		s.state = cancelled
-		f.cancels++
+		f.leaving++
 	default:
 		invariants.Check(s.state == cancelled, "request %d is %s and finished", id, s.state)
 	}
@@ -115,6 +120,11 @@ func (f *Former) sure() int {
 	for i := range f.returns {
 		n += len(f.returns[i].lease.Private())
 	}
+	for _, c := range f.copies {
+		if c.until <= f.done {
+			n += len(c.pages)
+		}
+	}
 	return n
 }
 
@@ -123,8 +133,8 @@ func (f *Former) sure() int {
 func (f *Former) hoped() int {
 	n := f.sure()
 	for _, s := range f.running {
-		if s.insertDue {
-			n += memory.WholePages(s.computed, f.opt.PageSize) - s.lease.Owned
+		if s.insertDue && s.lease.Settled(f.done) {
+			n += memory.WholePages(s.done, f.opt.PageSize) - s.lease.Owned
 		}
 	}
 	for i := range f.returns {
@@ -136,11 +146,14 @@ func (f *Former) hoped() int {
 	return n
 }
 
-// leased is how many pages are private to leases.
+// leased is how many pages are private to leases, and copies.
 func (f *Former) leased() int {
 	n := 0
 	for _, s := range f.running {
 		n += len(s.lease.Private())
+	}
+	for _, c := range f.copies {
+		n += len(c.pages)
 	}
 	for i := range f.returns {
 		n += len(f.returns[i].lease.Private())

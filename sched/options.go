@@ -28,6 +28,9 @@ type FormerOptions struct {
 	// ContextLength is the most tokens of a request, prompt and output; a
 	// request that reaches it ends. Example 1024.
 	ContextLength int
+	// StepsInFlight is how many steps may be launched and not done: 1, or 2 so
+	// that a step is planned while the one before it runs. 0 means 1.
+	StepsInFlight int
 	// CacheDisabled says that nothing is kept for later requests.
 	CacheDisabled bool
 
@@ -59,6 +62,10 @@ const (
 	defaultRatioDecaySteps  = 600
 )
 
+// maxStepsInFlight: with one step that runs and one that waits for it the device
+// never waits for a plan. More would only compute more rows that have ended.
+const maxStepsInFlight = 2
+
 // Validate reports the first option that is out of range.
 func (o *FormerOptions) Validate() error {
 	for _, f := range []struct {
@@ -74,6 +81,8 @@ func (o *FormerOptions) Validate() error {
 		}
 	}
 	switch {
+	case o.StepsInFlight < 0 || o.StepsInFlight > maxStepsInFlight:
+		return fmt.Errorf("batch former: StepsInFlight is %d, want 1 or %d", o.StepsInFlight, maxStepsInFlight)
 	case !memory.ValidPageSize(o.PageSize):
 		return fmt.Errorf("batch former: PageSize is %d, want a power of two", o.PageSize)
 	case !(o.InitNewTokenRatio >= 0 && o.InitNewTokenRatio <= 1):
@@ -93,6 +102,7 @@ func (o FormerOptions) withDefaults() FormerOptions {
 	orDefault(&o.MinNewTokenRatioFactor, defaultMinRatioFactor)
 	orDefault(&o.NewTokenRatioDecaySteps, defaultRatioDecaySteps)
 	orDefault(&o.Conservativeness, 1)
+	orDefault(&o.StepsInFlight, 1)
 	o.AuditEveryStep = o.AuditEveryStep || invariants.Enabled
 	return o
 }

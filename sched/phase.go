@@ -2,38 +2,37 @@ package sched
 
 import "github.com/troupe-engine/troupe/internal/invariants"
 
-// phase is what a Former waits for. There is one plan or one step at a time.
+// phase says where the plan of the next step stands: what it waits for. There
+// is one plan at a time; the steps that run are in Former.flights.
 //
-//	resting → offering → locking → committing → running → resting
+//	resting → offering → locking → committing → resting
 //
 // with short cuts over whatever a step does not need.
 type phase uint8
 
 const (
-	resting    phase = iota // no plan, no step
+	resting    phase = iota // no plan
 	offering                // for CandidatesOffered
 	locking                 // for PrefixesLocked
 	settling                // for PagesReserved of a commit that only gives back
 	committing              // for PagesReserved
 	flushing                // for PagesReserved of a flush
-	running                 // for BatchDone
 	failed                  // for nothing: the epoch ends
 )
 
-var phaseNames = [...]string{"resting", "offering", "locking", "settling", "committing", "flushing", "running", "failed"}
+var phaseNames = [...]string{"resting", "offering", "locking", "settling", "committing", "flushing", "failed"}
 
 // String gives the name used in failures.
 func (p phase) String() string { return phaseNames[p] }
 
 // edges lists, by phase, the phases that may follow it.
 var edges = [...][]phase{
-	resting:    {offering, locking, settling, committing, flushing, running},
-	offering:   {resting, locking, settling, committing, running},
-	locking:    {resting, settling, committing, running},
+	resting:    {offering, locking, settling, committing, flushing},
+	offering:   {resting, locking, settling, committing},
+	locking:    {resting, settling, committing},
 	settling:   {resting},
 	committing: {resting},
 	flushing:   {resting},
-	running:    {resting},
 	failed:     {},
 }
 
@@ -51,9 +50,16 @@ func (f *Former) become(next phase) {
 	f.phase = next
 }
 
+// closePlan ends a plan that nothing is on its way for.
+func (f *Former) closePlan() {
+	if f.phase != resting {
+		f.become(resting)
+	}
+}
+
 // must fails unless the Former waits for what has come.
 func (f *Former) must(ok bool, what string) {
 	if !ok {
-		invariants.Fail("%s came while the batch former is %s", what, f.phase)
+		invariants.Fail("%s came while the batch former is %s, with %d steps running", what, f.phase, len(f.flights))
 	}
 }

@@ -34,8 +34,9 @@ type unlock struct {
 
 // insertion is one that keeps its prefix; seq is nil for one that does not.
 type insertion struct {
-	seq   *sequence
-	pages int
+	seq    *sequence
+	pages  int
+	copies bool // those of pages that the tree has already come back
 }
 
 func (p *plan) candidate(id messages.RequestID) *planCandidate {
@@ -50,8 +51,12 @@ func (p *plan) candidate(id messages.RequestID) *planCandidate {
 // openPlan starts the next plan and reports whether the Former rests again,
 // with something to do.
 func (f *Former) openPlan(now time.Duration, out *messages.Outbox) (again bool) {
-	if len(f.running) == 0 && len(f.retracted) == 0 && len(f.returns) == 0 && !f.mayWait {
+	if len(f.running)+len(f.retracted)+len(f.returns)+len(f.copies) == 0 && !f.mayWait {
 		return f.idle(out)
+	}
+	if f.fenced() {
+		f.wait()
+		return false
 	}
 	f.plan = plan{id: f.plan.id + 1, candidates: f.plan.candidates[:0], unlocks: f.plan.unlocks[:0],
 		inserts: f.plan.inserts[:0], reserves: f.plan.reserves[:0]}
@@ -64,9 +69,15 @@ func (f *Former) openPlan(now time.Duration, out *messages.Outbox) (again bool) 
 }
 
 // commit sends what changes the cache and the allocator, or goes on to the step
-// when nothing does.
+// when nothing does. When the pages are not there before the step that runs has
+// given some back, it waits.
 func (f *Former) commit(now time.Duration, out *messages.Outbox) (again bool) {
-	settle := f.makeRoom(out)
+	room := f.makeRoom(out)
+	if room == afterStep {
+		f.wait()
+		return false
+	}
+	settle := room == afterSettling
 	var m messages.CommitPlan // on the stack: most steps have nothing to commit
 	f.giveBack(&m)
 	f.insertPrefixes(&m)
@@ -120,6 +131,7 @@ func (f *Former) giveBack(m *messages.CommitPlan) {
 	}
 	clear(f.returns)
 	f.returns = f.returns[:0]
+	f.freeCopies(m)
 	for _, u := range f.plan.unlocks {
 		m.Unlocks = append(m.Unlocks, u.node)
 	}
@@ -133,12 +145,12 @@ func (f *Former) insertPrefixes(m *messages.CommitPlan) {
 			continue
 		}
 		s.insertDue = false
-		whole := memory.WholePages(s.computed, f.opt.PageSize)
+		whole, copies := memory.WholePages(s.done, f.opt.PageSize), !s.lease.Settled(f.done)
 		m.Inserts = append(m.Inserts, messages.PrefixInsert{
 			ID: s.req.ID, Namespace: s.req.Namespace, Tokens: s.tokens[: whole*f.opt.PageSize : whole*f.opt.PageSize],
-			Pages: slices.Clone(s.lease.Pages[:whole]), Owned: s.lease.Owned, Node: s.lease.Node, Keep: true,
+			Pages: slices.Clone(s.lease.Pages[:whole]), Owned: s.lease.Owned, Node: s.lease.Node, Keep: true, KeepCopies: copies,
 		})
-		f.plan.inserts = append(f.plan.inserts, insertion{s, whole})
+		f.plan.inserts = append(f.plan.inserts, insertion{s, whole, copies})
 	}
 }
 
@@ -146,10 +158,7 @@ func (f *Former) insertPrefixes(m *messages.CommitPlan) {
 func (f *Former) reserve(m *messages.CommitPlan) {
 	total := 0
 	for _, s := range f.running {
-		if !s.active() {
-			continue
-		}
-		if n := s.lease.Missing(len(s.tokens), f.opt.PageSize); n > 0 {
+		if n := f.missingOf(s); n > 0 {
 			m.Reserves = append(m.Reserves, messages.PageReserve{ID: s.req.ID, Pages: n})
 			f.plan.reserves = append(f.plan.reserves, s)
 			total += n
@@ -184,6 +193,7 @@ func (f *Former) pagesReserved(now time.Duration, m *messages.PagesReserved, out
 	f.free, f.cached = m.Free, m.Cached
 	was := f.phase
 	f.become(resting)
+	f.takeKept(now, out)
 	f.sweep() // so that the device hears of closed rows before their pages move on
 	switch was {
 	case flushing:
@@ -200,6 +210,9 @@ func (f *Former) pagesReserved(now time.Duration, m *messages.PagesReserved, out
 func (f *Former) inserted(ins insertion, outcome messages.PrefixInserted) {
 	s := ins.seq
 	invariants.Check(outcome.ID == s.req.ID, "request %d was inserted instead of %d", outcome.ID, s.req.ID)
+	if ins.copies && len(outcome.Pages) > 0 {
+		f.keepCopies(s, outcome)
+	}
 	if !s.lease.Inserted(outcome, ins.pages) {
 		return
 	}
@@ -211,9 +224,15 @@ func (f *Former) inserted(ins insertion, outcome messages.PrefixInserted) {
 func (f *Former) missing() int {
 	n := 0
 	for _, s := range f.running {
-		if s.active() {
-			n += s.lease.Missing(len(s.tokens), f.opt.PageSize)
-		}
+		n += f.missingOf(s)
 	}
 	return n
+}
+
+// missingOf is how many pages one sequence needs for it.
+func (f *Former) missingOf(s *sequence) int {
+	if !s.active() || s.ahead(f.opt.ContextLength) <= 0 {
+		return 0
+	}
+	return s.lease.Missing(s.length(), f.opt.PageSize)
 }

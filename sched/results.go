@@ -10,19 +10,40 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// batchDone takes a step's results: the fence moves, tokens are appended, ends
-// are decided, and intake hears all of it in one message.
+// batchDone takes a step's results, or keeps them until the CommitPlan that is
+// out has come back: its answer is about leases as they were. Steps are done in
+// their order, and a plan has at most one running beside it, so there is never
+// more than one to keep.
 func (f *Former) batchDone(now time.Duration, m *messages.BatchDone, out *messages.Outbox) {
-	f.must(f.phase == running && m.Step == f.step, "BatchDone")
-	f.done = m.Step
+	f.must(!f.quiet() && f.kept == nil && m.Step == f.flights[0].step, "BatchDone")
+	if f.held() {
+		f.kept = m
+		return
+	}
+	f.takeResults(now, m, out)
+}
+
+// takeKept takes results that came while a CommitPlan was out.
+func (f *Former) takeKept(now time.Duration, out *messages.Outbox) {
+	if f.kept != nil {
+		f.takeResults(now, f.kept, out)
+		f.kept = nil
+	}
+}
+
+// takeResults moves the fence: tokens are appended, ends are decided, and intake
+// hears all of it in one message.
+func (f *Former) takeResults(now time.Duration, m *messages.BatchDone, out *messages.Outbox) {
+	fl := &f.flights[0] // on the list to the end, to name suspects
+	f.done, f.waits = m.Step, false
 	for i := range m.Prompts {
 		s := f.rowOf(m.Prompts[i].Row)
 		s.addPrompts(&m.Prompts[i])
 	}
 	r := &messages.StepResults{Epoch: f.epoch, Step: m.Step, Tokens: make([]messages.TokenResult, 0, len(m.Sampled))}
 	next, ends := 0, false
-	for i := range f.flight {
-		w := &f.flight[i]
+	for i := range fl.work {
+		w := &fl.work[i]
 		var sampled *messages.SampledToken
 		if w.sample {
 			if next >= len(m.Sampled) || m.Sampled[next].Row != w.seq.lease.Row {
@@ -31,12 +52,11 @@ func (f *Former) batchDone(now time.Duration, m *messages.BatchDone, out *messag
 			sampled = &m.Sampled[next]
 			next++
 		}
-		ends = f.computed(w, sampled, r) || ends
+		ends = f.rowDone(w, sampled, r) || ends
 	}
 	if next != len(m.Sampled) {
 		invariants.Fail("step %d brought %d tokens, %d were asked for", m.Step, len(m.Sampled), next)
 	}
-	f.become(resting)
 	if ends {
 		f.running = slices.DeleteFunc(f.running, func(s *sequence) bool { return s.state == gone })
 	}
@@ -48,33 +68,37 @@ func (f *Former) batchDone(now time.Duration, m *messages.BatchDone, out *messag
 	out.Send(messages.Intake, r)
 	f.sinceForced++
 	f.audit.stepped = true
-	if !f.plan.retracted {
+	if !fl.retracted {
 		f.ratio.step()
 	}
-	f.recordStep(now, out)
+	// A step that was launched beside another one began when that was done.
+	f.recordStep(now-max(fl.launched, f.doneAt), out)
+	f.doneAt = now
+	f.landed()
 }
 
-// computed takes one row's share of a step and reports whether its request
-// ended.
-func (f *Former) computed(w *flight, sampled *messages.SampledToken, r *messages.StepResults) (ended bool) {
+// rowDone takes one row's share of a step and reports whether its request is
+// gone. A request whose end shows while the next step computes it already is
+// closing until then.
+func (f *Former) rowDone(w *rowWork, sampled *messages.SampledToken, r *messages.StepResults) (gone bool) {
 	s := w.seq
-	s.computed = w.end
-	if !s.active() {
-		return false // cancelled meanwhile; a token is dropped
+	s.done = w.end
+	if sampled != nil {
+		s.pending--
 	}
-	if s.state == prefilling {
-		s.insertDue = !f.opt.CacheDisabled && memory.WholePages(s.computed, f.opt.PageSize) > s.lease.Owned
+	if !s.active() {
+		return false // ended meanwhile; a token is dropped
+	}
+	if w.prefill {
+		s.insertDue = !f.opt.CacheDisabled && memory.WholePages(s.done, f.opt.PageSize) > s.lease.Owned
 	}
 	if sampled == nil {
 		return false
 	}
-	if s.state == prefilling {
-		s.state = decoding
-		if !s.reported {
-			s.reported = true
-			r.Prompts = append(r.Prompts, messages.PromptResult{ID: s.req.ID, CachedTokens: s.cached, Logprobs: s.prompts})
-			s.prompts = nil
-		}
+	if !s.reported {
+		s.reported = true
+		r.Prompts = append(r.Prompts, messages.PromptResult{ID: s.req.ID, CachedTokens: s.cached, Logprobs: s.prompts})
+		s.prompts = nil
 	}
 	r.Tokens = append(r.Tokens, messages.TokenResult{ID: s.req.ID, Position: s.output(), Token: sampled.Token, Logprobs: sampled.Logprobs})
 	reason, ended := s.take(sampled.Token, f.opt.ContextLength)
@@ -86,6 +110,12 @@ func (f *Former) computed(w *flight, sampled *messages.SampledToken, r *messages
 		end.Token = sampled.Token
 	}
 	r.Ended = append(r.Ended, end)
+	if !s.lease.Settled(f.done) {
+		s.state = closing
+		f.leaving++
+		delete(f.byID, s.req.ID)
+		return false
+	}
 	f.release(s)
 	f.drop(s)
 	return true
@@ -96,15 +126,17 @@ func (f *Former) rowOf(row messages.Row) *sequence {
 	return f.byRow[row]
 }
 
-// batchFailed ends the epoch: nothing of the step counts.
+// batchFailed ends the epoch: nothing of the step counts, and one that was
+// launched behind it is never computed. Only requests of the step itself are
+// suspects.
 func (f *Former) batchFailed(m *messages.BatchFailed, out *messages.Outbox) {
-	f.must(f.phase == running && m.Step == f.step, "BatchFailed")
-	f.fail(fmt.Sprintf("step %d of %d rows failed: %s", m.Step, len(f.flight), m.Reason), f.inFlight(), m.Sticky, out)
+	f.must(!f.quiet() && m.Step == f.flights[0].step, "BatchFailed")
+	f.fail(fmt.Sprintf("step %d of %d rows failed: %s", m.Step, len(f.flights[0].work), m.Reason), f.requests(m.Step), m.Sticky, out)
 }
 
-func (f *Former) recordStep(now time.Duration, out *messages.Outbox) {
+func (f *Former) recordStep(took time.Duration, out *messages.Outbox) {
 	out.Record(messages.Steps, 1)
-	out.Record(messages.StepLatency, (now - f.launched).Seconds())
+	out.Record(messages.StepLatency, took.Seconds())
 	f.recordState(out)
 }
 

@@ -8,16 +8,26 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
+// room says when the next step's pages can be reserved.
+type room uint8
+
+const (
+	atOnce        room = iota
+	afterSettling      // once the plan has given back, without reserving
+	afterStep          // once the step that runs is done
+)
+
 // makeRoom sees to it that the next step's pages can be reserved. It retracts
 // whom it must and reports whether the plan first has to give back without
 // reserving: when it depends on who shares the prefixes that are unlocked and
-// on copies that the tree has already, which only the cache knows. A plan therefore never asks for more than there
-// is, and never retracts more than it needs.
-func (f *Former) makeRoom(out *messages.Outbox) (settle bool) {
+// on copies that the tree has already, which only the cache knows. A plan
+// therefore never asks for more than there is, and never retracts more than it
+// needs. While a step runs nobody is retracted: it may give back enough.
+func (f *Former) makeRoom(out *messages.Outbox) room {
 	if f.missing() <= f.sure() {
-		return false
+		return atOnce
 	}
-	if f.missing() > f.hoped() {
+	if f.quiet() && f.missing() > f.hoped() {
 		// As far ahead as SGLang's retract_decode looks, so that the next
 		// steps do not retract again.
 		for f.missingAhead(lookaheadSteps) > f.hoped() {
@@ -28,13 +38,16 @@ func (f *Former) makeRoom(out *messages.Outbox) (settle bool) {
 			f.retract(v, out)
 		}
 		if f.missing() <= f.sure() {
-			return false
+			return atOnce
 		}
 	}
-	invariants.Check(f.hoped() > f.sure(),
+	if f.hoped() > f.sure() {
+		return afterSettling
+	}
+	invariants.Check(!f.quiet(),
 		"%d running requests need %d pages, %d are free and %d evictable, and nobody can be retracted",
 		len(f.running), f.missing(), f.free, f.cached.Evictable)
-	return true
+	return afterStep
 }
 
 // missingAhead is how many pages the running sequences need for their next
@@ -44,9 +57,9 @@ func (f *Former) missingAhead(steps int) int {
 	for _, s := range f.running {
 		switch s.state {
 		case prefilling:
-			n += s.lease.Missing(len(s.tokens), f.opt.PageSize)
+			n += s.lease.Missing(s.length(), f.opt.PageSize)
 		case decoding:
-			n += max(0, s.pagesAfter(min(steps, s.left(f.opt.ContextLength)), f.opt.PageSize)-len(s.lease.Pages))
+			n += max(0, s.pagesAfter(min(steps, s.ahead(f.opt.ContextLength)), f.opt.PageSize)-len(s.lease.Pages))
 		}
 	}
 	return n
@@ -94,6 +107,7 @@ func (f *Former) retract(s *sequence, out *messages.Outbox) {
 }
 
 func (f *Former) takeBack(s *sequence, out *messages.Outbox) {
+	invariants.Check(f.quiet() && s.pending == 0, "request %d is retracted while step %d runs", s.req.ID, f.step)
 	f.running = slices.DeleteFunc(f.running, func(r *sequence) bool { return r == s })
 	f.release(s)
 	s.state = retracted
@@ -117,10 +131,15 @@ func (f *Former) makePlace(out *messages.Outbox) {
 	}
 }
 
+// retractionDue reports whether forceRetraction has something to do.
+func (f *Former) retractionDue() bool {
+	return f.opt.RetractEvery > 0 && f.sinceForced >= f.opt.RetractEvery
+}
+
 // forceRetraction retracts one sequence every so many steps, if asked to. Also
 // the only one that runs: it comes back at the next plan.
 func (f *Former) forceRetraction(out *messages.Outbox) {
-	if f.opt.RetractEvery == 0 || f.sinceForced < f.opt.RetractEvery {
+	if !f.retractionDue() {
 		return
 	}
 	if v := f.victim(0); v != nil {

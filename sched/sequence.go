@@ -15,20 +15,22 @@ import (
 //	               ↑            ↓
 //	               └─────── retracted
 //
-// From everywhere a cancel leads to gone, for a lease that is in use by way of
-// cancelled.
+// From everywhere an end leads to gone; while a launched step or a plan still
+// uses the lease by way of cancelled or closing. A state is about what has been
+// launched: a sequence decodes from the launch of the step that ends its prompt.
 type seqState uint8
 
 const (
 	candidate  seqState = iota // of the plan; its request is still in the queue
-	prefilling                 // has a lease; some known token has no KV yet
-	decoding                   // has a lease; all tokens but the newest have KV
+	prefilling                 // has a lease; some known token is not scheduled yet
+	decoding                   // has a lease; all tokens but the newest are scheduled
 	retracted                  // has no lease and comes back before new ones
-	cancelled                  // has a lease that the fence or a plan still holds
+	cancelled                  // has a lease that the fence or a plan still holds; its end is not reported
+	closing                    // has a lease that the fence still holds; its end is reported
 	gone
 )
 
-var seqStateNames = [...]string{"candidate", "prefilling", "decoding", "retracted", "cancelled", "gone"}
+var seqStateNames = [...]string{"candidate", "prefilling", "decoding", "retracted", "cancelled", "closing", "gone"}
 
 // String gives the name used in failures.
 func (s seqState) String() string { return seqStateNames[s] }
@@ -39,16 +41,21 @@ type sequence struct {
 	state seqState
 	// tokens are prompt and output. Only appended to, so that every prefix of
 	// it may be sent as a frozen slice.
-	tokens   []int32
-	computed int // tokens[:computed] have their KV in the lease's pages
-	lease    memory.Lease
+	tokens []int32
+	// What is done and what is scheduled: the KV of so many tokens is in the
+	// lease's pages now, and once all launched steps are done. pending tokens of
+	// launched steps are not drawn yet; they follow those in tokens.
+	done, scheduled int
+	pending         int
+	lease           memory.Lease
 
 	// What the device's row does not know yet: whether it is open, its pages
 	// from known on, and replaced pages in [staleFrom, staleTo).
 	opened             bool
 	known              int
 	staleFrom, staleTo int
-	insertDue          bool // whole pages were filled by prefill
+	insertDue          bool            // whole pages were filled by prefill
+	filling            messages.StepID // newest launched step of prefill
 
 	cached   int // prompt tokens found in the cache at the first admission
 	reported bool
@@ -68,6 +75,9 @@ func newSequence(r *messages.EngineRequest) *sequence {
 
 // output is how many output tokens there are.
 func (s *sequence) output() int { return len(s.tokens) - len(s.req.Prompt) }
+
+// length is how many tokens there are once all launched steps are done.
+func (s *sequence) length() int { return len(s.tokens) + s.pending }
 
 // alone reports whether the sequence tolerates no other one: only until its
 // first token, which clears it of the suspicion.
@@ -98,21 +108,26 @@ func (s *sequence) left(contextLength int) int {
 	return min(s.req.Params.MaxTokens-s.output(), contextLength-len(s.tokens))
 }
 
+// ahead is how many of them no launched step will draw. At 0 the sequence ends
+// with a step that runs, whatever is drawn.
+func (s *sequence) ahead(contextLength int) int { return s.left(contextLength) - s.pending }
+
 // maxExpected bounds the output that admission expects of one request
 // (SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION), so that a missing max_tokens does
 // not keep everybody else out.
 const maxExpected = 4096
 
-// expected is how many output tokens admission charges for.
+// expected is how many output tokens admission charges for, beside those of
+// launched steps.
 func (s *sequence) expected(ratio float64, contextLength int) int {
-	left := s.left(contextLength)
+	left := s.ahead(contextLength)
 	return min(left, max(1, int(math.Ceil(float64(min(left, maxExpected))*ratio))))
 }
 
 // pagesAfter is how many pages hold the KV of a sequence that gets output more
-// tokens. The last one of them has none.
+// tokens after those of launched steps. The last one of them has none.
 func (s *sequence) pagesAfter(output, pageSize int) int {
-	return memory.PagesFor(len(s.tokens)+output-1, pageSize)
+	return memory.PagesFor(s.length()+output-1, pageSize)
 }
 
 // take appends a sampled token and says whether it ends the request.
@@ -146,7 +161,7 @@ func (s *sequence) addPrompts(m *messages.PromptLogprobs) {
 // admitted gives the sequence its row and the prefix that the cache locked.
 func (s *sequence) admitted(row messages.Row, match messages.PrefixLocked, pageSize int) {
 	s.lease = memory.OpenLease(row, match, pageSize)
-	s.computed = s.lease.Cached
+	s.done, s.scheduled = s.lease.Cached, s.lease.Cached
 	if s.state == candidate && !s.reported {
 		s.cached = min(s.lease.Cached, len(s.req.Prompt))
 	}

@@ -151,7 +151,7 @@ func TestChunk(t *testing.T) {
 	} {
 		f := NewFormer(1, options(nil))
 		s := sequenceOf(1, c.computed+c.rest, 0, nil)
-		s.computed = c.computed
+		s.scheduled = c.computed
 		if got := f.chunk(s, c.left, c.budget); got != c.want {
 			t.Errorf("%s: %d tokens, want %d", c.name, got, c.want)
 		}
@@ -208,7 +208,7 @@ func TestSuspects(t *testing.T) {
 		msg  messages.ToBatch
 		want int
 	}{
-		{&messages.BatchDone{}, 1}, {&messages.BatchFailed{}, 1}, {&messages.AuditSlots{}, 0},
+		{&messages.BatchDone{Step: 1}, 1}, {&messages.BatchFailed{Step: 1}, 1}, {&messages.AuditSlots{}, 0},
 		{&messages.FinishRequests{IDs: []messages.RequestID{4, 5, 4}}, 2},
 		{&messages.CandidatesOffered{Requests: []*messages.EngineRequest{{ID: 1}, {ID: 2}}}, 2},
 		{&messages.PrefixesLocked{Matches: []messages.PrefixLocked{{ID: 1}}}, 1},

@@ -26,22 +26,18 @@ func (f *Former) Suspects(msg messages.ToBatch) []messages.RequestID {
 		for i := range m.Granted {
 			ids = append(ids, m.Granted[i].ID)
 		}
+		if f.kept != nil {
+			ids = append(ids, f.requests(f.kept.Step)...)
+		}
 	case *messages.PagesRefused:
 		for _, s := range f.plan.reserves {
 			ids = append(ids, s.req.ID)
 		}
-	case *messages.BatchDone, *messages.BatchFailed:
-		ids = f.inFlight()
+	case *messages.BatchDone:
+		ids = f.requests(m.Step)
+	case *messages.BatchFailed:
+		ids = f.requests(m.Step)
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
-}
-
-// inFlight are the requests of the newest step.
-func (f *Former) inFlight() []messages.RequestID {
-	ids := make([]messages.RequestID, len(f.flight))
-	for i := range f.flight {
-		ids[i] = f.flight[i].seq.req.ID
-	}
-	return ids
 }

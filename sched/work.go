@@ -8,30 +8,46 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// flight is one row's work of the step that runs.
-type flight struct {
-	seq    *sequence
-	end    int // tokens computed after it
-	sample bool
-}
-
-// launch sends the step, decoding rows first, or rests when there is nothing to
-// compute; then it reports true.
+// launch closes the plan and sends the step, decoding rows first. When there is
+// nothing to compute it waits for the step that runs; without one it reports
+// true, since there may be more to plan.
 //
 // The message and its slices are new, as the StepResults of the step are: four
 // allocations for a step of decoding rows, however many. They are the receivers'
 // from here on, and reusing them would need their word on when they are done.
-func (f *Former) launch(now time.Duration, out *messages.Outbox) (rests bool) {
-	if f.occupied() == 0 {
-		if f.phase != resting {
-			f.become(resting)
+func (f *Former) launch(now time.Duration, out *messages.Outbox) (again bool) {
+	f.closePlan()
+	b := f.fill()
+	if b == nil {
+		if !f.quiet() {
+			f.wait()
+			return false
 		}
+		invariants.Check(f.occupied() == 0, "step %d of %d sequences has no work", f.step+1, f.occupied())
 		return true
 	}
-	b := &messages.RunBatch{Epoch: f.epoch, Step: f.step + 1, Work: make([]messages.RowWork, 0, f.occupied())}
-	f.flight = f.flight[:0]
+	b.Closed, f.closed = f.closed, nil
 	for _, s := range f.running {
-		if s.state == decoding {
+		f.rowDeltas(b, s)
+	}
+	f.step = b.Step
+	fl := f.newest()
+	fl.step, fl.launched, fl.retracted = b.Step, now, f.plan.retracted
+	out.Send(messages.Runner, b)
+	out.Record(messages.StepTokens, float64(b.Tokens()))
+	return false
+}
+
+// fill gives the rows their work; nil when there is none. A sequence that ends
+// with a step that runs gets none.
+func (f *Former) fill() *messages.RunBatch {
+	if f.occupied() == 0 {
+		return nil
+	}
+	b := &messages.RunBatch{Epoch: f.epoch, Step: f.step + 1, Work: make([]messages.RowWork, 0, f.occupied())}
+	f.launching()
+	for _, s := range f.running {
+		if s.state == decoding && s.ahead(f.opt.ContextLength) > 0 {
 			f.work(b, s, 1)
 		}
 	}
@@ -39,28 +55,32 @@ func (f *Former) launch(now time.Duration, out *messages.Outbox) (rests bool) {
 		f.prefill(b, decodes)
 	}
 	if len(b.Work) == 0 {
-		invariants.Fail("step %d of %d sequences has no work", b.Step, f.occupied())
+		f.flights = f.flights[:len(f.flights)-1]
+		return nil
 	}
-	b.Closed, f.closed = f.closed, nil
-	for _, s := range f.running {
-		f.rowDeltas(b, s)
-	}
-	f.step, f.launched = b.Step, now
-	f.become(running)
-	out.Send(messages.Runner, b)
-	out.Record(messages.StepTokens, float64(b.Tokens()))
-	return false
+	return b
 }
 
+// work gives a row count tokens to compute. What is drawn after the last one is
+// pending from now on: the executor appends it before it builds the next step.
 func (f *Former) work(b *messages.RunBatch, s *sequence, count int) {
-	end := s.computed + count
+	end := s.scheduled + count
 	if end > s.lease.Capacity(f.opt.PageSize) { // not Check, whose arguments cost allocations per row
 		invariants.Fail("request %d computes %d tokens on %d pages", s.req.ID, end, len(s.lease.Pages))
 	}
-	sample := end == len(s.tokens)
+	sample := end == s.length()
 	s.lease.Launch(b.Step)
-	b.Work = append(b.Work, messages.RowWork{Row: s.lease.Row, Start: s.computed, Count: count, Sample: sample})
-	f.flight = append(f.flight, flight{s, end, sample})
+	b.Work = append(b.Work, messages.RowWork{Row: s.lease.Row, Start: s.scheduled, Count: count, Sample: sample})
+	fl := f.newest()
+	fl.work = append(fl.work, rowWork{s, end, s.state == prefilling, sample})
+	if s.state == prefilling {
+		s.filling = b.Step
+	}
+	s.scheduled = end
+	if sample {
+		s.pending++
+		s.state = decoding
+	}
 }
 
 // rowDeltas tells the device what it does not know of a row. Pages are copied:

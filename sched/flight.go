@@ -1,0 +1,84 @@
+package sched
+
+import (
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// flight is a launched step whose results have not been taken.
+type flight struct {
+	step      messages.StepID
+	launched  time.Duration
+	retracted bool      // its plan retracted somebody
+	work      []rowWork // in the order of RunBatch.Work
+}
+
+// rowWork is one row's work of a step. The sequence keeps its lease at least
+// until the step is done.
+type rowWork struct {
+	seq     *sequence
+	end     int  // tokens with KV after it
+	prefill bool // of a prompt, or of what was retracted
+	sample  bool
+}
+
+// launching makes room for one more flight, whose memory is reused.
+func (f *Former) launching() {
+	n := len(f.flights)
+	invariants.Check(n < f.opt.StepsInFlight, "a step is launched while %d run", n)
+	f.flights = f.flights[:n+1]
+	fl := f.newest()
+	fl.work = fl.work[:0]
+}
+
+// newest is the flight that was launched last, or is being filled.
+func (f *Former) newest() *flight { return &f.flights[len(f.flights)-1] }
+
+// landed takes the oldest flight off the list; its memory goes to the end.
+func (f *Former) landed() {
+	first, last := f.flights[0], len(f.flights)-1
+	copy(f.flights, f.flights[1:])
+	f.flights[last] = first
+	f.flights = f.flights[:last]
+}
+
+// requests are those that work in a launched step; nil when it does not run.
+func (f *Former) requests(step messages.StepID) []messages.RequestID {
+	for i := range f.flights {
+		if f.flights[i].step != step {
+			continue
+		}
+		ids := make([]messages.RequestID, len(f.flights[i].work))
+		for j := range ids {
+			ids[j] = f.flights[i].work[j].seq.req.ID
+		}
+		return ids
+	}
+	return nil
+}
+
+// quiet reports whether no step runs. Only then is every lease settled, every
+// token known, and may anybody be retracted.
+func (f *Former) quiet() bool { return len(f.flights) == 0 }
+
+// mayPlan reports whether a plan for one more step may be opened.
+func (f *Former) mayPlan() bool {
+	return f.phase == resting && !f.audit.out && !f.waits && len(f.flights) < f.opt.StepsInFlight
+}
+
+// wait puts planning off until the step that runs is done, or until something
+// else changes the picture: a lease that is given back, somebody who arrives.
+func (f *Former) wait() {
+	invariants.Check(!f.quiet(), "the batch former waits for a step and none runs")
+	f.waits = true
+	f.closePlan()
+}
+
+// fenced reports whether the next plan begins with something that the fence
+// forbids while a step runs: a retraction, which needs a settled lease and all
+// tokens of its sequence.
+func (f *Former) fenced() bool {
+	return !f.quiet() && (f.retractionDue() || f.making != 0)
+}
