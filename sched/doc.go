@@ -3,8 +3,9 @@
 //
 //	QueueCore  the waiting queue's actor core, around a Policy
 //	Former     the batch former's actor core: the step loop
+//	Router     which of several engines serves a request, by prefix and load
 //
-// Both are plain data for one owner: no goroutine, clock, lock, randomness or
+// All are plain data for one owner: no goroutine, clock, lock, randomness or
 // IO. The Former is the only one who changes the cache and the allocator, by
 // messages, and the only holder of leases.
 //
