@@ -49,6 +49,10 @@ func (c *CacheCore) Step(_ time.Duration, msg messages.ToCache, out *messages.Ou
 		if out.Current(c.epoch, m.Epoch) {
 			c.lockPrefixes(m, out)
 		}
+	case *messages.PeekPrefixes:
+		if out.Current(c.epoch, m.Epoch) {
+			c.peekPrefixes(m, out)
+		}
 	case *messages.CommitPlan:
 		if out.Current(c.epoch, m.Epoch) {
 			c.commitPlan(m, out)
@@ -71,6 +75,10 @@ func (c *CacheCore) Suspects(msg messages.ToCache) []messages.RequestID {
 	var ids []messages.RequestID
 	switch m := msg.(type) {
 	case *messages.LockPrefixes:
+		for i := range m.Prefixes {
+			ids = append(ids, m.Prefixes[i].ID)
+		}
+	case *messages.PeekPrefixes:
 		for i := range m.Prefixes {
 			ids = append(ids, m.Prefixes[i].ID)
 		}

@@ -22,6 +22,25 @@ type LockPrefixes struct {
 	Prefixes []PrefixLock // moved
 }
 
+// PrefixPeek asks how much of one request is cached.
+type PrefixPeek struct {
+	ID        RequestID
+	Namespace string
+	Tokens    []int32 // those that may come from the cache; frozen
+}
+
+// PeekPrefixes asks for hints on waiting requests. It changes and locks
+// nothing. Answered by PrefixesPeeked.
+type PeekPrefixes struct {
+	Epoch    Epoch
+	Prefixes []PrefixPeek // moved; at least one
+	// MaxTokens bounds the cost: no further prefix is looked up after so many
+	// tokens have matched.
+	MaxTokens int
+	// Paths asks for the nodes of the matches as well.
+	Paths bool
+}
+
 // PrefixInsert gives the whole pages of a request's prefix to the tree.
 type PrefixInsert struct {
 	ID        RequestID
@@ -70,5 +89,6 @@ type PageReserve struct {
 }
 
 func (*LockPrefixes) toCache() {}
+func (*PeekPrefixes) toCache() {}
 func (*CommitPlan) toCache()   {}
 func (*AuditSlots) toCache()   {}

@@ -32,6 +32,8 @@
 //	| ClaimCandidates   | batch → queue           | none                           | ids finished meanwhile are skipped                 |
 //	| CandidatesWaiting | queue → batch           | none                           | a hint to an idle batch former                     |
 //	| CandidatesOffered | queue → batch           | ClaimCandidates for the taken  | of an older plan: an invariant violation           |
+//	| PeekPrefixes      | queue → cache           | PrefixesPeeked                 | hints only: nothing is locked                      |
+//	| PrefixesPeeked    | cache → queue           | none                           | old at arrival: only LockPrefixes binds            |
 //	| LockPrefixes      | batch → cache           | PrefixesLocked                 | nothing matched is a match of no pages             |
 //	| PrefixesLocked    | cache → batch           | none                           | locks are given back by CommitPlan                 |
 //	| CommitPlan        | batch → cache           | PagesReserved by alloc         | one plan at a time                                 |
@@ -42,6 +44,7 @@
 //	| BatchDone         | runner → batch          | none                           | of an older epoch: ignored                         |
 //	| BatchFailed       | runner → batch          | FailEpoch to the engine        | nothing of the step counts                         |
 //	| StepResults       | batch → intake          | none                           | of an older epoch: ignored; a gap ends the epoch   |
+//	| StepResults       | batch → queue           | none                           | only if the policy asks for it; it reads           |
 //	| FlushCache        | intake → batch          | CacheFlushed or FlushRefused   | waits for the end of an open plan                  |
 //	| CacheFlushed      | batch → intake          | none                           | answers the client's AskCacheFlush                 |
 //	| FlushRefused      | batch → intake          | none                           | answers the client's AskCacheFlush                 |

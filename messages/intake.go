@@ -58,14 +58,15 @@ type DropCall struct{ Call CallID }
 type ResumeOutput struct{ Call CallID }
 
 // StepResults is all that a batch former tells intake about one step, or about
-// requests that ended between steps.
+// requests that ended between steps. Queue policies that ask for it read the
+// same message, so its slices are frozen.
 type StepResults struct {
 	Epoch Epoch
 	// Seq counts these messages within an epoch from 1; a gap means that one
 	// was lost and ends the epoch.
 	Seq  uint64
 	Step StepID // zero when no step belongs to it
-	// Admitted left the waiting queue since the last message; moved. A request
+	// Admitted left the waiting queue since the last message; frozen. A request
 	// that comes back after a retraction or an epoch may be in it again.
 	Admitted []RequestID
 	Prompts  []PromptResult // moved; requests whose prefill completed

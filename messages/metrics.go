@@ -22,6 +22,7 @@ const (
 	RequestsTimedOut Metric = "num_timed_out_requests_total"
 	RequestsOusted   Metric = "num_ousted_requests_total"
 	Retractions      Metric = "num_retracted_requests_total"
+	RequestsAged     Metric = "num_aged_requests_total"
 	Steps            Metric = "num_steps_total"
 	EpochsStarted    Metric = "num_epochs_total"
 	StaleMessages    Metric = "num_stale_messages_total"
@@ -64,6 +65,7 @@ const (
 	TimeToFirstToken  Metric = "time_to_first_token_seconds"
 	InterTokenLatency Metric = "inter_token_latency_seconds"
 	RequestLatency    Metric = "e2e_request_latency_seconds"
+	QueueTime         Metric = "queue_time_seconds"
 	StepLatency       Metric = "step_latency_seconds"
 	StepTokens        Metric = "step_tokens"
 )

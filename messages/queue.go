@@ -35,7 +35,25 @@ type ClaimCandidates struct {
 	IDs   []RequestID // frozen
 }
 
+// PrefixPeeked is how much of one request is cached.
+type PrefixPeeked struct {
+	ID     RequestID
+	Tokens int // matched, whole pages
+	// Path are the nodes of the match from the root down, without the root;
+	// moved. Nil unless PeekPrefixes asked for Paths.
+	Path []NodeID
+}
+
+// PrefixesPeeked answers PeekPrefixes: its first requests, in order, at least
+// one. Nothing is locked, so everything may have changed already.
+type PrefixesPeeked struct {
+	Epoch  Epoch
+	Peeked []PrefixPeeked // moved
+}
+
 func (*EnqueueRequests) toQueue() {}
 func (*FinishRequests) toQueue()  {}
 func (*OfferCandidates) toQueue() {}
 func (*ClaimCandidates) toQueue() {}
+func (*PrefixesPeeked) toQueue()  {}
+func (*StepResults) toQueue()     {}

@@ -170,7 +170,7 @@ func (f *Former) acknowledge(out *messages.Outbox) {
 		return
 	}
 	f.seq++
-	out.Send(messages.Intake, &messages.StepResults{Epoch: f.epoch, Seq: f.seq, Admitted: f.began, Ended: f.ended})
+	f.report(&messages.StepResults{Epoch: f.epoch, Seq: f.seq, Admitted: f.began, Ended: f.ended}, out)
 	f.ended, f.began = nil, nil
 }
 

@@ -46,6 +46,9 @@ type FormerOptions struct {
 	// retracts less; 0 means 1.
 	Conservativeness float64
 
+	// ReportToQueue sends the results of steps to the queue as well, whose
+	// policy asks for them: QueueOptions.WantsResults.
+	ReportToQueue bool
 	// RetractEvery retracts a request every so many steps, to exercise
 	// retraction; 0 means only when memory runs out.
 	RetractEvery int

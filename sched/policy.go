@@ -1,59 +1,73 @@
 package sched
 
 import (
-	"container/list"
+	"time"
 
-	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Policy keeps the waiting requests in the order in which they are offered.
-// Not safe for concurrent use.
-type Policy interface {
-	// Add takes a request that is not there yet.
-	Add(r *messages.EngineRequest)
-	// Remove returns the request with an id, nil if it is not there.
-	Remove(id messages.RequestID) *messages.EngineRequest
-	// Head returns the first n requests, or all when there are fewer, in a new
-	// slice. They stay.
-	Head(n int) []*messages.EngineRequest
-	// Len is the number of requests.
-	Len() int
+// waiter is a request in the queue with what the policies know about it.
+type waiter struct {
+	req *messages.EngineRequest
+	// tokens are all that is known, prompt and output; limit is how many of
+	// them may come from the cache.
+	tokens []int32
+	limit  int
+
+	rank     int64 // lower goes first; of the rank policies, and minus the hint of lpm
+	inPolicy int32 // place in the one heap of the policy that holds it
+	inLine   int32 // place in one of the line's heaps
+
+	aged    bool // goes first because of its age
+	counted bool // as aged
+	stuck   bool // tolerates no other request and has been offered: goes first
+
+	hint   hint
+	group  *group  // lpm: whom it leads or follows
+	branch *branch // dfs-weight: the end of its cached prefix
+	tenant *tenant // fair
 }
 
-// FCFS offers in the order of arrival. Add and Remove are O(1).
-type FCFS struct {
-	order list.List // of *messages.EngineRequest
-	at    map[messages.RequestID]*list.Element
+// policy is an order of waiting requests. Not safe for concurrent use.
+type policy interface {
+	// add takes a request that is not there yet.
+	add(w *waiter)
+	// remove takes out a request that is there. claimed says that it runs from
+	// now on; otherwise it has ended, or the line offers it by itself.
+	remove(w *waiter, claimed bool)
+	// head appends the first n requests that may run, or as many as there are.
+	// They stay.
+	head(dst []*waiter, n int, now time.Duration) []*waiter
 }
 
-// NewFCFS returns an empty queue.
-func NewFCFS() *FCFS { return &FCFS{at: make(map[messages.RequestID]*list.Element)} }
-
-// Add appends a request.
-func (q *FCFS) Add(r *messages.EngineRequest) {
-	invariants.Check(q.at[r.ID] == nil, "request %d is enqueued twice", r.ID)
-	q.at[r.ID] = q.order.PushBack(r)
+// observer is a policy that wants to hear how requests go on that it has given
+// away.
+type observer interface {
+	policy
+	// results reports a step; it must only read.
+	results(m *messages.StepResults)
+	// finish reports a request that is about to end, waiting or not.
+	finish(id messages.RequestID)
 }
 
-// Remove takes a request out, wherever it stands.
-func (q *FCFS) Remove(id messages.RequestID) *messages.EngineRequest {
-	e := q.at[id]
-	if e == nil {
-		return nil
+// earlier is the order of arrival. Ids are given in order of arrival and part
+// those of one moment.
+func earlier(a, b *waiter) bool {
+	if a.req.Arrived != b.req.Arrived {
+		return a.req.Arrived < b.req.Arrived
 	}
-	delete(q.at, id)
-	return q.order.Remove(e).(*messages.EngineRequest)
+	return a.req.ID < b.req.ID
 }
 
-// Head returns the oldest requests.
-func (q *FCFS) Head(n int) []*messages.EngineRequest {
-	head := make([]*messages.EngineRequest, 0, min(n, q.order.Len()))
-	for e := q.order.Front(); e != nil && len(head) < n; e = e.Next() {
-		head = append(head, e.Value.(*messages.EngineRequest))
+// byRank is the order of rank, then of arrival.
+func byRank(a, b *waiter) bool {
+	if a.rank != b.rank {
+		return a.rank < b.rank
 	}
-	return head
+	return earlier(a, b)
 }
 
-// Len is the number of waiting requests.
-func (q *FCFS) Len() int { return q.order.Len() }
+// newOrder returns an empty heap of a policy.
+func newOrder(less func(a, b *waiter) bool) ordered[*waiter] {
+	return ordered[*waiter]{less: less, place: func(w *waiter) *int32 { return &w.inPolicy }}
+}

@@ -1,108 +1,116 @@
 package sched
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// QueueOptions configure a QueueCore.
-type QueueOptions struct {
-	// SchedulePolicy is the order in which requests are offered: "fcfs", first
-	// come first served, which "" means too.
-	SchedulePolicy string
-}
-
-// Validate reports an unknown policy.
-func (o *QueueOptions) Validate() error {
-	_, err := o.policy()
-	return err
-}
-
-func (o *QueueOptions) policy() (Policy, error) {
-	switch o.SchedulePolicy {
-	case "", "fcfs":
-		return NewFCFS(), nil
-	}
-	return nil, fmt.Errorf("schedule-policy %q is unknown, want fcfs", o.SchedulePolicy)
-}
-
 // QueueCore is the waiting queue's actor core. A request is in it from
 // EnqueueRequests until ClaimCandidates or FinishRequests.
+//
+// Who is offered first: requests that the engine is being emptied for, then
+// those that have waited for longer than QueueOptions.Aging, oldest first, then
+// the others as the policy says.
 type QueueCore struct {
-	epoch   messages.Epoch
-	waiting Policy
-	tokens  int // known tokens of the waiting requests
+	epoch    messages.Epoch
+	line     *line
+	observer observer // the policy, if it wants results; else nil
+	hints    hints
+	tokens   int // known tokens of the waiting requests
+	head     []*waiter
 }
 
 // NewQueueCore returns an empty queue. It panics on options that Validate
 // refuses.
 func NewQueueCore(epoch messages.Epoch, opt QueueOptions) *QueueCore {
-	policy, err := opt.policy()
-	if err != nil {
-		invariants.Fail("%v", err)
-	}
-	return &QueueCore{epoch: epoch, waiting: policy}
+	q := &QueueCore{epoch: epoch, line: newLine(opt)}
+	q.observer, _ = q.line.policy.(observer)
+	q.hints.policy, _ = q.line.policy.(hinted)
+	return q
 }
 
 // Waiting is the number of requests in the queue.
-func (q *QueueCore) Waiting() int { return q.waiting.Len() }
+func (q *QueueCore) Waiting() int { return q.line.len() }
 
 // Step handles one message. Messages of other epochs are counted and ignored.
-func (q *QueueCore) Step(_ time.Duration, msg messages.ToQueue, out *messages.Outbox) {
+func (q *QueueCore) Step(now time.Duration, msg messages.ToQueue, out *messages.Outbox) {
+	if !out.Current(q.epoch, queueEpochOf(msg)) {
+		return
+	}
 	switch m := msg.(type) {
 	case *messages.EnqueueRequests:
-		if out.Current(q.epoch, m.Epoch) {
-			q.enqueue(m, out)
-		}
+		q.enqueue(m, out)
 	case *messages.FinishRequests:
-		if out.Current(q.epoch, m.Epoch) {
-			q.finish(m, out)
-		}
+		q.finish(m, out)
 	case *messages.OfferCandidates:
-		if out.Current(q.epoch, m.Epoch) {
-			out.Send(messages.Batch, &messages.CandidatesOffered{
-				Epoch: q.epoch, Plan: m.Plan, Requests: q.waiting.Head(m.Limit), Waiting: q.waiting.Len(),
-			})
-		}
+		q.offer(now, m, out)
 	case *messages.ClaimCandidates:
-		if out.Current(q.epoch, m.Epoch) {
-			for _, id := range m.IDs {
-				q.remove(id)
-			}
-			q.record(out)
+		q.claim(now, m, out)
+	case *messages.PrefixesPeeked:
+		q.prefixesPeeked(now, m, out)
+	case *messages.StepResults:
+		if q.observer != nil {
+			q.observer.results(m)
 		}
 	default:
 		invariants.Fail("the queue got a %T", msg)
 	}
 }
 
-// Suspects are the requests that a message is about.
-func (q *QueueCore) Suspects(msg messages.ToQueue) []messages.RequestID {
+func queueEpochOf(msg messages.ToQueue) messages.Epoch {
 	switch m := msg.(type) {
 	case *messages.EnqueueRequests:
-		return requestIDs(m.Requests)
+		return m.Epoch
 	case *messages.FinishRequests:
-		return append([]messages.RequestID(nil), m.IDs...)
+		return m.Epoch
+	case *messages.OfferCandidates:
+		return m.Epoch
 	case *messages.ClaimCandidates:
-		return append([]messages.RequestID(nil), m.IDs...)
+		return m.Epoch
+	case *messages.PrefixesPeeked:
+		return m.Epoch
+	case *messages.StepResults:
+		return m.Epoch
 	}
-	return nil
+	return 0
+}
+
+// Suspects are the requests that a message is about.
+func (q *QueueCore) Suspects(msg messages.ToQueue) []messages.RequestID {
+	var ids []messages.RequestID
+	switch m := msg.(type) {
+	case *messages.EnqueueRequests:
+		ids = requestIDs(m.Requests)
+	case *messages.FinishRequests:
+		ids = append(ids, m.IDs...)
+	case *messages.ClaimCandidates:
+		ids = append(ids, m.IDs...)
+	case *messages.PrefixesPeeked:
+		for i := range m.Peeked {
+			ids = append(ids, m.Peeked[i].ID)
+		}
+	case *messages.StepResults:
+		for i := range m.Tokens {
+			ids = append(ids, m.Tokens[i].ID)
+		}
+	}
+	return ids
 }
 
 // enqueue wakes the batch former when it may believe that nobody waits: it
 // believes so only after an offer that said so.
 func (q *QueueCore) enqueue(m *messages.EnqueueRequests, out *messages.Outbox) {
-	wake := q.waiting.Len() == 0
+	wake := q.line.len() == 0
 	for _, r := range m.Requests {
-		q.waiting.Add(r)
+		q.line.add(r)
 		q.tokens += r.Len()
 	}
-	if wake && q.waiting.Len() > 0 {
-		out.Send(messages.Batch, &messages.CandidatesWaiting{Epoch: q.epoch, Waiting: q.waiting.Len()})
+	if wake && q.line.len() > 0 {
+		out.Send(messages.Batch, &messages.CandidatesWaiting{Epoch: q.epoch, Waiting: q.line.len()})
 	}
+	q.consult(0, out) // no offer is answered without one having come
 	q.record(out)
 }
 
@@ -110,20 +118,59 @@ func (q *QueueCore) enqueue(m *messages.EnqueueRequests, out *messages.Outbox) {
 // or is unknown gets its acknowledgement from the batch former.
 func (q *QueueCore) finish(m *messages.FinishRequests, out *messages.Outbox) {
 	for _, id := range m.IDs {
-		q.remove(id)
+		q.remove(id, false)
+		if q.observer != nil {
+			q.observer.finish(id)
+		}
 	}
 	out.Send(messages.Batch, m)
 	q.record(out)
 }
 
-func (q *QueueCore) remove(id messages.RequestID) {
-	if r := q.waiting.Remove(id); r != nil {
+// offer answers at once, or when the hints that the policy goes by have come.
+func (q *QueueCore) offer(now time.Duration, m *messages.OfferCandidates, out *messages.Outbox) {
+	if q.hints.policy == nil {
+		q.answer(now, m, out)
+		return
+	}
+	q.hints.await(m)
+	q.consult(now, out)
+}
+
+func (q *QueueCore) answer(now time.Duration, m *messages.OfferCandidates, out *messages.Outbox) {
+	q.head = q.line.head(q.head[:0], m.Limit, now)
+	offered := &messages.CandidatesOffered{Epoch: q.epoch, Plan: m.Plan, Requests: make([]*messages.EngineRequest, len(q.head)), Waiting: q.line.len()}
+	for i, w := range q.head {
+		offered.Requests[i] = w.req
+	}
+	out.Send(messages.Batch, offered)
+	if aged := q.line.offered(q.head); aged > 0 {
+		out.Record(messages.RequestsAged, float64(aged))
+	}
+	clear(q.head)
+}
+
+// claim lets requests go. The time in the queue counts once, not again after a
+// crash.
+func (q *QueueCore) claim(now time.Duration, m *messages.ClaimCandidates, out *messages.Outbox) {
+	for _, id := range m.IDs {
+		if r := q.remove(id, true); r != nil && len(r.Output) == 0 {
+			out.Record(messages.QueueTime, max(0, now-r.Arrived).Seconds())
+		}
+	}
+	q.record(out)
+}
+
+func (q *QueueCore) remove(id messages.RequestID, claimed bool) *messages.EngineRequest {
+	r := q.line.remove(id, claimed)
+	if r != nil {
 		q.tokens -= r.Len()
 	}
+	return r
 }
 
 func (q *QueueCore) record(out *messages.Outbox) {
-	out.Record(messages.RequestsWaiting, float64(q.waiting.Len()))
+	out.Record(messages.RequestsWaiting, float64(q.line.len()))
 	out.Record(messages.TokensWaiting, float64(q.tokens))
 }
 

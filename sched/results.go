@@ -65,7 +65,7 @@ func (f *Former) takeResults(now time.Duration, m *messages.BatchDone, out *mess
 	r.Seq = f.seq
 	r.Ended = append(r.Ended, f.ended...)
 	r.Admitted, f.ended, f.began = f.began, nil, nil
-	out.Send(messages.Intake, r)
+	f.report(r, out)
 	f.sinceForced++
 	f.audit.stepped = true
 	if !fl.retracted {

@@ -196,9 +196,6 @@ func TestOptionsAreValidated(t *testing.T) {
 	if err := o.Validate(); err != nil {
 		t.Error(err)
 	}
-	if (&QueueOptions{SchedulePolicy: "lpm"}).Validate() == nil || (&QueueOptions{SchedulePolicy: "fcfs"}).Validate() != nil {
-		t.Error("the queue takes fcfs and nothing else")
-	}
 }
 
 func TestSuspects(t *testing.T) {

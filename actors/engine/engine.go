@@ -90,6 +90,7 @@ func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
 	if spec.After == nil {
 		spec.After = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
 	}
+	spec.Batch.ReportToQueue = spec.Queue.WantsResults()
 	e := &Engine{
 		spec: spec, system: system,
 		trunk: system.NewLocalPID(spec.Name), pid: system.NewLocalPID(spec.Name + "/" + supervisorName),

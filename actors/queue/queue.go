@@ -1,8 +1,9 @@
 // Package queue is the actor of the waiting queue, a shell around
 // sched.QueueCore.
 //
-//	Receives: EnqueueRequests, FinishRequests (intake); OfferCandidates, ClaimCandidates (batch)
-//	Sends:    CandidatesWaiting, CandidatesOffered, FinishRequests (batch)
+//	Receives: EnqueueRequests, FinishRequests (intake); OfferCandidates, ClaimCandidates,
+//	          StepResults (batch); PrefixesPeeked (cache)
+//	Sends:    CandidatesWaiting, CandidatesOffered, FinishRequests (batch); PeekPrefixes (cache)
 //	State:    the requests that no batch former has taken, in policy order
 //	Invariants: a request is in the queue or with the batch former, never both once claimed
 //	On failure: stopped with its epoch; intake submits again

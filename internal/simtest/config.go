@@ -3,6 +3,7 @@ package simtest
 import (
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/troupe-engine/troupe/internal/fakemodel"
 	"github.com/troupe-engine/troupe/memory"
@@ -22,6 +23,7 @@ type Config struct {
 	Chunk         int // tokens; 0: unlimited
 	ContextLength int
 	CacheDisabled bool
+	Policy        sched.QueueOptions
 	RetractEvery  int     // steps; 0: only when memory runs out
 	Ratio         float64 // of new tokens at first; low ones make memory run out
 
@@ -40,8 +42,8 @@ type Config struct {
 
 // String names the run in failures.
 func (c Config) String() string {
-	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d nocache=%t retract=%d ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d",
-		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests)
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d nocache=%t retract=%d ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v",
+		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging)
 }
 
 // capacity is what bounds prompt and output of one request together, in tokens.
@@ -65,6 +67,10 @@ func Random(seed uint64) Config {
 		Cancels:       pick(r, 0, 0.2, 0.6),
 		SuspectLimit:  pick(r, 0, 2),
 	}
+	c.Policy = sched.QueueOptions{
+		SchedulePolicy: pick(r, sched.SchedulePolicies()...), Aging: pick(r, 0, 20*time.Microsecond, time.Millisecond),
+		CacheDisabled: c.CacheDisabled, PageSize: c.PageSize, Seed: seed,
+	}
 	c.Pages = memory.PagesFor(c.ContextLength, c.PageSize)*pick(r, 1, 1, 2, 8) + r.IntN(3)
 	return c
 }
@@ -85,6 +91,7 @@ func (c *Config) former() sched.FormerOptions {
 		PageSize: c.PageSize, Pages: c.Pages, MaxRunning: c.MaxRunning, ChunkedPrefillSize: c.Chunk,
 		MaxPrefillTokens: 100, ContextLength: c.ContextLength, CacheDisabled: c.CacheDisabled,
 		InitNewTokenRatio: c.Ratio, RetractEvery: c.RetractEvery, AuditEveryStep: c.Seed%2 == 0,
+		ReportToQueue: c.Policy.WantsResults(),
 	}
 }
 

@@ -96,7 +96,7 @@ func (w *World) now() time.Duration { return time.Duration(w.stats.Delivered) * 
 func (w *World) start() {
 	w.epoch++
 	w.stats.Epochs++
-	w.queue = sched.NewQueueCore(w.epoch, sched.QueueOptions{})
+	w.queue = sched.NewQueueCore(w.epoch, w.cfg.Policy)
 	w.former = sched.NewFormer(w.epoch, w.cfg.former())
 	w.cache = memory.NewCacheCore(w.epoch, memory.CacheOptions{PageSize: w.cfg.PageSize, Disabled: w.cfg.CacheDisabled})
 	w.alloc = memory.NewAllocCore(w.epoch, memory.AllocOptions{Pages: w.cfg.Pages})

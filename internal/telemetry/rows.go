@@ -39,6 +39,7 @@ var rows = []row{
 	{m.RequestsAborted, counter, "Requests that ended by abort or since their client went away.", nil},
 	{m.RequestsFailed, counter, "Requests that ended with an error.", nil},
 	{m.Retractions, counter, "Times that a running request gave up its KV for others.", nil},
+	{m.RequestsAged, counter, "Requests offered ahead of the policy's order, since they had waited for longer than schedule-aging.", nil},
 	{m.Steps, counter, "Steps completed by the device.", nil},
 	{m.EpochsStarted, counter, "Incarnations of the engine's actors; more than 1 means it recovered.", nil},
 	{m.StaleMessages, counter, "Messages of older epochs that were ignored.", nil},
@@ -69,6 +70,7 @@ var rows = []row{
 	{m.TimeToFirstToken, histogram, "Seconds from acceptance to the first token.", firstToken},
 	{m.InterTokenLatency, histogram, "Seconds between two tokens of a request.", perToken},
 	{m.RequestLatency, histogram, "Seconds from acceptance to the end.", wholeCall},
+	{m.QueueTime, histogram, "Seconds from acceptance until the batch former took the request from the queue.", firstToken},
 	{m.StepLatency, histogram, "Seconds from launch to completion of a step.", perToken},
 	{m.StepTokens, histogram, "Tokens computed in a step.", stepSize},
 }

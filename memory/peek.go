@@ -1,0 +1,50 @@
+package memory
+
+import "github.com/troupe-engine/troupe/messages"
+
+// peekPrefixes answers with hints for the waiting queue. It costs the tokens
+// matched, of which it stops after MaxTokens; the first request always gets its
+// answer.
+func (c *CacheCore) peekPrefixes(m *messages.PeekPrefixes, out *messages.Outbox) {
+	reply := &messages.PrefixesPeeked{Epoch: c.epoch, Peeked: make([]messages.PrefixPeeked, 0, len(m.Prefixes))}
+	tokens := 0
+	for i := range m.Prefixes {
+		if i > 0 && tokens >= m.MaxTokens {
+			break
+		}
+		p := &m.Prefixes[i]
+		found := messages.PrefixPeeked{ID: p.ID}
+		switch {
+		case c.disabled:
+		case m.Paths:
+			found.Tokens, found.Path = c.tree.PeekPath(p.Namespace, p.Tokens)
+		default:
+			found.Tokens = c.tree.Peek(p.Namespace, p.Tokens)
+		}
+		tokens += found.Tokens
+		reply.Peeked = append(reply.Peeked, found)
+	}
+	out.Send(messages.Queue, reply)
+}
+
+// PeekPath is Peek that also names the nodes of the match, from the top down,
+// the root left out. A node of which only a part matches is among them: it will
+// be split there. The ids are names only: nothing is locked.
+func (t *Tree) PeekPath(namespace string, tokens []int32) (matched int, path []messages.NodeID) {
+	cur := t.roots[namespace]
+	if cur == none {
+		return 0, nil
+	}
+	for {
+		child, k := t.next(cur, tokens[matched:])
+		if child == none {
+			return matched, path
+		}
+		matched += k * t.pageSize
+		path = append(path, t.nodes.id(child))
+		if k < len(t.nodes.at(child).pages) {
+			return matched, path
+		}
+		cur = child
+	}
+}
