@@ -42,6 +42,13 @@ type Config struct {
 	RequestTimeout time.Duration `key:"request-timeout" default:"0s" usage:"time after which a request that has not ended is answered 503; 0 is never. Example: 10m"`
 	TenantFrom     string        `key:"tenant-from" for:"serve" default:"auto" usage:"whose share a request counts for under schedule-policy fair: api-key, user (the body's field), or auto: the key where keys are asked for"`
 
+	SchedulePolicy   string        `key:"schedule-policy" default:"fcfs" usage:"order in which waiting requests are admitted: fcfs (by arrival), lpm (longest cached prefix first), dfs-weight (by the tree of cached prefixes), lof (longest output first), random, priority (the request's field) or fair (tenants by what they were served)"`
+	ScheduleAging    time.Duration `key:"schedule-aging" default:"1m" usage:"time after which a waiting request goes before every younger one, whatever the policy; under fair, how long a tenant waits at most for its next turn; 0 is never"`
+	LowPriorityFirst bool          `key:"schedule-low-priority-values-first" default:"false" usage:"under schedule-policy priority, lower numbers go first"`
+	ScheduleSeed     int           `key:"schedule-seed" default:"0" usage:"decides the order of schedule-policy random. Example: 7"`
+	FairInputWeight  float64       `key:"fair-input-weight" default:"1" usage:"what a token of input costs its tenant under schedule-policy fair, above 0"`
+	FairOutputWeight float64       `key:"fair-output-weight" default:"2" usage:"what a token of output costs its tenant under schedule-policy fair, above 0"`
+
 	MemFraction       float64 `key:"mem-fraction-static" default:"0" usage:"share of the available memory for weights, workspace and KV pool, in (0, 1]; 0 is the device's default (CPU: 0.5)"`
 	MaxTotalTokens    int     `key:"max-total-tokens" default:"0" usage:"cap on the tokens of the KV pool; 0 is what memory allows. Example: 65536"`
 	MaxRunning        int     `key:"max-running-requests" default:"0" usage:"requests that may run at once; 0 is the device's default (CPU: 64)"`

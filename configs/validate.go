@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/troupe-engine/troupe/sched"
 )
 
 // longest is the bound of timeouts: beyond any use, and far from overflow.
@@ -37,6 +39,11 @@ func (c *Config) validate() []error {
 	within(bad, "max-queued-requests", c.MaxQueued, 0, 1<<24)
 	within(bad, "queue-timeout", c.QueueTimeout, 0, longest)
 	within(bad, "request-timeout", c.RequestTimeout, 0, longest)
+	oneOf(bad, "schedule-policy", c.SchedulePolicy, sched.SchedulePolicies()...)
+	within(bad, "schedule-aging", c.ScheduleAging, 0, longest)
+	within(bad, "schedule-seed", c.ScheduleSeed, 0, 1<<31-1)
+	within(bad, "fair-input-weight", c.FairInputWeight, 0.001, 1000)
+	within(bad, "fair-output-weight", c.FairOutputWeight, 0.001, 1000)
 	within(bad, "mem-fraction-static", c.MemFraction, 0, 1)
 	within(bad, "max-total-tokens", c.MaxTotalTokens, 0, 1<<40)
 	within(bad, "max-running-requests", c.MaxRunning, 0, 1<<20)
@@ -68,6 +75,17 @@ func (c *Config) validate() []error {
 		bad("tls-cert", "and tls-key belong together; give both or neither")
 	}
 	return errs
+}
+
+// Warnings are settings without the effect that they seem to have. They are not
+// errors; whoever starts the engine logs them.
+func (c *Config) Warnings() []string {
+	var notes []string
+	queue := sched.QueueOptions{SchedulePolicy: c.SchedulePolicy, CacheDisabled: c.DisableRadixCache}
+	if p := queue.Effective(); p != c.SchedulePolicy {
+		notes = append(notes, fmt.Sprintf("schedule-policy %s orders by cached prefixes, and disable-radix-cache keeps none: %s is used", c.SchedulePolicy, p))
+	}
+	return notes
 }
 
 func oneOf(bad func(string, string, ...any), key, value string, known ...string) {

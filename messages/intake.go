@@ -69,9 +69,9 @@ type StepResults struct {
 	// Admitted left the waiting queue since the last message; frozen. A request
 	// that comes back after a retraction or an epoch may be in it again.
 	Admitted []RequestID
-	Prompts  []PromptResult // moved; requests whose prefill completed
-	Tokens   []TokenResult  // moved; at most one per request
-	Ended    []RequestEnded // moved; released, nothing more will come
+	Prompts  []PromptResult // frozen; requests whose prefill completed
+	Tokens   []TokenResult  // frozen; at most one per request
+	Ended    []RequestEnded // frozen; released, nothing more will come
 }
 
 // PromptResult reports a prompt at the step that completed its prefill. A

@@ -29,14 +29,23 @@ func (n *Node) startEngine(context.Context) error {
 		ContextLength: p.Context, PoolTokens: n.Plan.Tokens, Vocab: p.Vocab,
 		MaxOpenRequests: c.MaxOpen, MaxQueuedTokens: c.MaxQueuedToken, MaxLogprobs: maxTopLogprobs, MaxStopBytes: maxStopBytes,
 		MaxQueuedRequests: c.MaxQueued, QueueTimeout: c.QueueTimeout, RequestTimeout: c.RequestTimeout,
+		Priorities: c.SchedulePolicy == "priority", LowFirst: c.LowPriorityFirst,
 	}
 	former := sched.FormerOptions{
 		PageSize: c.PageSize, Pages: n.Plan.Pages, MaxRunning: n.Plan.MaxRunning, ContextLength: min(p.Context, n.Plan.Tokens),
 		MaxPrefillTokens: c.MaxPrefillTokens, ChunkedPrefillSize: c.ChunkedPrefillSize, CacheDisabled: c.DisableRadixCache,
 		Conservativeness: c.Conservativeness, RetractEvery: c.RetractEvery, AuditEveryStep: c.AuditEveryStep,
 	}
+	queue := sched.QueueOptions{
+		SchedulePolicy: c.SchedulePolicy, Aging: c.ScheduleAging, LowPriorityFirst: c.LowPriorityFirst,
+		CacheDisabled: c.DisableRadixCache, PageSize: c.PageSize, Seed: uint64(c.ScheduleSeed),
+		FairInputWeight: c.FairInputWeight, FairOutputWeight: c.FairOutputWeight,
+	}
+	for _, w := range c.Warnings() {
+		n.opt.Log.Warn().Msg(w)
+	}
 	executor := exec.Options{MaxRows: n.Plan.MaxRunning, PageSize: c.PageSize, Pages: n.Plan.Pages, Context: p.Context, Vocab: p.Vocab}
-	for _, o := range []interface{ Validate() error }{table, &former, executor} {
+	for _, o := range []interface{ Validate() error }{table, &former, &queue, executor} {
 		if err := o.Validate(); err != nil {
 			return err
 		}
@@ -44,6 +53,7 @@ func (n *Node) startEngine(context.Context) error {
 	n.Meter = telemetry.New(n.Name, n.opt.Log)
 	n.Meter.ProbeMemory(n.pool)
 	spec := engine.Spec{
+		Queue:    queue,
 		Batch:    former,
 		Cache:    memory.CacheOptions{PageSize: c.PageSize, Disabled: c.DisableRadixCache, HashSeed: newSeed()},
 		Alloc:    memory.AllocOptions{Pages: n.Plan.Pages},
