@@ -18,7 +18,7 @@ const (
 	// MaxTime is the longest time after the first request.
 	MaxTime = 20 * 365 * 24 * time.Hour
 	// MaxConversation is the biggest JSON file of one conversation in bytes.
-	MaxConversation = 1 << 30
+	MaxConversation = 256 << 20
 )
 
 // Request is one request of a trace.
@@ -84,7 +84,10 @@ func (e *Error) Error() string {
 }
 
 var openers = map[string]func(path string, opts Options) (Reader, error){
+	"azure":    openAzure,
+	"jsonl":    openJSONL,
 	"mooncake": openMooncake,
+	"weka":     openWeka,
 }
 
 // Formats lists the names that Open knows.

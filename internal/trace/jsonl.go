@@ -1,0 +1,120 @@
+package trace
+
+import (
+	"encoding/json"
+	"io"
+	"strconv"
+)
+
+// Version is the version of our own format that this package reads and writes.
+const Version = 1
+
+// MaxPageSize is the biggest page of our own format, in tokens.
+const MaxPageSize = 1 << 16
+
+// jsonl reads our own format; docs/operations.md describes it.
+type jsonl struct {
+	*lines
+	clock
+}
+
+// recordHeader is the first line of a file, record every further one. Numbers
+// stay below 2^53, so that every JSON reader sees them as they are.
+type recordHeader struct {
+	Version *int64 `json:"troupe_trace"`
+}
+
+type record struct {
+	Arrival      *float64 `json:"arrival_ms"`
+	Input        *int64   `json:"input"`
+	Output       *int64   `json:"output"`
+	Unfinished   bool     `json:"unfinished,omitempty"` // was running when the recording ended
+	PageSize     int64    `json:"page_size,omitempty"`
+	Pages        blockIDs `json:"pages,omitempty"` // chained hashes of the prompt's whole pages
+	Conversation *uint64  `json:"conversation,omitempty"`
+	Tenant       *uint64  `json:"tenant,omitempty"`
+	Priority     int      `json:"priority,omitempty"`
+}
+
+func openJSONL(path string, _ Options) (Reader, error) {
+	l, err := openLines(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkHeader(l); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return &jsonl{lines: l}, nil
+}
+
+func checkHeader(l *lines) error {
+	text, err := l.next()
+	if err == io.EOF {
+		return &Error{File: l.path, What: `there is no header in the file; want {"troupe_trace":1}`}
+	}
+	if err != nil {
+		return err
+	}
+	var h recordHeader
+	if err := json.Unmarshal(text, &h); err != nil {
+		return l.fail("%s", jsonFault(err))
+	}
+	switch {
+	case h.Version == nil:
+		return l.fail(`the header is %.80q; want {"troupe_trace":1}`, text)
+	case *h.Version != Version:
+		return l.fail("the trace has version %d; this program reads version %d", *h.Version, Version)
+	}
+	return nil
+}
+
+func (j *jsonl) Next() (*Request, error) {
+	text, err := j.next()
+	if err == io.EOF && !j.begun {
+		return nil, &Error{File: j.path, What: "there is no request in the file"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var v record
+	if err := json.Unmarshal(text, &v); err != nil {
+		return nil, j.fail("%s", jsonFault(err))
+	}
+	switch {
+	case v.Arrival == nil:
+		return nil, j.fail("arrival_ms is missing")
+	case v.Input == nil:
+		return nil, j.fail("input is missing")
+	case v.Output == nil:
+		return nil, j.fail("output is missing")
+	case v.PageSize < 0 || v.PageSize > MaxPageSize:
+		return nil, j.fail("page_size is %d; it must be 1 to %d", v.PageSize, MaxPageSize)
+	case v.PageSize == 0 && v.Pages != nil:
+		return nil, j.fail("page_size is missing, and there are pages")
+	}
+	if what := checkLengths(*v.Input, *v.Output); what != "" {
+		return nil, j.fail("%s", what)
+	}
+	r := &Request{Line: j.line, Input: int(*v.Input), Output: int(*v.Output), Priority: v.Priority,
+		Conversation: opaque(v.Conversation), Tenant: opaque(v.Tenant)}
+	if v.Pages != nil {
+		if what := checkBlocks(len(v.Pages), r.Input, int(v.PageSize), false); what != "" {
+			return nil, j.fail("%s", what)
+		}
+		r.Blocks, r.BlockSize = v.Pages, int(v.PageSize)
+	}
+	at, what := j.arrival(*v.Arrival)
+	if what != "" {
+		return nil, j.fail("%s", what)
+	}
+	r.Arrival = at
+	return r, nil
+}
+
+func opaque(id *uint64) string {
+	if id == nil {
+		return ""
+	}
+	return strconv.FormatUint(*id, 10)
+}

@@ -1,0 +1,186 @@
+package trace
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What is written is read back, in order of arrival, with the names hidden.
+func TestWriterAndReader(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := w.Begin(Arrived{At: 5 * time.Millisecond, Input: 33, PageSize: 16, Pages: []uint64{111, 222}, Conversation: "secret chat", Tenant: "secret key", Priority: -2})
+	b := w.Begin(Arrived{At: 4 * time.Millisecond, Input: 20, PageSize: 16, Pages: []uint64{111}, Tenant: "secret key"}) // late by a race
+	c := w.Begin(Arrived{At: 6500 * time.Microsecond, Input: 7})
+	w.Begin(Arrived{At: 7 * time.Millisecond, Input: 8}) // still runs at the end
+	b.End(2)
+	if err := w.Flush(); err != nil || strings.Count(out.String(), "\n") != 1 {
+		t.Errorf("the second request is written before the first has ended: %s, %v", &out, err)
+	}
+	a.End(9)
+	c.End(0)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "secret") || strings.Contains(out.String(), "111") || strings.Count(out.String(), "unfinished") != 1 {
+		t.Errorf("written:\n%s", &out)
+	}
+	all, err := readAll(t, write(t, "own.jsonl", out.String()), "jsonl")
+	if err != nil || len(all) != 4 {
+		t.Fatalf("%d requests, %v", len(all), err)
+	}
+	x, y, z := all[0], all[1], all[2]
+	if x.Arrival != 5*time.Millisecond || x.Input != 33 || x.Output != 9 || x.BlockSize != 16 || len(x.Blocks) != 2 || x.Priority != -2 || x.Conversation == "" {
+		t.Errorf("first: %+v", x)
+	}
+	if y.Arrival != 5*time.Millisecond || !slices.Equal(y.Blocks, x.Blocks[:1]) || y.Tenant != x.Tenant || y.Conversation != "" {
+		t.Errorf("second: %+v", y)
+	}
+	if z.Arrival != 6500*time.Microsecond || z.Blocks != nil || z.Output != 0 {
+		t.Errorf("third: %+v", z)
+	}
+}
+
+// Two recordings cannot be laid side by side.
+func TestWriterKeys(t *testing.T) {
+	var texts [2]string
+	for i := range texts {
+		var out bytes.Buffer
+		w, err := NewWriter(&out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Begin(Arrived{Input: 16, PageSize: 16, Pages: []uint64{1}, Tenant: "a"}).End(1)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		texts[i] = out.String()
+	}
+	if texts[0] == texts[1] {
+		t.Errorf("two keys write the same: %s", texts[0])
+	}
+}
+
+// A request that runs on and on holds no more than maxHeld pages back.
+func TestWriterHoldsLittle(t *testing.T) {
+	var out bytes.Buffer
+	w, err := newWriter(&out, [16]byte{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := make([]uint64, 1<<18)
+	first := w.Begin(Arrived{Input: 1})
+	for range maxHeld/len(pages) + 1 {
+		w.Begin(Arrived{Input: len(pages), PageSize: 1, Pages: pages}).End(1)
+	}
+	if err := w.Flush(); err != nil || w.held > maxHeld {
+		t.Fatalf("%d pages are held, %v", w.held, err)
+	}
+	if !strings.Contains(out.String()[:100], `"unfinished":true`) {
+		t.Errorf("written: %.100s", out.String())
+	}
+	first.End(1) // nobody hears of it
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := readAll(t, write(t, "own.jsonl", out.String()), "jsonl"); err != nil || len(all) != maxHeld/len(pages)+2 {
+		t.Errorf("%d requests, %v", len(all), err)
+	}
+}
+
+type brokenDisk struct{}
+
+func (brokenDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
+func TestWriterTellsErrors(t *testing.T) {
+	w, err := NewWriter(brokenDisk{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Begin(Arrived{Input: 1}).End(1)
+	if err := w.Close(); err == nil || err.Error() != "disk full" {
+		t.Error(err)
+	}
+}
+
+func TestJSONLRefuses(t *testing.T) {
+	ok := `{"troupe_trace":1}` + "\n" + `{"arrival_ms":5,"input":10,"output":1}` + "\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"empty", "", "the file is empty"},
+		{"blank", " \n", "there is no header in the file"},
+		{"no request", `{"troupe_trace":1}`, "there is no request in the file"},
+		{"header", twoMooncake, "line 1: the header is"},
+		{"version", `{"troupe_trace":2}`, "line 1: the trace has version 2; this program reads version 1"},
+		{"broken header", `{"troupe`, "line 1: broken JSON"},
+		{"broken", ok + "{", "line 3: broken JSON"},
+		{"no time", ok + `{"input":10,"output":1}`, "line 3: arrival_ms is missing"},
+		{"no input", ok + `{"arrival_ms":5,"output":1}`, "line 3: input is missing"},
+		{"no output", ok + `{"arrival_ms":5,"input":10}`, "line 3: output is missing"},
+		{"negative", ok + `{"arrival_ms":5,"input":-10,"output":1}`, "line 3: the input is -10 tokens"},
+		{"huge", ok + `{"arrival_ms":5,"input":10,"output":134217729}`, "line 3: the output is 134217729 tokens"},
+		{"unsorted", ok + `{"arrival_ms":4,"input":10,"output":1}`, "line 3: the time goes back"},
+		{"page size", ok + `{"arrival_ms":5,"input":10,"output":1,"page_size":65537,"pages":[]}`, "line 3: page_size is 65537"},
+		{"no page size", ok + `{"arrival_ms":5,"input":10,"output":1,"pages":[1]}`, "line 3: page_size is missing"},
+		{"too many", ok + `{"arrival_ms":5,"input":31,"output":1,"page_size":16,"pages":[1,2,3]}`, "line 3: 3 block ids for an input of 31 tokens; blocks of 16 tokens need 1 or 2"},
+		{"too few", ok + `{"arrival_ms":5,"input":31,"output":1,"page_size":16,"pages":[]}`, "line 3: 0 block ids"},
+		{"tenant", ok + `{"arrival_ms":5,"input":31,"output":1,"tenant":"me"}`, "line 3: tenant is string; want a whole number"},
+		{"encoding", ok + "\xff", "line 3: the text is not UTF-8"},
+	} {
+		_, err := readAll(t, write(t, "own.jsonl", c.text), "jsonl")
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "own.jsonl") {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+func FuzzJSONL(f *testing.F) {
+	f.Add([]byte(`{"troupe_trace":1}` + "\n" + `{"arrival_ms":5,"input":31,"output":1,"page_size":16,"pages":[1,2],"tenant":7,"priority":-1}`))
+	f.Fuzz(func(t *testing.T, text []byte) { checkFuzzed(t, text, "jsonl") })
+}
+
+// What the writer wrote reads back as it was told, whatever it was told.
+func FuzzWriter(f *testing.F) {
+	f.Add(int64(5), 40, 3, 16, "c", "t", 1)
+	f.Fuzz(func(t *testing.T, ms int64, input, output, pageSize int, conversation, tenant string, priority int) {
+		if ms < 0 || ms > int64(MaxTime/time.Millisecond) || input < 1 || input > 1<<12 || output < 0 || output > MaxTokens || pageSize < 1 || pageSize > MaxPageSize {
+			return
+		}
+		var out bytes.Buffer
+		w, err := newWriter(&out, [16]byte{7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages := make([]uint64, input/pageSize)
+		for i := range pages {
+			pages[i] = uint64(i) * 0x9e3779b97f4a7c15
+		}
+		w.Begin(Arrived{time.Duration(ms) * time.Millisecond, input, pageSize, pages, conversation, tenant, priority}).End(output)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		all, err := readAll(t, write(t, "own", out.String()), "jsonl")
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%v from %s", err, &out)
+		}
+		r := *all[0]
+		if distinct := slices.Compact(slices.Sorted(slices.Values(r.Blocks))); len(distinct) != len(pages) || len(r.Blocks) != len(pages) {
+			t.Errorf("%d pages, %d distinct, of %d", len(r.Blocks), len(distinct), len(pages))
+		}
+		if (r.Conversation == "") != (conversation == "") || (r.Tenant == "") != (tenant == "") {
+			t.Errorf("conversation %q, tenant %q", r.Conversation, r.Tenant)
+		}
+		r.Blocks, r.BlockSize, r.Conversation, r.Tenant = nil, 0, "", ""
+		want := Request{Line: 2, Arrival: time.Duration(ms) * time.Millisecond, Input: input, Output: output, Priority: priority}
+		if !reflect.DeepEqual(r, want) {
+			t.Errorf("%+v, want %+v", r, want)
+		}
+	})
+}
