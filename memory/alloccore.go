@@ -12,18 +12,24 @@ import (
 type AllocOptions struct {
 	// Pages is the number of usable pages of the pool, page 0 not among them.
 	Pages int
+	// Contiguous gives each reservation consecutive pages where a long enough
+	// run is free, and scattered ones otherwise: a wish, never a refusal. Off,
+	// pages come first in, first out. On, a reservation searches the pool's
+	// bitmap, one word for 64 pages.
+	Contiguous bool
 }
 
 // AllocCore is the allocator's actor core: the free pages of one epoch. It
 // closes the ring of a plan and of an audit.
 type AllocCore struct {
-	epoch messages.Epoch
-	pages *Allocator
+	epoch      messages.Epoch
+	contiguous bool
+	pages      *Allocator
 }
 
 // NewAllocCore returns a core with all pages free.
 func NewAllocCore(epoch messages.Epoch, opts AllocOptions) *AllocCore {
-	return &AllocCore{epoch: epoch, pages: NewAllocator(opts.Pages)}
+	return &AllocCore{epoch: epoch, contiguous: opts.Contiguous, pages: NewAllocator(opts.Pages)}
 }
 
 // Free is the number of free pages.
@@ -76,7 +82,7 @@ func (c *AllocCore) reservePages(m *messages.ReservePages, out *messages.Outbox)
 		wanted += r.Pages
 	}
 	free := c.pages.Free()
-	granted, ok := c.pages.Alloc(wanted, make([]messages.Page, 0, min(wanted, free)))
+	granted, ok := c.take(m.Reserves, wanted, make([]messages.Page, 0, min(wanted, free)))
 	c.record(out)
 	if !ok {
 		out.Send(messages.Batch, &messages.PagesRefused{
@@ -97,6 +103,21 @@ func (c *AllocCore) reservePages(m *messages.ReservePages, out *messages.Outbox)
 		granted = granted[r.Pages:]
 	}
 	out.Send(messages.Batch, reply)
+}
+
+// take allocates for all reservations, wanted pages in all, or for none.
+func (c *AllocCore) take(reserves []messages.PageReserve, wanted int, into []messages.Page) ([]messages.Page, bool) {
+	if !c.contiguous || wanted > c.pages.Free() {
+		return c.pages.Alloc(wanted, into)
+	}
+	for _, r := range reserves {
+		pages, err := c.pages.AllocContiguous(r.Pages, into)
+		if err != nil {
+			pages, _ = c.pages.Alloc(r.Pages, into)
+		}
+		into = pages
+	}
+	return into, true
 }
 
 func (c *AllocCore) record(out *messages.Outbox) {

@@ -16,8 +16,18 @@ type CacheOptions struct {
 	// insertion only frees its pages. A batch former then has nothing to keep:
 	// an insertion with Keep or with a node is a broken invariant.
 	Disabled bool
-	// HashSeed is mixed into the hash of the tree; see TreeOptions.
-	HashSeed uint64
+	// Policy is the name of the eviction policy, one of PolicyNames; "" means
+	// lru. Check it with PolicyByName first: an unknown one is a broken
+	// invariant here. Each epoch gets a policy of its own, which has learned
+	// nothing yet.
+	Policy string
+	// WholeNodes, History, Events and HashSeed go to the tree; see TreeOptions.
+	// With Events, each message that changed the cache is followed by one
+	// CacheChanged to the observer.
+	WholeNodes bool
+	History    int
+	Events     bool
+	HashSeed   uint64
 }
 
 // CacheCore is the radix cache's actor core: the tree of one epoch. It answers
@@ -28,14 +38,25 @@ type CacheCore struct {
 	disabled bool
 	tree     *Tree
 	lastPlan messages.PlanID // committed
+	events   uint64          // messages sent to the observer
 }
 
 // NewCacheCore returns the core of an empty cache.
 func NewCacheCore(epoch messages.Epoch, opts CacheOptions) *CacheCore {
+	if opts.Policy == "" {
+		opts.Policy = "lru"
+	}
+	policy, err := PolicyByName(opts.Policy)
+	if err != nil {
+		invariants.Fail("%v", err)
+	}
 	return &CacheCore{
 		epoch:    epoch,
 		disabled: opts.Disabled,
-		tree:     NewTree(TreeOptions{PageSize: opts.PageSize, HashSeed: opts.HashSeed}),
+		tree: NewTree(TreeOptions{
+			PageSize: opts.PageSize, Policy: policy, WholeNodes: opts.WholeNodes,
+			History: opts.History, Events: opts.Events, HashSeed: opts.HashSeed,
+		}),
 	}
 }
 
@@ -100,7 +121,7 @@ func (c *CacheCore) lockPrefixes(m *messages.LockPrefixes, out *messages.Outbox)
 		p := &m.Prefixes[i]
 		match := messages.PrefixLocked{ID: p.ID}
 		if !c.disabled {
-			match.Node, match.Pages = c.tree.Lock(p.Namespace, p.Tokens, p.Limit)
+			match.Node, match.Pages = c.tree.Lock(p.Namespace, p.Tokens, p.Limit, nil)
 			asked += p.Limit
 			hit += len(match.Pages) * c.tree.PageSize()
 		}
@@ -115,7 +136,10 @@ func (c *CacheCore) lockPrefixes(m *messages.LockPrefixes, out *messages.Outbox)
 }
 
 // commitPlan inserts, unlocks, evicts, in this order, and hands everything
-// that came free to the allocator together with the leases' own pages.
+// that came free to the allocator together with the leases' own pages. Pages
+// that came free as duplicates need not be evicted any more. The batch former
+// did not know of them when it counted; so at most all is evicted, and the
+// allocator has the last word.
 func (c *CacheCore) commitPlan(m *messages.CommitPlan, out *messages.Outbox) {
 	invariants.Check(m.Plan > c.lastPlan, "plan %d committed after plan %d", m.Plan, c.lastPlan)
 	c.lastPlan = m.Plan
@@ -124,14 +148,15 @@ func (c *CacheCore) commitPlan(m *messages.CommitPlan, out *messages.Outbox) {
 	for i := range m.Inserts {
 		inserted[i], frees = c.insert(m.Inserts[i], frees)
 	}
+	missing := m.EvictPages - (len(frees) - len(m.Frees))
 	for _, node := range m.Unlocks {
 		c.tree.Unlock(node)
 	}
 	kept := len(frees)
 	if m.EvictAll {
 		frees = c.tree.EvictAll(frees)
-	} else if m.EvictPages > 0 {
-		frees = c.tree.Evict(m.EvictPages, frees)
+	} else if n := min(missing, c.tree.Evictable()); n > 0 {
+		frees, _ = c.tree.Evict(n, frees) // not refused: n is evictable
 	}
 	c.verify(m.Plan)
 	out.Send(messages.Alloc, &messages.ReservePages{
@@ -142,7 +167,16 @@ func (c *CacheCore) commitPlan(m *messages.CommitPlan, out *messages.Outbox) {
 	if evicted := len(frees) - kept; evicted > 0 {
 		out.Record(messages.EvictedTokens, float64(evicted*c.tree.PageSize()))
 	}
+	c.tell(out)
 	c.record(out)
+}
+
+// tell sends what changed to the observer, if anybody asked for it.
+func (c *CacheCore) tell(out *messages.Outbox) {
+	if events := c.tree.TakeEvents(); len(events) > 0 {
+		c.events++
+		out.Send(messages.Observer, &messages.CacheChanged{Epoch: c.epoch, Seq: c.events, Events: events})
+	}
 }
 
 func (c *CacheCore) insert(in messages.PrefixInsert, frees []messages.Page) (messages.PrefixInserted, []messages.Page) {

@@ -1,6 +1,9 @@
 package memory
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // checkInvariants walks the whole tree and reports the first invariant of the
 // type's list that does not hold, by its number.
@@ -39,22 +42,25 @@ func (t *Tree) checkInvariants() error {
 		} else {
 			protected += len(n.pages)
 		}
-		if leaf := n.locks == 0 && n.children == 0; leaf != (n.heapAt != 0) {
-			return fmt.Errorf("5: node %d, evictable leaf: %t, place in the heap: %d", i, leaf, n.heapAt)
+		if leaf := n.locks == 0 && n.children == 0; leaf != t.leaves.has(i) {
+			return fmt.Errorf("5: node %d, evictable leaf: %t, in a heap: %t", i, leaf, !leaf)
 		} else if leaf {
 			leaves++
-			if int(n.heapAt) > len(t.leaves) || t.leaves[n.heapAt-1] != i {
-				return fmt.Errorf("5: node %d is not at its place %d in the heap", i, n.heapAt)
-			}
-			if at := int(n.heapAt) - 1; at > 0 && t.leaves.before(t, at, (at-1)/2) {
-				return fmt.Errorf("5: the heap is out of order at %d", at)
+			if err := t.leaves.check(i, &n.usage); err != nil {
+				return err
 			}
 		}
 		if p := t.nodes.at(n.parent); p.parent != none && n.usage.LastUse > p.usage.LastUse {
 			return fmt.Errorf("6: node %d was used at %d, its parent at %d", i, n.usage.LastUse, p.usage.LastUse)
 		}
-		if int(n.slack)*slackShare > len(n.pages) || n.roomy && n.locks == 0 {
-			return fmt.Errorf("8: node %d of %d pages has %d unused in front, room at the end: %t", i, len(n.pages), n.slack, n.roomy)
+		if int(n.slack)*slackShare > len(n.pages) || n.locks == 0 && (n.room == grown || int(n.room) > len(n.pages)) {
+			return fmt.Errorf("8: node %d of %d pages has %d unused in front, %d behind", i, len(n.pages), n.slack, n.room)
+		}
+		if p := t.nodes.at(n.parent); int(n.usage.Depth) != int(p.usage.Depth)+len(p.pages) {
+			return fmt.Errorf("9: node %d at depth %d, below %d pages from %d on", i, n.usage.Depth, len(p.pages), p.usage.Depth)
+		}
+		if err := t.checkHashes(i); err != nil {
+			return err
 		}
 	}
 	for i := slot(1); i < t.nodes.top; i++ {
@@ -69,12 +75,41 @@ func (t *Tree) checkInvariants() error {
 	switch {
 	case evictable != t.evictable || protected != t.protected:
 		return fmt.Errorf("4: counted %d evictable and %d protected pages, found %d and %d", t.evictable, t.protected, evictable, protected)
-	case leaves != len(t.leaves):
-		return fmt.Errorf("5: %d leaves in the heap, %d in the tree", len(t.leaves), leaves)
+	case leaves != t.leaves.len():
+		return fmt.Errorf("5: %d leaves in the heaps, %d in the tree", t.leaves.len(), leaves)
 	case nodes != t.count || nodes != t.table.count:
 		return fmt.Errorf("2: counted %d nodes, %d in the table, found %d", t.count, t.table.count, nodes)
 	case len(t.roots) != len(t.names):
 		return fmt.Errorf("7: %d roots with %d names", len(t.roots), len(t.names))
+	}
+	return nil
+}
+
+// check reports whether a leaf stands where its usage says, and in order.
+func (l *leaves) check(i slot, u *Usage) error {
+	at, h := int(l.places[i])-1, l.heaps[l.class(u)]
+	rank := l.policy.Rank(u)
+	if at >= len(h) || h[at] != (leafEntry{rank.Minor, rank.Major, i}) {
+		return fmt.Errorf("5: node %d is not at its place %d in the heap of its class", i, at)
+	}
+	if at > 0 && h[at].before(&h[(at-1)/heapWidth]) {
+		return fmt.Errorf("5: the heap is out of order at %d", at)
+	}
+	return nil
+}
+
+// checkHashes reports whether a node's hashes are those of its tokens.
+func (t *Tree) checkHashes(i slot) error {
+	if t.hashes == nil {
+		return nil
+	}
+	n, top := t.nodes.at(i), t.top(i)
+	parent := RootHash(t.names[top])
+	if n.parent != top {
+		parent = t.hashes.last(n.parent)
+	}
+	if !slices.Equal(t.hashes.nodes[i], t.hashes.chain(parent, n.tokens)) {
+		return fmt.Errorf("10: node %d has other hashes than its tokens", i)
 	}
 	return nil
 }

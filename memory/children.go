@@ -15,12 +15,7 @@ type childTable struct {
 
 // hash mixes a parent's slot with a page of tokens.
 func (c *childTable) hash(parent slot, page []int32) uint32 {
-	const k0, k1 = 0x9e3779b97f4a7c15, 0xd1342543de82ef95
-	h := c.seed ^ k0*uint64(uint32(parent))
-	for _, token := range page {
-		hi, lo := bits.Mul64(h^uint64(uint32(token))^k0, k1)
-		h = hi ^ lo
-	}
+	h := mixTokens(c.seed^0x9e3779b97f4a7c15*uint64(uint32(parent)), page)
 	return uint32(h ^ h>>32)
 }
 

@@ -93,7 +93,7 @@ func TestRingOfOnePlan(t *testing.T) {
 	want(t, r.send(t, &messages.CommitPlan{Epoch: testEpoch, Plan: 3, Unlocks: []messages.NodeID{node, upper}, EvictPages: 1,
 		Frees: []messages.Page{3}, Reserves: []messages.PageReserve{{ID: 7, Pages: 9}}}),
 		&messages.PagesReserved{Epoch: testEpoch, Plan: 3, Free: 0, Cached: messages.CachePages{Evictable: 1}, Inserted: []messages.PrefixInserted{},
-			Granted: []messages.PagesGranted{{ID: 7, Pages: []messages.Page{3, 2, 5, 4, 6, 7, 8, 9, 10}}}})
+			Granted: []messages.PagesGranted{{ID: 7, Pages: []messages.Page{6, 7, 8, 9, 10, 5, 4, 3, 2}}}})
 	want(t, r.send(t, &messages.AuditSlots{Epoch: testEpoch, Ticket: 8, Count: messages.PageCount{Leased: 9}}),
 		&messages.AuditSlots{Epoch: testEpoch, Ticket: 8, Count: messages.PageCount{Leased: 9, Evictable: 1, Total: 10}})
 	want(t, r.send(t, &messages.CommitPlan{Epoch: testEpoch, Plan: 4, EvictAll: true}),

@@ -2,6 +2,7 @@
 // belongs to whom. It holds no KV itself, only page numbers.
 //
 //	Tree       radix tree of cached prefixes, in whole pages
+//	Policy     what the tree evicts first; PolicyByName has the list
 //	Allocator  free pages
 //	Rows       rows of the request-to-token table, the first level
 //	Lease      what one admitted request holds of both levels

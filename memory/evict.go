@@ -1,24 +1,78 @@
 package memory
 
 import (
+	"fmt"
+
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Evict removes unlocked leaves in the policy's order until at least n pages
-// are free or nothing is evictable, and appends the pages to freed. A node
-// goes as a whole, and its parent is the next candidate when it was the last
-// child. All namespaces compete.
-func (t *Tree) Evict(n int, freed []messages.Page) []messages.Page {
-	for want := len(freed) + n; len(freed) < want && len(t.leaves) > 0; {
-		freed = t.removeLeaf(t.leaves[0], freed)
+// EvictionRefused says that more pages were to be evicted than are unlocked.
+type EvictionRefused struct {
+	Wanted, Evictable int // pages
+}
+
+// Error names both figures and what helps.
+func (e *EvictionRefused) Error() string {
+	return fmt.Sprintf("cannot evict %d pages: %d are evictable; end or retract requests to unlock more", e.Wanted, e.Evictable)
+}
+
+// Evict removes exactly n pages from unlocked leaves, in the policy's order,
+// and appends them to freed. The last leaf is shortened from its end if not all
+// of it has to go, and keeps its place; with WholeNodes it goes as a whole, so
+// that more than n pages may come free. A leaf's parent is a candidate when its
+// last child is gone. All namespaces compete. Evicting 0 does nothing; more
+// than is evictable is refused with an *EvictionRefused and changes nothing.
+func (t *Tree) Evict(n int, freed []messages.Page) ([]messages.Page, error) {
+	if n < 0 {
+		invariants.Fail("evicting %d pages", n)
 	}
-	return freed
+	if n > t.evictable {
+		return freed, &EvictionRefused{Wanted: n, Evictable: t.evictable}
+	}
+	for n > 0 {
+		i := t.leaves.next(&t.nodes, t.tick)
+		k := len(t.nodes.at(i).pages)
+		if k > n && !t.wholeNodes {
+			return t.shorten(i, n, freed), nil
+		}
+		freed = t.removeLeaf(i, freed)
+		n -= k
+	}
+	return freed, nil
 }
 
 // EvictAll removes everything that is not locked.
 func (t *Tree) EvictAll(freed []messages.Page) []messages.Page {
-	return t.Evict(t.evictable, freed)
+	cleared := t.protected == 0 && t.evictable > 0
+	t.events.mute(cleared)
+	for t.evictable > 0 {
+		freed = t.removeLeaf(t.leaves.next(&t.nodes, t.tick), freed)
+	}
+	t.events.mute(false)
+	if cleared {
+		t.events.cleared()
+	}
+	return freed
+}
+
+// shorten takes the last k pages, not all, off an unlocked leaf.
+func (t *Tree) shorten(i slot, k int, freed []messages.Page) []messages.Page {
+	n := t.nodes.at(i)
+	keep := len(n.pages) - k
+	freed = append(freed, n.pages[keep:]...)
+	t.gone(i, keep)
+	t.evictable -= k
+	n.tokens, n.pages = n.tokens[:keep*t.pageSize], n.pages[:keep]
+	if t.hashes != nil {
+		t.hashes.nodes[i] = t.hashes.nodes[i][:keep]
+	}
+	// As much has gone as is copied, or it is the first cut after a split, so
+	// the copies stay linear in the pages evicted and compared.
+	if n.room += int32(k); int(n.room) > keep || int(n.slack)*slackShare > keep {
+		t.fit(i)
+	}
+	return freed
 }
 
 func (t *Tree) removeLeaf(i slot, freed []messages.Page) []messages.Page {
@@ -27,11 +81,15 @@ func (t *Tree) removeLeaf(i slot, freed []messages.Page) []messages.Page {
 		invariants.Fail("evicting a node with %d children and %d locks", n.children, n.locks)
 	}
 	freed = append(freed, n.pages...)
+	t.gone(i, 0)
 	t.evictable -= len(n.pages)
-	t.leaves.remove(t, i)
+	t.leaves.remove(i, &n.usage)
 	t.unlink(i)
 	parent := n.parent
 	t.nodes.give(i)
+	if t.hashes != nil {
+		t.hashes.nodes[i] = nil
+	}
 	t.count--
 
 	p := t.nodes.at(parent)
@@ -44,65 +102,28 @@ func (t *Tree) removeLeaf(i slot, freed []messages.Page) []messages.Page {
 		delete(t.names, parent)
 		t.nodes.give(parent)
 	case p.locks == 0:
-		t.leaves.push(t, parent)
+		t.leaves.push(parent, &p.usage)
 	}
 	return freed
 }
 
-// leafHeap is a binary min-heap of unlocked leaves in the policy's order. Each
-// node knows its place (heapAt), so any of them can be taken out.
-type leafHeap []slot
-
-func (h leafHeap) before(t *Tree, a, b int) bool {
-	return t.policy.Before(&t.nodes.at(h[a]).usage, &t.nodes.at(h[b]).usage)
-}
-
-func (h leafHeap) swap(t *Tree, a, b int) {
-	h[a], h[b] = h[b], h[a]
-	t.nodes.at(h[a]).heapAt, t.nodes.at(h[b]).heapAt = int32(a+1), int32(b+1)
-}
-
-func (h *leafHeap) push(t *Tree, i slot) {
-	*h = append(*h, i)
-	t.nodes.at(i).heapAt = int32(len(*h))
-	h.up(t, len(*h)-1)
-}
-
-func (h *leafHeap) remove(t *Tree, i slot) {
-	at, last := int(t.nodes.at(i).heapAt)-1, len(*h)-1
-	h.swap(t, at, last)
-	*h = (*h)[:last]
-	t.nodes.at(i).heapAt = 0
-	if at < last {
-		h.down(t, at)
-		h.up(t, at)
+// gone tells whoever listens that a node's pages from index keep on go.
+func (t *Tree) gone(i slot, keep int) {
+	n := t.nodes.at(i)
+	if t.watcher != nil {
+		u := n.usage
+		u.Depth += int32(keep)
+		t.watcher.Evicted(&u, t.tick, len(n.pages)-keep)
 	}
-}
-
-func (h leafHeap) up(t *Tree, at int) {
-	for at > 0 {
-		parent := (at - 1) / 2
-		if !h.before(t, at, parent) {
-			return
-		}
-		h.swap(t, at, parent)
-		at = parent
+	if t.hashes == nil {
+		return
 	}
-}
-
-func (h leafHeap) down(t *Tree, at int) {
-	for {
-		child := 2*at + 1
-		if child >= len(h) {
-			return
+	hashes := t.hashes.nodes[i][keep:]
+	t.events.removed(hashes)
+	if t.history != nil {
+		// From the end, so that of one node the last page is forgotten first.
+		for at := len(hashes) - 1; at >= 0; at-- {
+			t.history.remember(hashes[at], &n.usage)
 		}
-		if child+1 < len(h) && h.before(t, child+1, child) {
-			child++
-		}
-		if !h.before(t, child, at) {
-			return
-		}
-		h.swap(t, at, child)
-		at = child
 	}
 }

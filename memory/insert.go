@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"math"
 	"slices"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
@@ -55,18 +56,55 @@ func (t *Tree) Insert(in messages.PrefixInsert, freed []messages.Page) (messages
 	if len(out.Pages) > 0 {
 		out.First = in.Owned
 	}
+	grew := 0
 	if at < len(in.Pages) {
-		cur = t.extend(cur, in.Node, in.Tokens[at*t.pageSize:], in.Pages[at:])
+		cur, grew = t.extend(cur, &in, at)
 	}
-	// Lock first, so that nothing of the path is unlocked in between.
-	t.lockPath(cur)
-	t.Unlock(in.Node)
+	t.settle(cur, start, &in, grew)
 	if in.Keep {
-		out.Node = t.nodes.id(cur)
-	} else {
-		t.unlockPath(cur)
+		out.Node = t.nodes.id(cur) | counted
 	}
 	return out, freed
+}
+
+// settle walks from the end of an inserted prefix up to the root, once: it
+// moves the request's lock from start to cur, or takes it away, and notes the
+// use. Nodes that this insertion made know theirs already; grew is how many
+// pages cur has grown by.
+func (t *Tree) settle(cur, start slot, in *messages.PrefixInsert, grew int) {
+	held, i := false, cur // held: from start on upwards the request has a lock
+	for n := t.nodes.at(i); n.parent != none; n = t.nodes.at(i) {
+		held = held || i == start
+		if t.leaves.has(i) {
+			t.leaves.remove(i, &n.usage)
+		}
+		if n.usage.Created != t.tick {
+			hit := !held || in.Node&counted == 0
+			if hit && t.watcher != nil {
+				t.watcher.Hit(&n.usage, t.tick, len(n.pages)-grew)
+			}
+			t.use(&n.usage, hit, in.Priority)
+		}
+		switch {
+		case held && !in.Keep:
+			t.unlockNode(i, n)
+		case !held && in.Keep:
+			t.lockNode(i, n)
+		default:
+			t.work.NodeVisits++
+		}
+		i, grew = n.parent, 0
+	}
+	t.becomeLeaf(cur)
+}
+
+// use notes in u that a request went through.
+func (t *Tree) use(u *Usage, hit bool, priority int32) {
+	if hit && u.Hits < math.MaxUint32 {
+		u.Hits++
+	}
+	u.LastUse = t.tick
+	u.Priority = max(u.Priority, priority)
 }
 
 // insertionStart checks an insertion and returns the node that its first Owned
@@ -89,11 +127,11 @@ func (t *Tree) insertionStart(in *messages.PrefixInsert) slot {
 		return t.root(in.Namespace)
 	}
 	start := t.locked(in.Node)
-	depth, top := t.depth(start)
-	if depth != in.Owned {
+	n := t.nodes.at(start)
+	if depth := int(n.usage.Depth) + len(n.pages); depth != in.Owned {
 		invariants.Fail("request %d owns %d pages through a node at depth %d", in.ID, in.Owned, depth)
 	}
-	if top != t.roots[in.Namespace] {
+	if t.top(start) != t.roots[in.Namespace] {
 		invariants.Fail("request %d holds a node of another namespace", in.ID)
 	}
 	if invariants.Enabled {
@@ -114,13 +152,12 @@ func (t *Tree) checkPath(i slot, in *messages.PrefixInsert) {
 	}
 }
 
-// depth returns the pages from the root to the end of a node, and the root.
-func (t *Tree) depth(i slot) (pages int, root slot) {
+// top returns the root above a node.
+func (t *Tree) top(i slot) slot {
 	for n := t.nodes.at(i); n.parent != none; n = t.nodes.at(i) {
-		pages += len(n.pages)
 		i = n.parent
 	}
-	return pages, i
+	return i
 }
 
 // root returns a namespace's root, made if it is not there.
@@ -131,26 +168,4 @@ func (t *Tree) root(namespace string) slot {
 		t.roots[namespace], t.names[i] = i, namespace
 	}
 	return i
-}
-
-// extend adds new pages below cur, which no child of cur continues, and
-// returns the node that ends with them. own is the inserting request's handle.
-func (t *Tree) extend(cur slot, own messages.NodeID, tokens []int32, pages []messages.Page) slot {
-	n := t.nodes.at(cur)
-	if own != messages.RootNode && t.nodes.id(cur) == own && n.children == 0 && n.locks == 1 {
-		// Room to grow is wasted only while the request holds the leaf.
-		n.grow(tokens, pages)
-		t.protected += len(pages)
-		return cur
-	}
-	leaf := t.nodes.take()
-	l := t.nodes.at(leaf)
-	l.tokens, l.pages, l.parent = slices.Clone(tokens), slices.Clone(pages), cur
-	t.link(leaf)
-	t.count++
-	t.evictable += len(pages)
-	n.children++
-	// The leaf counts as evictable and is not in the heap, cur may be in the
-	// heap and is no leaf any more: Insert locks both next.
-	return leaf
 }

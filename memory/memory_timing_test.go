@@ -46,7 +46,7 @@ func BenchmarkLock(b *testing.B) {
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
 			tokens := prompts[i%64]
-			node, found := tree.Lock("", tokens, len(tokens))
+			node, found := tree.Lock("", tokens, len(tokens), nil)
 			if len(found) != 128 {
 				b.Fatalf("matched %d pages", len(found))
 			}
@@ -62,7 +62,7 @@ func BenchmarkInsertEvict(b *testing.B) {
 	sizes(b, func(b *testing.B, pageSize, pages int) {
 		tree, _ := timedTree(pageSize, pages)
 		tokens := sequence(0, 64*pageSize, 16*pageSize)
-		node, shared := tree.Lock("", tokens[:64*pageSize], 64*pageSize)
+		node, shared := tree.Lock("", tokens[:64*pageSize], 64*pageSize, nil)
 		own := append(shared, make([]messages.Page, 16)...)
 		freed := make([]messages.Page, 0, 1024)
 		next := messages.Page(1 << 24)
@@ -75,8 +75,8 @@ func BenchmarkInsertEvict(b *testing.B) {
 			}
 			out, _ := tree.Insert(messages.PrefixInsert{Tokens: tokens, Pages: own, Owned: 64, Node: node, Keep: true}, nil)
 			tree.Unlock(out.Node)
-			node, _ = tree.Lock("", tokens[:64*pageSize], 64*pageSize)
-			freed = tree.Evict(16, freed[:0])
+			node, _ = tree.Lock("", tokens[:64*pageSize], 64*pageSize, nil)
+			freed, _ = tree.Evict(16, freed[:0])
 		}
 	})
 }
@@ -93,7 +93,7 @@ func BenchmarkEvict(b *testing.B) {
 				tree, _ = timedTree(pageSize, pages)
 				b.StartTimer()
 			}
-			freed = tree.Evict(1, freed[:0])
+			freed, _ = tree.Evict(1, freed[:0])
 		}
 	})
 }

@@ -14,7 +14,7 @@ type slot int32
 const none slot = 0
 
 // node is one edge of the tree with the node below it. A namespace's root is a
-// node without pages and without a parent. 96 bytes; the cost per cached token
+// node without pages and without a parent. 112 bytes; the cost per cached token
 // is this over the length of a node, plus 4 bytes and 4/pageSize bytes.
 type node struct {
 	tokens []int32         // pageSize for each of pages
@@ -27,36 +27,41 @@ type node struct {
 	chain    slot   // next in the bucket of the child table; next free slot
 	children int32
 	locks    int32 // handles whose path goes through here
-	heapAt   int32 // 1 + index in the leaf heap; 0 when not in it
 	slack    int32 // pages in front of the arrays that splits left unused
-	roomy    bool  // the arrays may have room at the end: it grew in place
+	room     int32 // pages behind them that eviction left unused, or grown
 }
 
-// slackShare: at most 1/slackShare of a node's pages is unused in front.
-const slackShare = 16
+const (
+	// slackShare: at most 1/slackShare of a node's pages is unused in front.
+	slackShare = 16
+	// grown is the room of a node that grew in place: not known.
+	grown = -1
+)
 
-// drop cuts off the first k pages. The arrays are moved to smaller ones once
-// enough is unused: as much as was compared to get to the cuts, so comparisons
-// pay for the copy, and matching stays linear in the tokens compared.
-func (n *node) drop(k, pageSize int) {
+// drop cuts off the first k pages and reports whether the arrays were moved to
+// smaller ones. They are once enough is unused: as much as was compared to get
+// to the cuts, so comparisons pay for the copy, and matching stays linear in
+// the tokens compared.
+func (n *node) drop(k, pageSize int) (moved bool) {
 	n.tokens, n.pages = n.tokens[k*pageSize:], n.pages[k:]
 	n.slack += int32(k)
-	if int(n.slack)*slackShare > len(n.pages) {
+	if moved = int(n.slack)*slackShare > len(n.pages); moved {
 		n.fit()
 	}
+	return moved
 }
 
 // grow appends pages, with room for more, so that a prompt inserted chunk by
 // chunk is not copied for each chunk. fit takes the room back.
 func (n *node) grow(tokens []int32, pages []messages.Page) {
 	n.tokens, n.pages = append(n.tokens, tokens...), append(n.pages, pages...)
-	n.roomy = true
+	n.room = grown
 }
 
 // fit moves the arrays to new ones of the right size.
 func (n *node) fit() {
 	n.tokens, n.pages = slices.Clone(n.tokens), slices.Clone(n.pages)
-	n.slack, n.roomy = 0, false
+	n.slack, n.room = 0, 0
 }
 
 const (
@@ -100,10 +105,16 @@ func (s *slab) give(i slot) {
 	s.free = i
 }
 
-// id is the handle of the node in slot i. The generation tells it from the
-// handles of nodes that had the slot before.
+// A handle is the slot of a node in its lower half, and in its upper half the
+// generation, which tells it from the handles of nodes that had the slot
+// before. The top bit is counted.
+const counted messages.NodeID = 1 << 63
+
+const genMask = 1<<31 - 1
+
+// id is the handle of the node in slot i, not counted.
 func (s *slab) id(i slot) messages.NodeID {
-	return messages.NodeID(uint64(s.at(i).gen)<<32 | uint64(i))
+	return messages.NodeID(uint64(s.at(i).gen&genMask)<<32 | uint64(i))
 }
 
 // lookup finds the node of a handle; none when it is not in use any more.
@@ -112,7 +123,7 @@ func (s *slab) lookup(id messages.NodeID) slot {
 	if i <= none || i >= s.top {
 		return none
 	}
-	if n := s.at(i); n.gen != uint32(id>>32) || n.gen&1 == 0 {
+	if n := s.at(i); n.gen&1 == 0 || (n.gen^uint32(id>>32))&genMask != 0 {
 		return none
 	}
 	return i

@@ -13,6 +13,17 @@ type TreeOptions struct {
 	PageSize int
 	// Policy chooses what is evicted; nil means LRU.
 	Policy Policy
+	// WholeNodes evicts nodes as a whole, so that an eviction may free more
+	// than was asked for. Off, it frees exactly what was asked for.
+	WholeNodes bool
+	// History is for how many of the latest evicted pages the tree remembers
+	// their Usage, so that Hits survive; 0 for none. About 60 bytes each, and
+	// 8 bytes per cached page and 24 per node for hashes.
+	History int
+	// Events makes the tree note what it stores and removes, by page hash; see
+	// TakeEvents. 8 bytes per cached page and 24 per node, and a SHA-256 over
+	// each new page.
+	Events bool
 	// HashSeed is mixed into the child table's hash, so that nobody outside
 	// can prepare tokens that collide. Results never depend on it.
 	HashSeed uint64
@@ -25,7 +36,10 @@ type TreeOptions struct {
 //
 // A handle (messages.NodeID) locks a node and all nodes above it against
 // eviction, once per handle. It stays good until it is unlocked, also across
-// splits: the part with the deeper tokens keeps it.
+// splits: the part with the deeper tokens keeps it. It also tells whether its
+// holder's use has been counted: Lock gives one that is not, and the first
+// Insert counts the path, once. So a candidate that is matched again and again
+// before it is admitted, and chunk after chunk inserted, are one hit.
 //
 // Invariants:
 //
@@ -37,29 +51,49 @@ type TreeOptions struct {
 //     below an unlocked node is unlocked.
 //  4. evictable is the number of pages on unlocked nodes, protected that on
 //     locked ones.
-//  5. The leaf heap holds exactly the unlocked nodes without children, in the
+//  5. The leaf heaps hold exactly the unlocked nodes without children, in the
 //     policy's order. With 3, eviction can reach every evictable page.
 //  6. A node was used no later than its parent.
 //  7. A namespace has a root exactly while it has a page.
-//  8. At most 1/16 of an unlocked node's arrays is unused, beyond the rounding
-//     of the memory allocator. No array is shared between nodes or with callers.
+//  8. At most 1/16 of an unlocked node's arrays is unused in front, and behind
+//     at most as much as is used, in a leaf that eviction has shortened, beyond
+//     the rounding of the memory allocator. No array is shared between nodes or
+//     with callers.
+//  9. A node's Depth is the pages above it.
+//  10. With hashes, a node has that of each of its pages.
 //
 // Costs: Lock, Peek and Insert are linear in the tokens compared (the copies
 // of splits amortised), Unlock in the nodes of the path, Evict takes a
 // logarithm of the number of leaves per freed node. None depends on how much
 // is cached. Not safe for concurrent use.
 type Tree struct {
-	pageSize int
-	policy   Policy
-	nodes    slab
-	table    childTable
-	roots    map[string]slot
-	names    map[slot]string // of roots
-	leaves   leafHeap
-	tick     uint64
-	count    int // nodes without the roots
+	pageSize   int
+	wholeNodes bool
+	policy     Policy
+	watcher    Watcher // the policy, if it is one
+	nodes      slab
+	table      childTable
+	roots      map[string]slot
+	names      map[slot]string // of roots
+	leaves     leaves
+	hashes     *pageHashes // nil without events and history
+	history    *history    // nil without
+	events     *eventLog   // nil without
+	tick       uint64
+	count      int // nodes without the roots
+	work       Work
 
 	evictable, protected int // pages
+}
+
+// Work counts what the tree has done since it was made. Both depend on the
+// calls only, not on how much is cached.
+type Work struct {
+	// NodeVisits is how many nodes matches, insertions and unlocks went through.
+	NodeVisits int
+	// WordsCompared is how many tokens of nodes were compared with tokens of
+	// callers.
+	WordsCompared int
 }
 
 // NewTree returns an empty tree.
@@ -68,14 +102,30 @@ func NewTree(opts TreeOptions) *Tree {
 	if opts.Policy == nil {
 		opts.Policy = LRU{}
 	}
-	return &Tree{
-		pageSize: opts.PageSize,
-		policy:   opts.Policy,
-		table:    childTable{seed: opts.HashSeed},
-		roots:    map[string]slot{},
-		names:    map[slot]string{},
+	t := &Tree{
+		pageSize:   opts.PageSize,
+		wholeNodes: opts.WholeNodes,
+		policy:     opts.Policy,
+		table:      childTable{seed: opts.HashSeed},
+		roots:      map[string]slot{},
+		names:      map[slot]string{},
+		leaves:     newLeaves(opts.Policy),
 	}
+	t.watcher, _ = opts.Policy.(Watcher)
+	if opts.Events {
+		t.events = &eventLog{pageSize: opts.PageSize}
+	}
+	if opts.History > 0 {
+		t.history = newHistory(opts.History)
+	}
+	if opts.Events || opts.History > 0 {
+		t.hashes = newPageHashes(opts)
+	}
+	return t
 }
+
+// Work is what the tree has done so far.
+func (t *Tree) Work() Work { return t.work }
 
 // Evictable is the number of pages on unlocked nodes.
 func (t *Tree) Evictable() int { return t.evictable }
@@ -105,24 +155,23 @@ func (t *Tree) Peek(namespace string, tokens []int32) int {
 }
 
 // Lock finds the longest cached prefix of tokens[:limit], in whole pages,
-// locks it and returns its handle with a fresh slice of its pages. When
-// nothing matches it returns RootNode and nil, and there is nothing to unlock.
-func (t *Tree) Lock(namespace string, tokens []int32, limit int) (messages.NodeID, []messages.Page) {
+// locks it and returns its handle. Its pages are appended to into, which stays
+// the caller's. When nothing matches it returns RootNode, and there is nothing
+// to unlock.
+func (t *Tree) Lock(namespace string, tokens []int32, limit int, into []messages.Page) (messages.NodeID, []messages.Page) {
 	if limit < 0 || limit > len(tokens) {
 		invariants.Fail("match limit %d of %d tokens", limit, len(tokens))
 	}
 	root := t.roots[namespace]
 	if root == none {
-		return messages.RootNode, nil
+		return messages.RootNode, into
 	}
 	cur, tokens := root, tokens[:limit]
-	depth := 0
 	for {
 		child, k := t.next(cur, tokens)
 		if child == none {
 			break
 		}
-		depth += k
 		if k < len(t.nodes.at(child).pages) {
 			cur = t.split(child, k)
 			break
@@ -130,35 +179,46 @@ func (t *Tree) Lock(namespace string, tokens []int32, limit int) (messages.NodeI
 		cur, tokens = child, tokens[k*t.pageSize:]
 	}
 	if cur == root {
-		return messages.RootNode, nil
+		return messages.RootNode, into
 	}
-	t.tick++
-	t.lockPath(cur)
-	return t.nodes.id(cur), t.pathPages(cur, depth)
+	n := t.nodes.at(cur)
+	depth, at := int(n.usage.Depth)+len(n.pages), len(into)
+	into = slices.Grow(into, depth)[:at+depth]
+	for i := cur; n.parent != none; n = t.nodes.at(i) {
+		t.lockNode(i, n)
+		copy(into[at+int(n.usage.Depth):], n.pages)
+		i = n.parent
+	}
+	return t.nodes.id(cur), into
 }
 
-// pathPages returns the depth pages from the root to the end of a node.
-func (t *Tree) pathPages(i slot, depth int) []messages.Page {
-	pages := make([]messages.Page, depth)
-	for n := t.nodes.at(i); n.parent != none; n = t.nodes.at(n.parent) {
-		depth -= len(n.pages)
-		copy(pages[depth:], n.pages)
-	}
-	return pages
-}
-
-// Unlock gives one lock back. RootNode is ignored. The handle is void then.
+// Unlock gives one lock back. RootNode is ignored. The handle is void then. If
+// no insertion has counted it, the path is as recently used as by one, but not
+// hit.
 func (t *Tree) Unlock(id messages.NodeID) {
-	if id != messages.RootNode {
-		t.unlockPath(t.locked(id))
+	if id == messages.RootNode {
+		return
 	}
+	last := t.locked(id)
+	if id&counted == 0 {
+		t.tick++
+	}
+	i := last
+	for n := t.nodes.at(i); n.parent != none; n = t.nodes.at(i) {
+		if id&counted == 0 {
+			n.usage.LastUse = t.tick
+		}
+		t.unlockNode(i, n)
+		i = n.parent
+	}
+	t.becomeLeaf(last)
 }
 
 // locked returns the node of a handle that its holder says it has locked.
 func (t *Tree) locked(id messages.NodeID) slot {
 	i := t.nodes.lookup(id)
 	if i == none || t.nodes.at(i).locks == 0 {
-		invariants.Fail("node %#x is not locked", uint64(id))
+		invariants.Fail("node %#x is not locked", uint64(id&^counted))
 	}
 	return i
 }
@@ -173,7 +233,11 @@ func (t *Tree) next(cur slot, tokens []int32) (child slot, pages int) {
 	if child == none {
 		return none, 0
 	}
-	return child, commonTokens(t.nodes.at(child).tokens, tokens) / t.pageSize
+	n := t.nodes.at(child)
+	same := t.pageSize + commonTokens(n.tokens[t.pageSize:], tokens[t.pageSize:])
+	t.work.NodeVisits++
+	t.work.WordsCompared += same
+	return child, same / t.pageSize
 }
 
 // split cuts a node after its first k pages and returns the new upper part.
@@ -185,44 +249,55 @@ func (t *Tree) split(i slot, k int) slot {
 	// The upper part gets its own memory: as much as was compared to get here.
 	u.tokens, u.pages = slices.Clone(n.tokens[:k*t.pageSize]), slices.Clone(n.pages[:k])
 	u.usage, u.parent, u.locks, u.children = n.usage, n.parent, n.locks, 1
-	n.drop(k, t.pageSize)
+	moved := n.drop(k, t.pageSize)
 	n.parent = up
+	n.usage.Depth += int32(k)
 	t.link(up)
 	t.link(i)
 	t.count++
+	if t.hashes != nil {
+		t.hashes.split(i, up, k)
+		if moved {
+			t.hashes.fit(i)
+		}
+	}
 	return up
 }
 
-// lockPath locks and touches a node and those above it.
-func (t *Tree) lockPath(i slot) {
-	for n := t.nodes.at(i); n.parent != none; n = t.nodes.at(i) {
-		if n.heapAt != 0 {
-			t.leaves.remove(t, i)
+func (t *Tree) lockNode(i slot, n *node) {
+	t.work.NodeVisits++
+	if t.leaves.has(i) {
+		t.leaves.remove(i, &n.usage)
+	}
+	if n.locks == 0 {
+		t.evictable -= len(n.pages)
+		t.protected += len(n.pages)
+	}
+	n.locks++
+}
+
+func (t *Tree) unlockNode(i slot, n *node) {
+	t.work.NodeVisits++
+	n.locks--
+	if n.locks == 0 {
+		t.evictable += len(n.pages)
+		t.protected -= len(n.pages)
+		if n.room != 0 {
+			t.fit(i)
 		}
-		t.policy.Touch(&n.usage, t.tick)
-		if n.locks == 0 {
-			t.evictable -= len(n.pages)
-			t.protected += len(n.pages)
-		}
-		n.locks++
-		i = n.parent
 	}
 }
 
-// unlockPath gives one lock of a node and those above it back.
-func (t *Tree) unlockPath(i slot) {
-	for n := t.nodes.at(i); n.parent != none; n = t.nodes.at(i) {
-		n.locks--
-		if n.locks == 0 {
-			t.evictable += len(n.pages)
-			t.protected -= len(n.pages)
-			if n.roomy {
-				n.fit()
-			}
-			if n.children == 0 {
-				t.leaves.push(t, i)
-			}
-		}
-		i = n.parent
+// becomeLeaf puts a node among the leaves that can be evicted, if it is one.
+func (t *Tree) becomeLeaf(i slot) {
+	if n := t.nodes.at(i); n.parent != none && n.locks == 0 && n.children == 0 {
+		t.leaves.push(i, &n.usage)
+	}
+}
+
+func (t *Tree) fit(i slot) {
+	t.nodes.at(i).fit()
+	if t.hashes != nil {
+		t.hashes.fit(i)
 	}
 }

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,9 +47,18 @@ func (t *treeTest) put(ns string, tokens ...int32) (known int, pages []messages.
 
 // get matches tokens and unlocks again.
 func (t *treeTest) get(ns string, tokens ...int32) []messages.Page {
-	node, pages := t.Lock(ns, tokens, len(tokens))
+	node, pages := t.Lock(ns, tokens, len(tokens), nil)
 	t.Unlock(node)
 	return pages
+}
+
+func (t *treeTest) evict(n int, freed ...messages.Page) []messages.Page {
+	t.Helper()
+	freed, err := t.Evict(n, freed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return freed
 }
 
 func (t *treeTest) wantCounts(evictable, protected, nodes int) {
@@ -126,7 +136,7 @@ func TestMatchIsWholePagesUpToTheLimit(t *testing.T) {
 		if got := tt.Peek("", tokens[:tc.limit]); got != tc.want {
 			t.Errorf("%+v: peeked %d", tc, got)
 		}
-		node, pages := tt.Lock("", tokens, tc.limit)
+		node, pages := tt.Lock("", tokens, tc.limit, nil)
 		if len(pages)*tc.size != tc.want || tt.Protected()*tc.size != tc.want || (node == messages.RootNode) != (tc.want == 0) {
 			t.Errorf("%+v: matched %d pages, protected %d", tc, len(pages), tt.Protected())
 		}
@@ -153,32 +163,51 @@ func TestNamespacesShareNothing(t *testing.T) {
 func TestLockProtectsThePath(t *testing.T) {
 	tt := newTreeTest(t, 1)
 	tt.put("", 1, 2, 3)
-	a, _ := tt.Lock("", []int32{1, 2, 3}, 3)
+	a, _ := tt.Lock("", []int32{1, 2, 3}, 3, nil)
 	tt.wantCounts(0, 3, 1)
-	b, _ := tt.Lock("", []int32{1, 2, 7}, 3)
+	b, _ := tt.Lock("", []int32{1, 2, 7}, 3, nil)
 	tt.wantCounts(0, 3, 2)
 	tt.Unlock(a)
 	tt.wantCounts(1, 2, 2)
-	if freed := tt.Evict(3, nil); len(freed) != 1 {
-		t.Fatalf("evicted %v under a lock", freed)
+	var refused *EvictionRefused
+	if freed, err := tt.Evict(3, nil); len(freed) != 0 || !errors.As(err, &refused) || *refused != (EvictionRefused{Wanted: 3, Evictable: 1}) {
+		t.Fatalf("evicted %v under a lock: %v", freed, err)
 	}
+	tt.wantPages(tt.evict(1), 12)
 	tt.Unlock(b)
 	tt.wantCounts(2, 0, 1)
 }
 
-func TestEvictionIsLRUAndWholeNodes(t *testing.T) {
+func TestEvictionOfWholeNodes(t *testing.T) {
 	tt := newTreeTest(t, 1)
+	tt.wholeNodes = true
 	tt.put("", 1, 2)
 	tt.put("", 3, 4)
 	tt.put("", 5, 6, 7)
 	tt.get("", 1, 2) // now the newest
-	tt.wantPages(tt.Evict(1, nil), 12, 13)
-	tt.wantPages(tt.Evict(0, nil))
-	tt.wantPages(tt.Evict(3, []messages.Page{99}), 99, 14, 15, 16)
+	tt.wantPages(tt.evict(1), 12, 13)
+	tt.wantPages(tt.evict(0))
+	tt.wantPages(tt.evict(3, 99), 99, 14, 15, 16)
 	tt.put("", 1, 2, 8)
 	// The leaf goes before its parent, though both were used together.
-	tt.wantPages(tt.Evict(1, nil), 19)
-	tt.wantPages(tt.Evict(9, nil), 10, 11)
+	tt.wantPages(tt.evict(1), 19)
+	tt.wantPages(tt.evict(2), 10, 11)
+	tt.wantCounts(0, 0, 0)
+}
+
+func TestEvictionIsExactToThePage(t *testing.T) {
+	tt := newTreeTest(t, 2)
+	tt.put("", 1, 2, 3, 4, 5, 6, 7, 8) // 10..13
+	tt.put("", 1, 2, 9, 9)             // 14 is a duplicate, 15
+	tt.wantPages(tt.evict(1), 13)
+	tt.wantPages(tt.get("", 1, 2, 3, 4, 5, 6, 7, 8), 10, 11, 12) // the newest now
+	tt.wantPages(tt.evict(2), 15, 12)
+	tt.wantCounts(2, 0, 2)
+	if known, _ := tt.put("", 1, 2, 3, 4, 5, 6); known != 4 { // 16, 17 are duplicates
+		t.Fatalf("%d tokens known after the eviction", known)
+	}
+	tt.wantPages(tt.get("", 1, 2, 3, 4, 5, 6), 10, 11, 18)
+	tt.wantPages(tt.evict(3), 18, 11, 10)
 	tt.wantCounts(0, 0, 0)
 }
 
@@ -193,7 +222,7 @@ type request struct {
 
 func (t *treeTest) admit(tokens ...int32) *request {
 	r := &request{treeTest: t, tokens: tokens}
-	r.node, r.pages = t.Lock("", tokens, len(tokens))
+	r.node, r.pages = t.Lock("", tokens, len(tokens), nil)
 	r.owned = len(r.pages)
 	r.pages = append(r.pages, t.fresh(len(tokens)/t.pageSize-r.owned)...)
 	return r
@@ -279,7 +308,7 @@ func TestLeafGrowsInPlaceForItsOnlyHolder(t *testing.T) {
 	b := tt.admit(a.tokens...)
 	a.insert(true, 100) // b holds it, too
 	tt.wantCounts(0, 40, 2)
-	if b.node != id || a.node == id {
+	if b.node|counted != id || a.node == id {
 		t.Fatal("a leaf with two holders grew")
 	}
 	a.insert(false)
@@ -298,7 +327,7 @@ func TestInsertOfNothingNew(t *testing.T) {
 	tt.put("", 1, 2, 3, 4)
 	a := tt.admit(1, 2, 3, 4)
 	id := a.node
-	if out, freed := a.insert(true); out.Node != id || len(freed) > 0 {
+	if out, freed := a.insert(true); out.Node != id|counted || len(freed) > 0 {
 		t.Fatalf("outcome %+v, freed %v", out, freed)
 	}
 	tt.wantCounts(0, 1, 1)
@@ -338,7 +367,7 @@ func TestTreeViolations(t *testing.T) {
 		{"is not locked", func(tt *treeTest, n messages.NodeID) { tt.Unlock(n); tt.Unlock(n) }},
 		{"is not locked", func(tt *treeTest, n messages.NodeID) { tt.Unlock(n); tt.EvictAll(nil); tt.put("", 1, 2); tt.Unlock(n) }},
 		{"is not locked", func(tt *treeTest, _ messages.NodeID) { tt.Unlock(1 << 40) }},
-		{"match limit 3 of 2 tokens", func(tt *treeTest, _ messages.NodeID) { tt.Lock("", []int32{1, 2}, 3) }},
+		{"match limit 3 of 2 tokens", func(tt *treeTest, _ messages.NodeID) { tt.Lock("", []int32{1, 2}, 3, nil) }},
 		{"inserts 3 tokens on 2 pages", insert(messages.PrefixInsert{Tokens: []int32{1, 2, 3}, Pages: []messages.Page{5, 6}})},
 		{"2 of them owned", insert(messages.PrefixInsert{Tokens: []int32{1}, Pages: []messages.Page{5}, Owned: 2})},
 		{"owns 1 pages through no node", insert(messages.PrefixInsert{Tokens: []int32{1}, Pages: []messages.Page{5}, Owned: 1})},
@@ -350,7 +379,7 @@ func TestTreeViolations(t *testing.T) {
 		t.Run(tt.what, func(t *testing.T) {
 			x := &treeTest{T: t, Tree: NewTree(TreeOptions{PageSize: 1}), next: 10}
 			x.put("", 1, 2)
-			node, _ := x.Lock("", []int32{1, 2}, 2)
+			node, _ := x.Lock("", []int32{1, 2}, 2, nil)
 			mustViolate(t, tt.what, func() { tt.f(x, node) })
 		})
 	}
@@ -365,9 +394,9 @@ func TestTreeString(t *testing.T) {
 	a.insert(true)
 	want := `4 nodes, 6 pages of 2 tokens evictable, 2 protected
 namespace ""
-  1 pages from 10, locks 1, used at 4: 1 2
+  1 pages from 10, locks 1, used at 3: 1 2
     1 pages from 11, locks 0, used at 1: 3 4
-    1 pages from 17, locks 1, used at 4: 5 6
+    1 pages from 17, locks 1, used at 3: 5 6
 namespace "salt"
   5 pages from 12, locks 0, used at 2: 9 9 1 1 2 2 3 3 …
 `

@@ -61,6 +61,8 @@ type PrefixInsert struct {
 	// already with the request instead of freeing them: a step that runs still
 	// reads them. With Keep only.
 	KeepCopies bool
+	// Priority is the request's; the eviction policy "priority" goes by it.
+	Priority int32
 }
 
 // CommitPlan is the one message of a plan that changes the cache and the
@@ -72,8 +74,9 @@ type CommitPlan struct {
 	Plan    PlanID
 	Inserts []PrefixInsert // moved
 	Unlocks []NodeID       // moved; a node stands once per lock to give back
-	// EvictPages is how many pages of unlocked nodes to free, at least;
-	// EvictAll frees every one, for a flush.
+	// EvictPages is how many pages must come free beside Frees: as duplicates of
+	// the insertions, the rest by eviction of unlocked nodes. EvictAll evicts
+	// every one, for a flush.
 	EvictPages int
 	EvictAll   bool
 	// Frees are pages that leases give back; moved. Each stands once, in all

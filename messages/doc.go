@@ -54,6 +54,7 @@
 //	| AuditSlots        | alloc → batch           | SlotsAudited if ticketed       | unbalanced: FailEpoch                              |
 //	| SlotsAudited      | batch → intake          | none                           | answers the client's AskAudit                      |
 //	| DeadlinesDue      | intake → intake         | none                           | early or late: nothing is over, or it is ended now |
+//	| CacheChanged      | cache → observer        | none                           | only with KV events on; a gap in Seq tells of loss |
 //	| FailEpoch         | any → engine            | EpochEnded to intake           | only the first of an epoch counts                  |
 //	| DeviceQuiesced    | runner → engine         | none                           | of an older epoch: ignored                         |
 //	| QuiesceDue        | engine → engine         | none                           | ends the process if the device is still busy       |

@@ -55,9 +55,10 @@ const (
 	Alloc
 	Runner
 	Engine
+	Observer // whoever listens to what the engine does; an engine may have none
 )
 
-var actorNames = [...]string{"client", "intake", "queue", "batch", "cache", "alloc", "runner", "engine"}
+var actorNames = [...]string{"client", "intake", "queue", "batch", "cache", "alloc", "runner", "engine", "observer"}
 
 // String gives the name used in logs, metrics and the protocol table.
 func (a Actor) String() string {
