@@ -98,7 +98,8 @@ type PromptLogprobs struct {
 	Logprobs []PositionLogprobs // moved
 }
 
-// BatchDone says that a step has completed on the device.
+// BatchDone says that a step has completed on the device. Steps complete in
+// their order.
 type BatchDone struct {
 	Epoch   Epoch
 	Step    StepID
@@ -106,7 +107,8 @@ type BatchDone struct {
 	Prompts []PromptLogprobs // moved
 }
 
-// BatchFailed says that a step could not be computed. Nothing of it counts.
+// BatchFailed says that a step could not be computed. Nothing of it counts, and
+// a step behind it is not answered.
 type BatchFailed struct {
 	Epoch  Epoch
 	Step   StepID

@@ -4,7 +4,9 @@ package messages
 type ToRunner interface{ toRunner() }
 
 // RunBatch launches one step. It carries what changed since the last one,
-// never whole page tables: the executor keeps each row's pages and tokens.
+// never whole page tables: the executor keeps each row's pages and tokens. One
+// may come while the step before it runs; it is computed after that one and
+// may work on tokens that that one draws.
 // Order of application: Closed, Opened, Replaced, Grown, Work.
 type RunBatch struct {
 	Epoch    Epoch
@@ -14,6 +16,15 @@ type RunBatch struct {
 	Replaced []RowReplaced // moved
 	Grown    []RowGrown    // moved
 	Work     []RowWork     // moved; at least one, each row at most once
+}
+
+// StepCompleted is the runner's word to itself, from the executor's callback,
+// that a step is over and the next one may be submitted.
+type StepCompleted struct {
+	Epoch Epoch
+	Step  StepID
+	// Failed means that the executor computes nothing more in this epoch.
+	Failed bool
 }
 
 // RowOpened gives a row to a request.
@@ -41,7 +52,8 @@ type RowGrown struct {
 
 // RowWork is what one row does in a step: compute the tokens at positions
 // [Start, Start+Count) and store their KV. All of them are known to the
-// executor: prompt, output, or sampled in an earlier step.
+// executor when the earlier steps are done: prompt, output, or sampled by one of
+// them, which the batch former need not have heard of.
 type RowWork struct {
 	Row          Row
 	Start, Count int
@@ -59,4 +71,5 @@ func (b *RunBatch) Tokens() int {
 	return n
 }
 
-func (*RunBatch) toRunner() {}
+func (*RunBatch) toRunner()      {}
+func (*StepCompleted) toRunner() {}

@@ -126,6 +126,9 @@ func describeCommit(m *messages.CommitPlan, add func(string, ...any)) {
 		if i.Keep {
 			add(" keep")
 		}
+		if i.KeepCopies {
+			add(" copies")
+		}
 	}
 	if len(m.Unlocks) > 0 {
 		add(" unlock*%d", len(m.Unlocks))

@@ -79,8 +79,9 @@ func (f *Former) commit(now time.Duration, out *messages.Outbox) (again bool) {
 	}
 	settle := room == afterSettling
 	var m messages.CommitPlan // on the stack: most steps have nothing to commit
+	spare := f.sure() - f.missing()
 	f.giveBack(&m)
-	f.insertPrefixes(&m)
+	f.insertPrefixes(&m, spare)
 	if !settle {
 		f.reserve(&m)
 	}
@@ -139,13 +140,24 @@ func (f *Former) giveBack(m *messages.CommitPlan) {
 }
 
 // insertPrefixes shares what running prefills have computed.
-func (f *Former) insertPrefixes(m *messages.CommitPlan) {
+//
+// While a step still reads the pages, those that the tree has already are not
+// freed, but the tree's may have been evictable and get locked: the plan may
+// lose as many pages as are inserted. So this happens only while the plan has
+// pages to spare; otherwise it waits until the step is done.
+func (f *Former) insertPrefixes(m *messages.CommitPlan, spare int) {
 	for _, s := range f.running {
 		if !s.insertDue || !s.active() {
 			continue
 		}
-		s.insertDue = false
 		whole, copies := memory.WholePages(s.done, f.opt.PageSize), !s.lease.Settled(f.done)
+		if n := whole - s.lease.Owned; copies {
+			if n > spare {
+				continue
+			}
+			spare -= n
+		}
+		s.insertDue = false
 		m.Inserts = append(m.Inserts, messages.PrefixInsert{
 			ID: s.req.ID, Namespace: s.req.Namespace, Tokens: s.tokens[: whole*f.opt.PageSize : whole*f.opt.PageSize],
 			Pages: slices.Clone(s.lease.Pages[:whole]), Owned: s.lease.Owned, Node: s.lease.Node, Keep: true, KeepCopies: copies,

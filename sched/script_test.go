@@ -21,7 +21,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the expected output of the go
 //
 //	former page=4 pages=8 rows=2 chunk=8 …   starts anew
 //	enqueue 1 prompt=5*8 max=3 …             a prompt of tokens 5,6,7,…; 8 of them
-//	done [7 9]                               the step is done; the tokens drawn,
+//	done [7 9]                               the oldest step is done; the tokens drawn,
 //	                                         or the first of as many as needed
 //	fail                                     the step fails
 //	finish 1 · flush 9 · audit 9             what intake asks for
@@ -85,7 +85,7 @@ type script struct {
 	mail   []messages.Send
 	held   map[messages.Actor]bool
 	lose   int
-	step   *messages.RunBatch
+	steps  []*messages.RunBatch // that run, oldest first
 	log    strings.Builder
 }
 
@@ -95,7 +95,7 @@ func newScript(t *testing.T, args []string) *script {
 		PageSize: a.number("page", 4), Pages: a.number("pages", 16), MaxRunning: a.number("rows", 4),
 		ChunkedPrefillSize: a.number("chunk", 0), MaxPrefillTokens: a.number("prefill", 0), ContextLength: a.number("context", 64),
 		CacheDisabled: a.number("nocache", 0) == 1, RetractEvery: a.number("retract", 0),
-		InitNewTokenRatio: float64(a.number("ratio", 0)) / 100,
+		InitNewTokenRatio: float64(a.number("ratio", 0)) / 100, StepsInFlight: a.number("flight", 1),
 	}
 	return &script{
 		t: t, queue: NewQueueCore(1, QueueOptions{}), former: NewFormer(1, opt),
@@ -128,7 +128,7 @@ func (s *script) play(fields []string) string {
 	case "done":
 		s.mail = append(s.mail, messages.Send{To: messages.Batch, Msg: s.results(fields[1:])})
 	case "fail":
-		s.mail = append(s.mail, messages.Send{To: messages.Batch, Msg: &messages.BatchFailed{Epoch: 1, Step: s.step.Step, Reason: "scripted"}})
+		s.mail = append(s.mail, messages.Send{To: messages.Batch, Msg: &messages.BatchFailed{Epoch: 1, Step: s.steps[0].Step, Reason: "scripted"}})
 	case "hold", "let":
 		s.held[roles[fields[1]]] = fields[0] == "hold"
 	case "lose":
@@ -171,7 +171,7 @@ func (s *script) deliver(m messages.Send) {
 		}
 		s.alloc.Step(0, m.Msg.(messages.ToAlloc), &s.out)
 	case messages.Runner:
-		s.step = m.Msg.(*messages.RunBatch)
+		s.steps = append(s.steps, m.Msg.(*messages.RunBatch))
 	}
 	sends := append([]messages.Send(nil), s.out.Sends...)
 	s.out.Reset()
@@ -192,11 +192,13 @@ func (s *script) deliver(m messages.Send) {
 // probabilities report them as a device does.
 func (s *script) results(tokens []string) *messages.BatchDone {
 	each := len(tokens) == 1
-	d := &messages.BatchDone{Epoch: 1, Step: s.step.Step}
-	for _, w := range s.step.Work {
+	step := s.steps[0]
+	s.steps = s.steps[1:]
+	d := &messages.BatchDone{Epoch: 1, Step: step.Step}
+	for _, w := range step.Work {
 		q := s.former.byRow[w.Row]
 		if q == nil {
-			s.t.Fatalf("step %d works on row %d, which nobody holds", s.step.Step, w.Row)
+			s.t.Fatalf("step %d works on row %d, which nobody holds", step.Step, w.Row)
 		}
 		if p := q.req.Params; p.PromptLogprobs >= 0 {
 			report := messages.PromptLogprobs{Row: w.Row}
@@ -215,7 +217,7 @@ func (s *script) results(tokens []string) *messages.BatchDone {
 		}
 		if w.Sample {
 			if len(tokens) == 0 {
-				s.t.Fatalf("step %d: the script draws too few tokens", s.step.Step)
+				s.t.Fatalf("step %d: the script draws too few tokens", step.Step)
 			}
 			n, _ := strconv.Atoi(tokens[0])
 			if each {
@@ -227,7 +229,7 @@ func (s *script) results(tokens []string) *messages.BatchDone {
 		}
 	}
 	if len(tokens) > 0 && !each {
-		s.t.Errorf("step %d: the script draws too many tokens: %v", s.step.Step, tokens)
+		s.t.Errorf("step %d: the script draws too many tokens: %v", step.Step, tokens)
 	}
 	return d
 }

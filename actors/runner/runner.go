@@ -2,15 +2,18 @@
 // never waits for one. The executor's callback carries the outcome to the
 // batch former, so that the mailbox stays free while the device computes.
 //
-//	Receives: RunBatch (batch)
-//	Sends:    BatchDone, BatchFailed (batch); FailEpoch (engine) when it panics
-//	State:    which request holds which row, to name suspects
+// The executor gets one step at a time. A second one may come while it runs; it
+// waits here and is submitted when the first is over. Since the executor has
+// appended the first one's tokens by then, the second may compute them.
+//
+//	Receives: RunBatch (batch); StepCompleted (itself)
+//	Sends:    BatchDone, BatchFailed (batch); StepCompleted (itself); FailEpoch (engine) when it panics
+//	State:    which request holds which row, to name suspects; the step that waits
 //	On failure: stopped with its epoch; the Executor belongs to the process
 package runner
 
 import (
 	"errors"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -56,61 +59,10 @@ type runner struct {
 // Receive implements actor.Actor.
 func (r *runner) Receive(ctx actor.Context) {
 	if _, ok := ctx.Message().(*actor.Started); ok {
-		root, batch := ctx.ActorSystem().Root, r.opt.Route(messages.Batch)
+		root, self, batch := ctx.ActorSystem().Root, ctx.Self(), r.opt.Route(messages.Batch)
 		r.core.answer = func(msg messages.ToBatch) { root.Send(batch, msg) }
+		r.core.completed = func(msg *messages.StepCompleted) { root.Send(self, msg) }
 		return
 	}
 	r.Actor.Receive(ctx)
-}
-
-// core applies row ownership and submits; the work itself is the executor's.
-type core struct {
-	epoch    messages.Epoch
-	executor Executor
-	rows     map[messages.Row]messages.RequestID
-	answer   func(messages.ToBatch) // safe from any goroutine
-}
-
-// Step implements shell.Core.
-func (c *core) Step(now time.Duration, msg messages.ToRunner, out *messages.Outbox) {
-	batch, ok := msg.(*messages.RunBatch)
-	if !ok || batch.Epoch != c.epoch {
-		out.Record(messages.StaleMessages, 1)
-		return
-	}
-	for _, row := range batch.Closed {
-		delete(c.rows, row)
-	}
-	for _, o := range batch.Opened {
-		c.rows[o.Row] = o.Request.ID
-	}
-	answer, epoch, step := c.answer, c.epoch, batch.Step
-	c.executor.Submit(batch, func(done *messages.BatchDone, err error) {
-		if err != nil {
-			answer(&messages.BatchFailed{Epoch: epoch, Step: step, Reason: err.Error(), Sticky: isSticky(err)})
-			return
-		}
-		answer(done)
-	})
-}
-
-// Suspects names the requests that work in the step.
-func (c *core) Suspects(msg messages.ToRunner) []messages.RequestID {
-	batch, ok := msg.(*messages.RunBatch)
-	if !ok {
-		return nil
-	}
-	var ids []messages.RequestID
-	for _, w := range batch.Work {
-		if id, ok := c.rows[w.Row]; ok {
-			ids = append(ids, id)
-			continue
-		}
-		for _, o := range batch.Opened {
-			if o.Row == w.Row {
-				ids = append(ids, o.Request.ID)
-			}
-		}
-	}
-	return ids
 }

@@ -20,6 +20,7 @@ type Executor struct {
 	// stands; spaces is the namespace of the request that wrote it.
 	refs   []int32
 	spaces []string
+	uses   []use // by page
 	rows   []row // [MaxRows]
 
 	epoch     messages.Epoch // of the rows; 0 after Reset
@@ -37,6 +38,7 @@ type Executor struct {
 // job is one submitted step.
 type job struct {
 	number int
+	beside bool // another step was in the queue when it came
 	batch  *messages.RunBatch
 	done   func(*messages.BatchDone, error)
 }
@@ -51,6 +53,7 @@ func New(opt Options) *Executor {
 		pool:   make([]int32, (opt.Pages+1)*opt.PageSize),
 		refs:   make([]int32, opt.Pages+1),
 		spaces: make([]string, opt.Pages+1),
+		uses:   make([]use, opt.Pages+1),
 		rows:   make([]row, opt.MaxRows),
 	}
 	e.Reset()
@@ -67,7 +70,7 @@ func (e *Executor) Options() Options { return e.opt }
 func (e *Executor) Submit(batch *messages.RunBatch, done func(*messages.BatchDone, error)) {
 	e.mu.Lock()
 	e.submitted++
-	j := job{e.submitted, batch, done}
+	j := job{e.submitted, len(e.queue) > 0, batch, done}
 	switch kind := e.fault(j.number); {
 	case kind == PanicStep:
 		e.mu.Unlock()
@@ -178,6 +181,7 @@ func (e *Executor) Reset() {
 	clear(e.rows)
 	clear(e.refs)
 	clear(e.spaces)
+	clear(e.uses)
 	for slot := range e.pool {
 		e.pool[slot] = garbage(slot, e.submitted)
 	}
@@ -198,7 +202,7 @@ func (e *Executor) execute(j job) (*messages.BatchDone, error) {
 	if e.failed != nil {
 		return nil, &StepError{Reason: "an earlier step failed and the executor was not reset: " + e.failed.Reason, Gone: e.failed.Gone}
 	}
-	result, err := e.run(j.batch)
+	result, err := e.run(j.batch, j.beside)
 	if err != nil {
 		reason := fmt.Sprintf("epoch %d step %d: %v", j.batch.Epoch, j.batch.Step, err)
 		e.violations = append(e.violations, reason)

@@ -9,7 +9,8 @@ import (
 
 // run executes one step: deltas, then the KV of all rows, then the draws, so
 // that a row which reads what another writes in the same step is seen.
-func (e *Executor) run(b *messages.RunBatch) (*messages.BatchDone, error) {
+// beside says that the step before ran when this one was launched.
+func (e *Executor) run(b *messages.RunBatch, beside bool) (*messages.BatchDone, error) {
 	if e.epoch == 0 {
 		e.epoch = b.Epoch
 	}
@@ -30,6 +31,12 @@ func (e *Executor) run(b *messages.RunBatch) (*messages.BatchDone, error) {
 		if err := e.checkWork(&b.Work[i]); err != nil {
 			return nil, err
 		}
+		if err := e.checkFence(&b.Work[i], beside); err != nil {
+			return nil, err
+		}
+	}
+	for i := range b.Work {
+		e.use(&b.Work[i])
 	}
 	for i := range b.Work {
 		if err := e.store(&b.Work[i]); err != nil {

@@ -25,6 +25,8 @@ type Config struct {
 	CacheDisabled bool
 	Policy        sched.QueueOptions
 	RetractEvery  int     // steps; 0: only when memory runs out
+	StepsInFlight int     // 1 or 2; 0: 1
+	DeviceQueues  bool    // a second step goes to the device at once, not when the first is done
 	Ratio         float64 // of new tokens at first; low ones make memory run out
 
 	// Crashes and DeviceErrors are probabilities, per message and per step.
@@ -42,8 +44,8 @@ type Config struct {
 
 // String names the run in failures.
 func (c Config) String() string {
-	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d nocache=%t retract=%d ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v",
-		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging)
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d nocache=%t retract=%d flight=%d queues=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v",
+		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.DeviceQueues, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging)
 }
 
 // capacity is what bounds prompt and output of one request together, in tokens.
@@ -66,6 +68,8 @@ func Random(seed uint64) Config {
 		DeviceErrors:  pick(r, 0, 0, 0.02),
 		Cancels:       pick(r, 0, 0.2, 0.6),
 		SuspectLimit:  pick(r, 0, 2),
+		StepsInFlight: pick(r, 1, 2, 2),
+		DeviceQueues:  r.IntN(2) == 0,
 	}
 	c.Policy = sched.QueueOptions{
 		SchedulePolicy: pick(r, sched.SchedulePolicies()...), Aging: pick(r, 0, 20*time.Microsecond, time.Millisecond),
@@ -90,7 +94,7 @@ func (c *Config) former() sched.FormerOptions {
 	return sched.FormerOptions{
 		PageSize: c.PageSize, Pages: c.Pages, MaxRunning: c.MaxRunning, ChunkedPrefillSize: c.Chunk,
 		MaxPrefillTokens: 100, ContextLength: c.ContextLength, CacheDisabled: c.CacheDisabled,
-		InitNewTokenRatio: c.Ratio, RetractEvery: c.RetractEvery, AuditEveryStep: c.Seed%2 == 0,
+		InitNewTokenRatio: c.Ratio, RetractEvery: c.RetractEvery, StepsInFlight: c.StepsInFlight, AuditEveryStep: c.Seed%2 == 0,
 		ReportToQueue: c.Policy.WantsResults(),
 	}
 }

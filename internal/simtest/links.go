@@ -30,6 +30,8 @@ func (w *World) send(from, to messages.Actor, msg any) {
 		if from == messages.Intake && w.rnd.IntN(8) == 0 {
 			w.mail[l] = append(w.mail[l], msg) // a repeated one is harmless
 		}
+	case *messages.FailEpoch:
+		w.failed = from == messages.Batch
 	case *messages.CommitPlan:
 		if len(m.Reserves) == 0 && len(m.Unlocks)+len(m.Inserts) > 0 {
 			w.stats.Settled++
@@ -61,7 +63,7 @@ func (w *World) eagerness() int {
 		}
 	}
 	if w.device.Pending() > 0 {
-		total += w.weight[link{messages.Runner, messages.Runner}]
+		total += w.pace
 	}
 	return total
 }

@@ -65,13 +65,16 @@ func (s *Stats) add(o Stats) {
 	s.Refusals += o.Refusals
 	s.Replaced += o.Replaced
 	s.Settled += o.Settled
+	s.Beside += o.Beside
+	s.Copies += o.Copies
+	s.Dropped += o.Dropped
 }
 
 func TestRandomSchedules(t *testing.T) {
 	from, to := seeds(t, 400, 20000)
 	total := runAll(t, from, to, Random)
 	t.Logf("%+v", total)
-	if to-from > 100 && (total.Retractions == 0 || total.Flushes == 0 || total.Refusals == 0 || total.Replaced == 0 || total.Epochs == int(to-from)) {
+	if to-from > 100 && (total.Retractions == 0 || total.Flushes == 0 || total.Refusals == 0 || total.Replaced == 0 || total.Beside == 0 || total.Copies == 0 || total.Dropped == 0 || total.Epochs == int(to-from)) {
 		t.Errorf("something was never exercised: %+v", total)
 	}
 }
@@ -91,7 +94,7 @@ func TestMatrix(t *testing.T) {
 					for variant := range 8 {
 						c := Config{
 							Seed: uint64(seed + 1), Requests: 12, PageSize: page, Chunk: chunk, MaxRunning: rows, ContextLength: 64,
-							Pages: 160 / page, CacheDisabled: variant&1 > 0, Ratio: 0.1,
+							Pages: 160 / page, CacheDisabled: variant&1 > 0, Ratio: 0.1, StepsInFlight: 1 + len(configs)%2, DeviceQueues: len(configs)%4 > 1,
 						}
 						if variant&2 > 0 {
 							c.RetractEvery = 3

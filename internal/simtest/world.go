@@ -38,12 +38,16 @@ type World struct {
 	former *sched.Former
 	cache  *memory.CacheCore
 	alloc  *memory.AllocCore
+	runner runner
+	failed bool // the batch former has failed the epoch: its books are closed
 
 	links  []link // in order of first use
 	mail   map[link][]any
 	weight map[link]int // how eagerly the scheduler moves a link
+	pace   int          // and the device
 	plans  int          // messages of a CommitPlan's ring on their way
 	frozen frozen
+	fenced map[messages.RequestID]bool // of the newest CommitPlan: inserted with KeepCopies
 
 	crashCount int // messages to Config.CrashRole
 
@@ -55,6 +59,9 @@ type World struct {
 // Stats counts what happened in a run.
 type Stats struct {
 	Delivered, Steps, Epochs, Retractions, Audits, Flushes, Refusals, Replaced, Settled int
+	// Steps launched beside another one; pages that rows gave up while a step
+	// read them; tokens drawn for requests that had ended, or lost in a crash.
+	Beside, Copies, Dropped int
 }
 
 // maxDeliveries bounds a run: beyond it something livelocks.
@@ -67,6 +74,7 @@ func Run(cfg Config) (Stats, error) {
 		mail: map[link][]any{}, weight: map[link]int{}, table: intake.NewTable(cfg.table()),
 		frozen: frozen{on: cfg.Seed%8 == 0},
 	}
+	w.pace = pick(w.rnd, 1, 4, 30)
 	w.intake = intake.NewCore(w.table, intake.CoreOptions{Detokenizer: detokenizer{w}})
 	w.calls = cfg.calls(w.rnd)
 	w.start()
@@ -100,6 +108,7 @@ func (w *World) start() {
 	w.former = sched.NewFormer(w.epoch, w.cfg.former())
 	w.cache = memory.NewCacheCore(w.epoch, memory.CacheOptions{PageSize: w.cfg.PageSize, Disabled: w.cfg.CacheDisabled})
 	w.alloc = memory.NewAllocCore(w.epoch, memory.AllocOptions{Pages: w.cfg.Pages})
+	w.runner, w.failed = runner{}, false
 	w.send(messages.Engine, messages.Intake, &messages.EpochStarted{Epoch: w.epoch})
 }
 
@@ -155,6 +164,7 @@ func (w *World) deliver(l link, msg any) {
 		}
 	}
 	epoch := w.epoch
+	w.note(msg)
 	w.step(l.to, msg)
 	for _, r := range w.out.Readings {
 		switch r.Metric {
@@ -226,7 +236,7 @@ func (w *World) step(to messages.Actor, msg any) {
 	case messages.Alloc:
 		w.alloc.Step(w.now(), msg.(messages.ToAlloc), &w.out)
 	case messages.Runner:
-		w.launch(msg.(*messages.RunBatch))
+		w.runner.step(w, msg.(messages.ToRunner))
 	case messages.Engine:
 		w.failEpoch(msg.(*messages.FailEpoch))
 	}
@@ -240,27 +250,6 @@ func (w *World) failEpoch(m *messages.FailEpoch) {
 	default:
 		w.fail("%s fails the epoch: %s", m.From, m.Cause)
 	}
-}
-
-// launch is the runner: it hands a step to the device.
-func (w *World) launch(m *messages.RunBatch) {
-	if m.Epoch != w.epoch {
-		return
-	}
-	w.stats.Replaced += len(m.Replaced)
-	epoch := w.epoch
-	if self := (link{messages.Runner, messages.Runner}); w.weight[self] == 0 {
-		w.weight[self] = pick(w.rnd, 1, 4, 30)
-	}
-	w.device.Submit(m, func(done *messages.BatchDone, err error) {
-		switch {
-		case epoch != w.epoch:
-		case err != nil:
-			w.send(messages.Runner, messages.Batch, &messages.BatchFailed{Epoch: epoch, Step: m.Step, Reason: err.Error()})
-		default:
-			w.send(messages.Runner, messages.Batch, done)
-		}
-	})
 }
 
 // crash ends the epoch. What was on its way inside of it vanishes, but for a
@@ -310,7 +299,7 @@ func (w *World) suspects(to messages.Actor, msg any) []messages.RequestID {
 // checkPages verifies that every page has one owner, when no plan is moving
 // any.
 func (w *World) checkPages() {
-	if w.plans > 0 {
+	if w.plans > 0 || w.failed {
 		return
 	}
 	tree := w.cache.Tree()
