@@ -88,13 +88,22 @@ func openModel(c *cobra.Command) (*configs.Config, string, *model.Checkpoint, gp
 func newInspectMemory() *cobra.Command {
 	var asJSON bool
 	var size string
+	live := &liveMemory{}
 	c := &cobra.Command{
-		Use: "memory", Short: "Print the memory plan: what the KV pool gets, and why", Args: cobra.NoArgs,
+		Use: "memory", Short: "Print the memory plan, or with --url the memory of a running server", Args: cobra.NoArgs,
 		Long: "Prints how much of the memory goes to weights, workspace and KV pool, and which setting decides.\n" +
 			"Without --memory it plans for this machine, as serve does. With --memory it plans for an accelerator\n" +
-			"of that size, with the defaults of one.",
-		Example: "  troupe inspect memory --model DIR --memory 80GiB",
+			"of that size, with the defaults of one. With --url it shows a running server, once or over time.",
+		Example: "  troupe inspect memory --model DIR --memory 80GiB\n  troupe inspect memory --url http://127.0.0.1:30000\n" +
+			"  troupe inspect memory --url http://127.0.0.1:30000 --record 60s --plot out.svg",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := live.check(); err != nil {
+				return err
+			}
+			if live.server.url != "" {
+				live.json = asJSON
+				return live.run(c)
+			}
 			cfg, name, m, device, err := openModel(c)
 			if err != nil {
 				return err
@@ -130,6 +139,7 @@ func newInspectMemory() *cobra.Command {
 		},
 	}
 	configs.AddEngineFlags(c.Flags())
+	live.addFlags(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().StringVar(&size, "memory", "", "plan for an accelerator of this much memory. Example: 80GiB")
 	return c

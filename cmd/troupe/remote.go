@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/troupe-engine/troupe/internal/telemetry"
+)
+
+const (
+	// answerLimit bounds an answer of a server, in bytes.
+	answerLimit = 64 << 20
+	// answerTimeout is how long a server may take for one.
+	answerTimeout = 10 * time.Second
+)
+
+// remote is the server that a view looks at.
+type remote struct {
+	url, key string
+}
+
+// addFlags declares the flags that name a server.
+func (r *remote) addFlags(flags *pflag.FlagSet, fallback string) {
+	if u := os.Getenv("TROUPE_URL"); u != "" && fallback != "" {
+		fallback = u
+	}
+	flags.StringVar(&r.url, "url", fallback, "address of a running server. Example: http://127.0.0.1:30000")
+	flags.StringVar(&r.key, "api-key", "", "key of that server; TROUPE_API_KEY holds one, too")
+}
+
+// get reads one endpoint. The error says what to do.
+func (r *remote) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	base := r.url
+	if !strings.Contains(base, "://") {
+		base = "http://" + base
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("--url is %q, want an address like http://127.0.0.1:30000", r.url)
+	}
+	u = u.JoinPath(path)
+	u.RawQuery = query.Encode()
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if key := r.bearer(); key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf("no server answers at %s; start one with `troupe serve`, or name another one with --url", base)
+	case err != nil:
+		return nil, fmt.Errorf("the server does not answer; check --url: %w", err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, answerLimit))
+	if err != nil {
+		return nil, fmt.Errorf("the answer of %s breaks off: %w", u, err)
+	}
+	switch answer.StatusCode {
+	case http.StatusOK:
+		return body, nil
+	case http.StatusUnauthorized:
+		return nil, fmt.Errorf("the server at %s asks for a key; give --api-key or set TROUPE_API_KEY", base)
+	}
+	return nil, fmt.Errorf("%s answers %s: %s", u, answer.Status, refusalText(body))
+}
+
+func (r *remote) bearer() string {
+	if r.key != "" {
+		return r.key
+	}
+	first, _, _ := strings.Cut(os.Getenv("TROUPE_API_KEY"), ",")
+	return strings.TrimSpace(first)
+}
+
+// refusalText is the message of an error body, or its beginning.
+func refusalText(body []byte) string {
+	var e struct {
+		Error struct{ Message string }
+	}
+	if json.Unmarshal(body, &e) == nil && e.Error.Message != "" {
+		return e.Error.Message
+	}
+	return fmt.Sprintf("%.200s", body)
+}
+
+// status is what /server_info says, as far as views use it.
+type status struct {
+	Version string
+	Uptime  float64 `json:"uptime_seconds"`
+	Ready   bool
+	Model   struct{ ID string }
+	Device  struct{ Kind, Name string }
+	Memory  struct {
+		MaxTokens int64 `json:"max_total_num_tokens"`
+		PageSize  int64 `json:"page_size"`
+		Pages     int64 `json:"num_pages"`
+		Stats     *telemetry.MemoryStats
+	}
+	Scheduler struct {
+		MaxRunning int `json:"max_running_requests"`
+	}
+	Metrics    map[string]float64
+	Histograms map[string]telemetry.Histogram
+}
+
+// status reads /server_info.
+func (r *remote) status(ctx context.Context) (*status, error) {
+	body, err := r.get(ctx, "/server_info", nil)
+	if err != nil {
+		return nil, err
+	}
+	s := &status{}
+	if err := json.Unmarshal(body, s); err != nil || s.Memory.Stats == nil {
+		return nil, fmt.Errorf("%s is no Troupe server of this version: its /server_info has no memory statistics", r.url)
+	}
+	return s, nil
+}

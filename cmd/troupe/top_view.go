@@ -1,0 +1,109 @@
+package main
+
+import (
+	"github.com/troupe-engine/troupe/internal/telemetry"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// view is what `troupe top` shows: the state at one moment, and rates and
+// latencies over the window since the reading before.
+type view struct {
+	URL     string  `json:"url"`
+	Model   string  `json:"model"`
+	Device  string  `json:"device"`
+	Version string  `json:"version"`
+	Ready   bool    `json:"ready"`
+	Uptime  float64 `json:"uptime_seconds"`
+	// Window is how many seconds the rates and latencies cover.
+	Window   float64               `json:"window_seconds"`
+	Memory   telemetry.MemoryStats `json:"memory"`
+	Requests requestCounts         `json:"requests"`
+	Rates    rates                 `json:"per_second"`
+	Cache    cacheRatios           `json:"cache"`
+	TTFT     latency               `json:"time_to_first_token"`
+	ITL      latency               `json:"inter_token_latency"`
+
+	tokensTotal int64 // of the pool
+}
+
+type requestCounts struct {
+	Open       int `json:"open"` // in intake's table
+	Waiting    int `json:"waiting"`
+	Running    int `json:"running"`
+	Retracted  int `json:"retracted"` // wait to come back
+	MaxRunning int `json:"max_running"`
+}
+
+type rates struct {
+	PromptTokens     float64 `json:"prompt_tokens"`
+	GenerationTokens float64 `json:"generation_tokens"`
+	EvictedTokens    float64 `json:"evicted_tokens"`
+	Retractions      float64 `json:"retractions"`
+	Requests         float64 `json:"requests"`
+	Steps            float64 `json:"steps"`
+}
+
+// cacheRatios are hit tokens over query tokens; null where nothing was looked
+// up.
+type cacheRatios struct {
+	Window     *float64 `json:"hit_rate_window"`
+	SinceStart *float64 `json:"hit_rate_since_start"`
+}
+
+// latency describes the samples of the window, in seconds; null without any.
+type latency struct {
+	Count uint64   `json:"count"`
+	Mean  *float64 `json:"mean"`
+	P50   *float64 `json:"p50"`
+	P99   *float64 `json:"p99"`
+}
+
+// newView compares two readings of a server. After a restart in between, the
+// window is the time since then.
+func newView(url string, before, now *status) view {
+	v := view{
+		URL: url, Model: now.Model.ID, Device: now.Device.Name, Version: now.Version, Ready: now.Ready, Uptime: now.Uptime,
+		Window: now.Uptime - before.Uptime, Memory: *now.Memory.Stats, tokensTotal: now.Memory.MaxTokens,
+	}
+	if v.Window <= 0 {
+		before, v.Window = &status{}, now.Uptime
+	}
+	count := func(m messages.Metric) int { return int(now.Metrics[string(m)]) }
+	v.Requests = requestCounts{count(messages.RequestsOpen), count(messages.RequestsWaiting), count(messages.RequestsRunning),
+		count(messages.RequestsRetracted), now.Scheduler.MaxRunning}
+	delta := func(m messages.Metric) float64 { return now.Metrics[string(m)] - before.Metrics[string(m)] }
+	rate := func(m messages.Metric) float64 {
+		if v.Window <= 0 {
+			return 0
+		}
+		return delta(m) / v.Window
+	}
+	v.Rates = rates{rate(messages.PromptTokens), rate(messages.GenerationTokens), rate(messages.EvictedTokens),
+		rate(messages.Retractions), rate(messages.RequestsTotal), rate(messages.Steps)}
+	v.Cache.SinceStart = v.Memory.HitRate
+	if asked := delta(messages.CacheQueryTokens); asked > 0 {
+		ratio := delta(messages.CacheHitTokens) / asked
+		v.Cache.Window = &ratio
+	}
+	v.TTFT = newLatency(messages.TimeToFirstToken, before, now)
+	v.ITL = newLatency(messages.InterTokenLatency, before, now)
+	return v
+}
+
+func newLatency(m messages.Metric, before, now *status) latency {
+	h := now.Histograms[string(m)].Since(before.Histograms[string(m)])
+	if h.Count == 0 {
+		return latency{}
+	}
+	mean := h.Sum / float64(h.Count)
+	l := latency{Count: h.Count, Mean: &mean}
+	for _, q := range []struct {
+		at float64
+		to **float64
+	}{{.5, &l.P50}, {.99, &l.P99}} {
+		if value, ok := h.Quantile(q.at); ok {
+			*q.to = &value
+		}
+	}
+	return l
+}
