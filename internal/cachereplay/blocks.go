@@ -1,0 +1,134 @@
+package cachereplay
+
+import (
+	"container/heap"
+	"math"
+
+	"github.com/troupe-engine/troupe/internal/trace"
+)
+
+// fifoTable evicts the block inserted first, inner blocks too. A request's
+// blocks are inserted last to first, so that its end goes before its beginning.
+type fifoTable struct {
+	resident map[uint64]bool
+	queue    []uint64 // in order of insertion, from head on
+	head     int
+}
+
+func newFIFOTable() *fifoTable { return &fifoTable{resident: map[uint64]bool{}} }
+
+func (t *fifoTable) access(r *trace.Request, capacity int) (hits, evicted int, err error) {
+	for hits < len(r.Blocks) && t.resident[r.Blocks[hits]] {
+		hits++
+	}
+	for i := len(r.Blocks) - 1; i >= 0; i-- {
+		if id := r.Blocks[i]; !t.resident[id] {
+			t.resident[id] = true
+			t.queue = append(t.queue, id)
+		}
+	}
+	for capacity > 0 && len(t.resident) > capacity {
+		delete(t.resident, t.queue[t.head])
+		t.head++
+		evicted++
+	}
+	if t.head > len(t.queue)/2 {
+		t.queue, t.head = append([]uint64(nil), t.queue[t.head:]...), 0
+	}
+	return hits, evicted, nil
+}
+
+// never is the next use of a block that is not used again.
+const never = math.MaxInt32
+
+// Future is what belady knows: for each use of a block, in the order of the
+// trace, the request that uses it next. 4 bytes per use and about 40 per
+// distinct block, so it is the one part of a replay that grows with the trace.
+type Future struct {
+	next     []int32
+	last     map[uint64]int // block to its latest use
+	requests int32
+}
+
+// NewFuture returns the future of an empty trace.
+func NewFuture() *Future { return &Future{last: map[uint64]int{}} }
+
+// Add appends a request. All are added before the first replay.
+func (f *Future) Add(r *trace.Request) {
+	for _, id := range r.Blocks {
+		if use, ok := f.last[id]; ok {
+			f.next[use] = f.requests
+		}
+		f.last[id] = len(f.next)
+		f.next = append(f.next, never)
+	}
+	f.requests++
+}
+
+// beladyTable evicts the block whose next use is farthest away (L. A. Belady,
+// A study of replacement algorithms for a virtual-storage computer, 1966). Of
+// blocks with the same next use, that is of one request, the deepest goes
+// first: without its beginning a request finds nothing.
+type beladyTable struct {
+	future *Future
+	use    int // uses so far
+	at     map[uint64]int
+	heap   []beladyBlock
+}
+
+type beladyBlock struct {
+	id    uint64
+	next  int32 // request
+	depth int32 // in the request that used it last
+}
+
+func newBeladyTable(f *Future) *beladyTable { return &beladyTable{future: f, at: map[uint64]int{}} }
+
+func (t *beladyTable) access(r *trace.Request, capacity int) (hits, evicted int, err error) {
+	for hits < len(r.Blocks) {
+		if _, ok := t.at[r.Blocks[hits]]; !ok {
+			break
+		}
+		hits++
+	}
+	for depth, id := range r.Blocks {
+		b := beladyBlock{id, t.future.next[t.use], int32(depth)}
+		t.use++
+		if i, ok := t.at[id]; ok {
+			t.heap[i] = b
+			heap.Fix(t, i)
+		} else {
+			heap.Push(t, b)
+		}
+	}
+	for capacity > 0 && len(t.heap) > capacity {
+		heap.Pop(t)
+		evicted++
+	}
+	return hits, evicted, nil
+}
+
+func (t *beladyTable) Len() int { return len(t.heap) }
+func (t *beladyTable) Less(i, j int) bool {
+	a, b := &t.heap[i], &t.heap[j]
+	if a.next != b.next {
+		return a.next > b.next
+	}
+	return a.depth > b.depth
+}
+func (t *beladyTable) Swap(i, j int) {
+	t.heap[i], t.heap[j] = t.heap[j], t.heap[i]
+	t.at[t.heap[i].id], t.at[t.heap[j].id] = i, j
+}
+func (t *beladyTable) Push(x any) {
+	b := x.(beladyBlock)
+	t.at[b.id] = len(t.heap)
+	t.heap = append(t.heap, b)
+}
+func (t *beladyTable) Pop() any {
+	last := len(t.heap) - 1
+	b := t.heap[last]
+	t.heap = t.heap[:last]
+	delete(t.at, b.id)
+	return b
+}

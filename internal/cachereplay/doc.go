@@ -1,0 +1,22 @@
+// Package cachereplay replays only the prefix cache of a trace: which blocks
+// of its prompts would have been found, with how much room and which eviction.
+// No time passes, no output is made, nobody holds anything.
+//
+// The rules are those of the reference figures for Mooncake's traces: a
+// request is an ordered list of blocks. Its hits are the blocks of its longest
+// cached prefix, counted before it is inserted. Then all of its blocks are
+// inserted and used, and then blocks are evicted down to the capacity. The hit
+// ratio is hit blocks over all blocks, a partial last block included where the
+// trace gives it an id.
+//
+// So a request with more blocks than the capacity is no error: of it, what the
+// policy likes best remains, and with most policies that is its beginning. A
+// capacity that is smaller than every request of a trace is refused.
+//
+// Policies of package memory run on the real memory.Tree and memory.Allocator,
+// with a page of two tokens per block: the two halves of the block's id. Two
+// references run on a plain table of blocks instead (Index), because no tree
+// that evicts leaf by leaf can do what they do: "belady", which knows the
+// future and evicts the block whose next use is farthest away, and "fifo",
+// which evicts the block inserted first even if blocks behind it stay.
+package cachereplay
