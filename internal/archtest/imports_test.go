@@ -58,6 +58,7 @@ var rules = []rule{
 	{"internal/fakemodel", []string{"messages", "internal/invariants"}, nil, "the fake stands where an executor stands"},
 	{"internal/seeded", nil, nil, "it orders any actors and knows none"},
 	{"internal/simtest", []string{"messages", "memory", "sched", "request", "internal"}, []string{"github.com/asynkron/"}, "the simulator runs the cores without the runtime"},
+	{"internal/replay", []string{"messages", "memory", "sched", "gpu/sim", "internal/trace", "internal/plot"}, []string{"github.com/asynkron/", "net", "math/rand", "sync"}, "it wires the cores as the engine does, on virtual time and without the runtime"},
 	{"internal/plot", nil, nil, "it draws numbers and knows no engine"},
 	{"configs", []string{"internal/suggest", "actors", "memory", "sched", "request", "model", "gpu"}, nil, "configs composes the Options of what it configures"},
 	{"cmd", []string{""}, nil, ""},

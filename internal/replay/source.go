@@ -1,0 +1,111 @@
+package replay
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/trace"
+	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// source turns a trace into arrivals, one ahead.
+type source struct {
+	from trace.Reader
+	opt  *Options
+	pool memory.PoolPlan
+
+	next *arrival
+	err  error // of the reader, io.EOF at the end
+	read int   // requests so far
+
+	refused     int
+	refusedLine int // the first one's
+	refusedLen  int
+	held        int // arrived late, because too many tokens waited
+	hashes      []uint64
+}
+
+// arrival is a request of the trace, at its time.
+type arrival struct {
+	id   messages.RequestID
+	line int
+	at   time.Duration
+	of   *trace.Request
+}
+
+// peek returns the next arrival, or nil with io.EOF. Requests that an engine
+// refuses are counted and passed over.
+func (s *source) peek() (*arrival, error) {
+	for s.next == nil && s.err == nil {
+		if s.opt.Limit > 0 && s.read >= s.opt.Limit {
+			s.err = io.EOF
+			break
+		}
+		var r *trace.Request
+		if r, s.err = s.from.Next(); s.err != nil {
+			break
+		}
+		s.read++
+		s.err = s.take(r)
+	}
+	return s.next, s.err
+}
+
+func (s *source) taken() { s.next = nil }
+
+// take makes an arrival of a request that fits. What exceeds the model's
+// context is refused, as an engine does; what exceeds the pool is an error, for
+// no setting of the trace's owner can have meant it.
+func (s *source) take(r *trace.Request) error {
+	outputs := max(r.Output, 1)
+	tokens := r.Input + outputs
+	if tokens > s.opt.Model.Context {
+		if s.refused++; s.refused == 1 {
+			s.refusedLine, s.refusedLen = r.Line, tokens
+		}
+		return nil
+	}
+	// The last token has no KV.
+	if memory.PagesFor(tokens-1, s.opt.PageSize) > s.pool.Pages {
+		remedy := "choose a device with more memory or a smaller model"
+		if s.opt.KVTokens > 0 {
+			remedy = "raise --kv-tokens"
+		}
+		return fmt.Errorf("line %d of the trace: a request of %d tokens of prompt and %d of output does not fit into a KV pool of %d tokens; %s",
+			r.Line, r.Input, outputs, s.pool.Tokens, remedy)
+	}
+	s.next = &arrival{
+		id: messages.RequestID(s.read), line: r.Line, of: r,
+		at: time.Duration(float64(r.Arrival) / s.opt.Speed),
+	}
+	return nil
+}
+
+// request makes up the prompt. Output has exactly the trace's length: end
+// tokens are ignored.
+func (a *arrival) request(now time.Duration) *messages.EngineRequest {
+	return &messages.EngineRequest{
+		ID:     a.id,
+		Prompt: a.of.Tokens(make([]int32, 0, a.of.Input)),
+		Params: &messages.SamplingParams{
+			TopP: 1, RepetitionPenalty: 1, MaxTokens: max(a.of.Output, 1), IgnoreEOS: true,
+			TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs,
+		},
+		Priority: int32(a.of.Priority), Tenant: a.of.Tenant, Arrived: now,
+	}
+}
+
+// pages are the names of a prompt's whole pages, as the caches' events give
+// them; good until the next call.
+func (s *source) pages(prompt []int32) []uint64 {
+	s.hashes = s.hashes[:0]
+	hash := memory.RootHash("")
+	for page := range slices.Chunk(prompt[:len(prompt)/s.opt.PageSize*s.opt.PageSize], s.opt.PageSize) {
+		hash = memory.PageHash(hash, page)
+		s.hashes = append(s.hashes, hash)
+	}
+	return s.hashes
+}
