@@ -60,6 +60,7 @@ type Config struct {
 
 	MaxPrefillTokens   int     `key:"max-prefill-tokens" default:"16384" usage:"tokens that one step computes, decoding rows included. Soft: a longer prompt is computed whole when chunks are off"`
 	ChunkedPrefillSize int     `key:"chunked-prefill-size" default:"2048" usage:"tokens of long prompts that one step computes, decoding rows included; -1 switches chunks off"`
+	DisableOverlap     bool    `key:"disable-overlap-schedule" default:"false" usage:"plan a step only when the one before it is done; otherwise it is planned meanwhile, and a request's end may cost one row of a step in vain"`
 	Conservativeness   float64 `key:"schedule-conservativeness" default:"1" usage:"multiplies the output that admission expects: above 1 admits less and retracts less"`
 	RetractEvery       int     `key:"debug-retract-every" default:"0" usage:"retract a request every so many steps, to exercise retraction; 0 is never"`
 	AuditEveryStep     bool    `key:"debug-audit-every-step" default:"false" usage:"count every page of the pool by owner after each step"`

@@ -17,7 +17,7 @@ import (
 var roles = []messages.Actor{messages.Intake, messages.Queue, messages.Batch, messages.Cache, messages.Alloc, messages.Runner}
 
 // cramped makes retraction, eviction and chunks happen within a few requests.
-var cramped = setup{pageSize: 4, pages: 60, chunk: 16, maxRunning: 16}
+var cramped = setup{pageSize: 4, pages: 60, chunk: 16, maxRunning: 16, inFlight: 2}
 
 // points are n numbers in [1, last], the ends among them.
 func points(n int, last int64) []int64 {
@@ -143,7 +143,7 @@ func TestAPoisonousRequestEndsAlone(t *testing.T) {
 	for where, mutate := range mutants {
 		t.Run(where, func(t *testing.T) {
 			s := plain
-			s.chunk = 16
+			s.chunk, s.inFlight = 16, 2
 			h := start(t, s, mutate)
 			subs := prompts(12)
 			subs[poison].Prompt = []int32{499, 498, 7, 8, 9}

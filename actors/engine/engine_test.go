@@ -15,12 +15,14 @@ func TestResultsDependOnTheRequestOnly(t *testing.T) {
 		{pageSize: 1, pages: 400, chunk: -1, maxRunning: 16, cacheOff: true}, // nothing shared
 		{pageSize: 4, pages: 400, chunk: 7, maxRunning: 16, retractEvery: 3},
 	} {
-		t.Run(fmt.Sprintf("%+v", s), func(t *testing.T) {
-			h := start(t, s, nil)
-			subs := prompts(48)
-			h.check(subs, h.read(h.submit(subs...), len(subs)))
-			h.checkBalance()
-		})
+		for _, s.inFlight = range []int{1, 2} {
+			t.Run(fmt.Sprintf("%+v", s), func(t *testing.T) {
+				h := start(t, s, nil)
+				subs := prompts(48)
+				h.check(subs, h.read(h.submit(subs...), len(subs)))
+				h.checkBalance()
+			})
+		}
 	}
 }
 

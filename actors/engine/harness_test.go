@@ -22,6 +22,7 @@ import (
 // setup is one point of the matrix that results must not depend on.
 type setup struct {
 	pageSize, pages, chunk, maxRunning, retractEvery int
+	inFlight                                         int // steps; 0: 1
 	cacheOff                                         bool
 }
 
@@ -62,7 +63,7 @@ func start(t testing.TB, s setup, change func(*Spec)) *harness {
 	table := request.NewTable(request.TableOptions{ContextLength: 512, PoolTokens: s.pages * s.pageSize, Vocab: 500, MaxOpenRequests: 1000, MaxLogprobs: 5})
 	spec := Spec{
 		Batch: sched.FormerOptions{PageSize: s.pageSize, Pages: s.pages, MaxRunning: s.maxRunning, ChunkedPrefillSize: s.chunk,
-			ContextLength: 512, CacheDisabled: s.cacheOff, RetractEvery: s.retractEvery, AuditEveryStep: true},
+			ContextLength: 512, CacheDisabled: s.cacheOff, RetractEvery: s.retractEvery, StepsInFlight: s.inFlight, AuditEveryStep: true},
 		Cache:    memory.CacheOptions{PageSize: s.pageSize, Disabled: s.cacheOff},
 		Alloc:    memory.AllocOptions{Pages: s.pages},
 		Intake:   intake.Options{Table: table, Detokenizer: words{}},

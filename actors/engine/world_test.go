@@ -25,6 +25,7 @@ import (
 type plot struct {
 	seed                                                uint64
 	pageSize, pages, rows, chunk, context, retractEvery int
+	inFlight                                            int // steps
 	cacheOff                                            bool
 	ratio                                               float64
 	calls                                               int
@@ -38,8 +39,8 @@ type plot struct {
 }
 
 func (p plot) String() string {
-	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d retract=%d nocache=%t ratio=%g calls=%d crash=%g behind=%g errors=%g leave=%g quarantine=%t",
-		p.seed, p.pageSize, p.pages, p.rows, p.chunk, p.context, p.retractEvery, p.cacheOff, p.ratio, p.calls, p.crash, p.crashBehind, p.deviceError, p.leave, p.quarantine)
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d retract=%d flight=%d nocache=%t ratio=%g calls=%d crash=%g behind=%g errors=%g leave=%g quarantine=%t",
+		p.seed, p.pageSize, p.pages, p.rows, p.chunk, p.context, p.retractEvery, p.inFlight, p.cacheOff, p.ratio, p.calls, p.crash, p.crashBehind, p.deviceError, p.leave, p.quarantine)
 }
 
 func draw[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
@@ -50,7 +51,7 @@ func newPlot(seed uint64) plot {
 		seed: seed, calls: 1 + r.IntN(8), pageSize: draw(r, 1, 4, 16), rows: draw(r, 1, 4, 64), chunk: draw(r, 7, 64, -1),
 		context: 24 + r.IntN(60), retractEvery: draw(r, 0, 0, 3), cacheOff: r.IntN(4) == 0, ratio: draw(r, 0, 0.05, 0.2),
 		crash: draw(r, 0, 0.001, 0.004, 0.01), crashBehind: draw(r, 0, 0.0005, 0.005), deviceError: draw(r, 0, 0, 0.02),
-		leave: draw(r, 0, 0.3, 0.6), quarantine: r.IntN(4) == 0,
+		leave: draw(r, 0, 0.3, 0.6), quarantine: r.IntN(4) == 0, inFlight: draw(r, 1, 2, 2),
 		pause: draw(r, time.Microsecond, 50*time.Microsecond, 10*time.Millisecond),
 	}
 	p.pages = memory.PagesFor(p.context, p.pageSize)*draw(r, 1, 1, 2, 8) + r.IntN(3)
@@ -144,7 +145,7 @@ func (w *world) start(system *actor.ActorSystem) error {
 	spec := Spec{
 		Name: fmt.Sprintf("seed-%d-%s", w.seed, system.ProcessRegistry.NextID()),
 		Batch: sched.FormerOptions{PageSize: w.pageSize, Pages: w.pages, MaxRunning: w.rows, ChunkedPrefillSize: w.chunk, MaxPrefillTokens: 100,
-			ContextLength: w.context, CacheDisabled: w.cacheOff, RetractEvery: w.retractEvery, InitNewTokenRatio: w.ratio, AuditEveryStep: w.seed%2 == 0},
+			ContextLength: w.context, CacheDisabled: w.cacheOff, RetractEvery: w.retractEvery, StepsInFlight: w.inFlight, InitNewTokenRatio: w.ratio, AuditEveryStep: w.seed%2 == 0},
 		Cache:    memory.CacheOptions{PageSize: w.pageSize, Disabled: w.cacheOff},
 		Alloc:    memory.AllocOptions{Pages: w.pages},
 		Intake:   intake.Options{Table: w.table, Detokenizer: w},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/actors/intake"
+	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/internal/telemetry"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
@@ -23,6 +24,14 @@ const maxTopLogprobs = 20
 // microsecond per byte.
 const maxStopBytes = 16 << 10
 
+// stepsInFlight is how many steps are launched at once.
+func stepsInFlight(c *configs.Config) int {
+	if c.DisableOverlap {
+		return 1
+	}
+	return 2
+}
+
 func (n *Node) startEngine(context.Context) error {
 	c, p := n.opt.Config, n.Checkpoint.Program
 	table := request.TableOptions{
@@ -34,7 +43,7 @@ func (n *Node) startEngine(context.Context) error {
 	former := sched.FormerOptions{
 		PageSize: c.PageSize, Pages: n.Plan.Pages, MaxRunning: n.Plan.MaxRunning, ContextLength: min(p.Context, n.Plan.Tokens),
 		MaxPrefillTokens: c.MaxPrefillTokens, ChunkedPrefillSize: c.ChunkedPrefillSize, CacheDisabled: c.DisableRadixCache,
-		Conservativeness: c.Conservativeness, RetractEvery: c.RetractEvery, AuditEveryStep: c.AuditEveryStep,
+		StepsInFlight: stepsInFlight(c), Conservativeness: c.Conservativeness, RetractEvery: c.RetractEvery, AuditEveryStep: c.AuditEveryStep,
 	}
 	queue := sched.QueueOptions{
 		SchedulePolicy: c.SchedulePolicy, Aging: c.ScheduleAging, LowPriorityFirst: c.LowPriorityFirst,

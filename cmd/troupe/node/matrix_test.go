@@ -29,14 +29,15 @@ var factors = []struct {
 	{"running", 3, func(c *configs.Config, l int) { c.MaxRunning = []int{1, 4, 64}[l] }},
 	{"retract", 2, func(c *configs.Config, l int) { c.RetractEvery = []int{0, 3}[l] }},
 	{"threads", 2, func(c *configs.Config, l int) { c.Threads = []int{1, 2}[l] }},
+	{"overlap", 2, func(c *configs.Config, l int) { c.DisableOverlap = l == 0 }},
 	{"faults", 3, func(*configs.Config, int) {}}, // none, panics of every actor, device errors
 }
 
-const faultsFactor = 6
+const faultsFactor = 7
 
 // combination holds a level for each factor. The zero value is the plainest:
 // one request after the other, nothing shared, nothing cut.
-type combination [7]int
+type combination [8]int
 
 func (c combination) String() string {
 	text := ""
@@ -121,7 +122,7 @@ func TestPairwiseCoversEveryPair(t *testing.T) {
 			}
 		}
 	}
-	if len(subset) > 14 || len(full()) != 432 {
+	if len(subset) > 14 || len(full()) != 864 {
 		t.Errorf("%d combinations of %d", len(subset), len(full()))
 	}
 }
@@ -167,7 +168,7 @@ func TestAnswersDependOnTheRequestOnly(t *testing.T) {
 		list = full()
 	case raced: // a few with everything at once: only the interleavings count
 		calls = calls[:8]
-		list = []combination{{}, {1, 1, 1, 2, 1, 1, 1}, {0, 2, 0, 1, 1, 1, 2}}
+		list = []combination{{}, {1, 1, 1, 2, 1, 1, 1, 1}, {0, 2, 0, 1, 1, 1, 1, 2}}
 	}
 	var want []string
 	t.Run("plain", func(t *testing.T) { // the first of either list
