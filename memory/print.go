@@ -1,72 +1,79 @@
 package memory
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 )
 
-const (
-	printedNodes  = 200
-	printedTokens = 8
-)
-
-// String draws the tree for a person, children in the order of their tokens:
-// at most 200 nodes and 8 tokens of each. It walks the whole tree.
+// String draws the tree for a person; View says what it costs.
 func (t *Tree) String() string {
-	below := map[slot][]slot{}
-	for i := slot(1); i < t.nodes.top; i++ {
-		if n := t.nodes.at(i); n.gen&1 == 1 && n.parent != none {
-			below[n.parent] = append(below[n.parent], i)
-		}
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d nodes, %d pages of %d tokens evictable, %d protected\n", t.count, t.evictable, t.pageSize, t.protected)
-	names := make([]string, 0, len(t.roots))
-	for name := range t.roots {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	left := printedNodes
-	for _, name := range names {
-		if left == 0 {
-			break
-		}
-		fmt.Fprintf(&b, "namespace %q\n", name)
-		left = t.print(&b, below, t.roots[name], 1, left)
-	}
-	if hidden := t.count - (printedNodes - left); hidden > 0 {
-		fmt.Fprintf(&b, "… and %d more nodes\n", hidden)
-	}
-	return b.String()
+	v := t.View(ViewOptions{})
+	return fmt.Sprintf("%d nodes, %d pages of %d tokens evictable, %d protected\n%s",
+		v.Nodes, v.Evictable, v.PageSize, v.Protected, v.Text(true))
 }
 
-// print draws what is below a node, left nodes at most, and returns how many
-// it might still draw.
-func (t *Tree) print(b *strings.Builder, below map[slot][]slot, i slot, depth, left int) int {
-	slices.SortFunc(below[i], func(x, y slot) int {
-		return slices.CompareFunc(t.nodes.at(x).tokens[:t.pageSize], t.nodes.at(y).tokens[:t.pageSize], cmp.Compare)
-	})
-	for _, child := range below[i] {
-		if left == 0 {
-			return 0
+// Text draws the view as the notebook of the source documents does: one line
+// for each node, roots first, [R] for a root and [L] for a leaf, ref for the
+// lock count. A root is always protected, which the notebook shows as ref=1.
+// With ages, a line also tells the ticks since the last use and the requests
+// that used the node.
+func (v TreeView) Text(ages bool) string {
+	p := &printer{ages: ages}
+	for _, n := range v.Namespaces {
+		if n.Name == "" {
+			p.b.WriteString("Root Node:\n")
+		} else {
+			fmt.Fprintf(&p.b, "Root Node of namespace %q:\n", n.Name)
 		}
-		n := t.nodes.at(child)
-		fmt.Fprintf(b, "%s%d pages from %d, locks %d, used at %d: %s\n", strings.Repeat("  ", depth),
-			len(n.pages), n.pages[0], n.locks, n.usage.LastUse, brief(n.tokens))
-		left = t.print(b, below, child, depth+1, left-1)
+		fmt.Fprintf(&p.b, "└── uuid=%d, ref=1 [R]\n", n.Number)
+		p.children(n.Children, n.Below, "    ")
 	}
-	return left
+	if v.Hidden > 0 {
+		fmt.Fprintf(&p.b, "… and %d more nodes\n", v.Hidden)
+	}
+	return p.b.String()
 }
 
-func brief(tokens []int32) string {
-	words := make([]string, 0, printedTokens+1)
-	for _, token := range tokens[:min(len(tokens), printedTokens)] {
-		words = append(words, fmt.Sprint(token))
+type printer struct {
+	b    strings.Builder
+	ages bool
+}
+
+// children draws siblings, of which hidden are not in the view.
+func (p *printer) children(all []NodeView, hidden int, indent string) {
+	for i := range all {
+		mark, deeper := "├── ", "│   "
+		if i == len(all)-1 && hidden == 0 {
+			mark, deeper = "└── ", "    "
+		}
+		p.b.WriteString(indent + mark)
+		p.node(&all[i])
+		p.children(all[i].Children, all[i].Below, indent+deeper)
 	}
-	if len(tokens) > printedTokens {
-		words = append(words, "…")
+	if hidden > 0 {
+		fmt.Fprintf(&p.b, "%s└── … %d more\n", indent, hidden)
 	}
-	return strings.Join(words, " ")
+}
+
+func (p *printer) node(n *NodeView) {
+	more := ""
+	if n.Length > len(n.Tokens) {
+		more = fmt.Sprintf(", … %d", n.Length)
+	}
+	fmt.Fprintf(&p.b, "uuid=%d, tokens=[%s%s], slots=[%s%s], ref=%d", n.Number, list(n.Tokens), more, list(n.Slots), more, n.Locks)
+	if p.ages {
+		fmt.Fprintf(&p.b, ", age=%d, hits=%d", n.Age, n.Hits)
+	}
+	if len(n.Children) == 0 && n.Below == 0 {
+		p.b.WriteString(" [L]")
+	}
+	p.b.WriteByte('\n')
+}
+
+func list[T any](values []T) string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = fmt.Sprint(v)
+	}
+	return strings.Join(words, ", ")
 }

@@ -393,12 +393,14 @@ func TestTreeString(t *testing.T) {
 	a := tt.admit(1, 2, 5, 6)
 	a.insert(true)
 	want := `4 nodes, 6 pages of 2 tokens evictable, 2 protected
-namespace ""
-  1 pages from 10, locks 1, used at 3: 1 2
-    1 pages from 11, locks 0, used at 1: 3 4
-    1 pages from 17, locks 1, used at 3: 5 6
-namespace "salt"
-  5 pages from 12, locks 0, used at 2: 9 9 1 1 2 2 3 3 …
+Root Node:
+└── uuid=0, ref=1 [R]
+    └── uuid=4, tokens=[1, 2], slots=[20, 21], ref=1, age=0, hits=2
+        ├── uuid=1, tokens=[3, 4], slots=[22, 23], ref=0, age=2, hits=1 [L]
+        └── uuid=5, tokens=[5, 6], slots=[34, 35], ref=1, age=0, hits=1 [L]
+Root Node of namespace "salt":
+└── uuid=2, ref=1 [R]
+    └── uuid=3, tokens=[9, 9, 1, 1, 2, 2, 3, 3, … 10], slots=[24, 25, 26, 27, 28, 29, 30, 31, … 10], ref=0, age=1, hits=1 [L]
 `
 	if got := tt.String(); got != want {
 		t.Errorf("got:\n%swant:\n%s", got, want)
@@ -406,8 +408,45 @@ namespace "salt"
 	for token := int32(100); token < 400; token++ {
 		tt.put("", token, token)
 	}
+	// Two heads, a root, 200 nodes, siblings left out, and the sum.
 	lines := strings.Split(strings.TrimSpace(tt.String()), "\n")
-	if len(lines) != 2+printedNodes+1 || lines[len(lines)-1] != "… and 104 more nodes" {
-		t.Errorf("%d lines, the last one %q", len(lines), lines[len(lines)-1])
+	if len(lines) != 3+viewNodes+2 || lines[len(lines)-2] != "    └── … 103 more" || lines[len(lines)-1] != "… and 104 more nodes" {
+		t.Errorf("%d lines, the last ones %q", len(lines), lines[len(lines)-2:])
+	}
+}
+
+// A view keeps to its bounds and says what it leaves out.
+func TestTreeViewBounds(t *testing.T) {
+	tt := newTreeTest(t, 1)
+	for depth := int32(1); depth <= 20; depth++ {
+		path := make([]int32, depth, depth+1)
+		for i := range path {
+			path[i] = int32(i) + 1
+		}
+		tt.put("", append(path, 100)...)
+	}
+	count := func(v TreeView) (nodes, hidden, deepest int) {
+		var walk func(all []NodeView, depth int)
+		walk = func(all []NodeView, depth int) {
+			for _, n := range all {
+				nodes, hidden, deepest = nodes+1, hidden+n.Below, max(deepest, depth)
+				walk(n.Children, depth+1)
+			}
+		}
+		walk(v.Namespaces[0].Children, 1)
+		return nodes, hidden, deepest
+	}
+	if nodes, hidden, deepest := count(tt.View(ViewOptions{Depth: 3})); deepest != 3 || nodes != 5 || hidden != 2 {
+		t.Errorf("%d nodes to depth %d, %d children hidden", nodes, deepest, hidden)
+	}
+	v := tt.View(ViewOptions{Nodes: 7, Depth: 100, Tokens: 1})
+	if nodes, _, _ := count(v); nodes != 7 || v.Hidden != tt.Nodes()-7 {
+		t.Errorf("%d nodes shown, %d hidden, of %d", nodes, v.Hidden, tt.Nodes())
+	}
+	if all := tt.View(ViewOptions{Nodes: 1000, Depth: 1000}); all.Hidden != 0 || strings.Contains(all.Text(false), "…") {
+		t.Errorf("a view without bounds hides %d:\n%s", all.Hidden, all.Text(false))
+	}
+	if empty := NewTree(TreeOptions{PageSize: 1}).View(ViewOptions{}); empty.Nodes != 0 || empty.Text(true) != "" {
+		t.Errorf("an empty tree: %+v", empty)
 	}
 }
