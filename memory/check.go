@@ -10,7 +10,7 @@ import (
 func (t *Tree) checkInvariants() error {
 	children, locks := map[slot]int{}, map[slot]int{}
 	pages := map[int32]slot{}
-	nodes, evictable, protected, leaves := 0, 0, 0, 0
+	nodes, evictable, protected, leaves, unused := 0, 0, 0, 0, 0
 	for i := slot(1); i < t.nodes.top; i++ {
 		n := t.nodes.at(i)
 		if n.gen&1 == 0 {
@@ -53,9 +53,10 @@ func (t *Tree) checkInvariants() error {
 		if p := t.nodes.at(n.parent); p.parent != none && n.usage.LastUse > p.usage.LastUse {
 			return fmt.Errorf("6: node %d was used at %d, its parent at %d", i, n.usage.LastUse, p.usage.LastUse)
 		}
-		if int(n.slack)*slackShare > len(n.pages) || n.locks == 0 && (n.room == grown || int(n.room) > len(n.pages)) {
+		if int(n.slack)*slackShare > len(n.pages) || n.locks == 0 && n.room == grown {
 			return fmt.Errorf("8: node %d of %d pages has %d unused in front, %d behind", i, len(n.pages), n.slack, n.room)
 		}
+		unused += max(0, int(n.room))
 		if p := t.nodes.at(n.parent); int(n.usage.Depth) != int(p.usage.Depth)+len(p.pages) {
 			return fmt.Errorf("9: node %d at depth %d, below %d pages from %d on", i, n.usage.Depth, len(p.pages), p.usage.Depth)
 		}
@@ -77,6 +78,8 @@ func (t *Tree) checkInvariants() error {
 		return fmt.Errorf("4: counted %d evictable and %d protected pages, found %d and %d", t.evictable, t.protected, evictable, protected)
 	case leaves != t.leaves.len():
 		return fmt.Errorf("5: %d leaves in the heaps, %d in the tree", t.leaves.len(), leaves)
+	case unused != t.unused:
+		return fmt.Errorf("8: counted %d unused pages, found %d", t.unused, unused)
 	case nodes != t.count || nodes != t.table.count:
 		return fmt.Errorf("2: counted %d nodes, %d in the table, found %d", t.count, t.table.count, nodes)
 	case len(t.roots) != len(t.names):

@@ -35,21 +35,19 @@ func (a *Allocator) AllocContiguous(n int, into []messages.Page) ([]messages.Pag
 	if start == 0 {
 		return into, &NotContiguous{Wanted: n, Longest: longest, Free: a.Free()}
 	}
+	run := pageRun{start, messages.Page(n)}
 	// The part below fresh waits in the middle of the ring, which finds out
 	// when it gets there.
-	if below := min(n, int(a.fresh-start)); below > 0 {
+	if below := min(run.n, a.fresh-start); below > 0 {
 		if a.skip == nil {
 			a.skip = make(pageSet, len(a.used))
 		}
-		a.skip.addRun(start, below)
-		a.stale += below
+		a.skip.add(pageRun{start, below})
+		a.stale += int(below)
 	}
-	a.fresh = max(a.fresh, start+messages.Page(n))
-	a.used.addRun(start, n)
-	for page := start; page < start+messages.Page(n); page++ {
-		into = append(into, page)
-	}
-	return into, nil
+	a.fresh = max(a.fresh, start+run.n)
+	a.used.add(run)
+	return run.appendTo(into), nil
 }
 
 // findRun returns the first page of the lowest run of n free pages, or 0 and

@@ -67,9 +67,9 @@ func (t *Tree) shorten(i slot, k int, freed []messages.Page) []messages.Page {
 	if t.hashes != nil {
 		t.hashes.nodes[i] = t.hashes.nodes[i][:keep]
 	}
-	// As much has gone as is copied, or it is the first cut after a split, so
-	// the copies stay linear in the pages evicted and compared.
-	if n.room += int32(k); int(n.room) > keep || int(n.slack)*slackShare > keep {
+	n.room += int32(k)
+	t.unused += k
+	if n.wasteful() && t.unused*slackShare > t.evictable+t.protected || int(n.slack)*slackShare > keep {
 		t.fit(i)
 	}
 	return freed
@@ -84,6 +84,7 @@ func (t *Tree) removeLeaf(i slot, freed []messages.Page) []messages.Page {
 	t.gone(i, 0)
 	t.evictable -= len(n.pages)
 	t.leaves.remove(i, &n.usage)
+	t.unused -= int(n.room)
 	t.unlink(i)
 	parent := n.parent
 	t.nodes.give(i)

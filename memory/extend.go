@@ -29,7 +29,9 @@ func (t *Tree) extend(cur slot, in *messages.PrefixInsert, at int) (end slot, gr
 		tokens, pages := in.Tokens[from*t.pageSize:to*t.pageSize], in.Pages[from:to]
 		if t.growable(cur, in, &usage) {
 			// Room to grow is wasted only while the request holds the leaf.
-			t.nodes.at(cur).grow(tokens, pages)
+			n := t.nodes.at(cur)
+			t.unused -= max(0, int(n.room))
+			n.grow(tokens, pages)
 			t.protected += len(pages)
 			grew += len(pages)
 		} else {

@@ -58,6 +58,9 @@ func (n *node) grow(tokens []int32, pages []messages.Page) {
 	n.room = grown
 }
 
+// wasteful reports whether more of the arrays is unused than used.
+func (n *node) wasteful() bool { return int(n.room) > len(n.pages) }
+
 // fit moves the arrays to new ones of the right size.
 func (n *node) fit() {
 	n.tokens, n.pages = slices.Clone(n.tokens), slices.Clone(n.pages)

@@ -6,55 +6,82 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// pageRing is a queue of pages in an array that doubles when it is full. Its
-// size is a power of two.
+// pageRun is n consecutive pages.
+type pageRun struct{ first, n messages.Page }
+
+// pageRing is a queue of pages, kept as runs of consecutive ones in an array
+// that doubles when it is full. Its size is a power of two.
 type pageRing struct {
-	pages []messages.Page
-	head  int // index of the first page
-	count int
+	runs  []pageRun
+	head  int // index of the first run
+	count int // runs
+	pages int
 }
 
-func (r *pageRing) len() int { return r.count }
+// at is the i-th run from the head.
+func (r *pageRing) at(i int) *pageRun { return &r.runs[(r.head+i)&(len(r.runs)-1)] }
 
-// at is the i-th page from the head.
-func (r *pageRing) at(i int) messages.Page { return r.pages[(r.head+i)&(len(r.pages)-1)] }
-
-// put appends pages, in at most two copies.
-func (r *pageRing) put(pages []messages.Page) {
-	if need := r.count + len(pages); need > len(r.pages) {
-		bigger := make([]messages.Page, 1<<bits.Len(uint(need-1)))
-		r.peek(bigger[:r.count])
-		r.pages, r.head = bigger, 0
+// put appends a run.
+func (r *pageRing) put(run pageRun) {
+	r.pages += int(run.n)
+	if r.count > 0 {
+		if last := r.at(r.count - 1); last.first+last.n == run.first {
+			last.n += run.n
+			return
+		}
 	}
-	tail := (r.head + r.count) & max(0, len(r.pages)-1)
-	n := copy(r.pages[tail:], pages)
-	copy(r.pages, pages[n:])
-	r.count += len(pages)
-}
-
-// peek copies the first len(into) pages.
-func (r *pageRing) peek(into []messages.Page) {
-	n := copy(into, r.pages[r.head:])
-	copy(into[n:], r.pages)
-}
-
-// take removes the first n pages and appends them to into.
-func (r *pageRing) take(n int, into []messages.Page) []messages.Page {
-	if n == 0 {
-		return into
+	if r.count == len(r.runs) {
+		bigger := make([]pageRun, 1<<bits.Len(uint(r.count)))
+		n := copy(bigger, r.runs[r.head:])
+		copy(bigger[n:], r.runs)
+		r.runs, r.head = bigger, 0
 	}
-	first := r.pages[r.head:min(r.head+n, len(r.pages))]
-	into = append(into, first...)
-	into = append(into, r.pages[:n-len(first)]...)
-	r.head = (r.head + n) & (len(r.pages) - 1)
-	r.count -= n
+	r.count++
+	*r.at(r.count - 1) = run
+}
+
+// take removes the first run, or its first limit pages if it is longer.
+func (r *pageRing) take(limit int) pageRun {
+	first := r.at(0)
+	run := *first
+	if int(run.n) > limit {
+		run.n = messages.Page(limit)
+		first.first += run.n
+		first.n -= run.n
+	} else {
+		r.head = (r.head + 1) & (len(r.runs) - 1)
+		r.count--
+	}
+	r.pages -= int(run.n)
+	return run
+}
+
+// runOf is the longest run that pages, not empty, begin with.
+func runOf(pages []messages.Page) pageRun {
+	const block = 8
+	first, n := pages[0], 1
+	for ; n+block <= len(pages); n += block {
+		p, at := (*[block]messages.Page)(pages[n:]), first+messages.Page(n)
+		if (p[0]-at)|(p[1]-at-1)|(p[2]-at-2)|(p[3]-at-3)|(p[4]-at-4)|(p[5]-at-5)|(p[6]-at-6)|(p[7]-at-7) != 0 {
+			break
+		}
+	}
+	for n < len(pages) && pages[n] == first+messages.Page(n) {
+		n++
+	}
+	return pageRun{first, messages.Page(n)}
+}
+
+// appendTo appends the pages of a run.
+func (run pageRun) appendTo(into []messages.Page) []messages.Page {
+	at := len(into)
+	if need := at + int(run.n); need <= cap(into) {
+		into = into[:need]
+	} else {
+		into = append(into, make([]messages.Page, run.n)...)
+	}
+	for i := range into[at:] {
+		into[at+i] = run.first + messages.Page(i)
+	}
 	return into
-}
-
-// pop removes the first page.
-func (r *pageRing) pop() messages.Page {
-	page := r.pages[r.head]
-	r.head = (r.head + 1) & (len(r.pages) - 1)
-	r.count--
-	return page
 }

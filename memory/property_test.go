@@ -19,6 +19,8 @@ func soak(ops int) int {
 	return ops
 }
 
+func newRNG(seed uint64) func(int) int { return rand.New(rand.NewPCG(seed, 1)).IntN }
+
 // agingClasses is a policy whose choice depends on the time: leaves that were
 // hit wait four times as long as others.
 type agingClasses struct {

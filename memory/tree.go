@@ -55,10 +55,11 @@ type TreeOptions struct {
 //     policy's order. With 3, eviction can reach every evictable page.
 //  6. A node was used no later than its parent.
 //  7. A namespace has a root exactly while it has a page.
-//  8. At most 1/16 of an unlocked node's arrays is unused in front, and behind
-//     at most as much as is used, in a leaf that eviction has shortened, beyond
-//     the rounding of the memory allocator. No array is shared between nodes or
-//     with callers.
+//  8. At most 1/16 of an unlocked node's arrays is unused in front. Behind,
+//     only eviction leaves something unused, counted in unused: once that is
+//     more than 1/16 of the cache, no leaf that is shortened keeps more unused
+//     than used. This is beyond the rounding of the memory allocator. No array
+//     is shared between nodes or with callers.
 //  9. A node's Depth is the pages above it.
 //  10. With hashes, a node has that of each of its pages.
 //
@@ -84,6 +85,7 @@ type Tree struct {
 	work       Work
 
 	evictable, protected int // pages
+	unused               int // pages of room behind unlocked nodes
 }
 
 // Work counts what the tree has done since it was made. Both depend on the
@@ -249,12 +251,16 @@ func (t *Tree) split(i slot, k int) slot {
 	// The upper part gets its own memory: as much as was compared to get here.
 	u.tokens, u.pages = slices.Clone(n.tokens[:k*t.pageSize]), slices.Clone(n.pages[:k])
 	u.usage, u.parent, u.locks, u.children = n.usage, n.parent, n.locks, 1
+	room := max(0, int(n.room))
 	moved := n.drop(k, t.pageSize)
 	n.parent = up
 	n.usage.Depth += int32(k)
 	t.link(up)
 	t.link(i)
 	t.count++
+	if moved {
+		t.unused -= room
+	}
 	if t.hashes != nil {
 		t.hashes.split(i, up, k)
 		if moved {
@@ -295,8 +301,11 @@ func (t *Tree) becomeLeaf(i slot) {
 	}
 }
 
+// fit gives a node arrays of the right size.
 func (t *Tree) fit(i slot) {
-	t.nodes.at(i).fit()
+	n := t.nodes.at(i)
+	t.unused -= max(0, int(n.room))
+	n.fit()
 	if t.hashes != nil {
 		t.hashes.fit(i)
 	}

@@ -1,0 +1,104 @@
+package memory
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// mooncakeTrace is one of Mooncake's traces: the block ids of each request, 512
+// tokens to a block.
+type mooncakeTrace [][]int32
+
+// mooncakeFile finds a file of the traces; the test is skipped without them.
+func mooncakeFile(t testing.TB, name string) string {
+	folder := os.Getenv("TROUPE_CONFORMANCE")
+	if folder == "" {
+		t.Skip("TROUPE_CONFORMANCE names no folder with Mooncake's traces")
+	}
+	return filepath.Join(folder, "traces", "mooncake", name)
+}
+
+func readMooncake(t testing.TB, name string) mooncakeTrace {
+	f, err := os.Open(mooncakeFile(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var trace mooncakeTrace
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var request struct {
+			Blocks []int32 `json:"hash_ids"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &request); err != nil {
+			t.Fatal(err)
+		}
+		trace = append(trace, request.Blocks)
+	}
+	return trace
+}
+
+// hitRatio replays a trace, one page per block, with the rules of the reference
+// figures: the longest cached prefix hits, then all blocks are used, then the
+// cache is cut to its capacity.
+func (trace mooncakeTrace) hitRatio(t *testing.T, opts TreeOptions, capacity int) float64 {
+	opts.PageSize = 1
+	tree := NewTree(opts)
+	var pages, freed []messages.Page
+	next := messages.Page(0)
+	hits, all := 0, 0
+	for _, blocks := range trace {
+		node, matched := tree.Lock("", blocks, len(blocks), pages[:0])
+		pages = matched
+		hits += len(matched)
+		all += len(blocks)
+		for range blocks[len(matched):] {
+			next++
+			pages = append(pages, next)
+		}
+		tree.Insert(messages.PrefixInsert{Tokens: blocks, Pages: pages, Owned: len(matched), Node: node}, nil)
+		var err error
+		if freed, err = tree.Evict(max(0, tree.Evictable()-capacity), freed[:0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return float64(hits) / float64(all)
+}
+
+// TestConformanceMooncakeHitRatios: eviction in the tree is eviction of blocks,
+// leaf first, to four decimals at every capacity.
+func TestConformanceMooncakeHitRatios(t *testing.T) {
+	text, err := os.ReadFile(mooncakeFile(t, "reference_hit_ratios.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reference map[string]json.RawMessage
+	var want struct {
+		Caps map[int]map[string]float64 `json:"caps"`
+	}
+	if err := json.Unmarshal(text, &reference); err == nil {
+		err = json.Unmarshal(reference["conversation"], &want)
+	}
+	if err != nil || len(want.Caps) < 5 {
+		t.Fatalf("%d capacities: %v", len(want.Caps), err)
+	}
+	trace := readMooncake(t, "conversation_trace.jsonl")
+	for capacity, ratios := range want.Caps {
+		for name, opts := range map[string]TreeOptions{
+			"lru_leaf_first":        {Policy: LRU{}},
+			"lfu_persistent_counts": {Policy: LFU{}, History: 1 << 20},
+		} {
+			t.Run(fmt.Sprintf("%s/%d", name, capacity), func(t *testing.T) {
+				if got := trace.hitRatio(t, opts, capacity); math.Abs(got-ratios[name]) > 0.00005 {
+					t.Errorf("hit ratio %.5f, want %.5f", got, ratios[name])
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// TestRanks has the keys of SGLang's eviction strategies: each list in the
+// order of eviction.
+func TestRanks(t *testing.T) {
+	hit := func(hits uint32, use uint64) Usage { return Usage{Hits: hits, LastUse: use} }
+	made := func(created uint64) Usage { return Usage{Created: created, LastUse: 100 - created} }
+	for name, order := range map[string][]Usage{
+		"lru":      {hit(9, 1), hit(1, 2), hit(5, 3)},
+		"slru":     {hit(0, 2), hit(0, 10), hit(5, 11), hit(3, 18)},
+		"lfu":      {hit(1, 90), hit(100, 1), hit(100, 2)},
+		"mru":      {hit(1, 3), hit(9, 2), hit(5, 1)},
+		"fifo":     {made(1), made(2), made(9)},
+		"filo":     {made(9), made(2), made(1)},
+		"priority": {{Priority: -10, LastUse: 9}, {Priority: 0, LastUse: 1}, {Priority: 0, LastUse: 2}, {Priority: 500, LastUse: 1}},
+	} {
+		policy, err := PolicyByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := slices.Clone(order)
+		slices.Reverse(got)
+		slices.SortFunc(got, func(a, b Usage) int {
+			x, y := policy.Rank(&a), policy.Rank(&b)
+			return cmp.Or(cmp.Compare(x.Major, y.Major), cmp.Compare(x.Minor, y.Minor))
+		})
+		if !slices.Equal(got, order) {
+			t.Errorf("%s: %+v, want %+v", name, got, order)
+		}
+	}
+	// One hit is the first segment, two are the second.
+	one, two := hit(1, 0), hit(2, 0)
+	if (SLRU{}).Rank(&one).Major != 0 || (SLRU{}).Rank(&two).Major != 1 {
+		t.Error("the protected segment does not begin at two hits")
+	}
+}
+
+func TestPolicyByName(t *testing.T) {
+	for _, name := range PolicyNames() {
+		if policy, err := PolicyByName(name); err != nil || policy == nil {
+			t.Errorf("%s: %v, %v", name, policy, err)
+		}
+	}
+	_, err := PolicyByName("lrru")
+	if err == nil || !strings.Contains(err.Error(), `"lrru" is not known; choose one of `) || !strings.Contains(err.Error(), "fifo, filo, lfu, lru, mru, priority, slru") {
+		t.Errorf("error %v", err)
+	}
+	mustViolate(t, `"lrru" is not known`, func() { NewCacheCore(testEpoch, CacheOptions{PageSize: 1, Policy: "lrru"}) })
+	if core := NewCacheCore(testEpoch, CacheOptions{PageSize: 1, Policy: "lfu"}); core.tree.policy != (LFU{}) {
+		t.Errorf("policy %T", core.tree.policy)
+	}
+}
+
+// usage is that of the node that holds the last page of tokens.
+func (t *treeTest) usage(tokens ...int32) Usage {
+	cur := t.roots[""]
+	for len(tokens) > 0 {
+		child, k := t.Tree.next(cur, tokens)
+		if child == none {
+			t.Fatalf("%v is not cached", tokens)
+		}
+		cur, tokens = child, tokens[k*t.pageSize:]
+	}
+	return t.nodes.at(cur).usage
+}
+
+func TestOneAdmissionIsOneHit(t *testing.T) {
+	tt := newTreeTest(t, 1)
+	tt.put("", 1, 2, 3)
+	hits := func(want uint32, tokens ...int32) {
+		t.Helper()
+		if got := tt.usage(tokens...).Hits; got != want {
+			t.Fatalf("%v has %d hits, want %d\n%s", tokens, got, want, tt.Tree)
+		}
+	}
+	hits(1, 1, 2, 3)
+	for range 5 { // a candidate that waits is matched again and again
+		tt.get("", 1, 2, 3)
+	}
+	hits(1, 1, 2, 3)
+	a := tt.admit(1, 2, 3)
+	a.insert(true)
+	hits(2, 1, 2, 3)
+	a.insert(true, 4) // its next chunks
+	a.insert(true, 5, 6)
+	hits(2, 1, 2, 3)
+	b := tt.admit(1, 2, 3, 4, 5, 6)
+	a.insert(false, 7)
+	b.insert(false)
+	hits(3, 1, 2, 3)
+	hits(1, 1, 2, 3, 4, 5, 6, 7)
+	known, _ := tt.put("", 1, 2, 3, 9) // computed without a match, it is a use
+	if known != 3 {
+		t.Fatalf("%d tokens known", known)
+	}
+	hits(4, 1, 2, 3)
+	hits(1, 1, 2, 3, 9)
+}
+
+func TestPriorityGoesUpThePath(t *testing.T) {
+	tt := newTreeTest(t, 1)
+	put := func(priority int32, tokens ...int32) {
+		tt.Insert(messages.PrefixInsert{Tokens: tokens, Pages: tt.fresh(len(tokens)), Priority: priority}, nil)
+	}
+	put(1, 1, 2, 3)
+	put(7, 1, 2, 4)
+	put(3, 1, 2, 4, 5)
+	tt.get("", 1) // a split copies
+	for _, tc := range []struct {
+		want   int32
+		tokens []int32
+	}{{7, []int32{1}}, {7, []int32{1, 2}}, {1, []int32{1, 2, 3}}, {7, []int32{1, 2, 4}}, {3, []int32{1, 2, 4, 5}}} {
+		if got := tt.usage(tc.tokens...).Priority; got != tc.want {
+			t.Errorf("%v has priority %d, want %d", tc.tokens, got, tc.want)
+		}
+	}
+}
+
+func TestHistoryOutlivesEviction(t *testing.T) {
+	tt := &treeTest{T: t, Tree: NewTree(TreeOptions{PageSize: 1, Policy: LFU{}, History: 4}), next: 10}
+	use := func(tokens ...int32) {
+		node, pages := tt.Lock("", tokens, len(tokens), nil)
+		tt.Insert(messages.PrefixInsert{Tokens: tokens, Pages: append(pages, tt.fresh(len(tokens)-len(pages))...), Owned: len(pages), Node: node}, nil)
+	}
+	use(1, 2, 3)
+	use(1, 2)
+	use(1, 2)
+	tt.evict(3)
+	tt.wantCounts(0, 0, 0)
+	use(1, 2, 3, 4) // 1 and 2 had three uses, 3 one, 4 none: three nodes
+	tt.wantCounts(4, 0, 3)
+	for want, tokens := range map[uint32][]int32{4: {1, 2}, 2: {1, 2, 3}, 1: {1, 2, 3, 4}} {
+		if got := tt.usage(tokens...).Hits; got != want {
+			t.Errorf("%v has %d hits, want %d", tokens, got, want)
+		}
+	}
+	tt.wantPages(tt.evict(1), 16)
+	if err := tt.checkInvariants(); err != nil {
+		t.Fatal(err)
+	}
+	use(7, 8, 9, 10) // four more evictions than are remembered
+	tt.evict(4)
+	use(5, 6)
+	tt.evict(2)
+	if n := len(tt.history.pages); n != 4 || len(tt.history.order) != 4 {
+		t.Fatalf("%d pages remembered in %d places", n, len(tt.history.order))
+	}
+}
+
+func TestWatcherHearsOfEveryPage(t *testing.T) {
+	policy := &agingClasses{}
+	tt := &treeTest{T: t, Tree: NewTree(TreeOptions{PageSize: 1, Policy: policy}), next: 10}
+	tt.put("", 1, 2, 3, 4)
+	tt.put("", 1, 2, 5) // hits 1 and 2
+	a := tt.admit(1, 2, 3, 4)
+	a.insert(true, 6) // hits four, brings one
+	a.insert(false, 7, 8)
+	if policy.born != 4+1+1+2 || policy.hits != 2+4 {
+		t.Fatalf("heard of %d pages born and %d hit", policy.born, policy.hits)
+	}
+	tt.evict(3)
+	if policy.evicted != 3 {
+		t.Fatalf("heard of %d pages evicted", policy.evicted)
+	}
+}
