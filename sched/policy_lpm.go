@@ -96,18 +96,28 @@ func (p *lpm) remove(w *waiter, claimed bool) {
 		p.fresh.remove(w)
 	case following:
 		g.followers.remove(w)
+		if claimed && !g.running { // it was offered before it had to follow
+			p.main.remove(g.leader)
+			p.follow(g.leader, g)
+			p.lead(w, g)
+		}
 	case offerable:
 		p.main.remove(w)
 		switch {
 		case g == nil:
 		case claimed:
-			g.running = true
-			p.filling[w.req.ID] = g
-			p.byClaim = append(p.byClaim, g)
+			p.lead(w, g)
 		default:
 			p.succeed(g)
 		}
 	}
+}
+
+// lead has a group wait for a request that runs from now on.
+func (p *lpm) lead(w *waiter, g *group) {
+	g.leader, g.running = w, true
+	p.filling[w.req.ID] = g
+	p.byClaim = append(p.byClaim, g)
 }
 
 // succeed gives a group whose leader has left the next one.
@@ -163,16 +173,20 @@ func (p *lpm) learn(w *waiter, found *messages.PrefixPeeked) {
 		p.release(g, found.Tokens)
 		return
 	}
-	switch {
-	case w == nil, w.hint.state == following, w.hint.state == offerable && w.hint.matched == found.Tokens:
+	if w == nil || w.hint.state != unasked && w.hint.matched == found.Tokens {
 		return
-	case w.hint.state == unasked:
+	}
+	g := w.group
+	w.group = nil
+	switch w.hint.state {
+	case unasked:
 		p.fresh.remove(w)
-	default:
+	case following:
+		g.followers.remove(w)
+	case offerable:
 		p.main.remove(w)
-		if g := w.group; g != nil {
+		if g != nil {
 			// Its followers' prefixes are no longer as they were found either.
-			w.group = nil
 			g.offers = 1
 			p.finishGroup(g)
 		}
