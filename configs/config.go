@@ -10,7 +10,7 @@ import "time"
 
 // Config is every setting of the engine. The tag key is its name in files and
 // flags; in the environment it is upper case with underscores, after TROUPE_.
-// The tag for marks settings that only a server has a use for; other commands
+// The tag alias is a second name. The tag for marks settings that only a server has a use for; other commands
 // have no flag for them. Units, what zero means and an example stand in the usage text, which is the
 // documentation that users see.
 type Config struct {
@@ -58,12 +58,13 @@ type Config struct {
 	ContextLength     int     `key:"context-length" default:"0" usage:"tokens of a request, prompt and output; 0 is the model's own limit, more than that is refused"`
 	DisableRadixCache bool    `key:"disable-radix-cache" default:"false" usage:"keep no prefix for later requests"`
 
-	MaxPrefillTokens   int     `key:"max-prefill-tokens" default:"16384" usage:"tokens that one step computes, decoding rows included. Soft: a longer prompt is computed whole when chunks are off"`
-	ChunkedPrefillSize int     `key:"chunked-prefill-size" default:"2048" usage:"tokens of long prompts that one step computes, decoding rows included; -1 switches chunks off"`
-	DisableOverlap     bool    `key:"disable-overlap-schedule" default:"false" usage:"plan a step only when the one before it is done; otherwise it is planned meanwhile, and a request's end may cost one row of a step in vain"`
-	Conservativeness   float64 `key:"schedule-conservativeness" default:"1" usage:"multiplies the output that admission expects: above 1 admits less and retracts less"`
-	RetractEvery       int     `key:"debug-retract-every" default:"0" usage:"retract a request every so many steps, to exercise retraction; 0 is never"`
-	AuditEveryStep     bool    `key:"debug-audit-every-step" default:"false" usage:"count every page of the pool by owner after each step"`
+	MaxPrefillTokens   int           `key:"max-prefill-tokens" default:"16384" usage:"tokens that one step computes at most, decoding rows included; binds where it is below chunked-prefill-size, and when chunks are off. Soft: a prompt gets a page per step in any case, and without chunks the oldest is computed whole"`
+	ChunkedPrefillSize int           `key:"chunked-prefill-size" alias:"prefill-chunk-size" default:"2048" usage:"tokens of prompts that one step computes, decoding rows included: longer ones are cut, and several share a step; at most max-prefill-tokens; -1 switches chunks off"`
+	LatencyTarget      time.Duration `key:"inter-token-latency-target" default:"0s" usage:"time between two tokens of a request that 99 of 100 steps shall keep: prompts are cut so small that steps take no longer; 0 is no target. Needs chunks; the log says when it is out of reach. Example: 50ms"`
+	DisableOverlap     bool          `key:"disable-overlap-schedule" default:"false" usage:"plan a step only when the one before it is done; otherwise it is planned meanwhile, and a request's end may cost one row of a step in vain"`
+	Conservativeness   float64       `key:"schedule-conservativeness" default:"1" usage:"multiplies the output that admission expects: above 1 admits less and retracts less"`
+	RetractEvery       int           `key:"debug-retract-every" default:"0" usage:"retract a request every so many steps, to exercise retraction; 0 is never"`
+	AuditEveryStep     bool          `key:"debug-audit-every-step" default:"false" usage:"count every page of the pool by owner after each step"`
 
 	LogLevel  string `key:"log-level" default:"info" usage:"debug, info, warn or error"`
 	LogFormat string `key:"log-format" default:"auto" usage:"text, json, or auto: text on a terminal and JSON otherwise"`

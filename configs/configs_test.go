@@ -63,6 +63,29 @@ func TestLaterSourcesWin(t *testing.T) {
 	}
 }
 
+// Either name of a setting counts, in every source, and a later source wins
+// under whatever name.
+func TestSecondNames(t *testing.T) {
+	for _, c := range []struct {
+		yaml string
+		env  []string
+		args []string
+		want int
+	}{
+		{yaml: "prefill-chunk-size: 256", want: 256},
+		{yaml: "prefill-chunk-size: 256\nchunked-prefill-size: 256", want: 256},
+		{yaml: "chunked-prefill-size: 512", env: []string{"TROUPE_PREFILL_CHUNK_SIZE=128"}, want: 128},
+		{env: []string{"TROUPE_PREFILL_CHUNK_SIZE=128"}, args: []string{"--chunked-prefill-size", "64"}, want: 64},
+		{env: []string{"TROUPE_CHUNKED_PREFILL_SIZE=128"}, args: []string{"--prefill-chunk-size", "32"}, want: 32},
+		{args: []string{"--max-prefill-tokens", "1024"}, want: 2048}, // a default contradicts nobody
+	} {
+		config, _, err := load(t, c.yaml, c.env, c.args...)
+		if err != nil || config.ChunkedPrefillSize != c.want {
+			t.Errorf("%+v: chunked-prefill-size %d, error %v", c, config.ChunkedPrefillSize, err)
+		}
+	}
+}
+
 func TestErrorsNameKeyPlaceAndRemedy(t *testing.T) {
 	for name, c := range map[string]struct {
 		yaml string
@@ -83,6 +106,11 @@ func TestErrorsNameKeyPlaceAndRemedy(t *testing.T) {
 		"no origin":        {args: []string{"--cors-origins", "chat.example"}, want: []string{"cors-origins", "chat.example", "https://"}},
 		"origin with path": {args: []string{"--cors-origins", "https://chat.example/"}, want: []string{"cors-origins", `"https://chat.example/"`}},
 		"not a number":     {env: []string{"TROUPE_MEM_FRACTION_STATIC=NaN"}, want: []string{"mem-fraction-static is NaN"}},
+		"two names":        {yaml: "chunked-prefill-size: 512\nprefill-chunk-size: 256", want: []string{"chunked-prefill-size is 512", "prefill-chunk-size is 256", "give one"}},
+		"two flags":        {args: []string{"--chunked-prefill-size", "512", "--prefill-chunk-size", "-1"}, want: []string{"chunked-prefill-size is 512", "prefill-chunk-size is -1"}},
+		"chunk too big":    {args: []string{"--prefill-chunk-size", "512", "--max-prefill-tokens", "256"}, want: []string{"chunked-prefill-size is 512", "max-prefill-tokens 256"}},
+		"target, no chunk": {env: []string{"TROUPE_INTER_TOKEN_LATENCY_TARGET=50ms", "TROUPE_PREFILL_CHUNK_SIZE=-1"}, want: []string{"inter-token-latency-target", "chunked-prefill-size is -1"}},
+		"negative target":  {args: []string{"--inter-token-latency-target", "-1s"}, want: []string{"inter-token-latency-target is -1s"}},
 		"broken yaml":      {yaml: "port: [", want: []string{"config file"}},
 	} {
 		t.Run(name, func(t *testing.T) {

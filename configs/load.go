@@ -19,6 +19,7 @@ const envPrefix = "TROUPE_"
 // setting is one field of Config with its tags.
 type setting struct {
 	key, fallback, usage string
+	alias                string // a second name; "" for none
 	field                int
 	serve                bool // only a server has a use for it
 	kind                 reflect.Type
@@ -30,9 +31,17 @@ func settings() []setting {
 	list := make([]setting, t.NumField())
 	for i := range list {
 		f := t.Field(i)
-		list[i] = setting{f.Tag.Get("key"), f.Tag.Get("default"), f.Tag.Get("usage"), i, f.Tag.Get("for") == "serve", f.Type}
+		list[i] = setting{f.Tag.Get("key"), f.Tag.Get("default"), f.Tag.Get("usage"), f.Tag.Get("alias"), i, f.Tag.Get("for") == "serve", f.Type}
 	}
 	return list
+}
+
+// names are the key and its second name.
+func (s *setting) names() []string {
+	if s.alias == "" {
+		return []string{s.key}
+	}
+	return []string{s.key, s.alias}
 }
 
 // AddFlags declares a flag for every setting.
@@ -50,22 +59,29 @@ func addFlags(flags *pflag.FlagSet, list []setting) {
 		if err := parseInto(v, s.fallback); err != nil {
 			panic(fmt.Sprintf("default of %s: %v", s.key, err)) // a test loads every default
 		}
-		switch x := v.Interface().(type) {
-		case string:
-			flags.String(s.key, x, s.usage)
-		case int:
-			flags.Int(s.key, x, s.usage)
-		case int64:
-			flags.Int64(s.key, x, s.usage)
-		case float64:
-			flags.Float64(s.key, x, s.usage)
-		case bool:
-			flags.Bool(s.key, x, s.usage)
-		case time.Duration:
-			flags.Duration(s.key, x, s.usage)
-		case []string:
-			flags.StringSlice(s.key, x, s.usage)
+		addFlag(flags, s.key, s.usage, v)
+		if s.alias != "" {
+			addFlag(flags, s.alias, "another name of "+s.key, v)
 		}
+	}
+}
+
+func addFlag(flags *pflag.FlagSet, name, usage string, fallback reflect.Value) {
+	switch x := fallback.Interface().(type) {
+	case string:
+		flags.String(name, x, usage)
+	case int:
+		flags.Int(name, x, usage)
+	case int64:
+		flags.Int64(name, x, usage)
+	case float64:
+		flags.Float64(name, x, usage)
+	case bool:
+		flags.Bool(name, x, usage)
+	case time.Duration:
+		flags.Duration(name, x, usage)
+	case []string:
+		flags.StringSlice(name, x, usage)
 	}
 }
 
@@ -93,19 +109,34 @@ func Load(file string, env []string, flags *pflag.FlagSet) (*Config, []Value, er
 	config, values := &Config{}, []Value(nil)
 	target := reflect.ValueOf(config).Elem()
 	for _, s := range settings() {
-		field, source := target.Field(s.field), "default"
-		text := any(s.fallback)
-		if v.InConfig(s.key) {
-			text, source = v.Get(s.key), "file "+file
-		}
-		if e, ok := environment[s.key]; ok {
-			text, source = e, "environment "+envName(s.key)
-		}
-		if flags != nil && flags.Changed(s.key) {
-			source = "flag --" + s.key
-			text = flags.Lookup(s.key).Value.String()
-			if slice, ok := flags.Lookup(s.key).Value.(pflag.SliceValue); ok {
-				text = slice.GetSlice()
+		field, source, text := target.Field(s.field), "default", any(s.fallback)
+		// A later source overrides an earlier one, under either name; one
+		// source must not say two things.
+		for _, from := range []func(name string) (value any, source string){
+			func(name string) (any, string) {
+				if !v.InConfig(name) {
+					return nil, ""
+				}
+				return v.Get(name), "file " + file
+			},
+			func(name string) (any, string) {
+				if e, ok := environment[name]; ok {
+					return e, "environment " + envName(name)
+				}
+				return nil, ""
+			},
+			func(name string) (any, string) { return flagValue(flags, name) },
+		} {
+			given := ""
+			for _, name := range s.names() {
+				value, where := from(name)
+				if where == "" {
+					continue
+				}
+				if given != "" && fmt.Sprint(value) != fmt.Sprint(text) {
+					errs = append(errs, fmt.Errorf("%s is %v (%s) and %s is %v (%s); they are two names of one setting, give one of them", given, text, source, name, value, where))
+				}
+				given, text, source = name, value, where
 			}
 		}
 		if err := parseInto(field, text); err != nil {
@@ -114,9 +145,21 @@ func Load(file string, env []string, flags *pflag.FlagSet) (*Config, []Value, er
 		values = append(values, Value{s.key, field.Interface(), source})
 	}
 	if len(errs) == 0 {
-		errs = config.validate()
+		errs = append(config.validate(), config.contradictions(values)...)
 	}
 	return config, values, errors.Join(errs...)
+}
+
+// flagValue is what a flag was set to, if it was.
+func flagValue(flags *pflag.FlagSet, name string) (value any, source string) {
+	if flags == nil || !flags.Changed(name) {
+		return nil, ""
+	}
+	f := flags.Lookup(name)
+	if slice, ok := f.Value.(pflag.SliceValue); ok {
+		return slice.GetSlice(), "flag --" + name
+	}
+	return f.Value.String(), "flag --" + name
 }
 
 // envName is the variable of a key.
@@ -131,8 +174,10 @@ var notSettings = map[string]bool{"TROUPE_CONFIG": true, "TROUPE_CONFORMANCE": t
 func environ(env []string) (map[string]string, []error) {
 	known, names := map[string]string{}, []string(nil)
 	for _, s := range settings() {
-		known[envName(s.key)] = s.key
-		names = append(names, envName(s.key))
+		for _, name := range s.names() {
+			known[envName(name)] = name
+			names = append(names, envName(name))
+		}
 	}
 	found, errs := map[string]string{}, []error(nil)
 	for _, e := range env {
@@ -152,7 +197,9 @@ func unknownKeys(v *viper.Viper, file string) []error {
 	var names []string
 	known := map[string]bool{}
 	for _, s := range settings() {
-		names, known[s.key] = append(names, s.key), true
+		for _, name := range s.names() {
+			names, known[name] = append(names, name), true
+		}
 	}
 	keys := v.AllKeys()
 	sort.Strings(keys)

@@ -65,6 +65,10 @@ func (c *Config) validate() []error {
 	if c.PageSize&(c.PageSize-1) != 0 {
 		bad("page-size", "is %d, it must be a power of two, for example 1, 16 or 64", c.PageSize)
 	}
+	within(bad, "inter-token-latency-target", c.LatencyTarget, 0, longest)
+	if c.LatencyTarget > 0 && c.ChunkedPrefillSize < 0 {
+		bad("inter-token-latency-target", "is %v, but chunked-prefill-size is %d: a target needs chunks", c.LatencyTarget, c.ChunkedPrefillSize)
+	}
 	if c.ChunkedPrefillSize == 0 {
 		bad("chunked-prefill-size", "is 0; give a number of tokens, or -1 to switch chunks off")
 	}
@@ -86,6 +90,20 @@ func (c *Config) Warnings() []string {
 		notes = append(notes, fmt.Sprintf("schedule-policy %s orders by cached prefixes, and disable-radix-cache keeps none: %s is used", c.SchedulePolicy, p))
 	}
 	return notes
+}
+
+// contradictions reports settings that exclude each other, when both were set
+// and not left at their defaults.
+func (c *Config) contradictions(values []Value) []error {
+	given := map[string]bool{}
+	for _, v := range values {
+		given[v.Key] = v.Source != "default"
+	}
+	if given["chunked-prefill-size"] && given["max-prefill-tokens"] && c.ChunkedPrefillSize > c.MaxPrefillTokens {
+		return []error{fmt.Errorf("chunked-prefill-size is %d and max-prefill-tokens %d: a chunk cannot exceed what a step computes; lower the first or raise the second",
+			c.ChunkedPrefillSize, c.MaxPrefillTokens)}
+	}
+	return nil
 }
 
 func oneOf(bad func(string, string, ...any), key, value string, known ...string) {

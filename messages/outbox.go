@@ -9,6 +9,7 @@ type Outbox struct {
 	Sends    []Send
 	Timers   []Timer
 	Readings []Reading
+	Notes    []Note
 }
 
 // Send is a message to the actor with a role in the core's own epoch.
@@ -29,6 +30,22 @@ type Reading struct {
 	Value  float64
 }
 
+// Note is a line for the log, for the person who runs the engine: rare, and
+// without anything of a request's content.
+type Note struct {
+	Level NoteLevel
+	Text  string // one sentence with the remedy
+}
+
+// NoteLevel is how urgent a note is.
+type NoteLevel uint8
+
+// The levels of notes.
+const (
+	NoteInfo NoteLevel = iota
+	NoteWarning
+)
+
 // Send appends a message. msg must not be changed afterwards.
 func (o *Outbox) Send(to Actor, msg any) { o.Sends = append(o.Sends, Send{to, msg}) }
 
@@ -38,6 +55,9 @@ func (o *Outbox) After(d time.Duration, msg any) { o.Timers = append(o.Timers, T
 // Record appends a reading: an increment for a counter, the new value for a
 // gauge, a sample for a histogram.
 func (o *Outbox) Record(m Metric, v float64) { o.Readings = append(o.Readings, Reading{m, v}) }
+
+// Note appends a line for the log.
+func (o *Outbox) Note(level NoteLevel, text string) { o.Notes = append(o.Notes, Note{level, text}) }
 
 // Current reports whether a message of an epoch is for a core of the epoch own.
 // A message of another one is counted here and must be ignored.
@@ -53,4 +73,6 @@ func (o *Outbox) Reset() {
 	clear(o.Sends)
 	clear(o.Timers)
 	o.Sends, o.Timers, o.Readings = o.Sends[:0], o.Timers[:0], o.Readings[:0]
+	clear(o.Notes)
+	o.Notes = o.Notes[:0]
 }

@@ -35,7 +35,7 @@ func (f *Former) prefillBudget(decoding int) int {
 }
 
 // prefill adds the prompts' share of a step to it, behind decoding rows.
-func (f *Former) prefill(b *messages.RunBatch, decoding int) {
+func (f *Former) prefill(b *messages.RunBatch, out *messages.Outbox) {
 	p := &f.prefills
 	p.order = p.order[:0]
 	for _, s := range f.running {
@@ -46,9 +46,9 @@ func (f *Former) prefill(b *messages.RunBatch, decoding int) {
 	if len(p.order) == 0 {
 		return
 	}
-	budget := f.prefillBudget(decoding)
+	budget := f.prefillBudget(len(b.Work))
 	if f.opt.ChunkedPrefillSize > 0 {
-		f.prefillChunks(b, budget)
+		f.prefillChunks(b, f.pacing.allow(budget, f.pacing.load(b), p.order[0].scheduled, out))
 	} else {
 		f.prefillWhole(b, budget)
 	}
@@ -68,25 +68,33 @@ func (f *Former) prefillWhole(b *messages.RunBatch, budget int) {
 	}
 }
 
-// prefillChunks cuts prompts so that they fill the budget.
-func (f *Former) prefillChunks(b *messages.RunBatch, budget int) {
+// prefillChunks cuts prompts so that they fill what is allowed.
+func (f *Former) prefillChunks(b *messages.RunBatch, a allowance) {
 	p := &f.prefills
 	oldest := p.order[0]
+	budget := a.most(oldest.scheduled)
 	due := p.due(oldest.req.ID, budget, len(p.order))
 	slices.SortStableFunc(p.order, shorterRest)
-	left := budget
-	kept := f.chunk(oldest, min(due, left), budget)
-	left -= kept
+	// The oldest one's share is kept until its turn comes.
+	kept, idle := f.chunk(oldest, min(due, budget), budget), true
 	for _, s := range p.order {
+		room := a
 		if s == oldest {
-			left, kept = left+kept, 0
+			kept = 0
+		} else if kept > 0 {
+			room = a.without(oldest.scheduled, kept)
 		}
-		n := f.chunk(s, left, budget)
-		if n == 0 {
+		start := s.scheduled
+		most := room.most(start)
+		if idle && kept == 0 {
+			budget = most // nothing is computed yet: whatever fits is used
+		}
+		n := f.chunk(s, most, budget)
+		if n <= 0 {
 			continue
 		}
 		f.work(b, s, n)
-		left -= n
+		a, idle = a.without(start, n), false
 		if s == oldest {
 			p.owed = max(0, p.owed-n)
 		}

@@ -31,7 +31,11 @@ func (p *prompts) step(decoding int) map[*sequence]int {
 	b := &messages.RunBatch{Step: p.Former.step}
 	p.flights = p.flights[:0]
 	p.launching()
-	p.prefill(b, decoding)
+	for range decoding {
+		b.Work = append(b.Work, messages.RowWork{Count: 1, Start: 100, Sample: true})
+	}
+	p.prefill(b, &messages.Outbox{})
+	b.Work = b.Work[decoding:]
 	got := map[*sequence]int{}
 	for i, w := range b.Work {
 		got[p.newest().work[i].seq] = w.Count

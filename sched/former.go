@@ -61,6 +61,7 @@ type Former struct {
 	plan plan
 
 	prefills prefillShares
+	pacing   pacing
 
 	step    messages.StepID     // newest launched
 	done    messages.StepID     // newest whose results were taken: the fence
@@ -89,7 +90,7 @@ func NewFormer(epoch messages.Epoch, opt FormerOptions) *Former {
 	}
 	opt = opt.withDefaults()
 	return &Former{
-		epoch: epoch, opt: opt, ratio: newRatio(&opt),
+		epoch: epoch, opt: opt, ratio: newRatio(&opt), pacing: newPacing(&opt),
 		rows:    memory.NewRows(opt.MaxRunning),
 		byID:    make(map[messages.RequestID]*sequence),
 		byRow:   make([]*sequence, opt.MaxRunning),

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/memory"
@@ -25,6 +26,11 @@ type FormerOptions struct {
 	// at most, decoding rows included; 0 or less means no chunks. Soft as
 	// above; example 512.
 	ChunkedPrefillSize int
+	// InterTokenLatencyTarget is how long a step with decoding rows shall take
+	// at most; chunks of prompts are made so small that 99 of 100 do. 0 means
+	// no target; needs chunks. Soft: a page or 16 tokens of prompts, whichever
+	// is more, are computed in any case. Example: 50 ms.
+	InterTokenLatencyTarget time.Duration
 	// ContextLength is the most tokens of a request, prompt and output; a
 	// request that reaches it ends. Example 1024.
 	ContextLength int
@@ -92,6 +98,10 @@ func (o *FormerOptions) Validate() error {
 		return fmt.Errorf("batch former: InitNewTokenRatio is %v, want 0 to 1", o.InitNewTokenRatio)
 	case !(o.MinNewTokenRatioFactor >= 0 && o.MinNewTokenRatioFactor <= 1):
 		return fmt.Errorf("batch former: MinNewTokenRatioFactor is %v, want 0 to 1", o.MinNewTokenRatioFactor)
+	case o.InterTokenLatencyTarget < 0:
+		return fmt.Errorf("batch former: InterTokenLatencyTarget is %v, want at least 0", o.InterTokenLatencyTarget)
+	case o.InterTokenLatencyTarget > 0 && o.ChunkedPrefillSize <= 0:
+		return fmt.Errorf("batch former: InterTokenLatencyTarget is %v, but ChunkedPrefillSize is %d: only chunks can keep it", o.InterTokenLatencyTarget, o.ChunkedPrefillSize)
 	case !(o.Conservativeness >= 0):
 		return fmt.Errorf("batch former: Conservativeness is %v, want at least 0", o.Conservativeness)
 	}

@@ -16,6 +16,7 @@ import (
 // more than one to keep.
 func (f *Former) batchDone(now time.Duration, m *messages.BatchDone, out *messages.Outbox) {
 	f.must(!f.quiet() && f.kept == nil && m.Step == f.flights[0].step, "BatchDone")
+	f.pacing.done(now, m.Step)
 	if f.held() {
 		f.kept = m
 		return

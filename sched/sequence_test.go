@@ -2,6 +2,7 @@ package sched
 
 import (
 	"testing"
+	"time"
 
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -186,6 +187,8 @@ func TestOptionsAreValidated(t *testing.T) {
 		"ratio":            func(o *FormerOptions) { o.InitNewTokenRatio = 2 },
 		"factor":           func(o *FormerOptions) { o.MinNewTokenRatioFactor = -1 },
 		"Conservativeness": func(o *FormerOptions) { o.Conservativeness = -1 },
+		"target":           func(o *FormerOptions) { o.ChunkedPrefillSize, o.InterTokenLatencyTarget = 512, -1 },
+		"target, no chunk": func(o *FormerOptions) { o.ChunkedPrefillSize, o.InterTokenLatencyTarget = -1, time.Second },
 	} {
 		o := options(change)
 		if o.Validate() == nil {

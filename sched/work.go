@@ -17,7 +17,7 @@ import (
 // from here on, and reusing them would need their word on when they are done.
 func (f *Former) launch(now time.Duration, out *messages.Outbox) (again bool) {
 	f.closePlan()
-	b := f.fill()
+	b := f.fill(out)
 	if b == nil {
 		if !f.quiet() {
 			f.wait()
@@ -33,6 +33,7 @@ func (f *Former) launch(now time.Duration, out *messages.Outbox) (again bool) {
 	f.step = b.Step
 	fl := f.newest()
 	fl.step, fl.launched, fl.retracted = b.Step, now, f.plan.retracted
+	f.pacing.launched(now, b)
 	out.Send(messages.Runner, b)
 	out.Record(messages.StepTokens, float64(b.Tokens()))
 	return false
@@ -40,7 +41,7 @@ func (f *Former) launch(now time.Duration, out *messages.Outbox) (again bool) {
 
 // fill gives the rows their work; nil when there is none. A sequence that ends
 // with a step that runs gets none.
-func (f *Former) fill() *messages.RunBatch {
+func (f *Former) fill(out *messages.Outbox) *messages.RunBatch {
 	if f.occupied() == 0 {
 		return nil
 	}
@@ -51,8 +52,8 @@ func (f *Former) fill() *messages.RunBatch {
 			f.work(b, s, 1)
 		}
 	}
-	if decodes := len(b.Work); decodes < f.occupied() {
-		f.prefill(b, decodes)
+	if len(b.Work) < f.occupied() {
+		f.prefill(b, out)
 	}
 	if len(b.Work) == 0 {
 		f.flights = f.flights[:len(f.flights)-1]

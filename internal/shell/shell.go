@@ -104,6 +104,13 @@ func (a *Actor[M]) carryOut(ctx actor.Context) {
 	for _, r := range a.out.Readings {
 		a.opt.Meter.Record(r.Metric, r.Value)
 	}
+	for _, n := range a.out.Notes {
+		level := zerolog.InfoLevel
+		if n.Level == messages.NoteWarning {
+			level = zerolog.WarnLevel
+		}
+		a.opt.Log.WithLevel(level).Str("actor", a.opt.Role.String()).Msg(n.Text)
+	}
 	a.out.Reset()
 }
 

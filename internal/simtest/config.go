@@ -24,10 +24,11 @@ type Config struct {
 	ContextLength int
 	CacheDisabled bool
 	Policy        sched.QueueOptions
-	RetractEvery  int     // steps; 0: only when memory runs out
-	StepsInFlight int     // 1 or 2; 0: 1
-	DeviceQueues  bool    // a second step goes to the device at once, not when the first is done
-	Ratio         float64 // of new tokens at first; low ones make memory run out
+	RetractEvery  int           // steps; 0: only when memory runs out
+	StepsInFlight int           // 1 or 2; 0: 1
+	DeviceQueues  bool          // a second step goes to the device at once, not when the first is done
+	Ratio         float64       // of new tokens at first; low ones make memory run out
+	Target        time.Duration // between tokens; 0: none. A message takes 1 µs
 
 	// Crashes and DeviceErrors are probabilities, per message and per step.
 	Crashes      float64
@@ -44,8 +45,8 @@ type Config struct {
 
 // String names the run in failures.
 func (c Config) String() string {
-	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d nocache=%t retract=%d flight=%d queues=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v",
-		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.DeviceQueues, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging)
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d nocache=%t retract=%d flight=%d queues=%t target=%v ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v",
+		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.DeviceQueues, c.Target, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging)
 }
 
 // capacity is what bounds prompt and output of one request together, in tokens.
@@ -63,6 +64,7 @@ func Random(seed uint64) Config {
 		ContextLength: 24 + r.IntN(60),
 		CacheDisabled: r.IntN(4) == 0,
 		RetractEvery:  pick(r, 0, 0, 3),
+		Target:        pick(r, 0, 10*time.Microsecond, 50*time.Microsecond),
 		Ratio:         pick(r, 0, 0.05, 0.2),
 		Crashes:       pick(r, 0, 0, 0.002, 0.01),
 		DeviceErrors:  pick(r, 0, 0, 0.02),
@@ -74,6 +76,9 @@ func Random(seed uint64) Config {
 	c.Policy = sched.QueueOptions{
 		SchedulePolicy: pick(r, sched.SchedulePolicies()...), Aging: pick(r, 0, 20*time.Microsecond, time.Millisecond),
 		CacheDisabled: c.CacheDisabled, PageSize: c.PageSize, Seed: seed,
+	}
+	if c.Chunk == 0 {
+		c.Target = 0 // needs chunks
 	}
 	c.Pages = memory.PagesFor(c.ContextLength, c.PageSize)*pick(r, 1, 1, 2, 8) + r.IntN(3)
 	return c
@@ -94,7 +99,7 @@ func (c *Config) former() sched.FormerOptions {
 	return sched.FormerOptions{
 		PageSize: c.PageSize, Pages: c.Pages, MaxRunning: c.MaxRunning, ChunkedPrefillSize: c.Chunk,
 		MaxPrefillTokens: 100, ContextLength: c.ContextLength, CacheDisabled: c.CacheDisabled,
-		InitNewTokenRatio: c.Ratio, RetractEvery: c.RetractEvery, StepsInFlight: c.StepsInFlight, AuditEveryStep: c.Seed%2 == 0,
+		InterTokenLatencyTarget: c.Target, InitNewTokenRatio: c.Ratio, RetractEvery: c.RetractEvery, StepsInFlight: c.StepsInFlight, AuditEveryStep: c.Seed%2 == 0,
 		ReportToQueue: c.Policy.WantsResults(),
 	}
 }

@@ -43,7 +43,8 @@ func (n *Node) startEngine(context.Context) error {
 	former := sched.FormerOptions{
 		PageSize: c.PageSize, Pages: n.Plan.Pages, MaxRunning: n.Plan.MaxRunning, ContextLength: min(p.Context, n.Plan.Tokens),
 		MaxPrefillTokens: c.MaxPrefillTokens, ChunkedPrefillSize: c.ChunkedPrefillSize, CacheDisabled: c.DisableRadixCache,
-		StepsInFlight: stepsInFlight(c), Conservativeness: c.Conservativeness, RetractEvery: c.RetractEvery, AuditEveryStep: c.AuditEveryStep,
+		StepsInFlight: stepsInFlight(c), InterTokenLatencyTarget: c.LatencyTarget,
+		Conservativeness: c.Conservativeness, RetractEvery: c.RetractEvery, AuditEveryStep: c.AuditEveryStep,
 	}
 	queue := sched.QueueOptions{
 		SchedulePolicy: c.SchedulePolicy, Aging: c.ScheduleAging, LowPriorityFirst: c.LowPriorityFirst,
