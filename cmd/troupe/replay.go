@@ -21,26 +21,38 @@ type replayFlags struct {
 	gap           time.Duration
 	asJSON        bool
 
+	limit int
+
 	cacheOnly bool
 	cache     cacheReplayFlags
+	engine    engineReplayFlags
 }
 
 func newReplay() *cobra.Command {
 	f := &replayFlags{}
 	c := &cobra.Command{
-		Use: "replay", Short: "Replay recorded traffic: what would the cache have found?", Args: cobra.NoArgs,
-		Long: "Replay recorded traffic.\n\n" +
+		Use: "replay", Short: "Replay recorded traffic: what would engines have done?", Args: cobra.NoArgs,
+		Long: "Replay recorded traffic on virtual time: the engine's real queue, batch former, cache and\n" +
+			"allocator run against the cost model of a GPU. docs/simulator.md tells how to read the\n" +
+			"results. Prompts share prefixes as the trace says; outputs have the trace's length.\n\n" +
 			"With --cache-only, the prefix cache alone: no time passes. Each request's hits are the\n" +
 			"blocks of its longest cached prefix, counted before it is inserted; then all its blocks\n" +
 			"are used, and blocks are evicted down to the capacity. The ratio is hit blocks / all blocks.\n" +
 			"A request with more blocks than the capacity keeps those that the policy likes best.\n\n" +
 			"docs/operations.md describes the formats of traces.",
-		Example: "  troupe replay --trace conversation_trace.jsonl --format mooncake --cache-only --capacity 1000,10000\n" +
+		Example: "  troupe replay --trace conversation_trace.jsonl --format mooncake --gpu h200 --replicas 16 --plot out.svg\n" +
+			"  troupe replay --trace conversation_trace.jsonl --format mooncake --cache-only --capacity 1000,10000\n" +
 			"  troupe replay --trace conversation_trace.jsonl --format mooncake --cache-only --capacity 5859 --compare\n" +
 			"  troupe replay --trace traces.tar.xz --format weka --cache-only --by-conversation",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if f.limit < 0 {
+				return fmt.Errorf("--limit is %d; it must be positive, or 0 for the whole trace", f.limit)
+			}
 			if !f.cacheOnly {
-				return errors.New("give --cache-only: it is the one kind of replay that there is")
+				return f.runEngine(c)
+			}
+			if err := refuseFlags(c, engineFlags, "goes without --cache-only, which has no engine"); err != nil {
+				return err
 			}
 			return f.runCacheOnly(c)
 		},
@@ -48,11 +60,13 @@ func newReplay() *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&f.trace, "trace", "", "file to replay, gzip too; with --format weka also a directory or a .tar.xz")
 	flags.StringVar(&f.format, "format", "", "format of the trace: "+strings.Join(trace.Formats(), ", "))
-	flags.Uint64Var(&f.seed, "seed", 0, "chooses when the conversations of a weka trace start")
+	flags.Uint64Var(&f.seed, "seed", 0, "chooses when the conversations of a weka trace start, and decides for random policies")
 	flags.DurationVar(&f.gap, "conversation-gap", trace.DefaultConversationGap, "mean time between the starts of two conversations of a weka trace")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.BoolVar(&f.cacheOnly, "cache-only", false, "replay the prefix cache alone")
+	flags.IntVar(&f.limit, "limit", 0, "take so many requests of the trace; 0 is all")
 	f.cache.add(flags)
+	f.engine.add(flags)
 	_ = c.MarkFlagRequired("trace") // fails for unknown flags only
 	return c
 }
@@ -88,7 +102,7 @@ func (f *replayFlags) each(c *cobra.Command, doing string, step func(*trace.Requ
 	defer r.Close()
 	show := replayProgress(doing)
 	defer show(0, 0)
-	for n := 1; ; n++ {
+	for n := 1; f.limit == 0 || n <= f.limit; n++ {
 		req, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -106,6 +120,7 @@ func (f *replayFlags) each(c *cobra.Command, doing string, step func(*trace.Requ
 			show(r.Progress())
 		}
 	}
+	return nil
 }
 
 // replayProgress draws one line on a terminal, and clears it at a size of 0.

@@ -9,6 +9,7 @@
 // byte for byte.
 //
 // Memory is bounded, whatever the trace's size: prompts are made up from the
-// trace's block ids when a request enters the queue and dropped when it ends,
-// and a trace is not read on while too many tokens wait.
+// trace's block ids when a request enters the queue and dropped when it ends;
+// while too many tokens wait, requests are held back, and a trace is not read
+// on while too many are.
 package replay

@@ -50,9 +50,9 @@ type Options struct {
 	Seed uint64
 	// Limit is how many requests of the trace are taken; 0 means all.
 	Limit int
-	// WaitingTokens is how many tokens of prompts may wait in all queues before
-	// the trace is read on; 0 means 32 million, 128 MiB. A request that is held
-	// back so waits from its time in the trace all the same.
+	// WaitingTokens is how many tokens of prompts may wait in all queues; what
+	// arrives beyond is held back in order. 0 means 32 million, 128 MiB. A
+	// request that is held back waits from its time in the trace all the same.
 	WaitingTokens int
 	// Samples bounds the points of the time series; 0 means 512. Soft: between
 	// half of it and all of it, at equal distances.
@@ -74,6 +74,9 @@ const (
 	defaultSamples       = 512
 	// maxReplicas bounds memory: each engine keeps a cache of its own.
 	maxReplicas = 4096
+	// logitRows is for how many outputs of a step the plan keeps logits: more
+	// are sampled in turns. SGLang's greatest captured batch on most devices.
+	logitRows = 256
 )
 
 func (o Options) withDefaults() Options {
@@ -160,8 +163,8 @@ func (o *Options) pool() (memory.PoolPlan, error) {
 	if chunk < 0 {
 		chunk, step = defaultChunk(o.GPU.Memory), o.MaxPrefillTokens
 	}
-	outputs := o.MaxRunning
-	orDefault(&outputs, memory.LeastRunning)
+	outputs := min(o.MaxRunning, logitRows)
+	orDefault(&outputs, logitRows)
 	plan, err := memory.PlanPool(memory.PoolOptions{
 		OwnMemory: true, MemFraction: o.MemFraction, StepTokens: chunk,
 		MaxTotalTokens: o.KVTokens, MaxRunning: o.MaxRunning, PageSize: o.PageSize,

@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/troupe-engine/troupe/internal/plot"
 )
@@ -48,7 +49,8 @@ type Requests struct {
 	Finished int `json:"finished"`
 	// Refused were longer than the model's context.
 	Refused int `json:"refused"`
-	// Held back came to their queue late, since too many tokens waited.
+	// HeldBack came to their queue late, since too many tokens waited there:
+	// Options.WaitingTokens. Policies and the router see them only then.
 	HeldBack int `json:"held_back"`
 }
 
@@ -130,7 +132,7 @@ func (w *world) finish() (*Report, error) {
 		total.evictedTokens += c.evictedTokens
 		busy += b
 	}
-	r.Requests = Requests{Finished: total.ended, Refused: w.source.refused, HeldBack: w.source.held}
+	r.Requests = Requests{Finished: total.ended, Refused: w.source.refused, HeldBack: w.heldBack}
 	r.Tokens = Tokens{Prompt: total.promptTokens, Cached: total.cachedTokens, Output: total.outputs}
 	r.Cache = Cache{HitRatio: share(total.cachedTokens, total.promptTokens), EvictedTokens: total.evictedTokens}
 	r.Throughput = Throughput{
@@ -163,6 +165,11 @@ func (w *world) warnings() []string {
 	if s := &w.source; s.refused > 0 {
 		all = append(all, fmt.Sprintf("%d requests exceed the model's context of %d tokens and were refused, the first one at line %d with %d tokens",
 			s.refused, w.opt.Model.Context, s.refusedLine, s.refusedLen))
+	}
+	// An engine that keeps up is done soon after the last arrival.
+	if behind := w.now - w.source.last; behind > w.source.last/20 && behind > 2*w.e2e.quantile(0.5) && behind > time.Minute {
+		all = append(all, fmt.Sprintf("the engines did not keep up: the last request came at %s, the last token at %s; "+
+			"read the throughput as their limit and the latencies as those of a growing queue", clock(w.source.last.Seconds()), clock(w.now.Seconds())))
 	}
 	return all
 }

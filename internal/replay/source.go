@@ -24,7 +24,7 @@ type source struct {
 	refused     int
 	refusedLine int // the first one's
 	refusedLen  int
-	held        int // arrived late, because too many tokens waited
+	last        time.Duration // when the newest one arrives
 	hashes      []uint64
 }
 
@@ -81,6 +81,7 @@ func (s *source) take(r *trace.Request) error {
 		id: messages.RequestID(s.read), line: r.Line, of: r,
 		at: time.Duration(float64(r.Arrival) / s.opt.Speed),
 	}
+	s.last = s.next.at
 	return nil
 }
 

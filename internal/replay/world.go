@@ -36,7 +36,16 @@ type world struct {
 	waitingPeak, runningPeak int
 	waiting, running         int
 	waitingTokens            int
+
+	// backlog are requests that have arrived, whose prompts are made up when
+	// there is room for them to wait.
+	backlog  []*arrival
+	heldBack int
 }
+
+// maxBacklog bounds the backlog; beyond it the trace is not read on, and what
+// arrives is counted as waiting only when it is.
+const maxBacklog = 100_000
 
 // Run replays a trace to its end and reports. It returns early with the
 // context's error. The trace's own errors name its lines.
@@ -101,17 +110,34 @@ func (w *world) turn() (more bool, err error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, err
 	}
-	if next != nil && w.waitingTokens < w.opt.WaitingTokens && (len(w.agenda) == 0 || next.at < w.agenda[0].at) {
+	room := w.waitingTokens < w.opt.WaitingTokens
+	switch {
+	case room && len(w.backlog) > 0:
+		first := w.backlog[0]
+		w.backlog = w.backlog[1:]
+		w.waiting--
+		return true, w.submit(first)
+	case next != nil && (room || len(w.backlog) < maxBacklog) && (len(w.agenda) == 0 || next.at < w.agenda[0].at):
 		w.source.taken()
-		return true, w.arrive(next)
-	}
-	if len(w.agenda) == 0 {
-		if next != nil {
-			return false, fmt.Errorf("%d tokens wait and nobody computes", w.waitingTokens)
+		w.advance(max(w.now, next.at))
+		if room {
+			return true, w.submit(next)
 		}
-		return false, nil
+		w.backlog = append(w.backlog, next)
+		w.heldBack++
+		w.waiting++
+		w.waitingPeak = max(w.waitingPeak, w.waiting)
+		return true, nil
+	case len(w.agenda) > 0:
+		return true, w.happen(heap.Pop(&w.agenda).(event))
+	case next != nil:
+		return false, fmt.Errorf("%d tokens wait and nobody computes", w.waitingTokens)
 	}
-	e := heap.Pop(&w.agenda).(event)
+	return false, nil
+}
+
+// happen lets an event of an engine take place.
+func (w *world) happen(e event) (err error) {
 	w.advance(e.at)
 	if e.due.msg != nil {
 		err = e.engine.deliver(e.at, e.due)
@@ -119,16 +145,12 @@ func (w *world) turn() (more bool, err error) {
 		err = e.engine.complete(e.at)
 	}
 	w.count(e.engine)
-	return true, err
+	return err
 }
 
-// arrive routes a request and submits it. It may come late, when it was held
-// back.
-func (w *world) arrive(a *arrival) error {
-	w.advance(max(w.now, a.at))
-	if w.now > a.at {
-		w.source.held++
-	}
+// submit routes a request and gives it to its engine, in its turn or, when it
+// was held back, late.
+func (w *world) submit(a *arrival) error {
 	request := a.request(w.now)
 	to := 0
 	if w.router != nil {
