@@ -53,6 +53,7 @@ func (c *Config) validate() []error {
 	within(bad, "chunked-prefill-size", c.ChunkedPrefillSize, -1, 1<<30)
 	within(bad, "schedule-conservativeness", c.Conservativeness, 0.01, 100)
 	within(bad, "debug-retract-every", c.RetractEvery, 0, 1<<30)
+	within(bad, "kv-events-buffer", c.KVEventsBuffer, 1, 1<<30)
 	within(bad, "header-timeout", c.HeaderTimeout, time.Nanosecond, longest)
 	within(bad, "write-stall-timeout", c.WriteStall, time.Nanosecond, longest)
 	within(bad, "health-timeout", c.HealthTimeout, time.Nanosecond, longest)

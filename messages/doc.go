@@ -55,6 +55,9 @@
 //	| AuditSlots        | alloc → batch           | SlotsAudited if ticketed       | unbalanced: FailEpoch                              |
 //	| SlotsAudited      | batch → intake          | none                           | answers the client's AskAudit                      |
 //	| DeadlinesDue      | intake → intake         | none                           | early or late: nothing is over, or it is ended now |
+//	| SubscribeEvents   | client → observer       | EventsSubscribed on its channel| refused beyond a number of readers                 |
+//	| DropSubscription  | client → observer       | none                           | of an ended subscription: ignored                  |
+//	| EpochStarted      | engine → observer       | none                           | of an older epoch: ignored                         |
 //	| CacheChanged      | cache → observer        | none                           | only with KV events on; a gap in Seq tells of loss |
 //	| FailEpoch         | any → engine            | EpochEnded to intake           | only the first of an epoch counts                  |
 //	| DeviceQuiesced    | runner → engine         | none                           | of an older epoch: ignored                         |

@@ -1,7 +1,8 @@
 // Package engine wires the actors of one engine and supervises them.
 //
-//	engine              the trunk: spawns its two children, restarts whichever fails
+//	engine              the trunk: spawns its children, restarts whichever fails
 //	├── intake          outlives the epochs, restarted on its table
+//	├── observer        outlives the epochs, if KV events are on
 //	└── supervisor      restarted on the lifecycle's state
 //	    ├── queue-N     ┐
 //	    ├── batch-N     │ epoch N: stopped together, started afresh together
@@ -25,6 +26,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/actors/intake"
+	"github.com/troupe-engine/troupe/actors/observer"
 	"github.com/troupe-engine/troupe/actors/runner"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
@@ -48,6 +50,9 @@ type Spec struct {
 	// or does not become quiet. It must end the process or give the requests
 	// to another one; it must not block.
 	OnFatal func(error)
+	// Observer, if not nil, adds the actor that publishes what is cached; the
+	// cache must have Events on.
+	Observer *observer.Options
 	// OnEpoch, if not nil, is called before the actors of an epoch start, when
 	// every page of the pool is free. It must not block.
 	OnEpoch func(messages.Epoch)
@@ -116,6 +121,13 @@ func (e *Engine) propsFor(role messages.Actor) []actor.PropsOption {
 // Send gives a message to intake.
 func (e *Engine) Send(msg messages.ToIntake) { e.system.Root.Send(e.intakePID(), msg) }
 
+// Observe gives a message to the observer; without one it is lost.
+func (e *Engine) Observe(msg messages.ToObserver) {
+	if e.spec.Observer != nil {
+		e.system.Root.Send(e.observerPID(), msg)
+	}
+}
+
 // Ready reports whether an epoch stands and takes requests.
 func (e *Engine) Ready() bool { return e.ready.Load() }
 
@@ -159,10 +171,17 @@ func (e *Engine) intakePID() *actor.PID {
 	return e.system.NewLocalPID(e.spec.Name + "/" + messages.Intake.String())
 }
 
+func (e *Engine) observerPID() *actor.PID {
+	return e.system.NewLocalPID(e.spec.Name + "/" + messages.Observer.String())
+}
+
 // routes gives the processes of an epoch by role. They are found by name, so
 // that an actor can be told of others that do not stand yet.
 func (e *Engine) routes(epoch messages.Epoch) func(messages.Actor) *actor.PID {
-	var pids [messages.Engine + 1]*actor.PID
+	var pids [messages.Observer + 1]*actor.PID
+	if e.spec.Observer != nil {
+		pids[messages.Observer] = e.observerPID()
+	}
 	pids[messages.Engine], pids[messages.Intake] = e.pid, e.intakePID()
 	for _, role := range epochRoles {
 		pids[role] = e.childPID(role, epoch)

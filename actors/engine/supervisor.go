@@ -120,6 +120,7 @@ func (s *supervisor) startEpoch(ctx actor.Context) {
 	if s.spec.OnEpoch != nil {
 		s.spec.OnEpoch(s.life.epoch)
 	}
+	s.Observe(&messages.EpochStarted{Epoch: s.life.epoch})
 	clear(s.standing)
 	for _, role := range epochRoles {
 		pid, err := ctx.SpawnNamed(s.props(role), childName(role, s.life.epoch))

@@ -4,6 +4,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/troupe-engine/troupe/actors/intake"
+	"github.com/troupe-engine/troupe/actors/observer"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -26,6 +27,9 @@ func (t trunk) Receive(ctx actor.Context) {
 	}
 	props := intake.Props(t.shellOptions(messages.Intake, 0), t.spec.Intake, t.routes, t.propsFor(messages.Intake)...)
 	t.spawn(ctx, props, messages.Intake.String())
+	if o := t.spec.Observer; o != nil {
+		t.spawn(ctx, observer.Props(t.shellOptions(messages.Observer, 0), *o, t.propsFor(messages.Observer)...), messages.Observer.String())
+	}
 	close(t.up)
 	t.spawn(ctx, actor.PropsFromProducer(func() actor.Actor { return &supervisor{t.Engine} }, t.propsFor(messages.Engine)...), supervisorName)
 }
@@ -36,8 +40,9 @@ func (t trunk) spawn(ctx actor.Context, props *actor.Props, name string) {
 	}
 }
 
-// HandleFailure implements actor.SupervisorStrategy: both children keep what
-// they need in the Engine or the table, so they go on where they were. There is
+// HandleFailure implements actor.SupervisorStrategy: the children keep what
+// they need in the Engine, the table or their props, so they go on where they
+// were. There is
 // no limit; the lifecycle's pauses and intake's second failure bound the rate.
 // Once the trunk stops they are not restarted: the runtime would take a restart
 // behind a stop for a new life, and the trunk would wait for its end forever.

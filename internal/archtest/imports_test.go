@@ -46,6 +46,7 @@ var rules = []rule{
 	{"actors/cache", []string{"messages", "memory", "internal/shell"}, nil, "an actor reaches another one by messages only"},
 	{"actors/alloc", []string{"messages", "memory", "internal/shell"}, nil, "an actor reaches another one by messages only"},
 	{"actors/runner", []string{"messages", "internal/shell", "internal/invariants"}, nil, "the runner knows its Executor by interface"},
+	{"actors/observer", []string{"messages", "internal/shell"}, nil, "an actor reaches another one by messages only"},
 	{"actors/intake", []string{"messages", "request", "model/tokenizer", "model/chat", "internal/shell", "internal/suggest", "actors/intake"}, nil, "intake alone speaks text; it knows no other actor"},
 	{"actors/engine", []string{"messages", "request", "memory", "sched", "actors", "internal/shell"}, nil, "the engine wires actors and knows neither models nor settings"},
 	{"internal/shell", []string{"messages"}, nil, "the shell knows no core in particular"},

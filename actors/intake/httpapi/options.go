@@ -45,6 +45,9 @@ type Options struct {
 	// PrepareConcurrency is how many bodies are tokenised at once; the others
 	// wait. Zero means half of GOMAXPROCS, since the device needs cores too.
 	PrepareConcurrency int
+	// KeepAlive is how often a silent stream of KV events shows that it lives.
+	// Zero means 15s.
+	KeepAlive time.Duration
 	// CORSOrigins may call from a browser; "*" is any. None means no CORS.
 	CORSOrigins []string
 	// TLSCert and TLSKey are PEM files; both or neither.
@@ -69,6 +72,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.HealthTimeout == 0 {
 		o.HealthTimeout = 20 * time.Second
+	}
+	if o.KeepAlive == 0 {
+		o.KeepAlive = 15 * time.Second
 	}
 	if o.PrepareConcurrency == 0 {
 		o.PrepareConcurrency = max(1, runtime.GOMAXPROCS(0)/2)
@@ -114,6 +120,9 @@ type Deps struct {
 	Model   Model
 	Engine  Engine
 	Log     zerolog.Logger
+	// Observe gives a message to the observer of the cache; nil when KV events
+	// are off.
+	Observe func(messages.ToObserver)
 	Metrics http.Handler          // serves /metrics
 	Info    func() map[string]any // the answer of /server_info
 	Seed    func() uint64         // draws a seed for a request without one

@@ -16,19 +16,25 @@ type Server struct {
 	http     *http.Server
 	slots    chan struct{} // tokenising handlers
 	draining atomic.Bool
-	bodies   atomic.Int64 // bytes of bodies that are being read
+	quit     chan struct{} // closed when it drains: streams without an end stop
+	bodies   atomic.Int64  // bytes of bodies that are being read
 }
 
 // New makes an adapter; it does not listen.
 func New(deps Deps) *Server {
 	opt := deps.Options.withDefaults()
-	s := &Server{Deps: deps, opt: opt, slots: make(chan struct{}, opt.PrepareConcurrency)}
+	s := &Server{Deps: deps, opt: opt, slots: make(chan struct{}, opt.PrepareConcurrency), quit: make(chan struct{})}
 	s.http = s.newHTTP()
 	return s
 }
 
-// Drain makes /readyz and /health answer 503 from now on.
-func (s *Server) Drain() { s.draining.Store(true) }
+// Drain makes /readyz and /health answer 503 from now on and ends the streams
+// that have no end of their own.
+func (s *Server) Drain() {
+	if !s.draining.Swap(true) {
+		close(s.quit)
+	}
+}
 
 // handler is an endpoint; an error it returns has not been written yet.
 type handler func(w http.ResponseWriter, r *http.Request) *apiError
@@ -60,6 +66,7 @@ func (s *Server) routes() []route {
 		{"POST", "/flush_cache", false, s.flushCache},
 		{"POST", "/abort_request", false, s.abortRequest},
 		{"GET", "/debug/audit", false, s.audit},
+		{"GET", "/v1/kv_events", false, s.kvEvents},
 		{"GET", "/metrics", false, s.metrics},
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/actors/intake"
+	"github.com/troupe-engine/troupe/actors/observer"
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/internal/telemetry"
 	"github.com/troupe-engine/troupe/memory"
@@ -65,7 +66,7 @@ func (n *Node) startEngine(context.Context) error {
 	spec := engine.Spec{
 		Queue:    queue,
 		Batch:    former,
-		Cache:    memory.CacheOptions{PageSize: c.PageSize, Disabled: c.DisableRadixCache, HashSeed: newSeed()},
+		Cache:    memory.CacheOptions{PageSize: c.PageSize, Disabled: c.DisableRadixCache, Events: c.KVEvents, HashSeed: newSeed()},
 		Alloc:    memory.AllocOptions{Pages: n.Plan.Pages},
 		Intake:   intake.Options{Table: request.NewTable(table), Detokenizer: intake.Text(n.Tokenizer)},
 		Executor: exec.New(n.Model, executor),
@@ -77,6 +78,9 @@ func (n *Node) startEngine(context.Context) error {
 			default: // the first reason counts
 			}
 		},
+	}
+	if c.KVEvents {
+		spec.Observer = &observer.Options{Keep: c.KVEventsBuffer, Stream: newSeed()}
 	}
 	if n.opt.Engine != nil {
 		n.opt.Engine(&spec)

@@ -58,7 +58,16 @@ func (n *Node) API() *httpapi.Server {
 			Template: n.Template, EOS: n.EOS(), Defaults: n.SamplingDefaults(), Fingerprint: n.shortFingerprint,
 		},
 		Engine: n.Engine, Log: n.opt.Log, Metrics: n.Meter.Handler(), Info: n.Info, Seed: newSeed, Now: time.Now,
+		Observe: n.observe(),
 	})
+}
+
+// observe is the way to the observer; nil when KV events are off.
+func (n *Node) observe() func(messages.ToObserver) {
+	if !n.opt.Config.KVEvents {
+		return nil
+	}
+	return n.Engine.Observe
 }
 
 // EOS are the tokens that end an output.

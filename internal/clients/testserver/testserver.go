@@ -143,7 +143,12 @@ func Start(t testing.TB, opt Options) *Server {
 	}
 	var seeds atomic.Uint64
 	opt.HTTP.Host, opt.HTTP.Port = "127.0.0.1", 0
+	var observe func(messages.ToObserver)
+	if spec.Observer != nil {
+		observe = s.Engine.Observe
+	}
 	s.HTTP = httpapi.New(httpapi.Deps{
+		Observe: observe,
 		Options: opt.HTTP, Model: s.Model, Engine: s.Engine, Log: log, Metrics: meter.Handler(),
 		Info: func() map[string]any { return map[string]any{"model": ModelID, "context_length": s.Context} },
 		Seed: func() uint64 { return seeds.Add(1) }, Now: func() time.Time { return time.Unix(1700000123, 0) },

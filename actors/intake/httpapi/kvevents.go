@@ -1,0 +1,168 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// readerEvents is how many events may wait for one reader before it loses its
+// subscription.
+const readerEvents = 256
+
+// lastSubscription numbers the subscriptions of the process.
+var lastSubscription atomic.Uint64
+
+// openEvent is the first event of a stream.
+type openEvent struct {
+	Stream string `json:"stream"` // another one after a restart of the server
+	Last   uint64 `json:"last"`   // number of the newest event
+}
+
+// gapEvent says that events are missing. The reader knows nothing any more.
+type gapEvent struct {
+	After  uint64 `json:"after"` // the last event that came before the gap
+	Reason string `json:"reason"`
+}
+
+// cacheEvent is a messages.ObservedEvent. Hashes are texts of 16 hexadecimal
+// digits: JSON readers round numbers of 64 bits.
+type cacheEvent struct {
+	Seq    uint64   `json:"seq"`
+	Epoch  uint32   `json:"epoch"`
+	Hashes []string `json:"hashes,omitempty"`
+	Parent *string  `json:"parent,omitempty"`
+}
+
+// kvEvents streams what enters and leaves the prefix cache, until the client
+// goes away, does not keep up, or the server drains.
+func (s *Server) kvEvents(w http.ResponseWriter, r *http.Request) *apiError {
+	if s.Observe == nil {
+		return &apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Code: "kv_events_off",
+			Message: "KV events are off; start the server with kv-events"}
+	}
+	after, fromNow, bad := eventsAfter(r)
+	if bad != nil {
+		return bad
+	}
+	id := messages.Subscription(lastSubscription.Add(1))
+	events, reply := make(chan messages.ObservedEvent, readerEvents), make(chan *messages.EventsSubscribed, 1)
+	s.Observe(&messages.SubscribeEvents{ID: id, After: after, FromNow: fromNow, Events: events, Reply: reply})
+	defer s.Observe(&messages.DropSubscription{ID: id})
+	stream := kvStream{sse: newSSE(w), events: events, last: after}
+	select {
+	case a := <-reply:
+		if a.Refused != "" {
+			return &apiError{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "too_many_readers", Message: a.Refused, RetryAfter: 1}
+		}
+		stream.begin(a)
+	case <-s.quit:
+		return &apiError{Status: http.StatusServiceUnavailable, Type: "server_error", Message: "the server is shutting down", RetryAfter: 5}
+	case <-r.Context().Done():
+		return gone(r.Context(), nil)
+	}
+	return s.follow(r, &stream)
+}
+
+// eventsAfter reads where a stream begins: ?after=, or the header by which an
+// EventSource comes back, or from now on.
+func eventsAfter(r *http.Request) (after uint64, fromNow bool, bad *apiError) {
+	text := orElse(r.URL.Query().Get("after"), r.Header.Get("Last-Event-ID"))
+	if text == "" {
+		return 0, true, nil
+	}
+	after, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, false, invalid("after", "after is %q, it must be the number of an event, 0 for all that are kept", clip(text, 64))
+	}
+	return after, false, nil
+}
+
+// follow writes what comes.
+func (s *Server) follow(r *http.Request, stream *kvStream) *apiError {
+	alive := time.NewTicker(s.opt.KeepAlive)
+	defer alive.Stop()
+	for {
+		if err := stream.flush(); err != nil {
+			return stalled(err)
+		}
+		select {
+		case event, open := <-stream.events:
+			if !stream.gather(event, open) {
+				if err := stream.flush(); err != nil {
+					return stalled(err)
+				}
+				return nil
+			}
+		case <-alive.C:
+			stream.buf.WriteString(": alive\n\n")
+		case <-s.quit:
+			return nil
+		case <-r.Context().Done():
+			return gone(r.Context(), nil)
+		}
+	}
+}
+
+// kvStream is one reader.
+type kvStream struct {
+	*sse
+	events <-chan messages.ObservedEvent
+	last   uint64 // number of the newest event written
+}
+
+// begin writes the head of the stream and what is replayed.
+func (k *kvStream) begin(a *messages.EventsSubscribed) {
+	k.write("open", 0, openEvent{fmt.Sprintf("%016x", a.Stream), a.Last})
+	if a.Missed {
+		k.write("gap", 0, gapEvent{k.last, "events after this number are not kept any more, or it is of another stream"})
+	}
+	for i := range a.Replay {
+		k.event(&a.Replay[i])
+	}
+	k.last = a.Last
+}
+
+// gather writes an event and those that wait behind it. It reports whether the
+// subscription stands.
+func (k *kvStream) gather(event messages.ObservedEvent, open bool) bool {
+	for open {
+		k.event(&event)
+		if k.buf.Len() >= flushBytes {
+			return true
+		}
+		select {
+		case event, open = <-k.events:
+		default:
+			return true
+		}
+	}
+	k.write("gap", 0, gapEvent{k.last, "the subscription has ended, since it was not read fast enough or the observer was restarted; subscribe again after this number"})
+	return false
+}
+
+func (k *kvStream) event(e *messages.ObservedEvent) {
+	out := cacheEvent{Seq: e.Seq, Epoch: uint32(e.Epoch), Hashes: make([]string, len(e.Hashes))}
+	for i, hash := range e.Hashes {
+		out.Hashes[i] = fmt.Sprintf("%016x", hash)
+	}
+	if e.HasParent {
+		parent := fmt.Sprintf("%016x", e.Parent)
+		out.Parent = &parent
+	}
+	k.write(e.Kind.String(), e.Seq, out)
+	k.last = e.Seq
+}
+
+// write adds one event; only those of the cache have a number.
+func (k *kvStream) write(name string, seq uint64, v any) {
+	if seq > 0 {
+		fmt.Fprintf(&k.buf, "id: %d\n", seq)
+	}
+	fmt.Fprintf(&k.buf, "event: %s\n", name)
+	k.add(v)
+}

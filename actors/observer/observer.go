@@ -1,0 +1,183 @@
+// Package observer is the actor that tells the outside what is cached: it
+// numbers the cache's events, keeps the latest of them, and passes them on to
+// its readers. It stands outside the epochs, and an engine may have none.
+//
+//	Receives: CacheChanged (cache); EpochStarted (engine); SubscribeEvents, DropSubscription (client)
+//	Sends:    EventsSubscribed and events (client, on its channels)
+//	State:    the ring of the latest events; the readers' channels
+//	Invariants: applying every event from the first on gives exactly what is cached;
+//	          sequence numbers have no gap; the ring keeps a bounded number of hashes
+//	On failure: restarted. Its readers' channels are closed, what it had in hand
+//	          is lost, which the next event's number tells, and the stream goes on
+//	          with an event that clears all.
+package observer
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-engine/troupe/internal/shell"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Options configure an observer.
+type Options struct {
+	// Keep is how many page hashes of past events are kept for readers that
+	// come back, 8 bytes each; a soft bound: the newest event is always kept.
+	// Zero means 262144.
+	Keep int
+	// Readers is how many may read at once, hard. Zero means 64.
+	Readers int
+	// Stream names the life of the process; random.
+	Stream uint64
+}
+
+func (o Options) withDefaults() Options {
+	if o.Keep == 0 {
+		o.Keep = 1 << 18
+	}
+	if o.Readers == 0 {
+		o.Readers = 64
+	}
+	return o
+}
+
+// Props makes the actor. Its state outlives its incarnations.
+func Props(opt shell.Options, observer Options, more ...actor.PropsOption) *actor.Props {
+	c := newCore(observer)
+	opt.OnPanic = func(actor.Context, any, *messages.FailEpoch) { c.forget() }
+	return actor.PropsFromProducer(func() actor.Actor {
+		return &incarnation{core: c, Actor: shell.New[messages.ToObserver](opt, c)}
+	}, more...)
+}
+
+type incarnation struct {
+	*shell.Actor[messages.ToObserver]
+	core *core
+}
+
+// Receive implements actor.Actor.
+func (i *incarnation) Receive(ctx actor.Context) {
+	if _, ok := ctx.Message().(*actor.Stopped); ok {
+		i.core.dropAll()
+	}
+	i.Actor.Receive(ctx)
+}
+
+// core is the observer's state and rules.
+type core struct {
+	opt     Options
+	epoch   messages.Epoch
+	changes uint64 // of the last CacheChanged in the epoch
+	ring    ring
+	readers map[messages.Subscription]chan<- messages.ObservedEvent
+	// unsure says that something may have been lost: the next event clears.
+	unsure bool
+}
+
+func newCore(opt Options) *core {
+	opt = opt.withDefaults()
+	return &core{opt: opt, ring: ring{keep: opt.Keep}, readers: map[messages.Subscription]chan<- messages.ObservedEvent{}}
+}
+
+// Suspects implements shell.Core: no request is in here.
+func (c *core) Suspects(messages.ToObserver) []messages.RequestID { return nil }
+
+// Step implements shell.Core.
+func (c *core) Step(_ time.Duration, msg messages.ToObserver, out *messages.Outbox) {
+	switch m := msg.(type) {
+	case *messages.EpochStarted:
+		c.enter(m.Epoch, out)
+	case *messages.CacheChanged:
+		c.changed(m, out)
+	case *messages.SubscribeEvents:
+		c.subscribe(m)
+	case *messages.DropSubscription:
+		c.drop(m.ID)
+	}
+}
+
+// enter begins an epoch, whose cache is empty.
+func (c *core) enter(epoch messages.Epoch, out *messages.Outbox) {
+	if epoch <= c.epoch {
+		return
+	}
+	c.epoch, c.changes, c.unsure = epoch, 0, false
+	c.publish(messages.CacheEvent{Kind: messages.PagesCleared}, out)
+}
+
+// changed takes what a cache tells. After a gap nothing is known, so the stream
+// clears: its readers then know of less than there is, never of more.
+func (c *core) changed(m *messages.CacheChanged, out *messages.Outbox) {
+	c.enter(m.Epoch, out)
+	if m.Epoch != c.epoch || m.Seq <= c.changes {
+		out.Record(messages.StaleMessages, 1)
+		return
+	}
+	if m.Seq != c.changes+1 || c.unsure {
+		c.unsure = false
+		c.publish(messages.CacheEvent{Kind: messages.PagesCleared}, out)
+	}
+	c.changes = m.Seq
+	for i := range m.Events {
+		c.publish(m.Events[i], out)
+	}
+}
+
+// publish numbers an event, keeps it and passes it on. The tokens and the
+// namespace stay here: the hashes name the pages, and a cache salt is a secret.
+func (c *core) publish(e messages.CacheEvent, out *messages.Outbox) {
+	event := c.ring.add(messages.ObservedEvent{Epoch: c.epoch, Kind: e.Kind, Hashes: e.Hashes, Parent: e.Parent, HasParent: e.HasParent})
+	out.Record(messages.KVEvents, 1)
+	for id, events := range c.readers {
+		select {
+		case events <- event:
+		default:
+			out.Record(messages.KVEventGaps, 1)
+			c.drop(id)
+		}
+	}
+}
+
+// subscribe answers with what is kept and begins to pass on.
+func (c *core) subscribe(m *messages.SubscribeEvents) {
+	reply := &messages.EventsSubscribed{Stream: c.opt.Stream, Last: c.ring.last}
+	switch {
+	case c.readers[m.ID] != nil:
+		reply.Refused = "the subscription exists already"
+	case len(c.readers) >= c.opt.Readers:
+		reply.Refused = "too many readers of KV events; close one first"
+	case m.FromNow:
+	default:
+		reply.Replay, reply.Missed = c.ring.after(m.After)
+	}
+	if reply.Refused == "" {
+		c.readers[m.ID] = m.Events
+	}
+	select {
+	case m.Reply <- reply:
+	default: // the asker broke the contract
+	}
+}
+
+// drop ends a subscription; an unknown one matches nothing.
+func (c *core) drop(id messages.Subscription) {
+	if events := c.readers[id]; events != nil {
+		close(events)
+		delete(c.readers, id)
+	}
+}
+
+func (c *core) dropAll() {
+	for id := range c.readers {
+		c.drop(id)
+	}
+}
+
+// forget follows a panic. Readers have to come back, and since what was in hand
+// is lost, the stream goes on with an event that clears all.
+func (c *core) forget() {
+	c.dropAll()
+	c.unsure = true
+}

@@ -1,0 +1,48 @@
+package observer
+
+import "github.com/troupe-engine/troupe/messages"
+
+// ring keeps the latest events, in order, with consecutive numbers.
+type ring struct {
+	keep   int // hashes at most, an event without any counts as one
+	held   int
+	last   uint64 // number of the newest event; 0 before the first
+	first  int    // index of the oldest in events
+	events []messages.ObservedEvent
+}
+
+func weight(e *messages.ObservedEvent) int { return max(1, len(e.Hashes)) }
+
+// add numbers an event and makes place for it.
+func (r *ring) add(e messages.ObservedEvent) messages.ObservedEvent {
+	r.last++
+	e.Seq = r.last
+	r.events = append(r.events, e)
+	r.held += weight(&e)
+	for r.held > r.keep && len(r.events)-r.first > 1 {
+		r.held -= weight(&r.events[r.first])
+		r.events[r.first] = messages.ObservedEvent{}
+		r.first++
+	}
+	// The array moves down once half of it is void: a constant per event.
+	if r.first > len(r.events)/2 {
+		n := copy(r.events, r.events[r.first:])
+		clear(r.events[n:])
+		r.events, r.first = r.events[:n], 0
+	}
+	return e
+}
+
+// after copies the events behind a number. missed says that some of them are
+// not kept any more, or that the number is not of this stream.
+func (r *ring) after(seq uint64) (events []messages.ObservedEvent, missed bool) {
+	kept := r.events[r.first:]
+	oldest := r.last - uint64(len(kept)) // the number before the oldest
+	switch {
+	case seq > r.last || seq < oldest:
+		missed = true
+	default:
+		kept = kept[seq-oldest:]
+	}
+	return append([]messages.ObservedEvent(nil), kept...), missed
+}
