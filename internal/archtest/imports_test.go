@@ -55,6 +55,7 @@ var rules = []rule{
 	{"internal/telemetry", []string{"messages"}, nil, "it knows metrics by name only"},
 	{"internal/suggest", nil, impure, "it compares names"},
 	{"internal/cachereplay", []string{"memory", "messages", "internal/trace"}, []string{"github.com/asynkron/", "net", "os"}, "it drives the cores of the cache and nothing else of the engine"},
+	{"internal/sources", nil, nil, "it is tests only"},
 	{"internal/trace", nil, []string{"github.com/asynkron/", "net"}, "it reads files and knows nothing of the engine"},
 	{"internal/fakemodel", []string{"messages", "internal/invariants"}, nil, "the fake stands where an executor stands"},
 	{"internal/seeded", nil, nil, "it orders any actors and knows none"},
