@@ -46,7 +46,7 @@ func (t *Tree) checkInvariants() error {
 			return fmt.Errorf("5: node %d, evictable leaf: %t, in a heap: %t", i, leaf, !leaf)
 		} else if leaf {
 			leaves++
-			if err := t.leaves.check(i, &n.usage); err != nil {
+			if err := t.leaves.check(i); err != nil {
 				return err
 			}
 		}
@@ -89,10 +89,23 @@ func (t *Tree) checkInvariants() error {
 }
 
 // check reports whether a leaf stands where its usage says, and in order.
-func (l *leaves) check(i slot, u *Usage) error {
-	at, h := int(l.places[i])-1, l.heaps[l.class(u)]
-	rank := l.policy.Rank(u)
-	if at >= len(h) || h[at] != (leafEntry{rank.Minor, rank.Major, i}) {
+func (l *leaves) check(i slot) error {
+	p, o, e := l.places[i], &l.orders[l.class(&l.nodes.at(i).usage)], l.entry(i)
+	if p.heap == inList {
+		switch {
+		case p.prev == none && o.first != i || p.prev != none && l.places[p.prev].next != i:
+			return fmt.Errorf("5: node %d is not in the list of its class", i)
+		case p.next == none && o.last != i || p.next != none && l.places[p.next].prev != i:
+			return fmt.Errorf("5: node %d is not in the list of its class", i)
+		case p.next != none:
+			if next := l.entry(p.next); next.before(&e) {
+				return fmt.Errorf("5: node %d is out of order in the list", i)
+			}
+		}
+		return nil
+	}
+	at, h := int(p.heap)-1, o.heap
+	if at >= len(h) || h[at] != e {
 		return fmt.Errorf("5: node %d is not at its place %d in the heap of its class", i, at)
 	}
 	if at > 0 && h[at].before(&h[(at-1)/heapWidth]) {

@@ -31,7 +31,7 @@ func (t *Tree) Evict(n int, freed []messages.Page) ([]messages.Page, error) {
 		return freed, &EvictionRefused{Wanted: n, Evictable: t.evictable}
 	}
 	for n > 0 {
-		i := t.leaves.next(&t.nodes, t.tick)
+		i := t.leaves.next(t.tick)
 		k := len(t.nodes.at(i).pages)
 		if k > n && !t.wholeNodes {
 			return t.shorten(i, n, freed), nil
@@ -47,7 +47,7 @@ func (t *Tree) EvictAll(freed []messages.Page) []messages.Page {
 	cleared := t.protected == 0 && t.evictable > 0
 	t.events.mute(cleared)
 	for t.evictable > 0 {
-		freed = t.removeLeaf(t.leaves.next(&t.nodes, t.tick), freed)
+		freed = t.removeLeaf(t.leaves.next(t.tick), freed)
 	}
 	t.events.mute(false)
 	if cleared {
@@ -83,7 +83,7 @@ func (t *Tree) removeLeaf(i slot, freed []messages.Page) []messages.Page {
 	freed = append(freed, n.pages...)
 	t.gone(i, 0)
 	t.evictable -= len(n.pages)
-	t.leaves.remove(i, &n.usage)
+	t.leaves.remove(i)
 	t.unused -= int(n.room)
 	t.unlink(i)
 	parent := n.parent
@@ -103,7 +103,7 @@ func (t *Tree) removeLeaf(i slot, freed []messages.Page) []messages.Page {
 		delete(t.names, parent)
 		t.nodes.give(parent)
 	case p.locks == 0:
-		t.leaves.push(parent, &p.usage)
+		t.leaves.push(parent)
 	}
 	return freed
 }

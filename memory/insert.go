@@ -76,7 +76,7 @@ func (t *Tree) settle(cur, start slot, in *messages.PrefixInsert, grew int) {
 	for n := t.nodes.at(i); n.parent != none; n = t.nodes.at(i) {
 		held = held || i == start
 		if t.leaves.has(i) {
-			t.leaves.remove(i, &n.usage)
+			t.leaves.remove(i)
 		}
 		if n.usage.Created != t.tick {
 			hit := !held || in.Node&counted == 0

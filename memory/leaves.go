@@ -1,53 +1,55 @@
 package memory
 
-// leaves holds the unlocked leaves of a tree in the order of eviction: one heap
-// per class of the policy, one in all for a plain policy. Each leaf knows its
-// place, so any of them can be taken out.
+// leaves holds the unlocked leaves of a tree in the order of eviction, one
+// order per class of the policy, one in all for a plain policy.
+//
+// An order has two parts. Most leaves come with a rank above all others: the
+// youngest by last use, say. They make a list, in order, and cost O(1) to add,
+// take out and evict. The others stand in a heap, and cost O(log) each: parents
+// that became leaves, and all of policies that do not go by the youngest. What
+// is evicted is the lesser of the list's first and the heap's first.
 type leaves struct {
+	nodes   *slab
 	policy  Policy
 	chooser Chooser // nil for a plain policy
-	heaps   []leafHeap
-	heads   []*Usage // reused by choose
-	places  []int32  // by slot of the node: 1 + index in its heap; 0 when in none
+	orders  []leafOrder
+	heads   []*Usage    // reused by next
+	places  []leafPlace // by slot of the node
 
 	compared int // ranks, since the start
 }
 
-// leafHeap is a min-heap with four children per entry: half as deep as a binary
-// one, and the children lie side by side in one cache line's worth of memory.
-// The ranks stand in it, so that nodes are not looked at.
-type leafHeap []leafEntry
-
-type leafEntry struct {
-	minor uint64 // the leaf's Rank, in an order that leaves no gaps
-	major uint32
-	node  slot
+type leafOrder struct {
+	first, last slot // of the list
+	heap        leafHeap
+	count       int
 }
 
-func (e *leafEntry) before(o *leafEntry) bool {
-	return e.major < o.major || e.major == o.major && e.minor < o.minor
+// leafPlace is where a leaf waits.
+type leafPlace struct {
+	heap       int32 // 1 + index in the heap, inList, or 0 when in neither
+	prev, next slot  // in the list
 }
 
-const heapWidth = 4
+const inList = -1
 
-func newLeaves(policy Policy) leaves {
-	l := leaves{policy: policy, heaps: make([]leafHeap, 1)}
+func newLeaves(policy Policy, nodes *slab) leaves {
+	l := leaves{nodes: nodes, policy: policy, orders: make([]leafOrder, 1)}
 	if c, ok := policy.(Chooser); ok {
 		l.chooser = c
-		l.heaps, l.heads = make([]leafHeap, c.Classes()), make([]*Usage, c.Classes())
+		l.orders, l.heads = make([]leafOrder, c.Classes()), make([]*Usage, c.Classes())
 	}
 	return l
 }
 
 // alike reports whether the policy treats pages of a and b the same.
 func (l *leaves) alike(a, b *Usage) bool {
-	return l.policy.Rank(a) == l.policy.Rank(b) && a.Note == b.Note &&
-		(l.chooser == nil || l.chooser.Class(a) == l.chooser.Class(b))
+	return l.policy.Rank(a) == l.policy.Rank(b) && a.Note == b.Note && l.class(a) == l.class(b)
 }
 
-func (l *leaves) has(i slot) bool { return int(i) < len(l.places) && l.places[i] != 0 }
+func (l *leaves) has(i slot) bool { return int(i) < len(l.places) && l.places[i].heap != 0 }
 
-// class sorts a leaf into its heap.
+// class sorts a leaf into its order.
 func (l *leaves) class(u *Usage) int {
 	if l.chooser == nil {
 		return 0
@@ -57,93 +59,88 @@ func (l *leaves) class(u *Usage) int {
 
 func (l *leaves) len() int {
 	n := 0
-	for _, h := range l.heaps {
-		n += len(h)
+	for i := range l.orders {
+		n += l.orders[i].count
 	}
 	return n
 }
 
+func (l *leaves) entry(i slot) leafEntry {
+	rank := l.policy.Rank(&l.nodes.at(i).usage)
+	return leafEntry{rank.Minor, rank.Major, i}
+}
+
 // push puts a leaf where its usage says, which must not change until remove.
-func (l *leaves) push(i slot, u *Usage) {
+func (l *leaves) push(i slot) {
 	for int(i) >= len(l.places) {
-		l.places = append(l.places, 0)
+		l.places = append(l.places, leafPlace{})
 	}
-	rank, class := l.policy.Rank(u), l.class(u)
-	e := leafEntry{rank.Minor, rank.Major, i}
-	h := append(l.heaps[class], e)
-	l.heaps[class] = h
-	l.up(h, len(h)-1, e)
+	o := &l.orders[l.class(&l.nodes.at(i).usage)]
+	o.count++
+	e := l.entry(i)
+	if o.last != none {
+		last := l.entry(o.last)
+		l.compared++
+		if e.before(&last) {
+			o.heap = append(o.heap, e)
+			l.up(o.heap, len(o.heap)-1, e)
+			return
+		}
+		l.places[o.last].next = i
+	} else {
+		o.first = i
+	}
+	l.places[i] = leafPlace{heap: inList, prev: o.last}
+	o.last = i
 }
 
 // remove takes a leaf out.
-func (l *leaves) remove(i slot, u *Usage) {
-	class := l.class(u)
-	h := l.heaps[class]
-	at, last := int(l.places[i])-1, len(h)-1
-	moved := h[last]
-	h = h[:last]
-	l.heaps[class] = h
-	l.places[i] = 0
-	switch {
-	case at == last:
-	case at > 0 && moved.before(&h[(at-1)/heapWidth]):
-		l.up(h, at, moved)
-	default:
-		l.down(h, at, moved)
+func (l *leaves) remove(i slot) {
+	o := &l.orders[l.class(&l.nodes.at(i).usage)]
+	o.count--
+	p := l.places[i]
+	l.places[i] = leafPlace{}
+	if p.heap != inList {
+		o.heap = l.cut(o.heap, int(p.heap)-1)
+		return
 	}
+	if p.prev == none {
+		o.first = p.next
+	} else {
+		l.places[p.prev].next = p.next
+	}
+	if p.next == none {
+		o.last = p.prev
+	} else {
+		l.places[p.next].prev = p.prev
+	}
+}
+
+// head is the least leaf of an order, none when there is none.
+func (l *leaves) head(o *leafOrder) slot {
+	if len(o.heap) == 0 {
+		return o.first
+	}
+	if o.first != none {
+		first := l.entry(o.first)
+		l.compared++
+		if first.before(&o.heap[0]) {
+			return o.first
+		}
+	}
+	return o.heap[0].node
 }
 
 // next is the leaf to evict at the tick now. There must be one.
-func (l *leaves) next(t *slab, now uint64) slot {
+func (l *leaves) next(now uint64) slot {
 	if l.chooser == nil {
-		return l.heaps[0][0].node
+		return l.head(&l.orders[0])
 	}
-	for class, h := range l.heaps {
+	for class := range l.orders {
 		l.heads[class] = nil
-		if len(h) > 0 {
-			l.heads[class] = &t.at(h[0].node).usage
+		if i := l.head(&l.orders[class]); i != none {
+			l.heads[class] = &l.nodes.at(i).usage
 		}
 	}
-	return l.heaps[l.chooser.Choose(now, l.heads)][0].node
-}
-
-// up moves the hole at an index towards the root until e fits into it.
-func (l *leaves) up(h leafHeap, at int, e leafEntry) {
-	for at > 0 {
-		parent := (at - 1) / heapWidth
-		l.compared++
-		if !e.before(&h[parent]) {
-			break
-		}
-		h[at] = h[parent]
-		l.places[h[at].node] = int32(at + 1)
-		at = parent
-	}
-	h[at] = e
-	l.places[e.node] = int32(at + 1)
-}
-
-// down moves the hole at an index away from the root until e fits into it.
-func (l *leaves) down(h leafHeap, at int, e leafEntry) {
-	for {
-		first := heapWidth*at + 1
-		if first >= len(h) {
-			break
-		}
-		least, end := first, min(first+heapWidth, len(h))
-		l.compared += end - first
-		for c := first + 1; c < end; c++ {
-			if h[c].before(&h[least]) {
-				least = c
-			}
-		}
-		if !h[least].before(&e) {
-			break
-		}
-		h[at] = h[least]
-		l.places[h[at].node] = int32(at + 1)
-		at = least
-	}
-	h[at] = e
-	l.places[e.node] = int32(at + 1)
+	return l.head(&l.orders[l.chooser.Choose(now, l.heads)])
 }

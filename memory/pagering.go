@@ -6,9 +6,6 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// pageRun is n consecutive pages.
-type pageRun struct{ first, n messages.Page }
-
 // pageRing is a queue of pages, kept as runs of consecutive ones in an array
 // that doubles when it is full. Its size is a power of two.
 type pageRing struct {
@@ -54,34 +51,4 @@ func (r *pageRing) take(limit int) pageRun {
 	}
 	r.pages -= int(run.n)
 	return run
-}
-
-// runOf is the longest run that pages, not empty, begin with.
-func runOf(pages []messages.Page) pageRun {
-	const block = 8
-	first, n := pages[0], 1
-	for ; n+block <= len(pages); n += block {
-		p, at := (*[block]messages.Page)(pages[n:]), first+messages.Page(n)
-		if (p[0]-at)|(p[1]-at-1)|(p[2]-at-2)|(p[3]-at-3)|(p[4]-at-4)|(p[5]-at-5)|(p[6]-at-6)|(p[7]-at-7) != 0 {
-			break
-		}
-	}
-	for n < len(pages) && pages[n] == first+messages.Page(n) {
-		n++
-	}
-	return pageRun{first, messages.Page(n)}
-}
-
-// appendTo appends the pages of a run.
-func (run pageRun) appendTo(into []messages.Page) []messages.Page {
-	at := len(into)
-	if need := at + int(run.n); need <= cap(into) {
-		into = into[:need]
-	} else {
-		into = append(into, make([]messages.Page, run.n)...)
-	}
-	for i := range into[at:] {
-		into[at+i] = run.first + messages.Page(i)
-	}
-	return into
 }

@@ -51,8 +51,8 @@ type TreeOptions struct {
 //     below an unlocked node is unlocked.
 //  4. evictable is the number of pages on unlocked nodes, protected that on
 //     locked ones.
-//  5. The leaf heaps hold exactly the unlocked nodes without children, in the
-//     policy's order. With 3, eviction can reach every evictable page.
+//  5. leaves holds exactly the unlocked nodes without children, in the policy's
+//     order. With 3, eviction can reach every evictable page.
 //  6. A node was used no later than its parent.
 //  7. A namespace has a root exactly while it has a page.
 //  8. At most 1/16 of an unlocked node's arrays is unused in front. Behind,
@@ -111,8 +111,8 @@ func NewTree(opts TreeOptions) *Tree {
 		table:      childTable{seed: opts.HashSeed},
 		roots:      map[string]slot{},
 		names:      map[slot]string{},
-		leaves:     newLeaves(opts.Policy),
 	}
+	t.leaves = newLeaves(opts.Policy, &t.nodes)
 	t.watcher, _ = opts.Policy.(Watcher)
 	if opts.Events {
 		t.events = &eventLog{pageSize: opts.PageSize}
@@ -273,7 +273,7 @@ func (t *Tree) split(i slot, k int) slot {
 func (t *Tree) lockNode(i slot, n *node) {
 	t.work.NodeVisits++
 	if t.leaves.has(i) {
-		t.leaves.remove(i, &n.usage)
+		t.leaves.remove(i)
 	}
 	if n.locks == 0 {
 		t.evictable -= len(n.pages)
@@ -297,7 +297,7 @@ func (t *Tree) unlockNode(i slot, n *node) {
 // becomeLeaf puts a node among the leaves that can be evicted, if it is one.
 func (t *Tree) becomeLeaf(i slot) {
 	if n := t.nodes.at(i); n.parent != none && n.locks == 0 && n.children == 0 {
-		t.leaves.push(i, &n.usage)
+		t.leaves.push(i)
 	}
 }
 
