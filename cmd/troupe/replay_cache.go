@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -72,8 +73,10 @@ func (f *replayFlags) runCacheOnly(c *cobra.Command) error {
 	}
 	rows := make([]cacheRow, len(replays))
 	for i, p := range replays {
-		if rows[i].Result, err = p.Result(); err != nil {
-			return fmt.Errorf("--capacity or --trace: %w", err)
+		if rows[i].Result, err = p.Result(); errors.Is(err, cachereplay.ErrNoBlocks) {
+			return fmt.Errorf("--trace %s: %w", f.trace, err)
+		} else if err != nil {
+			return fmt.Errorf("--capacity: %w", err)
 		}
 	}
 	closeGaps(rows)

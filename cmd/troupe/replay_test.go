@@ -73,7 +73,7 @@ func TestReplayRefuses(t *testing.T) {
 		{[]string{"--trace", path + "x", "--format", "mooncake"}, "there is no such file"},
 		{[]string{"--trace", path, "--format", "mooncake", "--capacity", "-1"}, "--capacity is -1"},
 		{[]string{"--trace", path, "--format", "mooncake", "--capacity", "ten"}, "--capacity"},
-		{[]string{"--trace", path, "--format", "mooncake", "--capacity", "1"}, "1 blocks is smaller than every request of the trace: the smallest, on line 2, has 2 blocks"},
+		{[]string{"--trace", path, "--format", "mooncake", "--capacity", "1"}, "--capacity: 1 blocks is smaller than every request of the trace: the smallest, on line 2, has 2; give at least 2"},
 		{[]string{"--trace", path, "--format", "mooncake", "--eviction", "lrru"}, `--eviction "lrru" is not known; choose from belady,`},
 		{[]string{"--trace", path, "--format", "mooncake", "--eviction-history", "0"}, "--eviction-history is 0"},
 		{[]string{"--trace", path, "--format", "mooncake", "--index", "heap"}, `index "heap" is not known`},

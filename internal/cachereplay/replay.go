@@ -1,6 +1,7 @@
 package cachereplay
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -147,15 +148,30 @@ func (p *Replay) Step(r *trace.Request) error {
 	return nil
 }
 
-// Result is the count so far. It is an error when the trace has no blocks, or
-// none of its requests fits into the capacity.
+// ErrNoBlocks says that a trace tells nothing of prefixes.
+var ErrNoBlocks = errors.New("no request of the trace has block ids, so nothing can be found again; use a trace with prefixes")
+
+// TooSmallError says that no request of a trace fits into the capacity.
+type TooSmallError struct {
+	Capacity     int // blocks
+	Blocks, Line int // the smallest request, and where it stands
+}
+
+// Error names the capacity that would do.
+func (e *TooSmallError) Error() string {
+	return fmt.Sprintf("%d blocks is smaller than every request of the trace: the smallest, on line %d, has %d; give at least %d",
+		e.Capacity, e.Line, e.Blocks, e.Blocks)
+}
+
+// Result is the count so far, with ErrNoBlocks or a *TooSmallError when it
+// means nothing.
 func (p *Replay) Result() (Result, error) {
 	r := p.result
 	switch {
 	case r.Blocks == 0:
-		return r, fmt.Errorf("no request of the trace has block ids, so nothing can be found again; use a trace with prefixes")
+		return r, ErrNoBlocks
 	case r.Oversized > 0 && p.smallest > r.Capacity:
-		return r, fmt.Errorf("a capacity of %d blocks is smaller than every request of the trace: the smallest, on line %d, has %d blocks", r.Capacity, p.line, p.smallest)
+		return r, &TooSmallError{Capacity: r.Capacity, Blocks: p.smallest, Line: p.line}
 	}
 	r.HitRatio = float64(r.Hits) / float64(r.Blocks)
 	return r, nil

@@ -32,6 +32,7 @@ type Writer struct {
 	key    [16]byte
 	open   []*Recording // in order of arrival
 	held   int          // pages of open
+	most   int          // pages that may be held
 	last   float64      // ms
 	err    error        // the first one; nothing is written after it
 }
@@ -72,7 +73,7 @@ func newWriter(out io.Writer, key [16]byte) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{out: bufio.NewWriter(out), cipher: c, key: key}
+	w := &Writer{out: bufio.NewWriter(out), cipher: c, key: key, most: maxHeld}
 	_, err = fmt.Fprintf(w.out, `{"troupe_trace":%d}`+"\n", Version)
 	return w, err
 }
@@ -95,7 +96,7 @@ func (w *Writer) Begin(a Arrived) *Recording {
 	w.last = at
 	w.open = append(w.open, r)
 	w.held += len(r.line.Pages)
-	for w.held > maxHeld {
+	for w.held > w.most {
 		w.writeOldest()
 	}
 	return r
