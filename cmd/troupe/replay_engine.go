@@ -25,12 +25,14 @@ import (
 type engineReplayFlags struct {
 	gpu, shape, modelConfig string
 	plot                    string
+	aging                   time.Duration
 	opt                     replay.Options
 }
 
 // engineFlags are the names of the flags that --cache-only has no use for.
 var engineFlags = []string{"gpu", "model-shape", "model-config", "replicas", "routing", "policy", "kv-tokens", "page-size", "speed",
-	"mem-fraction-static", "max-running-requests", "max-prefill-tokens", "chunked-prefill-size", "disable-radix-cache", "plot"}
+	"mem-fraction-static", "max-running-requests", "max-prefill-tokens", "chunked-prefill-size",
+	"inter-token-latency-target", "schedule-aging", "disable-overlap-schedule", "disable-radix-cache", "plot"}
 
 // cacheOnlyFlags are the names of those that only --cache-only has a use for.
 var cacheOnlyFlags = []string{"capacity", "index", "eviction-history", "compare", "by-conversation"}
@@ -50,6 +52,9 @@ func (f *engineReplayFlags) add(flags *pflag.FlagSet) {
 	flags.IntVar(&o.MaxRunning, "max-running-requests", 0, "requests that run at once in an engine; 0 is the pool's default")
 	flags.IntVar(&o.MaxPrefillTokens, "max-prefill-tokens", 16384, "tokens that one step computes")
 	flags.IntVar(&o.ChunkedPrefillSize, "chunked-prefill-size", 0, "tokens of long prompts that one step computes; 0 is the device's default, -1 switches chunks off")
+	flags.DurationVar(&o.LatencyTarget, "inter-token-latency-target", 0, "time between two tokens that 99 of 100 steps shall keep; 0 is no target. Example: 50ms")
+	flags.DurationVar(&f.aging, "schedule-aging", time.Minute, "time after which a waiting request goes before every younger one; 0 is never")
+	flags.BoolVar(&o.DisableOverlap, "disable-overlap-schedule", false, "plan a step only when the one before it is done")
 	flags.BoolVar(&o.CacheDisabled, "disable-radix-cache", false, "keep nothing for later requests")
 	flags.StringVar(&f.plot, "plot", "", "draw KV pages, latencies and queues over time into this .svg or .png")
 }
@@ -122,6 +127,12 @@ func (f *engineReplayFlags) options() (replay.Options, error) {
 		return opt, errors.New("--page-size is 0; it must be a power of two, such as 1, 16 or 64")
 	case opt.MaxPrefillTokens == 0:
 		return opt, errors.New("--max-prefill-tokens is 0; it must be positive")
+	}
+	if f.aging < 0 {
+		return opt, fmt.Errorf("--schedule-aging is %v; it must be positive, or 0 for never", f.aging)
+	}
+	if opt.Aging = f.aging; f.aging == 0 {
+		opt.Aging = -1
 	}
 	var err error
 	if opt.GPU, err = sim.Lookup(f.gpu); err != nil {

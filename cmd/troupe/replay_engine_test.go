@@ -94,6 +94,7 @@ func TestReplayEnginesRefuses(t *testing.T) {
 		{[]string{"--speed", "0"}, "--speed is 0"},
 		{[]string{"--replicas", "0"}, "--replicas is 0"},
 		{[]string{"--page-size", "0"}, "--page-size is 0"},
+		{[]string{"--schedule-aging", "-1s"}, "--schedule-aging is -1s"},
 		{[]string{"--limit", "-1"}, "--limit is -1"},
 		{[]string{"--capacity", "10"}, "--capacity goes with --cache-only"},
 		{[]string{"--cache-only", "--gpu", "h100"}, "--gpu goes without --cache-only"},

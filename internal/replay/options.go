@@ -43,6 +43,16 @@ type Options struct {
 	// ChunkedPrefillSize (chunked-prefill-size); 0 means SGLang's default for
 	// the device's memory, -1 no chunks.
 	ChunkedPrefillSize int
+	// LatencyTarget (inter-token-latency-target) cuts prompts so small that 99
+	// of 100 steps with decoding rows keep it; 0 means no target.
+	LatencyTarget time.Duration
+	// Aging (schedule-aging) is how long a request waits until it outranks
+	// every younger one; 0 means 1 minute, below 0 never.
+	Aging time.Duration
+	// DisableOverlap (disable-overlap-schedule) plans a step only when the one
+	// before it is done. Planning takes no virtual time, so that this shows
+	// only what rows computed in vain cost.
+	DisableOverlap bool
 	// Speed divides the trace's times: 2 sends everything twice as fast; 0
 	// means 1.
 	Speed float64
@@ -87,6 +97,7 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.PageSize, defaultPageSize)
 	orDefault(&o.MaxPrefillTokens, 16384)
 	orDefault(&o.ChunkedPrefillSize, defaultChunk(o.GPU.Memory))
+	orDefault(&o.Aging, time.Minute)
 	orDefault(&o.Speed, 1)
 	orDefault(&o.WaitingTokens, defaultWaitingTokens)
 	orDefault(&o.Samples, defaultSamples)
@@ -138,6 +149,10 @@ func (o *Options) check() error {
 	case o.ChunkedPrefillSize > o.MaxPrefillTokens:
 		return fmt.Errorf("--chunked-prefill-size %d is more than --max-prefill-tokens %d allows in a step; lower the one or raise the other",
 			o.ChunkedPrefillSize, o.MaxPrefillTokens)
+	case o.LatencyTarget < 0:
+		return fmt.Errorf("--inter-token-latency-target is %v; it must be positive, or 0 for none", o.LatencyTarget)
+	case o.LatencyTarget > 0 && o.ChunkedPrefillSize < 0:
+		return fmt.Errorf("--inter-token-latency-target %v needs chunks, which --chunked-prefill-size -1 switches off", o.LatencyTarget)
 	case o.WaitingTokens < 1 || o.Samples < 2:
 		return fmt.Errorf("%d waiting tokens and %d samples; want at least 1 and 2", o.WaitingTokens, o.Samples)
 	}
@@ -180,20 +195,21 @@ func (o *Options) pool() (memory.PoolPlan, error) {
 	return plan, nil
 }
 
-// aging is the default of schedule-aging.
-const aging = time.Minute
-
 func (o *Options) queue() sched.QueueOptions {
 	return sched.QueueOptions{
-		SchedulePolicy: o.Policy, Aging: aging, CacheDisabled: o.CacheDisabled, PageSize: o.PageSize, Seed: o.Seed,
+		SchedulePolicy: o.Policy, Aging: max(o.Aging, 0), CacheDisabled: o.CacheDisabled, PageSize: o.PageSize, Seed: o.Seed,
 	}
 }
 
 func (o *Options) former(pool memory.PoolPlan) sched.FormerOptions {
-	queue := o.queue()
+	queue, steps := o.queue(), 2
+	if o.DisableOverlap {
+		steps = 1
+	}
 	return sched.FormerOptions{
 		PageSize: o.PageSize, Pages: pool.Pages, MaxRunning: pool.MaxRunning,
 		MaxPrefillTokens: o.MaxPrefillTokens, ChunkedPrefillSize: o.ChunkedPrefillSize,
+		InterTokenLatencyTarget: o.LatencyTarget, StepsInFlight: steps,
 		ContextLength: o.Model.Context, CacheDisabled: o.CacheDisabled, ReportToQueue: queue.WantsResults(),
 	}
 }

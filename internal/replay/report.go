@@ -28,20 +28,24 @@ type Report struct {
 
 // Setup repeats what was replayed on, defaults filled in.
 type Setup struct {
-	GPU                string  `json:"gpu"`
-	Model              string  `json:"model"`
-	Replicas           int     `json:"replicas"`
-	Routing            string  `json:"routing,omitempty"` // of several replicas
-	Policy             string  `json:"schedule_policy"`
-	Eviction           string  `json:"eviction"`
-	CacheDisabled      bool    `json:"disable_radix_cache,omitempty"`
-	PageSize           int     `json:"page_size"`
-	KVTokens           int     `json:"kv_tokens"` // of each replica
-	MaxRunning         int     `json:"max_running_requests"`
-	MaxPrefillTokens   int     `json:"max_prefill_tokens"`
-	ChunkedPrefillSize int     `json:"chunked_prefill_size"`
-	Speed              float64 `json:"speed"`
-	Seed               uint64  `json:"seed"`
+	GPU                string `json:"gpu"`
+	Model              string `json:"model"`
+	Replicas           int    `json:"replicas"`
+	Routing            string `json:"routing,omitempty"` // of several replicas
+	Policy             string `json:"schedule_policy"`
+	Eviction           string `json:"eviction"`
+	CacheDisabled      bool   `json:"disable_radix_cache,omitempty"`
+	PageSize           int    `json:"page_size"`
+	KVTokens           int    `json:"kv_tokens"` // of each replica
+	MaxRunning         int    `json:"max_running_requests"`
+	MaxPrefillTokens   int    `json:"max_prefill_tokens"`
+	ChunkedPrefillSize int    `json:"chunked_prefill_size"`
+	// Seconds; 0 for no target and for no aging.
+	LatencyTarget float64 `json:"inter_token_latency_target,omitempty"`
+	Aging         float64 `json:"schedule_aging"`
+	Overlap       bool    `json:"overlap_schedule"`
+	Speed         float64 `json:"speed"`
+	Seed          uint64  `json:"seed"`
 }
 
 // Requests counts what became of them.
@@ -152,7 +156,8 @@ func (w *world) setup() Setup {
 	s := Setup{
 		GPU: o.GPU.Name, Model: o.Model.Name, Replicas: o.Replicas, Policy: o.Policy, Eviction: o.Eviction, CacheDisabled: o.CacheDisabled,
 		PageSize: o.PageSize, KVTokens: w.pool.Tokens, MaxRunning: w.pool.MaxRunning,
-		MaxPrefillTokens: o.MaxPrefillTokens, ChunkedPrefillSize: o.ChunkedPrefillSize, Speed: o.Speed, Seed: o.Seed,
+		MaxPrefillTokens: o.MaxPrefillTokens, ChunkedPrefillSize: o.ChunkedPrefillSize,
+		LatencyTarget: o.LatencyTarget.Seconds(), Aging: max(o.Aging, 0).Seconds(), Overlap: !o.DisableOverlap, Speed: o.Speed, Seed: o.Seed,
 	}
 	if w.router != nil {
 		s.Routing = o.Routing

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/troupe-engine/troupe/internal/trace"
 	"github.com/troupe-engine/troupe/sched"
 )
 
@@ -87,5 +88,31 @@ func TestRoutingByPrefixHitsMore(t *testing.T) {
 			t.Errorf("cache-aware hits %v with TTFT %v, %s %v with %v",
 				hits[sched.RouteCacheAware], waits[sched.RouteCacheAware], other, hits[other], waits[other])
 		}
+	}
+}
+
+// A latency target holds for 99 of 100 tokens while long prompts arrive beside
+// decoding requests, which it costs time to the first token.
+func TestLatencyTargetHolds(t *testing.T) {
+	from := func() *list {
+		l := &list{}
+		for i := range 16 { // these decode all the time
+			l.requests = append(l.requests, trace.Request{Line: i + 1, Input: 50, Output: 2000})
+		}
+		for i := range 8 {
+			l.requests = append(l.requests, trace.Request{Line: 17 + i, Arrival: time.Second, Input: 20000, Output: 1})
+		}
+		return l
+	}
+	opt := small(t)
+	free := run(t, from(), opt)
+	const target = 60 * time.Millisecond
+	opt.LatencyTarget = target
+	held := run(t, from(), opt)
+	if held.ITL.P99 > 1.01*target.Seconds() {
+		t.Errorf("99 %% of the tokens come within %v s, the target is %v", held.ITL.P99, target)
+	}
+	if free.ITL.P99 < 2*target.Seconds() || held.TTFT.Mean <= free.TTFT.Mean {
+		t.Errorf("the test tests nothing: without a target ITL %+v, TTFT %v; with one %v", free.ITL, free.TTFT.Mean, held.TTFT.Mean)
 	}
 }
