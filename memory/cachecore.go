@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -77,6 +78,10 @@ func (c *CacheCore) Step(_ time.Duration, msg messages.ToCache, out *messages.Ou
 	case *messages.CommitPlan:
 		if out.Current(c.epoch, m.Epoch) {
 			c.commitPlan(m, out)
+		}
+	case *messages.DescribeCache:
+		if out.Current(c.epoch, m.Epoch) {
+			out.Send(messages.Intake, &messages.CacheDescribed{Epoch: c.epoch, Ticket: m.Ticket, View: c.describe(m.Limits)})
 		}
 	case *messages.AuditSlots:
 		if out.Current(c.epoch, m.Epoch) {
@@ -196,6 +201,18 @@ func (c *CacheCore) record(out *messages.Outbox) {
 	out.Record(messages.PagesEvictable, float64(c.tree.Evictable()))
 	out.Record(messages.PagesProtected, float64(c.tree.Protected()))
 	out.Record(messages.RadixNodes, float64(c.tree.Nodes()))
+}
+
+// describe copies a part of the tree. A namespace is named by its hash: a cache
+// salt is a secret.
+func (c *CacheCore) describe(limits messages.CacheLimits) TreeView {
+	v := c.tree.View(ViewOptions{Depth: limits.Depth, Nodes: limits.Nodes, Tokens: limits.Tokens})
+	for i := range v.Namespaces {
+		if n := &v.Namespaces[i]; n.Name != "" {
+			n.Name = fmt.Sprintf("%016x", RootHash(n.Name))
+		}
+	}
+	return v
 }
 
 // verify walks the tree in builds with invariants: always while it is small,

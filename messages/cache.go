@@ -91,7 +91,23 @@ type PageReserve struct {
 	Pages int // >= 1
 }
 
-func (*LockPrefixes) toCache() {}
-func (*PeekPrefixes) toCache() {}
-func (*CommitPlan) toCache()   {}
-func (*AuditSlots) toCache()   {}
+// CacheLimits bound a picture of the cache; zero fields mean the cache's own
+// defaults. The edge keeps them within reason.
+type CacheLimits struct {
+	Depth  int // levels below a root
+	Nodes  int // in all
+	Tokens int // of a node
+}
+
+// DescribeCache asks for a picture of the tree. It costs a pass over all nodes.
+type DescribeCache struct {
+	Epoch  Epoch
+	Ticket Ticket
+	Limits CacheLimits
+}
+
+func (*DescribeCache) toCache() {}
+func (*LockPrefixes) toCache()  {}
+func (*PeekPrefixes) toCache()  {}
+func (*CommitPlan) toCache()    {}
+func (*AuditSlots) toCache()    {}

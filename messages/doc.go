@@ -22,6 +22,9 @@
 //	| ResumeOutput      | client → intake         | CallOutput if there is more    | of an ended call: ignored                          |
 //	| AskCacheFlush     | client → intake         | on its channel                 | refused while requests run or no epoch stands      |
 //	| AskAudit          | client → intake         | on its channel                 | nil when no epoch stands                           |
+//	| AskCacheTree      | client → intake         | on its channel                 | nil when no epoch stands                           |
+//	| DescribeCache     | intake → cache          | CacheDescribed                 | of an older epoch: ignored; intake answers itself  |
+//	| CacheDescribed    | cache → intake          | none                           | answers the client's AskCacheTree                  |
 //	| DrainIntake       | client → intake         | its channel closes             | idempotent                                         |
 //	| CallAccepted      | intake → client         | none                           | first event of a call                              |
 //	| CallRefused       | intake → client         | none                           | only event of a call                               |

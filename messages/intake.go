@@ -133,6 +133,28 @@ type AskCacheFlush struct{ Reply chan<- string }
 // Reply (capacity >= 1); nil when no epoch stands.
 type AskAudit struct{ Reply chan<- *SlotsAudited }
 
+// AskCacheTree, from a client, asks for a picture of the prefix cache. The
+// answer comes on Reply (capacity >= 1); nil when no epoch stands.
+type AskCacheTree struct {
+	Limits CacheLimits
+	Reply  chan<- *CacheDescribed
+}
+
+// CacheView is what a person may see of the prefix cache. It marshals to JSON.
+// Frozen. Token ids only; namespaces are named by their hash, since a cache salt
+// is a secret.
+type CacheView interface {
+	// Text draws it, with the ages of nodes if asked for.
+	Text(ages bool) string
+}
+
+// CacheDescribed answers DescribeCache.
+type CacheDescribed struct {
+	Epoch  Epoch
+	Ticket Ticket
+	View   CacheView
+}
+
 // CacheFlushed answers FlushCache.
 type CacheFlushed struct {
 	Epoch  Epoch
@@ -171,6 +193,8 @@ func (*EpochStarted) toIntake()   {}
 func (*EpochEnded) toIntake()     {}
 func (*AskCacheFlush) toIntake()  {}
 func (*AskAudit) toIntake()       {}
+func (*AskCacheTree) toIntake()   {}
+func (*CacheDescribed) toIntake() {}
 func (*CacheFlushed) toIntake()   {}
 func (*FlushRefused) toIntake()   {}
 func (*SlotsAudited) toIntake()   {}

@@ -64,6 +64,10 @@ func (c *Core) Step(now time.Duration, msg messages.ToIntake, out *messages.Outb
 		c.askFlush(m, out)
 	case *messages.AskAudit:
 		c.askAudit(m, out)
+	case *messages.AskCacheTree:
+		c.askTree(m, out)
+	case *messages.CacheDescribed:
+		c.tookTicket(m.Epoch, m.Ticket, out, func(t ticket) { t.described(m) })
 	case *messages.CacheFlushed:
 		c.tookTicket(m.Epoch, m.Ticket, out, func(t ticket) { t.flushed("") })
 	case *messages.FlushRefused:

@@ -139,5 +139,7 @@ func (c *Core) Abandon(msg messages.ToIntake) {
 		answer(m.Reply, why)
 	case *messages.AskAudit:
 		answer(m.Reply, nil)
+	case *messages.AskCacheTree:
+		answer(m.Reply, nil)
 	}
 }

@@ -7,6 +7,7 @@ import "github.com/troupe-engine/troupe/messages"
 type ticket struct {
 	flush chan<- string
 	audit chan<- *messages.SlotsAudited
+	tree  chan<- *messages.CacheDescribed
 }
 
 // flushed answers AskCacheFlush.
@@ -23,10 +24,18 @@ func (t ticket) audited(m *messages.SlotsAudited) {
 	}
 }
 
+// described answers AskCacheTree.
+func (t ticket) described(m *messages.CacheDescribed) {
+	if t.tree != nil {
+		answer(t.tree, m)
+	}
+}
+
 // lost answers a question whose epoch has ended.
 func (t ticket) lost() {
 	t.flushed("the engine restarted before the cache was flushed, which empties it as well")
 	t.audited(nil)
+	t.described(nil)
 }
 
 // takeTicket registers a question; refused is "" or why it cannot be asked now.
@@ -61,6 +70,16 @@ func (c *Core) askAudit(m *messages.AskAudit, out *messages.Outbox) {
 		return
 	}
 	out.Send(messages.Batch, &messages.AuditSlots{Epoch: c.table.epoch, Ticket: id})
+}
+
+// askTree passes AskCacheTree on to the cache.
+func (c *Core) askTree(m *messages.AskCacheTree, out *messages.Outbox) {
+	id, refused := c.takeTicket(ticket{tree: m.Reply})
+	if refused != "" {
+		answer(m.Reply, nil)
+		return
+	}
+	out.Send(messages.Cache, &messages.DescribeCache{Epoch: c.table.epoch, Ticket: id, Limits: m.Limits})
 }
 
 // tookTicket answers the question that a reply belongs to.

@@ -1,8 +1,8 @@
 // Package cache is the actor of the radix cache, a shell around
 // memory.CacheCore.
 //
-//	Receives: LockPrefixes, CommitPlan, AuditSlots (batch); PeekPrefixes (queue)
-//	Sends:    PrefixesLocked (batch); PrefixesPeeked (queue); ReservePages, AuditSlots (alloc)
+//	Receives: LockPrefixes, CommitPlan, AuditSlots (batch); DescribeCache (intake); PeekPrefixes (queue)
+//	Sends:    PrefixesLocked (batch); PrefixesPeeked (queue); ReservePages, AuditSlots (alloc); CacheDescribed (intake)
 //	State:    the radix tree over the pages it owns
 //	Invariants: listed on memory.Tree
 //	On failure: stopped with its epoch; the next one starts with an empty cache

@@ -2,10 +2,10 @@
 // request.Core. It stands outside the epochs: its table is handed to every
 // incarnation, and after each epoch it submits what is unfinished again.
 //
-//	Receives: SubmitRequests, AbortRequests, DropCall, ResumeOutput, AskCacheFlush, AskAudit, DrainIntake (client);
-//	          StepResults, CacheFlushed, FlushRefused, SlotsAudited (batch); EpochStarted, EpochEnded (engine)
+//	Receives: SubmitRequests, AbortRequests, DropCall, ResumeOutput, AskCacheFlush, AskAudit, AskCacheTree, DrainIntake (client);
+//	          StepResults, CacheFlushed, FlushRefused, SlotsAudited (batch); EpochStarted, EpochEnded (engine); CacheDescribed (cache)
 //	Sends:    CallAccepted, CallRefused, CallOutput (client); EnqueueRequests, FinishRequests (queue);
-//	          FlushCache, AuditSlots (batch); FailEpoch (engine)
+//	          FlushCache, AuditSlots (batch); DescribeCache (cache); FailEpoch (engine)
 //	State:    request.Table
 //	On failure: restarted on its table, with the message in hand first. If that
 //	          fails again, a call is refused and anything else ends the epoch.

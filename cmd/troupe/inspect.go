@@ -21,9 +21,9 @@ import (
 )
 
 func newInspect() *cobra.Command {
-	c := &cobra.Command{Use: "inspect", Short: "Show what is inside: settings, memory plan, tokens, templates, logits",
+	c := &cobra.Command{Use: "inspect", Short: "Show what is inside: settings, memory, cache, tokens, templates, logits",
 		Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	c.AddCommand(newInspectConfig(), newInspectMemory(), newInspectTokens(), newInspectTemplate(), newInspectLogits())
+	c.AddCommand(newInspectConfig(), newInspectMemory(), newInspectCache(), newInspectTokens(), newInspectTemplate(), newInspectLogits())
 	return c
 }
 

@@ -213,6 +213,26 @@ func TestTopShowsARunningServer(t *testing.T) {
 	}
 }
 
+func TestInspectCacheDrawsTheTree(t *testing.T) {
+	s := serveBundled(t)
+	s.complete(t, story)
+	for _, args := range [][]string{{"--depth", "2", "--tokens", "3"}, {"--json"}} {
+		text := mustRun(t, "", append([]string{"inspect", "cache", "--url", s.URL}, args...)...)
+		want := []string{"1 nodes", "Root Node:", "[R]", "[L]", "ref=0", "slots=["}
+		if args[0] == "--json" {
+			want = []string{`"namespaces"`, `"locks"`}
+		}
+		for _, w := range want {
+			if !strings.Contains(text, w) {
+				t.Errorf("%v lacks %s:\n%s", args, w, text)
+			}
+		}
+	}
+	if _, err := run(t, "", "inspect", "cache", "--url", s.URL, "--nodes", "99999"); err == nil || !strings.Contains(err.Error(), "10000") {
+		t.Errorf("too many nodes: %v", err)
+	}
+}
+
 func TestRecordingIsDrawn(t *testing.T) {
 	s := serveBundled(t)
 	file := filepath.Join(t.TempDir(), "out.svg")

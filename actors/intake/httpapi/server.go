@@ -66,6 +66,7 @@ func (s *Server) routes() []route {
 		{"POST", "/flush_cache", false, s.flushCache},
 		{"POST", "/abort_request", false, s.abortRequest},
 		{"GET", "/debug/audit", false, s.audit},
+		{"GET", "/debug/cache", false, s.cacheTree},
 		{"GET", "/v1/kv_events", false, s.kvEvents},
 		{"GET", "/metrics", false, s.metrics},
 	}

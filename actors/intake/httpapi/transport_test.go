@@ -40,7 +40,7 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	for path, status := range map[string]int{"/livez": 200, "/readyz": 200, "/health": 200, "/health_generate": 200,
-		"/server_info": 401, "/metrics": 401, "/debug/audit": 401} {
+		"/server_info": 401, "/metrics": 401, "/debug/audit": 401, "/debug/cache": 401, "/v1/kv_events": 401} {
 		if a := send(t, s, "GET", path, nil); a.status != status {
 			t.Errorf("%s without a key gives %d, want %d", path, a.status, status)
 		}

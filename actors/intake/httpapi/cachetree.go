@@ -1,0 +1,61 @@
+package httpapi
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// The most that /debug/cache shows, whatever is asked for.
+const (
+	mostDepth  = 1000
+	mostNodes  = 10000
+	mostTokens = 256
+)
+
+// cacheTree shows a part of the radix tree: token ids, slots, lock counts and
+// ages. It costs the cache a pass over its nodes.
+func (s *Server) cacheTree(w http.ResponseWriter, r *http.Request) *apiError {
+	var limits messages.CacheLimits
+	query := r.URL.Query()
+	for _, l := range []struct {
+		name string
+		to   *int
+		most int
+	}{{"depth", &limits.Depth, mostDepth}, {"nodes", &limits.Nodes, mostNodes}, {"tokens", &limits.Tokens, mostTokens}} {
+		text := query.Get(l.name)
+		if text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > l.most {
+			return invalid(l.name, "%s is %q, it must be in [1, %d]", l.name, clip(text, 64), l.most)
+		}
+		*l.to = n
+	}
+	format := orElse(query.Get("format"), "json")
+	if format != "json" && format != "text" {
+		return invalid("format", "format is %q, it must be json or text", clip(format, 64))
+	}
+	reply := make(chan *messages.CacheDescribed, 1)
+	s.Engine.Send(&messages.AskCacheTree{Limits: limits, Reply: reply})
+	select {
+	case a := <-reply:
+		switch {
+		case a == nil:
+			return unready()
+		case format == "json":
+			writeJSON(w, http.StatusOK, a.View)
+		default:
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			if _, err := io.WriteString(w, a.View.Text(true)); err != nil {
+				return stalled(err)
+			}
+		}
+		return nil
+	case <-r.Context().Done():
+		return gone(r.Context(), nil)
+	}
+}

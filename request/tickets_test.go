@@ -1,0 +1,50 @@
+package request
+
+import (
+	"testing"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// A question about the cache gets exactly one answer: the cache's, or nil when
+// there is no epoch, or when it ends first.
+func TestQuestionsAboutTheCacheAreAnswered(t *testing.T) {
+	c := NewCore(NewTable(TableOptions{ContextLength: 16, PoolTokens: 64, Vocab: 10, MaxOpenRequests: 4}), CoreOptions{})
+	var out messages.Outbox
+	reply := make(chan *messages.CacheDescribed, 4)
+	ask := func() {
+		out.Reset()
+		c.Step(0, &messages.AskCacheTree{Limits: messages.CacheLimits{Depth: 3}, Reply: reply}, &out)
+	}
+	answered := func(want *messages.CacheDescribed) {
+		t.Helper()
+		select {
+		case got := <-reply:
+			if got != want {
+				t.Errorf("the answer is %v, want %v", got, want)
+			}
+		default:
+			t.Error("there is no answer")
+		}
+	}
+	ask()
+	answered(nil)
+	c.Step(0, &messages.EpochStarted{Epoch: 1}, &out)
+	ask()
+	q := out.Sends[0].Msg.(*messages.DescribeCache)
+	if out.Sends[0].To != messages.Cache || q.Epoch != 1 || q.Limits.Depth != 3 {
+		t.Fatalf("the cache is asked %+v", q)
+	}
+	a := &messages.CacheDescribed{Epoch: 1, Ticket: q.Ticket}
+	c.Step(0, a, &out)
+	answered(a)
+	c.Step(0, a, &out) // again: nobody waits for it
+	ask()
+	c.Step(0, &messages.EpochEnded{Epoch: 1}, &out)
+	answered(nil)
+	c.Abandon(&messages.AskCacheTree{Reply: reply})
+	answered(nil)
+	if len(reply) != 0 {
+		t.Errorf("%d more answers", len(reply))
+	}
+}
