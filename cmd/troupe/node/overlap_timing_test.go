@@ -1,8 +1,11 @@
+//go:build unix
+
 package node
 
 import (
 	"fmt"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,30 +27,52 @@ func BenchmarkStepsInFlight(b *testing.B) {
 					c.DisableOverlap, c.MaxTotalTokens, c.DisableRadixCache = i == 0, 1<<16, true
 					nodes[i] = open(b, c, nil)
 				}
-				turn := func(i, seed int) time.Duration {
-					start := time.Now()
-					n := generate(b, nodes[i], rows, seed, ends == "length")
-					return time.Since(start) / time.Duration(n)
+				turn := func(i, seed int) cost {
+					wall, cpu := time.Now(), cpuTime(b)
+					n := time.Duration(generate(b, nodes[i], rows, seed, ends == "length"))
+					return cost{time.Since(wall) / n, (cpuTime(b) - cpu) / n}
 				}
 				for i := range nodes { // memory is touched, workers are up
 					turn(i, 0)
 				}
-				var one, two time.Duration
-				var ratios []float64
+				var sum [2]cost
+				var wall, cpu []float64
 				for seed := 1; b.Loop(); seed++ {
-					var took [2]time.Duration
+					var took [2]cost
 					took[seed%2] = turn(seed%2, seed)
 					took[1-seed%2] = turn(1-seed%2, seed)
-					one, two = one+took[0], two+took[1]
-					ratios = append(ratios, float64(took[0])/float64(took[1]))
+					for i := range sum {
+						sum[i] = cost{sum[i].wall + took[i].wall, sum[i].cpu + took[i].cpu}
+					}
+					wall = append(wall, float64(took[0].wall)/float64(took[1].wall))
+					cpu = append(cpu, float64(took[0].cpu)/float64(took[1].cpu))
 				}
-				slices.Sort(ratios)
-				b.ReportMetric(float64(len(ratios))/one.Seconds(), "tok/s-one")
-				b.ReportMetric(float64(len(ratios))/two.Seconds(), "tok/s-two")
-				b.ReportMetric(ratios[len(ratios)/2], "ratio")
+				b.ReportMetric(float64(len(wall))/sum[0].wall.Seconds(), "tok/s-one")
+				b.ReportMetric(float64(len(wall))/sum[1].wall.Seconds(), "tok/s-two")
+				b.ReportMetric(float64(sum[0].cpu.Nanoseconds())/float64(len(wall)), "cpu-ns/tok-one")
+				b.ReportMetric(float64(sum[1].cpu.Nanoseconds())/float64(len(wall)), "cpu-ns/tok-two")
+				b.ReportMetric(median(wall), "tok/s-ratio")
+				b.ReportMetric(median(cpu), "cpu-ratio")
 			})
 		}
 	}
+}
+
+// cost is what a token took.
+type cost struct{ wall, cpu time.Duration }
+
+// cpuTime is what this process has used of all processors.
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func median(list []float64) float64 {
+	slices.Sort(list)
+	return list[len(list)/2]
 }
 
 // generate lets a node answer so many requests at once and returns how many
