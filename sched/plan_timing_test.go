@@ -17,23 +17,26 @@ type loop struct {
 	alloc  *memory.AllocCore
 	out    messages.Outbox
 	mail   []messages.Send
-	step   *messages.RunBatch
+	steps  []*messages.RunBatch // that run, oldest first
 	done   messages.BatchDone
 }
 
-func newLoop(running int) *loop {
+func newLoop(running int) *loop { return newLoopOf(running, 1) }
+
+// newLoopOf lets so many steps be in flight.
+func newLoopOf(running, inFlight int) *loop {
 	const pageSize, context = 16, 1 << 20
 	pages := running * 1024
 	return &loop{
 		queue: NewQueueCore(1, QueueOptions{}),
 		former: NewFormer(1, FormerOptions{PageSize: pageSize, Pages: pages, MaxRunning: running, ContextLength: context,
-			ChunkedPrefillSize: 1 << 20, MaxPrefillTokens: 1 << 20}),
+			ChunkedPrefillSize: 1 << 20, MaxPrefillTokens: 1 << 20, StepsInFlight: inFlight}),
 		cache: memory.NewCacheCore(1, memory.CacheOptions{PageSize: pageSize}),
 		alloc: memory.NewAllocCore(1, memory.AllocOptions{Pages: pages}),
 	}
 }
 
-// settle delivers until the device has a step or nothing is left.
+// settle delivers until nothing is left but steps.
 func (l *loop) settle() {
 	for i := 0; i < len(l.mail); i++ {
 		m := l.mail[i]
@@ -47,7 +50,7 @@ func (l *loop) settle() {
 		case messages.Alloc:
 			l.alloc.Step(0, m.Msg.(messages.ToAlloc), &l.out)
 		case messages.Runner:
-			l.step = m.Msg.(*messages.RunBatch)
+			l.steps = append(l.steps, m.Msg.(*messages.RunBatch))
 		}
 		l.mail = append(l.mail, l.out.Sends...)
 		l.out.Reset()
@@ -61,15 +64,18 @@ func (l *loop) send(to messages.Actor, msg any) {
 	l.settle()
 }
 
-// compute answers a step; the tokens differ, so that nothing ends or repeats.
+// compute answers the oldest step; the tokens differ, so that nothing ends or repeats.
 func (l *loop) compute() {
 	sampled := l.done.Sampled[:0]
-	for i, w := range l.step.Work {
+	step := l.steps[0]
+	copy(l.steps, l.steps[1:])
+	l.steps = l.steps[:len(l.steps)-1]
+	for i, w := range step.Work {
 		if w.Sample {
 			sampled = append(sampled, messages.SampledToken{Row: w.Row, Token: int32(i)})
 		}
 	}
-	l.done = messages.BatchDone{Epoch: 1, Step: l.step.Step, Sampled: sampled}
+	l.done = messages.BatchDone{Epoch: 1, Step: step.Step, Sampled: sampled}
 	l.send(messages.Batch, &l.done)
 }
 
@@ -93,24 +99,26 @@ func (l *loop) fill(running, prompt int) {
 // BenchmarkDecodeStep is the planning of a step of decoding rows: results,
 // pages for one row in sixteen, RunBatch.
 func BenchmarkDecodeStep(b *testing.B) {
-	for _, running := range []int{1, 64, 256} {
-		b.Run(fmt.Sprintf("running=%d", running), func(b *testing.B) {
-			b.ReportAllocs()
-			l := newLoop(running)
-			l.fill(running, 100)
-			left := 10000
-			for b.Loop() {
-				if left--; left == 0 {
-					b.StopTimer()
-					l = newLoop(running)
-					l.fill(running, 100)
-					left = 10000
-					b.StartTimer()
+	for _, inFlight := range []int{1, 2} {
+		for _, running := range []int{1, 64, 256} {
+			b.Run(fmt.Sprintf("flight=%d/running=%d", inFlight, running), func(b *testing.B) {
+				b.ReportAllocs()
+				l := newLoopOf(running, inFlight)
+				l.fill(running, 100)
+				left := 10000
+				for b.Loop() {
+					if left--; left == 0 {
+						b.StopTimer()
+						l = newLoopOf(running, inFlight)
+						l.fill(running, 100)
+						left = 10000
+						b.StartTimer()
+					}
+					l.compute()
 				}
-				l.compute()
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(running), "ns/row")
-		})
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(running), "ns/row")
+			})
+		}
 	}
 }
 
@@ -143,8 +151,9 @@ func BenchmarkTurnover(b *testing.B) {
 // A step of decoding rows that needs no page costs a fixed number of
 // allocations, however many rows there are.
 func TestDecodeStepAllocations(t *testing.T) {
-	for _, running := range []int{1, 64} {
-		l := newLoop(running)
+	for _, c := range []struct{ running, inFlight int }{{1, 1}, {64, 1}, {1, 2}, {64, 2}} {
+		running := c.running
+		l := newLoopOf(running, c.inFlight)
 		l.fill(running, 100) // on page 7 of 16 tokens: 12 steps without a new one
 		if l.former.opt.AuditEveryStep {
 			t.Skip("this build audits every step")
@@ -155,7 +164,7 @@ func TestDecodeStepAllocations(t *testing.T) {
 		got := testing.AllocsPerRun(8, l.compute)
 		// RunBatch and its work, StepResults and its tokens.
 		if got > 4 {
-			t.Errorf("%d rows: %.1f allocations per step, want 4", running, got)
+			t.Errorf("%+v: %.1f allocations per step, want 4", c, got)
 		}
 	}
 }

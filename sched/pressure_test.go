@@ -15,16 +15,20 @@ func TestPressure(t *testing.T) {
 		name     string
 		ratio    float64
 		cacheOff bool
+		inFlight int
 		tax      float64 // tokens computed per token needed, at most
 	}{
-		{"default ratio", 0, false, 1.15},
-		{"admits far too many", 0.01, false, 1.3},
-		{"without a cache", 0.01, true, 1.3},
+		{"default ratio", 0, false, 1, 1.15},
+		{"admits far too many", 0.01, false, 1, 1.3},
+		{"without a cache", 0.01, true, 1, 1.3},
+		{"default ratio, two steps", 0, false, 2, 1.15},
+		{"admits far too many, two steps", 0.01, false, 2, 1.3},
+		{"without a cache, two steps", 0.01, true, 2, 1.3},
 	} {
 		const requests, prompt, output, pageSize, pages = 200, 64, 256, 16, 320
 		l := newLoop(64)
 		l.former = NewFormer(1, FormerOptions{PageSize: pageSize, Pages: pages, MaxRunning: 64, ContextLength: 1024,
-			ChunkedPrefillSize: 256, InitNewTokenRatio: c.ratio, CacheDisabled: c.cacheOff})
+			ChunkedPrefillSize: 256, InitNewTokenRatio: c.ratio, CacheDisabled: c.cacheOff, StepsInFlight: c.inFlight})
 		l.alloc = memory.NewAllocCore(1, memory.AllocOptions{Pages: pages})
 		l.cache = memory.NewCacheCore(1, memory.CacheOptions{PageSize: pageSize, Disabled: c.cacheOff})
 		m := &messages.EnqueueRequests{Epoch: 1}
@@ -37,7 +41,7 @@ func TestPressure(t *testing.T) {
 		l.send(messages.Queue, m)
 		computed, steps := 0, 0
 		for ; l.former.Load().Running > 0; steps++ {
-			computed += l.step.Tokens()
+			computed += l.steps[0].Tokens()
 			l.compute()
 		}
 		tax := float64(computed) / (requests * (prompt + output - 1))
