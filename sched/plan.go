@@ -18,6 +18,7 @@ type plan struct {
 	inserts    []insertion // of the CommitPlan that is out
 	reserves   []*sequence // of the CommitPlan that is out
 	retracted  bool        // somebody was: nobody is admitted
+	spare      int         // pages beside what the step needs; below 0: missing
 }
 
 // planCandidate is a request that may be admitted.
@@ -79,9 +80,8 @@ func (f *Former) commit(now time.Duration, out *messages.Outbox) (again bool) {
 	}
 	settle := room == afterSettling
 	var m messages.CommitPlan // on the stack: most steps have nothing to commit
-	spare := f.sure() - f.missing()
 	f.giveBack(&m)
-	f.insertPrefixes(&m, spare)
+	f.insertPrefixes(&m)
 	if !settle {
 		f.reserve(&m)
 	}
@@ -145,17 +145,17 @@ func (f *Former) giveBack(m *messages.CommitPlan) {
 // freed, but the tree's may have been evictable and get locked: the plan may
 // lose as many pages as are inserted. So this happens only while the plan has
 // pages to spare; otherwise it waits until the step is done.
-func (f *Former) insertPrefixes(m *messages.CommitPlan, spare int) {
+func (f *Former) insertPrefixes(m *messages.CommitPlan) {
 	for _, s := range f.running {
 		if !s.insertDue || !s.active() {
 			continue
 		}
 		whole, copies := memory.WholePages(s.done, f.opt.PageSize), !s.lease.Settled(f.done)
 		if n := whole - s.lease.Owned; copies {
-			if n > spare {
+			if n > f.plan.spare {
 				continue
 			}
-			spare -= n
+			f.plan.spare -= n
 		}
 		s.insertDue = false
 		m.Inserts = append(m.Inserts, messages.PrefixInsert{

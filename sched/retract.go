@@ -24,7 +24,7 @@ const (
 // therefore never asks for more than there is, and never retracts more than it
 // needs. While a step runs nobody is retracted: it may give back enough.
 func (f *Former) makeRoom(out *messages.Outbox) room {
-	if f.missing() <= f.sure() {
+	if f.plan.spare = f.sure() - f.missing(); f.plan.spare >= 0 {
 		return atOnce
 	}
 	if f.quiet() && f.missing() > f.hoped() {
@@ -37,7 +37,7 @@ func (f *Former) makeRoom(out *messages.Outbox) room {
 			}
 			f.retract(v, out)
 		}
-		if f.missing() <= f.sure() {
+		if f.plan.spare = f.sure() - f.missing(); f.plan.spare >= 0 {
 			return atOnce
 		}
 	}
