@@ -56,7 +56,9 @@ type Config struct {
 	KVCacheDType      string  `key:"kv-cache-dtype" default:"auto" usage:"type of stored K and V: f32, bf16, f16; auto is f32 for f32 weights and bf16 otherwise"`
 	KVLayout          string  `key:"kv-layout" default:"contiguous" usage:"how K and V lie in memory, without effect on any result: contiguous (by layer and head, quickest to read) or paged (by page, quickest to copy)"`
 	ContextLength     int     `key:"context-length" default:"0" usage:"tokens of a request, prompt and output; 0 is the model's own limit, more than that is refused"`
+	ContiguousKV      bool    `key:"contiguous-kv" default:"false" usage:"give a request consecutive pages of the KV pool where so many are free in a row, scattered ones otherwise"`
 	DisableRadixCache bool    `key:"disable-radix-cache" default:"false" usage:"keep no prefix for later requests"`
+	EvictionPolicy    string  `key:"radix-eviction-policy" default:"lru" usage:"what leaves the prefix cache first: lru, lfu, slru (what one request used before what two did), fifo, filo, mru or priority (the lowest priority of requests)"`
 
 	MaxPrefillTokens   int           `key:"max-prefill-tokens" default:"16384" usage:"tokens that one step computes at most, decoding rows included; binds where it is below chunked-prefill-size, and when chunks are off. Soft: a prompt gets a page per step in any case, and without chunks the oldest is computed whole"`
 	ChunkedPrefillSize int           `key:"chunked-prefill-size" alias:"prefill-chunk-size" default:"2048" usage:"tokens of prompts that one step computes, decoding rows included: longer ones are cut, and several share a step; at most max-prefill-tokens; -1 switches chunks off"`

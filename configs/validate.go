@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/sched"
 )
 
@@ -48,6 +49,7 @@ func (c *Config) validate() []error {
 	within(bad, "max-total-tokens", c.MaxTotalTokens, 0, 1<<40)
 	within(bad, "max-running-requests", c.MaxRunning, 0, 1<<20)
 	within(bad, "page-size", c.PageSize, 1, 4096)
+	oneOf(bad, "radix-eviction-policy", c.EvictionPolicy, memory.PolicyNames()...)
 	within(bad, "context-length", c.ContextLength, 0, 1<<30)
 	within(bad, "max-prefill-tokens", c.MaxPrefillTokens, 1, 1<<30)
 	within(bad, "chunked-prefill-size", c.ChunkedPrefillSize, -1, 1<<30)

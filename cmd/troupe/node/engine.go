@@ -64,10 +64,12 @@ func (n *Node) startEngine(context.Context) error {
 	n.Meter = telemetry.New(n.Name, n.opt.Log)
 	n.Meter.ProbeMemory(n.pool)
 	spec := engine.Spec{
-		Queue:    queue,
-		Batch:    former,
-		Cache:    memory.CacheOptions{PageSize: c.PageSize, Disabled: c.DisableRadixCache, Events: c.KVEvents, HashSeed: newSeed()},
-		Alloc:    memory.AllocOptions{Pages: n.Plan.Pages},
+		Queue: queue,
+		Batch: former,
+		Cache: memory.CacheOptions{
+			PageSize: c.PageSize, Disabled: c.DisableRadixCache, Policy: c.EvictionPolicy, Events: c.KVEvents, HashSeed: newSeed(),
+		},
+		Alloc:    memory.AllocOptions{Pages: n.Plan.Pages, Contiguous: c.ContiguousKV},
 		Intake:   intake.Options{Table: request.NewTable(table), Detokenizer: intake.Text(n.Tokenizer)},
 		Executor: exec.New(n.Model, executor),
 		Meter:    n.Meter, Log: n.opt.Log,
