@@ -110,6 +110,7 @@ func TestErrorsNameKeyPlaceAndRemedy(t *testing.T) {
 		"two flags":        {args: []string{"--chunked-prefill-size", "512", "--prefill-chunk-size", "-1"}, want: []string{"chunked-prefill-size is 512", "prefill-chunk-size is -1"}},
 		"chunk too big":    {args: []string{"--prefill-chunk-size", "512", "--max-prefill-tokens", "256"}, want: []string{"chunked-prefill-size is 512", "max-prefill-tokens 256"}},
 		"target, no chunk": {env: []string{"TROUPE_INTER_TOKEN_LATENCY_TARGET=50ms", "TROUPE_PREFILL_CHUNK_SIZE=-1"}, want: []string{"inter-token-latency-target", "chunked-prefill-size is -1"}},
+		"preemption alone": {args: []string{"--enable-priority-preemption"}, want: []string{"enable-priority-preemption", `schedule-policy is "fcfs"`}},
 		"negative target":  {args: []string{"--inter-token-latency-target", "-1s"}, want: []string{"inter-token-latency-target is -1s"}},
 		"broken yaml":      {yaml: "port: [", want: []string{"config file"}},
 	} {

@@ -72,6 +72,10 @@ func (c *Config) validate() []error {
 	if c.LatencyTarget > 0 && c.ChunkedPrefillSize < 0 {
 		bad("inter-token-latency-target", "is %v, but chunked-prefill-size is %d: a target needs chunks", c.LatencyTarget, c.ChunkedPrefillSize)
 	}
+	within(bad, "priority-scheduling-preemption-threshold", c.PreemptionDiff, 0, 1<<31)
+	if c.Preemption && c.SchedulePolicy != "priority" {
+		bad("enable-priority-preemption", "is on, but schedule-policy is %q: only the policy priority orders by priority", c.SchedulePolicy)
+	}
 	if c.ChunkedPrefillSize == 0 {
 		bad("chunked-prefill-size", "is 0; give a number of tokens, or -1 to switch chunks off")
 	}

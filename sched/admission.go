@@ -24,7 +24,9 @@ type blockade struct {
 // wantsCandidates reports whether somebody who waits might be admitted now.
 func (f *Former) wantsCandidates() bool {
 	switch {
-	case len(f.retracted) == 0 && !f.mayWait, f.rows.Free() == 0, f.plan.retracted:
+	case len(f.retracted) == 0 && !f.mayWait, f.plan.retracted:
+		return false
+	case f.rows.Free() == 0 && (len(f.running) == 0 || !f.mayPreempt()):
 		return false
 	case f.making != 0 && len(f.running) > 0:
 		return false
@@ -33,7 +35,12 @@ func (f *Former) wantsCandidates() bool {
 	case f.alone():
 		return false
 	}
-	return f.blocked.need == 0 || f.blocked.need <= f.room()
+	return f.admits() || f.mayPreempt()
+}
+
+// admits reports whether there is a row, and room for the one that was refused.
+func (f *Former) admits() bool {
+	return f.rows.Free() > 0 && (f.blocked.need == 0 || f.blocked.need <= f.room())
 }
 
 // occupied is how many sequences take part in steps to come.
@@ -50,20 +57,18 @@ func (f *Former) alone() bool {
 }
 
 // askCandidates starts an admission: with the retracted sequences, which are
-// ahead of everybody, or else with the head of the queue.
+// ahead of everybody of their rank, or else with the head of the queue.
 func (f *Former) askCandidates(now time.Duration, out *messages.Outbox) (again bool) {
 	limit := min(f.rows.Free(), maxCandidates)
-	if len(f.retracted) == 0 || f.making != 0 {
+	if !f.admits() {
+		limit = 1 // who may preempt
+	}
+	if len(f.retracted) == 0 || f.making != 0 || f.mayPreempt() {
 		out.Send(messages.Queue, &messages.OfferCandidates{Epoch: f.epoch, Plan: f.plan.id, Limit: limit})
 		f.become(offering)
 		return false
 	}
-	room := f.room()
-	for _, s := range f.retracted[:min(limit, len(f.retracted))] {
-		if !f.consider(s, &room) {
-			break
-		}
-	}
+	f.considerAll(nil)
 	return f.lockPrefixes(now, out)
 }
 
@@ -71,25 +76,46 @@ func (f *Former) candidatesOffered(now time.Duration, m *messages.CandidatesOffe
 	f.must(f.phase == offering && m.Plan == f.plan.id, "CandidatesOffered")
 	f.mayWait = m.Waiting > 0
 	requests := m.Requests
-	switch {
-	case f.making != 0 && (len(requests) == 0 || requests[0].ID != f.making):
-		f.making = 0 // it has ended
-		fallthrough
-	case f.making == 0 && len(f.retracted) > 0:
-		requests = nil // whoever made place comes first
+	if f.making != 0 {
+		at := slices.IndexFunc(requests, func(r *messages.EngineRequest) bool { return r.ID == f.making })
+		if at < 0 {
+			f.making = 0 // it has ended, or others have gone before it
+		} else {
+			requests = requests[at : at+1] // whoever made place comes back after it
+		}
+	}
+	if f.making == 0 && len(f.retracted) > 0 && !f.opt.PriorityPreemption {
+		requests = nil
+	}
+	f.considerAll(requests)
+	f.lockPrefixes(now, out)
+}
+
+// considerAll makes candidates of those who come back and of the head of the
+// queue, in order of rank, up to the first who finds no room. Whoever wants to
+// be alone goes before all who made place.
+func (f *Former) considerAll(offered []*messages.EngineRequest) {
+	limit := max(1, min(f.rows.Free(), maxCandidates))
+	back := f.retracted[:min(limit, len(f.retracted))]
+	if f.making != 0 {
+		back = nil
 	}
 	room := f.room()
-	for _, r := range requests {
-		s := newSequence(r)
-		f.checkRequest(s)
-		if f.waitsForPrefix(s) {
-			continue
+	for len(f.plan.candidates) < limit {
+		s := f.nextToConsider(&back, &offered)
+		if s == nil {
+			return
+		}
+		if s.state == candidate {
+			f.checkRequest(s)
+			if f.waitsForPrefix(s) {
+				continue
+			}
 		}
 		if !f.consider(s, &room) {
-			break
+			return
 		}
 	}
-	f.lockPrefixes(now, out)
 }
 
 // consider makes a sequence a candidate unless not even the least that it may
@@ -97,11 +123,13 @@ func (f *Former) candidatesOffered(now time.Duration, m *messages.CandidatesOffe
 // locked in vain.
 func (f *Former) consider(s *sequence, room *int) bool {
 	need, head := f.leastNeed(s), len(f.plan.candidates) == 0
-	if need > *room && !(head && len(f.running) == 0) {
-		if head {
+	if (need > *room || f.rows.Free() == 0) && !(head && len(f.running) == 0) {
+		if head && need > *room {
 			f.blocked = blockade{s.req.ID, need}
 		}
-		return false
+		if !head || !f.considerPreemption(s, need-*room) {
+			return false
+		}
 	}
 	*room -= need
 	f.plan.candidates = append(f.plan.candidates, planCandidate{seq: s})
@@ -152,6 +180,7 @@ func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 	room := f.room()
 	var claimed []messages.RequestID
 	refused, waits := false, false
+	last := false // nobody is admitted behind one who has preempted others
 	for i := range f.plan.candidates {
 		c, match := &f.plan.candidates[i], matches[i]
 		s := c.seq
@@ -161,15 +190,21 @@ func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 		case c.cancelled:
 			f.endCandidate(s)
 		case refused:
-		case len(f.running) == 0:
+		case len(f.running) == 0 && f.rows.Free() > 0:
 		case s.alone():
 			f.making, refused = s.req.ID, true
 		case f.alone():
 			refused = true
 		case s.state == candidate && f.waitsForPrefix(s):
 			waits = true
-		case need > room:
-			f.blocked, refused = blockade{s.req.ID, need}, true
+		case need > room, f.rows.Free() == 0:
+			if f.preempt(s.req, need-room, out) {
+				room, last = f.room(), true
+			}
+			if need > room {
+				f.blocked = blockade{s.req.ID, need}
+			}
+			refused = need > room || f.rows.Free() == 0
 		}
 		if c.cancelled || refused || waits {
 			if match.Node != messages.RootNode {
@@ -177,6 +212,7 @@ func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 			}
 			continue
 		}
+		refused = last
 		row, ok := f.rows.Take()
 		invariants.Check(ok, "request %d is admitted without a free row", s.req.ID)
 		if s.state == candidate {
@@ -220,10 +256,16 @@ func (f *Former) room() int {
 	n := f.sure()
 	for _, s := range f.running {
 		if s.active() {
-			n -= max(0, s.pagesAfter(s.expected(f.ratio.now, f.opt.ContextLength), f.opt.PageSize)-len(s.lease.Pages))
+			n -= f.charge(s)
 		}
 	}
 	return n
+}
+
+// charge is how many pages a running sequence is expected to need beside those
+// that it has.
+func (f *Former) charge(s *sequence) int {
+	return max(0, s.pagesAfter(s.expected(f.ratio.now, f.opt.ContextLength), f.opt.PageSize)-len(s.lease.Pages))
 }
 
 // leastNeed is how many pages a candidate is charged if everything of it that

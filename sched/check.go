@@ -35,7 +35,7 @@ func (f *Former) checkInvariants() {
 	invariants.Check(leaving == f.leaving, "8: %d sequences are cancelled or closing, %d counted", leaving, f.leaving)
 	f.checkFlights()
 	for i, s := range f.retracted {
-		invariants.Check(s.state == retracted && f.byID[s.req.ID] == s && (i == 0 || f.retracted[i-1].req.ID < s.req.ID),
+		invariants.Check(s.state == retracted && f.byID[s.req.ID] == s && (i == 0 || f.comesBackBefore(f.retracted[i-1], s) < 0),
 			"4: request %d is %s in the list of retracted ones at %d", s.req.ID, s.state, i)
 	}
 	for i := range f.returns {

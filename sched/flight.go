@@ -80,5 +80,5 @@ func (f *Former) wait() {
 // forbids while a step runs: a retraction, which needs a settled lease and all
 // tokens of its sequence.
 func (f *Former) fenced() bool {
-	return !f.quiet() && (f.retractionDue() || f.making != 0)
+	return !f.quiet() && (f.retractionDue() || f.making != 0 || f.pressing)
 }

@@ -21,7 +21,7 @@ import (
 //     one holder.
 //  4. byID holds the running sequences whose end is not reported and the
 //     retracted ones, nobody else; running is in order of admission, retracted
-//     in order of arrival.
+//     in order of rank and arrival.
 //  5. scheduled is within the pages, done covers the tree's; a decoding
 //     sequence has all tokens but the newest scheduled.
 //  6. No lease is returned while a step that touches it may run: LastStep <=
@@ -62,6 +62,9 @@ type Former struct {
 
 	prefills prefillShares
 	pacing   pacing
+	giveWay  []victim // reused
+	// pressing says that somebody would preempt others if no step ran.
+	pressing bool
 
 	step    messages.StepID     // newest launched
 	done    messages.StepID     // newest whose results were taken: the fence

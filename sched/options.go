@@ -40,6 +40,16 @@ type FormerOptions struct {
 	// CacheDisabled says that nothing is kept for later requests.
 	CacheDisabled bool
 
+	// PriorityPreemption lets a waiting request of a higher priority take the
+	// place of running ones of a lower priority, and lets those of the lowest
+	// priority give way first when memory runs out.
+	PriorityPreemption bool
+	// PreemptionThreshold is by how much the priorities must differ: more than
+	// this; 0 means any difference. Example: 10.
+	PreemptionThreshold int
+	// LowPriorityFirst turns the order of priorities around.
+	LowPriorityFirst bool
+
 	// InitNewTokenRatio is the share of a request's greatest possible output
 	// that admission expects, in (0, 1]; 0 means 0.7. Soft.
 	InitNewTokenRatio float64
@@ -83,7 +93,7 @@ func (o *FormerOptions) Validate() error {
 	}{
 		{"Pages", o.Pages, 1}, {"MaxRunning", o.MaxRunning, 1}, {"ContextLength", o.ContextLength, 2},
 		{"MaxPrefillTokens", o.MaxPrefillTokens, 0}, {"NewTokenRatioDecaySteps", o.NewTokenRatioDecaySteps, 0},
-		{"RetractEvery", o.RetractEvery, 0},
+		{"RetractEvery", o.RetractEvery, 0}, {"PreemptionThreshold", o.PreemptionThreshold, 0},
 	} {
 		if f.value < f.min {
 			return fmt.Errorf("batch former: %s is %d, want at least %d", f.name, f.value, f.min)

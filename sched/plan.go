@@ -59,6 +59,7 @@ func (f *Former) openPlan(now time.Duration, out *messages.Outbox) (again bool) 
 		f.wait()
 		return false
 	}
+	f.pressing = false
 	f.plan = plan{id: f.plan.id + 1, candidates: f.plan.candidates[:0], unlocks: f.plan.unlocks[:0],
 		inserts: f.plan.inserts[:0], reserves: f.plan.reserves[:0]}
 	f.forceRetraction(out)

@@ -30,12 +30,11 @@ func (f *Former) makeRoom(out *messages.Outbox) room {
 	if f.quiet() && f.missing() > f.hoped() {
 		// As far ahead as SGLang's retract_decode looks, so that the next
 		// steps do not retract again.
-		for f.missingAhead(lookaheadSteps) > f.hoped() {
-			v := f.victim(1)
-			if v == nil {
+		for {
+			short := f.missingAhead(lookaheadSteps) - f.hoped()
+			if short <= 0 || !f.retract(f.victims(short), out) {
 				break
 			}
-			f.retract(v, out)
 		}
 		if f.plan.spare = f.sure() - f.missing(); f.plan.spare >= 0 {
 			return atOnce
@@ -55,48 +54,28 @@ func (f *Former) makeRoom(out *messages.Outbox) room {
 func (f *Former) missingAhead(steps int) int {
 	n := 0
 	for _, s := range f.running {
-		switch s.state {
-		case prefilling:
-			n += s.lease.Missing(s.length(), f.opt.PageSize)
-		case decoding:
-			n += max(0, s.pagesAfter(min(steps, s.ahead(f.opt.ContextLength)), f.opt.PageSize)-len(s.lease.Pages))
-		}
+		n += f.missingAheadOf(s, steps)
 	}
 	return n
 }
 
-// victim is the sequence to retract: the one with the fewest output tokens, of
-// those with the longest prompt (retract_decode's order), of those the latest.
-// Only decoding ones: a prefill holds all its pages and needs no more, and
-// whoever decodes has got a token out of its admission, so that retraction
-// never undoes all progress. At least others sequences go on.
-func (f *Former) victim(others int) *sequence {
-	if f.occupied() <= others {
-		return nil
+func (f *Former) missingAheadOf(s *sequence, steps int) int {
+	switch s.state {
+	case prefilling:
+		return s.lease.Missing(s.length(), f.opt.PageSize)
+	case decoding:
+		return max(0, s.pagesAfter(min(steps, s.ahead(f.opt.ContextLength)), f.opt.PageSize)-len(s.lease.Pages))
 	}
-	var v *sequence
-	for _, s := range f.running {
-		if s.state == decoding && (v == nil || retractsBefore(s, v)) {
-			v = s
-		}
-	}
-	return v
+	return 0
 }
 
-func retractsBefore(a, b *sequence) bool {
-	switch {
-	case a.output() != b.output():
-		return a.output() < b.output()
-	case len(a.req.Prompt) != len(b.req.Prompt):
-		return len(a.req.Prompt) > len(b.req.Prompt)
+// retract takes the leases of sequences away for want of memory, and reports
+// whether there were any. What is expected of output is measured anew.
+func (f *Former) retract(victims []victim, out *messages.Outbox) bool {
+	if len(victims) == 0 {
+		return false
 	}
-	return a.req.ID > b.req.ID
-}
-
-// retract takes a sequence's lease away. It keeps its tokens and its place
-// ahead of everybody who was not admitted yet.
-func (f *Former) retract(s *sequence, out *messages.Outbox) {
-	f.takeBack(s, out)
+	f.takeBack(victims, out)
 	requests, produced, limit := 0, 0, 0
 	for _, r := range f.running {
 		if r.active() {
@@ -104,30 +83,43 @@ func (f *Former) retract(s *sequence, out *messages.Outbox) {
 		}
 	}
 	f.ratio.retracted(requests, produced, limit)
+	return true
 }
 
-func (f *Former) takeBack(s *sequence, out *messages.Outbox) {
-	invariants.Check(f.quiet() && s.pending == 0, "request %d is retracted while step %d runs", s.req.ID, f.step)
-	f.running = slices.DeleteFunc(f.running, func(r *sequence) bool { return r == s })
-	f.release(s)
-	s.state = retracted
-	at, _ := slices.BinarySearchFunc(f.retracted, s.req.ID, func(r *sequence, id messages.RequestID) int {
-		return cmp.Compare(r.req.ID, id)
-	})
-	f.retracted = slices.Insert(f.retracted, at, s)
+// takeBack takes leases away. The sequences keep their tokens and their place
+// ahead of everybody of their rank who was not admitted yet.
+func (f *Former) takeBack(victims []victim, out *messages.Outbox) {
+	for i := range victims {
+		s := victims[i].s
+		invariants.Check(f.quiet() && s.pending == 0, "request %d is retracted while step %d runs", s.req.ID, f.step)
+		f.release(s)
+		s.state = retracted
+		if !s.reported {
+			s.prompts = nil // they are computed again
+		}
+		at, _ := slices.BinarySearchFunc(f.retracted, s, f.comesBackBefore)
+		f.retracted = slices.Insert(f.retracted, at, s)
+		out.Record(messages.Retractions, 1)
+	}
+	f.running = slices.DeleteFunc(f.running, func(r *sequence) bool { return r.state == retracted })
 	f.plan.retracted = true
-	out.Record(messages.Retractions, 1)
+}
+
+// comesBackBefore orders retracted sequences: by rank, then by arrival.
+func (f *Former) comesBackBefore(a, b *sequence) int {
+	return cmp.Or(cmp.Compare(f.rank(b.req), f.rank(a.req)), cmp.Compare(a.req.ID, b.req.ID))
 }
 
 // makePlace retracts whoever decodes when somebody wants to be alone: waiting
 // for all of their ends would keep everybody else out for as long. They come
-// back at its first token. Who is in prefill goes on until it decodes.
+// back at its first token. Who is in prefill goes on until it decodes, so that
+// no row of such requests undoes all progress.
 func (f *Former) makePlace(out *messages.Outbox) {
 	if f.making == 0 {
 		return
 	}
-	for v := f.victim(0); v != nil; v = f.victim(0) {
-		f.takeBack(v, out)
+	if all := f.candidatesForRetraction(0, false); len(all) > 0 {
+		f.takeBack(all, out)
 	}
 }
 
@@ -136,14 +128,16 @@ func (f *Former) retractionDue() bool {
 	return f.opt.RetractEvery > 0 && f.sinceForced >= f.opt.RetractEvery
 }
 
-// forceRetraction retracts one sequence every so many steps, if asked to. Also
-// the only one that runs: it comes back at the next plan.
+// forceRetraction retracts one decoding sequence every so many steps, if asked
+// to. Also the only one that runs: it comes back at the next plan. Whoever
+// decodes has got a token out of its admission, so that this never undoes all
+// progress.
 func (f *Former) forceRetraction(out *messages.Outbox) {
 	if !f.retractionDue() {
 		return
 	}
-	if v := f.victim(0); v != nil {
+	if list := f.candidatesForRetraction(1, false); len(list) > 0 {
 		f.sinceForced = 0
-		f.retract(v, out)
+		f.retract(firstVictims(list, 1)[:1], out)
 	}
 }

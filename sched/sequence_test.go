@@ -80,43 +80,6 @@ func TestPromptStaysFrozen(t *testing.T) {
 	}
 }
 
-func TestVictim(t *testing.T) {
-	f := NewFormer(1, options(nil))
-	add := func(id messages.RequestID, prompt, output int, state seqState) *sequence {
-		s := sequenceOf(id, prompt, output, nil)
-		s.state = state
-		f.running = append(f.running, s)
-		return s
-	}
-	if f.victim(0) != nil {
-		t.Error("a victim of nobody")
-	}
-	add(1, 5, 9, decoding)
-	if f.victim(1) != nil || f.victim(0) == nil {
-		t.Error("the only one gives way exactly when nobody has to go on")
-	}
-	add(2, 50, 0, prefilling)
-	if v := f.victim(1); v == nil || v.req.ID != 1 {
-		t.Error("a prefill gives way")
-	}
-	for _, next := range []*sequence{
-		add(3, 5, 8, decoding), // fewer output tokens
-		add(4, 6, 8, decoding), // a longer prompt
-		add(5, 6, 8, decoding), // later
-	} {
-		_ = next
-	}
-	add(6, 4, 8, decoding)
-	add(7, 9, 9, decoding)
-	for _, want := range []messages.RequestID{5, 4, 3, 6, 7, 1} {
-		v := f.victim(1)
-		if v == nil || v.req.ID != want {
-			t.Fatalf("the victim is %v, want request %d", v, want)
-		}
-		v.state = gone
-	}
-}
-
 func TestMissingAhead(t *testing.T) {
 	f := NewFormer(1, options(nil))
 	add := func(output, left, pages int, state seqState) {

@@ -28,6 +28,7 @@ type Config struct {
 	StepsInFlight int           // 1 or 2; 0: 1
 	DeviceQueues  bool          // a second step goes to the device at once, not when the first is done
 	Ratio         float64       // of new tokens at first; low ones make memory run out
+	Preemption    bool          // by priority
 	Target        time.Duration // between tokens; 0: none. A message takes 1 µs
 
 	// Crashes and DeviceErrors are probabilities, per message and per step.
@@ -45,8 +46,8 @@ type Config struct {
 
 // String names the run in failures.
 func (c Config) String() string {
-	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d nocache=%t retract=%d flight=%d queues=%t target=%v ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v",
-		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.DeviceQueues, c.Target, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging)
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d nocache=%t retract=%d flight=%d queues=%t target=%v preempt=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v",
+		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.DeviceQueues, c.Target, c.Preemption, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging)
 }
 
 // capacity is what bounds prompt and output of one request together, in tokens.
@@ -77,6 +78,7 @@ func Random(seed uint64) Config {
 		SchedulePolicy: pick(r, sched.SchedulePolicies()...), Aging: pick(r, 0, 20*time.Microsecond, time.Millisecond),
 		CacheDisabled: c.CacheDisabled, PageSize: c.PageSize, Seed: seed,
 	}
+	c.Preemption = r.IntN(3) == 0
 	if c.Chunk == 0 {
 		c.Target = 0 // needs chunks
 	}
@@ -99,7 +101,8 @@ func (c *Config) former() sched.FormerOptions {
 	return sched.FormerOptions{
 		PageSize: c.PageSize, Pages: c.Pages, MaxRunning: c.MaxRunning, ChunkedPrefillSize: c.Chunk,
 		MaxPrefillTokens: 100, ContextLength: c.ContextLength, CacheDisabled: c.CacheDisabled,
-		InterTokenLatencyTarget: c.Target, InitNewTokenRatio: c.Ratio, RetractEvery: c.RetractEvery, StepsInFlight: c.StepsInFlight, AuditEveryStep: c.Seed%2 == 0,
+		InterTokenLatencyTarget: c.Target, PriorityPreemption: c.Preemption, LowPriorityFirst: c.Policy.LowPriorityFirst,
+		PreemptionThreshold: int(c.Seed % 3), InitNewTokenRatio: c.Ratio, RetractEvery: c.RetractEvery, StepsInFlight: c.StepsInFlight, AuditEveryStep: c.Seed%2 == 0,
 		ReportToQueue: c.Policy.WantsResults(),
 	}
 }

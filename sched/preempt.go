@@ -1,0 +1,100 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// A waiting request preempts running ones whose priority is lower by more than
+// the threshold: the lowest first, of those the latest, until its need is
+// covered, or nobody (PrefillAdder.preempt_to_schedule, items 22, 29 and 30).
+// What the victims held and were expected to need is counted back, not what the
+// newcomer needs. Victims wait ahead of new requests of their priority, behind
+// the newcomer, so that nobody is preempted twice for the same one.
+//
+// Nothing can be preempted while a step runs. The next plan then waits for it.
+
+// mayPreempt reports whether the head of the queue is worth a look although it
+// cannot be admitted as things are.
+func (f *Former) mayPreempt() bool { return f.opt.PriorityPreemption && f.mayWait }
+
+// preemptible lists whom a request may preempt to get pages, and at least one
+// row; nil when all of them together do not cover it. The list is good until
+// the next one is made.
+func (f *Former) preemptible(r *messages.EngineRequest, pages int) []victim {
+	if !f.opt.PriorityPreemption {
+		return nil
+	}
+	list := f.giveWay[:0]
+	for _, s := range f.running {
+		if s.active() && f.rank(r)-f.rank(s.req) > f.opt.PreemptionThreshold {
+			list = append(list, victim{s: s, rank: f.rank(s.req), frees: f.brings(s)})
+		}
+	}
+	f.giveWay = list
+	slices.SortFunc(list, func(a, b victim) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.s.req.ID, a.s.req.ID))
+	})
+	covered := 0
+	for i := range list {
+		covered += list[i].frees
+		if covered >= pages {
+			return spare(list[:i+1], covered, pages)
+		}
+	}
+	return nil
+}
+
+// brings is how many pages admission has more when a sequence is retracted: its
+// own, and those that were expected to be added. Pages that it found in the
+// cache are taken to be shared.
+func (f *Former) brings(s *sequence) int {
+	return f.charge(s) + len(s.lease.Pages) - s.lease.Cached/f.opt.PageSize
+}
+
+// preempt makes way for a request that lacks pages, or a row. It reports whether
+// anybody had to give way.
+func (f *Former) preempt(r *messages.EngineRequest, pages int, out *messages.Outbox) bool {
+	list := f.preemptible(r, pages)
+	if len(list) == 0 {
+		return false
+	}
+	if !f.quiet() {
+		f.pressing = true
+		return false
+	}
+	f.takeBack(list, out)
+	return true
+}
+
+// considerPreemption is asked before a prefix is locked for the head of those
+// who wait, which lacks pages or a row. It reports whether preemption would help,
+// and can be done now.
+func (f *Former) considerPreemption(s *sequence, pages int) bool {
+	if len(f.preemptible(s.req, pages)) == 0 {
+		return false
+	}
+	if !f.quiet() {
+		f.pressing = true
+		return false
+	}
+	return true
+}
+
+// nextToConsider takes the next one of those who come back and those who are
+// offered: whoever has the higher rank, among equals who comes back.
+func (f *Former) nextToConsider(back *[]*sequence, offered *[]*messages.EngineRequest) *sequence {
+	switch {
+	case len(*back) == 0 && len(*offered) == 0:
+		return nil
+	case len(*back) > 0 && (len(*offered) == 0 || f.rank((*back)[0].req) >= f.rank((*offered)[0])):
+		s := (*back)[0]
+		*back = (*back)[1:]
+		return s
+	}
+	s := newSequence((*offered)[0])
+	*offered = (*offered)[1:]
+	return s
+}
