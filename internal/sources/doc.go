@@ -3,6 +3,4 @@
 // prints its state as its document does, and testdata has what the document
 // says, written by hand. The documents count slots from 0; ours begin at 1,
 // after the padding page, so slots are printed one lower.
-//
-// The overview of the scheduler is a script of package sched.
 package sources

@@ -22,6 +22,7 @@ var examples = map[string]func(*testing.T, *printer){
 	"guide-translate":            guideTranslate,
 	"guide-paged-format":         guidePagedFormat,
 	"scheduler-request-abc":      schedulerRequestABC,
+	"scheduler-overview":         schedulerOverview,
 	"pools-at-the-end":           poolsAtTheEnd,
 }
 

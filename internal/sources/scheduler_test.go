@@ -1,0 +1,161 @@
+package sources
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/sched"
+)
+
+// engine is the real queue, batch former, cache and allocator, over a device
+// that does what it is told and tells what that was.
+type engine struct {
+	t      *testing.T
+	p      *printer
+	queue  *sched.QueueCore
+	former *sched.Former
+	cache  *memory.CacheCore
+	alloc  *memory.AllocCore
+	out    messages.Outbox
+	names  map[messages.RequestID]string
+	rows   map[messages.Row]*messages.EngineRequest
+	ended  map[messages.RequestID]bool
+	opened []string           // who got a row
+	step   *messages.RunBatch // that runs
+}
+
+func newEngine(t *testing.T, p *printer, opt sched.FormerOptions) *engine {
+	return &engine{
+		t: t, p: p, queue: sched.NewQueueCore(1, sched.QueueOptions{}), former: sched.NewFormer(1, opt),
+		cache: memory.NewCacheCore(1, memory.CacheOptions{PageSize: opt.PageSize, Disabled: opt.CacheDisabled}),
+		alloc: memory.NewAllocCore(1, memory.AllocOptions{Pages: opt.Pages}),
+		names: map[messages.RequestID]string{}, rows: map[messages.Row]*messages.EngineRequest{},
+		ended: map[messages.RequestID]bool{},
+	}
+}
+
+// arrive puts requests into the waiting queue.
+func (e *engine) arrive(requests ...*messages.EngineRequest) {
+	var names []string
+	for _, r := range requests {
+		names = append(names, e.names[r.ID])
+	}
+	e.p.line("%s: arrived", strings.Join(names, ", "))
+	e.deliver(messages.Queue, &messages.EnqueueRequests{Epoch: 1, Requests: requests})
+}
+
+// request makes a request of so many tokens that share nothing.
+func (e *engine) request(name string, prompt, output int) *messages.EngineRequest {
+	id := messages.RequestID(len(e.names) + 1)
+	e.names[id] = name
+	tokens := make([]int32, prompt)
+	for i := range tokens {
+		tokens[i] = int32(id)*1000 + int32(i)
+	}
+	return &messages.EngineRequest{ID: id, Prompt: tokens, Params: &messages.SamplingParams{
+		MaxTokens: output, TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs}}
+}
+
+// finish ends the step that runs; the next one is planned at once.
+func (e *engine) finish() {
+	done := &messages.BatchDone{Epoch: 1, Step: e.step.Step}
+	for _, w := range e.step.Work {
+		if w.Sample {
+			done.Sampled = append(done.Sampled, messages.SampledToken{Row: w.Row, Token: 7})
+		}
+	}
+	e.deliver(messages.Batch, done)
+}
+
+// deliver carries a message and all that follow from it, in order.
+func (e *engine) deliver(to messages.Actor, msg any) {
+	for mail := []messages.Send{{To: to, Msg: msg}}; len(mail) > 0; mail = mail[1:] {
+		switch m := mail[0].Msg; mail[0].To {
+		case messages.Queue:
+			e.queue.Step(0, m.(messages.ToQueue), &e.out)
+		case messages.Batch:
+			e.former.Step(0, m.(messages.ToBatch), &e.out)
+		case messages.Cache:
+			e.cache.Step(0, m.(messages.ToCache), &e.out)
+		case messages.Alloc:
+			e.alloc.Step(0, m.(messages.ToAlloc), &e.out)
+		case messages.Runner:
+			e.launched(m.(*messages.RunBatch))
+		case messages.Intake:
+			if results, ok := m.(*messages.StepResults); ok {
+				e.heard(results)
+			}
+		case messages.Engine:
+			e.t.Fatalf("the engine hears %+v", m)
+		}
+		mail = append(mail, e.out.Sends...)
+		e.out.Reset()
+	}
+}
+
+// heard prints who ended first. What comes then is not in the figure; of it
+// only opened tells.
+func (e *engine) heard(m *messages.StepResults) {
+	for _, end := range m.Ended {
+		e.ended[end.ID] = true
+		if len(e.ended) == 1 {
+			e.p.line("%s: ended", e.names[end.ID])
+			e.p, e.opened = &printer{}, nil
+		}
+	}
+}
+
+// launched prints a step: who lost his row without an end, who decodes, whose
+// prompt is computed from where to where.
+func (e *engine) launched(step *messages.RunBatch) {
+	e.step = step
+	for _, row := range step.Closed {
+		id := e.rows[row].ID
+		delete(e.rows, row)
+		if !e.ended[id] {
+			e.p.line("%s: retracted", e.names[id])
+		}
+	}
+	for _, o := range step.Opened {
+		e.rows[o.Row] = o.Request
+		e.opened = append(e.opened, e.names[o.Request.ID])
+	}
+	var decode, prefill []string
+	for _, w := range step.Work {
+		r := e.rows[w.Row]
+		if w.Start >= len(r.Prompt) {
+			decode = append(decode, e.names[r.ID])
+		} else {
+			prefill = append(prefill, fmt.Sprintf("%s [%d,%d) of %d", e.names[r.ID], w.Start, w.Start+w.Count, len(r.Prompt)))
+		}
+	}
+	slices.Sort(decode)
+	slices.Sort(prefill)
+	e.p.line("step %d: decode {%s}, prefill {%s}", step.Step, strings.Join(decode, ", "), strings.Join(prefill, "; "))
+}
+
+// schedulerOverview is the figure of the scheduler article: requests 0 and 1 and
+// the first chunk of 5 are the last batch, 6 waits and 7 arrives. 0 and 1 are
+// merged into the running batch and decode, which 5's chunk does not. 6 and 5's
+// next chunk are the new batch. The pool is too small for all, so 0, admitted
+// last, is retracted. 6 ends, 5 is not through. Here batches are mixed, so that
+// decoding goes on beside prompts, and 6 needs two steps for its prompt.
+func schedulerOverview(t *testing.T, p *printer) {
+	e := newEngine(t, p, sched.FormerOptions{PageSize: 1, Pages: 271, MaxRunning: 4, ChunkedPrefillSize: 48, ContextLength: 400,
+		CacheDisabled: true, InitNewTokenRatio: 0.01})
+	e.arrive(e.request("1", 4, 6), e.request("0", 4, 8), e.request("5", 200, 2))
+	e.arrive(e.request("6", 60, 1))
+	e.arrive(e.request("7", 4, 2))
+	for n := 0; len(e.ended) < len(e.names); n++ {
+		if n > 50 {
+			t.Fatal("the requests do not end")
+		}
+		e.finish()
+	}
+	// Whoever was retracted goes before whoever was never admitted.
+	p.line("then: %s", strings.Join(e.opened, ", "))
+}
