@@ -115,8 +115,8 @@ func (l *Lease) Launch(step messages.StepID) {
 }
 
 // Settled reports whether no step after done can still touch the lease, so
-// that its row and pages may be freed, inserted or replaced. done is the
-// newest step whose BatchDone has come.
+// that its row and pages may be freed or replaced. done is the newest step whose
+// BatchDone has come.
 func (l *Lease) Settled(done messages.StepID) bool { return l.LastStep <= done }
 
 // Close ends the lease's use; a closing lease stays closing.

@@ -57,12 +57,14 @@ func (r *runner) submit(w *World, m *messages.RunBatch) {
 }
 
 // note counts what only shows in messages.
-func (w *World) note(msg any) {
+func (w *World) note(to messages.Actor, msg any) {
 	switch m := msg.(type) {
 	case *messages.BatchDone:
 		w.stats.Dropped += len(m.Sampled)
 	case *messages.StepResults:
-		w.stats.Dropped -= len(m.Tokens)
+		if to == messages.Intake { // the queue may get it as well
+			w.stats.Dropped -= len(m.Tokens)
+		}
 	case *messages.CommitPlan:
 		w.fenced = make(map[messages.RequestID]bool)
 		for i := range m.Inserts {

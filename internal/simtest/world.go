@@ -164,7 +164,7 @@ func (w *World) deliver(l link, msg any) {
 		}
 	}
 	epoch := w.epoch
-	w.note(msg)
+	w.note(l.to, msg)
 	w.step(l.to, msg)
 	for _, r := range w.out.Readings {
 		switch r.Metric {
