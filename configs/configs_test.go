@@ -157,3 +157,29 @@ func TestOnlyAServerHasServerFlags(t *testing.T) {
 		t.Errorf("a server's file gives %v", err)
 	}
 }
+
+// A policy that has nothing to order by is no error; whoever starts the engine
+// says so.
+func TestPoliciesWithoutACacheWarn(t *testing.T) {
+	for yaml, want := range map[string]string{
+		"schedule-policy: lpm\ndisable-radix-cache: true":        "lpm",
+		"schedule-policy: dfs-weight\ndisable-radix-cache: true": "dfs-weight",
+		"schedule-policy: lpm":                                   "",
+		"schedule-policy: fair\ndisable-radix-cache: true":       "",
+	} {
+		c, _, err := load(t, yaml, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := c.Warnings()
+		switch {
+		case want == "" && len(notes) != 0:
+			t.Errorf("%q: warned %q", yaml, notes)
+		case want != "" && (len(notes) != 1 || !strings.Contains(notes[0], want) || !strings.Contains(notes[0], "fcfs")):
+			t.Errorf("%q: warned %q, want a note on %s and fcfs", yaml, notes, want)
+		}
+	}
+	if _, _, err := load(t, "schedule-policy: shortest", nil); err == nil || !strings.Contains(err.Error(), "dfs-weight") {
+		t.Errorf("an unknown policy: %v, want an error that lists all", err)
+	}
+}

@@ -76,7 +76,7 @@ func Random(seed uint64) Config {
 	}
 	c.Policy = sched.QueueOptions{
 		SchedulePolicy: pick(r, sched.SchedulePolicies()...), Aging: pick(r, 0, 20*time.Microsecond, time.Millisecond),
-		CacheDisabled: c.CacheDisabled, PageSize: c.PageSize, Seed: seed,
+		CacheDisabled: c.CacheDisabled, PageSize: c.PageSize, Seed: seed, LowPriorityFirst: r.IntN(2) == 0, FairTenants: pick(r, 0, 1),
 	}
 	c.Preemption = r.IntN(3) == 0
 	if c.Chunk == 0 {
@@ -111,6 +111,7 @@ func (c *Config) table() intake.TableOptions {
 	opt := intake.TableOptions{
 		ContextLength: c.ContextLength, PoolTokens: c.Pages * c.PageSize, Vocab: vocab,
 		MaxOpenRequests: 1000, MaxLogprobs: 5, SuspectLimit: c.SuspectLimit,
+		Priorities: c.Policy.SchedulePolicy == "priority",
 	}
 	if opt.SuspectLimit == 0 {
 		opt.SuspectLimit = 1 << 30
@@ -146,6 +147,10 @@ func (c *Config) calls(r *rand.Rand) []*call {
 			}
 			q := c.request(r, prompt)
 			q.sub.Namespace, q.sub.After = namespace, -1
+			q.sub.Tenant = pick(r, "", "a", "b", "c")
+			if c.Policy.SchedulePolicy == "priority" {
+				q.sub.Priority = int32(r.IntN(4))
+			}
 			if len(k.requests) > 0 && r.IntN(2) == 0 {
 				q.sub.After = 0
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/sched"
 )
 
 var soak = os.Getenv("TROUPE_SOAK") == "1"
@@ -159,7 +160,8 @@ func shut(t testing.TB, n *Node) {
 
 // TestAnswersDependOnTheRequestOnly compares the answers of the embedded model
 // to 64 choices, byte for byte, over the matrix: all of it with TROUPE_SOAK=1, a
-// part in which all pairs of levels meet otherwise.
+// part in which all pairs of levels meet otherwise. The queue's policies take
+// turns.
 func TestAnswersDependOnTheRequestOnly(t *testing.T) {
 	calls := workload()
 	list := pairwise()
@@ -174,13 +176,17 @@ func TestAnswersDependOnTheRequestOnly(t *testing.T) {
 	t.Run("plain", func(t *testing.T) { // the first of either list
 		want = answers(t, open(t, list[0].settings(t), nil).API().Handler(), calls)
 	})
-	for _, c := range list[1:] {
+	policies := sched.SchedulePolicies()
+	for i, c := range list[1:] {
 		if t.Failed() {
 			return
 		}
-		t.Run(c.String(), func(t *testing.T) {
+		policy := policies[(i+1)%len(policies)]
+		t.Run(c.String()+" policy="+policy, func(t *testing.T) {
 			faults := []*storm{{}, panics(), deviceErrors()}[c[faultsFactor]]
-			n := open(t, c.settings(t), faults.into)
+			s := c.settings(t)
+			s.SchedulePolicy = policy
+			n := open(t, s, faults.into)
 			h := n.API().Handler()
 			got := answers(t, h, calls)
 			for i := range want {
