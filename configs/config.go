@@ -70,8 +70,9 @@ type Config struct {
 	RetractEvery       int           `key:"debug-retract-every" default:"0" usage:"retract a request every so many steps, to exercise retraction; 0 is never"`
 	AuditEveryStep     bool          `key:"debug-audit-every-step" default:"false" usage:"count every page of the pool by owner after each step"`
 
-	KVEvents       bool `key:"kv-events" for:"serve" default:"false" usage:"publish what enters and leaves the prefix cache at /v1/kv_events; costs a SHA-256 per page that is computed"`
-	KVEventsBuffer int  `key:"kv-events-buffer" for:"serve" default:"262144" usage:"page hashes of past KV events that are kept for readers who come back, 8 bytes each. Soft. Example: 65536"`
+	RecordTrace    string `key:"record-trace" for:"serve" default:"" usage:"file to which arrivals, lengths and hidden page hashes of the traffic are written, without any text, for troupe replay --format jsonl; empty records nothing"`
+	KVEvents       bool   `key:"kv-events" for:"serve" default:"false" usage:"publish what enters and leaves the prefix cache at /v1/kv_events; costs a SHA-256 per page that is computed"`
+	KVEventsBuffer int    `key:"kv-events-buffer" for:"serve" default:"262144" usage:"page hashes of past KV events that are kept for readers who come back, 8 bytes each. Soft. Example: 65536"`
 
 	LogLevel  string `key:"log-level" default:"info" usage:"debug, info, warn or error"`
 	LogFormat string `key:"log-format" default:"auto" usage:"text, json, or auto: text on a terminal and JSON otherwise"`

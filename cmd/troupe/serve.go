@@ -35,10 +35,16 @@ func serve(c *cobra.Command) (err error) {
 		return err
 	}
 	defer listeners.Close()
+	recording, err := node.OpenRecording(cfg, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, recording.Close()) }()
 	n, err := openNode(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
+	n.Recording = recording
 	defer func() {
 		// The process ends with or without a quiet device.
 		quiet, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)

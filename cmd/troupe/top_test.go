@@ -21,6 +21,7 @@ import (
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/internal/telemetry"
+	"github.com/troupe-engine/troupe/messages"
 )
 
 // served is the bundled model behind the real HTTP adapter.
@@ -64,13 +65,16 @@ func serveBundled(t *testing.T, settings ...string) *served {
 	if s.node, err = node.Open(t.Context(), node.Options{Config: cfg, Log: zerolog.New(s.log)}); err != nil {
 		t.Fatal(err)
 	}
+	if s.node.Recording, err = node.OpenRecording(cfg, zerolog.New(s.log)); err != nil {
+		t.Fatal(err)
+	}
 	s.Server = httptest.NewServer(s.node.API().Handler())
 	t.Cleanup(func() {
 		s.CloseClientConnections()
 		s.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
-		if err := s.node.Close(ctx); err != nil {
+		if err := errors.Join(s.node.Close(ctx), s.node.Recording.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -99,6 +103,19 @@ func (s *served) complete(t *testing.T, body string) (prompt, output, cached int
 		t.Fatalf("%s: %s", resp.Status, text)
 	}
 	return a.Usage.Prompt, a.Usage.Completion, a.Usage.Details.Cached
+}
+
+// idle waits until no page is held by a request.
+func (s *served) idle(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+		reply := make(chan *messages.SlotsAudited, 1)
+		s.node.Engine.Send(&messages.AskAudit{Reply: reply})
+		if a := <-reply; a != nil && a.Count.Leased == 0 && a.Count.Protected == 0 {
+			return
+		}
+	}
+	t.Fatal("pages are still held by requests")
 }
 
 const story = `{"prompt": "Once upon a time there was a little cat who lived in a very big house with a red door near the sea", "max_tokens": 30, "temperature": 0}`
@@ -185,6 +202,7 @@ func TestTopShowsARunningServer(t *testing.T) {
 	s := serveBundled(t)
 	s.complete(t, story)
 	s.complete(t, story)
+	s.idle(t)
 	text := mustRun(t, "", "top", "--url", s.URL, "--once", "--json", "--interval", "10ms")
 	var v struct {
 		Ready  bool
@@ -216,6 +234,7 @@ func TestTopShowsARunningServer(t *testing.T) {
 func TestInspectCacheDrawsTheTree(t *testing.T) {
 	s := serveBundled(t)
 	s.complete(t, story)
+	s.idle(t)
 	for _, args := range [][]string{{"--depth", "2", "--tokens", "3"}, {"--json"}} {
 		text := mustRun(t, "", append([]string{"inspect", "cache", "--url", s.URL}, args...)...)
 		want := []string{"1 nodes", "Root Node:", "[R]", "[L]", "ref=0", "slots=["}

@@ -23,6 +23,12 @@ type call struct {
 	// abortIsResult: an aborted request answers with what it had (/generate)
 	// instead of an error.
 	abortIsResult bool
+
+	requests []messages.RequestID // the engine's ids, by index
+	// ends has, for each request that is recorded, what notes its end; outputs
+	// its tokens so far. nil when nothing is recorded.
+	ends    []func(output int)
+	outputs []int
 }
 
 // lastCall numbers the calls of the process.
@@ -42,6 +48,9 @@ func submit(ctx context.Context, engine Engine, userID string, subs []messages.S
 	case event := <-c.events:
 		if r, ok := event.(*messages.CallRefused); ok {
 			return nil, refused(r)
+		}
+		if a, ok := event.(*messages.CallAccepted); ok {
+			c.requests = a.Requests
 		}
 		return c, nil
 	case <-ctx.Done():
@@ -79,6 +88,7 @@ func (c *call) next(ctx context.Context) (*messages.CallOutput, *apiError) {
 		if out.Finish != nil {
 			c.open--
 		}
+		c.noteOutput(out)
 		if out.Paused && c.open > 0 {
 			c.engine.Send(&messages.ResumeOutput{Call: c.id})
 		}
@@ -114,6 +124,9 @@ func (c *call) close() {
 	if c.open > 0 {
 		c.engine.Send(&messages.DropCall{Call: c.id})
 	}
+	for i := range c.ends {
+		c.end(i)
+	}
 }
 
 // collect reads a call to its end: the last output of each request, which holds
@@ -135,5 +148,47 @@ func (c *call) collect(ctx context.Context) ([]*messages.CallOutput, *apiError) 
 			}
 			outputs[out.Index] = out
 		}
+	}
+}
+
+// begin submits a call of a client, logs under which ids it runs, and records
+// it.
+func (s *Server) begin(ctx context.Context, userID string, subs []messages.Submission) (*call, *apiError) {
+	c, err := submit(ctx, s.Engine, userID, subs)
+	if err != nil {
+		return nil, err
+	}
+	if e := s.Log.Debug(); e.Enabled() {
+		ids := make([]uint64, len(c.requests))
+		for i, id := range c.requests {
+			ids[i] = uint64(id)
+		}
+		e.Str("request_id", requestID(ctx)).Str("rid", userID).Uints64("requests", ids).Msg("call accepted")
+	}
+	if s.Record != nil {
+		c.ends, c.outputs = make([]func(int), len(subs)), make([]int, len(subs))
+		for i := range subs {
+			c.ends[i] = s.Record(&subs[i])
+		}
+	}
+	return c, nil
+}
+
+// noteOutput follows the requests that are recorded.
+func (c *call) noteOutput(out *messages.CallOutput) {
+	if c.ends == nil {
+		return
+	}
+	c.outputs[out.Index] = out.Usage.CompletionTokens
+	if out.Finish != nil {
+		c.end(out.Index)
+	}
+}
+
+// end notes the end of a request, once.
+func (c *call) end(index int) {
+	if f := c.ends[index]; f != nil {
+		c.ends[index] = nil
+		f(c.outputs[index])
 	}
 }

@@ -97,7 +97,7 @@ func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) *apiErr
 		return err
 	}
 	id := "chatcmpl-" + newID()
-	c, err := submit(r.Context(), s.Engine, orElse(req.RID, id), subs)
+	c, err := s.begin(r.Context(), orElse(req.RID, id), subs)
 	if err != nil {
 		return err.named("prompt", "messages")
 	}

@@ -77,7 +77,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) *apiError {
 		return err
 	}
 	id := "cmpl-" + newID()
-	c, err := submit(r.Context(), s.Engine, orElse(req.RID, id), subs)
+	c, err := s.begin(r.Context(), orElse(req.RID, id), subs)
 	if err != nil {
 		return err
 	}

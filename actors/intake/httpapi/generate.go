@@ -56,7 +56,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request) *apiError {
 	if err != nil {
 		return err
 	}
-	c, err := submit(r.Context(), s.Engine, g.rid, subs)
+	c, err := s.begin(r.Context(), g.rid, subs)
 	if err != nil {
 		return err.named("prompt", g.source).named("max_tokens", "sampling_params.max_new_tokens")
 	}

@@ -123,6 +123,10 @@ type Deps struct {
 	// Observe gives a message to the observer of the cache; nil when KV events
 	// are off.
 	Observe func(messages.ToObserver)
+	// Record notes an accepted request for a trace and returns what notes its
+	// end, nil if the request is left out. It does not block. nil when nothing
+	// is recorded.
+	Record  func(*messages.Submission) (end func(output int))
 	Metrics http.Handler          // serves /metrics
 	Info    func() map[string]any // the answer of /server_info
 	Seed    func() uint64         // draws a seed for a request without one

@@ -58,8 +58,16 @@ func (n *Node) API() *httpapi.Server {
 			Template: n.Template, EOS: n.EOS(), Defaults: n.SamplingDefaults(), Fingerprint: n.shortFingerprint,
 		},
 		Engine: n.Engine, Log: n.opt.Log, Metrics: n.Meter.Handler(), Info: n.Info, Seed: newSeed, Now: time.Now,
-		Observe: n.observe(),
+		Observe: n.observe(), Record: n.record(),
 	})
+}
+
+// record is the way to the recording of traffic; nil when there is none.
+func (n *Node) record() func(*messages.Submission) func(int) {
+	if n.Recording == nil {
+		return nil
+	}
+	return n.Recording.Begin
 }
 
 // observe is the way to the observer; nil when KV events are off.

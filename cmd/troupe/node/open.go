@@ -56,6 +56,9 @@ type Node struct {
 	Plan       memory.PoolPlan
 	Meter      *telemetry.Meter
 	Engine     *engine.Engine
+	// Recording, if not nil, records the traffic of an API that is made later.
+	// Its owner closes it.
+	Recording *Recording
 	// Fatal has the reason when the engine has given up; then the process must
 	// end with an error.
 	Fatal chan error
