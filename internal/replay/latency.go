@@ -81,4 +81,6 @@ func (l *latencies) summary() Latency {
 }
 
 // seconds rounds to microseconds, the most that a cost model can claim.
-func seconds(d time.Duration) float64 { return d.Round(time.Microsecond).Seconds() }
+func seconds(d time.Duration) float64 {
+	return float64(d.Round(time.Microsecond)/time.Microsecond) / 1e6
+}
