@@ -2,16 +2,20 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/troupe-engine/troupe/actors/intake"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/request"
 )
 
-// nothing is an executor that costs nothing: every row gets the same token at
-// once. What a step takes is then what the actors and their messages take.
+// nothing is an executor that costs nothing: every row gets the same token, at
+// once or after a while. What a step takes is then what the actors and their
+// messages take.
 type nothing struct {
+	takes time.Duration // a step; a thread is busy meanwhile
 	// quota is how many steps it answers; the benchmark waits for the last.
 	quota chan int
 	left  int
@@ -29,8 +33,15 @@ func (e *nothing) Submit(b *messages.RunBatch, done func(*messages.BatchDone, er
 			answer.Sampled = append(answer.Sampled, messages.SampledToken{Row: b.Work[i].Row, Token: 7})
 		}
 	}
-	if e.left--; e.left >= 0 {
+	if e.left--; e.left >= 0 && e.takes == 0 {
 		done(answer, nil)
+		return
+	} else if e.left >= 0 {
+		go func() {
+			for start := time.Now(); time.Since(start) < e.takes; {
+			}
+			done(answer, nil)
+		}()
 		return
 	}
 	e.last <- struct{}{} // hold the step until the benchmark wants more
@@ -40,13 +51,14 @@ func (e *nothing) Submit(b *messages.RunBatch, done func(*messages.BatchDone, er
 	}()
 }
 
-// steady starts an engine in which rows requests decode without an end.
-func steady(b *testing.B, rows int, stream bool) *nothing {
+// steady starts an engine in which rows requests decode without an end, with so
+// many steps in flight, each of which takes so long.
+func steady(b *testing.B, rows int, stream bool, inFlight int, takes time.Duration) *nothing {
 	b.Helper()
 	// Enough for as many steps as fit into a second or two.
 	const context, pages = 1 << 20, 1 << 20
-	device := &nothing{quota: make(chan int), last: make(chan struct{})}
-	h := start(b, setup{pageSize: 16, pages: 1, maxRunning: rows, chunk: -1}, func(s *Spec) {
+	device := &nothing{takes: takes, quota: make(chan int), last: make(chan struct{})}
+	h := start(b, setup{pageSize: 16, pages: 1, maxRunning: rows, chunk: -1, inFlight: inFlight}, func(s *Spec) {
 		s.Executor = device
 		s.Batch.Pages, s.Alloc.Pages = pages, pages
 		s.Batch.AuditEveryStep = false
@@ -87,7 +99,7 @@ func steady(b *testing.B, rows int, stream bool) *nothing {
 func BenchmarkPlanningPerDecodeStep(b *testing.B) {
 	for _, rows := range []int{1, 64, 256} {
 		b.Run(fmt.Sprintf("running=%d", rows), func(b *testing.B) {
-			device := steady(b, rows, false)
+			device := steady(b, rows, false, 1, 0)
 			b.ReportAllocs()
 			b.ResetTimer()
 			device.quota <- b.N
@@ -98,12 +110,45 @@ func BenchmarkPlanningPerDecodeStep(b *testing.B) {
 	}
 }
 
+// BenchmarkOverlap compares one and two steps in flight, in short turns of one
+// run, over devices that take so long for a step: how much of the planning is
+// hidden. The ratio is the median of the pairs of turns.
+func BenchmarkOverlap(b *testing.B) {
+	for _, takes := range []time.Duration{20 * time.Microsecond, 100 * time.Microsecond, time.Millisecond} {
+		for _, rows := range []int{1, 16, 64} {
+			b.Run(fmt.Sprintf("step=%v/rows=%d", takes, rows), func(b *testing.B) {
+				const steps = 50
+				devices := [2]*nothing{steady(b, rows, false, 1, takes), steady(b, rows, false, 2, takes)}
+				var sum [2]time.Duration
+				var ratios []float64
+				for turn := 0; b.Loop(); turn++ {
+					var took [2]time.Duration
+					for i := range devices {
+						at := (i + turn) % 2
+						start := time.Now()
+						devices[at].quota <- steps
+						<-devices[at].last
+						took[at] = time.Since(start)
+						sum[at] += took[at]
+					}
+					ratios = append(ratios, float64(took[0])/float64(took[1]))
+				}
+				slices.Sort(ratios)
+				n := float64(len(ratios) * steps)
+				b.ReportMetric(float64(sum[0].Microseconds())/n, "us/step-one")
+				b.ReportMetric(float64(sum[1].Microseconds())/n, "us/step-two")
+				b.ReportMetric(ratios[len(ratios)/2], "ratio")
+			})
+		}
+	}
+}
+
 // BenchmarkFanOut is the same with every client streaming: what a token costs
 // from the device to the client's channel.
 func BenchmarkFanOut(b *testing.B) {
 	for _, rows := range []int{1, 64, 256} {
 		b.Run(fmt.Sprintf("streams=%d", rows), func(b *testing.B) {
-			device := steady(b, rows, true)
+			device := steady(b, rows, true, 1, 0)
 			b.ReportAllocs()
 			b.ResetTimer()
 			device.quota <- b.N
