@@ -154,11 +154,12 @@ func (f *Former) insertPrefixes(m *messages.CommitPlan) {
 		whole, copies := memory.WholePages(s.done, f.opt.PageSize), !s.lease.Settled(f.done)
 		if n := whole - s.lease.Owned; copies {
 			if n > f.plan.spare {
+				s.postponed = true
 				continue
 			}
 			f.plan.spare -= n
 		}
-		s.insertDue = false
+		s.insertDue, s.postponed = false, false
 		m.Inserts = append(m.Inserts, messages.PrefixInsert{
 			ID: s.req.ID, Namespace: s.req.Namespace, Tokens: s.tokens[: whole*f.opt.PageSize : whole*f.opt.PageSize],
 			Pages: slices.Clone(s.lease.Pages[:whole]), Owned: s.lease.Owned, Node: s.lease.Node, Keep: true, KeepCopies: copies,

@@ -55,6 +55,7 @@ type sequence struct {
 	known              int
 	staleFrom, staleTo int
 	insertDue          bool            // whole pages were filled by prefill
+	postponed          bool            // their insertion is put off while steps run, perhaps for long
 	filling            messages.StepID // newest launched step of prefill
 
 	cached   int // prompt tokens found in the cache at the first admission
@@ -166,5 +167,5 @@ func (s *sequence) admitted(row messages.Row, match messages.PrefixLocked, pageS
 		s.cached = min(s.lease.Cached, len(s.req.Prompt))
 	}
 	s.state = prefilling
-	s.opened, s.known, s.staleFrom, s.staleTo, s.insertDue = false, len(match.Pages), 0, 0, false
+	s.opened, s.known, s.staleFrom, s.staleTo, s.insertDue, s.postponed = false, len(match.Pages), 0, 0, false, false
 }

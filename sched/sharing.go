@@ -28,7 +28,7 @@ func (f *Former) waitsForPrefix(c *sequence) bool {
 	}
 	others := 0
 	for _, s := range f.running {
-		if s.state != prefilling && !s.insertDue && s.filling <= f.done {
+		if s.state != prefilling && (!s.insertDue || s.postponed) && s.filling <= f.done {
 			continue
 		}
 		if (others == 0 || s.rest() <= len(c.tokens)) && f.aboutToShare(s, c) {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -75,6 +76,23 @@ func TestRandomSchedules(t *testing.T) {
 	total := runAll(t, from, to, Random)
 	t.Logf("%+v", total)
 	if to-from > 100 && (total.Retractions == 0 || total.Flushes == 0 || total.Refusals == 0 || total.Replaced == 0 || total.Beside == 0 || total.Copies == 0 || total.Dropped == 0 || total.Epochs == int(to-from)) {
+		t.Errorf("something was never exercised: %+v", total)
+	}
+}
+
+// TestPressureBesideARunningStep keeps memory short with two steps in flight:
+// plans are made of the last pages while steps still read what they give away.
+func TestPressureBesideARunningStep(t *testing.T) {
+	from, to := seeds(t, 150, 5000)
+	total := runAll(t, from, to, func(seed uint64) Config {
+		size := []int{1, 4}[seed%2]
+		return Config{
+			Seed: seed, Requests: 14, PageSize: size, Pages: memory.PagesFor(40, size) * 2, MaxRunning: 5, Chunk: 7, ContextLength: 40,
+			Ratio: 0.05, StepsInFlight: 2, DeviceQueues: seed%3 == 0, Cancels: 0.1,
+		}
+	})
+	t.Logf("%+v", total)
+	if to-from > 100 && (total.Copies == 0 || total.Dropped == 0 || total.Retractions == 0 || total.Settled == 0) {
 		t.Errorf("something was never exercised: %+v", total)
 	}
 }
