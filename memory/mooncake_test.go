@@ -83,7 +83,7 @@ func TestConformanceMooncakeHitRatios(t *testing.T) {
 	var want struct {
 		Caps map[int]map[string]float64 `json:"caps"`
 	}
-	if err := json.Unmarshal(text, &reference); err == nil {
+	if err = json.Unmarshal(text, &reference); err == nil {
 		err = json.Unmarshal(reference["conversation"], &want)
 	}
 	if err != nil || len(want.Caps) < 5 {

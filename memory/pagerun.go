@@ -27,6 +27,9 @@ func whole(a, b messages.Page) uint64 { return uint64(uint32(a)) | uint64(uint32
 
 // runOf is the longest run that pages, not empty, begin with.
 func runOf(pages []messages.Page) pageRun {
+	if len(pages) == 1 || pages[1] != pages[0]+1 {
+		return pageRun{pages[0], 1}
+	}
 	n, v := 0, pair(pages[0])
 	for ; n+runBlock <= len(pages); n += runBlock {
 		p := (*[runBlock]messages.Page)(pages[n:])
@@ -44,6 +47,9 @@ func runOf(pages []messages.Page) pageRun {
 
 // appendTo appends the pages of a run.
 func (run pageRun) appendTo(into []messages.Page) []messages.Page {
+	if run.n == 1 {
+		return append(into, run.first)
+	}
 	at := len(into)
 	into = slices.Grow(into, int(run.n))[:at+int(run.n)]
 	out, page := into[at:], run.first

@@ -13,6 +13,10 @@ func (s pageSet) has(page messages.Page) bool { return s[page/64]&(1<<(page%64))
 
 // add adds a run.
 func (s pageSet) add(run pageRun) {
+	if run.n == 1 {
+		s[run.first/64] |= 1 << (run.first % 64)
+		return
+	}
 	for page, n := run.first, int(run.n); n > 0; {
 		word, mask, k := wordOf(page, n)
 		s[word] |= mask
@@ -23,6 +27,13 @@ func (s pageSet) add(run pageRun) {
 // remove takes a run out, and returns the first page of it that was not in the
 // set, 0 when all were.
 func (s pageSet) remove(run pageRun) messages.Page {
+	if run.n == 1 {
+		if !s.has(run.first) {
+			return run.first
+		}
+		s[run.first/64] &^= 1 << (run.first % 64)
+		return 0
+	}
 	for page, n := run.first, int(run.n); n > 0; {
 		word, mask, k := wordOf(page, n)
 		if missing := mask &^ s[word]; missing != 0 {
