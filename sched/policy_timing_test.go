@@ -88,3 +88,31 @@ func BenchmarkQueue(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkOnePrefix is an offer while all who wait follow one request that
+// computes their common prefix, of which more is cached each time.
+func BenchmarkOnePrefix(b *testing.B) {
+	for _, waiting := range []int{100, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
+			b.ReportAllocs()
+			s := &benchQueue{q: NewQueueCore(1, QueueOptions{SchedulePolicy: "lpm"})}
+			m := &messages.EnqueueRequests{Epoch: 1}
+			for range waiting {
+				r := s.request()
+				r.Prompt = make([]int32, 300)
+				r.Prompt[0], r.Prompt[299] = 1, int32(r.ID)
+				m.Requests = append(m.Requests, r)
+			}
+			s.step(m)
+			s.step(&messages.OfferCandidates{Epoch: 1, Plan: 1, Limit: 64})
+			s.step(&messages.ClaimCandidates{Epoch: 1, IDs: requestIDs(s.last)})
+			for b.Loop() {
+				s.plan++
+				s.step(&messages.OfferCandidates{Epoch: 1, Plan: s.plan, Limit: 64})
+			}
+			if len(s.last) > 0 {
+				b.Fatalf("%d are offered, want none", len(s.last))
+			}
+		})
+	}
+}

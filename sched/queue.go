@@ -57,6 +57,9 @@ func (q *QueueCore) Step(now time.Duration, msg messages.ToQueue, out *messages.
 	default:
 		invariants.Fail("the queue got a %T", msg)
 	}
+	if invariants.Enabled {
+		q.checkInvariants()
+	}
 }
 
 func queueEpochOf(msg messages.ToQueue) messages.Epoch {
