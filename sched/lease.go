@@ -39,6 +39,9 @@ func (f *Former) release(s *sequence) {
 
 // drop forgets a sequence that ended.
 func (f *Former) drop(s *sequence) {
+	if n := s.output(); n > 0 {
+		f.ratio.ended(n, min(s.req.Params.MaxTokens, maxExpected))
+	}
 	s.state = gone
 	delete(f.byID, s.req.ID)
 }

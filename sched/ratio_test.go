@@ -28,7 +28,7 @@ func TestNewTokenRatio(t *testing.T) {
 			t.Errorf("conservativeness %v: %+v, want init %v, min %v, decay %v", c.conservativeness, r, c.init, c.min, c.decay)
 		}
 	}
-	r := newTokenRatio{init: 0.7, min: 0.1, decay: 0.2, now: 0.7}
+	r := newTokenRatio{init: 0.7, min: 0.1, decay: 0.2, now: 0.7, course: 0.7, last: 0.7}
 	for i, want := range []float64{0.7, 0.5, 0.3, 0.1, 0.1} {
 		if !near(r.now, want) {
 			t.Errorf("after %d steps the ratio is %v, want %v", i, r.now, want)
@@ -51,6 +51,59 @@ func TestNewTokenRatio(t *testing.T) {
 		if r.retracted(c.requests, c.produced, c.limit); !near(r.now, c.want) {
 			t.Errorf("after a retraction that leaves %+v the ratio is %v", c, r.now)
 		}
+	}
+}
+
+// What a retraction measured is forgotten within a hundred steps, and the course
+// goes on meanwhile.
+func TestRatioCalmsDown(t *testing.T) {
+	opt := options(nil)
+	pressed, calm := newRatio(&opt), newRatio(&opt)
+	for range 200 {
+		pressed.step()
+		calm.step()
+	}
+	pressed.retracted(10, 900, 1000)
+	if !near(pressed.now, 1) {
+		t.Fatalf("the ratio is %v", pressed.now)
+	}
+	for range 100 {
+		pressed.step()
+		calm.step()
+	}
+	if d := pressed.now - calm.now; d < 0 || d > 0.005 {
+		t.Errorf("100 steps after a retraction the ratio is %v, without it %v", pressed.now, calm.now)
+	}
+}
+
+// Requests that use much of their greatest output keep the ratio up; it is never
+// below SGLang's least, and a few of them do not count.
+func TestRatioFollowsShares(t *testing.T) {
+	opt := options(nil)
+	for _, c := range []struct {
+		ended, output int
+		want          float64
+	}{{0, 0, 0.098}, {15, 100, 0.098}, {16, 100, 0.5}, {100, 40, 0.2}, {100, 1, 0.098}, {100, 500, 0.5}} {
+		r := newRatio(&opt)
+		for range c.ended {
+			r.ended(c.output, 100)
+		}
+		for range 700 {
+			r.step()
+		}
+		if !near(r.now, c.want) {
+			t.Errorf("after %d outputs of %d of 100 tokens the ratio is %v, want %v", c.ended, c.output, r.now, c.want)
+		}
+	}
+	r := newRatio(&opt)
+	for range 50 {
+		r.ended(100, 100)
+	}
+	for range 100 {
+		r.ended(10, 100)
+	}
+	if r.share > 0.15 {
+		t.Errorf("100 requests later the share is still %v", r.share)
 	}
 }
 

@@ -14,8 +14,11 @@ import (
 // Messages take no time.
 type virtual struct {
 	loop
-	now   time.Duration
-	cost  func(load) float64 // seconds of a step
+	now  time.Duration
+	cost func(load) float64 // seconds of a step
+	// draw gives the token after a sequence's known ones; nil draws none that
+	// ends anybody.
+	draw  func(s *sequence) int32
 	steps []*messages.RunBatch
 	ready time.Duration // when the device is done with the steps it has begun
 	ids   messages.RequestID
@@ -28,6 +31,8 @@ type virtual struct {
 	prompt int // tokens of prompts computed, again or for the first time
 	done   int // steps
 	notes  []string
+
+	retractions int
 }
 
 // gap is the time between two tokens of a request.
@@ -86,6 +91,11 @@ func (v *virtual) deliver(to messages.Actor, msg any) {
 				v.results(r)
 			}
 		}
+		for _, r := range v.out.Readings {
+			if r.Metric == messages.Retractions {
+				v.retractions++
+			}
+		}
 		for _, n := range v.out.Notes {
 			v.notes = append(v.notes, n.Text)
 		}
@@ -132,7 +142,11 @@ func (v *virtual) step() bool {
 	d := &messages.BatchDone{Epoch: 1, Step: b.Step}
 	for i, w := range b.Work {
 		if w.Sample {
-			d.Sampled = append(d.Sampled, messages.SampledToken{Row: w.Row, Token: int32(1000 + i)})
+			token := int32(1000 + i)
+			if s := v.former.byRow[w.Row]; v.draw != nil && s != nil {
+				token = v.draw(s)
+			}
+			d.Sampled = append(d.Sampled, messages.SampledToken{Row: w.Row, Token: token})
 		}
 	}
 	v.deliver(messages.Batch, d)
