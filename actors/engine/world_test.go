@@ -36,11 +36,12 @@ type plot struct {
 	leave                           float64 // share of calls whose client leaves
 	quarantine                      bool    // suspects are run alone, and may fail
 	pause                           time.Duration
+	policy                          string
 }
 
 func (p plot) String() string {
-	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d retract=%d flight=%d nocache=%t ratio=%g calls=%d crash=%g behind=%g errors=%g leave=%g quarantine=%t",
-		p.seed, p.pageSize, p.pages, p.rows, p.chunk, p.context, p.retractEvery, p.inFlight, p.cacheOff, p.ratio, p.calls, p.crash, p.crashBehind, p.deviceError, p.leave, p.quarantine)
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d retract=%d flight=%d nocache=%t ratio=%g calls=%d crash=%g behind=%g errors=%g leave=%g quarantine=%t policy=%s",
+		p.seed, p.pageSize, p.pages, p.rows, p.chunk, p.context, p.retractEvery, p.inFlight, p.cacheOff, p.ratio, p.calls, p.crash, p.crashBehind, p.deviceError, p.leave, p.quarantine, p.policy)
 }
 
 func draw[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
@@ -54,6 +55,7 @@ func newPlot(seed uint64) plot {
 		leave: draw(r, 0, 0.3, 0.6), quarantine: r.IntN(4) == 0, inFlight: draw(r, 1, 2, 2),
 		pause: draw(r, time.Microsecond, 50*time.Microsecond, 10*time.Millisecond),
 	}
+	p.policy = draw(r, sched.SchedulePolicies()...)
 	p.pages = memory.PagesFor(p.context, p.pageSize)*draw(r, 1, 1, 2, 8) + r.IntN(3)
 	return p
 }
@@ -143,7 +145,8 @@ func newWorld(p plot) *world {
 func (w *world) start(system *actor.ActorSystem) error {
 	started := make(chan error, 1)
 	spec := Spec{
-		Name: fmt.Sprintf("seed-%d-%s", w.seed, system.ProcessRegistry.NextID()),
+		Name:  fmt.Sprintf("seed-%d-%s", w.seed, system.ProcessRegistry.NextID()),
+		Queue: sched.QueueOptions{SchedulePolicy: w.policy, Aging: time.Millisecond, CacheDisabled: w.cacheOff, PageSize: w.pageSize, Seed: w.seed},
 		Batch: sched.FormerOptions{PageSize: w.pageSize, Pages: w.pages, MaxRunning: w.rows, ChunkedPrefillSize: w.chunk, MaxPrefillTokens: 100,
 			ContextLength: w.context, CacheDisabled: w.cacheOff, RetractEvery: w.retractEvery, StepsInFlight: w.inFlight, InitNewTokenRatio: w.ratio, AuditEveryStep: w.seed%2 == 0},
 		Cache:    memory.CacheOptions{PageSize: w.pageSize, Disabled: w.cacheOff},
