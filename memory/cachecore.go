@@ -29,6 +29,8 @@ type CacheOptions struct {
 	History    int
 	Events     bool
 	HashSeed   uint64
+	// Explain says with each match why it ends; it costs a second look.
+	Explain bool
 }
 
 // CacheCore is the radix cache's actor core: the tree of one epoch. It answers
@@ -37,6 +39,7 @@ type CacheOptions struct {
 type CacheCore struct {
 	epoch    messages.Epoch
 	disabled bool
+	explain  bool
 	tree     *Tree
 	lastPlan messages.PlanID // committed
 	events   uint64          // messages sent to the observer
@@ -54,6 +57,7 @@ func NewCacheCore(epoch messages.Epoch, opts CacheOptions) *CacheCore {
 	return &CacheCore{
 		epoch:    epoch,
 		disabled: opts.Disabled,
+		explain:  opts.Explain,
 		tree: NewTree(TreeOptions{
 			PageSize: opts.PageSize, Policy: policy, WholeNodes: opts.WholeNodes,
 			History: opts.History, Events: opts.Events, HashSeed: opts.HashSeed,
@@ -126,6 +130,9 @@ func (c *CacheCore) lockPrefixes(m *messages.LockPrefixes, out *messages.Outbox)
 		p := &m.Prefixes[i]
 		match := messages.PrefixLocked{ID: p.ID}
 		if !c.disabled {
+			if c.explain {
+				match.End, match.EndAt = c.tree.matchEnd(p.Namespace, p.Tokens, p.Limit)
+			}
 			match.Node, match.Pages = c.tree.Lock(p.Namespace, p.Tokens, p.Limit, nil)
 			asked += p.Limit
 			hit += len(match.Pages) * c.tree.PageSize()

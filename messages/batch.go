@@ -19,12 +19,34 @@ type CandidatesOffered struct {
 	Waiting  int              // in the queue altogether
 }
 
+// MatchEnd says why the match of a prefix ends, for the request log.
+type MatchEnd uint8
+
+// The reasons.
+const (
+	MatchUnexplained   MatchEnd = iota // nobody asked: the request log is off
+	MatchLimited                       // all that may match does: the last token is computed, and prompt logprobs are
+	MatchNothingCached                 // the namespace has no page
+	MatchCacheEnds                     // the prompt goes on where what is cached of it ends
+	MatchDiverges                      // the prompt differs from what is cached
+)
+
+var matchEndNames = [...]string{"unexplained", "all that may match is cached", "nothing is cached in the namespace",
+	"what is cached ends here", "the prompt diverges from what is cached"}
+
+// String words the reason for the log.
+func (e MatchEnd) String() string { return matchEndNames[e] }
+
 // PrefixLocked is one match of PrefixesLocked.
 type PrefixLocked struct {
 	ID   RequestID
 	Node NodeID // locked for the request; RootNode when nothing matched
 	// Pages of the match in token order, whole pages only; frozen.
 	Pages []Page
+	// Why the match ends, and at which token: behind whole pages, the token
+	// that differs, as far as the cache knows it. Only for the request log.
+	End   MatchEnd
+	EndAt int
 }
 
 // PrefixesLocked answers LockPrefixes, in its order. The counters are those

@@ -12,6 +12,7 @@ package batch
 
 import (
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/internal/shell"
 	"github.com/troupe-engine/troupe/messages"
@@ -21,6 +22,9 @@ import (
 // Props makes the actor of one epoch.
 func Props(opt shell.Options, batch sched.FormerOptions, more ...actor.PropsOption) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
+		if opt.Log.GetLevel() <= zerolog.DebugLevel {
+			return shell.New[messages.ToBatch](opt, newRequestLog(sched.NewFormer(opt.Epoch, batch), opt.Log))
+		}
 		return shell.New[messages.ToBatch](opt, sched.NewFormer(opt.Epoch, batch))
 	}, more...)
 }

@@ -10,6 +10,7 @@ package cache
 
 import (
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/internal/shell"
 	"github.com/troupe-engine/troupe/memory"
@@ -18,7 +19,12 @@ import (
 
 // Props makes the actor of one epoch.
 func Props(opt shell.Options, cache memory.CacheOptions, more ...actor.PropsOption) *actor.Props {
+	cache.Explain = opt.Log.GetLevel() <= zerolog.DebugLevel
 	return actor.PropsFromProducer(func() actor.Actor {
-		return shell.New[messages.ToCache](opt, memory.NewCacheCore(opt.Epoch, cache))
+		core := memory.NewCacheCore(opt.Epoch, cache)
+		if cache.Explain {
+			return shell.New[messages.ToCache](opt, newRequestLog(core, cache.PageSize, opt.Log))
+		}
+		return shell.New[messages.ToCache](opt, core)
 	}, more...)
 }

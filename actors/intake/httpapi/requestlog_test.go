@@ -1,0 +1,103 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/internal/clients/testserver"
+)
+
+// logged are the lines of the log with a message.
+func logged(t testing.TB, s *testserver.Server, message string) (lines []object) {
+	t.Helper()
+	for line := range strings.Lines(s.Logs()) {
+		var o object
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if o["message"] == message {
+			lines = append(lines, o)
+		}
+	}
+	return lines
+}
+
+func TestRequestLogTellsWhyAPrefixWasFound(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{})
+	ids := []int32{20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33}
+	other := append(append([]int32(nil), ids[:9]...), 5, 5, 5, 5)
+	for _, body := range []object{
+		{"prompt": ids}, {"prompt": ids}, {"prompt": other}, {"prompt": ids, "cache_salt": "x"},
+		{"prompt": ids, "echo": true, "logprobs": 1},
+	} {
+		body["max_tokens"], body["seed"] = 2, 1
+		post(t, s, "/v1/completions", body)
+		s.WaitIdle(t)
+	}
+	lines := logged(t, s, "prefix looked up")
+	limit := (len(ids) - 1) / 4 * 4
+	for i, w := range []struct {
+		why    string
+		cached int
+		at     int
+	}{
+		{"nothing is cached in the namespace", 0, 0}, {"all that may match is cached", limit, len(ids) - 1},
+		{"the prompt diverges from what is cached", 8, 9}, {"nothing is cached in the namespace", 0, 0}, {"all that may match is cached", 0, 0},
+	} {
+		if i >= len(lines) {
+			t.Fatalf("%d lines:\n%s", len(lines), s.Logs())
+		}
+		want(t, lines[i], w.why, "why")
+		want(t, lines[i], w.cached, "cached_tokens")
+		want(t, lines[i], w.at, "at_token")
+	}
+	ends := logged(t, s, "request ended")
+	if len(ends) != 5 {
+		t.Fatalf("%d ends", len(ends))
+	}
+	want(t, ends[1], limit, "cached_tokens")
+	want(t, ends[1], len(ids), "prompt_tokens")
+	want(t, ends[1], 2, "output_tokens")
+	want(t, ends[1], 0, "retractions")
+	for _, key := range []string{"queue_ms", "ttft_ms", "took_ms"} {
+		if v, ok := ends[1][key].(float64); !ok || v < 0 {
+			t.Errorf("%s is %v", key, ends[1][key])
+		}
+	}
+	accepted := logged(t, s, "call accepted")
+	want(t, accepted[0]["requests"], list{lines[0]["request"]})
+	if strings.Contains(s.Logs(), "Once upon") {
+		t.Error("the log has a prompt")
+	}
+}
+
+func TestRequestLogTellsOfEvictionsAndRetractions(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{Pages: 20, PageSize: 4, Context: 64})
+	ids := []int32{20, 21, 22, 23, 24, 25, 26, 27}
+	for i := range 6 { // each with a prefix of its own
+		post(t, s, "/v1/completions", object{"prompt": append([]int32{int32(10 + i)}, ids[:7]...), "max_tokens": 20, "n": 3, "seed": 1})
+	}
+	s.WaitIdle(t)
+	pages := 0.0
+	for _, l := range logged(t, s, "pages evicted") {
+		pages += l["evicted_pages"].(float64)
+	}
+	if pages == 0 {
+		t.Error("no eviction was logged")
+	}
+	if ends := logged(t, s, "request ended"); len(ends) != 18 {
+		t.Errorf("%d ends of 18 requests", len(ends))
+	}
+}
+
+func TestRequestLogIsOffAboveDebug(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{Log: zerolog.InfoLevel})
+	post(t, s, "/v1/completions", object{"prompt": onceUpon, "max_tokens": 2})
+	s.WaitIdle(t)
+	if n := len(logged(t, s, "prefix looked up")) + len(logged(t, s, "request ended")) + len(logged(t, s, "call accepted")); n != 0 {
+		t.Errorf("%d lines", n)
+	}
+}
