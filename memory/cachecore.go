@@ -43,6 +43,11 @@ type CacheCore struct {
 	tree     *Tree
 	lastPlan messages.PlanID // committed
 	events   uint64          // messages sent to the observer
+	// offered are the handles given to candidates that may be admitted by the
+	// plan candidates. Those that it gives back were not; other handles that
+	// come back are of requests that ran.
+	offered    []messages.NodeID
+	candidates messages.PlanID
 }
 
 // NewCacheCore returns the core of an empty cache.
@@ -126,6 +131,7 @@ func (c *CacheCore) Suspects(msg messages.ToCache) []messages.RequestID {
 func (c *CacheCore) lockPrefixes(m *messages.LockPrefixes, out *messages.Outbox) {
 	reply := &messages.PrefixesLocked{Epoch: c.epoch, Plan: m.Plan, Matches: make([]messages.PrefixLocked, len(m.Prefixes))}
 	asked, hit := 0, 0
+	c.offered, c.candidates = c.offered[:0], m.Plan
 	for i := range m.Prefixes {
 		p := &m.Prefixes[i]
 		match := messages.PrefixLocked{ID: p.ID}
@@ -134,6 +140,7 @@ func (c *CacheCore) lockPrefixes(m *messages.LockPrefixes, out *messages.Outbox)
 				match.End, match.EndAt = c.tree.matchEnd(p.Namespace, p.Tokens, p.Limit)
 			}
 			match.Node, match.Pages = c.tree.Lock(p.Namespace, p.Tokens, p.Limit, nil)
+			c.offered = append(c.offered, match.Node)
 			asked += p.Limit
 			hit += len(match.Pages) * c.tree.PageSize()
 		}
@@ -162,7 +169,7 @@ func (c *CacheCore) commitPlan(m *messages.CommitPlan, out *messages.Outbox) {
 	}
 	missing := m.EvictPages - (len(frees) - len(m.Frees))
 	for _, node := range m.Unlocks {
-		c.tree.Unlock(node)
+		c.unlock(m.Plan, node)
 	}
 	kept := len(frees)
 	if m.EvictAll {
@@ -181,6 +188,20 @@ func (c *CacheCore) commitPlan(m *messages.CommitPlan, out *messages.Outbox) {
 	}
 	c.tell(out)
 	c.record(out)
+}
+
+// unlock gives a lock back. It counts as a use unless it is a candidate's.
+func (c *CacheCore) unlock(plan messages.PlanID, node messages.NodeID) {
+	at := -1
+	if plan == c.candidates {
+		at = slices.Index(c.offered, node)
+	}
+	if at < 0 {
+		c.tree.UnlockUsed(node)
+		return
+	}
+	c.offered[at] = messages.RootNode // once per lock
+	c.tree.Unlock(node)
 }
 
 // tell sends what changed to the observer, if anybody asked for it.

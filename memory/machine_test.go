@@ -189,13 +189,18 @@ func (m *treeMachine) drop() {
 	}
 	at := m.draw(len(m.open))
 	r := m.open[at]
-	m.tree.Unlock(r.node)
+	used := m.draw(2) == 0
+	if used {
+		m.tree.UnlockUsed(r.node)
+	} else {
+		m.tree.Unlock(r.node)
+	}
 	own := r.tokens[:r.owned*m.tree.PageSize()]
 	m.twin.lock(r.ns, own, -1)
 	if r.owned > 0 && !r.counted {
 		m.twin.tick++
 		for _, p := range m.twin.prefix(r.ns, own) {
-			p.usage.LastUse = m.twin.tick
+			m.twin.use(p, used, p.usage.Priority)
 		}
 	}
 	m.refs.decrease(r.pages[:r.owned])

@@ -106,6 +106,51 @@ func TestOneAdmissionIsOneHit(t *testing.T) {
 	hits(1, 1, 2, 3, 9)
 }
 
+// TestUseWithoutInsertion: a request whose last page stayed partly filled has
+// nothing to insert and is a hit all the same; a candidate that did not fit is
+// none, however often it was matched.
+func TestUseWithoutInsertion(t *testing.T) {
+	core := NewCacheCore(testEpoch, CacheOptions{PageSize: 1})
+	var out messages.Outbox
+	var plan messages.PlanID
+	lock := func(ids ...messages.RequestID) (nodes []messages.NodeID) {
+		plan++
+		m := &messages.LockPrefixes{Epoch: testEpoch, Plan: plan}
+		for _, id := range ids {
+			m.Prefixes = append(m.Prefixes, messages.PrefixLock{ID: id, Tokens: []int32{1, 2, 3}, Limit: 2})
+		}
+		out.Reset()
+		core.Step(0, m, &out)
+		for _, match := range out.Sends[0].Msg.(*messages.PrefixesLocked).Matches {
+			nodes = append(nodes, match.Node)
+		}
+		return nodes
+	}
+	commit := func(m messages.CommitPlan) {
+		m.Epoch, m.Plan = testEpoch, plan
+		core.Step(0, &m, &out)
+	}
+	plan++
+	commit(messages.CommitPlan{Inserts: []messages.PrefixInsert{{ID: 1, Tokens: []int32{1, 2}, Pages: []messages.Page{1, 2}}}})
+	hits := func() uint32 { return core.tree.nodes.at(2).usage.Hits }
+	for range 3 {
+		commit(messages.CommitPlan{Unlocks: lock(2)})
+	}
+	if hits() != 1 {
+		t.Fatalf("%d hits by a candidate that never fits", hits())
+	}
+	nodes := lock(2, 3) // 3 is admitted, 2 is not, and has the same node
+	commit(messages.CommitPlan{Unlocks: nodes[:1]})
+	if hits() != 1 {
+		t.Fatalf("%d hits before anybody is done", hits())
+	}
+	plan++
+	commit(messages.CommitPlan{Unlocks: nodes[1:]})
+	if hits() != 2 || core.tree.Protected() != 0 {
+		t.Fatalf("%d hits after one request ended, %d pages protected", hits(), core.tree.Protected())
+	}
+}
+
 func TestPriorityGoesUpThePath(t *testing.T) {
 	tt := newTreeTest(t, 1)
 	put := func(priority int32, tokens ...int32) {

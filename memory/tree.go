@@ -38,8 +38,9 @@ type TreeOptions struct {
 // eviction, once per handle. It stays good until it is unlocked, also across
 // splits: the part with the deeper tokens keeps it. It also tells whether its
 // holder's use has been counted: Lock gives one that is not, and the first
-// Insert counts the path, once. So a candidate that is matched again and again
-// before it is admitted, and chunk after chunk inserted, are one hit.
+// Insert, or UnlockUsed at the end, counts the path, once. So a candidate that
+// is matched again and again before it is admitted, and inserted chunk after
+// chunk, is one hit.
 //
 // Invariants:
 //
@@ -194,10 +195,17 @@ func (t *Tree) Lock(namespace string, tokens []int32, limit int, into []messages
 	return t.nodes.id(cur), into
 }
 
-// Unlock gives one lock back. RootNode is ignored. The handle is void then. If
-// no insertion has counted it, the path is as recently used as by one, but not
-// hit.
-func (t *Tree) Unlock(id messages.NodeID) {
+// Unlock gives back the lock of somebody who did not use what it protects: a
+// candidate that does not fit yet. RootNode is ignored. The handle is void then.
+// If no insertion has counted it, the path becomes as recently used as by one,
+// but not hit.
+func (t *Tree) Unlock(id messages.NodeID) { t.unlock(id, false) }
+
+// UnlockUsed gives back the lock of a request that has nothing to insert. If no
+// insertion has counted its path, this does.
+func (t *Tree) UnlockUsed(id messages.NodeID) { t.unlock(id, true) }
+
+func (t *Tree) unlock(id messages.NodeID, hit bool) {
 	if id == messages.RootNode {
 		return
 	}
@@ -208,7 +216,10 @@ func (t *Tree) Unlock(id messages.NodeID) {
 	i := last
 	for n := t.nodes.at(i); n.parent != none; n = t.nodes.at(i) {
 		if id&counted == 0 {
-			n.usage.LastUse = t.tick
+			if hit && t.watcher != nil {
+				t.watcher.Hit(&n.usage, t.tick, len(n.pages))
+			}
+			t.use(&n.usage, hit, n.usage.Priority)
 		}
 		t.unlockNode(i, n)
 		i = n.parent
