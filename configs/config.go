@@ -60,7 +60,7 @@ type Config struct {
 	ContextLength     int     `key:"context-length" default:"0" usage:"tokens of a request, prompt and output; 0 is the model's own limit, more than that is refused"`
 	ContiguousKV      bool    `key:"contiguous-kv" default:"false" usage:"give a request consecutive pages of the KV pool where so many are free in a row, scattered ones otherwise"`
 	DisableRadixCache bool    `key:"disable-radix-cache" default:"false" usage:"keep no prefix for later requests"`
-	EvictionPolicy    string  `key:"radix-eviction-policy" default:"lru" usage:"what leaves the prefix cache first: lru, lfu, slru (what one request used before what two did), fifo, filo, mru or priority (the lowest priority of requests)"`
+	EvictionPolicy    string  `key:"radix-eviction-policy" default:"lru" usage:"what leaves the prefix cache first: lru, lfu, slru (what one request used before what two did), fifo, filo, mru, priority (the lowest priority of requests), or gittins (learns which conversations go on; takes 240 bytes more per page of the pool)"`
 
 	MaxPrefillTokens   int           `key:"max-prefill-tokens" default:"16384" usage:"tokens that one step computes at most, decoding rows included; binds where it is below chunked-prefill-size, and when chunks are off. Soft: a prompt gets a page per step in any case, and without chunks the oldest is computed whole"`
 	ChunkedPrefillSize int           `key:"chunked-prefill-size" alias:"prefill-chunk-size" default:"2048" usage:"tokens of prompts that one step computes, decoding rows included: longer ones are cut, and several share a step; at most max-prefill-tokens; -1 switches chunks off"`

@@ -21,13 +21,13 @@ func (t *Tree) extend(cur slot, in *messages.PrefixInsert, at int) (end slot, gr
 	for from := at; from < len(in.Pages); {
 		to, next := last, Usage{}
 		for to < len(in.Pages) {
-			if next, last = t.born(in, at, to, hashes); !t.leaves.alike(&usage, &next) {
+			if next, last = t.born(in, at, to, hashes); t.alone(in, to) || !t.leaves.alike(&usage, &next) {
 				break
 			}
 			to = last
 		}
 		tokens, pages := in.Tokens[from*t.pageSize:to*t.pageSize], in.Pages[from:to]
-		if t.growable(cur, in, &usage) {
+		if !t.alone(in, from) && t.growable(cur, in, &usage) {
 			// Room to grow is wasted only while the request holds the leaf.
 			n := t.nodes.at(cur)
 			t.unused -= max(0, int(n.room))
@@ -67,9 +67,13 @@ func (t *Tree) hashNew(cur slot, in *messages.PrefixInsert, at int) []uint64 {
 func (t *Tree) born(in *messages.PrefixInsert, base, from int, hashes []uint64) (u Usage, to int) {
 	u = Usage{Created: t.tick, Hits: 1, Priority: in.Priority, Depth: int32(from)}
 	to = len(in.Pages)
+	if from < to-1 && t.alone(in, to-1) {
+		to--
+	}
 	if t.history != nil {
 		before := t.history.recall(hashes[from-base])
-		for to = from + 1; to < len(in.Pages) && t.history.peek(hashes[to-base]) == before; to++ {
+		end := to
+		for to = from + 1; to < end && t.history.peek(hashes[to-base]) == before; to++ {
 			t.history.recall(hashes[to-base])
 		}
 		u.LastUse, u.Note = before.lastUse, before.note
@@ -80,6 +84,12 @@ func (t *Tree) born(in *messages.PrefixInsert, base, from int, hashes []uint64) 
 	}
 	u.LastUse = t.tick
 	return u, to
+}
+
+// alone reports whether a page is the last that a request brings and becomes a
+// node of its own, which a PathWatcher wants.
+func (t *Tree) alone(in *messages.PrefixInsert, page int) bool {
+	return t.paths != nil && !in.Keep && page == len(in.Pages)-1
 }
 
 // growable reports whether new pages with usage u may go onto the end of cur.

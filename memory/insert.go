@@ -78,12 +78,17 @@ func (t *Tree) settle(cur, start slot, in *messages.PrefixInsert, grew int) {
 		if t.leaves.has(i) {
 			t.leaves.remove(i)
 		}
+		step := Step{Usage: &n.usage, Pages: len(n.pages)}
 		if n.usage.Created != t.tick {
-			hit := !held || in.Node&counted == 0
-			if hit && t.watcher != nil {
+			step.Hit = !held || in.Node&counted == 0
+			step.Before = n.usage.LastUse
+			if step.Hit && t.watcher != nil {
 				t.watcher.Hit(&n.usage, t.tick, len(n.pages)-grew)
 			}
-			t.use(&n.usage, hit, in.Priority)
+			t.use(&n.usage, step.Hit, in.Priority)
+		}
+		if t.paths != nil {
+			t.path = append(t.path, step)
 		}
 		switch {
 		case held && !in.Keep:
@@ -94,6 +99,10 @@ func (t *Tree) settle(cur, start slot, in *messages.PrefixInsert, grew int) {
 			t.work.NodeVisits++
 		}
 		i, grew = n.parent, 0
+	}
+	if t.paths != nil {
+		t.paths.Used(t.tick, t.path, in.Node&counted == 0, !in.Keep)
+		t.path = t.path[:0]
 	}
 	t.becomeLeaf(cur)
 }

@@ -13,7 +13,9 @@ type leaves struct {
 	policy  Policy
 	chooser Chooser // nil for a plain policy
 	orders  []leafOrder
+	ends    DoubleEnded // nil for a policy that weighs one end only
 	heads   []*Usage    // reused by next
+	latest  []*Usage    // reused by next
 	places  []leafPlace // by slot of the node
 
 	compared int // ranks, since the start
@@ -38,6 +40,9 @@ func newLeaves(policy Policy, nodes *slab) leaves {
 	if c, ok := policy.(Chooser); ok {
 		l.chooser = c
 		l.orders, l.heads = make([]leafOrder, c.Classes()), make([]*Usage, c.Classes())
+		if l.ends, ok = policy.(DoubleEnded); ok {
+			l.latest = make([]*Usage, c.Classes())
+		}
 	}
 	return l
 }
@@ -142,5 +147,23 @@ func (l *leaves) next(now uint64) slot {
 			l.heads[class] = &l.nodes.at(i).usage
 		}
 	}
+	if l.ends != nil {
+		return l.nextEnd(now)
+	}
 	return l.head(&l.orders[l.chooser.Choose(now, l.heads)])
+}
+
+// nextEnd is next for a policy that weighs both ends of each class.
+func (l *leaves) nextEnd(now uint64) slot {
+	for class := range l.orders {
+		l.latest[class] = nil
+		if i := l.orders[class].last; i != none {
+			l.latest[class] = &l.nodes.at(i).usage
+		}
+	}
+	class, last := l.ends.ChooseEnd(now, l.heads, l.latest)
+	if last {
+		return l.orders[class].last
+	}
+	return l.head(&l.orders[class])
 }

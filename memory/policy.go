@@ -85,6 +85,40 @@ type Watcher interface {
 	Evicted(u *Usage, now uint64, pages int)
 }
 
+// DoubleEnded is a Chooser for classes whose worth need not fall with age: a
+// page may be worth least when it has just been used. Both ends of each class
+// are weighed then, and Choose is not asked.
+type DoubleEnded interface {
+	Chooser
+	// ChooseEnd picks the class, and whether its latest leaf goes or its least.
+	// latest[c] is the leaf of class c that came last with a rank above all
+	// others of its class; nil when none such is left.
+	ChooseEnd(now uint64, least, latest []*Usage) (class int, last bool)
+}
+
+// PathWatcher is a Watcher that also hears of each insertion as a whole, and so
+// can tell a conversation that goes on from one that begins. The last page that
+// a request brings is a node of its own then, since the end of a prompt has
+// chances of its own.
+type PathWatcher interface {
+	Watcher
+	// Used tells of an insertion after its Born and Hit: the nodes from its end
+	// up to the root, with their usage as it is now, which Used may give a new
+	// Note. first and last say whether it is its request's first insertion and
+	// whether the request gives its pages up with it.
+	Used(now uint64, path []Step, first, last bool)
+}
+
+// Step is one node of the path of an insertion.
+type Step struct {
+	Usage *Usage
+	Pages int
+	// Hit: the insertion counts as a use of pages that were there.
+	Hit bool
+	// Before is LastUse before the insertion, if the pages were there.
+	Before uint64
+}
+
 // The policies of SGLang, with its keys.
 type (
 	// LRU evicts what was used least recently.
@@ -144,6 +178,7 @@ var policies = map[string]func() Policy{
 	"mru":      func() Policy { return MRU{} },
 	"filo":     func() Policy { return FILO{} },
 	"priority": func() Policy { return Priority{} },
+	"gittins":  func() Policy { return NewGittins() },
 }
 
 // PolicyNames lists the names that PolicyByName takes, sorted.
@@ -165,3 +200,17 @@ func PolicyByName(name string) (Policy, error) {
 	}
 	return build(), nil
 }
+
+// HistoryFor is the TreeOptions.History that a policy should have beside a pool
+// of so many pages: gittins learns from pages that come back after they were
+// evicted, and recognises their conversations. 0 for all others.
+func HistoryFor(name string, pages int) int {
+	if name != "gittins" {
+		return 0
+	}
+	return historyShare * pages
+}
+
+// historyShare was measured: at 2 a small pool loses a third of what gittins
+// gains over lru, and more than 8 brings nothing.
+const historyShare = 4

@@ -51,7 +51,7 @@ func TestPolicyByName(t *testing.T) {
 		}
 	}
 	_, err := PolicyByName("lrru")
-	if err == nil || !strings.Contains(err.Error(), `"lrru" is not known; choose one of `) || !strings.Contains(err.Error(), "fifo, filo, lfu, lru, mru, priority, slru") {
+	if err == nil || !strings.Contains(err.Error(), `"lrru" is not known; choose one of `) || !strings.Contains(err.Error(), "fifo, filo, gittins, lfu, lru, mru, priority, slru") {
 		t.Errorf("error %v", err)
 	}
 	mustViolate(t, `"lrru" is not known`, func() { NewCacheCore(testEpoch, CacheOptions{PageSize: 1, Policy: "lrru"}) })

@@ -72,7 +72,9 @@ type Tree struct {
 	pageSize   int
 	wholeNodes bool
 	policy     Policy
-	watcher    Watcher // the policy, if it is one
+	watcher    Watcher     // the policy, if it is one
+	paths      PathWatcher // the policy, if it is one
+	path       []Step      // reused by settle
 	nodes      slab
 	table      childTable
 	roots      map[string]slot
@@ -115,6 +117,7 @@ func NewTree(opts TreeOptions) *Tree {
 	}
 	t.leaves = newLeaves(opts.Policy, &t.nodes)
 	t.watcher, _ = opts.Policy.(Watcher)
+	t.paths, _ = opts.Policy.(PathWatcher)
 	if opts.Events {
 		t.events = &eventLog{pageSize: opts.PageSize}
 	}

@@ -69,6 +69,7 @@ func (n *Node) startEngine(context.Context) error {
 		Batch: former,
 		Cache: memory.CacheOptions{
 			PageSize: c.PageSize, Disabled: c.DisableRadixCache, Policy: c.EvictionPolicy, Events: c.KVEvents, HashSeed: newSeed(),
+			History: memory.HistoryFor(c.EvictionPolicy, n.Plan.Pages),
 		},
 		Alloc:    memory.AllocOptions{Pages: n.Plan.Pages, Contiguous: c.ContiguousKV},
 		Intake:   intake.Options{Table: request.NewTable(table), Detokenizer: intake.Text(n.Tokenizer)},
