@@ -70,7 +70,7 @@ func newEngine(w *world, id int, pool memory.PoolPlan, costs *sim.Costs) *engine
 		id: id, world: w,
 		queue:  sched.NewQueueCore(epoch, opt.queue()),
 		former: sched.NewFormer(epoch, opt.former(pool)),
-		cache:  memory.NewCacheCore(epoch, opt.cache()),
+		cache:  memory.NewCacheCore(epoch, opt.cache(pool)),
 		alloc:  memory.NewAllocCore(epoch, memory.AllocOptions{Pages: pool.Pages}),
 		runner: newRunner(costs, pool.MaxRunning),
 		open:   map[messages.RequestID]*open{},

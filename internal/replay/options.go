@@ -214,9 +214,10 @@ func (o *Options) former(pool memory.PoolPlan) sched.FormerOptions {
 	}
 }
 
-func (o *Options) cache() memory.CacheOptions {
+func (o *Options) cache(pool memory.PoolPlan) memory.CacheOptions {
 	return memory.CacheOptions{
 		PageSize: o.PageSize, Disabled: o.CacheDisabled, Policy: o.Eviction, Events: o.routesByPrefix(), HashSeed: o.Seed,
+		History: memory.HistoryFor(o.Eviction, pool.Pages),
 	}
 }
 

@@ -247,7 +247,7 @@ func TestRefusedOptions(t *testing.T) {
 		"switches off":                       func(o *Options) { o.LatencyTarget, o.ChunkedPrefillSize = 1, -1 },
 		"choose one of cache-aware":          func(o *Options) { o.Routing = "sticky" },
 		"want one of fcfs, lpm":              func(o *Options) { o.Policy = "fastest" },
-		"fifo, filo, lfu":                    func(o *Options) { o.Eviction = "belady" },
+		"fifo, filo, gittins":                func(o *Options) { o.Eviction = "belady" },
 		"less than one page":                 func(o *Options) { o.KVTokens = 10 },
 		"raise mem-fraction-static":          func(o *Options) { o.MemFraction = 0.01 },
 		"layers is 0":                        func(o *Options) { o.Model.Layers = 0 },
