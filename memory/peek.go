@@ -16,8 +16,8 @@ func (c *CacheCore) peekPrefixes(m *messages.PeekPrefixes, out *messages.Outbox)
 		found := messages.PrefixPeeked{ID: p.ID}
 		switch {
 		case c.disabled:
-		case m.Paths:
-			found.Tokens, found.Path = c.tree.PeekPath(p.Namespace, p.Tokens)
+		case m.PathNodes > 0:
+			found.Tokens, found.Path = c.tree.PeekPath(p.Namespace, p.Tokens, m.PathNodes)
 		default:
 			found.Tokens = c.tree.Peek(p.Namespace, p.Tokens)
 		}
@@ -27,10 +27,10 @@ func (c *CacheCore) peekPrefixes(m *messages.PeekPrefixes, out *messages.Outbox)
 	out.Send(messages.Queue, reply)
 }
 
-// PeekPath is Peek that also names the nodes of the match, from the top down,
-// the root left out. A node of which only a part matches is among them: it will
-// be split there. The ids are names only: nothing is locked.
-func (t *Tree) PeekPath(namespace string, tokens []int32) (matched int, path []messages.NodeID) {
+// PeekPath is Peek that also names the nodes of the match, at most so many, from
+// the top down, the root left out. A node of which only a part matches is among
+// them: it will be split there. The ids are names only: nothing is locked.
+func (t *Tree) PeekPath(namespace string, tokens []int32, most int) (matched int, path []messages.NodeID) {
 	cur := t.roots[namespace]
 	if cur == none {
 		return 0, nil
@@ -41,7 +41,9 @@ func (t *Tree) PeekPath(namespace string, tokens []int32) (matched int, path []m
 			return matched, path
 		}
 		matched += k * t.pageSize
-		path = append(path, t.nodes.id(child))
+		if len(path) < most {
+			path = append(path, t.nodes.id(child))
+		}
 		if k < len(t.nodes.at(child).pages) {
 			return matched, path
 		}

@@ -39,12 +39,15 @@ func TestPeekPathAgreesWithPeekAndLock(t *testing.T) {
 		}
 		tokens := draw("looked up")
 		nodes := tree.Nodes()
-		matched, path := tree.PeekPath("", tokens)
+		matched, path := tree.PeekPath("", tokens, 100)
 		if want := tree.Peek("", tokens); matched != want || (matched == 0) != (len(path) == 0) || tree.Nodes() != nodes {
 			t.Fatalf("%d tokens match over %v, want %d; %d nodes became %d", matched, path, want, nodes, tree.Nodes())
 		}
-		if _, other := tree.PeekPath("elsewhere", tokens); other != nil {
+		if _, other := tree.PeekPath("elsewhere", tokens, 100); other != nil {
 			t.Fatalf("another namespace has %v", other)
+		}
+		if n, short := tree.PeekPath("", tokens, 1); n != matched || !slices.Equal(short, path[:min(1, len(path))]) {
+			t.Fatalf("a path of at most one node is %v with %d tokens, want the first of %v", short, n, path)
 		}
 		node, pages := tree.Lock("", tokens, len(tokens), nil)
 		if len(pages)*page != matched {
@@ -53,7 +56,7 @@ func TestPeekPathAgreesWithPeekAndLock(t *testing.T) {
 		if matched == 0 {
 			return
 		}
-		_, locked := tree.PeekPath("", tokens)
+		_, locked := tree.PeekPath("", tokens, 100)
 		if locked[len(locked)-1] != node || !slices.Equal(locked[:len(locked)-1], path[:len(path)-1]) {
 			t.Fatalf("the lock holds node %d, the path was %v and is %v", node, path, locked)
 		}
@@ -64,7 +67,7 @@ func TestPeekPrefixesStopsAtItsBudget(t *testing.T) {
 	c := NewCacheCore(1, CacheOptions{PageSize: 1})
 	var out messages.Outbox
 	c.Step(0, &messages.CommitPlan{Epoch: 1, Plan: 1, Inserts: []messages.PrefixInsert{{Tokens: []int32{1, 2, 3, 4}, Pages: []messages.Page{1, 2, 3, 4}}}}, &out)
-	peek := &messages.PeekPrefixes{Epoch: 1, MaxTokens: 4, Paths: true}
+	peek := &messages.PeekPrefixes{Epoch: 1, MaxTokens: 4, PathNodes: 9}
 	for id, tokens := range [][]int32{{1, 2, 3}, {9}, {1, 2, 3, 4, 5}, {1}} {
 		peek.Prefixes = append(peek.Prefixes, messages.PrefixPeek{ID: messages.RequestID(id), Tokens: tokens})
 	}

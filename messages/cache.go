@@ -37,8 +37,9 @@ type PeekPrefixes struct {
 	// MaxTokens bounds the cost: no further prefix is looked up after so many
 	// tokens have matched.
 	MaxTokens int
-	// Paths asks for the nodes of the matches as well.
-	Paths bool
+	// PathNodes asks for the nodes of the matches as well, so many from the top
+	// down; 0 asks for none.
+	PathNodes int
 }
 
 // PrefixInsert gives the whole pages of a request's prefix to the tree.

@@ -39,8 +39,8 @@ type ClaimCandidates struct {
 type PrefixPeeked struct {
 	ID     RequestID
 	Tokens int // matched, whole pages
-	// Path are the nodes of the match from the root down, without the root;
-	// moved. Nil unless PeekPrefixes asked for Paths.
+	// Path are the first PathNodes nodes of the match from the root down,
+	// without the root; moved.
 	Path []NodeID
 }
 

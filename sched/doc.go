@@ -1,13 +1,21 @@
 // Package sched decides what an engine does next: which requests wait, which
 // run, what each step computes, and who gives way when memory runs out.
 //
-//	QueueCore  the waiting queue's actor core, around a Policy
+//	QueueCore  the waiting queue's actor core, in the order of one of SchedulePolicies
 //	Former     the batch former's actor core: the step loop
 //	Router     which of several engines serves a request, by prefix and load
 //
 // All are plain data for one owner: no goroutine, clock, lock, randomness or
 // IO. The Former is the only one who changes the cache and the allocator, by
 // messages, and the only holder of leases.
+//
+// # The order of the queue
+//
+//	QueueCore → line: who goes first whatever the policy, by age
+//	          → policy: ranked (fcfs, lof, random, priority), lpm, dfsWeight, fair
+//	          → hints: what lpm and dfsWeight ask the cache, one message at a time
+//
+// All orders are heaps of type ordered. docs/queue.md has the rules.
 //
 // # One step of the Former
 //

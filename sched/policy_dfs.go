@@ -6,6 +6,11 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
+// maxDepth is how deep dfsWeight looks into the tree: prompts that part below
+// it count as one. It bounds what a change costs, since a conversation may add
+// a node with each turn.
+const maxDepth = 64
+
 // dfsWeight offers by the tree of cached prefixes, depth first: below each node
 // the child with the most waiting requests at or below it first, then the
 // node's own requests by arrival. Requests that use one part of the cache then
@@ -17,7 +22,8 @@ import (
 // hint counts. A node never becomes an ancestor of one that was above it, so
 // no cycle can arise.
 //
-// A change costs O(depth log n), an offer of k O(k (log n + depth)).
+// A change costs O(depth log n), an offer of k O(k (log n + depth)), with a depth
+// of at most maxDepth.
 type dfsWeight struct {
 	fresh newcomers
 	root  *branch
@@ -55,7 +61,7 @@ func newDFSWeight() *dfsWeight {
 	return p
 }
 
-func (p *dfsWeight) paths() bool { return true }
+func (p *dfsWeight) pathNodes() int { return maxDepth }
 
 func (p *dfsWeight) add(w *waiter) { p.fresh.push(w) }
 

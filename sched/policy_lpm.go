@@ -54,7 +54,7 @@ func newLPM(page int) *lpm {
 	return p
 }
 
-func (p *lpm) paths() bool { return false }
+func (p *lpm) pathNodes() int { return 0 }
 
 func (p *lpm) add(w *waiter) {
 	w.hint = hint{state: unasked}

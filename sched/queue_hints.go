@@ -29,8 +29,8 @@ type hinted interface {
 	// learn takes what the cache has found for one request. w is nil when the
 	// policy does not hold it (any more).
 	learn(w *waiter, found *messages.PrefixPeeked)
-	// paths reports whether learn needs to know where in the tree a prefix is.
-	paths() bool
+	// pathNodes is how many nodes of a prefix's path learn needs to know.
+	pathNodes() int
 }
 
 // hints is the queue's conversation with the cache: one PeekPrefixes at a time,
@@ -71,7 +71,7 @@ func (q *QueueCore) consult(now time.Duration, out *messages.Outbox) {
 		}
 		switch {
 		case len(asks) > 0:
-			out.Send(messages.Cache, &messages.PeekPrefixes{Epoch: q.epoch, Prefixes: asks, MaxTokens: maxPeekTokens, Paths: h.policy.paths()})
+			out.Send(messages.Cache, &messages.PeekPrefixes{Epoch: q.epoch, Prefixes: asks, MaxTokens: maxPeekTokens, PathNodes: h.policy.pathNodes()})
 			h.out = true
 			h.rounds++
 		case h.offer == nil:
