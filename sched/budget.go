@@ -55,13 +55,63 @@ func (f *Former) prefill(b *messages.RunBatch, out *messages.Outbox) {
 	clear(p.order)
 }
 
+// wantPages decides for which prompts the plan reserves pages: for the oldest
+// and for the shortest, as much as the next step can compute of them, twice over
+// in case that some end meanwhile. The others have been admitted and their pages
+// are counted as needed, but until their turn comes the cache keeps what is on
+// them. prefill computes only what has pages.
+func (f *Former) wantPages() {
+	p := &f.prefills
+	p.order = p.order[:0]
+	for _, s := range f.running {
+		if s.state == prefilling {
+			s.wanted = s.scheduled
+			p.order = append(p.order, s)
+		}
+	}
+	if len(p.order) == 0 {
+		return
+	}
+	budget := f.prefillBudget(0)
+	want := func(s *sequence) int {
+		n := s.rest()
+		if f.opt.ChunkedPrefillSize > 0 {
+			n = min(n, budget)
+		}
+		s.wanted = s.scheduled + n
+		return n
+	}
+	want(p.order[0])
+	slices.SortStableFunc(p.order[1:], shorterRest)
+	left := 2 * budget
+	for _, s := range p.order[1:] {
+		if left -= want(s); left <= 0 {
+			break
+		}
+	}
+	clear(p.order)
+}
+
+// pagesFor is how many more tokens of a prompt have pages.
+func (f *Former) pagesFor(s *sequence) int { return s.lease.Capacity(f.opt.PageSize) - s.scheduled }
+
+// withoutPages is how many prompts wait for pages.
+func (f *Former) withoutPages() (n int) {
+	for _, s := range f.running {
+		if s.state == prefilling && f.pagesFor(s) < s.rest() {
+			n++
+		}
+	}
+	return n
+}
+
 // prefillWhole computes prompts uncut: the oldest in any case, others while
 // they fit beside it.
 func (f *Former) prefillWhole(b *messages.RunBatch, budget int) {
 	order := f.prefills.order
 	slices.SortStableFunc(order[1:], shorterRest)
 	for i, s := range order {
-		if n := s.rest(); i == 0 || n <= budget {
+		if n := s.rest(); n <= f.pagesFor(s) && (i == 0 || n <= budget) {
 			f.work(b, s, n)
 			budget -= n
 		}
@@ -76,7 +126,7 @@ func (f *Former) prefillChunks(b *messages.RunBatch, a allowance) {
 	due := p.due(oldest.req.ID, budget, len(p.order))
 	slices.SortStableFunc(p.order, shorterRest)
 	// The oldest one's share is kept until its turn comes.
-	kept, idle := f.chunk(oldest, min(due, budget), budget), true
+	kept, idle := f.chunk(oldest, min(due, budget, f.pagesFor(oldest)), budget), true
 	for _, s := range p.order {
 		room := a
 		if s == oldest {
@@ -89,6 +139,7 @@ func (f *Former) prefillChunks(b *messages.RunBatch, a allowance) {
 		if idle && kept == 0 {
 			budget = most // nothing is computed yet: whatever fits is used
 		}
+		most = min(most, f.pagesFor(s))
 		n := f.chunk(s, most, budget)
 		if n <= 0 {
 			continue

@@ -74,6 +74,7 @@ func (f *Former) openPlan(now time.Duration, out *messages.Outbox) (again bool) 
 // when nothing does. When the pages are not there before the step that runs has
 // given some back, it waits.
 func (f *Former) commit(now time.Duration, out *messages.Outbox) (again bool) {
+	f.wantPages()
 	room := f.makeRoom(out)
 	if room == afterStep {
 		f.wait()
@@ -247,6 +248,9 @@ func (f *Former) missing() int {
 func (f *Former) missingOf(s *sequence) int {
 	if !s.active() || s.ahead(f.opt.ContextLength) <= 0 {
 		return 0
+	}
+	if s.state == prefilling {
+		return s.lease.Missing(s.wanted, f.opt.PageSize)
 	}
 	return s.lease.Missing(s.length(), f.opt.PageSize)
 }

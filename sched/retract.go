@@ -62,7 +62,7 @@ func (f *Former) missingAhead(steps int) int {
 func (f *Former) missingAheadOf(s *sequence, steps int) int {
 	switch s.state {
 	case prefilling:
-		return s.lease.Missing(s.length(), f.opt.PageSize)
+		return s.lease.Missing(s.wanted, f.opt.PageSize)
 	case decoding:
 		return max(0, s.pagesAfter(min(steps, s.ahead(f.opt.ContextLength)), f.opt.PageSize)-len(s.lease.Pages))
 	}

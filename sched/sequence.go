@@ -47,6 +47,7 @@ type sequence struct {
 	// launched steps are not drawn yet; they follow those in tokens.
 	done, scheduled int
 	pending         int
+	wanted          int // tokens of a prompt in progress that the plan reserves pages for
 	lease           memory.Lease
 
 	// What the device's row does not know yet: whether it is open, its pages
