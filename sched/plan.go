@@ -231,8 +231,11 @@ func (f *Former) inserted(ins insertion, outcome messages.PrefixInserted) {
 	if !s.lease.Inserted(outcome, ins.pages) {
 		return
 	}
-	invariants.Check(s.staleFrom == s.staleTo, "request %d has replaced pages that the device was not told of", s.req.ID)
-	s.staleFrom, s.staleTo = outcome.First, outcome.First+len(outcome.Pages)
+	from, to := outcome.First, outcome.First+len(outcome.Pages)
+	if s.staleFrom < s.staleTo { // no step was launched since the last insertion
+		from, to = min(from, s.staleFrom), max(to, s.staleTo)
+	}
+	s.staleFrom, s.staleTo = from, to
 }
 
 // missing is how many pages the next step needs.

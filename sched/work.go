@@ -8,9 +8,9 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// launch closes the plan and sends the step, decoding rows first. When there is
-// nothing to compute it waits for the step that runs; without one it reports
-// true, since there may be more to plan.
+// launch closes the plan and sends the step, decoding rows first, and reports
+// whether there may be more to plan. When there is nothing to compute it waits
+// for the step that runs.
 //
 // The message and its slices are new, as the StepResults of the step are: four
 // allocations for a step of decoding rows, however many. They are the receivers'
@@ -38,7 +38,7 @@ func (f *Former) launch(now time.Duration, out *messages.Outbox) (again bool) {
 	f.pacing.launched(now, b)
 	out.Send(messages.Runner, b)
 	out.Record(messages.StepTokens, float64(b.Tokens()))
-	return false
+	return true
 }
 
 // fill gives the rows their work; nil when there is none. A sequence that ends
