@@ -15,7 +15,7 @@ func (w *World) send(from, to messages.Actor, msg any) {
 	l := link{from, to}
 	if w.weight[l] == 0 {
 		w.links = append(w.links, l)
-		w.weight[l] = pick(w.rnd, 1, 4, 30)
+		w.weight[l] = pick(w.rnd, 10, 40, 300)
 	}
 	switch m := msg.(type) {
 	case *messages.EnqueueRequests:

@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"math/bits"
 	"os"
 	"runtime"
 	"strconv"
@@ -112,7 +113,10 @@ func TestMatrix(t *testing.T) {
 					for variant := range 8 {
 						c := Config{
 							Seed: uint64(seed + 1), Requests: 12, PageSize: page, Chunk: chunk, MaxRunning: rows, ContextLength: 64,
-							Pages: 160 / page, CacheDisabled: variant&1 > 0, Ratio: 0.1, StepsInFlight: 1 + len(configs)%2, DeviceQueues: len(configs)%4 > 1,
+							Pages: 160 / page, CacheDisabled: variant&1 > 0, Ratio: 0.1,
+							// In each cell of the other factors half of the variants, and
+							// half of those with each one of them.
+							StepsInFlight: 1 + bits.OnesCount(uint(variant))%2, DeviceQueues: len(configs)%3 == 0,
 						}
 						if variant&2 > 0 {
 							c.RetractEvery = 3
@@ -128,7 +132,7 @@ func TestMatrix(t *testing.T) {
 	}
 	total := runAll(t, 0, uint64(len(configs)), func(i uint64) Config { return configs[i] })
 	t.Logf("%d configs: %+v", len(configs), total)
-	if total.Steps == 0 || total.Retractions == 0 {
+	if total.Steps == 0 || total.Retractions == 0 || total.Beside == 0 || total.Copies == 0 {
 		t.Errorf("nothing was exercised: %+v", total)
 	}
 }
@@ -145,7 +149,7 @@ func TestCrashPoints(t *testing.T) {
 		for i := range points {
 			configs = append(configs, Config{
 				Seed: uint64(i + 1), Requests: 8, PageSize: 4, Pages: 40, MaxRunning: 4, Chunk: 16, ContextLength: 60,
-				Ratio: 0.1, Cancels: 0.2, CrashRole: role, CrashAt: 1 + i + i/10*7,
+				Ratio: 0.1, Cancels: 0.2, StepsInFlight: 1 + i%2, CrashRole: role, CrashAt: 1 + i + i/10*7,
 			})
 		}
 	}

@@ -74,7 +74,7 @@ func Run(cfg Config) (Stats, error) {
 		mail: map[link][]any{}, weight: map[link]int{}, table: intake.NewTable(cfg.table()),
 		frozen: frozen{on: cfg.Seed%8 == 0},
 	}
-	w.pace = pick(w.rnd, 1, 4, 30)
+	w.pace = pick(w.rnd, 1, 1, 10, 300) // a slow device has the next step planned in time
 	w.intake = intake.NewCore(w.table, intake.CoreOptions{Detokenizer: detokenizer{w}})
 	w.calls = cfg.calls(w.rnd)
 	w.start()
