@@ -187,6 +187,13 @@ func TestNoAllocations(t *testing.T) {
 	}); n > 1 { // the pages
 		t.Errorf("Lock and Unlock allocate %g times", n)
 	}
+	into := make([]messages.Page, 0, 64)
+	if n := testing.AllocsPerRun(100, func() {
+		node, _ := tree.Lock("", tokens, 64, into)
+		tree.Unlock(node)
+	}); n != 0 {
+		t.Errorf("Lock into the caller's pages, and Unlock, allocate %g times", n)
+	}
 	freed := make([]messages.Page, 0, 64)
 	if n := testing.AllocsPerRun(50, func() { freed, _ = tree.Evict(1, freed[:0]) }); n != 0 {
 		t.Errorf("Evict allocates %g times", n)

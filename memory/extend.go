@@ -8,7 +8,7 @@ import (
 
 // extend adds an insertion's pages from index at on below cur, which no child
 // of cur continues. It returns the node that ends with them and by how many
-// pages cur itself has grown. That happens when cur is a leaf locked by this
+// pages cur itself, the request's handle then, has grown. That happens when cur is a leaf locked by this
 // request alone and the policy treats its pages and the new ones alike.
 // Otherwise they become a new leaf, or a chain of nodes where what is
 // remembered of the pages differs.

@@ -70,11 +70,15 @@ func (t *Tree) Insert(in messages.PrefixInsert, freed []messages.Page) (messages
 // settle walks from the end of an inserted prefix up to the root, once: it
 // moves the request's lock from start to cur, or takes it away, and notes the
 // use. Nodes that this insertion made know theirs already; grew is how many
-// pages cur has grown by.
+// pages start has grown by.
 func (t *Tree) settle(cur, start slot, in *messages.PrefixInsert, grew int) {
 	held, i := false, cur // held: from start on upwards the request has a lock
 	for n := t.nodes.at(i); n.parent != none; n = t.nodes.at(i) {
 		held = held || i == start
+		before := len(n.pages)
+		if i == start {
+			before -= grew
+		}
 		if t.leaves.has(i) {
 			t.leaves.remove(i)
 		}
@@ -83,7 +87,7 @@ func (t *Tree) settle(cur, start slot, in *messages.PrefixInsert, grew int) {
 			step.Hit = !held || in.Node&counted == 0
 			step.Before = n.usage.LastUse
 			if step.Hit && t.watcher != nil {
-				t.watcher.Hit(&n.usage, t.tick, len(n.pages)-grew)
+				t.watcher.Hit(&n.usage, t.tick, before)
 			}
 			t.use(&n.usage, step.Hit, in.Priority)
 		}
@@ -98,7 +102,7 @@ func (t *Tree) settle(cur, start slot, in *messages.PrefixInsert, grew int) {
 		default:
 			t.work.NodeVisits++
 		}
-		i, grew = n.parent, 0
+		i = n.parent
 	}
 	if t.paths != nil {
 		t.paths.Used(t.tick, t.path, in.Node&counted == 0, !in.Keep)

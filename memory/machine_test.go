@@ -197,10 +197,10 @@ func (m *treeMachine) drop() {
 	}
 	own := r.tokens[:r.owned*m.tree.PageSize()]
 	m.twin.lock(r.ns, own, -1)
-	if r.owned > 0 && !r.counted {
+	if r.owned > 0 && (used || !r.counted) {
 		m.twin.tick++
 		for _, p := range m.twin.prefix(r.ns, own) {
-			m.twin.use(p, used, p.usage.Priority)
+			m.twin.use(p, used && !r.counted, p.usage.Priority)
 		}
 	}
 	m.refs.decrease(r.pages[:r.owned])

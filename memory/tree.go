@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"math"
 	"slices"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
@@ -202,13 +203,7 @@ func (t *Tree) Lock(namespace string, tokens []int32, limit int, into []messages
 // candidate that does not fit yet. RootNode is ignored. The handle is void then.
 // If no insertion has counted it, the path becomes as recently used as by one,
 // but not hit.
-func (t *Tree) Unlock(id messages.NodeID) { t.unlock(id, false) }
-
-// UnlockUsed gives back the lock of a request that has nothing to insert. If no
-// insertion has counted its path, this does.
-func (t *Tree) UnlockUsed(id messages.NodeID) { t.unlock(id, true) }
-
-func (t *Tree) unlock(id messages.NodeID, hit bool) {
+func (t *Tree) Unlock(id messages.NodeID) {
 	if id == messages.RootNode {
 		return
 	}
@@ -219,15 +214,23 @@ func (t *Tree) unlock(id messages.NodeID, hit bool) {
 	i := last
 	for n := t.nodes.at(i); n.parent != none; n = t.nodes.at(i) {
 		if id&counted == 0 {
-			if hit && t.watcher != nil {
-				t.watcher.Hit(&n.usage, t.tick, len(n.pages))
-			}
-			t.use(&n.usage, hit, n.usage.Priority)
+			n.usage.LastUse = t.tick
 		}
 		t.unlockNode(i, n)
 		i = n.parent
 	}
 	t.becomeLeaf(last)
+}
+
+// UnlockUsed gives back the lock of a request that ends and has nothing to
+// insert. It is the insertion of what is there.
+func (t *Tree) UnlockUsed(id messages.NodeID) {
+	if id == messages.RootNode {
+		return
+	}
+	i := t.locked(id)
+	t.tick++
+	t.settle(i, i, &messages.PrefixInsert{Node: id, Priority: math.MinInt32}, 0)
 }
 
 // locked returns the node of a handle that its holder says it has locked.
