@@ -29,6 +29,7 @@ func (n *Node) Info() map[string]any {
 		"scheduler": map[string]any{
 			"max_running_requests": n.Plan.MaxRunning, "max_prefill_tokens": c.MaxPrefillTokens,
 			"chunked_prefill_size": c.ChunkedPrefillSize, "disable_radix_cache": c.DisableRadixCache,
+			"inter_token_latency_target": c.LatencyTarget.String(), "priority_preemption": c.Preemption,
 		},
 		"metrics": n.Meter.Values(), "histograms": n.Meter.Histograms(),
 		"runtime": map[string]any{"go": runtime.Version(), "gomaxprocs": runtime.GOMAXPROCS(0), "goroutines": runtime.NumGoroutine()},
