@@ -24,6 +24,8 @@
 //
 // Whatever is not needed is left out: a step of running requests that needs no
 // page and gives none back is a RunBatch and a BatchDone.
+// With two steps in flight the next plan begins at RunBatch; what it knows of a
+// sequence is then what is scheduled, and retractions wait until no step runs.
 //
 // Formulas that come from SGLang name their place: the items are those of its
 // scheduler tests and of schedule_policy.py and schedule_batch.py.
