@@ -96,6 +96,9 @@ func (c *Config) Warnings() []string {
 	if p := queue.Effective(); p != c.SchedulePolicy {
 		notes = append(notes, fmt.Sprintf("schedule-policy %s orders by cached prefixes, and disable-radix-cache keeps none: %s is used", c.SchedulePolicy, p))
 	}
+	if c.KVEvents && c.DisableRadixCache {
+		notes = append(notes, "kv-events tells what is cached, and disable-radix-cache keeps nothing: there will be no events")
+	}
 	return notes
 }
 
