@@ -1,7 +1,6 @@
 package sources
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -24,8 +23,9 @@ type engine struct {
 	names  map[messages.RequestID]string
 	rows   map[messages.Row]*messages.EngineRequest
 	ended  map[messages.RequestID]bool
-	opened []string           // who got a row
-	step   *messages.RunBatch // that runs
+	parts  map[messages.RequestID]int // computed of a prompt that is cut
+	opened []string                   // who got a row
+	step   *messages.RunBatch         // that runs
 }
 
 func newEngine(t *testing.T, p *printer, opt sched.FormerOptions) *engine {
@@ -34,7 +34,7 @@ func newEngine(t *testing.T, p *printer, opt sched.FormerOptions) *engine {
 		cache: memory.NewCacheCore(1, memory.CacheOptions{PageSize: opt.PageSize, Disabled: opt.CacheDisabled}),
 		alloc: memory.NewAllocCore(1, memory.AllocOptions{Pages: opt.Pages}),
 		names: map[messages.RequestID]string{}, rows: map[messages.Row]*messages.EngineRequest{},
-		ended: map[messages.RequestID]bool{},
+		ended: map[messages.RequestID]bool{}, parts: map[messages.RequestID]int{},
 	}
 }
 
@@ -110,7 +110,7 @@ func (e *engine) heard(m *messages.StepResults) {
 }
 
 // launched prints a step: who lost his row without an end, who decodes, whose
-// prompt is computed from where to where.
+// prompt is computed; parts of a prompt are a, b and so on, as in the figure.
 func (e *engine) launched(step *messages.RunBatch) {
 	e.step = step
 	for _, row := range step.Closed {
@@ -130,12 +130,17 @@ func (e *engine) launched(step *messages.RunBatch) {
 		if w.Start >= len(r.Prompt) {
 			decode = append(decode, e.names[r.ID])
 		} else {
-			prefill = append(prefill, fmt.Sprintf("%s [%d,%d) of %d", e.names[r.ID], w.Start, w.Start+w.Count, len(r.Prompt)))
+			name := e.names[r.ID]
+			if w.Count < len(r.Prompt) {
+				name += string(rune('a' + e.parts[r.ID]))
+				e.parts[r.ID]++
+			}
+			prefill = append(prefill, name)
 		}
 	}
 	slices.Sort(decode)
 	slices.Sort(prefill)
-	e.p.line("step %d: decode {%s}, prefill {%s}", step.Step, strings.Join(decode, ", "), strings.Join(prefill, "; "))
+	e.p.line("step %d: decode {%s}, prefill {%s}", step.Step, strings.Join(decode, ", "), strings.Join(prefill, ", "))
 }
 
 // schedulerOverview is the figure of the scheduler article: requests 0 and 1 and
@@ -145,10 +150,10 @@ func (e *engine) launched(step *messages.RunBatch) {
 // last, is retracted. 6 ends, 5 is not through. Here batches are mixed, so that
 // decoding goes on beside prompts, and 6 needs two steps for its prompt.
 func schedulerOverview(t *testing.T, p *printer) {
-	e := newEngine(t, p, sched.FormerOptions{PageSize: 1, Pages: 271, MaxRunning: 4, ChunkedPrefillSize: 48, ContextLength: 400,
+	e := newEngine(t, p, sched.FormerOptions{PageSize: 1, Pages: 146, MaxRunning: 4, ChunkedPrefillSize: 48, ContextLength: 400,
 		CacheDisabled: true, InitNewTokenRatio: 0.01})
-	e.arrive(e.request("1", 4, 6), e.request("0", 4, 8), e.request("5", 200, 2))
-	e.arrive(e.request("6", 60, 1))
+	e.arrive(e.request("1", 4, 6), e.request("0", 4, 8), e.request("5", 88, 2))
+	e.arrive(e.request("6", 47, 1))
 	e.arrive(e.request("7", 4, 2))
 	for n := 0; len(e.ended) < len(e.names); n++ {
 		if n > 50 {
