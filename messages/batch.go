@@ -4,7 +4,9 @@ package messages
 type ToBatch interface{ toBatch() }
 
 // CandidatesWaiting says how many requests wait, whenever the queue goes from
-// empty to not empty, so that an idle batch former wakes up.
+// empty to not empty, so that an idle batch former wakes up, and whenever
+// somebody goes before all who were offered, so that a batch former that had no
+// room for those looks again.
 type CandidatesWaiting struct {
 	Epoch   Epoch
 	Waiting int

@@ -113,7 +113,7 @@ func (f *Former) Step(now time.Duration, msg messages.ToBatch, out *messages.Out
 	}
 	switch m := msg.(type) {
 	case *messages.CandidatesWaiting:
-		f.mayWait, f.waits = true, false
+		f.mayWait, f.waits, f.blocked = true, false, blockade{}
 	case *messages.CandidatesOffered:
 		f.candidatesOffered(now, m, out)
 	case *messages.FinishRequests:

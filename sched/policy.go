@@ -38,6 +38,8 @@ type policy interface {
 	// head appends the first n requests that may run, or as many as there are.
 	// They stay.
 	head(dst []*waiter, n int, now time.Duration) []*waiter
+	// front is who may run and goes first, age apart; nil when nobody does.
+	front() *waiter
 }
 
 // observer is a policy that wants to hear how requests go on that it has given

@@ -141,6 +141,14 @@ func (p *dfsWeight) follow(path []messages.NodeID) *branch {
 	return cur
 }
 
+func (p *dfsWeight) front() *waiter {
+	for b := p.root; ; b = b.children.first() {
+		if b.children.len() == 0 {
+			return b.own.front()
+		}
+	}
+}
+
 func (p *dfsWeight) head(dst []*waiter, n int, _ time.Duration) []*waiter {
 	return p.descend(dst, p.root, 0, len(dst)+n)
 }

@@ -194,6 +194,13 @@ func (p *fair) results(m *messages.StepResults) {
 // finish waits for the results: tokens until then are served.
 func (p *fair) finish(messages.RequestID) {}
 
+func (p *fair) front() *waiter {
+	if p.waiting.len() == 0 {
+		return nil
+	}
+	return p.waiting.first().queue.front()
+}
+
 func (p *fair) head(dst []*waiter, n int, now time.Duration) []*waiter {
 	p.offered = now
 	p.round++

@@ -19,6 +19,14 @@ func (o *ordered[E]) len() int { return len(o.items) }
 // first is the least element; there must be one.
 func (o *ordered[E]) first() E { return o.items[0] }
 
+// front is the least element, the zero value when there is none.
+func (o *ordered[E]) front() (e E) {
+	if len(o.items) > 0 {
+		e = o.items[0]
+	}
+	return e
+}
+
 func (o *ordered[E]) push(e E) {
 	invariants.Check(*o.place(e) == 0, "an element enters a heap twice")
 	o.items = append(o.items, e)

@@ -89,6 +89,8 @@ func (p *lpm) remove(w *waiter, claimed bool) {
 	}
 }
 
+func (p *lpm) front() *waiter { return p.main.front() }
+
 func (p *lpm) head(dst []*waiter, n int, _ time.Duration) []*waiter {
 	p.walk.start(&p.main)
 	for ; n > 0; n-- {

@@ -26,6 +26,8 @@ func (p *ranked) add(w *waiter) {
 
 func (p *ranked) remove(w *waiter, _ bool) { p.order.remove(w) }
 
+func (p *ranked) front() *waiter { return p.order.front() }
+
 func (p *ranked) head(dst []*waiter, n int, _ time.Duration) []*waiter {
 	p.walk.start(&p.order)
 	for ; n > 0; n-- {

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"slices"
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
@@ -20,6 +21,9 @@ type QueueCore struct {
 	hints    hints
 	tokens   int // known tokens of the waiting requests
 	head     []*waiter
+	// offered are the requests of the last offer that were not claimed since,
+	// in order; the batch former may have no room for the first of them.
+	offered []messages.RequestID
 }
 
 // NewQueueCore returns an empty queue. It panics on options that Validate
@@ -114,7 +118,19 @@ func (q *QueueCore) enqueue(m *messages.EnqueueRequests, out *messages.Outbox) {
 		out.Send(messages.Batch, &messages.CandidatesWaiting{Epoch: q.epoch, Waiting: q.line.len()})
 	}
 	q.consult(0, out) // no offer is answered without one having come
+	q.tellFront(out)
 	q.record(out)
+}
+
+// tellFront wakes the batch former when somebody goes before all whom it was
+// offered, once for each.
+func (q *QueueCore) tellFront(out *messages.Outbox) {
+	w := q.line.policy.front()
+	if w == nil || len(q.offered) == 0 || q.line.first.len() > 0 || slices.Contains(q.offered, w.req.ID) {
+		return
+	}
+	q.offered = append(q.offered[:0], w.req.ID)
+	out.Send(messages.Batch, &messages.CandidatesWaiting{Epoch: q.epoch, Waiting: q.line.len()})
 }
 
 // finish drops requests and always passes the message on: whoever waits, runs
@@ -143,8 +159,10 @@ func (q *QueueCore) offer(now time.Duration, m *messages.OfferCandidates, out *m
 func (q *QueueCore) answer(now time.Duration, m *messages.OfferCandidates, out *messages.Outbox) {
 	q.head = q.line.head(q.head[:0], m.Limit, now)
 	offered := &messages.CandidatesOffered{Epoch: q.epoch, Plan: m.Plan, Requests: make([]*messages.EngineRequest, len(q.head)), Waiting: q.line.len()}
+	q.offered = q.offered[:0]
 	for i, w := range q.head {
 		offered.Requests[i] = w.req
+		q.offered = append(q.offered, w.req.ID)
 	}
 	out.Send(messages.Batch, offered)
 	if aged := q.line.offered(q.head); aged > 0 {
@@ -156,6 +174,7 @@ func (q *QueueCore) answer(now time.Duration, m *messages.OfferCandidates, out *
 // claim lets requests go. The time in the queue counts once, not again after a
 // crash.
 func (q *QueueCore) claim(now time.Duration, m *messages.ClaimCandidates, out *messages.Outbox) {
+	q.offered = slices.DeleteFunc(q.offered, func(id messages.RequestID) bool { return slices.Contains(m.IDs, id) })
 	for _, id := range m.IDs {
 		if r := q.remove(id, true); r != nil && len(r.Output) == 0 {
 			out.Record(messages.QueueTime, max(0, now-r.Arrived).Seconds())

@@ -94,6 +94,7 @@ func (q *QueueCore) prefixesPeeked(now time.Duration, m *messages.PrefixesPeeked
 		q.hints.policy.learn(w, &m.Peeked[i])
 	}
 	q.consult(now, out)
+	q.tellFront(out)
 }
 
 // newcomers are the requests of a hinted policy that the cache was not asked
