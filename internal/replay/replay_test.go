@@ -226,6 +226,12 @@ func TestTooLongRequests(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "line 42") || !strings.Contains(err.Error(), "raise --kv-tokens") {
 		t.Errorf("a request that the pool cannot hold: %v", err)
 	}
+	slow := small(t)
+	slow.Speed = 1e-12
+	_, err = Run(t.Context(), &list{requests: []trace.Request{{Line: 7, Arrival: time.Hour, Input: 10, Output: 1}}}, slow)
+	if err == nil || !strings.Contains(err.Error(), "line 7") || !strings.Contains(err.Error(), "--speed 1e-12") {
+		t.Errorf("a request after the end of time: %v", err)
+	}
 	// One token fewer fits: the last one has no KV.
 	run(t, &list{requests: []trace.Request{{Line: 42, Input: 1000, Output: 25}}}, opt)
 }

@@ -28,6 +28,9 @@ type source struct {
 	hashes      []uint64
 }
 
+// maxTime bounds virtual time, in ns, so that it never overflows.
+const maxTime = 100 * 365 * 24 * float64(time.Hour)
+
 // arrival is a request of the trace, at its time.
 type arrival struct {
 	id   messages.RequestID
@@ -77,17 +80,18 @@ func (s *source) take(r *trace.Request) error {
 		return fmt.Errorf("line %d of the trace: a request of %d tokens of prompt and %d of output does not fit into a KV pool of %d tokens; %s",
 			r.Line, r.Input, outputs, s.pool.Tokens, remedy)
 	}
-	s.next = &arrival{
-		id: messages.RequestID(s.read), line: r.Line, of: r,
-		at: time.Duration(float64(r.Arrival) / s.opt.Speed),
+	at := float64(r.Arrival) / s.opt.Speed
+	if at > maxTime {
+		return fmt.Errorf("line %d of the trace: at --speed %g the request arrives after more than 100 years; raise it", r.Line, s.opt.Speed)
 	}
+	s.next = &arrival{id: messages.RequestID(s.read), line: r.Line, of: r, at: time.Duration(at)}
 	s.last = s.next.at
 	return nil
 }
 
 // request makes up the prompt. Output has exactly the trace's length: end
 // tokens are ignored.
-func (a *arrival) request(now time.Duration) *messages.EngineRequest {
+func (a *arrival) request() *messages.EngineRequest {
 	return &messages.EngineRequest{
 		ID:     a.id,
 		Prompt: a.of.Tokens(make([]int32, 0, a.of.Input)),
@@ -95,7 +99,7 @@ func (a *arrival) request(now time.Duration) *messages.EngineRequest {
 			TopP: 1, RepetitionPenalty: 1, MaxTokens: max(a.of.Output, 1), IgnoreEOS: true,
 			TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs,
 		},
-		Priority: int32(a.of.Priority), Tenant: a.of.Tenant, Arrived: now,
+		Priority: int32(a.of.Priority), Tenant: a.of.Tenant, Arrived: a.at,
 	}
 }
 

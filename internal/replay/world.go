@@ -151,7 +151,7 @@ func (w *world) happen(e event) (err error) {
 // submit routes a request and gives it to its engine, in its turn or, when it
 // was held back, late.
 func (w *world) submit(a *arrival) error {
-	request := a.request(w.now)
+	request := a.request()
 	to := 0
 	if w.router != nil {
 		q := sched.RouteRequest{ID: request.ID, Tokens: len(request.Prompt)}
