@@ -82,8 +82,9 @@ const (
 	defaultPageSize      = 64
 	defaultWaitingTokens = 32 << 20
 	defaultSamples       = 512
-	// maxReplicas bounds memory: each engine keeps a cache of its own.
-	maxReplicas = 4096
+	// maxReplicas bounds memory: each engine keeps a cache of its own, 4 to 10
+	// bytes per token of its pool.
+	maxReplicas = 1024
 	// logitRows is for how many outputs of a step the plan keeps logits: more
 	// are sampled in turns. SGLang's greatest captured batch on most devices.
 	logitRows = 256

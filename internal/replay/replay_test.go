@@ -240,7 +240,7 @@ func TestRefusedOptions(t *testing.T) {
 	for want, change := range map[string]func(*Options){
 		"--page-size is 48":                  func(o *Options) { o.PageSize = 48 },
 		"--replicas is -1":                   func(o *Options) { o.Replicas = -1 },
-		"--replicas is 5000":                 func(o *Options) { o.Replicas = 5000 },
+		"--replicas is 1025":                 func(o *Options) { o.Replicas = 1025 },
 		"--speed is -2":                      func(o *Options) { o.Speed = -2 },
 		"--speed is NaN":                     func(o *Options) { o.Speed = math.NaN() },
 		"--kv-tokens is -5":                  func(o *Options) { o.KVTokens = -5 },
