@@ -78,7 +78,7 @@ func Random(seed uint64) Config {
 		SchedulePolicy: pick(r, sched.SchedulePolicies()...), Aging: pick(r, 0, 20*time.Microsecond, time.Millisecond),
 		CacheDisabled: c.CacheDisabled, PageSize: c.PageSize, Seed: seed, LowPriorityFirst: r.IntN(2) == 0, FairTenants: pick(r, 0, 1),
 	}
-	c.Preemption = r.IntN(3) == 0
+	c.Preemption = c.Policy.SchedulePolicy == "priority" && r.IntN(4) > 0
 	if c.Chunk == 0 {
 		c.Target = 0 // needs chunks
 	}
