@@ -183,3 +183,18 @@ func TestPoliciesWithoutACacheWarn(t *testing.T) {
 		t.Errorf("an unknown policy: %v, want an error that lists all", err)
 	}
 }
+
+func TestEventsWithoutACacheWarn(t *testing.T) {
+	for yaml, want := range map[string]int{"kv-events: true\ndisable-radix-cache: true": 1, "kv-events: true": 0} {
+		c, _, err := load(t, yaml, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := c.Warnings(); len(notes) != want || want > 0 && !strings.Contains(notes[0], "kv-events") {
+			t.Errorf("%q: warned %q", yaml, notes)
+		}
+	}
+	if _, _, err := load(t, "kv-events-buffer: 0", nil); err == nil || !strings.Contains(err.Error(), "kv-events-buffer") {
+		t.Errorf("a buffer of nothing: %v", err)
+	}
+}

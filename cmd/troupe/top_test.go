@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -249,6 +250,30 @@ func TestInspectCacheDrawsTheTree(t *testing.T) {
 	}
 	if _, err := run(t, "", "inspect", "cache", "--url", s.URL, "--nodes", "99999"); err == nil || !strings.Contains(err.Error(), "10000") {
 		t.Errorf("too many nodes: %v", err)
+	}
+}
+
+// The setting reaches the cache, the observer and the endpoint.
+func TestKVEventsOfAServer(t *testing.T) {
+	s := serveBundled(t, "--kv-events")
+	s.complete(t, story)
+	s.idle(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, "GET", s.URL+"/v1/kv_events?after=0", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() && lines.Text() != "event: stored" {
+	}
+	if lines.Text() != "event: stored" {
+		t.Errorf("the stream ended without a stored page: %v", lines.Err())
 	}
 }
 
