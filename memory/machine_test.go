@@ -221,8 +221,11 @@ func (m *treeMachine) evict(n int) {
 	if len(freed) > 0 && m.tree.Nodes() == nodes {
 		m.shortened++
 	}
-	if m.tree.wholeNodes {
-		if wrong := m.twin.removed(freed); wrong != 0 || len(freed) < n {
+	if m.tree.wholeNodes || m.tree.paths != nil {
+		// Whole nodes, or by whole paths: both are nothing that the twin knows.
+		// It checks that each page might go, and how many do.
+		wrong := m.twin.removed(freed)
+		if wrong != 0 || len(freed) < n || len(freed) > n && !m.tree.wholeNodes {
 			m.t.Fatalf("evicted %v for %d pages, of them page %d too early", freed, n, wrong)
 		}
 	} else if want := m.twin.evict(n); !slices.Equal(sorted(freed), sorted(want)) {
