@@ -2,14 +2,16 @@ package memory
 
 import "math"
 
-// What is assumed of a class before it has been seen: as if pages of
-// priorRequests mean requests had been watched that came back with a certain
-// probability, after a wait with a log-logistic distribution: its hazard rises
-// and then falls, as people read, answer, and at last go away. The figures are
-// fitted to the first half of Mooncake's conversation trace; whatever the
-// traffic, they count less with every page seen.
+// What is assumed of a class before it has been seen: as if priorPages, but at
+// least the pages of priorRequests mean requests, had been watched that came
+// back with a certain probability, after a wait with a log-logistic
+// distribution: its hazard rises and then falls, as people read, answer, and at
+// last go away. The figures are fitted to the first half of Mooncake's
+// conversation trace; whatever the traffic, they count less with every page
+// seen.
 const (
-	priorRequests = 400
+	priorPages    = 5000
+	priorRequests = 20
 	priorMedian   = 500 // ticks
 	priorShape    = 2
 )
@@ -67,7 +69,7 @@ var priorUsed = func() (used [gittinsClasses][ageBins + 1]float64) {
 // tick. mean is the number of pages of a mean request.
 func (t *lifeTable) index(class int, mean float64, index *[ageBins]float64) {
 	var hazard [ageBins]float64
-	weight := priorRequests * mean
+	weight := max(priorPages, priorRequests*mean)
 	for bin := range hazard {
 		from, to := priorUsed[class][bin], priorUsed[class][bin+1]
 		used, risk := t.used[class][bin], t.risk[class][bin]

@@ -1,6 +1,9 @@
 package memory
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 const (
 	// maxAge is how long a life is watched, in ticks. A page that comes back
@@ -80,11 +83,9 @@ func (t *lifeTable) advance(now uint64) {
 
 // reach counts the lives that began at a tick and have reached a bin's age.
 func (t *lifeTable) reach(bin int, tick uint64) {
-	if t.classes[tick%maxAge] == 0 {
-		return
-	}
-	for class, pages := range t.ring[tick%maxAge] {
-		t.risk[class][bin] += float64(pages)
+	for set := t.classes[tick%maxAge]; set != 0; set &= set - 1 {
+		class := bits.TrailingZeros64(set)
+		t.risk[class][bin] += float64(t.ring[tick%maxAge][class])
 	}
 }
 
