@@ -25,7 +25,10 @@ var factors = []struct {
 	set    func(c *configs.Config, level int)
 }{
 	{"page", 2, func(c *configs.Config, l int) { c.PageSize = []int{16, 1}[l] }},
-	{"chunk", 3, func(c *configs.Config, l int) { c.ChunkedPrefillSize = []int{-1, 7, 64}[l] }},
+	{"chunk", 3, func(c *configs.Config, l int) {
+		c.ChunkedPrefillSize = []int{-1, 7, 64}[l]
+		c.LatencyTarget = []time.Duration{0, 0, 20 * time.Millisecond}[l] // chunks by the clock
+	}},
 	{"nocache", 2, func(c *configs.Config, l int) { c.DisableRadixCache = l == 0 }},
 	{"running", 3, func(c *configs.Config, l int) { c.MaxRunning = []int{1, 4, 64}[l] }},
 	{"retract", 2, func(c *configs.Config, l int) { c.RetractEvery = []int{0, 3}[l] }},
