@@ -25,6 +25,11 @@ type AllocCore struct {
 	epoch      messages.Epoch
 	contiguous bool
 	pages      *Allocator
+
+	// The answer to a plan and the pages in it, used again for the next plan:
+	// the batch former has taken them before it sends one.
+	reply   messages.PagesReserved
+	granted []messages.Page
 }
 
 // NewAllocCore returns a core with all pages free.
@@ -82,7 +87,7 @@ func (c *AllocCore) reservePages(m *messages.ReservePages, out *messages.Outbox)
 		wanted += r.Pages
 	}
 	free := c.pages.Free()
-	granted, ok := c.take(m.Reserves, wanted, make([]messages.Page, 0, min(wanted, free)))
+	granted, ok := c.take(m.Reserves, wanted, c.granted[:0])
 	c.record(out)
 	if !ok {
 		out.Send(messages.Batch, &messages.PagesRefused{
@@ -91,18 +96,19 @@ func (c *AllocCore) reservePages(m *messages.ReservePages, out *messages.Outbox)
 		})
 		return
 	}
-	reply := &messages.PagesReserved{
+	c.granted = granted
+	c.reply = messages.PagesReserved{
 		Epoch: c.epoch, Plan: m.Plan,
 		Inserted: m.Inserted, Cached: m.Cached, Free: c.pages.Free(),
-		Granted: make([]messages.PagesGranted, len(m.Reserves)),
+		Granted: c.reply.Granted[:0],
 	}
-	for i, r := range m.Reserves {
+	for _, r := range m.Reserves {
 		// Cut from one array, each with no room behind it: appending to one
 		// never reaches into the next.
-		reply.Granted[i] = messages.PagesGranted{ID: r.ID, Pages: granted[:r.Pages:r.Pages]}
+		c.reply.Granted = append(c.reply.Granted, messages.PagesGranted{ID: r.ID, Pages: granted[:r.Pages:r.Pages]})
 		granted = granted[r.Pages:]
 	}
-	out.Send(messages.Batch, reply)
+	out.Send(messages.Batch, &c.reply)
 }
 
 // take allocates for all reservations, wanted pages in all, or for none.

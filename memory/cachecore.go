@@ -41,6 +41,9 @@ type CacheCore struct {
 	disabled bool
 	explain  bool
 	tree     *Tree
+	// reserve is the second half of a plan, used again for the next one: the
+	// ring of a plan is closed before another begins.
+	reserve  messages.ReservePages
 	lastPlan messages.PlanID // committed
 	events   uint64          // messages sent to the observer
 	// offered are the handles given to candidates that may be admitted by the
@@ -160,12 +163,17 @@ func (c *CacheCore) lockPrefixes(m *messages.LockPrefixes, out *messages.Outbox)
 // did not know of them when it counted; so at most all is evicted, and the
 // allocator has the last word.
 func (c *CacheCore) commitPlan(m *messages.CommitPlan, out *messages.Outbox) {
-	invariants.Check(m.Plan > c.lastPlan, "plan %d committed after plan %d", m.Plan, c.lastPlan)
+	if m.Plan <= c.lastPlan { // not Check, whose arguments cost allocations
+		invariants.Fail("plan %d committed after plan %d", m.Plan, c.lastPlan)
+	}
 	c.lastPlan = m.Plan
 	frees := m.Frees
-	inserted := make([]messages.PrefixInserted, len(m.Inserts))
+	clear(c.reserve.Inserted)
+	inserted := c.reserve.Inserted[:0]
 	for i := range m.Inserts {
-		inserted[i], frees = c.insert(m.Inserts[i], frees)
+		var outcome messages.PrefixInserted
+		outcome, frees = c.insert(m.Inserts[i], frees)
+		inserted = append(inserted, outcome)
 	}
 	missing := m.EvictPages - (len(frees) - len(m.Frees))
 	for _, node := range m.Unlocks {
@@ -178,11 +186,12 @@ func (c *CacheCore) commitPlan(m *messages.CommitPlan, out *messages.Outbox) {
 		frees, _ = c.tree.Evict(n, frees) // not refused: n is evictable
 	}
 	c.verify(m.Plan)
-	out.Send(messages.Alloc, &messages.ReservePages{
+	c.reserve = messages.ReservePages{
 		Epoch: c.epoch, Plan: m.Plan,
 		Frees: frees, Reserves: m.Reserves,
 		Inserted: inserted, Cached: c.counters(),
-	})
+	}
+	out.Send(messages.Alloc, &c.reserve)
 	if evicted := len(frees) - kept; evicted > 0 {
 		out.Record(messages.EvictedTokens, float64(evicted*c.tree.PageSize()))
 	}

@@ -71,7 +71,7 @@ func TestRingOfOnePlan(t *testing.T) {
 	want(t, r.send(t, &messages.LockPrefixes{Epoch: testEpoch, Plan: 1, Prefixes: []messages.PrefixLock{{ID: 4, Tokens: []int32{1, 2, 3, 4}, Limit: 3}}}),
 		&messages.PrefixesLocked{Epoch: testEpoch, Plan: 1, Matches: []messages.PrefixLocked{{ID: 4}}})
 	want(t, r.send(t, &messages.CommitPlan{Epoch: testEpoch, Plan: 1, Reserves: []messages.PageReserve{{ID: 4, Pages: 3}, {ID: 5, Pages: 2}}}),
-		&messages.PagesReserved{Epoch: testEpoch, Plan: 1, Inserted: []messages.PrefixInserted{}, Free: 5,
+		&messages.PagesReserved{Epoch: testEpoch, Plan: 1, Free: 5,
 			Granted: []messages.PagesGranted{{ID: 4, Pages: []messages.Page{1, 2, 3}}, {ID: 5, Pages: []messages.Page{4, 5}}}})
 
 	// 4 and 5 have the same first page; 5 ends and gives its last page back.

@@ -7,6 +7,11 @@
 // (immutable since its creation, shared freely); the comment on the field says
 // which. They carry ids, never process ids: the wiring maps roles to processes.
 //
+// What goes out every step is memory that comes home, and is its sender's again:
+// a RunBatch with the step's BatchDone, a CommitPlan and its ReservePages with
+// PagesReserved, that with the next CommitPlan, a StepResults when intake sends
+// it back, a BatchDone when the step after the next is launched.
+//
 // Names: a command is a verb with its object, an event a past participle, a
 // reply the command's object with the outcome, a timer ends in Due.
 //
@@ -48,6 +53,7 @@
 //	| BatchDone         | runner → batch          | none                           | of an older epoch: ignored                         |
 //	| BatchFailed       | runner → batch          | FailEpoch to the engine        | nothing of the step counts                         |
 //	| StepResults       | batch → intake          | none                           | of an older epoch: ignored; a gap ends the epoch   |
+//	| StepResults       | intake → batch          | none                           | its memory comes home; of an older epoch: dropped  |
 //	| StepResults       | batch → queue           | none                           | only if the policy asks for it; it reads           |
 //	| FlushCache        | intake → batch          | CacheFlushed or FlushRefused   | waits for the end of an open plan                  |
 //	| CacheFlushed      | batch → intake          | none                           | answers the client's AskCacheFlush                 |

@@ -57,7 +57,8 @@ type DropCall struct{ Call CallID }
 // marked Paused.
 type ResumeOutput struct{ Call CallID }
 
-// StepResults is all that a batch former tells intake about one step, or about
+// StepResults is all that a batch former tells intake (which sends it back when
+// it is done with it, since its memory is used again) about one step, or about
 // requests that ended between steps. Queue policies that ask for it read the
 // same message, so its slices are frozen.
 type StepResults struct {
@@ -189,6 +190,7 @@ func (*AbortRequests) toIntake()  {}
 func (*DropCall) toIntake()       {}
 func (*ResumeOutput) toIntake()   {}
 func (*StepResults) toIntake()    {}
+func (*StepResults) toBatch()     {}
 func (*EpochStarted) toIntake()   {}
 func (*EpochEnded) toIntake()     {}
 func (*AskCacheFlush) toIntake()  {}

@@ -45,9 +45,12 @@ func (c *Core) Step(now time.Duration, msg messages.ToIntake, out *messages.Outb
 	clear(c.fresh)
 	c.changes, c.fresh, c.cancelled = c.changes[:0], c.fresh[:0], c.cancelled[:0]
 
+	var spent *messages.StepResults
 	switch m := msg.(type) {
 	case *messages.StepResults:
-		c.takeResults(now, m, out)
+		if c.takeResults(now, m, out) {
+			spent = m
+		}
 	case *messages.SubmitRequests:
 		c.submit(now, m, out)
 	case *messages.ResumeOutput:
@@ -88,6 +91,9 @@ func (c *Core) Step(now time.Duration, msg messages.ToIntake, out *messages.Outb
 	c.submitFresh(out)
 	c.sendCancelled(out)
 	c.conclude(now, out)
+	if spent != nil {
+		out.Send(messages.Batch, spent) // last, when nothing looks into it any more
+	}
 }
 
 // conclude ends a Step: gauges, the next deadline, and the drain when nothing

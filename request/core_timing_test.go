@@ -62,7 +62,7 @@ func TestAllocationsPerToken(t *testing.T) {
 		if perToken := perStep / n; perToken > 1.1 {
 			t.Errorf("stops %q: %.2f allocations per token, want 1 and growth", stops, perToken)
 		}
-		if len(r.out.Sends) != 0 || r.reading(messages.GenerationTokens) != n {
+		if len(r.out.Sends) != 1 || r.out.Sends[0].Msg != any(m) || r.reading(messages.GenerationTokens) != n {
 			t.Fatalf("the steps were not taken: %v", r.out.Sends)
 		}
 	}

@@ -20,16 +20,17 @@ type change struct {
 }
 
 // takeResults takes what one step brought, in three parts: compare it with the
-// table, compute every entry's change, commit and deliver.
-func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *messages.Outbox) {
+// table, compute every entry's change, commit and deliver. It reports whether
+// the message counted.
+func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *messages.Outbox) bool {
 	t := c.table
 	if m.Epoch != t.epoch || !t.standing || t.broken || m.Seq <= t.seq {
 		out.Record(messages.StaleMessages, 1)
-		return
+		return false
 	}
 	if cause := t.contradiction(m); cause != "" {
 		c.failEpoch(out, "step results %d: %s", m.Seq, cause)
-		return
+		return false
 	}
 	for i := range m.Tokens {
 		c.computeToken(&m.Tokens[i])
@@ -73,6 +74,7 @@ func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *mess
 			t.settle(e)
 		}
 	}
+	return true
 }
 
 // contradiction is why a message cannot follow what the table knows; "" if it

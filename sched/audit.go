@@ -100,8 +100,9 @@ func (f *Former) answerFlushes(out *messages.Outbox) {
 			return
 		}
 		f.plan.id++
-		m := messages.CommitPlan{EvictAll: true}
-		f.giveBack(&m)
+		m := f.newCommit()
+		m.EvictAll = true
+		f.giveBack(m)
 		f.sendCommit(m, out)
 		f.become(flushing)
 	}

@@ -35,7 +35,7 @@ func (f *Former) prefillBudget(decoding int) int {
 }
 
 // prefill adds the prompts' share of a step to it, behind decoding rows.
-func (f *Former) prefill(b *messages.RunBatch, out *messages.Outbox) {
+func (f *Former) prefill(b *batch, out *messages.Outbox) {
 	p := &f.prefills
 	p.order = p.order[:0]
 	for _, s := range f.running {
@@ -48,7 +48,7 @@ func (f *Former) prefill(b *messages.RunBatch, out *messages.Outbox) {
 	}
 	budget := f.prefillBudget(len(b.Work))
 	if f.opt.ChunkedPrefillSize > 0 {
-		f.prefillChunks(b, f.pacing.allow(budget, f.pacing.load(b), p.order[0].scheduled, out))
+		f.prefillChunks(b, f.pacing.allow(budget, f.pacing.load(&b.RunBatch), p.order[0].scheduled, out))
 	} else {
 		f.prefillWhole(b, budget)
 	}
@@ -107,7 +107,7 @@ func (f *Former) withoutPages() (n int) {
 
 // prefillWhole computes prompts uncut: the oldest in any case, others while
 // they fit beside it.
-func (f *Former) prefillWhole(b *messages.RunBatch, budget int) {
+func (f *Former) prefillWhole(b *batch, budget int) {
 	order := f.prefills.order
 	slices.SortStableFunc(order[1:], shorterRest)
 	for i, s := range order {
@@ -119,7 +119,7 @@ func (f *Former) prefillWhole(b *messages.RunBatch, budget int) {
 }
 
 // prefillChunks cuts prompts so that they fill what is allowed.
-func (f *Former) prefillChunks(b *messages.RunBatch, a allowance) {
+func (f *Former) prefillChunks(b *batch, a allowance) {
 	p := &f.prefills
 	oldest := p.order[0]
 	budget := a.most(oldest.scheduled)

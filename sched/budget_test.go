@@ -28,9 +28,10 @@ func (p *prompts) add(tokens int) *sequence {
 // step computes one step's share of prompts, by sequence.
 func (p *prompts) step(decoding int) map[*sequence]int {
 	p.Former.step++
-	b := &messages.RunBatch{Step: p.Former.step}
 	p.flights = p.flights[:0]
 	p.launching()
+	b := p.newest().batch
+	b.Step = p.Former.step
 	for range decoding {
 		b.Work = append(b.Work, messages.RowWork{Count: 1, Start: 100, Sample: true})
 	}

@@ -13,6 +13,31 @@ type flight struct {
 	launched  time.Duration
 	retracted bool      // its plan retracted somebody
 	work      []rowWork // in the order of RunBatch.Work
+	batch     *batch
+}
+
+// batch is the RunBatch of a flight with the memory behind it. It is the
+// runner's until the step's BatchDone, and used again after that.
+type batch struct {
+	messages.RunBatch
+	pages []messages.Page // those that the row deltas name
+}
+
+// reset empties a batch for a step and keeps its memory.
+func (b *batch) reset(epoch messages.Epoch, step messages.StepID) {
+	clear(b.Opened)
+	clear(b.Replaced)
+	clear(b.Grown)
+	b.RunBatch = messages.RunBatch{Epoch: epoch, Step: step, Closed: b.Closed[:0], Opened: b.Opened[:0],
+		Replaced: b.Replaced[:0], Grown: b.Grown[:0], Work: b.Work[:0]}
+	b.pages = b.pages[:0]
+}
+
+// copyPages copies pages of a lease, which changes in place.
+func (b *batch) copyPages(pages []messages.Page) []messages.Page {
+	from := len(b.pages)
+	b.pages = append(b.pages, pages...)
+	return b.pages[from:len(b.pages):len(b.pages)]
 }
 
 // rowWork is one row's work of a step. The sequence keeps its lease at least
@@ -31,6 +56,10 @@ func (f *Former) launching() {
 	f.flights = f.flights[:n+1]
 	fl := f.newest()
 	fl.work = fl.work[:0]
+	if fl.batch == nil {
+		fl.batch = &batch{}
+	}
+	fl.batch.reset(f.epoch, f.step+1)
 }
 
 // newest is the flight that was launched last, or is being filled.

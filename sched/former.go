@@ -79,6 +79,9 @@ type Former struct {
 	seq   uint64 // of the newest StepResults
 	ended []messages.RequestEnded
 	began []messages.RequestID // admitted, not reported yet
+	spent []*messages.StepResults
+
+	commitPlan messages.CommitPlan
 
 	audit   audits
 	history history
@@ -112,6 +115,9 @@ func (f *Former) Step(now time.Duration, msg messages.ToBatch, out *messages.Out
 		return
 	}
 	switch m := msg.(type) {
+	case *messages.StepResults:
+		f.tookBack(m)
+		return
 	case *messages.CandidatesWaiting:
 		f.mayWait, f.waits, f.blocked = true, false, blockade{}
 	case *messages.CandidatesOffered:
@@ -173,9 +179,15 @@ func (f *Former) acknowledge(out *messages.Outbox) {
 	if len(f.ended) == 0 || !f.quiet() || f.phase == failed {
 		return
 	}
-	f.seq++
-	f.report(&messages.StepResults{Epoch: f.epoch, Seq: f.seq, Admitted: f.began, Ended: f.ended}, out)
-	f.ended, f.began = nil, nil
+	r := f.newResults(0)
+	f.addEnds(r)
+	f.report(r, out)
+}
+
+// addEnds moves what has happened outside of a step's results into them.
+func (f *Former) addEnds(r *messages.StepResults) {
+	r.Admitted, r.Ended = append(r.Admitted, f.began...), append(r.Ended, f.ended...)
+	f.began, f.ended = f.began[:0], f.ended[:0]
 }
 
 // fail ends the epoch.
@@ -188,6 +200,8 @@ func (f *Former) fail(cause string, suspects []messages.RequestID, sticky bool, 
 
 func epochOf(msg messages.ToBatch) messages.Epoch {
 	switch m := msg.(type) {
+	case *messages.StepResults:
+		return m.Epoch
 	case *messages.CandidatesWaiting:
 		return m.Epoch
 	case *messages.CandidatesOffered:

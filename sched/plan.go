@@ -81,11 +81,11 @@ func (f *Former) commit(now time.Duration, out *messages.Outbox) (again bool) {
 		return false
 	}
 	settle := room == afterSettling
-	var m messages.CommitPlan // on the stack: most steps have nothing to commit
-	f.giveBack(&m)
-	f.insertPrefixes(&m)
+	m := f.newCommit()
+	f.giveBack(m)
+	f.insertPrefixes(m)
 	if !settle {
-		f.reserve(&m)
+		f.reserve(m)
 	}
 	if len(m.Inserts)+len(m.Unlocks)+len(m.Frees)+len(m.Reserves) == 0 {
 		return f.launch(now, out)
@@ -99,11 +99,11 @@ func (f *Former) commit(now time.Duration, out *messages.Outbox) (again bool) {
 	return false
 }
 
-func (f *Former) sendCommit(m messages.CommitPlan, out *messages.Outbox) {
+func (f *Former) sendCommit(m *messages.CommitPlan, out *messages.Outbox) {
 	m.Epoch, m.Plan = f.epoch, f.plan.id
 	f.audit.dirty = true
-	f.history.note(&m)
-	out.Send(messages.Cache, &m)
+	f.history.note(m)
+	out.Send(messages.Cache, m)
 }
 
 // giveBack moves returned leases and refused candidates' locks into a message.
@@ -185,9 +185,10 @@ func (f *Former) reserve(m *messages.CommitPlan) {
 // pagesReserved takes what a CommitPlan brought and goes on.
 func (f *Former) pagesReserved(now time.Duration, m *messages.PagesReserved, out *messages.Outbox) {
 	f.must((f.held() || f.phase == flushing) && m.Plan == f.plan.id, "PagesReserved")
-	invariants.Check(len(m.Inserted) == len(f.plan.inserts) && len(m.Granted) == len(f.plan.reserves),
-		"plan %d asked for %d insertions and %d reservations and got %d and %d",
-		m.Plan, len(f.plan.inserts), len(f.plan.reserves), len(m.Inserted), len(m.Granted))
+	if len(m.Inserted) != len(f.plan.inserts) || len(m.Granted) != len(f.plan.reserves) {
+		invariants.Fail("plan %d asked for %d insertions and %d reservations and got %d and %d",
+			m.Plan, len(f.plan.inserts), len(f.plan.reserves), len(m.Inserted), len(m.Granted))
+	}
 	for i, ins := range f.plan.inserts {
 		if ins.seq != nil {
 			f.inserted(ins, m.Inserted[i])

@@ -21,12 +21,13 @@ type loop struct {
 	done   messages.BatchDone
 }
 
-func newLoop(running int) *loop { return newLoopOf(running, 1) }
+func newLoop(running int) *loop { return newLoopOf(running, 1, 16) }
 
-// newLoopOf lets so many steps be in flight.
-func newLoopOf(running, inFlight int) *loop {
-	const pageSize, context = 16, 1 << 20
-	pages := running * 1024
+// newLoopOf lets so many steps be in flight. Each row has room for 16384
+// tokens.
+func newLoopOf(running, inFlight, pageSize int) *loop {
+	const context = 1 << 20
+	pages := running * 16384 / pageSize
 	return &loop{
 		queue: NewQueueCore(1, QueueOptions{}),
 		former: NewFormer(1, FormerOptions{PageSize: pageSize, Pages: pages, MaxRunning: running, ContextLength: context,
@@ -49,6 +50,10 @@ func (l *loop) settle() {
 			l.cache.Step(0, m.Msg.(messages.ToCache), &l.out)
 		case messages.Alloc:
 			l.alloc.Step(0, m.Msg.(messages.ToAlloc), &l.out)
+		case messages.Intake:
+			if r, ok := m.Msg.(*messages.StepResults); ok { // intake is done with it at once
+				l.mail = append(l.mail, messages.Send{To: messages.Batch, Msg: r})
+			}
 		case messages.Runner:
 			l.steps = append(l.steps, m.Msg.(*messages.RunBatch))
 		}
@@ -97,27 +102,30 @@ func (l *loop) fill(running, prompt int) {
 }
 
 // BenchmarkDecodeStep is the planning of a step of decoding rows: results,
-// pages for one row in sixteen, RunBatch.
+// pages for one row in sixteen, or for each row where a page is one token, and
+// RunBatch.
 func BenchmarkDecodeStep(b *testing.B) {
-	for _, inFlight := range []int{1, 2} {
-		for _, running := range []int{1, 64, 256} {
-			b.Run(fmt.Sprintf("flight=%d/running=%d", inFlight, running), func(b *testing.B) {
-				b.ReportAllocs()
-				l := newLoopOf(running, inFlight)
-				l.fill(running, 100)
-				left := 10000
-				for b.Loop() {
-					if left--; left == 0 {
-						b.StopTimer()
-						l = newLoopOf(running, inFlight)
-						l.fill(running, 100)
-						left = 10000
-						b.StartTimer()
+	for _, pageSize := range []int{16, 1} {
+		for _, inFlight := range []int{1, 2} {
+			for _, running := range []int{1, 64, 256, 2048} {
+				b.Run(fmt.Sprintf("page=%d/flight=%d/running=%d", pageSize, inFlight, running), func(b *testing.B) {
+					b.ReportAllocs()
+					l := newLoopOf(running, inFlight, pageSize)
+					l.fill(running, 100)
+					left := 10000
+					for b.Loop() {
+						if left--; left == 0 {
+							b.StopTimer()
+							l = newLoopOf(running, inFlight, pageSize)
+							l.fill(running, 100)
+							left = 10000
+							b.StartTimer()
+						}
+						l.compute()
 					}
-					l.compute()
-				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(running), "ns/row")
-			})
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(running), "ns/row")
+				})
+			}
 		}
 	}
 }
@@ -148,23 +156,28 @@ func BenchmarkTurnover(b *testing.B) {
 	}
 }
 
-// A step of decoding rows that needs no page costs a fixed number of
-// allocations, however many rows there are.
+// A step of decoding rows allocates nothing, however many rows there are and
+// whether they need pages or not.
 func TestDecodeStepAllocations(t *testing.T) {
-	for _, c := range []struct{ running, inFlight int }{{1, 1}, {64, 1}, {1, 2}, {64, 2}} {
-		running := c.running
-		l := newLoopOf(running, c.inFlight)
-		l.fill(running, 100) // on page 7 of 16 tokens: 12 steps without a new one
-		if l.former.opt.AuditEveryStep {
-			t.Skip("this build audits every step")
-		}
-		for _, s := range l.former.running {
-			s.tokens = append(make([]int32, 0, 200), s.tokens...) // no growth meanwhile
-		}
-		got := testing.AllocsPerRun(8, l.compute)
-		// RunBatch and its work, StepResults and its tokens.
-		if got > 4 {
-			t.Errorf("%+v: %.1f allocations per step, want 4", c, got)
+	for _, running := range []int{1, 64, 256} {
+		for _, inFlight := range []int{1, 2} {
+			for _, pageSize := range []int{1, 16} {
+				l := newLoopOf(running, inFlight, pageSize)
+				l.fill(running, 100)
+				if l.former.opt.AuditEveryStep {
+					t.Skip("this build audits every step")
+				}
+				for _, s := range l.former.running { // no growth of the sequences meanwhile
+					s.tokens = append(make([]int32, 0, 1000), s.tokens...)
+					s.lease.Pages = append(make([]messages.Page, 0, 1000), s.lease.Pages...)
+				}
+				for range 40 { // until every message has its memory
+					l.compute()
+				}
+				if got := testing.AllocsPerRun(100, l.compute); got > 0 {
+					t.Errorf("%d rows, %d steps in flight, pages of %d: %.1f allocations per step", running, inFlight, pageSize, got)
+				}
+			}
 		}
 	}
 }

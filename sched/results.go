@@ -41,7 +41,8 @@ func (f *Former) takeResults(now time.Duration, m *messages.BatchDone, out *mess
 		s := f.rowOf(m.Prompts[i].Row)
 		s.addPrompts(&m.Prompts[i])
 	}
-	r := &messages.StepResults{Epoch: f.epoch, Step: m.Step, Tokens: make([]messages.TokenResult, 0, len(m.Sampled))}
+	r := f.newResults(m.Step)
+	r.Tokens = slices.Grow(r.Tokens, len(m.Sampled))
 	next, ends := 0, false
 	for i := range fl.work {
 		w := &fl.work[i]
@@ -62,10 +63,7 @@ func (f *Former) takeResults(now time.Duration, m *messages.BatchDone, out *mess
 		f.running = slices.DeleteFunc(f.running, func(s *sequence) bool { return s.state == gone })
 	}
 	f.sweep()
-	f.seq++
-	r.Seq = f.seq
-	r.Ended = append(r.Ended, f.ended...)
-	r.Admitted, f.ended, f.began = f.began, nil, nil
+	f.addEnds(r)
 	f.report(r, out)
 	f.sinceForced++
 	f.audit.stepped = true

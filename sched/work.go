@@ -1,7 +1,6 @@
 package sched
 
 import (
-	"slices"
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
@@ -12,9 +11,9 @@ import (
 // whether there may be more to plan. When there is nothing to compute it waits
 // for the step that runs.
 //
-// The message and its slices are new, as the StepResults of the step are: four
-// allocations for a step of decoding rows, however many. They are the receivers'
-// from here on, and reusing them would need their word on when they are done.
+// Nothing is allocated for a step of decoding rows, however many: the message is
+// that of an earlier step, whose BatchDone has said that the runner is done with
+// it.
 func (f *Former) launch(now time.Duration, out *messages.Outbox) (again bool) {
 	f.closePlan()
 	b := f.fill(out)
@@ -28,27 +27,27 @@ func (f *Former) launch(now time.Duration, out *messages.Outbox) (again bool) {
 		invariants.Check(f.occupied() == f.withoutPages(), "step %d of %d sequences has no work", f.step+1, f.occupied())
 		return true
 	}
-	b.Closed, f.closed = f.closed, nil
+	b.Closed, f.closed = append(b.Closed, f.closed...), f.closed[:0]
 	for _, s := range f.running {
 		f.rowDeltas(b, s)
 	}
 	f.step = b.Step
 	fl := f.newest()
 	fl.step, fl.launched, fl.retracted = b.Step, now, f.plan.retracted
-	f.pacing.launched(now, b)
-	out.Send(messages.Runner, b)
+	f.pacing.launched(now, &b.RunBatch)
+	out.Send(messages.Runner, &b.RunBatch)
 	out.Record(messages.StepTokens, float64(b.Tokens()))
 	return true
 }
 
 // fill gives the rows their work; nil when there is none. A sequence that ends
 // with a step that runs gets none.
-func (f *Former) fill(out *messages.Outbox) *messages.RunBatch {
+func (f *Former) fill(out *messages.Outbox) *batch {
 	if f.occupied() == 0 {
 		return nil
 	}
-	b := &messages.RunBatch{Epoch: f.epoch, Step: f.step + 1, Work: make([]messages.RowWork, 0, f.occupied())}
 	f.launching()
+	b := f.newest().batch
 	for _, s := range f.running {
 		if s.state == decoding && s.ahead(f.opt.ContextLength) > 0 {
 			f.work(b, s, 1)
@@ -66,7 +65,7 @@ func (f *Former) fill(out *messages.Outbox) *messages.RunBatch {
 
 // work gives a row count tokens to compute. What is drawn after the last one is
 // pending from now on: the executor appends it before it builds the next step.
-func (f *Former) work(b *messages.RunBatch, s *sequence, count int) {
+func (f *Former) work(b *batch, s *sequence, count int) {
 	end := s.scheduled + count
 	if end > s.lease.Capacity(f.opt.PageSize) { // not Check, whose arguments cost allocations per row
 		invariants.Fail("request %d computes %d tokens on %d pages", s.req.ID, end, len(s.lease.Pages))
@@ -86,9 +85,8 @@ func (f *Former) work(b *messages.RunBatch, s *sequence, count int) {
 	}
 }
 
-// rowDeltas tells the device what it does not know of a row. Pages are copied:
-// the lease's own slice changes in place.
-func (f *Former) rowDeltas(b *messages.RunBatch, s *sequence) {
+// rowDeltas tells the device what it does not know of a row.
+func (f *Former) rowDeltas(b *batch, s *sequence) {
 	if s.opened && s.known == len(s.lease.Pages) && s.staleFrom == s.staleTo || !s.active() {
 		return
 	}
@@ -97,15 +95,15 @@ func (f *Former) rowDeltas(b *messages.RunBatch, s *sequence) {
 		s.opened = true
 		prompt, all := len(s.req.Prompt), len(s.tokens)
 		b.Opened = append(b.Opened, messages.RowOpened{
-			Row: row, Request: s.req, Output: s.tokens[prompt:all:all], Pages: slices.Clone(pages[:s.known]),
+			Row: row, Request: s.req, Output: s.tokens[prompt:all:all], Pages: b.copyPages(pages[:s.known]),
 		})
 	}
 	if s.staleFrom < s.staleTo {
-		b.Replaced = append(b.Replaced, messages.RowReplaced{Row: row, First: s.staleFrom, Pages: slices.Clone(pages[s.staleFrom:s.staleTo])})
+		b.Replaced = append(b.Replaced, messages.RowReplaced{Row: row, First: s.staleFrom, Pages: b.copyPages(pages[s.staleFrom:s.staleTo])})
 		s.staleFrom, s.staleTo = 0, 0
 	}
 	if s.known < len(pages) {
-		b.Grown = append(b.Grown, messages.RowGrown{Row: row, Pages: slices.Clone(pages[s.known:])})
+		b.Grown = append(b.Grown, messages.RowGrown{Row: row, Pages: b.copyPages(pages[s.known:])})
 		s.known = len(pages)
 	}
 }

@@ -10,14 +10,15 @@ import (
 // runner stands where a device's runner and executor stand: it turns a step
 // into rows of the cost model and answers with made-up tokens.
 type runner struct {
-	device *sim.Device
-	rows   []messages.RequestID // by row: who holds it
-	steps  []*messages.BatchDone
-	work   []sim.Row // reused
+	device  *sim.Device
+	rows    []messages.RequestID // by row: who holds it
+	steps   []*messages.BatchDone
+	work    []sim.Row // reused
+	answers [2]*messages.BatchDone
 }
 
 func newRunner(costs *sim.Costs, rows int) runner {
-	return runner{device: sim.NewDevice(costs), rows: make([]messages.RequestID, rows)}
+	return runner{device: sim.NewDevice(costs), rows: make([]messages.RequestID, rows), answers: [2]*messages.BatchDone{{}, {}}}
 }
 
 // launch gives a step to the device and tells when it will be over.
@@ -25,7 +26,11 @@ func (r *runner) launch(now time.Duration, b *messages.RunBatch) time.Duration {
 	for i := range b.Opened {
 		r.rows[b.Opened[i].Row] = b.Opened[i].Request.ID
 	}
-	done := &messages.BatchDone{Epoch: b.Epoch, Step: b.Step, Sampled: make([]messages.SampledToken, 0, len(b.Work))}
+	// The batch former has taken a step's results before it launches the one
+	// after the next.
+	done := r.answers[0]
+	r.answers[0], r.answers[1] = r.answers[1], done
+	*done = messages.BatchDone{Epoch: b.Epoch, Step: b.Step, Sampled: done.Sampled[:0]}
 	r.work = r.work[:0]
 	for i := range b.Work {
 		w := &b.Work[i]

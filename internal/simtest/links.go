@@ -3,6 +3,7 @@ package simtest
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -38,7 +39,7 @@ func (w *World) send(from, to messages.Actor, msg any) {
 		}
 	}
 	w.count(msg, 1)
-	w.frozen.note(msg)
+	w.frozen.note(w, msg)
 	w.mail[l] = append(w.mail[l], msg)
 }
 
@@ -68,34 +69,95 @@ func (w *World) eagerness() int {
 	return total
 }
 
-// frozen remembers the last messages whose slices nobody may change, neither
-// the sender, who has given them away, nor a receiver who only reads.
+// frozen remembers messages that nobody may change: neither the sender, who has
+// given them away, nor a receiver who only reads. What is sent every step is
+// memory that comes home (see package messages): until then it is frozen, too.
 type frozen struct {
-	on   bool
-	last [32]struct {
-		msg any
-		sum uint64
-	}
-	at int
+	on    bool
+	epoch messages.Epoch
+	sent  map[any]uint64
+	order []any // as sent
 }
 
-func (f *frozen) note(msg any) {
+// frozenMessages bounds how many are remembered.
+const frozenMessages = 64
+
+// note remembers a message that is sent.
+func (f *frozen) note(w *World, msg any) {
 	if !f.on {
 		return
 	}
-	switch msg.(type) {
-	case *messages.RunBatch, *messages.LockPrefixes, *messages.StepResults, *messages.FinishRequests, *messages.ClaimCandidates, *messages.PrefixesLocked:
-		slot := &f.last[f.at%len(f.last)]
-		slot.msg, slot.sum = msg, sum(msg)
-		f.at++
+	if f.epoch != w.epoch || f.sent == nil {
+		f.epoch, f.sent, f.order = w.epoch, map[any]uint64{}, nil
+	}
+	switch m := msg.(type) {
+	case *messages.CommitPlan:
+		f.release(w, func(old any) bool { _, ok := old.(*messages.PagesReserved); return ok })
+	case *messages.RunBatch:
+		f.release(w, func(old any) bool {
+			done, ok := old.(*messages.BatchDone)
+			return ok && done.Step+2 <= m.Step
+		})
+	case *messages.StepResults, *messages.LockPrefixes, *messages.FinishRequests, *messages.ClaimCandidates, *messages.PrefixesLocked,
+		*messages.ReservePages, *messages.PagesReserved, *messages.BatchDone:
+	default:
+		return
+	}
+	if _, again := f.sent[msg]; again {
+		return // sent on, or on its way home
+	}
+	f.sent[msg] = sum(msg)
+	if f.order = append(f.order, msg); len(f.order) > frozenMessages {
+		delete(f.sent, f.order[0])
+		f.order = f.order[1:]
 	}
 }
 
-func (f *frozen) check(w *World) {
-	for i := range f.last {
-		if slot := &f.last[i]; slot.msg != nil && w.stats.Delivered%8 == 0 && slot.sum != sum(slot.msg) {
-			w.fail("a %T was changed after it was sent", slot.msg)
+// arrived looks at them all now and then, and lets those go that come home with
+// a message.
+func (f *frozen) arrived(w *World, to messages.Actor, msg any) {
+	if !f.on || f.epoch != w.epoch {
+		return
+	}
+	if w.stats.Delivered%8 == 0 {
+		for _, m := range f.order {
+			f.check(w, m)
 		}
+	}
+	if to != messages.Batch {
+		return
+	}
+	switch m := msg.(type) {
+	case *messages.BatchDone:
+		f.release(w, func(old any) bool { b, ok := old.(*messages.RunBatch); return ok && b.Step == m.Step })
+	case *messages.StepResults:
+		f.release(w, func(old any) bool { return old == msg })
+	case *messages.PagesReserved:
+		f.release(w, func(old any) bool {
+			switch old.(type) {
+			case *messages.CommitPlan, *messages.ReservePages:
+				return true
+			}
+			return false
+		})
+	}
+}
+
+// release looks at messages for the last time and forgets them.
+func (f *frozen) release(w *World, home func(any) bool) {
+	f.order = slices.DeleteFunc(f.order, func(m any) bool {
+		if !home(m) {
+			return false
+		}
+		f.check(w, m)
+		delete(f.sent, m)
+		return true
+	})
+}
+
+func (f *frozen) check(w *World, msg any) {
+	if f.sent[msg] != sum(msg) {
+		w.fail("a %T was changed after it was sent", msg)
 	}
 }
 

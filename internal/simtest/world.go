@@ -150,7 +150,7 @@ func (w *World) turn() bool {
 func (w *World) deliver(l link, msg any) {
 	w.stats.Delivered++
 	w.count(msg, -1)
-	w.frozen.check(w)
+	w.frozen.arrived(w, l.to, msg)
 	if w.crashes(l.to) {
 		if l.to == messages.Intake && l.from != messages.Batch {
 			w.mail[l] = append([]any{msg}, w.mail[l]...) // it is delivered again

@@ -75,6 +75,8 @@ type Executor struct {
 	done  func(*messages.BatchDone, error)
 	gpu   gpu.StepBatch // reused; sequences in the order of Work
 
+	answers answers
+
 	quiesced []func() // called once nothing is under way
 }
 

@@ -75,16 +75,7 @@ func (e *Executor) take(result *gpu.StepResult) (*messages.BatchDone, error) {
 	if result == nil || len(result.Sequences) != len(work) {
 		return nil, errors.New("executor: the device did not answer for every sequence of the step")
 	}
-	done := &messages.BatchDone{Epoch: e.batch.Epoch, Step: e.batch.Step}
-	samples := 0
-	for i := range work {
-		if work[i].Sample {
-			samples++
-		}
-	}
-	if samples > 0 {
-		done.Sampled = make([]messages.SampledToken, 0, samples)
-	}
+	done := e.answers.next(e.batch)
 	for i := range work {
 		w, s := &work[i], &result.Sequences[i]
 		r := &e.rows[w.Row]
@@ -111,6 +102,23 @@ func (e *Executor) take(result *gpu.StepResult) (*messages.BatchDone, error) {
 		done.Sampled = append(done.Sampled, t)
 	}
 	return done, nil
+}
+
+// answers are two BatchDone that are used in turns: the batch former has taken a
+// step's before it launches the one after the next.
+type answers struct {
+	done [2]messages.BatchDone
+	last int
+}
+
+// next empties the older one for a step.
+func (a *answers) next(b *messages.RunBatch) *messages.BatchDone {
+	a.last = 1 - a.last
+	d := &a.done[a.last]
+	clear(d.Sampled)
+	clear(d.Prompts)
+	*d = messages.BatchDone{Epoch: b.Epoch, Step: b.Step, Sampled: d.Sampled[:0], Prompts: d.Prompts[:0]}
+	return d
 }
 
 func positions(scores []gpu.Scored) []messages.PositionLogprobs {

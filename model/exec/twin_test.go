@@ -2,7 +2,6 @@ package exec_test
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -169,7 +168,7 @@ func TestStepsMatchTwin(t *testing.T) {
 					r.tokens = append(r.tokens, next(r.tokens))
 				}
 			}
-			if !reflect.DeepEqual(done.Sampled, want) || done.Step != number {
+			if !slices.Equal(done.Sampled, want) || done.Step != number {
 				t.Fatalf("sampled %+v, want %+v", done.Sampled, want)
 			}
 		}
