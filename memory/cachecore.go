@@ -133,7 +133,6 @@ func (c *CacheCore) Suspects(msg messages.ToCache) []messages.RequestID {
 
 func (c *CacheCore) lockPrefixes(m *messages.LockPrefixes, out *messages.Outbox) {
 	reply := &messages.PrefixesLocked{Epoch: c.epoch, Plan: m.Plan, Matches: make([]messages.PrefixLocked, len(m.Prefixes))}
-	asked, hit := 0, 0
 	c.offered, c.candidates = c.offered[:0], m.Plan
 	for i := range m.Prefixes {
 		p := &m.Prefixes[i]
@@ -144,16 +143,12 @@ func (c *CacheCore) lockPrefixes(m *messages.LockPrefixes, out *messages.Outbox)
 			}
 			match.Node, match.Pages = c.tree.Lock(p.Namespace, p.Tokens, p.Limit, nil)
 			c.offered = append(c.offered, match.Node)
-			asked += p.Limit
-			hit += len(match.Pages) * c.tree.PageSize()
 		}
 		reply.Matches[i] = match
 	}
 	c.verify(m.Plan)
 	reply.Cached = c.counters()
 	out.Send(messages.Batch, reply)
-	out.Record(messages.CacheQueryTokens, float64(asked))
-	out.Record(messages.CacheHitTokens, float64(hit))
 	c.record(out)
 }
 

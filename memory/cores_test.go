@@ -99,7 +99,7 @@ func TestRingOfOnePlan(t *testing.T) {
 	want(t, r.send(t, &messages.CommitPlan{Epoch: testEpoch, Plan: 4, EvictAll: true}),
 		&messages.PagesReserved{Epoch: testEpoch, Plan: 4, Free: 1, Inserted: []messages.PrefixInserted{}, Granted: []messages.PagesGranted{}})
 	want(t, r.meter, map[messages.Metric]float64{
-		messages.CacheQueryTokens: 8, messages.CacheHitTokens: 2, messages.EvictedTokens: 4, messages.RadixNodes: 0,
+		messages.EvictedTokens: 4, messages.RadixNodes: 0,
 		messages.PagesEvictable: 0, messages.PagesProtected: 0, messages.PagesFree: 1, messages.PagesTotal: 10,
 	})
 }

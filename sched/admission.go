@@ -178,6 +178,7 @@ func (f *Former) prefixesLocked(now time.Duration, m *messages.PrefixesLocked, o
 // not fit into the whole pool.
 func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 	room := f.room()
+	asked, hit := 0, 0 // tokens
 	var claimed []messages.RequestID
 	refused, waits := false, false
 	last := false // nobody is admitted behind one who has preempted others
@@ -222,6 +223,9 @@ func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 			invariants.Check(f.retracted[0] == s, "request %d comes back before request %d", s.req.ID, f.retracted[0].req.ID)
 			f.retracted = slices.Delete(f.retracted, 0, 1)
 		}
+		if !f.opt.CacheDisabled {
+			asked, hit = asked+s.matchLimit(), hit+len(match.Pages)*f.opt.PageSize
+		}
 		match.ID = s.req.ID
 		s.admitted(row, match, f.opt.PageSize)
 		f.byRow[row] = s
@@ -234,6 +238,10 @@ func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 	}
 	clear(f.plan.candidates)
 	f.plan.candidates = f.plan.candidates[:0]
+	if asked > 0 { // only of the admitted: a candidate is looked up as often as it is offered
+		out.Record(messages.CacheQueryTokens, float64(asked))
+		out.Record(messages.CacheHitTokens, float64(hit))
+	}
 	if len(claimed) > 0 {
 		out.Send(messages.Queue, &messages.ClaimCandidates{Epoch: f.epoch, IDs: claimed})
 		f.began = append(f.began, claimed...)

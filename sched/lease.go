@@ -13,6 +13,7 @@ import (
 type giveBack struct {
 	id        messages.RequestID
 	namespace string
+	priority  int32
 	tokens    []int32 // whose KV is there; frozen
 	lease     memory.Lease
 }
@@ -27,7 +28,7 @@ func (f *Former) release(s *sequence) {
 	// stored the KV of a token that was dropped.
 	known := min(s.done, len(s.tokens))
 	f.returns = append(f.returns, giveBack{
-		id: s.req.ID, namespace: s.req.Namespace, tokens: s.tokens[:known:known], lease: s.lease,
+		id: s.req.ID, namespace: s.req.Namespace, priority: f.worth(s.req), tokens: s.tokens[:known:known], lease: s.lease,
 	})
 	f.byRow[s.lease.Row] = nil
 	if s.opened {

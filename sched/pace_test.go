@@ -211,9 +211,13 @@ func TestPaceLearnsLinearCosts(t *testing.T) {
 func TestPaceFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &pace{}
-		p.theta[perToken] = rapid.Float64Range(0, 1e-3).Draw(t, "token")
-		p.theta[perPair] = rapid.Float64Range(0, 1e-7).Draw(t, "pair")
-		seconds, start := rapid.Float64Range(0, 1).Draw(t, "seconds"), rapid.IntRange(0, 200_000).Draw(t, "start")
+		// Nothing, or something that is no rounding error.
+		upTo := func(most float64) *rapid.Generator[float64] {
+			return rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(most*1e-9, most))
+		}
+		p.theta[perToken] = upTo(1e-3).Draw(t, "token")
+		p.theta[perPair] = upTo(1e-7).Draw(t, "pair")
+		seconds, start := upTo(1).Draw(t, "seconds"), rapid.IntRange(0, 200_000).Draw(t, "start")
 		n := p.fits(seconds, start)
 		if n < 0 || n == 0 && p.cost(start, 1) < seconds*(1-1e-6) {
 			t.Fatalf("%d tokens fit", n)

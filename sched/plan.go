@@ -120,7 +120,7 @@ func (f *Former) giveBack(m *messages.CommitPlan) {
 		switch {
 		case !f.opt.CacheDisabled && whole > owned:
 			m.Inserts = append(m.Inserts, messages.PrefixInsert{
-				ID: g.id, Namespace: g.namespace, Tokens: g.tokens[:whole*f.opt.PageSize],
+				ID: g.id, Namespace: g.namespace, Priority: g.priority, Tokens: g.tokens[:whole*f.opt.PageSize],
 				Pages: pages[:whole:whole], Owned: owned, Node: node,
 			})
 			f.plan.inserts = append(f.plan.inserts, insertion{})
@@ -162,7 +162,7 @@ func (f *Former) insertPrefixes(m *messages.CommitPlan) {
 		}
 		s.insertDue, s.postponed = false, false
 		m.Inserts = append(m.Inserts, messages.PrefixInsert{
-			ID: s.req.ID, Namespace: s.req.Namespace, Tokens: s.tokens[: whole*f.opt.PageSize : whole*f.opt.PageSize],
+			ID: s.req.ID, Namespace: s.req.Namespace, Priority: f.worth(s.req), Tokens: s.tokens[: whole*f.opt.PageSize : whole*f.opt.PageSize],
 			Pages: slices.Clone(s.lease.Pages[:whole]), Owned: s.lease.Owned, Node: s.lease.Node, Keep: true, KeepCopies: copies,
 		})
 		f.plan.inserts = append(f.plan.inserts, insertion{s, whole, copies})

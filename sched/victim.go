@@ -32,6 +32,15 @@ func (f *Former) rank(r *messages.EngineRequest) int {
 	return int(r.Priority)
 }
 
+// worth orders cached prefixes by the priority of their requests, for the
+// eviction policy that goes by it: the lowest is evicted first.
+func (f *Former) worth(r *messages.EngineRequest) int32 {
+	if f.opt.LowPriorityFirst {
+		return ^r.Priority
+	}
+	return r.Priority
+}
+
 // victims chooses who gives way when need pages are missing: those that cost
 // the fewest tokens computed again per page that is needed, as many as needed,
 // nobody else. One sequence always goes on.

@@ -39,7 +39,7 @@ func (n *Node) startEngine(context.Context) error {
 		ContextLength: p.Context, PoolTokens: n.Plan.Tokens, Vocab: p.Vocab,
 		MaxOpenRequests: c.MaxOpen, MaxQueuedTokens: c.MaxQueuedToken, MaxLogprobs: maxTopLogprobs, MaxStopBytes: maxStopBytes,
 		MaxQueuedRequests: c.MaxQueued, QueueTimeout: c.QueueTimeout, RequestTimeout: c.RequestTimeout,
-		Priorities: c.SchedulePolicy == "priority", LowFirst: c.LowPriorityFirst,
+		Priorities: c.SchedulePolicy == "priority" || c.EvictionPolicy == "priority", LowFirst: c.LowPriorityFirst,
 	}
 	former := sched.FormerOptions{
 		PageSize: c.PageSize, Pages: n.Plan.Pages, MaxRunning: n.Plan.MaxRunning, ContextLength: min(p.Context, n.Plan.Tokens),
