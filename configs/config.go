@@ -68,6 +68,7 @@ type Config struct {
 	DisableOverlap     bool          `key:"disable-overlap-schedule" default:"true" usage:"plan a step only when the one before it is done; false plans it meanwhile, which hides the planning, costs one row of a step for each text that ends by itself, and lets a new request wait for one step more. Not worth it on the CPU device"`
 	Conservativeness   float64       `key:"schedule-conservativeness" default:"1" usage:"multiplies the output that admission expects: above 1 admits less and retracts less"`
 	RetractEvery       int           `key:"debug-retract-every" default:"0" usage:"retract a request every so many steps, to exercise retraction; 0 is never"`
+	WatchdogTimeout    time.Duration `key:"watchdog-timeout" default:"5m" usage:"time after which a step of the device is taken to hang: the engine starts afresh with all requests, and the process ends with an error if the device stays busy for another minute; 0 is never. Must exceed the longest step, so raise it where steps are slow, or lower chunked-prefill-size. Example: 10m"`
 	AuditEveryStep     bool          `key:"debug-audit-every-step" default:"false" usage:"count every page of the pool by owner after each step"`
 
 	RecordTrace    string `key:"record-trace" for:"serve" default:"" usage:"file to which arrivals, lengths and hidden page hashes of the traffic are written, without any text, for troupe replay --format jsonl; empty records nothing"`

@@ -54,6 +54,7 @@ func (c *Config) validate() []error {
 	within(bad, "max-prefill-tokens", c.MaxPrefillTokens, 1, 1<<30)
 	within(bad, "chunked-prefill-size", c.ChunkedPrefillSize, -1, 1<<30)
 	within(bad, "schedule-conservativeness", c.Conservativeness, 0.01, 100)
+	within(bad, "watchdog-timeout", c.WatchdogTimeout, 0, longest)
 	within(bad, "debug-retract-every", c.RetractEvery, 0, 1<<30)
 	within(bad, "kv-events-buffer", c.KVEventsBuffer, 1, 1<<30)
 	within(bad, "header-timeout", c.HeaderTimeout, time.Nanosecond, longest)

@@ -50,6 +50,7 @@
 //	| PagesRefused      | alloc → batch           | none                           | an invariant violation: plans use exact counters   |
 //	| RunBatch          | batch → runner          | BatchDone or BatchFailed       | of an older epoch: ignored                         |
 //	| StepCompleted     | runner → runner         | none                           | of an older epoch: ignored                         |
+//	| WatchdogDue       | runner → runner         | FailEpoch if a step is overdue | of an older epoch: ignored                         |
 //	| BatchDone         | runner → batch          | none                           | of an older epoch: ignored                         |
 //	| BatchFailed       | runner → batch          | FailEpoch to the engine        | nothing of the step counts                         |
 //	| StepResults       | batch → intake          | none                           | of an older epoch: ignored; a gap ends the epoch   |

@@ -27,6 +27,10 @@ type StepCompleted struct {
 	Failed bool
 }
 
+// WatchdogDue tells the runner to look how long the step that is under way has
+// been.
+type WatchdogDue struct{ Epoch Epoch }
+
 // RowOpened gives a row to a request.
 type RowOpened struct {
 	Row     Row
@@ -73,3 +77,4 @@ func (b *RunBatch) Tokens() int {
 
 func (*RunBatch) toRunner()      {}
 func (*StepCompleted) toRunner() {}
+func (*WatchdogDue) toRunner()   {}

@@ -264,6 +264,71 @@ func TestAHungDeviceEndsTheProcess(t *testing.T) {
 	}
 }
 
+// The watchdog is who ends the epoch when nothing else does: behind a step that
+// ends late everything goes on, behind one that never ends the process ends.
+func TestTheWatchdogEndsTheEpochOfAHungDevice(t *testing.T) {
+	var mu sync.Mutex
+	var now time.Duration
+	var timers []func() // of the watchdog
+	late := make(chan func(), 1)
+	h := start(t, plain, func(spec *Spec) {
+		spec.Watchdog = time.Hour
+		spec.Clock = func() time.Duration { mu.Lock(); defer mu.Unlock(); return now }
+		spec.After = func(d time.Duration, f func()) {
+			if d < time.Minute { // pauses between epochs
+				go f()
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			timers = append(timers, f)
+		}
+		spec.Executor = &tardy{Executor: spec.Executor.(*fakemodel.Executor), late: late, at: 3, released: make(chan struct{})}
+	})
+	subs := prompts(3)
+	events := h.submit(subs...)
+	release := <-late
+	mu.Lock()
+	now = time.Hour
+	fire := timers[len(timers)-1]
+	mu.Unlock()
+	fire()
+	eventually(t, "the epoch to end", func() bool { return !h.Ready() })
+	release()
+	h.check(subs, h.read(events, len(subs)))
+	h.checkBalance()
+}
+
+// tardy keeps one step from being computed until it is released, and is not
+// quiet before.
+type tardy struct {
+	*fakemodel.Executor
+	late     chan func()
+	at       int
+	held     atomic.Bool
+	released chan struct{}
+}
+
+func (s *tardy) Submit(b *messages.RunBatch, done func(*messages.BatchDone, error)) {
+	if s.Submitted() != s.at-1 || s.held.Swap(true) {
+		s.Executor.Submit(b, done)
+		return
+	}
+	s.late <- func() {
+		s.Executor.Submit(b, func(d *messages.BatchDone, err error) {
+			done(d, err)
+			close(s.released)
+		})
+	}
+}
+
+func (s *tardy) Quiesce(done func()) {
+	go func() {
+		<-s.released
+		s.Executor.Quiesce(done)
+	}()
+}
+
 // checkBalance counts every page once nothing runs: all are free or in the
 // cache, unlocked. Right after the last client's end some are still on their way
 // back, and an epoch that is just ending cannot be asked.

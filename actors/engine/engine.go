@@ -43,6 +43,7 @@ type Spec struct {
 	Alloc    memory.AllocOptions
 	Intake   intake.Options
 	Executor runner.Executor
+	Watchdog time.Duration // after which a step is taken to hang; 0: never
 	Backoff  Backoff
 	Meter    messages.Meter
 	Log      zerolog.Logger

@@ -139,7 +139,7 @@ func (s *supervisor) props(role messages.Actor) *actor.Props {
 	opt, more := s.shellOptions(role, s.life.epoch), s.propsFor(role)
 	switch role {
 	case messages.Runner:
-		return runner.Props(opt, s.spec.Executor, more...)
+		return runner.Props(opt, s.spec.Executor, s.spec.Watchdog, more...)
 	case messages.Alloc:
 		return alloc.Props(opt, s.spec.Alloc, more...)
 	case messages.Cache:

@@ -16,6 +16,7 @@ type core struct {
 	busy     bool                                // the executor has a step
 	failed   bool                                // it computes nothing more
 	waiting  []*messages.RunBatch                // in order
+	watchdog watchdog
 
 	// Safe from any goroutine.
 	answer    func(messages.ToBatch)
@@ -23,15 +24,19 @@ type core struct {
 }
 
 // Step implements shell.Core.
-func (c *core) Step(_ time.Duration, msg messages.ToRunner, out *messages.Outbox) {
+func (c *core) Step(now time.Duration, msg messages.ToRunner, out *messages.Outbox) {
 	switch m := msg.(type) {
 	case *messages.RunBatch:
 		if out.Current(c.epoch, m.Epoch) {
-			c.runBatch(m)
+			c.runBatch(now, m, out)
 		}
 	case *messages.StepCompleted:
 		if out.Current(c.epoch, m.Epoch) {
-			c.stepCompleted(m)
+			c.stepCompleted(now, m, out)
+		}
+	case *messages.WatchdogDue:
+		if out.Current(c.epoch, m.Epoch) {
+			c.watchdogDue(now, out)
 		}
 	default:
 		invariants.Fail("the runner got a %T", msg)
@@ -42,23 +47,23 @@ func (c *core) Step(_ time.Duration, msg messages.ToRunner, out *messages.Outbox
 // the batch former has heard sooner than the runner that a step is over.
 const maxWaiting = 2
 
-func (c *core) runBatch(m *messages.RunBatch) {
+func (c *core) runBatch(now time.Duration, m *messages.RunBatch, out *messages.Outbox) {
 	switch {
 	case c.failed: // the epoch is about to end
 	case c.busy:
 		invariants.Check(len(c.waiting) < maxWaiting, "step %d came while one runs and %d wait", m.Step, len(c.waiting))
 		c.waiting = append(c.waiting, m)
 	default:
-		c.submit(m)
+		c.submit(now, m, out)
 	}
 }
 
-func (c *core) stepCompleted(m *messages.StepCompleted) {
-	c.busy, c.failed = false, m.Failed
+func (c *core) stepCompleted(now time.Duration, m *messages.StepCompleted, out *messages.Outbox) {
+	c.busy, c.failed = false, c.failed || m.Failed
 	if len(c.waiting) == 0 || c.failed {
 		return
 	}
-	c.submit(c.waiting[0])
+	c.submit(now, c.waiting[0], out)
 	// Not before: its requests are the suspects.
 	last := len(c.waiting) - 1
 	copy(c.waiting, c.waiting[1:])
@@ -68,7 +73,7 @@ func (c *core) stepCompleted(m *messages.StepCompleted) {
 
 // submit hands a step to the executor. Its answer is on the way to the batch
 // former before the runner hears of it, so that answers keep the steps' order.
-func (c *core) submit(m *messages.RunBatch) {
+func (c *core) submit(now time.Duration, m *messages.RunBatch, out *messages.Outbox) {
 	for _, row := range m.Closed {
 		delete(c.rows, row)
 	}
@@ -76,6 +81,7 @@ func (c *core) submit(m *messages.RunBatch) {
 		c.rows[o.Row] = o.Request.ID
 	}
 	c.busy = true
+	c.watchdog.watch(now, m, out)
 	answer, completed, epoch, step := c.answer, c.completed, c.epoch, m.Step
 	c.executor.Submit(m, func(done *messages.BatchDone, err error) {
 		if err != nil {

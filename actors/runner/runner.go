@@ -6,14 +6,19 @@
 // waits here and is submitted when the first is over. Since the executor has
 // appended the first one's tokens by then, the second may compute them.
 //
-//	Receives: RunBatch (batch); StepCompleted (itself)
-//	Sends:    BatchDone, BatchFailed (batch); StepCompleted (itself); FailEpoch (engine) when it panics
-//	State:    which request holds which row, to name suspects; the step that waits
+// A watchdog ends the epoch when a step takes too long: nobody else would notice
+// a device that hangs. It cannot end the step; that is the supervisor's matter,
+// which waits for the device to become quiet, and gives up if it does not.
+//
+//	Receives: RunBatch (batch); StepCompleted, WatchdogDue (itself)
+//	Sends:    BatchDone, BatchFailed (batch); StepCompleted, WatchdogDue (itself); FailEpoch (engine) when it panics or a step is overdue
+//	State:    which request holds which row, to name suspects; the step that waits; since when the other one runs
 //	On failure: stopped with its epoch; the Executor belongs to the process
 package runner
 
 import (
 	"errors"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -41,10 +46,11 @@ func isSticky(err error) bool {
 	return errors.As(err, &s) && s.Sticky()
 }
 
-// Props makes the actor of one epoch.
-func Props(opt shell.Options, executor Executor, more ...actor.PropsOption) *actor.Props {
+// Props makes the actor of one epoch. A step that takes watchdogTimeout or
+// longer fails the epoch; 0 is no limit. Example: 5m.
+func Props(opt shell.Options, executor Executor, watchdogTimeout time.Duration, more ...actor.PropsOption) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
-		c := &core{epoch: opt.Epoch, executor: executor, rows: map[messages.Row]messages.RequestID{}}
+		c := &core{epoch: opt.Epoch, executor: executor, rows: map[messages.Row]messages.RequestID{}, watchdog: watchdog{epoch: opt.Epoch, timeout: watchdogTimeout}}
 		return &runner{Actor: shell.New(opt, c), core: c, opt: opt}
 	}, more...)
 }

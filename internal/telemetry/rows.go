@@ -44,6 +44,7 @@ var rows = []row{
 	{m.RequestsAged, counter, "Requests offered ahead of the policy's order, since they had waited for longer than schedule-aging.", nil},
 	{m.Steps, counter, "Steps completed by the device.", nil},
 	{m.EpochsStarted, counter, "Incarnations of the engine's actors; more than 1 means it recovered.", nil},
+	{m.WatchdogTimeouts, counter, "Steps that took longer than watchdog-timeout.", nil},
 	{m.StaleMessages, counter, "Messages of older epochs that were ignored.", nil},
 	{m.KVEvents, counter, "Events of cached pages published.", nil},
 	{m.KVEventGaps, counter, "Readers of KV events that did not keep up and lost their subscription.", nil},

@@ -73,8 +73,8 @@ func (n *Node) startEngine(context.Context) error {
 		},
 		Alloc:    memory.AllocOptions{Pages: n.Plan.Pages, Contiguous: c.ContiguousKV},
 		Intake:   intake.Options{Table: request.NewTable(table), Detokenizer: intake.Text(n.Tokenizer)},
-		Executor: exec.New(n.Model, executor),
-		Meter:    n.Meter, Log: n.opt.Log,
+		Executor: exec.New(n.Model, executor), Watchdog: c.WatchdogTimeout,
+		Meter: n.Meter, Log: n.opt.Log,
 		OnEpoch: func(messages.Epoch) { n.Meter.StartEpoch(n.Plan.Pages) },
 		OnFatal: func(err error) {
 			select {
