@@ -31,6 +31,8 @@ type virtual struct {
 	prompt int // tokens of prompts computed, again or for the first time
 	done   int // steps
 	notes  []string
+	audits []*messages.SlotsAudited // answers to intake's questions
+	failed []*messages.FailEpoch
 
 	retractions int
 }
@@ -87,9 +89,14 @@ func (v *virtual) deliver(to messages.Actor, msg any) {
 				v.begin()
 			}
 		case messages.Intake:
-			if r, ok := m.Msg.(*messages.StepResults); ok {
+			switch r := m.Msg.(type) {
+			case *messages.StepResults:
 				v.results(r)
+			case *messages.SlotsAudited:
+				v.audits = append(v.audits, r)
 			}
+		case messages.Engine:
+			v.failed = append(v.failed, m.Msg.(*messages.FailEpoch))
 		}
 		for _, r := range v.out.Readings {
 			if r.Metric == messages.Retractions {

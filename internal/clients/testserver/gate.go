@@ -67,11 +67,16 @@ func (g *gate) hold() {
 	g.closed = true
 }
 
+// pass lets the held steps through, and none of those to come.
+func (g *gate) pass() { g.release(true) }
+
 // open lets the held steps through, and those to come.
-func (g *gate) open() {
+func (g *gate) open() { g.release(false) }
+
+func (g *gate) release(closed bool) {
 	g.mu.Lock()
 	held := g.held
-	g.closed, g.held = false, nil
+	g.closed, g.held = closed, nil
 	g.mu.Unlock()
 	for _, submit := range held {
 		submit()

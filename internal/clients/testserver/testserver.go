@@ -55,6 +55,7 @@ type Options struct {
 	SocketBuffer    int             // bytes that the kernel keeps per connection for a client that does not read; zero means its own choice
 	Log             zerolog.Level   // zero is debug
 	Change          func(*engine.Spec)
+	Table           func(*request.TableOptions) // the bounds and deadlines of intake
 }
 
 // Server is a running server.
@@ -116,8 +117,12 @@ func Start(t testing.TB, opt Options) *Server {
 	s.gate = &gate{Executor: s.Fake}
 	log := zerolog.New(s.logs).Level(opt.Log)
 	meter := telemetry.New(ModelID, zerolog.Nop())
-	table := request.NewTable(request.TableOptions{ContextLength: opt.Context, PoolTokens: opt.Pages * opt.PageSize, Vocab: tok.VocabSize(),
-		MaxOpenRequests: opt.MaxOpen, MaxQueuedTokens: opt.MaxQueuedTokens, MaxLogprobs: 20, MaxStopBytes: 1 << 16})
+	bounds := request.TableOptions{ContextLength: opt.Context, PoolTokens: opt.Pages * opt.PageSize, Vocab: tok.VocabSize(),
+		MaxOpenRequests: opt.MaxOpen, MaxQueuedTokens: opt.MaxQueuedTokens, MaxLogprobs: 20, MaxStopBytes: 1 << 16}
+	if opt.Table != nil {
+		opt.Table(&bounds)
+	}
+	table := request.NewTable(bounds)
 	spec := engine.Spec{
 		Batch: sched.FormerOptions{PageSize: opt.PageSize, Pages: opt.Pages, MaxRunning: opt.MaxRunning, ChunkedPrefillSize: 64,
 			ContextLength: opt.Context, AuditEveryStep: true},
@@ -210,6 +215,15 @@ func (s *Server) Hold() { s.gate.hold() }
 
 // Resume ends Hold.
 func (s *Server) Resume() { s.gate.open() }
+
+// Step lets the device compute the step that Hold keeps back, and waits until
+// the engine has asked for the next one.
+func (s *Server) Step(t testing.TB) {
+	t.Helper()
+	next := s.Steps() + 1
+	s.gate.pass()
+	s.WaitStep(t, next)
+}
 
 // Steps is how many steps the engine has asked for.
 func (s *Server) Steps() int {
