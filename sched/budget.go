@@ -25,7 +25,7 @@ type prefillShares struct {
 // prefillBudget is how many tokens of prompts a step computes beside decoding
 // rows: what they leave of both limits (SGLang's PrefillAdder with a mixed
 // chunk, item 23), but at least a page, so that neither starves the other.
-// Without chunks the first prompt may exceed it.
+// Without chunks one prompt may exceed it.
 func (f *Former) prefillBudget(decoding int) int {
 	budget, least := f.opt.MaxPrefillTokens-decoding, f.opt.PageSize
 	if c := f.opt.ChunkedPrefillSize; c > 0 {
@@ -106,14 +106,15 @@ func (f *Former) withoutPages() (n int) {
 }
 
 // prefillWhole computes prompts uncut: the oldest in any case, others while
-// they fit beside it.
+// they fit beside it. The oldest one may have no pages, if those for whom the
+// plan reserved them have gone since; then the first that has goes.
 func (f *Former) prefillWhole(b *batch, budget int) {
-	order := f.prefills.order
+	order, idle := f.prefills.order, true
 	slices.SortStableFunc(order[1:], shorterRest)
-	for i, s := range order {
-		if n := s.rest(); n <= f.pagesFor(s) && (i == 0 || n <= budget) {
+	for _, s := range order {
+		if n := s.rest(); n <= f.pagesFor(s) && (idle || n <= budget) {
 			f.work(b, s, n)
-			budget -= n
+			budget, idle = budget-n, false
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -21,6 +22,7 @@ type Config struct {
 	Pages         int // usable; at least 1
 	MaxRunning    int
 	Chunk         int // tokens; 0: unlimited
+	MaxPrefill    int // tokens of prompts in a step; 0: 100
 	ContextLength int
 	CacheDisabled bool
 	Policy        sched.QueueOptions
@@ -46,8 +48,8 @@ type Config struct {
 
 // String names the run in failures.
 func (c Config) String() string {
-	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d nocache=%t retract=%d flight=%d queues=%t target=%v preempt=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v",
-		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.DeviceQueues, c.Target, c.Preemption, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging)
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d prefill=%d context=%d nocache=%t retract=%d flight=%d queues=%t target=%v preempt=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v",
+		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.MaxPrefill, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.DeviceQueues, c.Target, c.Preemption, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging)
 }
 
 // capacity is what bounds prompt and output of one request together, in tokens.
@@ -73,6 +75,7 @@ func Random(seed uint64) Config {
 		SuspectLimit:  pick(r, 0, 2),
 		StepsInFlight: pick(r, 1, 2, 2),
 		DeviceQueues:  r.IntN(2) == 0,
+		MaxPrefill:    pick(r, 0, 0, 5, 12),
 	}
 	c.Policy = sched.QueueOptions{
 		SchedulePolicy: pick(r, sched.SchedulePolicies()...), Aging: pick(r, 0, 20*time.Microsecond, time.Millisecond),
@@ -100,7 +103,7 @@ func (c *Config) model() fakemodel.Options {
 func (c *Config) former() sched.FormerOptions {
 	return sched.FormerOptions{
 		PageSize: c.PageSize, Pages: c.Pages, MaxRunning: c.MaxRunning, ChunkedPrefillSize: c.Chunk,
-		MaxPrefillTokens: 100, ContextLength: c.ContextLength, CacheDisabled: c.CacheDisabled,
+		MaxPrefillTokens: cmp.Or(c.MaxPrefill, 100), ContextLength: c.ContextLength, CacheDisabled: c.CacheDisabled,
 		InterTokenLatencyTarget: c.Target, PriorityPreemption: c.Preemption, LowPriorityFirst: c.Policy.LowPriorityFirst,
 		PreemptionThreshold: int(c.Seed % 3), InitNewTokenRatio: c.Ratio, RetractEvery: c.RetractEvery, StepsInFlight: c.StepsInFlight, AuditEveryStep: c.Seed%2 == 0,
 		ReportToQueue: c.Policy.WantsResults(),
