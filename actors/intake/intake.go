@@ -32,7 +32,7 @@ type survivor struct {
 	// pending was in hand when the last incarnation panicked; the next one
 	// takes it before anything else, so that the order of messages stays.
 	pending messages.ToIntake
-	retried messages.ToIntake // the last message taken again
+	retried messages.ToIntake // what is taken again; nil once that has gone well
 	abandon func(messages.ToIntake)
 	engine  *actor.PID // the supervisor
 }
@@ -74,6 +74,7 @@ func (i *incarnation) Receive(ctx actor.Context) {
 		i.enter(e.Epoch)
 	}
 	i.shell.Handle(ctx, msg)
+	i.retried = nil // its memory may come back as another message
 }
 
 // onPanic decides what becomes of the message in hand. The table is as it was
