@@ -3,6 +3,9 @@ package sched
 import (
 	"math"
 	"testing"
+
+	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/messages"
 )
 
 func options(change func(*FormerOptions)) FormerOptions {
@@ -141,5 +144,28 @@ func TestRatioFollowsTheFormer(t *testing.T) {
 	}
 	if !near(s.former.ratio.now, 0.7) {
 		t.Errorf("idle, the ratio is %v, want 0.7", s.former.ratio.now)
+	}
+}
+
+// Requests without a limit of their own have a huge one. A retraction, which says
+// that too little was expected, then still expects of everybody what they have
+// produced and what the next steps will.
+func TestRetractionExpectsWhatWasProduced(t *testing.T) {
+	for _, most := range []int{500, 4096, 100_000} {
+		f := NewFormer(1, options(func(o *FormerOptions) { o.PageSize, o.Pages, o.MaxRunning, o.ContextLength = 1, 1<<20, 8, 1<<17 }))
+		for range 4 {
+			s := f.addRunning(10, 300, 0, func(r *messages.EngineRequest) { r.Params.MaxTokens = most })
+			row, _ := f.rows.Take()
+			s.lease.Row, s.lease.State, f.byID[s.req.ID], f.byRow[row] = row, memory.LeaseOpen, s, s
+		}
+		for range 10_000 {
+			f.ratio.step()
+		}
+		was := f.ratio.now
+		f.retract([]victim{{s: f.running[0]}}, &messages.Outbox{})
+		fresh := sequenceOf(9, 10, 0, func(r *messages.EngineRequest) { r.Params.MaxTokens = most })
+		if got, want := fresh.expected(f.ratio.now, f.opt.ContextLength), 300+lookaheadSteps; got < want-1 || got > want+1 {
+			t.Errorf("of %d tokens at most: %d are expected, want %d; the ratio was %v and is %v", most, got, want, was, f.ratio.now)
+		}
 	}
 }

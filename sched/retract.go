@@ -79,7 +79,7 @@ func (f *Former) retract(victims []victim, out *messages.Outbox) bool {
 	requests, produced, limit := 0, 0, 0
 	for _, r := range f.running {
 		if r.active() {
-			requests, produced, limit = requests+1, produced+r.output(), limit+r.req.Params.MaxTokens
+			requests, produced, limit = requests+1, produced+r.output(), limit+min(r.req.Params.MaxTokens, maxExpected)
 		}
 	}
 	f.ratio.retracted(requests, produced, limit)
