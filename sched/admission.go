@@ -59,7 +59,7 @@ func (f *Former) alone() bool {
 // askCandidates starts an admission: with the retracted sequences, which are
 // ahead of everybody of their rank, or else with the head of the queue.
 func (f *Former) askCandidates(now time.Duration, out *messages.Outbox) (again bool) {
-	limit := min(f.rows.Free(), maxCandidates)
+	limit := f.offerLimit()
 	if !f.admits() {
 		limit = 1 // who may preempt
 	}
@@ -101,6 +101,9 @@ func (f *Former) considerAll(offered []*messages.EngineRequest) {
 		back = nil
 	}
 	room := f.room()
+	f.waiting = 0
+	f.findFillers()
+	defer f.forgetFillers()
 	for len(f.plan.candidates) < limit {
 		s := f.nextToConsider(&back, &offered)
 		if s == nil {
@@ -109,6 +112,7 @@ func (f *Former) considerAll(offered []*messages.EngineRequest) {
 		if s.state == candidate {
 			f.checkRequest(s)
 			if f.waitsForPrefix(s) {
+				f.waiting++
 				continue
 			}
 		}
@@ -169,7 +173,8 @@ func (f *Former) prefixesLocked(now time.Duration, m *messages.PrefixesLocked, o
 }
 
 // admit decides who of the candidates runs, in order, up to the first refusal;
-// nobody overtakes, except those who wait for a prefix to their own advantage. matches are theirs; the counters are those after locking.
+// nobody overtakes, except that those who wait for a prefix let others by, to
+// their own advantage. matches are theirs; the counters are those after locking.
 //
 // The charge is SGLang's (PrefillAdder.add_one_req): what must be computed plus
 // the expected output, in whole pages, against what is left of free and
@@ -182,6 +187,8 @@ func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 	var claimed []messages.RequestID
 	refused, waits := false, false
 	last := false // nobody is admitted behind one who has preempted others
+	f.findFillers()
+	defer f.forgetFillers()
 	for i := range f.plan.candidates {
 		c, match := &f.plan.candidates[i], matches[i]
 		s := c.seq
@@ -230,6 +237,9 @@ func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 		s.admitted(row, match, f.opt.PageSize)
 		f.byRow[row] = s
 		f.running = append(f.running, s)
+		if len(f.fillers) < maxSharers {
+			f.fillers = append(f.fillers, s)
+		}
 		room -= need
 		f.blocked = blockade{}
 		if f.making == s.req.ID {

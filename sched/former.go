@@ -57,6 +57,9 @@ type Former struct {
 	// making is the request at the head of the queue for which all others make
 	// place, since it wants to be alone; 0: none.
 	making messages.RequestID
+	// waiting is how many of the last offer wait for a prefix of fillers.
+	waiting int
+	fillers []*sequence // reused
 
 	plan plan
 
