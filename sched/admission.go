@@ -127,6 +127,9 @@ func (f *Former) considerAll(offered []*messages.EngineRequest) {
 // locked in vain.
 func (f *Former) consider(s *sequence, room *int) bool {
 	need, head := f.leastNeed(s), len(f.plan.candidates) == 0
+	if f.blocked.head == s.req.ID {
+		need = max(need, f.blocked.need) // known since its prefix was looked up
+	}
 	if (need > *room || f.rows.Free() == 0) && !(head && len(f.running) == 0) {
 		if head && need > *room {
 			f.blocked = blockade{s.req.ID, need}

@@ -152,3 +152,32 @@ func TestPreemptedKeepTheirPlace(t *testing.T) {
 		t.Errorf("they end as %v", v.ended)
 	}
 }
+
+// Whoever would fit, at once or by preemption, if everything of it were cached,
+// and does not, is found out once: it does not have its prefix looked up before
+// every step, nor keep steps from being planned beside each other.
+func TestPreemptionIsNotTriedInVain(t *testing.T) {
+	for _, pages := range []int{100, 90} {
+		v := prioritized(4, pages, 2)
+		v.urgent(20, 150, 0)  // 43 pages
+		v.urgent(21, 150, 20) // 43 pages
+		v.steady(10)
+		huge := v.urgent(250, 20, 20) // 68 pages, 62 of them could be cached
+		v.steady(5)
+		locks, alone := v.locks, 0
+		for range 50 {
+			if len(v.steps) == 1 {
+				alone++ // the device has nothing to go on with
+			}
+			v.step()
+		}
+		if v.retractions != 0 || v.locks-locks > 2 || alone > 2 {
+			t.Errorf("%d pages: in 50 steps %d retractions, %d prefixes looked up, %d steps with none planned beside them", pages, v.retractions, v.locks-locks, alone)
+		}
+		for v.step() {
+		}
+		if len(v.ended) != 3 || v.ended[2] != huge {
+			t.Errorf("%d pages: they end as %v", pages, v.ended)
+		}
+	}
+}

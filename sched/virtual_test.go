@@ -35,6 +35,7 @@ type virtual struct {
 	failed []*messages.FailEpoch
 
 	retractions int
+	locks       int // prefixes that were looked up
 }
 
 // gap is the time between two tokens of a request.
@@ -80,6 +81,9 @@ func (v *virtual) deliver(to messages.Actor, msg any) {
 		case messages.Batch:
 			v.former.Step(v.now, m.Msg.(messages.ToBatch), &v.out)
 		case messages.Cache:
+			if lock, ok := m.Msg.(*messages.LockPrefixes); ok {
+				v.locks += len(lock.Prefixes)
+			}
 			v.cache.Step(v.now, m.Msg.(messages.ToCache), &v.out)
 		case messages.Alloc:
 			v.alloc.Step(v.now, m.Msg.(messages.ToAlloc), &v.out)
