@@ -83,7 +83,7 @@ type PrefixInserted struct {
 // PagesGranted is the outcome of one reservation.
 type PagesGranted struct {
 	ID    RequestID
-	Pages []Page // moved to the request's lease
+	Pages []Page // the lease copies them
 }
 
 // PagesReserved closes the ring of a CommitPlan: everything in it was done.

@@ -58,8 +58,9 @@ func (f *Former) sendAudit(out *messages.Outbox) {
 // is counted. It reports whether there is more to do, which there is not.
 func (f *Former) idle(out *messages.Outbox) (again bool) {
 	f.ratio.reset()
-	f.blocked = blockade{}
+	f.blocked, f.waiting = blockade{}, 0
 	if f.audit.dirty {
+		clear(f.giveWay[:cap(f.giveWay)])
 		f.audit.ticket = 0
 		f.sendAudit(out)
 		f.recordState(out)

@@ -65,9 +65,12 @@ func (f *Former) launching() {
 // newest is the flight that was launched last, or is being filled.
 func (f *Former) newest() *flight { return &f.flights[len(f.flights)-1] }
 
-// landed takes the oldest flight off the list; its memory goes to the end.
+// landed takes the oldest flight off the list; its memory goes to the end, and
+// nobody who ended lives on in it.
 func (f *Former) landed() {
 	first, last := f.flights[0], len(f.flights)-1
+	clear(first.work)
+	clear(first.batch.Opened)
 	copy(f.flights, f.flights[1:])
 	f.flights[last] = first
 	f.flights = f.flights[:last]

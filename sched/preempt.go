@@ -27,13 +27,17 @@ func (f *Former) preemptible(r *messages.EngineRequest, pages int) []victim {
 	if !f.opt.PriorityPreemption {
 		return nil
 	}
-	list := f.giveWay[:0]
+	list, all := f.giveWay[:0], 0
 	for _, s := range f.running {
 		if s.active() && f.rank(r)-f.rank(s.req) > f.opt.PreemptionThreshold {
-			list = append(list, victim{s: s, rank: f.rank(s.req), frees: f.brings(s)})
+			v := victim{s: s, rank: f.rank(s.req), frees: f.brings(s)}
+			list, all = append(list, v), all+v.frees
 		}
 	}
 	f.giveWay = list
+	if all < pages {
+		return nil
+	}
 	slices.SortFunc(list, func(a, b victim) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.s.req.ID, a.s.req.ID))
 	})
@@ -44,7 +48,7 @@ func (f *Former) preemptible(r *messages.EngineRequest, pages int) []victim {
 			return spare(list[:i+1], covered, pages)
 		}
 	}
-	return nil
+	return nil // nobody is less urgent
 }
 
 // brings is how many pages admission has more when a sequence is retracted: its

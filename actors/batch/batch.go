@@ -2,8 +2,8 @@
 //
 //	Receives: CandidatesWaiting, CandidatesOffered, FinishRequests (queue); PrefixesLocked (cache);
 //	          PagesReserved, PagesRefused (alloc); BatchDone, BatchFailed (runner);
-//	          FlushCache (intake); AuditSlots (intake, alloc)
-//	Sends:    OfferCandidates, ClaimCandidates (queue); LockPrefixes, CommitPlan, AuditSlots (cache);
+//	          FlushCache, StepResults whose memory comes home (intake); AuditSlots (intake, alloc)
+//	Sends:    OfferCandidates, ClaimCandidates, StepResults if its policy asks for them (queue); LockPrefixes, CommitPlan, AuditSlots (cache);
 //	          RunBatch (runner); StepResults, CacheFlushed, FlushRefused, SlotsAudited (intake); FailEpoch (engine)
 //	State:    the leases: row, pages, locked node and progress of every admitted request
 //	Invariants: listed on sched.Former

@@ -29,7 +29,9 @@ import (
 // Executor computes steps on a device. It outlives the epochs.
 type Executor interface {
 	// Submit starts a step and returns without waiting. done is called exactly
-	// once, from any goroutine, with either a result or an error.
+	// once, from any goroutine, with either a result or an error. The batch is
+	// the executor's until it calls done, and not looked at after that; the
+	// result is the batch former's until the step after the next is submitted.
 	Submit(batch *messages.RunBatch, done func(*messages.BatchDone, error))
 	// Reset forgets every row. No step may be under way.
 	Reset()

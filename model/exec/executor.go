@@ -94,10 +94,11 @@ func New(model gpu.Model, opt Options) *Executor {
 
 var errBusy = errors.New("executor: a step is under way; wait for its end")
 
-// Submit takes a step, whose slices it owns from now on. done is called exactly
-// once, with the results or an error. Errors of the device are handed on as
-// they are. After a failed step every further one fails until Reset, because
-// the rows are then in between.
+// Submit takes a step, whose slices are its own until it calls done, exactly
+// once, with the results or an error. The results are good until the step after
+// the next is complete. Errors of the device are handed on as they are. After a
+// failed step every further one fails until Reset, because the rows are then in
+// between.
 func (e *Executor) Submit(b *messages.RunBatch, done func(*messages.BatchDone, error)) {
 	if err := e.prepare(b, done); err != nil {
 		done(nil, err)
