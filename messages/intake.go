@@ -1,5 +1,7 @@
 package messages
 
+import "time"
+
 // ToIntake is the set of messages that intake accepts.
 type ToIntake interface{ toIntake() }
 
@@ -179,7 +181,9 @@ type SlotsAudited struct {
 }
 
 // DeadlinesDue wakes intake up to end requests whose time is over.
-type DeadlinesDue struct{}
+type DeadlinesDue struct {
+	At time.Duration // when it was to come, which tells the timers of intake apart
+}
 
 // DrainIntake refuses every new call from now on; open ones go on. Done is
 // closed when none is open any more.

@@ -80,7 +80,7 @@ func (c *Core) Step(now time.Duration, msg messages.ToIntake, out *messages.Outb
 	case *messages.SlotsAudited:
 		c.tookTicket(m.Epoch, m.Ticket, out, func(t ticket) { t.audited(m) })
 	case *messages.DeadlinesDue:
-		c.endOverdue(now, out)
+		c.endOverdue(now, m, out)
 	case *messages.DrainIntake:
 		c.table.draining = true
 		c.table.drained = append(c.table.drained, m.Done)

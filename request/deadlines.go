@@ -2,17 +2,21 @@ package request
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// alarm is the timer that is out for the next deadline. It belongs to one
+// alarm is the timers that are out for deadlines. It belongs to one
 // incarnation: the next one sets its own, and one too many does no harm.
 type alarm struct {
-	set bool
-	// late: no request has a deadline to come. Only a new one changes that.
-	late bool
+	// out is when they are due, the next one last. A second one is set when a
+	// request that waits has to be ended before the one the first is for.
+	out []time.Duration
+	// settled: no deadline comes before the next timer. A new request or a
+	// timer that is due changes that.
+	settled bool
 }
 
 // leastPause is between two looks at the deadlines, so that many which follow
@@ -34,27 +38,39 @@ func (t *Table) deadline(e *entry) (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// setAlarm asks to be woken up at the next deadline. While an alarm is out there
-// is nothing to do: requests that come later have later deadlines.
+// setAlarm asks to be woken up at the next deadline, if that may have changed.
 func (c *Core) setAlarm(now time.Duration, out *messages.Outbox) {
 	t := c.table
-	if t.opt.QueueTimeout == 0 && t.opt.RequestTimeout == 0 || c.alarm.set || c.alarm.late {
+	if t.opt.QueueTimeout == 0 && t.opt.RequestTimeout == 0 || c.alarm.settled {
 		return
 	}
+	c.alarm.settled = true
 	next, any := time.Duration(0), false
 	for _, e := range t.entries {
 		if at, ok := t.deadline(e); ok && (!any || at < next) {
 			next, any = at, true
 		}
 	}
-	if c.alarm.set, c.alarm.late = any, !any; any {
-		out.After(max(next-now, leastPause), &messages.DeadlinesDue{})
+	if any {
+		c.wakeAt(now, next, out)
+	}
+}
+
+// wakeAt sets a timer, unless one is due before.
+func (c *Core) wakeAt(now, at time.Duration, out *messages.Outbox) {
+	at = max(at, now+leastPause)
+	if n := len(c.alarm.out); n == 0 || at < c.alarm.out[n-1] {
+		c.alarm.out = append(c.alarm.out, at)
+		out.After(at-now, &messages.DeadlinesDue{At: at})
 	}
 }
 
 // endOverdue ends the requests whose time is over.
-func (c *Core) endOverdue(now time.Duration, out *messages.Outbox) {
-	c.alarm.set = false
+func (c *Core) endOverdue(now time.Duration, m *messages.DeadlinesDue, out *messages.Outbox) {
+	c.alarm.settled = false
+	if i := slices.Index(c.alarm.out, m.At); i >= 0 {
+		c.alarm.out = slices.Delete(c.alarm.out, i, i+1)
+	}
 	t := c.table
 	for _, e := range t.inOrder() {
 		at, ok := t.deadline(e)

@@ -197,3 +197,39 @@ func TestRequestsKeepTheirScheduling(t *testing.T) {
 		}
 	}
 }
+
+// A request that waits is ended in time although the timer that is out is for
+// the end of one that runs, which needs no further timer then.
+func TestQueueTimeoutBehindARunningRequest(t *testing.T) {
+	opt := tableOptions()
+	opt.RequestTimeout, opt.QueueTimeout = time.Minute, time.Second
+	r := newRigWith(t, opt, letters())
+	r.start()
+	running, _ := r.submit(1, "", submission())
+	due := r.out.Timers[0].Msg.(messages.ToIntake)
+	r.results(messages.StepResults{Admitted: []messages.RequestID{1}})
+	r.now = time.Second
+	r.step(due)
+	if len(r.out.Timers) != 1 || r.out.Timers[0].After < 50*time.Second {
+		t.Fatalf("timers %v, want one for the end of the running request", r.out.Timers)
+	}
+	last := r.out.Timers[0].Msg.(messages.ToIntake)
+	for call := range messages.CallID(3) {
+		waiting, _ := r.submit(2+call, "", submission())
+		if len(r.out.Timers) != 1 || r.out.Timers[0].After != time.Second {
+			t.Fatalf("timers %v, want one in a second for the request that waits", r.out.Timers)
+		}
+		r.alarms()
+		if out := waiting.read().finish[0]; out == nil || !strings.Contains(out.Finish.Message, "queue-timeout") {
+			t.Fatalf("the waiting request ended with %+v", out)
+		}
+		if len(r.out.Timers) != 0 {
+			t.Fatalf("timers %v beside the one for the running request", r.out.Timers)
+		}
+	}
+	r.now = 2 * time.Minute
+	r.step(last)
+	if out := running.read().finish[0]; out == nil || !strings.Contains(out.Finish.Message, "request-timeout") || len(r.out.Timers) != 0 {
+		t.Errorf("the running request ended with %+v; timers %v", out, r.out.Timers)
+	}
+}

@@ -52,7 +52,9 @@ func (c *Core) submit(now time.Duration, m *messages.SubmitRequests, out *messag
 		}
 	}
 	out.Record(messages.RequestsTotal, float64(len(ids)))
-	c.alarm.late = false
+	if at, ok := t.deadline(k.entries[0]); ok { // that of all of them
+		c.wakeAt(now, at, out)
+	}
 	c.oust(now, ousted, out)
 }
 

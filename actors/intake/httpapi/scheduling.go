@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"strings"
 
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -22,14 +24,21 @@ type scheduling struct {
 // submission is what all requests of a call have in common. user is the body's
 // field of that name.
 func (s *Server) submission(ctx context.Context, p *scheduling, user *string) messages.Submission {
-	base := messages.Submission{Namespace: p.CacheSalt + p.ExtraKey, Tenant: s.tenant(ctx, user)}
-	if p.CacheSalt != "" && p.ExtraKey != "" { // keep ("a", "bc") and ("ab", "c") apart
-		base.Namespace = p.CacheSalt + "\x00" + p.ExtraKey
-	}
+	base := messages.Submission{Namespace: p.namespace(), Tenant: s.tenant(ctx, user)}
 	if p.Priority != nil {
 		base.Priority = *p.Priority
 	}
 	return base
+}
+
+// namespace is the salt, followed by the extra key and the length of it if there
+// is one: different pairs have different namespaces, whatever they contain. So
+// nobody gets into the namespace of another's salt by way of the extra key.
+func (p *scheduling) namespace() string {
+	if p.ExtraKey == "" && !strings.Contains(p.CacheSalt, "\x00") {
+		return p.CacheSalt
+	}
+	return fmt.Sprintf("%s\x00%s\x00%d", p.CacheSalt, p.ExtraKey, len(p.ExtraKey))
 }
 
 // The values of Options.TenantFrom.

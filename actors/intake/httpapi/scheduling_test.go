@@ -35,7 +35,8 @@ func TestTenant(t *testing.T) {
 func TestNamespaceKeepsItsPartsApart(t *testing.T) {
 	s := &Server{}
 	seen := map[string]scheduling{}
-	for _, p := range []scheduling{{}, {CacheSalt: "a"}, {CacheSalt: "a", ExtraKey: "bc"}, {CacheSalt: "ab", ExtraKey: "c"}} {
+	for _, p := range []scheduling{{}, {CacheSalt: "a"}, {CacheSalt: "a", ExtraKey: "bc"}, {CacheSalt: "ab", ExtraKey: "c"},
+		{ExtraKey: "a"}, {CacheSalt: "a\x00bc"}, {CacheSalt: "a\x00bc\x002"}, {ExtraKey: "bc\x002"}, {CacheSalt: "\x00a"}, {ExtraKey: "a\x001"}, {CacheSalt: "a", ExtraKey: "\x00bc"}, {CacheSalt: "a\x00", ExtraKey: "bc"}} {
 		namespace := s.submission(t.Context(), &p, nil).Namespace
 		if other, dup := seen[namespace]; dup {
 			t.Errorf("%+v and %+v share the namespace %q", p, other, namespace)
