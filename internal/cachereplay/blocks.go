@@ -2,6 +2,7 @@ package cachereplay
 
 import (
 	"container/heap"
+	"fmt"
 	"math"
 
 	"github.com/troupe-engine/troupe/internal/trace"
@@ -95,6 +96,10 @@ type beladyBlock struct {
 func newBeladyTable(f *Future) *beladyTable { return &beladyTable{future: f, at: map[uint64]int{}} }
 
 func (t *beladyTable) access(r *trace.Request, capacity int) (hits, evicted int, err error) {
+	if left := t.future.uses - t.use; len(r.Blocks) > left {
+		return 0, 0, fmt.Errorf("the request has %d blocks, and %d were left when the trace was read for belady; "+
+			"the trace must not change meanwhile and must not be a pipe", len(r.Blocks), left)
+	}
 	for hits < len(r.Blocks) {
 		if _, ok := t.at[r.Blocks[hits]]; !ok {
 			break

@@ -27,6 +27,22 @@ type twinBlock struct {
 	next              int
 }
 
+// A trace that is read twice may have grown in between: it is being recorded.
+func TestBeladyRefusesATraceThatChanged(t *testing.T) {
+	future := NewFuture()
+	future.Add(&trace.Request{Line: 1, Blocks: []uint64{1, 2}})
+	p, err := New(Options{Eviction: Belady, Capacity: 4, Future: future})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Step(&trace.Request{Line: 1, Blocks: []uint64{1, 2}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Step(&trace.Request{Line: 2, Blocks: []uint64{1}}); err == nil || !strings.Contains(err.Error(), "line 2: ") || !strings.Contains(err.Error(), "must not change") {
+		t.Errorf("a request that was not there before: %v", err)
+	}
+}
+
 func (w *twin) find(id uint64) int {
 	return slices.IndexFunc(w.cached, func(b twinBlock) bool { return b.id == id })
 }

@@ -75,7 +75,7 @@ func (c *treeCache) access(r *trace.Request, capacity int) (hits, evicted int, e
 	c.pages = pages
 	_, c.freed = c.tree.Insert(messages.PrefixInsert{
 		ID: messages.RequestID(r.Line), Namespace: namespace, Tokens: c.tokens, Pages: pages, Owned: hits, Node: node,
-		Priority: int32(r.Priority),
+		Priority: r.Priority,
 	}, c.freed[:0])
 	if n := c.tree.Evictable() - capacity; capacity > 0 && n > 0 {
 		if c.freed, err = c.tree.Evict(n, c.freed); err != nil {

@@ -10,7 +10,8 @@ import (
 // per power of two put a quantile within 0.4 % of the exact one.
 type latencies struct {
 	count   int
-	sum     time.Duration
+	high    uint64 // of the sum: 64 bits of ns are 584 years, of waiting too
+	low     uint64
 	most    time.Duration
 	buckets []int
 }
@@ -40,7 +41,9 @@ func middle(b int) time.Duration {
 
 func (l *latencies) add(d time.Duration) {
 	l.count++
-	l.sum += d
+	var carry uint64
+	l.low, carry = bits.Add64(l.low, uint64(max(d, 0)), 0)
+	l.high += carry
 	l.most = max(l.most, d)
 	b := bucket(d)
 	if b >= len(l.buckets) {
@@ -60,6 +63,12 @@ func (l *latencies) quantile(q float64) time.Duration {
 	return 0
 }
 
+// mean is rounded down. There must be a duration.
+func (l *latencies) mean() time.Duration {
+	mean, _ := bits.Div64(l.high, l.low, uint64(l.count))
+	return time.Duration(mean)
+}
+
 // Latency sums durations up, in seconds.
 type Latency struct {
 	Count int     `json:"count"`
@@ -75,7 +84,7 @@ func (l *latencies) summary() Latency {
 		return Latency{}
 	}
 	return Latency{
-		Count: l.count, Mean: seconds(l.sum / time.Duration(l.count)), P50: seconds(l.quantile(0.5)),
+		Count: l.count, Mean: seconds(l.mean()), P50: seconds(l.quantile(0.5)),
 		P90: seconds(l.quantile(0.9)), P99: seconds(l.quantile(0.99)), Max: seconds(l.most),
 	}
 }

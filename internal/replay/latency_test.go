@@ -36,8 +36,8 @@ func TestLatenciesAgainstSorting(t *testing.T) {
 			sum += d
 		}
 		slices.Sort(all)
-		if l.count != len(all) || int64(l.sum) != sum || int64(l.most) != all[len(all)-1] {
-			r.Fatalf("%d values of %d, at most %d", l.count, l.sum, l.most)
+		if l.count != len(all) || l.high != 0 || int64(l.low) != sum || int64(l.mean()) != sum/int64(len(all)) || int64(l.most) != all[len(all)-1] {
+			r.Fatalf("%d values of %d, at most %d", l.count, l.low, l.most)
 		}
 		for _, q := range []float64{0, 0.5, 0.9, 0.99, 1} {
 			want := float64(all[min(int(q*float64(len(all))), len(all)-1)])
@@ -46,6 +46,18 @@ func TestLatenciesAgainstSorting(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Millions of requests that wait for days are more than a Duration holds.
+func TestLatenciesOfCenturies(t *testing.T) {
+	var l latencies
+	const day = 24 * time.Hour
+	for range 1_000_000 {
+		l.add(day)
+	}
+	if mean := l.summary().Mean; mean != day.Seconds() {
+		t.Errorf("a million days are %v s each", mean)
+	}
 }
 
 func TestNoLatencies(t *testing.T) {

@@ -189,6 +189,37 @@ func TestHoldingBackHidesNoWaiting(t *testing.T) {
 	}
 }
 
+// What is held back is bounded by what it names, too: many long prompts in
+// small blocks are not read ahead.
+func TestBacklogIsBounded(t *testing.T) {
+	const input = 100_000
+	blocks := make([]uint64, input)
+	from := &list{}
+	for i := range 200 {
+		from.requests = append(from.requests, trace.Request{Line: i + 1, Input: input, Output: 1, Blocks: blocks, BlockSize: 1})
+	}
+	opt := small(t)
+	opt.WaitingTokens = 1
+	w, err := newWorld(from, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	peak := 0
+	for range 300 {
+		if _, err := w.turn(); err != nil {
+			t.Fatal(err)
+		}
+		held := 0
+		for _, a := range w.backlog {
+			held += len(a.of.Blocks)
+		}
+		peak = max(peak, held)
+	}
+	if peak < maxBacklogBlocks || peak > maxBacklogBlocks+input {
+		t.Errorf("%d blocks are held back, want %d and at most a request more", peak, maxBacklogBlocks)
+	}
+}
+
 func TestLimitAndCancel(t *testing.T) {
 	opt := small(t)
 	opt.Limit = 5

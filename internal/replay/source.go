@@ -99,7 +99,7 @@ func (a *arrival) request() *messages.EngineRequest {
 			TopP: 1, RepetitionPenalty: 1, MaxTokens: max(a.of.Output, 1), IgnoreEOS: true,
 			TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs,
 		},
-		Priority: int32(a.of.Priority), Tenant: a.of.Tenant, Arrived: a.at,
+		Priority: a.of.Priority, Tenant: a.of.Tenant, Arrived: a.at,
 	}
 }
 

@@ -39,13 +39,17 @@ type world struct {
 
 	// backlog are requests that have arrived, whose prompts are made up when
 	// there is room for them to wait.
-	backlog  []*arrival
-	heldBack int
+	backlog       []*arrival
+	backlogBlocks int // that their requests name
+	heldBack      int
 }
 
-// maxBacklog bounds the backlog; beyond it the trace is not read on, and what
-// arrives is counted as waiting only when it is.
-const maxBacklog = 100_000
+// maxBacklog and maxBacklogBlocks (64 MiB) bound the backlog; beyond them the
+// trace is not read on, and what arrives is counted as waiting only when it is.
+const (
+	maxBacklog       = 100_000
+	maxBacklogBlocks = 8 << 20
+)
 
 // Run replays a trace to its end and reports. It returns early with the
 // context's error. The trace's own errors name its lines.
@@ -114,16 +118,19 @@ func (w *world) turn() (more bool, err error) {
 	switch {
 	case room && len(w.backlog) > 0:
 		first := w.backlog[0]
+		w.backlog[0] = nil
 		w.backlog = w.backlog[1:]
+		w.backlogBlocks -= len(first.of.Blocks)
 		w.waiting--
 		return true, w.submit(first)
-	case next != nil && (room || len(w.backlog) < maxBacklog) && (len(w.agenda) == 0 || next.at < w.agenda[0].at):
+	case next != nil && (room || len(w.backlog) < maxBacklog && w.backlogBlocks < maxBacklogBlocks) && (len(w.agenda) == 0 || next.at < w.agenda[0].at):
 		w.source.taken()
 		w.advance(max(w.now, next.at))
 		if room {
 			return true, w.submit(next)
 		}
 		w.backlog = append(w.backlog, next)
+		w.backlogBlocks += len(next.of.Blocks)
 		w.heldBack++
 		w.waiting++
 		w.waitingPeak = max(w.waitingPeak, w.waiting)

@@ -33,7 +33,7 @@ type record struct {
 	Pages        blockIDs `json:"pages,omitempty"` // chained hashes of the prompt's whole pages
 	Conversation *uint64  `json:"conversation,omitempty"`
 	Tenant       *uint64  `json:"tenant,omitempty"`
-	Priority     int      `json:"priority,omitempty"`
+	Priority     int32    `json:"priority,omitempty"`
 }
 
 func openJSONL(path string, _ Options) (Reader, error) {

@@ -3,6 +3,7 @@ package trace
 import (
 	"bytes"
 	"errors"
+	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -79,7 +80,7 @@ func TestWriterHoldsLittle(t *testing.T) {
 	if w.most != maxHeld {
 		t.Errorf("%d pages may be held", w.most)
 	}
-	w.most = 1000
+	w.most = 1000 + 4*lineWeight
 	pages := make([]uint64, 300)
 	first := w.Begin(Arrived{Input: 1})
 	for n := range 4 {
@@ -97,6 +98,22 @@ func TestWriterHoldsLittle(t *testing.T) {
 	}
 	if all, err := readAll(t, write(t, "own.jsonl", out.String()), "jsonl"); err != nil || len(all) != 5 {
 		t.Errorf("%d requests, %v", len(all), err)
+	}
+}
+
+// The requests themselves count, too: short ones have no page.
+func TestWriterHoldsFewRequests(t *testing.T) {
+	w, err := newWriter(io.Discard, [16]byte{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.most = 1000
+	w.Begin(Arrived{Input: 1})
+	for range 5000 {
+		w.Begin(Arrived{Input: 1, PageSize: 16}).End(1)
+		if len(w.open) > w.most/lineWeight || w.held > w.most {
+			t.Fatalf("%d requests are held, %d in weight", len(w.open), w.held)
+		}
 	}
 }
 
@@ -136,6 +153,7 @@ func TestJSONLRefuses(t *testing.T) {
 		{"too many", ok + `{"arrival_ms":5,"input":31,"output":1,"page_size":16,"pages":[1,2,3]}`, "line 3: 3 block ids for an input of 31 tokens; blocks of 16 tokens need 1 or 2"},
 		{"too few", ok + `{"arrival_ms":5,"input":31,"output":1,"page_size":16,"pages":[]}`, "line 3: 0 block ids"},
 		{"tenant", ok + `{"arrival_ms":5,"input":31,"output":1,"tenant":"me"}`, "line 3: tenant is string; want a whole number"},
+		{"priority", ok + `{"arrival_ms":5,"input":31,"output":1,"priority":4294967296}`, "line 3: priority is number 4294967296; want a whole number of 32 bits"},
 		{"encoding", ok + "\xff", "line 3: the text is not UTF-8"},
 	} {
 		_, err := readAll(t, write(t, "own.jsonl", c.text), "jsonl")
@@ -166,7 +184,7 @@ func FuzzWriter(f *testing.F) {
 		for i := range pages {
 			pages[i] = uint64(i) * 0x9e3779b97f4a7c15
 		}
-		w.Begin(Arrived{time.Duration(ms) * time.Millisecond, input, pageSize, pages, conversation, tenant, priority}).End(output)
+		w.Begin(Arrived{time.Duration(ms) * time.Millisecond, input, pageSize, pages, conversation, tenant, int32(priority)}).End(output)
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +200,7 @@ func FuzzWriter(f *testing.F) {
 			t.Errorf("conversation %q, tenant %q", r.Conversation, r.Tenant)
 		}
 		r.Blocks, r.BlockSize, r.Conversation, r.Tenant = nil, 0, "", ""
-		want := Request{Line: 2, Arrival: time.Duration(ms) * time.Millisecond, Input: input, Output: output, Priority: priority}
+		want := Request{Line: 2, Arrival: time.Duration(ms) * time.Millisecond, Input: input, Output: output, Priority: int32(priority)}
 		if !reflect.DeepEqual(r, want) {
 			t.Errorf("%+v, want %+v", r, want)
 		}

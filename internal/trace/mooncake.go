@@ -145,6 +145,8 @@ func wanted(kind string) string {
 	switch kind {
 	case "int64", "int", "uint64":
 		return "a whole number"
+	case "int32":
+		return "a whole number of 32 bits"
 	case "float64":
 		return "a number"
 	case "string":

@@ -41,7 +41,7 @@ type Request struct {
 	Tenant       string
 	// Subagent tells a conversation that another one started.
 	Subagent bool
-	Priority int
+	Priority int32
 }
 
 // Reader reads a trace in order of arrival. Not safe for concurrent use.

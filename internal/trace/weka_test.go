@@ -154,6 +154,7 @@ func TestWekaRefuses(t *testing.T) {
 		{"early", with(`{"t":-5,"in":4,"out":1,"hash_ids":[1]}`), "request 1: the time is -5 s"},
 		{"too many", with(`{"t":5,"in":5,"out":1,"hash_ids":[1,2,3]}`), "3 block ids for an input of 5 tokens; blocks of 4 tokens need 1 or 2"},
 		{"subagent", with(`{"t":5,"type":"subagent","requests":[{"t":5}]}`), "request 1: request 1 of the subagent: in is missing"},
+		{"nested subagents", with(strings.Repeat(`{"t":6e8,"type":"subagent","requests":[`, 20) + one + strings.Repeat("]}", 20)), "the subagent starts more than 7300 days after the conversation"},
 		{"id", with(`{"t":5,"in":4,"out":1,"hash_ids":[4294967296]}`), "request 1: block id 4294967296 is above"},
 		{"block size", `{"requests":[` + one + `]}`, "block_size is 0"},
 		{"scope", `{"hash_id_scope":"global","block_size":4,"requests":[` + one + `]}`, "hash_id_scope is \"global\"; only local is known"},

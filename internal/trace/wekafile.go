@@ -173,6 +173,9 @@ func (p *parser) add(to *thread, r *wekaRequest) error {
 	at := time.Duration(*r.At * float64(time.Second))
 	if r.Type == "subagent" {
 		agent := &thread{subagent: true, start: to.start + at}
+		if agent.start > MaxTime { // agents may start agents
+			return fmt.Errorf("the subagent starts more than %d days after the conversation", MaxTime/(24*time.Hour))
+		}
 		p.threads = append(p.threads, agent)
 		last := p.last
 		p.last = nil

@@ -14,9 +14,12 @@ import (
 	"time"
 )
 
-// maxHeld is how many page ids may wait for a request that runs on and on:
-// 32 MiB of them.
+// maxHeld is how much may wait for a request that runs on and on, counted in
+// page ids: 32 MiB.
 const maxHeld = 4 << 20
+
+// lineWeight is what a request holds beside its page ids, in page ids.
+const lineWeight = 32
 
 // Writer writes our own format. A line needs the length of the output, and
 // lines stand in order of arrival, so a request waits until those before it
@@ -31,8 +34,8 @@ type Writer struct {
 	cipher cipher.Block
 	key    [16]byte
 	open   []*Recording // in order of arrival
-	held   int          // pages of open
-	most   int          // pages that may be held
+	held   int          // weight of open
+	most   int          // weight that may be held
 	last   float64      // ms
 	err    error        // the first one; nothing is written after it
 }
@@ -56,7 +59,7 @@ type Arrived struct {
 	Pages []uint64
 	// Conversation and Tenant are any names, empty where unknown.
 	Conversation, Tenant string
-	Priority             int
+	Priority             int32
 }
 
 // NewWriter writes the header. The caller closes out after the writer.
@@ -95,7 +98,7 @@ func (w *Writer) Begin(a Arrived) *Recording {
 	at = max(at, w.last)
 	w.last = at
 	w.open = append(w.open, r)
-	w.held += len(r.line.Pages)
+	w.held += r.weight()
 	for w.held > w.most {
 		w.writeOldest()
 	}
@@ -113,11 +116,14 @@ func (r *Recording) End(output int) {
 	}
 }
 
+// weight is what a recording holds, in page ids.
+func (r *Recording) weight() int { return lineWeight + len(r.line.Pages) }
+
 func (w *Writer) writeOldest() {
 	r := w.open[0]
 	w.open[0] = nil
 	w.open = w.open[1:]
-	w.held -= len(r.line.Pages)
+	w.held -= r.weight()
 	if w.err != nil {
 		return
 	}

@@ -162,7 +162,7 @@ func (r *Recording) carryOut(steps []recordStep) {
 		}
 		s.line.trace = r.out.Begin(trace.Arrived{
 			At: s.at, Input: len(s.sub.Prompt), PageSize: r.pageSize, Pages: pageHashes(s.sub, r.pageSize),
-			Tenant: s.sub.Tenant, Priority: int(s.sub.Priority),
+			Tenant: s.sub.Tenant, Priority: s.sub.Priority,
 		})
 	}
 }
