@@ -76,8 +76,9 @@ const (
 // never copies them.
 type slab struct {
 	chunks []*[chunkSize]node
-	top    slot // slots below it have been used at least once
-	free   slot // head of the list of free slots below top
+	live   []uint8 // nodes in use, by chunk
+	top    slot    // slots below it have been used at least once
+	free   slot    // head of the list of free slots below top
 }
 
 func (s *slab) at(i slot) *node { return &s.chunks[i>>chunkBits][i&(chunkSize-1)] }
@@ -94,9 +95,10 @@ func (s *slab) take() slot {
 		i = s.top
 		s.top++
 		if int(i>>chunkBits) == len(s.chunks) {
-			s.chunks = append(s.chunks, new([chunkSize]node))
+			s.chunks, s.live = append(s.chunks, new([chunkSize]node)), append(s.live, 0)
 		}
 	}
+	s.live[i>>chunkBits]++
 	n := s.at(i)
 	*n = node{gen: n.gen + 1}
 	return i
@@ -106,6 +108,7 @@ func (s *slab) give(i slot) {
 	n := s.at(i)
 	*n = node{gen: n.gen + 1, chain: s.free}
 	s.free = i
+	s.live[i>>chunkBits]--
 }
 
 // A handle is the slot of a node in its lower half, and in its upper half the

@@ -414,39 +414,3 @@ Root Node of namespace "salt":
 		t.Errorf("%d lines, the last ones %q", len(lines), lines[len(lines)-2:])
 	}
 }
-
-// A view keeps to its bounds and says what it leaves out.
-func TestTreeViewBounds(t *testing.T) {
-	tt := newTreeTest(t, 1)
-	for depth := int32(1); depth <= 20; depth++ {
-		path := make([]int32, depth, depth+1)
-		for i := range path {
-			path[i] = int32(i) + 1
-		}
-		tt.put("", append(path, 100)...)
-	}
-	count := func(v TreeView) (nodes, hidden, deepest int) {
-		var walk func(all []NodeView, depth int)
-		walk = func(all []NodeView, depth int) {
-			for _, n := range all {
-				nodes, hidden, deepest = nodes+1, hidden+n.Below, max(deepest, depth)
-				walk(n.Children, depth+1)
-			}
-		}
-		walk(v.Namespaces[0].Children, 1)
-		return nodes, hidden, deepest
-	}
-	if nodes, hidden, deepest := count(tt.View(ViewOptions{Depth: 3})); deepest != 3 || nodes != 5 || hidden != 2 {
-		t.Errorf("%d nodes to depth %d, %d children hidden", nodes, deepest, hidden)
-	}
-	v := tt.View(ViewOptions{Nodes: 7, Depth: 100, Tokens: 1})
-	if nodes, _, _ := count(v); nodes != 7 || v.Hidden != tt.Nodes()-7 {
-		t.Errorf("%d nodes shown, %d hidden, of %d", nodes, v.Hidden, tt.Nodes())
-	}
-	if all := tt.View(ViewOptions{Nodes: 1000, Depth: 1000}); all.Hidden != 0 || strings.Contains(all.Text(false), "…") {
-		t.Errorf("a view without bounds hides %d:\n%s", all.Hidden, all.Text(false))
-	}
-	if empty := NewTree(TreeOptions{PageSize: 1}).View(ViewOptions{}); empty.Nodes != 0 || empty.Text(true) != "" {
-		t.Errorf("an empty tree: %+v", empty)
-	}
-}

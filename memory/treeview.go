@@ -27,6 +27,11 @@ const (
 	viewTokens = 8
 )
 
+// viewLooks is how many slots a view looks at, but for the path that it is on:
+// the cache serves nobody meanwhile. Of a bigger tree a part is shown, whatever
+// the options.
+const viewLooks = 1 << 14
+
 // TreeView is what a person may see of a tree: a part of it if it is big. Its
 // slices are the receiver's.
 type TreeView struct {
@@ -64,42 +69,75 @@ type NodeView struct {
 }
 
 // viewer walks a tree. Children are not linked from their parents, so it finds
-// them all in one pass over the nodes.
+// them in one pass over the nodes, as far as viewLooks allows, and shows what
+// it has found and what is above it.
 type viewer struct {
 	t           *Tree
 	opts        ViewOptions
-	first, next []slot // first child and next sibling of each node
-	left        int    // nodes that may still be shown
+	roots       []slot
+	first, next map[slot]slot // first child and next sibling of each node
+	looks       int           // left
+	left        int           // nodes that may still be shown
 }
 
-// View copies what the options ask for. It takes a pass over all nodes and 8
-// bytes for each, so it is for people and not for every step.
+// View copies what the options ask for. It costs a pass over the nodes, at most
+// viewLooks of them, so it is for people and not for every step.
 func (t *Tree) View(opts ViewOptions) TreeView {
-	opts.Depth = cmp.Or(opts.Depth, viewDepth)
-	opts.Nodes = cmp.Or(opts.Nodes, viewNodes)
-	opts.Tokens = cmp.Or(opts.Tokens, viewTokens)
-	v := &viewer{t: t, opts: opts, left: opts.Nodes, first: make([]slot, max(t.nodes.top, 1)), next: make([]slot, max(t.nodes.top, 1))}
-	for i := slot(1); i < t.nodes.top; i++ {
-		if n := t.nodes.at(i); n.gen&1 == 1 && n.parent != none {
-			v.next[i], v.first[n.parent] = v.first[n.parent], i
-		}
-	}
+	v := t.newViewer(opts)
 	view := TreeView{PageSize: t.pageSize, Nodes: t.count, Evictable: t.evictable, Protected: t.protected, Tick: t.tick}
-	names := make([]string, 0, len(t.roots))
-	for name := range t.roots {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	slices.SortFunc(v.roots, func(a, b slot) int { return cmp.Compare(t.names[a], t.names[b]) })
+	for _, root := range v.roots {
 		if v.left == 0 {
 			break
 		}
-		root := t.roots[name]
 		children, hidden := v.children(root, 1)
-		view.Namespaces = append(view.Namespaces, NamespaceView{Name: name, Number: number(root), Below: hidden, Children: children})
+		view.Namespaces = append(view.Namespaces, NamespaceView{Name: t.names[root], Number: number(root), Below: hidden, Children: children})
 	}
-	view.Hidden = t.count - (opts.Nodes - v.left)
+	view.Hidden = t.count - (v.opts.Nodes - v.left)
 	return view
+}
+
+// newViewer looks at the nodes, chunk by chunk where there are any.
+func (t *Tree) newViewer(opts ViewOptions) *viewer {
+	opts.Depth = cmp.Or(opts.Depth, viewDepth)
+	opts.Nodes = cmp.Or(opts.Nodes, viewNodes)
+	opts.Tokens = cmp.Or(opts.Tokens, viewTokens)
+	v := &viewer{t: t, opts: opts, left: opts.Nodes, first: map[slot]slot{}, next: map[slot]slot{}, looks: viewLooks}
+	for chunk, live := range t.nodes.live {
+		if live == 0 {
+			continue
+		}
+		from := slot(chunk << chunkBits)
+		for i := max(from, 1); i < min(from+chunkSize, t.nodes.top); i++ {
+			if v.looks--; v.looks < 0 {
+				return v
+			}
+			if t.nodes.at(i).gen&1 == 1 {
+				v.found(i)
+			}
+		}
+	}
+	return v
+}
+
+// found links a node and all above it to their parents.
+func (v *viewer) found(i slot) {
+	for {
+		parent := v.t.nodes.at(i).parent
+		if parent == none { // a root, noted with its first child
+			return
+		}
+		if _, known := v.next[i]; known {
+			return
+		}
+		sibling, known := v.first[parent]
+		v.next[i], v.first[parent] = sibling, i
+		if !known && v.t.nodes.at(parent).parent == none {
+			v.roots = append(v.roots, parent)
+		}
+		v.looks--
+		i = parent
+	}
 }
 
 // number counts slots from 0.
@@ -108,27 +146,28 @@ func number(i slot) int { return int(i) - 1 }
 // children copies the nodes below a node, as far as bounds allow, and tells
 // how many of its own children that leaves out.
 func (v *viewer) children(parent slot, depth int) (shown []NodeView, hidden int) {
+	t := v.t
+	hidden = int(t.nodes.at(parent).children)
+	if depth > v.opts.Depth {
+		return nil, hidden
+	}
 	var all []slot
 	for i := v.first[parent]; i != none; i = v.next[i] {
 		all = append(all, i)
 	}
-	if depth > v.opts.Depth {
-		return nil, len(all)
-	}
-	t := v.t
 	slices.SortFunc(all, func(a, b slot) int {
 		return slices.Compare(t.nodes.at(a).tokens[:t.pageSize], t.nodes.at(b).tokens[:t.pageSize])
 	})
-	for at, i := range all {
+	for _, i := range all {
 		if v.left == 0 {
-			return shown, len(all) - at
+			break
 		}
 		v.left--
 		n := v.node(i)
 		n.Children, n.Below = v.children(i, depth+1)
 		shown = append(shown, n)
 	}
-	return shown, 0
+	return shown, hidden - len(shown)
 }
 
 func (v *viewer) node(i slot) NodeView {

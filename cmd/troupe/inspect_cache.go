@@ -19,7 +19,8 @@ func newInspectCache() *cobra.Command {
 		Use: "cache", Short: "Draw the prefix cache of a running server: tokens, slots, locks, ages", Args: cobra.NoArgs,
 		Long: "Draws the radix tree of a running server, one line a node: token ids and slots, as many as --tokens,\n" +
 			"ref (locks), age (insertions and unlocks since the last use), hits (requests that used it).\n" +
-			"[R] is a root, [L] a leaf. Other namespaces are named by their hash. It costs the server a pass over its tree.",
+			"[R] is a root, [L] a leaf. Other namespaces are named by their hash. It costs the server a pass over its tree,\n" +
+			"of which only a part is looked at and shown if it is big.",
 		Example: "  troupe inspect cache --url http://127.0.0.1:30000 --depth 3 --tokens 16",
 		RunE: func(c *cobra.Command, _ []string) error {
 			query := url.Values{}

@@ -16,7 +16,8 @@ const (
 )
 
 // cacheTree shows a part of the radix tree: token ids, slots, lock counts and
-// ages. It costs the cache a pass over its nodes.
+// ages. It costs the cache a pass over its nodes,
+// of which memory bounds the length.
 func (s *Server) cacheTree(w http.ResponseWriter, r *http.Request) *apiError {
 	var limits messages.CacheLimits
 	query := r.URL.Query()
