@@ -44,7 +44,7 @@ type Config struct {
 
 	SchedulePolicy   string        `key:"schedule-policy" default:"fcfs" usage:"order in which waiting requests are admitted: fcfs (by arrival), lpm (longest cached prefix first), dfs-weight (by the tree of cached prefixes), lof (longest output first), random, priority (the request's field) or fair (tenants by what they were served)"`
 	ScheduleAging    time.Duration `key:"schedule-aging" default:"1m" usage:"time after which a waiting request goes before every younger one, whatever the policy; under fair, how long a tenant waits at most for its next turn; 0 is never"`
-	LowPriorityFirst bool          `key:"schedule-low-priority-values-first" default:"false" usage:"under schedule-policy priority, lower numbers go first"`
+	LowPriorityFirst bool          `key:"schedule-low-priority-values-first" default:"false" usage:"under schedule-policy priority, lower numbers go first; under radix-eviction-policy priority, they are kept longest"`
 	Preemption       bool          `key:"enable-priority-preemption" default:"false" usage:"under schedule-policy priority, a waiting request takes the place of running ones of a lower priority; they go on later, ahead of new ones of their priority"`
 	PreemptionDiff   int           `key:"priority-scheduling-preemption-threshold" default:"10" usage:"by more than how much the priorities must differ for enable-priority-preemption. Example: 0 for any difference"`
 	ScheduleSeed     int           `key:"schedule-seed" default:"0" usage:"decides the order of schedule-policy random. Example: 7"`

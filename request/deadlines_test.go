@@ -147,7 +147,7 @@ func TestFullQueueKeepsTheUrgent(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			opt := tableOptions()
-			opt.MaxQueuedRequests, opt.Priorities, opt.LowFirst = 3, true, tt.low
+			opt.MaxQueuedRequests, opt.Priorities, opt.LowFirst, opt.Oust = 3, true, tt.low, true
 			r := newRigWith(t, opt, letters())
 			r.start()
 			var clients []*client
@@ -169,6 +169,19 @@ func TestFullQueueKeepsTheUrgent(t *testing.T) {
 				t.Errorf("%v of %v ended, want %v", got, tt.order, tt.ends)
 			}
 		})
+	}
+}
+
+// Priorities that only the eviction goes by take nobody's place in the queue.
+func TestFullQueueWithoutItsPolicy(t *testing.T) {
+	opt := tableOptions()
+	opt.MaxQueuedRequests, opt.Priorities = 1, true
+	r := newRigWith(t, opt, letters())
+	r.start()
+	waiting, _ := r.submit(1, "", urgent(1))
+	late, _ := r.submit(2, "", urgent(9))
+	if late.refused == nil || late.refused.Kind != messages.RefusedBusy || len(waiting.read().finish) != 0 {
+		t.Errorf("the late one is refused with %+v", late.refused)
 	}
 }
 

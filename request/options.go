@@ -23,7 +23,8 @@ type TableOptions struct {
 	MaxQueuedTokens int
 	// MaxQueuedRequests (max-queued-requests) bounds the requests that wait for
 	// admission; zero means MaxOpenRequests. A call beyond it is refused as
-	// busy, unless requests of a lower priority wait, which then give way.
+	// busy, unless requests of a lower priority wait, which then give way
+	// (Oust).
 	// Example 256.
 	MaxQueuedRequests int
 	// QueueTimeout (queue-timeout) ends a request that was not admitted in
@@ -34,6 +35,9 @@ type TableOptions struct {
 	// with one is refused, since it would be without effect. LowFirst turns
 	// their order around (schedule-low-priority-values-first).
 	Priorities, LowFirst bool
+	// Oust lets a call beyond MaxQueuedRequests take the places of requests of
+	// a lower priority that wait, if the queue goes by priority, too.
+	Oust bool
 	// MaxLogprobs bounds the likeliest tokens reported per position; zero
 	// means none but the chosen one. Example 20.
 	MaxLogprobs int

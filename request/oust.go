@@ -16,7 +16,7 @@ func (t *Table) placeInQueue(m *messages.SubmitRequests) ([]*entry, *messages.Ca
 	if t.opt.MaxQueuedRequests == 0 || over <= 0 {
 		return nil, nil
 	}
-	if t.opt.Priorities {
+	if t.opt.Oust {
 		if lower := t.lowerThan(m); len(lower) >= over {
 			return lower[:over], nil
 		}

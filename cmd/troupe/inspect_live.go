@@ -46,6 +46,8 @@ func (l *liveMemory) check() error {
 		return fmt.Errorf("--record is %s, it must be positive", l.record)
 	case l.interval < shortestInterval:
 		return fmt.Errorf("--interval is %s, it must be at least %s", l.interval, shortestInterval)
+	case l.record > 0 && l.record < l.interval:
+		return fmt.Errorf("--record %s is shorter than --interval %s, which gives no reading; record longer", l.record, l.interval)
 	case l.record/l.interval > maxReadings:
 		return fmt.Errorf("--record %s at --interval %s is %d readings, at most %d are kept; lengthen the interval",
 			l.record, l.interval, l.record/l.interval, maxReadings)

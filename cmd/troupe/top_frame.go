@@ -83,7 +83,8 @@ func (v *view) bar(cells int, colour bool) string {
 	counts, left := make([]int, len(owners)), cells
 	for i, o := range owners {
 		if o.bytes > 0 && v.Memory.Total > 0 {
-			counts[i] = max(1, int(o.bytes*int64(cells)/v.Memory.Total))
+			share := min(float64(o.bytes)/float64(v.Memory.Total), 1) // whatever the server says
+			counts[i] = max(1, int(share*float64(cells)))
 			left -= counts[i]
 		}
 	}

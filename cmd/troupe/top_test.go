@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -361,6 +362,7 @@ func TestViewsNameWhatIsWrong(t *testing.T) {
 		"no key":         {[]string{"inspect", "memory", "--url", locked.URL}, "--api-key"},
 		"no url":         {[]string{"inspect", "memory", "--record", "5s"}, "--url"},
 		"no record":      {[]string{"inspect", "memory", "--url", "x", "--plot", "a.svg"}, "--record"},
+		"no reading":     {[]string{"inspect", "memory", "--url", "x", "--record", "1ms"}, "gives no reading"},
 		"no curve":       {[]string{"inspect", "memory", "--url", "x", "--record", "1s", "--plot", "a.svg"}, "two readings"},
 		"no format":      {[]string{"inspect", "memory", "--url", "x", "--record", "5s", "--plot", "a.gif"}, "svg"},
 		"too many":       {[]string{"inspect", "memory", "--url", "x", "--record", "5h", "--interval", "10ms"}, "lengthen"},
@@ -377,5 +379,14 @@ func TestViewsNameWhatIsWrong(t *testing.T) {
 	}
 	if _, err := (&remote{url: closed.URL}).status(t.Context()); errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// A server that counts wrong, or is none of ours, breaks no frame.
+func TestBarOfImpossibleCounts(t *testing.T) {
+	v := testView()
+	v.Memory.Leased, v.Memory.Free, v.Memory.Locked = 1e18, math.MaxInt64, -1
+	if n := utf8.RuneCountInString(v.bar(40, false)); n < 40 || n > 4*40 {
+		t.Errorf("%d cells: %s", n, v.bar(40, false))
 	}
 }

@@ -59,7 +59,9 @@ func (s *Server) kvEvents(w http.ResponseWriter, r *http.Request) *apiError {
 		if a.Refused != "" {
 			return &apiError{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "too_many_readers", Message: a.Refused, RetryAfter: 1}
 		}
-		stream.begin(a)
+		if err := stream.begin(a); err != nil {
+			return stalled(err)
+		}
 	case <-s.quit:
 		return &apiError{Status: http.StatusServiceUnavailable, Type: "server_error", Message: "the server is shutting down", RetryAfter: 5}
 	case <-r.Context().Done():
@@ -115,16 +117,22 @@ type kvStream struct {
 	last   uint64 // number of the newest event written
 }
 
-// begin writes the head of the stream and what is replayed.
-func (k *kvStream) begin(a *messages.EventsSubscribed) {
+// begin writes the head of the stream and what is replayed, which may be much.
+func (k *kvStream) begin(a *messages.EventsSubscribed) error {
 	k.write("open", 0, openEvent{fmt.Sprintf("%016x", a.Stream), a.Last})
 	if a.Missed {
 		k.write("gap", 0, gapEvent{k.last, "events after this number are not kept any more, or it is of another stream"})
 	}
 	for i := range a.Replay {
 		k.event(&a.Replay[i])
+		if k.buf.Len() >= flushBytes {
+			if err := k.flush(); err != nil {
+				return err
+			}
+		}
 	}
 	k.last = a.Last
+	return nil
 }
 
 // gather writes an event and those that wait behind it. It reports whether the
