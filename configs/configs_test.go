@@ -184,6 +184,35 @@ func TestPoliciesWithoutACacheWarn(t *testing.T) {
 	}
 }
 
+// Settings that another one takes the effect of are named, too.
+func TestSettingsWithoutEffectWarn(t *testing.T) {
+	for yaml, want := range map[string]string{
+		"schedule-low-priority-values-first: true":                                  "schedule-low-priority-values-first",
+		"schedule-low-priority-values-first: true\nschedule-policy: priority":       "",
+		"schedule-low-priority-values-first: true\nradix-eviction-policy: priority": "",
+		"queue-timeout: 10s\nrequest-timeout: 10s":                                  "queue-timeout 10s has no effect",
+		"queue-timeout: 9s\nrequest-timeout: 10s":                                   "",
+		"queue-timeout: 9s": "",
+		"max-queued-requests: 11\nmax-open-requests: 10": "max-queued-requests 11 has no effect",
+		"max-queued-requests: 10\nmax-open-requests: 10": "",
+	} {
+		c, _, err := load(t, yaml, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := c.Warnings()
+		if want == "" && len(notes) != 0 || want != "" && (len(notes) != 1 || !strings.Contains(notes[0], want)) {
+			t.Errorf("%q: warned %q, want %q", yaml, notes, want)
+		}
+	}
+	if _, _, err := load(t, "context-length: 1", nil); err == nil || !strings.Contains(err.Error(), "context-length is 1") {
+		t.Errorf("a context of one token: %v", err)
+	}
+	if c, _, err := load(t, "context-length: 2", nil); err != nil || c.ContextLength != 2 {
+		t.Errorf("a context of two tokens: %v", err)
+	}
+}
+
 func TestEventsWithoutACacheWarn(t *testing.T) {
 	for yaml, want := range map[string]int{"kv-events: true\ndisable-radix-cache: true": 1, "kv-events: true": 0} {
 		c, _, err := load(t, yaml, nil)

@@ -51,6 +51,9 @@ func (c *Config) validate() []error {
 	within(bad, "page-size", c.PageSize, 1, 4096)
 	oneOf(bad, "radix-eviction-policy", c.EvictionPolicy, memory.PolicyNames()...)
 	within(bad, "context-length", c.ContextLength, 0, 1<<30)
+	if c.ContextLength == 1 {
+		bad("context-length", "is 1, it must hold at least one token of prompt and one of output; 0 is the model's own limit")
+	}
 	within(bad, "max-prefill-tokens", c.MaxPrefillTokens, 1, 1<<30)
 	within(bad, "chunked-prefill-size", c.ChunkedPrefillSize, -1, 1<<30)
 	within(bad, "schedule-conservativeness", c.Conservativeness, 0.01, 100)
@@ -96,6 +99,15 @@ func (c *Config) Warnings() []string {
 	queue := sched.QueueOptions{SchedulePolicy: c.SchedulePolicy, CacheDisabled: c.DisableRadixCache}
 	if p := queue.Effective(); p != c.SchedulePolicy {
 		notes = append(notes, fmt.Sprintf("schedule-policy %s orders by cached prefixes, and disable-radix-cache keeps none: %s is used", c.SchedulePolicy, p))
+	}
+	if c.LowPriorityFirst && c.SchedulePolicy != "priority" && c.EvictionPolicy != "priority" {
+		notes = append(notes, fmt.Sprintf("schedule-low-priority-values-first turns the order of schedule-policy priority around, but the policy is %s: it has no effect", c.SchedulePolicy))
+	}
+	if c.RequestTimeout > 0 && c.QueueTimeout >= c.RequestTimeout {
+		notes = append(notes, fmt.Sprintf("queue-timeout %v has no effect: request-timeout %v ends every request by then", c.QueueTimeout, c.RequestTimeout))
+	}
+	if c.MaxQueued > c.MaxOpen {
+		notes = append(notes, fmt.Sprintf("max-queued-requests %d has no effect: max-open-requests lets only %d requests in", c.MaxQueued, c.MaxOpen))
 	}
 	if c.KVEvents && c.DisableRadixCache {
 		notes = append(notes, "kv-events tells what is cached, and disable-radix-cache keeps nothing: there will be no events")

@@ -7,8 +7,11 @@ import "github.com/troupe-engine/troupe/messages"
 // ends in. It walks the match once more, so it is for the request log.
 func (t *Tree) matchEnd(namespace string, tokens []int32, limit int) (messages.MatchEnd, int) {
 	cur := t.roots[namespace]
-	if cur == none {
+	switch {
+	case cur == none:
 		return messages.MatchNothingCached, 0
+	case limit < t.pageSize:
+		return messages.MatchTooShort, 0
 	}
 	for at := 0; ; {
 		rest := tokens[at:limit]

@@ -31,10 +31,11 @@ const (
 	MatchNothingCached                 // the namespace has no page
 	MatchCacheEnds                     // the prompt goes on where what is cached of it ends
 	MatchDiverges                      // the prompt differs from what is cached
+	MatchTooShort                      // less than a page may match at all
 )
 
 var matchEndNames = [...]string{"unexplained", "all that may match is cached", "nothing is cached in the namespace",
-	"what is cached ends here", "the prompt diverges from what is cached"}
+	"what is cached ends here", "the prompt diverges from what is cached", "less than one page may match"}
 
 // String words the reason for the log.
 func (e MatchEnd) String() string { return matchEndNames[e] }

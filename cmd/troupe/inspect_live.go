@@ -54,8 +54,9 @@ func (l *liveMemory) check() error {
 	case l.plot != "" && l.record/l.interval < 2:
 		return fmt.Errorf("--record %s at --interval %s is less than two readings, which is no curve; record longer", l.record, l.interval)
 	case l.plot != "":
-		_, err := plot.FormatOf(l.plot)
-		return err
+		if _, err := plot.FormatOf(l.plot); err != nil {
+			return fmt.Errorf("--plot: %w", err)
+		}
 	}
 	return nil
 }

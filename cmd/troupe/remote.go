@@ -35,7 +35,11 @@ func (r *remote) addFlags(flags *pflag.FlagSet, fallback string) {
 	if u := os.Getenv("TROUPE_URL"); u != "" && fallback != "" {
 		fallback = u
 	}
-	flags.StringVar(&r.url, "url", fallback, "address of a running server. Example: http://127.0.0.1:30000")
+	usage := "address of a running server. Example: http://127.0.0.1:30000"
+	if fallback != "" {
+		usage = "address of a running server; TROUPE_URL holds one, too"
+	}
+	flags.StringVar(&r.url, "url", fallback, usage)
 	flags.StringVar(&r.key, "api-key", "", "key of that server; TROUPE_API_KEY holds one, too")
 }
 

@@ -22,6 +22,8 @@ type Panel struct {
 	// Log makes the vertical axis logarithmic. Values that are not positive
 	// become gaps. Not together with Stacked.
 	Log bool
+	// Whole says that the values are counts: no tick stands between two numbers.
+	Whole bool
 }
 
 // Series is one value per time. NaN is a gap of a line and nothing in a stack.

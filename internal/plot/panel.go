@@ -3,11 +3,11 @@ package plot
 import (
 	"image/color"
 	"math"
-	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // colours are Okabe and Ito's, which colour-blind readers can tell apart
@@ -29,7 +29,7 @@ func (f *Figure) panel(i int) (*plot.Plot, plot.Legend, error) {
 	if i == len(f.Panels)-1 {
 		p.X.Label.Text = "time (s)"
 	}
-	p.X.Tick.Marker, p.Y.Tick.Marker = ticks{}, ticks{}
+	p.X.Tick.Marker, p.Y.Tick.Marker = ticks{}, ticks{whole: in.Whole}
 	p.Add(plotter.NewGrid())
 	legend := plot.NewLegend()
 	legend.Top, legend.Left = true, true
@@ -74,20 +74,6 @@ func (f *Figure) scale(p *plot.Plot, in *Panel) {
 	p.Y.Tick.Marker = plot.LogTicks{Prec: -1}
 }
 
-// ticks are gonum's, written without needless zeros: 250, not 250.00.
-type ticks struct{ plot.DefaultTicks }
-
-// Ticks are those of an axis from min to max.
-func (t ticks) Ticks(min, max float64) []plot.Tick {
-	all := t.DefaultTicks.Ticks(min, max)
-	for i := range all {
-		if all[i].Label != "" {
-			all[i].Label = strconv.FormatFloat(all[i].Value, 'g', 10, 64)
-		}
-	}
-	return all
-}
-
 // stack draws each series as the area between the sum below it and its own.
 func (f *Figure) stack(p *plot.Plot, legend *plot.Legend, series []Series) error {
 	floor := make([]float64, len(f.Seconds))
@@ -120,6 +106,10 @@ func (f *Figure) lines(p *plot.Plot, legend *plot.Legend, in *Panel) error {
 		named := &plotter.Line{LineStyle: plotter.DefaultLineStyle}
 		named.Color, named.Width = colour, vg.Points(1.2)
 		for _, run := range f.runs(s.Values, in.Log) {
+			if len(run) == 1 { // a line of one point is invisible
+				p.Add(&plotter.Scatter{XYs: run, GlyphStyle: draw.GlyphStyle{Color: colour, Radius: vg.Points(1.5), Shape: draw.CircleGlyph{}}})
+				continue
+			}
 			line := *named
 			line.XYs = run
 			p.Add(&line)
@@ -129,15 +119,10 @@ func (f *Figure) lines(p *plot.Plot, legend *plot.Legend, in *Panel) error {
 	return nil
 }
 
-// runs cuts a series at its gaps. A value between two gaps becomes a short
-// dash, for a line of one point is invisible.
+// runs cuts a series at its gaps.
 func (f *Figure) runs(values []float64, log bool) (runs []plotter.XYs) {
 	var run plotter.XYs
 	flush := func() {
-		if len(run) == 1 {
-			dash := (f.Seconds[len(f.Seconds)-1] - f.Seconds[0]) / 400
-			run = append(run, plotter.XY{X: run[0].X + dash, Y: run[0].Y})
-		}
 		if len(run) > 0 {
 			runs = append(runs, run)
 		}

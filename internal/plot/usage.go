@@ -29,7 +29,7 @@ func Usage(title string, samples []Sample) *Figure {
 		return s
 	}
 	f.Panels = []Panel{
-		{Label: "KV pages", Stacked: true, Series: []Series{
+		{Label: "KV pages", Stacked: true, Whole: true, Series: []Series{
 			series("leased", func(s *Sample) float64 { return s.Leased }),
 			series("locked", func(s *Sample) float64 { return s.Locked }),
 			series("evictable", func(s *Sample) float64 { return s.Evictable }),
@@ -39,7 +39,7 @@ func Usage(title string, samples []Sample) *Figure {
 			series("TTFT", func(s *Sample) float64 { return s.TTFT }),
 			series("ITL", func(s *Sample) float64 { return s.ITL }),
 		}},
-		{Label: "requests", Series: []Series{
+		{Label: "requests", Whole: true, Series: []Series{
 			series("waiting", func(s *Sample) float64 { return s.Waiting }),
 			series("running", func(s *Sample) float64 { return s.Running }),
 		}},

@@ -31,7 +31,7 @@ func FormatOf(path string) (Format, error) {
 	case ".png":
 		return PNG, nil
 	}
-	return "", fmt.Errorf("plot: %s ends in neither .svg nor .png; the ending chooses the format", path)
+	return "", fmt.Errorf("%s ends in neither .svg nor .png; the ending chooses the format", path)
 }
 
 // Dimensions of a figure: the width, and the heights of the title and of each

@@ -28,6 +28,7 @@ type engine struct {
 	out     messages.Outbox
 	seq     uint64 // of the newest StepResults
 	failure error
+	warning string // the last one that a core has noted for the log
 
 	open map[messages.RequestID]*open
 
@@ -105,6 +106,11 @@ func (e *engine) deliver(now time.Duration, first envelope) error {
 		}
 		for _, t := range e.out.Timers {
 			e.world.schedule(event{at: now + t.After, engine: e, due: envelope{m.to, t.Msg}})
+		}
+		for _, n := range e.out.Notes {
+			if n.Level == messages.NoteWarning {
+				e.warning = n.Text
+			}
 		}
 		e.out.Reset()
 	}

@@ -97,7 +97,8 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.Eviction, "lru")
 	orDefault(&o.PageSize, defaultPageSize)
 	orDefault(&o.MaxPrefillTokens, 16384)
-	orDefault(&o.ChunkedPrefillSize, defaultChunk(o.GPU.Memory))
+	// What a step computes at most binds a chunk that nobody chose.
+	orDefault(&o.ChunkedPrefillSize, min(defaultChunk(o.GPU.Memory), max(o.MaxPrefillTokens, 1)))
 	orDefault(&o.Aging, time.Minute)
 	orDefault(&o.Speed, 1)
 	orDefault(&o.WaitingTokens, defaultWaitingTokens)

@@ -267,6 +267,33 @@ func TestTooLongRequests(t *testing.T) {
 	run(t, &list{requests: []trace.Request{{Line: 42, Input: 1000, Output: 25}}}, opt)
 }
 
+// What cores say in the log of an engine stands in the report.
+func TestUnreachableTargetIsNoted(t *testing.T) {
+	var requests []trace.Request
+	for i := range 8 {
+		requests = append(requests, trace.Request{Line: i + 1, Arrival: time.Duration(i) * 100 * time.Millisecond, Input: 2000, Output: 200})
+	}
+	for target, want := range map[time.Duration]int{time.Microsecond: 1, 10 * time.Second: 0, 0: 0} {
+		opt := small(t)
+		opt.LatencyTarget = target
+		r := run(t, &list{requests: requests}, opt)
+		if len(r.Warnings) != want || want > 0 && !strings.Contains(r.Warnings[0], "cannot be kept") {
+			t.Errorf("target %v: %q", target, r.Warnings)
+		}
+	}
+}
+
+// A step's bound shrinks chunks of which nobody chose the size, as it does in an
+// engine.
+func TestStepBoundShrinksDefaultChunks(t *testing.T) {
+	opt := small(t)
+	opt.MaxPrefillTokens = 1000
+	r := run(t, &list{requests: []trace.Request{{Line: 1, Input: 3000, Output: 1}}}, opt)
+	if r.Setup.ChunkedPrefillSize != 1000 || r.Requests.Finished != 1 {
+		t.Errorf("chunks of %d, %+v", r.Setup.ChunkedPrefillSize, r.Requests)
+	}
+}
+
 func TestRefusedOptions(t *testing.T) {
 	for want, change := range map[string]func(*Options){
 		"--page-size is 48":                  func(o *Options) { o.PageSize = 48 },

@@ -167,6 +167,18 @@ func (w *world) setup() Setup {
 
 func (w *world) warnings() []string {
 	all := append([]string(nil), w.pool.Warnings...)
+	warned, last := 0, ""
+	for _, e := range w.engines {
+		if e.warning != "" {
+			warned, last = warned+1, e.warning
+		}
+	}
+	if warned > 0 && len(w.engines) > 1 {
+		last = fmt.Sprintf("%d of %d replicas say so, or with other figures: %s", warned, len(w.engines), last)
+	}
+	if warned > 0 {
+		all = append(all, last)
+	}
 	if s := &w.source; s.refused > 0 {
 		all = append(all, fmt.Sprintf("%d requests exceed the model's context of %d tokens and were refused, the first one at line %d with %d tokens",
 			s.refused, w.opt.Model.Context, s.refusedLine, s.refusedLen))

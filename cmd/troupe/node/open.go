@@ -197,7 +197,7 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	}
 	plan := n.opt.Log.Info()
 	for _, f := range n.Plan.Figures {
-		plan.Int64(f.Name+"_"+f.Unit, f.Value)
+		plan.Int64(figureField(f), f.Value)
 	}
 	plan.Str("bound", n.Plan.Bound).Msg("memory plan")
 	for _, w := range n.Plan.Warnings {
@@ -209,6 +209,15 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 		return err
 	}
 	return n.Model.NewPool(gpu.PoolSpec{PageSize: c.PageSize, Pages: n.Plan.Pages, DType: n.KVDType, Layout: layout})
+}
+
+// figureField is a figure's name in the log: with its unit, unless it is a count
+// that the name says already.
+func figureField(f memory.Figure) string {
+	if f.Unit != "bytes" {
+		return f.Name
+	}
+	return f.Name + "_" + f.Unit
 }
 
 // startHash hashes the weights in the background: it may read all of them, and
