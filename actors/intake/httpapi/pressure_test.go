@@ -7,10 +7,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/internal/clients/testserver"
+	"github.com/troupe-engine/troupe/messages"
 )
 
 // metric reads one of the server's metrics by its name without the prefix.
@@ -186,5 +188,34 @@ func TestAbortOfRetractedRequests(t *testing.T) {
 	}
 	if n := metric(t, s, "num_aborted_requests_total"); n != 32 {
 		t.Errorf("%v aborts are counted, want 32", n)
+	}
+}
+
+// An audit that does not add up (item 32) does not end the server as SGLang's
+// does: the engine begins anew with a whole pool, and no client notices.
+func TestAFailedAuditIsNoticedByNoClient(t *testing.T) {
+	var audits atomic.Int32
+	s := testserver.Start(t, testserver.Options{Change: func(spec *engine.Spec) {
+		spec.Intercept = func(to messages.Actor, msg any) {
+			if m, ok := msg.(*messages.AuditSlots); ok && to == messages.Alloc && audits.Add(1) == 20 {
+				m.Count.Leased++ // one page has two owners
+			}
+		}
+	}})
+	var wait sync.WaitGroup
+	for i := range 4 {
+		wait.Go(func() {
+			got := post(t, s, "/generate", object{"text": onceUpon, "sampling_params": object{"max_new_tokens": 100, "seed": i}})
+			_, ids := s.Expected(encode(onceUpon), params(s, 100, uint64(i)))
+			want(t, got, ids, "output_ids")
+		})
+	}
+	wait.Wait()
+	s.WaitIdle(t)
+	if failed, epochs := metric(t, s, "num_failed_audits_total"), metric(t, s, "num_epochs_total"); failed != 1 || epochs != 2 {
+		t.Errorf("%v failed audits and %v epochs, want 1 and 2", failed, epochs)
+	}
+	if !strings.Contains(s.Logs(), "does not add up") {
+		t.Error("the log does not say what was wrong")
 	}
 }
