@@ -1,0 +1,157 @@
+package node
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/sched"
+)
+
+// factors are what an answer must not depend on. A level that sets nothing is
+// the default. Settings that need one another are one factor.
+var factors = []factor{
+	{"running", each("max-running-requests=1", "max-running-requests=4", "max-running-requests=64")},
+	{"page", each("page-size=16", "page-size=1", "page-size=32", "page-size=64")},
+	{"chunks", [][]string{
+		{"chunked-prefill-size=-1"}, {"chunked-prefill-size=" + smallest}, {"chunked-prefill-size=71"},
+		{"chunked-prefill-size=" + smallest, "inter-token-latency-target=1us"},
+		{"chunked-prefill-size=71", "inter-token-latency-target=1ns"}, {"inter-token-latency-target=1h"},
+	}},
+	{"budget", each("", "max-prefill-tokens=73")},
+	{"cache", each("disable-radix-cache=true", "disable-radix-cache=false")},
+	{"pool", each("max-total-tokens=4096", "max-total-tokens=72")},
+	{"retract", each("debug-retract-every=0", "debug-retract-every=3")},
+	{"threads", each("threads=1", "threads=2")},
+	{"overlap", each("disable-overlap-schedule=true", "disable-overlap-schedule=false")},
+	{"layout", each("kv-layout=contiguous", "kv-layout=paged")},
+	{"contiguous", each("contiguous-kv=false", "contiguous-kv=true")},
+	{"ratio", each("schedule-conservativeness=1", "schedule-conservativeness=0.05", "schedule-conservativeness=3")},
+	{"aging", each("schedule-aging=1m", "schedule-aging=1ms", "schedule-aging=0s")},
+	{"events", [][]string{{"kv-events=false"}, {"kv-events=true", "kv-events-buffer=16"}}},
+	{"audit", each("debug-audit-every-step=false", "debug-audit-every-step=true")},
+	{"watchdog", each("watchdog-timeout=5m", "watchdog-timeout=0s")},
+	{"faults", [][]string{nil, nil, nil}}, // none, panics of every actor, device errors
+	{"policy", policies()},
+	{"eviction", evictions()},
+}
+
+var faultsFactor = slices.IndexFunc(factors, func(f factor) bool { return f.name == "faults" })
+
+// smallest stands for the least size of chunks that page-size allows, and at
+// page size 1 a size that divides nothing.
+const smallest = "smallest"
+
+func each(settings ...string) (list [][]string) {
+	for _, l := range settings {
+		list = append(list, strings.Fields(l))
+	}
+	return list
+}
+
+// policies are all of the queue, and what else they have to set.
+func policies() (list [][]string) {
+	for _, p := range sched.SchedulePolicies() {
+		list = append(list, []string{"schedule-policy=" + p})
+	}
+	return append(list,
+		[]string{"schedule-policy=random", "schedule-seed=7"},
+		[]string{"schedule-policy=fair", "fair-input-weight=0.5", "fair-output-weight=30"},
+		[]string{"schedule-policy=priority", "enable-priority-preemption=true", "priority-scheduling-preemption-threshold=0"},
+		[]string{"schedule-policy=priority", "enable-priority-preemption=true", "schedule-low-priority-values-first=true"},
+	)
+}
+
+func evictions() (list [][]string) {
+	for _, p := range memory.PolicyNames() {
+		list = append(list, []string{"radix-eviction-policy=" + p})
+	}
+	return list
+}
+
+// notVaried are the settings that no factor has, by the reason.
+var notVaried = map[string][]string{
+	"says what is served, not how":                                                  {"model", "served-model-name", "load-format", "chat-template", "sampling-defaults"},
+	"part of the numerics fingerprint, within which answers are equal":              {"device", "kv-cache-dtype"},
+	"a bound of the request itself: its end depends on it":                          {"context-length"},
+	"sizes the pool by the machine's memory; max-total-tokens varies the size":      {"mem-fraction-static"},
+	"refuses or ends requests and does not touch the others (internal/clients)":     {"max-open-requests", "max-queued-tokens", "max-queued-requests", "queue-timeout", "request-timeout"},
+	"says whose a request is, by user or key; users are drawn in every combination": {"tenant-from"},
+	"of the HTTP server, before a request is one": {"host", "port", "admin-address", "api-key", "tls-cert", "tls-key", "cors-origins", "max-body-bytes", "header-timeout",
+		"write-stall-timeout", "health-timeout", "drain-timeout"},
+	"writes down what happens": {"record-trace", "log-level", "log-format"},
+}
+
+// String names a combination by what differs from the plainest.
+func (c combination) String() string {
+	text := ""
+	for i, level := range c {
+		if level > 0 {
+			text += fmt.Sprintf(" %s=%d", factors[i].name, level)
+		}
+	}
+	return text[min(1, len(text)):]
+}
+
+// settings loads a combination as a user would set it.
+func (c combination) settings(t testing.TB) *configs.Config {
+	t.Helper()
+	set := map[string]string{}
+	for i, level := range c {
+		for _, s := range factors[i].levels[level] {
+			key, value, _ := strings.Cut(s, "=")
+			set[key] = value
+		}
+	}
+	if set["chunked-prefill-size"] == smallest {
+		if set["chunked-prefill-size"] = set["page-size"]; set["page-size"] == "1" {
+			set["chunked-prefill-size"] = "7"
+		}
+	}
+	var env []string
+	for key, value := range set {
+		env = append(env, "TROUPE_"+strings.ToUpper(strings.ReplaceAll(key, "-", "_"))+"="+value)
+	}
+	s, _, err := configs.Load("", env, nil)
+	if err != nil {
+		t.Fatalf("%v: %v", c, err)
+	}
+	return s
+}
+
+// Every setting is varied, in the combinations of the plain test, or has a
+// reason not to be. Whoever adds one decides here.
+func TestEverySettingIsVariedOrHasAReason(t *testing.T) {
+	values := map[string]map[string]bool{}
+	for _, c := range pairwise(factors) {
+		s := reflect.ValueOf(*c.settings(t))
+		for i := range s.NumField() {
+			key := s.Type().Field(i).Tag.Get("key")
+			if values[key] == nil {
+				values[key] = map[string]bool{}
+			}
+			values[key][fmt.Sprint(s.Field(i))] = true
+		}
+	}
+	reasons := map[string]string{}
+	for reason, keys := range notVaried {
+		for _, key := range keys {
+			if values[key] == nil {
+				t.Errorf("%s has a reason and is no setting", key)
+			}
+			reasons[key] = reason
+		}
+	}
+	for key, seen := range values {
+		switch reason, ok := reasons[key]; {
+		case len(seen) < 2 && !ok:
+			t.Errorf("no answer is known to be the same whatever %s is: add levels to factors, or a reason to notVaried", key)
+		case len(seen) > 1 && ok:
+			t.Errorf("%s is varied, but has a reason not to be: %s", key, reason)
+		}
+	}
+}
