@@ -70,6 +70,19 @@ func (g *gate) hold() {
 // pass lets the held steps through, and none of those to come.
 func (g *gate) pass() { g.release(true) }
 
+// passOne lets the oldest of the held steps through.
+func (g *gate) passOne() {
+	g.mu.Lock()
+	var submit func()
+	if len(g.held) > 0 {
+		submit, g.held = g.held[0], g.held[1:]
+	}
+	g.mu.Unlock()
+	if submit != nil {
+		submit()
+	}
+}
+
 // open lets the held steps through, and those to come.
 func (g *gate) open() { g.release(false) }
 

@@ -213,6 +213,9 @@ func (s *Server) serve(t testing.TB, socketBuffer int) {
 // Hold lets the device compute nothing until Resume: what is open stays open.
 func (s *Server) Hold() { s.gate.hold() }
 
+// PassOne lets one of the steps that Hold keeps back through, if there is any.
+func (s *Server) PassOne() { s.gate.passOne() }
+
 // Resume ends Hold.
 func (s *Server) Resume() { s.gate.open() }
 
