@@ -8,7 +8,8 @@
 // which. They carry ids, never process ids: the wiring maps roles to processes.
 //
 // What goes out every step is memory that comes home: what is moved with it is
-// the receiver's only until then, and its sender's again from then on: a RunBatch with the step's BatchDone, a CommitPlan and its ReservePages with
+// the receiver's only until then, and its sender's again from then on. A RunBatch
+// comes home with the step's BatchDone, a CommitPlan and its ReservePages with
 // PagesReserved, that with the next CommitPlan, a StepResults when intake sends
 // it back, a BatchDone when the step after the next is launched.
 //

@@ -95,6 +95,7 @@ func (f *Former) candidatesOffered(now time.Duration, m *messages.CandidatesOffe
 // queue, in order of rank, up to the first who finds no room. Whoever wants to
 // be alone goes before all who made place.
 func (f *Former) considerAll(offered []*messages.EngineRequest) {
+	f.age()
 	limit := max(1, min(f.rows.Free(), maxCandidates))
 	back := f.retracted[:min(limit, len(f.retracted))]
 	if f.making != 0 {
@@ -235,6 +236,9 @@ func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 		}
 		if !f.opt.CacheDisabled {
 			asked, hit = asked+s.matchLimit(), hit+len(match.Pages)*f.opt.PageSize
+		}
+		if s.aged = false; f.overdue(s) {
+			s.safe = f.now + f.opt.Aging
 		}
 		match.ID = s.req.ID
 		s.admitted(row, match, f.opt.PageSize)

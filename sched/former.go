@@ -21,7 +21,7 @@ import (
 //     one holder.
 //  4. byID holds the running sequences whose end is not reported and the
 //     retracted ones, nobody else; running is in order of admission, retracted
-//     in order of rank and arrival.
+//     in the order of comesBackBefore.
 //  5. scheduled is within the pages, done covers the tree's; a decoding
 //     sequence has all tokens but the newest scheduled.
 //  6. No lease is returned while a step that touches it may run: LastStep <=
@@ -35,6 +35,7 @@ type Former struct {
 	epoch messages.Epoch
 	opt   FormerOptions
 	phase phase
+	now   time.Duration // of this Step
 	ratio newTokenRatio
 
 	rows      *memory.Rows
@@ -117,6 +118,7 @@ func (f *Former) Step(now time.Duration, msg messages.ToBatch, out *messages.Out
 	if !out.Current(f.epoch, epochOf(msg)) {
 		return
 	}
+	f.now = now
 	switch m := msg.(type) {
 	case *messages.StepResults:
 		f.tookBack(m)

@@ -47,6 +47,11 @@ type FormerOptions struct {
 	// PreemptionThreshold is by how much the priorities must differ: more than
 	// this; 0 means any difference. Example: 10.
 	PreemptionThreshold int
+	// Aging is how long somebody who was preempted waits at most before it goes
+	// first whatever its priority, and how long whoever has waited for so long is
+	// not preempted; 0 means never. As QueueOptions.Aging for those in the queue.
+	// Example: 1m.
+	Aging time.Duration
 	// LowPriorityFirst turns the order of priorities around.
 	LowPriorityFirst bool
 
@@ -108,6 +113,8 @@ func (o *FormerOptions) Validate() error {
 		return fmt.Errorf("batch former: InitNewTokenRatio is %v, want 0 to 1", o.InitNewTokenRatio)
 	case !(o.MinNewTokenRatioFactor >= 0 && o.MinNewTokenRatioFactor <= 1):
 		return fmt.Errorf("batch former: MinNewTokenRatioFactor is %v, want 0 to 1", o.MinNewTokenRatioFactor)
+	case o.Aging < 0:
+		return fmt.Errorf("batch former: Aging is %v, want at least 0", o.Aging)
 	case o.InterTokenLatencyTarget < 0:
 		return fmt.Errorf("batch former: InterTokenLatencyTarget is %v, want at least 0", o.InterTokenLatencyTarget)
 	case o.InterTokenLatencyTarget > 0 && o.ChunkedPrefillSize <= 0:

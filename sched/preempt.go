@@ -15,6 +15,9 @@ import (
 // the newcomer, so that nobody is preempted twice for the same one.
 //
 // Nothing can be preempted while a step runs. The next plan then waits for it.
+//
+// Nobody starves by it: who has waited for Aging goes first whatever its rank,
+// also when it was preempted, and is not preempted for as long again.
 
 // mayPreempt reports whether the head of the queue is worth a look although it
 // cannot be admitted as things are.
@@ -29,7 +32,7 @@ func (f *Former) preemptible(r *messages.EngineRequest, pages int) []victim {
 	}
 	list, all := f.giveWay[:0], 0
 	for _, s := range f.running {
-		if s.active() && f.rank(r)-f.rank(s.req) > f.opt.PreemptionThreshold {
+		if s.active() && f.now >= s.safe && f.rank(r)-f.rank(s.req) > f.opt.PreemptionThreshold {
 			v := victim{s: s, rank: f.rank(s.req), frees: f.brings(s)}
 			list, all = append(list, v), all+v.frees
 		}
@@ -87,13 +90,32 @@ func (f *Former) considerPreemption(s *sequence, pages int) bool {
 	return true
 }
 
+// overdue reports whether a sequence has waited for so long that it goes first.
+func (f *Former) overdue(s *sequence) bool {
+	return f.opt.Aging > 0 && f.opt.PriorityPreemption && f.now-s.since >= f.opt.Aging
+}
+
+// age puts those in front who have waited for too long since they gave way.
+func (f *Former) age() {
+	some := false
+	for _, s := range f.retracted {
+		if !s.aged && f.overdue(s) {
+			s.aged, some = true, true
+		}
+	}
+	if some {
+		slices.SortFunc(f.retracted, f.comesBackBefore)
+	}
+}
+
 // nextToConsider takes the next one of those who come back and those who are
-// offered: whoever has the higher rank, among equals who comes back.
+// offered: who has waited for too long, then whoever has the higher rank, among
+// equals who comes back.
 func (f *Former) nextToConsider(back *[]*sequence, offered *[]*messages.EngineRequest) *sequence {
 	switch {
 	case len(*back) == 0 && len(*offered) == 0:
 		return nil
-	case len(*back) > 0 && (len(*offered) == 0 || f.rank((*back)[0].req) >= f.rank((*offered)[0])):
+	case len(*back) > 0 && (len(*offered) == 0 || (*back)[0].aged || f.rank((*back)[0].req) >= f.rank((*offered)[0])):
 		s := (*back)[0]
 		*back = (*back)[1:]
 		return s

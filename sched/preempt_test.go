@@ -3,6 +3,7 @@ package sched
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -178,6 +179,56 @@ func TestPreemptionIsNotTriedInVain(t *testing.T) {
 		}
 		if len(v.ended) != 3 || v.ended[2] != huge {
 			t.Errorf("%d pages: they end as %v", pages, v.ended)
+		}
+	}
+}
+
+// Aging holds for those who were preempted, too: whoever has waited for so long
+// goes first, and is not preempted before it has run for as long. So nobody
+// starves behind an endless stream of urgent requests, and those are not kept
+// waiting for longer.
+func TestPreemptedRequestsAge(t *testing.T) {
+	const aging = time.Second // 200 steps
+	for _, inFlight := range []int{1, 2} {
+		for _, queued := range []bool{false, true} { // it has waited in the queue before
+			v := prioritized(1, 1000, inFlight)
+			v.former.opt.Aging = aging
+			v.queue = NewQueueCore(1, QueueOptions{SchedulePolicy: "priority", Aging: aging})
+			var low messages.RequestID
+			if !queued {
+				low = v.urgent(20, 500, 0)
+				v.steady(10)
+			}
+			arrived := map[messages.RequestID]time.Duration{}
+			stream := func() {
+				if v.queue.Waiting() == 0 || queued && low != 0 && v.queue.Waiting() == 1 && v.last[low] == 0 {
+					arrived[v.urgent(20, 20, 20)] = v.now
+				}
+			}
+			stream()
+			v.steady(5)
+			if queued {
+				low = v.urgent(20, 500, 0)
+			}
+			ended := func() bool { return slices.Contains(v.ended, low) }
+			for range 3000 {
+				if ended() {
+					break
+				}
+				stream()
+				v.step()
+			}
+			if !ended() {
+				t.Errorf("%d in flight, queued %t: after %d steps the request is not over, preempted %d times", inFlight, queued, v.done, v.retractions)
+			}
+			if v.retractions > 5 {
+				t.Errorf("%d in flight, queued %t: it was preempted %d times", inFlight, queued, v.retractions)
+			}
+			for id, at := range arrived {
+				if first := v.firstAt[id]; first > 0 && first-at > aging+aging/4 {
+					t.Errorf("%d in flight, queued %t: urgent request %d waited %v", inFlight, queued, id, first-at)
+				}
+			}
 		}
 	}
 }

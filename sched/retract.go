@@ -93,7 +93,7 @@ func (f *Former) takeBack(victims []victim, out *messages.Outbox) {
 		s := victims[i].s
 		invariants.Check(f.quiet() && s.pending == 0, "request %d is retracted while step %d runs", s.req.ID, f.step)
 		f.release(s)
-		s.state = retracted
+		s.state, s.since = retracted, f.now
 		if !s.reported {
 			s.prompts = nil // they are computed again
 		}
@@ -105,8 +105,17 @@ func (f *Former) takeBack(victims []victim, out *messages.Outbox) {
 	f.plan.retracted = true
 }
 
-// comesBackBefore orders retracted sequences: by rank, then by arrival.
+// comesBackBefore orders retracted sequences: those who have waited for too long
+// first, then by rank, then by arrival.
 func (f *Former) comesBackBefore(a, b *sequence) int {
+	switch {
+	case a.aged && b.aged:
+		return cmp.Compare(a.req.ID, b.req.ID)
+	case a.aged:
+		return -1
+	case b.aged:
+		return 1
+	}
 	return cmp.Or(cmp.Compare(f.rank(b.req), f.rank(a.req)), cmp.Compare(a.req.ID, b.req.ID))
 }
 

@@ -3,6 +3,7 @@ package sched
 import (
 	"math"
 	"slices"
+	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/memory"
@@ -50,6 +51,11 @@ type sequence struct {
 	wanted          int // tokens of a prompt in progress that the plan reserves pages for
 	lease           memory.Lease
 
+	// How long it has waited, for aging.
+	since time.Duration // of waiting: its arrival, or when it was retracted
+	aged  bool          // retracted, and goes first
+	safe  time.Duration // not preempted before
+
 	// What the device's row does not know yet: whether it is open, its pages
 	// from known on, and replaced pages in [staleFrom, staleTo).
 	opened             bool
@@ -72,7 +78,7 @@ func newSequence(r *messages.EngineRequest) *sequence {
 	if len(r.Output) > 0 {
 		tokens = slices.Concat(r.Prompt, r.Output)
 	}
-	return &sequence{req: r, tokens: tokens}
+	return &sequence{req: r, tokens: tokens, since: r.Arrived}
 }
 
 // output is how many output tokens there are.

@@ -23,16 +23,18 @@ type virtual struct {
 	ready time.Duration // when the device is done with the steps it has begun
 	ids   messages.RequestID
 
-	last   map[messages.RequestID]time.Duration // newest token
-	first  map[messages.RequestID]int           // steps done when the first token came
-	gaps   []gap
-	ended  []messages.RequestID
-	tokens int // of output, so far
-	prompt int // tokens of prompts computed, again or for the first time
-	done   int // steps
-	notes  []string
-	audits []*messages.SlotsAudited // answers to intake's questions
-	failed []*messages.FailEpoch
+	last  map[messages.RequestID]time.Duration // newest token
+	first map[messages.RequestID]int           // steps done when the first token came
+	// firstAt is when it came.
+	firstAt map[messages.RequestID]time.Duration
+	gaps    []gap
+	ended   []messages.RequestID
+	tokens  int // of output, so far
+	prompt  int // tokens of prompts computed, again or for the first time
+	done    int // steps
+	notes   []string
+	audits  []*messages.SlotsAudited // answers to intake's questions
+	failed  []*messages.FailEpoch
 
 	retractions int
 	locks       int // prefixes that were looked up
@@ -48,7 +50,7 @@ func newVirtual(opt FormerOptions, cost func(load) float64) *virtual {
 			cache: memory.NewCacheCore(1, memory.CacheOptions{PageSize: opt.PageSize, Disabled: opt.CacheDisabled}),
 			alloc: memory.NewAllocCore(1, memory.AllocOptions{Pages: opt.Pages}),
 		},
-		cost: cost, last: map[messages.RequestID]time.Duration{}, first: map[messages.RequestID]int{},
+		cost: cost, last: map[messages.RequestID]time.Duration{}, first: map[messages.RequestID]int{}, firstAt: map[messages.RequestID]time.Duration{},
 	}
 }
 
@@ -128,7 +130,7 @@ func (v *virtual) results(r *messages.StepResults) {
 		if at, ok := v.last[t.ID]; ok {
 			v.gaps = append(v.gaps, gap{v.now, v.now - at})
 		} else {
-			v.first[t.ID] = v.done
+			v.first[t.ID], v.firstAt[t.ID] = v.done, v.now
 		}
 		v.last[t.ID] = v.now
 	}
