@@ -51,7 +51,7 @@ type PrefixInsert struct {
 	// Pages hold their KV, one for each page of tokens. The first Owned of
 	// them belong to the tree already, through Node; the rest are the
 	// request's own and change owner. Those whose tokens the tree has already
-	// are freed instead. Moved.
+	// are freed instead. Frozen until PagesReserved.
 	Pages []Page
 	Owned int
 	// Node is what the request has locked until now; it is unlocked.

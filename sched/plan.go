@@ -1,7 +1,6 @@
 package sched
 
 import (
-	"slices"
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
@@ -147,6 +146,9 @@ func (f *Former) giveBack(m *messages.CommitPlan) {
 // freed, but the tree's may have been evictable and get locked: the plan may
 // lose as many pages as are inserted. So this happens only while the plan has
 // pages to spare; otherwise it waits until the step is done.
+//
+// No lease changes while the plan is out, so that the cache may look at its
+// pages: a copy would cost as much with every chunk as all before it.
 func (f *Former) insertPrefixes(m *messages.CommitPlan) {
 	for _, s := range f.running {
 		if !s.insertDue || !s.active() {
@@ -163,7 +165,7 @@ func (f *Former) insertPrefixes(m *messages.CommitPlan) {
 		s.insertDue, s.postponed = false, false
 		m.Inserts = append(m.Inserts, messages.PrefixInsert{
 			ID: s.req.ID, Namespace: s.req.Namespace, Priority: f.worth(s.req), Tokens: s.tokens[: whole*f.opt.PageSize : whole*f.opt.PageSize],
-			Pages: slices.Clone(s.lease.Pages[:whole]), Owned: s.lease.Owned, Node: s.lease.Node, Keep: true, KeepCopies: copies,
+			Pages: s.lease.Pages[:whole:whole], Owned: s.lease.Owned, Node: s.lease.Node, Keep: true, KeepCopies: copies,
 		})
 		f.plan.inserts = append(f.plan.inserts, insertion{s, whole, copies})
 	}

@@ -181,3 +181,28 @@ func TestDecodeStepAllocations(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkLongPrompt is the planning of a prompt in many chunks, each of which
+// goes to the cache: per token it costs as much as a short one's.
+func BenchmarkLongPrompt(b *testing.B) {
+	for _, tokens := range []int{1 << 13, 1 << 17} {
+		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) {
+			b.ReportAllocs()
+			const chunk = 512
+			prompt := make([]int32, tokens)
+			params := &messages.SamplingParams{MaxTokens: 1, TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs}
+			l := newLoopOf(16, 1, 1) // pages for two of the longest
+			l.former.opt.ChunkedPrefillSize, l.former.opt.MaxPrefillTokens = chunk, chunk
+			id := messages.RequestID(0)
+			for b.Loop() {
+				id++
+				prompt[0] = int32(id)
+				l.send(messages.Queue, &messages.EnqueueRequests{Epoch: 1, Requests: []*messages.EngineRequest{{ID: id, Prompt: prompt, Params: params}}})
+				for l.former.Load().Running > 0 {
+					l.compute()
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(tokens), "ns/token")
+		})
+	}
+}
