@@ -1,0 +1,331 @@
+package node
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/actors/engine"
+	"github.com/troupe-engine/troupe/actors/runner"
+	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/model/bundled"
+)
+
+// The scene: requests that decode, then long prompts, then a short one behind
+// them. Lengths in tokens tell the three apart.
+const (
+	decoders, decoderPrompt = 32, 3
+	longPrompts, longPrompt = 8, 4096
+	shortPrompt             = 50
+)
+
+// dummyModel is a directory with a model of random weights that is small and has
+// room for the long prompts; its tokenizer is the embedded one.
+func dummyModel(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	files, err := fs.ReadDir(bundled.FS(), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), ".json") {
+			continue
+		}
+		data, err := fs.ReadFile(bundled.FS(), f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Name() == "config.json" {
+			config := map[string]any{}
+			if err := json.Unmarshal(data, &config); err != nil {
+				t.Fatal(err)
+			}
+			for key, value := range map[string]any{"max_position_embeddings": 5120, "num_hidden_layers": 1, "hidden_size": 32, "intermediate_size": 64,
+				"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 16} {
+				config[key] = value
+			}
+			if data, err = json.Marshal(config); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, f.Name()), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// stepSeen is what a step computes.
+type stepSeen struct {
+	decoding int           // decoding rows of the scene
+	prompts  int           // tokens of prompts
+	short    bool          // it gives the short prompt's first token
+	took     time.Duration // on the device
+}
+
+// watcher is an executor that notes every step.
+type watcher struct {
+	runner.Executor
+	mu      sync.Mutex
+	prompt  map[messages.Row]int // length
+	steps   []stepSeen
+	arrived int // steps launched when the short prompt reached the queue
+	beside  int // steps with prompts beside all decoding rows
+	most    int // of them, then enough is seen
+	// half is called when half of them are seen; enough is closed at the end.
+	half   func()
+	enough chan struct{}
+}
+
+func (w *watcher) Submit(b *messages.RunBatch, done func(*messages.BatchDone, error)) {
+	var s stepSeen
+	w.mu.Lock()
+	for _, o := range b.Opened {
+		w.prompt[o.Row] = len(o.Request.Prompt)
+	}
+	for _, r := range b.Work {
+		switch n := w.prompt[r.Row]; {
+		case n == decoderPrompt && r.Start >= n:
+			s.decoding++
+		case r.Start < n:
+			s.prompts += r.Count
+			s.short = s.short || n == shortPrompt && r.Sample
+		}
+	}
+	if w.beside == w.most { // the scene is over, its requests are aborted
+		w.mu.Unlock()
+		w.Executor.Submit(b, done)
+		return
+	}
+	at := len(w.steps)
+	w.steps = append(w.steps, s)
+	half := false
+	if s.prompts > 0 && s.decoding == decoders {
+		w.beside++
+		half = w.beside == w.most/2
+		if w.beside == w.most {
+			close(w.enough)
+		}
+	}
+	w.mu.Unlock()
+	if half {
+		w.half()
+	}
+	start := time.Now()
+	w.Executor.Submit(b, func(d *messages.BatchDone, err error) {
+		w.mu.Lock()
+		w.steps[at].took = time.Since(start)
+		w.mu.Unlock()
+		done(d, err)
+	})
+}
+
+func (w *watcher) intercept(_ messages.Actor, msg any) {
+	if m, ok := msg.(*messages.EnqueueRequests); ok && len(m.Requests[0].Prompt) == shortPrompt {
+		w.mu.Lock()
+		w.arrived = len(w.steps)
+		w.mu.Unlock()
+	}
+}
+
+func (w *watcher) seen() []stepSeen {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.steps)
+}
+
+// starvation is a node with the scene on it.
+type starvation struct {
+	*watcher
+	node *Node
+	log  *lockedLog
+	gaps []time.Duration // between two tokens of a decoding request, once the long prompts came
+}
+
+type lockedLog struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *lockedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// starve plays the scene until so many steps had tokens of prompts beside the
+// decoding rows.
+func starve(t testing.TB, target time.Duration, steps int) *starvation {
+	t.Helper()
+	c, _, err := configs.Load("", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Model, c.LoadFormat, c.LatencyTarget = dummyModel(t), "dummy", target
+	c.MaxTotalTokens, c.ChunkedPrefillSize = 1<<18, 256
+	s := &starvation{watcher: &watcher{prompt: map[messages.Row]int{}, most: steps, enough: make(chan struct{})}, log: &lockedLog{}}
+	s.node, err = Open(t.Context(), Options{Config: c, Log: zerolog.New(s.log), Engine: func(spec *engine.Spec) {
+		s.watcher.Executor, spec.Executor, spec.Intercept = spec.Executor, s.watcher, s.intercept
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(t, s.node)
+	s.half = func() { s.submit(3, 1, shortPrompt, 2) }
+	decoding := s.submit(1, decoders, decoderPrompt, 4000)
+	for open := map[int]bool{}; len(open) < decoders; {
+		if e, ok := (<-decoding).(*messages.CallOutput); ok {
+			open[e.Index] = true
+			s.resume(e)
+		}
+	}
+	s.submit(2, longPrompts, longPrompt, 2)
+	last := map[int]time.Time{}
+	for enough := false; !enough; {
+		select {
+		case <-s.enough:
+			enough = true
+		case event := <-decoding:
+			e, ok := event.(*messages.CallOutput)
+			if !ok {
+				continue
+			}
+			if e.Finish != nil {
+				t.Fatalf("a decoding request ended: %+v", e.Finish)
+			}
+			s.resume(e)
+			now := time.Now()
+			if before, ok := last[e.Index]; ok {
+				s.gaps = append(s.gaps, now.Sub(before))
+			}
+			last[e.Index] = now
+		}
+	}
+	s.node.Engine.Send(&messages.AbortRequests{All: true})
+	balanced(t, s.node)
+	return s
+}
+
+func (s *starvation) resume(e *messages.CallOutput) {
+	if e.Paused {
+		s.node.Engine.Send(&messages.ResumeOutput{Call: e.Call})
+	}
+}
+
+// submit sends n requests with different prompts of a length.
+func (s *starvation) submit(call messages.CallID, n, length, output int) chan messages.CallEvent {
+	events := make(chan messages.CallEvent, 1<<16)
+	m := &messages.SubmitRequests{Call: call, UserID: fmt.Sprint("call-", call), Events: events}
+	for i := range n {
+		prompt := make([]int32, length)
+		for j := range prompt {
+			prompt[j] = int32(10 + (i*31+j*7)%200)
+		}
+		m.Requests = append(m.Requests, messages.Submission{Prompt: prompt, After: -1, Stream: true, Params: &messages.SamplingParams{
+			TopP: 1, RepetitionPenalty: 1, MaxTokens: output, IgnoreEOS: true, TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs}})
+	}
+	s.node.Engine.Send(m)
+	return events
+}
+
+// Whatever the target, nobody starves: every step beside the long prompts has
+// each decoding row, and prompts get what the target leaves and at least the
+// smallest chunk. A target that cannot be kept is named in the log with one that
+// can.
+func TestNobodyStarvesBesideLongPrompts(t *testing.T) {
+	for _, tt := range []struct {
+		target time.Duration
+		most   int // tokens of prompts in a step
+		within int // steps until the short prompt's first token
+	}{
+		{time.Nanosecond, 16, 0}, // out of reach: the smallest chunk, a page
+		{time.Hour, 256, 3},      // no matter: chunked-prefill-size
+	} {
+		t.Run(tt.target.String(), func(t *testing.T) {
+			s := starve(t, tt.target, 40)
+			began := false
+			full, first := 0, -1
+			for i, step := range s.seen() {
+				began = began || step.decoding == decoders
+				if !began || step.prompts == 0 {
+					continue
+				}
+				if step.decoding != decoders {
+					t.Errorf("step %d with %d prompt tokens leaves out %d decoding rows", i, step.prompts, decoders-step.decoding)
+				}
+				if step.prompts > tt.most {
+					t.Errorf("step %d has %d prompt tokens, the target allows %d", i, step.prompts, tt.most)
+				}
+				if step.prompts+decoders >= tt.most {
+					full++
+				}
+				if step.short && first < 0 {
+					first = i
+				}
+			}
+			if full < 25 {
+				t.Errorf("%d steps used what they may", full)
+			}
+			// One step may have been on its way when the prompt came.
+			if tt.within > 0 && (first < 0 || first-s.arrived > tt.within) {
+				t.Errorf("the short prompt came after step %d, its token in step %d", s.arrived, first)
+			}
+			warned := strings.Contains(s.log.String(), "inter-token-latency-target 1ns cannot be kept with 32 running requests")
+			if warned != (tt.target == time.Nanosecond) || warned && !strings.Contains(s.log.String(), "set at least") {
+				t.Errorf("target %v, and the log says %s", tt.target, s.log)
+			}
+		})
+	}
+}
+
+// TestStarvationSoak keeps the target for real: the 99th percentile of the time
+// between two tokens, for targets that this machine can reach by its own
+// measure.
+func TestStarvationSoak(t *testing.T) {
+	if !soak {
+		t.Skip("takes the machine for itself; set TROUPE_SOAK=1")
+	}
+	var smallest []time.Duration // steps with the smallest chunk
+	for _, step := range starve(t, time.Nanosecond, 1000).seen() {
+		if step.decoding == decoders && step.prompts > 0 {
+			smallest = append(smallest, step.took)
+		}
+	}
+	slices.Sort(smallest)
+	reachable := smallest[len(smallest)*99/100]
+	kept := 0
+	const runs = 5
+	for range runs {
+		target := 2 * reachable
+		s := starve(t, target, 200)
+		slices.Sort(s.gaps)
+		p99 := s.gaps[len(s.gaps)*99/100]
+		t.Logf("a step with the smallest chunk takes %v (p50) and %v (p99); target %v: %d gaps, p50 %v, p99 %v", smallest[len(smallest)/2], reachable, target,
+			len(s.gaps), s.gaps[len(s.gaps)/2], p99)
+		if p99 <= target {
+			kept++
+		}
+	}
+	if kept < runs/2+1 {
+		t.Errorf("%d of %d runs kept the target", kept, runs)
+	}
+}
