@@ -46,10 +46,13 @@ type Submission struct {
 }
 
 // AbortRequests ends requests from outside: the calls whose UserID matches, or
-// all of them. The clients see finish reason abort.
+// all of them. The clients see finish reason abort, or with ShuttingDown the
+// error of kind RefusedDraining: they did not ask for it, and should try another
+// server.
 type AbortRequests struct {
-	UserID string
-	All    bool
+	UserID       string
+	All          bool
+	ShuttingDown bool
 }
 
 // DropCall says that a call's client has gone; nobody reads its channel.

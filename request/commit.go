@@ -118,6 +118,8 @@ func (c *Core) fixEnd(now time.Duration, e *entry, f *messages.Finish, out *mess
 			out.Record(messages.RequestsTimedOut, 1)
 		case messages.RefusedBusy:
 			out.Record(messages.RequestsOusted, 1)
+		case messages.RefusedDraining:
+			out.Record(messages.RequestsAborted, 1)
 		default:
 			out.Record(messages.RequestsFailed, 1)
 		}

@@ -16,13 +16,17 @@ func (c *Core) cancel(e *entry) {
 
 // abortEntry ends a request from outside.
 func (c *Core) abortEntry(now time.Duration, e *entry, why string, out *messages.Outbox) {
+	c.endOutside(now, e, &messages.Finish{Reason: messages.FinishAbort, MatchedToken: -1, Message: why}, out)
+}
+
+func (c *Core) endOutside(now time.Duration, e *entry, f *messages.Finish, out *messages.Outbox) {
 	if e.finish != nil {
 		return
 	}
 	if e.place == placeEngine {
 		c.cancel(e)
 	}
-	c.fixEnd(now, e, &messages.Finish{Reason: messages.FinishAbort, MatchedToken: -1, Message: why}, out)
+	c.fixEnd(now, e, f, out)
 }
 
 // abort ends the calls that it names. Their clients are told.
@@ -36,7 +40,12 @@ func (c *Core) abort(now time.Duration, m *messages.AbortRequests, out *messages
 	}
 	for _, k := range calls {
 		for _, e := range k.entries {
-			c.abortEntry(now, e, "the request was aborted", out)
+			f := &messages.Finish{Reason: messages.FinishAbort, MatchedToken: -1, Message: "the request was aborted"}
+			if m.ShuttingDown {
+				f = &messages.Finish{Reason: messages.FinishError, Kind: messages.RefusedDraining, MatchedToken: -1, RetryAfterSeconds: 1,
+					Message: "the server shut down before the request was finished; send it to another one"}
+			}
+			c.endOutside(now, e, f, out)
 		}
 	}
 	for _, k := range calls {

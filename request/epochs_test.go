@@ -197,6 +197,28 @@ func TestAbortAndDrop(t *testing.T) {
 	}
 }
 
+// Who is cut off by a shutdown hears that, and not that somebody aborted it.
+func TestAbortForAShutdown(t *testing.T) {
+	r := newRig(t, letters())
+	r.start()
+	a, _ := r.submit(1, "", submission())
+	b, _ := r.submit(2, "", submission())
+	r.tokens(1, 0, ids("abc")...)
+	r.step(&messages.AbortRequests{All: true, ShuttingDown: true})
+	if n := r.reading(messages.RequestsAborted); n != 2 {
+		t.Errorf("%v count as aborted", n)
+	}
+	for _, c := range []*client{a, b} {
+		if f := c.read().finish[0]; f == nil || f.Finish.Reason != messages.FinishError || f.Finish.Kind != messages.RefusedDraining || f.Finish.RetryAfterSeconds < 1 {
+			t.Errorf("ended with %+v", f)
+		}
+	}
+	r.end()
+	if r.table.Open() != 0 {
+		t.Fatalf("%d open after the epoch", r.table.Open())
+	}
+}
+
 func TestTickets(t *testing.T) {
 	r := newRig(t, letters())
 	flush := func() (chan string, []messages.Send) {

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
@@ -101,6 +102,9 @@ func newInspectMemory() *cobra.Command {
 				return err
 			}
 			if live.server.url != "" {
+				if err := refuseFlags(c, live.planFlags, "plans a server that does not run yet; with --url it has no effect"); err != nil {
+					return err
+				}
 				live.json = asJSON
 				return live.run(c)
 			}
@@ -139,9 +143,10 @@ func newInspectMemory() *cobra.Command {
 		},
 	}
 	configs.AddEngineFlags(c.Flags())
+	c.Flags().StringVar(&size, "memory", "", "plan for an accelerator of this much memory. Example: 80GiB")
+	c.Flags().VisitAll(func(f *pflag.Flag) { live.planFlags = append(live.planFlags, f.Name) })
 	live.addFlags(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().StringVar(&size, "memory", "", "plan for an accelerator of this much memory. Example: 80GiB")
 	return c
 }
 

@@ -26,6 +26,8 @@ type liveMemory struct {
 	interval time.Duration
 	plot     string
 	json     bool
+	// planFlags are the flags that only a plan has a use for.
+	planFlags []string
 }
 
 func (l *liveMemory) addFlags(c *cobra.Command) {
@@ -40,6 +42,8 @@ func (l *liveMemory) check() error {
 	switch {
 	case l.server.url == "" && (l.record != 0 || l.plot != ""):
 		return errors.New("--record and --plot watch a running server; name it with --url")
+	case l.server.url == "" && l.server.key != "":
+		return errors.New("--api-key is the key of a running server; name it with --url")
 	case l.plot != "" && l.record == 0:
 		return errors.New("--plot draws a recording; say how long with --record, for example 60s")
 	case l.record < 0:

@@ -291,6 +291,19 @@ func TestRecordingIsDrawn(t *testing.T) {
 	}
 }
 
+// Flags of the plan say nothing about a server that runs already.
+func TestLiveMemoryRefusesFlagsOfThePlan(t *testing.T) {
+	for _, args := range [][]string{{"--memory", "80GiB"}, {"--page-size", "32"}, {"--model", "x"}} {
+		_, err := run(t, "", append([]string{"inspect", "memory", "--url", "http://127.0.0.1:1"}, args...)...)
+		if err == nil || !strings.Contains(err.Error(), args[0]+" plans a server") {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	if _, err := run(t, "", "inspect", "memory", "--api-key", "k"); err == nil || !strings.Contains(err.Error(), "--url") {
+		t.Errorf("a key without a server: %v", err)
+	}
+}
+
 // A server that goes away ends a recording; what was read until then is drawn.
 func TestRecordingOutlivesItsServer(t *testing.T) {
 	s := serveBundled(t)

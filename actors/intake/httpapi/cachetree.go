@@ -21,6 +21,9 @@ const (
 func (s *Server) cacheTree(w http.ResponseWriter, r *http.Request) *apiError {
 	var limits messages.CacheLimits
 	query := r.URL.Query()
+	if bad := knownQuery(query, "depth", "nodes", "tokens", "format"); bad != nil {
+		return bad
+	}
 	for _, l := range []struct {
 		name string
 		to   *int

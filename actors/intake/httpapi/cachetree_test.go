@@ -38,7 +38,7 @@ func TestCacheTree(t *testing.T) {
 
 func TestCacheTreeIsBounded(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
-	for query, param := range map[string]string{"nodes=10001": "nodes", "depth=1001": "depth", "tokens=257": "tokens", "nodes=0": "nodes", "tokens=x": "tokens", "format=xml": "format"} {
+	for query, param := range map[string]string{"nodes=10001": "nodes", "depth=1001": "depth", "tokens=257": "tokens", "nodes=0": "nodes", "tokens=x": "tokens", "format=xml": "format", "depht=3": "depht"} {
 		a := send(t, s, "GET", "/debug/cache?"+query, nil)
 		if a.status != http.StatusBadRequest || errorOf(t, a)["param"] != param {
 			t.Errorf("%s: %d, %s", query, a.status, a.body)

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
+	"net/url"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -130,6 +133,18 @@ func decodeError(err error, into any) *apiError {
 			Message: fmt.Sprintf("%s is not a parameter of this endpoint%s", clip(name, 64), didYouMean(name, fieldNames(into)))}
 	}
 	return invalid("", "the body cannot be read: %v", err)
+}
+
+// knownQuery refuses parameters behind the question mark that an endpoint does
+// not have.
+func knownQuery(query url.Values, known ...string) *apiError {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if !slices.Contains(known, name) {
+			return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "unknown_parameter", Param: name,
+				Message: fmt.Sprintf("%s is not a parameter of this endpoint%s", clip(name, 64), didYouMean(clip(name, 64), known))}
+		}
+	}
+	return nil
 }
 
 // clientName is a field's path without the Go structs that only group fields.

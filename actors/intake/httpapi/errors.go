@@ -87,6 +87,8 @@ func finishError(f *messages.Finish) *apiError {
 			return &apiError{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "rate_limit_exceeded", Message: f.Message, RetryAfter: max(1, f.RetryAfterSeconds)}
 		case messages.RefusedTimeout:
 			return &apiError{Status: http.StatusServiceUnavailable, Type: "server_error", Code: "request_timeout", Message: f.Message, RetryAfter: max(1, f.RetryAfterSeconds)}
+		case messages.RefusedDraining:
+			return &apiError{Status: http.StatusServiceUnavailable, Type: "server_error", Code: "shutting_down", Message: f.Message, RetryAfter: max(1, f.RetryAfterSeconds)}
 		}
 		return &apiError{Status: http.StatusInternalServerError, Type: "server_error", Code: "generation_failed", Message: f.Message}
 	case messages.FinishAbort:

@@ -73,7 +73,11 @@ func (s *Server) kvEvents(w http.ResponseWriter, r *http.Request) *apiError {
 // eventsAfter reads where a stream begins: ?after=, or the header by which an
 // EventSource comes back, or from now on.
 func eventsAfter(r *http.Request) (after uint64, fromNow bool, bad *apiError) {
-	text := orElse(r.URL.Query().Get("after"), r.Header.Get("Last-Event-ID"))
+	query := r.URL.Query()
+	if bad := knownQuery(query, "after"); bad != nil {
+		return 0, false, bad
+	}
+	text := orElse(query.Get("after"), r.Header.Get("Last-Event-ID"))
 	if text == "" {
 		return 0, true, nil
 	}

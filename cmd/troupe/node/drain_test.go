@@ -80,7 +80,7 @@ func TestWhatOutlivesTheDrainIsAborted(t *testing.T) {
 	defer answer.Body.Close()
 	cancel()
 	stream, err := io.ReadAll(answer.Body)
-	if err != nil || !strings.Contains(string(stream), `"request_aborted"`) {
+	if err != nil || !strings.Contains(string(stream), `"shutting_down"`) {
 		t.Errorf("the stream ends with %q, %v", stream[max(0, len(stream)-300):], err)
 	}
 	if err := <-served; err != nil {

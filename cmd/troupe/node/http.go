@@ -154,7 +154,7 @@ func (n *Node) drain(ctx context.Context, api *httpapi.Server) error {
 	err := n.drained(limit)
 	if errors.Is(err, errDrainOver) {
 		n.opt.Log.Warn().Msg("drain-timeout is over; the requests that are still open are aborted")
-		n.Engine.Send(&messages.AbortRequests{All: true})
+		n.Engine.Send(&messages.AbortRequests{All: true, ShuttingDown: true})
 		limit, cancel = context.WithTimeoutCause(ctx, abortGrace, errDrainOver)
 		defer cancel()
 		if err = n.drained(limit); errors.Is(err, errDrainOver) {
