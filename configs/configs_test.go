@@ -187,14 +187,13 @@ func TestPoliciesWithoutACacheWarn(t *testing.T) {
 // Settings that another one takes the effect of are named, too.
 func TestSettingsWithoutEffectWarn(t *testing.T) {
 	for yaml, want := range map[string]string{
-		"schedule-low-priority-values-first: true":                                  "schedule-low-priority-values-first",
-		"schedule-low-priority-values-first: true\nschedule-policy: priority":       "",
-		"schedule-low-priority-values-first: true\nradix-eviction-policy: priority": "",
-		"queue-timeout: 10s\nrequest-timeout: 10s":                                  "queue-timeout 10s has no effect",
-		"queue-timeout: 9s\nrequest-timeout: 10s":                                   "",
-		"queue-timeout: 9s": "",
-		"max-queued-requests: 11\nmax-open-requests: 10": "max-queued-requests 11 has no effect",
-		"max-queued-requests: 10\nmax-open-requests: 10": "",
+		"schedule-low-priority-values-first: true":                            "schedule-low-priority-values-first",
+		"schedule-low-priority-values-first: true\nschedule-policy: priority": "",
+		"queue-timeout: 10s\nrequest-timeout: 10s":                            "queue-timeout 10s has no effect",
+		"queue-timeout: 9s\nrequest-timeout: 10s":                             "",
+		"queue-timeout: 9s":                                                   "",
+		"max-queued-requests: 11\nmax-open-requests: 10":                      "max-queued-requests 11 has no effect",
+		"max-queued-requests: 10\nmax-open-requests: 10":                      "",
 	} {
 		c, _, err := load(t, yaml, nil)
 		if err != nil {

@@ -100,7 +100,7 @@ func (c *Config) Warnings() []string {
 	if p := queue.Effective(); p != c.SchedulePolicy {
 		notes = append(notes, fmt.Sprintf("schedule-policy %s orders by cached prefixes, and disable-radix-cache keeps none: %s is used", c.SchedulePolicy, p))
 	}
-	if c.LowPriorityFirst && c.SchedulePolicy != "priority" && c.EvictionPolicy != "priority" {
+	if c.LowPriorityFirst && c.SchedulePolicy != "priority" {
 		notes = append(notes, fmt.Sprintf("schedule-low-priority-values-first turns the order of schedule-policy priority around, but the policy is %s: it has no effect", c.SchedulePolicy))
 	}
 	if c.RequestTimeout > 0 && c.QueueTimeout >= c.RequestTimeout {
