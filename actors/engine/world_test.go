@@ -36,12 +36,13 @@ type plot struct {
 	leave                           float64 // share of calls whose client leaves
 	quarantine                      bool    // suspects are run alone, and may fail
 	pause                           time.Duration
-	policy                          string
+	policy, eviction                string
+	contiguous                      bool
 }
 
 func (p plot) String() string {
-	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d retract=%d flight=%d nocache=%t ratio=%g calls=%d crash=%g behind=%g errors=%g leave=%g quarantine=%t policy=%s",
-		p.seed, p.pageSize, p.pages, p.rows, p.chunk, p.context, p.retractEvery, p.inFlight, p.cacheOff, p.ratio, p.calls, p.crash, p.crashBehind, p.deviceError, p.leave, p.quarantine, p.policy)
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d retract=%d flight=%d nocache=%t ratio=%g calls=%d crash=%g behind=%g errors=%g leave=%g quarantine=%t policy=%s eviction=%s contiguous=%t",
+		p.seed, p.pageSize, p.pages, p.rows, p.chunk, p.context, p.retractEvery, p.inFlight, p.cacheOff, p.ratio, p.calls, p.crash, p.crashBehind, p.deviceError, p.leave, p.quarantine, p.policy, p.eviction, p.contiguous)
 }
 
 func draw[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
@@ -56,6 +57,7 @@ func newPlot(seed uint64) plot {
 		pause: draw(r, time.Microsecond, 50*time.Microsecond, 10*time.Millisecond),
 	}
 	p.policy = draw(r, sched.SchedulePolicies()...)
+	p.eviction, p.contiguous = draw(r, memory.PolicyNames()...), r.IntN(2) == 0
 	p.pages = memory.PagesFor(p.context, p.pageSize)*draw(r, 1, 1, 2, 8) + r.IntN(3)
 	return p
 }
@@ -149,8 +151,8 @@ func (w *world) start(system *actor.ActorSystem) error {
 		Queue: sched.QueueOptions{SchedulePolicy: w.policy, Aging: time.Millisecond, CacheDisabled: w.cacheOff, PageSize: w.pageSize, Seed: w.seed},
 		Batch: sched.FormerOptions{PageSize: w.pageSize, Pages: w.pages, MaxRunning: w.rows, ChunkedPrefillSize: w.chunk, MaxPrefillTokens: 100,
 			ContextLength: w.context, CacheDisabled: w.cacheOff, RetractEvery: w.retractEvery, StepsInFlight: w.inFlight, InitNewTokenRatio: w.ratio, AuditEveryStep: w.seed%2 == 0},
-		Cache:    memory.CacheOptions{PageSize: w.pageSize, Disabled: w.cacheOff},
-		Alloc:    memory.AllocOptions{Pages: w.pages},
+		Cache:    memory.CacheOptions{PageSize: w.pageSize, Disabled: w.cacheOff, Policy: w.eviction, History: memory.HistoryFor(w.eviction, w.pages)},
+		Alloc:    memory.AllocOptions{Pages: w.pages, Contiguous: w.contiguous},
 		Intake:   intake.Options{Table: w.table, Detokenizer: w},
 		Executor: w.model, Meter: w, Log: zerolog.New(w),
 		Backoff:   Backoff{Base: w.pause, Cap: w.pause},

@@ -33,6 +33,10 @@ type Config struct {
 	Preemption    bool          // by priority
 	Target        time.Duration // between tokens; 0: none. A message takes 1 µs
 
+	Eviction     string  // policy of the cache; "": lru
+	Contiguous   bool    // pages in a row where there are any
+	Conservative float64 // multiplies Ratio; 0: 1
+
 	// Crashes and DeviceErrors are probabilities, per message and per step.
 	Crashes      float64
 	DeviceErrors float64
@@ -48,8 +52,8 @@ type Config struct {
 
 // String names the run in failures.
 func (c Config) String() string {
-	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d prefill=%d context=%d nocache=%t retract=%d flight=%d queues=%t target=%v preempt=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v",
-		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.MaxPrefill, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.DeviceQueues, c.Target, c.Preemption, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging)
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d prefill=%d context=%d nocache=%t retract=%d flight=%d queues=%t target=%v preempt=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v eviction=%s contiguous=%t conservative=%g",
+		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.MaxPrefill, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.DeviceQueues, c.Target, c.Preemption, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging, c.Eviction, c.Contiguous, c.Conservative)
 }
 
 // capacity is what bounds prompt and output of one request together, in tokens.
@@ -85,6 +89,13 @@ func Random(seed uint64) Config {
 	if c.Chunk == 0 {
 		c.Target = 0 // needs chunks
 	}
+	// Drawn apart, so that what seeds decided before stays.
+	more := rand.New(rand.NewPCG(seed, 3))
+	if more.IntN(6) == 0 {
+		c.PageSize = pick(more, 32, 64)
+		c.Policy.PageSize = c.PageSize
+	}
+	c.Eviction, c.Contiguous, c.Conservative = pick(more, memory.PolicyNames()...), more.IntN(2) == 0, pick(more, 0, 0.3, 2)
 	c.Pages = memory.PagesFor(c.ContextLength, c.PageSize)*pick(r, 1, 1, 2, 8) + r.IntN(3)
 	return c
 }
@@ -103,7 +114,7 @@ func (c *Config) model() fakemodel.Options {
 func (c *Config) former() sched.FormerOptions {
 	return sched.FormerOptions{
 		PageSize: c.PageSize, Pages: c.Pages, MaxRunning: c.MaxRunning, ChunkedPrefillSize: c.Chunk,
-		MaxPrefillTokens: cmp.Or(c.MaxPrefill, 100), ContextLength: c.ContextLength, CacheDisabled: c.CacheDisabled,
+		MaxPrefillTokens: cmp.Or(c.MaxPrefill, 100), Conservativeness: c.Conservative, ContextLength: c.ContextLength, CacheDisabled: c.CacheDisabled,
 		InterTokenLatencyTarget: c.Target, PriorityPreemption: c.Preemption, LowPriorityFirst: c.Policy.LowPriorityFirst, Aging: c.Policy.Aging,
 		PreemptionThreshold: int(c.Seed % 3), InitNewTokenRatio: c.Ratio, RetractEvery: c.RetractEvery, StepsInFlight: c.StepsInFlight, AuditEveryStep: c.Seed%2 == 0,
 		ReportToQueue: c.Policy.WantsResults(),

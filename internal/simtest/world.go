@@ -106,8 +106,9 @@ func (w *World) start() {
 	w.stats.Epochs++
 	w.queue = sched.NewQueueCore(w.epoch, w.cfg.Policy)
 	w.former = sched.NewFormer(w.epoch, w.cfg.former())
-	w.cache = memory.NewCacheCore(w.epoch, memory.CacheOptions{PageSize: w.cfg.PageSize, Disabled: w.cfg.CacheDisabled})
-	w.alloc = memory.NewAllocCore(w.epoch, memory.AllocOptions{Pages: w.cfg.Pages})
+	w.cache = memory.NewCacheCore(w.epoch, memory.CacheOptions{PageSize: w.cfg.PageSize, Disabled: w.cfg.CacheDisabled, Policy: w.cfg.Eviction,
+		History: memory.HistoryFor(w.cfg.Eviction, w.cfg.Pages)})
+	w.alloc = memory.NewAllocCore(w.epoch, memory.AllocOptions{Pages: w.cfg.Pages, Contiguous: w.cfg.Contiguous})
 	w.runner, w.failed = runner{}, false
 	w.send(messages.Engine, messages.Intake, &messages.EpochStarted{Epoch: w.epoch})
 }
