@@ -9,8 +9,6 @@ import (
 	"io"
 	"os"
 	"unicode/utf8"
-
-	"github.com/ulikunitz/xz"
 )
 
 // input is an open file, unpacked, that counts what was read of it.
@@ -58,7 +56,7 @@ func (in *input) unpack() error {
 	case bytes.HasPrefix(head, gzipMagic):
 		unpacked, err = gzip.NewReader(raw)
 	case bytes.Equal(head, xzMagic):
-		unpacked, err = xz.NewReader(raw)
+		unpacked, err = newXZ(raw)
 	default:
 		in.Reader = raw
 		return nil
