@@ -116,14 +116,21 @@ func TestEventsAreBatched(t *testing.T) {
 	}
 }
 
-// TestEventsTellTheContents follows the events of a random run: what they leave
-// is what the tree has.
+// TestEventsTellTheContents follows the events of random runs under every
+// policy: what they leave is what the tree has.
 func TestEventsTellTheContents(t *testing.T) {
-	opts := TreeOptions{PageSize: 4, Events: true, Policy: LRU{}}
-	rng := newRNG(5)
-	m := newTreeMachine(t, opts, 60, rng)
+	for _, name := range variantNames() {
+		t.Run(name, func(t *testing.T) {
+			opts := treeVariants()[name]()
+			opts.PageSize, opts.Events = 4, true
+			followEvents(t, newTreeMachine(t, opts, 60, newRNG(5)), 500)
+		})
+	}
+}
+
+func followEvents(t *testing.T, m *treeMachine, steps int) {
 	known := map[uint64]bool{}
-	for range 2000 {
+	for range steps {
 		m.step()
 		for _, e := range m.tree.TakeEvents() {
 			switch e.Kind {
