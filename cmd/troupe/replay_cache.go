@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -125,6 +126,9 @@ func (f *replayFlags) replays(c *cobra.Command) ([]*cachereplay.Replay, error) {
 	}
 	if !slices.Contains(f.cache.evictions, cachereplay.Belady) {
 		return all, nil
+	}
+	if info, err := os.Stat(f.trace); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, fmt.Errorf("--trace %s is no file that can be read twice, which belady needs; save it to a file, or choose other policies", f.trace)
 	}
 	return all, f.each(c, "looking into the future", func(r *trace.Request) error {
 		future.Add(r)

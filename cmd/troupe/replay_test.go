@@ -113,3 +113,15 @@ func TestConformanceReplay(t *testing.T) {
 		}
 	}
 }
+
+// What can be read once only is refused before it is read: the second reading
+// would wait for ever.
+func TestBeladyNeedsAFile(t *testing.T) {
+	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
+		t.Skip("this system has no device to stand for a pipe")
+	}
+	_, err := run(t, "", "replay", "--trace", os.DevNull, "--format", "mooncake", "--cache-only", "--eviction", "belady")
+	if err == nil || !strings.Contains(err.Error(), "read twice") {
+		t.Errorf("a trace that is no file: %v", err)
+	}
+}
