@@ -59,6 +59,8 @@ func (s *Server) logAccess(r *http.Request, t *trail, rec *recorder, took time.D
 	}
 	probe := r.URL.Path == "/livez" || r.URL.Path == "/readyz" || r.URL.Path == "/health" || r.URL.Path == "/metrics"
 	switch {
+	case status == http.StatusServiceUnavailable && !probe: // a deadline or a shutdown, not a fault
+		event = s.Log.Warn()
 	case status >= 500 && !probe:
 		event = s.Log.Error()
 	case probe:

@@ -1,0 +1,32 @@
+package httpapi
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// An error in the log is a fault of the server: deadlines, bounds and clients
+// that go away are none.
+func TestAccessLogLevels(t *testing.T) {
+	for _, c := range []struct {
+		path   string
+		status int
+		level  string
+	}{
+		{"/v1/completions", 200, "info"}, {"/v1/completions", 400, "info"}, {"/v1/completions", 429, "info"}, {"/v1/completions", statusClientGone, "info"},
+		{"/v1/completions", 503, "warn"}, {"/v1/completions", 500, "error"},
+		{"/readyz", 200, "debug"}, {"/readyz", 503, "debug"}, {"/metrics", 200, "debug"},
+	} {
+		var log bytes.Buffer
+		s := &Server{Deps: Deps{Log: zerolog.New(&log)}}
+		s.logAccess(httptest.NewRequest("GET", c.path, nil), &trail{id: "x"}, &recorder{status: c.status}, time.Millisecond)
+		if !strings.Contains(log.String(), `"level":"`+c.level+`"`) {
+			t.Errorf("%s %d: %s, want level %s", c.path, c.status, log.String(), c.level)
+		}
+	}
+}
