@@ -38,6 +38,7 @@ type virtual struct {
 
 	retractions int
 	locks       int // prefixes that were looked up
+	shown       int // requests that run, by the gauge
 }
 
 // gap is the time between two tokens of a request.
@@ -105,8 +106,11 @@ func (v *virtual) deliver(to messages.Actor, msg any) {
 			v.failed = append(v.failed, m.Msg.(*messages.FailEpoch))
 		}
 		for _, r := range v.out.Readings {
-			if r.Metric == messages.Retractions {
+			switch r.Metric {
+			case messages.Retractions:
 				v.retractions++
+			case messages.RequestsRunning:
+				v.shown = int(r.Value)
 			}
 		}
 		for _, n := range v.out.Notes {

@@ -37,6 +37,7 @@ func (f *Former) launch(now time.Duration, out *messages.Outbox) (again bool) {
 	f.pacing.launched(now, &b.RunBatch)
 	out.Send(messages.Runner, &b.RunBatch)
 	out.Record(messages.StepTokens, float64(b.Tokens()))
+	f.recordState(out) // a long step would show who ran before it
 	return true
 }
 
