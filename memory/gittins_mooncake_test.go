@@ -31,8 +31,8 @@ func TestConformanceGittinsOnMooncake(t *testing.T) {
 	}
 	// At 10 000 blocks, where LRU is at 58 %, it is less: what remains to be
 	// known there is whether the first turn of a conversation was its last, and
-	// the lengths and times of a trace hardly tell.
-	least := map[int]float64{10000: 0.15}
+	// the lengths and times of a trace hardly tell. Decision 0010 has the bound.
+	least := map[int]float64{10000: 0.18}
 	trace := readMooncake(t, "conversation_trace.jsonl")
 	for capacity, ref := range reference.Conversation.Caps {
 		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
