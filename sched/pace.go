@@ -68,6 +68,10 @@ type pace struct {
 	prompts int // of them with prompt tokens
 
 	margin margin
+	// unrest is the same for steps without prompt tokens: how much the device
+	// differs from itself. It stands in for the margin until that has measured
+	// enough, since prompts usually come beside rows that decode already.
+	unrest margin
 	// guard is how many prompt tokens a step beside decoding rows may have at
 	// most. It holds whatever the fit says: no step takes longer per token than
 	// a smaller one, so that a step that took half of the target may be doubled.
@@ -117,7 +121,10 @@ func (p *pace) done(now time.Duration, step messages.StepID, target float64) {
 func (p *pace) observe(l load, took, target float64) {
 	x := l.features()
 	predicted := p.predict(x)
-	if l.tokens > 0 && p.prompts >= trustAfter {
+	switch {
+	case l.tokens == 0 && p.seen >= trustAfter:
+		p.unrest.add(took / predicted)
+	case l.tokens > 0 && p.prompts >= trustAfter:
 		p.margin.add(took / predicted)
 	}
 	p.fit(x, took)
@@ -126,10 +133,18 @@ func (p *pace) observe(l load, took, target float64) {
 		return
 	}
 	p.prompts++
-	allowed := float64(l.tokens) * target / (took * p.margin.factor())
+	allowed := float64(l.tokens) * target / (took * p.factor())
 	if took > target || allowed > p.guard {
 		p.guard = allowed
 	}
+}
+
+// factor is by what factor a step beside prompts may exceed its prediction.
+func (p *pace) factor() float64 {
+	if p.margin.count < earlyMeasure && p.unrest.count > 0 {
+		return min(max(p.margin.factor(), p.unrest.factor()), mostMargin)
+	}
+	return p.margin.factor()
 }
 
 // trustAfter is how many steps with prompt tokens must be seen before the fit

@@ -90,7 +90,7 @@ func (p *pacing) allow(budget int, decoding load, start int, out *messages.Outbo
 	if p.pace.prompts < trustAfter {
 		return allowance{tokens: budget}
 	}
-	alone, least, factor := p.pace.predict(decoding.features()), p.pace.cost(start, p.least), p.pace.margin.factor()
+	alone, least, factor := p.pace.predict(decoding.features()), p.pace.cost(start, p.least), p.pace.factor()
 	p.check(decoding.rows, alone, alone+least, factor, out)
 	return allowance{tokens: budget, seconds: max(p.target/factor-alone, least), pace: &p.pace}
 }

@@ -181,7 +181,8 @@ func starve(t testing.TB, target time.Duration, steps int) *starvation {
 		t.Fatal(err)
 	}
 	c.Model, c.LoadFormat, c.LatencyTarget = dummyModel(t), "dummy", target
-	c.MaxTotalTokens, c.ChunkedPrefillSize = 1<<18, 256
+	c.MaxTotalTokens, c.ChunkedPrefillSize = 1<<18, 128
+	c.Threads = 1 // and the rest for intake and the clients
 	s := &starvation{watcher: &watcher{prompt: map[messages.Row]int{}, most: steps, enough: make(chan struct{})}, log: &lockedLog{}}
 	s.node, err = Open(t.Context(), Options{Config: c, Log: zerolog.New(s.log), Engine: func(spec *engine.Spec) {
 		s.watcher.Executor, spec.Executor, spec.Intercept = spec.Executor, s.watcher, s.intercept
@@ -316,7 +317,7 @@ func TestStarvationSoak(t *testing.T) {
 	const runs = 5
 	for range runs {
 		target := 2 * reachable
-		s := starve(t, target, 100) // the prompts last for 128 of the biggest chunks
+		s := starve(t, target, 240) // the prompts last for 256 of the biggest chunks
 		slices.Sort(s.gaps)
 		p99 := s.gaps[len(s.gaps)*99/100]
 		t.Logf("a step with the smallest chunk takes %v (p50) and %v (p99); target %v: %d gaps, p50 %v, p99 %v", smallest[len(smallest)/2], reachable, target,
