@@ -28,6 +28,7 @@ const (
 	decoders, decoderPrompt = 32, 3
 	longPrompts, longPrompt = 8, 4096
 	shortPrompt             = 50
+	chunk                   = 128 // chunked-prefill-size
 )
 
 // dummyModel is a directory with a model of random weights that is small and has
@@ -181,7 +182,7 @@ func starve(t testing.TB, target time.Duration, steps int) *starvation {
 		t.Fatal(err)
 	}
 	c.Model, c.LoadFormat, c.LatencyTarget = dummyModel(t), "dummy", target
-	c.MaxTotalTokens, c.ChunkedPrefillSize = 1<<18, 128
+	c.MaxTotalTokens, c.ChunkedPrefillSize = 1<<18, chunk
 	c.Threads = 1 // and the rest for intake and the clients
 	s := &starvation{watcher: &watcher{prompt: map[messages.Row]int{}, most: steps, enough: make(chan struct{})}, log: &lockedLog{}}
 	s.node, err = Open(t.Context(), Options{Config: c, Log: zerolog.New(s.log), Engine: func(spec *engine.Spec) {
@@ -259,7 +260,7 @@ func TestNobodyStarvesBesideLongPrompts(t *testing.T) {
 		within int // steps until the short prompt's first token
 	}{
 		{time.Nanosecond, 16, 0}, // out of reach: the smallest chunk, a page
-		{time.Hour, 256, 3},      // no matter: chunked-prefill-size
+		{time.Hour, chunk, 3},    // no matter: chunked-prefill-size
 	} {
 		t.Run(tt.target.String(), func(t *testing.T) {
 			s := starve(t, tt.target, 40)
