@@ -113,6 +113,9 @@ func orDefault[T comparable](field *T, value T) {
 	}
 }
 
+// mostStepTokens bounds a step, far beyond what any device has the workspace for.
+const mostStepTokens = 1 << 24
+
 // defaultChunk is SGLang's chunked-prefill-size by the device's memory
 // (server_args.py).
 func defaultChunk(bytes int64) int {
@@ -146,6 +149,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("--max-running-requests is %d; it must be positive, or 0 for the default", o.MaxRunning)
 	case o.MaxPrefillTokens < 1:
 		return fmt.Errorf("--max-prefill-tokens is %d; it must be positive", o.MaxPrefillTokens)
+	case o.MaxPrefillTokens > mostStepTokens:
+		return fmt.Errorf("--max-prefill-tokens %d is more than the %d that a step can have; lower it", o.MaxPrefillTokens, mostStepTokens)
 	case o.ChunkedPrefillSize < -1:
 		return fmt.Errorf("--chunked-prefill-size is %d; it must be positive, 0 for the default, or -1 for no chunks", o.ChunkedPrefillSize)
 	case o.ChunkedPrefillSize > o.MaxPrefillTokens:
