@@ -22,13 +22,12 @@ type CacheOptions struct {
 	// invariant here. Each epoch gets a policy of its own, which has learned
 	// nothing yet.
 	Policy string
-	// WholeNodes, History, Events and HashSeed go to the tree; see TreeOptions.
+	// History, Events and HashSeed go to the tree; see TreeOptions.
 	// With Events, each message that changed the cache is followed by one
 	// CacheChanged to the observer.
-	WholeNodes bool
-	History    int
-	Events     bool
-	HashSeed   uint64
+	History  int
+	Events   bool
+	HashSeed uint64
 	// Explain says with each match why it ends; it costs a second look.
 	Explain bool
 }
@@ -67,7 +66,7 @@ func NewCacheCore(epoch messages.Epoch, opts CacheOptions) *CacheCore {
 		disabled: opts.Disabled,
 		explain:  opts.Explain,
 		tree: NewTree(TreeOptions{
-			PageSize: opts.PageSize, Policy: policy, WholeNodes: opts.WholeNodes,
+			PageSize: opts.PageSize, Policy: policy,
 			History: opts.History, Events: opts.Events, HashSeed: opts.HashSeed,
 		}),
 	}

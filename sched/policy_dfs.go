@@ -167,14 +167,7 @@ func (p *dfsWeight) descend(dst []*waiter, b *branch, depth, full int) []*waiter
 		dst = p.descend(dst, child, depth+1, full)
 	}
 	p.own.start(&b.own)
-	for len(dst) < full {
-		w, ok := p.own.next()
-		if !ok {
-			break
-		}
-		dst = append(dst, w)
-	}
-	return dst
+	return p.own.take(dst, full-len(dst))
 }
 
 func (p *dfsWeight) ask(dst []messages.PrefixPeek, n int) []messages.PrefixPeek {

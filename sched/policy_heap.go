@@ -124,6 +124,18 @@ func (w *walk[E]) next() (e E, ok bool) {
 	return w.of.items[i], true
 }
 
+// take appends the next n elements, or all that are left.
+func (w *walk[E]) take(dst []E, n int) []E {
+	for ; n > 0; n-- {
+		e, ok := w.next()
+		if !ok {
+			break
+		}
+		dst = append(dst, e)
+	}
+	return dst
+}
+
 func (w *walk[E]) visit(i int32) {
 	if int(i) >= len(w.of.items) {
 		return

@@ -93,14 +93,7 @@ func (p *lpm) front() *waiter { return p.main.front() }
 
 func (p *lpm) head(dst []*waiter, n int, _ time.Duration) []*waiter {
 	p.walk.start(&p.main)
-	for ; n > 0; n-- {
-		w, ok := p.walk.next()
-		if !ok {
-			break
-		}
-		dst = append(dst, w)
-	}
-	return dst
+	return p.walk.take(dst, n)
 }
 
 func (p *lpm) ask(dst []messages.PrefixPeek, n int) []messages.PrefixPeek {

@@ -30,14 +30,7 @@ func (p *ranked) front() *waiter { return p.order.front() }
 
 func (p *ranked) head(dst []*waiter, n int, _ time.Duration) []*waiter {
 	p.walk.start(&p.order)
-	for ; n > 0; n-- {
-		w, ok := p.walk.next()
-		if !ok {
-			break
-		}
-		dst = append(dst, w)
-	}
-	return dst
+	return p.walk.take(dst, n)
 }
 
 // newFCFS offers in the order of arrival.

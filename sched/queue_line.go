@@ -103,17 +103,11 @@ func (l *line) age(now time.Duration) {
 func (l *line) head(dst []*waiter, n int, now time.Duration) []*waiter {
 	l.age(now)
 	l.walk.start(&l.first)
-	for ; n > 0; n-- {
-		w, ok := l.walk.next()
-		if !ok {
-			break
-		}
-		dst = append(dst, w)
-	}
-	if n == 0 {
+	full := len(dst) + n
+	if dst = l.walk.take(dst, n); len(dst) == full {
 		return dst
 	}
-	return l.policy.head(dst, n, now)
+	return l.policy.head(dst, full-len(dst), now)
 }
 
 // offered notes what was offered. Whoever tolerates no other request and has

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/actors/intake"
+	"github.com/troupe-engine/troupe/internal/cputime"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/request"
 )
@@ -125,10 +126,10 @@ func BenchmarkPlanningPerDecodeStep(b *testing.B) {
 				})
 				b.ReportAllocs()
 				b.ResetTimer()
-				before := ownTime()
+				before := cputime.Used()
 				device.quota <- b.N
 				<-device.last
-				took := ownTime() - before
+				took := cputime.Used() - before
 				b.StopTimer()
 				b.ReportMetric(float64(took.Nanoseconds())/1e3/float64(b.N), "cpu-us/step")
 				b.ReportMetric(float64(took.Nanoseconds())/float64(b.N)/float64(rows), "cpu-ns/token")

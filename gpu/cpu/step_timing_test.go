@@ -1,15 +1,12 @@
-//go:build unix
-
 package cpu
 
 import (
 	"fmt"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/gputest"
+	"github.com/troupe-engine/troupe/internal/cputime"
 )
 
 // The shapes that speed is stated for.
@@ -47,7 +44,7 @@ func benchmarkFrom(b *testing.B, s gputest.Shape, o Options, layout gpu.Layout, 
 	}
 	ended := make(chan error, 1)
 	b.ReportAllocs()
-	before := ownTime()
+	before := cputime.Used()
 	for b.Loop() {
 		m.Submit(batch, func(_ *gpu.StepResult, err error) { ended <- err })
 		if err := <-ended; err != nil {
@@ -57,16 +54,7 @@ func benchmarkFrom(b *testing.B, s gputest.Shape, o Options, layout gpu.Layout, 
 	all := float64(sequences * tokens * b.N)
 	b.ReportMetric(all/b.Elapsed().Seconds(), "tokens/s")
 	// Own time is what to compare where other processes run too.
-	b.ReportMetric(float64(ownTime()-before)/1e3/all, "cpu-us/token")
-}
-
-// ownTime is the processor time of this process in nanoseconds.
-func ownTime() int64 {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return u.Utime.Nano() + u.Stime.Nano()
+	b.ReportMetric(float64((cputime.Used()-before).Nanoseconds())/1e3/all, "cpu-us/token")
 }
 
 func BenchmarkStep(b *testing.B) {

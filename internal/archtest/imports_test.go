@@ -58,6 +58,7 @@ var rules = []rule{
 	{"internal/sources", nil, nil, "it is tests only"},
 	{"internal/trace", nil, []string{"github.com/asynkron/", "net"}, "it reads files and knows nothing of the engine"},
 	{"internal/fakemodel", []string{"messages", "internal/invariants"}, nil, "the fake stands where an executor stands"},
+	{"internal/cputime", nil, nil, "a clock for benchmarks knows nothing of what they measure"},
 	{"internal/seeded", nil, nil, "it orders any actors and knows none"},
 	{"internal/simtest", []string{"messages", "memory", "sched", "request", "internal"}, []string{"github.com/asynkron/"}, "the simulator runs the cores without the runtime"},
 	{"internal/replay", []string{"messages", "memory", "sched", "gpu/sim", "internal/trace", "internal/plot"}, []string{"github.com/asynkron/", "net", "math/rand", "sync"}, "it wires the cores as the engine does, on virtual time and without the runtime"},

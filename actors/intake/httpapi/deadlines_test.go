@@ -24,14 +24,7 @@ type limited struct {
 	queued chan int      // requests, as they reach the queue
 	token  chan struct{} // closed at the first one
 
-	mu     sync.Mutex
-	now    time.Duration
-	timers []alarm
-}
-
-type alarm struct {
-	at   time.Duration
-	fire func()
+	hourglass
 }
 
 // limitedContext is how many tokens a request has at most.
@@ -47,7 +40,7 @@ func startLimited(t *testing.T, opt request.TableOptions) *limited {
 		if opt.Priorities {
 			spec.Queue = sched.QueueOptions{SchedulePolicy: "priority"}
 		}
-		spec.Clock, spec.After = l.clock, l.after
+		spec.Clock, spec.After = l.now, l.after
 		spec.Intercept = func(role messages.Actor, msg any) {
 			switch m := msg.(type) {
 			case *messages.EnqueueRequests:
@@ -60,38 +53,6 @@ func startLimited(t *testing.T, opt request.TableOptions) *limited {
 		}
 	}})
 	return l
-}
-
-func (l *limited) clock() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.now
-}
-
-func (l *limited) after(d time.Duration, f func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.timers = append(l.timers, alarm{l.now + d, f})
-}
-
-// pass lets time go by; what is due then happens.
-func (l *limited) pass(d time.Duration) {
-	l.mu.Lock()
-	l.now += d
-	var due []func()
-	rest := l.timers[:0]
-	for _, a := range l.timers {
-		if a.at <= l.now {
-			due = append(due, a.fire)
-		} else {
-			rest = append(rest, a)
-		}
-	}
-	l.timers = rest
-	l.mu.Unlock()
-	for _, fire := range due {
-		fire()
-	}
 }
 
 // first starts a request that runs, holds the device once it has a token, and

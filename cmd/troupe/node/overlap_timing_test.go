@@ -1,14 +1,12 @@
-//go:build unix
-
 package node
 
 import (
 	"fmt"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/troupe-engine/troupe/internal/cputime"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -28,9 +26,9 @@ func BenchmarkStepsInFlight(b *testing.B) {
 					nodes[i] = open(b, c, nil)
 				}
 				turn := func(i, seed int) cost {
-					wall, cpu := time.Now(), cpuTime(b)
+					wall, cpu := time.Now(), cputime.Used()
 					n := time.Duration(generate(b, nodes[i], rows, seed, ends == "length"))
-					return cost{time.Since(wall) / n, (cpuTime(b) - cpu) / n}
+					return cost{time.Since(wall) / n, (cputime.Used() - cpu) / n}
 				}
 				for i := range nodes { // memory is touched, workers are up
 					turn(i, 0)
@@ -60,15 +58,6 @@ func BenchmarkStepsInFlight(b *testing.B) {
 
 // cost is what a token took.
 type cost struct{ wall, cpu time.Duration }
-
-// cpuTime is what this process has used of all processors.
-func cpuTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
 
 func median(list []float64) float64 {
 	slices.Sort(list)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package engine
+package cputime
 
 import (
 	"time"
@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownTime is the processor time of this process.
-func ownTime() time.Duration {
+// Used is the time of all threads so far, user and system, by getrusage(2).
+// Zero when the system does not tell.
+func Used() time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
 		return 0
