@@ -26,6 +26,7 @@ type Config struct {
 	Port           int           `key:"port" for:"serve" default:"30000" usage:"port to listen on; 0 picks a free one"`
 	AdminAddress   string        `key:"admin-address" for:"serve" default:"" usage:"address of the profiler (pprof), apart from the API; empty switches it off. Example: 127.0.0.1:6060"`
 	APIKey         []string      `key:"api-key" for:"serve" default:"" usage:"key that clients send as a bearer token; repeat or separate by commas for several; empty lets anyone call"`
+	AdminAPIKey    string        `key:"admin-api-key" for:"serve" default:"" usage:"key that opens everything, and alone what concerns every client: flush_cache, debug/cache, debug/audit, v1/kv_events, abort_all; empty leaves that to the api-key if there is just one, to nobody if there are several, and to anyone if there is none"`
 	TLSCert        string        `key:"tls-cert" for:"serve" default:"" usage:"PEM file with the certificate chain; needs tls-key"`
 	TLSKey         string        `key:"tls-key" for:"serve" default:"" usage:"PEM file with the private key; needs tls-cert"`
 	CORSOrigins    []string      `key:"cors-origins" for:"serve" default:"" usage:"origins whose pages may call the API; * is any. Example: https://chat.example"`

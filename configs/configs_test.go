@@ -140,11 +140,36 @@ func TestPresetsLoad(t *testing.T) {
 	}
 }
 
+// An admin key that every client has, or that none can send, is refused, and no
+// error shows it.
+func TestAdminKeysAreChecked(t *testing.T) {
+	for yaml, want := range map[string]string{
+		"admin-api-key: hidden":                            "",
+		"api-key: [a, b]\nadmin-api-key: hidden":           "",
+		"api-key: [a, hidden]\nadmin-api-key: hidden":      "equals an api-key",
+		"admin-api-key: \" hidden\"":                       "header",
+		"admin-api-key: \"hidden\\n\"":                     "header",
+		"admin-api-key: hiddenü":                           "header",
+		"admin-api-key: [hidden]":                          "admin-api-key",
+		"admin-api-key: hidden\nserved-model-name: [a, b]": "served-model-name",
+	} {
+		_, _, err := load(t, yaml, nil)
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%q: %v", yaml, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: %v, want %s", yaml, err, want)
+		case err != nil && strings.Contains(err.Error(), "hidden"):
+			t.Errorf("%q: the error shows the key: %v", yaml, err)
+		}
+	}
+}
+
 func TestOnlyAServerHasServerFlags(t *testing.T) {
 	all, engine := pflag.NewFlagSet("all", pflag.ContinueOnError), pflag.NewFlagSet("engine", pflag.ContinueOnError)
 	AddFlags(all)
 	AddEngineFlags(engine)
-	for _, key := range []string{"port", "api-key", "drain-timeout"} {
+	for _, key := range []string{"port", "api-key", "admin-api-key", "drain-timeout"} {
 		if all.Lookup(key) == nil || engine.Lookup(key) != nil {
 			t.Errorf("--%s: with a server %v, without %v", key, all.Lookup(key) != nil, engine.Lookup(key) != nil)
 		}
@@ -194,6 +219,11 @@ func TestSettingsWithoutEffectWarn(t *testing.T) {
 		"queue-timeout: 9s":                                                   "",
 		"max-queued-requests: 11\nmax-open-requests: 10":                      "max-queued-requests 11 has no effect",
 		"max-queued-requests: 10\nmax-open-requests: 10":                      "",
+		"kv-events: true\napi-key: [a, b]":                                    "set admin-api-key",
+		"kv-events: true\napi-key: [a, b]\nadmin-api-key: c":                  "",
+		"kv-events: true\napi-key: [a, a]":                                    "",
+		"kv-events: true":                                                     "",
+		"api-key: [a, b]":                                                     "",
 	} {
 		c, _, err := load(t, yaml, nil)
 		if err != nil {

@@ -37,6 +37,7 @@ func (c *Config) validate() []error {
 	if c.TenantFrom == "api-key" && len(c.APIKey) == 0 {
 		bad("tenant-from", "is api-key, but no api-key is set; set one or take auto")
 	}
+	c.validateAdminKey(bad)
 	within(bad, "max-queued-requests", c.MaxQueued, 0, 1<<24)
 	within(bad, "queue-timeout", c.QueueTimeout, 0, longest)
 	within(bad, "request-timeout", c.RequestTimeout, 0, longest)
@@ -92,6 +93,16 @@ func (c *Config) validate() []error {
 	return errs
 }
 
+// validateAdminKey refuses an admin key that would be none. No error quotes it.
+func (c *Config) validateAdminKey(bad func(string, string, ...any)) {
+	if slices.Contains(c.APIKey, c.AdminAPIKey) && c.AdminAPIKey != "" {
+		bad("admin-api-key", "equals an api-key, so that every client with it would be an administrator; choose another one")
+	}
+	if strings.ContainsFunc(c.AdminAPIKey, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		bad("admin-api-key", "has a space or a character outside ASCII, which does not go into a header; choose another one")
+	}
+}
+
 // Warnings are settings without the effect that they seem to have. They are not
 // errors; whoever starts the engine logs them.
 func (c *Config) Warnings() []string {
@@ -109,10 +120,23 @@ func (c *Config) Warnings() []string {
 	if c.MaxQueued > c.MaxOpen {
 		notes = append(notes, fmt.Sprintf("max-queued-requests %d has no effect: max-open-requests lets only %d requests in", c.MaxQueued, c.MaxOpen))
 	}
+	if c.KVEvents && c.AdminAPIKey == "" && severalKeys(c.APIKey) {
+		notes = append(notes, "kv-events tells what all clients have cached, so none of several api-keys opens it; set admin-api-key for their reader")
+	}
 	if c.KVEvents && c.DisableRadixCache {
 		notes = append(notes, "kv-events tells what is cached, and disable-radix-cache keeps nothing: there will be no events")
 	}
 	return notes
+}
+
+// severalKeys reports whether there are two keys that differ. An empty one opens
+// nothing.
+func severalKeys(keys []string) bool {
+	first := ""
+	return slices.ContainsFunc(keys, func(k string) bool {
+		first = cmp.Or(first, k)
+		return k != "" && k != first
+	})
 }
 
 // contradictions reports settings that exclude each other, when both were set

@@ -23,7 +23,7 @@
 //	| message           | from → to               | reply                          | late or refused                                    |
 //	|-------------------|-------------------------|--------------------------------|----------------------------------------------------|
 //	| SubmitRequests    | client → intake         | CallAccepted or CallRefused    | refused at a bound, never dropped                  |
-//	| AbortRequests     | client → intake         | CallOutput with the end        | unknown ids match nothing                          |
+//	| AbortRequests     | client → intake         | CallOutput with the end        | ids unknown to its owner match nothing             |
 //	| DropCall          | client → intake         | none                           | of an ended call: ignored                          |
 //	| ResumeOutput      | client → intake         | CallOutput if there is more    | of an ended call: ignored                          |
 //	| AskCacheFlush     | client → intake         | on its channel                 | refused while requests run or no epoch stands      |

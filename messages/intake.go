@@ -10,8 +10,11 @@ type ToIntake interface{ toIntake() }
 type SubmitRequests struct {
 	Call CallID
 	// UserID is the id by which the user may abort the call (rid, or the id of
-	// the answer); unique among open calls.
+	// the answer); unique among the open calls of its Owner.
 	UserID string
+	// Owner is whose call it is: a digest of the client's key, "" where clients
+	// have none.
+	Owner string
 	// Requests, moved. At least one. Their order is the index in every event.
 	Requests []Submission
 	// Events is the call's own channel, capacity >= 4, read until it has
@@ -45,12 +48,14 @@ type Submission struct {
 	After int
 }
 
-// AbortRequests ends requests from outside: the calls whose UserID matches, or
-// all of them. The clients see finish reason abort, or with ShuttingDown the
+// AbortRequests ends requests from outside: the Owner's call whose UserID
+// matches, every owner's with AnyOwner, or all calls. The clients see finish reason abort, or with ShuttingDown the
 // error of kind RefusedDraining: they did not ask for it, and should try another
 // server.
 type AbortRequests struct {
 	UserID       string
+	Owner        string
+	AnyOwner     bool
 	All          bool
 	ShuttingDown bool
 }

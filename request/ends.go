@@ -31,13 +31,7 @@ func (c *Core) endOutside(now time.Duration, e *entry, f *messages.Finish, out *
 
 // abort ends the calls that it names. Their clients are told.
 func (c *Core) abort(now time.Duration, m *messages.AbortRequests, out *messages.Outbox) {
-	var calls []*call
-	switch k := c.table.users[m.UserID]; {
-	case m.All:
-		calls = c.table.callsInOrder()
-	case k != nil:
-		calls = []*call{k}
-	}
+	calls := c.table.named(m)
 	for _, k := range calls {
 		for _, e := range k.entries {
 			f := &messages.Finish{Reason: messages.FinishAbort, MatchedToken: -1, Message: "the request was aborted"}

@@ -197,6 +197,46 @@ func TestAbortAndDrop(t *testing.T) {
 	}
 }
 
+// A name belongs to its owner: others may use it too, and their aborts do not
+// reach it. The administrator's reach all calls of the name.
+func TestOwnersShareNoNames(t *testing.T) {
+	r := newRig(t, letters())
+	r.start()
+	begin := func(call messages.CallID, owner, name string) *messages.CallRefused {
+		events := make(chan messages.CallEvent, 4)
+		r.step(&messages.SubmitRequests{Call: call, UserID: name, Owner: owner, Requests: []messages.Submission{submission()}, Events: events})
+		refused, _ := (<-events).(*messages.CallRefused)
+		return refused
+	}
+	for i, c := range [][2]string{{"ann", "x"}, {"bob", "x"}, {"", "x"}, {"ann", "y"}, {"ann", ""}} {
+		if why := begin(messages.CallID(i+1), c[0], c[1]); why != nil {
+			t.Fatalf("call %d is refused: %+v", i+1, why)
+		}
+	}
+	if why := begin(6, "ann", "x"); why == nil || why.Kind != messages.RefusedDuplicate {
+		t.Fatalf("the same name twice: %+v", why)
+	}
+	for _, step := range []struct {
+		abort messages.AbortRequests
+		want  []messages.RequestID
+	}{
+		{messages.AbortRequests{UserID: "x", Owner: "eve"}, nil},
+		{messages.AbortRequests{UserID: "y", Owner: "bob"}, nil},
+		{messages.AbortRequests{UserID: "", Owner: "ann"}, nil},
+		{messages.AbortRequests{UserID: "", AnyOwner: true}, nil},
+		{messages.AbortRequests{UserID: "x", Owner: "bob"}, []messages.RequestID{2}},
+		{messages.AbortRequests{UserID: "x", AnyOwner: true}, []messages.RequestID{1, 3}},
+		{messages.AbortRequests{UserID: "y", Owner: "ann"}, []messages.RequestID{4}},
+	} {
+		if got := finished(r.step(&step.abort)); !slices.Equal(got, step.want) {
+			t.Errorf("%+v ends %v, want %v", step.abort, got, step.want)
+		}
+	}
+	if got := finished(r.step(&messages.AbortRequests{All: true})); !slices.Equal(got, []messages.RequestID{5}) {
+		t.Errorf("all that is left is %v, want the call without a name", got)
+	}
+}
+
 // Who is cut off by a shutdown hears that, and not that somebody aborted it.
 func TestAbortForAShutdown(t *testing.T) {
 	r := newRig(t, letters())

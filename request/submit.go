@@ -28,7 +28,7 @@ func (c *Core) submit(now time.Duration, m *messages.SubmitRequests, out *messag
 		c.sink.Deliver(m.Events, refused)
 		return
 	}
-	k := &call{id: m.Call, userID: m.UserID, events: m.Events, awaited: len(m.Requests)}
+	k := &call{id: m.Call, user: userKey{m.Owner, m.UserID}, events: m.Events, awaited: len(m.Requests)}
 	ids := make([]messages.RequestID, len(m.Requests))
 	for i := range m.Requests {
 		e := t.newEntry(now, k, i, &m.Requests[i])
@@ -40,8 +40,8 @@ func (c *Core) submit(now time.Duration, m *messages.SubmitRequests, out *messag
 
 	t.nextID += messages.RequestID(len(ids))
 	t.calls[k.id] = k
-	if k.userID != "" {
-		t.users[k.userID] = k
+	if k.user.id != "" {
+		t.users[k.user] = k
 	}
 	for _, e := range k.entries {
 		t.entries[e.id] = e
@@ -93,7 +93,7 @@ func (t *Table) refusal(m *messages.SubmitRequests) *messages.CallRefused {
 	if bad := t.validateCall(m); bad != nil {
 		return &messages.CallRefused{Kind: messages.RefusedInvalid, Message: bad.message, Param: bad.param, Code: bad.code}
 	}
-	if m.UserID != "" && t.users[m.UserID] != nil {
+	if m.UserID != "" && t.users[userKey{m.Owner, m.UserID}] != nil {
 		return &messages.CallRefused{Kind: messages.RefusedDuplicate, Param: "rid", Code: "duplicate_request_id",
 			Message: fmt.Sprintf("Duplicate request ID %q: a call with it is open; wait for its end or choose another", m.UserID)}
 	}

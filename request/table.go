@@ -25,7 +25,7 @@ type Table struct {
 	nextID  messages.RequestID
 	entries map[messages.RequestID]*entry
 	calls   map[messages.CallID]*call
-	users   map[string]*call // open calls by UserID
+	users   map[userKey]*call // open calls with a UserID
 
 	epoch    messages.Epoch // the newest one heard of
 	standing bool           // its actors take requests
@@ -55,7 +55,7 @@ func NewTable(opt TableOptions) *Table {
 	return &Table{opt: opt.withDefaults(),
 		entries: map[messages.RequestID]*entry{},
 		calls:   map[messages.CallID]*call{},
-		users:   map[string]*call{},
+		users:   map[userKey]*call{},
 		tickets: map[messages.Ticket]ticket{},
 	}
 }
@@ -66,10 +66,13 @@ func (t *Table) Open() int { return len(t.entries) }
 // Draining reports whether new calls are refused.
 func (t *Table) Draining() bool { return t.draining }
 
+// userKey is the name of a call among all owners.
+type userKey struct{ owner, id string }
+
 // call is one call of a client.
 type call struct {
 	id     messages.CallID
-	userID string
+	user   userKey
 	events chan<- messages.CallEvent
 	// entries by index, also those that the table has forgotten.
 	entries []*entry
@@ -179,11 +182,27 @@ func (t *Table) callsInOrder() []*call {
 	return list
 }
 
+// named lists the open calls that an abort means, by id.
+func (t *Table) named(m *messages.AbortRequests) []*call {
+	switch {
+	case m.All:
+		return t.callsInOrder()
+	case m.UserID == "":
+		return nil // calls without a name
+	case m.AnyOwner: // rare, so that a pass over all calls needs no index
+		return slices.DeleteFunc(t.callsInOrder(), func(k *call) bool { return k.user.id != m.UserID })
+	}
+	if k := t.users[userKey{m.Owner, m.UserID}]; k != nil {
+		return []*call{k}
+	}
+	return nil
+}
+
 // closeCall forgets a call whose client needs nothing more.
 func (t *Table) closeCall(c *call) {
 	delete(t.calls, c.id)
-	if t.users[c.userID] == c {
-		delete(t.users, c.userID)
+	if t.users[c.user] == c {
+		delete(t.users, c.user)
 	}
 }
 

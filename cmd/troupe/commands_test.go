@@ -112,7 +112,7 @@ func TestInspectTemplateAnswersRefusals(t *testing.T) {
 }
 
 func TestInspectShowsSettingsAndHidesKeys(t *testing.T) {
-	out := mustRun(t, "", "inspect", "config", "--api-key", "secret", "--port", "4000")
+	out := mustRun(t, "", "inspect", "config", "--api-key", "secret", "--admin-api-key", "supersecret", "--port", "4000")
 	if strings.Contains(out, "secret") || !strings.Contains(out, "flag --port") {
 		t.Errorf("inspect config prints\n%s", out)
 	}

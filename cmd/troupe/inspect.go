@@ -38,9 +38,7 @@ func newInspectConfig() *cobra.Command {
 				return err
 			}
 			for i := range values {
-				if values[i].Key == "api-key" && len(values[i].Value.([]string)) > 0 {
-					values[i].Value = []string{"(set)"} // printed settings get pasted
-				}
+				hideKey(&values[i])
 			}
 			if asJSON {
 				return printJSON(c.OutOrStdout(), values)
@@ -62,6 +60,20 @@ func newInspectConfig() *cobra.Command {
 	configs.AddFlags(c.Flags())
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// hideKey takes a key out of what is printed: printed settings get pasted.
+func hideKey(v *configs.Value) {
+	switch key := v.Value.(type) {
+	case []string:
+		if v.Key == "api-key" && len(key) > 0 {
+			v.Value = []string{"(set)"}
+		}
+	case string:
+		if v.Key == "admin-api-key" && key != "" {
+			v.Value = "(set)"
+		}
+	}
 }
 
 // openModel reads a model's files for a look at them, without starting an

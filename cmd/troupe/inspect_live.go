@@ -42,8 +42,8 @@ func (l *liveMemory) check() error {
 	switch {
 	case l.server.url == "" && (l.record != 0 || l.plot != ""):
 		return errors.New("--record and --plot watch a running server; name it with --url")
-	case l.server.url == "" && l.server.key != "":
-		return errors.New("--api-key is the key of a running server; name it with --url")
+	case l.server.url == "" && l.server.key+l.server.adminKey != "":
+		return errors.New("--api-key and --admin-api-key are keys of a running server; name it with --url")
 	case l.plot != "" && l.record == 0:
 		return errors.New("--plot draws a recording; say how long with --record, for example 60s")
 	case l.record < 0:

@@ -27,7 +27,7 @@ const (
 
 // remote is the server that a view looks at.
 type remote struct {
-	url, key string
+	url, key, adminKey string
 }
 
 // addFlags declares the flags that name a server.
@@ -41,6 +41,7 @@ func (r *remote) addFlags(flags *pflag.FlagSet, fallback string) {
 	}
 	flags.StringVar(&r.url, "url", fallback, usage)
 	flags.StringVar(&r.key, "api-key", "", "key of that server; TROUPE_API_KEY holds one, too")
+	flags.StringVar(&r.adminKey, "admin-api-key", "", "admin key of that server, which opens everything; TROUPE_ADMIN_API_KEY holds one, too")
 }
 
 // get reads one endpoint. The error says what to do.
@@ -80,14 +81,20 @@ func (r *remote) get(ctx context.Context, path string, query url.Values) ([]byte
 	case http.StatusOK:
 		return body, nil
 	case http.StatusUnauthorized:
-		return nil, fmt.Errorf("the server at %s asks for a key; give --api-key or set TROUPE_API_KEY", base)
+		return nil, fmt.Errorf("the server at %s asks for a key; give --api-key or set TROUPE_API_KEY (--admin-api-key and TROUPE_ADMIN_API_KEY where it has an admin key): %s", base, refusalText(body))
+	case http.StatusForbidden:
+		return nil, fmt.Errorf("the server at %s asks for its admin key; give --admin-api-key or set TROUPE_ADMIN_API_KEY: %s", base, refusalText(body))
 	}
 	return nil, fmt.Errorf("%s answers %s: %s", u, answer.Status, refusalText(body))
 }
 
+// bearer is the key to send: a flag before the environment, and the admin key,
+// which opens everything, before the other.
 func (r *remote) bearer() string {
-	if r.key != "" {
-		return r.key
+	for _, key := range []string{r.adminKey, r.key, os.Getenv("TROUPE_ADMIN_API_KEY")} {
+		if key != "" {
+			return key
+		}
 	}
 	first, _, _ := strings.Cut(os.Getenv("TROUPE_API_KEY"), ",")
 	return strings.TrimSpace(first)

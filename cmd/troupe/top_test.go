@@ -390,6 +390,18 @@ func TestViewsNameWhatIsWrong(t *testing.T) {
 	if out := mustRun(t, "", "inspect", "memory", "--url", locked.URL, "--api-key", "secret"); !strings.Contains(out, "evictable") {
 		t.Error(out)
 	}
+	guarded := serveBundled(t, "--api-key", "secret", "--admin-api-key", "boss")
+	if _, err := run(t, "", "inspect", "cache", "--url", guarded.URL, "--api-key", "secret"); err == nil || !strings.Contains(err.Error(), "--admin-api-key") {
+		t.Errorf("the tree for an API key: %v", err)
+	}
+	if out := mustRun(t, "", "inspect", "cache", "--url", guarded.URL, "--admin-api-key", "boss"); !strings.Contains(out, "nodes") {
+		t.Error(out)
+	}
+	t.Setenv("TROUPE_API_KEY", "secret")
+	t.Setenv("TROUPE_ADMIN_API_KEY", "boss")
+	for _, args := range [][]string{{"inspect", "cache"}, {"inspect", "memory"}, {"top", "--once", "--interval", "10ms"}} {
+		mustRun(t, "", append(args, "--url", guarded.URL)...)
+	}
 	if _, err := (&remote{url: closed.URL}).status(t.Context()); errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

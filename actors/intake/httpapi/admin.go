@@ -59,7 +59,7 @@ func (s *Server) healthGenerate(w http.ResponseWriter, r *http.Request) *apiErro
 	if bos, ok := s.Model.Tokenizer.BOS(); ok {
 		prompt = bos
 	}
-	c, err := submit(ctx, s.Engine, "health-"+newID(), []messages.Submission{{Prompt: []int32{prompt}, Params: params, After: -1}})
+	c, err := submit(ctx, s.Engine, "", "health-"+newID(), []messages.Submission{{Prompt: []int32{prompt}, Params: params, After: -1}})
 	if err == nil {
 		_, err = c.collect(ctx)
 	}
@@ -113,7 +113,8 @@ type abortBody struct {
 	AbortAll bool   `json:"abort_all"`
 }
 
-// abortRequest ends requests by the id that their client chose, or all.
+// abortRequest ends requests by the id that their client chose, or all. A client
+// reaches its own ones, the admin everyone's.
 func (s *Server) abortRequest(w http.ResponseWriter, r *http.Request) *apiError {
 	var body abortBody
 	if err := s.decode(w, r, &body); err != nil {
@@ -122,7 +123,13 @@ func (s *Server) abortRequest(w http.ResponseWriter, r *http.Request) *apiError 
 	if body.RID == "" && !body.AbortAll {
 		return invalid("rid", "rid is missing; send the id of a request, or abort_all: true")
 	}
-	s.Engine.Send(&messages.AbortRequests{UserID: body.RID, All: body.AbortAll})
+	if body.AbortAll {
+		if err := s.needsAdmin(w, r, "abort_all"); err != nil {
+			return err
+		}
+	}
+	who, key := sender(r.Context())
+	s.Engine.Send(&messages.AbortRequests{UserID: body.RID, Owner: key, AnyOwner: who == admin, All: body.AbortAll})
 	writeJSON(w, http.StatusOK, map[string]any{"success": true})
 	return nil
 }

@@ -35,7 +35,7 @@ type call struct {
 var lastCall atomic.Uint64
 
 // submit gives a call to intake and waits for its word.
-func submit(ctx context.Context, engine Engine, userID string, subs []messages.Submission) (*call, *apiError) {
+func submit(ctx context.Context, engine Engine, owner, userID string, subs []messages.Submission) (*call, *apiError) {
 	if len(userID) > maxUserID {
 		return nil, invalid("rid", "rid has %d bytes, at most %d are taken", len(userID), maxUserID)
 	}
@@ -43,7 +43,7 @@ func submit(ctx context.Context, engine Engine, userID string, subs []messages.S
 		engine: engine, id: messages.CallID(lastCall.Add(1)), open: len(subs),
 		events: make(chan messages.CallEvent, eventBuffer),
 	}
-	engine.Send(&messages.SubmitRequests{Call: c.id, UserID: userID, Requests: subs, Events: c.events})
+	engine.Send(&messages.SubmitRequests{Call: c.id, UserID: userID, Owner: owner, Requests: subs, Events: c.events})
 	select {
 	case event := <-c.events:
 		if r, ok := event.(*messages.CallRefused); ok {
@@ -154,7 +154,8 @@ func (c *call) collect(ctx context.Context) ([]*messages.CallOutput, *apiError) 
 // begin submits a call of a client, logs under which ids it runs, and records
 // it.
 func (s *Server) begin(ctx context.Context, userID string, subs []messages.Submission) (*call, *apiError) {
-	c, err := submit(ctx, s.Engine, userID, subs)
+	_, owner := sender(ctx)
+	c, err := submit(ctx, s.Engine, owner, userID, subs)
 	if err != nil {
 		return nil, err
 	}

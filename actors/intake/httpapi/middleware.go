@@ -2,9 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/hex"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -14,9 +11,10 @@ import (
 
 // trail is what the access log says of a request.
 type trail struct {
-	id  string
-	err *apiError
-	key string // digest of the API key, "" without one
+	id   string
+	err  *apiError
+	role role
+	key  string // digest of the API key, "" without one
 }
 
 type trailKey struct{}
@@ -120,37 +118,6 @@ func (r *recorder) Write(p []byte) (int, error) {
 
 // Unwrap lets http.ResponseController find deadlines and Flush.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
-
-// withKey asks for one of the keys. Digests are compared in constant time, so
-// that neither a key's length nor its beginning leaks.
-func (s *Server) withKey(next handler) handler {
-	if len(s.opt.APIKeys) == 0 {
-		return next
-	}
-	digests := make([][32]byte, len(s.opt.APIKeys))
-	for i, key := range s.opt.APIKeys {
-		digests[i] = sha256.Sum256([]byte(key))
-	}
-	return func(w http.ResponseWriter, r *http.Request) *apiError {
-		scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		if !strings.EqualFold(scheme, "Bearer") {
-			key = ""
-		}
-		digest, found := sha256.Sum256([]byte(key)), 0
-		for i := range digests {
-			found |= subtle.ConstantTimeCompare(digest[:], digests[i][:])
-		}
-		if found == 0 || key == "" { // an empty configured key opens nothing
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			return &apiError{Status: http.StatusUnauthorized, Type: "invalid_request_error", Code: "invalid_api_key",
-				Message: "the API key is missing or wrong; send it as Authorization: Bearer KEY"}
-		}
-		if t, ok := r.Context().Value(trailKey{}).(*trail); ok {
-			t.key = hex.EncodeToString(digest[:8])
-		}
-		return next(w, r)
-	}
-}
 
 // withCORS answers browsers of the allowed origins.
 func (s *Server) withCORS(next http.Handler) http.Handler {

@@ -24,6 +24,9 @@ type Options struct {
 	Port int    // 0 picks a free one. Example: 30000
 	// APIKeys are accepted as bearer tokens; none means that anyone may call.
 	APIKeys []string
+	// AdminAPIKey opens everything, and alone what concerns every client. ""
+	// leaves that to the only API key, or to anyone where there is none.
+	AdminAPIKey string
 	// TenantFrom says whom fair shares go to: TenantAuto, TenantKey or
 	// TenantUser. "" means TenantAuto.
 	TenantFrom string

@@ -58,10 +58,8 @@ func (s *Server) tenant(ctx context.Context, user *string) string {
 		}
 	}
 	if from == TenantKey {
-		if t, ok := ctx.Value(trailKey{}).(*trail); ok {
-			return t.key
-		}
-		return ""
+		_, key := sender(ctx)
+		return key
 	}
 	if user == nil || *user == "" {
 		return ""

@@ -13,6 +13,7 @@ import (
 type Server struct {
 	Deps
 	opt      Options
+	keys     *keyring
 	http     *http.Server
 	slots    chan struct{} // tokenising handlers
 	draining atomic.Bool
@@ -23,7 +24,7 @@ type Server struct {
 // New makes an adapter; it does not listen.
 func New(deps Deps) *Server {
 	opt := deps.Options.withDefaults()
-	s := &Server{Deps: deps, opt: opt, slots: make(chan struct{}, opt.PrepareConcurrency), quit: make(chan struct{})}
+	s := &Server{Deps: deps, opt: opt, keys: newKeyring(&opt), slots: make(chan struct{}, opt.PrepareConcurrency), quit: make(chan struct{})}
 	s.http = s.newHTTP()
 	return s
 }
@@ -42,33 +43,33 @@ type handler func(w http.ResponseWriter, r *http.Request) *apiError
 // route is one endpoint of the table below.
 type route struct {
 	method, path string
-	open         bool // answers without an API key
+	access       access
 	handle       handler
 }
 
 func (s *Server) routes() []route {
 	return []route{
-		{"POST", "/v1/chat/completions", false, s.chatCompletions},
-		{"POST", "/v1/completions", false, s.completions},
-		{"GET", "/v1/models", false, s.listModels},
-		{"GET", "/v1/models/{id...}", false, s.getModel},
-		{"POST", "/generate", false, s.generate},
-		{"POST", "/tokenize", false, s.tokenize},
-		{"POST", "/v1/tokenize", false, s.tokenize},
-		{"POST", "/detokenize", false, s.detokenize},
-		{"POST", "/v1/detokenize", false, s.detokenize},
-		{"GET", "/livez", true, s.live},
-		{"GET", "/readyz", true, s.readyNow},
-		{"GET", "/health", true, s.readyNow},
-		{"GET", "/health_generate", true, s.healthGenerate},
-		{"GET", "/server_info", false, s.serverInfo},
-		{"GET", "/get_server_info", false, s.serverInfo},
-		{"POST", "/flush_cache", false, s.flushCache},
-		{"POST", "/abort_request", false, s.abortRequest},
-		{"GET", "/debug/audit", false, s.audit},
-		{"GET", "/debug/cache", false, s.cacheTree},
-		{"GET", "/v1/kv_events", false, s.kvEvents},
-		{"GET", "/metrics", false, s.metrics},
+		{"POST", "/v1/chat/completions", forUsers, s.chatCompletions},
+		{"POST", "/v1/completions", forUsers, s.completions},
+		{"GET", "/v1/models", forUsers, s.listModels},
+		{"GET", "/v1/models/{id...}", forUsers, s.getModel},
+		{"POST", "/generate", forUsers, s.generate},
+		{"POST", "/tokenize", forUsers, s.tokenize},
+		{"POST", "/v1/tokenize", forUsers, s.tokenize},
+		{"POST", "/detokenize", forUsers, s.detokenize},
+		{"POST", "/v1/detokenize", forUsers, s.detokenize},
+		{"GET", "/livez", forAnyone, s.live},
+		{"GET", "/readyz", forAnyone, s.readyNow},
+		{"GET", "/health", forAnyone, s.readyNow},
+		{"GET", "/health_generate", forAnyone, s.healthGenerate},
+		{"GET", "/server_info", forUsers, s.serverInfo},
+		{"GET", "/get_server_info", forUsers, s.serverInfo},
+		{"POST", "/flush_cache", forAdmin, s.flushCache},
+		{"POST", "/abort_request", forUsers, s.abortRequest},
+		{"GET", "/debug/audit", forAdmin, s.audit},
+		{"GET", "/debug/cache", forAdmin, s.cacheTree},
+		{"GET", "/v1/kv_events", forAdmin, s.kvEvents},
+		{"GET", "/metrics", forUsers, s.metrics},
 	}
 }
 
@@ -78,11 +79,7 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	methods := map[string]string{}
 	for _, rt := range s.routes() {
-		handle := s.withKey(rt.handle)
-		if rt.open {
-			handle = rt.handle
-		}
-		mux.HandleFunc(rt.method+" "+rt.path, s.answer(handle))
+		mux.HandleFunc(rt.method+" "+rt.path, s.answer(s.withKey(rt.access, rt.handle)))
 		methods[rt.path] = rt.method
 	}
 	for path, method := range methods {

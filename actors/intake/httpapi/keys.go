@@ -1,0 +1,141 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// access is who may use an endpoint.
+type access uint8
+
+const (
+	// forUsers is whoever has an API key, or anyone where none is asked for.
+	forUsers access = iota
+	// forAdmin is who has the admin key: what the endpoint shows or changes
+	// concerns every client.
+	forAdmin
+	// forAnyone needs no key: probes have none.
+	forAnyone
+)
+
+// role is what the key of a request makes of its sender.
+type role uint8
+
+const (
+	stranger role = iota
+	user
+	admin
+)
+
+// keyring is what a server knows of its keys: their digests. Comparing those in
+// constant time tells neither a key's length nor its beginning.
+type keyring struct {
+	asks  bool       // users need a key
+	users [][32]byte // distinct; an empty key is none
+	admin [][32]byte // at most one
+}
+
+func newKeyring(o *Options) *keyring {
+	k := &keyring{asks: len(o.APIKeys) > 0}
+	for _, key := range o.APIKeys {
+		if d := sha256.Sum256([]byte(key)); key != "" && !slices.Contains(k.users, d) {
+			k.users = append(k.users, d)
+		}
+	}
+	if o.AdminAPIKey != "" {
+		k.admin = append(k.admin, sha256.Sum256([]byte(o.AdminAPIKey)))
+	}
+	return k
+}
+
+// identify says who sends a request, and the digest of the key, "" for one that
+// is not known. Without an admin key, the only API key is its owner's, and so is
+// a server without any key; several keys are several owners, of whom none may
+// look after the others.
+func (k *keyring) identify(r *http.Request) (who role, key string) {
+	scheme, sent, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		sent = ""
+	}
+	digest := sha256.Sum256([]byte(sent))
+	isAdmin, isUser := holds(k.admin, &digest), holds(k.users, &digest)
+	key = hex.EncodeToString(digest[:8])
+	switch {
+	case isAdmin, isUser && len(k.admin) == 0 && len(k.users) == 1:
+		return admin, key
+	case isUser:
+		return user, key
+	case k.asks:
+		return stranger, ""
+	case len(k.admin) > 0:
+		return user, ""
+	}
+	return admin, ""
+}
+
+// holds compares with every digest, whichever matches.
+func holds(digests [][32]byte, digest *[32]byte) bool {
+	found := 0
+	for i := range digests {
+		found |= subtle.ConstantTimeCompare(digests[i][:], digest[:])
+	}
+	return found == 1
+}
+
+// withKey lets through who has access, and notes who it is.
+func (s *Server) withKey(needed access, next handler) handler {
+	if needed == forAnyone {
+		return next
+	}
+	return func(w http.ResponseWriter, r *http.Request) *apiError {
+		who, key := s.keys.identify(r)
+		if who == stranger {
+			return unauthorized(w, "the API key is missing or wrong; send it as Authorization: Bearer KEY")
+		}
+		if t, ok := r.Context().Value(trailKey{}).(*trail); ok {
+			t.role, t.key = who, key
+		}
+		if needed == forAdmin {
+			if err := s.needsAdmin(w, r, r.URL.Path); err != nil {
+				return err
+			}
+		}
+		return next(w, r)
+	}
+}
+
+// needsAdmin refuses what concerns every client to who has not the admin key.
+func (s *Server) needsAdmin(w http.ResponseWriter, r *http.Request, what string) *apiError {
+	who, key := sender(r.Context())
+	switch {
+	case who == admin:
+		return nil
+	case key == "":
+		return unauthorized(w, what+" needs the admin key; send it as Authorization: Bearer KEY")
+	case len(s.keys.admin) > 0:
+		return forbidden(what + " concerns every client of this server, so an API key does not open it; send the admin key")
+	}
+	return forbidden(what + " concerns every client of this server, and it has several API keys but no admin key; start it with admin-api-key and send that")
+}
+
+// sender is who sends a request, and the digest of the key or "".
+func sender(ctx context.Context) (who role, key string) {
+	if t, ok := ctx.Value(trailKey{}).(*trail); ok {
+		return t.role, t.key
+	}
+	return stranger, ""
+}
+
+func unauthorized(w http.ResponseWriter, message string) *apiError {
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	return &apiError{Status: http.StatusUnauthorized, Type: "invalid_request_error", Code: "invalid_api_key", Message: message}
+}
+
+func forbidden(message string) *apiError {
+	return &apiError{Status: http.StatusForbidden, Type: "invalid_request_error", Code: "admin_key_required", Message: message}
+}
