@@ -171,19 +171,6 @@ func (f *Former) insertPrefixes(m *messages.CommitPlan) {
 	}
 }
 
-// reserve asks for the pages that the step needs and evicts what they lack.
-func (f *Former) reserve(m *messages.CommitPlan) {
-	total := 0
-	for _, s := range f.running {
-		if n := f.missingOf(s); n > 0 {
-			m.Reserves = append(m.Reserves, messages.PageReserve{ID: s.req.ID, Pages: n})
-			f.plan.reserves = append(f.plan.reserves, s)
-			total += n
-		}
-	}
-	m.EvictPages = max(0, total-f.free-len(m.Frees))
-}
-
 // pagesReserved takes what a CommitPlan brought and goes on.
 func (f *Former) pagesReserved(now time.Duration, m *messages.PagesReserved, out *messages.Outbox) {
 	f.must((f.held() || f.phase == flushing) && m.Plan == f.plan.id, "PagesReserved")
@@ -239,24 +226,4 @@ func (f *Former) inserted(ins insertion, outcome messages.PrefixInserted) {
 		from, to = min(from, s.staleFrom), max(to, s.staleTo)
 	}
 	s.staleFrom, s.staleTo = from, to
-}
-
-// missing is how many pages the next step needs.
-func (f *Former) missing() int {
-	n := 0
-	for _, s := range f.running {
-		n += f.missingOf(s)
-	}
-	return n
-}
-
-// missingOf is how many pages one sequence needs for it.
-func (f *Former) missingOf(s *sequence) int {
-	if !s.active() || s.ahead(f.opt.ContextLength) <= 0 {
-		return 0
-	}
-	if s.state == prefilling {
-		return s.lease.Missing(s.wanted, f.opt.PageSize)
-	}
-	return s.lease.Missing(s.length(), f.opt.PageSize)
 }

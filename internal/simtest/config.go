@@ -97,6 +97,9 @@ func Random(seed uint64) Config {
 	}
 	c.Eviction, c.Contiguous, c.Conservative = pick(more, memory.PolicyNames()...), more.IntN(2) == 0, pick(more, 0, 0.3, 2)
 	c.Pages = memory.PagesFor(c.ContextLength, c.PageSize)*pick(r, 1, 1, 2, 8) + r.IntN(3)
+	if more.IntN(8) == 0 {
+		c.Pages *= 100 // in plenty: plans reserve ahead
+	}
 	return c
 }
 
