@@ -102,9 +102,13 @@ func (f *replayFlags) runEngine(c *cobra.Command) error {
 }
 
 // printReport keeps what took real time out of JSON: equal replays print equal
-// bytes.
+// bytes. What a person must know stands in the text, or on stderr where a
+// program takes the report.
 func (f *replayFlags) printReport(c *cobra.Command, report *replay.Report, took time.Duration) error {
 	if f.asJSON {
+		for _, note := range report.Warnings {
+			fmt.Fprintf(c.ErrOrStderr(), "note: %s\n", note)
+		}
 		return printJSON(c.OutOrStdout(), report)
 	}
 	if err := report.WriteText(c.OutOrStdout()); err != nil {

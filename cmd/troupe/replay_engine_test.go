@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,6 +44,35 @@ func TestReplayEngines(t *testing.T) {
 	for _, want := range []string{"llama-3.1-8b on h200", "2 finished", "tokens  ", "TTFT", "simulated in"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the summary lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+// A policy that has nothing to order by is noted once: in the text, or in JSON
+// and on stderr.
+func TestReplayNotesWhatATraceLacks(t *testing.T) {
+	for _, asJSON := range []bool{false, true} {
+		var out, diagnostics bytes.Buffer
+		root := newRoot()
+		root.SetOut(&out)
+		root.SetErr(&diagnostics)
+		root.SetArgs([]string{"replay", "--trace", traceFile(t, smallTrace), "--format", "mooncake", "--policy", "fair", "--json=" + fmt.Sprint(asJSON)})
+		if err := root.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		const note = "note: schedule-policy fair is fcfs here"
+		if !asJSON {
+			if strings.Count(out.String(), note) != 1 || diagnostics.Len() != 0 {
+				t.Errorf("%s\nand on stderr %s", out.String(), diagnostics.String())
+			}
+			continue
+		}
+		var report struct{ Warnings []string }
+		if err := json.Unmarshal(out.Bytes(), &report); err != nil {
+			t.Fatal(err)
+		}
+		if len(report.Warnings) != 1 || diagnostics.String() != "note: "+report.Warnings[0]+"\n" || !strings.HasPrefix(diagnostics.String(), note) {
+			t.Errorf("%q and on stderr %q", report.Warnings, diagnostics.String())
 		}
 	}
 }

@@ -179,6 +179,9 @@ func (w *world) warnings() []string {
 	if warned > 0 {
 		all = append(all, last)
 	}
+	if note := w.source.lacks(); note != "" {
+		all = append(all, note)
+	}
 	if s := &w.source; s.refused > 0 {
 		all = append(all, fmt.Sprintf("%d requests exceed the model's context of %d tokens and were refused, the first one at line %d with %d tokens",
 			s.refused, w.opt.Model.Context, s.refusedLine, s.refusedLen))

@@ -21,6 +21,12 @@ type source struct {
 	err  error // of the reader, io.EOF at the end
 	read int   // requests so far
 
+	// priority and tenant are the first request's; priorities and tenants tell
+	// whether another one has others.
+	priority            int32
+	tenant              string
+	priorities, tenants bool
+
 	refused     int
 	refusedLine int // the first one's
 	refusedLen  int
@@ -52,12 +58,38 @@ func (s *source) peek() (*arrival, error) {
 			break
 		}
 		s.read++
+		s.compare(r)
 		s.err = s.take(r)
 	}
 	return s.next, s.err
 }
 
 func (s *source) taken() { s.next = nil }
+
+// compare notes whether a request has what policies tell requests apart by.
+func (s *source) compare(r *trace.Request) {
+	if s.read == 1 {
+		s.priority, s.tenant = r.Priority, r.Tenant
+	}
+	s.priorities = s.priorities || r.Priority != s.priority
+	s.tenants = s.tenants || r.Tenant != s.tenant
+}
+
+// lacks says of a policy that needs what the trace does not have, "" for every
+// other one.
+func (s *source) lacks() string {
+	const only = "; of the formats, only jsonl has "
+	switch policy := s.opt.Policy; {
+	case s.read < 2:
+	case policy == "priority" && !s.priorities:
+		return "schedule-policy priority is fcfs here: all requests of the trace have the same priority" + only +
+			"the key priority. Record while clients send priority, or write it into the lines"
+	case policy == "fair" && !s.tenants:
+		return "schedule-policy fair is fcfs here: all requests of the trace are of one tenant" + only +
+			"the key tenant. Record while clients have keys of their own or send user (tenant-from), or write it into the lines"
+	}
+	return ""
+}
 
 // take makes an arrival of a request that fits. What exceeds the model's
 // context is refused, as an engine does; what exceeds the pool is an error, for
