@@ -129,7 +129,7 @@ func decodeError(err error, into any) *apiError {
 	}
 	if name, ok := strings.CutPrefix(err.Error(), `json: unknown field "`); ok {
 		name = strings.TrimSuffix(name, `"`)
-		return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "unknown_parameter", Param: name,
+		return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: codeUnknown, Param: name,
 			Message: fmt.Sprintf("%s is not a parameter of this endpoint%s", clip(name, 64), didYouMean(name, fieldNames(into)))}
 	}
 	return invalid("", "the body cannot be read: %v", err)
@@ -140,7 +140,7 @@ func decodeError(err error, into any) *apiError {
 func knownQuery(query url.Values, known ...string) *apiError {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !slices.Contains(known, name) {
-			return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "unknown_parameter", Param: name,
+			return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: codeUnknown, Param: name,
 				Message: fmt.Sprintf("%s is not a parameter of this endpoint%s", clip(name, 64), didYouMean(clip(name, 64), known))}
 		}
 	}

@@ -28,6 +28,9 @@ type apiError struct {
 // Error implements error.
 func (e *apiError) Error() string { return e.Message }
 
+// codeUnknown is the code of a parameter that an endpoint does not have.
+const codeUnknown = "unknown_parameter"
+
 func invalid(param, format string, args ...any) *apiError {
 	return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Message: fmt.Sprintf(format, args...), Param: param}
 }

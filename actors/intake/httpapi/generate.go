@@ -49,7 +49,7 @@ type nativeSampling struct {
 
 func (s *Server) generate(w http.ResponseWriter, r *http.Request) *apiError {
 	var req generateRequest
-	if err := s.decode(w, r, &req); err != nil {
+	if err := misplaced(s.decode(w, r, &req)); err != nil {
 		return err
 	}
 	subs, g, err := s.prepareGenerate(r.Context(), &req)
@@ -139,6 +139,7 @@ func (req *generateRequest) sampling() (*nativeSampling, *apiError) {
 			return nil, invalid("sampling_params", "sampling_params must be an object")
 		}
 		if err := unmarshal(raw, native); err != nil {
+			err = misplacedDeep(err)
 			if err.Param != "" {
 				err.Param = "sampling_params." + err.Param
 			}
@@ -156,11 +157,15 @@ func (req *generateRequest) sampling() (*nativeSampling, *apiError) {
 		return nil, unsupported("sampling_params.spaces_between_special_tokens", "leave it out or send true")
 	}
 	return native, firstOf(
-		refuseSet("sampling_params.", []known{{"json_schema", native.JSONSchema}, {"regex", native.Regex}, {"ebnf", native.EBNF},
-			{"stop_regex", native.StopRegex}, {"custom_params", native.CustomParams}}),
+		refuseSet("sampling_params.", native.refusable()),
 		refuseSet("", []known{{"lora_path", req.LoraPath}, {"return_hidden_states", req.ReturnHidden},
 			{"session_params", req.SessionParams}, {"image_data", req.ImageData}, {"custom_logit_processor", req.CustomProcessor},
 			{"token_ids_logprob", req.TokenIDsLogprob}, {"background", req.BackgroundRequest}}))
+}
+
+// refusable are the sampling parameters of SGLang without effect here.
+func (n *nativeSampling) refusable() []known {
+	return []known{{"json_schema", n.JSONSchema}, {"regex", n.Regex}, {"ebnf", n.EBNF}, {"stop_regex", n.StopRegex}, {"custom_params", n.CustomParams}}
 }
 
 // logprobParams reads what is asked about probabilities.

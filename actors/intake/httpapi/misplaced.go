@@ -1,0 +1,38 @@
+package httpapi
+
+import (
+	"fmt"
+	"slices"
+)
+
+// misplaced tells of an unknown parameter of /generate that it has a place one
+// level deeper, where SGLang has what other APIs have on top. Other errors stay.
+func misplaced(err *apiError) *apiError {
+	if err == nil || err.Code != codeUnknown {
+		return err
+	}
+	name, deeper := clip(err.Param, 64), fieldNames(&nativeSampling{})
+	if slices.ContainsFunc((&nativeSampling{}).refusable(), func(k known) bool { return k.name == err.Param }) {
+		return unsupported(name, "leave it out")
+	}
+	if slices.Contains(deeper, err.Param) {
+		err.Message = fmt.Sprintf(`%s is a sampling parameter: it belongs into sampling_params, as in {"sampling_params": {"%s": …}}`, name, name)
+		return err
+	}
+	// A name that is near to one of this level has been suggested that.
+	if didYouMean(err.Param, fieldNames(&generateRequest{})) == "" {
+		if near := didYouMean(err.Param, deeper); near != "" {
+			err.Message = fmt.Sprintf("%s is not a parameter of this endpoint; sampling parameters belong into sampling_params%s", name, near)
+		}
+	}
+	return err
+}
+
+// misplacedDeep tells of an unknown parameter within sampling_params that it
+// stands beside it.
+func misplacedDeep(err *apiError) *apiError {
+	if err.Code == codeUnknown && slices.Contains(fieldNames(&generateRequest{}), err.Param) {
+		err.Message = fmt.Sprintf("%s is no sampling parameter: it belongs beside sampling_params, not into it", clip(err.Param, 64))
+	}
+	return err
+}
