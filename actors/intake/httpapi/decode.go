@@ -78,8 +78,15 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *apiE
 	return nil, gone(r.Context(), err)
 }
 
-// unmarshal reads one JSON object strictly.
+// unmarshal reads one JSON object strictly: every key is known, and there once.
 func unmarshal(body []byte, into any) *apiError {
+	if err := decodeStrictly(body, into); err != nil {
+		return err
+	}
+	return repeated(body)
+}
+
+func decodeStrictly(body []byte, into any) *apiError {
 	if !utf8.Valid(body) {
 		return invalid("", "the body is not valid UTF-8 at byte %d; JSON must be", firstInvalid(body))
 	}
