@@ -15,10 +15,9 @@ import (
 // outermost object was decoded into a struct.
 //
 // It costs a pass over the body (BenchmarkRepeatedKeys compares it with all of
-// the decoding), so values are skipped whole where no object can be in them. What
-// it does not look into are arrays that do not begin with
-// an object or an array: those of texts and numbers, whose elements may be
-// nothing else.
+// the decoding), so values are skipped whole where no object can be in them. It
+// does not look into arrays that do not begin with an object or an array: those
+// of texts and numbers, whose elements may be nothing else.
 func repeated(body []byte) *apiError {
 	w := keyWalk{body: body, from: json.NewDecoder(bytes.NewReader(body))}
 	return w.value()
