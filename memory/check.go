@@ -17,7 +17,7 @@ func (t *Tree) checkInvariants() error {
 			continue
 		}
 		if n.parent == none {
-			if name, ok := t.names[i]; !ok || t.roots[name] != i || n.children == 0 || len(n.pages) > 0 {
+			if name, ok := t.names[i]; !ok || t.roots[name] != i || n.children == 0 || n.pages.len() > 0 {
 				return fmt.Errorf("7: root %d of namespace %q has %d children", i, name, n.children)
 			}
 			continue
@@ -25,10 +25,11 @@ func (t *Tree) checkInvariants() error {
 		nodes++
 		children[n.parent]++
 		locks[n.parent] += int(n.locks)
-		if len(n.pages) == 0 || len(n.tokens) != len(n.pages)*t.pageSize {
-			return fmt.Errorf("1: node %d has %d tokens on %d pages of %d", i, len(n.tokens), len(n.pages), t.pageSize)
+		list := n.pages.appendTo(nil)
+		if len(list) == 0 || len(list) != n.pages.len() || len(n.tokens) != len(list)*t.pageSize {
+			return fmt.Errorf("1: node %d has %d tokens on %d pages of %d", i, len(n.tokens), len(list), t.pageSize)
 		}
-		for _, page := range n.pages {
+		for _, page := range list {
 			if other, ok := pages[int32(page)]; ok {
 				return fmt.Errorf("1: page %d is on nodes %d and %d", page, other, i)
 			}
@@ -38,9 +39,9 @@ func (t *Tree) checkInvariants() error {
 			return fmt.Errorf("2: the table finds node %d instead of %d", found, i)
 		}
 		if n.locks == 0 {
-			evictable += len(n.pages)
+			evictable += len(list)
 		} else {
-			protected += len(n.pages)
+			protected += len(list)
 		}
 		if leaf := n.locks == 0 && n.children == 0; leaf != t.leaves.has(i) {
 			return fmt.Errorf("5: node %d, evictable leaf: %t, in a heap: %t", i, leaf, !leaf)
@@ -53,12 +54,16 @@ func (t *Tree) checkInvariants() error {
 		if p := t.nodes.at(n.parent); p.parent != none && n.usage.LastUse > p.usage.LastUse {
 			return fmt.Errorf("6: node %d was used at %d, its parent at %d", i, n.usage.LastUse, p.usage.LastUse)
 		}
-		if int(n.slack)*slackShare > len(n.pages) || n.locks == 0 && n.room == grown {
-			return fmt.Errorf("8: node %d of %d pages has %d unused in front, %d behind", i, len(n.pages), n.slack, n.room)
+		room := n.room(t.pageSize)
+		if n.slack() || n.locks == 0 && n.pages.room()*t.pageSize > cap(n.tokens)-len(n.tokens) {
+			return fmt.Errorf("8: node %d of %d pages has %d unused in front, %d behind", i, len(list), n.pages.cut, room)
 		}
-		unused += max(0, int(n.room))
-		if p := t.nodes.at(n.parent); int(n.usage.Depth) != int(p.usage.Depth)+len(p.pages) {
-			return fmt.Errorf("9: node %d at depth %d, below %d pages from %d on", i, n.usage.Depth, len(p.pages), p.usage.Depth)
+		if len(n.pages.cells) > len(list) {
+			return fmt.Errorf("8: node %d has its %d pages in %d cells", i, len(list), len(n.pages.cells))
+		}
+		unused += room
+		if p := t.nodes.at(n.parent); int(n.usage.Depth) != int(p.usage.Depth)+p.pages.len() {
+			return fmt.Errorf("9: node %d at depth %d, below %d pages from %d on", i, n.usage.Depth, p.pages.len(), p.usage.Depth)
 		}
 		if err := t.checkHashes(i); err != nil {
 			return err

@@ -158,7 +158,7 @@ func followEvents(t *testing.T, m *treeMachine, steps int) {
 		cached := 0
 		for i := slot(1); i < m.tree.nodes.top; i++ {
 			if n := m.tree.nodes.at(i); n.gen&1 == 1 && n.parent != none {
-				cached += len(n.pages)
+				cached += n.pages.len()
 				if slices.ContainsFunc(m.tree.hashes.nodes[i], func(h uint64) bool { return !known[h] }) {
 					t.Fatal("a cached page was not told of")
 				}

@@ -32,7 +32,7 @@ func (t *Tree) Evict(n int, freed []messages.Page) ([]messages.Page, error) {
 	}
 	for n > 0 {
 		i := t.leaves.next(t.tick)
-		k := len(t.nodes.at(i).pages)
+		k := t.nodes.at(i).pages.len()
 		if k > n && !t.wholeNodes {
 			return t.shorten(i, n, freed), nil
 		}
@@ -59,17 +59,16 @@ func (t *Tree) EvictAll(freed []messages.Page) []messages.Page {
 // shorten takes the last k pages, not all, off an unlocked leaf.
 func (t *Tree) shorten(i slot, k int, freed []messages.Page) []messages.Page {
 	n := t.nodes.at(i)
-	keep := len(n.pages) - k
-	freed = append(freed, n.pages[keep:]...)
+	keep := n.pages.len() - k
 	t.gone(i, keep)
 	t.evictable -= k
-	n.tokens, n.pages = n.tokens[:keep*t.pageSize], n.pages[:keep]
+	n.tokens = n.tokens[:keep*t.pageSize]
+	freed = n.pages.moveLast(k, freed)
 	if t.hashes != nil {
 		t.hashes.nodes[i] = t.hashes.nodes[i][:keep]
 	}
-	n.room += int32(k)
 	t.unused += k
-	if n.wasteful() && t.unused*slackShare > t.evictable+t.protected || int(n.slack)*slackShare > keep {
+	if n.wasteful() && t.unused*slackShare > t.evictable+t.protected || n.slack() {
 		t.fit(i)
 	}
 	return freed
@@ -80,11 +79,11 @@ func (t *Tree) removeLeaf(i slot, freed []messages.Page) []messages.Page {
 	if n.children != 0 || n.locks != 0 {
 		invariants.Fail("evicting a node with %d children and %d locks", n.children, n.locks)
 	}
-	freed = append(freed, n.pages...)
+	freed = n.pages.appendTo(freed)
 	t.gone(i, 0)
-	t.evictable -= len(n.pages)
+	t.evictable -= n.pages.len()
 	t.leaves.remove(i)
-	t.unused -= int(n.room)
+	t.unused -= n.room(t.pageSize)
 	t.unlink(i)
 	parent := n.parent
 	t.nodes.give(i)
@@ -114,7 +113,7 @@ func (t *Tree) gone(i slot, keep int) {
 	if t.watcher != nil {
 		u := n.usage
 		u.Depth += int32(keep)
-		t.watcher.Evicted(&u, t.tick, len(n.pages)-keep)
+		t.watcher.Evicted(&u, t.tick, n.pages.len()-keep)
 	}
 	if t.hashes == nil {
 		return

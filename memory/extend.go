@@ -1,10 +1,6 @@
 package memory
 
-import (
-	"slices"
-
-	"github.com/troupe-engine/troupe/messages"
-)
+import "github.com/troupe-engine/troupe/messages"
 
 // extend adds an insertion's pages from index at on below cur, which no child
 // of cur continues. It returns the node that ends with them and by how many
@@ -30,8 +26,9 @@ func (t *Tree) extend(cur slot, in *messages.PrefixInsert, at int) (end slot, gr
 		if !t.alone(in, from) && t.growable(cur, in, &usage) {
 			// Room to grow is wasted only while the request holds the leaf.
 			n := t.nodes.at(cur)
-			t.unused -= max(0, int(n.room))
+			room := n.room(t.pageSize)
 			n.grow(tokens, pages)
+			t.unused += n.room(t.pageSize) - room
 			t.protected += len(pages)
 			grew += len(pages)
 		} else {
@@ -103,11 +100,19 @@ func (t *Tree) growable(cur slot, in *messages.PrefixInsert, u *Usage) bool {
 	return t.leaves.alike(&old, u)
 }
 
+// mostScratch is how many cells of scratch are kept, 256 KiB: more than a long
+// prompt on scattered pages needs.
+const mostScratch = 1 << 16
+
 // addLeaf makes a node below cur. tokens and pages are copied.
 func (t *Tree) addLeaf(cur slot, tokens []int32, pages []messages.Page, u Usage) slot {
 	leaf := t.nodes.take()
 	l := t.nodes.at(leaf)
-	l.tokens, l.pages, l.parent, l.usage = slices.Clone(tokens), slices.Clone(pages), cur, u
+	l.pages, t.scratch = newPageList(pages, t.scratch)
+	if cap(t.scratch) > mostScratch {
+		t.scratch = nil
+	}
+	l.tokens, l.parent, l.usage = exactly(tokens), cur, u
 	t.link(leaf)
 	t.count++
 	t.evictable += len(pages)

@@ -35,19 +35,17 @@ func (t *Tree) Insert(in messages.PrefixInsert, freed []messages.Page) (messages
 			break
 		}
 		n := t.nodes.at(child)
-		for j, page := range in.Pages[at : at+k] {
-			if page == n.pages[j] {
-				invariants.Fail("request %d inserts page %d, which the tree has already", in.ID, page)
-			}
+		if page, twice := n.pages.shares(in.Pages[at : at+k]); twice {
+			invariants.Fail("request %d inserts page %d, which the tree has already", in.ID, page)
 		}
 		if !in.KeepCopies {
 			freed = append(freed, in.Pages[at:at+k]...)
 		}
 		if in.Keep {
-			out.Pages = append(out.Pages, n.pages[:k]...)
+			out.Pages = n.pages.appendFirst(k, out.Pages)
 		}
 		at += k
-		if k < len(n.pages) {
+		if k < n.pages.len() {
 			cur = t.split(child, k)
 			break
 		}
@@ -75,14 +73,14 @@ func (t *Tree) settle(cur, start slot, in *messages.PrefixInsert, grew int) {
 	held, i := false, cur // held: from start on upwards the request has a lock
 	for n := t.nodes.at(i); n.parent != none; n = t.nodes.at(i) {
 		held = held || i == start
-		before := len(n.pages)
+		before := n.pages.len()
 		if i == start {
 			before -= grew
 		}
 		if t.leaves.has(i) {
 			t.leaves.remove(i)
 		}
-		step := Step{Usage: &n.usage, Pages: len(n.pages)}
+		step := Step{Usage: &n.usage, Pages: n.pages.len()}
 		if n.usage.Created != t.tick {
 			step.Hit = !held || in.Node&counted == 0
 			step.Before = n.usage.LastUse
@@ -141,7 +139,7 @@ func (t *Tree) insertionStart(in *messages.PrefixInsert) slot {
 	}
 	start := t.locked(in.Node)
 	n := t.nodes.at(start)
-	if depth := int(n.usage.Depth) + len(n.pages); depth != in.Owned {
+	if depth := int(n.usage.Depth) + n.pages.len(); depth != in.Owned {
 		invariants.Fail("request %d owns %d pages through a node at depth %d", in.ID, in.Owned, depth)
 	}
 	if t.top(start) != t.roots[in.Namespace] {
@@ -157,8 +155,8 @@ func (t *Tree) insertionStart(in *messages.PrefixInsert) slot {
 func (t *Tree) checkPath(i slot, in *messages.PrefixInsert) {
 	end := in.Owned
 	for n := t.nodes.at(i); n.parent != none; n = t.nodes.at(n.parent) {
-		from := end - len(n.pages)
-		if !slices.Equal(n.pages, in.Pages[from:end]) || !slices.Equal(n.tokens, in.Tokens[from*t.pageSize:end*t.pageSize]) {
+		from := end - n.pages.len()
+		if !slices.Equal(n.pages.appendTo(nil), in.Pages[from:end]) || !slices.Equal(n.tokens, in.Tokens[from*t.pageSize:end*t.pageSize]) {
 			invariants.Fail("request %d differs from its locked prefix in pages [%d, %d)", in.ID, from, end)
 		}
 		end = from

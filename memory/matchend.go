@@ -25,7 +25,7 @@ func (t *Tree) matchEnd(namespace string, tokens []int32, limit int) (messages.M
 			return messages.MatchDiverges, at
 		}
 		n := t.nodes.at(child)
-		if k == len(n.pages) {
+		if k == n.pages.len() {
 			cur, at = child, at+k*t.pageSize
 			continue
 		}

@@ -1,10 +1,6 @@
 package memory
 
-import (
-	"slices"
-
-	"github.com/troupe-engine/troupe/messages"
-)
+import "github.com/troupe-engine/troupe/messages"
 
 // slot is a node's index in its slab. Links between nodes are slots, which are
 // half as big as pointers and which the garbage collector need not follow.
@@ -15,10 +11,11 @@ const none slot = 0
 
 // node is one edge of the tree with the node below it. A namespace's root is a
 // node without pages and without a parent. 112 bytes; the cost per cached token
-// is this over the length of a node, plus 4 bytes and 4/pageSize bytes.
+// is this over the length of a node, plus 4 bytes, plus 8 for each run of pages
+// but never more than 4/pageSize.
 type node struct {
-	tokens []int32         // pageSize for each of pages
-	pages  []messages.Page // at least one, but for a namespace's root
+	tokens []int32  // pageSize for each of pages
+	pages  pageList // at least one, but for a namespace's root
 	usage  Usage
 
 	gen      uint32 // odd while the slot is in use
@@ -27,44 +24,53 @@ type node struct {
 	chain    slot   // next in the bucket of the child table; next free slot
 	children int32
 	locks    int32 // handles whose path goes through here
-	slack    int32 // pages in front of the arrays that splits left unused
-	room     int32 // pages behind them that eviction left unused, or grown
 }
 
-const (
-	// slackShare: at most 1/slackShare of a node's pages is unused in front.
-	slackShare = 16
-	// grown is the room of a node that grew in place: not known.
-	grown = -1
-)
+// slackShare: at most 1/slackShare of a node's pages is unused in front.
+const slackShare = 16
 
 // drop cuts off the first k pages and reports whether the arrays were moved to
 // smaller ones. They are once enough is unused: as much as was compared to get
 // to the cuts, so comparisons pay for the copy, and matching stays linear in
 // the tokens compared.
 func (n *node) drop(k, pageSize int) (moved bool) {
-	n.tokens, n.pages = n.tokens[k*pageSize:], n.pages[k:]
-	n.slack += int32(k)
-	if moved = int(n.slack)*slackShare > len(n.pages); moved {
+	n.tokens = n.tokens[k*pageSize:]
+	n.pages.cutFirst(k)
+	if moved = n.slack(); moved {
 		n.fit()
 	}
 	return moved
 }
 
+// slack reports whether too much is unused in front of the arrays.
+func (n *node) slack() bool { return int(n.pages.cut)*slackShare > n.pages.len() }
+
 // grow appends pages, with room for more, so that a prompt inserted chunk by
 // chunk is not copied for each chunk. fit takes the room back.
 func (n *node) grow(tokens []int32, pages []messages.Page) {
-	n.tokens, n.pages = append(n.tokens, tokens...), append(n.pages, pages...)
-	n.room = grown
+	n.tokens = append(n.tokens, tokens...)
+	n.pages.append(pages)
 }
 
-// wasteful reports whether more of the arrays is unused than used.
-func (n *node) wasteful() bool { return int(n.room) > len(n.pages) }
+// fits reports whether nothing behind the arrays is unused.
+func (n *node) fits() bool { return len(n.tokens) == cap(n.tokens) && n.pages.room() == 0 }
+
+// wasteful reports whether more of the arrays is unused behind than used.
+func (n *node) wasteful() bool { return cap(n.tokens)-len(n.tokens) > len(n.tokens) }
+
+// room is how many pages' worth is unused behind the arrays: of tokens, or of
+// pages if that is more, as only growth makes it.
+func (n *node) room(pageSize int) int {
+	if n.fits() {
+		return 0
+	}
+	return max((cap(n.tokens)-len(n.tokens))/pageSize, n.pages.room())
+}
 
 // fit moves the arrays to new ones of the right size.
 func (n *node) fit() {
-	n.tokens, n.pages = slices.Clone(n.tokens), slices.Clone(n.pages)
-	n.slack, n.room = 0, 0
+	n.tokens = exactly(n.tokens)
+	n.pages.fit()
 }
 
 const (

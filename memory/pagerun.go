@@ -9,11 +9,17 @@ import (
 // pageRun is n consecutive pages.
 type pageRun struct{ first, n messages.Page }
 
-// Runs are written and read eight pages at a time, two in each word of 64 bits:
-// the compiler makes one store or load of the two halves.
+// Runs are written and read sixteen pages at a time, two in each word of 64
+// bits: the compiler makes one store or load of the two halves.
 const (
-	runBlock = 8
+	runBlock = 16
 	nextTwo  = 2 | 2<<32 // from a pair of pages to the next
+	nextFour = 2 * nextTwo
+)
+
+type (
+	fourPages = [4]messages.Page
+	pageBlock = [runBlock]messages.Page
 )
 
 // pair is two consecutive pages in one word.
@@ -25,19 +31,30 @@ func halves(v uint64) (messages.Page, messages.Page) {
 
 func whole(a, b messages.Page) uint64 { return uint64(uint32(a)) | uint64(uint32(b))<<32 }
 
+// differ is 0 when p is two pairs, v and w.
+func differ(p *fourPages, v, w uint64) uint64 {
+	return (whole(p[0], p[1]) ^ v) | (whole(p[2], p[3]) ^ w)
+}
+
+// write makes p two pairs, v and w.
+func write(p *fourPages, v, w uint64) {
+	p[0], p[1] = halves(v)
+	p[2], p[3] = halves(w)
+}
+
 // runOf is the longest run that pages, not empty, begin with.
 func runOf(pages []messages.Page) pageRun {
 	if len(pages) == 1 || pages[1] != pages[0]+1 {
 		return pageRun{pages[0], 1}
 	}
 	n, v := 0, pair(pages[0])
-	for ; n+runBlock <= len(pages); n += runBlock {
-		p := (*[runBlock]messages.Page)(pages[n:])
-		a, b, c, d := whole(p[0], p[1]), whole(p[2], p[3]), whole(p[4], p[5]), whole(p[6], p[7])
-		if (a^v)|(b^(v+nextTwo))|(c^(v+2*nextTwo))|(d^(v+3*nextTwo)) != 0 {
+	for w := v + nextTwo; n+runBlock <= len(pages); n += runBlock {
+		p := (*pageBlock)(pages[n:])
+		if differ((*fourPages)(p[0:]), v, w)|differ((*fourPages)(p[4:]), v+nextFour, w+nextFour)|
+			differ((*fourPages)(p[8:]), v+2*nextFour, w+2*nextFour)|differ((*fourPages)(p[12:]), v+3*nextFour, w+3*nextFour) != 0 {
 			break
 		}
-		v += 4 * nextTwo
+		v, w = v+4*nextFour, w+4*nextFour
 	}
 	for n < len(pages) && pages[n] == pages[0]+messages.Page(n) {
 		n++
@@ -52,18 +69,22 @@ func (run pageRun) appendTo(into []messages.Page) []messages.Page {
 	}
 	at := len(into)
 	into = slices.Grow(into, int(run.n))[:at+int(run.n)]
-	out, page := into[at:], run.first
-	for v := pair(page); len(out) >= runBlock; out = out[runBlock:] {
-		p := (*[runBlock]messages.Page)(out)
-		p[0], p[1] = halves(v)
-		p[2], p[3] = halves(v + nextTwo)
-		p[4], p[5] = halves(v + 2*nextTwo)
-		p[6], p[7] = halves(v + 3*nextTwo)
-		v += 4 * nextTwo
-		page += runBlock
-	}
-	for i := range out {
-		out[i] = page + messages.Page(i)
-	}
+	enumerate(into[at:], run.first)
 	return into
+}
+
+// enumerate writes consecutive pages, the first of which is page.
+func enumerate(out []messages.Page, page messages.Page) {
+	n, v := 0, pair(page)
+	for w := v + nextTwo; n+runBlock <= len(out); n += runBlock {
+		p := (*pageBlock)(out[n:])
+		write((*fourPages)(p[0:]), v, w)
+		write((*fourPages)(p[4:]), v+nextFour, w+nextFour)
+		write((*fourPages)(p[8:]), v+2*nextFour, w+2*nextFour)
+		write((*fourPages)(p[12:]), v+3*nextFour, w+3*nextFour)
+		v, w = v+4*nextFour, w+4*nextFour
+	}
+	for ; n < len(out); n++ {
+		out[n] = page + messages.Page(n)
+	}
 }

@@ -17,10 +17,9 @@ func (s pageSet) add(run pageRun) {
 		s[run.first/64] |= 1 << (run.first % 64)
 		return
 	}
-	for page, n := run.first, int(run.n); n > 0; {
-		word, mask, k := wordOf(page, n)
-		s[word] |= mask
-		page, n = page+messages.Page(k), n-k
+	first, last, head, tail := run.words()
+	for word := first; word <= last; word++ {
+		s[word] |= maskOf(word, first, last, head, tail)
 	}
 }
 
@@ -34,21 +33,32 @@ func (s pageSet) remove(run pageRun) messages.Page {
 		s[run.first/64] &^= 1 << (run.first % 64)
 		return 0
 	}
-	for page, n := run.first, int(run.n); n > 0; {
-		word, mask, k := wordOf(page, n)
+	first, last, head, tail := run.words()
+	for word := first; word <= last; word++ {
+		mask := maskOf(word, first, last, head, tail)
 		if missing := mask &^ s[word]; missing != 0 {
 			return messages.Page(word*64 + bits.TrailingZeros64(missing))
 		}
 		s[word] &^= mask
-		page, n = page+messages.Page(k), n-k
 	}
 	return 0
 }
 
-// wordOf gives the bits of the first k of n consecutive pages, those that lie
-// in one word.
-func wordOf(page messages.Page, n int) (word int, mask uint64, k int) {
-	bit := int(page) % 64
-	k = min(n, 64-bit)
-	return int(page) / 64, (^uint64(0) >> (64 - k)) << bit, k
+// words are the first and the last word that have bits of a run, not empty, and
+// which bits of them: all bits of the words between are the run's.
+func (run pageRun) words() (first, last int, head, tail uint64) {
+	begin, end := uint(run.first), uint(run.first+run.n-1)
+	return int(begin / 64), int(end / 64), ^uint64(0) << (begin % 64), ^uint64(0) >> (63 - end%64)
+}
+
+// maskOf is the bits of a run in one of its words.
+func maskOf(word, first, last int, head, tail uint64) uint64 {
+	mask := ^uint64(0)
+	if word == first {
+		mask = head
+	}
+	if word == last {
+		mask &= tail
+	}
+	return mask
 }

@@ -44,7 +44,7 @@ func (t *Tree) PeekPath(namespace string, tokens []int32, most int) (matched int
 		if len(path) < most {
 			path = append(path, t.nodes.id(child))
 		}
-		if k < len(t.nodes.at(child).pages) {
+		if k < t.nodes.at(child).pages.len() {
 			return matched, path
 		}
 		cur = child

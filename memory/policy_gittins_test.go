@@ -26,7 +26,7 @@ func (tt *treeTest) owned(id messages.NodeID) int {
 		return 0
 	}
 	n := tt.nodes.at(tt.locked(id))
-	return int(n.usage.Depth) + len(n.pages)
+	return int(n.usage.Depth) + n.pages.len()
 }
 
 func (tt *treeTest) wantClass(want int, turn uint32, tokens ...int32) {

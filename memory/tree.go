@@ -57,11 +57,12 @@ type TreeOptions struct {
 //     order. With 3, eviction can reach every evictable page.
 //  6. A node was used no later than its parent.
 //  7. A namespace has a root exactly while it has a page.
-//  8. At most 1/16 of an unlocked node's arrays is unused in front. Behind,
-//     only eviction leaves something unused, counted in unused: once that is
-//     more than 1/16 of the cache, no leaf that is shortened keeps more unused
-//     than used. This is beyond the rounding of the memory allocator. No array
-//     is shared between nodes or with callers.
+//  8. At most 1/16 of a node's arrays is unused in front. unused counts what is
+//     unused behind: of locked nodes what they may yet grow by, of others what
+//     eviction left. Once it is more than 1/16 of the cache, no leaf that is
+//     shortened keeps more unused than used. This is beyond the rounding of
+//     the memory allocator. Pages never take more than a flat list of them, 4
+//     bytes each, would take. No array is shared between nodes or with callers.
 //  9. A node's Depth is the pages above it.
 //  10. With hashes, a node has that of each of its pages.
 //
@@ -89,7 +90,9 @@ type Tree struct {
 	work       Work
 
 	evictable, protected int // pages
-	unused               int // pages of room behind unlocked nodes
+	unused               int // pages of room behind nodes
+
+	scratch []messages.Page // reused by addLeaf
 }
 
 // Work counts what the tree has done since it was made. Both depend on the
@@ -153,7 +156,7 @@ func (t *Tree) Peek(namespace string, tokens []int32) int {
 	for cur != none {
 		child, k := t.next(cur, tokens[matched:])
 		matched += k * t.pageSize
-		if child == none || k < len(t.nodes.at(child).pages) {
+		if child == none || k < t.nodes.at(child).pages.len() {
 			break
 		}
 		cur = child
@@ -179,7 +182,7 @@ func (t *Tree) Lock(namespace string, tokens []int32, limit int, into []messages
 		if child == none {
 			break
 		}
-		if k < len(t.nodes.at(child).pages) {
+		if k < t.nodes.at(child).pages.len() {
 			cur = t.split(child, k)
 			break
 		}
@@ -189,11 +192,11 @@ func (t *Tree) Lock(namespace string, tokens []int32, limit int, into []messages
 		return messages.RootNode, into
 	}
 	n := t.nodes.at(cur)
-	depth, at := int(n.usage.Depth)+len(n.pages), len(into)
+	depth, at := int(n.usage.Depth)+n.pages.len(), len(into)
 	into = slices.Grow(into, depth)[:at+depth]
 	for i := cur; n.parent != none; n = t.nodes.at(i) {
 		t.lockNode(i, n)
-		copy(into[at+int(n.usage.Depth):], n.pages)
+		n.pages.appendTo(into[:at+int(n.usage.Depth)])
 		i = n.parent
 	}
 	return t.nodes.id(cur), into
@@ -266,9 +269,9 @@ func (t *Tree) split(i slot, k int) slot {
 	n, u := t.nodes.at(i), t.nodes.at(up)
 	t.unlink(i)
 	// The upper part gets its own memory: as much as was compared to get here.
-	u.tokens, u.pages = slices.Clone(n.tokens[:k*t.pageSize]), slices.Clone(n.pages[:k])
+	u.tokens, u.pages = exactly(n.tokens[:k*t.pageSize]), n.pages.first(k)
 	u.usage, u.parent, u.locks, u.children = n.usage, n.parent, n.locks, 1
-	room := max(0, int(n.room))
+	room := n.room(t.pageSize)
 	moved := n.drop(k, t.pageSize)
 	n.parent = up
 	n.usage.Depth += int32(k)
@@ -293,8 +296,8 @@ func (t *Tree) lockNode(i slot, n *node) {
 		t.leaves.remove(i)
 	}
 	if n.locks == 0 {
-		t.evictable -= len(n.pages)
-		t.protected += len(n.pages)
+		t.evictable -= n.pages.len()
+		t.protected += n.pages.len()
 	}
 	n.locks++
 }
@@ -303,9 +306,9 @@ func (t *Tree) unlockNode(i slot, n *node) {
 	t.work.NodeVisits++
 	n.locks--
 	if n.locks == 0 {
-		t.evictable += len(n.pages)
-		t.protected -= len(n.pages)
-		if n.room != 0 {
+		t.evictable += n.pages.len()
+		t.protected -= n.pages.len()
+		if !n.fits() {
 			t.fit(i)
 		}
 	}
@@ -321,7 +324,7 @@ func (t *Tree) becomeLeaf(i slot) {
 // fit gives a node arrays of the right size.
 func (t *Tree) fit(i slot) {
 	n := t.nodes.at(i)
-	t.unused -= max(0, int(n.room))
+	t.unused -= n.room(t.pageSize)
 	n.fit()
 	if t.hashes != nil {
 		t.hashes.fit(i)

@@ -24,9 +24,9 @@ func notebookTree(t *Tree, id map[slot]int) string {
 		slices.SortFunc(below[i], func(x, y slot) int { return int(t.nodes.at(x).tokens[0] - t.nodes.at(y).tokens[0]) })
 		for _, child := range below[i] {
 			n := t.nodes.at(child)
-			zero := make([]messages.Page, len(n.pages))
-			for j, page := range n.pages {
-				zero[j] = page - 1
+			zero := n.pages.appendTo(nil)
+			for j := range zero {
+				zero[j]--
 			}
 			fmt.Fprintf(&b, "%suuid=%d, tokens=%v, slots=%v, ref=%d\n", indent, id[child], n.tokens, zero, n.locks)
 			draw(child, indent+"  ")

@@ -177,8 +177,9 @@ func (v *viewer) node(i slot) NodeView {
 		Number: number(i), Length: len(n.tokens), Tokens: slices.Clone(n.tokens[:tokens]), Slots: make([]int, tokens),
 		Locks: int(n.locks), Age: v.t.tick - n.usage.LastUse, Hits: n.usage.Hits,
 	}
+	pages := n.pages.appendFirst(PagesFor(tokens, v.t.pageSize), nil)
 	for at := range view.Slots {
-		view.Slots[at] = slotOf(n.pages, at, v.t.pageSize) - v.opts.Base
+		view.Slots[at] = slotOf(pages, at, v.t.pageSize) - v.opts.Base
 	}
 	return view
 }

@@ -1,0 +1,140 @@
+package memory
+
+import "github.com/troupe-engine/troupe/messages"
+
+// pageList is a node's pages in the order of their tokens, kept as cells. So it
+// takes next to nothing where the pool has long runs, and never more than the
+// pages one by one.
+//
+// No run continues the one before it. The zero value is an empty list. The
+// cells are the list's own: a list has one owner. k is at most its length.
+type pageList struct {
+	cells []messages.Page
+	n     int32 // pages
+	cut   int32 // pages taken off the front since fit; they had at most as many cells
+}
+
+// newPageList is a list of pages without room. scratch is overwritten and given
+// back, so that pages are looked at once and need no memory but the list's.
+func newPageList(pages, scratch []messages.Page) (pageList, []messages.Page) {
+	scratch = appendCells(scratch[:0], pages)
+	return pageList{cells: exactly(scratch), n: int32(len(pages))}, scratch
+}
+
+// len is the number of pages.
+func (l *pageList) len() int { return int(l.n) }
+
+// room is how many cells behind the list are unused.
+func (l *pageList) room() int { return cap(l.cells) - len(l.cells) }
+
+// append appends pages, with room for more.
+func (l *pageList) append(pages []messages.Page) {
+	l.n += int32(len(pages))
+	if len(l.cells) > 0 && len(pages) > 0 {
+		if last, before := lastRun(l.cells); last.first+last.n == pages[0] {
+			more := runOf(pages)
+			last.n += more.n
+			l.cells, pages = last.appendCells(before), pages[more.n:]
+		}
+	}
+	l.cells = appendCells(l.cells, pages)
+}
+
+// appendTo appends the list's pages to into.
+func (l *pageList) appendTo(into []messages.Page) []messages.Page {
+	into, added := longer(into, int(l.n))
+	expand(added, l.cells)
+	return into
+}
+
+// prefix is how many whole runs of the list lie in its first k pages, in cells,
+// and the part of the next run that does, which may be empty.
+func (l *pageList) prefix(k int) (cells int, part pageRun) {
+	for left := messages.Page(k); left > 0; {
+		run, rest := firstRun(l.cells[cells:])
+		if run.n > left {
+			return cells, pageRun{run.first, left}
+		}
+		left -= run.n
+		cells = len(l.cells) - len(rest)
+	}
+	return cells, pageRun{}
+}
+
+// appendFirst appends the list's first k pages to into.
+func (l *pageList) appendFirst(k int, into []messages.Page) []messages.Page {
+	cells, part := l.prefix(k)
+	into, added := longer(into, k)
+	whole := k - int(part.n)
+	expand(added[:whole], l.cells[:cells])
+	enumerate(added[whole:], part.first)
+	return into
+}
+
+// first is a list of the first k pages, in memory of its own and without room.
+func (l *pageList) first(k int) pageList {
+	cells, part := l.prefix(k)
+	own := make([]messages.Page, cells, cells+min(2, int(part.n)))
+	copy(own, l.cells)
+	return pageList{cells: part.appendCells(own), n: int32(k)}
+}
+
+// cutFirst takes the first k pages, not all, off the list.
+func (l *pageList) cutFirst(k int) {
+	cells, part := l.prefix(k)
+	l.n, l.cut = l.n-int32(k), l.cut+int32(k)
+	l.cells = l.cells[cells:]
+	if part.n == 0 {
+		return
+	}
+	run, rest := firstRun(l.cells)
+	run.first, run.n = run.first+part.n, run.n-part.n
+	l.cells = l.cells[len(l.cells)-len(rest)-min(2, int(run.n)):]
+	run.appendCells(l.cells[:0])
+}
+
+// moveLast takes the last k pages, not all, off the list and appends them to
+// into.
+func (l *pageList) moveLast(k int, into []messages.Page) []messages.Page {
+	l.n -= int32(k)
+	before, left := l.cells, messages.Page(k)
+	var run pageRun
+	for left > 0 {
+		run, before = lastRun(before)
+		left -= run.n
+	}
+	into, added := longer(into, k)
+	rest := l.cells[len(before):]
+	l.cells = before
+	if stay := -left; stay > 0 { // of a run that goes in part
+		part := run.n - stay
+		enumerate(added[:part], run.first+stay)
+		added, rest = added[part:], rest[2:]
+		l.cells = pageRun{run.first, stay}.appendCells(before) // over the run's own
+	}
+	expand(added, rest)
+	return into
+}
+
+// shares reports whether one of pages, at most as many as the list has, is in
+// the list at the same index, and which. It compares where a run of either
+// begins: two runs that are equal at one index are equal wherever both are.
+func (l *pageList) shares(pages []messages.Page) (messages.Page, bool) {
+	cells := l.cells
+	for len(pages) > 0 {
+		var run pageRun
+		run, cells = firstRun(cells)
+		for run.n > 0 && len(pages) > 0 {
+			theirs := runOf(pages[:min(len(pages), int(run.n))])
+			if theirs.first == run.first {
+				return run.first, true
+			}
+			run.first, run.n = run.first+theirs.n, run.n-theirs.n
+			pages = pages[theirs.n:]
+		}
+	}
+	return 0, false
+}
+
+// fit moves the cells to memory of the right size.
+func (l *pageList) fit() { l.cells, l.cut = exactly(l.cells), 0 }
