@@ -303,8 +303,8 @@ func TestNobodyStarvesBesideLongPrompts(t *testing.T) {
 // between two tokens, for targets that this machine can reach by its own
 // measure.
 func TestStarvationSoak(t *testing.T) {
-	if !soak {
-		t.Skip("takes the machine for itself; set TROUPE_SOAK=1")
+	if os.Getenv("TROUPE_ALONE") != "1" {
+		t.Skip("measures real time; set TROUPE_ALONE=1 where nothing else runs, as make soak does at its end")
 	}
 	var smallest []time.Duration // steps with the smallest chunk
 	for _, step := range starve(t, time.Nanosecond, 1000).seen() {
@@ -327,7 +327,7 @@ func TestStarvationSoak(t *testing.T) {
 			kept++
 		}
 	}
-	if kept < runs/2+1 {
+	if kept < runs-1 { // whatever else the machine does may spoil one
 		t.Errorf("%d of %d runs kept the target", kept, runs)
 	}
 }
