@@ -9,8 +9,9 @@ import (
 // 0 absorbs padding and is never handed out.
 //
 // Order: first in, first out. Pages that were never out come first, lowest
-// first; behind them stand the returned ones, the earliest Release first and
-// within one Release in the order given. Equal calls give equal pages.
+// first; behind them stand the returned ones, the earliest Release or
+// ReleaseRuns first and within one in the order given. Equal calls give equal
+// pages.
 //
 // Invariants:
 //
@@ -83,17 +84,29 @@ func (a *Allocator) Release(pages []messages.Page) {
 	for len(pages) > 0 {
 		run := runOf(pages)
 		pages = pages[run.n:]
-		if end := int(run.first) + int(run.n); run.first < 1 || end > a.total+1 {
-			invariants.Fail("pages %d to %d freed, of a pool of pages 1..%d", run.first, end-1, a.total)
-		}
-		if twice := a.used.remove(run); twice != 0 {
-			invariants.Fail("page %d freed twice", twice)
-		}
-		if a.stale == 0 {
-			a.returned.put(run)
-		} else {
-			a.putBack(run)
-		}
+		a.release(run)
+	}
+}
+
+// ReleaseRuns is Release of the pages of runs, one run after the other. An empty
+// run is a broken invariant, too.
+func (a *Allocator) ReleaseRuns(runs []messages.PageRun) {
+	for _, run := range runs {
+		a.release(pageRun{run.First, run.N})
+	}
+}
+
+func (a *Allocator) release(run pageRun) {
+	if end := int(run.first) + int(run.n); run.first < 1 || run.n < 1 || end > a.total+1 {
+		invariants.Fail("pages %d to %d freed, of a pool of pages 1..%d", run.first, end-1, a.total)
+	}
+	if twice := a.used.remove(run); twice != 0 {
+		invariants.Fail("page %d freed twice", twice)
+	}
+	if a.stale == 0 {
+		a.returned.put(run)
+	} else {
+		a.putBack(run)
 	}
 }
 

@@ -258,7 +258,11 @@ func allocatorLikeTwin(t failer, ops int, contiguous bool, draw func(int) int) {
 		switch op := draw(4); {
 		case op < 2 && len(held) > 0:
 			i := draw(len(held))
-			a.Release(held[i])
+			if draw(2) == 0 {
+				a.Release(held[i])
+			} else {
+				a.ReleaseRuns(longestRuns(held[i]))
+			}
 			twin.free = append(twin.free, held[i]...)
 			held = slices.Delete(held, i, i+1)
 		case op == 2 && contiguous:

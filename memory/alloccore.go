@@ -78,7 +78,9 @@ func (c *AllocCore) Suspects(msg messages.ToAlloc) []messages.RequestID {
 
 // reservePages frees, then reserves for every request or for none.
 func (c *AllocCore) reservePages(m *messages.ReservePages, out *messages.Outbox) {
+	before := c.pages.Free()
 	c.pages.Release(m.Frees)
+	c.pages.ReleaseRuns(m.Evicted)
 	wanted := 0
 	for _, r := range m.Reserves {
 		if r.Pages < 1 {
@@ -92,7 +94,7 @@ func (c *AllocCore) reservePages(m *messages.ReservePages, out *messages.Outbox)
 	if !ok {
 		out.Send(messages.Batch, &messages.PagesRefused{
 			Epoch: c.epoch, Plan: m.Plan, Wanted: wanted, Free: free,
-			Reason: fmt.Sprintf("plan %d wants %d pages and %d are free, after freeing %d", m.Plan, wanted, free, len(m.Frees)),
+			Reason: fmt.Sprintf("plan %d wants %d pages and %d are free, after freeing %d", m.Plan, wanted, free, free-before),
 		})
 		return
 	}

@@ -152,8 +152,9 @@ func (c *CacheCore) lockPrefixes(m *messages.LockPrefixes, out *messages.Outbox)
 }
 
 // commitPlan inserts, unlocks, evicts, in this order, and hands everything
-// that came free to the allocator together with the leases' own pages. Pages
-// that came free as duplicates need not be evicted any more. The batch former
+// that came free to the allocator together with the leases' own pages: the
+// evicted ones as the runs in which the tree keeps them. Pages that came free
+// as duplicates need not be evicted any more. The batch former
 // did not know of them when it counted; so at most all is evicted, and the
 // allocator has the last word.
 func (c *CacheCore) commitPlan(m *messages.CommitPlan, out *messages.Outbox) {
@@ -173,21 +174,21 @@ func (c *CacheCore) commitPlan(m *messages.CommitPlan, out *messages.Outbox) {
 	for _, node := range m.Unlocks {
 		c.unlock(m.Plan, node)
 	}
-	kept := len(frees)
+	evictable, evicted := c.tree.Evictable(), c.reserve.Evicted[:0]
 	if m.EvictAll {
-		frees = c.tree.EvictAll(frees)
-	} else if n := min(missing, c.tree.Evictable()); n > 0 {
-		frees, _ = c.tree.Evict(n, frees) // not refused: n is evictable
+		evicted = c.tree.EvictAll(evicted)
+	} else if n := min(missing, evictable); n > 0 {
+		evicted, _ = c.tree.Evict(n, evicted) // not refused: n is evictable
 	}
 	c.verify(m.Plan)
 	c.reserve = messages.ReservePages{
 		Epoch: c.epoch, Plan: m.Plan,
-		Frees: frees, Reserves: m.Reserves,
+		Frees: frees, Evicted: evicted, Reserves: m.Reserves,
 		Inserted: inserted, Cached: c.counters(),
 	}
 	out.Send(messages.Alloc, &c.reserve)
-	if evicted := len(frees) - kept; evicted > 0 {
-		out.Record(messages.EvictedTokens, float64(evicted*c.tree.PageSize()))
+	if pages := evictable - c.tree.Evictable(); pages > 0 {
+		out.Record(messages.EvictedTokens, float64(pages*c.tree.PageSize()))
 	}
 	c.tell(out)
 	c.record(out)

@@ -27,13 +27,14 @@ func appendTokens(into []int32, blocks []int32) []int32 {
 // conversation is a cache and an allocator as one request after the other uses
 // them: match and lock, evict what is missing, allocate, insert and unlock.
 type conversation struct {
-	tree  *Tree
-	alloc *Allocator
-	pages []messages.Page // reused
-	freed []messages.Page // reused
-	hits  int             // pages
-	all   int
-	busy  time.Duration // in request
+	tree    *Tree
+	alloc   *Allocator
+	pages   []messages.Page    // reused
+	freed   []messages.Page    // reused
+	evicted []messages.PageRun // reused
+	hits    int                // pages
+	all     int
+	busy    time.Duration // in request
 }
 
 func newConversation(opts TreeOptions) *conversation {
@@ -46,12 +47,12 @@ func (c *conversation) request(tokens []int32) error {
 	node, pages := c.tree.Lock("", tokens, len(tokens), c.pages[:0])
 	owned, need := len(pages), len(tokens)/c.tree.PageSize()-len(pages)
 	if missing := need - c.alloc.Free(); missing > 0 {
-		freed, err := c.tree.Evict(missing, c.freed[:0])
+		evicted, err := c.tree.Evict(missing, c.evicted[:0])
 		if err != nil {
 			return err
 		}
-		c.alloc.Release(freed)
-		c.freed = freed
+		c.alloc.ReleaseRuns(evicted)
+		c.evicted = evicted
 	}
 	pages, _ = c.alloc.Alloc(need, pages)
 	_, freed := c.tree.Insert(messages.PrefixInsert{Tokens: tokens, Pages: pages, Owned: owned, Node: node}, c.freed[:0])

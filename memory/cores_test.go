@@ -104,6 +104,60 @@ func TestRingOfOnePlan(t *testing.T) {
 	})
 }
 
+// TestOrderOfFreedPages: the leases' pages come free first, then the copies of
+// insertions, then what is evicted, node by node and each from its first page.
+// Two nodes that lie one behind the other in the pool go as one run.
+func TestOrderOfFreedPages(t *testing.T) {
+	r := newRing(CacheOptions{PageSize: 1}, 20)
+	r.send(t, &messages.CommitPlan{Epoch: testEpoch, Plan: 1, Reserves: []messages.PageReserve{{ID: 1, Pages: 20}}})
+	r.send(t, &messages.CommitPlan{Epoch: testEpoch, Plan: 2, Inserts: []messages.PrefixInsert{
+		{ID: 1, Tokens: []int32{11, 12, 13}, Pages: []messages.Page{14, 15, 9}},
+		{ID: 2, Tokens: []int32{21, 22}, Pages: []messages.Page{10, 11}},
+		{ID: 3, Tokens: []int32{31, 32, 33, 34}, Pages: []messages.Page{2, 4, 5, 6}},
+	}})
+	plan := &messages.CommitPlan{Epoch: testEpoch, Plan: 3, Frees: []messages.Page{20, 7}, Inserts: []messages.PrefixInsert{
+		{ID: 4, Tokens: []int32{31, 32}, Pages: []messages.Page{19, 1}},
+	}, EvictPages: 10, Reserves: []messages.PageReserve{{ID: 5, Pages: 13}}}
+	r.out.Reset()
+	r.cache.Step(0, plan, &r.out)
+	reserve := r.out.Sends[0].Msg.(*messages.ReservePages)
+	want(t, reserve.Frees, []messages.Page{20, 7, 19, 1})
+	want(t, reserve.Evicted, []messages.PageRun{{First: 14, N: 2}, {First: 9, N: 3}, {First: 5, N: 2}, {First: 4, N: 1}})
+	r.record()
+	want(t, r.meter[messages.EvictedTokens], 8.0)
+
+	// One page more than the twelve that came free is refused, and names both
+	// lists; they stay free, in their order.
+	r.out.Reset()
+	r.alloc.Step(0, reserve, &r.out)
+	want(t, r.out.Sends[0].Msg, &messages.PagesRefused{Epoch: testEpoch, Plan: 3, Wanted: 13, Free: 12,
+		Reason: "plan 3 wants 13 pages and 12 are free, after freeing 12"})
+	want(t, r.alloc.pages.FreePages(nil), []messages.Page{20, 7, 19, 1, 14, 15, 9, 10, 11, 5, 6, 4})
+}
+
+// TestEvictedRunsComeHome: the next plan evicts into the memory of the last.
+func TestEvictedRunsComeHome(t *testing.T) {
+	cache := NewCacheCore(testEpoch, CacheOptions{PageSize: 1})
+	var out messages.Outbox
+	commit := func(m *messages.CommitPlan) []messages.PageRun {
+		m.Epoch = testEpoch
+		out.Reset()
+		cache.Step(0, m, &out)
+		return out.Sends[0].Msg.(*messages.ReservePages).Evicted
+	}
+	commit(&messages.CommitPlan{Plan: 1, Inserts: []messages.PrefixInsert{{ID: 1, Tokens: []int32{1, 2, 3, 4}, Pages: []messages.Page{5, 6, 7, 9}}}})
+	first := commit(&messages.CommitPlan{Plan: 2, EvictPages: 2})
+	want(t, first, []messages.PageRun{{First: 7, N: 1}, {First: 9, N: 1}})
+	if none := commit(&messages.CommitPlan{Plan: 3}); len(none) != 0 {
+		t.Fatalf("evicted %v without need", none)
+	}
+	second := commit(&messages.CommitPlan{Plan: 4, EvictAll: true})
+	want(t, second, []messages.PageRun{{First: 5, N: 2}})
+	if &first[0] != &second[0] {
+		t.Fatal("the second plan's runs lie in memory of their own")
+	}
+}
+
 func TestGrantsDoNotShareRoom(t *testing.T) {
 	r := newRing(CacheOptions{PageSize: 1}, 4)
 	got := r.send(t, &messages.CommitPlan{Epoch: testEpoch, Plan: 1, Reserves: []messages.PageReserve{{ID: 1, Pages: 1}, {ID: 2, Pages: 1}}}).(*messages.PagesReserved)

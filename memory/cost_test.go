@@ -210,7 +210,7 @@ func TestNoAllocations(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("Lock into the caller's pages, and Unlock, allocate %g times", n)
 	}
-	freed := make([]messages.Page, 0, 64)
+	freed := make([]messages.PageRun, 0, 64)
 	if n := testing.AllocsPerRun(50, func() { freed, _ = tree.Evict(1, freed[:0]) }); n != 0 {
 		t.Errorf("Evict allocates %g times", n)
 	}
@@ -222,5 +222,13 @@ func TestNoAllocations(t *testing.T) {
 		alloc.Release(pages)
 	}); n != 0 {
 		t.Errorf("Alloc and Release allocate %g times", n)
+	}
+	whole := NewAllocator(100) // all of it goes out each time
+	runs := []messages.PageRun{{First: 41, N: 60}, {First: 1, N: 40}}
+	if n := testing.AllocsPerRun(100, func() {
+		pages, _ = whole.Alloc(100, pages[:0])
+		whole.ReleaseRuns(runs)
+	}); n != 0 {
+		t.Errorf("Alloc and ReleaseRuns allocate %g times", n)
 	}
 }

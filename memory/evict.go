@@ -18,12 +18,13 @@ func (e *EvictionRefused) Error() string {
 }
 
 // Evict removes exactly n pages from unlocked leaves, in the policy's order,
-// and appends them to freed. The last leaf is shortened from its end if not all
-// of it has to go, and keeps its place; with WholeNodes it goes as a whole, so
-// that more than n pages may come free. A leaf's parent is a candidate when its
-// last child is gone. All namespaces compete. Evicting 0 does nothing; more
-// than is evictable is refused with an *EvictionRefused and changes nothing.
-func (t *Tree) Evict(n int, freed []messages.Page) ([]messages.Page, error) {
+// and appends them to freed, the last run of which may grow. Each leaf's pages
+// come in the order of its tokens. The last leaf is shortened from its end if
+// not all of it has to go, and keeps its place; with WholeNodes it goes as a
+// whole, so that more than n pages may come free. A leaf's parent is a candidate
+// when its last child is gone. All namespaces compete. Evicting 0 does nothing;
+// more than is evictable is refused with an *EvictionRefused and changes nothing.
+func (t *Tree) Evict(n int, freed []messages.PageRun) ([]messages.PageRun, error) {
 	if n < 0 {
 		invariants.Fail("evicting %d pages", n)
 	}
@@ -42,8 +43,9 @@ func (t *Tree) Evict(n int, freed []messages.Page) ([]messages.Page, error) {
 	return freed, nil
 }
 
-// EvictAll removes everything that is not locked.
-func (t *Tree) EvictAll(freed []messages.Page) []messages.Page {
+// EvictAll removes everything that is not locked and appends it to freed, as
+// Evict does.
+func (t *Tree) EvictAll(freed []messages.PageRun) []messages.PageRun {
 	cleared := t.protected == 0 && t.evictable > 0
 	t.events.mute(cleared)
 	for t.evictable > 0 {
@@ -57,7 +59,7 @@ func (t *Tree) EvictAll(freed []messages.Page) []messages.Page {
 }
 
 // shorten takes the last k pages, not all, off an unlocked leaf.
-func (t *Tree) shorten(i slot, k int, freed []messages.Page) []messages.Page {
+func (t *Tree) shorten(i slot, k int, freed []messages.PageRun) []messages.PageRun {
 	n := t.nodes.at(i)
 	keep := n.pages.len() - k
 	t.gone(i, keep)
@@ -74,12 +76,12 @@ func (t *Tree) shorten(i slot, k int, freed []messages.Page) []messages.Page {
 	return freed
 }
 
-func (t *Tree) removeLeaf(i slot, freed []messages.Page) []messages.Page {
+func (t *Tree) removeLeaf(i slot, freed []messages.PageRun) []messages.PageRun {
 	n := t.nodes.at(i)
 	if n.children != 0 || n.locks != 0 {
 		invariants.Fail("evicting a node with %d children and %d locks", n.children, n.locks)
 	}
-	freed = n.pages.appendTo(freed)
+	freed = n.pages.appendRunsTo(freed)
 	t.gone(i, 0)
 	t.evictable -= n.pages.len()
 	t.leaves.remove(i)

@@ -22,7 +22,8 @@ func BenchmarkEvictAmongLeaves(b *testing.B) {
 		b.Run(bc.name, func(b *testing.B) {
 			bc.opts.PageSize = pageSize
 			tree := NewTree(bc.opts)
-			var pages, freed []messages.Page
+			var pages []messages.Page
+			var freed []messages.PageRun
 			next, token := messages.Page(0), int32(0)
 			request := func(prompt []int32) {
 				node, matched := tree.Lock("", prompt, len(prompt), pages[:0])

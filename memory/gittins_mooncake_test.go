@@ -71,7 +71,8 @@ func BenchmarkPolicies(b *testing.B) {
 			tree := NewTree(bc.opts)
 			rng := rand.New(rand.NewPCG(1, 2))
 			prompts := make([][]int32, 500)
-			var pages, freed []messages.Page
+			var pages []messages.Page
+			var freed []messages.PageRun
 			next, token := messages.Page(0), int32(0)
 			evicted := 0
 			for i := 0; b.Loop(); i++ {

@@ -183,6 +183,12 @@ func (m *treeMachine) release(pages []messages.Page) {
 	m.alloc.Release(pages)
 }
 
+// releaseRuns is release of what the tree evicted.
+func (m *treeMachine) releaseRuns(runs []messages.PageRun) {
+	m.refs.decrease(pagesOf(runs))
+	m.alloc.ReleaseRuns(runs)
+}
+
 func (m *treeMachine) drop() {
 	if len(m.open) == 0 {
 		return
@@ -210,7 +216,8 @@ func (m *treeMachine) drop() {
 
 func (m *treeMachine) evict(n int) {
 	evictable, nodes := m.tree.Evictable(), m.tree.Nodes()
-	freed, err := m.tree.Evict(n, nil)
+	runs, err := m.tree.Evict(n, nil)
+	freed := pagesOf(runs)
 	if (err != nil) != (n > evictable) {
 		m.t.Fatalf("evicting %d of %d pages: %v", n, evictable, err)
 	}
@@ -231,17 +238,18 @@ func (m *treeMachine) evict(n int) {
 	} else if want := m.twin.evict(n); !slices.Equal(sorted(freed), sorted(want)) {
 		m.t.Fatalf("evicted %v, want %v", freed, want)
 	}
-	m.release(freed)
+	m.releaseRuns(runs)
 }
 
 func (m *treeMachine) evictAll() {
-	freed := m.tree.EvictAll(nil)
+	runs := m.tree.EvictAll(nil)
+	freed := pagesOf(runs)
 	evictable, _ := m.twin.count()
 	if wrong := m.twin.removed(freed); wrong != 0 || len(freed) != evictable || m.tree.Evictable() != 0 {
 		m.t.Fatalf("evicted %v, of %d evictable pages, page %d wrongly", freed, evictable, wrong)
 	}
 	m.evicted += len(freed)
-	m.release(freed)
+	m.releaseRuns(runs)
 }
 
 func sorted(pages []messages.Page) []messages.Page {

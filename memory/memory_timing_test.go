@@ -64,7 +64,7 @@ func BenchmarkInsertEvict(b *testing.B) {
 		tokens := sequence(0, 64*pageSize, 16*pageSize)
 		node, shared := tree.Lock("", tokens[:64*pageSize], 64*pageSize, nil)
 		own := append(shared, make([]messages.Page, 16)...)
-		freed := make([]messages.Page, 0, 1024)
+		freed := make([]messages.PageRun, 0, 1024)
 		next := messages.Page(1 << 24)
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
@@ -85,7 +85,7 @@ func BenchmarkInsertEvict(b *testing.B) {
 func BenchmarkEvict(b *testing.B) {
 	sizes(b, func(b *testing.B, pageSize, pages int) {
 		tree, _ := timedTree(pageSize, pages)
-		freed := make([]messages.Page, 0, 1024)
+		freed := make([]messages.PageRun, 0, 1024)
 		b.ReportAllocs()
 		for b.Loop() {
 			if tree.Evictable() < pages/2 {

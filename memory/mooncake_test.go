@@ -51,7 +51,8 @@ func readMooncake(t testing.TB, name string) mooncakeTrace {
 func (trace mooncakeTrace) hitRatio(t *testing.T, opts TreeOptions, capacity int) float64 {
 	opts.PageSize = 1
 	tree := NewTree(opts)
-	var pages, freed []messages.Page
+	var pages []messages.Page
+	var freed []messages.PageRun
 	next := messages.Page(0)
 	hits, all := 0, 0
 	for _, blocks := range trace {

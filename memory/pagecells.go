@@ -90,6 +90,17 @@ func expand(out, cells []messages.Page) {
 	}
 }
 
+// appendRuns appends the runs of cells, of which the first may continue the last
+// one of into.
+func appendRuns(into []messages.PageRun, cells []messages.Page) []messages.PageRun {
+	for len(cells) > 0 {
+		var run pageRun
+		run, cells = firstRun(cells)
+		into = run.appendRun(into)
+	}
+	return into
+}
+
 // longer appends n elements that the caller writes.
 func longer(into []messages.Page, n int) (all, added []messages.Page) {
 	all = slices.Grow(into, n)[:len(into)+n]

@@ -47,6 +47,11 @@ func (l *pageList) appendTo(into []messages.Page) []messages.Page {
 	return into
 }
 
+// appendRunsTo appends the list's pages to into, as runs.
+func (l *pageList) appendRunsTo(into []messages.PageRun) []messages.PageRun {
+	return appendRuns(into, l.cells)
+}
+
 // prefix is how many whole runs of the list lie in its first k pages, in cells,
 // and the part of the next run that does, which may be empty.
 func (l *pageList) prefix(k int) (cells int, part pageRun) {
@@ -94,8 +99,8 @@ func (l *pageList) cutFirst(k int) {
 }
 
 // moveLast takes the last k pages, not all, off the list and appends them to
-// into.
-func (l *pageList) moveLast(k int, into []messages.Page) []messages.Page {
+// into, as runs.
+func (l *pageList) moveLast(k int, into []messages.PageRun) []messages.PageRun {
 	l.n -= int32(k)
 	before, left := l.cells, messages.Page(k)
 	var run pageRun
@@ -103,17 +108,14 @@ func (l *pageList) moveLast(k int, into []messages.Page) []messages.Page {
 		run, before = lastRun(before)
 		left -= run.n
 	}
-	into, added := longer(into, k)
 	rest := l.cells[len(before):]
 	l.cells = before
 	if stay := -left; stay > 0 { // of a run that goes in part
-		part := run.n - stay
-		enumerate(added[:part], run.first+stay)
-		added, rest = added[part:], rest[2:]
+		into = pageRun{run.first + stay, run.n - stay}.appendRun(into)
+		rest = rest[2:]
 		l.cells = pageRun{run.first, stay}.appendCells(before) // over the run's own
 	}
-	expand(added, rest)
-	return into
+	return appendRuns(into, rest)
 }
 
 // shares reports whether one of pages, at most as many as the list has, is in

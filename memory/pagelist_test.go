@@ -23,6 +23,33 @@ func drawPages(t *rapid.T, most int) []messages.Page {
 	return pages
 }
 
+// longestRuns is pages as the fewest runs.
+func longestRuns(pages []messages.Page) []messages.PageRun {
+	var runs []messages.PageRun
+	for i, page := range pages {
+		if i > 0 && page == pages[i-1]+1 {
+			runs[len(runs)-1].N++
+		} else {
+			runs = append(runs, messages.PageRun{First: page, N: 1})
+		}
+	}
+	return runs
+}
+
+// pagesOf is the pages of runs, one by one. It needs runs that are not empty.
+func pagesOf(runs []messages.PageRun) []messages.Page {
+	var pages []messages.Page
+	for _, run := range runs {
+		if run.N < 1 {
+			panic(fmt.Sprintf("an empty run in %v", runs))
+		}
+		for i := range run.N {
+			pages = append(pages, run.First+i)
+		}
+	}
+	return pages
+}
+
 // check compares a list with a flat one, and looks at its form.
 func (l *pageList) check(t *rapid.T, want []messages.Page) {
 	if got := l.appendTo(nil); l.len() != len(want) || !slices.Equal(got, want) {
@@ -57,7 +84,7 @@ func TestPageListLikeSlice(t *testing.T) {
 		capacity := len(flat) // pages that a flat list of the same history has memory for
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			k := rapid.IntRange(0, max(0, len(flat)-1)).Draw(t, "k")
-			switch op := rapid.IntRange(0, 6).Draw(t, "op"); op {
+			switch op := rapid.IntRange(0, 7).Draw(t, "op"); op {
 			case 0:
 				more := drawPages(t, rapid.IntRange(0, 30).Draw(t, "more"))
 				if len(more) > 0 && rapid.Bool().Draw(t, "consecutive") {
@@ -71,9 +98,12 @@ func TestPageListLikeSlice(t *testing.T) {
 				list.cutFirst(k)
 				flat = flat[k:]
 			case 2:
-				into := []messages.Page{7}
-				into = list.moveLast(k, into)
-				if want := append([]messages.Page{7}, flat[len(flat)-k:]...); !slices.Equal(into, want) {
+				before := drawPages(t, rapid.IntRange(0, 3).Draw(t, "before"))
+				if k > 0 && rapid.Bool().Draw(t, "continued") {
+					before = append(before, flat[len(flat)-k]-1)
+				}
+				into := list.moveLast(k, longestRuns(before))
+				if want := append(before, flat[len(flat)-k:]...); !slices.Equal(into, longestRuns(want)) {
 					t.Fatalf("moved %v, want %v", into, want)
 				}
 				flat = flat[:len(flat)-k]
@@ -102,6 +132,11 @@ func TestPageListLikeSlice(t *testing.T) {
 					t.Fatalf("%v shares a page with %v: %t, want %t", theirs, flat, got, want)
 				}
 			case 6:
+				before := drawPages(t, rapid.IntRange(0, 3).Draw(t, "before"))
+				if got, want := list.appendRunsTo(longestRuns(before)), longestRuns(append(before, flat...)); !slices.Equal(got, want) {
+					t.Fatalf("runs %v, want %v", got, want)
+				}
+			case 7:
 				list.fit()
 				capacity = len(flat)
 				if list.room() != 0 || list.cut != 0 {

@@ -6,7 +6,8 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// pageRun is n consecutive pages.
+// pageRun is n consecutive pages. It is what a messages.PageRun is, with what
+// this package does to one.
 type pageRun struct{ first, n messages.Page }
 
 // Runs are written and read sixteen pages at a time, two in each word of 64
@@ -71,6 +72,18 @@ func (run pageRun) appendTo(into []messages.Page) []messages.Page {
 	into = slices.Grow(into, int(run.n))[:at+int(run.n)]
 	enumerate(into[at:], run.first)
 	return into
+}
+
+// appendRun appends a run, not empty: it lengthens the last one where it
+// continues it, which leaves the pages and their order as they are.
+func (run pageRun) appendRun(into []messages.PageRun) []messages.PageRun {
+	if len(into) > 0 {
+		if last := &into[len(into)-1]; last.First+last.N == run.first {
+			last.N += run.n
+			return into
+		}
+	}
+	return append(into, messages.PageRun{First: run.first, N: run.n})
 }
 
 // enumerate writes consecutive pages, the first of which is page.

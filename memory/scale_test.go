@@ -23,7 +23,7 @@ func scaledTree(pageSize, tokens int) *Tree {
 
 // scaleRound does to a scaled tree what a request does: it finds the shared
 // prefix, adds half of a sequence of its own, and the oldest one goes.
-func scaleRound(tree *Tree, round int, tokens []int32, pages, freed []messages.Page) []messages.Page {
+func scaleRound(tree *Tree, round int, tokens []int32, pages []messages.Page, freed []messages.PageRun) []messages.PageRun {
 	for i := scaleShared; i < len(tokens); i++ {
 		tokens[i] = -int32(round*scaleOwn+i) - 1
 	}
@@ -50,7 +50,7 @@ func TestWorkDoesNotDependOnSize(t *testing.T) {
 			tree := scaledTree(pageSize, size)
 			tokens := sequence(1, scaleShared, scaleOwn)
 			pages := make([]messages.Page, 0, len(tokens)/pageSize)
-			freed := make([]messages.Page, 0, len(tokens))
+			freed := make([]messages.PageRun, 0, len(tokens))
 			var got []Work
 			operation := func(f func()) {
 				before := tree.Work()
@@ -90,7 +90,7 @@ func BenchmarkScale(b *testing.B) {
 				tree := scaledTree(pageSize, size)
 				tokens := sequence(1, scaleShared, scaleOwn)
 				pages := make([]messages.Page, 0, len(tokens)/pageSize)
-				freed := make([]messages.Page, 0, len(tokens))
+				freed := make([]messages.PageRun, 0, len(tokens))
 				round := 0
 				for b.Loop() {
 					round++
@@ -107,7 +107,7 @@ func BenchmarkScale(b *testing.B) {
 func BenchmarkEvictLeaves(b *testing.B) {
 	for _, leaves := range []int{41_000, 1_000_000} {
 		b.Run(fmt.Sprintf("leaves=%d", leaves), func(b *testing.B) {
-			freed := make([]messages.Page, 0, 16)
+			matched, freed := make([]messages.Page, 0, 16), make([]messages.PageRun, 0, 16)
 			nodes := 0
 			for b.Loop() {
 				b.StopTimer()
@@ -115,7 +115,7 @@ func BenchmarkEvictLeaves(b *testing.B) {
 				fill(tree, leaves, 1, 4)
 				for i := range leaves {
 					seq := int(uint64(i) * 611_953 % uint64(leaves))
-					node, _ := tree.Lock("", sequence(seq, 1, 4), 5, freed[:0])
+					node, _ := tree.Lock("", sequence(seq, 1, 4), 5, matched[:0])
 					tree.Unlock(node)
 				}
 				runtime.GC()

@@ -82,7 +82,7 @@ func TestNotebookEviction(t *testing.T) {
 	}
 	want("nothing evicted", fmt.Sprintf(grown, 0))
 	freed, err := tree.Evict(3, nil)
-	if got := slots(freed); err != nil || got != "4, 7, 5…6" {
+	if got := slots(pagesOf(freed)); err != nil || got != "4, 7, 5…6" {
 		t.Fatalf("evict(3): %s, %v", got, err)
 	}
 	want("nodes 1 and 3 are gone", "uuid=2, tokens=[1 3 6 7], slots=[0 1 2 3], ref=0\n")
@@ -90,7 +90,7 @@ func TestNotebookEviction(t *testing.T) {
 	// Exact to the page, three slots come back, and node 3 keeps one of its two.
 	tree, id = build(false)
 	freed, err = tree.Evict(3, nil)
-	if got := slots(freed); err != nil || got != "4, 7, 6" {
+	if got := slots(pagesOf(freed)); err != nil || got != "4, 7, 6" {
 		t.Fatalf("evict(3): %s, %v", got, err)
 	}
 	want("node 3 is shorter", "uuid=2, tokens=[1 3 6 7], slots=[0 1 2 3], ref=0\n  uuid=3, tokens=[87], slots=[5], ref=0\n")

@@ -54,11 +54,11 @@ func (t *treeTest) get(ns string, tokens ...int32) []messages.Page {
 
 func (t *treeTest) evict(n int, freed ...messages.Page) []messages.Page {
 	t.Helper()
-	freed, err := t.Evict(n, freed)
+	runs, err := t.Evict(n, longestRuns(freed))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return freed
+	return pagesOf(runs)
 }
 
 func (t *treeTest) wantCounts(evictable, protected, nodes int) {
@@ -93,7 +93,7 @@ func TestInsertAndMatch(t *testing.T) {
 		t.Fatalf("%d tokens known, want 3", known)
 	}
 	tt.wantPages(tt.get("", 1, 2, 3, 4), 10, 11, 12, 18)
-	if freed := tt.EvictAll(nil); len(freed) != 6 {
+	if freed := pagesOf(tt.EvictAll(nil)); len(freed) != 6 {
 		t.Fatalf("evicted %d pages, want 6", len(freed))
 	}
 	tt.wantCounts(0, 0, 0)

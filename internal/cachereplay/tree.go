@@ -30,8 +30,9 @@ type treeCache struct {
 	alloc   *memory.Allocator
 	tokens  []int32
 	pages   []messages.Page
-	freed   []messages.Page
-	divided bool // by conversation: each has a namespace of its own
+	freed   []messages.Page    // duplicates of an insertion
+	removed []messages.PageRun // by eviction
+	divided bool               // by conversation: each has a namespace of its own
 }
 
 func newTreeCache(opts Options) (*treeCache, error) {
@@ -77,12 +78,14 @@ func (c *treeCache) access(r *trace.Request, capacity int) (hits, evicted int, e
 		ID: messages.RequestID(r.Line), Namespace: namespace, Tokens: c.tokens, Pages: pages, Owned: hits, Node: node,
 		Priority: r.Priority,
 	}, c.freed[:0])
+	c.removed = c.removed[:0]
 	if n := c.tree.Evictable() - capacity; capacity > 0 && n > 0 {
-		if c.freed, err = c.tree.Evict(n, c.freed); err != nil {
+		if c.removed, err = c.tree.Evict(n, c.removed); err != nil {
 			return 0, 0, err
 		}
 		evicted = n
 	}
 	c.alloc.Release(c.freed)
+	c.alloc.ReleaseRuns(c.removed)
 	return hits, evicted, nil
 }

@@ -64,7 +64,7 @@ func notebookTree(t *testing.T, p *printer) {
 
 	// The notebook prints between the nodes that go, so they go one by one.
 	p.tree(tree)
-	var freed []messages.Page
+	var freed []messages.PageRun
 	for _, evicted := range []int{1, 3} {
 		var err error
 		if freed, err = tree.Evict(1, freed); err != nil {
@@ -73,7 +73,7 @@ func notebookTree(t *testing.T, p *printer) {
 		p.tree(tree)
 		p.line("Node: %d is evicted", evicted)
 	}
-	p.slots("\nfree slots: ", freed)
+	p.slots("\nfree slots: ", pagesOf(freed))
 
 	// All at once it is the same. 0 is a no-op, too much is refused.
 	tree = build(&printer{})
@@ -85,7 +85,7 @@ func notebookTree(t *testing.T, p *printer) {
 	if refused, is := errors.AsType[*memory.EvictionRefused](err); !is || refused.Wanted != 9 || refused.Evictable != 8 || len(none) != 0 || tree.String() != before {
 		t.Errorf("evict(9) of 8 gives %v, %v", none, err)
 	}
-	if once, err := tree.Evict(3, nil); err != nil || !slices.Equal(once, freed) {
+	if once, err := tree.Evict(3, nil); err != nil || !slices.Equal(pagesOf(once), pagesOf(freed)) {
 		t.Errorf("evict(3) gives %v, %v", once, err)
 	}
 }

@@ -98,6 +98,17 @@ func (p *pool) insert(in messages.PrefixInsert) messages.PrefixInserted {
 	return out
 }
 
+// pagesOf is the pages of runs, one by one.
+func pagesOf(runs []messages.PageRun) []messages.Page {
+	var pages []messages.Page
+	for _, run := range runs {
+		for i := range run.N {
+			pages = append(pages, run.First+i)
+		}
+	}
+	return pages
+}
+
 // from makes pages of the slots that a document writes.
 func from(slots ...messages.Page) []messages.Page {
 	for i := range slots {
