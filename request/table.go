@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -189,8 +190,15 @@ func (t *Table) named(m *messages.AbortRequests) []*call {
 		return t.callsInOrder()
 	case m.UserID == "":
 		return nil // calls without a name
-	case m.AnyOwner: // rare, so that a pass over all calls needs no index
-		return slices.DeleteFunc(t.callsInOrder(), func(k *call) bool { return k.user.id != m.UserID })
+	case m.AnyOwner: // several clients may use one name
+		var list []*call
+		for user, k := range t.users {
+			if user.id == m.UserID {
+				list = append(list, k)
+			}
+		}
+		slices.SortFunc(list, func(a, b *call) int { return cmp.Compare(a.id, b.id) })
+		return list
 	}
 	if k := t.users[userKey{m.Owner, m.UserID}]; k != nil {
 		return []*call{k}

@@ -131,7 +131,7 @@ func (p *pacing) check(rows int, alone, with, factor float64, out *messages.Outb
 	p.missed = with
 	out.Note(messages.NoteWarning, fmt.Sprintf(
 		"inter-token-latency-target %v cannot be kept with %d running requests: their step takes about %v, and %v with the smallest chunk of %d prompt tokens; set at least %v, or fewer max-running-requests",
-		target, rows, round(alone), round(with), p.least, round(with*factor)))
+		target, rows, round(alone), round(with), p.least, round(with*factor/(1-wayShare))))
 }
 
 // round words seconds with three digits, upwards.

@@ -11,8 +11,9 @@ import (
 // is in it. And the pages that a row gets at once are mostly consecutive.
 //
 // It is done while the pages are no more than 1/ampleShare of those that the
-// plan could spare. So nobody is retracted, and next to nothing evicted, for
-// pages that are not needed yet.
+// plan could spare. So next to nothing is evicted for pages that are not needed
+// yet, and hardly anybody retracted: only where a prompt that comes right after
+// takes nearly all that was spared.
 const (
 	reserveAhead = 16
 	ampleShare   = 16
