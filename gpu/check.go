@@ -172,11 +172,17 @@ func (s WeightSpec) Check(t Tensor) error {
 	if !slices.Equal(t.Shape, s.Shape) {
 		return fmt.Errorf("weight %s: the file has shape %v, the program wants %v", s.Name, t.Shape, s.Shape)
 	}
-	n := t.DType.Size()
-	for _, d := range t.Shape {
-		n *= d
+	if !t.DType.ForWeights() {
+		return fmt.Errorf("weight %s: %s is no type of weights", s.Name, t.DType)
 	}
-	if n != len(t.Data) {
+	row, elements := 1, 1
+	for _, d := range t.Shape {
+		row, elements = d, elements*d
+	}
+	if b := t.DType.BlockLen(); row%b != 0 {
+		return fmt.Errorf("weight %s: rows of %d elements are no multiple of the %d in a block of %s; store it as f16 or in another type", s.Name, row, b, t.DType)
+	}
+	if n := t.DType.Bytes(elements); n != len(t.Data) {
 		return fmt.Errorf("weight %s: %d bytes of data for shape %v in %s, want %d", s.Name, len(t.Data), t.Shape, t.DType, n)
 	}
 	return nil
@@ -190,8 +196,8 @@ func (s PoolSpec) Check() error {
 	if s.Pages < 1 {
 		return fmt.Errorf("KV pool: %d pages; at least 1 is needed", s.Pages)
 	}
-	if int(s.DType) >= len(dtypes) {
-		return fmt.Errorf("KV pool: element type %d is not known", s.DType)
+	if !s.DType.ForKV() {
+		return fmt.Errorf("KV pool: %s is no type of K and V; use f32, f16, bf16 or int8", s.DType)
 	}
 	if int(s.Layout) >= len(layouts) {
 		return fmt.Errorf("KV pool: layout %d is not known", s.Layout)

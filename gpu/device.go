@@ -47,7 +47,7 @@ type Tensor struct {
 	Name  string
 	DType DType
 	Shape []int
-	Data  []byte // product of Shape x DType.Size() bytes
+	Data  []byte // DType.Bytes(product of Shape) bytes, rows one after the other
 }
 
 // PoolSpec sizes the KV pool.

@@ -1,34 +1,125 @@
 package gpu
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
-// DType is the type of stored elements.
+// DType is the type of stored elements. Some types store elements one by one,
+// the others in blocks with scales of their own (see package gpu/quant for
+// their layouts).
 type DType uint8
 
-// Element types. Buffers are always F32.
+// Element types. Buffers are always F32. F32, F16 and BF16 may be the type of
+// anything that is stored. The block types are GGUF's and for weights only; a
+// block lies within one row of a matrix.
 const (
 	F32 DType = iota
 	F16
 	BF16
+	Q8_0
+	Q4_0
+	Q4_1
+	Q5_0
+	Q5_1
+	Q2_K
+	Q3_K
+	Q4_K
+	Q5_K
+	Q6_K
+	IQ4_NL
+	IQ4_XS
+	// I8 is for KV pools only: for each token and KV head the head_dim elements
+	// of K, and those of V, are int8 with one float32 scale.
+	I8
 )
 
+// i8ScaleBytes is the size of the scale of one vector of I8.
+const i8ScaleBytes = 4
+
 var dtypes = [...]struct {
-	name string
-	size int
-}{{"f32", 4}, {"f16", 2}, {"bf16", 2}}
+	name  string
+	block int // elements
+	bytes int // of a block
+}{
+	F32: {"f32", 1, 4}, F16: {"f16", 1, 2}, BF16: {"bf16", 1, 2},
+	Q8_0: {"q8_0", 32, 34}, Q4_0: {"q4_0", 32, 18}, Q4_1: {"q4_1", 32, 20}, Q5_0: {"q5_0", 32, 22}, Q5_1: {"q5_1", 32, 24},
+	Q2_K: {"q2_k", 256, 84}, Q3_K: {"q3_k", 256, 110}, Q4_K: {"q4_k", 256, 144}, Q5_K: {"q5_k", 256, 176}, Q6_K: {"q6_k", 256, 210},
+	IQ4_NL: {"iq4_nl", 32, 18}, IQ4_XS: {"iq4_xs", 256, 136},
+	I8: {"int8", 1, 1},
+}
+
+// Known tells whether d is one of the types above.
+func (d DType) Known() bool { return int(d) < len(dtypes) }
 
 // String gives the lower-case name used in options and logs.
-func (d DType) String() string { return dtypes[d].name }
+func (d DType) String() string {
+	if !d.Known() {
+		return fmt.Sprintf("element type %d", uint8(d))
+	}
+	return dtypes[d].name
+}
 
-// Size is the bytes of one element.
-func (d DType) Size() int { return dtypes[d].size }
+// Quantised tells whether elements are stored in blocks.
+func (d DType) Quantised() bool { return d.Known() && dtypes[d].block > 1 }
+
+// ForWeights tells whether a tensor of weights may have this type.
+func (d DType) ForWeights() bool { return d.Known() && d != I8 }
+
+// ForKV tells whether a KV pool may have this type.
+func (d DType) ForKV() bool { return d <= BF16 || d == I8 }
+
+// BlockLen is the elements of a block; 1 where elements stand alone.
+func (d DType) BlockLen() int { return dtypes[d].block }
+
+// BlockBytes is the size of a block; of one element where elements stand
+// alone. I8 has its scales besides, see VectorBytes.
+func (d DType) BlockBytes() int { return dtypes[d].bytes }
+
+// Bytes is the size of so many elements. It panics where they do not fill
+// whole blocks: WeightSpec.Check refuses such a tensor before.
+func (d DType) Bytes(elements int) int {
+	if elements%d.BlockLen() != 0 {
+		panic(fmt.Sprintf("gpu: %d elements of %s are no multiple of its blocks of %d", elements, d, d.BlockLen()))
+	}
+	return elements / d.BlockLen() * d.BlockBytes()
+}
+
+// VectorBytes is the size of one K or V of head_dim elements in a KV pool of
+// this type, scale included.
+func (d DType) VectorBytes(headDim int) int { return d.Bytes(headDim) + d.ScaleBytes() }
+
+// ScaleBytes is what a K or V in a KV pool takes besides its elements.
+func (d DType) ScaleBytes() int {
+	if d == I8 {
+		return i8ScaleBytes
+	}
+	return 0
+}
+
+// WeightDTypes are the types that weights may have.
+func WeightDTypes() []DType { return dtypesThat(DType.ForWeights) }
+
+// KVDTypes are the types that a KV pool may have.
+func KVDTypes() []DType { return dtypesThat(DType.ForKV) }
+
+func dtypesThat(may func(DType) bool) []DType {
+	var list []DType
+	for d := range dtypes {
+		if may(DType(d)) {
+			list = append(list, DType(d))
+		}
+	}
+	return list
+}
 
 // ParseDType is the inverse of String.
 func ParseDType(s string) (DType, error) {
+	names := make([]string, len(dtypes))
 	for i, d := range dtypes {
-		if d.name == s {
+		if names[i] = d.name; d.name == s {
 			return DType(i), nil
 		}
 	}
-	return 0, fmt.Errorf("element type %q is not known; use f32, f16 or bf16", s)
+	return 0, fmt.Errorf("element type %q is not known; use one of %s", s, strings.Join(names, ", "))
 }

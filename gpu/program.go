@@ -45,9 +45,10 @@ type KVSpec struct {
 	HeadDim int
 }
 
-// BytesPerToken is layers x heads x head_dim x 2 (K and V) x element size.
+// BytesPerToken is layers x heads x 2 (K and V) x the bytes of head_dim elements
+// with their scale.
 func (k KVSpec) BytesPerToken(d DType) int64 {
-	return int64(k.Layers) * int64(k.Heads) * int64(k.HeadDim) * 2 * int64(d.Size())
+	return int64(k.Layers) * int64(k.Heads) * 2 * int64(d.VectorBytes(k.HeadDim))
 }
 
 // Op is one operation of a program.

@@ -54,12 +54,13 @@ type PoolFacts struct {
 	KVHeads        int // on this device
 	HeadDim        int
 	ElemBytes      int // of kv-cache-dtype
+	ScaleBytes     int // that a K or V of one head takes besides its elements; zero without scales
 	Context        int // tokens that a request may have
 }
 
 // BytesPerToken is what one token's K and V take on all layers.
 func (f PoolFacts) BytesPerToken() int64 {
-	return int64(f.Layers) * int64(f.KVHeads) * int64(f.HeadDim) * 2 * int64(f.ElemBytes)
+	return int64(f.Layers) * int64(f.KVHeads) * 2 * (int64(f.HeadDim)*int64(f.ElemBytes) + int64(f.ScaleBytes))
 }
 
 // Figure is one line of a memory plan.
@@ -129,8 +130,7 @@ func PlanPool(opts PoolOptions, facts PoolFacts) (PoolPlan, error) {
 		room, from = facts.AfterLoadBytes-(facts.AvailableBytes-static)-facts.WorkspaceBytes, "after_load - (available - static) - workspace"
 	}
 	p.add("kv_room", max(room, 0), "bytes", from)
-	p.add("kv_per_token", perToken, "bytes", fmt.Sprintf("%d layers × %d KV heads × %d head dim × 2 (K, V) × %d bytes (kv-cache-dtype)",
-		facts.Layers, facts.KVHeads, facts.HeadDim, facts.ElemBytes))
+	p.add("kv_per_token", perToken, "bytes", perTokenFrom(facts))
 	p.add("kv_per_page", perPage, "bytes", fmt.Sprintf("kv_per_token × page-size %d", opts.PageSize))
 
 	// One page is for padding. Page numbers are int32.
@@ -196,9 +196,9 @@ func checkPool(o PoolOptions, f PoolFacts) error {
 		return fmt.Errorf("max-total-tokens is %d; it must be positive, or 0 for no cap", o.MaxTotalTokens)
 	case o.MaxRunning < 0:
 		return fmt.Errorf("max-running-requests is %d; it must be positive, or 0 for %d", o.MaxRunning, DefaultMaxRunning)
-	case f.Layers < 1 || f.KVHeads < 1 || f.HeadDim < 1 || f.ElemBytes < 1 || f.Context < 1:
-		return fmt.Errorf("the model has %d layers, %d KV heads of %d and a context of %d with KV elements of %d bytes; each must be positive",
-			f.Layers, f.KVHeads, f.HeadDim, f.Context, f.ElemBytes)
+	case f.Layers < 1 || f.KVHeads < 1 || f.HeadDim < 1 || f.ElemBytes < 1 || f.ScaleBytes < 0 || f.Context < 1:
+		return fmt.Errorf("the model has %d layers, %d KV heads of %d and a context of %d with KV elements of %d bytes and scales of %d; each must be positive, scales may be 0",
+			f.Layers, f.KVHeads, f.HeadDim, f.Context, f.ElemBytes, f.ScaleBytes)
 	case f.BytesPerToken() > math.MaxInt64/int64(2*o.PageSize) || f.BytesPerToken() < 1:
 		return fmt.Errorf("a page of %d tokens of this model is too big to count; lower page-size", o.PageSize)
 	case f.AvailableBytes < 0 || f.AfterLoadBytes < 0 || f.WeightBytes < 0 || f.WorkspaceBytes < 0:
@@ -206,6 +206,15 @@ func checkPool(o PoolOptions, f PoolFacts) error {
 			f.AvailableBytes, f.AfterLoadBytes, f.WeightBytes, f.WorkspaceBytes)
 	}
 	return nil
+}
+
+// perTokenFrom says what one token's K and V are made of.
+func perTokenFrom(f PoolFacts) string {
+	if f.ScaleBytes == 0 {
+		return fmt.Sprintf("%d layers × %d KV heads × %d head dim × 2 (K, V) × %d bytes (kv-cache-dtype)", f.Layers, f.KVHeads, f.HeadDim, f.ElemBytes)
+	}
+	return fmt.Sprintf("%d layers × %d KV heads × 2 (K, V) × (%d head dim × %d bytes + %d of the scale) (kv-cache-dtype)",
+		f.Layers, f.KVHeads, f.HeadDim, f.ElemBytes, f.ScaleBytes)
 }
 
 // runningFrom says where the number of running requests comes from.

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -73,6 +74,24 @@ func TestPlanPool(t *testing.T) {
 				t.Errorf("the parts take %d of %d bytes", sum, used["static"])
 			}
 		})
+	}
+}
+
+// Elements of one byte with a scale of four for each K and V of 4: 2 layers x
+// 2 heads x 2 x 8 bytes a token.
+func TestScalesCountInThePlan(t *testing.T) {
+	facts := tiny()
+	facts.ElemBytes, facts.ScaleBytes = 1, 4
+	p, err := PlanPool(PoolOptions{PageSize: 16, MaxTotalTokens: 160}, facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.PoolBytes != 11*16*64 {
+		t.Errorf("10 pages and the padding page take %d bytes, want %d", p.PoolBytes, 11*16*64)
+	}
+	i := slices.IndexFunc(p.Figures, func(f Figure) bool { return f.Name == "kv_per_token" })
+	if f := p.Figures[i]; f.Value != 64 || !strings.Contains(f.From, "(4 head dim × 1 bytes + 4 of the scale)") {
+		t.Errorf("figure %+v", f)
 	}
 }
 

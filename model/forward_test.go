@@ -37,7 +37,7 @@ func (f forward) tensor(name string) []float64 {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	v := make([]float64, len(x.Data)/x.DType.Size())
+	v := make([]float64, len(x.Data)/x.DType.BlockBytes())
 	for i := range v {
 		switch x.DType {
 		case gpu.F32:

@@ -166,7 +166,7 @@ func shapeOf(m *config.Config, name string) sim.Model {
 	return sim.Model{
 		Name: name, Source: config.File, Layers: m.Layers, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim,
 		Hidden: m.Hidden, Intermediate: m.Intermediate, Vocab: m.Vocab, Context: m.Context, Tied: m.Tied,
-		WeightBytes: m.DType.Size(), KVBytes: kv.Size(),
+		WeightBytes: m.DType.BlockBytes(), KVBytes: kv.BlockBytes(),
 	}
 }
 

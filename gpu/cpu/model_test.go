@@ -179,3 +179,21 @@ func TestPoolBeyondMemory(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestTypesWithoutKernelsAreRefused(t *testing.T) {
+	m, p := load(t, wide, Options{Threads: 1}, gpu.PoolSpec{PageSize: 4, Pages: 2})
+	if err := m.NewPool(gpu.PoolSpec{PageSize: 4, Pages: 2, DType: gpu.I8}); err == nil || !strings.Contains(err.Error(), "int8") || m.pool == nil {
+		t.Errorf("a pool of int8: %v; the old pool is %v", err, m.pool)
+	}
+	_, w := gputest.Build(wide, 1)
+	x := w["layer.1.up"]
+	x.DType, x.Data = gpu.Q4_0, make([]byte, gpu.Q4_0.Bytes(wide.Inner*wide.Hidden))
+	w["layer.1.up"] = x
+	d, err := New(Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = d.Load(p, w, nil); err == nil || !strings.Contains(err.Error(), "tensor layer.1.up has type q4_0") {
+		t.Errorf("a weight of q4_0: %v", err)
+	}
+}

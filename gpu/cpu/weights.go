@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -42,9 +43,12 @@ func loadWeights(p *gpu.Program, w gpu.Weights, o Options, progress func(done, t
 		if err := s.Check(t); err != nil {
 			return nil, err
 		}
+		if t.DType.Quantised() {
+			return nil, fmt.Errorf("tensor %s has type %s; this device computes with weights in f32, f16 and bf16 only", s.Name, t.DType)
+		}
 		tensors[i] = t
 		total += int64(len(t.Data))
-		wide += int64(len(t.Data)) / int64(t.DType.Size()) * 4
+		wide += int64(len(t.Data)/t.DType.BlockBytes()) * 4
 	}
 	out := make([]matrix, len(tensors))
 	var done int64

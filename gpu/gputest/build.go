@@ -59,7 +59,7 @@ func Build(s Shape, seed uint64) (*gpu.Program, Tensors) {
 	b.emit()
 	if !s.Tied {
 		t := b.tensors["embed"]
-		row := s.Hidden * s.DType.Size()
+		row := s.DType.Bytes(s.Hidden)
 		for i := (s.Vocab - 1) * row; i < s.Vocab*row; i++ {
 			t.Data[i] = 0xff
 		}
@@ -79,7 +79,7 @@ func (b *builder) weight(name string, mean, deviation float64, shape ...int) gpu
 	for _, d := range shape {
 		n *= d
 	}
-	data := make([]byte, 0, n*b.shape.DType.Size())
+	data := make([]byte, 0, b.shape.DType.Bytes(n))
 	for range n {
 		x := float32(mean + deviation*b.random.NormFloat64())
 		switch b.shape.DType {

@@ -43,6 +43,9 @@ func (*Device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total int
 		if err := s.Check(t); err != nil {
 			return nil, fmt.Errorf("load %s: %w", p.Name, err)
 		}
+		if t.DType.Quantised() {
+			return nil, fmt.Errorf("load %s: tensor %s has type %s; the reference reads f32, f16 and bf16", p.Name, s.Name, t.DType)
+		}
 		tensors[i] = t
 		total += int64(len(t.Data))
 	}
@@ -58,7 +61,7 @@ func (*Device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total int
 
 // widen copies a tensor as float32; exact.
 func widen(t gpu.Tensor) []float32 {
-	out := make([]float32, len(t.Data)/t.DType.Size())
+	out := make([]float32, len(t.Data)/t.DType.BlockBytes())
 	for i := range out {
 		switch t.DType {
 		case gpu.F32:

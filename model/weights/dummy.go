@@ -47,7 +47,7 @@ func (s *dummy) Info(name string) (Info, bool) {
 	if !ok {
 		return Info{}, false
 	}
-	return Info{Name: name, DType: strings.ToUpper(s.dtype.String()), Shape: shape, Bytes: int64(elements(shape)) * int64(s.dtype.Size()), File: "dummy weights"}, true
+	return Info{Name: name, DType: strings.ToUpper(s.dtype.String()), Shape: shape, Bytes: int64(s.dtype.Bytes(elements(shape))), File: "dummy weights"}, true
 }
 
 func (s *dummy) Tensor(name string) (gpu.Tensor, error) {
@@ -55,14 +55,17 @@ func (s *dummy) Tensor(name string) (gpu.Tensor, error) {
 	if !ok {
 		return gpu.Tensor{}, fmt.Errorf("dummy weights have no tensor %s: the program does not name it", name)
 	}
+	if s.dtype.Quantised() {
+		return gpu.Tensor{}, fmt.Errorf("dummy weights: tensor %s cannot be made up in %s; use f32, f16 or bf16", name, s.dtype)
+	}
 	n := elements(shape)
-	if int64(n) > maxDummy/int64(s.dtype.Size()) {
+	if n/s.dtype.BlockLen() > maxDummy/s.dtype.BlockBytes() {
 		return gpu.Tensor{}, fmt.Errorf("dummy weights: tensor %s of shape %v would take more than %d bytes; use a smaller model", name, shape, int64(maxDummy))
 	}
 	key := sha256.Sum256(binary.LittleEndian.AppendUint64([]byte(name), s.seed))
 	r := rand.New(rand.NewPCG(binary.LittleEndian.Uint64(key[:]), binary.LittleEndian.Uint64(key[8:])))
 	mean, half := spread(name, shape)
-	data := make([]byte, 0, n*s.dtype.Size())
+	data := make([]byte, 0, s.dtype.Bytes(n))
 	for range n {
 		data = appendElement(data, s.dtype, float32(mean+half*(2*r.Float64()-1)))
 	}

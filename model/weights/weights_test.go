@@ -254,11 +254,7 @@ func FuzzSafetensors(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			n := x.DType.Size()
-			for _, d := range x.Shape {
-				n *= d
-			}
-			if n != len(x.Data) {
+			if n := x.DType.Bytes(elements(x.Shape)); n != len(x.Data) {
 				t.Errorf("%s: %d bytes, shape %v", name, len(x.Data), x.Shape)
 			}
 		}
@@ -331,7 +327,7 @@ func TestDummy(t *testing.T) {
 // decode turns a tensor into numbers, F16 by its definition.
 func decode(x gpu.Tensor) []float64 {
 	var v []float64
-	for b := x.Data; len(b) > 0; b = b[x.DType.Size():] {
+	for b := x.Data; len(b) > 0; b = b[x.DType.BlockBytes():] {
 		switch x.DType {
 		case gpu.F32:
 			v = append(v, float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))

@@ -37,7 +37,7 @@ func PlanMemory(c *configs.Config, m *model.Checkpoint, d DeviceMemory) (memory.
 	}, memory.PoolFacts{
 		AvailableBytes: d.Before.Available, AvailableFrom: d.Before.Source, AfterLoadBytes: d.After,
 		WeightBytes: d.WeightBytes, WorkspaceBytes: workspace(c, p, d.mostRunning(c)),
-		Layers: p.KV.Layers, KVHeads: p.KV.Heads, HeadDim: p.KV.HeadDim, ElemBytes: dtype.Size(), Context: p.Context,
+		Layers: p.KV.Layers, KVHeads: p.KV.Heads, HeadDim: p.KV.HeadDim, ElemBytes: dtype.BlockBytes(), ScaleBytes: dtype.ScaleBytes(), Context: p.Context,
 	})
 	return plan, dtype, err
 }
