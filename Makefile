@@ -8,7 +8,7 @@ BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$
 DIR     ?= ../shared/conformance
 FUZZ    ?= 30s
 
-.PHONY: help build run test race soak bench conformance clients lint fuzz generate cross
+.PHONY: help build run test race soak bench conformance clients lint fuzz generate train cross
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,7 +49,10 @@ fuzz: ## fuzz every parser for FUZZ (30s) each
 	  for f in $$(grep -ho '^func Fuzz[A-Za-z0-9]*' $$d/*_test.go | sed 's/func //'); do \
 	    echo "$$d $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZ) -fuzzminimizetime 5x $$d; done; done
 
-generate: ## train the embedded model again (Debian's python3-torch, under an hour)
+generate: ## write the assembly of the kernels again from its source
+	$(GO) generate ./gpu/cpu/kernel
+
+train: ## train the embedded model again (Debian's python3-torch, under an hour)
 	cd model/bundled/train && /usr/bin/python3 train.py && /usr/bin/python3 evaluate.py --golden
 
 cross: ## compile for the other platforms

@@ -21,6 +21,7 @@ type Config struct {
 	SamplingFrom    string `key:"sampling-defaults" default:"model" usage:"where unset sampling parameters come from: model (generation_config.json) or openai (temperature 1, top_p 1)"`
 	Device          string `key:"device" default:"cpu" usage:"device that computes: cpu"`
 	Threads         int    `key:"threads" default:"0" usage:"worker threads of the CPU device; 0 is one per core. Example: 8"`
+	InstructionSet  string `key:"instruction-set" default:"auto" usage:"instruction set of the CPU device: auto, avx512, avx2 or portable (plain Go); auto is the best that the processor has. Results of two sets differ by rounding. Example: avx2"`
 
 	Host           string        `key:"host" for:"serve" default:"127.0.0.1" usage:"address to listen on; 0.0.0.0 for every interface"`
 	Port           int           `key:"port" for:"serve" default:"30000" usage:"port to listen on; 0 picks a free one"`

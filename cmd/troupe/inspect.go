@@ -87,7 +87,7 @@ func openModel(c *cobra.Command) (*configs.Config, string, *model.Checkpoint, gp
 	if err != nil {
 		return nil, "", nil, nil, err
 	}
-	device, err := cpu.New(cpu.Options{Threads: cfg.Threads})
+	device, err := cpu.New(cpu.Options{Threads: cfg.Threads, InstructionSet: cfg.InstructionSet})
 	if err != nil {
 		return nil, "", nil, nil, err
 	}

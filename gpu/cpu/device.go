@@ -35,8 +35,8 @@ func (d *device) Info() gpu.Info {
 	}
 	return gpu.Info{
 		Kind:        "cpu",
-		Name:        fmt.Sprintf("portable Go on %s, %d threads", runtime.GOARCH, d.options.Threads),
-		Fingerprint: fmt.Sprintf("cpu/portable-%d/%s", kernelVersion, tier),
+		Name:        fmt.Sprintf("%s on %s, %d threads", d.options.level, runtime.GOARCH, d.options.Threads),
+		Fingerprint: fmt.Sprintf("cpu/%s-%d/%s", d.options.level, kernelVersion, tier),
 		Threads:     d.options.Threads,
 	}
 }
@@ -53,5 +53,5 @@ func (d *device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total i
 	if err != nil {
 		return nil, fmt.Errorf("cpu device: load %s: %w", p.Name, err)
 	}
-	return newModel(p, weights, d.options.Threads), nil
+	return newModel(p, weights, d.options), nil
 }

@@ -8,11 +8,13 @@ import (
 	"sync/atomic"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
 )
 
 // model implements gpu.Model.
 type model struct {
 	program *gpu.Program
+	level   kernel.Level
 	weights []matrix
 	compiled
 	team    *team
@@ -38,9 +40,10 @@ type submission struct {
 	done  func(*gpu.StepResult, error)
 }
 
-func newModel(p *gpu.Program, weights []matrix, threads int) *model {
+func newModel(p *gpu.Program, weights []matrix, o Options) *model {
+	threads := o.Threads
 	m := &model{
-		program: p, weights: weights,
+		program: p, level: o.level, weights: weights,
 		team:      newTeam(threads),
 		submitted: make(chan submission, 1),
 	}

@@ -1,8 +1,11 @@
 package cpu
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
+
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
 )
 
 // Options configures the device.
@@ -20,6 +23,12 @@ type Options struct {
 	// longer and half the memory, F16 2.3 times as long; with 8 sequences there
 	// is no difference.
 	WidenBelow int64
+	// InstructionSet forces a level of the kernels: portable, avx2 or avx512.
+	// Empty or auto: the best that the processor has. Hard: one that it lacks
+	// is refused. Results of levels differ by rounding. Example: "avx2".
+	InstructionSet string
+
+	level kernel.Level
 }
 
 // maxThreads keeps a mistyped option from starting a million goroutines.
@@ -32,6 +41,11 @@ func (o *Options) complete() error {
 	if o.Threads < 1 || o.Threads > maxThreads {
 		return fmt.Errorf("cpu device: threads is %d; it must be 1 to %d, or 0 for one per processor", o.Threads, maxThreads)
 	}
+	level, err := kernel.ParseLevel(cmp.Or(o.InstructionSet, "auto"))
+	if err != nil {
+		return fmt.Errorf("cpu device: %w", err)
+	}
+	o.level = level
 	if o.WidenBelow == 0 {
 		o.WidenBelow = 64 << 20
 	}

@@ -31,6 +31,8 @@ var rules = []rule{
 	{"gpu", nil, impure, "the device interfaces are imported by models and must drag no device in"},
 	{"gpu/ref", []string{"gpu"}, nil, "a device knows programs and steps, not the engine"},
 	{"gpu/cpu", []string{"gpu"}, nil, "a device knows programs and steps, not the engine"},
+	{"gpu/cpu/kernel", nil, impure, "inner loops know memory and numbers only"},
+	{"gpu/cpu/kernel/gen", nil, nil, "it writes assembly and is not part of the product"},
 	{"gpu/sim", nil, impure, "a cost model is arithmetic on plain numbers, the same on every machine"},
 	{"gpu/gputest", []string{"gpu"}, nil, "test support for devices knows programs and steps only"},
 	{"internal/invariants", nil, impure, "every core imports it"},

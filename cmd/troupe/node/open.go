@@ -172,7 +172,7 @@ func Template(file string, tok *tokenizer.Tokenizer) (*chat.Template, error) {
 
 func (n *Node) openDevice(ctx context.Context) (err error) {
 	c := n.opt.Config
-	if n.Device, err = cpu.New(cpu.Options{Threads: c.Threads}); err != nil {
+	if n.Device, err = cpu.New(cpu.Options{Threads: c.Threads, InstructionSet: c.InstructionSet}); err != nil {
 		return err
 	}
 	available, err := n.Device.Memory()

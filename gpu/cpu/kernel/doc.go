@@ -1,0 +1,28 @@
+// Package kernel holds the inner loops of the CPU device: plain Go on every
+// platform, and Go assembly for amd64 at two levels of instruction set.
+//
+// The assembly is generated: gen holds its source, `make generate` writes the
+// *_amd64.s files and the declarations beside them, a test compares.
+//
+// # Levels
+//
+// Every function takes the Level that it is to run at, and has one for each of
+// them. A level's results are its own, to the bit; they do not depend on how
+// many rows, tokens or queries a call has, on the order of calls, or on what
+// stands in the lanes beside. Between levels they differ by rounding only.
+//
+// # Panels
+//
+// A matrix [rows, cols] lies in panels of 32 rows whose elements stand side by
+// side, so that the sum of a row runs along the columns in one lane, in order,
+// with one rounding a product (a fused multiply-add; in plain Go two): for one
+// token as for 512. The last panel is filled up with rows of zeros. form.go
+// says how each form of panel lies in memory.
+//
+// # Calls
+//
+// Pointers are to the first element; lengths are the caller's business and are
+// checked by the functions that choose the level, once per call, not by the
+// assembly. Assembly cannot be preempted, so that a call should take 20
+// microseconds at most: one panel.
+package kernel

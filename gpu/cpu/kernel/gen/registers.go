@@ -1,0 +1,39 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// function begins a kernel. Pointers do not escape, so that callers' buffers
+// stay on the stack.
+func function(name, signature, doc string) {
+	TEXT(name, NOSPLIT, signature)
+	Pragma("noescape")
+	Doc(doc)
+}
+
+// parameter loads a pointer or an int.
+func parameter(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
+
+// zero gives a register of 16 or 8 zeros.
+func zero(wide bool) reg.VecVirtual {
+	if wide {
+		z := ZMM()
+		VPXORD(z, z, z)
+		return z
+	}
+	y := YMM()
+	VPXOR(y, y, y)
+	return y
+}
+
+// end closes a kernel. Without VZEROUPPER the SSE code that follows is slow.
+func end() {
+	VZEROUPPER()
+	RET()
+}
+
+// at is the memory so many bytes behind a pointer.
+func at(base reg.Register, disp int) Mem { return Mem{Base: base, Disp: disp} }

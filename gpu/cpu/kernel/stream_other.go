@@ -1,0 +1,11 @@
+//go:build !amd64
+
+package kernel
+
+func pause(int) {}
+
+// The levels of other platforms have no assembly.
+func readSumAVX512(*byte, int) float32 { panic(unreachable) }
+func readSumAVX2(*byte, int) float32   { panic(unreachable) }
+
+const unreachable = "kernel: this platform has no such level"
