@@ -11,14 +11,14 @@ import (
 	"sync"
 )
 
-// What a hash covers: name, element type, shape and data of every tensor, by
-// ascending name, so that one file and the same model in shards are equal.
-// Up to fullHash bytes altogether the data is covered whole ("sha256:…").
-// Larger models would take minutes to read at every start, so there each
-// tensor gives sampleBlocks blocks spread evenly over its data, the first and
-// the last included ("sampled-sha256:…"): two models that were trained
-// differently differ nearly everywhere, but a few flipped bits can go unseen.
-// The hash tells models apart; it is no proof against tampering.
+// What a hash covers: name, element type, shape, order of rows and data of
+// every tensor, by ascending name, so that one file and the same model in
+// shards are equal. Up to fullHash bytes altogether the data is covered whole
+// ("sha256:…"). Larger models would take minutes to read at every start, so
+// there each tensor gives sampleBlocks blocks spread evenly over its data, the
+// first and the last included ("sampled-sha256:…"): two models that were
+// trained differently differ nearly everywhere, but a few flipped bits can go
+// unseen. The hash tells models apart; it is no proof against tampering.
 const (
 	fullHash     = 1 << 30
 	sampleBlocks = 16
@@ -47,7 +47,7 @@ func (o *onceHash) get(compute func() (string, error)) (string, error) {
 func hashFiles(ctx context.Context, s *files) (string, error) {
 	total := int64(0)
 	for _, e := range s.entries {
-		total += e.end - e.begin
+		total += e.Bytes
 	}
 	return hashTensors(ctx, s, total > fullHash)
 }
@@ -90,15 +90,18 @@ func hashTensors(ctx context.Context, s *files, sampled bool) (string, error) {
 	return kind + hex.EncodeToString(h.Sum(nil)), nil
 }
 
-func hashTensor(e entry, sampled bool) (sum [sha256.Size]byte, err error) {
+func hashTensor(e Placed, sampled bool) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
-	writeString(h, e.name)
-	writeString(h, e.dtype)
-	writeNumber(h, len(e.shape))
-	for _, d := range e.shape {
+	writeString(h, e.Name)
+	writeString(h, e.DType)
+	writeNumber(h, len(e.Shape))
+	for _, d := range e.Shape {
 		writeNumber(h, d)
 	}
-	n := e.end - e.begin
+	for _, row := range e.Order {
+		writeNumber(h, row)
+	}
+	n := e.Bytes
 	if !sampled || n <= sampleBlocks*sampleBlock {
 		err = writeRange(h, e, 0, n)
 	} else {
@@ -110,17 +113,17 @@ func hashTensor(e entry, sampled bool) (sum [sha256.Size]byte, err error) {
 		}
 	}
 	if err != nil {
-		return sum, fmt.Errorf("%s: tensor %s cannot be read: %w", e.file, e.name, err)
+		return sum, fmt.Errorf("%s: tensor %s cannot be read: %w", e.File, e.Title(), err)
 	}
 	h.Sum(sum[:0])
 	return sum, nil
 }
 
 // writeRange hashes in steps, so that a file read by pieces needs little memory.
-func writeRange(h hash.Hash, e entry, from, n int64) error {
+func writeRange(h hash.Hash, e Placed, from, n int64) error {
 	for n > 0 {
 		k := min(n, 1<<20)
-		data, err := e.blob.bytes(e.at+from, k)
+		data, err := e.Blob.Bytes(e.At+from, k)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/troupe-engine/troupe/model/blob"
 )
 
 // The format (huggingface/safetensors, "Format"): eight bytes N, little-endian;
@@ -41,12 +43,12 @@ const again = "the file is damaged, fetch it again"
 
 // readHeader checks a file's header against the file and returns its tensors,
 // ascending by offset, and where the data begins.
-func readHeader(b blob) ([]tensor, int64, error) {
-	size := b.size()
+func readHeader(b blob.Blob) ([]tensor, int64, error) {
+	size := b.Size()
 	if size < 8 {
 		return nil, 0, fmt.Errorf("has %d bytes, too few for a safetensors file; fetch it again", size)
 	}
-	head, err := b.bytes(0, 8)
+	head, err := b.Bytes(0, 8)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -63,7 +65,7 @@ func readHeader(b blob) ([]tensor, int64, error) {
 	if int64(n) > size-8 {
 		return nil, 0, fmt.Errorf("claims a header of %d bytes but has only %d; the download is incomplete, fetch it again", n, size)
 	}
-	text, err := b.bytes(8, int64(n))
+	text, err := b.Bytes(8, int64(n))
 	if err != nil {
 		return nil, 0, err
 	}

@@ -41,7 +41,7 @@ func (s *files) addIndexed(fsys fs.FS) error {
 		}
 		for _, t := range tensors {
 			if where[t.name] == file {
-				s.entries[t.name] = entry{t, file, b, data + t.begin}
+				s.entries[t.name] = t.place(file, b, data)
 			}
 		}
 		slices.Sort(byFile[file])

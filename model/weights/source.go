@@ -20,15 +20,25 @@ import (
 	"strings"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/model/blob"
 )
 
 // Info is what is known of a tensor without its data.
 type Info struct {
-	Name  string
-	DType string // as the file spells it, "BF16"
-	Shape []int
-	Bytes int64
-	File  string // in which it stands
+	Name   string
+	DType  string // as the file spells it, "BF16" or "Q4_K"
+	Shape  []int
+	Bytes  int64
+	File   string // in which it stands
+	Stored string // its name in the file, where that is another one
+}
+
+// Title is the tensor's name for an error text, with that in the file.
+func (i Info) Title() string {
+	if i.Stored == "" || i.Stored == i.Name {
+		return i.Name
+	}
+	return fmt.Sprintf("%s (%s in the file)", i.Name, i.Stored)
 }
 
 // Source is a set of tensors. Safe for concurrent reading.
@@ -55,7 +65,7 @@ const (
 // several with an index. Files of the operating system are mapped, others
 // (an embedded directory) are read into memory.
 func Open(fsys fs.FS) (Source, error) {
-	s := &files{entries: map[string]entry{}}
+	s := &files{entries: map[string]Placed{}}
 	var err error
 	switch {
 	case exists(fsys, SingleFile):
@@ -69,12 +79,31 @@ func Open(fsys fs.FS) (Source, error) {
 		s.Close()
 		return nil, err
 	}
-	s.names = make([]string, 0, len(s.entries))
-	for name := range s.entries {
-		s.names = append(s.names, name)
-	}
-	slices.Sort(s.names)
+	s.sortNames()
 	return s, nil
+}
+
+// Placed is a tensor of an open file of any format.
+type Placed struct {
+	Info
+	Blob blob.Blob
+	At   int64 // bytes from the beginning of the file
+	// Order has, for each row of the tensor, the row of the file that it is;
+	// nil where they are the same. A row is what belongs to one index of the
+	// first dimension, so rows of whole blocks can be ordered like any others.
+	Order []int
+}
+
+// FromFiles makes a Source of tensors whose places have been checked: inside
+// their files, with as many bytes as type and shape have, each name once. The
+// Source takes the files over.
+func FromFiles(open []blob.Blob, tensors []Placed) Source {
+	s := &files{blobs: open, entries: make(map[string]Placed, len(tensors))}
+	for _, t := range tensors {
+		s.entries[t.Name] = t
+	}
+	s.sortNames()
+	return s
 }
 
 func exists(fsys fs.FS, name string) bool {
@@ -97,20 +126,25 @@ func missing(fsys fs.FS) error {
 	return fmt.Errorf("no weights: neither %s nor %s is there; fetch the whole model, or set load-format to dummy for random weights", SingleFile, IndexFile)
 }
 
-// files is a Source over open safetensors files.
+// files is a Source over open files.
 type files struct {
-	blobs   []blob
-	entries map[string]entry
+	blobs   []blob.Blob
+	entries map[string]Placed
 	names   []string // ascending
 	hash    onceHash
 }
 
-// entry is a tensor's place.
-type entry struct {
-	tensor
-	file string
-	blob blob
-	at   int64 // from the beginning of the file
+func (s *files) sortNames() {
+	s.names = make([]string, 0, len(s.entries))
+	for name := range s.entries {
+		s.names = append(s.names, name)
+	}
+	slices.Sort(s.names)
+}
+
+// place is where a tensor of a safetensors file stands.
+func (t tensor) place(file string, b blob.Blob, data int64) Placed {
+	return Placed{Info: Info{Name: t.name, DType: t.dtype, Shape: t.shape, Bytes: t.end - t.begin, File: file}, Blob: b, At: data + t.begin}
 }
 
 func (s *files) addSingle(fsys fs.FS) error {
@@ -119,15 +153,15 @@ func (s *files) addSingle(fsys fs.FS) error {
 		return err
 	}
 	for _, t := range tensors {
-		s.entries[t.name] = entry{t, SingleFile, b, data + t.begin}
+		s.entries[t.name] = t.place(SingleFile, b, data)
 	}
 	return nil
 }
 
 // openFile opens one safetensors file and reads its header. data is where the
 // tensors' data begins.
-func (s *files) openFile(fsys fs.FS, name string) (b blob, tensors []tensor, data int64, err error) {
-	b, err = openBlob(fsys, name)
+func (s *files) openFile(fsys fs.FS, name string) (b blob.Blob, tensors []tensor, data int64, err error) {
+	b, err = blob.Open(fsys, name)
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -143,26 +177,36 @@ func (s *files) Names() []string { return s.names }
 
 func (s *files) Info(name string) (Info, bool) {
 	e, ok := s.entries[name]
-	if !ok {
-		return Info{}, false
-	}
-	return Info{Name: name, DType: e.dtype, Shape: e.shape, Bytes: e.end - e.begin, File: e.file}, true
+	return e.Info, ok
 }
 
 func (s *files) Tensor(name string) (gpu.Tensor, error) {
 	e, ok := s.entries[name]
 	if !ok {
-		return gpu.Tensor{}, fmt.Errorf("tensor %s is in no file%s; the model's config.json and its weights do not belong together, fetch both from one place", name, s.near(name))
+		return gpu.Tensor{}, fmt.Errorf("tensor %s is in no file%s; the model's configuration and its weights do not belong together, fetch both from one place", name, s.near(name))
 	}
-	d, ok := loadable[e.dtype]
+	d, ok := loadable[e.DType]
 	if !ok {
-		return gpu.Tensor{}, fmt.Errorf("%s: tensor %s has element type %s; implemented are F32, F16 and BF16", e.file, name, e.dtype)
+		return gpu.Tensor{}, fmt.Errorf("%s: tensor %s has element type %s; implemented are F32, F16 and BF16", e.File, e.Title(), e.DType)
 	}
-	data, err := e.blob.bytes(e.at, e.end-e.begin)
+	data, err := e.Blob.Bytes(e.At, e.Bytes)
 	if err != nil {
-		return gpu.Tensor{}, fmt.Errorf("%s: tensor %s cannot be read: %w", e.file, name, err)
+		return gpu.Tensor{}, fmt.Errorf("%s: tensor %s cannot be read: %w", e.File, e.Title(), err)
 	}
-	return gpu.Tensor{Name: name, DType: d, Shape: e.shape, Data: data}, nil
+	return gpu.Tensor{Name: name, DType: d, Shape: e.Shape, Data: ordered(data, e.Order)}, nil
+}
+
+// ordered copies rows into another order; data itself where there is none.
+func ordered(data []byte, order []int) []byte {
+	if order == nil {
+		return data
+	}
+	row := len(data) / len(order)
+	out := make([]byte, len(data))
+	for to, from := range order {
+		copy(out[to*row:(to+1)*row], data[from*row:])
+	}
+	return out
 }
 
 // near names a tensor with the same ending, which is what prefixes of other
@@ -187,7 +231,7 @@ func (s *files) Hash(ctx context.Context) (string, error) {
 func (s *files) Close() error {
 	var errs []error
 	for _, b := range s.blobs {
-		errs = append(errs, b.close())
+		errs = append(errs, b.Close())
 	}
 	s.blobs, s.entries, s.names = nil, nil, nil
 	return errors.Join(errs...)

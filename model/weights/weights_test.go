@@ -12,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/model/blob"
 )
 
 // pack writes a safetensors file from a header text and data.
@@ -57,18 +58,18 @@ func TestOpenReadsEveryWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	byPiece := &files{entries: map[string]entry{}}
-	p := &pieces{f: f, length: int64(len(raw))}
+	byPiece := &files{entries: map[string]Placed{}}
+	p := blob.Pieces(f, int64(len(raw)))
 	tensors, data, err := readHeader(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range tensors {
-		byPiece.entries[x.name] = entry{x, SingleFile, p, data + x.begin}
+		byPiece.entries[x.name] = x.place(SingleFile, p, data)
 		byPiece.names = append(byPiece.names, x.name)
 	}
 	slices.Sort(byPiece.names)
-	byPiece.blobs = []blob{p}
+	byPiece.blobs = []blob.Blob{p}
 
 	mapped, err := Open(os.DirFS(dir))
 	if err != nil {

@@ -1,0 +1,114 @@
+// Package blob opens the large files of a model: mapped into memory where the
+// system can, read piece by piece or whole where it cannot.
+//
+// A mapped file must not be shortened while it is open; the system would end
+// the process (SIGBUS).
+package blob
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// Blob is an open file of fixed size. Safe for concurrent reading.
+type Blob interface {
+	Size() int64
+	// Bytes are n bytes from off on, good until Close; out of range is an
+	// error. Not to be written to.
+	Bytes(off, n int64) ([]byte, error)
+	// Close frees the file. Bytes of it must not be used afterwards.
+	Close() error
+}
+
+// Open maps a file of the operating system, reads it piece by piece where
+// mapping is not to be had, and takes any other file (of an embedded
+// directory) into memory. Errors name the file.
+func Open(fsys fs.FS, name string) (Blob, error) {
+	// Before opening: to open a named pipe would wait for its writer.
+	st, err := fs.Stat(fsys, name)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be opened: %w; fetch it again", name, err)
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be opened: %w", name, err)
+	}
+	if file, ok := f.(*os.File); ok {
+		b, err := openFile(file)
+		if err != nil {
+			file.Close()
+			return nil, fmt.Errorf("%s cannot be read: %w", name, err)
+		}
+		return b, nil
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", name, err)
+	}
+	return Memory(data), nil
+}
+
+// openFile takes the file over unless it fails.
+func openFile(f *os.File) (Blob, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if data, ok := mapFile(f, st.Size()); ok {
+		// The mapping holds the file by itself.
+		return mapped{Memory(data)}, f.Close()
+	}
+	return Pieces(f, st.Size()), nil
+}
+
+// Memory is a file that was read whole.
+type Memory []byte
+
+// Size implements Blob.
+func (m Memory) Size() int64 { return int64(len(m)) }
+
+// Bytes implements Blob.
+func (m Memory) Bytes(off, n int64) ([]byte, error) {
+	if off < 0 || n < 0 || off > m.Size() || n > m.Size()-off {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return m[off : off+n : off+n], nil
+}
+
+// Close implements Blob.
+func (m Memory) Close() error { return nil }
+
+// mapped is a file in the address space.
+type mapped struct{ Memory }
+
+func (m mapped) Close() error { return unmap(m.Memory) }
+
+// Pieces is a file of size bytes of which every piece is read when it is asked
+// for. It takes the file over.
+func Pieces(f *os.File, size int64) Blob { return &pieces{f: f, length: size} }
+
+type pieces struct {
+	f      *os.File
+	length int64
+}
+
+func (p *pieces) Size() int64 { return p.length }
+
+func (p *pieces) Bytes(off, n int64) ([]byte, error) {
+	if off < 0 || n < 0 || off > p.length || n > p.length-off {
+		return nil, io.ErrUnexpectedEOF
+	}
+	data := make([]byte, n)
+	if _, err := p.f.ReadAt(data, off); err != nil && !(err == io.EOF && n == 0) {
+		return nil, err
+	}
+	return data, nil
+}
+
+func (p *pieces) Close() error { return p.f.Close() }
