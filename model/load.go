@@ -105,10 +105,10 @@ func (c *Checkpoint) match() error {
 			return err
 		}
 		if !slices.Equal(have.Shape, w.Shape) {
-			return fmt.Errorf("%s: tensor %s has shape %v, but config.json makes it %v; fetch both from one place", have.File, w.Name, have.Shape, w.Shape)
+			return fmt.Errorf("%s: tensor %s has shape %v, but the configuration makes it %v; fetch both from one place", have.File, have.Title(), have.Shape, w.Shape)
 		}
-		if !slices.Contains([]string{"F32", "F16", "BF16"}, have.DType) {
-			return fmt.Errorf("%s: tensor %s has element type %s; implemented are F32, F16 and BF16; use such a release of the model", have.File, w.Name, have.DType)
+		if _, err := have.Type(); err != nil {
+			return err
 		}
 	}
 	for _, name := range c.Weights.Names() {
@@ -119,7 +119,7 @@ func (c *Checkpoint) match() error {
 			// A bias or a norm that the configuration does not speak of: the
 			// result would be wrong without a sign of it.
 			info, _ := c.Weights.Info(name)
-			return fmt.Errorf("%s: tensor %s is not part of a %s with this config.json; the model is of another architecture, or the file is of another model", info.File, name, c.Config.Architecture)
+			return fmt.Errorf("%s: tensor %s is not part of a %s with this configuration; the model is of another architecture, or the file is of another model", info.File, info.Title(), c.Config.Architecture)
 		}
 		c.Unused = append(c.Unused, name)
 	}
@@ -156,7 +156,7 @@ func (c *Checkpoint) WeightBytes() int64 {
 // the type of its KV pool.
 func (c *Checkpoint) WeightDType() gpu.DType {
 	i, _ := c.Weights.Info(c.Program.Weights[0].Name)
-	d, err := gpu.ParseDType(strings.ToLower(i.DType))
+	d, err := i.Type()
 	if err != nil {
 		return gpu.F32
 	}

@@ -31,7 +31,7 @@ type tensor struct {
 	begin, end int64 // relative to the data
 }
 
-// elementBits has all types that a header may name; see loadable for those
+// elementBits has all types that a header may name; gpu.WeightDTypes has those
 // that can be used.
 var elementBits = map[string]int64{
 	"BOOL": 8, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6,

@@ -41,6 +41,25 @@ func (i Info) Title() string {
 	return fmt.Sprintf("%s (%s in the file)", i.Name, i.Stored)
 }
 
+// Type is the element type as devices know it. The error names the file, the
+// tensor and what is implemented.
+func (i Info) Type() (gpu.DType, error) {
+	d, err := gpu.ParseDType(strings.ToLower(i.DType))
+	if err == nil && d.ForWeights() {
+		return d, nil
+	}
+	return 0, fmt.Errorf("%s: tensor %s has element type %s; implemented are %s; use such a release of the model", i.File, i.Title(), i.DType, TypeNames())
+}
+
+// TypeNames lists the implemented element types as files spell them.
+func TypeNames() string {
+	var names []string
+	for _, d := range gpu.WeightDTypes() {
+		names = append(names, strings.ToUpper(d.String()))
+	}
+	return strings.Join(names, ", ")
+}
+
 // Source is a set of tensors. Safe for concurrent reading.
 type Source interface {
 	gpu.Weights
@@ -185,9 +204,9 @@ func (s *files) Tensor(name string) (gpu.Tensor, error) {
 	if !ok {
 		return gpu.Tensor{}, fmt.Errorf("tensor %s is in no file%s; the model's configuration and its weights do not belong together, fetch both from one place", name, s.near(name))
 	}
-	d, ok := loadable[e.DType]
-	if !ok {
-		return gpu.Tensor{}, fmt.Errorf("%s: tensor %s has element type %s; implemented are F32, F16 and BF16", e.File, e.Title(), e.DType)
+	d, err := e.Type()
+	if err != nil {
+		return gpu.Tensor{}, err
 	}
 	data, err := e.Blob.Bytes(e.At, e.Bytes)
 	if err != nil {
@@ -236,5 +255,3 @@ func (s *files) Close() error {
 	s.blobs, s.entries, s.names = nil, nil, nil
 	return errors.Join(errs...)
 }
-
-var loadable = map[string]gpu.DType{"F32": gpu.F32, "F16": gpu.F16, "BF16": gpu.BF16}
