@@ -33,6 +33,7 @@ var rules = []rule{
 	{"gpu/cpu", []string{"gpu"}, nil, "a device knows programs and steps, not the engine"},
 	{"gpu/cpu/kernel", nil, impure, "inner loops know memory and numbers only"},
 	{"gpu/cpu/kernel/gen", nil, nil, "it writes assembly and is not part of the product"},
+	{"gpu/quant", []string{"gpu"}, impure, "it turns bytes into numbers; every device is compared with it"},
 	{"gpu/sim", nil, impure, "a cost model is arithmetic on plain numbers, the same on every machine"},
 	{"gpu/gputest", []string{"gpu"}, nil, "test support for devices knows programs and steps only"},
 	{"internal/invariants", nil, impure, "every core imports it"},

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
 // maxDummy bounds one made-up tensor, in bytes; four times the largest of any
@@ -22,6 +23,9 @@ const maxDummy = 16 << 30
 // and names, whatever the order of asking. Gains are near 1 and matrices keep
 // the size of what goes through them, so that logits are in a usual range.
 // Each call of Tensor makes the tensor anew.
+//
+// Of a quantised type are matrices only, as in files: vectors are F32, and a
+// matrix whose rows do not fill blocks is F16.
 func Dummy(p *gpu.Program, d gpu.DType, seed uint64) Source {
 	s := &dummy{dtype: d, seed: seed, shapes: map[string][]int{}}
 	for _, w := range p.Weights {
@@ -47,7 +51,20 @@ func (s *dummy) Info(name string) (Info, bool) {
 	if !ok {
 		return Info{}, false
 	}
-	return Info{Name: name, DType: strings.ToUpper(s.dtype.String()), Shape: shape, Bytes: int64(s.dtype.Bytes(elements(shape))), File: "dummy weights"}, true
+	d := s.dtypeOf(shape)
+	return Info{Name: name, DType: strings.ToUpper(d.String()), Shape: shape, Bytes: int64(d.Bytes(elements(shape))), File: "dummy weights"}, true
+}
+
+func (s *dummy) dtypeOf(shape []int) gpu.DType {
+	switch {
+	case !s.dtype.Quantised():
+		return s.dtype
+	case len(shape) == 1:
+		return gpu.F32
+	case shape[len(shape)-1]%s.dtype.BlockLen() != 0:
+		return gpu.F16
+	}
+	return s.dtype
 }
 
 func (s *dummy) Tensor(name string) (gpu.Tensor, error) {
@@ -55,21 +72,23 @@ func (s *dummy) Tensor(name string) (gpu.Tensor, error) {
 	if !ok {
 		return gpu.Tensor{}, fmt.Errorf("dummy weights have no tensor %s: the program does not name it", name)
 	}
-	if s.dtype.Quantised() {
-		return gpu.Tensor{}, fmt.Errorf("dummy weights: tensor %s cannot be made up in %s; use f32, f16 or bf16", name, s.dtype)
-	}
-	n := elements(shape)
-	if n/s.dtype.BlockLen() > maxDummy/s.dtype.BlockBytes() {
+	n, d := elements(shape), s.dtypeOf(shape)
+	if n/d.BlockLen() > maxDummy/d.BlockBytes() {
 		return gpu.Tensor{}, fmt.Errorf("dummy weights: tensor %s of shape %v would take more than %d bytes; use a smaller model", name, shape, int64(maxDummy))
 	}
 	key := sha256.Sum256(binary.LittleEndian.AppendUint64([]byte(name), s.seed))
 	r := rand.New(rand.NewPCG(binary.LittleEndian.Uint64(key[:]), binary.LittleEndian.Uint64(key[8:])))
 	mean, half := spread(name, shape)
-	data := make([]byte, 0, s.dtype.Bytes(n))
-	for range n {
-		data = appendElement(data, s.dtype, float32(mean+half*(2*r.Float64()-1)))
+	data := make([]byte, d.Bytes(n))
+	if d.Quantised() {
+		quant.Random(d, data, half/math.Sqrt(3), r.Uint64)
+		return gpu.Tensor{Name: name, DType: d, Shape: shape, Data: data}, nil
 	}
-	return gpu.Tensor{Name: name, DType: s.dtype, Shape: shape, Data: data}, nil
+	data = data[:0]
+	for range n {
+		data = appendElement(data, d, float32(mean+half*(2*r.Float64()-1)))
+	}
+	return gpu.Tensor{Name: name, DType: d, Shape: shape, Data: data}, nil
 }
 
 // spread gives the middle and the half width of a uniform distribution.

@@ -12,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/quant"
 	"github.com/troupe-engine/troupe/model/blob"
 )
 
@@ -322,6 +323,39 @@ func TestDummy(t *testing.T) {
 	}
 	if _, err := Dummy(&gpu.Program{Weights: []gpu.WeightSpec{{Name: "x", Shape: []int{1 << 24, 1 << 17}}}}, gpu.F32, 0).Tensor("x"); err == nil {
 		t.Error("a huge tensor was made")
+	}
+}
+
+// A file keeps vectors in F32, and no block crosses a row.
+func TestQuantisedDummy(t *testing.T) {
+	p := &gpu.Program{Weights: []gpu.WeightSpec{
+		{Name: "m.weight", Shape: []int{40, 512}}, {Name: "odd.weight", Shape: []int{64, 300}}, {Name: "n.weight", Shape: []int{256}},
+	}}
+	for _, d := range gpu.WeightDTypes() {
+		if !d.Quantised() {
+			continue
+		}
+		s := Dummy(p, d, 1)
+		for i, want := range []gpu.DType{d, gpu.F16, gpu.F32} {
+			w := p.Weights[i]
+			x, err := s.Tensor(w.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			info, _ := s.Info(w.Name)
+			if x.DType != want || w.Check(x) != nil || info.Bytes != int64(len(x.Data)) || info.DType != strings.ToUpper(want.String()) {
+				t.Errorf("%s: %s is %s (%s), %d of %d bytes, want %s", d, w.Name, x.DType, info.DType, len(x.Data), info.Bytes, want)
+			}
+		}
+		x, _ := s.Tensor("m.weight")
+		v, sum := make([]float32, 40*512), 0.0
+		quant.Dequantize(d, v, x.Data)
+		for _, e := range v {
+			sum += float64(e) * float64(e)
+		}
+		if got := sum / float64(len(v)) * 512; got < 0.8 || got > 1.25 {
+			t.Errorf("%s: mean square %g times 1/inputs, want about 1", d, got)
+		}
 	}
 }
 

@@ -1,0 +1,45 @@
+package quant
+
+import "math"
+
+// tiniest is the least absmax of a vector that is not stored as zeros: below
+// it the scale would no longer be a normal number, and 127/absmax soon be
+// infinite.
+const tiniest = 1.0 / (1 << 119)
+
+// QuantizeI8 is how a KV pool of int8 stores the K or V of one token and head:
+//
+//	scale = absmax / 127, q = x x (127 / absmax) rounded to nearest, ties to even
+//
+// all in float32, both quotients rounded once. q lies in -127..127. A vector
+// whose absmax is below 2^-119 is stored as zeros with scale 0. One that has
+// NaN or an infinity is stored as zeros with scale NaN, so that all of it reads
+// back as NaN. dst has the length of src.
+func QuantizeI8(dst []int8, src []float32) (scale float32) {
+	dst = dst[:len(src)]
+	most := uint32(0) // bits of absmax: they order as the numbers do, NaN above Inf
+	for _, x := range src {
+		most = max(most, math.Float32bits(x)&^(1<<31))
+	}
+	absmax := math.Float32frombits(most)
+	if most >= 0x7f800000 || absmax < tiniest {
+		clear(dst)
+		if absmax < tiniest {
+			return 0
+		}
+		return nan
+	}
+	factor := 127 / absmax
+	for i, x := range src {
+		dst[i] = int8(math.RoundToEven(float64(x * factor)))
+	}
+	return absmax / 127
+}
+
+// DequantizeI8 reads back what QuantizeI8 stored: x = scale x q, rounded once.
+func DequantizeI8(dst []float32, src []int8, scale float32) {
+	dst = dst[:len(src)]
+	for i, q := range src {
+		dst[i] = scale * float32(q)
+	}
+}
