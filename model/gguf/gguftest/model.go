@@ -1,0 +1,144 @@
+package gguftest
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
+
+// Model is a model of random weights in the shape of a real one.
+type Model struct {
+	Arch         string // "llama", "qwen2" or "qwen3"
+	Layers       int
+	Hidden       int
+	Intermediate int
+	Heads        int
+	KVHeads      int
+	HeadDim      int
+	Vocab        int
+	Context      int
+	Tied         bool // no output matrix
+	// Type is that of all matrices. Where rows do not fill its blocks, the
+	// type next to it with blocks of 32 is taken, or F16.
+	Type gpu.DType
+	Seed uint64
+}
+
+// The shapes that figures are published for.
+var (
+	Qwen2_05B = Model{Arch: "qwen2", Layers: 24, Hidden: 896, Intermediate: 4864, Heads: 14, KVHeads: 2, HeadDim: 64, Vocab: 151936, Context: 32768, Tied: true}
+	Qwen2_15B = Model{Arch: "qwen2", Layers: 28, Hidden: 1536, Intermediate: 8960, Heads: 12, KVHeads: 2, HeadDim: 128, Vocab: 151936, Context: 32768, Tied: true}
+)
+
+// File is the model as a file, with a tokenizer of bytes.
+func (m Model) File() File {
+	f := File{Keys: m.keys()}
+	add := func(name string, d gpu.DType, mean, deviation float64, shape ...int) {
+		elements := int64(1)
+		for _, n := range shape {
+			elements *= int64(n)
+		}
+		seed := m.Seed<<32 + uint64(len(f.Tensors))
+		f.Tensors = append(f.Tensors, Tensor{Name: name, Type: d, Shape: shape, Data: Random(d, elements, mean, deviation, seed)})
+	}
+	matrix := func(name string, outputs, inputs int) {
+		add(name, fitting(m.Type, inputs), 0, 1/math.Sqrt(float64(inputs)), outputs, inputs)
+	}
+	gain := func(name string, n int) { add(name, gpu.F32, 1, 0.05, n) }
+
+	q, kv := m.Heads*m.HeadDim, m.KVHeads*m.HeadDim
+	matrix("token_embd.weight", m.Vocab, m.Hidden)
+	gain("output_norm.weight", m.Hidden)
+	if !m.Tied {
+		matrix("output.weight", m.Vocab, m.Hidden)
+	}
+	for l := range m.Layers {
+		at := fmt.Sprintf("blk.%d.", l)
+		gain(at+"attn_norm.weight", m.Hidden)
+		matrix(at+"attn_q.weight", q, m.Hidden)
+		matrix(at+"attn_k.weight", kv, m.Hidden)
+		matrix(at+"attn_v.weight", kv, m.Hidden)
+		switch m.Arch {
+		case "qwen2":
+			add(at+"attn_q.bias", gpu.F32, 0, 0.02, q)
+			add(at+"attn_k.bias", gpu.F32, 0, 0.02, kv)
+			add(at+"attn_v.bias", gpu.F32, 0, 0.02, kv)
+		case "qwen3":
+			gain(at+"attn_q_norm.weight", m.HeadDim)
+			gain(at+"attn_k_norm.weight", m.HeadDim)
+		}
+		matrix(at+"attn_output.weight", m.Hidden, q)
+		gain(at+"ffn_norm.weight", m.Hidden)
+		matrix(at+"ffn_gate.weight", m.Intermediate, m.Hidden)
+		matrix(at+"ffn_up.weight", m.Intermediate, m.Hidden)
+		matrix(at+"ffn_down.weight", m.Hidden, m.Intermediate)
+	}
+	return f
+}
+
+func (m Model) keys() []Key {
+	a := m.Arch
+	tokens, types := make([]string, m.Vocab), make([]int32, m.Vocab)
+	for i := range tokens {
+		tokens[i], types[i] = fmt.Sprintf("<%d>", i), 1
+		if i < 256 {
+			tokens[i] = byteChar(i)
+		}
+	}
+	return Keys(
+		"general.architecture", a,
+		"general.name", fmt.Sprintf("random %s", a),
+		a+".context_length", uint32(m.Context),
+		a+".embedding_length", uint32(m.Hidden),
+		a+".block_count", uint32(m.Layers),
+		a+".feed_forward_length", uint32(m.Intermediate),
+		a+".attention.head_count", uint32(m.Heads),
+		a+".attention.head_count_kv", uint32(m.KVHeads),
+		a+".attention.key_length", uint32(m.HeadDim),
+		a+".attention.value_length", uint32(m.HeadDim),
+		a+".attention.layer_norm_rms_epsilon", float32(1e-6),
+		a+".rope.freq_base", float32(1e6),
+		a+".rope.dimension_count", uint32(m.HeadDim),
+		a+".vocab_size", uint32(m.Vocab),
+		"tokenizer.ggml.model", "gpt2",
+		"tokenizer.ggml.pre", "gpt-2",
+		"tokenizer.ggml.tokens", tokens,
+		"tokenizer.ggml.token_type", types,
+		"tokenizer.ggml.merges", []string{},
+		"tokenizer.ggml.add_bos_token", false,
+	)
+}
+
+// byteChar is the character that stands for a byte in byte-level vocabularies:
+// itself where it is printable, else the next free one from U+0100 on.
+func byteChar(b int) string {
+	next := rune(256)
+	for i := range 256 {
+		printable := i >= '!' && i <= '~' || i >= 0xA1 && i <= 0xAC || i >= 0xAE
+		r := rune(i)
+		if !printable {
+			r = next
+			next++
+		}
+		if i == b {
+			return string(r)
+		}
+	}
+	return ""
+}
+
+// fitting is the type for rows of so many elements; the stand-ins are
+// llama.cpp's.
+func fitting(d gpu.DType, row int) gpu.DType {
+	if row%d.BlockLen() == 0 {
+		return d
+	}
+	small := map[gpu.DType]gpu.DType{
+		gpu.Q2_K: gpu.Q4_0, gpu.Q3_K: gpu.Q4_0, gpu.Q4_K: gpu.Q5_0, gpu.Q5_K: gpu.Q5_1, gpu.Q6_K: gpu.Q8_0, gpu.IQ4_XS: gpu.IQ4_NL,
+	}
+	if s, ok := small[d]; ok && row%s.BlockLen() == 0 {
+		return s
+	}
+	return gpu.F16
+}

@@ -1,0 +1,176 @@
+// Package gguftest writes GGUF files: small ones for tests, and models of real
+// shapes with random weights for benchmarks. Data is streamed, so that a file
+// of many GB takes no memory.
+package gguftest
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/model/gguf"
+)
+
+// File is what is written.
+type File struct {
+	Version   uint32 // 0: 3
+	Alignment int    // bytes, a power of two; 0: 32, and no key says so
+	Keys      []Key
+	Tensors   []Tensor
+}
+
+// Key is a metadata value. Value is a bool, string, sized integer or float, or
+// a slice of one of them; a [][]T is an array of arrays.
+type Key struct {
+	Name  string
+	Value any
+}
+
+// Keys are made from names and values in turn.
+func Keys(pairs ...any) []Key {
+	var keys []Key
+	for i := 0; i < len(pairs); i += 2 {
+		keys = append(keys, Key{Name: pairs[i].(string), Value: pairs[i+1]})
+	}
+	return keys
+}
+
+// Tensor is an entry of the file.
+type Tensor struct {
+	Name  string
+	Type  gpu.DType
+	Shape []int // [outputs, inputs]; the file has it the other way round
+	// Data writes exactly Bytes() bytes.
+	Data func(io.Writer) error
+}
+
+// Bytes is the size of the tensor's data.
+func (t Tensor) Bytes() int64 {
+	row := int64(t.Type.Bytes(t.Shape[len(t.Shape)-1]))
+	for _, d := range t.Shape[:len(t.Shape)-1] {
+		row *= int64(d)
+	}
+	return row
+}
+
+// Bytes is Data that is there already.
+func Bytes(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}
+}
+
+// Floats is Data of F32.
+func Floats(values ...float32) func(io.Writer) error {
+	var b []byte
+	for _, v := range values {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return Bytes(b)
+}
+
+// Create writes a file under a path, whose directory must exist.
+func Create(path string, f File) (err error) {
+	out, err := os.Create(filepath.Clean(path))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := out.Close(); err == nil {
+			err = e
+		}
+	}()
+	w := bufio.NewWriterSize(out, 1<<20)
+	if err := Write(w, f); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// Write writes a file.
+func Write(w io.Writer, f File) error {
+	align := int64(32)
+	if f.Alignment != 0 {
+		align = int64(f.Alignment)
+		f.Keys = slices.Concat(Keys("general.alignment", uint32(f.Alignment)), f.Keys)
+	}
+	head, err := f.head(align)
+	if err != nil {
+		return err
+	}
+	out := &counter{w: w}
+	if _, err := out.Write(head); err != nil {
+		return err
+	}
+	for _, t := range f.Tensors {
+		if err := out.pad(align); err != nil {
+			return err
+		}
+		before := out.n
+		if err := t.Data(out); err != nil {
+			return fmt.Errorf("tensor %s: %w", t.Name, err)
+		}
+		if got := out.n - before; got != t.Bytes() {
+			return fmt.Errorf("tensor %s: %d bytes of data, want %d", t.Name, got, t.Bytes())
+		}
+	}
+	return out.pad(align)
+}
+
+// head is everything before the data.
+func (f File) head(align int64) ([]byte, error) {
+	version := f.Version
+	if version == 0 {
+		version = 3
+	}
+	b := binary.LittleEndian.AppendUint32([]byte("GGUF"), version)
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(f.Tensors)))
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(f.Keys)))
+	for _, k := range f.Keys {
+		kind, value, err := encode(k.Value)
+		if err != nil {
+			return nil, fmt.Errorf("key %s: %w", k.Name, err)
+		}
+		b = binary.LittleEndian.AppendUint32(appendText(b, k.Name), uint32(kind))
+		b = append(b, value...)
+	}
+	at := int64(0)
+	for _, t := range f.Tensors {
+		number, ok := gguf.TypeNumber(t.Type)
+		if !ok {
+			return nil, fmt.Errorf("tensor %s: GGUF has no type %s", t.Name, t.Type)
+		}
+		b = binary.LittleEndian.AppendUint32(appendText(b, t.Name), uint32(len(t.Shape)))
+		for _, d := range slices.Backward(t.Shape) {
+			b = binary.LittleEndian.AppendUint64(b, uint64(d))
+		}
+		b = binary.LittleEndian.AppendUint32(b, number)
+		b = binary.LittleEndian.AppendUint64(b, uint64(at))
+		at += (t.Bytes() + align - 1) / align * align
+	}
+	return b, nil
+}
+
+// counter knows how much was written.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+func (c *counter) pad(align int64) error {
+	_, err := c.Write(make([]byte, (align-c.n%align)%align))
+	return err
+}

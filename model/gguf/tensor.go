@@ -1,0 +1,166 @@
+package gguf
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/model/blob"
+)
+
+const (
+	maxDims       = 4
+	maxTensorName = 64 // bytes
+	// minTensor is the least that an entry of the list takes: name, one
+	// dimension, type, offset.
+	minTensor = 8 + 4 + 8 + 4 + 8
+)
+
+// Tensor is an entry of a file's list, checked: its data lies within the file.
+type Tensor struct {
+	Name string
+	Type gpu.DType
+	// Dims are as in the file, the one that runs fastest first: a matrix is
+	// [inputs, outputs].
+	Dims  []int
+	At    int64 // bytes from the beginning of the file
+	Bytes int64
+	File  string
+	Blob  blob.Blob
+
+	listed int64 // where the entry stands
+}
+
+// Shape is Dims the other way round, as other formats have it: [outputs,
+// inputs].
+func (t *Tensor) Shape() []int {
+	s := slices.Clone(t.Dims)
+	slices.Reverse(s)
+	return s
+}
+
+func (p *part) readTensors(c *cursor, n int64) error {
+	p.tensors = make([]Tensor, 0, n)
+	seen := make(map[string]bool, n)
+	for i := range n {
+		t := Tensor{File: p.name, Blob: c.b, listed: c.at}
+		name, err := c.textBytes(maxTensorName, fmt.Sprintf("the name of tensor %d", i))
+		if err != nil {
+			return err
+		}
+		if t.Name = string(name); t.Name == "" || !printable(t.Name) {
+			return fmt.Errorf("byte %d: the name %s of tensor %d is not printable text; %s", t.listed, clip(t.Name), i, again)
+		}
+		if seen[t.Name] {
+			return t.fail("stands in the list twice; %s", again)
+		}
+		seen[t.Name] = true
+		if err := t.read(c); err != nil {
+			return err
+		}
+		p.tensors = append(p.tensors, t)
+	}
+	return nil
+}
+
+func printable(s string) bool {
+	for _, r := range s {
+		if r <= ' ' || r == 0x7f || r == utf8.RuneError {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *Tensor) fail(format string, args ...any) error {
+	return fmt.Errorf("byte %d: tensor %s %w", t.listed, t.Name, fmt.Errorf(format, args...))
+}
+
+// read takes what follows the name.
+func (t *Tensor) read(c *cursor) error {
+	what := "tensor " + t.Name
+	n, err := c.u32("the number of dimensions of " + what)
+	if err != nil {
+		return err
+	}
+	if n < 1 || n > maxDims {
+		return t.fail("has %d dimensions; there may be 1 to %d; %s", n, maxDims, again)
+	}
+	for range n {
+		d, err := c.u64("a dimension of " + what)
+		if err != nil {
+			return err
+		}
+		if d == 0 || d > math.MaxInt32 {
+			return t.fail("has a dimension of %d; there may be 1 to %d; %s", d, math.MaxInt32, again)
+		}
+		t.Dims = append(t.Dims, int(d))
+	}
+	number, err := c.u32("the element type of " + what)
+	if err != nil {
+		return err
+	}
+	if t.Type, err = typeOf(number); err != nil {
+		return t.fail("cannot be used: %w", err)
+	}
+	at, err := c.u64("the offset of " + what)
+	if err != nil {
+		return err
+	}
+	if at > math.MaxInt64 {
+		return t.fail("begins at byte %d of the data, which no file has; %s", at, again)
+	}
+	t.At = int64(at) // within the data until placeTensors
+	return t.measure()
+}
+
+// measure computes the tensor's size from its type and dimensions.
+func (t *Tensor) measure() error {
+	if block := t.Type.BlockLen(); t.Dims[0]%block != 0 {
+		return t.fail("has rows of %d elements, no multiple of the %d in a block of %s; %s", t.Dims[0], block, TypeName(t.Type), again)
+	}
+	n := uint64(t.Dims[0] / t.Type.BlockLen() * t.Type.BlockBytes())
+	for _, d := range t.Dims[1:] {
+		high, low := bits.Mul64(n, uint64(d))
+		if high != 0 || low > math.MaxInt64 {
+			return t.fail("has dimensions %v, too large to count; %s", t.Dims, again)
+		}
+		n = low
+	}
+	t.Bytes = int64(n)
+	return nil
+}
+
+// placeTensors makes offsets relative to the file and checks that tensors are
+// aligned, apart from each other and inside the file.
+func (p *part) placeTensors(c *cursor) error {
+	align, err := p.alignment()
+	if err != nil {
+		return err
+	}
+	data := (c.at + align - 1) / align * align
+	order := make([]*Tensor, len(p.tensors))
+	for i := range p.tensors {
+		order[i] = &p.tensors[i]
+	}
+	slices.SortStableFunc(order, func(a, b *Tensor) int { return cmp.Compare(a.At, b.At) })
+	for i, t := range order {
+		if t.At%align != 0 {
+			return t.fail("begins at byte %d of the data, no multiple of the alignment of %d; %s", t.At, align, again)
+		}
+		if have := max(0, c.size-data); t.At > have || t.Bytes > have-t.At {
+			return t.fail("has %d bytes from byte %d of the data on, of which there are %d; %s", t.Bytes, t.At, have, incomplete)
+		}
+		if i > 0 {
+			if before := order[i-1]; t.At < before.At-data+before.Bytes {
+				return t.fail("begins at byte %d of the data, inside tensor %s, which ends at %d; %s", t.At, before.Name, before.At-data+before.Bytes, again)
+			}
+		}
+		t.At += data
+	}
+	return nil
+}
