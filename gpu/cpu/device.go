@@ -10,7 +10,7 @@ import (
 )
 
 // kernelVersion changes whenever a change of code may change a bit of a result.
-const kernelVersion = 1
+const kernelVersion = 2
 
 // device implements gpu.Device.
 type device struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
 	"github.com/troupe-engine/troupe/gpu/gputest"
 )
 
@@ -20,9 +21,11 @@ func open(t testing.TB, o cpu.Options) gpu.Device {
 	return d
 }
 
-// Other numbers of threads have a test of their own, which compares bits.
+// Every level that this processor has. Other numbers of threads have a test of
+// their own, which compares bits.
 func TestDevice(t *testing.T) {
-	for _, o := range []cpu.Options{{Threads: 1}, {Threads: 3, WidenBelow: -1}} {
+	for i, level := range kernel.Levels() {
+		o := cpu.Options{Threads: 1 + i, WidenBelow: -int64(i % 2), InstructionSet: level.String()}
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) { gputest.RunDevice(t, open(t, o)) })
 	}
 }
@@ -34,7 +37,8 @@ func TestRandomShapes(t *testing.T) {
 		shapes = 100
 	}
 	for seed := range shapes {
-		o := cpu.Options{Threads: 1 + int(seed%3), WidenBelow: -int64(seed % 2)}
+		levels := kernel.Levels()
+		o := cpu.Options{Threads: 1 + int(seed%3), WidenBelow: -int64(seed % 2), InstructionSet: levels[int(seed)%len(levels)].String()}
 		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
 			if err := gputest.RunShape(open(t, o), gputest.RandomShape(seed), seed); err != nil {
 				t.Errorf("%+v: %v", o, err)

@@ -77,23 +77,6 @@ func dot(w, x []float32) float32 {
 	return a0 + a1
 }
 
-// sumSquares has four lanes.
-func sumSquares(x []float32) float32 {
-	var a, b, c, d float32
-	i := 0
-	for ; i+4 <= len(x); i += 4 {
-		p := (*[4]float32)(x[i:])
-		a += float32(p[0] * p[0])
-		b += float32(p[1] * p[1])
-		c += float32(p[2] * p[2])
-		d += float32(p[3] * p[3])
-	}
-	for ; i < len(x); i++ {
-		a += float32(x[i] * x[i])
-	}
-	return (a + b) + (c + d)
-}
-
 // axpy4 is out = (((out + p0 v0) + p1 v1) + p2 v2) + p3 v3: the same as four
 // calls of axpy.
 func axpy4(out []float32, p0, p1, p2, p3 float32, v0, v1, v2, v3 []float32) {

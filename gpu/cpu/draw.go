@@ -7,94 +7,171 @@ import (
 	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
 )
 
 // candidates is one worker's scratch for draws, grown on use.
 type candidates struct {
 	x      []float32 // adjusted logits
-	weight []float64 // by id
+	weight []float64 // by id, of those that are looked at
+	sums   []float64 // of weights, by run of ids
 	ids    []int32
 	byID   []int32
+	peaks  []float32 // by run of ids
 }
 
 func (c *candidates) bytes() int64 {
-	return 4*int64(cap(c.x)+cap(c.ids)+cap(c.byID)) + 8*int64(cap(c.weight))
+	return 4*int64(cap(c.x)+cap(c.ids)+cap(c.byID)+cap(c.peaks)) + 8*int64(cap(c.weight)+cap(c.sums))
 }
 
-// draw picks the next token as gpu/ref defines it, but sorts only as much of
-// the vocabulary as top-k and top-p keep.
-func (c *candidates) draw(logits []float32, spec *gpu.SampleSpec) (int32, error) {
-	x := c.adjusted(logits, spec)
-	best := 0
-	for id, v := range x {
-		if v > x[best] {
-			best = id
-		} else if v != v {
-			return 0, fmt.Errorf("the logit of token %d is not a number; the weights or the KV pool overflow", id)
-		}
-	}
-	switch highest := x[best]; {
+// draw picks the next token as gpu/ref defines it. Weights of the whole
+// vocabulary, and their sum in order of ids, are made only where a faster sum
+// leaves doubt (see sumError); sorted is what top-k and top-p may keep.
+func (c *candidates) draw(level kernel.Level, logits []float32, spec *gpu.SampleSpec) (int32, error) {
+	d := drawing{candidates: c, level: level, x: c.adjusted(logits, spec), temperature: spec.Temperature}
+	highest, nan := kernel.Peak(level, d.x)
+	switch d.highest = highest; {
+	case nan:
+		id := slices.IndexFunc(d.x, func(v float32) bool { return v != v })
+		return 0, fmt.Errorf("the logit of token %d is not a number; the weights or the KV pool overflow", id)
 	case math.IsInf(float64(highest), -1):
 		return 0, errors.New("nothing is left to draw: mask and bias exclude every token")
 	case spec.Temperature < 1e-6:
-		return int32(best), nil
-	default:
-		u := gpu.Uniform(spec.Seed, spec.Choice, spec.Position)
-		return c.pick(c.kept(x, highest, spec), u), nil
+		return int32(kernel.Find(level, d.x, highest)), nil
 	}
-}
-
-// weigh is the weight of a logit, relative to the highest.
-func weigh(x, highest, temperature float32) float64 {
-	if x == highest {
-		return 1 // also where both are infinite
-	}
-	return math.Exp((float64(x) - float64(highest)) / float64(temperature))
-}
-
-// kept lists what may be drawn, in order of ids, and sets its weights.
-func (c *candidates) kept(x []float32, highest float32, spec *gpu.SampleSpec) []int32 {
-	c.weight = slices.Grow(c.weight[:0], len(x))[:len(x)]
-	c.ids = slices.Grow(c.ids[:0], len(x))
+	d.fast = level != kernel.Portable && !math.IsInf(float64(highest), 1)
+	c.weight = slices.Grow(c.weight[:0], len(d.x))[:len(d.x)]
+	c.ids = slices.Grow(c.ids[:0], len(d.x))[:len(d.x)]
+	u := gpu.Uniform(spec.Seed, spec.Choice, spec.Position)
 	var ids []int32
-	if k := int(spec.TopK); k > 0 && k < len(x) {
-		ids = c.first(x, k)
-		for _, id := range ids {
-			c.weight[id] = weigh(x[id], highest, spec.Temperature)
-		}
+	switch k := int(spec.TopK); {
+	case k > 0 && k < len(d.x):
+		ids = d.weighed(c.first(level, d.x, k))
 		if spec.TopP < 1 {
 			c.byID = append(c.byID[:0], ids...)
 			slices.Sort(c.byID)
 			n, _ := c.reach(ids, float64(spec.TopP)*c.total(c.byID))
 			ids = ids[:n]
 		}
-	} else {
-		var total float64
-		for id, v := range x {
-			c.weight[id] = weigh(v, highest, spec.Temperature)
-			total += c.weight[id]
+	case spec.TopP < 1:
+		ids = d.likeliest(float64(spec.TopP))
+	case spec.MinP > 0:
+		// Those that may weigh so much, and a few more.
+		ids = d.downTo(-math.Log(float64(spec.MinP)) + 1e-3)
+	default:
+		if id, sure := d.ofAll(u); sure {
+			return id, nil
 		}
-		ids = c.ids[:len(x)]
-		if spec.TopP < 1 {
-			ids = c.likeliest(x, highest, spec.Temperature, float64(spec.TopP)*total)
-		} else {
-			for id := range ids {
-				ids[id] = int32(id)
-			}
-		}
+		ids = d.downTo(math.Inf(1))
 	}
 	if spec.MinP > 0 {
-		n := 0
-		for _, id := range ids {
-			if c.weight[id] >= float64(spec.MinP) {
-				ids[n] = id
-				n++
-			}
-		}
-		ids = ids[:n]
+		ids = slices.DeleteFunc(ids, func(id int32) bool { return c.weight[id] < float64(spec.MinP) })
 	}
 	slices.Sort(ids)
+	return c.pick(ids, u), nil
+}
+
+// drawing is one draw at a temperature of 1e-6 or more.
+type drawing struct {
+	*candidates
+	level                kernel.Level
+	x                    []float32
+	highest, temperature float32
+	fast                 bool // sums of the level's own are good for something
+}
+
+// weigh is the weight of a logit, relative to the highest.
+func (d *drawing) weigh(x float32) float64 {
+	if x == d.highest {
+		return 1 // also where both are infinite
+	}
+	return math.Exp((float64(x) - float64(d.highest)) / float64(d.temperature))
+}
+
+// weighed sets the weights of ids.
+func (d *drawing) weighed(ids []int32) []int32 {
+	for _, id := range ids {
+		d.weight[id] = d.weigh(d.x[id])
+	}
 	return ids
+}
+
+// downTo lists, in order of ids, and weighs what weighs e^-depth and more.
+func (d *drawing) downTo(depth float64) []int32 {
+	bound := float32(float64(d.highest) - depth*float64(d.temperature))
+	if bound != bound || math.IsInf(float64(d.highest), 0) {
+		bound = float32(math.Inf(-1))
+	}
+	return d.weighed(d.ids[:kernel.Collect(d.level, d.x, bound, d.ids)])
+}
+
+// likeliest is the shortest run of first candidates whose weight reaches topP
+// of the total. It sorts those within some distance of the highest, farther as
+// needed: with weights down to e^-4, e^-8, ... of the highest.
+func (d *drawing) likeliest(topP float64) []int32 {
+	if d.fast {
+		total := 0.0
+		for _, sum := range d.runs() {
+			total += sum
+		}
+		low, high := topP*total*(1-sumError), topP*total*(1+sumError)
+		for depth := 4.0; depth < 1000; depth *= 2 {
+			ids := d.downTo(depth)
+			if d.total(ids) < high {
+				continue // not enough however they are sorted
+			}
+			sortCandidates(d.x, ids)
+			n, _ := d.reach(ids, low)
+			if m, reached := d.reach(ids, high); reached && m == n {
+				return ids[:n]
+			}
+			break
+		}
+	}
+	ids := d.downTo(math.Inf(1))
+	goal := topP * d.total(ids)
+	sortCandidates(d.x, ids)
+	n, _ := d.reach(ids, goal)
+	return ids[:n]
+}
+
+// sumRun is the ids whose weights are summed in one call.
+const sumRun = 1024
+
+// runs are the sums of weights by run of ids, each good to sumError.
+func (d *drawing) runs() []float64 {
+	d.sums = d.sums[:0]
+	for x := d.x; len(x) > 0; {
+		n := min(len(x), sumRun)
+		d.sums = append(d.sums, kernel.ExpSum(d.level, x[:n], float64(d.highest), 1/float64(d.temperature)))
+		x = x[n:]
+	}
+	return d.sums
+}
+
+// ofAll draws from the whole vocabulary. It is not sure where the goal lies so
+// near to the border between two tokens that the order of sums decides.
+func (d *drawing) ofAll(u float64) (id int32, sure bool) {
+	if !d.fast {
+		return 0, false
+	}
+	runs, total := d.runs(), 0.0
+	for _, sum := range runs {
+		total += sum
+	}
+	goal, doubt := u*total, 2*sumError*total
+	run, sum := 0, 0.0
+	for run < len(runs)-1 && sum+runs[run] <= goal {
+		sum += runs[run]
+		run++
+	}
+	for i, x := range d.x[run*sumRun : min(len(d.x), (run+1)*sumRun)] {
+		before := sum
+		if sum += d.weigh(x); sum > goal {
+			return int32(run*sumRun + i), before < goal-doubt && sum > goal+doubt
+		}
+	}
+	return 0, false
 }
 
 // total is the sum of weights, in the order given.
@@ -118,31 +195,6 @@ func (c *candidates) reach(ids []int32, goal float64) (int, bool) {
 	return len(ids), false
 }
 
-// likeliest is the shortest run of first candidates whose weight reaches goal.
-// It sorts those within some distance of the highest, farther as needed: with
-// weights down to e^-4, e^-8, ... of the highest.
-func (c *candidates) likeliest(x []float32, highest, temperature float32, goal float64) []int32 {
-	for depth := 4.0; ; depth *= 2 {
-		bound := float32(float64(highest) - depth*float64(temperature))
-		all := depth > 1000 || math.IsInf(float64(bound), 0) || bound != bound
-		ids := c.ids[:0]
-		var sum float64
-		for id, v := range x {
-			if all || v >= bound {
-				ids = append(ids, int32(id))
-				sum += c.weight[id]
-			}
-		}
-		if !all && sum < goal {
-			continue // not enough however they are sorted, but for rounding
-		}
-		sortCandidates(x, ids)
-		if n, reached := c.reach(ids, goal); reached || all {
-			return ids[:n]
-		}
-	}
-}
-
 // pick draws from ids, which ascend: the first at which the running sum of
 // weights exceeds u times their total.
 func (c *candidates) pick(ids []int32, u float64) int32 {
@@ -158,59 +210,4 @@ func (c *candidates) pick(ids []int32, u float64) int32 {
 		}
 	}
 	return last // u x total was rounded up to the total
-}
-
-// before is the order of candidates: higher first, ties lower id first.
-func before(x []float32, a, b int32) bool {
-	return x[a] > x[b] || x[a] == x[b] && a < b
-}
-
-func sortCandidates(x []float32, ids []int32) {
-	slices.SortFunc(ids, func(a, b int32) int {
-		switch {
-		case before(x, a, b):
-			return -1
-		case before(x, b, a):
-			return 1
-		}
-		return 0
-	})
-}
-
-// first is the first k candidates in order: O(n log k), by a heap whose root
-// is the last of the best k so far. The result is good until the next call.
-func (c *candidates) first(x []float32, k int) []int32 {
-	heap := slices.Grow(c.ids[:0], k)[:k]
-	c.ids = heap
-	for i := range heap {
-		heap[i] = int32(i)
-	}
-	for i := k/2 - 1; i >= 0; i-- {
-		sink(x, heap, i)
-	}
-	for id := k; id < len(x); id++ {
-		if x[id] > x[heap[0]] {
-			heap[0] = int32(id)
-			sink(x, heap, 0)
-		}
-	}
-	sortCandidates(x, heap)
-	return heap
-}
-
-// sink restores the heap below i: no parent stands before its children.
-func sink(x []float32, heap []int32, i int) {
-	for {
-		last := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(heap); child++ {
-			if before(x, heap[last], heap[child]) {
-				last = child
-			}
-		}
-		if last == i {
-			return
-		}
-		heap[i], heap[last] = heap[last], heap[i]
-		i = last
-	}
 }

@@ -43,21 +43,3 @@ func expf(x float32) float32 {
 	expAll(v[:])
 	return v[0]
 }
-
-// siluMulRow is out = gate * sigmoid(gate) * up, element by element. out may be
-// gate or up.
-func siluMulRow(gate, up, out []float32) {
-	var e [64]float32
-	for len(gate) > 0 {
-		n := min(len(gate), len(e))
-		g, u, o := gate[:n], up[:n], out[:n]
-		for i, x := range g {
-			e[i] = -x
-		}
-		expAll(e[:n])
-		for i, x := range g {
-			o[i] = float32(x/(1+e[i&63])) * u[i]
-		}
-		gate, up, out = gate[n:], up[n:], out[n:]
-	}
-}

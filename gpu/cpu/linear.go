@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
 )
 
 // linear is one gpu.Linear.
@@ -108,7 +109,7 @@ func (l *linears) run(s *step, w *scratch, unit int) error {
 		l.ops[0].run(s, w, lo, hi)
 		l.ops[1].run(s, w, lo, hi)
 		for r := range s.rows(op.In) {
-			siluMulRow(s.row(l.silu.Gate, r)[lo:hi], s.row(l.silu.Up, r)[lo:hi], s.row(l.silu.Out, r)[lo:hi])
+			kernel.SiluMul(s.level, s.row(l.silu.Gate, r)[lo:hi], s.row(l.silu.Up, r)[lo:hi], s.row(l.silu.Out, r)[lo:hi])
 		}
 		break
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
 )
 
 // rowOp works on one row at a time.
@@ -56,12 +57,7 @@ type rmsNorm struct {
 func (o rmsNorm) row(s *step, _ *scratch, r int) {
 	in, out := s.row(o.In, r), s.row(o.Out, r)
 	for g := 0; g < len(in); g += o.Group {
-		x, y := in[g:g+o.Group], out[g:g+o.Group]
-		mean := sumSquares(x) / float32(o.Group)
-		scale := float32(1 / math.Sqrt(float64(mean+o.Eps)))
-		for i, gain := range o.gain[:len(x)] {
-			y[i] = float32(x[i]*scale) * gain
-		}
+		kernel.RMSNorm(s.level, in[g:g+o.Group], o.gain, out[g:g+o.Group], o.Eps)
 	}
 }
 
@@ -92,12 +88,7 @@ func (o rope) row(s *step, _ *scratch, r int) {
 	cos, sin := o.angles.table[r*2*n:r*2*n+n], o.angles.table[r*2*n+n:(r+1)*2*n]
 	x := s.row(o.X, r)
 	for h := 0; h < len(x); h += o.HeadDim {
-		first, second := x[h:h+n], x[h+n:h+2*n]
-		for i, a := range first {
-			b := second[i]
-			first[i] = float32(a*cos[i]) - float32(b*sin[i])
-			second[i] = float32(b*cos[i]) + float32(a*sin[i])
-		}
+		kernel.Rotate(s.level, x[h:h+n], x[h+n:h+2*n], cos, sin)
 	}
 }
 
@@ -118,7 +109,7 @@ func (o storeKV) row(s *step, _ *scratch, r int) {
 type siluMul struct{ gpu.SiluMul }
 
 func (o siluMul) row(s *step, _ *scratch, r int) {
-	siluMulRow(s.row(o.Gate, r), s.row(o.Up, r), s.row(o.Out, r))
+	kernel.SiluMul(s.level, s.row(o.Gate, r), s.row(o.Up, r), s.row(o.Out, r))
 }
 
 type gather struct{ gpu.Gather }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
 	"github.com/troupe-engine/troupe/gpu/gputest"
 	"github.com/troupe-engine/troupe/internal/cputime"
 )
@@ -132,7 +133,7 @@ func BenchmarkDraw(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				s.Position++
-				if _, err := c.draw(x, &s); err != nil {
+				if _, err := c.draw(kernel.Best(), x, &s); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,3 +1,4 @@
 package kernel
 
 //go:generate go run ./gen -family stream
+//go:generate go run ./gen -family rows

@@ -17,6 +17,7 @@ import (
 // families are the kernels that stand in one file, each in a file of its own
 // here.
 var families = map[string]func(){
+	"rows":   rows,
 	"stream": stream,
 }
 

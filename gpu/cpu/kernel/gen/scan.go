@@ -1,0 +1,249 @@
+package main
+
+import (
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// peak finds the largest of a row and whether any is NaN. The last vector
+// overlaps the one before it, which changes neither.
+func peak(v lanes) {
+	v.function("peak", "func(x *float32, n int) (peak float32, nan int32)", "is the largest of x; nan is not 0 where one is NaN (then peak means nothing). n is at least 16.")
+	x, n := parameter("x"), parameter("n")
+	var peaks [4]reg.VecVirtual
+	for i := range peaks {
+		peaks[i] = v.reg()
+		VMOVUPS(at(x, 0), peaks[i])
+	}
+	nan := v.zero()
+	r, s, u := v.reg(), v.reg(), v.reg()
+	k := GP32()
+	XORL(k, k)
+	// unordered notes NaN in a or b.
+	unordered := func(a, b reg.Register) {
+		if v.wide {
+			m := K()
+			VCMPPS(U8(3), a, b, m)
+			bits := GP32()
+			KMOVW(m, bits)
+			ORL(bits, k)
+			return
+		}
+		VCMPPS(U8(3), a, b, u)
+		VORPS(u, nan, nan)
+	}
+	Label("four")
+	CMPQ(n, U8(4*v.n()))
+	JLT(LabelRef("one"))
+	for i := 0; i < 4; i += 2 {
+		VMOVUPS(at(x, v.bytes()*i), r)
+		VMOVUPS(at(x, v.bytes()*(i+1)), s)
+		unordered(r, s)
+		VMAXPS(r, peaks[i], peaks[i])
+		VMAXPS(s, peaks[i+1], peaks[i+1])
+	}
+	ADDQ(U32(4*v.bytes()), x)
+	SUBQ(U8(4*v.n()), n)
+	JMP(LabelRef("four"))
+	Label("one")
+	CMPQ(n, U8(v.n()))
+	JLT(LabelRef("rest"))
+	VMOVUPS(at(x, 0), r)
+	unordered(r, r)
+	VMAXPS(r, peaks[0], peaks[0])
+	ADDQ(U8(v.bytes()), x)
+	SUBQ(U8(v.n()), n)
+	JMP(LabelRef("one"))
+	Label("rest")
+	TESTQ(n, n)
+	JZ(LabelRef("fold"))
+	LEAQ(Mem{Base: x, Index: n, Scale: 4, Disp: -v.bytes()}, x)
+	VMOVUPS(at(x, 0), r)
+	unordered(r, r)
+	VMAXPS(r, peaks[0], peaks[0])
+	Label("fold")
+	VMAXPS(peaks[1], peaks[0], peaks[0])
+	VMAXPS(peaks[3], peaks[2], peaks[2])
+	VMAXPS(peaks[2], peaks[0], peaks[0])
+	if !v.wide {
+		VMOVMSKPS(nan, k)
+	}
+	Store(k, ReturnIndex(1))
+	answer(v.fold(peaks[0], VMAXPS), 0)
+	RET()
+}
+
+// where tells, as bits, the lanes at x for which a comparison with value holds.
+func (v lanes) where(x reg.Register, predicate int, value, scratch reg.VecVirtual, bits reg.GPVirtual) {
+	if v.wide {
+		VMOVUPS(at(x, 0), scratch)
+		m := K()
+		VCMPPS(U8(predicate), value, scratch, m)
+		KMOVW(m, bits)
+		return
+	}
+	VMOVUPS(at(x, 0), scratch)
+	VCMPPS(U8(predicate), value, scratch, scratch)
+	VMOVMSKPS(scratch, bits)
+}
+
+func find(v lanes) {
+	v.function("find", "func(x *float32, n int, value float32) int", "is the index of the first element that equals value, n if none does. n is a positive multiple of 16.")
+	x, n := parameter("x"), parameter("n")
+	value, r := v.parameter("value"), v.reg()
+	bits, index := GP32(), GP64()
+	XORQ(index, index)
+	Label("loop")
+	v.where(x, 0, value, r, bits)
+	TESTL(bits, bits)
+	JNZ(LabelRef("found"))
+	ADDQ(U8(v.bytes()), x)
+	ADDQ(U8(v.n()), index)
+	CMPQ(index, n)
+	JLT(LabelRef("loop"))
+	Store(index, ReturnIndex(0))
+	end()
+	Label("found")
+	BSFL(bits, bits)
+	ADDQ(bits.As64(), index)
+	Store(index, ReturnIndex(0))
+	end()
+}
+
+func collect(v lanes) {
+	v.function("collect", "func(x *float32, n int, bound float32, base int32, ids *int32) int", "lists base + i for each x[i] >= bound, ascending, and tells how many. n is a positive multiple of 16.")
+	x, n, ids := parameter("x"), parameter("n"), parameter("ids")
+	bound, r := v.parameter("bound"), v.reg()
+	base := Load(Param("base"), GP32()).(reg.GPVirtual)
+	bits, lane, start := GP32(), GP32(), GP64()
+	MOVQ(ids, start)
+	Label("loop")
+	v.where(x, 13, bound, r, bits)
+	Label("bits")
+	TESTL(bits, bits)
+	JZ(LabelRef("next"))
+	BSFL(bits, lane)
+	ADDL(base, lane)
+	MOVL(lane, at(ids, 0))
+	ADDQ(U8(4), ids)
+	LEAL(Mem{Base: bits, Disp: -1}, lane)
+	ANDL(lane, bits)
+	JMP(LabelRef("bits"))
+	Label("next")
+	ADDQ(U8(v.bytes()), x)
+	ADDL(U8(v.n()), base)
+	SUBQ(U8(v.n()), n)
+	JNZ(LabelRef("loop"))
+	SUBQ(start, ids)
+	SHRQ(U8(2), ids)
+	Store(ids, ReturnIndex(0))
+	end()
+}
+
+// doubleTable holds the constants of e^x in float64, each in 8 lanes.
+type doubleTable struct {
+	at   map[string]Mem
+	bias Mem
+}
+
+// The polynomial is Taylor's to x^10: below 3e-13 of the result for |x| up to
+// ln(2)/2, where x^11/11! is 2e-13.
+const expDegree = 10
+
+func newDoubleTable(name string) doubleTable {
+	t := doubleTable{at: map[string]Mem{}}
+	values := []struct {
+		name string
+		x    float64
+	}{
+		{"log2e", math.Log2E}, {"high", 6.93147180369123816490e-01}, {"low", 1.90821492927058770002e-10}, {"lowest", -700},
+	}
+	factorial := 1.0
+	for i := range expDegree + 1 {
+		factorial *= float64(max(i, 1))
+		values = append(values, struct {
+			name string
+			x    float64
+		}{"c" + string(rune('a'+i)), 1 / factorial})
+	}
+	table := GLOBL(name, NOPTR|RODATA)
+	for i, c := range values {
+		for lane := range 8 {
+			DATA(64*i+8*lane, F64(c.x))
+		}
+		t.at[c.name] = table.Offset(64 * i)
+	}
+	t.bias = GLOBL(name+"Bias", NOPTR|RODATA)
+	for lane := range 8 {
+		DATA(8*lane, U64(1023))
+	}
+	return t
+}
+
+// expSum has four sums of 8 or 4 lanes.
+func expSum(v lanes, t doubleTable) {
+	v.function("expSum", "func(x *float32, n int, highest, inverse float64) float64", "is the sum of e^((x - highest) inverse), a relative 1e-12 off at most. n is a positive multiple of 32; no exponent is above 1.")
+	x, n := parameter("x"), parameter("n")
+	broadcast := func(name string) reg.VecVirtual {
+		a, err := Param(name).Resolve()
+		if err != nil {
+			panic(err)
+		}
+		r := v.reg()
+		VBROADCASTSD(a.Addr, r)
+		return r
+	}
+	highest, inverse, lowest := broadcast("highest"), broadcast("inverse"), v.reg()
+	VMOVUPD(t.at["lowest"], lowest)
+	sums := []reg.VecVirtual{v.zero(), v.zero()}
+	each := v.n() / 2
+	Label("loop")
+	for i := range sums {
+		a, k, f, p := v.reg(), v.reg(), v.reg(), v.reg()
+		half := k.AsX() // int32 for each float64
+		if v.wide {
+			half = k.AsY()
+		}
+		VCVTPS2PD(at(x, 4*each*i), a)
+		VSUBPD(highest, a, a)
+		VMULPD(inverse, a, a)
+		VMAXPD(a, lowest, a)
+		VMULPD(t.at["log2e"], a, f)
+		if v.wide {
+			VCVTPD2DQ(f, half)
+		} else {
+			VCVTPD2DQY(f, half)
+		}
+		VCVTDQ2PD(half, f)
+		VFNMADD231PD(t.at["high"], f, a)
+		VFNMADD231PD(t.at["low"], f, a)
+		VMOVUPD(t.at["c"+string(rune('a'+expDegree))], p)
+		for d := expDegree - 1; d >= 0; d-- {
+			VFMADD213PD(t.at["c"+string(rune('a'+d))], a, p)
+		}
+		VPMOVSXDQ(half, k)
+		VPADDQ(t.bias, k, k)
+		VPSLLQ(U8(52), k, k)
+		VFMADD231PD(k, p, sums[i])
+	}
+	ADDQ(U8(4*each*len(sums)), x)
+	SUBQ(U8(each*len(sums)), n)
+	JNZ(LabelRef("loop"))
+	VADDPD(sums[1], sums[0], sums[0])
+	s := sums[0]
+	if v.wide {
+		upper := YMM()
+		VEXTRACTF64X4(U8(1), s, upper)
+		VADDPD(upper, s.AsY(), s.AsY())
+	}
+	upper := XMM()
+	VEXTRACTF128(U8(1), s.AsY(), upper)
+	VADDPD(upper, s.AsX(), s.AsX())
+	VUNPCKHPD(s.AsX(), s.AsX(), upper)
+	VADDPD(upper, s.AsX(), s.AsX())
+	answer(s.AsX(), 0)
+	RET()
+}

@@ -1,0 +1,88 @@
+package cpu
+
+import (
+	"slices"
+
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+)
+
+// before is the order of candidates: higher first, ties lower id first.
+func before(x []float32, a, b int32) bool {
+	return x[a] > x[b] || x[a] == x[b] && a < b
+}
+
+func sortCandidates(x []float32, ids []int32) {
+	slices.SortFunc(ids, func(a, b int32) int {
+		switch {
+		case before(x, a, b):
+			return -1
+		case before(x, b, a):
+			return 1
+		}
+		return 0
+	})
+}
+
+// peakRun is the ids whose largest logit bounds the first candidates, and
+// peakRuns how many such runs a candidate wanted needs for that to pay.
+const (
+	peakRun  = 128
+	peakRuns = 4
+)
+
+// first is the first k candidates in order. The result is good until the next
+// call.
+func (c *candidates) first(level kernel.Level, x []float32, k int) []int32 {
+	c.ids = slices.Grow(c.ids[:0], len(x))[:len(x)]
+	runs := len(x) / peakRun
+	if k*peakRuns > runs {
+		return leading(x, c.ids, k)
+	}
+	// The k-th largest of the peaks of runs is reached by k candidates or more.
+	c.peaks = c.peaks[:0]
+	for i := range runs {
+		peak, _ := kernel.Peak(level, x[i*peakRun:(i+1)*peakRun])
+		c.peaks = append(c.peaks, peak)
+	}
+	last := leading(c.peaks, c.ids, k)[k-1]
+	ids := c.ids[:kernel.Collect(level, x, c.peaks[last], c.ids)]
+	sortCandidates(x, ids)
+	return ids[:k]
+}
+
+// leading is the first k candidates in order, in ids: O(n log k), by a heap
+// whose root is the last of the best k so far.
+func leading(x []float32, ids []int32, k int) []int32 {
+	heap := ids[:k]
+	for i := range heap {
+		heap[i] = int32(i)
+	}
+	for i := k/2 - 1; i >= 0; i-- {
+		sink(x, heap, i)
+	}
+	for id := k; id < len(x); id++ {
+		if x[id] > x[heap[0]] {
+			heap[0] = int32(id)
+			sink(x, heap, 0)
+		}
+	}
+	sortCandidates(x, heap)
+	return heap
+}
+
+// sink restores the heap below i: no parent stands before its children.
+func sink(x []float32, heap []int32, i int) {
+	for {
+		last := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(heap); child++ {
+			if before(x, heap[last], heap[child]) {
+				last = child
+			}
+		}
+		if last == i {
+			return
+		}
+		heap[i], heap[last] = heap[last], heap[i]
+		i = last
+	}
+}
