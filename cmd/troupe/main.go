@@ -77,7 +77,7 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate("troupe {{.Version}}\n")
 	root.PersistentFlags().String("config", "", "YAML file with settings; TROUPE_CONFIG names one, too")
 	root.SetFlagErrorFunc(suggestFlag)
-	root.AddCommand(newServe(), newGenerate(), newChat(), newInspect(), newReplay(), newTop(), newVersion())
+	root.AddCommand(newServe(), newGenerate(), newChat(), newInspect(), newReplay(), newBench(), newTop(), newVersion())
 	return root
 }
 

@@ -44,17 +44,26 @@ func (r *remote) addFlags(flags *pflag.FlagSet, fallback string) {
 	flags.StringVar(&r.adminKey, "admin-api-key", "", "admin key of that server, which opens everything; TROUPE_ADMIN_API_KEY holds one, too")
 }
 
-// get reads one endpoint. The error says what to do.
-func (r *remote) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
-	base := r.url
-	if !strings.Contains(base, "://") {
-		base = "http://" + base
+// base is the server's address; without a scheme it is http.
+func (r *remote) base() (*url.URL, error) {
+	text := r.url
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
 	}
-	u, err := url.Parse(base)
+	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("--url is %q, want an address like http://127.0.0.1:30000", r.url)
 	}
-	u = u.JoinPath(path)
+	return u, nil
+}
+
+// get reads one endpoint. The error says what to do.
+func (r *remote) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	base, err := r.base()
+	if err != nil {
+		return nil, err
+	}
+	u := base.JoinPath(path)
 	u.RawQuery = query.Encode()
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()

@@ -1,0 +1,14 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// newBench is the parent of the commands that measure.
+func newBench() *cobra.Command {
+	c := &cobra.Command{
+		Use: "bench", Short: "Measure: servers under load",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newBenchServe())
+	return c
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/load"
+)
+
+// showLoad draws a line on a terminal while a load runs, until stop, which
+// clears it. total is 0 where nobody knows how many requests there will be.
+func showLoad(live *load.Live, total int) (stop func()) {
+	if !isTerminal(os.Stderr) {
+		return func() {}
+	}
+	ticker, over := time.NewTicker(250*time.Millisecond), make(chan struct{})
+	var shown sync.WaitGroup
+	shown.Go(func() {
+		before, at := live.Read(), time.Now()
+		for {
+			select {
+			case <-over:
+				fmt.Fprint(os.Stderr, "\r\x1b[K")
+				return
+			case now := <-ticker.C:
+				r := live.Read()
+				fmt.Fprint(os.Stderr, "\r\x1b[K", loadLine(before, r, now.Sub(at), total))
+				before, at = r, now
+			}
+		}
+	})
+	return func() {
+		ticker.Stop()
+		close(over)
+		shown.Wait()
+	}
+}
+
+// loadLine is what happened between two readings.
+func loadLine(before, now load.Reading, window time.Duration, total int) string {
+	line := fmt.Sprintf("%d", now.Finished)
+	if total > 0 {
+		line += fmt.Sprintf("/%d", total)
+	}
+	line += fmt.Sprintf(" finished, %d running", now.Running)
+	if now.Failed > 0 {
+		line += fmt.Sprintf(", %d failed", now.Failed)
+	}
+	line += fmt.Sprintf(", %.0f tokens/s", float64(now.Tokens-before.Tokens)/window.Seconds())
+	if now.TTFT > 0 {
+		line += fmt.Sprintf(", TTFT p50 %.1f ms", float64(now.TTFT)/1e6)
+	}
+	return line
+}

@@ -1,0 +1,77 @@
+package load
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Objectives are limits that a good request keeps; 0 sets none.
+type Objectives struct {
+	TTFT, TPOT, E2E time.Duration
+}
+
+// ParseObjectives reads limits such as ttft:200ms. A number alone is
+// milliseconds; e2el is another name of e2e.
+func ParseObjectives(texts []string) (Objectives, error) {
+	var o Objectives
+	for _, all := range texts {
+		for _, text := range strings.FieldsFunc(all, func(r rune) bool { return r == ' ' || r == ',' }) {
+			name, value, found := strings.Cut(text, ":")
+			limit, err := time.ParseDuration(value)
+			if ms, numeric := strconv.ParseFloat(value, 64); numeric == nil {
+				limit, err = time.Duration(ms*float64(time.Millisecond)), nil
+			}
+			if !found || err != nil || limit <= 0 {
+				return o, fmt.Errorf("%q is no objective; write for example ttft:200ms, tpot:50ms or e2e:10s", text)
+			}
+			var to *time.Duration
+			switch strings.ToLower(name) {
+			case "ttft":
+				to = &o.TTFT
+			case "tpot":
+				to = &o.TPOT
+			case "e2e", "e2el":
+				to = &o.E2E
+			default:
+				return o, fmt.Errorf("objective %q is not known; use ttft, tpot and e2e", name)
+			}
+			if *to != 0 {
+				return o, fmt.Errorf("objective %s stands twice", name)
+			}
+			*to = limit
+		}
+	}
+	return o, nil
+}
+
+// Any tells whether there is a limit.
+func (o Objectives) Any() bool { return o != Objectives{} }
+
+// String writes the limits as they are read.
+func (o Objectives) String() string {
+	var all []string
+	for _, l := range []struct {
+		name  string
+		limit time.Duration
+	}{{"ttft", o.TTFT}, {"tpot", o.TPOT}, {"e2e", o.E2E}} {
+		if l.limit > 0 {
+			all = append(all, l.name+":"+l.limit.String())
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// Met tells whether a finished request keeps every limit. An answer of one
+// token has no TPOT and keeps its limit; one whose first token was not seen
+// (not streamed) keeps none of TTFT and TPOT.
+func (o Objectives) Met(r *Record) bool {
+	ttft, seen := r.TTFT()
+	if !seen && o.TTFT+o.TPOT > 0 {
+		return false
+	}
+	tpot, _ := r.TPOT()
+	within := func(d, limit time.Duration) bool { return limit == 0 || d <= limit }
+	return within(ttft, o.TTFT) && within(tpot, o.TPOT) && within(r.E2E(), o.E2E)
+}

@@ -1,0 +1,190 @@
+package work
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// maxLine is the longest line of a file of questions, in bytes.
+const maxLine = 1 << 20
+
+// GSM8K asks the word problems of the data set (Cobbe et al.: Training
+// Verifiers to Solve Math Word Problems, 2021) behind worked examples, which
+// all prompts share, and judges the answers.
+type GSM8K struct {
+	questions []problem
+	prefix    string
+	shots     int
+	output    int
+	file      string
+	next      int
+}
+
+type problem struct {
+	Question string
+	Answer   string // ends in "#### 42"
+}
+
+// GSM8KOptions say which problems.
+type GSM8KOptions struct {
+	File string // JSON lines with question and answer
+	// Shots is how many examples each prompt has. They come from ShotsFile,
+	// or are the first of File, which are not asked then.
+	Shots     int
+	ShotsFile string
+	Output    int // tokens of an answer at most
+}
+
+// OpenGSM8K reads the files.
+func OpenGSM8K(o GSM8KOptions) (*GSM8K, error) {
+	if o.Shots < 0 || o.Output < 1 {
+		return nil, fmt.Errorf("%d examples and answers of %d tokens: want at least 0 and 1", o.Shots, o.Output)
+	}
+	s := &GSM8K{shots: o.Shots, output: o.Output, file: o.File}
+	var err error
+	if s.questions, err = readProblems(o.File); err != nil {
+		return nil, err
+	}
+	var examples []problem
+	if o.ShotsFile != "" {
+		if examples, err = readProblems(o.ShotsFile); err != nil {
+			return nil, err
+		}
+		if len(examples) < o.Shots {
+			return nil, fmt.Errorf("%s has %d problems, %d examples are wanted; ask for fewer", o.ShotsFile, len(examples), o.Shots)
+		}
+	} else {
+		if len(s.questions) <= o.Shots {
+			return nil, fmt.Errorf("%s has %d problems, and %d of them are to be examples; ask for fewer, or give examples in a file of their own", o.File, len(s.questions), o.Shots)
+		}
+		examples, s.questions = s.questions, s.questions[o.Shots:]
+	}
+	var prefix strings.Builder
+	for _, p := range examples[:o.Shots] {
+		prefix.WriteString(asked(p.Question) + " " + p.Answer + "\n\n")
+	}
+	s.prefix = prefix.String()
+	return s, nil
+}
+
+func asked(question string) string { return "Question: " + question + "\nAnswer:" }
+
+func readProblems(path string) ([]problem, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s: there is no such file; the data set comes as gsm8k/test.jsonl", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, maxLine)
+	var all []problem
+	for n := 1; lines.Scan(); n++ {
+		if len(strings.TrimSpace(lines.Text())) == 0 {
+			continue
+		}
+		var p problem
+		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
+			return nil, fmt.Errorf(`%s: line %d: want {"question":"…","answer":"…"}: %w`, path, n, err)
+		}
+		if _, ok := solution(p.Answer); p.Question == "" || !ok {
+			return nil, fmt.Errorf(`%s: line %d: want a question, and an answer that ends in #### and a number`, path, n)
+		}
+		all = append(all, p)
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, fmt.Errorf("%s: a line is longer than 1 MiB", path)
+	case err != nil:
+		return nil, err
+	case len(all) == 0:
+		return nil, fmt.Errorf("%s: there are no problems in the file", path)
+	}
+	return all, nil
+}
+
+// Size implements Source.
+func (s *GSM8K) Size() int { return len(s.questions) }
+
+// Describe implements Source.
+func (s *GSM8K) Describe() string {
+	return fmt.Sprintf("gsm8k: %s, %d examples before each question, at most %d output tokens", s.file, s.shots, s.output)
+}
+
+// Notes implements Source.
+func (s *GSM8K) Notes() []string { return nil }
+
+// Next implements Source.
+func (s *GSM8K) Next() (*Session, error) {
+	if s.next == len(s.questions) {
+		return nil, io.EOF
+	}
+	p := s.questions[s.next]
+	session := &Session{
+		Index: s.next, Turns: []Turn{{Text: s.prefix + asked(p.Question), MaxTokens: s.output}}, Stop: []string{"Question:"},
+		Check: func(answer string) Verdict { return judge(answer, p.Answer) },
+	}
+	s.next++
+	return session, nil
+}
+
+// judge compares the last number of an answer with the solution, or, if the
+// answer has the mark of the examples, the first number behind it.
+func judge(answer, truth string) Verdict {
+	want, _ := solution(truth)
+	got, ok := solution(answer)
+	if !ok {
+		all := numbers(answer)
+		if len(all) == 0 {
+			return NoAnswer
+		}
+		got = all[len(all)-1]
+	}
+	if got != want {
+		return Wrong
+	}
+	return Right
+}
+
+// solution is the number behind the mark.
+func solution(text string) (float64, bool) {
+	_, behind, found := strings.Cut(text, "####")
+	if all := numbers(behind); found && len(all) > 0 {
+		return all[0], true
+	}
+	return 0, false
+}
+
+// numbers finds the numbers of a text: digits with commas between thousands
+// and perhaps decimals; a minus counts at the start or behind what is no digit.
+func numbers(text string) (all []float64) {
+	for i := 0; i < len(text); i++ {
+		if !digit(text[i]) {
+			continue
+		}
+		end, dot := i, false
+		for end < len(text) && (digit(text[end]) || (text[end] == ',' || text[end] == '.' && !dot) && end+1 < len(text) && digit(text[end+1])) {
+			dot = dot || text[end] == '.'
+			end++
+		}
+		n, err := strconv.ParseFloat(strings.ReplaceAll(text[i:end], ",", ""), 64)
+		if err == nil {
+			if i > 0 && text[i-1] == '-' && (i == 1 || !digit(text[i-2])) {
+				n = -n
+			}
+			all = append(all, n)
+		}
+		i = end
+	}
+	return all
+}
+
+func digit(b byte) bool { return '0' <= b && b <= '9' }

@@ -1,0 +1,101 @@
+package work
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+)
+
+// Writer makes prompts that mean nothing out of symbols, numbers below 2^31:
+// token ids for a server that takes them, else words. Equal symbols give equal
+// tokens or words, so that equal beginnings stay equal.
+type Writer struct {
+	// Vocab is how many token ids the model has; 0 writes words.
+	Vocab int
+	// TokensPerWord is how many tokens the server makes of a word on average;
+	// 0 means 1.
+	TokensPerWord float64
+}
+
+// Range is which ids are written, [low, high). Models keep their control
+// tokens and single bytes at the low end, control tokens at the high end, too.
+func (w *Writer) Range() (low, high int32) {
+	return int32(min(259, w.Vocab/2)), int32(w.Vocab - w.Vocab/64)
+}
+
+// Describe says how prompts are written.
+func (w *Writer) Describe() string {
+	if w.Vocab > 0 {
+		low, high := w.Range()
+		return fmt.Sprintf("as token ids from %d to %d", low, high-1)
+	}
+	return fmt.Sprintf("as words, each counted as %.2f tokens", w.perWord())
+}
+
+func (w *Writer) perWord() float64 {
+	if w.TokensPerWord <= 0 {
+		return 1
+	}
+	return w.TokensPerWord
+}
+
+// Turn writes a prompt of the given parts, each a number of symbols as long as
+// it shall have tokens.
+func (w *Writer) Turn(maxTokens int, parts ...[]int32) Turn {
+	t := Turn{MaxTokens: maxTokens}
+	var text strings.Builder
+	low, high := w.Range()
+	for _, part := range parts {
+		t.Input += len(part)
+		if w.Vocab > 0 {
+			for _, symbol := range part {
+				t.IDs = append(t.IDs, low+symbol%(high-low))
+			}
+			continue
+		}
+		w.words(&text, part)
+	}
+	t.Text = text.String()
+	return t
+}
+
+// Text writes symbols as words.
+func (w *Writer) Text(symbols []int32) string {
+	var text strings.Builder
+	w.words(&text, symbols)
+	return text.String()
+}
+
+func (w *Writer) words(text *strings.Builder, symbols []int32) {
+	n := max(int(math.Round(float64(len(symbols))/w.perWord())), min(len(symbols), 1))
+	for i := range n {
+		if text.Len() > 0 {
+			text.WriteByte(' ')
+		}
+		text.WriteString(words[int(symbols[i%len(symbols)])%len(words)])
+	}
+}
+
+// symbols draws n of them.
+func symbols(r *rand.Rand, n int) []int32 {
+	s := make([]int32, n)
+	for i := range s {
+		s[i] = r.Int32()
+	}
+	return s
+}
+
+// words are common and short: most tokenizers make one token of each, with the
+// space before it.
+var words = strings.Fields(`
+	the and that have with this from they will would there their what about which
+	when make like time just know take people into year your good some could them
+	see other than then now look only come its over think also back after use two
+	how our work first well way even new want because any these give day most us
+	house water hand part place case week company system program question
+	government number night point home room mother area money story fact month lot
+	right study book eye job word business issue side kind head far black long
+	little great big high small large next early young few public bad same able
+	river green table light music paper north south morning window garden summer
+	winter letter market road tree stone bird horse ship king child street field`)
