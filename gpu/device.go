@@ -26,6 +26,7 @@ type Info struct {
 	// architecture, instruction-set tier, kernel version.
 	Fingerprint string
 	Threads     int // worker threads, 0 where that has no meaning
+	Numerics
 }
 
 // Memory is measured in bytes.

@@ -1,6 +1,7 @@
 package gpu_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -89,6 +90,21 @@ func TestTensorCheck(t *testing.T) {
 		err := s.Check(gpu.Tensor{DType: c.dtype, Shape: c.shape, Data: make([]byte, c.bytes)})
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "blk.0")) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestNumericsNameWhatIsMissing(t *testing.T) {
+	n := gpu.Numerics{Weights: []gpu.DType{gpu.F32, gpu.Q8_0}, KV: []gpu.DType{gpu.F32, gpu.BF16}}
+	if err := errors.Join(n.CheckWeight(gpu.Tensor{DType: gpu.Q8_0}), n.CheckKV(gpu.BF16)); err != nil {
+		t.Error(err)
+	}
+	for want, err := range map[string]error{
+		"tensor output.weight has type q4_k; this device computes with weights in f32, q8_0": n.CheckWeight(gpu.Tensor{Name: "output.weight", DType: gpu.Q4_K}),
+		"kv-cache-dtype int8: this device stores K and V in f32, bf16 only":                  n.CheckKV(gpu.I8),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }

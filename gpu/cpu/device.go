@@ -38,8 +38,12 @@ func (d *device) Info() gpu.Info {
 		Name:        fmt.Sprintf("%s on %s, %d threads", d.options.level, runtime.GOARCH, d.options.Threads),
 		Fingerprint: fmt.Sprintf("cpu/%s-%d/%s", d.options.level, kernelVersion, tier),
 		Threads:     d.options.Threads,
+		Numerics:    numerics,
 	}
 }
+
+// numerics: the types that there are kernels for.
+var numerics = gpu.Numerics{Weights: []gpu.DType{gpu.F32, gpu.F16, gpu.BF16}, KV: []gpu.DType{gpu.F32, gpu.F16, gpu.BF16}}
 
 // Memory implements gpu.Device.
 func (d *device) Memory() (gpu.Memory, error) { return systemMemory() }

@@ -146,8 +146,8 @@ func (m *model) NewPool(spec gpu.PoolSpec) error {
 	if err := spec.Check(); err != nil {
 		return err
 	}
-	if spec.DType == gpu.I8 {
-		return errors.New("cpu device: KV pool: this device stores K and V in f32, f16 and bf16 only; choose another kv-cache-dtype than int8")
+	if err := numerics.CheckKV(spec.DType); err != nil {
+		return fmt.Errorf("cpu device: %w", err)
 	}
 	if err := m.idle(); err != nil {
 		return fmt.Errorf("new KV pool: %w", err)

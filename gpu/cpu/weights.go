@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -43,8 +42,8 @@ func loadWeights(p *gpu.Program, w gpu.Weights, o Options, progress func(done, t
 		if err := s.Check(t); err != nil {
 			return nil, err
 		}
-		if t.DType.Quantised() {
-			return nil, fmt.Errorf("tensor %s has type %s; this device computes with weights in f32, f16 and bf16 only", s.Name, t.DType)
+		if err := numerics.CheckWeight(t); err != nil {
+			return nil, err
 		}
 		tensors[i] = t
 		total += int64(len(t.Data))

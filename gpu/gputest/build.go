@@ -1,12 +1,12 @@
 package gputest
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
 // Shape is a decoder in the style of Llama.
@@ -23,7 +23,21 @@ type Shape struct {
 	Bias    bool // of Q, K and V
 	QKNorm  bool
 	Tied    bool // the output matrix is the embedding
-	DType   gpu.DType
+	// DType is the type of the weights. Of a quantised type are the matrices
+	// whose rows fill its blocks; the others are F16 and vectors F32.
+	DType gpu.DType
+}
+
+func (s Shape) dtypeOf(shape []int) gpu.DType {
+	switch {
+	case !s.DType.Quantised():
+		return s.DType
+	case len(shape) == 1:
+		return gpu.F32
+	case shape[1]%s.DType.BlockLen() != 0:
+		return gpu.F16
+	}
+	return s.DType
 }
 
 // builder collects a program and the weights it names.
@@ -59,7 +73,7 @@ func Build(s Shape, seed uint64) (*gpu.Program, Tensors) {
 	b.emit()
 	if !s.Tied {
 		t := b.tensors["embed"]
-		row := s.DType.Bytes(s.Hidden)
+		row := t.DType.Bytes(s.Hidden)
 		for i := (s.Vocab - 1) * row; i < s.Vocab*row; i++ {
 			t.Data[i] = 0xff
 		}
@@ -73,25 +87,25 @@ func (b *builder) buffer(name string, width int, perOutput bool) gpu.Buffer {
 	return gpu.Buffer(len(b.program.Buffers) - 1)
 }
 
-// weight makes a random tensor: normal around mean with a deviation.
+// weight makes a random tensor: normal around mean with a deviation, or of
+// random blocks with that deviation where there is no encoder.
 func (b *builder) weight(name string, mean, deviation float64, shape ...int) gpu.Weight {
 	n := 1
 	for _, d := range shape {
 		n *= d
 	}
-	data := make([]byte, 0, b.shape.DType.Bytes(n))
-	for range n {
-		x := float32(mean + deviation*b.random.NormFloat64())
-		switch b.shape.DType {
-		case gpu.F32:
-			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
-		case gpu.F16:
-			data = binary.LittleEndian.AppendUint16(data, gpu.ToF16(x))
-		case gpu.BF16:
-			data = binary.LittleEndian.AppendUint16(data, gpu.ToBF16(x))
+	d := b.shape.dtypeOf(shape)
+	data := make([]byte, d.Bytes(n))
+	if quant.CanQuantize(d) {
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = float32(mean + deviation*b.random.NormFloat64())
 		}
+		quant.Quantize(d, data, x)
+	} else {
+		quant.Random(d, data, deviation, b.random.Uint64)
 	}
-	b.tensors[name] = gpu.Tensor{Name: name, DType: b.shape.DType, Shape: shape, Data: data}
+	b.tensors[name] = gpu.Tensor{Name: name, DType: d, Shape: shape, Data: data}
 	b.program.Weights = append(b.program.Weights, gpu.WeightSpec{Name: name, Shape: shape})
 	return gpu.Weight(len(b.program.Weights) - 1)
 }

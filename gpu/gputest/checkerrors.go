@@ -97,7 +97,7 @@ func checkBadWeights(d gpu.Device) error {
 
 // checkLife walks a model from Load to Close.
 func checkLife(d gpu.Device) error {
-	if i := d.Info(); i.Kind == "" || i.Name == "" || i.Fingerprint == "" {
+	if i := d.Info(); i.Kind == "" || i.Name == "" || i.Fingerprint == "" || len(i.Weights) == 0 || len(i.KV) == 0 {
 		return fmt.Errorf("info is not complete: %+v", i)
 	}
 	p, w := Build(Shapes()[0], 10)

@@ -10,7 +10,8 @@ import (
 // Mutant is a device with one defect, to show that the suite finds it.
 type Mutant struct {
 	gpu.Device
-	Name string
+	Name   string
+	Checks string // the prefix of the checks that must find it; "": any
 	// op changes one kind of op; nil: none.
 	op func(gpu.Op) gpu.Op
 	// batch changes a step; nil: none.
@@ -19,6 +20,11 @@ type Mutant struct {
 	result func(*gpu.StepBatch, *gpu.StepResult)
 	// noCopies: CopyPages does nothing.
 	noCopies bool
+	// row changes each row of the matrices of type rowsOf; nil: none.
+	row    func([]byte)
+	rowsOf gpu.DType
+	// pool changes the pool asked for; nil: not.
+	pool func(gpu.PoolSpec) gpu.PoolSpec
 }
 
 // on makes a change of ops of one type.
@@ -109,6 +115,9 @@ func (m Mutant) Load(p *gpu.Program, w gpu.Weights, progress func(done, total in
 		}
 		p = &changed
 	}
+	if m.row != nil {
+		w = mutantWeights{w, m}
+	}
 	model, err := m.Device.Load(p, w, progress)
 	if err != nil {
 		return nil, err
@@ -133,6 +142,14 @@ func (m mutantModel) Submit(batch *gpu.StepBatch, done func(*gpu.StepResult, err
 		}
 		done(r, err)
 	})
+}
+
+// NewPool implements gpu.Model.
+func (m mutantModel) NewPool(spec gpu.PoolSpec) error {
+	if m.mutant.pool != nil {
+		spec = m.mutant.pool(spec)
+	}
+	return m.Model.NewPool(spec)
 }
 
 // CopyPages implements gpu.Model.

@@ -3,6 +3,8 @@ package gputest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
@@ -14,8 +16,8 @@ type check struct {
 	run  func(gpu.Device) error
 }
 
-// checks is the suite.
-func checks() []check {
+// checks is the suite. It covers the types that the device says it takes.
+func checks(device gpu.Device) []check {
 	list := []check{
 		{"copied pages", checkCopyPages},
 		{"bad steps", checkBadSteps},
@@ -25,21 +27,38 @@ func checks() []check {
 		{"sampling", checkSampling},
 		{"draws follow the weights", checkDistribution},
 	}
+	info := device.Info()
+	for _, kv := range info.KV {
+		list = append(list, check{fmt.Sprintf("kv/%s/attention", kv), func(d gpu.Device) error { return checkAttention(d, kv) }})
+	}
 	for i, s := range Shapes() {
-		for _, kv := range []gpu.DType{gpu.F32, gpu.F16, gpu.BF16} {
+		for _, kv := range info.KV {
 			name := fmt.Sprintf("reference/%s/kv-%s", s.Name, kv)
 			list = append(list, check{name, func(d gpu.Device) error { return checkReference(d, s, kv, uint64(i)) }})
 		}
 	}
 	for i, s := range Shapes() {
-		list = append(list, check{"exact/" + s.Name, func(d gpu.Device) error { return checkExact(d, s, uint64(i)) }})
+		kv := info.KV[i%2]
+		list = append(list, check{"exact/" + s.Name, func(d gpu.Device) error { return checkExact(d, s, kv, uint64(i), ways) }})
+		if i < 2 && slices.Contains(info.KV, gpu.I8) {
+			list = append(list, check{"exact/" + s.Name + "/kv-int8", func(d gpu.Device) error { return checkExact(d, s, gpu.I8, uint64(i), ways) }})
+		}
 	}
-	return list
+	for i, w := range info.Weights {
+		at := func(name string) string { return fmt.Sprintf("weights/%s/%s", w, name) }
+		list = append(list, check{at("elements"), func(d gpu.Device) error { return checkElements(d, w) }})
+		if s := quantisedShape(w, i%2 == 0); w.Quantised() {
+			list = append(list,
+				check{at("reference"), func(d gpu.Device) error { return checkReference(d, s, gpu.F32, uint64(w)) }},
+				check{at("exact"), func(d gpu.Device) error { return checkExact(d, s, gpu.F32, uint64(w), waysOfRows) }})
+		}
+	}
+	return append(list, check{"types that are not taken", checkOtherTypes})
 }
 
 // RunDevice runs the suite on a device. Everything that is loaded is closed.
 func RunDevice(t *testing.T, d gpu.Device) {
-	for _, c := range checks() {
+	for _, c := range checks(d) {
 		t.Run(c.name, func(t *testing.T) {
 			if err := c.run(d); err != nil {
 				t.Error(err)
@@ -51,12 +70,13 @@ func RunDevice(t *testing.T, d gpu.Device) {
 // RunShape runs what depends on the model on one more: against the reference
 // and, bit for bit, against the device itself.
 func RunShape(d gpu.Device, s Shape, seed uint64) error {
-	for _, kv := range []gpu.DType{gpu.F32, gpu.F16, gpu.BF16} {
+	for _, kv := range d.Info().KV {
 		if err := checkReference(d, s, kv, seed); err != nil {
 			return fmt.Errorf("%+v, KV %s: %w", s, kv, err)
 		}
 	}
-	if err := checkExact(d, s, seed); err != nil {
+	kv := d.Info().KV
+	if err := checkExact(d, s, kv[seed%uint64(len(kv))], seed, ways); err != nil {
 		return fmt.Errorf("%+v: %w", s, err)
 	}
 	return nil
@@ -75,10 +95,13 @@ func RandomShape(seed uint64) Shape {
 	return s
 }
 
-// Failure names the first check that a device fails, "" if it passes: what a
-// test of the suite asks.
-func Failure(d gpu.Device) string {
-	for _, c := range checks() {
+// Failure names the first check that a device fails, of those whose names begin
+// with a prefix, "" if it passes: what a test of the suite asks.
+func Failure(d gpu.Device, prefix string) string {
+	for _, c := range checks(d) {
+		if !strings.HasPrefix(c.name, prefix) {
+			continue
+		}
 		if err := c.run(d); err != nil {
 			return fmt.Sprintf("%s: %v", c.name, err)
 		}
@@ -95,4 +118,18 @@ func Shapes() []Shape {
 		{Name: "mqa-qknorm-f16", Vocab: 61, Hidden: 33, Layers: 1, Heads: 5, KVHeads: 1, HeadDim: 24, Inner: 40, Context: 256, QKNorm: true, DType: gpu.F16},
 		{Name: "odd-head-f32", Vocab: 41, Hidden: 21, Layers: 2, Heads: 3, KVHeads: 3, HeadDim: 7, Inner: 19, Context: 256},
 	}
+}
+
+// quantisedShape is a model with weights of a type, of odd numbers of rows and
+// of several blocks a row. The rows of down do not fill blocks of 256, those of
+// the other matrices do.
+func quantisedShape(d gpu.DType, tied bool) Shape {
+	s := Shape{
+		Name: d.String(), Vocab: 61, Hidden: 96, Layers: 1, Heads: 6, KVHeads: 2, HeadDim: 16, Inner: 64, Context: 256,
+		Bias: true, Tied: tied, DType: d,
+	}
+	if d.BlockLen() > 32 {
+		s.Hidden, s.Heads, s.KVHeads, s.HeadDim, s.Inner = 256, 8, 1, 32, 37
+	}
+	return s
 }

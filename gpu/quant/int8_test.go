@@ -49,7 +49,8 @@ func TestInt8StaysWithinHalfAStep(t *testing.T) {
 			t.Skip("stored as zeros")
 		}
 		codes, y := make([]int8, len(x)), make([]float32, len(x))
-		quant.DequantizeI8(y, codes, quant.QuantizeI8(codes, x))
+		scale := quant.QuantizeI8(codes, x)
+		quant.DequantizeI8(y, codes, scale)
 		for i := range x {
 			if diff := math.Abs(float64(y[i]) - float64(x[i])); diff > float64(absmax)/254*(1+1e-4) {
 				t.Fatalf("%v of at most %v comes back as %v", x[i], absmax, y[i])

@@ -1,13 +1,12 @@
 package ref
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
 // Device implements gpu.Device.
@@ -18,7 +17,10 @@ func New() *Device { return &Device{} }
 
 // Info implements gpu.Device.
 func (*Device) Info() gpu.Info {
-	return gpu.Info{Kind: "ref", Name: "reference (plain Go)", Fingerprint: "ref/1/" + runtime.GOARCH}
+	return gpu.Info{
+		Kind: "ref", Name: "reference (plain Go)", Fingerprint: "ref/1/" + runtime.GOARCH,
+		Numerics: gpu.Numerics{Weights: gpu.WeightDTypes(), KV: gpu.KVDTypes()},
+	}
 }
 
 // Memory is not known here: a reference serves tests, which size their pools
@@ -27,7 +29,7 @@ func (*Device) Memory() (gpu.Memory, error) {
 	return gpu.Memory{}, errors.New("the reference device does not measure memory; give the number of tokens (max-total-tokens)")
 }
 
-// Load widens all weights to float32.
+// Load decodes all weights to float32.
 func (*Device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total int64)) (gpu.Model, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -43,14 +45,12 @@ func (*Device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total int
 		if err := s.Check(t); err != nil {
 			return nil, fmt.Errorf("load %s: %w", p.Name, err)
 		}
-		if t.DType.Quantised() {
-			return nil, fmt.Errorf("load %s: tensor %s has type %s; the reference reads f32, f16 and bf16", p.Name, s.Name, t.DType)
-		}
 		tensors[i] = t
 		total += int64(len(t.Data))
 	}
 	for i, t := range tensors {
-		m.weights[i] = widen(t)
+		m.weights[i] = make([]float32, len(t.Data)/t.DType.BlockBytes()*t.DType.BlockLen())
+		quant.Dequantize(t.DType, m.weights[i], t.Data)
 		done += int64(len(t.Data))
 		if progress != nil {
 			progress(done, total)
@@ -59,29 +59,22 @@ func (*Device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total int
 	return m, nil
 }
 
-// widen copies a tensor as float32; exact.
-func widen(t gpu.Tensor) []float32 {
-	out := make([]float32, len(t.Data)/t.DType.BlockBytes())
-	for i := range out {
-		switch t.DType {
-		case gpu.F32:
-			out[i] = math.Float32frombits(binary.LittleEndian.Uint32(t.Data[4*i:]))
-		case gpu.F16:
-			out[i] = gpu.FromF16(binary.LittleEndian.Uint16(t.Data[2*i:]))
-		case gpu.BF16:
-			out[i] = gpu.FromBF16(binary.LittleEndian.Uint16(t.Data[2*i:]))
-		}
-	}
-	return out
-}
-
-// round is what a stored K or V reads back as.
-func round(d gpu.DType, f float32) float32 {
+// round writes to out what the stored K or V of one head reads back as.
+func round(d gpu.DType, out, x []float32) {
 	switch d {
 	case gpu.F16:
-		return gpu.FromF16(gpu.ToF16(f))
+		for i, f := range x {
+			out[i] = gpu.FromF16(gpu.ToF16(f))
+		}
 	case gpu.BF16:
-		return gpu.FromBF16(gpu.ToBF16(f))
+		for i, f := range x {
+			out[i] = gpu.FromBF16(gpu.ToBF16(f))
+		}
+	case gpu.I8:
+		codes := make([]int8, len(x))
+		scale := quant.QuantizeI8(codes, x)
+		quant.DequantizeI8(out, codes, scale)
+	default:
+		copy(out, x)
 	}
-	return f
 }

@@ -30,9 +30,6 @@ func (m *model) NewPool(spec gpu.PoolSpec) error {
 	if err := spec.Check(); err != nil {
 		return err
 	}
-	if spec.DType == gpu.I8 {
-		return errors.New("new KV pool: the reference stores K and V in f32, f16 and bf16")
-	}
 	if err := m.idle(); err != nil {
 		return fmt.Errorf("new KV pool: %w", err)
 	}

@@ -69,10 +69,10 @@ func (s *step) rope(op gpu.Rope) {
 func (s *step) storeKV(op gpu.StoreKV) {
 	for i, t := range s.tokens {
 		k, v := s.row(op.K, i), s.row(op.V, i)
-		at := s.slot(t.seq, t.position) * len(k)
-		for j := range k {
-			s.keys[op.Layer][at+j] = round(s.pool.DType, k[j])
-			s.values[op.Layer][at+j] = round(s.pool.DType, v[j])
+		at, dim := s.slot(t.seq, t.position)*len(k), s.program.KV.HeadDim
+		for h := 0; h < len(k); h += dim {
+			round(s.pool.DType, s.keys[op.Layer][at+h:at+h+dim], k[h:h+dim])
+			round(s.pool.DType, s.values[op.Layer][at+h:at+h+dim], v[h:h+dim])
 		}
 	}
 }

@@ -142,3 +142,64 @@ func TestDrawsByHand(t *testing.T) {
 		}
 	}
 }
+
+// A bias of q8_0, 32 elements of which the first are 1, 2 and -3, on top of an
+// embedding of q4_0 whose codes are all 9: every element is 1.
+func TestQuantisedVectorsAndRows(t *testing.T) {
+	table := gpu.Tensor{DType: gpu.Q4_0, Shape: []int{32, 32}}
+	for range 32 {
+		table.Data = append(table.Data, 0x00, 0x3c)
+		for range 16 {
+			table.Data = append(table.Data, 0x99)
+		}
+	}
+	bias := gpu.Tensor{DType: gpu.Q8_0, Shape: []int{32}, Data: make([]byte, 34)}
+	copy(bias.Data, []byte{0x00, 0x3c, 1, 2, 0xfd})
+	p := &gpu.Program{
+		Name: "quantised", Vocab: 32, Context: 8,
+		Buffers: []gpu.BufferSpec{{Name: "x", Width: 32}, {Name: "last", Width: 32, PerOutput: true}, {Name: "logits", Width: 32, PerOutput: true}},
+		Weights: []gpu.WeightSpec{{Name: "table", Shape: []int{32, 32}}, {Name: "bias", Shape: []int{32}}},
+		Ops: []gpu.Op{gpu.Embed{Out: 0}, gpu.Gather{In: 0, Out: 1},
+			gpu.Linear{In: 1, Out: 2, W: 0, Bias: 1}, gpu.Sample{Logits: 2}},
+	}
+	m, err := gputest.Load(ref.New(), p, gputest.Tensors{"table": table, "bias": bias}, gpu.PoolSpec{PageSize: 1, Pages: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := gputest.Step(m, gpu.Sequence{Pages: []int32{1}, Tokens: []int32{7}, KeepLogits: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float32{33, 34, 29, 32} { // 32 products of 1, and the bias
+		if x := got[0].Logits[0][i]; x != want {
+			t.Errorf("element %d is %v, want %v", i, x, want)
+		}
+	}
+}
+
+// Of 254, 1, 3 and -5 with scale 2, int8 keeps 127, 0 (a tie to even), 2 and -2:
+// what is read back is 254, 0, 4 and -4. The other head has a scale of its own.
+func TestInt8PoolByHand(t *testing.T) {
+	row := []float32{254, 1, 3, -5, 12.7, 0.1, 0.3, -0.5}
+	p := &gpu.Program{
+		Name: "int8", Vocab: 8, Context: 8, KV: gpu.KVSpec{Layers: 1, Heads: 2, HeadDim: 4},
+		Buffers: []gpu.BufferSpec{{Name: "x", Width: 8}, {Name: "y", Width: 8}, {Name: "logits", Width: 8, PerOutput: true}},
+		Weights: []gpu.WeightSpec{{Name: "table", Shape: []int{8, 8}}},
+		Ops: []gpu.Op{gpu.Embed{Out: 0}, gpu.StoreKV{K: 0, V: 0}, gpu.Attention{Q: 0, Out: 1, Heads: 2, Scale: 1},
+			gpu.Gather{In: 1, Out: 2}, gpu.Sample{Logits: 2}},
+	}
+	w := gputest.Tensors{"table": tensor(row, row, row, row, row, row, row, row)}
+	m, err := gputest.Load(ref.New(), p, w, gpu.PoolSpec{PageSize: 2, Pages: 1, DType: gpu.I8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := gputest.Step(m, gpu.Sequence{Pages: []int32{1}, Tokens: []int32{0}, KeepLogits: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float32{254, 0, 4, -4, 12.7, 0.1, 0.3, -0.5} {
+		if x := got[0].Logits[0][i]; math.Abs(float64(x-want)) > 1e-6*math.Abs(float64(want)) {
+			t.Errorf("element %d is %v, want %v", i, x, want)
+		}
+	}
+}
