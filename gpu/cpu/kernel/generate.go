@@ -2,3 +2,4 @@ package kernel
 
 //go:generate go run ./gen -family stream
 //go:generate go run ./gen -family rows
+//go:generate go run ./gen -family gemm

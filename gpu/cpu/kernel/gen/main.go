@@ -18,6 +18,7 @@ import (
 // here.
 var families = map[string]func(){
 	"rows":   rows,
+	"gemm":   gemm,
 	"stream": stream,
 }
 

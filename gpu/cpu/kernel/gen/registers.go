@@ -19,14 +19,20 @@ func parameter(name string) reg.GPVirtual { return Load(Param(name), GP64()).(re
 
 // zero gives a register of 16 or 8 zeros.
 func zero(wide bool) reg.VecVirtual {
+	v := YMM()
 	if wide {
-		z := ZMM()
-		VPXORD(z, z, z)
-		return z
+		v = ZMM()
 	}
-	y := YMM()
-	VPXOR(y, y, y)
-	return y
+	clearVector(wide, v)
+	return v
+}
+
+func clearVector(wide bool, v reg.VecVirtual) {
+	if wide {
+		VPXORD(v, v, v)
+	} else {
+		VPXOR(v, v, v)
+	}
 }
 
 // end closes a kernel. Without VZEROUPPER the SSE code that follows is slow.

@@ -1,0 +1,143 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// RowBytes is the size of a row of so many columns as Pack reads it.
+func (f Form) RowBytes(cols int) int {
+	switch f {
+	case F32:
+		return 4 * cols
+	case BF16, F16:
+		return 2 * cols
+	}
+	return f.PanelBytes(cols) / PanelRows
+}
+
+// Pack lays rows, at most 32, out as a panel, filled up with rows of zeros. A
+// row is little-endian numbers, or for Q8 and Q4 blocks of Q8_0 and Q4_0: a
+// float16 scale, then 32 int8, or 16 bytes of which byte j has column j in its
+// lower half and column 16+j in its upper one, plus 8.
+func Pack(f Form, panel []byte, cols int, rows [][]byte) {
+	if len(rows) > PanelRows || len(panel) < f.PanelBytes(cols) {
+		panic(fmt.Sprintf("kernel: %d rows of %d columns do not go into a panel of %d bytes", len(rows), cols, len(panel)))
+	}
+	for _, row := range rows {
+		if len(row) < f.RowBytes(cols) {
+			panic(fmt.Sprintf("kernel: a row of %d bytes does not hold %d columns of %s", len(row), cols, f))
+		}
+	}
+	if len(rows) < PanelRows {
+		clear(panel[:f.PanelBytes(cols)])
+	}
+	switch f {
+	case F32:
+		packWords(panel, rows, cols)
+	case BF16:
+		packWords(panel, rows, cols/2)
+		if cols%2 != 0 {
+			last := panel[cols/2*4*PanelRows:][:4*PanelRows]
+			for r, row := range rows {
+				binary.LittleEndian.PutUint32(last[4*r:], uint32(binary.LittleEndian.Uint16(row[2*cols-2:])))
+			}
+		}
+	case F16:
+		packHalves(panel, rows, cols)
+	case Q8:
+		packGroups(panel, rows, cols, 8, 0x80808080)
+	case Q4:
+		packGroups(panel, rows, cols, 4, 0)
+	}
+}
+
+// packWords transposes n times 32 bits of each row. It goes by cache lines of
+// the rows: reading is then in order in few streams.
+func packWords(panel []byte, rows [][]byte, n int) {
+	const line = 16
+	i := 0
+	for ; i+line <= n; i += line {
+		out := panel[i*4*PanelRows:][:line*4*PanelRows]
+		for r, row := range rows {
+			in := (*[4 * line]byte)(row[4*i:])
+			out := out[4*r:]
+			out = out[:(line-1)*4*PanelRows+4]
+			for j := range line {
+				binary.LittleEndian.PutUint32(out[j*4*PanelRows:], binary.LittleEndian.Uint32(in[4*j:]))
+			}
+		}
+	}
+	for ; i < n; i++ {
+		for r, row := range rows {
+			binary.LittleEndian.PutUint32(panel[i*4*PanelRows+4*r:], binary.LittleEndian.Uint32(row[4*i:]))
+		}
+	}
+}
+
+// packHalves transposes n times 16 bits of each row.
+func packHalves(panel []byte, rows [][]byte, n int) {
+	const line = 32
+	i := 0
+	for ; i+line <= n; i += line {
+		out := panel[i*2*PanelRows:][:line*2*PanelRows]
+		for r, row := range rows {
+			in := (*[2 * line]byte)(row[2*i:])
+			out := out[2*r:]
+			out = out[:(line-1)*2*PanelRows+2]
+			for j := range line {
+				binary.LittleEndian.PutUint16(out[j*2*PanelRows:], binary.LittleEndian.Uint16(in[2*j:]))
+			}
+		}
+	}
+	for ; i < n; i++ {
+		for r, row := range rows {
+			binary.LittleEndian.PutUint16(panel[i*2*PanelRows+2*r:], binary.LittleEndian.Uint16(row[2*i:]))
+		}
+	}
+}
+
+// packGroups moves blocks of a scale and so many 32 bits; flip makes signed
+// values unsigned.
+func packGroups(panel []byte, rows [][]byte, cols, words int, flip uint32) {
+	block, group := 2+4*words, PanelRows*(2+4*words)
+	for g := range cols / GroupCols {
+		out := panel[g*group:][:group]
+		scales := out[group-2*PanelRows:]
+		for r, row := range rows {
+			in := row[g*block:][:block]
+			binary.LittleEndian.PutUint16(scales[2*r:], binary.LittleEndian.Uint16(in))
+			in = in[2:]
+			for j := range words {
+				binary.LittleEndian.PutUint32(out[j*4*PanelRows+4*r:], binary.LittleEndian.Uint32(in[4*j:])^flip)
+			}
+		}
+	}
+}
+
+// Row widens row r of a panel, exactly.
+func Row(f Form, panel []byte, cols, r int, out []float32) {
+	out = out[:cols]
+	switch f {
+	case F32:
+		for c := range out {
+			out[c] = load(panel[c*columnBytes+4*r:])
+		}
+	case BF16:
+		for c := range out {
+			out[c] = fromBF16(binary.LittleEndian.Uint16(panel[c/2*4*PanelRows+4*r+c%2*2:]))
+		}
+	case F16:
+		for c := range out {
+			out[c] = fromF16(binary.LittleEndian.Uint16(panel[c*2*PanelRows+2*r:]))
+		}
+	case Q8, Q4:
+		size := f.PanelBytes(GroupCols)
+		for ; len(out) > 0; out, panel = out[GroupCols:], panel[size:] {
+			scale := fromF16(binary.LittleEndian.Uint16(panel[size-2*PanelRows+2*r:]))
+			for c := range GroupCols {
+				out[c] = integer(f, panel, r, c, scale)
+			}
+		}
+	}
+}
