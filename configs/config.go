@@ -57,7 +57,7 @@ type Config struct {
 	MaxTotalTokens    int     `key:"max-total-tokens" default:"0" usage:"cap on the tokens of the KV pool; 0 is what memory allows. Example: 65536"`
 	MaxRunning        int     `key:"max-running-requests" default:"0" usage:"requests that may run at once; 0 is the device's default (CPU: 64)"`
 	PageSize          int     `key:"page-size" default:"16" usage:"tokens in a page of the KV pool, a power of two, 1 included"`
-	KVCacheDType      string  `key:"kv-cache-dtype" default:"auto" usage:"type of stored K and V: f32, bf16, f16; auto is f32 for f32 weights and bf16 otherwise"`
+	KVCacheDType      string  `key:"kv-cache-dtype" default:"auto" usage:"type of stored K and V: f32, bf16, f16, or int8 with a scale for each token and head (about half the memory of bf16, less exact); auto is f32 for f32 weights and bf16 otherwise"`
 	KVLayout          string  `key:"kv-layout" default:"contiguous" usage:"how K and V lie in memory, without effect on any result: contiguous (by layer and head, quickest to read) or paged (by page, quickest to copy)"`
 	ContextLength     int     `key:"context-length" default:"0" usage:"tokens of a request, prompt and output; 0 is the model's own limit, more than that is refused"`
 	ContiguousKV      bool    `key:"contiguous-kv" default:"false" usage:"give a request consecutive pages of the KV pool where so many are free in a row, scattered ones otherwise"`

@@ -25,7 +25,7 @@ func (c *Config) validate() []error {
 	oneOf(bad, "sampling-defaults", c.SamplingFrom, "model", "openai")
 	oneOf(bad, "device", c.Device, "cpu")
 	oneOf(bad, "instruction-set", c.InstructionSet, "auto", "avx512", "avx2", "portable")
-	oneOf(bad, "kv-cache-dtype", c.KVCacheDType, "auto", "f32", "bf16", "f16")
+	oneOf(bad, "kv-cache-dtype", c.KVCacheDType, "auto", "f32", "bf16", "f16", "int8")
 	oneOf(bad, "kv-layout", c.KVLayout, "contiguous", "paged")
 	oneOf(bad, "log-level", c.LogLevel, "debug", "info", "warn", "error")
 	oneOf(bad, "log-format", c.LogFormat, "auto", "text", "json")

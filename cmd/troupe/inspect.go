@@ -139,6 +139,11 @@ func newInspectMemory() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if size == "" {
+				if err := device.Info().CheckKV(dtype); err != nil {
+					return fmt.Errorf("%s device: %w", device.Info().Kind, err)
+				}
+			}
 			if asJSON {
 				return printJSON(c.OutOrStdout(), map[string]any{"model": name, "kv_cache_dtype": dtype.String(), "plan": plan})
 			}

@@ -181,8 +181,12 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	}
 	// What cannot fit is known before the weights are loaded, what does fit
 	// only afterwards: a device may keep them in another type.
-	if _, _, err = PlanMemory(c, n.Checkpoint, DeviceMemory{Before: available, WeightBytes: n.Checkpoint.WeightBytes()}); err != nil {
+	_, kv, err := PlanMemory(c, n.Checkpoint, DeviceMemory{Before: available, WeightBytes: n.Checkpoint.WeightBytes()})
+	if err != nil {
 		return err
+	}
+	if err = n.Device.Info().CheckKV(kv); err != nil {
+		return fmt.Errorf("%s device: %w", n.Device.Info().Kind, err)
 	}
 	if n.Model, err = n.Device.Load(n.Checkpoint.Program, n.Checkpoint.Weights, n.opt.Progress); err != nil {
 		return err

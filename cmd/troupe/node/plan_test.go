@@ -1,0 +1,37 @@
+package node
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
+
+// A type of K and V that the device takes sizes the pool, scales included; one
+// that it does not take is refused before the weights are loaded.
+func TestTypesOfPools(t *testing.T) {
+	for _, d := range gpu.KVDTypes() {
+		c := settings(t)
+		c.KVCacheDType = d.String()
+		loaded := false
+		n, err := Open(t.Context(), Options{Config: c, Log: zerolog.Nop(), Progress: func(done, total int64) { loaded = true }})
+		if err != nil {
+			if want := "kv-cache-dtype " + d.String() + ": this device stores K and V in"; !strings.Contains(err.Error(), want) || loaded {
+				t.Errorf("%s: %v (weights loaded: %v), want %q", d, err, loaded, want)
+			}
+			continue
+		}
+		if err := n.Device.Info().CheckKV(d); err != nil {
+			t.Errorf("%s is taken: %v", d, err)
+		}
+		// The embedded model: 6 layers, 2 KV heads of 32; the pool has a padding
+		// page besides.
+		slots := int64(c.MaxTotalTokens + c.PageSize)
+		if want := 6 * 2 * 2 * int64(d.VectorBytes(32)) * slots; n.KVDType != d || n.Plan.PoolBytes != want || n.Model.Bytes()["kv"] != want {
+			t.Errorf("%s: a pool of %s, planned %d bytes, held %d; want %d", d, n.KVDType, n.Plan.PoolBytes, n.Model.Bytes()["kv"], want)
+		}
+		shut(t, n)
+	}
+}
