@@ -1,5 +1,6 @@
 package kernel
 
+//go:generate go run ./gen -family intgemm
 //go:generate go run ./gen -family stream
 //go:generate go run ./gen -family rows
 //go:generate go run ./gen -family gemm

@@ -17,9 +17,10 @@ import (
 // families are the kernels that stand in one file, each in a file of its own
 // here.
 var families = map[string]func(){
-	"rows":   rows,
-	"gemm":   gemm,
-	"stream": stream,
+	"gemm":    gemm,
+	"intgemm": intgemm,
+	"rows":    rows,
+	"stream":  stream,
 }
 
 func main() {

@@ -1,0 +1,58 @@
+package kernel
+
+import "fmt"
+
+// Fetch asks for memory that a later call reads, while this one computes.
+type Fetch struct {
+	// Ahead is how many bytes behind the panel to start. Reading past the end of
+	// the weights does no harm.
+	Ahead int
+	// Every is n: the lines of one group are asked for in every n-th group, so
+	// that n calls share the work. Zero: nothing is fetched.
+	Every int
+}
+
+// intTileMost is the most tokens that a tile has.
+var intTileMost = [...]int{Portable: 12, AVX2: 8, AVX512: 12}
+
+// IntTile is the tokens that the next tile should have where so many are left:
+// tiles of about the same size.
+func IntTile(l Level, left int) int {
+	tiles := max(1, (left+intTileMost[l]-1)/intTileMost[l])
+	return (left + tiles - 1) / tiles
+}
+
+// IntGemm multiplies one panel of form Q8 or Q4 with a tile of quantised
+// activations (QuantizeRow), over so many groups of 32 columns:
+//
+//	y[t*ldy+r] = sum over columns of panel[r, column] * x[t, column]
+//
+// for 32 rows r, added to y or written over it. For each group the integers are
+// summed exactly; then sum = fma(float32(integers), weight scale * activation
+// scale, sum), groups in order (in plain Go the product is rounded first). So a
+// product split into calls that add is the same to the bit.
+func IntGemm(l Level, f Form, panel []byte, groups int, x []byte, tokens int, y []float32, ldy int, add bool, fetch Fetch) {
+	if !f.Integer() || groups < 0 || tokens < 1 || tokens > intTileMost[l] || len(panel) < f.PanelBytes(groups*GroupCols) ||
+		len(x) < IntTileBytes(groups, tokens) || tokens > 1 && ldy < PanelRows || len(y) < (tokens-1)*ldy+PanelRows {
+		panic(fmt.Sprintf("kernel: %d groups of %s in %d bytes by %d tokens in %d bytes into %d floats, %d apart",
+			groups, f, len(panel), tokens, len(x), len(y), ldy))
+	}
+	adds := 0
+	if add {
+		adds = 1
+	}
+	switch {
+	case groups == 0:
+		for t := range tokens {
+			if !add {
+				clear(y[t*ldy : t*ldy+PanelRows])
+			}
+		}
+	case l == AVX512 && f == Q8:
+		intQ8AVX512(&panel[0], &x[0], &y[0], groups, tokens, ldy, adds, fetch)
+	case l == AVX512:
+		intQ4AVX512(&panel[0], &x[0], &y[0], groups, tokens, ldy, adds, fetch)
+	default:
+		intGemmPortable(f, panel, groups, x, tokens, y, ldy, add)
+	}
+}

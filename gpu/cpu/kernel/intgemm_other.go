@@ -1,0 +1,9 @@
+//go:build !amd64
+
+package kernel
+
+func quantizeRowAVX2(*float32, *byte, int, int)                   { panic(unreachable) }
+func intQ8AVX512(_, _ *byte, _ *float32, _, _, _, _ int, _ Fetch) { panic(unreachable) }
+func intQ4AVX512(_, _ *byte, _ *float32, _, _, _, _ int, _ Fetch) { panic(unreachable) }
+func intPeakAVX512(int)                                           { panic(unreachable) }
+func intPeakAVX2(int)                                             { panic(unreachable) }

@@ -1,0 +1,135 @@
+package kernel
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// times are seconds of runs so short that few are interrupted, so that their
+// median stands for a quiet machine.
+type times []float64
+
+func (t *times) since(start time.Time) { *t = append(*t, time.Since(start).Seconds()) }
+
+func (t times) median() float64 {
+	slices.Sort(t)
+	return t[len(t)/2]
+}
+
+// BenchmarkIntGemm gives the memory that one processor reads per second in
+// decode of a matrix that no cache holds, and the operations per second of a
+// prefill; each as a share of the limit measured beside it.
+func BenchmarkIntGemm(b *testing.B) {
+	const cols, groups = 1536, 1536 / GroupCols
+	for _, l := range Levels() {
+		for _, f := range []Form{Q8, Q4} {
+			size := f.PanelBytes(cols)
+			matrix := make([]byte, 1<<30/size*size)
+			r := rand.New(rand.NewPCG(1, 2))
+			for i := range size {
+				matrix[i] = byte(r.Uint32())
+			}
+			for at := size; at < len(matrix); at += size {
+				copy(matrix[at:], matrix[:size])
+			}
+			for _, tokens := range []int{1, 2, 3, 4, 6, 8, 10, 12, 16, 24} {
+				b.Run(fmt.Sprintf("%s/%s/cold/%d", l, f, tokens), func(b *testing.B) {
+					benchCold(b, l, f, matrix, groups, tokens)
+				})
+			}
+			b.Run(fmt.Sprintf("%s/%s/512", l, f), func(b *testing.B) {
+				benchManyTokens(b, l, f, matrix[:512*size], groups)
+			})
+		}
+	}
+}
+
+func benchTiles(l Level, groups, tokens int) (tiles [][]byte, sizes []int) {
+	x := make([]float32, groups*GroupCols)
+	for i := range x {
+		x[i] = float32(i%17) - 8
+	}
+	for tokens > 0 {
+		n := IntTile(l, tokens)
+		tile := make([]byte, IntTileBytes(groups, n))
+		for t := range n {
+			QuantizeRow(l, x, tile, t, n)
+		}
+		tiles, sizes, tokens = append(tiles, tile), append(sizes, n), tokens-n
+	}
+	return tiles, sizes
+}
+
+func benchCold(b *testing.B, l Level, f Form, matrix []byte, groups, tokens int) {
+	tiles, sizes := benchTiles(l, groups, tokens)
+	size := f.PanelBytes(groups * GroupCols)
+	y := make([]float32, 12*PanelRows)
+	var ours, read times
+	at := 0
+	const run = 4 << 20
+	for b.Loop() {
+		// A run of the matrix with one, the next with the other.
+		if at+2*run+2*size > len(matrix) {
+			at = 0
+		}
+		start := time.Now()
+		for range run / size {
+			for i, tile := range tiles {
+				share := groups / len(tiles) * f.PanelBytes(GroupCols)
+				IntGemm(l, f, matrix[at:], groups, tile, sizes[i], y, PanelRows, false, Fetch{Ahead: benchAhead(len(tiles), size) + i*share, Every: len(tiles)})
+			}
+			at += size
+		}
+		ours.since(start)
+		start = time.Now()
+		ReadSum(l, matrix[at:at+run])
+		read.since(start)
+		at += (run + size - 1) / size * size
+	}
+	ourRate, readRate := float64(run/size*size)/ours.median(), run/read.median()
+	b.ReportMetric(ourRate/1e9, "GB/s")
+	b.ReportMetric(100*ourRate/readRate, "%read")
+	b.ReportMetric(ourRate/float64(size)*float64(groups*GroupCols*PanelRows*2*tokens)/1e9, "GOP/s")
+}
+
+// benchAhead is far enough for memory to answer; where tiles share the fetching
+// of a panel, that of the next one.
+func benchAhead(tiles, size int) int {
+	if tiles > 1 {
+		return size
+	}
+	return 8 << 10
+}
+
+func benchManyTokens(b *testing.B, l Level, f Form, matrix []byte, groups int) {
+	const tokens = 192
+
+	tiles, sizes := benchTiles(l, groups, tokens)
+	size := f.PanelBytes(groups * GroupCols)
+	y := make([]float32, 12*PanelRows)
+	var ours, peak times
+	ops, peakOps := 0, 0
+	for b.Loop() {
+		ops = 0
+		start := time.Now()
+		for at := 0; at < len(matrix); at += size * 16 {
+			for i, tile := range tiles {
+				fetch := Fetch{}
+				if i == 0 {
+					fetch = Fetch{Ahead: 8 << 10, Every: 1}
+				}
+				IntGemm(l, f, matrix[at:], groups, tile, sizes[i], y, PanelRows, false, fetch)
+			}
+			ops += 2 * groups * GroupCols * PanelRows * tokens
+		}
+		ours.since(start)
+		start = time.Now()
+		peakOps = IntPeak(l, 100000)
+		peak.since(start)
+	}
+	b.ReportMetric(float64(ops)/ours.median()/1e9, "GOP/s")
+	b.ReportMetric(100*float64(ops)/ours.median()/(float64(peakOps)/peak.median()), "%peak")
+}
