@@ -52,6 +52,10 @@ func IntGemm(l Level, f Form, panel []byte, groups int, x []byte, tokens int, y 
 		intQ8AVX512(&panel[0], &x[0], &y[0], groups, tokens, ldy, adds, fetch)
 	case l == AVX512:
 		intQ4AVX512(&panel[0], &x[0], &y[0], groups, tokens, ldy, adds, fetch)
+	case l == AVX2 && f == Q8:
+		intQ8AVX2(&panel[0], &x[0], &y[0], groups, tokens, ldy, adds, fetch)
+	case l == AVX2:
+		intQ4AVX2(&panel[0], &x[0], &y[0], groups, tokens, ldy, adds, fetch)
 	default:
 		intGemmPortable(f, panel, groups, x, tokens, y, ldy, add)
 	}

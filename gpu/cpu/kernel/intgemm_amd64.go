@@ -79,6 +79,46 @@ func intQ8x11AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, 
 //go:noescape
 func intQ8x12AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
 
+// intQ8x1AVX2 multiplies one panel with a tile of 1 tokens; see IntGemm.
+//
+//go:noescape
+func intQ8x1AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+
+// intQ8x2AVX2 multiplies one panel with a tile of 2 tokens; see IntGemm.
+//
+//go:noescape
+func intQ8x2AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+
+// intQ8x3AVX2 multiplies one panel with a tile of 3 tokens; see IntGemm.
+//
+//go:noescape
+func intQ8x3AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+
+// intQ8x4AVX2 multiplies one panel with a tile of 4 tokens; see IntGemm.
+//
+//go:noescape
+func intQ8x4AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+
+// intQ8x5AVX2 multiplies one panel with a tile of 5 tokens; see IntGemm.
+//
+//go:noescape
+func intQ8x5AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+
+// intQ8x6AVX2 multiplies one panel with a tile of 6 tokens; see IntGemm.
+//
+//go:noescape
+func intQ8x6AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+
+// intQ8x7AVX2 multiplies one panel with a tile of 7 tokens; see IntGemm.
+//
+//go:noescape
+func intQ8x7AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+
+// intQ8x8AVX2 multiplies one panel with a tile of 8 tokens; see IntGemm.
+//
+//go:noescape
+func intQ8x8AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+
 // intQ4x1AVX512 multiplies one panel with a tile of 1 tokens; see IntGemm.
 //
 //go:noescape
@@ -138,3 +178,43 @@ func intQ4x11AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, 
 //
 //go:noescape
 func intQ4x12AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+
+// intQ4x1AVX2 multiplies one panel with a tile of 1 tokens; see IntGemm.
+//
+//go:noescape
+func intQ4x1AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+
+// intQ4x2AVX2 multiplies one panel with a tile of 2 tokens; see IntGemm.
+//
+//go:noescape
+func intQ4x2AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+
+// intQ4x3AVX2 multiplies one panel with a tile of 3 tokens; see IntGemm.
+//
+//go:noescape
+func intQ4x3AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+
+// intQ4x4AVX2 multiplies one panel with a tile of 4 tokens; see IntGemm.
+//
+//go:noescape
+func intQ4x4AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+
+// intQ4x5AVX2 multiplies one panel with a tile of 5 tokens; see IntGemm.
+//
+//go:noescape
+func intQ4x5AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+
+// intQ4x6AVX2 multiplies one panel with a tile of 6 tokens; see IntGemm.
+//
+//go:noescape
+func intQ4x6AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+
+// intQ4x7AVX2 multiplies one panel with a tile of 7 tokens; see IntGemm.
+//
+//go:noescape
+func intQ4x7AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+
+// intQ4x8AVX2 multiplies one panel with a tile of 8 tokens; see IntGemm.
+//
+//go:noescape
+func intQ4x8AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)

@@ -32,15 +32,18 @@ func intgemm() {
 		for tokens := 1; tokens <= intTile; tokens++ {
 			intGemmAVX512(q4, tokens)
 		}
+		for tokens := 1; tokens <= intTileAVX2; tokens++ {
+			intGemmAVX2(q4, tokens)
+		}
 	}
 }
 
-// intKernel begins a kernel for so many tokens and loads what all have in
-// common.
+// intKernel is a kernel for so many tokens. Of its registers w, x and groups
+// move on with the groups.
 type intKernel struct {
-	tokens                    int
-	q4                        bool
-	w, x, y, groups, ldy, add reg.GPVirtual
+	tokens               int
+	q4                   bool
+	w, x, y, groups, ldy reg.GPVirtual
 }
 
 func newIntKernel(level string, q4 bool, tokens int) *intKernel {
@@ -55,7 +58,7 @@ func newIntKernel(level string, q4 bool, tokens int) *intKernel {
 	Doc(fmt.Sprintf("%s multiplies one panel with a tile of %d tokens; see IntGemm.", name, tokens))
 	k := &intKernel{tokens: tokens, q4: q4}
 	k.w, k.x, k.y, k.groups = parameter("w"), parameter("x"), parameter("y"), parameter("groups")
-	k.ldy, k.add = parameter("ldy"), parameter("add")
+	k.ldy = parameter("ldy")
 	SHLQ(U8(2), k.ldy) // in bytes
 	return k
 }

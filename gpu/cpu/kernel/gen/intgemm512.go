@@ -111,7 +111,8 @@ func (k *intKernel) sums512() *sums512 {
 			}
 		}
 	}
-	TESTQ(k.add, k.add)
+	add := parameter("add")
+	TESTQ(add, add)
 	JZ(LabelRef("group"))
 	k.rows(func(t int, row reg.Register) {
 		for h := range 2 {
