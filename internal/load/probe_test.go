@@ -1,9 +1,7 @@
 package load
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,13 +17,6 @@ func mustURL(t *testing.T, text string) *url.URL {
 		t.Fatal(err)
 	}
 	return u
-}
-
-func countDials(dial func(context.Context, string, string) (net.Conn, error), n *int) func(context.Context, string, string) (net.Conn, error) {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		*n++
-		return dial(ctx, network, address)
-	}
 }
 
 // picky is a server that refuses some of what it could be asked.

@@ -264,7 +264,7 @@ func (p *Report) notes(res *Result, whole, silent int) {
 		note("%d answers of 429 were waited out; latencies include the waiting", p.Requests.Retries)
 	}
 	if p.Requests.Unsent > 0 {
-		note("%d turns were not sent because one before them did not finish", p.Requests.Unsent)
+		note("%d turns were not sent: one before them did not finish, or the time was over", p.Requests.Unsent)
 	}
 	if d := p.SendDelay; d != nil && d.P50 > 10 {
 		note("requests were sent %.0f ms after they were due (median): the limit on concurrency, or this machine, does not keep up with the rate", d.P50)

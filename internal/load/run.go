@@ -25,7 +25,7 @@ type Load struct {
 	// Arrivals say when sessions are due that do not say so themselves; nil
 	// means at once, so that Concurrency alone sets the pace.
 	Arrivals *work.Arrivals
-	// Duration is the time after which no session begins; 0 sets no limit.
+	// Duration is the time after which no request begins; 0 sets no limit.
 	Duration time.Duration
 	Live     Live
 
@@ -42,7 +42,8 @@ type Result struct {
 	Took time.Duration
 	// Peak is the greatest number of requests that ran at once.
 	Peak int
-	// Unsent are turns that were not asked because one before them failed.
+	// Unsent are turns that were not asked: one before them did not finish, or
+	// the time was over.
 	Unsent int
 	// Interrupted tells that the context ended the run.
 	Interrupted bool
@@ -112,7 +113,7 @@ func (l *Load) open(ctx, opening context.Context, began time.Time, running *sync
 		}
 		w := l.caller()
 		running.Go(func() {
-			l.session(ctx, w, s, began)
+			l.session(ctx, opening, w, s, began)
 			if slots != nil {
 				<-slots
 			}
@@ -133,12 +134,16 @@ func (l *Load) caller() *caller {
 	return newCaller(&l.Live)
 }
 
-// session asks one turn after the other, each behind the server's own answers.
-func (l *Load) session(ctx context.Context, w *caller, s *work.Session, began time.Time) {
+// session asks one turn after the other, each behind the server's own answers,
+// and begins none when opening is done.
+func (l *Load) session(ctx, opening context.Context, w *caller, s *work.Session, began time.Time) {
 	records := make([]Record, 0, len(s.Turns))
 	talk := conversation{chat: l.Client.opt.Chat, body: wire.Body{Stop: s.Stop}}
 	talk.system(s.System)
 	for i := range s.Turns {
+		if i > 0 && opening.Err() != nil {
+			break
+		}
 		turn := &s.Turns[i]
 		talk.ask(turn)
 		records = append(records, Record{Session: s.Index, Turn: i, Wanted: talk.wanted, MaxTokens: turn.MaxTokens})

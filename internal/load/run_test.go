@@ -123,11 +123,11 @@ func TestSourcesEndRuns(t *testing.T) {
 func TestLiveReadings(t *testing.T) {
 	virtual(t, pace(100*msec, 20*msec), nil, func(t *testing.T, o ClientOptions) {
 		l := &Load{Source: prompts(5), Concurrency: 2}
-		var during Reading
-		time.AfterFunc(210*msec, func() { during = l.Live.Read() })
+		during := make(chan Reading, 1)
+		time.AfterFunc(210*msec, func() { during <- l.Live.Read() })
 		run(t, t.Context(), o, l)
-		if want := (Reading{Finished: 2, Running: 2, Tokens: 8, TTFT: 100 * msec}); during != want {
-			t.Errorf("after 210 ms %+v, want %+v", during, want)
+		if got, want := <-during, (Reading{Finished: 2, Running: 2, Tokens: 8, TTFT: 100 * msec}); got != want {
+			t.Errorf("after 210 ms %+v, want %+v", got, want)
 		}
 		if after := l.Live.Read(); after.Finished != 5 || after.Running != 0 || after.Tokens != 20 {
 			t.Errorf("after the end %+v", after)
@@ -169,6 +169,15 @@ func TestConversations(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestDurationEndsConversations(t *testing.T) {
+	virtual(t, pace(100*msec, 0), nil, func(t *testing.T, o ClientOptions) {
+		res := run(t, t.Context(), o, &Load{Source: &list{left: 9, turns: 5}, Concurrency: 1, Duration: 250 * msec})
+		if len(res.Records) != 3 || res.Unsent != 2 || res.Took != 300*msec {
+			t.Errorf("%d requests in %v, %d turns not sent", len(res.Records), res.Took, res.Unsent)
+		}
+	})
 }
 
 func TestAFailedTurnEndsItsConversation(t *testing.T) {
