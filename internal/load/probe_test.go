@@ -87,14 +87,14 @@ func TestLearnSaysWhatIsWrong(t *testing.T) {
 		h    http.HandlerFunc
 		want string
 	}{
-		{"key", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", 401) }, "asks for a key"},
+		{"key", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusUnauthorized) }, "asks for a key"},
 		{"no model", picky{list: `{"data":[]}`}.ServeHTTP, "names no model"},
 		{"key later", func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/v1/models" {
 				fmt.Fprint(w, `{"data":[{"id":"m"}]}`)
 				return
 			}
-			http.Error(w, `{"error":{"message":"wrong key"}}`, 403)
+			http.Error(w, `{"error":{"message":"wrong key"}}`, http.StatusForbidden)
 		}, "asks for a key: wrong key"},
 		{"no endpoint", func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/v1/models" {

@@ -123,7 +123,7 @@ func NewReport(setup Setup, res *Result) *Report {
 	p.Requests.Unsent = res.Unsent
 	var ttft, tpot, itl, e2e, delay []time.Duration
 	var busy time.Duration
-	var good, chunks, whole, silent int
+	var good, chunks, whole, silent, short int
 	var accuracy Accuracy
 	var counted struct{ tokens, pieces int }
 	for i := range res.Records {
@@ -158,6 +158,9 @@ func NewReport(setup Setup, res *Result) *Report {
 		if setup.Stream && !r.Streamed {
 			whole++
 		}
+		if setup.IgnoreEOS && r.Counted && r.Output < r.MaxTokens {
+			short++
+		}
 		if r.Streamed && r.Counted {
 			counted.tokens += r.Output
 			counted.pieces += r.Chunks
@@ -182,7 +185,7 @@ func NewReport(setup Setup, res *Result) *Report {
 		accuracy.Share = float64(accuracy.Right) / float64(n)
 		p.Accuracy = &accuracy
 	}
-	p.notes(res, whole, silent)
+	p.notes(res, whole, silent, short)
 	if counted.pieces > 0 && float64(counted.tokens) > 1.02*float64(counted.pieces) {
 		p.Notes = append(p.Notes, fmt.Sprintf("a piece of text brings %.2f tokens on average: ITL is the gap between pieces, TPOT the time per token",
 			float64(counted.tokens)/float64(counted.pieces)))
@@ -242,7 +245,7 @@ func (q *Requests) failed(r *Record) {
 const tooBusy = 0.8
 
 // notes says what a reader of the figures must know.
-func (p *Report) notes(res *Result, whole, silent int) {
+func (p *Report) notes(res *Result, whole, silent, short int) {
 	note := func(format string, args ...any) { p.Notes = append(p.Notes, fmt.Sprintf(format, args...)) }
 	finished := p.Requests.Finished
 	switch counted := p.Tokens.ByServer; {
@@ -259,6 +262,9 @@ func (p *Report) notes(res *Result, whole, silent int) {
 	}
 	if silent > 0 {
 		note("%d answers brought no text: they have no TTFT and TPOT", silent)
+	}
+	if short > 0 {
+		note("%d answers are shorter than asked for: the server does not heed ignore_eos, or their context was full", short)
 	}
 	if p.Requests.Retries > 0 {
 		note("%d answers of 429 were waited out; latencies include the waiting", p.Requests.Retries)

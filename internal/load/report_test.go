@@ -45,7 +45,7 @@ func sample() (Setup, *Result) {
 		{Session: 3, Timed: true, Due: 300 * msec, Sent: 310 * msec, Last: 320 * msec, Status: 429, MaxTokens: 7, Outcome: Failed, Failure: "HTTP 429 Too Many Requests", Message: "busy, too"},
 		{Session: 4, Timed: true, Due: 400 * msec, Sent: 400 * msec, Last: 401 * msec, MaxTokens: 7, Outcome: Failed, Failure: "connection refused", Message: "dial"},
 		{Session: 5, Timed: true, Due: 500 * msec, Sent: 500 * msec, Last: 2000 * msec, Streamed: true, MaxTokens: 7, Outcome: CutOff},
-		{Session: 6, Timed: true, Due: 600 * msec, Sent: 600 * msec, Last: 900 * msec, Chunks: 1, Input: 1000, Output: 9, Counted: true, Status: 200, MaxTokens: 9, Verdict: work.NoAnswer},
+		{Session: 6, Timed: true, Due: 600 * msec, Sent: 600 * msec, Last: 900 * msec, Chunks: 1, Input: 1000, Output: 9, Counted: true, Status: 200, MaxTokens: 12, Verdict: work.NoAnswer},
 	}
 	setup := Setup{
 		URL: "http://127.0.0.1:30000", Endpoint: "/v1/completions", Server: &Server{Model: "tiny", OwnedBy: "troupe", Vocab: 1280, IDs: true, IgnoreEOS: true, Usage: true},
