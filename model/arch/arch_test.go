@@ -166,3 +166,37 @@ func TestInvFreq(t *testing.T) {
 		t.Error("an unknown scaling was computed")
 	}
 }
+
+// TestRopeFactors: divisors of frequencies, as GGUF files have them for
+// Llama 3.1, give its scaling.
+func TestRopeFactors(t *testing.T) {
+	scaled := config.Rope{Theta: 500000, Scaling: "llama3", Factor: 8, LowFreq: 1, HighFreq: 4, Original: 8192}
+	plain := config.Rope{Theta: 500000, Scaling: "default", Factor: 1}
+	want, err := InvFreq(128, scaled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := InvFreq(128, plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	factors := config.Rope{Theta: 500000, Scaling: "factors", Factor: 1}
+	for i := range base {
+		factors.Factors = append(factors.Factors, float32(base[i]/want[i]))
+	}
+	got, err := InvFreq(128, factors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		if math.Abs(got[i]/want[i]-1) > 1e-7 {
+			t.Errorf("frequency %d is %g, want %g", i, got[i], want[i])
+		}
+	}
+	if factors.Factors[0] != 1 || factors.Factors[63] != 8 {
+		t.Errorf("factors %v", factors.Factors)
+	}
+	if _, err := InvFreq(64, factors); err == nil {
+		t.Error("64 factors for 32 pairs")
+	}
+}

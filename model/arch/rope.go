@@ -12,6 +12,9 @@ import (
 // asks. Hugging Face computes the same in float32 (modeling_rope_utils.py).
 func InvFreq(headDim int, r config.Rope) ([]float64, error) {
 	freq := make([]float64, headDim/2)
+	if r.Scaling == "factors" && len(r.Factors) != len(freq) {
+		return nil, fmt.Errorf("%d rope factors for %d pairs of a head", len(r.Factors), len(freq))
+	}
 	for i := range freq {
 		freq[i] = math.Pow(r.Theta, -float64(2*i)/float64(headDim))
 		switch r.Scaling {
@@ -21,6 +24,8 @@ func InvFreq(headDim int, r config.Rope) ([]float64, error) {
 			freq[i] /= r.Factor
 		case "llama3":
 			freq[i] = llama3(freq[i], r)
+		case "factors":
+			freq[i] /= float64(r.Factors[i])
 		default:
 			return nil, fmt.Errorf("rope scaling %q is not implemented", r.Scaling)
 		}

@@ -60,7 +60,7 @@ const NoToken int32 = -1
 // Rope says how positions rotate queries and keys.
 type Rope struct {
 	Theta   float64
-	Scaling string // "default", "linear" or "llama3"
+	Scaling string // "default", "linear", "llama3" or "factors"
 	// Factor divides frequencies: all of them for linear, the low ones for
 	// llama3. 1 for default.
 	Factor float64
@@ -68,6 +68,9 @@ type Rope struct {
 	// fully, those below Original/HighFreq not at all.
 	LowFreq, HighFreq float64
 	Original          int // context before scaling
+	// Factors divide the frequency of each pair, HeadDim/2 of them; for
+	// factors, which is how GGUF files state llama3.
+	Factors []float32
 }
 
 // Options of Load.
@@ -129,9 +132,9 @@ func (c *Config) Parameters() int64 {
 // known when this was written.
 const maxParameters = 1 << 42
 
-func (c *Config) checkSize() error {
+func (c *Config) checkSize(where string) error {
 	if n := c.Parameters(); n > maxParameters {
-		return fmt.Errorf("%s: the sizes multiply to %d parameters, more than the %d that are plausible; the file is damaged, fetch it again", File, n, int64(maxParameters))
+		return fmt.Errorf("%s: the sizes multiply to %d parameters, more than the %d that are plausible; the file is damaged, fetch it again", where, n, int64(maxParameters))
 	}
 	return nil
 }

@@ -19,6 +19,18 @@ type fields struct {
 	where string // "config.json" or "config.json: rope_scaling"
 	m     map[string]json.RawMessage
 	err   *error
+	// names are what the file calls a key, where that is not config.json's
+	// name; path goes before a key of a nested object there.
+	names map[string]string
+	path  string
+}
+
+// name is what the file calls a key.
+func (f fields) name(key string) string {
+	if n, ok := f.names[f.path+key]; ok {
+		return n
+	}
+	return key
 }
 
 // isMissing tells whether readFields failed only for want of the file.
@@ -53,7 +65,7 @@ func parseFields(name string, data []byte) (fields, error) {
 
 func (f fields) fail(key, format string, args ...any) {
 	if *f.err == nil {
-		*f.err = fmt.Errorf("%s: %s %s", f.where, key, fmt.Sprintf(format, args...))
+		*f.err = fmt.Errorf("%s: %s %s", f.where, f.name(key), fmt.Sprintf(format, args...))
 	}
 }
 
@@ -146,6 +158,10 @@ func (f fields) texts(key string) []string {
 // object reads a nested object; absent or null gives one without keys.
 func (f fields) object(key string) fields {
 	sub := fields{where: f.where + ": " + key, err: f.err}
+	if f.names != nil {
+		// The file is flat and has a name of its own for each nested key.
+		sub.where, sub.names, sub.path = f.where, f.names, key+"."
+	}
 	if f.has(key) && json.Unmarshal(f.m[key], &sub.m) != nil {
 		f.fail(key, "is %s; it must be an object", f.shown(key))
 	}

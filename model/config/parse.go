@@ -99,7 +99,7 @@ func parse(f fields, o Options) (*Config, error) {
 	if *f.err != nil {
 		return nil, *f.err
 	}
-	return c, c.checkSize()
+	return c, c.checkSize(f.where)
 }
 
 func findFamily(f fields) family {
@@ -151,14 +151,14 @@ func parseHeads(f fields, a family, c *Config) {
 	}
 	c.KVHeads = f.integer("num_key_value_heads", 1, maxHeads, kv)
 	if c.Heads%c.KVHeads != 0 {
-		f.fail("num_key_value_heads", "is %d and does not divide num_attention_heads, which is %d; use the model's original file", c.KVHeads, c.Heads)
+		f.fail("num_key_value_heads", "is %d and does not divide %s, which is %d; use the model's original file", c.KVHeads, f.name("num_attention_heads"), c.Heads)
 	}
 	if f.has("head_dim") || a.headDim > 0 {
 		c.HeadDim = f.integer("head_dim", 2, maxHeadDim, a.headDim)
 	} else {
 		c.HeadDim = c.Hidden / c.Heads
 		if c.Hidden%c.Heads != 0 || c.HeadDim > maxHeadDim {
-			f.fail("hidden_size", "is %d, which %d heads do not divide into heads of at most %d, and head_dim is missing; use the model's original file", c.Hidden, c.Heads, maxHeadDim)
+			f.fail("hidden_size", "is %d, which %d heads do not divide into heads of at most %d, and %s is missing; use the model's original file", c.Hidden, c.Heads, maxHeadDim, f.name("head_dim"))
 		}
 	}
 	if c.HeadDim%2 != 0 || c.HeadDim == 0 {

@@ -39,14 +39,14 @@ func parseRope(f fields, c *Config) Rope {
 		r.HighFreq = s.need("high_freq_factor", 1e-3, 1e6)
 		r.Original = s.integer("original_max_position_embeddings", 1, maxContext, 0)
 		if *f.err == nil && r.HighFreq <= r.LowFreq {
-			s.fail("high_freq_factor", "is %g, not more than low_freq_factor, which is %g; use the model's original file", r.HighFreq, r.LowFreq)
+			s.fail("high_freq_factor", "is %g, not more than %s, which is %g; use the model's original file", r.HighFreq, s.name("low_freq_factor"), r.LowFreq)
 		}
 	default:
 		remedy := "use another model"
 		if n := s.integer("original_max_position_embeddings", 1, maxContext, c.Context); s.has("original_max_position_embeddings") && *f.err == nil {
 			// True for models whose scaling was switched on afterwards, which
 			// is how yarn is usually found.
-			remedy = "where the scaling only stretches the trained context, remove " + key + " and set max_position_embeddings to " + strconv.Itoa(n)
+			remedy = "where the scaling only stretches the trained context, remove " + f.name(key) + " and set " + f.name("max_position_embeddings") + " to " + strconv.Itoa(n)
 		}
 		f.fail(key, "is of type %q, which is not implemented; known are %s; %s", r.Scaling, list(scalings), remedy)
 	}
