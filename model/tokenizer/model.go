@@ -169,22 +169,30 @@ func (m *bpe) parseMerges(s *jsonScanner) ([]merge, error) {
 		if err != nil {
 			return fmt.Errorf("model.merges[%d]: %w", len(merges), err)
 		}
-		var p merge
-		var okL, okR, okM bool
-		p.left, okL = m.vocab[string(left)]
-		p.right, okR = m.vocab[string(right)]
 		joined = append(append(joined[:0], left...), bytes.TrimPrefix(right, prefix)...)
-		p.merged, okM = m.vocab[string(joined)]
-		for i, ok := range [3]bool{okL, okR, okM} {
-			if !ok {
-				missing := [3][]byte{left, right, joined}[i]
-				return fmt.Errorf("model.merges[%d]: token %s is not in model.vocab; vocabulary and merges do not belong together, download the file again", len(merges), clip(string(missing)))
-			}
+		p, missing := m.merge(left, right, joined)
+		if missing != nil {
+			return fmt.Errorf("model.merges[%d]: token %s is not in model.vocab; vocabulary and merges do not belong together, download the file again", len(merges), clip(string(missing)))
 		}
 		merges = append(merges, p)
 		return nil
 	})
 	return merges, err
+}
+
+// merge looks up a merge's three tokens; missing is the first that is not there.
+func (m *bpe) merge(left, right, joined []byte) (p merge, missing []byte) {
+	var ok bool
+	if p.left, ok = m.vocab[string(left)]; !ok {
+		return p, left
+	}
+	if p.right, ok = m.vocab[string(right)]; !ok {
+		return p, right
+	}
+	if p.merged, ok = m.vocab[string(joined)]; !ok {
+		return p, joined
+	}
+	return p, nil
 }
 
 func mergeParts(s *jsonScanner) (left, right []byte, err error) {

@@ -1,0 +1,193 @@
+package tokenizer
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// family is the rest of a tokenizer beside its tokens, with the components as
+// Hugging Face's tokenizer.json of the same models has them.
+type family struct {
+	normalizer, preTokenizer, decoder string // JSON, empty for none
+	ignoreMerges, addBOS              bool
+}
+
+// The splits of byte-level vocabularies, by the names that tokenizer.ggml.pre
+// gives them. Names whose tokenizer.json is not known are refused.
+var families = map[string]family{
+	"llama-bpe": {preTokenizer: splitBytes(patternLlama3), ignoreMerges: true, addBOS: true},
+	"tekken":    {preTokenizer: splitBytes(patternTekken), ignoreMerges: true, addBOS: true},
+	"qwen2":     {normalizer: `{"type":"NFC"}`, preTokenizer: splitBytes(patternQwen2)},
+	"gpt-2":     {preTokenizer: byteLevelGPT2},
+	"smollm":    {preTokenizer: sequenceOf(`{"type":"Digits","individual_digits":true}`, byteLevelGPT2)},
+	// What llama.cpp does where a file names no split.
+	"default": {preTokenizer: sequenceOf(split(`[\p{P}\$\+<=>\^~\|]+`), split(patternGPT2), split(`\p{N}+`), split(`[0-9][0-9][0-9]`), byteLevelOnly)},
+}
+
+// aliases are further names of the same.
+var aliases = map[string]string{
+	"llama3": "llama-bpe", "llama-v3": "llama-bpe", "deepseek-r1-qwen": "qwen2",
+	"starcoder": "smollm", "refact": "smollm", "codeshell": "smollm",
+}
+
+const (
+	patternTekken = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	byteLevelGPT2 = `{"type":"ByteLevel","add_prefix_space":false,"use_regex":true}`
+	byteLevelOnly = `{"type":"ByteLevel","add_prefix_space":false,"use_regex":false}`
+
+	spaceToMark = `{"type":"Replace","pattern":{"String":" "},"content":"▁"}`
+	markToSpace = `{"type":"Replace","pattern":{"String":"▁"},"content":" "}`
+)
+
+func sequenceOf(components ...string) string {
+	return `{"type":"Sequence","pretokenizers":[` + strings.Join(components, ",") + `]}`
+}
+
+func split(pattern string) string {
+	// A string always has a JSON form.
+	text, _ := json.Marshal(pattern)
+	return `{"type":"Split","pattern":{"Regex":` + string(text) + `},"behavior":"Isolated"}`
+}
+
+func splitBytes(pattern string) string { return sequenceOf(split(pattern), byteLevelOnly) }
+
+// family finds what belongs to the names in the file.
+func (v *Vocabulary) family() (family, error) {
+	switch v.Model {
+	case modelSPM:
+		return v.sentencePiece(), nil
+	case modelBPE:
+	case "":
+		return family{}, keyError("model", "is missing; the file has no tokenizer, fetch the whole model")
+	default:
+		return family{}, keyError("model", "is %s, which is not implemented; known are %s (byte-level BPE) and %s (SentencePiece BPE)", clip(v.Model), modelBPE, modelSPM)
+	}
+	name := v.Pre
+	if other, ok := aliases[name]; ok {
+		name = other
+	}
+	f, ok := families[name]
+	if ok {
+		f.decoder = `{"type":"ByteLevel"}`
+		return f, nil
+	}
+	known := slices.Sorted(maps.Keys(families))
+	known = append(known, slices.Sorted(maps.Keys(aliases))...)
+	slices.Sort(known)
+	if name == "" {
+		return family{}, keyError("pre", "is missing: the file was converted before it was known how to split text, and would be tokenised wrongly; fetch a newer conversion of the model")
+	}
+	return family{}, keyError("pre", "is %s, which is not implemented; known are %s; use the Hugging Face directory of the same model", clip(name), strings.Join(known, ", "))
+}
+
+// sentencePiece is what Hugging Face makes of a SentencePiece BPE model
+// (LlamaConverter in convert_slow_tokenizer.py of transformers 4).
+func (v *Vocabulary) sentencePiece() family {
+	f := family{addBOS: true}
+	if says(v.AddSpacePrefix, true) {
+		f.normalizer = `{"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},` + spaceToMark + `]}`
+		f.decoder = `{"type":"Sequence","decoders":[` + markToSpace + `,{"type":"ByteFallback"},{"type":"Fuse"},{"type":"Strip","content":" ","start":1,"stop":0}]}`
+	} else {
+		f.normalizer = spaceToMark
+		f.decoder = `{"type":"Sequence","decoders":[` + markToSpace + `,{"type":"ByteFallback"},{"type":"Fuse"}]}`
+	}
+	return f
+}
+
+// apply gives the tokenizer its components and its merges.
+func (f family) apply(t *Tokenizer, v Vocabulary) (err error) {
+	if t.normalize, err = parseNormalizers(json.RawMessage(f.normalizer)); err != nil {
+		return err
+	}
+	if t.pre, err = parsePreTokenizers(json.RawMessage(f.preTokenizer)); err != nil {
+		return err
+	}
+	if t.decoder, err = parseDecoder(json.RawMessage(f.decoder)); err != nil {
+		return err
+	}
+	m := t.model
+	m.ignoreMerges = f.ignoreMerges
+	var merges []merge
+	if v.Model == modelSPM {
+		m.byteFallback, m.fuseUnk = true, true
+		if v.Unknown >= 0 && int(v.Unknown) < len(v.Tokens) {
+			m.unk = v.Unknown
+		}
+		merges, err = v.scoredMerges(m)
+	} else {
+		merges, err = v.listedMerges(m)
+	}
+	m.pairs = newPairTable(len(merges))
+	for rank, p := range merges {
+		m.pairs.set(p.left, p.right, uint32(rank), p.merged)
+	}
+	return err
+}
+
+func (v *Vocabulary) listedMerges(m *bpe) ([]merge, error) {
+	if v.Merges == nil {
+		return nil, keyError("merges", "is missing; fetch the whole model")
+	}
+	merges := make([]merge, 0, len(v.Merges))
+	joined := make([]byte, 0, 256)
+	for i, text := range v.Merges {
+		left, right, ok := strings.Cut(text, " ")
+		if !ok || left == "" || strings.Contains(right, " ") {
+			return nil, keyError(fmt.Sprintf("merges[%d]", i), "is %s, not two tokens separated by one space; fetch the file again", clip(text))
+		}
+		joined = append(append(joined[:0], left...), right...)
+		p, missing := m.merge([]byte(left), []byte(right), joined)
+		if missing != nil {
+			return nil, keyError(fmt.Sprintf("merges[%d]", i), "needs token %s, which is not in tokenizer.ggml.tokens; fetch the file again or convert it anew", clip(string(missing)))
+		}
+		merges = append(merges, p)
+	}
+	return merges, nil
+}
+
+const maxScored = 256
+
+// scoredMerges lists every way to make a token of two others. The token with
+// the higher score goes first, among equals the one with the lower id; the
+// ways to make one token are ordered by the ids of their parts
+// (generate_merges in convert_slow_tokenizer.py of transformers 4). Tokens of
+// more than maxScored bytes are not made: trying all their parts takes time by
+// the square of their length, and SentencePiece makes none.
+func (v *Vocabulary) scoredMerges(m *bpe) ([]merge, error) {
+	if len(v.Scores) < len(v.Tokens) {
+		return nil, keyError("scores", "has %d scores for %d tokens; fetch the file again", len(v.Scores), len(v.Tokens))
+	}
+	var merges []merge
+	for id, token := range v.Tokens {
+		if s := v.Scores[id]; s != s {
+			return nil, keyError(fmt.Sprintf("scores[%d]", id), "is not a number; fetch the file again")
+		}
+		if t := v.typeOf(id); t == TokenByte || t == TokenControl || t == TokenUserDefined || t == TokenUnknown || len(token) > maxScored {
+			continue
+		}
+		if have, ok := m.vocab[token]; !ok || int(have) != id {
+			continue
+		}
+		from := len(merges)
+		text := []byte(token)
+		for at := 0; ; {
+			_, n := utf8.DecodeRune(text[at:])
+			if at += n; at >= len(text) {
+				break
+			}
+			if p, missing := m.merge(text[:at], text[at:], text); missing == nil {
+				merges = append(merges, p)
+			}
+		}
+		slices.SortFunc(merges[from:], func(a, b merge) int {
+			return cmp.Or(cmp.Compare(a.left, b.left), cmp.Compare(a.right, b.right))
+		})
+	}
+	slices.SortStableFunc(merges, func(a, b merge) int { return cmp.Compare(v.Scores[b.merged], v.Scores[a.merged]) })
+	return merges, nil
+}

@@ -1,0 +1,172 @@
+package tokenizer
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// Vocabulary is a tokenizer as GGUF files state it (keys tokenizer.ggml.…): a
+// list of tokens, and names for what is done with text.
+type Vocabulary struct {
+	// Model is "gpt2", byte-level BPE with Merges, or "llama", SentencePiece
+	// BPE with Scores.
+	Model string
+	// Pre names how text is split into words; for gpt2 only.
+	Pre    string
+	Tokens []string
+	Types  []TokenType // nil: all normal
+	Scores []float32   // the higher the earlier is a token made
+	Merges []string    // "left right", the first ones first
+	// Ids of special tokens, -1 without.
+	BOS, EOS, Unknown int32
+	// What the file says of the ends of a text; nil: what is usual for Pre.
+	AddBOS, AddEOS *bool
+	// AddSpacePrefix puts a space before a text; for llama only, nil means it
+	// does.
+	AddSpacePrefix *bool
+	Templates      map[string]string // chat templates by name
+}
+
+// TokenType says what a token is for.
+type TokenType int32
+
+// Types of tokens, with their numbers in GGUF files.
+const (
+	TokenUndefined TokenType = iota
+	TokenNormal
+	TokenUnknown     // stands for characters that have no token
+	TokenControl     // special
+	TokenUserDefined // added to the vocabulary, found in text as it stands
+	TokenUnused
+	TokenByte // <0x00> to <0xFF>
+)
+
+const (
+	modelBPE = "gpt2"
+	modelSPM = "llama"
+)
+
+// FromVocabulary makes a tokenizer that gives the ids of the Hugging Face
+// tokenizer from which the vocabulary was converted. Errors name the key of a
+// GGUF file and the remedy.
+//
+// Two things are lost in the conversion: that some tokens in <|…|> are not
+// special (here they are, so a text from outside cannot contain them), and
+// which tokens take the white space beside them (here none does).
+func FromVocabulary(v Vocabulary) (*Tokenizer, error) {
+	t := &Tokenizer{config: config{templates: v.Templates}, bos: -1, eos: -1, scratch: newScratchPool()}
+	if t.config.templates == nil {
+		t.config.templates = map[string]string{}
+	}
+	if len(v.Tokens) == 0 {
+		return nil, keyError("tokens", "is missing or empty; the file has no vocabulary, fetch the whole model")
+	}
+	if len(v.Tokens) > maxTokenID {
+		return nil, keyError("tokens", "has %d tokens, more than %d; fetch the file again", len(v.Tokens), maxTokenID)
+	}
+	if v.Types != nil && len(v.Types) < len(v.Tokens) {
+		return nil, keyError("token_type", "has %d types for %d tokens; fetch the file again", len(v.Types), len(v.Tokens))
+	}
+	t.model = &bpe{vocab: make(map[string]int32, len(v.Tokens)), unk: -1}
+	added, err := v.sort(t.model)
+	if err != nil {
+		return nil, err
+	}
+	family, err := v.family()
+	if err != nil {
+		return nil, err
+	}
+	if err := family.apply(t, v); err != nil {
+		return nil, err
+	}
+	t.model.index()
+	if err := t.index(added); err != nil {
+		return nil, fmt.Errorf("tokenizer.ggml.tokens: %w", err)
+	}
+	return t, t.applyEnds(v, family)
+}
+
+func keyError(key, format string, args ...any) error {
+	return fmt.Errorf("tokenizer.ggml.%s %w", key, fmt.Errorf(format, args...))
+}
+
+func (v *Vocabulary) typeOf(id int) TokenType {
+	if v.Types == nil {
+		return TokenNormal
+	}
+	return v.Types[id]
+}
+
+// sort puts tokens that words are made of into the model's vocabulary and
+// returns the others, which are looked for in the text.
+func (v *Vocabulary) sort(m *bpe) ([]addedToken, error) {
+	var added []addedToken
+	for id, token := range v.Tokens {
+		if token == "" {
+			continue // a hole
+		}
+		at := fmt.Sprintf("tokens[%d]", id)
+		if !utf8.ValidString(token) {
+			return nil, keyError(at, "is not UTF-8; fetch the file again or convert it anew")
+		}
+		if err := checkToken(token, int64(id)); err != nil {
+			return nil, keyError(at, "cannot be: %w", err)
+		}
+		switch t := v.typeOf(id); t {
+		case TokenControl, TokenUserDefined, TokenUnknown:
+			added = append(added, addedToken{ID: int64(id), Content: token, Special: t != TokenUserDefined})
+			if t != TokenUnknown {
+				continue
+			}
+		case TokenUnused:
+			if token == fmt.Sprintf("[PAD%d]", id) {
+				continue // fills the embedding's rows up; no tokenizer has it
+			}
+		}
+		if other, twice := m.vocab[token]; twice {
+			return nil, keyError(at, "is %s, as token %d is; fetch the file again or convert it anew", clip(token), other)
+		}
+		m.vocab[token] = int32(id)
+		m.longest = max(m.longest, len(token))
+	}
+	return added, nil
+}
+
+// applyEnds sets what begins and ends a text.
+func (t *Tokenizer) applyEnds(v Vocabulary, f family) error {
+	for _, end := range []struct {
+		key  string
+		id   int32
+		into *int32
+		text *string
+	}{{"bos_token_id", v.BOS, &t.bos, &t.config.bos}, {"eos_token_id", v.EOS, &t.eos, &t.config.eos}} {
+		if end.id < 0 {
+			continue
+		}
+		if t.flag(end.id)&flagKnown == 0 {
+			return keyError(end.key, "is %d, which is no token of the %d in tokenizer.ggml.tokens; fetch the file again", end.id, len(v.Tokens))
+		}
+		*end.into, *end.text = end.id, t.content[end.id]
+	}
+	if says(v.AddBOS, f.addBOS) {
+		if t.bos < 0 {
+			return keyError("add_bos_token", "is true, but there is no tokenizer.ggml.bos_token_id; fetch the file again or convert it anew")
+		}
+		t.around.before = []int32{t.bos}
+	}
+	if says(v.AddEOS, false) {
+		if t.eos < 0 {
+			return keyError("add_eos_token", "is true, but there is no tokenizer.ggml.eos_token_id; fetch the file again or convert it anew")
+		}
+		t.around.after = []int32{t.eos}
+	}
+	return nil
+}
+
+// says is what a file says, or else what is usual.
+func says(value *bool, usual bool) bool {
+	if value != nil {
+		return *value
+	}
+	return usual
+}
