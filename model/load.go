@@ -4,7 +4,8 @@
 // The parts are packages of their own: config reads what the model is, weights
 // finds its tensors, arch emits its gpu.Program, exec runs the steps of an
 // engine on it; tokenizer and chat turn text into tokens. The last two do not
-// depend on weights and are opened by themselves.
+// depend on weights and are opened by themselves. gguf reads the files that
+// hold all of this in one, and gguf/hf says what they mean.
 package model
 
 import (
@@ -13,7 +14,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -25,8 +25,8 @@ import (
 
 // The values of OpenOptions.LoadFormat.
 const (
-	LoadAuto  = "auto"  // what the directory has: safetensors
-	LoadDummy = "dummy" // random weights; only config.json is needed
+	LoadAuto  = "auto"  // what is there: safetensors or GGUF
+	LoadDummy = "dummy" // random weights; only the configuration is needed
 )
 
 // OpenOptions say how a model is opened. The zero value opens what is there.
@@ -49,49 +49,38 @@ type Checkpoint struct {
 	Unused []string
 }
 
-// Open opens a model directory.
-func Open(dir string, o OpenOptions) (*Checkpoint, error) {
-	st, err := os.Stat(dir)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("model directory %s: %w; give the path of a Hugging Face model directory", dir, err)
-	case !st.IsDir() && strings.HasSuffix(dir, ".gguf"):
-		return nil, fmt.Errorf("model %s is a GGUF file, which is not read; give the Hugging Face directory of the same model", dir)
-	case !st.IsDir():
-		return nil, fmt.Errorf("model %s is a file; give the directory that holds config.json", dir)
-	}
-	c, err := OpenFS(os.DirFS(dir), o)
+// Open opens a model directory or a GGUF file.
+func Open(path string, o OpenOptions) (*Checkpoint, error) {
+	f, err := At(path)
 	if err != nil {
-		return nil, fmt.Errorf("model directory %s: %w", dir, err)
+		return nil, err
 	}
-	return c, nil
+	return f.Open(o)
 }
 
-// OpenFS opens a model in a file system, such as the embedded one.
-func OpenFS(fsys fs.FS, o OpenOptions) (*Checkpoint, error) {
-	c := &Checkpoint{}
-	var err error
-	if c.Config, err = config.Load(fsys, config.Options{Context: o.ContextLength}); err != nil {
-		return nil, err
-	}
+// OpenFS opens a model directory in a file system, such as the embedded one.
+func OpenFS(fsys fs.FS, o OpenOptions) (*Checkpoint, error) { return Directory(fsys).Open(o) }
+
+// complete makes the program that a configuration asks for and checks the
+// weights against it; open finds them.
+func (c *Checkpoint) complete(o OpenOptions, open func() (weights.Source, error)) (err error) {
 	if c.Program, err = arch.Program(c.Config); err != nil {
-		return nil, err
+		return err
 	}
 	switch o.LoadFormat {
 	case LoadDummy:
 		c.Weights = weights.Dummy(c.Program, c.Config.DType, o.Seed)
+		return nil
 	case LoadAuto, "":
-		if c.Weights, err = weights.Open(fsys); err != nil {
-			return nil, err
+		if c.Weights, err = open(); err != nil {
+			return err
 		}
-		if err := c.match(); err != nil {
+		if err = c.match(); err != nil {
 			c.Weights.Close()
-			return nil, err
 		}
-	default:
-		return nil, fmt.Errorf("load-format %q is not known; use %s or %s", o.LoadFormat, LoadAuto, LoadDummy)
+		return err
 	}
-	return c, nil
+	return fmt.Errorf("load-format %q is not known; use %s or %s", o.LoadFormat, LoadAuto, LoadDummy)
 }
 
 // match compares the tensors that are there with those that the program wants.

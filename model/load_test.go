@@ -136,7 +136,7 @@ func TestOpenRefusesWhatDoesNotFit(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{file: "GGUF", filepath.Dir(file): "config.json is missing", file + "x": "give the path"} {
+	for path, want := range map[string]string{file: "m.gguf: has 0 bytes", filepath.Dir(file): "only GGUF files: m.gguf; give the path", file + "x": "give the path"} {
 		if _, err := model.Open(path, model.OpenOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}

@@ -166,9 +166,11 @@ func TestConformanceStories260K(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := mustRun(t, "", "generate", "--model", filepath.Join(dir, "hf-f32"), "--max-tokens", "200", "--temperature", "0")
-	if got != string(want) {
-		t.Errorf("got\n%q, want\n%q", got, want)
+	for _, name := range []string{"hf-f32", "stories260K-f32.gguf", "stories260K-f16.gguf"} {
+		got := mustRun(t, "", "generate", "--model", filepath.Join(dir, name), "--max-tokens", "200", "--temperature", "0")
+		if got != string(want) {
+			t.Errorf("%s: got\n%q, want\n%q", name, got, want)
+		}
 	}
 }
 

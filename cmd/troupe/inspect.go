@@ -91,9 +91,9 @@ func openModel(c *cobra.Command) (*configs.Config, string, *model.Checkpoint, gp
 	if err != nil {
 		return nil, "", nil, nil, err
 	}
-	m, err := model.OpenFS(files, model.OpenOptions{LoadFormat: cfg.LoadFormat, ContextLength: cfg.ContextLength})
+	m, err := files.Open(model.OpenOptions{LoadFormat: cfg.LoadFormat, ContextLength: cfg.ContextLength})
 	if err != nil {
-		return nil, "", nil, nil, fmt.Errorf("model %s: %w", name, err)
+		return nil, "", nil, nil, err
 	}
 	return cfg, name, m, device, nil
 }
@@ -193,7 +193,7 @@ func newInspectTokens() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			tok, err := tokenizer.LoadFS(files)
+			tok, err := files.Tokenizer()
 			if err != nil {
 				return err
 			}

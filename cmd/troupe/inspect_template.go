@@ -68,7 +68,7 @@ func inspectedTemplate(c *cobra.Command, file string, in *chat.Input) (*chat.Tem
 	if err != nil {
 		return nil, err
 	}
-	tok, err := tokenizer.LoadFS(files)
+	tok, err := files.Tokenizer()
 	if err != nil {
 		return nil, err
 	}

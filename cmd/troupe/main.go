@@ -69,7 +69,7 @@ func newRoot() *cobra.Command {
 		Short: "A serving engine for language models: one binary, an OpenAI-compatible API",
 		Long: "Troupe serves language models over an OpenAI-compatible API.\n\n" +
 			"  troupe serve                     serve the embedded model on 127.0.0.1:30000\n" +
-			"  troupe serve --model DIR         serve a Hugging Face model directory\n" +
+			"  troupe serve --model PATH        serve a Hugging Face model directory or a GGUF file\n" +
 			"  troupe chat                      talk to a model in the terminal",
 		SilenceUsage: true, SilenceErrors: true,
 		Version: versionText(),

@@ -67,6 +67,9 @@ func TestConformanceLogits(t *testing.T) {
 		limit       float64
 	}{
 		{"stories260k/hf-f32", "stories260k/golden_logits.jsonl", 1e-4},
+		{"stories260k/stories260K-f32.gguf", "stories260k/golden_logits.jsonl", 1e-4},
+		// Rounding the weights to F16 moves the logits by this much.
+		{"stories260k/stories260K-f16.gguf", "stories260k/golden_logits.jsonl", 0.02},
 		{"fixtures/tiny-llama", "fixtures/golden_logits_tiny-llama.jsonl", 1e-4},
 		{"fixtures/tiny-qwen2", "fixtures/golden_logits_tiny-qwen2.jsonl", 2e-4},
 	} {
@@ -144,6 +147,7 @@ func TestConformanceGreedy(t *testing.T) {
 	weights := conformance(t)
 	for _, m := range []struct{ dir, golden string }{
 		{"stories260k/hf-f32", "stories260k/golden_logits.jsonl"},
+		{"stories260k/stories260K-f32.gguf", "stories260k/golden_logits.jsonl"},
 		{"fixtures/tiny-llama", "fixtures/golden_logits_tiny-llama.jsonl"},
 		{"fixtures/tiny-qwen2", "fixtures/golden_logits_tiny-qwen2.jsonl"},
 	} {
@@ -170,17 +174,23 @@ func TestConformanceText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := open(t, filepath.Join(dir, "hf-f32"))
-	tok, err := tokenizer.Load(filepath.Join(dir, "hf-f32"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, device := range devices(t) {
-		l := &life{req: &messages.EngineRequest{Prompt: []int32{c.Config.BOS}, Params: params(nil)}, maxChunk: 16, wanted: 200}
-		newDriver(t, device, c, gpu.F32, 16).runAll(l)
-		// llama2.c ends its output with a line feed.
-		if got := tok.Decode(l.output, tokenizer.DecodeOptions{SkipSpecial: true}) + "\n"; got != string(want) {
-			t.Errorf("%s: got %q\nwant %q", name, got, want)
+	for _, name := range []string{"hf-f32", "stories260K-f32.gguf", "stories260K-f16.gguf"} {
+		files, err := model.At(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tok, err := files.Tokenizer()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := open(t, filepath.Join(dir, name))
+		for on, device := range devices(t) {
+			l := &life{req: &messages.EngineRequest{Prompt: []int32{c.Config.BOS}, Params: params(nil)}, maxChunk: 16, wanted: 200}
+			newDriver(t, device, c, gpu.F32, 16).runAll(l)
+			// llama2.c ends its output with a line feed.
+			if got := tok.Decode(l.output, tokenizer.DecodeOptions{SkipSpecial: true}) + "\n"; got != string(want) {
+				t.Errorf("%s on %s: got %q\nwant %q", name, on, got, want)
+			}
 		}
 	}
 }

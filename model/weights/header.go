@@ -56,7 +56,7 @@ func readHeader(b blob.Blob) ([]tensor, int64, error) {
 	case string(head) == "version ":
 		return nil, 0, fmt.Errorf("is a Git LFS pointer, not the weights; run `git lfs pull` in the model's directory")
 	case string(head[:4]) == "GGUF":
-		return nil, 0, fmt.Errorf("is a GGUF file under another name, which is not read; fetch the safetensors files of the model")
+		return nil, 0, fmt.Errorf("is a GGUF file under another name; give it a name that ends in .gguf, and its path as the model")
 	}
 	n := binary.LittleEndian.Uint64(head)
 	if n > maxHeader {

@@ -133,7 +133,7 @@ func exists(fsys fs.FS, name string) bool {
 // missing explains an absent model by what is there instead.
 func missing(fsys fs.FS) error {
 	for _, c := range []struct{ pattern, remedy string }{
-		{"*.gguf", "GGUF files are not read; use the Hugging Face directory of the same model"},
+		{"*.gguf", "a GGUF file is a whole model by itself; give its path"},
 		{"*.bin", "PyTorch files are not read; convert them to safetensors"},
 		{"consolidated*", "Meta's and Mistral's own layout is not read; use the Hugging Face layout of the same model"},
 		{"*.safetensors", "its name is not " + SingleFile + " and there is no " + IndexFile + "; fetch the index file too"},

@@ -9,9 +9,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,33 +82,27 @@ func Open(ctx context.Context, opt Options) (*Node, error) {
 	return n, nil
 }
 
-// Files is the model's directory as a file system, and the name it is served
-// under.
-func Files(c *configs.Config) (fs.FS, string, error) {
+// Files is where the model is, and the name it is served under.
+func Files(c *configs.Config) (model.Files, string, error) {
 	name := c.ServedModelName
 	if c.Model == "" {
 		if name == "" {
 			name = bundled.Name
 		}
-		return bundled.FS(), name, nil
+		return model.Directory(bundled.FS()), name, nil
 	}
-	st, err := os.Stat(c.Model)
-	switch {
-	case err != nil:
-		return nil, "", fmt.Errorf("model %s: %w; give the path of a Hugging Face model directory", c.Model, err)
-	case !st.IsDir() && filepath.Ext(c.Model) == ".gguf":
-		return nil, "", fmt.Errorf("model %s is a GGUF file, which is not read; give the Hugging Face directory of the same model", c.Model)
-	case !st.IsDir():
-		return nil, "", fmt.Errorf("model %s is a file; give the directory that holds config.json", c.Model)
+	files, err := model.At(c.Model)
+	if err != nil {
+		return model.Files{}, "", err
 	}
 	if name == "" {
 		abs, err := filepath.Abs(c.Model)
 		if err != nil {
-			return nil, "", err
+			return model.Files{}, "", err
 		}
-		name = filepath.Base(abs)
+		name = strings.TrimSuffix(filepath.Base(abs), model.GGUFExtension)
 	}
-	return os.DirFS(c.Model), name, nil
+	return files, name, nil
 }
 
 func (n *Node) openModel(context.Context) (err error) {
@@ -119,12 +113,7 @@ func (n *Node) openModel(context.Context) (err error) {
 		return err
 	}
 	n.Name = name
-	if c.Model == "" {
-		n.Checkpoint, err = model.OpenFS(files, o)
-	} else {
-		n.Checkpoint, err = model.Open(c.Model, o)
-	}
-	if err != nil {
+	if n.Checkpoint, err = files.Open(o); err != nil {
 		return err
 	}
 	if len(n.Checkpoint.Unused) > 0 {
@@ -139,11 +128,11 @@ func (n *Node) openText(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if n.Tokenizer, err = tokenizer.LoadFS(files); err != nil {
-		return fmt.Errorf("model %s: %w", n.Name, err)
+	if n.Tokenizer, err = files.Tokenizer(); err != nil {
+		return err
 	}
 	if have, want := n.Tokenizer.VocabSize(), n.Checkpoint.Program.Vocab; have > want {
-		return fmt.Errorf("model %s: tokenizer.json has token ids up to %d, but the model's vocabulary ends at %d; fetch both from one place", n.Name, have-1, want-1)
+		return fmt.Errorf("model %s: the tokenizer has token ids up to %d, but the model's vocabulary ends at %d; fetch both from one place", n.Name, have-1, want-1)
 	}
 	n.Template, err = Template(c.ChatTemplate, n.Tokenizer)
 	return err

@@ -1,0 +1,130 @@
+package model
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/troupe-engine/troupe/model/config"
+	"github.com/troupe-engine/troupe/model/gguf"
+	"github.com/troupe-engine/troupe/model/gguf/hf"
+	"github.com/troupe-engine/troupe/model/tokenizer"
+	"github.com/troupe-engine/troupe/model/weights"
+)
+
+// GGUFExtension ends the names of GGUF files.
+const GGUFExtension = ".gguf"
+
+// Files are where a model is: a directory in Hugging Face's layout, or a GGUF
+// file. A plain value; nothing is open.
+type Files struct {
+	fsys fs.FS
+	path string // for errors, empty for a file system that is no directory of the system
+	gguf string // the file in fsys, empty for a directory
+}
+
+// At finds a model of the operating system: the path of a directory, or of a
+// GGUF file; of one in several parts, any part.
+func At(path string) (Files, error) {
+	st, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return Files{}, fmt.Errorf("model %s: %w; give the path of a Hugging Face model directory or of a GGUF file", path, err)
+	case st.IsDir():
+		return Files{fsys: os.DirFS(path), path: path}, nil
+	case filepath.Ext(path) == GGUFExtension:
+		return Files{fsys: os.DirFS(filepath.Dir(path)), path: path, gguf: filepath.Base(path)}, nil
+	}
+	return Files{}, fmt.Errorf("model %s is a file, but no GGUF file; give a file whose name ends in %s, or the directory that holds config.json", path, GGUFExtension)
+}
+
+// Directory is a model directory in any file system, such as the embedded one.
+func Directory(fsys fs.FS) Files { return Files{fsys: fsys} }
+
+// Open opens the model.
+func (f Files) Open(o OpenOptions) (*Checkpoint, error) {
+	c, err := f.open(o)
+	if err != nil {
+		return nil, f.at(err)
+	}
+	return c, nil
+}
+
+func (f Files) open(o OpenOptions) (*Checkpoint, error) {
+	c := &Checkpoint{}
+	options := config.Options{Context: o.ContextLength}
+	if f.gguf == "" {
+		if err := f.onlyGGUF(); err != nil {
+			return nil, err
+		}
+		var err error
+		if c.Config, err = config.Load(f.fsys, options); err != nil {
+			return nil, err
+		}
+		return c, c.complete(o, func() (weights.Source, error) { return weights.Open(f.fsys) })
+	}
+	file, err := gguf.Open(f.fsys, f.gguf)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() // what is left of it
+	if c.Config, err = hf.Config(file, options); err != nil {
+		return nil, err
+	}
+	return c, c.complete(o, func() (weights.Source, error) { return hf.Weights(file, c.Config) })
+}
+
+// Tokenizer reads the model's tokenizer and chat templates.
+func (f Files) Tokenizer() (*tokenizer.Tokenizer, error) {
+	t, err := f.tokenizer()
+	if err != nil {
+		return nil, f.at(err)
+	}
+	return t, nil
+}
+
+func (f Files) tokenizer() (*tokenizer.Tokenizer, error) {
+	if f.gguf == "" {
+		if err := f.onlyGGUF(); err != nil {
+			return nil, err
+		}
+		return tokenizer.LoadFS(f.fsys)
+	}
+	file, err := gguf.Open(f.fsys, f.gguf)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return hf.Tokenizer(file)
+}
+
+// onlyGGUF refuses a directory with GGUF files and no config.json: which file
+// is meant cannot be known.
+func (f Files) onlyGGUF() error {
+	if _, err := fs.Stat(f.fsys, config.File); err == nil {
+		return nil
+	}
+	found, _ := fs.Glob(f.fsys, "*"+GGUFExtension) // the pattern is well formed
+	if len(found) == 0 {
+		return nil
+	}
+	const shown = 8
+	names := strings.Join(found[:min(shown, len(found))], ", ")
+	if len(found) > shown {
+		names += fmt.Sprintf(" and %d more", len(found)-shown)
+	}
+	return fmt.Errorf("no %s is there, only GGUF files: %s; give the path of one of them", config.File, names)
+}
+
+// at says which model an error is of.
+func (f Files) at(err error) error {
+	switch {
+	case f.path == "":
+		return err
+	case f.gguf == "":
+		return fmt.Errorf("model directory %s: %w", f.path, err)
+	}
+	return fmt.Errorf("model %s: %w", f.path, err)
+}

@@ -1,0 +1,227 @@
+package hf
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/model/config"
+	"github.com/troupe-engine/troupe/model/gguf"
+)
+
+// Config reads a file's configuration. Biases and norms of heads are there
+// where their tensors are.
+func Config(f *gguf.File, o config.Options) (*config.Config, error) {
+	a, err := architecture(f)
+	if err != nil {
+		return nil, err
+	}
+	if err := refuse(f, architectures[a].name); err != nil {
+		return nil, err
+	}
+	k := &keys{f: f, arch: architectures[a].name, out: config.Keys{
+		Where: f.Name, Values: map[string]any{}, Generation: map[string]any{}, Names: map[string]string{},
+	}}
+	k.out.Values["architectures"] = []string{architectures[a].class}
+	k.sizes()
+	k.rope()
+	k.window()
+	k.tokens()
+	k.sampling()
+	if k.err != nil {
+		return nil, k.err
+	}
+	c, err := config.FromKeys(k.out, o)
+	if err != nil {
+		return nil, err
+	}
+	if architectures[a].name != "qwen2" {
+		c.QKVBias = f.Tensor("blk.0.attn_q.bias") != nil
+	}
+	c.OutBias = f.Tensor("blk.0.attn_output.bias") != nil
+	c.MLPBias = f.Tensor("blk.0.ffn_gate.bias") != nil
+	c.DType = gpu.BF16
+	if t := f.Tensor(embedding); t != nil && !t.Type.Quantised() {
+		c.DType = t.Type
+	}
+	return c, ropeFactors(f, c)
+}
+
+// keys carries metadata over to the keys of config.json.
+type keys struct {
+	f    *gguf.File
+	arch string
+	out  config.Keys
+	err  error
+}
+
+// take carries one value over, and tells whether it was there.
+func (k *keys) take(to, from string) bool {
+	from = k.arch + "." + from
+	k.out.Names[to] = from
+	v, ok := k.f.Value(from)
+	if ok {
+		k.out.Values[to] = k.plain(from, v)
+	}
+	return ok
+}
+
+// plain is a value as config reads it. A list that has one value per layer is
+// that value, if all are equal.
+func (k *keys) plain(key string, v gguf.Value) any {
+	if list, ok := v.Ints(); ok && len(list) > 0 {
+		for _, n := range list {
+			if n != list[0] && k.err == nil {
+				k.err = fmt.Errorf("%s: byte %d: %s differs by layer (%d and %d), which is not implemented", k.f.Name, v.At, key, list[0], n)
+			}
+		}
+		return list[0]
+	}
+	if n, ok := v.Int(); ok {
+		return n
+	}
+	if x, ok := v.Float(); ok && !math.IsNaN(x) && !math.IsInf(x, 0) {
+		return x
+	}
+	if b, ok := v.Bool(); ok {
+		return b
+	}
+	if s, ok := v.Text(); ok && len(s) < 64 {
+		return s
+	}
+	return v.String() // of no kind that fits; config says so
+}
+
+func (k *keys) int(key string) (int64, bool) {
+	v, ok := k.out.Values[key].(int64)
+	return v, ok
+}
+
+func (k *keys) sizes() {
+	k.take("max_position_embeddings", "context_length")
+	k.take("hidden_size", "embedding_length")
+	k.take("num_hidden_layers", "block_count")
+	k.take("intermediate_size", "feed_forward_length")
+	k.take("num_attention_heads", "attention.head_count")
+	if !k.take("num_key_value_heads", "attention.head_count_kv") {
+		k.out.Values["num_key_value_heads"] = k.out.Values["num_attention_heads"]
+	}
+	if !k.take("rms_norm_eps", "attention.layer_norm_rms_epsilon") && k.err == nil {
+		k.err = fmt.Errorf("%s: %s.attention.layer_norm_rms_epsilon is missing; use the model's original file", k.f.Name, k.arch)
+	}
+	if !k.take("head_dim", "attention.key_length") {
+		// Not an architecture's usual size, as in a config.json.
+		hidden, _ := k.int("hidden_size")
+		if heads, _ := k.int("num_attention_heads"); heads > 0 && hidden%heads == 0 {
+			k.out.Values["head_dim"] = hidden / heads
+		}
+	}
+	if !k.take("vocab_size", "vocab_size") {
+		if t := k.f.Tensor(embedding); t != nil {
+			k.out.Values["vocab_size"] = int64(t.Shape()[0])
+		} else if v, ok := k.f.Value("tokenizer.ggml.tokens"); ok {
+			k.out.Values["vocab_size"] = int64(v.Len)
+		}
+	}
+	k.out.Values["tie_word_embeddings"] = k.f.Tensor("output.weight") == nil
+	k.same("attention.value_length", "keys and values of different lengths")
+	k.same("rope.dimension_count", "rotating a part of each head")
+}
+
+// same refuses a length other than that of a head.
+func (k *keys) same(key, what string) {
+	key = k.arch + "." + key
+	v, ok := k.f.Value(key)
+	if !ok {
+		return
+	}
+	n, isInt := k.plain(key, v).(int64)
+	if dim, known := k.int("head_dim"); (!isInt || known && n != dim) && k.err == nil {
+		k.err = fmt.Errorf("%s: byte %d: %s is %s, but a head has %d elements; %s is not implemented", k.f.Name, v.At, key, v, dim, what)
+	}
+}
+
+// rope carries over the base and a scaling. A factor without a type is linear,
+// as llama.cpp has it.
+func (k *keys) rope() {
+	k.take("rope_theta", "rope.freq_base")
+	k.out.Names["rope_scaling"] = k.arch + ".rope.scaling.type"
+	k.out.Names["rope_scaling.factor"] = k.arch + ".rope.scaling.factor"
+	kind, err := text(k.f, k.arch+".rope.scaling.type")
+	if err != nil && k.err == nil {
+		k.err = err
+	}
+	if kind == "none" {
+		return
+	}
+	for _, key := range []string{".rope.scaling.factor", ".rope.scale_linear"} {
+		v, ok := k.f.Value(k.arch + key)
+		if !ok {
+			continue
+		}
+		if factor, ok := v.Float(); kind == "" && ok && (factor == 0 || factor == 1) {
+			continue
+		}
+		if kind == "" {
+			kind = "linear"
+		}
+		k.out.Names["rope_scaling.factor"] = k.arch + key
+		k.out.Values["rope_scaling.factor"] = k.plain(k.arch+key, v)
+		break
+	}
+	if kind == "" {
+		return
+	}
+	k.out.Values["rope_scaling.type"] = kind
+	k.take("rope_scaling.original_max_position_embeddings", "rope.scaling.original_context_length")
+}
+
+// window carries over a sliding window, which config refuses where it would
+// hide anything.
+func (k *keys) window() {
+	if !k.take("sliding_window", "attention.sliding_window") {
+		return
+	}
+	if n, ok := k.int("sliding_window"); ok && n == 0 {
+		delete(k.out.Values, "sliding_window")
+		return
+	}
+	if k.arch == "llama" {
+		k.out.Values["architectures"] = []string{"MistralForCausalLM"}
+		return
+	}
+	k.out.Values["use_sliding_window"], k.out.Values["max_window_layers"] = true, 0
+}
+
+// ropeFactors reads what a converter has made of Llama 3.1's scaling: a
+// tensor of divisors of the frequencies.
+func ropeFactors(f *gguf.File, c *config.Config) error {
+	t := f.Tensor(freqFactors)
+	if t == nil {
+		return nil
+	}
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("%s: tensor %s %s", t.File, t.Name, fmt.Sprintf(format, args...))
+	}
+	if c.Rope.Scaling != "default" {
+		return fail("scales rope beside %q, which is not implemented", c.Rope.Scaling)
+	}
+	if t.Type != gpu.F32 || !slices.Equal(t.Dims, []int{c.HeadDim / 2}) {
+		return fail("is %s of %v; it must be F32 of [%d], half a head; use the model's original file", gguf.TypeName(t.Type), t.Dims, c.HeadDim/2)
+	}
+	data, err := t.Blob.Bytes(t.At, t.Bytes)
+	if err != nil {
+		return fail("cannot be read: %v", err)
+	}
+	c.Rope.Scaling, c.Rope.Factors = "factors", make([]float32, c.HeadDim/2)
+	for i := range c.Rope.Factors {
+		v := math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+		if !(v >= 1e-6 && v <= 1e6) {
+			return fail("has %g at %d; it must be from 1e-6 to 1e6; fetch the file again", v, i)
+		}
+		c.Rope.Factors[i] = v
+	}
+	return nil
+}
