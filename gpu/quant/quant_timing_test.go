@@ -15,8 +15,13 @@ func BenchmarkDequantize(b *testing.B) {
 	for _, d := range gpu.WeightDTypes() {
 		b.Run(d.String(), func(b *testing.B) {
 			src, dst := make([]byte, d.Bytes(timed)), make([]float32, timed)
-			if d.Quantised() {
-				quant.Random(d, src, 0.02, rand.New(rand.NewPCG(1, 2)).Uint64)
+			if r := rand.New(rand.NewPCG(1, 2)); d.Quantised() {
+				quant.Random(d, src, 0.02, r.Uint64)
+			} else {
+				for i := range dst {
+					dst[i] = float32(0.02 * r.NormFloat64())
+				}
+				quant.Quantize(d, src, dst)
 			}
 			b.SetBytes(int64(len(src)))
 			b.ReportAllocs()
