@@ -40,7 +40,8 @@ func TestRandomShapes(t *testing.T) {
 		levels := kernel.Levels()
 		o := cpu.Options{Threads: 1 + int(seed%3), WidenBelow: -int64(seed % 2), InstructionSet: levels[int(seed)%len(levels)].String()}
 		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
-			if err := gputest.RunShape(open(t, o), gputest.RandomShape(seed), seed); err != nil {
+			d := open(t, o)
+			if err := gputest.RunShape(d, gputest.RandomShape(seed, d.Info().Weights), seed); err != nil {
 				t.Errorf("%+v: %v", o, err)
 			}
 		})

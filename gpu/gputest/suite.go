@@ -82,16 +82,24 @@ func RunShape(d gpu.Device, s Shape, seed uint64) error {
 	return nil
 }
 
-// RandomShape draws a small model. Its width is at least 8: a norm over one or
-// two elements magnifies rounding without bound, so no tolerance holds.
-func RandomShape(seed uint64) Shape {
+// RandomShape draws a small model with weights of one of the types. Its width is
+// at least 8: a norm over one or two elements magnifies rounding without bound,
+// so no tolerance holds. Of a quantised type the width fills blocks, that of the
+// MLP does so for every second model.
+func RandomShape(seed uint64, types []gpu.DType) Shape {
 	r := rand.New(rand.NewPCG(seed, 8))
 	s := Shape{
 		Name: fmt.Sprintf("random-%d", seed), Vocab: 10 + r.IntN(150), Hidden: 8 + r.IntN(83), Layers: 1 + r.IntN(3),
 		KVHeads: 1 + r.IntN(4), HeadDim: 1 + r.IntN(40), Inner: 1 + r.IntN(120), Context: 256,
-		Bias: r.IntN(2) == 0, QKNorm: r.IntN(2) == 0, Tied: r.IntN(2) == 0, DType: gpu.DType(r.IntN(3)),
+		Bias: r.IntN(2) == 0, QKNorm: r.IntN(2) == 0, Tied: r.IntN(2) == 0, DType: types[r.IntN(len(types))],
 	}
 	s.Heads = s.KVHeads * (1 + r.IntN(8))
+	if n := s.DType.BlockLen(); n > 1 {
+		s.Hidden = n * (1 + r.IntN(3))
+		if r.IntN(2) == 0 {
+			s.Inner = n * (1 + r.IntN(2))
+		}
+	}
 	return s
 }
 
