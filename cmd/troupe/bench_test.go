@@ -67,15 +67,18 @@ func TestBenchServeAsksTheRealServer(t *testing.T) {
 		{"not streamed", []string{"--stream=false", "--random-input-len", "20", "--random-output-len", "6", "--num-prompts", "3"}, 3, 18, 60, "random"},
 		{"open loop", []string{"--rate", "50", "--burstiness", "0.5", "--random-input-len", "10", "--random-output-len", "3", "--num-prompts", "4"}, 4, 12, 40, "random"},
 		{"all at once", []string{"--rate", "inf", "--random-input-len", "10", "--random-output-len", "3", "--num-prompts", "4"}, 4, 12, 40, "random"},
-		{"turns", []string{"--turns", "3", "--random-input-len", "10", "--random-output-len", "5", "--num-prompts", "2", "--concurrency", "1"}, 6, 30, 0, "in each of 3 turns, as words"},
+		{"turns", []string{"--turns", "3", "--random-input-len", "10", "--random-output-len", "4", "--num-prompts", "1"}, 3, 12, 0, "in each of 3 turns, as words"},
 		{"turns without chat", []string{"--turns", "2", "--endpoint", "/v1/completions", "--random-input-len", "10", "--random-output-len", "5", "--num-prompts", "1"}, 2, 10, 0, "as words"},
-		{"shared-prefix", []string{"--dataset", "shared-prefix", "--gsp-num-groups", "2", "--gsp-prompts-per-group", "3", "--gsp-system-prompt-len", "64", "--gsp-question-len", "8", "--gsp-output-len", "4", "--concurrency", "1", "--flush-cache"},
-			6, 24, 6 * 72, "2 groups of 3"},
+		{"shared-prefix", []string{"--dataset", "shared-prefix", "--gsp-num-groups", "2", "--gsp-prompts-per-group", "2", "--gsp-system-prompt-len", "32", "--gsp-question-len", "4", "--gsp-output-len", "3", "--concurrency", "1", "--flush-cache"},
+			4, 12, 4 * 36, "2 groups of 2"},
 		{"gsm8k", []string{"--dataset", "gsm8k", "--dataset-path", gsm8k, "--gsm8k-num-shots", "1", "--gsm8k-output-len", "12"}, 2, 0, 0, "1 examples"},
 		{"sharegpt", []string{"--dataset", "sharegpt", "--dataset-path", talks, "--turns", "2", "--sharegpt-output-len", "6"}, 3, 0, 0, "2 conversations"},
 		{"trace", []string{"--dataset", "trace", "--dataset-path", traced, "--trace-format", "jsonl", "--speed", "4"}, 3, 10, 128, "at 4 times its speed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name != "random" { // once is enough
+				c.args = append(c.args, "--warmup-requests", "0")
+			}
 			p := bench(t, s.URL, c.args...)
 			if p.Requests.Sent != c.requests || p.Requests.Finished != c.requests || p.Requests.Unsent != 0 || p.Tokens.ByServer != c.requests {
 				t.Fatalf("%+v, %+v", p.Requests, p.Tokens)

@@ -24,6 +24,10 @@ const (
 	// lingers is how long a server may keep a stream open behind its end mark
 	// before the connection is given up.
 	lingers = time.Second
+	// idleConnections is how long a connection waits for its next request. Many
+	// servers hang up after five seconds; a request that met that would fail,
+	// through no fault of theirs.
+	idleConnections = 3 * time.Second
 	// defaultRetryAfter is the wait after a 429 that names none.
 	defaultRetryAfter = time.Second
 )
@@ -61,7 +65,7 @@ func NewTransport() *http.Transport {
 		DialContext:         (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 30 * time.Second,
 		MaxIdleConnsPerHost: 1 << 16,
-		IdleConnTimeout:     90 * time.Second,
+		IdleConnTimeout:     idleConnections,
 		DisableCompression:  true,
 		Protocols:           onlyHTTP1(),
 	}
