@@ -2,9 +2,11 @@ package model
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/troupe-engine/troupe/model/config"
@@ -34,11 +36,37 @@ func At(path string) (Files, error) {
 		return Files{}, fmt.Errorf("model %s: %w; give the path of a Hugging Face model directory or of a GGUF file", path, err)
 	case st.IsDir():
 		return Files{fsys: os.DirFS(path), path: path}, nil
-	case filepath.Ext(path) == GGUFExtension:
+	case filepath.Ext(path) == GGUFExtension || st.Mode().IsRegular() && isGGUF(path):
 		return Files{fsys: os.DirFS(filepath.Dir(path)), path: path, gguf: filepath.Base(path)}, nil
 	}
-	return Files{}, fmt.Errorf("model %s is a file, but no GGUF file; give a file whose name ends in %s, or the directory that holds config.json", path, GGUFExtension)
+	return Files{}, fmt.Errorf("model %s is a file, but no GGUF file; give a GGUF file, or the directory that holds config.json", path)
 }
+
+// isGGUF looks into a file whose name does not say what it is, as in the
+// stores of programs that name files by their hash.
+func isGGUF(path string) bool {
+	f, err := os.Open(filepath.Clean(path))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, len(gguf.Magic))
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == gguf.Magic
+}
+
+// Name is what the model is called where nobody says: the name of its
+// directory or file, without the endings of GGUF files and of their parts.
+func (f Files) Name() string {
+	path, err := filepath.Abs(f.path)
+	if err != nil {
+		path = f.path
+	}
+	name := strings.TrimSuffix(filepath.Base(path), GGUFExtension)
+	return partSuffix.ReplaceAllString(name, "")
+}
+
+var partSuffix = regexp.MustCompile(`-\d{5}-of-\d{5}$`)
 
 // Directory is a model directory in any file system, such as the embedded one.
 func Directory(fsys fs.FS) Files { return Files{fsys: fsys} }

@@ -139,7 +139,7 @@ func TestOpenGGUFOfEachType(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c.WeightDType() != d {
-			t.Errorf("%s: the embedding is %s", d, c.WeightDType())
+			t.Errorf("%s: most is %s", d, c.WeightDType())
 		}
 		for _, w := range c.Program.Weights {
 			x, err := c.Weights.Tensor(w.Name)
@@ -239,11 +239,30 @@ func TestFiles(t *testing.T) {
 			t.Errorf("a directory of GGUF files: %v", err)
 		}
 	}
-	other := filepath.Join(t.TempDir(), "model.bin")
-	if err := os.WriteFile(other, nil, 0o600); err != nil {
+	names := t.TempDir()
+	data, err := os.ReadFile(path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := model.At(other); err == nil || !strings.Contains(err.Error(), "no GGUF file") {
+	for name, content := range map[string][]byte{"model.bin": nil, "sha256-1234": data, "big-00001-of-00002.gguf": data} {
+		if err := os.WriteFile(filepath.Join(names, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := model.At(filepath.Join(names, "model.bin")); err == nil || !strings.Contains(err.Error(), "no GGUF file") {
 		t.Errorf("a file of another kind: %v", err)
+	}
+	for name, want := range map[string]string{"sha256-1234": "sha256-1234", "big-00001-of-00002.gguf": "big", ".": filepath.Base(names)} {
+		files, err := model.At(filepath.Join(names, name))
+		if err != nil || files.Name() != want {
+			t.Errorf("%s is called %q, %v; want %q", name, files.Name(), err, want)
+		}
+	}
+	hashed, err := model.Open(filepath.Join(names, "sha256-1234"), model.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := hashed.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -141,15 +141,20 @@ func (c *Checkpoint) WeightBytes() int64 {
 	return n
 }
 
-// WeightDType is the element type of the embedding, by which a device chooses
-// the type of its KV pool.
+// WeightDType is the element type that most of the weights have, by bytes; a
+// device chooses the type of its KV pool by it.
 func (c *Checkpoint) WeightDType() gpu.DType {
-	i, _ := c.Weights.Info(c.Program.Weights[0].Name)
-	d, err := i.Type()
-	if err != nil {
-		return gpu.F32
+	bytes, most := map[gpu.DType]int64{}, gpu.F32
+	for _, w := range c.Program.Weights {
+		i, ok := c.Weights.Info(w.Name)
+		if d, err := i.Type(); ok && err == nil {
+			bytes[d] += i.Bytes
+			if bytes[d] > bytes[most] || bytes[d] == bytes[most] && d < most {
+				most = d
+			}
+		}
 	}
-	return d
+	return most
 }
 
 // Hash identifies everything of the model that results depend on: the program

@@ -7,8 +7,10 @@ import (
 	"github.com/troupe-engine/troupe/model/blob"
 )
 
+// Magic begins every GGUF file.
+const Magic = "GGUF"
+
 const (
-	magic        = "GGUF"
 	maxKeys      = 1 << 16
 	maxTensors   = 1 << 16
 	maxKeyBytes  = 1<<16 - 1
@@ -62,13 +64,13 @@ func (p *part) readVersion(c *cursor) error {
 		return err
 	}
 	switch string(head) {
-	case magic:
+	case Magic:
 	case "vers":
 		return fmt.Errorf("is a Git LFS pointer, not the model; run `git lfs pull` in its directory")
 	case "lmgg", "fmgg", "tjgg", "algg":
 		return fmt.Errorf("is of a format before GGUF (%q); fetch the model as GGUF", head)
 	default:
-		return fmt.Errorf("begins with %q and not with %q; this is no GGUF file", head, magic)
+		return fmt.Errorf("begins with %q and not with %q; this is no GGUF file", head, Magic)
 	}
 	if p.version, err = c.u32("the version"); err != nil {
 		return err

@@ -10,8 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,11 +94,7 @@ func Files(c *configs.Config) (model.Files, string, error) {
 		return model.Files{}, "", err
 	}
 	if name == "" {
-		abs, err := filepath.Abs(c.Model)
-		if err != nil {
-			return model.Files{}, "", err
-		}
-		name = strings.TrimSuffix(filepath.Base(abs), model.GGUFExtension)
+		name = files.Name()
 	}
 	return files, name, nil
 }

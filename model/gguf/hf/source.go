@@ -91,7 +91,7 @@ func Weights(f *gguf.File, c *config.Config) (weights.Source, error) {
 		return nil, err
 	}
 	s := &source{file: f.Name}
-	q, k := unpaired(c.Heads, c.HeadDim), unpaired(c.KVHeads, c.HeadDim)
+	orders := map[int][]int{} // by number of heads
 	var placed []weights.Placed
 	seen := map[string]string{}
 	for _, t := range f.Tensors {
@@ -105,24 +105,33 @@ func Weights(f *gguf.File, c *config.Config) (weights.Source, error) {
 			return nil, fmt.Errorf("%s: tensors %s and %s are both %s; the file is damaged, fetch it again", t.File, other, t.Name, p.Name)
 		}
 		seen[p.Name] = t.Name
-		if architectures[a].paired {
-			switch {
-			case strings.Contains(p.Name, ".self_attn.q_proj."):
-				p.Order = q
-			case strings.Contains(p.Name, ".self_attn.k_proj."):
-				p.Order = k
-			}
-			if len(p.Order) != p.Shape[0] {
-				p.Order = nil // of another shape than the configuration's, which is refused later
-			} else if len(p.Shape) == 1 && t.Type.Quantised() {
+		// Another number of rows than the configuration's is refused later.
+		if heads := pairedHeads(p.Name, c); architectures[a].paired && heads > 0 && p.Shape[0] == heads*c.HeadDim {
+			if len(p.Shape) == 1 && t.Type.Quantised() {
 				return nil, fmt.Errorf("%s: tensor %s is a vector of %s, whose elements cannot be put in order; use another file of the model", t.File, t.Name, p.DType)
 			}
+			if orders[heads] == nil {
+				orders[heads] = unpaired(heads, c.HeadDim)
+			}
+			p.Order = orders[heads]
 		}
 		placed = append(placed, p)
 	}
 	s.Source = weights.FromFiles(f.Blobs(), placed)
 	f.Release()
 	return s, nil
+}
+
+// pairedHeads is the number of heads whose rows a tensor of Q or K has; 0 of
+// any other.
+func pairedHeads(name string, c *config.Config) int {
+	switch {
+	case strings.Contains(name, ".self_attn.q_proj."):
+		return c.Heads
+	case strings.Contains(name, ".self_attn.k_proj."):
+		return c.KVHeads
+	}
+	return 0
 }
 
 // unpaired is the order of rows before the converter of llama.cpp put the
