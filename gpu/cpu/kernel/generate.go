@@ -4,3 +4,4 @@ package kernel
 //go:generate go run ./gen -family stream
 //go:generate go run ./gen -family rows
 //go:generate go run ./gen -family gemm
+//go:generate go run ./gen -family attention

@@ -47,7 +47,9 @@ func levelsAndSizes(t *testing.T, run func(t *testing.T, l Level, r *rand.Rand, 
 }
 
 // off is the distance of got from want in parts of size.
-func off(got float32, want, size float64) float64 { return math.Abs(float64(got)-want) / size }
+func off(got float32, want, size float64) float64 {
+	return math.Abs(float64(got)-want) / (size + 1e-30)
+}
 
 func TestRMSNorm(t *testing.T) {
 	levelsAndSizes(t, func(t *testing.T, l Level, r *rand.Rand, n int) {

@@ -17,10 +17,11 @@ import (
 // families are the kernels that stand in one file, each in a file of its own
 // here.
 var families = map[string]func(){
-	"gemm":    gemm,
-	"intgemm": intgemm,
-	"rows":    rows,
-	"stream":  stream,
+	"attention": attention,
+	"gemm":      gemm,
+	"intgemm":   intgemm,
+	"rows":      rows,
+	"stream":    stream,
 }
 
 func main() {
