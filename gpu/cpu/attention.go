@@ -1,129 +1,185 @@
 package cpu
 
 import (
-	"math"
-
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
 )
 
-// block is the positions that attention takes at a time, counted from 0 of the
-// sequence, so that they are the same for every query and every page size.
-const block = 64
+// segment is the positions whose softmax runs on its own, counted from 0 of the
+// sequence. A query's segments are merged in order, so that they may be computed
+// at once, by any number of threads, to the same bits.
+const segment = 8 * kernel.BlockSlots
 
-// attention is causal attention with an online softmax over blocks (Dao et al.
-// 2022, "FlashAttention", algorithm 1, one pass). A unit is one KV head for one
-// tile of tokens: keys and values are looked up, and widened, once for all of
-// its queries.
+// segmentsTo is how many segments positions 0 to end-1 have.
+func segmentsTo(end int) int { return (end + segment - 1) / segment }
+
+// attention is causal attention with an online softmax over blocks of 64
+// positions (Dao et al. 2022, "FlashAttention", algorithm 1, one pass). A unit
+// is one KV head for a span: its keys and values are looked up once for all
+// queries of the tile.
 type attention struct {
 	op    gpu.Attention
 	group int // query heads of one KV head
 }
 
-func (a *attention) units(s *step) int { return len(s.tiles) * s.program.KV.Heads }
+// units counts from the last span, which as a rule has most to do.
+func (a *attention) units(s *step) int { return len(s.spans) * s.program.KV.Heads }
 
 func (a *attention) run(s *step, w *scratch, unit int) error {
-	head, tile := unit%s.program.KV.Heads, s.tiles[unit/s.program.KV.Heads]
-	dim := s.program.KV.HeadDim
-	for i := range tile.n * a.group {
-		w.peak[i], w.total[i] = float32(math.Inf(-1)), 0
-		clear(a.part(s.row(a.op.Out, tile.row+i/a.group), head, i%a.group, dim))
-	}
-	pages := s.batch.Sequences[tile.seq].Pages
-	end := int(s.pos[tile.row+tile.n-1]) + 1
-	for from := 0; from < end; from += block {
-		n := min(block, end-from)
-		base := w.gather(s.pool, pages, a.op.Layer, head, from, n)
-		for i := range tile.n * a.group {
-			row := tile.row + i/a.group
-			// Positions after the query's own are not looked at.
-			if seen := min(n, int(s.pos[row])+1-from); seen > 0 {
-				q := a.part(s.row(a.op.Q, row), head, i%a.group, dim)
-				out := a.part(s.row(a.op.Out, row), head, i%a.group, dim)
-				w.attend(base, q, out, i, seen, a.op.Scale)
-			}
+	heads := s.program.KV.Heads
+	span := &s.spans[len(s.spans)-1-unit/heads]
+	head := heads - 1 - unit%heads
+	t := attending{attention: a, s: s, w: w, tile: s.tiles[span.tile], head: head, dim: s.program.KV.HeadDim}
+	t.rows = t.tile.n * a.group
+	t.width = kernel.AccWidth(t.dim)
+	if span.split == nil {
+		for i := span.from; i < span.to; i++ {
+			t.segment(i)
+			t.merge(i, &w.sums)
 		}
+		t.finish()
+		return nil
 	}
-	for i := range tile.n * a.group {
-		out := a.part(s.row(a.op.Out, tile.row+i/a.group), head, i%a.group, dim)
-		for j := range out {
-			out[j] /= w.total[i]
+	for i := span.from; i < span.to; i++ {
+		t.segment(i)
+		span.split.sums(head, i, t.rows, t.width).copy(&w.sums, t.rows, t.width)
+	}
+	if span.split.done(head, span.to-span.from) {
+		for i := range span.split.segments {
+			sums := span.split.sums(head, i, t.rows, t.width)
+			t.merge(i, &sums)
 		}
+		t.finish()
 	}
 	return nil
 }
 
-// part is the part of a row that belongs to a query head.
-func (a *attention) part(row []float32, head, i, dim int) []float32 {
-	at := (head*a.group + i) * dim
-	return row[at : at+dim : at+dim]
+// sums is the state of rows of queries: weighted sums of values, [rows][width],
+// relative to e^peak, and what they must be divided by at the end.
+type sums struct {
+	acc           []float32
+	peaks, totals []float32
 }
 
-// gather finds n positions of a sequence: keys[j] and values[j] are offsets
-// into the array it returns.
-func (w *scratch) gather(p *pool, pages []int32, layer, head, from, n int) []float32 {
-	keys, values := p.planes(layer, head)
-	dim := p.shape.HeadDim
-	for j := 0; j < n; {
-		// What lies in one page is one run of memory.
-		run := min(n-j, p.spec.PageSize-(from+j)&(p.spec.PageSize-1))
-		at := p.at(p.slot(pages, from+j))
-		k, v := keys+at, values+at
-		if p.f32 == nil {
-			to := j * dim
-			widen(p.spec.DType, w.kv[to:to+run*dim], p.u16[k:k+run*dim])
-			k, to = to, (block+j)*dim
-			widen(p.spec.DType, w.kv[to:to+run*dim], p.u16[v:v+run*dim])
-			v = to
-		}
-		for end := j + run; j < end; j++ {
-			w.keys[j], w.values[j] = k, v
-			k, v = k+dim, v+dim
-		}
-	}
-	if p.f32 != nil {
-		return p.f32
-	}
-	return w.kv
+func newSums(rows, width int) sums {
+	return sums{make([]float32, rows*width), make([]float32, rows), make([]float32, rows)}
 }
 
-// attend adds the first n positions of a block to one query's output, which is
-// kept relative to exp(peak).
-func (w *scratch) attend(base, q, out []float32, query, n int, scale float32) {
-	dim := len(q)
-	key := func(j int) []float32 { return base[w.keys[j] : w.keys[j]+dim] }
-	value := func(j int) []float32 { return base[w.values[j] : w.values[j]+dim] }
-	scores := w.scores[:n]
-	j := 0
-	for ; j+4 <= n; j += 4 {
-		scores[j], scores[j+1], scores[j+2], scores[j+3] = dot4(key(j), key(j+1), key(j+2), key(j+3), q)
+// sumsLen is the floats that sums take.
+func sumsLen(rows, width int) int { return rows * (width + 2) }
+
+// sumsIn are sums laid into memory of sumsLen.
+func sumsIn(x []float32, rows, width int) sums {
+	n := rows * width
+	return sums{x[:n], x[n : n+rows], x[n+rows : n+2*rows]}
+}
+
+func (to sums) copy(from *sums, rows, width int) {
+	copy(to.acc, from.acc[:rows*width])
+	copy(to.peaks, from.peaks[:rows])
+	copy(to.totals, from.totals[:rows])
+}
+
+// attending is one unit under way. A row is a query: of one token the heads of
+// the group, of several all tokens for one head, then for the next.
+type attending struct {
+	*attention
+	s                      *step
+	w                      *scratch
+	tile                   queryTile
+	head, dim, rows, width int
+}
+
+// token and part of a row.
+func (t *attending) row(b gpu.Buffer, r int) []float32 {
+	x := t.s.row(b, t.tile.row+r%t.tile.n)
+	at := (t.head*t.group + r/t.tile.n) * t.dim
+	return x[at : at+t.dim : at+t.dim]
+}
+
+// segment computes one segment for all rows that see it, into w.sums.
+func (t *attending) segment(i int) {
+	w, s, sums := t.w, t.s, &t.w.sums
+	clear(sums.acc[:t.rows*t.width])
+	for r := range t.rows {
+		sums.peaks[r], sums.totals[r] = kernel.Unseen, 0
 	}
-	for ; j < n; j++ {
-		scores[j] = dot(key(j), q)
-	}
-	peak := w.peak[query]
-	for j := range scores {
-		scores[j] = float32(scores[j] * scale)
-		peak = max(peak, scores[j])
-	}
-	if shrink := expf(w.peak[query] - peak); shrink != 1 {
-		w.total[query] = float32(w.total[query] * shrink)
-		for i := range out {
-			out[i] = float32(out[i] * shrink)
+	end := int(s.pos[t.tile.row+t.tile.n-1]) + 1
+	reader := w.reader(s, s.batch.Sequences[t.tile.seq].Pages, t.op.Layer, t.head, end, t.tile.n > 1)
+	for from := i * segment; from < min(end, (i+1)*segment); from += kernel.BlockSlots {
+		b := reader.read(from)
+		if t.tile.n == 1 {
+			w.seen[0] = int32(min(kernel.BlockSlots, end-from))
+			for r := 1; r < t.rows; r++ {
+				w.seen[r] = w.seen[0]
+			}
+			t.attend(b, 0, t.rows, t.dim)
+			continue
+		}
+		// Tokens before the block's first position do not see it.
+		first := max(0, from-int(s.pos[t.tile.row]))
+		for token := first; token < t.tile.n; token++ {
+			w.seen[token] = int32(min(kernel.BlockSlots, int(s.pos[t.tile.row+token])+1-from))
+		}
+		w.seenFrom = first
+		for g := range t.group {
+			t.attend(b, g*t.tile.n+first, t.tile.n-first, s.program.Buffers[t.op.Q].Width)
 		}
 	}
-	total := w.total[query]
-	for j := range scores {
-		scores[j] -= peak
+}
+
+// attend adds a block to n rows, whose queries lie ldq apart. All of them see
+// what the first one sees; what later ones see besides is added row by row, so
+// that no weight of 0 meets a value that may be NaN.
+func (t *attending) attend(b *kvBlock, row, n, ldq int) {
+	l, w, sums := t.s.level, t.w, &t.w.sums
+	q := t.s.buffers[t.op.Q]
+	at := (t.tile.row+row%t.tile.n)*t.s.program.Buffers[t.op.Q].Width + (t.head*t.group+row/t.tile.n)*t.dim
+	scores := w.scores[:n*kernel.BlockSlots]
+	kernel.Scores(l, b.kind, q[at:], ldq, n, b.base, &b.keys, b.count, t.dim, scores)
+	seen := w.seen[:n]
+	if t.tile.n > 1 {
+		seen = w.seen[w.seenFrom:][:n]
 	}
-	expAll(scores)
-	for _, x := range scores {
-		total += x
+	kernel.Softmax(l, scores, seen, t.op.Scale, b.keyScales, b.valueScales,
+		kernel.Weights{Peaks: sums.peaks[row:], Totals: sums.totals[row:], Shrinks: w.shrinks})
+	acc := sums.acc[row*t.width:][:n*t.width]
+	for i, shrink := range w.shrinks[:n] {
+		if shrink != 1 {
+			kernel.Scaled(l, acc[i*t.width:][:t.width], acc[i*t.width:], shrink)
+		}
 	}
-	w.peak[query], w.total[query] = peak, total
-	for j = 0; j+4 <= n; j += 4 {
-		axpy4(out, scores[j], scores[j+1], scores[j+2], scores[j+3], value(j), value(j+1), value(j+2), value(j+3))
+	common := int(seen[0])
+	kernel.Values(l, b.kind, scores, n, b.base, &b.values, 0, common, t.dim, acc)
+	for i := 1; i < n; i++ {
+		if more := int(seen[i]) - common; more > 0 {
+			kernel.Values(l, b.kind, scores[i*kernel.BlockSlots:], 1, b.base, &b.values, common, more, t.dim, acc[i*t.width:])
+		}
 	}
-	for ; j < n; j++ {
-		axpy(out, scores[j], value(j))
+}
+
+// merge adds segment i to the rows that see it, in w.merged; segments come in
+// order.
+func (t *attending) merge(i int, part *sums) {
+	all, l := &t.w.merged, t.s.level
+	if i == 0 {
+		all.copy(part, t.rows, t.width)
+		return
+	}
+	for r := range t.rows {
+		if int(t.s.pos[t.tile.row+r%t.tile.n]) < i*segment {
+			continue
+		}
+		var a, b float32
+		all.peaks[r], all.totals[r], a, b = kernel.Merge(all.peaks[r], all.totals[r], part.peaks[r], part.totals[r])
+		kernel.Mix(l, all.acc[r*t.width:][:t.width], part.acc[r*t.width:], a, b)
+	}
+}
+
+// finish writes the rows out.
+func (t *attending) finish() {
+	all := &t.w.merged
+	for r := range t.rows {
+		kernel.Scaled(t.s.level, all.acc[r*t.width:][:t.dim], t.row(t.op.Out, r), 1/all.totals[r])
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
 )
 
 // stage is a part of a step whose units may run in any order and at once.
@@ -20,26 +21,24 @@ type compiled struct {
 	// bodyCost and tailCost are multiplications by weights per row.
 	bodyCost, tailCost int
 
-	ropes     []*ropeTable
-	queryTile int // tokens of one sequence that attend together
-	queries   int // rows of queries in a unit of attention, at most
-	threads   int
+	ropes      []*ropeTable
+	queryTile  int // tokens of one sequence that attend together, at most
+	queryGroup int // query heads that share a KV head, at most; 0: no attention
+	threads    int
 }
 
 // compile turns ops into as few stages as their dependencies allow: Linears
 // over the same input run in one stage, with the SiluMul of two of them at the
 // end of each unit; ops that work row by row run one after the other in one.
 func compile(p *gpu.Program, weights []matrix, threads int) compiled {
-	c := compiled{threads: threads, queryTile: 16, queries: 1}
+	c := compiled{threads: threads}
 	tail := false
 	for _, op := range p.Ops {
 		if a, is := op.(gpu.Attention); is {
-			group := a.Heads / p.KV.Heads
-			c.queryTile = min(c.queryTile, max(1, 64/group))
-			c.queries = max(c.queries, group)
+			c.queryGroup = max(c.queryGroup, a.Heads/p.KV.Heads)
 		}
 	}
-	c.queries *= c.queryTile
+	c.queryTile = queriesTogether * max(1, queriesShare/max(1, c.queryGroup))
 	for _, op := range p.Ops {
 		if _, is := op.(gpu.Gather); is {
 			tail = true
@@ -110,15 +109,31 @@ func (c *compiled) rowOps(p *gpu.Program, weights []matrix, op gpu.Op) []rowOp {
 	panic("cpu: an op passed Program.Check that no stage is known for")
 }
 
+// queriesTogether is a multiple of the rows that the kernels take at a time at
+// every level; so many of one head attend together, and more while fewer than
+// queriesShare such runs share a look at keys and values.
+const (
+	queriesTogether = 12
+	queriesShare    = 8
+)
+
 // scratch is what one worker needs beside the buffers.
 type scratch struct {
-	rows   []float32 // four widened rows of a matrix
-	kv     []float32 // a widened block of keys, then one of values
-	keys   [block]int
-	values [block]int
-	scores [block]float32
-	peak   []float32 // per query row: highest score so far
-	total  []float32 // per query row: sum of exp(score - peak)
+	rows []float32 // four widened rows of a matrix
+
+	// Of attention: see attending.
+	kv                     kvReader
+	gathered               []byte    // a block of keys, then of values, of small pages
+	wide                   []float32 // the same widened
+	keyScales, valueScales [kernel.BlockSlots]float32
+	scores                 []float32 // [queries][BlockSlots]
+	seen                   []int32   // positions of the block, by query
+	seenFrom               int
+	shrinks                []float32
+	sums, merged           sums
+	// Of stores into the KV pool: one row rounded.
+	halves []uint16
+	codes  []int8
 
 	candidates candidates
 }
@@ -128,14 +143,25 @@ func newScratch(p *gpu.Program, c *compiled) *scratch {
 	for _, b := range p.Buffers {
 		widest = max(widest, b.Width)
 	}
+	queries, block := c.queryTile*c.queryGroup, 2*kernel.BlockSlots*p.KV.HeadDim
+	together := max(c.queryTile, c.queryGroup) // rows of one call of the kernels
+	width := kernel.AccWidth(p.KV.HeadDim)
 	return &scratch{
-		rows:  make([]float32, 4*widest),
-		kv:    make([]float32, 2*block*p.KV.HeadDim),
-		peak:  make([]float32, c.queries),
-		total: make([]float32, c.queries),
+		rows:     make([]float32, 4*widest),
+		gathered: make([]byte, 4*block+overread),
+		wide:     make([]float32, block+overread/4),
+		scores:   make([]float32, together*kernel.BlockSlots),
+		seen:     make([]int32, together),
+		shrinks:  make([]float32, together),
+		sums:     newSums(queries, width),
+		merged:   newSums(queries, width),
+		halves:   make([]uint16, p.KV.HeadDim),
+		codes:    make([]int8, p.KV.HeadDim),
 	}
 }
 
 func (w *scratch) bytes() int64 {
-	return 4*int64(len(w.rows)+len(w.kv)+2*len(w.peak)) + w.candidates.bytes()
+	n := len(w.rows) + len(w.wide) + len(w.scores) + len(w.seen) + len(w.shrinks)
+	n += 2 * (len(w.sums.acc) + len(w.sums.peaks) + len(w.sums.totals))
+	return 4*int64(n) + int64(len(w.gathered)+2*len(w.halves)+len(w.codes)) + w.candidates.bytes()
 }

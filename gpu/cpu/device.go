@@ -43,7 +43,7 @@ func (d *device) Info() gpu.Info {
 }
 
 // numerics: the types that there are kernels for.
-var numerics = gpu.Numerics{Weights: []gpu.DType{gpu.F32, gpu.F16, gpu.BF16}, KV: []gpu.DType{gpu.F32, gpu.F16, gpu.BF16}}
+var numerics = gpu.Numerics{Weights: []gpu.DType{gpu.F32, gpu.F16, gpu.BF16}, KV: gpu.KVDTypes()}
 
 // Memory implements gpu.Device.
 func (d *device) Memory() (gpu.Memory, error) { return systemMemory() }

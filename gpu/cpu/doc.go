@@ -1,4 +1,5 @@
-// Package cpu is the portable CPU device: plain Go, no cgo, every platform.
+// Package cpu is the CPU device: plain Go on every platform, assembly where
+// gpu/cpu/kernel has some for the processor, no cgo.
 //
 // Load compiles a gpu.Program into stages (compile.go). A stage is split into
 // units, and a model's workers claim units until the stage is done; the last
@@ -9,8 +10,9 @@
 //
 // How a stage is split depends on the number of rows and threads, the order in
 // which one output element is summed does not: a dot product has fixed lanes
-// (dot.go), attention has blocks of 64 positions counted from 0 (attention.go),
-// the sums of a draw run in order of ids (sample.go). Products are converted
+// (dot.go), attention has blocks of 64 positions and segments of 512, counted
+// from 0 (attention.go), the sums of a draw run in order of ids or leave no
+// doubt of what those would give (draw.go). In plain Go products are converted
 // to float32 explicitly before they are added, which forbids the compiler to
 // fuse them. So a row alone, in a batch of 64, chunked, with other threads or
 // another page size gives the same bits.

@@ -76,25 +76,3 @@ func dot(w, x []float32) float32 {
 	}
 	return a0 + a1
 }
-
-// axpy4 is out = (((out + p0 v0) + p1 v1) + p2 v2) + p3 v3: the same as four
-// calls of axpy.
-func axpy4(out []float32, p0, p1, p2, p3 float32, v0, v1, v2, v3 []float32) {
-	n := len(out)
-	v0, v1, v2, v3 = v0[:n], v1[:n], v2[:n], v3[:n]
-	for i, x := range out {
-		x += float32(p0 * v0[i])
-		x += float32(p1 * v1[i])
-		x += float32(p2 * v2[i])
-		x += float32(p3 * v3[i])
-		out[i] = x
-	}
-}
-
-// axpy is out = out + p v.
-func axpy(out []float32, p float32, v []float32) {
-	v = v[:len(out)]
-	for i := range out {
-		out[i] += float32(p * v[i])
-	}
-}

@@ -56,44 +56,6 @@ func TestDotOfBF16IsDotOfTheWidened(t *testing.T) {
 	})
 }
 
-func TestAxpyOfFourIsFourAxpys(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 40).Draw(t, "n")
-		out, p := vector(t, n, "out"), vector(t, 4, "p")
-		v := [4][]float32{vector(t, n, "a"), vector(t, n, "b"), vector(t, n, "c"), vector(t, n, "d")}
-		one := append([]float32(nil), out...)
-		axpy4(out, p[0], p[1], p[2], p[3], v[0], v[1], v[2], v[3])
-		for i := range v {
-			axpy(one, p[i], v[i])
-		}
-		for i := range out {
-			if out[i] != one[i] {
-				t.Fatalf("element %d of %d: %v, one by one %v", i, n, out[i], one[i])
-			}
-		}
-	})
-}
-
-func TestExpIsCloseAndHasEnds(t *testing.T) {
-	worst := 0.0
-	for x := float32(-86.99); x < 88; x += 0.00137 {
-		want := math.Exp(float64(x))
-		worst = max(worst, math.Abs(float64(expf(x))-want)/want)
-	}
-	if worst > 2.5e-7 {
-		t.Errorf("largest relative error is %.3g", worst)
-	}
-	inf := float32(math.Inf(1))
-	for x, want := range map[float32]float32{0: 1, -inf: 0, -200: 0, 200: inf, inf: inf} {
-		if got := expf(x); got != want {
-			t.Errorf("expf(%v) = %v, want %v", x, got, want)
-		}
-	}
-	if nan := expf(inf - inf); nan == nan {
-		t.Errorf("expf(NaN) = %v", nan)
-	}
-}
-
 func TestWidenAndNarrowAgreeWithGPU(t *testing.T) {
 	for _, d := range []gpu.DType{gpu.F16, gpu.BF16} {
 		in, out, back := make([]uint16, 1<<16), make([]float32, 1<<16), make([]uint16, 1<<16)

@@ -6,40 +6,57 @@ import (
 	"unsafe"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
 // pool is the KV pool: for each layer and KV head a plane of keys and one of
 // values, all planes of keys first. In both layouts a page of one plane is one
-// run of memory, [PageSize, head_dim]; they differ in where the next page of
-// the plane begins:
+// run of memory; they differ in where the next page of the plane begins:
 //
-//	contiguous  [keys and values, layers, heads, pages, PageSize, head_dim]
-//	paged       [pages, keys and values, layers, heads, PageSize, head_dim]
+//	contiguous  [keys and values, layers, heads, pages, page of a plane]
+//	paged       [pages, keys and values, layers, heads, page of a plane]
 //
-// Elements are in f32 or in u16.
+// A page of values is [slot][head_dim]. A page of keys is [run of slots]
+// [head_dim][slot of the run], runs of 16 slots or of the page where that is
+// less: so scores have positions in lanes, and sums over values dimensions.
+//
+// A pool of I8 has behind its elements a float32 scale for each slot of a plane,
+// in the same order.
 type pool struct {
 	spec  gpu.PoolSpec
 	shape gpu.KVSpec
+	kind  kernel.KV
 	slots int
 	shift uint // log2 of PageSize
-	// In elements: from a plane to the next one, from a page of a plane to its
+	run   int  // slots of a run of keys
+	size  int  // bytes of an element
+	// In slots: from a plane to the next one, from a page of a plane to its
 	// next page.
 	planeStride, pageStride int
-	f32                     []float32
-	u16                     []uint16
+	mem                     []byte    // elements, then overread
+	scales                  []float32 // I8: by slot of a plane
 	bytes                   int
 	free                    func() error
 }
 
+// overread is how many bytes past a plane's last value attention may load.
+const overread = 128
+
+var kvKinds = map[gpu.DType]kernel.KV{gpu.F32: kernel.KVF32, gpu.F16: kernel.KVF16, gpu.BF16: kernel.KVBF16, gpu.I8: kernel.KVI8}
+
 func newPool(spec gpu.PoolSpec, shape gpu.KVSpec) (*pool, error) {
-	p := &pool{spec: spec, shape: shape, slots: (spec.Pages + 1) * spec.PageSize, free: func() error { return nil }}
+	p := &pool{
+		spec: spec, shape: shape, kind: kvKinds[spec.DType], size: spec.DType.Bytes(1),
+		slots: (spec.Pages + 1) * spec.PageSize, run: min(spec.PageSize, kernel.RunSlots),
+		free: func() error { return nil },
+	}
 	for 1<<p.shift < spec.PageSize {
 		p.shift++
 	}
-	run := spec.PageSize * shape.HeadDim
-	p.planeStride, p.pageStride = p.slots*shape.HeadDim, run
+	p.planeStride, p.pageStride = p.slots, spec.PageSize
 	if spec.Layout == gpu.Paged {
-		p.planeStride, p.pageStride = run, run*2*shape.Layers*shape.Heads
+		p.planeStride, p.pageStride = spec.PageSize, spec.PageSize*p.planes()
 	}
 	size := float64(shape.BytesPerToken(spec.DType)) * float64(p.slots)
 	if size > math.MaxInt/2 || p.slots > math.MaxInt32 {
@@ -48,23 +65,26 @@ func newPool(spec gpu.PoolSpec, shape gpu.KVSpec) (*pool, error) {
 	if p.bytes = int(size); p.bytes == 0 {
 		return p, nil
 	}
-	mem, free, err := reserve(p.bytes)
+	mem, free, err := reserve(p.bytes + overread)
 	if err != nil {
 		return nil, fmt.Errorf("KV pool: %w", err)
 	}
-	p.free = free
-	if spec.DType == gpu.F32 {
-		p.f32 = unsafe.Slice((*float32)(unsafe.Pointer(&mem[0])), p.bytes/4)
-	} else {
-		p.u16 = unsafe.Slice((*uint16)(unsafe.Pointer(&mem[0])), p.bytes/2)
+	p.free, p.mem = free, mem
+	if spec.DType == gpu.I8 {
+		// Scales stand first, where they are aligned.
+		n := p.slots * p.planes()
+		p.scales, p.mem = unsafe.Slice((*float32)(unsafe.Pointer(&mem[0])), n), mem[4*n:]
 	}
 	return p, nil
 }
 
-// planes are the offsets of the key and value plane of a head.
-func (p *pool) planes(layer, head int) (k, v int) {
-	k = (layer*p.shape.Heads + head) * p.planeStride
-	return k, k + p.shape.Layers*p.shape.Heads*p.planeStride
+// planes is how many there are.
+func (p *pool) planes() int { return 2 * p.shape.Layers * p.shape.Heads }
+
+// plane is where the keys and the values of a head begin, in slots.
+func (p *pool) plane(layer, head int) (keys, values int) {
+	k := layer*p.shape.Heads + head
+	return k * p.planeStride, (k + p.shape.Layers*p.shape.Heads) * p.planeStride
 }
 
 // slot is where a position lies, through a page table.
@@ -72,34 +92,70 @@ func (p *pool) slot(pages []int32, position int) int {
 	return int(pages[position>>p.shift])<<p.shift | position&(p.spec.PageSize-1)
 }
 
-// at is the offset of a slot within a plane.
+// at is a slot of a plane, counted in slots from the plane's begin.
 func (p *pool) at(slot int) int {
-	return slot>>p.shift*p.pageStride + slot&(p.spec.PageSize-1)*p.shape.HeadDim
+	return slot>>p.shift*p.pageStride + slot&(p.spec.PageSize-1)
 }
 
-// store rounds one row of keys or values into a plane.
-func (p *pool) store(plane, slot int, x []float32) {
-	at := plane + p.at(slot)
-	if p.f32 != nil {
-		copy(p.f32[at:], x)
+// store rounds one row of keys or values into slot at, counted over all planes;
+// of keys elements lie p.run apart.
+func (p *pool) store(l kernel.Level, w *scratch, at int, x []float32, keys bool) {
+	first, step := at*len(x), 1
+	if keys && p.run > 1 {
+		first, step = at&^(p.run-1)*len(x)+at&(p.run-1), p.run
+	}
+	switch p.kind {
+	case kernel.KVF32:
+		scatter(elements[float32](p.mem, first), x, step)
+	case kernel.KVI8:
+		p.scales[at] = quant.QuantizeI8(w.codes[:len(x)], x)
+		scatter(elements[int8](p.mem, first), w.codes[:len(x)], step)
+	default:
+		kernel.Narrow(l, p.form(), w.halves[:len(x)], x)
+		scatter(elements[uint16](p.mem, first), w.halves[:len(x)], step)
+	}
+}
+
+// form is the form of 16-bit elements.
+func (p *pool) form() kernel.Form {
+	if p.kind == kernel.KVF16 {
+		return kernel.F16
+	}
+	return kernel.BF16
+}
+
+// elements is memory from an element on as elements of one type.
+func elements[T any](mem []byte, first int) []T {
+	size := int(unsafe.Sizeof(*new(T)))
+	mem = mem[first*size:]
+	return unsafe.Slice((*T)(unsafe.Pointer(&mem[0])), len(mem)/size)
+}
+
+// scatter writes x to every step-th element of out.
+func scatter[T any](out, x []T, step int) {
+	if step == 1 {
+		copy(out, x)
 		return
 	}
-	narrow(p.spec.DType, p.u16[at:at+len(x)], x)
+	out = out[:(len(x)-1)*step+1]
+	for i, at := 0, 0; i < len(x); i, at = i+1, at+step {
+		out[at] = x[i]
+	}
 }
 
 // copyPages copies pages of all planes, in order.
 func (p *pool) copyPages(src, dst []int32) {
-	run, runs := p.spec.PageSize*p.shape.HeadDim, 2*p.shape.Layers*p.shape.Heads
+	run, runs := p.spec.PageSize, p.planes()
 	if p.spec.Layout == gpu.Paged {
 		run, runs = run*runs, 1
 	}
+	slot := p.shape.HeadDim * p.size
 	for i := range src {
 		from, to := int(src[i])*p.pageStride, int(dst[i])*p.pageStride
 		for range runs {
-			if p.f32 != nil {
-				copy(p.f32[to:to+run], p.f32[from:from+run])
-			} else {
-				copy(p.u16[to:to+run], p.u16[from:from+run])
+			copy(p.mem[to*slot:(to+run)*slot], p.mem[from*slot:(from+run)*slot])
+			if p.scales != nil {
+				copy(p.scales[to:to+run], p.scales[from:from+run])
 			}
 			from, to = from+p.planeStride, to+p.planeStride
 		}

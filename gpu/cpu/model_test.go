@@ -182,8 +182,8 @@ func TestPoolBeyondMemory(t *testing.T) {
 
 func TestTypesWithoutKernelsAreRefused(t *testing.T) {
 	m, p := load(t, wide, Options{Threads: 1}, gpu.PoolSpec{PageSize: 4, Pages: 2})
-	if err := m.NewPool(gpu.PoolSpec{PageSize: 4, Pages: 2, DType: gpu.I8}); err == nil || !strings.Contains(err.Error(), "int8") || m.pool == nil {
-		t.Errorf("a pool of int8: %v; the old pool is %v", err, m.pool)
+	if err := m.NewPool(gpu.PoolSpec{PageSize: 4, Pages: 2, DType: gpu.Q8_0}); err == nil || !strings.Contains(err.Error(), "q8_0") || m.pool == nil {
+		t.Errorf("a pool of q8_0: %v", err)
 	}
 	_, w := gputest.Build(wide, 1)
 	x := w["layer.1.up"]

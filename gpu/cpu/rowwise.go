@@ -97,12 +97,13 @@ type storeKV struct {
 	shape gpu.KVSpec
 }
 
-func (o storeKV) row(s *step, _ *scratch, r int) {
+func (o storeKV) row(s *step, w *scratch, r int) {
 	k, v, n := s.row(o.K, r), s.row(o.V, r), o.shape.HeadDim
+	at := s.pool.at(int(s.slots[r]))
 	for h := range o.shape.Heads {
-		keys, values := s.pool.planes(o.Layer, h)
-		s.pool.store(keys, int(s.slots[r]), k[h*n:(h+1)*n])
-		s.pool.store(values, int(s.slots[r]), v[h*n:(h+1)*n])
+		keys, values := s.pool.plane(o.Layer, h)
+		s.pool.store(s.level, w, keys+at, k[h*n:(h+1)*n], true)
+		s.pool.store(s.level, w, values+at, v[h*n:(h+1)*n], false)
 	}
 }
 

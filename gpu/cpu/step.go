@@ -2,8 +2,10 @@ package cpu
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
 )
 
 // outputTile is how many outputs the ops after Gather take at a time, which
@@ -23,6 +25,12 @@ type step struct {
 	slots  []int32
 	tiles  []queryTile
 
+	// How attention is cut into units; partial and missing belong to splits.
+	spans   []stretch
+	splits  []split
+	partial []float32
+	missing []atomic.Int32
+
 	outputs []output
 	first   int // first output of the tile under way
 	tile    int // outputs in it
@@ -30,9 +38,6 @@ type step struct {
 	stage   stage       // under way
 	buffers [][]float32 // per Program.Buffers
 }
-
-// queryTile is a run of tokens of one sequence that attend together.
-type queryTile struct{ seq, row, n int }
 
 // output is a token whose logits are wanted.
 type output struct {
@@ -59,6 +64,9 @@ func (s *step) prepare(batch *gpu.StepBatch) {
 			s.pos = append(s.pos, int32(q.Start+j))
 			s.slots = append(s.slots, int32(s.pool.slot(q.Pages, q.Start+j)))
 		}
+	}
+	if s.queryGroup > 0 {
+		s.planSpans(s.program.KV.Heads, s.queryGroup, kernel.AccWidth(s.program.KV.HeadDim))
 	}
 	for i, b := range s.program.Buffers {
 		rows := len(s.tokens)
@@ -184,6 +192,7 @@ func (s *step) bytes() int64 {
 	for _, r := range s.ropes {
 		n += 4 * int64(cap(r.table))
 	}
+	n += 4*int64(cap(s.partial)+cap(s.missing)) + 32*int64(cap(s.spans)) + 64*int64(cap(s.splits))
 	return n + 4*int64(cap(s.tokens)+cap(s.pos)+cap(s.slots)) + 24*int64(cap(s.tiles)) + 40*int64(cap(s.outputs))
 }
 

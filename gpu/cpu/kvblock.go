@@ -1,0 +1,153 @@
+package cpu
+
+import (
+	"unsafe"
+
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+)
+
+// kvBlock is where the keys and values of one head lie for a block of
+// positions of a sequence.
+type kvBlock struct {
+	base         *byte
+	kind         kernel.KV
+	keys, values kernel.Runs
+	count        int // runs
+	// Of I8, by position of the block; nil otherwise.
+	keyScales, valueScales []float32
+}
+
+// kvReader walks the blocks of a sequence's head.
+type kvReader struct {
+	pool         *pool
+	scratch      *scratch
+	level        kernel.Level
+	pages        []int32
+	keys, values int  // planes, in slots
+	end          int  // positions
+	widen        bool // to float32: many queries share it, or plain Go computes
+	block        kvBlock
+}
+
+func (w *scratch) reader(s *step, pages []int32, layer, head, end int, widen bool) *kvReader {
+	r := &w.kv
+	*r = kvReader{pool: s.pool, scratch: w, level: s.level, pages: pages, end: end}
+	r.keys, r.values = s.pool.plane(layer, head)
+	r.widen = (widen || s.level == kernel.Portable) && s.pool.kind != kernel.KVF32
+	return r
+}
+
+// read finds the block from a position on. What lies in runs of 16 slots is
+// read where it is; smaller pages are brought together first.
+func (r *kvReader) read(from int) *kvBlock {
+	b, p := &r.block, r.pool
+	n := min(kernel.BlockSlots, r.end-from)
+	b.kind, b.count = p.kind, (n+kernel.RunSlots-1)/kernel.RunSlots
+	if p.kind == kernel.KVI8 {
+		r.scales(from, n)
+	}
+	if p.run == kernel.RunSlots {
+		b.base = &p.mem[0]
+		r.runs(&b.keys, r.keys, from, b.count)
+		r.runs(&b.values, r.values, from, b.count)
+		next := from + kernel.BlockSlots
+		for i := range b.keys {
+			b.keys[i].Ahead, b.values[i].Ahead = b.values[i].At, b.keys[i].At
+			if at := next + i*kernel.RunSlots; at < r.end {
+				b.values[i].Ahead = r.offset(r.keys, at)
+			}
+		}
+	} else {
+		b.base = &r.scratch.gathered[0]
+		size := p.shape.HeadDim * p.size * kernel.RunSlots
+		for i := range b.keys {
+			b.keys[i] = kernel.Run{At: i * size, Ahead: i * size}
+			b.values[i] = kernel.Run{At: (len(b.keys) + i) * size, Ahead: i * size}
+		}
+		switch p.size {
+		case 4:
+			gatherRuns[uint32](r, from, n)
+		case 2:
+			gatherRuns[uint16](r, from, n)
+		case 1:
+			gatherRuns[uint8](r, from, n)
+		}
+	}
+	if r.widen {
+		r.widenBlock()
+	}
+	return b
+}
+
+// offset is where the run of a position begins, in bytes.
+func (r *kvReader) offset(plane, position int) int {
+	p := r.pool
+	return (plane + p.at(p.slot(r.pages, position))) * p.shape.HeadDim * p.size
+}
+
+// runs finds the runs of a plane; those past the last repeat it.
+func (r *kvReader) runs(out *kernel.Runs, plane, from, count int) {
+	for i := range out {
+		if i < count {
+			out[i].At = r.offset(plane, from+i*kernel.RunSlots)
+		} else {
+			out[i].At = out[i-1].At
+		}
+	}
+}
+
+// scales brings the scales of positions together.
+func (r *kvReader) scales(from, n int) {
+	p, w := r.pool, r.scratch
+	for j := 0; j < n; {
+		run := min(n-j, p.spec.PageSize-(from+j)&(p.spec.PageSize-1))
+		at := p.at(p.slot(r.pages, from+j))
+		copy(w.keyScales[j:j+run], p.scales[r.keys+at:])
+		copy(w.valueScales[j:j+run], p.scales[r.values+at:])
+		j += run
+	}
+	r.block.keyScales, r.block.valueScales = w.keyScales[:], w.valueScales[:]
+}
+
+// gatherRuns copies n positions of pages of less than 16 slots to runs of 16.
+func gatherRuns[T any](r *kvReader, from, n int) {
+	p, dim := r.pool, r.pool.shape.HeadDim
+	out, in := elements[T](r.scratch.gathered, 0), elements[T](p.mem, 0)
+	values := out[kernel.BlockSlots*dim:]
+	for j := 0; j < n; {
+		run := min(n-j, p.run-(from+j)&(p.run-1))
+		at := p.at(p.slot(r.pages, from+j))
+		copy(values[j*dim:(j+run)*dim], in[(r.values+at)*dim:])
+		// The page's keys are [dim][p.run] and begin at its first slot.
+		skip := at & (p.run - 1)
+		keys := in[(r.keys+at-skip)*dim+skip:]
+		to := out[j&^(kernel.RunSlots-1)*dim+j&(kernel.RunSlots-1):]
+		for d := range dim {
+			copy(to[d*kernel.RunSlots:d*kernel.RunSlots+run], keys[d*p.run:])
+		}
+		j += run
+	}
+}
+
+// widenBlock puts float32 in place of the block's elements.
+func (r *kvReader) widenBlock() {
+	b, wide := &r.block, r.scratch.wide
+	size := r.pool.shape.HeadDim * kernel.RunSlots
+	for i := range b.count {
+		for j, runs := range []*kernel.Runs{&b.keys, &b.values} {
+			out := wide[(j*len(runs)+i)*size:][:size]
+			from := unsafe.Add(unsafe.Pointer(b.base), runs[i].At)
+			if b.kind == kernel.KVI8 {
+				kernel.WidenI8(r.level, out, unsafe.Slice((*int8)(from), size))
+			} else {
+				kernel.Widen(r.level, r.pool.form(), out, unsafe.Slice((*uint16)(from), size))
+			}
+		}
+	}
+	for i := range b.keys {
+		at := min(i, b.count-1) * size * 4
+		b.keys[i] = kernel.Run{At: at, Ahead: at}
+		b.values[i] = kernel.Run{At: at + len(b.keys)*size*4, Ahead: at}
+	}
+	b.base, b.kind = (*byte)(unsafe.Pointer(&wide[0])), kernel.KVF32
+}

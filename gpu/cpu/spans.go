@@ -1,0 +1,90 @@
+package cpu
+
+import "sync/atomic"
+
+// queryTile is a run of tokens of one sequence that attend together.
+type queryTile struct{ seq, row, n int }
+
+// stretch is the part of a tile's attention that one unit computes for one KV head:
+// segments [from, to).
+type stretch struct {
+	tile, from, to int
+	split          *split // nil: all of the tile's segments
+}
+
+// split is a tile whose segments are computed by several units: for each head
+// their sums, and how many segments are still missing. The unit that finishes a
+// head's last one merges them.
+type split struct {
+	segments, each int       // each: floats of one segment of one head
+	memory         []float32 // [heads][segments][each]
+	missing        []atomic.Int32
+}
+
+func (p *split) sums(head, i, rows, width int) sums {
+	return sumsIn(p.memory[(head*p.segments+i)*p.each:][:p.each], rows, width)
+}
+
+// done counts segments of a head; true for who finished the last one, upon
+// which the count starts again for the next layer.
+func (p *split) done(head, segments int) bool {
+	if p.missing[head].Add(-int32(segments)) > 0 {
+		return false
+	}
+	p.missing[head].Store(int32(p.segments))
+	return true
+}
+
+// spansPerThread is how many units attention should have for each thread, so
+// that all end at about the same time.
+const spansPerThread = 4
+
+// planSpans cuts the attention of tiles into spans: whole tiles where there are
+// enough of them, fewer segments where a long context would keep one thread
+// busy alone. It changes no result.
+func (s *step) planSpans(heads, rowsPerToken, width int) {
+	s.spans, s.splits = s.spans[:0], s.splits[:0]
+	total := 0
+	for i := range s.tiles {
+		total += s.segmentsOf(i) * heads
+	}
+	most := max(1, total/(spansPerThread*s.threads))
+	memory := 0
+	for i := range s.tiles {
+		n := s.segmentsOf(i)
+		if n <= most || s.threads == 1 {
+			continue
+		}
+		each := sumsLen(s.tiles[i].n*rowsPerToken, width)
+		s.splits = append(s.splits, split{segments: n, each: each})
+		memory += heads * n * each
+	}
+	s.partial = grow(s.partial, memory)
+	if n := len(s.splits) * heads; n > len(s.missing) {
+		s.missing = make([]atomic.Int32, n)
+	}
+	free, counters, next := s.partial, s.missing, 0
+	for i := range s.tiles {
+		n := s.segmentsOf(i)
+		if n <= most || s.threads == 1 {
+			s.spans = append(s.spans, stretch{tile: i, to: n})
+			continue
+		}
+		p := &s.splits[next]
+		next++
+		p.memory, free = free[:heads*n*p.each], free[heads*n*p.each:]
+		p.missing, counters = counters[:heads], counters[heads:]
+		for h := range p.missing {
+			p.missing[h].Store(int32(n))
+		}
+		for from := 0; from < n; from += most {
+			s.spans = append(s.spans, stretch{tile: i, from: from, to: min(from+most, n), split: p})
+		}
+	}
+}
+
+// segmentsOf is how many segments a tile's last token sees.
+func (s *step) segmentsOf(i int) int {
+	t := s.tiles[i]
+	return segmentsTo(int(s.pos[t.row+t.n-1]) + 1)
+}
