@@ -29,7 +29,7 @@ func IntTile(l Level, left int) int {
 //
 // for 32 rows r, added to y or written over it. For each group the integers are
 // summed exactly; then sum = fma(float32(integers), weight scale * activation
-// scale, sum), groups in order (in plain Go the product is rounded first). So a
+// scale, sum), groups in order (in plain Go the last product is rounded first). So a
 // product split into calls that add is the same to the bit.
 func IntGemm(l Level, f Form, panel []byte, groups int, x []byte, tokens int, y []float32, ldy int, add bool, fetch Fetch) {
 	if !f.Integer() || groups < 0 || tokens < 1 || tokens > intTileMost[l] || len(panel) < f.PanelBytes(groups*GroupCols) ||
