@@ -3,6 +3,7 @@ package model_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/ref"
 	"github.com/troupe-engine/troupe/model"
+	"github.com/troupe-engine/troupe/model/exec"
 	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 )
 
@@ -124,7 +127,8 @@ func TestOpenGGUF(t *testing.T) {
 	}
 }
 
-// TestOpenGGUFOfEachType: rows of blocks are put in order like any others.
+// TestOpenGGUFOfEachType: rows of blocks are put in order like any others, and
+// random weights of every type make a model that computes.
 func TestOpenGGUFOfEachType(t *testing.T) {
 	for _, d := range gpu.WeightDTypes() {
 		m := gguftest.Model{Arch: "llama", Layers: 1, Hidden: 256, Intermediate: 256, Heads: 4, KVHeads: 2, HeadDim: 64, Vocab: 300, Context: 64, Type: d, Tied: true}
@@ -153,9 +157,31 @@ func TestOpenGGUFOfEachType(t *testing.T) {
 				t.Errorf("%s: rows of Q are not in order", d)
 			}
 		}
+		checkComputes(t, c)
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// checkComputes wants logits of a usual size, on the reference device.
+func checkComputes(t *testing.T, c *model.Checkpoint) {
+	t.Helper()
+	m, err := ref.New().Load(c.Program, c.Weights, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	rows, err := exec.Logits(m, c.Program, []int32{3, 7, 250})
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := 0.0
+	for _, v := range rows[2] {
+		size = max(size, math.Abs(float64(v)))
+	}
+	if !(size > 0.1 && size < 100) {
+		t.Errorf("%s: the largest logit is %g", c.WeightDType(), size)
 	}
 }
 

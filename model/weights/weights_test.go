@@ -379,3 +379,37 @@ func decode(x gpu.Tensor) []float64 {
 	}
 	return v
 }
+
+// TestFromFiles: rows come in the order asked for, and the hash knows it.
+func TestFromFiles(t *testing.T) {
+	data := blob.Memory("..abcdefgh")
+	source := func(order []int) Source {
+		return FromFiles([]blob.Blob{data}, []Placed{{
+			Info: Info{Name: "x", Stored: "y", DType: "F16", Shape: []int{4, 1}, Bytes: 8, File: "f"}, Blob: data, At: 2, Order: order,
+		}})
+	}
+	plain, turned := source(nil), source([]int{2, 0, 3, 1})
+	for want, s := range map[string]Source{"abcdefgh": plain, "efabghcd": turned} {
+		x, err := s.Tensor("x")
+		if err != nil || string(x.Data) != want || x.DType != gpu.F16 {
+			t.Errorf("%q of %s, %v; want %q", x.Data, x.DType, err, want)
+		}
+	}
+	a, err := plain.Hash(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := turned.Hash(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a == b {
+		t.Error("two orders have one hash")
+	}
+	if i, _ := plain.Info("x"); i.Title() != "x (y in the file)" {
+		t.Errorf("called %q", i.Title())
+	}
+	if err := turned.Close(); err != nil {
+		t.Error(err)
+	}
+}
