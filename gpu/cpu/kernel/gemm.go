@@ -2,30 +2,29 @@ package kernel
 
 import "fmt"
 
-// Tokens of a tile at most, by level.
+// Tokens of a tile of Gemm at most, by level.
 var widestTile = [...]int{Portable: 8, AVX2: 6, AVX512: 12}
 
-// Tile is how many tokens the next tile has when so many are left: as few tiles
-// as can be, of about the same size. The tiles of n tokens are those of n-Tile
-// after the first.
-func Tile(l Level, left int) int {
-	tiles := (left + widestTile[l] - 1) / widestTile[l]
-	return (left + tiles - 1) / max(1, tiles)
-}
+// TileTokens is how many tokens a tile of Gemm has at most.
+func (l Level) TileTokens() int { return widestTile[l] }
 
 // PackTile lays out the activations of a tile for Gemm: x[t*ldx+c] becomes
-// out[c*tokens+t]. A tile of one token needs none: it is the row itself.
+// out[c*tokens+t]. A tile of one token needs none: it is the row itself. A part
+// of the columns is written alone with out and x beginning at its first one.
 func PackTile(out []float32, x []float32, ldx, tokens, cols int) {
-	for t := range tokens {
-		PackRow(out, t, tokens, x[t*ldx:t*ldx+cols])
-	}
-}
-
-// PackRow writes the activations of token t of a tile.
-func PackRow(out []float32, t, tokens int, row []float32) {
-	out = out[t : (len(row)-1)*tokens+t+1]
-	for c, i := 0, 0; c < len(row) && i < len(out); c, i = c+1, i+tokens {
-		out[i] = row[c]
+	const block = 64 // columns whose place stays in the first cache for all tokens
+	for ; cols > 0; cols -= block {
+		n := min(block, cols)
+		for t := range tokens {
+			row := x[t*ldx:][:n]
+			to := out[t : (n-1)*tokens+t+1]
+			for c, i := 0, 0; c < len(row) && i < len(to); c, i = c+1, i+tokens {
+				to[i] = row[c]
+			}
+		}
+		if cols > block {
+			x, out = x[block:], out[block*tokens:]
+		}
 	}
 }
 
@@ -42,7 +41,7 @@ func PackRow(out []float32, t, tokens int, row []float32) {
 // Activations stay float32. A weight of the forms of integers is value x scale,
 // exactly, so that the results are those of the same matrix as F32.
 //
-// tokens is 1 to Tile's most; ldy at least 32 unless there is one token. So
+// tokens is 1 to l.TileTokens(); ldy at least 32 unless there is one token. So
 // many bytes ahead of the weights in use the cache is asked for those to come;
 // 0: nothing is asked. It may reach beyond the panel.
 func Gemm(l Level, f Form, panel []byte, cols int, x []float32, tokens int, y []float32, ldy int, add bool, ahead int) {

@@ -94,15 +94,15 @@ func colsOf(f Form) []int {
 
 // product multiplies as callers do: tiles of packed activations, whole columns.
 func product(l Level, f Form, panel []byte, cols int, x []float32, tokens int, y []float32, ldy int, add bool) {
-	for t := 0; t < tokens; {
-		n := Tile(l, tokens-t)
+	tiles := NewTiling(tokens, l.TileTokens())
+	for i := range tiles.Tiles {
+		t, n := tiles.At(i)
 		in := x[t*cols : (t+n)*cols]
 		if n > 1 {
 			in = make([]float32, n*cols)
 			PackTile(in, x[t*cols:], cols, n, cols)
 		}
 		Gemm(l, f, panel, cols, in, n, y[t*ldy:], ldy, add, 4096)
-		t += n
 	}
 }
 
@@ -264,24 +264,6 @@ func TestGemmOfNoColumns(t *testing.T) {
 		clear(kept[:PanelRows])
 		if err := sameBits(y, kept); err != nil {
 			t.Error(err)
-		}
-	}
-}
-
-func TestTilesCoverTokens(t *testing.T) {
-	for _, l := range Levels() {
-		for n := range 100 {
-			tiles, last := 0, widestTile[l]
-			for left := n; left > 0; tiles++ {
-				tile := Tile(l, left)
-				if tile < 1 || tile > last {
-					t.Fatalf("%s: %d left, a tile of %d after one of %d", l, left, tile, last)
-				}
-				left, last = left-tile, tile
-			}
-			if want := (n + widestTile[l] - 1) / widestTile[l]; tiles != want {
-				t.Errorf("%s: %d tiles for %d tokens, want %d", l, tiles, n, want)
-			}
 		}
 	}
 }

@@ -107,29 +107,22 @@ func BenchmarkGemm(b *testing.B) {
 
 func timedGemm(l Level, f Form, panels []byte, rows int, x, packed []float32, tokens int, y []float32) {
 	size, cols := f.PanelBytes(timedCols), timedCols
-	for t := 0; t < tokens; {
-		n := Tile(l, tokens-t)
+	tiles := NewTiling(tokens, l.TileTokens())
+	for i := range tiles.Tiles {
+		t, n := tiles.At(i)
 		PackTile(packed[t*cols:], x[t*cols:], cols, n, cols)
-		t += n
 	}
-	block := 32 << 10 / f.PanelBytes(32) * 32
-	for first := 0; first < tokens; {
-		end := first
-		for end < tokens && end < first+192 {
-			end += Tile(l, tokens-end)
-		}
+	columns, run := 32<<10/f.PanelBytes(32)*32, 192/l.TileTokens()
+	for lo := 0; lo < tiles.Tiles; lo += run {
 		for p := range Panels(rows) {
-			for from := 0; from < cols; from += block {
-				w, ahead := panels[p*size+f.PanelBytes(from):(p+1)*size], 8192
-				for t := first; t < end; {
-					n := Tile(l, tokens-t)
-					c := min(block, cols-from)
+			for from := 0; from < cols; from += columns {
+				w, c := panels[p*size+f.PanelBytes(from):(p+1)*size], min(columns, cols-from)
+				for i, ahead := lo, 8192; i < min(lo+run, tiles.Tiles); i, ahead = i+1, 0 {
+					t, n := tiles.At(i)
 					Gemm(l, f, w, c, packed[t*cols+from*n:], n, y[t*rows+32*p:], rows, from > 0, ahead)
-					t, ahead = t+n, 0
 				}
 			}
 		}
-		first = end
 	}
 }
 

@@ -1,0 +1,21 @@
+package kernel
+
+import "testing"
+
+func TestTilesCoverTokens(t *testing.T) {
+	for most := 1; most < 14; most++ {
+		for n := range 100 {
+			tiles, next, before := NewTiling(n, most), 0, most
+			for i := range tiles.Tiles {
+				first, size := tiles.At(i)
+				if first != next || size < 1 || size > before || size < before-1 && i > 0 {
+					t.Fatalf("%d tokens, at most %d: tile %d is [%d, %d) after one of %d", n, most, i, first, first+size, before)
+				}
+				next, before = first+size, size
+			}
+			if first, _ := tiles.At(tiles.Tiles); next != n || first != n || tiles.Tiles != (n+most-1)/most {
+				t.Errorf("%d tokens, at most %d: %d tiles, of %d tokens", n, most, tiles.Tiles, next)
+			}
+		}
+	}
+}
