@@ -169,21 +169,33 @@ func (c *checker) layer(l int) error {
 
 // Check tells whether a tensor is what a program expects, and whole.
 func (s WeightSpec) Check(t Tensor) error {
+	if err := s.CheckType(t); err != nil {
+		return err
+	}
+	elements := 1
+	for _, d := range t.Shape {
+		elements *= d
+	}
+	if n := t.DType.Bytes(elements); n != len(t.Data) {
+		return fmt.Errorf("weight %s: %d bytes of data for shape %v in %s, want %d", s.Name, len(t.Data), t.Shape, t.DType, n)
+	}
+	return nil
+}
+
+// CheckType is Check of a tensor whose data is not there yet.
+func (s WeightSpec) CheckType(t Tensor) error {
 	if !slices.Equal(t.Shape, s.Shape) {
 		return fmt.Errorf("weight %s: the file has shape %v, the program wants %v", s.Name, t.Shape, s.Shape)
 	}
 	if !t.DType.ForWeights() {
 		return fmt.Errorf("weight %s: %s is no type of weights", s.Name, t.DType)
 	}
-	row, elements := 1, 1
-	for _, d := range t.Shape {
-		row, elements = d, elements*d
+	row := 1
+	if n := len(t.Shape); n > 0 {
+		row = t.Shape[n-1]
 	}
 	if b := t.DType.BlockLen(); row%b != 0 {
 		return fmt.Errorf("weight %s: rows of %d elements are no multiple of the %d in a block of %s; store it as f16 or in another type", s.Name, row, b, t.DType)
-	}
-	if n := t.DType.Bytes(elements); n != len(t.Data) {
-		return fmt.Errorf("weight %s: %d bytes of data for shape %v in %s, want %d", s.Name, len(t.Data), t.Shape, t.DType, n)
 	}
 	return nil
 }

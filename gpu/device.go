@@ -42,6 +42,18 @@ type Weights interface {
 	Tensor(name string) (Tensor, error)
 }
 
+// StreamedWeights is what Weights too large to be in memory twice have besides.
+// A device that copies tensors one after the other then needs little more than
+// the copies.
+type StreamedWeights interface {
+	Weights
+	// Describe is Tensor without Data.
+	Describe(name string) (Tensor, error)
+	// Discard tells that a tensor's data, or a part of it, has been read. Its
+	// memory may be given back; it stays good and is read again where asked for.
+	Discard(data []byte)
+}
+
 // Tensor is a dense row-major array on the host. Data is little-endian, frozen,
 // and good until its source is closed.
 type Tensor struct {

@@ -123,7 +123,7 @@ func (t *attending) segment(i int) {
 		}
 		w.seenFrom = first
 		for g := range t.group {
-			t.attend(b, g*t.tile.n+first, t.tile.n-first, s.program.Buffers[t.op.Q].Width)
+			t.attend(b, g*t.tile.n+first, t.tile.n-first, s.stride(t.op.Q))
 		}
 	}
 }
@@ -134,7 +134,7 @@ func (t *attending) segment(i int) {
 func (t *attending) attend(b *kvBlock, row, n, ldq int) {
 	l, w, sums := t.s.level, t.w, &t.w.sums
 	q := t.s.buffers[t.op.Q]
-	at := (t.tile.row+row%t.tile.n)*t.s.program.Buffers[t.op.Q].Width + (t.head*t.group+row/t.tile.n)*t.dim
+	at := (t.tile.row+row%t.tile.n)*t.s.stride(t.op.Q) + (t.head*t.group+row/t.tile.n)*t.dim
 	scores := w.scores[:n*kernel.BlockSlots]
 	kernel.Scores(l, b.kind, q[at:], ldq, n, b.base, &b.keys, b.count, t.dim, scores)
 	seen := w.seen[:n]

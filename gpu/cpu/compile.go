@@ -22,8 +22,9 @@ type compiled struct {
 	bodyCost, tailCost int
 
 	ropes      []*ropeTable
-	queryTile  int // tokens of one sequence that attend together, at most
-	queryGroup int // query heads that share a KV head, at most; 0: no attention
+	inputs     []*activations // of products
+	queryTile  int            // tokens of one sequence that attend together, at most
+	queryGroup int            // query heads that share a KV head, at most; 0: no attention
 	threads    int
 }
 
@@ -59,9 +60,17 @@ func compile(p *gpu.Program, weights []matrix, threads int) compiled {
 			} else {
 				c.bodyCost += l.w.rows * l.w.cols
 			}
-			if b, is := before.(*linears); !is || !b.join(l) {
-				*stages = append(*stages, &linears{threads: threads, ops: []linear{l}})
+			b, is := before.(*linears)
+			if is && b.join(l) {
+				continue
 			}
+			in := c.input(p, op.In)
+			if is && b.silu != nil && b.silu.Out == op.In {
+				b.next = in
+			} else {
+				*stages = append(*stages, packing{in})
+			}
+			*stages = append(*stages, &linears{threads: threads, in: in, ops: []linear{l}})
 			continue
 		case gpu.SiluMul:
 			if b, is := before.(*linears); is && b.fuse(op) {
@@ -82,6 +91,18 @@ func compile(p *gpu.Program, weights []matrix, threads int) compiled {
 		rows.ops = append(rows.ops, c.rowOps(p, weights, op)...)
 	}
 	return c
+}
+
+// input is the place where a buffer is laid out for products.
+func (c *compiled) input(p *gpu.Program, b gpu.Buffer) *activations {
+	for _, a := range c.inputs {
+		if a.buffer == b {
+			return a
+		}
+	}
+	a := &activations{buffer: b, width: p.Buffers[b].Width}
+	c.inputs = append(c.inputs, a)
+	return a
 }
 
 // rowOps makes the ops that work row by row.
@@ -119,7 +140,7 @@ const (
 
 // scratch is what one worker needs beside the buffers.
 type scratch struct {
-	rows []float32 // four widened rows of a matrix
+	rows []float32 // a widened row of a matrix
 
 	// Of attention: see attending.
 	kv                     kvReader
@@ -147,7 +168,7 @@ func newScratch(p *gpu.Program, c *compiled) *scratch {
 	together := max(c.queryTile, c.queryGroup) // rows of one call of the kernels
 	width := kernel.AccWidth(p.KV.HeadDim)
 	return &scratch{
-		rows:     make([]float32, 4*widest),
+		rows:     make([]float32, widest),
 		gathered: make([]byte, 4*block+overread),
 		wide:     make([]float32, block+overread/4),
 		scores:   make([]float32, together*kernel.BlockSlots),

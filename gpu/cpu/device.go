@@ -10,7 +10,7 @@ import (
 )
 
 // kernelVersion changes whenever a change of code may change a bit of a result.
-const kernelVersion = 2
+const kernelVersion = 3
 
 // device implements gpu.Device.
 type device struct {
@@ -43,7 +43,7 @@ func (d *device) Info() gpu.Info {
 }
 
 // numerics: the types that there are kernels for.
-var numerics = gpu.Numerics{Weights: []gpu.DType{gpu.F32, gpu.F16, gpu.BF16}, KV: gpu.KVDTypes()}
+var numerics = gpu.Numerics{Weights: []gpu.DType{gpu.F32, gpu.F16, gpu.BF16, gpu.Q8_0, gpu.Q4_0}, KV: gpu.KVDTypes()}
 
 // Memory implements gpu.Device.
 func (d *device) Memory() (gpu.Memory, error) { return systemMemory() }

@@ -25,7 +25,7 @@ func open(t testing.TB, o cpu.Options) gpu.Device {
 // their own, which compares bits.
 func TestDevice(t *testing.T) {
 	for i, level := range kernel.Levels() {
-		o := cpu.Options{Threads: 1 + i, WidenBelow: -int64(i % 2), InstructionSet: level.String()}
+		o := cpu.Options{Threads: 1 + i, InstructionSet: level.String()}
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) { gputest.RunDevice(t, open(t, o)) })
 	}
 }
@@ -38,7 +38,7 @@ func TestRandomShapes(t *testing.T) {
 	}
 	for seed := range shapes {
 		levels := kernel.Levels()
-		o := cpu.Options{Threads: 1 + int(seed%3), WidenBelow: -int64(seed % 2), InstructionSet: levels[int(seed)%len(levels)].String()}
+		o := cpu.Options{Threads: 1 + int(seed%3), InstructionSet: levels[int(seed)%len(levels)].String()}
 		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
 			d := open(t, o)
 			if err := gputest.RunShape(d, gputest.RandomShape(seed, d.Info().Weights), seed); err != nil {

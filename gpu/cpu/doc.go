@@ -9,20 +9,23 @@
 // # Exactness
 //
 // How a stage is split depends on the number of rows and threads, the order in
-// which one output element is summed does not: a dot product has fixed lanes
-// (dot.go), attention has blocks of 64 positions and segments of 512, counted
-// from 0 (attention.go), the sums of a draw run in order of ids or leave no
-// doubt of what those would give (draw.go). In plain Go products are converted
-// to float32 explicitly before they are added, which forbids the compiler to
-// fuse them. So a row alone, in a batch of 64, chunked, with other threads or
+// which one output element is summed does not: a product of weights runs along
+// the columns in one lane (package kernel), attention has blocks of 64 positions
+// and segments of 512, counted from 0 (attention.go), the sums of a draw run in
+// order of ids or leave no doubt of what those would give (draw.go). In plain Go
+// products are converted to float32 explicitly before they are added, which
+// forbids the compiler to fuse them. So a row alone, in a batch of 64, chunked, with other threads or
 // another page size gives the same bits.
 //
 // # Memory
 //
-// Matrices stay in their stored type when, widened to float32, they would
-// exceed Options.WidenBelow; smaller models are widened at load, which is
-// faster to compute with. The KV pool is reserved from the system and touched
-// on use.
+// Matrices keep their stored type. Load packs them into panels (package kernel)
+// in one arena outside the Go heap, straight from where the file is mapped, and
+// gives the pages of the file back piece by piece (load.go). Rows of buffers
+// are padded to multiples of 32, so that panels write whole rows. The input of
+// products is laid out in tiles of tokens beside its buffer (activations.go);
+// one token alone is read from the buffer. The KV pool is reserved from the
+// system and touched on use.
 //
 // # Concurrency
 //

@@ -22,17 +22,20 @@ func newLinear(p *gpu.Program, weights []matrix, op gpu.Linear) linear {
 	return l
 }
 
-// linears is a stage of Linears over one input. A unit is a run of output
-// columns of one of them for all rows; with silu, of both of them.
+// linears is a stage of Linears over one input. A unit is a run of panels of
+// one of them for a block of tokens; with silu, of both of them.
 type linears struct {
 	threads int
+	in      *activations
 	ops     []linear
 	silu    *gpu.SiluMul // at the end of a unit, or nil
+	// next is where the output of silu is laid out, if products read it next.
+	next *activations
 }
 
 // join adds a Linear that reads the same input and writes elsewhere.
 func (l *linears) join(op linear) bool {
-	if l.silu != nil || op.In != l.ops[0].In {
+	if l.silu != nil || op.In != l.in.buffer {
 		return false
 	}
 	for _, o := range l.ops {
@@ -47,7 +50,7 @@ func (l *linears) join(op linear) bool {
 // fuse takes in a SiluMul of exactly the two outputs. It works on columns, so
 // it must not write what other units still read.
 func (l *linears) fuse(op gpu.SiluMul) bool {
-	if l.silu != nil || len(l.ops) != 2 || op.Out == l.ops[0].In {
+	if l.silu != nil || len(l.ops) != 2 || op.Out == l.in.buffer {
 		return false
 	}
 	outs := []gpu.Buffer{l.ops[0].Out, l.ops[1].Out}
@@ -58,107 +61,152 @@ func (l *linears) fuse(op gpu.SiluMul) bool {
 	return true
 }
 
-// unitCost is the multiplications of a unit, about: 20 microseconds.
-const unitCost = 1 << 16
+// shape is how a stage is split in a step.
+type shape struct {
+	tiles  kernel.Tiling
+	blocks int // of tokens
+	run    int // tiles of a block
+	panels int // of a unit
+}
 
-// columns is the width of a unit, a multiple of 4.
-func (l *linears) columns(rows int) int {
-	each := rows * l.ops[0].w.cols
+// blockTokens is how many tokens are multiplied with a run of panels before
+// the next one: their activations stay in the second cache, weights are read
+// once for all of them.
+const blockTokens = 192
+
+// unitTime is about how long a unit should take, in nanoseconds.
+const unitTime = 20_000
+
+// speeds of one processor, about: operations of a product, and bytes of weights
+// from memory, in a nanosecond.
+var speeds = [...]struct{ operations, bytes int }{
+	kernel.Portable: {4, 4}, kernel.AVX2: {80, 12}, kernel.AVX512: {160, 16},
+}
+
+func (l *linears) shape(s *step) shape {
+	h := shape{tiles: s.tiling(l.in.buffer)}
+	h.run = blockTokens / s.level.TileTokens()
+	h.blocks = (h.tiles.Tiles + h.run - 1) / h.run
+	w := l.ops[0].w
+	each := max(w.form.PanelBytes(w.cols)/speeds[s.level].bytes,
+		2*kernel.PanelRows*w.cols*min(blockTokens, h.tiles.Tokens)/speeds[s.level].operations)
 	if l.silu != nil {
 		each *= 2
 	}
-	widest := 0
+	all := 0
 	for i := range l.ops {
-		widest = max(widest, l.ops[i].w.rows)
+		all += kernel.Panels(l.ops[i].w.rows)
 	}
-	n := max(4, unitCost/max(1, each)) &^ 3
-	// At least so wide that there are not too many units, at most so wide that
-	// every worker has some.
-	return max(4, min(n, (widest/l.threads+3)&^3))
+	// At most so many that every worker has some units.
+	h.panels = max(1, min(unitTime/max(1, each), all/(4*l.threads)))
+	return h
 }
 
 func (l *linears) units(s *step) int {
-	rows := s.rows(l.ops[0].In)
-	if rows == 0 {
-		return 0
-	}
-	n, units := l.columns(rows), 0
+	h := l.shape(s)
+	units := 0
 	for i := range l.ops {
-		units += (l.ops[i].w.rows + n - 1) / n
+		units += (kernel.Panels(l.ops[i].w.rows) + h.panels - 1) / h.panels
 		if l.silu != nil {
 			break
 		}
 	}
-	return units
+	return units * h.blocks
 }
 
-func (l *linears) run(s *step, w *scratch, unit int) error {
-	n := l.columns(s.rows(l.ops[0].In))
+func (l *linears) run(s *step, _ *scratch, unit int) error {
+	h := l.shape(s)
+	perBlock := l.units(s) / h.blocks
+	first := unit / perBlock * h.run
+	end := min(first+h.run, h.tiles.Tiles)
+	unit %= perBlock
 	for i := range l.ops {
 		op := &l.ops[i]
-		blocks := (op.w.rows + n - 1) / n
-		if unit >= blocks {
-			unit -= blocks
+		panels := kernel.Panels(op.w.rows)
+		if units := (panels + h.panels - 1) / h.panels; unit >= units {
+			unit -= units
 			continue
 		}
-		lo, hi := unit*n, min(unit*n+n, op.w.rows)
+		lo, hi := unit*h.panels, min((unit+1)*h.panels, panels)
 		if l.silu == nil {
-			op.run(s, w, lo, hi)
+			op.run(s, l.in, h.tiles, first, end, lo, hi)
 			break
 		}
-		l.ops[0].run(s, w, lo, hi)
-		l.ops[1].run(s, w, lo, hi)
-		for r := range s.rows(op.In) {
-			kernel.SiluMul(s.level, s.row(l.silu.Gate, r)[lo:hi], s.row(l.silu.Up, r)[lo:hi], s.row(l.silu.Out, r)[lo:hi])
-		}
+		l.ops[0].run(s, l.in, h.tiles, first, end, lo, hi)
+		l.ops[1].run(s, l.in, h.tiles, first, end, lo, hi)
+		l.activate(s, h.tiles, first, end, lo*kernel.PanelRows, min(hi*kernel.PanelRows, op.w.rows))
 		break
 	}
 	return nil
 }
 
-// run computes output columns [lo, hi) of all rows.
-func (l *linear) run(s *step, w *scratch, lo, hi int) {
-	rows, cols := s.rows(l.In), l.w.cols
-	buf := func(i int) []float32 { return w.rows[i*cols : (i+1)*cols] }
-	c := lo
-	if rows == 1 && l.w.dtype == gpu.BF16 {
-		x, out, w := s.row(l.In, 0), s.row(l.Out, 0), l.w.u16
-		for ; c+4 <= hi; c += 4 {
-			y, at := [4]float32{}, c*cols
-			y[0], y[1], y[2], y[3] = dot4BF16(w[at:at+cols], w[at+cols:at+2*cols], w[at+2*cols:at+3*cols], w[at+3*cols:at+4*cols], x)
-			l.put(out[c:c+4], y[:], c)
-		}
+// activate does the SiluMul of columns [lo, hi) for tiles [first, end).
+func (l *linears) activate(s *step, tiles kernel.Tiling, first, end, lo, hi int) {
+	from, _ := tiles.At(first)
+	to, _ := tiles.At(end)
+	for t := from; t < to; t++ {
+		kernel.SiluMul(s.level, s.row(l.silu.Gate, t)[lo:hi], s.row(l.silu.Up, t)[lo:hi], s.row(l.silu.Out, t)[lo:hi])
 	}
-	for ; c+4 <= hi; c += 4 {
-		w0, w1, w2, w3 := l.w.row(c, buf(0)), l.w.row(c+1, buf(1)), l.w.row(c+2, buf(2)), l.w.row(c+3, buf(3))
-		for r := range rows {
-			y := [4]float32{}
-			y[0], y[1], y[2], y[3] = dot4(w0, w1, w2, w3, s.row(l.In, r))
-			l.put(s.row(l.Out, r)[c:c+4], y[:], c)
-		}
+	if l.next != nil {
+		l.next.pack(s, tiles, first, end, lo, hi)
 	}
-	for ; c < hi; c++ {
-		w0 := l.w.row(c, buf(0))
-		for r := range rows {
-			y := [1]float32{dot(w0, s.row(l.In, r))}
-			l.put(s.row(l.Out, r)[c:c+1], y[:], c)
+}
+
+// What a call of a kernel takes: columns of weights that stay in the first
+// cache for all tiles of a block, and, of one tile, as many as keep a call
+// below 20 microseconds.
+const (
+	blockBytes  = 32 << 10
+	callColumns = 4096
+)
+
+// ahead is how many bytes ahead weights are fetched; measured best from 4 to 8
+// KiB.
+const ahead = 8 << 10
+
+// run computes panels [lo, hi) for tiles [first, end).
+func (l *linear) run(s *step, in *activations, tiles kernel.Tiling, first, end, lo, hi int) {
+	l.begin(s, tiles, first, end, lo, hi)
+	y, stride := s.buffers[l.Out], s.stride(l.Out)
+	columns := callColumns
+	if end-first > 1 {
+		columns = blockBytes / l.w.form.PanelBytes(kernel.GroupCols) * kernel.GroupCols
+	}
+	for from := 0; from < l.w.cols; from += columns {
+		n := min(columns, l.w.cols-from)
+		skip := l.w.form.PanelBytes(from)
+		for p := lo; p < hi; p++ {
+			w := l.w.panel(p)[skip:]
+			fetch := ahead
+			for i := first; i < end; i++ {
+				t, tokens := tiles.At(i)
+				kernel.Gemm(s.level, l.w.form, w, n, in.tile(s, t, tokens, from), tokens,
+					y[t*stride+p*kernel.PanelRows:], stride, from > 0 || l.adds(), fetch)
+				fetch = 0
+			}
 		}
 	}
 }
 
-// put adds the bias and writes or accumulates columns from c on.
-func (l *linear) put(out, y []float32, c int) {
-	y = y[:len(out)]
-	if l.bias != nil {
-		for i, b := range l.bias[c : c+len(out)] {
-			y[i] += b
-		}
-	}
-	if !l.Accumulate {
-		copy(out, y)
+// adds tells whether sums begin with what is in the output.
+func (l *linear) adds() bool { return l.Accumulate || l.bias != nil }
+
+// begin puts the bias where sums begin.
+func (l *linear) begin(s *step, tiles kernel.Tiling, first, end, lo, hi int) {
+	if l.bias == nil {
 		return
 	}
-	for i := range out {
-		out[i] += y[i]
+	from, _ := tiles.At(first)
+	to, _ := tiles.At(end)
+	bias := l.bias[lo*kernel.PanelRows : min(hi*kernel.PanelRows, len(l.bias))]
+	for t := from; t < to; t++ {
+		out := s.row(l.Out, t)[lo*kernel.PanelRows:][:len(bias)]
+		if !l.Accumulate {
+			copy(out, bias)
+			continue
+		}
+		for i, b := range bias {
+			out[i] += b
+		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 type model struct {
 	program *gpu.Program
 	level   kernel.Level
-	weights []matrix
+	weights *weights
 	compiled
 	team    *team
 	scratch []*scratch // per worker
@@ -40,14 +40,14 @@ type submission struct {
 	done  func(*gpu.StepResult, error)
 }
 
-func newModel(p *gpu.Program, weights []matrix, o Options) *model {
+func newModel(p *gpu.Program, weights *weights, o Options) *model {
 	threads := o.Threads
 	m := &model{
 		program: p, level: o.level, weights: weights,
 		team:      newTeam(threads),
 		submitted: make(chan submission, 1),
 	}
-	m.compiled = compile(p, weights, threads)
+	m.compiled = compile(p, weights.all, threads)
 	for range threads {
 		m.scratch = append(m.scratch, newScratch(p, &m.compiled))
 	}
@@ -197,8 +197,8 @@ func (m *model) Quiesce(done func()) {
 // Bytes implements gpu.Model.
 func (m *model) Bytes() map[string]int64 {
 	b := map[string]int64{"activations": m.activations.Load(), "workspace": m.workspace.Load()}
-	for i := range m.weights {
-		b["weights"] += m.weights[i].bytes()
+	if m.weights != nil {
+		b["weights"] = m.weights.bytes
 	}
 	if m.pool != nil {
 		b["kv"] = int64(m.pool.bytes)
@@ -222,11 +222,12 @@ func (m *model) Close() error {
 	m.mu.Unlock()
 	close(m.submitted) // ends serve
 	m.team.close()
+	err := m.weights.free()
 	m.weights = nil
 	if m.pool == nil {
-		return nil
+		return err
 	}
 	p := m.pool
 	m.pool = nil
-	return p.free()
+	return errors.Join(err, p.free())
 }

@@ -45,10 +45,10 @@ func prompt(s gputest.Shape, spec gpu.PoolSpec, n int) gpu.Sequence {
 	return q
 }
 
-func TestThreadsAndWidthOfWeightsDoNotChangeABit(t *testing.T) {
+func TestThreadsDoNotChangeABit(t *testing.T) {
 	spec := gpu.PoolSpec{PageSize: 16, Pages: 30, DType: gpu.BF16}
 	var want [][]float32
-	for _, o := range []Options{{Threads: 1}, {Threads: 2}, {Threads: 3}, {Threads: 7}, {Threads: 2, WidenBelow: -1}} {
+	for _, o := range []Options{{Threads: 1}, {Threads: 2}, {Threads: 3}, {Threads: 7}} {
 		m, _ := load(t, wide, o, spec)
 		q := prompt(wide, spec, 140)
 		q.KeepLogits = true
@@ -187,13 +187,13 @@ func TestTypesWithoutKernelsAreRefused(t *testing.T) {
 	}
 	_, w := gputest.Build(wide, 1)
 	x := w["layer.1.up"]
-	x.DType, x.Data = gpu.Q4_0, make([]byte, gpu.Q4_0.Bytes(wide.Inner*wide.Hidden))
+	x.DType, x.Data = gpu.Q4_1, make([]byte, gpu.Q4_1.Bytes(wide.Inner*wide.Hidden))
 	w["layer.1.up"] = x
 	d, err := New(Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = d.Load(p, w, nil); err == nil || !strings.Contains(err.Error(), "tensor layer.1.up has type q4_0") {
-		t.Errorf("a weight of q4_0: %v", err)
+	if _, err = d.Load(p, w, nil); err == nil || !strings.Contains(err.Error(), "tensor layer.1.up has type q4_1") {
+		t.Errorf("a weight of q4_1: %v", err)
 	}
 }

@@ -15,14 +15,6 @@ type Options struct {
 	// model, though small steps use fewer. Results do not depend on it.
 	// Example: 4.
 	Threads int
-	// WidenBelow is measured in bytes: matrices are widened to float32 at load
-	// when all of a model's then take at most this much. Zero: 64 MiB;
-	// negative: never. Hard. Results do not depend on it. Example: 268435456
-	// keeps a model of 60 million parameters in float32. Measured with one
-	// sequence on a layer of 15 million parameters: left narrow, BF16 takes 6 %
-	// longer and half the memory, F16 2.3 times as long; with 8 sequences there
-	// is no difference.
-	WidenBelow int64
 	// InstructionSet forces a level of the kernels: portable, avx2 or avx512.
 	// Empty or auto: the best that the processor has. Hard: one that it lacks
 	// is refused. Results of levels differ by rounding. Example: "avx2".
@@ -46,8 +38,5 @@ func (o *Options) complete() error {
 		return fmt.Errorf("cpu device: %w", err)
 	}
 	o.level = level
-	if o.WidenBelow == 0 {
-		o.WidenBelow = 64 << 20
-	}
 	return nil
 }

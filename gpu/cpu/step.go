@@ -73,7 +73,14 @@ func (s *step) prepare(batch *gpu.StepBatch) {
 		if b.PerOutput {
 			rows = min(len(s.outputs), outputTile)
 		}
-		s.buffers[i] = grow(s.buffers[i], rows*b.Width)
+		s.buffers[i] = grow(s.buffers[i], rows*s.stride(gpu.Buffer(i)))
+	}
+	for _, a := range s.inputs {
+		rows := len(s.tokens)
+		if s.program.Buffers[a.buffer].PerOutput {
+			rows = min(len(s.outputs), outputTile)
+		}
+		a.grow(rows)
 	}
 	for _, r := range s.ropes {
 		r.table = grow(r.table, len(s.tokens)*2*len(r.invFreq))
@@ -149,10 +156,16 @@ func (s *step) rows(b gpu.Buffer) int {
 	return len(s.tokens)
 }
 
+// stride is the elements from a row of a buffer to the next: panels write whole
+// runs of 32.
+func (s *step) stride(b gpu.Buffer) int {
+	return kernel.Panels(s.program.Buffers[b].Width) * kernel.PanelRows
+}
+
 // row is row i of a buffer.
 func (s *step) row(b gpu.Buffer, i int) []float32 {
-	w := s.program.Buffers[b].Width
-	return s.buffers[b][i*w : (i+1)*w : (i+1)*w]
+	at, w := i*s.stride(b), s.program.Buffers[b].Width
+	return s.buffers[b][at : at+w : at+w]
 }
 
 // run does a step, start to end.
@@ -162,7 +175,7 @@ func (s *step) run(batch *gpu.StepBatch) (*gpu.StepResult, error) {
 	}
 	s.prepare(batch)
 	helpers := 0
-	if s.cost() >= worthHelpers {
+	if s.cost() >= worthHelpers[s.level] {
 		helpers = len(s.team.helpers)
 	}
 	err := s.team.run(s, helpers)
@@ -176,7 +189,7 @@ func (s *step) run(batch *gpu.StepBatch) (*gpu.StepResult, error) {
 
 // worthHelpers is the number of multiplications from which waking helpers pays:
 // about 100 microseconds of one worker.
-const worthHelpers = 300_000
+var worthHelpers = [...]int{kernel.Portable: 300_000, kernel.AVX2: 1_500_000, kernel.AVX512: 2_000_000}
 
 // cost is the number of multiplications by weights.
 func (s *step) cost() int {
@@ -193,6 +206,9 @@ func (s *step) bytes() int64 {
 		n += 4 * int64(cap(r.table))
 	}
 	n += 4*int64(cap(s.partial)+cap(s.missing)) + 32*int64(cap(s.spans)) + 64*int64(cap(s.splits))
+	for _, a := range s.inputs {
+		n += a.bytes()
+	}
 	return n + 4*int64(cap(s.tokens)+cap(s.pos)+cap(s.slots)) + 24*int64(cap(s.tiles)) + 40*int64(cap(s.outputs))
 }
 

@@ -81,21 +81,6 @@ func BenchmarkLayout(b *testing.B) {
 	}
 }
 
-// What widening at load costs in memory (twice the bytes of 16-bit weights) and
-// gains in speed.
-func BenchmarkNarrowWeights(b *testing.B) {
-	for _, s := range timed[1:] {
-		for _, t := range []gpu.DType{gpu.BF16, gpu.F16} {
-			s.DType = t
-			for name, o := range map[string]Options{"narrow": {Threads: 1, WidenBelow: -1}, "widened": {Threads: 1, WidenBelow: 1 << 30}} {
-				for _, n := range []int{1, 8} {
-					b.Run(fmt.Sprintf("%s/%s/%s/decode-%d", s.Name, t, name, n), func(b *testing.B) { benchmark(b, s, o, n, 1) })
-				}
-			}
-		}
-	}
-}
-
 func BenchmarkLoad(b *testing.B) {
 	s := timed[1]
 	d, err := New(Options{})

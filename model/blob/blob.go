@@ -22,6 +22,14 @@ type Blob interface {
 	Close() error
 }
 
+// Discarder is a Blob whose memory can be given back before Close.
+type Discarder interface {
+	// Discard tells that bytes have been read. They stay good and are read from
+	// the file again where they are used. What is not memory of this blob is
+	// left alone.
+	Discard(data []byte)
+}
+
 // Open maps a file of the operating system, reads it piece by piece where
 // mapping is not to be had, and takes any other file (of an embedded
 // directory) into memory. Errors name the file.
@@ -88,6 +96,9 @@ func (m Memory) Close() error { return nil }
 type mapped struct{ Memory }
 
 func (m mapped) Close() error { return unmap(m.Memory) }
+
+// Discard implements Discarder.
+func (m mapped) Discard(data []byte) { discard(m.Memory, data) }
 
 // Pieces is a file of size bytes of which every piece is read when it is asked
 // for. It takes the file over.

@@ -5,6 +5,9 @@ package blob
 import (
 	"os"
 	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // mapFile maps a whole file for reading; false where that does not work, an
@@ -18,3 +21,22 @@ func mapFile(f *os.File, size int64) ([]byte, bool) {
 }
 
 func unmap(data []byte) error { return syscall.Munmap(data) }
+
+// discard gives the whole pages of a part of a mapped file back, nothing of
+// what lies elsewhere: the pages of other memory would come back as zeros. What
+// fails leaves them where they are.
+func discard(file, part []byte) {
+	if len(part) == 0 {
+		return
+	}
+	begin, at := uintptr(unsafe.Pointer(&file[0])), uintptr(unsafe.Pointer(&part[0]))
+	if at < begin || at-begin > uintptr(len(file)) || uintptr(len(part)) > uintptr(len(file))-(at-begin) {
+		return
+	}
+	// A mapping begins with a page.
+	size := uintptr(os.Getpagesize())
+	from, to := (at-begin+size-1)/size*size, (at-begin+uintptr(len(part)))/size*size
+	if from < to {
+		_ = unix.Madvise(file[from:to], unix.MADV_DONTNEED)
+	}
+}

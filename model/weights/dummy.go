@@ -67,6 +67,18 @@ func (s *dummy) dtypeOf(shape []int) gpu.DType {
 	return s.dtype
 }
 
+// Describe implements gpu.StreamedWeights.
+func (s *dummy) Describe(name string) (gpu.Tensor, error) {
+	shape, ok := s.shapes[name]
+	if !ok {
+		return gpu.Tensor{}, fmt.Errorf("dummy weights have no tensor %s: the program does not name it", name)
+	}
+	return gpu.Tensor{Name: name, DType: s.dtypeOf(shape), Shape: shape}, nil
+}
+
+// Discard implements gpu.StreamedWeights: what is made up is the collector's.
+func (s *dummy) Discard([]byte) {}
+
 func (s *dummy) Tensor(name string) (gpu.Tensor, error) {
 	shape, ok := s.shapes[name]
 	if !ok {

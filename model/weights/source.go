@@ -202,7 +202,7 @@ func (s *files) Info(name string) (Info, bool) {
 func (s *files) Tensor(name string) (gpu.Tensor, error) {
 	e, ok := s.entries[name]
 	if !ok {
-		return gpu.Tensor{}, fmt.Errorf("tensor %s is in no file%s; the model's configuration and its weights do not belong together, fetch both from one place", name, s.near(name))
+		return gpu.Tensor{}, s.unknown(name)
 	}
 	d, err := e.Type()
 	if err != nil {
@@ -213,6 +213,25 @@ func (s *files) Tensor(name string) (gpu.Tensor, error) {
 		return gpu.Tensor{}, fmt.Errorf("%s: tensor %s cannot be read: %w", e.File, e.Title(), err)
 	}
 	return gpu.Tensor{Name: name, DType: d, Shape: e.Shape, Data: ordered(data, e.Order)}, nil
+}
+
+// Describe implements gpu.StreamedWeights.
+func (s *files) Describe(name string) (gpu.Tensor, error) {
+	e, ok := s.entries[name]
+	if !ok {
+		return gpu.Tensor{}, s.unknown(name)
+	}
+	d, err := e.Type()
+	return gpu.Tensor{Name: name, DType: d, Shape: e.Shape}, err
+}
+
+// Discard implements gpu.StreamedWeights.
+func (s *files) Discard(data []byte) {
+	for _, b := range s.blobs {
+		if b, is := b.(blob.Discarder); is {
+			b.Discard(data)
+		}
+	}
 }
 
 // ordered copies rows into another order; data itself where there is none.
@@ -226,6 +245,10 @@ func ordered(data []byte, order []int) []byte {
 		copy(out[to*row:(to+1)*row], data[from*row:])
 	}
 	return out
+}
+
+func (s *files) unknown(name string) error {
+	return fmt.Errorf("tensor %s is in no file%s; the model's configuration and its weights do not belong together, fetch both from one place", name, s.near(name))
 }
 
 // near names a tensor with the same ending, which is what prefixes of other

@@ -1,0 +1,6 @@
+//go:build unix && !linux
+
+package cpu
+
+// adviseHuge does nothing: these systems choose the size of pages themselves.
+func adviseHuge([]byte) {}
