@@ -12,6 +12,9 @@ type Device interface {
 	Info() Info
 	// Memory tells the bytes that exist and that this process could still get.
 	Memory() (Memory, error)
+	// PlanWeights tells what Load would hold. It reads no data of
+	// StreamedWeights.
+	PlanWeights(p *Program, w Weights) (WeightPlan, error)
 	// Load checks a program, takes its weights into the device's own layout
 	// and returns a model without a KV pool. weights may be closed afterwards.
 	// progress, if not nil, is called with the bytes loaded so far.

@@ -5,12 +5,14 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
 )
 
-// activations is a buffer as products read it: one token alone is its row,
-// several lie in tiles.
+// activations is a buffer as products read it: as float32, where one token
+// alone is its row and several lie in tiles, or quantised, or as both.
 type activations struct {
-	buffer gpu.Buffer
-	width  int
-	tiles  []float32 // tile by tile, [width][tokens of the tile]
+	buffer       gpu.Buffer
+	width        int
+	floats, ints bool      // what is read
+	tiles        []float32 // tile by tile, [width][tokens of the tile]
+	quantised    []byte    // tile by tile, as kernel.QuantizeRow says
 }
 
 // tiling is the tiles of the rows that a buffer has now.
@@ -20,23 +22,31 @@ func (s *step) tiling(b gpu.Buffer) kernel.Tiling {
 
 // grow makes room for so many rows.
 func (a *activations) grow(rows int) {
-	if rows > 1 {
+	if a.floats && rows > 1 {
 		a.tiles = grow(a.tiles, rows*a.width)
+	}
+	if n := kernel.IntTileBytes(a.width/kernel.GroupCols, rows); a.ints && n > len(a.quantised) {
+		a.quantised = make([]byte, n+n/4)
 	}
 }
 
-func (a *activations) bytes() int64 { return 4 * int64(cap(a.tiles)) }
+func (a *activations) bytes() int64 { return 4*int64(cap(a.tiles)) + int64(cap(a.quantised)) }
 
-// pack lays out columns [lo, hi) of some tiles, [first, end). Of one token
-// there is nothing to do.
+// pack lays out columns [lo, hi) of some tiles, [first, end).
 func (a *activations) pack(s *step, tiles kernel.Tiling, first, end, lo, hi int) {
-	if tiles.Tokens == 1 {
-		return
-	}
 	x, stride := s.buffers[a.buffer], s.stride(a.buffer)
 	for i := first; i < end; i++ {
 		t, n := tiles.At(i)
-		kernel.PackTile(a.tiles[t*a.width+lo*n:], x[t*stride+lo:], stride, n, hi-lo)
+		if a.floats && tiles.Tokens > 1 {
+			kernel.PackTile(a.tiles[t*a.width+lo*n:], x[t*stride+lo:], stride, n, hi-lo)
+		}
+		if !a.ints {
+			continue
+		}
+		tile := a.intTile(t, n, lo)
+		for r := range n {
+			kernel.QuantizeRow(s.level, x[(t+r)*stride+lo:(t+r)*stride+hi], tile, r, n)
+		}
 	}
 }
 
@@ -48,25 +58,39 @@ func (a *activations) tile(s *step, t, n, column int) []float32 {
 	return a.tiles[t*a.width+column*n : (t+n)*a.width]
 }
 
+// intTile is tile, quantised.
+func (a *activations) intTile(t, n, column int) []byte {
+	from := kernel.IntTileBytes(a.width/kernel.GroupCols, t) + kernel.IntTileBytes(column/kernel.GroupCols, n)
+	return a.quantised[from:kernel.IntTileBytes(a.width/kernel.GroupCols, t+n)]
+}
+
 // packing is a stage that lays out a buffer for the products after it. A unit
 // is some columns of a tile, so that workers write lines of memory of their
 // own.
 type packing struct{ in *activations }
 
-// packColumns is the columns of a unit: about 10 microseconds for a tile of 12.
-const packColumns = 1024
+// packElements is the elements of a unit: about 10 microseconds.
+const packElements = 12 << 10
+
+// columns is the columns of a unit, a multiple of the groups of integers.
+func (p packing) columns(tiles kernel.Tiling) int {
+	_, tokens := tiles.At(0)
+	return packElements / max(1, tokens) / kernel.GroupCols * kernel.GroupCols
+}
 
 func (p packing) units(s *step) int {
 	tiles := s.tiling(p.in.buffer)
-	if tiles.Tokens <= 1 {
+	if tiles.Tokens <= 1 && !p.in.ints {
 		return 0
 	}
-	return tiles.Tiles * ((p.in.width + packColumns - 1) / packColumns)
+	columns := p.columns(tiles)
+	return tiles.Tiles * ((p.in.width + columns - 1) / columns)
 }
 
 func (p packing) run(s *step, _ *scratch, unit int) error {
 	tiles := s.tiling(p.in.buffer)
-	i, lo := unit%tiles.Tiles, unit/tiles.Tiles*packColumns
-	p.in.pack(s, tiles, i, i+1, lo, min(lo+packColumns, p.in.width))
+	columns := p.columns(tiles)
+	i, lo := unit%tiles.Tiles, unit/tiles.Tiles*columns
+	p.in.pack(s, tiles, i, i+1, lo, min(lo+columns, p.in.width))
 	return nil
 }

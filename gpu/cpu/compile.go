@@ -31,7 +31,8 @@ type compiled struct {
 // compile turns ops into as few stages as their dependencies allow: Linears
 // over the same input run in one stage, with the SiluMul of two of them at the
 // end of each unit; ops that work row by row run one after the other in one.
-func compile(p *gpu.Program, weights []matrix, threads int) compiled {
+func compile(p *gpu.Program, weights []matrix, o *Options) compiled {
+	threads := o.Threads
 	c := compiled{threads: threads}
 	tail := false
 	for _, op := range p.Ops {
@@ -54,17 +55,18 @@ func compile(p *gpu.Program, weights []matrix, threads int) compiled {
 		}
 		switch op := op.(type) {
 		case gpu.Linear:
-			l := newLinear(p, weights, op)
+			l := newLinear(p, weights, op, o.int8)
 			if tail {
 				c.tailCost += l.w.rows * l.w.cols
 			} else {
 				c.bodyCost += l.w.rows * l.w.cols
 			}
+			in := c.input(p, op.In)
+			in.floats, in.ints = in.floats || !l.ints, in.ints || l.ints
 			b, is := before.(*linears)
 			if is && b.join(l) {
 				continue
 			}
-			in := c.input(p, op.In)
 			if is && b.silu != nil && b.silu.Out == op.In {
 				b.next = in
 			} else {

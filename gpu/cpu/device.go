@@ -36,17 +36,26 @@ func (d *device) Info() gpu.Info {
 	return gpu.Info{
 		Kind:        "cpu",
 		Name:        fmt.Sprintf("%s on %s, %d threads", d.options.level, runtime.GOARCH, d.options.Threads),
-		Fingerprint: fmt.Sprintf("cpu/%s-%d/%s", d.options.level, kernelVersion, tier),
+		Fingerprint: fmt.Sprintf("cpu/%s-%d/%s/%s", d.options.level, kernelVersion, tier, d.options.numbers()),
 		Threads:     d.options.Threads,
-		Numerics:    numerics,
+		Numerics:    d.options.numerics(),
 	}
 }
 
-// numerics: the types that there are kernels for.
-var numerics = gpu.Numerics{Weights: []gpu.DType{gpu.F32, gpu.F16, gpu.BF16, gpu.Q8_0, gpu.Q4_0}, KV: gpu.KVDTypes()}
-
 // Memory implements gpu.Device.
 func (d *device) Memory() (gpu.Memory, error) { return systemMemory() }
+
+// PlanWeights implements gpu.Device.
+func (d *device) PlanWeights(p *gpu.Program, w gpu.Weights) (gpu.WeightPlan, error) {
+	if err := p.Check(); err != nil {
+		return gpu.WeightPlan{}, fmt.Errorf("cpu device: %w", err)
+	}
+	l, err := newLoading(p, w, &d.options)
+	if err != nil {
+		return gpu.WeightPlan{}, fmt.Errorf("cpu device: plan of the weights of %s: %w", p.Name, err)
+	}
+	return l.plan, nil
+}
 
 // Load implements gpu.Device.
 func (d *device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total int64)) (gpu.Model, error) {

@@ -27,6 +27,13 @@ func TestDevice(t *testing.T) {
 	for i, level := range kernel.Levels() {
 		o := cpu.Options{Threads: 1 + i, InstructionSet: level.String()}
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) { gputest.RunDevice(t, open(t, o)) })
+		// Without int8, what is not about quantised weights is the same.
+		o.Activations = "f32"
+		for _, types := range []string{"weights/q", "weights/iq"} {
+			if failure := gputest.Failure(open(t, o), types); failure != "" {
+				t.Errorf("%+v: %s", o, failure)
+			}
+		}
 	}
 }
 

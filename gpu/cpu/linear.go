@@ -12,10 +12,12 @@ type linear struct {
 	gpu.Linear
 	w    *matrix
 	bias []float32 // nil: none
+	ints bool      // activations are quantised
 }
 
-func newLinear(p *gpu.Program, weights []matrix, op gpu.Linear) linear {
+func newLinear(p *gpu.Program, weights []matrix, op gpu.Linear, int8 bool) linear {
 	l := linear{Linear: op, w: &weights[op.W]}
+	l.ints = int8 && l.w.form.Integer()
 	if op.Bias != gpu.NoWeight {
 		l.bias = weights[op.Bias].f32
 	}
@@ -77,19 +79,22 @@ const blockTokens = 192
 // unitTime is about how long a unit should take, in nanoseconds.
 const unitTime = 20_000
 
-// speeds of one processor, about: operations of a product, and bytes of weights
-// from memory, in a nanosecond.
-var speeds = [...]struct{ operations, bytes int }{
-	kernel.Portable: {4, 4}, kernel.AVX2: {80, 12}, kernel.AVX512: {160, 16},
+// speeds of one processor, about: operations of a product of floats and of
+// integers, and bytes of weights from memory, in a nanosecond.
+var speeds = [...]struct{ floats, ints, bytes int }{
+	kernel.Portable: {4, 8, 2}, kernel.AVX2: {80, 110, 12}, kernel.AVX512: {160, 500, 16},
 }
 
 func (l *linears) shape(s *step) shape {
 	h := shape{tiles: s.tiling(l.in.buffer)}
 	h.run = blockTokens / s.level.TileTokens()
 	h.blocks = (h.tiles.Tiles + h.run - 1) / h.run
-	w := l.ops[0].w
+	w, speed := l.ops[0].w, speeds[s.level].floats
+	if l.ops[0].ints {
+		speed = speeds[s.level].ints
+	}
 	each := max(w.form.PanelBytes(w.cols)/speeds[s.level].bytes,
-		2*kernel.PanelRows*w.cols*min(blockTokens, h.tiles.Tokens)/speeds[s.level].operations)
+		2*kernel.PanelRows*w.cols*min(blockTokens, h.tiles.Tokens)/speed)
 	if l.silu != nil {
 		each *= 2
 	}
@@ -168,23 +173,53 @@ const ahead = 8 << 10
 func (l *linear) run(s *step, in *activations, tiles kernel.Tiling, first, end, lo, hi int) {
 	l.begin(s, tiles, first, end, lo, hi)
 	y, stride := s.buffers[l.Out], s.stride(l.Out)
-	columns := callColumns
+	columns, panels := callColumns, hi-lo
 	if end-first > 1 {
 		columns = blockBytes / l.w.form.PanelBytes(kernel.GroupCols) * kernel.GroupCols
 	}
-	for from := 0; from < l.w.cols; from += columns {
-		n := min(columns, l.w.cols-from)
-		skip := l.w.form.PanelBytes(from)
-		for p := lo; p < hi; p++ {
-			w := l.w.panel(p)[skip:]
-			fetch := ahead
-			for i := first; i < end; i++ {
-				t, tokens := tiles.At(i)
-				kernel.Gemm(s.level, l.w.form, w, n, in.tile(s, t, tokens, from), tokens,
-					y[t*stride+p*kernel.PanelRows:], stride, from > 0 || l.adds(), fetch)
-				fetch = 0
-			}
+	blocks := (l.w.cols + columns - 1) / columns
+	for b := range blocks * panels {
+		// One tile reads the panels as they lie; of several, the activations of
+		// a block stay near for all panels.
+		p, from := lo+b/blocks, b%blocks*columns
+		if end-first > 1 {
+			p, from = lo+b%panels, b/panels*columns
 		}
+		n := min(columns, l.w.cols-from)
+		w, add := l.w.panel(p)[l.w.form.PanelBytes(from):], from > 0 || l.adds()
+		if l.ints {
+			l.multiplyInts(s, in, tiles, first, end, w, from, n, y[p*kernel.PanelRows:], stride, add)
+			continue
+		}
+		fetch := ahead
+		for i := first; i < end; i++ {
+			t, tokens := tiles.At(i)
+			kernel.Gemm(s.level, l.w.form, w, n, in.tile(s, t, tokens, from), tokens,
+				y[t*stride+p*kernel.PanelRows:], stride, add, fetch)
+			fetch = 0
+		}
+	}
+}
+
+// fetchers is how many tiles share the fetching of the next block at most;
+// more would leave none to the last ones.
+const fetchers = 4
+
+// multiplyInts computes n columns of a panel for tiles [first, end). Integer
+// products of many tokens are quicker than memory: all tiles fetch a share of
+// what comes next.
+func (l *linear) multiplyInts(s *step, in *activations, tiles kernel.Tiling, first, end int, w []byte, from, n int, y []float32, stride int, add bool) {
+	groups, share := n/kernel.GroupCols, min(end-first, fetchers)
+	for i := first; i < end; i++ {
+		fetch := kernel.Fetch{}
+		switch k := i - first; {
+		case share == 1:
+			fetch = kernel.Fetch{Ahead: ahead, Every: 1}
+		case k < share:
+			fetch = kernel.Fetch{Ahead: l.w.form.PanelBytes((groups + groups*k/share) * kernel.GroupCols), Every: share}
+		}
+		t, tokens := tiles.At(i)
+		kernel.IntGemm(s.level, l.w.form, w, groups, in.intTile(t, tokens, from), tokens, y[t*stride:], stride, add, fetch)
 	}
 }
 

@@ -2,12 +2,13 @@ package cpu
 
 import (
 	"errors"
-	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
 const (
@@ -24,11 +25,15 @@ const (
 // into one arena.
 type loading struct {
 	program *gpu.Program
+	options *Options
 	source  gpu.Weights
 	stream  gpu.StreamedWeights // source, or nil
 	sources []tensor
+	holds   []hold
 	weights *weights
 	jobs    []job
+	arena   int // bytes of all panels
+	plan    gpu.WeightPlan
 
 	lock        sync.Mutex // over what follows and calls of progress
 	done, total int64
@@ -46,13 +51,25 @@ type tensor struct {
 // job is panels [lo, hi) of a weight; a vector has none.
 type job struct{ weight, lo, hi int }
 
+func newLoading(p *gpu.Program, w gpu.Weights, o *Options) (*loading, error) {
+	l := &loading{
+		program: p, options: o, source: w, sources: make([]tensor, len(p.Weights)),
+		weights: &weights{all: make([]matrix, len(p.Weights)), free: func() error { return nil }},
+	}
+	l.stream, _ = w.(gpu.StreamedWeights)
+	return l, l.choose()
+}
+
 // loadWeights packs all weights of a program with so many workers.
 func loadWeights(p *gpu.Program, w gpu.Weights, o Options, progress func(done, total int64)) (*weights, error) {
-	l := &loading{program: p, source: w, sources: make([]tensor, len(p.Weights)), progress: progress}
-	l.stream, _ = w.(gpu.StreamedWeights)
-	if err := l.plan(); err != nil {
+	l, err := newLoading(p, w, &o)
+	if err == nil {
+		err = l.reserve()
+	}
+	if err != nil {
 		return nil, err
 	}
+	l.progress = progress
 	var next atomic.Int64
 	var all sync.WaitGroup
 	errs := make([]error, o.Threads)
@@ -70,46 +87,63 @@ func loadWeights(p *gpu.Program, w gpu.Weights, o Options, progress func(done, t
 	return l.weights, nil
 }
 
-// plan checks all tensors, reserves the arena and lists the jobs.
-func (l *loading) plan() error {
-	l.weights = &weights{all: make([]matrix, len(l.sources)), free: func() error { return nil }}
-	arena := 0
+// choose checks all tensors, decides how each is held and lists the jobs.
+func (l *loading) choose() error {
+	logits := logitsOf(l.program)
 	for i, s := range l.program.Weights {
 		t, err := l.describe(i)
 		if err != nil {
 			return err
 		}
-		if err := numerics.CheckWeight(t); err != nil {
-			return err
-		}
+		l.total += bytesOf(t)
+		h := holdTensor(l.options, t, logits[i])
+		l.holds = append(l.holds, h)
 		m := &l.weights.all[i]
 		m.rows, m.cols = 1, s.Shape[0]
-		l.total += bytesOf(t)
 		if len(s.Shape) == 1 {
-			if t.DType.Quantised() {
-				return fmt.Errorf("tensor %s has type %s; this device takes vectors in f32, f16 and bf16 only", s.Name, t.DType)
-			}
 			l.jobs = append(l.jobs, job{weight: i})
-			l.weights.bytes += 4 * int64(m.cols)
+			l.note(t.DType, h, 4*m.cols)
 			continue
 		}
 		m.rows, m.cols = s.Shape[0], s.Shape[1]
-		m.form, _ = formOf(t.DType)
+		m.form, _ = formOf(h.dtype)
 		size, panels := m.form.PanelBytes(m.cols), kernel.Panels(m.rows)
-		arena += panels * size
+		l.arena += panels * size
+		l.note(t.DType, h, panels*size)
 		for each, lo := max(1, jobBytes/size), 0; lo < panels; lo += each {
 			l.jobs = append(l.jobs, job{i, lo, min(lo+each, panels)})
 			l.sources[i].jobs.Add(1)
 		}
 	}
-	if arena == 0 {
+	l.weights.bytes = l.plan.Bytes
+	return nil
+}
+
+// note counts a tensor in the plan.
+func (l *loading) note(stored gpu.DType, h hold, bytes int) {
+	l.plan.Bytes += int64(bytes)
+	if h.why == asStored {
+		return
+	}
+	k := gpu.HeldWeights{Stored: stored, Held: h.dtype, Why: reasons[h.why]}
+	at := slices.IndexFunc(l.plan.Changed, func(c gpu.HeldWeights) bool { return c.Stored == k.Stored && c.Held == k.Held && c.Why == k.Why })
+	if at < 0 {
+		at, l.plan.Changed = len(l.plan.Changed), append(l.plan.Changed, k)
+	}
+	l.plan.Changed[at].Tensors++
+	l.plan.Changed[at].Bytes += int64(bytes)
+}
+
+// reserve makes the arena.
+func (l *loading) reserve() error {
+	if l.arena == 0 {
 		return nil
 	}
-	memory, free, err := reserveWeights(arena)
+	memory, free, err := reserveWeights(l.arena)
 	if err != nil {
 		return err
 	}
-	l.weights.free, l.weights.bytes = free, l.weights.bytes+int64(arena)
+	l.weights.free = free
 	for i := range l.weights.all {
 		if m := &l.weights.all[i]; len(l.program.Weights[i].Shape) == 2 {
 			n := kernel.Panels(m.rows) * m.form.PanelBytes(m.cols)
@@ -158,14 +192,24 @@ func (l *loading) do(j job) error {
 		return err
 	}
 	m := &l.weights.all[j.weight]
+	h := l.holds[j.weight]
 	if len(t.Shape) == 1 {
-		m.f32 = widened(t)
+		m.f32 = make([]float32, m.cols)
+		quant.Dequantize(t.DType, m.f32, t.Data)
 		l.read(t.Data)
 		l.sources[j.weight].Tensor = gpu.Tensor{}
 		return nil
 	}
 	rows := len(t.Data) / m.rows // bytes of a row
-	var lines [kernel.PanelRows][]byte
+	var lines, encoded [kernel.PanelRows][]byte
+	var floats []float32
+	if h.dtype != t.DType {
+		size := h.dtype.Bytes(m.cols)
+		floats = make([]float32, m.cols)
+		for r, all := 0, make([]byte, kernel.PanelRows*size); r < kernel.PanelRows; r++ {
+			encoded[r] = all[r*size : (r+1)*size]
+		}
+	}
 	piece := max(1, pieceBytes/(rows*kernel.PanelRows))
 	for lo := j.lo; lo < j.hi; lo += piece {
 		hi := min(lo+piece, j.hi)
@@ -174,6 +218,10 @@ func (l *loading) do(j job) error {
 			n := min(kernel.PanelRows, m.rows-first)
 			for r := range n {
 				lines[r] = t.Data[(first+r)*rows : (first+r+1)*rows]
+				if h.dtype != t.DType {
+					encodeRow(h.dtype, encoded[r], t.DType, lines[r], floats)
+					lines[r] = encoded[r]
+				}
 			}
 			kernel.Pack(m.form, m.panel(p), m.cols, lines[:n])
 		}

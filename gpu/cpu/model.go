@@ -13,9 +13,10 @@ import (
 
 // model implements gpu.Model.
 type model struct {
-	program *gpu.Program
-	level   kernel.Level
-	weights *weights
+	program  *gpu.Program
+	level    kernel.Level
+	numerics gpu.Numerics
+	weights  *weights
 	compiled
 	team    *team
 	scratch []*scratch // per worker
@@ -43,11 +44,11 @@ type submission struct {
 func newModel(p *gpu.Program, weights *weights, o Options) *model {
 	threads := o.Threads
 	m := &model{
-		program: p, level: o.level, weights: weights,
+		program: p, level: o.level, numerics: o.numerics(), weights: weights,
 		team:      newTeam(threads),
 		submitted: make(chan submission, 1),
 	}
-	m.compiled = compile(p, weights.all, threads)
+	m.compiled = compile(p, weights.all, &o)
 	for range threads {
 		m.scratch = append(m.scratch, newScratch(p, &m.compiled))
 	}
@@ -146,7 +147,7 @@ func (m *model) NewPool(spec gpu.PoolSpec) error {
 	if err := spec.Check(); err != nil {
 		return err
 	}
-	if err := numerics.CheckKV(spec.DType); err != nil {
+	if err := m.numerics.CheckKV(spec.DType); err != nil {
 		return fmt.Errorf("cpu device: %w", err)
 	}
 	if err := m.idle(); err != nil {

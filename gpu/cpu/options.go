@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
 )
 
@@ -20,7 +21,22 @@ type Options struct {
 	// is refused. Results of levels differ by rounding. Example: "avx2".
 	InstructionSet string
 
-	level kernel.Level
+	// Activations is what matrices in groups of integers are multiplied with:
+	// int8 rounds the activations of 32 columns to int8 with one scale, as
+	// llama.cpp does, f32 leaves them exact, at a third of the speed or less.
+	// Empty or auto: int8. Hard; results differ. Matrices of floating-point
+	// numbers take f32 always. Example: "f32".
+	Activations string
+	// WeightDType is the type in which matrices are kept: f32, bf16, f16, q8_0
+	// or q4_0. Empty or auto: as they are stored. Vectors, such as norms and
+	// biases, are kept in f32. Hard, with two exceptions that PlanWeights
+	// tells: rows that are no multiple of 32 elements are not quantised, and
+	// the matrix of the logits is not kept in less than q8_0. Example: "q8_0".
+	WeightDType string
+
+	level   kernel.Level
+	int8    bool
+	weights *gpu.DType // nil: as stored
 }
 
 // maxThreads keeps a mistyped option from starting a million goroutines.
@@ -38,5 +54,41 @@ func (o *Options) complete() error {
 		return fmt.Errorf("cpu device: %w", err)
 	}
 	o.level = level
+	switch o.Activations {
+	case "", "auto", "int8":
+		o.int8 = true
+	case "f32":
+	default:
+		return fmt.Errorf("cpu device: activations are %q; they must be auto, f32 or int8", o.Activations)
+	}
+	if o.WeightDType != "" && o.WeightDType != "auto" {
+		d, err := gpu.ParseDType(o.WeightDType)
+		if _, has := formOf(d); err != nil || !has {
+			return fmt.Errorf("cpu device: matrices cannot be kept in %q; it must be auto, f32, bf16, f16, q8_0 or q4_0", o.WeightDType)
+		}
+		o.weights = &d
+	}
 	return nil
+}
+
+// numbers names what Activations and WeightDType make of a model.
+func (o *Options) numbers() string {
+	activations, weights := "f32", "stored"
+	if o.int8 {
+		activations = "int8"
+	}
+	if o.weights != nil {
+		weights = o.weights.String()
+	}
+	return "activations=" + activations + "/matrices=" + weights
+}
+
+func (o *Options) numerics() gpu.Numerics {
+	n := gpu.Numerics{Weights: gpu.WeightDTypes(), KV: gpu.KVDTypes(), Int8Activations: o.int8}
+	for _, d := range n.Weights {
+		if !holdTensor(o, gpu.Tensor{DType: d, Shape: []int{1, 256}}, false).exact() {
+			n.Requantised = append(n.Requantised, d)
+		}
+	}
+	return n
 }

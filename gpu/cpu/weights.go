@@ -1,9 +1,6 @@
 package cpu
 
 import (
-	"encoding/binary"
-	"math"
-
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
 )
@@ -33,7 +30,7 @@ type weights struct {
 	free  func() error // the arena
 }
 
-// formOf is how a type of weights is kept: as it is.
+// formOf is the form that holds a type of weights as it is.
 func formOf(d gpu.DType) (form kernel.Form, ok bool) {
 	switch d {
 	case gpu.F32:
@@ -48,20 +45,4 @@ func formOf(d gpu.DType) (form kernel.Form, ok bool) {
 		return kernel.Q4, true
 	}
 	return 0, false
-}
-
-// widened is a vector of any type that stores elements one by one.
-func widened(t gpu.Tensor) []float32 {
-	out := make([]float32, t.Shape[0])
-	for i := range out {
-		switch t.DType {
-		case gpu.F32:
-			out[i] = math.Float32frombits(binary.LittleEndian.Uint32(t.Data[4*i:]))
-		case gpu.BF16:
-			out[i] = gpu.FromBF16(binary.LittleEndian.Uint16(t.Data[2*i:]))
-		case gpu.F16:
-			out[i] = gpu.FromF16(binary.LittleEndian.Uint16(t.Data[2*i:]))
-		}
-	}
-	return out
 }

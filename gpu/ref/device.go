@@ -29,6 +29,19 @@ func (*Device) Memory() (gpu.Memory, error) {
 	return gpu.Memory{}, errors.New("the reference device does not measure memory; give the number of tokens (max-total-tokens)")
 }
 
+// PlanWeights implements gpu.Device.
+func (*Device) PlanWeights(p *gpu.Program, w gpu.Weights) (gpu.WeightPlan, error) {
+	plan := gpu.WeightPlan{}
+	for _, s := range p.Weights {
+		elements := int64(1)
+		for _, d := range s.Shape {
+			elements *= int64(d)
+		}
+		plan.Bytes += 4 * elements
+	}
+	return plan, nil
+}
+
 // Load decodes all weights to float32.
 func (*Device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total int64)) (gpu.Model, error) {
 	if err := p.Check(); err != nil {
