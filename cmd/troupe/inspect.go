@@ -15,7 +15,6 @@ import (
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu"
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/exec"
 	"github.com/troupe-engine/troupe/model/tokenizer"
@@ -87,7 +86,7 @@ func openModel(c *cobra.Command) (*configs.Config, string, *model.Checkpoint, gp
 	if err != nil {
 		return nil, "", nil, nil, err
 	}
-	device, err := cpu.New(cpu.Options{Threads: cfg.Threads, InstructionSet: cfg.InstructionSet})
+	device, err := node.OpenDevice(cfg)
 	if err != nil {
 		return nil, "", nil, nil, err
 	}
@@ -132,8 +131,16 @@ func newInspectMemory() *cobra.Command {
 					return fmt.Errorf("--memory: %w", err)
 				}
 				d.Own, d.Before = true, gpu.Memory{Total: bytes, Available: bytes, Source: "--memory"}
-			} else if d.Before, err = device.Memory(); err != nil {
-				return err
+			}
+			var held gpu.WeightPlan
+			if size == "" {
+				if d.Before, err = device.Memory(); err != nil {
+					return err
+				}
+				if held, err = device.PlanWeights(m.Program, m.Weights); err != nil {
+					return err
+				}
+				d.WeightBytes = held.Bytes
 			}
 			plan, dtype, err := node.PlanMemory(cfg, m, d)
 			if err != nil {
@@ -148,7 +155,7 @@ func newInspectMemory() *cobra.Command {
 				return printJSON(c.OutOrStdout(), map[string]any{"model": name, "kv_cache_dtype": dtype.String(), "plan": plan})
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintf(w, "%s, kv-cache-dtype %s, weights as they are stored\n", name, dtype)
+			fmt.Fprintf(w, "%s, kv-cache-dtype %s, weights as they are stored%s\n", name, dtype, except(held))
 			for _, f := range plan.Figures {
 				fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, amount(f.Value, f.Unit), f.From)
 			}
@@ -165,6 +172,18 @@ func newInspectMemory() *cobra.Command {
 	live.addFlags(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// except lists the weights that are not held as they are stored.
+func except(p gpu.WeightPlan) string {
+	text := ""
+	for _, c := range p.Changed {
+		text += fmt.Sprintf(", %d matrices of %s as %s (%s)", c.Tensors, c.Stored, c.Held, c.Why)
+	}
+	if text == "" {
+		return ""
+	}
+	return " except" + text[1:]
 }
 
 // amount shows bytes in a readable unit and other numbers as they are.
@@ -221,7 +240,7 @@ func newInspectTokens() *cobra.Command {
 func newInspectLogits() *cobra.Command {
 	var tokens []int32
 	c := &cobra.Command{
-		Use: "logits", Short: "Print the logits after each of some tokens, computed in F32", Args: cobra.NoArgs,
+		Use: "logits", Short: "Print the logits after each of some tokens, with K and V in F32", Args: cobra.NoArgs,
 		Example: "  troupe inspect logits --model DIR --tokens 1,2,3",
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, _, m, device, err := openModel(c)

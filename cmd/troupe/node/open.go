@@ -153,18 +153,33 @@ func Template(file string, tok *tokenizer.Tokenizer) (*chat.Template, error) {
 	return t, nil
 }
 
+// OpenDevice makes the device that the settings name.
+func OpenDevice(c *configs.Config) (gpu.Device, error) {
+	return cpu.New(cpu.Options{
+		Threads: c.Threads, InstructionSet: c.InstructionSet, Activations: c.ActivationDType, WeightDType: c.WeightDType,
+	})
+}
+
 func (n *Node) openDevice(ctx context.Context) (err error) {
 	c := n.opt.Config
-	if n.Device, err = cpu.New(cpu.Options{Threads: c.Threads, InstructionSet: c.InstructionSet}); err != nil {
+	if n.Device, err = OpenDevice(c); err != nil {
 		return err
 	}
 	available, err := n.Device.Memory()
 	if err != nil {
 		return err
 	}
-	// What cannot fit is known before the weights are loaded, what does fit
-	// only afterwards: a device may keep them in another type.
-	_, kv, err := PlanMemory(c, n.Checkpoint, DeviceMemory{Before: available, WeightBytes: n.Checkpoint.WeightBytes()})
+	weights, err := n.Device.PlanWeights(n.Checkpoint.Program, n.Checkpoint.Weights)
+	if err != nil {
+		return err
+	}
+	for _, w := range weights.Changed {
+		n.opt.Log.Info().Stringer("stored", w.Stored).Stringer("held", w.Held).Int("matrices", w.Tensors).Int64("bytes", w.Bytes).
+			Msg("weights change their type: " + w.Why)
+	}
+	// What cannot fit is known before the weights are loaded, what is left only
+	// afterwards.
+	_, kv, err := PlanMemory(c, n.Checkpoint, DeviceMemory{Before: available, WeightBytes: weights.Bytes})
 	if err != nil {
 		return err
 	}

@@ -35,3 +35,33 @@ func TestTypesOfPools(t *testing.T) {
 		shut(t, n)
 	}
 }
+
+// weight-dtype decides what the weights take: planned before they are loaded as
+// they are held then, told in the log, and part of the fingerprint.
+func TestTypesOfWeights(t *testing.T) {
+	bytes := map[string]int64{}
+	for _, d := range []string{"auto", "q8_0", "q4_0"} {
+		c := settings(t)
+		c.WeightDType = d
+		var log strings.Builder
+		n, err := Open(t.Context(), Options{Config: c, Log: zerolog.New(&log)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := n.Device.PlanWeights(n.Checkpoint.Program, n.Checkpoint.Weights)
+		bytes[d] = n.Model.Bytes()["weights"]
+		if err != nil || plan.Bytes != bytes[d] {
+			t.Errorf("%s: planned %d bytes, held %d: %v", d, plan.Bytes, bytes[d], err)
+		}
+		if told := strings.Contains(log.String(), `"held":"`+d+`"`); told != (d != "auto") {
+			t.Errorf("%s: the log says %s", d, log.String())
+		}
+		if d != "auto" && !strings.Contains(n.Fingerprint(), "matrices="+d) {
+			t.Errorf("%s: fingerprint %s", d, n.Fingerprint())
+		}
+		shut(t, n)
+	}
+	if bytes["auto"] < bytes["q8_0"]*3/2 || bytes["q8_0"] < bytes["q4_0"]*3/2 {
+		t.Errorf("bytes of weights by type: %v", bytes)
+	}
+}
