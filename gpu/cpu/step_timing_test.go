@@ -125,3 +125,67 @@ func BenchmarkDraw(b *testing.B) {
 		})
 	}
 }
+
+// Decoding reads every weight once a step. What share of the bandwidth a step
+// of one worker reaches, as own processor time against that of reading the same
+// bytes, at a size that no cache holds: a quarter of a 1.5B model. And prefill
+// against multiplying and adding.
+func BenchmarkShareOfTheMachine(b *testing.B) {
+	s := gputest.Shape{Name: "1.5B/4", Vocab: 20_000, Hidden: 1536, Layers: 7, Heads: 12, KVHeads: 2, HeadDim: 128, Inner: 8960, Context: 2048, Tied: true, Bias: true, DType: gpu.BF16}
+	for _, dtype := range []gpu.DType{gpu.BF16, gpu.Q8_0} {
+		s.DType = dtype
+		p, w := gputest.Build(s, 1)
+		for _, level := range kernel.Levels()[1:] {
+			d, err := New(Options{Threads: 1, InstructionSet: level.String()})
+			if err != nil {
+				b.Fatal(err)
+			}
+			spec := gpu.PoolSpec{PageSize: 16, Pages: 40, DType: gpu.BF16}
+			loaded, err := gputest.Load(d, p, w, spec)
+			if err != nil {
+				b.Fatal(err)
+			}
+			m := loaded.(*model)
+			for _, tokens := range []int{1, 4, 8, 512} {
+				b.Run(fmt.Sprintf("%s/%s/tokens-%d", dtype, level, tokens), func(b *testing.B) { share(b, m, tokens) })
+			}
+			if err := m.Close(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+func share(b *testing.B, m *model, tokens int) {
+	batch := []gpu.Sequence{prompt(gputest.Shape{Vocab: m.program.Vocab}, gpu.PoolSpec{PageSize: 16}, tokens)}
+	batch[0].Sample = &gpu.SampleSpec{TopP: 1, RepetitionPenalty: 1, TopLogprobs: -1}
+	used := func(f func()) float64 {
+		before := cputime.Used()
+		f()
+		return (cputime.Used() - before).Seconds()
+	}
+	const rounds = 1 << 22
+	var step, read, peak float64
+	var bytes, weights int
+	for b.Loop() {
+		step += used(func() {
+			if _, err := gputest.Step(m, batch...); err != nil {
+				b.Fatal(err)
+			}
+		})
+		for i := range m.weights.all {
+			w := &m.weights.all[i]
+			bytes += len(w.panels)
+			if i > 0 { // the embedding, once as the output
+				weights += w.rows * w.cols
+			}
+			read += used(func() { kernel.ReadSum(kernel.Best(), w.panels[:len(w.panels)&^511]) })
+		}
+		peak += used(func() { kernel.MultiplyAdds(m.level, rounds) })
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(bytes)/step/1e9, "GB/s")
+	b.ReportMetric(100*read/step, "%-of-reading")
+	flops := float64(kernel.MultiplyAdds(m.level, rounds)*b.N) / peak
+	b.ReportMetric(100*2*float64(weights*tokens)/step/flops, "%-of-multiplying")
+}

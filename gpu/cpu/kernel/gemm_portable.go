@@ -1,153 +1,166 @@
 package kernel
 
-import (
-	"encoding/binary"
-	"math"
-)
-
 // blockCols is the columns that are widened at a time: 8 KiB, which stay in the
 // first cache for all tokens and rows.
 const blockCols = 64
 
-// columnBytes is a column of a panel of F32.
-const columnBytes = 4 * PanelRows
-
-// gemmPortable is Gemm in plain Go.
+// gemmPortable is Gemm in plain Go. Products are rounded before they are added.
 func gemmPortable(f Form, panel []byte, cols int, x []float32, tokens int, y []float32, ldy int, add bool) {
 	if !add {
 		for t := range tokens {
 			clear(y[t*ldy : t*ldy+PanelRows])
 		}
 	}
-	var wide [blockCols * columnBytes]byte
+	var wide [blockCols * PanelRows]float32
 	for from := 0; from < cols; from += blockCols {
 		n := min(blockCols, cols-from)
-		w := panel[f.PanelBytes(from):]
-		if f != F32 {
-			widenBlock(wide[:], f, w, n)
-			w = wide[:]
+		in, w := x[from*tokens:(from+n)*tokens], panel[f.PanelBytes(from):f.PanelBytes(from+n)]
+		if f == BF16 && tokens == 1 {
+			addPairs(words(w), in, y)
+			continue
 		}
-		in, t := x[from*tokens:(from+n)*tokens], 0
+		columns := wide[:n*PanelRows]
+		if f == F32 {
+			columns = floats(w)
+		} else {
+			widenBlock(&wide, f, w, n)
+		}
+		t := 0
 		for ; t+2 <= tokens; t += 2 {
 			for r := 0; r < PanelRows; r += 4 {
 				at := t*ldy + r
-				add4x2(w[4*r:], in[t:], tokens, y[at:at+4], y[at+ldy:at+ldy+4])
+				add4x2(columns[r:], in[t:], tokens, (*[4]float32)(y[at:]), (*[4]float32)(y[at+ldy:]))
 			}
 		}
 		if t < tokens {
 			for r := 0; r < PanelRows; r += 8 {
-				at := t*ldy + r
-				add8(w[4*r:], in[t:], tokens, y[at:at+8])
+				add8(columns[r:], in[t:], tokens, (*[8]float32)(y[t*ldy+r:]))
 			}
 		}
 	}
 }
 
-// load and store are a float32 of a panel.
-func load(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }
-
-func store(b []byte, x float32) { binary.LittleEndian.PutUint32(b, math.Float32bits(x)) }
-
 // add4x2 adds the products of four rows and two tokens, which keeps eight
-// independent sums in registers. Each product is rounded before it is added.
-func add4x2(w []byte, x []float32, stride int, y, z []float32) {
+// independent sums in registers.
+func add4x2(w []float32, x []float32, stride int, y, z *[4]float32) {
 	y0, y1, y2, y3 := y[0], y[1], y[2], y[3]
 	z0, z1, z2, z3 := z[0], z[1], z[2], z[3]
-	for {
-		c := (*[16]byte)(w)
-		w0, w1, w2, w3 := load(c[0:]), load(c[4:]), load(c[8:]), load(c[12:])
-		a, b := x[0], x[1]
-		y0 += float32(w0 * a)
-		y1 += float32(w1 * a)
-		y2 += float32(w2 * a)
-		y3 += float32(w3 * a)
-		z0 += float32(w0 * b)
-		z1 += float32(w1 * b)
-		z2 += float32(w2 * b)
-		z3 += float32(w3 * b)
-		if len(x) <= stride {
-			break
-		}
-		w, x = w[columnBytes:], x[stride:]
+	for i, c := 0, 0; i+1 < len(x); i, c = i+stride, c+PanelRows {
+		a, b := x[i], x[i+1]
+		w := (*[4]float32)(w[c:])
+		y0 += float32(w[0] * a)
+		y1 += float32(w[1] * a)
+		y2 += float32(w[2] * a)
+		y3 += float32(w[3] * a)
+		z0 += float32(w[0] * b)
+		z1 += float32(w[1] * b)
+		z2 += float32(w[2] * b)
+		z3 += float32(w[3] * b)
 	}
 	y[0], y[1], y[2], y[3] = y0, y1, y2, y3
 	z[0], z[1], z[2], z[3] = z0, z1, z2, z3
 }
 
 // add8 adds the products of eight rows and one token.
-func add8(w []byte, x []float32, stride int, y []float32) {
+func add8(w []float32, x []float32, stride int, y *[8]float32) {
 	y0, y1, y2, y3, y4, y5, y6, y7 := y[0], y[1], y[2], y[3], y[4], y[5], y[6], y[7]
-	for {
-		c, a := (*[32]byte)(w), x[0]
-		y0 += float32(load(c[0:]) * a)
-		y1 += float32(load(c[4:]) * a)
-		y2 += float32(load(c[8:]) * a)
-		y3 += float32(load(c[12:]) * a)
-		y4 += float32(load(c[16:]) * a)
-		y5 += float32(load(c[20:]) * a)
-		y6 += float32(load(c[24:]) * a)
-		y7 += float32(load(c[28:]) * a)
-		if len(x) <= stride {
-			break
-		}
-		w, x = w[columnBytes:], x[stride:]
+	for i, c := 0, 0; i < len(x); i, c = i+stride, c+PanelRows {
+		a := x[i]
+		w := (*[8]float32)(w[c:])
+		y0 += float32(w[0] * a)
+		y1 += float32(w[1] * a)
+		y2 += float32(w[2] * a)
+		y3 += float32(w[3] * a)
+		y4 += float32(w[4] * a)
+		y5 += float32(w[5] * a)
+		y6 += float32(w[6] * a)
+		y7 += float32(w[7] * a)
 	}
 	y[0], y[1], y[2], y[3], y[4], y[5], y[6], y[7] = y0, y1, y2, y3, y4, y5, y6, y7
 }
 
-// widenBlock makes columns of F32 of the first n columns of a panel.
-func widenBlock(out []byte, f Form, panel []byte, n int) {
+// addPairs adds the products of 32 rows of BF16 and one token, widened on the
+// way: a widened copy would be read only once.
+func addPairs(w []uint32, x []float32, y []float32) {
+	for r := 0; r < PanelRows; r += 4 {
+		y := (*[4]float32)(y[r:])
+		y0, y1, y2, y3 := y[0], y[1], y[2], y[3]
+		i, at := 0, r
+		for ; i+2 <= len(x); i, at = i+2, at+PanelRows {
+			a, b := x[i], x[i+1]
+			w := (*[4]uint32)(w[at:])
+			y0 += float32(even(w[0]) * a)
+			y1 += float32(even(w[1]) * a)
+			y2 += float32(even(w[2]) * a)
+			y3 += float32(even(w[3]) * a)
+			y0 += float32(odd(w[0]) * b)
+			y1 += float32(odd(w[1]) * b)
+			y2 += float32(odd(w[2]) * b)
+			y3 += float32(odd(w[3]) * b)
+		}
+		if i < len(x) {
+			w := (*[4]uint32)(w[at:])
+			y0 += float32(even(w[0]) * x[i])
+			y1 += float32(even(w[1]) * x[i])
+			y2 += float32(even(w[2]) * x[i])
+			y3 += float32(even(w[3]) * x[i])
+		}
+		y[0], y[1], y[2], y[3] = y0, y1, y2, y3
+	}
+}
+
+// widenBlock makes columns of F32 of the n columns of a panel.
+func widenBlock(out *[blockCols * PanelRows]float32, f Form, panel []byte, n int) {
 	switch f {
 	case BF16:
-		for ; n > 0; n, panel, out = n-2, panel[4*PanelRows:], out[2*columnBytes:] {
-			even, odd := out[:columnBytes], out[columnBytes:2*columnBytes]
-			for i := 0; i < columnBytes; i += 4 {
-				pair := binary.LittleEndian.Uint32(panel[i:])
-				binary.LittleEndian.PutUint32(even[i:], pair<<16)
-				binary.LittleEndian.PutUint32(odd[i:], pair&0xffff0000)
-			}
+		for i, pair := range words(panel) {
+			at := i/PanelRows*2*PanelRows + i%PanelRows
+			out[at], out[at+PanelRows] = even(pair), odd(pair)
 		}
 	case F16:
-		for i := range n * PanelRows {
-			store(out[4*i:], fromF16(binary.LittleEndian.Uint16(panel[2*i:])))
+		for i, h := range halves(panel) {
+			out[i] = fromF16(h)
 		}
-	case Q8, Q4:
-		size := f.PanelBytes(GroupCols)
-		for ; n > 0; n, panel, out = n-GroupCols, panel[size:], out[GroupCols*columnBytes:] {
-			for r := range PanelRows {
-				scale := fromF16(binary.LittleEndian.Uint16(panel[size-2*PanelRows+2*r:]))
-				for c := range GroupCols {
-					store(out[c*columnBytes+4*r:], integer(f, panel, r, c, scale))
-				}
+	case Q8:
+		for g := range n / GroupCols {
+			scales, group := scalesOf(panel, g, q8Group), panel[g*q8Group:]
+			for i := range 8 * PanelRows {
+				b, scale := (*[4]byte)(group[4*i:]), scales[i%PanelRows]
+				to := out[(g*GroupCols+i/PanelRows*4)*PanelRows+i%PanelRows:][:3*PanelRows+1]
+				to[0], to[PanelRows] = q8(b[0], scale), q8(b[1], scale)
+				to[2*PanelRows], to[3*PanelRows] = q8(b[2], scale), q8(b[3], scale)
+			}
+		}
+	case Q4:
+		for g := range n / GroupCols {
+			scales, group := scalesOf(panel, g, q4Group), panel[g*q4Group:]
+			for i := range 4 * PanelRows {
+				b, scale := (*[4]byte)(group[4*i:]), scales[i%PanelRows]
+				to := out[(g*GroupCols+i/PanelRows*4)*PanelRows+i%PanelRows:][:19*PanelRows+1]
+				to[0], to[16*PanelRows] = q4(b[0]&15, scale), q4(b[0]>>4, scale)
+				to[PanelRows], to[17*PanelRows] = q4(b[1]&15, scale), q4(b[1]>>4, scale)
+				to[2*PanelRows], to[18*PanelRows] = q4(b[2]&15, scale), q4(b[2]>>4, scale)
+				to[3*PanelRows], to[19*PanelRows] = q4(b[3]&15, scale), q4(b[3]>>4, scale)
 			}
 		}
 	}
 }
 
-// integer is value x scale of a weight of a group: two exact products and an
-// exact sum, as the other levels have it.
-func integer(f Form, group []byte, r, c int, scale float32) float32 {
-	at := c/4%4*4*PanelRows + 4*r + c%4
-	switch {
-	case f == Q8:
-		return float32(float32(group[at+c/16*16*PanelRows])*scale) - float32(128*scale)
-	case c < 16:
-		return float32(float32(group[at]&15)*scale) - float32(8*scale)
+// scalesOf widens the scales of a group.
+func scalesOf(panel []byte, g, size int) (scales [PanelRows]float32) {
+	for r, h := range groupOf(panel, g, size) {
+		scales[r%PanelRows] = fromF16(h)
 	}
-	return float32(float32(group[at]>>4)*scale) - float32(8*scale)
+	return scales
 }
 
-// fromF16 widens a binary16; exact. Moved to where float32 has its exponent and
-// mantissa, a finite one is 2^112 times too small, subnormals included.
-func fromF16(h uint16) float32 {
-	b := uint32(h&0x7fff) << 13
-	if b >= 0x7c00<<13 { // infinite or NaN
-		b |= 0x7f800000
-	} else {
-		b = math.Float32bits(math.Float32frombits(b) * 0x1p112)
-	}
-	return math.Float32frombits(b | uint32(h&0x8000)<<16)
+// groupOf is the scales of a group.
+func groupOf(panel []byte, g, size int) []uint16 {
+	return halves(panel[(g+1)*size-2*PanelRows : (g+1)*size])
 }
+
+// sink keeps the compiler from leaving work out.
+var sink float32
 
 func multiplyAddsPortable(n int) {
 	var a, b, c, d, e, f, g, h float32
@@ -164,8 +177,3 @@ func multiplyAddsPortable(n int) {
 	}
 	sink = a + b + c + d + e + f + g + h
 }
-
-// sink keeps the compiler from leaving work out.
-var sink float32
-
-func fromBF16(b uint16) float32 { return math.Float32frombits(uint32(b) << 16) }

@@ -226,11 +226,12 @@ func TestGemmBits(t *testing.T) {
 
 		// Token by token, all columns at once, from the same numbers as F32.
 		asF32 := make([]byte, F32.PanelBytes(cols))
+		numbers := floats(asF32)
 		row := make([]float32, cols)
 		for i := range PanelRows {
 			Row(f, panel, cols, i, row)
 			for c, w := range row {
-				store(asF32[c*columnBytes+4*i:], w)
+				numbers[c*PanelRows+i] = w
 			}
 		}
 		off := rapid.IntRange(0, 3).Draw(t, "off")

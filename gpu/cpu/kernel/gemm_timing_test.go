@@ -91,7 +91,7 @@ func BenchmarkGemm(b *testing.B) {
 				b.Run(fmt.Sprintf("%s/%s/tokens-%d", l, f, tokens), func(b *testing.B) {
 					rows := timedRows
 					if l == Portable {
-						rows /= 16
+						rows /= 14
 					}
 					panels := timedPanels(f, rows)
 					r := rand.New(rand.NewPCG(1, 1))

@@ -40,7 +40,7 @@ func Pack(f Form, panel []byte, cols int, rows [][]byte) {
 		if cols%2 != 0 {
 			last := panel[cols/2*4*PanelRows:][:4*PanelRows]
 			for r, row := range rows {
-				binary.LittleEndian.PutUint32(last[4*r:], uint32(binary.LittleEndian.Uint16(row[2*cols-2:])))
+				binary.NativeEndian.PutUint32(last[4*r:], uint32(binary.LittleEndian.Uint16(row[2*cols-2:])))
 			}
 		}
 	case F16:
@@ -64,13 +64,13 @@ func packWords(panel []byte, rows [][]byte, n int) {
 			out := out[4*r:]
 			out = out[:(line-1)*4*PanelRows+4]
 			for j := range line {
-				binary.LittleEndian.PutUint32(out[j*4*PanelRows:], binary.LittleEndian.Uint32(in[4*j:]))
+				binary.NativeEndian.PutUint32(out[j*4*PanelRows:], binary.LittleEndian.Uint32(in[4*j:]))
 			}
 		}
 	}
 	for ; i < n; i++ {
 		for r, row := range rows {
-			binary.LittleEndian.PutUint32(panel[i*4*PanelRows+4*r:], binary.LittleEndian.Uint32(row[4*i:]))
+			binary.NativeEndian.PutUint32(panel[i*4*PanelRows+4*r:], binary.LittleEndian.Uint32(row[4*i:]))
 		}
 	}
 }
@@ -86,13 +86,13 @@ func packHalves(panel []byte, rows [][]byte, n int) {
 			out := out[2*r:]
 			out = out[:(line-1)*2*PanelRows+2]
 			for j := range line {
-				binary.LittleEndian.PutUint16(out[j*2*PanelRows:], binary.LittleEndian.Uint16(in[2*j:]))
+				binary.NativeEndian.PutUint16(out[j*2*PanelRows:], binary.LittleEndian.Uint16(in[2*j:]))
 			}
 		}
 	}
 	for ; i < n; i++ {
 		for r, row := range rows {
-			binary.LittleEndian.PutUint16(panel[i*2*PanelRows+2*r:], binary.LittleEndian.Uint16(row[2*i:]))
+			binary.NativeEndian.PutUint16(panel[i*2*PanelRows+2*r:], binary.LittleEndian.Uint16(row[2*i:]))
 		}
 	}
 }
@@ -106,7 +106,7 @@ func packGroups(panel []byte, rows [][]byte, cols, words int, flip uint32) {
 		scales := out[group-2*PanelRows:]
 		for r, row := range rows {
 			in := row[g*block:][:block]
-			binary.LittleEndian.PutUint16(scales[2*r:], binary.LittleEndian.Uint16(in))
+			binary.NativeEndian.PutUint16(scales[2*r:], binary.LittleEndian.Uint16(in))
 			in = in[2:]
 			for j := range words {
 				binary.LittleEndian.PutUint32(out[j*4*PanelRows+4*r:], binary.LittleEndian.Uint32(in[4*j:])^flip)
@@ -117,26 +117,36 @@ func packGroups(panel []byte, rows [][]byte, cols, words int, flip uint32) {
 
 // Row widens row r of a panel, exactly.
 func Row(f Form, panel []byte, cols, r int, out []float32) {
-	out = out[:cols]
+	out, panel = out[:cols], panel[:f.PanelBytes(cols)]
 	switch f {
 	case F32:
-		for c := range out {
-			out[c] = load(panel[c*columnBytes+4*r:])
+		for c, in := 0, floats(panel); c < cols; c++ {
+			out[c] = in[c*PanelRows+r]
 		}
 	case BF16:
-		for c := range out {
-			out[c] = fromBF16(binary.LittleEndian.Uint16(panel[c/2*4*PanelRows+4*r+c%2*2:]))
+		for c, in := 0, words(panel); c < cols; c += 2 {
+			pair := in[c/2*PanelRows+r]
+			if out[c] = even(pair); c+1 < cols {
+				out[c+1] = odd(pair)
+			}
 		}
 	case F16:
-		for c := range out {
-			out[c] = fromF16(binary.LittleEndian.Uint16(panel[c*2*PanelRows+2*r:]))
+		for c, in := 0, halves(panel); c < cols; c++ {
+			out[c] = fromF16(in[c*PanelRows+r])
 		}
-	case Q8, Q4:
-		size := f.PanelBytes(GroupCols)
-		for ; len(out) > 0; out, panel = out[GroupCols:], panel[size:] {
-			scale := fromF16(binary.LittleEndian.Uint16(panel[size-2*PanelRows+2*r:]))
+	case Q8:
+		for g := range cols / GroupCols {
+			scale, group := fromF16(groupOf(panel, g, q8Group)[r]), panel[g*q8Group:]
 			for c := range GroupCols {
-				out[c] = integer(f, panel, r, c, scale)
+				out[g*GroupCols+c] = q8(group[c/4*4*PanelRows+4*r+c%4], scale)
+			}
+		}
+	case Q4:
+		for g := range cols / GroupCols {
+			scale, group := fromF16(groupOf(panel, g, q4Group)[r]), panel[g*q4Group:]
+			for c := range GroupCols / 2 {
+				b := group[c/4*4*PanelRows+4*r+c%4]
+				out[g*GroupCols+c], out[g*GroupCols+16+c] = q4(b&15, scale), q4(b>>4, scale)
 			}
 		}
 	}
