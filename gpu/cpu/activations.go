@@ -67,7 +67,11 @@ func (a *activations) intTile(t, n, column int) []byte {
 // packing is a stage that lays out a buffer for the products after it. A unit
 // is some columns of a tile, so that workers write lines of memory of their
 // own.
-type packing struct{ in *activations }
+type packing struct {
+	in *activations
+	// alone: the stage before has laid out a row that is alone.
+	alone bool
+}
 
 // packElements is the elements of a unit: about 10 microseconds.
 const packElements = 12 << 10
@@ -80,7 +84,7 @@ func (p packing) columns(tiles kernel.Tiling) int {
 
 func (p packing) units(s *step) int {
 	tiles := s.tiling(p.in.buffer)
-	if tiles.Tokens <= 1 && !p.in.ints {
+	if tiles.Tokens <= 1 && (p.alone || !p.in.ints) {
 		return 0
 	}
 	columns := p.columns(tiles)

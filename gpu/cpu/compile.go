@@ -67,10 +67,14 @@ func compile(p *gpu.Program, weights []matrix, o *Options) compiled {
 			if is && b.join(l) {
 				continue
 			}
+			rows, alone := before.(*rowwise)
 			if is && b.silu != nil && b.silu.Out == op.In {
 				b.next = in
 			} else {
-				*stages = append(*stages, packing{in})
+				*stages = append(*stages, packing{in, alone})
+			}
+			if alone {
+				rows.next = in
 			}
 			*stages = append(*stages, &linears{threads: threads, in: in, ops: []linear{l}})
 			continue

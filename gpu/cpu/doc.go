@@ -14,17 +14,19 @@
 // and segments of 512, counted from 0 (attention.go), the sums of a draw run in
 // order of ids or leave no doubt of what those would give (draw.go). In plain Go
 // products are converted to float32 explicitly before they are added, which
-// forbids the compiler to fuse them. So a row alone, in a batch of 64, chunked, with other threads or
-// another page size gives the same bits.
+// forbids the compiler to fuse them. The scales of int8 activations are those of
+// 32 columns of one row. So a row alone, in a batch of 64, chunked, with other
+// threads or another page size gives the same bits.
 //
 // # Memory
 //
-// Matrices keep their stored type. Load packs them into panels (package kernel)
-// in one arena outside the Go heap, straight from where the file is mapped, and
+// Matrices keep their stored type where there are kernels for it (hold.go).
+// Load packs them into panels (package kernel) in one arena outside the Go heap, straight from where the file is mapped, and
 // gives the pages of the file back piece by piece (load.go). Rows of buffers
 // are padded to multiples of 32, so that panels write whole rows. The input of
-// products is laid out in tiles of tokens beside its buffer (activations.go);
-// one token alone is read from the buffer. The KV pool is reserved from the
+// products is laid out in tiles of tokens beside its buffer (activations.go), for
+// matrices of integers quantised to int8 unless Options.Activations forbids it;
+// one token alone is read from the buffer if it stays float32. The KV pool is reserved from the
 // system and touched on use.
 //
 // # Concurrency

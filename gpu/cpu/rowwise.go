@@ -18,6 +18,10 @@ type rowwise struct {
 	threads int
 	tail    bool
 	ops     []rowOp
+	// next is where what they leave is laid out, if products read it next. A
+	// row alone is laid out here and saves a stage; rows of a tile share lines
+	// of memory, which workers had better not.
+	next *activations
 }
 
 func (o *rowwise) rows(s *step) int {
@@ -35,6 +39,9 @@ func (o *rowwise) run(s *step, w *scratch, unit int) error {
 		for _, op := range o.ops {
 			op.row(s, w, r)
 		}
+	}
+	if o.next != nil && o.rows(s) == 1 {
+		o.next.pack(s, s.tiling(o.next.buffer), 0, 1, 0, o.next.width)
 	}
 	return nil
 }

@@ -19,6 +19,14 @@
 // token as for 512. The last panel is filled up with rows of zeros. form.go
 // says how each form of panel lies in memory.
 //
+// # Integers
+//
+// Panels of integers are multiplied in two ways. Gemm takes activations in
+// float32 and rounds nothing that a panel of floats would not. IntGemm takes
+// them quantised to int8, 32 columns to a scale, as llama.cpp does: the sum of
+// 32 products is exact in int32, then scaled and added with one rounding, group
+// after group. It is several times quicker.
+//
 // # Calls
 //
 // Pointers are to the first element; lengths are the caller's business and are

@@ -2,10 +2,10 @@ package kernel
 
 import "fmt"
 
-// Tokens of a tile of Gemm at most, by level.
+// Tokens of a tile of Gemm and IntGemm at most, by level.
 var widestTile = [...]int{Portable: 8, AVX2: 6, AVX512: 12}
 
-// TileTokens is how many tokens a tile of Gemm has at most.
+// TileTokens is how many tokens a tile of Gemm or IntGemm has at most.
 func (l Level) TileTokens() int { return widestTile[l] }
 
 // PackTile lays out the activations of a tile for Gemm: x[t*ldx+c] becomes

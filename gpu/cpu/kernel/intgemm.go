@@ -12,27 +12,17 @@ type Fetch struct {
 	Every int
 }
 
-// intTileMost is the most tokens that a tile has.
-var intTileMost = [...]int{Portable: 12, AVX2: 8, AVX512: 12}
-
-// IntTile is the tokens that the next tile should have where so many are left:
-// tiles of about the same size.
-func IntTile(l Level, left int) int {
-	tiles := max(1, (left+intTileMost[l]-1)/intTileMost[l])
-	return (left + tiles - 1) / tiles
-}
-
 // IntGemm multiplies one panel of form Q8 or Q4 with a tile of quantised
 // activations (QuantizeRow), over so many groups of 32 columns:
 //
 //	y[t*ldy+r] = sum over columns of panel[r, column] * x[t, column]
 //
-// for 32 rows r, added to y or written over it. For each group the integers are
+// for 32 rows r, added to y or written over it; tokens is 1 to l.TileTokens(). For each group the integers are
 // summed exactly; then sum = fma(float32(integers), weight scale * activation
 // scale, sum), groups in order (in plain Go the last product is rounded first). So a
 // product split into calls that add is the same to the bit.
 func IntGemm(l Level, f Form, panel []byte, groups int, x []byte, tokens int, y []float32, ldy int, add bool, fetch Fetch) {
-	if !f.Integer() || groups < 0 || tokens < 1 || tokens > intTileMost[l] || len(panel) < f.PanelBytes(groups*GroupCols) ||
+	if !f.Integer() || groups < 0 || tokens < 1 || tokens > l.TileTokens() || len(panel) < f.PanelBytes(groups*GroupCols) ||
 		len(x) < IntTileBytes(groups, tokens) || tokens > 1 && ldy < PanelRows || len(y) < (tokens-1)*ldy+PanelRows {
 		panic(fmt.Sprintf("kernel: %d groups of %s in %d bytes by %d tokens in %d bytes into %d floats, %d apart",
 			groups, f, len(panel), tokens, len(x), len(y), ldy))

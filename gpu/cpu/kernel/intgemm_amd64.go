@@ -109,16 +109,6 @@ func intQ8x5AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahe
 //go:noescape
 func intQ8x6AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
 
-// intQ8x7AVX2 multiplies one panel with a tile of 7 tokens; see IntGemm.
-//
-//go:noescape
-func intQ8x7AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ8x8AVX2 multiplies one panel with a tile of 8 tokens; see IntGemm.
-//
-//go:noescape
-func intQ8x8AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
 // intQ4x1AVX512 multiplies one panel with a tile of 1 tokens; see IntGemm.
 //
 //go:noescape
@@ -208,13 +198,3 @@ func intQ4x5AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahe
 //
 //go:noescape
 func intQ4x6AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x7AVX2 multiplies one panel with a tile of 7 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x7AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x8AVX2 multiplies one panel with a tile of 8 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x8AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)

@@ -20,7 +20,7 @@ func intGemmPortable(f Form, panel []byte, groups int, x []byte, tokens int, y [
 		shift = 4 // the correction is -8 instead of -128 sums
 	}
 	var w [GroupCols]int64
-	var acts [12][GroupCols]int64
+	var acts [8][GroupCols]int64 // Portable.TileTokens()
 	for g := range groups {
 		group, tile := panel[g*size:(g+1)*size], x[g*tokens*intTokenBytes:(g+1)*tokens*intTokenBytes]
 		at := func(step, t int) uint32 { return binary.LittleEndian.Uint32(tile[4*(step*tokens+t):]) }

@@ -174,7 +174,7 @@ func checkIntegers(t *testing.T, l Level, p *integers, add bool) {
 func eachInteger(do func(l Level, f Form, tokens int)) {
 	for _, l := range Levels() {
 		for _, f := range []Form{Q8, Q4} {
-			for tokens := 1; tokens <= intTileMost[l]; tokens++ {
+			for tokens := 1; tokens <= l.TileTokens(); tokens++ {
 				do(l, f, tokens)
 			}
 		}
@@ -304,27 +304,6 @@ func TestIntGemmPoison(t *testing.T) {
 	})
 }
 
-func TestIntTile(t *testing.T) {
-	for _, l := range Levels() {
-		for left := 1; left < 600; left++ {
-			least, most, rest := left, 0, left
-			for rest > 0 {
-				n := IntTile(l, rest)
-				if n < 1 || n > intTileMost[l] || n > rest {
-					t.Fatalf("%s: a tile of %d where %d are left", l, n, rest)
-				}
-				least, most, rest = min(least, n), max(most, n), rest-n
-			}
-			if most-least > 1 {
-				t.Errorf("%s: %d tokens in tiles of %d to %d", l, left, least, most)
-			}
-		}
-		if IntTile(l, 0) != 0 {
-			t.Error("a tile of nothing")
-		}
-	}
-}
-
 func FuzzIntGemm(f *testing.F) {
 	f.Add(uint64(1), uint8(3), uint8(4), true, false)
 	f.Add(uint64(2), uint8(40), uint8(12), false, true)
@@ -334,7 +313,7 @@ func FuzzIntGemm(f *testing.F) {
 			form = Q4
 		}
 		for _, l := range Levels() {
-			n := 1 + int(tokens)%intTileMost[l]
+			n := 1 + int(tokens)%l.TileTokens()
 			checkIntegers(t, l, randomIntegers(rand.New(rand.NewPCG(seed, 0)), form, int(groups)%48, n), add)
 		}
 	})

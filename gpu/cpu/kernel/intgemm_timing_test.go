@@ -52,13 +52,14 @@ func benchTiles(l Level, groups, tokens int) (tiles [][]byte, sizes []int) {
 	for i := range x {
 		x[i] = float32(i%17) - 8
 	}
-	for tokens > 0 {
-		n := IntTile(l, tokens)
+	tiling := NewTiling(tokens, l.TileTokens())
+	for i := range tiling.Tiles {
+		_, n := tiling.At(i)
 		tile := make([]byte, IntTileBytes(groups, n))
 		for t := range n {
 			QuantizeRow(l, x, tile, t, n)
 		}
-		tiles, sizes, tokens = append(tiles, tile), append(sizes, n), tokens-n
+		tiles, sizes = append(tiles, tile), append(sizes, n)
 	}
 	return tiles, sizes
 }

@@ -78,10 +78,6 @@ func intQ8AVX2(w, x *byte, y *float32, groups, tokens, ldy, add int, fetch Fetch
 		intQ8x5AVX2(w, x, y, groups, ldy, add, ahead, every)
 	case 6:
 		intQ8x6AVX2(w, x, y, groups, ldy, add, ahead, every)
-	case 7:
-		intQ8x7AVX2(w, x, y, groups, ldy, add, ahead, every)
-	case 8:
-		intQ8x8AVX2(w, x, y, groups, ldy, add, ahead, every)
 	}
 }
 
@@ -100,9 +96,5 @@ func intQ4AVX2(w, x *byte, y *float32, groups, tokens, ldy, add int, fetch Fetch
 		intQ4x5AVX2(w, x, y, groups, ldy, add, ahead, every)
 	case 6:
 		intQ4x6AVX2(w, x, y, groups, ldy, add, ahead, every)
-	case 7:
-		intQ4x7AVX2(w, x, y, groups, ldy, add, ahead, every)
-	case 8:
-		intQ4x8AVX2(w, x, y, groups, ldy, add, ahead, every)
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Tokens of a tile at most at AVX2, which has half as many registers.
-const intTileAVX2 = 8
+const intTileAVX2 = 6
 
 // int256 is a kernel at AVX2. It passes over the panel several times, each time
 // for vectors of 8 rows, as many as have registers for a tile's integer sums.
