@@ -128,18 +128,22 @@ func (t *attending) segment(i int) {
 	}
 }
 
-// attend adds a block to n rows, whose queries lie ldq apart. All of them see
-// what the first one sees; what later ones see besides is added row by row, so
-// that no weight of 0 meets a value that may be NaN.
+// attend adds a block to n rows, whose queries lie ldq apart; of several tokens
+// later ones see more. All rows of a part see what its first one sees; what
+// others see besides is added row by row, so that no weight of 0 meets a value
+// that may be NaN.
 func (t *attending) attend(b *kvBlock, row, n, ldq int) {
 	l, w, sums := t.s.level, t.w, &t.w.sums
 	q := t.s.buffers[t.op.Q]
 	at := (t.tile.row+row%t.tile.n)*t.s.stride(t.op.Q) + (t.head*t.group+row/t.tile.n)*t.dim
-	scores := w.scores[:n*kernel.BlockSlots]
-	kernel.Scores(l, b.kind, q[at:], ldq, n, b.base, &b.keys, b.count, t.dim, scores)
-	seen := w.seen[:n]
+	scores, seen, part := w.scores[:n*kernel.BlockSlots], w.seen[:n], n
 	if t.tile.n > 1 {
-		seen = w.seen[w.seenFrom:][:n]
+		seen, part = w.seen[w.seenFrom:][:n], kernel.Queries(l)
+	}
+	for i := 0; i < n; i += part {
+		k := min(part, n-i)
+		runs := (int(seen[i+k-1]) + kernel.RunSlots - 1) / kernel.RunSlots
+		kernel.Scores(l, b.kind, q[at+i*ldq:], ldq, k, b.base, &b.keys, runs, t.dim, scores[i*kernel.BlockSlots:])
 	}
 	kernel.Softmax(l, scores, seen, t.op.Scale, b.keyScales, b.valueScales,
 		kernel.Weights{Peaks: sums.peaks[row:], Totals: sums.totals[row:], Shrinks: w.shrinks})
@@ -149,11 +153,13 @@ func (t *attending) attend(b *kvBlock, row, n, ldq int) {
 			kernel.Scaled(l, acc[i*t.width:][:t.width], acc[i*t.width:], shrink)
 		}
 	}
-	common := int(seen[0])
-	kernel.Values(l, b.kind, scores, n, b.base, &b.values, 0, common, t.dim, acc)
-	for i := 1; i < n; i++ {
-		if more := int(seen[i]) - common; more > 0 {
-			kernel.Values(l, b.kind, scores[i*kernel.BlockSlots:], 1, b.base, &b.values, common, more, t.dim, acc[i*t.width:])
+	for i := 0; i < n; i += part {
+		k, common := min(part, n-i), int(seen[i])
+		kernel.Values(l, b.kind, scores[i*kernel.BlockSlots:], k, b.base, &b.values, 0, common, t.dim, acc[i*t.width:])
+		for j := i + 1; j < i+k; j++ {
+			if more := int(seen[j]) - common; more > 0 {
+				kernel.Values(l, b.kind, scores[j*kernel.BlockSlots:], 1, b.base, &b.values, common, more, t.dim, acc[j*t.width:])
+			}
 		}
 	}
 }

@@ -43,6 +43,10 @@ type pool struct {
 // overread is how many bytes past a plane's last value attention may load.
 const overread = 128
 
+// hugePlane is the bytes of a plane from which on it is a small matter that each
+// is backed by 2 MiB at a time.
+const hugePlane = 16 << 20
+
 var kvKinds = map[gpu.DType]kernel.KV{gpu.F32: kernel.KVF32, gpu.F16: kernel.KVF16, gpu.BF16: kernel.KVBF16, gpu.I8: kernel.KVI8}
 
 func newPool(spec gpu.PoolSpec, shape gpu.KVSpec) (*pool, error) {
@@ -70,6 +74,11 @@ func newPool(spec gpu.PoolSpec, shape gpu.KVSpec) (*pool, error) {
 		return nil, fmt.Errorf("KV pool: %w", err)
 	}
 	p.free, p.mem = free, mem
+	// A plane of the contiguous layout is touched from its begin: many small
+	// ones would be backed almost whole by the first sequence.
+	if spec.Layout == gpu.Paged || p.bytes/p.planes() >= hugePlane {
+		adviseHuge(mem)
+	}
 	if spec.DType == gpu.I8 {
 		// Scales stand first, where they are aligned.
 		n := p.slots * p.planes()

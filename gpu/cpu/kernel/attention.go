@@ -40,6 +40,10 @@ func AccWidth(dim int) int { return (dim + 31) &^ 31 }
 // queriesAtOnce is how many rows share a load of keys or values.
 var queriesAtOnce = [...]int{Portable: 1, AVX2: 6, AVX512: 12}
 
+// Queries is how many rows of queries are best given to Scores and Values at a
+// time where they do not all see the same.
+func Queries(l Level) int { return queriesAtOnce[l] }
+
 // rowsOf cuts so many rows into parts of about one size.
 func (l Level) rowsOf(rows int) int {
 	parts := (rows + queriesAtOnce[l] - 1) / queriesAtOnce[l]

@@ -70,185 +70,167 @@ DATA rowsExp<>+176(SB)/4, $(-0.00021219444)
 DATA rowsExp<>+180(SB)/4, $(-0.00021219444)
 DATA rowsExp<>+184(SB)/4, $(-0.00021219444)
 DATA rowsExp<>+188(SB)/4, $(-0.00021219444)
-DATA rowsExp<>+192(SB)/4, $(-88.0)
-DATA rowsExp<>+196(SB)/4, $(-88.0)
-DATA rowsExp<>+200(SB)/4, $(-88.0)
-DATA rowsExp<>+204(SB)/4, $(-88.0)
-DATA rowsExp<>+208(SB)/4, $(-88.0)
-DATA rowsExp<>+212(SB)/4, $(-88.0)
-DATA rowsExp<>+216(SB)/4, $(-88.0)
-DATA rowsExp<>+220(SB)/4, $(-88.0)
-DATA rowsExp<>+224(SB)/4, $(-88.0)
-DATA rowsExp<>+228(SB)/4, $(-88.0)
-DATA rowsExp<>+232(SB)/4, $(-88.0)
-DATA rowsExp<>+236(SB)/4, $(-88.0)
-DATA rowsExp<>+240(SB)/4, $(-88.0)
-DATA rowsExp<>+244(SB)/4, $(-88.0)
-DATA rowsExp<>+248(SB)/4, $(-88.0)
-DATA rowsExp<>+252(SB)/4, $(-88.0)
-DATA rowsExp<>+256(SB)/4, $(89.0)
-DATA rowsExp<>+260(SB)/4, $(89.0)
-DATA rowsExp<>+264(SB)/4, $(89.0)
-DATA rowsExp<>+268(SB)/4, $(89.0)
-DATA rowsExp<>+272(SB)/4, $(89.0)
-DATA rowsExp<>+276(SB)/4, $(89.0)
-DATA rowsExp<>+280(SB)/4, $(89.0)
-DATA rowsExp<>+284(SB)/4, $(89.0)
-DATA rowsExp<>+288(SB)/4, $(89.0)
-DATA rowsExp<>+292(SB)/4, $(89.0)
-DATA rowsExp<>+296(SB)/4, $(89.0)
-DATA rowsExp<>+300(SB)/4, $(89.0)
-DATA rowsExp<>+304(SB)/4, $(89.0)
-DATA rowsExp<>+308(SB)/4, $(89.0)
-DATA rowsExp<>+312(SB)/4, $(89.0)
-DATA rowsExp<>+316(SB)/4, $(89.0)
-DATA rowsExp<>+320(SB)/4, $(1.0)
-DATA rowsExp<>+324(SB)/4, $(1.0)
-DATA rowsExp<>+328(SB)/4, $(1.0)
-DATA rowsExp<>+332(SB)/4, $(1.0)
-DATA rowsExp<>+336(SB)/4, $(1.0)
-DATA rowsExp<>+340(SB)/4, $(1.0)
-DATA rowsExp<>+344(SB)/4, $(1.0)
-DATA rowsExp<>+348(SB)/4, $(1.0)
-DATA rowsExp<>+352(SB)/4, $(1.0)
-DATA rowsExp<>+356(SB)/4, $(1.0)
-DATA rowsExp<>+360(SB)/4, $(1.0)
-DATA rowsExp<>+364(SB)/4, $(1.0)
-DATA rowsExp<>+368(SB)/4, $(1.0)
-DATA rowsExp<>+372(SB)/4, $(1.0)
-DATA rowsExp<>+376(SB)/4, $(1.0)
-DATA rowsExp<>+380(SB)/4, $(1.0)
-DATA rowsExp<>+384(SB)/4, $(0.0)
-DATA rowsExp<>+388(SB)/4, $(0.0)
-DATA rowsExp<>+392(SB)/4, $(0.0)
-DATA rowsExp<>+396(SB)/4, $(0.0)
-DATA rowsExp<>+400(SB)/4, $(0.0)
-DATA rowsExp<>+404(SB)/4, $(0.0)
-DATA rowsExp<>+408(SB)/4, $(0.0)
-DATA rowsExp<>+412(SB)/4, $(0.0)
-DATA rowsExp<>+416(SB)/4, $(0.0)
-DATA rowsExp<>+420(SB)/4, $(0.0)
-DATA rowsExp<>+424(SB)/4, $(0.0)
-DATA rowsExp<>+428(SB)/4, $(0.0)
-DATA rowsExp<>+432(SB)/4, $(0.0)
-DATA rowsExp<>+436(SB)/4, $(0.0)
-DATA rowsExp<>+440(SB)/4, $(0.0)
-DATA rowsExp<>+444(SB)/4, $(0.0)
-DATA rowsExp<>+448(SB)/4, $(0.00019875691)
-DATA rowsExp<>+452(SB)/4, $(0.00019875691)
-DATA rowsExp<>+456(SB)/4, $(0.00019875691)
-DATA rowsExp<>+460(SB)/4, $(0.00019875691)
-DATA rowsExp<>+464(SB)/4, $(0.00019875691)
-DATA rowsExp<>+468(SB)/4, $(0.00019875691)
-DATA rowsExp<>+472(SB)/4, $(0.00019875691)
-DATA rowsExp<>+476(SB)/4, $(0.00019875691)
-DATA rowsExp<>+480(SB)/4, $(0.00019875691)
-DATA rowsExp<>+484(SB)/4, $(0.00019875691)
-DATA rowsExp<>+488(SB)/4, $(0.00019875691)
-DATA rowsExp<>+492(SB)/4, $(0.00019875691)
-DATA rowsExp<>+496(SB)/4, $(0.00019875691)
-DATA rowsExp<>+500(SB)/4, $(0.00019875691)
-DATA rowsExp<>+504(SB)/4, $(0.00019875691)
-DATA rowsExp<>+508(SB)/4, $(0.00019875691)
-DATA rowsExp<>+512(SB)/4, $(0.0013981999)
-DATA rowsExp<>+516(SB)/4, $(0.0013981999)
-DATA rowsExp<>+520(SB)/4, $(0.0013981999)
-DATA rowsExp<>+524(SB)/4, $(0.0013981999)
-DATA rowsExp<>+528(SB)/4, $(0.0013981999)
-DATA rowsExp<>+532(SB)/4, $(0.0013981999)
-DATA rowsExp<>+536(SB)/4, $(0.0013981999)
-DATA rowsExp<>+540(SB)/4, $(0.0013981999)
-DATA rowsExp<>+544(SB)/4, $(0.0013981999)
-DATA rowsExp<>+548(SB)/4, $(0.0013981999)
-DATA rowsExp<>+552(SB)/4, $(0.0013981999)
-DATA rowsExp<>+556(SB)/4, $(0.0013981999)
-DATA rowsExp<>+560(SB)/4, $(0.0013981999)
-DATA rowsExp<>+564(SB)/4, $(0.0013981999)
-DATA rowsExp<>+568(SB)/4, $(0.0013981999)
-DATA rowsExp<>+572(SB)/4, $(0.0013981999)
-DATA rowsExp<>+576(SB)/4, $(0.008333452)
-DATA rowsExp<>+580(SB)/4, $(0.008333452)
-DATA rowsExp<>+584(SB)/4, $(0.008333452)
-DATA rowsExp<>+588(SB)/4, $(0.008333452)
-DATA rowsExp<>+592(SB)/4, $(0.008333452)
-DATA rowsExp<>+596(SB)/4, $(0.008333452)
-DATA rowsExp<>+600(SB)/4, $(0.008333452)
-DATA rowsExp<>+604(SB)/4, $(0.008333452)
-DATA rowsExp<>+608(SB)/4, $(0.008333452)
-DATA rowsExp<>+612(SB)/4, $(0.008333452)
-DATA rowsExp<>+616(SB)/4, $(0.008333452)
-DATA rowsExp<>+620(SB)/4, $(0.008333452)
-DATA rowsExp<>+624(SB)/4, $(0.008333452)
-DATA rowsExp<>+628(SB)/4, $(0.008333452)
-DATA rowsExp<>+632(SB)/4, $(0.008333452)
-DATA rowsExp<>+636(SB)/4, $(0.008333452)
-DATA rowsExp<>+640(SB)/4, $(0.041665796)
-DATA rowsExp<>+644(SB)/4, $(0.041665796)
-DATA rowsExp<>+648(SB)/4, $(0.041665796)
-DATA rowsExp<>+652(SB)/4, $(0.041665796)
-DATA rowsExp<>+656(SB)/4, $(0.041665796)
-DATA rowsExp<>+660(SB)/4, $(0.041665796)
-DATA rowsExp<>+664(SB)/4, $(0.041665796)
-DATA rowsExp<>+668(SB)/4, $(0.041665796)
-DATA rowsExp<>+672(SB)/4, $(0.041665796)
-DATA rowsExp<>+676(SB)/4, $(0.041665796)
-DATA rowsExp<>+680(SB)/4, $(0.041665796)
-DATA rowsExp<>+684(SB)/4, $(0.041665796)
-DATA rowsExp<>+688(SB)/4, $(0.041665796)
-DATA rowsExp<>+692(SB)/4, $(0.041665796)
-DATA rowsExp<>+696(SB)/4, $(0.041665796)
-DATA rowsExp<>+700(SB)/4, $(0.041665796)
-DATA rowsExp<>+704(SB)/4, $(0.16666666)
-DATA rowsExp<>+708(SB)/4, $(0.16666666)
-DATA rowsExp<>+712(SB)/4, $(0.16666666)
-DATA rowsExp<>+716(SB)/4, $(0.16666666)
-DATA rowsExp<>+720(SB)/4, $(0.16666666)
-DATA rowsExp<>+724(SB)/4, $(0.16666666)
-DATA rowsExp<>+728(SB)/4, $(0.16666666)
-DATA rowsExp<>+732(SB)/4, $(0.16666666)
-DATA rowsExp<>+736(SB)/4, $(0.16666666)
-DATA rowsExp<>+740(SB)/4, $(0.16666666)
-DATA rowsExp<>+744(SB)/4, $(0.16666666)
-DATA rowsExp<>+748(SB)/4, $(0.16666666)
-DATA rowsExp<>+752(SB)/4, $(0.16666666)
-DATA rowsExp<>+756(SB)/4, $(0.16666666)
-DATA rowsExp<>+760(SB)/4, $(0.16666666)
-DATA rowsExp<>+764(SB)/4, $(0.16666666)
-DATA rowsExp<>+768(SB)/4, $(0.5)
-DATA rowsExp<>+772(SB)/4, $(0.5)
-DATA rowsExp<>+776(SB)/4, $(0.5)
-DATA rowsExp<>+780(SB)/4, $(0.5)
-DATA rowsExp<>+784(SB)/4, $(0.5)
-DATA rowsExp<>+788(SB)/4, $(0.5)
-DATA rowsExp<>+792(SB)/4, $(0.5)
-DATA rowsExp<>+796(SB)/4, $(0.5)
-DATA rowsExp<>+800(SB)/4, $(0.5)
-DATA rowsExp<>+804(SB)/4, $(0.5)
-DATA rowsExp<>+808(SB)/4, $(0.5)
-DATA rowsExp<>+812(SB)/4, $(0.5)
-DATA rowsExp<>+816(SB)/4, $(0.5)
-DATA rowsExp<>+820(SB)/4, $(0.5)
-DATA rowsExp<>+824(SB)/4, $(0.5)
-DATA rowsExp<>+828(SB)/4, $(0.5)
+DATA rowsExp<>+192(SB)/4, $(12583039.0)
+DATA rowsExp<>+196(SB)/4, $(12583039.0)
+DATA rowsExp<>+200(SB)/4, $(12583039.0)
+DATA rowsExp<>+204(SB)/4, $(12583039.0)
+DATA rowsExp<>+208(SB)/4, $(12583039.0)
+DATA rowsExp<>+212(SB)/4, $(12583039.0)
+DATA rowsExp<>+216(SB)/4, $(12583039.0)
+DATA rowsExp<>+220(SB)/4, $(12583039.0)
+DATA rowsExp<>+224(SB)/4, $(12583039.0)
+DATA rowsExp<>+228(SB)/4, $(12583039.0)
+DATA rowsExp<>+232(SB)/4, $(12583039.0)
+DATA rowsExp<>+236(SB)/4, $(12583039.0)
+DATA rowsExp<>+240(SB)/4, $(12583039.0)
+DATA rowsExp<>+244(SB)/4, $(12583039.0)
+DATA rowsExp<>+248(SB)/4, $(12583039.0)
+DATA rowsExp<>+252(SB)/4, $(12583039.0)
+DATA rowsExp<>+256(SB)/4, $(-88.0)
+DATA rowsExp<>+260(SB)/4, $(-88.0)
+DATA rowsExp<>+264(SB)/4, $(-88.0)
+DATA rowsExp<>+268(SB)/4, $(-88.0)
+DATA rowsExp<>+272(SB)/4, $(-88.0)
+DATA rowsExp<>+276(SB)/4, $(-88.0)
+DATA rowsExp<>+280(SB)/4, $(-88.0)
+DATA rowsExp<>+284(SB)/4, $(-88.0)
+DATA rowsExp<>+288(SB)/4, $(-88.0)
+DATA rowsExp<>+292(SB)/4, $(-88.0)
+DATA rowsExp<>+296(SB)/4, $(-88.0)
+DATA rowsExp<>+300(SB)/4, $(-88.0)
+DATA rowsExp<>+304(SB)/4, $(-88.0)
+DATA rowsExp<>+308(SB)/4, $(-88.0)
+DATA rowsExp<>+312(SB)/4, $(-88.0)
+DATA rowsExp<>+316(SB)/4, $(-88.0)
+DATA rowsExp<>+320(SB)/4, $(89.0)
+DATA rowsExp<>+324(SB)/4, $(89.0)
+DATA rowsExp<>+328(SB)/4, $(89.0)
+DATA rowsExp<>+332(SB)/4, $(89.0)
+DATA rowsExp<>+336(SB)/4, $(89.0)
+DATA rowsExp<>+340(SB)/4, $(89.0)
+DATA rowsExp<>+344(SB)/4, $(89.0)
+DATA rowsExp<>+348(SB)/4, $(89.0)
+DATA rowsExp<>+352(SB)/4, $(89.0)
+DATA rowsExp<>+356(SB)/4, $(89.0)
+DATA rowsExp<>+360(SB)/4, $(89.0)
+DATA rowsExp<>+364(SB)/4, $(89.0)
+DATA rowsExp<>+368(SB)/4, $(89.0)
+DATA rowsExp<>+372(SB)/4, $(89.0)
+DATA rowsExp<>+376(SB)/4, $(89.0)
+DATA rowsExp<>+380(SB)/4, $(89.0)
+DATA rowsExp<>+384(SB)/4, $(0.00019875691)
+DATA rowsExp<>+388(SB)/4, $(0.00019875691)
+DATA rowsExp<>+392(SB)/4, $(0.00019875691)
+DATA rowsExp<>+396(SB)/4, $(0.00019875691)
+DATA rowsExp<>+400(SB)/4, $(0.00019875691)
+DATA rowsExp<>+404(SB)/4, $(0.00019875691)
+DATA rowsExp<>+408(SB)/4, $(0.00019875691)
+DATA rowsExp<>+412(SB)/4, $(0.00019875691)
+DATA rowsExp<>+416(SB)/4, $(0.00019875691)
+DATA rowsExp<>+420(SB)/4, $(0.00019875691)
+DATA rowsExp<>+424(SB)/4, $(0.00019875691)
+DATA rowsExp<>+428(SB)/4, $(0.00019875691)
+DATA rowsExp<>+432(SB)/4, $(0.00019875691)
+DATA rowsExp<>+436(SB)/4, $(0.00019875691)
+DATA rowsExp<>+440(SB)/4, $(0.00019875691)
+DATA rowsExp<>+444(SB)/4, $(0.00019875691)
+DATA rowsExp<>+448(SB)/4, $(0.0013981999)
+DATA rowsExp<>+452(SB)/4, $(0.0013981999)
+DATA rowsExp<>+456(SB)/4, $(0.0013981999)
+DATA rowsExp<>+460(SB)/4, $(0.0013981999)
+DATA rowsExp<>+464(SB)/4, $(0.0013981999)
+DATA rowsExp<>+468(SB)/4, $(0.0013981999)
+DATA rowsExp<>+472(SB)/4, $(0.0013981999)
+DATA rowsExp<>+476(SB)/4, $(0.0013981999)
+DATA rowsExp<>+480(SB)/4, $(0.0013981999)
+DATA rowsExp<>+484(SB)/4, $(0.0013981999)
+DATA rowsExp<>+488(SB)/4, $(0.0013981999)
+DATA rowsExp<>+492(SB)/4, $(0.0013981999)
+DATA rowsExp<>+496(SB)/4, $(0.0013981999)
+DATA rowsExp<>+500(SB)/4, $(0.0013981999)
+DATA rowsExp<>+504(SB)/4, $(0.0013981999)
+DATA rowsExp<>+508(SB)/4, $(0.0013981999)
+DATA rowsExp<>+512(SB)/4, $(0.008333452)
+DATA rowsExp<>+516(SB)/4, $(0.008333452)
+DATA rowsExp<>+520(SB)/4, $(0.008333452)
+DATA rowsExp<>+524(SB)/4, $(0.008333452)
+DATA rowsExp<>+528(SB)/4, $(0.008333452)
+DATA rowsExp<>+532(SB)/4, $(0.008333452)
+DATA rowsExp<>+536(SB)/4, $(0.008333452)
+DATA rowsExp<>+540(SB)/4, $(0.008333452)
+DATA rowsExp<>+544(SB)/4, $(0.008333452)
+DATA rowsExp<>+548(SB)/4, $(0.008333452)
+DATA rowsExp<>+552(SB)/4, $(0.008333452)
+DATA rowsExp<>+556(SB)/4, $(0.008333452)
+DATA rowsExp<>+560(SB)/4, $(0.008333452)
+DATA rowsExp<>+564(SB)/4, $(0.008333452)
+DATA rowsExp<>+568(SB)/4, $(0.008333452)
+DATA rowsExp<>+572(SB)/4, $(0.008333452)
+DATA rowsExp<>+576(SB)/4, $(0.041665796)
+DATA rowsExp<>+580(SB)/4, $(0.041665796)
+DATA rowsExp<>+584(SB)/4, $(0.041665796)
+DATA rowsExp<>+588(SB)/4, $(0.041665796)
+DATA rowsExp<>+592(SB)/4, $(0.041665796)
+DATA rowsExp<>+596(SB)/4, $(0.041665796)
+DATA rowsExp<>+600(SB)/4, $(0.041665796)
+DATA rowsExp<>+604(SB)/4, $(0.041665796)
+DATA rowsExp<>+608(SB)/4, $(0.041665796)
+DATA rowsExp<>+612(SB)/4, $(0.041665796)
+DATA rowsExp<>+616(SB)/4, $(0.041665796)
+DATA rowsExp<>+620(SB)/4, $(0.041665796)
+DATA rowsExp<>+624(SB)/4, $(0.041665796)
+DATA rowsExp<>+628(SB)/4, $(0.041665796)
+DATA rowsExp<>+632(SB)/4, $(0.041665796)
+DATA rowsExp<>+636(SB)/4, $(0.041665796)
+DATA rowsExp<>+640(SB)/4, $(0.16666666)
+DATA rowsExp<>+644(SB)/4, $(0.16666666)
+DATA rowsExp<>+648(SB)/4, $(0.16666666)
+DATA rowsExp<>+652(SB)/4, $(0.16666666)
+DATA rowsExp<>+656(SB)/4, $(0.16666666)
+DATA rowsExp<>+660(SB)/4, $(0.16666666)
+DATA rowsExp<>+664(SB)/4, $(0.16666666)
+DATA rowsExp<>+668(SB)/4, $(0.16666666)
+DATA rowsExp<>+672(SB)/4, $(0.16666666)
+DATA rowsExp<>+676(SB)/4, $(0.16666666)
+DATA rowsExp<>+680(SB)/4, $(0.16666666)
+DATA rowsExp<>+684(SB)/4, $(0.16666666)
+DATA rowsExp<>+688(SB)/4, $(0.16666666)
+DATA rowsExp<>+692(SB)/4, $(0.16666666)
+DATA rowsExp<>+696(SB)/4, $(0.16666666)
+DATA rowsExp<>+700(SB)/4, $(0.16666666)
+DATA rowsExp<>+704(SB)/4, $(0.5)
+DATA rowsExp<>+708(SB)/4, $(0.5)
+DATA rowsExp<>+712(SB)/4, $(0.5)
+DATA rowsExp<>+716(SB)/4, $(0.5)
+DATA rowsExp<>+720(SB)/4, $(0.5)
+DATA rowsExp<>+724(SB)/4, $(0.5)
+DATA rowsExp<>+728(SB)/4, $(0.5)
+DATA rowsExp<>+732(SB)/4, $(0.5)
+DATA rowsExp<>+736(SB)/4, $(0.5)
+DATA rowsExp<>+740(SB)/4, $(0.5)
+DATA rowsExp<>+744(SB)/4, $(0.5)
+DATA rowsExp<>+748(SB)/4, $(0.5)
+DATA rowsExp<>+752(SB)/4, $(0.5)
+DATA rowsExp<>+756(SB)/4, $(0.5)
+DATA rowsExp<>+760(SB)/4, $(0.5)
+DATA rowsExp<>+764(SB)/4, $(0.5)
+DATA rowsExp<>+768(SB)/4, $(1.0)
+DATA rowsExp<>+772(SB)/4, $(1.0)
+DATA rowsExp<>+776(SB)/4, $(1.0)
+DATA rowsExp<>+780(SB)/4, $(1.0)
+DATA rowsExp<>+784(SB)/4, $(1.0)
+DATA rowsExp<>+788(SB)/4, $(1.0)
+DATA rowsExp<>+792(SB)/4, $(1.0)
+DATA rowsExp<>+796(SB)/4, $(1.0)
+DATA rowsExp<>+800(SB)/4, $(1.0)
+DATA rowsExp<>+804(SB)/4, $(1.0)
+DATA rowsExp<>+808(SB)/4, $(1.0)
+DATA rowsExp<>+812(SB)/4, $(1.0)
+DATA rowsExp<>+816(SB)/4, $(1.0)
+DATA rowsExp<>+820(SB)/4, $(1.0)
+DATA rowsExp<>+824(SB)/4, $(1.0)
+DATA rowsExp<>+828(SB)/4, $(1.0)
 GLOBL rowsExp<>(SB), RODATA|NOPTR, $832
-
-DATA rowsExpBias<>+0(SB)/4, $0x0000007f
-DATA rowsExpBias<>+4(SB)/4, $0x0000007f
-DATA rowsExpBias<>+8(SB)/4, $0x0000007f
-DATA rowsExpBias<>+12(SB)/4, $0x0000007f
-DATA rowsExpBias<>+16(SB)/4, $0x0000007f
-DATA rowsExpBias<>+20(SB)/4, $0x0000007f
-DATA rowsExpBias<>+24(SB)/4, $0x0000007f
-DATA rowsExpBias<>+28(SB)/4, $0x0000007f
-DATA rowsExpBias<>+32(SB)/4, $0x0000007f
-DATA rowsExpBias<>+36(SB)/4, $0x0000007f
-DATA rowsExpBias<>+40(SB)/4, $0x0000007f
-DATA rowsExpBias<>+44(SB)/4, $0x0000007f
-DATA rowsExpBias<>+48(SB)/4, $0x0000007f
-DATA rowsExpBias<>+52(SB)/4, $0x0000007f
-DATA rowsExpBias<>+56(SB)/4, $0x0000007f
-DATA rowsExpBias<>+60(SB)/4, $0x0000007f
-GLOBL rowsExpBias<>(SB), RODATA|NOPTR, $64
 
 DATA rowsDouble<>+0(SB)/8, $(1.4426950408889634)
 DATA rowsDouble<>+8(SB)/8, $(1.4426950408889634)
@@ -540,8 +522,8 @@ TEXT ·siluMulAVX512(SB), NOSPLIT, $0-32
 	MOVQ    up+8(FP), DX
 	MOVQ    out+16(FP), BX
 	MOVQ    n+24(FP), CX
-	VMOVUPS rowsExp<>+192(SB), Z0
-	VMOVUPS rowsExp<>+256(SB), Z1
+	VMOVUPS rowsExp<>+256(SB), Z0
+	VMOVUPS rowsExp<>+320(SB), Z1
 	VPXORD  Z2, Z2, Z2
 
 vectors:
@@ -552,24 +534,22 @@ vectors:
 	VSUBPS       Z3, Z2, Z5
 	VMAXPS       Z5, Z0, Z5
 	VMINPS       Z5, Z1, Z5
-	VMULPS       rowsExp<>+0(SB), Z5, Z6
-	VCVTPS2DQ    Z6, Z6
-	VCVTDQ2PS    Z6, Z7
-	VFNMADD231PS rowsExp<>+64(SB), Z7, Z5
-	VFNMADD231PS rowsExp<>+128(SB), Z7, Z5
-	VMOVUPS      rowsExp<>+448(SB), Z8
-	VFMADD213PS  rowsExp<>+512(SB), Z5, Z8
-	VFMADD213PS  rowsExp<>+576(SB), Z5, Z8
-	VFMADD213PS  rowsExp<>+640(SB), Z5, Z8
-	VFMADD213PS  rowsExp<>+704(SB), Z5, Z8
-	VFMADD213PS  rowsExp<>+768(SB), Z5, Z8
-	VMULPS       Z5, Z5, Z7
-	VFMADD213PS  Z5, Z7, Z8
-	VADDPS       rowsExp<>+320(SB), Z8, Z8
-	VPADDD       rowsExpBias<>+0(SB), Z6, Z6
-	VPSLLD       $0x17, Z6, Z6
-	VMULPS       Z6, Z8, Z5
-	VADDPS       rowsExp<>+320(SB), Z5, Z5
+	VMOVUPS      rowsExp<>+192(SB), Z7
+	VFMADD231PS  rowsExp<>+0(SB), Z5, Z7
+	VSUBPS       rowsExp<>+192(SB), Z7, Z6
+	VFNMADD231PS rowsExp<>+64(SB), Z6, Z5
+	VFNMADD231PS rowsExp<>+128(SB), Z6, Z5
+	VMOVUPS      rowsExp<>+384(SB), Z6
+	VFMADD213PS  rowsExp<>+448(SB), Z5, Z6
+	VFMADD213PS  rowsExp<>+512(SB), Z5, Z6
+	VFMADD213PS  rowsExp<>+576(SB), Z5, Z6
+	VFMADD213PS  rowsExp<>+640(SB), Z5, Z6
+	VFMADD213PS  rowsExp<>+704(SB), Z5, Z6
+	VFMADD213PS  rowsExp<>+768(SB), Z5, Z6
+	VFMADD213PS  rowsExp<>+768(SB), Z5, Z6
+	VPSLLD       $0x17, Z7, Z7
+	VMULPS       Z7, Z6, Z5
+	VADDPS       rowsExp<>+768(SB), Z5, Z5
 	VDIVPS       Z5, Z3, Z3
 	VMULPS       Z4, Z3, Z3
 	VMOVUPS      Z3, (BX)
@@ -591,24 +571,22 @@ tail:
 	VSUBPS       Z3, Z2, Z5
 	VMAXPS       Z5, Z0, Z5
 	VMINPS       Z5, Z1, Z5
-	VMULPS       rowsExp<>+0(SB), Z5, Z0
-	VCVTPS2DQ    Z0, Z0
-	VCVTDQ2PS    Z0, Z1
-	VFNMADD231PS rowsExp<>+64(SB), Z1, Z5
-	VFNMADD231PS rowsExp<>+128(SB), Z1, Z5
-	VMOVUPS      rowsExp<>+448(SB), Z2
-	VFMADD213PS  rowsExp<>+512(SB), Z5, Z2
-	VFMADD213PS  rowsExp<>+576(SB), Z5, Z2
-	VFMADD213PS  rowsExp<>+640(SB), Z5, Z2
-	VFMADD213PS  rowsExp<>+704(SB), Z5, Z2
-	VFMADD213PS  rowsExp<>+768(SB), Z5, Z2
-	VMULPS       Z5, Z5, Z1
-	VFMADD213PS  Z5, Z1, Z2
-	VADDPS       rowsExp<>+320(SB), Z2, Z2
-	VPADDD       rowsExpBias<>+0(SB), Z0, Z0
-	VPSLLD       $0x17, Z0, Z0
-	VMULPS       Z0, Z2, Z5
-	VADDPS       rowsExp<>+320(SB), Z5, Z5
+	VMOVUPS      rowsExp<>+192(SB), Z1
+	VFMADD231PS  rowsExp<>+0(SB), Z5, Z1
+	VSUBPS       rowsExp<>+192(SB), Z1, Z0
+	VFNMADD231PS rowsExp<>+64(SB), Z0, Z5
+	VFNMADD231PS rowsExp<>+128(SB), Z0, Z5
+	VMOVUPS      rowsExp<>+384(SB), Z0
+	VFMADD213PS  rowsExp<>+448(SB), Z5, Z0
+	VFMADD213PS  rowsExp<>+512(SB), Z5, Z0
+	VFMADD213PS  rowsExp<>+576(SB), Z5, Z0
+	VFMADD213PS  rowsExp<>+640(SB), Z5, Z0
+	VFMADD213PS  rowsExp<>+704(SB), Z5, Z0
+	VFMADD213PS  rowsExp<>+768(SB), Z5, Z0
+	VFMADD213PS  rowsExp<>+768(SB), Z5, Z0
+	VPSLLD       $0x17, Z1, Z1
+	VMULPS       Z1, Z0, Z5
+	VADDPS       rowsExp<>+768(SB), Z5, Z5
 	VDIVPS       Z5, Z3, Z3
 	VMULPS       Z4, Z3, Z3
 	VMOVUPS      Z3, K1, (BX)
@@ -1070,8 +1048,8 @@ TEXT ·siluMulAVX2(SB), NOSPLIT, $0-32
 	MOVQ    up+8(FP), CX
 	MOVQ    out+16(FP), DX
 	MOVQ    n+24(FP), BX
-	VMOVUPS rowsExp<>+192(SB), Y0
-	VMOVUPS rowsExp<>+256(SB), Y1
+	VMOVUPS rowsExp<>+256(SB), Y0
+	VMOVUPS rowsExp<>+320(SB), Y1
 	VPXOR   Y2, Y2, Y2
 
 vectors:
@@ -1082,24 +1060,22 @@ vectors:
 	VSUBPS       Y3, Y2, Y5
 	VMAXPS       Y5, Y0, Y5
 	VMINPS       Y5, Y1, Y5
-	VMULPS       rowsExp<>+0(SB), Y5, Y6
-	VCVTPS2DQ    Y6, Y6
-	VCVTDQ2PS    Y6, Y7
-	VFNMADD231PS rowsExp<>+64(SB), Y7, Y5
-	VFNMADD231PS rowsExp<>+128(SB), Y7, Y5
-	VMOVUPS      rowsExp<>+448(SB), Y8
-	VFMADD213PS  rowsExp<>+512(SB), Y5, Y8
-	VFMADD213PS  rowsExp<>+576(SB), Y5, Y8
-	VFMADD213PS  rowsExp<>+640(SB), Y5, Y8
-	VFMADD213PS  rowsExp<>+704(SB), Y5, Y8
-	VFMADD213PS  rowsExp<>+768(SB), Y5, Y8
-	VMULPS       Y5, Y5, Y7
-	VFMADD213PS  Y5, Y7, Y8
-	VADDPS       rowsExp<>+320(SB), Y8, Y8
-	VPADDD       rowsExpBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y5
-	VADDPS       rowsExp<>+320(SB), Y5, Y5
+	VMOVUPS      rowsExp<>+192(SB), Y7
+	VFMADD231PS  rowsExp<>+0(SB), Y5, Y7
+	VSUBPS       rowsExp<>+192(SB), Y7, Y6
+	VFNMADD231PS rowsExp<>+64(SB), Y6, Y5
+	VFNMADD231PS rowsExp<>+128(SB), Y6, Y5
+	VMOVUPS      rowsExp<>+384(SB), Y6
+	VFMADD213PS  rowsExp<>+448(SB), Y5, Y6
+	VFMADD213PS  rowsExp<>+512(SB), Y5, Y6
+	VFMADD213PS  rowsExp<>+576(SB), Y5, Y6
+	VFMADD213PS  rowsExp<>+640(SB), Y5, Y6
+	VFMADD213PS  rowsExp<>+704(SB), Y5, Y6
+	VFMADD213PS  rowsExp<>+768(SB), Y5, Y6
+	VFMADD213PS  rowsExp<>+768(SB), Y5, Y6
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y7, Y6, Y5
+	VADDPS       rowsExp<>+768(SB), Y5, Y5
 	VDIVPS       Y5, Y3, Y3
 	VMULPS       Y4, Y3, Y3
 	VMOVUPS      Y3, (DX)
@@ -1121,24 +1097,22 @@ tail:
 	VSUBPS       Y3, Y2, Y5
 	VMAXPS       Y5, Y0, Y5
 	VMINPS       Y5, Y1, Y5
-	VMULPS       rowsExp<>+0(SB), Y5, Y0
-	VCVTPS2DQ    Y0, Y0
-	VCVTDQ2PS    Y0, Y1
-	VFNMADD231PS rowsExp<>+64(SB), Y1, Y5
-	VFNMADD231PS rowsExp<>+128(SB), Y1, Y5
-	VMOVUPS      rowsExp<>+448(SB), Y2
-	VFMADD213PS  rowsExp<>+512(SB), Y5, Y2
-	VFMADD213PS  rowsExp<>+576(SB), Y5, Y2
-	VFMADD213PS  rowsExp<>+640(SB), Y5, Y2
-	VFMADD213PS  rowsExp<>+704(SB), Y5, Y2
-	VFMADD213PS  rowsExp<>+768(SB), Y5, Y2
-	VMULPS       Y5, Y5, Y1
-	VFMADD213PS  Y5, Y1, Y2
-	VADDPS       rowsExp<>+320(SB), Y2, Y2
-	VPADDD       rowsExpBias<>+0(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y2, Y5
-	VADDPS       rowsExp<>+320(SB), Y5, Y5
+	VMOVUPS      rowsExp<>+192(SB), Y1
+	VFMADD231PS  rowsExp<>+0(SB), Y5, Y1
+	VSUBPS       rowsExp<>+192(SB), Y1, Y0
+	VFNMADD231PS rowsExp<>+64(SB), Y0, Y5
+	VFNMADD231PS rowsExp<>+128(SB), Y0, Y5
+	VMOVUPS      rowsExp<>+384(SB), Y0
+	VFMADD213PS  rowsExp<>+448(SB), Y5, Y0
+	VFMADD213PS  rowsExp<>+512(SB), Y5, Y0
+	VFMADD213PS  rowsExp<>+576(SB), Y5, Y0
+	VFMADD213PS  rowsExp<>+640(SB), Y5, Y0
+	VFMADD213PS  rowsExp<>+704(SB), Y5, Y0
+	VFMADD213PS  rowsExp<>+768(SB), Y5, Y0
+	VFMADD213PS  rowsExp<>+768(SB), Y5, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y0, Y5
+	VADDPS       rowsExp<>+768(SB), Y5, Y5
 	VDIVPS       Y5, Y3, Y3
 	VMULPS       Y4, Y3, Y3
 	VMASKMOVPS   Y3, Y6, (DX)

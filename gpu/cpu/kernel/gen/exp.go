@@ -7,45 +7,40 @@ import (
 )
 
 // The exponential of float32 by Cephes' expf (Moshier): e^x = 2^k e^r with |r|
-// at most ln(2)/2, ln(2) in two parts, e^r by a polynomial.
+// at most ln(2)/2, ln(2) in two parts, e^r by a polynomial. Adding expMagic to
+// k rounds it to an integer and leaves the exponent field of 2^k in the lowest
+// bits.
 const (
 	log2e      = 1.44269504088896341
 	ln2High    = 0.693359375
 	ln2Low     = -2.12194440e-4
+	expMagic   = 3<<22 + 127
 	expLowest  = -88 // k = -127, whose exponent field is that of 0
 	expLargest = 89  // k = 128, whose exponent field is that of infinity
 )
 
-var expPolynomial = []float32{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1}
+var expPolynomial = []float32{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1, 1}
 
 // expf writes exponentials.
 type expf struct {
 	lanes
 	c               laneConstants
-	bias            Mem
 	lowest, highest reg.VecVirtual
 }
 
-// expTable holds the constants of a family.
-type expTable struct {
-	c    laneConstants
-	bias Mem
+func newExpTable(name string) laneConstants {
+	return newLaneConstants(name, append([]float32{log2e, ln2High, ln2Low, expMagic, expLowest, expLargest}, expPolynomial[:7]...)...)
 }
 
-func newExpTable(name string) expTable {
-	t := expTable{c: newLaneConstants(name, append([]float32{log2e, ln2High, ln2Low, expLowest, expLargest, 1, 0}, expPolynomial...)...)}
-	t.bias = GLOBL(name+"Bias", NOPTR|RODATA)
-	for i := range 16 {
-		DATA(4*i, U32(127))
+// expf loads what stays in registers; positive tells whether arguments may be
+// above 0.
+func (v lanes) expf(c laneConstants, positive bool) expf {
+	e := expf{lanes: v, c: c, lowest: v.reg()}
+	VMOVUPS(c[expLowest], e.lowest)
+	if positive {
+		e.highest = v.reg()
+		VMOVUPS(c[expLargest], e.highest)
 	}
-	return t
-}
-
-// expf loads what stays in registers.
-func (v lanes) expf(t expTable) expf {
-	e := expf{lanes: v, c: t.c, bias: t.bias, lowest: v.reg(), highest: v.reg()}
-	VMOVUPS(t.c[expLowest], e.lowest)
-	VMOVUPS(t.c[expLargest], e.highest)
 	return e
 }
 
@@ -54,20 +49,18 @@ func (e expf) of(x reg.VecVirtual) {
 	k, f, p := e.reg(), e.reg(), e.reg()
 	// The second operand in Intel's order comes through when one is NaN.
 	VMAXPS(x, e.lowest, x)
-	VMINPS(x, e.highest, x)
-	VMULPS(e.c[log2e], x, k)
-	VCVTPS2DQ(k, k)
-	VCVTDQ2PS(k, f)
-	VFNMADD231PS(e.c[ln2High], f, x)
-	VFNMADD231PS(e.c[ln2Low], f, x)
+	if e.highest != nil {
+		VMINPS(x, e.highest, x)
+	}
+	VMOVUPS(e.c[expMagic], f)
+	VFMADD231PS(e.c[log2e], x, f)
+	VSUBPS(e.c[expMagic], f, k)
+	VFNMADD231PS(e.c[ln2High], k, x)
+	VFNMADD231PS(e.c[ln2Low], k, x)
 	VMOVUPS(e.c[expPolynomial[0]], p)
 	for _, c := range expPolynomial[1:] {
 		VFMADD213PS(e.c[c], x, p)
 	}
-	VMULPS(x, x, f)
-	VFMADD213PS(x, f, p) // p = p x^2 + x
-	VADDPS(e.c[1], p, p)
-	VPADDD(e.bias, k, k)
-	VPSLLD(U8(23), k, k)
-	VMULPS(k, p, x)
+	VPSLLD(U8(23), f, f)
+	VMULPS(f, p, x)
 }

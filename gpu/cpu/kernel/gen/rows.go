@@ -91,17 +91,17 @@ func rotate(v lanes, tail Mem) {
 	end()
 }
 
-func siluMul(v lanes, tail Mem, t expTable) {
+func siluMul(v lanes, tail Mem, c laneConstants) {
 	v.function("siluMul", "func(gate, up, out *float32, n int)", "is out = gate / (1 + e^-gate) up; out may be either.")
 	gate, up, out, n := parameter("gate"), parameter("up"), parameter("out"), parameter("n")
-	exp, nought := v.expf(t), v.zero()
+	exp, nought := v.expf(c, true), v.zero()
 	g, u, e := v.reg(), v.reg(), v.reg()
 	v.each(n, tail, []reg.GPVirtual{gate, up, out}, func(load loader, store storer) {
 		load(gate, g)
 		load(up, u)
 		VSUBPS(g, nought, e)
 		exp.of(e)
-		VADDPS(t.c[1], e, e)
+		VADDPS(c[1], e, e)
 		VDIVPS(e, g, g)
 		VMULPS(u, g, g)
 		store(g, out)

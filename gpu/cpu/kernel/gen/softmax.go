@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -10,98 +12,136 @@ import (
 // far. Lanes past a row's own number of positions count nothing, whatever they
 // hold; at least one counts. The sum adds vectors by halves, then lanes by
 // halves.
-func softmax(v lanes, t expTable, lanesTable Mem) {
+func softmax(v lanes, c laneConstants, lanesTable Mem) {
 	v.function("softmax", "func(s *float32, rows int, seen *int32, scale float32, keyScales *float32, valueScales *float32, peaks *float32, totals *float32, shrinks *float32)",
 		"makes s[r][i] = e^(s scale keyScales[i] - peak) valueScales[i], brings peaks and totals up to date and tells by what older sums shrink. Without scales both pointers are nil.")
-	s, rows, seen := parameter("s"), parameter("rows"), parameter("seen")
-	keyScales, valueScales := parameter("keyScales"), parameter("valueScales")
-	peaks, totals, shrinks := parameter("peaks"), parameter("totals"), parameter("shrinks")
-	exp := v.expf(t)
-	vectors := 64 / v.n()
+	b := &softmaxRow{lanes: v, table: lanesTable, exp: v.expf(c, false)}
+	b.s, b.seen, b.keyScales, b.valueScales = parameter("s"), parameter("seen"), parameter("keyScales"), parameter("valueScales")
+	peaks, totals, shrinks, rows := parameter("peaks"), parameter("totals"), parameter("shrinks"), parameter("rows")
+	b.scale, b.lowest, b.peak, b.x = v.parameter("scale"), v.reg(), v.reg(), v.reg()
+	bits, one := GP32(), XMM()
+	MOVL(U32(0xff800000), bits) // -Inf
+	VMOVD(bits, b.lowest.AsX())
+	VBROADCASTSS(b.lowest.AsX(), b.lowest)
+	VMOVSS(c[1], one)
 
-	lowest := v.reg() // -Inf
-	bits := GP32()
-	MOVL(U32(0xff800000), bits)
-	VMOVD(bits, lowest.AsX())
-	VBROADCASTSS(lowest.AsX(), lowest)
+	// First the peaks of all rows, then the weights of all: so that what one
+	// row must wait for is filled by others.
+	Label("peaks")
+	CMPL(at(b.seen, 0), U8(64))
+	JNE(LabelRef("masked"))
+	b.scores("whole", false)
+	JMP(LabelRef("scored"))
+	Label("masked")
+	b.scores("part", true)
+	Label("scored")
+	v.fold(b.peak, VMAXPS)
+	old, shrink, sum := XMM(), v.reg(), v.reg()
+	VMOVSS(at(peaks, 0), old)
+	VMAXSS(b.peak.AsX(), old, b.peak.AsX())
+	VMOVSS(b.peak.AsX(), at(peaks, 0))
+	// As a rule the peak stays, and e^0 need not be worked out.
+	VMOVAPS(one, shrink.AsX())
+	VUCOMISS(b.peak.AsX(), old)
+	JP(LabelRef("moved"))
+	JE(LabelRef("stayed"))
+	Label("moved")
+	VSUBPS(b.peak.AsX(), old, shrink.AsX())
+	b.exp.of(shrink)
+	Label("stayed")
+	VMOVSS(shrink.AsX(), at(shrinks, 0))
+	ADDQ(U32(blockBytes), b.s)
+	for _, p := range []reg.Register{b.seen, peaks, shrinks} {
+		ADDQ(U8(4), p)
+	}
+	DECQ(rows)
+	JNZ(LabelRef("peaks"))
 
-	Label("row")
-	n, scale := v.reg(), v.parameter("scale")
-	VPBROADCASTD(at(seen, 0), n)
-	x, peak, mask := v.reg(), v.reg(), v.reg()
-	VMOVUPS(lowest, peak)
-	for i := range vectors {
-		m := at(s, v.bytes()*i)
-		VMULPS(m, scale, x)
-		scalesAt(keyScales, "k"+string(rune('a'+i)), func() { VMULPS(at(keyScales, v.bytes()*i), x, x) })
-		if v.wide {
+	reload("s", b.s)
+	reload("peaks", peaks)
+	reload("shrinks", shrinks)
+	reload("rows", rows)
+	Label("weights")
+	VBROADCASTSS(at(peaks, 0), b.peak)
+	b.weights(sum)
+	v.fold(sum, VADDPS)
+	VMOVSS(at(totals, 0), old)
+	VMOVSS(at(shrinks, 0), shrink.AsX())
+	VFMADD213SS(sum.AsX(), shrink.AsX(), old)
+	VMOVSS(old, at(totals, 0))
+	ADDQ(U32(blockBytes), b.s)
+	for _, p := range []reg.Register{peaks, totals, shrinks} {
+		ADDQ(U8(4), p)
+	}
+	DECQ(rows)
+	JNZ(LabelRef("weights"))
+	end()
+}
+
+// softmaxRow is a row under way.
+type softmaxRow struct {
+	lanes
+	table                           Mem
+	exp                             expf
+	s, seen, keyScales, valueScales reg.GPVirtual
+	scale, lowest, peak, x          reg.VecVirtual
+}
+
+// scores scales the row and finds its peak; masked are the lanes not seen.
+func (b *softmaxRow) scores(label string, masked bool) {
+	n, mask := b.reg(), b.reg()
+	if masked {
+		VPBROADCASTD(at(b.seen, 0), n)
+	}
+	VMOVUPS(b.lowest, b.peak)
+	for i := range 64 / b.n() {
+		x, m := b.x, at(b.s, b.bytes()*i)
+		VMULPS(m, b.scale, x)
+		where(b.keyScales, fmt.Sprintf("%s%d", label, i), func() { VMULPS(at(b.keyScales, b.bytes()*i), x, x) })
+		switch {
+		case masked && b.wide:
 			k := K()
-			VPCMPD(U8(1), n, loaded(v, lanesTable.Offset(64*i), mask), k) // lane < n
-			VBLENDMPS(x, lowest, k, x)
-		} else {
-			VMOVUPS(lanesTable.Offset(32*i), mask)
+			VMOVUPS(b.table.Offset(64*i), mask)
+			VPCMPD(U8(1), n, mask, k) // lane < n
+			VBLENDMPS(x, b.lowest, k, x)
+		case masked:
+			VMOVUPS(b.table.Offset(32*i), mask)
 			VPCMPGTD(mask, n, mask)
-			VBLENDVPS(mask, x, lowest, x)
+			VBLENDVPS(mask, x, b.lowest, x)
 		}
-		VMAXPS(x, peak, peak)
+		VMAXPS(x, b.peak, b.peak)
 		VMOVUPS(x, m)
 	}
-	v.fold(peak, VMAXPS)
-	old, shrink := v.reg(), v.reg()
-	VMOVSS(at(peaks, 0), old.AsX())
-	VMAXSS(peak.AsX(), old.AsX(), peak.AsX())
-	VMOVSS(peak.AsX(), at(peaks, 0))
-	VSUBPS(peak.AsX(), old.AsX(), shrink.AsX())
-	VBROADCASTSS(peak.AsX(), peak)
-	exp.of(shrink)
-	VMOVSS(shrink.AsX(), at(shrinks, 0))
-	var sums []reg.VecVirtual
-	for i := range vectors {
-		m := at(s, v.bytes()*i)
-		x := v.reg()
-		if !v.wide && i >= 4 {
-			x = mask
-		}
+}
+
+// weights makes the row of weights; sum adds vector i to vector i mod 4 and
+// those in pairs.
+func (b *softmaxRow) weights(sum reg.VecVirtual) {
+	sums := []reg.VecVirtual{sum, b.reg(), b.reg(), b.reg()}
+	for i := range 64 / b.n() {
+		x, m := b.x, at(b.s, b.bytes()*i)
 		VMOVUPS(m, x)
-		VSUBPS(peak, x, x)
-		exp.of(x)
-		if !v.wide && i >= 4 {
-			VADDPS(x, sums[i-4], sums[i-4])
+		VSUBPS(b.peak, x, x)
+		b.exp.of(x)
+		if i < len(sums) {
+			VMOVUPS(x, sums[i])
 		} else {
-			sum := v.reg()
-			VMOVUPS(x, sum)
-			sums = append(sums, sum)
+			VADDPS(x, sums[i-len(sums)], sums[i-len(sums)])
 		}
-		scalesAt(valueScales, "v"+string(rune('a'+i)), func() { VMULPS(at(valueScales, v.bytes()*i), x, x) })
+		where(b.valueScales, fmt.Sprintf("weight%d", i), func() { VMULPS(at(b.valueScales, b.bytes()*i), x, x) })
 		VMOVUPS(x, m)
 	}
 	VADDPS(sums[1], sums[0], sums[0])
 	VADDPS(sums[3], sums[2], sums[2])
 	VADDPS(sums[2], sums[0], sums[0])
-	v.fold(sums[0], VADDPS)
-	VMOVSS(at(totals, 0), old.AsX())
-	VFMADD213SS(sums[0].AsX(), shrink.AsX(), old.AsX())
-	VMOVSS(old.AsX(), at(totals, 0))
-	ADDQ(U32(blockBytes), s)
-	for _, p := range []reg.Register{seen, peaks, totals, shrinks} {
-		ADDQ(U8(4), p)
-	}
-	DECQ(rows)
-	JNZ(LabelRef("row"))
-	end()
 }
 
-// scalesAt does something where there are scales.
-func scalesAt(scales reg.Register, label string, do func()) {
-	TESTQ(scales, scales)
+// where does something if a pointer is not nil.
+func where(p reg.Register, label string, do func()) {
+	TESTQ(p, p)
 	JZ(LabelRef("no" + label))
 	do()
 	Label("no" + label)
-}
-
-func loaded(v lanes, m Mem, r reg.VecVirtual) reg.VecVirtual {
-	VMOVUPS(m, r)
-	return r
 }
 
 func mix(v lanes, tail Mem) {
