@@ -137,10 +137,10 @@ func PlanPool(opts PoolOptions, facts PoolFacts) (PoolPlan, error) {
 	pages := min(room/perPage-1, math.MaxInt32-2)
 	if pages < 1 {
 		return PoolPlan{}, fmt.Errorf("the KV pool has no room for a page of %d tokens: "+
-			"%s available (%s) × %g is %s, weights take %s and workspace %s of it, and a page and the padding page need %s; "+
+			"%s available (%s) × %g is %s, weights take %s and workspace %s of it, and a page and the padding page need %s, so that %s are missing; "+
 			"raise mem-fraction-static, lower page-size or chunked-prefill-size, or choose a smaller kv-cache-dtype or model%s",
 			opts.PageSize, size(facts.AvailableBytes), facts.AvailableFrom, opts.MemFraction, size(static),
-			size(facts.WeightBytes), size(facts.WorkspaceBytes), size(2*perPage), measured(facts))
+			size(facts.WeightBytes), size(facts.WorkspaceBytes), size(2*perPage), size(2*perPage-room), measured(facts))
 	}
 	p.add("pages_by_memory", pages, "pages", "kv_room / kv_per_page, less one for padding")
 	fits := pages * int64(opts.PageSize)

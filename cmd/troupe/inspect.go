@@ -143,7 +143,10 @@ func newInspectMemory() *cobra.Command {
 				d.WeightBytes = held.Bytes
 			}
 			plan, dtype, err := node.PlanMemory(cfg, m, d)
-			if err != nil {
+			switch {
+			case err != nil && size == "":
+				return node.WhatFits(err, cfg, m, d)
+			case err != nil:
 				return err
 			}
 			if size == "" {

@@ -103,8 +103,16 @@ func TestAFaultInAKernelFailsTheStepOnly(t *testing.T) {
 // A step makes its result and nothing else: one StepResult, one slice of
 // results, and what the closure of the test itself makes.
 func TestAllocationsOfAStep(t *testing.T) {
+	for _, d := range []gpu.DType{gpu.BF16, gpu.Q8_0} {
+		shape := wide
+		shape.DType = d
+		allocations(t, shape)
+	}
+}
+
+func allocations(t *testing.T, shape gputest.Shape) {
 	spec := gpu.PoolSpec{PageSize: 16, Pages: 4}
-	m, _ := load(t, wide, Options{Threads: 2}, spec)
+	m, _ := load(t, shape, Options{Threads: 2}, spec)
 	batch := &gpu.StepBatch{}
 	for i := range 3 {
 		q := prompt(wide, spec, 5)
@@ -121,7 +129,7 @@ func TestAllocationsOfAStep(t *testing.T) {
 		}
 	})
 	if got > 2 {
-		t.Errorf("a step makes %v allocations, want at most 2", got)
+		t.Errorf("%s: a step makes %v allocations, want at most 2", shape.DType, got)
 	}
 }
 

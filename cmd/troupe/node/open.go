@@ -181,7 +181,7 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	// afterwards.
 	_, kv, err := PlanMemory(c, n.Checkpoint, DeviceMemory{Before: available, WeightBytes: weights.Bytes})
 	if err != nil {
-		return err
+		return WhatFits(err, c, n.Checkpoint, DeviceMemory{Before: available, WeightBytes: weights.Bytes})
 	}
 	if err = n.Device.Info().CheckKV(kv); err != nil {
 		return fmt.Errorf("%s device: %w", n.Device.Info().Kind, err)

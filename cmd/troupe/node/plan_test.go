@@ -65,3 +65,41 @@ func TestTypesOfWeights(t *testing.T) {
 		t.Errorf("bytes of weights by type: %v", bytes)
 	}
 }
+
+// Where memory is short, the failure names the most exact type of weights that
+// fits; none where none does or where something else is wrong.
+func TestWhatFits(t *testing.T) {
+	n := open(t, settings(t), nil)
+	c := n.opt.Config
+	held := func(dtype string) int64 {
+		with := *c
+		with.WeightDType = dtype
+		d, err := OpenDevice(&with)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := d.PlanWeights(n.Checkpoint.Program, n.Checkpoint.Weights)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan.Bytes
+	}
+	for _, tt := range []struct{ room, want string }{{"q8_0", "q8_0"}, {"q4_0", "q4_0"}, {"", ""}} {
+		room := int64(0)
+		if tt.room != "" {
+			// And some for the pool.
+			room = held(tt.room) + (held("auto")-held("q8_0"))/8
+		}
+		c := *c
+		c.MemFraction, c.MaxRunning, c.ChunkedPrefillSize, c.MaxPrefillTokens = 1, 1, 16, 16
+		d := DeviceMemory{Before: gpu.Memory{Available: room + workspace(&c, n.Checkpoint.Program, 1)}, WeightBytes: held("auto")}
+		_, _, err := PlanMemory(&c, n.Checkpoint, d)
+		if err == nil {
+			t.Fatalf("%s: %d bytes suffice", tt.room, room)
+		}
+		got := WhatFits(err, &c, n.Checkpoint, d).Error()
+		if named := strings.Contains(got, "weight-dtype"); named != (tt.want != "") || !strings.Contains(got, tt.want) || !strings.Contains(got, "are missing") {
+			t.Errorf("room for %q: %s", tt.room, got)
+		}
+	}
+}
