@@ -38,7 +38,7 @@ func (a *activations) pack(s *step, tiles kernel.Tiling, first, end, lo, hi int)
 	for i := first; i < end; i++ {
 		t, n := tiles.At(i)
 		if a.floats && tiles.Tokens > 1 {
-			kernel.PackTile(a.tiles[t*a.width+lo*n:], x[t*stride+lo:], stride, n, hi-lo)
+			kernel.PackTile(s.level, a.tiles[t*a.width+lo*n:], x[t*stride+lo:], stride, n, hi-lo)
 		}
 		if !a.ints {
 			continue

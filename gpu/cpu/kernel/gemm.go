@@ -8,26 +8,6 @@ var widestTile = [...]int{Portable: 8, AVX2: 6, AVX512: 12}
 // TileTokens is how many tokens a tile of Gemm or IntGemm has at most.
 func (l Level) TileTokens() int { return widestTile[l] }
 
-// PackTile lays out the activations of a tile for Gemm: x[t*ldx+c] becomes
-// out[c*tokens+t]. A tile of one token needs none: it is the row itself. A part
-// of the columns is written alone with out and x beginning at its first one.
-func PackTile(out []float32, x []float32, ldx, tokens, cols int) {
-	const block = 64 // columns whose place stays in the first cache for all tokens
-	for ; cols > 0; cols -= block {
-		n := min(block, cols)
-		for t := range tokens {
-			row := x[t*ldx:][:n]
-			to := out[t : (n-1)*tokens+t+1]
-			for c, i := 0, 0; c < len(row) && i < len(to); c, i = c+1, i+tokens {
-				to[i] = row[c]
-			}
-		}
-		if cols > block {
-			x, out = x[block:], out[block*tokens:]
-		}
-	}
-}
-
 // Gemm multiplies a panel with a tile of tokens:
 //
 //	y[t*ldy+r] = (y[t*ldy+r] with add, 0 without) + sum over c of W[r,c] x[c*tokens+t]

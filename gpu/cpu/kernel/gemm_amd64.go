@@ -63,3 +63,8 @@ func gemmQ4AVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy i
 //
 //go:noescape
 func multiplyAddsAVX2(n int)
+
+// transposeAVX2 writes x[t*ldx+c] of 4 tokens to out[c*stride+t]; columns is a positive multiple of 8.
+//
+//go:noescape
+func transposeAVX2(out *float32, stride int, x *float32, ldx int, columns int)

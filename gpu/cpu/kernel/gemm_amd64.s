@@ -22754,3 +22754,45 @@ loop:
 	JNZ         loop
 	VZEROUPPER
 	RET
+
+// func transposeAVX2(out *float32, stride int, x *float32, ldx int, columns int)
+// Requires: AVX
+TEXT ·transposeAVX2(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ stride+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ ldx+24(FP), BX
+	MOVQ columns+32(FP), SI
+	SHLQ $0x02, CX
+	SHLQ $0x02, BX
+	LEAQ (CX)(CX*2), DI
+	LEAQ (BX)(BX*2), R8
+
+loop:
+	VMOVUPS      (DX), Y0
+	VMOVUPS      (DX)(BX*1), Y2
+	VMOVUPS      (DX)(BX*2), Y3
+	VMOVUPS      (DX)(R8*1), Y4
+	VUNPCKLPS    Y2, Y0, Y1
+	VUNPCKHPS    Y2, Y0, Y0
+	VUNPCKLPS    Y4, Y3, Y2
+	VUNPCKHPS    Y4, Y3, Y4
+	VUNPCKLPD    Y2, Y1, Y3
+	VUNPCKHPD    Y2, Y1, Y1
+	VUNPCKLPD    Y4, Y0, Y2
+	VUNPCKHPD    Y4, Y0, Y0
+	LEAQ         (AX)(CX*4), R9
+	VMOVUPS      X3, (AX)
+	VEXTRACTF128 $0x01, Y3, (R9)
+	VMOVUPS      X1, (AX)(CX*1)
+	VEXTRACTF128 $0x01, Y1, (R9)(CX*1)
+	VMOVUPS      X2, (AX)(CX*2)
+	VEXTRACTF128 $0x01, Y2, (R9)(CX*2)
+	VMOVUPS      X0, (AX)(DI*1)
+	VEXTRACTF128 $0x01, Y0, (R9)(DI*1)
+	LEAQ         (AX)(CX*8), AX
+	ADDQ         $0x20, DX
+	SUBQ         $0x08, SI
+	JNZ          loop
+	VZEROUPPER
+	RET

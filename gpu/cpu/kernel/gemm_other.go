@@ -13,4 +13,5 @@ func gemmF16AVX2(*byte, int, *float32, int, *float32, int, int, int)    { panic(
 func gemmQ8AVX2(*byte, int, *float32, int, *float32, int, int, int)     { panic(unreachable) }
 func gemmQ4AVX2(*byte, int, *float32, int, *float32, int, int, int)     { panic(unreachable) }
 func multiplyAddsAVX512(int)                                            { panic(unreachable) }
+func transposeAVX2(*float32, int, *float32, int, int)                   { panic(unreachable) }
 func multiplyAddsAVX2(int)                                              { panic(unreachable) }

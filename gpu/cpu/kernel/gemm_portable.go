@@ -166,14 +166,14 @@ func multiplyAddsPortable(n int) {
 	var a, b, c, d, e, f, g, h float32
 	x, y := sink, sink
 	for range n {
-		a += float32(x * y)
-		b += float32(x * y)
-		c += float32(x * y)
-		d += float32(x * y)
-		e += float32(x * y)
-		f += float32(x * y)
-		g += float32(x * y)
-		h += float32(x * y)
+		a = float32(a*x) + y
+		b = float32(b*x) + y
+		c = float32(c*x) + y
+		d = float32(d*x) + y
+		e = float32(e*x) + y
+		f = float32(f*x) + y
+		g = float32(g*x) + y
+		h = float32(h*x) + y
 	}
 	sink = a + b + c + d + e + f + g + h
 }

@@ -100,7 +100,7 @@ func product(l Level, f Form, panel []byte, cols int, x []float32, tokens int, y
 		in := x[t*cols : (t+n)*cols]
 		if n > 1 {
 			in = make([]float32, n*cols)
-			PackTile(in, x[t*cols:], cols, n, cols)
+			PackTile(l, in, x[t*cols:], cols, n, cols)
 		}
 		Gemm(l, f, panel, cols, in, n, y[t*ldy:], ldy, add, 4096)
 	}
@@ -222,7 +222,7 @@ func TestGemmBits(t *testing.T) {
 			}
 		}
 		x, packed := normal(r, tokens*cols), make([]float32, tokens*cols)
-		PackTile(packed, x, cols, tokens, cols)
+		PackTile(l, packed, x, cols, tokens, cols)
 
 		// Token by token, all columns at once, from the same numbers as F32.
 		asF32 := make([]byte, F32.PanelBytes(cols))

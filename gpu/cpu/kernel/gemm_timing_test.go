@@ -110,7 +110,7 @@ func timedGemm(l Level, f Form, panels []byte, rows int, x, packed []float32, to
 	tiles := NewTiling(tokens, l.TileTokens())
 	for i := range tiles.Tiles {
 		t, n := tiles.At(i)
-		PackTile(packed[t*cols:], x[t*cols:], cols, n, cols)
+		PackTile(l, packed[t*cols:], x[t*cols:], cols, n, cols)
 	}
 	columns, run := 32<<10/f.PanelBytes(32)*32, 192/l.TileTokens()
 	for lo := 0; lo < tiles.Tiles; lo += run {
@@ -145,7 +145,7 @@ func BenchmarkPackTile(b *testing.B) {
 			x, packed := make([]float32, tokens*timedCols), make([]float32, tokens*timedCols)
 			b.SetBytes(int64(4 * len(x)))
 			for b.Loop() {
-				PackTile(packed, x, timedCols, tokens, timedCols)
+				PackTile(Best(), packed, x, timedCols, tokens, timedCols)
 			}
 		})
 	}

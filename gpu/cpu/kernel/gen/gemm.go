@@ -18,6 +18,7 @@ func gemm() {
 		}
 		multiplyAdds(wide)
 	}
+	transpose()
 }
 
 // gemmForm is a form of panel.
