@@ -42,3 +42,33 @@ func TestGenerated(t *testing.T) {
 		}
 	}
 }
+
+// TestAVX2UsesNothingMore: with too many registers in use the generator would
+// take those of AVX-512, without a word.
+func TestAVX2UsesNothingMore(t *testing.T) {
+	files, err := filepath.Glob("*_amd64.s")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	more := regexp.MustCompile(`\b(Z\d+|[XY](1[6-9]|2\d|3[01])|K[0-7])\b`)
+	checked := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range bytes.Split(text, []byte("\nTEXT "))[1:] {
+			name, _, _ := bytes.Cut(f, []byte("("))
+			if !bytes.HasSuffix(name, []byte("AVX2")) {
+				continue
+			}
+			checked++
+			if at := more.Find(f); at != nil {
+				t.Errorf("%s: %s uses %s", file, name, at)
+			}
+		}
+	}
+	if checked < 10 {
+		t.Errorf("only %d functions of AVX2 were found", checked)
+	}
+}
