@@ -59,7 +59,7 @@ func findAVX512(x *float32, n int, value float32) int
 //go:noescape
 func collectAVX512(x *float32, n int, bound float32, base int32, ids *int32) int
 
-// expSumAVX512 is the sum of e^((x - highest) inverse), a relative 1e-12 off at most. n is a positive multiple of 32; no exponent is above 1.
+// expSumAVX512 is the sum of 2^((x - highest) inverse), a relative 1e-11 off at most. n is a positive multiple of 32; no exponent is above 1.
 //
 //go:noescape
 func expSumAVX512(x *float32, n int, highest float64, inverse float64) float64
@@ -119,7 +119,7 @@ func findAVX2(x *float32, n int, value float32) int
 //go:noescape
 func collectAVX2(x *float32, n int, bound float32, base int32, ids *int32) int
 
-// expSumAVX2 is the sum of e^((x - highest) inverse), a relative 1e-12 off at most. n is a positive multiple of 32; no exponent is above 1.
+// expSumAVX2 is the sum of 2^((x - highest) inverse), a relative 1e-11 off at most. n is a positive multiple of 32; no exponent is above 1.
 //
 //go:noescape
 func expSumAVX2(x *float32, n int, highest float64, inverse float64) float64

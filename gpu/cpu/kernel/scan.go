@@ -76,9 +76,9 @@ func ExpSum(l Level, x []float32, highest, inverse float64) float64 {
 	var sum float64
 	if n := len(x) &^ (scanRun - 1); n > 0 && l != Portable {
 		if l == AVX512 {
-			sum = expSumAVX512(&x[0], n, highest, inverse)
+			sum = expSumAVX512(&x[0], n, highest, inverse*math.Log2E)
 		} else {
-			sum = expSumAVX2(&x[0], n, highest, inverse)
+			sum = expSumAVX2(&x[0], n, highest, inverse*math.Log2E)
 		}
 		x = x[n:]
 	}

@@ -10,7 +10,7 @@ import (
 func rows() {
 	tail := newTailTable("rowsTail")
 	exp := newExpTable("rowsExp")
-	doubles := newDoubleTable("rowsDouble")
+	twos := newDoubles("rowsDouble")
 	eachLevel(func(v lanes) {
 		sumSquares(v, tail)
 		scaleGain(v, tail)
@@ -23,7 +23,7 @@ func rows() {
 		peak(v)
 		find(v)
 		collect(v)
-		expSum(v, doubles)
+		expSum(v, twos)
 	})
 }
 

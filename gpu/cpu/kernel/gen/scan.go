@@ -1,8 +1,6 @@
 package main
 
 import (
-	"math"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -141,109 +139,4 @@ func collect(v lanes) {
 	SHRQ(U8(2), ids)
 	Store(ids, ReturnIndex(0))
 	end()
-}
-
-// doubleTable holds the constants of e^x in float64, each in 8 lanes.
-type doubleTable struct {
-	at   map[string]Mem
-	bias Mem
-}
-
-// The polynomial is Taylor's to x^10: below 3e-13 of the result for |x| up to
-// ln(2)/2, where x^11/11! is 2e-13.
-const expDegree = 10
-
-func newDoubleTable(name string) doubleTable {
-	t := doubleTable{at: map[string]Mem{}}
-	values := []struct {
-		name string
-		x    float64
-	}{
-		{"log2e", math.Log2E}, {"high", 6.93147180369123816490e-01}, {"low", 1.90821492927058770002e-10}, {"lowest", -700},
-	}
-	factorial := 1.0
-	for i := range expDegree + 1 {
-		factorial *= float64(max(i, 1))
-		values = append(values, struct {
-			name string
-			x    float64
-		}{"c" + string(rune('a'+i)), 1 / factorial})
-	}
-	table := GLOBL(name, NOPTR|RODATA)
-	for i, c := range values {
-		for lane := range 8 {
-			DATA(64*i+8*lane, F64(c.x))
-		}
-		t.at[c.name] = table.Offset(64 * i)
-	}
-	t.bias = GLOBL(name+"Bias", NOPTR|RODATA)
-	for lane := range 8 {
-		DATA(8*lane, U64(1023))
-	}
-	return t
-}
-
-// expSum has four sums of 8 or 4 lanes.
-func expSum(v lanes, t doubleTable) {
-	v.function("expSum", "func(x *float32, n int, highest, inverse float64) float64", "is the sum of e^((x - highest) inverse), a relative 1e-12 off at most. n is a positive multiple of 32; no exponent is above 1.")
-	x, n := parameter("x"), parameter("n")
-	broadcast := func(name string) reg.VecVirtual {
-		a, err := Param(name).Resolve()
-		if err != nil {
-			panic(err)
-		}
-		r := v.reg()
-		VBROADCASTSD(a.Addr, r)
-		return r
-	}
-	highest, inverse, lowest := broadcast("highest"), broadcast("inverse"), v.reg()
-	VMOVUPD(t.at["lowest"], lowest)
-	sums := []reg.VecVirtual{v.zero(), v.zero()}
-	each := v.n() / 2
-	Label("loop")
-	for i := range sums {
-		a, k, f, p := v.reg(), v.reg(), v.reg(), v.reg()
-		half := k.AsX() // int32 for each float64
-		if v.wide {
-			half = k.AsY()
-		}
-		VCVTPS2PD(at(x, 4*each*i), a)
-		VSUBPD(highest, a, a)
-		VMULPD(inverse, a, a)
-		VMAXPD(a, lowest, a)
-		VMULPD(t.at["log2e"], a, f)
-		if v.wide {
-			VCVTPD2DQ(f, half)
-		} else {
-			VCVTPD2DQY(f, half)
-		}
-		VCVTDQ2PD(half, f)
-		VFNMADD231PD(t.at["high"], f, a)
-		VFNMADD231PD(t.at["low"], f, a)
-		VMOVUPD(t.at["c"+string(rune('a'+expDegree))], p)
-		for d := expDegree - 1; d >= 0; d-- {
-			VFMADD213PD(t.at["c"+string(rune('a'+d))], a, p)
-		}
-		VPMOVSXDQ(half, k)
-		VPADDQ(t.bias, k, k)
-		VPSLLQ(U8(52), k, k)
-		VFMADD231PD(k, p, sums[i])
-	}
-	ADDQ(U8(4*each*len(sums)), x)
-	SUBQ(U8(each*len(sums)), n)
-	JNZ(LabelRef("loop"))
-	VADDPD(sums[1], sums[0], sums[0])
-	s := sums[0]
-	if v.wide {
-		upper := YMM()
-		VEXTRACTF64X4(U8(1), s, upper)
-		VADDPD(upper, s.AsY(), s.AsY())
-	}
-	upper := XMM()
-	VEXTRACTF128(U8(1), s.AsY(), upper)
-	VADDPD(upper, s.AsX(), s.AsX())
-	VUNPCKHPD(s.AsX(), s.AsX(), upper)
-	VADDPD(upper, s.AsX(), s.AsX())
-	answer(s.AsX(), 0)
-	RET()
 }
