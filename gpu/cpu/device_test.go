@@ -57,3 +57,21 @@ func TestRandomShapes(t *testing.T) {
 		})
 	}
 }
+
+// Head sizes and groups of models that there are, at the levels whose kernels
+// take several at a time.
+func TestHeadsOfModels(t *testing.T) {
+	for i, s := range []gputest.Shape{
+		{HeadDim: 32, Heads: 6, KVHeads: 3}, {HeadDim: 64, Heads: 14, KVHeads: 2}, {HeadDim: 80, Heads: 4, KVHeads: 4},
+		{HeadDim: 96, Heads: 12, KVHeads: 1}, {HeadDim: 128, Heads: 16, KVHeads: 1}, {HeadDim: 256, Heads: 8, KVHeads: 1},
+	} {
+		s.Name, s.Vocab, s.Hidden, s.Layers, s.Inner, s.Context = fmt.Sprintf("heads-%d", s.HeadDim), 30, 24, 1, 16, 256
+		levels := kernel.Levels()
+		o := cpu.Options{Threads: 1 + i%2, InstructionSet: levels[len(levels)-1-i%min(2, len(levels))].String()}
+		t.Run(s.Name, func(t *testing.T) {
+			if err := gputest.RunShape(open(t, o), s, uint64(i)); err != nil {
+				t.Errorf("%+v: %v", o, err)
+			}
+		})
+	}
+}

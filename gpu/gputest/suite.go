@@ -53,6 +53,11 @@ func checks(device gpu.Device) []check {
 				check{at("exact"), func(d gpu.Device) error { return checkExact(d, s, gpu.F32, uint64(w), waysOfRows) }})
 		}
 	}
+	longest := gpu.F32
+	if slices.Contains(info.KV, gpu.I8) {
+		longest = gpu.I8 // whose scales must be found, too
+	}
+	list = append(list, check{fmt.Sprintf("long/kv-%s", longest), func(d gpu.Device) error { return checkLong(d, longest) }})
 	return append(list, check{"types that are not taken", checkOtherTypes})
 }
 
