@@ -14,7 +14,7 @@ import "time"
 // have no flag for them. Units, what zero means and an example stand in the usage text, which is the
 // documentation that users see.
 type Config struct {
-	Model           string `key:"model" default:"" usage:"model directory in Hugging Face format, or a GGUF file; empty serves the embedded model"`
+	Model           string `key:"model" alias:"model-path" default:"" usage:"model directory in Hugging Face format, or a GGUF file; empty serves the embedded model"`
 	ServedModelName string `key:"served-model-name" default:"" usage:"name under which clients ask for the model; empty takes the name of the directory or file"`
 	LoadFormat      string `key:"load-format" default:"auto" usage:"auto reads the weights, dummy makes random ones for any configuration"`
 	ChatTemplate    string `key:"chat-template" default:"" usage:"file with a Jinja chat template, instead of the model's own"`

@@ -100,7 +100,7 @@ func Wanted(flagType string) string {
 		return "an integer"
 	case "uint64":
 		return "an integer from 0 on"
-	case "int32Slice":
+	case "int32Slice", "intSlice":
 		return "integers separated by commas"
 	}
 	return "a " + flagType

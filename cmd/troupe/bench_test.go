@@ -17,8 +17,8 @@ import (
 	"github.com/troupe-engine/troupe/internal/load"
 )
 
-// bench runs `troupe bench serve --json` and gives its report.
-func bench(t *testing.T, url string, args ...string) *load.Report {
+// loadServer runs `troupe bench serve --json` and gives its report.
+func loadServer(t *testing.T, url string, args ...string) *load.Report {
 	t.Helper()
 	out := mustRun(t, "", append([]string{"bench", "serve", "--url", url, "--json"}, args...)...)
 	p := &load.Report{}
@@ -79,7 +79,7 @@ func TestBenchServeAsksTheRealServer(t *testing.T) {
 			if c.name != "random" { // once is enough
 				c.args = append(c.args, "--warmup-requests", "0")
 			}
-			p := bench(t, s.URL, c.args...)
+			p := loadServer(t, s.URL, c.args...)
 			if p.Requests.Sent != c.requests || p.Requests.Finished != c.requests || p.Requests.Unsent != 0 || p.Tokens.ByServer != c.requests {
 				t.Fatalf("%+v, %+v", p.Requests, p.Tokens)
 			}
@@ -127,7 +127,7 @@ func TestBenchServePrintsTablesAndDetails(t *testing.T) {
 	if err != nil || bytes.Count(lines, []byte("\n")) != 3 || !bytes.Contains(lines, []byte(`"outcome":"finished"`)) {
 		t.Errorf("%v\n%s", err, lines)
 	}
-	again, err := json.Marshal(bench(t, s.URL, "--api-key", "open-sesame", "--random-input-len", "40", "--random-output-len", "4", "--num-prompts", "3"))
+	again, err := json.Marshal(loadServer(t, s.URL, "--api-key", "open-sesame", "--random-input-len", "40", "--random-output-len", "4", "--num-prompts", "3"))
 	if err != nil || bytes.Contains(again, []byte("sesame")) || !bytes.Contains(again, []byte("it has seen this seed")) {
 		t.Errorf("the key is in the report, or the note on repeated seeds is not: %v\n%s", err, again)
 	}

@@ -65,6 +65,8 @@ var rules = []rule{
 	{"internal/seeded", nil, nil, "it orders any actors and knows none"},
 	{"internal/simtest", []string{"messages", "memory", "sched", "request", "internal"}, []string{"github.com/asynkron/"}, "the simulator runs the cores without the runtime"},
 	{"internal/replay", []string{"messages", "memory", "sched", "gpu/sim", "internal/trace", "internal/plot"}, []string{"github.com/asynkron/", "net", "math/rand", "sync"}, "it wires the cores as the engine does, on virtual time and without the runtime"},
+	{"internal/bench", []string{"internal/bench", "messages", "gpu"}, []string{"github.com/asynkron/", "net"}, "it times steps and calls, and knows no actor"},
+	{"internal/bench/kernels", []string{"gpu/cpu/kernel", "internal/cputime", "internal/bench"}, []string{"github.com/asynkron/", "net"}, "it times inner loops, which know neither models nor engines"},
 	{"internal/load", []string{"internal/load", "internal/trace", "internal/cputime"}, []string{"github.com/asynkron/"}, "it measures any server from outside and must know nothing of ours"},
 	{"internal/load/wire", nil, []string{"net", "time"}, "it reads and writes bytes, so that what a token costs can be measured alone"},
 	{"internal/load/work", []string{"internal/trace"}, []string{"net", "sync"}, "it says what to ask and knows no server and no clock"},

@@ -39,6 +39,9 @@ type Options struct {
 	Engine func(*engine.Spec)
 	// Version of the binary, for /server_info.
 	Version string
+	// Unhashed leaves out the hash of the weights, and with it a part of the
+	// fingerprint: reading them would disturb who measures.
+	Unhashed bool
 }
 
 // Node is a process that computes. Close it.
@@ -72,7 +75,17 @@ type Node struct {
 // where, and the remedy.
 func Open(ctx context.Context, opt Options) (*Node, error) {
 	n := &Node{opt: opt, Fatal: make(chan error, 1), started: time.Now()}
-	for _, step := range []func(context.Context) error{n.openModel, n.openText, n.openDevice, n.startEngine} {
+	return n.open(ctx, n.openModel, n.openText, n.openDevice, n.startEngine)
+}
+
+// OpenModel loads the model onto the device and starts no engine.
+func OpenModel(ctx context.Context, opt Options) (*Node, error) {
+	n := &Node{opt: opt, Fatal: make(chan error, 1), started: time.Now()}
+	return n.open(ctx, n.openModel, n.openDevice)
+}
+
+func (n *Node) open(ctx context.Context, steps ...func(context.Context) error) (*Node, error) {
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, n.Close(ctx))
 		}
@@ -205,7 +218,9 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	for _, w := range n.Plan.Warnings {
 		n.opt.Log.Warn().Msg(w)
 	}
-	n.startHash(ctx)
+	if !n.opt.Unhashed {
+		n.startHash(ctx)
+	}
 	layout, err := gpu.ParseLayout(c.KVLayout)
 	if err != nil {
 		return err

@@ -29,7 +29,17 @@ type Model struct {
 var (
 	Qwen2_05B = Model{Arch: "qwen2", Layers: 24, Hidden: 896, Intermediate: 4864, Heads: 14, KVHeads: 2, HeadDim: 64, Vocab: 151936, Context: 32768, Tied: true}
 	Qwen2_15B = Model{Arch: "qwen2", Layers: 28, Hidden: 1536, Intermediate: 8960, Heads: 12, KVHeads: 2, HeadDim: 128, Vocab: 151936, Context: 32768, Tied: true}
+	Qwen2_7B  = Model{Arch: "qwen2", Layers: 28, Hidden: 3584, Intermediate: 18944, Heads: 28, KVHeads: 4, HeadDim: 128, Vocab: 152064, Context: 32768}
+	Qwen3_06B = Model{Arch: "qwen3", Layers: 28, Hidden: 1024, Intermediate: 3072, Heads: 16, KVHeads: 8, HeadDim: 128, Vocab: 151936, Context: 40960, Tied: true}
+	Llama_1B  = Model{Arch: "llama", Layers: 16, Hidden: 2048, Intermediate: 8192, Heads: 32, KVHeads: 8, HeadDim: 64, Vocab: 128256, Context: 131072, Tied: true}
+	Llama_8B  = Model{Arch: "llama", Layers: 32, Hidden: 4096, Intermediate: 14336, Heads: 32, KVHeads: 8, HeadDim: 128, Vocab: 128256, Context: 131072}
 )
+
+// Shapes are models by name, without a type.
+var Shapes = map[string]Model{
+	"qwen2.5-0.5b": Qwen2_05B, "qwen2.5-1.5b": Qwen2_15B, "qwen2.5-7b": Qwen2_7B,
+	"qwen3-0.6b": Qwen3_06B, "llama-1b": Llama_1B, "llama-8b": Llama_8B,
+}
 
 // File is the model as a file, with a tokenizer of bytes.
 func (m Model) File() File {

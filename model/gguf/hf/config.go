@@ -43,7 +43,7 @@ func Config(f *gguf.File, o config.Options) (*config.Config, error) {
 	c.OutBias = f.Tensor("blk.0.attn_output.bias") != nil
 	c.MLPBias = f.Tensor("blk.0.ffn_gate.bias") != nil
 	c.DType = gpu.BF16
-	if t := f.Tensor(embedding); t != nil && !t.Type.Quantised() {
+	if t := f.Tensor(embedding); t != nil {
 		c.DType = t.Type
 	}
 	return c, ropeFactors(f, c)

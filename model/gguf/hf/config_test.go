@@ -57,7 +57,7 @@ func TestConfig(t *testing.T) {
 			Architecture: map[string]string{"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM"}[arch],
 			Vocab:        300, Hidden: 64, Intermediate: 96, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 16, Context: 128, NormEps: 1e-6,
 			Rope:    config.Rope{Theta: 1e6, Scaling: "default", Factor: 1},
-			QKVBias: arch == "qwen2", QKNorm: arch == "qwen3", DType: gpu.BF16, BOS: config.NoToken,
+			QKVBias: arch == "qwen2", QKNorm: arch == "qwen3", DType: gpu.Q8_0, BOS: config.NoToken,
 		}
 	}
 	types := make([]int32, 300)

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/troupe-engine/troupe/internal/bench"
+	"github.com/troupe-engine/troupe/internal/bench/kernels"
+	"github.com/troupe-engine/troupe/model"
+)
+
+// measured runs `troupe bench model --json` with little work.
+func measured(t *testing.T, args ...string) *bench.Report {
+	t.Helper()
+	out := mustRun(t, "", append([]string{"bench", "model", "--json", "--read-bytes", "4MiB", "--max-total-tokens", "2048", "--repetitions", "2"}, args...)...)
+	p := &bench.Report{}
+	if err := json.Unmarshal([]byte(out), p); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	return p
+}
+
+func TestBenchModelMeasuresTheBundledModel(t *testing.T) {
+	for _, through := range []string{"engine", "step"} {
+		t.Run(through, func(t *testing.T) {
+			p := measured(t, "--through", through, "--prompt", "40", "--generate", "12", "--depth", "0,48", "--batch", "1,3", "--threads", "1,2")
+			var names []string
+			for _, r := range p.Results {
+				names = append(names, r.Test)
+				if len(r.Samples) != 2 || r.TokensPerSecond.Min <= 0 || r.BytesPerSecond.Median <= 0 || r.Share.Median <= 0 || r.ReadBandwidth.Min <= 0 {
+					t.Errorf("%+v", r)
+				}
+				if r.WeightBytesPerStep != p.Results[0].WeightBytesPerStep || float64(p.Model.Bytes) < r.WeightBytesPerStep || r.KVBytesPerStep <= 0 {
+					t.Errorf("%s reads %v and %v bytes a step, weights are %d", r.Test, r.WeightBytesPerStep, r.KVBytesPerStep, p.Model.Bytes)
+				}
+				if r.Delays != nil && through == "step" {
+					t.Errorf("bare steps have actors: %+v", r.Delays)
+				}
+			}
+			one := []string{"pp40", "tg12", "tg12 x3", "pp40 @ d48", "tg12 @ d48", "tg12 x3 @ d48"}
+			if !slices.Equal(names, append(one, one...)) || p.Results[0].Threads != 1 || p.Results[11].Threads != 2 {
+				t.Errorf("%q", names)
+			}
+			// Three sequences read the weights once for three tokens.
+			if alone, three := p.Results[1].BytesPerToken, p.Results[2].BytesPerToken; three > alone/2 {
+				t.Errorf("%v bytes a token alone, %v with two others", alone, three)
+			}
+			if deep, flat := p.Results[4].KVBytesPerStep, p.Results[1].KVBytesPerStep; deep < 4*flat {
+				t.Errorf("a step at depth 48 reads %v bytes of the cache, at 0 %v", deep, flat)
+			}
+			if p.Model.Name != "troupe-little" || p.Model.Random || p.Machine.InstructionSet == "" || p.Setup.Through != through || p.Setup.Flags["batch"] != "[1,3]" {
+				t.Errorf("%+v %+v %+v", p.Model, p.Machine, p.Setup)
+			}
+		})
+	}
+}
+
+func TestBenchModelMeasuresHowLateActorsAre(t *testing.T) {
+	p := measured(t, "--prompt", "0", "--generate", "300", "--warmup", "0")
+	if d := p.Results[0].Delays; d == nil || d.Count == 0 || d.Timer.P50 < d.Message.P50 || d.Timer.P99 < d.Timer.P50 || d.Message.Max < d.Message.P99 {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestBenchModelPrintsATable(t *testing.T) {
+	out := mustRun(t, "", "bench", "model", "--prompt", "20", "--generate", "5", "--repetitions", "1", "--read-bytes", "4MiB", "--max-total-tokens", "1024")
+	for _, want := range []string{"machine   ", "model     troupe-little, 1.9 M parameters", "measured  through the engine's actors, 1 repetitions after 1 of warm-up", "| troupe-little bf16 |", " pp20 ", " tg5 ", "note: "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in:\n%s", want, out)
+		}
+	}
+}
+
+func TestBenchModelMakesShapes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes a model of half a gigabyte")
+	}
+	before, _ := filepath.Glob(filepath.Join(os.TempDir(), "troupe-bench-*"))
+	p := measured(t, "--shape", "qwen3-0.6b", "--weight-dtype", "q4_0", "--prompt", "4", "--generate", "2", "--repetitions", "1", "--warmup", "0", "--through", "step")
+	if m := p.Model; m.Name != "qwen3-0.6b" || m.Architecture != "Qwen3ForCausalLM" || m.WeightDType != "q4_0" || !m.Random || m.Path != "" || m.Parameters < 590e6 || m.Bytes > 400e6 {
+		t.Errorf("%+v", m)
+	}
+	after, _ := filepath.Glob(filepath.Join(os.TempDir(), "troupe-bench-*"))
+	if len(after) > len(before) {
+		t.Errorf("%q are left", after)
+	}
+}
+
+func TestBenchModelRefuses(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "none.gguf")
+	for want, args := range map[string][]string{
+		"--batch has 0, it must be 1":                            {"--batch", "0"},
+		"--prompt has -1":                                        {"--prompt=-1"},
+		"--depth is \"x\", want integers separated by commas":    {"--depth", "x"},
+		"--threads has 0, it must be 1 or more":                  {"--threads", "0,1"},
+		"threads is 2000; it must be 1 to 1024":                  {"--threads", "2000"},
+		"--repetitions must be at least 1":                       {"--repetitions", "0"},
+		"--through is \"http\", want engine or step":             {"--through", "http"},
+		"--read-bytes: \"lots\" is no amount of memory":          {"--read-bytes", "lots"},
+		"no amount to measure the read bandwidth with":           {"--read-bytes", "100"},
+		"there is nothing to measure":                            {"--prompt", "0", "--generate", "0"},
+		"--shape \"gpt-9\" is not known; use one of llama-1b":    {"--shape", "gpt-9"},
+		"are two models; give one of them":                       {"--shape", "llama-1b", "--model-path", missing},
+		"weight-dtype is \"q9\", it must be auto":                {"--shape", "llama-1b", "--weight-dtype", "q9"},
+		"--write-gguf writes the model of --shape":               {"--write-gguf", missing},
+		"the name must end in .gguf":                             {"--shape", "llama-1b", "--write-gguf", "model.bin"},
+		"none.gguf: no such file":                                {"--model-path", missing},
+		"needs a context of 100":                                 {"--prompt", "100000"},
+		"test pp512 @ d600 needs a context of 1112 tokens":       {"--depth", "600", "--through", "step"},
+		"5 sequences at once, 4 may run":                         {"--batch", "5", "--max-running-requests", "4"},
+		"which --disable-radix-cache switches off":               {"--depth", "16", "--disable-radix-cache"},
+		"unknown flag: --promt; did you mean --prompt?":          {"--promt", "1"},
+		"needs a KV pool of 704 tokens, it has 512; raise --mem": {"--prompt", "0", "--generate", "30", "--depth", "128", "--batch", "4", "--max-total-tokens", "512"},
+	} {
+		args = append([]string{"bench", "model", "--repetitions", "1", "--read-bytes", "1MiB"}, args...)
+		if out, err := run(t, "", args...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q\n%s", args, err, want, out)
+		}
+	}
+}
+
+func TestBenchKernels(t *testing.T) {
+	args := []string{"bench", "kernels", "--level", "portable", "--tokens", "2", "--rounds", "1", "--round-time", "1us", "--read-bytes", "16MiB"}
+	p := &kernels.Report{}
+	if err := json.Unmarshal([]byte(mustRun(t, "", append(args, "--json")...)), p); err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	for _, r := range p.Results {
+		kinds[r.Kernel]++
+	}
+	if kinds["gemm"] != 5 || kinds["integer gemm"] != 2 || kinds["attention decode"] != 1 || kinds["rmsnorm"] != 1 || p.ReadBytes != 16<<20 || p.Machine.Go == "" {
+		t.Errorf("%v, %+v", kinds, p.Machine)
+	}
+	if out := mustRun(t, "", append(args, "--kernel", "gemm", "--form", "q8")...); !strings.Contains(out, "| portable | gemm   | q8   | 2 |") {
+		t.Error(out)
+	}
+	for want, more := range map[string][]string{
+		"--level: ":                             {"--level", "sse9"},
+		"--rounds is 0":                         {"--rounds", "0"},
+		"--round-time is 0s":                    {"--round-time", "0"},
+		`kernel "gem" is not known`:             {"--kernel", "gem"},
+		"0 tokens are out of range":             {"--tokens", "0"},
+		"together leave no kernel":              {"--kernel", "integer", "--form", "f32"},
+		"hold no matrix [560, 1536] of f32":     {"--read-bytes", "1MiB"},
+		"--read-bytes: \"1 pint\" is no amount": {"--read-bytes", "1 pint"},
+	} {
+		if _, err := run(t, "", append(slices.Clone(args), more...)...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", more, err, want)
+		}
+	}
+}
+
+// The other engine of a comparison reads the same file.
+func TestBenchModelWritesAModel(t *testing.T) {
+	if os.Getenv("TROUPE_SOAK") == "" {
+		t.Skip("writes 350 MB; set TROUPE_SOAK=1")
+	}
+	path := filepath.Join(t.TempDir(), "random.gguf")
+	p := measured(t, "--shape", "qwen2.5-0.5b", "--weight-dtype", "q4_0", "--write-gguf", path, "--prompt", "4", "--generate", "2", "--repetitions", "1")
+	again := measured(t, "--model", path, "--prompt", "4", "--generate", "2", "--repetitions", "1")
+	if p.Model.Path != path || p.Model.Bytes != again.Model.Bytes || again.Model.Random {
+		t.Errorf("%+v and %+v", p.Model, again.Model)
+	}
+	c, err := model.Open(path, model.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}

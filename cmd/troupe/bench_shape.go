@@ -1,0 +1,101 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/internal/bench"
+	"github.com/troupe-engine/troupe/model"
+	"github.com/troupe-engine/troupe/model/gguf/gguftest"
+)
+
+// benchShape is a model with random weights in the shape of a real one.
+type benchShape struct {
+	name  string
+	write string // GGUF file to keep it in
+	// temporary: the model's file is gone afterwards, and it has no data.
+	temporary bool
+}
+
+func (s *benchShape) add(flags *pflag.FlagSet) {
+	flags.StringVar(&s.name, "shape", "", "measure random weights in the shape of a model, in the type of --weight-dtype (bf16 without it): "+strings.Join(shapeNames(), ", "))
+	flags.StringVar(&s.write, "write-gguf", "", "write the model of --shape into this file, for other engines to measure the same, and measure it from there")
+}
+
+func shapeNames() []string { return slices.Sorted(maps.Keys(gguftest.Shapes)) }
+
+// apply lets the settings name a file of the shape; remove ends what is
+// temporary of it.
+func (s *benchShape) apply(cfg *configs.Config, seed uint64) (remove func(), err error) {
+	remove = func() {}
+	if s.name == "" {
+		if s.write != "" {
+			return nil, fmt.Errorf("--write-gguf writes the model of --shape; give one of %s", strings.Join(shapeNames(), ", "))
+		}
+		return remove, nil
+	}
+	if cfg.Model != "" {
+		return nil, fmt.Errorf("--shape %s and --model %s are two models; give one of them", s.name, cfg.Model)
+	}
+	m, ok := gguftest.Shapes[s.name]
+	if !ok {
+		return nil, fmt.Errorf("--shape %q is not known; use one of %s", s.name, strings.Join(shapeNames(), ", "))
+	}
+	d := gpu.BF16
+	if cfg.WeightDType != "auto" {
+		if d, err = gpu.ParseDType(cfg.WeightDType); err != nil {
+			return nil, err
+		}
+		cfg.WeightDType = "auto" // they are made in this type
+	}
+	m.Type, m.Seed = d, seed
+	cfg.ServedModelName = cmp.Or(cfg.ServedModelName, s.name)
+	if s.write != "" {
+		if filepath.Ext(s.write) != model.GGUFExtension {
+			return nil, fmt.Errorf("--write-gguf %s: the name must end in %s", s.write, model.GGUFExtension)
+		}
+		if err := gguftest.Create(s.write, m.File()); err != nil {
+			return nil, fmt.Errorf("--write-gguf: %w", err)
+		}
+		cfg.Model, cfg.LoadFormat = s.write, model.LoadAuto
+		return remove, nil
+	}
+	dir, err := os.MkdirTemp("", "troupe-bench-")
+	if err != nil {
+		return nil, fmt.Errorf("--shape: %w", err)
+	}
+	remove = func() { os.RemoveAll(dir) }
+	path := filepath.Join(dir, s.name+model.GGUFExtension)
+	if err := gguftest.CreateEmpty(path, m.File()); err != nil {
+		remove()
+		return nil, fmt.Errorf("--shape: %w", err)
+	}
+	s.temporary, cfg.Model, cfg.LoadFormat = true, path, model.LoadDummy
+	return remove, nil
+}
+
+// showTest draws a line on a terminal for the test under way.
+func showTest(threads int) func(done, all int, t bench.Test) {
+	if !isTerminal(os.Stderr) {
+		return nil
+	}
+	return func(done, all int, t bench.Test) {
+		fmt.Fprintf(os.Stderr, "\r\x1b[K%d/%d  %s, %d threads", done, all, t, threads)
+	}
+}
+
+// clearLine removes it.
+func clearLine() {
+	if isTerminal(os.Stderr) {
+		fmt.Fprint(os.Stderr, "\r\x1b[K")
+	}
+}

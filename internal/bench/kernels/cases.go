@@ -1,0 +1,143 @@
+package kernels
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+)
+
+// Kinds are what may be measured, in this order.
+var Kinds = []string{"gemm", "integer", "attention", "small"}
+
+// Forms are those of weights.
+var Forms = []kernel.Form{kernel.F32, kernel.BF16, kernel.F16, kernel.Q8, kernel.Q4}
+
+// Choice says which cases there are. Empty lists mean all.
+type Choice struct {
+	Levels []kernel.Level
+	Kinds  []string
+	Forms  []string // of weights, and of K and V
+	Tokens []int    // of products
+}
+
+// DefaultTokens is one token, few that decode together, and a prompt's chunk.
+var DefaultTokens = []int{1, 4, 16, 64, 512}
+
+// Check names what is not known.
+func (c *Choice) Check() error {
+	forms := FormNames()
+	for _, f := range c.Forms {
+		if !slices.Contains(forms, f) {
+			return fmt.Errorf("form %q is not known; use some of %s", f, strings.Join(forms, ", "))
+		}
+	}
+	for _, k := range c.Kinds {
+		if !slices.Contains(Kinds, k) {
+			return fmt.Errorf("kernel %q is not known; use some of %s", k, strings.Join(Kinds, ", "))
+		}
+	}
+	for _, t := range c.Tokens {
+		if t < 1 || t > 1<<14 {
+			return fmt.Errorf("%d tokens are out of range, it must be 1 to %d", t, 1<<14)
+		}
+	}
+	return nil
+}
+
+// FormNames are the names of all forms, of weights and of K and V.
+func FormNames() []string {
+	var names []string
+	for _, f := range Forms {
+		names = append(names, f.String())
+	}
+	for _, kv := range kvForms {
+		if !slices.Contains(names, kv.name) {
+			names = append(names, kv.name)
+		}
+	}
+	return names
+}
+
+func (c *Choice) wants(kind, form string) bool {
+	return (len(c.Kinds) == 0 || slices.Contains(c.Kinds, kind)) && (form == "" || len(c.Forms) == 0 || slices.Contains(c.Forms, form))
+}
+
+// portableRows is the matrix of products in plain Go: a sixteenth, or they
+// would take minutes.
+const portableRows = Rows / 16
+
+// Each makes the cases one after the other and hands them on until do fails.
+// memory holds the weights of one form at a time.
+func (c *Choice) Each(memory []byte, do func(Case) error) error {
+	levels, tokens := c.Levels, c.Tokens
+	if len(levels) == 0 {
+		levels = kernel.Levels()
+	}
+	if len(tokens) == 0 {
+		tokens = DefaultTokens
+	}
+	for _, f := range Forms {
+		gemm, integer := c.wants("gemm", f.String()), c.wants("integer", f.String()) && f.Integer()
+		for _, l := range levels {
+			if !gemm && !integer {
+				continue
+			}
+			rows := Rows
+			if l == kernel.Portable {
+				rows = portableRows
+			}
+			w, err := fill(f, memory, rows)
+			if err != nil {
+				return err
+			}
+			for _, t := range tokens {
+				if gemm {
+					err = do(w.exact(l, t))
+				}
+				if integer && err == nil {
+					err = do(w.rounded(l, t))
+				}
+				if err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if err := c.eachAttention(memory, levels, do); err != nil || !c.wants("small", "") {
+		return err
+	}
+	for _, l := range levels {
+		for _, k := range small(l) {
+			if err := do(k); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Choice) eachAttention(memory []byte, levels []kernel.Level, do func(Case) error) error {
+	for _, kv := range kvForms {
+		if !c.wants("attention", kv.name) {
+			continue
+		}
+		pool, err := newCache(kv.kind, kv.bytes, memory)
+		if err != nil {
+			return err
+		}
+		for _, l := range levels {
+			if l == kernel.Portable && kv.kind != kernel.KVF32 {
+				continue // widened first, so that it is the case of f32
+			}
+			if err := do(pool.decode(l, kv.name)); err != nil {
+				return err
+			}
+			if err := do(pool.prefill(l, kv.name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

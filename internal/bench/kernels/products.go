@@ -1,0 +1,204 @@
+package kernels
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+)
+
+// Rows and Cols are a projection of a model of 1.5 billion parameters.
+const (
+	Rows = 8960
+	Cols = 1536
+)
+
+// Blocks of tokens and bytes of weights that stay in caches, as the device has
+// them, and how far ahead weights are fetched.
+const (
+	blockTokens = 192
+	blockBytes  = 32 << 10
+	ahead       = 8 << 10
+)
+
+// weights are matrices one behind the other in memory, so that each product
+// finds its matrix in no cache, as in a model.
+type weights struct {
+	form     kernel.Form
+	memory   []byte
+	rows     int
+	matrices int
+	next     int
+}
+
+// fill writes as many random matrices as memory holds; all panels are alike.
+func fill(f kernel.Form, memory []byte, rows int) (*weights, error) {
+	size := f.PanelBytes(Cols)
+	n := len(memory) / (kernel.Panels(rows) * size)
+	if n == 0 {
+		return nil, fmt.Errorf("%d bytes hold no matrix [%d, %d] of %s, which takes %d; give more memory", len(memory), rows, Cols, f, kernel.Panels(rows)*size)
+	}
+	r := rand.New(rand.NewPCG(1, uint64(f)))
+	encoded := make([][]byte, kernel.PanelRows)
+	for i := range encoded {
+		encoded[i] = randomRow(r, f)
+	}
+	panels := memory[:n*kernel.Panels(rows)*size]
+	kernel.Pack(f, panels[:size], Cols, encoded)
+	for done := size; done < len(panels); done *= 2 {
+		copy(panels[done:], panels[:done])
+	}
+	return &weights{form: f, memory: panels, rows: rows, matrices: n}, nil
+}
+
+// randomRow is a row as kernel.Pack takes it: elements of about a thirtieth, so
+// that products stay small.
+func randomRow(r *rand.Rand, f kernel.Form) []byte {
+	const scale = 0x1400 // 2^-10 as float16
+	b := make([]byte, 0, f.RowBytes(Cols))
+	for c := 0; c < Cols; c++ {
+		x := float32(r.NormFloat64() / 32)
+		switch f {
+		case kernel.F32:
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+		case kernel.BF16, kernel.F16:
+			var h [1]uint16
+			kernel.Narrow(kernel.Portable, f, h[:], []float32{x})
+			b = binary.LittleEndian.AppendUint16(b, h[0])
+		default:
+			if c%kernel.GroupCols == 0 {
+				b = binary.LittleEndian.AppendUint16(b, scale)
+			}
+			if f == kernel.Q8 || c%2 == 0 {
+				b = append(b, byte(r.Uint32()))
+			}
+		}
+	}
+	return b
+}
+
+// matrix is the next one.
+func (w *weights) matrix() []byte {
+	size := len(w.memory) / w.matrices
+	at := w.next * size
+	w.next = (w.next + 1) % w.matrices
+	return w.memory[at : at+size]
+}
+
+// activations are random rows.
+func activations(tokens int) []float32 {
+	r := rand.New(rand.NewPCG(2, uint64(tokens)))
+	x := make([]float32, tokens*Cols)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
+
+// product is one that can be repeated; run multiplies the next matrix.
+type product struct {
+	y   []float32
+	run func()
+}
+
+// exact is a product with activations in float32, laying them out included.
+func (w *weights) exact(l kernel.Level, tokens int) Case {
+	return w.toCase(l, "gemm", tokens, MultiplyAdd, w.exactProduct(l, tokens))
+}
+
+func (w *weights) exactProduct(l kernel.Level, tokens int) product {
+	stride := kernel.Panels(w.rows) * kernel.PanelRows
+	x, packed, y := activations(tokens), make([]float32, tokens*Cols), make([]float32, tokens*stride)
+	tiles := kernel.NewTiling(tokens, l.TileTokens())
+	return product{y, func() {
+		in := x
+		if tokens > 1 {
+			in = packed
+			for i := range tiles.Tiles {
+				t, n := tiles.At(i)
+				kernel.PackTile(l, packed[t*Cols:], x[t*Cols:], Cols, n, Cols)
+			}
+		}
+		w.multiply(l, tiles, func(p int, part []byte, from, columns, first, end int) {
+			for i, fetch := first, ahead; i < end; i, fetch = i+1, 0 {
+				t, n := tiles.At(i)
+				kernel.Gemm(l, w.form, part, columns, in[t*Cols+from*n:], n, y[t*stride+p*kernel.PanelRows:], stride, from > 0, fetch)
+			}
+		})
+	}}
+}
+
+// multiply goes through the next matrix as the device does: blocks of tiles,
+// panels, and of a panel columns that stay in the first cache for all tiles of
+// a block.
+func (w *weights) multiply(l kernel.Level, tiles kernel.Tiling, each func(panel int, part []byte, from, columns, first, end int)) {
+	panels, size := w.matrix(), w.form.PanelBytes(Cols)
+	run := max(1, blockTokens/l.TileTokens())
+	for first := 0; first < tiles.Tiles; first += run {
+		end, most := min(first+run, tiles.Tiles), Cols
+		if end-first > 1 {
+			most = blockBytes / w.form.PanelBytes(kernel.GroupCols) * kernel.GroupCols
+		}
+		for p := range kernel.Panels(w.rows) {
+			for from := 0; from < Cols; from += most {
+				each(p, panels[p*size+w.form.PanelBytes(from):(p+1)*size], from, min(most, Cols-from), first, end)
+			}
+		}
+	}
+}
+
+// rounded is a product with activations rounded to int8, rounding included.
+func (w *weights) rounded(l kernel.Level, tokens int) Case {
+	return w.toCase(l, "integer gemm", tokens, IntegerDot, w.roundedProduct(l, tokens))
+}
+
+func (w *weights) roundedProduct(l kernel.Level, tokens int) product {
+	const groups = Cols / kernel.GroupCols
+	stride := kernel.Panels(w.rows) * kernel.PanelRows
+	x, y, in := activations(tokens), make([]float32, tokens*stride), make([]byte, kernel.IntTileBytes(groups, tokens))
+	tiles := kernel.NewTiling(tokens, l.TileTokens())
+	return product{y, func() {
+		for i := range tiles.Tiles {
+			t, n := tiles.At(i)
+			for j := range n {
+				kernel.QuantizeRow(l, x[(t+j)*Cols:][:Cols], in[kernel.IntTileBytes(groups, t):], j, n)
+			}
+		}
+		w.multiply(l, tiles, func(p int, part []byte, from, columns, first, end int) {
+			for i := first; i < end; i++ {
+				t, n := tiles.At(i)
+				at := kernel.IntTileBytes(groups, t) + kernel.IntTileBytes(from/kernel.GroupCols, n)
+				kernel.IntGemm(l, w.form, part, columns/kernel.GroupCols, in[at:], n, y[t*stride+p*kernel.PanelRows:], stride, from > 0,
+					w.fetch(columns/kernel.GroupCols, i-first, end-first))
+			}
+		})
+	}}
+}
+
+// fetchers is how many tiles share the fetching of what comes next, at most.
+const fetchers = 4
+
+// fetch is what tile i of so many asks for, beside so many groups.
+func (w *weights) fetch(groups, i, tiles int) kernel.Fetch {
+	share := min(tiles, fetchers)
+	switch {
+	case share == 1:
+		return kernel.Fetch{Ahead: ahead, Every: 1}
+	case i < share:
+		return kernel.Fetch{Ahead: w.form.PanelBytes((groups + groups*i/share) * kernel.GroupCols), Every: share}
+	}
+	return kernel.Fetch{}
+}
+
+func (w *weights) toCase(l kernel.Level, name string, tokens int, limit Limit, p product) Case {
+	if l == kernel.Portable && limit == IntegerDot {
+		limit = NoLimit // compilers decide what plain Go could do at most
+	}
+	return Case{
+		Level: l, Kernel: name, Form: w.form.String(), Tokens: tokens, Shape: fmt.Sprintf("[%d, %d]", w.rows, Cols),
+		Bytes: float64(len(w.memory) / w.matrices), Operations: 2 * float64(tokens) * float64(w.rows) * Cols,
+		Cold: true, Limit: limit, Do: p.run,
+	}
+}

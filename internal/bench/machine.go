@@ -1,0 +1,106 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// Machine is where figures were taken, and with what.
+type Machine struct {
+	CPU            string `json:"cpu"`
+	Cores          int    `json:"cores"` // as the system counts them
+	GOMAXPROCS     int    `json:"gomaxprocs"`
+	MemoryBytes    int64  `json:"memory_bytes,omitempty"` // 0: not known
+	CacheBytes     int64  `json:"cache_bytes,omitempty"`  // of the last level; 0: not known
+	InstructionSet string `json:"instruction_set"`
+	OS             string `json:"os"`
+	Arch           string `json:"arch"`
+	Go             string `json:"go"`
+	Version        string `json:"version"`
+	Commit         string `json:"commit"` // "" in a build outside of a repository; ends in + with changes
+}
+
+// ThisMachine asks the system and the binary.
+func ThisMachine(version, instructionSet string, memory int64) Machine {
+	m := Machine{
+		CPU: cpuName(), Cores: runtime.NumCPU(), GOMAXPROCS: runtime.GOMAXPROCS(0), MemoryBytes: memory, CacheBytes: lastCache(),
+		InstructionSet: instructionSet, OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), Version: version,
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				m.Commit = s.Value + m.Commit
+			case "vcs.modified":
+				if s.Value == "true" {
+					m.Commit += "+"
+				}
+			}
+		}
+	}
+	return m
+}
+
+// String is the two lines that stand over figures.
+func (m Machine) String() string {
+	memory, commit := "", ""
+	if m.MemoryBytes > 0 {
+		memory = ", " + size(m.MemoryBytes)
+	}
+	if m.Commit != "" {
+		commit = ", commit " + m.Commit
+	}
+	return fmt.Sprintf("machine   %s, %d cores%s, %s/%s, instruction set %s\ntroupe    %s%s, %s, GOMAXPROCS %d\n",
+		m.CPU, m.Cores, memory, m.OS, m.Arch, m.InstructionSet, m.Version, commit, m.Go, m.GOMAXPROCS)
+}
+
+// cpuName reads /proc/cpuinfo; elsewhere the architecture has to do.
+func cpuName() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH
+	}
+	return modelName(string(text), runtime.GOARCH)
+}
+
+func modelName(cpuinfo, otherwise string) string {
+	for line := range strings.Lines(cpuinfo) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return otherwise
+}
+
+// lastCache is the size of the largest cache that Linux tells of, in bytes.
+func lastCache() int64 {
+	largest := int64(0)
+	for i := range 8 {
+		text, err := os.ReadFile("/sys/devices/system/cpu/cpu0/cache/index" + strconv.Itoa(i) + "/size")
+		if err != nil {
+			break
+		}
+		largest = max(largest, cacheSize(strings.TrimSpace(string(text))))
+	}
+	return largest
+}
+
+// cacheSize reads "2048K"; 0 for what is none.
+func cacheSize(text string) int64 {
+	unit := int64(1)
+	for suffix, bytes := range map[string]int64{"K": 1 << 10, "M": 1 << 20, "G": 1 << 30} {
+		if rest, ok := strings.CutSuffix(text, suffix); ok {
+			text, unit = rest, bytes
+			break
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n > 1<<40/unit {
+		return 0
+	}
+	return n * unit
+}

@@ -1,0 +1,90 @@
+package bench
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/troupe-engine/troupe/gpu/cpu"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+)
+
+// readChunk is what a thread reads in one go: 512 KiB take some 25
+// microseconds, as a unit of a step does.
+const readChunk = 512 << 10
+
+// Memory measures how fast threads read memory that no cache holds. It lies
+// outside of the Go heap, in large pages where there are any. Not safe for
+// concurrent use.
+type Memory struct {
+	bytes []byte
+	free  func() error
+	level kernel.Level
+	sink  atomic.Uint32
+}
+
+// NewMemory takes so many bytes, rounded down to whole chunks of 512 KiB, and
+// writes them, so that they are there and not one page of zeros.
+func NewMemory(bytes int64, level kernel.Level) (*Memory, error) {
+	n := bytes / readChunk * readChunk
+	if n < readChunk || n > 1<<46 {
+		return nil, fmt.Errorf("%d bytes are no amount to measure the read bandwidth with; it must be %d at least, and should be more than the caches hold", bytes, readChunk)
+	}
+	b, free, err := cpu.Reserve(int(n))
+	if err != nil {
+		return nil, fmt.Errorf("memory to measure the read bandwidth with: %w", err)
+	}
+	m := &Memory{bytes: b, free: free, level: level}
+	var all sync.WaitGroup
+	const writers = 4
+	for i := range writers {
+		all.Go(func() {
+			for at := i * readChunk; at < len(b); at += writers * readChunk {
+				part := b[at : at+readChunk]
+				part[0] = 1
+				for done := 1; done < len(part); done *= 2 {
+					copy(part[done:], part[:done])
+				}
+			}
+		})
+	}
+	all.Wait()
+	return m, nil
+}
+
+// Level is the instruction set that reads.
+func (m *Memory) Level() kernel.Level { return m.level }
+
+// Size is how many bytes are read.
+func (m *Memory) Size() int64 { return int64(len(m.bytes)) }
+
+// Bytes is the memory itself, for those who measure with it in turns. What they
+// write stays.
+func (m *Memory) Bytes() []byte { return m.bytes }
+
+// Bandwidth reads all of it once, by so many threads that take the next chunk
+// when they are done with one, and gives bytes per second.
+func (m *Memory) Bandwidth(threads int) float64 {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	start := time.Now()
+	for range threads {
+		all.Go(func() {
+			sum := float32(0)
+			for {
+				at := next.Add(readChunk) - readChunk
+				if at >= int64(len(m.bytes)) {
+					break
+				}
+				sum += kernel.ReadSum(m.level, m.bytes[at:at+readChunk])
+			}
+			m.sink.Store(uint32(sum)) // or it might not be computed
+		})
+	}
+	all.Wait()
+	return float64(len(m.bytes)) / time.Since(start).Seconds()
+}
+
+// Close gives the memory back.
+func (m *Memory) Close() error { return m.free() }

@@ -1,0 +1,47 @@
+package bench
+
+import "math/rand/v2"
+
+// prompts makes tokens, the same for the same seed.
+type prompts struct {
+	seed  uint64
+	vocab int
+}
+
+// base is what stands in a sequence's cache before a test: the same in every
+// test and repetition, the shorter one a beginning of the longer one.
+func (p prompts) base(sequence, tokens int) []int32 {
+	return p.tokens(1+uint64(sequence), tokens)
+}
+
+// fresh is a prompt that nothing else begins with.
+func (p prompts) fresh(t Test, repetition int) []int32 {
+	const others = 1 << 40 // no sequence has such a number
+	return p.tokens(others+uint64(t.Depth)<<8+uint64(t.Prompt)<<32+uint64(repetition), t.Prompt)
+}
+
+func (p prompts) tokens(stream uint64, n int) []int32 {
+	r := rand.New(rand.NewPCG(p.seed, stream))
+	list := make([]int32, n)
+	for i := range list {
+		list[i] = r.Int32N(int32(p.vocab))
+	}
+	return list
+}
+
+// positions is how many positions of the KV pool a prompt of so many tokens
+// reads behind a depth, in chunks: each chunk those before it and its own, once.
+func positions(depth, tokens, chunk int) (steps int, read int64) {
+	for done := 0; done < tokens; steps++ {
+		done = min(done+chunk, tokens)
+		read += int64(depth + done)
+	}
+	return steps, read
+}
+
+// decoded is how many positions so many tokens of each sequence read, the first
+// of which sees this many before it.
+func decoded(before, tokens, sequences int) int64 {
+	n, first := int64(tokens), int64(before)+1 // its own position included
+	return int64(sequences) * (n*first + n*(n-1)/2)
+}

@@ -1,0 +1,126 @@
+package bench
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Test is one line of the table: a prompt to compute, or tokens to generate.
+type Test struct {
+	Prompt   int // tokens of a prompt; 0 for a test that generates
+	Generate int // tokens of each sequence; 0 for a prompt
+	Batch    int // sequences that generate together, 1 for a prompt
+	Depth    int // tokens before in each sequence's cache, not timed
+}
+
+// String is the name that llama-bench gives a test: pp512, tg128, tg128 @
+// d4096. Behind x stand the sequences that generate together.
+func (t Test) String() string {
+	s := "pp" + strconv.Itoa(t.Prompt)
+	if t.Prompt == 0 {
+		s = "tg" + strconv.Itoa(t.Generate)
+	}
+	if t.Batch > 1 {
+		s += " x" + strconv.Itoa(t.Batch)
+	}
+	if t.Depth > 0 {
+		s += " @ d" + strconv.Itoa(t.Depth)
+	}
+	return s
+}
+
+// Positions is how many positions a sequence has at the end.
+func (t Test) Positions() int { return t.Depth + t.Prompt + t.Generate }
+
+// Tokens is how many tokens a repetition computes.
+func (t Test) Tokens() int { return t.Prompt + t.Generate*t.Batch }
+
+// Matrix is what to combine.
+type Matrix struct {
+	Prompts   []int // tokens; 0 is none
+	Generates []int // tokens; 0 is none
+	Depths    []int
+	Batches   []int
+}
+
+// Bounds of what may be asked for; a model's context is checked besides.
+const (
+	maxTokens = 1 << 24
+	maxBatch  = 1 << 14
+)
+
+// Tests lists every combination: for each depth the prompts, then what is
+// generated, by batch. Errors name the flag.
+func (m Matrix) Tests() ([]Test, error) {
+	for _, l := range []struct {
+		flag      string
+		values    []int
+		low, high int
+	}{
+		{"prompt", m.Prompts, 0, maxTokens}, {"generate", m.Generates, 0, maxTokens},
+		{"depth", m.Depths, 0, maxTokens}, {"batch", m.Batches, 1, maxBatch},
+	} {
+		for _, v := range l.values {
+			if v < l.low || v > l.high {
+				return nil, fmt.Errorf("--%s has %d, it must be %d to %d", l.flag, v, l.low, l.high)
+			}
+		}
+		if len(l.values) == 0 {
+			return nil, fmt.Errorf("--%s is empty; give numbers with commas between them", l.flag)
+		}
+	}
+	var tests []Test
+	for _, d := range m.Depths {
+		for _, p := range m.Prompts {
+			if p > 0 {
+				tests = append(tests, Test{Prompt: p, Batch: 1, Depth: d})
+			}
+		}
+		for _, g := range m.Generates {
+			for _, b := range m.Batches {
+				if g > 0 {
+					tests = append(tests, Test{Generate: g, Batch: b, Depth: d})
+				}
+			}
+		}
+	}
+	if len(tests) == 0 {
+		return nil, fmt.Errorf("--prompt and --generate are 0: there is nothing to measure")
+	}
+	return tests, nil
+}
+
+// Limits are what a model and its pool can hold.
+type Limits struct {
+	Context  int // positions of a sequence
+	Pool     int // positions of all sequences together
+	Running  int // sequences at once
+	PageSize int
+}
+
+// lead is how many tokens more than asked for a sequence generates: its first
+// one, which comes with its prompt, and some until all of a batch have theirs.
+func (t Test) lead() int {
+	if t.Batch > 1 {
+		return 8
+	}
+	return 1
+}
+
+// Check refuses a test that does not fit.
+func (l Limits) Check(t Test) error {
+	positions := t.Positions()
+	if t.Generate > 0 {
+		positions += t.lead()
+	}
+	pages := (positions + l.PageSize - 1) / l.PageSize
+	switch {
+	case positions > l.Context:
+		return fmt.Errorf("test %s needs a context of %d tokens, the model has %d; give a lower --depth, --prompt or --generate, or a greater --context-length", t, positions, l.Context)
+	case t.Batch > l.Running:
+		return fmt.Errorf("test %s needs %d sequences at once, %d may run; raise --max-running-requests", t, t.Batch, l.Running)
+	case pages*l.PageSize*t.Batch > l.Pool:
+		return fmt.Errorf("test %s needs a KV pool of %d tokens, it has %d; raise --mem-fraction-static or --max-total-tokens, or take --kv-cache-dtype int8", t, pages*l.PageSize*t.Batch, l.Pool)
+	}
+	return nil
+}

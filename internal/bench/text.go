@@ -1,0 +1,84 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteText prints a report: where and what, then a table in Markdown with a
+// line for each result.
+func (p *Report) WriteText(w io.Writer) error {
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-10s%s\n", name, fmt.Sprintf(format, args...))
+	}
+	b.WriteString(p.Machine.String())
+	random := ""
+	if p.Model.Random {
+		random = ", random weights"
+	}
+	line("model", "%s, %s parameters, %s of %s%s; activations in %s, K and V in %s", p.Model.Name, count(float64(p.Model.Parameters)), size(p.Model.Bytes), p.Model.WeightDType, random, p.Model.Activations, p.Model.KVDType)
+	line("measured", "through %s, %d repetitions after %d of warm-up, seed %d; bandwidth of reading %s", map[string]string{"engine": "the engine's actors", "step": "bare steps"}[p.Setup.Through],
+		p.Setup.Repetitions, p.Setup.Warmup, p.Setup.Seed, size(p.Setup.ReadBytes))
+	b.WriteByte('\n')
+	b.WriteString(p.table().String())
+	if p.Interrupted {
+		b.WriteString("\ninterrupted: not all tests are there\n")
+	}
+	for _, n := range p.Notes {
+		b.WriteString("\nnote: " + n + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (p *Report) table() *Table {
+	delays := false
+	for _, r := range p.Results {
+		delays = delays || r.Delays != nil
+	}
+	t := &Table{}
+	t.Row("model", "threads", "test", "t/s", "median", "MB/token", "GB/s", "of reading")
+	t.Left(0, 2)
+	if delays {
+		t.Add("actor p50 ms", "p99 ms")
+	}
+	for _, r := range p.Results {
+		t.Row(p.Model.Name+" "+p.Model.WeightDType, fmt.Sprint(r.Threads), r.Test,
+			fmt.Sprintf("%.2f ± %.2f", r.TokensPerSecond.Mean, r.TokensPerSecond.Std), fmt.Sprintf("%.2f", r.TokensPerSecond.Median))
+		if r.BytesPerToken > 0 {
+			t.Add(fmt.Sprintf("%.1f", r.BytesPerToken/1e6), fmt.Sprintf("%.1f", r.BytesPerSecond.Median/1e9), fmt.Sprintf("%.1f %%", 100*r.Share.Median))
+		} else {
+			t.Add("-", "-", "-")
+		}
+		if delays && r.Delays != nil {
+			t.Add(fmt.Sprintf("%.3f", r.Delays.Timer.P50), fmt.Sprintf("%.3f", r.Delays.Timer.P99))
+		} else if delays {
+			t.Add("-", "-")
+		}
+	}
+	return t
+}
+
+// size is an amount of memory for people.
+func size(bytes int64) string {
+	switch {
+	case bytes >= 1<<30:
+		return fmt.Sprintf("%.2f GiB", float64(bytes)/(1<<30))
+	case bytes >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f KiB", float64(bytes)/(1<<10))
+}
+
+// count is a number of parameters for people.
+func count(n float64) string {
+	switch {
+	case n >= 1e9:
+		return fmt.Sprintf("%.2f B", n/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f M", n/1e6)
+	}
+	return fmt.Sprintf("%.0f K", n/1e3)
+}
