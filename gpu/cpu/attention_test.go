@@ -70,6 +70,28 @@ func lastLogits(m gpu.Model, spec gpu.PoolSpec, n, chunk, beside int) ([][]float
 	return logits[n-30:], nil
 }
 
+// Neither do steps over split contexts allocate but their result.
+func TestAllocationsOfSplitAttention(t *testing.T) {
+	spec := gpu.PoolSpec{PageSize: 16, Pages: 300, DType: gpu.I8}
+	m, _ := load(t, long, Options{Threads: 3}, spec)
+	q := prompt(long, spec, 4*segment)
+	if _, err := gputest.Step(m, q); err != nil {
+		t.Fatal(err)
+	}
+	q.Start, q.Tokens = len(q.Tokens)-3, q.Tokens[:3]
+	batch, ended := &gpu.StepBatch{Sequences: []gpu.Sequence{q}}, make(chan error, 1)
+	done := func(_ *gpu.StepResult, err error) { ended <- err }
+	got := testing.AllocsPerRun(30, func() {
+		m.Submit(batch, done)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	if len(m.step.splits) == 0 || got > 2 {
+		t.Errorf("a step of %d splits makes %v allocations, want at most 2", len(m.step.splits), got)
+	}
+}
+
 // Whatever the steps, spans cover each tile's segments once, for each head.
 func TestSpansCoverEverySegment(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))

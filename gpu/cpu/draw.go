@@ -106,8 +106,8 @@ func (d *drawing) downTo(depth float64) []int32 {
 }
 
 // likeliest is the shortest run of first candidates whose weight reaches topP
-// of the total. It sorts those within some distance of the highest, farther as
-// needed: with weights down to e^-4, e^-8, ... of the highest.
+// of the total, in any order. It looks at those within some distance of the
+// highest, farther as needed: with weights down to e^-4, e^-8, ... of the highest.
 func (d *drawing) likeliest(topP float64) []int32 {
 	if d.fast {
 		total := 0.0
@@ -118,12 +118,10 @@ func (d *drawing) likeliest(topP float64) []int32 {
 		for depth := 4.0; depth < 1000; depth *= 2 {
 			ids := d.downTo(depth)
 			if d.total(ids) < high {
-				continue // not enough however they are sorted
+				continue // not enough in whatever order
 			}
-			sortCandidates(d.x, ids)
-			n, _ := d.reach(ids, low)
-			if m, reached := d.reach(ids, high); reached && m == n {
-				return ids[:n]
+			if ids, sure := d.until(ids, depth, low, high); sure {
+				return ids
 			}
 			break
 		}
@@ -133,6 +131,43 @@ func (d *drawing) likeliest(topP float64) []int32 {
 	sortCandidates(d.x, ids)
 	n, _ := d.reach(ids, goal)
 	return ids[:n]
+}
+
+// ranks is how many classes until sorts candidates into.
+const ranks = 256
+
+// until keeps of ids, all candidates down to a depth, the shortest run of first
+// ones whose weight reaches a goal between low and high. Only the class in which
+// that happens is put in order. It is not sure where low and high are reached
+// by different candidates.
+func (d *drawing) until(ids []int32, depth, low, high float64) (kept []int32, sure bool) {
+	var sums [ranks]float64
+	scale := ranks / (depth * float64(d.temperature))
+	rank := func(id int32) int {
+		return max(0, min(int((float64(d.highest)-float64(d.x[id]))*scale), ranks-1))
+	}
+	for _, id := range ids {
+		sums[rank(id)] += d.weight[id]
+	}
+	r, sum := 0, 0.0
+	for r < ranks-1 && sum+sums[r] < low {
+		sum += sums[r]
+		r++
+	}
+	d.byID = d.byID[:0]
+	for _, id := range ids {
+		if rank(id) == r {
+			d.byID = append(d.byID, id)
+		}
+	}
+	sortCandidates(d.x, d.byID)
+	for _, last := range d.byID {
+		if sum += d.weight[last]; sum >= low {
+			kept = slices.DeleteFunc(ids, func(id int32) bool { return before(d.x, last, id) })
+			return kept, sum >= high
+		}
+	}
+	return nil, false
 }
 
 // sumRun is the ids whose weights are summed in one call.

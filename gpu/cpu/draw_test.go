@@ -1,0 +1,61 @@
+package cpu
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+)
+
+// sorts of logits; with 4096 equal ones, shares of them are exact, and a goal
+// of top-p lies on the border between two candidates.
+var logitSorts = []func(*rand.Rand) float32{
+	func(r *rand.Rand) float32 { return float32(3 * r.NormFloat64()) },
+	func(r *rand.Rand) float32 { return float32(0.1 * r.NormFloat64()) },
+	func(r *rand.Rand) float32 { return float32(r.IntN(3)) },
+	func(*rand.Rand) float32 { return 2.5 },
+	func(r *rand.Rand) float32 { return float32(300 * r.NormFloat64()) },
+	func(r *rand.Rand) float32 { return float32(1e30 * r.NormFloat64()) },
+	func(r *rand.Rand) float32 {
+		if r.IntN(100) > 0 {
+			return float32(math.Inf(-1))
+		}
+		return float32(r.NormFloat64())
+	},
+}
+
+// Plain Go makes draws and log probabilities as they are defined; the shorter
+// ways of the other levels must come to the same.
+func TestDrawsOfAllLevelsAreTheSame(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	var plain, other candidates
+	for range 300 {
+		x := make([]float32, 4096+r.IntN(2)*r.IntN(3000))
+		kind := logitSorts[r.IntN(len(logitSorts))]
+		for i := range x {
+			x[i] = kind(r)
+		}
+		s := gpu.SampleSpec{RepetitionPenalty: 1, Seed: r.Uint64(), Temperature: []float32{0, 0.01, 0.7, 1, 5}[r.IntN(5)],
+			TopP: []float32{1, 1, 0, 0.25, 0.5, 0.95, 0.9999}[r.IntN(7)], TopK: []int32{0, 0, 1, 7, 500}[r.IntN(5)], MinP: []float32{0, 0, 0.05, 1}[r.IntN(4)]}
+		want, err := plain.draw(kernel.Portable, x, &s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		norm := newNormalizer(kernel.Portable, x)
+		scored := plain.score(&norm, want, 20)
+		for _, level := range kernel.Levels()[1:] {
+			if got, err := other.draw(level, x, &s); err != nil || got != want {
+				t.Fatalf("%s: %+v draws %d (%v) of %d logits like %v, want %d", level, s, got, err, len(x), x[:5], want)
+			}
+			norm := newNormalizer(level, x)
+			got := other.score(&norm, want, 20)
+			for i, w := range scored.Top {
+				if got.Logprob != scored.Logprob || got.Top[i] != w {
+					t.Fatalf("%s: log probability %v and of place %d %v, want %v and %v", level, got.Logprob, i, got.Top[i], scored.Logprob, w)
+				}
+			}
+		}
+	}
+}
