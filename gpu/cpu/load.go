@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sync"
@@ -110,7 +111,7 @@ func (l *loading) choose() error {
 		size, panels := m.form.PanelBytes(m.cols), kernel.Panels(m.rows)
 		l.arena += panels * size
 		l.note(t.DType, h, panels*size)
-		for each, lo := max(1, jobBytes/size), 0; lo < panels; lo += each {
+		for each, lo := max(1, cmp.Or(l.options.jobBytes, jobBytes)/size), 0; lo < panels; lo += each {
 			l.jobs = append(l.jobs, job{i, lo, min(lo+each, panels)})
 			l.sources[i].jobs.Add(1)
 		}
@@ -143,7 +144,7 @@ func (l *loading) reserve() error {
 	if err != nil {
 		return err
 	}
-	l.weights.free = free
+	l.weights.free, l.weights.arena = free, memory
 	for i := range l.weights.all {
 		if m := &l.weights.all[i]; len(l.program.Weights[i].Shape) == 2 {
 			n := kernel.Panels(m.rows) * m.form.PanelBytes(m.cols)

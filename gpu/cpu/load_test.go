@@ -9,6 +9,7 @@ import (
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/gputest"
+	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
 // streamed is a source that counts what is asked for and given back.
@@ -107,6 +108,32 @@ func TestLoadingStreams(t *testing.T) {
 		a, b := &got.all[i], &plain.all[i]
 		if !bytes.Equal(a.panels, b.panels) || len(a.f32) != len(b.f32) {
 			t.Errorf("%s is packed in two ways", p.Weights[i].Name)
+		}
+	}
+}
+
+// A matrix that several jobs pack has every row.
+func TestRowsOfPackedMatrices(t *testing.T) {
+	p, w := gputest.Build(wide, 1)
+	got, err := loadWeights(p, w, Options{Threads: 3, jobBytes: 10_000}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.free()
+	for i, s := range p.Weights {
+		m := &got.all[i]
+		if len(s.Shape) != 2 {
+			continue
+		}
+		want, row := make([]float32, m.rows*m.cols), make([]float32, m.cols)
+		quant.Dequantize(w[s.Name].DType, want, w[s.Name].Data)
+		for r := range m.rows {
+			m.row(r, row)
+			for c, x := range row {
+				if y := want[r*m.cols+c]; x != y && (x == x || y == y) {
+					t.Fatalf("%s, row %d, column %d: %v, want %v", s.Name, r, c, x, y)
+				}
+			}
 		}
 	}
 }

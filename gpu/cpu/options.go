@@ -37,6 +37,8 @@ type Options struct {
 	level   kernel.Level
 	int8    bool
 	weights *gpu.DType // nil: as stored
+	// jobBytes is that of load.go, smaller in tests.
+	jobBytes int
 }
 
 // maxThreads keeps a mistyped option from starting a million goroutines.

@@ -175,12 +175,12 @@ func share(b *testing.B, m *model, tokens int) {
 		})
 		for i := range m.weights.all {
 			w := &m.weights.all[i]
-			bytes += len(w.panels)
 			if i > 0 { // the embedding, once as the output
 				weights += w.rows * w.cols
 			}
-			read += used(func() { kernel.ReadSum(kernel.Best(), w.panels[:len(w.panels)&^511]) })
 		}
+		bytes += len(m.weights.arena)
+		read += used(func() { kernel.ReadSum(kernel.Best(), m.weights.arena[:len(m.weights.arena)&^511]) })
 		peak += used(func() { kernel.MultiplyAdds(m.level, rounds) })
 	}
 	b.ReportMetric(0, "ns/op")

@@ -26,6 +26,7 @@ func (m *matrix) row(i int, buf []float32) []float32 {
 // weights are a program's, in order of its specs.
 type weights struct {
 	all   []matrix
+	arena []byte // of all panels
 	bytes int64
 	free  func() error // the arena
 }
