@@ -21,13 +21,14 @@
 // # Memory
 //
 // Matrices keep their stored type where there are kernels for it (hold.go).
-// Load packs them into panels (package kernel) in one arena outside the Go heap, straight from where the file is mapped, and
-// gives the pages of the file back piece by piece (load.go). Rows of buffers
-// are padded to multiples of 32, so that panels write whole rows. The input of
-// products is laid out in tiles of tokens beside its buffer (activations.go), for
-// matrices of integers quantised to int8 unless Options.Activations forbids it;
-// one token alone is read from the buffer if it stays float32. The KV pool is reserved from the
-// system and touched on use.
+// Load packs them into panels (package kernel) in one arena outside the Go heap,
+// straight from where the file is mapped, and gives the pages of the file back
+// piece by piece (load.go). Rows of buffers are padded to multiples of 32, so
+// that panels write whole rows. The input of products is laid out in tiles of
+// tokens beside its buffer (activations.go), for matrices of integers quantised
+// to int8 unless Options.Activations forbids it; one token alone is read from
+// the buffer if it stays float32. The KV pool is reserved from the system and
+// touched on use.
 //
 // # Concurrency
 //

@@ -64,13 +64,24 @@ func stepTokens(c *configs.Config, p *gpu.Program, running int) int {
 	return max(n, running)
 }
 
-// workspace is the bytes of the activation buffers of the biggest step.
+// workspace is the bytes of the activation buffers of the biggest step. The
+// inputs of products count twice: devices lay them out once more, for their
+// kernels.
 func workspace(c *configs.Config, p *gpu.Program, running int) int64 {
 	var bytes int64
-	for _, b := range p.Buffers {
+	inputs := map[gpu.Buffer]bool{}
+	for _, op := range p.Ops {
+		if op, is := op.(gpu.Linear); is {
+			inputs[op.In] = true
+		}
+	}
+	for i, b := range p.Buffers {
 		rows := stepTokens(c, p, running)
 		if b.PerOutput {
 			rows = running
+		}
+		if inputs[gpu.Buffer(i)] {
+			rows *= 2
 		}
 		bytes += int64(rows) * int64(b.Width) * 4
 	}
