@@ -24,15 +24,14 @@ var elementBytes = map[string]int{"F32": 4, "BF16": 2, "F16": 2, "I8": 1}
 func attention() {
 	exp := newExpTable("attentionExp")
 	tail := newTailTable("attentionTail")
-	halves := newHalvesTable("attentionHalves")
 	lanesTable := GLOBL("attentionLanes", NOPTR|RODATA)
 	for i := range 64 {
 		DATA(4*i, U32(uint32(i)))
 	}
 	eachLevel(func(v lanes) {
 		for _, form := range []string{"F32", "BF16", "F16", "I8"} {
-			scores(v, form, halves)
-			values(v, form, halves)
+			scores(v, form)
+			values(v, form)
 		}
 		softmax(v, exp, lanesTable)
 		mix(v, tail)
@@ -107,14 +106,11 @@ func (a rowAddresses) advance(bytes int) {
 // scores is q.k for some queries and the positions of some runs: positions in
 // lanes, summed over dimensions in order. A vector of keys is loaded once for
 // all queries. AVX-512 takes two runs at a time, AVX2 the halves of one.
-func scores(v lanes, form string, halves Mem) {
+func scores(v lanes, form string) {
 	v.function("scores"+form, "func(q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32)",
 		"multiplies rows of q, ldq bytes apart, with the keys of count runs (an even number): out[r][16i+j], rows 256 bytes apart.")
 	size := elementBytes[form]
 	rows := parameter("rows")
-	if form == "BF16" {
-		v.spreadHalves(halves)
-	}
 	v.eachRows(rows, func(n int) {
 		label := func(s string) string { return fmt.Sprintf("%s%d", s, n) }
 		ldq, runs, keys, out, count := GP64(), GP64(), GP64(), GP64(), GP64()
@@ -216,14 +212,11 @@ func scores(v lanes, form string, halves Mem) {
 // values adds p v for some queries and positions to their sums: dimensions in
 // lanes, summed over positions in order. Two vectors of dimensions are taken at
 // a time, for all positions.
-func values(v lanes, form string, halves Mem) {
+func values(v lanes, form string) {
 	v.function("values"+form, "func(p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, stride int, acc *float32, ldacc int)",
 		"adds p[r][i] (rows 256 bytes apart) times value i, of n from position skip of the first run on, to rows of acc, ldacc bytes apart. A value has groups times two vectors, the next one is stride bytes on.")
 	width := 2 * v.n() * elementBytes[form] // bytes of a group
 	rows := parameter("rows")
-	if form == "BF16" {
-		v.spreadHalves(halves)
-	}
 	v.eachRows(rows, func(n int) {
 		label := func(s string) string { return fmt.Sprintf("%s%d", s, n) }
 		base, acc, ldacc, stride := GP64(), GP64(), GP64(), GP64()

@@ -12,11 +12,6 @@ func (v lanes) widened(form string, m Mem, r reg.VecVirtual) {
 	case "F32":
 		VMOVUPS(m, r)
 	case "BF16":
-		if v.halves != nil {
-			VBROADCASTI64X4(m, r)
-			VPERMW_Z(r, v.halves, v.odd, r)
-			return
-		}
 		VPMOVZXWD(m, r)
 		VPSLLD(U8(16), r, r)
 	case "F16":
@@ -27,29 +22,6 @@ func (v lanes) widened(form string, m Mem, r reg.VecVirtual) {
 	default:
 		panic("gen: no form " + form)
 	}
-}
-
-// newHalvesTable writes the words that a vector of BF16 is spread to: word i to
-// the upper half of lane i.
-func newHalvesTable(name string) Mem {
-	table := GLOBL(name, NOPTR|RODATA)
-	for i := range 16 {
-		DATA(4*i, U32(uint32(i)<<16))
-	}
-	return table
-}
-
-// spreadHalves lets AVX-512 widen BF16 by one instruction beside the load,
-// where multipliers share a port with it, instead of two.
-func (v *lanes) spreadHalves(table Mem) {
-	if !v.wide {
-		return
-	}
-	v.halves, v.odd = ZMM(), K()
-	VMOVUPS(table, v.halves)
-	bits := GP32()
-	MOVL(U32(0xaaaaaaaa), bits)
-	KMOVD(bits, v.odd)
 }
 
 // vectors loops over n elements, whole vectors only.

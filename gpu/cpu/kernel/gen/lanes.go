@@ -10,12 +10,7 @@ import (
 
 // lanes is a level's vector of float32: 16 with AVX-512, 8 with AVX2. Kernels
 // whose two levels differ in little else are written once over it.
-type lanes struct {
-	wide bool
-	// For BF16 of AVX-512, see spreadHalves.
-	halves reg.VecVirtual
-	odd    reg.OpmaskVirtual
-}
+type lanes struct{ wide bool }
 
 // eachLevel writes a kernel at both levels.
 func eachLevel(write func(v lanes)) {
