@@ -38,11 +38,11 @@ type Runs [blockRuns]Run
 func AccWidth(dim int) int { return (dim + 31) &^ 31 }
 
 // queriesAtOnce is how many rows share a load of keys or values.
-var queriesAtOnce = [...]int{Portable: 1, AVX2: 6, AVX512: 12}
+var queriesAtOnce = [...]int{Portable: 1, AVX2: 7, AVX512: 12}
 
-// Queries is how many rows of queries are best given to Scores and Values at a
-// time where they do not all see the same.
-func Queries(l Level) int { return queriesAtOnce[l] }
+// Queries is how many of a run of 12 queries, or of a multiple of it, are best
+// given to Scores and Values at a time where they do not all see the same.
+func Queries(l Level) int { return [...]int{Portable: 1, AVX2: 6, AVX512: 12}[l] }
 
 // rowsOf cuts so many rows into parts of about one size.
 func (l Level) rowsOf(rows int) int {

@@ -41,12 +41,37 @@ func attention() {
 }
 
 // maxRows is how many queries share what is loaded of keys and values: so many
-// times two vectors of sums fit the registers.
+// times two vectors of sums fit the registers. Seven of AVX2 leave one for what
+// is loaded, so that its halves come one after the other.
 func (v lanes) maxRows() int {
 	if v.wide {
 		return 12
 	}
-	return 6
+	return 7
+}
+
+// multiply adds two vectors times each row's number to the row's sums.
+func (v lanes) multiply(load func(half int, r reg.VecVirtual), number func(row int) Mem, sums [2][]reg.VecVirtual) {
+	rows := len(sums[0])
+	x, n := v.reg(), v.reg()
+	if !v.wide && rows == v.maxRows() {
+		for half := range sums {
+			load(half, x)
+			for r := range rows {
+				VBROADCASTSS(number(r), n)
+				VFMADD231PS(x, n, sums[half][r])
+			}
+		}
+		return
+	}
+	y := v.reg()
+	load(0, x)
+	load(1, y)
+	for r := range rows {
+		VBROADCASTSS(number(r), n)
+		VFMADD231PS(x, n, sums[0][r])
+		VFMADD231PS(y, n, sums[1][r])
+	}
 }
 
 // eachRows writes a body for each number of rows and the jumps to it.
@@ -131,7 +156,7 @@ func scores(v lanes, form string) {
 		if v.wide {
 			parts, ahead = append(parts, GP64()), append(ahead, GP64())
 		}
-		k, bcast, dim := []reg.VecVirtual{v.reg(), v.reg()}, v.reg(), GP64()
+		dim := GP64()
 
 		Label(label("runs"))
 		for i := range parts {
@@ -150,18 +175,13 @@ func scores(v lanes, form string) {
 		// dimensions takes so many; offsets from where the pointers stand.
 		dimensions := func(d int) {
 			for i := range d {
-				if v.wide {
-					v.widened(form, at(parts[0], column*i), k[0])
-					v.widened(form, at(parts[1], column*i), k[1])
-				} else {
-					v.widened(form, at(parts[0], column*i), k[0])
-					v.widened(form, at(parts[0], column*i+column/2), k[1])
-				}
-				for r := range n {
-					VBROADCASTSS(q.row(r, 4*i), bcast)
-					VFMADD231PS(k[0], bcast, sums[0][r])
-					VFMADD231PS(k[1], bcast, sums[1][r])
-				}
+				v.multiply(func(half int, r reg.VecVirtual) {
+					if v.wide {
+						v.widened(form, at(parts[half], column*i), r)
+					} else {
+						v.widened(form, at(parts[0], column*i+column/2*half), r)
+					}
+				}, func(row int) Mem { return q.row(row, 4*i) }, sums)
 			}
 			q.advance(4 * d)
 			for _, p := range parts {
@@ -233,7 +253,6 @@ func values(v lanes, form string) {
 				sums[i] = append(sums[i], v.reg())
 			}
 		}
-		x, bcast := []reg.VecVirtual{v.reg(), v.reg()}, v.reg()
 		eachSum := func(do func(m Mem, s reg.VecVirtual)) {
 			MOVQ(acc, a)
 			for r := range n {
@@ -267,19 +286,14 @@ func values(v lanes, form string) {
 		ADDQ(base, ahead)
 		ADDQ(aheadOf, ahead)
 		Label(label("position"))
-		v.widened(form, at(from, 0), x[0])
-		v.widened(form, at(from, width/2), x[1])
 		PREFETCHT0(at(ahead, 0))
 		if width == 128 {
 			PREFETCHT0(at(ahead, 64))
 		}
 		ADDQ(U8(width), ahead)
+		v.multiply(func(half int, r reg.VecVirtual) { v.widened(form, at(from, width/2*half), r) },
+			func(row int) Mem { return at(p, blockBytes*row) }, sums)
 		ADDQ(stride, from)
-		for r := range n {
-			VBROADCASTSS(at(p, blockBytes*r), bcast)
-			VFMADD231PS(x[0], bcast, sums[0][r])
-			VFMADD231PS(x[1], bcast, sums[1][r])
-		}
 		ADDQ(U8(4), p)
 		DECQ(count)
 		JNZ(LabelRef(label("position")))
