@@ -7,7 +7,6 @@ import (
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
-	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
 // pool is the KV pool: for each layer and KV head a plane of keys and one of
@@ -117,7 +116,7 @@ func (p *pool) store(l kernel.Level, w *scratch, at int, x []float32, keys bool)
 	case kernel.KVF32:
 		scatter(elements[float32](p.mem, first), x, step)
 	case kernel.KVI8:
-		p.scales[at] = quant.QuantizeI8(w.codes[:len(x)], x)
+		p.scales[at] = kernel.QuantizeI8(l, w.codes[:len(x)], x)
 		scatter(elements[int8](p.mem, first), w.codes[:len(x)], step)
 	default:
 		kernel.Narrow(l, p.form(), w.halves[:len(x)], x)

@@ -186,19 +186,3 @@ func Scaled(l Level, x, out []float32, a float32) {
 		}
 	}
 }
-
-// WidenI8 converts integers without their scale. out has the length of in.
-func WidenI8(l Level, out []float32, in []int8) {
-	out = out[:len(in)]
-	if n := len(in) &^ (convertRun - 1); n > 0 && l != Portable {
-		if l == AVX512 {
-			widenI8AVX512(&out[0], &in[0], n)
-		} else {
-			widenI8AVX2(&out[0], &in[0], n)
-		}
-		out, in = out[n:], in[n:]
-	}
-	for i, x := range in {
-		out[i] = float32(x)
-	}
-}

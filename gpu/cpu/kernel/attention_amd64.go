@@ -64,6 +64,16 @@ func scaledAVX512(x *float32, out *float32, a float32, n int)
 //go:noescape
 func widenI8AVX512(out *float32, in *int8, n int)
 
+// magnitudeAVX512 is the largest of x without signs, as bits. n is a positive multiple of 16.
+//
+//go:noescape
+func magnitudeAVX512(x *float32, n int) uint32
+
+// toI8AVX512 is x factor to nearest even; n is a positive multiple of 16.
+//
+//go:noescape
+func toI8AVX512(out *int8, x *float32, factor float32, n int)
+
 // scoresF32AVX2 multiplies rows of q, ldq bytes apart, with the keys of count runs (an even number): out[r][16i+j], rows 256 bytes apart.
 //
 //go:noescape
@@ -123,3 +133,13 @@ func scaledAVX2(x *float32, out *float32, a float32, n int)
 //
 //go:noescape
 func widenI8AVX2(out *float32, in *int8, n int)
+
+// magnitudeAVX2 is the largest of x without signs, as bits. n is a positive multiple of 16.
+//
+//go:noescape
+func magnitudeAVX2(x *float32, n int) uint32
+
+// toI8AVX2 is x factor to nearest even; n is a positive multiple of 16.
+//
+//go:noescape
+func toI8AVX2(out *int8, x *float32, factor float32, n int)

@@ -13162,6 +13162,54 @@ vectors:
 	VZEROUPPER
 	RET
 
+// func magnitudeAVX512(x *float32, n int) uint32
+// Requires: AVX, AVX2, AVX512F
+TEXT ·magnitudeAVX512(SB), NOSPLIT, $0-20
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VPXORD       Z0, Z0, Z0
+	MOVL         $0x7fffffff, DX
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Z1
+
+vectors:
+	VPANDD        (AX), Z1, Z2
+	VPMAXUD       Z2, Z0, Z0
+	ADDQ          $0x40, AX
+	SUBQ          $0x10, CX
+	JNZ           vectors
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VPMAXUD       Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VPMAXUD       X1, X0, X0
+	VPSHUFD       $0x0e, X0, X1
+	VPMAXUD       X1, X0, X0
+	VPSHUFD       $0x01, X0, X1
+	VPMAXUD       X1, X0, X0
+	VMOVD         X0, DX
+	MOVL          DX, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func toI8AVX512(out *int8, x *float32, factor float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·toI8AVX512(SB), NOSPLIT, $0-32
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+24(FP), DX
+	VBROADCASTSS factor+16(FP), Z0
+
+vectors:
+	VMULPS    (CX), Z0, Z1
+	VCVTPS2DQ Z1, Z1
+	VPMOVSDB  Z1, (AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x10, AX
+	SUBQ      $0x10, DX
+	JNZ       vectors
+	VZEROUPPER
+	RET
+
 // func scoresF32AVX2(q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32)
 // Requires: AVX, FMA3, MMX+
 TEXT ·scoresF32AVX2(SB), NOSPLIT, $0-64
@@ -19258,5 +19306,54 @@ vectors:
 	ADDQ      $0x20, AX
 	SUBQ      $0x08, DX
 	JNZ       vectors
+	VZEROUPPER
+	RET
+
+// func magnitudeAVX2(x *float32, n int) uint32
+// Requires: AVX, AVX2
+TEXT ·magnitudeAVX2(SB), NOSPLIT, $0-20
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VPXOR        Y0, Y0, Y0
+	MOVL         $0x7fffffff, DX
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Y1
+
+vectors:
+	VPAND        (AX), Y1, Y2
+	VPMAXUD      Y2, Y0, Y0
+	ADDQ         $0x20, AX
+	SUBQ         $0x08, CX
+	JNZ          vectors
+	VEXTRACTF128 $0x01, Y0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0x0e, X0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0x01, X0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVD        X0, DX
+	MOVL         DX, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func toI8AVX2(out *int8, x *float32, factor float32, n int)
+// Requires: AVX, AVX2
+TEXT ·toI8AVX2(SB), NOSPLIT, $0-32
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+24(FP), DX
+	VBROADCASTSS factor+16(FP), Y0
+
+vectors:
+	VMULPS       (CX), Y0, Y1
+	VCVTPS2DQ    Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKSSDW    X2, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VMOVQ        X1, (AX)
+	ADDQ         $0x20, CX
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, DX
+	JNZ          vectors
 	VZEROUPPER
 	RET

@@ -24,6 +24,8 @@ func softmaxAVX512(*float32, int, *int32, float32, *float32, *float32, *float32,
 func mixAVX512(*float32, *float32, float32, float32, int)                         { panic(unreachable) }
 func scaledAVX512(*float32, *float32, float32, int)                               { panic(unreachable) }
 func widenI8AVX512(*float32, *int8, int)                                          { panic(unreachable) }
+func magnitudeAVX512(*float32, int) uint32                                        { panic(unreachable) }
+func toI8AVX512(*int8, *float32, float32, int)                                    { panic(unreachable) }
 func scoresF32AVX2(*float32, int, int, *byte, *int, int, int, *float32)           { panic(unreachable) }
 func valuesF32AVX2(*float32, int, *byte, *int, int, int, int, int, *float32, int) { panic(unreachable) }
 func scoresBF16AVX2(*float32, int, int, *byte, *int, int, int, *float32)          { panic(unreachable) }
@@ -40,3 +42,5 @@ func softmaxAVX2(*float32, int, *int32, float32, *float32, *float32, *float32, *
 func mixAVX2(*float32, *float32, float32, float32, int) { panic(unreachable) }
 func scaledAVX2(*float32, *float32, float32, int)       { panic(unreachable) }
 func widenI8AVX2(*float32, *int8, int)                  { panic(unreachable) }
+func magnitudeAVX2(*float32, int) uint32                { panic(unreachable) }
+func toI8AVX2(*int8, *float32, float32, int)            { panic(unreachable) }

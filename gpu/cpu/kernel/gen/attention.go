@@ -37,6 +37,8 @@ func attention() {
 		mix(v, tail)
 		scaled(v, tail)
 		widenI8(v)
+		magnitude(v)
+		toI8(v)
 	})
 }
 

@@ -170,16 +170,3 @@ func scaled(v lanes, tail Mem) {
 	})
 	end()
 }
-
-func widenI8(v lanes) {
-	v.function("widenI8", "func(out *float32, in *int8, n int)", "widens n elements; n is a positive multiple of 16.")
-	out, in, n := parameter("out"), parameter("in"), parameter("n")
-	r := v.reg()
-	v.vectors(n, func() {
-		v.widened("I8", at(in, 0), r)
-		VMOVUPS(r, at(out, 0))
-		ADDQ(U8(v.n()), in)
-		ADDQ(U8(4*v.n()), out)
-	})
-	end()
-}
