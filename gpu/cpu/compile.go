@@ -9,7 +9,8 @@ import (
 
 // stage is a part of a step whose units may run in any order and at once.
 type stage interface {
-	// units tells how many units the stage has in this step.
+	// units tells how many units the stage has in this step. It is called once
+	// before they run, and may keep what they have in common.
 	units(*step) int
 	run(s *step, w *scratch, unit int) error
 }

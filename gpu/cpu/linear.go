@@ -33,6 +33,7 @@ type linears struct {
 	silu    *gpu.SiluMul // at the end of a unit, or nil
 	// next is where the output of silu is laid out, if products read it next.
 	next *activations
+	now  shape // of the step under way; written before its units run
 }
 
 // join adds a Linear that reads the same input and writes elsewhere.
@@ -69,6 +70,7 @@ type shape struct {
 	blocks int // of tokens
 	run    int // tiles of a block
 	panels int // of a unit
+	units  int // of a block
 }
 
 // blockTokens is how many tokens are multiplied with a run of panels before
@@ -87,8 +89,9 @@ var speeds = [...]struct{ floats, ints, bytes int }{
 
 func (l *linears) shape(s *step) shape {
 	h := shape{tiles: s.tiling(l.in.buffer)}
-	h.run = blockTokens / s.level.TileTokens()
-	h.blocks = (h.tiles.Tiles + h.run - 1) / h.run
+	most := blockTokens / s.level.TileTokens()
+	h.blocks = (h.tiles.Tiles + most - 1) / most
+	h.run = (h.tiles.Tiles + h.blocks - 1) / max(1, h.blocks)
 	w, speed := l.ops[0].w, speeds[s.level].floats
 	if l.ops[0].ints {
 		speed = speeds[s.level].ints
@@ -104,27 +107,25 @@ func (l *linears) shape(s *step) shape {
 	}
 	// At most so many that every worker has some units.
 	h.panels = max(1, min(unitTime/max(1, each), all/(4*l.threads)))
-	return h
-}
-
-func (l *linears) units(s *step) int {
-	h := l.shape(s)
-	units := 0
 	for i := range l.ops {
-		units += (kernel.Panels(l.ops[i].w.rows) + h.panels - 1) / h.panels
+		h.units += (kernel.Panels(l.ops[i].w.rows) + h.panels - 1) / h.panels
 		if l.silu != nil {
 			break
 		}
 	}
-	return units * h.blocks
+	return h
+}
+
+func (l *linears) units(s *step) int {
+	l.now = l.shape(s)
+	return l.now.units * l.now.blocks
 }
 
 func (l *linears) run(s *step, _ *scratch, unit int) error {
-	h := l.shape(s)
-	perBlock := l.units(s) / h.blocks
-	first := unit / perBlock * h.run
+	h := l.now
+	first := unit / h.units * h.run
 	end := min(first+h.run, h.tiles.Tiles)
-	unit %= perBlock
+	unit %= h.units
 	for i := range l.ops {
 		op := &l.ops[i]
 		panels := kernel.Panels(op.w.rows)
