@@ -28,7 +28,10 @@
 // tokens beside its buffer (activations.go), for matrices of integers quantised
 // to int8 unless Options.Activations forbids it; one token alone is read from
 // the buffer if it stays float32. The KV pool is reserved from the system and
-// touched on use.
+// touched on use (kv.go). Attention reads runs of 16 slots where they lie; pages
+// of less are brought together block by block first, which costs time
+// (kvblock.go). A context of more than 512 positions may be computed by several
+// units, each for some segments, where threads would idle otherwise (spans.go).
 //
 // # Concurrency
 //

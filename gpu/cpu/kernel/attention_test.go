@@ -165,6 +165,39 @@ func TestScores(t *testing.T) {
 	})
 }
 
+// An element that a query sees and that is wrong is noticed, and changes no
+// other position; one that it does not see changes nothing.
+func TestWrongKeysAreNoticed(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	for _, l := range Levels() {
+		for _, kv := range allKV {
+			const n, dim, rows = 37, 24, 5
+			b := newKVBlock(r, kv, n, dim)
+			q := guarded(r, rows*dim)[:rows*dim]
+			right, wrong := make([]float32, rows*BlockSlots), make([]float32, rows*BlockSlots)
+			b.scores(l, kv, q, dim, rows, right)
+			for range 50 {
+				p, d := r.IntN(48), r.IntN(dim)
+				at := b.keys[p/RunSlots].At + (d*RunSlots+p%RunSlots)*kv.bytes() + kv.bytes() - 1
+				b.mem[at] ^= 0x41 // sign or size
+				was := b.k[p][d]
+				b.k[p][d] = 3 - was // for plain Go, which reads the numbers
+				b.scores(l, kv, q, dim, rows, wrong)
+				b.mem[at] ^= 0x41
+				b.k[p][d] = was
+				for row := range rows {
+					for i := range n {
+						j := row*BlockSlots + i
+						if (right[j] != wrong[j]) != (i == p) {
+							t.Fatalf("%s, %s: element %d of position %d is wrong; row %d, position %d: %v, before %v", l, kv, d, p, row, i, wrong[j], right[j])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestValues(t *testing.T) {
 	eachBlock(t, func(t *testing.T, l Level, kv KV, r *rand.Rand, b *kvBlock, rows int) {
 		width := AccWidth(b.dim)

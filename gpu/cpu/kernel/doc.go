@@ -27,6 +27,14 @@
 // 32 products is exact in int32, then scaled and added with one rounding, group
 // after group. It is several times quicker.
 //
+// # Attention
+//
+// Keys lie with 16 positions side by side, values with their dimensions: a
+// score is summed over dimensions in one lane, an output over positions, both
+// in order, and what is loaded of keys or values serves all queries of a group.
+// Positions that a query does not see stay in lanes of their own, whatever they
+// hold. attention.go says more.
+//
 // # Calls
 //
 // Pointers are to the first element; lengths are the caller's business and are
