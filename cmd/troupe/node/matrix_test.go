@@ -124,7 +124,7 @@ func (c combination) check(t *testing.T, calls []body, want []string, part []int
 			t.Errorf("call %v:\ngot  %s\nwant %s", sent[i], got[i], want[p])
 		}
 	}
-	least := 2
+	least := 1 // of a few short answers, which may need no plan after the first crash
 	if soak {
 		least = 4
 	}

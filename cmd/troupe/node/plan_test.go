@@ -43,8 +43,8 @@ func TestTypesOfWeights(t *testing.T) {
 	for _, d := range []string{"auto", "q8_0", "q4_0"} {
 		c := settings(t)
 		c.WeightDType = d
-		var log strings.Builder
-		n, err := Open(t.Context(), Options{Config: c, Log: zerolog.New(&log)})
+		log := &lockedLog{}
+		n, err := Open(t.Context(), Options{Config: c, Log: zerolog.New(log)})
 		if err != nil {
 			t.Fatal(err)
 		}
