@@ -31,6 +31,18 @@ const (
 	chunk                   = 128 // chunked-prefill-size
 )
 
+// alone: nothing else runs on this machine, and real time may be measured.
+var alone = os.Getenv("TROUPE_ALONE") == "1"
+
+// layers makes steps of milliseconds where time is measured: the way to the
+// client takes tenths.
+func layers() int {
+	if alone {
+		return 12
+	}
+	return 1
+}
+
 // dummyModel is a directory with a model of random weights that is small and has
 // room for the long prompts; its tokenizer is the embedded one.
 func dummyModel(t testing.TB) string {
@@ -53,7 +65,7 @@ func dummyModel(t testing.TB) string {
 			if err := json.Unmarshal(data, &config); err != nil {
 				t.Fatal(err)
 			}
-			for key, value := range map[string]any{"max_position_embeddings": 5120, "num_hidden_layers": 1, "hidden_size": 32, "intermediate_size": 64,
+			for key, value := range map[string]any{"max_position_embeddings": 5120, "num_hidden_layers": layers(), "hidden_size": 32, "intermediate_size": 64,
 				"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 16} {
 				config[key] = value
 			}
@@ -303,7 +315,7 @@ func TestNobodyStarvesBesideLongPrompts(t *testing.T) {
 // between two tokens, for targets that this machine can reach by its own
 // measure.
 func TestStarvationSoak(t *testing.T) {
-	if os.Getenv("TROUPE_ALONE") != "1" {
+	if !alone {
 		t.Skip("measures real time; set TROUPE_ALONE=1 where nothing else runs, as make soak does at its end")
 	}
 	var smallest []time.Duration // steps with the smallest chunk
