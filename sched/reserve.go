@@ -23,9 +23,9 @@ const (
 func (f *Former) reserve(m *messages.CommitPlan) {
 	total, ahead := 0, f.reservesAhead()
 	for _, s := range f.running {
-		n := f.missingOf(s)
-		if ahead && s.state == decoding && f.missingAheadOf(s, reserveAhead/2) > 0 {
-			n = f.missingAheadOf(s, reserveAhead)
+		n := f.missingOf(s, 1)
+		if ahead && s.state == decoding && f.missingOf(s, reserveAhead/2) > 0 {
+			n = f.missingOf(s, reserveAhead)
 		}
 		if n > 0 {
 			m.Reserves = append(m.Reserves, messages.PageReserve{ID: s.req.ID, Pages: n})
@@ -43,28 +43,33 @@ func (f *Former) reservesAhead() bool {
 	for _, s := range f.running {
 		if s.state == decoding {
 			rows++
-			due = due || f.missingOf(s) > 0
+			due = due || f.missingOf(s, 1) > 0
 		}
 	}
 	return due && rows*memory.PagesFor(reserveAhead, f.opt.PageSize)*ampleShare <= f.plan.spare
 }
 
 // missing is how many pages the next step needs.
-func (f *Former) missing() int {
+func (f *Former) missing() int { return f.missingAhead(1) }
+
+// missingAhead is how many pages the running sequences need for their next
+// steps.
+func (f *Former) missingAhead(steps int) int {
 	n := 0
 	for _, s := range f.running {
-		n += f.missingOf(s)
+		n += f.missingOf(s, steps)
 	}
 	return n
 }
 
-// missingOf is how many pages one sequence needs for it.
-func (f *Former) missingOf(s *sequence) int {
-	if !s.active() || s.ahead(f.opt.ContextLength) <= 0 {
-		return 0
-	}
-	if s.state == prefilling {
+// missingOf is how many pages one sequence needs for its next steps: a prompt
+// in progress what the plan reserves for it, however many steps there are.
+func (f *Former) missingOf(s *sequence, steps int) int {
+	switch s.state {
+	case prefilling:
 		return s.lease.Missing(s.wanted, f.opt.PageSize)
+	case decoding:
+		return max(0, s.pagesAfter(min(steps, s.ahead(f.opt.ContextLength)), f.opt.PageSize)-len(s.lease.Pages))
 	}
-	return s.lease.Missing(s.length(), f.opt.PageSize)
+	return 0
 }

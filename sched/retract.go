@@ -49,26 +49,6 @@ func (f *Former) makeRoom(out *messages.Outbox) room {
 	return afterStep
 }
 
-// missingAhead is how many pages the running sequences need for their next
-// steps.
-func (f *Former) missingAhead(steps int) int {
-	n := 0
-	for _, s := range f.running {
-		n += f.missingAheadOf(s, steps)
-	}
-	return n
-}
-
-func (f *Former) missingAheadOf(s *sequence, steps int) int {
-	switch s.state {
-	case prefilling:
-		return s.lease.Missing(s.wanted, f.opt.PageSize)
-	case decoding:
-		return max(0, s.pagesAfter(min(steps, s.ahead(f.opt.ContextLength)), f.opt.PageSize)-len(s.lease.Pages))
-	}
-	return 0
-}
-
 // retract takes the leases of sequences away for want of memory, and reports
 // whether there were any. What is expected of output is measured anew.
 func (f *Former) retract(victims []victim, out *messages.Outbox) bool {

@@ -74,7 +74,7 @@ func (f *Former) candidatesForRetraction(need int, prompts bool) []victim {
 // is computed again.
 func (f *Former) victimOf(s *sequence, need int) victim {
 	size := f.opt.PageSize
-	v := victim{s: s, rank: f.rank(s.req), frees: f.missingAheadOf(s, lookaheadSteps) + len(s.lease.Pages)}
+	v := victim{s: s, rank: f.rank(s.req), frees: f.missingOf(s, lookaheadSteps) + len(s.lease.Pages)}
 	if f.opt.CacheDisabled {
 		v.cost = s.done
 		return v
