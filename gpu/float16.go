@@ -16,16 +16,14 @@ func ToBF16(f float32) uint16 {
 
 // FromF16 widens an IEEE 754 binary16; exact.
 func FromF16(h uint16) float32 {
-	sign := uint32(h&0x8000) << 16
-	exp, frac := uint32(h>>10&0x1f), uint32(h&0x3ff)
-	switch exp {
-	case 0: // zero or subnormal: frac x 2^-24
-		f := float32(frac) * (1.0 / (1 << 24))
-		return math.Float32frombits(sign | math.Float32bits(f))
-	case 0x1f:
-		return math.Float32frombits(sign | 0x7f800000 | frac<<13)
+	sign, a := uint32(h&0x8000)<<16, uint32(h&0x7fff)
+	switch {
+	case a >= 0x7c00: // infinite or NaN
+		return math.Float32frombits(sign | 0x7f800000 | a<<13)
+	case a < 0x400: // zero or subnormal: a x 2^-24
+		return math.Float32frombits(sign | math.Float32bits(float32(a)*0x1p-24))
 	}
-	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
+	return math.Float32frombits(sign | a<<13 + 112<<23)
 }
 
 // ToF16 rounds to the nearest binary16, ties to even. What is too large

@@ -31,7 +31,7 @@ var rules = []rule{
 	{"gpu", nil, impure, "the device interfaces are imported by models and must drag no device in"},
 	{"gpu/ref", []string{"gpu"}, nil, "a device knows programs and steps, not the engine"},
 	{"gpu/cpu", []string{"gpu"}, nil, "a device knows programs and steps, not the engine"},
-	{"gpu/cpu/kernel", nil, impure, "inner loops know memory and numbers only"},
+	{"gpu/cpu/kernel", []string{"gpu"}, impure, "inner loops know memory and numbers; of gpu they take the 16-bit floats, so that all devices round alike"},
 	{"gpu/cpu/kernel/gen", nil, nil, "it writes assembly and is not part of the product"},
 	{"gpu/quant", []string{"gpu"}, impure, "it turns bytes into numbers; every device is compared with it"},
 	{"gpu/sim", nil, impure, "a cost model is arithmetic on plain numbers, the same on every machine"},

@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
 
 // sumSquaresPortable has four lanes.
 func sumSquaresPortable(x []float32) float32 {
@@ -74,56 +78,27 @@ func widenPortable(f Form, out []float32, in []uint16) {
 	out = out[:len(in)]
 	if f == BF16 {
 		for i, h := range in {
-			out[i] = math.Float32frombits(uint32(h) << 16)
+			out[i] = gpu.FromBF16(h)
 		}
 		return
 	}
 	for i, h := range in {
-		out[i] = halfValue(h)
+		out[i] = gpu.FromF16(h)
 	}
 }
 
-// halfValue widens an IEEE 754 binary16: with its fields moved to their places
-// it is the value times 2^-112, also where it is subnormal.
-func halfValue(h uint16) float32 {
-	sign, bits := uint32(h&0x8000)<<16, uint32(h&0x7fff)<<13
-	if h&0x7c00 == 0x7c00 {
-		return math.Float32frombits(sign | 0x7f800000 | bits)
-	}
-	return math.Float32frombits(sign | math.Float32bits(math.Float32frombits(bits)*0x1p112))
-}
+// halfValue is what a binary16 stands for.
+func halfValue(h uint16) float32 { return gpu.FromF16(h) }
 
 func narrowPortable(f Form, out []uint16, in []float32) {
 	out = out[:len(in)]
 	if f == BF16 {
 		for i, x := range in {
-			b := math.Float32bits(x)
-			if b&0x7fffffff > 0x7f800000 {
-				out[i] = uint16(b>>16) | 0x40 // quiet, so that the cut mantissa is not zero
-				continue
-			}
-			out[i] = uint16((b + 0x7fff + b>>16&1) >> 16)
+			out[i] = gpu.ToBF16(x)
 		}
 		return
 	}
 	for i, x := range in {
-		out[i] = half(x)
+		out[i] = gpu.ToF16(x)
 	}
-}
-
-// half rounds to binary16, ties to even. What is too large becomes infinite.
-func half(x float32) uint16 {
-	b := math.Float32bits(x)
-	sign, a := uint16(b>>16&0x8000), b&0x7fffffff
-	switch {
-	case a > 0x7f800000:
-		return sign | 0x7e00
-	case a >= 0x477ff000: // 65520 and more round to infinity
-		return sign | 0x7c00
-	case a >= 0x38800000: // normal: drop 13 bits, rebias by 112
-		return sign | uint16((a-112<<23+0xfff+a>>13&1)>>13)
-	}
-	// Subnormal: adding 0.5 leaves units of 2^-24 in the low mantissa bits,
-	// rounded by the addition itself.
-	return sign | uint16(math.Float32bits(math.Float32frombits(a)+0.5)-0x3f000000)
 }
