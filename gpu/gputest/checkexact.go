@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/ref"
 )
 
 // checkReference feeds streams of different lengths in random chunks, mixed
@@ -13,18 +12,13 @@ import (
 func checkReference(d gpu.Device, s Shape, kv gpu.DType, seed uint64) error {
 	p, w := Build(s, seed)
 	spec := gpu.PoolSpec{PageSize: 4, Pages: 120, DType: kv, Layout: gpu.Layout(seed % 2)}
-	model, err := Load(d, p, w, spec)
+	both, err := loadPair(d, p, w, spec)
 	if err != nil {
 		return err
 	}
-	defer model.Close()
-	reference, err := Load(ref.New(), p, w, spec)
-	if err != nil {
-		return err
-	}
-	defer reference.Close()
+	defer both.close()
 	if !s.Tied {
-		if err := Poison(model, p, spec); err != nil {
+		if err := Poison(both.model, p, spec); err != nil {
 			return err
 		}
 	}
@@ -42,13 +36,9 @@ func checkReference(d gpu.Device, s Shape, kv gpu.DType, seed uint64) error {
 				batch, in = append(batch, q.next(1+random.IntN(70))), append(in, q)
 			}
 		}
-		got, err := Step(model, batch...)
+		got, want, err := both.step(batch...)
 		if err != nil {
 			return err
-		}
-		want, err := Step(reference, batch...)
-		if err != nil {
-			return fmt.Errorf("ref: %w", err)
 		}
 		left := false
 		for i, q := range in {

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/ref"
 )
 
 // longShape has a context of which a device may give parts to several workers.
@@ -21,27 +20,18 @@ func checkLong(d gpu.Device, kv gpu.DType) error {
 	random := rand.New(rand.NewPCG(21, uint64(kv)))
 	tokens := randomTokens(random, longShape.Vocab, longTokens)
 	spec := gpu.PoolSpec{PageSize: 16, Pages: (longTokens + 15) / 16, DType: kv}
-	model, err := Load(d, p, w, spec)
+	both, err := loadPair(d, p, w, spec)
 	if err != nil {
 		return err
 	}
-	defer model.Close()
-	reference, err := Load(ref.New(), p, w, spec)
-	if err != nil {
-		return err
-	}
-	defer reference.Close()
+	defer both.close()
 	all := gpu.Sequence{Tokens: tokens, KeepLogits: true}
 	for i := range spec.Pages {
 		all.Pages = append(all.Pages, int32(i+1))
 	}
-	got, err := Step(model, all)
+	got, want, err := both.step(all)
 	if err != nil {
 		return err
-	}
-	want, err := Step(reference, all)
-	if err != nil {
-		return fmt.Errorf("ref: %w", err)
 	}
 	if err := near(got[0].Logits, want[0].Logits, Tolerance(d.Info().Numerics, longShape.DType, kv)); err != nil {
 		return err
@@ -56,7 +46,7 @@ func checkLong(d gpu.Device, kv gpu.DType) error {
 		{64, 2, gpu.Contiguous, []int{1, 1090, 5}},
 	} {
 		spec.PageSize, spec.Layout = way.pageSize, way.layout
-		logits, err := feedChunks(model, p, tokens, spec, way.n, way.chunks, random)
+		logits, err := feedChunks(both.model, p, tokens, spec, way.n, way.chunks, random)
 		if err == nil {
 			err = Same(logits, got[0].Logits)
 		}

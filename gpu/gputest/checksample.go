@@ -2,14 +2,12 @@ package gputest
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/ref"
 )
 
 // tableVocab is the vocabulary of Table's program; odd, and larger than what a
@@ -52,13 +50,9 @@ func Table(seed uint64) (*gpu.Program, Tensors) {
 }
 
 // tablePair loads Table on a device and on gpu/ref.
-func tablePair(d gpu.Device, seed uint64) (model, reference gpu.Model, err error) {
+func tablePair(d gpu.Device, seed uint64, pages int) (pair, error) {
 	p, w := Table(seed)
-	spec := gpu.PoolSpec{PageSize: 16, Pages: 1}
-	if model, err = Load(d, p, w, spec); err == nil {
-		reference, err = Load(ref.New(), p, w, spec)
-	}
-	return model, reference, err
+	return loadPair(d, p, w, gpu.PoolSpec{PageSize: 16, Pages: pages})
 }
 
 // randomSample draws a SampleSpec with settings on and off.
@@ -91,11 +85,11 @@ func pickInt(r *rand.Rand, xs ...int) int { return xs[r.IntN(len(xs))] }
 
 // checkSampling compares draws with gpu/ref over random settings.
 func checkSampling(d gpu.Device) error {
-	model, reference, err := tablePair(d, 1)
+	both, err := tablePair(d, 1, 1)
 	if err != nil {
 		return err
 	}
-	defer model.Close()
+	defer both.close()
 	random := rand.New(rand.NewPCG(1, 6))
 	for range 25 {
 		var batch []gpu.Sequence
@@ -108,13 +102,9 @@ func checkSampling(d gpu.Device) error {
 		}
 		batch = append(batch, gpu.Sequence{Pages: []int32{1}, Tokens: []int32{5}, Sample: &gpu.SampleSpec{
 			Temperature: 1, TopP: 1, RepetitionPenalty: 1, Seed: random.Uint64(), TopLogprobs: -1}})
-		got, err := Step(model, batch...)
+		got, want, err := both.step(batch...)
 		if err != nil {
 			return err
-		}
-		want, err := Step(reference, batch...)
-		if err != nil {
-			return fmt.Errorf("ref: %w", err)
 		}
 		for i := range want {
 			if got[i].Token != want[i].Token {
@@ -134,7 +124,8 @@ func checkSampling(d gpu.Device) error {
 // checkDistribution draws often from a few tokens and compares frequencies with
 // weights: the one check that does not lean on gpu/ref.
 func checkDistribution(d gpu.Device) error {
-	model, _, err := tablePair(d, 2)
+	p, w := Table(2)
+	model, err := Load(d, p, w, gpu.PoolSpec{PageSize: 16, Pages: 1})
 	if err != nil {
 		return err
 	}
@@ -174,15 +165,12 @@ func checkDistribution(d gpu.Device) error {
 // checkLogprobs compares Chosen and Scores with gpu/ref, also where outputs are
 // more than a device may take at a time.
 func checkLogprobs(d gpu.Device) error {
-	model, reference, err := tablePair(d, 3)
+	both, err := tablePair(d, 3, 16)
 	if err != nil {
 		return err
 	}
-	defer model.Close()
+	defer both.close()
 	random := rand.New(rand.NewPCG(3, 7))
-	if err := errors.Join(model.NewPool(gpu.PoolSpec{PageSize: 16, Pages: 16}), reference.NewPool(gpu.PoolSpec{PageSize: 16, Pages: 16})); err != nil {
-		return err
-	}
 	var batch []gpu.Sequence
 	for _, n := range []int{1, 5, 200} {
 		q := gpu.Sequence{Pages: []int32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, Tokens: randomTokens(random, tableVocab, n), Start: 3, Sample: randomSample(random)}
@@ -191,13 +179,9 @@ func checkLogprobs(d gpu.Device) error {
 		q.KeepLogits = n == 5
 		batch = append(batch, q)
 	}
-	got, err := Step(model, batch...)
+	got, want, err := both.step(batch...)
 	if err != nil {
 		return err
-	}
-	want, err := Step(reference, batch...)
-	if err != nil {
-		return fmt.Errorf("ref: %w", err)
 	}
 	for i := range want {
 		if err := Same(got[i].Logits, want[i].Logits); err != nil {

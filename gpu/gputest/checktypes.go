@@ -9,7 +9,6 @@ import (
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/quant"
-	"github.com/troupe-engine/troupe/gpu/ref"
 )
 
 // floats is a tensor of F32.
@@ -159,27 +158,18 @@ func checkAttention(d gpu.Device, kv gpu.DType) error {
 
 // attentionLike compares one stream in chunks with the reference.
 func attentionLike(d gpu.Device, p *gpu.Program, w Tensors, spec gpu.PoolSpec, random *rand.Rand) error {
-	model, err := Load(d, p, w, spec)
+	both, err := loadPair(d, p, w, spec)
 	if err != nil {
 		return err
 	}
-	defer model.Close()
-	reference, err := Load(ref.New(), p, w, spec)
-	if err != nil {
-		return err
-	}
-	defer reference.Close()
+	defer both.close()
 	const n = 200
 	s := stream{tokens: randomTokens(random, p.Vocab, n), pages: newDealer(random, spec.Pages).deal(n, spec.PageSize)}
 	for s.fed < n {
 		q := s.next(1 + random.IntN(80))
-		got, err := Step(model, q)
+		got, want, err := both.step(q)
 		if err != nil {
 			return err
-		}
-		want, err := Step(reference, q)
-		if err != nil {
-			return fmt.Errorf("ref: %w", err)
 		}
 		if err := near(got[0].Logits, want[0].Logits, Tolerance(gpu.Numerics{}, gpu.F32, gpu.F32)); err != nil {
 			return fmt.Errorf("from position %d: %w", s.fed, err)

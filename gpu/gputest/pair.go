@@ -1,0 +1,41 @@
+package gputest
+
+import (
+	"fmt"
+
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/ref"
+)
+
+// pair is a program on a device and on gpu/ref. Whoever loads it closes it.
+type pair struct{ model, reference gpu.Model }
+
+// loadPair loads a program on both and makes its pools.
+func loadPair(d gpu.Device, p *gpu.Program, w gpu.Weights, spec gpu.PoolSpec) (pair, error) {
+	model, err := Load(d, p, w, spec)
+	if err != nil {
+		return pair{}, err
+	}
+	reference, err := Load(ref.New(), p, w, spec)
+	if err != nil {
+		model.Close()
+		return pair{}, fmt.Errorf("ref: %w", err)
+	}
+	return pair{model, reference}, nil
+}
+
+func (p pair) close() {
+	p.model.Close()
+	p.reference.Close()
+}
+
+// step runs a batch on both.
+func (p pair) step(sequences ...gpu.Sequence) (got, want []gpu.SequenceResult, err error) {
+	if got, err = Step(p.model, sequences...); err != nil {
+		return nil, nil, err
+	}
+	if want, err = Step(p.reference, sequences...); err != nil {
+		return nil, nil, fmt.Errorf("ref: %w", err)
+	}
+	return got, want, nil
+}
