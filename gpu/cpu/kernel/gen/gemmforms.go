@@ -15,42 +15,30 @@ func (b *tile) unroll() int {
 	return 2
 }
 
-func (b *tile) f32() {
-	MOVQ(b.cols, b.left)
-	columns := func(n int) {
-		for c := range n {
-			var w []reg.VecVirtual
-			for v := range b.vectors {
-				w = append(w, b.vector("w", v))
-				VMOVUPS(at(b.w, 128*c+b.width()*v), w[v])
-			}
-			if n > 1 {
-				b.prefetch(128 * c)
-				b.prefetch(128*c + 64)
-			}
-			b.column(c, w)
-		}
-		ADDQ(U32(128*n), b.w)
-		ADDQ(U32(4*b.tokens*n), b.x)
-	}
-	b.loop(b.unroll(), func() { columns(b.unroll()) }, func() { columns(1) })
-}
+func (b *tile) f32() { b.floats(4, func(m Mem, w reg.VecVirtual) { VMOVUPS(m, w) }) }
 
-func (b *tile) f16() {
+func (b *tile) f16() { b.floats(2, func(m Mem, w reg.VecVirtual) { VCVTPH2PS(m, w) }) }
+
+// floats takes columns whose 32 elements have so many bytes each and become
+// float32 as they are loaded.
+func (b *tile) floats(bytes int, load func(m Mem, w reg.VecVirtual)) {
+	column := 32 * bytes
 	MOVQ(b.cols, b.left)
 	columns := func(n int) {
 		for c := range n {
 			var w []reg.VecVirtual
 			for v := range b.vectors {
 				w = append(w, b.vector("w", v))
-				VCVTPH2PS(at(b.w, 64*c+b.width()/2*v), w[v])
+				load(at(b.w, column*c+b.width()*bytes/4*v), w[v])
 			}
 			if n > 1 {
-				b.prefetch(64 * c)
+				for line := 0; line < column; line += 64 {
+					b.prefetch(column*c + line)
+				}
 			}
 			b.column(c, w)
 		}
-		ADDQ(U32(64*n), b.w)
+		ADDQ(U32(column*n), b.w)
 		ADDQ(U32(4*b.tokens*n), b.x)
 	}
 	b.loop(b.unroll(), func() { columns(b.unroll()) }, func() { columns(1) })
