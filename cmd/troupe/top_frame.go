@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/troupe-engine/troupe/internal/figures"
 )
 
 // owners are the states of a KV page in the order of the bar: what is needed
@@ -43,17 +45,17 @@ func (v *view) frame(width int, colour bool) []string {
 		fmt.Sprintf("%-*s%s", label, "KV", v.bar(max(10, min(width-label, 100)), colour)),
 	}
 	for _, o := range v.owners() {
-		lines = append(lines, line("", "%s %-10s %12s tokens %6.1f %%  %s", o.mark, o.name, thousands(v.tokens(o.bytes)), share(o.bytes, v.Memory.Total), amount(o.bytes, "bytes")))
+		lines = append(lines, line("", "%s %-10s %12s tokens %6.1f %%  %s", o.mark, o.name, figures.Grouped(v.tokens(o.bytes)), share(o.bytes, v.Memory.Total), amount(o.bytes, "bytes")))
 	}
 	return append(lines,
-		line("", "  %-10s %12s tokens           %s; device holds %s of %s", "pool", thousands(v.tokensTotal), amount(v.Memory.Total, "bytes"),
+		line("", "  %-10s %12s tokens           %s; device holds %s of %s", "pool", figures.Grouped(v.tokensTotal), amount(v.Memory.Total, "bytes"),
 			amount(v.Memory.Allocated, "bytes"), amount(v.Memory.Reserved, "bytes")),
 		"",
 		line("requests", "%d running of %d, %d waiting, %d retracted, %d open; %s/s come in", v.Requests.Running, v.Requests.MaxRunning,
 			v.Requests.Waiting, v.Requests.Retracted, v.Requests.Open, figure(v.Rates.Requests)),
 		line("tokens/s", "%s in, %s out, %s evicted; %s steps/s, %s retractions/s", figure(v.Rates.PromptTokens), figure(v.Rates.GenerationTokens),
 			figure(v.Rates.EvictedTokens), figure(v.Rates.Steps), figure(v.Rates.Retractions)),
-		line("cache", "hit ratio %s, %s since the start; %s radix nodes", percent(v.Cache.Window), percent(v.Cache.SinceStart), thousands(v.Memory.RadixNodes)),
+		line("cache", "hit ratio %s, %s since the start; %s radix nodes", percent(v.Cache.Window), percent(v.Cache.SinceStart), figures.Grouped(v.Memory.RadixNodes)),
 		line("TTFT", "%s", v.TTFT),
 		line("ITL", "%s", v.ITL),
 	)
@@ -132,7 +134,7 @@ func percent(ratio *float64) string {
 func figure(x float64) string {
 	switch {
 	case x >= 100:
-		return thousands(int64(x + .5))
+		return figures.Grouped(int64(x + .5))
 	case x >= 10 || x == 0:
 		return fmt.Sprintf("%.0f", x)
 	}
@@ -152,15 +154,6 @@ func seconds(s float64) string {
 
 // age shows a time in seconds as people say it.
 func age(s float64) string { return (time.Duration(s) * time.Second).String() }
-
-// thousands groups digits by threes.
-func thousands(n int64) string {
-	text := fmt.Sprint(n)
-	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
-		text = text[:at] + " " + text[at:]
-	}
-	return text
-}
 
 // clip cuts a line at so many characters.
 func clip(line string, width int) string {

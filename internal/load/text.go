@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/troupe-engine/troupe/internal/figures"
 )
 
 // WriteText prints the report for people.
@@ -18,13 +20,13 @@ func (p *Report) WriteText(to io.Writer) error {
 	row("load", "%s to %s", s.Load, s.Endpoint)
 	row("requests", "%s in %.2f s", p.Requests.describe(), p.Seconds)
 	for _, f := range p.Requests.Failures {
-		row("", "%s failed: %s: %.160s", grouped(f.Count), f.Kind, strings.Join(strings.Fields(f.Example), " "))
+		row("", "%s failed: %s: %.160s", figures.Grouped(f.Count), f.Kind, strings.Join(strings.Fields(f.Example), " "))
 	}
-	tokens := fmt.Sprintf("%s input", grouped(p.Tokens.Input))
+	tokens := fmt.Sprintf("%s input", figures.Grouped(p.Tokens.Input))
 	if p.Tokens.Cached > 0 {
 		tokens += fmt.Sprintf(" (%.1f %% found in the cache)", 100*over(float64(p.Tokens.Cached), float64(p.Tokens.Input)))
 	}
-	row("tokens", "%s, %s output", tokens, grouped(p.Tokens.Output))
+	row("tokens", "%s, %s output", tokens, figures.Grouped(p.Tokens.Output))
 	t := &p.Throughput
 	row("throughput", "%.2f requests/s, %.1f input tokens/s, %.1f output tokens/s, %.1f tokens/s in all", t.Requests, t.Input, t.Output, t.Total)
 	row("concurrency", "%.2f on average, %d at most", p.Concurrency.Mean, p.Concurrency.Peak)
@@ -32,7 +34,7 @@ func (p *Report) WriteText(to io.Writer) error {
 		row("goodput", "%.2f requests/s, %.1f %% of all, keep %s", g.PerSecond, 100*g.Share, g.Objectives)
 	}
 	if a := p.Accuracy; a != nil {
-		row("accuracy", "%.1f %%: %s right, %s wrong, %s without a number", 100*a.Share, grouped(a.Right), grouped(a.Wrong), grouped(a.NoAnswer))
+		row("accuracy", "%.1f %%: %s right, %s wrong, %s without a number", 100*a.Share, figures.Grouped(a.Right), figures.Grouped(a.Wrong), figures.Grouped(a.NoAnswer))
 	}
 	row("client", "%.2f cores, %.1f µs of processor time per token", p.Client.Cores, p.Client.PerToken)
 	if err := w.Flush(); err != nil {
@@ -68,12 +70,12 @@ func (p *Report) writeLatencies(to io.Writer) error {
 }
 
 func (q *Requests) describe() string {
-	text := grouped(q.Finished) + " finished"
+	text := figures.Grouped(q.Finished) + " finished"
 	if q.Failed > 0 {
-		text += ", " + grouped(q.Failed) + " failed"
+		text += ", " + figures.Grouped(q.Failed) + " failed"
 	}
 	if q.CutOff > 0 {
-		text += ", " + grouped(q.CutOff) + " cut off"
+		text += ", " + figures.Grouped(q.CutOff) + " cut off"
 	}
 	return text
 }
@@ -87,13 +89,4 @@ func ms(v float64) string {
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}
 	return strconv.FormatFloat(v, 'f', 3, 64)
-}
-
-// grouped writes a count with spaces between thousands.
-func grouped(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + " " + s[i:]
-	}
-	return s
 }

@@ -3,9 +3,10 @@ package replay
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/troupe-engine/troupe/internal/figures"
 )
 
 // WriteText prints the report for people.
@@ -17,21 +18,21 @@ func (r *Report) WriteText(to io.Writer) error {
 		where = fmt.Sprintf("%s, %d replicas, %s routing", where, s.Replicas, s.Routing)
 	}
 	fmt.Fprintf(w, "%s\n", where)
-	fmt.Fprintf(w, "KV pool\t%s tokens in pages of %d%s, eviction %s, policy %s\n", grouped(s.KVTokens), s.PageSize, each(s.Replicas), s.Eviction, s.Policy)
-	fmt.Fprintf(w, "requests\t%s finished", grouped(r.Requests.Finished))
+	fmt.Fprintf(w, "KV pool\t%s tokens in pages of %d%s, eviction %s, policy %s\n", figures.Grouped(s.KVTokens), s.PageSize, each(s.Replicas), s.Eviction, s.Policy)
+	fmt.Fprintf(w, "requests\t%s finished", figures.Grouped(r.Requests.Finished))
 	if r.Requests.Refused > 0 {
-		fmt.Fprintf(w, ", %s refused", grouped(r.Requests.Refused))
+		fmt.Fprintf(w, ", %s refused", figures.Grouped(r.Requests.Refused))
 	}
 	if r.Requests.HeldBack > 0 {
-		fmt.Fprintf(w, ", %s held back", grouped(r.Requests.HeldBack))
+		fmt.Fprintf(w, ", %s held back", figures.Grouped(r.Requests.HeldBack))
 	}
 	fmt.Fprintf(w, " in %s of virtual time\n", clock(r.Throughput.Seconds))
-	fmt.Fprintf(w, "tokens\t%s of prompts, %s generated\n", grouped(r.Tokens.Prompt), grouped(r.Tokens.Output))
-	fmt.Fprintf(w, "cache\t%.2f %% of prompt tokens found, %s tokens evicted\n", 100*r.Cache.HitRatio, grouped(r.Cache.EvictedTokens))
+	fmt.Fprintf(w, "tokens\t%s of prompts, %s generated\n", figures.Grouped(r.Tokens.Prompt), figures.Grouped(r.Tokens.Output))
+	fmt.Fprintf(w, "cache\t%.2f %% of prompt tokens found, %s tokens evicted\n", 100*r.Cache.HitRatio, figures.Grouped(r.Cache.EvictedTokens))
 	fmt.Fprintf(w, "throughput\t%.1f input and %.1f output tokens/s, %.2f requests/s\n", r.Throughput.Input, r.Throughput.Output, r.Throughput.Requests)
-	fmt.Fprintf(w, "steps\t%s, %s retractions, devices busy %.1f %% of the time\n", grouped(r.Steps.Count), grouped(r.Steps.Retractions), 100*r.Steps.BusyShare)
-	fmt.Fprintf(w, "waiting\t%.1f requests on average, at most %s\n", r.Queue.MeanWaiting, grouped(r.Queue.MaxWaiting))
-	fmt.Fprintf(w, "running\t%.1f requests on average, at most %s\n\n", r.Queue.MeanRunning, grouped(r.Queue.MaxRunning))
+	fmt.Fprintf(w, "steps\t%s, %s retractions, devices busy %.1f %% of the time\n", figures.Grouped(r.Steps.Count), figures.Grouped(r.Steps.Retractions), 100*r.Steps.BusyShare)
+	fmt.Fprintf(w, "waiting\t%.1f requests on average, at most %s\n", r.Queue.MeanWaiting, figures.Grouped(r.Queue.MaxWaiting))
+	fmt.Fprintf(w, "running\t%.1f requests on average, at most %s\n\n", r.Queue.MeanRunning, figures.Grouped(r.Queue.MaxRunning))
 	fmt.Fprintf(w, "\tmean\tp50\tp90\tp99\tmax\n")
 	for _, l := range []struct {
 		name string
@@ -64,17 +65,4 @@ func clock(seconds float64) string {
 		return d.Round(time.Millisecond).String()
 	}
 	return d.Round(10 * time.Microsecond).String()
-}
-
-// grouped writes a number in groups of three digits.
-func grouped(n int) string {
-	digits := fmt.Sprint(n)
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
 }
