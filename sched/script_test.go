@@ -1,7 +1,6 @@
 package sched
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,11 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/troupe-engine/troupe/internal/golden"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
 )
-
-var rewrite = flag.Bool("rewrite", false, "rewrite the expected output of the golden scripts")
 
 // TestScripts plays testdata/*.txt: a command with key=value arguments, a line
 // of dashes, and what the batch former, the queue and the device said to each
@@ -62,12 +60,12 @@ func playFile(t *testing.T, file string) {
 			got += r.play(fields)
 		}
 		got = strings.TrimSuffix(got, "\n")
-		if got != want && !*rewrite {
+		if got != want && !golden.Rewriting() {
 			t.Errorf("%s: %s\ngot:\n%s\nwant:\n%s", file, command, got, want)
 		}
 		result.WriteString(command + "\n----\n" + got + "\n\n")
 	}
-	if *rewrite {
+	if golden.Rewriting() {
 		if err := os.WriteFile(file, []byte(strings.TrimSuffix(result.String(), "\n")), 0o644); err != nil {
 			t.Fatal(err)
 		}

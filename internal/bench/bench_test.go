@@ -5,34 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/troupe-engine/troupe/internal/golden"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write golden files anew")
-
-// golden compares with a file in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *rewrite {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s is now:\n%s\nwant:\n%s", name, got, want)
-	}
-}
 
 // paced takes a time that follows from the test: a millisecond a token, a tenth
 // more with each repetition.
@@ -91,13 +70,13 @@ func TestTableAndJSON(t *testing.T) {
 	if err := p.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "report.txt", text.String())
+	golden.Compare(t, "report.txt", text.String())
 	p.Results = p.Results[1:2] // a schema is as good as the next
 	j, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "report.json", string(j)+"\n")
+	golden.Compare(t, "report.json", string(j)+"\n")
 }
 
 func TestTestsAreAllCombinations(t *testing.T) {

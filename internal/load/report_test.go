@@ -3,31 +3,13 @@ package load
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/troupe-engine/troupe/internal/golden"
 	"github.com/troupe-engine/troupe/internal/load/work"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *rewrite {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil || got != string(want) {
-		t.Errorf("%s, %v: got\n%s", path, err, got)
-	}
-}
 
 // sample is a run with every kind of end.
 func sample() (Setup, *Result) {
@@ -60,7 +42,7 @@ func TestReportAsText(t *testing.T) {
 	if err := NewReport(sample()).WriteText(&out); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "report.txt", out.String())
+	golden.Compare(t, "report.txt", out.String())
 }
 
 func TestReportAsJSON(t *testing.T) {
@@ -68,7 +50,7 @@ func TestReportAsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "report.json", string(out)+"\n")
+	golden.Compare(t, "report.json", string(out)+"\n")
 }
 
 func TestDetail(t *testing.T) {
@@ -77,7 +59,7 @@ func TestDetail(t *testing.T) {
 	if err := WriteDetail(&out, res.Records); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "detail.jsonl", out.String())
+	golden.Compare(t, "detail.jsonl", out.String())
 }
 
 func TestReportOfNothing(t *testing.T) {

@@ -1,18 +1,15 @@
 package arch
 
 import (
-	"flag"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/internal/golden"
 	"github.com/troupe-engine/troupe/model/config"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
 // dump writes a program as text, with names in place of indexes.
 func dump(p *gpu.Program) string {
@@ -87,19 +84,7 @@ func TestProgramGolden(t *testing.T) {
 			if n := elements(p); n != c.Parameters() {
 				t.Errorf("the program reads %d parameters, the configuration counts %d", n, c.Parameters())
 			}
-			got, file := dump(p), "testdata/"+name+".txt"
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("differs from %s (-rewrite writes it anew):\n%s", file, got)
-			}
+			golden.Compare(t, name+".txt", dump(p))
 		})
 	}
 }

@@ -1,0 +1,40 @@
+package golden
+
+import (
+	"os"
+	"testing"
+)
+
+// recorder is a test that may fail.
+type recorder struct {
+	testing.TB
+	failed bool
+}
+
+func (*recorder) Helper()                 {}
+func (r *recorder) Errorf(string, ...any) { r.failed = true }
+
+func TestCompare(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("testdata", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("testdata/a.txt", []byte("one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for got, fails := range map[string]bool{"one\n": false, "one": true, "two\n": true, "": true} {
+		r := &recorder{TB: t}
+		if Compare(r, "a.txt", got); r.failed != fails {
+			t.Errorf("%q: failed %v", got, r.failed)
+		}
+	}
+	defer func(was bool) { *rewrite = was }(*rewrite)
+	*rewrite = true
+	r := &recorder{TB: t}
+	for _, name := range []string{"a.txt", "new.txt"} {
+		Compare(r, name, "two\n")
+		if text, err := os.ReadFile("testdata/" + name); err != nil || string(text) != "two\n" || r.failed || !Rewriting() {
+			t.Errorf("%s holds %q, %v, failed %v", name, text, err, r.failed)
+		}
+	}
+}
