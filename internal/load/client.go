@@ -98,7 +98,14 @@ func NewClient(o ClientOptions) (*Client, error) {
 		path = "v1/chat/completions"
 	}
 	c := &Client{opt: o, frame: frame, url: o.Base.JoinPath(path).String(), http: http.Client{Transport: o.Transport}}
-	c.header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+	c.header = http.Header{
+		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
+		// Sent to nobody: it makes net/http ask again, on a new connection,
+		// where a server hung up an old one before a byte of the answer came.
+		// Servers may do so between two requests at any time (RFC 9112,
+		// section 9.3.1); some end a connection after so many.
+		"Idempotency-Key": nil,
+	}
 	if o.Key != "" {
 		c.header.Set("Authorization", "Bearer "+o.Key)
 	}

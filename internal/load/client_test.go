@@ -195,3 +195,36 @@ func TestConnectionsLiveOn(t *testing.T) {
 		t.Errorf("%d connections for 20 requests, 2 at once; %d without their key", dials.Load(), strangers.Load())
 	}
 }
+
+// A server may hang up a connection between two requests, while the second is
+// under way to it: no fault of the server's. On a new connection it is one.
+func TestConnectionsThatServersHangUp(t *testing.T) {
+	for _, c := range []struct {
+		name             string
+		hangsUp          int64 // the number of the request that gets no answer
+		finished, failed int
+		seen             int64
+	}{{"an old connection", 2, 3, 0, 4}, {"a new one", 1, 2, 1, 3}} {
+		t.Run(c.name, func(t *testing.T) {
+			var seen atomic.Int64
+			server := func(w http.ResponseWriter, r *http.Request) {
+				if seen.Add(1) == c.hangsUp {
+					conn, _, _ := http.NewResponseController(w).Hijack()
+					conn.Close()
+					return
+				}
+				pace(msec, 0)(w, r)
+			}
+			virtual(t, server, nil, func(t *testing.T, o ClientOptions) {
+				result := run(t, t.Context(), o, &Load{Source: prompts(3), Concurrency: 1})
+				count := map[Outcome]int{}
+				for _, r := range result.Records {
+					count[r.Outcome]++
+				}
+				if count[Finished] != c.finished || count[Failed] != c.failed || seen.Load() != c.seen {
+					t.Errorf("%d requests finished, %d failed, the server saw %d; want %d, %d, %d", count[Finished], count[Failed], seen.Load(), c.finished, c.failed, c.seen)
+				}
+			})
+		})
+	}
+}
