@@ -1,15 +1,14 @@
 package memory
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"runtime"
 	"testing"
 
+	"github.com/troupe-engine/troupe/internal/conformance"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -17,30 +16,17 @@ import (
 // tokens to a block.
 type mooncakeTrace [][]int32
 
-// mooncakeFile finds a file of the traces; the test is skipped without them.
 func mooncakeFile(t testing.TB, name string) string {
-	folder := os.Getenv("TROUPE_CONFORMANCE")
-	if folder == "" {
-		t.Skip("TROUPE_CONFORMANCE names no folder with Mooncake's traces")
-	}
-	return filepath.Join(folder, "traces", "mooncake", name)
+	return conformance.Path(t, "traces", "mooncake", name)
 }
 
 func readMooncake(t testing.TB, name string) mooncakeTrace {
-	f, err := os.Open(mooncakeFile(t, name))
-	if err != nil {
-		t.Fatal(err)
+	type request struct {
+		Blocks []int32 `json:"hash_ids"`
 	}
-	defer f.Close()
 	var trace mooncakeTrace
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var request struct {
-			Blocks []int32 `json:"hash_ids"`
-		}
-		if err := json.Unmarshal(lines.Bytes(), &request); err != nil {
-			t.Fatal(err)
-		}
-		trace = append(trace, request.Blocks)
+	for _, r := range conformance.Lines[request](t, mooncakeFile(t, name)) {
+		trace = append(trace, r.Blocks)
 	}
 	return trace
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 	"testing/fstest"
@@ -14,6 +13,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu"
 	"github.com/troupe-engine/troupe/gpu/ref"
+	"github.com/troupe-engine/troupe/internal/conformance"
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/config"
 	"github.com/troupe-engine/troupe/model/exec"
@@ -243,17 +243,14 @@ func compare(t *testing.T, c *model.Checkpoint, tokens []int32, got [][]float32)
 // TestConformanceForward holds the real models against forward; the BF16 one
 // has no other judge.
 func TestConformanceForward(t *testing.T) {
-	dir := os.Getenv("TROUPE_CONFORMANCE")
-	if dir == "" {
-		t.Skip("TROUPE_CONFORMANCE is not set; it names the folder with the conformance data")
-	}
+	weights := conformance.Path(t, "weights")
 	cpuDevice, err := cpu.New(cpu.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"stories260k/hf-f32", "stories260k/hf-bf16"} {
 		for _, device := range []gpu.Device{ref.New(), cpuDevice} {
-			c, err := model.Open(filepath.Join(dir, "weights", name), model.OpenOptions{})
+			c, err := model.Open(filepath.Join(weights, name), model.OpenOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/troupe-engine/troupe/internal/conformance"
 	"github.com/troupe-engine/troupe/model/bundled"
 )
 
@@ -35,15 +35,6 @@ func mustRun(t *testing.T, stdin string, args ...string) string {
 		t.Fatalf("troupe %s: %v", strings.Join(args, " "), err)
 	}
 	return out
-}
-
-// conformance is the folder of data made by others.
-func conformance(t *testing.T) string {
-	dir := os.Getenv("TROUPE_CONFORMANCE")
-	if dir == "" {
-		t.Skip("TROUPE_CONFORMANCE is not set; it names the folder with conformance data")
-	}
-	return dir
 }
 
 func TestGenerateRepeatsWithASeed(t *testing.T) {
@@ -161,7 +152,7 @@ func TestErrorsSayWhatWhereAndTheRemedy(t *testing.T) {
 
 // llama2.c's own test: 200 greedy tokens of stories260K from BOS.
 func TestConformanceStories260K(t *testing.T) {
-	dir := filepath.Join(conformance(t), "weights", "stories260k")
+	dir := conformance.Path(t, "weights", "stories260k")
 	want, err := os.ReadFile(filepath.Join(dir, "llama2c_greedy200_expected.txt"))
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +167,7 @@ func TestConformanceStories260K(t *testing.T) {
 
 // The logits that llama.cpp computes, through the command line.
 func TestConformanceLogits(t *testing.T) {
-	weights := filepath.Join(conformance(t), "weights")
+	weights := conformance.Path(t, "weights")
 	for _, c := range []struct {
 		model, golden string
 		tolerance     float64
@@ -186,48 +177,26 @@ func TestConformanceLogits(t *testing.T) {
 		{"fixtures/tiny-qwen2", "fixtures/golden_logits_tiny-qwen2.jsonl", 2e-4},
 	} {
 		t.Run(c.model, func(t *testing.T) {
-			file, err := os.Open(filepath.Join(weights, c.golden))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer file.Close()
-			lines := bufio.NewScanner(file)
-			lines.Buffer(nil, 64<<20)
-			worst, rows := 0.0, 0
-			for lines.Scan() {
-				var g map[string]json.RawMessage
-				if err := json.Unmarshal(lines.Bytes(), &g); err != nil {
-					t.Fatal(err)
+			worst, goldens := 0.0, conformance.Lines[conformance.Logits](t, filepath.Join(weights, c.golden))
+			for i, g := range goldens {
+				if len(g.Last) == 0 {
+					t.Fatalf("golden %d has no logits", i)
 				}
-				var ids []int32
-				var last []float64
-				if json.Unmarshal(g["ids"], &ids) != nil || json.Unmarshal(g["last_logits"], &last) != nil || len(last) == 0 {
-					t.Fatalf("the golden has the keys %v", keys(g))
-				}
-				out := mustRun(t, "", "inspect", "logits", "--model", filepath.Join(weights, c.model), "--tokens", strings.Trim(strings.ReplaceAll(fmt.Sprint(ids), " ", ","), "[]"))
+				out := mustRun(t, "", "inspect", "logits", "--model", filepath.Join(weights, c.model), "--tokens", strings.Trim(strings.ReplaceAll(fmt.Sprint(g.IDs), " ", ","), "[]"))
 				var got struct{ Logits [][]float64 }
 				if err := json.Unmarshal([]byte(out), &got); err != nil {
 					t.Fatal(err)
 				}
-				for i, want := range last {
-					worst = max(worst, math.Abs(got.Logits[len(ids)-1][i]-want))
+				for i, want := range g.Last {
+					worst = max(worst, math.Abs(got.Logits[len(g.IDs)-1][i]-want))
 				}
-				rows++
 			}
-			t.Logf("%d prompts, greatest difference %.2g", rows, worst)
-			if rows == 0 || !(worst < c.tolerance) {
-				t.Errorf("%d prompts differ by up to %g, want less than %g", rows, worst, c.tolerance)
+			t.Logf("%d prompts, greatest difference %.2g", len(goldens), worst)
+			if !(worst < c.tolerance) {
+				t.Errorf("%d prompts differ by up to %g, want less than %g", len(goldens), worst, c.tolerance)
 			}
 		})
 	}
-}
-
-func keys(m map[string]json.RawMessage) []string {
-	var list []string
-	for k := range m {
-		list = append(list, k)
-	}
-	return list
 }
 
 // interrupting stops the answer at its first text, as Ctrl-C does.

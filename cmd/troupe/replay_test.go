@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/troupe-engine/troupe/internal/conformance"
 )
 
 // Three requests of blocks [1 2 3], [1 4] and [1 2 3] in a room of two.
@@ -92,7 +94,7 @@ func TestReplayRefuses(t *testing.T) {
 
 // The command line gives the figures that somebody else's code gives.
 func TestConformanceReplay(t *testing.T) {
-	dir := filepath.Join(conformance(t), "traces")
+	dir := conformance.Path(t, "traces")
 	out := mustRun(t, "", "replay", "--trace", filepath.Join(dir, "mooncake/conversation_trace.jsonl"), "--format", "mooncake",
 		"--cache-only", "--capacity", "195,5859", "--eviction", "lru,lfu,fifo,belady", "--json")
 	var answer struct {

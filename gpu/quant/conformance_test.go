@@ -3,22 +3,18 @@ package quant_test
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/quant"
+	"github.com/troupe-engine/troupe/internal/conformance"
 	"github.com/troupe-engine/troupe/model/gguf"
 )
 
 // The encoders give, byte for byte, the files that llama.cpp quantised from the
 // same model.
 func TestConformanceOfEncoders(t *testing.T) {
-	dir := os.Getenv("TROUPE_CONFORMANCE")
-	if dir == "" {
-		t.Skip("TROUPE_CONFORMANCE is not set; it names the folder with the conformance data")
-	}
-	files := os.DirFS(filepath.Join(dir, "weights", "quant"))
+	files := os.DirFS(conformance.Path(t, "weights", "quant"))
 	open := func(name string) *gguf.File {
 		f, err := gguf.Open(files, name)
 		if err != nil {

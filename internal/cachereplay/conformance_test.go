@@ -7,21 +7,11 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"testing"
 
+	"github.com/troupe-engine/troupe/internal/conformance"
 	"github.com/troupe-engine/troupe/internal/trace"
 )
-
-// conformance is a file of other people's data.
-func conformance(t testing.TB, path string) string {
-	t.Helper()
-	dir := os.Getenv("TROUPE_CONFORMANCE")
-	if dir == "" {
-		t.Skip("TROUPE_CONFORMANCE does not name the folder of the conformance data")
-	}
-	return filepath.Join(dir, "traces", path)
-}
 
 // each hands all requests of a trace to f.
 func each(t testing.TB, path, format string, f func(*trace.Request)) {
@@ -46,7 +36,7 @@ func each(t testing.TB, path, format string, f func(*trace.Request)) {
 // The ratios equal those that somebody else's code gives, to four decimals,
 // at every capacity.
 func TestConformanceReferenceRatios(t *testing.T) {
-	text, err := os.ReadFile(conformance(t, "mooncake/reference_hit_ratios.json"))
+	text, err := os.ReadFile(conformance.Path(t, "traces/mooncake/reference_hit_ratios.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +51,7 @@ func TestConformanceReferenceRatios(t *testing.T) {
 	}
 	var all []*trace.Request
 	future := NewFuture()
-	each(t, conformance(t, "mooncake/conversation_trace.jsonl"), "mooncake", func(r *trace.Request) {
+	each(t, conformance.Path(t, "traces/mooncake/conversation_trace.jsonl"), "mooncake", func(r *trace.Request) {
 		all = append(all, r)
 		future.Add(r)
 	})
@@ -96,7 +86,7 @@ func TestConformanceWekaConversations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	each(t, conformance(t, "weka_claude_code/weka_traces_710.tar.xz"), "weka", func(r *trace.Request) {
+	each(t, conformance.Path(t, "traces/weka_claude_code/weka_traces_710.tar.xz"), "weka", func(r *trace.Request) {
 		if err := c.Step(r); err != nil {
 			t.Fatal(err)
 		}

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
 
 	"github.com/troupe-engine/troupe/gpu/sim"
+	"github.com/troupe-engine/troupe/internal/conformance"
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/internal/trace"
 	"github.com/troupe-engine/troupe/sched"
@@ -19,10 +19,7 @@ import (
 // trace.
 func big(t testing.TB) (Options, trace.Reader) {
 	t.Helper()
-	dir := os.Getenv("TROUPE_CONFORMANCE")
-	if dir == "" {
-		t.Skip("TROUPE_CONFORMANCE does not name the folder of traces")
-	}
+	file := conformance.Path(t, "traces", "mooncake", "conversation_trace.jsonl")
 	g, err := sim.Lookup("h200")
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +28,7 @@ func big(t testing.TB) (Options, trace.Reader) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from, err := trace.Open(filepath.Join(dir, "traces", "mooncake", "conversation_trace.jsonl"), "mooncake")
+	from, err := trace.Open(file, "mooncake")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,11 @@
 package trace
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/troupe-engine/troupe/internal/conformance"
 )
 
 const twoAzure = azureHeader + "\r\n2023-11-16 18:17:03.9799600,4808,10\r\n2023-11-16 18:17:04.0319600,3180,8"
@@ -55,7 +56,7 @@ func FuzzAzure(f *testing.F) {
 func TestConformanceAzure(t *testing.T) {
 	total := 0
 	for name, want := range map[string]int{"code": 8819, "conv": 19366} {
-		all, err := readAll(t, filepath.Join(conformance(t), "traces/azure/AzureLLMInferenceTrace_"+name+".csv"), "azure")
+		all, err := readAll(t, conformance.Path(t, "traces/azure/AzureLLMInferenceTrace_"+name+".csv"), "azure")
 		if err != nil || len(all) != want {
 			t.Errorf("%s: %d requests, want %d: %v", name, len(all), want, err)
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/troupe-engine/troupe/internal/conformance"
 )
 
 func write(t testing.TB, name, text string) string {
@@ -197,9 +199,9 @@ func checkFuzzed(t *testing.T, text []byte, format string) {
 }
 
 func TestConformanceMooncake(t *testing.T) {
-	dir := conformance(t)
+	dir := conformance.Path(t, "traces", "mooncake")
 	for name, want := range map[string][2]int{"conversation": {12031, 288500}, "synthetic": {3993, 121877}} {
-		all, err := readAll(t, filepath.Join(dir, "traces/mooncake", name+"_trace.jsonl"), "mooncake")
+		all, err := readAll(t, filepath.Join(dir, name+"_trace.jsonl"), "mooncake")
 		if err != nil || len(all) != want[0] {
 			t.Errorf("%s: %d requests, %v", name, len(all), err)
 		}
@@ -211,13 +213,4 @@ func TestConformanceMooncake(t *testing.T) {
 			t.Errorf("%s: %d blocks, want %d", name, blocks, want[1])
 		}
 	}
-}
-
-// conformance is the folder of other people's data.
-func conformance(t testing.TB) string {
-	dir := os.Getenv("TROUPE_CONFORMANCE")
-	if dir == "" {
-		t.Skip("TROUPE_CONFORMANCE does not name the folder of the conformance data")
-	}
-	return dir
 }

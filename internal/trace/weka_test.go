@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/ulikunitz/xz"
+
+	"github.com/troupe-engine/troupe/internal/conformance"
 )
 
 const conversationA = `{"id":"a","block_size":4,"hash_id_scope":"local","totals":{"x":[1]},"requests":[
@@ -185,7 +187,7 @@ func FuzzWeka(f *testing.F) {
 }
 
 func TestConformanceWeka(t *testing.T) {
-	r, err := Open(filepath.Join(conformance(t), "traces/weka_claude_code/weka_traces_710.tar.xz"), "weka")
+	r, err := Open(conformance.Path(t, "traces/weka_claude_code/weka_traces_710.tar.xz"), "weka")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,7 @@
 package chat
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,20 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/troupe-engine/troupe/internal/conformance"
 	"github.com/troupe-engine/troupe/model/chat/jinja"
 )
 
 // goldenNow is the instant at which the goldens were made.
 var goldenNow = time.Date(2024, 7, 26, 12, 0, 0, 0, time.UTC)
-
-// conformanceDir returns the folder of templates, cases and goldens.
-func conformanceDir(t *testing.T) string {
-	root := os.Getenv("TROUPE_CONFORMANCE")
-	if root == "" {
-		t.Skip("TROUPE_CONFORMANCE is not set: set it to the folder of conformance data to compare with real templates")
-	}
-	return filepath.Join(root, "chat_templates")
-}
 
 // conversations reads cases.json: name → variables.
 func conversations(t *testing.T, dir string) (names []string, inputs map[string]Input) {
@@ -76,25 +65,16 @@ func readTemplate(t *testing.T, dir, name string) *Template {
 // TestGoldens compares every golden prompt and error. Rows on which another
 // renderer disagrees with Python are counted, not required.
 func TestConformanceGoldens(t *testing.T) {
-	dir := conformanceDir(t)
+	dir := conformance.Path(t, "chat_templates")
 	_, inputs := conversations(t, dir)
-	data, err := os.ReadFile(filepath.Join(dir, "golden.jsonl"))
-	if err != nil {
-		t.Fatal(err)
+	type golden struct {
+		Template, Case string
+		Prompt, Error  *string
+		JSAgrees       bool `json:"js_agrees"`
 	}
 	templates := map[string]*Template{}
 	var good, total, restGood, rest int
-	sc := bufio.NewScanner(bytes.NewReader(data))
-	sc.Buffer(nil, 1<<24)
-	for sc.Scan() {
-		var g struct {
-			Template, Case string
-			Prompt, Error  *string
-			JSAgrees       bool `json:"js_agrees"`
-		}
-		if err := json.Unmarshal(sc.Bytes(), &g); err != nil {
-			t.Fatal(err)
-		}
+	for _, g := range conformance.Lines[golden](t, filepath.Join(dir, "golden.jsonl")) {
 		tmpl := templates[g.Template]
 		if tmpl == nil {
 			tmpl = readTemplate(t, dir, g.Template)
@@ -142,7 +122,7 @@ func TestConformanceGoldens(t *testing.T) {
 // TestAllTemplates renders every template, golden or not: whatever fails must
 // be the template's or the data's doing, never a gap of the interpreter.
 func TestConformanceAllTemplates(t *testing.T) {
-	dir := conformanceDir(t)
+	dir := conformance.Path(t, "chat_templates")
 	names, inputs := conversations(t, dir)
 	files, err := filepath.Glob(filepath.Join(dir, "templates", "*.jinja"))
 	if err != nil || len(files) == 0 {

@@ -1,54 +1,18 @@
 package exec_test
 
 import (
-	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/internal/conformance"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/exec"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 )
-
-// conformance is the folder of other people's models and results.
-func conformance(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("TROUPE_CONFORMANCE")
-	if dir == "" {
-		t.Skip("TROUPE_CONFORMANCE is not set; it names the folder with the conformance data")
-	}
-	return filepath.Join(dir, "weights")
-}
-
-// golden is one line of a file of logits by another engine.
-type golden struct {
-	IDs        []int32       `json:"ids"`
-	LastLogits []float64     `json:"last_logits"`
-	Top8       [][][]float64 `json:"top8_per_pos"` // per position (token, logit, logprob)
-	Greedy     []int32       `json:"greedy"`
-}
-
-func goldens(t *testing.T, file string) []golden {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var all []golden
-	for d := json.NewDecoder(f); d.More(); {
-		var g golden
-		if err := d.Decode(&g); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		all = append(all, g)
-	}
-	return all
-}
 
 func open(t *testing.T, dir string) *model.Checkpoint {
 	t.Helper()
@@ -61,7 +25,7 @@ func open(t *testing.T, dir string) *model.Checkpoint {
 }
 
 func TestConformanceLogits(t *testing.T) {
-	weights := conformance(t)
+	weights := conformance.Path(t, "weights")
 	for _, m := range []struct {
 		dir, golden string
 		limit       float64
@@ -82,12 +46,12 @@ func TestConformanceLogits(t *testing.T) {
 				}
 				defer loaded.Close()
 				worst := 0.0
-				for _, g := range goldens(t, filepath.Join(weights, m.golden)) {
+				for _, g := range conformance.Lines[conformance.Logits](t, filepath.Join(weights, m.golden)) {
 					rows, err := exec.Logits(loaded, c.Program, g.IDs)
 					if err != nil {
 						t.Fatal(err)
 					}
-					for i, want := range g.LastLogits {
+					for i, want := range g.Last {
 						worst = max(worst, math.Abs(want-float64(rows[len(rows)-1][i])))
 					}
 					for p, top := range g.Top8 {
@@ -109,13 +73,13 @@ func TestConformanceLogits(t *testing.T) {
 // was rounded: it has no goldens of its own, so only the size of the difference
 // that rounding makes can be judged.
 func TestConformanceBF16(t *testing.T) {
-	weights := conformance(t)
+	weights := conformance.Path(t, "weights")
 	exact, rounded := open(t, filepath.Join(weights, "stories260k/hf-f32")), open(t, filepath.Join(weights, "stories260k/hf-bf16"))
 	if exact.WeightDType() != gpu.F32 || rounded.WeightDType() != gpu.BF16 {
 		t.Errorf("element types %s and %s", exact.WeightDType(), rounded.WeightDType())
 	}
 	for name, device := range devices(t) {
-		for _, g := range goldens(t, filepath.Join(weights, "stories260k/golden_logits.jsonl")) {
+		for _, g := range conformance.Lines[conformance.Logits](t, filepath.Join(weights, "stories260k/golden_logits.jsonl")) {
 			a, b := logitsOn(t, device, exact, g.IDs), logitsOn(t, device, rounded, g.IDs)
 			worst := 0.0
 			for i := range a {
@@ -144,7 +108,7 @@ func logitsOn(t *testing.T, d gpu.Device, c *model.Checkpoint, ids []int32) []fl
 
 // TestConformanceGreedy runs the executor as an engine would.
 func TestConformanceGreedy(t *testing.T) {
-	weights := conformance(t)
+	weights := conformance.Path(t, "weights")
 	for _, m := range []struct{ dir, golden string }{
 		{"stories260k/hf-f32", "stories260k/golden_logits.jsonl"},
 		{"stories260k/stories260K-f32.gguf", "stories260k/golden_logits.jsonl"},
@@ -153,7 +117,7 @@ func TestConformanceGreedy(t *testing.T) {
 	} {
 		c := open(t, filepath.Join(weights, m.dir))
 		for name, device := range devices(t) {
-			for i, g := range goldens(t, filepath.Join(weights, m.golden)) {
+			for i, g := range conformance.Lines[conformance.Logits](t, filepath.Join(weights, m.golden)) {
 				l := &life{req: &messages.EngineRequest{Prompt: g.IDs, Params: params(nil)}, maxChunk: 16, wanted: len(g.Greedy)}
 				newDriver(t, device, c, gpu.F32, 16).runAll(l)
 				for k := range g.Greedy {
@@ -169,7 +133,7 @@ func TestConformanceGreedy(t *testing.T) {
 
 // TestConformanceText is llama2.c's own test: 200 greedy tokens from BOS.
 func TestConformanceText(t *testing.T) {
-	dir := filepath.Join(conformance(t), "stories260k")
+	dir := conformance.Path(t, "weights", "stories260k")
 	want, err := os.ReadFile(filepath.Join(dir, "llama2c_greedy200_expected.txt"))
 	if err != nil {
 		t.Fatal(err)

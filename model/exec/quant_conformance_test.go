@@ -1,7 +1,6 @@
 package exec_test
 
 import (
-	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
 	"github.com/troupe-engine/troupe/gpu/quant"
 	"github.com/troupe-engine/troupe/gpu/ref"
+	"github.com/troupe-engine/troupe/internal/conformance"
 	"github.com/troupe-engine/troupe/model/gguf"
 )
 
@@ -36,23 +36,8 @@ type quantGolden struct {
 
 func quantGoldens(t *testing.T) (dir string, all []quantGolden) {
 	t.Helper()
-	dir = filepath.Join(conformance(t), "quant")
-	f, err := os.Open(filepath.Join(dir, "golden_quant.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for d := json.NewDecoder(f); d.More(); {
-		var g quantGolden
-		if err := d.Decode(&g); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, g)
-	}
-	if len(all) == 0 {
-		t.Fatal("no goldens")
-	}
-	return dir, all
+	dir = conformance.Path(t, "weights", "quant")
+	return dir, conformance.Lines[quantGolden](t, filepath.Join(dir, "golden_quant.jsonl"))
 }
 
 // TestConformanceQuantisedTensors decodes every tensor as it stands in the file.

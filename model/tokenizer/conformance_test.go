@@ -1,56 +1,15 @@
 package tokenizer
 
 import (
-	"bufio"
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/troupe-engine/troupe/internal/conformance"
 )
 
-// conformanceDir returns the folder of reference data or skips the test.
-func conformanceDir(tb testing.TB) string {
-	dir := os.Getenv("TROUPE_CONFORMANCE")
-	if dir == "" {
-		tb.Skip("TROUPE_CONFORMANCE is not set: it names the folder with tokenizers/*.vectors.jsonl")
-	}
-	return dir
-}
-
-// vector is a text with what reference implementations make of it.
-type vector struct {
-	Text       string  `json:"text"`
-	IDs        []int32 `json:"ids"`
-	IDsSpecial []int32 `json:"ids_special"`
-	Decode     string  `json:"decode"`
-	DecodeSkip string  `json:"decode_skip"`
-}
-
-func readVectors(tb testing.TB, file string) []vector {
-	f, err := os.Open(file)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer f.Close()
-	var all []vector
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
-		var v vector
-		if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
-			tb.Fatal(err)
-		}
-		all = append(all, v)
-	}
-	if err := lines.Err(); err != nil {
-		tb.Fatal(err)
-	}
-	return all
-}
-
 func TestConformanceVectors(t *testing.T) {
-	dir := conformanceDir(t)
+	dir := conformance.Path(t)
 	for name, model := range map[string]string{
 		"llama3": "tokenizers/llama3", "gpt2": "tokenizers/gpt2", "llama2": "tokenizers/llama2",
 		"tok512": "weights/stories260k/hf-f32",
@@ -60,11 +19,7 @@ func TestConformanceVectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			vectors := readVectors(t, filepath.Join(dir, "tokenizers", name+".vectors.jsonl"))
-			if len(vectors) == 0 {
-				t.Fatal("no vectors")
-			}
-			for _, v := range vectors {
+			for _, v := range conformance.Lines[conformance.Text](t, filepath.Join(dir, "tokenizers", name+".vectors.jsonl")) {
 				if got := tok.Encode(v.Text, EncodeOptions{ParseSpecial: true}); !slices.Equal(got, v.IDs) {
 					t.Errorf("encode %q\n got %v\nwant %v", v.Text, got, v.IDs)
 				}
@@ -87,7 +42,7 @@ func TestConformanceVectors(t *testing.T) {
 }
 
 func TestConformanceTokenizersLoad(t *testing.T) {
-	dir := conformanceDir(t)
+	dir := conformance.Path(t)
 	for name, want := range map[string]struct {
 		size     int
 		eos      string

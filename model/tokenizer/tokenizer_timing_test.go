@@ -1,13 +1,14 @@
 package tokenizer
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/troupe-engine/troupe/internal/conformance"
 )
 
 func benchTokenizer(b *testing.B, model string) *Tokenizer {
-	tok, err := Load(filepath.Join(conformanceDir(b), "tokenizers", model))
+	tok, err := Load(conformance.Path(b, "tokenizers", model))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -17,7 +18,7 @@ func benchTokenizer(b *testing.B, model string) *Tokenizer {
 // benchText is mixed text of about 1 MiB from the conformance vectors.
 func benchText(b *testing.B) string {
 	var all strings.Builder
-	vectors := readVectors(b, filepath.Join(conformanceDir(b), "tokenizers", "llama3.vectors.jsonl"))
+	vectors := conformance.Lines[conformance.Text](b, conformance.Path(b, "tokenizers", "llama3.vectors.jsonl"))
 	for all.Len() < 1<<20 {
 		for _, v := range vectors {
 			all.WriteString(v.Text)

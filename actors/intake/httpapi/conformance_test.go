@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/internal/clients/testserver"
+	"github.com/troupe-engine/troupe/internal/conformance"
 )
 
 // openAPI is OpenAI's description of its API as JSON Schemas, with every object
@@ -30,11 +30,7 @@ const openAPIURL = "openapi.json"
 
 func loadOpenAPI(t *testing.T) *openAPI {
 	t.Helper()
-	dir := os.Getenv("TROUPE_CONFORMANCE")
-	if dir == "" {
-		t.Skip("TROUPE_CONFORMANCE is not set; it names the folder with OpenAI's description of its API in openai/openapi.json (make conformance)")
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "openai", "openapi.json"))
+	data, err := os.ReadFile(conformance.Path(t, "openai", "openapi.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

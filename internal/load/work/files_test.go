@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/troupe-engine/troupe/internal/conformance"
 )
 
 func file(t *testing.T, content string) string {
@@ -128,11 +130,7 @@ func TestShareGPT(t *testing.T) {
 
 // The data set's own file: every problem is read, and its answer is right.
 func TestGSM8KConformance(t *testing.T) {
-	dir := os.Getenv("TROUPE_CONFORMANCE")
-	if dir == "" {
-		t.Skip("TROUPE_CONFORMANCE is not set; it names the folder with conformance data")
-	}
-	s, err := OpenGSM8K(GSM8KOptions{File: filepath.Join(dir, "prompts/gsm8k_test.jsonl"), Output: 512})
+	s, err := OpenGSM8K(GSM8KOptions{File: conformance.Path(t, "prompts/gsm8k_test.jsonl"), Output: 512})
 	if err != nil || s.Size() != 1319 {
 		t.Fatalf("%d problems, %v", s.Size(), err)
 	}

@@ -1,7 +1,6 @@
 package hf_test
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -12,21 +11,12 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/troupe-engine/troupe/internal/conformance"
 	"github.com/troupe-engine/troupe/model/gguf"
 	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 	"github.com/troupe-engine/troupe/model/gguf/hf"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 )
-
-// conformance is the folder of other people's models and results.
-func conformance(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("TROUPE_CONFORMANCE")
-	if dir == "" {
-		t.Skip("TROUPE_CONFORMANCE is not set; it names the folder with the conformance data")
-	}
-	return dir
-}
 
 // published is a tokenizer.json, as far as a converter needs it.
 type published struct {
@@ -141,44 +131,13 @@ func converted(t *testing.T, keys []gguftest.Key) *tokenizer.Tokenizer {
 	return tok
 }
 
-type textVector struct {
-	Text       string  `json:"text"`
-	IDs        []int32 `json:"ids"`
-	IDsSpecial []int32 `json:"ids_special"`
-	Decode     string  `json:"decode"`
-	DecodeSkip string  `json:"decode_skip"`
-}
-
-func readVectors(t *testing.T, file string) []textVector {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var all []textVector
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
-		var v textVector
-		if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, v)
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
 // TestConformanceTokenizers converts tokenizers as llama.cpp's converter does
 // and compares them with the originals, on all texts: with what the reference
 // gave where there are such results, and with the original as it is loaded here
 // everywhere.
 func TestConformanceTokenizers(t *testing.T) {
-	dir := filepath.Join(conformance(t), "tokenizers")
-	texts := readVectors(t, filepath.Join(dir, "llama3.vectors.jsonl"))
+	dir := conformance.Path(t, "tokenizers")
+	texts := conformance.Lines[conformance.Text](t, filepath.Join(dir, "llama3.vectors.jsonl"))
 	if len(texts) != 543 {
 		t.Fatalf("%d texts, want 543", len(texts))
 	}
@@ -238,14 +197,14 @@ func TestConformanceTokenizers(t *testing.T) {
 			if _, err := os.Stat(file); err != nil {
 				return
 			}
-			for _, v := range readVectors(t, file) {
+			for _, v := range conformance.Lines[conformance.Text](t, file) {
 				checkVector(t, tok, v, true)
 			}
 		})
 	}
 }
 
-func checkVector(t *testing.T, tok *tokenizer.Tokenizer, v textVector, skip bool) {
+func checkVector(t *testing.T, tok *tokenizer.Tokenizer, v conformance.Text, skip bool) {
 	t.Helper()
 	if got := tok.Encode(v.Text, tokenizer.EncodeOptions{ParseSpecial: true}); !slices.Equal(got, v.IDs) {
 		t.Errorf("encode %q\n got %v\nwant %v", v.Text, got, v.IDs)
@@ -263,7 +222,7 @@ func checkVector(t *testing.T, tok *tokenizer.Tokenizer, v textVector, skip bool
 
 // TestConformanceFileTokenizers reads tokenizers of files that others made.
 func TestConformanceFileTokenizers(t *testing.T) {
-	dir := conformance(t)
+	dir := conformance.Path(t)
 	weights := os.DirFS(filepath.Join(dir, "weights"))
 	for file, original := range map[string]string{
 		"stories260k/stories260K-f32.gguf": "stories260k/hf-f32",
@@ -290,7 +249,7 @@ func TestConformanceFileTokenizers(t *testing.T) {
 		if tok.ChatTemplates()["default"] != want.ChatTemplates()["default"] {
 			t.Errorf("%s: another chat template", file)
 		}
-		for _, v := range readVectors(t, filepath.Join(dir, "tokenizers", "llama3.vectors.jsonl")) {
+		for _, v := range conformance.Lines[conformance.Text](t, filepath.Join(dir, "tokenizers", "llama3.vectors.jsonl")) {
 			o := tokenizer.EncodeOptions{ParseSpecial: true, AddSpecial: true}
 			if got, want := tok.Encode(v.Text, o), want.Encode(v.Text, o); !slices.Equal(got, want) {
 				t.Errorf("%s: encode %q\n got %v\nwant %v", file, v.Text, got, want)
@@ -299,7 +258,7 @@ func TestConformanceFileTokenizers(t *testing.T) {
 		if original != "stories260k/hf-f32" {
 			continue
 		}
-		for _, v := range readVectors(t, filepath.Join(dir, "tokenizers", "tok512.vectors.jsonl")) {
+		for _, v := range conformance.Lines[conformance.Text](t, filepath.Join(dir, "tokenizers", "tok512.vectors.jsonl")) {
 			checkVector(t, tok, v, false)
 		}
 	}
