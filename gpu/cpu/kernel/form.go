@@ -29,9 +29,26 @@ const (
 	// 4s+i, in its high half column 16+4s+i, value + 8. 18 bytes for 32 weights,
 	// as Q4_0 has.
 	Q4
+	// Q41 is, for each group of 32 columns, bytes as of Q4 without an offset, 32
+	// float16 d and 32 float16 m: a weight is d*value + m. 20 bytes for 32
+	// weights, as Q4_1 has.
+	Q41
+	// Q4K is, for each block of 256 columns, 32 float16 d and 32 float16 m, and
+	// then for each of its 8 groups of 32 columns bytes as of Q41, 32 bytes s and
+	// 32 bytes t, 0 to 63: a weight is d*s*value - m*t. 148 bytes for 256
+	// weights, 4 more than Q4_K has.
+	Q4K
+	// Q6K is, for each block of 256 columns, 32 float16 d, and then for each of
+	// its 8 groups of 32 columns [2] times {[2][row][4] bytes, [row][4] bytes},
+	// 32 int8 s of columns 0 to 15 and 32 of columns 16 to 31: a weight is
+	// d*s*value. The first bytes of u are as bytes [2u], [2u+1] of Q4, the lower
+	// four bits of value + 32. Of the upper two bits byte [u][r][i] has, from the
+	// lowest up, those of columns 8u+i, 16+8u+i, 8u+4+i and 16+8u+4+i. 210 bytes
+	// for 256 weights, as Q6_K has.
+	Q6K
 )
 
-var forms = [...]string{F32: "f32", BF16: "bf16", F16: "f16", Q8: "q8", Q4: "q4"}
+var forms = [...]string{F32: "f32", BF16: "bf16", F16: "f16", Q8: "q8", Q4: "q4", Q41: "q4_1", Q4K: "q4_k", Q6K: "q6_k"}
 
 // String gives the name used in logs.
 func (f Form) String() string { return forms[f] }
@@ -39,6 +56,19 @@ func (f Form) String() string { return forms[f] }
 // Integer reports whether weights are integers with scales, so that columns
 // come in groups.
 func (f Form) Integer() bool { return f >= Q8 }
+
+// Unit is the columns that ranges of columns begin and end at.
+func (f Form) Unit() int {
+	switch f {
+	case F32, F16:
+		return 1
+	case BF16:
+		return 2
+	case Q4K, Q6K:
+		return blockGroups * GroupCols
+	}
+	return GroupCols
+}
 
 // Bytes a group of 32 columns takes in a panel.
 const (
@@ -56,13 +86,20 @@ func (f Form) PanelBytes(cols int) int {
 	case F16:
 		return cols * PanelRows * 2
 	}
-	if cols%GroupCols != 0 {
-		panic(fmt.Sprintf("kernel: a matrix of %d columns has no whole groups of %d for %s", cols, GroupCols, f))
+	if unit := f.Unit(); cols%unit != 0 {
+		panic(fmt.Sprintf("kernel: a matrix of %d columns has no whole groups of %d for %s", cols, unit, f))
 	}
-	if f == Q8 {
-		return cols / GroupCols * q8Group
+	switch f {
+	case Q4:
+		return cols / GroupCols * q4Group
+	case Q41:
+		return cols / GroupCols * q41Group
+	case Q4K:
+		return cols / GroupCols / blockGroups * q4kBlock
+	case Q6K:
+		return cols / GroupCols / blockGroups * q6kBlock
 	}
-	return cols / GroupCols * q4Group
+	return cols / GroupCols * q8Group
 }
 
 // Panels is the number of panels of so many rows.

@@ -16,10 +16,11 @@ func (l Level) TileTokens() int { return widestTile[l] }
 // with one rounding each (two at level portable), so that neither tiles nor
 // calls for ranges of columns one after the other, with add, change a bit. A
 // range begins at f.PanelBytes(first column) of the panel, so that it must be
-// even for BF16 and a multiple of 32 for integers.
+// multiple of f.Unit().
 //
 // Activations stay float32. A weight of the forms of integers is value x scale,
-// exactly, so that the results are those of the same matrix as F32.
+// plus a minimum where there is one, rounded to float32 once if at all, so that
+// the results are those of the same matrix as F32.
 //
 // tokens is 1 to l.TileTokens(); ldy at least 32 unless there is one token. So
 // many bytes ahead of the weights in use the cache is asked for those to come;
@@ -74,6 +75,24 @@ func Gemm(l Level, f Form, panel []byte, cols int, x []float32, tokens int, y []
 			gemmQ4AVX512(w, cols, in, tokens, out, ldy, sum, ahead)
 		} else {
 			gemmQ4AVX2(w, cols, in, tokens, out, ldy, sum, ahead)
+		}
+	case Q41:
+		if l == AVX512 {
+			gemmQ41AVX512(w, cols, in, tokens, out, ldy, sum, ahead)
+		} else {
+			gemmQ41AVX2(w, cols, in, tokens, out, ldy, sum, ahead)
+		}
+	case Q4K:
+		if l == AVX512 {
+			gemmQ4KAVX512(w, cols, in, tokens, out, ldy, sum, ahead)
+		} else {
+			gemmQ4KAVX2(w, cols, in, tokens, out, ldy, sum, ahead)
+		}
+	case Q6K:
+		if l == AVX512 {
+			gemmQ6KAVX512(w, cols, in, tokens, out, ldy, sum, ahead)
+		} else {
+			gemmQ6KAVX2(w, cols, in, tokens, out, ldy, sum, ahead)
 		}
 	}
 }

@@ -12,6 +12,13 @@ func gemmPortable(f Form, panel []byte, cols int, x []float32, tokens int, y []f
 		}
 	}
 	var wide [blockCols * PanelRows]float32
+	if f >= Q41 {
+		for g := range cols / GroupCols {
+			widenGroup(f, panel, g, &wide)
+			addColumns(wide[:GroupCols*PanelRows], x[g*GroupCols*tokens:(g+1)*GroupCols*tokens], tokens, y, ldy)
+		}
+		return
+	}
 	for from := 0; from < cols; from += blockCols {
 		n := min(blockCols, cols-from)
 		in, w := x[from*tokens:(from+n)*tokens], panel[f.PanelBytes(from):f.PanelBytes(from+n)]
@@ -25,17 +32,22 @@ func gemmPortable(f Form, panel []byte, cols int, x []float32, tokens int, y []f
 		} else {
 			widenBlock(&wide, f, w, n)
 		}
-		t := 0
-		for ; t+2 <= tokens; t += 2 {
-			for r := 0; r < PanelRows; r += 4 {
-				at := t*ldy + r
-				add4x2(columns[r:], in[t:], tokens, (*[4]float32)(y[at:]), (*[4]float32)(y[at+ldy:]))
-			}
+		addColumns(columns, in, tokens, y, ldy)
+	}
+}
+
+// addColumns adds the products of columns of F32 and a tile of tokens.
+func addColumns(columns, in []float32, tokens int, y []float32, ldy int) {
+	t := 0
+	for ; t+2 <= tokens; t += 2 {
+		for r := 0; r < PanelRows; r += 4 {
+			at := t*ldy + r
+			add4x2(columns[r:], in[t:], tokens, (*[4]float32)(y[at:]), (*[4]float32)(y[at+ldy:]))
 		}
-		if t < tokens {
-			for r := 0; r < PanelRows; r += 8 {
-				add8(columns[r:], in[t:], tokens, (*[8]float32)(y[t*ldy+r:]))
-			}
+	}
+	if t < tokens {
+		for r := 0; r < PanelRows; r += 8 {
+			add8(columns[r:], in[t:], tokens, (*[8]float32)(y[t*ldy+r:]))
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-var allForms = []Form{F32, BF16, F16, Q8, Q4}
+var allForms = []Form{F32, BF16, F16, Q8, Q4, Q41, Q4K, Q6K}
 
 // nativeRows are random rows in a form's own encoding, and what they stand for.
 // Scales are of about the same size.
@@ -56,6 +56,14 @@ func nativeRows(r *rand.Rand, f Form, rows, cols int) (encoded [][]byte, values 
 				}
 				value = append(value, group...)
 			}
+		case Q41, Q4K, Q6K:
+			for range cols / f.Unit() {
+				b := randomBlock(r, f, 12, 15)
+				row = append(row, b.encoded...)
+				for c := range f.Unit() {
+					value = append(value, b.weight(c))
+				}
+			}
 		}
 		encoded, values = append(encoded, row), append(values, value)
 	}
@@ -86,6 +94,9 @@ func normal(r *rand.Rand, n int) []float32 {
 
 // colsOf are awkward numbers of columns.
 func colsOf(f Form) []int {
+	if f.Unit() > GroupCols {
+		return []int{256, 512, 1024}
+	}
 	if f.Integer() {
 		return []int{32, 64, 96, 352}
 	}
@@ -163,7 +174,7 @@ func TestMutationIsCaught(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for _, l := range Levels() {
 		for _, f := range allForms {
-			const cols, tokens = 96, 7
+			cols, tokens := max(96, f.Unit()), 7
 			encoded, values := nativeRows(r, f, 32, cols)
 			panel := make([]byte, f.PanelBytes(cols))
 			Pack(f, panel, cols, encoded)
@@ -202,9 +213,8 @@ func TestGemmBits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := rapid.SampledFrom(Levels()).Draw(t, "level")
 		f := rapid.SampledFrom(allForms).Draw(t, "form")
-		cols, unit := rapid.IntRange(1, 300).Draw(t, "cols"), 2
+		cols, unit := rapid.IntRange(1, 300).Draw(t, "cols"), max(2, f.Unit())
 		if f.Integer() {
-			unit = GroupCols
 			cols = (cols + unit - 1) / unit * unit
 		}
 		tokens := rapid.IntRange(1, widestTile[l]).Draw(t, "tokens")
@@ -214,7 +224,7 @@ func TestGemmBits(t *testing.T) {
 		encoded, _ := nativeRows(r, f, rapid.IntRange(0, PanelRows).Draw(t, "rows"), cols)
 		panel := make([]byte, f.PanelBytes(cols))
 		Pack(f, panel, cols, encoded)
-		if f.Integer() { // scales of any size
+		if f == Q8 || f == Q4 { // scales of any size
 			size := f.PanelBytes(GroupCols)
 			for i := size - 2*PanelRows; i < len(panel); i += size {
 				h, _ := randomHalf(r, 0, 30)

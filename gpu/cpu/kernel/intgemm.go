@@ -12,8 +12,8 @@ type Fetch struct {
 	Every int
 }
 
-// IntGemm multiplies one panel of form Q8 or Q4 with a tile of quantised
-// activations (QuantizeRow), over so many groups of 32 columns:
+// IntGemm multiplies one panel of integers with a tile of quantised activations
+// (QuantizeRow), over so many groups of 32 columns, whole units of f:
 //
 //	y[t*ldy+r] = sum over columns of panel[r, column] * x[t, column]
 //
@@ -38,6 +38,8 @@ func IntGemm(l Level, f Form, panel []byte, groups int, x []byte, tokens int, y 
 				clear(y[t*ldy : t*ldy+PanelRows])
 			}
 		}
+	case f >= Q41:
+		intBlocks(l, f, panel, groups, x, tokens, y, ldy, adds, fetch)
 	case l == AVX512 && f == Q8:
 		intQ8AVX512(&panel[0], &x[0], &y[0], groups, tokens, ldy, adds, fetch)
 	case l == AVX512:

@@ -50,6 +50,7 @@ func TestPanelBytes(t *testing.T) {
 		want int
 	}{
 		{F32, 3, 384}, {BF16, 3, 256}, {BF16, 4, 256}, {F16, 3, 192}, {Q8, 64, 2 * 32 * 34}, {Q4, 64, 2 * 32 * 18},
+		{Q41, 64, 2 * 32 * 20}, {Q4K, 512, 2 * 32 * 148}, {Q6K, 512, 2 * 32 * 210},
 	} {
 		if got := tt.form.PanelBytes(tt.cols); got != tt.want || got%64 != 0 {
 			t.Errorf("%s of %d columns: %d bytes, want %d", tt.form, tt.cols, got, tt.want)
@@ -58,10 +59,14 @@ func TestPanelBytes(t *testing.T) {
 	if Panels(0) != 0 || Panels(1) != 1 || Panels(32) != 1 || Panels(33) != 2 {
 		t.Error("panels")
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("33 columns have no whole groups")
-		}
-	}()
-	Q8.PanelBytes(33)
+	for f, cols := range map[Form]int{Q8: 33, Q41: 33, Q4K: 128, Q6K: 288} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%d columns have no whole groups of %s", cols, f)
+				}
+			}()
+			f.PanelBytes(cols)
+		}()
+	}
 }

@@ -12,6 +12,8 @@ func (f Form) RowBytes(cols int) int {
 		return 4 * cols
 	case BF16, F16:
 		return 2 * cols
+	case Q4K:
+		return cols / f.Unit() * q4kRow
 	}
 	return f.PanelBytes(cols) / PanelRows
 }
@@ -19,7 +21,8 @@ func (f Form) RowBytes(cols int) int {
 // Pack lays rows, at most 32, out as a panel, filled up with rows of zeros. A
 // row is little-endian numbers, or for Q8 and Q4 blocks of Q8_0 and Q4_0: a
 // float16 scale, then 32 int8, or 16 bytes of which byte j has column j in its
-// lower half and column 16+j in its upper one, plus 8.
+// lower half and column 16+j in its upper one, plus 8. For Q41, Q4K and Q6K they
+// are blocks of Q4_1, Q4_K and Q6_K, which package gpu/quant describes.
 func Pack(f Form, panel []byte, cols int, rows [][]byte) {
 	if len(rows) > PanelRows || len(panel) < f.PanelBytes(cols) {
 		panic(fmt.Sprintf("kernel: %d rows of %d columns do not go into a panel of %d bytes", len(rows), cols, len(panel)))
@@ -49,6 +52,8 @@ func Pack(f Form, panel []byte, cols int, rows [][]byte) {
 		packGroups(panel, rows, cols, 8, 0x80808080)
 	case Q4:
 		packGroups(panel, rows, cols, 4, 0)
+	case Q41, Q4K, Q6K:
+		packBlocks(f, panel, rows, cols)
 	}
 }
 
@@ -148,6 +153,10 @@ func Row(f Form, panel []byte, cols, r int, out []float32) {
 				b := group[c/4*4*PanelRows+4*r+c%4]
 				out[g*GroupCols+c], out[g*GroupCols+16+c] = q4(b&15, scale), q4(b>>4, scale)
 			}
+		}
+	case Q41, Q4K, Q6K:
+		for g := range cols / GroupCols {
+			rowOfGroup(f, panel, g, r, (*[GroupCols]float32)(out[g*GroupCols:]))
 		}
 	}
 }

@@ -52,6 +52,7 @@ type tile struct {
 	name    string // a prefix of labels
 	tokens  int
 	vectors int
+	upper   bool // the second half of the panel
 
 	w, x   reg.GPVirtual // as far as they were read
 	left   reg.GPVirtual // columns, or groups, to come
@@ -107,7 +108,7 @@ func product(f gemmForm, wide bool) {
 		f.body(&b)
 		b.store(y, ldy)
 		if !wide && t > 1 {
-			b.name += "upper"
+			b.name, b.upper = b.name+"upper", true
 			ADDQ(U8(64), y)
 			pass()
 			ADDQ(U8(f.half), b.w)

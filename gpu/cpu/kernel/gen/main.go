@@ -20,6 +20,7 @@ var families = map[string]func(){
 	"attention": attention,
 	"gemm":      gemm,
 	"intgemm":   intgemm,
+	"kquant":    kquant,
 	"rows":      rows,
 	"stream":    stream,
 }

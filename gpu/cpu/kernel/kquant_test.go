@@ -1,0 +1,364 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// block is one of Q4_1, Q4_K or Q6_K, and what its columns have: integers, the
+// scales that they are multiplied with, and what is added then.
+type block struct {
+	encoded       []byte
+	value         []int
+	scale, offset []float64 // exact
+}
+
+func (b *block) weight(c int) float64 { return float64(b.value[c])*b.scale[c] + b.offset[c] }
+
+// randomBlock is written column by column from the description of the formats;
+// float16 have exponents from lo to hi.
+func randomBlock(r *rand.Rand, f Form, lo, hi int) *block {
+	n := f.Unit()
+	b := &block{value: make([]int, n), scale: make([]float64, n), offset: make([]float64, n)}
+	for c := range b.value {
+		b.value[c] = r.IntN(16)
+	}
+	d, dValue := randomHalf(r, lo, hi)
+	m, mValue := randomHalf(r, lo, hi)
+	put := binary.LittleEndian.PutUint16
+	switch f {
+	case Q41:
+		b.encoded = make([]byte, 20)
+		put(b.encoded, d)
+		put(b.encoded[2:], m)
+		for c := range n {
+			b.encoded[4+c%16] |= byte(b.value[c] << (c / 16 * 4))
+			b.scale[c], b.offset[c] = dValue, mValue
+		}
+	case Q4K:
+		b.encoded = make([]byte, 144)
+		put(b.encoded, d)
+		put(b.encoded[2:], m)
+		scales := b.encoded[4:]
+		for g := range 8 {
+			s, t := r.IntN(64), r.IntN(64)
+			if g < 4 {
+				scales[g] |= byte(s)
+				scales[4+g] |= byte(t)
+			} else {
+				scales[4+g] = byte(s&15 | t&15<<4)
+				scales[g-4] |= byte(s >> 4 << 6)
+				scales[g] |= byte(t >> 4 << 6)
+			}
+			for c := 32 * g; c < 32*g+32; c++ {
+				b.encoded[16+c/64*32+c%32] |= byte(b.value[c] << (c / 32 % 2 * 4))
+				b.scale[c], b.offset[c] = dValue*float64(s), -mValue*float64(t)
+			}
+		}
+	case Q6K:
+		b.encoded = make([]byte, 210)
+		put(b.encoded[208:], d)
+		for c := range n {
+			v := r.IntN(64)
+			half, within := c/128, c%128
+			b.encoded[64*half+within%64] |= byte(v & 15 << (within / 64 * 4))
+			b.encoded[128+32*half+within%32] |= byte(v >> 4 << (within / 32 * 2))
+			if c%16 == 0 {
+				b.encoded[192+c/16] = byte(r.IntN(256))
+			}
+			b.value[c], b.scale[c] = v-32, dValue*float64(int8(b.encoded[192+c/16]))
+		}
+	}
+	return b
+}
+
+// blockProblem is a problem for IntGemm.
+type blockProblem struct {
+	form   Form
+	groups int
+	w      [PanelRows][]*block
+	x      [][]float32
+}
+
+func randomBlocks(r *rand.Rand, f Form, groups, tokens int) *blockProblem {
+	p := &blockProblem{form: f, groups: groups}
+	for row := range p.w {
+		for range groups * GroupCols / f.Unit() {
+			p.w[row] = append(p.w[row], randomBlock(r, f, 0, 30))
+		}
+	}
+	p.x = randomIntegers(r, Q8, groups, tokens).x
+	return p
+}
+
+func (p *blockProblem) panel() []byte {
+	rows := make([][]byte, PanelRows)
+	for i := range rows {
+		for _, b := range p.w[i] {
+			rows[i] = append(rows[i], b.encoded...)
+		}
+	}
+	panel := make([]byte, p.form.PanelBytes(p.groups*GroupCols))
+	Pack(p.form, panel, p.groups*GroupCols, rows)
+	return panel
+}
+
+func (p *blockProblem) tile(l Level) []byte {
+	return (&integers{groups: p.groups, x: p.x}).tile(l)
+}
+
+// twin is the sum that row and token must have, to the bit, from y on.
+func (p *blockProblem) twin(l Level, row, token int, y float32) float32 {
+	fma := fma32
+	if l == Portable {
+		fma = func(a, b, c float32) float32 { return float32(a*b) + c }
+	}
+	unit := p.form.Unit()
+	for g := range p.groups {
+		from := g * GroupCols
+		b, at := p.w[row][from/unit], from%unit
+		q, x := quantizeTwin(p.x[token][from : from+GroupCols])
+		sum, all := 0, 0
+		for c, e := range q {
+			scale := 1
+			if p.form == Q6K {
+				scale = int(int8(b.encoded[192+(at+c)/16]))
+			}
+			sum += scale * b.value[at+c] * int(e)
+			all += int(e)
+		}
+		if p.form == Q6K {
+			d := halfTwin(binary.LittleEndian.Uint16(b.encoded[208:]))
+			y = fma(float32(sum), d*x, y)
+			continue
+		}
+		product := fma(float32(sum), float32(b.scale[at]), float32(all)*float32(b.offset[at]))
+		y = fma(product, x, y)
+	}
+	return y
+}
+
+// check compares all of y, what lies between its rows included.
+func (p *blockProblem) check(t *testing.T, l Level, add bool) {
+	t.Helper()
+	tokens, ldy := len(p.x), PanelRows+5
+	y := make([]float32, tokens*ldy+3)
+	for i := range y {
+		y[i] = float32(i%7) - 3
+	}
+	want := slices.Clone(y)
+	for token := range tokens {
+		for row := range PanelRows {
+			from := float32(0)
+			if add {
+				from = y[token*ldy+row]
+			}
+			want[token*ldy+row] = p.twin(l, row, token, from)
+		}
+	}
+	IntGemm(l, p.form, p.panel(), p.groups, p.tile(l), tokens, y, ldy, add, Fetch{Ahead: 4096, Every: 1 + tokens%3})
+	for i := range y {
+		if !same(y[i], want[i]) {
+			t.Fatalf("%s %s, %d groups, %d tokens, add %v: y[%d][%d] is %v, want %v",
+				l, p.form, p.groups, tokens, add, i/ldy, i%ldy, y[i], want[i])
+		}
+	}
+}
+
+func eachBlockForm(do func(l Level, f Form, unit, tokens int)) {
+	for _, l := range Levels() {
+		for _, f := range []Form{Q41, Q4K, Q6K} {
+			for tokens := 1; tokens <= l.TileTokens(); tokens++ {
+				do(l, f, f.Unit()/GroupCols, tokens)
+			}
+		}
+	}
+}
+
+func TestBlocksAreExact(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	eachBlockForm(func(l Level, f Form, unit, tokens int) {
+		for units, add := range []bool{false, true, false, true} {
+			randomBlocks(r, f, units*unit, tokens).check(t, l, add)
+		}
+	})
+}
+
+// TestBlocksExtremes has the largest sums that there are, of each sign.
+func TestBlocksExtremes(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	eachBlockForm(func(l Level, f Form, unit, tokens int) {
+		for _, bits := range []byte{0, 0xff} {
+			p := randomBlocks(r, f, unit, tokens)
+			for row := range p.w {
+				b := p.w[row][0]
+				codes := b.encoded[len(b.encoded)-f.Unit()/2:]
+				if f == Q6K {
+					codes = b.encoded[:192]
+					for i := 192; i < 208; i++ {
+						b.encoded[i] = 0x80
+					}
+				}
+				for i := range codes {
+					codes[i] = bits
+				}
+				for c := range b.value {
+					b.value[c] = int(bits & 15)
+					if f == Q6K {
+						b.value[c] = int(bits&63) - 32
+					}
+				}
+			}
+			for token := range p.x {
+				for c := range p.x[token] {
+					p.x[token][c] = float32(1 - 2*(token&1))
+				}
+			}
+			p.check(t, l, false)
+		}
+	})
+}
+
+// TestBlocksSplitsAndTiles: any split at whole units and any tile gives the same
+// bits.
+func TestBlocksSplitsAndTiles(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	eachBlockForm(func(l Level, f Form, unit, tokens int) {
+		groups := 5 * unit
+		p := randomBlocks(r, f, groups, tokens)
+		panel, x := p.panel(), p.tile(l)
+		whole, split := make([]float32, tokens*PanelRows), make([]float32, tokens*PanelRows)
+		IntGemm(l, f, panel, groups, x, tokens, whole, PanelRows, false, Fetch{})
+		for g := 0; g < groups; {
+			n := unit * (1 + r.IntN((groups-g)/unit))
+			IntGemm(l, f, panel[f.PanelBytes(g*GroupCols):], n, x[IntTileBytes(g, tokens):], tokens, split, PanelRows, g > 0, Fetch{})
+			g += n
+		}
+		for token := range tokens {
+			alone, row := *p, make([]float32, PanelRows)
+			alone.x = p.x[token : token+1]
+			IntGemm(l, f, panel, groups, alone.tile(l), 1, row, PanelRows, false, Fetch{})
+			for i := range row {
+				at := token*PanelRows + i
+				if !same(whole[at], split[at]) || !same(whole[at], row[i]) {
+					t.Fatalf("%s %s token %d of %d row %d: whole %v, split %v, alone %v", l, f, token, tokens, i, whole[at], split[at], row[i])
+				}
+			}
+		}
+	})
+}
+
+// TestBlocksMutants: one wrong bit of a panel or a tile shows.
+func TestBlocksMutants(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	eachBlockForm(func(l Level, f Form, unit, tokens int) {
+		groups := 2 * unit
+		p := &blockProblem{form: f, groups: groups, x: make([][]float32, tokens)}
+		for row := range p.w {
+			for range 2 {
+				b := randomBlock(r, f, 15, 15)
+				for i := 192; f == Q6K && i < 208; i++ {
+					b.encoded[i] |= 1
+				}
+				for i := 4; f == Q4K && i < 16; i++ {
+					b.encoded[i] |= 0x21
+				}
+				p.w[row] = append(p.w[row], b)
+			}
+		}
+		for token := range p.x {
+			for c := range groups * GroupCols {
+				p.x[token] = append(p.x[token], float32(1+(c+token)%5))
+			}
+		}
+		panel, x := p.panel(), p.tile(l)
+		run := func() []float32 {
+			y := make([]float32, tokens*PanelRows)
+			IntGemm(l, f, panel, groups, x, tokens, y, PanelRows, false, Fetch{})
+			return y
+		}
+		want := run()
+		mutate := func(b []byte, at int, bit byte, what string) {
+			b[at] ^= bit
+			if slices.Equal(run(), want) {
+				t.Errorf("%s %s %d tokens: %s byte %d changed and nothing came of it", l, f, tokens, what, at)
+			}
+			b[at] ^= bit
+		}
+		for range 60 {
+			at := r.IntN(len(panel))
+			mutate(panel, at, 0x20, "panel")
+			mutate(panel, at, 0x10, "panel")
+		}
+		act := tokens * intTokenBytes
+		for token := range tokens {
+			g := r.IntN(groups) * act
+			if f != Q6K || l == AVX512 { // else what weights have too much is taken off before
+				mutate(x, g+4*(8*tokens+token)+1, 0x10, "correction")
+			}
+			mutate(x, g+4*(9*tokens+token)+2, 0x10, "scale")
+			mutate(x, g+4*(r.IntN(8)*tokens+token)+r.IntN(4), 1, "activation")
+		}
+	})
+}
+
+// TestBlocksPoison: an infinity or a NaN makes its token's results NaN and no
+// other's.
+func TestBlocksPoison(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	eachBlockForm(func(l Level, f Form, unit, tokens int) {
+		for _, bad := range []float64{math.Inf(1), math.Inf(-1), math.NaN()} {
+			p, victim := randomBlocks(r, f, unit, tokens), r.IntN(tokens)
+			p.x[victim][r.IntN(32*unit)] = float32(bad)
+			p.check(t, l, true)
+			if v := p.twin(l, 0, victim, 0); v == v {
+				t.Fatalf("%v becomes %v", bad, v)
+			}
+		}
+	})
+}
+
+// TestRowsOfBlocks: what is packed is read back as the numbers that it stands
+// for, rounded once.
+func TestRowsOfBlocks(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	for _, f := range []Form{Q41, Q4K, Q6K} {
+		cols := 3 * f.Unit()
+		for _, rows := range []int{1, 17, 32} {
+			var blocks [PanelRows][]*block
+			encoded := make([][]byte, rows)
+			for i := range encoded {
+				for range 3 {
+					b := randomBlock(r, f, 0, 30)
+					blocks[i], encoded[i] = append(blocks[i], b), append(encoded[i], b.encoded...)
+				}
+			}
+			panel, out := make([]byte, f.PanelBytes(cols)), make([]float32, cols)
+			Pack(f, panel, cols, encoded)
+			for i := range rows {
+				Row(f, panel, cols, i, out)
+				for c, x := range out {
+					if want := float32(blocks[i][c/f.Unit()].weight(c % f.Unit())); x != want {
+						t.Fatalf("%s, row %d of %d, column %d: %v, want %v", f, i, rows, c, x, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func FuzzBlocks(f *testing.F) {
+	f.Add(uint64(1), uint8(3), uint8(4), uint8(0), false)
+	f.Add(uint64(2), uint8(40), uint8(12), uint8(1), true)
+	f.Add(uint64(3), uint8(2), uint8(7), uint8(2), true)
+	f.Fuzz(func(t *testing.T, seed uint64, units, tokens, form uint8, add bool) {
+		which := []Form{Q41, Q4K, Q6K}[form%3]
+		for _, l := range Levels() {
+			n := 1 + int(tokens)%l.TileTokens()
+			randomBlocks(rand.New(rand.NewPCG(seed, 0)), which, int(units)%6*which.Unit()/GroupCols, n).check(t, l, add)
+		}
+	})
+}
