@@ -37,7 +37,7 @@ func newBenchKernels() *cobra.Command {
 	flags := c.Flags()
 	flags.StringSliceVar(&b.levels, "level", nil, "instruction sets: avx512, avx2, portable; by default all that the processor has")
 	flags.StringSliceVar(&b.choice.Kinds, "kernel", nil, "kinds: gemm (activations in float32), integer (in int8), attention, small; by default all")
-	flags.StringSliceVar(&b.choice.Forms, "form", nil, "forms of weights, and of K and V: f32, bf16, f16, q8, q4, int8; by default all")
+	flags.StringSliceVar(&b.choice.Forms, "form", nil, "forms of weights, and of K and V: f32, bf16, f16, q8, q4, q4_1, q4_k, q6_k, int8; by default all")
 	flags.IntSliceVar(&b.choice.Tokens, "tokens", kernels.DefaultTokens, "rows of activations of a product")
 	flags.IntVar(&b.rounds, "rounds", 5, "rounds, of which the median counts")
 	flags.DurationVar(&b.least, "round-time", 40*time.Millisecond, "processor time that a kernel runs in a round, at least")
@@ -99,7 +99,7 @@ func (b *benchKernels) run(c *cobra.Command) (err error) {
 	case err != nil:
 		return err
 	case len(report.Results) == 0:
-		return errors.New("--kernel, --form and --level together leave no kernel; integer kernels are of q8 and q4, attention of f32, bf16, f16 and int8")
+		return errors.New("--kernel, --form and --level together leave no kernel; integer kernels are of q8, q4, q4_1, q4_k and q6_k, attention of f32, bf16, f16 and int8")
 	}
 	if report.Machine.CacheBytes > report.ReadBytes/4 {
 		report.Notes = append(report.Notes, fmt.Sprintf("caches of %s may hold a part of the weights; raise --read-bytes", amount(report.Machine.CacheBytes, "bytes")))

@@ -10,7 +10,7 @@ import (
 )
 
 // kernelVersion changes whenever a change of code may change a bit of a result.
-const kernelVersion = 3
+const kernelVersion = 4
 
 // device implements gpu.Device.
 type device struct {

@@ -10,11 +10,15 @@ import (
 )
 
 // With activations in float32, matrices of integers give what the same numbers
-// as F32 give, bit for bit, at every level: for one token and for many.
+// as F32 give, bit for bit, at every level: for one token and for many, whose
+// columns are split at blocks.
 func TestIntegersAreTheirNumbers(t *testing.T) {
-	for _, dtype := range []gpu.DType{gpu.Q8_0, gpu.Q4_0} {
+	for _, dtype := range []gpu.DType{gpu.Q8_0, gpu.Q4_0, gpu.Q4_1, gpu.Q4_K, gpu.Q6_K} {
 		shape := wide
 		shape.DType, shape.Inner, shape.Bias = dtype, 224, true
+		if dtype.BlockLen() > 32 {
+			shape.Hidden, shape.Heads, shape.KVHeads, shape.HeadDim, shape.Inner = 256, 8, 2, 32, 2048
+		}
 		p, w := gputest.Build(shape, 3)
 		decoded := gputest.Tensors{}
 		for name, x := range w {

@@ -176,7 +176,8 @@ func (l *linear) run(s *step, in *activations, tiles kernel.Tiling, first, end, 
 	y, stride := s.buffers[l.Out], s.stride(l.Out)
 	columns, panels := callColumns, hi-lo
 	if end-first > 1 {
-		columns = blockBytes / l.w.form.PanelBytes(kernel.GroupCols) * kernel.GroupCols
+		unit := max(kernel.GroupCols, l.w.form.Unit())
+		columns = blockBytes / l.w.form.PanelBytes(unit) * unit
 	}
 	blocks := (l.w.cols + columns - 1) / columns
 	for b := range blocks * panels {
@@ -217,7 +218,8 @@ func (l *linear) multiplyInts(s *step, in *activations, tiles kernel.Tiling, fir
 		case share == 1:
 			fetch = kernel.Fetch{Ahead: ahead, Every: 1}
 		case k < share:
-			fetch = kernel.Fetch{Ahead: l.w.form.PanelBytes((groups + groups*k/share) * kernel.GroupCols), Every: share}
+			bytes := l.w.form.PanelBytes(n)
+			fetch = kernel.Fetch{Ahead: bytes + bytes*k/share, Every: share}
 		}
 		t, tokens := tiles.At(i)
 		kernel.IntGemm(s.level, l.w.form, w, groups, in.intTile(t, tokens, from), tokens, y[t*stride:], stride, add, fetch)

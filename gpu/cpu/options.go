@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
@@ -41,6 +42,9 @@ type Options struct {
 	jobBytes int
 }
 
+// askable are the types that WeightDType may name.
+var askable = []gpu.DType{gpu.F32, gpu.BF16, gpu.F16, gpu.Q8_0, gpu.Q4_0}
+
 // maxThreads keeps a mistyped option from starting a million goroutines.
 const maxThreads = 1024
 
@@ -65,7 +69,7 @@ func (o *Options) complete() error {
 	}
 	if o.WeightDType != "" && o.WeightDType != "auto" {
 		d, err := gpu.ParseDType(o.WeightDType)
-		if _, has := formOf(d); err != nil || !has {
+		if err != nil || !slices.Contains(askable, d) {
 			return fmt.Errorf("cpu device: matrices cannot be kept in %q; it must be auto, f32, bf16, f16, q8_0 or q4_0", o.WeightDType)
 		}
 		o.weights = &d

@@ -97,7 +97,7 @@ func TestWeightDType(t *testing.T) {
 // matrices.
 func TestPlanWeightsTellsWhatChanges(t *testing.T) {
 	shape := groups
-	shape.DType = gpu.Q4_1
+	shape.DType = gpu.Q5_1
 	p, w := gputest.Build(shape, 4)
 	for _, tt := range []struct {
 		activations string
@@ -114,12 +114,12 @@ func TestPlanWeightsTellsWhatChanges(t *testing.T) {
 		}
 		var want gpu.HeldWeights
 		for _, s := range p.Weights {
-			if x := w[s.Name]; x.DType == gpu.Q4_1 {
+			if x := w[s.Name]; x.DType == gpu.Q5_1 {
 				want.Tensors++
 				want.Bytes += int64((s.Shape[0]+31)/32*32*s.Shape[1]) / 32 * tt.each
 			}
 		}
-		want.Stored, want.Held = gpu.Q4_1, tt.held
+		want.Stored, want.Held = gpu.Q5_1, tt.held
 		if len(plan.Changed) != 1 {
 			t.Fatalf("%s: %+v", tt.activations, plan.Changed)
 		}

@@ -44,6 +44,12 @@ func formOf(d gpu.DType) (form kernel.Form, ok bool) {
 		return kernel.Q8, true
 	case gpu.Q4_0:
 		return kernel.Q4, true
+	case gpu.Q4_1:
+		return kernel.Q41, true
+	case gpu.Q4_K:
+		return kernel.Q4K, true
+	case gpu.Q6_K:
+		return kernel.Q6K, true
 	}
 	return 0, false
 }

@@ -25,7 +25,8 @@
 // float32 and rounds nothing that a panel of floats would not. IntGemm takes
 // them quantised to int8, 32 columns to a scale, as llama.cpp does: the sum of
 // 32 products is exact in int32, then scaled and added with one rounding, group
-// after group. It is several times quicker.
+// after group; intblocks.go says how where there are minimums. It is several
+// times quicker.
 //
 // # Attention
 //

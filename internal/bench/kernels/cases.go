@@ -12,7 +12,7 @@ import (
 var Kinds = []string{"gemm", "integer", "attention", "small"}
 
 // Forms are those of weights.
-var Forms = []kernel.Form{kernel.F32, kernel.BF16, kernel.F16, kernel.Q8, kernel.Q4}
+var Forms = []kernel.Form{kernel.F32, kernel.BF16, kernel.F16, kernel.Q8, kernel.Q4, kernel.Q41, kernel.Q4K, kernel.Q6K}
 
 // Choice says which cases there are. Empty lists mean all.
 type Choice struct {

@@ -34,7 +34,7 @@ func TestEveryCaseRunsAndIsMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]int{"gemm": 10, "integer gemm": 4, "attention decode": 1, "attention prefill": 1, "rmsnorm": 1, "peak": 1, "exp sum": 1, "softmax": 1}
+	want := map[string]int{"gemm": 16, "integer gemm": 10, "attention decode": 1, "attention prefill": 1, "rmsnorm": 1, "peak": 1, "exp sum": 1, "softmax": 1}
 	for name, n := range want {
 		if seen[name] != n {
 			t.Errorf("%d cases of %s, want %d", seen[name], name, n)
@@ -75,7 +75,7 @@ func (w *weights) result(l kernel.Level, tokens int) []float32 {
 }
 
 func TestIntegerProductsComeNearExactOnes(t *testing.T) {
-	for _, f := range []kernel.Form{kernel.Q8, kernel.Q4} {
+	for _, f := range Forms[3:] {
 		for _, l := range kernel.Levels() {
 			for _, tokens := range []int{1, 5, 200} {
 				w, err := fill(f, memory(), portableRows)

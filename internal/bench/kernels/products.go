@@ -67,14 +67,39 @@ func randomRow(r *rand.Rand, f kernel.Form) []byte {
 			var h [1]uint16
 			kernel.Narrow(kernel.Portable, f, h[:], []float32{x})
 			b = binary.LittleEndian.AppendUint16(b, h[0])
-		default:
+		case kernel.Q8, kernel.Q4:
 			if c%kernel.GroupCols == 0 {
 				b = binary.LittleEndian.AppendUint16(b, scale)
 			}
 			if f == kernel.Q8 || c%2 == 0 {
 				b = append(b, byte(r.Uint32()))
 			}
+		case kernel.Q41, kernel.Q4K, kernel.Q6K:
+			if c%f.Unit() == 0 {
+				b = append(b, randomBlock(r, f)...)
+			}
 		}
+	}
+	return b
+}
+
+// randomBlock has random codes and scales, and the float16 that bring elements
+// to about a thirtieth.
+func randomBlock(r *rand.Rand, f kernel.Form) []byte {
+	b := make([]byte, f.RowBytes(f.Unit()))
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	put := binary.LittleEndian.PutUint16
+	switch f {
+	case kernel.Q41: // 2^-7, and 7.5 of it taken off
+		put(b, 0x2000)
+		put(b[2:], 0xab80)
+	case kernel.Q4K: // 2^-12, and as much of minimums
+		put(b, 0x0c00)
+		put(b[2:], 0x1780)
+	default: // 2^-15
+		put(b[208:], 0x0200)
 	}
 	return b
 }
@@ -139,7 +164,8 @@ func (w *weights) multiply(l kernel.Level, tiles kernel.Tiling, each func(panel 
 	for first := 0; first < tiles.Tiles; first += run {
 		end, most := min(first+run, tiles.Tiles), Cols
 		if end-first > 1 {
-			most = blockBytes / w.form.PanelBytes(kernel.GroupCols) * kernel.GroupCols
+			unit := max(kernel.GroupCols, w.form.Unit())
+			most = blockBytes / w.form.PanelBytes(unit) * unit
 		}
 		for p := range kernel.Panels(w.rows) {
 			for from := 0; from < Cols; from += most {
@@ -171,7 +197,7 @@ func (w *weights) roundedProduct(l kernel.Level, tokens int) product {
 				t, n := tiles.At(i)
 				at := kernel.IntTileBytes(groups, t) + kernel.IntTileBytes(from/kernel.GroupCols, n)
 				kernel.IntGemm(l, w.form, part, columns/kernel.GroupCols, in[at:], n, y[t*stride+p*kernel.PanelRows:], stride, from > 0,
-					w.fetch(columns/kernel.GroupCols, i-first, end-first))
+					w.fetch(columns, i-first, end-first))
 			}
 		})
 	}}
@@ -180,14 +206,15 @@ func (w *weights) roundedProduct(l kernel.Level, tokens int) product {
 // fetchers is how many tiles share the fetching of what comes next, at most.
 const fetchers = 4
 
-// fetch is what tile i of so many asks for, beside so many groups.
-func (w *weights) fetch(groups, i, tiles int) kernel.Fetch {
+// fetch is what tile i of so many asks for, beside so many columns.
+func (w *weights) fetch(columns, i, tiles int) kernel.Fetch {
 	share := min(tiles, fetchers)
 	switch {
 	case share == 1:
 		return kernel.Fetch{Ahead: ahead, Every: 1}
 	case i < share:
-		return kernel.Fetch{Ahead: w.form.PanelBytes((groups + groups*i/share) * kernel.GroupCols), Every: share}
+		bytes := w.form.PanelBytes(columns)
+		return kernel.Fetch{Ahead: bytes + bytes*i/share, Every: share}
 	}
 	return kernel.Fetch{}
 }
