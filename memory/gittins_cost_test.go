@@ -1,10 +1,6 @@
 package memory
 
-import (
-	"testing"
-
-	"github.com/troupe-engine/troupe/messages"
-)
+import "testing"
 
 // BenchmarkEvictAmongLeaves is what freeing a node costs among 41 000 unlocked
 // leaves, conversations of one to three turns and of many lengths. Eviction
@@ -21,19 +17,8 @@ func BenchmarkEvictAmongLeaves(b *testing.B) {
 	} {
 		b.Run(bc.name, func(b *testing.B) {
 			bc.opts.PageSize = pageSize
-			tree := NewTree(bc.opts)
-			var pages []messages.Page
-			var freed []messages.PageRun
-			next, token := messages.Page(0), int32(0)
-			request := func(prompt []int32) {
-				node, matched := tree.Lock("", prompt, len(prompt), pages[:0])
-				owned := len(matched)
-				for pages = matched; len(pages) < len(prompt)/pageSize; {
-					next++
-					pages = append(pages, next)
-				}
-				tree.Insert(messages.PrefixInsert{Tokens: prompt, Pages: pages, Owned: owned, Node: node}, nil)
-			}
+			tree := user{Tree: NewTree(bc.opts)}
+			token := int32(0)
 			var prompt []int32
 			talk := func(i int) {
 				prompt = prompt[:0]
@@ -42,7 +27,7 @@ func BenchmarkEvictAmongLeaves(b *testing.B) {
 						token++
 						prompt = append(prompt, token)
 					}
-					request(prompt)
+					tree.bring(prompt)
 				}
 			}
 			conversations := 0
@@ -58,10 +43,7 @@ func BenchmarkEvictAmongLeaves(b *testing.B) {
 				fill()
 				before := tree.Nodes()
 				b.StartTimer()
-				var err error
-				if freed, err = tree.Evict(batch, freed[:0]); err != nil {
-					b.Fatal(err)
-				}
+				tree.evict(b, batch)
 				nodes += before - tree.Nodes()
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(nodes), "ns/node")

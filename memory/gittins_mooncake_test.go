@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"testing"
-
-	"github.com/troupe-engine/troupe/messages"
 )
 
 // TestConformanceGittinsOnMooncake: on the conversation trace gittins closes a
@@ -68,13 +66,10 @@ func BenchmarkPolicies(b *testing.B) {
 		b.Run(bc.name, func(b *testing.B) {
 			const pageSize = 64
 			bc.opts.PageSize = pageSize
-			tree := NewTree(bc.opts)
+			tree := user{Tree: NewTree(bc.opts)}
 			rng := rand.New(rand.NewPCG(1, 2))
 			prompts := make([][]int32, 500)
-			var pages []messages.Page
-			var freed []messages.PageRun
-			next, token := messages.Page(0), int32(0)
-			evicted := 0
+			token, evicted := int32(0), 0
 			for i := 0; b.Loop(); i++ {
 				was := prompts[rng.IntN(len(prompts))]
 				prompt := append([]int32(nil), was...)
@@ -87,19 +82,10 @@ func BenchmarkPolicies(b *testing.B) {
 					prompt = append(prompt, token)
 				}
 				prompts[i%len(prompts)] = prompt
-				node, matched := tree.Lock("", prompt, len(prompt), pages[:0])
-				owned := len(matched)
-				for pages = matched; len(pages) < len(prompt)/pageSize; {
-					next++
-					pages = append(pages, next)
-				}
-				tree.Insert(messages.PrefixInsert{Tokens: prompt, Pages: pages, Owned: owned, Node: node}, nil)
+				tree.bring(prompt)
 				over := max(0, tree.Evictable()-6000)
 				evicted += over
-				var err error
-				if freed, err = tree.Evict(over, freed[:0]); err != nil {
-					b.Fatal(err)
-				}
+				tree.evict(b, over)
 			}
 			b.ReportMetric(float64(evicted)/float64(b.N), "evicted/op")
 		})

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/internal/conformance"
-	"github.com/troupe-engine/troupe/messages"
 )
 
 // mooncakeTrace is one of Mooncake's traces: the block ids of each request, 512
@@ -36,25 +35,12 @@ func readMooncake(t testing.TB, name string) mooncakeTrace {
 // cache is cut to its capacity.
 func (trace mooncakeTrace) hitRatio(t *testing.T, opts TreeOptions, capacity int) float64 {
 	opts.PageSize = 1
-	tree := NewTree(opts)
-	var pages []messages.Page
-	var freed []messages.PageRun
-	next := messages.Page(0)
+	tree := user{Tree: NewTree(opts)}
 	hits, all := 0, 0
 	for _, blocks := range trace {
-		node, matched := tree.Lock("", blocks, len(blocks), pages[:0])
-		pages = matched
-		hits += len(matched)
+		hits += tree.bring(blocks)
 		all += len(blocks)
-		for range blocks[len(matched):] {
-			next++
-			pages = append(pages, next)
-		}
-		tree.Insert(messages.PrefixInsert{Tokens: blocks, Pages: pages, Owned: len(matched), Node: node}, nil)
-		var err error
-		if freed, err = tree.Evict(max(0, tree.Evictable()-capacity), freed[:0]); err != nil {
-			t.Fatal(err)
-		}
+		tree.evict(t, max(0, tree.Evictable()-capacity))
 	}
 	return float64(hits) / float64(all)
 }
