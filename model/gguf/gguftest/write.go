@@ -97,7 +97,7 @@ func Create(path string, f File) (err error) {
 // CreateEmpty writes a file without its data, which reads as zeros and, where
 // the file system can leave holes, takes no room: for what needs to know a
 // model but not its weights.
-func CreateEmpty(path string, f File) (err error) {
+func CreateEmpty(path string, f File) error {
 	if f.Alignment != 0 {
 		return fmt.Errorf("a file without data has the usual alignment, not %d", f.Alignment)
 	}
@@ -106,23 +106,14 @@ func CreateEmpty(path string, f File) (err error) {
 	if err != nil {
 		return err
 	}
-	out, err := os.Create(filepath.Clean(path))
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if e := out.Close(); err == nil {
-			err = e
-		}
-	}()
 	size := (int64(len(head)) + align - 1) / align * align
 	for _, t := range f.Tensors {
 		size += (t.Bytes() + align - 1) / align * align
 	}
-	if _, err := out.Write(head); err != nil {
+	if err := os.WriteFile(path, head, 0o666); err != nil {
 		return err
 	}
-	return out.Truncate(size)
+	return os.Truncate(path, size)
 }
 
 // Write writes a file.
