@@ -110,25 +110,17 @@ func (s *siege) rest(most int) (goroutines int, heap uint64) {
 		s.t.Fatalf("flush: %d %s %v", status, text, err)
 	}
 	s.http.CloseIdleConnections()
-	before := runtime.NumGoroutine()
-	patience := time.After(10 * time.Second)
+	patience := time.Now().Add(10 * time.Second)
 	for steady := 0; steady < 20; steady++ { // connections take a moment to go
 		<-time.After(5 * time.Millisecond)
-		if now := runtime.NumGoroutine(); now != before {
-			before, steady = now, 0
-		}
-		select {
-		case <-patience:
-			most = 0
-		default:
-			if most > 0 && before > most {
-				steady = 0
-			}
+		now := runtime.NumGoroutine()
+		if now != goroutines || most > 0 && now > most && time.Now().Before(patience) {
+			goroutines, steady = now, 0
 		}
 	}
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return before, m.HeapAlloc
+	return goroutines, m.HeapAlloc
 }
