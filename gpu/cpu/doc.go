@@ -2,9 +2,10 @@
 // gpu/cpu/kernel has some for the processor, no cgo.
 //
 // Load compiles a gpu.Program into stages (compile.go). A stage is split into
-// units, and a model's workers claim units until the stage is done; the last
-// one to finish a unit opens the next stage (team.go). One step is one region:
-// nobody is woken or joined between stages.
+// units, and a model's workers claim units until the stage is done, each of its
+// own run of them first (claims.go); the last one to finish a unit opens the next
+// stage (team.go). One step is one region: nobody is woken or joined between
+// stages.
 //
 // # Exactness
 //

@@ -147,7 +147,7 @@ func BenchmarkShareOfTheMachine(b *testing.B) {
 			}
 			m := loaded.(*model)
 			for _, tokens := range []int{1, 4, 8, 512} {
-				b.Run(fmt.Sprintf("%s/%s/tokens-%d", dtype, level, tokens), func(b *testing.B) { share(b, m, tokens) })
+				b.Run(fmt.Sprintf("%s/%s/tokens-%d", dtype, level, tokens), func(b *testing.B) { shareOf(b, m, tokens) })
 			}
 			if err := m.Close(); err != nil {
 				b.Fatal(err)
@@ -156,7 +156,7 @@ func BenchmarkShareOfTheMachine(b *testing.B) {
 	}
 }
 
-func share(b *testing.B, m *model, tokens int) {
+func shareOf(b *testing.B, m *model, tokens int) {
 	batch := []gpu.Sequence{prompt(gputest.Shape{Vocab: m.program.Vocab}, gpu.PoolSpec{PageSize: 16}, tokens)}
 	batch[0].Sample = &gpu.SampleSpec{TopP: 1, RepetitionPenalty: 1, TopLogprobs: -1}
 	used := func(f func()) float64 {

@@ -17,17 +17,16 @@ type work interface {
 }
 
 // team is a leader, the goroutine that calls run, and helpers. Units are
-// claimed one by one from a single word, and the worker that finishes the last
-// unit of a stage opens the next. So a stage waits for units under way, never
-// for a worker that is late, and a helper may join or leave at any time.
+// claimed one by one, and the worker that finishes the last unit of a stage
+// opens the next. So a stage waits for units under way, never for a worker that
+// is late, and a helper may join or leave at any time.
 //
 // Invariants: work, stage and awake are written only by the leader between
 // runs or by the worker that finished a stage's last unit, and read only while
-// holding a claimed unit; state orders the two.
+// holding a claimed unit; claims order the two.
 type team struct {
-	// state is stage number (16 bits, wrapping) | units (24) | claimed (24).
-	// units = claimed: nothing to claim.
-	state    atomic.Uint64
+	claims
+	_        [64]byte     // everybody reads what stands before it all the time
 	finished atomic.Int64 // units of this stage
 	idle     atomic.Bool  // no run
 
@@ -49,7 +48,6 @@ type helper struct {
 }
 
 const (
-	maxUnits  = 1<<24 - 1
 	spins     = 100 // looks at the state before yielding
 	idleYield = 50  // yields before a helper parks; about 20 microseconds
 	// patience is how many yields a worker waits for another's unit, about a
@@ -60,7 +58,7 @@ const (
 )
 
 func newTeam(threads int) *team {
-	t := &team{helpers: make([]helper, threads-1)}
+	t := &team{helpers: make([]helper, threads-1), claims: claims{shares: make([]share, threads)}}
 	t.idle.Store(true)
 	for i := range t.helpers {
 		t.helpers[i].wake = make(chan struct{}, 1)
@@ -83,8 +81,9 @@ func (t *team) run(w work, helpers int) error {
 	t.awake = min(helpers, len(t.helpers))
 	t.idle.Store(false)
 	t.advance()
+	seen := uint64(0)
 	for tries := 0; !t.idle.Load(); {
-		if t.claim(0) {
+		if t.claim(0, &seen) {
 			tries = 0
 		} else if tries++; tries%spins == 0 {
 			runtime.Gosched()
@@ -111,9 +110,9 @@ func (t *team) wake(n int) {
 // help is the life of a helper.
 func (t *team) help(i int) {
 	h := &t.helpers[i]
-	tries := 0
+	tries, seen := 0, uint64(0)
 	for !t.closing.Load() {
-		if t.claim(i + 1) {
+		if t.claim(i+1, &seen) {
 			tries = 0
 			continue
 		}
@@ -127,34 +126,40 @@ func (t *team) help(i int) {
 		h.parked.Store(true)
 		// Whoever offered units or closed meanwhile may have looked before we
 		// parked.
-		if (!t.offers() && !t.closing.Load()) || !h.parked.CompareAndSwap(true, false) {
+		if (!t.over(seen) && !t.closing.Load()) || !h.parked.CompareAndSwap(true, false) {
 			<-h.wake
 		}
 	}
 }
 
-// offers tells whether there is a unit to claim.
-func (t *team) offers() bool {
-	s := t.state.Load()
-	return s>>24&maxUnits != s&maxUnits
-}
+// over tells whether a later stage than that of a state was opened.
+func (t *team) over(state uint64) bool { return t.state.Load() != state }
 
-// claim takes units as long as the state offers some; false if it did not.
-func (t *team) claim(worker int) bool {
+// claim runs units as long as there are some; false if there was none. seen is
+// the last state in which this worker found none left.
+func (t *team) claim(worker int, seen *uint64) bool {
 	any := false
-	for {
-		s := t.state.Load()
-		if s>>24&maxUnits == s&maxUnits {
+	for done := 0; ; {
+		state := t.state.Load()
+		if state == *seen {
 			return any
 		}
-		if !t.state.CompareAndSwap(s, s+1) {
-			continue
-		}
-		any = true
-		units := int64(s >> 24 & maxUnits)
-		t.do(worker, int(s&maxUnits))
-		if t.finished.Add(1) == units {
-			t.advance()
+		// Units are counted when none is left, so that workers do not write the
+		// same memory for each.
+		unit, ok := t.take(worker, state)
+		switch {
+		case ok:
+			any = true
+			t.do(worker, unit)
+			done++
+		case done > 0:
+			n := t.finished.Add(int64(done))
+			done = 0
+			if n == int64(state&maxUnits) {
+				t.advance()
+			}
+		default:
+			*seen = state
 		}
 	}
 }
@@ -182,7 +187,7 @@ func (t *team) advance() {
 	for more := true; units == 0; {
 		t.stage++
 		if t.failure.Load() == nil {
-			units, more = t.open()
+			units, more = t.next()
 		}
 		if !more || t.failure.Load() != nil {
 			t.idle.Store(true)
@@ -191,14 +196,14 @@ func (t *team) advance() {
 	}
 	t.finished.Store(0)
 	awake := t.awake // from here on the stage may end and others write
-	t.state.Store((t.state.Load()>>48+1)<<48 | uint64(units)<<24)
+	t.claims.open(units)
 	if units > 1 {
 		t.wake(awake)
 	}
 }
 
-// open asks for the next stage; a panic becomes a failure.
-func (t *team) open() (units int, more bool) {
+// next asks for the next stage; a panic becomes a failure.
+func (t *team) next() (units int, more bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			t.fail(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))

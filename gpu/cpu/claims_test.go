@@ -1,0 +1,105 @@
+package cpu
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func newClaims(workers int, stage uint64) *claims {
+	c := &claims{shares: make([]share, workers)}
+	c.state.Store(stage << unitBits)
+	for i := range c.shares {
+		c.shares[i].taken.Store(stage << unitBits)
+	}
+	return c
+}
+
+// What a worker reads lies behind one another as long as nobody takes of its
+// share.
+func TestSharesAreRuns(t *testing.T) {
+	c := newClaims(3, 0)
+	c.open(11)
+	state := c.state.Load()
+	for worker, want := range [][]int{{0, 1, 2}, {3, 4, 5, 6}, {7, 8, 9, 10}} {
+		for _, unit := range want {
+			if got, ok := c.take(worker, state); !ok || got != unit {
+				t.Fatalf("worker %d has unit %d, %t; want %d", worker, got, ok, unit)
+			}
+		}
+	}
+	for worker := range 3 {
+		if unit, ok := c.take(worker, state); ok {
+			t.Errorf("worker %d has unit %d of a stage that has none left", worker, unit)
+		}
+	}
+}
+
+// A lone worker takes everybody's units, and one that still thinks of an
+// earlier stage none of a later one, also where the number of the stage wraps.
+func TestClaimsOfOneWorker(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		workers := rapid.IntRange(1, 6).Draw(rt, "workers")
+		c := newClaims(workers, rapid.SampledFrom([]uint64{0, 1 << 20, maxStage / 2, maxStage - 2}).Draw(rt, "stage"))
+		before := c.state.Load()
+		for _, units := range rapid.SliceOfN(rapid.IntRange(0, 20), 1, 12).Draw(rt, "stages") {
+			c.open(units)
+			if unit, ok := c.take(rapid.IntRange(0, workers-1).Draw(rt, "late"), before); ok {
+				rt.Fatalf("unit %d is claimed of a stage that is over", unit)
+			}
+			state, ran := c.state.Load(), make([]bool, units)
+			worker := rapid.IntRange(0, workers-1).Draw(rt, "worker")
+			for range units {
+				unit, ok := c.take(worker, state)
+				if !ok || ran[unit] {
+					rt.Fatalf("unit %d, %t, claimed before: %t; units left", unit, ok, ok && ran[unit])
+				}
+				ran[unit] = true
+			}
+			if unit, ok := c.take(worker, state); ok {
+				rt.Fatalf("unit %d of %d is claimed again", unit, units)
+			}
+			before = state
+		}
+	})
+}
+
+// Workers that race for the units of many stages get each once.
+func TestClaimsOfManyWorkers(t *testing.T) {
+	const workers, stages = 4, 3000
+	c := newClaims(workers, maxStage-stages/2)
+	var ran [stages][9]atomic.Int32
+	var finished atomic.Int64
+	var all sync.WaitGroup
+	var stage atomic.Int64
+	c.open(1)
+	for worker := range workers {
+		all.Go(func() {
+			for stage.Load() < stages {
+				state := c.state.Load()
+				units := int64(state & maxUnits)
+				unit, ok := c.take(worker, state)
+				if !ok {
+					continue
+				}
+				now := stage.Load()
+				ran[now][unit].Add(1)
+				if finished.Add(1) == units {
+					finished.Store(0)
+					next := stage.Add(1)
+					c.open(int(next%9) + 1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for i := range ran {
+		for unit := range i%9 + 1 {
+			if n := ran[i][unit].Load(); n != 1 {
+				t.Fatalf("stage %d, unit %d ran %d times", i, unit, n)
+			}
+		}
+	}
+}
