@@ -149,6 +149,9 @@ const (
 type scratch struct {
 	rows []float32 // a widened row of a matrix
 
+	at      int // place of the stage that the worker has run a unit of last
+	fetched fetched
+
 	// Of attention: see attending.
 	kv                     kvReader
 	gathered               []byte    // a block of keys, then of values, of small pages

@@ -5,7 +5,8 @@
 // units, and a model's workers claim units until the stage is done, each of its
 // own run of them first (claims.go); the last one to finish a unit opens the next
 // stage (team.go). One step is one region: nobody is woken or joined between
-// stages.
+// stages. A worker that waits asks for the weights that it will read next
+// (ahead.go).
 //
 // # Exactness
 //

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -45,7 +46,6 @@ func newModel(p *gpu.Program, weights *weights, o Options) *model {
 	threads := o.Threads
 	m := &model{
 		program: p, level: o.level, numerics: o.numerics(), weights: weights,
-		team:      newTeam(threads),
 		submitted: make(chan submission, 1),
 	}
 	m.compiled = compile(p, weights.all, &o)
@@ -53,6 +53,8 @@ func newModel(p *gpu.Program, weights *weights, o Options) *model {
 		m.scratch = append(m.scratch, newScratch(p, &m.compiled))
 	}
 	m.step = step{model: m, buffers: make([][]float32, len(p.Buffers))}
+	m.step.products, m.step.next = lookAheads(slices.Concat(m.body, m.tail))
+	m.team = newTeam(threads, m.step.wait)
 	m.countActivations()
 	go m.serve()
 	return m

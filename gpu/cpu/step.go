@@ -36,7 +36,11 @@ type step struct {
 	tile    int // outputs in it
 
 	stage   stage       // under way
+	at      int         // its place among all stages
 	buffers [][]float32 // per Program.Buffers
+
+	// For workers that wait, by place of a stage: see lookAheads.
+	products, next []*lookahead
 }
 
 // output is a token whose logits are wanted.
@@ -129,9 +133,9 @@ func grow(x []float32, n int) []float32 {
 // open implements work: all stages before the first Gather, then those from
 // Gather on for each tile of outputs.
 func (s *step) open(i int) (int, bool) {
-	if i < len(s.body) {
+	if s.at = i; i < len(s.body) {
 		s.stage = s.body[i]
-		return s.stage.units(s), true
+		return s.units(), true
 	}
 	i -= len(s.body)
 	s.first = i / len(s.tail) * outputTile
@@ -139,13 +143,25 @@ func (s *step) open(i int) (int, bool) {
 	if s.tile <= 0 {
 		return 0, false
 	}
-	s.stage = s.tail[i%len(s.tail)]
-	return s.stage.units(s), true
+	i %= len(s.tail)
+	s.at, s.stage = len(s.body)+i, s.tail[i]
+	return s.units(), true
+}
+
+// units readies the stage under way.
+func (s *step) units() int {
+	n := s.stage.units(s)
+	if a := s.products[s.at]; a != nil {
+		a.tell()
+	}
+	return n
 }
 
 // unit implements work.
 func (s *step) unit(worker, unit int) error {
-	return s.stage.run(s, s.scratch[worker], unit)
+	w := s.scratch[worker]
+	w.at = s.at
+	return s.stage.run(s, w, unit)
 }
 
 // rows is how many rows a buffer has now.

@@ -29,6 +29,10 @@ type team struct {
 	_        [64]byte     // everybody reads what stands before it all the time
 	finished atomic.Int64 // units of this stage
 	idle     atomic.Bool  // no run
+	// wait, if not nil, is called by a worker once for every stage of which it
+	// finds no unit left. It may go on until that is over, and knows nothing of
+	// the work but what the worker itself has kept.
+	wait func(worker int, state uint64)
 
 	work  work
 	stage int
@@ -57,8 +61,8 @@ const (
 	nap      = 50 * time.Microsecond
 )
 
-func newTeam(threads int) *team {
-	t := &team{helpers: make([]helper, threads-1), claims: claims{shares: make([]share, threads)}}
+func newTeam(threads int, wait func(worker int, state uint64)) *team {
+	t := &team{wait: wait, helpers: make([]helper, threads-1), claims: claims{shares: make([]share, threads)}}
 	t.idle.Store(true)
 	for i := range t.helpers {
 		t.helpers[i].wake = make(chan struct{}, 1)
@@ -160,6 +164,9 @@ func (t *team) claim(worker int, seen *uint64) bool {
 			}
 		default:
 			*seen = state
+			if t.wait != nil {
+				t.wait(worker, state)
+			}
 		}
 	}
 }

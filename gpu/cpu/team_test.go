@@ -52,7 +52,7 @@ func (s *staged) unit(_, u int) error {
 
 func TestTeamRunsEveryUnitOnceInOrderOfStages(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		team := newTeam(rapid.IntRange(1, 5).Draw(rt, "threads"))
+		team := newTeam(rapid.IntRange(1, 5).Draw(rt, "threads"), nil)
 		defer team.close()
 		for range rapid.IntRange(1, 20).Draw(rt, "runs") {
 			s := newStaged(rapid.SliceOfN(rapid.IntRange(0, 9), 0, 8).Draw(rt, "sizes"))
@@ -74,7 +74,7 @@ func TestTeamRunsEveryUnitOnceInOrderOfStages(t *testing.T) {
 }
 
 func TestTeamSurvivesFailures(t *testing.T) {
-	team := newTeam(3)
+	team := newTeam(3, nil)
 	defer team.close()
 	for name, bad := range map[string]func(stage, unit int) error{
 		"unit 3 fails": func(stage, unit int) error {

@@ -14,6 +14,11 @@ func readSumAVX512(p *byte, n int) float32
 //go:noescape
 func readSumAVX2(p *byte, n int) float32
 
+// prefetch asks for n lines into the second cache, so many bytes apart; n is positive.
+//
+//go:noescape
+func prefetch(p *byte, n int, apart int)
+
 // pause tells the processor n times that somebody spins; n is positive.
 //
 //go:noescape

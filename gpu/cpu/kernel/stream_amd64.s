@@ -86,6 +86,20 @@ loop:
 	VZEROUPPER
 	RET
 
+// func prefetch(p *byte, n int, apart int)
+// Requires: MMX+
+TEXT ·prefetch(SB), NOSPLIT, $0-24
+	MOVQ p+0(FP), AX
+	MOVQ n+8(FP), CX
+	MOVQ apart+16(FP), DX
+
+loop:
+	PREFETCHT1 (AX)
+	ADDQ       DX, AX
+	DECQ       CX
+	JNZ        loop
+	RET
+
 // func pause(n int)
 TEXT ·pause(SB), NOSPLIT, $0-8
 	MOVQ n+0(FP), AX

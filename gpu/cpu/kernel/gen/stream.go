@@ -10,6 +10,7 @@ import (
 func stream() {
 	readSum(true)
 	readSum(false)
+	prefetch()
 	pause()
 	features()
 }
@@ -39,6 +40,17 @@ func readSum(wide bool) {
 	}
 	Store(sums[0].AsX(), ReturnIndex(0)) // one lane of many: nobody wants the sum
 	end()
+}
+
+func prefetch() {
+	function("prefetch", "func(p *byte, n int, apart int)", "prefetch asks for n lines into the second cache, so many bytes apart; n is positive.")
+	p, n, apart := parameter("p"), parameter("n"), parameter("apart")
+	Label("loop")
+	PREFETCHT1(at(p, 0))
+	ADDQ(apart, p)
+	DECQ(n)
+	JNZ(LabelRef("loop"))
+	RET()
 }
 
 func pause() {

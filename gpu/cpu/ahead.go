@@ -1,0 +1,122 @@
+package cpu
+
+import (
+	"sync/atomic"
+
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+)
+
+// lookahead is where a worker that waits finds something to do: it asks for the
+// weights that it will multiply with next, so that memory is read while other
+// workers end a stage or do the small ones between products.
+type lookahead struct {
+	*linears
+	// panels is how many panels a unit had in the last step; 0 while there are
+	// several blocks of tokens, whose products wait for no memory.
+	panels atomic.Int32
+}
+
+// lookAheads makes one for every stage of products, and lists for every stage
+// the one that comes next: behind the last that of the next step.
+func lookAheads(stages []stage) (at, next []*lookahead) {
+	at, next = make([]*lookahead, len(stages)), make([]*lookahead, len(stages))
+	for i, s := range stages {
+		if l, is := s.(*linears); is {
+			at[i] = &lookahead{linears: l}
+		}
+	}
+	var found *lookahead
+	for i := 2*len(stages) - 1; i >= 0; i-- {
+		i := i % len(stages)
+		next[i] = found
+		if at[i] != nil {
+			found = at[i]
+		}
+	}
+	return at, next
+}
+
+const (
+	// aheadBytes is how much of weights a worker asks for: less than the second
+	// cache holds, more than it can get in the time of a small stage.
+	aheadBytes = 256 << 10
+	// aheadChunk is what it asks for before it looks again whether there is a
+	// unit.
+	aheadChunk = 4 << 10
+	lineBytes  = 64
+)
+
+// fetched is what a worker has asked for.
+type fetched struct {
+	from  *lookahead
+	bytes int
+}
+
+// wait is what a worker does that finds no unit left, until a stage is opened.
+func (s *step) wait(worker int, state uint64) {
+	w := s.scratch[worker]
+	next := s.next[w.at]
+	if next == nil {
+		return
+	}
+	if w.fetched.from != next {
+		w.fetched = fetched{from: next}
+	}
+	for w.fetched.bytes < aheadBytes && !s.team.over(state) {
+		b := next.bytes(worker, len(s.scratch), w.fetched.bytes)
+		if len(b) == 0 {
+			return
+		}
+		kernel.Prefetch(b, lineBytes)
+		w.fetched.bytes += len(b)
+	}
+}
+
+// tell notes how the stage is split in this step.
+func (a *lookahead) tell() {
+	panels := 0
+	if a.now.blocks == 1 {
+		panels = a.now.panels
+	}
+	a.panels.Store(int32(panels))
+}
+
+// bytes is the chunk that lies so many bytes behind the first that a worker
+// will read.
+func (a *lookahead) bytes(worker, workers, at int) []byte {
+	each := int(a.panels.Load())
+	if each == 0 {
+		return nil
+	}
+	unit, _ := span(a.unitsOf(each), workers, worker)
+	for i := range a.ops {
+		w := a.ops[i].w
+		panels := kernel.Panels(w.rows)
+		if n := (panels + each - 1) / each; unit >= n {
+			unit -= n
+			continue
+		}
+		run := min(each, panels-unit*each) * w.form.PanelBytes(w.cols)
+		if a.silu != nil && at >= run {
+			w, at = a.ops[1].w, at-run
+		}
+		b := w.panel(unit * each)
+		if at >= len(b) {
+			return nil
+		}
+		return b[at:min(at+aheadChunk, len(b))]
+	}
+	return nil
+}
+
+// unitsOf is how many units a block has if each has so many panels.
+func (l *linears) unitsOf(each int) int {
+	n := 0
+	for i := range l.ops {
+		n += (kernel.Panels(l.ops[i].w.rows) + each - 1) / each
+		if l.silu != nil {
+			break
+		}
+	}
+	return n
+}
