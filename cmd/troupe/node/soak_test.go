@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -59,7 +60,13 @@ func TestSoak(t *testing.T) {
 	eventually(t, "the weights' hash", func() bool { return n.hash.Load() != nil })
 
 	total := soakTime(t)
-	s.run(total/3, 1) // until every pool, table and buffer has grown to its size
+	// Until every pool, table and buffer has grown to its size. Those of the
+	// device grow to the largest step, for which the clients may need long: a
+	// prompt longer than those of all rows together comes first.
+	if status, text, err := s.post("/v1/completions", body{"prompt": strings.Repeat("The bird saw. ", 100), "max_tokens": 1}); err != nil || status != http.StatusOK {
+		t.Fatalf("a long prompt: %d %s %v", status, text, err)
+	}
+	s.run(total/3, 1)
 	goroutines, heap := s.rest(0)
 	s.run(total, 2)
 	goroutinesNow, heapNow := s.rest(goroutines)
