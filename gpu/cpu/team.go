@@ -40,6 +40,7 @@ type team struct {
 	// failure is the first error of a unit; once set, units are skipped.
 	failure atomic.Pointer[error]
 
+	leader  worker
 	helpers []helper
 	closing atomic.Bool
 }
@@ -54,6 +55,11 @@ type helper struct {
 const (
 	spins     = 100 // looks at the state before yielding
 	idleYield = 50  // yields before a helper parks; about 20 microseconds
+	// yieldUnits is how many units a worker runs, of some 20 microseconds each,
+	// before it lets others have the processor: timers and actors would wait for
+	// the end of a stage otherwise, which is 10 milliseconds for the logits of a
+	// large vocabulary. A yield takes a quarter of a microsecond.
+	yieldUnits = 8
 	// patience is how many yields a worker waits for another's unit, about a
 	// millisecond: units take 20 microseconds, so that one was descheduled and
 	// spinning on would only keep its processor busy.
@@ -85,9 +91,8 @@ func (t *team) run(w work, helpers int) error {
 	t.awake = min(helpers, len(t.helpers))
 	t.idle.Store(false)
 	t.advance()
-	seen := uint64(0)
 	for tries := 0; !t.idle.Load(); {
-		if t.claim(0, &seen) {
+		if t.claim(&t.leader) {
 			tries = 0
 		} else if tries++; tries%spins == 0 {
 			runtime.Gosched()
@@ -114,9 +119,9 @@ func (t *team) wake(n int) {
 // help is the life of a helper.
 func (t *team) help(i int) {
 	h := &t.helpers[i]
-	tries, seen := 0, uint64(0)
+	w, tries := worker{index: i + 1}, 0
 	for !t.closing.Load() {
-		if t.claim(i+1, &seen) {
+		if t.claim(&w) {
 			tries = 0
 			continue
 		}
@@ -130,7 +135,7 @@ func (t *team) help(i int) {
 		h.parked.Store(true)
 		// Whoever offered units or closed meanwhile may have looked before we
 		// parked.
-		if (!t.over(seen) && !t.closing.Load()) || !h.parked.CompareAndSwap(true, false) {
+		if (!t.over(w.seen) && !t.closing.Load()) || !h.parked.CompareAndSwap(true, false) {
 			<-h.wake
 		}
 	}
@@ -139,23 +144,32 @@ func (t *team) help(i int) {
 // over tells whether a later stage than that of a state was opened.
 func (t *team) over(state uint64) bool { return t.state.Load() != state }
 
-// claim runs units as long as there are some; false if there was none. seen is
-// the last state in which this worker found none left.
-func (t *team) claim(worker int, seen *uint64) bool {
+// worker is the leader, 0, or a helper.
+type worker struct {
+	index int
+	seen  uint64 // the last state in which it found no unit left
+	ran   int    // units
+}
+
+// claim runs units as long as there are some; false if there was none.
+func (t *team) claim(w *worker) bool {
 	any := false
 	for done := 0; ; {
 		state := t.state.Load()
-		if state == *seen {
+		if state == w.seen {
 			return any
 		}
 		// Units are counted when none is left, so that workers do not write the
 		// same memory for each.
-		unit, ok := t.take(worker, state)
+		unit, ok := t.take(w.index, state)
 		switch {
 		case ok:
 			any = true
-			t.do(worker, unit)
+			t.do(w.index, unit)
 			done++
+			if w.ran++; w.ran%yieldUnits == 0 {
+				runtime.Gosched()
+			}
 		case done > 0:
 			n := t.finished.Add(int64(done))
 			done = 0
@@ -163,9 +177,9 @@ func (t *team) claim(worker int, seen *uint64) bool {
 				t.advance()
 			}
 		default:
-			*seen = state
+			w.seen = state
 			if t.wait != nil {
-				t.wait(worker, state)
+				t.wait(w.index, state)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -103,5 +104,36 @@ func TestTeamSurvivesFailures(t *testing.T) {
 		if err := team.run(newStaged([]int{4, 50, 4}), 2); err != nil {
 			t.Errorf("after %q the next run fails: %v", name, err)
 		}
+	}
+}
+
+// busy is one long stage that notes whether anybody else ran meanwhile.
+type busy struct {
+	units   int
+	met     atomic.Bool
+	metWhen int // the first unit that saw it
+}
+
+func (b *busy) open(i int) (int, bool) { return b.units, i == 0 }
+
+func (b *busy) unit(_, u int) error {
+	if b.met.Load() && b.metWhen == 0 {
+		b.metWhen = u
+	}
+	return nil
+}
+
+// A long stage keeps the only processor to itself for yieldUnits units at most.
+func TestTeamLetsOthersRun(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	team := newTeam(1, nil)
+	defer team.close()
+	w := &busy{units: 10 * yieldUnits}
+	go w.met.Store(true)
+	if err := team.run(w, 0); err != nil {
+		t.Fatal(err)
+	}
+	if w.metWhen == 0 || w.metWhen > yieldUnits {
+		t.Errorf("who waits for the processor got it before unit %d of %d, want %d at the latest", w.metWhen, w.units, yieldUnits)
 	}
 }
