@@ -67,7 +67,7 @@ type Config struct {
 	EvictionPolicy    string  `key:"radix-eviction-policy" default:"lru" usage:"what leaves the prefix cache first: lru, lfu, slru (what one request used before what two did), fifo, filo, mru, priority (the lowest priority of requests), or gittins (learns which conversations go on; takes 240 bytes more per page of the pool)"`
 
 	MaxPrefillTokens   int           `key:"max-prefill-tokens" default:"16384" usage:"tokens that one step computes at most, decoding rows included; binds where it is below chunked-prefill-size, and when chunks are off. Soft: a prompt gets a page per step in any case, and without chunks the oldest is computed whole"`
-	ChunkedPrefillSize int           `key:"chunked-prefill-size" alias:"prefill-chunk-size" default:"2048" usage:"tokens of prompts that one step computes, decoding rows included: longer ones are cut, and several share a step; at most max-prefill-tokens; -1 switches chunks off"`
+	ChunkedPrefillSize int           `key:"chunked-prefill-size" alias:"prefill-chunk-size" default:"0" usage:"tokens of prompts that one step computes, decoding rows included: longer ones are cut, and several share a step; at most max-prefill-tokens; 0 is the device's default (CPU: 512, or a page if that is more), -1 switches chunks off"`
 	LatencyTarget      time.Duration `key:"inter-token-latency-target" default:"0s" usage:"time between two tokens of a request that 99 of 100 steps shall keep: prompts are cut so small that steps take no longer; 0 is no target. Needs chunks; the log says when it is out of reach. Example: 50ms"`
 	DisableOverlap     bool          `key:"disable-overlap-schedule" default:"true" usage:"plan a step only when the one before it is done; false plans it meanwhile, which hides the planning, costs one row of a step for each text that ends by itself, and lets a new request wait for one step more. Not worth it on the CPU device"`
 	Conservativeness   float64       `key:"schedule-conservativeness" default:"1" usage:"multiplies the output that admission expects: above 1 admits less and retracts less"`
@@ -81,4 +81,20 @@ type Config struct {
 
 	LogLevel  string `key:"log-level" default:"info" usage:"debug, info, warn or error"`
 	LogFormat string `key:"log-format" default:"auto" usage:"text, json, or auto: text on a terminal and JSON otherwise"`
+}
+
+// cpuChunk is the CPU device's chunked-prefill-size in tokens. Its products run
+// at full speed from some 200 tokens on, and a step of 512 takes half a second
+// of a small model on two cores. Eight users of random prompts of 512 tokens had
+// the same throughput with 256, 512 and 2048, a first token a third sooner than
+// with 2048, and no token that took longer than 0.6 s instead of 2.3 s.
+const cpuChunk = 512
+
+// Chunk is how many tokens of prompts a step computes, decoding rows included;
+// -1 is no limit.
+func (c *Config) Chunk() int {
+	if c.ChunkedPrefillSize == 0 {
+		return max(cpuChunk, c.PageSize)
+	}
+	return c.ChunkedPrefillSize
 }

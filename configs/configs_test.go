@@ -77,11 +77,14 @@ func TestSecondNames(t *testing.T) {
 		{yaml: "chunked-prefill-size: 512", env: []string{"TROUPE_PREFILL_CHUNK_SIZE=128"}, want: 128},
 		{env: []string{"TROUPE_PREFILL_CHUNK_SIZE=128"}, args: []string{"--chunked-prefill-size", "64"}, want: 64},
 		{env: []string{"TROUPE_CHUNKED_PREFILL_SIZE=128"}, args: []string{"--prefill-chunk-size", "32"}, want: 32},
-		{args: []string{"--max-prefill-tokens", "1024"}, want: 2048}, // a default contradicts nobody
+		{want: 512},
+		{args: []string{"--max-prefill-tokens", "256"}, want: 512}, // a default contradicts nobody
+		{args: []string{"--page-size", "1024"}, want: 1024},        // and holds a page
+		{args: []string{"--page-size", "1024", "--chunked-prefill-size", "-1"}, want: -1},
 	} {
 		config, _, err := load(t, c.yaml, c.env, c.args...)
-		if err != nil || config.ChunkedPrefillSize != c.want {
-			t.Errorf("%+v: chunked-prefill-size %d, error %v", c, config.ChunkedPrefillSize, err)
+		if err != nil || config.Chunk() != c.want {
+			t.Errorf("%+v: chunks of %d tokens, error %v", c, config.Chunk(), err)
 		}
 	}
 }

@@ -84,9 +84,6 @@ func (c *Config) validate() []error {
 	if c.Preemption && c.SchedulePolicy != "priority" {
 		bad("enable-priority-preemption", "is on, but schedule-policy is %q: only the policy priority orders by priority", c.SchedulePolicy)
 	}
-	if c.ChunkedPrefillSize == 0 {
-		bad("chunked-prefill-size", "is 0; give a number of tokens, or -1 to switch chunks off")
-	}
 	if c.ChunkedPrefillSize > 0 && c.ChunkedPrefillSize < c.PageSize {
 		bad("chunked-prefill-size", "is %d, it must hold at least one page of page-size %d", c.ChunkedPrefillSize, c.PageSize)
 	}

@@ -168,8 +168,8 @@ func (b *benchModel) run(c *cobra.Command) (err error) {
 
 // chunk is how many tokens of a prompt a step computes at most.
 func chunk(cfg *configs.Config) int {
-	if cfg.ChunkedPrefillSize > 0 {
-		return min(cfg.ChunkedPrefillSize, cfg.MaxPrefillTokens)
+	if n := cfg.Chunk(); n > 0 {
+		return min(n, cfg.MaxPrefillTokens)
 	}
 	return 1 << 30 // whole prompts
 }

@@ -44,7 +44,7 @@ func (n *Node) startEngine(context.Context) error {
 	}
 	former := sched.FormerOptions{
 		PageSize: c.PageSize, Pages: n.Plan.Pages, MaxRunning: n.Plan.MaxRunning, ContextLength: min(p.Context, n.Plan.Tokens),
-		MaxPrefillTokens: c.MaxPrefillTokens, ChunkedPrefillSize: c.ChunkedPrefillSize, CacheDisabled: c.DisableRadixCache,
+		MaxPrefillTokens: c.MaxPrefillTokens, ChunkedPrefillSize: c.Chunk(), CacheDisabled: c.DisableRadixCache,
 		StepsInFlight: stepsInFlight(c), InterTokenLatencyTarget: c.LatencyTarget,
 		PriorityPreemption: c.Preemption, PreemptionThreshold: c.PreemptionDiff, LowPriorityFirst: c.LowPriorityFirst, Aging: c.ScheduleAging,
 		Conservativeness: c.Conservativeness, RetractEvery: c.RetractEvery, AuditEveryStep: c.AuditEveryStep,

@@ -28,7 +28,7 @@ func (n *Node) Info() map[string]any {
 		},
 		"scheduler": map[string]any{
 			"max_running_requests": n.Plan.MaxRunning, "max_prefill_tokens": c.MaxPrefillTokens,
-			"chunked_prefill_size": c.ChunkedPrefillSize, "disable_radix_cache": c.DisableRadixCache,
+			"chunked_prefill_size": c.Chunk(), "disable_radix_cache": c.DisableRadixCache,
 			"inter_token_latency_target": c.LatencyTarget.String(), "priority_preemption": c.Preemption,
 			"schedule_policy": c.SchedulePolicy, "radix_eviction_policy": c.EvictionPolicy, "steps_in_flight": stepsInFlight(c),
 			"kv_layout": c.KVLayout, "contiguous_kv": c.ContiguousKV, "queue_timeout": c.QueueTimeout.String(), "request_timeout": c.RequestTimeout.String(),

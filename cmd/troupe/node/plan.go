@@ -56,8 +56,8 @@ func (d DeviceMemory) mostRunning(c *configs.Config) int {
 // stepTokens is how many tokens the biggest step computes.
 func stepTokens(c *configs.Config, p *gpu.Program, running int) int {
 	n := c.MaxPrefillTokens
-	if c.ChunkedPrefillSize > 0 {
-		n = min(n, c.ChunkedPrefillSize)
+	if chunk := c.Chunk(); chunk > 0 {
+		n = min(n, chunk)
 	} else {
 		n = max(n, p.Context)
 	}
