@@ -163,7 +163,7 @@ func TestBenchKernels(t *testing.T) {
 	for _, r := range p.Results {
 		kinds[r.Kernel]++
 	}
-	if kinds["gemm"] != 5 || kinds["integer gemm"] != 2 || kinds["attention decode"] != 1 || kinds["rmsnorm"] != 1 || p.ReadBytes != 16<<20 || p.Machine.Go == "" {
+	if kinds["gemm"] != 8 || kinds["integer gemm"] != 5 || kinds["attention decode"] != 1 || kinds["rmsnorm"] != 1 || p.ReadBytes != 16<<20 || p.Machine.Go == "" {
 		t.Errorf("%v, %+v", kinds, p.Machine)
 	}
 	if out := mustRun(t, "", append(args, "--kernel", "gemm", "--form", "q8")...); !strings.Contains(out, "| portable | gemm   | q8   | 2 |") {
