@@ -120,6 +120,23 @@ func TestBenchModelWritesAModel(t *testing.T) {
 	}
 }
 
+// --shape-type is what is stored, --weight-dtype what it is held in.
+func TestBenchModelOfAStoredType(t *testing.T) {
+	tinyShape(t)
+	type held struct {
+		dtype string
+		bytes int64
+	}
+	of := func(args ...string) held {
+		m := measured(t, append([]string{"--shape", "tiny", "--prompt", "4", "--generate", "2"}, args...)...).Model
+		return held{m.WeightDType, m.Bytes}
+	}
+	small, wide := of("--shape-type", "q4_1"), of("--shape-type", "q4_1", "--weight-dtype", "q8_0")
+	if small.dtype != "q4_1" || wide.bytes <= small.bytes || wide.bytes != of("--weight-dtype", "q8_0").bytes {
+		t.Errorf("stored %+v, held as q8_0 %+v", small, wide)
+	}
+}
+
 func TestBenchModelRefuses(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none.gguf")
 	for want, args := range map[string][]string{
@@ -136,6 +153,7 @@ func TestBenchModelRefuses(t *testing.T) {
 		"--shape \"gpt-9\" is not known; use one of llama-1b":    {"--shape", "gpt-9"},
 		"are two models; give one of them":                       {"--shape", "llama-1b", "--model-path", missing},
 		"weight-dtype is \"q9\", it must be auto":                {"--shape", "llama-1b", "--weight-dtype", "q9"},
+		"--shape-type \"q4_2\" is not known; use one of q4_k_m":  {"--shape", "llama-1b", "--shape-type", "q4_2"},
 		"--write-gguf writes the model of --shape":               {"--write-gguf", missing},
 		"the name must end in .gguf":                             {"--shape", "llama-1b", "--write-gguf", "model.bin"},
 		"none.gguf: no such file":                                {"--model-path", missing},

@@ -20,15 +20,28 @@ import (
 
 // benchShape is a model with random weights in the shape of a real one.
 type benchShape struct {
-	name  string
-	write string // GGUF file to keep it in
+	name   string
+	stored string // type of its weights; empty: that of weight-dtype
+	write  string // GGUF file to keep it in
 	// temporary: the model's file is gone afterwards, and it has no data.
 	temporary bool
 }
 
 func (s *benchShape) add(flags *pflag.FlagSet) {
 	flags.StringVar(&s.name, "shape", "", "measure random weights in the shape of a model, in the type of --weight-dtype (bf16 without it): "+strings.Join(shapeNames(), ", "))
+	flags.StringVar(&s.stored, "shape-type", "", "type of the weights of --shape as files have them, which --weight-dtype then applies to: "+strings.Join(storedNames(), ", "))
 	flags.StringVar(&s.write, "write-gguf", "", "write the model of --shape into this file, for other engines to measure the same, and measure it from there")
+}
+
+// mediumType is the mix of types that most people have files of.
+const mediumType = "q4_k_m"
+
+func storedNames() []string {
+	names := []string{mediumType}
+	for _, d := range gpu.WeightDTypes() {
+		names = append(names, d.String())
+	}
+	return names
 }
 
 func shapeNames() []string { return slices.Sorted(maps.Keys(gguftest.Shapes)) }
@@ -50,14 +63,23 @@ func (s *benchShape) apply(cfg *configs.Config, seed uint64) (remove func(), err
 	if !ok {
 		return nil, fmt.Errorf("--shape %q is not known; use one of %s", s.name, strings.Join(shapeNames(), ", "))
 	}
-	d := gpu.BF16
-	if cfg.WeightDType != "auto" {
-		if d, err = gpu.ParseDType(cfg.WeightDType); err != nil {
+	m.Type, m.Seed = gpu.BF16, seed
+	switch {
+	case s.stored == mediumType:
+		m.Type, m.Medium = gpu.Q4_K, true
+	case s.stored != "":
+		if !slices.Contains(storedNames(), s.stored) {
+			return nil, fmt.Errorf("--shape-type %q is not known; use one of %s", s.stored, strings.Join(storedNames(), ", "))
+		}
+		if m.Type, err = gpu.ParseDType(s.stored); err != nil {
+			return nil, err
+		}
+	case cfg.WeightDType != "auto":
+		if m.Type, err = gpu.ParseDType(cfg.WeightDType); err != nil {
 			return nil, err
 		}
 		cfg.WeightDType = "auto" // they are made in this type
 	}
-	m.Type, m.Seed = d, seed
 	cfg.ServedModelName = cmp.Or(cfg.ServedModelName, s.name)
 	if s.write != "" {
 		if filepath.Ext(s.write) != model.GGUFExtension {

@@ -22,7 +22,10 @@ type Model struct {
 	// Type is that of all matrices. Where rows do not fill its blocks, the
 	// type next to it with blocks of 32 is taken, or F16.
 	Type gpu.DType
-	Seed uint64
+	// Medium keeps some matrices in Q6_K, as files of kind Q4_K_M do: the one of
+	// the logits, and in half of the layers V and down.
+	Medium bool
+	Seed   uint64
 }
 
 // The shapes that figures are published for.
@@ -55,20 +58,27 @@ func (m Model) File() File {
 	matrix := func(name string, outputs, inputs int) {
 		add(name, fitting(m.Type, inputs), 0, 1/math.Sqrt(float64(inputs)), outputs, inputs)
 	}
+	finer := func(yes bool, name string, outputs, inputs int) {
+		if whole := m.Type; yes && m.Medium {
+			m.Type = gpu.Q6_K
+			defer func() { m.Type = whole }()
+		}
+		matrix(name, outputs, inputs)
+	}
 	gain := func(name string, n int) { add(name, gpu.F32, 1, 0.05, n) }
 
 	q, kv := m.Heads*m.HeadDim, m.KVHeads*m.HeadDim
-	matrix("token_embd.weight", m.Vocab, m.Hidden)
+	finer(m.Tied, "token_embd.weight", m.Vocab, m.Hidden)
 	gain("output_norm.weight", m.Hidden)
 	if !m.Tied {
-		matrix("output.weight", m.Vocab, m.Hidden)
+		finer(true, "output.weight", m.Vocab, m.Hidden)
 	}
 	for l := range m.Layers {
 		at := fmt.Sprintf("blk.%d.", l)
 		gain(at+"attn_norm.weight", m.Hidden)
 		matrix(at+"attn_q.weight", q, m.Hidden)
 		matrix(at+"attn_k.weight", kv, m.Hidden)
-		matrix(at+"attn_v.weight", kv, m.Hidden)
+		finer(m.sensitive(l), at+"attn_v.weight", kv, m.Hidden)
 		switch m.Arch {
 		case "qwen2":
 			add(at+"attn_q.bias", gpu.F32, 0, 0.02, q)
@@ -82,9 +92,16 @@ func (m Model) File() File {
 		gain(at+"ffn_norm.weight", m.Hidden)
 		matrix(at+"ffn_gate.weight", m.Intermediate, m.Hidden)
 		matrix(at+"ffn_up.weight", m.Intermediate, m.Hidden)
-		matrix(at+"ffn_down.weight", m.Hidden, m.Intermediate)
+		finer(m.sensitive(l), at+"ffn_down.weight", m.Hidden, m.Intermediate)
 	}
 	return f
+}
+
+// sensitive layers are, in llama.cpp's files, the first and the last eighth, and
+// every third one between.
+func (m Model) sensitive(layer int) bool {
+	eighth := m.Layers / 8
+	return layer < eighth || layer >= 7*m.Layers/8 || (layer-eighth)%3 == 2
 }
 
 func (m Model) keys() []Key {
