@@ -61,7 +61,7 @@ func newBenchModel() *cobra.Command {
 	flags.IntSliceVar(&b.threads, "threads", nil, "worker threads, the model is loaded anew for each; by default as many as the setting says")
 	flags.IntVar(&b.repetitions, "repetitions", 5, "how often each test is done")
 	flags.IntVar(&b.warmup, "warmup", 1, "repetitions before, which do not count")
-	flags.StringVar(&b.through, "through", "engine", "engine: requests through the actors, as a server does without HTTP; step: steps of the device alone")
+	flags.StringVar(&b.through, "through", "engine", "engine: requests through the actors, as a server does without HTTP; step: steps of the device alone; http: clients that stream from a server in this process, for --generate only")
 	flags.Uint64Var(&b.seed, "seed", 1, "makes prompts repeatable, and the weights of --shape")
 	flags.StringVar(&b.readBytes, "read-bytes", "1536MiB", "memory to measure the read bandwidth with, several times the caches")
 	flags.BoolVar(&b.asJSON, "json", false, "print JSON")
@@ -77,8 +77,11 @@ func (b *benchModel) check() (tests []bench.Test, readBytes int64, err error) {
 	if b.repetitions < 1 || b.warmup < 0 {
 		return nil, 0, fmt.Errorf("--repetitions must be at least 1 and --warmup at least 0, they are %d and %d", b.repetitions, b.warmup)
 	}
-	if b.through != "engine" && b.through != "step" {
-		return nil, 0, fmt.Errorf("--through is %q, want engine or step", b.through)
+	if b.through != "engine" && b.through != "step" && b.through != "http" {
+		return nil, 0, fmt.Errorf("--through is %q, want engine, step or http", b.through)
+	}
+	if b.through == "http" && slices.Max(b.matrix.Prompts) > 0 {
+		return nil, 0, errors.New("--through http measures generating; give --prompt 0, or take --through engine")
 	}
 	for _, t := range b.threads {
 		if t < 1 {
@@ -110,8 +113,11 @@ func (b *benchModel) settings(c *cobra.Command) (*configs.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.through == "engine" && cfg.DisableRadixCache && slices.Max(b.matrix.Depths) > 0 {
+	if b.through != "step" && cfg.DisableRadixCache && slices.Max(b.matrix.Depths) > 0 {
 		return nil, errors.New("--depth fills the prefix cache, which --disable-radix-cache switches off; leave one of them out, or take --through step")
+	}
+	if b.through == "http" { // clients in this process need no key
+		cfg.APIKey, cfg.AdminAPIKey, cfg.TLSCert, cfg.TLSKey = nil, "", "", ""
 	}
 	if most := slices.Max(b.matrix.Batches); cfg.MaxRunning == 0 && most > 64 {
 		cfg.MaxRunning = most
@@ -200,6 +206,14 @@ func (b *benchModel) measure(c *cobra.Command, cfg *configs.Config, tests []benc
 	subject, err := b.subject(n, cfg, tests)
 	if err != nil {
 		return err
+	}
+	if b.through == "http" {
+		clients, stop, err := overHTTP(n, b.seed)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		subject = clients
 	}
 	runtime.GC() // what loading left; it is not what is measured
 	threads := n.Device.Info().Threads

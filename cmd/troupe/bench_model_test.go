@@ -24,6 +24,22 @@ func measured(t *testing.T, args ...string) *bench.Report {
 	return p
 }
 
+// Clients that stream from the server of this process.
+func TestBenchModelThroughHTTP(t *testing.T) {
+	p := measured(t, "--through", "http", "--prompt", "0", "--generate", "12", "--depth", "0,48", "--batch", "3")
+	if len(p.Results) != 2 || p.Setup.Through != "http" {
+		t.Fatalf("%+v", p)
+	}
+	for _, r := range p.Results {
+		if r.TokensPerSecond.Min <= 0 || r.Share.Median <= 0 || r.Delays == nil || r.KVBytesPerStep <= 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if deep, flat := p.Results[1].KVBytesPerStep, p.Results[0].KVBytesPerStep; deep < 4*flat {
+		t.Errorf("a step at depth 48 reads %v bytes of the cache, at 0 %v", deep, flat)
+	}
+}
+
 func TestBenchModelMeasuresTheBundledModel(t *testing.T) {
 	for _, through := range []string{"engine", "step"} {
 		t.Run(through, func(t *testing.T) {
@@ -146,7 +162,8 @@ func TestBenchModelRefuses(t *testing.T) {
 		"--threads has 0, it must be 1 or more":                  {"--threads", "0,1"},
 		"threads is 2000; it must be 1 to 1024":                  {"--threads", "2000"},
 		"--repetitions must be at least 1":                       {"--repetitions", "0"},
-		"--through is \"http\", want engine or step":             {"--through", "http"},
+		"--through is \"tcp\", want engine, step or http":        {"--through", "tcp"},
+		"--through http measures generating; give --prompt 0":    {"--through", "http"},
 		"--read-bytes: \"lots\" is no amount of memory":          {"--read-bytes", "lots"},
 		"no amount to measure the read bandwidth with":           {"--read-bytes", "100"},
 		"there is nothing to measure":                            {"--prompt", "0", "--generate", "0"},

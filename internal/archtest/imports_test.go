@@ -67,6 +67,7 @@ var rules = []rule{
 	{"internal/replay", []string{"messages", "memory", "sched", "gpu/sim", "internal/trace", "internal/plot", "internal/figures"}, []string{"github.com/asynkron/", "net", "math/rand", "sync"}, "it wires the cores as the engine does, on virtual time and without the runtime"},
 	{"internal/bench", []string{"internal/bench", "messages", "gpu"}, []string{"github.com/asynkron/", "net"}, "it times steps and calls, and knows no actor"},
 	{"internal/bench/kernels", []string{"gpu/cpu/kernel", "internal/cputime", "internal/bench"}, []string{"github.com/asynkron/", "net"}, "it times inner loops, which know neither models nor engines"},
+	{"internal/bench/web", []string{"internal/bench"}, []string{"github.com/asynkron/"}, "it is a client like any other, and knows a server by its address"},
 	{"internal/load", []string{"internal/load", "internal/trace", "internal/cputime", "internal/figures"}, []string{"github.com/asynkron/"}, "it measures any server from outside and must know nothing of ours"},
 	{"internal/load/wire", nil, []string{"net", "time"}, "it reads and writes bytes, so that what a token costs can be measured alone"},
 	{"internal/load/work", []string{"internal/trace"}, []string{"net", "sync"}, "it says what to ask and knows no server and no clock"},

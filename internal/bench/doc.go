@@ -4,7 +4,7 @@
 // hits both.
 //
 // A Test says what to do; a Subject does it, through the actors of an engine
-// (Engine) or by steps of a model alone (Steps); Run repeats it; a Report has
-// the figures. Package kernels does the same for the inner loops of the CPU
-// device.
+// (Engine), by steps of a model alone (Steps) or over HTTP (package web); Run
+// repeats it; a Report has the figures. Package kernels does the same for the
+// inner loops of the CPU device.
 package bench

@@ -14,6 +14,11 @@ func (p prompts) base(sequence, tokens int) []int32 {
 	return p.tokens(1+uint64(sequence), tokens)
 }
 
+// Bases makes what stands in the caches of sequences, from ids below vocab.
+func Bases(seed uint64, vocab int) func(sequence, tokens int) []int32 {
+	return prompts{seed, vocab}.base
+}
+
 // fresh is a prompt that nothing else begins with.
 func (p prompts) fresh(t Test, repetition int) []int32 {
 	const others = 1 << 40 // no sequence has such a number

@@ -26,7 +26,7 @@ type Model struct {
 
 // Setup is how it was measured.
 type Setup struct {
-	Through     string `json:"through"` // "engine" or "step"
+	Through     string `json:"through"` // "engine", "step" or "http"
 	Repetitions int    `json:"repetitions"`
 	Warmup      int    `json:"warmup"`
 	Seed        uint64 `json:"seed"`
