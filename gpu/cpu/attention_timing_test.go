@@ -44,21 +44,8 @@ func onlyAttention(layers, heads, kvHeads, dim int) (*gpu.Program, gputest.Tenso
 
 // loadAttention fills the pool with numbers of about 0.1.
 func loadAttention(b *testing.B, level kernel.Level, threads int, spec gpu.PoolSpec, layers, heads, kvHeads, dim int) *model {
-	d, err := New(Options{Threads: threads, InstructionSet: level.String()})
-	if err != nil {
-		b.Fatal(err)
-	}
 	p, w := onlyAttention(layers, heads, kvHeads, dim)
-	loaded, err := gputest.Load(d, p, w, spec)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := loaded.Close(); err != nil {
-			b.Error(err)
-		}
-	})
-	m := loaded.(*model)
+	m := loadProgram(b, Options{Threads: threads, InstructionSet: level.String()}, p, w, spec)
 	pattern := make([]byte, 1<<16)
 	r := rand.New(rand.NewPCG(2, 2))
 	for i := range pattern {

@@ -13,14 +13,20 @@ import (
 // wide is a model large enough for five tokens to wake helpers.
 var wide = gputest.Shape{Name: "wide", Vocab: 300, Hidden: 96, Layers: 2, Heads: 6, KVHeads: 3, HeadDim: 16, Inner: 200, Context: 512, DType: gpu.BF16}
 
-// load makes a model and its pool, both gone at the end of the test.
+// load makes a model of a shape and its pool, both gone at the end of the test.
 func load(t testing.TB, s gputest.Shape, o Options, spec gpu.PoolSpec) (*model, *gpu.Program) {
+	t.Helper()
+	p, w := gputest.Build(s, 1)
+	return loadProgram(t, o, p, w, spec), p
+}
+
+// loadProgram is load of any program.
+func loadProgram(t testing.TB, o Options, p *gpu.Program, w gpu.Weights, spec gpu.PoolSpec) *model {
 	t.Helper()
 	d, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, w := gputest.Build(s, 1)
 	m, err := gputest.Load(d, p, w, spec)
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +36,7 @@ func load(t testing.TB, s gputest.Shape, o Options, spec gpu.PoolSpec) (*model, 
 			t.Error(err)
 		}
 	})
-	return m.(*model), p
+	return m.(*model)
 }
 
 // prompt is a sequence of n tokens on its own pages.

@@ -19,19 +19,7 @@ var groups = gputest.Shape{Name: "groups", Vocab: 70, Hidden: 96, Layers: 2, Hea
 func logits(t *testing.T, o Options, p *gpu.Program, w gpu.Weights) ([][]float32, gpu.Model) {
 	t.Helper()
 	spec := gpu.PoolSpec{PageSize: 4, Pages: 10}
-	d, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := gputest.Load(d, p, w, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := m.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	m := loadProgram(t, o, p, w, spec)
 	q := prompt(groups, spec, 30)
 	q.KeepLogits = true
 	got, err := gputest.Step(m, q)
