@@ -14,6 +14,7 @@ import (
 
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/internal/locked"
 	"github.com/troupe-engine/troupe/internal/trace"
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -108,9 +109,9 @@ func TestRecordedTrafficIsReplayed(t *testing.T) {
 	}
 }
 
-func openRecording(t *testing.T, path string) (*node.Recording, *lockedLog) {
+func openRecording(t *testing.T, path string) (*node.Recording, *locked.Buffer) {
 	t.Helper()
-	log := &lockedLog{}
+	log := &locked.Buffer{}
 	r, err := node.OpenRecording(&configs.Config{RecordTrace: path, PageSize: 16}, zerolog.New(log))
 	if err != nil {
 		t.Fatal(err)

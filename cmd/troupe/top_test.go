@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/internal/locked"
 	"github.com/troupe-engine/troupe/internal/telemetry"
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -30,26 +30,7 @@ import (
 type served struct {
 	*httptest.Server
 	node *node.Node
-	log  *lockedLog
-}
-
-type lockedLog struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *lockedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// String is what was logged so far.
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	log  *locked.Buffer
 }
 
 func serveBundled(t *testing.T, settings ...string) *served {
@@ -63,7 +44,7 @@ func serveBundled(t *testing.T, settings ...string) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &served{log: &lockedLog{}}
+	s := &served{log: &locked.Buffer{}}
 	if s.node, err = node.Open(t.Context(), node.Options{Config: cfg, Log: zerolog.New(s.log)}); err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +291,7 @@ func TestRecordingOutlivesItsServer(t *testing.T) {
 	ticks := make(chan time.Time)
 	l := &liveMemory{server: remote{url: s.URL}, plot: filepath.Join(t.TempDir(), "out.png")}
 	done := make(chan error, 1)
-	out := &lockedLog{}
+	out := &locked.Buffer{}
 	go func() { done <- l.watch(t.Context(), out, ticks, 100) }()
 	ticks <- time.Time{}
 	ticks <- time.Time{}
@@ -343,7 +324,7 @@ func TestTopWaitsForAServerThatWentAway(t *testing.T) {
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	ticks, done := make(chan time.Time), make(chan error, 1)
-	out := &lockedLog{}
+	out := &locked.Buffer{}
 	answers <- 200
 	go func() { done <- (&top{server: remote{url: s.URL}, out: out}).run(ctx, ticks) }()
 	for _, status := range []int{200, 503, 200} {

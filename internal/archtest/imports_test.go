@@ -73,6 +73,7 @@ var rules = []rule{
 	{"internal/load/work", []string{"internal/trace"}, []string{"net", "sync"}, "it says what to ask and knows no server and no clock"},
 	{"internal/figures", nil, impure, "it writes numbers"},
 	{"internal/conformance", nil, nil, "it finds and reads files, for any test"},
+	{"internal/locked", nil, nil, "it is bytes under a lock, for any test"},
 	{"internal/golden", nil, nil, "it compares text with files, for any test"},
 	{"internal/plot", nil, nil, "it draws numbers and knows no engine"},
 	{"configs", []string{"internal/suggest", "actors", "memory", "sched", "request", "model", "gpu"}, nil, "configs composes the Options of what it configures"},

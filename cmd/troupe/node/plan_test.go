@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/internal/locked"
 )
 
 // A type of K and V that the device takes sizes the pool, scales included; one
@@ -43,7 +44,7 @@ func TestTypesOfWeights(t *testing.T) {
 	for _, d := range []string{"auto", "q8_0", "q4_0"} {
 		c := settings(t)
 		c.WeightDType = d
-		log := &lockedLog{}
+		log := &locked.Buffer{}
 		n, err := Open(t.Context(), Options{Config: c, Log: zerolog.New(log)})
 		if err != nil {
 			t.Fatal(err)

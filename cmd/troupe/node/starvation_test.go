@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -18,6 +17,7 @@ import (
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/actors/runner"
 	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/internal/locked"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model/bundled"
 )
@@ -163,26 +163,8 @@ func (w *watcher) seen() []stepSeen {
 type starvation struct {
 	*watcher
 	node *Node
-	log  *lockedLog
+	log  *locked.Buffer
 	gaps []time.Duration // between two tokens of a decoding request, once the long prompts came
-}
-
-type lockedLog struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *lockedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
 }
 
 // starve plays the scene until so many steps had tokens of prompts beside the
@@ -196,7 +178,7 @@ func starve(t testing.TB, target time.Duration, steps int) *starvation {
 	c.Model, c.LoadFormat, c.LatencyTarget = dummyModel(t), "dummy", target
 	c.MaxTotalTokens, c.ChunkedPrefillSize = 1<<18, chunk
 	c.Threads = 1 // and the rest for intake and the clients
-	s := &starvation{watcher: &watcher{prompt: map[messages.Row]int{}, most: steps, enough: make(chan struct{})}, log: &lockedLog{}}
+	s := &starvation{watcher: &watcher{prompt: map[messages.Row]int{}, most: steps, enough: make(chan struct{})}, log: &locked.Buffer{}}
 	s.node, err = Open(t.Context(), Options{Config: c, Log: zerolog.New(s.log), Engine: func(spec *engine.Spec) {
 		s.watcher.Executor, spec.Executor, spec.Intercept = spec.Executor, s.watcher, s.intercept
 	}})

@@ -4,7 +4,6 @@
 package testserver
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -23,6 +22,7 @@ import (
 	"github.com/troupe-engine/troupe/actors/intake"
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/internal/fakemodel"
+	"github.com/troupe-engine/troupe/internal/locked"
 	"github.com/troupe-engine/troupe/internal/telemetry"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
@@ -67,7 +67,7 @@ type Server struct {
 	FakeModel fakemodel.Options
 	Model     httpapi.Model
 	Context   int // tokens of a request at most
-	logs      *lockedBuffer
+	logs      *locked.Buffer
 	gate      *gate
 }
 
@@ -110,7 +110,7 @@ func Start(t testing.TB, opt Options) *Server {
 	opt.Context, opt.PageSize, opt.Pages = orElse(opt.Context, 512), orElse(opt.PageSize, 4), orElse(opt.Pages, 1024)
 	opt.MaxRunning, opt.MaxOpen = orElse(opt.MaxRunning, 32), orElse(opt.MaxOpen, 4096)
 	eos, _ := tok.EOS()
-	s := &Server{logs: &lockedBuffer{}, Context: min(opt.Context, opt.Pages*opt.PageSize)}
+	s := &Server{logs: &locked.Buffer{}, Context: min(opt.Context, opt.Pages*opt.PageSize)}
 	s.FakeModel = fakemodel.Options{PageSize: opt.PageSize, Pages: opt.Pages, MaxRows: opt.MaxRunning, Vocab: tok.VocabSize(),
 		EOSChance: opt.EOSChance, CheckReads: true, Async: true, StepTime: opt.StepTime}
 	s.Fake = fakemodel.New(s.FakeModel)
@@ -291,24 +291,4 @@ func Client(t testing.TB) *http.Client {
 	transport.MaxIdleConnsPerHost = 64
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
-}
-
-// lockedBuffer is a bytes.Buffer for several goroutines.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-// String is what was written so far.
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }
