@@ -28,15 +28,6 @@ func loadServer(t *testing.T, url string, args ...string) *load.Report {
 	return p
 }
 
-func data(t *testing.T, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "data")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 const (
 	someProblems = `{"question":"Tom has one cat and gets one. How many?","answer":"1+1=2\n#### 2"}
 {"question":"Sue has ten cats and gives five away. How many?","answer":"10-5=5\n#### 5"}
@@ -53,7 +44,7 @@ const (
 
 func TestBenchServeAsksTheRealServer(t *testing.T) {
 	s := serveBundled(t)
-	gsm8k, talks, traced := data(t, someProblems), data(t, someTalks), data(t, someTrace)
+	gsm8k, talks, traced := stored(t, "data", someProblems), stored(t, "data", someTalks), stored(t, "data", someTrace)
 	for _, c := range []struct {
 		name     string
 		args     []string

@@ -11,7 +11,7 @@ import (
 )
 
 func TestReplayEngines(t *testing.T) {
-	path := traceFile(t, smallTrace)
+	path := stored(t, "small.jsonl", smallTrace)
 	picture := filepath.Join(t.TempDir(), "out.svg")
 	args := []string{"replay", "--trace", path, "--format", "mooncake", "--gpu", "L4", "--model-shape", "llama-3.2-1b", "--replicas", "2", "--plot", picture, "--json"}
 	out := mustRun(t, "", args...)
@@ -56,7 +56,7 @@ func TestReplayNotesWhatATraceLacks(t *testing.T) {
 		root := newRoot()
 		root.SetOut(&out)
 		root.SetErr(&diagnostics)
-		root.SetArgs([]string{"replay", "--trace", traceFile(t, smallTrace), "--format", "mooncake", "--policy", "fair", "--json=" + fmt.Sprint(asJSON)})
+		root.SetArgs([]string{"replay", "--trace", stored(t, "small.jsonl", smallTrace), "--format", "mooncake", "--policy", "fair", "--json=" + fmt.Sprint(asJSON)})
 		if err := root.ExecuteContext(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestReplayTakesAModelsShape(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out := mustRun(t, "", "replay", "--trace", traceFile(t, smallTrace), "--format", "mooncake", "--model-config", dir, "--gpu", "a10g", "--json")
+	out := mustRun(t, "", "replay", "--trace", stored(t, "small.jsonl", smallTrace), "--format", "mooncake", "--model-config", dir, "--gpu", "a10g", "--json")
 	// 24 layers × 2 heads × 64 × 2 × 2 bytes = 12 KiB a token: the pool of an
 	// A10G holds more than a million.
 	var report struct {
@@ -103,7 +103,7 @@ func TestReplayTakesAModelsShape(t *testing.T) {
 }
 
 func TestReplayEnginesRefuses(t *testing.T) {
-	path := traceFile(t, smallTrace)
+	path := stored(t, "small.jsonl", smallTrace)
 	dir := t.TempDir()
 	for _, c := range []struct {
 		args []string

@@ -17,9 +17,10 @@ const smallTrace = `{"timestamp": 0, "input_length": 1500, "output_length": 1, "
 {"timestamp": 2, "input_length": 1500, "output_length": 1, "hash_ids": [1, 2, 3]}
 `
 
-func traceFile(t *testing.T, text string) string {
+// stored writes a file for the time of the test.
+func stored(t *testing.T, name, text string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "small.jsonl")
+	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +28,7 @@ func traceFile(t *testing.T, text string) string {
 }
 
 func TestReplayCacheOnly(t *testing.T) {
-	path := traceFile(t, smallTrace)
+	path := stored(t, "small.jsonl", smallTrace)
 	out := mustRun(t, "", "replay", "--trace", path, "--format", "mooncake", "--cache-only", "--capacity", "2,0,2", "--compare", "--eviction", "fifo", "--json")
 	var answer struct {
 		Results []struct {
@@ -64,7 +65,7 @@ func TestReplayCacheOnly(t *testing.T) {
 }
 
 func TestReplayRefuses(t *testing.T) {
-	path := traceFile(t, smallTrace)
+	path := stored(t, "small.jsonl", smallTrace)
 	for _, c := range []struct {
 		args []string
 		want string
@@ -83,7 +84,7 @@ func TestReplayRefuses(t *testing.T) {
 		{[]string{"--trace", path, "--format", "mooncake", "--by-conversation"}, "--by-conversation: the trace names no conversation"},
 		{[]string{"--trace", path, "--format", "azure"}, "small.jsonl: line 1: the header is"},
 		{[]string{"--trace", path, "--format", "weka", "--conversation-gap", "-1s"}, "--conversation-gap is -1s"},
-		{[]string{"--trace", traceFile(t, smallTrace+"{"), "--format", "mooncake"}, "small.jsonl: line 4: broken JSON"},
+		{[]string{"--trace", stored(t, "small.jsonl", smallTrace+"{"), "--format", "mooncake"}, "small.jsonl: line 4: broken JSON"},
 	} {
 		args := append([]string{"replay", "--cache-only"}, c.args...)
 		if _, err := run(t, "", args...); err == nil || !strings.Contains(err.Error(), c.want) {
