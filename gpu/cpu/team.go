@@ -53,8 +53,11 @@ type helper struct {
 }
 
 const (
-	spins     = 100 // looks at the state before yielding
-	idleYield = 50  // yields before a helper parks; about 20 microseconds
+	spins = 100 // looks at the state before yielding
+	// idleYield is how many yields before a helper parks, about 200 microseconds:
+	// longer than actors and connections take between two steps, because waking
+	// a parked one takes as long and holds up who wakes it.
+	idleYield = 500
 	// yieldUnits is how many units a worker runs, of some 20 microseconds each,
 	// before it lets others have the processor: timers and actors would wait for
 	// the end of a stage otherwise, which is 10 milliseconds for the logits of a
