@@ -57,48 +57,30 @@ func scaleOfHalf(head, group []byte, r, half int) float32 {
 	return halfValue(binary.NativeEndian.Uint16(head[2*r:])) * float32(int8(group[2*q6kPart+half*PanelRows+r]))
 }
 
-// valuesOfRow are the integers of row r in a group: of Q6K with 32 taken off.
-func valuesOfRow(f Form, group []byte, r int, out *[GroupCols]int8) {
-	for c := range GroupCols / 2 {
-		s, i := c/4, c%4
-		if f != Q6K {
-			b := group[s*4*PanelRows+4*r+i]
-			out[c], out[16+c] = int8(b&15), int8(b>>4)
-			continue
-		}
-		part := group[s/2*q6kPart+4*r+i:]
-		low, high := part[s%2*4*PanelRows], part[2*4*PanelRows]>>(s%2*4)
-		out[c], out[16+c] = int8(low&15|high&3<<4)-32, int8(low>>4|high>>2&3<<4)-32
+// valueOf is the integer of a row and column in a group: of Q6K with 32 taken
+// off.
+func valueOf(f Form, group []byte, r, c int) int8 {
+	s, i, shift := c%16/4, c%4, c/16*4
+	if f != Q6K {
+		return int8(group[s*4*PanelRows+4*r+i] >> shift & 15)
 	}
+	part := group[s/2*q6kPart+4*r+i:]
+	low, high := part[s%2*4*PanelRows]>>shift&15, part[2*4*PanelRows]>>(s%2*4+shift/2)&3
+	return int8(low|high<<4) - 32
 }
 
 // rowOfGroup widens row r of a group, each weight rounded once.
 func rowOfGroup(f Form, panel []byte, g, r int, out *[GroupCols]float32) {
 	head, group := groupOfBlock(f, panel, g)
-	var values [GroupCols]int8
-	valuesOfRow(f, group, r, &values)
 	if f == Q6K {
-		for half := range 2 {
-			scale := scaleOfHalf(head, group, r, half)
-			for c := 16 * half; c < 16*half+16; c++ {
-				out[c] = scale * float32(values[c])
-			}
+		scales := [2]float32{scaleOfHalf(head, group, r, 0), scaleOfHalf(head, group, r, 1)}
+		for c := range out {
+			out[c] = scales[c/16] * float32(valueOf(f, group, r, c))
 		}
 		return
 	}
 	scale, offset := scaleAndOffset(f, head, group, r)
-	for c, v := range values {
-		out[c] = float32(scale*float32(v)) + offset
-	}
-}
-
-// widenGroup makes columns of F32 of a group.
-func widenGroup(f Form, panel []byte, g int, out *[blockCols * PanelRows]float32) {
-	var row [GroupCols]float32
-	for r := range PanelRows {
-		rowOfGroup(f, panel, g, r, &row)
-		for c, w := range row {
-			out[c*PanelRows+r] = w
-		}
+	for c := range out {
+		out[c] = float32(scale*float32(valueOf(f, group, r, c))) + offset
 	}
 }
