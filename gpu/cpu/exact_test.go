@@ -12,6 +12,8 @@ import (
 // With activations in float32, matrices of integers give what the same numbers
 // as F32 give, bit for bit, at every level: for one token and for many, whose
 // columns are split at blocks.
+//
+// With activations in int8, chunks change no bit.
 func TestIntegersAreTheirNumbers(t *testing.T) {
 	for _, dtype := range []gpu.DType{gpu.Q8_0, gpu.Q4_0, gpu.Q4_1, gpu.Q4_K, gpu.Q6_K} {
 		shape := wide
@@ -39,32 +41,43 @@ func TestIntegersAreTheirNumbers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			spec := gpu.PoolSpec{PageSize: 16, Pages: 8, DType: gpu.BF16}
-			var want [][]float32
-			for _, source := range []gputest.Tensors{decoded, w} {
-				m, err := gputest.Load(d, p, source, spec)
-				if err != nil {
-					t.Fatal(err)
-				}
-				var logits [][]float32
-				for _, tokens := range []int{40, 1, 5} {
-					q := prompt(shape, spec, len(logits)+tokens)
-					q.Start, q.Tokens, q.KeepLogits = len(logits), q.Tokens[len(logits):], true
-					got, err := gputest.Step(m, q)
-					if err != nil {
-						t.Fatal(err)
-					}
-					logits = append(logits, got[0].Logits...)
-				}
-				if want == nil {
-					want = logits
-				} else if err := gputest.Same(logits, want); err != nil {
-					t.Errorf("%s at %s: %v", dtype, level, err)
-				}
-				if err := m.Close(); err != nil {
-					t.Fatal(err)
+			want := chunked(t, d, p, decoded, shape, 40, 1, 5)
+			if err := gputest.Same(chunked(t, d, p, w, shape, 40, 1, 5), want); err != nil {
+				t.Errorf("%s at %s: %v", dtype, level, err)
+			}
+			d, err = New(Options{Threads: 2, InstructionSet: level.String()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = chunked(t, d, p, w, shape, 46)
+			for _, chunks := range [][]int{{40, 1, 5}, {1, 13, 7, 25}} {
+				if err := gputest.Same(chunked(t, d, p, w, shape, chunks...), want); err != nil {
+					t.Errorf("%s at %s in int8, chunks of %d: %v", dtype, level, chunks, err)
 				}
 			}
 		}
 	}
+}
+
+// chunked loads a model and gives the logits of a prompt that comes in chunks.
+func chunked(t *testing.T, d gpu.Device, p *gpu.Program, w gpu.Weights, shape gputest.Shape, chunks ...int) (logits [][]float32) {
+	t.Helper()
+	spec := gpu.PoolSpec{PageSize: 16, Pages: 8, DType: gpu.BF16}
+	m, err := gputest.Load(d, p, w, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tokens := range chunks {
+		q := prompt(shape, spec, len(logits)+tokens)
+		q.Start, q.Tokens, q.KeepLogits = len(logits), q.Tokens[len(logits):], true
+		got, err := gputest.Step(m, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logits = append(logits, got[0].Logits...)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return logits
 }
