@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 	"time"
+
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
 )
 
 // work is what a team runs: stages of units. open readies stage i and tells
@@ -29,6 +31,9 @@ type team struct {
 	_        [64]byte     // everybody reads what stands before it all the time
 	finished atomic.Int64 // units of this stage
 	idle     atomic.Bool  // no run
+	// crowded: the workers of this run, or of the last one, take all processors
+	// that the runtime has.
+	crowded atomic.Bool
 	// wait, if not nil, is called by a worker once for every stage of which it
 	// finds no unit left. It may go on until that is over, and knows nothing of
 	// the work but what the worker itself has kept.
@@ -53,7 +58,8 @@ type helper struct {
 }
 
 const (
-	spins = 100 // looks at the state before yielding
+	spins  = 100 // looks at the state before yielding
+	pauses = 10  // instead of yielding; as long
 	// idleYield is how many yields before a helper parks, about 200 microseconds:
 	// longer than actors and connections take between two steps, because waking
 	// a parked one takes as long and holds up who wakes it.
@@ -92,13 +98,14 @@ func (t *team) run(w work, helpers int) error {
 	t.work, t.stage = w, -1
 	t.failure.Store(nil)
 	t.awake = min(helpers, len(t.helpers))
+	t.crowded.Store(t.awake+1 >= runtime.GOMAXPROCS(0))
 	t.idle.Store(false)
 	t.advance()
 	for tries := 0; !t.idle.Load(); {
 		if t.claim(&t.leader) {
 			tries = 0
 		} else if tries++; tries%spins == 0 {
-			runtime.Gosched()
+			t.yield()
 			if tries >= spins*patience {
 				time.Sleep(nap)
 			}
@@ -129,7 +136,7 @@ func (t *team) help(i int) {
 			continue
 		}
 		if tries++; tries%spins == 0 {
-			runtime.Gosched()
+			t.yield()
 		}
 		if tries < spins*idleYield || !t.idle.Load() && tries < spins*patience {
 			continue
@@ -170,21 +177,37 @@ func (t *team) claim(w *worker) bool {
 			any = true
 			t.do(w.index, unit)
 			done++
-			if w.ran++; w.ran%yieldUnits == 0 {
+			if w.ran++; w.ran%yieldUnits == 0 && t.crowded.Load() {
+				t.finish(done, state) // nobody shall wait for them meanwhile
+				done = 0
 				runtime.Gosched()
 			}
 		case done > 0:
-			n := t.finished.Add(int64(done))
+			t.finish(done, state)
 			done = 0
-			if n == int64(state&maxUnits) {
-				t.advance()
-			}
 		default:
 			w.seen = state
 			if t.wait != nil {
 				t.wait(w.index, state)
 			}
 		}
+	}
+}
+
+// finish counts units of the stage of a state.
+func (t *team) finish(done int, state uint64) {
+	if t.finished.Add(int64(done)) == int64(state&maxUnits) {
+		t.advance()
+	}
+}
+
+// yield lets others have the processor, for a moment. Where some are free others
+// run there already, and the runtime would only wake one to move this worker.
+func (t *team) yield() {
+	if t.crowded.Load() {
+		runtime.Gosched()
+	} else {
+		kernel.Pause(pauses)
 	}
 }
 
