@@ -21,7 +21,7 @@ type Config struct {
 	SamplingFrom    string `key:"sampling-defaults" default:"model" usage:"where unset sampling parameters come from: model (generation_config.json) or openai (temperature 1, top_p 1)"`
 	Device          string `key:"device" default:"cpu" usage:"device that computes: cpu"`
 	Threads         int    `key:"threads" default:"0" usage:"worker threads of the CPU device; 0 is one per core. Example: 8"`
-	InstructionSet  string `key:"instruction-set" default:"auto" usage:"instruction set of the CPU device: auto, avx512, avx2 or portable (plain Go); auto is the best that the processor has. Results of two sets differ by rounding. Example: avx2"`
+	InstructionSet  string `key:"instruction-set" default:"auto" usage:"instruction set of the CPU device: auto, amx, avx512, avx2 or portable (plain Go); auto is the best that the processor has. Results of two sets differ by rounding, those of amx and avx512 do not. Example: avx2"`
 	ActivationDType string `key:"activation-dtype" default:"auto" usage:"what the CPU device multiplies quantised weights (q8_0, q4_0 and the like) with: int8 rounds the activations of 32 columns to int8 with one scale, as llama.cpp does; f32 rounds nothing and is several times slower on prompts; auto is int8. Other weights take f32 always"`
 	WeightDType     string `key:"weight-dtype" default:"auto" usage:"type in which the CPU device keeps the matrices of the weights: f32, bf16, f16, q8_0 or q4_0, rounded while they are loaded; auto is as they are stored. Norms and biases stay f32, the matrix of the logits at least q8_0, and rows that are no multiple of 32 elements what they are. Example: q8_0 halves the memory of bf16 and doubles the speed of answers"`
 

@@ -24,7 +24,7 @@ func (c *Config) validate() []error {
 	oneOf(bad, "load-format", c.LoadFormat, "auto", "dummy")
 	oneOf(bad, "sampling-defaults", c.SamplingFrom, "model", "openai")
 	oneOf(bad, "device", c.Device, "cpu")
-	oneOf(bad, "instruction-set", c.InstructionSet, "auto", "avx512", "avx2", "portable")
+	oneOf(bad, "instruction-set", c.InstructionSet, "auto", "amx", "avx512", "avx2", "portable")
 	oneOf(bad, "activation-dtype", c.ActivationDType, "auto", "f32", "int8")
 	oneOf(bad, "weight-dtype", c.WeightDType, "auto", "f32", "bf16", "f16", "q8_0", "q4_0")
 	oneOf(bad, "kv-cache-dtype", c.KVCacheDType, "auto", "f32", "bf16", "f16", "int8")

@@ -35,7 +35,7 @@ func newBenchKernels() *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return b.run(c) },
 	}
 	flags := c.Flags()
-	flags.StringSliceVar(&b.levels, "level", nil, "instruction sets: avx512, avx2, portable; by default all that the processor has")
+	flags.StringSliceVar(&b.levels, "level", nil, "instruction sets: amx, avx512, avx2, portable; by default all that the processor has")
 	flags.StringSliceVar(&b.choice.Kinds, "kernel", nil, "kinds: gemm (activations in float32), integer (in int8), attention, small; by default all")
 	flags.StringSliceVar(&b.choice.Forms, "form", nil, "forms of weights, and of K and V: f32, bf16, f16, q8, q4, q4_1, q4_k, q6_k, int8; by default all")
 	flags.IntSliceVar(&b.choice.Tokens, "tokens", kernels.DefaultTokens, "rows of activations of a product")

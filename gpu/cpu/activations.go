@@ -13,11 +13,26 @@ type activations struct {
 	floats, ints bool      // what is read
 	tiles        []float32 // tile by tile, [width][tokens of the tile]
 	quantised    []byte    // tile by tile, as kernel.QuantizeRow says
+	// narrow: a product that reads it is not for kernel.TileGemm.
+	narrow bool
+}
+
+// tileLeast is from how many rows on spreading the weights for kernel.TileGemm
+// pays.
+const tileLeast = 12
+
+// wide tells whether products of so many rows are those of kernel.TileGemm.
+func (a *activations) wide(l kernel.Level, rows int) bool {
+	return l >= kernel.AMX && a.ints && !a.narrow && rows >= tileLeast
 }
 
 // tiling is the tiles of the rows that a buffer has now.
-func (s *step) tiling(b gpu.Buffer) kernel.Tiling {
-	return kernel.NewTiling(s.rows(b), s.level.TileTokens())
+func (s *step) tiling(a *activations) kernel.Tiling {
+	rows := s.rows(a.buffer)
+	if a.wide(s.level, rows) {
+		return kernel.NewTiling(rows, kernel.TileRows)
+	}
+	return kernel.NewTiling(rows, s.level.TileTokens())
 }
 
 // grow makes room for so many rows.
@@ -34,7 +49,10 @@ func (a *activations) bytes() int64 { return 4*int64(cap(a.tiles)) + int64(cap(a
 
 // pack lays out columns [lo, hi) of some tiles, [first, end).
 func (a *activations) pack(s *step, tiles kernel.Tiling, first, end, lo, hi int) {
-	x, stride := s.buffers[a.buffer], s.stride(a.buffer)
+	x, stride, layout := s.buffers[a.buffer], s.stride(a.buffer), kernel.Quads
+	if a.wide(s.level, tiles.Tokens) {
+		layout = kernel.Rows
+	}
 	for i := first; i < end; i++ {
 		t, n := tiles.At(i)
 		if a.floats && tiles.Tokens > 1 {
@@ -45,7 +63,7 @@ func (a *activations) pack(s *step, tiles kernel.Tiling, first, end, lo, hi int)
 		}
 		tile := a.intTile(t, n, lo)
 		for r := range n {
-			kernel.QuantizeRow(s.level, x[(t+r)*stride+lo:(t+r)*stride+hi], tile, r, n)
+			kernel.QuantizeRow(s.level, layout, x[(t+r)*stride+lo:(t+r)*stride+hi], tile, r, n)
 		}
 	}
 }
@@ -83,7 +101,7 @@ func (p packing) columns(tiles kernel.Tiling) int {
 }
 
 func (p packing) units(s *step) int {
-	tiles := s.tiling(p.in.buffer)
+	tiles := s.tiling(p.in)
 	if tiles.Tokens <= 1 && (p.alone || !p.in.ints) {
 		return 0
 	}
@@ -92,7 +110,7 @@ func (p packing) units(s *step) int {
 }
 
 func (p packing) run(s *step, _ *scratch, unit int) error {
-	tiles := s.tiling(p.in.buffer)
+	tiles := s.tiling(p.in)
 	columns := p.columns(tiles)
 	i, lo := unit%tiles.Tiles, unit/tiles.Tiles*columns
 	p.in.pack(s, tiles, i, i+1, lo, min(lo+columns, p.in.width))

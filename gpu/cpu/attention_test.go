@@ -18,7 +18,7 @@ var long = gputest.Shape{Name: "long", Vocab: 60, Hidden: 24, Layers: 1, Heads: 
 func TestSplitsOfLongContextsDoNotChangeABit(t *testing.T) {
 	const n = 2*segment + 100
 	for i, level := range kernel.Levels() {
-		kv := []gpu.DType{gpu.F32, gpu.I8, gpu.BF16}[i]
+		kv := []gpu.DType{gpu.F32, gpu.I8, gpu.BF16, gpu.F16}[i]
 		var want [][]float32
 		for _, way := range []struct{ threads, pageSize, chunk, beside int }{
 			{1, 16, n, 0}, {2, 16, n, 0}, {7, 32, 611, 0}, {5, 4, 509, 2}, {3, 64, 1, 3}, {4, 1, 13, 1},

@@ -64,6 +64,7 @@ func compile(p *gpu.Program, weights []matrix, o *Options) compiled {
 			}
 			in := c.input(p, op.In)
 			in.floats, in.ints = in.floats || !l.ints, in.ints || l.ints
+			in.narrow = in.narrow || !l.ints || !l.w.form.Spreads()
 			b, is := before.(*linears)
 			if is && b.join(l) {
 				continue
@@ -97,7 +98,21 @@ func compile(p *gpu.Program, weights []matrix, o *Options) compiled {
 		}
 		rows.ops = append(rows.ops, c.rowOps(p, weights, op)...)
 	}
+	c.body, c.tail = splitPacking(c.body), splitPacking(c.tail)
 	return c
+}
+
+// splitPacking gives a stage of products whose output is read in tiles of
+// another size than its own a stage of packing behind it.
+func splitPacking(stages []stage) (split []stage) {
+	for _, st := range stages {
+		split = append(split, st)
+		if l, is := st.(*linears); is && l.next != nil && l.next.narrow != l.in.narrow {
+			split = append(split, packing{in: l.next})
+			l.next = nil
+		}
+	}
+	return split
 }
 
 // input is the place where a buffer is laid out for products.
@@ -162,6 +177,8 @@ type scratch struct {
 	seenFrom               int
 	shrinks                []float32
 	sums, merged           sums
+	// Of kernel.TileGemm: a block of weights.
+	spread []byte
 	// Of stores into the KV pool: one row rounded.
 	halves []uint16
 	codes  []int8
@@ -186,6 +203,7 @@ func newScratch(p *gpu.Program, c *compiled) *scratch {
 		shrinks:  make([]float32, together),
 		sums:     newSums(queries, width),
 		merged:   newSums(queries, width),
+		spread:   make([]byte, kernel.SpreadBytes(wideGroups)),
 		halves:   make([]uint16, p.KV.HeadDim),
 		codes:    make([]int8, p.KV.HeadDim),
 	}

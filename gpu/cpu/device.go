@@ -7,6 +7,7 @@ import (
 	xcpu "golang.org/x/sys/cpu"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
 )
 
 // kernelVersion changes whenever a change of code may change a bit of a result.
@@ -28,6 +29,7 @@ func New(options Options) (gpu.Device, error) {
 
 // Info implements gpu.Device. math.Exp, which sampling uses, takes fused
 // multiply-add where the processor has it, so that is part of the fingerprint.
+// AMX gives the bits of AVX-512.
 func (d *device) Info() gpu.Info {
 	tier := runtime.GOARCH
 	if xcpu.X86.HasFMA && xcpu.X86.HasAVX {
@@ -36,7 +38,7 @@ func (d *device) Info() gpu.Info {
 	return gpu.Info{
 		Kind:        "cpu",
 		Name:        fmt.Sprintf("%s on %s, %d threads", d.options.level, runtime.GOARCH, d.options.Threads),
-		Fingerprint: fmt.Sprintf("cpu/%s-%d/%s/%s", d.options.level, kernelVersion, tier, d.options.numbers()),
+		Fingerprint: fmt.Sprintf("cpu/%s-%d/%s/%s", min(d.options.level, kernel.AVX512), kernelVersion, tier, d.options.numbers()),
 		Threads:     d.options.Threads,
 		Numerics:    d.options.numerics(),
 	}

@@ -75,8 +75,12 @@ type shape struct {
 
 // blockTokens is how many tokens are multiplied with a run of panels before
 // the next one: their activations stay in the second cache, weights are read
-// once for all of them.
-const blockTokens = 192
+// once for all of them. Blocks of tiles are larger, as spreading weights takes
+// its time.
+const (
+	blockTokens = 192
+	wideTokens  = 512
+)
 
 // unitTime is about how long a unit should take, in nanoseconds.
 const unitTime = 20_000
@@ -84,20 +88,27 @@ const unitTime = 20_000
 // speeds of one processor, about: operations of a product of floats and of
 // integers, and bytes of weights from memory, in a nanosecond.
 var speeds = [...]struct{ floats, ints, bytes int }{
-	kernel.Portable: {4, 8, 2}, kernel.AVX2: {80, 110, 12}, kernel.AVX512: {160, 500, 16},
+	kernel.Portable: {4, 8, 2}, kernel.AVX2: {80, 110, 12}, kernel.AVX512: {160, 500, 16}, kernel.AMX: {160, 500, 16},
 }
 
+// wideSpeed is that of kernel.TileGemm.
+const wideSpeed = 1200
+
 func (l *linears) shape(s *step) shape {
-	h := shape{tiles: s.tiling(l.in.buffer)}
-	most := blockTokens / s.level.TileTokens()
-	h.blocks = (h.tiles.Tiles + most - 1) / most
-	h.run = (h.tiles.Tiles + h.blocks - 1) / max(1, h.blocks)
-	w, speed := l.ops[0].w, speeds[s.level].floats
-	if l.ops[0].ints {
+	h := shape{tiles: s.tiling(l.in)}
+	w, speed, tokens := l.ops[0].w, speeds[s.level].floats, blockTokens
+	most := tokens / s.level.TileTokens()
+	switch {
+	case l.in.wide(s.level, h.tiles.Tokens):
+		speed, tokens = wideSpeed, wideTokens
+		most = tokens / kernel.TileRows
+	case l.ops[0].ints:
 		speed = speeds[s.level].ints
 	}
+	h.blocks = (h.tiles.Tiles + most - 1) / most
+	h.run = (h.tiles.Tiles + h.blocks - 1) / max(1, h.blocks)
 	each := max(w.form.PanelBytes(w.cols)/speeds[s.level].bytes,
-		2*kernel.PanelRows*w.cols*min(blockTokens, h.tiles.Tokens)/speed)
+		2*kernel.PanelRows*w.cols*min(tokens, h.tiles.Tokens)/speed)
 	if l.silu != nil {
 		each *= 2
 	}
@@ -121,7 +132,7 @@ func (l *linears) units(s *step) int {
 	return l.now.units * l.now.blocks
 }
 
-func (l *linears) run(s *step, _ *scratch, unit int) error {
+func (l *linears) run(s *step, w *scratch, unit int) error {
 	h := l.now
 	first := unit / h.units * h.run
 	end := min(first+h.run, h.tiles.Tiles)
@@ -135,11 +146,11 @@ func (l *linears) run(s *step, _ *scratch, unit int) error {
 		}
 		lo, hi := unit*h.panels, min((unit+1)*h.panels, panels)
 		if l.silu == nil {
-			op.run(s, l.in, h.tiles, first, end, lo, hi)
+			op.run(s, w, l.in, h.tiles, first, end, lo, hi)
 			break
 		}
-		l.ops[0].run(s, l.in, h.tiles, first, end, lo, hi)
-		l.ops[1].run(s, l.in, h.tiles, first, end, lo, hi)
+		l.ops[0].run(s, w, l.in, h.tiles, first, end, lo, hi)
+		l.ops[1].run(s, w, l.in, h.tiles, first, end, lo, hi)
 		l.activate(s, h.tiles, first, end, lo*kernel.PanelRows, min(hi*kernel.PanelRows, op.w.rows))
 		break
 	}
@@ -171,8 +182,12 @@ const (
 const ahead = 8 << 10
 
 // run computes panels [lo, hi) for tiles [first, end).
-func (l *linear) run(s *step, in *activations, tiles kernel.Tiling, first, end, lo, hi int) {
+func (l *linear) run(s *step, w *scratch, in *activations, tiles kernel.Tiling, first, end, lo, hi int) {
 	l.begin(s, tiles, first, end, lo, hi)
+	if in.wide(s.level, tiles.Tokens) {
+		l.runWide(s, w, in, tiles, first, end, lo, hi)
+		return
+	}
 	y, stride := s.buffers[l.Out], s.stride(l.Out)
 	columns, panels := callColumns, hi-lo
 	if end-first > 1 {

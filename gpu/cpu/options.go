@@ -17,9 +17,10 @@ type Options struct {
 	// model, though small steps use fewer. Results do not depend on it.
 	// Example: 4.
 	Threads int
-	// InstructionSet forces a level of the kernels: portable, avx2 or avx512.
+	// InstructionSet forces a level of the kernels: portable, avx2, avx512 or amx.
 	// Empty or auto: the best that the processor has. Hard: one that it lacks
-	// is refused. Results of levels differ by rounding. Example: "avx2".
+	// is refused. Results of levels differ by rounding, but those of
+	// avx512 and amx are the same. Example: "avx2".
 	InstructionSet string
 
 	// Activations is what matrices in groups of integers are multiplied with:

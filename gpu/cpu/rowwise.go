@@ -41,7 +41,7 @@ func (o *rowwise) run(s *step, w *scratch, unit int) error {
 		}
 	}
 	if o.next != nil && o.rows(s) == 1 {
-		o.next.pack(s, s.tiling(o.next.buffer), 0, 1, 0, o.next.width)
+		o.next.pack(s, s.tiling(o.next), 0, 1, 0, o.next.width)
 	}
 	return nil
 }

@@ -205,7 +205,7 @@ func (s *step) run(batch *gpu.StepBatch) (*gpu.StepResult, error) {
 
 // worthHelpers is the number of multiplications from which waking helpers pays:
 // about 100 microseconds of one worker.
-var worthHelpers = [...]int{kernel.Portable: 300_000, kernel.AVX2: 1_500_000, kernel.AVX512: 2_000_000}
+var worthHelpers = [...]int{kernel.Portable: 300_000, kernel.AVX2: 1_500_000, kernel.AVX512: 2_000_000, kernel.AMX: 2_000_000}
 
 // cost is the number of multiplications by weights.
 func (s *step) cost() int {

@@ -38,11 +38,11 @@ type Runs [blockRuns]Run
 func AccWidth(dim int) int { return (dim + 31) &^ 31 }
 
 // queriesAtOnce is how many rows share a load of keys or values.
-var queriesAtOnce = [...]int{Portable: 1, AVX2: 7, AVX512: 12}
+var queriesAtOnce = [...]int{Portable: 1, AVX2: 7, AVX512: 12, AMX: 12}
 
 // Queries is how many of a run of 12 queries, or of a multiple of it, are best
 // given to Scores and Values at a time where they do not all see the same.
-func Queries(l Level) int { return [...]int{Portable: 1, AVX2: 6, AVX512: 12}[l] }
+func Queries(l Level) int { return [...]int{Portable: 1, AVX2: 6, AVX512: 12, AMX: 12}[l] }
 
 // rowsOf cuts so many rows into parts of about one size.
 func (l Level) rowsOf(rows int) int {
@@ -60,13 +60,13 @@ func Scores(l Level, t KV, q []float32, ldq, rows int, base *byte, runs *Runs, c
 	for n := l.rowsOf(rows); rows > 0; rows -= n {
 		n = min(n, rows)
 		switch {
-		case l == AVX512 && t == KVF32:
+		case l >= AVX512 && t == KVF32:
 			scoresF32AVX512(&q[0], 4*ldq, n, base, &runs[0].At, (count+1)&^1, dim, &out[0])
-		case l == AVX512 && t == KVBF16:
+		case l >= AVX512 && t == KVBF16:
 			scoresBF16AVX512(&q[0], 4*ldq, n, base, &runs[0].At, (count+1)&^1, dim, &out[0])
-		case l == AVX512 && t == KVF16:
+		case l >= AVX512 && t == KVF16:
 			scoresF16AVX512(&q[0], 4*ldq, n, base, &runs[0].At, (count+1)&^1, dim, &out[0])
-		case l == AVX512:
+		case l >= AVX512:
 			scoresI8AVX512(&q[0], 4*ldq, n, base, &runs[0].At, (count+1)&^1, dim, &out[0])
 		case l == AVX2 && t == KVF32:
 			scoresF32AVX2(&q[0], 4*ldq, n, base, &runs[0].At, count, dim, &out[0])
@@ -99,13 +99,13 @@ func Values(l Level, t KV, p []float32, rows int, base *byte, runs *Runs, from, 
 		k = min(k, rows)
 		w, a := &p[from], &acc[0]
 		switch {
-		case l == AVX512 && t == KVF32:
+		case l >= AVX512 && t == KVF32:
 			valuesF32AVX512(w, k, base, run, skip, n, width/32, 4*dim, a, 4*width)
-		case l == AVX512 && t == KVBF16:
+		case l >= AVX512 && t == KVBF16:
 			valuesBF16AVX512(w, k, base, run, skip, n, width/32, 2*dim, a, 4*width)
-		case l == AVX512 && t == KVF16:
+		case l >= AVX512 && t == KVF16:
 			valuesF16AVX512(w, k, base, run, skip, n, width/32, 2*dim, a, 4*width)
-		case l == AVX512:
+		case l >= AVX512:
 			valuesI8AVX512(w, k, base, run, skip, n, width/32, dim, a, 4*width)
 		case l == AVX2 && t == KVF32:
 			valuesF32AVX2(w, k, base, run, skip, n, (dim+15)/16, 4*dim, a, 4*width)
@@ -148,7 +148,7 @@ func Softmax(l Level, s []float32, seen []int32, scale float32, keyScales, value
 	}
 	keys, values := unsafe.SliceData(keyScales), unsafe.SliceData(valueScales)
 	switch l {
-	case AVX512:
+	case AVX512, AMX:
 		softmaxAVX512(&s[0], rows, &seen[0], scale, keys, values, &w.Peaks[0], &w.Totals[0], &w.Shrinks[0])
 	case AVX2:
 		softmaxAVX2(&s[0], rows, &seen[0], scale, keys, values, &w.Peaks[0], &w.Totals[0], &w.Shrinks[0])
@@ -161,7 +161,7 @@ func Softmax(l Level, s []float32, seen []int32, scale float32, keyScales, value
 func Mix(l Level, x, y []float32, a, b float32) {
 	y = y[:len(x)]
 	switch l {
-	case AVX512:
+	case AVX512, AMX:
 		mixAVX512(&x[0], &y[0], a, b, len(x))
 	case AVX2:
 		mixAVX2(&x[0], &y[0], a, b, len(x))
@@ -176,7 +176,7 @@ func Mix(l Level, x, y []float32, a, b float32) {
 func Scaled(l Level, x, out []float32, a float32) {
 	out = out[:len(x)]
 	switch l {
-	case AVX512:
+	case AVX512, AMX:
 		scaledAVX512(&x[0], &out[0], a, len(x))
 	case AVX2:
 		scaledAVX2(&x[0], &out[0], a, len(x))

@@ -97,7 +97,7 @@ var (
 // eachBlock runs a test at every level, for every type, with few combinations
 // of sizes each, all of which occur.
 func eachBlock(t *testing.T, run func(t *testing.T, l Level, kv KV, r *rand.Rand, b *kvBlock, rows int)) {
-	for _, l := range Levels() {
+	for _, l := range vectorLevels() {
 		for _, kv := range allKV {
 			t.Run(fmt.Sprintf("%s/%s", l, kv), func(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(l), uint64(kv)))
@@ -169,7 +169,7 @@ func TestScores(t *testing.T) {
 // other position; one that it does not see changes nothing.
 func TestWrongKeysAreNoticed(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
-	for _, l := range Levels() {
+	for _, l := range vectorLevels() {
 		for _, kv := range allKV {
 			const n, dim, rows = 37, 24, 5
 			b := newKVBlock(r, kv, n, dim)
@@ -244,7 +244,7 @@ func TestValues(t *testing.T) {
 }
 
 func TestSoftmax(t *testing.T) {
-	for _, l := range Levels() {
+	for _, l := range vectorLevels() {
 		r := rand.New(rand.NewPCG(5, uint64(l)))
 		for rows := 1; rows <= 70; rows += 3 {
 			w := Weights{make([]float32, rows), make([]float32, rows), make([]float32, rows)}
@@ -307,7 +307,7 @@ func TestSoftmax(t *testing.T) {
 
 // NaN in sight must come through.
 func TestSoftmaxKeepsNaN(t *testing.T) {
-	for _, l := range Levels() {
+	for _, l := range vectorLevels() {
 		s := make([]float32, BlockSlots)
 		s[3] = float32(math.NaN())
 		w := Weights{[]float32{Unseen}, []float32{0}, []float32{0}}

@@ -1,5 +1,5 @@
 // Package kernel holds the inner loops of the CPU device: plain Go on every
-// platform, and Go assembly for amd64 at two levels of instruction set.
+// platform, and Go assembly for amd64 at three levels of instruction set.
 //
 // The assembly is generated: gen holds its source, `make generate` writes the
 // *_amd64.s files and the declarations beside them, a test compares.
@@ -9,7 +9,8 @@
 // Every function takes the Level that it is to run at, and has one for each of
 // them. A level's results are its own, to the bit; they do not depend on how
 // many rows, tokens or queries a call has, on the order of calls, or on what
-// stands in the lanes beside. Between levels they differ by rounding only.
+// stands in the lanes beside. Between levels they differ by rounding only. AMX
+// is AVX512 but for TileGemm, which gives the same bits for many tokens.
 //
 // # Panels
 //

@@ -3,7 +3,7 @@ package kernel
 import "fmt"
 
 // Tokens of a tile of Gemm and IntGemm at most, by level.
-var widestTile = [...]int{Portable: 8, AVX2: 6, AVX512: 12}
+var widestTile = [...]int{Portable: 8, AVX2: 6, AVX512: 12, AMX: 12}
 
 // TileTokens is how many tokens a tile of Gemm or IntGemm has at most.
 func (l Level) TileTokens() int { return widestTile[l] }
@@ -47,49 +47,49 @@ func Gemm(l Level, f Form, panel []byte, cols int, x []float32, tokens int, y []
 	// A switch, because pointers passed through a func value escape.
 	switch f {
 	case F32:
-		if l == AVX512 {
+		if l >= AVX512 {
 			gemmF32AVX512(w, cols, in, tokens, out, ldy, sum, ahead)
 		} else {
 			gemmF32AVX2(w, cols, in, tokens, out, ldy, sum, ahead)
 		}
 	case BF16:
-		if l == AVX512 {
+		if l >= AVX512 {
 			gemmBF16AVX512(w, cols, in, tokens, out, ldy, sum, ahead)
 		} else {
 			gemmBF16AVX2(w, cols, in, tokens, out, ldy, sum, ahead)
 		}
 	case F16:
-		if l == AVX512 {
+		if l >= AVX512 {
 			gemmF16AVX512(w, cols, in, tokens, out, ldy, sum, ahead)
 		} else {
 			gemmF16AVX2(w, cols, in, tokens, out, ldy, sum, ahead)
 		}
 	case Q8:
-		if l == AVX512 {
+		if l >= AVX512 {
 			gemmQ8AVX512(w, cols, in, tokens, out, ldy, sum, ahead)
 		} else {
 			gemmQ8AVX2(w, cols, in, tokens, out, ldy, sum, ahead)
 		}
 	case Q4:
-		if l == AVX512 {
+		if l >= AVX512 {
 			gemmQ4AVX512(w, cols, in, tokens, out, ldy, sum, ahead)
 		} else {
 			gemmQ4AVX2(w, cols, in, tokens, out, ldy, sum, ahead)
 		}
 	case Q41:
-		if l == AVX512 {
+		if l >= AVX512 {
 			gemmQ41AVX512(w, cols, in, tokens, out, ldy, sum, ahead)
 		} else {
 			gemmQ41AVX2(w, cols, in, tokens, out, ldy, sum, ahead)
 		}
 	case Q4K:
-		if l == AVX512 {
+		if l >= AVX512 {
 			gemmQ4KAVX512(w, cols, in, tokens, out, ldy, sum, ahead)
 		} else {
 			gemmQ4KAVX2(w, cols, in, tokens, out, ldy, sum, ahead)
 		}
 	case Q6K:
-		if l == AVX512 {
+		if l >= AVX512 {
 			gemmQ6KAVX512(w, cols, in, tokens, out, ldy, sum, ahead)
 		} else {
 			gemmQ6KAVX2(w, cols, in, tokens, out, ldy, sum, ahead)
@@ -105,7 +105,7 @@ func MultiplyAdds(l Level, n int) (operations int) {
 		return 0
 	}
 	switch l {
-	case AVX512:
+	case AVX512, AMX:
 		multiplyAddsAVX512(n)
 		return n * 24 * 16 * 2
 	case AVX2:

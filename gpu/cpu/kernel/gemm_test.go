@@ -143,7 +143,7 @@ func worst(values [][]float64, x []float32, tokens int, start, y []float32, ldy 
 
 func TestGemmAgainstFloat64(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	for _, l := range Levels() {
+	for _, l := range vectorLevels() {
 		for _, f := range allForms {
 			for i, cols := range colsOf(f) {
 				for _, tokens := range []int{1, 2, 5, 12, 13, 31} {
@@ -172,7 +172,7 @@ func TestGemmAgainstFloat64(t *testing.T) {
 // One wrong element of a panel must be seen by the comparison above.
 func TestMutationIsCaught(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
-	for _, l := range Levels() {
+	for _, l := range vectorLevels() {
 		for _, f := range allForms {
 			cols, tokens := max(96, f.Unit()), 7
 			encoded, values := nativeRows(r, f, 32, cols)
@@ -211,7 +211,7 @@ func sameBits(a, b []float32) error {
 // bit, and nothing but 32 elements a token is written.
 func TestGemmBits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := rapid.SampledFrom(Levels()).Draw(t, "level")
+		l := rapid.SampledFrom(vectorLevels()).Draw(t, "level")
 		f := rapid.SampledFrom(allForms).Draw(t, "form")
 		cols, unit := rapid.IntRange(1, 300).Draw(t, "cols"), max(2, f.Unit())
 		if f.Integer() {
@@ -264,7 +264,7 @@ func TestGemmBits(t *testing.T) {
 }
 
 func TestGemmOfNoColumns(t *testing.T) {
-	for _, l := range Levels() {
+	for _, l := range vectorLevels() {
 		y := normal(rand.New(rand.NewPCG(1, 1)), PanelRows+1)
 		kept := append([]float32(nil), y...)
 		Gemm(l, F32, nil, 0, nil, 1, y, 0, true, 0)

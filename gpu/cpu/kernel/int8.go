@@ -6,7 +6,7 @@ import "math"
 func WidenI8(l Level, out []float32, in []int8) {
 	out = out[:len(in)]
 	if n := len(in) &^ (convertRun - 1); n > 0 && l != Portable {
-		if l == AVX512 {
+		if l >= AVX512 {
 			widenI8AVX512(&out[0], &in[0], n)
 		} else {
 			widenI8AVX2(&out[0], &in[0], n)
@@ -35,7 +35,7 @@ func QuantizeI8(l Level, out []int8, x []float32) (scale float32) {
 	most := uint32(0)
 	switch {
 	case n == 0:
-	case l == AVX512:
+	case l >= AVX512:
 		most = magnitudeAVX512(&x[0], n)
 	default:
 		most = magnitudeAVX2(&x[0], n)
@@ -55,7 +55,7 @@ func QuantizeI8(l Level, out []int8, x []float32) (scale float32) {
 	factor := 127 / magnitude
 	switch {
 	case n == 0:
-	case l == AVX512:
+	case l >= AVX512:
 		toI8AVX512(&out[0], &x[0], factor, n)
 	default:
 		toI8AVX2(&out[0], &x[0], factor, n)

@@ -40,9 +40,9 @@ func IntGemm(l Level, f Form, panel []byte, groups int, x []byte, tokens int, y 
 		}
 	case f >= Q41:
 		intBlocks(l, f, panel, groups, x, tokens, y, ldy, adds, fetch)
-	case l == AVX512 && f == Q8:
+	case l >= AVX512 && f == Q8:
 		intQ8AVX512(&panel[0], &x[0], &y[0], groups, tokens, ldy, adds, fetch)
-	case l == AVX512:
+	case l >= AVX512:
 		intQ4AVX512(&panel[0], &x[0], &y[0], groups, tokens, ldy, adds, fetch)
 	case l == AVX2 && f == Q8:
 		intQ8AVX2(&panel[0], &x[0], &y[0], groups, tokens, ldy, adds, fetch)

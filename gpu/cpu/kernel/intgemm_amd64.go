@@ -14,10 +14,10 @@ func intPeakAVX512(n int)
 //go:noescape
 func intPeakAVX2(n int)
 
-// quantizeRowAVX2 quantises one token into its place in a tile; out is moved on to the token. See QuantizeRow.
+// quantizeRowAVX2 quantises one token into its place in a tile: step and sums are those of IntLayout.at. See QuantizeRow.
 //
 //go:noescape
-func quantizeRowAVX2(x *float32, out *byte, groups int, tokens int)
+func quantizeRowAVX2(x *float32, out *byte, groups int, step int, sums int, tokens int)
 
 // intQ8x1AVX512 multiplies one panel with a tile of 1 tokens; see IntGemm.
 //

@@ -138,31 +138,32 @@ loop:
 	VZEROUPPER
 	RET
 
-// func quantizeRowAVX2(x *float32, out *byte, groups int, tokens int)
+// func quantizeRowAVX2(x *float32, out *byte, groups int, step int, sums int, tokens int)
 // Requires: AVX, AVX2
-TEXT ·quantizeRowAVX2(SB), NOSPLIT, $0-32
+TEXT ·quantizeRowAVX2(SB), NOSPLIT, $0-48
 	MOVQ         x+0(FP), AX
 	MOVQ         out+8(FP), CX
 	MOVQ         groups+16(FP), DX
-	MOVQ         tokens+24(FP), BX
-	SHLQ         $0x02, BX
-	MOVQ         BX, SI
-	SHLQ         $0x03, SI
-	LEAQ         (SI)(BX*1), DI
-	MOVL         $0x7fffffff, R8
-	VMOVD        R8, X0
+	MOVQ         step+24(FP), BX
+	MOVQ         sums+32(FP), SI
+	MOVQ         tokens+40(FP), R8
+	LEAQ         (SI)(R8*4), DI
+	LEAQ         (R8)(R8*4), R8
+	SHLQ         $0x03, R8
+	MOVL         $0x7fffffff, R9
+	VMOVD        R9, X0
 	VPBROADCASTD X0, Y0
-	MOVL         $0x0da24260, R8
-	VMOVD        R8, X1
+	MOVL         $0x0da24260, R9
+	VMOVD        R9, X1
 	VPBROADCASTD X1, Y1
-	MOVL         $0x42fe0000, R8
-	VMOVD        R8, X2
+	MOVL         $0x42fe0000, R9
+	VMOVD        R9, X2
 	VPBROADCASTD X2, Y2
-	MOVL         $0x01010101, R8
-	VMOVD        R8, X3
+	MOVL         $0x01010101, R9
+	VMOVD        R9, X3
 	VPBROADCASTD X3, Y3
-	MOVL         $0x00010001, R8
-	VMOVD        R8, X4
+	MOVL         $0x00010001, R9
+	VMOVD        R9, X4
 	VPBROADCASTD X4, Y4
 	VMOVDQU      quantizeOrder<>+0(SB), Y5
 
@@ -216,24 +217,23 @@ group:
 	VPSUBD       X7, X12, X7
 	VMOVD        X7, (CX)(SI*1)
 	VEXTRACTI128 $0x01, Y8, X12
-	MOVQ         CX, R8
-	VPEXTRD      $0x00, X8, (R8)
-	ADDQ         BX, R8
-	VPEXTRD      $0x01, X8, (R8)
-	ADDQ         BX, R8
-	VPEXTRD      $0x02, X8, (R8)
-	ADDQ         BX, R8
-	VPEXTRD      $0x03, X8, (R8)
-	ADDQ         BX, R8
-	VPEXTRD      $0x00, X12, (R8)
-	ADDQ         BX, R8
-	VPEXTRD      $0x01, X12, (R8)
-	ADDQ         BX, R8
-	VPEXTRD      $0x02, X12, (R8)
-	ADDQ         BX, R8
-	VPEXTRD      $0x03, X12, (R8)
-	LEAQ         (DI)(CX*1), CX
-	ADDQ         BX, CX
+	MOVQ         CX, R9
+	VPEXTRD      $0x00, X8, (R9)
+	ADDQ         BX, R9
+	VPEXTRD      $0x01, X8, (R9)
+	ADDQ         BX, R9
+	VPEXTRD      $0x02, X8, (R9)
+	ADDQ         BX, R9
+	VPEXTRD      $0x03, X8, (R9)
+	ADDQ         BX, R9
+	VPEXTRD      $0x00, X12, (R9)
+	ADDQ         BX, R9
+	VPEXTRD      $0x01, X12, (R9)
+	ADDQ         BX, R9
+	VPEXTRD      $0x02, X12, (R9)
+	ADDQ         BX, R9
+	VPEXTRD      $0x03, X12, (R9)
+	ADDQ         R8, CX
 	ADDQ         $0x00000080, AX
 	DECQ         DX
 	JNZ          group

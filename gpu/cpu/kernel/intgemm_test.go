@@ -92,7 +92,7 @@ func (p *integers) panel() []byte {
 func (p *integers) tile(l Level) []byte {
 	b := make([]byte, IntTileBytes(p.groups, len(p.x)))
 	for t, x := range p.x {
-		QuantizeRow(l, x, b, t, len(p.x))
+		QuantizeRow(l, Quads, x, b, t, len(p.x))
 	}
 	return b
 }
@@ -172,7 +172,7 @@ func checkIntegers(t *testing.T, l Level, p *integers, add bool) {
 }
 
 func eachInteger(do func(l Level, f Form, tokens int)) {
-	for _, l := range Levels() {
+	for _, l := range vectorLevels() {
 		for _, f := range []Form{Q8, Q4} {
 			for tokens := 1; tokens <= l.TileTokens(); tokens++ {
 				do(l, f, tokens)
@@ -312,7 +312,7 @@ func FuzzIntGemm(f *testing.F) {
 		if q4 {
 			form = Q4
 		}
-		for _, l := range Levels() {
+		for _, l := range vectorLevels() {
 			n := 1 + int(tokens)%l.TileTokens()
 			checkIntegers(t, l, randomIntegers(rand.New(rand.NewPCG(seed, 0)), form, int(groups)%48, n), add)
 		}

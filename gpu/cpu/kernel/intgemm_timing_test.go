@@ -24,7 +24,7 @@ func (t times) median() float64 {
 // prefill; each as a share of the limit measured beside it.
 func BenchmarkIntGemm(b *testing.B) {
 	const cols, groups = 1536, 1536 / GroupCols
-	for _, l := range Levels() {
+	for _, l := range vectorLevels() {
 		for _, f := range []Form{Q8, Q4} {
 			size := f.PanelBytes(cols)
 			matrix := make([]byte, 1<<30/size*size)
@@ -57,7 +57,7 @@ func benchTiles(l Level, groups, tokens int) (tiles [][]byte, sizes []int) {
 		_, n := tiling.At(i)
 		tile := make([]byte, IntTileBytes(groups, n))
 		for t := range n {
-			QuantizeRow(l, x, tile, t, n)
+			QuantizeRow(l, Quads, x, tile, t, n)
 		}
 		tiles, sizes = append(tiles, tile), append(sizes, n)
 	}
@@ -136,4 +136,46 @@ func benchManyTokens(b *testing.B, l Level, f Form, matrix []byte, groups int) {
 	}
 	b.ReportMetric(float64(ops)/ours.median()/1e9, "GOP/s")
 	b.ReportMetric(100*float64(ops)/ours.median()/(float64(peakOps)/peak.median()), "%peak")
+}
+
+// BenchmarkTileGemm gives the operations per second of a prefill by tiles,
+// spreading of the weights included.
+func BenchmarkTileGemm(b *testing.B) {
+	needTiles(b)
+	const groups, columns = 1536 / GroupCols, 24
+	for _, tokens := range []int{4, 8, 12, 16, 32, 64, 192} {
+		b.Run(fmt.Sprint(tokens), func(b *testing.B) {
+			each := min(tokens, TileRows)
+			tiles := tokens / each
+			x := make([]byte, IntTileBytes(groups, tokens))
+			row := make([]float32, groups*GroupCols)
+			for i := range row {
+				row[i] = float32(i%17) - 8
+			}
+			for i := range tokens {
+				QuantizeRow(AMX, Rows, row, x[IntTileBytes(groups, i/each*each):], i%each, each)
+			}
+			size := Q8.PanelBytes(groups * GroupCols)
+			matrix := make([]byte, 256*size)
+			w, y := make([]byte, SpreadBytes(columns)), make([]float32, tokens*PanelRows)
+			var ours times
+			ops, at := 0, 0
+			for b.Loop() {
+				ops = 0
+				start := time.Now()
+				for range 4 {
+					at = (at + size) % (len(matrix) - size)
+					for g := 0; g < groups; g += columns {
+						panel := matrix[at+Q8.PanelBytes(g*GroupCols):]
+						SpreadGroups(Q8, panel, columns, w)
+						TileGemm(w, columns, x[IntTileBytes(g, each):], each, tiles, IntTileBytes(groups, each), y, PanelRows, g > 0, panel[Q8.PanelBytes(columns*GroupCols):][:Q8.PanelBytes(columns*GroupCols)])
+					}
+					ops += 2 * groups * GroupCols * PanelRows * tokens
+				}
+				ours.since(start)
+			}
+			b.ReportMetric(float64(ops)/ours.median()/1e9, "GOP/s")
+			b.ReportMetric(float64(4*size)/ours.median()/1e9, "GB/s")
+		})
+	}
 }

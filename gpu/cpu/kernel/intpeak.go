@@ -8,7 +8,7 @@ func IntPeak(l Level, n int) (ops int) {
 		return 0
 	}
 	switch l {
-	case AVX512:
+	case AVX512, AMX:
 		intPeakAVX512(n)
 		return n * 20 * 64 * 2
 	case AVX2:

@@ -16,16 +16,19 @@ const (
 	AVX2
 	// AVX512 needs AVX-512 F, BW, DQ, VL and VNNI.
 	AVX512
+	// AMX needs AVX-512 and the tiles of AMX with products of int8, and a system
+	// that lets processes use them. Its results are those of AVX512, bit for bit.
+	AMX
 )
 
-var levels = [...]string{Portable: "portable", AVX2: "avx2", AVX512: "avx512"}
+var levels = [...]string{Portable: "portable", AVX2: "avx2", AVX512: "avx512", AMX: "amx"}
 
 // String gives the name used in settings.
 func (l Level) String() string { return levels[l] }
 
 // Best is the highest level that this processor has.
 func Best() Level {
-	for l := AVX512; l > Portable; l-- {
+	for l := AMX; l > Portable; l-- {
 		if l.Supported() {
 			return l
 		}
@@ -35,7 +38,7 @@ func Best() Level {
 
 // Levels lists what this processor has, in ascending order.
 func Levels() (have []Level) {
-	for l := Portable; l <= AVX512; l++ {
+	for l := Portable; l <= AMX; l++ {
 		if l.Supported() {
 			have = append(have, l)
 		}

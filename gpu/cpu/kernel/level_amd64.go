@@ -29,6 +29,11 @@ func (l Level) lacks() string {
 		need(cpu.X86.HasAVX512VL, "AVX512VL")
 		need(cpu.X86.HasAVX512VNNI, "AVX512VNNI")
 	}
+	if l >= AMX {
+		need(cpu.X86.HasAMXTile, "AMX-TILE")
+		need(cpu.X86.HasAMXInt8, "AMX-INT8")
+		need(tilesAllowed, "the system's leave to use AMX")
+	}
 	return strings.Join(missing, ", ")
 }
 

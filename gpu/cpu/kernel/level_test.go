@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -10,7 +11,7 @@ func TestLevels(t *testing.T) {
 	if len(have) == 0 || have[0] != Portable || have[len(have)-1] != Best() {
 		t.Fatalf("levels %v, the best is %v", have, Best())
 	}
-	for _, l := range []Level{Portable, AVX2, AVX512} {
+	for _, l := range []Level{Portable, AVX2, AVX512, AMX} {
 		got, err := ParseLevel(l.String())
 		if l.Supported() && (err != nil || got != l) || !l.Supported() && err == nil {
 			t.Errorf("%s: %v, %v", l, got, err)
@@ -19,7 +20,7 @@ func TestLevels(t *testing.T) {
 	if got, err := ParseLevel("auto"); err != nil || got != Best() {
 		t.Errorf("auto: %v, %v", got, err)
 	}
-	if _, err := ParseLevel("sse9"); err == nil || !strings.Contains(err.Error(), "auto, portable, avx2, avx512") {
+	if _, err := ParseLevel("sse9"); err == nil || !strings.Contains(err.Error(), "auto, portable, avx2, avx512, amx") {
 		t.Errorf("sse9: %v", err)
 	}
 }
@@ -69,4 +70,10 @@ func TestPanelBytes(t *testing.T) {
 			f.PanelBytes(cols)
 		}()
 	}
+}
+
+// vectorLevels are the levels that differ in kernels of vectors: AMX adds
+// TileGemm alone.
+func vectorLevels() []Level {
+	return slices.DeleteFunc(Levels(), func(l Level) bool { return l == AMX })
 }

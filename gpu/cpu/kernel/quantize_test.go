@@ -37,7 +37,7 @@ func halfTwin(h uint16) float32 {
 func TestQuantizeRow(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
-	for _, l := range Levels() {
+	for _, l := range vectorLevels() {
 		for _, tokens := range []int{1, 2, 5, 12} {
 			p := randomIntegers(r, Q8, 6, tokens)
 			for i, v := range []float32{math.MaxFloat32, -math.MaxFloat32, 1e-30, -3e-38, math.SmallestNonzeroFloat32, 0.5, inf, -inf, nan} {
@@ -46,7 +46,7 @@ func TestQuantizeRow(t *testing.T) {
 			tile := bytes.Repeat([]byte{0xa5}, IntTileBytes(6, tokens)+8)
 			for token := range tokens {
 				before := bytes.Clone(tile)
-				QuantizeRow(l, p.x[token], tile, token, tokens)
+				QuantizeRow(l, Quads, p.x[token], tile, token, tokens)
 				changed := 0
 				for i := range tile {
 					if tile[i] != before[i] {

@@ -12,7 +12,7 @@ func RMSNorm(l Level, x, gain, out []float32, eps float32) {
 	scale := float32(1 / math.Sqrt(float64(mean+eps)))
 	gain, out = gain[:len(x)], out[:len(x)]
 	switch l {
-	case AVX512:
+	case AVX512, AMX:
 		scaleGainAVX512(&x[0], &gain[0], &out[0], scale, len(x))
 	case AVX2:
 		scaleGainAVX2(&x[0], &gain[0], &out[0], scale, len(x))
@@ -26,7 +26,7 @@ func RMSNorm(l Level, x, gain, out []float32, eps float32) {
 // sumSquares adds in an order that depends on the length only.
 func sumSquares(l Level, x []float32) float32 {
 	switch l {
-	case AVX512:
+	case AVX512, AMX:
 		return sumSquaresAVX512(&x[0], len(x))
 	case AVX2:
 		return sumSquaresAVX2(&x[0], len(x))
@@ -43,7 +43,7 @@ func Rotate(l Level, first, second, cos, sin []float32) {
 	}
 	second, cos, sin = second[:n], cos[:n], sin[:n]
 	switch l {
-	case AVX512:
+	case AVX512, AMX:
 		rotateAVX512(&first[0], &second[0], &cos[0], &sin[0], n)
 	case AVX2:
 		rotateAVX2(&first[0], &second[0], &cos[0], &sin[0], n)
@@ -65,7 +65,7 @@ func SiluMul(l Level, gate, up, out []float32) {
 	}
 	up, out = up[:n], out[:n]
 	switch l {
-	case AVX512:
+	case AVX512, AMX:
 		siluMulAVX512(&gate[0], &up[0], &out[0], n)
 	case AVX2:
 		siluMulAVX2(&gate[0], &up[0], &out[0], n)
@@ -83,9 +83,9 @@ func Widen(l Level, f Form, out []float32, in []uint16) {
 	out = out[:len(in)]
 	if n := len(in) &^ (convertRun - 1); n > 0 && l != Portable {
 		switch {
-		case l == AVX512 && f == BF16:
+		case l >= AVX512 && f == BF16:
 			widenBF16AVX512(&out[0], &in[0], n)
-		case l == AVX512:
+		case l >= AVX512:
 			widenF16AVX512(&out[0], &in[0], n)
 		case f == BF16:
 			widenBF16AVX2(&out[0], &in[0], n)
@@ -104,9 +104,9 @@ func Narrow(l Level, f Form, out []uint16, in []float32) {
 	out = out[:len(in)]
 	if n := len(in) &^ (convertRun - 1); n > 0 && l != Portable {
 		switch {
-		case l == AVX512 && f == BF16:
+		case l >= AVX512 && f == BF16:
 			narrowBF16AVX512(&out[0], &in[0], n)
-		case l == AVX512:
+		case l >= AVX512:
 			narrowF16AVX512(&out[0], &in[0], n)
 		case f == BF16:
 			narrowBF16AVX2(&out[0], &in[0], n)

@@ -34,7 +34,7 @@ func unspoilt(t *testing.T, what string, x []float32, n int) {
 
 // levelsAndSizes runs a test at every level for lengths around whole vectors.
 func levelsAndSizes(t *testing.T, run func(t *testing.T, l Level, r *rand.Rand, n int)) {
-	for _, l := range Levels() {
+	for _, l := range vectorLevels() {
 		t.Run(l.String(), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, uint64(l)))
 			for n := 1; n <= 150; n++ {
@@ -146,7 +146,7 @@ func TestExpOfPlainGo(t *testing.T) {
 
 func TestSiluMulEnds(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
-	for _, l := range Levels() {
+	for _, l := range vectorLevels() {
 		gate, up, out := []float32{-500, 0, 500, 1, inf, nan, -inf}, []float32{2, 2, 2, 2, 2, 2, 2}, make([]float32, 7)
 		SiluMul(l, gate, up, out)
 		for i, want := range []float32{0, 0, 1000, 2 / (1 + 1/math.E), inf, nan, nan} {
@@ -176,7 +176,7 @@ func TestWidenAndNarrow(t *testing.T) {
 		}
 		want := make([]uint16, len(sorts))
 		Narrow(Portable, f, want, sorts)
-		for _, l := range Levels() {
+		for _, l := range vectorLevels() {
 			Widen(l, f, wide, in)
 			Narrow(l, f, back, wide)
 			for i, h := range in {
@@ -282,7 +282,7 @@ func BenchmarkRows(b *testing.B) {
 	}
 	logits, ids := guarded(r, 151_936)[:151_936], make([]int32, 151_936)
 	halves := make([]uint16, 8960)
-	for _, l := range Levels() {
+	for _, l := range vectorLevels() {
 		for name, run := range map[string]func(){
 			"norm-1536": func() { RMSNorm(l, norm, gain, out[:1536], 1e-6) },
 			"rope-12x128": func() {

@@ -10,7 +10,7 @@ const scanRun = 32
 func Peak(l Level, x []float32) (peak float32, nan bool) {
 	if l != Portable && len(x) >= scanRun {
 		var flag int32
-		if l == AVX512 {
+		if l >= AVX512 {
 			peak, flag = peakAVX512(&x[0], len(x))
 		} else {
 			peak, flag = peakAVX2(&x[0], len(x))
@@ -31,7 +31,7 @@ func Peak(l Level, x []float32) (peak float32, nan bool) {
 func Find(l Level, x []float32, v float32) int {
 	at := 0
 	if n := len(x) &^ (scanRun - 1); n > 0 && l != Portable {
-		if l == AVX512 {
+		if l >= AVX512 {
 			at = findAVX512(&x[0], n, v)
 		} else {
 			at = findAVX2(&x[0], n, v)
@@ -52,7 +52,7 @@ func Collect(l Level, x []float32, bound float32, ids []int32) int {
 	ids = ids[:len(x)]
 	n, at := 0, 0
 	if at = len(x) &^ (scanRun - 1); at > 0 && l != Portable {
-		if l == AVX512 {
+		if l >= AVX512 {
 			n = collectAVX512(&x[0], at, bound, 0, &ids[0])
 		} else {
 			n = collectAVX2(&x[0], at, bound, 0, &ids[0])
@@ -75,7 +75,7 @@ func Collect(l Level, x []float32, bound float32, ids []int32) int {
 func ExpSum(l Level, x []float32, highest, inverse float64) float64 {
 	var sum float64
 	if n := len(x) &^ (scanRun - 1); n > 0 && l != Portable {
-		if l == AVX512 {
+		if l >= AVX512 {
 			sum = expSumAVX512(&x[0], n, highest, inverse*math.Log2E)
 		} else {
 			sum = expSumAVX2(&x[0], n, highest, inverse*math.Log2E)

@@ -28,7 +28,7 @@ func ReadSum(l Level, b []byte) float32 {
 		return 0
 	}
 	switch l {
-	case AVX512:
+	case AVX512, AMX:
 		return readSumAVX512(&b[0], len(b))
 	case AVX2:
 		return readSumAVX2(&b[0], len(b))

@@ -27,7 +27,7 @@ func TestTilesCoverTokens(t *testing.T) {
 
 func TestPackTile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := rapid.SampledFrom(Levels()).Draw(t, "level")
+		l := rapid.SampledFrom(vectorLevels()).Draw(t, "level")
 		tokens, cols := rapid.IntRange(1, 13).Draw(t, "tokens"), rapid.IntRange(1, 150).Draw(t, "cols")
 		ldx := cols + rapid.IntRange(0, 9).Draw(t, "gap")
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))

@@ -189,7 +189,7 @@ func (w *weights) roundedProduct(l kernel.Level, tokens int) product {
 		for i := range tiles.Tiles {
 			t, n := tiles.At(i)
 			for j := range n {
-				kernel.QuantizeRow(l, x[(t+j)*Cols:][:Cols], in[kernel.IntTileBytes(groups, t):], j, n)
+				kernel.QuantizeRow(l, kernel.Quads, x[(t+j)*Cols:][:Cols], in[kernel.IntTileBytes(groups, t):], j, n)
 			}
 		}
 		w.multiply(l, tiles, func(p int, part []byte, from, columns, first, end int) {

@@ -44,7 +44,7 @@ func small(l kernel.Level) []Case {
 		}
 	})
 	add("silu·mul", fmt.Sprint(Rows), 12*Rows, func() { kernel.SiluMul(l, inner, up, out) })
-	add("quantise", fmt.Sprint(Rows), 4*Rows+len(quantised), func() { kernel.QuantizeRow(l, inner, quantised, 0, 1) })
+	add("quantise", fmt.Sprint(Rows), 4*Rows+len(quantised), func() { kernel.QuantizeRow(l, kernel.Quads, inner, quantised, 0, 1) })
 	add("pack tile", fmt.Sprintf("%d of %d", queryTokens, Cols), 8*len(tile), func() { kernel.PackTile(l, tile, wide, Cols, queryTokens, Cols) })
 	add("narrow", fmt.Sprintf("%d to bf16", Rows), 6*Rows, func() { kernel.Narrow(l, kernel.BF16, halves, inner) })
 	add("softmax", fmt.Sprintf("%d of %d", headGroup, kernel.BlockSlots), 8*len(scores.scores), func() {

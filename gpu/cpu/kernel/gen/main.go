@@ -19,6 +19,7 @@ import (
 var families = map[string]func(){
 	"attention": attention,
 	"gemm":      gemm,
+	"tiles":     tiles,
 	"intgemm":   intgemm,
 	"kquant":    kquant,
 	"rows":      rows,

@@ -9,15 +9,13 @@ import (
 // quantizeRow writes one token of a tile of activations. AVX-512 has no faster
 // one: it is a hundredth of the product that follows.
 func quantizeRow() {
-	function("quantizeRowAVX2", "func(x *float32, out *byte, groups, tokens int)",
-		"quantizeRowAVX2 quantises one token into its place in a tile; out is moved on to the token. See QuantizeRow.")
-	x, out, groups, stride := parameter("x"), parameter("out"), parameter("groups"), parameter("tokens")
-	SHLQ(U8(2), stride) // bytes between steps, tokens * 4
-	// Behind the 8 steps lie the corrections, then the scales.
-	correction, scale := GP64(), GP64()
-	MOVQ(stride, correction)
-	SHLQ(U8(3), correction)
-	LEAQ(Mem{Base: correction, Index: stride, Scale: 1}, scale)
+	function("quantizeRowAVX2", "func(x *float32, out *byte, groups, step, sums, tokens int)",
+		"quantizeRowAVX2 quantises one token into its place in a tile: step and sums are those of IntLayout.at. See QuantizeRow.")
+	x, out, groups, stride := parameter("x"), parameter("out"), parameter("groups"), parameter("step")
+	correction, scale, next := parameter("sums"), GP64(), parameter("tokens")
+	LEAQ(Mem{Base: correction, Index: next, Scale: 4}, scale)
+	LEAQ(Mem{Base: next, Index: next, Scale: 4}, next)
+	SHLQ(U8(3), next) // 40 bytes of each token
 
 	constant := func(bits uint32) reg.VecVirtual {
 		r, c := GP32(), YMM()
@@ -100,8 +98,7 @@ func quantizeRow() {
 			ADDQ(stride, to)
 		}
 	}
-	LEAQ(Mem{Base: scale, Index: out, Scale: 1}, out)
-	ADDQ(stride, out)
+	ADDQ(next, out)
 	ADDQ(U32(128), x)
 	DECQ(groups)
 	JNZ(LabelRef("group"))

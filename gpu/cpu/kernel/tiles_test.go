@@ -1,0 +1,195 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func needTiles(t testing.TB) {
+	if !AMX.Supported() {
+		t.Skip("this processor has no AMX, or the system does not allow it")
+	}
+}
+
+// tileProblem is a product of several tiles.
+type tileProblem struct {
+	*integers
+	tokens, tiles int
+}
+
+func randomTiles(r *rand.Rand, f Form, groups, tokens, tiles int) tileProblem {
+	return tileProblem{randomIntegers(r, f, groups, tokens*tiles), tokens, tiles}
+}
+
+func (p tileProblem) operands() (w, x []byte) {
+	w, x = make([]byte, SpreadBytes(p.groups)), make([]byte, IntTileBytes(p.groups, len(p.x)))
+	SpreadGroups(p.form, p.panel(), p.groups, w)
+	for i, row := range p.x {
+		tile := x[IntTileBytes(p.groups, i/p.tokens*p.tokens):]
+		QuantizeRow(AMX, Rows, row, tile[:IntTileBytes(p.groups, p.tokens)], i%p.tokens, p.tokens)
+	}
+	return w, x
+}
+
+// check compares all of y, what lies between its rows included.
+func (p tileProblem) check(t *testing.T, add bool) {
+	t.Helper()
+	ldy := PanelRows + 5
+	y := make([]float32, len(p.x)*ldy+3)
+	for i := range y {
+		y[i] = float32(i%7) - 3
+	}
+	want := slices.Clone(y)
+	for token := range p.x {
+		for row := range PanelRows {
+			from := float32(0)
+			if add {
+				from = y[token*ldy+row]
+			}
+			want[token*ldy+row] = p.twin(AMX, row, token, from)
+		}
+	}
+	w, x := p.operands()
+	TileGemm(w, p.groups, x, p.tokens, p.tiles, IntTileBytes(p.groups, p.tokens), y, ldy, add, w[:len(w)/(1+p.tiles%3)])
+	for i := range y {
+		if !same(y[i], want[i]) {
+			t.Fatalf("%s, %d groups, %d tiles of %d tokens, add %v: y[%d][%d] is %v, want %v",
+				p.form, p.groups, p.tiles, p.tokens, add, i/ldy, i%ldy, y[i], want[i])
+		}
+	}
+}
+
+func TestTileGemmIsExact(t *testing.T) {
+	needTiles(t)
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, f := range []Form{Q8, Q4} {
+		for tokens := 1; tokens <= TileRows; tokens++ {
+			for _, groups := range []int{0, 1, 2, 3, 4, 29} {
+				randomTiles(r, f, groups, tokens, 1+r.IntN(3)).check(t, groups%2 == 1)
+			}
+		}
+	}
+}
+
+// TestTileGemmExtremes has the largest sums that there are, of each sign: the
+// conversion to float32 must take them.
+func TestTileGemmExtremes(t *testing.T) {
+	needTiles(t)
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, f := range []Form{Q8, Q4} {
+		for _, w := range []int{0, 15, 255} {
+			p := randomTiles(r, f, 2, 5, 2)
+			for row := range p.w {
+				for c := range p.w[row] {
+					if p.w[row][c] = w; f == Q4 {
+						p.w[row][c] = min(w, 15)
+					}
+				}
+			}
+			for token := range p.x {
+				for c := range p.x[token] {
+					p.x[token][c] = float32(1 - 2*(token&1))
+				}
+			}
+			p.check(t, false)
+		}
+	}
+}
+
+// TestTileGemmEqualsIntGemm: a split of the columns and a token alone with
+// products of AVX-512 give the same bits.
+func TestTileGemmEqualsIntGemm(t *testing.T) {
+	needTiles(t)
+	const groups, tokens, tiles = 9, 7, 3
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, f := range []Form{Q8, Q4} {
+		p := randomTiles(r, f, groups, tokens, tiles)
+		panel := p.panel()
+		w, x := p.operands()
+		split, apart := make([]float32, len(p.x)*PanelRows), IntTileBytes(groups, tokens)
+		for g := 0; g < groups; {
+			n := 1 + r.IntN(groups-g)
+			TileGemm(w[SpreadBytes(g):], n, x[IntTileBytes(g, tokens):], tokens, tiles, apart, split, PanelRows, g > 0, nil)
+			g += n
+		}
+		for token := range p.x {
+			alone, row := *p.integers, make([]float32, PanelRows)
+			alone.x = p.x[token : token+1]
+			IntGemm(AVX512, f, panel, groups, alone.tile(AVX512), 1, row, PanelRows, false, Fetch{})
+			if !slices.EqualFunc(row, split[token*PanelRows:][:PanelRows], same) {
+				t.Fatalf("%s token %d: tiles %v, alone %v", f, token, split[token*PanelRows:][:PanelRows], row)
+			}
+		}
+	}
+}
+
+// TestTileGemmPoison: an infinity or a NaN makes its token's results NaN and no
+// other's.
+func TestTileGemmPoison(t *testing.T) {
+	needTiles(t)
+	r := rand.New(rand.NewPCG(11, 12))
+	for _, bad := range []float64{math.Inf(1), math.Inf(-1), math.NaN()} {
+		p := randomTiles(r, Q8, 3, 6, 2)
+		victim := r.IntN(len(p.x))
+		p.x[victim][r.IntN(96)] = float32(bad)
+		p.check(t, true)
+		if v := p.twin(AMX, 0, victim, 0); v == v {
+			t.Fatalf("%v becomes %v", bad, v)
+		}
+	}
+}
+
+// TestTileGemmMutants: one wrong weight, scale or activation shows.
+func TestTileGemmMutants(t *testing.T) {
+	needTiles(t)
+	const groups = 3
+	r := rand.New(rand.NewPCG(7, 8))
+	for tokens := 1; tokens <= TileRows; tokens++ {
+		p := randomTiles(r, Q8, groups, tokens, 2)
+		for token := range p.x {
+			for c := range p.x[token] {
+				p.x[token][c] = float32(1 + (c+token)%5)
+			}
+		}
+		for row := range p.ws {
+			p.ws[row] = []uint16{0x3c00, 0x3c00, 0x3c00} // 1
+		}
+		w, x := p.operands()
+		run := func() []float32 {
+			y := make([]float32, len(p.x)*PanelRows)
+			TileGemm(w, groups, x, tokens, 2, IntTileBytes(groups, tokens), y, PanelRows, false, nil)
+			return y
+		}
+		want := run()
+		mutate := func(b []byte, at int, what string) {
+			b[at] ^= 0x10
+			if slices.Equal(run(), want) {
+				t.Errorf("%d tokens: %s byte %d changed and nothing came of it", tokens, what, at)
+			}
+			b[at] ^= 0x10
+		}
+		for range 20 {
+			g := r.IntN(groups) * tileGroup
+			mutate(w, g+r.IntN(8*PanelRows*4), "weight")
+			mutate(w, g+8*PanelRows*4+4*r.IntN(PanelRows)+2, "scale of a weight")
+			g = r.IntN(2*groups) * tokens * intTokenBytes
+			mutate(x, g+r.IntN(GroupCols*tokens), "activation")
+			mutate(x, g+GroupCols*tokens+4*tokens+4*r.IntN(tokens)+2, "scale of an activation")
+		}
+	}
+}
+
+func FuzzTileGemm(f *testing.F) {
+	f.Add(uint64(1), uint8(3), uint8(4), uint8(1), true, false)
+	f.Add(uint64(2), uint8(40), uint8(15), uint8(3), false, true)
+	f.Fuzz(func(t *testing.T, seed uint64, groups, tokens, tiles uint8, q4, add bool) {
+		needTiles(t)
+		form := Q8
+		if q4 {
+			form = Q4
+		}
+		randomTiles(rand.New(rand.NewPCG(seed, 0)), form, int(groups)%48, 1+int(tokens)%TileRows, 1+int(tiles)%4).check(t, add)
+	})
+}
