@@ -282,7 +282,9 @@ group:
 	TESTQ        R8, R8
 	JNZ          fetched0
 	PREFETCHT1   (SI)
+	PREFETCHT0   3072(AX)
 	PREFETCHT1   64(SI)
+	PREFETCHT0   3136(AX)
 
 fetched0:
 	VPDPBUSD.BCST (CX), Z4, Z2
@@ -292,7 +294,9 @@ fetched0:
 	TESTQ         R8, R8
 	JNZ           fetched2
 	PREFETCHT1    128(SI)
+	PREFETCHT0    3200(AX)
 	PREFETCHT1    192(SI)
+	PREFETCHT0    3264(AX)
 
 fetched2:
 	VPDPBUSD.BCST 4(CX), Z4, Z2
@@ -302,7 +306,9 @@ fetched2:
 	TESTQ         R8, R8
 	JNZ           fetched4
 	PREFETCHT1    256(SI)
+	PREFETCHT0    3328(AX)
 	PREFETCHT1    320(SI)
+	PREFETCHT0    3392(AX)
 
 fetched4:
 	VPDPBUSD.BCST 8(CX), Z4, Z2
@@ -312,7 +318,9 @@ fetched4:
 	TESTQ         R8, R8
 	JNZ           fetched6
 	PREFETCHT1    384(SI)
+	PREFETCHT0    3456(AX)
 	PREFETCHT1    448(SI)
+	PREFETCHT0    3520(AX)
 
 fetched6:
 	VPDPBUSD.BCST 12(CX), Z4, Z2
@@ -322,7 +330,9 @@ fetched6:
 	TESTQ         R8, R8
 	JNZ           fetched8
 	PREFETCHT1    512(SI)
+	PREFETCHT0    3584(AX)
 	PREFETCHT1    576(SI)
+	PREFETCHT0    3648(AX)
 
 fetched8:
 	VPDPBUSD.BCST 16(CX), Z4, Z2
@@ -332,7 +342,9 @@ fetched8:
 	TESTQ         R8, R8
 	JNZ           fetched10
 	PREFETCHT1    640(SI)
+	PREFETCHT0    3712(AX)
 	PREFETCHT1    704(SI)
+	PREFETCHT0    3776(AX)
 
 fetched10:
 	VPDPBUSD.BCST 20(CX), Z4, Z2
@@ -342,7 +354,9 @@ fetched10:
 	TESTQ         R8, R8
 	JNZ           fetched12
 	PREFETCHT1    768(SI)
+	PREFETCHT0    3840(AX)
 	PREFETCHT1    832(SI)
+	PREFETCHT0    3904(AX)
 
 fetched12:
 	VPDPBUSD.BCST 24(CX), Z4, Z2
@@ -352,7 +366,9 @@ fetched12:
 	TESTQ         R8, R8
 	JNZ           fetched14
 	PREFETCHT1    896(SI)
+	PREFETCHT0    3968(AX)
 	PREFETCHT1    960(SI)
+	PREFETCHT0    4032(AX)
 
 fetched14:
 	VPDPBUSD.BCST 28(CX), Z4, Z2
@@ -360,6 +376,7 @@ fetched14:
 	TESTQ         R8, R8
 	JNZ           fetched16
 	PREFETCHT1    1024(SI)
+	PREFETCHT0    4096(AX)
 	ADDQ          $0x00000440, SI
 	MOVQ          DI, R8
 
@@ -421,7 +438,9 @@ group:
 	TESTQ        R9, R9
 	JNZ          fetched0
 	PREFETCHT1   (DI)
+	PREFETCHT0   3072(AX)
 	PREFETCHT1   64(DI)
+	PREFETCHT0   3136(AX)
 
 fetched0:
 	VPBROADCASTD (CX), Z10
@@ -435,7 +454,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPBROADCASTD 8(CX), Z10
@@ -449,7 +470,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPBROADCASTD 16(CX), Z10
@@ -463,7 +486,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPBROADCASTD 24(CX), Z10
@@ -477,7 +502,9 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 
 fetched8:
 	VPBROADCASTD 32(CX), Z10
@@ -491,7 +518,9 @@ fetched8:
 	TESTQ        R9, R9
 	JNZ          fetched10
 	PREFETCHT1   640(DI)
+	PREFETCHT0   3712(AX)
 	PREFETCHT1   704(DI)
+	PREFETCHT0   3776(AX)
 
 fetched10:
 	VPBROADCASTD 40(CX), Z10
@@ -505,7 +534,9 @@ fetched10:
 	TESTQ        R9, R9
 	JNZ          fetched12
 	PREFETCHT1   768(DI)
+	PREFETCHT0   3840(AX)
 	PREFETCHT1   832(DI)
+	PREFETCHT0   3904(AX)
 
 fetched12:
 	VPBROADCASTD 48(CX), Z10
@@ -519,7 +550,9 @@ fetched12:
 	TESTQ        R9, R9
 	JNZ          fetched14
 	PREFETCHT1   896(DI)
+	PREFETCHT0   3968(AX)
 	PREFETCHT1   960(DI)
+	PREFETCHT0   4032(AX)
 
 fetched14:
 	VPBROADCASTD 56(CX), Z10
@@ -531,6 +564,7 @@ fetched14:
 	TESTQ        R9, R9
 	JNZ          fetched16
 	PREFETCHT1   1024(DI)
+	PREFETCHT0   4096(AX)
 	ADDQ         $0x00000440, DI
 	MOVQ         R8, R9
 
@@ -608,7 +642,9 @@ group:
 	TESTQ        R9, R9
 	JNZ          fetched0
 	PREFETCHT1   (DI)
+	PREFETCHT0   3072(AX)
 	PREFETCHT1   64(DI)
+	PREFETCHT0   3136(AX)
 
 fetched0:
 	VPBROADCASTD (CX), Z14
@@ -625,7 +661,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPBROADCASTD 12(CX), Z14
@@ -642,7 +680,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPBROADCASTD 24(CX), Z14
@@ -659,7 +699,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPBROADCASTD 36(CX), Z14
@@ -676,7 +718,9 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 
 fetched8:
 	VPBROADCASTD 48(CX), Z14
@@ -693,7 +737,9 @@ fetched8:
 	TESTQ        R9, R9
 	JNZ          fetched10
 	PREFETCHT1   640(DI)
+	PREFETCHT0   3712(AX)
 	PREFETCHT1   704(DI)
+	PREFETCHT0   3776(AX)
 
 fetched10:
 	VPBROADCASTD 60(CX), Z14
@@ -710,7 +756,9 @@ fetched10:
 	TESTQ        R9, R9
 	JNZ          fetched12
 	PREFETCHT1   768(DI)
+	PREFETCHT0   3840(AX)
 	PREFETCHT1   832(DI)
+	PREFETCHT0   3904(AX)
 
 fetched12:
 	VPBROADCASTD 72(CX), Z14
@@ -727,7 +775,9 @@ fetched12:
 	TESTQ        R9, R9
 	JNZ          fetched14
 	PREFETCHT1   896(DI)
+	PREFETCHT0   3968(AX)
 	PREFETCHT1   960(DI)
+	PREFETCHT0   4032(AX)
 
 fetched14:
 	VPBROADCASTD 84(CX), Z14
@@ -742,6 +792,7 @@ fetched14:
 	TESTQ        R9, R9
 	JNZ          fetched16
 	PREFETCHT1   1024(DI)
+	PREFETCHT0   4096(AX)
 	ADDQ         $0x00000440, DI
 	MOVQ         R8, R9
 
@@ -835,7 +886,9 @@ group:
 	TESTQ        R9, R9
 	JNZ          fetched0
 	PREFETCHT1   (DI)
+	PREFETCHT0   3072(AX)
 	PREFETCHT1   64(DI)
+	PREFETCHT0   3136(AX)
 
 fetched0:
 	VPBROADCASTD (CX), Z18
@@ -855,7 +908,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPBROADCASTD 16(CX), Z18
@@ -875,7 +930,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPBROADCASTD 32(CX), Z18
@@ -895,7 +952,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPBROADCASTD 48(CX), Z18
@@ -915,7 +974,9 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 
 fetched8:
 	VPBROADCASTD 64(CX), Z18
@@ -935,7 +996,9 @@ fetched8:
 	TESTQ        R9, R9
 	JNZ          fetched10
 	PREFETCHT1   640(DI)
+	PREFETCHT0   3712(AX)
 	PREFETCHT1   704(DI)
+	PREFETCHT0   3776(AX)
 
 fetched10:
 	VPBROADCASTD 80(CX), Z18
@@ -955,7 +1018,9 @@ fetched10:
 	TESTQ        R9, R9
 	JNZ          fetched12
 	PREFETCHT1   768(DI)
+	PREFETCHT0   3840(AX)
 	PREFETCHT1   832(DI)
+	PREFETCHT0   3904(AX)
 
 fetched12:
 	VPBROADCASTD 96(CX), Z18
@@ -975,7 +1040,9 @@ fetched12:
 	TESTQ        R9, R9
 	JNZ          fetched14
 	PREFETCHT1   896(DI)
+	PREFETCHT0   3968(AX)
 	PREFETCHT1   960(DI)
+	PREFETCHT0   4032(AX)
 
 fetched14:
 	VPBROADCASTD 112(CX), Z18
@@ -993,6 +1060,7 @@ fetched14:
 	TESTQ        R9, R9
 	JNZ          fetched16
 	PREFETCHT1   1024(DI)
+	PREFETCHT0   4096(AX)
 	ADDQ         $0x00000440, DI
 	MOVQ         R8, R9
 
@@ -1102,7 +1170,9 @@ group:
 	TESTQ        R9, R9
 	JNZ          fetched0
 	PREFETCHT1   (DI)
+	PREFETCHT0   3072(AX)
 	PREFETCHT1   64(DI)
+	PREFETCHT0   3136(AX)
 
 fetched0:
 	VPBROADCASTD (CX), Z22
@@ -1125,7 +1195,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPBROADCASTD 20(CX), Z22
@@ -1148,7 +1220,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPBROADCASTD 40(CX), Z22
@@ -1171,7 +1245,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPBROADCASTD 60(CX), Z22
@@ -1194,7 +1270,9 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 
 fetched8:
 	VPBROADCASTD 80(CX), Z22
@@ -1217,7 +1295,9 @@ fetched8:
 	TESTQ        R9, R9
 	JNZ          fetched10
 	PREFETCHT1   640(DI)
+	PREFETCHT0   3712(AX)
 	PREFETCHT1   704(DI)
+	PREFETCHT0   3776(AX)
 
 fetched10:
 	VPBROADCASTD 100(CX), Z22
@@ -1240,7 +1320,9 @@ fetched10:
 	TESTQ        R9, R9
 	JNZ          fetched12
 	PREFETCHT1   768(DI)
+	PREFETCHT0   3840(AX)
 	PREFETCHT1   832(DI)
+	PREFETCHT0   3904(AX)
 
 fetched12:
 	VPBROADCASTD 120(CX), Z22
@@ -1263,7 +1345,9 @@ fetched12:
 	TESTQ        R9, R9
 	JNZ          fetched14
 	PREFETCHT1   896(DI)
+	PREFETCHT0   3968(AX)
 	PREFETCHT1   960(DI)
+	PREFETCHT0   4032(AX)
 
 fetched14:
 	VPBROADCASTD 140(CX), Z22
@@ -1284,6 +1368,7 @@ fetched14:
 	TESTQ        R9, R9
 	JNZ          fetched16
 	PREFETCHT1   1024(DI)
+	PREFETCHT0   4096(AX)
 	ADDQ         $0x00000440, DI
 	MOVQ         R8, R9
 
@@ -1409,7 +1494,9 @@ group:
 	TESTQ        R9, R9
 	JNZ          fetched0
 	PREFETCHT1   (DI)
+	PREFETCHT0   3072(AX)
 	PREFETCHT1   64(DI)
+	PREFETCHT0   3136(AX)
 
 fetched0:
 	VPBROADCASTD (CX), Z26
@@ -1435,7 +1522,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPBROADCASTD 24(CX), Z26
@@ -1461,7 +1550,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPBROADCASTD 48(CX), Z26
@@ -1487,7 +1578,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPBROADCASTD 72(CX), Z26
@@ -1513,7 +1606,9 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 
 fetched8:
 	VPBROADCASTD 96(CX), Z26
@@ -1539,7 +1634,9 @@ fetched8:
 	TESTQ        R9, R9
 	JNZ          fetched10
 	PREFETCHT1   640(DI)
+	PREFETCHT0   3712(AX)
 	PREFETCHT1   704(DI)
+	PREFETCHT0   3776(AX)
 
 fetched10:
 	VPBROADCASTD 120(CX), Z26
@@ -1565,7 +1662,9 @@ fetched10:
 	TESTQ        R9, R9
 	JNZ          fetched12
 	PREFETCHT1   768(DI)
+	PREFETCHT0   3840(AX)
 	PREFETCHT1   832(DI)
+	PREFETCHT0   3904(AX)
 
 fetched12:
 	VPBROADCASTD 144(CX), Z26
@@ -1591,7 +1690,9 @@ fetched12:
 	TESTQ        R9, R9
 	JNZ          fetched14
 	PREFETCHT1   896(DI)
+	PREFETCHT0   3968(AX)
 	PREFETCHT1   960(DI)
+	PREFETCHT0   4032(AX)
 
 fetched14:
 	VPBROADCASTD 168(CX), Z26
@@ -1615,6 +1716,7 @@ fetched14:
 	TESTQ        R9, R9
 	JNZ          fetched16
 	PREFETCHT1   1024(DI)
+	PREFETCHT0   4096(AX)
 	ADDQ         $0x00000440, DI
 	MOVQ         R8, R9
 
@@ -1773,7 +1875,9 @@ group:
 	TESTQ        R9, R9
 	JNZ          fetched0
 	PREFETCHT1   (DI)
+	PREFETCHT0   3072(AX)
 	PREFETCHT1   64(DI)
+	PREFETCHT0   3136(AX)
 
 fetched0:
 	VPBROADCASTD (CX), Z16
@@ -1802,7 +1906,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPBROADCASTD 28(CX), Z16
@@ -1831,7 +1937,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPBROADCASTD 56(CX), Z16
@@ -1860,7 +1968,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPBROADCASTD 84(CX), Z16
@@ -1889,7 +1999,9 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 
 fetched8:
 	VPBROADCASTD 112(CX), Z16
@@ -1918,7 +2030,9 @@ fetched8:
 	TESTQ        R9, R9
 	JNZ          fetched10
 	PREFETCHT1   640(DI)
+	PREFETCHT0   3712(AX)
 	PREFETCHT1   704(DI)
+	PREFETCHT0   3776(AX)
 
 fetched10:
 	VPBROADCASTD 140(CX), Z16
@@ -1947,7 +2061,9 @@ fetched10:
 	TESTQ        R9, R9
 	JNZ          fetched12
 	PREFETCHT1   768(DI)
+	PREFETCHT0   3840(AX)
 	PREFETCHT1   832(DI)
+	PREFETCHT0   3904(AX)
 
 fetched12:
 	VPBROADCASTD 168(CX), Z16
@@ -1976,7 +2092,9 @@ fetched12:
 	TESTQ        R9, R9
 	JNZ          fetched14
 	PREFETCHT1   896(DI)
+	PREFETCHT0   3968(AX)
 	PREFETCHT1   960(DI)
+	PREFETCHT0   4032(AX)
 
 fetched14:
 	VPBROADCASTD 196(CX), Z16
@@ -2003,6 +2121,7 @@ fetched14:
 	TESTQ        R9, R9
 	JNZ          fetched16
 	PREFETCHT1   1024(DI)
+	PREFETCHT0   4096(AX)
 	ADDQ         $0x00000440, DI
 	MOVQ         R8, R9
 
@@ -2207,7 +2326,9 @@ group:
 	TESTQ        R9, R9
 	JNZ          fetched0
 	PREFETCHT1   (DI)
+	PREFETCHT0   3072(AX)
 	PREFETCHT1   64(DI)
+	PREFETCHT0   3136(AX)
 
 fetched0:
 	VPBROADCASTD (CX), Z18
@@ -2239,7 +2360,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPBROADCASTD 32(CX), Z18
@@ -2271,7 +2394,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPBROADCASTD 64(CX), Z18
@@ -2303,7 +2428,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPBROADCASTD 96(CX), Z18
@@ -2335,7 +2462,9 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 
 fetched8:
 	VPBROADCASTD 128(CX), Z18
@@ -2367,7 +2496,9 @@ fetched8:
 	TESTQ        R9, R9
 	JNZ          fetched10
 	PREFETCHT1   640(DI)
+	PREFETCHT0   3712(AX)
 	PREFETCHT1   704(DI)
+	PREFETCHT0   3776(AX)
 
 fetched10:
 	VPBROADCASTD 160(CX), Z18
@@ -2399,7 +2530,9 @@ fetched10:
 	TESTQ        R9, R9
 	JNZ          fetched12
 	PREFETCHT1   768(DI)
+	PREFETCHT0   3840(AX)
 	PREFETCHT1   832(DI)
+	PREFETCHT0   3904(AX)
 
 fetched12:
 	VPBROADCASTD 192(CX), Z18
@@ -2431,7 +2564,9 @@ fetched12:
 	TESTQ        R9, R9
 	JNZ          fetched14
 	PREFETCHT1   896(DI)
+	PREFETCHT0   3968(AX)
 	PREFETCHT1   960(DI)
+	PREFETCHT0   4032(AX)
 
 fetched14:
 	VPBROADCASTD 224(CX), Z18
@@ -2461,6 +2596,7 @@ fetched14:
 	TESTQ        R9, R9
 	JNZ          fetched16
 	PREFETCHT1   1024(DI)
+	PREFETCHT0   4096(AX)
 	ADDQ         $0x00000440, DI
 	MOVQ         R8, R9
 
@@ -2687,7 +2823,9 @@ group:
 	TESTQ        R9, R9
 	JNZ          fetched0
 	PREFETCHT1   (DI)
+	PREFETCHT0   3072(AX)
 	PREFETCHT1   64(DI)
+	PREFETCHT0   3136(AX)
 
 fetched0:
 	VPBROADCASTD (CX), Z20
@@ -2722,7 +2860,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPBROADCASTD 36(CX), Z20
@@ -2757,7 +2897,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPBROADCASTD 72(CX), Z20
@@ -2792,7 +2934,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPBROADCASTD 108(CX), Z20
@@ -2827,7 +2971,9 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 
 fetched8:
 	VPBROADCASTD 144(CX), Z20
@@ -2862,7 +3008,9 @@ fetched8:
 	TESTQ        R9, R9
 	JNZ          fetched10
 	PREFETCHT1   640(DI)
+	PREFETCHT0   3712(AX)
 	PREFETCHT1   704(DI)
+	PREFETCHT0   3776(AX)
 
 fetched10:
 	VPBROADCASTD 180(CX), Z20
@@ -2897,7 +3045,9 @@ fetched10:
 	TESTQ        R9, R9
 	JNZ          fetched12
 	PREFETCHT1   768(DI)
+	PREFETCHT0   3840(AX)
 	PREFETCHT1   832(DI)
+	PREFETCHT0   3904(AX)
 
 fetched12:
 	VPBROADCASTD 216(CX), Z20
@@ -2932,7 +3082,9 @@ fetched12:
 	TESTQ        R9, R9
 	JNZ          fetched14
 	PREFETCHT1   896(DI)
+	PREFETCHT0   3968(AX)
 	PREFETCHT1   960(DI)
+	PREFETCHT0   4032(AX)
 
 fetched14:
 	VPBROADCASTD 252(CX), Z20
@@ -2965,6 +3117,7 @@ fetched14:
 	TESTQ        R9, R9
 	JNZ          fetched16
 	PREFETCHT1   1024(DI)
+	PREFETCHT0   4096(AX)
 	ADDQ         $0x00000440, DI
 	MOVQ         R8, R9
 
@@ -3213,7 +3366,9 @@ group:
 	TESTQ        R9, R9
 	JNZ          fetched0
 	PREFETCHT1   (DI)
+	PREFETCHT0   3072(AX)
 	PREFETCHT1   64(DI)
+	PREFETCHT0   3136(AX)
 
 fetched0:
 	VPBROADCASTD (CX), Z22
@@ -3251,7 +3406,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPBROADCASTD 40(CX), Z22
@@ -3289,7 +3446,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPBROADCASTD 80(CX), Z22
@@ -3327,7 +3486,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPBROADCASTD 120(CX), Z22
@@ -3365,7 +3526,9 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 
 fetched8:
 	VPBROADCASTD 160(CX), Z22
@@ -3403,7 +3566,9 @@ fetched8:
 	TESTQ        R9, R9
 	JNZ          fetched10
 	PREFETCHT1   640(DI)
+	PREFETCHT0   3712(AX)
 	PREFETCHT1   704(DI)
+	PREFETCHT0   3776(AX)
 
 fetched10:
 	VPBROADCASTD 200(CX), Z22
@@ -3441,7 +3606,9 @@ fetched10:
 	TESTQ        R9, R9
 	JNZ          fetched12
 	PREFETCHT1   768(DI)
+	PREFETCHT0   3840(AX)
 	PREFETCHT1   832(DI)
+	PREFETCHT0   3904(AX)
 
 fetched12:
 	VPBROADCASTD 240(CX), Z22
@@ -3479,7 +3646,9 @@ fetched12:
 	TESTQ        R9, R9
 	JNZ          fetched14
 	PREFETCHT1   896(DI)
+	PREFETCHT0   3968(AX)
 	PREFETCHT1   960(DI)
+	PREFETCHT0   4032(AX)
 
 fetched14:
 	VPBROADCASTD 280(CX), Z22
@@ -3515,6 +3684,7 @@ fetched14:
 	TESTQ        R9, R9
 	JNZ          fetched16
 	PREFETCHT1   1024(DI)
+	PREFETCHT0   4096(AX)
 	ADDQ         $0x00000440, DI
 	MOVQ         R8, R9
 
@@ -3785,7 +3955,9 @@ group:
 	TESTQ        R9, R9
 	JNZ          fetched0
 	PREFETCHT1   (DI)
+	PREFETCHT0   3072(AX)
 	PREFETCHT1   64(DI)
+	PREFETCHT0   3136(AX)
 
 fetched0:
 	VPBROADCASTD (CX), Z24
@@ -3826,7 +3998,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPBROADCASTD 44(CX), Z24
@@ -3867,7 +4041,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPBROADCASTD 88(CX), Z24
@@ -3908,7 +4084,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPBROADCASTD 132(CX), Z24
@@ -3949,7 +4127,9 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 
 fetched8:
 	VPBROADCASTD 176(CX), Z24
@@ -3990,7 +4170,9 @@ fetched8:
 	TESTQ        R9, R9
 	JNZ          fetched10
 	PREFETCHT1   640(DI)
+	PREFETCHT0   3712(AX)
 	PREFETCHT1   704(DI)
+	PREFETCHT0   3776(AX)
 
 fetched10:
 	VPBROADCASTD 220(CX), Z24
@@ -4031,7 +4213,9 @@ fetched10:
 	TESTQ        R9, R9
 	JNZ          fetched12
 	PREFETCHT1   768(DI)
+	PREFETCHT0   3840(AX)
 	PREFETCHT1   832(DI)
+	PREFETCHT0   3904(AX)
 
 fetched12:
 	VPBROADCASTD 264(CX), Z24
@@ -4072,7 +4256,9 @@ fetched12:
 	TESTQ        R9, R9
 	JNZ          fetched14
 	PREFETCHT1   896(DI)
+	PREFETCHT0   3968(AX)
 	PREFETCHT1   960(DI)
+	PREFETCHT0   4032(AX)
 
 fetched14:
 	VPBROADCASTD 308(CX), Z24
@@ -4111,6 +4297,7 @@ fetched14:
 	TESTQ        R9, R9
 	JNZ          fetched16
 	PREFETCHT1   1024(DI)
+	PREFETCHT0   4096(AX)
 	ADDQ         $0x00000440, DI
 	MOVQ         R8, R9
 
@@ -4403,7 +4590,9 @@ group:
 	TESTQ        R9, R9
 	JNZ          fetched0
 	PREFETCHT1   (DI)
+	PREFETCHT0   3072(AX)
 	PREFETCHT1   64(DI)
+	PREFETCHT0   3136(AX)
 
 fetched0:
 	VPBROADCASTD (CX), Z26
@@ -4447,7 +4636,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPBROADCASTD 48(CX), Z26
@@ -4491,7 +4682,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPBROADCASTD 96(CX), Z26
@@ -4535,7 +4728,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPBROADCASTD 144(CX), Z26
@@ -4579,7 +4774,9 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DI)
+	PREFETCHT0   3648(AX)
 
 fetched8:
 	VPBROADCASTD 192(CX), Z26
@@ -4623,7 +4820,9 @@ fetched8:
 	TESTQ        R9, R9
 	JNZ          fetched10
 	PREFETCHT1   640(DI)
+	PREFETCHT0   3712(AX)
 	PREFETCHT1   704(DI)
+	PREFETCHT0   3776(AX)
 
 fetched10:
 	VPBROADCASTD 240(CX), Z26
@@ -4667,7 +4866,9 @@ fetched10:
 	TESTQ        R9, R9
 	JNZ          fetched12
 	PREFETCHT1   768(DI)
+	PREFETCHT0   3840(AX)
 	PREFETCHT1   832(DI)
+	PREFETCHT0   3904(AX)
 
 fetched12:
 	VPBROADCASTD 288(CX), Z26
@@ -4711,7 +4912,9 @@ fetched12:
 	TESTQ        R9, R9
 	JNZ          fetched14
 	PREFETCHT1   896(DI)
+	PREFETCHT0   3968(AX)
 	PREFETCHT1   960(DI)
+	PREFETCHT0   4032(AX)
 
 fetched14:
 	VPBROADCASTD 336(CX), Z26
@@ -4753,6 +4956,7 @@ fetched14:
 	TESTQ        R9, R9
 	JNZ          fetched16
 	PREFETCHT1   1024(DI)
+	PREFETCHT0   4096(AX)
 	ADDQ         $0x00000440, DI
 	MOVQ         R8, R9
 
@@ -4969,7 +5173,9 @@ group:
 	TESTQ      SI, SI
 	JNZ        fetched0
 	PREFETCHT1 (DX)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(DX)
+	PREFETCHT0 3136(AX)
 
 fetched0:
 	VPXOR        (AX), Y5, Y6
@@ -4999,7 +5205,9 @@ fetched0:
 	TESTQ        SI, SI
 	JNZ          fetched2
 	PREFETCHT1   128(DX)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DX)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPXOR        128(AX), Y5, Y10
@@ -5033,7 +5241,9 @@ fetched2:
 	TESTQ        SI, SI
 	JNZ          fetched4
 	PREFETCHT1   256(DX)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DX)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPXOR        256(AX), Y5, Y10
@@ -5067,7 +5277,9 @@ fetched4:
 	TESTQ        SI, SI
 	JNZ          fetched6
 	PREFETCHT1   384(DX)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DX)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPXOR        384(AX), Y5, Y10
@@ -5101,7 +5313,9 @@ fetched6:
 	TESTQ        SI, SI
 	JNZ          fetched8
 	PREFETCHT1   512(DX)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(DX)
+	PREFETCHT0   3648(AX)
 
 fetched8:
 	VPXOR        512(AX), Y5, Y10
@@ -5135,7 +5349,9 @@ fetched8:
 	TESTQ        SI, SI
 	JNZ          fetched10
 	PREFETCHT1   640(DX)
+	PREFETCHT0   3712(AX)
 	PREFETCHT1   704(DX)
+	PREFETCHT0   3776(AX)
 
 fetched10:
 	VPXOR        640(AX), Y5, Y10
@@ -5169,7 +5385,9 @@ fetched10:
 	TESTQ        SI, SI
 	JNZ          fetched12
 	PREFETCHT1   768(DX)
+	PREFETCHT0   3840(AX)
 	PREFETCHT1   832(DX)
+	PREFETCHT0   3904(AX)
 
 fetched12:
 	VPXOR        768(AX), Y5, Y10
@@ -5203,7 +5421,9 @@ fetched12:
 	TESTQ        SI, SI
 	JNZ          fetched14
 	PREFETCHT1   896(DX)
+	PREFETCHT0   3968(AX)
 	PREFETCHT1   960(DX)
+	PREFETCHT0   4032(AX)
 
 fetched14:
 	VPXOR        896(AX), Y5, Y10
@@ -5237,6 +5457,7 @@ fetched14:
 	TESTQ        SI, SI
 	JNZ          fetched16
 	PREFETCHT1   1024(DX)
+	PREFETCHT0   4096(AX)
 	ADDQ         $0x00000440, DX
 	MOVQ         BX, SI
 
@@ -5347,7 +5568,9 @@ group:
 	TESTQ      DI, DI
 	JNZ        fetched0
 	PREFETCHT1 (BX)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(BX)
+	PREFETCHT0 3136(AX)
 
 fetched0:
 	VPXOR        (AX), Y1, Y3
@@ -5393,7 +5616,9 @@ fetched0:
 	TESTQ        DI, DI
 	JNZ          fetched2
 	PREFETCHT1   128(BX)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(BX)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPXOR        128(AX), Y1, Y10
@@ -5447,7 +5672,9 @@ fetched2:
 	TESTQ        DI, DI
 	JNZ          fetched4
 	PREFETCHT1   256(BX)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(BX)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPXOR        256(AX), Y1, Y10
@@ -5501,7 +5728,9 @@ fetched4:
 	TESTQ        DI, DI
 	JNZ          fetched6
 	PREFETCHT1   384(BX)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(BX)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPXOR        384(AX), Y1, Y10
@@ -5555,7 +5784,9 @@ fetched6:
 	TESTQ        DI, DI
 	JNZ          fetched8
 	PREFETCHT1   512(BX)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(BX)
+	PREFETCHT0   3648(AX)
 
 fetched8:
 	VPXOR        512(AX), Y1, Y10
@@ -5609,7 +5840,9 @@ fetched8:
 	TESTQ        DI, DI
 	JNZ          fetched10
 	PREFETCHT1   640(BX)
+	PREFETCHT0   3712(AX)
 	PREFETCHT1   704(BX)
+	PREFETCHT0   3776(AX)
 
 fetched10:
 	VPXOR        640(AX), Y1, Y10
@@ -5663,7 +5896,9 @@ fetched10:
 	TESTQ        DI, DI
 	JNZ          fetched12
 	PREFETCHT1   768(BX)
+	PREFETCHT0   3840(AX)
 	PREFETCHT1   832(BX)
+	PREFETCHT0   3904(AX)
 
 fetched12:
 	VPXOR        768(AX), Y1, Y10
@@ -5717,7 +5952,9 @@ fetched12:
 	TESTQ        DI, DI
 	JNZ          fetched14
 	PREFETCHT1   896(BX)
+	PREFETCHT0   3968(AX)
 	PREFETCHT1   960(BX)
+	PREFETCHT0   4032(AX)
 
 fetched14:
 	VPXOR        896(AX), Y1, Y10
@@ -5771,6 +6008,7 @@ fetched14:
 	TESTQ        DI, DI
 	JNZ          fetched16
 	PREFETCHT1   1024(BX)
+	PREFETCHT0   4096(AX)
 	ADDQ         $0x00000440, BX
 	MOVQ         SI, DI
 
@@ -5913,7 +6151,9 @@ group:
 	TESTQ      DI, DI
 	JNZ        fetched0
 	PREFETCHT1 (BX)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(BX)
+	PREFETCHT0 3136(AX)
 
 fetched0:
 	VPXOR        (AX), Y1, Y3
@@ -5947,7 +6187,9 @@ fetched0:
 	TESTQ        DI, DI
 	JNZ          fetched2
 	PREFETCHT1   128(BX)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(BX)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPXOR        128(AX), Y1, Y8
@@ -5987,7 +6229,9 @@ fetched2:
 	TESTQ        DI, DI
 	JNZ          fetched4
 	PREFETCHT1   256(BX)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(BX)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPXOR        256(AX), Y1, Y8
@@ -6027,7 +6271,9 @@ fetched4:
 	TESTQ        DI, DI
 	JNZ          fetched6
 	PREFETCHT1   384(BX)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(BX)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPXOR        384(AX), Y1, Y8
@@ -6067,7 +6313,9 @@ fetched6:
 	TESTQ        DI, DI
 	JNZ          fetched8
 	PREFETCHT1   512(BX)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(BX)
+	PREFETCHT0   3648(AX)
 
 fetched8:
 	VPXOR        512(AX), Y1, Y8
@@ -6107,7 +6355,9 @@ fetched8:
 	TESTQ        DI, DI
 	JNZ          fetched10
 	PREFETCHT1   640(BX)
+	PREFETCHT0   3712(AX)
 	PREFETCHT1   704(BX)
+	PREFETCHT0   3776(AX)
 
 fetched10:
 	VPXOR        640(AX), Y1, Y8
@@ -6147,7 +6397,9 @@ fetched10:
 	TESTQ        DI, DI
 	JNZ          fetched12
 	PREFETCHT1   768(BX)
+	PREFETCHT0   3840(AX)
 	PREFETCHT1   832(BX)
+	PREFETCHT0   3904(AX)
 
 fetched12:
 	VPXOR        768(AX), Y1, Y8
@@ -6187,7 +6439,9 @@ fetched12:
 	TESTQ        DI, DI
 	JNZ          fetched14
 	PREFETCHT1   896(BX)
+	PREFETCHT0   3968(AX)
 	PREFETCHT1   960(BX)
+	PREFETCHT0   4032(AX)
 
 fetched14:
 	VPXOR        896(AX), Y1, Y8
@@ -6227,6 +6481,7 @@ fetched14:
 	TESTQ        DI, DI
 	JNZ          fetched16
 	PREFETCHT1   1024(BX)
+	PREFETCHT0   4096(AX)
 	ADDQ         $0x00000440, BX
 	MOVQ         SI, DI
 
@@ -6361,7 +6616,9 @@ group:
 	TESTQ      DI, DI
 	JNZ        fetched0
 	PREFETCHT1 (BX)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(BX)
+	PREFETCHT0 3136(AX)
 
 fetched0:
 	VPXOR        (AX), Y1, Y3
@@ -6403,7 +6660,9 @@ fetched0:
 	TESTQ        DI, DI
 	JNZ          fetched2
 	PREFETCHT1   128(BX)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(BX)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPXOR        128(AX), Y1, Y10
@@ -6453,7 +6712,9 @@ fetched2:
 	TESTQ        DI, DI
 	JNZ          fetched4
 	PREFETCHT1   256(BX)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(BX)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPXOR        256(AX), Y1, Y10
@@ -6503,7 +6764,9 @@ fetched4:
 	TESTQ        DI, DI
 	JNZ          fetched6
 	PREFETCHT1   384(BX)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(BX)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPXOR        384(AX), Y1, Y10
@@ -6553,7 +6816,9 @@ fetched6:
 	TESTQ        DI, DI
 	JNZ          fetched8
 	PREFETCHT1   512(BX)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(BX)
+	PREFETCHT0   3648(AX)
 
 fetched8:
 	VPXOR        512(AX), Y1, Y10
@@ -6603,7 +6868,9 @@ fetched8:
 	TESTQ        DI, DI
 	JNZ          fetched10
 	PREFETCHT1   640(BX)
+	PREFETCHT0   3712(AX)
 	PREFETCHT1   704(BX)
+	PREFETCHT0   3776(AX)
 
 fetched10:
 	VPXOR        640(AX), Y1, Y10
@@ -6653,7 +6920,9 @@ fetched10:
 	TESTQ        DI, DI
 	JNZ          fetched12
 	PREFETCHT1   768(BX)
+	PREFETCHT0   3840(AX)
 	PREFETCHT1   832(BX)
+	PREFETCHT0   3904(AX)
 
 fetched12:
 	VPXOR        768(AX), Y1, Y10
@@ -6703,7 +6972,9 @@ fetched12:
 	TESTQ        DI, DI
 	JNZ          fetched14
 	PREFETCHT1   896(BX)
+	PREFETCHT0   3968(AX)
 	PREFETCHT1   960(BX)
+	PREFETCHT0   4032(AX)
 
 fetched14:
 	VPXOR        896(AX), Y1, Y10
@@ -6753,6 +7024,7 @@ fetched14:
 	TESTQ        DI, DI
 	JNZ          fetched16
 	PREFETCHT1   1024(BX)
+	PREFETCHT0   4096(AX)
 	ADDQ         $0x00000440, BX
 	MOVQ         SI, DI
 
@@ -6894,7 +7166,9 @@ group:
 	TESTQ      DI, DI
 	JNZ        fetched0
 	PREFETCHT1 (BX)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(BX)
+	PREFETCHT0 3136(AX)
 
 fetched0:
 	VPXOR        (AX), Y1, Y6
@@ -6922,7 +7196,9 @@ fetched0:
 	TESTQ        DI, DI
 	JNZ          fetched2
 	PREFETCHT1   128(BX)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(BX)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPXOR        128(AX), Y1, Y7
@@ -6955,7 +7231,9 @@ fetched2:
 	TESTQ        DI, DI
 	JNZ          fetched4
 	PREFETCHT1   256(BX)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(BX)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPXOR        256(AX), Y1, Y7
@@ -6988,7 +7266,9 @@ fetched4:
 	TESTQ        DI, DI
 	JNZ          fetched6
 	PREFETCHT1   384(BX)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(BX)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPXOR        384(AX), Y1, Y7
@@ -7021,7 +7301,9 @@ fetched6:
 	TESTQ        DI, DI
 	JNZ          fetched8
 	PREFETCHT1   512(BX)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(BX)
+	PREFETCHT0   3648(AX)
 
 fetched8:
 	VPXOR        512(AX), Y1, Y7
@@ -7054,7 +7336,9 @@ fetched8:
 	TESTQ        DI, DI
 	JNZ          fetched10
 	PREFETCHT1   640(BX)
+	PREFETCHT0   3712(AX)
 	PREFETCHT1   704(BX)
+	PREFETCHT0   3776(AX)
 
 fetched10:
 	VPXOR        640(AX), Y1, Y7
@@ -7087,7 +7371,9 @@ fetched10:
 	TESTQ        DI, DI
 	JNZ          fetched12
 	PREFETCHT1   768(BX)
+	PREFETCHT0   3840(AX)
 	PREFETCHT1   832(BX)
+	PREFETCHT0   3904(AX)
 
 fetched12:
 	VPXOR        768(AX), Y1, Y7
@@ -7120,7 +7406,9 @@ fetched12:
 	TESTQ        DI, DI
 	JNZ          fetched14
 	PREFETCHT1   896(BX)
+	PREFETCHT0   3968(AX)
 	PREFETCHT1   960(BX)
+	PREFETCHT0   4032(AX)
 
 fetched14:
 	VPXOR        896(AX), Y1, Y7
@@ -7153,6 +7441,7 @@ fetched14:
 	TESTQ        DI, DI
 	JNZ          fetched16
 	PREFETCHT1   1024(BX)
+	PREFETCHT0   4096(AX)
 	ADDQ         $0x00000440, BX
 	MOVQ         SI, DI
 
@@ -7277,7 +7566,9 @@ group:
 	TESTQ      DI, DI
 	JNZ        fetched0
 	PREFETCHT1 (BX)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(BX)
+	PREFETCHT0 3136(AX)
 
 fetched0:
 	VPXOR        (AX), Y1, Y7
@@ -7309,7 +7600,9 @@ fetched0:
 	TESTQ        DI, DI
 	JNZ          fetched2
 	PREFETCHT1   128(BX)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(BX)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPXOR        128(AX), Y1, Y8
@@ -7347,7 +7640,9 @@ fetched2:
 	TESTQ        DI, DI
 	JNZ          fetched4
 	PREFETCHT1   256(BX)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(BX)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPXOR        256(AX), Y1, Y8
@@ -7385,7 +7680,9 @@ fetched4:
 	TESTQ        DI, DI
 	JNZ          fetched6
 	PREFETCHT1   384(BX)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(BX)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPXOR        384(AX), Y1, Y8
@@ -7423,7 +7720,9 @@ fetched6:
 	TESTQ        DI, DI
 	JNZ          fetched8
 	PREFETCHT1   512(BX)
+	PREFETCHT0   3584(AX)
 	PREFETCHT1   576(BX)
+	PREFETCHT0   3648(AX)
 
 fetched8:
 	VPXOR        512(AX), Y1, Y8
@@ -7461,7 +7760,9 @@ fetched8:
 	TESTQ        DI, DI
 	JNZ          fetched10
 	PREFETCHT1   640(BX)
+	PREFETCHT0   3712(AX)
 	PREFETCHT1   704(BX)
+	PREFETCHT0   3776(AX)
 
 fetched10:
 	VPXOR        640(AX), Y1, Y8
@@ -7499,7 +7800,9 @@ fetched10:
 	TESTQ        DI, DI
 	JNZ          fetched12
 	PREFETCHT1   768(BX)
+	PREFETCHT0   3840(AX)
 	PREFETCHT1   832(BX)
+	PREFETCHT0   3904(AX)
 
 fetched12:
 	VPXOR        768(AX), Y1, Y8
@@ -7537,7 +7840,9 @@ fetched12:
 	TESTQ        DI, DI
 	JNZ          fetched14
 	PREFETCHT1   896(BX)
+	PREFETCHT0   3968(AX)
 	PREFETCHT1   960(BX)
+	PREFETCHT0   4032(AX)
 
 fetched14:
 	VPXOR        896(AX), Y1, Y8
@@ -7575,6 +7880,7 @@ fetched14:
 	TESTQ        DI, DI
 	JNZ          fetched16
 	PREFETCHT1   1024(BX)
+	PREFETCHT0   4096(AX)
 	ADDQ         $0x00000440, BX
 	MOVQ         SI, DI
 
@@ -7676,7 +7982,9 @@ group:
 	TESTQ       R8, R8
 	JNZ         fetched0
 	PREFETCHT1  (SI)
+	PREFETCHT0  3072(AX)
 	PREFETCHT1  64(SI)
+	PREFETCHT0  3136(AX)
 
 fetched0:
 	VPSRLW        $0x04, Z5, Z7
@@ -7694,7 +8002,9 @@ fetched0:
 	TESTQ         R8, R8
 	JNZ           fetched2
 	PREFETCHT1    128(SI)
+	PREFETCHT0    3200(AX)
 	PREFETCHT1    192(SI)
+	PREFETCHT0    3264(AX)
 
 fetched2:
 	VPSRLW        $0x04, Z5, Z7
@@ -7712,7 +8022,9 @@ fetched2:
 	TESTQ         R8, R8
 	JNZ           fetched4
 	PREFETCHT1    256(SI)
+	PREFETCHT0    3328(AX)
 	PREFETCHT1    320(SI)
+	PREFETCHT0    3392(AX)
 
 fetched4:
 	VPSRLW        $0x04, Z5, Z7
@@ -7730,7 +8042,9 @@ fetched4:
 	TESTQ         R8, R8
 	JNZ           fetched6
 	PREFETCHT1    384(SI)
+	PREFETCHT0    3456(AX)
 	PREFETCHT1    448(SI)
+	PREFETCHT0    3520(AX)
 
 fetched6:
 	VPSRLW        $0x04, Z5, Z7
@@ -7746,6 +8060,7 @@ fetched6:
 	TESTQ         R8, R8
 	JNZ           fetched8
 	PREFETCHT1    512(SI)
+	PREFETCHT0    3584(AX)
 	ADDQ          $0x00000240, SI
 	MOVQ          DI, R8
 
@@ -7809,7 +8124,9 @@ group:
 	TESTQ       R9, R9
 	JNZ         fetched0
 	PREFETCHT1  (DI)
+	PREFETCHT0  3072(AX)
 	PREFETCHT1  64(DI)
+	PREFETCHT0  3136(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z9, Z11
@@ -7835,7 +8152,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z9, Z11
@@ -7861,7 +8180,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPSRLW       $0x04, Z9, Z11
@@ -7887,7 +8208,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPSRLW       $0x04, Z9, Z11
@@ -7911,6 +8234,7 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	ADDQ         $0x00000240, DI
 	MOVQ         R8, R9
 
@@ -7990,7 +8314,9 @@ group:
 	TESTQ       R9, R9
 	JNZ         fetched0
 	PREFETCHT1  (DI)
+	PREFETCHT0  3072(AX)
 	PREFETCHT1  64(DI)
+	PREFETCHT0  3136(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z13, Z15
@@ -8022,7 +8348,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z13, Z15
@@ -8054,7 +8382,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPSRLW       $0x04, Z13, Z15
@@ -8086,7 +8416,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPSRLW       $0x04, Z13, Z15
@@ -8116,6 +8448,7 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	ADDQ         $0x00000240, DI
 	MOVQ         R8, R9
 
@@ -8211,7 +8544,9 @@ group:
 	TESTQ       R9, R9
 	JNZ         fetched0
 	PREFETCHT1  (DI)
+	PREFETCHT0  3072(AX)
 	PREFETCHT1  64(DI)
+	PREFETCHT0  3136(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z17, Z19
@@ -8249,7 +8584,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z17, Z19
@@ -8287,7 +8624,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPSRLW       $0x04, Z17, Z19
@@ -8325,7 +8664,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPSRLW       $0x04, Z17, Z19
@@ -8361,6 +8702,7 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	ADDQ         $0x00000240, DI
 	MOVQ         R8, R9
 
@@ -8472,7 +8814,9 @@ group:
 	TESTQ       R9, R9
 	JNZ         fetched0
 	PREFETCHT1  (DI)
+	PREFETCHT0  3072(AX)
 	PREFETCHT1  64(DI)
+	PREFETCHT0  3136(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z21, Z23
@@ -8516,7 +8860,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z21, Z23
@@ -8560,7 +8906,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPSRLW       $0x04, Z21, Z23
@@ -8604,7 +8952,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPSRLW       $0x04, Z21, Z23
@@ -8646,6 +8996,7 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	ADDQ         $0x00000240, DI
 	MOVQ         R8, R9
 
@@ -8773,7 +9124,9 @@ group:
 	TESTQ       R9, R9
 	JNZ         fetched0
 	PREFETCHT1  (DI)
+	PREFETCHT0  3072(AX)
 	PREFETCHT1  64(DI)
+	PREFETCHT0  3136(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z25, Z27
@@ -8823,7 +9176,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z25, Z27
@@ -8873,7 +9228,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPSRLW       $0x04, Z25, Z27
@@ -8923,7 +9280,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPSRLW       $0x04, Z25, Z27
@@ -8971,6 +9330,7 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	ADDQ         $0x00000240, DI
 	MOVQ         R8, R9
 
@@ -9131,7 +9491,9 @@ group:
 	TESTQ       R9, R9
 	JNZ         fetched0
 	PREFETCHT1  (DI)
+	PREFETCHT0  3072(AX)
 	PREFETCHT1  64(DI)
+	PREFETCHT0  3136(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z15, Z17
@@ -9187,7 +9549,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z15, Z17
@@ -9243,7 +9607,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPSRLW       $0x04, Z15, Z17
@@ -9299,7 +9665,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPSRLW       $0x04, Z15, Z17
@@ -9353,6 +9721,7 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	ADDQ         $0x00000240, DI
 	MOVQ         R8, R9
 
@@ -9559,7 +9928,9 @@ group:
 	TESTQ       R9, R9
 	JNZ         fetched0
 	PREFETCHT1  (DI)
+	PREFETCHT0  3072(AX)
 	PREFETCHT1  64(DI)
+	PREFETCHT0  3136(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z17, Z19
@@ -9621,7 +9992,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z17, Z19
@@ -9683,7 +10056,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPSRLW       $0x04, Z17, Z19
@@ -9745,7 +10120,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPSRLW       $0x04, Z17, Z19
@@ -9805,6 +10182,7 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	ADDQ         $0x00000240, DI
 	MOVQ         R8, R9
 
@@ -10033,7 +10411,9 @@ group:
 	TESTQ       R9, R9
 	JNZ         fetched0
 	PREFETCHT1  (DI)
+	PREFETCHT0  3072(AX)
 	PREFETCHT1  64(DI)
+	PREFETCHT0  3136(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z19, Z21
@@ -10101,7 +10481,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z19, Z21
@@ -10169,7 +10551,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPSRLW       $0x04, Z19, Z21
@@ -10237,7 +10621,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPSRLW       $0x04, Z19, Z21
@@ -10303,6 +10689,7 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	ADDQ         $0x00000240, DI
 	MOVQ         R8, R9
 
@@ -10553,7 +10940,9 @@ group:
 	TESTQ       R9, R9
 	JNZ         fetched0
 	PREFETCHT1  (DI)
+	PREFETCHT0  3072(AX)
 	PREFETCHT1  64(DI)
+	PREFETCHT0  3136(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z21, Z23
@@ -10627,7 +11016,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z21, Z23
@@ -10701,7 +11092,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPSRLW       $0x04, Z21, Z23
@@ -10775,7 +11168,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPSRLW       $0x04, Z21, Z23
@@ -10847,6 +11242,7 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	ADDQ         $0x00000240, DI
 	MOVQ         R8, R9
 
@@ -11119,7 +11515,9 @@ group:
 	TESTQ       R9, R9
 	JNZ         fetched0
 	PREFETCHT1  (DI)
+	PREFETCHT0  3072(AX)
 	PREFETCHT1  64(DI)
+	PREFETCHT0  3136(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z23, Z25
@@ -11199,7 +11597,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z23, Z25
@@ -11279,7 +11679,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPSRLW       $0x04, Z23, Z25
@@ -11359,7 +11761,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPSRLW       $0x04, Z23, Z25
@@ -11437,6 +11841,7 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	ADDQ         $0x00000240, DI
 	MOVQ         R8, R9
 
@@ -11731,7 +12136,9 @@ group:
 	TESTQ       R9, R9
 	JNZ         fetched0
 	PREFETCHT1  (DI)
+	PREFETCHT0  3072(AX)
 	PREFETCHT1  64(DI)
+	PREFETCHT0  3136(AX)
 
 fetched0:
 	VPSRLW       $0x04, Z25, Z27
@@ -11817,7 +12224,9 @@ fetched0:
 	TESTQ        R9, R9
 	JNZ          fetched2
 	PREFETCHT1   128(DI)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DI)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VPSRLW       $0x04, Z25, Z27
@@ -11903,7 +12312,9 @@ fetched2:
 	TESTQ        R9, R9
 	JNZ          fetched4
 	PREFETCHT1   256(DI)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DI)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VPSRLW       $0x04, Z25, Z27
@@ -11989,7 +12400,9 @@ fetched4:
 	TESTQ        R9, R9
 	JNZ          fetched6
 	PREFETCHT1   384(DI)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DI)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VPSRLW       $0x04, Z25, Z27
@@ -12073,6 +12486,7 @@ fetched6:
 	TESTQ        R9, R9
 	JNZ          fetched8
 	PREFETCHT1   512(DI)
+	PREFETCHT0   3584(AX)
 	ADDQ         $0x00000240, DI
 	MOVQ         R8, R9
 
@@ -12292,7 +12706,9 @@ group:
 	TESTQ      SI, SI
 	JNZ        fetched0
 	PREFETCHT1 (DX)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(DX)
+	PREFETCHT0 3136(AX)
 
 fetched0:
 	VMOVDQU      (AX), Y6
@@ -12334,7 +12750,9 @@ fetched0:
 	TESTQ        SI, SI
 	JNZ          fetched2
 	PREFETCHT1   128(DX)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(DX)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VMOVDQU      128(AX), Y10
@@ -12380,7 +12798,9 @@ fetched2:
 	TESTQ        SI, SI
 	JNZ          fetched4
 	PREFETCHT1   256(DX)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(DX)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VMOVDQU      256(AX), Y10
@@ -12426,7 +12846,9 @@ fetched4:
 	TESTQ        SI, SI
 	JNZ          fetched6
 	PREFETCHT1   384(DX)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(DX)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VMOVDQU      384(AX), Y10
@@ -12482,6 +12904,7 @@ fetched6:
 	TESTQ        SI, SI
 	JNZ          fetched8
 	PREFETCHT1   512(DX)
+	PREFETCHT0   3584(AX)
 	ADDQ         $0x00000240, DX
 	MOVQ         BX, SI
 
@@ -12595,7 +13018,9 @@ group:
 	TESTQ      DI, DI
 	JNZ        fetched0
 	PREFETCHT1 (BX)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(BX)
+	PREFETCHT0 3136(AX)
 
 fetched0:
 	VMOVDQU      (AX), Y4
@@ -12657,7 +13082,9 @@ fetched0:
 	TESTQ        DI, DI
 	JNZ          fetched2
 	PREFETCHT1   128(BX)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(BX)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VMOVDQU      128(AX), Y10
@@ -12727,7 +13154,9 @@ fetched2:
 	TESTQ        DI, DI
 	JNZ          fetched4
 	PREFETCHT1   256(BX)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(BX)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VMOVDQU      256(AX), Y10
@@ -12797,7 +13226,9 @@ fetched4:
 	TESTQ        DI, DI
 	JNZ          fetched6
 	PREFETCHT1   384(BX)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(BX)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VMOVDQU      384(AX), Y10
@@ -12887,6 +13318,7 @@ fetched6:
 	TESTQ        DI, DI
 	JNZ          fetched8
 	PREFETCHT1   512(BX)
+	PREFETCHT0   3584(AX)
 	ADDQ         $0x00000240, BX
 	MOVQ         SI, DI
 
@@ -13032,7 +13464,9 @@ group:
 	TESTQ      DI, DI
 	JNZ        fetched0
 	PREFETCHT1 (BX)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(BX)
+	PREFETCHT0 3136(AX)
 
 fetched0:
 	VMOVDQU      (AX), Y5
@@ -13076,7 +13510,9 @@ fetched0:
 	TESTQ        DI, DI
 	JNZ          fetched2
 	PREFETCHT1   128(BX)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(BX)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VMOVDQU      128(AX), Y8
@@ -13126,7 +13562,9 @@ fetched2:
 	TESTQ        DI, DI
 	JNZ          fetched4
 	PREFETCHT1   256(BX)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(BX)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VMOVDQU      256(AX), Y8
@@ -13176,7 +13614,9 @@ fetched4:
 	TESTQ        DI, DI
 	JNZ          fetched6
 	PREFETCHT1   384(BX)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(BX)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VMOVDQU      384(AX), Y8
@@ -13244,6 +13684,7 @@ fetched6:
 	TESTQ        DI, DI
 	JNZ          fetched8
 	PREFETCHT1   512(BX)
+	PREFETCHT0   3584(AX)
 	ADDQ         $0x00000240, BX
 	MOVQ         SI, DI
 
@@ -13381,7 +13822,9 @@ group:
 	TESTQ      DI, DI
 	JNZ        fetched0
 	PREFETCHT1 (BX)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(BX)
+	PREFETCHT0 3136(AX)
 
 fetched0:
 	VMOVDQU      (AX), Y5
@@ -13435,7 +13878,9 @@ fetched0:
 	TESTQ        DI, DI
 	JNZ          fetched2
 	PREFETCHT1   128(BX)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(BX)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VMOVDQU      128(AX), Y10
@@ -13497,7 +13942,9 @@ fetched2:
 	TESTQ        DI, DI
 	JNZ          fetched4
 	PREFETCHT1   256(BX)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(BX)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VMOVDQU      256(AX), Y10
@@ -13559,7 +14006,9 @@ fetched4:
 	TESTQ        DI, DI
 	JNZ          fetched6
 	PREFETCHT1   384(BX)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(BX)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VMOVDQU      384(AX), Y10
@@ -13645,6 +14094,7 @@ fetched6:
 	TESTQ        DI, DI
 	JNZ          fetched8
 	PREFETCHT1   512(BX)
+	PREFETCHT0   3584(AX)
 	ADDQ         $0x00000240, BX
 	MOVQ         SI, DI
 
@@ -13789,7 +14239,9 @@ group:
 	TESTQ      DI, DI
 	JNZ        fetched0
 	PREFETCHT1 (BX)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(BX)
+	PREFETCHT0 3136(AX)
 
 fetched0:
 	VMOVDQU      (AX), Y6
@@ -13824,7 +14276,9 @@ fetched0:
 	TESTQ        DI, DI
 	JNZ          fetched2
 	PREFETCHT1   128(BX)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(BX)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VMOVDQU      128(AX), Y7
@@ -13864,7 +14318,9 @@ fetched2:
 	TESTQ        DI, DI
 	JNZ          fetched4
 	PREFETCHT1   256(BX)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(BX)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VMOVDQU      256(AX), Y7
@@ -13904,7 +14360,9 @@ fetched4:
 	TESTQ        DI, DI
 	JNZ          fetched6
 	PREFETCHT1   384(BX)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(BX)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VMOVDQU      384(AX), Y7
@@ -13964,6 +14422,7 @@ fetched6:
 	TESTQ        DI, DI
 	JNZ          fetched8
 	PREFETCHT1   512(BX)
+	PREFETCHT0   3584(AX)
 	ADDQ         $0x00000240, BX
 	MOVQ         SI, DI
 
@@ -14091,7 +14550,9 @@ group:
 	TESTQ      DI, DI
 	JNZ        fetched0
 	PREFETCHT1 (BX)
+	PREFETCHT0 3072(AX)
 	PREFETCHT1 64(BX)
+	PREFETCHT0 3136(AX)
 
 fetched0:
 	VMOVDQU      (AX), Y7
@@ -14131,7 +14592,9 @@ fetched0:
 	TESTQ        DI, DI
 	JNZ          fetched2
 	PREFETCHT1   128(BX)
+	PREFETCHT0   3200(AX)
 	PREFETCHT1   192(BX)
+	PREFETCHT0   3264(AX)
 
 fetched2:
 	VMOVDQU      128(AX), Y8
@@ -14177,7 +14640,9 @@ fetched2:
 	TESTQ        DI, DI
 	JNZ          fetched4
 	PREFETCHT1   256(BX)
+	PREFETCHT0   3328(AX)
 	PREFETCHT1   320(BX)
+	PREFETCHT0   3392(AX)
 
 fetched4:
 	VMOVDQU      256(AX), Y8
@@ -14223,7 +14688,9 @@ fetched4:
 	TESTQ        DI, DI
 	JNZ          fetched6
 	PREFETCHT1   384(BX)
+	PREFETCHT0   3456(AX)
 	PREFETCHT1   448(BX)
+	PREFETCHT0   3520(AX)
 
 fetched6:
 	VMOVDQU      384(AX), Y8
@@ -14293,6 +14760,7 @@ fetched6:
 	TESTQ        DI, DI
 	JNZ          fetched8
 	PREFETCHT1   512(BX)
+	PREFETCHT0   3584(AX)
 	ADDQ         $0x00000240, BX
 	MOVQ         SI, DI
 

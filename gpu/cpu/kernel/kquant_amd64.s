@@ -31570,7 +31570,9 @@ t1group:
 
 t1l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z6
 	VPSHUFB      gemmtake<>+0(SB), Z6, Z6
 	VPANDD       gemmlower<>+0(SB), Z6, Z6
@@ -31688,7 +31690,9 @@ t1u:
 	DECQ         CX
 	JNZ          t1u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         AX
 	JNZ          t1group
@@ -31727,7 +31731,9 @@ t2group:
 
 t2l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z6
 	VPSHUFB      gemmtake<>+0(SB), Z6, Z6
 	VPANDD       gemmlower<>+0(SB), Z6, Z6
@@ -31869,7 +31875,9 @@ t2u:
 	DECQ         CX
 	JNZ          t2u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         AX
 	JNZ          t2group
@@ -31916,7 +31924,9 @@ t3group:
 
 t3l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z6
 	VPSHUFB      gemmtake<>+0(SB), Z6, Z6
 	VPANDD       gemmlower<>+0(SB), Z6, Z6
@@ -32082,7 +32092,9 @@ t3u:
 	DECQ         CX
 	JNZ          t3u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         AX
 	JNZ          t3group
@@ -32137,7 +32149,9 @@ t4group:
 
 t4l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z6
 	VPSHUFB      gemmtake<>+0(SB), Z6, Z6
 	VPANDD       gemmlower<>+0(SB), Z6, Z6
@@ -32327,7 +32341,9 @@ t4u:
 	DECQ         CX
 	JNZ          t4u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         AX
 	JNZ          t4group
@@ -32390,7 +32406,9 @@ t5group:
 
 t5l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z6
 	VPSHUFB      gemmtake<>+0(SB), Z6, Z6
 	VPANDD       gemmlower<>+0(SB), Z6, Z6
@@ -32604,7 +32622,9 @@ t5u:
 	DECQ         CX
 	JNZ          t5u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         AX
 	JNZ          t5group
@@ -32675,7 +32695,9 @@ t6group:
 
 t6l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z6
 	VPSHUFB      gemmtake<>+0(SB), Z6, Z6
 	VPANDD       gemmlower<>+0(SB), Z6, Z6
@@ -32913,7 +32935,9 @@ t6u:
 	DECQ         CX
 	JNZ          t6u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         AX
 	JNZ          t6group
@@ -32992,7 +33016,9 @@ t7group:
 
 t7l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z6
 	VPSHUFB      gemmtake<>+0(SB), Z6, Z6
 	VPANDD       gemmlower<>+0(SB), Z6, Z6
@@ -33254,7 +33280,9 @@ t7u:
 	DECQ         CX
 	JNZ          t7u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         AX
 	JNZ          t7group
@@ -33341,7 +33369,9 @@ t8group:
 
 t8l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z6
 	VPSHUFB      gemmtake<>+0(SB), Z6, Z6
 	VPANDD       gemmlower<>+0(SB), Z6, Z6
@@ -33627,7 +33657,9 @@ t8u:
 	DECQ         CX
 	JNZ          t8u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         AX
 	JNZ          t8group
@@ -33722,7 +33754,9 @@ t9group:
 
 t9l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z6
 	VPSHUFB      gemmtake<>+0(SB), Z6, Z6
 	VPANDD       gemmlower<>+0(SB), Z6, Z6
@@ -34032,7 +34066,9 @@ t9u:
 	DECQ         CX
 	JNZ          t9u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         AX
 	JNZ          t9group
@@ -34135,7 +34171,9 @@ t10group:
 
 t10l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z6
 	VPSHUFB      gemmtake<>+0(SB), Z6, Z6
 	VPANDD       gemmlower<>+0(SB), Z6, Z6
@@ -34469,7 +34507,9 @@ t10u:
 	DECQ         CX
 	JNZ          t10u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         AX
 	JNZ          t10group
@@ -34580,7 +34620,9 @@ t11group:
 
 t11l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z6
 	VPSHUFB      gemmtake<>+0(SB), Z6, Z6
 	VPANDD       gemmlower<>+0(SB), Z6, Z6
@@ -34938,7 +34980,9 @@ t11u:
 	DECQ         CX
 	JNZ          t11u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         AX
 	JNZ          t11group
@@ -35057,7 +35101,9 @@ t12group:
 
 t12l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z6
 	VPSHUFB      gemmtake<>+0(SB), Z6, Z6
 	VPANDD       gemmlower<>+0(SB), Z6, Z6
@@ -35439,7 +35485,9 @@ t12u:
 	DECQ         CX
 	JNZ          t12u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         AX
 	JNZ          t12group
@@ -35617,6 +35665,7 @@ t1block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t1group:
@@ -35640,7 +35689,9 @@ t1group:
 
 t1l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z7
 	VPSHUFB      gemmtake<>+0(SB), Z7, Z7
 	VPANDD       gemmlower<>+0(SB), Z7, Z7
@@ -35758,6 +35809,7 @@ t1u:
 	DECQ         R10
 	JNZ          t1u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t1group
@@ -35792,6 +35844,7 @@ t2block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t2group:
@@ -35815,7 +35868,9 @@ t2group:
 
 t2l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z7
 	VPSHUFB      gemmtake<>+0(SB), Z7, Z7
 	VPANDD       gemmlower<>+0(SB), Z7, Z7
@@ -35957,6 +36012,7 @@ t2u:
 	DECQ         R10
 	JNZ          t2u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t2group
@@ -35999,6 +36055,7 @@ t3block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t3group:
@@ -36022,7 +36079,9 @@ t3group:
 
 t3l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z7
 	VPSHUFB      gemmtake<>+0(SB), Z7, Z7
 	VPANDD       gemmlower<>+0(SB), Z7, Z7
@@ -36188,6 +36247,7 @@ t3u:
 	DECQ         R10
 	JNZ          t3u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t3group
@@ -36238,6 +36298,7 @@ t4block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t4group:
@@ -36261,7 +36322,9 @@ t4group:
 
 t4l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z7
 	VPSHUFB      gemmtake<>+0(SB), Z7, Z7
 	VPANDD       gemmlower<>+0(SB), Z7, Z7
@@ -36451,6 +36514,7 @@ t4u:
 	DECQ         R10
 	JNZ          t4u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t4group
@@ -36509,6 +36573,7 @@ t5block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t5group:
@@ -36532,7 +36597,9 @@ t5group:
 
 t5l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z7
 	VPSHUFB      gemmtake<>+0(SB), Z7, Z7
 	VPANDD       gemmlower<>+0(SB), Z7, Z7
@@ -36746,6 +36813,7 @@ t5u:
 	DECQ         R10
 	JNZ          t5u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t5group
@@ -36812,6 +36880,7 @@ t6block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t6group:
@@ -36835,7 +36904,9 @@ t6group:
 
 t6l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z7
 	VPSHUFB      gemmtake<>+0(SB), Z7, Z7
 	VPANDD       gemmlower<>+0(SB), Z7, Z7
@@ -37073,6 +37144,7 @@ t6u:
 	DECQ         R10
 	JNZ          t6u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t6group
@@ -37147,6 +37219,7 @@ t7block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t7group:
@@ -37170,7 +37243,9 @@ t7group:
 
 t7l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z7
 	VPSHUFB      gemmtake<>+0(SB), Z7, Z7
 	VPANDD       gemmlower<>+0(SB), Z7, Z7
@@ -37432,6 +37507,7 @@ t7u:
 	DECQ         R10
 	JNZ          t7u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t7group
@@ -37514,6 +37590,7 @@ t8block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t8group:
@@ -37537,7 +37614,9 @@ t8group:
 
 t8l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z7
 	VPSHUFB      gemmtake<>+0(SB), Z7, Z7
 	VPANDD       gemmlower<>+0(SB), Z7, Z7
@@ -37823,6 +37902,7 @@ t8u:
 	DECQ         R10
 	JNZ          t8u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t8group
@@ -37913,6 +37993,7 @@ t9block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t9group:
@@ -37936,7 +38017,9 @@ t9group:
 
 t9l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z7
 	VPSHUFB      gemmtake<>+0(SB), Z7, Z7
 	VPANDD       gemmlower<>+0(SB), Z7, Z7
@@ -38246,6 +38329,7 @@ t9u:
 	DECQ         R10
 	JNZ          t9u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t9group
@@ -38344,6 +38428,7 @@ t10block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t10group:
@@ -38367,7 +38452,9 @@ t10group:
 
 t10l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z7
 	VPSHUFB      gemmtake<>+0(SB), Z7, Z7
 	VPANDD       gemmlower<>+0(SB), Z7, Z7
@@ -38701,6 +38788,7 @@ t10u:
 	DECQ         R10
 	JNZ          t10u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t10group
@@ -38807,6 +38895,7 @@ t11block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t11group:
@@ -38830,7 +38919,9 @@ t11group:
 
 t11l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z7
 	VPSHUFB      gemmtake<>+0(SB), Z7, Z7
 	VPANDD       gemmlower<>+0(SB), Z7, Z7
@@ -39188,6 +39279,7 @@ t11u:
 	DECQ         R10
 	JNZ          t11u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t11group
@@ -39302,6 +39394,7 @@ t12block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t12group:
@@ -39325,7 +39418,9 @@ t12group:
 
 t12l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Z7
 	VPSHUFB      gemmtake<>+0(SB), Z7, Z7
 	VPANDD       gemmlower<>+0(SB), Z7, Z7
@@ -39707,6 +39802,7 @@ t12u:
 	DECQ         R10
 	JNZ          t12u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t12group
@@ -39802,6 +39898,7 @@ t1block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t1group:
@@ -40009,11 +40106,17 @@ t1l:
 	VFMADD231PS  Z26, Z27, Z0
 	VFMADD231PS  Z28, Z27, Z1
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x00000020, DX
 	DECQ         R10
@@ -40235,6 +40338,7 @@ t1u:
 	DECQ         R10
 	JNZ          t1u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t1group
@@ -40269,6 +40373,7 @@ t2block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t2group:
@@ -40500,11 +40605,17 @@ t2l:
 	VFMADD231PS  Z26, Z27, Z4
 	VFMADD231PS  Z28, Z27, Z5
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x00000040, DX
 	DECQ         R10
@@ -40750,6 +40861,7 @@ t2u:
 	DECQ         R10
 	JNZ          t2u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t2group
@@ -40792,6 +40904,7 @@ t3block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t3group:
@@ -41047,11 +41160,17 @@ t3l:
 	VFMADD231PS  Z26, Z27, Z6
 	VFMADD231PS  Z28, Z27, Z7
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x00000060, DX
 	DECQ         R10
@@ -41321,6 +41440,7 @@ t3u:
 	DECQ         R10
 	JNZ          t3u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t3group
@@ -41371,6 +41491,7 @@ t4block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t4group:
@@ -41650,11 +41771,17 @@ t4l:
 	VFMADD231PS  Z26, Z27, Z8
 	VFMADD231PS  Z28, Z27, Z9
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x00000080, DX
 	DECQ         R10
@@ -41948,6 +42075,7 @@ t4u:
 	DECQ         R10
 	JNZ          t4u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t4group
@@ -42006,6 +42134,7 @@ t5block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t5group:
@@ -42309,11 +42438,17 @@ t5l:
 	VFMADD231PS  Z26, Z27, Z10
 	VFMADD231PS  Z28, Z27, Z11
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x000000a0, DX
 	DECQ         R10
@@ -42631,6 +42766,7 @@ t5u:
 	DECQ         R10
 	JNZ          t5u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t5group
@@ -42697,6 +42833,7 @@ t6block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t6group:
@@ -43024,11 +43161,17 @@ t6l:
 	VFMADD231PS  Z26, Z27, Z12
 	VFMADD231PS  Z28, Z27, Z13
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x000000c0, DX
 	DECQ         R10
@@ -43370,6 +43513,7 @@ t6u:
 	DECQ         R10
 	JNZ          t6u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t6group
@@ -43444,6 +43588,7 @@ t7block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t7group:
@@ -43795,11 +43940,17 @@ t7l:
 	VFMADD231PS  Z26, Z27, Z14
 	VFMADD231PS  Z28, Z27, Z15
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x000000e0, DX
 	DECQ         R10
@@ -44165,6 +44316,7 @@ t7u:
 	DECQ         R10
 	JNZ          t7u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t7group
@@ -44247,6 +44399,7 @@ t8block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t8group:
@@ -44622,11 +44775,17 @@ t8l:
 	VFMADD231PS  Z26, Z27, Z16
 	VFMADD231PS  Z28, Z27, Z17
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x00000100, DX
 	DECQ         R10
@@ -45016,6 +45175,7 @@ t8u:
 	DECQ         R10
 	JNZ          t8u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t8group
@@ -45106,6 +45266,7 @@ t9block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t9group:
@@ -45505,11 +45666,17 @@ t9l:
 	VFMADD231PS  Z26, Z27, Z18
 	VFMADD231PS  Z28, Z27, Z19
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x00000120, DX
 	DECQ         R10
@@ -45923,6 +46090,7 @@ t9u:
 	DECQ         R10
 	JNZ          t9u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t9group
@@ -46021,6 +46189,7 @@ t10block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t10group:
@@ -46444,11 +46613,17 @@ t10l:
 	VFMADD231PS  Z26, Z27, Z20
 	VFMADD231PS  Z28, Z27, Z21
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x00000140, DX
 	DECQ         R10
@@ -46886,6 +47061,7 @@ t10u:
 	DECQ         R10
 	JNZ          t10u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t10group
@@ -46992,6 +47168,7 @@ t11block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t11group:
@@ -47439,11 +47616,17 @@ t11l:
 	VFMADD231PS  Z26, Z27, Z22
 	VFMADD231PS  Z28, Z27, Z23
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x00000160, DX
 	DECQ         R10
@@ -47905,6 +48088,7 @@ t11u:
 	DECQ         R10
 	JNZ          t11u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t11group
@@ -48019,6 +48203,7 @@ t12block:
 	MOVQ       BX, AX
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R8
 
 t12group:
@@ -48490,11 +48675,17 @@ t12l:
 	VFMADD231PS  Z26, Z27, Z24
 	VFMADD231PS  Z28, Z27, Z25
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x00000180, DX
 	DECQ         R10
@@ -48980,6 +49171,7 @@ t12u:
 	DECQ         R10
 	JNZ          t12u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R8
 	JNZ          t12group
@@ -49122,7 +49314,9 @@ t1group:
 
 t1l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -49368,7 +49562,9 @@ t1u:
 	DECQ         R12
 	JNZ          t1u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         R11
 	JNZ          t1group
@@ -49414,7 +49610,9 @@ t2group:
 
 t2l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -49572,7 +49770,9 @@ t2u:
 	DECQ         R12
 	JNZ          t2u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         R11
 	JNZ          t2group
@@ -49618,7 +49818,9 @@ t2uppergroup:
 
 t2upperl:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -49776,7 +49978,9 @@ t2upperu:
 	DECQ         R12
 	JNZ          t2upperu
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         R11
 	JNZ          t2uppergroup
@@ -49828,7 +50032,9 @@ t3group:
 
 t3l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -50010,7 +50216,9 @@ t3u:
 	DECQ         R12
 	JNZ          t3u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         R11
 	JNZ          t3group
@@ -50064,7 +50272,9 @@ t3uppergroup:
 
 t3upperl:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -50246,7 +50456,9 @@ t3upperu:
 	DECQ         R12
 	JNZ          t3upperu
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         R11
 	JNZ          t3uppergroup
@@ -50306,7 +50518,9 @@ t4group:
 
 t4l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -50512,7 +50726,9 @@ t4u:
 	DECQ         R12
 	JNZ          t4u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         R11
 	JNZ          t4group
@@ -50574,7 +50790,9 @@ t4uppergroup:
 
 t4upperl:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -50780,7 +50998,9 @@ t4upperu:
 	DECQ         R12
 	JNZ          t4upperu
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         R11
 	JNZ          t4uppergroup
@@ -50848,7 +51068,9 @@ t5group:
 
 t5l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -51078,7 +51300,9 @@ t5u:
 	DECQ         R12
 	JNZ          t5u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         R11
 	JNZ          t5group
@@ -51148,7 +51372,9 @@ t5uppergroup:
 
 t5upperl:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -51378,7 +51604,9 @@ t5upperu:
 	DECQ         R12
 	JNZ          t5upperu
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         R11
 	JNZ          t5uppergroup
@@ -51454,7 +51682,9 @@ t6group:
 
 t6l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -51708,7 +51938,9 @@ t6u:
 	DECQ         R12
 	JNZ          t6u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         R11
 	JNZ          t6group
@@ -51786,7 +52018,9 @@ t6uppergroup:
 
 t6upperl:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -52040,7 +52274,9 @@ t6upperu:
 	DECQ         R12
 	JNZ          t6upperu
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	ADDQ         $0x00000080, BX
 	DECQ         R11
 	JNZ          t6uppergroup
@@ -52110,6 +52346,7 @@ t1block:
 	MOVQ       BX, R12
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t1group:
@@ -52157,7 +52394,9 @@ t1group:
 
 t1l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -52403,6 +52642,7 @@ t1u:
 	DECQ         R14
 	JNZ          t1u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t1group
@@ -52441,6 +52681,7 @@ t2block:
 	MOVQ       BX, R12
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t2group:
@@ -52468,7 +52709,9 @@ t2group:
 
 t2l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -52626,6 +52869,7 @@ t2u:
 	DECQ         R14
 	JNZ          t2u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t2group
@@ -52664,6 +52908,7 @@ t2upperblock:
 	MOVQ       BX, R12
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t2uppergroup:
@@ -52691,7 +52936,9 @@ t2uppergroup:
 
 t2upperl:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -52849,6 +53096,7 @@ t2upperu:
 	DECQ         R14
 	JNZ          t2upperu
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t2uppergroup
@@ -52893,6 +53141,7 @@ t3block:
 	MOVQ       BX, R12
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t3group:
@@ -52920,7 +53169,9 @@ t3group:
 
 t3l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -53102,6 +53353,7 @@ t3u:
 	DECQ         R14
 	JNZ          t3u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t3group
@@ -53148,6 +53400,7 @@ t3upperblock:
 	MOVQ       BX, R12
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t3uppergroup:
@@ -53175,7 +53428,9 @@ t3uppergroup:
 
 t3upperl:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -53357,6 +53612,7 @@ t3upperu:
 	DECQ         R14
 	JNZ          t3upperu
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t3uppergroup
@@ -53409,6 +53665,7 @@ t4block:
 	MOVQ       BX, R12
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t4group:
@@ -53436,7 +53693,9 @@ t4group:
 
 t4l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -53642,6 +53901,7 @@ t4u:
 	DECQ         R14
 	JNZ          t4u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t4group
@@ -53696,6 +53956,7 @@ t4upperblock:
 	MOVQ       BX, R12
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t4uppergroup:
@@ -53723,7 +53984,9 @@ t4uppergroup:
 
 t4upperl:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -53929,6 +54192,7 @@ t4upperu:
 	DECQ         R14
 	JNZ          t4upperu
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t4uppergroup
@@ -53989,6 +54253,7 @@ t5block:
 	MOVQ       BX, R12
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t5group:
@@ -54016,7 +54281,9 @@ t5group:
 
 t5l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -54246,6 +54513,7 @@ t5u:
 	DECQ         R14
 	JNZ          t5u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t5group
@@ -54308,6 +54576,7 @@ t5upperblock:
 	MOVQ       BX, R12
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t5uppergroup:
@@ -54335,7 +54604,9 @@ t5uppergroup:
 
 t5upperl:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -54565,6 +54836,7 @@ t5upperu:
 	DECQ         R14
 	JNZ          t5upperu
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t5uppergroup
@@ -54633,6 +54905,7 @@ t6block:
 	MOVQ       BX, R12
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t6group:
@@ -54660,7 +54933,9 @@ t6group:
 
 t6l:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -54914,6 +55189,7 @@ t6u:
 	DECQ         R14
 	JNZ          t6u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t6group
@@ -54984,6 +55260,7 @@ t6upperblock:
 	MOVQ       BX, R12
 	ADDQ       $0x00000080, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t6uppergroup:
@@ -55011,7 +55288,9 @@ t6uppergroup:
 
 t6upperl:
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	VMOVUPS      (BX), Y4
 	VPSHUFB      gemmtake<>+0(SB), Y4, Y4
 	VPAND        gemmlower<>+0(SB), Y4, Y4
@@ -55265,6 +55544,7 @@ t6upperu:
 	DECQ         R14
 	JNZ          t6upperu
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t6uppergroup
@@ -55336,6 +55616,7 @@ t1block:
 	MOVQ       BX, R12
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t1group:
@@ -55743,11 +56024,17 @@ t1l:
 	VFMADD231PS  Y6, Y5, Y2
 	VFMADD231PS  Y7, Y5, Y3
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x00000020, R10
 	DECQ         R14
@@ -56177,6 +56464,7 @@ t1u:
 	DECQ         R14
 	JNZ          t1u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t1group
@@ -56215,6 +56503,7 @@ t2block:
 	MOVQ       BX, R12
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t2group:
@@ -56450,11 +56739,17 @@ t2l:
 	VFMADD231PS  Y4, Y5, Y2
 	VFMADD231PS  Y14, Y5, Y3
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x00000040, R10
 	DECQ         R14
@@ -56704,6 +56999,7 @@ t2u:
 	DECQ         R14
 	JNZ          t2u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t2group
@@ -56742,6 +57038,7 @@ t2upperblock:
 	MOVQ       BX, R12
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t2uppergroup:
@@ -56977,11 +57274,17 @@ t2upperl:
 	VFMADD231PS  Y4, Y5, Y2
 	VFMADD231PS  Y14, Y5, Y3
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x00000040, R10
 	DECQ         R14
@@ -57231,6 +57534,7 @@ t2upperu:
 	DECQ         R14
 	JNZ          t2upperu
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t2uppergroup
@@ -57275,6 +57579,7 @@ t3block:
 	MOVQ       BX, R12
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t3group:
@@ -57534,11 +57839,17 @@ t3l:
 	VFMADD231PS  Y4, Y5, Y6
 	VFMADD231PS  Y14, Y5, Y7
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x00000060, R10
 	DECQ         R14
@@ -57812,6 +58123,7 @@ t3u:
 	DECQ         R14
 	JNZ          t3u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t3group
@@ -57858,6 +58170,7 @@ t3upperblock:
 	MOVQ       BX, R12
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t3uppergroup:
@@ -58117,11 +58430,17 @@ t3upperl:
 	VFMADD231PS  Y4, Y5, Y6
 	VFMADD231PS  Y14, Y5, Y7
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x00000060, R10
 	DECQ         R14
@@ -58395,6 +58714,7 @@ t3upperu:
 	DECQ         R14
 	JNZ          t3upperu
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t3uppergroup
@@ -58447,6 +58767,7 @@ t4block:
 	MOVQ       BX, R12
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t4group:
@@ -58730,11 +59051,17 @@ t4l:
 	VFMADD231PS  Y4, Y5, Y8
 	VFMADD231PS  Y14, Y5, Y9
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x00000080, R10
 	DECQ         R14
@@ -59032,6 +59359,7 @@ t4u:
 	DECQ         R14
 	JNZ          t4u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t4group
@@ -59086,6 +59414,7 @@ t4upperblock:
 	MOVQ       BX, R12
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t4uppergroup:
@@ -59369,11 +59698,17 @@ t4upperl:
 	VFMADD231PS  Y4, Y5, Y8
 	VFMADD231PS  Y14, Y5, Y9
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x00000080, R10
 	DECQ         R14
@@ -59671,6 +60006,7 @@ t4upperu:
 	DECQ         R14
 	JNZ          t4upperu
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t4uppergroup
@@ -59731,6 +60067,7 @@ t5block:
 	MOVQ       BX, R12
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t5group:
@@ -60038,11 +60375,17 @@ t5l:
 	VFMADD231PS  Y4, Y5, Y10
 	VFMADD231PS  Y14, Y5, Y11
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x000000a0, R10
 	DECQ         R14
@@ -60364,6 +60707,7 @@ t5u:
 	DECQ         R14
 	JNZ          t5u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t5group
@@ -60426,6 +60770,7 @@ t5upperblock:
 	MOVQ       BX, R12
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t5uppergroup:
@@ -60733,11 +61078,17 @@ t5upperl:
 	VFMADD231PS  Y4, Y5, Y10
 	VFMADD231PS  Y14, Y5, Y11
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x000000a0, R10
 	DECQ         R14
@@ -61059,6 +61410,7 @@ t5upperu:
 	DECQ         R14
 	JNZ          t5upperu
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t5uppergroup
@@ -61127,6 +61479,7 @@ t6block:
 	MOVQ       BX, R12
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t6group:
@@ -61458,11 +61811,17 @@ t6l:
 	VFMADD231PS  Y4, Y5, Y12
 	VFMADD231PS  Y14, Y5, Y13
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x000000c0, R10
 	DECQ         R14
@@ -61808,6 +62167,7 @@ t6u:
 	DECQ         R14
 	JNZ          t6u
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t6group
@@ -61878,6 +62238,7 @@ t6upperblock:
 	MOVQ       BX, R12
 	ADDQ       $0x00000040, BX
 	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 3072(BX)
 	MOVQ       $0x00000008, R13
 
 t6uppergroup:
@@ -62209,11 +62570,17 @@ t6upperl:
 	VFMADD231PS  Y4, Y5, Y12
 	VFMADD231PS  Y14, Y5, Y13
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	PREFETCHT1   64(BX)(R9*1)
+	PREFETCHT0   3136(BX)
 	PREFETCHT1   128(BX)(R9*1)
+	PREFETCHT0   3200(BX)
 	PREFETCHT1   192(BX)(R9*1)
+	PREFETCHT0   3264(BX)
 	PREFETCHT1   256(BX)(R9*1)
+	PREFETCHT0   3328(BX)
 	PREFETCHT1   320(BX)(R9*1)
+	PREFETCHT0   3392(BX)
 	ADDQ         $0x00000180, BX
 	ADDQ         $0x000000c0, R10
 	DECQ         R14
@@ -62559,6 +62926,7 @@ t6upperu:
 	DECQ         R14
 	JNZ          t6upperu
 	PREFETCHT1   (BX)(R9*1)
+	PREFETCHT0   3072(BX)
 	ADDQ         $0x40, BX
 	DECQ         R13
 	JNZ          t6uppergroup

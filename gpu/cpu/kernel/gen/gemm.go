@@ -193,6 +193,7 @@ func (b *tile) column(column int, weights []reg.VecVirtual) {
 // what this reaches.
 func (b *tile) prefetch(disp int) {
 	PREFETCHT1(Mem{Base: b.w, Index: b.ahead, Scale: 1, Disp: disp})
+	PREFETCHT0(at(b.w, near+disp))
 }
 
 // loop repeats a body of so many columns, then one of a single column for the

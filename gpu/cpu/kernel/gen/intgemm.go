@@ -99,12 +99,13 @@ func (k *intKernel) next() {
 // tiles that share the work. The lines are spread over the steps of a group,
 // for the processor has few buffers for what is under way.
 type fetcher struct {
+	w               reg.Register
 	at, every, left reg.GPVirtual
 	line, lines     int
 }
 
 func (k *intKernel) fetcher() *fetcher {
-	f := &fetcher{at: GP64(), every: parameter("every"), left: GP64(), lines: k.groupBytes() / 64}
+	f := &fetcher{w: k.w, at: GP64(), every: parameter("every"), left: GP64(), lines: k.groupBytes() / 64}
 	MOVQ(parameter("ahead"), f.at)
 	ADDQ(k.w, f.at)
 	MOVQ(f.every, f.left)
@@ -124,6 +125,7 @@ func (f *fetcher) fetch(lines int) {
 	JNZ(LabelRef(skip))
 	for range lines {
 		PREFETCHT1(at(f.at, 64*f.line))
+		PREFETCHT0(at(f.w, near+64*f.line))
 		f.line++
 	}
 	if f.line == f.lines {

@@ -43,3 +43,9 @@ func end() {
 
 // at is the memory so many bytes behind a pointer.
 func at(base reg.Register, disp int) Mem { return Mem{Base: base, Disp: disp} }
+
+// near is how many bytes ahead of their use weights are brought from the second
+// cache into the first one; what memory has is asked for further ahead. With the
+// latter alone a product of one token reads at 91 to 96 % of what memory gives,
+// with both at 96 to 99 %. Measured best from 2 to 6 KiB.
+const near = 3 << 10
