@@ -17,9 +17,9 @@ type activations struct {
 	narrow bool
 }
 
-// tileLeast is from how many rows on spreading the weights for kernel.TileGemm
-// pays.
-const tileLeast = 12
+// tileLeast is from how many rows on kernel.TileGemm pays. Fewer are bound by
+// memory, which the kernels that stream their weights use better.
+const tileLeast = 64
 
 // wide tells whether products of so many rows are those of kernel.TileGemm.
 func (a *activations) wide(l kernel.Level, rows int) bool {

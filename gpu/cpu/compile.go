@@ -27,6 +27,7 @@ type compiled struct {
 	queryTile  int            // tokens of one sequence that attend together, at most
 	queryGroup int            // query heads that share a KV head, at most; 0: no attention
 	threads    int
+	wide       bool // some products are for kernel.TileGemm
 }
 
 // compile turns ops into as few stages as their dependencies allow: Linears
@@ -99,6 +100,8 @@ func compile(p *gpu.Program, weights []matrix, o *Options) compiled {
 		rows.ops = append(rows.ops, c.rowOps(p, weights, op)...)
 	}
 	c.body, c.tail = splitPacking(c.body), splitPacking(c.tail)
+	keepInside(p, slices.Concat(c.body, c.tail))
+	c.wide = o.level >= kernel.AMX && slices.ContainsFunc(c.inputs, func(a *activations) bool { return !a.narrow })
 	return c
 }
 
@@ -177,8 +180,7 @@ type scratch struct {
 	seenFrom               int
 	shrinks                []float32
 	sums, merged           sums
-	// Of kernel.TileGemm: a block of weights.
-	spread []byte
+	wideSums               wideScratch
 	// Of stores into the KV pool: one row rounded.
 	halves []uint16
 	codes  []int8
@@ -194,7 +196,12 @@ func newScratch(p *gpu.Program, c *compiled) *scratch {
 	queries, block := c.queryTile*c.queryGroup, 2*kernel.BlockSlots*p.KV.HeadDim
 	together := max(c.queryTile, c.queryGroup) // rows of one call of the kernels
 	width := kernel.AccWidth(p.KV.HeadDim)
+	var sums wideScratch
+	if c.wide {
+		sums = newWideScratch()
+	}
 	return &scratch{
+		wideSums: sums,
 		rows:     make([]float32, widest),
 		gathered: make([]byte, 4*block+overread),
 		wide:     make([]float32, block+overread/4),
@@ -203,7 +210,6 @@ func newScratch(p *gpu.Program, c *compiled) *scratch {
 		shrinks:  make([]float32, together),
 		sums:     newSums(queries, width),
 		merged:   newSums(queries, width),
-		spread:   make([]byte, kernel.SpreadBytes(wideGroups)),
 		halves:   make([]uint16, p.KV.HeadDim),
 		codes:    make([]int8, p.KV.HeadDim),
 	}

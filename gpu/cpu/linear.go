@@ -33,7 +33,9 @@ type linears struct {
 	silu    *gpu.SiluMul // at the end of a unit, or nil
 	// next is where the output of silu is laid out, if products read it next.
 	next *activations
-	now  shape // of the step under way; written before its units run
+	// inner: nothing else reads what the stage computes.
+	inner bool
+	now   shape // of the step under way; written before its units run
 }
 
 // join adds a Linear that reads the same input and writes elsewhere.
@@ -67,20 +69,17 @@ func (l *linears) fuse(op gpu.SiluMul) bool {
 // shape is how a stage is split in a step.
 type shape struct {
 	tiles  kernel.Tiling
-	blocks int // of tokens
-	run    int // tiles of a block
-	panels int // of a unit
-	units  int // of a block
+	wide   bool // products by kernel.TileGemm
+	blocks int  // of tokens
+	run    int  // tiles of a block
+	panels int  // of a unit
+	units  int  // of a block
 }
 
 // blockTokens is how many tokens are multiplied with a run of panels before
 // the next one: their activations stay in the second cache, weights are read
-// once for all of them. Blocks of tiles are larger, as spreading weights takes
-// its time.
-const (
-	blockTokens = 192
-	wideTokens  = 512
-)
+// once for all of them.
+const blockTokens = 192
 
 // unitTime is about how long a unit should take, in nanoseconds.
 const unitTime = 20_000
@@ -96,12 +95,11 @@ const wideSpeed = 1200
 
 func (l *linears) shape(s *step) shape {
 	h := shape{tiles: s.tiling(l.in)}
-	w, speed, tokens := l.ops[0].w, speeds[s.level].floats, blockTokens
-	most := tokens / s.level.TileTokens()
+	h.wide = l.in.wide(s.level, h.tiles.Tokens)
+	w, speed, tokens, most := l.ops[0].w, speeds[s.level].floats, blockTokens, blockTokens/s.level.TileTokens()
 	switch {
-	case l.in.wide(s.level, h.tiles.Tokens):
-		speed, tokens = wideSpeed, wideTokens
-		most = tokens / kernel.TileRows
+	case h.wide:
+		speed, tokens, most = wideSpeed, wideTokens, wideTokens/kernel.TileRows
 	case l.ops[0].ints:
 		speed = speeds[s.level].ints
 	}
@@ -117,7 +115,13 @@ func (l *linears) shape(s *step) shape {
 		all += kernel.Panels(l.ops[i].w.rows)
 	}
 	// At most so many that every worker has some units.
-	h.panels = max(1, min(unitTime/max(1, each), all/(4*l.threads)))
+	panels := unitTime / max(1, each)
+	if h.wide {
+		if panels = widePanels; l.silu != nil {
+			panels /= 2
+		}
+	}
+	h.panels = max(1, min(panels, all/(4*l.threads)))
 	for i := range l.ops {
 		h.units += (kernel.Panels(l.ops[i].w.rows) + h.panels - 1) / h.panels
 		if l.silu != nil {
@@ -145,12 +149,16 @@ func (l *linears) run(s *step, w *scratch, unit int) error {
 			continue
 		}
 		lo, hi := unit*h.panels, min((unit+1)*h.panels, panels)
-		if l.silu == nil {
-			op.run(s, w, l.in, h.tiles, first, end, lo, hi)
-			break
+		switch {
+		case h.wide:
+			l.runWide(s, w, op, first, end, lo, hi)
+			return nil
+		case l.silu == nil:
+			op.run(s, l.in, h.tiles, first, end, lo, hi)
+			return nil
 		}
-		l.ops[0].run(s, w, l.in, h.tiles, first, end, lo, hi)
-		l.ops[1].run(s, w, l.in, h.tiles, first, end, lo, hi)
+		l.ops[0].run(s, l.in, h.tiles, first, end, lo, hi)
+		l.ops[1].run(s, l.in, h.tiles, first, end, lo, hi)
 		l.activate(s, h.tiles, first, end, lo*kernel.PanelRows, min(hi*kernel.PanelRows, op.w.rows))
 		break
 	}
@@ -182,12 +190,8 @@ const (
 const ahead = 8 << 10
 
 // run computes panels [lo, hi) for tiles [first, end).
-func (l *linear) run(s *step, w *scratch, in *activations, tiles kernel.Tiling, first, end, lo, hi int) {
+func (l *linear) run(s *step, in *activations, tiles kernel.Tiling, first, end, lo, hi int) {
 	l.begin(s, tiles, first, end, lo, hi)
-	if in.wide(s.level, tiles.Tokens) {
-		l.runWide(s, w, in, tiles, first, end, lo, hi)
-		return
-	}
 	y, stride := s.buffers[l.Out], s.stride(l.Out)
 	columns, panels := callColumns, hi-lo
 	if end-first > 1 {

@@ -1,48 +1,240 @@
 package cpu
 
-import "github.com/troupe-engine/troupe/gpu/cpu/kernel"
+import (
+	"runtime"
 
-// wideGroups is how many groups of 32 columns of a panel are spread at once:
-// with the activations of a tile they stay in the first cache.
-const wideGroups = 16
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+)
 
-// runWide is run by kernel.TileGemm.
-func (l *linear) runWide(s *step, w *scratch, in *activations, tiles kernel.Tiling, first, end, lo, hi int) {
-	const columns = wideGroups * kernel.GroupCols
-	blocks, panels := (l.w.cols+columns-1)/columns, hi-lo
+// Products by kernel.TileGemm: of many rows with matrices that lie in memory,
+// where what is around them counts. Sums stay in the second cache until they
+// are whole; those of a SiluMul never leave it but as the activations of the
+// products that follow.
+
+const (
+	// wideTokens is how many tokens are multiplied with a run of panels at most.
+	wideTokens = 512
+	// widePanels is how many panels share the reading of activations, and of two
+	// matrices together.
+	widePanels = 4
+	// wideGroups is how many groups of 32 columns of a panel are spread at once:
+	// with the activations of a tile they stay in the first cache.
+	wideGroups = 16
+	// wideColumns is their columns.
+	wideColumns = wideGroups * kernel.GroupCols
+	// wideYield is how many blocks of columns are multiplied, of some 50
+	// microseconds each, before others may have the processor.
+	wideYield = 4
+)
+
+// wideScratch is what a worker keeps of products by tiles.
+type wideScratch struct {
+	spread []byte    // wideGroups of a panel
+	sums   []float32 // [panels][tokens][32]
+}
+
+func newWideScratch() wideScratch {
+	return wideScratch{make([]byte, kernel.SpreadBytes(wideGroups)), make([]float32, widePanels*wideTokens*kernel.PanelRows)}
+}
+
+// wideUnit is one unit: panels [lo, hi) by tiles [first, end), which are tokens
+// [from, to).
+type wideUnit struct {
+	s          *step
+	w          *wideScratch
+	in         *activations
+	tiles      kernel.Tiling
+	first, end int
+	from, to   int
+	lo, hi     int
+}
+
+func (u *wideUnit) tokens() int { return u.to - u.from }
+
+// sums is the place of panel i of so many.
+func (u *wideUnit) sums(i int) []float32 {
+	n := u.tokens() * kernel.PanelRows
+	return u.w.sums[i*n : (i+1)*n]
+}
+
+// runWide runs a unit of the stage.
+func (l *linears) runWide(s *step, w *scratch, op *linear, first, end, lo, hi int) {
+	u := wideUnit{s: s, w: &w.wideSums, in: l.in, tiles: l.now.tiles, first: first, end: end, lo: lo, hi: hi}
+	u.from, _ = u.tiles.At(first)
+	u.to, _ = u.tiles.At(end)
+	if l.silu == nil {
+		u.product(op, 0)
+		u.write(op, 0)
+		return
+	}
+	panels := hi - lo
+	u.product(&l.ops[0], 0)
+	u.product(&l.ops[1], panels)
+	if !l.inner {
+		u.write(&l.ops[0], 0)
+		u.write(&l.ops[1], panels)
+		l.activate(s, u.tiles, first, end, lo*kernel.PanelRows, min(hi*kernel.PanelRows, op.w.rows))
+		return
+	}
+	gate, up := 0, panels
+	if l.ops[0].Out != l.silu.Gate {
+		gate, up = up, gate
+	}
+	for i := range panels {
+		x := u.sums(gate + i)
+		kernel.SiluMul(s.level, x, u.sums(up+i), x)
+		u.quantise(l.next, x, lo+i)
+	}
+}
+
+// product multiplies into places from at on.
+func (u *wideUnit) product(l *linear, at int) {
+	panels := u.hi - u.lo
+	for i := range panels {
+		u.begin(l, u.lo+i, u.sums(at+i))
+	}
+	blocks := (l.w.cols + wideColumns - 1) / wideColumns
 	for b := range blocks * panels {
-		weights, groups := l.wideBlock(lo+b%panels, b/panels)
-		kernel.SpreadGroups(l.w.form, weights, groups, w.spread)
+		weights, groups := l.wideBlock(u.lo+b%panels, b/panels)
+		kernel.SpreadGroups(l.w.form, weights, groups, u.w.spread)
 		var next []byte
 		if b+1 < blocks*panels {
-			next, _ = l.wideBlock(lo+(b+1)%panels, (b+1)/panels)
+			next, _ = l.wideBlock(u.lo+(b+1)%panels, (b+1)/panels)
 		}
-		l.multiplyWide(s, w.spread, groups, in, tiles, first, end, lo+b%panels, b/panels*columns, next)
+		u.multiply(groups, b/panels*wideColumns, u.sums(at+b%panels), b >= panels || l.adds(), next)
+		if (b+1)%(wideYield*panels) == 0 {
+			runtime.Gosched()
+		}
 	}
 }
 
 // wideBlock is block b of a panel.
 func (l *linear) wideBlock(panel, b int) (weights []byte, groups int) {
-	from := b * wideGroups * kernel.GroupCols
-	columns := min(wideGroups*kernel.GroupCols, l.w.cols-from)
-	return l.w.panel(panel)[l.w.form.PanelBytes(from):][:l.w.form.PanelBytes(columns)], columns / kernel.GroupCols
+	columns := min(wideColumns, l.w.cols-b*wideColumns)
+	return l.w.panel(panel)[l.w.form.PanelBytes(b*wideColumns):][:l.w.form.PanelBytes(columns)], columns / kernel.GroupCols
 }
 
-// multiplyWide computes columns of a panel, spread, for tiles [first, end), each
-// run of tiles of one size at once.
-func (l *linear) multiplyWide(s *step, spread []byte, groups int, in *activations, tiles kernel.Tiling, first, end, panel, from int, next []byte) {
-	y, stride := s.buffers[l.Out], s.stride(l.Out)
-	for first < end {
-		t, tokens := tiles.At(first)
-		n := min(end, first+1)
-		for n < end {
-			if _, other := tiles.At(n); other != tokens {
+// multiply computes groups of columns from one on, for each run of tiles of one
+// size at once.
+func (u *wideUnit) multiply(groups, column int, sums []float32, add bool, next []byte) {
+	for first := u.first; first < u.end; {
+		t, tokens := u.tiles.At(first)
+		end := first + 1
+		for ; end < u.end; end++ {
+			if _, other := u.tiles.At(end); other != tokens {
 				break
 			}
-			n++
 		}
-		kernel.TileGemm(spread, groups, in.quantised[kernel.IntTileBytes(in.width/kernel.GroupCols, t)+kernel.IntTileBytes(from/kernel.GroupCols, tokens):], tokens, n-first, kernel.IntTileBytes(in.width/kernel.GroupCols, tokens),
-			y[t*stride+panel*kernel.PanelRows:], stride, from > 0 || l.adds(), next)
-		first, next = n, nil
+		each := kernel.IntTileBytes(u.in.width/kernel.GroupCols, tokens)
+		x := u.in.quantised[kernel.IntTileBytes(u.in.width/kernel.GroupCols, t)+kernel.IntTileBytes(column/kernel.GroupCols, tokens):]
+		kernel.TileGemm(u.w.spread, groups, x, tokens, end-first, each, sums[(t-u.from)*kernel.PanelRows:], kernel.PanelRows, add, next)
+		first, next = end, nil
 	}
+}
+
+// columns is what of a row of the output a panel is.
+func (u *wideUnit) columns(l *linear, panel, t int) []float32 {
+	at := panel * kernel.PanelRows
+	return u.s.row(l.Out, t)[at:min(at+kernel.PanelRows, l.w.rows)]
+}
+
+// begin puts the bias, and what is added to, where the sums of a panel begin.
+func (u *wideUnit) begin(l *linear, panel int, sums []float32) {
+	if !l.adds() {
+		return
+	}
+	for t := range u.tokens() {
+		row := sums[t*kernel.PanelRows:][:kernel.PanelRows]
+		if !l.Accumulate {
+			n := copy(row, l.bias[panel*kernel.PanelRows:])
+			clear(row[n:])
+			continue
+		}
+		n := copy(row, u.columns(l, panel, u.from+t))
+		clear(row[n:])
+		if l.bias != nil {
+			for i, b := range l.bias[panel*kernel.PanelRows:][:n] {
+				row[i] += b
+			}
+		}
+	}
+}
+
+// write stores the sums of the panels from place at on.
+func (u *wideUnit) write(l *linear, at int) {
+	y, stride := u.s.buffers[l.Out], u.s.stride(l.Out)
+	for i := range u.hi - u.lo {
+		sums, column := u.sums(at+i), (u.lo+i)*kernel.PanelRows
+		for t := range u.tokens() {
+			// Whole panels: a buffer's stride has room for what fills up the last.
+			*(*[kernel.PanelRows]float32)(y[(u.from+t)*stride+column:]) = *(*[kernel.PanelRows]float32)(sums[t*kernel.PanelRows:])
+		}
+	}
+}
+
+// quantise lays a panel of activations out for the products that follow.
+func (u *wideUnit) quantise(next *activations, x []float32, panel int) {
+	for i := u.first; i < u.end; i++ {
+		t, tokens := u.tiles.At(i)
+		tile := next.intTile(t, tokens, panel*kernel.PanelRows)
+		for r := range tokens {
+			kernel.QuantizeRow(u.s.level, kernel.Rows, x[(t+r-u.from)*kernel.PanelRows:][:kernel.PanelRows], tile, r, tokens)
+		}
+	}
+}
+
+// keepInside marks the stages whose sums nobody needs but their SiluMul, and
+// whose output nobody but products of integers.
+func keepInside(p *gpu.Program, stages []stage) {
+	readers := otherReaders(p)
+	for _, st := range stages {
+		switch st := st.(type) {
+		case *rowwise:
+			for _, op := range st.ops {
+				if o, is := op.(siluMul); is {
+					readers[o.Gate]++
+					readers[o.Up]++
+				}
+			}
+		case *linears:
+			readers[st.in.buffer] += inputOf
+		}
+	}
+	for _, st := range stages {
+		if l, is := st.(*linears); is && l.silu != nil && l.next != nil && !l.next.narrow {
+			l.inner = readers[l.silu.Gate] == 0 && readers[l.silu.Up] == 0 && readers[l.silu.Out]%inputOf == 0
+		}
+	}
+}
+
+// inputOf counts a stage of products among the readers of a buffer.
+const inputOf = 1 << 32
+
+// otherReaders counts, per buffer, the ops that read it, but for products and
+// for SiluMul.
+func otherReaders(p *gpu.Program) []int {
+	n := make([]int, len(p.Buffers))
+	for _, op := range p.Ops {
+		switch op := op.(type) {
+		case gpu.RMSNorm:
+			n[op.In]++
+		case gpu.Linear:
+			if op.Accumulate {
+				n[op.Out]++
+			}
+		case gpu.Rope:
+			n[op.X]++
+		case gpu.StoreKV:
+			n[op.K]++
+			n[op.V]++
+		case gpu.Attention:
+			n[op.Q]++
+		case gpu.Gather:
+			n[op.In]++
+		case gpu.Sample:
+			n[op.Logits]++
+		}
+	}
+	return n
 }
