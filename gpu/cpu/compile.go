@@ -217,6 +217,6 @@ func newScratch(p *gpu.Program, c *compiled) *scratch {
 
 func (w *scratch) bytes() int64 {
 	n := len(w.rows) + len(w.wide) + len(w.scores) + len(w.seen) + len(w.shrinks)
-	n += 2 * (len(w.sums.acc) + len(w.sums.peaks) + len(w.sums.totals))
-	return 4*int64(n) + int64(len(w.gathered)+2*len(w.halves)+len(w.codes)) + w.candidates.bytes()
+	n += 2*(len(w.sums.acc)+len(w.sums.peaks)+len(w.sums.totals)) + len(w.wideSums.sums)
+	return 4*int64(n) + int64(len(w.gathered)+2*len(w.halves)+len(w.codes)+len(w.wideSums.spread)) + w.candidates.bytes()
 }

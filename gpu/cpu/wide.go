@@ -185,7 +185,8 @@ func (u *wideUnit) quantise(next *activations, x []float32, panel int) {
 }
 
 // keepInside marks the stages whose sums nobody needs but their SiluMul, and
-// whose output nobody but products of integers.
+// whose output nobody but the products that it is laid out for. The output may
+// stand where one of the sums would.
 func keepInside(p *gpu.Program, stages []stage) {
 	readers := otherReaders(p)
 	for _, st := range stages {
@@ -197,22 +198,19 @@ func keepInside(p *gpu.Program, stages []stage) {
 					readers[o.Up]++
 				}
 			}
-		case *linears:
-			readers[st.in.buffer] += inputOf
+		case packing: // products read what it lays out
+			readers[st.in.buffer]++
 		}
 	}
 	for _, st := range stages {
 		if l, is := st.(*linears); is && l.silu != nil && l.next != nil && !l.next.narrow {
-			l.inner = readers[l.silu.Gate] == 0 && readers[l.silu.Up] == 0 && readers[l.silu.Out]%inputOf == 0
+			l.inner = readers[l.silu.Gate] == 0 && readers[l.silu.Up] == 0 && readers[l.silu.Out] == 0
 		}
 	}
 }
 
-// inputOf counts a stage of products among the readers of a buffer.
-const inputOf = 1 << 32
-
-// otherReaders counts, per buffer, the ops that read it, but for products and
-// for SiluMul.
+// otherReaders counts, per buffer, the ops that read it, but for SiluMul and for
+// products, which read what a packing or a SiluMul has laid out.
 func otherReaders(p *gpu.Program) []int {
 	n := make([]int, len(p.Buffers))
 	for _, op := range p.Ops {

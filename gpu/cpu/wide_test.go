@@ -54,3 +54,95 @@ func TestAMXGivesTheBitsOfAVX512(t *testing.T) {
 		}
 	}
 }
+
+// TestSumsStayInsideWhereNobodyReadsThem: of the usual program, whose SiluMul
+// writes over its input, and of one that writes elsewhere; not where other
+// stages read what one computes.
+func TestSumsStayInsideWhereNobodyReadsThem(t *testing.T) {
+	if !kernel.AMX.Supported() {
+		t.Skip("this processor has no AMX, or the system does not allow it")
+	}
+	shape := wide
+	shape.DType, shape.Inner = gpu.Q8_0, 3*shape.Hidden // so that a gain of norms fits
+	spec := gpu.PoolSpec{PageSize: 16, Pages: 8, DType: gpu.BF16}
+	norm := func(b gpu.Buffer) gpu.Op {
+		return gpu.RMSNorm{In: b, Out: b, Gain: 1, Group: shape.Hidden, Eps: 1} // weight 1 is the first norm's
+	}
+	for name, c := range map[string]struct {
+		elsewhere bool // SiluMul writes into a buffer of its own
+		// after is what follows the SiluMul, a product that adds at first.
+		after func(silu gpu.SiluMul, down gpu.Linear) []gpu.Op
+		want  bool
+	}{
+		"as usual":             {false, func(_ gpu.SiluMul, down gpu.Linear) []gpu.Op { return []gpu.Op{down} }, true},
+		"elsewhere":            {true, func(_ gpu.SiluMul, down gpu.Linear) []gpu.Op { return []gpu.Op{down} }, true},
+		"products of two":      {true, func(_ gpu.SiluMul, down gpu.Linear) []gpu.Op { return []gpu.Op{down, down} }, false},
+		"a norm of the output": {true, func(s gpu.SiluMul, down gpu.Linear) []gpu.Op { return []gpu.Op{down, norm(s.Out), down} }, false},
+		"a norm of a sum":      {true, func(s gpu.SiluMul, down gpu.Linear) []gpu.Op { return []gpu.Op{down, norm(s.Up)} }, false},
+		"products of a sum": {true, func(s gpu.SiluMul, down gpu.Linear) []gpu.Op {
+			other := down
+			other.In = s.Up
+			return []gpu.Op{down, other}
+		}, false},
+		"a second SiluMul": {true, func(s gpu.SiluMul, down gpu.Linear) []gpu.Op {
+			return []gpu.Op{down, gpu.SiluMul{Gate: s.Up, Up: s.Gate, Out: s.Gate}}
+		}, false},
+	} {
+		p, w := gputest.Build(shape, 3)
+		var ops []gpu.Op
+		for i := 0; i < len(p.Ops); i++ {
+			silu, is := p.Ops[i].(gpu.SiluMul)
+			if !is {
+				ops = append(ops, p.Ops[i])
+				continue
+			}
+			i++
+			down := p.Ops[i].(gpu.Linear)
+			if c.elsewhere {
+				p.Buffers = append(p.Buffers, gpu.BufferSpec{Name: "activated", Width: shape.Inner})
+				silu.Out = gpu.Buffer(len(p.Buffers) - 1)
+				down.In = silu.Out
+			}
+			ops = append(append(ops, silu), c.after(silu, down)...)
+		}
+		p.Ops = ops
+		var want [][]float32
+		for _, set := range []string{"avx512", "amx"} {
+			m := loadProgram(t, Options{Threads: 2, InstructionSet: set}, p, w, spec)
+			q := prompt(shape, spec, 100)
+			q.KeepLogits = true
+			got, err := gputest.Step(m, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = got[0].Logits
+			} else if err := gputest.Same(got[0].Logits, want); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			for _, st := range m.body {
+				if l, is := st.(*linears); is && l.silu != nil && l.inner != c.want {
+					t.Errorf("%s at %s: sums stay inside: %v, want %v", name, set, l.inner, c.want)
+				}
+			}
+		}
+	}
+}
+
+// What products by tiles keep for each worker is counted.
+func TestBytesCountTheSumsOfTiles(t *testing.T) {
+	if !kernel.AMX.Supported() {
+		t.Skip("this processor has no AMX, or the system does not allow it")
+	}
+	shape := wide
+	shape.DType, shape.Inner = gpu.Q8_0, 224
+	const threads = 3
+	workspace := func(set string) int64 {
+		m, _ := load(t, shape, Options{Threads: threads, InstructionSet: set}, gpu.PoolSpec{PageSize: 16, Pages: 8, DType: gpu.BF16})
+		return m.Bytes()["workspace"]
+	}
+	want := threads * (kernel.SpreadBytes(wideGroups) + 4*widePanels*wideTokens*kernel.PanelRows)
+	if got := workspace("amx") - workspace("avx512"); got != int64(want) {
+		t.Errorf("tiles add %d bytes to the workspace, want %d", got, want)
+	}
+}
