@@ -88,16 +88,22 @@ func (a *activations) intTile(t, n, column int) []byte {
 type packing struct {
 	in *activations
 	// alone: the stage before has laid out a row that is alone.
-	alone bool
+	alone   bool
+	threads int
 }
 
 // packElements is the elements of a unit: about 10 microseconds.
 const packElements = 12 << 10
 
-// columns is the columns of a unit, a multiple of the groups of integers.
+// columns is the columns of a unit, a multiple of the groups of integers. One
+// tile is cut so that all workers have some.
 func (p packing) columns(tiles kernel.Tiling) int {
 	_, tokens := tiles.At(0)
-	return packElements / max(1, tokens) / kernel.GroupCols * kernel.GroupCols
+	groups := packElements / max(1, tokens) / kernel.GroupCols
+	if all := p.in.width / kernel.GroupCols; tiles.Tiles == 1 {
+		groups = min(groups, (all+p.threads-1)/p.threads)
+	}
+	return max(1, groups) * kernel.GroupCols
 }
 
 func (p packing) units(s *step) int {

@@ -74,7 +74,7 @@ func compile(p *gpu.Program, weights []matrix, o *Options) compiled {
 			if is && b.silu != nil && b.silu.Out == op.In {
 				b.next = in
 			} else {
-				*stages = append(*stages, packing{in, alone})
+				*stages = append(*stages, packing{in, alone, threads})
 			}
 			if alone {
 				rows.next = in
@@ -111,7 +111,7 @@ func splitPacking(stages []stage) (split []stage) {
 	for _, st := range stages {
 		split = append(split, st)
 		if l, is := st.(*linears); is && l.next != nil && l.next.narrow != l.in.narrow {
-			split = append(split, packing{in: l.next})
+			split = append(split, packing{in: l.next, threads: l.threads})
 			l.next = nil
 		}
 	}
