@@ -9,6 +9,8 @@ import (
 	"hash"
 	"runtime"
 	"sync"
+
+	"github.com/troupe-engine/troupe/model/blob"
 )
 
 // What a hash covers: name, element type, shape, order of rows and data of
@@ -128,6 +130,9 @@ func writeRange(h hash.Hash, e Placed, from, n int64) error {
 			return err
 		}
 		h.Write(data)
+		if b, is := e.Blob.(blob.Discarder); is {
+			b.Discard(data) // a device that has its weights needs the file no more
+		}
 		from, n = from+k, n-k
 	}
 	return nil

@@ -60,9 +60,11 @@ func TypeNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Source is a set of tensors. Safe for concurrent reading.
+// Source is a set of tensors. Safe for concurrent reading. It is streamed by
+// its type: what wraps one passes Describe and Discard on, too, and cannot
+// leave a device to hold the files beside its copies.
 type Source interface {
-	gpu.Weights
+	gpu.StreamedWeights
 	// Names lists all tensors, ascending.
 	Names() []string
 	// Info describes one; false where there is none of that name.
@@ -212,7 +214,12 @@ func (s *files) Tensor(name string) (gpu.Tensor, error) {
 	if err != nil {
 		return gpu.Tensor{}, fmt.Errorf("%s: tensor %s cannot be read: %w", e.File, e.Title(), err)
 	}
-	return gpu.Tensor{Name: name, DType: d, Shape: e.Shape, Data: ordered(data, e.Order)}, nil
+	t := gpu.Tensor{Name: name, DType: d, Shape: e.Shape, Data: data}
+	if e.Order != nil {
+		t.Data = ordered(data, e.Order)
+		s.Discard(data) // nobody else can: what the device gets is a copy
+	}
+	return t, nil
 }
 
 // Describe implements gpu.StreamedWeights.
@@ -234,11 +241,8 @@ func (s *files) Discard(data []byte) {
 	}
 }
 
-// ordered copies rows into another order; data itself where there is none.
+// ordered copies rows into another order.
 func ordered(data []byte, order []int) []byte {
-	if order == nil {
-		return data
-	}
 	row := len(data) / len(order)
 	out := make([]byte, len(data))
 	for to, from := range order {

@@ -157,8 +157,23 @@ type source struct {
 
 // Tensor implements gpu.Weights.
 func (s *source) Tensor(name string) (gpu.Tensor, error) {
-	if _, ok := s.Info(name); !ok {
-		return gpu.Tensor{}, fmt.Errorf("%s: tensor %s is missing; the file is no whole model of this architecture, fetch it again", s.file, storedName(name))
+	if err := s.check(name); err != nil {
+		return gpu.Tensor{}, err
 	}
 	return s.Source.Tensor(name)
+}
+
+// Describe implements gpu.StreamedWeights.
+func (s *source) Describe(name string) (gpu.Tensor, error) {
+	if err := s.check(name); err != nil {
+		return gpu.Tensor{}, err
+	}
+	return s.Source.Describe(name)
+}
+
+func (s *source) check(name string) error {
+	if _, ok := s.Info(name); !ok {
+		return fmt.Errorf("%s: tensor %s is missing; the file is no whole model of this architecture, fetch it again", s.file, storedName(name))
+	}
+	return nil
 }
