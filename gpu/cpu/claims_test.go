@@ -88,8 +88,9 @@ func TestClaimsOfManyWorkers(t *testing.T) {
 				ran[now][unit].Add(1)
 				if finished.Add(1) == units {
 					finished.Store(0)
-					next := stage.Add(1)
-					c.open(int(next%9) + 1)
+					if next := stage.Add(1); next < stages {
+						c.open(int(next%9) + 1)
+					}
 				}
 			}
 		})
