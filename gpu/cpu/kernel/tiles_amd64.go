@@ -7,82 +7,82 @@ package kernel
 // tileGemmx1AMX multiplies one panel with tiles of 1 tokens; see TileGemm.
 //
 //go:noescape
-func tileGemmx1AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+func tileGemmx1AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
 // tileGemmx2AMX multiplies one panel with tiles of 2 tokens; see TileGemm.
 //
 //go:noescape
-func tileGemmx2AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+func tileGemmx2AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
 // tileGemmx3AMX multiplies one panel with tiles of 3 tokens; see TileGemm.
 //
 //go:noescape
-func tileGemmx3AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+func tileGemmx3AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
 // tileGemmx4AMX multiplies one panel with tiles of 4 tokens; see TileGemm.
 //
 //go:noescape
-func tileGemmx4AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+func tileGemmx4AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
 // tileGemmx5AMX multiplies one panel with tiles of 5 tokens; see TileGemm.
 //
 //go:noescape
-func tileGemmx5AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+func tileGemmx5AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
 // tileGemmx6AMX multiplies one panel with tiles of 6 tokens; see TileGemm.
 //
 //go:noescape
-func tileGemmx6AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+func tileGemmx6AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
 // tileGemmx7AMX multiplies one panel with tiles of 7 tokens; see TileGemm.
 //
 //go:noescape
-func tileGemmx7AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+func tileGemmx7AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
 // tileGemmx8AMX multiplies one panel with tiles of 8 tokens; see TileGemm.
 //
 //go:noescape
-func tileGemmx8AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+func tileGemmx8AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
 // tileGemmx9AMX multiplies one panel with tiles of 9 tokens; see TileGemm.
 //
 //go:noescape
-func tileGemmx9AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+func tileGemmx9AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
 // tileGemmx10AMX multiplies one panel with tiles of 10 tokens; see TileGemm.
 //
 //go:noescape
-func tileGemmx10AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+func tileGemmx10AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
 // tileGemmx11AMX multiplies one panel with tiles of 11 tokens; see TileGemm.
 //
 //go:noescape
-func tileGemmx11AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+func tileGemmx11AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
 // tileGemmx12AMX multiplies one panel with tiles of 12 tokens; see TileGemm.
 //
 //go:noescape
-func tileGemmx12AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+func tileGemmx12AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
 // tileGemmx13AMX multiplies one panel with tiles of 13 tokens; see TileGemm.
 //
 //go:noescape
-func tileGemmx13AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+func tileGemmx13AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
 // tileGemmx14AMX multiplies one panel with tiles of 14 tokens; see TileGemm.
 //
 //go:noescape
-func tileGemmx14AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+func tileGemmx14AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
 // tileGemmx15AMX multiplies one panel with tiles of 15 tokens; see TileGemm.
 //
 //go:noescape
-func tileGemmx15AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+func tileGemmx15AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
 // tileGemmx16AMX multiplies one panel with tiles of 16 tokens; see TileGemm.
 //
 //go:noescape
-func tileGemmx16AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+func tileGemmx16AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
 // spreadQ8AVX512 writes signed weights and scales of float32; see SpreadGroups.
 //

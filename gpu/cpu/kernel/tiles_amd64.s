@@ -134,7 +134,7 @@ DATA tileConfigurations<>+1008(SB)/8, $0x0000081010081010
 DATA tileConfigurations<>+1016(SB)/8, $0x0000000000000000
 GLOBL tileConfigurations<>(SB), RODATA|NOPTR, $1024
 
-// func tileGemmx1AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+// func tileGemmx1AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tileGemmx1AMX(SB), $4096-88
 	LEAQ         tileConfigurations<>+0(SB), AX
@@ -149,6 +149,7 @@ TEXT ·tileGemmx1AMX(SB), $4096-88
 	MOVL         $0x4b400000, AX
 	VPBROADCASTD AX, Z0
 	MOVQ         fetch+64(FP), AX
+	ADDQ         AX, fetchBytes+72(FP)
 	MOVQ         y+16(FP), R9
 
 tile:
@@ -235,7 +236,7 @@ ahead0:
 fetch0:
 	DECQ       R14
 	JS         fetched0
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched0
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -280,7 +281,7 @@ ahead1:
 fetch1:
 	DECQ       R14
 	JS         fetched1
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched1
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -317,7 +318,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func tileGemmx2AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+// func tileGemmx2AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tileGemmx2AMX(SB), $4096-88
 	LEAQ         tileConfigurations<>+64(SB), AX
@@ -332,6 +333,7 @@ TEXT ·tileGemmx2AMX(SB), $4096-88
 	MOVL         $0x4b400000, AX
 	VPBROADCASTD AX, Z0
 	MOVQ         fetch+64(FP), AX
+	ADDQ         AX, fetchBytes+72(FP)
 	MOVQ         y+16(FP), R9
 
 tile:
@@ -421,7 +423,7 @@ ahead0:
 fetch0:
 	DECQ       R14
 	JS         fetched0
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched0
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -470,7 +472,7 @@ ahead1:
 fetch1:
 	DECQ       R14
 	JS         fetched1
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched1
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -513,7 +515,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func tileGemmx3AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+// func tileGemmx3AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tileGemmx3AMX(SB), $4096-88
 	LEAQ         tileConfigurations<>+128(SB), AX
@@ -528,6 +530,7 @@ TEXT ·tileGemmx3AMX(SB), $4096-88
 	MOVL         $0x4b400000, AX
 	VPBROADCASTD AX, Z0
 	MOVQ         fetch+64(FP), AX
+	ADDQ         AX, fetchBytes+72(FP)
 	MOVQ         y+16(FP), R9
 
 tile:
@@ -620,7 +623,7 @@ ahead0:
 fetch0:
 	DECQ       R14
 	JS         fetched0
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched0
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -673,7 +676,7 @@ ahead1:
 fetch1:
 	DECQ       R14
 	JS         fetched1
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched1
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -722,7 +725,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func tileGemmx4AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+// func tileGemmx4AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tileGemmx4AMX(SB), $4096-88
 	LEAQ         tileConfigurations<>+192(SB), AX
@@ -737,6 +740,7 @@ TEXT ·tileGemmx4AMX(SB), $4096-88
 	MOVL         $0x4b400000, AX
 	VPBROADCASTD AX, Z0
 	MOVQ         fetch+64(FP), AX
+	ADDQ         AX, fetchBytes+72(FP)
 	MOVQ         y+16(FP), R9
 
 tile:
@@ -832,7 +836,7 @@ ahead0:
 fetch0:
 	DECQ       R14
 	JS         fetched0
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched0
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -889,7 +893,7 @@ ahead1:
 fetch1:
 	DECQ       R14
 	JS         fetched1
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched1
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -944,7 +948,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func tileGemmx5AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+// func tileGemmx5AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tileGemmx5AMX(SB), $4096-88
 	LEAQ         tileConfigurations<>+256(SB), AX
@@ -959,6 +963,7 @@ TEXT ·tileGemmx5AMX(SB), $4096-88
 	MOVL         $0x4b400000, AX
 	VPBROADCASTD AX, Z0
 	MOVQ         fetch+64(FP), AX
+	ADDQ         AX, fetchBytes+72(FP)
 	MOVQ         y+16(FP), R9
 
 tile:
@@ -1057,7 +1062,7 @@ ahead0:
 fetch0:
 	DECQ       R14
 	JS         fetched0
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched0
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -1118,7 +1123,7 @@ ahead1:
 fetch1:
 	DECQ       R14
 	JS         fetched1
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched1
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -1179,7 +1184,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func tileGemmx6AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+// func tileGemmx6AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tileGemmx6AMX(SB), $4096-88
 	LEAQ         tileConfigurations<>+320(SB), AX
@@ -1194,6 +1199,7 @@ TEXT ·tileGemmx6AMX(SB), $4096-88
 	MOVL         $0x4b400000, AX
 	VPBROADCASTD AX, Z0
 	MOVQ         fetch+64(FP), AX
+	ADDQ         AX, fetchBytes+72(FP)
 	MOVQ         y+16(FP), R9
 
 tile:
@@ -1295,7 +1301,7 @@ ahead0:
 fetch0:
 	DECQ       R14
 	JS         fetched0
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched0
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -1360,7 +1366,7 @@ ahead1:
 fetch1:
 	DECQ       R14
 	JS         fetched1
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched1
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -1427,7 +1433,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func tileGemmx7AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+// func tileGemmx7AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tileGemmx7AMX(SB), $4096-88
 	LEAQ         tileConfigurations<>+384(SB), AX
@@ -1442,6 +1448,7 @@ TEXT ·tileGemmx7AMX(SB), $4096-88
 	MOVL         $0x4b400000, AX
 	VPBROADCASTD AX, Z0
 	MOVQ         fetch+64(FP), AX
+	ADDQ         AX, fetchBytes+72(FP)
 	MOVQ         y+16(FP), R9
 
 tile:
@@ -1546,7 +1553,7 @@ ahead0:
 fetch0:
 	DECQ       R14
 	JS         fetched0
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched0
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -1615,7 +1622,7 @@ ahead1:
 fetch1:
 	DECQ       R14
 	JS         fetched1
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched1
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -1688,7 +1695,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func tileGemmx8AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+// func tileGemmx8AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tileGemmx8AMX(SB), $4096-88
 	LEAQ         tileConfigurations<>+448(SB), AX
@@ -1703,6 +1710,7 @@ TEXT ·tileGemmx8AMX(SB), $4096-88
 	MOVL         $0x4b400000, AX
 	VPBROADCASTD AX, Z0
 	MOVQ         fetch+64(FP), AX
+	ADDQ         AX, fetchBytes+72(FP)
 	MOVQ         y+16(FP), R9
 
 tile:
@@ -1810,7 +1818,7 @@ ahead0:
 fetch0:
 	DECQ       R14
 	JS         fetched0
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched0
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -1883,7 +1891,7 @@ ahead1:
 fetch1:
 	DECQ       R14
 	JS         fetched1
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched1
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -1962,7 +1970,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func tileGemmx9AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+// func tileGemmx9AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tileGemmx9AMX(SB), $4096-88
 	LEAQ         tileConfigurations<>+512(SB), AX
@@ -1977,6 +1985,7 @@ TEXT ·tileGemmx9AMX(SB), $4096-88
 	MOVL         $0x4b400000, AX
 	VPBROADCASTD AX, Z0
 	MOVQ         fetch+64(FP), AX
+	ADDQ         AX, fetchBytes+72(FP)
 	MOVQ         y+16(FP), R9
 
 tile:
@@ -2087,7 +2096,7 @@ ahead0:
 fetch0:
 	DECQ       R14
 	JS         fetched0
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched0
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -2164,7 +2173,7 @@ ahead1:
 fetch1:
 	DECQ       R14
 	JS         fetched1
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched1
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -2249,7 +2258,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func tileGemmx10AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+// func tileGemmx10AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tileGemmx10AMX(SB), $4096-88
 	LEAQ         tileConfigurations<>+576(SB), AX
@@ -2264,6 +2273,7 @@ TEXT ·tileGemmx10AMX(SB), $4096-88
 	MOVL         $0x4b400000, AX
 	VPBROADCASTD AX, Z0
 	MOVQ         fetch+64(FP), AX
+	ADDQ         AX, fetchBytes+72(FP)
 	MOVQ         y+16(FP), R9
 
 tile:
@@ -2377,7 +2387,7 @@ ahead0:
 fetch0:
 	DECQ       R14
 	JS         fetched0
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched0
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -2458,7 +2468,7 @@ ahead1:
 fetch1:
 	DECQ       R14
 	JS         fetched1
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched1
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -2549,7 +2559,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func tileGemmx11AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+// func tileGemmx11AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tileGemmx11AMX(SB), $4096-88
 	LEAQ         tileConfigurations<>+640(SB), AX
@@ -2564,6 +2574,7 @@ TEXT ·tileGemmx11AMX(SB), $4096-88
 	MOVL         $0x4b400000, AX
 	VPBROADCASTD AX, Z0
 	MOVQ         fetch+64(FP), AX
+	ADDQ         AX, fetchBytes+72(FP)
 	MOVQ         y+16(FP), R9
 
 tile:
@@ -2680,7 +2691,7 @@ ahead0:
 fetch0:
 	DECQ       R14
 	JS         fetched0
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched0
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -2765,7 +2776,7 @@ ahead1:
 fetch1:
 	DECQ       R14
 	JS         fetched1
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched1
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -2862,7 +2873,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func tileGemmx12AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+// func tileGemmx12AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tileGemmx12AMX(SB), $4096-88
 	LEAQ         tileConfigurations<>+704(SB), AX
@@ -2877,6 +2888,7 @@ TEXT ·tileGemmx12AMX(SB), $4096-88
 	MOVL         $0x4b400000, AX
 	VPBROADCASTD AX, Z0
 	MOVQ         fetch+64(FP), AX
+	ADDQ         AX, fetchBytes+72(FP)
 	MOVQ         y+16(FP), R9
 
 tile:
@@ -2996,7 +3008,7 @@ ahead0:
 fetch0:
 	DECQ       R14
 	JS         fetched0
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched0
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -3085,7 +3097,7 @@ ahead1:
 fetch1:
 	DECQ       R14
 	JS         fetched1
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched1
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -3188,7 +3200,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func tileGemmx13AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+// func tileGemmx13AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tileGemmx13AMX(SB), $4096-88
 	LEAQ         tileConfigurations<>+768(SB), AX
@@ -3203,6 +3215,7 @@ TEXT ·tileGemmx13AMX(SB), $4096-88
 	MOVL         $0x4b400000, AX
 	VPBROADCASTD AX, Z0
 	MOVQ         fetch+64(FP), AX
+	ADDQ         AX, fetchBytes+72(FP)
 	MOVQ         y+16(FP), R9
 
 tile:
@@ -3325,7 +3338,7 @@ ahead0:
 fetch0:
 	DECQ       R14
 	JS         fetched0
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched0
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -3418,7 +3431,7 @@ ahead1:
 fetch1:
 	DECQ       R14
 	JS         fetched1
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched1
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -3527,7 +3540,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func tileGemmx14AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+// func tileGemmx14AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tileGemmx14AMX(SB), $4096-88
 	LEAQ         tileConfigurations<>+832(SB), AX
@@ -3542,6 +3555,7 @@ TEXT ·tileGemmx14AMX(SB), $4096-88
 	MOVL         $0x4b400000, AX
 	VPBROADCASTD AX, Z0
 	MOVQ         fetch+64(FP), AX
+	ADDQ         AX, fetchBytes+72(FP)
 	MOVQ         y+16(FP), R9
 
 tile:
@@ -3667,7 +3681,7 @@ ahead0:
 fetch0:
 	DECQ       R14
 	JS         fetched0
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched0
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -3764,7 +3778,7 @@ ahead1:
 fetch1:
 	DECQ       R14
 	JS         fetched1
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched1
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -3879,7 +3893,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func tileGemmx15AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+// func tileGemmx15AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tileGemmx15AMX(SB), $4096-88
 	LEAQ         tileConfigurations<>+896(SB), AX
@@ -3894,6 +3908,7 @@ TEXT ·tileGemmx15AMX(SB), $4096-88
 	MOVL         $0x4b400000, AX
 	VPBROADCASTD AX, Z0
 	MOVQ         fetch+64(FP), AX
+	ADDQ         AX, fetchBytes+72(FP)
 	MOVQ         y+16(FP), R9
 
 tile:
@@ -4022,7 +4037,7 @@ ahead0:
 fetch0:
 	DECQ       R14
 	JS         fetched0
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched0
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -4123,7 +4138,7 @@ ahead1:
 fetch1:
 	DECQ       R14
 	JS         fetched1
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched1
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -4244,7 +4259,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func tileGemmx16AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchEnd *byte, lines int)
+// func tileGemmx16AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tileGemmx16AMX(SB), $4096-88
 	LEAQ         tileConfigurations<>+960(SB), AX
@@ -4259,6 +4274,7 @@ TEXT ·tileGemmx16AMX(SB), $4096-88
 	MOVL         $0x4b400000, AX
 	VPBROADCASTD AX, Z0
 	MOVQ         fetch+64(FP), AX
+	ADDQ         AX, fetchBytes+72(FP)
 	MOVQ         y+16(FP), R9
 
 tile:
@@ -4390,7 +4406,7 @@ ahead0:
 fetch0:
 	DECQ       R14
 	JS         fetched0
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched0
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
@@ -4495,7 +4511,7 @@ ahead1:
 fetch1:
 	DECQ       R14
 	JS         fetched1
-	CMPQ       AX, fetchEnd+72(FP)
+	CMPQ       AX, fetchBytes+72(FP)
 	JAE        fetched1
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX

@@ -3,6 +3,7 @@ package kernel
 import (
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -179,6 +180,35 @@ func TestTileGemmMutants(t *testing.T) {
 			mutate(x, g+GroupCols*tokens+4*tokens+4*r.IntN(tokens)+2, "scale of an activation")
 		}
 	}
+}
+
+// TestTileGemmKeepsNoPointerBehindMemory: the collector ends a process that holds
+// a pointer to where no object can be. What is asked for ends there, in one of a
+// few cases, while stacks are looked at all the time.
+func TestTileGemmKeepsNoPointerBehindMemory(t *testing.T) {
+	needTiles(t)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				runtime.GC()
+			}
+		}
+	}()
+	w, x, y := make([]byte, SpreadBytes(1)), make([]byte, IntTileBytes(1, 2)), make([]float32, 2*PanelRows)
+	next := make([][]byte, 70)
+	for i := range next {
+		next[i] = make([]byte, 3456) // seven to 24 KiB, and a rest
+	}
+	for i := range 1_000_000 {
+		TileGemm(w, 1, x, 2, 1, 0, y, PanelRows, false, next[i%len(next)])
+	}
+	close(stop)
+	<-stopped
 }
 
 func FuzzTileGemm(f *testing.F) {

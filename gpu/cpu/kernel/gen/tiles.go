@@ -70,7 +70,7 @@ func tileConfigurations() Mem {
 // 32 * 128 * 127.
 func tileGemm(tokens int, configurations Mem) {
 	name := fmt.Sprintf("tileGemmx%dAMX", tokens)
-	TEXT(name, 0, "func(w, x *byte, y *float32, groups, ldy, add, tiles, apart int, fetch, fetchEnd *byte, lines int)")
+	TEXT(name, 0, "func(w, x *byte, y *float32, groups, ldy, add, tiles, apart int, fetch *byte, fetchBytes, lines int)")
 	Pragma("noescape")
 	Doc(fmt.Sprintf("%s multiplies one panel with tiles of %d tokens; see TileGemm.", name, tokens))
 
@@ -93,6 +93,9 @@ func tileGemm(tokens int, configurations Mem) {
 	MOVL(U32(0x4b400000), bits)
 	VPBROADCASTD(bits, magic)
 	fetch := parameter("fetch")
+	// Where the argument was stands the end, which is no pointer for Go: it may
+	// lie behind what memory there is.
+	ADDQ(fetch, argument("fetchBytes"))
 
 	product := func(place byte) {
 		t := nextTiles * place
@@ -157,7 +160,7 @@ func tileGemm(tokens int, configurations Mem) {
 		Label(name("fetch"))
 		DECQ(want)
 		JS(LabelRef(name("fetched")))
-		CMPQ(fetch, argument("fetchEnd"))
+		CMPQ(fetch, argument("fetchBytes"))
 		JAE(LabelRef(name("fetched")))
 		PREFETCHT1(at(fetch, 0))
 		ADDQ(U8(64), fetch)
