@@ -52,6 +52,9 @@ func checks(device gpu.Device) []check {
 				check{at("reference"), func(d gpu.Device) error { return checkReference(d, s, gpu.F32, uint64(w)) }},
 				check{at("exact"), func(d gpu.Device) error { return checkExact(d, s, gpu.F32, uint64(w), waysOfRows) }})
 		}
+		for _, s := range longRows(w) {
+			list = append(list, check{at("exact/" + s.Name), func(d gpu.Device) error { return checkExact(d, s, gpu.F32, uint64(w), waysOfRows) }})
+		}
 	}
 	longest := gpu.F32
 	if slices.Contains(info.KV, gpu.I8) {
@@ -145,4 +148,18 @@ func quantisedShape(d gpu.DType, tied bool) Shape {
 		s.Hidden, s.Heads, s.KVHeads, s.HeadDim, s.Inner = 256, 8, 1, 32, 37
 	}
 	return s
+}
+
+// longRows are models with more columns than a device may multiply at once,
+// where sums begin and where they are added to, of the quantised types for which
+// steps of many rows may have kernels of their own.
+func longRows(d gpu.DType) []Shape {
+	const columns = 1056 // blocks of a power of two leave one group of 32
+	if d != gpu.Q8_0 && d != gpu.Q4_0 {
+		return nil
+	}
+	begun, added := quantisedShape(d, false), quantisedShape(d, true)
+	begun.Name, begun.Hidden = "wide", columns
+	added.Name, added.Inner = "wide-mlp", columns
+	return []Shape{begun, added}
 }
