@@ -269,6 +269,12 @@ func (b *benchModel) describe(report *bench.Report, n *node.Node, cfg *configs.C
 	}
 	if cfg.WeightDType != "auto" {
 		report.Model.WeightDType = cfg.WeightDType
+	} else if plan, err := n.Device.PlanWeights(c.Program, c.Weights); err == nil {
+		for _, w := range plan.Changed { // a type without a kernel changes as a whole
+			if w.Stored == c.WeightDType() {
+				report.Model.HeldDType = w.Held.String()
+			}
+		}
 	}
 	report.Model.Activations = "f32"
 	if d, err := gpu.ParseDType(report.Model.WeightDType); err == nil && d.Quantised() && n.Device.Info().Int8Activations {

@@ -30,7 +30,7 @@ type benchShape struct {
 func (s *benchShape) add(flags *pflag.FlagSet) {
 	flags.StringVar(&s.name, "shape", "", "measure random weights in the shape of a model, in the type of --weight-dtype (bf16 without it): "+strings.Join(shapeNames(), ", "))
 	flags.StringVar(&s.stored, "shape-type", "", "type of the weights of --shape as files have them, which --weight-dtype then applies to: "+strings.Join(storedNames(), ", "))
-	flags.StringVar(&s.write, "write-gguf", "", "write the model of --shape into this file, for other engines to measure the same, and measure it from there")
+	flags.StringVar(&s.write, "write-gguf", "", "write the model of --shape into this new file, for other engines to measure the same, and measure it from there")
 }
 
 // mediumType is the mix of types that most people have files of.
@@ -84,6 +84,9 @@ func (s *benchShape) apply(cfg *configs.Config, seed uint64) (remove func(), err
 	if s.write != "" {
 		if filepath.Ext(s.write) != model.GGUFExtension {
 			return nil, fmt.Errorf("--write-gguf %s: the name must end in %s", s.write, model.GGUFExtension)
+		}
+		if _, err := os.Lstat(s.write); err == nil {
+			return nil, fmt.Errorf("--write-gguf %s: there is a file of that name; give another one, or measure it with --model", s.write)
 		}
 		if err := gguftest.Create(s.write, m.File()); err != nil {
 			return nil, fmt.Errorf("--write-gguf: %w", err)

@@ -181,7 +181,11 @@ func newInspectMemory() *cobra.Command {
 func except(p gpu.WeightPlan) string {
 	text := ""
 	for _, c := range p.Changed {
-		text += fmt.Sprintf(", %d matrices of %s as %s (%s)", c.Tensors, c.Stored, c.Held, c.Why)
+		matrices := "matrices"
+		if c.Tensors == 1 {
+			matrices = "matrix"
+		}
+		text += fmt.Sprintf(", %d %s of %s as %s (%s)", c.Tensors, matrices, c.Stored, c.Held, c.Why)
 	}
 	if text == "" {
 		return ""
@@ -244,7 +248,7 @@ func newInspectLogits() *cobra.Command {
 	var tokens []int32
 	c := &cobra.Command{
 		Use: "logits", Short: "Print the logits after each of some tokens, with K and V in F32", Args: cobra.NoArgs,
-		Example: "  troupe inspect logits --model DIR --tokens 1,2,3",
+		Example: "  troupe inspect logits --model PATH --tokens 1,2,3",
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, _, m, device, err := openModel(c)
 			if err != nil {

@@ -22,7 +22,7 @@ func reserve(bytes int) ([]byte, func() error, error) {
 func reserveWeights(bytes int) ([]byte, func() error, error) {
 	b, free, err := mapped(bytes)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reserve %d bytes for weights: %w; use a smaller model or a smaller type of weights", bytes, err)
+		return nil, nil, fmt.Errorf("reserve %d bytes: %w", bytes, err)
 	}
 	adviseHuge(b)
 	return b, free, nil

@@ -3,6 +3,7 @@ package cpu
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -142,7 +143,7 @@ func (l *loading) reserve() error {
 	}
 	memory, free, err := reserveWeights(l.arena)
 	if err != nil {
-		return err
+		return fmt.Errorf("weights: %w; use a smaller model or a smaller weight-dtype", err)
 	}
 	l.weights.free, l.weights.arena = free, memory
 	for i := range l.weights.all {

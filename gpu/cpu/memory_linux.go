@@ -16,8 +16,9 @@ import (
 
 func systemMemory() (gpu.Memory, error) { return linuxMemory(os.DirFS("/")) }
 
-// linuxMemory is the least of MemAvailable and what the memory cgroups of this
-// process, version 1 or 2, and their parents leave.
+// linuxMemory is the least of MemAvailable, what the memory cgroups of this
+// process, version 1 or 2, and their parents leave, and what its limit of
+// address space does.
 func linuxMemory(root fs.FS) (gpu.Memory, error) {
 	info, err := fs.ReadFile(root, "proc/meminfo")
 	if err != nil {
@@ -28,6 +29,7 @@ func linuxMemory(root fs.FS) (gpu.Memory, error) {
 	if m.Total <= 0 || m.Available <= 0 {
 		return gpu.Memory{}, errors.New("cpu device: measure memory: /proc/meminfo lacks MemTotal or MemAvailable")
 	}
+	m = addressSpace(root, m)
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
 		return m, nil // a kernel without cgroups
@@ -45,6 +47,25 @@ func linuxMemory(root fs.FS) (gpu.Memory, error) {
 		}
 	}
 	return m, nil
+}
+
+// addressSpace applies a limit as `ulimit -v` sets it. What is reserved counts
+// from the start, the Go runtime's own and mapped files included.
+func addressSpace(root fs.FS, m gpu.Memory) gpu.Memory {
+	limits, err := fs.ReadFile(root, "proc/self/limits")
+	if err != nil {
+		return m
+	}
+	for line := range strings.Lines(string(limits)) {
+		rest, ok := strings.CutPrefix(line, "Max address space")
+		if f := strings.Fields(rest); ok && len(f) > 0 {
+			if limit, err := strconv.ParseInt(f[0], 10, 64); err == nil { // else "unlimited"
+				status, _ := fs.ReadFile(root, "proc/self/status")
+				m = lesser(m, limit, limit-field(status, "VmSize:")<<10, "address space limit")
+			}
+		}
+	}
+	return m
 }
 
 // groupFiles names what a cgroup version tells.

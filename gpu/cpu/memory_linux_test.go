@@ -35,6 +35,14 @@ func TestLinuxMemory(t *testing.T) {
 			"sys/fs/cgroup/memory/x/memory.usage_in_bytes": "102400",
 			"sys/fs/cgroup/memory/memory.limit_in_bytes":   "9223372036854771712",
 		}, gpu.Memory{Total: 500 * kB, Available: 400 * kB, Source: "cgroup limit"}},
+		"a limit of address space": {map[string]string{
+			"proc/self/limits": "Limit Soft Limit Hard Limit Units\nMax locked memory 8192 8192 bytes\nMax address space         716800   819200   bytes\n",
+			"proc/self/status": "VmPeak:\t 300 kB\nVmSize:\t 200 kB\n",
+		}, gpu.Memory{Total: 700 * kB, Available: 500 * kB, Source: "address space limit"}},
+		"no limit of address space": {map[string]string{
+			"proc/self/limits": "Max address space         unlimited            unlimited            bytes\n",
+			"proc/self/status": "VmSize:\t 200 kB\n",
+		}, gpu.Memory{Total: 1000 * kB, Available: 800 * kB, Source: "MemAvailable"}},
 		"a limit that leaves more than there is": {map[string]string{
 			"proc/self/cgroup":             "0::/\n",
 			"sys/fs/cgroup/memory.max":     "1000000",

@@ -33,7 +33,7 @@ func NewMemory(bytes int64, level kernel.Level) (*Memory, error) {
 	}
 	b, free, err := cpu.Reserve(int(n))
 	if err != nil {
-		return nil, fmt.Errorf("memory to measure the read bandwidth with: %w", err)
+		return nil, fmt.Errorf("memory to measure the read bandwidth with: %w; measure with less (--read-bytes)", err)
 	}
 	m := &Memory{bytes: b, free: free, level: level}
 	var all sync.WaitGroup

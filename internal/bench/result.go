@@ -19,6 +19,7 @@ type Model struct {
 	Parameters   int64  `json:"parameters"`
 	Bytes        int64  `json:"bytes"` // of the weights as the device keeps them
 	WeightDType  string `json:"weight_dtype"`
+	HeldDType    string `json:"held_dtype,omitempty"` // what the device keeps them in, where that is another one
 	KVDType      string `json:"kv_cache_dtype"`
 	Activations  string `json:"activation_dtype"` // what most weights are multiplied with
 	Random       bool   `json:"random_weights"`   // made up

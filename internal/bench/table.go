@@ -31,6 +31,9 @@ func (t *Table) Left(columns ...int) {
 // String draws it.
 func (t *Table) String() string {
 	widths := make([]int, len(t.rows[0]))
+	for i := range widths {
+		widths[i] = 2 // Markdown wants a dash beside the colon
+	}
 	for _, r := range t.rows {
 		for i, cell := range r {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))

@@ -14,11 +14,14 @@ func (p *Report) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "%-10s%s\n", name, fmt.Sprintf(format, args...))
 	}
 	b.WriteString(p.Machine.String())
-	random := ""
+	dtype, random := p.Model.WeightDType, ""
+	if p.Model.HeldDType != "" {
+		dtype = p.Model.HeldDType + " (stored as " + p.Model.WeightDType + ")"
+	}
 	if p.Model.Random {
 		random = ", random weights"
 	}
-	line("model", "%s, %s parameters, %s of %s%s; activations in %s, K and V in %s", p.Model.Name, count(float64(p.Model.Parameters)), size(p.Model.Bytes), p.Model.WeightDType, random, p.Model.Activations, p.Model.KVDType)
+	line("model", "%s, %s parameters, %s of %s%s; activations in %s, K and V in %s", p.Model.Name, count(float64(p.Model.Parameters)), size(p.Model.Bytes), dtype, random, p.Model.Activations, p.Model.KVDType)
 	line("measured", "through %s, %d repetitions after %d of warm-up, seed %d; bandwidth of reading %s", map[string]string{"engine": "the engine's actors", "step": "bare steps", "http": "HTTP, by clients that stream"}[p.Setup.Through],
 		p.Setup.Repetitions, p.Setup.Warmup, p.Setup.Seed, size(p.Setup.ReadBytes))
 	b.WriteByte('\n')

@@ -134,7 +134,7 @@ func refuseUnknown(f fields) {
 	}
 	if f.has("quantization_config") {
 		q := f.object("quantization_config")
-		f.fail("quantization_config", "says %q; quantised weights are not implemented; use the model's F32, F16 or BF16 release", q.text("quant_method", "unknown method"))
+		f.fail("quantization_config", "says %q; quantised weights of this kind are not implemented; use the model's F32, F16 or BF16 release, with weight-dtype where memory is short, or a GGUF file of it", q.text("quant_method", "unknown method"))
 	}
 	if act := f.text("hidden_act", "silu"); act != "silu" && act != "swish" {
 		f.fail("hidden_act", "is %q, which is not implemented; known is silu", act)

@@ -120,7 +120,7 @@ func (c *Clients) Once(ctx context.Context, t bench.Test, _ int) (s bench.Sample
 	}
 	cancel()
 	if err == nil && last.IsZero() {
-		err = errors.New("a client's answer ended before all had begun: they do not run at once; raise --max-running-requests, or lower --batch")
+		err = errors.New("a client's answer ended before all had begun: they do not run at once, or are too quick for clients; raise --max-running-requests or --generate, or lower --batch")
 	}
 	if err != nil {
 		return s, err
