@@ -49,22 +49,29 @@ func (a *activations) bytes() int64 { return 4*int64(cap(a.tiles)) + int64(cap(a
 
 // pack lays out columns [lo, hi) of some tiles, [first, end).
 func (a *activations) pack(s *step, tiles kernel.Tiling, first, end, lo, hi int) {
-	x, stride, layout := s.buffers[a.buffer], s.stride(a.buffer), kernel.Quads
-	if a.wide(s.level, tiles.Tokens) {
-		layout = kernel.Rows
-	}
+	x, stride := s.buffers[a.buffer], s.stride(a.buffer)
 	for i := first; i < end; i++ {
 		t, n := tiles.At(i)
 		if a.floats && tiles.Tokens > 1 {
 			kernel.PackTile(s.level, a.tiles[t*a.width+lo*n:], x[t*stride+lo:], stride, n, hi-lo)
 		}
-		if !a.ints {
-			continue
+		if a.ints {
+			a.quantise(s.level, tiles, i, lo, x[t*stride+lo:], stride, hi-lo)
 		}
-		tile := a.intTile(t, n, lo)
-		for r := range n {
-			kernel.QuantizeRow(s.level, layout, x[(t+r)*stride+lo:(t+r)*stride+hi], tile, r, n)
-		}
+	}
+}
+
+// quantise lays out so many columns of tile i from column on. x begins with
+// them; its rows are stride apart.
+func (a *activations) quantise(l kernel.Level, tiles kernel.Tiling, i, column int, x []float32, stride, columns int) {
+	layout := kernel.Quads
+	if a.wide(l, tiles.Tokens) {
+		layout = kernel.Rows
+	}
+	t, n := tiles.At(i)
+	tile := a.intTile(t, n, column)
+	for r := range n {
+		kernel.QuantizeRow(l, layout, x[r*stride:][:columns], tile, r, n)
 	}
 }
 

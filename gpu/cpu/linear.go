@@ -160,7 +160,7 @@ func (l *linears) run(s *step, w *scratch, unit int) error {
 		l.ops[0].run(s, l.in, h.tiles, first, end, lo, hi)
 		l.ops[1].run(s, l.in, h.tiles, first, end, lo, hi)
 		l.activate(s, h.tiles, first, end, lo*kernel.PanelRows, min(hi*kernel.PanelRows, op.w.rows))
-		break
+		return nil
 	}
 	return nil
 }

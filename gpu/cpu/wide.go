@@ -84,7 +84,10 @@ func (l *linears) runWide(s *step, w *scratch, op *linear, first, end, lo, hi in
 	for i := range panels {
 		x := u.sums(gate + i)
 		kernel.SiluMul(s.level, x, u.sums(up+i), x)
-		u.quantise(l.next, x, lo+i)
+		for tile := first; tile < end; tile++ {
+			t, _ := u.tiles.At(tile)
+			l.next.quantise(s.level, u.tiles, tile, (lo+i)*kernel.PanelRows, x[(t-u.from)*kernel.PanelRows:], kernel.PanelRows, kernel.PanelRows)
+		}
 	}
 }
 
@@ -120,12 +123,7 @@ func (l *linear) wideBlock(panel, b int) (weights []byte, groups int) {
 func (u *wideUnit) multiply(groups, column int, sums []float32, add bool, next []byte) {
 	for first := u.first; first < u.end; {
 		t, tokens := u.tiles.At(first)
-		end := first + 1
-		for ; end < u.end; end++ {
-			if _, other := u.tiles.At(end); other != tokens {
-				break
-			}
-		}
+		end := min(u.end, u.tiles.Alike(first))
 		each := kernel.IntTileBytes(u.in.width/kernel.GroupCols, tokens)
 		x := u.in.quantised[kernel.IntTileBytes(u.in.width/kernel.GroupCols, t)+kernel.IntTileBytes(column/kernel.GroupCols, tokens):]
 		kernel.TileGemm(u.w.spread, groups, x, tokens, end-first, each, sums[(t-u.from)*kernel.PanelRows:], kernel.PanelRows, add, next)
@@ -169,17 +167,6 @@ func (u *wideUnit) write(l *linear, at int) {
 		for t := range u.tokens() {
 			// Whole panels: a buffer's stride has room for what fills up the last.
 			*(*[kernel.PanelRows]float32)(y[(u.from+t)*stride+column:]) = *(*[kernel.PanelRows]float32)(sums[t*kernel.PanelRows:])
-		}
-	}
-}
-
-// quantise lays a panel of activations out for the products that follow.
-func (u *wideUnit) quantise(next *activations, x []float32, panel int) {
-	for i := u.first; i < u.end; i++ {
-		t, tokens := u.tiles.At(i)
-		tile := next.intTile(t, tokens, panel*kernel.PanelRows)
-		for r := range tokens {
-			kernel.QuantizeRow(u.s.level, kernel.Rows, x[(t+r-u.from)*kernel.PanelRows:][:kernel.PanelRows], tile, r, tokens)
 		}
 	}
 }

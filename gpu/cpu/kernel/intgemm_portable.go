@@ -3,6 +3,8 @@ package kernel
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/troupe-engine/troupe/gpu"
 )
 
 // intGemmPortable is IntGemm in plain Go. Two rows lie in the halves of an
@@ -34,7 +36,7 @@ func intGemmPortable(f Form, panel []byte, groups int, x []byte, tokens int, y [
 		for r := 0; r < PanelRows; r += 2 {
 			twoRows(f, group, r, &w)
 			scales := binary.LittleEndian.Uint32(group[size-2*PanelRows+2*r:])
-			first, second := halfValue(uint16(scales)), halfValue(uint16(scales>>16))
+			first, second := gpu.FromF16(uint16(scales)), gpu.FromF16(uint16(scales>>16))
 			for t := range tokens {
 				a, sum := &acts[t], int64(0)
 				for c := 0; c < GroupCols; c += 4 {

@@ -1,6 +1,10 @@
 package kernel
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
 
 // The forms of integers that have minimums, or blocks with scales in two steps:
 // Q41, Q4K and Q6K.
@@ -45,16 +49,16 @@ func groupOfBlock(f Form, panel []byte, g int) (head, group []byte) {
 // value*scale + offset. Products are exact: 11 bits times 6.
 func scaleAndOffset(f Form, head, group []byte, r int) (scale, offset float32) {
 	if f == Q41 {
-		return halfValue(binary.NativeEndian.Uint16(group[nibbles+2*r:])), halfValue(binary.NativeEndian.Uint16(group[nibbles+2*PanelRows+2*r:]))
+		return gpu.FromF16(binary.NativeEndian.Uint16(group[nibbles+2*r:])), gpu.FromF16(binary.NativeEndian.Uint16(group[nibbles+2*PanelRows+2*r:]))
 	}
 	d, m := binary.NativeEndian.Uint16(head[2*r:]), binary.NativeEndian.Uint16(head[2*PanelRows+2*r:])
-	return halfValue(d) * float32(group[nibbles+r]), -(halfValue(m) * float32(group[nibbles+PanelRows+r]))
+	return gpu.FromF16(d) * float32(group[nibbles+r]), -(gpu.FromF16(m) * float32(group[nibbles+PanelRows+r]))
 }
 
 // scaleOfHalf is that of row r in a group of Q6K, of columns 0 to 15 or 16 to
 // 31; exact: 11 bits times 8.
 func scaleOfHalf(head, group []byte, r, half int) float32 {
-	return halfValue(binary.NativeEndian.Uint16(head[2*r:])) * float32(int8(group[2*q6kPart+half*PanelRows+r]))
+	return gpu.FromF16(binary.NativeEndian.Uint16(head[2*r:])) * float32(int8(group[2*q6kPart+half*PanelRows+r]))
 }
 
 // valueOf is the integer of a row and column in a group: of Q6K with 32 taken

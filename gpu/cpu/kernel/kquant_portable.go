@@ -3,6 +3,8 @@ package kernel
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/troupe-engine/troupe/gpu"
 )
 
 // intBlocksPortable is IntGemm of Q41, Q4K and Q6K in plain Go, with two rows in
@@ -53,7 +55,7 @@ func addMinimums(scale, offset [2]float32, w *[GroupCols]int64, acts []actsOfGro
 
 // addSix adds a group of rows r and r+1 of Q6K.
 func addSix(head, group []byte, r int, w *[GroupCols]int64, acts []actsOfGroup, y []float32, ldy int) {
-	d0, d1 := halfValue(binary.NativeEndian.Uint16(head[2*r:])), halfValue(binary.NativeEndian.Uint16(head[2*r+2:]))
+	d0, d1 := gpu.FromF16(binary.NativeEndian.Uint16(head[2*r:])), gpu.FromF16(binary.NativeEndian.Uint16(head[2*r+2:]))
 	s := group[2*q6kPart+r:]
 	first0, first1, second0, second1 := int32(int8(s[0])), int32(int8(s[1])), int32(int8(s[PanelRows])), int32(int8(s[PanelRows+1]))
 	for t := range acts {

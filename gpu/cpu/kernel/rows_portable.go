@@ -87,9 +87,6 @@ func widenPortable(f Form, out []float32, in []uint16) {
 	}
 }
 
-// halfValue is what a binary16 stands for.
-func halfValue(h uint16) float32 { return gpu.FromF16(h) }
-
 func narrowPortable(f Form, out []uint16, in []float32) {
 	out = out[:len(in)]
 	if f == BF16 {

@@ -27,6 +27,14 @@ func (t Tiling) At(i int) (first, tokens int) {
 	return first, tokens
 }
 
+// Alike is the end of the run of tiles that have as many tokens as tile i.
+func (t Tiling) Alike(i int) int {
+	if larger := t.Tokens % t.Tiles; i < larger {
+		return larger
+	}
+	return t.Tiles
+}
+
 // PackTile lays out the activations of a tile for Gemm: x[t*ldx+c] becomes
 // out[c*tokens+t]. A tile of one token needs none: it is the row itself. A part
 // of the columns is written alone with out and x beginning at its first one.

@@ -16,6 +16,15 @@ func TestTilesCoverTokens(t *testing.T) {
 				if first != next || size < 1 || size > before || size < before-1 && i > 0 {
 					t.Fatalf("%d tokens, at most %d: tile %d is [%d, %d) after one of %d", n, most, i, first, first+size, before)
 				}
+				end := i + 1
+				for ; end < tiles.Tiles; end++ {
+					if _, other := tiles.At(end); other != size {
+						break
+					}
+				}
+				if got := tiles.Alike(i); got != end {
+					t.Fatalf("%d tokens, at most %d: tiles as tile %d end at %d, want %d", n, most, i, got, end)
+				}
 				next, before = first+size, size
 			}
 			if first, _ := tiles.At(tiles.Tiles); next != n || first != n || tiles.Tiles != (n+most-1)/most {
