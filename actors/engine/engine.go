@@ -74,6 +74,7 @@ type Engine struct {
 	pid    *actor.PID // the supervisor's
 	ready  atomic.Bool
 	up     chan struct{} // closed once intake stands
+	first  chan struct{} // closed once the first epoch stands
 
 	stopping bool // the trunk's, touched on its mailbox only
 
@@ -103,6 +104,7 @@ func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
 		life:     lifecycle{opt: spec.Backoff.withDefaults()},
 		standing: map[string]struct{}{},
 		up:       make(chan struct{}),
+		first:    make(chan struct{}),
 	}
 	props := actor.PropsFromProducer(func() actor.Actor { return trunk{e} }, e.propsFor(messages.Engine)...)
 	if _, err := system.Root.SpawnNamed(props, spec.Name); err != nil {
@@ -128,6 +130,10 @@ func (e *Engine) Observe(msg messages.ToObserver) {
 		e.system.Root.Send(e.observerPID(), msg)
 	}
 }
+
+// Stands is closed once the first epoch stands: whatever is sent to intake from
+// then on finds it there, if it has not ended again.
+func (e *Engine) Stands() <-chan struct{} { return e.first }
 
 // Ready reports whether an epoch stands and takes requests.
 func (e *Engine) Ready() bool { return e.ready.Load() }

@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"testing"
+
+	"github.com/troupe-engine/troupe/messages"
 )
 
 func TestResultsDependOnTheRequestOnly(t *testing.T) {
@@ -37,4 +39,29 @@ func TestSecondPromptIsCachedButForOneToken(t *testing.T) {
 		t.Errorf("cached %d tokens, want %d", second[0].usage.CachedTokens, want)
 	}
 	h.check(subs, second)
+}
+
+// What is asked before the first epoch stands has no answer yet; what is asked
+// once Stands is closed has.
+func TestTheFirstEpochIsWaitedFor(t *testing.T) {
+	hold := make(chan struct{})
+	h := start(t, plain, func(spec *Spec) { spec.OnEpoch = func(messages.Epoch) { <-hold } })
+	ask := func() *messages.CacheDescribed {
+		reply := make(chan *messages.CacheDescribed, 1)
+		h.Send(&messages.AskCacheTree{Reply: reply})
+		return <-reply
+	}
+	if ask() != nil || h.Ready() {
+		t.Error("an epoch stands before it has started")
+	}
+	select {
+	case <-h.Stands():
+		t.Error("Stands is closed before the epoch has started")
+	default:
+	}
+	close(hold)
+	<-h.Stands()
+	if ask() == nil || !h.Ready() {
+		t.Error("Stands is closed and no epoch stands")
+	}
 }

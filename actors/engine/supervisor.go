@@ -71,7 +71,9 @@ func (s *supervisor) handle(ctx actor.Context, event any) {
 			Str("cause", fail.Cause).Int("suspects", len(fail.Suspects)).Msg("the epoch ends; unfinished requests go on in the next one")
 	}
 	do := s.life.step(s.spec.Clock(), event, &s.out)
-	s.ready.Store(s.life.phase == running)
+	if s.life.phase != running {
+		s.ready.Store(false)
+	}
 	switch {
 	case do.start:
 		s.startEpoch(ctx)
@@ -88,8 +90,22 @@ func (s *supervisor) handle(ctx actor.Context, event any) {
 		s.spec.OnFatal(errors.New(do.fatal))
 	}
 	s.carryOut(ctx)
+	if s.life.phase == running {
+		s.stands()
+	}
 	if do.stop && len(s.standing) == 0 {
 		s.handle(ctx, childrenStopped{s.life.epoch})
+	}
+}
+
+// stands lets clients see the epoch. Intake has heard of it before, so that it
+// knows what a client asks for that has seen this.
+func (s *supervisor) stands() {
+	s.ready.Store(true)
+	select {
+	case <-s.first:
+	default:
+		close(s.first)
 	}
 }
 

@@ -33,7 +33,8 @@ func stepsInFlight(c *configs.Config) int {
 	return 2
 }
 
-func (n *Node) startEngine(context.Context) error {
+// startEngine returns once the first epoch stands.
+func (n *Node) startEngine(ctx context.Context) error {
 	c, p := n.opt.Config, n.Checkpoint.Program
 	table := request.TableOptions{
 		ContextLength: p.Context, PoolTokens: n.Plan.Tokens, Vocab: p.Vocab,
@@ -92,6 +93,15 @@ func (n *Node) startEngine(context.Context) error {
 	}
 	n.system = actor.NewActorSystem(actor.WithLoggerFactory(runtimeLog(n.opt.Log)))
 	var err error
-	n.Engine, err = engine.Start(n.system, spec)
-	return err
+	if n.Engine, err = engine.Start(n.system, spec); err != nil {
+		return err
+	}
+	select {
+	case <-n.Engine.Stands():
+		return nil
+	case err := <-n.Fatal:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
