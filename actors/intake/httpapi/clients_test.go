@@ -85,8 +85,8 @@ func TestAbortRequest(t *testing.T) {
 
 // An error in the middle of a stream is an event, and there is no end mark.
 func TestAbortInTheMiddleOfAStream(t *testing.T) {
-	s := testserver.Start(t, testserver.Options{StepTime: time.Millisecond})
-	resp := open(t, s, "POST", "/v1/chat/completions", object{"messages": hello, "stream": true, "rid": "mine"})
+	s := testserver.Start(t, testserver.Options{})
+	resp := heldStream(t, s, "/v1/chat/completions", object{"messages": hello, "stream": true, "rid": "mine"})
 	defer resp.Body.Close()
 	reader := bufio.NewReader(resp.Body)
 	if _, err := reader.ReadString('\n'); err != nil {
@@ -102,12 +102,13 @@ func TestAbortInTheMiddleOfAStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, last, "request_aborted", "error", "code")
+	s.Resume()
 	s.WaitIdle(t)
 }
 
 func TestFlushIsRefusedWhileRequestsRun(t *testing.T) {
-	s := testserver.Start(t, testserver.Options{StepTime: time.Millisecond})
-	resp := open(t, s, "POST", "/v1/completions", object{"prompt": onceUpon, "stream": true})
+	s := testserver.Start(t, testserver.Options{})
+	resp := heldStream(t, s, "/v1/completions", object{"prompt": onceUpon, "stream": true})
 	defer resp.Body.Close()
 	a := send(t, s, "POST", "/flush_cache", nil)
 	if e := errorOf(t, a); a.status != http.StatusBadRequest || !strings.Contains(e["message"].(string), "not flushed") {
@@ -187,9 +188,7 @@ func TestClientsThatLeave(t *testing.T) {
 			s.WaitIdle(t)
 		}
 	}
-	if !strings.Contains(s.Logs(), `"status":499`) {
-		t.Error("the access log does not show that clients left")
-	}
+	waitLog(t, s, `"status":499`)
 }
 
 // dial sends a request on a connection of its own, whose answer the caller

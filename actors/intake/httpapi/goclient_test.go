@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -164,7 +165,7 @@ func TestGoClientErrors(t *testing.T) {
 
 // Leaving in the middle of a stream frees everything the request held.
 func TestGoClientAbort(t *testing.T) {
-	s := testserver.Start(t, testserver.Options{Context: 4096, Pages: 2048})
+	s := testserver.Start(t, testserver.Options{Context: 4096, Pages: 2048, StepTime: time.Millisecond})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	p := chatParams(s)
@@ -176,11 +177,13 @@ func TestGoClientAbort(t *testing.T) {
 			t.Fatal(stream.Err())
 		}
 	}
+	s.Hold() // it does not end by itself before the client has left
 	cancel()
 	for stream.Next() {
 	}
 	if !errors.Is(stream.Err(), context.Canceled) {
 		t.Errorf("the stream ended with %v", stream.Err())
 	}
+	s.Resume()
 	s.WaitIdle(t)
 }

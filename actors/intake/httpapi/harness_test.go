@@ -234,6 +234,20 @@ func decodeList(t testing.TB, a answer) list {
 	return l
 }
 
+// heldStream sends a request that streams, lets the device compute one step and
+// gives the stream once the engine has asked for the next: it cannot end before
+// the device is resumed.
+func heldStream(t testing.TB, s *testserver.Server, path string, body any) *http.Response {
+	t.Helper()
+	steps := s.Steps()
+	s.Hold()
+	streams := make(chan *http.Response, 1)
+	go func() { streams <- open(t, s, "POST", path, body) }()
+	s.WaitStep(t, steps+1)
+	s.Step(t)
+	return <-streams
+}
+
 // held sends a request while the device is held and returns once it runs.
 func held(t testing.TB, s *testserver.Server, path string, body any) <-chan answer {
 	t.Helper()

@@ -133,6 +133,7 @@ func TestOthersRequestsCannotBeAborted(t *testing.T) {
 	if a := <-ann; a.status != 200 || !strings.Contains(string(a.body), `"length"`) {
 		t.Errorf("ann's request after bob's aborts: %d %s", a.status, a.body)
 	}
+	s.WaitIdle(t) // the metric follows the answer
 	s.Hold()
 	ann = begin("k-ann")
 	wait(1)

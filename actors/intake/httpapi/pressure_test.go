@@ -155,6 +155,7 @@ func TestAbortOfRetractedRequests(t *testing.T) {
 	s.WaitStep(t, 1)
 	for i := 0; i < 20 || metric(t, s, "num_retracted_reqs") == 0; i++ {
 		s.Step(t)
+		s.Audit(t) // the metrics follow the step
 	}
 	running, retracted := int(metric(t, s, "num_running_reqs")), int(metric(t, s, "num_retracted_reqs"))
 	post(t, s, "/abort_request", object{"abort_all": true})

@@ -131,11 +131,13 @@ func TestTLS(t *testing.T) {
 // Over HTTP/2 a write deadline that passes in silence would end the stream.
 func TestASilentStreamOutlivesTheWriteStall(t *testing.T) {
 	cert, key, pool := certificate(t)
-	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{TLSCert: cert, TLSKey: key, WriteStall: time.Millisecond * 50},
-		StepTime: 150 * time.Millisecond})
+	// A write of a busy machine takes less than the stall, and the silence
+	// between the two tokens more.
+	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{TLSCert: cert, TLSKey: key, WriteStall: 600 * time.Millisecond},
+		StepTime: 900 * time.Millisecond})
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
-	resp, err := (&http.Client{Transport: transport}).Post(s.URL+"/v1/completions", "application/json", strings.NewReader(`{"prompt": "Once", "stream": true, "max_tokens": 4}`))
+	resp, err := (&http.Client{Transport: transport}).Post(s.URL+"/v1/completions", "application/json", strings.NewReader(`{"prompt": "Once", "stream": true, "max_tokens": 2}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,12 +178,15 @@ func TestListenErrors(t *testing.T) {
 
 // A client that sends its headers or body too slowly is not waited for.
 func TestSlowSenders(t *testing.T) {
-	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{HeaderTimeout: 50 * time.Millisecond, BodyTimeout: 50 * time.Millisecond}})
-	for name, c := range map[string]struct{ sent, answer string }{
-		"headers": {"POST /v1/completions HTTP/1.1\r\nHost: x\r\n", ""},
-		"body": {"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"prompt\"",
-			"HTTP/1.1 408 "},
+	for name, c := range map[string]struct {
+		opt          httpapi.Options // one limit each: a server that is late itself must not meet the other
+		sent, answer string
+	}{
+		"headers": {httpapi.Options{HeaderTimeout: 50 * time.Millisecond}, "POST /v1/completions HTTP/1.1\r\nHost: x\r\n", ""},
+		"body": {httpapi.Options{BodyTimeout: 50 * time.Millisecond},
+			"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"prompt\"", "HTTP/1.1 408 "},
 	} {
+		s := testserver.Start(t, testserver.Options{HTTP: c.opt})
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 		if err != nil {
 			t.Fatal(err)
