@@ -123,7 +123,9 @@ func (b *busy) unit(_, u int) error {
 	return nil
 }
 
-// A long stage keeps the only processor to itself for yieldUnits units at most.
+// A long stage keeps the only processor to itself for yieldUnits units, and for
+// as many again when it meets the one turn in 61 for which the scheduler prefers
+// who has just yielded.
 func TestTeamLetsOthersRun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	team := newTeam(1, nil)
@@ -133,7 +135,7 @@ func TestTeamLetsOthersRun(t *testing.T) {
 	if err := team.run(w, 0); err != nil {
 		t.Fatal(err)
 	}
-	if w.metWhen == 0 || w.metWhen > yieldUnits {
-		t.Errorf("who waits for the processor got it before unit %d of %d, want %d at the latest", w.metWhen, w.units, yieldUnits)
+	if w.metWhen == 0 || w.metWhen > 2*yieldUnits {
+		t.Errorf("who waits for the processor got it before unit %d of %d, want %d at the latest", w.metWhen, w.units, 2*yieldUnits)
 	}
 }
