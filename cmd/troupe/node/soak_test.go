@@ -54,7 +54,7 @@ func TestSoak(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- n.Serve(ctx, api, l) }()
-	s := &siege{t: t, node: n, url: "http://" + l.API.Addr().String(), counts: map[string]int{},
+	s := &siege{t: t, node: n, url: "http://" + l.API.Addr().String(),
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: soakClients}}}
 	s.learn()
 	eventually(t, "the weights' hash", func() bool { return n.hash.Load() != nil })
@@ -78,7 +78,7 @@ func TestSoak(t *testing.T) {
 	if float64(heapNow) > 1.05*float64(heap) {
 		t.Errorf("the live heap is %d bytes, was %d: more than 5 %% are left behind", heapNow, heap)
 	}
-	for _, kind := range []string{"right", "streamed", "left", "slow", "wrong", "flush", "aborted", "audit"} {
+	for _, kind := range acts {
 		if s.counts[kind] == 0 {
 			t.Errorf("no client was ever %s", kind)
 		}
@@ -95,6 +95,7 @@ func TestSoak(t *testing.T) {
 // run lets the clients loose for a time.
 func (s *siege) run(d time.Duration, seed uint64) {
 	s.t.Helper()
+	s.counts = map[string]int{}
 	end := time.Now().Add(d)
 	var wg sync.WaitGroup
 	for i := range uint64(soakClients) {
