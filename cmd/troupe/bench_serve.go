@@ -224,6 +224,10 @@ func (b *benchServe) measure(c *cobra.Command) (*load.Report, *load.Result, erro
 	if err != nil {
 		return nil, nil, err
 	}
+	fitted, err := b.work.fit(c.Flags(), found.Context, writer.Vocab > 0)
+	if err != nil {
+		return nil, nil, err
+	}
 	source, end, err := b.work.open(writer, b.options.Chat)
 	if err != nil {
 		return nil, nil, err
@@ -236,18 +240,21 @@ func (b *benchServe) measure(c *cobra.Command) (*load.Report, *load.Result, erro
 	if err := b.prepare(ctx, client, writer); err != nil {
 		return nil, nil, err
 	}
-	run := &load.Load{Client: client, Source: source, Sessions: b.prompts, Concurrency: b.concurrency, Arrivals: b.arrivals, Duration: b.duration}
+	run := &load.Load{Client: client, Source: source, Sessions: b.prompts, Concurrency: b.concurrency, Arrivals: b.arrivals, Duration: b.duration, Refusals: b.work.refusals()}
 	stop := showLoad(&run.Live, b.total(source))
 	result, err := run.Run(ctx)
 	stop()
 	if err != nil {
-		return nil, nil, fmt.Errorf("--dataset-path: %w", err)
+		return nil, nil, b.work.explain(err)
 	}
 	if b.prompts == 0 && b.duration == 0 {
 		result.Exhausted = false // all of it was asked for
 	}
 	report := load.NewReport(b.setup(c.Flags(), source), result)
 	report.Notes = append(append(b.notes(source, writer), report.Notes...), b.repeated(&report.Tokens)...)
+	if fitted != "" {
+		report.Notes = append([]string{fitted}, report.Notes...)
+	}
 	return report, result, nil
 }
 
@@ -255,8 +262,12 @@ func (b *benchServe) measure(c *cobra.Command) (*load.Report, *load.Result, erro
 func (b *benchServe) prepare(ctx context.Context, client *load.Client, writer *work.Writer) error {
 	if b.warmup > 0 {
 		const otherSeed = 0x9e3779b97f4a7c15 // nothing of the run is in the cache after it
+		input, output := 64, 8
+		if room := b.found.Context; room > 0 {
+			input, output = max(min(input, room/2), 1), max(min(output, room/4), 1)
+		}
 		warm := &load.Load{Client: client, Sessions: b.warmup, Concurrency: max(b.concurrency, 1),
-			Source: &work.Random{Seed: b.work.seed ^ otherSeed, Writer: writer, Input: 64, Output: 8, Ratio: 1, Turns: 1}}
+			Source: &work.Random{Seed: b.work.seed ^ otherSeed, Writer: writer, Input: input, Output: output, Ratio: 1, Turns: 1}}
 		result, err := warm.Run(ctx)
 		if err != nil {
 			return err

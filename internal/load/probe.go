@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/troupe-engine/troupe/internal/figures"
 	"github.com/troupe-engine/troupe/internal/load/wire"
 )
 
@@ -25,6 +26,9 @@ type Server struct {
 	// Vocab is how many token ids the model has, 0 where the server does not
 	// tell.
 	Vocab int `json:"vocab_size,omitempty"`
+	// Context is how many tokens a request may have, prompt and output, 0
+	// where the server does not tell.
+	Context int `json:"context_length,omitempty"`
 	// IDs, IgnoreEOS and Usage tell what it takes: prompts of token ids, the
 	// parameter ignore_eos, and stream_options with include_usage.
 	IDs       bool `json:"takes_token_ids"`
@@ -39,6 +43,9 @@ func (s *Server) describe() string {
 	text := ", model " + s.Model
 	if s.OwnedBy != "" {
 		text += " of " + s.OwnedBy
+	}
+	if s.Context > 0 {
+		text += fmt.Sprintf(", context of %s tokens", figures.Grouped(s.Context))
 	}
 	return text
 }
@@ -133,9 +140,11 @@ func (s *Server) models(ctx context.Context, o *ClientOptions) error {
 	var list struct {
 		Data []struct {
 			ID      string
-			OwnedBy string `json:"owned_by"`
-			Meta    struct {
-				Vocab int `json:"n_vocab"`
+			OwnedBy string   `json:"owned_by"`
+			Context int      `json:"max_model_len"` // vLLM, SGLang
+			Meta    struct { // llama-server
+				Vocab   int `json:"n_vocab"`
+				Context int `json:"n_ctx"`
 			}
 		}
 	}
@@ -152,22 +161,48 @@ func (s *Server) models(ctx context.Context, o *ClientOptions) error {
 	}
 	for _, m := range list.Data {
 		if s.Model == "" || s.Model == m.ID {
-			s.Model, s.OwnedBy, s.Vocab = m.ID, m.OwnedBy, m.Meta.Vocab
+			s.Model, s.OwnedBy, s.Vocab, s.Context = m.ID, m.OwnedBy, m.Meta.Vocab, cmp.Or(m.Context, m.Meta.Context)
 			break
 		}
 	}
-	var info struct {
-		Model json.RawMessage
+	s.details(ctx, o)
+	return nil
+}
+
+// details asks where only some servers tell: Troupe at /server_info, older ones
+// of llama.cpp at /props.
+func (s *Server) details(ctx context.Context, o *ClientOptions) {
+	if s.Vocab == 0 || s.Context == 0 {
+		var info struct {
+			Model, Memory json.RawMessage // other servers have other things there
+		}
+		var model struct {
+			Vocab   int `json:"vocab_size"`
+			Context int `json:"context_length"`
+		}
+		var memory struct {
+			Tokens int `json:"max_total_num_tokens"`
+		}
+		if status, err := o.get(ctx, "server_info", &info); err == nil && status == http.StatusOK {
+			_ = json.Unmarshal(info.Model, &model)
+			_ = json.Unmarshal(info.Memory, &memory)
+		}
+		if memory.Tokens > 0 { // a request must fit into the pool, too
+			model.Context = min(model.Context, memory.Tokens)
+		}
+		s.Vocab, s.Context = cmp.Or(s.Vocab, model.Vocab), cmp.Or(s.Context, model.Context)
 	}
-	var ours struct {
-		Vocab int `json:"vocab_size"`
-	}
-	if s.Vocab == 0 {
-		if status, err := o.get(ctx, "server_info", &info); err == nil && status == http.StatusOK && json.Unmarshal(info.Model, &ours) == nil {
-			s.Vocab = ours.Vocab
+	if s.Context == 0 {
+		var props struct {
+			Defaults struct {
+				Context int `json:"n_ctx"`
+			} `json:"default_generation_settings"`
+		}
+		if status, err := o.get(ctx, "props", &props); err == nil && status == http.StatusOK {
+			s.Context = props.Defaults.Context
 		}
 	}
-	return nil
+	s.Vocab, s.Context = max(s.Vocab, 0), max(s.Context, 0)
 }
 
 // get reads a JSON document; one that is no JSON leaves v empty.

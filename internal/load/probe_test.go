@@ -24,6 +24,7 @@ type picky struct {
 	eos, usage, ids bool // refused
 	list            string
 	info            string
+	props           string
 }
 
 func (p picky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -33,6 +34,9 @@ func (p picky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case "/server_info":
 		fmt.Fprint(w, p.info)
+		return
+	case "/props":
+		fmt.Fprint(w, p.props)
 		return
 	}
 	a := readBody(r)
@@ -68,6 +72,12 @@ func TestLearn(t *testing.T) {
 		{"no ignore_eos", picky{list: list, eos: true}, "", Server{Model: "big", OwnedBy: "vllm", IDs: true, Usage: true}},
 		{"no usage", picky{list: list, usage: true}, "", Server{Model: "big", OwnedBy: "vllm", IDs: true, IgnoreEOS: true}},
 		{"nothing", picky{list: list, eos: true, usage: true, ids: true}, "", Server{Model: "big", OwnedBy: "vllm"}},
+		{"context of vLLM", picky{list: `{"data":[{"id":"m","max_model_len":4096}]}`, props: `{"default_generation_settings":{"n_ctx":7}}`}, "", Server{Model: "m", Context: 4096, IDs: true, IgnoreEOS: true, Usage: true}},
+		{"context of llama-server", picky{list: `{"data":[{"id":"m","max_model_len":null,"meta":{"n_vocab":500,"n_ctx":256,"n_ctx_train":32768}}]}`}, "", Server{Model: "m", Vocab: 500, Context: 256, IDs: true, IgnoreEOS: true, Usage: true}},
+		{"context of an older one", picky{list: `{"data":[{"id":"m","meta":{"n_vocab":500,"n_ctx_train":32768}}]}`, props: `{"default_generation_settings":{"n_ctx":512}}`}, "", Server{Model: "m", Vocab: 500, Context: 512, IDs: true, IgnoreEOS: true, Usage: true}},
+		{"context of Troupe", picky{list: list, info: `{"model":{"vocab_size":1280,"context_length":1024},"memory":{"max_total_num_tokens":4096}}`}, "", Server{Model: "big", OwnedBy: "vllm", Vocab: 1280, Context: 1024, IDs: true, IgnoreEOS: true, Usage: true}},
+		{"a pool below the context", picky{list: list, info: `{"model":{"vocab_size":1280,"context_length":1024},"memory":{"max_total_num_tokens":320}}`}, "", Server{Model: "big", OwnedBy: "vllm", Vocab: 1280, Context: 320, IDs: true, IgnoreEOS: true, Usage: true}},
+		{"other things there", picky{list: list, info: `{"model":"big","memory":7}`, props: `[]`}, "", Server{Model: "big", OwnedBy: "vllm", IDs: true, IgnoreEOS: true, Usage: true}},
 		{"no list", picky{list: "not found"}, "mine", Server{Model: "mine", IDs: true, IgnoreEOS: true, Usage: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

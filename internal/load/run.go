@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -27,12 +29,36 @@ type Load struct {
 	Arrivals *work.Arrivals
 	// Duration is the time after which no request begins; 0 sets no limit.
 	Duration time.Duration
+	// Refusals is how many requests the server may refuse as invalid while it
+	// answers none; with that many, Run ends with a *Refusal. 0 sets no limit.
+	Refusals int
 	Live     Live
 
-	mu      sync.Mutex
-	records []Record
-	idle    []*caller
-	unsent  int
+	mu       sync.Mutex
+	records  []Record
+	idle     []*caller
+	unsent   int
+	refused  int
+	answered bool
+	giveUp   context.CancelCauseFunc
+}
+
+// Refusal tells that a server takes nothing of what it is asked: further
+// requests would be refused alike.
+type Refusal struct {
+	// Wanted is how many tokens of prompt the last refused request had, 0
+	// where unknown; MaxTokens bounded its answer.
+	Wanted, MaxTokens int
+	count             int
+	failure, message  string
+}
+
+func (e *Refusal) Error() string {
+	which := "the first request"
+	if e.count > 1 {
+		which = fmt.Sprintf("each of the first %d requests", e.count)
+	}
+	return fmt.Sprintf("the server refuses %s: %s: %s", which, e.failure, e.message)
 }
 
 // Result is what a run measured.
@@ -55,9 +81,12 @@ type Result struct {
 
 // Run asks until the work is over, the duration is, or ctx is done, which cuts
 // off what runs. It returns when nothing runs any more. An error comes from the
-// source; the result holds what was measured all the same.
-func (l *Load) Run(ctx context.Context) (*Result, error) {
+// source or is a *Refusal; the result holds what was measured all the same.
+func (l *Load) Run(interrupt context.Context) (*Result, error) {
 	began, cpu := time.Now(), cputime.Used()
+	ctx, giveUp := context.WithCancelCause(interrupt)
+	defer giveUp(nil)
+	l.giveUp = giveUp
 	opening, cancel := ctx, context.CancelFunc(func() {})
 	if l.Duration > 0 {
 		opening, cancel = context.WithTimeout(ctx, l.Duration)
@@ -68,7 +97,7 @@ func (l *Load) Run(ctx context.Context) (*Result, error) {
 	running.Wait()
 	slices.SortFunc(l.records, func(a, b Record) int { return cmp.Or(a.Session-b.Session, a.Turn-b.Turn) })
 	result := &Result{Records: l.records, Peak: int(l.Live.peak.Load()), Unsent: l.unsent,
-		Interrupted: ctx.Err() != nil, Exhausted: exhausted, CPU: cputime.Used() - cpu}
+		Interrupted: interrupt.Err() != nil, Exhausted: exhausted, CPU: cputime.Used() - cpu}
 	if len(l.records) > 0 {
 		first, last := l.records[0].Sent, l.records[0].Last
 		for i := range l.records {
@@ -76,7 +105,26 @@ func (l *Load) Run(ctx context.Context) (*Result, error) {
 		}
 		result.Took = last - first
 	}
+	var refusal *Refusal
+	if errors.As(context.Cause(ctx), &refusal) {
+		err = refusal
+	}
 	return result, err
+}
+
+// judge gives the run up when the server has refused enough.
+func (l *Load) judge(r *Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case r.Outcome == Finished:
+		l.answered = true
+	case r.Outcome == Failed && (r.Status == http.StatusBadRequest || r.Status == http.StatusRequestEntityTooLarge || r.Status == http.StatusUnprocessableEntity):
+		l.refused++
+	}
+	if !l.answered && l.refused > 0 && l.refused == l.Refusals {
+		l.giveUp(&Refusal{Wanted: r.Wanted, MaxTokens: r.MaxTokens, count: l.refused, failure: r.Failure, message: r.Message})
+	}
 }
 
 // open starts sessions until opening is done or there are no more.
@@ -157,6 +205,7 @@ func (l *Load) session(ctx, opening context.Context, w *caller, s *work.Session,
 			r.Verdict = s.Check(string(w.text))
 		}
 		l.Live.end(r)
+		l.judge(r)
 		if r.Outcome != Finished {
 			break
 		}

@@ -2,9 +2,11 @@ package load
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -210,4 +212,48 @@ func TestAnswersAreChecked(t *testing.T) {
 			t.Errorf("%+v", p.Accuracy)
 		}
 	})
+}
+
+// A server that answers nothing and refuses enough is not asked further; one
+// that has answered is.
+func TestRefusalsEndARun(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		answers, limit int // requests that are answered before all others are refused
+		status         int
+		want           int // requests sent; fewer than 10 when the run was given up
+	}{
+		{"the first", 0, 1, http.StatusBadRequest, 1},
+		{"some", 0, 3, http.StatusUnprocessableEntity, 3},
+		{"one was answered", 1, 1, http.StatusBadRequest, 10},
+		{"no limit", 0, 0, http.StatusBadRequest, 10},
+		{"overloaded", 0, 1, http.StatusServiceUnavailable, 10},
+	} {
+		served := 0
+		h := func(w http.ResponseWriter, r *http.Request) {
+			if served++; served <= c.answers {
+				pace(msec, msec)(w, r)
+				return
+			}
+			http.Error(w, `{"error":{"message":"too long"}}`, c.status)
+		}
+		virtual(t, h, nil, func(t *testing.T, o ClientOptions) {
+			client, err := NewClient(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := &Load{Client: client, Source: prompts(10), Concurrency: 1, Refusals: c.limit}
+			result, err := l.Run(t.Context())
+			var refused *Refusal
+			if gaveUp := errors.As(err, &refused); gaveUp != (c.want < 10) || !gaveUp && err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			if served != c.want || len(result.Records) != c.want || result.Interrupted {
+				t.Errorf("%s: %d requests, %d records, interrupted: %v", c.name, served, len(result.Records), result.Interrupted)
+			}
+			if refused != nil && (refused.Wanted != 10 || refused.MaxTokens != 4 || !strings.Contains(err.Error(), "too long")) {
+				t.Errorf("%s: %+v: %v", c.name, refused, err)
+			}
+		})
+	}
 }
