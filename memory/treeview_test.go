@@ -94,3 +94,32 @@ func BenchmarkTreeView(b *testing.B) {
 		})
 	}
 }
+
+func TestTreeString(t *testing.T) {
+	tt := newTreeTest(t, 2)
+	tt.put("", 1, 2, 3, 4)
+	tt.put("salt", 9, 9, 1, 1, 2, 2, 3, 3, 4, 4)
+	a := tt.admit(1, 2, 5, 6)
+	a.insert(true)
+	want := `4 nodes, 6 pages of 2 tokens evictable, 2 protected
+Root Node:
+└── uuid=0, ref=1 [R]
+    └── uuid=4, tokens=[1, 2], slots=[20, 21], ref=1, age=0, hits=2
+        ├── uuid=1, tokens=[3, 4], slots=[22, 23], ref=0, age=2, hits=1 [L]
+        └── uuid=5, tokens=[5, 6], slots=[34, 35], ref=1, age=0, hits=1 [L]
+Root Node of namespace "salt":
+└── uuid=2, ref=1 [R]
+    └── uuid=3, tokens=[9, 9, 1, 1, 2, 2, 3, 3, … 10], slots=[24, 25, 26, 27, 28, 29, 30, 31, … 10], ref=0, age=1, hits=1 [L]
+`
+	if got := tt.String(); got != want {
+		t.Errorf("got:\n%swant:\n%s", got, want)
+	}
+	for token := int32(100); token < 400; token++ {
+		tt.put("", token, token)
+	}
+	// Two heads, a root, 200 nodes, siblings left out, and the sum.
+	lines := strings.Split(strings.TrimSpace(tt.String()), "\n")
+	if len(lines) != 3+viewNodes+2 || lines[len(lines)-2] != "    └── … 103 more" || lines[len(lines)-1] != "… and 104 more nodes" {
+		t.Errorf("%d lines, the last ones %q", len(lines), lines[len(lines)-2:])
+	}
+}
