@@ -248,22 +248,31 @@ func (l *linear) multiplyInts(s *step, in *activations, tiles kernel.Tiling, fir
 // adds tells whether sums begin with what is in the output.
 func (l *linear) adds() bool { return l.Accumulate || l.bias != nil }
 
-// begin puts the bias where sums begin.
+// begin lets sums of tiles [first, end) begin in the output.
 func (l *linear) begin(s *step, tiles kernel.Tiling, first, end, lo, hi int) {
 	if l.bias == nil {
 		return
 	}
 	from, _ := tiles.At(first)
 	to, _ := tiles.At(end)
-	bias := l.bias[lo*kernel.PanelRows : min(hi*kernel.PanelRows, len(l.bias))]
+	column, width := lo*kernel.PanelRows, min(hi*kernel.PanelRows, l.w.rows)-lo*kernel.PanelRows
 	for t := from; t < to; t++ {
-		out := s.row(l.Out, t)[lo*kernel.PanelRows:][:len(bias)]
-		if !l.Accumulate {
-			copy(out, bias)
-			continue
-		}
-		for i, b := range bias {
-			out[i] += b
+		out := s.row(l.Out, t)[column:][:width]
+		l.beginRow(out, out, column)
+	}
+}
+
+// beginRow puts the bias, and the output if it is added to, where the sums of a
+// token begin; the output is its row from a column on. It may be sums itself.
+func (l *linear) beginRow(sums, output []float32, column int) {
+	if !l.Accumulate {
+		copy(sums[:len(output)], l.bias[column:])
+		return
+	}
+	copy(sums, output)
+	if l.bias != nil {
+		for i, b := range l.bias[column:][:len(output)] {
+			sums[i] += b
 		}
 	}
 }

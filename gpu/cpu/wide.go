@@ -143,19 +143,9 @@ func (u *wideUnit) begin(l *linear, panel int, sums []float32) {
 		return
 	}
 	for t := range u.tokens() {
-		row := sums[t*kernel.PanelRows:][:kernel.PanelRows]
-		if !l.Accumulate {
-			n := copy(row, l.bias[panel*kernel.PanelRows:])
-			clear(row[n:])
-			continue
-		}
-		n := copy(row, u.columns(l, panel, u.from+t))
-		clear(row[n:])
-		if l.bias != nil {
-			for i, b := range l.bias[panel*kernel.PanelRows:][:n] {
-				row[i] += b
-			}
-		}
+		row, output := sums[t*kernel.PanelRows:][:kernel.PanelRows], u.columns(l, panel, u.from+t)
+		l.beginRow(row, output, panel*kernel.PanelRows)
+		clear(row[len(output):])
 	}
 }
 
