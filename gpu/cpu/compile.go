@@ -181,6 +181,7 @@ type scratch struct {
 	shrinks                []float32
 	sums, merged           sums
 	wideSums               wideScratch
+	widened                []byte // columns of a panel as float32
 	// Of stores into the KV pool: one row rounded.
 	halves []uint16
 	codes  []int8
@@ -202,6 +203,7 @@ func newScratch(p *gpu.Program, c *compiled) *scratch {
 	}
 	return &scratch{
 		wideSums: sums,
+		widened:  make([]byte, blockBytes),
 		rows:     make([]float32, widest),
 		gathered: make([]byte, 4*block+overread),
 		wide:     make([]float32, block+overread/4),
@@ -218,5 +220,5 @@ func newScratch(p *gpu.Program, c *compiled) *scratch {
 func (w *scratch) bytes() int64 {
 	n := len(w.rows) + len(w.wide) + len(w.scores) + len(w.seen) + len(w.shrinks)
 	n += 2*(len(w.sums.acc)+len(w.sums.peaks)+len(w.sums.totals)) + len(w.wideSums.sums)
-	return 4*int64(n) + int64(len(w.gathered)+2*len(w.halves)+len(w.codes)+len(w.wideSums.spread)) + w.candidates.bytes()
+	return 4*int64(n) + int64(len(w.gathered)+len(w.widened)+2*len(w.halves)+len(w.codes)+len(w.wideSums.spread)) + w.candidates.bytes()
 }

@@ -116,7 +116,7 @@ func (l *linears) shape(s *step) shape {
 	}
 	// At most so many that every worker has some units.
 	panels := unitTime / max(1, each)
-	if h.wide {
+	if h.wide || l.ops[0].widens(h.run) {
 		if panels = widePanels; l.silu != nil {
 			panels /= 2
 		}
@@ -154,11 +154,11 @@ func (l *linears) run(s *step, w *scratch, unit int) error {
 			l.runWide(s, w, op, first, end, lo, hi)
 			return nil
 		case l.silu == nil:
-			op.run(s, l.in, h.tiles, first, end, lo, hi)
+			op.run(s, w, l.in, h.tiles, first, end, lo, hi)
 			return nil
 		}
-		l.ops[0].run(s, l.in, h.tiles, first, end, lo, hi)
-		l.ops[1].run(s, l.in, h.tiles, first, end, lo, hi)
+		l.ops[0].run(s, w, l.in, h.tiles, first, end, lo, hi)
+		l.ops[1].run(s, w, l.in, h.tiles, first, end, lo, hi)
 		l.activate(s, h.tiles, first, end, lo*kernel.PanelRows, min(hi*kernel.PanelRows, op.w.rows))
 		return nil
 	}
@@ -190,8 +190,12 @@ const (
 const ahead = 8 << 10
 
 // run computes panels [lo, hi) for tiles [first, end).
-func (l *linear) run(s *step, in *activations, tiles kernel.Tiling, first, end, lo, hi int) {
+func (l *linear) run(s *step, w *scratch, in *activations, tiles kernel.Tiling, first, end, lo, hi int) {
 	l.begin(s, tiles, first, end, lo, hi)
+	if l.widens(end - first) {
+		l.runWidened(s, w, in, tiles, first, end, lo, hi)
+		return
+	}
 	y, stride := s.buffers[l.Out], s.stride(l.Out)
 	columns, panels := callColumns, hi-lo
 	if end-first > 1 {

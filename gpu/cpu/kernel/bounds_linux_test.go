@@ -84,6 +84,9 @@ func inside(f *fenced, l Level, form Form, cols, tokens, ldy int, add bool) {
 	f.next = 0
 	panel, y := f.bytes(form.PanelBytes(cols)), f.floats((tokens-1)*ldy+PanelRows)
 	Gemm(l, form, panel, cols, f.floats(cols*tokens), tokens, y, ldy, add, 64)
+	if form == BF16 || form == F16 {
+		WidenPanel(l, form, f.bytes(F32.PanelBytes(cols)), panel, cols)
+	}
 	if form.Integer() {
 		groups := cols / GroupCols
 		IntGemm(l, form, panel, groups, f.bytes(IntTileBytes(groups, tokens)), tokens, y, ldy, add, Fetch{Ahead: 64, Every: 1})

@@ -68,3 +68,13 @@ func multiplyAddsAVX2(n int)
 //
 //go:noescape
 func transposeAVX2(out *float32, stride int, x *float32, ldx int, columns int)
+
+// widenPairsAVX512 turns pairs of columns of a BF16 panel into columns of F32; pairs is positive.
+//
+//go:noescape
+func widenPairsAVX512(out *byte, in *byte, pairs int)
+
+// widenPairsAVX2 turns pairs of columns of a BF16 panel into columns of F32; pairs is positive.
+//
+//go:noescape
+func widenPairsAVX2(out *byte, in *byte, pairs int)

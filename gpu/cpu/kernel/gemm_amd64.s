@@ -23230,3 +23230,67 @@ loop:
 	JNZ          loop
 	VZEROUPPER
 	RET
+
+// func widenPairsAVX512(out *byte, in *byte, pairs int)
+// Requires: AVX, AVX512F
+TEXT ·widenPairsAVX512(SB), NOSPLIT, $0-24
+	MOVQ       out+0(FP), AX
+	MOVQ       in+8(FP), CX
+	MOVQ       pairs+16(FP), DX
+	VPTERNLOGD $0xff, Z0, Z0, Z0
+	VPSLLD     $0x10, Z0, Z0
+
+pair:
+	VMOVUPS (CX), Z1
+	VPANDD  Z1, Z0, Z2
+	VPSLLD  $0x10, Z1, Z1
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS 64(CX), Z1
+	VPANDD  Z1, Z0, Z2
+	VPSLLD  $0x10, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 192(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000100, AX
+	DECQ    DX
+	JNZ     pair
+	VZEROUPPER
+	RET
+
+// func widenPairsAVX2(out *byte, in *byte, pairs int)
+// Requires: AVX, AVX2
+TEXT ·widenPairsAVX2(SB), NOSPLIT, $0-24
+	MOVQ     out+0(FP), AX
+	MOVQ     in+8(FP), CX
+	MOVQ     pairs+16(FP), DX
+	VPCMPEQD Y0, Y0, Y0
+	VPSLLD   $0x10, Y0, Y0
+
+pair:
+	VMOVUPS (CX), Y1
+	VPAND   Y1, Y0, Y2
+	VPSLLD  $0x10, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 128(AX)
+	VMOVUPS 32(CX), Y1
+	VPAND   Y1, Y0, Y2
+	VPSLLD  $0x10, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 160(AX)
+	VMOVUPS 64(CX), Y1
+	VPAND   Y1, Y0, Y2
+	VPSLLD  $0x10, Y1, Y1
+	VMOVUPS Y1, 64(AX)
+	VMOVUPS Y2, 192(AX)
+	VMOVUPS 96(CX), Y1
+	VPAND   Y1, Y0, Y2
+	VPSLLD  $0x10, Y1, Y1
+	VMOVUPS Y1, 96(AX)
+	VMOVUPS Y2, 224(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000100, AX
+	DECQ    DX
+	JNZ     pair
+	VZEROUPPER
+	RET

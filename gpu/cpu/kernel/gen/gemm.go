@@ -19,6 +19,7 @@ func gemm() {
 		multiplyAdds(wide)
 	}
 	transpose()
+	eachLevel(widenPairs)
 }
 
 // gemmForm is a form of panel.
