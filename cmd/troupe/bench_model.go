@@ -264,6 +264,7 @@ func (b *benchModel) describe(report *bench.Report, n *node.Node, cfg *configs.C
 		Name: n.Name, Path: cfg.Model, Architecture: c.Config.Architecture, Parameters: c.Config.Parameters(), Bytes: n.Model.Bytes()["weights"],
 		WeightDType: c.WeightDType().String(), KVDType: n.KVDType.String(), Random: cfg.LoadFormat == "dummy" || b.shape.name != "",
 	}
+	report.Model.Replaced = b.shape.replaced
 	if b.shape.temporary {
 		report.Model.Path = ""
 	}
@@ -284,6 +285,9 @@ func (b *benchModel) describe(report *bench.Report, n *node.Node, cfg *configs.C
 
 // notes say what a reader must know.
 func (b *benchModel) notes(r *bench.Report) (notes []string) {
+	if note := replacedNote(r.Model.Replaced); note != "" {
+		notes = append(notes, note)
+	}
 	if r.Machine.CacheBytes > r.Setup.ReadBytes/4 {
 		notes = append(notes, fmt.Sprintf("caches of %s may hold a part of the %s that the bandwidth is measured with; raise --read-bytes", amount(r.Machine.CacheBytes, "bytes"), amount(r.Setup.ReadBytes, "bytes")))
 	}

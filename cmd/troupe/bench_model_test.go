@@ -161,6 +161,36 @@ func TestBenchModelOfAStoredType(t *testing.T) {
 	}
 }
 
+// Blocks of 256 do not divide every width; what is measured instead is told.
+func TestBenchModelNamesReplacedTypes(t *testing.T) {
+	tinyShape(t)
+	for _, kind := range []string{"q4_k_m", "q5_k", "q8_0"} {
+		report := measured(t, "--shape", "tiny", "--shape-type", kind, "--prompt", "4", "--generate", "0")
+		if kind == "q8_0" {
+			if report.Model.Replaced != nil || strings.Contains(strings.Join(report.Notes, ""), "type asked for") {
+				t.Errorf("%+v, %q: every matrix is q8_0", report.Model.Replaced, report.Notes)
+			}
+			continue
+		}
+		matrices := 0
+		for _, r := range report.Model.Replaced {
+			if r.Columns%r.Block == 0 || r.Wanted == r.Stored || len(r.Tensors) == 0 {
+				t.Errorf("%s: %+v", kind, r)
+			}
+			matrices += r.Count
+		}
+		all := strings.Join(report.Notes, "\n")
+		for _, want := range []string{"not all of the model has the type asked for", "blk.*.attn_q.weight", "no multiple of its blocks of 256"} {
+			if !strings.Contains(all, want) {
+				t.Errorf("%s: notes %q lack %q", kind, report.Notes, want)
+			}
+		}
+		if matrices == 0 {
+			t.Errorf("%s: nothing is replaced", kind)
+		}
+	}
+}
+
 func TestBenchModelRefuses(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none.gguf")
 	for want, args := range map[string][]string{

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ type benchShape struct {
 	write  string // GGUF file to keep it in
 	// temporary: the model's file is gone afterwards, and it has no data.
 	temporary bool
+	replaced  []bench.Replaced
 }
 
 func (s *benchShape) add(flags *pflag.FlagSet) {
@@ -81,6 +83,8 @@ func (s *benchShape) apply(cfg *configs.Config, seed uint64) (remove func(), err
 		cfg.WeightDType = "auto" // they are made in this type
 	}
 	cfg.ServedModelName = cmp.Or(cfg.ServedModelName, s.name)
+	file := m.File()
+	s.replaced = replaced(file)
 	if s.write != "" {
 		if filepath.Ext(s.write) != model.GGUFExtension {
 			return nil, fmt.Errorf("--write-gguf %s: the name must end in %s", s.write, model.GGUFExtension)
@@ -88,7 +92,7 @@ func (s *benchShape) apply(cfg *configs.Config, seed uint64) (remove func(), err
 		if _, err := os.Lstat(s.write); err == nil {
 			return nil, fmt.Errorf("--write-gguf %s: there is a file of that name; give another one, or measure it with --model", s.write)
 		}
-		if err := gguftest.Create(s.write, m.File()); err != nil {
+		if err := gguftest.Create(s.write, file); err != nil {
 			return nil, fmt.Errorf("--write-gguf: %w", err)
 		}
 		cfg.Model, cfg.LoadFormat = s.write, model.LoadAuto
@@ -100,12 +104,49 @@ func (s *benchShape) apply(cfg *configs.Config, seed uint64) (remove func(), err
 	}
 	remove = func() { os.RemoveAll(dir) }
 	path := filepath.Join(dir, s.name+model.GGUFExtension)
-	if err := gguftest.CreateEmpty(path, m.File()); err != nil {
+	if err := gguftest.CreateEmpty(path, file); err != nil {
 		remove()
 		return nil, fmt.Errorf("--shape: %w", err)
 	}
 	s.temporary, cfg.Model, cfg.LoadFormat = true, path, model.LoadDummy
 	return remove, nil
+}
+
+// replaced lists what a file of a shape has in another type than asked for.
+func replaced(f gguftest.File) (all []bench.Replaced) {
+	for _, t := range f.Tensors {
+		if t.Type == t.Wanted {
+			continue
+		}
+		r := bench.Replaced{Columns: t.Shape[1], Block: t.Wanted.BlockLen(), Wanted: t.Wanted.String(), Stored: t.Type.String()}
+		i := slices.IndexFunc(all, func(o bench.Replaced) bool {
+			return o.Columns == r.Columns && o.Wanted == r.Wanted && o.Stored == r.Stored
+		})
+		if i < 0 {
+			i, all = len(all), append(all, r)
+		}
+		all[i].Count++
+		if name := layers.ReplaceAllString(t.Name, "blk.*."); !slices.Contains(all[i].Tensors, name) {
+			all[i].Tensors = append(all[i].Tensors, name)
+		}
+	}
+	return all
+}
+
+// layers is how names of tensors begin that each layer has.
+var layers = regexp.MustCompile(`^blk\.\d+\.`)
+
+// replacedNote says the same in a line; empty where there is nothing to say.
+func replacedNote(all []bench.Replaced) string {
+	var parts []string
+	for _, r := range all {
+		parts = append(parts, fmt.Sprintf("%d matrices are %s, not %s, because their rows of %d are no multiple of its blocks of %d (%s)",
+			r.Count, r.Stored, r.Wanted, r.Columns, r.Block, strings.Join(r.Tensors, ", ")))
+	}
+	if parts == nil {
+		return ""
+	}
+	return "not all of the model has the type asked for: " + strings.Join(parts, "; ")
 }
 
 // showTest draws a line on a terminal for the test under way.

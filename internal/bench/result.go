@@ -23,6 +23,20 @@ type Model struct {
 	KVDType      string `json:"kv_cache_dtype"`
 	Activations  string `json:"activation_dtype"` // what most weights are multiplied with
 	Random       bool   `json:"random_weights"`   // made up
+	// Replaced are matrices of a shape that are stored in another type than
+	// asked for.
+	Replaced []Replaced `json:"replaced_types,omitempty"`
+}
+
+// Replaced are matrices whose rows are no multiple of the block of the type
+// that was asked for.
+type Replaced struct {
+	Tensors []string `json:"tensors"` // names; * is every layer that has one
+	Count   int      `json:"count"`   // of matrices
+	Columns int      `json:"columns"` // elements of a row
+	Block   int      `json:"block"`   // elements of a block of Wanted
+	Wanted  string   `json:"wanted_dtype"`
+	Stored  string   `json:"stored_dtype"`
 }
 
 // Setup is how it was measured.

@@ -47,16 +47,20 @@ var Shapes = map[string]Model{
 // File is the model as a file, with a tokenizer of bytes.
 func (m Model) File() File {
 	f := File{Keys: m.keys()}
-	add := func(name string, d gpu.DType, mean, deviation float64, shape ...int) {
+	add := func(name string, wanted gpu.DType, mean, deviation float64, shape ...int) {
+		d := wanted
+		if len(shape) > 1 {
+			d = fitting(wanted, shape[1])
+		}
 		elements := int64(1)
 		for _, n := range shape {
 			elements *= int64(n)
 		}
 		seed := m.Seed<<32 + uint64(len(f.Tensors))
-		f.Tensors = append(f.Tensors, Tensor{Name: name, Type: d, Shape: shape, Data: Random(d, elements, mean, deviation, seed)})
+		f.Tensors = append(f.Tensors, Tensor{Name: name, Type: d, Wanted: wanted, Shape: shape, Data: Random(d, elements, mean, deviation, seed)})
 	}
 	matrix := func(name string, outputs, inputs int) {
-		add(name, fitting(m.Type, inputs), 0, 1/math.Sqrt(float64(inputs)), outputs, inputs)
+		add(name, m.Type, 0, 1/math.Sqrt(float64(inputs)), outputs, inputs)
 	}
 	finer := func(yes bool, name string, outputs, inputs int) {
 		if whole := m.Type; yes && m.Medium {
