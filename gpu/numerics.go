@@ -21,14 +21,6 @@ type Numerics struct {
 	Int8Activations bool
 }
 
-// CheckWeight tells whether Load takes a tensor.
-func (n Numerics) CheckWeight(t Tensor) error {
-	if slices.Contains(n.Weights, t.DType) {
-		return nil
-	}
-	return fmt.Errorf("tensor %s has type %s; this device computes with weights in %s; use such a file of the model", t.Name, t.DType, join(n.Weights))
-}
-
 // CheckKV tells whether NewPool makes a pool of a type.
 func (n Numerics) CheckKV(d DType) error {
 	if slices.Contains(n.KV, d) {

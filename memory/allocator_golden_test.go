@@ -129,99 +129,27 @@ func TestContiguousReservations(t *testing.T) {
 	}
 }
 
-// TestExtendSlots has the cases of SGLang's alloc_extend at page size 4: from
-// prefix to seq tokens, the slot of the last token, the free pages.
-func TestExtendSlots(t *testing.T) {
-	for _, tc := range []struct {
-		e     Extension
-		pages []messages.Page
-		want  []int
-	}{
-		{Extension{2, 4, 1}, nil, []int{2, 3}},
-		{Extension{0, 8, -1}, []messages.Page{5, 6}, []int{20, 21, 22, 23, 24, 25, 26, 27}},
-		{Extension{4, 7, 3}, []messages.Page{3}, []int{12, 13, 14}},
-		{Extension{2, 8, 1}, []messages.Page{3}, []int{2, 3, 12, 13, 14, 15}},
-		{Extension{2, 7, 1}, []messages.Page{3}, []int{2, 3, 12, 13, 14}},
-		{Extension{4, 11, 3}, []messages.Page{2, 3}, []int{8, 9, 10, 11, 12, 13, 14}},
-		{Extension{2, 11, 1}, []messages.Page{3, 4}, []int{2, 3, 12, 13, 14, 15, 16, 17, 18}},
-		{Extension{4, 4, 3}, nil, nil},
-		{Extension{3, 4, 2}, nil, []int{3}},                          // decode: no page
-		{Extension{4, 5, 3}, []messages.Page{7}, []int{28}},          // decode: one page
-		{Extension{24, 25, 1<<20 - 1}, []messages.Page{1}, []int{4}}, // the last slot does not matter
-	} {
-		got, err := ExtendSlots([]Extension{tc.e}, tc.pages, 4, nil)
-		if err != nil || !slices.Equal(got, tc.want) || PagesToExtend([]Extension{tc.e}, 4) != len(tc.pages) {
-			t.Errorf("%+v with %v: %v, want %v: %v", tc.e, tc.pages, got, tc.want, err)
-		}
-	}
-	batch := []Extension{{2, 4, 1}, {4, 7, 3}, {2, 8, 1}}
-	if got, err := ExtendSlots(batch, []messages.Page{9, 3}, 4, nil); err != nil || !slices.Equal(got, []int{2, 3, 36, 37, 38, 2, 3, 12, 13, 14, 15}) {
-		t.Errorf("batch: %v: %v", got, err)
-	}
-	for want, tc := range map[string]Extension{
-		"extension 0 goes from 4 to 3 tokens":  {4, 3, 3},
-		"slot 2 cannot hold token 1":           {2, 4, 2},
-		"1 extensions need 1 pages and get 0":  {4, 5, 3},
-		"extension 0 goes from -1 to 3 tokens": {-1, 3, 3},
-	} {
-		if got, err := ExtendSlots([]Extension{tc}, nil, 4, nil); err == nil || !strings.Contains(err.Error(), want) || len(got) > 0 {
-			t.Errorf("%+v: %v: %v", tc, got, err)
-		}
-	}
-}
-
 // TestPagedDecodeNeedsPages: of a pool of 4 pages, requests at a page border
 // take one each, others none.
 func TestPagedDecodeNeedsPages(t *testing.T) {
-	border, within := Extension{4, 5, 3}, Extension{3, 4, 2}
+	missing := func(requests, prefix, seq int) int {
+		l := Lease{State: LeaseOpen}
+		l.Grow(make([]messages.Page, l.Missing(prefix, 4)))
+		return requests * l.Missing(seq, 4)
+	}
 	a := NewAllocator(4)
-	if _, ok := a.Alloc(PagesToExtend([]Extension{within, within}, 4), nil); !ok || a.Free() != 4 {
+	if _, ok := a.Alloc(missing(2, 3, 4), nil); !ok || a.Free() != 4 {
 		t.Fatalf("%d pages free", a.Free())
 	}
-	if _, ok := a.Alloc(PagesToExtend(slices.Repeat([]Extension{border}, 5), 4), nil); ok || a.Free() != 4 {
+	if _, ok := a.Alloc(missing(5, 4, 5), nil); ok || a.Free() != 4 {
 		t.Fatalf("five requests got a page of four, %d free", a.Free())
 	}
-	if _, ok := a.Alloc(PagesToExtend(slices.Repeat([]Extension{border}, 4), 4), nil); !ok || a.Free() != 0 {
+	if _, ok := a.Alloc(missing(4, 4, 5), nil); !ok || a.Free() != 0 {
 		t.Fatalf("four requests got no page, %d free", a.Free())
 	}
-	if n := (Extension{0, 32, -1}).Pages(4); n != 8 {
+	if n := missing(1, 0, 32); n != 8 {
 		t.Fatalf("32 tokens need %d pages", n)
 	}
-}
-
-func TestExtendSlotsLikeLease(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		pageSize := 1 << rapid.IntRange(0, 6).Draw(t, "page size bits")
-		next := messages.Page(rapid.IntRange(1, 50).Draw(t, "first page"))
-		var batch []Extension
-		var granted []messages.Page
-		var want []int
-		for range rapid.IntRange(0, 4).Draw(t, "requests") {
-			prefix := rapid.IntRange(0, 3*pageSize).Draw(t, "prefix")
-			e := Extension{Prefix: prefix, Seq: prefix + rapid.IntRange(0, 3*pageSize).Draw(t, "more"), LastSlot: -1}
-			l := Lease{State: LeaseOpen}
-			grow := func(n int) (pages []messages.Page) {
-				for range n {
-					next += messages.Page(rapid.IntRange(1, 3).Draw(t, "page"))
-					pages = append(pages, next)
-				}
-				l.Grow(pages)
-				return pages
-			}
-			grow(PagesFor(prefix, pageSize))
-			if prefix > 0 {
-				e.LastSlot = l.Slot(prefix-1, pageSize)
-			}
-			granted = append(granted, grow(e.Pages(pageSize))...)
-			for at := prefix; at < e.Seq; at++ {
-				want = append(want, l.Slot(at, pageSize))
-			}
-			batch = append(batch, e)
-		}
-		if got, err := ExtendSlots(batch, granted, pageSize, nil); err != nil || !slices.Equal(got, want) {
-			t.Fatalf("%+v: %v, want %v: %v", batch, got, want, err)
-		}
-	})
 }
 
 // allocatorTwin is the slow, obvious allocator: a plain list of free pages.

@@ -185,7 +185,7 @@ func TestDrain(t *testing.T) {
 	r.step(&messages.DrainIntake{Done: one})
 	r.step(&messages.DrainIntake{Done: two})
 	c, _ := r.submit(2, "", submission())
-	if c.refused == nil || c.refused.Kind != messages.RefusedDraining || !r.table.Draining() {
+	if c.refused == nil || c.refused.Kind != messages.RefusedDraining || !r.table.draining {
 		t.Fatalf("got %+v", c.refused)
 	}
 	r.tokens(1, 0, ids("ab.")...)

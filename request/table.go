@@ -64,9 +64,6 @@ func NewTable(opt TableOptions) *Table {
 // Open is the number of requests in the table.
 func (t *Table) Open() int { return len(t.entries) }
 
-// Draining reports whether new calls are refused.
-func (t *Table) Draining() bool { return t.draining }
-
 // userKey is the name of a call among all owners.
 type userKey struct{ owner, id string }
 

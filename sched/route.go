@@ -280,9 +280,6 @@ func (r *Router) SetAvailable(replica int, ok bool) { r.replicas[replica].availa
 // Load is what a replica was charged.
 func (r *Router) Load(replica int) ReplicaLoad { return r.replicas[replica].ReplicaLoad }
 
-// Indexed is the number of different pages in the index.
-func (r *Router) Indexed() int { return len(r.index.slots) }
-
 // mixBits is the finaliser of splitmix64 (Steele, Lea, Flood: "Fast Splittable
 // Pseudorandom Number Generators", 2014).
 func mixBits(x uint64) uint64 {

@@ -15,9 +15,6 @@ type Markup string
 // List is a Python list. Templates cannot change it.
 type List struct{ items []any }
 
-// NewList makes a list of template values; it takes over items.
-func NewList(items ...any) *List { return &List{items} }
-
 // Items returns the elements, shared with the list: read only.
 func (l *List) Items() []any { return l.items }
 
