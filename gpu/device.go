@@ -17,6 +17,8 @@ type Device interface {
 	PlanWeights(p *Program, w Weights) (WeightPlan, error)
 	// Load checks a program, takes its weights into the device's own layout
 	// and returns a model without a KV pool. weights may be closed afterwards.
+	// Weights that are NaN or infinite, or would be so in the device's layout,
+	// are refused; the error names tensor, row and column.
 	// progress, if not nil, is called with the bytes loaded so far.
 	Load(p *Program, weights Weights, progress func(done, total int64)) (Model, error)
 }
@@ -55,6 +57,14 @@ type StreamedWeights interface {
 	// Discard tells that a tensor's data, or a part of it, has been read. Its
 	// memory may be given back; it stays good and is read again where asked for.
 	Discard(data []byte)
+}
+
+// PlacedWeights are Weights that know where their tensors stand, for errors.
+type PlacedWeights interface {
+	Weights
+	// Place gives, of an index into a tensor's first dimension, the file and
+	// the tensor there, as an error text begins, and the index there.
+	Place(name string, index int) (tensor string, at int)
 }
 
 // Tensor is a dense row-major array on the host. Data is little-endian, frozen,

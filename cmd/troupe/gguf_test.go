@@ -1,7 +1,9 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -39,5 +41,46 @@ func TestCommandsTakeGGUFFiles(t *testing.T) {
 	}
 	if _, err := run(t, "", "inspect", "memory", "--model", filepath.Dir(path)); err == nil || !strings.Contains(err.Error(), "small-f16.gguf; give the path of one") {
 		t.Errorf("a directory: %v", err)
+	}
+}
+
+// TestCommandsRefuseWeightsThatAreNotFinite: the model is not loaded, the
+// reason is the command's error, and nothing of it is left behind.
+func TestCommandsRefuseWeightsThatAreNotFinite(t *testing.T) {
+	m := gguftest.Model{Arch: "qwen3", Layers: 1, Hidden: 32, Intermediate: 32, Heads: 2, KVHeads: 1, HeadDim: 16, Vocab: 300, Context: 64, Type: gpu.F16}
+	f := m.File()
+	for i, x := range f.Tensors {
+		if x.Name == "blk.0.ffn_up.weight" {
+			data := make([]byte, x.Bytes())
+			copy(data[2*(31*32+5):], []byte{0, 0x7e}) // the last row
+			f.Tensors[i].Data = gguftest.Bytes(data)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "broken.gguf")
+	if err := gguftest.Create(path, f); err != nil {
+		t.Fatal(err)
+	}
+	before := runtime.NumGoroutine()
+	for _, args := range [][]string{
+		{"generate", "--prompt", "ab", "--max-tokens", "5"},
+		{"serve", "--port", "0"},
+		{"inspect", "logits", "--tokens", "1"},
+	} {
+		out, err := run(t, "", append(args, "--model", path)...)
+		if err == nil {
+			t.Errorf("%v: %q", args, out)
+			continue
+		}
+		for _, want := range []string{"broken.gguf: tensor model.layers.0.mlp.up_proj.weight (blk.0.ffn_up.weight in the file): row 31, column 5 is NaN; ", "download it or convert it again"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%v: %q lacks %q", args, err, want)
+			}
+		}
+	}
+	if maps, err := os.ReadFile("/proc/self/maps"); err == nil && strings.Contains(string(maps), path) { // elsewhere there is no such file
+		t.Error("the file is still mapped")
+	}
+	if after := runtime.NumGoroutine(); after > before {
+		t.Errorf("%d goroutines, %d before", after, before)
 	}
 }

@@ -72,21 +72,38 @@ func loadWeights(p *gpu.Program, w gpu.Weights, o Options, progress func(done, t
 		return nil, err
 	}
 	l.progress = progress
+	if err := l.work(o.Threads); err != nil {
+		return nil, errors.Join(err, l.weights.free())
+	}
+	return l.weights, nil
+}
+
+// work does all jobs. A failure ends it: what is under way is finished, and the
+// first failure in the order of jobs is the error, so that the same file gives
+// the same one.
+func (l *loading) work(workers int) error {
 	var next atomic.Int64
+	var failed atomic.Bool
 	var all sync.WaitGroup
-	errs := make([]error, o.Threads)
-	for i := range errs {
+	errs := make([]error, len(l.jobs))
+	for range workers {
 		all.Go(func() {
-			for j := next.Add(1) - 1; j < int64(len(l.jobs)) && errs[i] == nil; j = next.Add(1) - 1 {
-				errs[i] = l.do(l.jobs[j])
+			for !failed.Load() { // before taking: what is taken is done
+				j := next.Add(1) - 1
+				if j >= int64(len(l.jobs)) {
+					return
+				}
+				if errs[j] = l.do(l.jobs[j]); errs[j] != nil {
+					failed.Store(true)
+				}
 			}
 		})
 	}
 	all.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return nil, errors.Join(err, l.weights.free())
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		return errs[i]
 	}
-	return l.weights, nil
+	return nil
 }
 
 // choose checks all tensors, decides how each is held and lists the jobs.
@@ -196,6 +213,9 @@ func (l *loading) do(j job) error {
 	m := &l.weights.all[j.weight]
 	h := l.holds[j.weight]
 	if len(t.Shape) == 1 {
+		if err := quant.CheckRow(l.source, t, 0, t.DType, t.Data); err != nil {
+			return err
+		}
 		m.f32 = make([]float32, m.cols)
 		quant.Dequantize(t.DType, m.f32, t.Data)
 		l.read(t.Data)
@@ -223,6 +243,9 @@ func (l *loading) do(j job) error {
 				if h.dtype != t.DType {
 					encodeRow(h.dtype, encoded[r], t.DType, lines[r], floats)
 					lines[r] = encoded[r]
+				}
+				if err := quant.CheckRow(l.source, t, first+r, h.dtype, lines[r]); err != nil {
+					return err
 				}
 			}
 			kernel.Pack(m.form, m.panel(p), m.cols, lines[:n])

@@ -165,3 +165,26 @@ func TestLoadingFailsWithTheTensor(t *testing.T) {
 		}
 	}
 }
+
+// Loading ends with the first weight that is not finite, in the program's
+// order, whoever finds one first, and takes up nothing after that.
+func TestLoadingEndsWithTheFirstBadWeight(t *testing.T) {
+	p, w := gputest.Build(wide, 1)
+	first, last := p.Weights[3].Name, p.Weights[len(p.Weights)-1].Name
+	for _, name := range []string{first, last} {
+		x := w[name]
+		x.Data = bytes.Clone(x.Data)
+		copy(x.Data[2*7:], []byte{0x80, 0x7f})
+		w[name] = x
+	}
+	for threads := range 8 {
+		s := newStreamed(w)
+		_, err := loadWeights(p, s, Options{Threads: threads + 1, jobBytes: 10_000}, nil)
+		if err == nil || !strings.Contains(err.Error(), "tensor "+first+": row 0, column 7 is +Inf") || strings.Contains(err.Error(), last) {
+			t.Errorf("%d threads: %v", threads+1, err)
+		}
+		if most := 4 + threads + 1; threads == 0 && len(s.fetched) > most {
+			t.Errorf("%d tensors were fetched, %d would do", len(s.fetched), most)
+		}
+	}
+}

@@ -60,8 +60,9 @@ func (t Tensors) Tensor(name string) (gpu.Tensor, error) {
 }
 
 // Build makes a program and random weights of a seed. With an untied output
-// matrix the last token's embedding is NaN, so that whoever computes it fills
-// its slot of the KV pool with NaN (see Poison).
+// matrix the last token's embedding is zero and the first norm adds no epsilon,
+// so that 0/0 fills the slot of the KV pool of whoever computes this token with
+// NaN (see Poison).
 func Build(s Shape, seed uint64) (*gpu.Program, Tensors) {
 	b := &builder{
 		shape: s, tensors: Tensors{}, random: rand.New(rand.NewPCG(seed, 1)),
@@ -73,9 +74,13 @@ func Build(s Shape, seed uint64) (*gpu.Program, Tensors) {
 	b.emit()
 	if !s.Tied {
 		t := b.tensors["embed"]
-		row := t.DType.Bytes(s.Hidden)
-		for i := (s.Vocab - 1) * row; i < s.Vocab*row; i++ {
-			t.Data[i] = 0xff
+		clear(t.Data[(s.Vocab-1)*t.DType.Bytes(s.Hidden):])
+		for i, op := range b.program.Ops {
+			if norm, is := op.(gpu.RMSNorm); is {
+				norm.Eps = 0
+				b.program.Ops[i] = norm
+				break
+			}
 		}
 	}
 	return b.program, b.tensors

@@ -1,7 +1,6 @@
 package gputest
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -30,23 +29,28 @@ var rowKinds = []func(*rand.Rand) float32{
 	func(r *rand.Rand) float32 { return float32(1e30 * r.NormFloat64()) },
 }
 
-// Table is a program whose logits are known: row t of a table for token t.
+// Table is a program whose logits are known: row t of a table for token t. The
+// table holds half of each, which a linear doubles, exactly: logits of minus
+// infinity come about by that, for weights must be finite.
 func Table(seed uint64) (*gpu.Program, Tensors) {
 	random := rand.New(rand.NewPCG(seed, 5))
-	data := make([]byte, 0, 4*tableVocab*tableVocab)
-	for row := range tableVocab {
-		for range tableVocab {
-			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(rowKinds[row%len(rowKinds)](random)))
-		}
+	halves, double := make([]float32, tableVocab*tableVocab), make([]float32, tableVocab*tableVocab)
+	for i := range halves {
+		halves[i] = max(rowKinds[i/tableVocab%len(rowKinds)](random)/2, -math.MaxFloat32)
+	}
+	for i := range tableVocab {
+		double[i*tableVocab+i] = 2
 	}
 	shape := []int{tableVocab, tableVocab}
 	p := &gpu.Program{
 		Name: "table", Vocab: tableVocab, Context: 4096,
-		Buffers: []gpu.BufferSpec{{Name: "x", Width: tableVocab}, {Name: "logits", Width: tableVocab, PerOutput: true}},
-		Weights: []gpu.WeightSpec{{Name: "table", Shape: shape}},
-		Ops:     []gpu.Op{gpu.Embed{Table: 0, Out: 0}, gpu.Gather{In: 0, Out: 1}, gpu.Sample{Logits: 1}},
+		Buffers: []gpu.BufferSpec{{Name: "x", Width: tableVocab}, {Name: "last", Width: tableVocab, PerOutput: true},
+			{Name: "logits", Width: tableVocab, PerOutput: true}},
+		Weights: []gpu.WeightSpec{{Name: "table", Shape: shape}, {Name: "double", Shape: shape}},
+		Ops: []gpu.Op{gpu.Embed{Table: 0, Out: 0}, gpu.Gather{In: 0, Out: 1},
+			gpu.Linear{In: 1, Out: 2, W: 1, Bias: gpu.NoWeight}, gpu.Sample{Logits: 2}},
 	}
-	return p, Tensors{"table": {Name: "table", Shape: shape, Data: data}}
+	return p, Tensors{"table": floats(halves, shape...), "double": floats(double, shape...)}
 }
 
 // tablePair loads Table on a device and on gpu/ref.

@@ -63,3 +63,18 @@ func BenchmarkQuantize(b *testing.B) {
 		}
 	})
 }
+
+// MB/s are of stored bytes.
+func BenchmarkFinite(b *testing.B) {
+	for _, d := range gpu.WeightDTypes() {
+		b.Run(d.String(), func(b *testing.B) {
+			src := make([]byte, d.Bytes(timed))
+			b.SetBytes(int64(len(src)))
+			for b.Loop() {
+				if !quant.Finite(d, src) {
+					b.Fatal("zeros are not finite")
+				}
+			}
+		})
+	}
+}

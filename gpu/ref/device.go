@@ -62,6 +62,15 @@ func (*Device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total int
 		total += int64(len(t.Data))
 	}
 	for i, t := range tensors {
+		rows := 1
+		if len(t.Shape) == 2 {
+			rows = t.Shape[0]
+		}
+		for r, size := 0, len(t.Data)/rows; r < rows; r++ {
+			if err := quant.CheckRow(w, t, r, t.DType, t.Data[r*size:(r+1)*size]); err != nil {
+				return nil, fmt.Errorf("load %s: %w", p.Name, err)
+			}
+		}
 		m.weights[i] = make([]float32, len(t.Data)/t.DType.BlockBytes()*t.DType.BlockLen())
 		quant.Dequantize(t.DType, m.weights[i], t.Data)
 		done += int64(len(t.Data))

@@ -79,6 +79,11 @@ func (s *dummy) Describe(name string) (gpu.Tensor, error) {
 // Discard implements gpu.StreamedWeights: what is made up is the collector's.
 func (s *dummy) Discard([]byte) {}
 
+// Place implements gpu.PlacedWeights.
+func (s *dummy) Place(name string, index int) (string, int) {
+	return "dummy weights: tensor " + name, index
+}
+
 func (s *dummy) Tensor(name string) (gpu.Tensor, error) {
 	shape, ok := s.shapes[name]
 	if !ok {

@@ -65,6 +65,7 @@ func TypeNames() string {
 // leave a device to hold the files beside its copies.
 type Source interface {
 	gpu.StreamedWeights
+	gpu.PlacedWeights
 	// Names lists all tensors, ascending.
 	Names() []string
 	// Info describes one; false where there is none of that name.
@@ -239,6 +240,18 @@ func (s *files) Discard(data []byte) {
 			b.Discard(data)
 		}
 	}
+}
+
+// Place implements gpu.PlacedWeights.
+func (s *files) Place(name string, index int) (string, int) {
+	e, ok := s.entries[name]
+	if !ok {
+		return "tensor " + name, index
+	}
+	if e.Order != nil {
+		index = e.Order[index]
+	}
+	return fmt.Sprintf("%s: tensor %s", e.File, e.Title()), index
 }
 
 // ordered copies rows into another order.

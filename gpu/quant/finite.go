@@ -1,0 +1,159 @@
+package quant
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
+
+// scales is where the F16 numbers of a block stand: its scale, and its minimum
+// or -1.
+var scales = [...]struct{ scale, least int }{
+	gpu.Q8_0: {0, -1}, gpu.Q4_0: {0, -1}, gpu.Q5_0: {0, -1}, gpu.Q4_1: {0, 2}, gpu.Q5_1: {0, 2},
+	gpu.Q2_K: {80, 82}, gpu.Q3_K: {108, -1}, gpu.Q4_K: {0, 2}, gpu.Q5_K: {0, 2}, gpu.Q6_K: {208, -1},
+	gpu.IQ4_NL: {0, -1}, gpu.IQ4_XS: {0, -1},
+}
+
+// The bits of exponents, side by side in 64 bits. A number is NaN or infinite
+// when all of its own are set, which is when adding the lowest one carries into
+// the sign, whose bit the mask has cleared.
+const (
+	exponentsF32  = 0x7f800000_7f800000
+	exponentsF16  = 0x7c00_7c00_7c00_7c00
+	exponentsBF16 = 0x7f80_7f80_7f80_7f80
+	carriesF32    = 0x00800000_00800000
+	carriesF16    = 0x0400_0400_0400_0400
+	carriesBF16   = 0x0080_0080_0080_0080
+	signs         = 0x8000_8000_8000_8000 // of 16 bits; of 32 bits every other one
+)
+
+// Finite tells whether no number of whole blocks of a type of weights is NaN or
+// infinite. Of the types in blocks it looks at scales and minimums, which
+// decide it alone: what they are multiplied with is finite, and a block with
+// such a scale is refused even where all of its codes are zero.
+func Finite(d gpu.DType, src []byte) bool {
+	switch d {
+	case gpu.F32:
+		return carries(src, exponentsF32, carriesF32)&signs == 0
+	case gpu.F16:
+		return carries(src, exponentsF16, carriesF16)&signs == 0
+	case gpu.BF16:
+		return carries(src, exponentsBF16, carriesBF16)&signs == 0
+	}
+	at, size, seen := scales[d], d.BlockBytes(), byte(0)
+	for i := at.scale + 1; i < len(src); i += size { // the upper byte has the exponent
+		seen |= src[i]&0x7c + 4
+	}
+	if at.least >= 0 {
+		for i := at.least + 1; i < len(src); i += size {
+			seen |= src[i]&0x7c + 4
+		}
+	}
+	return seen < 0x80
+}
+
+// carries adds lowest to the exponents of all numbers and gives every bit that
+// was set in a sum.
+func carries(src []byte, exponents, lowest uint64) (seen uint64) {
+	for ; len(src) >= 64; src = src[64:] {
+		b := (*[64]byte)(src)
+		seen |= binary.LittleEndian.Uint64(b[0:])&exponents + lowest
+		seen |= binary.LittleEndian.Uint64(b[8:])&exponents + lowest
+		seen |= binary.LittleEndian.Uint64(b[16:])&exponents + lowest
+		seen |= binary.LittleEndian.Uint64(b[24:])&exponents + lowest
+		seen |= binary.LittleEndian.Uint64(b[32:])&exponents + lowest
+		seen |= binary.LittleEndian.Uint64(b[40:])&exponents + lowest
+		seen |= binary.LittleEndian.Uint64(b[48:])&exponents + lowest
+		seen |= binary.LittleEndian.Uint64(b[56:])&exponents + lowest
+	}
+	for len(src) > 0 {
+		var word [8]byte
+		src = src[copy(word[:], src):]
+		seen |= binary.LittleEndian.Uint64(word[:])&exponents + lowest
+	}
+	return seen
+}
+
+// CheckRow refuses a row that a device cannot compute with: as is the row of
+// tensor t in the type that the device holds it in. Of a vector, row is 0 and
+// as all of it.
+//
+// The error says where w knows that the row stands, and tells a file that is
+// damaged from numbers that the held type cannot say.
+func CheckRow(w gpu.Weights, t gpu.Tensor, row int, held gpu.DType, as []byte) error {
+	if Finite(held, as) {
+		return nil
+	}
+	rows := 1
+	if len(t.Shape) > 1 {
+		rows = t.Shape[0]
+	}
+	size := len(t.Data) / rows
+	stored := t.Data[row*size : (row+1)*size]
+	if col, bad := firstBad(t.DType, stored); bad != "" {
+		return fmt.Errorf("%s %s; the file is damaged or was converted wrongly: download it or convert it again", place(w, t, row, col, t.DType.BlockLen()), bad)
+	}
+	col, _ := firstBad(held, as)
+	n, reach := held.BlockLen(), "reach"
+	if n == 1 {
+		reach = "reaches"
+	}
+	return fmt.Errorf("%s %s %g, more than %s can hold; if the model's numbers are so large, load it with weight-dtype f32, and if not, download it or convert it again",
+		place(w, t, row, col, n), reach, greatest(t.DType, stored, col, n), held)
+}
+
+// firstBad finds the first element, or the first element of the first block,
+// that is not finite, and says what is wrong with it; "" where all are.
+func firstBad(d gpu.DType, src []byte) (element int, bad string) {
+	n, size := d.BlockLen(), d.BlockBytes()
+	for i := 0; i < len(src)/size; i++ {
+		block := src[i*size : (i+1)*size]
+		switch {
+		case Finite(d, block):
+			continue
+		case n == 1:
+			var x [1]float32
+			Dequantize(d, x[:], block)
+			return i, fmt.Sprintf("is %v", x[0])
+		}
+		name, x := "scale", half(block[scales[d].scale:])
+		if x-x == 0 {
+			name, x = "minimum", half(block[scales[d].least:])
+		}
+		return i * n, fmt.Sprintf("of %s have the %s %v", d, name, x)
+	}
+	return 0, ""
+}
+
+// greatest is the element furthest from zero of n from the one given.
+func greatest(d gpu.DType, src []byte, from, n int) (far float32) {
+	x := make([]float32, len(src)/d.BlockBytes()*d.BlockLen())
+	Dequantize(d, x, src)
+	for _, v := range x[from : from+n] {
+		if max(v, -v) > max(far, -far) {
+			far = v
+		}
+	}
+	return far
+}
+
+// place names n elements of a row from a column on, as the subject of a verb.
+func place(w gpu.Weights, t gpu.Tensor, row, col, n int) string {
+	tensor, at := "tensor "+t.Name, row
+	if len(t.Shape) < 2 {
+		at = col
+	}
+	if w, knows := w.(gpu.PlacedWeights); knows {
+		tensor, at = w.Place(t.Name, at)
+	}
+	switch {
+	case len(t.Shape) < 2 && n == 1:
+		return fmt.Sprintf("%s: element %d", tensor, at)
+	case len(t.Shape) < 2:
+		return fmt.Sprintf("%s: elements %d to %d", tensor, at, at+n-1)
+	case n == 1:
+		return fmt.Sprintf("%s: row %d, column %d", tensor, at, col)
+	}
+	return fmt.Sprintf("%s: row %d, columns %d to %d", tensor, at, col, col+n-1)
+}
