@@ -68,6 +68,23 @@ func (f Files) Name() string {
 
 var partSuffix = regexp.MustCompile(`-\d{5}-of-\d{5}$`)
 
+// ChatTemplate says, for errors, where the model's chat template stands: the
+// file without the directories above it, which are nobody's business who asks
+// over a network.
+func (f Files) ChatTemplate() string {
+	if f.gguf != "" {
+		return f.gguf + " (tokenizer.chat_template)"
+	}
+	file := "tokenizer_config.json"
+	if _, err := fs.Stat(f.fsys, "chat_template.jinja"); err == nil {
+		file = "chat_template.jinja"
+	}
+	if f.path == "" {
+		return file
+	}
+	return f.Name() + "/" + file
+}
+
 // Directory is a model directory in any file system, such as the embedded one.
 func Directory(fsys fs.FS) Files { return Files{fsys: fsys} }
 

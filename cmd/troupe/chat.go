@@ -30,6 +30,9 @@ func newChat() *cobra.Command {
 			}
 			s.Set = c.Flags().Changed
 			return withNode(c, cfg, func(ctx context.Context, n *node.Node) error {
+				if n.TemplateFault != nil {
+					return n.TemplateFault
+				}
 				t := &talk{node: n, sampling: s, system: system, out: c.OutOrStdout(), prompt: isTerminal(os.Stdin)}
 				t.reset()
 				return t.run(ctx, c.InOrStdin())

@@ -84,3 +84,40 @@ func TestCommandsRefuseWeightsThatAreNotFinite(t *testing.T) {
 		t.Errorf("%d goroutines, %d before", after, before)
 	}
 }
+
+// TestABrokenTemplateStopsChatOnly: the error names the file that the template
+// is in.
+func TestABrokenTemplateStopsChatOnly(t *testing.T) {
+	m := gguftest.Model{Arch: "qwen3", Layers: 1, Hidden: 32, Intermediate: 32, Heads: 2, KVHeads: 1, HeadDim: 16, Vocab: 300, Context: 64, Type: gpu.F16}
+	f := m.File()
+	f.Keys = append(f.Keys, gguftest.Keys("tokenizer.chat_template", "{% for m in messages %}\n{{ m.content")...)
+	dir := t.TempDir()
+	path, good := filepath.Join(dir, "odd.gguf"), filepath.Join(dir, "good.jinja")
+	if err := gguftest.Create(path, f); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(good, []byte("{{ messages[0].content }}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"generate", "--prompt", "ab", "--max-tokens", "2"},
+		{"inspect", "logits", "--tokens", "1"},
+		{"chat", "--max-tokens", "2", "--chat-template", good},
+	} {
+		if out := mustRun(t, "hi\n", append(args, "--model", path)...); strings.Contains(out, "error") {
+			t.Errorf("%v: %s", args, out)
+		}
+	}
+	for _, args := range [][]string{{"chat"}, {"inspect", "template"}} {
+		out, err := run(t, "hi\n", append(args, "--model", path)...)
+		if err == nil || !strings.Contains(err.Error(), "chat template: odd.gguf (tokenizer.chat_template) line 2: TemplateSyntaxError") || !strings.Contains(err.Error(), "--chat-template FILE") {
+			t.Errorf("%v: %v\n%s", args, err, out)
+		}
+	}
+	if err := os.WriteFile(good, []byte("{% if %}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t, "", "generate", "--model", path, "--chat-template", good); err == nil || !strings.Contains(err.Error(), good+" line 1") {
+		t.Errorf("a template that was asked for: %v", err)
+	}
+}

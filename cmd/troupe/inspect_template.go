@@ -12,7 +12,6 @@ import (
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/model/chat"
-	"github.com/troupe-engine/troupe/model/tokenizer"
 )
 
 func newInspectTemplate() *cobra.Command {
@@ -58,7 +57,7 @@ func parseTime(text string) (time.Time, error) {
 // inspectedTemplate reads a file, or the model with its tokens.
 func inspectedTemplate(c *cobra.Command, file string, in *chat.Input) (*chat.Template, error) {
 	if file != "" {
-		return node.Template(file, &tokenizer.Tokenizer{})
+		return node.TemplateFile(file)
 	}
 	cfg, _, err := loadConfig(c)
 	if err != nil {
@@ -78,7 +77,10 @@ func inspectedTemplate(c *cobra.Command, file string, in *chat.Input) (*chat.Tem
 	if !c.Flags().Changed("eos") {
 		in.EOS = tok.EOSText()
 	}
-	t, err := node.Template(cfg.ChatTemplate, tok)
+	t, err := node.Template(files, tok)
+	if cfg.ChatTemplate != "" {
+		t, err = node.TemplateFile(cfg.ChatTemplate)
+	}
 	if err == nil && t == nil {
 		err = fmt.Errorf("the model %s has no chat template; give one with --template FILE", name)
 	}

@@ -55,6 +55,9 @@ func serve(c *cobra.Command) (err error) {
 	log.Info().Str("model", n.Name).Str("url", api.URL(listeners.API)).Str("device", n.Device.Info().Name).
 		Int("context", n.Checkpoint.Program.Context).Int("kv_tokens", n.Plan.Tokens).Str("kv_dtype", n.KVDType.String()).
 		Dur("took_ms", time.Since(start)).Msg("troupe is ready")
+	if n.TemplateFault != nil {
+		log.Warn().Err(n.TemplateFault).Msg("chat requests are refused: the model's chat template cannot be used")
+	}
 	if len(cfg.APIKey) == 0 && cfg.Host != "127.0.0.1" && cfg.Host != "localhost" && cfg.Host != "::1" {
 		log.Warn().Str("host", cfg.Host).Msg("anyone who reaches this address can use the server; set api-key")
 	}

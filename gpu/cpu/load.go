@@ -244,11 +244,13 @@ func (l *loading) do(j job) error {
 					encodeRow(h.dtype, encoded[r], t.DType, lines[r], floats)
 					lines[r] = encoded[r]
 				}
-				if err := quant.CheckRow(l.source, t, first+r, h.dtype, lines[r]); err != nil {
+			}
+			kernel.Pack(m.form, m.panel(p), m.cols, lines[:n])
+			for r, line := range lines[:n] { // now, for packing has fetched them into the caches
+				if err := quant.CheckRow(l.source, t, first+r, h.dtype, line); err != nil {
 					return err
 				}
 			}
-			kernel.Pack(m.form, m.panel(p), m.cols, lines[:n])
 		}
 		l.read(t.Data[lo*kernel.PanelRows*rows : min(hi*kernel.PanelRows, m.rows)*rows])
 	}

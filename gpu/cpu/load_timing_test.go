@@ -36,14 +36,16 @@ func BenchmarkPackingChecked(b *testing.B) {
 				for r := range lines {
 					row := panel*kernel.PanelRows + r
 					lines[r] = t.Data[row*size : (row+1)*size]
+				}
+				kernel.Pack(form, panels[panel*form.PanelBytes(cols):], cols, lines[:])
+				for r, line := range lines {
 					if !check {
-						continue
+						break
 					}
-					if err := quant.CheckRow(nil, t, row, d, lines[r]); err != nil {
+					if err := quant.CheckRow(nil, t, panel*kernel.PanelRows+r, d, line); err != nil {
 						b.Fatal(err)
 					}
 				}
-				kernel.Pack(form, panels[panel*form.PanelBytes(cols):], cols, lines[:])
 				return time.Since(start)
 			}
 			b.SetBytes(int64(len(t.Data)))

@@ -163,6 +163,9 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) ([]messages.Subm
 // tokens come from the template alone, so none is added; those in the client's
 // text are recognised as the template's are, as Hugging Face does it.
 func (s *Server) renderChat(r *http.Request, req *chatRequest) ([]int32, *apiError) {
+	if fault := s.Model.TemplateFault; fault != nil {
+		return nil, invalid("messages", "the chat template of the model %s cannot be used: %v; /v1/completions works without", s.Model.ID, fault)
+	}
 	if s.Model.Template == nil {
 		return nil, invalid("messages", "the model %s has no chat template; use /v1/completions, or serve it with --chat-template FILE", s.Model.ID)
 	}

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -139,6 +140,17 @@ func TestChatMessages(t *testing.T) {
 			want(t, got, text, "choices", 0, "message", "content")
 			want(t, got, len(plainIDs(c.prompt)), "usage", "prompt_tokens")
 		})
+	}
+}
+
+func TestChatWithABrokenTemplate(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{NoTemplate: true, TemplateFault: errors.New("chat template: m.gguf line 3: no end; give another one")})
+	a := send(t, s, "POST", "/v1/chat/completions", object{"messages": hello})
+	if e := errorOf(t, a); a.status != 400 || !strings.Contains(e["message"].(string), "cannot be used: chat template: m.gguf line 3: no end; give another one; /v1/completions works") {
+		t.Errorf("%d: %v", a.status, e)
+	}
+	if a := send(t, s, "POST", "/v1/completions", object{"prompt": "hi", "max_tokens": 2}); a.status != 200 {
+		t.Errorf("a completion: %d %s", a.status, a.body)
 	}
 }
 

@@ -91,9 +91,12 @@ type Model struct {
 	Created   int64  // Unix seconds
 	Context   int    // tokens of prompt and output together
 	Tokenizer *tokenizer.Tokenizer
-	Template  *chat.Template // nil when the model has none
-	EOS       []int32        // frozen; tokens that end an output
-	Defaults  SamplingDefaults
+	Template  *chat.Template // nil when the model has none that can be used
+	// TemplateFault, if not nil, is why the one that it has cannot be used; it
+	// names the template's file and the remedy.
+	TemplateFault error
+	EOS           []int32 // frozen; tokens that end an output
+	Defaults      SamplingDefaults
 	// Fingerprint, which may be nil, names the numerics of device and weights: equal seeds give
 	// equal tokens under equal fingerprints. "" leaves it out of answers.
 	Fingerprint func() string

@@ -61,6 +61,9 @@ func (n *Node) EncodeText(text string) ([]int32, error) {
 
 // EncodeChat applies the chat template to a conversation.
 func (n *Node) EncodeChat(ctx context.Context, conversation []Message) ([]int32, error) {
+	if n.TemplateFault != nil {
+		return nil, n.TemplateFault
+	}
 	if n.Template == nil {
 		return nil, fmt.Errorf("the model %s has no chat template; give one with --chat-template FILE, or use troupe generate", n.Name)
 	}

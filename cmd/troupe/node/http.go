@@ -55,7 +55,7 @@ func (n *Node) API() *httpapi.Server {
 		Options: httpOptions(n.opt.Config),
 		Model: httpapi.Model{
 			ID: n.Name, Created: n.started.Unix(), Context: min(n.Checkpoint.Program.Context, n.Plan.Tokens), Tokenizer: n.Tokenizer,
-			Template: n.Template, EOS: n.EOS(), Defaults: n.SamplingDefaults(), Fingerprint: n.shortFingerprint,
+			Template: n.Template, TemplateFault: n.TemplateFault, EOS: n.EOS(), Defaults: n.SamplingDefaults(), Fingerprint: n.shortFingerprint,
 		},
 		Engine: n.Engine, Log: n.opt.Log, Metrics: n.Meter.Handler(), Info: n.Info, Seed: newSeed, Now: time.Now,
 		Observe: n.observe(), Record: n.record(),

@@ -50,13 +50,16 @@ type Node struct {
 	Name       string // the served model's
 	Checkpoint *model.Checkpoint
 	Tokenizer  *tokenizer.Tokenizer
-	Template   *chat.Template // nil when the model has none
-	Device     gpu.Device
-	Model      gpu.Model
-	KVDType    gpu.DType
-	Plan       memory.PoolPlan
-	Meter      *telemetry.Meter
-	Engine     *engine.Engine
+	Template   *chat.Template // nil when the model has none that can be used
+	// TemplateFault is why the model's own chat template cannot be used. Only
+	// chat needs one; all else works without.
+	TemplateFault error
+	Device        gpu.Device
+	Model         gpu.Model
+	KVDType       gpu.DType
+	Plan          memory.PoolPlan
+	Meter         *telemetry.Meter
+	Engine        *engine.Engine
 	// Recording, if not nil, records the traffic of an API that is made later.
 	// Its owner closes it.
 	Recording *Recording
@@ -141,24 +144,36 @@ func (n *Node) openText(context.Context) error {
 	if have, want := n.Tokenizer.VocabSize(), n.Checkpoint.Program.Vocab; have > want {
 		return fmt.Errorf("model %s: the tokenizer has token ids up to %d, but the model's vocabulary ends at %d; fetch both from one place", n.Name, have-1, want-1)
 	}
-	n.Template, err = Template(c.ChatTemplate, n.Tokenizer)
-	return err
+	if c.ChatTemplate != "" { // asked for, so it must be good
+		n.Template, err = TemplateFile(c.ChatTemplate)
+		return err
+	}
+	n.Template, n.TemplateFault = Template(files, n.Tokenizer)
+	return nil
 }
 
-// Template is the chat template of a file, or else the tokenizer's; nil when
-// there is none.
-func Template(file string, tok *tokenizer.Tokenizer) (*chat.Template, error) {
-	name, source := "chat_template", tok.ChatTemplates()["default"]
-	if file != "" {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("chat-template: %w", err)
-		}
-		name, source = file, string(text)
-	}
+// Template is the chat template of a model; nil when it has none.
+func Template(files model.Files, tok *tokenizer.Tokenizer) (*chat.Template, error) {
+	source := tok.ChatTemplates()["default"]
 	if source == "" {
 		return nil, nil
 	}
+	return parseTemplate(files.ChatTemplate(), source)
+}
+
+// TemplateFile is the chat template in a file.
+func TemplateFile(file string) (*chat.Template, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("chat-template: %w", err)
+	}
+	if len(text) == 0 {
+		return nil, nil
+	}
+	return parseTemplate(file, string(text))
+}
+
+func parseTemplate(name, source string) (*chat.Template, error) {
 	t, err := chat.Parse(name, source)
 	if err != nil {
 		return nil, fmt.Errorf("%w; give another one with --chat-template FILE", err)

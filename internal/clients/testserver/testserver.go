@@ -52,6 +52,7 @@ type Options struct {
 	EOSChance       float64         // per token; zero means never
 	StepTime        time.Duration   // of the device; zero means no wait
 	NoTemplate      bool            // serve without a chat template
+	TemplateFault   error           // why it cannot be used, with NoTemplate
 	SocketBuffer    int             // bytes that the kernel keeps per connection for a client that does not read; zero means its own choice
 	Log             zerolog.Level   // zero is debug
 	Change          func(*engine.Spec)
@@ -144,7 +145,7 @@ func Start(t testing.TB, opt Options) *Server {
 	s.Model = httpapi.Model{ID: ModelID, Created: 1700000000, Context: s.Context, Tokenizer: tok, Template: template,
 		EOS: []int32{eos}, Defaults: httpapi.OpenAIDefaults, Fingerprint: func() string { return Fingerprint }}
 	if opt.NoTemplate {
-		s.Model.Template = nil
+		s.Model.Template, s.Model.TemplateFault = nil, opt.TemplateFault
 	}
 	var seeds atomic.Uint64
 	opt.HTTP.Host, opt.HTTP.Port = "127.0.0.1", 0
