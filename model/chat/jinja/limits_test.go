@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/troupe-engine/troupe/internal/cputime"
 )
 
 func nest(open, inner, end string, n int) string {
@@ -82,7 +84,7 @@ func TestHostileRenders(t *testing.T) {
 		"block filters":    "{% filter string" + strings.Repeat("|string", n) + " %}{% endfilter %}",
 		"attributes":       "{{ a" + strings.Repeat(".a", n) + " }}",
 	} {
-		start := time.Now()
+		start := cputime.Used() // this process may be stopped for any time
 		var e *Error
 		tmpl, err := Parse(name, src)
 		if err != nil {
@@ -93,7 +95,7 @@ func TestHostileRenders(t *testing.T) {
 		if !errors.As(err, &e) {
 			t.Errorf("%s: %d bytes, error %v; want one of the package", name, len(out), err)
 		}
-		if d := time.Since(start); d > 30*time.Second {
+		if d := cputime.Used() - start; d > 30*time.Second {
 			t.Errorf("%s took %v", name, d)
 		}
 	}
