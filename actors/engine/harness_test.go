@@ -91,7 +91,7 @@ func start(t testing.TB, s setup, change func(*Spec)) *harness {
 // stop ends the engine, once; with a device that is gone only its actors.
 func (h *harness) stop() {
 	h.stopped.Do(func() {
-		limit := 20 * time.Second
+		limit := time.Minute
 		if h.gone {
 			limit = 100 * time.Millisecond
 		}

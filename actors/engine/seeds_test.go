@@ -87,13 +87,13 @@ func goroutinesBack(t testing.TB, base int) {
 // eventually waits for a condition that another goroutine brings about.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	for tick := time.Tick(time.Millisecond); !holds(); {
 		select {
 		case <-tick:
 		case <-deadline:
 			stacks := make([]byte, 1<<16)
-			t.Fatalf("waited 10 s for %s:\n%s", what, stacks[:runtime.Stack(stacks, true)])
+			t.Fatalf("waited a minute for %s:\n%s", what, stacks[:runtime.Stack(stacks, true)])
 		}
 	}
 }

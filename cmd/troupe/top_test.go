@@ -55,7 +55,7 @@ func serveBundled(t *testing.T, settings ...string) *served {
 	t.Cleanup(func() {
 		s.CloseClientConnections()
 		s.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := errors.Join(s.node.Close(ctx), s.node.Recording.Close()); err != nil {
 			t.Error(err)
@@ -91,7 +91,7 @@ func (s *served) complete(t *testing.T, body string) (prompt, output, cached int
 // idle waits until no page is held by a request.
 func (s *served) idle(t *testing.T) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		reply := make(chan *messages.SlotsAudited, 1)
 		s.node.Engine.Send(&messages.AskAudit{Reply: reply})
 		if a := <-reply; a != nil && a.Count.Leased == 0 && a.Count.Protected == 0 {
@@ -240,7 +240,7 @@ func TestKVEventsOfAServer(t *testing.T) {
 	s := serveBundled(t, "--kv-events")
 	s.complete(t, story)
 	s.idle(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, "GET", s.URL+"/v1/kv_events?after=0", nil)
 	if err != nil {

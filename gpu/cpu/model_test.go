@@ -157,7 +157,7 @@ func TestCloseEndsGoroutinesAndFreesMemory(t *testing.T) {
 	}
 	// Helpers end on their own time; each needs to be scheduled once, and the
 	// thread that it is on may be late.
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for tick := time.Tick(time.Millisecond); runtime.NumGoroutine() > before; {
 		select {
 		case <-tick:

@@ -45,7 +45,7 @@ type kvEvent struct {
 
 func openEvents(t testing.TB, s *testserver.Server, query string) *eventReader {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, "GET", s.URL+"/v1/kv_events"+query, nil)
 	if err != nil {

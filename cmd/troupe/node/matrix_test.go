@@ -39,7 +39,7 @@ func open(t testing.TB, c *configs.Config, change func(*engine.Spec)) *Node {
 }
 
 func shut(t testing.TB, n *Node) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := n.Close(ctx); err != nil {
 		t.Error(err)
@@ -208,12 +208,12 @@ func balanced(t testing.TB, n *Node) {
 // eventually waits for a condition that another goroutine brings about.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for tick := time.Tick(5 * time.Millisecond); !holds(); {
 		select {
 		case <-tick:
 		case <-deadline:
-			t.Fatalf("waited 20 s for %s", what)
+			t.Fatalf("waited a minute for %s", what)
 		}
 	}
 }

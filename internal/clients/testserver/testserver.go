@@ -194,7 +194,7 @@ func (s *Server) serve(t testing.TB, socketBuffer int) {
 	go func() { served <- s.HTTP.Serve(listener) }()
 	t.Cleanup(func() {
 		s.Resume()
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := s.HTTP.Shutdown(ctx); err != nil {
 			t.Errorf("the server does not stop: %v", err)
@@ -241,7 +241,7 @@ func (s *Server) WaitStep(t testing.TB, steps int) {
 	t.Helper()
 	select {
 	case <-s.gate.at(steps):
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("the engine asked for %d steps, want %d", s.Steps(), steps)
 	}
 }
@@ -257,7 +257,7 @@ func (s *Server) Audit(t testing.TB) *messages.SlotsAudited {
 	select {
 	case a := <-reply:
 		return a
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no answer to an audit")
 		return nil
 	}
