@@ -87,10 +87,16 @@ func OpenModel(ctx context.Context, opt Options) (*Node, error) {
 	return n.open(ctx, n.openModel, n.openDevice)
 }
 
+// stopLimit is how long what a failed start leaves behind may take to stop.
+const stopLimit = 10 * time.Second
+
 func (n *Node) open(ctx context.Context, steps ...func(context.Context) error) (*Node, error) {
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
-			return nil, errors.Join(err, n.Close(ctx))
+			// Not by ctx, whose end may be why the step failed.
+			quiet, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+			defer cancel()
+			return nil, errors.Join(err, n.Close(quiet))
 		}
 	}
 	return n, nil

@@ -1,0 +1,49 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/actors/engine"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// A start that ends before the first epoch stands stops all that it has
+// started, whatever ended it.
+func TestAnEndedStartLeavesNothing(t *testing.T) {
+	failure := errors.New("the device is gone")
+	for name, c := range map[string]struct {
+		end  func(cancel func(), spec *engine.Spec)
+		want error
+	}{
+		"cancelled":     {func(cancel func(), _ *engine.Spec) { cancel() }, context.Canceled},
+		"given up":      {func(_ func(), spec *engine.Spec) { spec.OnFatal(failure) }, failure},
+		"both, at once": {func(cancel func(), spec *engine.Spec) { cancel(); spec.OnFatal(context.Canceled) }, context.Canceled},
+	} {
+		before := runtime.NumGoroutine()
+		ctx, cancel := context.WithCancel(t.Context())
+		n, err := Open(ctx, Options{Config: settings(t), Log: zerolog.Nop(), Engine: func(spec *engine.Spec) {
+			spec.OnEpoch = func(messages.Epoch) {
+				c.end(cancel, spec)
+				panic("no epoch stands")
+			}
+		}})
+		cancel()
+		if n != nil || err == nil || err.Error() != c.want.Error() {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+		deadline := time.After(20 * time.Second)
+		for tick := time.Tick(time.Millisecond); runtime.NumGoroutine() > before; {
+			select {
+			case <-tick:
+			case <-deadline:
+				t.Fatalf("%s: %d goroutines, %d before", name, runtime.NumGoroutine(), before)
+			}
+		}
+	}
+}
