@@ -151,11 +151,15 @@ func quantisedShape(d gpu.DType, tied bool) Shape {
 }
 
 // longRows are models with more columns than a device may multiply at once,
-// where sums begin and where they are added to, of the quantised types for which
-// steps of many rows may have kernels of their own.
+// where sums begin and where they are added to, of the types for which steps of
+// many rows may have kernels of their own.
 func longRows(d gpu.DType) []Shape {
-	const columns = 1056 // blocks of a power of two leave one group of 32
-	if d != gpu.Q8_0 && d != gpu.Q4_0 {
+	columns := 1056 // blocks of a power of two leave one group of 32
+	switch d {
+	case gpu.F16, gpu.BF16:
+		columns = 523 // and of single columns, an odd number
+	case gpu.Q8_0, gpu.Q4_0:
+	default:
 		return nil
 	}
 	begun, added := quantisedShape(d, false), quantisedShape(d, true)
