@@ -54,6 +54,9 @@ func (s *Server) describe() string {
 // request may have to wait for a model to be loaded.
 const probeTimeout = 5 * time.Minute
 
+// detailTimeout is how long it may take to answer what it need not know.
+const detailTimeout = 10 * time.Second
+
 // Learn asks a server for its model, unless o.Frame names one, and finds out by
 // requests of one token what it takes of what o wants. wantIDs says whether
 // prompts of token ids are of use. The error says what to do.
@@ -172,6 +175,8 @@ func (s *Server) models(ctx context.Context, o *ClientOptions) error {
 // details asks where only some servers tell: Troupe at /server_info, older ones
 // of llama.cpp at /props.
 func (s *Server) details(ctx context.Context, o *ClientOptions) {
+	ctx, cancel := context.WithTimeout(ctx, detailTimeout)
+	defer cancel()
 	if s.Vocab == 0 || s.Context == 0 {
 		var info struct {
 			Model, Memory json.RawMessage // other servers have other things there

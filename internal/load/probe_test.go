@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/troupe-engine/troupe/internal/load/wire"
 )
@@ -127,6 +128,27 @@ func TestLearnSaysWhatIsWrong(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What only some servers tell is not waited for.
+func TestLearnFromASilentServer(t *testing.T) {
+	h := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/server_info" || r.URL.Path == "/props" {
+			<-r.Context().Done()
+			return
+		}
+		picky{list: `{"data":[{"id":"m"}]}`}.ServeHTTP(w, r)
+	}
+	virtual(t, h, func(o *ClientOptions) { o.Frame.Model = "" }, func(t *testing.T, o ClientOptions) {
+		began := time.Now()
+		s, err := Learn(t.Context(), o, true)
+		if err != nil || s.Model != "m" || s.Context != 0 || !s.IDs {
+			t.Errorf("%+v, %v", s, err)
+		}
+		if took := time.Since(began); took > time.Minute {
+			t.Errorf("after %s", took)
+		}
+	})
 }
 
 func TestCalibrate(t *testing.T) {
