@@ -120,15 +120,14 @@ func listed(all []string) string {
 	return strings.Join(all[:last], ", ") + " and " + all[last]
 }
 
-// refusals is how many requests a server may refuse as invalid before the run
-// is given up, as long as it answers none: what is made up is as long as its
-// first request, lengths in files vary.
+// refusals is how many requests, the first ones, a server must refuse as
+// invalid, all of them, for the run to be given up: one where none is shorter.
 func (w *benchWork) refusals() int {
-	const ofFile = 8
-	if w.spans() != nil {
-		return 1
+	const ofMany = 8
+	if w.spans() == nil || w.dataset == "random" && w.random.Ratio < 1 {
+		return ofMany
 	}
-	return ofFile
+	return 1
 }
 
 // explain says what to do about an error of a run.

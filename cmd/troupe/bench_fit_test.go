@@ -113,3 +113,25 @@ func TestBenchServeStopsAtARefusal(t *testing.T) {
 		t.Errorf("%v, want %q", err, want)
 	}
 }
+
+// One refusal is enough where no request is shorter than the first.
+func TestRefusalsThatEndARun(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want int
+	}{
+		{nil, 1},
+		{[]string{"--random-range-ratio", "0.5"}, 8},
+		{[]string{"--dataset", "shared-prefix"}, 1},
+		{[]string{"--dataset", "sharegpt"}, 8},
+	} {
+		w, flags := &benchWork{}, pflag.NewFlagSet("", pflag.ContinueOnError)
+		w.add(flags)
+		if err := flags.Parse(c.args); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.refusals(); got != c.want {
+			t.Errorf("%v: %d, want %d", c.args, got, c.want)
+		}
+	}
+}

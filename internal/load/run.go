@@ -29,18 +29,18 @@ type Load struct {
 	Arrivals *work.Arrivals
 	// Duration is the time after which no request begins; 0 sets no limit.
 	Duration time.Duration
-	// Refusals is how many requests the server may refuse as invalid while it
-	// answers none; with that many, Run ends with a *Refusal. 0 sets no limit.
+	// Refusals is how many requests, the first ones, the server must refuse as
+	// invalid, all of them, for Run to end with a *Refusal. 0 sets no limit.
 	Refusals int
 	Live     Live
 
-	mu       sync.Mutex
-	records  []Record
-	idle     []*caller
-	unsent   int
-	refused  int
-	answered bool
-	giveUp   context.CancelCauseFunc
+	mu      sync.Mutex
+	records []Record
+	idle    []*caller
+	unsent  int
+	asked   int // requests
+	refused int // of the first Refusals of them
+	giveUp  context.CancelCauseFunc
 }
 
 // Refusal tells that a server takes nothing of what it is asked: further
@@ -112,17 +112,25 @@ func (l *Load) Run(interrupt context.Context) (*Result, error) {
 	return result, err
 }
 
-// judge gives the run up when the server has refused enough.
-func (l *Load) judge(r *Record) {
+// number counts requests as they are asked, from 1.
+func (l *Load) number() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case r.Outcome == Finished:
-		l.answered = true
-	case r.Outcome == Failed && (r.Status == http.StatusBadRequest || r.Status == http.StatusRequestEntityTooLarge || r.Status == http.StatusUnprocessableEntity):
-		l.refused++
+	l.asked++
+	return l.asked
+}
+
+// judge gives the run up when the server has refused all of the first requests.
+// Those that came later do not count: a refusal takes no time, an answer does,
+// so that many are refused beside the first ones that will be answered.
+func (l *Load) judge(number int, r *Record) {
+	invalid := r.Status == http.StatusBadRequest || r.Status == http.StatusRequestEntityTooLarge || r.Status == http.StatusUnprocessableEntity
+	if number > l.Refusals || r.Outcome != Failed || !invalid {
+		return
 	}
-	if !l.answered && l.refused > 0 && l.refused == l.Refusals {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.refused++; l.refused == l.Refusals {
 		l.giveUp(&Refusal{Wanted: r.Wanted, MaxTokens: r.MaxTokens, count: l.refused, failure: r.Failure, message: r.Message})
 	}
 }
@@ -199,13 +207,14 @@ func (l *Load) session(ctx, opening context.Context, w *caller, s *work.Session,
 		if i == 0 {
 			r.Due, r.Timed = s.Due, s.Timed
 		}
+		number := l.number()
 		l.Live.begin()
 		l.Client.ask(ctx, w, &talk.body, r, began)
 		if s.Check != nil && r.Outcome == Finished {
 			r.Verdict = s.Check(string(w.text))
 		}
 		l.Live.end(r)
-		l.judge(r)
+		l.judge(number, r)
 		if r.Outcome != Finished {
 			break
 		}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -214,8 +215,8 @@ func TestAnswersAreChecked(t *testing.T) {
 	})
 }
 
-// A server that answers nothing and refuses enough is not asked further; one
-// that has answered is.
+// A server that refuses all of the first requests is not asked further; one
+// that answers one of them is.
 func TestRefusalsEndARun(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -256,4 +257,24 @@ func TestRefusalsEndARun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An answer takes longer than a refusal: those beside the first answer, which is
+// still to come, do not end a run.
+func TestRefusalsBesideAnAnswer(t *testing.T) {
+	var served atomic.Int64
+	h := func(w http.ResponseWriter, r *http.Request) {
+		if served.Add(1) > 1 {
+			http.Error(w, `{"error":{"message":"too long"}}`, http.StatusBadRequest)
+			return
+		}
+		pace(time.Second, msec)(w, r)
+	}
+	virtual(t, h, nil, func(t *testing.T, o ClientOptions) {
+		res := run(t, t.Context(), o, &Load{Source: prompts(10), Concurrency: 2, Refusals: 3})
+		answered := slices.DeleteFunc(slices.Clone(res.Records), func(r Record) bool { return r.Outcome != Finished })
+		if len(res.Records) != 10 || len(answered) != 1 {
+			t.Errorf("%d records, %d answered", len(res.Records), len(answered))
+		}
+	})
 }
