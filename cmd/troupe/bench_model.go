@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -201,7 +200,7 @@ func (b *benchModel) measure(c *cobra.Command, cfg *configs.Config, tests []benc
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, n.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, n.CloseInTime(ctx)) }()
 	b.describe(report, n, cfg, memory)
 	subject, err := b.subject(n, cfg, tests)
 	if err != nil {

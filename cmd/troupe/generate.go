@@ -61,7 +61,7 @@ func withNode(c *cobra.Command, cfg *configs.Config, f func(context.Context, *no
 		return err
 	}
 	defer func() {
-		if closed := n.Close(context.WithoutCancel(c.Context())); err == nil {
+		if closed := n.CloseInTime(c.Context()); err == nil {
 			err = closed
 		}
 	}()

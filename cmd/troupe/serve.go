@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -45,12 +44,7 @@ func serve(c *cobra.Command) (err error) {
 		return err
 	}
 	n.Recording = recording
-	defer func() {
-		// The process ends with or without a quiet device.
-		quiet, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer cancel()
-		err = errors.Join(err, n.Close(quiet))
-	}()
+	defer func() { err = errors.Join(err, n.CloseInTime(ctx)) }()
 	api := n.API()
 	log.Info().Str("model", n.Name).Str("url", api.URL(listeners.API)).Str("device", n.Device.Info().Name).
 		Int("context", n.Checkpoint.Program.Context).Int("kv_tokens", n.Plan.Tokens).Str("kv_dtype", n.KVDType.String()).

@@ -87,16 +87,10 @@ func OpenModel(ctx context.Context, opt Options) (*Node, error) {
 	return n.open(ctx, n.openModel, n.openDevice)
 }
 
-// stopLimit is how long what a failed start leaves behind may take to stop.
-const stopLimit = 10 * time.Second
-
 func (n *Node) open(ctx context.Context, steps ...func(context.Context) error) (*Node, error) {
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
-			// Not by ctx, whose end may be why the step failed.
-			quiet, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
-			defer cancel()
-			return nil, errors.Join(err, n.Close(quiet))
+			return nil, errors.Join(err, n.CloseInTime(ctx))
 		}
 	}
 	return n, nil
@@ -293,6 +287,26 @@ func (n *Node) Close(ctx context.Context) error {
 	}
 	return errors.Join(errs...)
 }
+
+// closeLimit is how long a device may take to become quiet at the end of the
+// process, which ends with or without that.
+const closeLimit = 10 * time.Second
+
+// CloseInTime is Close for a process that ends: ctx may be over, which is often
+// why, and a device that never becomes quiet does not keep it.
+func (n *Node) CloseInTime(ctx context.Context) error { return n.closeWithin(ctx, closeLimit) }
+
+func (n *Node) closeWithin(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), limit, errNotQuiet)
+	defer cancel()
+	err := n.Close(ctx)
+	if errors.Is(err, context.DeadlineExceeded) && context.Cause(ctx) == errNotQuiet {
+		return errNotQuiet
+	}
+	return err
+}
+
+var errNotQuiet = errors.New("the device did not finish its step in time")
 
 // newSeed draws a request's seed.
 func newSeed() uint64 {

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/actors/engine"
+	"github.com/troupe-engine/troupe/actors/runner"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -45,5 +46,30 @@ func TestAnEndedStartLeavesNothing(t *testing.T) {
 				t.Fatalf("%s: %d goroutines, %d before", name, runtime.NumGoroutine(), before)
 			}
 		}
+	}
+}
+
+// loud is a device that never becomes quiet.
+type loud struct{ runner.Executor }
+
+func (loud) Quiesce(func()) {}
+
+// A process that ends does not wait for such a device, whose model it leaves
+// alone: that may still compute.
+func TestADeviceThatIsNeverQuietKeepsNobody(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	n, err := Open(ctx, Options{Config: settings(t), Log: zerolog.Nop(), Engine: func(spec *engine.Spec) { spec.Executor = loud{spec.Executor} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := n.closeWithin(ctx, 50*time.Millisecond); !errors.Is(err, errNotQuiet) {
+		t.Errorf("%v", err)
+	}
+	if n.Model.Bytes()["weights"] == 0 {
+		t.Error("the model is closed")
+	}
+	if err := errors.Join(n.Model.Close(), n.Checkpoint.Close()); err != nil {
+		t.Error(err)
 	}
 }
