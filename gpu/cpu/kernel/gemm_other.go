@@ -15,3 +15,5 @@ func gemmQ4AVX2(*byte, int, *float32, int, *float32, int, int, int)     { panic(
 func multiplyAddsAVX512(int)                                            { panic(unreachable) }
 func transposeAVX2(*float32, int, *float32, int, int)                   { panic(unreachable) }
 func multiplyAddsAVX2(int)                                              { panic(unreachable) }
+func widenPairsAVX512(*byte, *byte, int)                                { panic(unreachable) }
+func widenPairsAVX2(*byte, *byte, int)                                  { panic(unreachable) }
