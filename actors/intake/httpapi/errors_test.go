@@ -182,6 +182,8 @@ func TestBadGenerates(t *testing.T) {
 		"ids too long": {object{"input_ids": make([]int, 100)}, 400, "input_ids", "context_length_exceeded", "context is 64"},
 		"params":       {object{"text": "a", "sampling_params": list{}}, 400, "sampling_params", nil, "an object"},
 		"range":        {sampling(object{"temperature": 9}), 400, "sampling_params.temperature", nil, "[0, 2]"},
+		"two seeds":    {sampling(object{"seed": 1, "sampling_seed": 2}), 400, "sampling_params.sampling_seed", nil, "both given and differ"},
+		"two minimums": {sampling(object{"min_tokens": 1, "min_new_tokens": 2}), 400, "sampling_params.min_new_tokens", nil, "both given and differ"},
 		"type":         {sampling(object{"top_k": "x"}), 400, "sampling_params.top_k", nil, "an integer"},
 		"unknown":      {sampling(object{"max_tokens": 3}), 400, "sampling_params.max_tokens", "unknown_parameter", "max_new_tokens"},
 		"limit":        {sampling(object{"max_new_tokens": -1}), 400, "sampling_params.max_new_tokens", nil, "at least 0"},

@@ -148,9 +148,15 @@ func (req *generateRequest) sampling() (*nativeSampling, *apiError) {
 		}
 	}
 	if native.MinNewTokens != nil {
+		if native.MinTokens != nil && *native.MinTokens != *native.MinNewTokens {
+			return nil, invalid("sampling_params.min_new_tokens", "min_tokens and min_new_tokens are both given and differ; send one of them")
+		}
 		native.MinTokens = native.MinNewTokens
 	}
 	if native.SamplingSeed != nil {
+		if native.Seed != nil && *native.Seed != *native.SamplingSeed {
+			return nil, invalid("sampling_params.sampling_seed", "seed and sampling_seed are both given and differ; send one of them")
+		}
 		native.Seed = native.SamplingSeed
 	}
 	if native.Spaces != nil && !*native.Spaces {

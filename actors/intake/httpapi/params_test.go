@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +26,7 @@ func TestParametersReachTheDevice(t *testing.T) {
 		"top_p":              {object{"top_p": 0.9}, nil, func(p *messages.SamplingParams) { p.TopP = .9 }},
 		"top_p 0":            {object{"top_p": 0}, nil, func(p *messages.SamplingParams) { p.TopP, p.TopK = 1, 1 }},
 		"top_k":              {object{"top_k": 7}, nil, func(p *messages.SamplingParams) { p.TopK = 7 }},
+		"top_k at its most":  {object{"top_k": int64(math.MaxInt64)}, nil, func(p *messages.SamplingParams) { p.TopK = 1 << 30 }},
 		"top_k -1":           {object{"top_k": -1}, nil, func(p *messages.SamplingParams) { p.TopK = 0 }},
 		"min_p":              {object{"min_p": 0.1}, nil, func(p *messages.SamplingParams) { p.MinP = .1 }},
 		"frequency_penalty":  {object{"frequency_penalty": 1.5}, nil, func(p *messages.SamplingParams) { p.FrequencyPenalty = 1.5 }},

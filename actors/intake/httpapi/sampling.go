@@ -127,10 +127,10 @@ func (s *sampling) counts(p *messages.SamplingParams, topK int, most maxTokens) 
 	if s.TopK != nil {
 		topK = *s.TopK
 	}
-	if topK < -1 || topK > 1<<30 {
+	if topK < -1 {
 		return invalid("top_k", "top_k is %d, it must be at least 1, or 0 or -1 to keep every token", topK)
 	}
-	p.TopK = int32(max(topK, 0))
+	p.TopK = int32(min(max(topK, 0), 1<<30))
 	if p.TopP < smallestTopP { // the smallest nucleus is the likeliest token
 		p.TopP, p.TopK = 1, 1
 	}

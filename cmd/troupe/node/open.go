@@ -168,7 +168,7 @@ func TemplateFile(file string) (*chat.Template, error) {
 		return nil, fmt.Errorf("chat-template: %w", err)
 	}
 	if len(text) == 0 {
-		return nil, nil
+		return nil, fmt.Errorf("chat-template: %s is empty; give a Jinja template, or leave the setting out for the model's own", file)
 	}
 	return parseTemplate(file, string(text))
 }
