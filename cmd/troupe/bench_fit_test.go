@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -87,20 +83,7 @@ func TestBenchServeFitsTheServer(t *testing.T) {
 
 // A server that does not tell its context refuses once, not a hundred times.
 func TestBenchServeStopsAtARefusal(t *testing.T) {
-	var asked atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		switch {
-		case r.URL.Path != "/v1/completions":
-			fmt.Fprint(w, `{"data":[{"id":"m"}]}`)
-		case bytes.Contains(body, []byte(`"max_tokens":77`)):
-			asked.Add(1)
-			http.Error(w, `{"error":{"message":"maximum context length is 64"}}`, http.StatusBadRequest)
-		default:
-			fmt.Fprint(w, `{"choices":[{"text":"a"}]}`)
-		}
-	}))
-	defer server.Close()
+	server, asked := refusing77(t, http.StatusBadRequest, "maximum context length is 64")
 	_, err := run(t, "", "bench", "serve", "--url", server.URL, "--random-output-len", "77", "--concurrency", "1")
 	want := "the server refuses the first request: HTTP 400 Bad Request: maximum context length is 64; it was asked for 512 tokens of prompt and 77 of output: " +
 		"if that is more than its context, lower --random-input-len and --random-output-len"

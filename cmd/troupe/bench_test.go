@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -210,19 +211,28 @@ func TestBenchServeInterrupted(t *testing.T) {
 	}
 }
 
-func TestBenchServeFailsWhenNothingFinishes(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// refusing77 is a server that tells little of itself and refuses whoever wants
+// 77 tokens; it counts how many did.
+func refusing77(t *testing.T, status int, message string) (server *httptest.Server, asked *atomic.Int64) {
+	asked = &atomic.Int64{}
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		switch {
 		case r.URL.Path != "/v1/completions":
 			fmt.Fprint(w, `{"data":[{"id":"m"}]}`)
 		case bytes.Contains(body, []byte(`"max_tokens":77`)):
-			http.Error(w, `{"error":{"message":"too busy"}}`, http.StatusServiceUnavailable)
+			asked.Add(1)
+			http.Error(w, fmt.Sprintf(`{"error":{"message":%q}}`, message), status)
 		default:
 			fmt.Fprint(w, `{"choices":[{"text":"a"}]}`)
 		}
 	}))
-	defer server.Close()
+	t.Cleanup(server.Close)
+	return server, asked
+}
+
+func TestBenchServeFailsWhenNothingFinishes(t *testing.T) {
+	server, _ := refusing77(t, http.StatusServiceUnavailable, "too busy")
 	out, err := run(t, "", "bench", "serve", "--url", server.URL, "--random-output-len", "77", "--num-prompts", "2")
 	if err == nil || !strings.Contains(out, "2 failed: HTTP 503 Service Unavailable: too busy") {
 		t.Errorf("%v\n%s", err, out)

@@ -131,8 +131,8 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) ([]messages.Subm
 	}
 	most := maxTokens{"max_tokens", req.MaxTokens, 1}
 	if req.MaxCompletionTokens != nil {
-		if req.MaxTokens != nil && *req.MaxTokens != *req.MaxCompletionTokens {
-			return nil, invalid("max_completion_tokens", "max_tokens and max_completion_tokens are both given and differ; send one of them")
+		if err := differ("", "max_tokens", req.MaxTokens, "max_completion_tokens", req.MaxCompletionTokens); err != nil {
+			return nil, err
 		}
 		most = maxTokens{"max_completion_tokens", req.MaxCompletionTokens, 1}
 	}

@@ -42,6 +42,15 @@ func unsupported(param, remedy string) *apiError {
 		Message: fmt.Sprintf("%s is not supported by this server; %s", param, remedy)}
 }
 
+// differ refuses two names of one parameter that are both given, with different
+// values. The second is what the error is about; under is where both stand.
+func differ[T comparable](under, first string, a *T, second string, b *T) *apiError {
+	if a == nil || b == nil || *a == *b {
+		return nil
+	}
+	return invalid(under+second, "%s and %s are both given and differ; send one of them", first, second)
+}
+
 func internal(format string, args ...any) *apiError {
 	return &apiError{Status: http.StatusInternalServerError, Type: "server_error", Message: fmt.Sprintf(format, args...)}
 }

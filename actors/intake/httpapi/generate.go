@@ -148,14 +148,14 @@ func (req *generateRequest) sampling() (*nativeSampling, *apiError) {
 		}
 	}
 	if native.MinNewTokens != nil {
-		if native.MinTokens != nil && *native.MinTokens != *native.MinNewTokens {
-			return nil, invalid("sampling_params.min_new_tokens", "min_tokens and min_new_tokens are both given and differ; send one of them")
+		if err := differ("sampling_params.", "min_tokens", native.MinTokens, "min_new_tokens", native.MinNewTokens); err != nil {
+			return nil, err
 		}
 		native.MinTokens = native.MinNewTokens
 	}
 	if native.SamplingSeed != nil {
-		if native.Seed != nil && *native.Seed != *native.SamplingSeed {
-			return nil, invalid("sampling_params.sampling_seed", "seed and sampling_seed are both given and differ; send one of them")
+		if err := differ("sampling_params.", "seed", native.Seed, "sampling_seed", native.SamplingSeed); err != nil {
+			return nil, err
 		}
 		native.Seed = native.SamplingSeed
 	}
