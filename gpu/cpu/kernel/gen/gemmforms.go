@@ -50,12 +50,7 @@ func (b *tile) bf16() {
 	MOVQ(b.cols, b.left)
 	SHRQ(U8(1), b.left)
 	upper := b.vector("upper", 0)
-	if b.wide {
-		VPTERNLOGD(U8(0xff), upper, upper, upper)
-	} else {
-		VPCMPEQD(upper, upper, upper)
-	}
-	VPSLLD(U8(16), upper, upper)
+	upperHalves(b.wide, upper)
 	even := func(pair int) {
 		var w []reg.VecVirtual
 		for v := range b.vectors {

@@ -3,6 +3,7 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
 )
 
 // widenPairs turns pairs of columns of a BF16 panel into columns of float32: a
@@ -12,12 +13,7 @@ func widenPairs(v lanes) {
 	out, in, pairs := parameter("out"), parameter("in"), parameter("pairs")
 	column := 32 * 4
 	upper := v.reg()
-	if v.wide {
-		VPTERNLOGD(U8(0xff), upper, upper, upper)
-	} else {
-		VPCMPEQD(upper, upper, upper)
-	}
-	VPSLLD(U8(16), upper, upper)
+	upperHalves(v.wide, upper)
 	Label("pair")
 	for row := 0; row < column; row += v.bytes() {
 		even, odd := v.reg(), v.reg()
@@ -36,4 +32,14 @@ func widenPairs(v lanes) {
 	DECQ(pairs)
 	JNZ(LabelRef("pair"))
 	end()
+}
+
+// upperHalves sets the upper 16 bits of each lane: the odd column of a pair.
+func upperHalves(wide bool, r reg.VecVirtual) {
+	if wide {
+		VPTERNLOGD(U8(0xff), r, r, r)
+	} else {
+		VPCMPEQD(r, r, r)
+	}
+	VPSLLD(U8(16), r, r)
 }
