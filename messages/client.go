@@ -28,8 +28,11 @@ type CallRefused struct {
 	Call    CallID
 	Kind    RefusalKind
 	Message string // what, where and the remedy
-	Param   string // the offending parameter, "" if none
-	Code    string // a stable word for programs, "" if none
+	// Loggable says that Message has nothing that a client sent, so that the
+	// log may have it.
+	Loggable bool
+	Param    string // the offending parameter, "" if none
+	Code     string // a stable word for programs, "" if none
 	// RetryAfterSeconds is a guess for RefusedBusy, at least 1.
 	RetryAfterSeconds int
 }
@@ -87,7 +90,9 @@ type Finish struct {
 	Reason       FinishReason
 	MatchedToken int32  // the token that ended it; -1 if none
 	MatchedStop  string // the stop string that ended it; "" if none
-	Message      string // for FinishAbort and FinishError
+	// Message is for FinishAbort and FinishError. It has nothing that a client
+	// sent: logs have it.
+	Message string
 	// Kind is set for a FinishError that is no fault of the server's: the
 	// request gave way to a more urgent one (RefusedBusy) or its time was over
 	// (RefusedTimeout). RetryAfterSeconds then is a guess, at least 1.

@@ -88,7 +88,7 @@ func (c *Core) refusal(m *messages.SubmitRequests) ([]*entry, *messages.CallRefu
 
 func (t *Table) refusal(m *messages.SubmitRequests) *messages.CallRefused {
 	if t.draining {
-		return &messages.CallRefused{Kind: messages.RefusedDraining, Message: "the server is shutting down; send the request to another one", Code: "shutting_down"}
+		return &messages.CallRefused{Kind: messages.RefusedDraining, Message: "the server is shutting down; send the request to another one", Loggable: true, Code: "shutting_down"}
 	}
 	if bad := t.validateCall(m); bad != nil {
 		return &messages.CallRefused{Kind: messages.RefusedInvalid, Message: bad.message, Param: bad.param, Code: bad.code}
@@ -117,7 +117,7 @@ func (t *Table) refusal(m *messages.SubmitRequests) *messages.CallRefused {
 // busy refuses for now. The pause it recommends is the time in which as many
 // requests as are in the way ended lately, within [1, 60] seconds.
 func (t *Table) busy(inTheWay int, message string) *messages.CallRefused {
-	return &messages.CallRefused{Kind: messages.RefusedBusy, Message: message + "; send it again later",
+	return &messages.CallRefused{Kind: messages.RefusedBusy, Message: message + "; send it again later", Loggable: true,
 		Code: "rate_limit_exceeded", RetryAfterSeconds: t.pause(inTheWay)}
 }
 
@@ -135,7 +135,7 @@ func (c *Core) Abandon(msg messages.ToIntake) {
 	switch m := msg.(type) {
 	case *messages.SubmitRequests:
 		if c.table.calls[m.Call] == nil && c.sink.Room(m.Events) > 0 {
-			c.sink.Deliver(m.Events, &messages.CallRefused{Call: m.Call, Kind: messages.RefusedInternal, Message: why, Code: "internal_error"})
+			c.sink.Deliver(m.Events, &messages.CallRefused{Call: m.Call, Kind: messages.RefusedInternal, Message: why, Loggable: true, Code: "internal_error"})
 		}
 	case *messages.AskCacheFlush:
 		answer(m.Reply, why)

@@ -173,7 +173,7 @@ func (s *supervisor) props(role messages.Actor) *actor.Props {
 // with the suspects, is in the mailbox before this one.
 func (s *supervisor) HandleFailure(system *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
 	sup.StopChildren(child)
-	system.Root.Send(s.pid, &messages.FailEpoch{Epoch: s.epochOf(child), Cause: fmt.Sprintf("%s failed: %v", child.Id, reason)})
+	system.Root.Send(s.pid, &messages.FailEpoch{Epoch: s.epochOf(child), Cause: fmt.Sprintf("%s failed: %s", child.Id, shell.Fault(reason))})
 }
 
 // childName carries the epoch, so that a late message to an older actor is a

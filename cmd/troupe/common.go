@@ -8,12 +8,14 @@ import (
 	"os"
 	"time"
 
+	"github.com/mattn/go-colorable"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/internal/logtext"
 )
 
 // loadConfig reads the settings of a command: file, environment, flags.
@@ -36,11 +38,28 @@ func newLogger(c *configs.Config) zerolog.Logger {
 		level = zerolog.InfoLevel // validated before
 	}
 	zerolog.TimeFieldFormat = time.RFC3339Nano
-	var w io.Writer = os.Stderr
-	if c.LogFormat == "text" || c.LogFormat == "auto" && isTerminal(os.Stderr) {
-		w = zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05", NoColor: !isTerminal(os.Stderr)}
+	terminal, out := isTerminal(os.Stderr), io.Writer(os.Stderr)
+	if terminal {
+		out = colorable.NewColorable(os.Stderr) // colours on Windows
 	}
-	return zerolog.New(w).Level(level).With().Timestamp().Logger()
+	return newLog(out, c.LogFormat == "text" || c.LogFormat == "auto" && terminal, terminal).Level(level).With().Timestamp().Logger()
+}
+
+// newLog writes lines of text or of JSON. Neither has characters that steer a
+// terminal, wherever they come from, but for the colours.
+func newLog(out io.Writer, text, colours bool) zerolog.Logger {
+	if !text {
+		return zerolog.New(logtext.NewWriter(out, false))
+	}
+	return zerolog.New(zerolog.ConsoleWriter{Out: logtext.NewWriter(out, colours), TimeFormat: "15:04:05", NoColor: !colours,
+		FormatPrepare: func(line map[string]any) error {
+			// The message alone is written as it is; values are quoted. With
+			// colours, an escape sequence in it would pass the writer.
+			if message, ok := line[zerolog.MessageFieldName].(string); ok {
+				line[zerolog.MessageFieldName] = logtext.Escape(message)
+			}
+			return nil
+		}})
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

@@ -123,7 +123,7 @@ func (a *Actor[M]) reportPanic(ctx actor.Context, msg M) {
 	}
 	a.failed = true
 	a.out.Reset()
-	cause := fmt.Sprintf("%s panicked on %T: %v", a.opt.Role, msg, r)
+	cause := fmt.Sprintf("%s panicked on %T: %s", a.opt.Role, msg, Fault(r))
 	a.opt.Log.Error().Str("actor", a.opt.Role.String()).Uint32("epoch", uint32(a.opt.Epoch)).
 		Str("cause", cause).Str("stack", string(debug.Stack())).Msg("an actor panicked; unfinished requests go on after its recovery")
 	fail := &messages.FailEpoch{Epoch: a.opt.Epoch, From: a.opt.Role, Cause: cause, Suspects: a.suspects(msg)}

@@ -24,7 +24,7 @@ func TestAccessLogLevels(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		s := &Server{Deps: Deps{Log: zerolog.New(&log)}}
-		s.logAccess(httptest.NewRequest("GET", c.path, nil), &trail{id: "x"}, &recorder{status: c.status}, time.Millisecond)
+		s.logAccess(httptest.NewRequest("GET", c.path, nil), &trail{id: "x", route: c.path}, &recorder{status: c.status}, time.Millisecond)
 		if !strings.Contains(log.String(), `"level":"`+c.level+`"`) {
 			t.Errorf("%s %d: %s, want level %s", c.path, c.status, log.String(), c.level)
 		}

@@ -41,7 +41,7 @@ func (s *Server) live(w http.ResponseWriter, _ *http.Request) *apiError {
 // readyNow answers whether a request sent now would be taken at once.
 func (s *Server) readyNow(w http.ResponseWriter, _ *http.Request) *apiError {
 	if s.draining.Load() {
-		return &apiError{Status: http.StatusServiceUnavailable, Type: "server_error", Message: "the server is shutting down", RetryAfter: 5}
+		return (&apiError{Status: http.StatusServiceUnavailable, Type: "server_error", RetryAfter: 5}).say("the server is shutting down")
 	}
 	if !s.Engine.Ready() {
 		return unready()
@@ -72,11 +72,11 @@ func (s *Server) healthGenerate(w http.ResponseWriter, r *http.Request) *apiErro
 	case r.Context().Err() != nil:
 		return gone(r.Context(), nil)
 	default:
-		why := err.Message
+		why := err.Message // a probe has no text of a client
 		if cause := context.Cause(ctx); cause != nil {
 			why = cause.Error()
 		}
-		return &apiError{Status: http.StatusServiceUnavailable, Type: "server_error", RetryAfter: 1, Message: "the engine computes nothing: " + why}
+		return (&apiError{Status: http.StatusServiceUnavailable, Type: "server_error", RetryAfter: 1}).say("the engine computes nothing: %s", own(why))
 	}
 	writeJSON(w, http.StatusOK, map[string]string{"status": "healthy"})
 	return nil
@@ -99,7 +99,7 @@ func (s *Server) flushCache(w http.ResponseWriter, r *http.Request) *apiError {
 	select {
 	case why := <-reply:
 		if why != "" {
-			return invalid("", "%s", why)
+			return invalid("", "%s", own(why))
 		}
 		writeJSON(w, http.StatusOK, map[string]any{"success": true, "message": "the cache is empty"})
 		return nil

@@ -35,7 +35,7 @@ func (s *Server) cacheTree(w http.ResponseWriter, r *http.Request) *apiError {
 		}
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > l.most {
-			return invalid(l.name, "%s is %q, it must be in [1, %d]", l.name, clip(text, 64), l.most)
+			return invalid(l.name, "%s is %q, it must be in [1, %d]", l.name, clip(text, 64), own(l.most))
 		}
 		*l.to = n
 	}

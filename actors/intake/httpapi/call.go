@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/troupe-engine/troupe/messages"
@@ -37,7 +38,7 @@ var lastCall atomic.Uint64
 // submit gives a call to intake and waits for its word.
 func submit(ctx context.Context, engine Engine, owner, userID string, subs []messages.Submission) (*call, *apiError) {
 	if len(userID) > maxUserID {
-		return nil, invalid("rid", "rid has %d bytes, at most %d are taken", len(userID), maxUserID)
+		return nil, invalid("rid", "rid has %d bytes, at most %d are taken", own(len(userID)), own(maxUserID))
 	}
 	c := &call{
 		engine: engine, id: messages.CallID(lastCall.Add(1)), open: len(subs),
@@ -67,7 +68,7 @@ func gone(ctx context.Context, err error) *apiError {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	return &apiError{Status: statusClientGone, Type: "invalid_request_error", Message: "the client went away: " + err.Error()}
+	return (&apiError{Status: statusClientGone, Type: "invalid_request_error"}).say("the client went away: %v", reason(err))
 }
 
 // statusClientGone is what the access log shows for a client that left, as
@@ -83,7 +84,7 @@ func (c *call) next(ctx context.Context) (*messages.CallOutput, *apiError) {
 	case event := <-c.events:
 		out, ok := event.(*messages.CallOutput)
 		if !ok {
-			return nil, internal("intake sent %T in the middle of a call", event)
+			return nil, internal("intake sent %s in the middle of a call", own(fmt.Sprintf("%T", event)))
 		}
 		if out.Finish != nil {
 			c.open--
@@ -164,7 +165,7 @@ func (s *Server) begin(ctx context.Context, userID string, subs []messages.Submi
 		for i, id := range c.requests {
 			ids[i] = uint64(id)
 		}
-		e.Str("request_id", requestID(ctx)).Str("rid", userID).Uints64("requests", ids).Msg("call accepted")
+		e.Str("request_id", requestID(ctx)).Str("rid_digest", digest([]byte(userID))).Uints64("requests", ids).Msg("call accepted")
 	}
 	if s.Record != nil {
 		c.ends, c.outputs = make([]func(int), len(subs)), make([]int, len(subs))

@@ -144,7 +144,7 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) ([]messages.Subm
 	case req.TopLogprobs != nil && (req.Logprobs == nil || !*req.Logprobs):
 		return nil, invalid("top_logprobs", "top_logprobs needs logprobs: true")
 	case req.TopLogprobs != nil && (*req.TopLogprobs < 0 || *req.TopLogprobs > maxTopLogprobs):
-		return nil, invalid("top_logprobs", "top_logprobs is %d, it must be in [0, %d]", *req.TopLogprobs, maxTopLogprobs)
+		return nil, invalid("top_logprobs", "top_logprobs is %d, it must be in [0, %d]", *req.TopLogprobs, own(maxTopLogprobs))
 	case req.TopLogprobs != nil:
 		params.TopLogprobs = *req.TopLogprobs
 	case req.Logprobs != nil && *req.Logprobs:
@@ -164,10 +164,10 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) ([]messages.Subm
 // text are recognised as the template's are, as Hugging Face does it.
 func (s *Server) renderChat(r *http.Request, req *chatRequest) ([]int32, *apiError) {
 	if fault := s.Model.TemplateFault; fault != nil {
-		return nil, invalid("messages", "the chat template of the model %s cannot be used: %v; /v1/completions works without", s.Model.ID, fault)
+		return nil, invalid("messages", "the chat template of the model %s cannot be used: %v; /v1/completions works without", own(s.Model.ID), own(fault))
 	}
 	if s.Model.Template == nil {
-		return nil, invalid("messages", "the model %s has no chat template; use /v1/completions, or serve it with --chat-template FILE", s.Model.ID)
+		return nil, invalid("messages", "the model %s has no chat template; use /v1/completions, or serve it with --chat-template FILE", own(s.Model.ID))
 	}
 	conversation, err := chatMessages(req.Messages)
 	if err != nil {
@@ -190,8 +190,8 @@ func (s *Server) renderChat(r *http.Request, req *chatRequest) ([]int32, *apiErr
 	switch {
 	case failed != nil && r.Context().Err() != nil:
 		return nil, gone(r.Context(), nil)
-	case failed != nil: // its text may quote the messages
-		return nil, invalid("messages", "the model's chat template does not take these messages: %v", failed).logged("the model's chat template does not take these messages")
+	case failed != nil:
+		return nil, invalid("messages", "the model's chat template does not take these messages: %v", failed)
 	}
 	ids := tok.Encode(text, tokenizer.EncodeOptions{ParseSpecial: true})
 	if len(ids) == 0 {

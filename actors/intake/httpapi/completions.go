@@ -111,7 +111,7 @@ func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) ([]m
 	p := &completion{model: &s.Model, n: req.choices(), logprobs: req.Logprobs != nil, echo: req.Echo != nil && *req.Echo}
 	if req.Logprobs != nil {
 		if *req.Logprobs < 0 || *req.Logprobs > maxCompletionLogprobs {
-			return nil, nil, invalid("logprobs", "logprobs is %d, it must be in [0, %d]", *req.Logprobs, maxCompletionLogprobs)
+			return nil, nil, invalid("logprobs", "logprobs is %d, it must be in [0, %d]", *req.Logprobs, own(maxCompletionLogprobs))
 		}
 		params.TopLogprobs = *req.Logprobs
 		if p.echo {
@@ -127,7 +127,7 @@ func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) ([]m
 		return nil, nil, err
 	}
 	if total := len(p.prompts) * p.n; total > maxPrompts {
-		return nil, nil, invalid("n", "%d prompts times n %d are %d choices, at most %d are taken in one call", len(p.prompts), p.n, total, maxPrompts)
+		return nil, nil, invalid("n", "%d prompts times n %d are %d choices, at most %d are taken in one call", own(len(p.prompts)), p.n, own(total), own(maxPrompts))
 	}
 	if p.echo {
 		for i := range p.prompts {

@@ -39,7 +39,7 @@ func chatMessages(raw json.RawMessage) (any, *apiError) {
 	joined, _ := json.Marshal(list)
 	value, err := chat.DecodeJSON(joined)
 	if err != nil {
-		return nil, invalid("messages", "messages cannot be read: %v", err).logged("messages cannot be read")
+		return nil, invalid("messages", "messages cannot be read: %v", err)
 	}
 	return value, nil
 }
@@ -79,19 +79,22 @@ func oneMessage(raw json.RawMessage, where string) (json.RawMessage, *apiError) 
 	return replaceKeys(raw, replace), nil
 }
 
+// contentPart is a part of a message's content.
+type contentPart struct {
+	Type string  `json:"type"`
+	Text *string `json:"text"`
+}
+
 // joinParts joins text parts; pictures and sound are refused by name.
 func joinParts(raw json.RawMessage, where string) (string, *apiError) {
-	var parts []struct {
-		Type string  `json:"type"`
-		Text *string `json:"text"`
-	}
+	var parts []contentPart
 	if json.Unmarshal(raw, &parts) != nil {
 		return "", invalid(where, "%s must be a string or an array of text parts", where)
 	}
 	var text strings.Builder
 	for i, p := range parts {
 		if p.Type != "text" || p.Text == nil {
-			return "", invalid(where, `%s[%d] has the type %q; this model reads text only, {"type": "text", "text": "…"}`, where, i, clip(p.Type, 64))
+			return "", invalid(where, `%s[%d] has the type %q; this model reads text only, {"type": "text", "text": "…"}`, where, own(i), clip(p.Type, 64))
 		}
 		text.WriteString(*p.Text)
 	}

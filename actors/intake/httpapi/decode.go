@@ -25,8 +25,8 @@ func (s *Server) decode(w http.ResponseWriter, r *http.Request, into any) *apiEr
 	// Asking for the type is also what keeps a web page of another origin from
 	// posting here without a preflight.
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return &apiError{Status: http.StatusUnsupportedMediaType, Type: "invalid_request_error",
-			Message: fmt.Sprintf("the body must be JSON with Content-Type application/json, not %q", r.Header.Get("Content-Type"))}
+		return (&apiError{Status: http.StatusUnsupportedMediaType, Type: "invalid_request_error"}).
+			say("the body must be JSON with Content-Type application/json, not %q", r.Header.Get("Content-Type"))
 	}
 	release, err := s.holdBody(r)
 	if err != nil {
@@ -49,8 +49,8 @@ func (s *Server) holdBody(r *http.Request) (release func(), err *apiError) {
 	}
 	if s.bodies.Add(size) > s.opt.MaxBodiesBytes {
 		s.bodies.Add(-size)
-		return nil, &apiError{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "rate_limit_exceeded", RetryAfter: 1,
-			Message: "the server is reading as many bodies as it has memory for; send it again later"}
+		return nil, (&apiError{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "rate_limit_exceeded", RetryAfter: 1}).
+			say("the server is reading as many bodies as it has memory for; send it again later")
 	}
 	return func() { s.bodies.Add(-size) }, nil
 }
@@ -68,12 +68,12 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *apiE
 		_ = ctl.SetReadDeadline(time.Time{})
 		return body, nil
 	case errors.As(err, &tooLarge):
-		return nil, &apiError{Status: http.StatusRequestEntityTooLarge, Type: "invalid_request_error",
-			Message: fmt.Sprintf("the body is larger than %d bytes; send less or raise max-body-bytes", tooLarge.Limit)}
+		return nil, (&apiError{Status: http.StatusRequestEntityTooLarge, Type: "invalid_request_error"}).
+			say("the body is larger than %d bytes; send less or raise max-body-bytes", own(tooLarge.Limit))
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close") // the rest of the body is not waited for
-		return nil, &apiError{Status: http.StatusRequestTimeout, Type: "invalid_request_error",
-			Message: fmt.Sprintf("the body did not arrive within %s; send it faster", s.opt.BodyTimeout)}
+		return nil, (&apiError{Status: http.StatusRequestTimeout, Type: "invalid_request_error"}).
+			say("the body did not arrive within %s; send it faster", own(s.opt.BodyTimeout))
 	}
 	return nil, gone(r.Context(), err)
 }
@@ -88,7 +88,7 @@ func unmarshal(body []byte, into any) *apiError {
 
 func decodeStrictly(body []byte, into any) *apiError {
 	if !utf8.Valid(body) {
-		return invalid("", "the body is not valid UTF-8 at byte %d; JSON must be", firstInvalid(body))
+		return invalid("", "the body is not valid UTF-8 at byte %d; JSON must be", own(firstInvalid(body)))
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
@@ -100,7 +100,7 @@ func decodeStrictly(body []byte, into any) *apiError {
 		return invalid("", "the body must be a JSON object, not null")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return invalid("", "there is more after the JSON object at byte %d; send exactly one object", d.InputOffset())
+		return invalid("", "there is more after the JSON object at byte %d; send exactly one object", own(d.InputOffset()))
 	}
 	return nil
 }
@@ -128,16 +128,16 @@ func decodeError(err error, into any) *apiError {
 		return invalid("", "the body must be a JSON object, not %s", article(wrongType.Value))
 	case errors.As(err, &wrongType):
 		name := clientName(wrongType.Field, into)
-		return invalid(name, "%s must be %s, not %s", name, jsonType(wrongType.Type), article(wrongType.Value))
+		return invalid(name, "%s must be %s, not %s", name, own(jsonType(wrongType.Type)), article(wrongType.Value))
 	case errors.As(err, &syntax):
-		return invalid("", "the body is not valid JSON at byte %d: %v", syntax.Offset, err)
+		return invalid("", "the body is not valid JSON at byte %d: %v", own(syntax.Offset), err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return invalid("", "the body ends before its JSON object does")
 	}
 	if name, ok := strings.CutPrefix(err.Error(), `json: unknown field "`); ok {
 		name = strings.TrimSuffix(name, `"`)
-		return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: codeUnknown, Param: name,
-			Message: fmt.Sprintf("%s is not a parameter of this endpoint%s", clip(name, 64), didYouMean(name, fieldNames(into)))}
+		return (&apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: codeUnknown, Param: name}).
+			say("%s is not a parameter of this endpoint%s", clip(name, 64), own(didYouMean(name, fieldNames(into))))
 	}
 	return invalid("", "the body cannot be read: %v", err)
 }
@@ -147,8 +147,8 @@ func decodeError(err error, into any) *apiError {
 func knownQuery(query url.Values, known ...string) *apiError {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !slices.Contains(known, name) {
-			return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: codeUnknown, Param: name,
-				Message: fmt.Sprintf("%s is not a parameter of this endpoint%s", clip(name, 64), didYouMean(clip(name, 64), known))}
+			return (&apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: codeUnknown, Param: name}).
+				say("%s is not a parameter of this endpoint%s", clip(name, 64), own(didYouMean(clip(name, 64), known)))
 		}
 	}
 	return nil
@@ -185,17 +185,17 @@ func jsonType(t reflect.Type) string {
 }
 
 // article puts words to what encoding/json calls a value.
-func article(value string) string {
+func article(value string) any {
 	kind, literal, found := strings.Cut(value, " ")
 	switch {
 	case found: // "number 1.5"
 		return clip(literal, 64)
 	case kind == "bool":
-		return "a boolean"
+		return own("a boolean")
 	case kind == "array", kind == "object":
-		return "an " + kind
+		return own("an " + kind)
 	}
-	return "a " + kind
+	return own("a " + kind)
 }
 
 // fieldNames lists the JSON names of a struct and those it embeds, but those

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -20,9 +19,8 @@ type apiError struct {
 	Code    string // "" becomes null
 	// RetryAfter in seconds, for 429 and 503; 0 sends no header.
 	RetryAfter int
-	// Logged replaces Message in the access log, where Message may quote a
-	// prompt.
-	Logged string
+	// logged is what of Message the log may have; say sets both.
+	logged string
 }
 
 // Error implements error.
@@ -32,14 +30,14 @@ func (e *apiError) Error() string { return e.Message }
 const codeUnknown = "unknown_parameter"
 
 func invalid(param, format string, args ...any) *apiError {
-	return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Message: fmt.Sprintf(format, args...), Param: param}
+	return (&apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Param: param}).say(format, args...)
 }
 
 // unsupported refuses a parameter that is known but has no effect here, so that
 // nobody believes it had one.
 func unsupported(param, remedy string) *apiError {
-	return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "unsupported_parameter", Param: param,
-		Message: fmt.Sprintf("%s is not supported by this server; %s", param, remedy)}
+	return (&apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "unsupported_parameter", Param: param}).
+		say("%s is not supported by this server; %s", param, own(remedy))
 }
 
 // differ refuses two names of one parameter that are both given, with different
@@ -52,18 +50,12 @@ func differ[T comparable](under, first string, a *T, second string, b *T) *apiEr
 }
 
 func internal(format string, args ...any) *apiError {
-	return &apiError{Status: http.StatusInternalServerError, Type: "server_error", Message: fmt.Sprintf(format, args...)}
+	return (&apiError{Status: http.StatusInternalServerError, Type: "server_error"}).say(format, args...)
 }
 
 // unready says that the engine does not take requests just now.
 func unready() *apiError {
-	return &apiError{Status: http.StatusServiceUnavailable, Type: "server_error", Message: "the engine is starting or recovering; try again in a moment", RetryAfter: 1}
-}
-
-// logged sets what the access log shows.
-func (e *apiError) logged(text string) *apiError {
-	e.Logged = text
-	return e
+	return (&apiError{Status: http.StatusServiceUnavailable, Type: "server_error", RetryAfter: 1}).say("the engine is starting or recovering; try again in a moment")
 }
 
 // named gives an error in intake's words the name that the parameter has at an
@@ -77,7 +69,12 @@ func (e *apiError) named(from, to string) *apiError {
 
 // refused translates intake's word.
 func refused(r *messages.CallRefused) *apiError {
-	e := &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Message: r.Message, Param: r.Param, Code: r.Code}
+	e := &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Param: r.Param, Code: r.Code}
+	if r.Loggable {
+		e.say("%s", own(r.Message))
+	} else {
+		e.say("the call cannot be served as it is asked for: %s", r.Message).Message = r.Message
+	}
 	switch r.Kind {
 	case messages.RefusedBusy:
 		e.Status, e.Type, e.RetryAfter = http.StatusTooManyRequests, "rate_limit_error", max(1, r.RetryAfterSeconds)
@@ -92,22 +89,23 @@ func refused(r *messages.CallRefused) *apiError {
 // finishError is the error of a request that ended without a result, nil if it
 // has one.
 func finishError(f *messages.Finish) *apiError {
-	switch f.Reason {
-	case messages.FinishError:
-		switch f.Kind {
-		case messages.RefusedBusy:
-			return &apiError{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "rate_limit_exceeded", Message: f.Message, RetryAfter: max(1, f.RetryAfterSeconds)}
-		case messages.RefusedTimeout:
-			return &apiError{Status: http.StatusServiceUnavailable, Type: "server_error", Code: "request_timeout", Message: f.Message, RetryAfter: max(1, f.RetryAfterSeconds)}
-		case messages.RefusedDraining:
-			return &apiError{Status: http.StatusServiceUnavailable, Type: "server_error", Code: "shutting_down", Message: f.Message, RetryAfter: max(1, f.RetryAfterSeconds)}
-		}
-		return &apiError{Status: http.StatusInternalServerError, Type: "server_error", Code: "generation_failed", Message: f.Message}
-	case messages.FinishAbort:
+	e := &apiError{RetryAfter: max(1, f.RetryAfterSeconds)}
+	switch {
+	case f.Reason == messages.FinishAbort:
 		// Not a status that clients repeat by themselves.
-		return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "request_aborted", Message: f.Message}
+		e = &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "request_aborted"}
+	case f.Reason != messages.FinishError:
+		return nil
+	case f.Kind == messages.RefusedBusy:
+		e.Status, e.Type, e.Code = http.StatusTooManyRequests, "rate_limit_error", "rate_limit_exceeded"
+	case f.Kind == messages.RefusedTimeout:
+		e.Status, e.Type, e.Code = http.StatusServiceUnavailable, "server_error", "request_timeout"
+	case f.Kind == messages.RefusedDraining:
+		e.Status, e.Type, e.Code = http.StatusServiceUnavailable, "server_error", "shutting_down"
+	default:
+		e = &apiError{Status: http.StatusInternalServerError, Type: "server_error", Code: "generation_failed"}
 	}
-	return nil
+	return e.say("%s", own(f.Message))
 }
 
 type errorBody struct {

@@ -123,7 +123,7 @@ func (s *Server) prepareGenerate(ctx context.Context, req *generateRequest) ([]m
 	n := native.choices()
 	g.list = g.list || n > 1
 	if total := len(g.prompts) * n; total > maxPrompts {
-		return nil, nil, invalid("sampling_params.n", "%d prompts times n %d are %d choices, at most %d are taken in one call", len(g.prompts), n, total, maxPrompts)
+		return nil, nil, invalid("sampling_params.n", "%d prompts times n %d are %d choices, at most %d are taken in one call", own(len(g.prompts)), n, own(total), own(maxPrompts))
 	}
 	g.n = n
 	base := s.submission(ctx, &req.scheduling, req.User)
@@ -181,7 +181,7 @@ func (g *generation) logprobParams(req *generateRequest, p *messages.SamplingPar
 		g.top = *req.TopLogprobsNum
 	}
 	if g.top < 0 || g.top > maxTopLogprobs {
-		return invalid("top_logprobs_num", "top_logprobs_num is %d, it must be in [0, %d]", g.top, maxTopLogprobs)
+		return invalid("top_logprobs_num", "top_logprobs_num is %d, it must be in [0, %d]", g.top, own(maxTopLogprobs))
 	}
 	start := -1
 	if req.LogprobStartLen != nil {

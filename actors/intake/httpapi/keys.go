@@ -116,11 +116,11 @@ func (s *Server) needsAdmin(w http.ResponseWriter, r *http.Request, what string)
 	case who == admin:
 		return nil
 	case key == "":
-		return unauthorized(w, what+" needs the admin key; send it as Authorization: Bearer KEY")
+		return unauthorized(w, "%s needs the admin key; send it as Authorization: Bearer KEY", what)
 	case len(s.keys.admin) > 0:
-		return forbidden(what + " concerns every client of this server, so an API key does not open it; send the admin key")
+		return forbidden("%s concerns every client of this server, so an API key does not open it; send the admin key", what)
 	}
-	return forbidden(what + " concerns every client of this server, and it has several API keys but no admin key; start it with admin-api-key and send that")
+	return forbidden("%s concerns every client of this server, and it has several API keys but no admin key; start it with admin-api-key and send that", what)
 }
 
 // sender is who sends a request, and the digest of the key or "".
@@ -131,11 +131,11 @@ func sender(ctx context.Context) (who role, key string) {
 	return stranger, ""
 }
 
-func unauthorized(w http.ResponseWriter, message string) *apiError {
+func unauthorized(w http.ResponseWriter, format string, args ...any) *apiError {
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	return &apiError{Status: http.StatusUnauthorized, Type: "invalid_request_error", Code: "invalid_api_key", Message: message}
+	return (&apiError{Status: http.StatusUnauthorized, Type: "invalid_request_error", Code: "invalid_api_key"}).say(format, args...)
 }
 
-func forbidden(message string) *apiError {
-	return &apiError{Status: http.StatusForbidden, Type: "invalid_request_error", Code: "admin_key_required", Message: message}
+func forbidden(format string, args ...any) *apiError {
+	return (&apiError{Status: http.StatusForbidden, Type: "invalid_request_error", Code: "admin_key_required"}).say(format, args...)
 }

@@ -42,8 +42,8 @@ type cacheEvent struct {
 // goes away, does not keep up, or the server drains.
 func (s *Server) kvEvents(w http.ResponseWriter, r *http.Request) *apiError {
 	if s.Observe == nil {
-		return &apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Code: "kv_events_off",
-			Message: "KV events are off; start the server with kv-events"}
+		return (&apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Code: "kv_events_off"}).
+			say("KV events are off; start the server with kv-events")
 	}
 	after, fromNow, bad := eventsAfter(r)
 	if bad != nil {
@@ -57,13 +57,13 @@ func (s *Server) kvEvents(w http.ResponseWriter, r *http.Request) *apiError {
 	select {
 	case a := <-reply:
 		if a.Refused != "" {
-			return &apiError{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "too_many_readers", Message: a.Refused, RetryAfter: 1}
+			return (&apiError{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "too_many_readers", RetryAfter: 1}).say("%s", own(a.Refused))
 		}
 		if err := stream.begin(a); err != nil {
 			return stalled(err)
 		}
 	case <-s.quit:
-		return &apiError{Status: http.StatusServiceUnavailable, Type: "server_error", Message: "the server is shutting down", RetryAfter: 5}
+		return (&apiError{Status: http.StatusServiceUnavailable, Type: "server_error", RetryAfter: 5}).say("the server is shutting down")
 	case <-r.Context().Done():
 		return gone(r.Context(), nil)
 	}

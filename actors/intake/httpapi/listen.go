@@ -31,13 +31,30 @@ func (s *Server) newHTTP() *http.Server {
 }
 
 // errorLog takes what net/http says about broken connections and handshakes,
-// which any stranger can cause at will.
+// which any stranger can cause at will. Its lines may quote what was sent, so
+// they are only recognised.
 type errorLog struct{ log zerolog.Logger }
 
 // Write implements io.Writer.
 func (l errorLog) Write(p []byte) (int, error) {
-	l.log.Debug().Str("cause", strings.TrimSpace(string(p))).Msg("a connection failed")
+	cause := "another one"
+	for _, known := range connectionFaults {
+		if strings.Contains(string(p), known) {
+			cause = known
+			break
+		}
+	}
+	l.log.Debug().Str("cause", cause).Msg("a connection failed")
 	return len(p), nil
+}
+
+// connectionFaults are parts of what net/http and crypto/tls say, the telling
+// ones first.
+var connectionFaults = []string{
+	"client sent an HTTP request to an HTTPS server", "first record does not look like a TLS handshake",
+	"client offered only unsupported versions", "client requested unsupported application protocols", "no cipher suite supported",
+	"remote error: tls: unknown certificate authority", "remote error: tls: bad certificate", "remote error: tls:",
+	"i/o timeout", "connection reset by peer", "broken pipe", "error reading preface", "TLS handshake error", "EOF",
 }
 
 // Listen opens the address of the options and checks the certificate, so that

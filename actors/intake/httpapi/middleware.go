@@ -11,10 +11,11 @@ import (
 
 // trail is what the access log says of a request.
 type trail struct {
-	id   string
-	err  *apiError
-	role role
-	key  string // digest of the API key, "" without one
+	id    string
+	route string // pattern of the endpoint, "" where there is none
+	err   *apiError
+	role  role
+	key   string // digest of the API key, "" without one
 }
 
 type trailKey struct{}
@@ -30,6 +31,13 @@ func requestID(ctx context.Context) string {
 func note(ctx context.Context, err *apiError) {
 	if t, ok := ctx.Value(trailKey{}).(*trail); ok {
 		t.err = err
+	}
+}
+
+// noteRoute keeps the pattern that a request was found by.
+func noteRoute(r *http.Request) {
+	if t, ok := r.Context().Value(trailKey{}).(*trail); ok {
+		t.route = r.Pattern[strings.Index(r.Pattern, "/"):]
 	}
 }
 
@@ -50,12 +58,19 @@ func (s *Server) withRequestID(next http.Handler) http.Handler {
 	})
 }
 
+// logAccess writes the line of a request. Nothing in it is a client's text but
+// the X-Request-ID, which is there to be found again: the path is the
+// endpoint's, and an error says what the server knows of it.
 func (s *Server) logAccess(r *http.Request, t *trail, rec *recorder, took time.Duration) {
 	status, event := max(rec.status, http.StatusOK), s.Log.Info()
 	if t.err != nil && t.err.Status == statusClientGone {
 		status = statusClientGone
 	}
-	probe := r.URL.Path == "/livez" || r.URL.Path == "/readyz" || r.URL.Path == "/health" || r.URL.Path == "/metrics"
+	path := t.route
+	if path == "" || path == "/" {
+		path = "unknown"
+	}
+	probe := path == "/livez" || path == "/readyz" || path == "/health" || path == "/metrics"
 	switch {
 	case status == http.StatusServiceUnavailable && !probe: // a deadline or a shutdown, not a fault
 		event = s.Log.Warn()
@@ -64,12 +79,28 @@ func (s *Server) logAccess(r *http.Request, t *trail, rec *recorder, took time.D
 	case probe:
 		event = s.Log.Debug()
 	}
-	event = event.Str("request_id", t.id).Str("method", r.Method).Str("path", r.URL.Path).Str("client", r.RemoteAddr).
+	event = event.Str("request_id", t.id).Str("method", knownMethod(r.Method)).Str("path", path).Str("client", r.RemoteAddr).
 		Int("status", status).Int64("bytes", rec.bytes).Dur("took_ms", took)
 	if t.err != nil {
-		event = event.Str("error", clip(orElse(t.err.Logged, t.err.Message), maxErrorMessage))
+		event = event.Str("error", clip(orElse(t.err.logged, "…"), maxErrorMessage))
+		if name, known := parameter(t.err.Param); known {
+			event = event.Str("param", name)
+		}
+		if t.err.Code != "" {
+			event = event.Str("code", t.err.Code)
+		}
 	}
 	event.Msg("request")
+}
+
+// knownMethod is a method of HTTP, or "unknown" for a client's own word.
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		return method
+	}
+	return "unknown"
 }
 
 // printable reports whether a client's id can go into headers and log lines.

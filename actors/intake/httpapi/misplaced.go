@@ -1,9 +1,6 @@
 package httpapi
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // misplaced tells of an unknown parameter of /generate that it has a place one
 // level deeper, where SGLang has what other APIs have on top. Other errors stay.
@@ -16,13 +13,12 @@ func misplaced(err *apiError) *apiError {
 		return unsupported(name, "leave it out")
 	}
 	if slices.Contains(deeper, err.Param) {
-		err.Message = fmt.Sprintf(`%s is a sampling parameter: it belongs into sampling_params, as in {"sampling_params": {"%s": …}}`, name, name)
-		return err
+		return err.say(`%s is a sampling parameter: it belongs into sampling_params, as in {"sampling_params": {"%s": …}}`, name, name)
 	}
 	// A name that is near to one of this level has been suggested that.
 	if didYouMean(err.Param, fieldNames(&generateRequest{})) == "" {
 		if near := didYouMean(err.Param, deeper); near != "" {
-			err.Message = fmt.Sprintf("%s is not a parameter of this endpoint; sampling parameters belong into sampling_params%s", name, near)
+			err.say("%s is not a parameter of this endpoint; sampling parameters belong into sampling_params%s", name, own(near))
 		}
 	}
 	return err
@@ -32,7 +28,7 @@ func misplaced(err *apiError) *apiError {
 // stands beside it.
 func misplacedDeep(err *apiError) *apiError {
 	if err.Code == codeUnknown && slices.Contains(fieldNames(&generateRequest{}), err.Param) {
-		err.Message = fmt.Sprintf("%s is no sampling parameter: it belongs beside sampling_params, not into it", clip(err.Param, 64))
+		err.say("%s is no sampling parameter: it belongs beside sampling_params, not into it", clip(err.Param, 64))
 	}
 	return err
 }

@@ -39,7 +39,7 @@ func parsePrompts(ctx context.Context, m *Model, raw json.RawMessage, param stri
 	case len(each) == 0:
 		return nil, false, invalid(param, "%s is empty; send at least one token", param)
 	case len(each) > maxPrompts:
-		return nil, false, invalid(param, "%s has %d entries, at most %d are taken in one call", param, len(each), maxPrompts)
+		return nil, false, invalid(param, "%s has %d entries, at most %d are taken in one call", param, own(len(each)), own(maxPrompts))
 	}
 	prompts = make([]prompt, len(each))
 	for i, one := range each {
@@ -108,7 +108,7 @@ func parseIDs(m *Model, raw json.RawMessage, param string) ([]int32, *apiError) 
 	}
 	for i, id := range ids {
 		if id < 0 || int(id) >= m.Tokenizer.VocabSize() {
-			return nil, invalid(param, "%s has the token id %d at index %d, token ids of this model are in [0, %d)", param, id, i, m.Tokenizer.VocabSize())
+			return nil, invalid(param, "%s has the token id %d at index %d, token ids of this model are in [0, %d)", param, id, own(i), own(m.Tokenizer.VocabSize()))
 		}
 	}
 	return ids, nil

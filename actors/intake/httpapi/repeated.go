@@ -123,8 +123,8 @@ func (w *keyWalk) twice() *apiError {
 		name.WriteString(clip(at.key, 64))
 	}
 	param := clip(name.String(), maxErrorParam)
-	return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "repeated_parameter", Param: param,
-		Message: fmt.Sprintf("%s is there twice, the second time at byte %d; send it once", param, w.from.InputOffset())}
+	return (&apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "repeated_parameter", Param: param}).
+		say("%s is there twice, the second time at byte %d; send it once", param, own(w.from.InputOffset()))
 }
 
 // check words an error of a body that was decoded before without one.
@@ -132,7 +132,7 @@ func (w *keyWalk) check(err error) *apiError {
 	if err == nil {
 		return nil
 	}
-	return invalid("", "the body cannot be read at byte %d: %v", w.from.InputOffset(), err)
+	return invalid("", "the body cannot be read at byte %d: %v", own(w.from.InputOffset()), err)
 }
 
 // keySet are the keys of an object so far.

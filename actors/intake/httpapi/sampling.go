@@ -114,9 +114,9 @@ func (s *sampling) numbers(p *messages.SamplingParams, m *Model) *apiError {
 		*f.into = float32(v)
 		switch {
 		case f.openLow && !(*f.into > float32(f.low) && v <= f.high):
-			return invalid(f.name, "%s is %v, it must be above %v and at most %v", f.name, v, f.low, f.high)
+			return invalid(f.name, "%s is %v, it must be above %v and at most %v", f.name, v, own(f.low), own(f.high))
 		case !f.openLow && !(v >= f.low && v <= f.high):
-			return invalid(f.name, "%s is %v, it must be in [%v, %v]", f.name, v, f.low, f.high)
+			return invalid(f.name, "%s is %v, it must be in [%v, %v]", f.name, v, own(f.low), own(f.high))
 		}
 	}
 	return nil
@@ -135,11 +135,11 @@ func (s *sampling) counts(p *messages.SamplingParams, topK int, most maxTokens) 
 		p.TopP, p.TopK = 1, 1
 	}
 	if s.N != nil && (*s.N < 1 || *s.N > maxChoices) {
-		return invalid("n", "n is %d, it must be in [1, %d]", *s.N, maxChoices)
+		return invalid("n", "n is %d, it must be in [1, %d]", *s.N, own(maxChoices))
 	}
 	if most.value != nil {
 		if *most.value < most.least {
-			return invalid(most.name, "%s is %d, it must be at least %d", most.name, *most.value, most.least)
+			return invalid(most.name, "%s is %d, it must be at least %d", most.name, *most.value, own(most.least))
 		}
 		p.MaxTokens = min(max(*most.value, 1), unlimitedTokens)
 	}
@@ -155,11 +155,11 @@ func (s *sampling) counts(p *messages.SamplingParams, topK int, most maxTokens) 
 // stops checks stop strings and stop tokens.
 func (s *sampling) stops(p *messages.SamplingParams, m *Model) *apiError {
 	if len(s.Stop) > maxStops {
-		return invalid("stop", "stop has %d strings, at most %d are taken", len(s.Stop), maxStops)
+		return invalid("stop", "stop has %d strings, at most %d are taken", own(len(s.Stop)), own(maxStops))
 	}
 	for _, stop := range s.Stop {
 		if stop == "" || len(stop) > maxStopBytes {
-			return invalid("stop", "a stop string has %d bytes, it must have 1 to %d", len(stop), maxStopBytes)
+			return invalid("stop", "a stop string has %d bytes, it must have 1 to %d", own(len(stop)), own(maxStopBytes))
 		}
 	}
 	if isNull(s.StopTokenIDs) {
@@ -170,7 +170,7 @@ func (s *sampling) stops(p *messages.SamplingParams, m *Model) *apiError {
 		return err
 	}
 	if len(ids) > maxStopTokenIDs {
-		return invalid("stop_token_ids", "stop_token_ids has %d ids, at most %d are taken", len(ids), maxStopTokenIDs)
+		return invalid("stop_token_ids", "stop_token_ids has %d ids, at most %d are taken", own(len(ids)), own(maxStopTokenIDs))
 	}
 	p.StopTokenIDs = ids
 	return nil
@@ -179,12 +179,12 @@ func (s *sampling) stops(p *messages.SamplingParams, m *Model) *apiError {
 // bias checks and sorts logit_bias.
 func (s *sampling) bias(p *messages.SamplingParams, m *Model) *apiError {
 	if len(s.LogitBias) > maxLogitBiases {
-		return invalid("logit_bias", "logit_bias has %d entries, at most %d are taken", len(s.LogitBias), maxLogitBiases)
+		return invalid("logit_bias", "logit_bias has %d entries, at most %d are taken", own(len(s.LogitBias)), own(maxLogitBiases))
 	}
 	for key, bias := range s.LogitBias {
 		id, err := strconv.ParseInt(key, 10, 32)
 		if err != nil || id < 0 || int(id) >= m.Tokenizer.VocabSize() {
-			return invalid("logit_bias", "logit_bias has the key %q, keys are token ids in [0, %d)", clip(key, 64), m.Tokenizer.VocabSize())
+			return invalid("logit_bias", "logit_bias has the key %q, keys are token ids in [0, %d)", clip(key, 64), own(m.Tokenizer.VocabSize()))
 		}
 		if bias == nil {
 			return invalid("logit_bias", "logit_bias of token %d is null, it must be a number in [-100, 100]", id)

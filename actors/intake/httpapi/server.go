@@ -4,9 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"net/http"
 	"sync/atomic"
+
+	"github.com/troupe-engine/troupe/internal/shell"
 )
 
 // Server is the adapter. Its handler is safe for concurrent use.
@@ -85,13 +86,13 @@ func (s *Server) Handler() http.Handler {
 	for path, method := range methods {
 		mux.HandleFunc(path, s.answer(func(w http.ResponseWriter, r *http.Request) *apiError {
 			w.Header().Set("Allow", method)
-			return &apiError{Status: http.StatusMethodNotAllowed, Type: "invalid_request_error",
-				Message: fmt.Sprintf("%s does not take %s; use %s", clip(r.URL.Path, 128), r.Method, method)}
+			return (&apiError{Status: http.StatusMethodNotAllowed, Type: "invalid_request_error"}).
+				say("%s does not take %s; use %s", clip(r.URL.Path, 128), r.Method, own(method))
 		}))
 	}
 	mux.HandleFunc("/", s.answer(func(w http.ResponseWriter, r *http.Request) *apiError {
-		return &apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Code: "not_found",
-			Message: fmt.Sprintf("there is no endpoint %s; the generating ones are /v1/chat/completions, /v1/completions and /generate", clip(r.URL.Path, 128))}
+		return (&apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Code: "not_found"}).
+			say("there is no endpoint %s; the generating ones are /v1/chat/completions, /v1/completions and /generate", clip(r.URL.Path, 128))
 	}))
 	return s.withRequestID(s.withCORS(mux))
 }
@@ -101,6 +102,7 @@ func (s *Server) Handler() http.Handler {
 // ends its connection: a clean end would look like a whole answer.
 func (s *Server) answer(handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		noteRoute(r)
 		err := s.guarded(handle, w, r)
 		if err == nil {
 			return
@@ -119,8 +121,8 @@ func (s *Server) answer(handle handler) http.HandlerFunc {
 func (s *Server) guarded(handle handler, w http.ResponseWriter, r *http.Request) (err *apiError) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.Log.Error().Interface("panic", p).Str("request_id", requestID(r.Context())).Str("stack", stack()).Msg("a handler panicked; only its request is affected")
-			err = internal("this request hit a fault of the server; its id is %s", requestID(r.Context()))
+			s.Log.Error().Str("panic", shell.Fault(p)).Str("request_id", requestID(r.Context())).Str("stack", stack()).Msg("a handler panicked; only its request is affected")
+			err = internal("this request hit a fault of the server; its id is %s", own(requestID(r.Context())))
 		}
 	}()
 	return handle(w, r)
@@ -142,8 +144,8 @@ func (s *Server) checkModel(name string) *apiError {
 	if name == "" || name == s.Model.ID {
 		return nil
 	}
-	return &apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Param: "model", Code: "model_not_found",
-		Message: fmt.Sprintf("the model %q is not served here; this server has %q", clip(name, 128), s.Model.ID)}
+	return (&apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Param: "model", Code: "model_not_found"}).
+		say("the model %q is not served here; this server has %q", clip(name, 128), own(s.Model.ID))
 }
 
 // fingerprint is the answers' system_fingerprint, "" for none.

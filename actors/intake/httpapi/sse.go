@@ -114,7 +114,7 @@ func (s *sse) fail(e *apiError) *apiError {
 
 // stalled is a failed write: the client is gone or does not read.
 func stalled(err error) *apiError {
-	return &apiError{Status: statusClientGone, Type: "invalid_request_error", Message: "the client does not read its answer: " + err.Error()}
+	return (&apiError{Status: statusClientGone, Type: "invalid_request_error"}).say("the client does not read its answer: %v", reason(err))
 }
 
 // statusStreamed marks an error that went out as an event; the access log shows

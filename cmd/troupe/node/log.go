@@ -7,6 +7,8 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/internal/shell"
 )
 
 // runtimeLog brings the actor runtime's log lines into ours. Its dead letters
@@ -53,9 +55,13 @@ func (b bridge) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup implements slog.Handler; the runtime uses no groups.
 func (b bridge) WithGroup(string) slog.Handler { return b }
 
-// attribute keeps plain values and only the type of everything else.
+// attribute keeps plain values and only the type of everything else. The value
+// of a panic may be anything, so it is told as the shells tell it.
 func attribute(event *zerolog.Event, a slog.Attr) *zerolog.Event {
 	key := "runtime_" + a.Key
+	if a.Key == "reason" || a.Key == "exception" {
+		return event.Str(key, shell.Fault(a.Value.Any()))
+	}
 	switch v := a.Value.Any().(type) {
 	case error:
 		return event.Str(key, v.Error())

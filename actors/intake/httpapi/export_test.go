@@ -1,0 +1,67 @@
+package httpapi
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Endpoint is a row of the table of routes, for tests outside the package.
+type Endpoint struct{ Method, Path string }
+
+// Endpoints are all rows.
+func (s *Server) Endpoints() []Endpoint {
+	var all []Endpoint
+	for _, rt := range s.routes() {
+		all = append(all, Endpoint{rt.method, rt.path})
+	}
+	return all
+}
+
+// BodyOf is the body of each endpoint that is posted to; nil where there is none.
+var BodyOf = map[string]reflect.Type{
+	"/v1/chat/completions": reflect.TypeFor[chatRequest](), "/v1/completions": reflect.TypeFor[completionRequest](), "/generate": reflect.TypeFor[generateRequest](),
+	"/tokenize": reflect.TypeFor[tokenizeRequest](), "/v1/tokenize": reflect.TypeFor[tokenizeRequest](),
+	"/detokenize": reflect.TypeFor[detokenizeRequest](), "/v1/detokenize": reflect.TypeFor[detokenizeRequest](),
+	"/abort_request": reflect.TypeFor[abortBody](), "/flush_cache": nil,
+}
+
+// What stands in a body as a JSON value that is read later.
+var (
+	NativeSampling = reflect.TypeFor[nativeSampling]()
+	MessageHead    = reflect.TypeFor[messageHead]()
+	ContentPart    = reflect.TypeFor[contentPart]()
+)
+
+// Registered reports whether the log knows the fields of a body by name.
+func Registered(body reflect.Type) bool {
+	return slices.ContainsFunc(requestBodies, func(b any) bool { return reflect.TypeOf(b) == body })
+}
+
+// Queries are the parameters behind a question mark.
+var Queries = queries
+
+// JSONFields are the paths of the fields of a struct, those of structs within
+// it included.
+func JSONFields(t reflect.Type) (paths [][]string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		inner := f.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			paths = append(paths, []string{name})
+		}
+		if inner.Kind() == reflect.Struct {
+			for _, deeper := range JSONFields(inner) {
+				if !f.Anonymous {
+					deeper = append([]string{name}, deeper...)
+				}
+				paths = append(paths, deeper)
+			}
+		}
+	}
+	return paths
+}
