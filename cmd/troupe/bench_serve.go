@@ -18,6 +18,7 @@ import (
 	"github.com/troupe-engine/troupe/internal/load"
 	"github.com/troupe-engine/troupe/internal/load/wire"
 	"github.com/troupe-engine/troupe/internal/load/work"
+	"github.com/troupe-engine/troupe/internal/logtext"
 )
 
 // benchServe is one run of `troupe bench serve`.
@@ -161,7 +162,7 @@ func (b *benchServe) run(c *cobra.Command) error {
 	if b.asJSON {
 		err = printJSON(c.OutOrStdout(), report)
 	} else {
-		err = report.WriteText(c.OutOrStdout())
+		err = report.WriteText(logtext.NewTerminal(c.OutOrStdout()))
 	}
 	if err == nil && report.Requests.Finished == 0 && !report.Interrupted {
 		fmt.Fprintln(c.ErrOrStderr(), "troupe: no request finished")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/internal/logtext"
 )
 
 func newChat() *cobra.Command {
@@ -33,7 +34,7 @@ func newChat() *cobra.Command {
 				if n.TemplateFault != nil {
 					return n.TemplateFault
 				}
-				t := &talk{node: n, sampling: s, system: system, out: c.OutOrStdout(), prompt: isTerminal(os.Stdin)}
+				t := &talk{node: n, sampling: s, system: system, out: c.OutOrStdout(), show: shown(c.OutOrStdout()), prompt: isTerminal(os.Stdin)}
 				t.reset()
 				return t.run(ctx, c.InOrStdin())
 			})
@@ -59,7 +60,8 @@ type talk struct {
 	system   string
 	history  []node.Message
 	out      io.Writer
-	prompt   bool // show a prompt before reading a line
+	show     func(string) string // how text for out is written
+	prompt   bool                // show a prompt before reading a line
 }
 
 func (t *talk) reset() {
@@ -128,7 +130,7 @@ func (t *talk) line(ctx context.Context, line string) (quit bool, err error) {
 		fmt.Fprintln(t.out, "(started over)")
 	case "/history":
 		for _, m := range t.history {
-			fmt.Fprintf(t.out, "%s: %s\n", m.Role, m.Content)
+			fmt.Fprintf(t.out, "%s: %s\n", m.Role, t.show(m.Content))
 		}
 	case "/help":
 		fmt.Fprint(t.out, chatHelp)
@@ -146,7 +148,7 @@ func (t *talk) say(ctx context.Context, text string) error {
 	messages := append(t.history[:len(t.history):len(t.history)], node.Message{Role: "user", Content: text})
 	ids, err := t.node.EncodeChat(ctx, messages)
 	if err != nil {
-		fmt.Fprintln(t.out, "error:", err)
+		fmt.Fprintln(t.out, "error:", logtext.Lines(err.Error()))
 		return nil
 	}
 	whole := ctx
@@ -155,7 +157,7 @@ func (t *talk) say(ctx context.Context, text string) error {
 	answering.Store(&stop)
 	defer answering.Store(nil)
 	answer, err := t.node.Complete(ctx, ids, t.sampling, false, func(s string) error {
-		_, err := io.WriteString(t.out, s)
+		_, err := io.WriteString(t.out, t.show(s))
 		return err
 	})
 	fmt.Fprintln(t.out)
@@ -166,7 +168,7 @@ func (t *talk) say(ctx context.Context, text string) error {
 		fmt.Fprintln(t.out, "(stopped and forgotten)")
 		return nil
 	case err != nil:
-		fmt.Fprintln(t.out, "error:", err)
+		fmt.Fprintln(t.out, "error:", logtext.Lines(err.Error()))
 		return nil
 	}
 	t.history = append(messages, node.Message{Role: "assistant", Content: answer.Text})

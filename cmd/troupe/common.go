@@ -62,6 +62,15 @@ func newLog(out io.Writer, text, colours bool) zerolog.Logger {
 		}})
 }
 
+// shown is how a model's words are written: as they are, but to a terminal
+// without what steers it.
+func shown(out io.Writer) func(string) string {
+	if f, ok := out.(*os.File); ok && isTerminal(f) {
+		return logtext.Prose
+	}
+	return func(text string) string { return text }
+}
+
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // openNode starts an engine for a command, quietly unless it serves.

@@ -73,11 +73,12 @@ func generate(ctx context.Context, n *node.Node, w io.Writer, prompt string, s n
 	if err != nil {
 		return err
 	}
+	show := shown(w)
 	write := func(text string) error {
 		if asJSON {
 			return nil
 		}
-		_, err := io.WriteString(w, text)
+		_, err := io.WriteString(w, show(text))
 		return err
 	}
 	answer, err := n.Complete(ctx, ids, s, true, write)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-engine/troupe/internal/logtext"
 	"github.com/troupe-engine/troupe/memory"
 )
 
@@ -41,7 +42,7 @@ func newInspectCache() *cobra.Command {
 			if err := json.Unmarshal(body, &v); err != nil {
 				return fmt.Errorf("%s is no Troupe server of this version: its /debug/cache is no tree: %w", server.url, err)
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%d nodes, %d pages of %d tokens evictable, %d protected\n%s", v.Nodes, v.Evictable, v.PageSize, v.Protected, v.Text(true))
+			_, err = fmt.Fprintf(logtext.NewTerminal(c.OutOrStdout()), "%d nodes, %d pages of %d tokens evictable, %d protected\n%s", v.Nodes, v.Evictable, v.PageSize, v.Protected, v.Text(true))
 			return err
 		},
 	}

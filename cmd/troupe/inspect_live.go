@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-engine/troupe/internal/logtext"
 	"github.com/troupe-engine/troupe/internal/plot"
 )
 
@@ -83,7 +84,7 @@ func (l *liveMemory) run(c *cobra.Command) error {
 
 // printMemory is the table of one reading.
 func printMemory(out io.Writer, s *status) error {
-	m, w := s.Memory.Stats, tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	m, w := s.Memory.Stats, tabwriter.NewWriter(logtext.NewTerminal(out), 0, 0, 2, ' ', 0)
 	perToken := max(1, m.BytesPerToken)
 	fmt.Fprintf(w, "%s on %s, up %s, %d pages of %d tokens, %s per token\n", s.Model.ID, s.Device.Name, age(s.Uptime), s.Memory.Pages, s.Memory.PageSize, amount(m.BytesPerToken, "bytes"))
 	for _, r := range []struct {

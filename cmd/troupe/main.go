@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/internal/logtext"
 )
 
 // version is set by the linker; a build without it shows what Go recorded.
@@ -30,7 +31,7 @@ func main() {
 		case ctx.Err() != nil && errors.Is(err, context.Canceled):
 			fmt.Fprintln(os.Stderr, "\ntroupe: interrupted")
 		default:
-			fmt.Fprintln(os.Stderr, "troupe:", err)
+			fmt.Fprintln(os.Stderr, "troupe:", logtext.Lines(err.Error()))
 		}
 		os.Exit(1)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/troupe-engine/troupe/internal/logtext"
 	"github.com/troupe-engine/troupe/internal/telemetry"
 )
 
@@ -109,15 +110,16 @@ func (r *remote) bearer() string {
 	return strings.TrimSpace(first)
 }
 
-// refusalText is the message of an error body, or its beginning.
+// refusalText is the message of an error body, or its beginning, as a terminal
+// may show it.
 func refusalText(body []byte) string {
 	var e struct {
 		Error struct{ Message string }
 	}
 	if json.Unmarshal(body, &e) == nil && e.Error.Message != "" {
-		return e.Error.Message
+		return logtext.Escape(e.Error.Message)
 	}
-	return fmt.Sprintf("%.200s", body)
+	return logtext.Escape(fmt.Sprintf("%.200s", body))
 }
 
 // status is what /server_info says, as far as views use it.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/troupe-engine/troupe/internal/logtext"
 )
 
 // shortestInterval bounds how often a server is asked.
@@ -106,7 +108,7 @@ func (t *top) display() (show func(*view, error) error, end func()) {
 func (t *top) showJSON(v *view, err error) error {
 	switch {
 	case err != nil:
-		fmt.Fprintln(os.Stderr, "troupe:", err)
+		fmt.Fprintln(os.Stderr, "troupe:", logtext.Lines(err.Error()))
 		return nil
 	case t.once:
 		return printJSON(t.out, v)
@@ -116,7 +118,7 @@ func (t *top) showJSON(v *view, err error) error {
 
 func (t *top) showLine(v *view, err error) error {
 	if err != nil {
-		_, err = fmt.Fprintln(t.out, "no reading:", err)
+		_, err = fmt.Fprintln(t.out, "no reading:", logtext.Escape(err.Error()))
 		return err
 	}
 	_, err = fmt.Fprintln(t.out, v.plain())
@@ -130,7 +132,7 @@ func (t *top) showPage(file *os.File, v *view, err error) error {
 	if sizeErr != nil || width < 1 || height < 1 {
 		width, height = 80, 24
 	}
-	lines := []string{clip("troupe top   "+t.server.url, width), "", "no reading: " + fmt.Sprint(err), "", "asking again every " + t.interval.String()}
+	lines := []string{clip("troupe top   "+t.server.url, width), "", "no reading: " + logtext.Escape(fmt.Sprint(err)), "", "asking again every " + t.interval.String()}
 	if v != nil {
 		_, plain := os.LookupEnv("NO_COLOR")
 		lines = v.frame(width, !plain)

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/troupe-engine/troupe/internal/figures"
+	"github.com/troupe-engine/troupe/internal/logtext"
 )
 
 // owners are the states of a KV page in the order of the bar: what is needed
@@ -39,7 +40,7 @@ func (v *view) frame(width int, colour bool) []string {
 		state = "NOT READY"
 	}
 	lines := []string{
-		clip(fmt.Sprintf("troupe top   %s   %s   %s   up %s", v.URL, v.Model, state, age(v.Uptime)), width),
+		clip(fmt.Sprintf("troupe top   %s   %s   %s   up %s", v.URL, logtext.Escape(v.Model), state, age(v.Uptime)), width),
 		clip(fmt.Sprintf("rates and latencies of the last %.1f s", v.Window), width),
 		"",
 		fmt.Sprintf("%-*s%s", label, "KV", v.bar(max(10, min(width-label, 100)), colour)),

@@ -6,7 +6,7 @@
 //
 // # Concurrency properties
 //
-//   - A writer of NewWriter keeps nothing between two writes and makes one write
+//   - A writer of this package keeps nothing between two writes and makes one write
 //     of each, so it is as safe for concurrent use as the writer behind it.
 package logtext
 
@@ -43,18 +43,63 @@ func clean[T ~string | ~[]byte](text T) bool {
 
 const digits = "0123456789abcdef"
 
+// keep is how many bytes of a text stay as they are at an offset where a
+// character stands that steers.
+type keep func(text []byte, at int) (bytes int)
+
+func nothing([]byte, int) int { return 0 }
+
+// layout keeps line ends and tabs.
+func layout(text []byte, at int) int {
+	if text[at] == '\n' || text[at] == '\t' {
+		return 1
+	}
+	return 0
+}
+
+// prose keeps marks of direction, too.
+func prose(text []byte, at int) int {
+	if r, n := utf8.DecodeRune(text[at:]); r >= 0x61c {
+		return n
+	}
+	return layout(text, at)
+}
+
+// lineEnd keeps the last line end.
+func lineEnd(text []byte, at int) int {
+	if at == len(text)-1 && text[at] == '\n' {
+		return 1
+	}
+	return 0
+}
+
+// colours keeps sequences ESC [ digits m, too.
+func colours(text []byte, at int) int {
+	if text[at] != 0x1b || at+1 == len(text) || text[at+1] != '[' {
+		return lineEnd(text, at)
+	}
+	for i := at + 2; i < min(len(text), at+6); i++ {
+		switch c := text[i]; {
+		case c == 'm':
+			return i + 1 - at
+		case c < '0' || c > '9':
+			return 0
+		}
+	}
+	return 0
+}
+
 // appendEscaped writes a text with escapes as in JSON, so that a line of JSON
-// reads as before. keep says which of the characters that steer stay at an
-// offset; bytes that are no UTF-8 become U+FFFD, also a character that a write
-// cuts in two: its halves must not meet on the other side.
-func appendEscaped(to []byte, text []byte, keep func(at int) (bytes int)) []byte {
+// reads as before. Bytes that are no UTF-8 become U+FFFD, also a character that
+// a write cuts in two: its halves must not meet on the other side.
+func appendEscaped(to []byte, text []byte, keep keep) []byte {
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRune(text[i:])
 		switch {
 		case r == utf8.RuneError && n == 1:
 			to = append(to, "\ufffd"...)
 		case steers(r):
-			if kept := keep(i); kept > 0 {
+			if kept := keep(text, i); kept > 0 {
 				to = append(to, text[i:i+kept]...)
 				n = kept
 				break
@@ -73,69 +118,58 @@ func Escape(text string) string {
 	if clean(text) && (text == "" || text[len(text)-1] != '\n') {
 		return text
 	}
-	return string(appendEscaped(nil, []byte(text), func(int) int { return 0 }))
+	return string(appendEscaped(nil, []byte(text), nothing))
 }
 
 // Lines gives a text of several lines for a terminal: line ends and tabs stay.
 func Lines(text string) string {
+	return escaped(text, layout)
+}
+
+// Prose gives what a model says for a terminal: as Lines, but marks of direction
+// stay, which right-to-left scripts need.
+func Prose(text string) string {
+	return escaped(text, prose)
+}
+
+func escaped(text string, keep keep) string {
 	if clean(text) {
 		return text
 	}
-	b := []byte(text)
-	return string(appendEscaped(nil, b, func(i int) int {
-		if b[i] == '\n' || b[i] == '\t' {
-			return 1
-		}
-		return 0
-	}))
+	return string(appendEscaped(nil, []byte(text), keep))
 }
 
 // NewWriter gives a writer of log lines, each written at once with the line end
-// as its last byte; any other line end is escaped. With colours, the escape
-// sequences that choose a colour stay.
-func NewWriter(out io.Writer, colours bool) io.Writer { return &writer{out, colours} }
+// as its last byte; any other line end is escaped. With coloured, the sequences
+// that choose a colour stay.
+func NewWriter(out io.Writer, coloured bool) io.Writer {
+	if coloured {
+		return &writer{out, colours}
+	}
+	return &writer{out, lineEnd}
+}
+
+// NewTerminal gives a writer of text like that of Lines. Each write has whole
+// characters.
+func NewTerminal(out io.Writer) io.Writer { return &writer{out, layout} }
 
 type writer struct {
-	out     io.Writer
-	colours bool
+	out  io.Writer
+	keep keep
 }
 
 // Write implements io.Writer.
-func (w *writer) Write(line []byte) (int, error) {
-	if clean(line) {
-		return w.out.Write(line)
+func (w *writer) Write(text []byte) (int, error) {
+	if clean(text) {
+		return w.out.Write(text)
 	}
-	escaped := appendEscaped(make([]byte, 0, len(line)+64), line, func(i int) int {
-		if line[i] == '\n' && i == len(line)-1 {
-			return 1
-		}
-		if w.colours {
-			return colour(line[i:])
-		}
-		return 0
-	})
+	escaped := appendEscaped(make([]byte, 0, len(text)+64), text, w.keep)
 	n, err := w.out.Write(escaped)
 	if err == nil && n < len(escaped) {
 		err = io.ErrShortWrite
 	}
 	if err != nil {
-		return min(n, len(line)), err
+		return min(n, len(text)), err
 	}
-	return len(line), nil
-}
-
-// colour is the length of a sequence ESC [ digits m, 0 for anything else.
-func colour(text []byte) int {
-	if len(text) < 3 || text[0] != 0x1b || text[1] != '[' {
-		return 0
-	}
-	for i := 2; i < len(text) && i < 6; i++ {
-		switch c := text[i]; {
-		case c == 'm':
-			return i + 1
-		case c < '0' || c > '9':
-			return 0
-		}
-	}
-	return 0
+	return len(text), nil
 }

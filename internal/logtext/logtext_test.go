@@ -113,6 +113,13 @@ func TestEscape(t *testing.T) {
 	if got := Lines("a\n\tb\r\x1b[2J\u0085\n"); got != "a\n\tb"+`\u000d\u001b[2J\u0085`+"\n" {
 		t.Errorf("got %q", got)
 	}
+	if got := Prose("a\n\u200fשלום\u202e\x1b[2J\u009b"); got != "a\n\u200fשלום\u202e"+`\u001b[2J\u009b` {
+		t.Errorf("got %q", got)
+	}
+	var table bytes.Buffer
+	if n, err := io.WriteString(NewTerminal(&table), "a\tb\n\x1b[2J\u202e\n"); n != 12 || err != nil || table.String() != "a\tb\n"+`\u001b[2J\u202e`+"\n" {
+		t.Errorf("%d bytes, %v: %q", n, err, table.String())
+	}
 	for _, same := range []string{"", "plain", "é"} {
 		if Escape(same) != same || Lines(same) != same {
 			t.Errorf("%q is changed", same)

@@ -69,6 +69,10 @@ func TestRequestLogTellsWhyAPrefixWasFound(t *testing.T) {
 	}
 	accepted := logged(t, s, "call accepted")
 	want(t, accepted[0]["requests"], list{lines[0]["request"]})
+	post(t, s, "/v1/completions", object{"prompt": ids, "max_tokens": 1, "rid": "my-rid"})
+	accepted = logged(t, s, "call accepted")
+	// printf %s my-rid | sha256sum
+	want(t, accepted[len(accepted)-1], "f498ae763478f5a0", "rid_digest")
 	if strings.Contains(s.Logs(), "Once upon") {
 		t.Error("the log has a prompt")
 	}
