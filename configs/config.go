@@ -11,7 +11,7 @@ import "time"
 // Config is every setting of the engine. The tag key is its name in files and
 // flags; in the environment it is upper case with underscores, after TROUPE_.
 // The tag alias is a second name. The tag for marks settings that only a server has a use for; other commands
-// have no flag for them. Units, what zero means and an example stand in the usage text, which is the
+// have no flag for them. The tag secret marks keys, which must not be given and empty. Units, what zero means and an example stand in the usage text, which is the
 // documentation that users see.
 type Config struct {
 	Model           string `key:"model" alias:"model-path" default:"" usage:"model directory in Hugging Face format, or a GGUF file; empty serves the embedded model"`
@@ -28,8 +28,8 @@ type Config struct {
 	Host           string        `key:"host" for:"serve" default:"127.0.0.1" usage:"address to listen on; 0.0.0.0 for every interface"`
 	Port           int           `key:"port" for:"serve" default:"30000" usage:"port to listen on; 0 picks a free one"`
 	AdminAddress   string        `key:"admin-address" for:"serve" default:"" usage:"address of the profiler (pprof), apart from the API; empty switches it off. Example: 127.0.0.1:6060"`
-	APIKey         []string      `key:"api-key" for:"serve" default:"" usage:"key that clients send as a bearer token; repeat or separate by commas for several; empty lets anyone call"`
-	AdminAPIKey    string        `key:"admin-api-key" for:"serve" default:"" usage:"key that opens everything, and alone what concerns every client: flush_cache, debug/cache, debug/audit, v1/kv_events, abort_all; empty leaves that to the api-key if there is just one, to nobody if there are several, and to anyone if there is none"`
+	APIKey         []string      `key:"api-key" for:"serve" secret:"yes" default:"" usage:"key that clients send as a bearer token; repeat or separate by commas for several; without one anyone may call; given and empty is an error"`
+	AdminAPIKey    string        `key:"admin-api-key" for:"serve" secret:"yes" default:"" usage:"key that opens everything, and alone what concerns every client: flush_cache, debug/cache, debug/audit, v1/kv_events, abort_all; without one that is left to the api-key if there is just one, to nobody if there are several, and to anyone if there is none"`
 	TLSCert        string        `key:"tls-cert" for:"serve" default:"" usage:"PEM file with the certificate chain; needs tls-key"`
 	TLSKey         string        `key:"tls-key" for:"serve" default:"" usage:"PEM file with the private key; needs tls-cert"`
 	CORSOrigins    []string      `key:"cors-origins" for:"serve" default:"" usage:"origins whose pages may call the API; * is any. Example: https://chat.example"`

@@ -3,6 +3,7 @@ package configs
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -22,6 +23,7 @@ type setting struct {
 	alias                string // a second name; "" for none
 	field                int
 	serve                bool // only a server has a use for it
+	secret               bool // a key: given and empty is a mistake
 	kind                 reflect.Type
 }
 
@@ -31,7 +33,7 @@ func settings() []setting {
 	list := make([]setting, t.NumField())
 	for i := range list {
 		f := t.Field(i)
-		list[i] = setting{f.Tag.Get("key"), f.Tag.Get("default"), f.Tag.Get("usage"), f.Tag.Get("alias"), i, f.Tag.Get("for") == "serve", f.Type}
+		list[i] = setting{f.Tag.Get("key"), f.Tag.Get("default"), f.Tag.Get("usage"), f.Tag.Get("alias"), i, f.Tag.Get("for") == "serve", f.Tag.Get("secret") == "yes", f.Type}
 	}
 	return list
 }
@@ -81,7 +83,7 @@ func addFlag(flags *pflag.FlagSet, name, usage string, fallback reflect.Value) {
 	case time.Duration:
 		flags.Duration(name, x, usage)
 	case []string:
-		flags.StringSlice(name, x, usage)
+		flags.Var(&listFlag{items: x}, name, usage)
 	}
 }
 
@@ -106,6 +108,7 @@ func Load(file string, env []string, flags *pflag.FlagSet) (*Config, []Value, er
 	}
 	environment, errs := environ(env)
 	errs = append(errs, unknownKeys(v, file)...)
+	errs = append(errs, emptyKeys(file)...)
 	config, values := &Config{}, []Value(nil)
 	target := reflect.ValueOf(config).Elem()
 	for _, s := range settings() {
@@ -138,6 +141,14 @@ func Load(file string, env []string, flags *pflag.FlagSet) (*Config, []Value, er
 				}
 				given, text, source = name, value, where
 			}
+		}
+		if s.secret && source != "default" {
+			if err := emptyKey(s.kind, text); err != nil {
+				errs = append(errs, fmt.Errorf("%s (%s): %w", s.key, source, err))
+			}
+		}
+		if list, ok := text.([]string); ok {
+			text = withoutBlank(list)
 		}
 		if err := parseInto(field, text); err != nil {
 			errs = append(errs, fmt.Errorf("%s (%s): %w", s.key, source, err))
@@ -208,6 +219,33 @@ func unknownKeys(v *viper.Viper, file string) []error {
 		key = strings.ReplaceAll(key, "\x00", ".")
 		if !known[key] {
 			errs = append(errs, fmt.Errorf("config file %s has %s, which is no setting%s", file, key, nearest(key, names)))
+		}
+	}
+	return errs
+}
+
+// emptyKeys complains of keys of the file without a value, which viper passes
+// over: `api-key:` would open the server.
+func emptyKeys(file string) []error {
+	if file == "" {
+		return nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return []error{fmt.Errorf("config file %s: %w", file, err)}
+	}
+	yaml, err := viper.NewCodecRegistry().Decoder("yaml")
+	if err != nil {
+		return []error{err}
+	}
+	pairs := map[string]any{}
+	if err := yaml.Decode(data, pairs); err != nil {
+		return []error{fmt.Errorf("config file %s: %w", file, err)}
+	}
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(pairs)) {
+		if pairs[key] == nil {
+			errs = append(errs, fmt.Errorf("config file %s has %s without a value; take the line out, or give a value", file, key))
 		}
 	}
 	return errs

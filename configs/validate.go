@@ -129,14 +129,9 @@ func (c *Config) Warnings() []string {
 	return notes
 }
 
-// severalKeys reports whether there are two keys that differ. An empty one opens
-// nothing.
+// severalKeys reports whether there are two keys that differ.
 func severalKeys(keys []string) bool {
-	first := ""
-	return slices.ContainsFunc(keys, func(k string) bool {
-		first = cmp.Or(first, k)
-		return k != "" && k != first
-	})
+	return len(keys) > 0 && slices.ContainsFunc(keys, func(k string) bool { return k != keys[0] })
 }
 
 // contradictions reports settings that exclude each other, when both were set

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -240,5 +242,35 @@ func TestLFSPointersAreNamed(t *testing.T) {
 		if _, err := run(t, "", "generate", "--model", dir); err == nil || !strings.Contains(err.Error(), "git lfs pull") || !strings.Contains(err.Error(), name) {
 			t.Errorf("a pointer in place of %s gives %v", name, err)
 		}
+	}
+}
+
+// A key that is given and empty, as from a variable that is unset, does not open
+// the server: it does not start.
+func TestAnEmptyKeyEndsTheStart(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // a server that starts all the same ends at once
+	for _, c := range []struct{ flag, variable, want string }{
+		{flag: "--api-key=", want: "api-key (flag --api-key): is empty"},
+		{flag: "--admin-api-key=", want: "admin-api-key (flag --admin-api-key): is empty"},
+		{variable: "TROUPE_API_KEY", want: "api-key (environment TROUPE_API_KEY): is empty"},
+		{variable: "TROUPE_ADMIN_API_KEY", want: "admin-api-key (environment TROUPE_ADMIN_API_KEY): is empty"},
+	} {
+		t.Run(c.want, func(t *testing.T) {
+			args := []string{"serve", "--port", "0"}
+			if c.flag != "" {
+				args = append(args, c.flag)
+			}
+			if c.variable != "" {
+				t.Setenv(c.variable, "")
+			}
+			root := newRoot()
+			root.SetOut(io.Discard)
+			root.SetErr(io.Discard)
+			root.SetArgs(args)
+			if err := root.ExecuteContext(ctx); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "unset it, or give a key") {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+		})
 	}
 }

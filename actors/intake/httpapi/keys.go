@@ -36,14 +36,14 @@ const (
 // constant time tells neither a key's length nor its beginning.
 type keyring struct {
 	asks  bool       // users need a key
-	users [][32]byte // distinct; an empty key is none
+	users [][32]byte // distinct
 	admin [][32]byte // at most one
 }
 
 func newKeyring(o *Options) *keyring {
 	k := &keyring{asks: len(o.APIKeys) > 0}
 	for _, key := range o.APIKeys {
-		if d := sha256.Sum256([]byte(key)); key != "" && !slices.Contains(k.users, d) {
+		if d := sha256.Sum256([]byte(key)); !slices.Contains(k.users, d) {
 			k.users = append(k.users, d)
 		}
 	}
@@ -64,6 +64,9 @@ func (k *keyring) identify(r *http.Request) (who role, key string) {
 	}
 	digest := sha256.Sum256([]byte(sent))
 	isAdmin, isUser := holds(k.admin, &digest), holds(k.users, &digest)
+	if sent == "" { // no key is nobody's, not even where the settings hold an empty one
+		isAdmin, isUser = false, false
+	}
 	key = hex.EncodeToString(digest[:8])
 	switch {
 	case isAdmin, isUser && len(k.admin) == 0 && len(k.users) == 1:

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -61,6 +62,8 @@ var connectionFaults = []string{
 // what is wrong with either is known before a model is loaded.
 func Listen(o Options) (net.Listener, error) {
 	switch {
+	case slices.Contains(o.APIKeys, ""):
+		return nil, errors.New("api-key has an empty key, and an empty key keeps nobody out; take it out, or give a key")
 	case (o.TLSCert == "") != (o.TLSKey == ""):
 		return nil, errors.New("TLS needs both files, tls-cert and tls-key; one of them is not set")
 	case o.TLSCert != "":

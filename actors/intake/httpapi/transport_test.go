@@ -25,7 +25,7 @@ import (
 )
 
 func TestKeys(t *testing.T) {
-	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{APIKeys: []string{"alpha", "beta", ""}}})
+	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{APIKeys: []string{"alpha", "beta"}}})
 	for header, status := range map[string]int{"Bearer alpha": 200, "Bearer beta": 200, "bearer alpha": 200,
 		"": 401, "Bearer": 401, "Bearer ": 401, "Bearer gamma": 401, "alpha": 401, "Basic alpha": 401, "Bearer alph": 401, "Bearer alphaa": 401} {
 		a := send(t, s, "GET", "/v1/models", nil, "Authorization", header)
@@ -164,6 +164,7 @@ func TestListenErrors(t *testing.T) {
 		"one TLS file":    {httpapi.Options{TLSCert: cert}, "both files"},
 		"missing file":    {httpapi.Options{TLSCert: cert, TLSKey: "/nowhere/key.pem"}, "/nowhere/key.pem"},
 		"another key":     {httpapi.Options{TLSCert: cert, TLSKey: otherKey}, "belong together"},
+		"empty key":       {httpapi.Options{APIKeys: []string{"k", ""}}, "give a key"},
 		"key as the cert": {httpapi.Options{TLSCert: key, TLSKey: key}, "PEM"},
 	} {
 		l, err := httpapi.New(httpapi.Deps{Options: c.opt}).Listen()

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"math"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -131,5 +132,18 @@ func TestRefusals(t *testing.T) {
 	}
 	if e := finishError(&messages.Finish{Reason: messages.FinishError, Message: "x"}); e.Status != 500 || e.Code != "generation_failed" {
 		t.Errorf("%+v", e)
+	}
+}
+
+// A keyring of an empty key, which Listen refuses, opens nothing.
+func TestAnEmptyKeyIsNobodys(t *testing.T) {
+	for _, o := range []Options{{APIKeys: []string{""}}, {APIKeys: []string{"", "k"}}} {
+		for _, header := range []string{"", "Bearer", "Bearer ", "Basic k"} {
+			r := httptest.NewRequest("GET", "/v1/models", nil)
+			r.Header.Set("Authorization", header)
+			if who, key := newKeyring(&o).identify(r); who != stranger || key != "" {
+				t.Errorf("%q is %v with the key %q", header, who, key)
+			}
+		}
 	}
 }
