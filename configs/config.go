@@ -30,6 +30,7 @@ type Config struct {
 	AdminAddress   string        `key:"admin-address" for:"serve" default:"" usage:"address of the profiler (pprof), apart from the API; empty switches it off. Example: 127.0.0.1:6060"`
 	APIKey         []string      `key:"api-key" for:"serve" secret:"yes" default:"" usage:"key that clients send as a bearer token; repeat or separate by commas for several; without one anyone may call; given and empty is an error"`
 	AdminAPIKey    string        `key:"admin-api-key" for:"serve" secret:"yes" default:"" usage:"key that opens everything, and alone what concerns every client: flush_cache, debug/cache, debug/audit, v1/kv_events, abort_all; without one that is left to the api-key if there is just one, to nobody if there are several, and to anyone if there is none"`
+	SharePrefix    bool          `key:"share-prefix-cache" for:"serve" default:"false" usage:"let clients with different keys use each other's cached prefixes; they can then tell what others have sent, from cached_tokens and from response times. Without effect with one key or none"`
 	TLSCert        string        `key:"tls-cert" for:"serve" default:"" usage:"PEM file with the certificate chain; needs tls-key"`
 	TLSKey         string        `key:"tls-key" for:"serve" default:"" usage:"PEM file with the private key; needs tls-cert"`
 	CORSOrigins    []string      `key:"cors-origins" for:"serve" default:"" usage:"origins whose pages may call the API; * is any. Example: https://chat.example"`

@@ -74,7 +74,7 @@ type EngineRequest struct {
 	Prompt, Output []int32
 	Params         *SamplingParams
 	// Namespace separates prefixes that must never be shared (cache_salt,
-	// extra_key). Requests share KV only under equal namespaces.
+	// extra_key, the sender's key). Requests share KV only under equal namespaces.
 	Namespace string
 	// Priority is the user's wish to be served before others; higher goes
 	// first. Only the priority policy and preemption look at it.

@@ -36,6 +36,7 @@ const (
 // constant time tells neither a key's length nor its beginning.
 type keyring struct {
 	asks  bool       // users need a key
+	apart bool       // senders differ, and each has a prefix cache of its own
 	users [][32]byte // distinct
 	admin [][32]byte // at most one
 }
@@ -50,14 +51,29 @@ func newKeyring(o *Options) *keyring {
 	if o.AdminAPIKey != "" {
 		k.admin = append(k.admin, sha256.Sum256([]byte(o.AdminAPIKey)))
 	}
+	k.apart = !o.SharePrefixCache && k.senders() > 1
 	return k
 }
 
-// identify says who sends a request, and the digest of the key, "" for one that
-// is not known. Without an admin key, the only API key is its owner's, and so is
+// senders counts whom requests can come from: the keys, and those without a key
+// beside an admin key, which are one.
+func (k *keyring) senders() int {
+	n := len(k.users)
+	if len(k.admin) > 0 && !slices.Contains(k.users, k.admin[0]) {
+		n++
+	}
+	if !k.asks {
+		n++
+	}
+	return n
+}
+
+// identify says who sends a request, the short digest of the key, "" for one that
+// is not known, and whose prefix cache is used, "" for the one that all without
+// a cache of their own share. Without an admin key, the only API key is its owner's, and so is
 // a server without any key; several keys are several owners, of whom none may
 // look after the others.
-func (k *keyring) identify(r *http.Request) (who role, key string) {
+func (k *keyring) identify(r *http.Request) (who role, key, cache string) {
 	scheme, sent, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		sent = ""
@@ -68,17 +84,20 @@ func (k *keyring) identify(r *http.Request) (who role, key string) {
 		isAdmin, isUser = false, false
 	}
 	key = hex.EncodeToString(digest[:8])
+	if k.apart {
+		cache = hex.EncodeToString(digest[:])
+	}
 	switch {
 	case isAdmin, isUser && len(k.admin) == 0 && len(k.users) == 1:
-		return admin, key
+		return admin, key, cache
 	case isUser:
-		return user, key
+		return user, key, cache
 	case k.asks:
-		return stranger, ""
+		return stranger, "", ""
 	case len(k.admin) > 0:
-		return user, ""
+		return user, "", ""
 	}
-	return admin, ""
+	return admin, "", ""
 }
 
 // holds compares with every digest, whichever matches.
@@ -96,12 +115,12 @@ func (s *Server) withKey(needed access, next handler) handler {
 		return next
 	}
 	return func(w http.ResponseWriter, r *http.Request) *apiError {
-		who, key := s.keys.identify(r)
+		who, key, cache := s.keys.identify(r)
 		if who == stranger {
 			return unauthorized(w, "the API key is missing or wrong; send it as Authorization: Bearer KEY")
 		}
 		if t, ok := r.Context().Value(trailKey{}).(*trail); ok {
-			t.role, t.key = who, key
+			t.role, t.key, t.cache = who, key, cache
 		}
 		if needed == forAdmin {
 			if err := s.needsAdmin(w, r, r.URL.Path); err != nil {
@@ -132,6 +151,14 @@ func sender(ctx context.Context) (who role, key string) {
 		return t.role, t.key
 	}
 	return stranger, ""
+}
+
+// cacheOwner is whose prefix cache a request uses, "" for the common one.
+func cacheOwner(ctx context.Context) string {
+	if t, ok := ctx.Value(trailKey{}).(*trail); ok {
+		return t.cache
+	}
+	return ""
 }
 
 func unauthorized(w http.ResponseWriter, format string, args ...any) *apiError {

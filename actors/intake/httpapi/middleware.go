@@ -16,6 +16,9 @@ type trail struct {
 	err   *apiError
 	role  role
 	key   string // digest of the API key, "" without one
+	// cache is the owner of the prefix cache that the request uses, "" for the
+	// common one.
+	cache string
 }
 
 type trailKey struct{}

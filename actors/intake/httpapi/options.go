@@ -27,6 +27,11 @@ type Options struct {
 	// AdminAPIKey opens everything, and alone what concerns every client. ""
 	// leaves that to the only API key, or to anyone where there is none.
 	AdminAPIKey string
+	// SharePrefixCache lets senders with different keys, or with a key and
+	// without one, use each other's cached prefixes. They can then tell what
+	// others have sent, from cached_tokens and from the time that an answer
+	// takes. Without effect where all requests have the same key, or none.
+	SharePrefixCache bool
 	// TenantFrom says whom fair shares go to: TenantAuto, TenantKey or
 	// TenantUser. "" means TenantAuto.
 	TenantFrom string

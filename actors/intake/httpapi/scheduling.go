@@ -24,21 +24,31 @@ type scheduling struct {
 // submission is what all requests of a call have in common. user is the body's
 // field of that name.
 func (s *Server) submission(ctx context.Context, p *scheduling, user *string) messages.Submission {
-	base := messages.Submission{Namespace: p.namespace(), Tenant: s.tenant(ctx, user)}
+	base := messages.Submission{Namespace: p.namespace(cacheOwner(ctx)), Tenant: s.tenant(ctx, user)}
 	if p.Priority != nil {
 		base.Priority = *p.Priority
 	}
 	return base
 }
 
-// namespace is the salt, followed by the extra key and the length of it if there
-// is one: different pairs have different namespaces, whatever they contain. So
-// nobody gets into the namespace of another's salt by way of the extra key.
-func (p *scheduling) namespace() string {
-	if p.ExtraKey == "" && !strings.Contains(p.CacheSalt, "\x00") {
-		return p.CacheSalt
+// namespace is the name of what a request shares cached prefixes with. Different
+// triples of owner, salt and extra key have different ones, whatever a client
+// writes:
+//
+//	salt                                  no extra key, no zero byte in the salt
+//	salt 0 extra key 0 length of the key  else; the end says where the key begins
+//	one of the two 0 owner 0 key          with an owner, a digest of fixed length
+//
+// The first has no zero byte, the second ends with a digit, the third does not.
+func (p *scheduling) namespace(owner string) string {
+	space := p.CacheSalt
+	if p.ExtraKey != "" || strings.Contains(p.CacheSalt, "\x00") {
+		space = fmt.Sprintf("%s\x00%s\x00%d", p.CacheSalt, p.ExtraKey, len(p.ExtraKey))
 	}
-	return fmt.Sprintf("%s\x00%s\x00%d", p.CacheSalt, p.ExtraKey, len(p.ExtraKey))
+	if owner != "" {
+		space += "\x00" + owner + "\x00key"
+	}
+	return space
 }
 
 // The values of Options.TenantFrom.

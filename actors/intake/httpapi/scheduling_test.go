@@ -2,7 +2,12 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
+	"net/http/httptest"
+	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -34,15 +39,53 @@ func TestTenant(t *testing.T) {
 
 func TestNamespaceKeepsItsPartsApart(t *testing.T) {
 	s := &Server{}
-	seen := map[string]scheduling{}
-	for _, p := range []scheduling{{}, {CacheSalt: "a"}, {CacheSalt: "a", ExtraKey: "bc"}, {CacheSalt: "ab", ExtraKey: "c"},
-		{ExtraKey: "a"}, {CacheSalt: "a\x00bc"}, {CacheSalt: "a\x00bc\x002"}, {ExtraKey: "bc\x002"}, {CacheSalt: "\x00a"}, {ExtraKey: "a\x001"}, {CacheSalt: "a", ExtraKey: "\x00bc"}, {CacheSalt: "a\x00", ExtraKey: "bc"}} {
-		namespace := s.submission(t.Context(), &p, nil).Namespace
-		if other, dup := seen[namespace]; dup {
-			t.Errorf("%+v and %+v share the namespace %q", p, other, namespace)
+	digests := newKeyring(&Options{APIKeys: []string{"k-ann", "k-bob"}})
+	seen := map[string]string{}
+	for _, key := range []string{"", "k-ann", "k-bob"} {
+		r := httptest.NewRequest("POST", "/generate", nil)
+		r.Header.Set("Authorization", "Bearer "+key)
+		_, _, owner := digests.identify(r)
+		if len(owner) != map[bool]int{true: 0, false: 64}[key == ""] {
+			t.Fatalf("the owner of %q is %q", key, owner)
 		}
-		seen[namespace] = p
+		ctx := context.WithValue(t.Context(), trailKey{}, &trail{cache: owner})
+		for _, p := range []scheduling{{}, {CacheSalt: "a"}, {CacheSalt: "a", ExtraKey: "bc"}, {CacheSalt: "ab", ExtraKey: "c"},
+			{ExtraKey: "a"}, {CacheSalt: "a\x00bc"}, {CacheSalt: "a\x00bc\x002"}, {ExtraKey: "bc\x002"}, {CacheSalt: "\x00a"}, {ExtraKey: "a\x001"}, {CacheSalt: "a", ExtraKey: "\x00bc"}, {CacheSalt: "a\x00", ExtraKey: "bc"}} {
+			namespace, name := s.submission(ctx, &p, nil).Namespace, fmt.Sprintf("%q with %q and %q", key, p.CacheSalt, p.ExtraKey)
+			if other, dup := seen[namespace]; dup {
+				t.Errorf("%s and %s share the namespace %q", name, other, namespace)
+			}
+			seen[namespace] = name
+		}
 	}
+	if got := s.submission(t.Context(), &scheduling{CacheSalt: "a"}, nil).Namespace; got != "a" {
+		t.Errorf("without an owner the namespace of a salt is %q", got)
+	}
+}
+
+// Whatever a client writes into salt and extra key, other namespaces and the
+// digests of other keys included, two different triples never meet.
+func TestNamespacesAreInjective(t *testing.T) {
+	type triple struct{ owner, salt, extra string }
+	rapid.Check(t, func(t *rapid.T) {
+		owners := []string{"", strings.Repeat("a", 64), strings.Repeat("0", 64)}
+		bits := []string{"", "\x00", "\x00key", "a", "0", "1", "\x001", owners[1], owners[2]}
+		seen := map[string]triple{}
+		for range 30 {
+			text := rapid.Custom(func(t *rapid.T) string {
+				return strings.Join(rapid.SliceOfN(rapid.SampledFrom(bits), 0, 4).Draw(t, "parts"), "")
+			})
+			c := triple{rapid.SampledFrom(owners).Draw(t, "owner"), text.Draw(t, "salt"), text.Draw(t, "extra")}
+			space := (&scheduling{CacheSalt: c.salt, ExtraKey: c.extra}).namespace(c.owner)
+			if other, met := seen[space]; met && other != c {
+				t.Fatalf("%q and %q share %q", c, other, space)
+			}
+			seen[space] = c
+			if len(space) < 200 {
+				bits = append(bits, space) // a client may know how names are made
+			}
+		}
+	})
 }
 
 func TestFinishErrorsByKind(t *testing.T) {
