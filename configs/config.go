@@ -33,7 +33,8 @@ type Config struct {
 	SharePrefix    bool          `key:"share-prefix-cache" for:"serve" default:"false" usage:"let clients with different keys use each other's cached prefixes; they can then tell what others have sent, from cached_tokens and from response times. Without effect with one key or none"`
 	TLSCert        string        `key:"tls-cert" for:"serve" default:"" usage:"PEM file with the certificate chain; needs tls-key"`
 	TLSKey         string        `key:"tls-key" for:"serve" default:"" usage:"PEM file with the private key; needs tls-cert"`
-	CORSOrigins    []string      `key:"cors-origins" for:"serve" default:"" usage:"origins whose pages may call the API; * is any. Example: https://chat.example"`
+	AllowedHosts   []string      `key:"allowed-hosts" for:"serve" default:"" usage:"host names, without ports, under which clients may address the server, besides localhost and loopback addresses; * is any. Without it, a server on a loopback address answers under loopback names only, and one on another address under any. Example: chat.example"`
+	CORSOrigins    []string      `key:"cors-origins" for:"serve" default:"" usage:"origins whose pages may call the API; * is any. Others' requests that do more than read are refused. Example: https://chat.example"`
 	MaxBodyBytes   int64         `key:"max-body-bytes" for:"serve" default:"67108864" usage:"largest body of a request in bytes, hard"`
 	HeaderTimeout  time.Duration `key:"header-timeout" for:"serve" default:"10s" usage:"time to read a request's headers, hard"`
 	WriteStall     time.Duration `key:"write-stall-timeout" for:"serve" default:"30s" usage:"time that one write to a client may take before its request is aborted, hard"`

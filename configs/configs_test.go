@@ -108,6 +108,10 @@ func TestErrorsNameKeyPlaceAndRemedy(t *testing.T) {
 		"endless":          {args: []string{"--drain-timeout", "9000h"}, want: []string{"drain-timeout is 9000h0m0s", "8760h0m0s"}},
 		"no origin":        {args: []string{"--cors-origins", "chat.example"}, want: []string{"cors-origins", "chat.example", "https://"}},
 		"origin with path": {args: []string{"--cors-origins", "https://chat.example/"}, want: []string{"cors-origins", `"https://chat.example/"`}},
+		"host with scheme": {args: []string{"--allowed-hosts", "https://chat.example"}, want: []string{"allowed-hosts", `"https://chat.example"`, "without scheme"}},
+		"host with port":   {yaml: "allowed-hosts: [chat.example, 'chat.example:80']", want: []string{"allowed-hosts", `"chat.example:80"`}},
+		"host with path":   {env: []string{"TROUPE_ALLOWED_HOSTS=chat.example/"}, want: []string{"allowed-hosts", `"chat.example/"`}},
+		"half an address":  {args: []string{"--allowed-hosts", "[fd00::1"}, want: []string{"allowed-hosts", `"[fd00::1"`}},
 		"not a number":     {env: []string{"TROUPE_MEM_FRACTION_STATIC=NaN"}, want: []string{"mem-fraction-static is NaN"}},
 		"two names":        {yaml: "chunked-prefill-size: 512\nprefill-chunk-size: 256", want: []string{"chunked-prefill-size is 512", "prefill-chunk-size is 256", "give one"}},
 		"two flags":        {args: []string{"--chunked-prefill-size", "512", "--prefill-chunk-size", "-1"}, want: []string{"chunked-prefill-size is 512", "prefill-chunk-size is -1"}},
@@ -257,5 +261,13 @@ func TestEventsWithoutACacheWarn(t *testing.T) {
 	}
 	if _, _, err := load(t, "kv-events-buffer: 0", nil); err == nil || !strings.Contains(err.Error(), "kv-events-buffer") {
 		t.Errorf("a buffer of nothing: %v", err)
+	}
+}
+
+func TestHostsThatMayBeAllowed(t *testing.T) {
+	hosts := []string{"chat.example", "Chat.Example.", "10.0.0.7", "fd00::1", "[fd00::1]", "my_box-2", "*"}
+	c, _, err := load(t, "", nil, "--allowed-hosts", strings.Join(hosts, ","))
+	if err != nil || len(c.AllowedHosts) != len(hosts) {
+		t.Errorf("%q, %v", c.AllowedHosts, err)
 	}
 }

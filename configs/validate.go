@@ -3,6 +3,7 @@ package configs
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -71,6 +72,11 @@ func (c *Config) validate() []error {
 	for _, origin := range c.CORSOrigins {
 		if !isOrigin(origin) {
 			bad("cors-origins", "has %q, it must be * or an origin as browsers send it, like https://chat.example or http://localhost:3000", origin)
+		}
+	}
+	for _, host := range c.AllowedHosts {
+		if !isHost(host) {
+			bad("allowed-hosts", "has %q, it must be * or a host name or address without scheme, port and path, like chat.example or 10.0.0.7", host)
 		}
 	}
 	if c.PageSize&(c.PageSize-1) != 0 {
@@ -171,6 +177,17 @@ func isOrigin(text string) bool {
 	}
 	u, err := url.Parse(text)
 	return err == nil && u.Scheme != "" && u.Host != "" && text == u.Scheme+"://"+strings.ToLower(u.Host)
+}
+
+// isHost tells whether a text can be the name in a Host header. Any other would
+// silently match nobody.
+func isHost(text string) bool {
+	if a, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
+		return a.Is6() && (text[0] == '[') == (text[len(text)-1] == ']') || text == a.String()
+	}
+	return text == "*" || text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return r != '-' && r != '.' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
 }
 
 func within[T cmp.Ordered](bad func(string, string, ...any), key string, value, low, high T) {

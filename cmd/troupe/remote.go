@@ -93,6 +93,9 @@ func (r *remote) get(ctx context.Context, path string, query url.Values) ([]byte
 	case http.StatusUnauthorized:
 		return nil, fmt.Errorf("the server at %s asks for a key; give --api-key or set TROUPE_API_KEY (--admin-api-key and TROUPE_ADMIN_API_KEY where it has an admin key): %s", base, refusalText(body))
 	case http.StatusForbidden:
+		if refusalCode(body) != "admin_key_required" {
+			return nil, fmt.Errorf("the server at %s refuses: %s", base, refusalText(body))
+		}
 		return nil, fmt.Errorf("the server at %s asks for its admin key; give --admin-api-key or set TROUPE_ADMIN_API_KEY: %s", base, refusalText(body))
 	}
 	return nil, fmt.Errorf("%s answers %s: %s", u, answer.Status, refusalText(body))
@@ -120,6 +123,15 @@ func refusalText(body []byte) string {
 		return logtext.Escape(e.Error.Message)
 	}
 	return logtext.Escape(fmt.Sprintf("%.200s", body))
+}
+
+// refusalCode is the code of an error body, "" without one.
+func refusalCode(body []byte) string {
+	var e struct {
+		Error struct{ Code string }
+	}
+	_ = json.Unmarshal(body, &e) // an answer of something else has none
+	return e.Error.Code
 }
 
 // status is what /server_info says, as far as views use it.

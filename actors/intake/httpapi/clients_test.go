@@ -202,7 +202,7 @@ func dial(t *testing.T, s *testserver.Server, path, body string) *net.TCPConn {
 	t.Cleanup(func() { conn.Close() })
 	tcp := conn.(*net.TCPConn)
 	tcp.SetReadBuffer(64 << 10) // little room, so that a reader who stops is noticed soon
-	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
 	return tcp
 }
 

@@ -102,6 +102,7 @@ func (s *Server) URL(l net.Listener) string {
 // Serve answers on a listener, over TLS when the options ask for it, until
 // Shutdown; then it returns nil.
 func (s *Server) Serve(l net.Listener) error {
+	s.hosts.listens(l.Addr())
 	var err error
 	if s.opt.TLSCert != "" {
 		err = s.http.ServeTLS(l, s.opt.TLSCert, s.opt.TLSKey)
@@ -125,15 +126,19 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// AdminHandler serves the profiler. It tells much about the process, so it
-// belongs on an address of its own that only operators reach. The command line
-// is left out: it may hold API keys.
-func AdminHandler() http.Handler {
+// AdminHandler serves the profiler on an address, host being the name for it in
+// the settings. It tells much about the process, so it belongs on an address of
+// its own that only operators reach, and answers no page of another origin. The
+// command line is left out: it may hold API keys.
+func AdminHandler(host string, address net.Addr, allowedHosts []string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	return mux
+	hosts := newHostRule(host, allowedHosts)
+	hosts.listens(address)
+	all := func(*http.Request) bool { return true }
+	return door(hosts, nil, all, mux, func(w http.ResponseWriter, _ *http.Request, e *apiError) { writeError(w, e) })
 }

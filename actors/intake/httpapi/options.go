@@ -56,6 +56,10 @@ type Options struct {
 	// KeepAlive is how often a silent stream of KV events shows that it lives.
 	// Zero means 15s.
 	KeepAlive time.Duration
+	// AllowedHosts are names, without ports, under which clients may address the
+	// server, besides the loopback ones; "*" is any. None means any where it
+	// listens on more than loopback. Example: "chat.example"
+	AllowedHosts []string
 	// CORSOrigins may call from a browser; "*" is any. None means no CORS.
 	CORSOrigins []string
 	// TLSCert and TLSKey are PEM files; both or neither.

@@ -15,6 +15,7 @@ type Server struct {
 	Deps
 	opt      Options
 	keys     *keyring
+	hosts    *hostRule
 	http     *http.Server
 	slots    chan struct{} // tokenising handlers
 	draining atomic.Bool
@@ -25,7 +26,7 @@ type Server struct {
 // New makes an adapter; it does not listen.
 func New(deps Deps) *Server {
 	opt := deps.Options.withDefaults()
-	s := &Server{Deps: deps, opt: opt, keys: newKeyring(&opt), slots: make(chan struct{}, opt.PrepareConcurrency), quit: make(chan struct{})}
+	s := &Server{Deps: deps, opt: opt, keys: newKeyring(&opt), hosts: newHostRule(opt.Host, opt.AllowedHosts), slots: make(chan struct{}, opt.PrepareConcurrency), quit: make(chan struct{})}
 	s.http = s.newHTTP()
 	return s
 }
@@ -94,7 +95,7 @@ func (s *Server) Handler() http.Handler {
 		return (&apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Code: "not_found"}).
 			say("there is no endpoint %s; the generating ones are /v1/chat/completions, /v1/completions and /generate", clip(r.URL.Path, 128))
 	}))
-	return s.withRequestID(s.withCORS(mux))
+	return s.withRequestID(s.withDoor(s.withCORS(mux)))
 }
 
 // answer writes the error of a handler and turns a panic into one, so that it

@@ -183,9 +183,9 @@ func TestSlowSenders(t *testing.T) {
 		opt          httpapi.Options // one limit each: a server that is late itself must not meet the other
 		sent, answer string
 	}{
-		"headers": {httpapi.Options{HeaderTimeout: 50 * time.Millisecond}, "POST /v1/completions HTTP/1.1\r\nHost: x\r\n", ""},
+		"headers": {httpapi.Options{HeaderTimeout: 50 * time.Millisecond}, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n", ""},
 		"body": {httpapi.Options{BodyTimeout: 50 * time.Millisecond},
-			"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"prompt\"", "HTTP/1.1 408 "},
+			"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"prompt\"", "HTTP/1.1 408 "},
 	} {
 		s := testserver.Start(t, testserver.Options{HTTP: c.opt})
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"math"
+	"net"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -145,5 +146,27 @@ func TestAnEmptyKeyIsNobodys(t *testing.T) {
 				t.Errorf("%q is %v with the key %q", header, who, key)
 			}
 		}
+	}
+}
+
+// The address that was opened counts, and the name for it in the settings stays
+// allowed.
+func TestANameOfALoopbackAddress(t *testing.T) {
+	h := newHostRule("mybox", nil)
+	r := httptest.NewRequest("GET", "http://evil.example/livez", nil)
+	if e := h.check(r); e != nil {
+		t.Errorf("before it listens: %v", e)
+	}
+	h.listens(&net.TCPAddr{IP: net.IPv4(127, 0, 1, 1)})
+	if e := h.check(r); e == nil || !strings.Contains(e.Message, `"evil.example"`) || strings.Contains(e.Logged, "evil") {
+		t.Errorf("on loopback: %+v", e)
+	}
+	if e := h.check(httptest.NewRequest("GET", "http://MYBOX:30000/livez", nil)); e != nil {
+		t.Errorf("its own name: %v", e)
+	}
+	far := newHostRule("mybox", nil)
+	far.listens(&net.TCPAddr{IP: net.IPv4(10, 0, 0, 7)})
+	if e := far.check(r); e != nil {
+		t.Errorf("on a network: %v", e)
 	}
 }

@@ -82,7 +82,7 @@ var notVaried = map[string][]string{
 	"refuses or ends requests and does not touch the others (internal/clients)":                                            {"max-open-requests", "max-queued-tokens", "max-queued-requests", "queue-timeout", "request-timeout"},
 	"says whose a request is, by user or key; users are drawn in every combination":                                        {"tenant-from"},
 	"says whose cached prefixes a request finds where there are several keys; the cache is on and off in the combinations": {"share-prefix-cache"},
-	"of the HTTP server, before a request is one": {"host", "port", "admin-address", "api-key", "admin-api-key", "tls-cert", "tls-key", "cors-origins", "max-body-bytes", "header-timeout",
+	"of the HTTP server, before a request is one": {"host", "port", "admin-address", "api-key", "admin-api-key", "tls-cert", "tls-key", "allowed-hosts", "cors-origins", "max-body-bytes", "header-timeout",
 		"write-stall-timeout", "health-timeout", "drain-timeout"},
 	"writes down what happens": {"record-trace", "log-level", "log-format"},
 }

@@ -45,7 +45,7 @@ func httpOptions(c *configs.Config) httpapi.Options {
 	return httpapi.Options{
 		Host: c.Host, Port: c.Port, APIKeys: c.APIKey, AdminAPIKey: c.AdminAPIKey, SharePrefixCache: c.SharePrefix, TenantFrom: c.TenantFrom, MaxBodyBytes: c.MaxBodyBytes, HeaderTimeout: c.HeaderTimeout,
 		WriteStall: c.WriteStall, HealthTimeout: c.HealthTimeout,
-		CORSOrigins: c.CORSOrigins, TLSCert: c.TLSCert, TLSKey: c.TLSKey,
+		AllowedHosts: c.AllowedHosts, CORSOrigins: c.CORSOrigins, TLSCert: c.TLSCert, TLSKey: c.TLSKey,
 	}
 }
 
@@ -127,9 +127,11 @@ const abortGrace = 2 * time.Second
 func (n *Node) Serve(ctx context.Context, api *httpapi.Server, l *Listeners) error {
 	defer l.Close()
 	failed := make(chan error, 2)
-	admin := &http.Server{Handler: httpapi.AdminHandler(), ReadHeaderTimeout: n.opt.Config.HeaderTimeout}
+	admin := &http.Server{ReadHeaderTimeout: n.opt.Config.HeaderTimeout}
 	defer admin.Close()
 	if l.Admin != nil {
+		host, _, _ := net.SplitHostPort(n.opt.Config.AdminAddress) // it was opened
+		admin.Handler = httpapi.AdminHandler(host, l.Admin.Addr(), n.opt.Config.AllowedHosts)
 		go func() { failed <- admin.Serve(l.Admin) }()
 	}
 	go func() { failed <- api.Serve(l.API) }()

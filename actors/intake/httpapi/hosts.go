@@ -1,0 +1,103 @@
+package httpapi
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// hostRule says for which names of this server requests are answered. A browser
+// that was told a foreign name for this address (DNS rebinding) sends that name.
+type hostRule struct {
+	looked  bool            // names are looked at
+	any     bool            // all are allowed
+	allowed map[string]bool // besides the loopback ones, as splitHost gives them
+}
+
+// newHostRule makes the rule of a server that is to listen on host, a name or an
+// address. With a list, names are looked at, and on loopback in any case.
+func newHostRule(host string, allowed []string) *hostRule {
+	h := &hostRule{looked: len(allowed) > 0, allowed: map[string]bool{}}
+	for _, name := range append([]string{host}, allowed...) {
+		h.any = h.any || name == "*"
+		name = normalHost(name)
+		if a, err := netip.ParseAddr(name); name != "" && (err != nil || !a.IsUnspecified()) { // 0.0.0.0 is nobody's name
+			h.allowed[name] = true
+		}
+	}
+	return h
+}
+
+// listens tells the rule the address that was opened, before the first request.
+func (h *hostRule) listens(a net.Addr) {
+	if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
+		h.looked = true
+	}
+}
+
+// check refuses a request for another name.
+func (h *hostRule) check(r *http.Request) *apiError {
+	if !h.looked || h.any {
+		return nil
+	}
+	name, _, ok := splitHost(r.Host)
+	if ok && (isLoopback(name) || h.allowed[name]) {
+		return nil
+	}
+	const remedy = "if it is a name of this server, start it with allowed-hosts and that name"
+	e := &apiError{Status: http.StatusForbidden, Type: "invalid_request_error", Code: "host_not_allowed",
+		Message: fmt.Sprintf("the host %q is not one that this server answers for; %s", clip(r.Host, 64), remedy)}
+	if r.Host == "" {
+		e.Message = "the request names no host; send the header Host, for example localhost"
+	}
+	return e.logged("the Host of the request is not one that this server answers for; " + remedy)
+}
+
+// normalHost is a name or address of the settings as splitHost gives it, ""
+// for none. An IPv6 address may have brackets.
+func normalHost(text string) string {
+	if strings.Count(text, ":") > 1 && !strings.HasPrefix(text, "[") {
+		text = "[" + text + "]"
+	}
+	name, _, _ := splitHost(text)
+	return name
+}
+
+// splitHost takes a Host apart: the name in lower case, without brackets and the
+// dot at its end, and the port, "" without one. An address is in its shortest
+// form. Anything else beside them, such as a user's name, is not ok.
+func splitHost(text string) (name, port string, ok bool) {
+	var rest string
+	if inside, bracketed := strings.CutPrefix(text, "["); bracketed {
+		name, rest, ok = strings.Cut(inside, "]")
+		a, err := netip.ParseAddr(name)
+		if !ok || err != nil || !a.Is6() {
+			return "", "", false
+		}
+		name = a.Unmap().String()
+	} else {
+		name = text
+		if at := strings.IndexByte(text, ':'); at >= 0 {
+			name, rest = text[:at], text[at:]
+		}
+		name = strings.TrimSuffix(strings.ToLower(name), ".")
+	}
+	if rest != "" {
+		if port = strings.TrimPrefix(rest, ":"); port == rest || strings.Trim(port, "0123456789") != "" {
+			return "", "", false
+		}
+	}
+	return name, port, name != ""
+}
+
+// isLoopback reports whether a name reaches this machine only. Browsers resolve
+// names below localhost themselves.
+func isLoopback(name string) bool {
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return true
+	}
+	a, err := netip.ParseAddr(name)
+	return err == nil && a.IsLoopback()
+}

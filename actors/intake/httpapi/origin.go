@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// harmless are the endpoints that only tell something and cost next to nothing:
+// a page of another origin may cause them to be called, as a link does. The
+// browser keeps the answer from it. Everything else acts.
+var harmless = []string{"/livez", "/readyz", "/health", "/v1/models", "/server_info", "/get_server_info", "/metrics"}
+
+// acts reports whether a request does more than read.
+func acts(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return true
+	}
+	return !slices.Contains(harmless, r.URL.Path) && !strings.HasPrefix(r.URL.Path, "/v1/models/")
+}
+
+// withDoor refuses what browsers send for pages that have no business here:
+// requests for foreign names of this server, and those of foreign origins that
+// act.
+func (s *Server) withDoor(next http.Handler) http.Handler {
+	return door(s.hosts, s.opt.CORSOrigins, acts, next, func(w http.ResponseWriter, r *http.Request, e *apiError) {
+		if r.ContentLength != 0 { // nobody reads the body, so nobody waits for it
+			w.Header().Set("Connection", "close")
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+		}
+		s.answer(func(http.ResponseWriter, *http.Request) *apiError { return e })(w, r)
+	})
+}
+
+func door(hosts *hostRule, origins []string, acts func(*http.Request) bool, next http.Handler,
+	refuse func(http.ResponseWriter, *http.Request, *apiError)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if e := hosts.check(r); e != nil {
+			refuse(w, r, e)
+			return
+		}
+		if foreign(r, origins) && acts(r) {
+			refuse(w, r, &apiError{Status: http.StatusForbidden, Type: "invalid_request_error", Code: "origin_not_allowed",
+				Message: "the request comes from a page of another origin; if that may call this server, start it with cors-origins and the origin, and behind a reverse proxy pass the header Host on"})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// foreign reports whether a browser sends a request for a page of another origin
+// that is not allowed. Pages cannot forge the two headers; programs do not send
+// them.
+func foreign(r *http.Request, allowed []string) bool {
+	origins := r.Header.Values("Origin")
+	if slices.Contains(allowed, "*") || len(origins) == 1 && slices.Contains(allowed, origins[0]) {
+		return false
+	}
+	switch strings.ToLower(r.Header.Get("Sec-Fetch-Site")) {
+	case "cross-site":
+		return true
+	case "same-site": // another port or a neighbouring name: no-cors requests carry no Origin
+		if len(origins) == 0 {
+			return true
+		}
+	}
+	for _, origin := range origins {
+		if !sameOrigin(origin, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameOrigin compares an Origin with the Host. The scheme counts where it is
+// known: behind a proxy it may be https although this server speaks http.
+func sameOrigin(origin string, r *http.Request) bool {
+	origin = strings.ToLower(origin)
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme+"://"+u.Host != origin || u.Scheme != "https" && (u.Scheme != "http" || r.TLS != nil) {
+		return false
+	}
+	name, port, ok := splitHost(u.Host)
+	wanted, wantedPort, wantedOK := splitHost(r.Host)
+	usual := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	return ok && wantedOK && name == wanted && orElse(port, usual) == orElse(wantedPort, usual)
+}

@@ -1,0 +1,270 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/troupe-engine/troupe/actors/intake/httpapi"
+	"github.com/troupe-engine/troupe/internal/clients/testserver"
+)
+
+// raw sends a request line and headers as they are and gives status and answer.
+func raw(t *testing.T, address, request string) (status int, body string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(time.Minute))
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	method, _, _ := strings.Cut(request, " ")
+	resp, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
+	if err != nil {
+		t.Fatalf("%q: %v", request, err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(data)
+}
+
+// listening is a server on an address of its own; the addresses of its settings
+// and of its listener are those of a real one.
+func listening(t *testing.T, opt httpapi.Options) (address string) {
+	t.Helper()
+	s := testserver.Start(t, testserver.Options{}) // the engine behind it
+	h := httpapi.New(httpapi.Deps{Options: opt, Model: s.Model, Engine: s.Engine, Metrics: http.NotFoundHandler(), Now: time.Now,
+		Seed: func() uint64 { return 1 }, Info: func() map[string]any { return nil }})
+	l, err := h.Listen()
+	if err != nil {
+		if strings.Contains(opt.Host, ":") {
+			t.Skip("this machine has no IPv6")
+		}
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(l) }()
+	t.Cleanup(func() {
+		if err := h.Shutdown(t.Context()); err != nil {
+			h.Drain()
+		}
+		<-served
+	})
+	return l.Addr().String()
+}
+
+// On a loopback address a server answers for loopback names and those that it
+// was given; on others it looks at names only when it was given some.
+func TestHosts(t *testing.T) {
+	const ok, no, bad = 200, 403, 400 // the last by net/http
+	loopback := map[string]int{
+		"localhost": ok, "localhost:30000": ok, "LOCALHOST:1": ok, "localhost.": ok, "localhost.:80": ok, "app.localhost:3000": ok,
+		"127.0.0.1": ok, "127.0.0.1:30000": ok, "127.1.2.3:30000": ok, "127.0.0.1.:30000": ok, "[::1]": ok, "[::1]:30000": ok,
+		"[0:0:0:0:0:0:0:1]:30000": ok, "[::ffff:127.0.0.1]:30000": ok,
+		"evil.example": no, "evil.example:30000": no, "localhost.evil.example": no, "evillocalhost": no, "notlocalhost:30000": no, "127.0.0.1.evil.example": no,
+		"10.0.0.7:30000": no, "0.0.0.0:30000": no, "[::]:30000": no, "[fd00::1]:30000": no, "127.1:30000": no, "2130706433": no, "0x7f.0.0.1": no,
+		"localhost@evil.example": bad, "evil.example@localhost": bad, "localhost:80@evil.example": bad, "localhost:evil.example": no, "localhost:80:80": no,
+		"::1": no, "[::1": no, "[::1]evil.example": no, "[localhost]": no, "[127.0.0.1]": no, ".": no, "localhost..": no, ".localhost..": no, ":30000": no,
+		"chat.example": no, "": no,
+	}
+	elsewhere := map[string]int{"evil.example": ok, "localhost": ok, "10.0.0.7:30000": ok, "": ok}
+	listed := map[string]int{"chat.example": ok, "CHAT.example:443": ok, "chat.example.": ok, "10.0.0.7": ok, "[fd00::1]:1": ok, "[fd00:0::1]": ok,
+		"localhost:2": ok, "127.0.0.1": ok, "[::1]": ok, "evil.example": no, "a.chat.example": no, "chat.example.evil": no, "10.0.0.8": no, "0.0.0.0": no, "": no}
+	for _, c := range []struct {
+		listen  string
+		allowed []string
+		hosts   map[string]int
+	}{
+		{"127.0.0.1", nil, loopback},
+		{"127.0.0.2", nil, loopback},
+		{"localhost", nil, loopback},
+		{"LocalHost", nil, loopback},
+		{"::1", nil, loopback},
+		{"127.0.0.1", []string{"Chat.Example", "10.0.0.7", "fd00::1"}, listed},
+		{"127.0.0.1", []string{"*"}, elsewhere},
+		{"0.0.0.0", nil, elsewhere},
+		{"", nil, elsewhere},
+		{"::", nil, elsewhere},
+		{"0.0.0.0", []string{"chat.example", "10.0.0.7", "[fd00::1]"}, listed},
+		{"", []string{"chat.example", "10.0.0.7", "fd00::1"}, listed},
+	} {
+		t.Run(fmt.Sprint(c.listen, c.allowed), func(t *testing.T) {
+			address := listening(t, httpapi.Options{Host: c.listen, AllowedHosts: c.allowed})
+			for host, want := range c.hosts {
+				requests := map[string]string{"origin form": "GET /livez HTTP/1.1\r\nHost: " + host + "\r\n\r\n", "HTTP/1.0": "GET /livez HTTP/1.0\r\nHost: " + host + "\r\n\r\n"}
+				if host != "" && !strings.ContainsAny(host, "@.:[]") {
+					requests["absolute form"] = "GET http://" + host + "/livez HTTP/1.1\r\nHost: evil.example\r\n\r\n"
+				}
+				if host == "" {
+					requests = map[string]string{"HTTP/1.0": "GET /livez HTTP/1.0\r\n\r\n", "empty": "GET /livez HTTP/1.1\r\nHost:\r\n\r\n"}
+				}
+				for form, request := range requests {
+					status, body := raw(t, address, request)
+					if status != want {
+						t.Errorf("%q (%s) gives %d, want %d: %s", host, form, status, want, body)
+					}
+					if status == no && host != "" && (!strings.Contains(body, "allowed-hosts") || !strings.Contains(body, "host_not_allowed")) {
+						t.Errorf("%q is refused without the remedy: %s", host, body)
+					}
+				}
+			}
+		})
+	}
+}
+
+// In absolute form the target names the host, and not the header (RFC 9112).
+// Every endpoint looks at it, and no error quotes more than a part.
+func TestForeignHosts(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{})
+	address := strings.TrimPrefix(s.URL, "http://")
+	for request, want := range map[string]int{
+		"GET http://evil.example/livez HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                          403,
+		"GET http://evil.example:80/livez HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                       403,
+		"GET http://127.0.0.1:9/livez HTTP/1.1\r\nHost: evil.example\r\n\r\n":                                                        200,
+		"GET http://a@evil.example/livez HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                        403,
+		"GET http://localhost@evil.example/livez HTTP/1.1\r\nHost: a\r\n\r\n":                                                        403,
+		"OPTIONS * HTTP/1.1\r\nHost: evil.example\r\n\r\n":                                                                           200, // net/http's own answer
+		"GET /nowhere HTTP/1.1\r\nHost: evil.example\r\n\r\n":                                                                        403,
+		"GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n":                                                                        403,
+		"GET /livez HTTP/1.1\r\nHost: " + strings.Repeat("e", 9000) + "\r\n\r\n":                                                     403,
+		"POST /flush_cache HTTP/1.1\r\nHost: evil.example\r\n\r\n":                                                                   403,
+		"POST /flush_cache HTTP/1.1\r\nHost: evil.example:1\r\nOrigin: http://evil.example:1\r\nSec-Fetch-Site: same-origin\r\n\r\n": 403,
+		"POST /generate HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 1000\r\n\r\n":                                              403, // the body never comes
+		"GET /livez HTTP/1.1\r\n\r\n":                                                                                                400, // net/http: HTTP/1.1 asks for a Host
+	} {
+		status, body := raw(t, address, request)
+		if status != want || len(body) > 400 {
+			t.Errorf("%.200q gives %d, want %d: %s", request, status, want, body)
+		}
+	}
+	if strings.Contains(s.Logs(), "evil.example") {
+		t.Error("the log quotes a Host")
+	}
+}
+
+// Requests that browsers send for pages of other origins are refused, unless
+// they only read or the origin is allowed.
+func TestOrigins(t *testing.T) {
+	const own, page, evil = "http://127.0.0.1:30000", "https://chat.example", "http://evil.example"
+	for _, c := range []struct {
+		origins      []string // cors-origins
+		host         string
+		origin, site string
+		act, read    bool // answered
+	}{
+		{host: "127.0.0.1:30000", act: true, read: true}, // no browser
+		{host: "127.0.0.1:30000", origin: own, act: true, read: true},
+		{host: "127.0.0.1:30000", origin: own, site: "same-origin", act: true, read: true},
+		{host: "127.0.0.1:30000", site: "none", act: true, read: true}, // typed into the address bar
+		{host: "127.0.0.1:30000", origin: "HTTP://127.0.0.1:30000", act: true, read: true},
+		{host: "127.0.0.1", origin: "http://127.0.0.1", act: true, read: true},
+		{host: "127.0.0.1:80", origin: "http://127.0.0.1", act: true, read: true},
+		{host: "localhost:443", origin: "https://localhost", act: true, read: true}, // a proxy speaks TLS
+		{host: "localhost", origin: "https://localhost", act: true, read: true},
+		{host: "LOCALHOST.:30000", origin: "http://localhost:30000", act: true, read: true},
+		{host: "[::1]:30000", origin: "http://[::1]:30000", act: true, read: true},
+		{host: "[0:0::1]:30000", origin: "http://[::1]:30000", act: true, read: true},
+
+		{host: "127.0.0.1:30000", origin: evil, read: true},
+		{host: "127.0.0.1:30000", origin: evil, site: "cross-site", read: true},
+		{host: "127.0.0.1:30000", origin: evil, site: "same-origin", read: true},
+		{host: "127.0.0.1:30000", site: "cross-site", read: true},
+		{host: "127.0.0.1:30000", site: "Cross-Site", read: true},
+		{host: "127.0.0.1:30000", site: "same-site", read: true},
+		{host: "127.0.0.1:30000", origin: own, site: "cross-site", read: true},
+		{host: "127.0.0.1:30000", origin: "null", read: true},
+		{host: "127.0.0.1:30000", origin: "http://127.0.0.1:3000", site: "same-site", read: true},
+		{host: "127.0.0.1:30000", origin: "http://127.0.0.1", read: true},
+		{host: "127.0.0.1:30000", origin: "http://localhost:30000", read: true},
+		{host: "localhost:30000", origin: "http://[::1]:30000", read: true},
+		{host: "127.0.0.1:30000", origin: "http://127.0.0.1:30000@evil.example", read: true},
+		{host: "127.0.0.1:30000", origin: "http://evil.example@127.0.0.1:30000", read: true},
+		{host: "127.0.0.1:30000", origin: own + "/", read: true},
+		{host: "127.0.0.1:30000", origin: own + "#", read: true},
+		{host: "127.0.0.1:30000", origin: own + ".evil.example", read: true},
+		{host: "127.0.0.1:30000", origin: own + ", " + evil, read: true},
+		{host: "127.0.0.1:30000", origin: own + "\r\nOrigin: " + evil, read: true},
+		{host: "127.0.0.1:30000", origin: "file://", read: true},
+		{host: "127.0.0.1:30000", origin: "chrome-extension://127.0.0.1:30000", read: true},
+		{host: "127.0.0.1:30000", origin: "127.0.0.1:30000", read: true},
+		{host: "127.0.0.1:30000", origin: "%", read: true},
+
+		{origins: []string{page}, host: "localhost", origin: page, act: true, read: true},
+		{origins: []string{page}, host: "localhost", origin: page, site: "cross-site", act: true, read: true},
+		{origins: []string{page}, host: "localhost", origin: page + ":8443", site: "cross-site", read: true},
+		{origins: []string{page}, host: "localhost", origin: page + "\r\nOrigin: " + evil, read: true},
+		{origins: []string{page}, host: "localhost", origin: evil, read: true},
+		{origins: []string{page}, host: "localhost", site: "cross-site", read: true},
+		{origins: []string{page}, host: "localhost", origin: "http://localhost", site: "same-origin", act: true, read: true},
+		{origins: []string{"null"}, host: "localhost", origin: "null", site: "cross-site", act: true, read: true},
+		{origins: []string{"*"}, host: "localhost", origin: evil, site: "cross-site", act: true, read: true},
+		{origins: []string{"*"}, host: "localhost", origin: "null", site: "cross-site", act: true, read: true},
+		{origins: []string{"*"}, host: "evil.example", origin: evil}, // the name counts all the same
+	} {
+		s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{CORSOrigins: c.origins}, Change: withEvents(0)})
+		headers := "Host: " + c.host + "\r\n"
+		if c.origin != "" {
+			headers += "Origin: " + c.origin + "\r\n"
+		}
+		if c.site != "" {
+			headers += "Sec-Fetch-Site: " + c.site + "\r\n"
+		}
+		for endpoint, answered := range map[string]bool{
+			"GET /livez": c.read, "HEAD /health": c.read, "GET /v1/models": c.read, "GET /v1/models/x": c.read, "GET /metrics": c.read, "GET /server_info": c.read, "GET /get_server_info": c.read,
+			"GET /readyz":       c.read,
+			"POST /flush_cache": c.act, "POST /abort_request": c.act, "POST /generate": c.act, "POST /v1/completions": c.act, "POST /v1/chat/completions": c.act,
+			"POST /tokenize": c.act, "POST /v1/tokenize": c.act, "POST /detokenize": c.act, "POST /v1/detokenize": c.act,
+			"GET /health_generate": c.act, "GET /debug/cache": c.act, "GET /debug/audit": c.act, "GET /v1/kv_events?after=x": c.act, "POST /metrics": c.act, "GET /nowhere": c.act,
+		} {
+			status, body := raw(t, strings.TrimPrefix(s.URL, "http://"), endpoint+" HTTP/1.1\r\n"+headers+"Connection: close\r\n\r\n")
+			if (status != 403) != answered {
+				t.Errorf("%s with %q, cors-origins %q: %d, want it answered: %v", endpoint, headers, c.origins, status, answered)
+			}
+			if remedies := map[bool]string{true: "cors-origins", false: "allowed-hosts"}[c.read]; status == 403 && !strings.HasPrefix(endpoint, "HEAD") && !strings.Contains(body, remedies) {
+				t.Errorf("%s with %q is refused without a remedy: %s", endpoint, headers, body)
+			}
+		}
+		if strings.Contains(s.Logs(), "evil") {
+			t.Errorf("the log quotes a header of %q", headers)
+		}
+	}
+}
+
+// What the issue of a page on another site was: it emptied the cache of a server
+// without keys.
+func TestAForeignPageDoesNotEmptyTheCache(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{})
+	body := object{"prompt": onceUpon, "max_tokens": 1}
+	post(t, s, "/v1/completions", body)
+	s.WaitIdle(t)
+	for _, headers := range [][]string{{"Origin", "https://evil.example"}, {"Sec-Fetch-Site", "cross-site"}} {
+		if a := send(t, s, "POST", "/flush_cache", nil, headers...); a.status != http.StatusForbidden || errorOf(t, a)["code"] != "origin_not_allowed" {
+			t.Errorf("%v: %d %s", headers, a.status, a.body)
+		}
+	}
+	if n := at(t, post(t, s, "/v1/completions", body), "usage", "prompt_tokens_details", "cached_tokens"); n == 0.0 {
+		t.Error("the cache is empty")
+	}
+}
+
+// A preflight of an allowed origin is answered, one of another is refused.
+func TestPreflightsOfOtherSites(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{CORSOrigins: []string{"https://chat.example"}}})
+	for origin, want := range map[string]int{"https://chat.example": 204, "https://evil.example": 403} {
+		a := send(t, s, "OPTIONS", "/v1/chat/completions", nil, "Origin", origin, "Sec-Fetch-Site", "cross-site", "Access-Control-Request-Method", "POST")
+		if a.status != want || (a.header.Get("Access-Control-Allow-Origin") != "") != (want == 204) {
+			t.Errorf("%s: %d %v", origin, a.status, a.header)
+		}
+	}
+}
