@@ -38,7 +38,7 @@ type Config struct {
 	MaxBodyBytes   int64         `key:"max-body-bytes" for:"serve" default:"67108864" usage:"largest body of a request in bytes, hard"`
 	HeaderTimeout  time.Duration `key:"header-timeout" for:"serve" default:"10s" usage:"time to read a request's headers, hard"`
 	WriteStall     time.Duration `key:"write-stall-timeout" for:"serve" default:"30s" usage:"time that one write to a client may take before its request is aborted, hard"`
-	HealthTimeout  time.Duration `key:"health-timeout" for:"serve" default:"20s" usage:"time that /health_generate waits for a token"`
+	HealthTimeout  time.Duration `key:"health-timeout" for:"serve" default:"20s" usage:"time that the probe of /health_generate waits for a token"`
 	DrainTimeout   time.Duration `key:"drain-timeout" for:"serve" default:"60s" usage:"time that open requests get to finish after SIGTERM"`
 	MaxOpen        int           `key:"max-open-requests" default:"4096" usage:"requests that may be open at once, running and waiting; more are answered 429. Hard"`
 	MaxQueuedToken int           `key:"max-queued-tokens" default:"8388608" usage:"prompt tokens of requests that have no output yet; more are answered 429. Hard"`

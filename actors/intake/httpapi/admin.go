@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/troupe-engine/troupe/messages"
@@ -47,38 +45,6 @@ func (s *Server) readyNow(w http.ResponseWriter, _ *http.Request) *apiError {
 		return unready()
 	}
 	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
-	return nil
-}
-
-// healthGenerate has one token computed, from intake to the device and back.
-func (s *Server) healthGenerate(w http.ResponseWriter, r *http.Request) *apiError {
-	ctx, cancel := context.WithTimeoutCause(r.Context(), s.opt.HealthTimeout, fmt.Errorf("no token in %s", s.opt.HealthTimeout))
-	defer cancel()
-	params := &messages.SamplingParams{TopP: 1, RepetitionPenalty: 1, MaxTokens: 1, TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs}
-	var prompt int32
-	if bos, ok := s.Model.Tokenizer.BOS(); ok {
-		prompt = bos
-	}
-	c, err := submit(ctx, s.Engine, "", "health-"+newID(), []messages.Submission{{Prompt: []int32{prompt}, Params: params, After: -1}})
-	if err == nil {
-		_, err = c.collect(ctx)
-	}
-	switch {
-	case err == nil:
-	case err.Status == http.StatusTooManyRequests:
-		// Full of requests is not broken; a supervisor must not restart it.
-		writeJSON(w, http.StatusOK, map[string]string{"status": "busy"})
-		return nil
-	case r.Context().Err() != nil:
-		return gone(r.Context(), nil)
-	default:
-		why := err.Message // a probe has no text of a client
-		if cause := context.Cause(ctx); cause != nil {
-			why = cause.Error()
-		}
-		return (&apiError{Status: http.StatusServiceUnavailable, Type: "server_error", RetryAfter: 1}).say("the engine computes nothing: %s", own(why))
-	}
-	writeJSON(w, http.StatusOK, map[string]string{"status": "healthy"})
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/internal/clients/testserver"
@@ -66,6 +67,53 @@ func TestHealthGenerateTimesOut(t *testing.T) {
 	a := send(t, s, "GET", "/health_generate", nil)
 	if e := errorOf(t, a); a.status != http.StatusServiceUnavailable || !strings.Contains(e["message"].(string), "computes nothing: no token in 1ns") {
 		t.Errorf("%d: %s", a.status, a.body)
+	}
+}
+
+// However many ask at once, one generation reaches the engine, and who is one too
+// many is told at once.
+func TestHealthGenerateIsShared(t *testing.T) {
+	const waiters = 50
+	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{HealthWaiters: waiters, HealthInterval: time.Hour, APIKeys: []string{"k"}}})
+	s.Hold()
+	answers := make(chan answer, waiters+1)
+	for range waiters + 1 {
+		go func() { answers <- send(t, s, "GET", "/health_generate", nil) }()
+	}
+	a := <-answers // when all others wait
+	if a.header.Get("Retry-After") != "1" || a.status != http.StatusOK {
+		t.Errorf("one too many gets %d %s, %v", a.status, a.body, a.header)
+	}
+	want(t, a.object(t), object{"status": "busy"})
+	s.Resume()
+	for range waiters {
+		want(t, (<-answers).object(t), object{"status": "healthy"})
+	}
+	if n := metric(t, s, "num_requests_total", "Authorization", "Bearer k"); n != 1 {
+		t.Errorf("%v requests reached the engine", n)
+	}
+	for _, l := range logged(t, s, "request") {
+		if l["path"] == "/health_generate" && l["level"] != "debug" {
+			t.Errorf("a probe in the access log: %v", l)
+		}
+	}
+}
+
+// A probe does not hold up the end of the server, and leaves nothing open.
+func TestHealthGenerateEndsWithTheServer(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{HealthTimeout: time.Hour}})
+	s.Hold()
+	probe := make(chan answer, 1)
+	go func() { probe <- send(t, s, "GET", "/health_generate", nil) }()
+	s.WaitStep(t, 1)
+	s.HTTP.Drain()
+	if a := <-probe; a.status != http.StatusServiceUnavailable || !strings.Contains(string(a.body), "shutting down") || a.header.Get("Retry-After") == "" {
+		t.Errorf("%d: %s", a.status, a.body)
+	}
+	s.Resume()
+	s.WaitIdle(t)
+	if n := metric(t, s, "num_open_reqs"); n != 0 {
+		t.Errorf("%v requests are open", n)
 	}
 }
 

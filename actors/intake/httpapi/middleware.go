@@ -73,7 +73,7 @@ func (s *Server) logAccess(r *http.Request, t *trail, rec *recorder, took time.D
 	if path == "" || path == "/" {
 		path = "unknown"
 	}
-	probe := path == "/livez" || path == "/readyz" || path == "/health" || path == "/metrics"
+	probe := path == "/livez" || path == "/readyz" || path == "/health" || path == "/health_generate" || path == "/metrics"
 	switch {
 	case status == http.StatusServiceUnavailable && !probe: // a deadline or a shutdown, not a fault
 		event = s.Log.Warn()

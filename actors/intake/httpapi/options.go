@@ -48,8 +48,14 @@ type Options struct {
 	// WriteStall is how long one write to a client may take before its request
 	// is aborted, hard. Zero means 30s.
 	WriteStall time.Duration
-	// HealthTimeout bounds /health_generate. Zero means 20s.
+	// HealthTimeout bounds the probe of /health_generate, hard. Zero means 20s.
 	HealthTimeout time.Duration
+	// HealthInterval is the least time between the starts of two probes, hard:
+	// those who ask meanwhile share the next one. Zero means 1s.
+	HealthInterval time.Duration
+	// HealthWaiters is how many may wait for a probe at once, hard; others are
+	// told at once that the server is busy. Zero means 8192.
+	HealthWaiters int
 	// PrepareConcurrency is how many bodies are tokenised at once; the others
 	// wait. Zero means half of GOMAXPROCS, since the device needs cores too.
 	PrepareConcurrency int
@@ -84,6 +90,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.HealthTimeout == 0 {
 		o.HealthTimeout = 20 * time.Second
+	}
+	if o.HealthInterval == 0 {
+		o.HealthInterval = time.Second
+	}
+	if o.HealthWaiters == 0 {
+		o.HealthWaiters = 8192
 	}
 	if o.KeepAlive == 0 {
 		o.KeepAlive = 15 * time.Second

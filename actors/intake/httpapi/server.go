@@ -16,6 +16,7 @@ type Server struct {
 	opt      Options
 	keys     *keyring
 	hosts    *hostRule
+	prober   *prober
 	http     *http.Server
 	slots    chan struct{} // tokenising handlers
 	draining atomic.Bool
@@ -27,6 +28,7 @@ type Server struct {
 func New(deps Deps) *Server {
 	opt := deps.Options.withDefaults()
 	s := &Server{Deps: deps, opt: opt, keys: newKeyring(&opt), hosts: newHostRule(opt.Host, opt.AllowedHosts), slots: make(chan struct{}, opt.PrepareConcurrency), quit: make(chan struct{})}
+	s.prober = newProber(opt.HealthInterval, opt.HealthWaiters, s.quit, s.computeToken)
 	s.http = s.newHTTP()
 	return s
 }
