@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -46,13 +45,11 @@ func (h *hostRule) check(r *http.Request) *apiError {
 	if ok && (isLoopback(name) || h.allowed[name]) {
 		return nil
 	}
-	const remedy = "if it is a name of this server, start it with allowed-hosts and that name"
-	e := &apiError{Status: http.StatusForbidden, Type: "invalid_request_error", Code: "host_not_allowed",
-		Message: fmt.Sprintf("the host %q is not one that this server answers for; %s", clip(r.Host, 64), remedy)}
+	e := &apiError{Status: http.StatusForbidden, Type: "invalid_request_error", Code: "host_not_allowed"}
 	if r.Host == "" {
-		e.Message = "the request names no host; send the header Host, for example localhost"
+		return e.say("the request names no host; send the header Host, for example localhost")
 	}
-	return e.logged("the Host of the request is not one that this server answers for; " + remedy)
+	return e.say("the host %q is not one that this server answers for; if it is a name of this server, start it with allowed-hosts and that name", clip(r.Host, 64))
 }
 
 // normalHost is a name or address of the settings as splitHost gives it, ""

@@ -40,7 +40,9 @@ func note(ctx context.Context, err *apiError) {
 // noteRoute keeps the pattern that a request was found by.
 func noteRoute(r *http.Request) {
 	if t, ok := r.Context().Value(trailKey{}).(*trail); ok {
-		t.route = r.Pattern[strings.Index(r.Pattern, "/"):]
+		if slash := strings.IndexByte(r.Pattern, '/'); slash >= 0 { // not before one is found
+			t.route = r.Pattern[slash:]
+		}
 	}
 }
 

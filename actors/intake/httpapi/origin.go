@@ -42,8 +42,8 @@ func door(hosts *hostRule, origins []string, acts func(*http.Request) bool, next
 			return
 		}
 		if foreign(r, origins) && acts(r) {
-			refuse(w, r, &apiError{Status: http.StatusForbidden, Type: "invalid_request_error", Code: "origin_not_allowed",
-				Message: "the request comes from a page of another origin; if that may call this server, start it with cors-origins and the origin, and behind a reverse proxy pass the header Host on"})
+			refuse(w, r, (&apiError{Status: http.StatusForbidden, Type: "invalid_request_error", Code: "origin_not_allowed"}).
+				say("the request comes from a page of another origin; if that may call this server, start it with cors-origins and the origin, and behind a reverse proxy pass the header Host on"))
 			return
 		}
 		next.ServeHTTP(w, r)

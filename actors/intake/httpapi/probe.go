@@ -177,7 +177,7 @@ func (s *Server) healthGenerate(w http.ResponseWriter, r *http.Request) *apiErro
 		w.Header().Set("Retry-After", "1")
 		v.status = "busy"
 	case errors.Is(err, errClosed):
-		return &apiError{Status: http.StatusServiceUnavailable, Type: "server_error", Message: err.Error(), RetryAfter: 5}
+		return (&apiError{Status: http.StatusServiceUnavailable, Type: "server_error", RetryAfter: 5}).say("%s", own(err))
 	case err != nil:
 		return gone(r.Context(), nil)
 	case v.err != nil:
@@ -211,5 +211,5 @@ func (s *Server) computeToken(ctx context.Context) verdict {
 		why = cause.Error()
 	}
 	s.Log.Warn().Str("cause", clip(why, maxErrorMessage)).Msg("the engine does not compute the token of /health_generate")
-	return verdict{err: &apiError{Status: http.StatusServiceUnavailable, Type: "server_error", RetryAfter: 1, Message: "the engine computes nothing: " + why}}
+	return verdict{err: (&apiError{Status: http.StatusServiceUnavailable, Type: "server_error", RetryAfter: 1}).say("the engine computes nothing: %s", own(why))}
 }

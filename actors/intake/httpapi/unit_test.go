@@ -158,7 +158,7 @@ func TestANameOfALoopbackAddress(t *testing.T) {
 		t.Errorf("before it listens: %v", e)
 	}
 	h.listens(&net.TCPAddr{IP: net.IPv4(127, 0, 1, 1)})
-	if e := h.check(r); e == nil || !strings.Contains(e.Message, `"evil.example"`) || strings.Contains(e.Logged, "evil") {
+	if e := h.check(r); e == nil || !strings.Contains(e.Message, `"evil.example"`) || strings.Contains(e.logged, "evil") {
 		t.Errorf("on loopback: %+v", e)
 	}
 	if e := h.check(httptest.NewRequest("GET", "http://MYBOX:30000/livez", nil)); e != nil {
