@@ -151,7 +151,7 @@ func deliver(t *testing.T, handler http.Handler, method, target, body string, he
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.URL = parsed
+	r.URL, r.Host = parsed, "localhost"
 	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
