@@ -3,7 +3,6 @@ package jinja
 import (
 	"encoding/json"
 	"fmt"
-	"math/big"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -157,12 +156,14 @@ func parseNumber(s string, isInt bool) (any, error) {
 		f, _ := strconv.ParseFloat(s, 64) // out of range is infinity, as in Python
 		return f, nil
 	}
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return n, nil
+	if len(s) <= len("-9223372036854775808") {
+		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return n, nil
+		}
 	}
-	b, ok := new(big.Int).SetString(s, 10)
-	if !ok || len(s) > maxDigits {
+	n, ok := parseInt(s, 10)
+	if !ok {
 		return nil, fmt.Errorf("integer of %d digits, at most %d are allowed", len(s), maxDigits)
 	}
-	return normInt(b), nil
+	return n, nil
 }

@@ -98,8 +98,8 @@ func toInt(v any, base int) (any, bool) {
 		for _, p := range map[int][]string{16: {"0x", "0X"}, 8: {"0o", "0O"}, 2: {"0b", "0B"}}[base] {
 			digits = strings.TrimPrefix(digits, p)
 		}
-		if b, ok := new(big.Int).SetString(strings.ReplaceAll(digits, "_", ""), base); ok {
-			return normInt(b), true
+		if n, ok := parseInt(strings.ReplaceAll(digits, "_", ""), base); ok {
+			return n, true
 		}
 	}
 	if f, ok := parseFloat(s); ok {

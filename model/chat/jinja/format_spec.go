@@ -2,7 +2,6 @@ package jinja
 
 import (
 	"math"
-	"math/big"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -305,8 +304,7 @@ func general(f float64, prec int, verb byte) string {
 		return strconv.FormatFloat(f, 'f', 0, 64)
 	}
 	e := strconv.FormatFloat(f, 'e', prec-1, 64)
-	exp, _ := new(big.Int).SetString(e[strings.IndexByte(e, 'e')+1:], 10)
-	x := int(exp.Int64())
+	x, _ := strconv.Atoi(e[strings.IndexByte(e, 'e')+1:])
 	var s string
 	if x < -4 || x >= prec {
 		mant, tail, _ := strings.Cut(e, "e")

@@ -10,6 +10,19 @@ const maxDigits = 4300
 
 const maxBits = 14284 // of an integer with maxDigits digits
 
+// parseInt reads digits of a base, as big.Int takes them. It looks at the length
+// first: the time to read n digits grows faster than n.
+func parseInt(s string, base int) (any, bool) {
+	if len(s) > maxDigits {
+		return nil, false
+	}
+	b, ok := new(big.Int).SetString(s, base)
+	if !ok {
+		return nil, false
+	}
+	return normInt(b), true
+}
+
 func isNumber(v any) bool {
 	switch v.(type) {
 	case bool, int64, *big.Int, float64:

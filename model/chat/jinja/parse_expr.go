@@ -1,7 +1,6 @@
 package jinja
 
 import (
-	"math/big"
 	"strconv"
 	"strings"
 )
@@ -301,12 +300,9 @@ func (p *parser) list(end string, element func() error) error {
 
 // intLiteral reads an integer literal of any size up to maxDigits.
 func intLiteral(s string) (expr, error) {
-	if n, err := strconv.ParseInt(s, 0, 64); err == nil {
-		return &constExpr{n}, nil
-	}
-	b, ok := new(big.Int).SetString(s, 0)
-	if !ok || len(s) > maxDigits {
+	n, ok := parseInt(s, 0)
+	if !ok {
 		return nil, newErr(SyntaxError, "bad integer %.20q", s)
 	}
-	return &constExpr{normInt(b)}, nil
+	return &constExpr{n}, nil
 }
