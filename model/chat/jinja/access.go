@@ -81,7 +81,7 @@ func (rt *runtime) item(v, key any) (any, error) {
 	}
 	if d, ok := v.(*Dict); ok {
 		if rt.hashable(key) == nil {
-			if val, ok := d.get(key); ok {
+			if val, ok := d.get(rt.bareKey(key)); ok {
 				return val, nil
 			}
 		}
@@ -92,7 +92,7 @@ func (rt *runtime) item(v, key any) (any, error) {
 		}
 	}
 	if name, ok := asStr(key); ok {
-		return rt.attr(v, name)
+		return rt.attr(v, rt.bare(name))
 	}
 	return &Undefined{obj: v, of: true, name: key}, nil
 }
@@ -110,9 +110,9 @@ func indexOf(key any) (int64, bool) {
 
 // element is v[i] for a sequence; negative i counts from the end.
 func (rt *runtime) element(v any, i int64) (any, bool, error) {
-	n, ok := length(v)
-	if !ok {
-		return nil, false, nil
+	n, ok, err := rt.length(v)
+	if !ok || err != nil {
+		return nil, false, err
 	}
 	if i < 0 {
 		i += int64(n)
@@ -206,7 +206,10 @@ func (k *sliceKey) bounds(n int) (start, step, count int, err error) {
 }
 
 func (rt *runtime) slice(v any, k *sliceKey) (any, error) {
-	n, _ := length(v)
+	n, _, err := rt.length(v)
+	if err != nil {
+		return nil, err
+	}
 	start, step, count, err := k.bounds(n)
 	if err != nil {
 		return nil, err
@@ -237,9 +240,6 @@ func (rt *runtime) slice(v any, k *sliceKey) (any, error) {
 		return &rangeValue{lo, lo + int64(count)*st, st}, nil
 	case string, Markup:
 		s, _ := asStr(x)
-		if err := rt.text(len(s)); err != nil {
-			return nil, err
-		}
 		if n == len(s) && step == 1 {
 			return s[start : start+count], nil
 		}
@@ -259,8 +259,11 @@ func (rt *runtime) slice(v any, k *sliceKey) (any, error) {
 // path reads a dotted attribute as filters take it: "a.b.0".
 func (rt *runtime) path(v any, parts []any) (any, error) {
 	for _, p := range parts {
-		var err error
-		if v, err = rt.item(v, p); err != nil {
+		err := rt.work(1)
+		if err == nil {
+			v, err = rt.item(v, p)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -168,8 +168,11 @@ func (c *callArgs) eval(rt *runtime, sc *scope) (*Args, error) {
 		if !ok {
 			return nil, typeErr("argument after ** must be a mapping, not %s", typeName(v))
 		}
+		if err := rt.work(2 * len(d.keys)); err != nil {
+			return nil, err
+		}
 		for i, k := range d.keys {
-			name, ok := asStr(k)
+			name, ok := asStr(rt.bareKey(k))
 			if !ok {
 				return nil, typeErr("keywords must be strings")
 			}

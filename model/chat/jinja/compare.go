@@ -35,7 +35,13 @@ func (rt *runtime) compareOp(op string, l, r any) (bool, error) {
 func (rt *runtime) equal(l, r any) (bool, error) {
 	if ls, ok := asStr(l); ok {
 		rs, ok := asStr(r)
-		return ok && ls == rs, nil
+		if !ok {
+			return false, nil
+		}
+		if err := rt.work(min(len(ls), len(rs)) / 32); err != nil {
+			return false, err
+		}
+		return ls == rs || rt.marks != nil && rt.bare(ls) == rt.bare(rs), nil
 	}
 	if isNumber(l) && isNumber(r) {
 		c, ok := compareNumbers(l, r)
@@ -63,7 +69,10 @@ func (rt *runtime) equal(l, r any) (bool, error) {
 			return false, nil
 		}
 		for i, k := range a.keys {
-			v, ok := b.get(k)
+			if err := rt.hashable(k); err != nil {
+				return false, err
+			}
+			v, ok := b.get(rt.bareKey(k))
 			if !ok {
 				return false, nil
 			}
@@ -124,7 +133,10 @@ func (rt *runtime) order(op string, l, r any) (c int, ok bool, err error) {
 	}
 	if ls, isStr := asStr(l); isStr {
 		if rs, isStr := asStr(r); isStr {
-			return strings.Compare(ls, rs), true, nil
+			if err := rt.work(min(len(ls), len(rs)) / 32); err != nil {
+				return 0, false, err
+			}
+			return strings.Compare(rt.bare(ls), rt.bare(rs)), true, nil
 		}
 	}
 	var a, b []any
@@ -166,12 +178,15 @@ func (rt *runtime) contains(c, v any) (bool, error) {
 		if !ok {
 			return false, typeErr("'in <string>' requires string as left operand, not %s", typeName(v))
 		}
-		return strings.Contains(s, sub), rt.text(len(s))
+		if err := rt.text(len(s) + len(sub)); err != nil {
+			return false, err
+		}
+		return strings.Contains(rt.bare(s), rt.bare(sub)), nil
 	case *Dict:
 		if err := rt.hashable(v); err != nil {
 			return false, err
 		}
-		_, ok := x.get(v)
+		_, ok := x.get(rt.bareKey(v))
 		return ok, nil
 	}
 	items, err := rt.iterate(c)

@@ -68,8 +68,10 @@ func (d *Dict) find(h any) int {
 }
 
 // put and get take a hashable key: see rt.put for keys from a template.
-func (d *Dict) put(key, v any) {
-	h := hashKey(key)
+func (d *Dict) put(key, v any) { d.putAs(hashKey(key), key, v) }
+
+// putAs puts a value under a key that is found as h.
+func (d *Dict) putAs(h, key, v any) {
 	if i := d.find(h); i >= 0 {
 		d.vals[i] = v
 		return
@@ -78,10 +80,14 @@ func (d *Dict) put(key, v any) {
 	if d.index != nil {
 		d.index[h] = len(d.keys) - 1
 	} else if len(d.keys) > scanKeys {
-		d.index = make(map[any]int, 2*len(d.keys))
-		for i, k := range d.keys {
-			d.index[hashKey(k)] = i
-		}
+		d.reindex()
+	}
+}
+
+func (d *Dict) reindex() {
+	d.index = make(map[any]int, 2*len(d.keys))
+	for i, k := range d.keys {
+		d.index[hashKey(k)] = i
 	}
 }
 
@@ -136,6 +142,12 @@ func hashKey(v any) any {
 // charges for the key that hashKey makes.
 func (rt *runtime) hashable(k any) error {
 	switch x := k.(type) {
+	case string:
+		return rt.work(len(x) / 32)
+	case Markup:
+		return rt.work(len(x) / 32)
+	case *big.Int:
+		return rt.digits(x)
 	case *List, *Dict, *view, *sliceKey:
 		return typeErr("unhashable type: '%s'", typeName(k))
 	case *Undefined:
@@ -165,6 +177,10 @@ func (rt *runtime) put(d *Dict, k, v any) error {
 	if err := rt.work(4); err != nil {
 		return err
 	}
-	d.put(k, v)
+	bare := rt.bareKey(k)
+	if bare != k && d.index == nil {
+		d.reindex() // the key is not found by a look at the keys
+	}
+	d.putAs(hashKey(bare), k, v)
 	return nil
 }

@@ -36,7 +36,7 @@ func (e *Error) Error() string {
 	if e.Line > 0 {
 		where = fmt.Sprintf("%s line %d", where, e.Line)
 	}
-	if e.Err != nil {
+	if e.Err != nil && e.Kind != LimitError {
 		return where + ": " + e.Err.Error()
 	}
 	return where + ": " + e.Kind + ": " + e.Msg
@@ -44,6 +44,22 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause given by a Function, or nil.
 func (e *Error) Unwrap() error { return e.Err }
+
+// LengthError is the cause of an Error when a text exceeds Limits.OutputBytes.
+type LengthError struct {
+	Bytes int // at least so long would the text be
+	Max   int
+}
+
+func (e *LengthError) Error() string {
+	return fmt.Sprintf("a text of %d bytes, at most %d are allowed", e.Bytes, e.Max)
+}
+
+// tooLong is the failure of a text that would have n bytes.
+func tooLong(n, most int) error {
+	cause := &LengthError{n, most}
+	return &Error{Kind: LimitError, Msg: cause.Error(), Err: cause}
+}
 
 func newErr(kind, format string, args ...any) error {
 	return &Error{Kind: kind, Msg: fmt.Sprintf(format, args...)}

@@ -32,9 +32,12 @@ func fromJSONFilter(rt *runtime, v any, a *Args) (any, error) {
 	if err := rt.work(len(s)); err != nil {
 		return nil, err
 	}
-	d, err := DecodeJSON([]byte(s))
+	d, err := DecodeJSON([]byte(rt.bare(s)))
 	if err != nil {
 		return nil, newErr(ValueError, "from_json: %v", err)
+	}
+	if rt.marked(s) { // what a client's text says is the client's
+		return rt.markValue(d)
 	}
 	return d, nil
 }

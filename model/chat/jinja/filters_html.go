@@ -18,11 +18,11 @@ func htmlFilters() map[string]filterFunc {
 			return escapeFilter(rt, v, a)
 		},
 		"forceescape": escapeFilter,
-		"striptags": textFilter(func(_ *runtime, s string, a *Args) (any, error) {
+		"striptags": textFilter(func(rt *runtime, s string, a *Args) (any, error) {
 			if _, err := a.Bind("striptags"); err != nil {
 				return nil, err
 			}
-			return stripTags(s), nil
+			return rt.stripTags(s)
 		}),
 	}
 }
@@ -38,27 +38,39 @@ func escapeFilter(rt *runtime, v any, a *Args) (any, error) {
 	if err := rt.text(5 * len(s)); err != nil {
 		return nil, err
 	}
-	return Markup(escapeHTML(s)), nil
+	return Markup(rt.escapeHTML(s)), nil
 }
 
 // stripTags removes <…> and comments and collapses whitespace.
-func stripTags(s string) string {
+func (rt *runtime) stripTags(s string) (any, error) {
+	if err := rt.work(len(s)); err != nil { // a slot for each word
+		return nil, err
+	}
 	var b strings.Builder
+	t := rt.bare(s)
+	at := []int{0} // where what is kept starts and ends in t
 	for {
-		open := strings.IndexByte(s, '<')
+		from := at[len(at)-1]
+		open := strings.IndexByte(t[from:], '<')
 		if open < 0 {
 			break
 		}
-		end, width := strings.IndexByte(s[open:], '>'), 1
-		if strings.HasPrefix(s[open:], "<!--") {
-			end, width = strings.Index(s[open:], "-->"), 3
+		open += from
+		end, width := strings.IndexByte(t[open:], '>'), 1
+		if strings.HasPrefix(t[open:], "<!--") {
+			end, width = strings.Index(t[open:], "-->"), 3
 		}
 		if end < 0 {
 			break
 		}
-		b.WriteString(s[:open])
-		s = s[open+end+width:]
+		at = append(at, open, open+end+width)
 	}
-	b.WriteString(s)
-	return strings.Join(strings.FieldsFunc(b.String(), isSpace), " ")
+	at = append(at, len(t))
+	if len(t) != len(s) || rt.marked(s) {
+		rt.unbare(s, at)
+	}
+	for i := 0; i < len(at); i += 2 {
+		b.WriteString(s[at[i]:at[i+1]])
+	}
+	return strings.Join(strings.FieldsFunc(b.String(), isSpace), " "), nil
 }

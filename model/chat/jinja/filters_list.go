@@ -16,7 +16,10 @@ func listFilters() map[string]filterFunc {
 			if _, err := a.Bind("length"); err != nil {
 				return nil, err
 			}
-			n, ok := length(v)
+			n, ok, err := rt.length(v)
+			if err != nil {
+				return nil, err
+			}
 			if !ok {
 				return nil, typeErr("object of type '%s' has no len()", typeName(v))
 			}
@@ -44,7 +47,8 @@ func listFilters() map[string]filterFunc {
 			if !ok {
 				return nil, typeErr("Can only get item pairs from a mapping.")
 			}
-			return &iterator{(&view{d, "items"}).items()}, rt.work(len(d.keys))
+			items, err := rt.viewItems(&view{d, "items"})
+			return &iterator{items}, err
 		},
 		"join": func(rt *runtime, v any, a *Args) (any, error) {
 			o, err := a.Bind("join", "d?", "attribute?")

@@ -39,6 +39,13 @@ func numberFilters() map[string]filterFunc {
 			if u, ok := v.(*Undefined); ok {
 				return nil, u.fail()
 			}
+			if s, ok := asStr(v); ok {
+				// Some digits take 50 µs.
+				if err := rt.work(min(len(s), maxDigits) / 8); err != nil {
+					return nil, err
+				}
+				v = rt.bare(s)
+			}
 			if n, ok := toInt(v, base); ok {
 				return n, nil
 			}
@@ -56,7 +63,10 @@ func numberFilters() map[string]filterFunc {
 				return toFloat(v), nil
 			}
 			if s, ok := asStr(v); ok {
-				if f, ok := parseFloat(s); ok {
+				if err := rt.text(len(s)); err != nil {
+					return nil, err
+				}
+				if f, ok := parseFloat(rt.bare(s)); ok {
 					return f, nil
 				}
 			}

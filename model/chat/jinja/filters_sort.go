@@ -61,6 +61,9 @@ func (rt *runtime) keyed(v, attr any, caseSensitive bool) (items, keys []any, er
 }
 
 func (rt *runtime) keysOf(items []any, attr any, caseSensitive bool) ([]any, error) {
+	if err := rt.work(len(items)); err != nil {
+		return nil, err
+	}
 	keys := append([]any{}, items...)
 	if attr != nil {
 		var err error
@@ -151,14 +154,14 @@ func dictSortFilter(rt *runtime, v any, a *Args) (any, error) {
 	default:
 		return nil, newErr(RuntimeError, `You can only sort by either "key" or "value"`)
 	}
-	if err := rt.work(2 * len(by)); err != nil {
-		return nil, err
-	}
 	keys, err := rt.keysOf(by, nil, orBool(o[0], false))
 	if err != nil {
 		return nil, err
 	}
-	items, err := rt.sortBy((&view{d, "items"}).items(), keys, orBool(o[2], false))
+	items, err := rt.viewItems(&view{d, "items"})
+	if err == nil {
+		items, err = rt.sortBy(items, keys, orBool(o[2], false))
+	}
 	return &List{items}, err
 }
 

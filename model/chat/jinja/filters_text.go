@@ -33,20 +33,23 @@ func textFilters() map[string]filterFunc {
 		"upper":      plainText("upper", func(s string) any { return upper(s) }),
 		"lower":      plainText("lower", func(s string) any { return strings.ToLower(s) }),
 		"capitalize": plainText("capitalize", func(s string) any { return capitalize(s) }),
-		"title":      plainText("title", func(s string) any { return titleWords(s) }),
-		"wordcount":  plainText("wordcount", func(s string) any { return int64(wordCount(s)) }),
+		"title": textFilter(func(rt *runtime, s string, a *Args) (any, error) {
+			_, err := a.Bind("title")
+			return rt.titleWords(s), err
+		}),
+		"wordcount": plainText("wordcount", func(s string) any { return int64(wordCount(s)) }),
 		"string": func(rt *runtime, v any, a *Args) (any, error) {
 			if m, ok := v.(Markup); ok {
 				return m, nil
 			}
 			return rt.str(v)
 		},
-		"trim": textFilter(func(_ *runtime, s string, a *Args) (any, error) {
+		"trim": textFilter(func(rt *runtime, s string, a *Args) (any, error) {
 			v, err := a.Bind("trim", "chars?")
 			if err != nil {
 				return nil, err
 			}
-			return strip(s, v[0], true, true)
+			return rt.strip(s, v[0], true, true)
 		}),
 		"replace": textFilter(func(rt *runtime, s string, a *Args) (any, error) {
 			v, err := a.Bind("replace", "old", "new", "count?")
@@ -99,20 +102,27 @@ func textFilters() map[string]filterFunc {
 			if _, err := a.Bind("urlencode"); err != nil {
 				return nil, err
 			}
-			// Python's quote keeps "/" and "~" and writes a space as %20.
-			return strings.NewReplacer("+", "%20", "%2F", "/", "%7E", "~").Replace(url.QueryEscape(s)), rt.text(3 * len(s))
+			if err := rt.text(3 * len(s)); err != nil {
+				return nil, err
+			}
+			return rt.eachBare(s, urlEncode), nil
 		}),
 	}
 }
 
+// urlEncode is Python's quote, which keeps "/" and "~" and writes a space as %20.
+func urlEncode(s string) string {
+	return strings.NewReplacer("+", "%20", "%2F", "/", "%7E", "~").Replace(url.QueryEscape(s))
+}
+
 // titleWords is the filter title: the first character of each word, words
 // split at blanks, hyphens and opening brackets.
-func titleWords(s string) string {
+func (rt *runtime) titleWords(s string) string {
 	var b strings.Builder
 	start := true
 	for _, r := range s {
 		switch {
-		case isSpace(r) || strings.ContainsRune("-({[<", r):
+		case isSpace(r) || strings.ContainsRune("-({[<", rt.bareRune(r)):
 			start = true
 			b.WriteRune(r)
 		case start:
@@ -154,7 +164,10 @@ func indentFilter(rt *runtime, s string, a *Args) (any, error) {
 		prefix = strings.Repeat(" ", max(n, 0))
 	}
 	blank := orBool(v[2], false)
-	lines := splitLines(s+"\n", false)
+	lines, err := rt.splitLines(s+"\n", false)
+	if err != nil {
+		return nil, err
+	}
 	if err := rt.text(len(s) + len(lines)*(len(prefix)+1)); err != nil {
 		return nil, err
 	}

@@ -37,6 +37,9 @@ func (rt *runtime) percent(s string, arg any) (any, error) {
 		used++
 		return args[used-1], nil
 	}
+	if err := rt.text(len(s)); err != nil {
+		return nil, err
+	}
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] != '%' {

@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -87,6 +88,9 @@ func (rt *runtime) formatValue(name string, a *Args) (any, error) {
 			return nil, newErr("IndexError", "Replacement index %s out of range for positional args tuple", head)
 		}
 		v = a.Pos[n]
+	}
+	if err := rt.work(len(a.Kw) / 8); err != nil {
+		return nil, err
 	}
 	for _, k := range a.Kw {
 		if k.Name == head {
@@ -207,6 +211,12 @@ func (rt *runtime) fill(s string, sp spec, side int) (string, error) {
 func (rt *runtime) number(v any, sp spec) (string, error) {
 	if sp.prec > maxDigits || sp.width > maxWidth {
 		return "", newErr(LimitError, "format precision or width is too large")
+	}
+	if b, ok := v.(*big.Int); ok {
+		// Its digits are written, and copied for each group of three.
+		if err := rt.work(b.BitLen() / 2); err != nil {
+			return "", err
+		}
 	}
 	digits, err := numberText(v, sp)
 	if err != nil {

@@ -3,6 +3,9 @@ package jinja
 // globals are the functions every template has.
 var globals map[string]any
 
+// IsGlobal reports whether every template has a function of this name.
+func IsGlobal(name string) bool { _, ok := globals[name]; return ok }
+
 // maxRange is the sandbox's bound on range().
 const maxRange = 100_000
 

@@ -12,6 +12,9 @@ type Macro struct {
 func (m *Macro) call(rt *runtime, a *Args) (any, error) {
 	d := m.def
 	in := &scope{parent: m.sc}
+	if err := rt.work(len(a.Kw) * len(m.def.params) / 8); err != nil {
+		return nil, err
+	}
 	used := make([]bool, len(a.Kw))
 	for i, p := range d.params {
 		if i < len(a.Pos) {

@@ -42,7 +42,7 @@ func init() {
 			if err := rt.hashable(a.Pos[0]); err != nil {
 				return nil, err
 			}
-			if v, ok := recv.(*Dict).get(a.Pos[0]); ok {
+			if v, ok := recv.(*Dict).get(rt.bareKey(a.Pos[0])); ok {
 				return v, nil
 			}
 			if len(a.Pos) == 2 {

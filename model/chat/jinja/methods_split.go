@@ -7,7 +7,7 @@ import (
 
 // strList makes a list of the parts, charging for each.
 func (rt *runtime) strList(parts []string) (any, error) {
-	if err := rt.work(len(parts)); err != nil {
+	if err := rt.work(2 * len(parts)); err != nil {
 		return nil, err
 	}
 	items := make([]any, len(parts))
@@ -33,7 +33,8 @@ func splitArgs(rt *runtime, name, s string, a *Args) (sep string, bySpace bool, 
 		err = newErr(ValueError, "empty separator")
 	}
 	if err == nil {
-		err = rt.work(strings.Count(s, sep))
+		sep = rt.bare(sep)
+		err = rt.work(strings.Count(rt.bare(s), sep))
 	}
 	return sep, false, limit, err
 }
@@ -47,7 +48,7 @@ func splitMethod(rt *runtime, s string, a *Args) (any, error) {
 		if limit >= 0 {
 			limit++
 		}
-		return rt.strList(strings.SplitN(s, sep, limit))
+		return rt.strList(rt.splitN(s, sep, limit))
 	}
 	var parts []string
 	for s = strings.TrimLeftFunc(s, isSpace); s != ""; {
@@ -70,6 +71,9 @@ func rsplitMethod(rt *runtime, s string, a *Args) (any, error) {
 		return nil, err
 	}
 	var parts []string // from the end
+	if !bySpace && rt.marked(s) {
+		return rt.strList(rt.rsplitMarked(s, sep, limit))
+	}
 	if bySpace {
 		s = strings.TrimRightFunc(s, isSpace)
 	}
@@ -102,12 +106,25 @@ func splitLinesMethod(rt *runtime, s string, a *Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rt.strList(splitLines(s, orBool(v[0], false)))
+	parts, err := rt.splitLines(s, orBool(v[0], false))
+	if err != nil {
+		return nil, err
+	}
+	return rt.strList(parts)
 }
 
-// splitLines is Python's str.splitlines.
-func splitLines(s string, keepEnds bool) []string {
-	var out []string
+// splitLines is Python's str.splitlines, charged for before the lines are made.
+func (rt *runtime) splitLines(s string, keepEnds bool) ([]string, error) {
+	n := 1
+	for i := range len(s) {
+		if c := s[i]; c >= '\n' && c <= '\r' || c >= 0x1c && c <= 0x1e || c == 0xc2 || c == 0xe2 {
+			n++
+		}
+	}
+	if err := rt.work(2 * n); err != nil {
+		return nil, err
+	}
+	out := make([]string, 0, n)
 	start := 0
 	for i, r := range s {
 		if i < start {
@@ -132,12 +149,12 @@ func splitLines(s string, keepEnds bool) []string {
 	if start < len(s) {
 		out = append(out, s[start:])
 	}
-	return out
+	return out, nil
 }
 
 // partitionMethod splits at one separator; last: what is missing is in front.
 func partitionMethod(find func(s, sub string) int, last bool) func(*runtime, string, *Args) (any, error) {
-	return func(_ *runtime, s string, a *Args) (any, error) {
+	return func(rt *runtime, s string, a *Args) (any, error) {
 		v, err := a.Bind("partition", "sep")
 		if err != nil {
 			return nil, err
@@ -150,8 +167,13 @@ func partitionMethod(find func(s, sub string) int, last bool) func(*runtime, str
 			return nil, newErr(ValueError, "empty separator")
 		}
 		parts := []any{s, "", ""}
-		if i := find(s, sep); i >= 0 {
-			parts = []any{s[:i], sep, s[i+len(sep):]}
+		bare := rt.bare(sep)
+		if i := find(rt.bare(s), bare); i >= 0 {
+			at := []int{i, i + len(bare)}
+			if rt.marked(s) {
+				rt.unbare(s, at)
+			}
+			parts = []any{s[:at[0]], s[at[0]:at[1]], s[at[1]:]}
 		} else if last {
 			parts = []any{"", "", s}
 		}
@@ -184,7 +206,7 @@ func (rt *runtime) join(items []any, sep string) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if b.Len()+len(sep)+len(s) > rt.lim.OutputBytes {
+		if b.Len()+len(sep)+len(s) > rt.valueBytes {
 			return nil, rt.text(b.Len() + len(sep) + len(s))
 		}
 		if err := rt.text(len(sep) + len(s)); err != nil {

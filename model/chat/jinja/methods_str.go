@@ -138,24 +138,31 @@ func title(s string) string {
 }
 
 func stripMethod(name string, left, right bool) method {
-	return strMethod(func(_ *runtime, s string, a *Args) (any, error) {
+	return strMethod(func(rt *runtime, s string, a *Args) (any, error) {
 		v, err := a.Bind(name, "chars?")
 		if err != nil {
 			return nil, err
 		}
-		return strip(s, v[0], left, right)
+		return rt.strip(s, v[0], left, right)
 	})
 }
 
 // strip removes whitespace, or the characters of chars, from the ends.
-func strip(s string, chars any, left, right bool) (any, error) {
+func (rt *runtime) strip(s string, chars any, left, right bool) (any, error) {
 	in := isSpace
 	if chars != any(absent) && chars != nil {
 		set, err := orStr(chars, "")
 		if err != nil {
 			return nil, err
 		}
-		in = func(r rune) bool { return strings.ContainsRune(set, r) }
+		if err := rt.work(len(set)); err != nil {
+			return nil, err
+		}
+		member := map[rune]bool{}
+		for _, r := range rt.bare(set) {
+			member[r] = true
+		}
+		in = func(r rune) bool { return member[rt.bareRune(r)] }
 	}
 	if left {
 		s = strings.TrimLeftFunc(s, in)
@@ -181,16 +188,20 @@ func affixMethod(name string, has func(s, affix string) bool) func(*runtime, str
 			}
 			s = part.(string)
 		}
+		s = rt.bare(s)
 		options := []any{v[0]}
 		if t, ok := v[0].(*Tuple); ok {
 			options = t.items
 		}
 		for _, o := range options {
 			affix, err := orStr(o, "")
+			if err == nil {
+				err = rt.work(1 + len(affix)/32)
+			}
 			if err != nil {
 				return nil, err
 			}
-			if has(s, affix) {
+			if has(s, rt.bare(affix)) {
 				return true, nil
 			}
 		}
@@ -199,13 +210,25 @@ func affixMethod(name string, has func(s, affix string) bool) func(*runtime, str
 }
 
 func cutMethod(name string, cut func(s, affix string) string) func(*runtime, string, *Args) (any, error) {
-	return func(_ *runtime, s string, a *Args) (any, error) {
+	return func(rt *runtime, s string, a *Args) (any, error) {
 		v, err := a.Bind(name, "affix")
 		if err != nil {
 			return nil, err
 		}
 		affix, err := orStr(v[0], "")
-		return cut(s, affix), err
+		if err != nil {
+			return nil, err
+		}
+		if bare := rt.bare(s); rt.marked(s) {
+			kept := cut(bare, rt.bare(affix))
+			at := []int{0, len(kept)}
+			if name == "removeprefix" {
+				at = []int{len(bare) - len(kept), len(bare)}
+			}
+			rt.unbare(s, at)
+			return s[at[0]:at[1]], nil
+		}
+		return cut(s, rt.bare(affix)), nil
 	}
 }
 
@@ -231,23 +254,30 @@ func replaceMethod(rt *runtime, s string, a *Args) (any, error) {
 
 // replace charges for the result before making it. n < 0 = all.
 func (rt *runtime) replace(s, from, to string, n int) (any, error) {
-	hits := strings.Count(s, from)
+	from = rt.bare(from)
+	hits := strings.Count(rt.bare(s), from)
 	if n >= 0 {
 		hits = min(hits, n)
 	}
 	if err := rt.text(len(s) + hits*max(0, len(to)-len(from))); err != nil {
 		return nil, err
 	}
+	if from != "" && rt.marked(s) {
+		if n >= 0 {
+			n++
+		}
+		return strings.Join(rt.splitN(s, from, n), to), nil
+	}
 	return strings.Replace(s, from, to, n), nil
 }
 
-func countMethod(_ *runtime, s string, a *Args) (any, error) {
+func countMethod(rt *runtime, s string, a *Args) (any, error) {
 	v, err := a.Bind("count", "sub")
 	if err != nil {
 		return nil, err
 	}
 	sub, err := orStr(v[0], "")
-	return int64(strings.Count(s, sub)), err
+	return int64(strings.Count(rt.bare(s), rt.bare(sub))), err
 }
 
 // findMethod counts positions in characters. must: not found is an error.
@@ -262,7 +292,10 @@ func findMethod(name string, find func(s, sub string) int, must bool) func(*runt
 			return nil, err
 		}
 		key := &sliceKey{lo: orValue(v[1], nil), hi: orValue(v[2], nil)}
-		n, _ := length(s)
+		n, _, err := rt.length(s)
+		if err != nil {
+			return nil, err
+		}
 		start, _, _, err := key.bounds(n)
 		if err != nil {
 			return nil, err
@@ -271,13 +304,14 @@ func findMethod(name string, find func(s, sub string) int, must bool) func(*runt
 		if err != nil {
 			return nil, err
 		}
-		i := find(part.(string), sub)
+		text := rt.bare(part.(string)) // character for character the same
+		i := find(text, rt.bare(sub))
 		if i < 0 {
 			if must {
 				return nil, newErr(ValueError, "substring not found")
 			}
 			return int64(-1), nil
 		}
-		return int64(start + utf8.RuneCountInString(part.(string)[:i])), nil
+		return int64(start + utf8.RuneCountInString(text[:i])), nil
 	}
 }

@@ -23,6 +23,27 @@ func parseInt(s string, base int) (any, bool) {
 	return normInt(b), true
 }
 
+// digits charges for writing or reading an integer's digits.
+func (rt *runtime) digits(b *big.Int) error {
+	words := b.BitLen() / 64
+	return rt.work(words + words*words/64)
+}
+
+// bigWork charges for an operation on integers, of which one is large or may
+// become so.
+func (rt *runtime) bigWork(op string, l, r any) error {
+	words := [2]int{1, 1}
+	for i, v := range []any{l, r} {
+		if b, ok := v.(*big.Int); ok {
+			words[i] = 1 + b.BitLen()/64
+		}
+	}
+	if op == "**" && isInteger(l) && isInteger(r) {
+		return rt.work(maxBits / 64)
+	}
+	return rt.work(words[0] * words[1] / 64)
+}
+
 func isNumber(v any) bool {
 	switch v.(type) {
 	case bool, int64, *big.Int, float64:

@@ -8,6 +8,9 @@ import (
 // binary computes l op r.
 func (rt *runtime) binary(op string, l, r any) (any, error) {
 	if isNumber(l) && isNumber(r) {
+		if err := rt.bigWork(op, l, r); err != nil {
+			return nil, err
+		}
 		return arith(op, l, r)
 	}
 	if u, ok := l.(*Undefined); ok {
@@ -63,9 +66,9 @@ func (rt *runtime) addText(l, r any, ls, rs string) (any, error) {
 	_, rm := r.(Markup)
 	switch {
 	case lm && !rm:
-		return Markup(ls + escapeHTML(rs)), nil
+		return Markup(ls + rt.escapeHTML(rs)), nil
 	case rm && !lm:
-		return Markup(escapeHTML(ls) + rs), nil
+		return Markup(rt.escapeHTML(ls) + rs), nil
 	case lm:
 		return Markup(ls + rs), nil
 	}
@@ -73,7 +76,7 @@ func (rt *runtime) addText(l, r any, ls, rs string) (any, error) {
 }
 
 // escapeHTML writes the entities that markupsafe writes, which are html's.
-func escapeHTML(s string) string { return html.EscapeString(s) }
+func (rt *runtime) escapeHTML(s string) string { return rt.eachBare(s, html.EscapeString) }
 
 func (rt *runtime) joined(a, b []any) ([]any, error) {
 	if err := rt.work(len(a) + len(b)); err != nil {

@@ -13,6 +13,8 @@ const (
 type Template struct {
 	name string
 	body []stmt
+	// standIns are those of U+FDD0 to U+FDEF that its texts have, one bit each.
+	standIns uint32
 }
 
 // Parse reads a template. The error is an *Error with kind SyntaxError or
@@ -36,7 +38,11 @@ func Parse(name, source string) (*Template, error) {
 	if len(p.unknown) > 0 {
 		return nil, locate(p.unknown[0], name, 0)
 	}
-	return &Template{name: name, body: body}, nil
+	t := &Template{name: name, body: body}
+	for _, tok := range toks {
+		t.standIns |= standInsOf(tok.text)
+	}
+	return t, nil
 }
 
 type parser struct {

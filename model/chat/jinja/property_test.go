@@ -13,7 +13,7 @@ import (
 
 func testRuntime() *runtime {
 	lim := Limits{}.orDefault()
-	return &runtime{ctx: context.Background(), lim: lim, left: lim.Steps}
+	return &runtime{ctx: context.Background(), lim: lim, left: lim.Steps, valueBytes: lim.OutputBytes}
 }
 
 // TestSliceAgainstTwin: slicing equals a walk that follows Python's definition

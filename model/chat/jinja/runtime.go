@@ -34,27 +34,21 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
+// Bounded is l with at most n bytes of output; 0 changes nothing.
+func (l Limits) Bounded(n int) Limits {
+	l = l.orDefault()
+	if n > 0 {
+		l.OutputBytes = min(n, l.OutputBytes)
+	}
+	return l
+}
+
 // Render runs the template. vars are its variables, read only: values of the
 // package, or whatever FromGo takes. The error is an *Error, or the
 // context's, which is looked at every few thousand steps.
 func (t *Template) Render(ctx context.Context, lim Limits, vars map[string]any) (string, error) {
-	lim = lim.orDefault()
-	rt := &runtime{ctx: ctx, lim: lim, name: t.name, vars: make(map[string]any, len(vars)), left: lim.Steps}
-	for k, v := range vars {
-		c, err := FromGo(v)
-		if err != nil {
-			return "", locate(typeErr("variable %s: %v", k, err), t.name, 0)
-		}
-		rt.vars[k] = c
-	}
-	var out output
-	if _, err := rt.exec(t.body, &scope{}, &out); err != nil {
-		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
-		}
-		return "", locate(err, t.name, 0)
-	}
-	return out.b.String(), nil
+	r, err := t.RenderMarked(ctx, lim, vars, nil, nil)
+	return r.Text, err
 }
 
 // runtime is the state of one rendering. Not safe for concurrent use.
@@ -65,6 +59,9 @@ type runtime struct {
 	vars  map[string]any
 	left  int64 // steps
 	depth int
+	marks *marks // nil when no character is followed
+	// valueBytes bounds a value, stand-ins included.
+	valueBytes int
 }
 
 const ctxEvery = 1 << 12 // steps between looks at the context
@@ -84,8 +81,8 @@ func (rt *runtime) work(n int) error {
 
 // text charges for n bytes of text about to be made.
 func (rt *runtime) text(n int) error {
-	if n > rt.lim.OutputBytes {
-		return newErr(LimitError, "a text of %d bytes, at most %d are allowed", n, rt.lim.OutputBytes)
+	if n > rt.valueBytes {
+		return tooLong(n, rt.lim.OutputBytes)
 	}
 	return rt.work(n / 32)
 }
@@ -144,14 +141,17 @@ func (rt *runtime) capture(body []stmt, sc *scope) (string, signal, error) {
 }
 
 // output collects rendered text.
-type output struct{ b strings.Builder }
+type output struct {
+	b strings.Builder
+	n int // bytes, without what stand-ins are longer than their characters
+}
 
 func (o *output) write(rt *runtime, s string) error {
-	if o.b.Len()+len(s) > rt.lim.OutputBytes {
-		return newErr(LimitError, "more than %d bytes of output", rt.lim.OutputBytes)
-	}
 	if err := rt.text(len(s)); err != nil {
 		return err
+	}
+	if o.n += rt.bareLen(s); o.n > rt.lim.OutputBytes {
+		return tooLong(o.n, rt.lim.OutputBytes)
 	}
 	o.b.WriteString(s)
 	return nil

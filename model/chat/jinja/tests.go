@@ -126,7 +126,10 @@ func caseTest(want, other func(rune) bool) testFunc {
 		if err != nil {
 			return false, err
 		}
-		return cased(s, want, other), rt.text(len(s))
+		if err := rt.text(len(s)); err != nil {
+			return false, err
+		}
+		return cased(s, want, other), nil
 	}
 }
 

@@ -79,6 +79,9 @@ func floatRepr(f float64) string {
 func (rt *runtime) repr(v any) (string, error) {
 	var b strings.Builder
 	err := rt.writeRepr(&b, v)
+	if err == nil {
+		err = rt.text(b.Len())
+	}
 	return b.String(), err
 }
 
@@ -90,7 +93,7 @@ func (rt *runtime) writeRepr(b *strings.Builder, v any) error {
 	if err := rt.work(1); err != nil {
 		return err
 	}
-	if b.Len() > rt.lim.OutputBytes {
+	if b.Len() > rt.valueBytes {
 		return rt.text(b.Len())
 	}
 	switch x := v.(type) {
@@ -98,10 +101,13 @@ func (rt *runtime) writeRepr(b *strings.Builder, v any) error {
 		if err := rt.text(len(x)); err != nil {
 			return err
 		}
-		writeStrRepr(b, x)
+		rt.writeStrRepr(b, x)
 	case Markup:
+		if err := rt.text(len(x)); err != nil {
+			return err
+		}
 		b.WriteString("Markup(")
-		writeStrRepr(b, string(x))
+		rt.writeStrRepr(b, string(x))
 		b.WriteByte(')')
 	case *List:
 		return rt.writeItems(b, "[", x.items, "]")
@@ -114,8 +120,12 @@ func (rt *runtime) writeRepr(b *strings.Builder, v any) error {
 	case *Dict:
 		return rt.writePairs(b, x)
 	case *view:
+		items, err := rt.viewItems(x)
+		if err != nil {
+			return err
+		}
 		b.WriteString("dict_" + x.what + "(")
-		if err := rt.writeItems(b, "[", x.items(), "]"); err != nil {
+		if err := rt.writeItems(b, "[", items, "]"); err != nil {
 			return err
 		}
 		b.WriteByte(')')
@@ -139,7 +149,12 @@ func (rt *runtime) writeRepr(b *strings.Builder, v any) error {
 		fmt.Fprintf(b, "<LoopContext %d/%d>", x.i+1, len(x.items))
 	case *builtin:
 		b.WriteString("<built-in method " + x.name + ">")
-	case nil, bool, int64, *big.Int, float64:
+	case *big.Int:
+		if err := rt.digits(x); err != nil {
+			return err
+		}
+		b.WriteString(plain(v))
+	case nil, bool, int64, float64:
 		b.WriteString(plain(v))
 	default:
 		b.WriteString("<" + typeName(v) + ">")
@@ -181,17 +196,21 @@ func (rt *runtime) writePairs(b *strings.Builder, d *Dict) error {
 
 // writeStrRepr quotes as Python does: single quotes unless the text has them
 // and no double quotes.
-func writeStrRepr(b *strings.Builder, s string) {
+func (rt *runtime) writeStrRepr(b *strings.Builder, s string) {
 	q := '\''
-	if strings.ContainsRune(s, '\'') && !strings.ContainsRune(s, '"') {
+	if t := rt.bare(s); strings.ContainsRune(t, '\'') && !strings.ContainsRune(t, '"') {
 		q = '"'
 	}
 	b.WriteRune(q)
 	for i, r := range s {
-		switch {
+		if b.Len() > rt.valueBytes {
+			return // writeRepr or str refuses it
+		}
+		written := r
+		switch r = rt.bareRune(r); {
 		case r == q || r == '\\':
 			b.WriteByte('\\')
-			b.WriteRune(r)
+			b.WriteRune(written)
 		case r == '\n':
 			b.WriteString(`\n`)
 		case r == '\r':
@@ -201,7 +220,7 @@ func writeStrRepr(b *strings.Builder, s string) {
 		case r == utf8.RuneError && isBadByte(s[i:]):
 			b.WriteRune(r)
 		case unicode.IsPrint(r):
-			b.WriteRune(r)
+			b.WriteRune(written)
 		case r < 0x100:
 			fmt.Fprintf(b, `\x%02x`, r)
 		case r < 0x10000:

@@ -46,7 +46,9 @@ func toJSONFilter(rt *runtime, v any, a *Args) (any, error) {
 			return nil, err
 		}
 	}
-	err = w.value(v, 0)
+	if err = w.value(v, 0); err == nil {
+		err = rt.text(w.b.Len())
+	}
 	return w.b.String(), err
 }
 
@@ -67,13 +69,18 @@ func (w *jsonWriter) value(v any, level int) error {
 	if err := w.rt.work(1); err != nil {
 		return err
 	}
-	if w.b.Len() > w.rt.lim.OutputBytes {
+	if w.b.Len() > w.rt.valueBytes {
 		return w.rt.text(w.b.Len())
 	}
 	switch x := v.(type) {
 	case nil:
 		w.b.WriteString("null")
-	case bool, int64, *big.Int, float64:
+	case *big.Int:
+		if err := w.rt.digits(x); err != nil {
+			return err
+		}
+		w.b.WriteString(jsonScalar(v))
+	case bool, int64, float64:
 		w.b.WriteString(jsonScalar(v))
 	case string:
 		return w.str(x)
@@ -152,6 +159,9 @@ func (w *jsonWriter) dict(d *Dict, level int) error {
 		w.b.WriteString("{}")
 		return nil
 	}
+	if err := w.rt.work(len(d.keys)); err != nil {
+		return err
+	}
 	order := make([]int, len(d.keys))
 	for i := range order {
 		order[i] = i
@@ -159,10 +169,14 @@ func (w *jsonWriter) dict(d *Dict, level int) error {
 	if w.sorted {
 		var failed error
 		sort.SliceStable(order, func(i, j int) bool {
-			c, _, err := w.rt.order("<", d.keys[order[i]], d.keys[order[j]])
 			if failed == nil {
-				failed = err
+				failed = w.rt.work(1)
 			}
+			if failed != nil {
+				return false
+			}
+			c, _, err := w.rt.order("<", d.keys[order[i]], d.keys[order[j]])
+			failed = err
 			return c < 0
 		})
 		if failed != nil {
@@ -210,11 +224,16 @@ func (w *jsonWriter) str(s string) error {
 	w.b.WriteByte('"')
 	start := 0
 	for i, r := range s {
+		size := len(string(r))
+		r = w.rt.bareRune(r)
 		if r >= 0x20 && r != '"' && r != '\\' && (r < 0x7f || !w.ascii) {
 			continue
 		}
 		w.b.WriteString(s[start:i])
-		start = i + len(string(r))
+		if w.b.Len() > w.rt.valueBytes {
+			return w.rt.text(w.b.Len())
+		}
+		start = i + size
 		if r == 0xfffd && isBadByte(s[i:]) {
 			start = i + 1
 		}

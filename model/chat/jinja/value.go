@@ -82,6 +82,18 @@ func (v *view) items() []any {
 	return out
 }
 
+// viewItems is v.items(), charged for.
+func (rt *runtime) viewItems(v *view) ([]any, error) {
+	each := 1
+	if v.what == "items" {
+		each = 6 // a tuple of its own
+	}
+	if err := rt.work(each * len(v.d.keys)); err != nil {
+		return nil, err
+	}
+	return v.items(), nil
+}
+
 // iterator can be walked once, like a Python generator.
 type iterator struct{ rest []any }
 
@@ -163,6 +175,10 @@ func truth(v any) bool {
 		return x != 0
 	case float64:
 		return x != 0
+	case string: // counting its characters would read all of it
+		return x != ""
+	case Markup:
+		return x != ""
 	}
 	if n, ok := length(v); ok {
 		return n > 0
@@ -170,7 +186,8 @@ func truth(v any) bool {
 	return true
 }
 
-// length is Python's len(v); false where v has none.
+// length is Python's len(v); false where v has none. For texts use rt.length,
+// which charges.
 func length(v any) (int, bool) {
 	switch x := v.(type) {
 	case string:
@@ -195,6 +212,17 @@ func length(v any) (int, bool) {
 	return 0, false
 }
 
+// length is len(v), charged for where it reads a text.
+func (rt *runtime) length(v any) (int, bool, error) {
+	if s, ok := asStr(v); ok {
+		if err := rt.text(len(s)); err != nil {
+			return 0, false, err
+		}
+	}
+	n, ok := length(v)
+	return n, ok, nil
+}
+
 // iterate returns the elements that a loop over v sees. The slice is shared
 // with v and must not be changed.
 func (rt *runtime) iterate(v any) ([]any, error) {
@@ -207,10 +235,7 @@ func (rt *runtime) iterate(v any) ([]any, error) {
 	case *Dict:
 		out = x.keys
 	case *view:
-		if err := rt.work(len(x.d.keys)); err != nil {
-			return nil, err
-		}
-		return x.items(), nil
+		return rt.viewItems(x)
 	case *iterator:
 		out, x.rest = x.rest, nil
 	case *loop:
@@ -237,10 +262,15 @@ func (rt *runtime) iterate(v any) ([]any, error) {
 }
 
 func (rt *runtime) chars(s string) ([]any, error) {
-	if err := rt.work(len(s)); err != nil {
+	if err := rt.text(len(s)); err != nil {
 		return nil, err
 	}
-	out := make([]any, 0, len(s))
+	// Each takes a slot and a text of its own.
+	n := utf8.RuneCountInString(s)
+	if err := rt.work(4 * n); err != nil {
+		return nil, err
+	}
+	out := make([]any, 0, n)
 	for _, r := range s {
 		out = append(out, string(r))
 	}
