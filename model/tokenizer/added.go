@@ -1,6 +1,8 @@
 package tokenizer
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -68,8 +70,49 @@ func (m *matcher) child(node int32, b byte) int32 {
 	return -1
 }
 
-// find returns the first match at or after from, nil without one.
-func (m *matcher) find(s string, from int) (start, end int, tok *addedToken) {
+// specials says where special tokens are recognised.
+type specials struct {
+	parse bool
+	// plain are ranges [start, end) of bytes of the text, in order. A token
+	// that has a byte in one is text.
+	plain [][2]int
+}
+
+// within is s for the part of its text from start on.
+func (s specials) within(start, end int) specials {
+	var plain [][2]int
+	for _, r := range s.overlapping(start, end) {
+		plain = append(plain, [2]int{max(r[0]-start, 0), min(r[1], end) - start})
+	}
+	return specials{s.parse, plain}
+}
+
+// overlapping are the ranges that have a byte of [start, end).
+func (s specials) overlapping(start, end int) [][2]int {
+	first, _ := slices.BinarySearchFunc(s.plain, start, func(r [2]int, at int) int { return cmp.Compare(r[1], at+1) })
+	last := first
+	for last < len(s.plain) && s.plain[last][0] < end {
+		last++
+	}
+	return s.plain[first:last]
+}
+
+// text tells whether a special token at [start, end) is text, and where to look
+// for the next token then.
+func (s specials) text(start, end int) (is bool, next int) {
+	if !s.parse {
+		return true, end
+	}
+	in := s.overlapping(start, end)
+	if len(in) == 0 {
+		return false, 0
+	}
+	return true, max(start+1, min(end, in[len(in)-1][1]))
+}
+
+// find returns the first match at or after from, nil without one. Special
+// tokens that are text are passed over, with what is inside of them.
+func (m *matcher) find(s string, from int, where specials) (start, end int, tok *addedToken) {
 	if m.nodes == nil {
 		return 0, 0, nil
 	}
@@ -78,34 +121,46 @@ func (m *matcher) find(s string, from int) (start, end int, tok *addedToken) {
 			continue
 		}
 		node := int32(0)
+		next := 0 // behind a special token that is text
 		for j := i; j < len(s); j++ {
 			if node = m.child(node, s[j]); node < 0 {
 				break
 			}
-			if t := m.nodes[node].token; t != nil {
-				tok, end = t, j+1
+			t := m.nodes[node].token
+			if t == nil {
+				continue
 			}
+			if t.Special {
+				if text, behind := where.text(i, j+1); text {
+					next = behind
+					if !where.parse || len(where.overlapping(i, end)) > 0 {
+						tok = nil // inside of that text
+					}
+					continue
+				}
+			}
+			tok, end = t, j+1
 		}
 		if tok != nil {
 			return i, end, tok
+		}
+		if next > 0 {
+			i = next - 1
 		}
 	}
 	return 0, 0, nil
 }
 
-// split cuts s into text and added tokens. Special tokens are left in the text
-// unless parseSpecial; a text inside such a token is then not searched again.
-func (m *matcher) split(s string, parseSpecial bool, text func(part string, start int), token func(*addedToken)) {
+// split cuts s into text and added tokens, until text or token returns false;
+// then it does so, too.
+func (m *matcher) split(s string, where specials, text func(part string, start int) bool, token func(*addedToken) bool) bool {
 	done, from := 0, 0
 	for {
-		start, end, tok := m.find(s, from)
+		start, end, tok := m.find(s, from, where)
 		if tok == nil {
 			break
 		}
 		from = end
-		if tok.Special && !parseSpecial {
-			continue
-		}
 		if tok.SingleWord && (wordBefore(s[:start]) || wordAfter(s[end:])) {
 			continue
 		}
@@ -115,15 +170,12 @@ func (m *matcher) split(s string, parseSpecial bool, text func(part string, star
 		if tok.RStrip {
 			end = len(s) - len(strings.TrimLeftFunc(s[end:], unicode.IsSpace))
 		}
-		if start > done {
-			text(s[done:start], done)
+		if start > done && !text(s[done:start], done) || !token(tok) {
+			return false
 		}
-		token(tok)
 		done = max(done, end)
 	}
-	if done < len(s) {
-		text(s[done:], done)
-	}
+	return done == len(s) || text(s[done:], done)
 }
 
 func wordBefore(s string) bool {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dlclark/regexp2/v2"
 )
@@ -12,6 +14,10 @@ import (
 // regexLimit is the longest a regular expression of the file may work on one
 // piece. The limit is there for patterns that backtrack exponentially.
 const regexLimit = 5 * time.Second
+
+// matchesAtOnce is the longest text in bytes of which all matches are found
+// before the first is used, which is quicker.
+const matchesAtOnce = 1 << 18
 
 // component is one element of a pipeline as the file has it.
 type component struct {
@@ -106,21 +112,47 @@ func compileRegex(source, at string) (pattern, error) {
 	return pattern{regex: re, source: source}, nil
 }
 
-// matches returns the byte ranges [start, end) of all matches, in order, empty
-// ones left out. A search that exceeds regexLimit finds nothing.
-func (p pattern) matches(s string) [][]int {
+// matches walks the byte ranges [start, end) of all matches, in order, empty
+// ones left out. A search that exceeds regexLimit finds nothing more.
+func (p pattern) matches(s string) iter.Seq2[int, int] {
 	if p.regex == nil {
 		return literalMatches(s, p.literal)
 	}
-	all, err := p.regex.FindAllStringIndex(s, -1)
-	if err != nil {
-		return nil
-	}
-	found := all[:0]
-	for _, m := range all {
-		if m[0] < m[1] {
-			found = append(found, m)
+	return func(yield func(int, int) bool) {
+		if len(s) > matchesAtOnce {
+			p.walk(s, yield)
+			return
+		}
+		all, err := p.regex.FindAllStringIndex(s, -1)
+		if err != nil {
+			return
+		}
+		for _, m := range all {
+			if m[0] < m[1] && !yield(m[0], m[1]) {
+				return
+			}
 		}
 	}
-	return found
+}
+
+// walk finds one match after the other, so that a long text takes no memory for
+// all of them, and a reader that stops ends the search.
+func (p pattern) walk(s string, yield func(int, int) bool) {
+	runes, at := 0, 0 // one place, in characters and in bytes
+	place := func(to int) int {
+		for ; runes < to; runes++ {
+			_, n := utf8.DecodeRuneInString(s[at:])
+			at += n
+		}
+		return at
+	}
+	// The error is the time limit's.
+	_ = p.regex.FindRunesMatches([]rune(s), -1, func(m regexp2.MatchView) bool {
+		first, n, _ := m.GroupRange(0)
+		if n == 0 {
+			return true
+		}
+		start := place(first)
+		return yield(start, place(first+n))
+	})
 }

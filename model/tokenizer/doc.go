@@ -26,10 +26,13 @@
 //   - The cache of encoded words holds at most 16384 words of at most 64
 //     bytes per borrowed scratch, about 8 MiB each; at most GOMAXPROCS
 //     scratches are kept.
-//   - Encoding n bytes takes O(n log n) time, also when they are one word. A
+//   - Encoding n bytes takes O(n log n) time, also when they are one word, which
+//     takes 12 bytes of memory for each of its own; no scratch keeps more than
+//     1 MiB of that. [EncodeOptions.Max] bounds time and memory by the ids that
+//     are wanted, where [Tokenizer.LongestToken] is known. A
 //     regular expression that is not one of the well-known ones runs in a
-//     backtracking engine under a time limit of [regexLimit] per piece; a
-//     piece that exceeds it stays unsplit.
+//     backtracking engine under a time limit of [regexLimit] per match; what is
+//     left of a piece then stays unsplit.
 //
 // # Where it differs from the reference
 //

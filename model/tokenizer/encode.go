@@ -1,5 +1,7 @@
 package tokenizer
 
+import "math"
+
 // EncodeOptions says how text becomes ids. The zero value encodes the text
 // alone and takes nothing in it for a special token, which is right for text
 // from outside; Hugging Face's own default is to set both.
@@ -11,32 +13,100 @@ type EncodeOptions struct {
 	// their text is encoded like any other. Added tokens that are not
 	// special are recognised either way.
 	ParseSpecial bool
+	// Plain are ranges [start, end) of bytes of the text, in order, where
+	// ParseSpecial does not hold: a special token that has a byte in one is
+	// encoded as text. Chat prompts have the client's text there.
+	Plain [][2]int
+	// Max, above 0, ends the encoding soon after there are more than Max ids.
+	// The result then has more than Max and is not whole: the ids behind the
+	// first Max may be any.
+	Max int
 }
 
 // Encode returns the ids of text. The caller owns the result. Invalid UTF-8 is
 // encoded as U+FFFD.
 func (t *Tokenizer) Encode(text string, opts EncodeOptions) []int32 {
-	text = lossy(text)
-	ids := make([]int32, 0, len(text)/3+len(t.around.before)+len(t.around.after)+4)
-	if opts.AddSpecial {
-		ids = append(ids, t.around.before...)
+	text, plain := lossyAt(text, opts.Plain)
+	e := encoder{t: t, where: specials{opts.ParseSpecial, plain}, most: opts.Max}
+	if e.most <= 0 {
+		e.most = math.MaxInt
 	}
-	s := t.scratch.get()
-	word := func(piece string) { ids = t.model.appendPiece(s, piece, t.pre.rawBytes, ids) }
-	token := func(tok *addedToken) { ids = append(ids, int32(tok.ID)) }
-	t.literal.split(text, opts.ParseSpecial, func(part string, start int) {
-		for _, step := range t.normalize {
-			part = step(part)
+	room := len(text)/3 + len(t.around.before) + len(t.around.after) + 4
+	e.ids = make([]int32, 0, min(room, max(e.most, firstIDs)))
+	if opts.AddSpecial {
+		e.ids = append(e.ids, t.around.before...)
+	}
+	e.scratch = t.scratch.get()
+	t.literal.split(text, e.where, e.text, e.token)
+	t.scratch.put(e.scratch)
+	if opts.AddSpecial {
+		e.ids = append(e.ids, t.around.after...)
+	}
+	return e.ids
+}
+
+// firstIDs is the room for ids that is taken where Max allows fewer than the
+// text may have.
+const firstIDs = 1 << 12
+
+// encoder is one call of Encode. Its methods return false when there are more
+// ids than wanted.
+type encoder struct {
+	t       *Tokenizer
+	where   specials
+	most    int
+	ids     []int32
+	scratch *scratch
+}
+
+func (e *encoder) more() bool { return len(e.ids) <= e.most }
+
+func (e *encoder) token(tok *addedToken) bool {
+	e.ids = append(e.ids, int32(tok.ID))
+	return e.more()
+}
+
+// text encodes what lies between two added tokens of the text.
+func (e *encoder) text(part string, start int) bool {
+	where := specials{parse: e.where.parse}
+	if len(e.where.plain) > 0 && e.t.normalizedSpecial {
+		part, where = e.t.normalizeAround(part, e.where.within(start, start+len(part)))
+	} else {
+		part = e.t.normal(part)
+	}
+	return e.t.normalized.split(part, where, func(part string, inner int) bool {
+		return e.t.pre.run(part, start == 0 && inner == 0, e.piece)
+	}, e.token)
+}
+
+// normal runs the normalizers.
+func (t *Tokenizer) normal(text string) string {
+	for _, step := range t.normalize {
+		text = step(text)
+	}
+	return text
+}
+
+// piece encodes one piece of text.
+func (e *encoder) piece(piece string) bool {
+	m := e.t.model
+	for {
+		end := m.wordEnd(piece, e.t.pre.rawBytes)
+		word := piece[:end]
+		if left := e.most - len(e.ids); m.longestID > 0 && left < len(word)/m.longestID {
+			// More ids than are left, however it is merged.
+			e.ids = m.unmerged(e.scratch, word, e.t.pre.rawBytes, left+1, e.ids)
+			return false
 		}
-		t.normalized.split(part, opts.ParseSpecial, func(part string, inner int) {
-			t.pre.run(part, start == 0 && inner == 0, word)
-		}, token)
-	}, token)
-	t.scratch.put(s)
-	if opts.AddSpecial {
-		ids = append(ids, t.around.after...)
+		e.ids = m.appendWord(e.scratch, word, e.t.pre.rawBytes, e.ids)
+		if !e.more() {
+			return false
+		}
+		if end == len(piece) {
+			return true
+		}
+		piece = piece[end:]
 	}
-	return ids
 }
 
 // DecodeOptions says how ids become text. The zero value gives the text of

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -18,13 +19,29 @@ func regexPieces(tb testing.TB, re *regexp2.Regexp, s string) []string {
 		tb.Fatal(err)
 	}
 	var pieces []string
-	splitSpans(s, matches, isolated, false, func(start, end int) { pieces = append(pieces, s[start:end]) })
+	splitSpans(s, ranges(matches), isolated, false, func(start, end int) bool {
+		pieces = append(pieces, s[start:end])
+		return true
+	})
 	return pieces
+}
+
+func ranges(list [][]int) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		for _, r := range list {
+			if !yield(r[0], r[1]) {
+				return
+			}
+		}
+	}
 }
 
 func fastPieces(split fastSplit, s string) []string {
 	var pieces []string
-	fastStep(split)(s, true, func(piece string, _ bool) { pieces = append(pieces, piece) })
+	fastStep(split)(s, true, func(piece string, _ bool) bool {
+		pieces = append(pieces, piece)
+		return true
+	})
 	return pieces
 }
 

@@ -41,13 +41,12 @@ func (t *Tokenizer) index(added []addedToken) error {
 			t.literal.add(tok.Content, tok)
 			continue
 		}
-		text := tok.Content
-		for _, step := range t.normalize {
-			text = step(text)
-		}
-		t.normalized.add(text, tok)
+		t.normalizedSpecial = t.normalizedSpecial || tok.Special
+		t.normalized.add(t.normal(tok.Content), tok)
 	}
 	t.renderTokens()
+	t.marks = specialMarks(tokens)
+	t.bound(tokens)
 	return nil
 }
 

@@ -126,6 +126,9 @@ func (t *Tokenizer) read(data []byte) error {
 		t.pre.steps = append(t.pre.steps, mapBytes)
 		t.pre.rawBytes = false
 	}
+	if t.shrink, err = shrinkOf(sections["normalizer"], sections["pre_tokenizer"]); err != nil {
+		return err
+	}
 	if t.decoder, err = parseDecoder(sections["decoder"]); err != nil {
 		return err
 	}

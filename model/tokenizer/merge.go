@@ -2,90 +2,93 @@ package tokenizer
 
 import "slices"
 
-// symbol is one token of a word being merged, in a doubly linked list over a
-// slice. A merged-away symbol has id -1.
-type symbol struct {
-	id         int32
-	prev, next int32 // indices, -1 at the ends
-}
-
-// candidate is a merge that may be applied: lowest rank first, then leftmost.
-type candidate struct {
-	order  uint64 // rank<<32 | position of the left symbol
-	merged int32
-}
-
-// merger applies a merge list to words. It is scratch memory for one
-// goroutine.
+// merger applies a merge list to words, in 12 bytes for each character of a
+// word. It is scratch memory for one goroutine.
 type merger struct {
-	symbols []symbol
-	heap    []candidate
+	// slots has one slot for each initial symbol. The first slot of a symbol
+	// has its id; where it was merged of n > 1 initial ones, the second and the
+	// last slot have -n, and those between are negative.
+	slots []int32
+	// heap has the merges that may be applied, lowest rank first, then leftmost:
+	// rank<<32 | slot of the left symbol.
+	heap []uint64
 }
 
 // reset prepares for a word of up to n symbols.
 func (m *merger) reset(n int) {
-	m.symbols, m.heap = slices.Grow(m.symbols[:0], n), slices.Grow(m.heap[:0], n)
+	m.slots, m.heap = slices.Grow(m.slots[:0], n), slices.Grow(m.heap[:0], n)
 }
 
 // add appends one initial symbol.
-func (m *merger) add(id int32) {
-	n := int32(len(m.symbols))
-	m.symbols = append(m.symbols, symbol{id: id, prev: n - 1, next: n + 1})
+func (m *merger) add(id int32) { m.slots = append(m.slots, id) }
+
+// next is the slot behind the symbol at pos.
+func (m *merger) next(pos int) int {
+	if pos+1 < len(m.slots) && m.slots[pos+1] < 0 {
+		return pos - int(m.slots[pos+1])
+	}
+	return pos + 1
+}
+
+// prev is the symbol before the one at pos > 0.
+func (m *merger) prev(pos int) int {
+	if n := m.slots[pos-1]; n < 0 {
+		return pos + int(n)
+	}
+	return pos - 1
 }
 
 // run applies the merges and appends the resulting ids to dst. Each merge
 // pushes at most two candidates, so n symbols take O(n log n).
 //
-// A candidate is stale when the pair at its position no longer merges into the
-// same token: symbols only grow, so another pair there gives a longer token.
+// A candidate is stale when the pair at its position has another rank: no two
+// pairs have the same.
 func (m *merger) run(pairs *pairTable, dst []int32) []int32 {
-	n := len(m.symbols)
-	if n == 0 {
-		return dst
-	}
-	m.symbols[n-1].next = -1
-	for i := 0; i+1 < n; i++ {
-		m.push(pairs, int32(i), int32(i+1))
+	for i := 0; i+1 < len(m.slots); i++ {
+		m.push(pairs, i, i+1)
 	}
 	for len(m.heap) > 0 {
 		top := m.pop()
-		pos := int32(uint32(top.order))
-		left := &m.symbols[pos]
-		if left.id < 0 || left.next < 0 {
+		pos := int(uint32(top))
+		if m.slots[pos] < 0 {
 			continue
 		}
-		right := &m.symbols[left.next]
-		if _, merged, ok := pairs.get(left.id, right.id); !ok || merged != top.merged {
+		right := m.next(pos)
+		if right == len(m.slots) {
 			continue
 		}
-		left.id, right.id = top.merged, -1
-		left.next = right.next
-		if right.next >= 0 {
-			m.symbols[right.next].prev = pos
-			m.push(pairs, pos, right.next)
+		rank, merged, ok := pairs.get(m.slots[pos], m.slots[right])
+		if !ok || rank != uint32(top>>32) {
+			continue
 		}
-		if left.prev >= 0 {
-			m.push(pairs, left.prev, pos)
+		end := m.next(right)
+		m.slots[pos], m.slots[right] = merged, -1
+		m.slots[pos+1], m.slots[end-1] = int32(pos-end), int32(pos-end)
+		if end < len(m.slots) {
+			m.push(pairs, pos, end)
+		}
+		if pos > 0 {
+			m.push(pairs, m.prev(pos), pos)
 		}
 	}
-	for i := int32(0); i >= 0; i = m.symbols[i].next {
-		dst = append(dst, m.symbols[i].id)
+	for i := 0; i < len(m.slots); i = m.next(i) {
+		dst = append(dst, m.slots[i])
 	}
 	return dst
 }
 
 // push adds the candidate for the neighbours left and right, if they merge.
-func (m *merger) push(pairs *pairTable, left, right int32) {
-	rank, merged, ok := pairs.get(m.symbols[left].id, m.symbols[right].id)
+func (m *merger) push(pairs *pairTable, left, right int) {
+	rank, _, ok := pairs.get(m.slots[left], m.slots[right])
 	if !ok {
 		return
 	}
-	c := candidate{order: uint64(rank)<<32 | uint64(uint32(left)), merged: merged}
+	c := uint64(rank)<<32 | uint64(left)
 	h := append(m.heap, c)
 	i := len(h) - 1
 	for i > 0 {
 		up := (i - 1) / 2
-		if h[up].order <= c.order {
+		if h[up] <= c {
 			break
 		}
 		h[i] = h[up]
@@ -96,7 +99,7 @@ func (m *merger) push(pairs *pairTable, left, right int32) {
 }
 
 // pop removes the first candidate of a heap that is not empty.
-func (m *merger) pop() candidate {
+func (m *merger) pop() uint64 {
 	h := m.heap
 	top, last := h[0], h[len(h)-1]
 	h = h[:len(h)-1]
@@ -106,10 +109,10 @@ func (m *merger) pop() candidate {
 		if down >= len(h) {
 			break
 		}
-		if down+1 < len(h) && h[down+1].order < h[down].order {
+		if down+1 < len(h) && h[down+1] < h[down] {
 			down++
 		}
-		if last.order <= h[down].order {
+		if last <= h[down] {
 			break
 		}
 		h[i] = h[down]

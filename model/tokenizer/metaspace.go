@@ -51,18 +51,17 @@ func parseMetaspace(raw json.RawMessage, at string) (preTokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(piece string, atStart bool, emit func(string, bool)) {
+	return func(piece string, atStart bool, emit emitter) bool {
 		piece = strings.ReplaceAll(piece, " ", m.mark)
 		prepend := m.scheme == "always" || (m.scheme == "first" && atStart)
 		if prepend && !strings.HasPrefix(piece, m.mark) {
 			piece = m.mark + piece
 		}
 		if !m.split {
-			emit(piece, atStart)
-			return
+			return emit(piece, atStart)
 		}
-		splitSpans(piece, literalMatches(piece, m.mark), mergedWithNext, false, func(start, end int) {
-			emit(piece[start:end], atStart && start == 0)
+		return splitSpans(piece, literalMatches(piece, m.mark), mergedWithNext, false, func(start, end int) bool {
+			return emit(piece[start:end], atStart && start == 0)
 		})
 	}, nil
 }

@@ -29,6 +29,9 @@ type bpe struct {
 
 	byteIDs [256]int32 // id of each byte's character in the byte-level alphabet, -1 without
 	longest int        // bytes of the longest token
+	// longestID is the most bytes of a word that one id of it stands for; 0
+	// where there is no bound.
+	longestID int
 
 	// wordMark, where not empty, is a character that no token has behind a
 	// different character. No merge crosses the border in front of it, so a

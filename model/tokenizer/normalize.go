@@ -108,10 +108,10 @@ func parseReplace(raw json.RawMessage, at string) (replace func(string) string, 
 	return func(s string) string {
 		var b strings.Builder
 		last := 0
-		for _, m := range p.matches(s) {
-			b.WriteString(s[last:m[0]])
+		for start, end := range p.matches(s) {
+			b.WriteString(s[last:start])
 			b.WriteString(f.Content)
-			last = m[1]
+			last = end
 		}
 		b.WriteString(s[last:])
 		return b.String()

@@ -120,7 +120,7 @@ func TestPreTokenizers(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		p.run(c.in, true, func(piece string) { got = append(got, piece) })
+		p.run(c.in, true, func(piece string) bool { got = append(got, piece); return true })
 		if joined := strings.Join(got, "|"); joined != c.want {
 			t.Errorf("%v on %q = %s, want %s", c.step, c.in, joined, c.want)
 		}

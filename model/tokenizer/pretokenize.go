@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,8 +12,11 @@ import (
 const knownPreTokenizers = "Sequence, Split, ByteLevel, Digits, Metaspace, Punctuation, Whitespace, WhitespaceSplit, CharDelimiterSplit"
 
 // preTokenizer cuts a piece of text into smaller ones and hands each to emit,
-// in order. atStart tells that the piece begins the whole text.
-type preTokenizer func(piece string, atStart bool, emit func(piece string, atStart bool))
+// in order, until that returns false; then it does so, too. atStart tells that
+// the piece begins the whole text.
+type preTokenizer func(piece string, atStart bool, emit emitter) bool
+
+type emitter func(piece string, atStart bool) bool
 
 // preTokenizers is the "pre_tokenizer" component as a list of steps.
 type preTokenizers struct {
@@ -48,24 +52,24 @@ func parsePreTokenizers(raw json.RawMessage) (preTokenizers, error) {
 	return p, err
 }
 
-// run hands the final pieces of text to emit.
-func (p preTokenizers) run(text string, atStart bool, emit func(piece string)) {
-	p.from(0, text, atStart, emit)
+// run hands the final pieces of text to emit until that returns false; then it
+// does so, too.
+func (p preTokenizers) run(text string, atStart bool, emit func(piece string) bool) bool {
+	return p.from(0, text, atStart, emit)
 }
 
-func (p preTokenizers) from(step int, text string, atStart bool, emit func(piece string)) {
+func (p preTokenizers) from(step int, text string, atStart bool, emit func(piece string) bool) bool {
 	if text == "" {
-		return
+		return true
 	}
 	if step == len(p.steps) {
-		emit(text)
-		return
+		return emit(text)
 	}
-	p.steps[step](text, atStart, func(piece string, atStart bool) { p.from(step+1, piece, atStart, emit) })
+	return p.steps[step](text, atStart, func(piece string, atStart bool) bool { return p.from(step+1, piece, atStart, emit) })
 }
 
-func mapBytes(piece string, atStart bool, emit func(string, bool)) {
-	emit(string(appendByteChars(make([]byte, 0, 2*len(piece)), piece)), atStart)
+func mapBytes(piece string, atStart bool, emit emitter) bool {
+	return emit(string(appendByteChars(make([]byte, 0, 2*len(piece)), piece)), atStart)
 }
 
 // fileByteLevel is a ByteLevel component; its offsets setting does not matter here.
@@ -81,11 +85,11 @@ func parseByteLevel(raw json.RawMessage, at string) ([]preTokenizer, error) {
 	}
 	var steps []preTokenizer
 	if f.AddPrefixSpace == nil || *f.AddPrefixSpace {
-		steps = append(steps, func(piece string, atStart bool, emit func(string, bool)) {
+		steps = append(steps, func(piece string, atStart bool, emit emitter) bool {
 			if !strings.HasPrefix(piece, " ") {
 				piece = " " + piece
 			}
-			emit(piece, atStart)
+			return emit(piece, atStart)
 		})
 	}
 	if f.UseRegex == nil || *f.UseRegex {
@@ -95,25 +99,28 @@ func parseByteLevel(raw json.RawMessage, at string) ([]preTokenizer, error) {
 }
 
 func fastStep(split fastSplit) preTokenizer {
-	return func(piece string, atStart bool, emit func(string, bool)) {
+	return func(piece string, atStart bool, emit emitter) bool {
 		for i := 0; i < len(piece); {
 			end := split(piece, i)
-			emit(piece[i:end], atStart && i == 0)
+			if !emit(piece[i:end], atStart && i == 0) {
+				return false
+			}
 			i = end
 		}
+		return true
 	}
 }
 
-func matchStep(matches func(string) [][]int, b behavior, invert bool) preTokenizer {
-	return func(piece string, atStart bool, emit func(string, bool)) {
-		splitSpans(piece, matches(piece), b, invert, func(start, end int) {
-			emit(piece[start:end], atStart && start == 0)
+func matchStep(matches func(string) iter.Seq2[int, int], b behavior, invert bool) preTokenizer {
+	return func(piece string, atStart bool, emit emitter) bool {
+		return splitSpans(piece, matches(piece), b, invert, func(start, end int) bool {
+			return emit(piece[start:end], atStart && start == 0)
 		})
 	}
 }
 
 func runeStep(is func(rune) bool, b behavior) preTokenizer {
-	return matchStep(func(s string) [][]int { return runeMatches(s, is) }, b, false)
+	return matchStep(func(s string) iter.Seq2[int, int] { return runeMatches(s, is) }, b, false)
 }
 
 func parsePreTokenizer(raw json.RawMessage, kind, at string) (preTokenizer, error) {
@@ -167,7 +174,7 @@ func parsePreTokenizer(raw json.RawMessage, kind, at string) (preTokenizer, erro
 		if utf8.RuneCountInString(f.Delimiter) != 1 {
 			return nil, fmt.Errorf("%s.delimiter: %s is not one character", at, clip(f.Delimiter))
 		}
-		return matchStep(func(s string) [][]int { return literalMatches(s, f.Delimiter) }, removed, false), nil
+		return matchStep(func(s string) iter.Seq2[int, int] { return literalMatches(s, f.Delimiter) }, removed, false), nil
 	}
 	return nil, refused(at, kind, knownPreTokenizers)
 }

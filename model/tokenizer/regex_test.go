@@ -31,7 +31,7 @@ func splitStep(tb testing.TB, source string) preTokenizers {
 func TestOtherPatterns(t *testing.T) {
 	for name, c := range otherPatterns {
 		var got []string
-		splitStep(t, c.pattern).run(c.text, true, func(piece string) { got = append(got, piece) })
+		splitStep(t, c.pattern).run(c.text, true, func(piece string) bool { got = append(got, piece); return true })
 		if joined := strings.Join(got, "|"); joined != c.want {
 			t.Errorf("%s: %q, want %q", name, joined, c.want)
 		}
@@ -45,8 +45,10 @@ func TestRegexLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.regex.MatchTimeout = 20 * time.Millisecond
-	if got := p.matches(strings.Repeat("a", 40) + "b"); got != nil {
-		t.Errorf("matches %v, want none", got)
+	for _, text := range []string{strings.Repeat("a", 40) + "b", strings.Repeat("a", matchesAtOnce) + "b"} {
+		for start, end := range p.matches(text) {
+			t.Errorf("%d bytes: match [%d, %d), want none", len(text), start, end)
+		}
 	}
 }
 
@@ -57,7 +59,7 @@ func BenchmarkRegexSplit(b *testing.B) {
 			p := splitStep(b, c.pattern)
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				p.run(text, true, func(string) {})
+				p.run(text, true, func(string) bool { return true })
 			}
 		})
 	}

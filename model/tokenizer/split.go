@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 )
 
@@ -25,28 +26,29 @@ func parseBehavior(name, at string) (behavior, error) {
 	return 0, fmt.Errorf("%s.behavior: %q is not implemented (known: Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous)", at, name)
 }
 
-// literalMatches returns the ranges of all places where literal is in s.
-func literalMatches(s, literal string) [][]int {
-	var found [][]int
-	for i := 0; ; {
-		j := strings.Index(s[i:], literal)
-		if j < 0 {
-			return found
+// literalMatches walks the ranges [start, end) of all places where literal is
+// in s.
+func literalMatches(s, literal string) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		for i := 0; ; {
+			j := strings.Index(s[i:], literal)
+			if j < 0 || !yield(i+j, i+j+len(literal)) {
+				return
+			}
+			i += j + len(literal)
 		}
-		found = append(found, []int{i + j, i + j + len(literal)})
-		i += j + len(literal)
 	}
 }
 
-// runeMatches returns the range of each character for which is holds.
-func runeMatches(s string, is func(rune) bool) [][]int {
-	var found [][]int
-	for i, r := range s {
-		if is(r) {
-			found = append(found, []int{i, i + len(string(r))})
+// runeMatches walks the range of each character for which is holds.
+func runeMatches(s string, is func(rune) bool) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		for i, r := range s {
+			if is(r) && !yield(i, i+len(string(r))) {
+				return
+			}
 		}
 	}
-	return found
 }
 
 // span is a range of a text, a match of the delimiter or the text between.
@@ -55,46 +57,60 @@ type span struct {
 	match      bool
 }
 
-// splitSpans cuts s at the matches. With invert, matches and gaps change
-// roles. Empty pieces are left out.
-func splitSpans(s string, matches [][]int, b behavior, invert bool, emit func(start, end int)) {
-	var spans []span
-	at := 0
-	add := func(start, end int, match bool) {
-		if start < end {
-			spans = append(spans, span{start, end, match != invert})
+// splitSpans cuts s at the matches, which it asks for one by one, until emit
+// returns false. With invert, matches and gaps change roles. Empty pieces are
+// left out. It returns false if emit did.
+func splitSpans(s string, matches iter.Seq2[int, int], b behavior, invert bool, emit func(start, end int) bool) bool {
+	c := cutter{behavior: b, emit: emit}
+	at, on := 0, true
+	for start, end := range matches {
+		on = c.add(span{at, start, invert}) && c.add(span{start, end, !invert})
+		if at = end; !on {
+			return false
 		}
 	}
-	for _, m := range matches {
-		add(at, m[0], false)
-		add(m[0], m[1], true)
-		at = m[1]
-	}
-	add(at, len(s), false)
+	return c.add(span{at, len(s), invert}) && c.flush()
+}
 
-	for i := 0; i < len(spans); i++ {
-		cur := spans[i]
-		switch b {
-		case removed:
-			if cur.match {
-				continue
-			}
-		case mergedWithPrevious:
-			if !cur.match && i+1 < len(spans) && spans[i+1].match {
-				i++
-				cur.end = spans[i].end
-			}
-		case mergedWithNext:
-			if cur.match && i+1 < len(spans) && !spans[i+1].match {
-				i++
-				cur.end = spans[i].end
-			}
-		case contiguous:
-			for i+1 < len(spans) && spans[i+1].match == cur.match {
-				i++
-				cur.end = spans[i].end
-			}
-		}
-		emit(cur.start, cur.end)
+// cutter joins spans to pieces as the behavior says. It holds one back, which
+// the next may belong to.
+type cutter struct {
+	behavior
+	held span // empty for none
+	emit func(start, end int) bool
+}
+
+func (c *cutter) add(s span) bool {
+	if s.start == s.end || c.behavior == removed && s.match {
+		return true
 	}
+	joins := false
+	if c.held.end > c.held.start && c.held.end == s.start {
+		switch c.behavior {
+		case mergedWithPrevious:
+			joins = !c.held.match && s.match
+		case mergedWithNext:
+			joins = c.held.match && !s.match
+		case contiguous:
+			joins = c.held.match == s.match
+		}
+	}
+	if joins {
+		c.held.end = s.end
+		// A pair is whole; only runs go on.
+		return c.behavior == contiguous || c.flush()
+	}
+	on := c.flush()
+	c.held = s
+	if c.behavior == removed || c.behavior == isolated {
+		on = on && c.flush()
+	}
+	return on
+}
+
+// flush emits what is held back.
+func (c *cutter) flush() bool {
+	s := c.held
+	c.held = span{}
+	return s.start == s.end || c.emit(s.start, s.end)
 }

@@ -15,6 +15,11 @@ type Tokenizer struct {
 	decoder    decoder
 	literal    matcher // added tokens looked for in the text
 	normalized matcher // added tokens looked for in the normalized text
+	// normalizedSpecial: normalized has a special token.
+	normalizedSpecial bool
+	longest           int    // what LongestToken returns
+	shrink            int    // how many times shorter the steps can make a text, 0 without a bound
+	marks             []rune // what SpecialMarks returns
 
 	content  []string // text of each id as the files have it
 	flags    []tokenFlag

@@ -76,6 +76,28 @@ func lossy(s string) string {
 	return b.String()
 }
 
+// lossyAt is lossy, with ranges of bytes that begin and end at whole characters.
+func lossyAt(s string, ranges [][2]int) (string, [][2]int) {
+	if utf8.ValidString(s) {
+		return s, ranges
+	}
+	var b strings.Builder
+	done := 0
+	to := func(end int) int {
+		if end = min(end, len(s)); end > done {
+			b.WriteString(lossy(s[done:end]))
+			done = end
+		}
+		return b.Len()
+	}
+	moved := make([][2]int, len(ranges))
+	for i, r := range ranges {
+		moved[i] = [2]int{to(r[0]), to(r[1])}
+	}
+	to(len(s))
+	return b.String(), moved
+}
+
 // utf8Run turns bytes that arrive in pieces into whole characters. The zero
 // value is an empty run.
 type utf8Run struct {

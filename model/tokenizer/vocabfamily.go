@@ -107,6 +107,9 @@ func (f family) apply(t *Tokenizer, v Vocabulary) (err error) {
 	if t.pre, err = parsePreTokenizers(json.RawMessage(f.preTokenizer)); err != nil {
 		return err
 	}
+	if t.shrink, err = shrinkOf(json.RawMessage(f.normalizer), json.RawMessage(f.preTokenizer)); err != nil {
+		return err
+	}
 	if t.decoder, err = parseDecoder(json.RawMessage(f.decoder)); err != nil {
 		return err
 	}

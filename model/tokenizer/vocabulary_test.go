@@ -99,7 +99,7 @@ func TestFromVocabularyFamilies(t *testing.T) {
 		for _, step := range tok.normalize {
 			s = step(s)
 		}
-		tok.pre.run(s, true, func(piece string) { got = append(got, piece) })
+		tok.pre.run(s, true, func(piece string) bool { got = append(got, piece); return true })
 		if joined := strings.Join(got, "|"); joined != want {
 			t.Errorf("%s: %q, want %q", pre, joined, want)
 		}

@@ -35,7 +35,7 @@ func (p scratchPool) get() *scratch {
 }
 
 func (p scratchPool) put(s *scratch) {
-	if cap(s.symbols) > keptSymbols {
+	if cap(s.slots) > keptSymbols || cap(s.heap) > keptSymbols {
 		s.merger = merger{}
 	}
 	if cap(s.buf) > keptSymbols {
@@ -47,25 +47,12 @@ func (p scratchPool) put(s *scratch) {
 	}
 }
 
-// appendPiece appends the ids of one pre-tokenized piece. With rawBytes the
-// piece is text whose bytes stand for their byte-level characters.
-func (m *bpe) appendPiece(s *scratch, piece string, rawBytes bool, dst []int32) []int32 {
-	if rawBytes || m.wordMark == "" {
-		return m.appendWord(s, piece, rawBytes, dst)
-	}
-	for {
-		i := m.wordEnd(piece)
-		dst = m.appendWord(s, piece[:i], false, dst)
-		if i == len(piece) {
-			return dst
-		}
-		piece = piece[i:]
-	}
-}
-
 // wordEnd returns where the first word of piece ends: in front of the next
-// mark that follows another character.
-func (m *bpe) wordEnd(piece string) int {
+// mark that follows another character, or else with the piece.
+func (m *bpe) wordEnd(piece string, rawBytes bool) int {
+	if rawBytes || m.wordMark == "" {
+		return len(piece)
+	}
 	i := 0
 	for strings.HasPrefix(piece[i:], m.wordMark) {
 		i += len(m.wordMark)
@@ -74,6 +61,23 @@ func (m *bpe) wordEnd(piece string) int {
 		return i + j
 	}
 	return len(piece)
+}
+
+// unmerged appends the first n symbols of a word that has more.
+func (m *bpe) unmerged(s *scratch, word string, rawBytes bool, n int, dst []int32) []int32 {
+	// A symbol stands for a character at most, and no word has fewer symbols
+	// than ids.
+	end := min(len(word), n*m.longestID)
+	for end < len(word) && !utf8.RuneStart(word[end]) {
+		end++
+	}
+	s.merger.reset(0)
+	if rawBytes {
+		m.addBytes(s, word[:end])
+	} else {
+		m.addChars(s, word[:end])
+	}
+	return append(dst, s.slots[:min(n, len(s.slots))]...)
 }
 
 // appendWord appends the ids of one word, from the cache where possible.

@@ -1,0 +1,122 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"unicode/utf8"
+)
+
+// maxShrink bounds what is told of steps that make a text shorter.
+const maxShrink = 1 << 10
+
+// LongestToken returns the most bytes of text that one id can stand for, so
+// that a text of more than n x LongestToken bytes certainly has more than n ids.
+// 0 means that there is no bound: characters that the vocabulary lacks are
+// dropped or joined, or a step removes text.
+//
+// It is the longest token, in bytes of text for byte-level vocabularies, times
+// what the normalizers can shorten a text by (3 for NFD and Lowercase, 4 for
+// NFC, NFKC and NFKD, the ratio of the lengths for a replacement). What a
+// normalizer puts in front only makes it longer, and a byte of a fallback token
+// is one byte.
+//
+// White space beside added tokens that take it (lstrip, rstrip) does not count:
+// such a text can have any length and few ids.
+func (t *Tokenizer) LongestToken() int { return t.longest }
+
+// bound finds how many bytes an id stands for at most.
+func (t *Tokenizer) bound(added []addedToken) {
+	m := t.model
+	m.longestID = 0
+	if unknown := m.lacksBytes(t.pre.rawBytes); unknown && (m.unk < 0 || m.fuseUnk) {
+		return
+	} else if unknown {
+		m.longestID = utf8.UTFMax
+	}
+	for token := range m.vocab {
+		n := len(token)
+		if t.pre.rawBytes {
+			n = utf8.RuneCountInString(token)
+		}
+		m.longestID = max(m.longestID, n)
+	}
+	if t.shrink == 0 {
+		return
+	}
+	t.longest = t.shrink * m.longestID
+	for i := range added {
+		n := len(added[i].Content)
+		if added[i].Normalized {
+			n = t.shrink * len(t.normal(added[i].Content))
+		}
+		t.longest = max(t.longest, n)
+	}
+}
+
+// lacksBytes tells whether a text can have what the vocabulary has no token for.
+func (m *bpe) lacksBytes(rawBytes bool) bool {
+	ids := &m.fallback
+	if rawBytes {
+		ids = &m.byteIDs
+	} else if !m.byteFallback {
+		return true
+	}
+	for b := range 0xF5 {
+		if b != 0xC0 && b != 0xC1 && ids[b] < 0 { // these are never in UTF-8
+			return true
+		}
+	}
+	return false
+}
+
+// shrinkOf returns how many times shorter the steps of a tokenizer can make a
+// text, 0 without a bound.
+func shrinkOf(normalizers, preTokenizers json.RawMessage) (int, error) {
+	total := 1
+	step := func(factor int) {
+		if total *= factor; total > maxShrink {
+			total = 0
+		}
+	}
+	err := sequence(normalizers, "normalizer", "normalizers", func(raw json.RawMessage, kind, _ string) error {
+		switch kind {
+		case "NFD", "Lowercase":
+			step(3)
+		case "NFC", "NFKC", "NFKD":
+			step(4)
+		case "Strip", "StripAccents":
+			step(0)
+		case "Replace":
+			var f fileReplace
+			if err := decodeJSON(raw, &f); err != nil {
+				return err
+			}
+			if f.Pattern.String == nil || f.Content == "" {
+				step(0)
+				return nil
+			}
+			step(max(1, (len(*f.Pattern.String)+len(f.Content)-1)/len(f.Content)))
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	err = sequence(preTokenizers, "pre_tokenizer", "pretokenizers", func(raw json.RawMessage, kind, _ string) error {
+		switch kind {
+		case "Whitespace", "WhitespaceSplit", "CharDelimiterSplit":
+			step(0)
+		case "Split", "Punctuation":
+			var f struct {
+				Behavior string `json:"behavior"`
+			}
+			if err := decodeJSON(raw, &f); err != nil {
+				return err
+			}
+			if f.Behavior == "Removed" {
+				step(0)
+			}
+		}
+		return nil
+	})
+	return total, err
+}

@@ -1,0 +1,298 @@
+package tokenizer
+
+import (
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+	"pgregory.net/rapid"
+)
+
+// boundFixtures are tokenizers of which an id has a longest text.
+func boundFixtures(tb testing.TB) map[string]*Tokenizer {
+	out := map[string]*Tokenizer{"byte level": smallByteLevel().load(tb), "SentencePiece": smallSentencePiece().load(tb)}
+	for name, steps := range map[string]any{
+		"NFC": dict{"type": "NFC"}, "NFKC": dict{"type": "NFKC"}, "NFD": dict{"type": "NFD"}, "lower": dict{"type": "Lowercase"},
+		"quotes": dict{"type": "Replace", "pattern": dict{"String": "aaa"}, "content": "b"},
+		"both":   dict{"type": "Sequence", "normalizers": []any{dict{"type": "NFKC"}, dict{"type": "Lowercase"}}},
+	} {
+		f := smallByteLevel()
+		f.normalizer = steps
+		out[name] = f.load(tb)
+	}
+	f := smallByteLevel()
+	f.preTokenizer = dict{"type": "Sequence", "pretokenizers": []any{
+		dict{"type": "Split", "pattern": dict{"Regex": `\p{N}|[^\s\p{N}]+|\s+`}, "behavior": "Isolated"}, dict{"type": "Digits", "individual_digits": true},
+		dict{"type": "ByteLevel", "add_prefix_space": true, "use_regex": false}}}
+	out["regex"] = f.load(tb)
+	f = smallByteLevel()
+	f.preTokenizer, f.model = dict{"type": "Metaspace"}, dict{"unk_token": "h"}
+	out["unknown"] = f.load(tb)
+	return out
+}
+
+var boundText = rapid.StringOf(rapid.OneOf(rapid.SampledFrom([]rune("hello world  aaa1é\u0301\u030a\u0304\u1100\u1161\u11a8Kﬁ𝐀Å<>|")), rapid.Rune()))
+
+// TestMaxAgrees: a bound on the ids changes nothing where it is kept, and gives
+// too many where it is not.
+func TestMaxAgrees(t *testing.T) {
+	toks := boundFixtures(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		text := boundText.Draw(rt, "text") + strings.Repeat(rapid.SampledFrom([]string{"<|end|>", "hello", "<s>", " ab", "q"}).Draw(rt, "again"), rapid.IntRange(0, 60).Draw(rt, "times"))
+		opts := EncodeOptions{ParseSpecial: rapid.Bool().Draw(rt, "parse"), AddSpecial: rapid.Bool().Draw(rt, "add")}
+		for name, tok := range toks {
+			whole := tok.Encode(text, opts)
+			limited := opts
+			limited.Max = rapid.IntRange(1, 80).Draw(rt, "max")
+			got := tok.Encode(text, limited)
+			if len(whole) <= limited.Max && !slices.Equal(got, whole) {
+				rt.Fatalf("%s: at most %d ids of %q: %v, want %v", name, limited.Max, text, got, whole)
+			}
+			if len(whole) > limited.Max && len(got) <= limited.Max {
+				rt.Fatalf("%s: %d ids of %q with at most %d, there are %d", name, len(got), text, limited.Max, len(whole))
+			}
+		}
+	})
+}
+
+// TestLongestTokenIsABound: no text has more bytes than ids times LongestToken.
+func TestLongestTokenIsABound(t *testing.T) {
+	toks := boundFixtures(t)
+	for name, tok := range toks {
+		if tok.LongestToken() <= 0 {
+			t.Errorf("%s: no bound", name)
+		}
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		text := boundText.Draw(rt, "text")
+		for name, tok := range toks {
+			for _, parse := range []bool{false, true} {
+				ids := tok.Encode(text, EncodeOptions{ParseSpecial: parse})
+				if len(text) > len(ids)*tok.LongestToken() {
+					rt.Fatalf("%s: %q has %d bytes and %d ids; a token has at most %d", name, text, len(text), len(ids), tok.LongestToken())
+				}
+			}
+		}
+	})
+}
+
+func TestLongestTokenValues(t *testing.T) {
+	with := func(change func(*fixture)) *Tokenizer {
+		f := smallByteLevel()
+		change(&f)
+		return f.load(t)
+	}
+	for name, c := range map[string]struct {
+		tok  *Tokenizer
+		want int
+	}{
+		"the longest added token": {with(func(*fixture) {}), len("<|end|>")},
+		"bytes, not characters":   {with(func(f *fixture) { f.vocab = append(f.vocab, strings.Repeat("Ġ", 9)) }), 9},
+		"NFKC":                    {with(func(f *fixture) { f.normalizer = dict{"type": "NFKC"} }), 4 * len(" world")},
+		"text removed":            {with(func(f *fixture) { f.normalizer = dict{"type": "StripAccents"} }), 0},
+		"ends removed":            {with(func(f *fixture) { f.normalizer = dict{"type": "Strip", "strip_left": true} }), 0},
+		"replaced by nothing": {with(func(f *fixture) {
+			f.normalizer = dict{"type": "Replace", "pattern": dict{"String": "x"}, "content": ""}
+		}), 0},
+		"a regular expression replaced": {with(func(f *fixture) {
+			f.normalizer = dict{"type": "Replace", "pattern": dict{"Regex": "x+"}, "content": "y"}
+		}), 0},
+		"white space dropped": {with(func(f *fixture) {
+			f.preTokenizer = dict{"type": "Sequence", "pretokenizers": []any{dict{"type": "WhitespaceSplit"}, byteLevel}}
+		}), 0},
+		"unknown characters dropped": {fixture{vocab: []string{"a"}}.load(t), 0},
+		"unknown characters joined":  {fixture{vocab: []string{"a"}, model: dict{"unk_token": "a", "fuse_unk": true}}.load(t), 0},
+		"unknown characters alone":   {fixture{vocab: []string{"a"}, model: dict{"unk_token": "a"}}.load(t), 4},
+		"byte fallback":              {smallSentencePiece().load(t), len("▁▁")},
+	} {
+		if got := c.tok.LongestToken(); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// TestShrinkFactors: over all of Unicode, the most bytes that a normalizer makes
+// one byte of. Composition is followed through the longest text of each part.
+func TestShrinkFactors(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		form   norm.Form
+		parts  norm.Form
+		factor int
+	}{{"NFC", norm.NFC, norm.NFD, 4}, {"NFKC", norm.NFKC, norm.NFKD, 4}, {"NFD", norm.NFD, norm.NFD, 3}, {"NFKD", norm.NFKD, norm.NFKD, 4}} {
+		parts := func(s string) string {
+			if c.parts.IsNormalString(s) {
+				return s
+			}
+			return c.parts.String(s)
+		}
+		// The longest character that becomes each decomposed one.
+		longest := map[rune]int{}
+		for r := rune(0x80); r <= utf8.MaxRune; r++ {
+			if s := string(r); utf8.ValidRune(r) && parts(s) != s {
+				if p, n := utf8.DecodeRuneInString(parts(s)); n == len(parts(s)) {
+					longest[p] = max(longest[p], len(s))
+				}
+			}
+		}
+		most := 0.0
+		for r := rune(0); r <= utf8.MaxRune; r++ {
+			if !utf8.ValidRune(r) {
+				continue
+			}
+			s, source := string(r), 0
+			for _, p := range parts(s) {
+				source += max(longest[p], utf8.RuneLen(p))
+			}
+			to := len(s)
+			if !c.form.IsNormalString(s) {
+				to = len(c.form.String(s))
+			}
+			most = max(most, float64(max(source, len(s)))/float64(to))
+		}
+		if most > float64(c.factor) {
+			t.Errorf("%s makes a text up to %v times shorter, want at most %d", c.name, most, c.factor)
+		}
+	}
+	for r := rune(0); r <= utf8.MaxRune; r++ {
+		if s := string(r); utf8.ValidRune(r) && len(s) > 3*len(lowercase(s)) {
+			t.Errorf("%q in lower case is %d times shorter", s, len(s)/len(lowercase(s)))
+		}
+	}
+}
+
+// allocated returns the bytes that f allocates.
+func allocated(f func()) uint64 {
+	var before, after goruntime.MemStats
+	goruntime.ReadMemStats(&before)
+	f()
+	goruntime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestMaxBoundsMemory: what is encoded of a text that is too long follows Max,
+// not the text.
+func TestMaxBoundsMemory(t *testing.T) {
+	const most = 1 << 20
+	for name, tok := range boundFixtures(t) {
+		if len(tok.normalize) > 0 || name == "unknown" {
+			continue // normalizers copy a text
+		}
+		for _, unit := range []string{"hello", "q", " ", "1", "hello world ", "<|end|>"} {
+			text := strings.Repeat(unit, (8<<20)/len(unit))
+			tok.Encode("warm", EncodeOptions{})
+			limit := uint64(most)
+			if name == "regex" {
+				limit += 48 << 20 // the regular expression wants the text in characters
+			}
+			n := allocated(func() {
+				if ids := tok.Encode(text, EncodeOptions{ParseSpecial: true, Max: 100}); len(ids) <= 100 {
+					t.Errorf("%s: %d ids of 8 MiB of %q", name, len(ids), unit)
+				}
+			})
+			if n > limit {
+				t.Errorf("%s: 100 ids of 8 MiB of %q allocate %d bytes, want at most %d", name, unit, n, limit)
+			}
+		}
+	}
+}
+
+// TestGiantWordMemory: merging a word takes 12 bytes for each of its own, and
+// none of it is kept.
+func TestGiantWordMemory(t *testing.T) {
+	tok := smallByteLevel().load(t)
+	word := strings.Repeat("hello", (1<<20)/5)
+	tok.Encode("warm", EncodeOptions{})
+	n := allocated(func() { tok.Encode(word, EncodeOptions{}) })
+	if most := uint64(12*len(word) + 4*len(word) + 1<<18); n > most { // and the ids
+		t.Errorf("a word of 1 MiB allocates %d bytes, want at most %d", n, most)
+	}
+	for range cap(tok.scratch) + 1 {
+		s := tok.scratch.get()
+		if kept := 4*cap(s.slots) + 8*cap(s.heap) + cap(s.buf); kept > 16*keptSymbols {
+			t.Errorf("a scratch keeps %d bytes", kept)
+		}
+	}
+}
+
+// TestSplitSpansAgainstTwin compares with all spans in a list.
+func TestSplitSpansAgainstTwin(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := rapid.StringOf(rapid.SampledFrom([]rune("a-é"))).Draw(rt, "s")
+		b := behavior(rapid.IntRange(0, 4).Draw(rt, "behavior"))
+		invert := rapid.Bool().Draw(rt, "invert")
+		stop := rapid.IntRange(1, 20).Draw(rt, "stop")
+		var spans []span
+		for i, r := range s {
+			end := i + utf8.RuneLen(r)
+			if match := (r == '-') != invert; match == (r == '-') || r == '-' || len(spans) == 0 || spans[len(spans)-1].end != i ||
+				s[i-1] == '-' {
+				spans = append(spans, span{i, end, match})
+			} else {
+				spans[len(spans)-1].end = end
+			}
+		}
+		// Text between matches is one span.
+		var joined []span
+		for _, sp := range spans {
+			gap := s[sp.start] != '-'
+			if n := len(joined); gap && n > 0 && s[joined[n-1].start] != '-' {
+				joined[n-1].end = sp.end
+				continue
+			}
+			joined = append(joined, sp)
+		}
+		var want []string
+		for i := 0; i < len(joined); i++ {
+			cur := joined[i]
+			next := func() bool { return i+1 < len(joined) }
+			switch {
+			case b == removed && cur.match:
+				continue
+			case b == mergedWithPrevious && !cur.match && next() && joined[i+1].match,
+				b == mergedWithNext && cur.match && next() && !joined[i+1].match:
+				i++
+				cur.end = joined[i].end
+			case b == contiguous:
+				for next() && joined[i+1].match == cur.match {
+					i++
+					cur.end = joined[i].end
+				}
+			}
+			want = append(want, s[cur.start:cur.end])
+		}
+		var got []string
+		on := splitSpans(s, literalMatches(s, "-"), b, invert, func(start, end int) bool {
+			got = append(got, s[start:end])
+			return len(got) < stop
+		})
+		if want = want[:min(len(want), stop)]; !slices.Equal(got, want) || on != (len(got) < stop) {
+			rt.Fatalf("behavior %d of %q, inverted %v: %q %v, want %q", b, s, invert, got, on, want)
+		}
+	})
+}
+
+// TestRegexWalkEqualsAll: a long text is cut as a short one.
+func TestRegexWalkEqualsAll(t *testing.T) {
+	for name, c := range otherPatterns {
+		p, err := compileRegex(c.pattern, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Repeat(c.text+" ", 20)
+		var all, walked [][2]int
+		for start, end := range p.matches(text) {
+			all = append(all, [2]int{start, end})
+		}
+		p.walk(text, func(start, end int) bool {
+			walked = append(walked, [2]int{start, end})
+			return true
+		})
+		if len(all) == 0 || !slices.Equal(all, walked) {
+			t.Errorf("%s: %v, want %v", name, walked, all)
+		}
+	}
+}

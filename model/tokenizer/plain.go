@@ -1,0 +1,137 @@
+package tokenizer
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxMarks is how many characters SpecialMarks returns at most.
+const MaxMarks = 32
+
+// SpecialMarks returns characters of which every special token has at least
+// one, so that whoever knows whose these characters of a text are knows whose
+// the special tokens are. It prefers punctuation, and the characters at the ends
+// of tokens. ok is false where more than MaxMarks would be needed. The slice is
+// frozen.
+func (t *Tokenizer) SpecialMarks() (marks []rune, ok bool) {
+	return t.marks, len(t.marks) <= MaxMarks
+}
+
+// specialMarks chooses the characters: those at the ends of tokens while there
+// is room, and in any case enough.
+func specialMarks(tokens []addedToken) []rune {
+	var open []string // tokens without a mark
+	for _, tok := range tokens {
+		if tok.Special && tok.Content != "" {
+			open = append(open, tok.Content)
+		}
+	}
+	ends := map[rune]bool{}
+	for _, text := range open {
+		punctuation := strings.FieldsFunc(text, isWordOrSpace)
+		if len(punctuation) > 0 {
+			first, _ := utf8.DecodeRuneInString(punctuation[0])
+			last, _ := utf8.DecodeLastRuneInString(punctuation[len(punctuation)-1])
+			ends[first], ends[last] = true, true
+		}
+	}
+	var marks []rune
+	for len(open) > 0 {
+		best, most := rune(0), -1
+		for r, n := range countTokens(open) {
+			n *= 4
+			if !isWordOrSpace(r) {
+				n += 2
+			}
+			if ends[r] {
+				n++
+			}
+			if n > most || n == most && r < best {
+				best, most = r, n
+			}
+		}
+		marks = append(marks, best)
+		open = slices.DeleteFunc(open, func(text string) bool { return strings.ContainsRune(text, best) })
+	}
+	for _, r := range sortedRunes(ends) {
+		if len(marks) < MaxMarks && !slices.Contains(marks, r) {
+			marks = append(marks, r)
+		}
+	}
+	return marks
+}
+
+// countTokens counts the tokens that have each character.
+func countTokens(tokens []string) map[rune]int {
+	count := map[rune]int{}
+	for _, text := range tokens {
+		seen := map[rune]bool{}
+		for _, r := range text {
+			if !seen[r] {
+				seen[r] = true
+				count[r]++
+			}
+		}
+	}
+	return count
+}
+
+func sortedRunes(set map[rune]bool) []rune {
+	var out []rune
+	for r := range set {
+		out = append(out, r)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func isWordOrSpace(r rune) bool { return isWordChar(r) || unicode.IsSpace(r) }
+
+// normalizeAround normalizes a text of which parts are plain, and finds these
+// again. A noncharacter in front of each mark in them, which no normalizer
+// touches, shows where it went; it is taken out afterwards.
+func (t *Tokenizer) normalizeAround(text string, where specials) (string, specials) {
+	if len(where.plain) == 0 {
+		return t.normal(text), where
+	}
+	guard := rune(0)
+	for r := rune(0xFDD0); r <= 0xFDEF; r++ {
+		if !strings.ContainsRune(text, r) {
+			guard = r
+			break
+		}
+	}
+	if guard == 0 { // such a text has no special token at all
+		return t.normal(text), specials{}
+	}
+	var b strings.Builder
+	done := 0
+	for _, r := range where.plain {
+		for i, c := range text[r[0]:r[1]] {
+			if slices.Contains(t.marks, c) {
+				b.WriteString(text[done : r[0]+i])
+				b.WriteRune(guard)
+				done = r[0] + i
+			}
+		}
+	}
+	b.WriteString(text[done:])
+	normal := t.normal(b.String())
+	out := specials{parse: where.parse}
+	b.Reset()
+	after := false
+	for i, c := range normal {
+		if c == guard {
+			after = true
+			continue
+		}
+		if after {
+			out.plain = append(out.plain, [2]int{b.Len(), b.Len() + utf8.RuneLen(c)})
+			after = false
+		}
+		b.WriteString(normal[i : i+utf8.RuneLen(c)])
+	}
+	return b.String(), out
+}
