@@ -18,6 +18,7 @@ type Config struct {
 	ServedModelName string `key:"served-model-name" default:"" usage:"name under which clients ask for the model; empty takes the name of the directory or file"`
 	LoadFormat      string `key:"load-format" default:"auto" usage:"auto reads the weights, dummy makes random ones for any configuration"`
 	ChatTemplate    string `key:"chat-template" default:"" usage:"file with a Jinja chat template, instead of the model's own"`
+	SpecialTokens   string `key:"special-tokens-in-messages" default:"text" usage:"what special tokens such as <|im_end|> in the messages of a chat are: text like any other, so that nobody can forge a turn, or parse: recognised, as in the template's own text. Prompts of completions are recognised always"`
 	SamplingFrom    string `key:"sampling-defaults" default:"model" usage:"where unset sampling parameters come from: model (generation_config.json) or openai (temperature 1, top_p 1)"`
 	Device          string `key:"device" default:"cpu" usage:"device that computes: cpu"`
 	Threads         int    `key:"threads" default:"0" usage:"worker threads of the CPU device; 0 is one per core. Example: 8"`

@@ -23,6 +23,7 @@ func (c *Config) validate() []error {
 		errs = append(errs, fmt.Errorf(key+" "+format, args...))
 	}
 	oneOf(bad, "load-format", c.LoadFormat, "auto", "dummy")
+	oneOf(bad, "special-tokens-in-messages", c.SpecialTokens, "text", "parse")
 	oneOf(bad, "sampling-defaults", c.SamplingFrom, "model", "openai")
 	oneOf(bad, "device", c.Device, "cpu")
 	oneOf(bad, "instruction-set", c.InstructionSet, "auto", "amx", "avx512", "avx2", "portable")

@@ -2,11 +2,11 @@ package httpapi
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model/chat"
-	"github.com/troupe-engine/troupe/model/tokenizer"
 )
 
 // chatRequest is the body of /v1/chat/completions.
@@ -159,9 +159,7 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) ([]messages.Subm
 	return req.sampling.submissions([]prompt{{ids: ids}}, params, base, s.Seed), nil
 }
 
-// renderChat applies the model's template and tokenises the prompt. Special
-// tokens come from the template alone, so none is added; those in the client's
-// text are recognised as the template's are, as Hugging Face does it.
+// renderChat applies the model's template and tokenises the prompt.
 func (s *Server) renderChat(r *http.Request, req *chatRequest) ([]int32, *apiError) {
 	if fault := s.Model.TemplateFault; fault != nil {
 		return nil, invalid("messages", "the chat template of the model %s cannot be used: %v; /v1/completions works without", own(s.Model.ID), own(fault))
@@ -182,18 +180,19 @@ func (s *Server) renderChat(r *http.Request, req *chatRequest) ([]int32, *apiErr
 		return nil, err
 	}
 	defer release()
-	tok := s.Model.Tokenizer
-	text, failed := s.Model.Template.Render(r.Context(), chat.Input{
-		Messages: conversation, BOS: tok.BOSText(), EOS: tok.EOSText(), Now: s.Now(), Extra: args,
-		AddGenerationPrompt: req.AddGenerationPrompt == nil || *req.AddGenerationPrompt,
-	})
+	ids, failed := s.Model.EncodeChat(r.Context(), chat.Input{Messages: conversation, Now: s.Now(), Extra: args,
+		AddGenerationPrompt: req.AddGenerationPrompt == nil || *req.AddGenerationPrompt}, s.opt.SpecialTokens)
+	var long *PromptTooLongError
 	switch {
 	case failed != nil && r.Context().Err() != nil:
 		return nil, gone(r.Context(), nil)
+	case errors.As(failed, &long):
+		err := invalid("messages", "%s", own(long))
+		err.Code = "context_length_exceeded"
+		return nil, err
 	case failed != nil:
 		return nil, invalid("messages", "the model's chat template does not take these messages: %v", failed)
 	}
-	ids := tok.Encode(text, tokenizer.EncodeOptions{ParseSpecial: true})
 	if len(ids) == 0 {
 		return nil, invalid("messages", "the messages give an empty prompt; send at least one with content")
 	}

@@ -127,12 +127,11 @@ func TestChatMessages(t *testing.T) {
 		more     object
 		prompt   string
 	}{
-		"system":       {list{object{"role": "system", "content": "Be brief."}, hello[0]}, nil, "<|bos|><|system|>Be brief.<|end|><|user|>Tell me a story.<|end|><|assistant|>"},
-		"developer":    {list{object{"role": "developer", "content": "Be brief."}, hello[0]}, nil, "<|bos|><|system|>Be brief.<|end|><|user|>Tell me a story.<|end|><|assistant|>"},
-		"parts":        {list{object{"role": "user", "content": list{object{"type": "text", "text": "Tell me"}, object{"type": "text", "text": " a story."}}}}, nil, helloText},
-		"assistant":    {list{hello[0], object{"role": "assistant", "content": "No."}, object{"role": "user", "content": "Why?"}}, nil, "<|bos|><|user|>Tell me a story.<|end|><|assistant|>No.<|end|><|user|>Why?<|end|><|assistant|>"},
-		"no turn":      {hello, object{"add_generation_prompt": false}, "<|bos|><|user|>Tell me a story.<|end|>"},
-		"template arg": {hello, object{"chat_template_kwargs": object{"add_generation_prompt": false}}, "<|bos|><|user|>Tell me a story.<|end|>"},
+		"system":    {list{object{"role": "system", "content": "Be brief."}, hello[0]}, nil, "<|bos|><|system|>Be brief.<|end|><|user|>Tell me a story.<|end|><|assistant|>"},
+		"developer": {list{object{"role": "developer", "content": "Be brief."}, hello[0]}, nil, "<|bos|><|system|>Be brief.<|end|><|user|>Tell me a story.<|end|><|assistant|>"},
+		"parts":     {list{object{"role": "user", "content": list{object{"type": "text", "text": "Tell me"}, object{"type": "text", "text": " a story."}}}}, nil, helloText},
+		"assistant": {list{hello[0], object{"role": "assistant", "content": "No."}, object{"role": "user", "content": "Why?"}}, nil, "<|bos|><|user|>Tell me a story.<|end|><|assistant|>No.<|end|><|user|>Why?<|end|><|assistant|>"},
+		"no turn":   {hello, object{"add_generation_prompt": false}, "<|bos|><|user|>Tell me a story.<|end|>"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := post(t, s, "/v1/chat/completions", with(object{"messages": c.messages, "max_tokens": 8, "seed": 1}, c.more))

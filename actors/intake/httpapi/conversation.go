@@ -145,6 +145,9 @@ func templateArgs(raw json.RawMessage) (map[string]any, *apiError) {
 	}
 	args := make(map[string]any, len(byName))
 	for name, value := range byName {
+		if chat.Reserved(name) {
+			return nil, invalid("chat_template_kwargs", "chat_template_kwargs.%s is set by the server and cannot be replaced; leave it out", name)
+		}
 		v, err := chat.DecodeJSON(value)
 		if err != nil {
 			return nil, invalid("chat_template_kwargs", "chat_template_kwargs.%s cannot be read: %v", name, err)

@@ -35,6 +35,9 @@ type Options struct {
 	// TenantFrom says whom fair shares go to: TenantAuto, TenantKey or
 	// TenantUser. "" means TenantAuto.
 	TenantFrom string
+	// SpecialTokens says what special tokens in a client's messages are:
+	// SpecialTokensText or SpecialTokensParse. "" means SpecialTokensText.
+	SpecialTokens string
 	// MaxBodyBytes bounds a request's body, hard. Zero means 64 MiB.
 	MaxBodyBytes int64
 	// MaxBodiesBytes bounds all bodies that are being read at once, hard. Zero

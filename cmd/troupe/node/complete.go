@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model/chat"
 	"github.com/troupe-engine/troupe/model/tokenizer"
@@ -67,12 +68,8 @@ func (n *Node) EncodeChat(ctx context.Context, conversation []Message) ([]int32,
 	if n.Template == nil {
 		return nil, fmt.Errorf("the model %s has no chat template; give one with --chat-template FILE, or use troupe generate", n.Name)
 	}
-	prompt, err := n.Template.Render(ctx, chat.Input{Messages: conversation, AddGenerationPrompt: true,
-		BOS: n.Tokenizer.BOSText(), EOS: n.Tokenizer.EOSText(), Now: time.Now()})
-	if err != nil {
-		return nil, err
-	}
-	return n.Tokenizer.Encode(prompt, tokenizer.EncodeOptions{ParseSpecial: true}), nil
+	m := httpapi.Model{Template: n.Template, Tokenizer: n.Tokenizer}
+	return m.EncodeChat(ctx, chat.Input{Messages: conversation, AddGenerationPrompt: true, Now: time.Now()}, n.opt.Config.SpecialTokens)
 }
 
 // params checks a user's parameters and completes them.

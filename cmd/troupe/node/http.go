@@ -43,7 +43,7 @@ func (l *Listeners) Close() {
 
 func httpOptions(c *configs.Config) httpapi.Options {
 	return httpapi.Options{
-		Host: c.Host, Port: c.Port, APIKeys: c.APIKey, AdminAPIKey: c.AdminAPIKey, SharePrefixCache: c.SharePrefix, TenantFrom: c.TenantFrom, MaxBodyBytes: c.MaxBodyBytes, HeaderTimeout: c.HeaderTimeout,
+		Host: c.Host, Port: c.Port, APIKeys: c.APIKey, AdminAPIKey: c.AdminAPIKey, SharePrefixCache: c.SharePrefix, TenantFrom: c.TenantFrom, SpecialTokens: c.SpecialTokens, MaxBodyBytes: c.MaxBodyBytes, HeaderTimeout: c.HeaderTimeout,
 		WriteStall: c.WriteStall, HealthTimeout: c.HealthTimeout,
 		AllowedHosts: c.AllowedHosts, CORSOrigins: c.CORSOrigins, TLSCert: c.TLSCert, TLSKey: c.TLSKey,
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/actors/engine"
+	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu"
@@ -143,6 +144,9 @@ func (n *Node) openText(context.Context) error {
 	}
 	if have, want := n.Tokenizer.VocabSize(), n.Checkpoint.Program.Vocab; have > want {
 		return fmt.Errorf("model %s: the tokenizer has token ids up to %d, but the model's vocabulary ends at %d; fetch both from one place", n.Name, have-1, want-1)
+	}
+	if marks, ok := n.Tokenizer.SpecialMarks(); !ok && c.SpecialTokens == httpapi.SpecialTokensText {
+		return fmt.Errorf("model %s: special-tokens-in-messages is text, but the special tokens have %d different characters to tell them by, more than %d; set it to parse", n.Name, len(marks), tokenizer.MaxMarks)
 	}
 	if c.ChatTemplate != "" { // asked for, so it must be good
 		n.Template, err = TemplateFile(c.ChatTemplate)

@@ -16,6 +16,9 @@
 //  3. Nothing outside is reachable: include, import and extends are refused by
 //     name, no clock, no randomness, no files.
 //
+//  4. What the client wrote can be told from what the template wrote: see
+//     RenderMarked.
+//
 // Values are never changed by a template, except the fields of a namespace,
 // which lives for one rendering only. Input values may therefore be shared
 // between renderings.
