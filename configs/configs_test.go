@@ -106,6 +106,7 @@ func TestErrorsNameKeyPlaceAndRemedy(t *testing.T) {
 		"half of tls":      {args: []string{"--tls-cert", "a.pem"}, want: []string{"tls-key", "both or neither"}},
 		"bad word":         {env: []string{"TROUPE_LOG_LEVEL=loud"}, want: []string{"log-level", "loud", "debug, info, warn or error"}},
 		"endless":          {args: []string{"--drain-timeout", "9000h"}, want: []string{"drain-timeout is 9000h0m0s", "8760h0m0s"}},
+		"special tokens":   {args: []string{"--special-tokens-in-messages", "strip"}, want: []string{"special-tokens-in-messages", "strip", "parse"}},
 		"no origin":        {args: []string{"--cors-origins", "chat.example"}, want: []string{"cors-origins", "chat.example", "https://"}},
 		"origin with path": {args: []string{"--cors-origins", "https://chat.example/"}, want: []string{"cors-origins", `"https://chat.example/"`}},
 		"host with scheme": {args: []string{"--allowed-hosts", "https://chat.example"}, want: []string{"allowed-hosts", `"https://chat.example"`, "without scheme"}},

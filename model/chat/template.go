@@ -48,7 +48,7 @@ type RaisedError struct{ Message string }
 
 func (e *RaisedError) Error() string { return e.Message }
 
-// Rewrite is for package jinja, which puts marked characters back.
+// Rewrite implements jinja.Rewriter.
 func (e *RaisedError) Rewrite(text func(string) string) { e.Message = text(e.Message) }
 
 // Parse reads a template. name is for error messages only. The error names the

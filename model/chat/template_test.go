@@ -169,3 +169,54 @@ func BenchmarkParse(b *testing.B) {
 		mustParse(b, llamaLike)
 	}
 }
+
+// TestReservedVariables: what Render sets, nobody replaces.
+func TestReservedVariables(t *testing.T) {
+	tmpl := mustParse(t, "{{ bos_token }}{{ x }}")
+	for _, name := range []string{"messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "raise_exception", "strftime_now", "range", "dict"} {
+		_, err := tmpl.Render(context.Background(), Input{Extra: map[string]any{name: "other", "x": 1}})
+		var reserved *ReservedError
+		if !errors.As(err, &reserved) || reserved.Name != name || !strings.Contains(err.Error(), "cannot be replaced; leave it out") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// TestMaxBytes bounds the prompt, and lowers the default only.
+func TestMaxBytes(t *testing.T) {
+	tmpl := mustParse(t, "{% for m in messages %}{{ m }}{% endfor %}")
+	messages := mustDecode(t, `["<aaa", "bbbb>"]`)
+	for most, want := range map[int]string{0: "<aaabbbb>", 9: "<aaabbbb>", 1 << 40: "<aaabbbb>", 8: ""} {
+		for _, follow := range []string{"", "<>"} {
+			p, err := tmpl.RenderFollowed(context.Background(), Input{Messages: messages, MaxBytes: most, Follow: []rune(follow)})
+			var long *LengthError
+			if want != p.Text || (err != nil) != (want == "") || err != nil && (!errors.As(err, &long) || long.Max != 8 || long.Bytes != 9) {
+				t.Errorf("at most %d bytes, %q followed: %q, %v", most, follow, p.Text, err)
+			}
+		}
+	}
+	_, err := mustParse(t, "{{ 'x' * 20000000 }}").Render(context.Background(), Input{MaxBytes: 1 << 40})
+	var long *LengthError
+	if !errors.As(err, &long) || long.Max != 16<<20 {
+		t.Errorf("error %v, want the default bound", err)
+	}
+}
+
+// TestErrorsAreTheClientsWords: a refusal says what the client wrote, shortened.
+func TestErrorsAreTheClientsWords(t *testing.T) {
+	tmpl := mustParse(t, "{{ raise_exception('no ' ~ messages) }}")
+	_, err := tmpl.RenderFollowed(context.Background(), Input{Messages: "<b>", Follow: []rune("<>")})
+	var raised *RaisedError
+	if !errors.As(err, &raised) || raised.Message != "no <b>" {
+		t.Errorf("error %q", err)
+	}
+	_, err = tmpl.RenderFollowed(context.Background(), Input{Messages: strings.Repeat("é<", 1<<20), Follow: []rune("<>")})
+	if !errors.As(err, &raised) || len(raised.Message) > 1100 || !strings.HasPrefix(raised.Message, "no é<é<") || !strings.HasSuffix(raised.Message, "…") {
+		t.Errorf("an error of %d bytes", len(err.Error()))
+	}
+	_, err = mustParse(t, "{{ messages.x[messages.s].y }}").RenderFollowed(context.Background(), Input{
+		Messages: map[string]any{"x": 1, "s": strings.Repeat("<", 1<<20)}, Follow: []rune("<>")})
+	if err == nil || len(err.Error()) > 1200 || !strings.Contains(err.Error(), "<<<<") {
+		t.Errorf("an error of %d bytes", len(err.Error()))
+	}
+}

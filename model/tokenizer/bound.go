@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"unicode/utf8"
 )
@@ -39,6 +40,7 @@ func (t *Tokenizer) bound(added []addedToken) {
 		}
 		m.longestID = max(m.longestID, n)
 	}
+	m.indexStarts(t.pre.rawBytes)
 	if t.shrink == 0 {
 		return
 	}
@@ -50,6 +52,59 @@ func (t *Tokenizer) bound(added []addedToken) {
 		}
 		t.longest = max(t.longest, n)
 	}
+}
+
+const startBytes = 4
+
+// indexStarts fills the table of starts.
+func (m *bpe) indexStarts(rawBytes bool) {
+	m.starts = nil
+	if m.prefix != "" || m.suffix != "" {
+		return
+	}
+	m.starts = make(map[uint32]uint16, len(m.vocab)/2)
+	buf := make([]byte, 0, m.longest)
+	for token := range m.vocab {
+		if buf = append(buf[:0], token...); rawBytes {
+			buf = appendCharBytes(buf[:0], token)
+		}
+		if len(buf) > startBytes {
+			key := binary.LittleEndian.Uint32(buf)
+			m.starts[key] = max(m.starts[key], uint16(len(buf)))
+		}
+	}
+}
+
+// exceeds tells that a word has more than n ids, however it is merged. A word
+// for which it does not may have more.
+//
+// From each place an id reaches no further than the longest token with the same
+// first bytes, so the fewest ids are the fewest such steps to the end.
+func (m *bpe) exceeds(word string, n int) bool {
+	switch {
+	case m.longestID == 0 || len(word) <= n:
+		return false
+	case len(word)/m.longestID > n:
+		return true
+	case m.starts == nil:
+		return false
+	}
+	steps, end, far := 0, 0, 0
+	for i := range len(word) {
+		reach := startBytes // no shorter token and no unknown character has more
+		if i+startBytes <= len(word) {
+			key := uint32(word[i]) | uint32(word[i+1])<<8 | uint32(word[i+2])<<16 | uint32(word[i+3])<<24
+			reach = max(reach, int(m.starts[key]))
+		}
+		far = max(far, i+reach)
+		if i == end { // the steps so far reach no further
+			if steps++; steps > n {
+				return true
+			}
+			end = far
+		}
+	}
+	return false
 }
 
 // lacksBytes tells whether a text can have what the vocabulary has no token for.

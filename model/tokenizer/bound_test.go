@@ -218,6 +218,47 @@ func TestGiantWordMemory(t *testing.T) {
 	}
 }
 
+// TestExceedsIsABound: a word is said to have too many ids only if it has.
+func TestExceedsIsABound(t *testing.T) {
+	toks := boundFixtures(t)
+	said := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		word := strings.Repeat(rapid.SampledFrom([]string{"a", "hello", "ab", "é", " world", "▁▁", "q"}).Draw(rt, "unit"), rapid.IntRange(0, 40).Draw(rt, "times")) + boundText.Draw(rt, "end")
+		word = lossy(word)
+		for name, tok := range toks {
+			ids := tok.model.appendWord(tok.scratch.get(), word, tok.pre.rawBytes, nil)
+			n := rapid.IntRange(0, 30).Draw(rt, "n")
+			if tok.model.exceeds(word, n) {
+				if said++; len(ids) <= n {
+					rt.Fatalf("%s: %q has %d ids and is said to exceed %d", name, word, len(ids), n)
+				}
+			}
+		}
+	})
+	if said == 0 {
+		t.Error("no word was said to exceed anything")
+	}
+	// A word that only its first bytes betray: no token has more than two q.
+	f := smallByteLevel()
+	f.vocab = append(f.vocab, strings.Repeat("Ġ", 100))
+	tok := f.load(t)
+	if word := strings.Repeat("q", 1000); !tok.model.exceeds(word, 249) || tok.model.exceeds(word, 250) {
+		t.Error("1000 letters of which no token has more than 4 are not said to have 250 ids at least")
+	}
+}
+
+// TestMarksAreNormalizedInLinearMemory: accented letters in a row are no run of
+// marks, and a real run takes memory for its characters only.
+func TestMarksAreNormalizedInLinearMemory(t *testing.T) {
+	for unit, most := range map[string]uint64{"é": 0, "\u0301": 40, "\u0323\u0301": 40, "e\u0301": 8} {
+		text := strings.Repeat(unit, (1<<20)/len(unit))
+		n := allocated(func() { normalForm(norm.NFC, text) })
+		if n > most<<20+1<<16 {
+			t.Errorf("%q: a MiB takes %d bytes, want at most %d MiB", unit, n, most)
+		}
+	}
+}
+
 // TestSplitSpansAgainstTwin compares with all spans in a list.
 func TestSplitSpansAgainstTwin(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

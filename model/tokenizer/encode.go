@@ -93,8 +93,7 @@ func (e *encoder) piece(piece string) bool {
 	for {
 		end := m.wordEnd(piece, e.t.pre.rawBytes)
 		word := piece[:end]
-		if left := e.most - len(e.ids); m.longestID > 0 && left < len(word)/m.longestID {
-			// More ids than are left, however it is merged.
+		if left := e.most - len(e.ids); m.exceeds(word, left) {
 			e.ids = m.unmerged(e.scratch, word, e.t.pre.rawBytes, left+1, e.ids)
 			return false
 		}

@@ -32,6 +32,9 @@ type bpe struct {
 	// longestID is the most bytes of a word that one id of it stands for; 0
 	// where there is no bound.
 	longestID int
+	// starts has the bytes of the longest token by the first startBytes of what
+	// it stands for, where it has more; nil where ids cannot be counted so.
+	starts map[uint32]uint16
 
 	// wordMark, where not empty, is a character that no token has behind a
 	// different character. No merge crosses the border in front of it, so a

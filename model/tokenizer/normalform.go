@@ -1,7 +1,7 @@
 package tokenizer
 
 import (
-	"sort"
+	"slices"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -37,10 +37,13 @@ func longMarks(s string) bool {
 			continue
 		}
 		p := norm.NFKD.PropertiesString(s[i:])
-		if p.CCC() == 0 && p.TrailCCC() == 0 {
+		if p.LeadCCC() == 0 {
 			run = 0
-		} else if run += 4; run > maxMarks {
-			return true
+		}
+		if p.LeadCCC() != 0 || p.TrailCCC() != 0 {
+			if run += 4; run > maxMarks {
+				return true
+			}
 		}
 		i += max(p.Size(), 1)
 	}
@@ -53,10 +56,20 @@ func decompose(form norm.Form, s string) []rune {
 	if form == norm.NFKC || form == norm.NFKD {
 		full = norm.NFKD
 	}
-	var out []rune
-	for _, r := range s {
-		out = append(out, []rune(full.String(string(r)))...)
+	out := make([]rune, 0, len(s)/2)
+	var buf []byte
+	for i, r := range s {
+		if r < utf8.RuneSelf {
+			out = append(out, r)
+			continue
+		}
+		buf = full.AppendString(buf[:0], s[i:i+utf8.RuneLen(r)])
+		for b := buf; len(b) > 0; {
+			part, n := utf8.DecodeRune(b)
+			out, b = append(out, part), b[n:]
+		}
 	}
+	var other []rune
 	for start := 0; start < len(out); {
 		if class(out[start]) == 0 {
 			start++
@@ -66,11 +79,33 @@ func decompose(form norm.Form, s string) []rune {
 		for end < len(out) && class(out[end]) != 0 {
 			end++
 		}
-		run := out[start:end]
-		sort.SliceStable(run, func(i, j int) bool { return class(run[i]) < class(run[j]) })
+		other = sortByClass(out[start:end], other)
 		start = end
 	}
 	return out
+}
+
+// sortByClass sorts marks by their class and leaves equals in order. A run may
+// be all of a long text, so it counts; other is scratch memory.
+func sortByClass(run, other []rune) []rune {
+	if len(run) < 32 {
+		slices.SortStableFunc(run, func(a, b rune) int { return int(class(a)) - int(class(b)) })
+		return other
+	}
+	var place [257]int
+	for _, r := range run {
+		place[int(class(r))+1]++
+	}
+	for c := range 256 {
+		place[c+1] += place[c]
+	}
+	other = append(other[:0], run...)
+	for _, r := range other {
+		c := class(r)
+		run[place[c]] = r
+		place[c]++
+	}
+	return other
 }
 
 // compose joins each character with the last starter before it unless a
@@ -97,10 +132,17 @@ func compose(in []rune) []rune {
 }
 
 func composePair(a, b rune) (rune, bool) {
-	s := norm.NFC.String(string([]rune{a, b}))
-	r, n := utf8.DecodeRuneInString(s)
+	var in, out [2 * utf8.UTFMax]byte
+	s := norm.NFC.Append(out[:0], utf8.AppendRune(utf8.AppendRune(in[:0], a), b)...)
+	r, n := utf8.DecodeRune(s)
 	return r, n == len(s)
 }
 
 // class is the canonical combining class of r.
-func class(r rune) uint8 { return norm.NFD.PropertiesString(string(r)).CCC() }
+func class(r rune) uint8 {
+	if r < 0x300 {
+		return 0
+	}
+	var buf [utf8.UTFMax]byte
+	return norm.NFD.Properties(utf8.AppendRune(buf[:0], r)).CCC()
+}

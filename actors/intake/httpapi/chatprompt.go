@@ -25,7 +25,7 @@ type PromptTooLongError struct {
 
 func (e *PromptTooLongError) Error() string {
 	if e.Bytes > 0 {
-		return fmt.Sprintf("the prompt, or a text in it, has %d bytes, but the model's context is %d tokens, which hold at most %d bytes; shorten the messages", e.Bytes, e.Context, e.MaxBytes)
+		return fmt.Sprintf("the prompt, or a text in it, has %d bytes, but at most %d are taken: the model's context is %d tokens; shorten the messages", e.Bytes, e.MaxBytes, e.Context)
 	}
 	return fmt.Sprintf("the prompt has more than %d tokens, but the model's context is %d tokens including at least one of output; shorten the messages", e.Context, e.Context)
 }
@@ -46,7 +46,7 @@ func (m *Model) EncodeChat(ctx context.Context, in chat.Input, specialTokens str
 	prompt, err := m.Template.RenderFollowed(ctx, in)
 	var long *chat.LengthError
 	switch {
-	case errors.As(err, &long) && in.MaxBytes > 0 && long.Max == in.MaxBytes:
+	case errors.As(err, &long):
 		return nil, &PromptTooLongError{m.Context, long.Bytes, long.Max}
 	case err != nil:
 		return nil, err

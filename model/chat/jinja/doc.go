@@ -10,9 +10,11 @@
 // What is safe:
 //
 //  1. A Template is immutable after Parse and may render concurrently.
+//
 //  2. Template and input are not trusted. Nesting, steps, value and output
 //     sizes are bounded by Limits, so parsing and rendering always end, with an
 //     error rather than a panic.
+//
 //  3. Nothing outside is reachable: include, import and extends are refused by
 //     name, no clock, no randomness, no files.
 //

@@ -63,7 +63,7 @@ func (t *Template) RenderMarked(ctx context.Context, lim Limits, vars, client ma
 		if ctx.Err() != nil {
 			return Rendered{}, context.Cause(ctx)
 		}
-		return Rendered{}, rt.bareError(locate(err, t.name, 0))
+		return Rendered{}, rt.forReaders(locate(err, t.name, 0))
 	}
 	if rt.marks == nil {
 		return Rendered{Text: out.b.String()}, nil
@@ -252,15 +252,34 @@ func (m *marks) settle(s string) Rendered {
 	return Rendered{b.String(), client}
 }
 
-// bareError is err with the characters in place of the stand-ins.
-func (rt *runtime) bareError(err error) error {
+// Rewriter is an error of a Function that may quote the client's text.
+type Rewriter interface {
+	error
+	Rewrite(text func(string) string)
+}
+
+const maxQuote = 1 << 10 // bytes of an error's text
+
+// forReaders is err with the characters in place of the stand-ins, and no
+// longer than anybody reads.
+func (rt *runtime) forReaders(err error) error {
 	e, ok := err.(*Error)
-	if rt.marks == nil || !ok {
+	if !ok {
 		return err
 	}
-	e.Msg = rt.bare(e.Msg)
-	if b, ok := e.Err.(interface{ Rewrite(func(string) string) }); ok {
-		b.Rewrite(rt.bare)
+	text := func(s string) string {
+		if s = rt.bare(s); len(s) <= maxQuote {
+			return s
+		}
+		end := maxQuote
+		for !utf8.RuneStart(s[end]) {
+			end--
+		}
+		return s[:end] + "…"
+	}
+	e.Msg = text(e.Msg)
+	if b, ok := e.Err.(Rewriter); ok {
+		b.Rewrite(text)
 	}
 	return err
 }
