@@ -340,7 +340,7 @@ func (b *benchServe) repeated(t *load.Tokens) []string {
 }
 
 func (b *benchServe) notes(source work.Source, writer *work.Writer) []string {
-	notes := source.Notes()
+	notes := append(source.Notes(), b.work.left...)
 	if b.work.madeUp() && !b.options.Chat && b.work.turns == 1 && writer.Vocab == 0 {
 		notes = append(notes, "the server takes no prompts of token ids: prompts are words, and their lengths about right")
 	}

@@ -45,7 +45,7 @@ const (
 
 func TestBenchServeAsksTheRealServer(t *testing.T) {
 	s := serveBundled(t)
-	gsm8k, talks, traced := stored(t, "data", someProblems), stored(t, "data", someTalks), stored(t, "data", someTrace)
+	gsm8k, talks, traced := stored(t, "data", someProblems), stored(t, "data", someTalks), stored(t, "data", someTrace+`{"arrival_ms":600,"inp`)
 	for _, c := range []struct {
 		name     string
 		args     []string
@@ -99,6 +99,9 @@ func TestBenchServeAsksTheRealServer(t *testing.T) {
 			case "trace", "open loop":
 				if p.SendDelay == nil || p.SendDelay.Count != c.requests {
 					t.Errorf("sent late %+v", p.SendDelay)
+				}
+				if notes := strings.Join(p.Notes, "\n"); c.name == "trace" && !strings.Contains(notes, "line 5: the last line is cut") {
+					t.Errorf("the notes do not tell of the cut line: %s", notes)
 				}
 			}
 		})

@@ -41,6 +41,8 @@ type benchWork struct {
 	sharegpt int
 	format   string
 	speed    float64
+
+	left []string // what the reader of the trace left out
 }
 
 func (w *benchWork) add(flags *pflag.FlagSet) {
@@ -161,7 +163,7 @@ func (w *benchWork) open(writer *work.Writer, chat bool) (s work.Source, end fun
 		s, err = work.OpenShareGPT(work.ShareGPTOptions{File: w.path, Seed: w.seed, Turns: w.turns, Output: w.sharegpt})
 	default:
 		var r trace.Reader
-		r, err = trace.OpenWith(w.path, w.format, trace.Options{Seed: w.seed})
+		r, err = trace.OpenWith(w.path, w.format, trace.Options{Seed: w.seed, Warn: func(note string) { w.left = append(w.left, note) }})
 		if errors.Is(err, os.ErrNotExist) {
 			err = fmt.Errorf("%s: there is no such file", w.path)
 		}

@@ -23,6 +23,8 @@ type replayFlags struct {
 
 	limit int
 
+	left []string // what the reader of the trace left out
+
 	cacheOnly bool
 	cache     cacheReplayFlags
 	engine    engineReplayFlags
@@ -48,6 +50,13 @@ func newReplay() *cobra.Command {
 			if f.limit < 0 {
 				return fmt.Errorf("--limit is %d; it must be positive, or 0 for the whole trace", f.limit)
 			}
+			// After the last line of progress, and once, though a trace may be
+			// read twice.
+			defer func() {
+				for _, note := range distinct(f.left) {
+					fmt.Fprintf(c.ErrOrStderr(), "troupe: warning: %s\n", note)
+				}
+			}()
 			if !f.cacheOnly {
 				return f.runEngine(c)
 			}
@@ -79,7 +88,8 @@ func (f *replayFlags) open() (trace.Reader, error) {
 	if f.gap <= 0 {
 		return nil, fmt.Errorf("--conversation-gap is %v; it must be above 0, for example %v", f.gap, trace.DefaultConversationGap)
 	}
-	r, err := trace.OpenWith(f.trace, f.format, trace.Options{Seed: f.seed, ConversationGap: f.gap})
+	r, err := trace.OpenWith(f.trace, f.format, trace.Options{Seed: f.seed, ConversationGap: f.gap,
+		Warn: func(note string) { f.left = append(f.left, note) }})
 	switch {
 	case err == nil:
 		return r, nil

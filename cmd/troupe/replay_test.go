@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"os"
@@ -89,6 +90,30 @@ func TestReplayRefuses(t *testing.T) {
 		args := append([]string{"replay", "--cache-only"}, c.args...)
 		if _, err := run(t, "", args...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.args, err, c.want)
+		}
+	}
+}
+
+// A recording that a crash has cut is replayed without its last line, and the
+// warning comes once, beside the JSON.
+func TestReplayOfACutRecording(t *testing.T) {
+	path := stored(t, "cut.jsonl", `{"troupe_trace":1}`+"\n"+`{"arrival_ms":0,"input":40,"output":1,"page_size":16,"pages":[1,2]}`+"\n"+
+		`{"arrival_ms":9,"input":40,"output":1,"page_size":16,"pages":[1,2]}`+"\n"+`{"arrival_ms":12,"inpu`)
+	const warning = "cut.jsonl: line 4: the last line is cut after 22 bytes"
+	for _, args := range [][]string{{"--cache-only", "--compare"}, {"--page-size", "16", "--kv-tokens", "4096"}} {
+		root := newRoot()
+		var out, stderr bytes.Buffer
+		root.SetOut(&out)
+		root.SetErr(&stderr)
+		root.SetArgs(append([]string{"replay", "--trace", path, "--format", "jsonl", "--json"}, args...))
+		if err := root.ExecuteContext(t.Context()); err != nil {
+			t.Fatalf("%v: %v", args, err)
+		}
+		if strings.Count(stderr.String(), warning) != 1 || !strings.Contains(stderr.String(), "troupe: warning: ") {
+			t.Errorf("%v: stderr is %q", args, stderr.String())
+		}
+		if !json.Valid(out.Bytes()) || !strings.Contains(out.String(), `"requests": 2`) {
+			t.Errorf("%v: %s", args, out.String())
 		}
 	}
 }

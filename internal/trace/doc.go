@@ -8,6 +8,6 @@
 //	jsonl     what `troupe serve --record-trace` writes (docs/operations.md)
 //
 // A Reader holds one line, or the conversations that are going on, never a
-// whole file, and reads gzip by its magic bytes. What it refuses it names by
-// file, line and remedy. Every limit is a constant of this package.
+// whole file, and reads gzip by its magic bytes. What it refuses or leaves out
+// it names by file, line and remedy. Every limit is a constant of this package.
 package trace

@@ -85,7 +85,8 @@ func (c countingReader) Read(p []byte) (int, error) {
 // lines reads a text file line by line.
 type lines struct {
 	*input
-	line int // number of the line read last
+	line int  // number of the line read last
+	open bool // the line read last has no line end, so the file ends there
 	buf  []byte
 }
 
@@ -120,7 +121,7 @@ func (l *lines) next() ([]byte, error) {
 }
 
 func (l *lines) readLine() ([]byte, error) {
-	l.buf = l.buf[:0]
+	l.buf, l.open = l.buf[:0], false
 	l.line++
 	for {
 		part, err := l.ReadSlice('\n')
@@ -129,7 +130,10 @@ func (l *lines) readLine() ([]byte, error) {
 		case len(l.buf) > MaxLine:
 			return nil, l.fail("the line is longer than %d MiB", MaxLine>>20)
 		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF) && len(l.buf) > 0, err == nil:
+		case errors.Is(err, io.EOF) && len(l.buf) > 0:
+			l.open = true
+			return l.buf, nil
+		case err == nil:
 			return l.buf, nil
 		case errors.Is(err, io.EOF):
 			return nil, io.EOF

@@ -13,9 +13,15 @@ const Version = 1
 const MaxPageSize = 1 << 16
 
 // jsonl reads our own format; docs/operations.md describes it.
+//
+// A server that is killed, or whose disk is full, leaves a file whose last line
+// is cut: broken JSON without a line end. The reader leaves that line out and
+// says so. Files of other formats were not written while they were measured, so
+// a cut one is an incomplete copy, and an error.
 type jsonl struct {
 	*lines
 	clock
+	warn func(note string)
 }
 
 // recordHeader is the first line of a file, record every further one. Numbers
@@ -36,7 +42,7 @@ type record struct {
 	Priority     int32    `json:"priority,omitempty"`
 }
 
-func openJSONL(path string, _ Options) (Reader, error) {
+func openJSONL(path string, opts Options) (Reader, error) {
 	l, err := openLines(path)
 	if err != nil {
 		return nil, err
@@ -45,7 +51,7 @@ func openJSONL(path string, _ Options) (Reader, error) {
 		l.Close()
 		return nil, err
 	}
-	return &jsonl{lines: l}, nil
+	return &jsonl{lines: l, warn: opts.Warn}, nil
 }
 
 func checkHeader(l *lines) error {
@@ -76,6 +82,9 @@ func (j *jsonl) Next() (*Request, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if j.open && !json.Valid(text) {
+		return nil, j.cut(len(text))
 	}
 	var v record
 	if err := json.Unmarshal(text, &v); err != nil {
@@ -110,6 +119,18 @@ func (j *jsonl) Next() (*Request, error) {
 	}
 	r.Arrival = at
 	return r, nil
+}
+
+// cut ends the trace before its last line, of which only the first bytes are
+// there.
+func (j *jsonl) cut(bytes int) error {
+	if !j.begun {
+		return j.fail("the line is cut after %d bytes, and there is no request before it", bytes)
+	}
+	if j.warn != nil {
+		j.warn(j.fail("the last line is cut after %d bytes, because the recording did not end as it should; its request is left out", bytes).Error())
+	}
+	return io.EOF
 }
 
 func opaque(id *uint64) string {

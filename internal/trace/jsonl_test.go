@@ -2,7 +2,9 @@ package trace
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"regexp"
@@ -142,7 +144,9 @@ func TestJSONLRefuses(t *testing.T) {
 		{"header", twoMooncake, "line 1: the header is"},
 		{"version", `{"troupe_trace":2}`, "line 1: the trace has version 2; this program reads version 1"},
 		{"broken header", `{"troupe`, "line 1: broken JSON"},
-		{"broken", ok + "{", "line 3: broken JSON"},
+		{"broken with a line end", ok + "{\n", "line 3: broken JSON"},
+		{"broken in the middle", ok + "{\n" + `{"arrival_ms":6,"input":10,"output":1}` + "\n", "line 3: broken JSON"},
+		{"nothing but a cut line", `{"troupe_trace":1}` + "\n" + `{"arrival_ms":5,"in`, "line 2: the line is cut after 19 bytes, and there is no request before it"},
 		{"no time", ok + `{"input":10,"output":1}`, "line 3: arrival_ms is missing"},
 		{"no input", ok + `{"arrival_ms":5,"output":1}`, "line 3: input is missing"},
 		{"no output", ok + `{"arrival_ms":5,"input":10}`, "line 3: output is missing"},
@@ -164,8 +168,72 @@ func TestJSONLRefuses(t *testing.T) {
 	}
 }
 
+// A recording that was cut anywhere has all requests before the cut, and names
+// the line that it lost.
+func TestJSONLCutAnywhere(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		w.Begin(Arrived{At: time.Duration(i) * time.Second, Input: 20, PageSize: 16, Pages: []uint64{1}, Tenant: "a", Priority: 1}).End(2)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	lines := strings.SplitAfter(text, "\n")
+	for at := len(lines[0] + lines[1]); at <= len(text); at++ {
+		lines, rest := strings.Count(text[:at], "\n"), at-strings.LastIndex(text[:at], "\n")-1
+		requests, warn := lines-1, ""
+		switch {
+		case rest > 0 && text[at] == '\n':
+			requests++ // only the line end is missing
+		case rest > 0:
+			warn = fmt.Sprintf("own.jsonl: line %d: the last line is cut after %d bytes", lines+1, rest)
+		}
+		var notes []string
+		r, err := OpenWith(write(t, "own.jsonl", text[:at]), "jsonl", Options{Warn: func(note string) { notes = append(notes, note) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for ; err == nil; n++ {
+			_, err = r.Next()
+		}
+		r.Close()
+		if err != io.EOF || n-1 != requests {
+			t.Errorf("cut at byte %d: %d requests, want %d, %v", at, n-1, requests, err)
+		}
+		if warn == "" && len(notes) != 0 || warn != "" && (len(notes) != 1 || !strings.Contains(notes[0], warn) || !strings.Contains(notes[0], "its request is left out")) {
+			t.Errorf("cut at byte %d: told %q, want %q", at, notes, warn)
+		}
+	}
+}
+
+// Files of the other formats were cut by an incomplete copy.
+func TestCutCopiesAreRefused(t *testing.T) {
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	fmt.Fprint(z, `{"troupe_trace":1}`+"\n"+`{"arrival_ms":5,"input":10,"output":1}`+"\n")
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ format, text, want string }{
+		{"mooncake", twoMooncake[:len(twoMooncake)-9], "line 3: broken JSON"},
+		{"azure", "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:5", "line 3"},
+		{"jsonl", zipped.String()[:zipped.Len()-9], "unexpected EOF"},
+	} {
+		if _, err := readAll(t, write(t, "cut", c.text), c.format); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.format, err, c.want)
+		}
+	}
+}
+
 func FuzzJSONL(f *testing.F) {
 	f.Add([]byte(`{"troupe_trace":1}` + "\n" + `{"arrival_ms":5,"input":31,"output":1,"page_size":16,"pages":[1,2],"tenant":7,"priority":-1}`))
+	f.Add([]byte(`{"troupe_trace":1}` + "\n" + `{"arrival_ms":5,"input":31,"output":1}` + "\n" + `{"arrival_ms":5,"inp`))
 	f.Fuzz(func(t *testing.T, text []byte) { checkFuzzed(t, text, "jsonl") })
 }
 

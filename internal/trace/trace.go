@@ -64,6 +64,8 @@ type Options struct {
 	// the start of the next (weka); zero means DefaultConversationGap.
 	// Soft: the gaps are drawn from an exponential distribution.
 	ConversationGap time.Duration
+	// Warn, if not nil, is told what a reader leaves out, with file and line.
+	Warn func(note string)
 }
 
 // DefaultConversationGap starts a conversation every minute.
