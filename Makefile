@@ -3,7 +3,11 @@ SHELL := /bin/bash
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GO      ?= go
-BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+# The entry point that tells of a low ulimit -v before Go's runtime fails; it
+# is there for these platforms. docs/decisions/0018-entry-point.md
+ENTRY   := -E _troupe_entry
+BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) \
+  $(if $(filter linux/amd64 linux/arm64,$(shell $(GO) env GOOS GOARCH | paste -sd/)),$(ENTRY))"
 # The conformance data lies beside the project where there is any.
 DIR     ?= ../shared/conformance
 FUZZ    ?= 30s
@@ -57,4 +61,5 @@ train: ## train the embedded model again (Debian's python3-torch, under an hour)
 
 cross: ## compile for the other platforms
 	@set -e; for p in linux/arm64 darwin/arm64 windows/amd64; do echo $$p; \
-	  GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/troupe; done
+	  case $$p in linux/*) flags="$(ENTRY)";; *) flags=;; esac; \
+	  GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -ldflags "$$flags" -o /dev/null ./cmd/troupe; done

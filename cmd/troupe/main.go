@@ -24,6 +24,7 @@ import (
 var version = ""
 
 func main() {
+	checkAddressSpace()
 	ctx := withSignals(context.Background())
 	if err := newRoot().ExecuteContext(ctx); err != nil {
 		switch {

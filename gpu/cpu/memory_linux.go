@@ -49,6 +49,11 @@ func linuxMemory(root fs.FS) (gpu.Memory, error) {
 	return m, nil
 }
 
+// heapSpace is what a limit of address space must leave beside weights and KV
+// pool, in bytes: Go's heap takes 64 MiB at once, and ends the process where it
+// cannot.
+const heapSpace = 128 << 20
+
 // addressSpace applies a limit as `ulimit -v` sets it. What is reserved counts
 // from the start, the Go runtime's own and mapped files included.
 func addressSpace(root fs.FS, m gpu.Memory) gpu.Memory {
@@ -61,7 +66,7 @@ func addressSpace(root fs.FS, m gpu.Memory) gpu.Memory {
 		if f := strings.Fields(rest); ok && len(f) > 0 {
 			if limit, err := strconv.ParseInt(f[0], 10, 64); err == nil { // else "unlimited"
 				status, _ := fs.ReadFile(root, "proc/self/status")
-				m = lesser(m, limit, limit-field(status, "VmSize:")<<10, "address space limit")
+				m = lesser(m, limit, limit-field(status, "VmSize:")<<10-heapSpace, "the limit of address space, ulimit -v")
 			}
 		}
 	}

@@ -1,0 +1,25 @@
+package main
+
+import "fmt"
+
+// leastAddressSpace is the least limit of address space (ulimit -v) in bytes
+// with which this program starts. Go's runtime reserves some 1.1 GiB for its
+// tables; below that it ends with a trace of its own, or maps a table over the
+// program and runs on. The rest is the program, its heap, and the embedded
+// model. A whole number of KiB.
+const leastAddressSpace = 1536 << 20
+
+// addressSpaceText is what a lower limit gives. The limit in KiB, which is how
+// ulimit counts, and a line end follow. The entry points in assembly write it,
+// before Go's runtime is there.
+var addressSpaceText = "troupe: the limit of address space (ulimit -v) is too low: this program needs at least 1572864 KiB to start, " +
+	"most of which it only reserves. Run `ulimit -v unlimited`, or give at least twice that for a model of some size; " +
+	"to bound real memory, use a cgroup instead (MemoryMax= of systemd, --memory of docker). The limit in KiB is "
+
+// lowAddressSpace is the text for a limit in bytes, "" for one that is enough.
+func lowAddressSpace(limit uint64) string {
+	if limit >= leastAddressSpace {
+		return ""
+	}
+	return fmt.Sprintf("%s%d\n", addressSpaceText, limit>>10)
+}

@@ -1,0 +1,90 @@
+//go:build linux && (amd64 || arm64)
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// entryFlags are what the Makefile gives the linker for the entry point.
+const entryFlags = "-E _troupe_entry"
+
+// built is a binary made with the flags of `make build`, so that it takes most
+// of it from the build cache.
+func built(t *testing.T, ldflags string) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "troupe")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w "+ldflags, "-o", bin, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return bin
+}
+
+// limited is a command under a limit of address space in KiB.
+func limited(kib int, bin string) []string {
+	return []string{"sh", "-c", fmt.Sprintf(`ulimit -v %d && exec "$0" "$@"`, kib), bin}
+}
+
+// Any limit of address space gives our text and status 1, or a server that
+// answers. Go's runtime never gets to say something.
+func TestLowAddressSpace(t *testing.T) {
+	const mib, least = 1 << 10, leastAddressSpace >> 10
+	limits := []int{least - 1}
+	for kib := 64 * mib; kib <= least+256*mib; kib += 16 * mib {
+		limits = append(limits, kib)
+	}
+	if makefile, err := os.ReadFile("../../Makefile"); err != nil || !strings.Contains(string(makefile), entryFlags) {
+		t.Errorf("the Makefile does not name the entry point: %v", err)
+	}
+	bin := built(t, entryFlags)
+	for _, kib := range limits {
+		s := startServer(t, limited(kib, bin))
+		if s.URL != "" {
+			if !s.answers(t) || kib < least {
+				t.Errorf("%d KiB: answers as it should not, or not as it should; the log:\n%s", kib, s.logged)
+			}
+			s.Process.Signal(os.Interrupt)
+		}
+		status, log := s.ends(), s.logged.String()
+		if strings.Contains(log, "goroutine ") || strings.Contains(log, "runtime:") || strings.Contains(log, "fatal error") {
+			t.Errorf("%d KiB: a trace of Go:\n%s", kib, log)
+		}
+		if kib >= least {
+			if s.URL == "" || status != 0 {
+				t.Errorf("%d KiB: status %d:\n%s", kib, status, log)
+			}
+			continue
+		}
+		if want := lowAddressSpace(uint64(kib) << 10); log != want || status != 1 {
+			t.Errorf("%d KiB: status %d and %q, want %q", kib, status, log, want)
+		}
+	}
+}
+
+// A binary without the entry point checks the limit in main, if it gets there.
+func TestLowAddressSpaceInMain(t *testing.T) {
+	const kib = 1400 << 10
+	s := startServer(t, limited(kib, built(t, "")))
+	if status := s.ends(); status != 1 || s.logged.String() != lowAddressSpace(kib<<10) {
+		t.Errorf("status %d: %s", status, s.logged)
+	}
+}
+
+func TestAddressSpaceTextNamesLimitNeedAndRemedy(t *testing.T) {
+	if text := lowAddressSpace(leastAddressSpace); text != "" {
+		t.Errorf("enough is refused: %s", text)
+	}
+	text := lowAddressSpace(leastAddressSpace - 1)
+	for _, want := range []string{"ulimit -v", fmt.Sprintf("at least %d KiB", leastAddressSpace>>10), "ulimit -v unlimited", fmt.Sprintf("in KiB is %d\n", leastAddressSpace>>10-1)} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q lacks %q", text, want)
+		}
+	}
+}
