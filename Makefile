@@ -8,8 +8,10 @@ GO      ?= go
 ENTRY   := -E _troupe_entry
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) \
   $(if $(filter linux/amd64 linux/arm64,$(shell $(GO) env GOOS GOARCH | paste -sd/)),$(ENTRY))"
-# The conformance data lies beside the project where there is any.
-DIR     ?= ../shared/conformance
+# The conformance data: packed, beside the project where there is any. The
+# script prints its folder and unpacks it first where that was not done; it is
+# asked by the target that needs it, and by no other.
+UNPACK  ?= ../shared/data/unpack
 FUZZ    ?= 30s
 
 .PHONY: help build run test race soak bench conformance clients lint fuzz generate train cross
@@ -38,7 +40,9 @@ bench: ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 conformance: ## run the tests on data made by others: make conformance DIR=...
-	TROUPE_CONFORMANCE=$(abspath $(DIR)) $(GO) test -count=1 -run Conformance ./...
+	@dir="$(DIR)"; if [ -z "$$dir" ] && [ -x $(UNPACK) ]; then dir=$$($(UNPACK)) || exit; fi; \
+	if [ ! -d "$$dir" ]; then echo "make conformance: no data$${dir:+ in $$dir}; name its folder: make conformance DIR=..." >&2; exit 1; fi; \
+	set -x; TROUPE_CONFORMANCE=$$(cd "$$dir" && pwd) $(GO) test -count=1 -run Conformance ./...
 
 clients: build ## drive the server with the official openai client for Node (needs npm)
 	./internal/clients/node/run.sh
