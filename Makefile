@@ -4,7 +4,7 @@ SHELL := /bin/bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GO      ?= go
 # The entry point that tells of a low ulimit -v before Go's runtime fails; it
-# is there for these platforms. docs/decisions/0018-entry-point.md
+# is there for these platforms. docs/decisions/0020-entry-point.md
 ENTRY   := -E _troupe_entry
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) \
   $(if $(filter linux/amd64 linux/arm64,$(shell $(GO) env GOOS GOARCH | paste -sd/)),$(ENTRY))"
@@ -47,8 +47,9 @@ conformance: ## run the tests on data made by others: make conformance DIR=...
 clients: build ## drive the server with the official openai client for Node (needs npm)
 	./internal/clients/node/run.sh
 
-lint: ## gofmt, vet and staticcheck
+lint: ## gofmt, vet, staticcheck, and that go.mod is tidy
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
+	$(GO) mod tidy -diff
 	$(GO) vet -tags invariants ./...
 	$(GO) tool staticcheck -tags invariants ./...
 

@@ -4,7 +4,7 @@
 // The entry point of the binaries of `make build`, which name it to the linker
 // (-E). Go's runtime needs more address space than a low `ulimit -v` leaves, and
 // would end with a trace of its own before main: this says what is wrong and
-// goes on to the runtime otherwise. docs/decisions/0018-entry-point.md.
+// goes on to the runtime otherwise. docs/decisions/0020-entry-point.md.
 TEXT _troupe_entry(SB),NOSPLIT|NOFRAME,$0
 	SUBQ	$32, SP
 	MOVL	$97, AX // getrlimit
