@@ -84,6 +84,8 @@ type Config struct {
 
 	LogLevel  string `key:"log-level" default:"info" usage:"debug, info, warn or error"`
 	LogFormat string `key:"log-format" default:"auto" usage:"text, json, or auto: text on a terminal and JSON otherwise"`
+
+	sources map[string]string // where each setting came from, by key; nil when it was not loaded
 }
 
 // cpuChunk is the CPU device's chunked-prefill-size in tokens. Its products run

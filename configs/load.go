@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -30,10 +31,13 @@ type setting struct {
 // settings lists the fields of Config in their order.
 func settings() []setting {
 	t := reflect.TypeFor[Config]()
-	list := make([]setting, t.NumField())
-	for i := range list {
+	var list []setting
+	for i := range t.NumField() {
 		f := t.Field(i)
-		list[i] = setting{f.Tag.Get("key"), f.Tag.Get("default"), f.Tag.Get("usage"), f.Tag.Get("alias"), i, f.Tag.Get("for") == "serve", f.Tag.Get("secret") == "yes", f.Type}
+		if !f.IsExported() {
+			continue
+		}
+		list = append(list, setting{f.Tag.Get("key"), f.Tag.Get("default"), f.Tag.Get("usage"), f.Tag.Get("alias"), i, f.Tag.Get("for") == "serve", f.Tag.Get("secret") == "yes", f.Type})
 	}
 	return list
 }
@@ -91,7 +95,7 @@ func addFlag(flags *pflag.FlagSet, name, usage string, fallback reflect.Value) {
 type Value struct {
 	Key    string `json:"key"`
 	Value  any    `json:"value"`
-	Source string `json:"source"` // default, file …, environment …, flag
+	Source string `json:"source"` // default, file …, line …, environment …, flag …
 }
 
 // Load reads the settings. file may be empty; flags are those of AddFlags,
@@ -99,17 +103,21 @@ type Value struct {
 // is wrong at once.
 func Load(file string, env []string, flags *pflag.FlagSet) (*Config, []Value, error) {
 	v := viper.NewWithOptions(viper.KeyDelimiter("\x00")) // keys are flat
+	var written []byte
 	if file != "" {
-		v.SetConfigFile(file)
 		v.SetConfigType("yaml")
-		if err := v.ReadInConfig(); err != nil {
+		var err error
+		if written, err = os.ReadFile(file); err != nil {
+			return nil, nil, fmt.Errorf("config file: %w", err)
+		}
+		if err := v.ReadConfig(bytes.NewReader(written)); err != nil {
 			return nil, nil, fmt.Errorf("config file %s: %w; write YAML with one key a line, for example `port: 30000`", file, err)
 		}
 	}
 	environment, errs := environ(env)
 	errs = append(errs, unknownKeys(v, file)...)
-	errs = append(errs, emptyKeys(file)...)
-	config, values := &Config{}, []Value(nil)
+	errs = append(errs, emptyKeys(file, written)...)
+	config, values := &Config{sources: map[string]string{}}, []Value(nil)
 	target := reflect.ValueOf(config).Elem()
 	for _, s := range settings() {
 		field, source, text := target.Field(s.field), "default", any(s.fallback)
@@ -120,7 +128,7 @@ func Load(file string, env []string, flags *pflag.FlagSet) (*Config, []Value, er
 				if !v.InConfig(name) {
 					return nil, ""
 				}
-				return v.Get(name), "file " + file
+				return v.Get(name), "file " + file + line(written, name)
 			},
 			func(name string) (any, string) {
 				if e, ok := environment[name]; ok {
@@ -154,9 +162,12 @@ func Load(file string, env []string, flags *pflag.FlagSet) (*Config, []Value, er
 			errs = append(errs, fmt.Errorf("%s (%s): %w", s.key, source, err))
 		}
 		values = append(values, Value{s.key, field.Interface(), source})
+		config.sources[s.key] = source
 	}
 	if len(errs) == 0 {
-		errs = append(config.validate(), config.contradictions(values)...)
+		for _, err := range append(config.validate(), config.contradictions(values)...) {
+			errs = append(errs, config.from(err, causes(err)))
+		}
 	}
 	return config, values, errors.Join(errs...)
 }
@@ -226,13 +237,9 @@ func unknownKeys(v *viper.Viper, file string) []error {
 
 // emptyKeys complains of keys of the file without a value, which viper passes
 // over: `api-key:` would open the server.
-func emptyKeys(file string) []error {
+func emptyKeys(file string, data []byte) []error {
 	if file == "" {
 		return nil
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return []error{fmt.Errorf("config file %s: %w", file, err)}
 	}
 	yaml, err := viper.NewCodecRegistry().Decoder("yaml")
 	if err != nil {

@@ -20,7 +20,10 @@ const longest = 365 * 24 * time.Hour
 func (c *Config) validate() []error {
 	var errs []error
 	bad := func(key, format string, args ...any) {
-		errs = append(errs, fmt.Errorf(key+" "+format, args...))
+		errs = append(errs, About(fmt.Errorf(key+" "+format, args...), key))
+	}
+	clash := func(key, other, format string, args ...any) {
+		errs = append(errs, About(fmt.Errorf(key+" "+format, args...), key, other))
 	}
 	oneOf(bad, "load-format", c.LoadFormat, "auto", "dummy")
 	oneOf(bad, "special-tokens-in-messages", c.SpecialTokens, "text", "parse")
@@ -40,9 +43,9 @@ func (c *Config) validate() []error {
 	within(bad, "max-queued-tokens", c.MaxQueuedToken, 1, 1<<40)
 	oneOf(bad, "tenant-from", c.TenantFrom, "auto", "api-key", "user")
 	if c.TenantFrom == "api-key" && len(c.APIKey) == 0 {
-		bad("tenant-from", "is api-key, but no api-key is set; set one or take auto")
+		clash("tenant-from", "api-key", "is api-key, but no api-key is set; set one or take auto")
 	}
-	c.validateAdminKey(bad)
+	c.validateAdminKey(bad, clash)
 	within(bad, "max-queued-requests", c.MaxQueued, 0, 1<<24)
 	within(bad, "queue-timeout", c.QueueTimeout, 0, longest)
 	within(bad, "request-timeout", c.RequestTimeout, 0, longest)
@@ -85,25 +88,25 @@ func (c *Config) validate() []error {
 	}
 	within(bad, "inter-token-latency-target", c.LatencyTarget, 0, longest)
 	if c.LatencyTarget > 0 && c.ChunkedPrefillSize < 0 {
-		bad("inter-token-latency-target", "is %v, but chunked-prefill-size is %d: a target needs chunks", c.LatencyTarget, c.ChunkedPrefillSize)
+		clash("inter-token-latency-target", "chunked-prefill-size", "is %v, but chunked-prefill-size is %d: a target needs chunks", c.LatencyTarget, c.ChunkedPrefillSize)
 	}
 	within(bad, "priority-scheduling-preemption-threshold", c.PreemptionDiff, 0, 1<<31)
 	if c.Preemption && c.SchedulePolicy != "priority" {
-		bad("enable-priority-preemption", "is on, but schedule-policy is %q: only the policy priority orders by priority", c.SchedulePolicy)
+		clash("enable-priority-preemption", "schedule-policy", "is on, but schedule-policy is %q: only the policy priority orders by priority", c.SchedulePolicy)
 	}
 	if c.ChunkedPrefillSize > 0 && c.ChunkedPrefillSize < c.PageSize {
-		bad("chunked-prefill-size", "is %d, it must hold at least one page of page-size %d", c.ChunkedPrefillSize, c.PageSize)
+		clash("chunked-prefill-size", "page-size", "is %d, it must hold at least one page of page-size %d", c.ChunkedPrefillSize, c.PageSize)
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
-		bad("tls-cert", "and tls-key belong together; give both or neither")
+		clash("tls-cert", "tls-key", "and tls-key belong together; give both or neither")
 	}
 	return errs
 }
 
 // validateAdminKey refuses an admin key that would be none. No error quotes it.
-func (c *Config) validateAdminKey(bad func(string, string, ...any)) {
+func (c *Config) validateAdminKey(bad func(string, string, ...any), clash func(string, string, string, ...any)) {
 	if slices.Contains(c.APIKey, c.AdminAPIKey) && c.AdminAPIKey != "" {
-		bad("admin-api-key", "equals an api-key, so that every client with it would be an administrator; choose another one")
+		clash("admin-api-key", "api-key", "equals an api-key, so that every client with it would be an administrator; choose another one")
 	}
 	if strings.ContainsFunc(c.AdminAPIKey, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		bad("admin-api-key", "has a space or a character outside ASCII, which does not go into a header; choose another one")
@@ -149,8 +152,8 @@ func (c *Config) contradictions(values []Value) []error {
 		given[v.Key] = v.Source != "default"
 	}
 	if given["chunked-prefill-size"] && given["max-prefill-tokens"] && c.ChunkedPrefillSize > c.MaxPrefillTokens {
-		return []error{fmt.Errorf("chunked-prefill-size is %d and max-prefill-tokens %d: a chunk cannot exceed what a step computes; lower the first or raise the second",
-			c.ChunkedPrefillSize, c.MaxPrefillTokens)}
+		return []error{About(fmt.Errorf("chunked-prefill-size is %d and max-prefill-tokens %d: a chunk cannot exceed what a step computes; lower the first or raise the second",
+			c.ChunkedPrefillSize, c.MaxPrefillTokens), "chunked-prefill-size", "max-prefill-tokens")}
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 
@@ -101,14 +100,7 @@ func (b *benchModel) settings(c *cobra.Command) (*configs.Config, error) {
 			others.AddFlag(f)
 		}
 	})
-	file, err := c.Flags().GetString("config")
-	if err != nil {
-		return nil, err
-	}
-	if file == "" {
-		file = configs.DefaultFile()
-	}
-	cfg, _, err := configs.Load(file, os.Environ(), others)
+	cfg, _, err := loadWith(c, others)
 	if err != nil {
 		return nil, err
 	}

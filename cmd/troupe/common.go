@@ -3,14 +3,17 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
 	"github.com/mattn/go-colorable"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
@@ -20,14 +23,24 @@ import (
 
 // loadConfig reads the settings of a command: file, environment, flags.
 func loadConfig(c *cobra.Command) (*configs.Config, []configs.Value, error) {
+	return loadWith(c, c.Flags())
+}
+
+// loadWith is loadConfig for a command whose flags are not all settings.
+func loadWith(c *cobra.Command, settings *pflag.FlagSet) (*configs.Config, []configs.Value, error) {
 	file, err := c.Flags().GetString("config")
 	if err != nil {
 		return nil, nil, err
 	}
+	source := "flag --config"
 	if file == "" {
-		file = configs.DefaultFile()
+		file, source = configs.DefaultFile(), "environment TROUPE_CONFIG"
 	}
-	return configs.Load(file, os.Environ(), c.Flags())
+	cfg, values, err := configs.Load(file, os.Environ(), settings)
+	if errors.As(err, new(*fs.PathError)) {
+		err = fmt.Errorf("%w (%s)", err, source)
+	}
+	return cfg, values, err
 }
 
 // newLogger writes text to a terminal and JSON elsewhere, always to stderr:

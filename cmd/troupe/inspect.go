@@ -92,7 +92,7 @@ func openModel(c *cobra.Command) (*configs.Config, string, *model.Checkpoint, gp
 	}
 	m, err := files.Open(model.OpenOptions{LoadFormat: cfg.LoadFormat, ContextLength: cfg.ContextLength})
 	if err != nil {
-		return nil, "", nil, nil, err
+		return nil, "", nil, nil, cfg.Explain(node.AboutModel(err, cfg))
 	}
 	return cfg, name, m, device, nil
 }
@@ -145,13 +145,13 @@ func newInspectMemory() *cobra.Command {
 			plan, dtype, err := node.PlanMemory(cfg, m, d)
 			switch {
 			case err != nil && size == "":
-				return node.WhatFits(err, cfg, m, d)
+				return cfg.Explain(node.WhatFits(err, cfg, m, d))
 			case err != nil:
-				return err
+				return cfg.Explain(err)
 			}
 			if size == "" {
 				if err := device.Info().CheckKV(dtype); err != nil {
-					return fmt.Errorf("%s device: %w", device.Info().Kind, err)
+					return cfg.Explain(configs.About(fmt.Errorf("%s device: %w", device.Info().Kind, err), "kv-cache-dtype"))
 				}
 			}
 			if asJSON {
@@ -221,7 +221,7 @@ func newInspectTokens() *cobra.Command {
 			}
 			tok, err := files.Tokenizer()
 			if err != nil {
-				return err
+				return cfg.Explain(configs.About(err, "model"))
 			}
 			return eachLine(c.InOrStdin(), c.OutOrStdout(), func(line []byte) (any, error) {
 				var in struct {

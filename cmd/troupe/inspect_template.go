@@ -69,7 +69,7 @@ func inspectedTemplate(c *cobra.Command, file string, in *chat.Input) (*chat.Tem
 	}
 	tok, err := files.Tokenizer()
 	if err != nil {
-		return nil, err
+		return nil, cfg.Explain(configs.About(err, "model"))
 	}
 	if !c.Flags().Changed("bos") {
 		in.BOS = tok.BOSText()
@@ -80,6 +80,7 @@ func inspectedTemplate(c *cobra.Command, file string, in *chat.Input) (*chat.Tem
 	t, err := node.Template(files, tok)
 	if cfg.ChatTemplate != "" {
 		t, err = node.TemplateFile(cfg.ChatTemplate)
+		err = cfg.Explain(configs.About(err, "chat-template"))
 	}
 	if err == nil && t == nil {
 		err = fmt.Errorf("the model %s has no chat template; give one with --template FILE", name)

@@ -23,12 +23,16 @@ type Listeners struct {
 // Listen opens the addresses of the settings, before a model is loaded.
 func Listen(c *configs.Config) (*Listeners, error) {
 	api, err := httpapi.Listen(httpOptions(c))
+	if errors.As(err, new(*net.OpError)) {
+		return nil, c.Explain(configs.About(err, "host", "port"))
+	}
 	if err != nil || c.AdminAddress == "" {
-		return &Listeners{API: api}, err
+		return &Listeners{API: api}, c.Explain(configs.About(err, "tls-cert", "tls-key"))
 	}
 	admin, err := httpapi.ListenTCP(c.AdminAddress)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("admin-address: %w", err), api.Close())
+		err = c.Explain(configs.About(fmt.Errorf("admin-address: %w", err), "admin-address"))
+		return nil, errors.Join(err, api.Close())
 	}
 	return &Listeners{api, admin}, nil
 }

@@ -91,7 +91,7 @@ func OpenModel(ctx context.Context, opt Options) (*Node, error) {
 func (n *Node) open(ctx context.Context, steps ...func(context.Context) error) (*Node, error) {
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
-			return nil, errors.Join(err, n.CloseInTime(ctx))
+			return nil, errors.Join(n.opt.Config.Explain(err), n.CloseInTime(ctx))
 		}
 	}
 	return n, nil
@@ -108,12 +108,24 @@ func Files(c *configs.Config) (model.Files, string, error) {
 	}
 	files, err := model.At(c.Model)
 	if err != nil {
-		return model.Files{}, "", err
+		return model.Files{}, "", c.Explain(configs.About(err, "model"))
 	}
 	if name == "" {
 		name = files.Name()
 	}
 	return files, name, nil
+}
+
+// AboutModel says which settings a model that cannot be opened comes from.
+func AboutModel(err error, c *configs.Config) error {
+	keys := []string{"model"}
+	if c.ContextLength != 0 {
+		keys = append(keys, "context-length")
+	}
+	if c.LoadFormat != "auto" {
+		keys = append(keys, "load-format")
+	}
+	return configs.About(err, keys...)
 }
 
 func (n *Node) openModel(context.Context) (err error) {
@@ -125,7 +137,7 @@ func (n *Node) openModel(context.Context) (err error) {
 	}
 	n.Name = name
 	if n.Checkpoint, err = files.Open(o); err != nil {
-		return err
+		return AboutModel(err, c)
 	}
 	if len(n.Checkpoint.Unused) > 0 {
 		n.opt.Log.Warn().Strs("tensors", n.Checkpoint.Unused).Msg("the weights have tensors that the model does not use")
@@ -140,17 +152,18 @@ func (n *Node) openText(context.Context) error {
 		return err
 	}
 	if n.Tokenizer, err = files.Tokenizer(); err != nil {
-		return err
+		return configs.About(err, "model")
 	}
 	if have, want := n.Tokenizer.VocabSize(), n.Checkpoint.Program.Vocab; have > want {
-		return fmt.Errorf("model %s: the tokenizer has token ids up to %d, but the model's vocabulary ends at %d; fetch both from one place", n.Name, have-1, want-1)
+		err := fmt.Errorf("model %s: the tokenizer has token ids up to %d, but the model's vocabulary ends at %d; fetch both from one place", n.Name, have-1, want-1)
+		return configs.About(err, "model")
 	}
 	if marks, ok := n.Tokenizer.SpecialMarks(); !ok && c.SpecialTokens == httpapi.SpecialTokensText {
 		return fmt.Errorf("model %s: special-tokens-in-messages is text, but the special tokens have %d different characters to tell them by, more than %d; set it to parse", n.Name, len(marks), tokenizer.MaxMarks)
 	}
 	if c.ChatTemplate != "" { // asked for, so it must be good
 		n.Template, err = TemplateFile(c.ChatTemplate)
-		return err
+		return configs.About(err, "chat-template")
 	}
 	n.Template, n.TemplateFault = Template(files, n.Tokenizer)
 	return nil
@@ -187,9 +200,12 @@ func parseTemplate(name, source string) (*chat.Template, error) {
 
 // OpenDevice makes the device that the settings name.
 func OpenDevice(c *configs.Config) (gpu.Device, error) {
-	return cpu.New(cpu.Options{
+	device, err := cpu.New(cpu.Options{
 		Threads: c.Threads, InstructionSet: c.InstructionSet, Activations: c.ActivationDType, WeightDType: c.WeightDType,
 	})
+	// The names of the other settings are checked with them; whether the
+	// processor has the instructions, here only.
+	return device, c.Explain(configs.About(err, "instruction-set"))
 }
 
 func (n *Node) openDevice(ctx context.Context) (err error) {
@@ -203,7 +219,7 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	}
 	weights, err := n.Device.PlanWeights(n.Checkpoint.Program, n.Checkpoint.Weights)
 	if err != nil {
-		return err
+		return configs.About(err, "model", "weight-dtype")
 	}
 	for _, w := range weights.Changed {
 		n.opt.Log.Info().Stringer("stored", w.Stored).Stringer("held", w.Held).Int("matrices", w.Tensors).Int64("bytes", w.Bytes).
@@ -216,10 +232,10 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 		return WhatFits(err, c, n.Checkpoint, DeviceMemory{Before: available, WeightBytes: weights.Bytes})
 	}
 	if err = n.Device.Info().CheckKV(kv); err != nil {
-		return fmt.Errorf("%s device: %w", n.Device.Info().Kind, err)
+		return configs.About(fmt.Errorf("%s device: %w", n.Device.Info().Kind, err), "kv-cache-dtype")
 	}
 	if n.Model, err = n.Device.Load(n.Checkpoint.Program, n.Checkpoint.Weights, n.opt.Progress); err != nil {
-		return err
+		return configs.About(err, "model")
 	}
 	after, err := n.Device.Memory()
 	if err != nil {

@@ -73,9 +73,10 @@ func OpenRecording(c *configs.Config, log zerolog.Logger) (*Recording, error) {
 	file, err := os.OpenFile(c.RecordTrace, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, os.ErrExist):
-		return nil, fmt.Errorf("record-trace: %s exists already; remove it or name another file", c.RecordTrace)
+		err = fmt.Errorf("record-trace: %s exists already; remove it or name another file", c.RecordTrace)
+		return nil, c.Explain(configs.About(err, "record-trace"))
 	case err != nil:
-		return nil, fmt.Errorf("record-trace: %w", err)
+		return nil, c.Explain(configs.About(fmt.Errorf("record-trace: %w", err), "record-trace"))
 	}
 	return startRecording(c.RecordTrace, file, max(c.PageSize, recordedPage), log)
 }

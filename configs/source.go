@@ -1,0 +1,90 @@
+package configs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// about is an error together with the settings that caused it.
+type about struct {
+	error
+	keys []string
+}
+
+func (a *about) Unwrap() error { return a.error }
+
+// About says which settings caused an error, for Explain. nil stays nil.
+func About(err error, keys ...string) error {
+	if err == nil {
+		return nil
+	}
+	return &about{err, keys}
+}
+
+// explained is an error that tells where its settings came from.
+type explained struct{ error }
+
+func (e *explained) Unwrap() error { return e.error }
+
+// Explain adds to an error where the settings came from that it is about: those
+// that About gave it, and those whose names are in its text. Names of one word,
+// like port, are ordinary words, too, and count from About only. Settings that
+// were not loaded, and errors about none, stay as they are.
+func (c *Config) Explain(err error) error {
+	if err == nil || errors.As(err, new(*explained)) {
+		return err
+	}
+	keys := causes(err)
+	words := strings.FieldsFunc(err.Error(), func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') })
+	for _, word := range words {
+		word = strings.TrimLeft(word, "-") // of a flag
+		if strings.Contains(word, "-") && !slices.Contains(keys, word) {
+			keys = append(keys, word)
+		}
+	}
+	return c.from(err, keys)
+}
+
+// causes are the settings that About gave an error.
+func causes(err error) []string {
+	var a *about
+	if errors.As(err, &a) {
+		return slices.Clone(a.keys)
+	}
+	return nil
+}
+
+// from adds the sources of settings to an error.
+func (c *Config) from(err error, keys []string) error {
+	var parts []string
+	source := ""
+	for _, key := range keys {
+		if from, ok := c.sources[key]; ok {
+			source = from
+			parts = append(parts, key+": "+from)
+		}
+	}
+	switch {
+	case len(parts) == 0:
+		return err
+	case len(keys) == 1 && strings.HasPrefix(err.Error(), keys[0]): // the key is there already
+		return &explained{fmt.Errorf("%w (%s)", err, source)}
+	}
+	return &explained{fmt.Errorf("%w (%s)", err, strings.Join(parts, ", "))}
+}
+
+// line words the line of a file on which a key begins, "" where it cannot be
+// told: YAML has other ways to write a key than at the start of a line.
+func line(text []byte, key string) string {
+	n := 0
+	for l := range bytes.Lines(text) {
+		n++
+		if name, _, ok := bytes.Cut(l, []byte(":")); ok && strings.EqualFold(strings.TrimRight(string(name), " \t"), key) {
+			return fmt.Sprintf(", line %d", n)
+		}
+	}
+	return ""
+}
