@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/asynkron/protoactor-go v0.0.0-20260118094027-288962e52f3f
 	github.com/dlclark/regexp2/v2 v2.12.0
+	github.com/go-json-experiment/json v1.27.2
 	github.com/mattn/go-colorable v0.1.14
 	github.com/mmcloughlin/avo v0.6.0
 	github.com/openai/openai-go/v3 v3.96.0
