@@ -151,3 +151,9 @@ var raiseException = jinja.Function(func(a *jinja.Args) (any, error) {
 // DecodeJSON reads one JSON value so that templates see it as the client wrote
 // it: keys in order, integers as integers. The error names what and where.
 func DecodeJSON(data []byte) (any, error) { return jinja.DecodeJSON(data) }
+
+// List and Dict are the arrays and objects among the values of DecodeJSON.
+type (
+	List = jinja.List
+	Dict = jinja.Dict
+)

@@ -83,9 +83,11 @@ type abortBody struct {
 // reaches its own ones, the admin everyone's.
 func (s *Server) abortRequest(w http.ResponseWriter, r *http.Request) *apiError {
 	var body abortBody
-	if err := s.decode(w, r, &body); err != nil {
+	job, err := s.decode(w, r, &body)
+	if err != nil {
 		return err
 	}
+	defer job.end()
 	if body.RID == "" && !body.AbortAll {
 		return invalid("rid", "rid is missing; send the id of a request, or abort_all: true")
 	}

@@ -89,13 +89,16 @@ type chatDelta struct {
 
 func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) *apiError {
 	var req chatRequest
-	if err := s.decode(w, r, &req); err != nil {
+	job, err := s.decode(w, r, &req)
+	if err != nil {
 		return err
 	}
+	defer job.end()
 	subs, err := s.prepareChat(r, &req)
 	if err != nil {
 		return err
 	}
+	job.parsed(held(subs))
 	id := "chatcmpl-" + newID()
 	c, err := s.begin(r.Context(), orElse(req.RID, id), subs)
 	if err != nil {
@@ -175,11 +178,6 @@ func (s *Server) renderChat(r *http.Request, req *chatRequest) ([]int32, *apiErr
 	if err != nil {
 		return nil, err
 	}
-	release, err := s.prepare(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	defer release()
 	ids, failed := s.Model.EncodeChat(r.Context(), chat.Input{Messages: conversation, Now: s.Now(), Extra: args,
 		AddGenerationPrompt: req.AddGenerationPrompt == nil || *req.AddGenerationPrompt}, s.opt.SpecialTokens)
 	var long *PromptTooLongError

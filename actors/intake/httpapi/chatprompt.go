@@ -15,31 +15,30 @@ const (
 	SpecialTokensParse = "parse" // they are recognised, as Hugging Face does it
 )
 
-// PromptTooLongError says that a chat prompt has more tokens than the context;
-// how many is not known.
+// PromptTooLongError says that a chat prompt has more tokens than are counted,
+// or a text of more bytes than fit.
 type PromptTooLongError struct {
-	Context int
-	// Bytes and MaxBytes are set where a text was refused by its length.
-	Bytes, MaxBytes int
+	Most int // tokens of a prompt, at most
+	// Tokens is how many there are at least, 0 where the text was refused by its
+	// length, Bytes of at most MaxBytes.
+	Tokens, Bytes, MaxBytes int
 }
 
 func (e *PromptTooLongError) Error() string {
-	if e.Bytes > 0 {
-		return fmt.Sprintf("the prompt, or a text in it, has %d bytes, but at most %d are taken: the model's context is %d tokens; shorten the messages", e.Bytes, e.MaxBytes, e.Context)
+	if e.Tokens == 0 {
+		return fmt.Sprintf("the prompt, or a text in it, has %d bytes, and this server takes at most %d: its prompts have at most %d tokens; shorten the messages", e.Bytes, e.MaxBytes, e.Most)
 	}
-	return fmt.Sprintf("the prompt has more than %d tokens, but the model's context is %d tokens including at least one of output; shorten the messages", e.Context, e.Context)
+	return fmt.Sprintf("the prompt has more than %d tokens, and this server takes prompts of at most %d; shorten the messages", e.Tokens, e.Most)
 }
 
 // EncodeChat applies the model's template to a conversation and tokenises the
 // prompt. Special tokens come from the template alone, so none is put around
 // it. It fills in what of the input is the model's. A prompt that cannot fit the
-// context is refused with a PromptTooLongError, mostly from its length.
+// context by far is refused with a PromptTooLongError, mostly from its length.
 func (m *Model) EncodeChat(ctx context.Context, in chat.Input, specialTokens string) ([]int32, error) {
 	tok := m.Tokenizer
 	in.BOS, in.EOS = tok.BOSText(), tok.EOSText()
-	if m.Context > 0 && tok.LongestToken() > 0 {
-		in.MaxBytes = m.Context * tok.LongestToken()
-	}
+	in.MaxBytes = m.textBytes()
 	if specialTokens != SpecialTokensParse {
 		in.Follow, _ = tok.SpecialMarks() // too many are refused with the prompt
 	}
@@ -47,13 +46,13 @@ func (m *Model) EncodeChat(ctx context.Context, in chat.Input, specialTokens str
 	var long *chat.LengthError
 	switch {
 	case errors.As(err, &long):
-		return nil, &PromptTooLongError{m.Context, long.Bytes, long.Max}
+		return nil, &PromptTooLongError{Most: m.Context - 1, Bytes: long.Bytes, MaxBytes: long.Max}
 	case err != nil:
 		return nil, err
 	}
-	ids := tok.Encode(prompt.Text, tokenizer.EncodeOptions{ParseSpecial: true, Plain: prompt.Client, Max: m.Context})
-	if m.Context > 0 && len(ids) > m.Context {
-		return nil, &PromptTooLongError{Context: m.Context}
+	ids := tok.Encode(prompt.Text, tokenizer.EncodeOptions{ParseSpecial: true, Plain: prompt.Client, Max: m.counted()})
+	if len(ids) > m.counted() {
+		return nil, &PromptTooLongError{Most: m.Context - 1, Tokens: m.counted()}
 	}
 	return ids, nil
 }

@@ -2,12 +2,10 @@ package httpapi
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/http"
 	"unicode/utf8"
 
 	"github.com/troupe-engine/troupe/messages"
-	"github.com/troupe-engine/troupe/model/tokenizer"
 )
 
 // completionRequest is the body of /v1/completions.
@@ -17,12 +15,12 @@ type completionRequest struct {
 	refusable
 	stream
 	scheduling
-	Model     string          `json:"model"`
-	Prompt    json.RawMessage `json:"prompt"`
-	MaxTokens *int            `json:"max_tokens"`
-	Logprobs  *int            `json:"logprobs"`
-	Echo      *bool           `json:"echo"`
-	RID       string          `json:"rid"`
+	Model     string     `json:"model"`
+	Prompt    promptJSON `json:"prompt"`
+	MaxTokens *int       `json:"max_tokens"`
+	Logprobs  *int       `json:"logprobs"`
+	Echo      *bool      `json:"echo"`
+	RID       string     `json:"rid"`
 }
 
 // maxCompletionLogprobs is the API's own bound.
@@ -69,13 +67,16 @@ type choiceState struct {
 
 func (s *Server) completions(w http.ResponseWriter, r *http.Request) *apiError {
 	var req completionRequest
-	if err := s.decode(w, r, &req); err != nil {
+	job, err := s.decode(w, r, &req)
+	if err != nil {
 		return err
 	}
+	defer job.end()
 	subs, p, err := s.prepareCompletion(r, &req)
 	if err != nil {
 		return err
 	}
+	job.parsed(held(subs) + textBytes(p.prompts))
 	id := "cmpl-" + newID()
 	c, err := s.begin(r.Context(), orElse(req.RID, id), subs)
 	if err != nil {
@@ -118,23 +119,11 @@ func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) ([]m
 			params.PromptLogprobs = *req.Logprobs
 		}
 	}
-	release, err := s.prepare(r.Context())
-	if err != nil {
-		return nil, nil, err
-	}
-	defer release()
-	if p.prompts, _, err = parsePrompts(r.Context(), &s.Model, req.Prompt, "prompt"); err != nil {
+	if p.prompts, _, err = parsePrompts(r.Context(), &s.Model, req.Prompt, "prompt", p.echo); err != nil {
 		return nil, nil, err
 	}
 	if total := len(p.prompts) * p.n; total > maxPrompts {
 		return nil, nil, invalid("n", "%d prompts times n %d are %d choices, at most %d are taken in one call", own(len(p.prompts)), p.n, own(total), own(maxPrompts))
-	}
-	if p.echo {
-		for i := range p.prompts {
-			if one := &p.prompts[i]; one.text == "" {
-				one.text = s.Model.Tokenizer.Decode(one.ids, tokenizer.DecodeOptions{SkipSpecial: true})
-			}
-		}
 	}
 	p.scores = make([]*messages.PromptOutput, len(p.prompts))
 	p.choices = make([]choiceState, len(p.prompts)*p.n)

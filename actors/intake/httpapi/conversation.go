@@ -8,130 +8,101 @@ import (
 	"github.com/troupe-engine/troupe/model/chat"
 )
 
-// messageHead is what every message must have; everything else is the
-// template's business.
-type messageHead struct {
-	Role    *string         `json:"role"`
-	Content json.RawMessage `json:"content"`
-}
+// What a message must have, and a part of its content.
+type (
+	messageHead struct {
+		Role    string `json:"role"`
+		Content any    `json:"content"`
+	}
+	contentPart struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+)
 
 // chatMessages checks the messages and gives them to the template in the
 // client's own words: content parts are joined to text, the role developer is
-// system's newer name.
+// system's newer name. The values share the memory of raw.
 func chatMessages(raw json.RawMessage) (any, *apiError) {
-	var list []json.RawMessage
 	if isNull(raw) {
 		return nil, invalid("messages", "messages is missing; send at least one message")
 	}
-	if json.Unmarshal(raw, &list) != nil {
-		return nil, invalid("messages", "messages must be an array of objects")
+	value, failed := chat.DecodeJSON(raw)
+	if failed != nil {
+		return nil, invalid("messages", "messages cannot be read: %v", failed)
 	}
-	if len(list) == 0 {
+	list, isList := value.(*chat.List)
+	switch {
+	case !isList:
+		return nil, invalid("messages", "messages must be an array of objects")
+	case len(list.Items()) == 0:
 		return nil, invalid("messages", "messages is empty; send at least one message")
 	}
-	for i, one := range list {
-		rewritten, err := oneMessage(one, fmt.Sprintf("messages[%d]", i))
-		if err != nil {
+	for i, one := range list.Items() {
+		if err := oneMessage(one, fmt.Sprintf("messages[%d]", i)); err != nil {
 			return nil, err
 		}
-		list[i] = rewritten
-	}
-	joined, _ := json.Marshal(list)
-	value, err := chat.DecodeJSON(joined)
-	if err != nil {
-		return nil, invalid("messages", "messages cannot be read: %v", err)
 	}
 	return value, nil
 }
 
 var roles = map[string]bool{"system": true, "user": true, "assistant": true, "tool": true, "developer": true, "function": true}
 
-// oneMessage checks one message and rewrites what templates do not know.
-func oneMessage(raw json.RawMessage, where string) (json.RawMessage, *apiError) {
-	var head messageHead
-	if json.Unmarshal(raw, &head) != nil || head.Role == nil {
-		return nil, invalid(where, "%s must be an object with a role and content", where)
-	}
-	if !roles[*head.Role] {
-		return nil, invalid(where+".role", "%s.role is %q, it must be system, developer, user, assistant or tool", where, clip(*head.Role, 64))
-	}
-	replace := map[string]any{}
-	if *head.Role == "developer" {
-		replace["role"] = "system"
+// oneMessage checks one message and rewrites what templates do not know. It must
+// have a role and content; everything else is the template's business.
+func oneMessage(value any, where string) *apiError {
+	message, isDict := value.(*chat.Dict)
+	var role string
+	isText := false
+	if isDict {
+		given, _ := message.Get("role")
+		role, isText = given.(string)
 	}
 	switch {
-	case isNull(head.Content):
-		if *head.Role != "assistant" {
-			return nil, invalid(where+".content", "%s.content is missing", where)
+	case !isText:
+		return invalid(where, "%s must be an object with a role and content", where)
+	case !roles[role]:
+		return invalid(where+".role", "%s.role is %q, it must be system, developer, user, assistant or tool", where, clip(role, 64))
+	case role == "developer":
+		message.Set("role", "system")
+	}
+	content, _ := message.Get("content")
+	switch content := content.(type) {
+	case string:
+	case nil:
+		if role != "assistant" {
+			return invalid(where+".content", "%s.content is missing", where)
 		}
-	case head.Content[0] == '[':
-		text, err := joinParts(head.Content, where+".content")
+	case *chat.List:
+		text, err := joinParts(content.Items(), where+".content")
 		if err != nil {
-			return nil, err
+			return err
 		}
-		replace["content"] = text
-	case head.Content[0] != '"':
-		return nil, invalid(where+".content", "%s.content must be a string or an array of text parts", where)
+		message.Set("content", text)
+	default:
+		return invalid(where+".content", "%s.content must be a string or an array of text parts", where)
 	}
-	if len(replace) == 0 {
-		return raw, nil
-	}
-	return replaceKeys(raw, replace), nil
-}
-
-// contentPart is a part of a message's content.
-type contentPart struct {
-	Type string  `json:"type"`
-	Text *string `json:"text"`
+	return nil
 }
 
 // joinParts joins text parts; pictures and sound are refused by name.
-func joinParts(raw json.RawMessage, where string) (string, *apiError) {
-	var parts []contentPart
-	if json.Unmarshal(raw, &parts) != nil {
-		return "", invalid(where, "%s must be a string or an array of text parts", where)
-	}
+func joinParts(parts []any, where string) (string, *apiError) {
 	var text strings.Builder
-	for i, p := range parts {
-		if p.Type != "text" || p.Text == nil {
-			return "", invalid(where, `%s[%d] has the type %q; this model reads text only, {"type": "text", "text": "…"}`, where, own(i), clip(p.Type, 64))
+	for i, value := range parts {
+		part, isDict := value.(*chat.Dict)
+		if !isDict {
+			return "", invalid(where, "%s must be a string or an array of text parts", where)
 		}
-		text.WriteString(*p.Text)
+		kind, _ := part.Get("type")
+		given, _ := part.Get("text")
+		one, isText := given.(string)
+		if kind != "text" || !isText {
+			name, _ := kind.(string)
+			return "", invalid(where, `%s[%d] has the type %q; this model reads text only, {"type": "text", "text": "…"}`, where, own(i), clip(name, 64))
+		}
+		text.WriteString(one)
 	}
 	return text.String(), nil
-}
-
-// replaceKeys rewrites values of a JSON object and keeps the order of its keys,
-// which a template can print.
-func replaceKeys(raw json.RawMessage, values map[string]any) json.RawMessage {
-	d := json.NewDecoder(strings.NewReader(string(raw)))
-	if _, err := d.Token(); err != nil {
-		return raw
-	}
-	var b strings.Builder
-	b.WriteByte('{')
-	for first := true; d.More(); first = false {
-		key, err := d.Token()
-		if err != nil {
-			return raw
-		}
-		var value json.RawMessage
-		if d.Decode(&value) != nil {
-			return raw
-		}
-		if v, ok := values[key.(string)]; ok {
-			value, _ = json.Marshal(v)
-		}
-		name, _ := json.Marshal(key)
-		if !first {
-			b.WriteByte(',')
-		}
-		b.Write(name)
-		b.WriteByte(':')
-		b.Write(value)
-	}
-	b.WriteByte('}')
-	return json.RawMessage(b.String())
 }
 
 // templateArgs reads chat_template_kwargs, further variables for the template.

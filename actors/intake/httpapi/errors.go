@@ -155,19 +155,31 @@ func writeError(w http.ResponseWriter, e *apiError) {
 // writeJSON answers with one JSON value. A client that does not take it in time
 // is the recorder's business.
 func writeJSON(w http.ResponseWriter, status int, v any) {
+	body, err := encodeJSON(v)
+	if err != nil {
+		status = err.Status
+		body, _ = encodeJSON(err.body())
+	}
+	writeBody(w, status, body)
+}
+
+// encodeJSON is the JSON of an answer.
+func encodeJSON(v any) ([]byte, *apiError) {
 	var body bytes.Buffer
 	e := json.NewEncoder(&body)
 	e.SetEscapeHTML(false) // nobody puts an answer into a page as it is
-	err := e.Encode(v)
-	if err != nil {
-		status = http.StatusInternalServerError
-		body.Reset()
-		body.WriteString(`{"error":{"message":"the answer cannot be encoded","type":"server_error","param":null,"code":null}}`)
+	if err := e.Encode(v); err != nil {
+		return nil, internal("the answer cannot be encoded")
 	}
+	return body.Bytes(), nil
+}
+
+// writeBody answers with JSON that is ready.
+func writeBody(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	w.Write(body.Bytes())
+	w.Write(body)
 }
 
 // firstOf gives the first error that is one.

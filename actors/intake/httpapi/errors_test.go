@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -119,8 +120,10 @@ func TestBadCompletions(t *testing.T) {
 		"negative id":      {object{"prompt": list{3, -1}}, 400, "prompt", nil, "index 1"},
 		"id too large":     {object{"prompt": list{1 << 20}}, 400, "prompt", nil, "index 0"},
 		"id beyond 32 bit": {object{"prompt": list{1 << 40}}, 400, "prompt", nil, "it must be a token id"},
-		"too long":         {object{"prompt": strings.Repeat("word ", 200)}, 400, "prompt", "context_length_exceeded", "context is 64"},
-		"one too long":     {object{"prompt": list{"a", strings.Repeat("word ", 200)}}, 400, "prompt", "context_length_exceeded", "request 2 of 2"},
+		"too long":         {object{"prompt": strings.Repeat("word ", 100)}, 400, "prompt", "context_length_exceeded", "context is 64"},
+		"far too long":     {object{"prompt": strings.Repeat("word ", 2000)}, 400, "prompt", "context_length_exceeded", "at most 63"},
+		"far too many ids": {object{"prompt": make([]int, 300)}, 400, "prompt", "context_length_exceeded", "more than 256 tokens"},
+		"one too long":     {object{"prompt": list{"a", strings.Repeat("word ", 100)}}, 400, "prompt", "context_length_exceeded", "request 2 of 2"},
 		"logprobs":         {object{"prompt": "a", "logprobs": 6}, 400, "logprobs", nil, "[0, 5]"},
 		"logprobs bool":    {object{"prompt": "a", "logprobs": true}, 400, "logprobs", nil, "not a boolean"},
 		"choices":          {object{"prompt": strings.Split(strings.Repeat("a ", 200), " ")[:200], "n": 100}, 400, "n", nil, "at most 1024"},
@@ -155,7 +158,7 @@ func TestBadChats(t *testing.T) {
 		"picture":          {message(object{"role": "user", "content": list{object{"type": "image_url", "image_url": object{"url": "x"}}}}), 400, "messages[0].content", nil, `"image_url"`},
 		"parts":            {message(object{"role": "user", "content": list{"a"}}), 400, "messages[0].content", nil, "text parts"},
 		"template says no": {message(object{"role": "tool", "content": "4"}), 400, "messages", nil, "system, user and assistant only"},
-		"too long":         {message(object{"role": "user", "content": strings.Repeat("word ", 200)}), 400, "messages", "context_length_exceeded", "context is 64"},
+		"too long":         {message(object{"role": "user", "content": strings.Repeat("word ", 100)}), 400, "messages", "context_length_exceeded", "context is 64"},
 		"two limits":       {object{"messages": hello, "max_tokens": 1, "max_completion_tokens": 2}, 400, "max_completion_tokens", nil, "differ"},
 		"limit":            {object{"messages": hello, "max_completion_tokens": 0}, 400, "max_completion_tokens", nil, "at least 1"},
 		"top_logprobs":     {object{"messages": hello, "top_logprobs": 2}, 400, "top_logprobs", nil, "needs logprobs"},
@@ -178,7 +181,7 @@ func TestBadGenerates(t *testing.T) {
 		"text as ids":  {object{"input_ids": "a"}, 400, "input_ids", nil, "array of token ids"},
 		"empty ids":    {object{"input_ids": list{}}, 400, "input_ids", nil, "empty"},
 		"bad id":       {object{"input_ids": list{-4}}, 400, "input_ids", nil, "index 0"},
-		"too long":     {object{"text": strings.Repeat("word ", 200)}, 400, "text", "context_length_exceeded", "context is 64"},
+		"too long":     {object{"text": strings.Repeat("word ", 100)}, 400, "text", "context_length_exceeded", "context is 64"},
 		"ids too long": {object{"input_ids": make([]int, 100)}, 400, "input_ids", "context_length_exceeded", "context is 64"},
 		"params":       {object{"text": "a", "sampling_params": list{}}, 400, "sampling_params", nil, "an object"},
 		"range":        {sampling(object{"temperature": 9}), 400, "sampling_params.temperature", nil, "[0, 2]"},
@@ -227,11 +230,11 @@ func TestBadTokenizing(t *testing.T) {
 
 func TestBadBodies(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{MaxBodyBytes: 2000}})
-	for _, path := range []string{"/v1/chat/completions", "/v1/completions", "/generate", "/tokenize", "/detokenize", "/abort_request"} {
+	for path, key := range map[string]string{"/v1/chat/completions": "model", "/v1/completions": "model", "/generate": "rid", "/tokenize": "model", "/detokenize": "model", "/abort_request": "rid"} {
 		refuse(t, s, path, map[string]badBody{
 			"nothing":   {"", 400, nil, nil, "ends before"},
-			"cut":       {`{"model": "fa`, 400, nil, nil, "ends before"},
-			"syntax":    {`{"model": }`, 400, nil, nil, "not valid JSON at byte 11"},
+			"cut":       {`{"` + key + `": "fa`, 400, nil, nil, "ends before"},
+			"syntax":    {`{"` + key + `": }`, 400, nil, nil, fmt.Sprintf("not valid JSON at byte %d:", len(key)+5)},
 			"array":     {`[1]`, 400, nil, nil, "must be a JSON object, not an array"},
 			"null":      {`null`, 400, nil, nil, "must be a JSON object, not null"},
 			"string":    {`"x"`, 400, nil, nil, "must be a JSON object, not a string"},

@@ -13,8 +13,8 @@ import (
 type generateRequest struct {
 	scheduling
 	User              *string         `json:"user"`
-	Text              json.RawMessage `json:"text"`
-	InputIDs          json.RawMessage `json:"input_ids"`
+	Text              promptJSON      `json:"text"`
+	InputIDs          promptJSON      `json:"input_ids"`
 	SamplingParams    json.RawMessage `json:"sampling_params"`
 	RID               string          `json:"rid"`
 	Stream            *bool           `json:"stream"`
@@ -49,13 +49,16 @@ type nativeSampling struct {
 
 func (s *Server) generate(w http.ResponseWriter, r *http.Request) *apiError {
 	var req generateRequest
-	if err := misplaced(s.decode(w, r, &req)); err != nil {
-		return err
+	job, err := s.decode(w, r, &req)
+	if err != nil {
+		return misplaced(err)
 	}
+	defer job.end()
 	subs, g, err := s.prepareGenerate(r.Context(), &req)
 	if err != nil {
 		return err
 	}
+	job.parsed(held(subs))
 	c, err := s.begin(r.Context(), g.rid, subs)
 	if err != nil {
 		return err.named("prompt", g.source).named("max_tokens", "sampling_params.max_new_tokens")
@@ -85,7 +88,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request) *apiError {
 
 // prepareGenerate turns a checked body into submissions.
 func (s *Server) prepareGenerate(ctx context.Context, req *generateRequest) ([]messages.Submission, *generation, *apiError) {
-	native, err := req.sampling()
+	native, err := req.sampling(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -112,12 +115,7 @@ func (s *Server) prepareGenerate(ctx context.Context, req *generateRequest) ([]m
 	case !isNull(req.Text) && isIDs(req.Text):
 		return nil, nil, invalid("text", "text must be a string or an array of strings; token ids go into input_ids")
 	}
-	release, err := s.prepare(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer release()
-	if g.prompts, g.list, err = parsePrompts(ctx, &s.Model, source, g.source); err != nil {
+	if g.prompts, g.list, err = parsePrompts(ctx, &s.Model, source, g.source, false); err != nil {
 		return nil, nil, err
 	}
 	n := native.choices()
@@ -132,13 +130,13 @@ func (s *Server) prepareGenerate(ctx context.Context, req *generateRequest) ([]m
 }
 
 // sampling reads sampling_params.
-func (req *generateRequest) sampling() (*nativeSampling, *apiError) {
+func (req *generateRequest) sampling(ctx context.Context) (*nativeSampling, *apiError) {
 	native := &nativeSampling{}
 	if raw := req.SamplingParams; !isNull(raw) {
 		if raw[0] != '{' {
 			return nil, invalid("sampling_params", "sampling_params must be an object")
 		}
-		if err := unmarshal(raw, native); err != nil {
+		if err := unmarshal(ctx, raw, native); err != nil {
 			err = misplacedDeep(err)
 			if err.Param != "" {
 				err.Param = "sampling_params." + err.Param

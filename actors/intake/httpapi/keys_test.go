@@ -4,6 +4,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/internal/clients/testserver"
@@ -62,7 +63,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		"several and an admin": {[]string{"k-ann", "k-bob"}, "k-boss", map[string]statuses{"": {401, 401}, "k-ann": {in, 403}, "k-bob": {in, 403}, "k-boss": {in, in}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := testserver.Start(t, testserver.Options{Change: withEvents(0), HTTP: httpapi.Options{APIKeys: c.keys, AdminAPIKey: c.admin}})
+			s := testserver.Start(t, testserver.Options{Change: withEvents(0), HTTP: httpapi.Options{APIKeys: c.keys, AdminAPIKey: c.admin, HealthInterval: time.Millisecond}})
 			for key, status := range c.senders {
 				for _, e := range endpoints {
 					want := map[string]int{"open": in, "user": status.user, "admin": status.admin}[e.kind]

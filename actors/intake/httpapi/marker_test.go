@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -180,7 +181,7 @@ func TestNoTextOfAClientLeaks(t *testing.T) {
 	for _, level := range []zerolog.Level{zerolog.DebugLevel, zerolog.InfoLevel} {
 		t.Run(level.String(), func(t *testing.T) {
 			sampled := raced || level == zerolog.InfoLevel // whose lines are among those of debug
-			s := testserver.Start(t, testserver.Options{Log: level, HTTP: httpapi.Options{APIKeys: []string{"first", "second"}, AdminAPIKey: "admin"}})
+			s := testserver.Start(t, testserver.Options{Log: level, HTTP: httpapi.Options{APIKeys: []string{"first", "second"}, AdminAPIKey: "admin", HealthInterval: time.Millisecond}})
 			handler, m := s.HTTP.Handler(), &marks{}
 			for _, e := range s.HTTP.Endpoints() {
 				for _, name := range append([]string{"M", "messages[N].content"}, httpapi.Queries...) {

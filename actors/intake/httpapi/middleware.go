@@ -58,10 +58,18 @@ func (s *Server) withRequestID(next http.Handler) http.Handler {
 		recorded, start := &recorder{ResponseWriter: w, ctl: http.NewResponseController(w), stall: s.opt.WriteStall}, time.Now()
 		// A deadline of the connection's last answer must not meet this one.
 		_ = recorded.ctl.SetWriteDeadline(time.Time{})
-		defer func() { s.logAccess(r, t, recorded, time.Since(start)) }() // also when the handler aborts
+		defer func() { // also when the handler aborts
+			// net/http reads what is left of a body, to use the connection again. A
+			// client that sends nothing more must not hold it up.
+			_ = recorded.ctl.SetReadDeadline(time.Now().Add(restOfBody))
+			s.logAccess(r, t, recorded, time.Since(start))
+		}()
 		next.ServeHTTP(recorded, r.WithContext(context.WithValue(r.Context(), trailKey{}, t)))
 	})
 }
+
+// restOfBody is how long the rest of a body is waited for that no handler read.
+const restOfBody = time.Second
 
 // logAccess writes the line of a request. Nothing in it is a client's text but
 // the X-Request-ID, which is there to be found again: the path is the

@@ -1,6 +1,9 @@
 package httpapi
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // misplaced tells of an unknown parameter of /generate that it has a place one
 // level deeper, where SGLang has what other APIs have on top. Other errors stay.
@@ -8,7 +11,7 @@ func misplaced(err *apiError) *apiError {
 	if err == nil || err.Code != codeUnknown {
 		return err
 	}
-	name, deeper := clip(err.Param, 64), fieldNames(&nativeSampling{})
+	name, deeper := clip(err.Param, 64), fieldNames(reflect.TypeFor[nativeSampling]())
 	if slices.ContainsFunc((&nativeSampling{}).refusable(), func(k known) bool { return k.name == err.Param }) {
 		return unsupported(name, "leave it out")
 	}
@@ -16,7 +19,7 @@ func misplaced(err *apiError) *apiError {
 		return err.say(`%s is a sampling parameter: it belongs into sampling_params, as in {"sampling_params": {"%s": …}}`, name, name)
 	}
 	// A name that is near to one of this level has been suggested that.
-	if didYouMean(err.Param, fieldNames(&generateRequest{})) == "" {
+	if didYouMean(err.Param, fieldNames(reflect.TypeFor[generateRequest]())) == "" {
 		if near := didYouMean(err.Param, deeper); near != "" {
 			err.say("%s is not a parameter of this endpoint; sampling parameters belong into sampling_params%s", name, own(near))
 		}
@@ -27,7 +30,7 @@ func misplaced(err *apiError) *apiError {
 // misplacedDeep tells of an unknown parameter within sampling_params that it
 // stands beside it.
 func misplacedDeep(err *apiError) *apiError {
-	if err.Code == codeUnknown && slices.Contains(fieldNames(&generateRequest{}), err.Param) {
+	if err.Code == codeUnknown && slices.Contains(fieldNames(reflect.TypeFor[generateRequest]()), err.Param) {
 		err.say("%s is no sampling parameter: it belongs beside sampling_params, not into it", clip(err.Param, 64))
 	}
 	return err

@@ -40,14 +40,19 @@ type Options struct {
 	SpecialTokens string
 	// MaxBodyBytes bounds a request's body, hard. Zero means 64 MiB.
 	MaxBodyBytes int64
-	// MaxBodiesBytes bounds all bodies that are being read at once, hard. Zero
-	// means eight times MaxBodyBytes.
+	// MaxBodiesBytes bounds what bodies may hold at a time, from their first
+	// byte to the answer, hard. Zero means four times MaxBodyBytes.
 	MaxBodiesBytes int64
 	// HeaderTimeout bounds reading the request line and headers, hard. Zero
 	// means 10s.
 	HeaderTimeout time.Duration
 	// BodyTimeout bounds reading a request's body, hard. Zero means 60s.
 	BodyTimeout time.Duration
+	// BodyRate is how many bytes a second of a body must arrive on average,
+	// hard, once BodyGrace is over. Zero means 16 KiB.
+	BodyRate int
+	// BodyGrace is how long a body may take without that. Zero means 10s.
+	BodyGrace time.Duration
 	// WriteStall is how long one write to a client may take before its request
 	// is aborted, hard. Zero means 30s.
 	WriteStall time.Duration
@@ -59,8 +64,9 @@ type Options struct {
 	// HealthWaiters is how many may wait for a probe at once, hard; others are
 	// told at once that the server is busy. Zero means 8192.
 	HealthWaiters int
-	// PrepareConcurrency is how many bodies are tokenised at once; the others
-	// wait. Zero means half of GOMAXPROCS, since the device needs cores too.
+	// PrepareConcurrency is how many small bodies are parsed and tokenised at
+	// once; the others wait. Zero means half of GOMAXPROCS, since the device
+	// needs cores too. One large body at a time comes on top.
 	PrepareConcurrency int
 	// KeepAlive is how often a silent stream of KV events shows that it lives.
 	// Zero means 15s.
@@ -80,13 +86,19 @@ func (o Options) withDefaults() Options {
 		o.MaxBodyBytes = 64 << 20
 	}
 	if o.MaxBodiesBytes == 0 {
-		o.MaxBodiesBytes = 8 * o.MaxBodyBytes
+		o.MaxBodiesBytes = 4 * o.MaxBodyBytes
 	}
 	if o.HeaderTimeout == 0 {
 		o.HeaderTimeout = 10 * time.Second
 	}
 	if o.BodyTimeout == 0 {
 		o.BodyTimeout = 60 * time.Second
+	}
+	if o.BodyRate == 0 {
+		o.BodyRate = 16 << 10
+	}
+	if o.BodyGrace == 0 {
+		o.BodyGrace = 10 * time.Second
 	}
 	if o.WriteStall == 0 {
 		o.WriteStall = 30 * time.Second

@@ -3,79 +3,184 @@ package httpapi
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"unicode/utf8"
 
+	"github.com/troupe-engine/troupe/actors/intake/httpapi/jsonread"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 )
 
-// maxPrompts bounds the choices of one call, prompts times n.
-const maxPrompts = 1024
+// Bounds of one call.
+const (
+	// maxPrompts bounds the choices, prompts times n.
+	maxPrompts = 1024
+	// maxCallText bounds the bytes of text that are tokenised.
+	maxCallText = 6 << 20
+	// maxTokenBytes is how many bytes of text a token of the context may stand
+	// for on average. Real text has four or five; long runs of one character
+	// come to more, and to nothing that is worth merging.
+	maxTokenBytes = 32
+	// maxCallIDs bounds the token ids of all prompts together.
+	maxCallIDs = 8 << 20
+)
 
 // prompt is one prompt of a call.
 type prompt struct {
 	ids []int32 // frozen
-	// text as the client wrote it; "" when it sent ids.
+	// text is what an echo shows: as the client wrote it, or that of its ids. ""
+	// without an echo.
 	text string
 }
 
+// promptReader reads the prompts of one call and keeps to their bounds.
+type promptReader struct {
+	ctx       context.Context
+	model     *Model
+	param     string
+	echo      bool
+	text, ids int // bytes and ids that may still come
+}
+
 // parsePrompts takes a string, a list of strings, a list of token ids, or a
-// list of those; list tells the plural forms from the others.
-func parsePrompts(ctx context.Context, m *Model, raw json.RawMessage, param string) (prompts []prompt, list bool, err *apiError) {
-	raw = bytes.TrimSpace(raw)
-	if isNull(raw) {
+// list of those; list tells the plural forms from the others. What cannot fit
+// into the context is refused from its length.
+func parsePrompts(ctx context.Context, m *Model, raw promptJSON, param string, echo bool) (prompts []prompt, list bool, err *apiError) {
+	r := promptReader{ctx, m, param, echo, maxCallText, maxCallIDs}
+	switch {
+	case isNull(raw):
 		return nil, false, invalid(param, "%s is missing; send text or token ids", param)
-	}
-	if raw[0] == '"' || isIDs(raw) {
-		p, err := parsePrompt(m, raw, param)
+	case raw[0] == '"' || isIDs(raw):
+		p, err := r.one(raw, param)
 		return []prompt{p}, false, err
 	}
-	var each []json.RawMessage
-	if raw[0] != '[' || json.Unmarshal(raw, &each) != nil {
-		return nil, false, invalid(param, "%s must be a string, an array of strings, an array of token ids, or an array of such arrays", param)
-	}
-	switch {
-	case len(each) == 0:
-		return nil, false, invalid(param, "%s is empty; send at least one token", param)
-	case len(each) > maxPrompts:
-		return nil, false, invalid(param, "%s has %d entries, at most %d are taken in one call", param, own(len(each)), own(maxPrompts))
-	}
-	prompts = make([]prompt, len(each))
-	for i, one := range each {
-		if ctx.Err() != nil { // nobody waits for the rest
-			return nil, false, gone(ctx, nil)
+	isArray, failed := jsonread.Elements(raw, func(i int, one []byte) error {
+		if i == maxPrompts {
+			return invalid(param, "%s has more entries than the at most %d of one call; split it", param, own(maxPrompts))
 		}
 		if one[0] != '"' && one[0] != '[' {
-			return nil, false, invalid(param, "%s[%d] is neither a string nor an array of token ids; do not mix them", param, i)
+			return invalid(param, "%s[%d] is neither a string nor an array of token ids; do not mix them", param, own(i))
 		}
-		if prompts[i], err = parsePrompt(m, one, indexed(param, i)); err != nil {
+		p, err := r.one(one, indexed(param, i))
+		if err != nil {
 			err.Param = param
-			return nil, false, err
+			return err
 		}
+		prompts = append(prompts, p)
+		return nil
+	})
+	switch {
+	case failed != nil:
+		return nil, false, asAPI(failed)
+	case !isArray:
+		return nil, false, invalid(param, "%s must be a string, an array of strings, an array of token ids, or an array of such arrays", param)
+	case len(prompts) == 0:
+		return nil, false, invalid(param, "%s is empty; send at least one token", param)
 	}
 	return prompts, true, nil
 }
 
-// parsePrompt takes one string or list of token ids.
-func parsePrompt(m *Model, raw json.RawMessage, param string) (prompt, *apiError) {
+// one takes one string or list of token ids.
+func (r *promptReader) one(raw []byte, name string) (prompt, *apiError) {
+	if r.ctx.Err() != nil { // nobody waits for the rest
+		return prompt{}, gone(r.ctx, nil)
+	}
 	if raw[0] != '"' {
-		ids, err := parseIDs(m, raw, param)
-		if err == nil && len(ids) == 0 {
-			err = invalid(param, "%s is empty; send at least one token", param)
-		}
-		return prompt{ids: ids}, err
+		return r.listed(raw, name)
 	}
-	var text string
-	if err := json.Unmarshal(raw, &text); err != nil {
-		return prompt{}, invalid(param, "%s cannot be read: %v", param, err)
+	if err := r.model.fits(len(raw)/maxEscape, name); err != nil { // without reading it
+		return prompt{}, err
 	}
-	ids, err := encodePrompt(m, text, param)
+	text, _ := jsonread.Text(raw)
+	if text == "" {
+		return prompt{}, invalid(name, "%s is empty; send at least one token", name)
+	}
+	if r.text -= len(text); r.text < 0 {
+		return prompt{}, invalid(name, "%s has more than %d bytes of text together; split the call", r.param, own(maxCallText))
+	}
+	ids, err := r.model.encode(text, name)
+	if !r.echo {
+		text = ""
+	}
 	return prompt{ids, text}, err
 }
 
+// listed takes one list of token ids.
+func (r *promptReader) listed(raw []byte, name string) (prompt, *apiError) {
+	ids, count, err := parseIDs(r.model, raw, name, r.model.counted())
+	switch {
+	case err != nil:
+	case count == 0:
+		err = invalid(name, "%s is empty; send at least one token", name)
+	case count > r.model.counted():
+		err = r.model.overlong(name)
+	case count > r.ids:
+		err = invalid(name, "%s has more than %d token ids together; split the call", r.param, own(maxCallIDs))
+	}
+	if r.ids -= count; err != nil || !r.echo {
+		return prompt{ids: ids}, err
+	}
+	for _, id := range ids {
+		r.text -= len(r.model.Tokenizer.TokenBytes(id))
+	}
+	if r.text < 0 {
+		return prompt{}, invalid(name, "%s stands for more than %d bytes of text, too much to echo; split the call", r.param, own(maxCallText))
+	}
+	return prompt{ids, r.model.Tokenizer.Decode(ids, tokenizer.DecodeOptions{SkipSpecial: true})}, nil
+}
+
+// maxEscape is how many bytes of JSON a byte of text takes at most: \u0041.
+const maxEscape = 6
+
+// counted is how many tokens of a prompt are counted: intake says exactly by how
+// much a prompt is too long, but not at any cost.
+func (m *Model) counted() int { return 4 * m.Context }
+
+// fits refuses a text that is too long, in bytes, for the context.
+func (m *Model) fits(size int, name string) *apiError {
+	most := m.textBytes()
+	if size <= most {
+		return nil
+	}
+	return tooLong(invalid(name, "%s has %d bytes, and this server takes at most %d: its prompts have at most %d tokens; shorten it", name, own(size), own(most), own(m.Context-1)))
+}
+
+// textBytes is how long the text of a prompt may be, in bytes.
+func (m *Model) textBytes() int {
+	each := maxTokenBytes
+	if longest := m.Tokenizer.LongestToken(); longest > 0 {
+		each = min(each, longest)
+	}
+	return min(m.Context*each, maxCallText)
+}
+
+// encode tokenises a prompt as the model's tokenizer does it for a whole input,
+// special tokens included.
+func (m *Model) encode(text, name string) ([]int32, *apiError) {
+	if err := m.fits(len(text), name); err != nil {
+		return nil, err
+	}
+	ids := m.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: true, ParseSpecial: true, Max: m.counted()})
+	switch {
+	case len(ids) == 0:
+		return nil, invalid(name, "%s gives no token; send at least one", name)
+	case len(ids) > m.counted():
+		return nil, m.overlong(name)
+	}
+	return ids, nil
+}
+
+// overlong refuses a prompt of more tokens than are counted.
+func (m *Model) overlong(name string) *apiError {
+	return tooLong(invalid(name, "%s has more than %d tokens, and this server takes prompts of at most %d; shorten it", name, own(m.counted()), own(m.Context-1)))
+}
+
+// tooLong marks an error as OpenAI's clients know it.
+func tooLong(err *apiError) *apiError {
+	err.Code = "context_length_exceeded"
+	return err
+}
+
 // isIDs reports whether an array begins like one of token ids.
-func isIDs(raw json.RawMessage) bool {
+func isIDs(raw []byte) bool {
 	if raw[0] != '[' {
 		return false
 	}
@@ -83,53 +188,16 @@ func isIDs(raw json.RawMessage) bool {
 	return len(rest) > 0 && (rest[0] == '-' || rest[0] >= '0' && rest[0] <= '9')
 }
 
-// encodePrompt tokenises text as the model's tokenizer does it for a whole
-// input, special tokens included.
-func encodePrompt(m *Model, text, param string) ([]int32, *apiError) {
-	if !utf8.ValidString(text) {
-		return nil, invalid(param, "%s is not valid UTF-8", param)
-	}
-	if text == "" {
-		return nil, invalid(param, "%s is empty; send at least one token", param)
-	}
-	ids := m.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: true, ParseSpecial: true})
-	if len(ids) == 0 {
-		return nil, invalid(param, "%s gives no token; send at least one", param)
-	}
-	return ids, nil
-}
-
-// parseIDs reads token ids of the model.
-func parseIDs(m *Model, raw json.RawMessage, param string) ([]int32, *apiError) {
-	var ids []int32
-	// null within a list would become a zero without a word.
-	if json.Unmarshal(raw, &ids) != nil || bytes.Contains(raw, []byte("null")) {
-		return nil, badID(raw, param)
-	}
-	for i, id := range ids {
-		if id < 0 || int(id) >= m.Tokenizer.VocabSize() {
-			return nil, invalid(param, "%s has the token id %d at index %d, token ids of this model are in [0, %d)", param, id, own(i), own(m.Tokenizer.VocabSize()))
-		}
-	}
-	return ids, nil
-}
-
-// badID says where a list of token ids is none.
-func badID(raw json.RawMessage, param string) *apiError {
-	var each []json.RawMessage
-	if json.Unmarshal(raw, &each) != nil {
-		return invalid(param, "%s must be an array of token ids", param)
-	}
-	for i, one := range each {
-		if json.Unmarshal(one, new(int32)) != nil || isNull(one) {
-			return invalid(param, "%s[%d] is %s, it must be a token id, an integer", param, i, clip(string(one), 64))
-		}
-	}
-	return invalid(param, "%s must be an array of token ids", param)
-}
-
 // isNull reports whether a value is absent or JSON's null.
-func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+func isNull[T ~[]byte](raw T) bool { return len(raw) == 0 || string(raw) == "null" }
 
 // indexed names an element of a list.
 func indexed(param string, i int) string { return fmt.Sprintf("%s[%d]", param, i) }
+
+// asAPI is an error of a visitor of ours.
+func asAPI(err error) *apiError {
+	if ours, ok := err.(*apiError); ok {
+		return ours
+	}
+	return invalid("", "the body cannot be read: %v", err)
+}

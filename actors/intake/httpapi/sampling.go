@@ -165,12 +165,12 @@ func (s *sampling) stops(p *messages.SamplingParams, m *Model) *apiError {
 	if isNull(s.StopTokenIDs) {
 		return nil
 	}
-	ids, err := parseIDs(m, s.StopTokenIDs, "stop_token_ids")
+	ids, count, err := parseIDs(m, s.StopTokenIDs, "stop_token_ids", maxStopTokenIDs)
 	if err != nil {
 		return err
 	}
-	if len(ids) > maxStopTokenIDs {
-		return invalid("stop_token_ids", "stop_token_ids has %d ids, at most %d are taken", own(len(ids)), own(maxStopTokenIDs))
+	if count > maxStopTokenIDs {
+		return invalid("stop_token_ids", "stop_token_ids has %d ids, at most %d are taken", own(count), own(maxStopTokenIDs))
 	}
 	p.StopTokenIDs = ids
 	return nil

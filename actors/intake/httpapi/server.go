@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
@@ -13,21 +12,24 @@ import (
 // Server is the adapter. Its handler is safe for concurrent use.
 type Server struct {
 	Deps
-	opt      Options
-	keys     *keyring
-	hosts    *hostRule
-	prober   *prober
-	http     *http.Server
-	slots    chan struct{} // tokenising handlers
-	draining atomic.Bool
-	quit     chan struct{} // closed when it drains: streams without an end stop
-	bodies   atomic.Int64  // bytes of bodies that are being read
+	opt    Options
+	keys   *keyring
+	hosts  *hostRule
+	prober *prober
+	http   *http.Server
+	// places are taken by handlers that parse and tokenise small bodies,
+	// largePlace by one with a large one.
+	places, largePlace chan struct{}
+	bodies             *budget
+	draining           atomic.Bool
+	quit               chan struct{} // closed when it drains: streams without an end stop
 }
 
 // New makes an adapter; it does not listen.
 func New(deps Deps) *Server {
 	opt := deps.Options.withDefaults()
-	s := &Server{Deps: deps, opt: opt, keys: newKeyring(&opt), hosts: newHostRule(opt.Host, opt.AllowedHosts), slots: make(chan struct{}, opt.PrepareConcurrency), quit: make(chan struct{})}
+	s := &Server{Deps: deps, opt: opt, keys: newKeyring(&opt), hosts: newHostRule(opt.Host, opt.AllowedHosts), quit: make(chan struct{}), bodies: newBudget(opt.MaxBodiesBytes),
+		places: make(chan struct{}, opt.PrepareConcurrency), largePlace: make(chan struct{}, 1)}
 	s.prober = newProber(opt.HealthInterval, opt.HealthWaiters, s.quit, s.computeToken)
 	s.http = s.newHTTP()
 	return s
@@ -129,17 +131,6 @@ func (s *Server) guarded(handle handler, w http.ResponseWriter, r *http.Request)
 		}
 	}()
 	return handle(w, r)
-}
-
-// prepare takes a place among the handlers that tokenise, which is CPU work
-// beside the engine's. The caller releases it.
-func (s *Server) prepare(ctx context.Context) (release func(), err *apiError) {
-	select {
-	case s.slots <- struct{}{}:
-		return func() { <-s.slots }, nil
-	case <-ctx.Done():
-		return nil, gone(ctx, nil)
-	}
 }
 
 // checkModel accepts the served model's name and no name at all.

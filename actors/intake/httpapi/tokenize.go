@@ -1,31 +1,40 @@
 package httpapi
 
 import (
-	"encoding/json"
+	"context"
 	"net/http"
+	"strconv"
 
+	"github.com/troupe-engine/troupe/actors/intake/httpapi/jsonread"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 )
 
-type tokenizeRequest struct {
-	Model            string          `json:"model"`
-	Prompt           json.RawMessage `json:"prompt"`
-	Text             json.RawMessage `json:"text"`
-	AddSpecialTokens *bool           `json:"add_special_tokens"`
-}
+// Bounds of what is turned from text into ids and back in one call, which no
+// context limits.
+const (
+	// maxLists bounds the texts, or the lists of ids, of a call.
+	maxLists = 1 << 16
+	// maxDecodedIDs bounds the ids of all lists, maxDecodedText the bytes of
+	// their texts.
+	maxDecodedIDs  = 1 << 20
+	maxDecodedText = 8 << 20
+)
 
-type tokenizeResponse struct {
-	Tokens      any `json:"tokens"` // ids, or a list of them for a list of texts
-	Count       any `json:"count"`
-	MaxModelLen int `json:"max_model_len"`
+type tokenizeRequest struct {
+	Model            string     `json:"model"`
+	Prompt           promptJSON `json:"prompt"`
+	Text             promptJSON `json:"text"`
+	AddSpecialTokens *bool      `json:"add_special_tokens"`
 }
 
 // tokenize answers with the ids of a text or of each of a list.
 func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) *apiError {
 	var req tokenizeRequest
-	if err := s.decode(w, r, &req); err != nil {
+	job, err := s.decode(w, r, &req)
+	if err != nil {
 		return err
 	}
+	defer job.end()
 	if err := s.checkModel(req.Model); err != nil {
 		return err
 	}
@@ -38,75 +47,190 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) *apiError {
 	case isNull(req.Prompt):
 		source, name = req.Text, "text"
 	}
-	var one string
-	var many []*string
-	switch {
-	case source[0] == '"' && json.Unmarshal(source, &one) == nil:
-		many = []*string{&one}
-	case source[0] != '[' || json.Unmarshal(source, &many) != nil:
-		return invalid(name, "%s must be a string or an array of strings", name)
-	}
-	release, err := s.prepare(r.Context())
+	texts, list, err := parseTexts(source, name)
 	if err != nil {
 		return err
 	}
-	defer release()
-	tokens, counts := make([][]int32, len(many)), make([]int, len(many))
-	for i, text := range many {
-		if text == nil {
-			return invalid(name, "%s[%d] is null, it must be a string", name, i)
-		}
+	tokens := make([][]int32, len(texts))
+	for i, text := range texts {
 		if r.Context().Err() != nil { // nobody waits for the rest
 			return gone(r.Context(), nil)
 		}
-		tokens[i] = s.Model.Tokenizer.Encode(*text, tokenizer.EncodeOptions{AddSpecial: req.AddSpecialTokens == nil || *req.AddSpecialTokens, ParseSpecial: true})
-		counts[i] = len(tokens[i])
+		tokens[i] = s.Model.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: req.AddSpecialTokens == nil || *req.AddSpecialTokens, ParseSpecial: true})
 	}
-	answer := tokenizeResponse{tokens, counts, s.Model.Context}
-	if source[0] == '"' {
-		answer.Tokens, answer.Count = tokens[0], counts[0]
-	}
-	writeJSON(w, http.StatusOK, answer)
+	answer := tokenizeAnswer(tokens, list, s.Model.Context)
+	job.parsed(len(answer))
+	writeBody(w, http.StatusOK, answer)
 	return nil
 }
 
+// parseTexts reads a string or a list of strings to tokenise; list tells which.
+func parseTexts(raw promptJSON, name string) (texts []string, list bool, err *apiError) {
+	left := maxCallText
+	add := func(value []byte, param, name string) *apiError {
+		text, isText := "", value[0] == '"'
+		if isText && len(value)/maxEscape <= left {
+			text, _ = jsonread.Text(value)
+			left -= len(text)
+		} else if isText {
+			left = -1
+		}
+		switch {
+		case !isText:
+			return invalid(param, "%s is %s, it must be a string", name, clip(string(value[:min(len(value), 65)]), 64))
+		case left < 0:
+			return invalid(param, "%s has more than %d bytes of text; split the call", param, own(maxCallText))
+		}
+		texts = append(texts, text)
+		return nil
+	}
+	if raw[0] == '"' {
+		err = add(raw, name, name)
+		return texts, false, err
+	}
+	isArray, failed := jsonread.Elements(raw, func(i int, value []byte) error {
+		if i == maxLists {
+			return invalid(name, "%s has more than %d entries; split the call", name, own(maxLists))
+		}
+		if err := add(value, name, indexed(name, i)); err != nil {
+			return err
+		}
+		return nil
+	})
+	switch {
+	case failed != nil:
+		return nil, true, asAPI(failed)
+	case !isArray:
+		return nil, true, invalid(name, "%s must be a string or an array of strings", name)
+	}
+	return texts, true, nil
+}
+
+// tokenizeAnswer is the JSON of {tokens, count, max_model_len}: a list of ids
+// and a number, or a list of each. It is written here, since there may be
+// millions of ids.
+func tokenizeAnswer(tokens [][]int32, list bool, context int) []byte {
+	size := 64
+	for _, ids := range tokens {
+		size += 16 + 7*len(ids)
+	}
+	b := append(make([]byte, 0, size), `{"tokens":`...)
+	if list {
+		b = appendList(b, tokens, appendIDs)
+	} else {
+		b = appendIDs(b, tokens[0])
+	}
+	b = append(b, `,"count":`...)
+	count := func(b []byte, ids []int32) []byte { return strconv.AppendInt(b, int64(len(ids)), 10) }
+	if list {
+		b = appendList(b, tokens, count)
+	} else {
+		b = count(b, tokens[0])
+	}
+	b = append(b, `,"max_model_len":`...)
+	return append(strconv.AppendInt(b, int64(context), 10), "}\n"...)
+}
+
+// appendList writes a JSON array.
+func appendList[T any](b []byte, list []T, one func([]byte, T) []byte) []byte {
+	b = append(b, '[')
+	for i, v := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = one(b, v)
+	}
+	return append(b, ']')
+}
+
+func appendIDs(b []byte, ids []int32) []byte {
+	return appendList(b, ids, func(b []byte, id int32) []byte { return strconv.AppendInt(b, int64(id), 10) })
+}
+
 type detokenizeRequest struct {
-	Model             string          `json:"model"`
-	Tokens            json.RawMessage `json:"tokens"`
-	SkipSpecialTokens *bool           `json:"skip_special_tokens"`
+	Model             string     `json:"model"`
+	Tokens            promptJSON `json:"tokens"`
+	SkipSpecialTokens *bool      `json:"skip_special_tokens"`
 }
 
 // detokenize answers with the text of ids, or with one for each list of ids.
 func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) *apiError {
 	var req detokenizeRequest
-	if err := s.decode(w, r, &req); err != nil {
-		return err
-	}
-	if err := s.checkModel(req.Model); err != nil {
-		return err
-	}
-	if isNull(req.Tokens) {
-		return invalid("tokens", "tokens is missing; send an array of token ids")
-	}
-	opts := tokenizer.DecodeOptions{SkipSpecial: req.SkipSpecialTokens == nil || *req.SkipSpecialTokens}
-	var lists []json.RawMessage
-	if json.Unmarshal(req.Tokens, &lists) == nil && len(lists) > 0 && lists[0][0] == '[' {
-		texts := make([]string, len(lists))
-		for i, one := range lists {
-			ids, err := parseIDs(&s.Model, one, indexed("tokens", i))
-			if err != nil {
-				return err
-			}
-			texts[i] = s.Model.Tokenizer.Decode(ids, opts)
-		}
-		writeJSON(w, http.StatusOK, map[string]any{"text": texts, "prompt": texts})
-		return nil
-	}
-	ids, err := parseIDs(&s.Model, req.Tokens, "tokens")
+	job, err := s.decode(w, r, &req)
 	if err != nil {
 		return err
 	}
-	text := s.Model.Tokenizer.Decode(ids, opts)
-	writeJSON(w, http.StatusOK, map[string]any{"text": text, "prompt": text})
+	defer job.end()
+	if err := s.checkModel(req.Model); err != nil {
+		return err
+	}
+	lists, list, err := parseLists(r.Context(), &s.Model, req.Tokens)
+	if err != nil {
+		return err
+	}
+	opts := tokenizer.DecodeOptions{SkipSpecial: req.SkipSpecialTokens == nil || *req.SkipSpecialTokens}
+	texts := make([]string, len(lists))
+	for i, ids := range lists {
+		if r.Context().Err() != nil { // nobody waits for the rest
+			return gone(r.Context(), nil)
+		}
+		texts[i] = s.Model.Tokenizer.Decode(ids, opts)
+	}
+	var text any = texts
+	if !list {
+		text = texts[0]
+	}
+	answer, err := encodeJSON(map[string]any{"text": text, "prompt": text})
+	if err != nil {
+		return err
+	}
+	job.parsed(len(answer))
+	writeBody(w, http.StatusOK, answer)
 	return nil
+}
+
+// parseLists reads a list of ids, or a list of those; list tells which.
+func parseLists(ctx context.Context, m *Model, raw promptJSON) (lists [][]int32, list bool, err *apiError) {
+	left, text := maxDecodedIDs, maxDecodedText
+	add := func(raw []byte, name string) *apiError {
+		if ctx.Err() != nil {
+			return gone(ctx, nil)
+		}
+		ids, count, err := parseIDs(m, raw, name, left)
+		switch {
+		case err != nil:
+			return err
+		case count > left:
+			return invalid("tokens", "tokens has more than %d ids; split the call", own(maxDecodedIDs))
+		}
+		for _, id := range ids {
+			text -= len(m.Tokenizer.TokenBytes(id))
+		}
+		if text < 0 {
+			return invalid("tokens", "tokens stands for more than %d bytes of text; split the call", own(maxDecodedText))
+		}
+		left -= count
+		lists = append(lists, ids)
+		return nil
+	}
+	if isNull(raw) {
+		return nil, false, invalid("tokens", "tokens is missing; send an array of token ids")
+	}
+	if raw[0] != '[' || skipSpace(raw[1:])[0] != '[' {
+		err = add(raw, "tokens")
+		return lists, false, err
+	}
+	_, failed := jsonread.Elements(raw, func(i int, one []byte) error {
+		if i == maxLists {
+			return invalid("tokens", "tokens has more than %d lists; split the call", own(maxLists))
+		}
+		if err := add(one, indexed("tokens", i)); err != nil {
+			return err
+		}
+		return nil
+	})
+	if failed != nil {
+		return nil, true, asAPI(failed)
+	}
+	return lists, true, nil
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"net"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -72,7 +73,7 @@ func TestTextOffsetsEqualTheWhole(t *testing.T) {
 }
 
 func TestDidYouMean(t *testing.T) {
-	names := fieldNames(&chatRequest{})
+	names := fieldNames(reflect.TypeFor[chatRequest]())
 	for name, want := range map[string]string{"temprature": "temperature", "maxtokens": "max_tokens", "max_tokns": "max_tokens", "tokens_max": "max_tokens",
 		"topp": "top_p", "quux_blorb": "", strings.Repeat("x", 1000): ""} {
 		got := didYouMean(name, names)
@@ -83,7 +84,7 @@ func TestDidYouMean(t *testing.T) {
 }
 
 func TestNativeNamesSuggestNativeNames(t *testing.T) {
-	if got := didYouMean("max_tokens", fieldNames(&nativeSampling{})); got != "; did you mean max_new_tokens?" {
+	if got := didYouMean("max_tokens", fieldNames(reflect.TypeFor[nativeSampling]())); got != "; did you mean max_new_tokens?" {
 		t.Error(got)
 	}
 }

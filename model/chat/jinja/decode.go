@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // maxJSONDepth bounds nested arrays and objects, far above real messages.
@@ -14,6 +15,9 @@ const maxJSONDepth = 500
 // DecodeJSON reads one JSON value into template values: objects keep the order
 // of their keys (of equal keys the last value counts), numbers without
 // fraction and exponent are integers. The error names what and where.
+//
+// The texts among the values share the memory of data, which must not change
+// from then on: a long conversation is in memory once.
 func DecodeJSON(data []byte) (any, error) {
 	if !json.Valid(data) {
 		var v any
@@ -23,7 +27,7 @@ func DecodeJSON(data []byte) (any, error) {
 		}
 		return nil, fmt.Errorf("invalid JSON: %w", err)
 	}
-	d := &jsonReader{s: string(data)}
+	d := &jsonReader{s: unsafe.String(unsafe.SliceData(data), len(data))}
 	return d.value()
 }
 

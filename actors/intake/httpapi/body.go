@@ -1,0 +1,101 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"os"
+	"time"
+)
+
+// readBody reads a whole body of JSON. What has arrived is charged to the
+// budget, not what was announced, and it must keep arriving at a least rate.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, job *work) ([]byte, *apiError) {
+	// Asking for the type is also what keeps a web page of another origin from
+	// posting here without a preflight.
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return nil, (&apiError{Status: http.StatusUnsupportedMediaType, Type: "invalid_request_error"}).
+			say("the body must be JSON with Content-Type application/json, not %q", clip(r.Header.Get("Content-Type"), 64))
+	}
+	if r.ContentLength < 0 {
+		// net/http drops a Content-Length beside Transfer-Encoding without a
+		// word. Such a request may smuggle another one behind it, so nothing
+		// else is read from a connection with a chunked body (RFC 9112, 6.1).
+		w.Header().Set("Connection", "close")
+	}
+	if r.ContentLength > s.opt.MaxBodyBytes {
+		return nil, s.tooLarge(w)
+	}
+	body, err := s.receive(w, r, job)
+	if err != nil && err.Status != statusClientGone {
+		w.Header().Set("Connection", "close") // the rest is not waited for
+	}
+	return body, err
+}
+
+// firstRoom is the memory for a body that has not begun to arrive, in bytes.
+const firstRoom = 4 << 10
+
+func (s *Server) receive(w http.ResponseWriter, r *http.Request, job *work) ([]byte, *apiError) {
+	// One byte more than there can be, to see the end.
+	most := s.opt.MaxBodyBytes + 1
+	if r.ContentLength >= 0 {
+		most = r.ContentLength + 1
+	}
+	ctl, start := http.NewResponseController(w), time.Now()
+	var body []byte
+	for {
+		if len(body) == cap(body) {
+			if int64(len(body)) == most {
+				return nil, s.tooLarge(w)
+			}
+			room := min(max(4*int64(cap(body)), firstRoom), most)
+			if full := job.charge.set(room); full != "" {
+				return nil, (&apiError{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "rate_limit_exceeded", RetryAfter: 1}).
+					say("%s; send it again later", own(full))
+			}
+			body = append(make([]byte, 0, room), body...)
+		}
+		// Not every ResponseWriter has deadlines (tests); then there is none.
+		_ = ctl.SetReadDeadline(start.Add(s.bodyTime(len(body))))
+		n, err := r.Body.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case err == io.EOF:
+			// Reading goes on in the background, to notice a client that leaves.
+			_ = ctl.SetReadDeadline(time.Time{})
+			return body, nil
+		case err != nil:
+			return nil, s.unread(r, err, len(body))
+		}
+	}
+}
+
+// bodyTime is how long the next byte of a body may take to arrive, counted from
+// the body's start: BodyGrace and what arrived / BodyRate, at most BodyTimeout.
+func (s *Server) bodyTime(arrived int) time.Duration {
+	return min(s.opt.BodyTimeout, s.opt.BodyGrace+time.Duration(float64(arrived)/float64(s.opt.BodyRate)*float64(time.Second)))
+}
+
+func (s *Server) tooLarge(w http.ResponseWriter) *apiError {
+	w.Header().Set("Connection", "close")
+	return (&apiError{Status: http.StatusRequestEntityTooLarge, Type: "invalid_request_error"}).
+		say("the body is larger than %d bytes; send less or raise max-body-bytes", own(s.opt.MaxBodyBytes))
+}
+
+// unread is why a body did not arrive whole.
+func (s *Server) unread(r *http.Request, err error, arrived int) *apiError {
+	var network net.Error
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return (&apiError{Status: http.StatusRequestTimeout, Type: "invalid_request_error"}).
+			say("%d bytes of the body arrived in %s; send it faster, at least %d bytes a second after the first %s, and all within %s",
+				own(arrived), own(s.bodyTime(arrived)), own(s.opt.BodyRate), own(s.opt.BodyGrace), own(s.opt.BodyTimeout))
+	// A connection that ends, even by one half, ends the request's context.
+	case r.Context().Err() != nil, r.ProtoMajor > 1, errors.As(err, &network), errors.Is(err, io.ErrUnexpectedEOF):
+		return gone(r.Context(), err)
+	}
+	return invalid("", "the body is not properly chunked after %d bytes: %v", own(arrived), err)
+}
