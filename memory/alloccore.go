@@ -130,5 +130,5 @@ func (c *AllocCore) take(reserves []messages.PageReserve, wanted int, into []mes
 
 func (c *AllocCore) record(out *messages.Outbox) {
 	out.Record(messages.PagesFree, float64(c.pages.Free()))
-	out.Record(messages.PagesTotal, float64(c.pages.Total()))
+	out.Record(messages.Pages, float64(c.pages.Total()))
 }

@@ -49,7 +49,7 @@ func (r *ring) send(t failer, msg messages.ToCache) any {
 
 func (r *ring) record() {
 	for _, reading := range r.out.Readings {
-		if strings.HasSuffix(string(reading.Metric), "_total") && reading.Metric != messages.PagesTotal {
+		if strings.HasSuffix(string(reading.Metric), "_total") {
 			r.meter[reading.Metric] += reading.Value
 		} else {
 			r.meter[reading.Metric] = reading.Value
@@ -100,7 +100,7 @@ func TestRingOfOnePlan(t *testing.T) {
 		&messages.PagesReserved{Epoch: testEpoch, Plan: 4, Free: 1, Inserted: []messages.PrefixInserted{}, Granted: []messages.PagesGranted{}})
 	want(t, r.meter, map[messages.Metric]float64{
 		messages.EvictedTokens: 4, messages.RadixNodes: 0,
-		messages.PagesEvictable: 0, messages.PagesProtected: 0, messages.PagesFree: 1, messages.PagesTotal: 10,
+		messages.PagesEvictable: 0, messages.PagesProtected: 0, messages.PagesFree: 1, messages.Pages: 10,
 	})
 }
 

@@ -91,7 +91,7 @@ func (m *Meter) Memory(p Pool) MemoryStats {
 // every page is free. They speak only when they handle a message, and what those
 // of the last epoch said is void.
 func (m *Meter) StartEpoch(pages int) {
-	m.Record(messages.PagesTotal, float64(pages))
+	m.Record(messages.Pages, float64(pages))
 	m.Record(messages.PagesFree, float64(pages))
 	for _, name := range []messages.Metric{
 		messages.PagesEvictable, messages.PagesProtected, messages.PagesLeased, messages.RadixNodes, messages.TokenUsage,

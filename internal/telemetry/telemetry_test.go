@@ -57,7 +57,7 @@ func TestReadingsComeOut(t *testing.T) {
 			t.Errorf("/metrics lacks %s", want)
 		}
 	}
-	if v := m.Values(); v["num_steps_total"] != 5 || v["kv_pages_free"] != 6 || v["kv_pages_total"] != 0 {
+	if v := m.Values(); v["num_steps_total"] != 5 || v["kv_pages_free"] != 6 || v["kv_pages"] != 0 {
 		t.Errorf("values %v", v)
 	}
 	if n := strings.Count(logged.String(), "no_such_metric"); n != 1 {
