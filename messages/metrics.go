@@ -40,6 +40,7 @@ const (
 	RequestsRunning   Metric = "num_running_reqs"
 	RequestsRetracted Metric = "num_retracted_reqs"
 	TokensWaiting     Metric = "num_queue_tokens"
+	QueueWait         Metric = "queue_wait_estimate_seconds"
 	Pages             Metric = "kv_pages"
 	PagesFree         Metric = "kv_pages_free"
 	PagesEvictable    Metric = "kv_pages_evictable"

@@ -6,15 +6,17 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// commitPrompt keeps the first report about a prompt.
-func (c *Core) commitPrompt(r *messages.PromptResult, out *messages.Outbox) {
+// commitPrompt keeps the first report about a prompt, and gives the tokens of it
+// if it is the first.
+func (c *Core) commitPrompt(r *messages.PromptResult, out *messages.Outbox) int {
 	e := c.table.entries[r.ID]
 	if e == nil || e.prompted {
-		return
+		return 0
 	}
 	e.prompted, e.cached, e.logprobs = true, r.CachedTokens, r.Logprobs
 	out.Record(messages.PromptTokens, float64(len(e.sub.Prompt)))
 	out.Record(messages.CachedTokens, float64(r.CachedTokens))
+	return len(e.sub.Prompt)
 }
 
 // commit makes a computed change real. Nothing in it can fail.
@@ -60,6 +62,7 @@ func (c *Core) commitToken(now time.Duration, ch *change, out *messages.Outbox) 
 	} else {
 		out.Record(messages.InterTokenLatency, (now - e.lastToken).Seconds())
 	}
+	c.table.noteToken()
 	e.lastToken = now
 }
 
@@ -93,7 +96,7 @@ func (c *Core) releaseFollowers(e *entry) {
 func (c *Core) fixEnd(now time.Duration, e *entry, f *messages.Finish, out *messages.Outbox) {
 	t := c.table
 	t.unqueue(e)
-	t.admitted(e)
+	t.noteEnd(e)
 	if f.Reason == messages.FinishAbort || f.Reason == messages.FinishError {
 		e.text.add(e.held)
 		e.final += len(e.held)
@@ -107,7 +110,6 @@ func (c *Core) fixEnd(now time.Duration, e *entry, f *messages.Finish, out *mess
 		e.become(placeNone)
 	}
 	c.releaseFollowers(e)
-	t.noteEnd(now)
 	out.Record(messages.RequestLatency, (now - e.arrived).Seconds())
 	switch f.Reason {
 	case messages.FinishAbort:
@@ -129,12 +131,4 @@ func (c *Core) fixEnd(now time.Duration, e *entry, f *messages.Finish, out *mess
 // usageNow counts a request's tokens so far.
 func (e *entry) usageNow() messages.Usage {
 	return messages.Usage{PromptTokens: len(e.sub.Prompt), CompletionTokens: len(e.output), CachedTokens: e.cached}
-}
-
-// noteEnd smooths the time between ends with a weight of 1/8.
-func (t *Table) noteEnd(now time.Duration) {
-	if t.lastEnd != 0 {
-		t.endGap += (now - t.lastEnd - t.endGap) / 8
-	}
-	t.lastEnd = now
 }

@@ -26,6 +26,7 @@ type Core struct {
 	cancelled []messages.RequestID // to be finished in the engine
 	current   *entry               // whose change is being computed
 	openSeen  int                  // the last RequestsOpen reading, -1: none
+	waitSeen  time.Duration        // the last QueueWait reading, -1: none
 	alarm     alarm
 }
 
@@ -34,13 +35,14 @@ func NewCore(table *Table, opt CoreOptions) *Core {
 	if opt.Sink == nil {
 		opt.Sink = Channels{}
 	}
-	return &Core{table: table, detok: opt.Detokenizer, sink: opt.Sink, openSeen: -1}
+	return &Core{table: table, detok: opt.Detokenizer, sink: opt.Sink, openSeen: -1, waitSeen: -1}
 }
 
 // Step takes one message. Events for clients go to the sink at once, everything
 // else to out. See the package comment for what a panic in it leaves behind.
 func (c *Core) Step(now time.Duration, msg messages.ToIntake, out *messages.Outbox) {
 	c.current = nil
+	c.table.pace.pass(now, c.table.occupied())
 	clear(c.changes)
 	clear(c.fresh)
 	c.changes, c.fresh, c.cancelled = c.changes[:0], c.fresh[:0], c.cancelled[:0]
@@ -104,6 +106,10 @@ func (c *Core) conclude(now time.Duration, out *messages.Outbox) {
 	if len(t.entries) != c.openSeen {
 		c.openSeen = len(t.entries)
 		out.Record(messages.RequestsOpen, float64(c.openSeen))
+	}
+	if wait := t.wait(&messages.Submission{}).Round(time.Second); wait != c.waitSeen {
+		c.waitSeen = wait
+		out.Record(messages.QueueWait, wait.Seconds())
 	}
 	if t.draining && len(t.entries) == 0 {
 		for _, done := range t.drained {

@@ -24,7 +24,9 @@ type alarm struct {
 const leastPause = 10 * time.Millisecond
 
 // deadline is when an entry's time is over, whichever comes first: waiting for
-// admission or altogether. False: never.
+// admission or altogether. False: never. A call waits until its first request is
+// admitted; then it is being worked on, and the others take their turn however
+// long that is.
 func (t *Table) deadline(e *entry) (at time.Duration, ok bool) {
 	if e.finish != nil {
 		return 0, false
@@ -32,11 +34,14 @@ func (t *Table) deadline(e *entry) (at time.Duration, ok bool) {
 	if d := t.opt.RequestTimeout; d > 0 {
 		at, ok = e.arrived+d, true
 	}
-	if d := t.opt.QueueTimeout; d > 0 && e.waits && (!ok || e.arrived+d < at) {
+	if d := t.opt.QueueTimeout; d > 0 && e.waitsForCall() && (!ok || e.arrived+d < at) {
 		at, ok = e.arrived+d, true
 	}
 	return at, ok
 }
+
+// waitsForCall: nothing of the call was admitted yet.
+func (e *entry) waitsForCall() bool { return e.waits && !e.call.begun }
 
 // setAlarm asks to be woken up at the next deadline, if that may have changed.
 func (c *Core) setAlarm(now time.Duration, out *messages.Outbox) {
@@ -78,7 +83,7 @@ func (c *Core) endOverdue(now time.Duration, m *messages.DeadlinesDue, out *mess
 			continue
 		}
 		why := fmt.Sprintf("the request was not finished within %s (request-timeout); ask for fewer tokens or send it again later", t.opt.RequestTimeout)
-		if e.waits && (t.opt.RequestTimeout == 0 || t.opt.QueueTimeout > 0 && t.opt.QueueTimeout <= t.opt.RequestTimeout) {
+		if e.waitsForCall() && (t.opt.RequestTimeout == 0 || t.opt.QueueTimeout > 0 && t.opt.QueueTimeout <= t.opt.RequestTimeout) {
 			why = fmt.Sprintf("the request waited longer than %s for its turn (queue-timeout); send it again later", t.opt.QueueTimeout)
 		}
 		c.giveUp(now, e, messages.RefusedTimeout, why, out)
@@ -91,7 +96,7 @@ func (c *Core) giveUp(now time.Duration, e *entry, kind messages.RefusalKind, wh
 		c.cancel(e)
 	}
 	c.fixEnd(now, e, &messages.Finish{
-		Reason: messages.FinishError, MatchedToken: -1, Message: why, Kind: kind, RetryAfterSeconds: c.table.pause(1),
+		Reason: messages.FinishError, MatchedToken: -1, Message: why, Kind: kind, RetryAfterSeconds: c.table.pause(&e.sub, 1),
 	}, out)
 	c.emit(e)
 	c.table.settle(e)

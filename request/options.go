@@ -27,9 +27,13 @@ type TableOptions struct {
 	// (Oust).
 	// Example 256.
 	MaxQueuedRequests int
-	// QueueTimeout (queue-timeout) ends a request that was not admitted in
-	// time, RequestTimeout (request-timeout) one that has not ended; zero means
-	// never. Example 30s.
+	// MaxRunning is how many requests the engine runs at once; zero means 1.
+	// While no more are open, no estimate refuses a call. Example 64.
+	MaxRunning int
+	// QueueTimeout (queue-timeout) ends a call of which no request was admitted
+	// in time, RequestTimeout (request-timeout) a request that has not ended;
+	// zero means never. With QueueTimeout, a call whose estimated wait exceeds
+	// half of the smaller of both is refused as busy. Example 60s.
 	QueueTimeout, RequestTimeout time.Duration
 	// Priorities says that the engine looks at priorities; otherwise a request
 	// with one is refused, since it would be without effect. LowFirst turns
@@ -38,6 +42,9 @@ type TableOptions struct {
 	// Oust lets a call beyond MaxQueuedRequests take the places of requests of
 	// a lower priority that wait, if the queue goes by priority, too.
 	Oust bool
+	// Fair says that the queue lets tenants take turns, so that a call waits
+	// for its tenant's share only.
+	Fair bool
 	// MaxLogprobs bounds the likeliest tokens reported per position; zero
 	// means none but the chosen one. Example 20.
 	MaxLogprobs int
@@ -56,7 +63,7 @@ func (o TableOptions) withDefaults() TableOptions {
 	for _, d := range []struct {
 		value *int
 		zero  int
-	}{{&o.MaxStopBytes, 4096}, {&o.SuspectLimit, 2}, {&o.MaxTickets, 16}} {
+	}{{&o.MaxStopBytes, 4096}, {&o.SuspectLimit, 2}, {&o.MaxTickets, 16}, {&o.MaxRunning, 1}} {
 		if *d.value == 0 {
 			*d.value = d.zero
 		}
@@ -72,7 +79,7 @@ func (o TableOptions) Validate() error {
 	}{
 		{"ContextLength", o.ContextLength, 2}, {"PoolTokens", o.PoolTokens, 2}, {"Vocab", o.Vocab, 1},
 		{"MaxOpenRequests", o.MaxOpenRequests, 1}, {"MaxQueuedTokens", o.MaxQueuedTokens, 0}, {"MaxLogprobs", o.MaxLogprobs, 0},
-		{"MaxQueuedRequests", o.MaxQueuedRequests, 0},
+		{"MaxQueuedRequests", o.MaxQueuedRequests, 0}, {"MaxRunning", o.MaxRunning, 0},
 		{"MaxStopBytes", o.MaxStopBytes, 0}, {"SuspectLimit", o.SuspectLimit, 0}, {"MaxTickets", o.MaxTickets, 0},
 	} {
 		if f.value < f.min {

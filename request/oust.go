@@ -12,7 +12,7 @@ import (
 // placeInQueue finds room for a call among the requests that wait: enough of it,
 // or the requests of a lower priority that give way, or a refusal.
 func (t *Table) placeInQueue(m *messages.SubmitRequests) ([]*entry, *messages.CallRefused) {
-	over := t.waiting + len(m.Requests) - t.opt.MaxQueuedRequests
+	over := t.line.requests + len(m.Requests) - t.opt.MaxQueuedRequests
 	if t.opt.MaxQueuedRequests == 0 || over <= 0 {
 		return nil, nil
 	}
@@ -21,8 +21,8 @@ func (t *Table) placeInQueue(m *messages.SubmitRequests) ([]*entry, *messages.Ca
 			return lower[:over], nil
 		}
 	}
-	return nil, t.busy(over, fmt.Sprintf("%d requests wait and %d more were sent, the server lets at most %d wait (max-queued-requests)",
-		t.waiting, len(m.Requests), t.opt.MaxQueuedRequests))
+	return nil, t.busy(&m.Requests[0], over, fmt.Sprintf("%d requests wait and %d more were sent, the server lets at most %d wait (max-queued-requests)",
+		t.line.requests, len(m.Requests), t.opt.MaxQueuedRequests))
 }
 
 // lowerThan lists the waiting requests that every request of a call goes before,

@@ -46,10 +46,10 @@ func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *mess
 			t.admitted(e)
 		}
 	}
+	prompts, accepted := 0, 0
 	for i := range m.Prompts {
-		c.commitPrompt(&m.Prompts[i], out)
+		prompts += c.commitPrompt(&m.Prompts[i], out)
 	}
-	accepted := 0
 	for i := range c.changes {
 		c.commit(now, &c.changes[i], out)
 		if c.changes[i].hasToken {
@@ -62,6 +62,9 @@ func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *mess
 		}
 	}
 	c.cancelEnded(m)
+	if prompts+accepted > 0 {
+		t.pace.brought(now, work(prompts, float64(accepted)))
+	}
 	if accepted > 0 {
 		out.Record(messages.GenerationTokens, float64(accepted))
 	}

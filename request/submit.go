@@ -46,7 +46,7 @@ func (c *Core) submit(now time.Duration, m *messages.SubmitRequests, out *messag
 	for _, e := range k.entries {
 		t.entries[e.id] = e
 		t.queuedTokens += len(e.sub.Prompt)
-		t.waiting++
+		t.joinLine(e)
 		if e.place == placeWaiting {
 			c.fresh = append(c.fresh, e)
 		}
@@ -60,7 +60,7 @@ func (c *Core) submit(now time.Duration, m *messages.SubmitRequests, out *messag
 
 // newEntry makes an entry that is not in the table yet.
 func (t *Table) newEntry(now time.Duration, k *call, index int, s *messages.Submission) *entry {
-	e := &entry{call: k, index: index, sub: *s, params: s.Params, queued: true, waits: true, arrived: now, lastToken: now}
+	e := &entry{call: k, index: index, sub: *s, params: s.Params, queued: true, arrived: now, lastToken: now}
 	if limit := t.opt.limit() - len(s.Prompt); s.Params.MaxTokens > limit {
 		p := *s.Params
 		p.MaxTokens = limit
@@ -98,7 +98,7 @@ func (t *Table) refusal(m *messages.SubmitRequests) *messages.CallRefused {
 			Message: fmt.Sprintf("Duplicate request ID %q: a call with it is open; wait for its end or choose another", m.UserID)}
 	}
 	if over := len(t.entries) + len(m.Requests) - t.opt.MaxOpenRequests; over > 0 {
-		return t.busy(over, fmt.Sprintf("%d requests are open and %d more were sent, the server takes at most %d at a time",
+		return t.busy(&m.Requests[0], over, fmt.Sprintf("%d requests are open and %d more were sent, the server takes at most %d at a time",
 			len(t.entries), len(m.Requests), t.opt.MaxOpenRequests))
 	}
 	if t.opt.MaxQueuedTokens > 0 && t.queuedTokens > 0 {
@@ -107,25 +107,11 @@ func (t *Table) refusal(m *messages.SubmitRequests) *messages.CallRefused {
 			tokens += len(m.Requests[i].Prompt)
 		}
 		if t.queuedTokens+tokens > t.opt.MaxQueuedTokens {
-			return t.busy(len(m.Requests), fmt.Sprintf("%d prompt tokens are waiting and %d more were sent, the server takes at most %d at a time",
+			return t.busy(&m.Requests[0], len(m.Requests), fmt.Sprintf("%d prompt tokens are waiting and %d more were sent, the server takes at most %d at a time",
 				t.queuedTokens, tokens, t.opt.MaxQueuedTokens))
 		}
 	}
-	return nil
-}
-
-// busy refuses for now. The pause it recommends is the time in which as many
-// requests as are in the way ended lately, within [1, 60] seconds.
-func (t *Table) busy(inTheWay int, message string) *messages.CallRefused {
-	return &messages.CallRefused{Kind: messages.RefusedBusy, Message: message + "; send it again later", Loggable: true,
-		Code: "rate_limit_exceeded", RetryAfterSeconds: t.pause(inTheWay)}
-}
-
-// pause is how many seconds requests that are in the way will take to end, at
-// the rate of late.
-func (t *Table) pause(inTheWay int) int {
-	wait := time.Duration(min(inTheWay, 1000)) * min(t.endGap, time.Minute)
-	return min(max(int((wait+time.Second-1)/time.Second), 1), 60)
+	return t.tooLong(m)
 }
 
 // Abandon answers the client of a message on which Step panicked and which will

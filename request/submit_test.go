@@ -146,6 +146,7 @@ func TestBoundOnOpenRequests(t *testing.T) {
 	}
 	// Ends three seconds apart give a sensible pause.
 	for id := range messages.RequestID(4) {
+		r.results(messages.StepResults{Admitted: []messages.RequestID{id + 1}})
 		r.now += 3 * time.Second
 		r.tokens(id+1, 0, eos)
 		r.released(id+1, messages.EndEOS)
@@ -156,7 +157,7 @@ func TestBoundOnOpenRequests(t *testing.T) {
 		}
 	}
 	c, _ = r.submit(30, "", short, short, short, short, short, short)
-	if c.refused == nil || c.refused.RetryAfterSeconds < 2 || c.refused.RetryAfterSeconds > 18 {
+	if c.refused == nil || c.refused.RetryAfterSeconds < 12 || c.refused.RetryAfterSeconds > 30 {
 		t.Fatalf("got %+v", c.refused)
 	}
 }

@@ -18,8 +18,9 @@ import (
 //  1. An entry is in the engine only while an epoch stands.
 //  2. An entry whose end has reached its client (or whose client is gone) and
 //     which is not in the engine is not in the table.
-//  3. queuedTokens is the sum of the prompts of the queued entries, waiting the
-//     number of those that wait.
+//  3. queuedTokens is the sum of the prompts of the queued entries, line the sums
+//     of those that wait, running the number and output the tokens of those that
+//     run.
 //  4. A call is in calls as long as its client waits for an end.
 type Table struct {
 	opt     TableOptions
@@ -38,9 +39,11 @@ type Table struct {
 	compared uint64 // counts StepResults compared, for duplicates
 
 	queuedTokens int
-	waiting      int // entries that wait
-	lastEnd      time.Duration
-	endGap       time.Duration // smoothed time between ends, for Retry-After
+	line         line
+	running      int // entries that run
+	output       int // their output tokens
+	turnover     int // of them ended since somebody waits
+	pace         pace
 
 	nextTicket messages.Ticket
 	tickets    map[messages.Ticket]ticket
@@ -53,7 +56,8 @@ func NewTable(opt TableOptions) *Table {
 	if err := opt.Validate(); err != nil {
 		invariants.Fail("%v", err)
 	}
-	return &Table{opt: opt.withDefaults(),
+	opt = opt.withDefaults()
+	return &Table{opt: opt, pace: newPace(opt.MaxRunning), line: line{classes: map[class]int{}},
 		entries: map[messages.RequestID]*entry{},
 		calls:   map[messages.CallID]*call{},
 		users:   map[userKey]*call{},
@@ -75,6 +79,7 @@ type call struct {
 	// entries by index, also those that the table has forgotten.
 	entries []*entry
 	awaited int  // requests whose Finish the client does not have
+	begun   bool // one of its requests was admitted
 	paused  bool // the last event took the channel's last place
 	gone    bool // the client has left
 }
@@ -111,8 +116,9 @@ type entry struct {
 	place  place
 	// queued: counted in queuedTokens, until the first token or the end.
 	queued bool
-	// waits: not admitted by the engine yet, in any epoch.
-	waits bool
+	// waits: not admitted by the engine yet, in any epoch. runs: admitted, in
+	// some epoch, and not over.
+	waits, runs bool
 
 	output   []int32 // accepted; only appended to, so prefixes are frozen
 	prompted bool    // a PromptResult has come
@@ -226,18 +232,10 @@ func (t *Table) unqueue(e *entry) {
 	}
 }
 
-// admitted notes that an entry waits no longer: the engine has admitted it, or
-// it has ended.
-func (t *Table) admitted(e *entry) {
-	if e.waits {
-		e.waits = false
-		t.waiting--
-	}
-}
-
 // check verifies the invariants; for tests and the invariants tag.
 func (t *Table) check() {
-	queued, waiting := 0, 0
+	queued, running, output := 0, 0, 0
+	waiting := line{classes: map[class]int{}}
 	for id, e := range t.entries {
 		invariants.Check(e.id == id, "entry %d stands under %d", e.id, id)
 		invariants.Check(e.place != placeEngine || t.standing, "request %d is in the engine but no epoch stands", id)
@@ -248,13 +246,25 @@ func (t *Table) check() {
 			queued += len(e.sub.Prompt)
 		}
 		if e.waits {
-			waiting++
+			waiting.requests++
+			waiting.prompts += len(e.sub.Prompt)
+			waiting.most += e.params.MaxTokens
+			waiting.classes[t.classOf(&e.sub)]++
+		}
+		if e.runs {
+			running++
+			output += len(e.output)
 		}
 		invariants.Check(!e.waits || e.queued, "request %d waits with output", id)
+		invariants.Check((e.waits || e.runs) == (e.finish == nil), "request %d waits: %t, runs: %t, is over: %t", id, e.waits, e.runs, e.finish != nil)
 		if !e.call.gone && !e.delivered {
 			invariants.Check(t.calls[e.call.id] == e.call, "call %d of request %d is not open", e.call.id, id)
 		}
 	}
 	invariants.Check(queued == t.queuedTokens, "%d tokens are queued, %d are counted", queued, t.queuedTokens)
-	invariants.Check(waiting == t.waiting, "%d requests wait, %d are counted", waiting, t.waiting)
+	l := &t.line
+	invariants.Check(waiting.requests == l.requests && waiting.prompts == l.prompts && waiting.most == l.most && maps.Equal(waiting.classes, l.classes),
+		"those who wait are %v, counted are %v", waiting, *l)
+	invariants.Check(running == t.running && output == t.output, "%d requests run with %d tokens, counted are %d with %d", running, output, t.running, t.output)
+	invariants.Check(t.turnover == 0 || l.requests > 0, "nobody waits, and a turnover of %d is counted", t.turnover)
 }

@@ -55,6 +55,7 @@ var rows = []row{
 	{m.RequestsRunning, gauge, "Requests that hold a row.", nil},
 	{m.RequestsRetracted, gauge, "Retracted requests waiting to run again.", nil},
 	{m.TokensWaiting, gauge, "Prompt tokens of requests that have no output yet.", nil},
+	{m.QueueWait, gauge, "Seconds that a new request would wait for admission, as intake estimates it.", nil},
 	{m.Pages, gauge, "Pages of the KV pool.", nil},
 	{m.PagesFree, gauge, "Pages that nobody holds.", nil},
 	{m.PagesEvictable, gauge, "Pages in the prefix cache that can be evicted: not used by a running request.", nil},

@@ -41,7 +41,7 @@ func (n *Node) startEngine(ctx context.Context) error {
 		MaxOpenRequests: c.MaxOpen, MaxQueuedTokens: c.MaxQueuedToken, MaxLogprobs: maxTopLogprobs, MaxStopBytes: maxStopBytes,
 		MaxQueuedRequests: c.MaxQueued, QueueTimeout: c.QueueTimeout, RequestTimeout: c.RequestTimeout,
 		Priorities: c.SchedulePolicy == "priority" || c.EvictionPolicy == "priority", LowFirst: c.LowPriorityFirst,
-		Oust: c.SchedulePolicy == "priority",
+		Oust: c.SchedulePolicy == "priority", Fair: c.SchedulePolicy == "fair", MaxRunning: n.Plan.MaxRunning,
 	}
 	former := sched.FormerOptions{
 		PageSize: c.PageSize, Pages: n.Plan.Pages, MaxRunning: n.Plan.MaxRunning, ContextLength: min(p.Context, n.Plan.Tokens),

@@ -119,7 +119,7 @@ func Start(t testing.TB, opt Options) *Server {
 	log := zerolog.New(s.logs).Level(opt.Log)
 	meter := telemetry.New(ModelID, zerolog.Nop())
 	bounds := request.TableOptions{ContextLength: opt.Context, PoolTokens: opt.Pages * opt.PageSize, Vocab: tok.VocabSize(),
-		MaxOpenRequests: opt.MaxOpen, MaxQueuedTokens: opt.MaxQueuedTokens, MaxLogprobs: 20, MaxStopBytes: 1 << 16}
+		MaxOpenRequests: opt.MaxOpen, MaxRunning: opt.MaxRunning, MaxQueuedTokens: opt.MaxQueuedTokens, MaxLogprobs: 20, MaxStopBytes: 1 << 16}
 	if opt.Table != nil {
 		opt.Table(&bounds)
 	}
