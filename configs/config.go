@@ -45,7 +45,7 @@ type Config struct {
 	MaxQueuedToken int           `key:"max-queued-tokens" default:"8388608" usage:"prompt tokens of requests that have no output yet; more are answered 429. Hard"`
 
 	MaxQueued      int           `key:"max-queued-requests" default:"0" usage:"requests that may wait for admission; more are answered 429, or oust waiting ones of a lower priority; 0 is max-open-requests. Hard. Example: 256"`
-	QueueTimeout   time.Duration `key:"queue-timeout" default:"0s" usage:"time after which a request that was not admitted is answered 503; 0 is never. Example: 30s"`
+	QueueTimeout   time.Duration `key:"queue-timeout" default:"60s" usage:"time after which a call of which nothing was admitted is answered 503; a call that would wait for more than half of it, as estimated, is answered 429 at once. 0 is never: whatever max-open-requests allows is taken and waits. Example: 0 for batch jobs that post thousands of requests at once"`
 	RequestTimeout time.Duration `key:"request-timeout" default:"0s" usage:"time after which a request that has not ended is answered 503; 0 is never. Example: 10m"`
 	TenantFrom     string        `key:"tenant-from" for:"serve" default:"auto" usage:"whose share a request counts for under schedule-policy fair: api-key, user (the body's field), or auto: the key where keys are asked for"`
 

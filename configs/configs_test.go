@@ -224,6 +224,7 @@ func TestSettingsWithoutEffectWarn(t *testing.T) {
 		"schedule-low-priority-values-first: true\nschedule-policy: priority": "",
 		"queue-timeout: 10s\nrequest-timeout: 10s":                            "queue-timeout 10s has no effect",
 		"queue-timeout: 9s\nrequest-timeout: 10s":                             "",
+		"request-timeout: 10s":                                                "", // queue-timeout is the default
 		"queue-timeout: 9s":                                                   "",
 		"max-queued-requests: 11\nmax-open-requests: 10":                      "max-queued-requests 11 has no effect",
 		"max-queued-requests: 10\nmax-open-requests: 10":                      "",

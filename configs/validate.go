@@ -13,6 +13,10 @@ import (
 	"github.com/troupe-engine/troupe/sched"
 )
 
+// defaultQueueTimeout is that of the tag. Whoever sets a shorter request-timeout
+// beside it has not asked for anything that has no effect.
+const defaultQueueTimeout = time.Minute
+
 // longest is the bound of timeouts: beyond any use, and far from overflow.
 const longest = 365 * 24 * time.Hour
 
@@ -124,7 +128,7 @@ func (c *Config) Warnings() []string {
 	if c.LowPriorityFirst && c.SchedulePolicy != "priority" {
 		notes = append(notes, fmt.Sprintf("schedule-low-priority-values-first turns the order of schedule-policy priority around, but the policy is %s: it has no effect", c.SchedulePolicy))
 	}
-	if c.RequestTimeout > 0 && c.QueueTimeout >= c.RequestTimeout {
+	if c.RequestTimeout > 0 && c.QueueTimeout >= c.RequestTimeout && c.QueueTimeout != defaultQueueTimeout {
 		notes = append(notes, fmt.Sprintf("queue-timeout %v has no effect: request-timeout %v ends every request by then", c.QueueTimeout, c.RequestTimeout))
 	}
 	if c.MaxQueued > c.MaxOpen {

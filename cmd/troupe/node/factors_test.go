@@ -113,7 +113,7 @@ func (c combination) settings(t testing.TB) *configs.Config {
 			set["chunked-prefill-size"] = "7"
 		}
 	}
-	var env []string
+	env := []string{"TROUPE_QUEUE_TIMEOUT=0"} // a machine may be slow
 	for key, value := range set {
 		env = append(env, "TROUPE_"+strings.ToUpper(strings.ReplaceAll(key, "-", "_"))+"="+value)
 	}

@@ -24,6 +24,7 @@ func settings(t testing.TB) *configs.Config {
 		t.Fatal(err)
 	}
 	c.MaxTotalTokens = 4096
+	c.QueueTimeout = 0 // a machine may be slow
 	return c
 }
 
