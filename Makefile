@@ -34,7 +34,7 @@ race: ## run the tests under the race detector (needs cgo)
 soak: ## full matrices, thousands of schedules, five minutes of 64 clients
 	TROUPE_SOAK=1 $(GO) test -tags invariants -timeout 90m -count=1 ./...
 	TROUPE_SOAK=1 $(GO) test -timeout 30m -count=1 -run Soak ./internal/replay
-	TROUPE_ALONE=1 $(GO) test -count=1 -run 'TestStarvationSoak|TestProbesSoak' -v ./cmd/troupe/node
+	TROUPE_ALONE=1 $(GO) test -count=1 -run 'TestStarvationSoak|TestProbesSoak|TestOverload' -v ./cmd/troupe/node
 
 bench: ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

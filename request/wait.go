@@ -106,7 +106,7 @@ func (t *Table) tooLong(m *messages.SubmitRequests) *messages.CallRefused {
 // busy refuses a call for now.
 func (t *Table) busy(s *messages.Submission, inTheWay int, message string) *messages.CallRefused {
 	pause := t.pause(s, inTheWay)
-	return &messages.CallRefused{Kind: messages.RefusedBusy, Message: fmt.Sprintf("%s; send it again in %d s", message, pause),
+	return &messages.CallRefused{Kind: messages.RefusedBusy, Loggable: true, Message: fmt.Sprintf("%s; send it again in %d s", message, pause),
 		Code: "rate_limit_exceeded", RetryAfterSeconds: pause}
 }
 

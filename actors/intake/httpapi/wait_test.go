@@ -18,7 +18,14 @@ func TestALongLineAnswers429(t *testing.T) {
 	l.pass(45 * time.Second)
 	last := 30
 	for range 2 {
-		a := send(t, l.Server, "POST", "/v1/completions", object{"prompt": onceUpon})
+		answers := make(chan answer, 1)
+		go func() { answers <- send(t, l.Server, "POST", "/v1/completions", object{"prompt": onceUpon}) }()
+		var a answer
+		select {
+		case a = <-answers:
+		case <-l.queued:
+			t.Fatal("it was taken")
+		}
 		turnedAway(t, a, 429, "rate_limit_exceeded", "half of queue-timeout")
 		after, _ := strconv.Atoi(a.header.Get("Retry-After"))
 		if after <= last || !strings.Contains(string(a.body), "send it again in "+strconv.Itoa(after)+" s") {

@@ -178,7 +178,7 @@ func starve(t testing.TB, target time.Duration, steps int) *starvation {
 	c.Model, c.LoadFormat, c.LatencyTarget = dummyModel(t), "dummy", target
 	c.MaxTotalTokens, c.ChunkedPrefillSize = 1<<18, chunk
 	c.QueueTimeout = 0 // the long prompts may wait for longer on a slow machine
-	c.Threads = 1 // and the rest for intake and the clients
+	c.Threads = 1      // and the rest for intake and the clients
 	s := &starvation{watcher: &watcher{prompt: map[messages.Row]int{}, most: steps, enough: make(chan struct{})}, log: &locked.Buffer{}}
 	s.node, err = Open(t.Context(), Options{Config: c, Log: zerolog.New(s.log), Engine: func(spec *engine.Spec) {
 		s.watcher.Executor, spec.Executor, spec.Intercept = spec.Executor, s.watcher, s.intercept

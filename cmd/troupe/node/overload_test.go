@@ -1,0 +1,295 @@
+package node
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/internal/cputime"
+	"github.com/troupe-engine/troupe/internal/invariants"
+)
+
+// overloadServer makes a test binary the server of TestOverload.
+const overloadServer = "TROUPE_OVERLOAD_SERVER"
+
+// TestServeForOverload is the server, in a process of its own so that its
+// processor time can be told from the clients'. It answers each line of stdin
+// with what it holds, and ends with it.
+func TestServeForOverload(t *testing.T) {
+	if os.Getenv(overloadServer) == "" {
+		t.Skip("is the server of TestOverload")
+	}
+	c := settings(t)
+	c.Port, c.QueueTimeout, c.DrainTimeout, c.MaxTotalTokens = 0, overloadTimeout, time.Second, 16384
+	n, err := Open(t.Context(), Options{Config: c, Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Listen(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- n.Serve(ctx, n.API(), l) }()
+	fmt.Printf("url http://%s\n", l.API.Addr())
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		v := n.Meter.Values()
+		fmt.Printf("holds %d %d %d %g %g\n", cputime.Used(), runtime.NumGoroutine(), m.HeapAlloc, v["num_open_reqs"], v["num_queue_reqs"])
+	}
+	stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	shut(t, n)
+}
+
+// overloadTimeout is the server's queue-timeout, shorter than the run.
+const overloadTimeout = 10 * time.Second
+
+// holding is what a server holds.
+type holding struct {
+	cpu         time.Duration
+	goroutines  int
+	heap        uint64
+	open, queue float64
+}
+
+// overloaded is a server and its clients.
+type overloaded struct {
+	t    *testing.T
+	url  string
+	ask  io.Writer
+	told *bufio.Scanner
+	http *http.Client
+}
+
+func startOverloaded(t *testing.T) *overloaded {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestServeForOverload$")
+	cmd.Env = append(os.Environ(), overloadServer+"=1")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	o := &overloaded{t: t, ask: in, told: bufio.NewScanner(out), http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4096}}}
+	t.Cleanup(func() {
+		in.Close()
+		for o.told.Scan() {
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the server: %v", err)
+		}
+	})
+	o.url = strings.TrimPrefix(o.line("url "), "url ")
+	return o
+}
+
+// line gives the next line of the server that begins with a word.
+func (o *overloaded) line(word string) string {
+	o.t.Helper()
+	for o.told.Scan() {
+		if strings.HasPrefix(o.told.Text(), word) {
+			return o.told.Text()
+		}
+	}
+	o.t.Fatalf("the server ended before it said %q: %v", word, o.told.Err())
+	return ""
+}
+
+func (o *overloaded) holds() (h holding) {
+	o.t.Helper()
+	fmt.Fprintln(o.ask)
+	if _, err := fmt.Sscanf(o.line("holds "), "holds %d %d %d %g %g", &h.cpu, &h.goroutines, &h.heap, &h.open, &h.queue); err != nil {
+		o.t.Fatal(err)
+	}
+	return h
+}
+
+// tally is what became of the requests of a window.
+type tally struct {
+	mu                     sync.Mutex
+	waits                  []time.Duration // of requests that were served, to the end
+	refused, expired, left int
+	pauses                 map[int]int // Retry-After of refusals
+	strange                string      // an answer that nobody expects
+}
+
+// call sends one request and counts what becomes of it before the window ends.
+func (o *overloaded) call(ctx context.Context, seed uint64, n *tally) {
+	body := fmt.Appendf(nil, `{"prompt": "%d little birds sat in a tree and looked at the river. The first bird", "max_tokens": 64, "ignore_eos": true, "seed": 1}`, seed)
+	r, err := http.NewRequestWithContext(ctx, "POST", o.url+"/v1/completions", bytes.NewReader(body))
+	if err != nil {
+		o.t.Error(err)
+		return
+	}
+	r.Header.Set("Content-Type", "application/json")
+	start := time.Now()
+	w, err := o.http.Do(r)
+	text := []byte(nil)
+	if err == nil {
+		text, err = io.ReadAll(w.Body)
+		w.Body.Close()
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		n.left++
+	case err != nil:
+		n.strange = err.Error()
+	case w.StatusCode == http.StatusOK:
+		n.waits = append(n.waits, time.Since(start))
+	case w.StatusCode == http.StatusTooManyRequests:
+		n.refused++
+		pause, _ := strconv.Atoi(w.Header.Get("Retry-After"))
+		n.pauses[pause]++
+	case w.StatusCode == http.StatusServiceUnavailable && bytes.Contains(text, []byte("queue-timeout")):
+		n.expired++
+	default:
+		n.strange = fmt.Sprintf("%d %s", w.StatusCode, text)
+	}
+}
+
+// window lets clients loose for a time and gives what became of their requests,
+// how much of the processors was not theirs, and how much the server used, both
+// as processors.
+func (o *overloaded) window(d time.Duration, drive func(ctx context.Context, n *tally)) (n *tally, free, server float64) {
+	n = &tally{pauses: map[int]int{}}
+	before, own, start := o.holds(), cputime.Used(), time.Now()
+	ctx, stop := context.WithTimeout(context.Background(), d)
+	defer stop()
+	drive(ctx, n)
+	took := time.Since(start).Seconds()
+	free = float64(runtime.NumCPU()) - (cputime.Used()-own).Seconds()/took
+	return n, free, (o.holds().cpu - before.cpu).Seconds() / took
+}
+
+// closed is so many clients, each with one request at a time.
+func (o *overloaded) closed(clients int) func(context.Context, *tally) {
+	var seed atomic.Uint64
+	return func(ctx context.Context, n *tally) {
+		var wg sync.WaitGroup
+		for range clients {
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					o.call(ctx, seed.Add(1), n)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// open sends so many requests a second, whatever comes back.
+func (o *overloaded) open(rate float64, sent *int) func(context.Context, *tally) {
+	return func(ctx context.Context, n *tally) {
+		r := rand.New(rand.NewPCG(10, 10))
+		var wg sync.WaitGroup
+		next := time.Now()
+		for ctx.Err() == nil {
+			for ; !next.After(time.Now()); *sent++ {
+				seed := r.Uint64() >> 40
+				wg.Go(func() { o.call(ctx, seed, n) })
+				next = next.Add(time.Duration(r.ExpFloat64() / rate * float64(time.Second)))
+			}
+			<-time.After(time.Until(next))
+		}
+		wg.Wait()
+	}
+}
+
+// TestOverload sends ten times what a server can do, for half a minute. It goes
+// on at its full speed, of what processor time the clients leave it; those that
+// it takes are served in time; and five seconds later nothing is left.
+func TestOverload(t *testing.T) {
+	if !soak && !alone {
+		t.Skip("takes a minute; the simulated form is request.TestOverload. Set TROUPE_SOAK=1, or TROUPE_ALONE=1 where nothing else runs")
+	}
+	o := startOverloaded(t)
+	o.window(5*time.Second, o.closed(256)) // pools and tables grow to their size
+	o.http.CloseIdleConnections()
+	rest, steady := o.holds(), 0
+	eventually(t, "the server to rest", func() bool { // connections take a moment to go
+		now := o.holds()
+		if steady++; now.open > 0 || now.goroutines != rest.goroutines {
+			steady = 0
+		}
+		rest = now
+		return steady == 20
+	})
+
+	const peakTime, overTime = 10 * time.Second, 30 * time.Second
+	peak, peakFree, peakServer := o.window(peakTime, o.closed(128))
+	capacity := float64(len(peak.waits)) / peakTime.Seconds()
+	sent := 0
+	over, overFree, overServer := o.window(overTime, o.open(10*capacity, &sent))
+	ended := time.Now()
+	goodput := float64(len(over.waits)) / overTime.Seconds()
+
+	o.http.CloseIdleConnections()
+	var now holding
+	for now = o.holds(); time.Since(ended) < 5*time.Second; now = o.holds() {
+		if now.open == 0 && now.queue == 0 && now.goroutines <= rest.goroutines {
+			break
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+	back := time.Since(ended)
+
+	slices.Sort(over.waits)
+	p99 := time.Duration(0)
+	if len(over.waits) > 0 {
+		p99 = over.waits[len(over.waits)*99/100]
+	}
+	ratio := (goodput / overFree) / (capacity / peakFree)
+	t.Logf("capacity %.0f/s with %.2f processors that clients leave and %.2f used; %d requests in %s, %.0f/s: %d served (%.0f/s) with %.2f processors left and %.2f used, ratio %.2f plain and %.2f by processor; %d refused, %d expired, %d still open; Retry-After %v; p99 %s; at rest after %s: %+v, before %+v",
+		capacity, peakFree, peakServer, sent, overTime, float64(sent)/overTime.Seconds(), len(over.waits), goodput, overFree, overServer, goodput/capacity, ratio,
+		over.refused, over.expired, over.left, over.pauses, p99, back, now, rest)
+	if peak.strange+over.strange != "" {
+		t.Errorf("somebody got %s %s", peak.strange, over.strange)
+	}
+	if rate := float64(sent) / overTime.Seconds(); rate < 9*capacity {
+		t.Errorf("%.0f requests a second were sent, %.1f times the capacity", rate, rate/capacity)
+	}
+	if ratio < 0.9 && !invariants.Enabled { // whose checks look at every open request for each that comes
+		t.Errorf("goodput is %.2f of the peak", ratio)
+	}
+	if over.refused == 0 || over.expired*100 > len(over.waits) {
+		t.Errorf("%d refused, %d taken and given up", over.refused, over.expired)
+	}
+	if p99 > overloadTimeout {
+		t.Errorf("the p99 of those served is %s, the bound is %s", p99, overloadTimeout)
+	}
+	if now.open+now.queue > 0 || now.goroutines > rest.goroutines || float64(now.heap) > 1.1*float64(rest.heap)+1<<20 {
+		t.Errorf("after %s the server holds %+v, before %+v", back, now, rest)
+	}
+}
