@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -12,7 +13,6 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,7 +22,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/internal/cputime"
-	"github.com/troupe-engine/troupe/internal/invariants"
 )
 
 // overloadServer makes a test binary the server of TestOverload.
@@ -36,7 +35,7 @@ func TestServeForOverload(t *testing.T) {
 		t.Skip("is the server of TestOverload")
 	}
 	c := settings(t)
-	c.Port, c.QueueTimeout, c.DrainTimeout, c.MaxTotalTokens = 0, overloadTimeout, time.Second, 16384
+	c.Port, c.QueueTimeout, c.DrainTimeout, c.MaxTotalTokens = 0, overloadTimeout, time.Second, 32768
 	n, err := Open(t.Context(), Options{Config: c, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
@@ -78,10 +77,10 @@ type holding struct {
 // overloaded is a server and its clients.
 type overloaded struct {
 	t    *testing.T
-	url  string
+	last atomic.Int64 // number of a request; no two have the same prompt
 	ask  io.Writer
 	told *bufio.Scanner
-	http *http.Client
+	http *cheapClient
 }
 
 func startOverloaded(t *testing.T) *overloaded {
@@ -100,7 +99,7 @@ func startOverloaded(t *testing.T) *overloaded {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	o := &overloaded{t: t, ask: in, told: bufio.NewScanner(out), http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4096}}}
+	o := &overloaded{t: t, ask: in, told: bufio.NewScanner(out)}
 	t.Cleanup(func() {
 		in.Close()
 		for o.told.Scan() {
@@ -109,7 +108,7 @@ func startOverloaded(t *testing.T) *overloaded {
 			t.Errorf("the server: %v", err)
 		}
 	})
-	o.url = strings.TrimPrefix(o.line("url "), "url ")
+	o.http = &cheapClient{address: strings.TrimPrefix(o.line("url "), "url http://")}
 	return o
 }
 
@@ -144,38 +143,27 @@ type tally struct {
 }
 
 // call sends one request and counts what becomes of it before the window ends.
-func (o *overloaded) call(ctx context.Context, seed uint64, n *tally) {
-	body := fmt.Appendf(nil, `{"prompt": "%d little birds sat in a tree and looked at the river. The first bird", "max_tokens": 64, "ignore_eos": true, "seed": 1}`, seed)
-	r, err := http.NewRequestWithContext(ctx, "POST", o.url+"/v1/completions", bytes.NewReader(body))
-	if err != nil {
-		o.t.Error(err)
-		return
-	}
-	r.Header.Set("Content-Type", "application/json")
+func (o *overloaded) call(ctx context.Context, n *tally) {
+	body := fmt.Appendf(nil, `{"prompt": "%d little birds sat in a tree and looked at the river. The first bird", "max_tokens": 256, "ignore_eos": true, "seed": 1}`, 10_000_000+o.last.Add(1))
+	end, _ := ctx.Deadline()
 	start := time.Now()
-	w, err := o.http.Do(r)
-	text := []byte(nil)
-	if err == nil {
-		text, err = io.ReadAll(w.Body)
-		w.Body.Close()
-	}
+	a, err := o.http.post("/v1/completions", body, end)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
-	case ctx.Err() != nil:
+	case errors.Is(err, os.ErrDeadlineExceeded) || err != nil && ctx.Err() != nil:
 		n.left++
 	case err != nil:
 		n.strange = err.Error()
-	case w.StatusCode == http.StatusOK:
+	case a.status == http.StatusOK:
 		n.waits = append(n.waits, time.Since(start))
-	case w.StatusCode == http.StatusTooManyRequests:
+	case a.status == http.StatusTooManyRequests:
 		n.refused++
-		pause, _ := strconv.Atoi(w.Header.Get("Retry-After"))
-		n.pauses[pause]++
-	case w.StatusCode == http.StatusServiceUnavailable && bytes.Contains(text, []byte("queue-timeout")):
+		n.pauses[a.retryAfter]++
+	case a.status == http.StatusServiceUnavailable && bytes.Contains(a.text, []byte("queue-timeout")):
 		n.expired++
 	default:
-		n.strange = fmt.Sprintf("%d %s", w.StatusCode, text)
+		n.strange = fmt.Sprintf("%d %s", a.status, a.text)
 	}
 }
 
@@ -195,13 +183,12 @@ func (o *overloaded) window(d time.Duration, drive func(ctx context.Context, n *
 
 // closed is so many clients, each with one request at a time.
 func (o *overloaded) closed(clients int) func(context.Context, *tally) {
-	var seed atomic.Uint64
 	return func(ctx context.Context, n *tally) {
 		var wg sync.WaitGroup
 		for range clients {
 			wg.Go(func() {
 				for ctx.Err() == nil {
-					o.call(ctx, seed.Add(1), n)
+					o.call(ctx, n)
 				}
 			})
 		}
@@ -217,8 +204,7 @@ func (o *overloaded) open(rate float64, sent *int) func(context.Context, *tally)
 		next := time.Now()
 		for ctx.Err() == nil {
 			for ; !next.After(time.Now()); *sent++ {
-				seed := r.Uint64() >> 40
-				wg.Go(func() { o.call(ctx, seed, n) })
+				wg.Go(func() { o.call(ctx, n) })
 				next = next.Add(time.Duration(r.ExpFloat64() / rate * float64(time.Second)))
 			}
 			<-time.After(time.Until(next))
@@ -229,14 +215,19 @@ func (o *overloaded) open(rate float64, sent *int) func(context.Context, *tally)
 
 // TestOverload sends ten times what a server can do, for half a minute. It goes
 // on at its full speed, of what processor time the clients leave it; those that
-// it takes are served in time; and five seconds later nothing is left.
+// it takes are served in time; and five seconds later nothing is left. A refusal
+// costs the server less than a tenth of a millisecond, so that the answers must
+// not be tiny ones: of the embedded model two processors make 280 a second of 64
+// tokens, and 2,800 requests a second take them a third of their time.
 func TestOverload(t *testing.T) {
 	if !soak && !alone {
 		t.Skip("takes a minute; the simulated form is request.TestOverload. Set TROUPE_SOAK=1, or TROUPE_ALONE=1 where nothing else runs")
 	}
 	o := startOverloaded(t)
-	o.window(5*time.Second, o.closed(256)) // pools and tables grow to their size
-	o.http.CloseIdleConnections()
+	// Pools and tables grow to their size.
+	warm, _, _ := o.window(3*time.Second, o.closed(128))
+	o.window(8*time.Second, o.open(10*float64(len(warm.waits))/3, new(int)))
+	o.http.close()
 	rest, steady := o.holds(), 0
 	eventually(t, "the server to rest", func() bool { // connections take a moment to go
 		now := o.holds()
@@ -255,7 +246,7 @@ func TestOverload(t *testing.T) {
 	ended := time.Now()
 	goodput := float64(len(over.waits)) / overTime.Seconds()
 
-	o.http.CloseIdleConnections()
+	o.http.close()
 	var now holding
 	for now = o.holds(); time.Since(ended) < 5*time.Second; now = o.holds() {
 		if now.open == 0 && now.queue == 0 && now.goroutines <= rest.goroutines {
@@ -280,16 +271,16 @@ func TestOverload(t *testing.T) {
 	if rate := float64(sent) / overTime.Seconds(); rate < 9*capacity {
 		t.Errorf("%.0f requests a second were sent, %.1f times the capacity", rate, rate/capacity)
 	}
-	if ratio < 0.9 && !invariants.Enabled { // whose checks look at every open request for each that comes
+	if alone && ratio < 0.9 { // whatever else runs takes its share from one of the two windows
 		t.Errorf("goodput is %.2f of the peak", ratio)
 	}
-	if over.refused == 0 || over.expired*100 > len(over.waits) {
+	if over.refused == 0 || over.expired*20 > len(over.waits) {
 		t.Errorf("%d refused, %d taken and given up", over.refused, over.expired)
 	}
-	if p99 > overloadTimeout {
-		t.Errorf("the p99 of those served is %s, the bound is %s", p99, overloadTimeout)
+	if bound := overloadTimeout + slices.Max(peak.waits); p99 > bound { // waiting, and then being served
+		t.Errorf("the p99 of those served is %s, the bound is %s", p99, bound)
 	}
-	if now.open+now.queue > 0 || now.goroutines > rest.goroutines || float64(now.heap) > 1.1*float64(rest.heap)+1<<20 {
+	if now.open+now.queue > 0 || now.goroutines > rest.goroutines || float64(now.heap) > 1.25*float64(rest.heap)+1<<20 {
 		t.Errorf("after %s the server holds %+v, before %+v", back, now, rest)
 	}
 }
