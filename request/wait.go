@@ -75,10 +75,10 @@ func (t *Table) wait(s *messages.Submission) time.Duration {
 	return 0
 }
 
-// patience is the longest estimated wait with which a call is taken: half of the
+// Patience is the longest estimated wait with which a call is taken: half of the
 // time after which it would be ended, so that an estimate may be wrong by a
 // factor of two. Zero is no bound.
-func (o *TableOptions) patience() time.Duration {
+func (o *TableOptions) Patience() time.Duration {
 	switch {
 	case o.QueueTimeout == 0:
 		return 0
@@ -90,7 +90,7 @@ func (o *TableOptions) patience() time.Duration {
 
 // tooLong refuses a call that would wait for too long.
 func (t *Table) tooLong(m *messages.SubmitRequests) *messages.CallRefused {
-	most := t.opt.patience()
+	most := t.opt.Patience()
 	if most == 0 {
 		return nil
 	}

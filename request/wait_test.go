@@ -109,7 +109,7 @@ func TestPatience(t *testing.T) {
 		{0, 0, 0}, {0, time.Minute, 0}, {time.Minute, 0, 30 * time.Second}, {time.Minute, 10 * time.Second, 5 * time.Second}, {time.Minute, time.Hour, 30 * time.Second},
 	} {
 		opt := TableOptions{QueueTimeout: tt.queue, RequestTimeout: tt.request}
-		if got := opt.patience(); got != tt.want {
+		if got := opt.Patience(); got != tt.want {
 			t.Errorf("queue-timeout %s and request-timeout %s: %s, want %s", tt.queue, tt.request, got, tt.want)
 		}
 	}

@@ -100,6 +100,17 @@ func (m *Meter) Record(name messages.Metric, v float64) {
 	}
 }
 
+// Last is the last value of a gauge, 0 before there is one. It costs next to
+// nothing.
+func (m *Meter) Last(name messages.Metric) float64 {
+	if x := m.metrics[name]; x != nil {
+		if p := x.last.Load(); p != nil {
+			return *p
+		}
+	}
+	return 0
+}
+
 // Handler serves the Prometheus exposition.
 func (m *Meter) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})

@@ -168,7 +168,12 @@ type Deps struct {
 	// Record notes an accepted request for a trace and returns what notes its
 	// end, nil if the request is left out. It does not block. nil when nothing
 	// is recorded.
-	Record  func(*messages.Submission) (end func(output int))
+	Record func(*messages.Submission) (end func(output int))
+	// Full tells whether intake would refuse every new request now, since it
+	// would wait too long, and for how long; most is the longest wait that is
+	// taken. It is asked before a body is read, so that a refusal under overload
+	// costs next to nothing, and counts the refusal. nil: intake alone refuses.
+	Full    func() (wait, most time.Duration, full bool)
 	Metrics http.Handler          // serves /metrics
 	Info    func() map[string]any // the answer of /server_info
 	Seed    func() uint64         // draws a seed for a request without one

@@ -55,11 +55,11 @@ type route struct {
 
 func (s *Server) routes() []route {
 	return []route{
-		{"POST", "/v1/chat/completions", forUsers, s.chatCompletions},
-		{"POST", "/v1/completions", forUsers, s.completions},
+		{"POST", "/v1/chat/completions", forUsers, s.unlessFull(s.chatCompletions)},
+		{"POST", "/v1/completions", forUsers, s.unlessFull(s.completions)},
 		{"GET", "/v1/models", forUsers, s.listModels},
 		{"GET", "/v1/models/{id...}", forUsers, s.getModel},
-		{"POST", "/generate", forUsers, s.generate},
+		{"POST", "/generate", forUsers, s.unlessFull(s.generate)},
 		{"POST", "/tokenize", forUsers, s.tokenize},
 		{"POST", "/v1/tokenize", forUsers, s.tokenize},
 		{"POST", "/detokenize", forUsers, s.detokenize},

@@ -33,16 +33,22 @@ func stepsInFlight(c *configs.Config) int {
 	return 2
 }
 
-// startEngine returns once the first epoch stands.
-func (n *Node) startEngine(ctx context.Context) error {
+// tableOptions are the bounds of intake.
+func (n *Node) tableOptions() request.TableOptions {
 	c, p := n.opt.Config, n.Checkpoint.Program
-	table := request.TableOptions{
+	return request.TableOptions{
 		ContextLength: p.Context, PoolTokens: n.Plan.Tokens, Vocab: p.Vocab,
 		MaxOpenRequests: c.MaxOpen, MaxQueuedTokens: c.MaxQueuedToken, MaxLogprobs: maxTopLogprobs, MaxStopBytes: maxStopBytes,
 		MaxQueuedRequests: c.MaxQueued, QueueTimeout: c.QueueTimeout, RequestTimeout: c.RequestTimeout,
 		Priorities: c.SchedulePolicy == "priority" || c.EvictionPolicy == "priority", LowFirst: c.LowPriorityFirst,
 		Oust: c.SchedulePolicy == "priority", Fair: c.SchedulePolicy == "fair", MaxRunning: n.Plan.MaxRunning,
 	}
+}
+
+// startEngine returns once the first epoch stands.
+func (n *Node) startEngine(ctx context.Context) error {
+	c, p := n.opt.Config, n.Checkpoint.Program
+	table := n.tableOptions()
 	former := sched.FormerOptions{
 		PageSize: c.PageSize, Pages: n.Plan.Pages, MaxRunning: n.Plan.MaxRunning, ContextLength: min(p.Context, n.Plan.Tokens),
 		MaxPrefillTokens: c.MaxPrefillTokens, ChunkedPrefillSize: c.Chunk(), CacheDisabled: c.DisableRadixCache,

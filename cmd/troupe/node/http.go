@@ -62,8 +62,26 @@ func (n *Node) API() *httpapi.Server {
 			Template: n.Template, TemplateFault: n.TemplateFault, EOS: n.EOS(), Defaults: n.SamplingDefaults(), Fingerprint: n.shortFingerprint,
 		},
 		Engine: n.Engine, Log: n.opt.Log, Metrics: n.Meter.Handler(), Info: n.Info, Seed: newSeed, Now: time.Now,
-		Observe: n.observe(), Record: n.record(),
+		Observe: n.observe(), Record: n.record(), Full: n.full(),
 	})
+}
+
+// full tells the adapter whether every new request would be refused. Where some
+// may go before others, only intake can tell; nil then.
+func (n *Node) full() func() (wait, most time.Duration, full bool) {
+	opt := n.tableOptions()
+	most := opt.Patience()
+	if most == 0 || opt.Oust || opt.Fair {
+		return nil
+	}
+	return func() (time.Duration, time.Duration, bool) {
+		wait := time.Duration(n.Meter.Last(messages.QueueWait) * float64(time.Second))
+		if wait <= most {
+			return 0, 0, false
+		}
+		n.Meter.Record(messages.RequestsRefused, 1)
+		return wait, most, true
+	}
 }
 
 // record is the way to the recording of traffic; nil when there is none.

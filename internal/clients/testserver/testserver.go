@@ -55,6 +55,7 @@ type Options struct {
 	TemplateFault   error           // why it cannot be used, with NoTemplate
 	SocketBuffer    int             // bytes that the kernel keeps per connection for a client that does not read; zero means its own choice
 	Log             zerolog.Level   // zero is debug
+	Full            func() (wait, most time.Duration, full bool)
 	Change          func(*engine.Spec)
 	Table           func(*request.TableOptions) // the bounds and deadlines of intake
 }
@@ -154,7 +155,7 @@ func Start(t testing.TB, opt Options) *Server {
 		observe = s.Engine.Observe
 	}
 	s.HTTP = httpapi.New(httpapi.Deps{
-		Observe: observe,
+		Observe: observe, Full: opt.Full,
 		Options: opt.HTTP, Model: s.Model, Engine: s.Engine, Log: log, Metrics: meter.Handler(),
 		Info: func() map[string]any { return map[string]any{"model": ModelID, "context_length": s.Context} },
 		Seed: func() uint64 { return seeds.Add(1) }, Now: func() time.Time { return time.Unix(1700000123, 0) },
