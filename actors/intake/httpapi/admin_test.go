@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -68,6 +69,16 @@ func TestHealthGenerateTimesOut(t *testing.T) {
 	if e := errorOf(t, a); a.status != http.StatusServiceUnavailable || !strings.Contains(e["message"].(string), "computes nothing: no token in 1ns") {
 		t.Errorf("%d: %s", a.status, a.body)
 	}
+}
+
+// A probe whose turn does not come, since others get their tokens, finds a busy
+// server and not a broken one.
+func TestHealthGenerateBehindOthers(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{MaxRunning: 1, Context: 8192, Pages: 4096, StepTime: time.Millisecond, HTTP: httpapi.Options{HealthTimeout: time.Second}})
+	stream := open(t, s, "POST", "/v1/completions", object{"prompt": onceUpon, "max_tokens": 8000, "ignore_eos": true, "stream": true})
+	defer stream.Body.Close()
+	go io.Copy(io.Discard, stream.Body)
+	want(t, send(t, s, "GET", "/health_generate", nil).object(t), object{"status": "busy"})
 }
 
 // However many ask at once, one generation reaches the engine, and who is one too

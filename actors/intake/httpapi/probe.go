@@ -196,6 +196,7 @@ func (s *Server) computeToken(ctx context.Context) verdict {
 	if bos, ok := s.Model.Tokenizer.BOS(); ok {
 		prompt = bos
 	}
+	before := s.computed.Load()
 	c, err := submit(ctx, s.Engine, "", "health-"+newID(), []messages.Submission{{Prompt: []int32{prompt}, Params: params, After: -1}})
 	if err == nil {
 		_, err = c.collect(ctx)
@@ -205,6 +206,8 @@ func (s *Server) computeToken(ctx context.Context) verdict {
 		return verdict{status: "healthy"}
 	case err.Status == http.StatusTooManyRequests:
 		return verdict{status: "busy"} // not broken, as above
+	case s.computed.Load() > before:
+		return verdict{status: "busy"} // the probe waits in line, and others get their tokens
 	}
 	why := err.Message
 	if cause := context.Cause(ctx); cause != nil {
