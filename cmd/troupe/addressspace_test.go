@@ -3,7 +3,9 @@
 package main
 
 import (
+	"debug/elf"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +29,25 @@ func built(t *testing.T, ldflags string) string {
 	return bin
 }
 
+// loaded is how much address space the kernel needs to load a binary, in KiB.
+// With less it ends the process before it runs.
+func loaded(t *testing.T, bin string) int {
+	t.Helper()
+	f, err := elf.Open(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var end uint64
+	start := uint64(math.MaxUint64)
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD {
+			start, end = min(start, p.Vaddr), max(end, p.Vaddr+p.Memsz)
+		}
+	}
+	return int(end-start) >> 10
+}
+
 // limited is a command under a limit of address space in KiB.
 func limited(kib int, bin string) []string {
 	return []string{"sh", "-c", fmt.Sprintf(`ulimit -v %d && exec "$0" "$@"`, kib), bin}
@@ -36,14 +57,14 @@ func limited(kib int, bin string) []string {
 // answers. Go's runtime never gets to say something.
 func TestLowAddressSpace(t *testing.T) {
 	const mib, least = 1 << 10, leastAddressSpace >> 10
-	limits := []int{least - 1}
-	for kib := 64 * mib; kib <= least+256*mib; kib += 16 * mib {
-		limits = append(limits, kib)
-	}
 	if makefile, err := os.ReadFile("../../Makefile"); err != nil || !strings.Contains(string(makefile), entryFlags) {
 		t.Errorf("the Makefile does not name the entry point: %v", err)
 	}
 	bin := built(t, entryFlags)
+	limits := []int{least - 1}
+	for kib := loaded(t, bin) + 16*mib; kib <= least+256*mib; kib += 16 * mib {
+		limits = append(limits, kib)
+	}
 	for _, kib := range limits {
 		s := startServer(t, limited(kib, bin))
 		if s.URL != "" {
