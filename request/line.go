@@ -7,6 +7,9 @@ type line struct {
 	requests int
 	prompts  int // tokens
 	most     int // output tokens that they may have altogether
+	// certain counts those whose outputs have exactly as many tokens as they
+	// allow, and these tokens.
+	certain, certainMost int
 	// classes count them by what decides who goes first.
 	classes map[class]int
 }
@@ -34,6 +37,10 @@ func (t *Table) joinLine(e *entry) {
 	t.line.requests++
 	t.line.prompts += len(e.sub.Prompt)
 	t.line.most += e.params.MaxTokens
+	if e.params.IgnoreEOS {
+		t.line.certain++
+		t.line.certainMost += e.params.MaxTokens
+	}
 	t.line.classes[t.classOf(&e.sub)]++
 }
 
@@ -44,6 +51,10 @@ func (t *Table) leaveLine(e *entry) {
 	t.line.requests--
 	t.line.prompts -= len(e.sub.Prompt)
 	t.line.most -= e.params.MaxTokens
+	if e.params.IgnoreEOS {
+		t.line.certain--
+		t.line.certainMost -= e.params.MaxTokens
+	}
 	c := t.classOf(&e.sub)
 	if t.line.classes[c]--; t.line.classes[c] == 0 {
 		delete(t.line.classes, c)

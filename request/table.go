@@ -249,6 +249,10 @@ func (t *Table) check() {
 			waiting.requests++
 			waiting.prompts += len(e.sub.Prompt)
 			waiting.most += e.params.MaxTokens
+			if e.params.IgnoreEOS {
+				waiting.certain++
+				waiting.certainMost += e.params.MaxTokens
+			}
 			waiting.classes[t.classOf(&e.sub)]++
 		}
 		if e.runs {
@@ -263,7 +267,8 @@ func (t *Table) check() {
 	}
 	invariants.Check(queued == t.queuedTokens, "%d tokens are queued, %d are counted", queued, t.queuedTokens)
 	l := &t.line
-	invariants.Check(waiting.requests == l.requests && waiting.prompts == l.prompts && waiting.most == l.most && maps.Equal(waiting.classes, l.classes),
+	invariants.Check(waiting.requests == l.requests && waiting.prompts == l.prompts && waiting.most == l.most &&
+		waiting.certain == l.certain && waiting.certainMost == l.certainMost && maps.Equal(waiting.classes, l.classes),
 		"those who wait are %v, counted are %v", waiting, *l)
 	invariants.Check(running == t.running && output == t.output, "%d requests run with %d tokens, counted are %d with %d", running, output, t.running, t.output)
 	invariants.Check(t.turnover == 0 || l.requests > 0, "nobody waits, and a turnover of %d is counted", t.turnover)

@@ -16,7 +16,7 @@ import (
 //
 // The mean work is that of the prompts, which are known, and of the outputs,
 // whose length is that of outputs of late, or what the requests allow if that is
-// less. The pace is measured per running request, so that a server with little
+// less; with ignore_eos it is what they allow. The pace is measured per running request, so that a server with little
 // to do is not taken for a slow one.
 //
 // Nobody is refused for an estimate while as many requests are open as can run
@@ -52,7 +52,7 @@ func (t *Table) meanWork() float64 {
 	if l.requests == 0 {
 		return t.pace.request()
 	}
-	output := min(float64(l.requests)*t.outputGuess(), float64(l.most))
+	output := float64(l.certainMost) + min(float64(l.requests-l.certain)*t.outputGuess(), float64(l.most-l.certainMost))
 	return work(l.prompts, output) / float64(l.requests)
 }
 

@@ -42,6 +42,7 @@ func TestEstimatedWait(t *testing.T) {
 		"the pool is full at four":   {waiting: 10, running: 4, change: func(t *Table) { t.turnover = 8 }, want: 11 * time.Second},
 		"one turnover is not enough": {waiting: 10, running: 4, change: func(t *Table) { t.turnover = 7 }, want: 7 * time.Second},
 		"short limits":               {waiting: 10, running: 8, change: func(t *Table) { t.line.most = 10 }, want: 11 * 280 * time.Millisecond},
+		"outputs without an end":     {waiting: 10, running: 8, change: func(t *Table) { t.line.certain, t.line.certainMost, t.line.most = 10, 600, 600 }, want: 55 * time.Second},
 		"longer prompts":             {waiting: 10, running: 8, change: func(t *Table) { t.line.prompts = 1200 }, want: 22 * time.Second},
 		"outputs that go on":         {waiting: 10, running: 8, change: func(t *Table) { t.output = 8 * 60 }, want: 55 * time.Second},
 		"a dead engine":              {waiting: 10, running: 8, change: func(t *Table) { t.pace.held = 1e12 }, want: longestWait},
