@@ -7,12 +7,12 @@ import "fmt"
 // tables; below that it ends with a trace of its own, or maps a table over the
 // program and runs on. The rest is the program, its heap, and the embedded
 // model. A whole number of KiB.
-const leastAddressSpace = 1536 << 20
+const leastAddressSpace = 2048 << 20
 
 // addressSpaceText is what a lower limit gives. The limit in KiB, which is how
 // ulimit counts, and a line end follow. The entry points in assembly write it,
 // before Go's runtime is there.
-var addressSpaceText = "troupe: the limit of address space (ulimit -v) is too low: this program needs at least 1572864 KiB to start, " +
+var addressSpaceText = "troupe: the limit of address space (ulimit -v) is too low: this program needs at least 2097152 KiB to start, " +
 	"most of which it only reserves. Run `ulimit -v unlimited`, or give at least twice that for a model of some size; " +
 	"to bound real memory, use a cgroup instead (MemoryMax= of systemd, --memory of docker). The limit in KiB is "
 

@@ -51,8 +51,8 @@ func linuxMemory(root fs.FS) (gpu.Memory, error) {
 
 // heapSpace is what a limit of address space must leave beside weights and KV
 // pool, in bytes: Go's heap takes 64 MiB at once, and ends the process where it
-// cannot.
-const heapSpace = 128 << 20
+// cannot. Sixteen bodies of 64 MiB at once take 450 MB of it.
+const heapSpace = 640 << 20
 
 // addressSpace applies a limit as `ulimit -v` sets it. What is reserved counts
 // from the start, the Go runtime's own and mapped files included.
