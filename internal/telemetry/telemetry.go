@@ -100,15 +100,21 @@ func (m *Meter) Record(name messages.Metric, v float64) {
 	}
 }
 
-// Last is the last value of a gauge, 0 before there is one. It costs next to
+// Value is a counter or a gauge, 0 before it was recorded. It costs next to
 // nothing.
-func (m *Meter) Last(name messages.Metric) float64 {
-	if x := m.metrics[name]; x != nil {
-		if p := x.last.Load(); p != nil {
-			return *p
-		}
+func (m *Meter) Value(name messages.Metric) float64 {
+	x := m.metrics[name]
+	if x == nil {
+		return 0
 	}
-	return 0
+	p := x.last.Load()
+	if x.kind == counter {
+		p = x.total.p.Load()
+	}
+	if p == nil {
+		return 0
+	}
+	return *p
 }
 
 // Handler serves the Prometheus exposition.
@@ -120,15 +126,8 @@ func (m *Meter) Handler() http.Handler {
 func (m *Meter) Values() map[string]float64 {
 	values := make(map[string]float64, len(m.metrics))
 	for name, x := range m.metrics {
-		p := x.last.Load()
-		if x.kind == counter {
-			p = x.total.p.Load()
-		}
 		if x.kind == counter || x.kind == gauge {
-			values[string(name)] = 0
-			if p != nil {
-				values[string(name)] = *p
-			}
+			values[string(name)] = m.Value(name)
 		}
 	}
 	return values

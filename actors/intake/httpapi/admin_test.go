@@ -81,6 +81,23 @@ func TestHealthGenerateBehindOthers(t *testing.T) {
 	want(t, send(t, s, "GET", "/health_generate", nil).object(t), object{"status": "busy"})
 }
 
+// A full server whose engine hangs is broken, not busy.
+func TestHealthGenerateOfAHungEngine(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{MaxOpen: 1, HTTP: httpapi.Options{HealthTimeout: 50 * time.Millisecond, HealthInterval: time.Millisecond}})
+	open := held(t, s, "/v1/completions", object{"prompt": onceUpon, "max_tokens": 2})
+	for {
+		a := send(t, s, "GET", "/health_generate", nil)
+		if a.status == http.StatusServiceUnavailable {
+			break
+		}
+		want(t, a.object(t), object{"status": "busy"}) // it got on a moment ago
+	}
+	s.Resume()
+	if a := <-open; a.status != http.StatusOK {
+		t.Errorf("the open request got %d: %s", a.status, a.body)
+	}
+}
+
 // However many ask at once, one generation reaches the engine, and who is one too
 // many is told at once.
 func TestHealthGenerateIsShared(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -19,20 +20,33 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, job *work) ([]
 		return nil, (&apiError{Status: http.StatusUnsupportedMediaType, Type: "invalid_request_error"}).
 			say("the body must be JSON with Content-Type application/json, not %q", clip(r.Header.Get("Content-Type"), 64))
 	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return nil, (&apiError{Status: http.StatusUnsupportedMediaType, Type: "invalid_request_error"}).
+			say("the body has the Content-Encoding %q, which this server does not read; send it as it is", clip(coding, 64))
+	}
 	if r.ContentLength < 0 {
 		// net/http drops a Content-Length beside Transfer-Encoding without a
 		// word. Such a request may smuggle another one behind it, so nothing
 		// else is read from a connection with a chunked body (RFC 9112, 6.1).
-		w.Header().Set("Connection", "close")
+		closeAfter(w, r)
 	}
 	if r.ContentLength > s.opt.MaxBodyBytes {
-		return nil, s.tooLarge(w)
+		closeAfter(w, r)
+		return nil, s.tooLarge()
 	}
 	body, err := s.receive(w, r, job)
 	if err != nil && err.Status != statusClientGone {
-		w.Header().Set("Connection", "close") // the rest is not waited for
+		closeAfter(w, r) // the rest is not waited for
 	}
 	return body, err
+}
+
+// closeAfter has the connection closed behind an answer. Over HTTP/2 only the
+// stream ends: it would take other requests along.
+func closeAfter(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close")
+	}
 }
 
 // firstRoom is the memory for a body that has not begun to arrive, in bytes.
@@ -49,12 +63,11 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, job *work) ([]b
 	for {
 		if len(body) == cap(body) {
 			if int64(len(body)) == most {
-				return nil, s.tooLarge(w)
+				return nil, s.tooLarge()
 			}
 			room := min(max(4*int64(cap(body)), firstRoom), most)
 			if full := job.charge.set(room); full != "" {
-				return nil, (&apiError{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "rate_limit_exceeded", RetryAfter: 1}).
-					say("%s; send it again later", own(full))
+				return nil, noRoom(full)
 			}
 			body = append(make([]byte, 0, room), body...)
 		}
@@ -79,10 +92,9 @@ func (s *Server) bodyTime(arrived int) time.Duration {
 	return min(s.opt.BodyTimeout, s.opt.BodyGrace+time.Duration(float64(arrived)/float64(s.opt.BodyRate)*float64(time.Second)))
 }
 
-func (s *Server) tooLarge(w http.ResponseWriter) *apiError {
-	w.Header().Set("Connection", "close")
+func (s *Server) tooLarge() *apiError {
 	return (&apiError{Status: http.StatusRequestEntityTooLarge, Type: "invalid_request_error"}).
-		say("the body is larger than %d bytes; send less or raise max-body-bytes", own(s.opt.MaxBodyBytes))
+		say("the body is larger than %d bytes (max-body-bytes); send less, or start the server with more", own(s.opt.MaxBodyBytes))
 }
 
 // unread is why a body did not arrive whole.
@@ -92,7 +104,7 @@ func (s *Server) unread(r *http.Request, err error, arrived int) *apiError {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return (&apiError{Status: http.StatusRequestTimeout, Type: "invalid_request_error"}).
 			say("%d bytes of the body arrived in %s; send it faster, at least %d bytes a second after the first %s, and all within %s",
-				own(arrived), own(s.bodyTime(arrived)), own(s.opt.BodyRate), own(s.opt.BodyGrace), own(s.opt.BodyTimeout))
+				own(arrived), own(s.bodyTime(arrived).Round(time.Millisecond)), own(s.opt.BodyRate), own(s.opt.BodyGrace), own(s.opt.BodyTimeout))
 	// A connection that ends, even by one half, ends the request's context.
 	case r.Context().Err() != nil, r.ProtoMajor > 1, errors.As(err, &network), errors.Is(err, io.ErrUnexpectedEOF):
 		return gone(r.Context(), err)

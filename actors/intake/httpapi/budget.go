@@ -41,11 +41,11 @@ func (c *charge) set(bytes int64) (full string) {
 	defer b.mu.Unlock()
 	switch large := largePart(bytes) - largePart(c.bytes); {
 	case more > 0 && b.used+more > b.total:
-		return "the server is reading as many bodies as it has memory for"
+		return "the server holds as many bodies as it has memory for"
 	case large > 0 && b.used+more > b.total/4*3:
-		return "the server is reading as many large bodies as it has memory for"
+		return "the server holds as many large bodies as it has memory for"
 	case large > 0 && b.clients[c.client]+large > b.total/2:
-		return "the server is reading as many large bodies of this client as it takes at a time"
+		return "the server holds as many large bodies of this client as it takes at a time"
 	case large != 0:
 		if b.clients[c.client] += large; b.clients[c.client] == 0 {
 			delete(b.clients, c.client)

@@ -25,8 +25,6 @@ type call struct {
 	// instead of an error.
 	abortIsResult bool
 
-	computed *atomic.Int64 // counts outputs; nil for a probe
-
 	requests []messages.RequestID // the engine's ids, by index
 	// ends has, for each request that is recorded, what notes its end; outputs
 	// its tokens so far. nil when nothing is recorded.
@@ -90,9 +88,6 @@ func (c *call) next(ctx context.Context) (*messages.CallOutput, *apiError) {
 		}
 		if out.Finish != nil {
 			c.open--
-		}
-		if c.computed != nil {
-			c.computed.Add(1)
 		}
 		c.noteOutput(out)
 		if out.Paused && c.open > 0 {
@@ -165,7 +160,6 @@ func (s *Server) begin(ctx context.Context, userID string, subs []messages.Submi
 	if err != nil {
 		return nil, err
 	}
-	c.computed = &s.computed
 	if e := s.Log.Debug(); e.Enabled() {
 		ids := make([]uint64, len(c.requests))
 		for i, id := range c.requests {

@@ -98,7 +98,13 @@ func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) *apiErr
 	if err != nil {
 		return err
 	}
-	job.parsed(held(subs))
+	answer, err := s.Model.answerSize(subs, nil, 1, "n")
+	if err == nil {
+		err = job.parsed(held(subs) + answer)
+	}
+	if err != nil {
+		return err
+	}
 	id := "chatcmpl-" + newID()
 	c, err := s.begin(r.Context(), orElse(req.RID, id), subs)
 	if err != nil {

@@ -26,7 +26,7 @@ type PromptTooLongError struct {
 
 func (e *PromptTooLongError) Error() string {
 	if e.Tokens == 0 {
-		return fmt.Sprintf("the prompt, or a text in it, has %d bytes, and this server takes at most %d: its prompts have at most %d tokens; shorten the messages", e.Bytes, e.MaxBytes, e.Most)
+		return fmt.Sprintf("the prompt, or a text in it, has at least %d bytes, and this server takes at most %d: its prompts have at most %d tokens; shorten the messages", e.Bytes, e.MaxBytes, e.Most)
 	}
 	return fmt.Sprintf("the prompt has more than %d tokens, and this server takes prompts of at most %d; shorten the messages", e.Tokens, e.Most)
 }

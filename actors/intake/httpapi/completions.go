@@ -76,7 +76,13 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) *apiError {
 	if err != nil {
 		return err
 	}
-	job.parsed(held(subs) + textBytes(p.prompts))
+	answer, err := s.Model.answerSize(subs, p.prompts, p.n, "n")
+	if err == nil {
+		err = job.parsed(held(subs) + answer)
+	}
+	if err != nil {
+		return err
+	}
 	id := "cmpl-" + newID()
 	c, err := s.begin(r.Context(), orElse(req.RID, id), subs)
 	if err != nil {

@@ -36,7 +36,12 @@ type promptJSON json.RawMessage
 //
 // The caller holds a place to parse from here on, and ends the work.
 func (s *Server) decode(w http.ResponseWriter, r *http.Request, into any) (*work, *apiError) {
-	job := s.startWork(r)
+	job, ready := s.startWork(r), false
+	defer func() { // also when something below panics
+		if !ready {
+			job.end()
+		}
+	}()
 	body, err := s.readBody(w, r, job)
 	if err == nil {
 		err = s.takePlace(r.Context(), job, len(body))
@@ -45,9 +50,9 @@ func (s *Server) decode(w http.ResponseWriter, r *http.Request, into any) (*work
 		err = unmarshal(r.Context(), body, into)
 	}
 	if err != nil {
-		job.end()
 		return nil, err
 	}
+	ready = true
 	return job, nil
 }
 

@@ -58,7 +58,13 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request) *apiError {
 	if err != nil {
 		return err
 	}
-	job.parsed(held(subs))
+	answer, err := s.Model.answerSize(subs, nil, 1, "sampling_params.n")
+	if err == nil {
+		err = job.parsed(held(subs) + answer)
+	}
+	if err != nil {
+		return err
+	}
 	c, err := s.begin(r.Context(), g.rid, subs)
 	if err != nil {
 		return err.named("prompt", g.source).named("max_tokens", "sampling_params.max_new_tokens")

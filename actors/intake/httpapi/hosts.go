@@ -5,12 +5,13 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 )
 
 // hostRule says for which names of this server requests are answered. A browser
 // that was told a foreign name for this address (DNS rebinding) sends that name.
 type hostRule struct {
-	looked  bool            // names are looked at
+	looked  atomic.Bool     // names are looked at
 	any     bool            // all are allowed
 	allowed map[string]bool // besides the loopback ones, as splitHost gives them
 }
@@ -18,7 +19,8 @@ type hostRule struct {
 // newHostRule makes the rule of a server that is to listen on host, a name or an
 // address. With a list, names are looked at, and on loopback in any case.
 func newHostRule(host string, allowed []string) *hostRule {
-	h := &hostRule{looked: len(allowed) > 0, allowed: map[string]bool{}}
+	h := &hostRule{allowed: map[string]bool{}}
+	h.looked.Store(len(allowed) > 0)
 	for _, name := range append([]string{host}, allowed...) {
 		h.any = h.any || name == "*"
 		name = normalHost(name)
@@ -32,13 +34,13 @@ func newHostRule(host string, allowed []string) *hostRule {
 // listens tells the rule the address that was opened, before the first request.
 func (h *hostRule) listens(a net.Addr) {
 	if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
-		h.looked = true
+		h.looked.Store(true)
 	}
 }
 
 // check refuses a request for another name.
 func (h *hostRule) check(r *http.Request) *apiError {
-	if !h.looked || h.any {
+	if !h.looked.Load() || h.any {
 		return nil
 	}
 	name, _, ok := splitHost(r.Host)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -58,14 +59,32 @@ func (s *Server) withRequestID(next http.Handler) http.Handler {
 		recorded, start := &recorder{ResponseWriter: w, ctl: http.NewResponseController(w), stall: s.opt.WriteStall}, time.Now()
 		// A deadline of the connection's last answer must not meet this one.
 		_ = recorded.ctl.SetWriteDeadline(time.Time{})
+		body := &watchedBody{ReadCloser: r.Body}
 		defer func() { // also when the handler aborts
 			// net/http reads what is left of a body, to use the connection again. A
 			// client that sends nothing more must not hold it up.
-			_ = recorded.ctl.SetReadDeadline(time.Now().Add(restOfBody))
+			if r.ContentLength != 0 && !body.ended {
+				_ = recorded.ctl.SetReadDeadline(time.Now().Add(restOfBody))
+			}
 			s.logAccess(r, t, recorded, time.Since(start))
 		}()
-		next.ServeHTTP(recorded, r.WithContext(context.WithValue(r.Context(), trailKey{}, t)))
+		r = r.WithContext(context.WithValue(r.Context(), trailKey{}, t))
+		r.Body = body
+		next.ServeHTTP(recorded, r)
 	})
+}
+
+// watchedBody knows whether it was read to its end.
+type watchedBody struct {
+	io.ReadCloser
+	ended bool
+}
+
+// Read implements io.Reader.
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.ended = b.ended || err == io.EOF
+	return n, err
 }
 
 // restOfBody is how long the rest of a body is waited for that no handler read.

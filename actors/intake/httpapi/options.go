@@ -173,7 +173,10 @@ type Deps struct {
 	// would wait too long, and for how long; most is the longest wait that is
 	// taken. It is asked before a body is read, so that a refusal under overload
 	// costs next to nothing, and counts the refusal. nil: intake alone refuses.
-	Full    func() (wait, most time.Duration, full bool)
+	Full func() (wait, most time.Duration, full bool)
+	// Steps is how many steps the engine has computed: a probe that gets no
+	// token tells by it whether the engine is busy or hangs.
+	Steps   func() float64
 	Metrics http.Handler          // serves /metrics
 	Info    func() map[string]any // the answer of /server_info
 	Seed    func() uint64         // draws a seed for a request without one

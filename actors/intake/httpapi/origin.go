@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 )
 
 // harmless are the endpoints that only tell something and cost next to nothing:
@@ -26,9 +25,8 @@ func acts(r *http.Request) bool {
 // act.
 func (s *Server) withDoor(next http.Handler) http.Handler {
 	return door(s.hosts, s.opt.CORSOrigins, acts, next, func(w http.ResponseWriter, r *http.Request, e *apiError) {
-		if r.ContentLength != 0 { // nobody reads the body, so nobody waits for it
-			w.Header().Set("Connection", "close")
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+		if r.ContentLength != 0 { // nobody reads the body
+			closeAfter(w, r)
 		}
 		s.answer(func(http.ResponseWriter, *http.Request) *apiError { return e })(w, r)
 	})
@@ -58,12 +56,14 @@ func foreign(r *http.Request, allowed []string) bool {
 	if slices.Contains(allowed, "*") || len(origins) == 1 && slices.Contains(allowed, origins[0]) {
 		return false
 	}
-	switch strings.ToLower(r.Header.Get("Sec-Fetch-Site")) {
-	case "cross-site":
-		return true
-	case "same-site": // another port or a neighbouring name: no-cors requests carry no Origin
-		if len(origins) == 0 {
+	for _, site := range r.Header.Values("Sec-Fetch-Site") {
+		switch strings.ToLower(site) {
+		case "cross-site":
 			return true
+		case "same-site": // another port or a neighbouring name: no-cors requests carry no Origin
+			if len(origins) == 0 {
+				return true
+			}
 		}
 	}
 	for _, origin := range origins {

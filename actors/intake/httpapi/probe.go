@@ -196,7 +196,7 @@ func (s *Server) computeToken(ctx context.Context) verdict {
 	if bos, ok := s.Model.Tokenizer.BOS(); ok {
 		prompt = bos
 	}
-	before := s.computed.Load()
+	s.progress.look(time.Now(), s.Steps())
 	c, err := submit(ctx, s.Engine, "", "health-"+newID(), []messages.Submission{{Prompt: []int32{prompt}, Params: params, After: -1}})
 	if err == nil {
 		_, err = c.collect(ctx)
@@ -204,10 +204,8 @@ func (s *Server) computeToken(ctx context.Context) verdict {
 	switch {
 	case err == nil:
 		return verdict{status: "healthy"}
-	case err.Status == http.StatusTooManyRequests:
-		return verdict{status: "busy"} // not broken, as above
-	case s.computed.Load() > before:
-		return verdict{status: "busy"} // the probe waits in line, and others get their tokens
+	case s.progress.within(time.Now(), s.Steps(), s.opt.HealthTimeout):
+		return verdict{status: "busy"} // refused or in line, while others get their tokens
 	}
 	why := err.Message
 	if cause := context.Cause(ctx); cause != nil {
@@ -215,4 +213,24 @@ func (s *Server) computeToken(ctx context.Context) verdict {
 	}
 	s.Log.Warn().Str("cause", clip(why, maxErrorMessage)).Msg("the engine does not compute the token of /health_generate")
 	return verdict{err: (&apiError{Status: http.StatusServiceUnavailable, Type: "server_error", RetryAfter: 1}).say("the engine computes nothing: %s", own(why))}
+}
+
+// progress is when the engine was last seen to get on. One probe at a time uses
+// it.
+type progress struct {
+	steps float64
+	seen  time.Time // the zero time: never looked
+}
+
+func (p *progress) look(now time.Time, steps float64) {
+	if p.seen.IsZero() || steps != p.steps {
+		p.steps, p.seen = steps, now
+	}
+}
+
+// within reports whether the engine got on in the time before now. Full is not
+// broken: a supervisor must restart a server that hangs, and no other.
+func (p *progress) within(now time.Time, steps float64, last time.Duration) bool {
+	p.look(now, steps)
+	return now.Sub(p.seen) < last
 }

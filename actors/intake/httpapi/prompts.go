@@ -140,7 +140,7 @@ func (m *Model) fits(size int, name string) *apiError {
 	if size <= most {
 		return nil
 	}
-	return tooLong(invalid(name, "%s has %d bytes, and this server takes at most %d: its prompts have at most %d tokens; shorten it", name, own(size), own(most), own(m.Context-1)))
+	return tooLong(invalid(name, "%s has at least %d bytes, and this server takes at most %d: its prompts have at most %d tokens; shorten it", name, own(size), own(most), own(m.Context-1)))
 }
 
 // textBytes is how long the text of a prompt may be, in bytes.

@@ -21,7 +21,7 @@ type Server struct {
 	// largePlace by one with a large one.
 	places, largePlace chan struct{}
 	bodies             *budget
-	computed           atomic.Int64 // outputs that calls got, for probes
+	progress           progress // of the engine, as probes see it
 	draining           atomic.Bool
 	quit               chan struct{} // closed when it drains: streams without an end stop
 }

@@ -59,7 +59,9 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) *apiError {
 		tokens[i] = s.Model.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: req.AddSpecialTokens == nil || *req.AddSpecialTokens, ParseSpecial: true})
 	}
 	answer := tokenizeAnswer(tokens, list, s.Model.Context)
-	job.parsed(len(answer))
+	if err := job.parsed(len(answer)); err != nil {
+		return err
+	}
 	writeBody(w, http.StatusOK, answer)
 	return nil
 }
@@ -184,7 +186,9 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) *apiError {
 	if err != nil {
 		return err
 	}
-	job.parsed(len(answer))
+	if err := job.parsed(len(answer)); err != nil {
+		return err
+	}
 	writeBody(w, http.StatusOK, answer)
 	return nil
 }

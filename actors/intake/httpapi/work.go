@@ -40,11 +40,20 @@ func (s *Server) takePlace(ctx context.Context, w *work, size int) *apiError {
 	return nil
 }
 
-// parsed gives the place back. What is still held of the body, or of the answer
+// parsed gives the place back. What is still held of the body, and of the answer
 // made from it, has a size in bytes.
-func (w *work) parsed(holds int) {
+func (w *work) parsed(holds int) *apiError {
 	w.leave()
-	w.charge.set(min(int64(holds), w.charge.bytes))
+	if full := w.charge.set(int64(holds)); full != "" {
+		return noRoom(full)
+	}
+	return nil
+}
+
+// noRoom refuses a body for now.
+func noRoom(full string) *apiError {
+	return (&apiError{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "rate_limit_exceeded", RetryAfter: 1}).
+		say("%s; send it again later", own(full))
 }
 
 // end gives back what is left. It may be called again.

@@ -63,6 +63,7 @@ func (n *Node) API() *httpapi.Server {
 		},
 		Engine: n.Engine, Log: n.opt.Log, Metrics: n.Meter.Handler(), Info: n.Info, Seed: newSeed, Now: time.Now,
 		Observe: n.observe(), Record: n.record(), Full: n.full(),
+		Steps: func() float64 { return n.Meter.Value(messages.Steps) },
 	})
 }
 
@@ -75,7 +76,7 @@ func (n *Node) full() func() (wait, most time.Duration, full bool) {
 		return nil
 	}
 	return func() (time.Duration, time.Duration, bool) {
-		wait := time.Duration(n.Meter.Last(messages.QueueWait) * float64(time.Second))
+		wait := time.Duration(n.Meter.Value(messages.QueueWait) * float64(time.Second))
 		if wait <= most {
 			return 0, 0, false
 		}

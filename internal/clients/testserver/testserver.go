@@ -155,7 +155,7 @@ func Start(t testing.TB, opt Options) *Server {
 		observe = s.Engine.Observe
 	}
 	s.HTTP = httpapi.New(httpapi.Deps{
-		Observe: observe, Full: opt.Full,
+		Observe: observe, Full: opt.Full, Steps: func() float64 { return meter.Value(messages.Steps) },
 		Options: opt.HTTP, Model: s.Model, Engine: s.Engine, Log: log, Metrics: meter.Handler(),
 		Info: func() map[string]any { return map[string]any{"model": ModelID, "context_length": s.Context} },
 		Seed: func() uint64 { return seeds.Add(1) }, Now: func() time.Time { return time.Unix(1700000123, 0) },
