@@ -198,3 +198,27 @@ func TestTokenizeAnswers(t *testing.T) {
 		}
 	}
 }
+
+// A client that writes its whole body before it reads gets the refusal all the
+// same.
+func TestRefusalsReachClientsThatStillSend(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{MaxBodyBytes: 16 << 20, MaxBodiesBytes: 1 << 20, APIKeys: []string{"k"}}})
+	body := strings.Repeat(" ", 16<<20)
+	for name, c := range map[string]struct {
+		headers []string
+		status  int
+	}{
+		"no room":   {[]string{"Authorization: Bearer k", fmt.Sprint("Content-Length: ", len(body))}, http.StatusTooManyRequests},
+		"too large": {[]string{"Authorization: Bearer k", fmt.Sprint("Content-Length: ", len(body)+1)}, http.StatusRequestEntityTooLarge},
+		"no key":    {[]string{fmt.Sprint("Content-Length: ", len(body))}, http.StatusUnauthorized},
+	} {
+		conn := socket(t, s, head("/v1/completions", c.headers...))
+		if _, err := io.WriteString(conn, body); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if all := wire(t, conn); len(all) != 1 || all[0].status != c.status {
+			t.Errorf("%s: %v", name, all)
+		}
+	}
+}

@@ -61,10 +61,8 @@ func (s *Server) withRequestID(next http.Handler) http.Handler {
 		_ = recorded.ctl.SetWriteDeadline(time.Time{})
 		body := &watchedBody{ReadCloser: r.Body}
 		defer func() { // also when the handler aborts
-			// net/http reads what is left of a body, to use the connection again. A
-			// client that sends nothing more must not hold it up.
 			if r.ContentLength != 0 && !body.ended {
-				_ = recorded.ctl.SetReadDeadline(time.Now().Add(restOfBody))
+				s.readRest(recorded, body, r)
 			}
 			s.logAccess(r, t, recorded, time.Since(start))
 		}()
@@ -87,8 +85,21 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// restOfBody is how long the rest of a body is waited for that no handler read.
+// restOfBody is how long the rest of a body is read that no handler read.
 const restOfBody = time.Second
+
+// readRest reads what is left of a body and keeps nothing of it. A client that
+// still sends does not read the answer, and closing the connection would take
+// the answer from it. One that sends nothing more is not waited for.
+func (s *Server) readRest(w *recorder, body *watchedBody, r *http.Request) {
+	_ = w.ctl.SetReadDeadline(time.Now().Add(restOfBody))
+	if w.status == 0 || r.ProtoMajor != 1 || r.Header.Get("Expect") != "" { // nothing answered, or the rest does not come
+		return
+	}
+	if w.ctl.Flush() == nil {
+		_, _ = io.CopyN(io.Discard, body, s.opt.MaxBodyBytes)
+	}
+}
 
 // logAccess writes the line of a request. Nothing in it is a client's text but
 // the X-Request-ID, which is there to be found again: the path is the
