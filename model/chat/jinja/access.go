@@ -240,6 +240,9 @@ func (rt *runtime) slice(v any, k *sliceKey) (any, error) {
 		return &rangeValue{lo, lo + int64(count)*st, st}, nil
 	case string, Markup:
 		s, _ := asStr(x)
+		if step == 1 && count == n {
+			return s, nil
+		}
 		if n == len(s) && step == 1 {
 			return s[start : start+count], nil
 		}

@@ -38,10 +38,12 @@ func (rt *runtime) equal(l, r any) (bool, error) {
 		if !ok {
 			return false, nil
 		}
-		if err := rt.work(min(len(ls), len(rs)) / 32); err != nil {
-			return false, err
+		if rt.marks != nil {
+			c, err := rt.compareText(ls, rs)
+			return c == 0, err
 		}
-		return ls == rs || rt.marks != nil && rt.bare(ls) == rt.bare(rs), nil
+		err := rt.work(min(len(ls), len(rs)) / 32)
+		return ls == rs, err
 	}
 	if isNumber(l) && isNumber(r) {
 		c, ok := compareNumbers(l, r)
@@ -133,10 +135,8 @@ func (rt *runtime) order(op string, l, r any) (c int, ok bool, err error) {
 	}
 	if ls, isStr := asStr(l); isStr {
 		if rs, isStr := asStr(r); isStr {
-			if err := rt.work(min(len(ls), len(rs)) / 32); err != nil {
-				return 0, false, err
-			}
-			return strings.Compare(rt.bare(ls), rt.bare(rs)), true, nil
+			c, err := rt.compareText(ls, rs)
+			return c, true, err
 		}
 	}
 	var a, b []any

@@ -1,5 +1,7 @@
 package jinja
 
+import "unicode/utf8"
+
 // filterFunc is "v | name(args)".
 type filterFunc func(rt *runtime, v any, a *Args) (any, error)
 
@@ -36,8 +38,21 @@ func fromJSONFilter(rt *runtime, v any, a *Args) (any, error) {
 	if err != nil {
 		return nil, newErr(ValueError, "from_json: %v", err)
 	}
-	if rt.marked(s) { // what a client's text says is the client's
-		return rt.markValue(d)
+	if rt.marks == nil {
+		return d, nil
 	}
-	return d, nil
+	// Escapes are characters now. A stand-in among them would become another
+	// character, and what a client's text says is the client's, even if the
+	// text had no character that is followed.
+	check := marker{rt: rt, each: func(s string) (string, error) {
+		if at, _ := rt.nextStandIn(s, 0); at < len(s) {
+			r, _ := utf8.DecodeRuneInString(s[at:])
+			return "", newErr(ValueError, "from_json: the text has \\u%04x, which is no character; leave it out", r)
+		}
+		return s, nil
+	}}
+	if _, err := check.value(d); err != nil {
+		return nil, err
+	}
+	return rt.markValue(d)
 }

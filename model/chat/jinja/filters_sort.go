@@ -39,6 +39,7 @@ func sortFilters() map[string]filterFunc {
 				if err := rt.hashable(k); err != nil {
 					return nil, err
 				}
+				k = rt.bareKey(k)
 				if _, ok := seen.get(k); !ok {
 					seen.put(k, nil)
 					out = append(out, items[i])
@@ -76,7 +77,7 @@ func (rt *runtime) keysOf(items []any, attr any, caseSensitive bool) ([]any, err
 			if err := rt.text(len(s)); err != nil {
 				return nil, err
 			}
-			keys[i] = strings.ToLower(s)
+			keys[i] = strings.ToLower(rt.bare(s))
 		}
 	}
 	return keys, nil

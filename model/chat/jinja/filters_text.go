@@ -37,7 +37,10 @@ func textFilters() map[string]filterFunc {
 			_, err := a.Bind("title")
 			return rt.titleWords(s), err
 		}),
-		"wordcount": plainText("wordcount", func(s string) any { return int64(wordCount(s)) }),
+		"wordcount": textFilter(func(rt *runtime, s string, a *Args) (any, error) {
+			_, err := a.Bind("wordcount")
+			return int64(wordCount(rt.bare(s))), err
+		}),
 		"string": func(rt *runtime, v any, a *Args) (any, error) {
 			if m, ok := v.(Markup); ok {
 				return m, nil
@@ -112,8 +115,10 @@ func textFilters() map[string]filterFunc {
 
 // urlEncode is Python's quote, which keeps "/" and "~" and writes a space as %20.
 func urlEncode(s string) string {
-	return strings.NewReplacer("+", "%20", "%2F", "/", "%7E", "~").Replace(url.QueryEscape(s))
+	return quoted.Replace(url.QueryEscape(s))
 }
+
+var quoted = strings.NewReplacer("+", "%20", "%2F", "/", "%7E", "~")
 
 // titleWords is the filter title: the first character of each word, words
 // split at blanks, hyphens and opening brackets.

@@ -40,12 +40,14 @@ func (rt *runtime) percent(s string, arg any) (any, error) {
 	if err := rt.text(len(s)); err != nil {
 		return nil, err
 	}
+	lit := rt.literal(s)
+	s = rt.bare(s)
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] != '%' {
-			b.WriteByte(s[i])
 			continue
 		}
+		b.WriteString(lit.upTo(i))
 		sp := spec{fill: " ", prec: -1}
 		var v any
 		byName := false
@@ -107,9 +109,10 @@ func (rt *runtime) percent(s string, arg any) (any, error) {
 		}
 		sp.verb = s[i]
 		if sp.verb == '%' {
-			b.WriteByte('%')
+			lit.skipTo(i) // it is written with what follows
 			continue
 		}
+		lit.skipTo(i + 1)
 		if !byName {
 			if v, err = take(); err != nil {
 				return nil, err
@@ -127,6 +130,7 @@ func (rt *runtime) percent(s string, arg any) (any, error) {
 	if used < len(args) && named == nil {
 		return nil, typeErr("not all arguments converted during string formatting")
 	}
+	b.WriteString(lit.upTo(len(s)))
 	return b.String(), nil
 }
 
@@ -190,3 +194,32 @@ func (rt *runtime) percentField(v any, sp spec) (string, error) {
 	}
 	return rt.number(v, sp)
 }
+
+// literal reads a format string from the front, by offsets into its bare text:
+// what is read there says where the format's own characters are, and these are
+// written as they are, stand-ins or not.
+type literal struct {
+	rt   *runtime
+	s    string // what is left
+	done int    // bytes of the bare text that were read
+}
+
+func (rt *runtime) literal(s string) *literal { return &literal{rt: rt, s: s} }
+
+// upTo is the text from where the last call ended to an offset.
+func (l *literal) upTo(to int) string {
+	n := to - l.done
+	for at := 0; at < n; {
+		next, c := l.rt.nextStandIn(l.s[:min(len(l.s), n+standInBytes)], at)
+		if next >= n {
+			break
+		}
+		n += standInBytes - utf8.RuneLen(c)
+		at = next + standInBytes
+	}
+	part := l.s[:n]
+	l.s, l.done = l.s[n:], to
+	return part
+}
+
+func (l *literal) skipTo(to int) { l.upTo(to) }

@@ -12,16 +12,18 @@ import (
 // name, .attribute and [key] lookups, !s and !r, format specifications.
 func (rt *runtime) format(s string, a *Args) (any, error) {
 	var b strings.Builder
+	lit := rt.literal(s)
+	s = rt.bare(s)
 	auto, manual := 0, false // fields numbered by their order, or by hand
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		if c != '{' && c != '}' {
-			b.WriteByte(c)
 			continue
 		}
+		b.WriteString(lit.upTo(i))
 		if i+1 < len(s) && s[i+1] == c {
-			b.WriteByte(c)
 			i++
+			lit.skipTo(i) // it is written with what follows
 			continue
 		}
 		if c == '}' {
@@ -37,6 +39,9 @@ func (rt *runtime) format(s string, a *Args) (any, error) {
 			return nil, newErr(ValueError, "nested format fields are not supported")
 		}
 		name, sp, _ := strings.Cut(field, ":")
+		lit.skipTo(i - len(sp))
+		fill := lit.upTo(i)
+		lit.skipTo(i + 1)
 		name, conv, _ := strings.Cut(name, "!")
 		if name == "" || name[0] == '.' || name[0] == '[' {
 			name = strconv.Itoa(auto) + name
@@ -63,7 +68,7 @@ func (rt *runtime) format(s string, a *Args) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		text, err := rt.formatSpec(v, sp)
+		text, err := rt.formatSpec(v, sp, fill)
 		if err != nil {
 			return nil, err
 		}
@@ -72,6 +77,7 @@ func (rt *runtime) format(s string, a *Args) (any, error) {
 		}
 		b.WriteString(text)
 	}
+	b.WriteString(lit.upTo(len(s)))
 	return b.String(), nil
 }
 
@@ -130,13 +136,17 @@ func (rt *runtime) formatValue(name string, a *Args) (any, error) {
 }
 
 // formatSpec applies "[[fill]align][sign][#][0][width][,][.prec][type]".
-func (rt *runtime) formatSpec(v any, text string) (string, error) {
+// written is the text as it is in the format, for the character to fill with,
+// which is whose the format is.
+func (rt *runtime) formatSpec(v any, text, written string) (string, error) {
 	if text == "" {
 		return rt.str(v)
 	}
 	sp := spec{fill: " ", prec: -1}
 	if _, n := utf8.DecodeRuneInString(text); len(text) > n && strings.IndexByte("<>^=", text[n]) >= 0 {
-		sp.fill, sp.align, text = text[:n], text[n], text[n+1:]
+		sp.align, text = text[n], text[n+1:]
+		_, n = utf8.DecodeRuneInString(written)
+		sp.fill = written[:n]
 	} else if strings.IndexByte("<>^=", text[0]) >= 0 {
 		sp.align, text = text[0], text[1:]
 	}

@@ -19,6 +19,7 @@ import (
 type marks struct {
 	standIn map[rune]rune                        // by character
 	char    [lastStandIn - firstStandIn + 1]rune // by stand-in; 0 for none
+	first   [256]bool                            // bytes that begin a character, or a stand-in
 }
 
 const (
@@ -42,33 +43,39 @@ type Rendered struct {
 // those of their characters that are in chars, in keys and values, are followed
 // into the result. At most 32 characters can be followed.
 func (t *Template) RenderMarked(ctx context.Context, lim Limits, vars, client map[string]any, chars []rune) (Rendered, error) {
+	_, r, err := t.render(ctx, lim, vars, client, chars)
+	return r, err
+}
+
+// render is RenderMarked that returns what it left of its limits.
+func (t *Template) render(ctx context.Context, lim Limits, vars, client map[string]any, chars []rune) (*runtime, Rendered, error) {
 	lim = lim.orDefault()
-	rt := &runtime{ctx: ctx, lim: lim, name: t.name, vars: make(map[string]any, len(vars)+len(client)), left: lim.Steps, valueBytes: lim.OutputBytes}
+	rt := &runtime{ctx: ctx, lim: lim, name: t.name, vars: make(map[string]any, len(vars)+len(client)), left: lim.Steps, looked: lim.Steps, valueBytes: lim.OutputBytes}
 	for _, from := range []map[string]any{vars, client} {
 		for k, v := range from {
 			c, err := FromGo(v)
 			if err != nil {
-				return Rendered{}, locate(typeErr("variable %s: %v", k, err), t.name, 0)
+				return rt, Rendered{}, locate(typeErr("variable %s: %v", k, err), t.name, 0)
 			}
 			rt.vars[k] = c
 		}
 	}
 	if len(chars) > 0 {
 		if err := rt.mark(client, chars, t.standIns); err != nil {
-			return Rendered{}, locate(err, t.name, 0)
+			return rt, Rendered{}, locate(err, t.name, 0)
 		}
 	}
 	var out output
 	if _, err := rt.exec(t.body, &scope{}, &out); err != nil {
 		if ctx.Err() != nil {
-			return Rendered{}, context.Cause(ctx)
+			return rt, Rendered{}, context.Cause(ctx)
 		}
-		return Rendered{}, rt.forReaders(locate(err, t.name, 0))
+		return rt, Rendered{}, rt.forReaders(locate(err, t.name, 0))
 	}
 	if rt.marks == nil {
-		return Rendered{Text: out.b.String()}, nil
+		return rt, Rendered{Text: out.b.String()}, nil
 	}
-	return rt.marks.settle(out.b.String()), nil
+	return rt, rt.marks.settle(out.b.String()), nil
 }
 
 // standInsOf says which stand-ins s has, one bit each.
@@ -98,6 +105,7 @@ func (rt *runtime) mark(client map[string]any, chars []rune, used uint32) error 
 		}
 	}
 	m := &marks{standIn: make(map[rune]rune, len(chars))}
+	m.first[standInStart[0]] = true
 	next := rune(firstStandIn)
 	for _, c := range chars {
 		for next <= lastStandIn && used&(1<<(next-firstStandIn)) != 0 {
@@ -110,6 +118,7 @@ func (rt *runtime) mark(client map[string]any, chars []rune, used uint32) error 
 			continue
 		}
 		m.standIn[c], m.char[next-firstStandIn] = next, c
+		m.first[string(c)[0]] = true
 		next++
 	}
 	rt.marks = m
@@ -128,16 +137,29 @@ func (rt *runtime) mark(client map[string]any, chars []rune, used uint32) error 
 func (rt *runtime) markValue(v any) (any, error) {
 	m := rt.marks
 	put := marker{rt: rt, each: func(s string) (string, error) {
-		if !strings.ContainsFunc(s, func(r rune) bool { _, is := m.standIn[r]; return is }) {
+		var b strings.Builder
+		done := 0
+		for i := 0; i < len(s); {
+			if !m.first[s[i]] {
+				i++
+				continue
+			}
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if to, is := m.standIn[r]; is {
+				if done == 0 {
+					b.Grow(len(s))
+				}
+				b.WriteString(s[done:i])
+				b.WriteRune(to)
+				done = i + n
+			}
+			i += n
+		}
+		if done == 0 {
 			return s, nil
 		}
-		copied := strings.Map(func(r rune) rune {
-			if to, ok := m.standIn[r]; ok {
-				return to
-			}
-			return r
-		}, s)
-		return copied, rt.work(len(copied) / 8) // what is kept to the end is dear
+		b.WriteString(s[done:])
+		return b.String(), rt.work(b.Len() / 8) // what is kept to the end is dear
 	}}
 	return put.value(v)
 }
@@ -232,8 +254,18 @@ func (m *marks) settle(s string) Rendered {
 	var b strings.Builder
 	var client [][2]int
 	open := false // no marked character of the template since the last range
-	for _, r := range s {
+	done := 0
+	for i := 0; i < len(s); {
+		if !m.first[s[i]] {
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		at := i
+		i += n
 		if r >= firstStandIn && r <= lastStandIn && m.char[r-firstStandIn] != 0 {
+			b.WriteString(s[done:at])
+			done = i
 			start := b.Len()
 			b.WriteRune(m.char[r-firstStandIn])
 			if open {
@@ -247,8 +279,8 @@ func (m *marks) settle(s string) Rendered {
 		if _, is := m.standIn[r]; is {
 			open = false
 		}
-		b.WriteRune(r)
 	}
+	b.WriteString(s[done:])
 	return Rendered{b.String(), client}
 }
 

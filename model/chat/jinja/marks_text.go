@@ -1,9 +1,11 @@
 package jinja
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // What follows lets texts with stand-ins be read, searched and cut as if they
@@ -19,48 +21,131 @@ func (rt *runtime) bareRune(r rune) rune {
 	return r
 }
 
-// marked tells whether s has stand-ins.
-func (rt *runtime) marked(s string) bool {
-	return rt.marks != nil && strings.Contains(s, standInStart) && rt.marks.has(standInsOf(s))
+// nextStandIn is where the first stand-in of s from i on is, and its character;
+// len(s) without one. Each call is charged for, at the next work.
+func (rt *runtime) nextStandIn(s string, i int) (at int, char rune) {
+	if rt.marks == nil {
+		return len(s), 0
+	}
+	for {
+		j := strings.Index(s[i:], standInStart)
+		if j < 0 {
+			return len(s), 0
+		}
+		i += j
+		rt.hits++
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if c := rt.bareRune(r); c != r {
+			return i, c
+		}
+		i += n
+	}
 }
 
-func (m *marks) has(set uint32) bool {
-	for i, c := range m.char {
-		if c != 0 && set&(1<<i) != 0 {
-			return true
-		}
-	}
-	return false
+// marked tells whether s has stand-ins.
+func (rt *runtime) marked(s string) bool {
+	at, _ := rt.nextStandIn(s, 0)
+	return at < len(s)
 }
+
+// bareText is a text and what bare makes of it. Templates ask several things of
+// one text, so the last long one is kept.
+type bareText struct{ s, bare string }
+
+const keepBare = 256 // bytes from which on a text is kept
 
 // bare is s with its characters in place of the stand-ins.
 func (rt *runtime) bare(s string) string {
-	if !rt.marked(s) {
+	if rt.marks == nil {
 		return s
 	}
-	return strings.Map(rt.bareRune, s)
+	if len(s) >= keepBare && len(s) == len(rt.last.s) && unsafe.StringData(s) == unsafe.StringData(rt.last.s) {
+		return rt.last.bare
+	}
+	bare := s
+	if at, c := rt.nextStandIn(s, 0); at < len(s) {
+		var b strings.Builder
+		b.Grow(len(s))
+		done := 0
+		for at < len(s) {
+			b.WriteString(s[done:at])
+			b.WriteRune(c)
+			done = at + standInBytes
+			at, c = rt.nextStandIn(s, done)
+		}
+		b.WriteString(s[done:])
+		bare = b.String()
+	}
+	if len(s) >= keepBare {
+		rt.last = bareText{s, bare}
+	}
+	return bare
+}
+
+// compareText compares two texts by their characters. It reads no further than
+// to the first difference, and copies nothing.
+func (rt *runtime) compareText(a, b string) (int, error) {
+	if err := rt.work(min(len(a), len(b)) / 32); err != nil {
+		return 0, err
+	}
+	if rt.marks == nil {
+		return strings.Compare(a, b), nil
+	}
+	for {
+		n := commonPrefix(a, b)
+		a, b = a[n:], b[n:]
+		if a == "" || b == "" {
+			return cmp.Compare(len(a), len(b)), nil
+		}
+		x, xn := utf8.DecodeRuneInString(a)
+		y, yn := utf8.DecodeRuneInString(b)
+		if c := cmp.Compare(rt.bareRune(x), rt.bareRune(y)); c != 0 {
+			return c, nil
+		}
+		if rt.hits++; rt.hits >= 8 {
+			if err := rt.work(0); err != nil {
+				return 0, err
+			}
+		}
+		a, b = a[xn:], b[yn:]
+	}
+}
+
+// commonPrefix is how many bytes both begin with, in whole characters.
+func commonPrefix(a, b string) int {
+	const block = 64
+	n, most := 0, min(len(a), len(b))
+	for most-n >= block && a[n:n+block] == b[n:n+block] {
+		n += block
+	}
+	for n < most && a[n] == b[n] {
+		n++
+	}
+	for n > 0 && n < most && !utf8.RuneStart(a[n]) {
+		n--
+	}
+	return n
 }
 
 // eachBare applies f, which rewrites characters one by one, to the text and to
 // what stand-ins stand for. A character that f leaves stays marked.
 func (rt *runtime) eachBare(s string, f func(string) string) string {
-	if !rt.marked(s) {
+	at, c := rt.nextStandIn(s, 0)
+	if at == len(s) {
 		return f(s)
 	}
 	var b strings.Builder
 	done := 0
-	for i, r := range s {
-		c := rt.bareRune(r)
-		if c == r {
-			continue
-		}
-		b.WriteString(f(s[done:i]))
-		done = i + standInBytes
+	for at < len(s) {
+		b.WriteString(f(s[done:at]))
+		done = at + standInBytes
 		if to := f(string(c)); to != string(c) {
 			b.WriteString(to)
 		} else {
-			b.WriteRune(r)
+			b.WriteString(s[at:done])
 		}
+		rt.hits += 32 // two calls of f
+		at, c = rt.nextStandIn(s, done)
 	}
 	b.WriteString(f(s[done:]))
 	return b.String()
@@ -68,8 +153,28 @@ func (rt *runtime) eachBare(s string, f func(string) string) string {
 
 // bareKey is bare for a dict's key.
 func (rt *runtime) bareKey(k any) any {
-	if s, ok := asStr(k); ok && rt.marked(s) {
-		return rt.bare(s)
+	switch x := k.(type) {
+	case string:
+		if rt.marked(x) {
+			return rt.bare(x)
+		}
+	case Markup:
+		if rt.marked(string(x)) {
+			return rt.bare(string(x))
+		}
+	case *Tuple:
+		var items []any
+		for i, it := range x.items {
+			if b := rt.bareKey(it); b != it {
+				if items == nil {
+					items = slices.Clone(x.items)
+				}
+				items[i] = b
+			}
+		}
+		if items != nil {
+			return &Tuple{items: items}
+		}
 	}
 	return k
 }
@@ -77,34 +182,23 @@ func (rt *runtime) bareKey(k any) any {
 // bareLen is len(bare(s)).
 func (rt *runtime) bareLen(s string) int {
 	n := len(s)
-	if !rt.marked(s) {
-		return n
+	for at, c := rt.nextStandIn(s, 0); at < len(s); at, c = rt.nextStandIn(s, at+standInBytes) {
+		n += utf8.RuneLen(c) - standInBytes
 	}
-	for i := 0; ; {
-		j := strings.Index(s[i:], standInStart)
-		if j < 0 {
-			return n
-		}
-		i += j
-		r, size := utf8.DecodeRuneInString(s[i:])
-		n += utf8.RuneLen(rt.bareRune(r)) - size
-		i += size
-	}
+	return n
 }
 
 // unbare turns ascending offsets into bare(s) into offsets into s, in place.
 func (rt *runtime) unbare(s string, at []int) {
 	i, j := 0, 0 // the same place in s and in bare(s)
+	next, c := rt.nextStandIn(s, 0)
 	for k, to := range at {
-		for j < to {
-			r, n := utf8.DecodeRuneInString(s[i:])
-			i += n
-			if c := rt.bareRune(r); c != r {
-				n = utf8.RuneLen(c)
-			}
-			j += n
+		for next < len(s) && j+next-i < to {
+			j += next - i + utf8.RuneLen(c)
+			i = next + standInBytes
+			next, c = rt.nextStandIn(s, i)
 		}
-		at[k] = i
+		at[k] = i + max(to-j, 0)
 	}
 }
 

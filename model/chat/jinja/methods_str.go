@@ -31,6 +31,16 @@ func simple(name string, f func(s string) any) method {
 	})
 }
 
+// asks is simple for what only asks about the characters.
+func asks(name string, f func(s string) any) method {
+	return strMethod(func(rt *runtime, s string, a *Args) (any, error) {
+		if _, err := a.Bind(name); err != nil {
+			return nil, err
+		}
+		return f(rt.bare(s)), nil
+	})
+}
+
 func init() {
 	strMethods = map[string]method{
 		"strip":        stripMethod("strip", true, true),
@@ -63,17 +73,17 @@ func init() {
 		"title":        simple("title", func(s string) any { return title(s) }),
 		"capitalize":   simple("capitalize", func(s string) any { return capitalize(s) }),
 		"swapcase":     simple("swapcase", func(s string) any { return strings.Map(swapCase, s) }),
-		"isspace":      simple("isspace", func(s string) any { return all(s, isSpace) }),
-		"isalpha":      simple("isalpha", func(s string) any { return all(s, unicode.IsLetter) }),
-		"isdigit":      simple("isdigit", func(s string) any { return all(s, unicode.IsDigit) }),
-		"isdecimal":    simple("isdecimal", func(s string) any { return all(s, unicode.IsDigit) }),
-		"isnumeric":    simple("isnumeric", func(s string) any { return all(s, unicode.IsNumber) }),
-		"isalnum": simple("isalnum", func(s string) any {
+		"isspace":      asks("isspace", func(s string) any { return all(s, isSpace) }),
+		"isalpha":      asks("isalpha", func(s string) any { return all(s, unicode.IsLetter) }),
+		"isdigit":      asks("isdigit", func(s string) any { return all(s, unicode.IsDigit) }),
+		"isdecimal":    asks("isdecimal", func(s string) any { return all(s, unicode.IsDigit) }),
+		"isnumeric":    asks("isnumeric", func(s string) any { return all(s, unicode.IsNumber) }),
+		"isalnum": asks("isalnum", func(s string) any {
 			return all(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
 		}),
-		"isascii": simple("isascii", func(s string) any { return s == "" || all(s, func(r rune) bool { return r < 0x80 }) }),
-		"isupper": simple("isupper", func(s string) any { return cased(s, unicode.IsUpper, unicode.IsLower) }),
-		"islower": simple("islower", func(s string) any { return cased(s, unicode.IsLower, unicode.IsUpper) }),
+		"isascii": asks("isascii", func(s string) any { return s == "" || all(s, func(r rune) bool { return r < 0x80 }) }),
+		"isupper": asks("isupper", func(s string) any { return cased(s, unicode.IsUpper, unicode.IsLower) }),
+		"islower": asks("islower", func(s string) any { return cased(s, unicode.IsLower, unicode.IsUpper) }),
 	}
 }
 

@@ -129,7 +129,7 @@ func caseTest(want, other func(rune) bool) testFunc {
 		if err := rt.text(len(s)); err != nil {
 			return false, err
 		}
-		return cased(s, want, other), nil
+		return cased(rt.bare(s), want, other), nil
 	}
 }
 
