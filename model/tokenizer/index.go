@@ -45,7 +45,7 @@ func (t *Tokenizer) index(added []addedToken) error {
 		t.normalized.add(t.normal(tok.Content), tok)
 	}
 	t.renderTokens()
-	t.marks = specialMarks(tokens)
+	t.chooseMarks(tokens)
 	t.bound(tokens)
 	return nil
 }

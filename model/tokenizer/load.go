@@ -115,7 +115,7 @@ func (t *Tokenizer) read(data []byte) error {
 	if t.model == nil {
 		return errors.New("field model is missing; download the file again")
 	}
-	if t.normalize, err = parseNormalizers(sections["normalizer"]); err != nil {
+	if err = t.readNormalizers(sections["normalizer"]); err != nil {
 		return err
 	}
 	if t.pre, err = parsePreTokenizers(sections["pre_tokenizer"]); err != nil {

@@ -14,19 +14,25 @@ const knownNormalizers = "Sequence, NFC, NFD, NFKC, NFKD, Lowercase, Strip, Stri
 // normalizer rewrites text before it is split.
 type normalizer func(string) string
 
-// parseNormalizers reads the "normalizer" component into a list of steps.
-func parseNormalizers(raw json.RawMessage) ([]normalizer, error) {
-	var steps []normalizer
+// readNormalizers reads the "normalizer" component.
+func (t *Tokenizer) readNormalizers(raw json.RawMessage) error {
 	var grown growth
-	err := sequence(raw, "normalizer", "normalizers", func(raw json.RawMessage, kind, at string) error {
+	return sequence(raw, "normalizer", "normalizers", func(raw json.RawMessage, kind, at string) error {
 		if err := grown.add(raw, kind, at); err != nil {
 			return err
 		}
 		step, err := parseNormalizer(raw, kind, at)
-		steps = append(steps, step)
+		if err != nil {
+			return err
+		}
+		t.normalize = append(t.normalize, step)
+		var writes struct{ Prepend, Content string }
+		if kind == "Prepend" || kind == "Replace" {
+			err = decodeJSON(raw, &writes)
+		}
+		t.written += writes.Prepend + writes.Content
 		return err
 	})
-	return steps, err
 }
 
 func parseNormalizer(raw json.RawMessage, kind, at string) (normalizer, error) {

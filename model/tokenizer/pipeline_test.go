@@ -37,7 +37,9 @@ func TestNormalizers(t *testing.T) {
 		{dict{"type": "Replace", "pattern": dict{"Regex": " {2,}"}, "content": "-"}, "a b   c", "a b-c"},
 		{dict{"type": "ByteLevel"}, " é", "ĠÃ©"},
 	} {
-		steps, err := parseNormalizers(marshal(t, c.step))
+		var tok Tokenizer
+		err := tok.readNormalizers(marshal(t, c.step))
+		steps := tok.normalize
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,16 +12,21 @@ const MaxMarks = 32
 
 // SpecialMarks returns characters of which every special token has at least
 // one, so that whoever knows whose these characters of a text are knows whose
-// the special tokens are. It prefers punctuation, and the characters at the ends
-// of tokens. ok is false where more than MaxMarks would be needed. The slice is
-// frozen.
-func (t *Tokenizer) SpecialMarks() (marks []rune, ok bool) {
-	return t.marks, len(t.marks) <= MaxMarks
+// the special tokens are. With them are the characters that become one of these
+// by a change of case, or by the normalizer where special tokens are looked for
+// behind it. It prefers punctuation, and the characters at the ends of tokens.
+// The error says why there are none, and ends so that a remedy can follow. The
+// slice is frozen.
+func (t *Tokenizer) SpecialMarks() ([]rune, error) {
+	if t.noMarks != nil {
+		return nil, t.noMarks
+	}
+	return t.marks, nil
 }
 
-// specialMarks chooses the characters: those at the ends of tokens while there
-// is room, and in any case enough.
-func specialMarks(tokens []addedToken) []rune {
+// specialMarks chooses the characters: enough, and further ones at the ends of
+// tokens.
+func specialMarks(tokens []addedToken) (marks, more []rune) {
 	var open []string // tokens without a mark
 	for _, tok := range tokens {
 		if tok.Special && tok.Content != "" {
@@ -37,7 +42,6 @@ func specialMarks(tokens []addedToken) []rune {
 			ends[first], ends[last] = true, true
 		}
 	}
-	var marks []rune
 	for len(open) > 0 {
 		best, most := rune(0), -1
 		for r, n := range countTokens(open) {
@@ -56,11 +60,11 @@ func specialMarks(tokens []addedToken) []rune {
 		open = slices.DeleteFunc(open, func(text string) bool { return strings.ContainsRune(text, best) })
 	}
 	for _, r := range sortedRunes(ends) {
-		if len(marks) < MaxMarks && !slices.Contains(marks, r) {
-			marks = append(marks, r)
+		if !slices.Contains(marks, r) {
+			more = append(more, r)
 		}
 	}
-	return marks
+	return marks, more
 }
 
 // countTokens counts the tokens that have each character.
@@ -107,12 +111,14 @@ func (t *Tokenizer) normalizeAround(text string, where specials) (string, specia
 		return t.normal(text), specials{}
 	}
 	var b strings.Builder
+	var of []int // how many characters each guarded mark becomes
 	done := 0
 	for _, r := range where.plain {
 		for i, c := range text[r[0]:r[1]] {
 			if slices.Contains(t.marks, c) {
 				b.WriteString(text[done : r[0]+i])
 				b.WriteRune(guard)
+				of = append(of, max(1, t.spread[c]))
 				done = r[0] + i
 			}
 		}
@@ -121,15 +127,17 @@ func (t *Tokenizer) normalizeAround(text string, where specials) (string, specia
 	normal := t.normal(b.String())
 	out := specials{parse: where.parse}
 	b.Reset()
-	after := false
+	after := 0 // characters to come that a mark became
+	seen := 0
 	for i, c := range normal {
 		if c == guard {
-			after = true
+			after = of[min(seen, len(of)-1)]
+			seen++
 			continue
 		}
-		if after {
+		if after > 0 {
 			out.plain = append(out.plain, [2]int{b.Len(), b.Len() + utf8.RuneLen(c)})
-			after = false
+			after--
 		}
 		b.WriteString(normal[i : i+utf8.RuneLen(c)])
 	}

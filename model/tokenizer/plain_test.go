@@ -166,6 +166,15 @@ func TestPlainNormalized(t *testing.T) {
 			t.Errorf("%v: %s, want %s", c.segments, got, c.want)
 		}
 	}
+	// Characters that the normalizer makes marks of are marks, whole.
+	for _, text := range []string{"＜|END|＞", "﹤|end|﹥", "<|ＥＮＤ|＞", "≮|END|>"} {
+		if got := encodeSegments(tok, []segment{{text, true}}); slices.Contains(got, 300) {
+			t.Errorf("%s: %s", text, contents(tok, got))
+		}
+		if _, err := tok.SpecialMarks(); err != nil {
+			t.Error(err)
+		}
+	}
 	every := ""
 	for r := rune(0xFDD0); r <= 0xFDEF; r++ {
 		every += string(r)
@@ -175,11 +184,55 @@ func TestPlainNormalized(t *testing.T) {
 	}
 }
 
+// TestPlainSources: whatever the normalizer makes the token of, one character of
+// the client's is enough to be followed; a normalizer for which that cannot be
+// told is refused.
+func TestPlainSources(t *testing.T) {
+	for name, c := range map[string]struct {
+		normalizer any
+		token      string
+		client     string // becomes the token if nobody follows it
+		refused    string
+	}{
+		"compatibility":   {dict{"type": "NFKC"}, "<|end|>", "＜｜end｜＞", ""},
+		"several of one":  {dict{"type": "NFKD"}, "?!", "⁈", ""},
+		"the second":      {dict{"type": "NFKC"}, "!x", "⁈x", ""},
+		"accents removed": {dict{"type": "Sequence", "normalizers": []any{dict{"type": "NFD"}, dict{"type": "StripAccents"}}}, "<e>", "≮e≯", ""},
+		"lower case":      {dict{"type": "Lowercase"}, "END", "eNd", ""},
+		"not composed":    {dict{"type": "NFC"}, "éé", "", "out of other text"},
+		"written":         {dict{"type": "Replace", "pattern": dict{"String": "(("}, "content": "<"}, "<<", "", "out of other text"},
+		"bytes":           {dict{"type": "ByteLevel"}, "<e>", "", "changes every text"},
+		"prepended":       {dict{"type": "Sequence", "normalizers": []any{dict{"type": "Prepend", "prepend": "▁"}, dict{"type": "Replace", "pattern": dict{"String": " "}, "content": "▁"}}}, "▁<e>", "", ""},
+	} {
+		f := smallByteLevel()
+		f.files = nil
+		f.normalizer = c.normalizer
+		f.added = []map[string]any{{"id": 300, "content": c.token, "special": true, "normalized": true}}
+		tok := f.load(t)
+		_, err := tok.SpecialMarks()
+		if (err != nil) != (c.refused != "") || err != nil && !strings.Contains(err.Error(), c.refused) {
+			t.Errorf("%s: error %v, want %q", name, err, c.refused)
+		}
+		if c.client == "" {
+			continue
+		}
+		if got := tok.Encode(c.client, EncodeOptions{ParseSpecial: true}); !slices.Contains(got, 300) {
+			t.Errorf("%s: %q is %s without ranges", name, c.client, contents(tok, got))
+		}
+		if got := encodeSegments(tok, []segment{{c.client, true}}); slices.Contains(got, 300) {
+			t.Errorf("%s: the client's %q is the token", name, c.client)
+		}
+		if got := encodeSegments(tok, []segment{{c.token, false}}); !slices.Equal(got, []int32{300}) {
+			t.Errorf("%s: the template's %q is %s", name, c.token, contents(tok, got))
+		}
+	}
+}
+
 func checkMarks(t *testing.T, tok *Tokenizer) {
 	t.Helper()
-	marks, ok := tok.SpecialMarks()
-	if !ok {
-		t.Errorf("%d marks", len(marks))
+	marks, err := tok.SpecialMarks()
+	if err != nil {
+		t.Error(err)
 	}
 	for id, content := range tok.content {
 		if tok.IsSpecial(int32(id)) && !strings.ContainsAny(content, string(marks)) {
@@ -192,12 +245,11 @@ func TestSpecialMarks(t *testing.T) {
 	for name, c := range map[string]struct {
 		special []string
 		want    string
-		ok      bool
 	}{
-		"brackets":   {[]string{"<s>", "</s>", "[INST]"}, "<[>]", true},
-		"letters":    {[]string{"<s>", "eos", "bos"}, "s<>", true},
-		"none":       {nil, "", true},
-		"other ends": {[]string{"<|a|>", "«b»"}, "<«>»", true},
+		"brackets":   {[]string{"<s>", "</s>", "[INST]"}, "<[>]"},
+		"letters":    {[]string{"<s>", "eos", "bos"}, "sSſßẞ<>"},
+		"none":       {nil, ""},
+		"other ends": {[]string{"<|a|>", "«b»"}, "<«>»"},
 	} {
 		f := smallByteLevel()
 		f.added, f.files = nil, nil
@@ -205,8 +257,8 @@ func TestSpecialMarks(t *testing.T) {
 			f.added = append(f.added, map[string]any{"id": 300 + i, "content": s, "special": true})
 		}
 		tok := f.load(t)
-		if marks, ok := tok.SpecialMarks(); string(marks) != c.want || ok != c.ok {
-			t.Errorf("%s: %q %v, want %q", name, string(marks), ok, c.want)
+		if marks, err := tok.SpecialMarks(); string(marks) != c.want || err != nil {
+			t.Errorf("%s: %q %v, want %q", name, string(marks), err, c.want)
 		}
 		checkMarks(t, tok)
 	}
@@ -215,8 +267,8 @@ func TestSpecialMarks(t *testing.T) {
 	for i := range MaxMarks + 1 {
 		f.added = append(f.added, map[string]any{"id": 300 + i, "content": string(rune('一' + i)), "special": true})
 	}
-	if marks, ok := f.load(t).SpecialMarks(); ok {
-		t.Errorf("tokens without a character in common: %d marks and ok", len(marks))
+	if marks, err := f.load(t).SpecialMarks(); err == nil || !strings.Contains(err.Error(), "33 different characters") {
+		t.Errorf("tokens without a character in common: %d marks, error %v", len(marks), err)
 	}
 }
 

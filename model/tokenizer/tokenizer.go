@@ -20,6 +20,10 @@ type Tokenizer struct {
 	longest           int    // what LongestToken returns
 	shrink            int    // how many times shorter the steps can make a text, 0 without a bound
 	marks             []rune // what SpecialMarks returns
+	noMarks           error  // why it returns none
+	// spread: of the marks that normalizers make several characters of, how many.
+	spread  map[rune]int
+	written string // what steps of the normalizer write by themselves
 
 	content  []string // text of each id as the files have it
 	flags    []tokenFlag

@@ -101,7 +101,7 @@ func (v *Vocabulary) sentencePiece() family {
 
 // apply gives the tokenizer its components and its merges.
 func (f family) apply(t *Tokenizer, v Vocabulary) (err error) {
-	if t.normalize, err = parseNormalizers(json.RawMessage(f.normalizer)); err != nil {
+	if err = t.readNormalizers(json.RawMessage(f.normalizer)); err != nil {
 		return err
 	}
 	if t.pre, err = parsePreTokenizers(json.RawMessage(f.preTokenizer)); err != nil {

@@ -158,8 +158,8 @@ func (n *Node) openText(context.Context) error {
 		err := fmt.Errorf("model %s: the tokenizer has token ids up to %d, but the model's vocabulary ends at %d; fetch both from one place", n.Name, have-1, want-1)
 		return configs.About(err, "model")
 	}
-	if marks, ok := n.Tokenizer.SpecialMarks(); !ok && c.SpecialTokens == httpapi.SpecialTokensText {
-		return fmt.Errorf("model %s: special-tokens-in-messages is text, but the special tokens have %d different characters to tell them by, more than %d; set it to parse", n.Name, len(marks), tokenizer.MaxMarks)
+	if _, err := n.Tokenizer.SpecialMarks(); err != nil && c.SpecialTokens == httpapi.SpecialTokensText {
+		return fmt.Errorf("model %s: special-tokens-in-messages is text, but %w; set it to parse", n.Name, err)
 	}
 	if c.ChatTemplate != "" { // asked for, so it must be good
 		n.Template, err = TemplateFile(c.ChatTemplate)

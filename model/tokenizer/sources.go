@@ -1,0 +1,98 @@
+package tokenizer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// chooseMarks decides what SpecialMarks returns. A character that can become a
+// mark after the client wrote it must be followed like the mark.
+func (t *Tokenizer) chooseMarks(tokens []addedToken) {
+	marks, more := specialMarks(tokens)
+	marks = withCases(marks)
+	if t.normalizedSpecial {
+		marks, t.noMarks = t.withSources(marks, tokens)
+	}
+	if t.noMarks == nil && len(marks) > MaxMarks {
+		t.noMarks = fmt.Errorf("the special tokens have %d different characters to tell them by, more than %d", len(marks), MaxMarks)
+	}
+	marks = append(marks, more[:max(0, min(len(more), MaxMarks-len(marks)))]...)
+	t.marks, t.spread = marks, map[rune]int{}
+	for _, r := range marks {
+		if n := len(t.normalOf(r)); t.normalizedSpecial && n > 1 {
+			t.spread[r] = n
+		}
+	}
+}
+
+// withCases adds the characters that a template's lower and upper make a mark
+// of: only letters have such, and only tokens of nothing but letters have a
+// letter as their mark.
+func withCases(marks []rune) []rune {
+	for {
+		n := len(marks)
+		cased := slices.ContainsFunc(marks, func(r rune) bool { return unicode.ToLower(r) != r || unicode.ToUpper(r) != r })
+		for r := rune(0); cased && r <= unicode.MaxRune; r++ {
+			for _, to := range []rune{unicode.ToLower(r), unicode.ToUpper(r), unicode.ToTitle(r)} {
+				if to != r && slices.Contains(marks, to) && !slices.Contains(marks, r) {
+					marks = append(marks, r)
+				}
+			}
+		}
+		if slices.ContainsFunc(marks, func(r rune) bool { return r == 's' || r == 'S' }) && !slices.Contains(marks, 'ß') {
+			marks = append(marks, 'ß') // SS in capitals
+		}
+		if len(marks) == n {
+			return marks
+		}
+	}
+}
+
+// withSources adds the characters that the normalizer makes a mark of, such as
+// U+FF1C of "<" by NFKC. The error says why that cannot be told.
+func (t *Tokenizer) withSources(marks []rune, tokens []addedToken) ([]rune, error) {
+	if guard := rune(0xFDD0); !slices.Equal(t.normalOf(guard), []rune{guard}) {
+		return nil, fmt.Errorf("special tokens are looked for behind a normalizer that changes every text, so that it cannot be told whose they are")
+	}
+	var texts strings.Builder // what is looked for
+	for _, tok := range tokens {
+		if tok.Special && tok.Normalized {
+			texts.WriteString(t.normal(tok.Content))
+		}
+	}
+	wanted := map[rune]bool{}
+	for _, m := range marks {
+		for _, r := range t.normalOf(m) {
+			if !strings.ContainsRune(texts.String(), r) {
+				continue
+			}
+			if strings.ContainsRune(t.written, r) || norm.NFD.PropertiesString(string(r)).Decomposition() != nil {
+				return nil, fmt.Errorf("special tokens are looked for behind a normalizer that makes their %q out of other text, so that it cannot be told whose they are", r)
+			}
+			wanted[r] = true
+		}
+	}
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if unicode.ToLower(r) == r && norm.NFKD.PropertiesString(string(r)).Decomposition() == nil {
+			continue // no step makes something else of it but what is in written
+		}
+		if slices.ContainsFunc(t.normalOf(r), func(to rune) bool { return wanted[to] }) && !slices.Contains(marks, r) {
+			marks = append(marks, r)
+		}
+	}
+	return marks, nil
+}
+
+// normalOf is what the normalizers make of a character within a text.
+func (t *Tokenizer) normalOf(r rune) []rune {
+	around := len([]rune(t.normal("xx")))
+	within := []rune(t.normal("x" + string(r) + "x"))
+	if around == 0 || len(within) <= around {
+		return nil
+	}
+	return within[around-1 : len(within)-1]
+}
