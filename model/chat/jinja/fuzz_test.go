@@ -77,6 +77,11 @@ func FuzzRender(f *testing.F) {
 		if again != out {
 			t.Fatalf("two renderings differ:\n%q\n%q", out, again)
 		}
+		followed, err := tmpl.RenderMarked(context.Background(), fuzzLimits, nil, vars, []rune("<>{|%"))
+		var e *Error
+		if err != nil && !errors.As(err, &e) || !utf8.ValidString(followed.Text) || len(followed.Text) > fuzzLimits.OutputBytes {
+			t.Fatalf("followed: %d bytes, error %v", len(followed.Text), err)
+		}
 	})
 }
 
