@@ -110,18 +110,18 @@ func templateArgs(raw json.RawMessage) (map[string]any, *apiError) {
 	if isNull(raw) {
 		return nil, nil
 	}
-	var byName map[string]json.RawMessage
-	if json.Unmarshal(raw, &byName) != nil {
+	value, failed := chat.DecodeJSON(raw)
+	if failed != nil {
+		return nil, invalid("chat_template_kwargs", "chat_template_kwargs cannot be read: %v", failed)
+	}
+	given, isDict := value.(*chat.Dict)
+	if !isDict {
 		return nil, invalid("chat_template_kwargs", "chat_template_kwargs must be an object")
 	}
-	args := make(map[string]any, len(byName))
-	for name, value := range byName {
+	args := make(map[string]any, given.Len())
+	for name, v := range given.All() {
 		if chat.Reserved(name) {
 			return nil, invalid("chat_template_kwargs", "chat_template_kwargs.%s is set by the server and cannot be replaced; leave it out", name)
-		}
-		v, err := chat.DecodeJSON(value)
-		if err != nil {
-			return nil, invalid("chat_template_kwargs", "chat_template_kwargs.%s cannot be read: %v", name, err)
 		}
 		args[name] = v
 	}
