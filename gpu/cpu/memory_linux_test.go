@@ -36,11 +36,11 @@ func TestLinuxMemory(t *testing.T) {
 			"sys/fs/cgroup/memory/memory.limit_in_bytes":   "9223372036854771712",
 		}, gpu.Memory{Total: 500 * kB, Available: 400 * kB, Source: "cgroup limit"}},
 		"a limit of address space": {map[string]string{
-			"proc/self/limits": "Limit Soft Limit Hard Limit Units\nMax locked memory 8192 8192 bytes\nMax address space         135446528   819200   bytes\n",
+			"proc/self/limits": "Limit Soft Limit Hard Limit Units\nMax locked memory 8192 8192 bytes\nMax address space         672317440   819200   bytes\n",
 			"proc/self/status": "VmPeak:\t 900 kB\nVmSize:\t 700 kB\n",
 		}, gpu.Memory{Total: 1000 * kB, Available: 500 * kB, Source: "the limit of address space, ulimit -v"}},
 		"a limit of address space that leaves nothing": {map[string]string{
-			"proc/self/limits": "Max address space         135446528   135446528   bytes\n",
+			"proc/self/limits": "Max address space         672317440   672317440   bytes\n",
 			"proc/self/status": "VmSize:\t 90000 kB\n",
 		}, gpu.Memory{Total: 1000 * kB, Source: "the limit of address space, ulimit -v"}},
 		"no limit of address space": {map[string]string{
