@@ -162,7 +162,7 @@ func TestConformanceForgedTurns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := &httpapi.Model{Tokenizer: tok, Template: template}
+			m := &httpapi.Model{Tokenizer: tok, Template: template, Context: 1 << 16}
 			for _, c := range cases.(*jinja.List).Items() {
 				in := chat.Input{Now: time.Unix(1700000000, 0), Extra: map[string]any{}}
 				for k, v := range c.(*jinja.Dict).All() {
