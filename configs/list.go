@@ -65,7 +65,7 @@ func emptyKey(kind reflect.Type, value any) error {
 	case !slices.ContainsFunc(keys, blank) && len(keys) > 0:
 		return nil
 	case len(keys) < 2:
-		return errors.New("is empty, and an empty key keeps nobody out; unset it, or give a key")
+		return errors.New("is empty, which would open the server to everyone; unset it, or give a key")
 	}
 	return errors.New("has an empty key beside others; take it out, or give a key")
 }

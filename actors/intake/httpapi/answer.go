@@ -14,25 +14,28 @@ const (
 	scoreBytes = 256
 )
 
-// answerSize bounds what a call asks for, and gives the bytes that are sure to
-// come: echoes, and the log probabilities of prompts. copies is how often the
-// answer has those of a prompt.
-func (m *Model) answerSize(subs []messages.Submission, prompts []prompt, copies int, n string) (int, *apiError) {
-	of, outputs := 0, 0
+// prepared ends the parsing of a call: it bounds what the call asks for, gives
+// the place back, and charges what the call holds until its answer is out. That
+// is its prompts, and what is sure to come: echoes, and the log probabilities of
+// prompts. copies is how often the answer has those of a prompt; n is the
+// parameter that a refusal is about.
+func (s *Server) prepared(job *work, subs []messages.Submission, prompts []prompt, copies int, n string) *apiError {
+	ofPrompts, ofOutputs := 0, 0
 	for i := range subs {
-		s := &subs[i]
-		if p := s.Params; p.PromptLogprobs != messages.NoLogprobs {
-			of += copies * max(0, len(s.Prompt)-p.PromptLogprobStart) * (p.PromptLogprobs + 1)
+		tokens, p := len(subs[i].Prompt), subs[i].Params
+		if p.PromptLogprobs != messages.NoLogprobs {
+			ofPrompts += copies * max(0, tokens-p.PromptLogprobStart) * (p.PromptLogprobs + 1)
 		}
-		if p := s.Params; p.TopLogprobs != messages.NoLogprobs {
-			outputs += max(0, min(p.MaxTokens, m.Context-len(s.Prompt))) * (p.TopLogprobs + 1)
+		if p.TopLogprobs != messages.NoLogprobs {
+			ofOutputs += max(0, min(p.MaxTokens, s.Model.Context-tokens)) * (p.TopLogprobs + 1)
 		}
 	}
-	if echo := copies * textBytes(prompts); echo > maxEcho {
-		return 0, invalid(n, "the echoes of the prompts would have %d bytes, once for each choice, and at most %d are answered in one call; split it, or ask for fewer choices", own(echo), own(maxEcho))
-	} else if scores := of + outputs; len(subs) > 1 && scores > maxScores {
-		return 0, invalid(n, "the answer may have %d log probabilities, alternatives included, and at most %d are answered in one call; split it, lower max_tokens, or ask for fewer choices or alternatives", own(scores), own(maxScores))
-	} else {
-		return of*scoreBytes + echo, nil
+	echo, scores := copies*textBytes(prompts), ofPrompts+ofOutputs
+	switch {
+	case echo > maxEcho:
+		return invalid(n, "the echoes of the prompts would have %d bytes, once for each choice, and at most %d are answered in one call; split it, or ask for fewer choices", own(echo), own(maxEcho))
+	case len(subs) > 1 && scores > maxScores:
+		return invalid(n, "the answer may have %d log probabilities, alternatives included, and at most %d are answered in one call; split it, lower max_tokens, or ask for fewer choices or alternatives", own(scores), own(maxScores))
 	}
+	return job.parsed(held(subs) + echo + ofPrompts*scoreBytes)
 }

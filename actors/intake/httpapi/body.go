@@ -30,10 +30,6 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, job *work) ([]
 		// else is read from a connection with a chunked body (RFC 9112, 6.1).
 		closeAfter(w, r)
 	}
-	if r.ContentLength > s.opt.MaxBodyBytes {
-		closeAfter(w, r)
-		return nil, s.tooLarge()
-	}
 	body, err := s.receive(w, r, job)
 	if err != nil && err.Status != statusClientGone {
 		closeAfter(w, r) // the rest is not waited for
@@ -53,6 +49,9 @@ func closeAfter(w http.ResponseWriter, r *http.Request) {
 const firstRoom = 4 << 10
 
 func (s *Server) receive(w http.ResponseWriter, r *http.Request, job *work) ([]byte, *apiError) {
+	if r.ContentLength > s.opt.MaxBodyBytes {
+		return nil, s.tooLarge()
+	}
 	// One byte more than there can be, to see the end.
 	most := s.opt.MaxBodyBytes + 1
 	if r.ContentLength >= 0 {

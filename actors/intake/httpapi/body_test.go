@@ -126,7 +126,7 @@ func TestSlowBodiesEnd(t *testing.T) {
 }
 
 // Connections that announce large bodies and send next to nothing hold what they
-// sent, and nobody else up.
+// sent, and do not delay other clients.
 func TestHostagesHoldNobodyUp(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{Log: zerolog.Disabled})
 	for range 500 {

@@ -274,6 +274,8 @@ func TestNothingIsComputedForThoseWhoLeft(t *testing.T) {
 		}
 		leave()
 		wait.Wait()
+		// What is measured is processor time over a stretch of real time: no event
+		// ends either of these.
 		time.Sleep(time.Second)
 		before := cputime.Used()
 		time.Sleep(100 * time.Millisecond)

@@ -11,8 +11,8 @@ import (
 const smallBody = 256 << 10
 
 // budget is the memory that bodies may take together. A quarter of it is for
-// small bodies alone, and the large ones of one client get at most half, so
-// that whoever sends much, or announces much, leaves room for the others.
+// small bodies alone, and the large ones of one client get at most half: a
+// client that sends much leaves room for the others.
 //
 // It belongs to the edge: handlers run beside each other, and a lock for a few
 // additions is all that they share.

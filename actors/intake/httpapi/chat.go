@@ -98,11 +98,7 @@ func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) *apiErr
 	if err != nil {
 		return err
 	}
-	answer, err := s.Model.answerSize(subs, nil, 1, "n")
-	if err == nil {
-		err = job.parsed(held(subs) + answer)
-	}
-	if err != nil {
+	if err := s.prepared(job, subs, nil, 1, "n"); err != nil {
 		return err
 	}
 	id := "chatcmpl-" + newID()

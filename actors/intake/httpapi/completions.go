@@ -76,11 +76,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) *apiError {
 	if err != nil {
 		return err
 	}
-	answer, err := s.Model.answerSize(subs, p.prompts, p.n, "n")
-	if err == nil {
-		err = job.parsed(held(subs) + answer)
-	}
-	if err != nil {
+	if err := s.prepared(job, subs, p.prompts, p.n, "n"); err != nil {
 		return err
 	}
 	id := "cmpl-" + newID()

@@ -26,7 +26,7 @@ var BodyOf = map[string]reflect.Type{
 	"/abort_request": reflect.TypeFor[abortBody](), "/flush_cache": nil,
 }
 
-// What stands in a body as a JSON value that is read later.
+// The objects within bodies that are read after the body itself.
 var (
 	NativeSampling = reflect.TypeFor[nativeSampling]()
 	MessageHead    = reflect.TypeFor[messageHead]()

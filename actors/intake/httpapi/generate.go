@@ -58,11 +58,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request) *apiError {
 	if err != nil {
 		return err
 	}
-	answer, err := s.Model.answerSize(subs, nil, 1, "sampling_params.n")
-	if err == nil {
-		err = job.parsed(held(subs) + answer)
-	}
-	if err != nil {
+	if err := s.prepared(job, subs, nil, 1, "sampling_params.n"); err != nil {
 		return err
 	}
 	c, err := s.begin(r.Context(), g.rid, subs)

@@ -24,7 +24,7 @@ func newHostRule(host string, allowed []string) *hostRule {
 	for _, name := range append([]string{host}, allowed...) {
 		h.any = h.any || name == "*"
 		name = normalHost(name)
-		if a, err := netip.ParseAddr(name); name != "" && (err != nil || !a.IsUnspecified()) { // 0.0.0.0 is nobody's name
+		if a, err := netip.ParseAddr(name); name != "" && (err != nil || !a.IsUnspecified()) { // 0.0.0.0 names no host
 			h.allowed[name] = true
 		}
 	}

@@ -80,7 +80,7 @@ func (k *keyring) identify(r *http.Request) (who role, key, cache string) {
 	}
 	digest := sha256.Sum256([]byte(sent))
 	isAdmin, isUser := holds(k.admin, &digest), holds(k.users, &digest)
-	if sent == "" { // no key is nobody's, not even where the settings hold an empty one
+	if sent == "" { // a request without a key matches none, even if the settings hold an empty one
 		isAdmin, isUser = false, false
 	}
 	key = hex.EncodeToString(digest[:8])

@@ -63,7 +63,7 @@ var connectionFaults = []string{
 func Listen(o Options) (net.Listener, error) {
 	switch {
 	case slices.Contains(o.APIKeys, ""):
-		return nil, errors.New("api-key has an empty key, and an empty key keeps nobody out; take it out, or give a key")
+		return nil, errors.New("api-key has an empty key, which would open the server to everyone; take it out, or give a key")
 	case (o.TLSCert == "") != (o.TLSKey == ""):
 		return nil, errors.New("TLS needs both files, tls-cert and tls-key; one of them is not set")
 	case o.TLSCert != "":

@@ -48,7 +48,7 @@ func (m *marks) fill(name, text string) string {
 	return strings.ReplaceAll(markOnly.ReplaceAllString(text, fmt.Sprintf("%s%d", markWord, len(m.cases)-1)), "N", markDigits)
 }
 
-// markOnly is a capital M that is no part of a word.
+// markOnly is a capital M that is not part of a word.
 var markOnly = regexp.MustCompile(`\bM\b`)
 
 // look reports each case whose marker a text has.

@@ -36,8 +36,8 @@ func rawly(t *testing.T, s *testserver.Server, text string) string {
 	return string(answer)
 }
 
-// What is around a body: the request line, headers, chunks, trailers. Those that
-// are no HTTP, too.
+// What is around a body: the request line, headers, chunks, trailers, also where
+// they are not valid HTTP.
 func TestNoTextOfAClientLeaksFromTheWire(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{CORSOrigins: []string{"https://chat.example"}, APIKeys: []string{"key"}}})
 	m := &marks{}
@@ -111,7 +111,7 @@ func TestNoTextOfAHandshakeLeaks(t *testing.T) {
 }
 
 // The value of a panic may quote a client, and the cause of an epoch's end goes
-// to whoever was under suspicion.
+// to the clients of the suspects.
 func TestNoTextOfAClientLeaksFromPanics(t *testing.T) {
 	m := &marks{}
 	text := m.fill("the value of a panic", "M")

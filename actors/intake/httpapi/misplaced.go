@@ -31,7 +31,7 @@ func misplaced(err *apiError) *apiError {
 // stands beside it.
 func misplacedDeep(err *apiError) *apiError {
 	if err.Code == codeUnknown && slices.Contains(fieldNames(reflect.TypeFor[generateRequest]()), err.Param) {
-		err.say("%s is no sampling parameter: it belongs beside sampling_params, not into it", clip(err.Param, 64))
+		err.say("%s is not a sampling parameter: it belongs beside sampling_params, not into it", clip(err.Param, 64))
 	}
 	return err
 }

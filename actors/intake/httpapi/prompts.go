@@ -52,10 +52,7 @@ func parsePrompts(ctx context.Context, m *Model, raw promptJSON, param string, e
 		p, err := r.one(raw, param)
 		return []prompt{p}, false, err
 	}
-	isArray, failed := jsonread.Elements(raw, func(i int, one []byte) error {
-		if i == maxPrompts {
-			return invalid(param, "%s has more entries than the at most %d of one call; split it", param, own(maxPrompts))
-		}
+	isArray, err := eachOf(raw, param, maxPrompts, func(i int, one []byte) *apiError {
 		if one[0] != '"' && one[0] != '[' {
 			return invalid(param, "%s[%d] is neither a string nor an array of token ids; do not mix them", param, own(i))
 		}
@@ -68,8 +65,8 @@ func parsePrompts(ctx context.Context, m *Model, raw promptJSON, param string, e
 		return nil
 	})
 	switch {
-	case failed != nil:
-		return nil, false, asAPI(failed)
+	case err != nil:
+		return nil, false, err
 	case !isArray:
 		return nil, false, invalid(param, "%s must be a string, an array of strings, an array of token ids, or an array of such arrays", param)
 	case len(prompts) == 0:
@@ -194,10 +191,28 @@ func isNull[T ~[]byte](raw T) bool { return len(raw) == 0 || string(raw) == "nul
 // indexed names an element of a list.
 func indexed(param string, i int) string { return fmt.Sprintf("%s[%d]", param, i) }
 
-// asAPI is an error of a visitor of ours.
-func asAPI(err error) *apiError {
-	if ours, ok := err.(*apiError); ok {
-		return ours
+// eachOf calls visit for the entries of a list, of which a call takes at most so
+// many, and stops at its first error. It reports whether raw is an array.
+func eachOf(raw []byte, name string, most int, visit func(i int, one []byte) *apiError) (isArray bool, err *apiError) {
+	isArray, failed := jsonread.Elements(raw, func(i int, one []byte) error {
+		if i == most {
+			err = invalid(name, "%s has more entries than one call takes, at most %d; split the call", name, own(most))
+		} else {
+			err = visit(i, one)
+		}
+		if err != nil {
+			return err
+		}
+		return nil // not a nil *apiError
+	})
+	if failed != nil && err == nil {
+		err = invalid("", "the body cannot be read: %v", failed)
 	}
-	return invalid("", "the body cannot be read: %v", err)
+	return isArray, err
+}
+
+// clipJSON is the beginning of a value, to quote it.
+func clipJSON(value []byte) string {
+	const most = 64
+	return clip(string(value[:min(len(value), most+1)]), most)
 }

@@ -2,13 +2,13 @@ package httpapi
 
 import (
 	"bytes"
+	"math"
 	"slices"
-
-	"github.com/troupe-engine/troupe/actors/intake/httpapi/jsonread"
 )
 
 // parseIDs reads token ids of the model from JSON that was checked, and counts
-// them. It reads at most so many: the caller refuses a list with more.
+// them. It reads the first ones only, at most most: the caller refuses a list with
+// more.
 func parseIDs(m *Model, raw []byte, param string, most int) (ids []int32, count int, err *apiError) {
 	if raw[0] != '[' {
 		return nil, 0, invalid(param, "%s must be an array of token ids", param)
@@ -61,17 +61,16 @@ func leadingID(text []byte) (id int64, size int) {
 
 // badID says which element of a list is not a token id.
 func badID(raw []byte, param string) *apiError {
-	_, failed := jsonread.Elements(raw, func(i int, one []byte) error {
-		head := one[:min(len(one), 65)]
-		if _, size := leadingID(append(slices.Clip(head), ']')); size == len(one) {
+	_, err := eachOf(raw, param, math.MaxInt, func(i int, one []byte) *apiError {
+		if _, size := leadingID(append(slices.Clip(one[:min(len(one), 16)]), ']')); size == len(one) {
 			return nil
 		}
-		return invalid(param, "%s[%d] is %s, it must be a token id, an integer", param, own(i), clip(string(head), 64))
+		return invalid(param, "%s[%d] is %s, it must be a token id, an integer", param, own(i), clipJSON(one))
 	})
-	if failed == nil {
-		return invalid(param, "%s must be an array of token ids", param)
+	if err == nil {
+		err = invalid(param, "%s must be an array of token ids", param)
 	}
-	return asAPI(failed)
+	return err
 }
 
 // skipSpace cuts the white space of JSON off the front.

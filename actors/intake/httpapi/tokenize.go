@@ -79,7 +79,7 @@ func parseTexts(raw promptJSON, name string) (texts []string, list bool, err *ap
 		}
 		switch {
 		case !isText:
-			return invalid(param, "%s is %s, it must be a string", name, clip(string(value[:min(len(value), 65)]), 64))
+			return invalid(param, "%s is %s, it must be a string", name, clipJSON(value))
 		case left < 0:
 			return invalid(param, "%s has more than %d bytes of text; split the call", param, own(maxCallText))
 		}
@@ -90,22 +90,11 @@ func parseTexts(raw promptJSON, name string) (texts []string, list bool, err *ap
 		err = add(raw, name, name)
 		return texts, false, err
 	}
-	isArray, failed := jsonread.Elements(raw, func(i int, value []byte) error {
-		if i == maxLists {
-			return invalid(name, "%s has more than %d entries; split the call", name, own(maxLists))
-		}
-		if err := add(value, name, indexed(name, i)); err != nil {
-			return err
-		}
-		return nil
-	})
-	switch {
-	case failed != nil:
-		return nil, true, asAPI(failed)
-	case !isArray:
-		return nil, true, invalid(name, "%s must be a string or an array of strings", name)
+	isArray, err := eachOf(raw, name, maxLists, func(i int, value []byte) *apiError { return add(value, name, indexed(name, i)) })
+	if err == nil && !isArray {
+		err = invalid(name, "%s must be a string or an array of strings", name)
 	}
-	return texts, true, nil
+	return texts, true, err
 }
 
 // tokenizeAnswer is the JSON of {tokens, count, max_model_len}: a list of ids
@@ -224,17 +213,6 @@ func parseLists(ctx context.Context, m *Model, raw promptJSON) (lists [][]int32,
 		err = add(raw, "tokens")
 		return lists, false, err
 	}
-	_, failed := jsonread.Elements(raw, func(i int, one []byte) error {
-		if i == maxLists {
-			return invalid("tokens", "tokens has more than %d lists; split the call", own(maxLists))
-		}
-		if err := add(one, indexed("tokens", i)); err != nil {
-			return err
-		}
-		return nil
-	})
-	if failed != nil {
-		return nil, true, asAPI(failed)
-	}
-	return lists, true, nil
+	_, err = eachOf(raw, "tokens", maxLists, func(i int, one []byte) *apiError { return add(one, indexed("tokens", i)) })
+	return lists, true, err
 }

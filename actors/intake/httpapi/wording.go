@@ -95,7 +95,7 @@ func parameter(path string) (name string, known bool) {
 	return b.String(), true
 }
 
-// requestBodies are the bodies that endpoints take, and what stands in them.
+// requestBodies are the bodies that endpoints take, and the objects within them.
 var requestBodies = []any{chatRequest{}, completionRequest{}, generateRequest{}, nativeSampling{}, tokenizeRequest{}, detokenizeRequest{}, abortBody{},
 	messageHead{}, contentPart{}}
 
@@ -115,7 +115,7 @@ var parameters = sync.OnceValue(func() map[string]struct{} {
 		}
 		for i := range t.NumField() {
 			f := t.Field(i)
-			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
+			if name := jsonName(f); name != "" {
 				names[name] = struct{}{}
 			}
 			walk(f.Type)

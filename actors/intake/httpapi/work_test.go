@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -62,6 +63,10 @@ func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)
 // A client that is slow to read an answer can go on to use its connection: the
 // wait for the rest of a body is over when there is none.
 func TestASlowReaderKeepsItsConnection(t *testing.T) {
+	synctest.Test(t, slowReader)
+}
+
+func slowReader(t *testing.T) {
 	s := New(Deps{Log: zerolog.Nop(), Steps: func() float64 { return 0 }})
 	listener := &pipes{conns: make(chan net.Conn, 1)}
 	served := make(chan struct{})

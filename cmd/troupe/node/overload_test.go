@@ -6,11 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -76,58 +74,27 @@ type holding struct {
 
 // overloaded is a server and its clients.
 type overloaded struct {
-	t    *testing.T
-	last atomic.Int64 // number of a request; no two have the same prompt
-	ask  io.Writer
-	told *bufio.Scanner
-	http *cheapClient
+	t      *testing.T
+	last   atomic.Int64 // number of a request; no two have the same prompt
+	server *child
+	http   *cheapClient
 }
 
 func startOverloaded(t *testing.T) *overloaded {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestServeForOverload$")
-	cmd.Env = append(os.Environ(), overloadServer+"=1")
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	o := &overloaded{t: t, ask: in, told: bufio.NewScanner(out)}
+	o := &overloaded{t: t, server: startChild(t, "TestServeForOverload", overloadServer+"=1")}
 	t.Cleanup(func() {
-		in.Close()
-		for o.told.Scan() {
-		}
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the server: %v", err)
-		}
+		o.server.stdin.Close()
+		o.server.wait()
 	})
-	o.http = &cheapClient{address: strings.TrimPrefix(o.line("url "), "url http://")}
+	o.http = &cheapClient{address: strings.TrimPrefix(o.server.line("url"), "http://")}
 	return o
-}
-
-// line gives the next line of the server that begins with a word.
-func (o *overloaded) line(word string) string {
-	o.t.Helper()
-	for o.told.Scan() {
-		if strings.HasPrefix(o.told.Text(), word) {
-			return o.told.Text()
-		}
-	}
-	o.t.Fatalf("the server ended before it said %q: %v", word, o.told.Err())
-	return ""
 }
 
 func (o *overloaded) holds() (h holding) {
 	o.t.Helper()
-	fmt.Fprintln(o.ask)
-	if _, err := fmt.Sscanf(o.line("holds "), "holds %d %d %d %g %g", &h.cpu, &h.goroutines, &h.heap, &h.open, &h.queue); err != nil {
+	fmt.Fprintln(o.server.stdin)
+	if _, err := fmt.Sscanf(o.server.line("holds"), "%d %d %d %g %g", &h.cpu, &h.goroutines, &h.heap, &h.open, &h.queue); err != nil {
 		o.t.Fatal(err)
 	}
 	return h

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,42 +127,13 @@ func TestProbesSoak(t *testing.T) {
 // connections has had an answer. end ends it and gives its count.
 func hammer(t *testing.T, address string) (end func() string) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestHammer$")
-	cmd.Env = append(os.Environ(), hammerAt+"="+address)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	read := func() string {
-		for lines.Scan() {
-			if text, ok := strings.CutPrefix(lines.Text(), "hammer: "); ok {
-				return text
-			}
-		}
-		t.Fatal("the hammering process ended early")
-		return ""
-	}
-	read()
+	c := startChild(t, "TestHammer", hammerAt+"="+address)
+	c.line("hammer:")
 	return func() string {
-		in.Close()
-		text := read()
-		if err := cmd.Wait(); err != nil {
-			t.Error(err)
-		}
-		return text
+		c.stdin.Close()
+		answers := c.line("hammer:")
+		c.wait()
+		return answers
 	}
 }
 

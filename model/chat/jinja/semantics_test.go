@@ -8,20 +8,27 @@ import (
 	"testing"
 )
 
-// TestSemantics compares small templates for every feature with what Python's
-// jinja2 makes of them (testdata/generate.py): the same text, or the same kind
-// of error.
-func TestSemantics(t *testing.T) {
+// semantics reads the table of small templates: the variables, and a row each.
+func semantics(t *testing.T) (vars map[string]any, rows [][]byte) {
+	t.Helper()
 	data, err := os.ReadFile("testdata/semantics.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := bytes.Split(bytes.TrimSpace(data), []byte("\n"))
-	vars := map[string]any{}
+	vars = map[string]any{}
 	for k, v := range decodeDict(t, lines[0]).field("vars").(*Dict).All() {
 		vars[k] = v
 	}
-	for _, l := range lines[1:] {
+	return vars, lines[1:]
+}
+
+// TestSemantics compares small templates for every feature with what Python's
+// jinja2 makes of them (testdata/generate.py): the same text, or the same kind
+// of error.
+func TestSemantics(t *testing.T) {
+	vars, rows := semantics(t)
+	for _, l := range rows {
 		row := decodeDict(t, l)
 		src := row.field("src").(string)
 		got, err := render(src, vars)
