@@ -33,7 +33,7 @@ race: ## run the tests under the race detector (needs cgo)
 
 soak: ## full matrices, thousands of schedules, five minutes of 64 clients
 	TROUPE_SOAK=1 $(GO) test -tags invariants -timeout 90m -count=1 ./...
-	TROUPE_SOAK=1 $(GO) test -timeout 30m -count=1 -run Soak ./internal/replay
+	TROUPE_SOAK=1 $(GO) test -timeout 30m -count=1 -run Soak ./lab/replay
 	TROUPE_ALONE=1 $(GO) test -count=1 -run 'TestStarvationSoak|TestProbesSoak|TestOverload' -v ./cmd/troupe/node
 
 bench: ## run the benchmarks
@@ -45,7 +45,7 @@ conformance: ## run the tests on data made by others: make conformance DIR=...
 	set -x; TROUPE_CONFORMANCE=$$(cd "$$dir" && pwd) $(GO) test -count=1 -run Conformance ./...
 
 clients: build ## drive the server with the official openai client for Node (needs npm)
-	./internal/clients/node/run.sh
+	./testkit/clients/node/run.sh
 
 lint: ## gofmt, vet, staticcheck, and that go.mod is tidy
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
@@ -62,7 +62,7 @@ generate: ## write the assembly of the kernels again from its source
 	$(GO) generate ./gpu/cpu/kernel
 
 train: ## train the embedded model again (Debian's python3-torch, under an hour)
-	cd model/bundled/train && /usr/bin/python3 train.py && /usr/bin/python3 evaluate.py --golden
+	cd tools/train-bundled && /usr/bin/python3 train.py && /usr/bin/python3 evaluate.py --golden
 
 cross: ## compile for the other platforms
 	@set -e; for p in linux/arm64 darwin/arm64 windows/amd64; do echo $$p; \

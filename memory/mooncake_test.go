@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/troupe-engine/troupe/internal/conformance"
+	"github.com/troupe-engine/troupe/testkit/conformance"
 )
 
 // mooncakeTrace is one of Mooncake's traces: the block ids of each request, 512

@@ -13,10 +13,10 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu"
 	"github.com/troupe-engine/troupe/gpu/ref"
-	"github.com/troupe-engine/troupe/internal/conformance"
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/config"
 	"github.com/troupe-engine/troupe/model/exec"
+	"github.com/troupe-engine/troupe/testkit/conformance"
 )
 
 // forward is the transformer written down once more, in float64, without

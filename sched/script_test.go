@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/troupe-engine/troupe/internal/golden"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/testkit/golden"
 )
 
 // TestScripts plays testdata/*.txt: a command with key=value arguments, a line

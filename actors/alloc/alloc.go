@@ -11,7 +11,7 @@ package alloc
 import (
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/troupe-engine/troupe/internal/shell"
+	"github.com/troupe-engine/troupe/actors/shell"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
 )

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/troupe-engine/troupe/internal/fakemodel"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/testkit/fakemodel"
 )
 
 // wanted is what a client must get for one request, by the sequential twin.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-engine/troupe/internal/fakemodel"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/request"
+	"github.com/troupe-engine/troupe/testkit/fakemodel"
 )
 
 // roles are the actors that a crash must cost nothing.

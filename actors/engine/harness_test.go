@@ -12,11 +12,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/actors/intake"
-	"github.com/troupe-engine/troupe/internal/fakemodel"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/request"
 	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/testkit/fakemodel"
 )
 
 // setup is one point of the matrix that results must not depend on.

@@ -13,7 +13,7 @@ import (
 	"github.com/troupe-engine/troupe/actors/cache"
 	"github.com/troupe-engine/troupe/actors/queue"
 	"github.com/troupe-engine/troupe/actors/runner"
-	"github.com/troupe-engine/troupe/internal/shell"
+	"github.com/troupe-engine/troupe/actors/shell"
 	"github.com/troupe-engine/troupe/messages"
 )
 

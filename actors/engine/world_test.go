@@ -13,12 +13,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/actors/intake"
-	"github.com/troupe-engine/troupe/internal/fakemodel"
-	"github.com/troupe-engine/troupe/internal/seeded"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/request"
 	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/testkit/fakemodel"
+	"github.com/troupe-engine/troupe/testkit/seeded"
 )
 
 // plot is what a seed decides about a run before it starts.

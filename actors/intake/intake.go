@@ -14,7 +14,7 @@ package intake
 import (
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/troupe-engine/troupe/internal/shell"
+	"github.com/troupe-engine/troupe/actors/shell"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/request"
 )

@@ -12,7 +12,7 @@ package queue
 import (
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/troupe-engine/troupe/internal/shell"
+	"github.com/troupe-engine/troupe/actors/shell"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched"
 )

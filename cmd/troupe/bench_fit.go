@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/troupe-engine/troupe/internal/load"
+	"github.com/troupe-engine/troupe/lab/load"
 )
 
 // span is a length that a flag sets, and how often it stands in the context of

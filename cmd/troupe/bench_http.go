@@ -5,8 +5,8 @@ import (
 
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
-	"github.com/troupe-engine/troupe/internal/bench"
-	"github.com/troupe-engine/troupe/internal/bench/web"
+	"github.com/troupe-engine/troupe/lab/bench"
+	"github.com/troupe-engine/troupe/lab/bench/web"
 )
 
 // overHTTP serves a node on a free port and gives clients of it, until stop.

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
-	"github.com/troupe-engine/troupe/internal/bench"
-	"github.com/troupe-engine/troupe/internal/bench/kernels"
+	"github.com/troupe-engine/troupe/lab/bench"
+	"github.com/troupe-engine/troupe/lab/bench/kernels"
 )
 
 // benchKernels is one run of `troupe bench kernels`.

@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
-	"github.com/troupe-engine/troupe/internal/bench"
+	"github.com/troupe-engine/troupe/lab/bench"
 )
 
 // benchModel is one run of `troupe bench model`.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/troupe-engine/troupe/internal/bench"
-	"github.com/troupe-engine/troupe/internal/bench/kernels"
+	"github.com/troupe-engine/troupe/lab/bench"
+	"github.com/troupe-engine/troupe/lab/bench/kernels"
 	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 )
 

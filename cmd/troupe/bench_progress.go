@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/troupe-engine/troupe/internal/load"
+	"github.com/troupe-engine/troupe/lab/load"
 )
 
 // showLoad draws a line on a terminal while a load runs, until stop, which

@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/troupe-engine/troupe/internal/load"
-	"github.com/troupe-engine/troupe/internal/load/wire"
-	"github.com/troupe-engine/troupe/internal/load/work"
-	"github.com/troupe-engine/troupe/internal/logtext"
+	"github.com/troupe-engine/troupe/lab/load"
+	"github.com/troupe-engine/troupe/lab/load/wire"
+	"github.com/troupe-engine/troupe/lab/load/work"
+	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
 // benchServe is one run of `troupe bench serve`.

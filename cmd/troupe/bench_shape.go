@@ -14,7 +14,7 @@ import (
 
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/internal/bench"
+	"github.com/troupe-engine/troupe/lab/bench"
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 )

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-engine/troupe/internal/load"
+	"github.com/troupe-engine/troupe/lab/load"
 )
 
 // loadServer runs `troupe bench serve --json` and gives its report.

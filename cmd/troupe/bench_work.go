@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/troupe-engine/troupe/configs"
-	"github.com/troupe-engine/troupe/internal/load"
-	"github.com/troupe-engine/troupe/internal/load/work"
-	"github.com/troupe-engine/troupe/internal/trace"
+	"github.com/troupe-engine/troupe/lab/load"
+	"github.com/troupe-engine/troupe/lab/load/work"
+	"github.com/troupe-engine/troupe/lab/trace"
 )
 
 // assumedVocab is a vocabulary that nearly every model exceeds.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
-	"github.com/troupe-engine/troupe/internal/logtext"
+	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
 func newChat() *cobra.Command {

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/troupe-engine/troupe/internal/conformance"
 	"github.com/troupe-engine/troupe/model/bundled"
+	"github.com/troupe-engine/troupe/testkit/conformance"
 )
 
 // run executes the command line in this process and gives its stdout.

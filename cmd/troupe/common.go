@@ -18,7 +18,7 @@ import (
 
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
-	"github.com/troupe-engine/troupe/internal/logtext"
+	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
 // loadConfig reads the settings of a command: file, environment, flags.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/troupe-engine/troupe/internal/logtext"
 	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
 func newInspectCache() *cobra.Command {

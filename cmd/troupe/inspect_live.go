@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/troupe-engine/troupe/internal/logtext"
-	"github.com/troupe-engine/troupe/internal/plot"
+	"github.com/troupe-engine/troupe/lab/plot"
+	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
 // maxReadings bounds a recording: one reading is about 2 KiB.

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/troupe-engine/troupe/configs"
-	"github.com/troupe-engine/troupe/internal/logtext"
+	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
 // version is set by the linker; a build without it shows what Go recorded.

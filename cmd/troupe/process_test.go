@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/troupe-engine/troupe/internal/locked"
+	"github.com/troupe-engine/troupe/testkit/locked"
 )
 
 // asTroupe makes the test binary run the command line. Variables that begin with

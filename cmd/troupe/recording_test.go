@@ -15,9 +15,9 @@ import (
 
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
-	"github.com/troupe-engine/troupe/internal/locked"
-	"github.com/troupe-engine/troupe/internal/trace"
+	"github.com/troupe-engine/troupe/lab/trace"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/testkit/locked"
 )
 
 func recorded(t *testing.T, path string) []trace.Request {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/troupe-engine/troupe/internal/logtext"
-	"github.com/troupe-engine/troupe/internal/telemetry"
+	"github.com/troupe-engine/troupe/telemetry"
+	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
 const (

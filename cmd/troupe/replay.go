@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-engine/troupe/configs"
-	"github.com/troupe-engine/troupe/internal/trace"
+	"github.com/troupe-engine/troupe/lab/trace"
 )
 
 // replayFlags are the flags of `troupe replay`.

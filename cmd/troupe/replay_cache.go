@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/troupe-engine/troupe/configs"
-	"github.com/troupe-engine/troupe/internal/cachereplay"
-	"github.com/troupe-engine/troupe/internal/trace"
+	"github.com/troupe-engine/troupe/lab/cachereplay"
+	"github.com/troupe-engine/troupe/lab/trace"
 )
 
 // cacheReplayFlags are the flags of `troupe replay --cache-only`.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/sim"
-	"github.com/troupe-engine/troupe/internal/plot"
-	"github.com/troupe-engine/troupe/internal/replay"
+	"github.com/troupe-engine/troupe/lab/costmodel"
+	"github.com/troupe-engine/troupe/lab/plot"
+	"github.com/troupe-engine/troupe/lab/replay"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/model/config"
 	"github.com/troupe-engine/troupe/sched"
@@ -39,8 +39,8 @@ var cacheOnlyFlags = []string{"capacity", "index", "eviction-history", "compare"
 
 func (f *engineReplayFlags) add(flags *pflag.FlagSet) {
 	o := &f.opt
-	flags.StringVar(&f.gpu, "gpu", sim.Names()[0], "device to simulate: "+strings.Join(sim.Names(), ", "))
-	flags.StringVar(&f.shape, "model-shape", sim.ModelNames()[0], "built-in model shape: "+strings.Join(sim.ModelNames(), ", "))
+	flags.StringVar(&f.gpu, "gpu", costmodel.Names()[0], "device to simulate: "+strings.Join(costmodel.Names(), ", "))
+	flags.StringVar(&f.shape, "model-shape", costmodel.ModelNames()[0], "built-in model shape: "+strings.Join(costmodel.ModelNames(), ", "))
 	flags.StringVar(&f.modelConfig, "model-config", "", "Hugging Face directory whose config.json gives the shape instead")
 	flags.IntVar(&o.Replicas, "replicas", 1, "number of engines, each on a device of its own")
 	flags.StringVar(&o.Routing, "routing", sched.RouteCacheAware, "how requests are given to replicas: "+strings.Join(sched.RoutingPolicies(), ", "))
@@ -139,12 +139,12 @@ func (f *engineReplayFlags) options() (replay.Options, error) {
 		opt.Aging = -1
 	}
 	var err error
-	if opt.GPU, err = sim.Lookup(f.gpu); err != nil {
-		return opt, nearest("--gpu", err, f.gpu, sim.Names())
+	if opt.GPU, err = costmodel.Lookup(f.gpu); err != nil {
+		return opt, nearest("--gpu", err, f.gpu, costmodel.Names())
 	}
 	if f.modelConfig == "" {
-		if opt.Model, err = sim.LookupModel(f.shape); err != nil {
-			return opt, nearest("--model-shape", err, f.shape, sim.ModelNames())
+		if opt.Model, err = costmodel.LookupModel(f.shape); err != nil {
+			return opt, nearest("--model-shape", err, f.shape, costmodel.ModelNames())
 		}
 		return opt, nil
 	}
@@ -158,12 +158,12 @@ func (f *engineReplayFlags) options() (replay.Options, error) {
 
 // shapeOf takes from a model's config what the cost model needs. K and V have
 // the type that kv-cache-dtype auto gives them.
-func shapeOf(m *config.Config, name string) sim.Model {
+func shapeOf(m *config.Config, name string) costmodel.Model {
 	kv := gpu.BF16
 	if m.DType == gpu.F32 {
 		kv = gpu.F32
 	}
-	return sim.Model{
+	return costmodel.Model{
 		Name: name, Source: config.File, Layers: m.Layers, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim,
 		Hidden: m.Hidden, Intermediate: m.Intermediate, Vocab: m.Vocab, Context: m.Context, Tied: m.Tied,
 		WeightBytes: m.DType.BlockBytes(), KVBytes: kv.BlockBytes(),

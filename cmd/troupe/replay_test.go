@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/troupe-engine/troupe/internal/conformance"
+	"github.com/troupe-engine/troupe/testkit/conformance"
 )
 
 // Three requests of blocks [1 2 3], [1 4] and [1 2 3] in a room of two.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/troupe-engine/troupe/internal/logtext"
+	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
 // shortestInterval bounds how often a server is asked.

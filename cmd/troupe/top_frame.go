@@ -6,8 +6,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/troupe-engine/troupe/internal/figures"
-	"github.com/troupe-engine/troupe/internal/logtext"
+	"github.com/troupe-engine/troupe/lab/figures"
+	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
 // owners are the states of a KV page in the order of the bar: what is needed

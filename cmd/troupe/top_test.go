@@ -21,9 +21,9 @@ import (
 
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
-	"github.com/troupe-engine/troupe/internal/locked"
-	"github.com/troupe-engine/troupe/internal/telemetry"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/telemetry"
+	"github.com/troupe-engine/troupe/testkit/locked"
 )
 
 // served is the bundled model behind the real HTTP adapter.

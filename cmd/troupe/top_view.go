@@ -1,8 +1,8 @@
 package main
 
 import (
-	"github.com/troupe-engine/troupe/internal/telemetry"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/telemetry"
 )
 
 // view is what `troupe top` shows: the state at one moment, and rates and

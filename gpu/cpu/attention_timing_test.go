@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
 	"github.com/troupe-engine/troupe/gpu/gputest"
-	"github.com/troupe-engine/troupe/internal/cputime"
+	"github.com/troupe-engine/troupe/lab/cputime"
 )
 
 // onlyAttention is a program of attention and what it needs to be one.

@@ -7,7 +7,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
 	"github.com/troupe-engine/troupe/gpu/gputest"
-	"github.com/troupe-engine/troupe/internal/cputime"
+	"github.com/troupe-engine/troupe/lab/cputime"
 )
 
 // The shapes that speed is stated for.

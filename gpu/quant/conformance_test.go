@@ -7,8 +7,8 @@ import (
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/quant"
-	"github.com/troupe-engine/troupe/internal/conformance"
 	"github.com/troupe-engine/troupe/model/gguf"
+	"github.com/troupe-engine/troupe/testkit/conformance"
 )
 
 // The encoders give, byte for byte, the files that llama.cpp quantised from the

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/internal/golden"
 	"github.com/troupe-engine/troupe/model/config"
+	"github.com/troupe-engine/troupe/testkit/golden"
 )
 
 // dump writes a program as text, with names in place of indexes.

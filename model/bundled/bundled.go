@@ -4,8 +4,8 @@
 // It is a Llama (1.9 million parameters in BF16, 6 layers, 6 query and 2 KV heads of 32,
 // context 1024, byte-level BPE with 1280 tokens) in the layout of a Hugging Face
 // directory, and is loaded by the same code as any other. It was trained from a fixed
-// seed by train/train.py on stories and dialogues that train/data.py generates;
-// train/README.md has the figures. It tells short stories, knows simple facts and says
+// seed by tools/train-bundled/train.py on stories and dialogues that tools/train-bundled/data.py generates;
+// tools/train-bundled/README.md has the figures. It tells short stories, knows simple facts and says
 // so when it does not know more. SHA256SUMS holds the hash of the weights.
 package bundled
 

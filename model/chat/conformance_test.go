@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-engine/troupe/internal/conformance"
 	"github.com/troupe-engine/troupe/model/chat/jinja"
+	"github.com/troupe-engine/troupe/testkit/conformance"
 )
 
 // goldenNow is the instant at which the goldens were made.

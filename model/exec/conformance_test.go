@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/internal/conformance"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/exec"
 	"github.com/troupe-engine/troupe/model/tokenizer"
+	"github.com/troupe-engine/troupe/testkit/conformance"
 )
 
 func open(t *testing.T, dir string) *model.Checkpoint {

@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
 	"github.com/troupe-engine/troupe/gpu/quant"
 	"github.com/troupe-engine/troupe/gpu/ref"
-	"github.com/troupe-engine/troupe/internal/conformance"
 	"github.com/troupe-engine/troupe/model/gguf"
+	"github.com/troupe-engine/troupe/testkit/conformance"
 )
 
 // quantGolden is what llama.cpp's own code says of one quantised file: its

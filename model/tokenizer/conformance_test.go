@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/troupe-engine/troupe/internal/conformance"
+	"github.com/troupe-engine/troupe/testkit/conformance"
 )
 
 func TestConformanceVectors(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-engine/troupe/internal/cputime"
+	"github.com/troupe-engine/troupe/lab/cputime"
 )
 
 // contents spells ids out as the files write them.

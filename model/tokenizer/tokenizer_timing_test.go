@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/troupe-engine/troupe/internal/conformance"
+	"github.com/troupe-engine/troupe/testkit/conformance"
 )
 
 func benchTokenizer(b *testing.B, model string) *Tokenizer {

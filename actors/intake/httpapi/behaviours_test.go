@@ -12,8 +12,8 @@ import (
 
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
 	"github.com/troupe-engine/troupe/request"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
 // The behaviours of SGLang's tests end to end, with their numbers.

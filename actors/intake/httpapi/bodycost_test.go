@@ -20,8 +20,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
-	"github.com/troupe-engine/troupe/internal/cputime"
+	"github.com/troupe-engine/troupe/lab/cputime"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
 // A body costs a bounded time and a bounded memory, whatever is in it. Each

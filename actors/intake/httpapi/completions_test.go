@@ -6,9 +6,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
-	"github.com/troupe-engine/troupe/internal/fakemodel"
 	"github.com/troupe-engine/troupe/model/tokenizer"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
+	"github.com/troupe-engine/troupe/testkit/fakemodel"
 )
 
 const onceUpon = "Once upon a time"

@@ -13,8 +13,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
-	"github.com/troupe-engine/troupe/internal/conformance"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
+	"github.com/troupe-engine/troupe/testkit/conformance"
 )
 
 // openAPI is OpenAI's description of its API as JSON Schemas, with every object

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/actors/engine"
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/request"
 	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
 // limited is a server with bounds on waiting, one row and virtual time. Its

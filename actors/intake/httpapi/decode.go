@@ -10,7 +10,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/troupe-engine/troupe/actors/intake/httpapi/jsonread"
+	"github.com/troupe-engine/troupe/internal/jsonread"
 )
 
 // Bounds of what a body may hold, whatever its size.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
 // outputs is an engine that answers every call with n outputs of one token

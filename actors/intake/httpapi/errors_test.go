@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
 // badBody is a body that must be refused: with a status, param, code, and words

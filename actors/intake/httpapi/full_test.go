@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
 // While every new request would wait too long, it is refused before its body is

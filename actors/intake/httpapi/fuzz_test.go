@@ -10,7 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
 // fuzzBody sends any body through the whole server: the answer is a result or

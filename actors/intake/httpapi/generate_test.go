@@ -3,8 +3,8 @@ package httpapi_test
 import (
 	"testing"
 
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
-	"github.com/troupe-engine/troupe/internal/fakemodel"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
+	"github.com/troupe-engine/troupe/testkit/fakemodel"
 )
 
 func TestGenerate(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
 // The official Go client drives the server as an application would.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model/tokenizer"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
 // object is a JSON object; short, since tests write many.

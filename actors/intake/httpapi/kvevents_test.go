@@ -16,9 +16,9 @@ import (
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/actors/observer"
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
 // eventReader is a client of /v1/kv_events.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
 // rawly sends bytes on a connection of its own and reads to its end.

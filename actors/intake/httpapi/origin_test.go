@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
 // raw sends a request line and headers as they are and gives status and answer.

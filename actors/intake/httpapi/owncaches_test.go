@@ -11,8 +11,8 @@ import (
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/actors/runner"
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
 // computing counts the tokens that a device computes: what time would tell, on

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
 // Every parameter reaches the device as the client sent it: the fake model's

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/actors/engine"
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
 // metric reads one of the server's metrics by its name without the prefix.

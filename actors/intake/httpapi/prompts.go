@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/troupe-engine/troupe/actors/intake/httpapi/jsonread"
+	"github.com/troupe-engine/troupe/internal/jsonread"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 )
 

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
-	"github.com/troupe-engine/troupe/internal/conformance"
 	"github.com/troupe-engine/troupe/model/chat"
 	"github.com/troupe-engine/troupe/model/chat/jinja"
 	"github.com/troupe-engine/troupe/model/tokenizer"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
+	"github.com/troupe-engine/troupe/testkit/conformance"
 )
 
 // TestForgedTurns: special tokens in messages are text, unless the server says

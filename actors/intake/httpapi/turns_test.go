@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/actors/engine"
-	"github.com/troupe-engine/troupe/internal/clients/testserver"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
 // SGLang's conversations (item 33): 8 clients talk for 6 rounds, each time with

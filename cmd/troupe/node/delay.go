@@ -6,7 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/troupe-engine/troupe/internal/bench"
+	"github.com/troupe-engine/troupe/lab/bench"
 )
 
 // probeEvery is the time between two messages of a probe: often enough for a

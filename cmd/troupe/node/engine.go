@@ -9,12 +9,12 @@ import (
 	"github.com/troupe-engine/troupe/actors/intake"
 	"github.com/troupe-engine/troupe/actors/observer"
 	"github.com/troupe-engine/troupe/configs"
-	"github.com/troupe-engine/troupe/internal/telemetry"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model/exec"
 	"github.com/troupe-engine/troupe/request"
 	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/telemetry"
 )
 
 // maxTopLogprobs is the API's bound.

@@ -79,7 +79,7 @@ var notVaried = map[string][]string{
 	"part of the numerics fingerprint, within which answers are equal":                                                     {"device", "instruction-set", "activation-dtype", "weight-dtype", "kv-cache-dtype"},
 	"a bound of the request itself: its end depends on it":                                                                 {"context-length"},
 	"sizes the pool by the machine's memory; max-total-tokens varies the size":                                             {"mem-fraction-static"},
-	"refuses or ends requests and does not touch the others (internal/clients)":                                            {"max-open-requests", "max-queued-tokens", "max-queued-requests", "queue-timeout", "request-timeout"},
+	"refuses or ends requests and does not touch the others (testkit/clients)":                                             {"max-open-requests", "max-queued-tokens", "max-queued-requests", "queue-timeout", "request-timeout"},
 	"says whose a request is, by user or key; users are drawn in every combination":                                        {"tenant-from"},
 	"says whose cached prefixes a request finds where there are several keys; the cache is on and off in the combinations": {"share-prefix-cache"},
 	"of the HTTP server, before a request is one": {"host", "port", "admin-address", "api-key", "admin-api-key", "tls-cert", "tls-key", "allowed-hosts", "cors-origins", "max-body-bytes", "header-timeout",

@@ -7,8 +7,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/troupe-engine/troupe/internal/telemetry"
 	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/telemetry"
 )
 
 // Info is the answer of /server_info.

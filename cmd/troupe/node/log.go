@@ -8,7 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
 
-	"github.com/troupe-engine/troupe/internal/shell"
+	"github.com/troupe-engine/troupe/actors/shell"
 )
 
 // runtimeLog brings the actor runtime's log lines into ours. Its dead letters

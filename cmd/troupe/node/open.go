@@ -22,12 +22,12 @@ import (
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu"
-	"github.com/troupe-engine/troupe/internal/telemetry"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/bundled"
 	"github.com/troupe-engine/troupe/model/chat"
 	"github.com/troupe-engine/troupe/model/tokenizer"
+	"github.com/troupe-engine/troupe/telemetry"
 )
 
 // Options are what a caller adds to the settings.

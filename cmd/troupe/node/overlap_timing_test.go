@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-engine/troupe/internal/cputime"
+	"github.com/troupe-engine/troupe/lab/cputime"
 	"github.com/troupe-engine/troupe/messages"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/troupe-engine/troupe/internal/cputime"
+	"github.com/troupe-engine/troupe/lab/cputime"
 )
 
 // overloadServer makes a test binary the server of TestOverload.

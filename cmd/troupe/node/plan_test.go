@@ -7,7 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/internal/locked"
+	"github.com/troupe-engine/troupe/testkit/locked"
 )
 
 // A type of K and V that the device takes sizes the pool, scales included; one

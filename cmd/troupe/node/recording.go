@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/configs"
-	"github.com/troupe-engine/troupe/internal/trace"
+	"github.com/troupe-engine/troupe/lab/trace"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
 )

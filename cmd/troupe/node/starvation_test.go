@@ -17,9 +17,9 @@ import (
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/actors/runner"
 	"github.com/troupe-engine/troupe/configs"
-	"github.com/troupe-engine/troupe/internal/locked"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model/bundled"
+	"github.com/troupe-engine/troupe/testkit/locked"
 )
 
 // The scene: requests that decode, then long prompts, then a short one behind

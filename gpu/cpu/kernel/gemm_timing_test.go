@@ -7,7 +7,7 @@ import (
 )
 
 // Columns of a projection of a model of 1.5 billion parameters. What the
-// products take is measured by internal/bench/kernels.
+// products take is measured by lab/bench/kernels.
 const timedCols = 1536
 
 func BenchmarkPack(b *testing.B) {

@@ -1,0 +1,53 @@
+package kernels
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/troupe-engine/troupe/lab/bench"
+)
+
+// Report is a run.
+type Report struct {
+	Machine     bench.Machine `json:"machine"`
+	ReadBytes   int64         `json:"read_bytes"` // of the memory that weights lie in
+	Rounds      int           `json:"rounds"`
+	Results     []Result      `json:"results"`
+	Interrupted bool          `json:"interrupted"` // not all are there
+	Notes       []string      `json:"notes,omitempty"`
+}
+
+// WriteText prints it: where and what, then a table in Markdown.
+func (p *Report) WriteText(w io.Writer) error {
+	t := &bench.Table{}
+	t.Row("level", "kernel", "form", "m", "shape", "µs", "GB/s", "of reading", "GOP/s", "of peak")
+	t.Left(0, 1, 2, 4)
+	for _, r := range p.Results {
+		tokens, operations := "", ""
+		if r.Tokens > 0 {
+			tokens = strconv.Itoa(r.Tokens)
+		}
+		if r.OperationsPerSec > 0 {
+			operations = fmt.Sprintf("%.1f", r.OperationsPerSec/1e9)
+		}
+		t.Row(r.Level, r.Kernel, r.Form, tokens, r.Shape, fmt.Sprintf("%.2f", r.Microseconds), fmt.Sprintf("%.1f", r.BytesPerSecond/1e9),
+			percent(r.ShareOfRead), operations, percent(r.ShareOfPeak))
+	}
+	text := p.Machine.String() + fmt.Sprintf("measured  one thread, medians of %d rounds of its own processor time; weights in %.0f MiB\n\n", p.Rounds, float64(p.ReadBytes)/(1<<20)) + t.String()
+	if p.Interrupted {
+		text += "\ninterrupted: not all kernels are there\n"
+	}
+	for _, n := range p.Notes {
+		text += "\nnote: " + n + "\n"
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+func percent(share float64) string {
+	if share == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f %%", 100*share)
+}

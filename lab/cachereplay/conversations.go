@@ -1,0 +1,82 @@
+package cachereplay
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/troupe-engine/troupe/lab/trace"
+)
+
+// Conversations replays each conversation into a cache of its own without end:
+// the best that any cache can do that shares nothing between conversations.
+// Agents that a conversation started are caches of their own and are not
+// counted. It grows with the blocks of the trace.
+type Conversations struct {
+	cache  *treeCache
+	counts map[string]*[2]int // hits and blocks
+}
+
+// Spread is how the hit ratios of conversations lie, from 0 to 1. Quartiles are
+// interpolated between neighbours.
+type Spread struct {
+	Conversations int     `json:"conversations"`
+	Min           float64 `json:"min"`
+	P25           float64 `json:"p25"`
+	Median        float64 `json:"median"`
+	P75           float64 `json:"p75"`
+	Max           float64 `json:"max"`
+	Mean          float64 `json:"mean"`
+}
+
+// NewConversations starts with none.
+func NewConversations() (*Conversations, error) {
+	c, err := newTreeCache(Options{Eviction: "lru"})
+	if err != nil {
+		return nil, err
+	}
+	c.divided = true
+	return &Conversations{cache: c, counts: map[string]*[2]int{}}, nil
+}
+
+// Step replays the next request.
+func (c *Conversations) Step(r *trace.Request) error {
+	hits, _, err := c.cache.access(r, 0)
+	if err != nil {
+		return fmt.Errorf("line %d: %w", r.Line, err)
+	}
+	if r.Conversation == "" || r.Subagent || len(r.Blocks) == 0 {
+		return nil
+	}
+	n := c.counts[r.Conversation]
+	if n == nil {
+		n = new([2]int)
+		c.counts[r.Conversation] = n
+	}
+	n[0] += hits
+	n[1] += len(r.Blocks)
+	return nil
+}
+
+// Spread is an error when the trace names no conversation.
+func (c *Conversations) Spread() (Spread, error) {
+	if len(c.counts) == 0 {
+		return Spread{}, fmt.Errorf("the trace names no conversation with blocks; formats weka and jsonl can")
+	}
+	ratios, sum := make([]float64, 0, len(c.counts)), 0.0
+	for _, n := range c.counts {
+		ratios = append(ratios, float64(n[0])/float64(n[1]))
+	}
+	slices.Sort(ratios)
+	for _, r := range ratios {
+		sum += r
+	}
+	at := func(q float64) float64 {
+		place := q * float64(len(ratios)-1)
+		i := int(place)
+		if i+1 == len(ratios) {
+			return ratios[i]
+		}
+		return ratios[i] + (place-float64(i))*(ratios[i+1]-ratios[i])
+	}
+	return Spread{len(ratios), at(0), at(0.25), at(0.5), at(0.75), at(1), sum / float64(len(ratios))}, nil
+}

@@ -1,0 +1,178 @@
+package cachereplay
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/troupe-engine/troupe/lab/trace"
+	"github.com/troupe-engine/troupe/memory"
+)
+
+// The two references on a table of blocks.
+const (
+	Belady = "belady"
+	FIFO   = "fifo"
+)
+
+// Index says what a policy runs on.
+type Index string
+
+const (
+	// AutoIndex is a table for belady and fifo and a tree for all others.
+	AutoIndex Index = "auto"
+	// TreeIndex is memory.Tree. It has a fifo of its own, which evicts leaves.
+	TreeIndex Index = "tree"
+	// BlockIndex is the table of blocks.
+	BlockIndex Index = "blocks"
+)
+
+// DefaultHistory is how many evicted blocks a policy remembers when nothing
+// else is said: all of an hour's trace. 60 bytes each.
+const DefaultHistory = 1 << 20
+
+// Options choose one replay.
+type Options struct {
+	// Eviction is a name of memory.PolicyNames or belady; see Names.
+	Eviction string
+	Index    Index // empty means AutoIndex
+	// Capacity is the room in blocks; 0 means without end. Hard: exceeded only
+	// between the insertion and the eviction of one request.
+	Capacity int
+	// History is for how many evicted blocks the policies that count uses
+	// remember the count; 0 means DefaultHistory. The tree only.
+	History int
+	// Future is needed by belady: all requests, read before.
+	Future *Future
+}
+
+// Result is what a replay has counted so far.
+type Result struct {
+	Eviction string `json:"eviction"`
+	Index    Index  `json:"index"`
+	Capacity int    `json:"capacity_blocks"` // 0: without end
+	Requests int    `json:"requests"`
+	Blocks   int    `json:"blocks"`
+	Hits     int    `json:"hit_blocks"`
+	Evicted  int    `json:"evicted_blocks"`
+	// Oversized is how many requests had more blocks than the capacity, the
+	// first of them on line OversizedLine of the trace.
+	Oversized     int     `json:"oversized_requests"`
+	OversizedLine int     `json:"oversized_line,omitempty"`
+	HitRatio      float64 `json:"hit_ratio"` // hit blocks / all blocks
+}
+
+// Replay is one cache. Not safe for concurrent use.
+type Replay struct {
+	result   Result
+	cache    cache
+	smallest int // blocks of the smallest request
+	line     int // where it stands
+}
+
+// cache is an index with a rule of eviction.
+type cache interface {
+	// access finds the longest cached prefix, inserts the rest and evicts down
+	// to capacity (0: never). It returns hits and evictions in blocks.
+	access(r *trace.Request, capacity int) (hits, evicted int, err error)
+}
+
+// Names lists what Options.Eviction takes, sorted.
+func Names() []string {
+	names := append(memory.PolicyNames(), Belady)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// New makes an empty cache. Errors name the option.
+func New(opts Options) (*Replay, error) {
+	switch {
+	case opts.Capacity < 0 || opts.Capacity > maxPages:
+		return nil, fmt.Errorf("the capacity is %d blocks; it must be 1 to %d, or 0 for one without end", opts.Capacity, maxPages)
+	case opts.History < 0:
+		return nil, fmt.Errorf("the history is %d blocks; it must be positive, or 0 for %d", opts.History, DefaultHistory)
+	case !slices.Contains(Names(), opts.Eviction):
+		return nil, fmt.Errorf("eviction %q is not known; choose one of %s", opts.Eviction, strings.Join(Names(), ", "))
+	}
+	index := opts.Index
+	if index == AutoIndex || index == "" {
+		if index = TreeIndex; opts.Eviction == Belady || opts.Eviction == FIFO {
+			index = BlockIndex
+		}
+	}
+	c, err := newCache(index, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Replay{cache: c, result: Result{Eviction: opts.Eviction, Index: index, Capacity: opts.Capacity}}, nil
+}
+
+func newCache(index Index, opts Options) (cache, error) {
+	switch {
+	case index == TreeIndex && opts.Eviction == Belady:
+		return nil, fmt.Errorf("belady knows the future and is no policy of the tree; use index %s or %s", AutoIndex, BlockIndex)
+	case index == TreeIndex:
+		return newTreeCache(opts)
+	case index != BlockIndex:
+		return nil, fmt.Errorf("index %q is not known; choose one of %s, %s, %s", index, AutoIndex, TreeIndex, BlockIndex)
+	case opts.Eviction == FIFO:
+		return newFIFOTable(), nil
+	case opts.Eviction == Belady && opts.Future == nil:
+		return nil, fmt.Errorf("belady needs the whole trace read before")
+	case opts.Eviction == Belady:
+		return newBeladyTable(opts.Future), nil
+	}
+	return nil, fmt.Errorf("eviction %s runs on the tree only; use index %s or %s", opts.Eviction, AutoIndex, TreeIndex)
+}
+
+// Step replays the next request. A request without blocks changes nothing.
+func (p *Replay) Step(r *trace.Request) error {
+	hits, evicted, err := p.cache.access(r, p.result.Capacity)
+	if err != nil {
+		return fmt.Errorf("line %d: %w", r.Line, err)
+	}
+	n := len(r.Blocks)
+	p.result.Requests++
+	p.result.Blocks += n
+	p.result.Hits += hits
+	p.result.Evicted += evicted
+	if n > 0 && (p.line == 0 || n < p.smallest) {
+		p.smallest, p.line = n, r.Line
+	}
+	if p.result.Capacity > 0 && n > p.result.Capacity {
+		if p.result.Oversized++; p.result.OversizedLine == 0 {
+			p.result.OversizedLine = r.Line
+		}
+	}
+	return nil
+}
+
+// ErrNoBlocks says that a trace tells nothing of prefixes.
+var ErrNoBlocks = errors.New("no request of the trace has block ids, so nothing can be found again; use a trace with prefixes")
+
+// TooSmallError says that no request of a trace fits into the capacity.
+type TooSmallError struct {
+	Capacity     int // blocks
+	Blocks, Line int // the smallest request, and where it stands
+}
+
+// Error names the capacity that would do.
+func (e *TooSmallError) Error() string {
+	return fmt.Sprintf("%d blocks is smaller than every request of the trace: the smallest, on line %d, has %d; give at least %d",
+		e.Capacity, e.Line, e.Blocks, e.Blocks)
+}
+
+// Result is the count so far, with ErrNoBlocks or a *TooSmallError when it
+// means nothing.
+func (p *Replay) Result() (Result, error) {
+	r := p.result
+	switch {
+	case r.Blocks == 0:
+		return r, ErrNoBlocks
+	case r.Oversized > 0 && p.smallest > r.Capacity:
+		return r, &TooSmallError{Capacity: r.Capacity, Blocks: p.smallest, Line: p.line}
+	}
+	r.HitRatio = float64(r.Hits) / float64(r.Blocks)
+	return r, nil
+}

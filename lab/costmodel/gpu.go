@@ -1,0 +1,132 @@
+package costmodel
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// GPU is what the cost model knows of a device.
+type GPU struct {
+	Name   string // as --gpu takes it
+	Title  string // for people
+	Source string // where the figures come from
+	// Peak rates of matrix products without sparsity, in FLOP/s.
+	Peak Peaks
+	// Bandwidth of the device memory in bytes/s.
+	Bandwidth float64
+	// Memory in bytes, as the driver reports it.
+	Memory int64
+	// StepOverhead is what a step costs whatever it computes: the launch of a
+	// captured graph, sampling, the copy of results to the host.
+	StepOverhead time.Duration
+	// LayerOverhead is the same for a layer: the ramps at the ends of its
+	// kernels.
+	LayerOverhead time.Duration
+	Efficiency    Efficiency
+}
+
+// Peaks are rates by the type of the weights, in FLOP/s. A rate of 0 is one
+// that the device does not have; the next wider type's is used.
+type Peaks struct{ FP32, BF16, FP8 float64 }
+
+// Efficiency is the share of a peak that kernels reach, in (0, 1].
+type Efficiency struct {
+	Linear    float64 // of the peak rate, in matrix products with weights
+	Attention float64 // of the BF16 peak rate, in attention over prompts
+	Memory    float64 // of the bandwidth
+}
+
+// Estimates, the same for all devices, until they are measured.
+const (
+	stepOverhead  = 200 * time.Microsecond
+	layerOverhead = 10 * time.Microsecond
+)
+
+var efficiency = Efficiency{Linear: 0.65, Attention: 0.45, Memory: 0.8}
+
+const (
+	tera = 1e12
+	giga = 1e9
+	mib  = 1 << 20
+)
+
+// gpus lists the known devices. Rates are the vendor's without sparsity, that
+// is half of what its tables print under an asterisk.
+var gpus = []GPU{
+	{Name: "h200", Title: "NVIDIA H200 SXM", Source: "NVIDIA H200 Tensor Core GPU datasheet",
+		Peak: Peaks{67 * tera, 989 * tera, 1979 * tera}, Bandwidth: 4800 * giga, Memory: 143771 * mib},
+	{Name: "h100", Title: "NVIDIA H100 SXM", Source: "NVIDIA H100 Tensor Core GPU datasheet",
+		Peak: Peaks{67 * tera, 989 * tera, 1979 * tera}, Bandwidth: 3350 * giga, Memory: 81559 * mib},
+	{Name: "a100", Title: "NVIDIA A100 SXM 80 GB", Source: "NVIDIA A100 Tensor Core GPU datasheet",
+		Peak: Peaks{19.5 * tera, 312 * tera, 0}, Bandwidth: 2039 * giga, Memory: 81920 * mib},
+	{Name: "a100-40g", Title: "NVIDIA A100 SXM 40 GB", Source: "NVIDIA A100 Tensor Core GPU datasheet",
+		Peak: Peaks{19.5 * tera, 312 * tera, 0}, Bandwidth: 1555 * giga, Memory: 40960 * mib},
+	{Name: "l40s", Title: "NVIDIA L40S", Source: "NVIDIA L40S datasheet",
+		Peak: Peaks{91.6 * tera, 362 * tera, 733 * tera}, Bandwidth: 864 * giga, Memory: 46068 * mib},
+	{Name: "l4", Title: "NVIDIA L4", Source: "NVIDIA L4 Tensor Core GPU datasheet",
+		Peak: Peaks{30.3 * tera, 121 * tera, 242.5 * tera}, Bandwidth: 300 * giga, Memory: 23034 * mib},
+	{Name: "a10g", Title: "NVIDIA A10G", Source: "NVIDIA A10G datasheet (the A10 of AWS G5, with other tensor rates)",
+		Peak: Peaks{35 * tera, 70 * tera, 0}, Bandwidth: 600 * giga, Memory: 23028 * mib},
+}
+
+// Names lists the known devices, the default first.
+func Names() []string {
+	names := make([]string, len(gpus))
+	for i := range gpus {
+		names[i] = gpus[i].Name
+	}
+	return names
+}
+
+// Lookup finds a device by its name, whatever its case. The error lists the
+// known ones.
+func Lookup(name string) (GPU, error) {
+	for _, g := range gpus {
+		if strings.EqualFold(g.Name, name) {
+			g.StepOverhead, g.LayerOverhead, g.Efficiency = stepOverhead, layerOverhead, efficiency
+			return g, nil
+		}
+	}
+	return GPU{}, fmt.Errorf("gpu %q is unknown; known are %s", name, strings.Join(Names(), ", "))
+}
+
+// Validate reports what the cost model cannot compute with.
+func (g *GPU) Validate() error {
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{
+		{"peak rate for BF16", g.Peak.BF16}, {"peak rate for FP32", g.Peak.FP32},
+		{"bandwidth", g.Bandwidth}, {"memory", float64(g.Memory)},
+	} {
+		if !(f.value > 0) {
+			return fmt.Errorf("gpu %s: the %s is %v, want above 0", g.Name, f.name, f.value)
+		}
+	}
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{
+		{"matrix products", g.Efficiency.Linear}, {"attention", g.Efficiency.Attention}, {"memory", g.Efficiency.Memory},
+	} {
+		if !(f.value > 0 && f.value <= 1) {
+			return fmt.Errorf("gpu %s: the efficiency of %s is %v, want above 0 and at most 1", g.Name, f.name, f.value)
+		}
+	}
+	if g.StepOverhead < 0 || g.LayerOverhead < 0 || g.Peak.FP8 < 0 {
+		return fmt.Errorf("gpu %s: a negative overhead or rate", g.Name)
+	}
+	return nil
+}
+
+// peak is the rate of matrix products with weights of so many bytes.
+func (g *GPU) peak(weightBytes int) float64 {
+	switch {
+	case weightBytes >= 4:
+		return g.Peak.FP32
+	case weightBytes == 1 && g.Peak.FP8 > 0:
+		return g.Peak.FP8
+	}
+	return g.Peak.BF16
+}

@@ -1,0 +1,116 @@
+package costmodel
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Model is the shape of a decoder-only transformer with a gated MLP and
+// grouped-query attention, in plain numbers.
+type Model struct {
+	Name   string
+	Source string // where the numbers come from
+	Layers int
+	Heads  int // query heads
+	// KVHeads divides Heads.
+	KVHeads      int
+	HeadDim      int
+	Hidden       int // width of the residual stream
+	Intermediate int // width of the MLP
+	Vocab        int
+	Context      int  // positions at most
+	Tied         bool // the output matrix is the embedding
+	WeightBytes  int  // per weight: 4, 2 or 1
+	KVBytes      int  // per element of K and V: 4, 2 or 1
+}
+
+// models lists the built-in shapes.
+var models = []Model{
+	{Name: "llama-3.1-8b", Source: "config.json of meta-llama/Llama-3.1-8B", Layers: 32, Heads: 32, KVHeads: 8, HeadDim: 128,
+		Hidden: 4096, Intermediate: 14336, Vocab: 128256, Context: 131072, WeightBytes: 2, KVBytes: 2},
+	{Name: "llama-3.2-1b", Source: "config.json of meta-llama/Llama-3.2-1B", Layers: 16, Heads: 32, KVHeads: 8, HeadDim: 64,
+		Hidden: 2048, Intermediate: 8192, Vocab: 128256, Context: 131072, Tied: true, WeightBytes: 2, KVBytes: 2},
+	{Name: "llama-3.1-70b-fp8", Source: "config.json of meta-llama/Llama-3.1-70B, with weights of one byte", Layers: 80, Heads: 64, KVHeads: 8, HeadDim: 128,
+		Hidden: 8192, Intermediate: 28672, Vocab: 128256, Context: 131072, WeightBytes: 1, KVBytes: 2},
+	{Name: "qwen2.5-7b", Source: "config.json of Qwen/Qwen2.5-7B-Instruct", Layers: 28, Heads: 28, KVHeads: 4, HeadDim: 128,
+		Hidden: 3584, Intermediate: 18944, Vocab: 152064, Context: 32768, WeightBytes: 2, KVBytes: 2},
+}
+
+// ModelNames lists the built-in shapes, the default first.
+func ModelNames() []string {
+	names := make([]string, len(models))
+	for i := range models {
+		names[i] = models[i].Name
+	}
+	return names
+}
+
+// LookupModel finds a built-in shape by its name, whatever its case.
+func LookupModel(name string) (Model, error) {
+	for _, m := range models {
+		if strings.EqualFold(m.Name, name) {
+			return m, nil
+		}
+	}
+	return Model{}, fmt.Errorf("model shape %q is unknown; known are %s", name, strings.Join(ModelNames(), ", "))
+}
+
+// Validate reports the first number that makes no model.
+func (m *Model) Validate() error {
+	for _, f := range []struct {
+		name  string
+		value int
+	}{
+		{"layers", m.Layers}, {"heads", m.Heads}, {"KV heads", m.KVHeads}, {"head dim", m.HeadDim}, {"hidden", m.Hidden},
+		{"intermediate", m.Intermediate}, {"vocab", m.Vocab}, {"context", m.Context},
+	} {
+		if f.value < 1 || f.value > 1<<30 {
+			return fmt.Errorf("model %s: %s is %d, want 1 to %d", m.Name, f.name, f.value, 1<<30)
+		}
+	}
+	if m.Heads%m.KVHeads != 0 {
+		return fmt.Errorf("model %s: %d KV heads do not divide %d heads", m.Name, m.KVHeads, m.Heads)
+	}
+	for _, n := range []int{m.WeightBytes, m.KVBytes} {
+		if n != 1 && n != 2 && n != 4 {
+			return fmt.Errorf("model %s: %d bytes per number, want 1, 2 or 4", m.Name, n)
+		}
+	}
+	return nil
+}
+
+// layerWeights is the number of weights in a layer's matrix products: query
+// and output, key and value, gate, up and down.
+func (m *Model) layerWeights() float64 {
+	hidden, query, kv := float64(m.Hidden), float64(m.Heads*m.HeadDim), float64(m.KVHeads*m.HeadDim)
+	return 2*hidden*query + 2*hidden*kv + 3*hidden*float64(m.Intermediate)
+}
+
+// headWeights is the number of weights in the output matrix.
+func (m *Model) headWeights() float64 { return float64(m.Hidden) * float64(m.Vocab) }
+
+// Parameters counts the weights, without biases: layers, embedding, output
+// matrix and norms.
+func (m *Model) Parameters() int64 {
+	matrices := m.headWeights()
+	if !m.Tied {
+		matrices *= 2
+	}
+	norms := float64(2*m.Layers+1) * float64(m.Hidden)
+	return int64(float64(m.Layers)*m.layerWeights() + matrices + norms)
+}
+
+// Bytes is what the weights take on the device.
+func (m *Model) Bytes() int64 { return m.Parameters() * int64(m.WeightBytes) }
+
+// KVTokenBytes is what K and V of one token take on all layers.
+func (m *Model) KVTokenBytes() int64 {
+	return 2 * int64(m.Layers) * int64(m.KVHeads) * int64(m.HeadDim) * int64(m.KVBytes)
+}
+
+// Workspace is the bytes of the activations of a step: the widest layer's
+// buffers for each of its tokens and the logits of each output.
+func (m *Model) Workspace(tokens, outputs int) int64 {
+	width := 2*int64(m.Hidden) + int64(m.Heads+2*m.KVHeads)*int64(m.HeadDim) + 2*int64(m.Intermediate)
+	return int64(tokens)*width*activationBytes + int64(outputs)*int64(m.Vocab)*4
+}

@@ -1,0 +1,282 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/troupe-engine/troupe/lab/load/wire"
+)
+
+const (
+	// maxAnswer is the longest answer in one piece, in bytes.
+	maxAnswer = 64 << 20
+	// lingers is how long a server may keep a stream open behind its end mark
+	// before the connection is given up.
+	lingers = time.Second
+	// idleConnections is how long a connection waits for its next request. Many
+	// servers hang up after five seconds; a request that met that would fail,
+	// through no fault of theirs.
+	idleConnections = 3 * time.Second
+	// defaultRetryAfter is the wait after a 429 that names none.
+	defaultRetryAfter = time.Second
+)
+
+// ClientOptions say whom to ask, and how.
+type ClientOptions struct {
+	// Base is the server's address without /v1.
+	Base *url.URL
+	// Key is sent as a bearer token; empty sends none.
+	Key string
+	// Chat asks /v1/chat/completions, else /v1/completions.
+	Chat bool
+	// Frame is common to all requests.
+	Frame wire.FrameOptions
+	// Timeout ends a request, waits for retries included; 0 never does.
+	Timeout time.Duration
+	// Retry sends a request again that was answered with 429, after the
+	// server's Retry-After or one second; else it counts as failed.
+	Retry bool
+	// Transport makes the connections; nil means NewTransport.
+	Transport http.RoundTripper
+}
+
+func (o *ClientOptions) fill() {
+	if o.Transport == nil {
+		o.Transport = NewTransport()
+	}
+}
+
+// NewTransport keeps a connection for each running request and talks HTTP/1.1:
+// streams must not wait for each other in one connection.
+func NewTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 30 * time.Second,
+		MaxIdleConnsPerHost: 1 << 16,
+		IdleConnTimeout:     idleConnections,
+		DisableCompression:  true,
+		Protocols:           onlyHTTP1(),
+	}
+}
+
+func onlyHTTP1() *http.Protocols {
+	p := &http.Protocols{}
+	p.SetHTTP1(true)
+	return p
+}
+
+// Client asks one server. Safe for concurrent use.
+type Client struct {
+	opt    ClientOptions
+	url    string
+	frame  *wire.Frame
+	header http.Header // read by all requests, never changed
+	http   http.Client
+}
+
+// NewClient fails when the options' extra members are no JSON object.
+func NewClient(o ClientOptions) (*Client, error) {
+	frame, err := wire.NewFrame(o.Frame)
+	if err != nil {
+		return nil, err
+	}
+	o.fill()
+	path := "v1/completions"
+	if o.Chat {
+		path = "v1/chat/completions"
+	}
+	c := &Client{opt: o, frame: frame, url: o.Base.JoinPath(path).String(), http: http.Client{Transport: o.Transport}}
+	c.header = http.Header{
+		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
+		// Sent to nobody: it makes net/http ask again, on a new connection,
+		// where a server hung up an old one before a byte of the answer came.
+		// Servers may do so between two requests at any time (RFC 9112,
+		// section 9.3.1); some end a connection after so many.
+		"Idempotency-Key": nil,
+	}
+	if o.Key != "" {
+		c.header.Set("Authorization", "Bearer "+o.Key)
+	}
+	return c, nil
+}
+
+// errTimeout is the cause of a request's own deadline.
+var errTimeout = errors.New("the request took longer than its limit")
+
+// ask sends one request and completes its record; start is when the load
+// began. The answer's text is in w until the next request.
+func (c *Client) ask(ctx context.Context, w *caller, body *wire.Body, r *Record, start time.Time) {
+	w.begin(r)
+	w.body = c.frame.Append(w.body[:0], body)
+	if c.opt.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.opt.Timeout, errTimeout)
+		defer cancel()
+	}
+	r.Sent = time.Since(start)
+	for {
+		wait, err := c.try(ctx, w, start)
+		if err == nil && wait == 0 {
+			return
+		}
+		if err == nil {
+			r.Retries++
+			err = sleep(ctx, wait)
+		}
+		if err != nil {
+			r.Last = time.Since(start)
+			r.fail(ctx, err)
+			return
+		}
+	}
+}
+
+// refused is an answer other than 200.
+type refused struct {
+	status  string
+	message string
+}
+
+func (e refused) Error() string { return e.status + ": " + e.message }
+
+// try sends the request once. wait is above 0 when it is to be sent again.
+func (c *Client) try(ctx context.Context, w *caller, start time.Time) (wait time.Duration, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(w.body))
+	if err != nil {
+		return 0, err
+	}
+	request.Header = c.header
+	answer, err := c.http.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	r := w.rec
+	r.Status = answer.StatusCode
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
+		if answer.StatusCode == http.StatusTooManyRequests && c.opt.Retry {
+			return retryAfter(answer.Header.Get("Retry-After"), time.Now()), nil
+		}
+		return 0, refused{fmt.Sprintf("HTTP %d %s", answer.StatusCode, http.StatusText(answer.StatusCode)), errorText(text)}
+	}
+	if kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) != "text/event-stream" {
+		text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+		if w.now = time.Since(start); err != nil {
+			return 0, err
+		}
+		if err := w.whole(text); err != nil {
+			return 0, err
+		}
+		return 0, w.end()
+	}
+	r.Streamed = true
+	var linger *time.Timer
+	for {
+		n, err := answer.Body.Read(w.buf)
+		w.now = time.Since(start)
+		if n > 0 {
+			if bad := w.events.Feed(w.buf[:n], w.each); bad != nil {
+				return 0, bad
+			}
+		}
+		switch {
+		case err != nil && w.done: // whatever ended the connection, all is here
+			return 0, w.end()
+		case err == io.EOF:
+			if bad := w.events.End(w.each); bad != nil {
+				return 0, bad
+			}
+			return 0, w.end()
+		case err != nil:
+			return 0, err
+		case w.done && linger == nil: // read on to the end, so that the connection lives on
+			linger = time.AfterFunc(lingers, cancel)
+			defer linger.Stop()
+		}
+	}
+}
+
+// errorText is the message of an error body, or its beginning.
+func errorText(body []byte) string {
+	var k wire.Chunk
+	if k.Read(body) == nil && len(k.Error) > 0 {
+		return string(k.Error)
+	}
+	var other struct{ Detail, Message any }
+	if json.Unmarshal(body, &other) == nil {
+		for _, text := range []any{other.Message, other.Detail} {
+			if text != nil {
+				return fmt.Sprintf("%.200v", text)
+			}
+		}
+	}
+	return strings.TrimSpace(fmt.Sprintf("%.200s", body))
+}
+
+// retryAfter reads the header: seconds or a date (RFC 9110, section 10.2.3).
+func retryAfter(header string, now time.Time) time.Duration {
+	if seconds, err := strconv.Atoi(strings.TrimSpace(header)); err == nil && seconds >= 0 {
+		return max(time.Duration(min(seconds, 3600))*time.Second, time.Millisecond)
+	}
+	if at, err := http.ParseTime(header); err == nil {
+		return min(max(at.Sub(now), time.Millisecond), time.Hour)
+	}
+	return defaultRetryAfter
+}
+
+// sleep waits, or says why it could not.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// fail notes how a request went wrong.
+func (r *Record) fail(ctx context.Context, err error) {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errTimeout) {
+		r.Outcome = CutOff
+		return
+	}
+	r.Outcome, r.Message = Failed, err.Error()
+	var status refused
+	var told errInStream
+	var network net.Error
+	switch {
+	case errors.Is(context.Cause(ctx), errTimeout):
+		r.Failure, r.Message = "timeout", errTimeout.Error()
+	case errors.As(err, &status):
+		r.Failure, r.Message = status.status, status.message
+	case errors.As(err, &told):
+		r.Failure = "error in the answer"
+	case errors.Is(err, wire.ErrChunk), errors.Is(err, wire.ErrLongEvent):
+		r.Failure = "answer not understood"
+	case errors.Is(err, errBrokenOff), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
+		r.Failure = "connection broken"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		r.Failure = "connection refused"
+	case errors.As(err, &network) && network.Timeout():
+		r.Failure = "timeout"
+	default:
+		r.Failure = "network"
+	}
+}

@@ -1,0 +1,287 @@
+package load
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/troupe-engine/troupe/lab/load/work"
+)
+
+// Report is what a run says. Times without a unit in their name are seconds.
+type Report struct {
+	Setup       Setup       `json:"setup"`
+	Seconds     float64     `json:"duration_seconds"`
+	Interrupted bool        `json:"interrupted"`
+	Requests    Requests    `json:"requests"`
+	Tokens      Tokens      `json:"tokens"`
+	Throughput  Throughput  `json:"throughput"`
+	Concurrency Concurrency `json:"concurrency"`
+	Goodput     *Goodput    `json:"goodput,omitempty"`
+	Accuracy    *Accuracy   `json:"accuracy,omitempty"`
+	TTFT        Latency     `json:"ttft_ms"`
+	TPOT        Latency     `json:"tpot_ms"`
+	ITL         Latency     `json:"itl_ms"`
+	E2E         Latency     `json:"e2e_ms"`
+	SendDelay   *Latency    `json:"send_delay_ms,omitempty"` // of open-loop requests: sent after they were due
+	Client      ClientCost  `json:"client"`
+	Notes       []string    `json:"notes,omitempty"`
+}
+
+// Setup is what was asked for.
+type Setup struct {
+	URL         string  `json:"url"`
+	Endpoint    string  `json:"endpoint"`
+	Server      *Server `json:"server,omitempty"`
+	Work        string  `json:"work"`
+	Load        string  `json:"load"`
+	Seed        uint64  `json:"seed"`
+	Stream      bool    `json:"stream"`
+	IgnoreEOS   bool    `json:"ignore_eos"`
+	Warmup      int     `json:"warmup_requests"`
+	Concurrency int     `json:"max_concurrency,omitempty"`
+	// Flags are those that were given, by name.
+	Flags map[string]string `json:"flags,omitempty"`
+
+	Objectives Objectives `json:"-"`
+}
+
+// Requests counts requests by how they ended.
+type Requests struct {
+	Sent     int       `json:"sent"`
+	Finished int       `json:"finished"`
+	Failed   int       `json:"failed"`
+	CutOff   int       `json:"cut_off"`
+	Unsent   int       `json:"turns_not_sent"`
+	Retries  int       `json:"retries"`
+	Failures []Failure `json:"failures,omitempty"` // most frequent first
+}
+
+// Failure is one kind of failed request.
+type Failure struct {
+	Kind    string `json:"kind"`
+	Count   int    `json:"count"`
+	Example string `json:"example"` // of its messages the first one's
+}
+
+// Tokens counts those of finished requests.
+type Tokens struct {
+	Input  int `json:"input"`
+	Output int `json:"output"`
+	Cached int `json:"cached_input"`
+	// Chunks are the pieces of text that brought the output.
+	Chunks int `json:"chunks"`
+	// ByServer is how many requests the server counted itself.
+	ByServer int `json:"requests_counted_by_server"`
+}
+
+// Throughput is per second of the run, of finished requests.
+type Throughput struct {
+	Requests float64 `json:"requests"`
+	Input    float64 `json:"input_tokens"`
+	Output   float64 `json:"output_tokens"`
+	Total    float64 `json:"total_tokens"`
+}
+
+// Concurrency is how many requests ran at once.
+type Concurrency struct {
+	Mean float64 `json:"mean"` // the time that all requests ran, failed ones and cut off ones, too, over the duration
+	Peak int     `json:"peak"`
+}
+
+// Goodput is the part of the throughput that keeps the objectives.
+type Goodput struct {
+	Objectives string  `json:"objectives"`
+	Requests   int     `json:"requests"`
+	PerSecond  float64 `json:"requests_per_second"`
+	Share      float64 `json:"share"` // of the finished and the failed
+}
+
+// Accuracy is how many checked answers are right.
+type Accuracy struct {
+	Share    float64 `json:"share"`
+	Right    int     `json:"right"`
+	Wrong    int     `json:"wrong"`
+	NoAnswer int     `json:"no_answer"`
+}
+
+// ClientCost is what the load generator took from its machine.
+type ClientCost struct {
+	CPUSeconds float64 `json:"cpu_seconds"`
+	// PerToken is processor time per piece of text in µs, all costs of a
+	// request included.
+	PerToken float64 `json:"cpu_us_per_token"`
+	// Cores is processor time over time: 1 is a whole core.
+	Cores float64 `json:"cores"`
+}
+
+// NewReport sums up a run.
+func NewReport(setup Setup, res *Result) *Report {
+	p := &Report{Setup: setup, Seconds: res.Took.Seconds(), Interrupted: res.Interrupted, Concurrency: Concurrency{Peak: res.Peak}}
+	p.Requests.Unsent = res.Unsent
+	var ttft, tpot, itl, e2e, delay []time.Duration
+	var busy time.Duration
+	var good, chunks, whole, silent, short int
+	var accuracy Accuracy
+	var counted struct{ tokens, pieces int }
+	for i := range res.Records {
+		r := &res.Records[i]
+		p.Requests.Sent++
+		p.Requests.Retries += r.Retries
+		chunks += r.Chunks
+		if r.Timed {
+			delay = append(delay, max(r.Sent-r.Due, 0))
+		}
+		busy += r.E2E()
+		switch r.Outcome {
+		case Failed:
+			p.Requests.Failed++
+			p.Requests.failed(r)
+			continue
+		case CutOff:
+			p.Requests.CutOff++
+			continue
+		}
+		p.Requests.Finished++
+		p.Tokens.add(r)
+		e2e, itl = append(e2e, r.E2E()), append(itl, r.Gaps...)
+		if d, ok := r.TTFT(); ok {
+			ttft = append(ttft, d)
+		} else if r.Streamed {
+			silent++
+		}
+		if d, ok := r.TPOT(); ok {
+			tpot = append(tpot, d)
+		}
+		if setup.Stream && !r.Streamed {
+			whole++
+		}
+		if setup.IgnoreEOS && r.Counted && r.Output < r.MaxTokens {
+			short++
+		}
+		if r.Streamed && r.Counted {
+			counted.tokens += r.Output
+			counted.pieces += r.Chunks
+		}
+		if setup.Objectives.Met(r) {
+			good++
+		}
+		accuracy.add(r.Verdict)
+	}
+	slices.SortStableFunc(p.Requests.Failures, func(a, b Failure) int { return cmp.Or(b.Count-a.Count, cmp.Compare(a.Kind, b.Kind)) })
+	p.TTFT, p.TPOT, p.ITL, p.E2E = newLatency(ttft), newLatency(tpot), newLatency(itl), newLatency(e2e)
+	if len(delay) > 0 {
+		l := newLatency(delay)
+		p.SendDelay = &l
+	}
+	p.rates(busy, res.CPU, chunks)
+	if setup.Objectives.Any() {
+		p.Goodput = &Goodput{Objectives: setup.Objectives.String(), Requests: good, PerSecond: over(float64(good), p.Seconds),
+			Share: over(float64(good), float64(p.Requests.Finished+p.Requests.Failed))}
+	}
+	if n := accuracy.Right + accuracy.Wrong + accuracy.NoAnswer; n > 0 {
+		accuracy.Share = float64(accuracy.Right) / float64(n)
+		p.Accuracy = &accuracy
+	}
+	p.notes(res, whole, silent, short)
+	if counted.pieces > 0 && float64(counted.tokens) > 1.02*float64(counted.pieces) {
+		p.Notes = append(p.Notes, fmt.Sprintf("a piece of text brings %.2f tokens on average: ITL is the gap between pieces, TPOT the time per token",
+			float64(counted.tokens)/float64(counted.pieces)))
+	}
+	return p
+}
+
+// over is a ratio, 0 where there is none.
+func over(a, b float64) float64 {
+	if b <= 0 {
+		return 0
+	}
+	return a / b
+}
+
+func (p *Report) rates(busy, cpu time.Duration, chunks int) {
+	p.Throughput = Throughput{Requests: over(float64(p.Requests.Finished), p.Seconds), Input: over(float64(p.Tokens.Input), p.Seconds),
+		Output: over(float64(p.Tokens.Output), p.Seconds), Total: over(float64(p.Tokens.Input+p.Tokens.Output), p.Seconds)}
+	p.Concurrency.Mean = over(busy.Seconds(), p.Seconds)
+	p.Client = ClientCost{CPUSeconds: cpu.Seconds(), PerToken: over(float64(cpu.Microseconds()), float64(chunks)), Cores: over(cpu.Seconds(), p.Seconds)}
+}
+
+func (t *Tokens) add(r *Record) {
+	t.Input += r.Input
+	t.Output += r.Output
+	t.Cached += r.Cached
+	t.Chunks += r.Chunks
+	if r.Counted {
+		t.ByServer++
+	}
+}
+
+func (a *Accuracy) add(v work.Verdict) {
+	switch v {
+	case work.Right:
+		a.Right++
+	case work.Wrong:
+		a.Wrong++
+	case work.NoAnswer:
+		a.NoAnswer++
+	}
+}
+
+// failed counts a failure under its kind.
+func (q *Requests) failed(r *Record) {
+	for i := range q.Failures {
+		if f := &q.Failures[i]; f.Kind == r.Failure {
+			f.Count++
+			return
+		}
+	}
+	q.Failures = append(q.Failures, Failure{Kind: r.Failure, Count: 1, Example: r.Message})
+}
+
+// tooBusy is the share of the machine above which the client may slow down
+// what it measures.
+const tooBusy = 0.8
+
+// notes says what a reader of the figures must know.
+func (p *Report) notes(res *Result, whole, silent, short int) {
+	note := func(format string, args ...any) { p.Notes = append(p.Notes, fmt.Sprintf(format, args...)) }
+	finished := p.Requests.Finished
+	switch counted := p.Tokens.ByServer; {
+	case finished == 0:
+	case counted == 0 && p.Setup.Stream:
+		note("the server sends no usage: output tokens are pieces of text, input tokens what was asked for")
+	case counted == 0:
+		note("the server sends no usage: output tokens are not known, input tokens are what was asked for")
+	case counted < finished:
+		note("%d of %d answers came without usage: their output tokens are pieces of text", finished-counted, finished)
+	}
+	if whole > 0 {
+		note("%d answers were not streamed though that was asked: they have no TTFT, TPOT and ITL", whole)
+	}
+	if silent > 0 {
+		note("%d answers brought no text: they have no TTFT and TPOT", silent)
+	}
+	if short > 0 {
+		note("%d answers are shorter than asked for: the server does not heed ignore_eos, or their context was full", short)
+	}
+	if p.Requests.Retries > 0 {
+		note("%d answers of 429 were waited out; latencies include the waiting", p.Requests.Retries)
+	}
+	if p.Requests.Unsent > 0 {
+		note("%d turns were not sent: one before them did not finish, or the time was over", p.Requests.Unsent)
+	}
+	if d := p.SendDelay; d != nil && d.P50 > 10 {
+		note("requests were sent %.0f ms after they were due (median): the limit on concurrency, or this machine, does not keep up with the rate", d.P50)
+	}
+	if p.Client.Cores > tooBusy*float64(runtime.GOMAXPROCS(0)) {
+		note("this client used %.1f of %d cores: it may be the bottleneck; figures of latency are too high then", p.Client.Cores, runtime.GOMAXPROCS(0))
+	}
+	if res.Exhausted {
+		note("the data set has no more than this")
+	}
+	if res.Interrupted {
+		note("interrupted: %d requests were cut off and count in no latency", p.Requests.CutOff)
+	}
+}

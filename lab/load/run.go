@@ -1,0 +1,231 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/troupe-engine/troupe/lab/cputime"
+	"github.com/troupe-engine/troupe/lab/load/wire"
+	"github.com/troupe-engine/troupe/lab/load/work"
+)
+
+// Load is one run. Its fields are set before Run and not changed after.
+type Load struct {
+	Client *Client
+	Source work.Source
+	// Sessions is how many are run at most; 0 runs all of the source.
+	Sessions int
+	// Concurrency is how many sessions run at once at most; 0 sets no limit.
+	Concurrency int
+	// Arrivals say when sessions are due that do not say so themselves; nil
+	// means at once, so that Concurrency alone sets the pace.
+	Arrivals *work.Arrivals
+	// Duration is the time after which no request begins; 0 sets no limit.
+	Duration time.Duration
+	// Refusals is how many requests, the first ones, the server must refuse as
+	// invalid, all of them, for Run to end with a *Refusal. 0 sets no limit.
+	Refusals int
+	Live     Live
+
+	mu      sync.Mutex
+	records []Record
+	idle    []*caller
+	unsent  int
+	asked   int // requests
+	refused int // of the first Refusals of them
+	giveUp  context.CancelCauseFunc
+}
+
+// Refusal tells that a server takes nothing of what it is asked: further
+// requests would be refused alike.
+type Refusal struct {
+	// Wanted is how many tokens of prompt the last refused request had, 0
+	// where unknown; MaxTokens bounded its answer.
+	Wanted, MaxTokens int
+	count             int
+	failure, message  string
+}
+
+func (e *Refusal) Error() string {
+	which := "the first request"
+	if e.count > 1 {
+		which = fmt.Sprintf("each of the first %d requests", e.count)
+	}
+	return fmt.Sprintf("the server refuses %s: %s: %s", which, e.failure, e.message)
+}
+
+// Result is what a run measured.
+type Result struct {
+	Records []Record // by session and turn
+	// Took is from the first request's sending to the last one's end.
+	Took time.Duration
+	// Peak is the greatest number of requests that ran at once.
+	Peak int
+	// Unsent are turns that were not asked: one before them did not finish, or
+	// the time was over.
+	Unsent int
+	// Interrupted tells that the context ended the run.
+	Interrupted bool
+	// Exhausted tells that the source ended before Sessions or Duration did.
+	Exhausted bool
+	// CPU is the processor time of this whole process during the run.
+	CPU time.Duration
+}
+
+// Run asks until the work is over, the duration is, or ctx is done, which cuts
+// off what runs. It returns when nothing runs any more. An error comes from the
+// source or is a *Refusal; the result holds what was measured all the same.
+func (l *Load) Run(interrupt context.Context) (*Result, error) {
+	began, cpu := time.Now(), cputime.Used()
+	ctx, giveUp := context.WithCancelCause(interrupt)
+	defer giveUp(nil)
+	l.giveUp = giveUp
+	opening, cancel := ctx, context.CancelFunc(func() {})
+	if l.Duration > 0 {
+		opening, cancel = context.WithTimeout(ctx, l.Duration)
+	}
+	defer cancel()
+	var running sync.WaitGroup
+	exhausted, err := l.open(ctx, opening, began, &running)
+	running.Wait()
+	slices.SortFunc(l.records, func(a, b Record) int { return cmp.Or(a.Session-b.Session, a.Turn-b.Turn) })
+	result := &Result{Records: l.records, Peak: int(l.Live.peak.Load()), Unsent: l.unsent,
+		Interrupted: interrupt.Err() != nil, Exhausted: exhausted, CPU: cputime.Used() - cpu}
+	if len(l.records) > 0 {
+		first, last := l.records[0].Sent, l.records[0].Last
+		for i := range l.records {
+			first, last = min(first, l.records[i].Sent), max(last, l.records[i].Last)
+		}
+		result.Took = last - first
+	}
+	var refusal *Refusal
+	if errors.As(context.Cause(ctx), &refusal) {
+		err = refusal
+	}
+	return result, err
+}
+
+// number counts requests as they are asked, from 1.
+func (l *Load) number() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked++
+	return l.asked
+}
+
+// judge gives the run up when the server has refused all of the first requests.
+// Those that came later do not count: a refusal takes no time, an answer does,
+// so that many are refused beside the first ones that will be answered.
+func (l *Load) judge(number int, r *Record) {
+	invalid := r.Status == http.StatusBadRequest || r.Status == http.StatusRequestEntityTooLarge || r.Status == http.StatusUnprocessableEntity
+	if number > l.Refusals || r.Outcome != Failed || !invalid {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.refused++; l.refused == l.Refusals {
+		l.giveUp(&Refusal{Wanted: r.Wanted, MaxTokens: r.MaxTokens, count: l.refused, failure: r.Failure, message: r.Message})
+	}
+}
+
+// open starts sessions until opening is done or there are no more.
+func (l *Load) open(ctx, opening context.Context, began time.Time, running *sync.WaitGroup) (exhausted bool, err error) {
+	var slots chan struct{}
+	if l.Concurrency > 0 {
+		slots = make(chan struct{}, l.Concurrency)
+	}
+	for n := 0; l.Sessions == 0 || n < l.Sessions; n++ {
+		s, err := l.Source.Next()
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if l.Arrivals != nil && !s.Timed {
+			s.Due, s.Timed = l.Arrivals.Next(), true
+		}
+		if wait := s.Due - time.Since(began); s.Timed && wait > 0 {
+			if sleep(opening, wait) != nil {
+				return false, nil
+			}
+		}
+		if slots != nil {
+			select {
+			case slots <- struct{}{}:
+			case <-opening.Done():
+				return false, nil
+			}
+		}
+		if opening.Err() != nil {
+			return false, nil
+		}
+		w := l.caller()
+		running.Go(func() {
+			l.session(ctx, opening, w, s, began)
+			if slots != nil {
+				<-slots
+			}
+		})
+	}
+	return false, nil
+}
+
+// caller gives memory to a session.
+func (l *Load) caller() *caller {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := len(l.idle); n > 0 {
+		w := l.idle[n-1]
+		l.idle = l.idle[:n-1]
+		return w
+	}
+	return newCaller(&l.Live)
+}
+
+// session asks one turn after the other, each behind the server's own answers,
+// and begins none when opening is done.
+func (l *Load) session(ctx, opening context.Context, w *caller, s *work.Session, began time.Time) {
+	records := make([]Record, 0, len(s.Turns))
+	talk := conversation{chat: l.Client.opt.Chat, body: wire.Body{Stop: s.Stop}}
+	talk.system(s.System)
+	for i := range s.Turns {
+		if i > 0 && opening.Err() != nil {
+			break
+		}
+		turn := &s.Turns[i]
+		talk.ask(turn)
+		records = append(records, Record{Session: s.Index, Turn: i, Wanted: talk.wanted, MaxTokens: turn.MaxTokens})
+		r := &records[i]
+		if i == 0 {
+			r.Due, r.Timed = s.Due, s.Timed
+		}
+		number := l.number()
+		l.Live.begin()
+		l.Client.ask(ctx, w, &talk.body, r, began)
+		if s.Check != nil && r.Outcome == Finished {
+			r.Verdict = s.Check(string(w.text))
+		}
+		l.Live.end(r)
+		l.judge(number, r)
+		if r.Outcome != Finished {
+			break
+		}
+		if i+1 < len(s.Turns) {
+			talk.answered(string(w.text), r)
+		}
+	}
+	w.rec = nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.records = append(l.records, records...)
+	l.unsent += len(s.Turns) - len(records)
+	l.idle = append(l.idle, w)
+}

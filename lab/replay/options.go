@@ -1,0 +1,234 @@
+package replay
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/troupe-engine/troupe/lab/costmodel"
+	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/sched"
+)
+
+// Options say what a trace is replayed on. Zero means the default where one is
+// given.
+type Options struct {
+	GPU   costmodel.GPU
+	Model costmodel.Model
+	// Replicas is the number of engines, each with a device of its own; 0
+	// means 1.
+	Replicas int
+	// Routing is one of sched.RoutingPolicies; "" means cache-aware.
+	Routing string
+	// Policy (schedule-policy) orders each engine's queue, one of
+	// sched.SchedulePolicies; "" means fcfs.
+	Policy string
+	// Eviction (radix-eviction-policy) is what the cache evicts first, one of
+	// memory.PolicyNames; "" means lru.
+	Eviction string
+	// CacheDisabled (disable-radix-cache) keeps nothing for later requests.
+	CacheDisabled bool
+	// PageSize is the number of tokens in a page, a power of two; 0 means 64.
+	PageSize int
+	// KVTokens (max-total-tokens) caps each engine's KV pool; 0 means what the
+	// device's memory allows.
+	KVTokens int
+	// MemFraction (mem-fraction-static) is the share of the device's memory
+	// for weights, workspace and pool; 0 means memory.AutoMemFraction.
+	MemFraction float64
+	// MaxRunning (max-running-requests); 0 means memory.AutoMaxRunning.
+	MaxRunning int
+	// MaxPrefillTokens (max-prefill-tokens); 0 means 16384.
+	MaxPrefillTokens int
+	// ChunkedPrefillSize (chunked-prefill-size); 0 means SGLang's default for
+	// the device's memory, -1 no chunks.
+	ChunkedPrefillSize int
+	// LatencyTarget (inter-token-latency-target) cuts prompts so small that 99
+	// of 100 steps with decoding rows keep it; 0 means no target.
+	LatencyTarget time.Duration
+	// Aging (schedule-aging) is how long a request waits until it outranks
+	// every younger one; 0 means 1 minute, below 0 never.
+	Aging time.Duration
+	// DisableOverlap (disable-overlap-schedule) plans a step only when the one
+	// before it is done. Planning takes no virtual time, so that this shows
+	// only what rows computed in vain cost.
+	DisableOverlap bool
+	// Speed divides the trace's times: 2 sends everything twice as fast; 0
+	// means 1.
+	Speed float64
+	// Seed is for whatever draws: the random policies, hashes.
+	Seed uint64
+	// Limit is how many requests of the trace are taken; 0 means all.
+	Limit int
+	// WaitingTokens is how many tokens of prompts may wait in all queues; what
+	// arrives beyond is held back in order. 0 means 32 million, 128 MiB. A
+	// request that is held back waits from its time in the trace all the same.
+	WaitingTokens int
+	// Samples bounds the points of the time series; 0 means 512. Soft: between
+	// half of it and all of it, at equal distances.
+	Samples int
+	// Progress is called now and then, for people; nil for nobody.
+	Progress func(Progress)
+}
+
+// Progress is how far a replay has come.
+type Progress struct {
+	Requests    int     // ended
+	Seconds     float64 // of virtual time
+	Read, Bytes int64   // of the trace; Bytes is 0 where unknown
+}
+
+const (
+	defaultPageSize      = 64
+	defaultWaitingTokens = 32 << 20
+	defaultSamples       = 512
+	// maxReplicas bounds memory: each engine keeps a cache of its own, 4 to 10
+	// bytes per token of its pool.
+	maxReplicas = 1024
+	// logitRows is for how many outputs of a step the plan keeps logits: more
+	// are sampled in turns. SGLang's greatest captured batch on most devices.
+	logitRows = 256
+)
+
+func (o Options) withDefaults() Options {
+	orDefault(&o.Replicas, 1)
+	orDefault(&o.Routing, sched.RouteCacheAware)
+	orDefault(&o.Policy, "fcfs")
+	orDefault(&o.Eviction, "lru")
+	orDefault(&o.PageSize, defaultPageSize)
+	orDefault(&o.MaxPrefillTokens, 16384)
+	// What a step computes at most binds a chunk that nobody chose.
+	orDefault(&o.ChunkedPrefillSize, min(defaultChunk(o.GPU.Memory), max(o.MaxPrefillTokens, 1)))
+	orDefault(&o.Aging, time.Minute)
+	orDefault(&o.Speed, 1)
+	orDefault(&o.WaitingTokens, defaultWaitingTokens)
+	orDefault(&o.Samples, defaultSamples)
+	return o
+}
+
+func orDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// mostStepTokens bounds a step, far beyond what any device has the workspace for.
+const mostStepTokens = 1 << 24
+
+// defaultChunk is SGLang's chunked-prefill-size by the device's memory
+// (server_args.py).
+func defaultChunk(bytes int64) int {
+	const gib = 1 << 30
+	switch {
+	case bytes < 35*gib:
+		return 2048
+	case bytes < 60*gib:
+		return 4096
+	case bytes < 160*gib:
+		return 8192
+	}
+	return 16384
+}
+
+// check reports the first option that is out of range, after defaults, by its
+// flag.
+func (o *Options) check() error {
+	switch {
+	case o.Replicas < 1 || o.Replicas > maxReplicas:
+		return fmt.Errorf("--replicas is %d, want 1 to %d", o.Replicas, maxReplicas)
+	case !memory.ValidPageSize(o.PageSize):
+		return fmt.Errorf("--page-size is %d; it must be a power of two, such as 1, 16 or 64", o.PageSize)
+	case !(o.Speed > 0) || math.IsInf(o.Speed, 0):
+		return fmt.Errorf("--speed is %v; it must be above 0: 2 sends the trace twice as fast", o.Speed)
+	case o.KVTokens < 0:
+		return fmt.Errorf("--kv-tokens is %d; it must be positive, or 0 for what the device's memory allows", o.KVTokens)
+	case o.Limit < 0:
+		return fmt.Errorf("--limit is %d; it must be positive, or 0 for the whole trace", o.Limit)
+	case o.MaxRunning < 0:
+		return fmt.Errorf("--max-running-requests is %d; it must be positive, or 0 for the default", o.MaxRunning)
+	case o.MaxPrefillTokens < 1:
+		return fmt.Errorf("--max-prefill-tokens is %d; it must be positive", o.MaxPrefillTokens)
+	case o.MaxPrefillTokens > mostStepTokens:
+		return fmt.Errorf("--max-prefill-tokens %d is more than the %d that a step can have; lower it", o.MaxPrefillTokens, mostStepTokens)
+	case o.ChunkedPrefillSize < -1:
+		return fmt.Errorf("--chunked-prefill-size is %d; it must be positive, 0 for the default, or -1 for no chunks", o.ChunkedPrefillSize)
+	case o.ChunkedPrefillSize > o.MaxPrefillTokens:
+		return fmt.Errorf("--chunked-prefill-size %d is more than --max-prefill-tokens %d allows in a step; lower the one or raise the other",
+			o.ChunkedPrefillSize, o.MaxPrefillTokens)
+	case o.LatencyTarget < 0:
+		return fmt.Errorf("--inter-token-latency-target is %v; it must be positive, or 0 for none", o.LatencyTarget)
+	case o.LatencyTarget > 0 && o.ChunkedPrefillSize < 0:
+		return fmt.Errorf("--inter-token-latency-target %v needs chunks, which --chunked-prefill-size -1 switches off", o.LatencyTarget)
+	case o.WaitingTokens < 1 || o.Samples < 2:
+		return fmt.Errorf("%d waiting tokens and %d samples; want at least 1 and 2", o.WaitingTokens, o.Samples)
+	}
+	routing := sched.RouterOptions{Policy: o.Routing, Replicas: o.Replicas, PageSize: o.PageSize}
+	if err := routing.Validate(); err != nil {
+		return fmt.Errorf("--routing: %w", err)
+	}
+	queue := o.queue()
+	if err := queue.Validate(); err != nil {
+		return fmt.Errorf("--policy: %w", err)
+	}
+	if _, err := memory.PolicyByName(o.Eviction); err != nil {
+		return fmt.Errorf("--eviction: %w", err)
+	}
+	return nil
+}
+
+// pool sizes an engine's KV pool, as a real engine on the device would.
+func (o *Options) pool() (memory.PoolPlan, error) {
+	// Without chunks the biggest step is bigger, but the automatic share knows
+	// of chunks only.
+	chunk, step := o.ChunkedPrefillSize, o.ChunkedPrefillSize
+	if chunk < 0 {
+		chunk, step = defaultChunk(o.GPU.Memory), o.MaxPrefillTokens
+	}
+	outputs := min(o.MaxRunning, logitRows)
+	orDefault(&outputs, logitRows)
+	plan, err := memory.PlanPool(memory.PoolOptions{
+		OwnMemory: true, MemFraction: o.MemFraction, StepTokens: chunk,
+		MaxTotalTokens: o.KVTokens, MaxRunning: o.MaxRunning, PageSize: o.PageSize,
+	}, memory.PoolFacts{
+		AvailableBytes: o.GPU.Memory, AvailableFrom: o.GPU.Title,
+		WeightBytes: o.Model.Bytes(), WorkspaceBytes: o.Model.Workspace(step, outputs),
+		Layers: o.Model.Layers, KVHeads: o.Model.KVHeads, HeadDim: o.Model.HeadDim, ElemBytes: o.Model.KVBytes,
+		Context: o.Model.Context,
+	})
+	if err != nil {
+		return plan, fmt.Errorf("%s on %s: %w", o.Model.Name, o.GPU.Name, err)
+	}
+	return plan, nil
+}
+
+func (o *Options) queue() sched.QueueOptions {
+	return sched.QueueOptions{
+		SchedulePolicy: o.Policy, Aging: max(o.Aging, 0), CacheDisabled: o.CacheDisabled, PageSize: o.PageSize, Seed: o.Seed,
+	}
+}
+
+func (o *Options) former(pool memory.PoolPlan) sched.FormerOptions {
+	queue, steps := o.queue(), 2
+	if o.DisableOverlap {
+		steps = 1
+	}
+	return sched.FormerOptions{
+		PageSize: o.PageSize, Pages: pool.Pages, MaxRunning: pool.MaxRunning,
+		MaxPrefillTokens: o.MaxPrefillTokens, ChunkedPrefillSize: o.ChunkedPrefillSize,
+		InterTokenLatencyTarget: o.LatencyTarget, StepsInFlight: steps,
+		ContextLength: o.Model.Context, CacheDisabled: o.CacheDisabled, ReportToQueue: queue.WantsResults(),
+	}
+}
+
+func (o *Options) cache(pool memory.PoolPlan) memory.CacheOptions {
+	return memory.CacheOptions{
+		PageSize: o.PageSize, Disabled: o.CacheDisabled, Policy: o.Eviction, Events: o.routesByPrefix(), HashSeed: o.Seed,
+		History: memory.HistoryFor(o.Eviction, pool.Pages),
+	}
+}
+
+// routesByPrefix reports whether the router wants to know who holds what.
+func (o *Options) routesByPrefix() bool {
+	return o.Replicas > 1 && o.Routing == sched.RouteCacheAware && !o.CacheDisabled
+}

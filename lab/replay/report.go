@@ -1,0 +1,216 @@
+package replay
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/troupe-engine/troupe/lab/plot"
+)
+
+// Report is the outcome of a replay. It holds nothing of the machine that ran
+// it, so that equal runs have equal reports. Times are virtual, in seconds.
+type Report struct {
+	Setup      Setup       `json:"setup"`
+	Requests   Requests    `json:"requests"`
+	Tokens     Tokens      `json:"tokens"`
+	Cache      Cache       `json:"cache"`
+	TTFT       Latency     `json:"ttft"` // from the request's arrival in the trace
+	ITL        Latency     `json:"itl"`  // between a request's tokens
+	E2E        Latency     `json:"e2e"`
+	Throughput Throughput  `json:"throughput"`
+	Steps      Steps       `json:"steps"`
+	Queue      Queue       `json:"queue"`
+	Replicas   []ByReplica `json:"replicas"`
+	Series     []Sample    `json:"series"`
+	Warnings   []string    `json:"warnings,omitempty"`
+}
+
+// Setup repeats what was replayed on, defaults filled in.
+type Setup struct {
+	GPU                string `json:"gpu"`
+	Model              string `json:"model"`
+	Replicas           int    `json:"replicas"`
+	Routing            string `json:"routing,omitempty"` // of several replicas
+	Policy             string `json:"schedule_policy"`
+	Eviction           string `json:"eviction"`
+	CacheDisabled      bool   `json:"disable_radix_cache,omitempty"`
+	PageSize           int    `json:"page_size"`
+	KVTokens           int    `json:"kv_tokens"` // of each replica
+	MaxRunning         int    `json:"max_running_requests"`
+	MaxPrefillTokens   int    `json:"max_prefill_tokens"`
+	ChunkedPrefillSize int    `json:"chunked_prefill_size"`
+	// Seconds; 0 for no target and for no aging.
+	LatencyTarget float64 `json:"inter_token_latency_target,omitempty"`
+	Aging         float64 `json:"schedule_aging"`
+	Overlap       bool    `json:"overlap_schedule"`
+	Speed         float64 `json:"speed"`
+	Seed          uint64  `json:"seed"`
+}
+
+// Requests counts what became of them.
+type Requests struct {
+	Finished int `json:"finished"`
+	// Refused were longer than the model's context.
+	Refused int `json:"refused"`
+	// HeldBack came to their queue late, since too many tokens waited there:
+	// Options.WaitingTokens. Policies and the router see them only then.
+	HeldBack int `json:"held_back"`
+}
+
+// Tokens of the finished requests.
+type Tokens struct {
+	Prompt int `json:"prompt"`
+	// Cached tokens of prompts were found when a request was first admitted.
+	Cached int `json:"cached"`
+	Output int `json:"output"`
+}
+
+// Cache is how the prefix caches did, over all replicas.
+type Cache struct {
+	// HitRatio is cached over prompt tokens.
+	HitRatio      float64 `json:"hit_ratio"`
+	EvictedTokens int     `json:"evicted_tokens"`
+}
+
+// Throughput is what went through per second, from the first arrival to the
+// last token.
+type Throughput struct {
+	Seconds  float64 `json:"seconds"`
+	Requests float64 `json:"requests_per_second"`
+	Input    float64 `json:"input_tokens_per_second"` // cached ones included
+	Output   float64 `json:"output_tokens_per_second"`
+}
+
+// Steps of all devices.
+type Steps struct {
+	Count       int `json:"count"`
+	Retractions int `json:"retractions"`
+	// BusyShare is the share of the time that a device computed, on average.
+	BusyShare float64 `json:"busy_share"`
+}
+
+// Queue is how many requests waited and ran, over all replicas; means over
+// time.
+type Queue struct {
+	MeanWaiting float64 `json:"mean_waiting"`
+	MaxWaiting  int     `json:"max_waiting"`
+	MeanRunning float64 `json:"mean_running"`
+	MaxRunning  int     `json:"max_running"`
+}
+
+// ByReplica is one replica's share.
+type ByReplica struct {
+	Requests      int     `json:"requests"`
+	PromptTokens  int     `json:"prompt_tokens"`
+	OutputTokens  int     `json:"output_tokens"`
+	HitRatio      float64 `json:"hit_ratio"`
+	BusyShare     float64 `json:"busy_share"`
+	Retractions   int     `json:"retractions"`
+	EvictedTokens int     `json:"evicted_tokens"`
+}
+
+// finish checks that nothing is left over and sums up.
+func (w *world) finish() (*Report, error) {
+	w.series.finish(w.now, w.state)
+	r := &Report{
+		Setup: w.setup(), TTFT: w.ttft.summary(), ITL: w.itl.summary(), E2E: w.e2e.summary(),
+		Series: w.series.samples, Warnings: w.warnings(),
+	}
+	total, busy, span := counts{}, 0.0, w.now.Seconds()
+	for _, e := range w.engines {
+		if err := e.settled(); err != nil {
+			return nil, err
+		}
+		c, b := &e.counts, e.runner.device.Busy().Seconds()
+		r.Replicas = append(r.Replicas, ByReplica{
+			Requests: c.ended, PromptTokens: c.promptTokens, OutputTokens: c.outputs, HitRatio: share(c.cachedTokens, c.promptTokens),
+			BusyShare: over(b, span), Retractions: c.retractions, EvictedTokens: c.evictedTokens,
+		})
+		total.ended += c.ended
+		total.promptTokens += c.promptTokens
+		total.cachedTokens += c.cachedTokens
+		total.outputs += c.outputs
+		total.steps += c.steps
+		total.retractions += c.retractions
+		total.evictedTokens += c.evictedTokens
+		busy += b
+	}
+	r.Requests = Requests{Finished: total.ended, Refused: w.source.refused, HeldBack: w.heldBack}
+	r.Tokens = Tokens{Prompt: total.promptTokens, Cached: total.cachedTokens, Output: total.outputs}
+	r.Cache = Cache{HitRatio: share(total.cachedTokens, total.promptTokens), EvictedTokens: total.evictedTokens}
+	r.Throughput = Throughput{
+		Seconds: seconds(w.now), Requests: over(float64(total.ended), span),
+		Input: over(float64(total.promptTokens), span), Output: over(float64(total.outputs), span),
+	}
+	r.Steps = Steps{Count: total.steps, Retractions: total.retractions, BusyShare: over(busy, span*float64(len(w.engines)))}
+	r.Queue = Queue{
+		MeanWaiting: over(w.waitingArea, span), MaxWaiting: w.waitingPeak,
+		MeanRunning: over(w.runningArea, span), MaxRunning: w.runningPeak,
+	}
+	return r, nil
+}
+
+func (w *world) setup() Setup {
+	o := &w.opt
+	s := Setup{
+		GPU: o.GPU.Name, Model: o.Model.Name, Replicas: o.Replicas, Policy: o.Policy, Eviction: o.Eviction, CacheDisabled: o.CacheDisabled,
+		PageSize: o.PageSize, KVTokens: w.pool.Tokens, MaxRunning: w.pool.MaxRunning,
+		MaxPrefillTokens: o.MaxPrefillTokens, ChunkedPrefillSize: o.ChunkedPrefillSize,
+		LatencyTarget: o.LatencyTarget.Seconds(), Aging: max(o.Aging, 0).Seconds(), Overlap: !o.DisableOverlap, Speed: o.Speed, Seed: o.Seed,
+	}
+	if w.router != nil {
+		s.Routing = o.Routing
+	}
+	return s
+}
+
+func (w *world) warnings() []string {
+	all := append([]string(nil), w.pool.Warnings...)
+	warned, last := 0, ""
+	for _, e := range w.engines {
+		if e.warning != "" {
+			warned, last = warned+1, e.warning
+		}
+	}
+	if warned > 0 && len(w.engines) > 1 {
+		last = fmt.Sprintf("%d of %d replicas say so, or with other figures: %s", warned, len(w.engines), last)
+	}
+	if warned > 0 {
+		all = append(all, last)
+	}
+	if note := w.source.lacks(); note != "" {
+		all = append(all, note)
+	}
+	if s := &w.source; s.refused > 0 {
+		all = append(all, fmt.Sprintf("%d requests exceed the model's context of %d tokens and were refused, the first one at line %d with %d tokens",
+			s.refused, w.opt.Model.Context, s.refusedLine, s.refusedLen))
+	}
+	// An engine that keeps up is done soon after the last arrival.
+	if behind := w.now - w.source.last; behind > w.source.last/20 && behind > 2*w.e2e.quantile(0.5) && behind > time.Minute {
+		all = append(all, fmt.Sprintf("the engines did not keep up: the last request came at %s, the last token at %s; "+
+			"read the throughput as their limit and the latencies as those of a growing queue", clock(w.source.last.Seconds()), clock(w.now.Seconds())))
+	}
+	return all
+}
+
+// share is a ratio of counts, rounded to what counts mean.
+func share(part, whole int) float64 { return over(float64(part), float64(whole)) }
+
+// over divides and rounds to six digits after the point; nothing over nothing
+// is nothing.
+func over(part, whole float64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return math.Round(part/whole*1e6) / 1e6
+}
+
+// Figure draws the time series.
+func (r *Report) Figure() *plot.Figure {
+	title := fmt.Sprintf("%s on %s, %d replicas, speed %g", r.Setup.Model, r.Setup.GPU, r.Setup.Replicas, r.Setup.Speed)
+	if r.Setup.Replicas == 1 {
+		title = fmt.Sprintf("%s on %s, speed %g", r.Setup.Model, r.Setup.GPU, r.Setup.Speed)
+	}
+	return plot.Usage(title, points(r.Series))
+}

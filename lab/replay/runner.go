@@ -1,0 +1,67 @@
+package replay
+
+import (
+	"time"
+
+	"github.com/troupe-engine/troupe/lab/costmodel"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// runner stands where a device's runner and executor stand: it turns a step
+// into rows of the cost model and answers with made-up tokens.
+type runner struct {
+	device  *costmodel.Device
+	rows    []messages.RequestID // by row: who holds it
+	steps   []*messages.BatchDone
+	work    []costmodel.Row // reused
+	answers [2]*messages.BatchDone
+}
+
+func newRunner(costs *costmodel.Costs, rows int) runner {
+	return runner{device: costmodel.NewDevice(costs), rows: make([]messages.RequestID, rows), answers: [2]*messages.BatchDone{{}, {}}}
+}
+
+// launch gives a step to the device and tells when it will be over.
+func (r *runner) launch(now time.Duration, b *messages.RunBatch) time.Duration {
+	for i := range b.Opened {
+		r.rows[b.Opened[i].Row] = b.Opened[i].Request.ID
+	}
+	// The batch former has taken a step's results before it launches the one
+	// after the next.
+	done := r.answers[0]
+	r.answers[0], r.answers[1] = r.answers[1], done
+	*done = messages.BatchDone{Epoch: b.Epoch, Step: b.Step, Sampled: done.Sampled[:0]}
+	r.work = r.work[:0]
+	for i := range b.Work {
+		w := &b.Work[i]
+		r.work = append(r.work, costmodel.Row{Count: w.Count, Context: w.Start, Output: w.Sample})
+		if w.Sample {
+			done.Sampled = append(done.Sampled, messages.SampledToken{Row: w.Row, Token: madeUp(r.rows[w.Row], w.Start+w.Count)})
+		}
+	}
+	r.steps = append(r.steps, done)
+	return r.device.Submit(now, r.work)
+}
+
+// complete returns the results of the oldest step.
+func (r *runner) complete() *messages.BatchDone {
+	done := r.steps[0]
+	r.steps = append(r.steps[:0], r.steps[1:]...)
+	return done
+}
+
+// madeUp is the token at a position of a request: the same whenever it is
+// computed, another one in every other request. A trace does not say what was
+// generated; where it became part of a later prompt, that prompt's blocks have
+// ids of their own.
+func madeUp(id messages.RequestID, position int) int32 {
+	return int32(mix(uint64(id)<<32|uint64(uint32(position))) >> 33)
+}
+
+// mix is the finaliser of splitmix64 (Steele, Lea, Flood: "Fast Splittable
+// Pseudorandom Number Generators", 2014).
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

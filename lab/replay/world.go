@@ -1,0 +1,254 @@
+package replay
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/troupe-engine/troupe/lab/costmodel"
+	"github.com/troupe-engine/troupe/lab/trace"
+	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/sched"
+)
+
+// world is one replay.
+type world struct {
+	opt     Options
+	pool    memory.PoolPlan
+	engines []*engine
+	router  *sched.Router // nil with one replica
+	source  source
+
+	agenda    agenda
+	scheduled uint64
+	now       time.Duration
+	events    int
+
+	ttft, itl, e2e latencies
+	series         series
+	// Integrals over time in request × seconds, and peaks, of requests that
+	// wait and that run.
+	waitingArea, runningArea float64
+	waitingPeak, runningPeak int
+	waiting, running         int
+	waitingTokens            int
+
+	// backlog are requests that have arrived, whose prompts are made up when
+	// there is room for them to wait.
+	backlog       []*arrival
+	backlogBlocks int // that their requests name
+	heldBack      int
+}
+
+// maxBacklog and maxBacklogBlocks (64 MiB) bound the backlog; beyond them the
+// trace is not read on, and what arrives is counted as waiting only when it is.
+const (
+	maxBacklog       = 100_000
+	maxBacklogBlocks = 8 << 20
+)
+
+// Run replays a trace to its end and reports. It returns early with the
+// context's error. The trace's own errors name its lines.
+func Run(ctx context.Context, trace trace.Reader, opt Options) (*Report, error) {
+	w, err := newWorld(trace, opt)
+	if err != nil {
+		return nil, err
+	}
+	const every = 256 // events between looks at the context
+	for {
+		if w.events++; w.events%every == 0 {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			w.progress()
+		}
+		more, err := w.turn()
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			break
+		}
+	}
+	w.progress()
+	return w.finish()
+}
+
+func newWorld(from trace.Reader, opt Options) (*world, error) {
+	opt = opt.withDefaults()
+	if err := opt.check(); err != nil {
+		return nil, err
+	}
+	costs, err := costmodel.NewCosts(opt.GPU, opt.Model)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := opt.pool()
+	if err != nil {
+		return nil, err
+	}
+	w := &world{opt: opt, pool: pool, series: newSeries(opt.Samples)}
+	w.source = source{from: from, opt: &w.opt, pool: pool}
+	for i := range opt.Replicas {
+		w.engines = append(w.engines, newEngine(w, i, pool, costs))
+	}
+	if opt.Replicas > 1 {
+		w.router = sched.NewRouter(sched.RouterOptions{
+			Policy: opt.Routing, Replicas: opt.Replicas, PageSize: opt.PageSize, Seed: opt.Seed,
+			// What the caches hold together, prompts on their way included.
+			MaxPages: opt.Replicas * pool.Pages,
+		})
+	}
+	return w, nil
+}
+
+// turn lets the next thing happen: a request arrives, or something in an
+// engine. Of both at one time the engine goes first. It reports false when
+// there is nothing left.
+func (w *world) turn() (more bool, err error) {
+	next, err := w.source.peek()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	room := w.waitingTokens < w.opt.WaitingTokens
+	switch {
+	case room && len(w.backlog) > 0:
+		first := w.backlog[0]
+		w.backlog[0] = nil
+		w.backlog = w.backlog[1:]
+		w.backlogBlocks -= len(first.of.Blocks)
+		w.waiting--
+		return true, w.submit(first)
+	case next != nil && (room || len(w.backlog) < maxBacklog && w.backlogBlocks < maxBacklogBlocks) && (len(w.agenda) == 0 || next.at < w.agenda[0].at):
+		w.source.taken()
+		w.advance(max(w.now, next.at))
+		if room {
+			return true, w.submit(next)
+		}
+		w.backlog = append(w.backlog, next)
+		w.backlogBlocks += len(next.of.Blocks)
+		w.heldBack++
+		w.waiting++
+		w.waitingPeak = max(w.waitingPeak, w.waiting)
+		return true, nil
+	case len(w.agenda) > 0:
+		return true, w.happen(heap.Pop(&w.agenda).(event))
+	case next != nil:
+		return false, fmt.Errorf("%d tokens wait and nobody computes", w.waitingTokens)
+	}
+	return false, nil
+}
+
+// happen lets an event of an engine take place.
+func (w *world) happen(e event) (err error) {
+	w.advance(e.at)
+	if e.due.msg != nil {
+		err = e.engine.deliver(e.at, e.due)
+	} else {
+		err = e.engine.complete(e.at)
+	}
+	w.count(e.engine)
+	return err
+}
+
+// submit routes a request and gives it to its engine, in its turn or, when it
+// was held back, late.
+func (w *world) submit(a *arrival) error {
+	request := a.request()
+	to := 0
+	if w.router != nil {
+		q := sched.RouteRequest{ID: request.ID, Tokens: len(request.Prompt)}
+		if w.opt.routesByPrefix() {
+			q.Pages = w.source.pages(request.Prompt)
+		}
+		route, ok := w.router.Route(w.now, q)
+		if !ok {
+			return fmt.Errorf("no replica is available for line %d", a.line)
+		}
+		to = route.Replica
+	}
+	err := w.engines[to].submit(w.now, request, a.at)
+	w.count(w.engines[to])
+	return err
+}
+
+// advance moves the clock: samples that are due are taken as things are.
+func (w *world) advance(to time.Duration) {
+	if to == w.now {
+		return
+	}
+	w.series.reach(to-1, w.state)
+	passed := (to - w.now).Seconds()
+	w.waitingArea += float64(w.waiting) * passed
+	w.runningArea += float64(w.running) * passed
+	w.now = to
+}
+
+// count keeps the sums over engines after one of them has changed.
+func (w *world) count(e *engine) {
+	was := e.counted
+	e.counted = gauges{e.waiting, e.waitingTokens, e.running}
+	w.waiting += e.waiting - was.waiting
+	w.waitingTokens += e.waitingTokens - was.waitingTokens
+	w.running += e.running - was.running
+	w.waitingPeak, w.runningPeak = max(w.waitingPeak, w.waiting), max(w.runningPeak, w.running)
+}
+
+func (w *world) state() Sample {
+	s := Sample{Waiting: w.waiting, Running: w.running}
+	for _, e := range w.engines {
+		c := e.pages()
+		s.Free += c.Free
+		s.Evictable += c.Evictable
+		s.Locked += c.Protected
+		s.Leased += c.Leased
+	}
+	return s
+}
+
+func (w *world) firstToken(id messages.RequestID, after time.Duration) {
+	w.ttft.add(after)
+	w.series.first(after)
+	if w.router != nil {
+		w.router.Started(id)
+	}
+}
+
+func (w *world) nextToken(after time.Duration) {
+	w.itl.add(after)
+	w.series.gap(after)
+}
+
+func (w *world) requestEnded(id messages.RequestID, after time.Duration) {
+	w.e2e.add(after)
+	if w.router != nil {
+		w.router.Ended(id)
+	}
+}
+
+// cacheChanged tells the router what a replica's cache holds, as a gateway
+// hears it.
+func (w *world) cacheChanged(now time.Duration, e *engine, m *messages.CacheChanged) {
+	for i := range m.Events {
+		switch c := &m.Events[i]; c.Kind {
+		case messages.PagesStored:
+			w.router.Stored(now, e.id, c.Hashes)
+		case messages.PagesRemoved:
+			w.router.Removed(e.id, c.Hashes)
+		case messages.PagesCleared:
+			w.router.Cleared(e.id)
+		}
+	}
+}
+
+func (w *world) progress() {
+	if w.opt.Progress == nil {
+		return
+	}
+	read, size := w.source.from.Progress()
+	w.opt.Progress(Progress{Requests: w.e2e.count, Seconds: w.now.Seconds(), Read: read, Bytes: size})
+}

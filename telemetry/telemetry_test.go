@@ -1,0 +1,66 @@
+package telemetry
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Every metric of the vocabulary has a row, and every row is one of them.
+func TestTableMatchesTheVocabulary(t *testing.T) {
+	source, err := os.ReadFile("../messages/metrics.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := map[string]bool{}
+	for _, m := range regexp.MustCompile(`Metric += "([a-z0-9_]+)"`).FindAllStringSubmatch(string(source), -1) {
+		declared[m[1]] = true
+	}
+	if len(declared) < 30 {
+		t.Fatalf("only %d metrics found; the scan is broken", len(declared))
+	}
+	for _, r := range rows {
+		if !declared[string(r.name)] {
+			t.Errorf("%s stands twice or is not in the vocabulary", r.name)
+		}
+		delete(declared, string(r.name))
+	}
+	for name := range declared {
+		t.Errorf("%s has no row", name)
+	}
+}
+
+func TestReadingsComeOut(t *testing.T) {
+	var logged bytes.Buffer
+	m := New("tiny", zerolog.New(&logged))
+	m.Record(messages.Steps, 2)
+	m.Record(messages.Steps, 3)
+	m.Record(messages.PagesFree, 7)
+	m.Record(messages.PagesFree, 6)
+	m.Record(messages.TimeToFirstToken, .3)
+	m.Record("no_such_metric", 1)
+	m.Record("no_such_metric", 1)
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	for _, want := range []string{
+		`troupe_num_steps_total{model_name="tiny"} 5`, `troupe_kv_pages_free{model_name="tiny"} 6`,
+		`troupe_time_to_first_token_seconds_bucket{model_name="tiny",le="0.5"} 1`,
+	} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("/metrics lacks %s", want)
+		}
+	}
+	if v := m.Values(); v["num_steps_total"] != 5 || v["kv_pages_free"] != 6 || v["kv_pages"] != 0 {
+		t.Errorf("values %v", v)
+	}
+	if n := strings.Count(logged.String(), "no_such_metric"); n != 1 {
+		t.Errorf("an unknown metric was reported %d times", n)
+	}
+}
