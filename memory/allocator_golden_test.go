@@ -95,11 +95,11 @@ func TestAllocContiguous(t *testing.T) {
 }
 
 func TestContiguousReservations(t *testing.T) {
-	core := NewAllocCore(testEpoch, AllocOptions{Pages: 12, Contiguous: true})
+	core := NewAllocCore(AllocOptions{Pages: 12, Contiguous: true})
 	var out messages.Outbox
 	reserve := func(frees []messages.Page, pages ...int) string {
 		t.Helper()
-		m := &messages.ReservePages{Epoch: testEpoch, Frees: frees}
+		m := &messages.ReservePages{Frees: frees}
 		for i, n := range pages {
 			m.Reserves = append(m.Reserves, messages.PageReserve{ID: messages.RequestID(i), Pages: n})
 		}

@@ -22,7 +22,6 @@ type AllocOptions struct {
 // AllocCore is the allocator's actor core: the free pages of one epoch. It
 // closes the ring of a plan and of an audit.
 type AllocCore struct {
-	epoch      messages.Epoch
 	contiguous bool
 	pages      *Allocator
 
@@ -33,27 +32,23 @@ type AllocCore struct {
 }
 
 // NewAllocCore returns a core with all pages free.
-func NewAllocCore(epoch messages.Epoch, opts AllocOptions) *AllocCore {
-	return &AllocCore{epoch: epoch, contiguous: opts.Contiguous, pages: NewAllocator(opts.Pages)}
+func NewAllocCore(opts AllocOptions) *AllocCore {
+	return &AllocCore{contiguous: opts.Contiguous, pages: NewAllocator(opts.Pages)}
 }
 
 // Free is the number of free pages.
 func (c *AllocCore) Free() int { return c.pages.Free() }
 
-// Step handles one message. Messages of other epochs are counted and ignored.
-func (c *AllocCore) Step(_ time.Duration, msg messages.ToAlloc, out *messages.Outbox) {
+// Step handles one message.
+func (c *AllocCore) Step(_ time.Duration, msg messages.ToAllocator, out *messages.Outbox) {
 	switch m := msg.(type) {
 	case *messages.ReservePages:
-		if out.Current(c.epoch, m.Epoch) {
-			c.reservePages(m, out)
-		}
+		c.reservePages(m, out)
 	case *messages.AuditSlots:
-		if out.Current(c.epoch, m.Epoch) {
-			audit := *m
-			audit.Count.Free += c.pages.Free()
-			audit.Count.Total = c.pages.Total()
-			out.Send(messages.Batch, &audit)
-		}
+		audit := *m
+		audit.Count.Free += c.pages.Free()
+		audit.Count.Total = c.pages.Total()
+		out.ToFormer(&audit)
 	default:
 		invariants.Fail("the allocator got a %T", msg)
 	}
@@ -61,7 +56,7 @@ func (c *AllocCore) Step(_ time.Duration, msg messages.ToAlloc, out *messages.Ou
 
 // Suspects are the requests that a message is about, each once: those to blame
 // if handling it fails.
-func (c *AllocCore) Suspects(msg messages.ToAlloc) []messages.RequestID {
+func (c *AllocCore) Suspects(msg messages.ToAllocator) []messages.RequestID {
 	m, ok := msg.(*messages.ReservePages)
 	if !ok {
 		return nil
@@ -92,15 +87,15 @@ func (c *AllocCore) reservePages(m *messages.ReservePages, out *messages.Outbox)
 	granted, ok := c.take(m.Reserves, wanted, c.granted[:0])
 	c.record(out)
 	if !ok {
-		out.Send(messages.Batch, &messages.PagesRefused{
-			Epoch: c.epoch, Plan: m.Plan, Wanted: wanted, Free: free,
+		out.ToFormer(&messages.PagesRefused{
+			Plan: m.Plan, Wanted: wanted, Free: free,
 			Reason: fmt.Sprintf("plan %d wants %d pages and %d are free, after freeing %d", m.Plan, wanted, free, free-before),
 		})
 		return
 	}
 	c.granted = granted
 	c.reply = messages.PagesReserved{
-		Epoch: c.epoch, Plan: m.Plan,
+		Plan:     m.Plan,
 		Inserted: m.Inserted, Cached: m.Cached, Free: c.pages.Free(),
 		Granted: c.reply.Granted[:0],
 	}
@@ -110,7 +105,7 @@ func (c *AllocCore) reservePages(m *messages.ReservePages, out *messages.Outbox)
 		c.reply.Granted = append(c.reply.Granted, messages.PagesGranted{ID: r.ID, Pages: granted[:r.Pages:r.Pages]})
 		granted = granted[r.Pages:]
 	}
-	out.Send(messages.Batch, &c.reply)
+	out.ToFormer(&c.reply)
 }
 
 // take allocates for all reservations, wanted pages in all, or for none.

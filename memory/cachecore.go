@@ -36,7 +36,6 @@ type CacheOptions struct {
 // LockPrefixes, carries out the cache's half of CommitPlan and passes the
 // other half on to the allocator, and adds its part to an audit.
 type CacheCore struct {
-	epoch    messages.Epoch
 	disabled bool
 	explain  bool
 	tree     *Tree
@@ -53,7 +52,7 @@ type CacheCore struct {
 }
 
 // NewCacheCore returns the core of an empty cache.
-func NewCacheCore(epoch messages.Epoch, opts CacheOptions) *CacheCore {
+func NewCacheCore(opts CacheOptions) *CacheCore {
 	if opts.Policy == "" {
 		opts.Policy = "lru"
 	}
@@ -62,7 +61,6 @@ func NewCacheCore(epoch messages.Epoch, opts CacheOptions) *CacheCore {
 		invariants.Fail("%v", err)
 	}
 	return &CacheCore{
-		epoch:    epoch,
 		disabled: opts.Disabled,
 		explain:  opts.Explain,
 		tree: NewTree(TreeOptions{
@@ -75,32 +73,22 @@ func NewCacheCore(epoch messages.Epoch, opts CacheOptions) *CacheCore {
 // Tree is the core's tree, for reading only: counters, Peek and String.
 func (c *CacheCore) Tree() *Tree { return c.tree }
 
-// Step handles one message. Messages of other epochs are counted and ignored.
+// Step handles one message.
 func (c *CacheCore) Step(_ time.Duration, msg messages.ToCache, out *messages.Outbox) {
 	switch m := msg.(type) {
 	case *messages.LockPrefixes:
-		if out.Current(c.epoch, m.Epoch) {
-			c.lockPrefixes(m, out)
-		}
+		c.lockPrefixes(m, out)
 	case *messages.PeekPrefixes:
-		if out.Current(c.epoch, m.Epoch) {
-			c.peekPrefixes(m, out)
-		}
+		c.peekPrefixes(m, out)
 	case *messages.CommitPlan:
-		if out.Current(c.epoch, m.Epoch) {
-			c.commitPlan(m, out)
-		}
+		c.commitPlan(m, out)
 	case *messages.DescribeCache:
-		if out.Current(c.epoch, m.Epoch) {
-			out.Send(messages.Intake, &messages.CacheDescribed{Epoch: c.epoch, Ticket: m.Ticket, View: c.describe(m.Limits)})
-		}
+		out.ToIntake(&messages.CacheDescribed{Ticket: m.Ticket, View: c.describe(m.Limits)})
 	case *messages.AuditSlots:
-		if out.Current(c.epoch, m.Epoch) {
-			audit := *m
-			audit.Count.Evictable += c.tree.Evictable()
-			audit.Count.Protected += c.tree.Protected()
-			out.Send(messages.Alloc, &audit)
-		}
+		audit := *m
+		audit.Count.Evictable += c.tree.Evictable()
+		audit.Count.Protected += c.tree.Protected()
+		out.ToAllocator(&audit)
 	default:
 		invariants.Fail("the cache got a %T", msg)
 	}
@@ -131,7 +119,7 @@ func (c *CacheCore) Suspects(msg messages.ToCache) []messages.RequestID {
 }
 
 func (c *CacheCore) lockPrefixes(m *messages.LockPrefixes, out *messages.Outbox) {
-	reply := &messages.PrefixesLocked{Epoch: c.epoch, Plan: m.Plan, Matches: make([]messages.PrefixLocked, len(m.Prefixes))}
+	reply := &messages.PrefixesLocked{Plan: m.Plan, Matches: make([]messages.PrefixLocked, len(m.Prefixes))}
 	c.offered, c.candidates = c.offered[:0], m.Plan
 	for i := range m.Prefixes {
 		p := &m.Prefixes[i]
@@ -147,7 +135,7 @@ func (c *CacheCore) lockPrefixes(m *messages.LockPrefixes, out *messages.Outbox)
 	}
 	c.verify(m.Plan)
 	reply.Cached = c.counters()
-	out.Send(messages.Batch, reply)
+	out.ToFormer(reply)
 	c.record(out)
 }
 
@@ -182,11 +170,11 @@ func (c *CacheCore) commitPlan(m *messages.CommitPlan, out *messages.Outbox) {
 	}
 	c.verify(m.Plan)
 	c.reserve = messages.ReservePages{
-		Epoch: c.epoch, Plan: m.Plan,
+		Plan:  m.Plan,
 		Frees: frees, Evicted: evicted, Reserves: m.Reserves,
 		Inserted: inserted, Cached: c.counters(),
 	}
-	out.Send(messages.Alloc, &c.reserve)
+	out.ToAllocator(&c.reserve)
 	if pages := evictable - c.tree.Evictable(); pages > 0 {
 		out.Record(messages.EvictedTokens, float64(pages*c.tree.PageSize()))
 	}
@@ -212,7 +200,7 @@ func (c *CacheCore) unlock(plan messages.PlanID, node messages.NodeID) {
 func (c *CacheCore) tell(out *messages.Outbox) {
 	if events := c.tree.TakeEvents(); len(events) > 0 {
 		c.events++
-		out.Send(messages.Observer, &messages.CacheChanged{Epoch: c.epoch, Seq: c.events, Events: events})
+		out.ToObserver(&messages.CacheChanged{Seq: c.events, Events: events})
 	}
 }
 

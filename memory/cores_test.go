@@ -9,8 +9,6 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-const testEpoch messages.Epoch = 3
-
 // ring is cache and allocator behind one another, and what they sent last.
 type ring struct {
 	cache *CacheCore
@@ -21,8 +19,8 @@ type ring struct {
 
 func newRing(opts CacheOptions, pages int) *ring {
 	return &ring{
-		cache: NewCacheCore(testEpoch, opts),
-		alloc: NewAllocCore(testEpoch, AllocOptions{Pages: pages}),
+		cache: NewCacheCore(opts),
+		alloc: NewAllocCore(AllocOptions{Pages: pages}),
 		meter: map[messages.Metric]float64{},
 	}
 }
@@ -32,8 +30,8 @@ func (r *ring) send(t failer, msg messages.ToCache) any {
 	r.out.Reset()
 	r.cache.Step(0, msg, &r.out)
 	r.record()
-	if len(r.out.Sends) == 1 && r.out.Sends[0].To == messages.Alloc {
-		next := r.out.Sends[0].Msg.(messages.ToAlloc)
+	if len(r.out.Sends) == 1 && r.out.Sends[0].To == messages.Allocator {
+		next := r.out.Sends[0].Msg.(messages.ToAllocator)
 		r.out.Reset()
 		r.alloc.Step(0, next, &r.out)
 		r.record()
@@ -41,7 +39,7 @@ func (r *ring) send(t failer, msg messages.ToCache) any {
 	if len(r.out.Sends) == 0 {
 		return nil
 	}
-	if len(r.out.Sends) != 1 || r.out.Sends[0].To != messages.Batch {
+	if len(r.out.Sends) != 1 || r.out.Sends[0].To != messages.Former {
 		t.Fatalf("%T brought %+v", msg, r.out.Sends)
 	}
 	return r.out.Sends[0].Msg
@@ -68,36 +66,36 @@ func show(v any) string { return fmt.Sprintf("%T%+v", v, reflect.Indirect(reflec
 
 func TestRingOfOnePlan(t *testing.T) {
 	r := newRing(CacheOptions{PageSize: 2}, 10)
-	want(t, r.send(t, &messages.LockPrefixes{Epoch: testEpoch, Plan: 1, Prefixes: []messages.PrefixLock{{ID: 4, Tokens: []int32{1, 2, 3, 4}, Limit: 3}}}),
-		&messages.PrefixesLocked{Epoch: testEpoch, Plan: 1, Matches: []messages.PrefixLocked{{ID: 4}}})
-	want(t, r.send(t, &messages.CommitPlan{Epoch: testEpoch, Plan: 1, Reserves: []messages.PageReserve{{ID: 4, Pages: 3}, {ID: 5, Pages: 2}}}),
-		&messages.PagesReserved{Epoch: testEpoch, Plan: 1, Free: 5,
+	want(t, r.send(t, &messages.LockPrefixes{Plan: 1, Prefixes: []messages.PrefixLock{{ID: 4, Tokens: []int32{1, 2, 3, 4}, Limit: 3}}}),
+		&messages.PrefixesLocked{Plan: 1, Matches: []messages.PrefixLocked{{ID: 4}}})
+	want(t, r.send(t, &messages.CommitPlan{Plan: 1, Reserves: []messages.PageReserve{{ID: 4, Pages: 3}, {ID: 5, Pages: 2}}}),
+		&messages.PagesReserved{Plan: 1, Free: 5,
 			Granted: []messages.PagesGranted{{ID: 4, Pages: []messages.Page{1, 2, 3}}, {ID: 5, Pages: []messages.Page{4, 5}}}})
 
 	// 4 and 5 have the same first page; 5 ends and gives its last page back.
-	got := r.send(t, &messages.CommitPlan{Epoch: testEpoch, Plan: 2, Inserts: []messages.PrefixInsert{
+	got := r.send(t, &messages.CommitPlan{Plan: 2, Inserts: []messages.PrefixInsert{
 		{ID: 4, Tokens: []int32{1, 2, 3, 4}, Pages: []messages.Page{1, 2}, Keep: true},
 		{ID: 5, Tokens: []int32{1, 2}, Pages: []messages.Page{4}},
 	}, Frees: []messages.Page{5}}).(*messages.PagesReserved)
 	node := got.Inserted[0].Node
-	want(t, got, &messages.PagesReserved{Epoch: testEpoch, Plan: 2, Free: 7, Cached: messages.CachePages{Protected: 2},
+	want(t, got, &messages.PagesReserved{Plan: 2, Free: 7, Cached: messages.CachePages{Protected: 2},
 		Inserted: []messages.PrefixInserted{{ID: 4, Node: node}, {ID: 5}}, Granted: []messages.PagesGranted{}})
 
-	locked := r.send(t, &messages.LockPrefixes{Epoch: testEpoch, Plan: 3, Prefixes: []messages.PrefixLock{
+	locked := r.send(t, &messages.LockPrefixes{Plan: 3, Prefixes: []messages.PrefixLock{
 		{ID: 6, Tokens: []int32{1, 2, 3, 4}, Limit: 3}, {ID: 7, Namespace: "x", Tokens: []int32{1, 2, 3}, Limit: 2}}}).(*messages.PrefixesLocked)
 	upper := locked.Matches[0].Node
-	want(t, locked, &messages.PrefixesLocked{Epoch: testEpoch, Plan: 3, Cached: messages.CachePages{Protected: 2},
+	want(t, locked, &messages.PrefixesLocked{Plan: 3, Cached: messages.CachePages{Protected: 2},
 		Matches: []messages.PrefixLocked{{ID: 6, Node: upper, Pages: []messages.Page{1}}, {ID: 7}}})
 
 	// Unlocks come before the eviction, frees before the reservation.
-	want(t, r.send(t, &messages.CommitPlan{Epoch: testEpoch, Plan: 3, Unlocks: []messages.NodeID{node, upper}, EvictPages: 1,
+	want(t, r.send(t, &messages.CommitPlan{Plan: 3, Unlocks: []messages.NodeID{node, upper}, EvictPages: 1,
 		Frees: []messages.Page{3}, Reserves: []messages.PageReserve{{ID: 7, Pages: 9}}}),
-		&messages.PagesReserved{Epoch: testEpoch, Plan: 3, Free: 0, Cached: messages.CachePages{Evictable: 1}, Inserted: []messages.PrefixInserted{},
+		&messages.PagesReserved{Plan: 3, Free: 0, Cached: messages.CachePages{Evictable: 1}, Inserted: []messages.PrefixInserted{},
 			Granted: []messages.PagesGranted{{ID: 7, Pages: []messages.Page{6, 7, 8, 9, 10, 5, 4, 3, 2}}}})
-	want(t, r.send(t, &messages.AuditSlots{Epoch: testEpoch, Ticket: 8, Count: messages.PageCount{Leased: 9}}),
-		&messages.AuditSlots{Epoch: testEpoch, Ticket: 8, Count: messages.PageCount{Leased: 9, Evictable: 1, Total: 10}})
-	want(t, r.send(t, &messages.CommitPlan{Epoch: testEpoch, Plan: 4, EvictAll: true}),
-		&messages.PagesReserved{Epoch: testEpoch, Plan: 4, Free: 1, Inserted: []messages.PrefixInserted{}, Granted: []messages.PagesGranted{}})
+	want(t, r.send(t, &messages.AuditSlots{Ticket: 8, Count: messages.PageCount{Leased: 9}}),
+		&messages.AuditSlots{Ticket: 8, Count: messages.PageCount{Leased: 9, Evictable: 1, Total: 10}})
+	want(t, r.send(t, &messages.CommitPlan{Plan: 4, EvictAll: true}),
+		&messages.PagesReserved{Plan: 4, Free: 1, Inserted: []messages.PrefixInserted{}, Granted: []messages.PagesGranted{}})
 	want(t, r.meter, map[messages.Metric]float64{
 		messages.EvictedTokens: 4, messages.RadixNodes: 0,
 		messages.PagesEvictable: 0, messages.PagesProtected: 0, messages.PagesFree: 1, messages.Pages: 10,
@@ -109,13 +107,13 @@ func TestRingOfOnePlan(t *testing.T) {
 // Two nodes that lie one behind the other in the pool go as one run.
 func TestOrderOfFreedPages(t *testing.T) {
 	r := newRing(CacheOptions{PageSize: 1}, 20)
-	r.send(t, &messages.CommitPlan{Epoch: testEpoch, Plan: 1, Reserves: []messages.PageReserve{{ID: 1, Pages: 20}}})
-	r.send(t, &messages.CommitPlan{Epoch: testEpoch, Plan: 2, Inserts: []messages.PrefixInsert{
+	r.send(t, &messages.CommitPlan{Plan: 1, Reserves: []messages.PageReserve{{ID: 1, Pages: 20}}})
+	r.send(t, &messages.CommitPlan{Plan: 2, Inserts: []messages.PrefixInsert{
 		{ID: 1, Tokens: []int32{11, 12, 13}, Pages: []messages.Page{14, 15, 9}},
 		{ID: 2, Tokens: []int32{21, 22}, Pages: []messages.Page{10, 11}},
 		{ID: 3, Tokens: []int32{31, 32, 33, 34}, Pages: []messages.Page{2, 4, 5, 6}},
 	}})
-	plan := &messages.CommitPlan{Epoch: testEpoch, Plan: 3, Frees: []messages.Page{20, 7}, Inserts: []messages.PrefixInsert{
+	plan := &messages.CommitPlan{Plan: 3, Frees: []messages.Page{20, 7}, Inserts: []messages.PrefixInsert{
 		{ID: 4, Tokens: []int32{31, 32}, Pages: []messages.Page{19, 1}},
 	}, EvictPages: 10, Reserves: []messages.PageReserve{{ID: 5, Pages: 13}}}
 	r.out.Reset()
@@ -130,17 +128,16 @@ func TestOrderOfFreedPages(t *testing.T) {
 	// lists; they stay free, in their order.
 	r.out.Reset()
 	r.alloc.Step(0, reserve, &r.out)
-	want(t, r.out.Sends[0].Msg, &messages.PagesRefused{Epoch: testEpoch, Plan: 3, Wanted: 13, Free: 12,
+	want(t, r.out.Sends[0].Msg, &messages.PagesRefused{Plan: 3, Wanted: 13, Free: 12,
 		Reason: "plan 3 wants 13 pages and 12 are free, after freeing 12"})
 	want(t, r.alloc.pages.FreePages(nil), []messages.Page{20, 7, 19, 1, 14, 15, 9, 10, 11, 5, 6, 4})
 }
 
 // TestEvictedRunsComeHome: the next plan evicts into the memory of the last.
 func TestEvictedRunsComeHome(t *testing.T) {
-	cache := NewCacheCore(testEpoch, CacheOptions{PageSize: 1})
+	cache := NewCacheCore(CacheOptions{PageSize: 1})
 	var out messages.Outbox
 	commit := func(m *messages.CommitPlan) []messages.PageRun {
-		m.Epoch = testEpoch
 		out.Reset()
 		cache.Step(0, m, &out)
 		return out.Sends[0].Msg.(*messages.ReservePages).Evicted
@@ -160,15 +157,15 @@ func TestEvictedRunsComeHome(t *testing.T) {
 
 func TestGrantsDoNotShareRoom(t *testing.T) {
 	r := newRing(CacheOptions{PageSize: 1}, 4)
-	got := r.send(t, &messages.CommitPlan{Epoch: testEpoch, Plan: 1, Reserves: []messages.PageReserve{{ID: 1, Pages: 1}, {ID: 2, Pages: 1}}}).(*messages.PagesReserved)
+	got := r.send(t, &messages.CommitPlan{Plan: 1, Reserves: []messages.PageReserve{{ID: 1, Pages: 1}, {ID: 2, Pages: 1}}}).(*messages.PagesReserved)
 	_ = append(got.Granted[0].Pages, 99)
 	want(t, got.Granted[1].Pages, []messages.Page{2})
 }
 
 func TestRefusalReservesNothing(t *testing.T) {
 	r := newRing(CacheOptions{PageSize: 1}, 4)
-	want(t, r.send(t, &messages.CommitPlan{Epoch: testEpoch, Plan: 1, Reserves: []messages.PageReserve{{ID: 1, Pages: 3}, {ID: 2, Pages: 2}}}),
-		&messages.PagesRefused{Epoch: testEpoch, Plan: 1, Wanted: 5, Free: 4, Reason: "plan 1 wants 5 pages and 4 are free, after freeing 0"})
+	want(t, r.send(t, &messages.CommitPlan{Plan: 1, Reserves: []messages.PageReserve{{ID: 1, Pages: 3}, {ID: 2, Pages: 2}}}),
+		&messages.PagesRefused{Plan: 1, Wanted: 5, Free: 4, Reason: "plan 1 wants 5 pages and 4 are free, after freeing 0"})
 	if r.alloc.Free() != 4 {
 		t.Fatalf("%d pages free", r.alloc.Free())
 	}
@@ -176,43 +173,23 @@ func TestRefusalReservesNothing(t *testing.T) {
 
 func TestDisabledCache(t *testing.T) {
 	r := newRing(CacheOptions{PageSize: 1, Disabled: true}, 4)
-	r.send(t, &messages.CommitPlan{Epoch: testEpoch, Plan: 1, Reserves: []messages.PageReserve{{ID: 1, Pages: 3}}})
-	got := r.send(t, &messages.CommitPlan{Epoch: testEpoch, Plan: 2, Inserts: []messages.PrefixInsert{{ID: 1, Tokens: []int32{7, 8}, Pages: []messages.Page{1, 2}}}})
-	want(t, got, &messages.PagesReserved{Epoch: testEpoch, Plan: 2, Inserted: []messages.PrefixInserted{{ID: 1}}, Granted: []messages.PagesGranted{}, Free: 3})
-	got = r.send(t, &messages.LockPrefixes{Epoch: testEpoch, Plan: 3, Prefixes: []messages.PrefixLock{{ID: 2, Tokens: []int32{7, 8, 9}, Limit: 2}}})
-	want(t, got, &messages.PrefixesLocked{Epoch: testEpoch, Plan: 3, Matches: []messages.PrefixLocked{{ID: 2}}})
+	r.send(t, &messages.CommitPlan{Plan: 1, Reserves: []messages.PageReserve{{ID: 1, Pages: 3}}})
+	got := r.send(t, &messages.CommitPlan{Plan: 2, Inserts: []messages.PrefixInsert{{ID: 1, Tokens: []int32{7, 8}, Pages: []messages.Page{1, 2}}}})
+	want(t, got, &messages.PagesReserved{Plan: 2, Inserted: []messages.PrefixInserted{{ID: 1}}, Granted: []messages.PagesGranted{}, Free: 3})
+	got = r.send(t, &messages.LockPrefixes{Plan: 3, Prefixes: []messages.PrefixLock{{ID: 2, Tokens: []int32{7, 8, 9}, Limit: 2}}})
+	want(t, got, &messages.PrefixesLocked{Plan: 3, Matches: []messages.PrefixLocked{{ID: 2}}})
 	mustViolate(t, "request 1 keeps a prefix in a disabled cache", func() {
-		r.send(t, &messages.CommitPlan{Epoch: testEpoch, Plan: 3, Inserts: []messages.PrefixInsert{{ID: 1, Keep: true}}})
+		r.send(t, &messages.CommitPlan{Plan: 3, Inserts: []messages.PrefixInsert{{ID: 1, Keep: true}}})
 	})
-}
-
-func TestStaleMessagesAreCounted(t *testing.T) {
-	r := newRing(CacheOptions{PageSize: 1}, 4)
-	for _, msg := range []messages.ToCache{
-		&messages.LockPrefixes{Epoch: 2, Prefixes: []messages.PrefixLock{{ID: 1}}},
-		&messages.CommitPlan{Epoch: 4, Plan: 1, Frees: []messages.Page{9}},
-		&messages.AuditSlots{Epoch: 2},
-	} {
-		if got := r.send(t, msg); got != nil {
-			t.Errorf("%T of another epoch was answered: %v", msg, got)
-		}
-	}
-	for _, msg := range []messages.ToAlloc{&messages.ReservePages{Epoch: 2, Frees: []messages.Page{9}}, &messages.AuditSlots{}} {
-		r.out.Reset()
-		r.alloc.Step(0, msg, &r.out)
-		r.record()
-		want(t, len(r.out.Sends), 0)
-	}
-	want(t, r.meter, map[messages.Metric]float64{messages.StaleMessages: 5})
 }
 
 func TestCoreViolations(t *testing.T) {
 	r := newRing(CacheOptions{PageSize: 1}, 4)
-	plan := &messages.CommitPlan{Epoch: testEpoch, Plan: 1}
+	plan := &messages.CommitPlan{Plan: 1}
 	r.send(t, plan)
 	mustViolate(t, "plan 1 committed after plan 1", func() { r.send(t, plan) })
 	mustViolate(t, "request 6 reserves 0 pages", func() {
-		r.send(t, &messages.CommitPlan{Epoch: testEpoch, Plan: 2, Reserves: []messages.PageReserve{{ID: 6}}})
+		r.send(t, &messages.CommitPlan{Plan: 2, Reserves: []messages.PageReserve{{ID: 6}}})
 	})
 	mustViolate(t, "the cache got a <nil>", func() { r.cache.Step(0, nil, &r.out) })
 	mustViolate(t, "the allocator got a <nil>", func() { r.alloc.Step(0, nil, &r.out) })

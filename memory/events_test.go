@@ -79,7 +79,7 @@ func TestEventsTellNamespacesApart(t *testing.T) {
 // without gaps, and none when the option is off.
 func TestEventsAreBatched(t *testing.T) {
 	for _, on := range []bool{true, false} {
-		core := NewCacheCore(testEpoch, CacheOptions{PageSize: 1, Events: on})
+		core := NewCacheCore(CacheOptions{PageSize: 1, Events: on})
 		var got []*messages.CacheChanged
 		for plan, m := range []*messages.CommitPlan{
 			{Inserts: []messages.PrefixInsert{{ID: 1, Tokens: []int32{1, 2}, Pages: []messages.Page{1, 2}}, {ID: 2, Tokens: []int32{1, 3}, Pages: []messages.Page{3, 4}}}},
@@ -88,7 +88,7 @@ func TestEventsAreBatched(t *testing.T) {
 			{EvictAll: true},
 		} {
 			var out messages.Outbox
-			m.Epoch, m.Plan = testEpoch, messages.PlanID(plan+1)
+			m.Plan = messages.PlanID(plan + 1)
 			core.Step(0, m, &out)
 			for _, send := range out.Sends {
 				if send.To == messages.Observer {
@@ -102,7 +102,7 @@ func TestEventsAreBatched(t *testing.T) {
 		}
 		var kinds [][]messages.CacheEventKind
 		for i, m := range got {
-			if m.Seq != uint64(i+1) || m.Epoch != testEpoch {
+			if m.Seq != uint64(i+1) {
 				t.Errorf("message %d is %+v", i, m)
 			}
 			var k []messages.CacheEventKind

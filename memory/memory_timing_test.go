@@ -109,7 +109,7 @@ func BenchmarkDecodePlan(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				plan++
-				m := &messages.CommitPlan{Epoch: testEpoch, Plan: plan, Frees: frees}
+				m := &messages.CommitPlan{Plan: plan, Frees: frees}
 				for i := 0; i < running; i += 16 {
 					m.Reserves = append(m.Reserves, messages.PageReserve{ID: messages.RequestID(i), Pages: 1})
 				}

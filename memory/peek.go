@@ -6,7 +6,7 @@ import "github.com/troupe-engine/troupe/messages"
 // matched, of which it stops after MaxTokens; the first request always gets its
 // answer.
 func (c *CacheCore) peekPrefixes(m *messages.PeekPrefixes, out *messages.Outbox) {
-	reply := &messages.PrefixesPeeked{Epoch: c.epoch, Peeked: make([]messages.PrefixPeeked, 0, len(m.Prefixes))}
+	reply := &messages.PrefixesPeeked{Peeked: make([]messages.PrefixPeeked, 0, len(m.Prefixes))}
 	tokens := 0
 	for i := range m.Prefixes {
 		if i > 0 && tokens >= m.MaxTokens {
@@ -24,7 +24,7 @@ func (c *CacheCore) peekPrefixes(m *messages.PeekPrefixes, out *messages.Outbox)
 		tokens += found.Tokens
 		reply.Peeked = append(reply.Peeked, found)
 	}
-	out.Send(messages.Queue, reply)
+	out.ToQueue(reply)
 }
 
 // PeekPath is Peek that also names the nodes of the match, at most so many, from

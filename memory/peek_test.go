@@ -64,10 +64,10 @@ func TestPeekPathAgreesWithPeekAndLock(t *testing.T) {
 }
 
 func TestPeekPrefixesStopsAtItsBudget(t *testing.T) {
-	c := NewCacheCore(1, CacheOptions{PageSize: 1})
+	c := NewCacheCore(CacheOptions{PageSize: 1})
 	var out messages.Outbox
-	c.Step(0, &messages.CommitPlan{Epoch: 1, Plan: 1, Inserts: []messages.PrefixInsert{{Tokens: []int32{1, 2, 3, 4}, Pages: []messages.Page{1, 2, 3, 4}}}}, &out)
-	peek := &messages.PeekPrefixes{Epoch: 1, MaxTokens: 4, PathNodes: 9}
+	c.Step(0, &messages.CommitPlan{Plan: 1, Inserts: []messages.PrefixInsert{{Tokens: []int32{1, 2, 3, 4}, Pages: []messages.Page{1, 2, 3, 4}}}}, &out)
+	peek := &messages.PeekPrefixes{MaxTokens: 4, PathNodes: 9}
 	for id, tokens := range [][]int32{{1, 2, 3}, {9}, {1, 2, 3, 4, 5}, {1}} {
 		peek.Prefixes = append(peek.Prefixes, messages.PrefixPeek{ID: messages.RequestID(id), Tokens: tokens})
 	}
@@ -90,7 +90,7 @@ func TestPeekPrefixesStopsAtItsBudget(t *testing.T) {
 	if got := asked(); len(got) != 1 || got[0].Tokens != 3 {
 		t.Errorf("without a budget the cache answered %+v, want the first alone", got)
 	}
-	c = NewCacheCore(1, CacheOptions{PageSize: 1, Disabled: true})
+	c = NewCacheCore(CacheOptions{PageSize: 1, Disabled: true})
 	peek.MaxTokens = 4
 	if got := asked(); len(got) != 4 || got[0].Tokens != 0 {
 		t.Errorf("a disabled cache answered %+v", got)

@@ -54,8 +54,8 @@ func TestPolicyByName(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `"lrru" is not known; choose one of `) || !strings.Contains(err.Error(), "fifo, filo, gittins, lfu, lru, mru, priority, slru") {
 		t.Errorf("error %v", err)
 	}
-	mustViolate(t, `"lrru" is not known`, func() { NewCacheCore(testEpoch, CacheOptions{PageSize: 1, Policy: "lrru"}) })
-	if core := NewCacheCore(testEpoch, CacheOptions{PageSize: 1, Policy: "lfu"}); core.tree.policy != (LFU{}) {
+	mustViolate(t, `"lrru" is not known`, func() { NewCacheCore(CacheOptions{PageSize: 1, Policy: "lrru"}) })
+	if core := NewCacheCore(CacheOptions{PageSize: 1, Policy: "lfu"}); core.tree.policy != (LFU{}) {
 		t.Errorf("policy %T", core.tree.policy)
 	}
 }
@@ -110,12 +110,12 @@ func TestOneAdmissionIsOneHit(t *testing.T) {
 // nothing to insert and is a hit all the same; a candidate that did not fit is
 // none, however often it was matched.
 func TestUseWithoutInsertion(t *testing.T) {
-	core := NewCacheCore(testEpoch, CacheOptions{PageSize: 1})
+	core := NewCacheCore(CacheOptions{PageSize: 1})
 	var out messages.Outbox
 	var plan messages.PlanID
 	lock := func(ids ...messages.RequestID) (nodes []messages.NodeID) {
 		plan++
-		m := &messages.LockPrefixes{Epoch: testEpoch, Plan: plan}
+		m := &messages.LockPrefixes{Plan: plan}
 		for _, id := range ids {
 			m.Prefixes = append(m.Prefixes, messages.PrefixLock{ID: id, Tokens: []int32{1, 2, 3}, Limit: 2})
 		}
@@ -127,7 +127,7 @@ func TestUseWithoutInsertion(t *testing.T) {
 		return nodes
 	}
 	commit := func(m messages.CommitPlan) {
-		m.Epoch, m.Plan = testEpoch, plan
+		m.Plan = plan
 		core.Step(0, &m, &out)
 	}
 	plan++

@@ -67,7 +67,7 @@ func (r *twinRequest) kv(yield func(at int, kv uint64) bool) {
 func (b *batchTwin) round() {
 	b.plan++
 	b.admit()
-	plan := &messages.CommitPlan{Epoch: testEpoch, Plan: b.plan}
+	plan := &messages.CommitPlan{Plan: b.plan}
 	for _, r := range b.running {
 		b.giveBack(plan, r)
 	}
@@ -83,7 +83,7 @@ func (b *batchTwin) round() {
 }
 
 func (b *batchTwin) admit() {
-	lock := &messages.LockPrefixes{Epoch: testEpoch, Plan: b.plan}
+	lock := &messages.LockPrefixes{Plan: b.plan}
 	var fresh []*twinRequest
 	for n := b.draw(3); n > 0 && b.rows.Free() > len(fresh); n-- {
 		b.lastID++
@@ -252,7 +252,7 @@ func (b *batchTwin) audit() {
 	for _, r := range b.running {
 		leased += len(r.lease.Private())
 	}
-	got := b.ring.send(b.t, &messages.AuditSlots{Epoch: testEpoch, Count: messages.PageCount{Leased: leased}}).(*messages.AuditSlots)
+	got := b.ring.send(b.t, &messages.AuditSlots{Count: messages.PageCount{Leased: leased}}).(*messages.AuditSlots)
 	want := messages.PageCount{Free: b.free, Evictable: b.cached.Evictable, Protected: b.cached.Protected, Leased: leased, Total: b.pages}
 	if got.Count != want || !got.Count.Balanced() {
 		b.t.Fatalf("audit %+v, want %+v", got.Count, want)

@@ -17,7 +17,7 @@ type PrefixLock struct {
 // LockPrefixes matches and locks prefixes, for admission. Answered by
 // PrefixesLocked.
 type LockPrefixes struct {
-	Epoch    Epoch
+	Header
 	Plan     PlanID
 	Prefixes []PrefixLock // moved
 }
@@ -32,7 +32,7 @@ type PrefixPeek struct {
 // PeekPrefixes asks for hints on waiting requests. It changes and locks
 // nothing. Answered by PrefixesPeeked.
 type PeekPrefixes struct {
-	Epoch    Epoch
+	Header
 	Prefixes []PrefixPeek // moved; at least one
 	// MaxTokens bounds the cost: no further prefix is looked up after so many
 	// tokens have matched.
@@ -71,7 +71,7 @@ type PrefixInsert struct {
 // the allocator, which gets it as ReservePages. In this order, so that what
 // the plan gives back is there for what it takes.
 type CommitPlan struct {
-	Epoch   Epoch
+	Header
 	Plan    PlanID
 	Inserts []PrefixInsert // moved
 	Unlocks []NodeID       // moved; a node stands once per lock to give back
@@ -102,7 +102,7 @@ type CacheLimits struct {
 
 // DescribeCache asks for a picture of the tree. It costs a pass over all nodes.
 type DescribeCache struct {
-	Epoch  Epoch
+	Header
 	Ticket Ticket
 	Limits CacheLimits
 }

@@ -20,62 +20,62 @@
 //
 // Every message, from whom to whom. A test compares this table with the code.
 //
-//	| message           | from → to               | reply                          | late or refused                                    |
-//	|-------------------|-------------------------|--------------------------------|----------------------------------------------------|
-//	| SubmitRequests    | client → intake         | CallAccepted or CallRefused    | refused at a bound, never dropped                  |
-//	| AbortRequests     | client → intake         | CallOutput with the end        | ids unknown to its owner match nothing             |
-//	| DropCall          | client → intake         | none                           | of an ended call: ignored                          |
-//	| ResumeOutput      | client → intake         | CallOutput if there is more    | of an ended call: ignored                          |
-//	| AskCacheFlush     | client → intake         | on its channel                 | refused while requests run or no epoch stands      |
-//	| AskAudit          | client → intake         | on its channel                 | nil when no epoch stands                           |
-//	| AskCacheTree      | client → intake         | on its channel                 | nil when no epoch stands                           |
-//	| DescribeCache     | intake → cache          | CacheDescribed                 | of an older epoch: ignored; intake answers itself  |
-//	| CacheDescribed    | cache → intake          | none                           | answers the client's AskCacheTree                  |
-//	| DrainIntake       | client → intake         | its channel closes             | idempotent                                         |
-//	| CallAccepted      | intake → client         | none                           | first event of a call                              |
-//	| CallRefused       | intake → client         | none                           | only event of a call                               |
-//	| CallOutput        | intake → client         | ResumeOutput if Paused         | kept in intake's table while the reader is slow    |
-//	| EnqueueRequests   | intake → queue          | none                           | of an older epoch: ignored; intake submits again   |
-//	| FinishRequests    | intake → queue → batch  | RequestEnded per id            | acknowledged also when unknown or repeated         |
-//	| OfferCandidates   | batch → queue           | CandidatesOffered              | an empty offer is valid                            |
-//	| ClaimCandidates   | batch → queue           | none                           | ids finished meanwhile are skipped                 |
-//	| CandidatesWaiting | queue → batch           | none                           | a hint to an idle batch former                     |
-//	| CandidatesOffered | queue → batch           | ClaimCandidates for the taken  | of an older plan: an invariant violation           |
-//	| PeekPrefixes      | queue → cache           | PrefixesPeeked                 | hints only: nothing is locked                      |
-//	| PrefixesPeeked    | cache → queue           | none                           | old at arrival: only LockPrefixes binds            |
-//	| LockPrefixes      | batch → cache           | PrefixesLocked                 | nothing matched is a match of no pages             |
-//	| PrefixesLocked    | cache → batch           | none                           | locks are given back by CommitPlan                 |
-//	| CommitPlan        | batch → cache           | PagesReserved by alloc         | one plan at a time                                 |
-//	| ReservePages      | cache → alloc           | PagesReserved or PagesRefused  | all or nothing                                     |
-//	| PagesReserved     | alloc → batch           | RunBatch when there is work    | closes the plan                                    |
-//	| PagesRefused      | alloc → batch           | none                           | an invariant violation: plans use exact counters   |
-//	| RunBatch          | batch → runner          | BatchDone or BatchFailed       | of an older epoch: ignored                         |
-//	| StepCompleted     | runner → runner         | none                           | of an older epoch: ignored                         |
-//	| WatchdogDue       | runner → runner         | FailEpoch if a step is overdue | of an older epoch: ignored                         |
-//	| BatchDone         | runner → batch          | none                           | of an older epoch: ignored                         |
-//	| BatchFailed       | runner → batch          | FailEpoch to the engine        | nothing of the step counts                         |
-//	| StepResults       | batch → intake          | none                           | of an older epoch: ignored; a gap ends the epoch   |
-//	| StepResults       | intake → batch          | none                           | its memory comes home; of an older epoch: dropped  |
-//	| StepResults       | batch → queue           | none                           | only if the policy asks for it; it reads           |
-//	| FlushCache        | intake → batch          | CacheFlushed or FlushRefused   | waits for the end of an open plan                  |
-//	| CacheFlushed      | batch → intake          | none                           | answers the client's AskCacheFlush                 |
-//	| FlushRefused      | batch → intake          | none                           | answers the client's AskCacheFlush                 |
-//	| AuditSlots        | intake → batch          | SlotsAudited                   | waits for the end of an open plan                  |
-//	| AuditSlots        | batch → cache           | AuditSlots                     | goes around the ring, batch opens no plan meanwhile|
-//	| AuditSlots        | cache → alloc           | AuditSlots                     | each owner adds its part                           |
-//	| AuditSlots        | alloc → batch           | SlotsAudited if ticketed       | unbalanced: FailEpoch                              |
-//	| SlotsAudited      | batch → intake          | none                           | answers the client's AskAudit                      |
-//	| DeadlinesDue      | intake → intake         | none                           | early or late: nothing is over, or it is ended now |
-//	| SubscribeEvents   | client → observer       | EventsSubscribed on its channel| refused beyond a number of readers                 |
-//	| DropSubscription  | client → observer       | none                           | of an ended subscription: ignored                  |
-//	| EpochStarted      | engine → observer       | none                           | of an older epoch: ignored                         |
-//	| CacheChanged      | cache → observer        | none                           | only with KV events on; a gap in Seq tells of loss |
-//	| FailEpoch         | any → engine            | EpochEnded to intake           | only the first of an epoch counts                  |
-//	| DeviceQuiesced    | runner → engine         | none                           | of an older epoch: ignored                         |
-//	| QuiesceDue        | engine → engine         | none                           | ends the process if the device is still busy       |
-//	| EpochDue          | engine → engine         | EpochStarted to intake         | of an older epoch: ignored                         |
-//	| EpochStarted      | engine → intake         | EnqueueRequests to queue       | intake submits all that is unfinished              |
-//	| EpochEnded        | engine → intake         | none                           | suspects are counted                               |
+//	| message             | from → to                 | reply                            | late or refused                                      |
+//	|---------------------|---------------------------|----------------------------------|------------------------------------------------------|
+//	| SubmitRequests      | client → intake           | CallAccepted or CallRefused      | refused at a bound, never dropped                    |
+//	| AbortRequests       | client → intake           | CallOutput with the end          | ids unknown to its owner match nothing               |
+//	| DropCall            | client → intake           | none                             | of an ended call: ignored                            |
+//	| ResumeOutput        | client → intake           | CallOutput if there is more      | of an ended call: ignored                            |
+//	| AskCacheFlush       | client → intake           | on its channel                   | refused while requests run or no epoch stands        |
+//	| AskAudit            | client → intake           | on its channel                   | nil when no epoch stands                             |
+//	| AskCacheTree        | client → intake           | on its channel                   | nil when no epoch stands                             |
+//	| DescribeCache       | intake → cache            | CacheDescribed                   | of an older epoch: ignored; intake answers itself    |
+//	| CacheDescribed      | cache → intake            | none                             | answers the client's AskCacheTree                    |
+//	| DrainIntake         | client → intake           | its channel closes               | idempotent                                           |
+//	| CallAccepted        | intake → client           | none                             | first event of a call                                |
+//	| CallRefused         | intake → client           | none                             | only event of a call                                 |
+//	| CallOutput          | intake → client           | ResumeOutput if Paused           | kept in intake's table while the reader is slow      |
+//	| EnqueueRequests     | intake → queue            | none                             | of an older epoch: ignored; intake submits again     |
+//	| FinishRequests      | intake → queue → former   | RequestEnded per id              | acknowledged also when unknown or repeated           |
+//	| OfferCandidates     | former → queue            | CandidatesOffered                | an empty offer is valid                              |
+//	| ClaimCandidates     | former → queue            | none                             | ids finished meanwhile are skipped                   |
+//	| CandidatesWaiting   | queue → former            | none                             | a hint to an idle batch former                       |
+//	| CandidatesOffered   | queue → former            | ClaimCandidates for the taken    | of an older plan: an invariant violation             |
+//	| PeekPrefixes        | queue → cache             | PrefixesPeeked                   | hints only: nothing is locked                        |
+//	| PrefixesPeeked      | cache → queue             | none                             | old at arrival: only LockPrefixes binds              |
+//	| LockPrefixes        | former → cache            | PrefixesLocked                   | nothing matched is a match of no pages               |
+//	| PrefixesLocked      | cache → former            | none                             | locks are given back by CommitPlan                   |
+//	| CommitPlan          | former → cache            | PagesReserved by allocator       | one plan at a time                                   |
+//	| ReservePages        | cache → allocator         | PagesReserved or PagesRefused    | all or nothing                                       |
+//	| PagesReserved       | allocator → former        | RunBatch when there is work      | closes the plan                                      |
+//	| PagesRefused        | allocator → former        | none                             | an invariant violation: plans use exact counters     |
+//	| RunBatch            | former → runner           | BatchDone or BatchFailed         | of an older epoch: ignored                           |
+//	| StepCompleted       | runner → runner           | none                             | of an older epoch: ignored                           |
+//	| WatchdogDue         | runner → runner           | FailEpoch if a step is overdue   | of an older epoch: ignored                           |
+//	| BatchDone           | runner → former           | none                             | of an older epoch: ignored                           |
+//	| BatchFailed         | runner → former           | FailEpoch to the engine          | nothing of the step counts                           |
+//	| StepResults         | former → intake           | none                             | of an older epoch: ignored; a gap ends the epoch     |
+//	| StepResults         | intake → former           | none                             | its memory comes home; of an older epoch: dropped    |
+//	| StepResults         | former → queue            | none                             | only if the policy asks for it; it reads             |
+//	| FlushCache          | intake → former           | CacheFlushed or FlushRefused     | waits for the end of an open plan                    |
+//	| CacheFlushed        | former → intake           | none                             | answers the client's AskCacheFlush                   |
+//	| FlushRefused        | former → intake           | none                             | answers the client's AskCacheFlush                   |
+//	| AuditSlots          | intake → former           | SlotsAudited                     | waits for the end of an open plan                    |
+//	| AuditSlots          | former → cache            | AuditSlots                       | goes around the ring, batch opens no plan meanwhile  |
+//	| AuditSlots          | cache → allocator         | AuditSlots                       | each owner adds its part                             |
+//	| AuditSlots          | allocator → former        | SlotsAudited if ticketed         | unbalanced: FailEpoch                                |
+//	| SlotsAudited        | former → intake           | none                             | answers the client's AskAudit                        |
+//	| DeadlinesDue        | intake → intake           | none                             | early or late: nothing is over, or it is ended now   |
+//	| SubscribeEvents     | client → observer         | EventsSubscribed on its channel  | refused beyond a number of readers                   |
+//	| DropSubscription    | client → observer         | none                             | of an ended subscription: ignored                    |
+//	| EpochStarted        | engine → observer         | none                             | of an older epoch: ignored                           |
+//	| CacheChanged        | cache → observer          | none                             | only with KV events on; a gap in Seq tells of loss   |
+//	| FailEpoch           | any → engine              | EpochEnded to intake             | only the first of an epoch counts                    |
+//	| DeviceQuiesced      | runner → engine           | none                             | of an older epoch: ignored                           |
+//	| QuiesceDue          | engine → engine           | none                             | ends the process if the device is still busy         |
+//	| EpochDue            | engine → engine           | EpochStarted to intake           | of an older epoch: ignored                           |
+//	| EpochStarted        | engine → intake           | EnqueueRequests to queue         | intake submits all that is unfinished                |
+//	| EpochEnded          | engine → intake           | none                             | suspects are counted                                 |
 //
 // Two rules hold under it: a command that lists a reply gets exactly one, or
 // its epoch ends; and a request ends in exactly one CallRefused or one

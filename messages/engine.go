@@ -7,7 +7,7 @@ type ToEngine interface{ toEngine() }
 // message is missing. The supervisor does the same by itself when an actor
 // panics.
 type FailEpoch struct {
-	Epoch Epoch
+	Header
 	From  Actor
 	Cause string
 	// Suspects were in the step or the message being executed. Moved.
@@ -17,13 +17,13 @@ type FailEpoch struct {
 }
 
 // DeviceQuiesced says that no step runs on the device any more.
-type DeviceQuiesced struct{ Epoch Epoch }
+type DeviceQuiesced struct{ Header }
 
 // EpochDue is the end of the pause between two epochs.
-type EpochDue struct{ Epoch Epoch }
+type EpochDue struct{ Header }
 
 // QuiesceDue is the end of the supervisor's patience with a device.
-type QuiesceDue struct{ Epoch Epoch }
+type QuiesceDue struct{ Header }
 
 func (*FailEpoch) toEngine()      {}
 func (*DeviceQuiesced) toEngine() {}

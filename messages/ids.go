@@ -9,8 +9,11 @@ type RequestID uint64
 // engine requests (n choices, lists of prompts).
 type CallID uint64
 
-// Epoch counts the incarnations of an engine's disposable actors, from 1. A
-// message of an older epoch is ignored by whoever receives it.
+// EngineID names one of the engines behind an intake, from 0.
+type EngineID uint16
+
+// Epoch counts the incarnations of an engine's disposable actors, from 1. The
+// shell ignores messages of any other epoch than its own.
 type Epoch uint32
 
 // PlanID counts the plans of a batch former within one epoch, from 1.
@@ -54,15 +57,15 @@ const (
 	Client Actor = iota // an HTTP handler or the command line
 	Intake
 	Queue
-	Batch
+	Former // the batch former
 	Cache
-	Alloc
+	Allocator
 	Runner
 	Engine
 	Observer // whoever listens to what the engine does; an engine may have none
 )
 
-var actorNames = [...]string{"client", "intake", "queue", "batch", "cache", "alloc", "runner", "engine", "observer"}
+var actorNames = [...]string{"client", "intake", "queue", "former", "cache", "allocator", "runner", "engine", "observer"}
 
 // String gives the name used in logs, metrics and the protocol table.
 func (a Actor) String() string {

@@ -72,7 +72,7 @@ type ResumeOutput struct{ Call CallID }
 // requests that ended between steps. Queue policies that ask for it read the
 // same message, so its slices are frozen.
 type StepResults struct {
-	Epoch Epoch
+	Header
 	// Seq counts these messages within an epoch from 1; a gap means that one
 	// was lost and ends the epoch.
 	Seq  uint64
@@ -126,12 +126,12 @@ type RequestEnded struct {
 }
 
 // EpochStarted says that the actors of an epoch stand and take requests.
-type EpochStarted struct{ Epoch Epoch }
+type EpochStarted struct{ Header }
 
 // EpochEnded says that an epoch's actors are gone and its device is quiet.
 // Suspects were in the step or the message that was being executed.
 type EpochEnded struct {
-	Epoch    Epoch
+	Header
 	Cause    string
 	Suspects []RequestID // moved
 }
@@ -161,28 +161,28 @@ type CacheView interface {
 
 // CacheDescribed answers DescribeCache.
 type CacheDescribed struct {
-	Epoch  Epoch
+	Header
 	Ticket Ticket
 	View   CacheView
 }
 
 // CacheFlushed answers FlushCache.
 type CacheFlushed struct {
-	Epoch  Epoch
+	Header
 	Ticket Ticket
 	Pages  int // returned to the allocator
 }
 
 // FlushRefused answers FlushCache while requests hold pages.
 type FlushRefused struct {
-	Epoch   Epoch
+	Header
 	Ticket  Ticket
 	Running int
 }
 
 // SlotsAudited answers AuditSlots: the counts, in pages.
 type SlotsAudited struct {
-	Epoch  Epoch
+	Header
 	Ticket Ticket
 	Count  PageCount
 	OK     bool
@@ -202,7 +202,7 @@ func (*AbortRequests) toIntake()  {}
 func (*DropCall) toIntake()       {}
 func (*ResumeOutput) toIntake()   {}
 func (*StepResults) toIntake()    {}
-func (*StepResults) toBatch()     {}
+func (*StepResults) toFormer()    {}
 func (*EpochStarted) toIntake()   {}
 func (*EpochEnded) toIntake()     {}
 func (*AskCacheFlush) toIntake()  {}

@@ -26,6 +26,7 @@ const (
 	Steps            Metric = "num_steps_total"
 	EpochsStarted    Metric = "num_epochs_total"
 	StaleMessages    Metric = "num_stale_messages_total"
+	UnknownMessages  Metric = "num_unknown_messages_total"
 	WatchdogTimeouts Metric = "num_watchdog_timeouts_total"
 	KVEvents         Metric = "num_kv_events_total"
 	KVEventGaps      Metric = "num_kv_event_gaps_total"

@@ -48,7 +48,7 @@ type CacheEvent struct {
 // CacheChanged tells what one message changed in the cache. A gap in Seq means
 // that messages were lost and the observer knows nothing any more.
 type CacheChanged struct {
-	Epoch  Epoch
+	Header
 	Seq    uint64 // from 1, in each epoch
 	Events []CacheEvent
 }

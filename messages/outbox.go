@@ -2,10 +2,15 @@ package messages
 
 import "time"
 
-// Outbox is the list of effects that a core's Step asks for; the core performs
-// none itself. The shell carries them out in order and then calls Reset. The
-// zero value is ready. Not safe for concurrent use; one per actor, reused.
+// Outbox is the list of effects that a core asks for; the core performs none
+// itself. The shell carries them out in order and then calls Reset. The zero
+// value is ready, for a core outside the epochs. Not safe for concurrent use;
+// one per actor, reused.
 type Outbox struct {
+	// Own is the incarnation of the core, stamped on what it sends; zero for a
+	// core that outlives epochs.
+	Own Header
+
 	Sends    []Send
 	Timers   []Timer
 	Readings []Reading
@@ -15,7 +20,7 @@ type Outbox struct {
 // Send is a message to the actor with a role in the core's own epoch.
 type Send struct {
 	To  Actor
-	Msg any // one of the To… sets, by pointer, frozen from here on
+	Msg any // of the receiver's set, by pointer, frozen from here on
 }
 
 // Timer asks for a message to oneself after a time.
@@ -46,11 +51,61 @@ const (
 	NoteWarning
 )
 
-// Send appends a message. msg must not be changed afterwards.
-func (o *Outbox) Send(to Actor, msg any) { o.Sends = append(o.Sends, Send{to, msg}) }
+// ToIntake sends a message to intake. Like all of these it takes only what its
+// receiver accepts; the message must not be changed afterwards.
+func (o *Outbox) ToIntake(m ToIntake) { o.send(Intake, m) }
+
+// ToQueue sends a message to the waiting queue.
+func (o *Outbox) ToQueue(m ToQueue) { o.send(Queue, m) }
+
+// ToFormer sends a message to the batch former.
+func (o *Outbox) ToFormer(m ToFormer) { o.send(Former, m) }
+
+// ToCache sends a message to the radix cache.
+func (o *Outbox) ToCache(m ToCache) { o.send(Cache, m) }
+
+// ToAllocator sends a message to the KV allocator.
+func (o *Outbox) ToAllocator(m ToAllocator) { o.send(Allocator, m) }
+
+// ToRunner sends a message to the device's runner.
+func (o *Outbox) ToRunner(m ToRunner) { o.send(Runner, m) }
+
+// ToEngine sends a message to the engine's supervisor.
+func (o *Outbox) ToEngine(m ToEngine) { o.send(Engine, m) }
+
+// ToObserver sends a message to the observer, if the engine has one.
+func (o *Outbox) ToObserver(m ToObserver) { o.send(Observer, m) }
+
+func (o *Outbox) send(to Actor, msg any) {
+	o.stamp(msg)
+	o.Sends = append(o.Sends, Send{to, msg})
+}
+
+// stamp fills in the header of a message. One that has a header is sent on, or
+// is memory that its sender uses again: nobody may write to it, because others
+// may be reading it.
+func (o *Outbox) stamp(msg any) {
+	if s, ok := msg.(stamped); ok && *s.header() == (Header{}) {
+		*s.header() = o.Own
+	}
+}
+
+// Accepts reports whether a message belongs to the core's own incarnation, or
+// to none. Any other one is counted, and the core must not see it.
+func (o *Outbox) Accepts(msg any) bool {
+	s, ok := msg.(stamped)
+	if !ok || o.Own == (Header{}) || *s.header() == o.Own {
+		return true
+	}
+	o.Record(StaleMessages, 1)
+	return false
+}
 
 // After asks for msg back after d.
-func (o *Outbox) After(d time.Duration, msg any) { o.Timers = append(o.Timers, Timer{d, msg}) }
+func (o *Outbox) After(d time.Duration, msg any) {
+	o.stamp(msg)
+	o.Timers = append(o.Timers, Timer{d, msg})
+}
 
 // Record appends a reading: an increment for a counter, the new value for a
 // gauge, a sample for a histogram.
@@ -58,15 +113,6 @@ func (o *Outbox) Record(m Metric, v float64) { o.Readings = append(o.Readings, R
 
 // Note appends a line for the log.
 func (o *Outbox) Note(level NoteLevel, text string) { o.Notes = append(o.Notes, Note{level, text}) }
-
-// Current reports whether a message of an epoch is for a core of the epoch own.
-// A message of another one is counted here and must be ignored.
-func (o *Outbox) Current(own, epoch Epoch) bool {
-	if own != epoch {
-		o.Record(StaleMessages, 1)
-	}
-	return own == epoch
-}
 
 // Reset empties the outbox and keeps its memory.
 func (o *Outbox) Reset() {

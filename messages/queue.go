@@ -6,7 +6,7 @@ type ToQueue interface{ toQueue() }
 // EnqueueRequests hands requests to the engine, in order. The bound was kept
 // at intake, so the queue takes them all.
 type EnqueueRequests struct {
-	Epoch    Epoch
+	Header
 	Requests []*EngineRequest // moved; the requests are frozen
 }
 
@@ -16,13 +16,13 @@ type EnqueueRequests struct {
 // request itself. The batch former acknowledges each id with a RequestEnded,
 // known or not; a repeated end is harmless.
 type FinishRequests struct {
-	Epoch Epoch
-	IDs   []RequestID // frozen
+	Header
+	IDs []RequestID // frozen
 }
 
 // OfferCandidates asks for the head of the queue.
 type OfferCandidates struct {
-	Epoch Epoch
+	Header
 	Plan  PlanID
 	Limit int // requests at most, >= 1
 }
@@ -31,8 +31,8 @@ type OfferCandidates struct {
 // was finished meanwhile is skipped: its FinishRequests went ahead to the
 // batch former.
 type ClaimCandidates struct {
-	Epoch Epoch
-	IDs   []RequestID // frozen
+	Header
+	IDs []RequestID // frozen
 }
 
 // PrefixPeeked is how much of one request is cached.
@@ -47,7 +47,7 @@ type PrefixPeeked struct {
 // PrefixesPeeked answers PeekPrefixes: its first requests, in order, at least
 // one. Nothing is locked, so everything may have changed already.
 type PrefixesPeeked struct {
-	Epoch  Epoch
+	Header
 	Peeked []PrefixPeeked // moved
 }
 

@@ -9,7 +9,7 @@ type ToRunner interface{ toRunner() }
 // may work on tokens that that one draws.
 // Order of application: Closed, Opened, Replaced, Grown, Work.
 type RunBatch struct {
-	Epoch    Epoch
+	Header
 	Step     StepID
 	Closed   []Row         // moved; rows that no request holds any more
 	Opened   []RowOpened   // moved; rows that a request got
@@ -21,15 +21,15 @@ type RunBatch struct {
 // StepCompleted is the runner's word to itself, from the executor's callback,
 // that a step is over and the next one may be submitted.
 type StepCompleted struct {
-	Epoch Epoch
-	Step  StepID
+	Header
+	Step StepID
 	// Failed means that the executor computes nothing more in this epoch.
 	Failed bool
 }
 
 // WatchdogDue tells the runner to look how long the step that is under way has
 // been.
-type WatchdogDue struct{ Epoch Epoch }
+type WatchdogDue struct{ Header }
 
 // RowOpened gives a row to a request.
 type RowOpened struct {

@@ -62,7 +62,7 @@ func (c *Core) Step(now time.Duration, msg messages.ToIntake, out *messages.Outb
 	case *messages.AbortRequests:
 		c.abort(now, m, out)
 	case *messages.EpochStarted:
-		c.startEpoch(m.Epoch, out)
+		c.startEpoch(m.Header, out)
 	case *messages.EpochEnded:
 		c.endEpoch(now, m, out)
 	case *messages.AskCacheFlush:
@@ -72,15 +72,15 @@ func (c *Core) Step(now time.Duration, msg messages.ToIntake, out *messages.Outb
 	case *messages.AskCacheTree:
 		c.askTree(m, out)
 	case *messages.CacheDescribed:
-		c.tookTicket(m.Epoch, m.Ticket, out, func(t ticket) { t.described(m) })
+		c.tookTicket(m.Header, m.Ticket, out, func(t ticket) { t.described(m) })
 	case *messages.CacheFlushed:
-		c.tookTicket(m.Epoch, m.Ticket, out, func(t ticket) { t.flushed("") })
+		c.tookTicket(m.Header, m.Ticket, out, func(t ticket) { t.flushed("") })
 	case *messages.FlushRefused:
-		c.tookTicket(m.Epoch, m.Ticket, out, func(t ticket) {
+		c.tookTicket(m.Header, m.Ticket, out, func(t ticket) {
 			t.flushed(fmt.Sprintf("the cache was not flushed: %d requests are running; try again when none is", m.Running))
 		})
 	case *messages.SlotsAudited:
-		c.tookTicket(m.Epoch, m.Ticket, out, func(t ticket) { t.audited(m) })
+		c.tookTicket(m.Header, m.Ticket, out, func(t ticket) { t.audited(m) })
 	case *messages.DeadlinesDue:
 		c.endOverdue(now, m, out)
 	case *messages.DrainIntake:
@@ -94,7 +94,7 @@ func (c *Core) Step(now time.Duration, msg messages.ToIntake, out *messages.Outb
 	c.sendCancelled(out)
 	c.conclude(now, out)
 	if spent != nil {
-		out.Send(messages.Batch, spent) // last, when nothing looks into it any more
+		out.ToFormer(spent) // last, when nothing looks into it any more
 	}
 }
 
@@ -135,7 +135,7 @@ func (c *Core) Suspects(messages.ToIntake) []messages.RequestID {
 // Nothing more of this one counts, so no request can lose or repeat a token.
 func (c *Core) failEpoch(out *messages.Outbox, format string, args ...any) {
 	c.table.broken = true
-	out.Send(messages.Engine, &messages.FailEpoch{Epoch: c.table.epoch, From: messages.Intake, Cause: fmt.Sprintf(format, args...)})
+	out.ToEngine(&messages.FailEpoch{Header: c.table.engine, From: messages.Intake, Cause: fmt.Sprintf(format, args...)})
 }
 
 // submitFresh hands requests that became ready to the epoch that stands. One
@@ -170,7 +170,7 @@ func (c *Core) submitFresh(out *messages.Outbox) {
 		}
 	}
 	if len(requests) > 0 {
-		out.Send(messages.Queue, &messages.EnqueueRequests{Epoch: t.epoch, Requests: requests})
+		out.ToQueue(&messages.EnqueueRequests{Header: t.engine, Requests: requests})
 	}
 }
 
@@ -198,6 +198,6 @@ func (c *Core) engineRequest(e *entry) *messages.EngineRequest {
 // sendCancelled asks the engine to let go of requests, one message per Step.
 func (c *Core) sendCancelled(out *messages.Outbox) {
 	if len(c.cancelled) > 0 {
-		out.Send(messages.Queue, &messages.FinishRequests{Epoch: c.table.epoch, IDs: append([]messages.RequestID(nil), c.cancelled...)})
+		out.ToQueue(&messages.FinishRequests{Header: c.table.engine, IDs: append([]messages.RequestID(nil), c.cancelled...)})
 	}
 }

@@ -26,7 +26,7 @@ func crowd(t testing.TB, n int, stops ...string) (*rig, *messages.StepResults) {
 	r := newRigWith(t, opt, nil)
 	r.core = NewCore(r.table, CoreOptions{Detokenizer: wordDetok{}, Sink: dropSink{}})
 	r.start()
-	m := &messages.StepResults{Epoch: 1, Tokens: make([]messages.TokenResult, n)}
+	m := &messages.StepResults{Header: messages.Header{Epoch: 1}, Tokens: make([]messages.TokenResult, n)}
 	for i := range m.Tokens {
 		s := submission(stops...)
 		s.Params.MaxTokens = 1 << 40

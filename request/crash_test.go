@@ -30,7 +30,7 @@ func transcript(t *testing.T, panicAt int, lost bool) (string, int) {
 	}
 	sent := []int{0, 0, 0}
 	for !slices.Equal(sent, []int{9, 8, 8}) {
-		m := &messages.StepResults{Epoch: r.epoch, Seq: r.seq + 1}
+		m := &messages.StepResults{Header: messages.Header{Epoch: r.epoch}, Seq: r.seq + 1}
 		for i := range scripts {
 			if sent[i] < len(scripts[i]) {
 				m.Tokens = append(m.Tokens, messages.TokenResult{ID: messages.RequestID(i + 1), Position: sent[i], Token: scripts[i][sent[i]]})
@@ -168,7 +168,7 @@ func TestPoisonTokenEndsOnlyItsRequest(t *testing.T) {
 	mate, _ := r.submit(2, "", submission())
 	r.results(messages.StepResults{Tokens: []messages.TokenResult{{ID: 1, Token: 0}, {ID: 2, Token: 0}}})
 	for crash := 1; crash <= 3; crash++ {
-		m := &messages.StepResults{Epoch: r.epoch, Seq: r.seq + 1, Tokens: []messages.TokenResult{{ID: 2, Position: 1, Token: 1}, {ID: 1, Position: 1, Token: 25}}}
+		m := &messages.StepResults{Header: messages.Header{Epoch: r.epoch}, Seq: r.seq + 1, Tokens: []messages.TokenResult{{ID: 2, Position: 1, Token: 1}, {ID: 1, Position: 1, Token: 25}}}
 		if crash == 3 { // alone
 			m.Tokens = m.Tokens[1:]
 		}

@@ -10,14 +10,14 @@ import (
 
 // startEpoch submits every unfinished request to an epoch that stands, in
 // arrival order, prompt and output apart; a quarantined one first, by itself.
-func (c *Core) startEpoch(epoch messages.Epoch, out *messages.Outbox) {
+func (c *Core) startEpoch(engine messages.Header, out *messages.Outbox) {
 	t := c.table
-	if epoch <= t.epoch {
+	if engine.Epoch <= t.engine.Epoch {
 		out.Record(messages.StaleMessages, 1)
 		return
 	}
 	c.leaveEngine()
-	t.epoch, t.standing, t.broken, t.seq = epoch, true, false, 0
+	t.engine, t.standing, t.broken, t.seq = engine, true, false, 0
 	c.takeWaiting()
 }
 
@@ -25,11 +25,11 @@ func (c *Core) startEpoch(epoch messages.Epoch, out *messages.Outbox) {
 // isolated and made no progress ends here; nobody else does.
 func (c *Core) endEpoch(now time.Duration, m *messages.EpochEnded, out *messages.Outbox) {
 	t := c.table
-	if m.Epoch < t.epoch || m.Epoch == t.epoch && !t.standing {
+	if m.Epoch < t.engine.Epoch || m.Epoch == t.engine.Epoch && !t.standing {
 		out.Record(messages.StaleMessages, 1)
 		return
 	}
-	t.epoch = m.Epoch
+	t.engine = m.Header
 	cause, _, _ := strings.Cut(m.Cause, "\n") // the rest is for the log
 	counted := map[messages.RequestID]bool{}
 	for _, id := range m.Suspects {

@@ -104,7 +104,7 @@ func TestAnErrorTellsOneLineOfTheCause(t *testing.T) {
 	r.start()
 	c, _ := r.submit(1, "", submission())
 	for range 3 {
-		r.step(&messages.EpochEnded{Epoch: r.epoch, Cause: "step 7 failed: panic: index out of range\ngoroutine 9 [running]:\n\t/home/me/team.go:169", Suspects: []messages.RequestID{1}})
+		r.step(&messages.EpochEnded{Header: messages.Header{Epoch: r.epoch}, Cause: "step 7 failed: panic: index out of range\ngoroutine 9 [running]:\n\t/home/me/team.go:169", Suspects: []messages.RequestID{1}})
 		r.start()
 	}
 	f := c.read().finish[0]
@@ -277,20 +277,20 @@ func TestTickets(t *testing.T) {
 	r.start()
 	f, sends := flush()
 	ask := sends[0].Msg.(*messages.FlushCache)
-	if sends[0].To != messages.Batch || ask.Epoch != 1 {
+	if sends[0].To != messages.Former || ask.Epoch != 1 {
 		t.Fatalf("sent %v", sends)
 	}
-	r.step(&messages.CacheFlushed{Epoch: 1, Ticket: ask.Ticket, Pages: 3})
+	r.step(&messages.CacheFlushed{Header: messages.Header{Epoch: 1}, Ticket: ask.Ticket, Pages: 3})
 	if got := <-f; got != "" {
 		t.Fatalf("flush: %q", got)
 	}
 	f, sends = flush()
-	r.step(&messages.FlushRefused{Epoch: 1, Ticket: sends[0].Msg.(*messages.FlushCache).Ticket, Running: 2})
+	r.step(&messages.FlushRefused{Header: messages.Header{Epoch: 1}, Ticket: sends[0].Msg.(*messages.FlushCache).Ticket, Running: 2})
 	if got := <-f; !strings.Contains(got, "2 requests are running") {
 		t.Fatalf("flush: %q", got)
 	}
 	a, sends = audit()
-	r.step(&messages.SlotsAudited{Epoch: 1, Ticket: sends[0].Msg.(*messages.AuditSlots).Ticket, OK: true})
+	r.step(&messages.SlotsAudited{Header: messages.Header{Epoch: 1}, Ticket: sends[0].Msg.(*messages.AuditSlots).Ticket, OK: true})
 	if got := <-a; got == nil || !got.OK {
 		t.Fatalf("audit: %v", got)
 	}

@@ -24,7 +24,7 @@ type change struct {
 // the message counted.
 func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *messages.Outbox) bool {
 	t := c.table
-	if m.Epoch != t.epoch || !t.standing || t.broken || m.Seq <= t.seq {
+	if m.Header != t.engine || !t.standing || t.broken || m.Seq <= t.seq {
 		out.Record(messages.StaleMessages, 1)
 		return false
 	}

@@ -247,10 +247,10 @@ func TestStaleMessagesAreIgnored(t *testing.T) {
 	r.submit(1, "", submission())
 	r.tokens(1, 0, 1)
 	for _, m := range []messages.ToIntake{
-		&messages.StepResults{Epoch: 1, Seq: 2, Tokens: []messages.TokenResult{{ID: 1, Position: 1}}},
-		&messages.StepResults{Epoch: 2, Seq: 1, Tokens: []messages.TokenResult{{ID: 1, Position: 1}}}, // came before
-		&messages.EpochStarted{Epoch: 2}, &messages.EpochStarted{Epoch: 1}, &messages.EpochEnded{Epoch: 1},
-		&messages.CacheFlushed{Epoch: 2, Ticket: 99},
+		&messages.StepResults{Header: messages.Header{Epoch: 1}, Seq: 2, Tokens: []messages.TokenResult{{ID: 1, Position: 1}}},
+		&messages.StepResults{Header: messages.Header{Epoch: 2}, Seq: 1, Tokens: []messages.TokenResult{{ID: 1, Position: 1}}}, // came before
+		&messages.EpochStarted{Header: messages.Header{Epoch: 2}}, &messages.EpochStarted{Header: messages.Header{Epoch: 1}}, &messages.EpochEnded{Header: messages.Header{Epoch: 1}},
+		&messages.CacheFlushed{Header: messages.Header{Epoch: 2}, Ticket: 99},
 	} {
 		if sends := r.step(m); len(sends) != 0 || r.reading(messages.StaleMessages) != 1 {
 			t.Errorf("%T: sent %v, readings %v", m, sends, r.out.Readings)
@@ -260,7 +260,7 @@ func TestStaleMessagesAreIgnored(t *testing.T) {
 		t.Errorf("output %v", got)
 	}
 	sends := r.results(messages.StepResults{Ended: []messages.RequestEnded{{ID: 77, Reason: messages.EndCancelled}}})
-	if len(sends) != 1 || sends[0].To != messages.Batch { // its memory goes home
+	if len(sends) != 1 || sends[0].To != messages.Former { // its memory goes home
 		t.Error("a repeated end is not harmless")
 	}
 }

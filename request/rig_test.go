@@ -136,12 +136,12 @@ func (r *rig) start() []*messages.EngineRequest {
 	r.t.Helper()
 	r.epoch++
 	r.seq = 0
-	return enqueued(r.step(&messages.EpochStarted{Epoch: r.epoch}))
+	return enqueued(r.step(&messages.EpochStarted{Header: messages.Header{Epoch: r.epoch}}))
 }
 
 func (r *rig) end(suspects ...messages.RequestID) []messages.Send {
 	r.t.Helper()
-	return r.step(&messages.EpochEnded{Epoch: r.epoch, Cause: "test", Suspects: suspects})
+	return r.step(&messages.EpochEnded{Header: messages.Header{Epoch: r.epoch}, Cause: "test", Suspects: suspects})
 }
 
 // results sends one StepResults in sequence.

@@ -62,7 +62,7 @@ func newSlowEngine(e slowEngine, opt TableOptions) *slowEngine {
 	opt.ContextLength, opt.PoolTokens, opt.Vocab = 1<<20, 1<<20, 27
 	e.table, e.dropped, e.byID = NewTable(opt), map[messages.RequestID]bool{}, map[messages.RequestID]*slowCall{}
 	e.core = NewCore(e.table, CoreOptions{Detokenizer: wordDetok{}})
-	e.step(&messages.EpochStarted{Epoch: 1})
+	e.step(&messages.EpochStarted{Header: messages.Header{Epoch: 1}})
 	return &e
 }
 
@@ -115,7 +115,7 @@ func (e *slowEngine) submit(s shape, n int, tenant string) *slowCall {
 // turn runs one step of the engine, or waits until the given time if there is
 // nothing to do. It never goes past that time but for the step under way.
 func (e *slowEngine) turn(until time.Duration) {
-	m := &messages.StepResults{Epoch: 1}
+	m := &messages.StepResults{Header: messages.Header{Epoch: 1}}
 	release := func(list []*slowRequest) []*slowRequest {
 		return slices.DeleteFunc(list, func(r *slowRequest) bool {
 			if e.dropped[r.req.ID] {

@@ -29,10 +29,10 @@ type Table struct {
 	calls   map[messages.CallID]*call
 	users   map[userKey]*call // open calls with a UserID
 
-	epoch    messages.Epoch // the newest one heard of
-	standing bool           // its actors take requests
-	broken   bool           // FailEpoch was sent; nothing of it counts any more
-	seq      uint64         // of the last StepResults accepted in the epoch
+	engine   messages.Header // the newest incarnation heard of
+	standing bool            // its actors take requests
+	broken   bool            // FailEpoch was sent; nothing of it counts any more
+	seq      uint64          // of the last StepResults accepted in the epoch
 	// isolated is the quarantined request that has the engine to itself; 0 for
 	// none. It ends with the request's next token, its release or the epoch.
 	isolated messages.RequestID

@@ -59,7 +59,7 @@ func (c *Core) askFlush(m *messages.AskCacheFlush, out *messages.Outbox) {
 		answer(m.Reply, refused)
 		return
 	}
-	out.Send(messages.Batch, &messages.FlushCache{Epoch: c.table.epoch, Ticket: id})
+	out.ToFormer(&messages.FlushCache{Header: c.table.engine, Ticket: id})
 }
 
 // askAudit passes AskAudit on to the batch former.
@@ -69,7 +69,7 @@ func (c *Core) askAudit(m *messages.AskAudit, out *messages.Outbox) {
 		answer(m.Reply, nil)
 		return
 	}
-	out.Send(messages.Batch, &messages.AuditSlots{Epoch: c.table.epoch, Ticket: id})
+	out.ToFormer(&messages.AuditSlots{Header: c.table.engine, Ticket: id})
 }
 
 // askTree passes AskCacheTree on to the cache.
@@ -79,14 +79,14 @@ func (c *Core) askTree(m *messages.AskCacheTree, out *messages.Outbox) {
 		answer(m.Reply, nil)
 		return
 	}
-	out.Send(messages.Cache, &messages.DescribeCache{Epoch: c.table.epoch, Ticket: id, Limits: m.Limits})
+	out.ToCache(&messages.DescribeCache{Header: c.table.engine, Ticket: id, Limits: m.Limits})
 }
 
 // tookTicket answers the question that a reply belongs to.
-func (c *Core) tookTicket(epoch messages.Epoch, id messages.Ticket, out *messages.Outbox, reply func(ticket)) {
+func (c *Core) tookTicket(from messages.Header, id messages.Ticket, out *messages.Outbox, reply func(ticket)) {
 	t := c.table
 	k, ok := t.tickets[id]
-	if !ok || epoch != t.epoch {
+	if !ok || from != t.engine {
 		out.Record(messages.StaleMessages, 1)
 		return
 	}

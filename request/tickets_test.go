@@ -29,18 +29,18 @@ func TestQuestionsAboutTheCacheAreAnswered(t *testing.T) {
 	}
 	ask()
 	answered(nil)
-	c.Step(0, &messages.EpochStarted{Epoch: 1}, &out)
+	c.Step(0, &messages.EpochStarted{Header: messages.Header{Epoch: 1}}, &out)
 	ask()
 	q := out.Sends[0].Msg.(*messages.DescribeCache)
 	if out.Sends[0].To != messages.Cache || q.Epoch != 1 || q.Limits.Depth != 3 {
 		t.Fatalf("the cache is asked %+v", q)
 	}
-	a := &messages.CacheDescribed{Epoch: 1, Ticket: q.Ticket}
+	a := &messages.CacheDescribed{Header: messages.Header{Epoch: 1}, Ticket: q.Ticket}
 	c.Step(0, a, &out)
 	answered(a)
 	c.Step(0, a, &out) // again: nobody waits for it
 	ask()
-	c.Step(0, &messages.EpochEnded{Epoch: 1}, &out)
+	c.Step(0, &messages.EpochEnded{Header: messages.Header{Epoch: 1}}, &out)
 	answered(nil)
 	c.Abandon(&messages.AskCacheTree{Reply: reply})
 	answered(nil)

@@ -154,7 +154,7 @@ func TestCoreEqualsTwin(t *testing.T) {
 			r.end()
 			g.running, g.cancels, g.queue = nil, nil, nil
 			r.epoch, r.seq = r.epoch+1, 0
-			g.queue = r.step(&messages.EpochStarted{Epoch: r.epoch})
+			g.queue = r.step(&messages.EpochStarted{Header: messages.Header{Epoch: r.epoch}})
 		}
 		// deliver gives intake a message, through crashes; false: it is lost
 		// and the epoch with it.

@@ -64,7 +64,7 @@ func (f *Former) askCandidates(now time.Duration, out *messages.Outbox) (again b
 		limit = 1 // who may preempt
 	}
 	if len(f.retracted) == 0 || f.making != 0 || f.mayPreempt() {
-		out.Send(messages.Queue, &messages.OfferCandidates{Epoch: f.epoch, Plan: f.plan.id, Limit: limit})
+		out.ToQueue(&messages.OfferCandidates{Plan: f.plan.id, Limit: limit})
 		f.become(offering)
 		return false
 	}
@@ -159,12 +159,12 @@ func (f *Former) lockPrefixes(now time.Duration, out *messages.Outbox) (again bo
 		f.admit(make([]messages.PrefixLocked, len(f.plan.candidates)), out)
 		return f.commit(now, out)
 	}
-	m := &messages.LockPrefixes{Epoch: f.epoch, Plan: f.plan.id, Prefixes: make([]messages.PrefixLock, len(f.plan.candidates))}
+	m := &messages.LockPrefixes{Plan: f.plan.id, Prefixes: make([]messages.PrefixLock, len(f.plan.candidates))}
 	for i := range f.plan.candidates {
 		s := f.plan.candidates[i].seq
 		m.Prefixes[i] = messages.PrefixLock{ID: s.req.ID, Namespace: s.req.Namespace, Tokens: s.tokens[:len(s.tokens):len(s.tokens)], Limit: s.matchLimit()}
 	}
-	out.Send(messages.Cache, m)
+	out.ToCache(m)
 	f.become(locking)
 	return false
 }
@@ -260,7 +260,7 @@ func (f *Former) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 		out.Record(messages.CacheHitTokens, float64(hit))
 	}
 	if len(claimed) > 0 {
-		out.Send(messages.Queue, &messages.ClaimCandidates{Epoch: f.epoch, IDs: claimed})
+		out.ToQueue(&messages.ClaimCandidates{IDs: claimed})
 		f.began = append(f.began, claimed...)
 	}
 }

@@ -49,8 +49,8 @@ func (f *Former) sendAudit(out *messages.Outbox) {
 		f.audit.stepped, f.audit.dirty = false, false
 	}
 	f.audit.out = true
-	out.Send(messages.Cache, &messages.AuditSlots{
-		Epoch: f.epoch, Ticket: f.audit.ticket, Count: messages.PageCount{Leased: f.leased()},
+	out.ToCache(&messages.AuditSlots{
+		Ticket: f.audit.ticket, Count: messages.PageCount{Leased: f.leased()},
 	})
 }
 
@@ -76,7 +76,7 @@ func (f *Former) audited(m *messages.AuditSlots, out *messages.Outbox) {
 	ok := c.Balanced() && c.Total == f.opt.Pages &&
 		c.Free == f.free && c.Evictable == f.cached.Evictable && c.Protected == f.cached.Protected
 	if m.Ticket != 0 {
-		out.Send(messages.Intake, &messages.SlotsAudited{Epoch: f.epoch, Ticket: m.Ticket, Count: c, OK: ok})
+		out.ToIntake(&messages.SlotsAudited{Ticket: m.Ticket, Count: c, OK: ok})
 	}
 	if ok {
 		out.Record(messages.AuditsPassed, 1)
@@ -93,7 +93,7 @@ func (f *Former) audited(m *messages.AuditSlots, out *messages.Outbox) {
 func (f *Former) answerFlushes(out *messages.Outbox) {
 	for len(f.flushes) > 0 && f.phase == resting {
 		if n := len(f.byID); n > 0 && !(f.audit.out && f.quiet()) {
-			out.Send(messages.Intake, &messages.FlushRefused{Epoch: f.epoch, Ticket: f.flushes[0], Running: n})
+			out.ToIntake(&messages.FlushRefused{Ticket: f.flushes[0], Running: n})
 			f.flushes = f.flushes[1:]
 			continue
 		}
@@ -111,6 +111,6 @@ func (f *Former) answerFlushes(out *messages.Outbox) {
 
 // flushed answers the oldest flush. pages came free.
 func (f *Former) flushed(pages int, out *messages.Outbox) {
-	out.Send(messages.Intake, &messages.CacheFlushed{Epoch: f.epoch, Ticket: f.flushes[0], Pages: pages})
+	out.ToIntake(&messages.CacheFlushed{Ticket: f.flushes[0], Pages: pages})
 	f.flushes = f.flushes[1:]
 }

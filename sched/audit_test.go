@@ -22,7 +22,7 @@ func audited() *virtual {
 
 // ask lets intake ask for an audit.
 func (v *virtual) ask() {
-	v.deliver(messages.Batch, &messages.AuditSlots{Epoch: 1, Ticket: 7})
+	v.deliver(messages.Former, &messages.AuditSlots{Ticket: 7})
 }
 
 // What SGLang's invariant checker finds (item 32): a page that nobody owns,
@@ -30,7 +30,6 @@ func (v *virtual) ask() {
 // counters that are wrong though their sum is right.
 func TestAuditFindsWhatDoesNotAddUp(t *testing.T) {
 	alloc := func(v *virtual, m *messages.ReservePages) {
-		m.Epoch = 1
 		v.alloc.Step(0, m, &messages.Outbox{}) // the answer reaches nobody
 	}
 	leased := func(v *virtual) messages.Page { return v.former.running[0].lease.Private()[0] }
@@ -50,7 +49,7 @@ func TestAuditFindsWhatDoesNotAddUp(t *testing.T) {
 		}, false},
 		{"a page that left the cache for nobody", func(v *virtual) {
 			v.former.plan.id++
-			v.cache.Step(0, &messages.CommitPlan{Epoch: 1, Plan: v.former.plan.id, EvictPages: 1}, &messages.Outbox{}) // never reaches the allocator
+			v.cache.Step(0, &messages.CommitPlan{Plan: v.former.plan.id, EvictPages: 1}, &messages.Outbox{}) // never reaches the allocator
 		}, false},
 		{"counters that are wrong in sum", func(v *virtual) {
 			v.former.free, v.former.cached.Evictable = v.former.free+1, v.former.cached.Evictable-1

@@ -61,7 +61,7 @@ func TestPrefillShares(t *testing.T) {
 			o.PageSize, o.MaxPrefillTokens = size, rapid.IntRange(1, 300).Draw(t, "prefill")
 			o.ChunkedPrefillSize = rapid.IntRange(1, 300).Draw(t, "chunk")
 		})
-		p := &prompts{Former: NewFormer(1, opt)}
+		p := &prompts{Former: NewFormer(opt)}
 		var oldest *sequence
 		var owed, got int
 		for range 60 {
@@ -100,7 +100,7 @@ func TestShortPromptsPassLongOnes(t *testing.T) {
 	for _, c := range []struct{ chunk, prompt, steps int }{
 		{2048, 50, 1}, {64, 50, 1}, {32, 50, 2}, {20, 50, 3},
 	} {
-		p := &prompts{Former: NewFormer(1, options(func(o *FormerOptions) { o.PageSize, o.ChunkedPrefillSize = 1, c.chunk }))}
+		p := &prompts{Former: NewFormer(options(func(o *FormerOptions) { o.PageSize, o.ChunkedPrefillSize = 1, c.chunk }))}
 		for range 8 {
 			p.add(100_000)
 		}
@@ -120,7 +120,7 @@ func TestShortPromptsPassLongOnes(t *testing.T) {
 
 // Under an endless stream of short prompts the long one goes on at half speed.
 func TestLongPromptIsNotStarved(t *testing.T) {
-	p := &prompts{Former: NewFormer(1, options(func(o *FormerOptions) { o.PageSize, o.ChunkedPrefillSize = 16, 512 }))}
+	p := &prompts{Former: NewFormer(options(func(o *FormerOptions) { o.PageSize, o.ChunkedPrefillSize = 16, 512 }))}
 	long := p.add(100_000)
 	steps := 0
 	for ; long.rest() > 0; steps++ {
@@ -136,7 +136,7 @@ func TestLongPromptIsNotStarved(t *testing.T) {
 
 // Uncut prompts: the oldest in any case, and whoever fits beside it.
 func TestWholePrompts(t *testing.T) {
-	p := &prompts{Former: NewFormer(1, options(func(o *FormerOptions) { o.ChunkedPrefillSize, o.MaxPrefillTokens = -1, 100 }))}
+	p := &prompts{Former: NewFormer(options(func(o *FormerOptions) { o.ChunkedPrefillSize, o.MaxPrefillTokens = -1, 100 }))}
 	first, long, short, huge := p.add(60), p.add(50), p.add(30), p.add(500)
 	if got := p.step(0); got[first] != 60 || got[short] != 30 || len(got) != 2 {
 		t.Errorf("the first step computes %v", got)

@@ -61,7 +61,7 @@ func TestAbortWhileRetracted(t *testing.T) {
 // once, all of them.
 func TestRetractedPromptReportsOnce(t *testing.T) {
 	s := sequenceOf(1, 12, 0, func(r *messages.EngineRequest) { r.Params.PromptLogprobs, r.Params.PromptLogprobStart = 0, 1 })
-	f := NewFormer(1, options(nil))
+	f := NewFormer(options(nil))
 	row, _ := f.rows.Take()
 	s.admitted(row, messages.PrefixLocked{}, 4)
 	f.running, f.byID[1], f.byRow[row] = []*sequence{s}, s, s

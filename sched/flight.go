@@ -24,11 +24,11 @@ type batch struct {
 }
 
 // reset empties a batch for a step and keeps its memory.
-func (b *batch) reset(epoch messages.Epoch, step messages.StepID) {
+func (b *batch) reset(step messages.StepID) {
 	clear(b.Opened)
 	clear(b.Replaced)
 	clear(b.Grown)
-	b.RunBatch = messages.RunBatch{Epoch: epoch, Step: step, Closed: b.Closed[:0], Opened: b.Opened[:0],
+	b.RunBatch = messages.RunBatch{Step: step, Closed: b.Closed[:0], Opened: b.Opened[:0],
 		Replaced: b.Replaced[:0], Grown: b.Grown[:0], Work: b.Work[:0]}
 	b.pages = b.pages[:0]
 }
@@ -59,7 +59,7 @@ func (f *Former) launching() {
 	if fl.batch == nil {
 		fl.batch = &batch{}
 	}
-	fl.batch.reset(f.epoch, f.step+1)
+	fl.batch.reset(f.step + 1)
 }
 
 // newest is the flight that was launched last, or is being filled.

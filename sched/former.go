@@ -32,7 +32,6 @@ import (
 //  9. The flights are the steps (done, step], at most StepsInFlight; what they
 //     compute and draw leads from done to scheduled, and to pending tokens.
 type Former struct {
-	epoch messages.Epoch
 	opt   FormerOptions
 	phase phase
 	now   time.Duration // of this Step
@@ -94,13 +93,13 @@ type Former struct {
 
 // NewFormer returns a Former of a pool whose pages are all free. It panics on
 // options that Validate refuses.
-func NewFormer(epoch messages.Epoch, opt FormerOptions) *Former {
+func NewFormer(opt FormerOptions) *Former {
 	if err := opt.Validate(); err != nil {
 		invariants.Fail("%v", err)
 	}
 	opt = opt.withDefaults()
 	return &Former{
-		epoch: epoch, opt: opt, ratio: newRatio(&opt), pacing: newPacing(&opt),
+		opt: opt, ratio: newRatio(&opt), pacing: newPacing(&opt),
 		rows:    memory.NewRows(opt.MaxRunning),
 		byID:    make(map[messages.RequestID]*sequence),
 		byRow:   make([]*sequence, opt.MaxRunning),
@@ -109,13 +108,10 @@ func NewFormer(epoch messages.Epoch, opt FormerOptions) *Former {
 	}
 }
 
-// Step handles one message. Messages of other epochs are counted and ignored,
-// and so is everything after the Former has failed its epoch.
-func (f *Former) Step(now time.Duration, msg messages.ToBatch, out *messages.Outbox) {
+// Step handles one message. Everything after the Former has failed its epoch is
+// ignored.
+func (f *Former) Step(now time.Duration, msg messages.ToFormer, out *messages.Outbox) {
 	if f.phase == failed {
-		return
-	}
-	if !out.Current(f.epoch, epochOf(msg)) {
 		return
 	}
 	f.now = now
@@ -198,35 +194,7 @@ func (f *Former) addEnds(r *messages.StepResults) {
 // fail ends the epoch.
 func (f *Former) fail(cause string, suspects []messages.RequestID, sticky bool, out *messages.Outbox) {
 	f.become(failed)
-	out.Send(messages.Engine, &messages.FailEpoch{
-		Epoch: f.epoch, From: messages.Batch, Cause: cause, Suspects: suspects, Sticky: sticky,
+	out.ToEngine(&messages.FailEpoch{
+		From: messages.Former, Cause: cause, Suspects: suspects, Sticky: sticky,
 	})
-}
-
-func epochOf(msg messages.ToBatch) messages.Epoch {
-	switch m := msg.(type) {
-	case *messages.StepResults:
-		return m.Epoch
-	case *messages.CandidatesWaiting:
-		return m.Epoch
-	case *messages.CandidatesOffered:
-		return m.Epoch
-	case *messages.FinishRequests:
-		return m.Epoch
-	case *messages.PrefixesLocked:
-		return m.Epoch
-	case *messages.PagesReserved:
-		return m.Epoch
-	case *messages.PagesRefused:
-		return m.Epoch
-	case *messages.BatchDone:
-		return m.Epoch
-	case *messages.BatchFailed:
-		return m.Epoch
-	case *messages.FlushCache:
-		return m.Epoch
-	case *messages.AuditSlots:
-		return m.Epoch
-	}
-	return 0
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func TestAFailedAuditTellsOfTheLastPlans(t *testing.T) {
-	f := NewFormer(1, FormerOptions{PageSize: 1, Pages: 100, MaxRunning: 2, ContextLength: 50})
+	f := NewFormer(FormerOptions{PageSize: 1, Pages: 100, MaxRunning: 2, ContextLength: 50})
 	for plan := messages.PlanID(1); plan <= historyPlans+3; plan++ {
 		f.history.note(&messages.CommitPlan{Plan: plan, Frees: make([]messages.Page, 2), Reserves: []messages.PageReserve{{ID: 1, Pages: int(plan)}},
 			Inserts: []messages.PrefixInsert{{Pages: make([]messages.Page, 7), Owned: 3}}})
@@ -16,7 +16,7 @@ func TestAFailedAuditTellsOfTheLastPlans(t *testing.T) {
 	}
 	var out messages.Outbox
 	f.audit.out = true
-	f.Step(0, &messages.AuditSlots{Epoch: 1, Count: messages.PageCount{Free: 99, Total: 100}}, &out)
+	f.Step(0, &messages.AuditSlots{Count: messages.PageCount{Free: 99, Total: 100}}, &out)
 	var cause string
 	for _, s := range out.Sends {
 		if m, ok := s.Msg.(*messages.FailEpoch); ok {

@@ -99,10 +99,10 @@ func (f *Former) commit(now time.Duration, out *messages.Outbox) (again bool) {
 }
 
 func (f *Former) sendCommit(m *messages.CommitPlan, out *messages.Outbox) {
-	m.Epoch, m.Plan = f.epoch, f.plan.id
+	m.Plan = f.plan.id
 	f.audit.dirty = true
 	f.history.note(m)
-	out.Send(messages.Cache, m)
+	out.ToCache(m)
 }
 
 // giveBack moves returned leases and refused candidates' locks into a message.

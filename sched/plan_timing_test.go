@@ -29,11 +29,11 @@ func newLoopOf(running, inFlight, pageSize int) *loop {
 	const context = 1 << 20
 	pages := running * 16384 / pageSize
 	return &loop{
-		queue: NewQueueCore(1, QueueOptions{}),
-		former: NewFormer(1, FormerOptions{PageSize: pageSize, Pages: pages, MaxRunning: running, ContextLength: context,
+		queue: NewQueueCore(QueueOptions{}),
+		former: NewFormer(FormerOptions{PageSize: pageSize, Pages: pages, MaxRunning: running, ContextLength: context,
 			ChunkedPrefillSize: 1 << 20, MaxPrefillTokens: 1 << 20, StepsInFlight: inFlight}),
-		cache: memory.NewCacheCore(1, memory.CacheOptions{PageSize: pageSize}),
-		alloc: memory.NewAllocCore(1, memory.AllocOptions{Pages: pages}),
+		cache: memory.NewCacheCore(memory.CacheOptions{PageSize: pageSize}),
+		alloc: memory.NewAllocCore(memory.AllocOptions{Pages: pages}),
 	}
 }
 
@@ -44,15 +44,15 @@ func (l *loop) settle() {
 		switch m.To {
 		case messages.Queue:
 			l.queue.Step(0, m.Msg.(messages.ToQueue), &l.out)
-		case messages.Batch:
-			l.former.Step(0, m.Msg.(messages.ToBatch), &l.out)
+		case messages.Former:
+			l.former.Step(0, m.Msg.(messages.ToFormer), &l.out)
 		case messages.Cache:
 			l.cache.Step(0, m.Msg.(messages.ToCache), &l.out)
-		case messages.Alloc:
-			l.alloc.Step(0, m.Msg.(messages.ToAlloc), &l.out)
+		case messages.Allocator:
+			l.alloc.Step(0, m.Msg.(messages.ToAllocator), &l.out)
 		case messages.Intake:
 			if r, ok := m.Msg.(*messages.StepResults); ok { // intake is done with it at once
-				l.mail = append(l.mail, messages.Send{To: messages.Batch, Msg: r})
+				l.mail = append(l.mail, messages.Send{To: messages.Former, Msg: r})
 			}
 		case messages.Runner:
 			l.steps = append(l.steps, m.Msg.(*messages.RunBatch))
@@ -80,13 +80,13 @@ func (l *loop) compute() {
 			sampled = append(sampled, messages.SampledToken{Row: w.Row, Token: int32(i)})
 		}
 	}
-	l.done = messages.BatchDone{Epoch: 1, Step: step.Step, Sampled: sampled}
-	l.send(messages.Batch, &l.done)
+	l.done = messages.BatchDone{Step: step.Step, Sampled: sampled}
+	l.send(messages.Former, &l.done)
 }
 
 // fill admits running requests of one prompt each.
 func (l *loop) fill(running, prompt int) {
-	m := &messages.EnqueueRequests{Epoch: 1}
+	m := &messages.EnqueueRequests{}
 	for i := range running {
 		tokens := make([]int32, prompt)
 		for p := range tokens {
@@ -150,7 +150,7 @@ func BenchmarkTurnover(b *testing.B) {
 		}
 		id++
 		prompt[256] = int32(id)
-		l.send(messages.Queue, &messages.EnqueueRequests{Epoch: 1, Requests: []*messages.EngineRequest{{ID: id, Prompt: prompt, Params: params}}})
+		l.send(messages.Queue, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{{ID: id, Prompt: prompt, Params: params}}})
 		l.compute()
 		l.compute()
 	}
@@ -197,7 +197,7 @@ func BenchmarkLongPrompt(b *testing.B) {
 			for b.Loop() {
 				id++
 				prompt[0] = int32(id)
-				l.send(messages.Queue, &messages.EnqueueRequests{Epoch: 1, Requests: []*messages.EngineRequest{{ID: id, Prompt: prompt, Params: params}}})
+				l.send(messages.Queue, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{{ID: id, Prompt: prompt, Params: params}}})
 				for l.former.Load().Running > 0 {
 					l.compute()
 				}

@@ -19,7 +19,7 @@ type lpmScript struct {
 }
 
 func newLPMScript(t *testing.T, opt QueueOptions) *lpmScript {
-	return &lpmScript{t: t, q: NewQueueCore(1, opt), cached: func(*messages.PrefixPeek) messages.PrefixPeeked { return messages.PrefixPeeked{} }}
+	return &lpmScript{t: t, q: NewQueueCore(opt), cached: func(*messages.PrefixPeek) messages.PrefixPeeked { return messages.PrefixPeeked{} }}
 }
 
 // step runs a message and answers what the queue asks the cache.
@@ -28,7 +28,7 @@ func (s *lpmScript) step(msg messages.ToQueue) (offered []messages.RequestID) {
 	for i := 0; i < len(s.out.Sends); i++ {
 		switch m := s.out.Sends[i].Msg.(type) {
 		case *messages.PeekPrefixes:
-			reply := &messages.PrefixesPeeked{Epoch: 1}
+			reply := &messages.PrefixesPeeked{}
 			for j := range m.Prefixes {
 				found := s.cached(&m.Prefixes[j])
 				found.ID = m.Prefixes[j].ID
@@ -54,19 +54,19 @@ func (s *lpmScript) enqueue(shared, own int) {
 			r.Prompt[i] = int32(100 + s.next)
 		}
 	}
-	s.step(&messages.EnqueueRequests{Epoch: 1, Requests: []*messages.EngineRequest{r}})
+	s.step(&messages.EnqueueRequests{Requests: []*messages.EngineRequest{r}})
 }
 
 func (s *lpmScript) wantOffer(what string, want ...messages.RequestID) {
 	s.t.Helper()
 	s.plan++
-	if got := s.step(&messages.OfferCandidates{Epoch: 1, Plan: s.plan, Limit: 64}); !slices.Equal(got, want) {
+	if got := s.step(&messages.OfferCandidates{Plan: s.plan, Limit: 64}); !slices.Equal(got, want) {
 		s.t.Errorf("%s: offered %v, want %v", what, got, want)
 	}
 }
 
 func (s *lpmScript) claim(ids ...messages.RequestID) {
-	s.step(&messages.ClaimCandidates{Epoch: 1, IDs: ids})
+	s.step(&messages.ClaimCandidates{IDs: ids})
 }
 
 // firstCached is a cache that holds the first n of the shared tokens.
@@ -130,7 +130,7 @@ func TestFollowersGoWhenTheirPartIsCached(t *testing.T) {
 	s.wantOffer("48 tokens are cached")
 	s.cached = firstCached(512)
 	s.wantOffer("512 tokens are cached, 70 are enough for request 3", 3)
-	s.step(&messages.StepResults{Epoch: 1, Prompts: []messages.PromptResult{{ID: 1}}})
+	s.step(&messages.StepResults{Prompts: []messages.PromptResult{{ID: 1}}})
 	s.wantOffer("the prompt is done, and goes to the cache with this plan", 3)
 	s.cached = firstCached(992)
 	s.wantOffer("it is in the cache", 2, 3)
@@ -143,15 +143,15 @@ func TestLeadersFollowOneAnother(t *testing.T) {
 		s.enqueue(100, 20)
 	}
 	s.wantOffer("at first", 1)
-	s.step(&messages.FinishRequests{Epoch: 1, IDs: []messages.RequestID{1}})
+	s.step(&messages.FinishRequests{IDs: []messages.RequestID{1}})
 	s.wantOffer("it was cancelled while it waited", 2)
 	s.claim(2)
 	s.wantOffer("the next one runs")
-	s.step(&messages.FinishRequests{Epoch: 1, IDs: []messages.RequestID{2}})
+	s.step(&messages.FinishRequests{IDs: []messages.RequestID{2}})
 	s.wantOffer("and is cancelled: its pages may come with this plan")
 	s.wantOffer("they did not", 3)
 	s.claim(3)
-	s.step(&messages.StepResults{Epoch: 1, Ended: []messages.RequestEnded{{ID: 3}}})
+	s.step(&messages.StepResults{Ended: []messages.RequestEnded{{ID: 3}}})
 	s.wantOffer("the third one has ended")
 	s.cached = firstCached(100)
 	s.wantOffer("and is cached", 4)
@@ -161,7 +161,7 @@ func TestLeadersFollowOneAnother(t *testing.T) {
 func TestPeeksAreBounded(t *testing.T) {
 	for _, policy := range []string{"lpm", "dfs-weight"} {
 		s := newLPMScript(t, QueueOptions{SchedulePolicy: policy})
-		m := &messages.EnqueueRequests{Epoch: 1}
+		m := &messages.EnqueueRequests{}
 		for range 3000 {
 			s.next++
 			m.Requests = append(m.Requests, &messages.EngineRequest{ID: s.next, Prompt: []int32{int32(s.next), 2}})
@@ -173,7 +173,7 @@ func TestPeeksAreBounded(t *testing.T) {
 		for range 3 {
 			s.asked = nil
 			s.plan++
-			s.step(&messages.OfferCandidates{Epoch: 1, Plan: s.plan, Limit: 64})
+			s.step(&messages.OfferCandidates{Plan: s.plan, Limit: 64})
 			if len(s.asked) > 64 {
 				t.Errorf("%s: an offer of 64 made %d peeks", policy, len(s.asked))
 			}
@@ -190,7 +190,7 @@ func TestDFSWeightGoesDownTheHeaviestPath(t *testing.T) {
 	s.cached = func(p *messages.PrefixPeek) messages.PrefixPeeked {
 		return messages.PrefixPeeked{Tokens: len(path[p.Tokens[0]]), Path: path[p.Tokens[0]]}
 	}
-	m := &messages.EnqueueRequests{Epoch: 1}
+	m := &messages.EnqueueRequests{}
 	for i, kind := range []int32{5, 1, 4, 3, 2, 4, 2, 1, 4, 2, 4} {
 		m.Requests = append(m.Requests, &messages.EngineRequest{ID: messages.RequestID(i + 1), Prompt: []int32{kind, 0}})
 	}

@@ -11,12 +11,12 @@ import (
 // and after how many steps the ninth had its end.
 func computedFor(t *testing.T, opt QueueOptions, budget int) (computed, ninth int) {
 	l := newLoop(16)
-	l.queue = NewQueueCore(1, opt)
-	l.former = NewFormer(1, FormerOptions{
+	l.queue = NewQueueCore(opt)
+	l.former = NewFormer(FormerOptions{
 		PageSize: 16, Pages: 16 * 1024, MaxRunning: 16, ContextLength: 1 << 20, ChunkedPrefillSize: budget, MaxPrefillTokens: budget,
 		ReportToQueue: opt.WantsResults(),
 	})
-	m := &messages.EnqueueRequests{Epoch: 1}
+	m := &messages.EnqueueRequests{}
 	for id := range 9 {
 		shared, own := 4096, 100
 		if id == 8 {

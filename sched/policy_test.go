@@ -16,13 +16,13 @@ import (
 // they are offered. The cache is empty.
 func offerAll(t *testing.T, opt QueueOptions, now time.Duration, requests ...*messages.EngineRequest) []messages.RequestID {
 	t.Helper()
-	q, out := NewQueueCore(1, opt), messages.Outbox{}
-	q.Step(now, &messages.EnqueueRequests{Epoch: 1, Requests: requests}, &out)
-	q.Step(now, &messages.OfferCandidates{Epoch: 1, Plan: 1, Limit: len(requests)}, &out)
+	q, out := NewQueueCore(opt), messages.Outbox{}
+	q.Step(now, &messages.EnqueueRequests{Requests: requests}, &out)
+	q.Step(now, &messages.OfferCandidates{Plan: 1, Limit: len(requests)}, &out)
 	for i := 0; i < len(out.Sends); i++ {
 		switch m := out.Sends[i].Msg.(type) {
 		case *messages.PeekPrefixes:
-			reply := &messages.PrefixesPeeked{Epoch: 1}
+			reply := &messages.PrefixesPeeked{}
 			for _, p := range m.Prefixes {
 				reply.Peeked = append(reply.Peeked, messages.PrefixPeeked{ID: p.ID})
 			}
@@ -122,13 +122,13 @@ func TestNobodyStarves(t *testing.T) {
 		"fair":     func(r *messages.EngineRequest) { r.Tenant = fmt.Sprintf("new %d", r.ID) },
 	}
 	for _, policy := range SchedulePolicies() {
-		q, out := NewQueueCore(1, QueueOptions{SchedulePolicy: policy, Aging: aging, FairTenants: 10}), messages.Outbox{}
+		q, out := NewQueueCore(QueueOptions{SchedulePolicy: policy, Aging: aging, FairTenants: 10}), messages.Outbox{}
 		id, plan := messages.RequestID(0), messages.PlanID(0)
 		enqueue := func(now time.Duration, change func(*messages.EngineRequest)) {
 			id++
 			r := &messages.EngineRequest{ID: id, Arrived: now, Tenant: "victim", Prompt: []int32{int32(id) + 10, 1, 1}, Params: &messages.SamplingParams{MaxTokens: 1, PromptLogprobs: messages.NoLogprobs}}
 			change(r)
-			q.Step(now, &messages.EnqueueRequests{Epoch: 1, Requests: []*messages.EngineRequest{r}}, &out)
+			q.Step(now, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{r}}, &out)
 		}
 		served, victim := map[messages.RequestID]time.Duration{}, map[messages.RequestID]bool{}
 		for now := time.Duration(0); len(served) < victims; now++ {
@@ -138,11 +138,11 @@ func TestNobodyStarves(t *testing.T) {
 			}
 			enqueue(now, better[policy])
 			plan++
-			q.Step(now, &messages.OfferCandidates{Epoch: 1, Plan: plan, Limit: 1}, &out)
+			q.Step(now, &messages.OfferCandidates{Plan: plan, Limit: 1}, &out)
 			for i := 0; i < len(out.Sends); i++ {
 				switch m := out.Sends[i].Msg.(type) {
 				case *messages.PeekPrefixes:
-					reply := &messages.PrefixesPeeked{Epoch: 1}
+					reply := &messages.PrefixesPeeked{}
 					for _, p := range m.Prefixes {
 						found := messages.PrefixPeeked{ID: p.ID}
 						if p.Tokens[0] == 7 {
@@ -158,9 +158,9 @@ func TestNobodyStarves(t *testing.T) {
 							served[r.ID] = now - r.Arrived
 						}
 					}
-					q.Step(now, &messages.ClaimCandidates{Epoch: 1, IDs: ids}, &out)
+					q.Step(now, &messages.ClaimCandidates{IDs: ids}, &out)
 					if q.observer != nil {
-						q.Step(now, &messages.StepResults{Epoch: 1, Ended: []messages.RequestEnded{{ID: ids[0]}}}, &out)
+						q.Step(now, &messages.StepResults{Ended: []messages.RequestEnded{{ID: ids[0]}}}, &out)
 					}
 				}
 			}

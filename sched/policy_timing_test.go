@@ -47,7 +47,7 @@ func (b *benchQueue) step(msg messages.ToQueue) {
 	for i := 0; i < len(b.out.Sends); i++ {
 		switch m := b.out.Sends[i].Msg.(type) {
 		case *messages.PeekPrefixes:
-			reply := &messages.PrefixesPeeked{Epoch: 1, Peeked: make([]messages.PrefixPeeked, len(m.Prefixes))}
+			reply := &messages.PrefixesPeeked{Peeked: make([]messages.PrefixPeeked, len(m.Prefixes))}
 			for j, p := range m.Prefixes {
 				reply.Peeked[j].ID = p.ID
 				if family := p.Tokens[0]; family%3 == 0 {
@@ -71,18 +71,18 @@ func BenchmarkQueue(b *testing.B) {
 		for _, waiting := range []int{100, 127, 129, 10_000, 100_000} {
 			b.Run(fmt.Sprintf("%s/waiting=%d", policy, waiting), func(b *testing.B) {
 				b.ReportAllocs()
-				s := &benchQueue{q: NewQueueCore(1, QueueOptions{SchedulePolicy: policy, Aging: 1})}
-				m := &messages.EnqueueRequests{Epoch: 1}
+				s := &benchQueue{q: NewQueueCore(QueueOptions{SchedulePolicy: policy, Aging: 1})}
+				m := &messages.EnqueueRequests{}
 				for range waiting {
 					m.Requests = append(m.Requests, s.request())
 				}
 				s.step(m)
 				for b.Loop() {
-					s.step(&messages.EnqueueRequests{Epoch: 1, Requests: []*messages.EngineRequest{s.request()}})
+					s.step(&messages.EnqueueRequests{Requests: []*messages.EngineRequest{s.request()}})
 					s.plan++
-					s.step(&messages.OfferCandidates{Epoch: 1, Plan: s.plan, Limit: 16})
-					s.step(&messages.ClaimCandidates{Epoch: 1, IDs: requestIDs(s.last[:1])})
-					s.step(&messages.StepResults{Epoch: 1, Ended: []messages.RequestEnded{{ID: s.last[0].ID}}})
+					s.step(&messages.OfferCandidates{Plan: s.plan, Limit: 16})
+					s.step(&messages.ClaimCandidates{IDs: requestIDs(s.last[:1])})
+					s.step(&messages.StepResults{Ended: []messages.RequestEnded{{ID: s.last[0].ID}}})
 				}
 			})
 		}
@@ -95,8 +95,8 @@ func BenchmarkOnePrefix(b *testing.B) {
 	for _, waiting := range []int{100, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
 			b.ReportAllocs()
-			s := &benchQueue{q: NewQueueCore(1, QueueOptions{SchedulePolicy: "lpm"})}
-			m := &messages.EnqueueRequests{Epoch: 1}
+			s := &benchQueue{q: NewQueueCore(QueueOptions{SchedulePolicy: "lpm"})}
+			m := &messages.EnqueueRequests{}
 			for range waiting {
 				r := s.request()
 				r.Prompt = make([]int32, 300)
@@ -104,11 +104,11 @@ func BenchmarkOnePrefix(b *testing.B) {
 				m.Requests = append(m.Requests, r)
 			}
 			s.step(m)
-			s.step(&messages.OfferCandidates{Epoch: 1, Plan: 1, Limit: 64})
-			s.step(&messages.ClaimCandidates{Epoch: 1, IDs: requestIDs(s.last)})
+			s.step(&messages.OfferCandidates{Plan: 1, Limit: 64})
+			s.step(&messages.ClaimCandidates{IDs: requestIDs(s.last)})
 			for b.Loop() {
 				s.plan++
-				s.step(&messages.OfferCandidates{Epoch: 1, Plan: s.plan, Limit: 64})
+				s.step(&messages.OfferCandidates{Plan: s.plan, Limit: 64})
 			}
 			if len(s.last) > 0 {
 				b.Fatalf("%d are offered, want none", len(s.last))

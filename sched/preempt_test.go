@@ -11,7 +11,7 @@ import (
 // preempting is a Former of pages of one token, all of them expected by those
 // who run: of each the output tokens that it may still get, and its priority.
 func preempting(lowFirst bool, running ...[2]int) *Former {
-	f := NewFormer(1, options(func(o *FormerOptions) {
+	f := NewFormer(options(func(o *FormerOptions) {
 		o.PageSize, o.Pages, o.ContextLength, o.InitNewTokenRatio = 1, 10_000, 20_000, 1
 		o.PriorityPreemption, o.LowPriorityFirst = true, lowFirst
 	}))
@@ -78,7 +78,7 @@ func TestPreemptionCountsVictims(t *testing.T) {
 func prioritized(rows, pages, inFlight int) *virtual {
 	v := newVirtual(FormerOptions{PageSize: 4, Pages: pages, MaxRunning: rows, ContextLength: 4 * pages, ChunkedPrefillSize: 64,
 		PriorityPreemption: true, PreemptionThreshold: 10, StepsInFlight: inFlight, InitNewTokenRatio: 1}, linear)
-	v.queue = NewQueueCore(1, QueueOptions{SchedulePolicy: "priority"})
+	v.queue = NewQueueCore(QueueOptions{SchedulePolicy: "priority"})
 	return v
 }
 
@@ -193,7 +193,7 @@ func TestPreemptedRequestsAge(t *testing.T) {
 		for _, queued := range []bool{false, true} { // it has waited in the queue before
 			v := prioritized(1, 1000, inFlight)
 			v.former.opt.Aging = aging
-			v.queue = NewQueueCore(1, QueueOptions{SchedulePolicy: "priority", Aging: aging})
+			v.queue = NewQueueCore(QueueOptions{SchedulePolicy: "priority", Aging: aging})
 			var low messages.RequestID
 			if !queued {
 				low = v.urgent(20, 500, 0)

@@ -27,11 +27,11 @@ func TestPressure(t *testing.T) {
 	} {
 		const requests, prompt, output, pageSize, pages = 200, 64, 256, 16, 320
 		l := newLoop(64)
-		l.former = NewFormer(1, FormerOptions{PageSize: pageSize, Pages: pages, MaxRunning: 64, ContextLength: 1024,
+		l.former = NewFormer(FormerOptions{PageSize: pageSize, Pages: pages, MaxRunning: 64, ContextLength: 1024,
 			ChunkedPrefillSize: 256, InitNewTokenRatio: c.ratio, CacheDisabled: c.cacheOff, StepsInFlight: c.inFlight})
-		l.alloc = memory.NewAllocCore(1, memory.AllocOptions{Pages: pages})
-		l.cache = memory.NewCacheCore(1, memory.CacheOptions{PageSize: pageSize, Disabled: c.cacheOff})
-		m := &messages.EnqueueRequests{Epoch: 1}
+		l.alloc = memory.NewAllocCore(memory.AllocOptions{Pages: pages})
+		l.cache = memory.NewCacheCore(memory.CacheOptions{PageSize: pageSize, Disabled: c.cacheOff})
+		m := &messages.EnqueueRequests{}
 		for i := range requests {
 			tokens := make([]int32, prompt)
 			tokens[0] = int32(i)

@@ -15,7 +15,6 @@ import (
 // those that have waited for longer than QueueOptions.Aging, oldest first, then
 // the others as the policy says.
 type QueueCore struct {
-	epoch    messages.Epoch
 	line     *line
 	observer observer // the policy, if it wants results; else nil
 	hints    hints
@@ -28,8 +27,8 @@ type QueueCore struct {
 
 // NewQueueCore returns an empty queue. It panics on options that Validate
 // refuses.
-func NewQueueCore(epoch messages.Epoch, opt QueueOptions) *QueueCore {
-	q := &QueueCore{epoch: epoch, line: newLine(opt)}
+func NewQueueCore(opt QueueOptions) *QueueCore {
+	q := &QueueCore{line: newLine(opt)}
 	q.observer, _ = q.line.policy.(observer)
 	q.hints.policy, _ = q.line.policy.(hinted)
 	return q
@@ -38,11 +37,8 @@ func NewQueueCore(epoch messages.Epoch, opt QueueOptions) *QueueCore {
 // Waiting is the number of requests in the queue.
 func (q *QueueCore) Waiting() int { return q.line.len() }
 
-// Step handles one message. Messages of other epochs are counted and ignored.
+// Step handles one message.
 func (q *QueueCore) Step(now time.Duration, msg messages.ToQueue, out *messages.Outbox) {
-	if !out.Current(q.epoch, queueEpochOf(msg)) {
-		return
-	}
 	switch m := msg.(type) {
 	case *messages.EnqueueRequests:
 		q.enqueue(m, out)
@@ -64,24 +60,6 @@ func (q *QueueCore) Step(now time.Duration, msg messages.ToQueue, out *messages.
 	if invariants.Enabled {
 		q.checkInvariants()
 	}
-}
-
-func queueEpochOf(msg messages.ToQueue) messages.Epoch {
-	switch m := msg.(type) {
-	case *messages.EnqueueRequests:
-		return m.Epoch
-	case *messages.FinishRequests:
-		return m.Epoch
-	case *messages.OfferCandidates:
-		return m.Epoch
-	case *messages.ClaimCandidates:
-		return m.Epoch
-	case *messages.PrefixesPeeked:
-		return m.Epoch
-	case *messages.StepResults:
-		return m.Epoch
-	}
-	return 0
 }
 
 // Suspects are the requests that a message is about.
@@ -115,7 +93,7 @@ func (q *QueueCore) enqueue(m *messages.EnqueueRequests, out *messages.Outbox) {
 		q.tokens += r.Len()
 	}
 	if wake && q.line.len() > 0 {
-		out.Send(messages.Batch, &messages.CandidatesWaiting{Epoch: q.epoch, Waiting: q.line.len()})
+		out.ToFormer(&messages.CandidatesWaiting{Waiting: q.line.len()})
 	}
 	q.consult(0, out) // no offer is answered without one having come
 	q.tellFront(out)
@@ -130,7 +108,7 @@ func (q *QueueCore) tellFront(out *messages.Outbox) {
 		return
 	}
 	q.offered = append(q.offered[:0], w.req.ID)
-	out.Send(messages.Batch, &messages.CandidatesWaiting{Epoch: q.epoch, Waiting: q.line.len()})
+	out.ToFormer(&messages.CandidatesWaiting{Waiting: q.line.len()})
 }
 
 // finish drops requests and always passes the message on: whoever waits, runs
@@ -142,7 +120,7 @@ func (q *QueueCore) finish(m *messages.FinishRequests, out *messages.Outbox) {
 			q.observer.finish(id)
 		}
 	}
-	out.Send(messages.Batch, m)
+	out.ToFormer(m)
 	q.record(out)
 }
 
@@ -158,13 +136,13 @@ func (q *QueueCore) offer(now time.Duration, m *messages.OfferCandidates, out *m
 
 func (q *QueueCore) answer(now time.Duration, m *messages.OfferCandidates, out *messages.Outbox) {
 	q.head = q.line.head(q.head[:0], m.Limit, now)
-	offered := &messages.CandidatesOffered{Epoch: q.epoch, Plan: m.Plan, Requests: make([]*messages.EngineRequest, len(q.head)), Waiting: q.line.len()}
+	offered := &messages.CandidatesOffered{Plan: m.Plan, Requests: make([]*messages.EngineRequest, len(q.head)), Waiting: q.line.len()}
 	q.offered = q.offered[:0]
 	for i, w := range q.head {
 		offered.Requests[i] = w.req
 		q.offered = append(q.offered, w.req.ID)
 	}
-	out.Send(messages.Batch, offered)
+	out.ToFormer(offered)
 	if aged := q.line.offered(q.head); aged > 0 {
 		out.Record(messages.RequestsAged, float64(aged))
 	}

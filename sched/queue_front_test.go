@@ -19,16 +19,16 @@ func TestBetterRequestPassesOneThatDoesNotFit(t *testing.T) {
 	} {
 		opt := QueueOptions{SchedulePolicy: c.policy, PageSize: 16}
 		l := newLoop(4)
-		l.queue = NewQueueCore(1, opt)
-		l.former = NewFormer(1, FormerOptions{PageSize: 16, Pages: 20, MaxRunning: 4, ContextLength: 320, ChunkedPrefillSize: 512, ReportToQueue: opt.WantsResults()})
-		l.alloc = memory.NewAllocCore(1, memory.AllocOptions{Pages: 20})
+		l.queue = NewQueueCore(opt)
+		l.former = NewFormer(FormerOptions{PageSize: 16, Pages: 20, MaxRunning: 4, ContextLength: 320, ChunkedPrefillSize: 512, ReportToQueue: opt.WantsResults()})
+		l.alloc = memory.NewAllocCore(memory.AllocOptions{Pages: 20})
 		enqueue := func(id messages.RequestID, tokens, most int, priority int32, tenant string, first int32) {
 			r := &messages.EngineRequest{ID: id, Prompt: make([]int32, tokens), Priority: priority, Tenant: tenant,
 				Params: &messages.SamplingParams{MaxTokens: most, TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs}}
 			for i := range r.Prompt {
 				r.Prompt[i] = first + int32(i)
 			}
-			l.send(messages.Queue, &messages.EnqueueRequests{Epoch: 1, Requests: []*messages.EngineRequest{r}})
+			l.send(messages.Queue, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{r}})
 		}
 		enqueue(1, 100, 100, 0, "a", 1000) // runs, and may need 11 pages of 20
 		l.compute()

@@ -71,7 +71,7 @@ func (q *QueueCore) consult(now time.Duration, out *messages.Outbox) {
 		}
 		switch {
 		case len(asks) > 0:
-			out.Send(messages.Cache, &messages.PeekPrefixes{Epoch: q.epoch, Prefixes: asks, MaxTokens: maxPeekTokens, PathNodes: h.policy.pathNodes()})
+			out.ToCache(&messages.PeekPrefixes{Prefixes: asks, MaxTokens: maxPeekTokens, PathNodes: h.policy.pathNodes()})
 			h.out = true
 			h.rounds++
 		case h.offer == nil:

@@ -5,8 +5,8 @@ import "github.com/troupe-engine/troupe/messages"
 // report tells intake, and the queue if its policy asks for it, how requests
 // went on.
 func (f *Former) report(r *messages.StepResults, out *messages.Outbox) {
-	out.Send(messages.Intake, r)
+	out.ToIntake(r)
 	if f.opt.ReportToQueue {
-		out.Send(messages.Queue, r)
+		out.ToQueue(r)
 	}
 }

@@ -57,8 +57,8 @@ func newQueueWorld(t *rapid.T, policy string) *queueWorld {
 		LowPriorityFirst: rapid.Bool().Draw(t, "low first"),
 	}
 	return &queueWorld{
-		t: t, opt: opt, q: NewQueueCore(3, opt), next: 1, stuck: map[messages.RequestID]bool{},
-		cache: memory.NewCacheCore(3, memory.CacheOptions{PageSize: opt.PageSize}),
+		t: t, opt: opt, q: NewQueueCore(opt), next: 1, stuck: map[messages.RequestID]bool{},
+		cache: memory.NewCacheCore(memory.CacheOptions{PageSize: opt.PageSize}),
 		twin:  newSlowOrder(&opt),
 	}
 }
@@ -77,7 +77,7 @@ func (w *queueWorld) step(msg messages.ToQueue) {
 		case *messages.CandidatesWaiting:
 			w.believed = m.Waiting
 		case *messages.FinishRequests:
-			if s.To != messages.Batch || s.Msg != any(msg) {
+			if s.To != messages.Former || s.Msg != any(msg) {
 				w.t.Fatalf("FinishRequests was not passed on: %v", s)
 			}
 		}
@@ -130,7 +130,7 @@ func (w *queueWorld) check(m *messages.CandidatesOffered) {
 }
 
 func (w *queueWorld) enqueue(t *rapid.T) {
-	m := &messages.EnqueueRequests{Epoch: 3}
+	m := &messages.EnqueueRequests{}
 	for range rapid.IntRange(0, 4).Draw(t, "n") {
 		r := drawWaiting(t, w.next, w.now)
 		w.next++
@@ -192,7 +192,7 @@ func (w *queueWorld) finish(t *rapid.T) {
 	for _, id := range ids {
 		w.twin.finish(id)
 	}
-	w.step(&messages.FinishRequests{Epoch: 3, IDs: ids})
+	w.step(&messages.FinishRequests{IDs: ids})
 }
 
 func (w *queueWorld) offer(t *rapid.T) {
@@ -200,7 +200,7 @@ func (w *queueWorld) offer(t *rapid.T) {
 		return
 	}
 	w.plan++
-	w.pending = &messages.OfferCandidates{Epoch: 3, Plan: w.plan, Limit: rapid.IntRange(1, 6).Draw(t, "limit")}
+	w.pending = &messages.OfferCandidates{Plan: w.plan, Limit: rapid.IntRange(1, 6).Draw(t, "limit")}
 	w.step(w.pending)
 }
 
@@ -209,12 +209,12 @@ func (w *queueWorld) claim(t *rapid.T) {
 	ids := requestIDs(w.offered[:n])
 	w.offered = nil
 	w.drop(ids, true)
-	w.step(&messages.ClaimCandidates{Epoch: 3, IDs: ids})
+	w.step(&messages.ClaimCandidates{IDs: ids})
 }
 
 // results are a step of what runs: tokens for some, a prompt done, an end.
 func (w *queueWorld) results(t *rapid.T) {
-	m := &messages.StepResults{Epoch: 3, Step: 1}
+	m := &messages.StepResults{Step: 1}
 	w.running = slices.DeleteFunc(w.running, func(r *messages.EngineRequest) bool {
 		what := rapid.IntRange(0, 5).Draw(t, "what")
 		switch what {
@@ -254,7 +254,7 @@ func (w *queueWorld) store(t *rapid.T) {
 
 func (w *queueWorld) commit(m *messages.CommitPlan) {
 	w.plan++
-	m.Epoch, m.Plan = 3, w.plan
+	m.Plan = w.plan
 	var out messages.Outbox
 	w.cache.Step(w.now, m, &out)
 }
@@ -283,15 +283,6 @@ func testQueue(t *rapid.T, policy string) {
 		"store": w.store, "deliver": w.deliver, "deliver more": w.deliver,
 		"evict": func(*rapid.T) { w.commit(&messages.CommitPlan{EvictPages: 5}) },
 		"wait":  func(t *rapid.T) { w.now += time.Duration(rapid.IntRange(0, 30).Draw(t, "d")) },
-		"stale": func(t *rapid.T) {
-			w.q.Step(w.now, &messages.FinishRequests{Epoch: 2, IDs: requestIDs(w.waiting)}, &w.out)
-			w.q.Step(w.now, &messages.EnqueueRequests{Epoch: 4, Requests: []*messages.EngineRequest{{ID: 99}}}, &w.out)
-			w.q.Step(w.now, &messages.PrefixesPeeked{Epoch: 2}, &w.out)
-			if len(w.out.Sends) > 0 {
-				t.Fatal("a message of another epoch had an effect")
-			}
-			w.out.Reset()
-		},
 		"": func(t *rapid.T) {
 			if w.believed == 0 && len(w.waiting) > 0 {
 				t.Fatalf("%d requests wait and the former believes that nobody does", len(w.waiting))
@@ -309,9 +300,9 @@ func testQueue(t *rapid.T, policy string) {
 	w.running = nil
 	for id := range w.next {
 		w.twin.finish(id)
-		w.twin.results(&messages.StepResults{Epoch: 3, Ended: []messages.RequestEnded{{ID: id}}})
+		w.twin.results(&messages.StepResults{Ended: []messages.RequestEnded{{ID: id}}})
 		if w.opt.WantsResults() {
-			w.step(&messages.StepResults{Epoch: 3, Ended: []messages.RequestEnded{{ID: id}}})
+			w.step(&messages.StepResults{Ended: []messages.RequestEnded{{ID: id}}})
 		}
 	}
 	for empty := 0; len(w.waiting) > 0; {
@@ -332,8 +323,8 @@ func testQueue(t *rapid.T, policy string) {
 		ids := requestIDs(w.offered[:1])
 		w.drop(ids, true)
 		w.running = nil
-		w.step(&messages.ClaimCandidates{Epoch: 3, IDs: ids})
-		ended := &messages.StepResults{Epoch: 3, Ended: []messages.RequestEnded{{ID: ids[0]}}}
+		w.step(&messages.ClaimCandidates{IDs: ids})
+		ended := &messages.StepResults{Ended: []messages.RequestEnded{{ID: ids[0]}}}
 		w.twin.results(ended)
 		if w.opt.WantsResults() {
 			w.step(ended)

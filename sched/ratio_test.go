@@ -152,7 +152,7 @@ func TestRatioFollowsTheFormer(t *testing.T) {
 // produced and what the next steps will.
 func TestRetractionExpectsWhatWasProduced(t *testing.T) {
 	for _, most := range []int{500, 4096, 100_000} {
-		f := NewFormer(1, options(func(o *FormerOptions) { o.PageSize, o.Pages, o.MaxRunning, o.ContextLength = 1, 1<<20, 8, 1<<17 }))
+		f := NewFormer(options(func(o *FormerOptions) { o.PageSize, o.Pages, o.MaxRunning, o.ContextLength = 1, 1<<20, 8, 1<<17 }))
 		for range 4 {
 			s := f.addRunning(10, 300, 0, func(r *messages.EngineRequest) { r.Params.MaxTokens = most })
 			row, _ := f.rows.Take()

@@ -96,14 +96,14 @@ func newScript(t *testing.T, args []string) *script {
 		InitNewTokenRatio: float64(a.number("ratio", 0)) / 100, StepsInFlight: a.number("flight", 1),
 	}
 	return &script{
-		t: t, queue: NewQueueCore(1, QueueOptions{}), former: NewFormer(1, opt),
-		cache: memory.NewCacheCore(1, memory.CacheOptions{PageSize: opt.PageSize, Disabled: opt.CacheDisabled}),
-		alloc: memory.NewAllocCore(1, memory.AllocOptions{Pages: opt.Pages}),
+		t: t, queue: NewQueueCore(QueueOptions{}), former: NewFormer(opt),
+		cache: memory.NewCacheCore(memory.CacheOptions{PageSize: opt.PageSize, Disabled: opt.CacheDisabled}),
+		alloc: memory.NewAllocCore(memory.AllocOptions{Pages: opt.Pages}),
 		held:  map[messages.Actor]bool{},
 	}
 }
 
-var roles = map[string]messages.Actor{"queue": messages.Queue, "cache": messages.Cache, "alloc": messages.Alloc, "batch": messages.Batch}
+var roles = map[string]messages.Actor{"queue": messages.Queue, "cache": messages.Cache, "allocator": messages.Allocator, "former": messages.Former}
 
 func (s *script) play(fields []string) string {
 	s.log.Reset()
@@ -114,19 +114,17 @@ func (s *script) play(fields []string) string {
 	}
 	switch fields[0] {
 	case "enqueue":
-		s.mail = append(s.mail, messages.Send{To: messages.Queue, Msg: &messages.EnqueueRequests{Epoch: 1, Requests: []*messages.EngineRequest{parseRequest(id, fields[2:])}}})
+		s.mail = append(s.mail, messages.Send{To: messages.Queue, Msg: &messages.EnqueueRequests{Requests: []*messages.EngineRequest{parseRequest(id, fields[2:])}}})
 	case "finish":
-		s.mail = append(s.mail, messages.Send{To: messages.Queue, Msg: &messages.FinishRequests{Epoch: 1, IDs: []messages.RequestID{id}}})
+		s.mail = append(s.mail, messages.Send{To: messages.Queue, Msg: &messages.FinishRequests{IDs: []messages.RequestID{id}}})
 	case "flush":
-		s.mail = append(s.mail, messages.Send{To: messages.Batch, Msg: &messages.FlushCache{Epoch: 1, Ticket: messages.Ticket(id)}})
+		s.mail = append(s.mail, messages.Send{To: messages.Former, Msg: &messages.FlushCache{Ticket: messages.Ticket(id)}})
 	case "audit":
-		s.mail = append(s.mail, messages.Send{To: messages.Batch, Msg: &messages.AuditSlots{Epoch: 1, Ticket: messages.Ticket(id)}})
-	case "stale":
-		s.mail = append(s.mail, messages.Send{To: messages.Batch, Msg: &messages.BatchDone{Epoch: 7, Step: 1}})
+		s.mail = append(s.mail, messages.Send{To: messages.Former, Msg: &messages.AuditSlots{Ticket: messages.Ticket(id)}})
 	case "done":
-		s.mail = append(s.mail, messages.Send{To: messages.Batch, Msg: s.results(fields[1:])})
+		s.mail = append(s.mail, messages.Send{To: messages.Former, Msg: s.results(fields[1:])})
 	case "fail":
-		s.mail = append(s.mail, messages.Send{To: messages.Batch, Msg: &messages.BatchFailed{Epoch: 1, Step: s.steps[0].Step, Reason: "scripted"}})
+		s.mail = append(s.mail, messages.Send{To: messages.Former, Msg: &messages.BatchFailed{Step: s.steps[0].Step, Reason: "scripted"}})
 	case "hold", "let":
 		s.held[roles[fields[1]]] = fields[0] == "hold"
 	case "lose":
@@ -156,18 +154,18 @@ func (s *script) deliver(m messages.Send) {
 	switch m.To {
 	case messages.Queue:
 		s.queue.Step(0, m.Msg.(messages.ToQueue), &s.out)
-	case messages.Batch:
-		s.former.Step(0, m.Msg.(messages.ToBatch), &s.out)
+	case messages.Former:
+		s.former.Step(0, m.Msg.(messages.ToFormer), &s.out)
 		s.former.checkInvariants()
 	case messages.Cache:
 		s.cache.Step(0, m.Msg.(messages.ToCache), &s.out)
-	case messages.Alloc:
+	case messages.Allocator:
 		if a, ok := m.Msg.(*messages.AuditSlots); ok {
 			lost := *a
 			lost.Count.Evictable -= s.lose
 			m.Msg = &lost
 		}
-		s.alloc.Step(0, m.Msg.(messages.ToAlloc), &s.out)
+		s.alloc.Step(0, m.Msg.(messages.ToAllocator), &s.out)
 	case messages.Runner:
 		s.steps = append(s.steps, m.Msg.(*messages.RunBatch))
 	}
@@ -192,7 +190,7 @@ func (s *script) results(tokens []string) *messages.BatchDone {
 	each := len(tokens) == 1
 	step := s.steps[0]
 	s.steps = s.steps[1:]
-	d := &messages.BatchDone{Epoch: 1, Step: step.Step}
+	d := &messages.BatchDone{Step: step.Step}
 	for _, w := range step.Work {
 		q := s.former.byRow[w.Row]
 		if q == nil {

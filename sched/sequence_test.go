@@ -81,7 +81,7 @@ func TestPromptStaysFrozen(t *testing.T) {
 }
 
 func TestMissingAhead(t *testing.T) {
-	f := NewFormer(1, options(nil))
+	f := NewFormer(options(nil))
 	add := func(output, left, pages int, state seqState) {
 		s := sequenceOf(1, 4, output, func(r *messages.EngineRequest) { r.Params.MaxTokens = output + left })
 		s.state, s.lease.Pages = state, make([]messages.Page, pages)
@@ -113,7 +113,7 @@ func TestChunk(t *testing.T) {
 		{"within a page", 1, 30, 2, 8, 0},
 		{"nothing left", 0, 30, 0, 8, 0},
 	} {
-		f := NewFormer(1, options(nil))
+		f := NewFormer(options(nil))
 		s := sequenceOf(1, c.computed+c.rest, 0, nil)
 		s.scheduled = c.computed
 		if got := f.chunk(s, c.left, c.budget); got != c.want {
@@ -132,7 +132,7 @@ func TestPrefillBudget(t *testing.T) {
 		{200, 2, 64, 2},
 		{60, 64, 8, 52},
 	} {
-		f := NewFormer(1, options(func(o *FormerOptions) { o.MaxPrefillTokens, o.ChunkedPrefillSize = c.prefill, c.chunk }))
+		f := NewFormer(options(func(o *FormerOptions) { o.MaxPrefillTokens, o.ChunkedPrefillSize = c.prefill, c.chunk }))
 		if got := f.prefillBudget(c.decoding); got != c.want {
 			t.Errorf("%+v: budget %d", c, got)
 		}
@@ -168,7 +168,7 @@ func TestSuspects(t *testing.T) {
 	s := newScript(t, []string{"page=2", "pages=30"})
 	s.play([]string{"enqueue", "3", "prompt=1*5"})
 	for _, c := range []struct {
-		msg  messages.ToBatch
+		msg  messages.ToFormer
 		want int
 	}{
 		{&messages.BatchDone{Step: 1}, 1}, {&messages.BatchFailed{Step: 1}, 1}, {&messages.AuditSlots{}, 0},
@@ -191,21 +191,21 @@ func TestSuspects(t *testing.T) {
 // broken invariants.
 func TestImpossibleMessagesPanic(t *testing.T) {
 	for name, do := range map[string]func(*script){
-		"refused": func(s *script) { s.former.Step(0, &messages.PagesRefused{Epoch: 1, Plan: 1}, &s.out) },
+		"refused": func(s *script) { s.former.Step(0, &messages.PagesRefused{Plan: 1}, &s.out) },
 		"reserved while resting": func(s *script) {
-			s.former.Step(0, &messages.PagesReserved{Epoch: 1, Plan: s.former.plan.id}, &s.out)
+			s.former.Step(0, &messages.PagesReserved{Plan: s.former.plan.id}, &s.out)
 		},
-		"done while resting":       func(s *script) { s.former.Step(0, &messages.BatchDone{Epoch: 1}, &s.out) },
-		"offered while resting":    func(s *script) { s.former.Step(0, &messages.CandidatesOffered{Epoch: 1}, &s.out) },
-		"an audit nobody sent":     func(s *script) { s.former.Step(0, &messages.AuditSlots{Epoch: 1}, &s.out) },
+		"done while resting":       func(s *script) { s.former.Step(0, &messages.BatchDone{}, &s.out) },
+		"offered while resting":    func(s *script) { s.former.Step(0, &messages.CandidatesOffered{}, &s.out) },
+		"an audit nobody sent":     func(s *script) { s.former.Step(0, &messages.AuditSlots{}, &s.out) },
 		"a request without room":   func(s *script) { s.play([]string{"enqueue", "1", "prompt=1*3", "max=0"}) },
 		"a prompt beyond the pool": func(s *script) { s.play([]string{"enqueue", "1", "prompt=1*40", "max=4"}) },
 		"a token too few": func(s *script) {
 			s.play([]string{"enqueue", "1", "prompt=1*3"})
-			s.former.Step(0, &messages.BatchDone{Epoch: 1, Step: 1}, &s.out)
+			s.former.Step(0, &messages.BatchDone{Step: 1}, &s.out)
 		},
 		"enqueued twice": func(s *script) {
-			s.held[messages.Batch] = true
+			s.held[messages.Former] = true
 			s.play([]string{"enqueue", "1", "prompt=1*3"})
 			s.play([]string{"enqueue", "1", "prompt=1*3"})
 		},

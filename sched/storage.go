@@ -27,7 +27,7 @@ func (f *Former) newResults(step messages.StepID) *messages.StepResults {
 		r = &messages.StepResults{}
 	}
 	f.seq++
-	r.Epoch, r.Seq, r.Step = f.epoch, f.seq, step
+	r.Seq, r.Step = f.seq, step
 	return r
 }
 

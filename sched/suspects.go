@@ -8,7 +8,7 @@ import (
 
 // Suspects are the requests that a message is about, each once: those to blame
 // if handling it fails. It only reads.
-func (f *Former) Suspects(msg messages.ToBatch) []messages.RequestID {
+func (f *Former) Suspects(msg messages.ToFormer) []messages.RequestID {
 	var ids []messages.RequestID
 	switch m := msg.(type) {
 	case *messages.CandidatesOffered:

@@ -38,8 +38,8 @@ func TestRandomTraffic(t *testing.T) {
 		v := newVirtual(FormerOptions{PageSize: page, Pages: pages, MaxRunning: 1 + r.IntN(10), ContextLength: context, ChunkedPrefillSize: chunk,
 			MaxPrefillTokens: 1 + r.IntN(100), CacheDisabled: r.IntN(5) == 0, StepsInFlight: 1 + r.IntN(2), InitNewTokenRatio: []float64{0.01, 0.7}[r.IntN(2)],
 			PriorityPreemption: preempt, PreemptionThreshold: r.IntN(3), Aging: aging, InterTokenLatencyTarget: target, ReportToQueue: queue.WantsResults()}, noisy(linear, seed))
-		v.queue = NewQueueCore(1, queue)
-		v.cache = memory.NewCacheCore(1, memory.CacheOptions{PageSize: page, Disabled: v.former.opt.CacheDisabled})
+		v.queue = NewQueueCore(queue)
+		v.cache = memory.NewCacheCore(memory.CacheOptions{PageSize: page, Disabled: v.former.opt.CacheDisabled})
 		n, steps := 0, 0
 		for {
 			if n < 40 && r.IntN(4) == 0 {

@@ -47,7 +47,7 @@ func TestVictimOf(t *testing.T) {
 		{"a prompt that has not begun, all of it needed", 40, 0, 8, false, 20, 8, 0},
 		{"without a cache", 8, 4, 0, true, 1, 3 + 5, 11},
 	} {
-		f := NewFormer(1, options(func(o *FormerOptions) { o.CacheDisabled = c.cacheOff }))
+		f := NewFormer(options(func(o *FormerOptions) { o.CacheDisabled = c.cacheOff }))
 		v := f.victimOf(f.addRunning(c.prompt, c.output, c.cached, nil), c.need)
 		if v.frees != c.frees || v.cost != c.cost {
 			t.Errorf("%s: frees %d pages and costs %d tokens, want %d and %d", c.name, v.frees, v.cost, c.frees, c.cost)
@@ -58,7 +58,7 @@ func TestVictimOf(t *testing.T) {
 // Among equals SGLang's order decides: the fewest output tokens, the longest
 // prompt, the latest.
 func TestVictimsAmongEquals(t *testing.T) {
-	f := NewFormer(1, options(func(o *FormerOptions) { o.Pages = 1000 }))
+	f := NewFormer(options(func(o *FormerOptions) { o.Pages = 1000 }))
 	add := func(prompt, output int) messages.RequestID { return f.addRunning(prompt, output, 0, nil).req.ID }
 	oldest, long := add(5, 8), add(6, 7)
 	later, latest := add(5, 8), add(5, 8)
@@ -75,7 +75,7 @@ func TestVictimsAmongEquals(t *testing.T) {
 // A long prompt that has not begun gives way before many that decode, and
 // alone, since it frees enough.
 func TestPromptsGiveWay(t *testing.T) {
-	f := NewFormer(1, options(func(o *FormerOptions) { o.Pages = 1000 }))
+	f := NewFormer(options(func(o *FormerOptions) { o.Pages = 1000 }))
 	for range 4 {
 		f.addRunning(8, 5, 0, nil)
 	}
@@ -94,7 +94,7 @@ func TestVictimsByPriority(t *testing.T) {
 		on, lowFirst bool
 		want         messages.RequestID
 	}{{false, false, 3}, {true, false, 1}, {true, true, 2}} {
-		f := NewFormer(1, options(func(o *FormerOptions) { o.Pages, o.PriorityPreemption, o.LowPriorityFirst = 1000, c.on, c.lowFirst }))
+		f := NewFormer(options(func(o *FormerOptions) { o.Pages, o.PriorityPreemption, o.LowPriorityFirst = 1000, c.on, c.lowFirst }))
 		for _, priority := range []int32{1, 9, 5} {
 			f.addRunning(16, 4+int(priority)%5, 0, func(r *messages.EngineRequest) { r.Priority = priority })
 		}
@@ -109,7 +109,7 @@ func TestVictimsByPriority(t *testing.T) {
 // and none that is spared is cheaper than all of them.
 func TestNoVictimTooMany(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f := NewFormer(1, options(func(o *FormerOptions) { o.Pages, o.CacheDisabled = 1000, rapid.Bool().Draw(t, "nocache") }))
+		f := NewFormer(options(func(o *FormerOptions) { o.Pages, o.CacheDisabled = 1000, rapid.Bool().Draw(t, "nocache") }))
 		for range rapid.IntRange(2, 12).Draw(t, "running") {
 			prompt := rapid.IntRange(1, 80).Draw(t, "prompt")
 			cached := rapid.IntRange(0, (prompt-1)/4).Draw(t, "cached") * 4

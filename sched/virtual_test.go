@@ -47,9 +47,9 @@ type gap struct{ at, took time.Duration }
 func newVirtual(opt FormerOptions, cost func(load) float64) *virtual {
 	return &virtual{
 		loop: loop{
-			queue: NewQueueCore(1, QueueOptions{}), former: NewFormer(1, opt),
-			cache: memory.NewCacheCore(1, memory.CacheOptions{PageSize: opt.PageSize, Disabled: opt.CacheDisabled}),
-			alloc: memory.NewAllocCore(1, memory.AllocOptions{Pages: opt.Pages}),
+			queue: NewQueueCore(QueueOptions{}), former: NewFormer(opt),
+			cache: memory.NewCacheCore(memory.CacheOptions{PageSize: opt.PageSize, Disabled: opt.CacheDisabled}),
+			alloc: memory.NewAllocCore(memory.AllocOptions{Pages: opt.Pages}),
 		},
 		cost: cost, last: map[messages.RequestID]time.Duration{}, first: map[messages.RequestID]int{}, firstAt: map[messages.RequestID]time.Duration{},
 	}
@@ -66,12 +66,12 @@ func (v *virtual) enqueue(prompt, output int, change func(*messages.EngineReques
 	if change != nil {
 		change(r)
 	}
-	v.deliver(messages.Queue, &messages.EnqueueRequests{Epoch: 1, Requests: []*messages.EngineRequest{r}})
+	v.deliver(messages.Queue, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{r}})
 	return r.ID
 }
 
 func (v *virtual) finish(ids ...messages.RequestID) {
-	v.deliver(messages.Queue, &messages.FinishRequests{Epoch: 1, IDs: ids})
+	v.deliver(messages.Queue, &messages.FinishRequests{IDs: ids})
 }
 
 func (v *virtual) deliver(to messages.Actor, msg any) {
@@ -81,15 +81,15 @@ func (v *virtual) deliver(to messages.Actor, msg any) {
 		switch m.To {
 		case messages.Queue:
 			v.queue.Step(v.now, m.Msg.(messages.ToQueue), &v.out)
-		case messages.Batch:
-			v.former.Step(v.now, m.Msg.(messages.ToBatch), &v.out)
+		case messages.Former:
+			v.former.Step(v.now, m.Msg.(messages.ToFormer), &v.out)
 		case messages.Cache:
 			if lock, ok := m.Msg.(*messages.LockPrefixes); ok {
 				v.locks += len(lock.Prefixes)
 			}
 			v.cache.Step(v.now, m.Msg.(messages.ToCache), &v.out)
-		case messages.Alloc:
-			v.alloc.Step(v.now, m.Msg.(messages.ToAlloc), &v.out)
+		case messages.Allocator:
+			v.alloc.Step(v.now, m.Msg.(messages.ToAllocator), &v.out)
 		case messages.Runner:
 			v.steps = append(v.steps, m.Msg.(*messages.RunBatch))
 			if len(v.steps) == 1 {
@@ -156,7 +156,7 @@ func (v *virtual) step() bool {
 	}
 	v.done++
 	v.prompt += loadOf(b).tokens
-	d := &messages.BatchDone{Epoch: 1, Step: b.Step}
+	d := &messages.BatchDone{Step: b.Step}
 	for i, w := range b.Work {
 		if w.Sample {
 			token := int32(1000 + i)
@@ -166,7 +166,7 @@ func (v *virtual) step() bool {
 			d.Sampled = append(d.Sampled, messages.SampledToken{Row: w.Row, Token: token})
 		}
 	}
-	v.deliver(messages.Batch, d)
+	v.deliver(messages.Former, d)
 	return true
 }
 

@@ -35,7 +35,7 @@ func (f *Former) launch(now time.Duration, out *messages.Outbox) (again bool) {
 	fl := f.newest()
 	fl.step, fl.launched, fl.retracted = b.Step, now, f.plan.retracted
 	f.pacing.launched(now, &b.RunBatch)
-	out.Send(messages.Runner, &b.RunBatch)
+	out.ToRunner(&b.RunBatch)
 	out.Record(messages.StepTokens, float64(b.Tokens()))
 	f.recordState(out) // a long step would show who ran before it
 	return true

@@ -14,7 +14,7 @@ import (
 )
 
 // roles are the actors that a crash must cost nothing.
-var roles = []messages.Actor{messages.Intake, messages.Queue, messages.Batch, messages.Cache, messages.Alloc, messages.Runner}
+var roles = []messages.Actor{messages.Intake, messages.Queue, messages.Former, messages.Cache, messages.Allocator, messages.Runner}
 
 // cramped makes retraction, eviction and chunks happen within a few requests.
 var cramped = setup{pageSize: 4, pages: 60, chunk: 16, maxRunning: 16, inFlight: 2}

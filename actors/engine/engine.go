@@ -36,7 +36,8 @@ import (
 // Spec is all that an engine is made of. The executor with its device, weights
 // and pool, and intake's table belong to the process and outlive the epochs.
 type Spec struct {
-	Name     string // of the root actor; "engine" when empty
+	Name     string            // of the root actor; "engine" when empty
+	ID       messages.EngineID // tells the engines of one intake apart
 	Queue    sched.QueueOptions
 	Batch    sched.FormerOptions
 	Cache    memory.CacheOptions
@@ -101,7 +102,7 @@ func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
 	e := &Engine{
 		spec: spec, system: system,
 		trunk: system.NewLocalPID(spec.Name), pid: system.NewLocalPID(spec.Name + "/" + supervisorName),
-		life:     lifecycle{opt: spec.Backoff.withDefaults()},
+		life:     lifecycle{opt: spec.Backoff.withDefaults(), engine: spec.ID},
 		standing: map[string]struct{}{},
 		up:       make(chan struct{}),
 		first:    make(chan struct{}),

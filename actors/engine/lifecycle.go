@@ -65,12 +65,18 @@ type effects struct {
 type lifecycle struct {
 	opt      Backoff
 	phase    phase
+	engine   messages.EngineID
 	epoch    messages.Epoch
 	started  time.Duration // when the epoch began to stand
 	failures int           // in a row
 	cause    string
 	suspects []messages.RequestID
 	sticky   bool
+}
+
+// header names the incarnation.
+func (l *lifecycle) header() messages.Header {
+	return messages.Header{Engine: l.engine, Epoch: l.epoch}
 }
 
 // step takes one event: a messages.ToEngine or childrenStopped.
@@ -85,7 +91,7 @@ func (l *lifecycle) step(now time.Duration, event any, out *messages.Outbox) (do
 		do.start = true
 		out.Record(messages.EpochsStarted, 1)
 		out.Record(messages.Ready, 1)
-		out.Send(messages.Intake, &messages.EpochStarted{Epoch: l.epoch})
+		out.ToIntake(&messages.EpochStarted{Header: l.header()})
 	case *messages.FailEpoch:
 		return l.fail(now, e, out)
 	case childrenStopped:
@@ -99,14 +105,14 @@ func (l *lifecycle) step(now time.Duration, event any, out *messages.Outbox) (do
 		}
 		l.phase = quiescing
 		do.quiesce = true
-		out.After(l.opt.Quiesce, &messages.QuiesceDue{Epoch: l.epoch})
+		out.After(l.opt.Quiesce, &messages.QuiesceDue{Header: l.header()})
 	case *messages.DeviceQuiesced:
 		if l.phase != quiescing || e.Epoch != l.epoch {
 			return do
 		}
 		l.phase = pausing
-		out.Send(messages.Intake, &messages.EpochEnded{Epoch: l.epoch, Cause: l.cause, Suspects: l.suspects})
-		out.After(l.pause(), &messages.EpochDue{Epoch: l.epoch})
+		out.ToIntake(&messages.EpochEnded{Header: l.header(), Cause: l.cause, Suspects: l.suspects})
+		out.After(l.pause(), &messages.EpochDue{Header: l.header()})
 	case *messages.QuiesceDue:
 		if l.phase != quiescing || e.Epoch != l.epoch {
 			return do

@@ -17,21 +17,21 @@ func TestAnEpochEndsInOrder(t *testing.T) {
 	if do := l.step(0, &messages.EpochDue{}, out); !do.start || l.epoch != 1 {
 		t.Fatalf("first epoch: %+v, epoch %d", do, l.epoch)
 	}
-	fail := &messages.FailEpoch{Epoch: 1, Cause: "boom", Suspects: []messages.RequestID{7}}
+	fail := &messages.FailEpoch{Header: messages.Header{Epoch: 1}, Cause: "boom", Suspects: []messages.RequestID{7}}
 	if do := l.step(1, fail, out); !do.stop {
 		t.Fatal("a failure must stop the children")
 	}
-	if do := l.step(1, &messages.FailEpoch{Epoch: 1, Cause: "echo"}, out); do.stop {
+	if do := l.step(1, &messages.FailEpoch{Header: messages.Header{Epoch: 1}, Cause: "echo"}, out); do.stop {
 		t.Fatal("a second report of one epoch must not stop twice")
 	}
-	if do := l.step(2, &messages.DeviceQuiesced{Epoch: 1}, out); do != (effects{}) {
+	if do := l.step(2, &messages.DeviceQuiesced{Header: messages.Header{Epoch: 1}}, out); do != (effects{}) {
 		t.Fatal("the device was not asked yet")
 	}
 	if do := l.step(2, childrenStopped{1}, out); !do.quiesce {
 		t.Fatal("stopped children must be followed by the device")
 	}
 	out.Reset()
-	l.step(3, &messages.DeviceQuiesced{Epoch: 1}, out)
+	l.step(3, &messages.DeviceQuiesced{Header: messages.Header{Epoch: 1}}, out)
 	ended, ok := out.Sends[0].Msg.(*messages.EpochEnded)
 	if !ok || ended.Cause != "boom" || !slices.Equal(ended.Suspects, []messages.RequestID{7}) {
 		t.Fatalf("intake hears %+v", out.Sends[0].Msg)
@@ -49,12 +49,12 @@ func TestPauseDoublesToItsCapAndForgets(t *testing.T) {
 	var pauses []time.Duration
 	cycle := func(stand time.Duration) {
 		out := &messages.Outbox{}
-		l.step(now, &messages.EpochDue{Epoch: l.epoch}, out)
+		l.step(now, &messages.EpochDue{Header: messages.Header{Epoch: l.epoch}}, out)
 		now += stand
-		l.step(now, &messages.FailEpoch{Epoch: l.epoch}, out)
+		l.step(now, &messages.FailEpoch{Header: messages.Header{Epoch: l.epoch}}, out)
 		l.step(now, childrenStopped{l.epoch}, out)
 		out.Reset()
-		l.step(now, &messages.DeviceQuiesced{Epoch: l.epoch}, out)
+		l.step(now, &messages.DeviceQuiesced{Header: messages.Header{Epoch: l.epoch}}, out)
 		pauses = append(pauses, out.Timers[0].After)
 	}
 	for range 12 {
@@ -69,10 +69,10 @@ func TestPauseDoublesToItsCapAndForgets(t *testing.T) {
 }
 
 func TestADeadDeviceEndsTheProcess(t *testing.T) {
-	for name, last := range map[string]any{"silent": &messages.QuiesceDue{Epoch: 1}, "sticky": nil} {
+	for name, last := range map[string]any{"silent": &messages.QuiesceDue{Header: messages.Header{Epoch: 1}}, "sticky": nil} {
 		l, out := newLifecycle(), &messages.Outbox{}
 		l.step(0, &messages.EpochDue{}, out)
-		l.step(0, &messages.FailEpoch{Epoch: 1, Cause: "xid 79", Sticky: last == nil}, out)
+		l.step(0, &messages.FailEpoch{Header: messages.Header{Epoch: 1}, Cause: "xid 79", Sticky: last == nil}, out)
 		do := l.step(0, childrenStopped{1}, out)
 		if last != nil {
 			do = l.step(0, last, out)
@@ -90,7 +90,7 @@ func TestAnyOrderOfEventsKeepsTheInvariants(t *testing.T) {
 		standing, children := false, false
 		for now := range time.Duration(rapid.IntRange(1, 60).Draw(t, "events")) {
 			epoch := messages.Epoch(rapid.IntRange(0, int(l.epoch)+1).Draw(t, "epoch"))
-			events := []any{&messages.EpochDue{Epoch: epoch}, &messages.FailEpoch{Epoch: epoch}, childrenStopped{epoch}, &messages.DeviceQuiesced{Epoch: epoch}}
+			events := []any{&messages.EpochDue{Header: messages.Header{Epoch: epoch}}, &messages.FailEpoch{Header: messages.Header{Epoch: epoch}}, childrenStopped{epoch}, &messages.DeviceQuiesced{Header: messages.Header{Epoch: epoch}}}
 			out := &messages.Outbox{}
 			do := l.step(now, rapid.SampledFrom(events).Draw(t, "event"), out)
 			if do.start {

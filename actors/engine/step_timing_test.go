@@ -33,7 +33,7 @@ func (*nothing) Quiesce(done func()) { done() }
 func (e *nothing) Submit(b *messages.RunBatch, done func(*messages.BatchDone, error)) {
 	answer := &e.answers[b.Step%2]
 	e.rows = len(b.Work)
-	*answer = messages.BatchDone{Epoch: b.Epoch, Step: b.Step, Sampled: answer.Sampled[:0]}
+	*answer = messages.BatchDone{Header: messages.Header{Epoch: b.Epoch}, Step: b.Step, Sampled: answer.Sampled[:0]}
 	for i := range b.Work {
 		if b.Work[i].Sample {
 			answer.Sampled = append(answer.Sampled, messages.SampledToken{Row: b.Work[i].Row, Token: 7})

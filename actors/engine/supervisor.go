@@ -8,18 +8,13 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/troupe-engine/troupe/actors/alloc"
-	"github.com/troupe-engine/troupe/actors/batch"
-	"github.com/troupe-engine/troupe/actors/cache"
-	"github.com/troupe-engine/troupe/actors/queue"
-	"github.com/troupe-engine/troupe/actors/runner"
 	"github.com/troupe-engine/troupe/actors/shell"
 	"github.com/troupe-engine/troupe/messages"
 )
 
 // epochRoles are the disposable actors, in the order of their start: receivers
 // of the ring first.
-var epochRoles = []messages.Actor{messages.Runner, messages.Alloc, messages.Cache, messages.Batch, messages.Queue}
+var epochRoles = []messages.Actor{messages.Runner, messages.Allocator, messages.Cache, messages.Former, messages.Queue}
 
 // supervisor spawns and stops actors as the lifecycle says. Its state lives in
 // Engine, so that an incarnation after a panic of its own goes on from there.
@@ -48,7 +43,7 @@ func (s *supervisor) Receive(ctx actor.Context) {
 func (s *supervisor) resume(ctx actor.Context) {
 	switch s.life.phase {
 	case pausing:
-		s.handle(ctx, &messages.EpochDue{Epoch: s.life.epoch})
+		s.handle(ctx, &messages.EpochDue{Header: s.life.header()})
 	case running, stopping:
 		clear(s.standing)
 		s.handle(ctx, &messages.FailEpoch{From: messages.Engine, Cause: "the supervisor panicked"})
@@ -110,8 +105,8 @@ func (s *supervisor) stands() {
 }
 
 func (s *supervisor) quiesce(ctx actor.Context) {
-	root, self, epoch := s.system.Root, ctx.Self(), s.life.epoch
-	s.spec.Executor.Quiesce(func() { root.Send(self, &messages.DeviceQuiesced{Epoch: epoch}) })
+	root, self, header := s.system.Root, ctx.Self(), s.life.header()
+	s.spec.Executor.Quiesce(func() { root.Send(self, &messages.DeviceQuiesced{Header: header}) })
 }
 
 // carryOut performs the lifecycle's messages; all of them go to intake.
@@ -136,13 +131,13 @@ func (s *supervisor) startEpoch(ctx actor.Context) {
 	if s.spec.OnEpoch != nil {
 		s.spec.OnEpoch(s.life.epoch)
 	}
-	s.Observe(&messages.EpochStarted{Epoch: s.life.epoch})
+	s.Observe(&messages.EpochStarted{Header: s.life.header()})
 	clear(s.standing)
 	for _, role := range epochRoles {
 		pid, err := ctx.SpawnNamed(s.props(role), childName(role, s.life.epoch))
 		if err != nil {
 			s.spec.Log.Error().Err(err).Str("actor", role.String()).Msg("an actor of the epoch cannot start")
-			ctx.Send(ctx.Self(), &messages.FailEpoch{Epoch: s.life.epoch, From: role, Cause: err.Error()})
+			ctx.Send(ctx.Self(), &messages.FailEpoch{Header: s.life.header(), From: role, Cause: err.Error()})
 			continue
 		}
 		ctx.Watch(pid)
@@ -151,29 +146,12 @@ func (s *supervisor) startEpoch(ctx actor.Context) {
 	s.spec.Log.Info().Uint32("epoch", uint32(s.life.epoch)).Msg("the engine takes requests")
 }
 
-func (s *supervisor) props(role messages.Actor) *actor.Props {
-	opt, more := s.shellOptions(role, s.life.epoch), s.propsFor(role)
-	switch role {
-	case messages.Runner:
-		return runner.Props(opt, s.spec.Executor, s.spec.Watchdog, more...)
-	case messages.Alloc:
-		return alloc.Props(opt, s.spec.Alloc, more...)
-	case messages.Cache:
-		return cache.Props(opt, s.spec.Cache, more...)
-	case messages.Batch:
-		return batch.Props(opt, s.spec.Batch, more...)
-	case messages.Queue:
-		return queue.Props(opt, s.spec.Queue, more...)
-	}
-	panic(fmt.Sprintf("no actor plays %s in an epoch", role))
-}
-
 // HandleFailure implements actor.SupervisorStrategy for the actors of an epoch:
 // the one that failed is stopped and the epoch ends. The shell's own FailEpoch,
 // with the suspects, is in the mailbox before this one.
 func (s *supervisor) HandleFailure(system *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
 	sup.StopChildren(child)
-	system.Root.Send(s.pid, &messages.FailEpoch{Epoch: s.epochOf(child), Cause: fmt.Sprintf("%s failed: %s", child.Id, shell.Fault(reason))})
+	system.Root.Send(s.pid, &messages.FailEpoch{Header: messages.Header{Engine: s.spec.ID, Epoch: s.epochOf(child)}, Cause: fmt.Sprintf("%s failed: %s", child.Id, shell.Fault(reason))})
 }
 
 // childName carries the epoch, so that a late message to an older actor is a
@@ -183,8 +161,12 @@ func childName(role messages.Actor, epoch messages.Epoch) string {
 }
 
 func (e *Engine) shellOptions(role messages.Actor, epoch messages.Epoch) shell.Options {
+	var own messages.Header // none for those that outlive epochs
+	if epoch != 0 {
+		own = messages.Header{Engine: e.spec.ID, Epoch: epoch}
+	}
 	return shell.Options{
-		Role: role, Epoch: epoch, Route: e.routes(epoch),
+		Role: role, Own: own, Route: e.routes(epoch),
 		Meter: e.spec.Meter, Log: e.spec.Log, Clock: e.spec.Clock, After: e.spec.After, Intercept: e.spec.Intercept,
 	}
 }

@@ -28,13 +28,13 @@ type Options struct {
 
 // survivor is what an incarnation leaves to the next one besides the table.
 type survivor struct {
-	epoch messages.Epoch // that EpochStarted has announced
+	engine messages.Header // the incarnation that EpochStarted has announced
 	// pending was in hand when the last incarnation panicked; the next one
 	// takes it before anything else, so that the order of messages stays.
-	pending messages.ToIntake
-	retried messages.ToIntake // what is taken again; nil once that has gone well
-	abandon func(messages.ToIntake)
-	engine  *actor.PID // the supervisor
+	pending    messages.ToIntake
+	retried    messages.ToIntake // what is taken again; nil once that has gone well
+	abandon    func(messages.ToIntake)
+	supervisor *actor.PID
 }
 
 // Props makes the actor. routes gives the processes of an epoch.
@@ -43,12 +43,12 @@ func Props(opt shell.Options, intake Options, routes func(messages.Epoch) func(m
 		return request.NewCore(intake.Table, request.CoreOptions{Detokenizer: intake.Detokenizer})
 	}
 	route := routes(0)
-	s := &survivor{abandon: func(m messages.ToIntake) { newCore().Abandon(m) }, engine: route(messages.Engine)}
+	s := &survivor{abandon: func(m messages.ToIntake) { newCore().Abandon(m) }, supervisor: route(messages.Engine)}
 	opt.Route = func(to messages.Actor) *actor.PID { return route(to) }
 	opt.OnPanic = s.onPanic
 	return actor.PropsFromProducer(func() actor.Actor {
-		return &incarnation{survivor: s, shell: shell.New(opt, newCore()), enter: func(epoch messages.Epoch) {
-			s.epoch, route = epoch, routes(epoch)
+		return &incarnation{survivor: s, shell: shell.New(opt, newCore()), enter: func(engine messages.Header) {
+			s.engine, route = engine, routes(engine.Epoch)
 		}}
 	}, more...)
 }
@@ -57,7 +57,7 @@ func Props(opt shell.Options, intake Options, routes func(messages.Epoch) func(m
 type incarnation struct {
 	*survivor
 	shell *shell.Actor[messages.ToIntake]
-	enter func(messages.Epoch)
+	enter func(messages.Header)
 }
 
 // Receive implements actor.Actor.
@@ -71,7 +71,7 @@ func (i *incarnation) Receive(ctx actor.Context) {
 		return
 	}
 	if e, ok := msg.(*messages.EpochStarted); ok {
-		i.enter(e.Epoch)
+		i.enter(e.Header)
 	}
 	i.shell.Handle(ctx, msg)
 	i.retried = nil // its memory may come back as another message
@@ -89,7 +89,7 @@ func (s *survivor) onPanic(ctx actor.Context, msg any, fail *messages.FailEpoch)
 	}
 	s.abandon(m)
 	if _, call := msg.(*messages.SubmitRequests); !call {
-		fail.Epoch = s.epoch
-		ctx.Send(s.engine, fail)
+		fail.Header = s.engine
+		ctx.Send(s.supervisor, fail)
 	}
 }

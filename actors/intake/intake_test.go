@@ -44,7 +44,7 @@ func TestMessageOfUsedMemoryIsTakenAgain(t *testing.T) {
 	}
 	receive := func(msg any) (sent []any) {
 		ctx := &mailbox{msg: msg}
-		i := &incarnation{survivor: s, shell: shell.New(opt, request.NewCore(table, request.CoreOptions{})), enter: func(messages.Epoch) {}}
+		i := &incarnation{survivor: s, shell: shell.New(opt, request.NewCore(table, request.CoreOptions{})), enter: func(messages.Header) {}}
 		defer func() {
 			_ = recover()
 			sent = ctx.sent
@@ -52,7 +52,7 @@ func TestMessageOfUsedMemoryIsTakenAgain(t *testing.T) {
 		i.Receive(ctx)
 		return nil
 	}
-	m := &messages.StepResults{Epoch: 1, Seq: 1}
+	m := &messages.StepResults{Header: messages.Header{Epoch: 1}, Seq: 1}
 	for step := range 2 {
 		panics = true
 		if sent := receive(m); len(sent) > 0 || s.pending != messages.ToIntake(m) {

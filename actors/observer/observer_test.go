@@ -115,7 +115,7 @@ func (w *world) tell(c *core, lost bool) {
 	}
 	w.seq++
 	if !lost {
-		c.Step(0, &messages.CacheChanged{Epoch: w.epoch, Seq: w.seq, Events: events}, &messages.Outbox{})
+		c.Step(0, &messages.CacheChanged{Header: messages.Header{Epoch: w.epoch}, Seq: w.seq, Events: events}, &messages.Outbox{})
 	}
 }
 
@@ -159,7 +159,7 @@ func TestEventsGiveWhatIsCached(t *testing.T) {
 				w.restart()
 				lossy = false
 				if rapid.Bool().Draw(t, "told") {
-					c.Step(0, &messages.EpochStarted{Epoch: w.epoch}, &messages.Outbox{})
+					c.Step(0, &messages.EpochStarted{Header: messages.Header{Epoch: w.epoch}}, &messages.Outbox{})
 				}
 			case "lose":
 				w.insert([]int32{9, 9, int32(len(w.known)), 0})
@@ -186,7 +186,7 @@ func TestEventsGiveWhatIsCached(t *testing.T) {
 			}
 		}
 		if w.epoch != c.epoch {
-			c.Step(0, &messages.EpochStarted{Epoch: w.epoch}, &messages.Outbox{})
+			c.Step(0, &messages.EpochStarted{Header: messages.Header{Epoch: w.epoch}}, &messages.Outbox{})
 		}
 		truth := w.cached()
 		for i, r := range readers {
@@ -211,7 +211,7 @@ func TestAGapInTheCachesNumbersClears(t *testing.T) {
 	r := &reader{cached: map[uint64]bool{}}
 	r.subscribe(t, c, 1, 10)
 	store := func(seq, hash uint64) {
-		c.Step(0, &messages.CacheChanged{Epoch: 1, Seq: seq, Events: []messages.CacheEvent{{Kind: messages.PagesStored, Hashes: []uint64{hash}}}}, &messages.Outbox{})
+		c.Step(0, &messages.CacheChanged{Header: messages.Header{Epoch: 1}, Seq: seq, Events: []messages.CacheEvent{{Kind: messages.PagesStored, Hashes: []uint64{hash}}}}, &messages.Outbox{})
 	}
 	store(1, 10)
 	store(3, 30)
@@ -229,7 +229,7 @@ func TestASlowReaderLosesItsSubscriptionAndNobodyElse(t *testing.T) {
 	quick.subscribe(t, c, 2, 2)
 	var out messages.Outbox
 	for epoch := messages.Epoch(1); epoch <= 3; epoch++ {
-		c.Step(0, &messages.EpochStarted{Epoch: epoch}, &out)
+		c.Step(0, &messages.EpochStarted{Header: messages.Header{Epoch: epoch}}, &out)
 		if !quick.read(t) {
 			t.Fatal("the quick reader was cut off")
 		}

@@ -10,7 +10,6 @@ import (
 // core keeps the steps in order and says whose they are; the work itself is the
 // executor's.
 type core struct {
-	epoch    messages.Epoch
 	executor Executor
 	rows     map[messages.Row]messages.RequestID // as of the newest step submitted
 	busy     bool                                // the executor has a step
@@ -19,7 +18,7 @@ type core struct {
 	watchdog watchdog
 
 	// Safe from any goroutine.
-	answer    func(messages.ToBatch)
+	answer    func(messages.ToFormer)
 	completed func(*messages.StepCompleted)
 }
 
@@ -27,17 +26,11 @@ type core struct {
 func (c *core) Step(now time.Duration, msg messages.ToRunner, out *messages.Outbox) {
 	switch m := msg.(type) {
 	case *messages.RunBatch:
-		if out.Current(c.epoch, m.Epoch) {
-			c.runBatch(now, m, out)
-		}
+		c.runBatch(now, m, out)
 	case *messages.StepCompleted:
-		if out.Current(c.epoch, m.Epoch) {
-			c.stepCompleted(now, m, out)
-		}
+		c.stepCompleted(now, m, out)
 	case *messages.WatchdogDue:
-		if out.Current(c.epoch, m.Epoch) {
-			c.watchdogDue(now, out)
-		}
+		c.watchdogDue(now, out)
 	default:
 		invariants.Fail("the runner got a %T", msg)
 	}
@@ -82,14 +75,14 @@ func (c *core) submit(now time.Duration, m *messages.RunBatch, out *messages.Out
 	}
 	c.busy = true
 	c.watchdog.watch(now, m, out)
-	answer, completed, epoch, step := c.answer, c.completed, c.epoch, m.Step
+	answer, completed, header, step := c.answer, c.completed, m.Header, m.Step
 	c.executor.Submit(m, func(done *messages.BatchDone, err error) {
 		if err != nil {
-			answer(&messages.BatchFailed{Epoch: epoch, Step: step, Reason: err.Error(), Sticky: isSticky(err)})
+			answer(&messages.BatchFailed{Header: header, Step: step, Reason: err.Error(), Sticky: isSticky(err)})
 		} else {
 			answer(done)
 		}
-		completed(&messages.StepCompleted{Epoch: epoch, Step: step, Failed: err != nil})
+		completed(&messages.StepCompleted{Header: header, Step: step, Failed: err != nil})
 	})
 }
 

@@ -52,7 +52,7 @@ func isSticky(err error) bool {
 // longer fails the epoch; 0 is no limit. Example: 5m.
 func Props(opt shell.Options, executor Executor, watchdogTimeout time.Duration, more ...actor.PropsOption) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
-		c := &core{epoch: opt.Epoch, executor: executor, rows: map[messages.Row]messages.RequestID{}, watchdog: watchdog{epoch: opt.Epoch, timeout: watchdogTimeout}}
+		c := &core{executor: executor, rows: map[messages.Row]messages.RequestID{}, watchdog: watchdog{timeout: watchdogTimeout}}
 		return &runner{Actor: shell.New(opt, c), core: c, opt: opt}
 	}, more...)
 }
@@ -67,8 +67,8 @@ type runner struct {
 // Receive implements actor.Actor.
 func (r *runner) Receive(ctx actor.Context) {
 	if _, ok := ctx.Message().(*actor.Started); ok {
-		root, self, batch := ctx.ActorSystem().Root, ctx.Self(), r.opt.Route(messages.Batch)
-		r.core.answer = func(msg messages.ToBatch) { root.Send(batch, msg) }
+		root, self, batch := ctx.ActorSystem().Root, ctx.Self(), r.opt.Route(messages.Former)
+		r.core.answer = func(msg messages.ToFormer) { root.Send(batch, msg) }
 		r.core.completed = func(msg *messages.StepCompleted) { root.Send(self, msg) }
 		return
 	}

@@ -12,7 +12,6 @@ import (
 // none, is early; then it is set again for the rest of that step's time, or by
 // the next step.
 type watchdog struct {
-	epoch   messages.Epoch
 	timeout time.Duration // 0: no limit
 	set     bool          // a timer is out
 	// Of the step that was submitted last.
@@ -40,7 +39,7 @@ func (w *watchdog) alarm(after time.Duration, out *messages.Outbox) {
 		return
 	}
 	w.set = true
-	out.After(after, &messages.WatchdogDue{Epoch: w.epoch})
+	out.After(after, &messages.WatchdogDue{})
 }
 
 // watchdogDue ends the epoch if the step under way has had its time.
@@ -62,7 +61,7 @@ func (c *core) watchdogDue(now time.Duration, out *messages.Outbox) {
 		}
 	}
 	out.Record(messages.WatchdogTimeouts, 1)
-	out.Send(messages.Engine, &messages.FailEpoch{Epoch: c.epoch, From: messages.Runner, Suspects: suspects,
+	out.ToEngine(&messages.FailEpoch{From: messages.Runner, Suspects: suspects,
 		Cause: fmt.Sprintf("step %d of %d rows has been on the device for %v, watchdog-timeout is %v; raise it if steps may take so long, or lower chunked-prefill-size",
 			w.step, len(w.rows), now-w.since, w.timeout)})
 }

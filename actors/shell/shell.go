@@ -24,6 +24,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
 
+	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -39,8 +40,9 @@ type Core[M any] interface {
 
 // Options is what every shell needs from the wiring.
 type Options struct {
-	Role  messages.Actor
-	Epoch messages.Epoch // 0 for an actor outside the epochs
+	Role messages.Actor
+	// Own is the actor's incarnation; zero for an actor that outlives epochs.
+	Own messages.Header
 	// Route finds the process that plays a role in this epoch.
 	Route func(to messages.Actor) *actor.PID
 	Meter messages.Meter
@@ -68,25 +70,43 @@ type Actor[M any] struct {
 
 // New wraps a core.
 func New[M any](opt Options, core Core[M]) *Actor[M] {
-	return &Actor[M]{opt: opt, core: core}
+	return &Actor[M]{opt: opt, core: core, out: messages.Outbox{Own: opt.Own}}
 }
 
-// Receive implements actor.Actor. Lifecycle messages of the runtime pass by.
+// Receive implements actor.Actor. The runtime's own messages need nothing done.
+// Any other message that the core does not take went to the wrong actor.
 func (a *Actor[M]) Receive(ctx actor.Context) {
-	msg, ok := ctx.Message().(M)
-	if !ok || a.failed {
+	if a.failed {
 		return
 	}
-	a.Handle(ctx, msg)
+	switch msg := ctx.Message().(type) {
+	case M:
+		a.Handle(ctx, msg)
+	case actor.SystemMessage, actor.AutoReceiveMessage, *actor.Started:
+	default:
+		a.unknown(ctx, msg)
+	}
 }
 
-// Handle runs one message through the core.
+// unknown counts a message that the core does not take. In builds with
+// invariants it ends the epoch.
+func (a *Actor[M]) unknown(ctx actor.Context, msg any) {
+	a.opt.Meter.Record(messages.UnknownMessages, 1)
+	a.opt.Log.Error().Str("actor", a.opt.Role.String()).Type("message", msg).Msg("an actor got a message that it does not take; please report this")
+	defer a.reportPanic(ctx, msg)
+	invariants.Check(!invariants.Enabled, "%s does not take a %T", a.opt.Role, msg)
+}
+
+// Handle runs one message through the core, unless it is of another incarnation
+// of the engine: this is the one place that compares epochs.
 func (a *Actor[M]) Handle(ctx actor.Context, msg M) {
 	defer a.reportPanic(ctx, msg)
 	if a.opt.Intercept != nil {
 		a.opt.Intercept(a.opt.Role, msg)
 	}
-	a.core.Step(a.opt.Clock(), msg, &a.out)
+	if a.out.Accepts(msg) {
+		a.core.Step(a.opt.Clock(), msg, &a.out)
+	}
 	a.carryOut(ctx)
 }
 
@@ -116,7 +136,7 @@ func (a *Actor[M]) carryOut(ctx actor.Context) {
 
 // reportPanic tells the supervisor why, with the suspects, and lets the runtime
 // see the panic as well, so that an actor that fails in here is stopped too.
-func (a *Actor[M]) reportPanic(ctx actor.Context, msg M) {
+func (a *Actor[M]) reportPanic(ctx actor.Context, msg any) {
 	r := recover()
 	if r == nil {
 		return
@@ -124,9 +144,9 @@ func (a *Actor[M]) reportPanic(ctx actor.Context, msg M) {
 	a.failed = true
 	a.out.Reset()
 	cause := fmt.Sprintf("%s panicked on %T: %s", a.opt.Role, msg, Fault(r))
-	a.opt.Log.Error().Str("actor", a.opt.Role.String()).Uint32("epoch", uint32(a.opt.Epoch)).
+	a.opt.Log.Error().Str("actor", a.opt.Role.String()).Uint32("epoch", uint32(a.opt.Own.Epoch)).
 		Str("cause", cause).Str("stack", string(debug.Stack())).Msg("an actor panicked; unfinished requests go on after its recovery")
-	fail := &messages.FailEpoch{Epoch: a.opt.Epoch, From: a.opt.Role, Cause: cause, Suspects: a.suspects(msg)}
+	fail := &messages.FailEpoch{Header: a.opt.Own, From: a.opt.Role, Cause: cause, Suspects: a.suspects(msg)}
 	if a.opt.OnPanic != nil {
 		a.opt.OnPanic(ctx, msg, fail)
 	} else {
@@ -136,11 +156,14 @@ func (a *Actor[M]) reportPanic(ctx actor.Context, msg M) {
 }
 
 // suspects asks the core, whose state may be broken.
-func (a *Actor[M]) suspects(msg M) (ids []messages.RequestID) {
+func (a *Actor[M]) suspects(msg any) (ids []messages.RequestID) {
 	defer func() {
 		if recover() != nil {
 			ids = nil
 		}
 	}()
-	return a.core.Suspects(msg)
+	if m, ok := msg.(M); ok {
+		ids = a.core.Suspects(m)
+	}
+	return ids
 }

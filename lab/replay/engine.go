@@ -10,9 +10,6 @@ import (
 	"github.com/troupe-engine/troupe/sched"
 )
 
-// epoch is the only one: nothing crashes here.
-const epoch messages.Epoch = 1
-
 // engine is one replica: four cores, a runner and a device.
 type engine struct {
 	id     int
@@ -69,10 +66,10 @@ func newEngine(w *world, id int, pool memory.PoolPlan, costs *costmodel.Costs) *
 	opt := &w.opt
 	return &engine{
 		id: id, world: w,
-		queue:  sched.NewQueueCore(epoch, opt.queue()),
-		former: sched.NewFormer(epoch, opt.former(pool)),
-		cache:  memory.NewCacheCore(epoch, opt.cache(pool)),
-		alloc:  memory.NewAllocCore(epoch, memory.AllocOptions{Pages: pool.Pages}),
+		queue:  sched.NewQueueCore(opt.queue()),
+		former: sched.NewFormer(opt.former(pool)),
+		cache:  memory.NewCacheCore(opt.cache(pool)),
+		alloc:  memory.NewAllocCore(memory.AllocOptions{Pages: pool.Pages}),
 		runner: newRunner(costs, pool.MaxRunning),
 		open:   map[messages.RequestID]*open{},
 	}
@@ -82,12 +79,12 @@ func newEngine(w *world, id int, pool memory.PoolPlan, costs *costmodel.Costs) *
 func (e *engine) submit(now time.Duration, r *messages.EngineRequest, arrived time.Duration) error {
 	e.open[r.ID] = &open{arrived: arrived, prompt: len(r.Prompt), output: r.Params.MaxTokens}
 	e.counts.requests++
-	return e.deliver(now, envelope{messages.Queue, &messages.EnqueueRequests{Epoch: epoch, Requests: []*messages.EngineRequest{r}}})
+	return e.deliver(now, envelope{messages.Queue, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{r}}})
 }
 
 // complete is what the device does when its oldest step is over.
 func (e *engine) complete(now time.Duration) error {
-	return e.deliver(now, envelope{messages.Batch, e.runner.complete()})
+	return e.deliver(now, envelope{messages.Former, e.runner.complete()})
 }
 
 // deliver carries a message and everything that follows from it at this time
@@ -122,12 +119,12 @@ func (e *engine) step(now time.Duration, m envelope) {
 	switch m.to {
 	case messages.Queue:
 		e.queue.Step(now, m.msg.(messages.ToQueue), &e.out)
-	case messages.Batch:
-		e.former.Step(now, m.msg.(messages.ToBatch), &e.out)
+	case messages.Former:
+		e.former.Step(now, m.msg.(messages.ToFormer), &e.out)
 	case messages.Cache:
 		e.cache.Step(now, m.msg.(messages.ToCache), &e.out)
-	case messages.Alloc:
-		e.alloc.Step(now, m.msg.(messages.ToAlloc), &e.out)
+	case messages.Allocator:
+		e.alloc.Step(now, m.msg.(messages.ToAllocator), &e.out)
 	case messages.Runner:
 		at := e.runner.launch(now, m.msg.(*messages.RunBatch))
 		e.world.schedule(event{at: at, engine: e})

@@ -30,7 +30,7 @@ func (r *runner) launch(now time.Duration, b *messages.RunBatch) time.Duration {
 	// after the next.
 	done := r.answers[0]
 	r.answers[0], r.answers[1] = r.answers[1], done
-	*done = messages.BatchDone{Epoch: b.Epoch, Step: b.Step, Sampled: done.Sampled[:0]}
+	*done = messages.BatchDone{Header: b.Header, Step: b.Step, Sampled: done.Sampled[:0]}
 	r.work = r.work[:0]
 	for i := range b.Work {
 		w := &b.Work[i]

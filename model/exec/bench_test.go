@@ -20,10 +20,10 @@ func BenchmarkDecodeStep(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	step := &messages.RunBatch{Epoch: 1}
+	step := &messages.RunBatch{Header: messages.Header{Epoch: 1}}
 	open := func() {
 		e.Reset()
-		*step = messages.RunBatch{Epoch: 1}
+		*step = messages.RunBatch{Header: messages.Header{Epoch: 1}}
 		for row := range messages.Row(rows) {
 			var pages []messages.Page
 			for p := range messages.Page(context / 16) {

@@ -89,7 +89,7 @@ func TestStepsComeInOrder(t *testing.T) {
 		d, _ := fake(t, constant(3))
 		d.must(first())
 		var got error
-		d.e.Submit(&messages.RunBatch{Epoch: c.epoch, Step: c.step}, func(_ *messages.BatchDone, err error) { got = err })
+		d.e.Submit(&messages.RunBatch{Header: messages.Header{Epoch: c.epoch}, Step: c.step}, func(_ *messages.BatchDone, err error) { got = err })
 		if got == nil || !strings.Contains(got.Error(), c.want) {
 			t.Errorf("epoch %d step %d: %v, want %q", c.epoch, c.step, got, c.want)
 		}
@@ -156,7 +156,7 @@ func TestOneStepAtATime(t *testing.T) {
 	b := first()
 	b.Epoch, b.Step = 1, 1
 	d.e.Submit(b, end)
-	d.e.Submit(&messages.RunBatch{Epoch: 1, Step: 2}, end)
+	d.e.Submit(&messages.RunBatch{Header: messages.Header{Epoch: 1}, Step: 2}, end)
 	if len(ends) != 1 || ends[0] == nil || !strings.Contains(ends[0].Error(), "under way") {
 		t.Fatalf("second step: %v", ends)
 	}
@@ -171,7 +171,7 @@ func TestOneStepAtATime(t *testing.T) {
 	}
 
 	// The refusal changed nothing: step 2 still goes. Reset cuts it off.
-	d.e.Submit(&messages.RunBatch{Epoch: 1, Step: 2, Work: []messages.RowWork{{Row: 0, Start: 6, Count: 1}}}, end)
+	d.e.Submit(&messages.RunBatch{Header: messages.Header{Epoch: 1}, Step: 2, Work: []messages.RowWork{{Row: 0, Start: 6, Count: 1}}}, end)
 	d.e.Reset()
 	m.done()
 	if len(ends) != 3 || ends[2] == nil || !strings.Contains(ends[2].Error(), "Reset was called") {
@@ -209,7 +209,7 @@ func TestDecodeStepsAllocateLittle(t *testing.T) {
 	for p := range messages.Page(2000) {
 		table = append(table, p+1)
 	}
-	b := &messages.RunBatch{Epoch: 1, Opened: []messages.RowOpened{{Request: req}}, Grown: []messages.RowGrown{{Pages: table}}, Work: []messages.RowWork{{Count: 1, Sample: true}}}
+	b := &messages.RunBatch{Header: messages.Header{Epoch: 1}, Opened: []messages.RowOpened{{Request: req}}, Grown: []messages.RowGrown{{Pages: table}}, Work: []messages.RowWork{{Count: 1, Sample: true}}}
 	var failed error
 	done := func(_ *messages.BatchDone, err error) { failed = err }
 	run := func() {

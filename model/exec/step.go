@@ -117,7 +117,7 @@ func (a *answers) next(b *messages.RunBatch) *messages.BatchDone {
 	d := &a.done[a.last]
 	clear(d.Sampled)
 	clear(d.Prompts)
-	*d = messages.BatchDone{Epoch: b.Epoch, Step: b.Step, Sampled: d.Sampled[:0], Prompts: d.Prompts[:0]}
+	*d = messages.BatchDone{Header: b.Header, Step: b.Step, Sampled: d.Sampled[:0], Prompts: d.Prompts[:0]}
 	return d
 }
 

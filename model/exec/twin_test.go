@@ -138,7 +138,7 @@ func TestStepsMatchTwin(t *testing.T) {
 		number := messages.StepID(0)
 		ids := rapid.SliceOfN(rapid.Int32Range(0, int32(small.Vocab-1)), 1, 14)
 		for range rapid.IntRange(1, 25).Draw(t, "steps") {
-			b := &messages.RunBatch{Epoch: 1}
+			b := &messages.RunBatch{Header: messages.Header{Epoch: 1}}
 			work = nil
 			for id := range rows {
 				drawRow(t, messages.Row(id), rows, b, ids)

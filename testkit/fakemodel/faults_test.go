@@ -65,9 +65,9 @@ func TestManualAndAsync(t *testing.T) {
 	want := Expected(small, in, p, 2)
 	steps := func() []*messages.RunBatch {
 		return []*messages.RunBatch{
-			{Epoch: 1, Step: 1, Opened: []messages.RowOpened{{Row: 0, Request: &messages.EngineRequest{ID: 1, Prompt: in, Params: p}}},
+			{Header: messages.Header{Epoch: 1}, Step: 1, Opened: []messages.RowOpened{{Row: 0, Request: &messages.EngineRequest{ID: 1, Prompt: in, Params: p}}},
 				Grown: []messages.RowGrown{{Row: 0, Pages: pages(1, 2)}}, Work: []messages.RowWork{{Row: 0, Count: 5, Sample: true}}},
-			{Epoch: 1, Step: 2, Work: []messages.RowWork{{Row: 0, Start: 5, Count: 1, Sample: true}}},
+			{Header: messages.Header{Epoch: 1}, Step: 2, Work: []messages.RowWork{{Row: 0, Start: 5, Count: 1, Sample: true}}},
 		}
 	}
 	opt := small

@@ -65,7 +65,7 @@ func TestIllegalSteps(t *testing.T) {
 func TestStepAndEpochOrder(t *testing.T) {
 	e := New(small)
 	submit := func(epoch messages.Epoch, step messages.StepID) (err error) {
-		e.Submit(&messages.RunBatch{Epoch: epoch, Step: step,
+		e.Submit(&messages.RunBatch{Header: messages.Header{Epoch: epoch}, Step: step,
 			Opened: []messages.RowOpened{{Row: messages.Row(step - 1), Request: &messages.EngineRequest{Prompt: []int32{1}, Params: plain(1)}}},
 			Grown:  []messages.RowGrown{{Row: messages.Row(step - 1), Pages: pages(int(step), 1)}},
 			Work:   []messages.RowWork{{Row: messages.Row(step - 1), Count: 1, Sample: true}},

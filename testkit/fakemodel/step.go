@@ -43,7 +43,7 @@ func (e *Executor) run(b *messages.RunBatch, beside bool) (*messages.BatchDone, 
 			return nil, err
 		}
 	}
-	done := &messages.BatchDone{Epoch: b.Epoch, Step: b.Step}
+	done := &messages.BatchDone{Header: b.Header, Step: b.Step}
 	for i := range b.Work {
 		if err := e.draw(&b.Work[i], done); err != nil {
 			return nil, err

@@ -32,7 +32,7 @@ func (w *World) send(from, to messages.Actor, msg any) {
 			w.mail[l] = append(w.mail[l], msg) // a repeated one is harmless
 		}
 	case *messages.FailEpoch:
-		w.failed = from == messages.Batch
+		w.failed = from == messages.Former
 	case *messages.CommitPlan:
 		if len(m.Reserves) == 0 && len(m.Unlocks)+len(m.Inserts) > 0 {
 			w.stats.Settled++
@@ -124,7 +124,7 @@ func (f *frozen) arrived(w *World, to messages.Actor, msg any) {
 			f.check(w, m)
 		}
 	}
-	if to != messages.Batch {
+	if to != messages.Former {
 		return
 	}
 	switch m := msg.(type) {

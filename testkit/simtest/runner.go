@@ -13,9 +13,6 @@ type runner struct {
 func (r *runner) step(w *World, msg messages.ToRunner) {
 	switch m := msg.(type) {
 	case *messages.RunBatch:
-		if m.Epoch != w.epoch {
-			return
-		}
 		w.stats.Replaced += len(m.Replaced)
 		if w.device.Pending() > 0 {
 			w.stats.Beside++
@@ -29,9 +26,6 @@ func (r *runner) step(w *World, msg messages.ToRunner) {
 			r.submit(w, m)
 		}
 	case *messages.StepCompleted:
-		if m.Epoch != w.epoch {
-			return
-		}
 		r.busy, r.failed = w.device.Pending() > 0, m.Failed
 		if len(r.waiting) > 0 && !r.failed {
 			r.submit(w, r.waiting[0])
@@ -48,11 +42,11 @@ func (r *runner) submit(w *World, m *messages.RunBatch) {
 			return
 		}
 		if err != nil {
-			w.send(messages.Runner, messages.Batch, &messages.BatchFailed{Epoch: epoch, Step: m.Step, Reason: err.Error()})
+			w.send(messages.Runner, messages.Former, &messages.BatchFailed{Header: m.Header, Step: m.Step, Reason: err.Error()})
 		} else {
-			w.send(messages.Runner, messages.Batch, done)
+			w.send(messages.Runner, messages.Former, done)
 		}
-		w.send(messages.Runner, messages.Runner, &messages.StepCompleted{Epoch: epoch, Step: m.Step, Failed: err != nil})
+		w.send(messages.Runner, messages.Runner, &messages.StepCompleted{Header: m.Header, Step: m.Step, Failed: err != nil})
 	})
 }
 

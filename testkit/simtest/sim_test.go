@@ -145,7 +145,7 @@ func TestCrashPoints(t *testing.T) {
 		points = 200
 	}
 	var configs []Config
-	for _, role := range []messages.Actor{messages.Intake, messages.Queue, messages.Batch, messages.Cache, messages.Alloc, messages.Runner} {
+	for _, role := range []messages.Actor{messages.Intake, messages.Queue, messages.Former, messages.Cache, messages.Allocator, messages.Runner} {
 		for i := range points {
 			configs = append(configs, Config{
 				Seed: uint64(i + 1), Requests: 8, PageSize: 4, Pages: 40, MaxRunning: 4, Chunk: 16, ContextLength: 60,

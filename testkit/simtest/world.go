@@ -104,13 +104,13 @@ func (w *World) now() time.Duration { return time.Duration(w.stats.Delivered) * 
 func (w *World) start() {
 	w.epoch++
 	w.stats.Epochs++
-	w.queue = sched.NewQueueCore(w.epoch, w.cfg.Policy)
-	w.former = sched.NewFormer(w.epoch, w.cfg.former())
-	w.cache = memory.NewCacheCore(w.epoch, memory.CacheOptions{PageSize: w.cfg.PageSize, Disabled: w.cfg.CacheDisabled, Policy: w.cfg.Eviction,
+	w.queue = sched.NewQueueCore(w.cfg.Policy)
+	w.former = sched.NewFormer(w.cfg.former())
+	w.cache = memory.NewCacheCore(memory.CacheOptions{PageSize: w.cfg.PageSize, Disabled: w.cfg.CacheDisabled, Policy: w.cfg.Eviction,
 		History: memory.HistoryFor(w.cfg.Eviction, w.cfg.Pages)})
-	w.alloc = memory.NewAllocCore(w.epoch, memory.AllocOptions{Pages: w.cfg.Pages, Contiguous: w.cfg.Contiguous})
+	w.alloc = memory.NewAllocCore(memory.AllocOptions{Pages: w.cfg.Pages, Contiguous: w.cfg.Contiguous})
 	w.runner, w.failed = runner{}, false
-	w.send(messages.Engine, messages.Intake, &messages.EpochStarted{Epoch: w.epoch})
+	w.send(messages.Engine, messages.Intake, &messages.EpochStarted{Header: messages.Header{Epoch: w.epoch}})
 }
 
 // turn does one thing; false when there is nothing left to do.
@@ -153,20 +153,26 @@ func (w *World) deliver(l link, msg any) {
 	w.count(msg, -1)
 	w.frozen.arrived(w, l.to, msg)
 	if w.crashes(l.to) {
-		if l.to == messages.Intake && l.from != messages.Batch {
+		if l.to == messages.Intake && l.from != messages.Former {
 			w.mail[l] = append([]any{msg}, w.mail[l]...) // it is delivered again
 		}
 		w.crash(l.to, w.suspects(l.to, msg))
 		return
 	}
-	if m, ok := msg.(*messages.FinishRequests); ok && l.to == messages.Batch && m.Epoch == w.epoch {
+	if m, ok := msg.(*messages.FinishRequests); ok && l.to == messages.Former && m.Epoch == w.epoch {
 		for _, id := range m.IDs {
 			w.byID[id-1].finishes++
 		}
 	}
 	epoch := w.epoch
 	w.note(l.to, msg)
-	w.step(l.to, msg)
+	w.out.Own = messages.Header{}
+	if l.to != messages.Intake && l.to != messages.Engine {
+		w.out.Own.Epoch = w.epoch
+	}
+	if w.out.Accepts(msg) {
+		w.step(l.to, msg)
+	}
 	for _, r := range w.out.Readings {
 		switch r.Metric {
 		case messages.Retractions:
@@ -230,12 +236,12 @@ func (w *World) step(to messages.Actor, msg any) {
 		w.takeIntake(msg.(messages.ToIntake))
 	case messages.Queue:
 		w.queue.Step(w.now(), msg.(messages.ToQueue), &w.out)
-	case messages.Batch:
-		w.former.Step(w.now(), msg.(messages.ToBatch), &w.out)
+	case messages.Former:
+		w.former.Step(w.now(), msg.(messages.ToFormer), &w.out)
 	case messages.Cache:
 		w.cache.Step(w.now(), msg.(messages.ToCache), &w.out)
-	case messages.Alloc:
-		w.alloc.Step(w.now(), msg.(messages.ToAlloc), &w.out)
+	case messages.Allocator:
+		w.alloc.Step(w.now(), msg.(messages.ToAllocator), &w.out)
 	case messages.Runner:
 		w.runner.step(w, msg.(messages.ToRunner))
 	case messages.Engine:
@@ -246,7 +252,7 @@ func (w *World) step(to messages.Actor, msg any) {
 func (w *World) failEpoch(m *messages.FailEpoch) {
 	switch {
 	case m.Epoch != w.epoch:
-	case m.From == messages.Batch && w.cfg.DeviceErrors > 0:
+	case m.From == messages.Former && w.cfg.DeviceErrors > 0:
 		w.crash(messages.Engine, m.Suspects)
 	default:
 		w.fail("%s fails the epoch: %s", m.From, m.Cause)
@@ -257,7 +263,7 @@ func (w *World) failEpoch(m *messages.FailEpoch) {
 // few late messages that reach the new cores and must be ignored. What intake
 // and clients have sent, and what is on its way to them, stays.
 func (w *World) crash(who messages.Actor, suspects []messages.RequestID) {
-	w.send(messages.Engine, messages.Intake, &messages.EpochEnded{Epoch: w.epoch, Cause: "crash", Suspects: suspects})
+	w.send(messages.Engine, messages.Intake, &messages.EpochEnded{Header: messages.Header{Epoch: w.epoch}, Cause: "crash", Suspects: suspects})
 	if who == messages.Intake {
 		w.intake = intake.NewCore(w.table, intake.CoreOptions{Detokenizer: detokenizer{w}})
 	}
@@ -287,12 +293,12 @@ func (w *World) suspects(to messages.Actor, msg any) []messages.RequestID {
 	switch to {
 	case messages.Queue:
 		return w.queue.Suspects(msg.(messages.ToQueue))
-	case messages.Batch:
-		return w.former.Suspects(msg.(messages.ToBatch))
+	case messages.Former:
+		return w.former.Suspects(msg.(messages.ToFormer))
 	case messages.Cache:
 		return w.cache.Suspects(msg.(messages.ToCache))
-	case messages.Alloc:
-		return w.alloc.Suspects(msg.(messages.ToAlloc))
+	case messages.Allocator:
+		return w.alloc.Suspects(msg.(messages.ToAllocator))
 	}
 	return nil
 }

@@ -30,9 +30,9 @@ type engine struct {
 
 func newEngine(t *testing.T, p *printer, opt sched.FormerOptions) *engine {
 	return &engine{
-		t: t, p: p, queue: sched.NewQueueCore(1, sched.QueueOptions{}), former: sched.NewFormer(1, opt),
-		cache: memory.NewCacheCore(1, memory.CacheOptions{PageSize: opt.PageSize, Disabled: opt.CacheDisabled}),
-		alloc: memory.NewAllocCore(1, memory.AllocOptions{Pages: opt.Pages}),
+		t: t, p: p, queue: sched.NewQueueCore(sched.QueueOptions{}), former: sched.NewFormer(opt),
+		cache: memory.NewCacheCore(memory.CacheOptions{PageSize: opt.PageSize, Disabled: opt.CacheDisabled}),
+		alloc: memory.NewAllocCore(memory.AllocOptions{Pages: opt.Pages}),
 		names: map[messages.RequestID]string{}, rows: map[messages.Row]*messages.EngineRequest{},
 		ended: map[messages.RequestID]bool{}, parts: map[messages.RequestID]int{},
 	}
@@ -45,7 +45,7 @@ func (e *engine) arrive(requests ...*messages.EngineRequest) {
 		names = append(names, e.names[r.ID])
 	}
 	e.p.line("%s: arrived", strings.Join(names, ", "))
-	e.deliver(messages.Queue, &messages.EnqueueRequests{Epoch: 1, Requests: requests})
+	e.deliver(messages.Queue, &messages.EnqueueRequests{Header: messages.Header{Epoch: 1}, Requests: requests})
 }
 
 // request makes a request of so many tokens that share nothing.
@@ -62,13 +62,13 @@ func (e *engine) request(name string, prompt, output int) *messages.EngineReques
 
 // finish ends the step that runs; the next one is planned at once.
 func (e *engine) finish() {
-	done := &messages.BatchDone{Epoch: 1, Step: e.step.Step}
+	done := &messages.BatchDone{Header: messages.Header{Epoch: 1}, Step: e.step.Step}
 	for _, w := range e.step.Work {
 		if w.Sample {
 			done.Sampled = append(done.Sampled, messages.SampledToken{Row: w.Row, Token: 7})
 		}
 	}
-	e.deliver(messages.Batch, done)
+	e.deliver(messages.Former, done)
 }
 
 // deliver carries a message and all that follow from it, in order.
@@ -77,12 +77,12 @@ func (e *engine) deliver(to messages.Actor, msg any) {
 		switch m := mail[0].Msg; mail[0].To {
 		case messages.Queue:
 			e.queue.Step(0, m.(messages.ToQueue), &e.out)
-		case messages.Batch:
-			e.former.Step(0, m.(messages.ToBatch), &e.out)
+		case messages.Former:
+			e.former.Step(0, m.(messages.ToFormer), &e.out)
 		case messages.Cache:
 			e.cache.Step(0, m.(messages.ToCache), &e.out)
-		case messages.Alloc:
-			e.alloc.Step(0, m.(messages.ToAlloc), &e.out)
+		case messages.Allocator:
+			e.alloc.Step(0, m.(messages.ToAllocator), &e.out)
 		case messages.Runner:
 			e.launched(m.(*messages.RunBatch))
 		case messages.Intake:

@@ -157,7 +157,7 @@ func TestKVEventsClearAtANewEpoch(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{Change: func(spec *engine.Spec) {
 		withEvents(0)(spec)
 		spec.Intercept = func(role messages.Actor, msg any) {
-			if _, done := msg.(*messages.BatchDone); done && role == messages.Batch && crash.CompareAndSwap(true, false) {
+			if _, done := msg.(*messages.BatchDone); done && role == messages.Former && crash.CompareAndSwap(true, false) {
 				panic("injected")
 			}
 		}

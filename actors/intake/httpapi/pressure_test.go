@@ -198,7 +198,7 @@ func TestAFailedAuditIsNoticedByNoClient(t *testing.T) {
 	var audits atomic.Int32
 	s := testserver.Start(t, testserver.Options{Change: func(spec *engine.Spec) {
 		spec.Intercept = func(to messages.Actor, msg any) {
-			if m, ok := msg.(*messages.AuditSlots); ok && to == messages.Alloc && audits.Add(1) == 20 {
+			if m, ok := msg.(*messages.AuditSlots); ok && to == messages.Allocator && audits.Add(1) == 20 {
 				m.Count.Leased++ // one page has two owners
 			}
 		}

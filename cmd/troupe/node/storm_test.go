@@ -29,7 +29,7 @@ const calmBefore = 2
 func panics() *storm {
 	s := &storm{}
 	for range 2 {
-		s.victims = append(s.victims, messages.Intake, messages.Runner, messages.Cache, messages.Queue, messages.Batch, messages.Alloc)
+		s.victims = append(s.victims, messages.Intake, messages.Runner, messages.Cache, messages.Queue, messages.Former, messages.Allocator)
 	}
 	return s
 }

@@ -1,21 +1,21 @@
 package messages
 
-// ToBatch is the set of messages that the batch former accepts.
-type ToBatch interface{ toBatch() }
+// ToFormer is the set of messages that the batch former accepts.
+type ToFormer interface{ toFormer() }
 
 // CandidatesWaiting says how many requests wait, whenever the queue goes from
 // empty to not empty, so that an idle batch former wakes up, and whenever
 // somebody goes before all who were offered, so that a batch former that had no
 // room for those looks again.
 type CandidatesWaiting struct {
-	Epoch   Epoch
+	Header
 	Waiting int
 }
 
 // CandidatesOffered answers OfferCandidates: the head of the queue in policy
 // order. The requests stay in the queue until they are claimed.
 type CandidatesOffered struct {
-	Epoch    Epoch
+	Header
 	Plan     PlanID
 	Requests []*EngineRequest // frozen
 	Waiting  int              // in the queue altogether
@@ -55,7 +55,7 @@ type PrefixLocked struct {
 // PrefixesLocked answers LockPrefixes, in its order. The counters are those
 // after locking, in pages.
 type PrefixesLocked struct {
-	Epoch   Epoch
+	Header
 	Plan    PlanID
 	Matches []PrefixLocked // moved
 	Cached  CachePages
@@ -89,7 +89,7 @@ type PagesGranted struct {
 
 // PagesReserved closes the ring of a CommitPlan: everything in it was done.
 type PagesReserved struct {
-	Epoch    Epoch
+	Header
 	Plan     PlanID
 	Inserted []PrefixInserted // moved, in the order of the plan
 	Granted  []PagesGranted   // moved, in the order of the plan
@@ -101,7 +101,7 @@ type PagesReserved struct {
 // is. The batch former plans from exact counters, so this is a broken
 // invariant and ends the epoch.
 type PagesRefused struct {
-	Epoch  Epoch
+	Header
 	Plan   PlanID
 	Wanted int
 	Free   int
@@ -126,7 +126,7 @@ type PromptLogprobs struct {
 // BatchDone says that a step has completed on the device. Steps complete in
 // their order.
 type BatchDone struct {
-	Epoch   Epoch
+	Header
 	Step    StepID
 	Sampled []SampledToken   // moved; one per row that asked for it, in work order
 	Prompts []PromptLogprobs // moved
@@ -135,7 +135,7 @@ type BatchDone struct {
 // BatchFailed says that a step could not be computed. Nothing of it counts, and
 // a step behind it is not answered.
 type BatchFailed struct {
-	Epoch  Epoch
+	Header
 	Step   StepID
 	Reason string
 	// Sticky means that the device will not work again in this process.
@@ -144,7 +144,7 @@ type BatchFailed struct {
 
 // FlushCache asks for an empty prefix cache.
 type FlushCache struct {
-	Epoch  Epoch
+	Header
 	Ticket Ticket
 }
 
@@ -166,18 +166,18 @@ func (c PageCount) Balanced() bool {
 // when it does. Intake sends the first one with a Ticket; the batch former
 // sends its own with none.
 type AuditSlots struct {
-	Epoch  Epoch
+	Header
 	Ticket Ticket
 	Count  PageCount
 }
 
-func (*CandidatesWaiting) toBatch() {}
-func (*CandidatesOffered) toBatch() {}
-func (*FinishRequests) toBatch()    {}
-func (*PrefixesLocked) toBatch()    {}
-func (*PagesReserved) toBatch()     {}
-func (*PagesRefused) toBatch()      {}
-func (*BatchDone) toBatch()         {}
-func (*BatchFailed) toBatch()       {}
-func (*FlushCache) toBatch()        {}
-func (*AuditSlots) toBatch()        {}
+func (*CandidatesWaiting) toFormer() {}
+func (*CandidatesOffered) toFormer() {}
+func (*FinishRequests) toFormer()    {}
+func (*PrefixesLocked) toFormer()    {}
+func (*PagesReserved) toFormer()     {}
+func (*PagesRefused) toFormer()      {}
+func (*BatchDone) toFormer()         {}
+func (*BatchFailed) toFormer()       {}
+func (*FlushCache) toFormer()        {}
+func (*AuditSlots) toFormer()        {}

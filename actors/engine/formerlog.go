@@ -1,4 +1,4 @@
-package batch
+package engine
 
 import (
 	"time"
@@ -9,10 +9,10 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// requestLog stands around the core while the log is at debug level. From the
+// formerLog stands around the core while the log is at debug level. From the
 // messages that pass it tells what became of each request in this epoch.
-type requestLog struct {
-	shell.Core[messages.ToBatch]
+type formerLog struct {
+	shell.Core[messages.ToFormer]
 	log    zerolog.Logger
 	trails map[messages.RequestID]*trail // of requests that were admitted
 }
@@ -27,12 +27,12 @@ type trail struct {
 	first    time.Duration // when the first of them came
 }
 
-func newRequestLog(core shell.Core[messages.ToBatch], log zerolog.Logger) *requestLog {
-	return &requestLog{Core: core, log: log, trails: map[messages.RequestID]*trail{}}
+func newFormerLog(core shell.Core[messages.ToFormer], log zerolog.Logger) *formerLog {
+	return &formerLog{Core: core, log: log, trails: map[messages.RequestID]*trail{}}
 }
 
 // Step implements shell.Core.
-func (r *requestLog) Step(now time.Duration, msg messages.ToBatch, out *messages.Outbox) {
+func (r *formerLog) Step(now time.Duration, msg messages.ToFormer, out *messages.Outbox) {
 	r.Core.Step(now, msg, out)
 	for _, s := range out.Sends {
 		switch m := s.Msg.(type) {
@@ -46,7 +46,7 @@ func (r *requestLog) Step(now time.Duration, msg messages.ToBatch, out *messages
 	}
 }
 
-func (r *requestLog) opened(now time.Duration, request *messages.EngineRequest) {
+func (r *formerLog) opened(now time.Duration, request *messages.EngineRequest) {
 	t := r.trails[request.ID]
 	if t == nil {
 		t = &trail{request: request, admitted: now}
@@ -55,7 +55,7 @@ func (r *requestLog) opened(now time.Duration, request *messages.EngineRequest) 
 	t.opened++
 }
 
-func (r *requestLog) results(now time.Duration, m *messages.StepResults) {
+func (r *formerLog) results(now time.Duration, m *messages.StepResults) {
 	for _, p := range m.Prompts {
 		if t := r.trails[p.ID]; t != nil {
 			t.cached = p.CachedTokens
@@ -76,7 +76,7 @@ func (r *requestLog) results(now time.Duration, m *messages.StepResults) {
 
 // ended writes the line. The time to the first token is that of a request which
 // had none before this epoch.
-func (r *requestLog) ended(now time.Duration, end messages.RequestEnded) {
+func (r *formerLog) ended(now time.Duration, end messages.RequestEnded) {
 	e := r.log.Debug().Uint64("request", uint64(end.ID)).Str("reason", end.Reason.String())
 	t := r.trails[end.ID]
 	if t == nil {

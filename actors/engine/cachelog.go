@@ -1,4 +1,4 @@
-package cache
+package engine
 
 import (
 	"time"
@@ -9,10 +9,10 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// requestLog stands around the core while the log is at debug level. From the
+// cacheLog stands around the core while the log is at debug level. From the
 // messages that pass it tells, for each request that is admitted, why its
 // prefix was found as far as it was, and what was evicted.
-type requestLog struct {
+type cacheLog struct {
 	shell.Core[messages.ToCache]
 	log      zerolog.Logger
 	pageSize int
@@ -30,12 +30,12 @@ type match struct {
 	end                      messages.MatchEnd
 }
 
-func newRequestLog(core shell.Core[messages.ToCache], pageSize int, log zerolog.Logger) *requestLog {
-	return &requestLog{Core: core, log: log, pageSize: pageSize, found: map[messages.RequestID]match{}}
+func newCacheLog(core shell.Core[messages.ToCache], pageSize int, log zerolog.Logger) *cacheLog {
+	return &cacheLog{Core: core, log: log, pageSize: pageSize, found: map[messages.RequestID]match{}}
 }
 
 // Step implements shell.Core.
-func (r *requestLog) Step(now time.Duration, msg messages.ToCache, out *messages.Outbox) {
+func (r *cacheLog) Step(now time.Duration, msg messages.ToCache, out *messages.Outbox) {
 	r.Core.Step(now, msg, out)
 	switch m := msg.(type) {
 	case *messages.LockPrefixes:
@@ -49,7 +49,7 @@ func (r *requestLog) Step(now time.Duration, msg messages.ToCache, out *messages
 	}
 }
 
-func (r *requestLog) looked(m *messages.LockPrefixes, reply *messages.PrefixesLocked) {
+func (r *cacheLog) looked(m *messages.LockPrefixes, reply *messages.PrefixesLocked) {
 	if len(r.found)+len(reply.Matches) > mostFound {
 		clear(r.found)
 	}
@@ -60,7 +60,7 @@ func (r *requestLog) looked(m *messages.LockPrefixes, reply *messages.PrefixesLo
 }
 
 // evicted reads the pages that a step evicted off its readings.
-func (r *requestLog) evicted(out *messages.Outbox) int {
+func (r *cacheLog) evicted(out *messages.Outbox) int {
 	for _, reading := range out.Readings {
 		if reading.Metric == messages.EvictedTokens {
 			return int(reading.Value) / r.pageSize
@@ -71,7 +71,7 @@ func (r *requestLog) evicted(out *messages.Outbox) int {
 
 // committed logs those who got their first pages, and an eviction with all for
 // whom it was.
-func (r *requestLog) committed(m *messages.CommitPlan, evicted int) {
+func (r *cacheLog) committed(m *messages.CommitPlan, evicted int) {
 	reserved, ids := 0, make([]uint64, len(m.Reserves))
 	for i, want := range m.Reserves {
 		reserved += want.Pages

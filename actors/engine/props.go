@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/actors/runner"
+	"github.com/troupe-engine/troupe/actors/shell"
+	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/sched"
+)
+
+// props makes an actor of the current epoch. All but the runner are a core in
+// the common shell:
+//
+//	actor           core              owns                                  on failure, the next epoch
+//	waiting queue   sched.QueueCore   requests that no batch has yet        gets them again from intake
+//	batch former    sched.Former      the leases of admitted requests       computes what intake does not have
+//	radix cache     memory.CacheCore  the radix tree and its pages          starts with an empty cache
+//	KV allocator    memory.AllocCore  the free pages                        starts with every page free
+//	runner          package runner    the device's rows                     starts without rows
+//
+// While the log is at debug level, the batch former and the cache have a
+// request log around their core.
+func (s *supervisor) props(role messages.Actor) *actor.Props {
+	opt, more := s.shellOptions(role, s.life.epoch), s.propsFor(role)
+	logged := s.spec.Log.GetLevel() <= zerolog.DebugLevel
+	switch role {
+	case messages.Runner:
+		return runner.Props(opt, s.spec.Executor, s.spec.Watchdog, more...)
+	case messages.Allocator:
+		return props(opt, func() shell.Core[messages.ToAllocator] { return memory.NewAllocCore(s.spec.Alloc) }, more)
+	case messages.Cache:
+		return props(opt, func() shell.Core[messages.ToCache] {
+			o := s.spec.Cache
+			o.Explain = logged
+			core := memory.NewCacheCore(o)
+			if logged {
+				return newCacheLog(core, o.PageSize, opt.Log)
+			}
+			return core
+		}, more)
+	case messages.Former:
+		return props(opt, func() shell.Core[messages.ToFormer] {
+			core := sched.NewFormer(s.spec.Batch)
+			if logged {
+				return newFormerLog(core, opt.Log)
+			}
+			return core
+		}, more)
+	case messages.Queue:
+		return props(opt, func() shell.Core[messages.ToQueue] { return sched.NewQueueCore(s.spec.Queue) }, more)
+	}
+	panic(fmt.Sprintf("no actor plays %s in an epoch", role))
+}
+
+func props[M any](opt shell.Options, core func() shell.Core[M], more []actor.PropsOption) *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor { return shell.New(opt, core()) }, more...)
+}
