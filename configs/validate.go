@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/memory"
-	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/sched/queue"
 )
 
 // defaultQueueTimeout is that of the tag. Whoever sets a shorter request-timeout
@@ -53,7 +53,7 @@ func (c *Config) validate() []error {
 	within(bad, "max-queued-requests", c.MaxQueued, 0, 1<<24)
 	within(bad, "queue-timeout", c.QueueTimeout, 0, longest)
 	within(bad, "request-timeout", c.RequestTimeout, 0, longest)
-	oneOf(bad, "schedule-policy", c.SchedulePolicy, sched.SchedulePolicies()...)
+	oneOf(bad, "schedule-policy", c.SchedulePolicy, queue.Policies()...)
 	within(bad, "schedule-aging", c.ScheduleAging, 0, longest)
 	within(bad, "schedule-seed", c.ScheduleSeed, 0, 1<<31-1)
 	within(bad, "fair-input-weight", c.FairInputWeight, 0.001, 1000)
@@ -121,7 +121,7 @@ func (c *Config) validateAdminKey(bad func(string, string, ...any), clash func(s
 // errors; whoever starts the engine logs them.
 func (c *Config) Warnings() []string {
 	var notes []string
-	queue := sched.QueueOptions{SchedulePolicy: c.SchedulePolicy, CacheDisabled: c.DisableRadixCache}
+	queue := queue.Options{SchedulePolicy: c.SchedulePolicy, CacheDisabled: c.DisableRadixCache}
 	if p := queue.Effective(); p != c.SchedulePolicy {
 		notes = append(notes, fmt.Sprintf("schedule-policy %s orders by cached prefixes, and disable-radix-cache keeps none: %s is used", c.SchedulePolicy, p))
 	}

@@ -54,23 +54,6 @@ func (c *AllocCore) Step(_ time.Duration, msg messages.ToAllocator, out *message
 	}
 }
 
-// Suspects are the requests that a message is about, each once: those to blame
-// if handling it fails.
-func (c *AllocCore) Suspects(msg messages.ToAllocator) []messages.RequestID {
-	m, ok := msg.(*messages.ReservePages)
-	if !ok {
-		return nil
-	}
-	ids := make([]messages.RequestID, 0, len(m.Reserves)+len(m.Inserted))
-	for i := range m.Reserves {
-		ids = append(ids, m.Reserves[i].ID)
-	}
-	for i := range m.Inserted {
-		ids = append(ids, m.Inserted[i].ID)
-	}
-	return distinct(ids)
-}
-
 // reservePages frees, then reserves for every request or for none.
 func (c *AllocCore) reservePages(m *messages.ReservePages, out *messages.Outbox) {
 	before := c.pages.Free()

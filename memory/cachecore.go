@@ -94,30 +94,6 @@ func (c *CacheCore) Step(_ time.Duration, msg messages.ToCache, out *messages.Ou
 	}
 }
 
-// Suspects are the requests that a message is about, each once: those to blame
-// if handling it fails.
-func (c *CacheCore) Suspects(msg messages.ToCache) []messages.RequestID {
-	var ids []messages.RequestID
-	switch m := msg.(type) {
-	case *messages.LockPrefixes:
-		for i := range m.Prefixes {
-			ids = append(ids, m.Prefixes[i].ID)
-		}
-	case *messages.PeekPrefixes:
-		for i := range m.Prefixes {
-			ids = append(ids, m.Prefixes[i].ID)
-		}
-	case *messages.CommitPlan:
-		for i := range m.Inserts {
-			ids = append(ids, m.Inserts[i].ID)
-		}
-		for i := range m.Reserves {
-			ids = append(ids, m.Reserves[i].ID)
-		}
-	}
-	return distinct(ids)
-}
-
 func (c *CacheCore) lockPrefixes(m *messages.LockPrefixes, out *messages.Outbox) {
 	reply := &messages.PrefixesLocked{Plan: m.Plan, Matches: make([]messages.PrefixLocked, len(m.Prefixes))}
 	c.offered, c.candidates = c.offered[:0], m.Plan
@@ -245,10 +221,4 @@ func (c *CacheCore) verify(plan messages.PlanID) {
 	if err := c.tree.checkInvariants(); err != nil {
 		invariants.Fail("radix tree: %v", err)
 	}
-}
-
-// distinct sorts ids and drops repetitions, in place.
-func distinct(ids []messages.RequestID) []messages.RequestID {
-	slices.Sort(ids)
-	return slices.Compact(ids)
 }

@@ -194,16 +194,3 @@ func TestCoreViolations(t *testing.T) {
 	mustViolate(t, "the cache got a <nil>", func() { r.cache.Step(0, nil, &r.out) })
 	mustViolate(t, "the allocator got a <nil>", func() { r.alloc.Step(0, nil, &r.out) })
 }
-
-func TestSuspectsAreThoseOfTheMessage(t *testing.T) {
-	r := newRing(CacheOptions{PageSize: 1}, 4)
-	ids := func(ids ...messages.RequestID) []messages.RequestID { return ids }
-	plan := &messages.CommitPlan{Inserts: []messages.PrefixInsert{{ID: 9}, {ID: 3}}, Reserves: []messages.PageReserve{{ID: 3}, {ID: 1}}}
-	want(t, r.cache.Suspects(plan), ids(1, 3, 9))
-	want(t, r.cache.Suspects(&messages.LockPrefixes{Prefixes: []messages.PrefixLock{{ID: 5}, {ID: 4}}}), ids(4, 5))
-	want(t, len(r.cache.Suspects(&messages.AuditSlots{})), 0)
-	reserve := &messages.ReservePages{Inserted: []messages.PrefixInserted{{ID: 9}, {ID: 3}}, Reserves: []messages.PageReserve{{ID: 3}, {ID: 1}}}
-	want(t, r.alloc.Suspects(reserve), ids(1, 3, 9))
-	want(t, len(r.alloc.Suspects(&messages.AuditSlots{})), 0)
-	want(t, plan.Inserts[0].ID, messages.RequestID(9)) // asking changes nothing
-}

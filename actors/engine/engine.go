@@ -30,7 +30,8 @@ import (
 	"github.com/troupe-engine/troupe/actors/runner"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
-	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/sched/former"
+	"github.com/troupe-engine/troupe/sched/queue"
 )
 
 // Spec is all that an engine is made of. The executor with its device, weights
@@ -38,8 +39,8 @@ import (
 type Spec struct {
 	Name     string            // of the root actor; "engine" when empty
 	ID       messages.EngineID // tells the engines of one intake apart
-	Queue    sched.QueueOptions
-	Batch    sched.FormerOptions
+	Queue    queue.Options
+	Batch    former.Options
 	Cache    memory.CacheOptions
 	Alloc    memory.AllocOptions
 	Intake   intake.Options

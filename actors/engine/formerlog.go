@@ -5,14 +5,14 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/troupe-engine/troupe/actors/shell"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/sched/former"
 )
 
 // formerLog stands around the core while the log is at debug level. From the
 // messages that pass it tells what became of each request in this epoch.
 type formerLog struct {
-	shell.Core[messages.ToFormer]
+	*former.Core
 	log    zerolog.Logger
 	trails map[messages.RequestID]*trail // of requests that were admitted
 }
@@ -27,7 +27,7 @@ type trail struct {
 	first    time.Duration // when the first of them came
 }
 
-func newFormerLog(core shell.Core[messages.ToFormer], log zerolog.Logger) *formerLog {
+func newFormerLog(core *former.Core, log zerolog.Logger) *formerLog {
 	return &formerLog{Core: core, log: log, trails: map[messages.RequestID]*trail{}}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/request"
-	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/sched/former"
 	"github.com/troupe-engine/troupe/testkit/fakemodel"
 )
 
@@ -62,7 +62,7 @@ func start(t testing.TB, s setup, change func(*Spec)) *harness {
 	h := &harness{t: t, model: fakemodel.New(fake), fake: fake, fatal: make(chan error, 1)}
 	table := request.NewTable(request.TableOptions{ContextLength: 512, PoolTokens: s.pages * s.pageSize, Vocab: 500, MaxOpenRequests: 1000, MaxLogprobs: 5})
 	spec := Spec{
-		Batch: sched.FormerOptions{PageSize: s.pageSize, Pages: s.pages, MaxRunning: s.maxRunning, ChunkedPrefillSize: s.chunk,
+		Batch: former.Options{PageSize: s.pageSize, Pages: s.pages, MaxRunning: s.maxRunning, ChunkedPrefillSize: s.chunk,
 			ContextLength: 512, CacheDisabled: s.cacheOff, RetractEvery: s.retractEvery, StepsInFlight: s.inFlight, AuditEveryStep: true},
 		Cache:    memory.CacheOptions{PageSize: s.pageSize, Disabled: s.cacheOff},
 		Alloc:    memory.AllocOptions{Pages: s.pages},

@@ -10,15 +10,16 @@ import (
 	"github.com/troupe-engine/troupe/actors/shell"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
-	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/sched/former"
+	"github.com/troupe-engine/troupe/sched/queue"
 )
 
 // props makes an actor of the current epoch. All but the runner are a core in
 // the common shell:
 //
 //	actor           core              owns                                  on failure, the next epoch
-//	waiting queue   sched.QueueCore   requests that no batch has yet        gets them again from intake
-//	batch former    sched.Former      the leases of admitted requests       computes what intake does not have
+//	waiting queue   queue.Core   requests that no batch has yet        gets them again from intake
+//	batch former    former.Core      the leases of admitted requests       computes what intake does not have
 //	radix cache     memory.CacheCore  the radix tree and its pages          starts with an empty cache
 //	KV allocator    memory.AllocCore  the free pages                        starts with every page free
 //	runner          package runner    the device's rows                     starts without rows
@@ -45,14 +46,14 @@ func (s *supervisor) props(role messages.Actor) *actor.Props {
 		}, more)
 	case messages.Former:
 		return props(opt, func() shell.Core[messages.ToFormer] {
-			core := sched.NewFormer(s.spec.Batch)
+			core := former.New(s.spec.Batch)
 			if logged {
 				return newFormerLog(core, opt.Log)
 			}
 			return core
 		}, more)
 	case messages.Queue:
-		return props(opt, func() shell.Core[messages.ToQueue] { return sched.NewQueueCore(s.spec.Queue) }, more)
+		return props(opt, func() shell.Core[messages.ToQueue] { return queue.New(s.spec.Queue) }, more)
 	}
 	panic(fmt.Sprintf("no actor plays %s in an epoch", role))
 }

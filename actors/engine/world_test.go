@@ -16,7 +16,8 @@ import (
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/request"
-	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/sched/former"
+	"github.com/troupe-engine/troupe/sched/queue"
 	"github.com/troupe-engine/troupe/testkit/fakemodel"
 	"github.com/troupe-engine/troupe/testkit/seeded"
 )
@@ -56,7 +57,7 @@ func newPlot(seed uint64) plot {
 		leave: draw(r, 0, 0.3, 0.6), quarantine: r.IntN(4) == 0, inFlight: draw(r, 1, 2, 2),
 		pause: draw(r, time.Microsecond, 50*time.Microsecond, 10*time.Millisecond),
 	}
-	p.policy = draw(r, sched.SchedulePolicies()...)
+	p.policy = draw(r, queue.Policies()...)
 	p.eviction, p.contiguous = draw(r, memory.PolicyNames()...), r.IntN(2) == 0
 	p.pages = memory.PagesFor(p.context, p.pageSize)*draw(r, 1, 1, 2, 8) + r.IntN(3)
 	return p
@@ -148,8 +149,8 @@ func (w *world) start(system *actor.ActorSystem) error {
 	started := make(chan error, 1)
 	spec := Spec{
 		Name:  fmt.Sprintf("seed-%d-%s", w.seed, system.ProcessRegistry.NextID()),
-		Queue: sched.QueueOptions{SchedulePolicy: w.policy, Aging: time.Millisecond, CacheDisabled: w.cacheOff, PageSize: w.pageSize, Seed: w.seed},
-		Batch: sched.FormerOptions{PageSize: w.pageSize, Pages: w.pages, MaxRunning: w.rows, ChunkedPrefillSize: w.chunk, MaxPrefillTokens: 100,
+		Queue: queue.Options{SchedulePolicy: w.policy, Aging: time.Millisecond, CacheDisabled: w.cacheOff, PageSize: w.pageSize, Seed: w.seed},
+		Batch: former.Options{PageSize: w.pageSize, Pages: w.pages, MaxRunning: w.rows, ChunkedPrefillSize: w.chunk, MaxPrefillTokens: 100,
 			ContextLength: w.context, CacheDisabled: w.cacheOff, RetractEvery: w.retractEvery, StepsInFlight: w.inFlight, InitNewTokenRatio: w.ratio, AuditEveryStep: w.seed%2 == 0},
 		Cache:    memory.CacheOptions{PageSize: w.pageSize, Disabled: w.cacheOff, Policy: w.eviction, History: memory.HistoryFor(w.eviction, w.pages)},
 		Alloc:    memory.AllocOptions{Pages: w.pages, Contiguous: w.contiguous},

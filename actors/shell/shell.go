@@ -33,8 +33,12 @@ import (
 type Core[M any] interface {
 	// Step takes one message and appends its effects to out.
 	Step(now time.Duration, msg M, out *messages.Outbox)
-	// Suspects names the requests that were being executed with msg. It is
-	// called after Step has panicked, so it must only read.
+}
+
+// Suspecting is a core that knows better than messages.Requests which requests
+// were being executed with a message. It is asked after Step has panicked, so it
+// must only read.
+type Suspecting[M any] interface {
 	Suspects(msg M) []messages.RequestID
 }
 
@@ -155,15 +159,16 @@ func (a *Actor[M]) reportPanic(ctx actor.Context, msg any) {
 	panic(r)
 }
 
-// suspects asks the core, whose state may be broken.
+// suspects asks the core, whose state may be broken, or the message.
 func (a *Actor[M]) suspects(msg any) (ids []messages.RequestID) {
 	defer func() {
 		if recover() != nil {
 			ids = nil
 		}
 	}()
-	if m, ok := msg.(M); ok {
-		ids = a.core.Suspects(m)
+	core, ok := a.core.(Suspecting[M])
+	if m, known := msg.(M); ok && known {
+		return core.Suspects(m)
 	}
-	return ids
+	return messages.Requests(msg)
 }

@@ -19,8 +19,6 @@ func (r *recorder) Step(_ time.Duration, msg messages.ToRunner, _ *messages.Outb
 	r.got = append(r.got, msg)
 }
 
-func (r *recorder) Suspects(messages.ToRunner) []messages.RequestID { return nil }
-
 // counts is a meter.
 type counts struct {
 	mu sync.Mutex

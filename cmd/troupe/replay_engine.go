@@ -18,7 +18,8 @@ import (
 	"github.com/troupe-engine/troupe/lab/replay"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/model/config"
-	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/sched/queue"
+	"github.com/troupe-engine/troupe/sched/route"
 )
 
 // engineReplayFlags are the flags of `troupe replay` without --cache-only.
@@ -43,8 +44,8 @@ func (f *engineReplayFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.shape, "model-shape", costmodel.ModelNames()[0], "built-in model shape: "+strings.Join(costmodel.ModelNames(), ", "))
 	flags.StringVar(&f.modelConfig, "model-config", "", "Hugging Face directory whose config.json gives the shape instead")
 	flags.IntVar(&o.Replicas, "replicas", 1, "number of engines, each on a device of its own")
-	flags.StringVar(&o.Routing, "routing", sched.RouteCacheAware, "how requests are given to replicas: "+strings.Join(sched.RoutingPolicies(), ", "))
-	flags.StringVar(&o.Policy, "policy", "fcfs", "schedule-policy of each engine: "+strings.Join(sched.SchedulePolicies(), ", "))
+	flags.StringVar(&o.Routing, "routing", route.CacheAware, "how requests are given to replicas: "+strings.Join(route.Policies(), ", "))
+	flags.StringVar(&o.Policy, "policy", "fcfs", "schedule-policy of each engine: "+strings.Join(queue.Policies(), ", "))
 	flags.IntVar(&o.KVTokens, "kv-tokens", 0, "tokens in each engine's KV pool; 0 is what the device's memory allows")
 	flags.IntVar(&o.PageSize, "page-size", 64, "tokens in a page of the KV pool, a power of two")
 	flags.Float64Var(&o.Speed, "speed", 1, "how much faster than recorded requests arrive. Example: 2")

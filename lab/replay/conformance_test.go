@@ -11,7 +11,7 @@ import (
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/lab/costmodel"
 	"github.com/troupe-engine/troupe/lab/trace"
-	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/sched/route"
 	"github.com/troupe-engine/troupe/testkit/conformance"
 )
 
@@ -98,12 +98,12 @@ func TestConformanceSoakWholeConversation(t *testing.T) {
 func TestConformanceSoakRouting(t *testing.T) {
 	soak(t)
 	best := 0.0
-	for _, routing := range sched.RoutingPolicies() {
+	for _, routing := range route.Policies() {
 		opt, from := big(t)
 		opt.Replicas, opt.Routing = 16, routing
 		r := run(t, from, opt)
 		t.Logf("%-12s hit ratio %.4f, TTFT mean %.3f p99 %.3f, ITL p99 %.4f", routing, r.Cache.HitRatio, r.TTFT.Mean, r.TTFT.P99, r.ITL.P99)
-		if routing == sched.RouteCacheAware {
+		if routing == route.CacheAware {
 			best = r.Cache.HitRatio
 		} else if r.Cache.HitRatio >= best {
 			t.Errorf("%s hits %v, cache-aware %v", routing, r.Cache.HitRatio, best)

@@ -7,15 +7,16 @@ import (
 	"github.com/troupe-engine/troupe/lab/costmodel"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
-	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/sched/former"
+	"github.com/troupe-engine/troupe/sched/queue"
 )
 
 // engine is one replica: four cores, a runner and a device.
 type engine struct {
 	id     int
 	world  *world
-	queue  *sched.QueueCore
-	former *sched.Former
+	queue  *queue.Core
+	former *former.Core
 	cache  *memory.CacheCore
 	alloc  *memory.AllocCore
 	runner runner
@@ -66,8 +67,8 @@ func newEngine(w *world, id int, pool memory.PoolPlan, costs *costmodel.Costs) *
 	opt := &w.opt
 	return &engine{
 		id: id, world: w,
-		queue:  sched.NewQueueCore(opt.queue()),
-		former: sched.NewFormer(opt.former(pool)),
+		queue:  queue.New(opt.queue()),
+		former: former.New(opt.former(pool)),
 		cache:  memory.NewCacheCore(opt.cache(pool)),
 		alloc:  memory.NewAllocCore(memory.AllocOptions{Pages: pool.Pages}),
 		runner: newRunner(costs, pool.MaxRunning),

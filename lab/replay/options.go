@@ -7,7 +7,9 @@ import (
 
 	"github.com/troupe-engine/troupe/lab/costmodel"
 	"github.com/troupe-engine/troupe/memory"
-	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/sched/former"
+	"github.com/troupe-engine/troupe/sched/queue"
+	"github.com/troupe-engine/troupe/sched/route"
 )
 
 // Options say what a trace is replayed on. Zero means the default where one is
@@ -18,10 +20,10 @@ type Options struct {
 	// Replicas is the number of engines, each with a device of its own; 0
 	// means 1.
 	Replicas int
-	// Routing is one of sched.RoutingPolicies; "" means cache-aware.
+	// Routing is one of route.Policies; "" means cache-aware.
 	Routing string
 	// Policy (schedule-policy) orders each engine's queue, one of
-	// sched.SchedulePolicies; "" means fcfs.
+	// queue.Policies; "" means fcfs.
 	Policy string
 	// Eviction (radix-eviction-policy) is what the cache evicts first, one of
 	// memory.PolicyNames; "" means lru.
@@ -92,7 +94,7 @@ const (
 
 func (o Options) withDefaults() Options {
 	orDefault(&o.Replicas, 1)
-	orDefault(&o.Routing, sched.RouteCacheAware)
+	orDefault(&o.Routing, route.CacheAware)
 	orDefault(&o.Policy, "fcfs")
 	orDefault(&o.Eviction, "lru")
 	orDefault(&o.PageSize, defaultPageSize)
@@ -163,7 +165,7 @@ func (o *Options) check() error {
 	case o.WaitingTokens < 1 || o.Samples < 2:
 		return fmt.Errorf("%d waiting tokens and %d samples; want at least 1 and 2", o.WaitingTokens, o.Samples)
 	}
-	routing := sched.RouterOptions{Policy: o.Routing, Replicas: o.Replicas, PageSize: o.PageSize}
+	routing := route.Options{Policy: o.Routing, Replicas: o.Replicas, PageSize: o.PageSize}
 	if err := routing.Validate(); err != nil {
 		return fmt.Errorf("--routing: %w", err)
 	}
@@ -202,18 +204,18 @@ func (o *Options) pool() (memory.PoolPlan, error) {
 	return plan, nil
 }
 
-func (o *Options) queue() sched.QueueOptions {
-	return sched.QueueOptions{
+func (o *Options) queue() queue.Options {
+	return queue.Options{
 		SchedulePolicy: o.Policy, Aging: max(o.Aging, 0), CacheDisabled: o.CacheDisabled, PageSize: o.PageSize, Seed: o.Seed,
 	}
 }
 
-func (o *Options) former(pool memory.PoolPlan) sched.FormerOptions {
+func (o *Options) former(pool memory.PoolPlan) former.Options {
 	queue, steps := o.queue(), 2
 	if o.DisableOverlap {
 		steps = 1
 	}
-	return sched.FormerOptions{
+	return former.Options{
 		PageSize: o.PageSize, Pages: pool.Pages, MaxRunning: pool.MaxRunning,
 		MaxPrefillTokens: o.MaxPrefillTokens, ChunkedPrefillSize: o.ChunkedPrefillSize,
 		InterTokenLatencyTarget: o.LatencyTarget, StepsInFlight: steps,
@@ -230,5 +232,5 @@ func (o *Options) cache(pool memory.PoolPlan) memory.CacheOptions {
 
 // routesByPrefix reports whether the router wants to know who holds what.
 func (o *Options) routesByPrefix() bool {
-	return o.Replicas > 1 && o.Routing == sched.RouteCacheAware && !o.CacheDisabled
+	return o.Replicas > 1 && o.Routing == route.CacheAware && !o.CacheDisabled
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/troupe-engine/troupe/lab/costmodel"
 	"github.com/troupe-engine/troupe/lab/trace"
 	"github.com/troupe-engine/troupe/memory"
-	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/sched/queue"
+	"github.com/troupe-engine/troupe/sched/route"
 )
 
 // One request alone: its first token comes after the steps of its chunks, every
@@ -124,7 +125,7 @@ func TestEverythingAddsUp(t *testing.T) {
 		"small chunks":   func(o *Options) { o.ChunkedPrefillSize = 64 },
 		"few rows":       func(o *Options) { o.MaxRunning = 2 },
 		"3 replicas":     func(o *Options) { o.Replicas, o.KVTokens = 3, 8192 },
-		"3 random":       func(o *Options) { o.Replicas, o.Routing = 3, sched.RouteRandom },
+		"3 random":       func(o *Options) { o.Replicas, o.Routing = 3, route.Random },
 		"3 uncached":     func(o *Options) { o.Replicas, o.CacheDisabled = 3, true },
 		"little waiting": func(o *Options) { o.WaitingTokens = 1 },
 		"no overlap":     func(o *Options) { o.DisableOverlap = true },
@@ -139,7 +140,7 @@ func TestEverythingAddsUp(t *testing.T) {
 			check(t, from, run(t, from, opt))
 		})
 	}
-	for _, policy := range sched.SchedulePolicies() {
+	for _, policy := range queue.Policies() {
 		t.Run(policy, func(t *testing.T) {
 			opt, from := small(t), conversations(3, 12, 4, time.Millisecond)
 			opt.Policy, opt.KVTokens = policy, 8192

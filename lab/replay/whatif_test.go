@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/lab/trace"
-	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/sched/route"
 )
 
 // With one request at a time, LRU keeps in a bigger pool whatever it keeps in a
@@ -78,15 +78,15 @@ func TestRoutingByPrefixHitsMore(t *testing.T) {
 	opt.Replicas = 4
 	hits := map[string]float64{}
 	waits := map[string]float64{}
-	for _, routing := range sched.RoutingPolicies() {
+	for _, routing := range route.Policies() {
 		opt.Routing = routing
 		r := run(t, conversations(5, 60, 6, 30*time.Millisecond), opt)
 		hits[routing], waits[routing] = r.Cache.HitRatio, r.TTFT.Mean
 	}
-	for _, other := range []string{sched.RouteRoundRobin, sched.RouteRandom, sched.RouteLeastLoaded} {
-		if hits[sched.RouteCacheAware] < hits[other]+0.1 || waits[sched.RouteCacheAware] > waits[other] {
+	for _, other := range []string{route.RoundRobin, route.Random, route.LeastLoaded} {
+		if hits[route.CacheAware] < hits[other]+0.1 || waits[route.CacheAware] > waits[other] {
 			t.Errorf("cache-aware hits %v with TTFT %v, %s %v with %v",
-				hits[sched.RouteCacheAware], waits[sched.RouteCacheAware], other, hits[other], waits[other])
+				hits[route.CacheAware], waits[route.CacheAware], other, hits[other], waits[other])
 		}
 	}
 }

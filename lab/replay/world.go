@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-engine/troupe/lab/trace"
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
-	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/sched/route"
 )
 
 // world is one replay.
@@ -20,7 +20,7 @@ type world struct {
 	opt     Options
 	pool    memory.PoolPlan
 	engines []*engine
-	router  *sched.Router // nil with one replica
+	router  *route.Router // nil with one replica
 	source  source
 
 	agenda    agenda
@@ -97,7 +97,7 @@ func newWorld(from trace.Reader, opt Options) (*world, error) {
 		w.engines = append(w.engines, newEngine(w, i, pool, costs))
 	}
 	if opt.Replicas > 1 {
-		w.router = sched.NewRouter(sched.RouterOptions{
+		w.router = route.New(route.Options{
 			Policy: opt.Routing, Replicas: opt.Replicas, PageSize: opt.PageSize, Seed: opt.Seed,
 			// What the caches hold together, prompts on their way included.
 			MaxPages: opt.Replicas * pool.Pages,
@@ -161,7 +161,7 @@ func (w *world) submit(a *arrival) error {
 	request := a.request()
 	to := 0
 	if w.router != nil {
-		q := sched.RouteRequest{ID: request.ID, Tokens: len(request.Prompt)}
+		q := route.Request{ID: request.ID, Tokens: len(request.Prompt)}
 		if w.opt.routesByPrefix() {
 			q.Pages = w.source.pages(request.Prompt)
 		}

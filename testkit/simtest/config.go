@@ -9,7 +9,8 @@ import (
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
 	intake "github.com/troupe-engine/troupe/request"
-	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/sched/former"
+	"github.com/troupe-engine/troupe/sched/queue"
 	"github.com/troupe-engine/troupe/testkit/fakemodel"
 )
 
@@ -25,7 +26,7 @@ type Config struct {
 	MaxPrefill    int // tokens of prompts in a step; 0: 100
 	ContextLength int
 	CacheDisabled bool
-	Policy        sched.QueueOptions
+	Policy        queue.Options
 	RetractEvery  int           // steps; 0: only when memory runs out
 	StepsInFlight int           // 1 or 2; 0: 1
 	DeviceQueues  bool          // a second step goes to the device at once, not when the first is done
@@ -81,8 +82,8 @@ func Random(seed uint64) Config {
 		DeviceQueues:  r.IntN(2) == 0,
 		MaxPrefill:    pick(r, 0, 0, 5, 12),
 	}
-	c.Policy = sched.QueueOptions{
-		SchedulePolicy: pick(r, sched.SchedulePolicies()...), Aging: pick(r, 0, 20*time.Microsecond, time.Millisecond),
+	c.Policy = queue.Options{
+		SchedulePolicy: pick(r, queue.Policies()...), Aging: pick(r, 0, 20*time.Microsecond, time.Millisecond),
 		CacheDisabled: c.CacheDisabled, PageSize: c.PageSize, Seed: seed, LowPriorityFirst: r.IntN(2) == 0, FairTenants: pick(r, 0, 1),
 	}
 	c.Preemption = c.Policy.SchedulePolicy == "priority" && r.IntN(4) > 0
@@ -114,8 +115,8 @@ func (c *Config) model() fakemodel.Options {
 	}
 }
 
-func (c *Config) former() sched.FormerOptions {
-	return sched.FormerOptions{
+func (c *Config) former() former.Options {
+	return former.Options{
 		PageSize: c.PageSize, Pages: c.Pages, MaxRunning: c.MaxRunning, ChunkedPrefillSize: c.Chunk,
 		MaxPrefillTokens: cmp.Or(c.MaxPrefill, 100), Conservativeness: c.Conservative, ContextLength: c.ContextLength, CacheDisabled: c.CacheDisabled,
 		InterTokenLatencyTarget: c.Target, PriorityPreemption: c.Preemption, LowPriorityFirst: c.Policy.LowPriorityFirst, Aging: c.Policy.Aging,

@@ -10,7 +10,8 @@ import (
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
 	intake "github.com/troupe-engine/troupe/request"
-	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/sched/former"
+	"github.com/troupe-engine/troupe/sched/queue"
 	"github.com/troupe-engine/troupe/testkit/fakemodel"
 )
 
@@ -34,8 +35,8 @@ type World struct {
 	seq        uint64
 
 	epoch  messages.Epoch
-	queue  *sched.QueueCore
-	former *sched.Former
+	queue  *queue.Core
+	former *former.Core
 	cache  *memory.CacheCore
 	alloc  *memory.AllocCore
 	runner runner
@@ -104,8 +105,8 @@ func (w *World) now() time.Duration { return time.Duration(w.stats.Delivered) * 
 func (w *World) start() {
 	w.epoch++
 	w.stats.Epochs++
-	w.queue = sched.NewQueueCore(w.cfg.Policy)
-	w.former = sched.NewFormer(w.cfg.former())
+	w.queue = queue.New(w.cfg.Policy)
+	w.former = former.New(w.cfg.former())
 	w.cache = memory.NewCacheCore(memory.CacheOptions{PageSize: w.cfg.PageSize, Disabled: w.cfg.CacheDisabled, Policy: w.cfg.Eviction,
 		History: memory.HistoryFor(w.cfg.Eviction, w.cfg.Pages)})
 	w.alloc = memory.NewAllocCore(memory.AllocOptions{Pages: w.cfg.Pages, Contiguous: w.cfg.Contiguous})
@@ -291,16 +292,12 @@ func (w *World) crash(who messages.Actor, suspects []messages.RequestID) {
 // suspects asks the core that crashes.
 func (w *World) suspects(to messages.Actor, msg any) []messages.RequestID {
 	switch to {
-	case messages.Queue:
-		return w.queue.Suspects(msg.(messages.ToQueue))
 	case messages.Former:
 		return w.former.Suspects(msg.(messages.ToFormer))
-	case messages.Cache:
-		return w.cache.Suspects(msg.(messages.ToCache))
-	case messages.Allocator:
-		return w.alloc.Suspects(msg.(messages.ToAllocator))
+	case messages.Intake, messages.Runner, messages.Engine:
+		return nil
 	}
-	return nil
+	return messages.Requests(msg)
 }
 
 // checkPages verifies that every page has one owner, when no plan is moving

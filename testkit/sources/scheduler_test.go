@@ -7,7 +7,8 @@ import (
 
 	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
-	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/sched/former"
+	"github.com/troupe-engine/troupe/sched/queue"
 )
 
 // engine is the real queue, batch former, cache and allocator, over a device
@@ -15,8 +16,8 @@ import (
 type engine struct {
 	t      *testing.T
 	p      *printer
-	queue  *sched.QueueCore
-	former *sched.Former
+	queue  *queue.Core
+	former *former.Core
 	cache  *memory.CacheCore
 	alloc  *memory.AllocCore
 	out    messages.Outbox
@@ -28,9 +29,9 @@ type engine struct {
 	step   *messages.RunBatch         // that runs
 }
 
-func newEngine(t *testing.T, p *printer, opt sched.FormerOptions) *engine {
+func newEngine(t *testing.T, p *printer, opt former.Options) *engine {
 	return &engine{
-		t: t, p: p, queue: sched.NewQueueCore(sched.QueueOptions{}), former: sched.NewFormer(opt),
+		t: t, p: p, queue: queue.New(queue.Options{}), former: former.New(opt),
 		cache: memory.NewCacheCore(memory.CacheOptions{PageSize: opt.PageSize, Disabled: opt.CacheDisabled}),
 		alloc: memory.NewAllocCore(memory.AllocOptions{Pages: opt.Pages}),
 		names: map[messages.RequestID]string{}, rows: map[messages.Row]*messages.EngineRequest{},
@@ -150,7 +151,7 @@ func (e *engine) launched(step *messages.RunBatch) {
 // last, is retracted. 6 ends, 5 is not through. Here batches are mixed, so that
 // decoding goes on beside prompts, and 6 needs two steps for its prompt.
 func schedulerOverview(t *testing.T, p *printer) {
-	e := newEngine(t, p, sched.FormerOptions{PageSize: 1, Pages: 146, MaxRunning: 4, ChunkedPrefillSize: 48, ContextLength: 400,
+	e := newEngine(t, p, former.Options{PageSize: 1, Pages: 146, MaxRunning: 4, ChunkedPrefillSize: 48, ContextLength: 400,
 		CacheDisabled: true, InitNewTokenRatio: 0.01})
 	e.arrive(e.request("1", 4, 6), e.request("0", 4, 8), e.request("5", 88, 2))
 	e.arrive(e.request("6", 47, 1))

@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/request"
-	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/sched/queue"
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
@@ -38,7 +38,7 @@ func startLimited(t *testing.T, opt request.TableOptions) *limited {
 		opt.MaxOpenRequests, opt.MaxLogprobs, opt.MaxStopBytes = 100, 20, 1<<16
 		spec.Intake.Table = request.NewTable(opt)
 		if opt.Priorities {
-			spec.Queue = sched.QueueOptions{SchedulePolicy: "priority"}
+			spec.Queue = queue.Options{SchedulePolicy: "priority"}
 		}
 		spec.Clock, spec.After = l.now, l.after
 		spec.Intercept = func(role messages.Actor, msg any) {

@@ -13,7 +13,8 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model/exec"
 	"github.com/troupe-engine/troupe/request"
-	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/sched/former"
+	"github.com/troupe-engine/troupe/sched/queue"
 	"github.com/troupe-engine/troupe/telemetry"
 )
 
@@ -49,14 +50,14 @@ func (n *Node) tableOptions() request.TableOptions {
 func (n *Node) startEngine(ctx context.Context) error {
 	c, p := n.opt.Config, n.Checkpoint.Program
 	table := n.tableOptions()
-	former := sched.FormerOptions{
+	former := former.Options{
 		PageSize: c.PageSize, Pages: n.Plan.Pages, MaxRunning: n.Plan.MaxRunning, ContextLength: min(p.Context, n.Plan.Tokens),
 		MaxPrefillTokens: c.MaxPrefillTokens, ChunkedPrefillSize: c.Chunk(), CacheDisabled: c.DisableRadixCache,
 		StepsInFlight: stepsInFlight(c), InterTokenLatencyTarget: c.LatencyTarget,
 		PriorityPreemption: c.Preemption, PreemptionThreshold: c.PreemptionDiff, LowPriorityFirst: c.LowPriorityFirst, Aging: c.ScheduleAging,
 		Conservativeness: c.Conservativeness, RetractEvery: c.RetractEvery, AuditEveryStep: c.AuditEveryStep,
 	}
-	queue := sched.QueueOptions{
+	queue := queue.Options{
 		SchedulePolicy: c.SchedulePolicy, Aging: c.ScheduleAging, LowPriorityFirst: c.LowPriorityFirst,
 		CacheDisabled: c.DisableRadixCache, PageSize: c.PageSize, Seed: uint64(c.ScheduleSeed),
 		FairInputWeight: c.FairInputWeight, FairOutputWeight: c.FairOutputWeight,

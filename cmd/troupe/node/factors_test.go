@@ -9,7 +9,7 @@ import (
 
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/memory"
-	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/sched/queue"
 )
 
 // factors are what an answer must not depend on. A level that sets nothing is
@@ -55,7 +55,7 @@ func each(settings ...string) (list [][]string) {
 
 // policies are all of the queue, and what else they have to set.
 func policies() (list [][]string) {
-	for _, p := range sched.SchedulePolicies() {
+	for _, p := range queue.Policies() {
 		list = append(list, []string{"schedule-policy=" + p})
 	}
 	return append(list,

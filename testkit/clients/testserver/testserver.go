@@ -27,7 +27,7 @@ import (
 	"github.com/troupe-engine/troupe/model/chat"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 	"github.com/troupe-engine/troupe/request"
-	"github.com/troupe-engine/troupe/sched"
+	"github.com/troupe-engine/troupe/sched/former"
 	"github.com/troupe-engine/troupe/telemetry"
 	"github.com/troupe-engine/troupe/testkit/fakemodel"
 	"github.com/troupe-engine/troupe/testkit/locked"
@@ -126,7 +126,7 @@ func Start(t testing.TB, opt Options) *Server {
 	}
 	table := request.NewTable(bounds)
 	spec := engine.Spec{
-		Batch: sched.FormerOptions{PageSize: opt.PageSize, Pages: opt.Pages, MaxRunning: opt.MaxRunning, ChunkedPrefillSize: 64,
+		Batch: former.Options{PageSize: opt.PageSize, Pages: opt.Pages, MaxRunning: opt.MaxRunning, ChunkedPrefillSize: 64,
 			ContextLength: opt.Context, AuditEveryStep: true},
 		Cache:    memory.CacheOptions{PageSize: opt.PageSize},
 		Alloc:    memory.AllocOptions{Pages: opt.Pages},

@@ -1,0 +1,150 @@
+package former
+
+import (
+	"testing"
+
+	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/messages"
+	"pgregory.net/rapid"
+)
+
+// prompts is a batch former whose running sequences compute prompts and do nothing
+// else.
+type prompts struct {
+	*Core
+	ids messages.RequestID
+}
+
+func (p *prompts) add(tokens int) *sequence {
+	p.ids++
+	s := sequenceOf(p.ids, tokens, 0, nil)
+	s.state = prefilling
+	s.lease = memory.OpenLease(messages.Row(p.ids), messages.PrefixLocked{}, p.opt.PageSize)
+	s.lease.Grow(make([]messages.Page, memory.PagesFor(tokens, p.opt.PageSize)))
+	p.running = append(p.running, s)
+	return s
+}
+
+// step computes one step's share of prompts, by sequence.
+func (p *prompts) step(decoding int) map[*sequence]int {
+	p.Core.step++
+	p.flights = p.flights[:0]
+	p.launching()
+	b := p.newest().batch
+	b.Step = p.Core.step
+	for range decoding {
+		b.Work = append(b.Work, messages.RowWork{Count: 1, Start: 100, Sample: true})
+	}
+	p.prefill(b, &messages.Outbox{})
+	b.Work = b.Work[decoding:]
+	got := map[*sequence]int{}
+	for i, w := range b.Work {
+		got[p.newest().work[i].seq] = w.Count
+	}
+	left := p.running[:0]
+	for _, s := range p.running {
+		if s.rest() > 0 {
+			left = append(left, s)
+		}
+	}
+	p.running = left
+	return got
+}
+
+// Whatever comes, the oldest prompt gets half of every budget, late by two
+// budgets at most; the budget is kept and never left idle; unfinished chunks
+// end with a page.
+func TestPrefillShares(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.SampledFrom([]int{1, 4, 16, 64}).Draw(t, "page")
+		opt := options(func(o *Options) {
+			o.PageSize, o.MaxPrefillTokens = size, rapid.IntRange(1, 300).Draw(t, "prefill")
+			o.ChunkedPrefillSize = rapid.IntRange(1, 300).Draw(t, "chunk")
+		})
+		p := &prompts{Core: New(opt)}
+		var oldest *sequence
+		var owed, got int
+		for range 60 {
+			for range rapid.IntRange(0, 2).Draw(t, "arrivals") {
+				p.add(rapid.IntRange(1, 400).Draw(t, "tokens"))
+			}
+			if len(p.running) == 0 {
+				continue
+			}
+			if oldest != p.running[0] {
+				oldest, owed, got = p.running[0], 0, 0
+			}
+			budget, rest := p.prefillBudget(0), oldest.rest()
+			computed := p.step(0)
+			total := 0
+			for s, n := range computed {
+				total += n
+				if s.rest() > 0 && s.scheduled%size != 0 && 2*n <= budget {
+					t.Fatalf("a chunk of %d tokens of a budget of %d ends within a page, at %d", n, budget, s.scheduled)
+				}
+			}
+			if total == 0 || total > budget {
+				t.Fatalf("%d tokens of a budget of %d", total, budget)
+			}
+			owed, got = owed+budget/2, got+computed[oldest]
+			if got < min(owed-2*budget-size, rest) { // chunks end with pages
+				t.Fatalf("the oldest prompt has got %d tokens of a share of %d, budget %d", got, owed, budget)
+			}
+		}
+	})
+}
+
+// Shorter prompts go first, and a short one that comes behind long ones gets
+// its first token in the next step, or in as many as it has budgets.
+func TestShortPromptsPassLongOnes(t *testing.T) {
+	for _, c := range []struct{ chunk, prompt, steps int }{
+		{2048, 50, 1}, {64, 50, 1}, {32, 50, 2}, {20, 50, 3},
+	} {
+		p := &prompts{Core: New(options(func(o *Options) { o.PageSize, o.ChunkedPrefillSize = 1, c.chunk }))}
+		for range 8 {
+			p.add(100_000)
+		}
+		for range 10 {
+			p.step(0)
+		}
+		s := p.add(c.prompt)
+		steps := 0
+		for ; s.rest() > 0; steps++ {
+			p.step(0)
+		}
+		if steps != c.steps {
+			t.Errorf("chunks of %d: a prompt of %d tokens behind long ones took %d steps, want %d", c.chunk, c.prompt, steps, c.steps)
+		}
+	}
+}
+
+// Under an endless stream of short prompts the long one goes on at half speed.
+func TestLongPromptIsNotStarved(t *testing.T) {
+	p := &prompts{Core: New(options(func(o *Options) { o.PageSize, o.ChunkedPrefillSize = 16, 512 }))}
+	long := p.add(100_000)
+	steps := 0
+	for ; long.rest() > 0; steps++ {
+		for range 4 {
+			p.add(256)
+		}
+		p.step(32)
+	}
+	if want := 100_000 / ((512 - 32) / 2); steps > want*11/10 || steps < want {
+		t.Errorf("a prompt of 100000 tokens took %d steps, want about %d", steps, want)
+	}
+}
+
+// Uncut prompts: the oldest in any case, and whoever fits beside it.
+func TestWholePrompts(t *testing.T) {
+	p := &prompts{Core: New(options(func(o *Options) { o.ChunkedPrefillSize, o.MaxPrefillTokens = -1, 100 }))}
+	first, long, short, huge := p.add(60), p.add(50), p.add(30), p.add(500)
+	if got := p.step(0); got[first] != 60 || got[short] != 30 || len(got) != 2 {
+		t.Errorf("the first step computes %v", got)
+	}
+	if got := p.step(0); got[long] != 50 || len(got) != 1 {
+		t.Errorf("the second step computes %v", got)
+	}
+	if got := p.step(0); got[huge] != 500 {
+		t.Errorf("the third step computes %v", got)
+	}
+}

@@ -1,0 +1,62 @@
+package former
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// historyPlans is how many of the last plans an audit failure tells of.
+const historyPlans = 8
+
+// committed is what one CommitPlan did with pages, as counts.
+type committed struct {
+	plan                             messages.PlanID
+	inserted, unlocked, evicted      int // pages given to the tree, locks given back, pages asked to be evicted
+	freed, reserved                  int // pages given back by leases, pages asked for
+	closed                           bool
+	freeAfter, evictAfter, protAfter int // counters once the plan was closed
+}
+
+// history is a ring of the last plans: when an audit does not add up, its log
+// line says where to look.
+type history struct {
+	ring [historyPlans]committed
+	next int
+}
+
+// note remembers a plan that is sent.
+func (h *history) note(m *messages.CommitPlan) {
+	c := committed{plan: m.Plan, unlocked: len(m.Unlocks), evicted: m.EvictPages, freed: len(m.Frees)}
+	for i := range m.Inserts {
+		c.inserted += len(m.Inserts[i].Pages) - m.Inserts[i].Owned
+	}
+	for _, r := range m.Reserves {
+		c.reserved += r.Pages
+	}
+	h.ring[h.next%historyPlans] = c
+	h.next++
+}
+
+// close adds the counters that came back for the newest plan.
+func (h *history) close(m *messages.PagesReserved) {
+	c := &h.ring[(h.next+historyPlans-1)%historyPlans]
+	c.closed, c.freeAfter, c.evictAfter, c.protAfter = true, m.Free, m.Cached.Evictable, m.Cached.Protected
+}
+
+// String lists the plans, the oldest first.
+func (h *history) String() string {
+	if h.next == 0 {
+		return "none"
+	}
+	var b strings.Builder
+	for i := max(0, h.next-historyPlans); i < h.next; i++ {
+		c := h.ring[i%historyPlans]
+		fmt.Fprintf(&b, "; plan %d: inserted %d, unlocked %d, evict %d, freed %d, reserved %d", c.plan, c.inserted, c.unlocked, c.evicted, c.freed, c.reserved)
+		if c.closed {
+			fmt.Fprintf(&b, " -> free %d, evictable %d, protected %d", c.freeAfter, c.evictAfter, c.protAfter)
+		}
+	}
+	return strings.TrimPrefix(b.String(), "; ")
+}

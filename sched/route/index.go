@@ -1,0 +1,193 @@
+package route
+
+import (
+	"math/bits"
+	"time"
+)
+
+// pageIndex knows which replicas hold which pages: a hash table of pages, a set
+// of replicas for each, and a list in order of use that bounds it.
+//
+// A chained hash stands for a whole prefix, so the table is a radix tree
+// without edges: the match of a prompt is its longest run of known hashes from
+// the front. Pages of a prompt are used from the last to the first, so that a
+// prefix is never older than what continues it and is forgotten after it.
+type pageIndex struct {
+	max   int
+	words int // of 64 replicas in a set
+	slots map[uint64]int32
+	pages []indexed
+	sets  []uint64 // words for each of pages
+	free  []int32
+	// first is the page used last, last the one used least recently; noPage
+	// in an empty index.
+	first, last int32
+	held        []int    // pages by replica
+	alive       []uint64 // match's scratch: replicas that hold all so far
+}
+
+// indexed is a page in the list.
+type indexed struct {
+	hash       uint64
+	used       time.Duration
+	prev, next int32
+}
+
+const noPage = -1
+
+func newPageIndex(replicas, max int) pageIndex {
+	words := (replicas + 63) / 64
+	return pageIndex{
+		max: max, words: words, slots: map[uint64]int32{}, first: noPage, last: noPage,
+		held: make([]int, replicas), alive: make([]uint64, words),
+	}
+}
+
+func (x *pageIndex) set(slot int32) []uint64 {
+	return x.sets[int(slot)*x.words : (int(slot)+1)*x.words]
+}
+
+// match writes for each replica how many pages from the front it holds.
+func (x *pageIndex) match(pages []uint64, into []int) {
+	clear(into)
+	for i := range x.alive {
+		x.alive[i] = ^uint64(0)
+	}
+	for depth, hash := range pages {
+		slot, ok := x.slots[hash]
+		if !ok {
+			return
+		}
+		some := uint64(0)
+		for w, set := range x.set(slot) {
+			x.alive[w] &= set
+			some |= x.alive[w]
+			for left := x.alive[w]; left != 0; left &= left - 1 {
+				into[w*64+bits.TrailingZeros64(left)] = depth + 1
+			}
+		}
+		if some == 0 {
+			return
+		}
+	}
+}
+
+// add notes that a replica holds pages, or soon will.
+func (x *pageIndex) add(now time.Duration, replica int, pages []uint64) {
+	for i := len(pages) - 1; i >= 0; i-- {
+		slot, ok := x.slots[pages[i]]
+		if ok {
+			x.unlink(slot)
+		} else {
+			slot = x.take(pages[i])
+		}
+		x.pages[slot].used = now
+		x.link(slot)
+		word, bit := &x.set(slot)[replica/64], uint64(1)<<(replica%64)
+		if *word&bit == 0 {
+			*word |= bit
+			x.held[replica]++
+		}
+	}
+	for len(x.slots) > x.max {
+		x.drop(x.last)
+	}
+}
+
+// take finds a slot for a new page, which nobody holds yet.
+func (x *pageIndex) take(hash uint64) int32 {
+	var slot int32
+	if n := len(x.free); n > 0 {
+		slot, x.free = x.free[n-1], x.free[:n-1]
+		clear(x.set(slot))
+	} else {
+		slot = int32(len(x.pages))
+		x.pages = append(x.pages, indexed{})
+		for range x.words {
+			x.sets = append(x.sets, 0)
+		}
+	}
+	x.pages[slot] = indexed{hash: hash}
+	x.slots[hash] = slot
+	return slot
+}
+
+// remove notes that a replica has lost pages.
+func (x *pageIndex) remove(replica int, pages []uint64) {
+	for _, hash := range pages {
+		if slot, ok := x.slots[hash]; ok {
+			x.lose(replica, slot)
+		}
+	}
+}
+
+// lose takes a replica from a page's set, and the page from the index when
+// nobody else holds it.
+func (x *pageIndex) lose(replica int, slot int32) {
+	set := x.set(slot)
+	bit := uint64(1) << (replica % 64)
+	if set[replica/64]&bit == 0 {
+		return
+	}
+	set[replica/64] &^= bit
+	x.held[replica]--
+	for _, word := range set {
+		if word != 0 {
+			return
+		}
+	}
+	x.drop(slot)
+}
+
+// clear takes a replica from all pages.
+func (x *pageIndex) clear(replica int) {
+	for slot := x.first; slot != noPage; {
+		next := x.pages[slot].next
+		x.lose(replica, slot)
+		slot = next
+	}
+}
+
+// expire forgets what was used before a time.
+func (x *pageIndex) expire(before time.Duration) {
+	for x.last != noPage && x.pages[x.last].used < before {
+		x.drop(x.last)
+	}
+}
+
+// drop forgets a page.
+func (x *pageIndex) drop(slot int32) {
+	for w, set := range x.set(slot) {
+		for ; set != 0; set &= set - 1 {
+			x.held[w*64+bits.TrailingZeros64(set)]--
+		}
+	}
+	x.unlink(slot)
+	delete(x.slots, x.pages[slot].hash)
+	x.free = append(x.free, slot)
+}
+
+func (x *pageIndex) link(slot int32) {
+	p := &x.pages[slot]
+	p.prev, p.next = noPage, x.first
+	if x.first != noPage {
+		x.pages[x.first].prev = slot
+	} else {
+		x.last = slot
+	}
+	x.first = slot
+}
+
+func (x *pageIndex) unlink(slot int32) {
+	p := &x.pages[slot]
+	if p.prev != noPage {
+		x.pages[p.prev].next = p.next
+	} else {
+		x.first = p.next
+	}
+	if p.next != noPage {
+		x.pages[p.next].prev = p.prev
+	} else {
+		x.last = p.prev
+	}
+}

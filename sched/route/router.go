@@ -1,0 +1,292 @@
+// Package route chooses which of several engines serves a request, by cached
+// prefix and load.
+package route
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Routing policies.
+const (
+	CacheAware  = "cache-aware"
+	LeastLoaded = "least-loaded"
+	RoundRobin  = "round-robin"
+	Random      = "random"
+)
+
+// Policies lists the names that Options takes, the default first.
+func Policies() []string {
+	return []string{CacheAware, LeastLoaded, RoundRobin, Random}
+}
+
+// Options configure a Router.
+type Options struct {
+	// Policy is how a replica is chosen, one of Policies; "" means
+	// cache-aware.
+	Policy string
+	// Replicas is how many there are, at first all available; 1 to 65536.
+	Replicas int
+	// PageSize is the number of tokens in a page of a request's hashes: a
+	// power of two; example 64.
+	PageSize int
+	// MaxPages is how many different pages the index knows at most, on
+	// whichever replicas; what was used least recently goes first. Hard. 0
+	// means 1,048,576, about 100 MB.
+	MaxPages int
+	// MaxAge forgets what was not used for so long, for an index that hears of
+	// no evictions; 0 means never.
+	MaxAge time.Duration
+	// DecodeWeight is what a token in the context of a running request weighs
+	// against a token of a prompt that is still to be computed: the share of
+	// its prompt's time that a request takes for its output, while it runs. 0
+	// means 0.25: an 8B model on an H200 reads the KV of 640 tokens in the time
+	// of computing one (docs/simulator.md), so that 350 outputs cost half as
+	// much as the prompt did, half of which is ahead on average.
+	DecodeWeight float64
+	// Seed is for the random policy.
+	Seed uint64
+}
+
+const (
+	defaultRouterPages  = 1 << 20
+	defaultDecodeWeight = 0.25
+	maxReplicas         = 1 << 16
+)
+
+// Validate reports the first option that is out of range.
+func (o *Options) Validate() error {
+	known := o.Policy == ""
+	for _, name := range Policies() {
+		known = known || o.Policy == name
+	}
+	switch {
+	case !known:
+		return fmt.Errorf("routing %q is unknown; choose one of %s", o.Policy, strings.Join(Policies(), ", "))
+	case o.Replicas < 1 || o.Replicas > maxReplicas:
+		return fmt.Errorf("router: %d replicas, want 1 to %d", o.Replicas, maxReplicas)
+	case o.PageSize < 1 || o.PageSize&(o.PageSize-1) != 0:
+		return fmt.Errorf("router: a page size of %d, want a power of two", o.PageSize)
+	case o.MaxPages < 0 || o.MaxAge < 0 || !(o.DecodeWeight >= 0):
+		return fmt.Errorf("router: negative bounds: %d pages, an age of %v, a decode weight of %v", o.MaxPages, o.MaxAge, o.DecodeWeight)
+	}
+	return nil
+}
+
+// Request is a request to be routed.
+type Request struct {
+	ID     messages.RequestID
+	Tokens int // of the prompt, at least 1
+	// Pages are the chained hashes of the prompt's whole pages, in order: each
+	// stands for its page and all before it. Policies that ignore the cache
+	// need none.
+	Pages []uint64
+}
+
+// Route is where a request goes, and why.
+type Route struct {
+	Replica int
+	Matched int // pages of the prompt that the replica is believed to hold
+}
+
+// Load is what has been routed to a replica and has not ended.
+type Load struct {
+	Waiting       int // requests without a first token
+	WaitingTokens int // of their prompts, without what was matched
+	Running       int // requests that produce output
+	RunningTokens int // of their prompts
+}
+
+// Router chooses a replica for each request. It is a plain value like the
+// cores: no clock, no randomness of its own.
+//
+// The cache-aware policy takes the replica where the request's first token is
+// expected first. All is counted in tokens to compute:
+//
+//	cost = tokens of the prompt not matched
+//	     + tokens that requests before it still have to compute
+//	     + DecodeWeight × context of the requests that run beside it
+//
+// So a match is worth exactly the work it saves, and loses against a replica
+// whose queue is shorter by more than that. There are no thresholds, which
+// would have to fit the number of replicas and the length of prompts (SGLang's
+// router has three). A request is charged in the moment it is routed, not when
+// the replica reports it, so a burst spreads; and it is charged also when
+// nothing matches. Of equal costs the replica with the lower load wins, then
+// the one with the fewest pages in the index, then the next one in turn.
+//
+// A prompt enters the index when it is routed, before it is computed, so that a
+// second request with the same prefix joins it. Events of the replica's cache
+// correct the index: Stored adds what came another way, Removed takes away
+// what was evicted.
+type Router struct {
+	opt      Options
+	replicas []replica
+	requests map[messages.RequestID]routed
+	index    pageIndex
+	turn     int    // of round robin and of ties
+	random   uint64 // state
+	scratch  []int  // matched pages by replica
+}
+
+type replica struct {
+	Load
+	available bool
+}
+
+// routed is a request's charge.
+type routed struct {
+	replica  int
+	tokens   int // of the prompt
+	unshared int // of them not matched
+	running  bool
+}
+
+// New returns a Router that knows nothing of any cache. It panics on
+// options that Validate refuses.
+func New(opt Options) *Router {
+	if err := opt.Validate(); err != nil {
+		invariants.Fail("%v", err)
+	}
+	opt.Policy = cmp.Or(opt.Policy, CacheAware)
+	opt.MaxPages = cmp.Or(opt.MaxPages, defaultRouterPages)
+	opt.DecodeWeight = cmp.Or(opt.DecodeWeight, defaultDecodeWeight)
+	r := &Router{
+		opt: opt, replicas: make([]replica, opt.Replicas), requests: map[messages.RequestID]routed{},
+		index: newPageIndex(opt.Replicas, opt.MaxPages), random: opt.Seed, scratch: make([]int, opt.Replicas),
+	}
+	for i := range r.replicas {
+		r.replicas[i].available = true
+	}
+	return r
+}
+
+// Route chooses a replica and charges it. It reports false when no replica is
+// available. An id that is still charged is moved: the request was lost
+// where it was and is sent again.
+func (r *Router) Route(now time.Duration, q Request) (Route, bool) {
+	r.Ended(q.ID)
+	if r.opt.MaxAge > 0 {
+		r.index.expire(now - r.opt.MaxAge)
+	}
+	aware := r.opt.Policy == CacheAware
+	if aware {
+		r.index.match(q.Pages, r.scratch)
+	}
+	to, ok := r.choose(q)
+	if !ok {
+		return Route{}, false
+	}
+	route := Route{Replica: to}
+	if aware {
+		// One token at least is computed, for the first output.
+		route.Matched = min(r.scratch[to], (q.Tokens-1)/r.opt.PageSize)
+		r.index.add(now, to, q.Pages)
+	}
+	charge := routed{replica: to, tokens: q.Tokens, unshared: q.Tokens - route.Matched*r.opt.PageSize}
+	r.requests[q.ID] = charge
+	r.replicas[to].Waiting++
+	r.replicas[to].WaitingTokens += charge.unshared
+	r.turn = (to + 1) % len(r.replicas)
+	return route, true
+}
+
+// choose applies the policy.
+func (r *Router) choose(q Request) (to int, ok bool) {
+	n, to := len(r.replicas), -1
+	if r.opt.Policy == Random {
+		r.random += 0x9e3779b97f4a7c15 // splitmix64's sequence
+		r.turn = int(mixBits(r.random) % uint64(n))
+	}
+	var best, bestLoad float64
+	for k := range n {
+		i := (r.turn + k) % n
+		if !r.replicas[i].available {
+			continue
+		}
+		if r.opt.Policy == Random || r.opt.Policy == RoundRobin {
+			return i, true
+		}
+		load := r.load(i)
+		cost := load
+		if r.opt.Policy == CacheAware {
+			cost += float64(q.Tokens - min(r.scratch[i], (q.Tokens-1)/r.opt.PageSize)*r.opt.PageSize)
+		}
+		better := to < 0 || cost < best || cost == best &&
+			(load < bestLoad || load == bestLoad && r.index.held[i] < r.index.held[to])
+		if better {
+			to, best, bestLoad = i, cost, load
+		}
+	}
+	return to, to >= 0
+}
+
+// load is the work that is ahead of a new request, in tokens to compute.
+func (r *Router) load(i int) float64 {
+	l := &r.replicas[i]
+	return float64(l.WaitingTokens) + float64(r.opt.DecodeWeight*float64(l.RunningTokens))
+}
+
+// Started notes a request's first token: its prompt is computed. Unknown ids
+// are ignored, as all late news.
+func (r *Router) Started(id messages.RequestID) {
+	c, ok := r.requests[id]
+	if !ok || c.running {
+		return
+	}
+	c.running = true
+	r.requests[id] = c
+	l := &r.replicas[c.replica]
+	l.Waiting--
+	l.WaitingTokens -= c.unshared
+	l.Running++
+	l.RunningTokens += c.tokens
+}
+
+// Ended takes a request's charge back, however it ended.
+func (r *Router) Ended(id messages.RequestID) {
+	c, ok := r.requests[id]
+	if !ok {
+		return
+	}
+	delete(r.requests, id)
+	l := &r.replicas[c.replica]
+	if c.running {
+		l.Running--
+		l.RunningTokens -= c.tokens
+	} else {
+		l.Waiting--
+		l.WaitingTokens -= c.unshared
+	}
+}
+
+// Stored notes pages that a replica's cache holds, by their chained hashes.
+func (r *Router) Stored(now time.Duration, replica int, pages []uint64) {
+	r.index.add(now, replica, pages)
+}
+
+// Removed notes pages that a replica has evicted.
+func (r *Router) Removed(replica int, pages []uint64) { r.index.remove(replica, pages) }
+
+// Cleared notes that a replica's cache is empty.
+func (r *Router) Cleared(replica int) { r.index.clear(replica) }
+
+// SetAvailable takes a replica out of the choice, or back into it. Its requests
+// stay charged until they end or are routed again.
+func (r *Router) SetAvailable(replica int, ok bool) { r.replicas[replica].available = ok }
+
+// Load is what a replica was charged.
+func (r *Router) Load(replica int) Load { return r.replicas[replica].Load }
+
+// mixBits is the finaliser of splitmix64 (Steele, Lea, Flood: "Fast Splittable
+// Pseudorandom Number Generators", 2014).
+func mixBits(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

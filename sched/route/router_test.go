@@ -1,0 +1,399 @@
+package route
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// twinRouter is the Router without any structure: every question walks all of
+// it.
+type twinRouter struct {
+	opt      Options
+	pages    []twinPage // from the one used last to the one used least recently
+	requests map[messages.RequestID]routed
+	down     []bool
+	turn     int
+}
+
+type twinPage struct {
+	hash  uint64
+	used  time.Duration
+	holds map[int]bool
+}
+
+func (t *twinRouter) find(hash uint64) int {
+	return slices.IndexFunc(t.pages, func(p twinPage) bool { return p.hash == hash })
+}
+
+func (t *twinRouter) matched(replica int, pages []uint64) int {
+	for n, hash := range pages {
+		if i := t.find(hash); i < 0 || !t.pages[i].holds[replica] {
+			return n
+		}
+	}
+	return len(pages)
+}
+
+func (t *twinRouter) add(now time.Duration, replica int, pages []uint64) {
+	for i := len(pages) - 1; i >= 0; i-- {
+		p := twinPage{hash: pages[i], holds: map[int]bool{}}
+		if at := t.find(pages[i]); at >= 0 {
+			p = t.pages[at]
+			t.pages = slices.Delete(t.pages, at, at+1)
+		}
+		p.used = now
+		p.holds[replica] = true
+		t.pages = slices.Insert(t.pages, 0, p)
+	}
+	t.pages = t.pages[:min(len(t.pages), t.opt.MaxPages)]
+}
+
+func (t *twinRouter) remove(replica int, pages []uint64) {
+	for _, hash := range pages {
+		if i := t.find(hash); i >= 0 {
+			delete(t.pages[i].holds, replica)
+		}
+	}
+	t.pages = slices.DeleteFunc(t.pages, func(p twinPage) bool { return len(p.holds) == 0 })
+}
+
+func (t *twinRouter) held(replica int) (n int) {
+	for _, p := range t.pages {
+		if p.holds[replica] {
+			n++
+		}
+	}
+	return n
+}
+
+func (t *twinRouter) load(replica int) (l Load) {
+	for _, c := range t.requests {
+		switch {
+		case c.replica != replica:
+		case c.running:
+			l.Running++
+			l.RunningTokens += c.tokens
+		default:
+			l.Waiting++
+			l.WaitingTokens += c.unshared
+		}
+	}
+	return l
+}
+
+func (t *twinRouter) route(now time.Duration, q Request) (Route, bool) {
+	delete(t.requests, q.ID)
+	if t.opt.MaxAge > 0 {
+		t.pages = slices.DeleteFunc(t.pages, func(p twinPage) bool { return p.used < now-t.opt.MaxAge })
+	}
+	type rank struct{ cost, load, held, turn float64 }
+	best, to, matched := rank{cost: math.Inf(1)}, -1, 0
+	for i := range t.opt.Replicas {
+		if t.down[i] {
+			continue
+		}
+		m := min(t.matched(i, q.Pages), (q.Tokens-1)/t.opt.PageSize)
+		if t.opt.Policy != CacheAware {
+			m = 0
+		}
+		l := t.load(i)
+		r := rank{
+			load: float64(l.WaitingTokens) + t.opt.DecodeWeight*float64(l.RunningTokens),
+			held: float64(t.held(i)), turn: float64((i - t.turn + t.opt.Replicas) % t.opt.Replicas),
+		}
+		r.cost = r.load + float64(q.Tokens-m*t.opt.PageSize)
+		if t.opt.Policy == RoundRobin {
+			r = rank{turn: r.turn}
+		}
+		if slices.Compare([]float64{r.cost, r.load, r.held, r.turn}, []float64{best.cost, best.load, best.held, best.turn}) < 0 {
+			best, to, matched = r, i, m
+		}
+	}
+	if to < 0 {
+		return Route{}, false
+	}
+	if t.opt.Policy == CacheAware {
+		t.add(now, to, q.Pages)
+	}
+	t.requests[q.ID] = routed{replica: to, tokens: q.Tokens, unshared: q.Tokens - matched*t.opt.PageSize}
+	t.turn = (to + 1) % t.opt.Replicas
+	return Route{to, matched}, true
+}
+
+func TestRouterAgainstTwin(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		opt := Options{
+			Policy:   rapid.SampledFrom([]string{CacheAware, LeastLoaded, RoundRobin}).Draw(r, "policy"),
+			Replicas: rapid.SampledFrom([]int{1, 2, 3, 70, 130}).Draw(r, "replicas"),
+			PageSize: 4, MaxPages: rapid.IntRange(1, 30).Draw(r, "max"), DecodeWeight: 0.25,
+			MaxAge: time.Duration(rapid.IntRange(0, 20).Draw(r, "age")),
+		}
+		router := New(opt)
+		twin := &twinRouter{opt: opt, requests: map[messages.RequestID]routed{}, down: make([]bool, opt.Replicas)}
+		now := time.Duration(0)
+		prompt := func() []uint64 { // prefixes of a small tree
+			var pages []uint64
+			hash := uint64(0)
+			for range rapid.IntRange(0, 6).Draw(r, "depth") {
+				hash = hash*3 + uint64(rapid.IntRange(1, 2).Draw(r, "edge"))
+				pages = append(pages, hash)
+			}
+			return pages
+		}
+		replica := func() int { return rapid.IntRange(0, opt.Replicas-1).Draw(r, "replica") }
+		id := func() messages.RequestID { return messages.RequestID(rapid.IntRange(1, 12).Draw(r, "id")) }
+		r.Repeat(map[string]func(*rapid.T){
+			"route": func(r *rapid.T) {
+				pages := prompt()
+				q := Request{ID: id(), Tokens: len(pages)*4 + rapid.IntRange(0, 3).Draw(r, "tail"), Pages: pages}
+				q.Tokens = max(q.Tokens, 1)
+				got, ok := router.Route(now, q)
+				want, wantOK := twin.route(now, q)
+				if got != want || ok != wantOK {
+					r.Fatalf("%+v goes to %+v %v, want %+v %v", q, got, ok, want, wantOK)
+				}
+			},
+			"started": func(r *rapid.T) {
+				n := id()
+				router.Started(n)
+				if c, ok := twin.requests[n]; ok {
+					c.running = true
+					twin.requests[n] = c
+				}
+			},
+			"ended": func(r *rapid.T) {
+				n := id()
+				router.Ended(n)
+				delete(twin.requests, n)
+			},
+			"stored": func(r *rapid.T) {
+				to, pages := replica(), prompt()
+				router.Stored(now, to, pages)
+				twin.add(now, to, pages)
+			},
+			"removed": func(r *rapid.T) {
+				to, pages := replica(), prompt()
+				pages = pages[len(pages)/2:]
+				router.Removed(to, pages)
+				twin.remove(to, pages)
+			},
+			"cleared": func(r *rapid.T) {
+				to := replica()
+				router.Cleared(to)
+				var all []uint64
+				for _, p := range twin.pages {
+					all = append(all, p.hash)
+				}
+				twin.remove(to, all)
+			},
+			"available": func(r *rapid.T) {
+				to, ok := replica(), rapid.Bool().Draw(r, "ok")
+				router.SetAvailable(to, ok)
+				twin.down[to] = !ok
+			},
+			"time": func(r *rapid.T) { now += time.Duration(rapid.IntRange(1, 5).Draw(r, "passes")) },
+			"": func(r *rapid.T) {
+				if len(router.index.slots) != len(twin.pages) {
+					r.Fatalf("%d pages in the index, want %d", len(router.index.slots), len(twin.pages))
+				}
+				for i := range opt.Replicas {
+					if router.Load(i) != twin.load(i) || router.index.held[i] != twin.held(i) {
+						r.Fatalf("replica %d: %+v with %d pages, want %+v with %d",
+							i, router.Load(i), router.index.held[i], twin.load(i), twin.held(i))
+					}
+				}
+			},
+		})
+	})
+}
+
+// pagesOf are the hashes of a made-up prompt: equal beginnings of names give
+// equal beginnings of pages.
+func pagesOf(conversation, n int) []uint64 {
+	pages := make([]uint64, n)
+	for i := range pages {
+		pages[i] = mixBits(uint64(conversation)<<32 | uint64(i))
+	}
+	return pages
+}
+
+// What users of SGLang's router report (cache-aware routing that ignores load
+// on a miss, or counts it too late) and what must hold instead.
+func TestRouterPainPoints(t *testing.T) {
+	const page = 64
+	for _, replicas := range []int{2, 8, 64} { // behaviour does not drift with their number
+		newRouter := func() *Router { return New(Options{Replicas: replicas, PageSize: page}) }
+		next := messages.RequestID(0)
+		route := func(r *Router, tokens int, pages []uint64) Route {
+			next++
+			to, ok := r.Route(0, Request{ID: next, Tokens: tokens, Pages: pages})
+			if !ok {
+				t.Fatal("no replica")
+			}
+			return to
+		}
+		name := func(what string) string { return fmt.Sprintf("%d replicas/%s", replicas, what) }
+
+		t.Run(name("a burst of misses spreads evenly before any news"), func(t *testing.T) {
+			r := newRouter()
+			for i := range 10 * replicas {
+				route(r, 100*page, pagesOf(i, 100))
+			}
+			for i := range replicas {
+				if l := r.Load(i); l.Waiting != 10 {
+					t.Errorf("replica %d has %d of %d requests", i, l.Waiting, 10*replicas)
+				}
+			}
+		})
+		t.Run(name("a miss goes to the least loaded, not to the smallest tree"), func(t *testing.T) {
+			r := newRouter()
+			for i := range replicas { // everybody is known, one of them busy no more
+				route(r, 100*page, pagesOf(i, 100))
+			}
+			r.Stored(0, 1, pagesOf(1<<20, 1000)) // and has the biggest tree
+			r.Ended(next - messages.RequestID(replicas-2))
+			if to := route(r, 100*page, pagesOf(1<<21, 100)); to.Replica != 1 {
+				t.Errorf("the miss goes to replica %d", to.Replica)
+			}
+		})
+		t.Run(name("a shared system prompt does not gather everybody"), func(t *testing.T) {
+			r := newRouter()
+			for i := range 10 * replicas {
+				pages := slices.Concat(pagesOf(0, 10), pagesOf(i+1, 90))
+				route(r, 100*page, pages)
+			}
+			for i := range replicas {
+				if l := r.Load(i); l.Waiting < 8 || l.Waiting > 12 {
+					t.Errorf("replica %d has %d of %d requests", i, l.Waiting, 10*replicas)
+				}
+			}
+		})
+		t.Run(name("turns of a conversation stay together"), func(t *testing.T) {
+			r := newRouter()
+			first := map[int]int{}
+			for turn := 1; turn <= 5; turn++ {
+				for c := range 3 * replicas {
+					to := route(r, 20*turn*page+1, pagesOf(c, 20*turn))
+					if turn == 1 {
+						first[c] = to.Replica
+					}
+					if to.Replica != first[c] || to.Matched != 20*(turn-1) {
+						t.Fatalf("turn %d of conversation %d goes to %+v, the first went to %d", turn, c, to, first[c])
+					}
+				}
+				for id := range next + 1 {
+					r.Ended(id)
+				}
+			}
+		})
+		t.Run(name("a match loses against a queue that is longer than it saves"), func(t *testing.T) {
+			r := newRouter()
+			r.Stored(0, 1, pagesOf(7, 50))
+			for waiting := 0; waiting < 50; waiting += 10 { // pages at replica 1, none elsewhere
+				pages := slices.Concat(pagesOf(7, 50), pagesOf(8+waiting, 10))
+				if to := route(r, 60*page, pages); to.Replica != 1 || to.Matched != 50 {
+					t.Fatalf("it goes to %+v while %d pages wait at replica 1 and its match saves 50", to, waiting)
+				}
+			}
+			if to := route(r, 60*page, slices.Concat(pagesOf(7, 50), pagesOf(99, 10))); to.Replica == 1 {
+				t.Error("it queues behind 50 pages for a match of 50")
+			}
+		})
+		t.Run(name("running requests count as load"), func(t *testing.T) {
+			r := newRouter()
+			var busy Route
+			for range replicas - 1 {
+				busy = route(r, 100*page, nil)
+				r.Started(next)
+			}
+			if to := route(r, page, nil); to.Replica == busy.Replica || r.Load(to.Replica).Running > 0 {
+				t.Errorf("the request joins a busy replica, %d", to.Replica)
+			}
+		})
+		t.Run(name("evicted pages attract nobody"), func(t *testing.T) {
+			r := newRouter()
+			home := route(r, 50*page+1, pagesOf(7, 50)).Replica
+			r.Ended(next)
+			r.Removed(home, pagesOf(7, 50))
+			if to := route(r, 50*page+1, pagesOf(7, 50)); to.Matched != 0 || to.Replica == home && replicas > 1 {
+				t.Errorf("it goes to %+v, as if replica %d still held its pages", to, home)
+			}
+		})
+		t.Run(name("a lost replica gets nothing, and its requests move"), func(t *testing.T) {
+			r := newRouter()
+			home := route(r, 50*page+1, pagesOf(7, 50)).Replica
+			r.SetAvailable(home, false)
+			r.Cleared(home)
+			to, ok := r.Route(0, Request{ID: next, Tokens: 50*page + 1, Pages: pagesOf(7, 50)})
+			if !ok || to.Replica == home || r.Load(home) != (Load{}) {
+				t.Errorf("it is routed to %+v (%v), and replica %d keeps %+v", to, ok, home, r.Load(home))
+			}
+			for i := range replicas {
+				r.SetAvailable(i, false)
+			}
+			if _, ok := r.Route(0, Request{ID: 1, Tokens: 1}); ok {
+				t.Error("a request is routed although no replica is available")
+			}
+		})
+	}
+}
+
+func TestRandomRoutingIsSeededAndEven(t *testing.T) {
+	run := func(seed uint64) (all []int, counts [5]int) {
+		r := New(Options{Policy: Random, Replicas: 5, PageSize: 1, Seed: seed})
+		for id := range 5000 {
+			to, _ := r.Route(0, Request{ID: messages.RequestID(id), Tokens: 1})
+			all = append(all, to.Replica)
+			counts[to.Replica]++
+		}
+		return all, counts
+	}
+	one, counts := run(1)
+	again, _ := run(1)
+	other, _ := run(2)
+	if !slices.Equal(one, again) || slices.Equal(one, other) {
+		t.Error("the order does not follow the seed")
+	}
+	for i, n := range counts {
+		if n < 850 || n > 1150 {
+			t.Errorf("replica %d gets %d of 5000", i, n)
+		}
+	}
+}
+
+func TestRouterRefusesOptions(t *testing.T) {
+	for want, opt := range map[string]Options{
+		"cache-aware, least-loaded": {Policy: "sticky", Replicas: 1, PageSize: 1},
+		"0 replicas":                {PageSize: 1},
+		"65537 replicas":            {Replicas: 65537, PageSize: 1},
+		"power of two":              {Replicas: 1, PageSize: 48},
+		"negative bounds":           {Replicas: 1, PageSize: 1, MaxPages: -1},
+	} {
+		if err := opt.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+func BenchmarkRoute(b *testing.B) {
+	r := New(Options{Replicas: 16, PageSize: 64})
+	prompts := make([][]uint64, 256)
+	for i := range prompts {
+		prompts[i] = pagesOf(i, 188)
+	}
+	b.ReportAllocs()
+	id := messages.RequestID(0)
+	for b.Loop() {
+		id++
+		r.Route(0, Request{ID: id, Tokens: 12032, Pages: prompts[id%256]})
+		r.Ended(id)
+	}
+}
