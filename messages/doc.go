@@ -31,7 +31,7 @@
 //	| AskCacheTree        | client → intake           | on its channel                   | nil when no epoch stands                             |
 //	| DescribeCache       | intake → cache            | CacheDescribed                   | of an older epoch: ignored; intake answers itself    |
 //	| CacheDescribed      | cache → intake            | none                             | answers the client's AskCacheTree                    |
-//	| DrainIntake         | client → intake           | its channel closes               | idempotent                                           |
+//	| DrainIntake         | engine → intake           | its channel closes               | idempotent                                           |
 //	| CallAccepted        | intake → client           | none                             | first event of a call                                |
 //	| CallRefused         | intake → client           | none                             | only event of a call                                 |
 //	| CallOutput          | intake → client           | ResumeOutput if Paused           | kept in intake's table while the reader is slow      |
@@ -71,7 +71,7 @@
 //	| EpochStarted        | engine → observer         | none                             | of an older epoch: ignored                           |
 //	| CacheChanged        | cache → observer          | none                             | only with KV events on; a gap in Seq tells of loss   |
 //	| FailEpoch           | any → engine              | EpochEnded to intake             | only the first of an epoch counts                    |
-//	| DeviceQuiesced      | runner → engine           | none                             | of an older epoch: ignored                           |
+//	| DeviceQuiesced      | engine → engine           | none                             | of an older epoch: ignored                           |
 //	| QuiesceDue          | engine → engine           | none                             | ends the process if the device is still busy         |
 //	| EpochDue            | engine → engine           | EpochStarted to intake           | of an older epoch: ignored                           |
 //	| EpochStarted        | engine → intake           | EnqueueRequests to queue         | intake submits all that is unfinished                |

@@ -1,6 +1,3 @@
-// Package pace keeps the steps of an engine within an inter-token latency
-// target: it learns how long steps take and limits how much of prompts is
-// computed beside decoding rows. Arithmetic on plain numbers; no clock.
 package pace
 
 import (

@@ -1,5 +1,3 @@
-// Package route chooses which of several engines serves a request, by cached
-// prefix and load.
 package route
 
 import (
