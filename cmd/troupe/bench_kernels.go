@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/lab/bench"
 	"github.com/troupe-engine/troupe/lab/bench/kernels"
 )
@@ -49,7 +49,7 @@ func newBenchKernels() *cobra.Command {
 // check reads what flags say.
 func (b *benchKernels) check() (readBytes int64, err error) {
 	for _, name := range b.levels {
-		l, err := kernel.ParseLevel(name)
+		l, err := simd.ParseLevel(name)
 		if err != nil {
 			return 0, fmt.Errorf("--level: %w", err)
 		}
@@ -75,12 +75,12 @@ func (b *benchKernels) run(c *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	memory, err := bench.NewMemory(readBytes, kernel.Best())
+	memory, err := bench.NewMemory(readBytes, simd.Best())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, memory.Close()) }()
-	report := &kernels.Report{Machine: bench.ThisMachine(versionText(), kernel.Best().String(), 0), ReadBytes: memory.Size(), Rounds: b.rounds}
+	report := &kernels.Report{Machine: bench.ThisMachine(versionText(), simd.Best().String(), 0), ReadBytes: memory.Size(), Rounds: b.rounds}
 	meter := &kernels.Meter{Memory: memory.Bytes(), Rounds: b.rounds, Least: b.least}
 	err = b.choice.Each(memory.Bytes(), func(k kernels.Case) error {
 		if err := c.Context().Err(); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/lab/bench"
 )
 
@@ -130,7 +130,7 @@ func (b *benchModel) run(c *cobra.Command) (err error) {
 		return err
 	}
 	defer remove()
-	level, err := kernel.ParseLevel(cfg.InstructionSet)
+	level, err := simd.ParseLevel(cfg.InstructionSet)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,10 @@ package cpu
 
 import (
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/gemm"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/intgemm"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // activations is a buffer as products read it: as float32, where one token
@@ -12,27 +15,27 @@ type activations struct {
 	width        int
 	floats, ints bool      // what is read
 	tiles        []float32 // tile by tile, [width][tokens of the tile]
-	quantised    []byte    // tile by tile, as kernel.QuantizeRow says
-	// narrow: a product that reads it is not for kernel.TileGemm.
+	quantised    []byte    // tile by tile, as intgemm.QuantizeRow says
+	// narrow: a product that reads it is not for intgemm.MultiplyAMX.
 	narrow bool
 }
 
-// tileLeast is from how many rows on kernel.TileGemm pays. Fewer are bound by
+// tileLeast is from how many rows on intgemm.MultiplyAMX pays. Fewer are bound by
 // memory, which the kernels that stream their weights use better.
 const tileLeast = 64
 
-// wide tells whether products of so many rows are those of kernel.TileGemm.
-func (a *activations) wide(l kernel.Level, rows int) bool {
-	return l >= kernel.AMX && a.ints && !a.narrow && rows >= tileLeast
+// wide tells whether products of so many rows are those of intgemm.MultiplyAMX.
+func (a *activations) wide(l simd.Level, rows int) bool {
+	return l >= simd.AMX && a.ints && !a.narrow && rows >= tileLeast
 }
 
 // tiling is the tiles of the rows that a buffer has now.
-func (s *step) tiling(a *activations) kernel.Tiling {
+func (s *step) tiling(a *activations) layout.Tiling {
 	rows := s.rows(a.buffer)
 	if a.wide(s.level, rows) {
-		return kernel.NewTiling(rows, kernel.TileRows)
+		return layout.NewTiling(rows, intgemm.AMXTokens)
 	}
-	return kernel.NewTiling(rows, s.level.TileTokens())
+	return layout.NewTiling(rows, layout.TileTokens(s.level))
 }
 
 // grow makes room for so many rows.
@@ -40,7 +43,7 @@ func (a *activations) grow(rows int) {
 	if a.floats && rows > 1 {
 		a.tiles = grow(a.tiles, rows*a.width)
 	}
-	if n := kernel.IntTileBytes(a.width/kernel.GroupCols, rows); a.ints && n > len(a.quantised) {
+	if n := intgemm.TileBytes(a.width/layout.GroupCols, rows); a.ints && n > len(a.quantised) {
 		a.quantised = make([]byte, n+n/4)
 	}
 }
@@ -48,12 +51,12 @@ func (a *activations) grow(rows int) {
 func (a *activations) bytes() int64 { return 4*int64(cap(a.tiles)) + int64(cap(a.quantised)) }
 
 // pack lays out columns [lo, hi) of some tiles, [first, end).
-func (a *activations) pack(s *step, tiles kernel.Tiling, first, end, lo, hi int) {
+func (a *activations) pack(s *step, tiles layout.Tiling, first, end, lo, hi int) {
 	x, stride := s.buffers[a.buffer], s.stride(a.buffer)
 	for i := first; i < end; i++ {
 		t, n := tiles.At(i)
 		if a.floats && tiles.Tokens > 1 {
-			kernel.PackTile(s.level, a.tiles[t*a.width+lo*n:], x[t*stride+lo:], stride, n, hi-lo)
+			gemm.PackTile(s.level, a.tiles[t*a.width+lo*n:], x[t*stride+lo:], stride, n, hi-lo)
 		}
 		if a.ints {
 			a.quantise(s.level, tiles, i, lo, x[t*stride+lo:], stride, hi-lo)
@@ -63,15 +66,15 @@ func (a *activations) pack(s *step, tiles kernel.Tiling, first, end, lo, hi int)
 
 // quantise lays out so many columns of tile i from column on. x begins with
 // them; its rows are stride apart.
-func (a *activations) quantise(l kernel.Level, tiles kernel.Tiling, i, column int, x []float32, stride, columns int) {
-	layout := kernel.Quads
+func (a *activations) quantise(l simd.Level, tiles layout.Tiling, i, column int, x []float32, stride, columns int) {
+	order := intgemm.Quads
 	if a.wide(l, tiles.Tokens) {
-		layout = kernel.Rows
+		order = intgemm.Rows
 	}
 	t, n := tiles.At(i)
 	tile := a.intTile(t, n, column)
 	for r := range n {
-		kernel.QuantizeRow(l, layout, x[r*stride:][:columns], tile, r, n)
+		intgemm.QuantizeRow(l, order, x[r*stride:][:columns], tile, r, n)
 	}
 }
 
@@ -85,8 +88,8 @@ func (a *activations) tile(s *step, t, n, column int) []float32 {
 
 // intTile is tile, quantised.
 func (a *activations) intTile(t, n, column int) []byte {
-	from := kernel.IntTileBytes(a.width/kernel.GroupCols, t) + kernel.IntTileBytes(column/kernel.GroupCols, n)
-	return a.quantised[from:kernel.IntTileBytes(a.width/kernel.GroupCols, t+n)]
+	from := intgemm.TileBytes(a.width/layout.GroupCols, t) + intgemm.TileBytes(column/layout.GroupCols, n)
+	return a.quantised[from:intgemm.TileBytes(a.width/layout.GroupCols, t+n)]
 }
 
 // packing is a stage that lays out a buffer for the products after it. A unit
@@ -104,13 +107,13 @@ const packElements = 12 << 10
 
 // columns is the columns of a unit, a multiple of the groups of integers. One
 // tile is cut so that all workers have some.
-func (p packing) columns(tiles kernel.Tiling) int {
+func (p packing) columns(tiles layout.Tiling) int {
 	_, tokens := tiles.At(0)
-	groups := packElements / max(1, tokens) / kernel.GroupCols
-	if all := p.in.width / kernel.GroupCols; tiles.Tiles == 1 {
+	groups := packElements / max(1, tokens) / layout.GroupCols
+	if all := p.in.width / layout.GroupCols; tiles.Tiles == 1 {
 		groups = min(groups, (all+p.threads-1)/p.threads)
 	}
-	return max(1, groups) * kernel.GroupCols
+	return max(1, groups) * layout.GroupCols
 }
 
 func (p packing) units(s *step) int {

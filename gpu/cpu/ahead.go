@@ -3,7 +3,8 @@ package cpu
 import (
 	"sync/atomic"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // lookahead is where a worker that waits finds something to do: it asks for the
@@ -67,7 +68,7 @@ func (s *step) wait(worker int, state uint64) {
 		if len(b) == 0 {
 			return
 		}
-		kernel.Prefetch(b, lineBytes)
+		simd.Prefetch(b, lineBytes)
 		w.fetched.bytes += len(b)
 	}
 }
@@ -91,7 +92,7 @@ func (a *lookahead) bytes(worker, workers, at int) []byte {
 	unit, _ := span(a.unitsOf(each), workers, worker)
 	for i := range a.ops {
 		w := a.ops[i].w
-		panels := kernel.Panels(w.rows)
+		panels := layout.Panels(w.rows)
 		if n := (panels + each - 1) / each; unit >= n {
 			unit -= n
 			continue
@@ -113,7 +114,7 @@ func (a *lookahead) bytes(worker, workers, at int) []byte {
 func (l *linears) unitsOf(each int) int {
 	n := 0
 	for i := range l.ops {
-		n += (kernel.Panels(l.ops[i].w.rows) + each - 1) / each
+		n += (layout.Panels(l.ops[i].w.rows) + each - 1) / each
 		if l.silu != nil {
 			break
 		}

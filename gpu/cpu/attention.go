@@ -2,13 +2,13 @@ package cpu
 
 import (
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
 )
 
 // segment is the positions whose softmax runs on its own, counted from 0 of the
 // sequence. A query's segments are merged in order, so that they may be computed
 // at once, by any number of threads, to the same bits.
-const segment = 8 * kernel.BlockSlots
+const segment = 8 * attn.BlockSlots
 
 // segmentsTo is how many segments positions 0 to end-1 have.
 func segmentsTo(end int) int { return (end + segment - 1) / segment }
@@ -31,7 +31,7 @@ func (a *attention) run(s *step, w *scratch, unit int) error {
 	head := heads - 1 - unit%heads
 	t := attending{attention: a, s: s, w: w, tile: s.tiles[span.tile], head: head, dim: s.program.KV.HeadDim}
 	t.rows = t.tile.n * a.group
-	t.width = kernel.AccWidth(t.dim)
+	t.width = attn.AccWidth(t.dim)
 	if span.split == nil {
 		for i := span.from; i < span.to; i++ {
 			t.segment(i)
@@ -102,14 +102,14 @@ func (t *attending) segment(i int) {
 	w, s, sums := t.w, t.s, &t.w.sums
 	clear(sums.acc[:t.rows*t.width])
 	for r := range t.rows {
-		sums.peaks[r], sums.totals[r] = kernel.Unseen, 0
+		sums.peaks[r], sums.totals[r] = attn.NoScore, 0
 	}
 	end := int(s.pos[t.tile.row+t.tile.n-1]) + 1
 	reader := w.reader(s, s.batch.Sequences[t.tile.seq].Pages, t.op.Layer, t.head, end, t.tile.n > 1)
-	for from := i * segment; from < min(end, (i+1)*segment); from += kernel.BlockSlots {
+	for from := i * segment; from < min(end, (i+1)*segment); from += attn.BlockSlots {
 		b := reader.read(from)
 		if t.tile.n == 1 {
-			w.seen[0] = int32(min(kernel.BlockSlots, end-from))
+			w.seen[0] = int32(min(attn.BlockSlots, end-from))
 			for r := 1; r < t.rows; r++ {
 				w.seen[r] = w.seen[0]
 			}
@@ -119,7 +119,7 @@ func (t *attending) segment(i int) {
 		// Tokens before the block's first position do not see it.
 		first := max(0, from-int(s.pos[t.tile.row]))
 		for token := first; token < t.tile.n; token++ {
-			w.seen[token] = int32(min(kernel.BlockSlots, int(s.pos[t.tile.row+token])+1-from))
+			w.seen[token] = int32(min(attn.BlockSlots, int(s.pos[t.tile.row+token])+1-from))
 		}
 		w.seenFrom = first
 		for g := range t.group {
@@ -136,29 +136,29 @@ func (t *attending) attend(b *kvBlock, row, n, ldq int) {
 	l, w, sums := t.s.level, t.w, &t.w.sums
 	q := t.s.buffers[t.op.Q]
 	at := (t.tile.row+row%t.tile.n)*t.s.stride(t.op.Q) + (t.head*t.group+row/t.tile.n)*t.dim
-	scores, seen, part := w.scores[:n*kernel.BlockSlots], w.seen[:n], n
+	scores, seen, part := w.scores[:n*attn.BlockSlots], w.seen[:n], n
 	if t.tile.n > 1 {
-		seen, part = w.seen[w.seenFrom:][:n], kernel.Queries(l)
+		seen, part = w.seen[w.seenFrom:][:n], attn.QueryTile(l)
 	}
 	for i := 0; i < n; i += part {
 		k := min(part, n-i)
-		runs := (int(seen[i+k-1]) + kernel.RunSlots - 1) / kernel.RunSlots
-		kernel.Scores(l, b.kind, q[at+i*ldq:], ldq, k, b.base, &b.keys, runs, t.dim, scores[i*kernel.BlockSlots:])
+		runs := (int(seen[i+k-1]) + attn.RunSlots - 1) / attn.RunSlots
+		attn.Scores(l, b.kind, q[at+i*ldq:], ldq, k, b.base, &b.keys, runs, t.dim, scores[i*attn.BlockSlots:])
 	}
-	kernel.Softmax(l, scores, seen, t.op.Scale, b.keyScales, b.valueScales,
-		kernel.Weights{Peaks: sums.peaks[row:], Totals: sums.totals[row:], Shrinks: w.shrinks})
+	attn.Softmax(l, scores, seen, t.op.Scale, b.keyScales, b.valueScales,
+		attn.Weights{Max: sums.peaks[row:], Sums: sums.totals[row:], Rescale: w.shrinks})
 	acc := sums.acc[row*t.width:][:n*t.width]
 	for i, shrink := range w.shrinks[:n] {
 		if shrink != 1 {
-			kernel.Scaled(l, acc[i*t.width:][:t.width], acc[i*t.width:], shrink)
+			attn.Scale(l, acc[i*t.width:][:t.width], acc[i*t.width:], shrink)
 		}
 	}
 	for i := 0; i < n; i += part {
 		k, common := min(part, n-i), int(seen[i])
-		kernel.Values(l, b.kind, scores[i*kernel.BlockSlots:], k, b.base, &b.values, 0, common, t.dim, acc[i*t.width:])
+		attn.Values(l, b.kind, scores[i*attn.BlockSlots:], k, b.base, &b.values, 0, common, t.dim, acc[i*t.width:])
 		for j := i + 1; j < i+k; j++ {
 			if more := int(seen[j]) - common; more > 0 {
-				kernel.Values(l, b.kind, scores[j*kernel.BlockSlots:], 1, b.base, &b.values, common, more, t.dim, acc[j*t.width:])
+				attn.Values(l, b.kind, scores[j*attn.BlockSlots:], 1, b.base, &b.values, common, more, t.dim, acc[j*t.width:])
 			}
 		}
 	}
@@ -177,8 +177,8 @@ func (t *attending) merge(i int, part *sums) {
 			continue
 		}
 		var a, b float32
-		all.peaks[r], all.totals[r], a, b = kernel.Merge(all.peaks[r], all.totals[r], part.peaks[r], part.totals[r])
-		kernel.Mix(l, all.acc[r*t.width:][:t.width], part.acc[r*t.width:], a, b)
+		all.peaks[r], all.totals[r], a, b = attn.Merge(all.peaks[r], all.totals[r], part.peaks[r], part.totals[r])
+		attn.ScaleAdd(l, all.acc[r*t.width:][:t.width], part.acc[r*t.width:], a, b)
 	}
 }
 
@@ -186,6 +186,6 @@ func (t *attending) merge(i int, part *sums) {
 func (t *attending) finish() {
 	all := &t.w.merged
 	for r := range t.rows {
-		kernel.Scaled(t.s.level, all.acc[r*t.width:][:t.dim], t.row(t.op.Out, r), 1/all.totals[r])
+		attn.Scale(t.s.level, all.acc[r*t.width:][:t.dim], t.row(t.op.Out, r), 1/all.totals[r])
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/gpu/gputest"
 )
 
@@ -17,7 +17,7 @@ var long = gputest.Shape{Name: "long", Vocab: 60, Hidden: 24, Layers: 1, Heads: 
 // for all kinds of steps.
 func TestSplitsOfLongContextsDoNotChangeABit(t *testing.T) {
 	const n = 2*segment + 100
-	for i, level := range kernel.Levels() {
+	for i, level := range simd.Levels() {
 		kv := []gpu.DType{gpu.F32, gpu.I8, gpu.BF16, gpu.F16}[i]
 		var want [][]float32
 		for _, way := range []struct{ threads, pageSize, chunk, beside int }{

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/roofline"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/gpu/gputest"
 	"github.com/troupe-engine/troupe/lab/cputime"
 )
@@ -43,7 +44,7 @@ func onlyAttention(layers, heads, kvHeads, dim int) (*gpu.Program, gputest.Tenso
 }
 
 // loadAttention fills the pool with numbers of about 0.1.
-func loadAttention(b *testing.B, level kernel.Level, threads int, spec gpu.PoolSpec, layers, heads, kvHeads, dim int) *model {
+func loadAttention(b *testing.B, level simd.Level, threads int, spec gpu.PoolSpec, layers, heads, kvHeads, dim int) *model {
 	p, w := onlyAttention(layers, heads, kvHeads, dim)
 	m := loadProgram(b, Options{Threads: threads, InstructionSet: level.String()}, p, w, spec)
 	pattern := make([]byte, 1<<16)
@@ -101,7 +102,7 @@ func BenchmarkAttentionDecode(b *testing.B) {
 	for i := range memory {
 		memory[i] = byte(i)
 	}
-	for _, level := range kernel.Levels() {
+	for _, level := range simd.Levels() {
 		for _, s := range []struct{ heads, kvHeads, dim int }{{14, 2, 64}, {12, 2, 128}, {8, 8, 128}} {
 			for _, kv := range gpu.KVDTypes() {
 				for _, context := range []int{1024, 8192} {
@@ -124,7 +125,7 @@ func BenchmarkAttentionDecode(b *testing.B) {
 						compared(b, "GB/s", float64(layers)*8192*float64(token), func() time.Duration { return stepTime(b, m, batch) },
 							float64(len(memory)), func() time.Duration {
 								start := cputime.Used()
-								kernel.ReadSum(level, memory)
+								roofline.ReadSum(level, memory)
 								return cputime.Used() - start
 							})
 					})
@@ -136,7 +137,7 @@ func BenchmarkAttentionDecode(b *testing.B) {
 
 // Operations of a prompt's attention, as a share of what the level can do.
 func BenchmarkAttentionPrefill(b *testing.B) {
-	for _, level := range kernel.Levels() {
+	for _, level := range simd.Levels() {
 		for _, s := range []struct{ heads, kvHeads, dim int }{{14, 2, 64}, {12, 2, 128}, {8, 8, 128}} {
 			for _, kv := range []gpu.DType{gpu.F32, gpu.BF16, gpu.I8} {
 				for _, n := range []int{512, 2048} {
@@ -152,9 +153,9 @@ func BenchmarkAttentionPrefill(b *testing.B) {
 						work := 4 * 4 * float64(s.heads*s.dim) * float64(n) * float64(n+1) / 2
 						const rounds = 1 << 20
 						compared(b, "GFLOP/s", work, func() time.Duration { return stepTime(b, m, batch) },
-							float64(kernel.MultiplyAdds(level, rounds)), func() time.Duration {
+							float64(roofline.MultiplyAdds(level, rounds)), func() time.Duration {
 								start := cputime.Used()
-								kernel.MultiplyAdds(level, rounds)
+								roofline.MultiplyAdds(level, rounds)
 								return cputime.Used() - start
 							})
 					})

@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/intgemm"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // stage is a part of a step whose units may run in any order and at once.
@@ -27,7 +29,7 @@ type compiled struct {
 	queryTile  int            // tokens of one sequence that attend together, at most
 	queryGroup int            // query heads that share a KV head, at most; 0: no attention
 	threads    int
-	wide       bool // some products are for kernel.TileGemm
+	wide       bool // some products are for intgemm.MultiplyAMX
 }
 
 // compile turns ops into as few stages as their dependencies allow: Linears
@@ -65,7 +67,7 @@ func compile(p *gpu.Program, weights []matrix, o *Options) compiled {
 			}
 			in := c.input(p, op.In)
 			in.floats, in.ints = in.floats || !l.ints, in.ints || l.ints
-			in.narrow = in.narrow || !l.ints || !l.w.form.Spreads()
+			in.narrow = in.narrow || !l.ints || !intgemm.HasAMX(l.w.form)
 			b, is := before.(*linears)
 			if is && b.join(l) {
 				continue
@@ -101,7 +103,7 @@ func compile(p *gpu.Program, weights []matrix, o *Options) compiled {
 	}
 	c.body, c.tail = splitPacking(c.body), splitPacking(c.tail)
 	keepInside(p, slices.Concat(c.body, c.tail))
-	c.wide = o.level >= kernel.AMX && slices.ContainsFunc(c.inputs, func(a *activations) bool { return !a.narrow })
+	c.wide = o.level >= simd.AMX && slices.ContainsFunc(c.inputs, func(a *activations) bool { return !a.narrow })
 	return c
 }
 
@@ -174,7 +176,7 @@ type scratch struct {
 	kv                     kvReader
 	gathered               []byte    // a block of keys, then of values, of small pages
 	wide                   []float32 // the same widened
-	keyScales, valueScales [kernel.BlockSlots]float32
+	keyScales, valueScales [attn.BlockSlots]float32
 	scores                 []float32 // [queries][BlockSlots]
 	seen                   []int32   // positions of the block, by query
 	seenFrom               int
@@ -194,9 +196,9 @@ func newScratch(p *gpu.Program, c *compiled) *scratch {
 	for _, b := range p.Buffers {
 		widest = max(widest, b.Width)
 	}
-	queries, block := c.queryTile*c.queryGroup, 2*kernel.BlockSlots*p.KV.HeadDim
+	queries, block := c.queryTile*c.queryGroup, 2*attn.BlockSlots*p.KV.HeadDim
 	together := max(c.queryTile, c.queryGroup) // rows of one call of the kernels
-	width := kernel.AccWidth(p.KV.HeadDim)
+	width := attn.AccWidth(p.KV.HeadDim)
 	var sums wideScratch
 	if c.wide {
 		sums = newWideScratch()
@@ -207,7 +209,7 @@ func newScratch(p *gpu.Program, c *compiled) *scratch {
 		rows:     make([]float32, widest),
 		gathered: make([]byte, 4*block+overread),
 		wide:     make([]float32, block+overread/4),
-		scores:   make([]float32, together*kernel.BlockSlots),
+		scores:   make([]float32, together*attn.BlockSlots),
 		seen:     make([]int32, together),
 		shrinks:  make([]float32, together),
 		sums:     newSums(queries, width),

@@ -7,7 +7,7 @@ import (
 	xcpu "golang.org/x/sys/cpu"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // kernelVersion changes whenever a change of code may change a bit of a result.
@@ -38,7 +38,7 @@ func (d *device) Info() gpu.Info {
 	return gpu.Info{
 		Kind:        "cpu",
 		Name:        fmt.Sprintf("%s on %s, %d threads", d.options.level, runtime.GOARCH, d.options.Threads),
-		Fingerprint: fmt.Sprintf("cpu/%s-%d/%s/%s", min(d.options.level, kernel.AVX512), kernelVersion, tier, d.options.numbers()),
+		Fingerprint: fmt.Sprintf("cpu/%s-%d/%s/%s", min(d.options.level, simd.AVX512), kernelVersion, tier, d.options.numbers()),
 		Threads:     d.options.Threads,
 		Numerics:    d.options.numerics(),
 	}

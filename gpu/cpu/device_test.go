@@ -7,7 +7,7 @@ import (
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/gpu/gputest"
 )
 
@@ -24,7 +24,7 @@ func open(t testing.TB, o cpu.Options) gpu.Device {
 // Every level that this processor has. Other numbers of threads have a test of
 // their own, which compares bits.
 func TestDevice(t *testing.T) {
-	for i, level := range kernel.Levels() {
+	for i, level := range simd.Levels() {
 		o := cpu.Options{Threads: 1 + i, InstructionSet: level.String()}
 		t.Run(level.String(), func(t *testing.T) { gputest.RunDevice(t, open(t, o)) })
 		// Without int8, what is not about quantised weights is the same: types
@@ -47,7 +47,7 @@ func TestRandomShapes(t *testing.T) {
 		shapes = 100
 	}
 	for seed := range shapes {
-		levels := kernel.Levels()
+		levels := simd.Levels()
 		o := cpu.Options{Threads: 1 + int(seed%3), InstructionSet: levels[int(seed)%len(levels)].String()}
 		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
 			d := open(t, o)
@@ -66,7 +66,7 @@ func TestHeadsOfModels(t *testing.T) {
 		{HeadDim: 96, Heads: 12, KVHeads: 1}, {HeadDim: 128, Heads: 16, KVHeads: 1}, {HeadDim: 256, Heads: 8, KVHeads: 1},
 	} {
 		s.Name, s.Vocab, s.Hidden, s.Layers, s.Inner, s.Context = fmt.Sprintf("heads-%d", s.HeadDim), 30, 24, 1, 16, 256
-		levels := kernel.Levels()
+		levels := simd.Levels()
 		o := cpu.Options{Threads: 1 + i%2, InstructionSet: levels[len(levels)-1-i%min(2, len(levels))].String()}
 		t.Run(s.Name, func(t *testing.T) {
 			if err := gputest.RunShape(open(t, o), s, uint64(i)); err != nil {

@@ -12,7 +12,7 @@
 //
 // How a stage is split depends on the number of rows and threads, the order in
 // which one output element is summed does not: a product of weights runs along
-// the columns in one lane (package kernel), attention has blocks of 64 positions
+// the columns in one lane (package gemm), attention has blocks of 64 positions
 // and segments of 512, counted from 0 (attention.go), the sums of a draw run in
 // order of ids or leave no doubt of what those would give (draw.go). In plain Go
 // products are converted to float32 explicitly before they are added, which
@@ -23,7 +23,7 @@
 // # Memory
 //
 // Matrices keep their stored type where there are kernels for it (hold.go).
-// Load packs them into panels (package kernel) in one arena outside the Go heap,
+// Load packs them into panels (package layout) in one arena outside the Go heap,
 // straight from where the file is mapped, and gives the pages of the file back
 // piece by piece (load.go). Rows of buffers are padded to multiples of 32, so
 // that panels write whole rows. The input of products is laid out in tiles of

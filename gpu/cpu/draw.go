@@ -7,7 +7,8 @@ import (
 	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/scan"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // candidates is one worker's scratch for draws, grown on use.
@@ -27,9 +28,9 @@ func (c *candidates) bytes() int64 {
 // draw picks the next token as gpu/ref defines it. Weights of the whole
 // vocabulary, and their sum in order of ids, are made only where a faster sum
 // leaves doubt (see sumError); sorted is what top-k and top-p may keep.
-func (c *candidates) draw(level kernel.Level, logits []float32, spec *gpu.SampleSpec) (int32, error) {
+func (c *candidates) draw(level simd.Level, logits []float32, spec *gpu.SampleSpec) (int32, error) {
 	d := drawing{candidates: c, level: level, x: c.adjusted(logits, spec), temperature: spec.Temperature}
-	highest, nan := kernel.Peak(level, d.x)
+	highest, nan := scan.Max(level, d.x)
 	switch d.highest = highest; {
 	case nan:
 		id := slices.IndexFunc(d.x, func(v float32) bool { return v != v })
@@ -37,9 +38,9 @@ func (c *candidates) draw(level kernel.Level, logits []float32, spec *gpu.Sample
 	case math.IsInf(float64(highest), -1):
 		return 0, errors.New("nothing is left to draw: mask and bias exclude every token")
 	case spec.Temperature < 1e-6:
-		return int32(kernel.Find(level, d.x, highest)), nil
+		return int32(scan.Index(level, d.x, highest)), nil
 	}
-	d.fast = level != kernel.Portable && !math.IsInf(float64(highest), 1)
+	d.fast = level != simd.Portable && !math.IsInf(float64(highest), 1)
 	c.weight = slices.Grow(c.weight[:0], len(d.x))[:len(d.x)]
 	c.ids = slices.Grow(c.ids[:0], len(d.x))[:len(d.x)]
 	u := gpu.Uniform(spec.Seed, spec.Choice, spec.Position)
@@ -74,7 +75,7 @@ func (c *candidates) draw(level kernel.Level, logits []float32, spec *gpu.Sample
 // drawing is one draw at a temperature of 1e-6 or more.
 type drawing struct {
 	*candidates
-	level                kernel.Level
+	level                simd.Level
 	x                    []float32
 	highest, temperature float32
 	fast                 bool // sums of the level's own are good for something
@@ -102,7 +103,7 @@ func (d *drawing) downTo(depth float64) []int32 {
 	if bound != bound || math.IsInf(float64(d.highest), 0) {
 		bound = float32(math.Inf(-1))
 	}
-	return d.weighed(d.ids[:kernel.Collect(d.level, d.x, bound, d.ids)])
+	return d.weighed(d.ids[:scan.AtLeast(d.level, d.x, bound, d.ids)])
 }
 
 // likeliest is the shortest run of first candidates whose weight reaches topP
@@ -178,7 +179,7 @@ func (d *drawing) runs() []float64 {
 	d.sums = d.sums[:0]
 	for x := d.x; len(x) > 0; {
 		n := min(len(x), sumRun)
-		d.sums = append(d.sums, kernel.ExpSum(d.level, x[:n], float64(d.highest), 1/float64(d.temperature)))
+		d.sums = append(d.sums, scan.SumExp(d.level, x[:n], float64(d.highest), 1/float64(d.temperature)))
 		x = x[n:]
 	}
 	return d.sums

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // sorts of logits; with 4096 equal ones, shares of them are exact, and a goal
@@ -39,13 +39,13 @@ func TestDrawsOfAllLevelsAreTheSame(t *testing.T) {
 		}
 		s := gpu.SampleSpec{RepetitionPenalty: 1, Seed: r.Uint64(), Temperature: []float32{0, 0.01, 0.7, 1, 5}[r.IntN(5)],
 			TopP: []float32{1, 1, 0, 0.25, 0.5, 0.95, 0.9999}[r.IntN(7)], TopK: []int32{0, 0, 1, 7, 500}[r.IntN(5)], MinP: []float32{0, 0, 0.05, 1}[r.IntN(4)]}
-		want, err := plain.draw(kernel.Portable, x, &s)
+		want, err := plain.draw(simd.Portable, x, &s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		norm := newNormalizer(kernel.Portable, x)
+		norm := newNormalizer(simd.Portable, x)
 		scored := plain.score(&norm, want, 20)
-		for _, level := range kernel.Levels()[1:] {
+		for _, level := range simd.Levels()[1:] {
 			if got, err := other.draw(level, x, &s); err != nil || got != want {
 				t.Fatalf("%s: %+v draws %d (%v) of %d logits like %v, want %d", level, s, got, err, len(x), x[:5], want)
 			}

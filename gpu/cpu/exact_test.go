@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/gpu/gputest"
 	"github.com/troupe-engine/troupe/gpu/quant"
 )
@@ -36,7 +36,7 @@ func TestIntegersAreTheirNumbers(t *testing.T) {
 			}
 			decoded[name] = x
 		}
-		for _, level := range kernel.Levels() {
+		for _, level := range simd.Levels() {
 			d, err := New(Options{Threads: 2, InstructionSet: level.String(), Activations: "f32"})
 			if err != nil {
 				t.Fatal(err)

@@ -6,7 +6,10 @@ import (
 	"unsafe"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/convert"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // pool is the KV pool: for each layer and KV head a plane of keys and one of
@@ -25,7 +28,7 @@ import (
 type pool struct {
 	spec  gpu.PoolSpec
 	shape gpu.KVSpec
-	kind  kernel.KV
+	kind  attn.KV
 	slots int
 	shift uint // log2 of PageSize
 	run   int  // slots of a run of keys
@@ -46,12 +49,12 @@ const overread = 128
 // is backed by 2 MiB at a time.
 const hugePlane = 16 << 20
 
-var kvKinds = map[gpu.DType]kernel.KV{gpu.F32: kernel.KVF32, gpu.F16: kernel.KVF16, gpu.BF16: kernel.KVBF16, gpu.I8: kernel.KVI8}
+var kvKinds = map[gpu.DType]attn.KV{gpu.F32: attn.F32, gpu.F16: attn.F16, gpu.BF16: attn.BF16, gpu.I8: attn.I8}
 
 func newPool(spec gpu.PoolSpec, shape gpu.KVSpec) (*pool, error) {
 	p := &pool{
 		spec: spec, shape: shape, kind: kvKinds[spec.DType], size: spec.DType.Bytes(1),
-		slots: (spec.Pages + 1) * spec.PageSize, run: min(spec.PageSize, kernel.RunSlots),
+		slots: (spec.Pages + 1) * spec.PageSize, run: min(spec.PageSize, attn.RunSlots),
 		free: func() error { return nil },
 	}
 	for 1<<p.shift < spec.PageSize {
@@ -107,29 +110,29 @@ func (p *pool) at(slot int) int {
 
 // store rounds one row of keys or values into slot at, counted over all planes;
 // of keys elements lie p.run apart.
-func (p *pool) store(l kernel.Level, w *scratch, at int, x []float32, keys bool) {
+func (p *pool) store(l simd.Level, w *scratch, at int, x []float32, keys bool) {
 	first, step := at*len(x), 1
 	if keys && p.run > 1 {
 		first, step = at&^(p.run-1)*len(x)+at&(p.run-1), p.run
 	}
 	switch p.kind {
-	case kernel.KVF32:
+	case attn.F32:
 		scatter(elements[float32](p.mem, first), x, step)
-	case kernel.KVI8:
-		p.scales[at] = kernel.QuantizeI8(l, w.codes[:len(x)], x)
+	case attn.I8:
+		p.scales[at] = convert.QuantizeI8(l, w.codes[:len(x)], x)
 		scatter(elements[int8](p.mem, first), w.codes[:len(x)], step)
 	default:
-		kernel.Narrow(l, p.form(), w.halves[:len(x)], x)
+		convert.Narrow(l, p.form(), w.halves[:len(x)], x)
 		scatter(elements[uint16](p.mem, first), w.halves[:len(x)], step)
 	}
 }
 
 // form is the form of 16-bit elements.
-func (p *pool) form() kernel.Form {
-	if p.kind == kernel.KVF16 {
-		return kernel.F16
+func (p *pool) form() layout.Form {
+	if p.kind == attn.F16 {
+		return layout.F16
 	}
-	return kernel.BF16
+	return layout.BF16
 }
 
 // elements is memory from an element on as elements of one type.

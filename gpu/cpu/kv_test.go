@@ -6,7 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/convert"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
@@ -31,9 +32,9 @@ func TestQuantizeI8IsThatOfTheReference(t *testing.T) {
 			}
 			want := make([]int8, n)
 			scale := quant.QuantizeI8(want, x)
-			for _, l := range kernel.Levels() {
+			for _, l := range simd.Levels() {
 				got := make([]int8, n)
-				s := kernel.QuantizeI8(l, got, x)
+				s := convert.QuantizeI8(l, got, x)
 				if !slices.Equal(got, want) || s != scale && (s == s || scale == scale) {
 					t.Fatalf("%s: %v becomes %v x %v, want %v x %v", l, x, s, got, scale, want)
 				}

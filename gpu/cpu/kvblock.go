@@ -3,15 +3,17 @@ package cpu
 import (
 	"unsafe"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/convert"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // kvBlock is where the keys and values of one head lie for a block of
 // positions of a sequence.
 type kvBlock struct {
 	base         *byte
-	kind         kernel.KV
-	keys, values kernel.Runs
+	kind         attn.KV
+	keys, values attn.Runs
 	count        int // runs
 	// Of I8, by position of the block; nil otherwise.
 	keyScales, valueScales []float32
@@ -21,7 +23,7 @@ type kvBlock struct {
 type kvReader struct {
 	pool         *pool
 	scratch      *scratch
-	level        kernel.Level
+	level        simd.Level
 	pages        []int32
 	keys, values int  // planes, in slots
 	end          int  // positions
@@ -33,7 +35,7 @@ func (w *scratch) reader(s *step, pages []int32, layer, head, end int, widen boo
 	r := &w.kv
 	*r = kvReader{pool: s.pool, scratch: w, level: s.level, pages: pages, end: end}
 	r.keys, r.values = s.pool.plane(layer, head)
-	r.widen = (widen || s.level == kernel.Portable) && s.pool.kind != kernel.KVF32
+	r.widen = (widen || s.level == simd.Portable) && s.pool.kind != attn.F32
 	return r
 }
 
@@ -41,28 +43,28 @@ func (w *scratch) reader(s *step, pages []int32, layer, head, end int, widen boo
 // read where it is; smaller pages are brought together first.
 func (r *kvReader) read(from int) *kvBlock {
 	b, p := &r.block, r.pool
-	n := min(kernel.BlockSlots, r.end-from)
-	b.kind, b.count = p.kind, (n+kernel.RunSlots-1)/kernel.RunSlots
-	if p.kind == kernel.KVI8 {
+	n := min(attn.BlockSlots, r.end-from)
+	b.kind, b.count = p.kind, (n+attn.RunSlots-1)/attn.RunSlots
+	if p.kind == attn.I8 {
 		r.scales(from, n)
 	}
-	if p.run == kernel.RunSlots {
+	if p.run == attn.RunSlots {
 		b.base = &p.mem[0]
 		r.runs(&b.keys, r.keys, from, b.count)
 		r.runs(&b.values, r.values, from, b.count)
-		next := from + kernel.BlockSlots
+		next := from + attn.BlockSlots
 		for i := range b.keys {
 			b.keys[i].Ahead, b.values[i].Ahead = b.values[i].At, b.keys[i].At
-			if at := next + i*kernel.RunSlots; at < r.end {
+			if at := next + i*attn.RunSlots; at < r.end {
 				b.values[i].Ahead = r.offset(r.keys, at)
 			}
 		}
 	} else {
 		b.base = &r.scratch.gathered[0]
-		size := p.shape.HeadDim * p.size * kernel.RunSlots
+		size := p.shape.HeadDim * p.size * attn.RunSlots
 		for i := range b.keys {
-			b.keys[i] = kernel.Run{At: i * size, Ahead: i * size}
-			b.values[i] = kernel.Run{At: (len(b.keys) + i) * size, Ahead: i * size}
+			b.keys[i] = attn.Run{At: i * size, Ahead: i * size}
+			b.values[i] = attn.Run{At: (len(b.keys) + i) * size, Ahead: i * size}
 		}
 		switch p.size {
 		case 4:
@@ -86,10 +88,10 @@ func (r *kvReader) offset(plane, position int) int {
 }
 
 // runs finds the runs of a plane; those past the last repeat it.
-func (r *kvReader) runs(out *kernel.Runs, plane, from, count int) {
+func (r *kvReader) runs(out *attn.Runs, plane, from, count int) {
 	for i := range out {
 		if i < count {
-			out[i].At = r.offset(plane, from+i*kernel.RunSlots)
+			out[i].At = r.offset(plane, from+i*attn.RunSlots)
 		} else {
 			out[i].At = out[i-1].At
 		}
@@ -113,7 +115,7 @@ func (r *kvReader) scales(from, n int) {
 func gatherRuns[T any](r *kvReader, from, n int) {
 	p, dim := r.pool, r.pool.shape.HeadDim
 	out, in := elements[T](r.scratch.gathered, 0), elements[T](p.mem, 0)
-	values := out[kernel.BlockSlots*dim:]
+	values := out[attn.BlockSlots*dim:]
 	for j := 0; j < n; {
 		run := min(n-j, p.run-(from+j)&(p.run-1))
 		at := p.at(p.slot(r.pages, from+j))
@@ -121,9 +123,9 @@ func gatherRuns[T any](r *kvReader, from, n int) {
 		// The page's keys are [dim][p.run] and begin at its first slot.
 		skip := at & (p.run - 1)
 		keys := in[(r.keys+at-skip)*dim+skip:]
-		to := out[j&^(kernel.RunSlots-1)*dim+j&(kernel.RunSlots-1):]
+		to := out[j&^(attn.RunSlots-1)*dim+j&(attn.RunSlots-1):]
 		for d := range dim {
-			copy(to[d*kernel.RunSlots:d*kernel.RunSlots+run], keys[d*p.run:])
+			copy(to[d*attn.RunSlots:d*attn.RunSlots+run], keys[d*p.run:])
 		}
 		j += run
 	}
@@ -132,22 +134,22 @@ func gatherRuns[T any](r *kvReader, from, n int) {
 // widenBlock puts float32 in place of the block's elements.
 func (r *kvReader) widenBlock() {
 	b, wide := &r.block, r.scratch.wide
-	size := r.pool.shape.HeadDim * kernel.RunSlots
+	size := r.pool.shape.HeadDim * attn.RunSlots
 	for i := range b.count {
-		for j, runs := range []*kernel.Runs{&b.keys, &b.values} {
+		for j, runs := range []*attn.Runs{&b.keys, &b.values} {
 			out := wide[(j*len(runs)+i)*size:][:size]
 			from := unsafe.Add(unsafe.Pointer(b.base), runs[i].At)
-			if b.kind == kernel.KVI8 {
-				kernel.WidenI8(r.level, out, unsafe.Slice((*int8)(from), size))
+			if b.kind == attn.I8 {
+				convert.WidenI8(r.level, out, unsafe.Slice((*int8)(from), size))
 			} else {
-				kernel.Widen(r.level, r.pool.form(), out, unsafe.Slice((*uint16)(from), size))
+				convert.Widen(r.level, r.pool.form(), out, unsafe.Slice((*uint16)(from), size))
 			}
 		}
 	}
 	for i := range b.keys {
 		at := min(i, b.count-1) * size * 4
-		b.keys[i] = kernel.Run{At: at, Ahead: at}
-		b.values[i] = kernel.Run{At: at + len(b.keys)*size*4, Ahead: at}
+		b.keys[i] = attn.Run{At: at, Ahead: at}
+		b.values[i] = attn.Run{At: at + len(b.keys)*size*4, Ahead: at}
 	}
-	b.base, b.kind = (*byte)(unsafe.Pointer(&wide[0])), kernel.KVF32
+	b.base, b.kind = (*byte)(unsafe.Pointer(&wide[0])), attn.F32
 }

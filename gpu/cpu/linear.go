@@ -4,7 +4,11 @@ import (
 	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/gemm"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/intgemm"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/rowops"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // linear is one gpu.Linear.
@@ -68,8 +72,8 @@ func (l *linears) fuse(op gpu.SiluMul) bool {
 
 // shape is how a stage is split in a step.
 type shape struct {
-	tiles  kernel.Tiling
-	wide   bool // products by kernel.TileGemm
+	tiles  layout.Tiling
+	wide   bool // products by intgemm.MultiplyAMX
 	blocks int  // of tokens
 	run    int  // tiles of a block
 	panels int  // of a unit
@@ -87,32 +91,32 @@ const unitTime = 20_000
 // speeds of one processor, about: operations of a product of floats and of
 // integers, and bytes of weights from memory, in a nanosecond.
 var speeds = [...]struct{ floats, ints, bytes int }{
-	kernel.Portable: {4, 8, 2}, kernel.AVX2: {80, 110, 12}, kernel.AVX512: {160, 500, 16}, kernel.AMX: {160, 500, 16},
+	simd.Portable: {4, 8, 2}, simd.AVX2: {80, 110, 12}, simd.AVX512: {160, 500, 16}, simd.AMX: {160, 500, 16},
 }
 
-// wideSpeed is that of kernel.TileGemm.
+// wideSpeed is that of intgemm.MultiplyAMX.
 const wideSpeed = 1200
 
 func (l *linears) shape(s *step) shape {
 	h := shape{tiles: s.tiling(l.in)}
 	h.wide = l.in.wide(s.level, h.tiles.Tokens)
-	w, speed, tokens, most := l.ops[0].w, speeds[s.level].floats, blockTokens, blockTokens/s.level.TileTokens()
+	w, speed, tokens, most := l.ops[0].w, speeds[s.level].floats, blockTokens, blockTokens/layout.TileTokens(s.level)
 	switch {
 	case h.wide:
-		speed, tokens, most = wideSpeed, wideTokens, wideTokens/kernel.TileRows
+		speed, tokens, most = wideSpeed, wideTokens, wideTokens/intgemm.AMXTokens
 	case l.ops[0].ints:
 		speed = speeds[s.level].ints
 	}
 	h.blocks = (h.tiles.Tiles + most - 1) / most
 	h.run = (h.tiles.Tiles + h.blocks - 1) / max(1, h.blocks)
 	each := max(w.form.PanelBytes(w.cols)/speeds[s.level].bytes,
-		2*kernel.PanelRows*w.cols*min(tokens, h.tiles.Tokens)/speed)
+		2*layout.PanelRows*w.cols*min(tokens, h.tiles.Tokens)/speed)
 	if l.silu != nil {
 		each *= 2
 	}
 	all := 0
 	for i := range l.ops {
-		all += kernel.Panels(l.ops[i].w.rows)
+		all += layout.Panels(l.ops[i].w.rows)
 	}
 	// At most so many that every worker has some units.
 	panels := unitTime / max(1, each)
@@ -123,7 +127,7 @@ func (l *linears) shape(s *step) shape {
 	}
 	h.panels = max(1, min(panels, all/(4*l.threads)))
 	for i := range l.ops {
-		h.units += (kernel.Panels(l.ops[i].w.rows) + h.panels - 1) / h.panels
+		h.units += (layout.Panels(l.ops[i].w.rows) + h.panels - 1) / h.panels
 		if l.silu != nil {
 			break
 		}
@@ -143,7 +147,7 @@ func (l *linears) run(s *step, w *scratch, unit int) error {
 	unit %= h.units
 	for i := range l.ops {
 		op := &l.ops[i]
-		panels := kernel.Panels(op.w.rows)
+		panels := layout.Panels(op.w.rows)
 		if units := (panels + h.panels - 1) / h.panels; unit >= units {
 			unit -= units
 			continue
@@ -159,18 +163,18 @@ func (l *linears) run(s *step, w *scratch, unit int) error {
 		}
 		l.ops[0].run(s, w, l.in, h.tiles, first, end, lo, hi)
 		l.ops[1].run(s, w, l.in, h.tiles, first, end, lo, hi)
-		l.activate(s, h.tiles, first, end, lo*kernel.PanelRows, min(hi*kernel.PanelRows, op.w.rows))
+		l.activate(s, h.tiles, first, end, lo*layout.PanelRows, min(hi*layout.PanelRows, op.w.rows))
 		return nil
 	}
 	return nil
 }
 
 // activate does the SiluMul of columns [lo, hi) for tiles [first, end).
-func (l *linears) activate(s *step, tiles kernel.Tiling, first, end, lo, hi int) {
+func (l *linears) activate(s *step, tiles layout.Tiling, first, end, lo, hi int) {
 	from, _ := tiles.At(first)
 	to, _ := tiles.At(end)
 	for t := from; t < to; t++ {
-		kernel.SiluMul(s.level, s.row(l.silu.Gate, t)[lo:hi], s.row(l.silu.Up, t)[lo:hi], s.row(l.silu.Out, t)[lo:hi])
+		rowops.SiluMul(s.level, s.row(l.silu.Gate, t)[lo:hi], s.row(l.silu.Up, t)[lo:hi], s.row(l.silu.Out, t)[lo:hi])
 	}
 	if l.next != nil {
 		l.next.pack(s, tiles, first, end, lo, hi)
@@ -190,7 +194,7 @@ const (
 const ahead = 8 << 10
 
 // run computes panels [lo, hi) for tiles [first, end).
-func (l *linear) run(s *step, w *scratch, in *activations, tiles kernel.Tiling, first, end, lo, hi int) {
+func (l *linear) run(s *step, w *scratch, in *activations, tiles layout.Tiling, first, end, lo, hi int) {
 	l.begin(s, tiles, first, end, lo, hi)
 	if l.widens(end - first) {
 		l.runWidened(s, w, in, tiles, first, end, lo, hi)
@@ -199,7 +203,7 @@ func (l *linear) run(s *step, w *scratch, in *activations, tiles kernel.Tiling, 
 	y, stride := s.buffers[l.Out], s.stride(l.Out)
 	columns, panels := callColumns, hi-lo
 	if end-first > 1 {
-		unit := max(kernel.GroupCols, l.w.form.Unit())
+		unit := max(layout.GroupCols, l.w.form.Unit())
 		columns = blockBytes / l.w.form.PanelBytes(unit) * unit
 	}
 	blocks := (l.w.cols + columns - 1) / columns
@@ -213,14 +217,14 @@ func (l *linear) run(s *step, w *scratch, in *activations, tiles kernel.Tiling, 
 		n := min(columns, l.w.cols-from)
 		w, add := l.w.panel(p)[l.w.form.PanelBytes(from):], from > 0 || l.adds()
 		if l.ints {
-			l.multiplyInts(s, in, tiles, first, end, w, from, n, y[p*kernel.PanelRows:], stride, add)
+			l.multiplyInts(s, in, tiles, first, end, w, from, n, y[p*layout.PanelRows:], stride, add)
 			continue
 		}
 		fetch := ahead
 		for i := first; i < end; i++ {
 			t, tokens := tiles.At(i)
-			kernel.Gemm(s.level, l.w.form, w, n, in.tile(s, t, tokens, from), tokens,
-				y[t*stride+p*kernel.PanelRows:], stride, add, fetch)
+			gemm.Multiply(s.level, l.w.form, w, n, in.tile(s, t, tokens, from), tokens,
+				y[t*stride+p*layout.PanelRows:], stride, add, fetch)
 			fetch = 0
 		}
 	}
@@ -233,19 +237,19 @@ const fetchers = 4
 // multiplyInts computes n columns of a panel for tiles [first, end). Integer
 // products of many tokens are quicker than memory: all tiles fetch a share of
 // what comes next.
-func (l *linear) multiplyInts(s *step, in *activations, tiles kernel.Tiling, first, end int, w []byte, from, n int, y []float32, stride int, add bool) {
-	groups, share := n/kernel.GroupCols, min(end-first, fetchers)
+func (l *linear) multiplyInts(s *step, in *activations, tiles layout.Tiling, first, end int, w []byte, from, n int, y []float32, stride int, add bool) {
+	groups, share := n/layout.GroupCols, min(end-first, fetchers)
 	for i := first; i < end; i++ {
-		fetch := kernel.Fetch{}
+		fetch := intgemm.Fetch{}
 		switch k := i - first; {
 		case share == 1:
-			fetch = kernel.Fetch{Ahead: ahead, Every: 1}
+			fetch = intgemm.Fetch{Ahead: ahead, Every: 1}
 		case k < share:
 			bytes := l.w.form.PanelBytes(n)
-			fetch = kernel.Fetch{Ahead: bytes + bytes*k/share, Every: share}
+			fetch = intgemm.Fetch{Ahead: bytes + bytes*k/share, Every: share}
 		}
 		t, tokens := tiles.At(i)
-		kernel.IntGemm(s.level, l.w.form, w, groups, in.intTile(t, tokens, from), tokens, y[t*stride:], stride, add, fetch)
+		intgemm.Multiply(s.level, l.w.form, w, groups, in.intTile(t, tokens, from), tokens, y[t*stride:], stride, add, fetch)
 	}
 }
 
@@ -253,13 +257,13 @@ func (l *linear) multiplyInts(s *step, in *activations, tiles kernel.Tiling, fir
 func (l *linear) adds() bool { return l.Accumulate || l.bias != nil }
 
 // begin lets sums of tiles [first, end) begin in the output.
-func (l *linear) begin(s *step, tiles kernel.Tiling, first, end, lo, hi int) {
+func (l *linear) begin(s *step, tiles layout.Tiling, first, end, lo, hi int) {
 	if l.bias == nil {
 		return
 	}
 	from, _ := tiles.At(first)
 	to, _ := tiles.At(end)
-	column, width := lo*kernel.PanelRows, min(hi*kernel.PanelRows, l.w.rows)-lo*kernel.PanelRows
+	column, width := lo*layout.PanelRows, min(hi*layout.PanelRows, l.w.rows)-lo*layout.PanelRows
 	for t := from; t < to; t++ {
 		out := s.row(l.Out, t)[column:][:width]
 		l.beginRow(out, out, column)

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
@@ -126,7 +126,7 @@ func (l *loading) choose() error {
 		}
 		m.rows, m.cols = s.Shape[0], s.Shape[1]
 		m.form, _ = formOf(h.dtype)
-		size, panels := m.form.PanelBytes(m.cols), kernel.Panels(m.rows)
+		size, panels := m.form.PanelBytes(m.cols), layout.Panels(m.rows)
 		l.arena += panels * size
 		l.note(t.DType, h, panels*size)
 		for each, lo := max(1, cmp.Or(l.options.jobBytes, jobBytes)/size), 0; lo < panels; lo += each {
@@ -165,7 +165,7 @@ func (l *loading) reserve() error {
 	l.weights.free, l.weights.arena = free, memory
 	for i := range l.weights.all {
 		if m := &l.weights.all[i]; len(l.program.Weights[i].Shape) == 2 {
-			n := kernel.Panels(m.rows) * m.form.PanelBytes(m.cols)
+			n := layout.Panels(m.rows) * m.form.PanelBytes(m.cols)
 			m.panels, memory = memory[:n:n], memory[n:]
 		}
 	}
@@ -223,21 +223,21 @@ func (l *loading) do(j job) error {
 		return nil
 	}
 	rows := len(t.Data) / m.rows // bytes of a row
-	var lines, encoded [kernel.PanelRows][]byte
+	var lines, encoded [layout.PanelRows][]byte
 	var floats []float32
 	if h.dtype != t.DType {
 		size := h.dtype.Bytes(m.cols)
 		floats = make([]float32, m.cols)
-		for r, all := 0, make([]byte, kernel.PanelRows*size); r < kernel.PanelRows; r++ {
+		for r, all := 0, make([]byte, layout.PanelRows*size); r < layout.PanelRows; r++ {
 			encoded[r] = all[r*size : (r+1)*size]
 		}
 	}
-	piece := max(1, pieceBytes/(rows*kernel.PanelRows))
+	piece := max(1, pieceBytes/(rows*layout.PanelRows))
 	for lo := j.lo; lo < j.hi; lo += piece {
 		hi := min(lo+piece, j.hi)
 		for p := lo; p < hi; p++ {
-			first := p * kernel.PanelRows
-			n := min(kernel.PanelRows, m.rows-first)
+			first := p * layout.PanelRows
+			n := min(layout.PanelRows, m.rows-first)
 			for r := range n {
 				lines[r] = t.Data[(first+r)*rows : (first+r+1)*rows]
 				if h.dtype != t.DType {
@@ -245,14 +245,14 @@ func (l *loading) do(j job) error {
 					lines[r] = encoded[r]
 				}
 			}
-			kernel.Pack(m.form, m.panel(p), m.cols, lines[:n])
+			layout.Pack(m.form, m.panel(p), m.cols, lines[:n])
 			for r, line := range lines[:n] { // now, for packing has fetched them into the caches
 				if err := quant.CheckRow(l.source, t, first+r, h.dtype, line); err != nil {
 					return err
 				}
 			}
 		}
-		l.read(t.Data[lo*kernel.PanelRows*rows : min(hi*kernel.PanelRows, m.rows)*rows])
+		l.read(t.Data[lo*layout.PanelRows*rows : min(hi*layout.PanelRows, m.rows)*rows])
 	}
 	if s := &l.sources[j.weight]; s.jobs.Add(-1) == 0 {
 		s.Tensor = gpu.Tensor{}

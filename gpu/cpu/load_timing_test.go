@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
@@ -29,20 +29,20 @@ func BenchmarkPackingChecked(b *testing.B) {
 				}
 			}
 			form, _ := formOf(d)
-			panels := make([]byte, kernel.Panels(rows)*form.PanelBytes(cols))
-			var lines [kernel.PanelRows][]byte
+			panels := make([]byte, layout.Panels(rows)*form.PanelBytes(cols))
+			var lines [layout.PanelRows][]byte
 			pack := func(panel int, check bool) time.Duration {
 				start := time.Now()
 				for r := range lines {
-					row := panel*kernel.PanelRows + r
+					row := panel*layout.PanelRows + r
 					lines[r] = t.Data[row*size : (row+1)*size]
 				}
-				kernel.Pack(form, panels[panel*form.PanelBytes(cols):], cols, lines[:])
+				layout.Pack(form, panels[panel*form.PanelBytes(cols):], cols, lines[:])
 				for r, line := range lines {
 					if !check {
 						break
 					}
-					if err := quant.CheckRow(nil, t, panel*kernel.PanelRows+r, d, line); err != nil {
+					if err := quant.CheckRow(nil, t, panel*layout.PanelRows+r, d, line); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -53,7 +53,7 @@ func BenchmarkPackingChecked(b *testing.B) {
 			turn := 0
 			for b.Loop() {
 				var took [2][]float64
-				for panel := range rows / kernel.PanelRows {
+				for panel := range rows / layout.PanelRows {
 					checked := (panel + turn) % 2
 					took[checked] = append(took[checked], float64(pack(panel, checked == 1)))
 				}

@@ -9,13 +9,13 @@ import (
 	"sync/atomic"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // model implements gpu.Model.
 type model struct {
 	program  *gpu.Program
-	level    kernel.Level
+	level    simd.Level
 	numerics gpu.Numerics
 	weights  *weights
 	compiled

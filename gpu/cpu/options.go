@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // Options configures the device.
@@ -36,7 +36,7 @@ type Options struct {
 	// the matrix of the logits is not kept in less than q8_0. Example: "q8_0".
 	WeightDType string
 
-	level   kernel.Level
+	level   simd.Level
 	int8    bool
 	weights *gpu.DType // nil: as stored
 	// jobBytes is that of load.go, smaller in tests.
@@ -56,7 +56,7 @@ func (o *Options) complete() error {
 	if o.Threads < 1 || o.Threads > maxThreads {
 		return fmt.Errorf("cpu device: threads is %d; it must be 1 to %d, or 0 for one per processor", o.Threads, maxThreads)
 	}
-	level, err := kernel.ParseLevel(cmp.Or(o.InstructionSet, "auto"))
+	level, err := simd.ParseLevel(cmp.Or(o.InstructionSet, "auto"))
 	if err != nil {
 		return fmt.Errorf("cpu device: %w", err)
 	}

@@ -3,7 +3,8 @@ package cpu
 import (
 	"slices"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/scan"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // before is the order of candidates: higher first, ties lower id first.
@@ -32,7 +33,7 @@ const (
 
 // first is the first k candidates in order. The result is good until the next
 // call.
-func (c *candidates) first(level kernel.Level, x []float32, k int) []int32 {
+func (c *candidates) first(level simd.Level, x []float32, k int) []int32 {
 	c.ids = slices.Grow(c.ids[:0], len(x))[:len(x)]
 	runs := len(x) / peakRun
 	if k*peakRuns > runs {
@@ -41,11 +42,11 @@ func (c *candidates) first(level kernel.Level, x []float32, k int) []int32 {
 	// The k-th largest of the peaks of runs is reached by k candidates or more.
 	c.peaks = c.peaks[:0]
 	for i := range runs {
-		peak, _ := kernel.Peak(level, x[i*peakRun:(i+1)*peakRun])
+		peak, _ := scan.Max(level, x[i*peakRun:(i+1)*peakRun])
 		c.peaks = append(c.peaks, peak)
 	}
 	last := leading(c.peaks, c.ids, k)[k-1]
-	ids := c.ids[:kernel.Collect(level, x, c.peaks[last], c.ids)]
+	ids := c.ids[:scan.AtLeast(level, x, c.peaks[last], c.ids)]
 	sortCandidates(x, ids)
 	return ids[:k]
 }

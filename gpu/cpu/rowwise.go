@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/rowops"
 )
 
 // rowOp works on one row at a time.
@@ -64,7 +64,7 @@ type rmsNorm struct {
 func (o rmsNorm) row(s *step, _ *scratch, r int) {
 	in, out := s.row(o.In, r), s.row(o.Out, r)
 	for g := 0; g < len(in); g += o.Group {
-		kernel.RMSNorm(s.level, in[g:g+o.Group], o.gain, out[g:g+o.Group], o.Eps)
+		rowops.RMSNorm(s.level, in[g:g+o.Group], o.gain, out[g:g+o.Group], o.Eps)
 	}
 }
 
@@ -95,7 +95,7 @@ func (o rope) row(s *step, _ *scratch, r int) {
 	cos, sin := o.angles.table[r*2*n:r*2*n+n], o.angles.table[r*2*n+n:(r+1)*2*n]
 	x := s.row(o.X, r)
 	for h := 0; h < len(x); h += o.HeadDim {
-		kernel.Rotate(s.level, x[h:h+n], x[h+n:h+2*n], cos, sin)
+		rowops.Rotate(s.level, x[h:h+n], x[h+n:h+2*n], cos, sin)
 	}
 }
 
@@ -117,7 +117,7 @@ func (o storeKV) row(s *step, w *scratch, r int) {
 type siluMul struct{ gpu.SiluMul }
 
 func (o siluMul) row(s *step, _ *scratch, r int) {
-	kernel.SiluMul(s.level, s.row(o.Gate, r), s.row(o.Up, r), s.row(o.Out, r))
+	rowops.SiluMul(s.level, s.row(o.Gate, r), s.row(o.Up, r), s.row(o.Out, r))
 }
 
 type gather struct{ gpu.Gather }

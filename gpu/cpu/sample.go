@@ -5,7 +5,8 @@ import (
 	"math"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/scan"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // sampling is the last stage; a unit is one output. gpu/ref says what a draw
@@ -47,25 +48,25 @@ func (o *sampling) run(s *step, w *scratch, unit int) error {
 // to sumError, until a result lies so near to where float32 rounds the other
 // way that the sum in order of ids is needed.
 type normalizer struct {
-	level           kernel.Level
+	level           simd.Level
 	logits          []float32
 	highest, logSum float64
 	exact           bool
 }
 
 // sumError bounds, relative to the sum, what a sum in another order with
-// kernel.ExpSum differs from the one in order of ids: n roundings of 1.1e-16,
+// scan.SumExp differs from the one in order of ids: n roundings of 1.1e-16,
 // for vocabularies of a million less than 1.2e-10.
 const sumError = 2e-10
 
-func newNormalizer(level kernel.Level, logits []float32) normalizer {
+func newNormalizer(level simd.Level, logits []float32) normalizer {
 	n := normalizer{level: level, logits: logits}
-	highest, nan := kernel.Peak(level, logits)
+	highest, nan := scan.Max(level, logits)
 	n.highest = float64(highest)
-	if nan || math.IsInf(n.highest, 0) || level == kernel.Portable {
+	if nan || math.IsInf(n.highest, 0) || level == simd.Portable {
 		n.sumInOrder()
 	} else {
-		n.logSum = math.Log(kernel.ExpSum(level, logits, n.highest, 1))
+		n.logSum = math.Log(scan.SumExp(level, logits, n.highest, 1))
 	}
 	return n
 }

@@ -5,7 +5,9 @@ import (
 	"sync/atomic"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // outputTile is how many outputs the ops after Gather take at a time, which
@@ -70,7 +72,7 @@ func (s *step) prepare(batch *gpu.StepBatch) {
 		}
 	}
 	if s.queryGroup > 0 {
-		s.planSpans(s.program.KV.Heads, s.queryGroup, kernel.AccWidth(s.program.KV.HeadDim))
+		s.planSpans(s.program.KV.Heads, s.queryGroup, attn.AccWidth(s.program.KV.HeadDim))
 	}
 	for i, b := range s.program.Buffers {
 		rows := len(s.tokens)
@@ -175,7 +177,7 @@ func (s *step) rows(b gpu.Buffer) int {
 // stride is the elements from a row of a buffer to the next: panels write whole
 // runs of 32.
 func (s *step) stride(b gpu.Buffer) int {
-	return kernel.Panels(s.program.Buffers[b].Width) * kernel.PanelRows
+	return layout.Panels(s.program.Buffers[b].Width) * layout.PanelRows
 }
 
 // row is row i of a buffer.
@@ -205,7 +207,7 @@ func (s *step) run(batch *gpu.StepBatch) (*gpu.StepResult, error) {
 
 // worthHelpers is the number of multiplications from which waking helpers pays:
 // about 100 microseconds of one worker.
-var worthHelpers = [...]int{kernel.Portable: 300_000, kernel.AVX2: 1_500_000, kernel.AVX512: 2_000_000, kernel.AMX: 2_000_000}
+var worthHelpers = [...]int{simd.Portable: 300_000, simd.AVX2: 1_500_000, simd.AVX512: 2_000_000, simd.AMX: 2_000_000}
 
 // cost is the number of multiplications by weights.
 func (s *step) cost() int {

@@ -5,7 +5,8 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/roofline"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/gpu/gputest"
 	"github.com/troupe-engine/troupe/lab/cputime"
 )
@@ -118,7 +119,7 @@ func BenchmarkDraw(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				s.Position++
-				if _, err := c.draw(kernel.Best(), x, &s); err != nil {
+				if _, err := c.draw(simd.Best(), x, &s); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -135,7 +136,7 @@ func BenchmarkShareOfTheMachine(b *testing.B) {
 	for _, dtype := range []gpu.DType{gpu.BF16, gpu.Q8_0} {
 		s.DType = dtype
 		p, w := gputest.Build(s, 1)
-		for _, level := range kernel.Levels()[1:] {
+		for _, level := range simd.Levels()[1:] {
 			d, err := New(Options{Threads: 1, InstructionSet: level.String()})
 			if err != nil {
 				b.Fatal(err)
@@ -180,12 +181,12 @@ func shareOf(b *testing.B, m *model, tokens int) {
 			}
 		}
 		bytes += len(m.weights.arena)
-		read += used(func() { kernel.ReadSum(kernel.Best(), m.weights.arena[:len(m.weights.arena)&^511]) })
-		peak += used(func() { kernel.MultiplyAdds(m.level, rounds) })
+		read += used(func() { roofline.ReadSum(simd.Best(), m.weights.arena[:len(m.weights.arena)&^511]) })
+		peak += used(func() { roofline.MultiplyAdds(m.level, rounds) })
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(bytes)/step/1e9, "GB/s")
 	b.ReportMetric(100*read/step, "%-of-reading")
-	flops := float64(kernel.MultiplyAdds(m.level, rounds)*b.N) / peak
+	flops := float64(roofline.MultiplyAdds(m.level, rounds)*b.N) / peak
 	b.ReportMetric(100*2*float64(weights*tokens)/step/flops, "%-of-multiplying")
 }

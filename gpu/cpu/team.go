@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // work is what a team runs: stages of units. open readies stage i and tells
@@ -207,7 +207,7 @@ func (t *team) yield() {
 	if t.crowded.Load() {
 		runtime.Gosched()
 	} else {
-		kernel.Pause(pauses)
+		simd.Pause(pauses)
 	}
 }
 

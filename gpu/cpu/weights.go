@@ -2,14 +2,14 @@ package cpu
 
 import (
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 )
 
 // matrix is a weight in memory: a matrix in panels, or a vector in f32.
 type matrix struct {
 	rows, cols int
-	form       kernel.Form
-	panels     []byte    // kernel.Panels(rows) of them, in the arena of weights
+	form       layout.Form
+	panels     []byte    // layout.Panels(rows) of them, in the arena of weights
 	f32        []float32 // of a vector
 }
 
@@ -19,7 +19,7 @@ func (m *matrix) panel(i int) []byte { return m.panels[i*m.form.PanelBytes(m.col
 // row widens a row of a matrix into buf.
 func (m *matrix) row(i int, buf []float32) []float32 {
 	buf = buf[:m.cols]
-	kernel.Row(m.form, m.panel(i/kernel.PanelRows), m.cols, i%kernel.PanelRows, buf)
+	layout.Row(m.form, m.panel(i/layout.PanelRows), m.cols, i%layout.PanelRows, buf)
 	return buf
 }
 
@@ -32,24 +32,24 @@ type weights struct {
 }
 
 // formOf is the form that holds a type of weights as it is.
-func formOf(d gpu.DType) (form kernel.Form, ok bool) {
+func formOf(d gpu.DType) (form layout.Form, ok bool) {
 	switch d {
 	case gpu.F32:
-		return kernel.F32, true
+		return layout.F32, true
 	case gpu.BF16:
-		return kernel.BF16, true
+		return layout.BF16, true
 	case gpu.F16:
-		return kernel.F16, true
+		return layout.F16, true
 	case gpu.Q8_0:
-		return kernel.Q8, true
+		return layout.Q8, true
 	case gpu.Q4_0:
-		return kernel.Q4, true
+		return layout.Q4, true
 	case gpu.Q4_1:
-		return kernel.Q41, true
+		return layout.Q41, true
 	case gpu.Q4_K:
-		return kernel.Q4K, true
+		return layout.Q4K, true
 	case gpu.Q6_K:
-		return kernel.Q6K, true
+		return layout.Q6K, true
 	}
 	return 0, false
 }

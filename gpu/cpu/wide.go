@@ -4,10 +4,12 @@ import (
 	"runtime"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/intgemm"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/rowops"
 )
 
-// Products by kernel.TileGemm: of many rows with matrices that lie in memory,
+// Products by intgemm.MultiplyAMX: of many rows with matrices that lie in memory,
 // where what is around them counts. Sums stay in the second cache until they
 // are whole; those of a SiluMul never leave it but as the activations of the
 // products that follow.
@@ -22,7 +24,7 @@ const (
 	// with the activations of a tile they stay in the first cache.
 	wideGroups = 16
 	// wideColumns is their columns.
-	wideColumns = wideGroups * kernel.GroupCols
+	wideColumns = wideGroups * layout.GroupCols
 	// wideYield is how many blocks of columns are multiplied, of some 50
 	// microseconds each, before others may have the processor.
 	wideYield = 4
@@ -35,7 +37,7 @@ type wideScratch struct {
 }
 
 func newWideScratch() wideScratch {
-	return wideScratch{make([]byte, kernel.SpreadBytes(wideGroups)), make([]float32, widePanels*wideTokens*kernel.PanelRows)}
+	return wideScratch{make([]byte, intgemm.UnpackedBytes(wideGroups)), make([]float32, widePanels*wideTokens*layout.PanelRows)}
 }
 
 // wideUnit is one unit: panels [lo, hi) by tiles [first, end), which are tokens
@@ -44,7 +46,7 @@ type wideUnit struct {
 	s          *step
 	w          *wideScratch
 	in         *activations
-	tiles      kernel.Tiling
+	tiles      layout.Tiling
 	first, end int
 	from, to   int
 	lo, hi     int
@@ -54,7 +56,7 @@ func (u *wideUnit) tokens() int { return u.to - u.from }
 
 // sums is the place of panel i of so many.
 func (u *wideUnit) sums(i int) []float32 {
-	n := u.tokens() * kernel.PanelRows
+	n := u.tokens() * layout.PanelRows
 	return u.w.sums[i*n : (i+1)*n]
 }
 
@@ -74,7 +76,7 @@ func (l *linears) runWide(s *step, w *scratch, op *linear, first, end, lo, hi in
 	if !l.inner {
 		u.write(&l.ops[0], 0)
 		u.write(&l.ops[1], panels)
-		l.activate(s, u.tiles, first, end, lo*kernel.PanelRows, min(hi*kernel.PanelRows, op.w.rows))
+		l.activate(s, u.tiles, first, end, lo*layout.PanelRows, min(hi*layout.PanelRows, op.w.rows))
 		return
 	}
 	gate, up := 0, panels
@@ -83,10 +85,10 @@ func (l *linears) runWide(s *step, w *scratch, op *linear, first, end, lo, hi in
 	}
 	for i := range panels {
 		x := u.sums(gate + i)
-		kernel.SiluMul(s.level, x, u.sums(up+i), x)
+		rowops.SiluMul(s.level, x, u.sums(up+i), x)
 		for tile := first; tile < end; tile++ {
 			t, _ := u.tiles.At(tile)
-			l.next.quantise(s.level, u.tiles, tile, (lo+i)*kernel.PanelRows, x[(t-u.from)*kernel.PanelRows:], kernel.PanelRows, kernel.PanelRows)
+			l.next.quantise(s.level, u.tiles, tile, (lo+i)*layout.PanelRows, x[(t-u.from)*layout.PanelRows:], layout.PanelRows, layout.PanelRows)
 		}
 	}
 }
@@ -100,7 +102,7 @@ func (u *wideUnit) product(l *linear, at int) {
 	blocks := (l.w.cols + wideColumns - 1) / wideColumns
 	for b := range blocks * panels {
 		weights, groups := l.wideBlock(u.lo+b%panels, b/panels)
-		kernel.SpreadGroups(l.w.form, weights, groups, u.w.spread)
+		intgemm.UnpackAMX(l.w.form, weights, groups, u.w.spread)
 		var next []byte
 		if b+1 < blocks*panels {
 			next, _ = l.wideBlock(u.lo+(b+1)%panels, (b+1)/panels)
@@ -115,7 +117,7 @@ func (u *wideUnit) product(l *linear, at int) {
 // wideBlock is block b of a panel.
 func (l *linear) wideBlock(panel, b int) (weights []byte, groups int) {
 	columns := min(wideColumns, l.w.cols-b*wideColumns)
-	return l.w.panel(panel)[l.w.form.PanelBytes(b*wideColumns):][:l.w.form.PanelBytes(columns)], columns / kernel.GroupCols
+	return l.w.panel(panel)[l.w.form.PanelBytes(b*wideColumns):][:l.w.form.PanelBytes(columns)], columns / layout.GroupCols
 }
 
 // multiply computes groups of columns from one on, for each run of tiles of one
@@ -124,17 +126,17 @@ func (u *wideUnit) multiply(groups, column int, sums []float32, add bool, next [
 	for first := u.first; first < u.end; {
 		t, tokens := u.tiles.At(first)
 		end := min(u.end, u.tiles.Alike(first))
-		each := kernel.IntTileBytes(u.in.width/kernel.GroupCols, tokens)
-		x := u.in.quantised[kernel.IntTileBytes(u.in.width/kernel.GroupCols, t)+kernel.IntTileBytes(column/kernel.GroupCols, tokens):]
-		kernel.TileGemm(u.w.spread, groups, x, tokens, end-first, each, sums[(t-u.from)*kernel.PanelRows:], kernel.PanelRows, add, next)
+		each := intgemm.TileBytes(u.in.width/layout.GroupCols, tokens)
+		x := u.in.quantised[intgemm.TileBytes(u.in.width/layout.GroupCols, t)+intgemm.TileBytes(column/layout.GroupCols, tokens):]
+		intgemm.MultiplyAMX(u.w.spread, groups, x, tokens, end-first, each, sums[(t-u.from)*layout.PanelRows:], layout.PanelRows, add, next)
 		first, next = end, nil
 	}
 }
 
 // columns is what of a row of the output a panel is.
 func (u *wideUnit) columns(l *linear, panel, t int) []float32 {
-	at := panel * kernel.PanelRows
-	return u.s.row(l.Out, t)[at:min(at+kernel.PanelRows, l.w.rows)]
+	at := panel * layout.PanelRows
+	return u.s.row(l.Out, t)[at:min(at+layout.PanelRows, l.w.rows)]
 }
 
 // begin puts the bias, and what is added to, where the sums of a panel begin.
@@ -143,8 +145,8 @@ func (u *wideUnit) begin(l *linear, panel int, sums []float32) {
 		return
 	}
 	for t := range u.tokens() {
-		row, output := sums[t*kernel.PanelRows:][:kernel.PanelRows], u.columns(l, panel, u.from+t)
-		l.beginRow(row, output, panel*kernel.PanelRows)
+		row, output := sums[t*layout.PanelRows:][:layout.PanelRows], u.columns(l, panel, u.from+t)
+		l.beginRow(row, output, panel*layout.PanelRows)
 		clear(row[len(output):])
 	}
 }
@@ -153,10 +155,10 @@ func (u *wideUnit) begin(l *linear, panel int, sums []float32) {
 func (u *wideUnit) write(l *linear, at int) {
 	y, stride := u.s.buffers[l.Out], u.s.stride(l.Out)
 	for i := range u.hi - u.lo {
-		sums, column := u.sums(at+i), (u.lo+i)*kernel.PanelRows
+		sums, column := u.sums(at+i), (u.lo+i)*layout.PanelRows
 		for t := range u.tokens() {
 			// Whole panels: a buffer's stride has room for what fills up the last.
-			*(*[kernel.PanelRows]float32)(y[(u.from+t)*stride+column:]) = *(*[kernel.PanelRows]float32)(sums[t*kernel.PanelRows:])
+			*(*[layout.PanelRows]float32)(y[(u.from+t)*stride+column:]) = *(*[layout.PanelRows]float32)(sums[t*layout.PanelRows:])
 		}
 	}
 }

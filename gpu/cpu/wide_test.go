@@ -4,14 +4,16 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/intgemm"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/gpu/gputest"
 )
 
 // TestAMXGivesTheBitsOfAVX512: however a prompt is cut, and so whichever
 // kernels its rows meet.
 func TestAMXGivesTheBitsOfAVX512(t *testing.T) {
-	if !kernel.AMX.Supported() {
+	if !simd.AMX.Supported() {
 		t.Skip("this processor has no AMX, or the system does not allow it")
 	}
 	spec := gpu.PoolSpec{PageSize: 16, Pages: 8, DType: gpu.BF16}
@@ -59,7 +61,7 @@ func TestAMXGivesTheBitsOfAVX512(t *testing.T) {
 // writes over its input, and of one that writes elsewhere; not where other
 // stages read what one computes.
 func TestSumsStayInsideWhereNobodyReadsThem(t *testing.T) {
-	if !kernel.AMX.Supported() {
+	if !simd.AMX.Supported() {
 		t.Skip("this processor has no AMX, or the system does not allow it")
 	}
 	shape := wide
@@ -131,7 +133,7 @@ func TestSumsStayInsideWhereNobodyReadsThem(t *testing.T) {
 
 // What products by tiles keep for each worker is counted.
 func TestBytesCountTheSumsOfTiles(t *testing.T) {
-	if !kernel.AMX.Supported() {
+	if !simd.AMX.Supported() {
 		t.Skip("this processor has no AMX, or the system does not allow it")
 	}
 	shape := wide
@@ -141,7 +143,7 @@ func TestBytesCountTheSumsOfTiles(t *testing.T) {
 		m, _ := load(t, shape, Options{Threads: threads, InstructionSet: set}, gpu.PoolSpec{PageSize: 16, Pages: 8, DType: gpu.BF16})
 		return m.Bytes()["workspace"]
 	}
-	want := threads * (kernel.SpreadBytes(wideGroups) + 4*widePanels*wideTokens*kernel.PanelRows)
+	want := threads * (intgemm.UnpackedBytes(wideGroups) + 4*widePanels*wideTokens*layout.PanelRows)
 	if got := workspace("amx") - workspace("avx512"); got != int64(want) {
 		t.Errorf("tiles add %d bytes to the workspace, want %d", got, want)
 	}

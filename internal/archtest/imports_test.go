@@ -32,6 +32,7 @@ var rules = []rule{
 	{"gpu/ref", []string{"gpu"}, nil, "a device knows programs and steps, not the engine"},
 	{"gpu/cpu", []string{"gpu"}, nil, "a device knows programs and steps, not the engine"},
 	{"gpu/cpu/kernel", []string{"gpu"}, impure, "inner loops know memory and numbers; of gpu they take the 16-bit floats, so that all devices round alike"},
+	{"gpu/cpu/kernel/kerneltest", []string{"gpu/cpu/kernel"}, nil, "it is what tests of the kernels share: guarded memory needs the system"},
 	{"gpu/cpu/kernel/gen", nil, nil, "it writes assembly and is not part of the product"},
 	{"gpu/quant", []string{"gpu"}, impure, "it turns bytes into numbers; every device is compared with it"},
 	{"lab/costmodel", nil, impure, "a cost model is arithmetic on plain numbers, the same on every machine"},

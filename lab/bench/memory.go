@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/gpu/cpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/roofline"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // readChunk is what a thread reads in one go: 512 KiB take some 25
@@ -20,13 +21,13 @@ const readChunk = 512 << 10
 type Memory struct {
 	bytes []byte
 	free  func() error
-	level kernel.Level
+	level simd.Level
 	sink  atomic.Uint32
 }
 
 // NewMemory takes so many bytes, rounded down to whole chunks of 512 KiB, and
 // writes them, so that they are there and not one page of zeros.
-func NewMemory(bytes int64, level kernel.Level) (*Memory, error) {
+func NewMemory(bytes int64, level simd.Level) (*Memory, error) {
 	n := bytes / readChunk * readChunk
 	if n < readChunk || n > 1<<46 {
 		return nil, fmt.Errorf("%d bytes are no amount to measure the read bandwidth with; it must be %d at least, and should be more than the caches hold", bytes, readChunk)
@@ -54,7 +55,7 @@ func NewMemory(bytes int64, level kernel.Level) (*Memory, error) {
 }
 
 // Level is the instruction set that reads.
-func (m *Memory) Level() kernel.Level { return m.level }
+func (m *Memory) Level() simd.Level { return m.level }
 
 // Size is how many bytes are read.
 func (m *Memory) Size() int64 { return int64(len(m.bytes)) }
@@ -77,7 +78,7 @@ func (m *Memory) Bandwidth(threads int) float64 {
 				if at >= int64(len(m.bytes)) {
 					break
 				}
-				sum += kernel.ReadSum(m.level, m.bytes[at:at+readChunk])
+				sum += roofline.ReadSum(m.level, m.bytes[at:at+readChunk])
 			}
 			m.sink.Store(uint32(sum)) // or it might not be computed
 		})

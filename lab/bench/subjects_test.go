@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -253,7 +253,7 @@ func TestEngineErrors(t *testing.T) {
 }
 
 func TestMemoryIsRead(t *testing.T) {
-	for _, l := range kernel.Levels() {
+	for _, l := range simd.Levels() {
 		m, err := NewMemory(3<<20+5, l)
 		if err != nil {
 			t.Fatal(err)
@@ -268,7 +268,7 @@ func TestMemoryIsRead(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := NewMemory(readChunk-1, kernel.Best()); err == nil || !strings.Contains(err.Error(), "at least") {
+	if _, err := NewMemory(readChunk-1, simd.Best()); err == nil || !strings.Contains(err.Error(), "at least") {
 		t.Error(err)
 	}
 }

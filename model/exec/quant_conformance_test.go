@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu/cpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/gpu/quant"
 	"github.com/troupe-engine/troupe/gpu/ref"
 	"github.com/troupe-engine/troupe/model/gguf"
@@ -108,7 +108,7 @@ func TestConformanceQuantisedLogits(t *testing.T) {
 // may be ahead; the mean of all is compared, and no prompt may be far behind.
 func TestConformanceQuantisedOnCPU(t *testing.T) {
 	dir, all := quantGoldens(t)
-	for _, level := range kernel.Levels() {
+	for _, level := range simd.Levels() {
 		for _, activations := range []string{"f32", "int8"} {
 			d, err := cpu.New(cpu.Options{Threads: 2, InstructionSet: level.String(), Activations: activations})
 			if err != nil {

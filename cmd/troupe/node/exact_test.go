@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 )
@@ -15,13 +15,13 @@ import (
 // numbers are what of the numerics fingerprint is varied here: within one of
 // them, answers are equal to the bit.
 type numbers struct {
-	level       kernel.Level
+	level       simd.Level
 	weights, kv string
 }
 
 // fingerprint is that of the answers: amx gives the bits of avx512.
 func (n numbers) fingerprint() numbers {
-	n.level = min(n.level, kernel.AVX512)
+	n.level = min(n.level, simd.AVX512)
 	return n
 }
 
@@ -87,7 +87,7 @@ var servings = []serving{
 // all combinations.
 func TestEveryKernelIsExact(t *testing.T) {
 	names, files := weightFiles(t)
-	levels := kernel.Levels()
+	levels := simd.Levels()
 	if raced { // only the interleavings count, and the detector sees no assembly
 		names, levels = []string{"q8_0"}, levels[len(levels)-1:]
 	}
@@ -96,7 +96,7 @@ func TestEveryKernelIsExact(t *testing.T) {
 		for i, weights := range names {
 			for j, kv := range []string{"bf16", "int8"} {
 				// avx512 and amx have the same type.
-				if !soak && (i+int(min(level, kernel.AVX512)))%2 != j {
+				if !soak && (i+int(min(level, simd.AVX512)))%2 != j {
 					continue
 				}
 				x := numbers{level, weights, kv}

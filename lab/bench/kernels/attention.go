@@ -7,7 +7,10 @@ import (
 	"math/rand/v2"
 	"unsafe"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/convert"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // A KV head of a model of 1.5 billion parameters, and a context of a long chat.
@@ -22,14 +25,14 @@ const (
 // kvForms are the types of K and V by name. Plain Go reads float32 only.
 var kvForms = []struct {
 	name  string
-	kind  kernel.KV
+	kind  attn.KV
 	bytes int
-}{{"f32", kernel.KVF32, 4}, {"bf16", kernel.KVBF16, 2}, {"f16", kernel.KVF16, 2}, {"int8", kernel.KVI8, 1}}
+}{{"f32", attn.F32, 4}, {"bf16", attn.BF16, 2}, {"f16", attn.F16, 2}, {"int8", attn.I8, 1}}
 
 // cache is a pool of K and V for one KV head: blocks of 64 positions, keys
 // first.
 type cache struct {
-	kind   kernel.KV
+	kind   attn.KV
 	memory []byte
 	run    int // bytes of 16 positions of K, or V
 	blocks int
@@ -37,12 +40,12 @@ type cache struct {
 	scales []float32 // of KVI8
 }
 
-func newCache(kind kernel.KV, elementBytes int, memory []byte) (*cache, error) {
-	c := &cache{kind: kind, run: kernel.RunSlots * headDim * elementBytes}
+func newCache(kind attn.KV, elementBytes int, memory []byte) (*cache, error) {
+	c := &cache{kind: kind, run: attn.RunSlots * headDim * elementBytes}
 	block := c.blockBytes()
 	// The last block's values are read a vector too far.
-	if c.blocks = (len(memory) - 256) / block; c.blocks < 2*context/kernel.BlockSlots {
-		return nil, fmt.Errorf("%d bytes hold no two contexts of %d positions, which take %d; give more memory", len(memory), context, 2*context/kernel.BlockSlots*block)
+	if c.blocks = (len(memory) - 256) / block; c.blocks < 2*context/attn.BlockSlots {
+		return nil, fmt.Errorf("%d bytes hold no two contexts of %d positions, which take %d; give more memory", len(memory), context, 2*context/attn.BlockSlots*block)
 	}
 	c.memory = memory[:c.blocks*block+256]
 	r := rand.New(rand.NewPCG(3, uint64(kind)))
@@ -50,25 +53,25 @@ func newCache(kind kernel.KV, elementBytes int, memory []byte) (*cache, error) {
 	for at := 0; at < block; at += elementBytes {
 		x := float32(r.NormFloat64())
 		switch kind {
-		case kernel.KVF32:
+		case attn.F32:
 			binary.LittleEndian.PutUint32(first[at:], math.Float32bits(x))
-		case kernel.KVI8:
+		case attn.I8:
 			first[at] = byte(int8(r.IntN(255) - 127))
 		default:
-			form := kernel.BF16
-			if kind == kernel.KVF16 {
-				form = kernel.F16
+			form := layout.BF16
+			if kind == attn.F16 {
+				form = layout.F16
 			}
 			var h [1]uint16
-			kernel.Narrow(kernel.Portable, form, h[:], []float32{x})
+			convert.Narrow(simd.Portable, form, h[:], []float32{x})
 			binary.LittleEndian.PutUint16(first[at:], h[0])
 		}
 	}
 	for done := block; done < len(c.memory); done *= 2 {
 		copy(c.memory[done:], c.memory[:done])
 	}
-	if kind == kernel.KVI8 {
-		c.scales = make([]float32, kernel.BlockSlots)
+	if kind == attn.I8 {
+		c.scales = make([]float32, attn.BlockSlots)
 		for i := range c.scales {
 			c.scales[i] = 1.0 / 64
 		}
@@ -76,16 +79,16 @@ func newCache(kind kernel.KV, elementBytes int, memory []byte) (*cache, error) {
 	return c, nil
 }
 
-func (c *cache) blockBytes() int { return 2 * kernel.BlockSlots / kernel.RunSlots * c.run }
+func (c *cache) blockBytes() int { return 2 * attn.BlockSlots / attn.RunSlots * c.run }
 
 // block is where block i lies, modulo their number.
-func (c *cache) block(i int) (keys, values kernel.Runs) {
+func (c *cache) block(i int) (keys, values attn.Runs) {
 	at := i % c.blocks * c.blockBytes()
 	following := (i + 1) % c.blocks * c.blockBytes()
 	half := len(keys) * c.run
 	for j := range keys {
-		keys[j] = kernel.Run{At: at + j*c.run, Ahead: at + half + j*c.run}
-		values[j] = kernel.Run{At: at + half + j*c.run, Ahead: following + j*c.run}
+		keys[j] = attn.Run{At: at + j*c.run, Ahead: at + half + j*c.run}
+		values[j] = attn.Run{At: at + half + j*c.run, Ahead: following + j*c.run}
 	}
 	return keys, values
 }
@@ -98,7 +101,7 @@ type rows struct {
 
 func newRows(n int) *rows {
 	r := &rows{
-		q: make([]float32, n*headDim), scores: make([]float32, n*kernel.BlockSlots), acc: make([]float32, n*kernel.AccWidth(headDim)),
+		q: make([]float32, n*headDim), scores: make([]float32, n*attn.BlockSlots), acc: make([]float32, n*attn.AccWidth(headDim)),
 		peaks: make([]float32, n), totals: make([]float32, n), shrinks: make([]float32, n), seen: make([]int32, n),
 	}
 	random := rand.New(rand.NewPCG(4, 4))
@@ -106,7 +109,7 @@ func newRows(n int) *rows {
 		r.q[i] = float32(random.NormFloat64())
 	}
 	for i := range r.seen {
-		r.seen[i] = kernel.BlockSlots
+		r.seen[i] = attn.BlockSlots
 	}
 	return r
 }
@@ -115,31 +118,31 @@ func (r *rows) reset() {
 	clear(r.acc)
 	clear(r.totals)
 	for i := range r.peaks {
-		r.peaks[i] = kernel.Unseen
+		r.peaks[i] = attn.NoScore
 	}
 }
 
 // attend adds a block to rows [from, from+n).
-func (r *rows) attend(l kernel.Level, kind kernel.KV, base *byte, keys, values *kernel.Runs, scales []float32, from, n int) {
-	const runs, width = kernel.BlockSlots / kernel.RunSlots, headDim // AccWidth of 128
-	scores, acc := r.scores[from*kernel.BlockSlots:][:n*kernel.BlockSlots], r.acc[from*width:][:n*width]
-	kernel.Scores(l, kind, r.q[from*headDim:], headDim, n, base, keys, runs, headDim, scores)
-	kernel.Softmax(l, scores, r.seen[from:from+n], float32(1/math.Sqrt(headDim)), scales, scales,
-		kernel.Weights{Peaks: r.peaks[from:], Totals: r.totals[from:], Shrinks: r.shrinks[from:]})
+func (r *rows) attend(l simd.Level, kind attn.KV, base *byte, keys, values *attn.Runs, scales []float32, from, n int) {
+	const runs, width = attn.BlockSlots / attn.RunSlots, headDim // AccWidth of 128
+	scores, acc := r.scores[from*attn.BlockSlots:][:n*attn.BlockSlots], r.acc[from*width:][:n*width]
+	attn.Scores(l, kind, r.q[from*headDim:], headDim, n, base, keys, runs, headDim, scores)
+	attn.Softmax(l, scores, r.seen[from:from+n], float32(1/math.Sqrt(headDim)), scales, scales,
+		attn.Weights{Max: r.peaks[from:], Sums: r.totals[from:], Rescale: r.shrinks[from:]})
 	for i, shrink := range r.shrinks[from : from+n] {
 		if shrink != 1 {
-			kernel.Scaled(l, acc[i*width:][:width], acc[i*width:], shrink)
+			attn.Scale(l, acc[i*width:][:width], acc[i*width:], shrink)
 		}
 	}
-	kernel.Values(l, kind, scores, n, base, values, 0, kernel.BlockSlots, headDim, acc)
+	attn.Values(l, kind, scores, n, base, values, 0, attn.BlockSlots, headDim, acc)
 }
 
 // decode is one token of a sequence for one KV head.
-func (c *cache) decode(l kernel.Level, form string) Case {
+func (c *cache) decode(l simd.Level, form string) Case {
 	r := newRows(headGroup)
 	do := func() {
 		r.reset()
-		for range context / kernel.BlockSlots {
+		for range context / attn.BlockSlots {
 			keys, values := c.block(c.next)
 			c.next++
 			r.attend(l, c.kind, &c.memory[0], &keys, &values, c.scales, 0, headGroup)
@@ -150,48 +153,48 @@ func (c *cache) decode(l kernel.Level, form string) Case {
 
 // prefill is some tokens of a prompt for one KV head: blocks are widened once
 // for all of them.
-func (c *cache) prefill(l kernel.Level, form string) Case {
+func (c *cache) prefill(l simd.Level, form string) Case {
 	r := newRows(headGroup * queryTokens)
 	wide := make([]float32, c.blockBytes()/c.elementBytes()+64)
 	base := (*byte)(unsafe.Pointer(&wide[0]))
-	flat := cache{run: kernel.RunSlots * headDim * 4, blocks: 1}
+	flat := cache{run: attn.RunSlots * headDim * 4, blocks: 1}
 	do := func() {
 		r.reset()
-		for range context / kernel.BlockSlots {
+		for range context / attn.BlockSlots {
 			at := c.next % c.blocks * c.blockBytes()
 			c.next++
 			c.widen(l, wide[:len(wide)-64], c.memory[at:at+c.blockBytes()])
 			keys, values := flat.block(0)
 			for g := range headGroup {
-				r.attend(l, kernel.KVF32, base, &keys, &values, c.scales, g*queryTokens, queryTokens)
+				r.attend(l, attn.F32, base, &keys, &values, c.scales, g*queryTokens, queryTokens)
 			}
 		}
 	}
 	return c.attention(l, "attention prefill", form, queryTokens, do)
 }
 
-func (c *cache) elementBytes() int { return c.run / (kernel.RunSlots * headDim) }
+func (c *cache) elementBytes() int { return c.run / (attn.RunSlots * headDim) }
 
-func (c *cache) widen(l kernel.Level, out []float32, block []byte) {
+func (c *cache) widen(l simd.Level, out []float32, block []byte) {
 	p := unsafe.Pointer(&block[0])
 	switch c.kind {
-	case kernel.KVF32:
+	case attn.F32:
 		copy(out, unsafe.Slice((*float32)(p), len(out)))
-	case kernel.KVI8:
-		kernel.WidenI8(l, out, unsafe.Slice((*int8)(p), len(out)))
-	case kernel.KVF16:
-		kernel.Widen(l, kernel.F16, out, unsafe.Slice((*uint16)(p), len(out)))
+	case attn.I8:
+		convert.WidenI8(l, out, unsafe.Slice((*int8)(p), len(out)))
+	case attn.F16:
+		convert.Widen(l, layout.F16, out, unsafe.Slice((*uint16)(p), len(out)))
 	default:
-		kernel.Widen(l, kernel.BF16, out, unsafe.Slice((*uint16)(p), len(out)))
+		convert.Widen(l, layout.BF16, out, unsafe.Slice((*uint16)(p), len(out)))
 	}
 }
 
 // attention counts a multiplication and an addition for each element of K and
 // V and each query.
-func (c *cache) attention(l kernel.Level, name, form string, tokens int, do func()) Case {
+func (c *cache) attention(l simd.Level, name, form string, tokens int, do func()) Case {
 	return Case{
 		Level: l, Kernel: name, Form: form, Tokens: tokens, Shape: fmt.Sprintf("%d x %d, %d heads", context, headDim, headGroup),
-		Bytes: float64(context / kernel.BlockSlots * c.blockBytes()), Operations: 4 * context * headDim * headGroup * float64(tokens),
+		Bytes: float64(context / attn.BlockSlots * c.blockBytes()), Operations: 4 * context * headDim * headGroup * float64(tokens),
 		Cold: true, Limit: MultiplyAdd, Do: do,
 	}
 }

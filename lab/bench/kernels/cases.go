@@ -5,18 +5,20 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // Kinds are what may be measured, in this order.
 var Kinds = []string{"gemm", "integer", "attention", "small"}
 
 // Forms are those of weights.
-var Forms = []kernel.Form{kernel.F32, kernel.BF16, kernel.F16, kernel.Q8, kernel.Q4, kernel.Q41, kernel.Q4K, kernel.Q6K}
+var Forms = []layout.Form{layout.F32, layout.BF16, layout.F16, layout.Q8, layout.Q4, layout.Q41, layout.Q4K, layout.Q6K}
 
 // Choice says which cases there are. Empty lists mean all.
 type Choice struct {
-	Levels []kernel.Level
+	Levels []simd.Level
 	Kinds  []string
 	Forms  []string // of weights, and of K and V
 	Tokens []int    // of products
@@ -73,7 +75,7 @@ const portableRows = Rows / 16
 func (c *Choice) Each(memory []byte, do func(Case) error) error {
 	levels, tokens := c.Levels, c.Tokens
 	if len(levels) == 0 {
-		levels = kernel.Levels()
+		levels = simd.Levels()
 	}
 	if len(tokens) == 0 {
 		tokens = DefaultTokens
@@ -85,7 +87,7 @@ func (c *Choice) Each(memory []byte, do func(Case) error) error {
 				continue
 			}
 			rows := Rows
-			if l == kernel.Portable {
+			if l == simd.Portable {
 				rows = portableRows
 			}
 			w, err := fill(f, memory, rows)
@@ -118,7 +120,7 @@ func (c *Choice) Each(memory []byte, do func(Case) error) error {
 	return nil
 }
 
-func (c *Choice) eachAttention(memory []byte, levels []kernel.Level, do func(Case) error) error {
+func (c *Choice) eachAttention(memory []byte, levels []simd.Level, do func(Case) error) error {
 	for _, kv := range kvForms {
 		if !c.wants("attention", kv.name) {
 			continue
@@ -128,7 +130,7 @@ func (c *Choice) eachAttention(memory []byte, levels []kernel.Level, do func(Cas
 			return err
 		}
 		for _, l := range levels {
-			if l == kernel.Portable && kv.kind != kernel.KVF32 {
+			if l == simd.Portable && kv.kind != attn.F32 {
 				continue // widened first, so that it is the case of f32
 			}
 			if err := do(pool.decode(l, kv.name)); err != nil {

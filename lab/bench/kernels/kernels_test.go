@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/lab/bench"
 )
 
@@ -18,7 +19,7 @@ func memory() []byte { return make([]byte, 16<<20) }
 
 func TestEveryCaseRunsAndIsMeasured(t *testing.T) {
 	m := &Meter{Memory: memory(), Rounds: 1, Least: time.Microsecond}
-	choice := Choice{Levels: []kernel.Level{kernel.Portable}, Tokens: []int{1, 3}}
+	choice := Choice{Levels: []simd.Level{simd.Portable}, Tokens: []int{1, 3}}
 	seen := map[string]int{}
 	err := choice.Each(memory(), func(c Case) error {
 		r := m.Measure(c)
@@ -48,7 +49,7 @@ func TestProductsOfLevelsAgree(t *testing.T) {
 	for _, f := range Forms {
 		for _, tokens := range []int{1, 5, 30} {
 			var first []float32
-			for _, l := range kernel.Levels() {
+			for _, l := range simd.Levels() {
 				w, err := fill(f, memory(), portableRows)
 				if err != nil {
 					t.Fatal(err)
@@ -68,7 +69,7 @@ func TestProductsOfLevelsAgree(t *testing.T) {
 }
 
 // result is what an exact case computes.
-func (w *weights) result(l kernel.Level, tokens int) []float32 {
+func (w *weights) result(l simd.Level, tokens int) []float32 {
 	p := w.exactProduct(l, tokens)
 	p.run()
 	return p.y
@@ -76,7 +77,7 @@ func (w *weights) result(l kernel.Level, tokens int) []float32 {
 
 func TestIntegerProductsComeNearExactOnes(t *testing.T) {
 	for _, f := range Forms[3:] {
-		for _, l := range kernel.Levels() {
+		for _, l := range simd.Levels() {
 			for _, tokens := range []int{1, 5, 200} {
 				w, err := fill(f, memory(), portableRows)
 				if err != nil {
@@ -100,8 +101,8 @@ func TestIntegerProductsComeNearExactOnes(t *testing.T) {
 
 func TestAttentionComputesAMean(t *testing.T) {
 	for _, kv := range kvForms {
-		for _, l := range kernel.Levels() {
-			if l == kernel.Portable && kv.kind != kernel.KVF32 {
+		for _, l := range simd.Levels() {
+			if l == simd.Portable && kv.kind != attn.F32 {
 				continue
 			}
 			pool, err := newCache(kv.kind, kv.bytes, memory())
@@ -110,13 +111,13 @@ func TestAttentionComputesAMean(t *testing.T) {
 			}
 			r := newRows(headGroup)
 			r.reset()
-			for i := range context / kernel.BlockSlots {
+			for i := range context / attn.BlockSlots {
 				keys, values := pool.block(i)
 				r.attend(l, pool.kind, &pool.memory[0], &keys, &values, pool.scales, 0, headGroup)
 			}
 			// Blocks are alike, so that every position of one counts 64 times.
 			for i, total := range r.totals {
-				if !(total >= context/kernel.BlockSlots) || math.IsInf(float64(total), 0) {
+				if !(total >= context/attn.BlockSlots) || math.IsInf(float64(total), 0) {
 					t.Errorf("%s of %s: weights of query %d sum to %v", l, kv.name, i, total)
 				}
 			}
@@ -134,7 +135,7 @@ func TestChoices(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	c := Choice{Levels: kernel.Levels()[:1], Kinds: []string{"integer", "attention"}, Forms: []string{"q4", "int8"}, Tokens: []int{2}}
+	c := Choice{Levels: simd.Levels()[:1], Kinds: []string{"integer", "attention"}, Forms: []string{"q4", "int8"}, Tokens: []int{2}}
 	var seen []string
 	if err := c.Each(memory(), func(k Case) error { seen = append(seen, k.Kernel+" "+k.Form); return nil }); err != nil {
 		t.Fatal(err)

@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/lab/bench"
 )
 
 // BenchmarkKernels gives what `troupe bench kernels` prints, for tokens that
 // tiles divide well and badly, too.
 func BenchmarkKernels(b *testing.B) {
-	memory, err := bench.NewMemory(1536<<20, kernel.Best())
+	memory, err := bench.NewMemory(1536<<20, simd.Best())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -3,7 +3,8 @@ package kernels
 import (
 	"time"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/roofline"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/lab/bench"
 	"github.com/troupe-engine/troupe/lab/cputime"
 )
@@ -20,7 +21,7 @@ const (
 
 // Case is one kernel at one size.
 type Case struct {
-	Level  kernel.Level
+	Level  simd.Level
 	Kernel string // "gemm", "integer gemm", "attention decode", …
 	Form   string // of weights, or of K and V
 	Tokens int    // rows of activations, or queries; 0 where there are none
@@ -113,16 +114,16 @@ func (m *Meter) read() {
 	}
 	for end := m.at + n; m.at < end; {
 		part := min(512<<10, end-m.at)
-		m.sink += kernel.ReadSum(kernel.Best(), m.Memory[m.at:m.at+part])
+		m.sink += roofline.ReadSum(simd.Best(), m.Memory[m.at:m.at+part])
 		m.at += part
 	}
 }
 
 // peak is operations per second.
-func (m *Meter) peak(l kernel.Level, limit Limit) float64 {
-	do := kernel.MultiplyAdds
+func (m *Meter) peak(l simd.Level, limit Limit) float64 {
+	do := roofline.MultiplyAdds
 	if limit == IntegerDot {
-		do = kernel.IntPeak
+		do = roofline.IntMultiplyAdds
 	}
 	const rounds = 4096 // some ten microseconds at most
 	operations := 0

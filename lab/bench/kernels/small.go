@@ -4,7 +4,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/convert"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/gemm"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/intgemm"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/rowops"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/scan"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // vocab is the row of logits of a model of 1.5 billion parameters.
@@ -12,7 +19,7 @@ const vocab = 151936
 
 // small are the kernels that work on rows of activations, which caches hold: no
 // share of a limit means anything for them.
-func small(l kernel.Level) []Case {
+func small(l simd.Level) []Case {
 	random := func(n int) []float32 {
 		r := rand.New(rand.NewPCG(5, uint64(n)))
 		x := make([]float32, n)
@@ -27,33 +34,33 @@ func small(l kernel.Level) []Case {
 	for i := range cos {
 		cos[i], sin[i] = 0.6, 0.8 // a turn, so that repeating it keeps the length
 	}
-	quantised := make([]byte, kernel.IntTileBytes(Rows/kernel.GroupCols, 1))
+	quantised := make([]byte, intgemm.TileBytes(Rows/layout.GroupCols, 1))
 	tile, wide := make([]float32, queryTokens*Cols), random(queryTokens*Cols)
 	halves, ids := make([]uint16, Rows), make([]int32, vocab)
-	highest, _ := kernel.Peak(kernel.Portable, logits)
+	highest, _ := scan.Max(simd.Portable, logits)
 	scores := newRows(headGroup)
 
 	var cases []Case
 	add := func(name, shape string, bytes int, do func()) {
 		cases = append(cases, Case{Level: l, Kernel: name, Shape: shape, Bytes: float64(bytes), Do: do})
 	}
-	add("rmsnorm", fmt.Sprint(Cols), 12*Cols, func() { kernel.RMSNorm(l, hidden, gain, out[:Cols], 1e-6) })
+	add("rmsnorm", fmt.Sprint(Cols), 12*Cols, func() { rowops.RMSNorm(l, hidden, gain, out[:Cols], 1e-6) })
 	add("rotate", fmt.Sprintf("%d of %d", 2*headGroup, headDim), 2*headGroup*12*headDim, func() {
 		for range 2 * headGroup {
-			kernel.Rotate(l, first, second, cos, sin)
+			rowops.Rotate(l, first, second, cos, sin)
 		}
 	})
-	add("silu·mul", fmt.Sprint(Rows), 12*Rows, func() { kernel.SiluMul(l, inner, up, out) })
-	add("quantise", fmt.Sprint(Rows), 4*Rows+len(quantised), func() { kernel.QuantizeRow(l, kernel.Quads, inner, quantised, 0, 1) })
-	add("pack tile", fmt.Sprintf("%d of %d", queryTokens, Cols), 8*len(tile), func() { kernel.PackTile(l, tile, wide, Cols, queryTokens, Cols) })
-	add("narrow", fmt.Sprintf("%d to bf16", Rows), 6*Rows, func() { kernel.Narrow(l, kernel.BF16, halves, inner) })
-	add("softmax", fmt.Sprintf("%d of %d", headGroup, kernel.BlockSlots), 8*len(scores.scores), func() {
+	add("silu·mul", fmt.Sprint(Rows), 12*Rows, func() { rowops.SiluMul(l, inner, up, out) })
+	add("quantise", fmt.Sprint(Rows), 4*Rows+len(quantised), func() { intgemm.QuantizeRow(l, intgemm.Quads, inner, quantised, 0, 1) })
+	add("pack tile", fmt.Sprintf("%d of %d", queryTokens, Cols), 8*len(tile), func() { gemm.PackTile(l, tile, wide, Cols, queryTokens, Cols) })
+	add("narrow", fmt.Sprintf("%d to bf16", Rows), 6*Rows, func() { convert.Narrow(l, layout.BF16, halves, inner) })
+	add("softmax", fmt.Sprintf("%d of %d", headGroup, attn.BlockSlots), 8*len(scores.scores), func() {
 		scores.reset()
-		kernel.Softmax(l, scores.scores, scores.seen, 1, nil, nil, kernel.Weights{Peaks: scores.peaks, Totals: scores.totals, Shrinks: scores.shrinks})
+		attn.Softmax(l, scores.scores, scores.seen, 1, nil, nil, attn.Weights{Max: scores.peaks, Sums: scores.totals, Rescale: scores.shrinks})
 		clear(scores.scores) // weights are no scores
 	})
-	add("peak", fmt.Sprint(vocab), 4*vocab, func() { kernel.Peak(l, logits) })
-	add("exp sum", fmt.Sprint(vocab), 4*vocab, func() { kernel.ExpSum(l, logits, float64(highest), 1) })
-	add("collect", fmt.Sprint(vocab), 4*vocab, func() { kernel.Collect(l, logits, highest-1, ids) })
+	add("peak", fmt.Sprint(vocab), 4*vocab, func() { scan.Max(l, logits) })
+	add("exp sum", fmt.Sprint(vocab), 4*vocab, func() { scan.SumExp(l, logits, float64(highest), 1) })
+	add("collect", fmt.Sprint(vocab), 4*vocab, func() { scan.AtLeast(l, logits, highest-1, ids) })
 	return cases
 }

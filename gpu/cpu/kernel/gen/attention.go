@@ -34,11 +34,8 @@ func attention() {
 			values(v, form)
 		}
 		softmax(v, exp, lanesTable)
-		mix(v, tail)
-		scaled(v, tail)
-		widenI8(v)
-		magnitude(v)
-		toI8(v)
+		scaleAdd(v, tail)
+		scale(v, tail)
 	})
 }
 

@@ -6,6 +6,19 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+// conversions writes what turns elements of one type into another.
+func conversions() {
+	eachLevel(func(v lanes) {
+		for _, f := range []string{"BF16", "F16"} {
+			widen(v, f)
+			narrow(v, f)
+		}
+		widenI8(v)
+		magnitude(v)
+		toI8(v)
+	})
+}
+
 // widened loads one vector of 16-bit elements, or of bytes, as float32.
 func (v lanes) widened(form string, m Mem, r reg.VecVirtual) {
 	switch form {

@@ -44,7 +44,7 @@ func newDoubles(name string) doubles {
 
 // expSum has two sums of 8 or 4 lanes.
 func expSum(v lanes, d doubles) {
-	v.function("expSum", "func(x *float32, n int, highest, inverse float64) float64", "is the sum of 2^((x - highest) inverse), a relative 1e-11 off at most. n is a positive multiple of 32; no exponent is above 1.")
+	v.function("sumExp", "func(x *float32, n int, highest, inverse float64) float64", "is the sum of 2^((x - highest) inverse), a relative 1e-11 off at most. n is a positive multiple of 32; no exponent is above 1.")
 	x, n := parameter("x"), parameter("n")
 	broadcast := func(name string) reg.VecVirtual {
 		a, err := Param(name).Resolve()

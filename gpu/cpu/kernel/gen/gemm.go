@@ -16,7 +16,9 @@ func gemm() {
 		for _, f := range gemmForms {
 			product(f, wide)
 		}
-		multiplyAdds(wide)
+		for _, f := range blockForms {
+			product(gemmForm{f.name, 64, f.group, f.exact}, wide)
+		}
 	}
 	transpose()
 	eachLevel(widenPairs)
@@ -214,26 +216,4 @@ func (b *tile) loop(columns int, body, rest func()) {
 	DECQ(b.left)
 	JNZ(LabelRef(b.name + "one"))
 	Label(b.name + "done")
-}
-
-// multiplyAdds keeps the multipliers busy.
-func multiplyAdds(wide bool) {
-	name, vectors := "multiplyAddsAVX2", 12
-	if wide {
-		name, vectors = "multiplyAddsAVX512", 24
-	}
-	function(name, "func(n int)", fmt.Sprintf("%s does %d fused multiply-adds of vectors, n times; n is positive.", name, vectors))
-	n := parameter("n")
-	x, w := zero(wide), zero(wide)
-	var acc []reg.VecVirtual
-	for range vectors {
-		acc = append(acc, zero(wide))
-	}
-	Label("loop")
-	for _, a := range acc {
-		VFMADD231PS(x, w, a)
-	}
-	DECQ(n)
-	JNZ(LabelRef("loop"))
-	end()
 }

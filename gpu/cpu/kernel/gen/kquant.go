@@ -34,18 +34,13 @@ var blockForms = []blockForm{
 
 // kquant writes products of panels of these forms, with quantised activations
 // and with those of float32.
-func kquant() {
+func blocks() {
 	for _, f := range blockForms {
 		for tokens := 1; tokens <= intTile; tokens++ {
 			intBlocksAVX512(f, tokens)
 		}
 		for tokens := 1; tokens <= intTileAVX2; tokens++ {
 			intBlocksAVX2(f, tokens)
-		}
-	}
-	for _, wide := range []bool{true, false} {
-		for _, f := range blockForms {
-			product(gemmForm{f.name, 64, f.group, f.exact}, wide)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (b *tile) groupScales(make func(vector int, scale, offset reg.VecVirtual)) 
 
 // blocks repeats a body for each of the eight groups of each block, whose head
 // of so many bytes b.scales points to.
-func (b *tile) blocks(head int, body func()) {
+func (b *tile) eachBlock(head int, body func()) {
 	MOVQ(b.cols, b.left)
 	SHRQ(U8(8), b.left)
 	Label(b.name + "block")
@@ -65,7 +65,7 @@ func (b *tile) q41() {
 }
 
 func (b *tile) q4k() {
-	b.blocks(4*32, func() {
+	b.eachBlock(4*32, func() {
 		b.groupScales(func(v int, scale, offset reg.VecVirtual) {
 			head := b.vector("x", 0)
 			VPMOVZXBD(b.behind(b.w, nibbleBytes, 1, v), scale)
@@ -127,7 +127,7 @@ func (b *tile) nibbles(fused func(...Op), plain func(...Op)) {
 // q6k takes the 16 columns of one scale and then those of the other, eight at a
 // time, whose upper bits are together. The weight is value*scale, rounded once.
 func (b *tile) q6k() {
-	b.blocks(2*32, func() {
+	b.eachBlock(2*32, func() {
 		for half, name := range []string{"l", "u"} {
 			b.groupScales(func(v int, scale, offset reg.VecVirtual) {
 				VPMOVSXBD(b.behind(b.w, q6kScales+32*half, 1, v), scale)

@@ -6,10 +6,21 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// peak finds the largest of a row and whether any is NaN. The last vector
+// scan writes what looks through rows of logits.
+func scan() {
+	twos := newDoubles("scanDouble")
+	eachLevel(func(v lanes) {
+		rowMax(v)
+		index(v)
+		atLeast(v)
+		expSum(v, twos)
+	})
+}
+
+// rowMax finds the largest of a row and whether any is NaN. The last vector
 // overlaps the one before it, which changes neither.
-func peak(v lanes) {
-	v.function("peak", "func(x *float32, n int) (peak float32, nan int32)", "is the largest of x; nan is not 0 where one is NaN (then peak means nothing). n is at least 16.")
+func rowMax(v lanes) {
+	v.function("max", "func(x *float32, n int) (most float32, nan int32)", "is the largest of x; nan is not 0 where one is NaN (then the other result means nothing). n is at least 16.")
 	x, n := parameter("x"), parameter("n")
 	var peaks [4]reg.VecVirtual
 	for i := range peaks {
@@ -88,8 +99,8 @@ func (v lanes) where(x reg.Register, predicate int, value, scratch reg.VecVirtua
 	VMOVMSKPS(scratch, bits)
 }
 
-func find(v lanes) {
-	v.function("find", "func(x *float32, n int, value float32) int", "is the index of the first element that equals value, n if none does. n is a positive multiple of 16.")
+func index(v lanes) {
+	v.function("index", "func(x *float32, n int, value float32) int", "is the index of the first element that equals value, n if none does. n is a positive multiple of 16.")
 	x, n := parameter("x"), parameter("n")
 	value, r := v.parameter("value"), v.reg()
 	bits, index := GP32(), GP64()
@@ -111,8 +122,8 @@ func find(v lanes) {
 	end()
 }
 
-func collect(v lanes) {
-	v.function("collect", "func(x *float32, n int, bound float32, base int32, ids *int32) int", "lists base + i for each x[i] >= bound, ascending, and tells how many. n is a positive multiple of 16.")
+func atLeast(v lanes) {
+	v.function("atLeast", "func(x *float32, n int, bound float32, base int32, ids *int32) int", "lists base + i for each x[i] >= bound, ascending, and tells how many. n is a positive multiple of 16.")
 	x, n, ids := parameter("x"), parameter("n"), parameter("ids")
 	bound, r := v.parameter("bound"), v.reg()
 	base := Load(Param("base"), GP32()).(reg.GPVirtual)

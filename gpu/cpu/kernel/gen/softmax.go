@@ -144,8 +144,8 @@ func where(p reg.Register, label string, do func()) {
 	Label("no" + label)
 }
 
-func mix(v lanes, tail Mem) {
-	v.function("mix", "func(x, y *float32, a, b float32, n int)", "is x = x a + y b.")
+func scaleAdd(v lanes, tail Mem) {
+	v.function("scaleAdd", "func(x, y *float32, a, b float32, n int)", "is x = x a + y b.")
 	x, y, n := parameter("x"), parameter("y"), parameter("n")
 	a, b := v.parameter("a"), v.parameter("b")
 	p, q := v.reg(), v.reg()
@@ -159,8 +159,8 @@ func mix(v lanes, tail Mem) {
 	end()
 }
 
-func scaled(v lanes, tail Mem) {
-	v.function("scaled", "func(x, out *float32, a float32, n int)", "is out = x a; out may be x.")
+func scale(v lanes, tail Mem) {
+	v.function("scale", "func(x, out *float32, a float32, n int)", "is out = x a; out may be x.")
 	x, out, n := parameter("x"), parameter("out"), parameter("n")
 	a, p := v.parameter("a"), v.reg()
 	v.each(n, tail, []reg.GPVirtual{x, out}, func(load loader, store storer) {

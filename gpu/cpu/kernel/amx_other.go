@@ -1,6 +1,0 @@
-//go:build amd64 && !linux
-
-package kernel
-
-// tilesAllowed: how other systems allow tiles is not known to this package.
-const tilesAllowed = false

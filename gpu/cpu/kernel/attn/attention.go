@@ -1,0 +1,199 @@
+// Package attn computes attention over blocks of the KV cache.
+//
+// Keys are stored with 16 positions side by side, values with their dimensions
+// side by side. A score is summed over dimensions in one lane and an output over
+// positions, both in order. What is loaded of keys or values serves all queries of
+// a group. Masked positions stay in lanes of their own, so their contents do not
+// matter.
+package attn
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
+)
+
+// KV is the type of the elements of keys and values.
+type KV uint8
+
+// The types. I8 is integers whose scales go into Softmax.
+const (
+	F32 KV = iota
+	BF16
+	F16
+	I8
+)
+
+// Attention takes positions in blocks, counted from 0 of the sequence. The 16
+// positions of a part of a block lie in two runs of memory, keys as
+// [dimension][16], values as [16][dimension]; of a run begun, what lies behind
+// the last position may be anything, NaN too.
+const (
+	RunSlots   = 16
+	BlockSlots = 64
+	blockRuns  = BlockSlots / RunSlots
+)
+
+// Run says in bytes from a base where a run begins, and which run of memory is
+// wanted next: it is fetched into the cache on the way.
+type Run struct{ At, Ahead int }
+
+// Runs are those of a block. Those that it does not reach repeat another.
+type Runs [blockRuns]Run
+
+// AccWidth is the length of a row of sums over values: whole vectors of every
+// level. Values may be read so far past the last one of head_dim.
+func AccWidth(dim int) int { return (dim + 31) &^ 31 }
+
+// queriesAtOnce is how many rows share a load of keys or values.
+var queriesAtOnce = [...]int{simd.Portable: 1, simd.AVX2: 7, simd.AVX512: 12, simd.AMX: 12}
+
+// QueryTile is how many of a run of 12 queries, or of a multiple of it, are best
+// given to Scores and Values at a time where they do not all see the same.
+func QueryTile(l simd.Level) int {
+	return [...]int{simd.Portable: 1, simd.AVX2: 6, simd.AVX512: 12, simd.AMX: 12}[l]
+}
+
+// rowsAtOnce divides rows into parts of about one size and gives that size.
+func rowsAtOnce(l simd.Level, rows int) int {
+	parts := (rows + queriesAtOnce[l] - 1) / queriesAtOnce[l]
+	return (rows + parts - 1) / parts
+}
+
+// Scores is out[r][i] = q[r] . key i for rows of q, ldq elements apart, and the
+// positions of the first runs of a block. Rows of out are BlockSlots apart. A
+// score is summed over dimensions in order. Portable takes F32 only.
+func Scores(l simd.Level, t KV, q []float32, ldq, rows int, base *byte, runs *Runs, count, dim int, out []float32) {
+	if rows < 1 || count < 1 || count > blockRuns || dim < 1 || len(q) < (rows-1)*ldq+dim || len(out) < rows*BlockSlots {
+		panic(fmt.Sprintf("attn: scores of %d rows of %d, %d runs: %d elements of q, %d of out", rows, dim, count, len(q), len(out)))
+	}
+	for n := rowsAtOnce(l, rows); rows > 0; rows -= n {
+		n = min(n, rows)
+		switch {
+		case l >= simd.AVX512 && t == F32:
+			scoresF32AVX512(&q[0], 4*ldq, n, base, &runs[0].At, (count+1)&^1, dim, &out[0])
+		case l >= simd.AVX512 && t == BF16:
+			scoresBF16AVX512(&q[0], 4*ldq, n, base, &runs[0].At, (count+1)&^1, dim, &out[0])
+		case l >= simd.AVX512 && t == F16:
+			scoresF16AVX512(&q[0], 4*ldq, n, base, &runs[0].At, (count+1)&^1, dim, &out[0])
+		case l >= simd.AVX512:
+			scoresI8AVX512(&q[0], 4*ldq, n, base, &runs[0].At, (count+1)&^1, dim, &out[0])
+		case l == simd.AVX2 && t == F32:
+			scoresF32AVX2(&q[0], 4*ldq, n, base, &runs[0].At, count, dim, &out[0])
+		case l == simd.AVX2 && t == BF16:
+			scoresBF16AVX2(&q[0], 4*ldq, n, base, &runs[0].At, count, dim, &out[0])
+		case l == simd.AVX2 && t == F16:
+			scoresF16AVX2(&q[0], 4*ldq, n, base, &runs[0].At, count, dim, &out[0])
+		case l == simd.AVX2:
+			scoresI8AVX2(&q[0], 4*ldq, n, base, &runs[0].At, count, dim, &out[0])
+		default:
+			scoresPortable(t, q[:dim], base, runs[:count], out)
+		}
+		if rows > n {
+			q, out = q[n*ldq:], out[n*BlockSlots:]
+		}
+	}
+}
+
+// Values adds to acc[r] the sum over n positions of p[r][i] value i, in order
+// of positions, beginning with position from of the block, whose weight is
+// p[r][from]. Rows of p are BlockSlots apart, of acc AccWidth(dim); one value
+// is dim elements behind the other. Portable takes F32 only.
+func Values(l simd.Level, t KV, p []float32, rows int, base *byte, runs *Runs, from, n, dim int, acc []float32) {
+	width := AccWidth(dim)
+	if rows < 1 || from < 0 || n < 1 || from+n > BlockSlots || dim < 1 || len(p) < rows*BlockSlots || len(acc) < rows*width {
+		panic(fmt.Sprintf("attn: values of %d rows of %d, positions %d to %d: %d weights, %d sums", rows, dim, from, from+n, len(p), len(acc)))
+	}
+	run, skip := &runs[from/RunSlots].At, from%RunSlots
+	for k := rowsAtOnce(l, rows); rows > 0; rows -= k {
+		k = min(k, rows)
+		w, a := &p[from], &acc[0]
+		switch {
+		case l >= simd.AVX512 && t == F32:
+			valuesF32AVX512(w, k, base, run, skip, n, width/32, 4*dim, a, 4*width)
+		case l >= simd.AVX512 && t == BF16:
+			valuesBF16AVX512(w, k, base, run, skip, n, width/32, 2*dim, a, 4*width)
+		case l >= simd.AVX512 && t == F16:
+			valuesF16AVX512(w, k, base, run, skip, n, width/32, 2*dim, a, 4*width)
+		case l >= simd.AVX512:
+			valuesI8AVX512(w, k, base, run, skip, n, width/32, dim, a, 4*width)
+		case l == simd.AVX2 && t == F32:
+			valuesF32AVX2(w, k, base, run, skip, n, (dim+15)/16, 4*dim, a, 4*width)
+		case l == simd.AVX2 && t == BF16:
+			valuesBF16AVX2(w, k, base, run, skip, n, (dim+15)/16, 2*dim, a, 4*width)
+		case l == simd.AVX2 && t == F16:
+			valuesF16AVX2(w, k, base, run, skip, n, (dim+15)/16, 2*dim, a, 4*width)
+		case l == simd.AVX2:
+			valuesI8AVX2(w, k, base, run, skip, n, (dim+15)/16, dim, a, 4*width)
+		default:
+			valuesPortable(t, p, base, runs, from, n, acc[:dim])
+		}
+		if rows > k {
+			p, acc = p[k*BlockSlots:], acc[k*width:]
+		}
+	}
+}
+
+// Weights are the state of rows of queries over the blocks seen.
+type Weights struct {
+	Max  []float32 // highest score so far; -Inf before the first block
+	Sums []float32 // sum of e^(score - peak)
+	// Rescale is what older sums of a row must be multiplied by after a block.
+	Rescale []float32
+}
+
+// Softmax turns rows of scores of a block, BlockSlots apart, into weights e^(score x
+// scale - peak) and brings their state up to date. Of row r the first seen[r]
+// positions count, at least one; the weights behind them mean nothing. Scores
+// of I8 are multiplied by the scales of keys, and weights, but not their sum,
+// by those of values; both are of BlockSlots elements, nil otherwise.
+func Softmax(l simd.Level, s []float32, seen []int32, scale float32, keyScales, valueScales []float32, w Weights) {
+	rows := len(seen)
+	if len(s) < rows*BlockSlots || keyScales != nil && (len(keyScales) < BlockSlots || len(valueScales) < BlockSlots) {
+		panic(fmt.Sprintf("attn: softmax of %d rows: %d scores, %d scales", rows, len(s), len(keyScales)))
+	}
+	w.Max, w.Sums, w.Rescale = w.Max[:rows], w.Sums[:rows], w.Rescale[:rows]
+	if rows == 0 {
+		return
+	}
+	keys, values := unsafe.SliceData(keyScales), unsafe.SliceData(valueScales)
+	switch l {
+	case simd.AVX512, simd.AMX:
+		softmaxAVX512(&s[0], rows, &seen[0], scale, keys, values, &w.Max[0], &w.Sums[0], &w.Rescale[0])
+	case simd.AVX2:
+		softmaxAVX2(&s[0], rows, &seen[0], scale, keys, values, &w.Max[0], &w.Sums[0], &w.Rescale[0])
+	default:
+		softmaxPortable(s, seen, scale, keyScales, valueScales, w)
+	}
+}
+
+// ScaleAdd is x = x a + y b; both have the length of x.
+func ScaleAdd(l simd.Level, x, y []float32, a, b float32) {
+	y = y[:len(x)]
+	switch l {
+	case simd.AVX512, simd.AMX:
+		scaleAddAVX512(&x[0], &y[0], a, b, len(x))
+	case simd.AVX2:
+		scaleAddAVX2(&x[0], &y[0], a, b, len(x))
+	default:
+		for i := range x {
+			x[i] = float32(x[i]*a) + float32(y[i]*b)
+		}
+	}
+}
+
+// Scale is out = x a; out has the length of x and may be x.
+func Scale(l simd.Level, x, out []float32, a float32) {
+	out = out[:len(x)]
+	switch l {
+	case simd.AVX512, simd.AMX:
+		scaleAVX512(&x[0], &out[0], a, len(x))
+	case simd.AVX2:
+		scaleAVX2(&x[0], &out[0], a, len(x))
+	default:
+		for i := range x {
+			out[i] = float32(x[i] * a)
+		}
+	}
+}

@@ -1,0 +1,3 @@
+package convert
+
+//go:generate go run ../gen -family convert

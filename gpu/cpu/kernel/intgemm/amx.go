@@ -1,0 +1,66 @@
+package intgemm
+
+import (
+	"fmt"
+
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
+)
+
+// AMXTokens is how many tokens a tile of AMX takes at most.
+const AMXTokens = 16
+
+// tileGroup is what 32 columns of a panel take as tiles read them: signed bytes
+// [8][row][4] and the scale of each row as float32.
+const tileGroup = 8*layout.PanelRows*4 + 4*layout.PanelRows
+
+// HasAMX reports whether UnpackAMX takes the form.
+func HasAMX(f layout.Form) bool { return f == layout.Q8 || f == layout.Q4 }
+
+// UnpackedBytes is what UnpackAMX writes.
+func UnpackedBytes(groups int) int { return groups * tileGroup }
+
+// UnpackAMX writes groups of 32 columns of a panel as MultiplyAMX reads
+// them. That is little work beside a product with many tokens.
+func UnpackAMX(f layout.Form, panel []byte, groups int, out []byte) {
+	if !HasAMX(f) || groups < 0 || len(panel) < f.PanelBytes(groups*layout.GroupCols) || len(out) < UnpackedBytes(groups) {
+		panic(fmt.Sprintf("intgemm: %d groups of %s in %d bytes into %d bytes", groups, f, len(panel), len(out)))
+	}
+	switch {
+	case groups == 0:
+	case f == layout.Q8:
+		spreadQ8AVX512(&panel[0], &out[0], groups)
+	default:
+		spreadQ4AVX512(&panel[0], &out[0], groups)
+	}
+}
+
+// MultiplyAMX is Multiply of level AMX for so many tiles of the same number of
+// tokens, at most AMXTokens, and gives the same bits. w is from UnpackAMX; x
+// is the first tile, of order Rows, the others lie so many bytes apart. Row t
+// of y is token t of all of them.
+//
+// Meanwhile the memory in next is asked for.
+func MultiplyAMX(w []byte, groups int, x []byte, tokens, tiles, apart int, y []float32, ldy int, add bool, next []byte) {
+	if groups < 0 || tokens < 1 || tokens > AMXTokens || tiles < 1 || len(w) < UnpackedBytes(groups) || tiles > 1 && apart < 0 ||
+		len(x) < (tiles-1)*apart+TileBytes(groups, tokens) || ldy < layout.PanelRows && tiles*tokens > 1 ||
+		len(y) < (tiles*tokens-1)*ldy+layout.PanelRows {
+		panic(fmt.Sprintf("intgemm: %d groups in %d bytes by %d tiles of %d tokens, %d apart in %d bytes, into %d floats, %d apart",
+			groups, len(w), tiles, tokens, apart, len(x), len(y), ldy))
+	}
+	if groups == 0 {
+		for t := range tiles * tokens {
+			if !add {
+				clear(y[t*ldy : t*ldy+layout.PanelRows])
+			}
+		}
+		return
+	}
+	adds := 0
+	if add {
+		adds = 1
+	}
+	const line = 64
+	rounds := 2 * tiles * groups
+	lines := (len(next)/line + rounds - 1) / rounds
+	tileGemmAMX(w, x, y, groups, tokens, ldy, adds, tiles, apart, next, lines)
+}

@@ -1,0 +1,5 @@
+package intgemm
+
+//go:generate go run ../gen -family intgemm
+//go:generate go run ../gen -family blocks
+//go:generate go run ../gen -family amx

@@ -1,0 +1,96 @@
+package intgemm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
+)
+
+// tokenBytes is what a group takes of a token: 32 elements, correction and
+// scale.
+const tokenBytes = layout.GroupCols + 8
+
+// TileBytes is the size of a tile of so many tokens.
+func TileBytes(groups, tokens int) int { return groups * tokens * tokenBytes }
+
+// Order is the order of the elements of a tile of quantised activations.
+type Order uint8
+
+const (
+	// Quads is, for each group of 32 columns, [8][tokens][4] int8: what Multiply
+	// reads.
+	Quads Order = iota
+	// Rows is [tokens][32] int8: what MultiplyAMX reads.
+	Rows
+)
+
+// at is where the first four elements of a token's group lie in it, how many
+// bytes the next four lie behind them, and how far the correction does.
+func (o Order) at(t, tokens int) (first, step, correction int) {
+	if o == Rows {
+		first, step = layout.GroupCols*t, 4
+	} else {
+		first, step = 4*t, 4*tokens
+	}
+	return first, step, layout.GroupCols*tokens + 4*t - first
+}
+
+// QuantizeRow writes x as token t of a tile of so many tokens. len(x) is a
+// multiple of 32. The tile is, for each group of 32 columns, its elements in the
+// order of the order, then [tokens] int32, -128 times the sum of the group's
+// elements, which MultiplyAMX does not read, then [tokens] float32, the scale.
+// Other tokens are not touched.
+//
+// A group's scale is its largest magnitude / 127, at least 1e-30 / 127. An
+// element is x * (127 / magnitude), to nearest even. Where a group has an
+// infinity or a NaN its scale is NaN, and so is all that comes of it. Every
+// level gives the same bits.
+func QuantizeRow(l simd.Level, order Order, x []float32, tile []byte, t, tokens int) {
+	groups := len(x) / layout.GroupCols
+	if len(x)%layout.GroupCols != 0 || t < 0 || t >= tokens || len(tile) < TileBytes(groups, tokens) {
+		panic(fmt.Sprintf("intgemm: %d columns as token %d of %d into %d bytes", len(x), t, tokens, len(tile)))
+	}
+	first, step, correction := order.at(t, tokens)
+	switch {
+	case groups == 0:
+	case l >= simd.AVX2:
+		quantizeRowAVX2(&x[0], &tile[first], groups, step, correction, tokens)
+	default:
+		quantizeRowPortable(x, tile, first, step, correction, tokens)
+	}
+}
+
+// intPeakLeast keeps 127 / magnitude finite.
+const intPeakLeast = 1e-30
+
+func quantizeRowPortable(x []float32, tile []byte, first, step, correction, tokens int) {
+	for g := 0; g < len(x)/layout.GroupCols; g++ {
+		v := (*[layout.GroupCols]float32)(x[g*layout.GroupCols:])
+		out := tile[g*tokens*tokenBytes+first : (g+1)*tokens*tokenBytes]
+		// Bits of magnitudes order as magnitudes do; infinities and NaNs are the
+		// largest.
+		bits := math.Float32bits(intPeakLeast)
+		for _, e := range v {
+			bits = max(bits, math.Float32bits(e)&^(1<<31))
+		}
+		peak := math.Float32frombits(bits)
+		scale, inverse := peak/127, 127/peak
+		sum := int32(0)
+		if peak > math.MaxFloat32 || peak != peak {
+			scale, inverse = float32(math.NaN()), 0
+		}
+		for i, e := range v {
+			q := int8(0)
+			if inverse != 0 {
+				q = int8(math.RoundToEven(float64(float32(e * inverse))))
+			}
+			out[i/4*step+i%4] = byte(q)
+			sum += int32(q)
+		}
+		binary.LittleEndian.PutUint32(out[correction:], uint32(-128*sum))
+		binary.LittleEndian.PutUint32(out[correction+4*tokens:], math.Float32bits(scale))
+	}
+}

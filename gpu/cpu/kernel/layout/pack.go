@@ -1,0 +1,164 @@
+package layout
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
+
+// RowBytes is the size of a row of so many columns as Pack reads it.
+func (f Form) RowBytes(cols int) int {
+	switch f {
+	case F32:
+		return 4 * cols
+	case BF16, F16:
+		return 2 * cols
+	case Q4K:
+		return cols / f.Unit() * q4kRow
+	}
+	return f.PanelBytes(cols) / PanelRows
+}
+
+// Pack lays rows, at most 32, out as a panel, filled up with rows of zeros. A
+// row is little-endian numbers, or for Q8 and Q4 blocks of Q8_0 and Q4_0: a
+// float16 scale, then 32 int8, or 16 bytes of which byte j has column j in its
+// lower half and column 16+j in its upper one, plus 8. For Q41, Q4K and Q6K they
+// are blocks of Q4_1, Q4_K and Q6_K, which package gpu/quant describes.
+func Pack(f Form, panel []byte, cols int, rows [][]byte) {
+	if len(rows) > PanelRows || len(panel) < f.PanelBytes(cols) {
+		panic(fmt.Sprintf("layout: %d rows of %d columns do not go into a panel of %d bytes", len(rows), cols, len(panel)))
+	}
+	for _, row := range rows {
+		if len(row) < f.RowBytes(cols) {
+			panic(fmt.Sprintf("layout: a row of %d bytes does not hold %d columns of %s", len(row), cols, f))
+		}
+	}
+	if len(rows) < PanelRows {
+		clear(panel[:f.PanelBytes(cols)])
+	}
+	switch f {
+	case F32:
+		packWords(panel, rows, cols)
+	case BF16:
+		packWords(panel, rows, cols/2)
+		if cols%2 != 0 {
+			last := panel[cols/2*4*PanelRows:][:4*PanelRows]
+			for r, row := range rows {
+				binary.NativeEndian.PutUint32(last[4*r:], uint32(binary.LittleEndian.Uint16(row[2*cols-2:])))
+			}
+		}
+	case F16:
+		packHalves(panel, rows, cols)
+	case Q8:
+		packGroups(panel, rows, cols, 8, 0x80808080)
+	case Q4:
+		packGroups(panel, rows, cols, 4, 0)
+	case Q41, Q4K, Q6K:
+		packBlocks(f, panel, rows, cols)
+	}
+}
+
+// packWords transposes n times 32 bits of each row. It goes by cache lines of
+// the rows: reading is then in order in few streams.
+func packWords(panel []byte, rows [][]byte, n int) {
+	const line = 16
+	i := 0
+	for ; i+line <= n; i += line {
+		out := panel[i*4*PanelRows:][:line*4*PanelRows]
+		for r, row := range rows {
+			in := (*[4 * line]byte)(row[4*i:])
+			out := out[4*r:]
+			out = out[:(line-1)*4*PanelRows+4]
+			for j := range line {
+				binary.NativeEndian.PutUint32(out[j*4*PanelRows:], binary.LittleEndian.Uint32(in[4*j:]))
+			}
+		}
+	}
+	for ; i < n; i++ {
+		for r, row := range rows {
+			binary.NativeEndian.PutUint32(panel[i*4*PanelRows+4*r:], binary.LittleEndian.Uint32(row[4*i:]))
+		}
+	}
+}
+
+// packHalves transposes n times 16 bits of each row.
+func packHalves(panel []byte, rows [][]byte, n int) {
+	const line = 32
+	i := 0
+	for ; i+line <= n; i += line {
+		out := panel[i*2*PanelRows:][:line*2*PanelRows]
+		for r, row := range rows {
+			in := (*[2 * line]byte)(row[2*i:])
+			out := out[2*r:]
+			out = out[:(line-1)*2*PanelRows+2]
+			for j := range line {
+				binary.NativeEndian.PutUint16(out[j*2*PanelRows:], binary.LittleEndian.Uint16(in[2*j:]))
+			}
+		}
+	}
+	for ; i < n; i++ {
+		for r, row := range rows {
+			binary.NativeEndian.PutUint16(panel[i*2*PanelRows+2*r:], binary.LittleEndian.Uint16(row[2*i:]))
+		}
+	}
+}
+
+// packGroups moves blocks of a scale and so many 32 bits; flip makes signed
+// values unsigned.
+func packGroups(panel []byte, rows [][]byte, cols, words int, flip uint32) {
+	block, group := 2+4*words, PanelRows*(2+4*words)
+	for g := range cols / GroupCols {
+		out := panel[g*group:][:group]
+		scales := out[group-2*PanelRows:]
+		for r, row := range rows {
+			in := row[g*block:][:block]
+			binary.NativeEndian.PutUint16(scales[2*r:], binary.LittleEndian.Uint16(in))
+			in = in[2:]
+			for j := range words {
+				binary.LittleEndian.PutUint32(out[j*4*PanelRows+4*r:], binary.LittleEndian.Uint32(in[4*j:])^flip)
+			}
+		}
+	}
+}
+
+// Row widens row r of a panel, exactly.
+func Row(f Form, panel []byte, cols, r int, out []float32) {
+	out, panel = out[:cols], panel[:f.PanelBytes(cols)]
+	switch f {
+	case F32:
+		for c, in := 0, Floats(panel); c < cols; c++ {
+			out[c] = in[c*PanelRows+r]
+		}
+	case BF16:
+		for c, in := 0, Words(panel); c < cols; c += 2 {
+			pair := in[c/2*PanelRows+r]
+			if out[c] = EvenBF16(pair); c+1 < cols {
+				out[c+1] = OddBF16(pair)
+			}
+		}
+	case F16:
+		for c, in := 0, Halves(panel); c < cols; c++ {
+			out[c] = gpu.FromF16(in[c*PanelRows+r])
+		}
+	case Q8:
+		for g := range cols / GroupCols {
+			scale, group := gpu.FromF16(scaleBits(panel, g, q8Group)[r]), panel[g*q8Group:]
+			for c := range GroupCols {
+				out[g*GroupCols+c] = q8(group[c/4*4*PanelRows+4*r+c%4], scale)
+			}
+		}
+	case Q4:
+		for g := range cols / GroupCols {
+			scale, group := gpu.FromF16(scaleBits(panel, g, q4Group)[r]), panel[g*q4Group:]
+			for c := range GroupCols / 2 {
+				b := group[c/4*4*PanelRows+4*r+c%4]
+				out[g*GroupCols+c], out[g*GroupCols+16+c] = q4(b&15, scale), q4(b>>4, scale)
+			}
+		}
+	case Q41, Q4K, Q6K:
+		for g := range cols / GroupCols {
+			rowOfGroup(f, panel, g, r, (*[GroupCols]float32)(out[g*GroupCols:]))
+		}
+	}
+}

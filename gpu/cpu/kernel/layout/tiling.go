@@ -1,0 +1,43 @@
+package layout
+
+import "github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
+
+// Tiling divides tokens into tiles that are multiplied one at a time: as few as
+// can be, of about the same size, the larger ones first.
+type Tiling struct {
+	Tokens, Tiles int
+}
+
+// NewTiling makes tiles of at most so many tokens.
+func NewTiling(tokens, most int) Tiling {
+	return Tiling{Tokens: tokens, Tiles: (tokens + most - 1) / most}
+}
+
+// At is the first token of tile i and how many it has. At(Tiles) begins at
+// Tokens.
+func (t Tiling) At(i int) (first, tokens int) {
+	if t.Tiles == 0 {
+		return 0, 0
+	}
+	each, more := t.Tokens/t.Tiles, t.Tokens%t.Tiles
+	first, tokens = i*each+min(i, more), each
+	if i < more {
+		tokens++
+	}
+	return first, tokens
+}
+
+// Alike is the end of the run of tiles that have as many tokens as tile i.
+func (t Tiling) Alike(i int) int {
+	if larger := t.Tokens % t.Tiles; i < larger {
+		return larger
+	}
+	return t.Tiles
+}
+
+// Tokens of a tile at most, by level.
+var tileTokens = [...]int{simd.Portable: 8, simd.AVX2: 6, simd.AVX512: 12, simd.AMX: 12}
+
+// TileTokens is the largest number of tokens of a tile of package gemm or
+// intgemm.
+func TileTokens(l simd.Level) int { return tileTokens[l] }

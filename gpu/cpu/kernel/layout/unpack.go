@@ -1,0 +1,108 @@
+package layout
+
+import "github.com/troupe-engine/troupe/gpu"
+
+// UnpackCols is the most columns that Unpack takes: 8 KiB of float32, which stay
+// in the first cache.
+const UnpackCols = 64
+
+// Columns is room for unpacked columns, [column][row].
+type Columns [UnpackCols * PanelRows]float32
+
+// Unpack converts the columns [from, from+n) of a panel, not of F32, to float32, each weight
+// rounded once if at all. For integers from and n are multiples of GroupCols.
+func Unpack(f Form, panel []byte, from, n int, out *Columns) {
+	switch f {
+	case BF16:
+		for i, pair := range Words(panel[f.PanelBytes(from):f.PanelBytes(from+n)]) {
+			at := i/PanelRows*2*PanelRows + i%PanelRows
+			out[at], out[at+PanelRows] = EvenBF16(pair), OddBF16(pair)
+		}
+	case F16:
+		for i, h := range Halves(panel)[from*PanelRows : (from+n)*PanelRows] {
+			out[i] = gpu.FromF16(h)
+		}
+	default:
+		for g := range n / GroupCols {
+			unpackGroup(f, panel, from/GroupCols+g, (*[GroupCols * PanelRows]float32)(out[g*GroupCols*PanelRows:]))
+		}
+	}
+}
+
+func unpackGroup(f Form, panel []byte, g int, out *[GroupCols * PanelRows]float32) {
+	switch f {
+	case Q8:
+		scales, group := scalesOf(panel, g, q8Group), panel[g*q8Group:]
+		for i := range 8 * PanelRows {
+			b, scale := (*[4]byte)(group[4*i:]), scales[i%PanelRows]
+			to := out[i/PanelRows*4*PanelRows+i%PanelRows:][:3*PanelRows+1]
+			to[0], to[PanelRows] = q8(b[0], scale), q8(b[1], scale)
+			to[2*PanelRows], to[3*PanelRows] = q8(b[2], scale), q8(b[3], scale)
+		}
+	case Q4:
+		scales, group := scalesOf(panel, g, q4Group), panel[g*q4Group:]
+		for i := range 4 * PanelRows {
+			b, scale := (*[4]byte)(group[4*i:]), scales[i%PanelRows]
+			to := out[i/PanelRows*4*PanelRows+i%PanelRows:][:19*PanelRows+1]
+			for j, v := range b {
+				to[j*PanelRows], to[(16+j)*PanelRows] = q4(v&15, scale), q4(v>>4, scale)
+			}
+		}
+	case Q6K:
+		head, group := Group(f, panel, g)
+		unpackSix(head, group, out)
+	default:
+		head, group := Group(f, panel, g)
+		unpackMinimums(f, head, group, out)
+	}
+}
+
+// scalesOf converts the scales of a group of Q8 or Q4.
+func scalesOf(panel []byte, g, size int) (scales [PanelRows]float32) {
+	for r, h := range scaleBits(panel, g, size) {
+		scales[r%PanelRows] = gpu.FromF16(h)
+	}
+	return scales
+}
+
+// scaleBits are the float16 scales of a group.
+func scaleBits(panel []byte, g, size int) []uint16 {
+	return Halves(panel[(g+1)*size-2*PanelRows : (g+1)*size])
+}
+
+// unpackMinimums is a group of Q41 or Q4K.
+func unpackMinimums(f Form, head, group []byte, out *[GroupCols * PanelRows]float32) {
+	var scales, offsets [PanelRows]float32
+	for r := range PanelRows {
+		scales[r], offsets[r] = ScaleAndOffset(f, head, group, r)
+	}
+	for i := range 4 * PanelRows {
+		b, r := (*[4]byte)(group[4*i:]), i%PanelRows
+		scale, offset := scales[r], offsets[r]
+		to := out[i/PanelRows*4*PanelRows+r:][:19*PanelRows+1]
+		for j, v := range b {
+			to[j*PanelRows] = float32(scale*float32(v&15)) + offset
+			to[(16+j)*PanelRows] = float32(scale*float32(v>>4)) + offset
+		}
+	}
+}
+
+func unpackSix(head, group []byte, out *[GroupCols * PanelRows]float32) {
+	for r := range PanelRows {
+		first, second := scaleOfHalf(head, group, r, 0), scaleOfHalf(head, group, r, 1)
+		for u := range 2 {
+			part := group[u*Q6KPart+4*r:]
+			to := out[u*8*PanelRows+r:][:23*PanelRows+1]
+			for i := range 4 {
+				a, b, high := part[i], part[4*PanelRows+i], part[2*4*PanelRows+i]
+				to[i*PanelRows] = first * six(a&15, high)
+				to[(16+i)*PanelRows] = second * six(a>>4, high>>2)
+				to[(4+i)*PanelRows] = first * six(b&15, high>>4)
+				to[(20+i)*PanelRows] = second * six(b>>4, high>>6)
+			}
+		}
+	}
+}
+
+// six joins the lower four bits and the upper two.
+func six(low, high byte) float32 { return float32(int32(low|high&3<<4) - 32) }

@@ -1,0 +1,3 @@
+package roofline
+
+//go:generate go run ../gen -family roofline

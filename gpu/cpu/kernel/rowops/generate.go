@@ -1,0 +1,3 @@
+package rowops
+
+//go:generate go run ../gen -family rowops

@@ -1,0 +1,17 @@
+// Package simd has the levels of instruction set that the kernels are written
+// for, and hints to the processor.
+//
+// Every kernel below gpu/cpu/kernel is plain Go at level Portable and generated
+// assembly for amd64 at the others. Folder gen holds the source of the assembly;
+// `make generate` writes it, and a test compares.
+//
+// A kernel takes the level to run at. Each level has its own results, the same to
+// the bit every time: they do not depend on the number of rows, tokens or queries
+// of a call, on the order of calls, or on the contents of unused lanes. Levels
+// differ from one another by rounding only. AMX is AVX512 with faster integer
+// products of many tokens, which give the same bits.
+//
+// Assembly gets pointers to first elements. The Go functions around it check
+// lengths, once per call. Go cannot preempt assembly, so a call should take at
+// most 20 microseconds: about one panel of weights.
+package simd

@@ -1,0 +1,65 @@
+package simd
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Level is an instruction set that the kernels are written for.
+type Level uint8
+
+// The levels, each of which has all that those before it have.
+const (
+	// Portable is plain Go.
+	Portable Level = iota
+	// AVX2 needs AVX2, FMA and F16C: every x86 processor since 2015 or so.
+	AVX2
+	// AVX512 needs AVX-512 F, BW, DQ, VL and VNNI.
+	AVX512
+	// AMX needs AVX-512 and the tiles of AMX with products of int8, and a system
+	// that lets processes use them. Its results are those of AVX512, bit for bit.
+	AMX
+)
+
+var levels = [...]string{Portable: "portable", AVX2: "avx2", AVX512: "avx512", AMX: "amx"}
+
+// String gives the name used in settings.
+func (l Level) String() string { return levels[l] }
+
+// Best is the highest level that this processor has.
+func Best() Level {
+	for l := AMX; l > Portable; l-- {
+		if l.Supported() {
+			return l
+		}
+	}
+	return Portable
+}
+
+// Levels lists what this processor has, in ascending order.
+func Levels() (have []Level) {
+	for l := Portable; l <= AMX; l++ {
+		if l.Supported() {
+			have = append(have, l)
+		}
+	}
+	return have
+}
+
+// ParseLevel finds a level by its name; "auto" is the best one. A level that
+// this processor does not have is refused.
+func ParseLevel(name string) (Level, error) {
+	if name == "auto" {
+		return Best(), nil
+	}
+	for l, n := range levels {
+		if n != name {
+			continue
+		}
+		if level := Level(l); level.Supported() {
+			return level, nil
+		}
+		return 0, fmt.Errorf("this processor has no %s: it lacks %s; use auto or one of %v", name, Level(l).lacks(), Levels())
+	}
+	return 0, fmt.Errorf("instruction set %q is unknown; use auto, %s", name, strings.Join(levels[:], ", "))
+}
