@@ -80,6 +80,61 @@ var rules = []rule{
 	{"cmd", []string{""}, nil, ""},
 }
 
+// floors are the rooms of the serving path, the lowest first. Nothing imports a
+// higher one. The laboratory and the test kit are beside them.
+var floors = []struct {
+	name     string
+	packages []string // prefixes; the longest that fits a package decides
+}{
+	{"vocabulary: what actors say, what devices compute", []string{"messages", "gpu", "internal"}},
+	{"cores: what is decided", []string{"request", "sched", "memory"}},
+	{"models and devices: what computes", []string{"model", "gpu/cpu", "gpu/ref", "gpu/quant"}},
+	{"shells: who decides it concurrently", []string{"actors", "telemetry"}},
+	{"wiring", []string{"actors/engine", "configs", "cmd"}},
+}
+
+// beside are the rooms that no package of the serving path imports, and the
+// commands that may.
+var (
+	beside      = []string{"lab", "testkit", "gpu/gputest", "gpu/cpu/kernel/gen", "gpu/cpu/kernel/kerneltest", "model/gguf/gguftest", "internal/archtest"}
+	labCommands = []string{"cmd/troupe", "cmd/troupe/node"}
+)
+
+// floorOf gives the floor of a package of the serving path; -1 for one beside
+// it.
+func floorOf(pkg string) int {
+	best, floor := -1, -1
+	for i, f := range floors {
+		for _, p := range f.packages {
+			if within(pkg, p) && len(p) > best {
+				best, floor = len(p), i
+			}
+		}
+	}
+	if slices.ContainsFunc(beside, func(p string) bool { return within(pkg, p) && len(p) > best }) {
+		return -1
+	}
+	return floor
+}
+
+func TestNothingImportsUpwards(t *testing.T) {
+	for pkg, imports := range packages(t) {
+		from := floorOf(pkg)
+		for _, imp := range imports {
+			ours, is := strings.CutPrefix(imp, module)
+			if !is || from < 0 {
+				continue
+			}
+			switch to := floorOf(ours); {
+			case to > from:
+				t.Errorf("%s is on the floor %q and imports %s, which is above it (%s)", pkg, floors[from].name, ours, floors[to].name)
+			case to < 0 && !slices.Contains(labCommands, pkg):
+				t.Errorf("%s serves requests and imports %s, which is beside the serving path: move what both need below it", pkg, ours)
+			}
+		}
+	}
+}
+
 func TestImports(t *testing.T) {
 	for pkg, imports := range packages(t) {
 		r, ok := ruleFor(pkg)
