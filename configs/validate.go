@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/internal/paging"
+	"github.com/troupe-engine/troupe/memory/radix/policies"
 	"github.com/troupe-engine/troupe/sched/queue"
 )
 
@@ -62,7 +63,7 @@ func (c *Config) validate() []error {
 	within(bad, "max-total-tokens", c.MaxTotalTokens, 0, 1<<40)
 	within(bad, "max-running-requests", c.MaxRunning, 0, 1<<20)
 	within(bad, "page-size", c.PageSize, 1, 4096)
-	oneOf(bad, "radix-eviction-policy", c.EvictionPolicy, memory.PolicyNames()...)
+	oneOf(bad, "radix-eviction-policy", c.EvictionPolicy, policies.Names()...)
 	within(bad, "context-length", c.ContextLength, 0, 1<<30)
 	if c.ContextLength == 1 {
 		bad("context-length", "is 1, it must hold at least one token of prompt and one of output; 0 is the model's own limit")
@@ -87,8 +88,8 @@ func (c *Config) validate() []error {
 			bad("allowed-hosts", "has %q, it must be * or a host name or address without scheme, port and path, like chat.example or 10.0.0.7", host)
 		}
 	}
-	if c.PageSize&(c.PageSize-1) != 0 {
-		bad("page-size", "is %d, it must be a power of two, for example 1, 16 or 64", c.PageSize)
+	if err := paging.CheckSize(c.PageSize); err != nil {
+		bad("page-size", "%v", err)
 	}
 	within(bad, "inter-token-latency-target", c.LatencyTarget, 0, longest)
 	if c.LatencyTarget > 0 && c.ChunkedPrefillSize < 0 {

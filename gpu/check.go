@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/troupe-engine/troupe/internal/paging"
 )
 
 // Check tells whether a program is well formed: indexes exist, shapes agree,
@@ -202,8 +204,8 @@ func (s WeightSpec) CheckType(t Tensor) error {
 
 // Check tells whether a pool of this size can be.
 func (s PoolSpec) Check() error {
-	if s.PageSize < 1 || s.PageSize&(s.PageSize-1) != 0 {
-		return fmt.Errorf("KV pool: page size %d is not a power of two", s.PageSize)
+	if err := paging.CheckSize(s.PageSize); err != nil {
+		return fmt.Errorf("KV pool: page size %w", err)
 	}
 	if s.Pages < 1 {
 		return fmt.Errorf("KV pool: %d pages; at least 1 is needed", s.Pages)

@@ -32,10 +32,6 @@ type Row int32
 // never handed out, so the usable pages are 1..Total.
 type Page int32
 
-// PageRun is N consecutive pages, N >= 1: First, First+1, … First+N-1. A list of
-// runs stands for their pages one after the other.
-type PageRun struct{ First, N Page }
-
 // NodeID is the handle of a radix node that its holder has locked. RootNode,
 // the zero value, stands for "nothing matched, nothing to unlock". A handle
 // stays good while it is locked, also when the node is split: the part with

@@ -28,7 +28,8 @@ import (
 	"github.com/troupe-engine/troupe/actors/intake"
 	"github.com/troupe-engine/troupe/actors/observer"
 	"github.com/troupe-engine/troupe/actors/runner"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pages"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/former"
 	"github.com/troupe-engine/troupe/sched/queue"
@@ -41,8 +42,8 @@ type Spec struct {
 	ID       messages.EngineID // tells the engines of one intake apart
 	Queue    queue.Options
 	Batch    former.Options
-	Cache    memory.CacheOptions
-	Alloc    memory.AllocOptions
+	Cache    radix.Options
+	Alloc    pages.Options
 	Intake   intake.Options
 	Executor runner.Executor
 	Watchdog time.Duration // after which a step is taken to hang; 0: never

@@ -12,7 +12,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/actors/intake"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pages"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/request"
 	"github.com/troupe-engine/troupe/sched/former"
@@ -64,8 +65,8 @@ func start(t testing.TB, s setup, change func(*Spec)) *harness {
 	spec := Spec{
 		Batch: former.Options{PageSize: s.pageSize, Pages: s.pages, MaxRunning: s.maxRunning, ChunkedPrefillSize: s.chunk,
 			ContextLength: 512, CacheDisabled: s.cacheOff, RetractEvery: s.retractEvery, StepsInFlight: s.inFlight, AuditEveryStep: true},
-		Cache:    memory.CacheOptions{PageSize: s.pageSize, Disabled: s.cacheOff},
-		Alloc:    memory.AllocOptions{Pages: s.pages},
+		Cache:    radix.Options{PageSize: s.pageSize, Disabled: s.cacheOff},
+		Alloc:    pages.Options{Pages: s.pages},
 		Intake:   intake.Options{Table: table, Detokenizer: words{}},
 		Executor: h.model, Meter: nowhere{}, Log: zerolog.Nop(),
 		Backoff: Backoff{Base: time.Microsecond, Cap: time.Microsecond},

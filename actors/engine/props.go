@@ -8,7 +8,8 @@ import (
 
 	"github.com/troupe-engine/troupe/actors/runner"
 	"github.com/troupe-engine/troupe/actors/shell"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pages"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/former"
 	"github.com/troupe-engine/troupe/sched/queue"
@@ -20,8 +21,8 @@ import (
 //	actor           core              owns                                  on failure, the next epoch
 //	waiting queue   queue.Core   requests that no batch has yet        gets them again from intake
 //	batch former    former.Core      the leases of admitted requests       computes what intake does not have
-//	radix cache     memory.CacheCore  the radix tree and its pages          starts with an empty cache
-//	KV allocator    memory.AllocCore  the free pages                        starts with every page free
+//	radix cache     radix.Core  the radix tree and its pages          starts with an empty cache
+//	KV allocator    pages.Core  the free pages                        starts with every page free
 //	runner          package runner    the device's rows                     starts without rows
 //
 // While the log is at debug level, the batch former and the cache have a
@@ -33,12 +34,12 @@ func (s *supervisor) props(role messages.Actor) *actor.Props {
 	case messages.Runner:
 		return runner.Props(opt, s.spec.Executor, s.spec.Watchdog, more...)
 	case messages.Allocator:
-		return props(opt, func() shell.Core[messages.ToAllocator] { return memory.NewAllocCore(s.spec.Alloc) }, more)
+		return props(opt, func() shell.Core[messages.ToAllocator] { return pages.New(s.spec.Alloc) }, more)
 	case messages.Cache:
 		return props(opt, func() shell.Core[messages.ToCache] {
 			o := s.spec.Cache
 			o.Explain = logged
-			core := memory.NewCacheCore(o)
+			core := radix.New(o)
 			if logged {
 				return newCacheLog(core, o.PageSize, opt.Log)
 			}

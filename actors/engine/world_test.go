@@ -13,7 +13,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/actors/intake"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/internal/paging"
+	"github.com/troupe-engine/troupe/memory/pages"
+	"github.com/troupe-engine/troupe/memory/radix"
+	"github.com/troupe-engine/troupe/memory/radix/policies"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/request"
 	"github.com/troupe-engine/troupe/sched/former"
@@ -58,8 +61,8 @@ func newPlot(seed uint64) plot {
 		pause: draw(r, time.Microsecond, 50*time.Microsecond, 10*time.Millisecond),
 	}
 	p.policy = draw(r, queue.Policies()...)
-	p.eviction, p.contiguous = draw(r, memory.PolicyNames()...), r.IntN(2) == 0
-	p.pages = memory.PagesFor(p.context, p.pageSize)*draw(r, 1, 1, 2, 8) + r.IntN(3)
+	p.eviction, p.contiguous = draw(r, policies.Names()...), r.IntN(2) == 0
+	p.pages = paging.Pages(p.context, p.pageSize)*draw(r, 1, 1, 2, 8) + r.IntN(3)
 	return p
 }
 
@@ -147,13 +150,17 @@ func newWorld(p plot) *world {
 // start builds the engine, whose Start waits for turns to be taken.
 func (w *world) start(system *actor.ActorSystem) error {
 	started := make(chan error, 1)
+	eviction, err := policies.ByName(w.eviction)
+	if err != nil {
+		return err
+	}
 	spec := Spec{
 		Name:  fmt.Sprintf("seed-%d-%s", w.seed, system.ProcessRegistry.NextID()),
 		Queue: queue.Options{SchedulePolicy: w.policy, Aging: time.Millisecond, CacheDisabled: w.cacheOff, PageSize: w.pageSize, Seed: w.seed},
 		Batch: former.Options{PageSize: w.pageSize, Pages: w.pages, MaxRunning: w.rows, ChunkedPrefillSize: w.chunk, MaxPrefillTokens: 100,
 			ContextLength: w.context, CacheDisabled: w.cacheOff, RetractEvery: w.retractEvery, StepsInFlight: w.inFlight, InitNewTokenRatio: w.ratio, AuditEveryStep: w.seed%2 == 0},
-		Cache:    memory.CacheOptions{PageSize: w.pageSize, Disabled: w.cacheOff, Policy: w.eviction, History: memory.HistoryFor(w.eviction, w.pages)},
-		Alloc:    memory.AllocOptions{Pages: w.pages, Contiguous: w.contiguous},
+		Cache:    radix.Options{PageSize: w.pageSize, Disabled: w.cacheOff, Policy: eviction, History: policies.History(w.eviction, w.pages)},
+		Alloc:    pages.Options{Pages: w.pages, Contiguous: w.contiguous},
 		Intake:   intake.Options{Table: w.table, Detokenizer: w},
 		Executor: w.model, Meter: w, Log: zerolog.New(w),
 		Backoff:   Backoff{Base: w.pause, Cap: w.pause},

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -84,7 +84,7 @@ func (r *reader) read(t failer) bool {
 
 // world is a radix tree that tells a core what happens to it.
 type world struct {
-	tree  *memory.Tree
+	tree  *radix.Tree
 	epoch messages.Epoch
 	seq   uint64
 	known [][]int32 // sequences that were inserted
@@ -94,7 +94,7 @@ type world struct {
 func (w *world) restart() {
 	w.epoch++
 	w.seq, w.known, w.page = 0, nil, 1
-	w.tree = memory.NewTree(memory.TreeOptions{PageSize: 2, Events: true})
+	w.tree = radix.NewTree(radix.TreeOptions{PageSize: 2, Events: true})
 }
 
 func (w *world) insert(tokens []int32) {
@@ -123,9 +123,9 @@ func (w *world) tell(c *core, lost bool) {
 func (w *world) cached() map[uint64]bool {
 	all := map[uint64]bool{}
 	for _, tokens := range w.known {
-		hash := memory.RootHash("")
+		hash := radix.RootHash("")
 		for at := 0; at < w.tree.Peek("", tokens); at += 2 {
-			hash = memory.PageHash(hash, tokens[at:at+2])
+			hash = radix.PageHash(hash, tokens[at:at+2])
 			all[hash] = true
 		}
 	}

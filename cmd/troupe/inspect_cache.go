@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
@@ -38,7 +38,7 @@ func newInspectCache() *cobra.Command {
 				_, err = c.OutOrStdout().Write(body)
 				return err
 			}
-			var v memory.TreeView
+			var v radix.View
 			if err := json.Unmarshal(body, &v); err != nil {
 				return fmt.Errorf("%s is no Troupe server of this version: its /debug/cache is no tree: %w", server.url, err)
 			}

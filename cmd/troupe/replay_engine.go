@@ -13,10 +13,11 @@ import (
 
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/lab/costmodel"
 	"github.com/troupe-engine/troupe/lab/plot"
 	"github.com/troupe-engine/troupe/lab/replay"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/radix/policies"
 	"github.com/troupe-engine/troupe/model/config"
 	"github.com/troupe-engine/troupe/sched/queue"
 	"github.com/troupe-engine/troupe/sched/route"
@@ -129,7 +130,7 @@ func (f *engineReplayFlags) options() (replay.Options, error) {
 	case opt.Replicas == 0:
 		return opt, errors.New("--replicas is 0; it must be at least 1")
 	case opt.PageSize == 0:
-		return opt, errors.New("--page-size is 0; it must be a power of two, such as 1, 16 or 64")
+		return opt, fmt.Errorf("--page-size %w", paging.CheckSize(0))
 	case opt.MaxPrefillTokens == 0:
 		return opt, errors.New("--max-prefill-tokens is 0; it must be positive")
 	}
@@ -177,8 +178,8 @@ func (f *replayFlags) engineEviction() (string, error) {
 		return "", fmt.Errorf("--eviction names %d policies; an engine has one (several go with --cache-only)", len(f.cache.evictions))
 	}
 	name := f.cache.evictions[0]
-	if _, err := memory.PolicyByName(name); err != nil {
-		return "", nearest("--eviction", err, name, memory.PolicyNames())
+	if _, err := policies.ByName(name); err != nil {
+		return "", nearest("--eviction", err, name, policies.Names())
 	}
 	return name, nil
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/troupe-engine/troupe/lab/trace"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/radix/policies"
 )
 
 // The two references on a table of blocks.
@@ -22,7 +22,7 @@ type Index string
 const (
 	// AutoIndex is a table for belady and fifo and a tree for all others.
 	AutoIndex Index = "auto"
-	// TreeIndex is memory.Tree. It has a fifo of its own, which evicts leaves.
+	// TreeIndex is radix.Tree. It has a fifo of its own, which evicts leaves.
 	TreeIndex Index = "tree"
 	// BlockIndex is the table of blocks.
 	BlockIndex Index = "blocks"
@@ -34,7 +34,7 @@ const DefaultHistory = 1 << 20
 
 // Options choose one replay.
 type Options struct {
-	// Eviction is a name of memory.PolicyNames or belady; see Names.
+	// Eviction is a name of policies.Names or belady; see Names.
 	Eviction string
 	Index    Index // empty means AutoIndex
 	// Capacity is the room in blocks; 0 means without end. Hard: exceeded only
@@ -80,7 +80,7 @@ type cache interface {
 
 // Names lists what Options.Eviction takes, sorted.
 func Names() []string {
-	names := append(memory.PolicyNames(), Belady)
+	names := append(policies.Names(), Belady)
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/troupe-engine/troupe/lab/trace"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pages"
+	"github.com/troupe-engine/troupe/memory/radix"
+	"github.com/troupe-engine/troupe/memory/radix/policies"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -26,8 +28,8 @@ var byTime = []string{"fifo", "filo", "lru", "mru", "priority"}
 // treeCache drives the real tree and the real allocator. Between requests
 // nothing is locked.
 type treeCache struct {
-	tree    *memory.Tree
-	alloc   *memory.Allocator
+	tree    *radix.Tree
+	alloc   *pages.Allocator
 	tokens  []int32
 	pages   []messages.Page
 	freed   []messages.Page    // duplicates of an insertion
@@ -36,7 +38,7 @@ type treeCache struct {
 }
 
 func newTreeCache(opts Options) (*treeCache, error) {
-	policy, err := memory.PolicyByName(opts.Eviction)
+	newPolicy, err := policies.ByName(opts.Eviction)
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +54,8 @@ func newTreeCache(opts Options) (*treeCache, error) {
 		total = min(maxPages, opts.Capacity+headroom)
 	}
 	return &treeCache{
-		tree:  memory.NewTree(memory.TreeOptions{PageSize: tokensPerBlock, Policy: policy, History: history}),
-		alloc: memory.NewAllocator(total),
+		tree:  radix.NewTree(radix.TreeOptions{PageSize: tokensPerBlock, Policy: newPolicy(), History: history}),
+		alloc: pages.NewAllocator(total),
 	}, nil
 }
 

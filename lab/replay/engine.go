@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/lab/costmodel"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pages"
+	"github.com/troupe-engine/troupe/memory/pool"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/former"
 	"github.com/troupe-engine/troupe/sched/queue"
@@ -17,8 +19,8 @@ type engine struct {
 	world  *world
 	queue  *queue.Core
 	former *former.Core
-	cache  *memory.CacheCore
-	alloc  *memory.AllocCore
+	cache  *radix.Core
+	alloc  *pages.Core
 	runner runner
 
 	mail    []envelope // from mail[next] on not delivered
@@ -63,14 +65,14 @@ type open struct {
 	got     int
 }
 
-func newEngine(w *world, id int, pool memory.PoolPlan, costs *costmodel.Costs) *engine {
+func newEngine(w *world, id int, pool pool.Plan, costs *costmodel.Costs) *engine {
 	opt := &w.opt
 	return &engine{
 		id: id, world: w,
 		queue:  queue.New(opt.queue()),
 		former: former.New(opt.former(pool)),
-		cache:  memory.NewCacheCore(opt.cache(pool)),
-		alloc:  memory.NewAllocCore(memory.AllocOptions{Pages: pool.Pages}),
+		cache:  radix.New(opt.cache(pool)),
+		alloc:  pages.New(pages.Options{Pages: pool.Pages}),
 		runner: newRunner(costs, pool.MaxRunning),
 		open:   map[messages.RequestID]*open{},
 	}

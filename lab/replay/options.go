@@ -5,8 +5,11 @@ import (
 	"math"
 	"time"
 
+	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/lab/costmodel"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pool"
+	"github.com/troupe-engine/troupe/memory/radix"
+	"github.com/troupe-engine/troupe/memory/radix/policies"
 	"github.com/troupe-engine/troupe/sched/former"
 	"github.com/troupe-engine/troupe/sched/queue"
 	"github.com/troupe-engine/troupe/sched/route"
@@ -26,7 +29,7 @@ type Options struct {
 	// queue.Policies; "" means fcfs.
 	Policy string
 	// Eviction (radix-eviction-policy) is what the cache evicts first, one of
-	// memory.PolicyNames; "" means lru.
+	// policies.Names; "" means lru.
 	Eviction string
 	// CacheDisabled (disable-radix-cache) keeps nothing for later requests.
 	CacheDisabled bool
@@ -36,9 +39,9 @@ type Options struct {
 	// device's memory allows.
 	KVTokens int
 	// MemFraction (mem-fraction-static) is the share of the device's memory
-	// for weights, workspace and pool; 0 means memory.AutoMemFraction.
+	// for weights, workspace and pool; 0 means pool.AutoMemFraction.
 	MemFraction float64
-	// MaxRunning (max-running-requests); 0 means memory.AutoMaxRunning.
+	// MaxRunning (max-running-requests); 0 means pool.AutoMaxRunning.
 	MaxRunning int
 	// MaxPrefillTokens (max-prefill-tokens); 0 means 16384.
 	MaxPrefillTokens int
@@ -139,8 +142,8 @@ func (o *Options) check() error {
 	switch {
 	case o.Replicas < 1 || o.Replicas > maxReplicas:
 		return fmt.Errorf("--replicas is %d, want 1 to %d", o.Replicas, maxReplicas)
-	case !memory.ValidPageSize(o.PageSize):
-		return fmt.Errorf("--page-size is %d; it must be a power of two, such as 1, 16 or 64", o.PageSize)
+	case paging.CheckSize(o.PageSize) != nil:
+		return fmt.Errorf("--page-size %w", paging.CheckSize(o.PageSize))
 	case !(o.Speed > 0) || math.IsInf(o.Speed, 0):
 		return fmt.Errorf("--speed is %v; it must be above 0: 2 sends the trace twice as fast", o.Speed)
 	case o.KVTokens < 0:
@@ -173,14 +176,14 @@ func (o *Options) check() error {
 	if err := queue.Validate(); err != nil {
 		return fmt.Errorf("--policy: %w", err)
 	}
-	if _, err := memory.PolicyByName(o.Eviction); err != nil {
+	if _, err := policies.ByName(o.Eviction); err != nil {
 		return fmt.Errorf("--eviction: %w", err)
 	}
 	return nil
 }
 
 // pool sizes an engine's KV pool, as a real engine on the device would.
-func (o *Options) pool() (memory.PoolPlan, error) {
+func (o *Options) pool() (pool.Plan, error) {
 	// Without chunks the biggest step is bigger, but the automatic share knows
 	// of chunks only.
 	chunk, step := o.ChunkedPrefillSize, o.ChunkedPrefillSize
@@ -189,14 +192,13 @@ func (o *Options) pool() (memory.PoolPlan, error) {
 	}
 	outputs := min(o.MaxRunning, logitRows)
 	orDefault(&outputs, logitRows)
-	plan, err := memory.PlanPool(memory.PoolOptions{
+	plan, err := pool.NewPlan(pool.Options{
 		OwnMemory: true, MemFraction: o.MemFraction, StepTokens: chunk,
 		MaxTotalTokens: o.KVTokens, MaxRunning: o.MaxRunning, PageSize: o.PageSize,
-	}, memory.PoolFacts{
+	}, pool.Facts{
 		AvailableBytes: o.GPU.Memory, AvailableFrom: o.GPU.Title,
 		WeightBytes: o.Model.Bytes(), WorkspaceBytes: o.Model.Workspace(step, outputs),
-		Layers: o.Model.Layers, KVHeads: o.Model.KVHeads, HeadDim: o.Model.HeadDim, ElemBytes: o.Model.KVBytes,
-		Context: o.Model.Context,
+		BytesPerToken: o.Model.KVTokenBytes(), PerTokenFrom: "the model's K and V on all layers", Context: o.Model.Context,
 	})
 	if err != nil {
 		return plan, fmt.Errorf("%s on %s: %w", o.Model.Name, o.GPU.Name, err)
@@ -210,7 +212,7 @@ func (o *Options) queue() queue.Options {
 	}
 }
 
-func (o *Options) former(pool memory.PoolPlan) former.Options {
+func (o *Options) former(pool pool.Plan) former.Options {
 	queue, steps := o.queue(), 2
 	if o.DisableOverlap {
 		steps = 1
@@ -223,10 +225,11 @@ func (o *Options) former(pool memory.PoolPlan) former.Options {
 	}
 }
 
-func (o *Options) cache(pool memory.PoolPlan) memory.CacheOptions {
-	return memory.CacheOptions{
-		PageSize: o.PageSize, Disabled: o.CacheDisabled, Policy: o.Eviction, Events: o.routesByPrefix(), HashSeed: o.Seed,
-		History: memory.HistoryFor(o.Eviction, pool.Pages),
+func (o *Options) cache(pool pool.Plan) radix.Options {
+	policy, _ := policies.ByName(o.Eviction) // check knows it
+	return radix.Options{
+		PageSize: o.PageSize, Disabled: o.CacheDisabled, Policy: policy, Events: o.routesByPrefix(), HashSeed: o.Seed,
+		History: policies.History(o.Eviction, pool.Pages),
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/troupe-engine/troupe/lab/costmodel"
 	"github.com/troupe-engine/troupe/lab/trace"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/radix/policies"
 	"github.com/troupe-engine/troupe/sched/queue"
 	"github.com/troupe-engine/troupe/sched/route"
 )
@@ -147,7 +147,7 @@ func TestEverythingAddsUp(t *testing.T) {
 			check(t, from, run(t, from, opt))
 		})
 	}
-	for _, eviction := range memory.PolicyNames() {
+	for _, eviction := range policies.Names() {
 		t.Run(eviction, func(t *testing.T) {
 			opt, from := small(t), conversations(4, 12, 4, time.Millisecond)
 			opt.Eviction, opt.KVTokens = eviction, 8192

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/lab/trace"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pool"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -15,7 +17,7 @@ import (
 type source struct {
 	from trace.Reader
 	opt  *Options
-	pool memory.PoolPlan
+	pool pool.Plan
 
 	next *arrival
 	err  error // of the reader, io.EOF at the end
@@ -104,7 +106,7 @@ func (s *source) take(r *trace.Request) error {
 		return nil
 	}
 	// The last token has no KV.
-	if memory.PagesFor(tokens-1, s.opt.PageSize) > s.pool.Pages {
+	if paging.Pages(tokens-1, s.opt.PageSize) > s.pool.Pages {
 		remedy := "choose a device with more memory or a smaller model"
 		if s.opt.KVTokens > 0 {
 			remedy = "raise --kv-tokens"
@@ -139,9 +141,9 @@ func (a *arrival) request() *messages.EngineRequest {
 // them; good until the next call.
 func (s *source) pages(prompt []int32) []uint64 {
 	s.hashes = s.hashes[:0]
-	hash := memory.RootHash("")
+	hash := radix.RootHash("")
 	for page := range slices.Chunk(prompt[:len(prompt)/s.opt.PageSize*s.opt.PageSize], s.opt.PageSize) {
-		hash = memory.PageHash(hash, page)
+		hash = radix.PageHash(hash, page)
 		s.hashes = append(s.hashes, hash)
 	}
 	return s.hashes

@@ -10,7 +10,7 @@ import (
 
 	"github.com/troupe-engine/troupe/lab/costmodel"
 	"github.com/troupe-engine/troupe/lab/trace"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pool"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/route"
 )
@@ -18,7 +18,7 @@ import (
 // world is one replay.
 type world struct {
 	opt     Options
-	pool    memory.PoolPlan
+	pool    pool.Plan
 	engines []*engine
 	router  *route.Router // nil with one replica
 	source  source

@@ -25,6 +25,7 @@ import (
 	"sync"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -48,8 +49,8 @@ func (o Options) Validate() error {
 			return fmt.Errorf("executor: %s is %d, must be at least 1", f.name, f.value)
 		}
 	}
-	if o.PageSize&(o.PageSize-1) != 0 {
-		return fmt.Errorf("executor: PageSize is %d, must be a power of two", o.PageSize)
+	if err := paging.CheckSize(o.PageSize); err != nil {
+		return fmt.Errorf("executor: PageSize %w", err)
 	}
 	return nil
 }

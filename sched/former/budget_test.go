@@ -3,7 +3,7 @@ package former
 import (
 	"testing"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/messages"
 	"pgregory.net/rapid"
 )
@@ -19,8 +19,8 @@ func (p *prompts) add(tokens int) *sequence {
 	p.ids++
 	s := sequenceOf(p.ids, tokens, 0, nil)
 	s.state = prefilling
-	s.lease = memory.OpenLease(messages.Row(p.ids), messages.PrefixLocked{}, p.opt.PageSize)
-	s.lease.Grow(make([]messages.Page, memory.PagesFor(tokens, p.opt.PageSize)))
+	s.lease = OpenLease(messages.Row(p.ids), messages.PrefixLocked{}, p.opt.PageSize)
+	s.lease.Grow(make([]messages.Page, paging.Pages(tokens, p.opt.PageSize)))
 	p.running = append(p.running, s)
 	return s
 }

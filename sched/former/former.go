@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
-	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/pace"
 )
@@ -38,7 +37,7 @@ type Core struct {
 	now   time.Duration // of this Step
 	ratio newTokenRatio
 
-	rows      *memory.Rows
+	rows      *Rows
 	byID      map[messages.RequestID]*sequence
 	byRow     []*sequence // [MaxRunning]; nil: no sequence runs there
 	running   []*sequence // those with a lease
@@ -101,7 +100,7 @@ func New(opt Options) *Core {
 	opt = opt.withDefaults()
 	return &Core{
 		opt: opt, ratio: newRatio(&opt), pacer: pace.New(pace.Options{Target: opt.InterTokenLatencyTarget, PageSize: opt.PageSize, ChunkSize: opt.ChunkedPrefillSize}),
-		rows:    memory.NewRows(opt.MaxRunning),
+		rows:    NewRows(opt.MaxRunning),
 		byID:    make(map[messages.RequestID]*sequence),
 		byRow:   make([]*sequence, opt.MaxRunning),
 		flights: make([]flight, 0, opt.StepsInFlight),

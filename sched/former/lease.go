@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -15,7 +15,7 @@ type giveBack struct {
 	namespace string
 	priority  int32
 	tokens    []int32 // whose KV is there; frozen
-	lease     memory.Lease
+	lease     Lease
 }
 
 // release ends a sequence's use of its lease, which waits for the next
@@ -34,7 +34,7 @@ func (f *Core) release(s *sequence) {
 	if s.opened {
 		f.closed = append(f.closed, s.lease.Row)
 	}
-	s.lease = memory.Lease{}
+	s.lease = Lease{}
 	f.blocked, f.waits = blockade{}, false
 }
 
@@ -138,7 +138,7 @@ func (f *Core) hoped() int {
 	n := f.sure()
 	for _, s := range f.running {
 		if s.insertDue && s.lease.Settled(f.done) {
-			n += memory.WholePages(s.done, f.opt.PageSize) - s.lease.Owned
+			n += paging.Whole(s.done, f.opt.PageSize) - s.lease.Owned
 		}
 	}
 	for i := range f.returns {

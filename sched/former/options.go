@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/internal/paging"
 )
 
 // Options are the dimensions and habits of a Core. Hard limits unless
@@ -108,8 +108,8 @@ func (o *Options) Validate() error {
 	switch {
 	case o.StepsInFlight < 0 || o.StepsInFlight > maxStepsInFlight:
 		return fmt.Errorf("batch former: StepsInFlight is %d, want 1 or %d", o.StepsInFlight, maxStepsInFlight)
-	case !memory.ValidPageSize(o.PageSize):
-		return fmt.Errorf("batch former: PageSize is %d, want a power of two", o.PageSize)
+	case paging.CheckSize(o.PageSize) != nil:
+		return fmt.Errorf("batch former: PageSize %w", paging.CheckSize(o.PageSize))
 	case !(o.InitNewTokenRatio >= 0 && o.InitNewTokenRatio <= 1):
 		return fmt.Errorf("batch former: InitNewTokenRatio is %v, want 0 to 1", o.InitNewTokenRatio)
 	case !(o.MinNewTokenRatioFactor >= 0 && o.MinNewTokenRatioFactor <= 1):

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -112,7 +112,7 @@ func (f *Core) sendCommit(m *messages.CommitPlan, out *messages.Outbox) {
 func (f *Core) giveBack(m *messages.CommitPlan) {
 	for i := range f.returns {
 		g := &f.returns[i]
-		owned, whole := g.lease.Owned, memory.WholePages(len(g.tokens), f.opt.PageSize)
+		owned, whole := g.lease.Owned, paging.Whole(len(g.tokens), f.opt.PageSize)
 		pages := g.lease.Pages
 		row, private, node := g.lease.Release(f.done)
 		f.rows.Give(row)
@@ -154,7 +154,7 @@ func (f *Core) insertPrefixes(m *messages.CommitPlan) {
 		if !s.insertDue || !s.active() {
 			continue
 		}
-		whole, copies := memory.WholePages(s.done, f.opt.PageSize), !s.lease.Settled(f.done)
+		whole, copies := paging.Whole(s.done, f.opt.PageSize), !s.lease.Settled(f.done)
 		if n := whole - s.lease.Owned; copies {
 			if n > f.plan.spare {
 				s.postponed = true

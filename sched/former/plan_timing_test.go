@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pages"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/queue"
 )
@@ -14,8 +15,8 @@ import (
 type loop struct {
 	queue  *queue.Core
 	former *Core
-	cache  *memory.CacheCore
-	alloc  *memory.AllocCore
+	cache  *radix.Core
+	alloc  *pages.Core
 	out    messages.Outbox
 	mail   []messages.Send
 	steps  []*messages.RunBatch // that run, oldest first
@@ -28,13 +29,13 @@ func newLoop(running int) *loop { return newLoopOf(running, 1, 16) }
 // tokens.
 func newLoopOf(running, inFlight, pageSize int) *loop {
 	const context = 1 << 20
-	pages := running * 16384 / pageSize
+	total := running * 16384 / pageSize
 	return &loop{
 		queue: queue.New(queue.Options{}),
-		former: New(Options{PageSize: pageSize, Pages: pages, MaxRunning: running, ContextLength: context,
+		former: New(Options{PageSize: pageSize, Pages: total, MaxRunning: running, ContextLength: context,
 			ChunkedPrefillSize: 1 << 20, MaxPrefillTokens: 1 << 20, StepsInFlight: inFlight}),
-		cache: memory.NewCacheCore(memory.CacheOptions{PageSize: pageSize}),
-		alloc: memory.NewAllocCore(memory.AllocOptions{Pages: pages}),
+		cache: radix.New(radix.Options{PageSize: pageSize}),
+		alloc: pages.New(pages.Options{Pages: total}),
 	}
 }
 

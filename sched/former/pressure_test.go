@@ -3,7 +3,8 @@ package former
 import (
 	"testing"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pages"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -25,12 +26,12 @@ func TestPressure(t *testing.T) {
 		{"admits far too many, two steps", 0.01, false, 2, 1.3},
 		{"without a cache, two steps", 0.01, true, 2, 1.3},
 	} {
-		const requests, prompt, output, pageSize, pages = 200, 64, 256, 16, 320
+		const requests, prompt, output, pageSize, total = 200, 64, 256, 16, 320
 		l := newLoop(64)
-		l.former = New(Options{PageSize: pageSize, Pages: pages, MaxRunning: 64, ContextLength: 1024,
+		l.former = New(Options{PageSize: pageSize, Pages: total, MaxRunning: 64, ContextLength: 1024,
 			ChunkedPrefillSize: 256, InitNewTokenRatio: c.ratio, CacheDisabled: c.cacheOff, StepsInFlight: c.inFlight})
-		l.alloc = memory.NewAllocCore(memory.AllocOptions{Pages: pages})
-		l.cache = memory.NewCacheCore(memory.CacheOptions{PageSize: pageSize, Disabled: c.cacheOff})
+		l.alloc = pages.New(pages.Options{Pages: total})
+		l.cache = radix.New(radix.Options{PageSize: pageSize, Disabled: c.cacheOff})
 		m := &messages.EnqueueRequests{}
 		for i := range requests {
 			tokens := make([]int32, prompt)
@@ -47,7 +48,7 @@ func TestPressure(t *testing.T) {
 		tax := float64(computed) / (requests * (prompt + output - 1))
 		// As if each request had its greatest size from the start, so that
 		// nobody is ever retracted.
-		careful := requests * output / (pages * pageSize / (prompt + output))
+		careful := requests * output / (total * pageSize / (prompt + output))
 		t.Logf("%s: %d steps, %d with full reservations; %.2f tokens computed per token needed", c.name, steps, careful, tax)
 		if tax > c.tax {
 			t.Errorf("%s: %.2f tokens computed per token needed, want at most %.2f", c.name, tax, c.tax)

@@ -3,7 +3,7 @@ package former
 import (
 	"testing"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pages"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/queue"
 )
@@ -22,7 +22,7 @@ func TestBetterRequestPassesOneThatDoesNotFit(t *testing.T) {
 		l := newLoop(4)
 		l.queue = queue.New(opt)
 		l.former = New(Options{PageSize: 16, Pages: 20, MaxRunning: 4, ContextLength: 320, ChunkedPrefillSize: 512, ReportToQueue: opt.WantsResults()})
-		l.alloc = memory.NewAllocCore(memory.AllocOptions{Pages: 20})
+		l.alloc = pages.New(pages.Options{Pages: 20})
 		enqueue := func(id messages.RequestID, tokens, most int, priority int32, tenant string, first int32) {
 			r := &messages.EngineRequest{ID: id, Prompt: make([]int32, tokens), Priority: priority, Tenant: tenant,
 				Params: &messages.SamplingParams{MaxTokens: most, TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs}}

@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/troupe-engine/troupe/memory"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -156,7 +155,7 @@ func TestRetractionExpectsWhatWasProduced(t *testing.T) {
 		for range 4 {
 			s := f.addRunning(10, 300, 0, func(r *messages.EngineRequest) { r.Params.MaxTokens = most })
 			row, _ := f.rows.Take()
-			s.lease.Row, s.lease.State, f.byID[s.req.ID], f.byRow[row] = row, memory.LeaseOpen, s, s
+			s.lease.Row, s.lease.State, f.byID[s.req.ID], f.byRow[row] = row, LeaseOpen, s, s
 		}
 		for range 10_000 {
 			f.ratio.step()

@@ -1,7 +1,7 @@
 package former
 
 import (
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -46,7 +46,7 @@ func (f *Core) reservesAhead() bool {
 			due = due || f.missingOf(s, 1) > 0
 		}
 	}
-	return due && rows*memory.PagesFor(reserveAhead, f.opt.PageSize)*ampleShare <= f.plan.spare
+	return due && rows*paging.Pages(reserveAhead, f.opt.PageSize)*ampleShare <= f.plan.spare
 }
 
 // missing is how many pages the next step needs.

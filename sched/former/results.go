@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -89,7 +89,7 @@ func (f *Core) rowDone(w *rowWork, sampled *messages.SampledToken, r *messages.S
 		return false // ended meanwhile; a token is dropped
 	}
 	if w.prefill {
-		s.insertDue = !f.opt.CacheDisabled && memory.WholePages(s.done, f.opt.PageSize) > s.lease.Owned
+		s.insertDue = !f.opt.CacheDisabled && paging.Whole(s.done, f.opt.PageSize) > s.lease.Owned
 	}
 	if sampled == nil {
 		return false

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pages"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/queue"
 	"github.com/troupe-engine/troupe/testkit/golden"
@@ -78,8 +79,8 @@ type script struct {
 	t      *testing.T
 	queue  *queue.Core
 	former *Core
-	cache  *memory.CacheCore
-	alloc  *memory.AllocCore
+	cache  *radix.Core
+	alloc  *pages.Core
 	out    messages.Outbox
 	mail   []messages.Send
 	held   map[messages.Actor]bool
@@ -98,8 +99,8 @@ func newScript(t *testing.T, args []string) *script {
 	}
 	return &script{
 		t: t, queue: queue.New(queue.Options{}), former: New(opt),
-		cache: memory.NewCacheCore(memory.CacheOptions{PageSize: opt.PageSize, Disabled: opt.CacheDisabled}),
-		alloc: memory.NewAllocCore(memory.AllocOptions{Pages: opt.Pages}),
+		cache: radix.New(radix.Options{PageSize: opt.PageSize, Disabled: opt.CacheDisabled}),
+		alloc: pages.New(pages.Options{Pages: opt.Pages}),
 		held:  map[messages.Actor]bool{},
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -49,7 +49,7 @@ type sequence struct {
 	done, scheduled int
 	pending         int
 	wanted          int // tokens of a prompt in progress that the plan reserves pages for
-	lease           memory.Lease
+	lease           Lease
 
 	// How long it has waited, for aging.
 	since time.Duration // of waiting: its arrival, or when it was retracted
@@ -135,7 +135,7 @@ func (s *sequence) expected(ratio float64, contextLength int) int {
 // pagesAfter is how many pages hold the KV of a sequence that gets output more
 // tokens after those of launched steps. The last one of them has none.
 func (s *sequence) pagesAfter(output, pageSize int) int {
-	return memory.PagesFor(s.length()+output-1, pageSize)
+	return paging.Pages(s.length()+output-1, pageSize)
 }
 
 // take appends a sampled token and says whether it ends the request.
@@ -168,7 +168,7 @@ func (s *sequence) addPrompts(m *messages.PromptLogprobs) {
 
 // admitted gives the sequence its row and the prefix that the cache locked.
 func (s *sequence) admitted(row messages.Row, match messages.PrefixLocked, pageSize int) {
-	s.lease = memory.OpenLease(row, match, pageSize)
+	s.lease = OpenLease(row, match, pageSize)
 	s.done, s.scheduled = s.lease.Cached, s.lease.Cached
 	if s.state == candidate && !s.reported {
 		s.cached = min(s.lease.Cached, len(s.req.Prompt))

@@ -3,7 +3,7 @@ package former
 import (
 	"slices"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/internal/paging"
 )
 
 // sharedTokens is the least number of tokens of a prompt in progress for which
@@ -68,7 +68,7 @@ func (f *Core) waitsForPrefix(c *sequence) bool {
 func (f *Core) aboutToShare(s, c *sequence) bool {
 	size := f.opt.PageSize
 	from := s.lease.Owned * size
-	to := from + memory.PagesFor(sharedTokens, size)*size
+	to := from + paging.Pages(sharedTokens, size)*size
 	return to <= min(c.matchLimit(), len(s.tokens)) && s.req.Namespace == c.req.Namespace &&
 		slices.Equal(s.tokens[from:to], c.tokens[from:to]) &&
 		slices.Equal(s.tokens[:min(from, sharedTokens)], c.tokens[:min(from, sharedTokens)])

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/internal/paging"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/queue"
 )
@@ -24,7 +25,7 @@ func TestRandomTraffic(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 77))
 		page := []int{1, 4, 16}[r.IntN(3)]
 		context := 200 + r.IntN(800)
-		pages := memory.PagesFor(context, page) * (1 + r.IntN(3))
+		pages := paging.Pages(context, page) * (1 + r.IntN(3))
 		chunk := []int{-1, 7, 33, 64, 200}[r.IntN(5)]
 		aging := []time.Duration{0, 50 * time.Millisecond, time.Second}[r.IntN(3)]
 		target := time.Duration(0)
@@ -40,7 +41,7 @@ func TestRandomTraffic(t *testing.T) {
 			MaxPrefillTokens: 1 + r.IntN(100), CacheDisabled: r.IntN(5) == 0, StepsInFlight: 1 + r.IntN(2), InitNewTokenRatio: []float64{0.01, 0.7}[r.IntN(2)],
 			PriorityPreemption: preempt, PreemptionThreshold: r.IntN(3), Aging: aging, InterTokenLatencyTarget: target, ReportToQueue: order.WantsResults()}, noisy(linear, seed))
 		v.queue = queue.New(order)
-		v.cache = memory.NewCacheCore(memory.CacheOptions{PageSize: page, Disabled: v.former.opt.CacheDisabled})
+		v.cache = radix.New(radix.Options{PageSize: page, Disabled: v.former.opt.CacheDisabled})
 		n, steps := 0, 0
 		for {
 			if n < 40 && r.IntN(4) == 0 {

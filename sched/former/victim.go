@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -79,7 +79,7 @@ func (f *Core) victimOf(s *sequence, need int) victim {
 		v.cost = s.done
 		return v
 	}
-	whole, shared := memory.WholePages(s.done, size), s.lease.Cached/size
+	whole, shared := paging.Whole(s.done, size), s.lease.Cached/size
 	v.frees -= shared
 	evicted := min(max(0, need-(v.frees-(whole-shared))), whole-shared)
 	v.cost = s.done - whole*size + evicted*size

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pages"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/pace"
 	"github.com/troupe-engine/troupe/sched/queue"
@@ -50,8 +51,8 @@ func newVirtual(opt Options, cost func(pace.Load) float64) *virtual {
 	return &virtual{
 		loop: loop{
 			queue: queue.New(queue.Options{}), former: New(opt),
-			cache: memory.NewCacheCore(memory.CacheOptions{PageSize: opt.PageSize, Disabled: opt.CacheDisabled}),
-			alloc: memory.NewAllocCore(memory.AllocOptions{Pages: opt.Pages}),
+			cache: radix.New(radix.Options{PageSize: opt.PageSize, Disabled: opt.CacheDisabled}),
+			alloc: pages.New(pages.Options{Pages: opt.Pages}),
 		},
 		cost: cost, last: map[messages.RequestID]time.Duration{}, first: map[messages.RequestID]int{}, firstAt: map[messages.RequestID]time.Duration{},
 	}

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -23,7 +23,7 @@ type queueWorld struct {
 	page messages.Page
 	plan messages.PlanID
 
-	cache   *memory.CacheCore
+	cache   *radix.Core
 	peek    *messages.PeekPrefixes   // not yet with the cache
 	peeked  *messages.PrefixesPeeked // not yet with the queue
 	pending *messages.OfferCandidates
@@ -58,7 +58,7 @@ func newQueueWorld(t *rapid.T, policy string) *queueWorld {
 	}
 	return &queueWorld{
 		t: t, opt: opt, q: New(opt), next: 1, stuck: map[messages.RequestID]bool{},
-		cache: memory.NewCacheCore(memory.CacheOptions{PageSize: opt.PageSize}),
+		cache: radix.New(radix.Options{PageSize: opt.PageSize}),
 		twin:  newSlowOrder(&opt),
 	}
 }

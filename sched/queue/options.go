@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/internal/paging"
 )
 
 // Policies are the names of the policies: the orders in which waiting
@@ -71,8 +71,8 @@ func (o *Options) Validate() error {
 	switch {
 	case o.Aging < 0:
 		return fmt.Errorf("queue: Aging is %v, want at least 0", o.Aging)
-	case o.PageSize != 0 && !memory.ValidPageSize(o.PageSize):
-		return fmt.Errorf("queue: PageSize is %d, want a power of two", o.PageSize)
+	case o.PageSize != 0 && paging.CheckSize(o.PageSize) != nil:
+		return fmt.Errorf("queue: PageSize %w", paging.CheckSize(o.PageSize))
 	case !(o.FairInputWeight >= 0 && o.FairInputWeight < math.MaxInt32):
 		return fmt.Errorf("queue: FairInputWeight is %v, want at least 0", o.FairInputWeight)
 	case !(o.FairOutputWeight >= 0 && o.FairOutputWeight < math.MaxInt32):

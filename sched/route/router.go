@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -68,8 +69,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("routing %q is unknown; choose one of %s", o.Policy, strings.Join(Policies(), ", "))
 	case o.Replicas < 1 || o.Replicas > maxReplicas:
 		return fmt.Errorf("router: %d replicas, want 1 to %d", o.Replicas, maxReplicas)
-	case o.PageSize < 1 || o.PageSize&(o.PageSize-1) != 0:
-		return fmt.Errorf("router: a page size of %d, want a power of two", o.PageSize)
+	case paging.CheckSize(o.PageSize) != nil:
+		return fmt.Errorf("router: PageSize %w", paging.CheckSize(o.PageSize))
 	case o.MaxPages < 0 || o.MaxAge < 0 || !(o.DecodeWeight >= 0):
 		return fmt.Errorf("router: negative bounds: %d pages, an age of %v, a decode weight of %v", o.MaxPages, o.MaxAge, o.DecodeWeight)
 	}

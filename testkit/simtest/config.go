@@ -6,7 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/internal/paging"
+	"github.com/troupe-engine/troupe/memory/radix/policies"
 	"github.com/troupe-engine/troupe/messages"
 	intake "github.com/troupe-engine/troupe/request"
 	"github.com/troupe-engine/troupe/sched/former"
@@ -96,8 +97,8 @@ func Random(seed uint64) Config {
 		c.PageSize = pick(more, 32, 64)
 		c.Policy.PageSize = c.PageSize
 	}
-	c.Eviction, c.Contiguous, c.Conservative = pick(more, memory.PolicyNames()...), more.IntN(2) == 0, pick(more, 0, 0.3, 2)
-	c.Pages = memory.PagesFor(c.ContextLength, c.PageSize)*pick(r, 1, 1, 2, 8) + r.IntN(3)
+	c.Eviction, c.Contiguous, c.Conservative = pick(more, policies.Names()...), more.IntN(2) == 0, pick(more, 0, 0.3, 2)
+	c.Pages = paging.Pages(c.ContextLength, c.PageSize)*pick(r, 1, 1, 2, 8) + r.IntN(3)
 	if more.IntN(8) == 0 {
 		c.Pages *= 100 // in plenty: plans reserve ahead
 	}

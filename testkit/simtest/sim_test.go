@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -88,7 +88,7 @@ func TestPressureBesideARunningStep(t *testing.T) {
 	total := runAll(t, from, to, func(seed uint64) Config {
 		size := []int{1, 4}[seed%2]
 		return Config{
-			Seed: seed, Requests: 14, PageSize: size, Pages: memory.PagesFor(40, size) * 2, MaxRunning: 5, Chunk: 7, ContextLength: 40,
+			Seed: seed, Requests: 14, PageSize: size, Pages: paging.Pages(40, size) * 2, MaxRunning: 5, Chunk: 7, ContextLength: 40,
 			Ratio: 0.05, StepsInFlight: 2, DeviceQueues: seed%3 == 0, Cancels: 0.1,
 		}
 	})

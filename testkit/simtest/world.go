@@ -1,13 +1,16 @@
 package simtest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pages"
+	"github.com/troupe-engine/troupe/memory/radix"
+	"github.com/troupe-engine/troupe/memory/radix/policies"
 	"github.com/troupe-engine/troupe/messages"
 	intake "github.com/troupe-engine/troupe/request"
 	"github.com/troupe-engine/troupe/sched/former"
@@ -37,8 +40,8 @@ type World struct {
 	epoch  messages.Epoch
 	queue  *queue.Core
 	former *former.Core
-	cache  *memory.CacheCore
-	alloc  *memory.AllocCore
+	cache  *radix.Core
+	alloc  *pages.Core
 	runner runner
 	failed bool // the batch former has failed the epoch: its books are closed
 
@@ -107,9 +110,13 @@ func (w *World) start() {
 	w.stats.Epochs++
 	w.queue = queue.New(w.cfg.Policy)
 	w.former = former.New(w.cfg.former())
-	w.cache = memory.NewCacheCore(memory.CacheOptions{PageSize: w.cfg.PageSize, Disabled: w.cfg.CacheDisabled, Policy: w.cfg.Eviction,
-		History: memory.HistoryFor(w.cfg.Eviction, w.cfg.Pages)})
-	w.alloc = memory.NewAllocCore(memory.AllocOptions{Pages: w.cfg.Pages, Contiguous: w.cfg.Contiguous})
+	policy, err := policies.ByName(cmp.Or(w.cfg.Eviction, "lru"))
+	if err != nil {
+		panic(err)
+	}
+	w.cache = radix.New(radix.Options{PageSize: w.cfg.PageSize, Disabled: w.cfg.CacheDisabled, Policy: policy,
+		History: policies.History(w.cfg.Eviction, w.cfg.Pages)})
+	w.alloc = pages.New(pages.Options{Pages: w.cfg.Pages, Contiguous: w.cfg.Contiguous})
 	w.runner, w.failed = runner{}, false
 	w.send(messages.Engine, messages.Intake, &messages.EpochStarted{Header: messages.Header{Epoch: w.epoch}})
 }

@@ -3,13 +3,18 @@ package sources
 import (
 	"testing"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/memory/pool"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/sched/former"
 )
 
 // guideModel is the model of the memory guide: 32 layers, 8 KV heads of 128,
 // fp16.
-var guideModel = memory.PoolFacts{Layers: 32, KVHeads: 8, HeadDim: 128, ElemBytes: 2, Context: 32768}
+var guideModel = gpu.KVSpec{Layers: 32, Heads: 8, HeadDim: 128}
+
+// guideToken is what K and V of one token take.
+var guideToken = guideModel.BytesPerToken(gpu.F16)
 
 const gb = 1_000_000_000
 
@@ -17,26 +22,26 @@ const gb = 1_000_000_000
 // parts leave, so the fraction is 75 of 80: weights and pool.
 func guideBreakdown(t *testing.T, p *printer) {
 	const total, weights, activation, workspace = 80 * gb, 15 * gb, 4 * gb, 1 * gb
-	facts := guideModel
-	facts.AvailableBytes, facts.WeightBytes, facts.WorkspaceBytes = total, weights, activation+workspace
-	plan, err := memory.PlanPool(memory.PoolOptions{MemFraction: 1, PageSize: 1}, facts)
+	facts := pool.Facts{
+		AvailableBytes: total, WeightBytes: weights, WorkspaceBytes: activation + workspace, BytesPerToken: guideToken, Context: 32768,
+	}
+	plan, err := pool.NewPlan(pool.Options{MemFraction: 1, PageSize: 1}, facts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The same room by the guide's formula, total × fraction - model.
 	facts.WorkspaceBytes = 0
-	guide, err := memory.PlanPool(memory.PoolOptions{MemFraction: 75.0 / 80, PageSize: 1}, facts)
+	guide, err := pool.NewPlan(pool.Options{MemFraction: 75.0 / 80, PageSize: 1}, facts)
 	if err != nil || guide.Pages != plan.Pages {
 		t.Errorf("%d pages by the guide's formula, %d by what the parts leave: %v", guide.Pages, plan.Pages, err)
 	}
-	perToken := facts.BytesPerToken()
-	size := func(tokens int) float64 { return float64(int64(tokens)*perToken) / gb }
+	size := func(tokens int) float64 { return float64(int64(tokens)*guideToken) / gb }
 	p.line("Total GPU Memory %dGB", total/gb)
 	p.line("Model Weights (static) ~ %dGB", weights/gb)
 	p.line("KV Cache Pool (dynamic) ~ %.0fGB", size(plan.Pages))
 	pool := newPool(t, plan.Pages)
 	for i, bytes := range []int64{2 * gb, 3 * gb / 2, 3 * gb} {
-		held := pool.take(int(bytes/perToken), nil)
+		held := pool.take(int(bytes/guideToken), nil)
 		p.line("  Request %d: %.1fGB", i+1, size(len(held)))
 	}
 	p.line("  Free space: %.1fGB", size(pool.alloc.Free()))
@@ -45,15 +50,14 @@ func guideBreakdown(t *testing.T, p *printer) {
 }
 
 func guideBytesPerToken(_ *testing.T, p *printer) {
-	one := guideModel.BytesPerToken()
+	one := guideToken
 	p.line("kv_cache_per_token = %d bytes = %d KB", one, one>>10)
 	p.line("10000 tokens = %d bytes", 10_000*one)
 	heads := func(name string, n int) {
-		facts := guideModel
-		facts.KVHeads = 32
-		all := facts.BytesPerToken()
-		facts.KVHeads = n
-		p.line("%s, %d KV heads: %d bytes, 1/%d", name, n, facts.BytesPerToken(), all/facts.BytesPerToken())
+		all, some := guideModel, guideModel
+		all.Heads, some.Heads = 32, n
+		bytes := some.BytesPerToken(gpu.F16)
+		p.line("%s, %d KV heads: %d bytes, 1/%d", name, n, bytes, all.BytesPerToken(gpu.F16)/bytes)
 	}
 	heads("MHA", 32)
 	heads("GQA", 8)
@@ -75,14 +79,14 @@ func guideTranslate(t *testing.T, p *printer) {
 	kv2 := m.take(len(goodbye)-len(matched), nil)
 	p.slots("kv2_new = ", kv2)
 	p.slots("kv2 = ", append(append([]messages.Page(nil), matched...), kv2...))
-	p.line("Memory Saved: %d tokens * 128 KB = %d KB", len(matched), int64(len(matched))*guideModel.BytesPerToken()>>10)
+	p.line("Memory Saved: %d tokens * 128 KB = %d KB", len(matched), int64(len(matched))*guideToken>>10)
 }
 
 // guidePagedFormat finds token 25 with pages of 16, in a page table that holds
 // its pages in order.
 func guidePagedFormat(_ *testing.T, p *printer) {
 	const pageSize, token = 16, 25
-	lease := memory.OpenLease(0, messages.PrefixLocked{}, pageSize)
+	lease := former.OpenLease(0, messages.PrefixLocked{}, pageSize)
 	lease.Grow(from(0, 1, 2))
 	slot := lease.Slot(token, pageSize) - pageSize // from 0 on
 	p.line("token_idx = %d, page_idx = %d, offset = %d", token, token/pageSize, token%pageSize)

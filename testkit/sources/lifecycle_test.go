@@ -6,16 +6,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/internal/paging"
+	"github.com/troupe-engine/troupe/memory/pages"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/sched/former"
 )
 
 // letters prints the nodes of a tree whose tokens are letters, with their lock
 // counts.
-func (p *printer) letters(when string, t *memory.Tree) {
+func (p *printer) letters(when string, t *radix.Tree) {
 	var words []string
-	var walk func(path string, all []memory.NodeView)
-	walk = func(path string, all []memory.NodeView) {
+	var walk func(path string, all []radix.NodeView)
+	walk = func(path string, all []radix.NodeView) {
 		for _, n := range all {
 			text := ""
 			for _, token := range n.Tokens {
@@ -25,7 +28,7 @@ func (p *printer) letters(when string, t *memory.Tree) {
 			walk(path+text+"-", n.Children)
 		}
 	}
-	for _, n := range t.View(memory.ViewOptions{}).Namespaces {
+	for _, n := range t.View(radix.ViewOptions{}).Namespaces {
 		walk("", n.Children)
 	}
 	p.line("%s: %s", when, strings.Join(words, " "))
@@ -74,12 +77,12 @@ func schedulerRequestABC(t *testing.T, p *printer) {
 // former uses them, 4 tokens to a page.
 func poolsAtTheEnd(t *testing.T, p *printer) {
 	const pageSize = 4
-	rows, tree, alloc := memory.NewRows(2), memory.NewTree(memory.TreeOptions{PageSize: pageSize}), memory.NewAllocator(10)
+	rows, tree, alloc := former.NewRows(2), radix.NewTree(radix.TreeOptions{PageSize: pageSize}), pages.NewAllocator(10)
 	state := func(when string, leased int) {
 		used, full, locks := rows.Limit()-rows.Free(), 0, 0
 		owners := map[int]int{} // of each page's first slot
-		var walk func(all []memory.NodeView)
-		walk = func(all []memory.NodeView) {
+		var walk func(all []radix.NodeView)
+		walk = func(all []radix.NodeView) {
 			for _, n := range all {
 				locks += n.Locks
 				for i := 0; i < len(n.Slots); i += pageSize {
@@ -89,7 +92,7 @@ func poolsAtTheEnd(t *testing.T, p *printer) {
 				walk(n.Children)
 			}
 		}
-		for _, n := range tree.View(memory.ViewOptions{Tokens: 100}).Namespaces {
+		for _, n := range tree.View(radix.ViewOptions{Tokens: 100}).Namespaces {
 			walk(n.Children)
 		}
 		for slot, n := range owners {
@@ -109,7 +112,7 @@ func poolsAtTheEnd(t *testing.T, p *printer) {
 
 	node, cached := tree.Lock("", tokens[:10], 9, nil)
 	row, _ := rows.Take()
-	lease := memory.OpenLease(row, messages.PrefixLocked{Node: node, Pages: cached}, pageSize)
+	lease := former.OpenLease(row, messages.PrefixLocked{Node: node, Pages: cached}, pageSize)
 	grow := func(tokens int) {
 		pages, ok := alloc.Alloc(lease.Missing(tokens, pageSize), nil)
 		if !ok {
@@ -130,7 +133,7 @@ func poolsAtTheEnd(t *testing.T, p *printer) {
 	state("decode", len(lease.Private()))
 
 	lease.Close()
-	whole := memory.WholePages(13, pageSize)
+	whole := paging.Whole(13, pageSize)
 	_, freed := tree.Insert(messages.PrefixInsert{Tokens: tokens[:whole*pageSize], Pages: slices.Clone(lease.Pages[:whole]), Owned: lease.Owned, Node: lease.Node}, nil)
 	alloc.Release(append(freed, lease.Pages[whole:]...))
 	rows.Give(lease.Row)

@@ -5,23 +5,25 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/memory/pool"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 )
 
 // notebookModel is the model of "Build Radix KV Cache Manager from Scratch".
-var notebookModel = memory.PoolFacts{Layers: 1, KVHeads: 8, HeadDim: 256, ElemBytes: 2, Context: 50}
+var notebookModel = gpu.KVSpec{Layers: 1, Heads: 8, HeadDim: 256}
 
-// sizePool plans a pool in so much memory, to which the padding page comes,
-// which the notebook has not.
+// sizePool plans a pool in some memory. The padding page, which the notebook does
+// not have, comes on top.
 func sizePool(t *testing.T, p *printer, bytes int64) int {
-	facts := notebookModel
-	facts.AvailableBytes = bytes + facts.BytesPerToken()
-	plan, err := memory.PlanPool(memory.PoolOptions{MemFraction: 1, PageSize: 1}, facts)
+	perToken := notebookModel.BytesPerToken(gpu.F16)
+	plan, err := pool.NewPlan(pool.Options{MemFraction: 1, PageSize: 1},
+		pool.Facts{AvailableBytes: bytes + perToken, BytesPerToken: perToken, Context: 50})
 	if err != nil {
 		t.Fatal(err)
 	}
-	used := int64(plan.Pages) * facts.BytesPerToken()
+	used := int64(plan.Pages) * perToken
 	p.line("Allocating %d pages for KV cache, K + V = %.3fGB", plan.Pages, float64(used)/(1<<30))
 	return plan.Pages
 }
@@ -46,7 +48,7 @@ func notebookFiftySlots(t *testing.T, p *printer) {
 
 // Section 2.3: insertion, a split, locks, eviction.
 func notebookTree(t *testing.T, p *printer) {
-	build := func(p *printer) *memory.Tree {
+	build := func(p *printer) *radix.Tree {
 		tree := newPool(t, 50).tree
 		tree.Insert(messages.PrefixInsert{Tokens: []int32{1, 3, 6, 7, 9, 77}, Pages: from(0, 1, 2, 3, 4, 7)}, nil)
 		p.tree(tree)
@@ -62,12 +64,13 @@ func notebookTree(t *testing.T, p *printer) {
 	tree.Unlock(node)
 	p.tree(tree)
 
-	// The notebook prints between the nodes that go, so they go one by one.
+	// The notebook evicts whole nodes, and prints after each. The tree evicts
+	// exactly what is asked for: these nodes have two slots each.
 	p.tree(tree)
 	var freed []messages.PageRun
 	for _, evicted := range []int{1, 3} {
 		var err error
-		if freed, err = tree.Evict(1, freed); err != nil {
+		if freed, err = tree.Evict(2, freed); err != nil {
 			t.Fatal(err)
 		}
 		p.tree(tree)
@@ -82,11 +85,11 @@ func notebookTree(t *testing.T, p *printer) {
 	}
 	before := tree.String()
 	none, err := tree.Evict(9, nil)
-	if refused, is := errors.AsType[*memory.EvictionRefused](err); !is || refused.Wanted != 9 || refused.Evictable != 8 || len(none) != 0 || tree.String() != before {
+	if refused, is := errors.AsType[*radix.EvictionRefused](err); !is || refused.Wanted != 9 || refused.Evictable != 8 || len(none) != 0 || tree.String() != before {
 		t.Errorf("evict(9) of 8 gives %v, %v", none, err)
 	}
-	if once, err := tree.Evict(3, nil); err != nil || !slices.Equal(pagesOf(once), pagesOf(freed)) {
-		t.Errorf("evict(3) gives %v, %v", once, err)
+	if once, err := tree.Evict(4, nil); err != nil || !slices.Equal(pagesOf(once), pagesOf(freed)) {
+		t.Errorf("evict(4) gives %v, %v", once, err)
 	}
 }
 

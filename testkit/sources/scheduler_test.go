@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pages"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/former"
 	"github.com/troupe-engine/troupe/sched/queue"
@@ -18,8 +19,8 @@ type engine struct {
 	p      *printer
 	queue  *queue.Core
 	former *former.Core
-	cache  *memory.CacheCore
-	alloc  *memory.AllocCore
+	cache  *radix.Core
+	alloc  *pages.Core
 	out    messages.Outbox
 	names  map[messages.RequestID]string
 	rows   map[messages.Row]*messages.EngineRequest
@@ -32,8 +33,8 @@ type engine struct {
 func newEngine(t *testing.T, p *printer, opt former.Options) *engine {
 	return &engine{
 		t: t, p: p, queue: queue.New(queue.Options{}), former: former.New(opt),
-		cache: memory.NewCacheCore(memory.CacheOptions{PageSize: opt.PageSize, Disabled: opt.CacheDisabled}),
-		alloc: memory.NewAllocCore(memory.AllocOptions{Pages: opt.Pages}),
+		cache: radix.New(radix.Options{PageSize: opt.PageSize, Disabled: opt.CacheDisabled}),
+		alloc: pages.New(pages.Options{Pages: opt.Pages}),
 		names: map[messages.RequestID]string{}, rows: map[messages.Row]*messages.EngineRequest{},
 		ended: map[messages.RequestID]bool{}, parts: map[messages.RequestID]int{},
 	}

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pages"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -61,28 +62,28 @@ func (p *printer) slots(what string, pages []messages.Page) {
 }
 
 // tree prints a tree of pages of one slot as the notebook does.
-func (p *printer) tree(t *memory.Tree) {
+func (p *printer) tree(t *radix.Tree) {
 	p.line("\nRADIX TREE STRUCTURE")
-	p.WriteString(t.View(memory.ViewOptions{Base: 1}).Text(false))
+	p.WriteString(t.View(radix.ViewOptions{Base: 1}).Text(false))
 }
 
-// pool is the notebook's cache manager: a tree over an allocator, one slot to a
+// cachePool is the notebook's cache manager: a tree over an allocator, one slot to a
 // page.
-type pool struct {
+type cachePool struct {
 	t     *testing.T
-	tree  *memory.Tree
-	alloc *memory.Allocator
+	tree  *radix.Tree
+	alloc *pages.Allocator
 }
 
-func newPool(t *testing.T, slots int) *pool {
-	return &pool{t, memory.NewTree(memory.TreeOptions{PageSize: 1, WholeNodes: true}), memory.NewAllocator(slots)}
+func newPool(t *testing.T, slots int) *cachePool {
+	return &cachePool{t, radix.NewTree(radix.TreeOptions{PageSize: 1}), pages.NewAllocator(slots)}
 }
 
 // available is what is free and what eviction can free.
-func (p *pool) available() int { return p.alloc.Free() + p.tree.Evictable() }
+func (p *cachePool) available() int { return p.alloc.Free() + p.tree.Evictable() }
 
 // take appends n free pages to a page table.
-func (p *pool) take(n int, to []messages.Page) []messages.Page {
+func (p *cachePool) take(n int, to []messages.Page) []messages.Page {
 	p.t.Helper()
 	pages, ok := p.alloc.Alloc(n, to)
 	if !ok {
@@ -92,7 +93,7 @@ func (p *pool) take(n int, to []messages.Page) []messages.Page {
 }
 
 // insert gives a prefix to the tree and frees what the tree has already.
-func (p *pool) insert(in messages.PrefixInsert) messages.PrefixInserted {
+func (p *cachePool) insert(in messages.PrefixInsert) messages.PrefixInserted {
 	out, freed := p.tree.Insert(in, nil)
 	p.alloc.Release(freed)
 	return out

@@ -16,7 +16,7 @@ import (
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/actors/observer"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
@@ -100,9 +100,9 @@ func (e *eventReader) apply(v *kvEvent) {
 
 // hashesOf are the names of a prompt's whole pages, as docs/api.md says.
 func hashesOf(prompt []int32, pageSize int) map[string]bool {
-	all, hash := map[string]bool{}, memory.RootHash("")
+	all, hash := map[string]bool{}, radix.RootHash("")
 	for at := 0; at+pageSize <= len(prompt); at += pageSize {
-		hash = memory.PageHash(hash, prompt[at:at+pageSize])
+		hash = radix.PageHash(hash, prompt[at:at+pageSize])
 		all[fmt.Sprintf("%016x", hash)] = true
 	}
 	return all

@@ -9,7 +9,9 @@ import (
 	"github.com/troupe-engine/troupe/actors/intake"
 	"github.com/troupe-engine/troupe/actors/observer"
 	"github.com/troupe-engine/troupe/configs"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pages"
+	"github.com/troupe-engine/troupe/memory/radix"
+	"github.com/troupe-engine/troupe/memory/radix/policies"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model/exec"
 	"github.com/troupe-engine/troupe/request"
@@ -71,16 +73,20 @@ func (n *Node) startEngine(ctx context.Context) error {
 			return err
 		}
 	}
+	policy, err := policies.ByName(c.EvictionPolicy)
+	if err != nil {
+		return configs.About(err, "radix-eviction-policy")
+	}
 	n.Meter = telemetry.New(n.Name, n.opt.Log)
 	n.Meter.ProbeMemory(n.pool)
 	spec := engine.Spec{
 		Queue: queue,
 		Batch: former,
-		Cache: memory.CacheOptions{
-			PageSize: c.PageSize, Disabled: c.DisableRadixCache, Policy: c.EvictionPolicy, Events: c.KVEvents, HashSeed: newSeed(),
-			History: memory.HistoryFor(c.EvictionPolicy, n.Plan.Pages),
+		Cache: radix.Options{
+			PageSize: c.PageSize, Disabled: c.DisableRadixCache, Policy: policy, Events: c.KVEvents, HashSeed: newSeed(),
+			History: policies.History(c.EvictionPolicy, n.Plan.Pages),
 		},
-		Alloc:    memory.AllocOptions{Pages: n.Plan.Pages, Contiguous: c.ContiguousKV},
+		Alloc:    pages.Options{Pages: n.Plan.Pages, Contiguous: c.ContiguousKV},
 		Intake:   intake.Options{Table: request.NewTable(table), Detokenizer: intake.Text(n.Tokenizer)},
 		Executor: exec.New(n.Model, executor), Watchdog: c.WatchdogTimeout,
 		Meter: n.Meter, Log: n.opt.Log,
@@ -99,7 +105,6 @@ func (n *Node) startEngine(ctx context.Context) error {
 		n.opt.Engine(&spec)
 	}
 	n.system = actor.NewActorSystem(actor.WithLoggerFactory(runtimeLog(n.opt.Log)))
-	var err error
 	if n.Engine, err = engine.Start(n.system, spec); err != nil {
 		return err
 	}

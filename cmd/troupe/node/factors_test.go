@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/configs"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/radix/policies"
 	"github.com/troupe-engine/troupe/sched/queue"
 )
 
@@ -36,7 +36,7 @@ var factors = []factor{
 	{"audit", each("debug-audit-every-step=false", "debug-audit-every-step=true")},
 	{"watchdog", each("watchdog-timeout=5m", "watchdog-timeout=0s")},
 	{"faults", [][]string{nil, nil, nil}}, // none, panics of every actor, device errors
-	{"policy", policies()},
+	{"policy", schedules()},
 	{"eviction", evictions()},
 }
 
@@ -53,8 +53,8 @@ func each(settings ...string) (list [][]string) {
 	return list
 }
 
-// policies are all of the queue, and what else they have to set.
-func policies() (list [][]string) {
+// schedules are all policies of the queue, and what else they have to set.
+func schedules() (list [][]string) {
 	for _, p := range queue.Policies() {
 		list = append(list, []string{"schedule-policy=" + p})
 	}
@@ -67,7 +67,7 @@ func policies() (list [][]string) {
 }
 
 func evictions() (list [][]string) {
-	for _, p := range memory.PolicyNames() {
+	for _, p := range policies.Names() {
 		list = append(list, []string{"radix-eviction-policy=" + p})
 	}
 	return list

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pool"
 	"github.com/troupe-engine/troupe/telemetry"
 )
 
@@ -68,7 +68,7 @@ func (n *Node) shortFingerprint() string {
 	return "fp_" + hex.EncodeToString(sum[:6])
 }
 
-func figures(p memory.PoolPlan) []map[string]any {
+func figures(p pool.Plan) []map[string]any {
 	list := make([]map[string]any, 0, len(p.Figures))
 	for _, f := range p.Figures {
 		list = append(list, map[string]any{"name": f.Name, "value": f.Value, "unit": f.Unit, "from": f.From})

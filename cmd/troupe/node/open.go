@@ -22,7 +22,7 @@ import (
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pool"
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/bundled"
 	"github.com/troupe-engine/troupe/model/chat"
@@ -58,7 +58,7 @@ type Node struct {
 	Device        gpu.Device
 	Model         gpu.Model
 	KVDType       gpu.DType
-	Plan          memory.PoolPlan
+	Plan          pool.Plan
 	Meter         *telemetry.Meter
 	Engine        *engine.Engine
 	// Recording, if not nil, records the traffic of an API that is made later.
@@ -265,7 +265,7 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 
 // figureField is a figure's name in the log: with its unit, unless it is a count
 // that the name says already.
-func figureField(f memory.Figure) string {
+func figureField(f pool.Figure) string {
 	if f.Unit != "bytes" {
 		return f.Name
 	}

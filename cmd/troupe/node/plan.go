@@ -1,9 +1,11 @@
 package node
 
 import (
+	"fmt"
+
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pool"
 	"github.com/troupe-engine/troupe/model"
 )
 
@@ -19,7 +21,7 @@ type DeviceMemory struct {
 }
 
 // PlanMemory sizes the KV pool for a model.
-func PlanMemory(c *configs.Config, m *model.Checkpoint, d DeviceMemory) (memory.PoolPlan, gpu.DType, error) {
+func PlanMemory(c *configs.Config, m *model.Checkpoint, d DeviceMemory) (pool.Plan, gpu.DType, error) {
 	dtype := gpu.BF16
 	if m.WeightDType() == gpu.F32 {
 		dtype = gpu.F32
@@ -27,19 +29,28 @@ func PlanMemory(c *configs.Config, m *model.Checkpoint, d DeviceMemory) (memory.
 	if c.KVCacheDType != "auto" {
 		var err error
 		if dtype, err = gpu.ParseDType(c.KVCacheDType); err != nil {
-			return memory.PoolPlan{}, 0, err
+			return pool.Plan{}, 0, err
 		}
 	}
 	p := m.Program
-	plan, err := memory.PlanPool(memory.PoolOptions{
+	plan, err := pool.NewPlan(pool.Options{
 		OwnMemory: d.Own, MemFraction: c.MemFraction, StepTokens: stepTokens(c, p, 0), MaxTotalTokens: c.MaxTotalTokens,
 		MaxRunning: c.MaxRunning, CapToRunning: !d.Own, PageSize: c.PageSize,
-	}, memory.PoolFacts{
+	}, pool.Facts{
 		AvailableBytes: d.Before.Available, AvailableFrom: d.Before.Source, AfterLoadBytes: d.After,
 		WeightBytes: d.WeightBytes, WorkspaceBytes: workspace(c, p, d.mostRunning(c)),
-		Layers: p.KV.Layers, KVHeads: p.KV.Heads, HeadDim: p.KV.HeadDim, ElemBytes: dtype.BlockBytes(), ScaleBytes: dtype.ScaleBytes(), Context: p.Context,
+		BytesPerToken: p.KV.BytesPerToken(dtype), PerTokenFrom: perTokenFrom(p.KV, dtype), Context: p.Context,
 	})
 	return plan, dtype, err
+}
+
+// perTokenFrom says what the K and V of one token are made of.
+func perTokenFrom(k gpu.KVSpec, d gpu.DType) string {
+	if d.ScaleBytes() == 0 {
+		return fmt.Sprintf("%d layers × %d KV heads × %d head dim × 2 (K, V) × %d bytes (kv-cache-dtype)", k.Layers, k.Heads, k.HeadDim, d.BlockBytes())
+	}
+	return fmt.Sprintf("%d layers × %d KV heads × 2 (K, V) × (%d head dim × %d bytes + %d of the scale) (kv-cache-dtype)",
+		k.Layers, k.Heads, k.HeadDim, d.BlockBytes(), d.ScaleBytes())
 }
 
 // mostRunning is the most requests that may run, before the pool is known.
@@ -48,9 +59,9 @@ func (d DeviceMemory) mostRunning(c *configs.Config) int {
 	case c.MaxRunning > 0:
 		return c.MaxRunning
 	case d.Own:
-		return memory.MostRunning
+		return pool.MostRunning
 	}
-	return memory.DefaultMaxRunning
+	return pool.DefaultMaxRunning
 }
 
 // stepTokens is how many tokens the biggest step computes.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/lab/trace"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -170,10 +170,10 @@ func (r *Recording) carryOut(steps []recordStep) {
 
 // pageHashes are the names of a prompt's whole pages. The writer hides them.
 func pageHashes(sub *messages.Submission, pageSize int) []uint64 {
-	hashes, hash := make([]uint64, 0, len(sub.Prompt)/pageSize), memory.RootHash(sub.Namespace)
+	hashes, hash := make([]uint64, 0, len(sub.Prompt)/pageSize), radix.RootHash(sub.Namespace)
 	for page := range slices.Chunk(sub.Prompt, pageSize) {
 		if len(page) == pageSize {
-			hash = memory.PageHash(hash, page)
+			hash = radix.PageHash(hash, page)
 			hashes = append(hashes, hash)
 		}
 	}

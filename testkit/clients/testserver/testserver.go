@@ -21,7 +21,8 @@ import (
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/actors/intake"
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
-	"github.com/troupe-engine/troupe/memory"
+	"github.com/troupe-engine/troupe/memory/pages"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model/bundled"
 	"github.com/troupe-engine/troupe/model/chat"
@@ -128,8 +129,8 @@ func Start(t testing.TB, opt Options) *Server {
 	spec := engine.Spec{
 		Batch: former.Options{PageSize: opt.PageSize, Pages: opt.Pages, MaxRunning: opt.MaxRunning, ChunkedPrefillSize: 64,
 			ContextLength: opt.Context, AuditEveryStep: true},
-		Cache:    memory.CacheOptions{PageSize: opt.PageSize},
-		Alloc:    memory.AllocOptions{Pages: opt.Pages},
+		Cache:    radix.Options{PageSize: opt.PageSize},
+		Alloc:    pages.Options{Pages: opt.Pages},
 		Intake:   intake.Options{Table: table, Detokenizer: intake.Text(tok)},
 		Executor: s.gate, Meter: meter, Log: log,
 		Backoff: engine.Backoff{Base: time.Microsecond, Cap: time.Microsecond},

@@ -1,0 +1,22 @@
+// Package paging is the arithmetic of KV pages: which page sizes are valid, and
+// how many pages a number of tokens takes.
+package paging
+
+import "fmt"
+
+// CheckSize returns an error unless a page may hold n tokens. The size is a
+// power of two, 1 included, so that a device finds page and offset of a position
+// by shift and mask. The caller adds the name of the setting.
+func CheckSize(n int) error {
+	if n < 1 || n&(n-1) != 0 {
+		return fmt.Errorf("is %d; it must be a power of two, such as 1, 16 or 64", n)
+	}
+	return nil
+}
+
+// Pages is the number of pages that hold the KV of some tokens: rounded up.
+func Pages(tokens, pageSize int) int { return (tokens + pageSize - 1) / pageSize }
+
+// Whole is the number of pages that some tokens fill completely: rounded down.
+// Only whole pages are cached; a partial last page stays with its request.
+func Whole(tokens, pageSize int) int { return tokens / pageSize }

@@ -1,0 +1,141 @@
+package pages
+
+import (
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Allocator is the list of free pages of a pool whose pages are 1..total; page
+// 0 absorbs padding and is never handed out.
+//
+// Order: first in, first out. Pages that were never out come first, lowest
+// first; behind them stand the returned ones, the earliest Release or
+// ReleaseRuns first and within one in the order given. Equal calls give equal
+// pages.
+//
+// Invariants:
+//
+//  1. used has a bit for exactly the pages that are out.
+//  2. returned holds the pages below fresh that are not out, each once, and the
+//     stale ones: pages that AllocContiguous took out of its middle.
+//  3. Free() = pages of returned - stale + total - fresh + 1.
+//
+// Pages are kept, marked and checked in runs of consecutive ones, so Alloc and
+// Release cost well under a nanosecond per page of a long run, and a few for a
+// page that stands alone. Not safe for concurrent use.
+type Allocator struct {
+	total    int
+	fresh    messages.Page // the lowest page that was never out
+	returned ring
+	used     set
+	skip     set // stale pages in returned; made by the first AllocContiguous
+	stale    int // pages in skip
+}
+
+// NewAllocator returns an allocator with all of total pages free.
+func NewAllocator(total int) *Allocator {
+	invariants.Check(total >= 0 && total < 1<<31-1, "a pool of %d pages", total)
+	return &Allocator{total: total, fresh: 1, used: make(set, total/64+1)}
+}
+
+// Total is the number of pages of the pool.
+func (a *Allocator) Total() int { return a.total }
+
+// Free is the number of free pages.
+func (a *Allocator) Free() int { return a.returned.pages - a.stale + a.total - int(a.fresh) + 1 }
+
+// Alloc appends n pages to into. When fewer are free it takes none and
+// returns false.
+func (a *Allocator) Alloc(n int, into []messages.Page) ([]messages.Page, bool) {
+	if n < 0 {
+		invariants.Fail("allocating %d pages", n)
+	}
+	if n > a.Free() {
+		return into, false
+	}
+	if k := min(n, a.total-int(a.fresh)+1); k > 0 {
+		run := messages.PageRun{First: a.fresh, N: messages.Page(k)}
+		a.fresh += run.N
+		a.used.add(run)
+		into = run.AppendTo(into)
+		n -= k
+	}
+	for n > 0 {
+		limit := n
+		if a.stale > 0 {
+			limit = 1 // any page may be stale
+		}
+		run := a.returned.take(limit)
+		if a.stale > 0 && a.skip.has(run.First) {
+			a.skip.remove(run)
+			a.stale--
+			continue
+		}
+		a.used.add(run)
+		into = run.AppendTo(into)
+		n -= int(run.N)
+	}
+	return into, true
+}
+
+// Release takes pages back. A page that is not out, or that the pool does not
+// have, is a broken invariant.
+func (a *Allocator) Release(pages []messages.Page) {
+	for len(pages) > 0 {
+		run := messages.FirstRun(pages)
+		pages = pages[run.N:]
+		a.release(run)
+	}
+}
+
+// ReleaseRuns is Release of the pages of runs, one run after the other. An empty
+// run is a broken invariant, too.
+func (a *Allocator) ReleaseRuns(runs []messages.PageRun) {
+	for _, run := range runs {
+		a.release(run)
+	}
+}
+
+func (a *Allocator) release(run messages.PageRun) {
+	if end := int(run.First) + int(run.N); run.First < 1 || run.N < 1 || end > a.total+1 {
+		invariants.Fail("pages %d to %d freed, of a pool of pages 1..%d", run.First, end-1, a.total)
+	}
+	if twice := a.used.remove(run); twice != 0 {
+		invariants.Fail("page %d freed twice", twice)
+	}
+	if a.stale == 0 {
+		a.returned.put(run)
+	} else {
+		a.putBack(run)
+	}
+}
+
+// putBack is put where the ring has stale pages: the old place of such a page
+// is good again.
+func (a *Allocator) putBack(run messages.PageRun) {
+	for page := run.First; page < run.First+run.N; page++ {
+		one := messages.PageRun{First: page, N: 1}
+		if a.skip.has(page) {
+			a.skip.remove(one)
+			a.stale--
+		} else {
+			a.returned.put(one)
+		}
+	}
+}
+
+// FreePages appends the free pages in the order in which Alloc would hand them
+// out. For tests and for views of small pools.
+func (a *Allocator) FreePages(into []messages.Page) []messages.Page {
+	for page := a.fresh; int(page) <= a.total; page++ {
+		into = append(into, page)
+	}
+	for i := range a.returned.count {
+		for _, page := range a.returned.at(i).AppendTo(nil) {
+			if a.stale == 0 || !a.skip.has(page) {
+				into = append(into, page)
+			}
+		}
+	}
+	return into
+}

@@ -1,0 +1,112 @@
+package pages
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Options configure an Core.
+type Options struct {
+	// Pages is the number of usable pages of the pool, page 0 not among them.
+	Pages int
+	// Contiguous gives each reservation consecutive pages where a long enough
+	// run is free, and scattered ones otherwise: a wish, never a refusal. Off,
+	// pages come first in, first out. On, a reservation searches the pool's
+	// bitmap, one word for 64 pages.
+	Contiguous bool
+}
+
+// Core is the allocator's actor core: the free pages of one epoch. It
+// closes the ring of a plan and of an audit.
+type Core struct {
+	contiguous bool
+	pages      *Allocator
+
+	// The answer to a plan and the pages in it, used again for the next plan:
+	// the batch former has taken them before it sends one.
+	reply   messages.PagesReserved
+	granted []messages.Page
+}
+
+// New returns a core with all pages free.
+func New(opts Options) *Core {
+	return &Core{contiguous: opts.Contiguous, pages: NewAllocator(opts.Pages)}
+}
+
+// Free is the number of free pages.
+func (c *Core) Free() int { return c.pages.Free() }
+
+// Step handles one message.
+func (c *Core) Step(_ time.Duration, msg messages.ToAllocator, out *messages.Outbox) {
+	switch m := msg.(type) {
+	case *messages.ReservePages:
+		c.reservePages(m, out)
+	case *messages.AuditSlots:
+		audit := *m
+		audit.Count.Free += c.pages.Free()
+		audit.Count.Total = c.pages.Total()
+		out.ToFormer(&audit)
+	default:
+		invariants.Fail("the allocator got a %T", msg)
+	}
+}
+
+// reservePages frees, then reserves for every request or for none.
+func (c *Core) reservePages(m *messages.ReservePages, out *messages.Outbox) {
+	before := c.pages.Free()
+	c.pages.Release(m.Frees)
+	c.pages.ReleaseRuns(m.Evicted)
+	wanted := 0
+	for _, r := range m.Reserves {
+		if r.Pages < 1 {
+			invariants.Fail("request %d reserves %d pages", r.ID, r.Pages)
+		}
+		wanted += r.Pages
+	}
+	free := c.pages.Free()
+	granted, ok := c.take(m.Reserves, wanted, c.granted[:0])
+	c.record(out)
+	if !ok {
+		out.ToFormer(&messages.PagesRefused{
+			Plan: m.Plan, Wanted: wanted, Free: free,
+			Reason: fmt.Sprintf("plan %d wants %d pages and %d are free, after freeing %d", m.Plan, wanted, free, free-before),
+		})
+		return
+	}
+	c.granted = granted
+	c.reply = messages.PagesReserved{
+		Plan:     m.Plan,
+		Inserted: m.Inserted, Cached: m.Cached, Free: c.pages.Free(),
+		Granted: c.reply.Granted[:0],
+	}
+	for _, r := range m.Reserves {
+		// Cut from one array, each with no room behind it: appending to one
+		// never reaches into the next.
+		c.reply.Granted = append(c.reply.Granted, messages.PagesGranted{ID: r.ID, Pages: granted[:r.Pages:r.Pages]})
+		granted = granted[r.Pages:]
+	}
+	out.ToFormer(&c.reply)
+}
+
+// take allocates for all reservations, wanted pages in all, or for none.
+func (c *Core) take(reserves []messages.PageReserve, wanted int, into []messages.Page) ([]messages.Page, bool) {
+	if !c.contiguous || wanted > c.pages.Free() {
+		return c.pages.Alloc(wanted, into)
+	}
+	for _, r := range reserves {
+		pages, err := c.pages.AllocContiguous(r.Pages, into)
+		if err != nil {
+			pages, _ = c.pages.Alloc(r.Pages, into)
+		}
+		into = pages
+	}
+	return into, true
+}
+
+func (c *Core) record(out *messages.Outbox) {
+	out.Record(messages.PagesFree, float64(c.pages.Free()))
+	out.Record(messages.Pages, float64(c.pages.Total()))
+}

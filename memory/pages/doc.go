@@ -1,0 +1,9 @@
+// Package pages hands out the pages of the KV pool.
+//
+//	Allocator  the list of free pages
+//	Core       the allocator's actor core, around an Allocator
+//
+// A page is in exactly one place: free in the Allocator, on a node of the radix
+// tree, or private to the lease of a request. Everything here is plain data for
+// one owner, and equal calls give equal pages.
+package pages

@@ -1,0 +1,275 @@
+package pool
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/troupe-engine/troupe/internal/paging"
+)
+
+// Defaults of a device that shares its memory with other programs, as a CPU does.
+const (
+	DefaultMemFraction = 0.5
+	DefaultMaxRunning  = 64
+)
+
+// Options are the settings that decide the size of the KV pool.
+type Options struct {
+	// OwnMemory says that the device has memory of its own and shares it with no
+	// other program, as an accelerator does. It changes what zero means for
+	// MemFraction (AutoMemFraction) and MaxRunning (AutoMaxRunning).
+	OwnMemory bool
+	// MemFraction (mem-fraction-static) is the share of the available memory
+	// for everything that stays: weights, workspace and KV pool. In (0, 1];
+	// zero means DefaultMemFraction. A hard limit. Example: 0.5.
+	MemFraction float64
+	// StepTokens is the tokens of the biggest step, for AutoMemFraction.
+	StepTokens int
+	// MaxTotalTokens (max-total-tokens) is a cap on the tokens of the pool,
+	// rounded down to pages; zero means none. It can only lower what memory
+	// allows: a bigger value gets a warning. Example: 65536.
+	MaxTotalTokens int
+	// MaxRunning (max-running-requests) is the number of requests that may run
+	// at the same time; zero means DefaultMaxRunning. On a device with memory of
+	// its own, AutoMaxRunning may lower it. Example: 64.
+	MaxRunning int
+	// CapToRunning limits the pool to MaxRunning contexts, so that a small
+	// model does not take half a machine. An explicit MaxTotalTokens replaces
+	// this cap. For devices that share memory with other programs.
+	CapToRunning bool
+	// PageSize (page-size) is the number of tokens in a page: a power of two.
+	PageSize int
+}
+
+// Facts are what is known of model and device.
+type Facts struct {
+	// AvailableBytes is the memory that the device could use before the
+	// weights were loaded, AvailableFrom how that was found out.
+	AvailableBytes int64
+	AvailableFrom  string // for people, for example "cgroup limit"
+	// AfterLoadBytes is the same measured again with the weights loaded; zero
+	// while they are not. It then decides, since it counts what loading took.
+	AfterLoadBytes int64
+	WeightBytes    int64
+	WorkspaceBytes int64 // activations and logits of the biggest step
+	// BytesPerToken is what K and V of one token take on all layers, and
+	// PerTokenFrom how that comes about, for people.
+	BytesPerToken int64
+	PerTokenFrom  string
+	Context       int // tokens that a request may have
+}
+
+// Figure is one line of a plan.
+type Figure struct {
+	Name  string `json:"name"` // a stable word
+	Value int64  `json:"value"`
+	Unit  string `json:"unit"` // bytes, tokens, pages or requests
+	From  string `json:"from"` // how it came about
+}
+
+// Plan is how big the pool becomes, and why.
+type Plan struct {
+	Pages     int   `json:"pages"`      // usable, without page 0
+	Tokens    int   `json:"tokens"`     // Pages times page size
+	PoolBytes int64 `json:"pool_bytes"` // with page 0
+	// MaxRunning is how many requests may run at once.
+	MaxRunning int `json:"max_running_requests"`
+	// Bound names the setting that decided: mem-fraction-static,
+	// max-total-tokens or max-running-requests.
+	Bound    string   `json:"bound"`
+	Figures  []Figure `json:"figures"`            // every number used, in the order of the calculation
+	Warnings []string `json:"warnings,omitempty"` // for the log
+}
+
+// NewPlan sizes the KV pool. An error names the setting to change.
+func NewPlan(opts Options, facts Facts) (Plan, error) {
+	p := planner{Options: opts, facts: facts, asked: opts.MaxRunning, automatic: opts.MemFraction == 0}
+	p.setDefaults()
+	if err := p.check(); err != nil {
+		return Plan{}, err
+	}
+	room := p.kvRoom()
+	pages, err := p.pagesByMemory(room)
+	if err != nil {
+		return Plan{}, err
+	}
+	if pages, err = p.capped(pages); err != nil {
+		return Plan{}, err
+	}
+	p.finish(pages)
+	return p.plan, nil
+}
+
+// planner is a Plan in the making.
+type planner struct {
+	Options   // with defaults
+	facts     Facts
+	asked     int  // MaxRunning as it was set
+	automatic bool // MemFraction was not set
+	plan      Plan
+}
+
+func (p *planner) setDefaults() {
+	switch {
+	case !p.automatic:
+	case p.OwnMemory:
+		p.MemFraction = AutoMemFraction(p.facts.AvailableBytes, p.StepTokens, 0, 1)
+	default:
+		p.MemFraction = DefaultMemFraction
+	}
+	if p.MaxRunning == 0 {
+		p.MaxRunning = DefaultMaxRunning
+	}
+}
+
+func (p *planner) check() error {
+	f := &p.facts
+	switch {
+	case !(p.MemFraction > 0 && p.MemFraction <= 1):
+		return fmt.Errorf("mem-fraction-static is %g; it must be above 0 and at most 1", p.MemFraction)
+	case paging.CheckSize(p.PageSize) != nil:
+		return fmt.Errorf("page-size %w", paging.CheckSize(p.PageSize))
+	case p.MaxTotalTokens < 0:
+		return fmt.Errorf("max-total-tokens is %d; it must be positive, or 0 for no cap", p.MaxTotalTokens)
+	case p.MaxRunning < 0:
+		return fmt.Errorf("max-running-requests is %d; it must be positive, or 0 for %d", p.MaxRunning, DefaultMaxRunning)
+	case f.BytesPerToken < 1 || f.Context < 1:
+		return fmt.Errorf("K and V of a token take %d bytes and the context is %d; both must be positive", f.BytesPerToken, f.Context)
+	case f.BytesPerToken > math.MaxInt64/int64(2*p.PageSize):
+		return fmt.Errorf("a page of %d tokens of this model is too big to count; lower page-size", p.PageSize)
+	case f.AvailableBytes < 0 || f.AfterLoadBytes < 0 || f.WeightBytes < 0 || f.WorkspaceBytes < 0:
+		return fmt.Errorf("negative memory: %d bytes available, %d after loading, %d for weights, %d for workspace",
+			f.AvailableBytes, f.AfterLoadBytes, f.WeightBytes, f.WorkspaceBytes)
+	}
+	return nil
+}
+
+func (p *planner) add(name string, value int64, unit, from string) {
+	p.plan.Figures = append(p.plan.Figures, Figure{name, value, unit, from})
+}
+
+func (p *planner) perPage() int64 { return p.facts.BytesPerToken * int64(p.PageSize) }
+
+// static is the bytes for everything that stays.
+func (p *planner) static() int64 { return int64(float64(p.facts.AvailableBytes) * p.MemFraction) }
+
+// kvRoom is the bytes that are left for the pool. There are two formulas,
+// SGLang's and that of its memory guide:
+//
+//	remainder  after loading - available × (1 - fraction)
+//	guide      available × fraction - weights
+//
+// They differ by what loading takes beyond the weights. Once that is measured the
+// remainder decides; before, there is only the guide. Both leave out the
+// workspace.
+func (p *planner) kvRoom() int64 {
+	f, static := &p.facts, p.static()
+	room, from := static-f.WeightBytes-f.WorkspaceBytes, "static - weights - workspace"
+	how := ""
+	if p.automatic {
+		how = ", the device's default"
+	}
+	p.add("available", f.AvailableBytes, "bytes", f.AvailableFrom)
+	p.add("static", static, "bytes", fmt.Sprintf("available × mem-fraction-static %g%s", p.MemFraction, how))
+	p.add("weights", f.WeightBytes, "bytes", "the model")
+	p.add("workspace", f.WorkspaceBytes, "bytes", "the biggest step")
+	if f.AfterLoadBytes > 0 {
+		p.add("kv_room_by_guide", max(room, 0), "bytes", from)
+		p.add("after_load", f.AfterLoadBytes, "bytes", "available with the weights loaded")
+		room, from = f.AfterLoadBytes-(f.AvailableBytes-static)-f.WorkspaceBytes, "after_load - (available - static) - workspace"
+	}
+	p.add("kv_room", max(room, 0), "bytes", from)
+	p.add("kv_per_token", f.BytesPerToken, "bytes", f.PerTokenFrom)
+	p.add("kv_per_page", p.perPage(), "bytes", fmt.Sprintf("kv_per_token × page-size %d", p.PageSize))
+	return room
+}
+
+// pagesByMemory is how many pages fit into the room. One page is for padding, and
+// page numbers are int32.
+func (p *planner) pagesByMemory(room int64) (int64, error) {
+	perPage := p.perPage()
+	pages := min(room/perPage-1, math.MaxInt32-2)
+	if pages < 1 {
+		f := &p.facts
+		measured := ""
+		if f.AfterLoadBytes > 0 {
+			measured = fmt.Sprintf(" (%s were left with the weights loaded)", size(f.AfterLoadBytes))
+		}
+		return 0, fmt.Errorf("the KV pool has no room for a page of %d tokens: "+
+			"%s available (%s) × %g is %s, weights take %s and workspace %s of it, and a page and the padding page need %s: %s short; "+
+			"raise mem-fraction-static, lower page-size or chunked-prefill-size, or choose a smaller kv-cache-dtype or model%s",
+			p.PageSize, size(f.AvailableBytes), f.AvailableFrom, p.MemFraction, size(p.static()),
+			size(f.WeightBytes), size(f.WorkspaceBytes), size(2*perPage), size(2*perPage-room), measured)
+	}
+	p.plan.Bound = "mem-fraction-static"
+	p.add("pages_by_memory", pages, "pages", "kv_room / kv_per_page, less one for padding")
+	return pages, nil
+}
+
+// capped lowers the pages that fit to what the settings allow.
+func (p *planner) capped(pages int64) (int64, error) {
+	pageSize := int64(p.PageSize)
+	switch {
+	case p.MaxTotalTokens > 0:
+		asked, fits := int64(p.MaxTotalTokens), pages*pageSize
+		p.add("tokens_by_setting", asked, "tokens", "max-total-tokens")
+		switch {
+		case asked < pageSize:
+			return 0, fmt.Errorf("max-total-tokens %d is less than one page of %d tokens; raise it or lower page-size", asked, p.PageSize)
+		case asked > fits:
+			p.warn("max-total-tokens %d is more than fits into memory; using %d (raise mem-fraction-static for more)", asked, fits)
+		case asked/pageSize < pages:
+			pages, p.plan.Bound = asked/pageSize, "max-total-tokens"
+		}
+	case p.CapToRunning:
+		most := int64(p.MaxRunning) * int64(paging.Pages(p.facts.Context, p.PageSize))
+		p.add("pages_by_running", most, "pages", fmt.Sprintf("max-running-requests %d × context %d in pages", p.MaxRunning, p.facts.Context))
+		if most < pages {
+			pages, p.plan.Bound = most, "max-running-requests"
+		}
+	}
+	return pages, nil
+}
+
+// finish writes the plan for a pool of some pages.
+func (p *planner) finish(pages int64) {
+	plan := &p.plan
+	plan.Pages, plan.Tokens, plan.PoolBytes = int(pages), int(pages)*p.PageSize, (pages+1)*p.perPage()
+	plan.MaxRunning = p.MaxRunning
+	from := "the device's default"
+	switch {
+	case p.OwnMemory:
+		from = "512 per context that fits, 2048 to 4096; at most half the tokens, or the setting"
+		plan.MaxRunning = AutoMaxRunning(plan.Tokens, p.facts.Context, p.asked)
+		if p.asked > plan.MaxRunning {
+			p.warn("max-running-requests %d is more than a pool of %d tokens is made for; using %d", p.asked, plan.Tokens, plan.MaxRunning)
+		}
+	case p.asked > 0:
+		from = "max-running-requests"
+	}
+	p.add("pages", pages, "pages", plan.Bound)
+	p.add("tokens", int64(plan.Tokens), "tokens", fmt.Sprintf("pages × page-size %d", p.PageSize))
+	p.add("max_running_requests", int64(plan.MaxRunning), "requests", from)
+	p.add("kv_pool", plan.PoolBytes, "bytes", "pages and one padding page × kv_per_page")
+	if plan.Tokens < p.facts.Context {
+		p.warn("the KV pool holds %d tokens, less than one context of %d: longer requests are refused; "+
+			"raise %s or lower context-length", plan.Tokens, p.facts.Context, plan.Bound)
+	}
+}
+
+func (p *planner) warn(format string, args ...any) {
+	p.plan.Warnings = append(p.plan.Warnings, fmt.Sprintf(format, args...))
+}
+
+// size writes bytes for people.
+func size(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, i := float64(n)/unit, 0
+	for ; v >= unit && i < 3; i++ {
+		v /= unit
+	}
+	return fmt.Sprintf("%.1f %ciB", v, "KMGT"[i])
+}

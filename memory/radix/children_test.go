@@ -1,0 +1,90 @@
+package radix
+
+import "testing"
+
+// TestEqualHashesAreToldApart finds children of one parent whose hashes are
+// equal and puts them side by side.
+func TestEqualHashesAreToldApart(t *testing.T) {
+	tt := newTreeTest(t, 1)
+	tt.put("", 0)
+	root := tt.roots[""]
+	seen := map[uint32]int32{}
+	pairs := 0
+	for token := int32(1); token < 400_000; token++ {
+		h := tt.table.hash(root, []int32{token})
+		other, ok := seen[h]
+		seen[h] = token
+		if !ok {
+			continue
+		}
+		pairs++
+		_, a := tt.put("", other, 1)
+		_, b := tt.put("", token, 2)
+		tt.wantPages(tt.get("", other, 1), a...)
+		tt.wantPages(tt.get("", token, 2), b...)
+		tt.wantPages(tt.get("", token, 1), b[0])
+	}
+	if pairs == 0 {
+		t.Fatal("no two hashes are equal; try more tokens")
+	}
+	tt.EvictAll(nil)
+	tt.wantCounts(0, 0, 0)
+}
+
+// TestEqualHashesOfTwoParents finds two parents for which the same page hashes
+// to the same value.
+func TestEqualHashesOfTwoParents(t *testing.T) {
+	const page = 7
+	tt := newTreeTest(t, 1)
+	parents := map[uint32]int32{}
+	for token := int32(1); token < 400_000; token++ {
+		tt.put("", token)
+		child := tt.find(tt.roots[""], []int32{token})
+		h := tt.table.hash(child, []int32{page})
+		other, ok := parents[h]
+		parents[h] = token
+		if !ok {
+			continue
+		}
+		_, a := tt.put("", other, page)
+		if got := tt.Peek("", []int32{token, page}); got != 1 {
+			t.Fatalf("%d tokens found below the wrong parent", got)
+		}
+		_, b := tt.put("", token, page)
+		tt.wantPages(tt.get("", other, page)[1:], a[1])
+		tt.wantPages(tt.get("", token, page)[1:], b[1])
+		return
+	}
+	t.Fatal("no two hashes are equal; try more parents")
+}
+
+func TestCommonTokens(t *testing.T) {
+	a := make([]int32, 40)
+	for n := range 41 {
+		for differ := range n + 1 {
+			b := make([]int32, n)
+			if differ < n {
+				b[differ] = 1
+			}
+			if got := commonTokens(a, b); got != differ {
+				t.Fatalf("%d tokens, first difference at %d: got %d", n, differ, got)
+			}
+			if got := commonTokens(b, a); got != differ {
+				t.Fatalf("%d tokens, first difference at %d, swapped: got %d", n, differ, got)
+			}
+		}
+	}
+}
+
+// TestHashSeedChangesNothing: two trees with different seeds do the same.
+func TestHashSeedChangesNothing(t *testing.T) {
+	print := func(seed uint64) string {
+		tree := NewTree(TreeOptions{PageSize: 2, HashSeed: seed})
+		fill(tree, 50, 6, 8)
+		tree.Evict(100, nil)
+		return tree.String()
+	}
+	if a, b := print(1), print(2); a != b {
+		t.Errorf("with one seed\n%s with another\n%s", a, b)
+	}
+}

@@ -1,0 +1,220 @@
+package radix
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Options configure a Core.
+type Options struct {
+	// PageSize is the number of tokens in a page: a power of two, 1 allowed.
+	PageSize int
+	// Disabled switches prefix caching off: nothing ever matches, and an
+	// insertion only frees its pages. A batch former then has nothing to keep:
+	// an insertion with Keep or with a node is a broken invariant.
+	Disabled bool
+	// Policy makes the eviction policy; nil means LRU. Each Core gets a policy
+	// of its own, which has learned nothing yet. Package policies has them all
+	// by name.
+	Policy func() Policy
+	// History, Events and HashSeed go to the tree; see TreeOptions.
+	// With Events, each message that changed the cache is followed by one
+	// CacheChanged to the observer.
+	History  int
+	Events   bool
+	HashSeed uint64
+	// Explain says with each match why it ends; it costs a second look.
+	Explain bool
+}
+
+// Core is the radix cache's actor core: the tree of one epoch. It answers
+// LockPrefixes, carries out the cache's half of CommitPlan and passes the
+// other half on to the allocator, and adds its part to an audit.
+type Core struct {
+	disabled bool
+	explain  bool
+	tree     *Tree
+	// reserve is the second half of a plan, used again for the next one: the
+	// ring of a plan is closed before another begins.
+	reserve  messages.ReservePages
+	lastPlan messages.PlanID // committed
+	events   uint64          // messages sent to the observer
+	// offered are the handles given to candidates that may be admitted by the
+	// plan candidates. Those that it gives back were not; other handles that
+	// come back are of requests that ran.
+	offered    []messages.NodeID
+	candidates messages.PlanID
+}
+
+// New returns the core of an empty cache.
+func New(opts Options) *Core {
+	var policy Policy
+	if opts.Policy != nil {
+		policy = opts.Policy()
+	}
+	return &Core{
+		disabled: opts.Disabled,
+		explain:  opts.Explain,
+		tree: NewTree(TreeOptions{
+			PageSize: opts.PageSize, Policy: policy,
+			History: opts.History, Events: opts.Events, HashSeed: opts.HashSeed,
+		}),
+	}
+}
+
+// Tree is the core's tree, for reading only: counters, Peek and String.
+func (c *Core) Tree() *Tree { return c.tree }
+
+// Step handles one message.
+func (c *Core) Step(_ time.Duration, msg messages.ToCache, out *messages.Outbox) {
+	switch m := msg.(type) {
+	case *messages.LockPrefixes:
+		c.lockPrefixes(m, out)
+	case *messages.PeekPrefixes:
+		c.peekPrefixes(m, out)
+	case *messages.CommitPlan:
+		c.commitPlan(m, out)
+	case *messages.DescribeCache:
+		out.ToIntake(&messages.CacheDescribed{Ticket: m.Ticket, View: c.describe(m.Limits)})
+	case *messages.AuditSlots:
+		audit := *m
+		audit.Count.Evictable += c.tree.Evictable()
+		audit.Count.Protected += c.tree.Protected()
+		out.ToAllocator(&audit)
+	default:
+		invariants.Fail("the cache got a %T", msg)
+	}
+}
+
+func (c *Core) lockPrefixes(m *messages.LockPrefixes, out *messages.Outbox) {
+	reply := &messages.PrefixesLocked{Plan: m.Plan, Matches: make([]messages.PrefixLocked, len(m.Prefixes))}
+	c.offered, c.candidates = c.offered[:0], m.Plan
+	for i := range m.Prefixes {
+		p := &m.Prefixes[i]
+		match := messages.PrefixLocked{ID: p.ID}
+		if !c.disabled {
+			if c.explain {
+				match.End, match.EndAt = c.tree.matchEnd(p.Namespace, p.Tokens, p.Limit)
+			}
+			match.Node, match.Pages = c.tree.Lock(p.Namespace, p.Tokens, p.Limit, nil)
+			c.offered = append(c.offered, match.Node)
+		}
+		reply.Matches[i] = match
+	}
+	c.verify(m.Plan)
+	reply.Cached = c.counters()
+	out.ToFormer(reply)
+	c.record(out)
+}
+
+// commitPlan inserts, unlocks, evicts, in this order, and hands everything
+// that came free to the allocator together with the leases' own pages: the
+// evicted ones as the runs in which the tree keeps them. Pages that came free
+// as duplicates need not be evicted any more. The batch former
+// did not know of them when it counted; so at most all is evicted, and the
+// allocator has the last word.
+func (c *Core) commitPlan(m *messages.CommitPlan, out *messages.Outbox) {
+	if m.Plan <= c.lastPlan { // not Check, whose arguments cost allocations
+		invariants.Fail("plan %d committed after plan %d", m.Plan, c.lastPlan)
+	}
+	c.lastPlan = m.Plan
+	frees := m.Frees
+	clear(c.reserve.Inserted)
+	inserted := c.reserve.Inserted[:0]
+	for i := range m.Inserts {
+		var outcome messages.PrefixInserted
+		outcome, frees = c.insert(m.Inserts[i], frees)
+		inserted = append(inserted, outcome)
+	}
+	missing := m.EvictPages - (len(frees) - len(m.Frees))
+	for _, node := range m.Unlocks {
+		c.unlock(m.Plan, node)
+	}
+	evictable, evicted := c.tree.Evictable(), c.reserve.Evicted[:0]
+	if m.EvictAll {
+		evicted = c.tree.EvictAll(evicted)
+	} else if n := min(missing, evictable); n > 0 {
+		evicted, _ = c.tree.Evict(n, evicted) // not refused: n is evictable
+	}
+	c.verify(m.Plan)
+	c.reserve = messages.ReservePages{
+		Plan:  m.Plan,
+		Frees: frees, Evicted: evicted, Reserves: m.Reserves,
+		Inserted: inserted, Cached: c.counters(),
+	}
+	out.ToAllocator(&c.reserve)
+	if pages := evictable - c.tree.Evictable(); pages > 0 {
+		out.Record(messages.EvictedTokens, float64(pages*c.tree.PageSize()))
+	}
+	c.tell(out)
+	c.record(out)
+}
+
+// unlock gives a lock back. It counts as a use unless it is a candidate's.
+func (c *Core) unlock(plan messages.PlanID, node messages.NodeID) {
+	at := -1
+	if plan == c.candidates {
+		at = slices.Index(c.offered, node)
+	}
+	if at < 0 {
+		c.tree.UnlockUsed(node)
+		return
+	}
+	c.offered[at] = messages.RootNode // once per lock
+	c.tree.Unlock(node)
+}
+
+// tell sends what changed to the observer, if anybody asked for it.
+func (c *Core) tell(out *messages.Outbox) {
+	if events := c.tree.TakeEvents(); len(events) > 0 {
+		c.events++
+		out.ToObserver(&messages.CacheChanged{Seq: c.events, Events: events})
+	}
+}
+
+func (c *Core) insert(in messages.PrefixInsert, frees []messages.Page) (messages.PrefixInserted, []messages.Page) {
+	if !c.disabled {
+		return c.tree.Insert(in, frees)
+	}
+	invariants.Check(!in.Keep && in.Owned == 0 && in.Node == messages.RootNode,
+		"request %d keeps a prefix in a disabled cache", in.ID)
+	return messages.PrefixInserted{ID: in.ID}, append(frees, in.Pages...)
+}
+
+func (c *Core) counters() messages.CachePages {
+	return messages.CachePages{Evictable: c.tree.Evictable(), Protected: c.tree.Protected()}
+}
+
+func (c *Core) record(out *messages.Outbox) {
+	out.Record(messages.PagesEvictable, float64(c.tree.Evictable()))
+	out.Record(messages.PagesProtected, float64(c.tree.Protected()))
+	out.Record(messages.RadixNodes, float64(c.tree.Nodes()))
+}
+
+// describe copies a part of the tree. A namespace is named by its hash: a cache
+// salt is a secret.
+func (c *Core) describe(limits messages.CacheLimits) View {
+	v := c.tree.View(ViewOptions{Depth: limits.Depth, Nodes: limits.Nodes, Tokens: limits.Tokens})
+	for i := range v.Namespaces {
+		if n := &v.Namespaces[i]; n.Name != "" {
+			n.Name = fmt.Sprintf("%016x", RootHash(n.Name))
+		}
+	}
+	return v
+}
+
+// verify walks the tree in builds with invariants: always while it is small,
+// at times when it is big.
+func (c *Core) verify(plan messages.PlanID) {
+	const small, every = 128, 256
+	if !invariants.Enabled || c.tree.Nodes() > small && plan%every != 0 {
+		return
+	}
+	if err := c.tree.Check(); err != nil {
+		invariants.Fail("radix tree: %v", err)
+	}
+}

@@ -1,0 +1,69 @@
+package radix
+
+import (
+	"slices"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// eventLog collects what happens to cached pages until somebody takes it. A nil
+// log, of a tree without events, does nothing.
+type eventLog struct {
+	pageSize int
+	list     []messages.CacheEvent
+	muted    bool
+}
+
+// stored notes new pages, the first of them chained to parent; first says that
+// it is the first of its namespace, which has no parent. hashes is copied,
+// tokens is frozen.
+func (l *eventLog) stored(namespace string, parent uint64, first bool, hashes []uint64, tokens []int32) {
+	if l == nil {
+		return
+	}
+	e := messages.CacheEvent{
+		Kind: messages.PagesStored, Hashes: slices.Clone(hashes), HasParent: !first,
+		Tokens: tokens, PageSize: l.pageSize, Namespace: namespace,
+	}
+	if !first {
+		e.Parent = parent
+	}
+	l.list = append(l.list, e)
+}
+
+// removed notes pages that go; those of one eviction are one event.
+func (l *eventLog) removed(hashes []uint64) {
+	if l == nil || l.muted {
+		return
+	}
+	if last := len(l.list) - 1; last >= 0 && l.list[last].Kind == messages.PagesRemoved {
+		l.list[last].Hashes = append(l.list[last].Hashes, hashes...)
+		return
+	}
+	l.list = append(l.list, messages.CacheEvent{Kind: messages.PagesRemoved, Hashes: slices.Clone(hashes)})
+}
+
+// cleared notes that nothing is cached any more.
+func (l *eventLog) cleared() {
+	if l != nil {
+		l.list = append(l.list, messages.CacheEvent{Kind: messages.PagesCleared})
+	}
+}
+
+// mute says whether removals are of no interest, because a clear tells it all.
+func (l *eventLog) mute(on bool) {
+	if l != nil {
+		l.muted = on
+	}
+}
+
+// TakeEvents returns what was stored and removed since the last call, in order.
+// It belongs to the caller. Nil without TreeOptions.Events.
+func (t *Tree) TakeEvents() []messages.CacheEvent {
+	if t.events == nil {
+		return nil
+	}
+	list := t.events.list
+	t.events.list = nil
+	return list
+}

@@ -1,0 +1,123 @@
+package radix
+
+import "github.com/troupe-engine/troupe/messages"
+
+// extend adds an insertion's pages from index at on below cur, which no child
+// of cur continues. It returns the node that ends with them and by how many
+// pages cur itself, the request's handle then, has grown. That happens when cur is a leaf locked by this
+// request alone and the policy treats its pages and the new ones alike.
+// Otherwise they become a new leaf, or a chain of nodes where what is
+// remembered of the pages differs.
+//
+// Heaps and counters are not in order until settle has walked the path: a new
+// node counts as evictable and is in no heap.
+func (t *Tree) extend(cur nodeIndex, in *messages.PrefixInsert, at int) (end nodeIndex) {
+	hashes := t.hashNew(cur, in, at)
+	usage, last := t.born(in, at, at, hashes)
+	for from := at; from < len(in.Pages); {
+		to, next := last, Usage{}
+		for to < len(in.Pages) {
+			if next, last = t.born(in, at, to, hashes); t.alone(in, to) || !t.leaves.alike(&usage, &next) {
+				break
+			}
+			to = last
+		}
+		tokens, pages := in.Tokens[from*t.pageSize:to*t.pageSize], in.Pages[from:to]
+		if !t.alone(in, from) && t.growable(cur, in, &usage) {
+			// Room to grow is wasted only while the request holds the leaf.
+			n := t.nodes.at(cur)
+			room := n.room(t.pageSize)
+			n.grow(tokens, pages)
+			t.unused += n.room(t.pageSize) - room
+			t.protected += len(pages)
+		} else {
+			cur = t.addLeaf(cur, tokens, pages, usage)
+		}
+		if hashes != nil {
+			t.hashes.nodes[cur] = append(t.hashes.nodes[cur], hashes[from-at:to-at]...)
+		}
+		from, usage = to, next
+	}
+	return cur
+}
+
+// hashNew computes the hashes of an insertion's pages from index at on, which
+// go below cur, and tells the events. Nil when nobody needs them.
+func (t *Tree) hashNew(cur nodeIndex, in *messages.PrefixInsert, at int) []uint64 {
+	if t.hashes == nil {
+		return nil
+	}
+	parent := RootHash(in.Namespace)
+	if t.nodes.at(cur).parent != none {
+		parent = t.hashes.last(cur)
+	}
+	tokens := in.Tokens[at*t.pageSize:]
+	hashes := t.hashes.chain(parent, tokens)
+	t.events.stored(in.Namespace, parent, at == 0, hashes, tokens)
+	return hashes
+}
+
+// born gives the usage of new pages from index from on, and up to where it
+// holds: for all of them, unless the tree remembers some differently. hashes
+// are those of the pages from base on.
+func (t *Tree) born(in *messages.PrefixInsert, base, from int, hashes []uint64) (u Usage, to int) {
+	u = Usage{Created: t.tick, Hits: 1, Priority: in.Priority, Depth: int32(from)}
+	to = len(in.Pages)
+	if from < to-1 && t.alone(in, to-1) {
+		to--
+	}
+	if t.history != nil {
+		before := t.history.recall(hashes[from-base])
+		end := to
+		for to = from + 1; to < end && t.history.peek(hashes[to-base]) == before; to++ {
+			t.history.recall(hashes[to-base])
+		}
+		u.LastUse, u.Note = before.lastUse, before.note
+		u.Hits += before.hits
+	}
+	if t.learner != nil {
+		t.learner.Added(&u, t.tick, to-from)
+	}
+	u.LastUse = t.tick
+	return u, to
+}
+
+// alone reports whether a page is the last that a request brings and becomes a
+// node of its own, which a Learner wants.
+func (t *Tree) alone(in *messages.PrefixInsert, page int) bool {
+	return t.learner != nil && !in.Keep && page == len(in.Pages)-1
+}
+
+// growable reports whether new pages with usage u may go onto the end of cur.
+func (t *Tree) growable(cur nodeIndex, in *messages.PrefixInsert, u *Usage) bool {
+	n := t.nodes.at(cur)
+	if in.Node == messages.RootNode || n.children != 0 || n.locks != 1 || t.nodes.id(cur) != in.Node&^counted {
+		return false
+	}
+	old := n.usage // as it is going to be
+	t.use(&old, in.Node&counted == 0, in.Priority)
+	return t.leaves.alike(&old, u)
+}
+
+// mostScratch is how many cells of scratch are kept, 256 KiB: more than a long
+// prompt on scattered pages needs.
+const mostScratch = 1 << 16
+
+// addLeaf makes a node below cur. tokens and pages are copied.
+func (t *Tree) addLeaf(cur nodeIndex, tokens []int32, pages []messages.Page, u Usage) nodeIndex {
+	leaf := t.nodes.take()
+	l := t.nodes.at(leaf)
+	l.pages, t.scratch = newPageList(pages, t.scratch)
+	if cap(t.scratch) > mostScratch {
+		t.scratch = nil
+	}
+	l.tokens, l.parent, l.usage = exactly(tokens), cur, u
+	t.link(leaf)
+	t.count++
+	t.evictable += len(pages)
+	t.nodes.at(cur).children++
+	if t.hashes != nil {
+		t.hashes.set(leaf, nil)
+	}
+	return leaf
+}

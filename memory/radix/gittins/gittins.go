@@ -1,0 +1,312 @@
+package gittins
+
+import (
+	"math"
+
+	"github.com/troupe-engine/troupe/memory/radix"
+)
+
+// Policy evicts the page with the least Gittins index: the greatest rate of
+// hits per page and tick that keeping it for some while longer can bring,
+//
+//	index(age) = max over d of P(hit within d) / E[min(time to the hit, d)],
+//
+// given that the page has waited age ticks since its last use. For waiting
+// times that are independent it is the optimal order of service (Gittins 1979;
+// Aalto, Ayesta, Righter 2009), and it is the hit density of LHD (Beckmann,
+// Chen, Cidon, NSDI 2018) with the best horizon in place of the actual one.
+// Every page costs the same to keep, and about the same to recompute.
+//
+// How long pages wait is learned, per class, from all pages that came back, the
+// evicted ones included if the tree has a History; lifeTable says how. Classes
+// are what the engine knows of a conversation:
+//
+//   - the turn: a request that is the first to go on from a page of turn t is
+//     turn t+1, every other begins a conversation at turn 1;
+//   - from turn 2 on, how long the user took and whether the new part is long;
+//     at turn 1, how long the prompt is;
+//   - pages that more requests used than the conversation has turns are a
+//     shared prefix, and go by how many used them;
+//   - the page at the end of a request.
+//
+// Lengths count in shares of the mean request, so nothing depends on the page
+// size. The choice is among the oldest and the newest leaf of each class, since
+// the index of a class rises while users read and falls afterwards. The oldest
+// of all goes unless another is clearly worse: what a class has learned is
+// uncertain, and recency never fails badly.
+//
+// Nothing but the order of operations matters: no clock, no randomness. 2 MB at
+// most, O(classes) per eviction.
+type Policy struct {
+	lives lifeTable
+	index [classes][ageBins]float64
+	fresh bool   // index has been computed
+	since uint64 // the tick of it
+
+	mean float64 // pages per request, a moving average
+	last previous
+}
+
+// previous is the deepest page of an insertion that an earlier request used.
+type previous struct {
+	depth   int32 // -1 for none
+	lastUse uint64
+}
+
+// The classes. Each fits into noteClass.
+const (
+	inUse        = iota // a request has the pages, or had them and was aborted
+	promptEnd           // the last page that a request brought
+	firstTurn           // and four more, by length
+	laterTurn    = firstTurn + lengths
+	sharedPrefix = laterTurn + turns*gaps*2
+	classes      = sharedPrefix + sharings
+
+	lengths  = 5
+	turns    = 6
+	gaps     = 3
+	sharings = 6
+)
+
+const (
+	// meanWeight is how many requests the moving average of lengths spans.
+	meanWeight = 256
+	// longPart is from what share of the mean request on a new part is long.
+	longPart = 0.375
+	// clearly is how much less than the oldest leaf's an index must be.
+	clearly = 0.75
+	// indexAge is after how many ticks the index is computed anew.
+	indexAge = 64
+)
+
+// Usage.Note of a page: its class, the turn that brought it (0: not known yet),
+// and the tick its life began. While the page is in use it has no life, and in
+// place of the tick stand how many used it, so that pages with different pasts
+// stay apart, and the pause before the request that has it.
+const (
+	noteTick  = 18 // bits
+	noteTurn  = 8
+	maxTurn   = 1<<noteTurn - 1
+	tickMask  = 1<<noteTick - 1
+	turnShift = noteTick
+	kindShift = noteTick + noteTurn
+	usesMask  = 1<<16 - 1
+)
+
+func makeNote(class int, turn uint32, tick uint64) uint32 {
+	return uint32(class)<<kindShift | turn<<turnShift | uint32(tick&tickMask)
+}
+
+func inUseNote(turn uint32, hits uint32, pause int) uint32 {
+	return makeNote(inUse, turn, uint64(min(hits, usesMask))|uint64(pause)<<16)
+}
+
+func noteClass(note uint32) int     { return int(note >> kindShift) }
+func noteTurnOf(note uint32) uint32 { return note >> turnShift & maxTurn }
+
+// began is the tick that a note's life began at, within the last 2^18.
+func began(note uint32, now uint64) uint64 {
+	return now - (now-uint64(note))&tickMask
+}
+
+// New returns a policy that has seen nothing yet and uses what is known of
+// conversations in general.
+func New() *Policy {
+	return &Policy{lives: newLifeTable(), last: previous{depth: -1}}
+}
+
+// Rank is the last use.
+func (*Policy) Rank(u *radix.Usage) radix.Rank { return radix.Rank{Minor: u.LastUse} }
+
+// Classes is the number of classes.
+func (*Policy) Classes() int { return classes }
+
+// Class is the class of the request that used the pages last.
+func (*Policy) Class(u *radix.Usage) int { return noteClass(u.Note) }
+
+// Choose weighs the oldest and the newest leaf of each class.
+func (g *Policy) Choose(now uint64, least, newest []*radix.Usage) (class int, takeNewest bool) {
+	if !g.fresh || now-g.since >= indexAge {
+		g.learn(now)
+	}
+	class = -1
+	for c, u := range least {
+		if u != nil && (class < 0 || u.LastUse < least[class].LastUse) {
+			class = c
+		}
+	}
+	lastUse := least[class].LastUse
+	worst := clearly * g.worth(class, now, lastUse)
+	weigh := func(leaves []*radix.Usage, areNewest bool) {
+		for c, u := range leaves {
+			if u == nil {
+				continue
+			}
+			if v := g.worth(c, now, u.LastUse); v < worst || v == worst && u.LastUse < lastUse {
+				class, takeNewest, worst, lastUse = c, areNewest, v, u.LastUse
+			}
+		}
+	}
+	weigh(least, false)
+	weigh(newest, true)
+	return class, takeNewest
+}
+
+func (g *Policy) worth(class int, now, lastUse uint64) float64 {
+	return g.index[class][ageBin(now-lastUse)]
+}
+
+func (g *Policy) learn(now uint64) {
+	g.lives.advance(now)
+	for class := range g.index {
+		g.lives.index(class, g.mean, &g.index[class])
+	}
+	g.fresh, g.since = true, now
+}
+
+// Added ends the life of a page that the history remembers.
+func (g *Policy) Added(u *radix.Usage, now uint64, pages int) {
+	turn := noteTurnOf(u.Note)
+	if u.LastUse != 0 {
+		g.reused(u.Note, now, pages)
+		g.previous(u.Depth, u.LastUse)
+	}
+	u.Note = inUseNote(turn, u.Hits, 0)
+}
+
+// Used ends the lives of the pages that a request took and, when it gives them
+// up, begins new ones in the classes of that request.
+func (g *Policy) Used(now uint64, path []radix.PathNode, first, last bool) {
+	for _, s := range path {
+		if s.LastUse == 0 {
+			continue
+		}
+		if s.Hit {
+			g.reused(s.Usage.Note, now, s.Pages)
+			g.previous(s.Usage.Depth, s.LastUse)
+		} else if noteClass(s.Usage.Note) != inUse {
+			g.lives.forget(noteClass(s.Usage.Note), began(s.Usage.Note, now), s.Pages, now)
+		}
+	}
+	turn, pause := g.conversation(now, path, first)
+	own := g.ownClass(path, turn, pause, last)
+	for i, s := range path {
+		u := s.Usage
+		brought := noteTurnOf(u.Note)
+		if brought == 0 {
+			brought = turn
+		}
+		if !last {
+			u.Note = inUseNote(brought, u.Hits, pause)
+			continue
+		}
+		class := own
+		switch {
+		case i == 0 && s.Pages == 1:
+			class = promptEnd
+		case u.Hits > turn && u.Hits > 1:
+			class = sharedPrefix + sharing(u.Hits)
+		}
+		u.Note = makeNote(class, brought, now)
+		g.lives.begin(class, now, s.Pages)
+	}
+	g.last = previous{depth: -1}
+}
+
+func (g *Policy) reused(note uint32, now uint64, pages int) {
+	if class := noteClass(note); class != inUse {
+		g.lives.reused(class, began(note, now), pages, now)
+	}
+}
+
+// previous notes a page that an earlier request used.
+func (g *Policy) previous(depth int32, lastUse uint64) {
+	if depth > g.last.depth {
+		g.last = previous{depth, lastUse}
+	}
+}
+
+// conversation tells which turn of its conversation a request is, and the sort
+// of pause before it.
+func (g *Policy) conversation(now uint64, path []radix.PathNode, first bool) (turn uint32, pause int) {
+	for _, s := range path {
+		turn := noteTurnOf(s.Usage.Note)
+		switch {
+		case turn == 0: // this insertion brought it
+		case !first && noteClass(s.Usage.Note) == inUse:
+			return turn, int(s.Usage.Note & tickMask >> 16)
+		case !first: // another request has used it meanwhile
+			return turn, gaps / 2
+		case s.Usage.Hits == 2:
+			return min(turn+1, maxTurn), gap(now - g.last.lastUse)
+		default:
+			return 1, 0
+		}
+	}
+	return 1, 0
+}
+
+// ownClass is the class of the pages that no other conversation uses.
+func (g *Policy) ownClass(path []radix.PathNode, turn uint32, pause int, last bool) int {
+	all := int(path[0].Usage.Depth) + path[0].Pages
+	brought := 0
+	for _, s := range path {
+		if s.Usage.Hits > 1 {
+			break
+		}
+		brought += s.Pages
+	}
+	switch {
+	case g.mean == 0:
+		g.mean = float64(all)
+	case last:
+		g.mean += (float64(all) - g.mean) / meanWeight
+	}
+	share := float64(brought) / g.mean
+	if turn == 1 {
+		return firstTurn + min(max(int(lengths+math.Log2(share)), 0), lengths-1)
+	}
+	class := laterTurn + 2*(gaps*turnGroup(turn)+pause)
+	if share > longPart {
+		class++
+	}
+	return class
+}
+
+func turnGroup(turn uint32) int {
+	switch {
+	case turn <= 4:
+		return int(turn) - 2
+	case turn <= 6:
+		return 3
+	case turn <= 9:
+		return 4
+	}
+	return turns - 1
+}
+
+// gap sorts the ticks between two turns.
+func gap(ticks uint64) int {
+	switch {
+	case ticks <= 150:
+		return 0
+	case ticks <= 500:
+		return 1
+	}
+	return gaps - 1
+}
+
+// sharing sorts the number of requests that used a page.
+func sharing(hits uint32) int {
+	switch {
+	case hits <= 3:
+		return int(hits) - 2
+	case hits <= 5:
+		return 2
+	case hits <= 9:
+		return 3
+	case hits <= 17:
+		return 4
+	}
+	return sharings - 1
+}

@@ -1,0 +1,128 @@
+package gittins
+
+import (
+	"math"
+	"math/bits"
+)
+
+const (
+	// maxAge is how long a life is watched, in ticks. A page that comes back
+	// later counts as one that never came back.
+	maxAge = 1 << 13
+	// ageBins are half-octaves of the age: [1, 2), [2, 3), [3, 4), [4, 6), …
+	ageBins = 26
+	// halfLife is after how many ticks the past counts half.
+	halfLife = 1 << 16
+)
+
+// lifeTable estimates how long pages of each class wait for their next use. It
+// is the actuaries' table: for each class and age, how many pages have reached
+// the age unused (at risk) and how many of them were used before the next age.
+// Their quotient, the hazard, is unbiased although most lives never end and the
+// young ones have not reached the old ages yet. Lives go on when their page is
+// evicted, so what is learned does not depend on what was kept.
+//
+// A life is in a ring by the tick it began at, and each age has a hand that
+// moves around the ring and counts those that reach the age: O(ages) per tick.
+type lifeTable struct {
+	risk, used [classes][ageBins]float64 // pages
+	ring       [][classes]int32          // by tick modulo maxAge: pages still unused
+	classes    []uint64                  // of each entry of the ring, the classes with any
+	hands      [ageBins]uint64           // the first tick that has not reached the age
+	now        uint64
+	halved     uint64
+}
+
+func newLifeTable() lifeTable {
+	return lifeTable{ring: make([][classes]int32, maxAge), classes: make([]uint64, maxAge)}
+}
+
+// binAge is the least age of each bin.
+var binAge = func() (ages [ageBins + 1]uint64) {
+	for i := range ages {
+		ages[i] = uint64(math.Ceil(math.Pow(2, float64(i)/2)))
+	}
+	return ages
+}()
+
+// ageBin is the bin of each age below maxAge; the last for all others.
+func ageBin(age uint64) int {
+	if age >= maxAge {
+		return ageBins - 1
+	}
+	return int(binOfAge[age])
+}
+
+var binOfAge = func() (bins [maxAge]uint8) {
+	bin := 0
+	for age := range bins {
+		for bin+1 < ageBins && binAge[bin+1] <= uint64(age) {
+			bin++
+		}
+		bins[age] = uint8(bin)
+	}
+	return bins
+}()
+
+// advance moves the time on to now.
+func (t *lifeTable) advance(now uint64) {
+	for ; t.now < now; t.now++ {
+		next := t.now + 1
+		for bin := range t.hands {
+			for ; t.hands[bin]+binAge[bin] <= next; t.hands[bin]++ {
+				t.reach(bin, t.hands[bin])
+			}
+		}
+		t.ring[next%maxAge] = [classes]int32{}
+		t.classes[next%maxAge] = 0
+		if next-t.halved == halfLife {
+			t.halve(next)
+		}
+	}
+}
+
+// reach counts the lives that began at a tick and have reached a bin's age.
+func (t *lifeTable) reach(bin int, tick uint64) {
+	for set := t.classes[tick%maxAge]; set != 0; set &= set - 1 {
+		class := bits.TrailingZeros64(set)
+		t.risk[class][bin] += float64(t.ring[tick%maxAge][class])
+	}
+}
+
+func (t *lifeTable) halve(now uint64) {
+	for class := range t.risk {
+		for bin := range t.risk[class] {
+			t.risk[class][bin] /= 2
+			t.used[class][bin] /= 2
+		}
+	}
+	t.halved = now
+}
+
+// begin notes pages whose wait begins.
+func (t *lifeTable) begin(class int, now uint64, pages int) {
+	t.advance(now)
+	t.ring[now%maxAge][class] += int32(pages)
+	t.classes[now%maxAge] |= 1 << class
+}
+
+// reused notes pages whose wait, begun at a tick, ends with a use.
+func (t *lifeTable) reused(class int, tick uint64, pages int, now uint64) {
+	if t.forget(class, tick, pages, now) {
+		t.used[class][ageBin(now-tick)] += float64(pages)
+	}
+}
+
+// forget takes a wait out that was watched until now, if it is still watched.
+func (t *lifeTable) forget(class int, tick uint64, pages int, now uint64) bool {
+	t.advance(now)
+	if tick > now || now-tick >= maxAge || tick == now {
+		return false
+	}
+	left := &t.ring[tick%maxAge][class]
+	if int(*left) < pages {
+		return false
+	}
+	*left -= int32(pages)
+	return true
+}

@@ -1,0 +1,157 @@
+package radix
+
+// leaves holds the unlocked leaves of a tree in the order of eviction, one
+// order per class of the policy, one in all for a plain policy.
+//
+// An order has two parts. Most leaves come with a rank above all others: the
+// youngest by last use, say. They make a list, in order, and cost O(1) to add,
+// take out and evict. The others stand in a heap, and cost O(log) each: parents
+// that became leaves, and all of policies that do not go by the youngest. What
+// is evicted is the lesser of the list's first and the heap's first.
+type leaves struct {
+	nodes         *slab
+	policy        Policy
+	learner       Learner // nil for a plain policy
+	orders        []leafOrder
+	least, newest []*Usage    // reused by next
+	places        []leafPlace // by nodeIndex
+
+	compared int // ranks, since the start
+}
+
+type leafOrder struct {
+	first, last nodeIndex // of the list
+	heap        leafHeap
+	count       int
+}
+
+// leafPlace is where a leaf waits.
+type leafPlace struct {
+	heap       int32     // 1 + index in the heap, inList, or 0 when in neither
+	prev, next nodeIndex // in the list
+}
+
+const inList = -1
+
+func newLeaves(policy Policy, nodes *slab) leaves {
+	l := leaves{nodes: nodes, policy: policy, orders: make([]leafOrder, 1)}
+	if learner, ok := policy.(Learner); ok {
+		n := learner.Classes()
+		l.learner, l.orders = learner, make([]leafOrder, n)
+		l.least, l.newest = make([]*Usage, n), make([]*Usage, n)
+	}
+	return l
+}
+
+// alike reports whether the policy treats pages of a and b the same.
+func (l *leaves) alike(a, b *Usage) bool {
+	return l.policy.Rank(a) == l.policy.Rank(b) && a.Note == b.Note && l.class(a) == l.class(b)
+}
+
+func (l *leaves) has(i nodeIndex) bool { return int(i) < len(l.places) && l.places[i].heap != 0 }
+
+// class sorts a leaf into its order.
+func (l *leaves) class(u *Usage) int {
+	if l.learner == nil {
+		return 0
+	}
+	return l.learner.Class(u)
+}
+
+func (l *leaves) len() int {
+	n := 0
+	for i := range l.orders {
+		n += l.orders[i].count
+	}
+	return n
+}
+
+func (l *leaves) entry(i nodeIndex) leafEntry {
+	rank := l.policy.Rank(&l.nodes.at(i).usage)
+	return leafEntry{rank.Minor, rank.Major, i}
+}
+
+// push puts a leaf where its usage says, which must not change until remove.
+func (l *leaves) push(i nodeIndex) {
+	for int(i) >= len(l.places) {
+		l.places = append(l.places, leafPlace{})
+	}
+	o := &l.orders[l.class(&l.nodes.at(i).usage)]
+	o.count++
+	e := l.entry(i)
+	if o.last != none {
+		last := l.entry(o.last)
+		l.compared++
+		if e.before(&last) {
+			o.heap = append(o.heap, e)
+			l.up(o.heap, len(o.heap)-1, e)
+			return
+		}
+		l.places[o.last].next = i
+	} else {
+		o.first = i
+	}
+	l.places[i] = leafPlace{heap: inList, prev: o.last}
+	o.last = i
+}
+
+// remove takes a leaf out.
+func (l *leaves) remove(i nodeIndex) {
+	o := &l.orders[l.class(&l.nodes.at(i).usage)]
+	o.count--
+	p := l.places[i]
+	l.places[i] = leafPlace{}
+	if p.heap != inList {
+		o.heap = l.cut(o.heap, int(p.heap)-1)
+		return
+	}
+	if p.prev == none {
+		o.first = p.next
+	} else {
+		l.places[p.prev].next = p.next
+	}
+	if p.next == none {
+		o.last = p.prev
+	} else {
+		l.places[p.next].prev = p.prev
+	}
+}
+
+// head is the least leaf of an order, none when there is none.
+func (l *leaves) head(o *leafOrder) nodeIndex {
+	if len(o.heap) == 0 {
+		return o.first
+	}
+	if o.first != none {
+		first := l.entry(o.first)
+		l.compared++
+		if first.before(&o.heap[0]) {
+			return o.first
+		}
+	}
+	return o.heap[0].node
+}
+
+// next is the leaf to evict at the tick now. There must be one.
+func (l *leaves) next(now uint64) nodeIndex {
+	if l.learner == nil {
+		return l.head(&l.orders[0])
+	}
+	for class := range l.orders {
+		o := &l.orders[class]
+		l.least[class], l.newest[class] = l.usage(l.head(o)), l.usage(o.last)
+	}
+	class, takeNewest := l.learner.Choose(now, l.least, l.newest)
+	if takeNewest {
+		return l.orders[class].last
+	}
+	return l.head(&l.orders[class])
+}
+
+// usage is that of a node, nil of none.
+func (l *leaves) usage(i nodeIndex) *Usage {
+	if i == none {
+		return nil
+	}
+	return &l.nodes.at(i).usage
+}

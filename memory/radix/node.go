@@ -1,0 +1,143 @@
+package radix
+
+import "github.com/troupe-engine/troupe/messages"
+
+// nodeIndex is the place of a node in its slab. Links between nodes are indices:
+// half as big as pointers, and the garbage collector does not follow them.
+type nodeIndex int32
+
+// none is the index of no node.
+const none nodeIndex = 0
+
+// node is one edge of the tree with the node below it. A namespace's root is a
+// node without pages and without a parent. 112 bytes; the cost per cached token
+// is this over the length of a node, plus 4 bytes, plus 8 for each run of pages
+// but never more than 4/pageSize.
+type node struct {
+	tokens []int32  // pageSize for each of pages
+	pages  pageList // at least one, but for a namespace's root
+	usage  Usage
+
+	gen      uint32    // odd while the node is in use
+	hash     uint32    // of the parent's index and the first page of tokens
+	parent   nodeIndex // none for a namespace's root
+	chain    nodeIndex // next in the bucket of the child table, or the next unused node
+	children int32
+	locks    int32 // handles whose path goes through here
+}
+
+// slackShare: at most 1/slackShare of a node's pages is unused in front.
+const slackShare = 16
+
+// drop cuts off the first k pages and reports whether the arrays were moved to
+// smaller ones. They are once enough is unused: as much as was compared to get
+// to the cuts, so comparisons pay for the copy, and matching stays linear in
+// the tokens compared.
+func (n *node) drop(k, pageSize int) (moved bool) {
+	n.tokens = n.tokens[k*pageSize:]
+	n.pages.cutFirst(k)
+	if moved = n.slack(); moved {
+		n.fit()
+	}
+	return moved
+}
+
+// slack reports whether too much is unused in front of the arrays.
+func (n *node) slack() bool { return int(n.pages.cut)*slackShare > n.pages.len() }
+
+// grow appends pages, with room for more, so that a prompt inserted chunk by
+// chunk is not copied for each chunk. fit takes the room back.
+func (n *node) grow(tokens []int32, pages []messages.Page) {
+	n.tokens = append(n.tokens, tokens...)
+	n.pages.append(pages)
+}
+
+// fits reports whether nothing behind the arrays is unused.
+func (n *node) fits() bool { return len(n.tokens) == cap(n.tokens) && n.pages.room() == 0 }
+
+// wasteful reports whether more of the arrays is unused behind than used.
+func (n *node) wasteful() bool { return cap(n.tokens)-len(n.tokens) > len(n.tokens) }
+
+// room is how many pages' worth is unused behind the arrays: of tokens, or of
+// pages if that is more, as only growth makes it.
+func (n *node) room(pageSize int) int {
+	if n.fits() {
+		return 0
+	}
+	return max((cap(n.tokens)-len(n.tokens))/pageSize, n.pages.room())
+}
+
+// fit moves the arrays to new ones of the right size.
+func (n *node) fit() {
+	n.tokens = exactly(n.tokens)
+	n.pages.fit()
+}
+
+const (
+	chunkBits = 7
+	chunkSize = 1 << chunkBits
+)
+
+// slab stores nodes in chunks, so that a node never moves and a growing tree
+// never copies them.
+type slab struct {
+	chunks []*[chunkSize]node
+	live   []uint8   // nodes in use, by chunk
+	top    nodeIndex // nodes below it have been used at least once
+	free   nodeIndex // head of the list of unused nodes below top
+}
+
+func (s *slab) at(i nodeIndex) *node { return &s.chunks[i>>chunkBits][i&(chunkSize-1)] }
+
+// take returns the index of an empty node, the one given back last if there is
+// one.
+func (s *slab) take() nodeIndex {
+	i := s.free
+	if i != none {
+		s.free = s.at(i).chain
+	} else {
+		if s.top == none {
+			s.top = 1
+		}
+		i = s.top
+		s.top++
+		if int(i>>chunkBits) == len(s.chunks) {
+			s.chunks, s.live = append(s.chunks, new([chunkSize]node)), append(s.live, 0)
+		}
+	}
+	s.live[i>>chunkBits]++
+	n := s.at(i)
+	*n = node{gen: n.gen + 1}
+	return i
+}
+
+func (s *slab) give(i nodeIndex) {
+	n := s.at(i)
+	*n = node{gen: n.gen + 1, chain: s.free}
+	s.free = i
+	s.live[i>>chunkBits]--
+}
+
+// A handle has the index of a node in its lower half, and in its upper half the
+// generation, which tells it from handles of earlier nodes at that index. The
+// top bit is counted.
+const counted messages.NodeID = 1 << 63
+
+const genMask = 1<<31 - 1
+
+// id is the handle of the node at index i, not counted.
+func (s *slab) id(i nodeIndex) messages.NodeID {
+	return messages.NodeID(uint64(s.at(i).gen&genMask)<<32 | uint64(i))
+}
+
+// lookup finds the node of a handle; none when it is not in use any more.
+func (s *slab) lookup(id messages.NodeID) nodeIndex {
+	i := nodeIndex(uint32(id))
+	if i <= none || i >= s.top {
+		return none
+	}
+	if n := s.at(i); n.gen&1 == 0 || (n.gen^uint32(id>>32))&genMask != 0 {
+		return none
+	}
+	return i
+}

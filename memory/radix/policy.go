@@ -1,0 +1,96 @@
+package radix
+
+// Usage is what an eviction policy knows about a node. All pages of a node
+// share it. Times are ticks of the tree, one per insertion or unlock, never a
+// clock.
+type Usage struct {
+	LastUse uint64 // the latest insertion or unlock that went through the node
+	Created uint64 // the insertion that brought the pages
+	// Hits is how many requests used the pages, the one that brought them
+	// included: each admission counts once, however many chunks it inserts.
+	// With History it includes what was counted before an eviction.
+	Hits     uint32
+	Priority int32  // the greatest of the requests that inserted through the node
+	Depth    int32  // pages from the root to the node's first page
+	Note     uint32 // for a Learner to write; 0 at first
+}
+
+// Rank orders the unlocked leaves: by Major, then by Minor, the least goes
+// first. Two leaves must not have equal ranks, so that eviction is
+// deterministic; ticks see to that, since one tick touches one path, and a
+// path has one leaf.
+type Rank struct {
+	Major uint32
+	Minor uint64
+}
+
+func (r Rank) before(o Rank) bool {
+	return r.Major < o.Major || r.Major == o.Major && r.Minor < o.Minor
+}
+
+// Policy decides which unlocked leaf is evicted first: the one of the least rank.
+//
+// The tree asks for a leaf's rank once, when the leaf gets unlocked, and keeps
+// it in a heap: O(log leaves) per evicted node. So a rank must depend on the
+// Usage only. A policy whose ranks change while leaves wait, or that learns from
+// the traffic, implements Learner as well.
+//
+// Pages stay together in a node only while the policy treats them alike: where
+// rank, class or note would differ, new pages become nodes of their own. So
+// every decision is exact to the page.
+//
+// To add a policy, write one like those below and give it a name in package
+// policies.
+type Policy interface {
+	Rank(u *Usage) Rank
+}
+
+// The policies of SGLang, with its keys.
+type (
+	// LRU evicts what was used least recently.
+	LRU struct{}
+	// LFU evicts what the fewest requests used, of equals the least recent.
+	LFU struct{}
+	// SLRU evicts the least recent of those that one request used, and only
+	// then the least recent of the protected, those that two or more used.
+	SLRU struct{}
+	// FIFO evicts what came first.
+	FIFO struct{}
+	// MRU evicts what was used most recently.
+	MRU struct{}
+	// FILO evicts what came last.
+	FILO struct{}
+	// Priority evicts the lowest priority, of equals the least recent.
+	Priority struct{}
+)
+
+// protectedHits is how many requests make a node protected in SLRU.
+const protectedHits = 2
+
+// Rank is the last use.
+func (LRU) Rank(u *Usage) Rank { return Rank{Minor: u.LastUse} }
+
+// Rank is (hits, last use).
+func (LFU) Rank(u *Usage) Rank { return Rank{u.Hits, u.LastUse} }
+
+// Rank is (protected or not, last use).
+func (SLRU) Rank(u *Usage) Rank {
+	if u.Hits >= protectedHits {
+		return Rank{1, u.LastUse}
+	}
+	return Rank{0, u.LastUse}
+}
+
+// Rank is the creation.
+func (FIFO) Rank(u *Usage) Rank { return Rank{Minor: u.Created} }
+
+// Rank is the last use, reversed.
+func (MRU) Rank(u *Usage) Rank { return Rank{Minor: ^u.LastUse} }
+
+// Rank is the creation, reversed.
+func (FILO) Rank(u *Usage) Rank { return Rank{Minor: ^u.Created} }
+
+// Rank is (priority, last use).
+func (Priority) Rank(u *Usage) Rank {
+	return Rank{uint32(u.Priority) ^ 1<<31, u.LastUse}
+}

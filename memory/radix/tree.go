@@ -1,0 +1,328 @@
+package radix
+
+import (
+	"math"
+	"slices"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/internal/paging"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// TreeOptions configure a Tree.
+type TreeOptions struct {
+	// PageSize is the number of tokens in a page: a power of two, 1 allowed.
+	PageSize int
+	// Policy chooses what is evicted; nil means LRU.
+	Policy Policy
+	// History is for how many of the latest evicted pages the tree remembers
+	// their Usage, so that Hits survive; 0 for none. About 60 bytes each, and
+	// 8 bytes per cached page and 24 per node for hashes.
+	History int
+	// Events makes the tree note what it stores and removes, by page hash; see
+	// TakeEvents. 8 bytes per cached page and 24 per node, and a SHA-256 over
+	// each new page.
+	Events bool
+	// HashSeed is mixed into the child table's hash, so that nobody outside
+	// can prepare tokens that collide. Results never depend on it.
+	HashSeed uint64
+}
+
+// Tree is a radix tree from token sequences to the pages that hold their KV.
+// Its unit is the page: nodes begin and end at page borders, and children are
+// told apart by their whole first page. Namespaces are trees of their own,
+// which share no node whatever their tokens.
+//
+// A handle (messages.NodeID) locks a node and all nodes above it against
+// eviction, once per handle. It stays good until it is unlocked, also across
+// splits: the part with the deeper tokens keeps it. It also tells whether its
+// holder's use has been counted: Lock gives one that is not, and the first
+// Insert, or UnlockUsed at the end, counts the path, once. So a candidate that
+// is matched again and again before it is admitted, and inserted chunk after
+// chunk, is one hit.
+//
+// Invariants:
+//
+//  1. A node other than a namespace's root has at least one page and
+//     PageSize tokens per page. A page is on one node only.
+//  2. A node's children differ in their first page, and the child table finds
+//     each of them.
+//  3. A node's locks are the handles on it plus its children's locks. So all
+//     below an unlocked node is unlocked.
+//  4. evictable is the number of pages on unlocked nodes, protected that on
+//     locked ones.
+//  5. leaves holds exactly the unlocked nodes without children, in the policy's
+//     order. With 3, eviction can reach every evictable page.
+//  6. A node was used no later than its parent.
+//  7. A namespace has a root exactly while it has a page.
+//  8. At most 1/16 of a node's arrays is unused in front. unused counts what is
+//     unused behind: of locked nodes what they may yet grow by, of others what
+//     eviction left. Once it is more than 1/16 of the cache, no leaf that is
+//     shortened keeps more unused than used. This is beyond the rounding of
+//     the memory allocator. Pages never take more than a flat list of them, 4
+//     bytes each, would take. No array is shared between nodes or with callers.
+//  9. A node's Depth is the pages above it.
+//  10. With hashes, a node has that of each of its pages.
+//
+// Costs: Lock, Peek and Insert are linear in the tokens compared (the copies
+// of splits amortised), Unlock in the nodes of the path, Evict takes a
+// logarithm of the number of leaves per freed node. None depends on how much
+// is cached. Not safe for concurrent use.
+type Tree struct {
+	pageSize int
+	policy   Policy
+	learner  Learner    // the policy, if it is one
+	path     []PathNode // reused by settle
+	nodes    slab
+	table    childTable
+	roots    map[string]nodeIndex
+	names    map[nodeIndex]string // of roots
+	leaves   leaves
+	hashes   *pageHashes // nil without events and history
+	history  *history    // nil without
+	events   *eventLog   // nil without
+	tick     uint64
+	count    int // nodes without the roots
+	work     Work
+
+	evictable, protected int // pages
+	unused               int // pages of room behind nodes
+
+	scratch []messages.Page // reused by addLeaf
+}
+
+// Work counts what the tree has done since it was made. Both depend on the
+// calls only, not on how much is cached.
+type Work struct {
+	// NodeVisits is how many nodes matches, insertions and unlocks went through.
+	NodeVisits int
+	// WordsCompared is how many tokens of nodes were compared with tokens of
+	// callers.
+	WordsCompared int
+}
+
+// NewTree returns an empty tree.
+func NewTree(opts TreeOptions) *Tree {
+	if err := paging.CheckSize(opts.PageSize); err != nil {
+		invariants.Fail("page size %v", err)
+	}
+	if opts.Policy == nil {
+		opts.Policy = LRU{}
+	}
+	t := &Tree{
+		pageSize: opts.PageSize,
+		policy:   opts.Policy,
+		table:    childTable{seed: opts.HashSeed},
+		roots:    map[string]nodeIndex{},
+		names:    map[nodeIndex]string{},
+	}
+	t.leaves = newLeaves(opts.Policy, &t.nodes)
+	t.learner, _ = opts.Policy.(Learner)
+	if opts.Events {
+		t.events = &eventLog{pageSize: opts.PageSize}
+	}
+	if opts.History > 0 {
+		t.history = newHistory(opts.History)
+	}
+	if opts.Events || opts.History > 0 {
+		t.hashes = newPageHashes(opts)
+	}
+	return t
+}
+
+// Work is what the tree has done so far.
+func (t *Tree) Work() Work { return t.work }
+
+// Evictable is the number of pages on unlocked nodes.
+func (t *Tree) Evictable() int { return t.evictable }
+
+// Protected is the number of pages on locked nodes.
+func (t *Tree) Protected() int { return t.protected }
+
+// Nodes is the number of nodes.
+func (t *Tree) Nodes() int { return t.count }
+
+// PageSize is the number of tokens in a page.
+func (t *Tree) PageSize() int { return t.pageSize }
+
+// Peek returns how many leading tokens are cached, a whole number of pages. It
+// changes nothing and promises nothing: only a Lock binds.
+func (t *Tree) Peek(namespace string, tokens []int32) int {
+	cur, matched := t.roots[namespace], 0
+	for cur != none {
+		child, k := t.next(cur, tokens[matched:])
+		matched += k * t.pageSize
+		if child == none || k < t.nodes.at(child).pages.len() {
+			break
+		}
+		cur = child
+	}
+	return matched
+}
+
+// Lock finds the longest cached prefix of tokens[:limit], in whole pages,
+// locks it and returns its handle. Its pages are appended to into, which stays
+// the caller's. When nothing matches it returns RootNode, and there is nothing
+// to unlock.
+func (t *Tree) Lock(namespace string, tokens []int32, limit int, into []messages.Page) (messages.NodeID, []messages.Page) {
+	if limit < 0 || limit > len(tokens) {
+		invariants.Fail("match limit %d of %d tokens", limit, len(tokens))
+	}
+	root := t.roots[namespace]
+	if root == none {
+		return messages.RootNode, into
+	}
+	cur, tokens := root, tokens[:limit]
+	for {
+		child, k := t.next(cur, tokens)
+		if child == none {
+			break
+		}
+		if k < t.nodes.at(child).pages.len() {
+			cur = t.split(child, k)
+			break
+		}
+		cur, tokens = child, tokens[k*t.pageSize:]
+	}
+	if cur == root {
+		return messages.RootNode, into
+	}
+	n := t.nodes.at(cur)
+	depth, at := int(n.usage.Depth)+n.pages.len(), len(into)
+	into = slices.Grow(into, depth)[:at+depth]
+	for i := cur; n.parent != none; n = t.nodes.at(i) {
+		t.lockNode(i, n)
+		n.pages.appendTo(into[:at+int(n.usage.Depth)])
+		i = n.parent
+	}
+	return t.nodes.id(cur), into
+}
+
+// Unlock gives back the lock of somebody who did not use what it protects: a
+// candidate that does not fit yet. RootNode is ignored. The handle is void then.
+// If no insertion has counted it, the path becomes as recently used as by one,
+// but not hit.
+func (t *Tree) Unlock(id messages.NodeID) {
+	if id == messages.RootNode {
+		return
+	}
+	last := t.locked(id)
+	if id&counted == 0 {
+		t.tick++
+	}
+	i := last
+	for n := t.nodes.at(i); n.parent != none; n = t.nodes.at(i) {
+		if id&counted == 0 {
+			n.usage.LastUse = t.tick
+		}
+		t.unlockNode(i, n)
+		i = n.parent
+	}
+	t.becomeLeaf(last)
+}
+
+// UnlockUsed gives back the lock of a request that ends and has nothing to
+// insert. It is the insertion of what is there.
+func (t *Tree) UnlockUsed(id messages.NodeID) {
+	if id == messages.RootNode {
+		return
+	}
+	i := t.locked(id)
+	t.tick++
+	t.settle(i, i, &messages.PrefixInsert{Node: id, Priority: math.MinInt32})
+}
+
+// locked returns the node of a handle that its holder says it has locked.
+func (t *Tree) locked(id messages.NodeID) nodeIndex {
+	i := t.nodes.lookup(id)
+	if i == none || t.nodes.at(i).locks == 0 {
+		invariants.Fail("node %#x is not locked", uint64(id&^counted))
+	}
+	return i
+}
+
+// next finds the child of cur that tokens lead to and how many whole pages of
+// it they match: none and 0, or at least one.
+func (t *Tree) next(cur nodeIndex, tokens []int32) (child nodeIndex, pages int) {
+	if len(tokens) < t.pageSize {
+		return none, 0
+	}
+	child = t.find(cur, tokens[:t.pageSize])
+	if child == none {
+		return none, 0
+	}
+	n := t.nodes.at(child)
+	same := t.pageSize + commonTokens(n.tokens[t.pageSize:], tokens[t.pageSize:])
+	t.work.NodeVisits++
+	t.work.WordsCompared += same
+	return child, same / t.pageSize
+}
+
+// split cuts a node after its first k pages and returns the new upper part.
+// The lower part stays the same node, with its handles and children.
+func (t *Tree) split(i nodeIndex, k int) nodeIndex {
+	up := t.nodes.take()
+	n, u := t.nodes.at(i), t.nodes.at(up)
+	t.unlink(i)
+	// The upper part gets its own memory: as much as was compared to get here.
+	u.tokens, u.pages = exactly(n.tokens[:k*t.pageSize]), n.pages.first(k)
+	u.usage, u.parent, u.locks, u.children = n.usage, n.parent, n.locks, 1
+	room := n.room(t.pageSize)
+	moved := n.drop(k, t.pageSize)
+	n.parent = up
+	n.usage.Depth += int32(k)
+	t.link(up)
+	t.link(i)
+	t.count++
+	if moved {
+		t.unused -= room
+	}
+	if t.hashes != nil {
+		t.hashes.split(i, up, k)
+		if moved {
+			t.hashes.fit(i)
+		}
+	}
+	return up
+}
+
+func (t *Tree) lockNode(i nodeIndex, n *node) {
+	t.work.NodeVisits++
+	if t.leaves.has(i) {
+		t.leaves.remove(i)
+	}
+	if n.locks == 0 {
+		t.evictable -= n.pages.len()
+		t.protected += n.pages.len()
+	}
+	n.locks++
+}
+
+func (t *Tree) unlockNode(i nodeIndex, n *node) {
+	t.work.NodeVisits++
+	n.locks--
+	if n.locks == 0 {
+		t.evictable += n.pages.len()
+		t.protected -= n.pages.len()
+		if !n.fits() {
+			t.fit(i)
+		}
+	}
+}
+
+// becomeLeaf puts a node among the leaves that can be evicted, if it is one.
+func (t *Tree) becomeLeaf(i nodeIndex) {
+	if n := t.nodes.at(i); n.parent != none && n.locks == 0 && n.children == 0 {
+		t.leaves.push(i)
+	}
+}
+
+// fit gives a node arrays of the right size.
+func (t *Tree) fit(i nodeIndex) {
+	n := t.nodes.at(i)
+	t.unused -= n.room(t.pageSize)
+	n.fit()
+	if t.hashes != nil {
+		t.hashes.fit(i)
+	}
+}
