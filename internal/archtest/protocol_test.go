@@ -1,0 +1,247 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// players are the packages whose code speaks for a role.
+var players = map[string]string{
+	"request":               "intake",
+	"actors/intake":         "intake",
+	"sched/queue":           "queue",
+	"sched/former":          "former",
+	"memory/radix":          "cache",
+	"memory/pages":          "allocator",
+	"actors/runner":         "runner",
+	"actors/engine":         "engine",
+	"actors/observer":       "observer",
+	"actors/intake/httpapi": "client",
+}
+
+// anyone are messages that several roles send by code that they share: the shell
+// reports a panic for all of them.
+var anyone = []string{"FailEpoch"}
+
+// edge is one message on its way.
+type edge struct{ message, from, to string }
+
+func (e edge) String() string { return e.message + " from " + e.from + " to " + e.to }
+
+// row is one line of the table in messages/doc.go.
+type row struct {
+	edge
+	reply string
+}
+
+// The protocol table has every message with its sender and its receiver, as the
+// code sends them, and no other.
+func TestProtocolTableHasTheSenders(t *testing.T) {
+	var sent []edge
+	for path, role := range players {
+		for _, e := range sentBy(typesOf(t, path), role) {
+			if !slices.Contains(anyone, e.message) && !slices.Contains(sent, e) {
+				sent = append(sent, e)
+			}
+		}
+	}
+	table := protocol(t)
+	for _, e := range sent {
+		if !slices.ContainsFunc(table, func(r row) bool { return r.edge == e }) {
+			t.Errorf("%s: it is sent, and messages/doc.go has no row for it", e)
+		}
+	}
+	for _, r := range table {
+		if !slices.Contains(anyone, r.message) && !slices.Contains(sent, r.edge) {
+			t.Errorf("%s: messages/doc.go has a row for it, and no code sends it", r.edge)
+		}
+	}
+	if len(sent) < 40 {
+		t.Errorf("only %d sends found; the scan is broken", len(sent))
+	}
+}
+
+var messageName = regexp.MustCompile(`\b[A-Z][a-z]+(?:[A-Z][a-z]*)+\b`)
+
+// A reply of the table is a message that the receiver, or who is named, sends.
+func TestProtocolTableHasTheReplies(t *testing.T) {
+	table, vocabulary := protocol(t), typesOf(t, "messages").pkg.Scope()
+	replies := 0
+	for _, r := range table {
+		for _, name := range messageName.FindAllString(r.reply, -1) {
+			replies++
+			isRow := func(reply row) bool { return reply.message == name }
+			switch {
+			case vocabulary.Lookup(name) == nil:
+				t.Errorf("%s: the reply %s is not in the vocabulary", r.edge, name)
+			case !slices.ContainsFunc(table, isRow) || slices.Contains(anyone, name): // a part of one, or an answer on a channel
+			case !slices.ContainsFunc(table, func(reply row) bool {
+				return isRow(reply) && (reply.from == r.to || strings.Contains(r.reply, "by "+reply.from))
+			}):
+				t.Errorf("%s: the reply %s is not sent by %s", r.edge, name, r.to)
+			}
+		}
+	}
+	if replies < 20 {
+		t.Errorf("only %d replies found; the scan is broken", replies)
+	}
+}
+
+// sentBy finds what a package sends: every message that is passed where the set
+// of a receiver's messages is asked for, and every timer.
+func sentBy(c *checked, role string) (sent []edge) {
+	for _, file := range c.files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			signature, ok := c.info.Types[call.Fun].Type.(*types.Signature)
+			if !ok || signature.Params().Len() == 0 {
+				return true
+			}
+			for i, arg := range call.Args {
+				message := messageOf(c.info.Types[arg].Type)
+				if message == nil {
+					continue
+				}
+				set := signature.Params().At(min(i, signature.Params().Len()-1)).Type()
+				to := receiverOf(set)
+				switch name := calledName(call); {
+				case to != "":
+				case name == "After":
+					to = role
+				case name == "Send": // of the actor runtime
+					to = onlyReceiver(message)
+				}
+				if to != "" {
+					sent = append(sent, edge{message.Obj().Name(), role, to})
+				}
+			}
+			return true
+		})
+	}
+	return sent
+}
+
+func calledName(call *ast.CallExpr) string {
+	if s, ok := call.Fun.(*ast.SelectorExpr); ok {
+		return s.Sel.Name
+	}
+	return ""
+}
+
+// messageOf gives the message that a pointer type points to; nil for any other
+// type.
+func messageOf(t types.Type) *types.Named {
+	p, ok := t.(*types.Pointer)
+	if !ok {
+		return nil
+	}
+	named, ok := p.Elem().(*types.Named)
+	if !ok || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != module+"messages" || onlyReceiver(named) == "" {
+		return nil
+	}
+	return named
+}
+
+// receiverOf gives the role whose set of messages a type is, "" if it is none.
+func receiverOf(t types.Type) string {
+	named, ok := t.(*types.Named)
+	if !ok || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != module+"messages" {
+		return ""
+	}
+	set, ok := named.Underlying().(*types.Interface)
+	if !ok || set.NumMethods() != 1 {
+		return ""
+	}
+	to, ok := strings.CutPrefix(set.Method(0).Name(), "to")
+	if !ok {
+		return ""
+	}
+	return strings.ToLower(to)
+}
+
+// onlyReceiver gives the role that takes a message, the first of several.
+func onlyReceiver(message *types.Named) string {
+	for m := range message.Methods() {
+		if to, ok := strings.CutPrefix(m.Name(), "to"); ok {
+			return strings.ToLower(to)
+		}
+	}
+	return ""
+}
+
+// protocol reads the table of messages/doc.go.
+func protocol(t *testing.T) (table []row) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "messages/doc.go"), nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(file.Doc.Text()) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 6 || !strings.Contains(cells[2], "→") || strings.TrimSpace(cells[1]) == "message" {
+			continue
+		}
+		way := strings.Split(cells[2], "→")
+		for i := range way[1:] {
+			table = append(table, row{edge{strings.TrimSpace(cells[1]), strings.TrimSpace(way[i]), strings.TrimSpace(way[i+1])}, cells[3]})
+		}
+	}
+	if len(table) < 40 {
+		t.Fatalf("only %d rows found in messages/doc.go", len(table))
+	}
+	return table
+}
+
+// The flow chart of docs/architecture.md has the edges of the table. With
+// -rewrite it is written anew.
+func TestFlowChartFollowsTheTable(t *testing.T) {
+	compareSection(t, "docs/architecture.md", "    %% from messages/doc.go\n", "    %% end\n", arrows(protocol(t)))
+}
+
+// arrows draws one arrow for each pair of roles, with its messages in the order
+// of the table. What a role sends itself is left out.
+func arrows(table []row) string {
+	var order [][2]string
+	named := map[[2]string][]string{}
+	for _, r := range table {
+		pair := [2]string{r.from, r.to}
+		if r.from == r.to || slices.Contains(named[pair], r.message) {
+			continue
+		}
+		if named[pair] == nil {
+			order = append(order, pair)
+		}
+		named[pair] = append(named[pair], r.message)
+	}
+	var b strings.Builder
+	for _, pair := range order {
+		label := ""
+		for i, name := range named[pair] {
+			switch {
+			case i > 0 && i%2 == 0:
+				label += ",<br/>"
+			case i > 0:
+				label += ", "
+			}
+			label += name
+		}
+		from, line := pair[0], "--"
+		if from == "any" {
+			from, line = "epoch", "-."
+		}
+		end := map[string]string{"--": "-->", "-.": ".->"}[line]
+		fmt.Fprintf(&b, "    %s %s \"%s\" %s %s\n", from, line, label, end, pair[1])
+	}
+	return b.String()
+}
