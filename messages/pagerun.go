@@ -3,11 +3,13 @@ package messages
 import "slices"
 
 // PageRun is N consecutive pages, N >= 1: First, First+1, … First+N-1. A list of
-// runs stands for their pages one after the other.
+// runs means their pages, one run after the other.
 type PageRun struct{ First, N Page }
 
 // Runs are written and read sixteen pages at a time, two in each word of 64
-// bits: the compiler makes one store or load of the two halves.
+// bits: the compiler makes one store or load of the two halves. With plain loops
+// a request costs the prefix cache 1.8 times as much at page size 1: 3.4 times
+// a copy of its tokens and slots in place of 1.9.
 const (
 	runBlock = 16
 	nextTwo  = 2 | 2<<32 // from a pair of pages to the next
@@ -60,30 +62,30 @@ func FirstRun(pages []Page) PageRun {
 }
 
 // AppendTo appends the pages of a run.
-func (run PageRun) AppendTo(into []Page) []Page {
-	if run.N == 1 {
-		return append(into, run.First)
+func (r PageRun) AppendTo(into []Page) []Page {
+	if r.N == 1 {
+		return append(into, r.First)
 	}
 	at := len(into)
-	into = slices.Grow(into, int(run.N))[:at+int(run.N)]
-	Enumerate(into[at:], run.First)
+	into = slices.Grow(into, int(r.N))[:at+int(r.N)]
+	fill(into[at:], r.First)
 	return into
 }
 
 // AppendRun appends a run, not empty: it lengthens the last one where it
 // continues it, which leaves the pages and their order as they are.
-func (run PageRun) AppendRun(into []PageRun) []PageRun {
+func (r PageRun) AppendRun(into []PageRun) []PageRun {
 	if len(into) > 0 {
-		if last := &into[len(into)-1]; last.First+last.N == run.First {
-			last.N += run.N
+		if last := &into[len(into)-1]; last.First+last.N == r.First {
+			last.N += r.N
 			return into
 		}
 	}
-	return append(into, run)
+	return append(into, r)
 }
 
-// Enumerate writes consecutive pages, the first of which is page.
-func Enumerate(out []Page, page Page) {
+// fill writes consecutive pages, the first of which is page.
+func fill(out []Page, page Page) {
 	n, v := 0, pair(page)
 	for w := v + nextTwo; n+runBlock <= len(out); n += runBlock {
 		p := (*pageBlock)(out[n:])

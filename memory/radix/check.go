@@ -55,11 +55,11 @@ func (t *Tree) Check() error {
 			return fmt.Errorf("6: node %d was used at %d, its parent at %d", i, n.usage.LastUse, p.usage.LastUse)
 		}
 		room := n.room(t.pageSize)
-		if n.slack() || n.locks == 0 && n.pages.room()*t.pageSize > cap(n.tokens)-len(n.tokens) {
+		if n.slack() || n.locks == 0 && n.pages.spare()*t.pageSize > cap(n.tokens)-len(n.tokens) {
 			return fmt.Errorf("8: node %d of %d pages has %d unused in front, %d behind", i, len(list), n.pages.cut, room)
 		}
-		if len(n.pages.cells) > len(list) {
-			return fmt.Errorf("8: node %d has its %d pages in %d cells", i, len(list), len(n.pages.cells))
+		if len(n.pages.code) > len(list) {
+			return fmt.Errorf("8: node %d has its %d pages in %d elements", i, len(list), len(n.pages.code))
 		}
 		unused += room
 		if p := t.nodes.at(n.parent); int(n.usage.Depth) != int(p.usage.Depth)+p.pages.len() {

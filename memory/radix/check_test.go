@@ -15,11 +15,11 @@ func TestCheckFindsDamage(t *testing.T) {
 		damage func(tree *Tree, leaf *node)
 		broken string
 	}{
-		{"a page on two nodes", func(t *Tree, leaf *node) { leaf.pages.cells[1] = 10 }, "1: page 10 is on nodes"},
+		{"a page on two nodes", func(t *Tree, leaf *node) { leaf.pages.code[1] = 10 }, "1: page 10 is on nodes"},
 		{"a page without its tokens", func(_ *Tree, leaf *node) { leaf.tokens = leaf.tokens[:2] }, "1: node"},
 		{"a child too few", func(t *Tree, leaf *node) { t.nodes.at(leaf.parent).children-- }, "2: node"},
 		{"a lock below a node without one", func(t *Tree, leaf *node) { t.nodes.at(leaf.parent).locks = 0 }, "3: node"},
-		{"pages in more room than one by one", func(_ *Tree, leaf *node) { leaf.pages.cells = []messages.Page{-1, 15, 16} }, "8: node"},
+		{"pages in more room than one by one", func(_ *Tree, leaf *node) { leaf.pages.code = []messages.Page{-1, 15, 16} }, "8: node"},
 		{"room that is not counted", func(_ *Tree, leaf *node) { leaf.tokens = append(leaf.tokens, 9)[:len(leaf.tokens)] }, "8: counted"},
 		{"counters wrong in sum", func(t *Tree, _ *node) { t.evictable++ }, "4: counted"},
 		{"counters wrong, though their sum is right", func(t *Tree, _ *node) { t.evictable, t.protected = t.evictable+1, t.protected-1 }, "4: counted"},

@@ -99,19 +99,11 @@ func (t *Tree) growable(cur nodeIndex, in *messages.PrefixInsert, u *Usage) bool
 	return t.leaves.alike(&old, u)
 }
 
-// mostScratch is how many cells of scratch are kept, 256 KiB: more than a long
-// prompt on scattered pages needs.
-const mostScratch = 1 << 16
-
 // addLeaf makes a node below cur. tokens and pages are copied.
 func (t *Tree) addLeaf(cur nodeIndex, tokens []int32, pages []messages.Page, u Usage) nodeIndex {
 	leaf := t.nodes.take()
 	l := t.nodes.at(leaf)
-	l.pages, t.scratch = newPageList(pages, t.scratch)
-	if cap(t.scratch) > mostScratch {
-		t.scratch = nil
-	}
-	l.tokens, l.parent, l.usage = exactly(tokens), cur, u
+	l.tokens, l.pages, l.parent, l.usage = fitted(tokens), newPageList(pages), cur, u
 	t.link(leaf)
 	t.count++
 	t.evictable += len(pages)

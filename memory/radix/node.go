@@ -53,7 +53,7 @@ func (n *node) grow(tokens []int32, pages []messages.Page) {
 }
 
 // fits reports whether nothing behind the arrays is unused.
-func (n *node) fits() bool { return len(n.tokens) == cap(n.tokens) && n.pages.room() == 0 }
+func (n *node) fits() bool { return len(n.tokens) == cap(n.tokens) && n.pages.spare() == 0 }
 
 // wasteful reports whether more of the arrays is unused behind than used.
 func (n *node) wasteful() bool { return cap(n.tokens)-len(n.tokens) > len(n.tokens) }
@@ -64,12 +64,12 @@ func (n *node) room(pageSize int) int {
 	if n.fits() {
 		return 0
 	}
-	return max((cap(n.tokens)-len(n.tokens))/pageSize, n.pages.room())
+	return max((cap(n.tokens)-len(n.tokens))/pageSize, n.pages.spare())
 }
 
 // fit moves the arrays to new ones of the right size.
 func (n *node) fit() {
-	n.tokens = exactly(n.tokens)
+	n.tokens = fitted(n.tokens)
 	n.pages.fit()
 }
 

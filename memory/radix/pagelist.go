@@ -1,131 +1,195 @@
 package radix
 
-import "github.com/troupe-engine/troupe/messages"
+import (
+	"slices"
 
-// pageList is a node's pages in the order of their tokens, kept as cells. So it
-// takes next to nothing where the pool has long runs, and never more than the
-// pages one by one.
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// pageList is a node's pages in the order of their tokens, run-length encoded: a
+// page that continues no other is one element, itself, and a run of n >= 2
+// consecutive pages is two, -n and its first page. So it takes next to nothing
+// where the pool has long runs, never more than the pages one by one, and can be
+// read from both ends. docs/decisions/0023 has what that saves.
 //
 // No run continues the one before it. The zero value is an empty list. The
-// cells are the list's own: a list has one owner. k is at most its length.
+// memory is the list's own. k is at most its length.
 type pageList struct {
-	cells []messages.Page
-	n     int32 // pages
-	cut   int32 // pages taken off the front since fit; they had at most as many cells
+	code []messages.Page
+	n    int32 // pages
+	cut  int32 // pages taken off the front since fit; they had at most as many elements
 }
 
-// newPageList is a list of pages without room. scratch is overwritten and given
-// back, so that pages are looked at once and need no memory but the list's.
-func newPageList(pages, scratch []messages.Page) (pageList, []messages.Page) {
-	scratch = appendCells(scratch[:0], pages)
-	return pageList{cells: exactly(scratch), n: int32(len(pages))}, scratch
+// newPageList is a list of pages in memory of the right size.
+func newPageList(pages []messages.Page) pageList {
+	var few [64]messages.Page // long runs need no more
+	return pageList{code: fitted(encode(few[:0], pages)), n: int32(len(pages))}
+}
+
+// encode appends pages to code, which they do not continue.
+func encode(code, pages []messages.Page) []messages.Page {
+	for len(pages) > 0 {
+		if invariants.Enabled && pages[0] < 0 {
+			invariants.Fail("page %d is cached", pages[0])
+		}
+		if len(pages) == 1 || pages[1] != pages[0]+1 {
+			code, pages = append(code, pages[0]), pages[1:]
+			continue
+		}
+		run := messages.FirstRun(pages)
+		code, pages = append(code, -run.N, run.First), pages[run.N:]
+	}
+	return code
+}
+
+// encodeRun appends a run, which may be empty.
+func encodeRun(code []messages.Page, run messages.PageRun) []messages.Page {
+	switch run.N {
+	case 0:
+		return code
+	case 1:
+		return append(code, run.First)
+	default:
+		return append(code, -run.N, run.First)
+	}
+}
+
+// firstRun decodes the first run of code, not empty.
+func firstRun(code []messages.Page) (run messages.PageRun, rest []messages.Page) {
+	if code[0] >= 0 {
+		return messages.PageRun{First: code[0], N: 1}, code[1:]
+	}
+	return messages.PageRun{First: code[1], N: -code[0]}, code[2:]
+}
+
+// lastRun decodes the last run of code, not empty.
+func lastRun(code []messages.Page) (run messages.PageRun, before []messages.Page) {
+	last := len(code) - 1
+	if last > 0 && code[last-1] < 0 {
+		return messages.PageRun{First: code[last], N: -code[last-1]}, code[:last-1]
+	}
+	return messages.PageRun{First: code[last], N: 1}, code[:last]
 }
 
 // len is the number of pages.
 func (l *pageList) len() int { return int(l.n) }
 
-// room is how many cells behind the list are unused.
-func (l *pageList) room() int { return cap(l.cells) - len(l.cells) }
+// spare is how many elements of memory behind the list are unused.
+func (l *pageList) spare() int { return cap(l.code) - len(l.code) }
 
-// append appends pages, with room for more.
+// append appends pages, and leaves room for more.
 func (l *pageList) append(pages []messages.Page) {
 	l.n += int32(len(pages))
-	if len(l.cells) > 0 && len(pages) > 0 {
-		if last, before := lastRun(l.cells); last.First+last.N == pages[0] {
+	if len(l.code) > 0 && len(pages) > 0 {
+		if last, before := lastRun(l.code); last.First+last.N == pages[0] {
 			more := messages.FirstRun(pages)
 			last.N += more.N
-			l.cells, pages = appendRunCells(before, last), pages[more.N:]
+			l.code, pages = encodeRun(before, last), pages[more.N:]
 		}
 	}
-	l.cells = appendCells(l.cells, pages)
+	l.code = encode(l.code, pages)
 }
 
 // appendTo appends the list's pages to into.
 func (l *pageList) appendTo(into []messages.Page) []messages.Page {
-	into, added := longer(into, int(l.n))
-	expand(added, l.cells)
+	return l.appendFirst(l.len(), into)
+}
+
+// appendFirst appends the list's first k pages to into.
+func (l *pageList) appendFirst(k int, into []messages.Page) []messages.Page {
+	into = slices.Grow(into, k)
+	for left, code := messages.Page(k), l.code; left > 0; {
+		if code[0] >= 0 {
+			into, code = append(into, code[0]), code[1:]
+			left--
+			continue
+		}
+		run := messages.PageRun{First: code[1], N: min(-code[0], left)}
+		into, code = run.AppendTo(into), code[2:]
+		left -= run.N
+	}
 	return into
 }
 
 // appendRunsTo appends the list's pages to into, as runs.
 func (l *pageList) appendRunsTo(into []messages.PageRun) []messages.PageRun {
-	return appendRuns(into, l.cells)
+	return appendRuns(into, l.code)
 }
 
-// prefix is how many whole runs of the list lie in its first k pages, in cells,
-// and the part of the next run that does, which may be empty.
-func (l *pageList) prefix(k int) (cells int, part messages.PageRun) {
-	for left := messages.Page(k); left > 0; {
-		run, rest := firstRun(l.cells[cells:])
-		if run.N > left {
-			return cells, messages.PageRun{First: run.First, N: left}
-		}
-		left -= run.N
-		cells = len(l.cells) - len(rest)
+// appendRuns decodes code, of which the first run may continue the last of into.
+func appendRuns(into []messages.PageRun, code []messages.Page) []messages.PageRun {
+	for len(code) > 0 {
+		var run messages.PageRun
+		run, code = firstRun(code)
+		into = run.AppendRun(into)
 	}
-	return cells, messages.PageRun{}
-}
-
-// appendFirst appends the list's first k pages to into.
-func (l *pageList) appendFirst(k int, into []messages.Page) []messages.Page {
-	cells, part := l.prefix(k)
-	into, added := longer(into, k)
-	whole := k - int(part.N)
-	expand(added[:whole], l.cells[:cells])
-	messages.Enumerate(added[whole:], part.First)
 	return into
 }
 
-// first is a list of the first k pages, in memory of its own and without room.
+// prefix is how many elements encode the whole runs in the first k pages, and the
+// part of the next run that lies in them, which may be empty.
+func (l *pageList) prefix(k int) (size int, part messages.PageRun) {
+	for left := messages.Page(k); left > 0; {
+		run, rest := firstRun(l.code[size:])
+		if run.N > left {
+			return size, messages.PageRun{First: run.First, N: left}
+		}
+		left -= run.N
+		size = len(l.code) - len(rest)
+	}
+	return size, messages.PageRun{}
+}
+
+// first is a list of the first k pages, in memory of its own and the right size.
 func (l *pageList) first(k int) pageList {
-	cells, part := l.prefix(k)
-	own := make([]messages.Page, cells, cells+min(2, int(part.N)))
-	copy(own, l.cells)
-	return pageList{cells: appendRunCells(own, part), n: int32(k)}
+	size, part := l.prefix(k)
+	code := append(make([]messages.Page, 0, size+min(2, int(part.N))), l.code[:size]...)
+	return pageList{code: encodeRun(code, part), n: int32(k)}
 }
 
 // cutFirst takes the first k pages, not all, off the list.
 func (l *pageList) cutFirst(k int) {
-	cells, part := l.prefix(k)
+	size, part := l.prefix(k)
 	l.n, l.cut = l.n-int32(k), l.cut+int32(k)
-	l.cells = l.cells[cells:]
+	l.code = l.code[size:]
 	if part.N == 0 {
 		return
 	}
-	run, rest := firstRun(l.cells)
+	run, rest := firstRun(l.code)
 	run.First, run.N = run.First+part.N, run.N-part.N
-	l.cells = l.cells[len(l.cells)-len(rest)-min(2, int(run.N)):]
-	appendRunCells(l.cells[:0], run)
+	l.code = l.code[len(l.code)-len(rest)-min(2, int(run.N)):]
+	encodeRun(l.code[:0], run)
 }
 
 // moveLast takes the last k pages, not all, off the list and appends them to
 // into, as runs.
 func (l *pageList) moveLast(k int, into []messages.PageRun) []messages.PageRun {
 	l.n -= int32(k)
-	before, left := l.cells, messages.Page(k)
+	keep, left := l.code, messages.Page(k)
 	var run messages.PageRun
 	for left > 0 {
-		run, before = lastRun(before)
+		run, keep = lastRun(keep)
 		left -= run.N
 	}
-	rest := l.cells[len(before):]
-	l.cells = before
-	if stay := -left; stay > 0 { // of a run that goes in part
+	moved := l.code[len(keep):]
+	l.code = keep
+	if stay := -left; stay > 0 { // part of a run stays
 		into = messages.PageRun{First: run.First + stay, N: run.N - stay}.AppendRun(into)
-		rest = rest[2:]
-		l.cells = appendRunCells(before, messages.PageRun{First: run.First, N: stay}) // over the run's own
+		moved = moved[2:]
+		l.code = encodeRun(keep, messages.PageRun{First: run.First, N: stay}) // over the run's own
 	}
-	return appendRuns(into, rest)
+	return appendRuns(into, moved)
 }
 
 // shares reports whether one of pages, at most as many as the list has, is in
 // the list at the same index, and which. It compares where a run of either
 // begins: two runs that are equal at one index are equal wherever both are.
 func (l *pageList) shares(pages []messages.Page) (messages.Page, bool) {
-	cells := l.cells
+	code := l.code
 	for len(pages) > 0 {
 		var run messages.PageRun
-		run, cells = firstRun(cells)
+		run, code = firstRun(code)
 		for run.N > 0 && len(pages) > 0 {
 			theirs := messages.FirstRun(pages[:min(len(pages), int(run.N))])
 			if theirs.First == run.First {
@@ -138,5 +202,13 @@ func (l *pageList) shares(pages []messages.Page) (messages.Page, bool) {
 	return 0, false
 }
 
-// fit moves the cells to memory of the right size.
-func (l *pageList) fit() { l.cells, l.cut = exactly(l.cells), 0 }
+// fit moves the list to memory of the right size.
+func (l *pageList) fit() { l.code, l.cut = fitted(l.code), 0 }
+
+// fitted copies a slice to memory of the right size. Its capacity, unlike that of
+// slices.Clone, does not depend on the rounding of the memory allocator.
+func fitted[T any](s []T) []T {
+	c := make([]T, len(s))
+	copy(c, s)
+	return c
+}

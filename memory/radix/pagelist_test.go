@@ -54,9 +54,9 @@ func pagesOf(runs []messages.PageRun) []messages.Page {
 // check compares a list with a flat one, and looks at its form.
 func (l *pageList) check(t *rapid.T, want []messages.Page) {
 	if got := l.appendTo(nil); l.len() != len(want) || !slices.Equal(got, want) {
-		t.Fatalf("%d pages %v in cells %v, want %v", l.len(), got, l.cells, want)
+		t.Fatalf("%d pages %v in elements %v, want %v", l.len(), got, l.code, want)
 	}
-	var least []messages.Page // the cells that the pages need
+	var least []messages.Page // the elements that the pages need
 	for from := 0; from < len(want); {
 		n := 1
 		for from+n < len(want) && want[from+n] == want[from]+messages.Page(n) {
@@ -68,8 +68,8 @@ func (l *pageList) check(t *rapid.T, want []messages.Page) {
 		least = append(least, want[from])
 		from += n
 	}
-	if !slices.Equal(l.cells, least) || len(least) > len(want) {
-		t.Fatalf("cells %v of pages %v, want %v", l.cells, want, least)
+	if !slices.Equal(l.code, least) || len(least) > len(want) {
+		t.Fatalf("elements %v of pages %v, want %v", l.code, want, least)
 	}
 }
 
@@ -77,10 +77,10 @@ func (l *pageList) check(t *rapid.T, want []messages.Page) {
 func TestPageListLikeSlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		flat := drawPages(t, rapid.IntRange(1, 100).Draw(t, "pages"))
-		list, scratch := newPageList(flat, nil)
+		list := newPageList(flat)
 		list.check(t, flat)
-		if list.room() != 0 || list.cut != 0 {
-			t.Fatalf("a new list has room for %d and lost %d", list.room(), list.cut)
+		if list.spare() != 0 || list.cut != 0 {
+			t.Fatalf("a new list has room for %d and lost %d", list.spare(), list.cut)
 		}
 		capacity := len(flat) // pages that a flat list of the same history has memory for
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
@@ -115,10 +115,10 @@ func TestPageListLikeSlice(t *testing.T) {
 			case 4:
 				upper := list.first(k)
 				upper.check(t, flat[:k])
-				if upper.room() != 0 {
-					t.Fatalf("the copy of %d pages has room for %d", k, upper.room())
+				if upper.spare() != 0 {
+					t.Fatalf("the copy of %d pages has room for %d", k, upper.spare())
 				}
-				clear(upper.cells[:cap(upper.cells)]) // the list must not see it
+				clear(upper.code[:cap(upper.code)]) // the list must not see it
 			case 5:
 				theirs := drawPages(t, k)
 				if at := rapid.IntRange(-1, k-1).Draw(t, "shared"); at >= 0 {
@@ -140,36 +140,32 @@ func TestPageListLikeSlice(t *testing.T) {
 			case 7:
 				list.fit()
 				capacity = len(flat)
-				if list.room() != 0 || list.cut != 0 {
-					t.Fatalf("a fitted list has room for %d and lost %d", list.room(), list.cut)
+				if list.spare() != 0 || list.cut != 0 {
+					t.Fatalf("a fitted list has room for %d and lost %d", list.spare(), list.cut)
 				}
 			}
 			list.check(t, flat)
-			if cap(list.cells) > capacity {
-				t.Fatalf("%d cells of memory, a flat list has %d", cap(list.cells), capacity)
+			if cap(list.code) > capacity {
+				t.Fatalf("%d elements of memory, a flat list has %d", cap(list.code), capacity)
 			}
 		}
-		for i := range scratch {
-			scratch[i] = -1 // nobody's
-		}
-		list.check(t, flat)
 	})
 }
 
 // TestPageListBytes: a pool in long runs takes next to nothing, one in which no
 // page follows another what a flat list takes.
 func TestPageListBytes(t *testing.T) {
-	for _, c := range []struct{ stride, cells int }{{1, 2}, {2, 1000}} {
+	for _, c := range []struct{ stride, elements int }{{1, 2}, {2, 1000}} {
 		pages := make([]messages.Page, 1000)
 		for i := range pages {
 			pages[i] = messages.Page(1 + i*c.stride)
 		}
-		if list, _ := newPageList(pages, nil); cap(list.cells) != c.cells {
-			t.Errorf("stride %d: %d cells, want %d", c.stride, cap(list.cells), c.cells)
+		if list := newPageList(pages); cap(list.code) != c.elements {
+			t.Errorf("stride %d: %d elements, want %d", c.stride, cap(list.code), c.elements)
 		}
 	}
 	if invariants.Enabled {
-		invariantstest.MustFail(t, "page -5 is cached", func() { newPageList([]messages.Page{3, -5}, nil) })
+		invariantstest.MustFail(t, "page -5 is cached", func() { newPageList([]messages.Page{3, -5}) })
 	}
 }
 
@@ -177,14 +173,13 @@ func TestPageListBytes(t *testing.T) {
 func BenchmarkPageList(b *testing.B) {
 	for _, length := range []int{1, 2, 16, 8192} {
 		b.Run(fmt.Sprintf("run=%d", length), func(b *testing.B) {
-			pages, scratch := make([]messages.Page, 8192), []messages.Page(nil)
+			pages := make([]messages.Page, 8192)
 			for i := range pages {
 				pages[i] = messages.Page(1 + i/length*(length+1) + i%length)
 			}
 			into := make([]messages.Page, 0, len(pages))
 			for b.Loop() {
-				var list pageList
-				list, scratch = newPageList(pages, scratch)
+				list := newPageList(pages)
 				into = list.appendTo(into[:0])
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(pages)), "ns/page")

@@ -87,8 +87,6 @@ type Tree struct {
 
 	evictable, protected int // pages
 	unused               int // pages of room behind nodes
-
-	scratch []messages.Page // reused by addLeaf
 }
 
 // Work counts what the tree has done since it was made. Both depend on the
@@ -265,7 +263,7 @@ func (t *Tree) split(i nodeIndex, k int) nodeIndex {
 	n, u := t.nodes.at(i), t.nodes.at(up)
 	t.unlink(i)
 	// The upper part gets its own memory: as much as was compared to get here.
-	u.tokens, u.pages = exactly(n.tokens[:k*t.pageSize]), n.pages.first(k)
+	u.tokens, u.pages = fitted(n.tokens[:k*t.pageSize]), n.pages.first(k)
 	u.usage, u.parent, u.locks, u.children = n.usage, n.parent, n.locks, 1
 	room := n.room(t.pageSize)
 	moved := n.drop(k, t.pageSize)
