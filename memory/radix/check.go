@@ -36,7 +36,7 @@ func (t *Tree) Check() error {
 			pages[int32(page)] = i
 		}
 		if found := t.find(n.parent, n.tokens[:t.pageSize]); found != i {
-			return fmt.Errorf("2: the table finds node %d instead of %d", found, i)
+			return fmt.Errorf("2: the map finds node %d instead of %d", found, i)
 		}
 		if n.locks == 0 {
 			evictable += len(list)
@@ -78,6 +78,12 @@ func (t *Tree) Check() error {
 			return fmt.Errorf("3: node %d has %d locks, its children %d", i, n.locks, locks[i])
 		}
 	}
+	linked := 0
+	for _, i := range t.children.first {
+		for ; i != none; i = t.nodes.at(i).chain {
+			linked++
+		}
+	}
 	switch {
 	case evictable != t.evictable || protected != t.protected:
 		return fmt.Errorf("4: counted %d evictable and %d protected pages, found %d and %d", t.evictable, t.protected, evictable, protected)
@@ -85,8 +91,8 @@ func (t *Tree) Check() error {
 		return fmt.Errorf("5: %d leaves in the heaps, %d in the tree", t.leaves.len(), leaves)
 	case unused != t.unused:
 		return fmt.Errorf("8: counted %d unused pages, found %d", t.unused, unused)
-	case nodes != t.count || nodes != t.table.count:
-		return fmt.Errorf("2: counted %d nodes, %d in the table, found %d", t.count, t.table.count, nodes)
+	case nodes != t.count || nodes != linked:
+		return fmt.Errorf("2: counted %d nodes, %d among the children, found %d", t.count, linked, nodes)
 	case len(t.roots) != len(t.names):
 		return fmt.Errorf("7: %d roots with %d names", len(t.roots), len(t.names))
 	}

@@ -8,12 +8,12 @@ func TestEqualHashesAreToldApart(t *testing.T) {
 	tt := newTreeTest(t, 1)
 	tt.put("", 0)
 	root := tt.roots[""]
-	seen := map[uint32]int32{}
+	seen := map[childKey]int32{}
 	pairs := 0
 	for token := int32(1); token < 400_000; token++ {
-		h := tt.table.hash(root, []int32{token})
-		other, ok := seen[h]
-		seen[h] = token
+		key := tt.children.key(root, []int32{token})
+		other, ok := seen[key]
+		seen[key] = token
 		if !ok {
 			continue
 		}
@@ -27,35 +27,28 @@ func TestEqualHashesAreToldApart(t *testing.T) {
 	if pairs == 0 {
 		t.Fatal("no two hashes are equal; try more tokens")
 	}
+	if err := tt.Check(); err != nil {
+		t.Fatal(err)
+	}
 	tt.EvictAll(nil)
 	tt.wantCounts(0, 0, 0)
+	if len(tt.children.first) != 0 {
+		t.Fatalf("%d children of nodes that are gone", len(tt.children.first))
+	}
 }
 
-// TestEqualHashesOfTwoParents finds two parents for which the same page hashes
-// to the same value.
-func TestEqualHashesOfTwoParents(t *testing.T) {
-	const page = 7
+// TestEqualPagesOfTwoParents: the same page below two parents has the same hash.
+func TestEqualPagesOfTwoParents(t *testing.T) {
 	tt := newTreeTest(t, 1)
-	parents := map[uint32]int32{}
-	for token := int32(1); token < 400_000; token++ {
-		tt.put("", token)
-		child := tt.find(tt.roots[""], []int32{token})
-		h := tt.table.hash(child, []int32{page})
-		other, ok := parents[h]
-		parents[h] = token
-		if !ok {
-			continue
-		}
-		_, a := tt.put("", other, page)
-		if got := tt.Peek("", []int32{token, page}); got != 1 {
-			t.Fatalf("%d tokens found below the wrong parent", got)
-		}
-		_, b := tt.put("", token, page)
-		tt.wantPages(tt.get("", other, page)[1:], a[1])
-		tt.wantPages(tt.get("", token, page)[1:], b[1])
-		return
+	tt.put("", 1)
+	tt.put("", 2)
+	_, a := tt.put("", 1, 7)
+	if got := tt.Peek("", []int32{2, 7}); got != 1 {
+		t.Fatalf("%d tokens found below the wrong parent", got)
 	}
-	t.Fatal("no two hashes are equal; try more parents")
+	_, b := tt.put("", 2, 7)
+	tt.wantPages(tt.get("", 1, 7)[1:], a[1])
+	tt.wantPages(tt.get("", 2, 7)[1:], b[1])
 }
 
 func TestCommonTokens(t *testing.T) {

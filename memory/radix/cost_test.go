@@ -59,22 +59,22 @@ func TestEvictionCost(t *testing.T) {
 	}
 }
 
-// TestBucketsStayShort checks the child table: with one node per bucket on
-// average, no bucket of a hundred thousand may be long.
-func TestBucketsStayShort(t *testing.T) {
+// TestChainsStayShort checks the hash of children: of a hundred thousand hardly
+// any two have the same key.
+func TestChainsStayShort(t *testing.T) {
 	for _, shared := range []int{0, 16} {
 		tree := NewTree(TreeOptions{PageSize: 16})
 		fill(tree, 100_000, shared, 16)
 		longest := 0
-		for _, i := range tree.table.heads {
+		for _, i := range tree.children.first {
 			length := 0
 			for ; i != none; i = tree.nodes.at(i).chain {
 				length++
 			}
 			longest = max(longest, length)
 		}
-		if longest > 12 {
-			t.Errorf("shared %d: a bucket of %d nodes, of %d in %d buckets", shared, longest, tree.table.count, len(tree.table.heads))
+		if longest > 3 || len(tree.children.first) < 99_900 {
+			t.Errorf("shared %d: %d nodes of one key, %d keys of %d nodes", shared, longest, len(tree.children.first), tree.Nodes())
 		}
 	}
 }

@@ -19,9 +19,9 @@ type node struct {
 	usage  Usage
 
 	gen      uint32    // odd while the node is in use
-	hash     uint32    // of the parent's index and the first page of tokens
+	hash     uint32    // of the first page of tokens
 	parent   nodeIndex // none for a namespace's root
-	chain    nodeIndex // next in the bucket of the child table, or the next unused node
+	chain    nodeIndex // next with the same childKey, or the next unused node
 	children int32
 	locks    int32 // handles whose path goes through here
 }

@@ -23,8 +23,8 @@ type TreeOptions struct {
 	// TakeEvents. 8 bytes per cached page and 24 per node, and a SHA-256 over
 	// each new page.
 	Events bool
-	// HashSeed is mixed into the child table's hash, so that nobody outside
-	// can prepare tokens that collide. Results never depend on it.
+	// HashSeed is mixed into the hash of children, so that nobody can prepare
+	// tokens that collide. Results never depend on it.
 	HashSeed uint64
 }
 
@@ -74,7 +74,7 @@ type Tree struct {
 	learner  Learner    // the policy, if it is one
 	path     []PathNode // reused by settle
 	nodes    slab
-	table    childTable
+	children children
 	roots    map[string]nodeIndex
 	names    map[nodeIndex]string // of roots
 	leaves   leaves
@@ -110,7 +110,7 @@ func NewTree(opts TreeOptions) *Tree {
 	t := &Tree{
 		pageSize: opts.PageSize,
 		policy:   opts.Policy,
-		table:    childTable{seed: opts.HashSeed},
+		children: children{first: map[childKey]nodeIndex{}, seed: opts.HashSeed},
 		roots:    map[string]nodeIndex{},
 		names:    map[nodeIndex]string{},
 	}
