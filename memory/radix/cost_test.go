@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"runtime"
+	"runtime/metrics"
 	"testing"
 
 	"github.com/troupe-engine/troupe/messages"
@@ -76,6 +77,27 @@ func TestChainsStayShort(t *testing.T) {
 		if longest > 3 || len(tree.children.first) < 99_900 {
 			t.Errorf("shared %d: %d nodes of one key, %d keys of %d nodes", shared, longest, len(tree.children.first), tree.Nodes())
 		}
+	}
+}
+
+// TestGrowthIsGradual: no insertion pays for moving what earlier ones have built.
+// What one allocates is bounded, however many nodes there are.
+func TestGrowthIsGradual(t *testing.T) {
+	tree := NewTree(TreeOptions{PageSize: 1})
+	allocated := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	var before, most uint64
+	for i := range 1 << 18 {
+		tree.Insert(messages.PrefixInsert{Tokens: []int32{int32(i)}, Pages: []messages.Page{messages.Page(i + 1)}}, nil)
+		metrics.Read(allocated)
+		if now := allocated[0].Value.Uint64(); before > 0 {
+			most = max(most, now-before)
+		}
+		metrics.Read(allocated)
+		before = allocated[0].Value.Uint64()
+	}
+	t.Logf("at most %d bytes for one of %d nodes", most, tree.Nodes())
+	if most > 1<<20 { // an array of 4 bytes a node would take more
+		t.Errorf("an insertion allocates %d bytes", most)
 	}
 }
 

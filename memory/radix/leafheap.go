@@ -73,5 +73,5 @@ func (l *leaves) down(h leafHeap, at int, e leafEntry) {
 
 func (l *leaves) put(h leafHeap, at int, e leafEntry) {
 	h[at] = e
-	l.places[e.node].heap = int32(at + 1)
+	l.nodes.at(e.node).place.heap = int32(at + 1)
 }

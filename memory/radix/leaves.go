@@ -13,8 +13,7 @@ type leaves struct {
 	policy        Policy
 	learner       Learner // nil for a plain policy
 	orders        []leafOrder
-	least, newest []*Usage    // reused by next
-	places        []leafPlace // by nodeIndex
+	least, newest []*Usage // reused by next
 
 	compared int // ranks, since the start
 }
@@ -48,7 +47,7 @@ func (l *leaves) alike(a, b *Usage) bool {
 	return l.policy.Rank(a) == l.policy.Rank(b) && a.Note == b.Note && l.class(a) == l.class(b)
 }
 
-func (l *leaves) has(i nodeIndex) bool { return int(i) < len(l.places) && l.places[i].heap != 0 }
+func (l *leaves) has(i nodeIndex) bool { return l.nodes.at(i).place.heap != 0 }
 
 // class sorts a leaf into its order.
 func (l *leaves) class(u *Usage) int {
@@ -73,9 +72,6 @@ func (l *leaves) entry(i nodeIndex) leafEntry {
 
 // push puts a leaf where its usage says, which must not change until remove.
 func (l *leaves) push(i nodeIndex) {
-	for int(i) >= len(l.places) {
-		l.places = append(l.places, leafPlace{})
-	}
 	o := &l.orders[l.class(&l.nodes.at(i).usage)]
 	o.count++
 	e := l.entry(i)
@@ -87,11 +83,11 @@ func (l *leaves) push(i nodeIndex) {
 			l.up(o.heap, len(o.heap)-1, e)
 			return
 		}
-		l.places[o.last].next = i
+		l.nodes.at(o.last).place.next = i
 	} else {
 		o.first = i
 	}
-	l.places[i] = leafPlace{heap: inList, prev: o.last}
+	l.nodes.at(i).place = leafPlace{heap: inList, prev: o.last}
 	o.last = i
 }
 
@@ -99,8 +95,8 @@ func (l *leaves) push(i nodeIndex) {
 func (l *leaves) remove(i nodeIndex) {
 	o := &l.orders[l.class(&l.nodes.at(i).usage)]
 	o.count--
-	p := l.places[i]
-	l.places[i] = leafPlace{}
+	p := l.nodes.at(i).place
+	l.nodes.at(i).place = leafPlace{}
 	if p.heap != inList {
 		o.heap = l.cut(o.heap, int(p.heap)-1)
 		return
@@ -108,12 +104,12 @@ func (l *leaves) remove(i nodeIndex) {
 	if p.prev == none {
 		o.first = p.next
 	} else {
-		l.places[p.prev].next = p.next
+		l.nodes.at(p.prev).place.next = p.next
 	}
 	if p.next == none {
 		o.last = p.prev
 	} else {
-		l.places[p.next].prev = p.prev
+		l.nodes.at(p.next).place.prev = p.prev
 	}
 }
 

@@ -10,7 +10,7 @@ type nodeIndex int32
 const none nodeIndex = 0
 
 // node is one edge of the tree with the node below it. A namespace's root is a
-// node without pages and without a parent. 112 bytes; the cost per cached token
+// node without pages and without a parent. 128 bytes; the cost per cached token
 // is this over the length of a node, plus 4 bytes, plus 8 for each run of pages
 // but never more than 4/pageSize.
 type node struct {
@@ -24,6 +24,7 @@ type node struct {
 	chain    nodeIndex // next with the same childKey, or the next unused node
 	children int32
 	locks    int32 // handles whose path goes through here
+	place    leafPlace
 }
 
 // slackShare: at most 1/slackShare of a node's pages is unused in front.
