@@ -150,7 +150,7 @@ func (c *Core) commitPlan(m *messages.CommitPlan, out *messages.Outbox) {
 	if pages := evictable - c.tree.Evictable(); pages > 0 {
 		out.Record(messages.EvictedTokens, float64(pages*c.tree.PageSize()))
 	}
-	c.tell(out)
+	c.sendEvents(out)
 	c.record(out)
 }
 
@@ -168,8 +168,8 @@ func (c *Core) unlock(plan messages.PlanID, node messages.NodeID) {
 	c.tree.Unlock(node)
 }
 
-// tell sends what changed to the observer, if anybody asked for it.
-func (c *Core) tell(out *messages.Outbox) {
+// sendEvents sends what changed to the observer, with Events.
+func (c *Core) sendEvents(out *messages.Outbox) {
 	if events := c.tree.TakeEvents(); len(events) > 0 {
 		c.events++
 		out.ToObserver(&messages.CacheChanged{Seq: c.events, Events: events})

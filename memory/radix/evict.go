@@ -61,7 +61,7 @@ func (t *Tree) EvictAll(freed []messages.PageRun) []messages.PageRun {
 func (t *Tree) shorten(i nodeIndex, k int, freed []messages.PageRun) []messages.PageRun {
 	n := t.nodes.at(i)
 	keep := n.pages.len() - k
-	t.gone(i, keep)
+	t.evicted(i, keep)
 	t.evictable -= k
 	n.tokens = n.tokens[:keep*t.pageSize]
 	freed = n.pages.moveLast(k, freed)
@@ -81,10 +81,10 @@ func (t *Tree) removeLeaf(i nodeIndex, freed []messages.PageRun) []messages.Page
 		invariants.Fail("evicting a node with %d children and %d locks", n.children, n.locks)
 	}
 	freed = n.pages.appendRunsTo(freed)
-	t.gone(i, 0)
+	t.evicted(i, 0)
 	t.evictable -= n.pages.len()
 	t.leaves.remove(i)
-	t.unused -= n.room(t.pageSize)
+	t.unused -= n.spare(t.pageSize)
 	t.unlink(i)
 	parent := n.parent
 	t.nodes.give(i)
@@ -109,7 +109,7 @@ func (t *Tree) removeLeaf(i nodeIndex, freed []messages.PageRun) []messages.Page
 }
 
 // gone tells whoever listens that a node's pages from index keep on go.
-func (t *Tree) gone(i nodeIndex, keep int) {
+func (t *Tree) evicted(i nodeIndex, keep int) {
 	n := t.nodes.at(i)
 	if t.hashes == nil {
 		return

@@ -9,26 +9,26 @@ import "github.com/troupe-engine/troupe/messages"
 // Otherwise they become a new leaf, or a chain of nodes where what is
 // remembered of the pages differs.
 //
-// Heaps and counters are not in order until settle has walked the path: a new
+// Heaps and counters are not in order until touchPath has walked the path: a new
 // node counts as evictable and is in no heap.
 func (t *Tree) extend(cur nodeIndex, in *messages.PrefixInsert, at int) (end nodeIndex) {
 	hashes := t.hashNew(cur, in, at)
-	usage, last := t.born(in, at, at, hashes)
+	usage, last := t.newUsage(in, at, at, hashes)
 	for from := at; from < len(in.Pages); {
 		to, next := last, Usage{}
 		for to < len(in.Pages) {
-			if next, last = t.born(in, at, to, hashes); t.alone(in, to) || !t.leaves.alike(&usage, &next) {
+			if next, last = t.newUsage(in, at, to, hashes); t.endsPrompt(in, to) || !t.leaves.alike(&usage, &next) {
 				break
 			}
 			to = last
 		}
 		tokens, pages := in.Tokens[from*t.pageSize:to*t.pageSize], in.Pages[from:to]
-		if !t.alone(in, from) && t.growable(cur, in, &usage) {
+		if !t.endsPrompt(in, from) && t.growable(cur, in, &usage) {
 			// Room to grow is wasted only while the request holds the leaf.
 			n := t.nodes.at(cur)
-			room := n.room(t.pageSize)
+			spare := n.spare(t.pageSize)
 			n.grow(tokens, pages)
-			t.unused += n.room(t.pageSize) - room
+			t.unused += n.spare(t.pageSize) - spare
 			t.protected += len(pages)
 		} else {
 			cur = t.addLeaf(cur, tokens, pages, usage)
@@ -57,13 +57,13 @@ func (t *Tree) hashNew(cur nodeIndex, in *messages.PrefixInsert, at int) []uint6
 	return hashes
 }
 
-// born gives the usage of new pages from index from on, and up to where it
+// newUsage gives the usage of new pages from index from on, and up to where it
 // holds: for all of them, unless the tree remembers some differently. hashes
 // are those of the pages from base on.
-func (t *Tree) born(in *messages.PrefixInsert, base, from int, hashes []uint64) (u Usage, to int) {
+func (t *Tree) newUsage(in *messages.PrefixInsert, base, from int, hashes []uint64) (u Usage, to int) {
 	u = Usage{Created: t.tick, Hits: 1, Priority: in.Priority, Depth: int32(from)}
 	to = len(in.Pages)
-	if from < to-1 && t.alone(in, to-1) {
+	if from < to-1 && t.endsPrompt(in, to-1) {
 		to--
 	}
 	if t.history != nil {
@@ -82,9 +82,9 @@ func (t *Tree) born(in *messages.PrefixInsert, base, from int, hashes []uint64) 
 	return u, to
 }
 
-// alone reports whether a page is the last that a request brings and becomes a
+// endsPrompt reports whether a page is the last that a request brings and becomes a
 // node of its own, which a Learner wants.
-func (t *Tree) alone(in *messages.PrefixInsert, page int) bool {
+func (t *Tree) endsPrompt(in *messages.PrefixInsert, page int) bool {
 	return t.learner != nil && !in.Keep && page == len(in.Pages)-1
 }
 

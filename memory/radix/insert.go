@@ -57,17 +57,17 @@ func (t *Tree) Insert(in messages.PrefixInsert, freed []messages.Page) (messages
 	if at < len(in.Pages) {
 		cur = t.extend(cur, &in, at)
 	}
-	t.settle(cur, start, &in)
+	t.touchPath(cur, start, &in)
 	if in.Keep {
 		out.Node = t.nodes.id(cur) | counted
 	}
 	return out, freed
 }
 
-// settle walks from the end of an inserted prefix up to the root, once: it
+// touchPath walks from the end of an inserted prefix up to the root, once: it
 // moves the request's lock from start to cur, or takes it away, and notes the
 // use. Nodes that this insertion made know theirs already.
-func (t *Tree) settle(cur, start nodeIndex, in *messages.PrefixInsert) {
+func (t *Tree) touchPath(cur, start nodeIndex, in *messages.PrefixInsert) {
 	held, i := false, cur // held: from start on upwards the request has a lock
 	for n := t.nodes.at(i); n.parent != none; n = t.nodes.at(i) {
 		held = held || i == start

@@ -59,9 +59,9 @@ func (n *node) fits() bool { return len(n.tokens) == cap(n.tokens) && n.pages.sp
 // wasteful reports whether more of the arrays is unused behind than used.
 func (n *node) wasteful() bool { return cap(n.tokens)-len(n.tokens) > len(n.tokens) }
 
-// room is how many pages' worth is unused behind the arrays: of tokens, or of
+// spare is how many pages' worth is unused behind the arrays: of tokens, or of
 // pages if that is more, as only growth makes it.
-func (n *node) room(pageSize int) int {
+func (n *node) spare(pageSize int) int {
 	if n.fits() {
 		return 0
 	}

@@ -72,7 +72,7 @@ type Tree struct {
 	pageSize int
 	policy   Policy
 	learner  Learner    // the policy, if it is one
-	path     []PathNode // reused by settle
+	path     []PathNode // reused by touchPath
 	nodes    slab
 	children children
 	roots    map[string]nodeIndex
@@ -227,7 +227,7 @@ func (t *Tree) UnlockUsed(id messages.NodeID) {
 	}
 	i := t.locked(id)
 	t.tick++
-	t.settle(i, i, &messages.PrefixInsert{Node: id, Priority: math.MinInt32})
+	t.touchPath(i, i, &messages.PrefixInsert{Node: id, Priority: math.MinInt32})
 }
 
 // locked returns the node of a handle that its holder says it has locked.
@@ -265,7 +265,7 @@ func (t *Tree) split(i nodeIndex, k int) nodeIndex {
 	// The upper part gets its own memory: as much as was compared to get here.
 	u.tokens, u.pages = fitted(n.tokens[:k*t.pageSize]), n.pages.first(k)
 	u.usage, u.parent, u.locks, u.children = n.usage, n.parent, n.locks, 1
-	room := n.room(t.pageSize)
+	spare := n.spare(t.pageSize)
 	moved := n.drop(k, t.pageSize)
 	n.parent = up
 	n.usage.Depth += int32(k)
@@ -273,7 +273,7 @@ func (t *Tree) split(i nodeIndex, k int) nodeIndex {
 	t.link(i)
 	t.count++
 	if moved {
-		t.unused -= room
+		t.unused -= spare
 	}
 	if t.hashes != nil {
 		t.hashes.split(i, up, k)
@@ -318,7 +318,7 @@ func (t *Tree) becomeLeaf(i nodeIndex) {
 // fit gives a node arrays of the right size.
 func (t *Tree) fit(i nodeIndex) {
 	n := t.nodes.at(i)
-	t.unused -= n.room(t.pageSize)
+	t.unused -= n.spare(t.pageSize)
 	n.fit()
 	if t.hashes != nil {
 		t.hashes.fit(i)
