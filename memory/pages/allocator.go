@@ -8,24 +8,23 @@ import (
 // Allocator is the list of free pages of a pool whose pages are 1..total; page
 // 0 absorbs padding and is never handed out.
 //
-// Order: first in, first out. Pages that were never out come first, lowest
-// first; behind them stand the returned ones, the earliest Release or
-// ReleaseRuns first and within one in the order given. Equal calls give equal
-// pages.
+// Order: first in, first out. Pages that were never allocated come first, lowest
+// first; then the released ones in the order of their release. Equal calls give
+// equal pages.
 //
 // Invariants:
 //
-//  1. used has a bit for exactly the pages that are out.
-//  2. returned holds the pages below fresh that are not out, each once, and the
-//     stale ones: pages that AllocContiguous took out of its middle.
+//  1. used has a bit for exactly the allocated pages.
+//  2. returned holds the free pages below fresh, each once, and the stale ones:
+//     pages that AllocContiguous took out of its middle.
 //  3. Free() = pages of returned - stale + total - fresh + 1.
 //
-// Pages are kept, marked and checked in runs of consecutive ones, so Alloc and
-// Release cost well under a nanosecond per page of a long run, and a few for a
-// page that stands alone. Not safe for concurrent use.
+// Free pages are stored, marked and checked as runs of consecutive ones, so Alloc
+// and Release cost well under a nanosecond per page of a long run, and some
+// nanoseconds for a single page. Not safe for concurrent use.
 type Allocator struct {
 	total    int
-	fresh    messages.Page // the lowest page that was never out
+	fresh    messages.Page // the lowest page that was never allocated
 	returned ring
 	used     set
 	skip     set // stale pages in returned; made by the first AllocContiguous
@@ -44,8 +43,8 @@ func (a *Allocator) Total() int { return a.total }
 // Free is the number of free pages.
 func (a *Allocator) Free() int { return a.returned.pages - a.stale + a.total - int(a.fresh) + 1 }
 
-// Alloc appends n pages to into. When fewer are free it takes none and
-// returns false.
+// Alloc appends n pages to into. If fewer are free it takes none and returns
+// false.
 func (a *Allocator) Alloc(n int, into []messages.Page) ([]messages.Page, bool) {
 	if n < 0 {
 		invariants.Fail("allocating %d pages", n)
@@ -78,8 +77,8 @@ func (a *Allocator) Alloc(n int, into []messages.Page) ([]messages.Page, bool) {
 	return into, true
 }
 
-// Release takes pages back. A page that is not out, or that the pool does not
-// have, is a broken invariant.
+// Release frees pages. A page that is free already or outside the pool is a
+// broken invariant.
 func (a *Allocator) Release(pages []messages.Page) {
 	for len(pages) > 0 {
 		run := messages.FirstRun(pages)
@@ -88,8 +87,8 @@ func (a *Allocator) Release(pages []messages.Page) {
 	}
 }
 
-// ReleaseRuns is Release of the pages of runs, one run after the other. An empty
-// run is a broken invariant, too.
+// ReleaseRuns frees the pages of runs, one run after the other. An empty run is a
+// broken invariant.
 func (a *Allocator) ReleaseRuns(runs []messages.PageRun) {
 	for _, run := range runs {
 		a.release(run)
@@ -110,8 +109,8 @@ func (a *Allocator) release(run messages.PageRun) {
 	}
 }
 
-// putBack is put where the ring has stale pages: the old place of such a page
-// is good again.
+// putBack is put for a ring with stale pages: the entry of a stale page that comes
+// back becomes valid again.
 func (a *Allocator) putBack(run messages.PageRun) {
 	for page := run.First; page < run.First+run.N; page++ {
 		one := messages.PageRun{First: page, N: 1}
@@ -124,8 +123,8 @@ func (a *Allocator) putBack(run messages.PageRun) {
 	}
 }
 
-// FreePages appends the free pages in the order in which Alloc would hand them
-// out. For tests and for views of small pools.
+// FreePages appends the free pages in the order in which Alloc would return them.
+// For tests and views of small pools.
 func (a *Allocator) FreePages(into []messages.Page) []messages.Page {
 	for page := a.fresh; int(page) <= a.total; page++ {
 		into = append(into, page)

@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// NotContiguous says that no run of consecutive free pages is long enough.
+// NotContiguous is the error when no run of consecutive free pages is long enough.
 type NotContiguous struct {
 	Wanted  int // pages
 	Longest int // the longest run of free pages
@@ -17,13 +17,13 @@ type NotContiguous struct {
 
 // Error names the three figures and what helps.
 func (e *NotContiguous) Error() string {
-	return fmt.Sprintf("no %d consecutive pages: %d pages are free, at most %d of them in a row; take scattered pages or free some",
+	return fmt.Sprintf("no %d consecutive pages: %d pages are free, at most %d of them in a row; allocate scattered pages or free some",
 		e.Wanted, e.Free, e.Longest)
 }
 
-// AllocContiguous appends n consecutive pages to into, the lowest such run.
-// When there is none it takes nothing and returns a *NotContiguous, though n
-// pages may be free. It is linear in the pool, by words of 64 pages.
+// AllocContiguous appends n consecutive pages to into, the lowest such run. If
+// there is none it takes nothing and returns a *NotContiguous, although n pages
+// may be free. Its cost is linear in the pool, in words of 64 pages.
 func (a *Allocator) AllocContiguous(n int, into []messages.Page) ([]messages.Page, error) {
 	if n < 0 {
 		invariants.Fail("allocating %d pages", n)
@@ -36,8 +36,8 @@ func (a *Allocator) AllocContiguous(n int, into []messages.Page) ([]messages.Pag
 		return into, &NotContiguous{Wanted: n, Longest: longest, Free: a.Free()}
 	}
 	run := messages.PageRun{First: start, N: messages.Page(n)}
-	// The part below fresh waits in the middle of the ring, which finds out
-	// when it gets there.
+	// The part below fresh is somewhere in the ring: its entries become stale, and
+	// Alloc passes over them.
 	if below := min(run.N, a.fresh-start); below > 0 {
 		if a.skip == nil {
 			a.skip = make(set, len(a.used))

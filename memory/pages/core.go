@@ -10,23 +10,22 @@ import (
 
 // Options configure an Core.
 type Options struct {
-	// Pages is the number of usable pages of the pool, page 0 not among them.
+	// Pages is the number of usable pages of the pool, without page 0.
 	Pages int
-	// Contiguous gives each reservation consecutive pages where a long enough
-	// run is free, and scattered ones otherwise: a wish, never a refusal. Off,
-	// pages come first in, first out. On, a reservation searches the pool's
-	// bitmap, one word for 64 pages.
+	// Contiguous (contiguous-kv) gives each reservation consecutive pages if a
+	// long enough run is free, and scattered ones otherwise. It searches the
+	// pool's bitmap, one word for 64 pages. Off, pages are first in, first out.
 	Contiguous bool
 }
 
-// Core is the allocator's actor core: the free pages of one epoch. It
-// closes the ring of a plan and of an audit.
+// Core is the allocator's actor core: the free pages of one epoch. It is the last
+// to handle a plan or an audit, and answers the batch former.
 type Core struct {
 	contiguous bool
 	pages      *Allocator
 
-	// The answer to a plan and the pages in it, used again for the next plan:
-	// the batch former has taken them before it sends one.
+	// The answer to a plan and the pages in it. Their memory is reused: the batch
+	// former has copied the pages before it sends the next plan.
 	reply   messages.PagesReserved
 	granted []messages.Page
 }
@@ -83,8 +82,8 @@ func (c *Core) reservePages(m *messages.ReservePages, out *messages.Outbox) {
 		Granted: c.reply.Granted[:0],
 	}
 	for _, r := range m.Reserves {
-		// Cut from one array, each with no room behind it: appending to one
-		// never reaches into the next.
+		// Parts of one array, with their capacity cut: appending to one never
+		// reaches into the next.
 		c.reply.Granted = append(c.reply.Granted, messages.PagesGranted{ID: r.ID, Pages: granted[:r.Pages:r.Pages]})
 		granted = granted[r.Pages:]
 	}

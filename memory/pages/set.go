@@ -23,8 +23,8 @@ func (s set) add(run messages.PageRun) {
 	}
 }
 
-// remove takes a run out, and returns the first page of it that was not in the
-// set, 0 when all were.
+// remove removes a run, and returns the first page of it that was not in the set,
+// 0 if all were.
 func (s set) remove(run messages.PageRun) messages.Page {
 	if run.N == 1 {
 		if !s.has(run.First) {

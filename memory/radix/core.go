@@ -27,7 +27,7 @@ type Options struct {
 	History  int
 	Events   bool
 	HashSeed uint64
-	// Explain says with each match why it ends; it costs a second look.
+	// Explain adds to each match why it ends; it costs a second walk.
 	Explain bool
 }
 
@@ -38,14 +38,14 @@ type Core struct {
 	disabled bool
 	explain  bool
 	tree     *Tree
-	// reserve is the second half of a plan, used again for the next one: the
-	// ring of a plan is closed before another begins.
+	// reserve is the second half of a plan. Its memory is reused: the next plan
+	// comes after this one has been carried out.
 	reserve  messages.ReservePages
 	lastPlan messages.PlanID // committed
 	events   uint64          // messages sent to the observer
-	// offered are the handles given to candidates that may be admitted by the
-	// plan candidates. Those that it gives back were not; other handles that
-	// come back are of requests that ran.
+	// offered are the handles given to the candidates of the plan candidates.
+	// Those that the plan unlocks belong to candidates that were not admitted;
+	// other handles that come back belong to requests that ran.
 	offered    []messages.NodeID
 	candidates messages.PlanID
 }
@@ -111,12 +111,11 @@ func (c *Core) lockPrefixes(m *messages.LockPrefixes, out *messages.Outbox) {
 	c.record(out)
 }
 
-// commitPlan inserts, unlocks, evicts, in this order, and hands everything
-// that came free to the allocator together with the leases' own pages: the
-// evicted ones as the runs in which the tree keeps them. Pages that came free
-// as duplicates need not be evicted any more. The batch former
-// did not know of them when it counted; so at most all is evicted, and the
-// allocator has the last word.
+// commitPlan inserts, unlocks and evicts, in this order, and sends all freed pages
+// to the allocator, together with those of the leases; evicted pages as runs.
+// Duplicates that insertions free need not be evicted any more. The batch former
+// could not count them, so the plan may ask for more than is evictable: then all
+// of that is evicted, and the allocator decides.
 func (c *Core) commitPlan(m *messages.CommitPlan, out *messages.Outbox) {
 	if m.Plan <= c.lastPlan { // not Check, whose arguments cost allocations
 		invariants.Fail("plan %d committed after plan %d", m.Plan, c.lastPlan)
@@ -154,7 +153,7 @@ func (c *Core) commitPlan(m *messages.CommitPlan, out *messages.Outbox) {
 	c.record(out)
 }
 
-// unlock gives a lock back. It counts as a use unless it is a candidate's.
+// unlock releases a lock. That counts as a use, unless a candidate had the lock.
 func (c *Core) unlock(plan messages.PlanID, node messages.NodeID) {
 	at := -1
 	if plan == c.candidates {
@@ -207,8 +206,8 @@ func (c *Core) describe(limits messages.CacheLimits) View {
 	return v
 }
 
-// verify walks the tree in builds with invariants: always while it is small,
-// at times when it is big.
+// verify checks the tree in builds with invariants: at every plan while it is
+// small, at some plans when it is big.
 func (c *Core) verify(plan messages.PlanID) {
 	const small, every = 128, 256
 	if !invariants.Enabled || c.tree.Nodes() > small && plan%every != 0 {

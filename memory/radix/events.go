@@ -6,16 +6,16 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// eventLog collects what happens to cached pages until somebody takes it. A nil
-// log, of a tree without events, does nothing.
+// eventLog collects what happens to cached pages until TakeEvents. A nil log, of a
+// tree without events, does nothing.
 type eventLog struct {
 	pageSize int
 	list     []messages.CacheEvent
 	muted    bool
 }
 
-// stored notes new pages, the first of them chained to parent; first says that
-// it is the first of its namespace, which has no parent. hashes is copied,
+// stored records new pages, the first of them chained to parent; first means that
+// it is the first page of its namespace, which has no parent. hashes is copied,
 // tokens is frozen.
 func (l *eventLog) stored(namespace string, parent uint64, first bool, hashes []uint64, tokens []int32) {
 	if l == nil {
@@ -31,7 +31,7 @@ func (l *eventLog) stored(namespace string, parent uint64, first bool, hashes []
 	l.list = append(l.list, e)
 }
 
-// removed notes pages that go; those of one eviction are one event.
+// removed records evicted pages; those of one eviction are one event.
 func (l *eventLog) removed(hashes []uint64) {
 	if l == nil || l.muted {
 		return
@@ -43,14 +43,15 @@ func (l *eventLog) removed(hashes []uint64) {
 	l.list = append(l.list, messages.CacheEvent{Kind: messages.PagesRemoved, Hashes: slices.Clone(hashes)})
 }
 
-// cleared notes that nothing is cached any more.
+// cleared records that the cache is empty.
 func (l *eventLog) cleared() {
 	if l != nil {
 		l.list = append(l.list, messages.CacheEvent{Kind: messages.PagesCleared})
 	}
 }
 
-// mute says whether removals are of no interest, because a clear tells it all.
+// mute switches the recording of removals off or on, for a clear that replaces
+// them.
 func (l *eventLog) mute(on bool) {
 	if l != nil {
 		l.muted = on

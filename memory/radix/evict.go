@@ -17,12 +17,12 @@ func (e *EvictionRefused) Error() string {
 	return fmt.Sprintf("cannot evict %d pages: %d are evictable; end or retract requests to unlock more", e.Wanted, e.Evictable)
 }
 
-// Evict removes exactly n pages from unlocked leaves, in the policy's order,
-// and appends them to freed, the last run of which may grow. Each leaf's pages
-// come in the order of its tokens. The last leaf is shortened from its end if
-// not all of it has to go, and keeps its place. A leaf's parent is a candidate
-// when its last child is gone. All namespaces compete. Evicting 0 does nothing;
-// more than is evictable is refused with an *EvictionRefused and changes nothing.
+// Evict removes exactly n pages from unlocked leaves, in the policy's order, and
+// appends them to freed, whose last run may grow. Each leaf's pages come in the
+// order of its tokens. If only a part of the last leaf must go, it is shortened
+// from its end and keeps its place in the order. A parent becomes a leaf when its
+// last child is evicted. All namespaces compete. Evicting 0 pages does nothing.
+// More than is evictable is refused with an *EvictionRefused and changes nothing.
 func (t *Tree) Evict(n int, freed []messages.PageRun) ([]messages.PageRun, error) {
 	if n < 0 {
 		invariants.Fail("evicting %d pages", n)
@@ -98,7 +98,7 @@ func (t *Tree) removeLeaf(i nodeIndex, freed []messages.PageRun) []messages.Page
 	switch {
 	case p.children > 0:
 	case p.parent == none:
-		// Namespaces come from users: an empty one leaves nothing behind.
+		// Users choose namespaces: an empty one must not take memory.
 		delete(t.roots, t.names[parent])
 		delete(t.names, parent)
 		t.nodes.give(parent)
@@ -108,7 +108,8 @@ func (t *Tree) removeLeaf(i nodeIndex, freed []messages.PageRun) []messages.Page
 	return freed
 }
 
-// gone tells whoever listens that a node's pages from index keep on go.
+// evicted records in events and history that a node loses its pages from index
+// keep on.
 func (t *Tree) evicted(i nodeIndex, keep int) {
 	n := t.nodes.at(i)
 	if t.hashes == nil {
@@ -117,7 +118,7 @@ func (t *Tree) evicted(i nodeIndex, keep int) {
 	hashes := t.hashes.nodes[i][keep:]
 	t.events.removed(hashes)
 	if t.history != nil {
-		// From the end, so that of one node the last page is forgotten first.
+		// From the end: of one node the last page is forgotten first.
 		for at := len(hashes) - 1; at >= 0; at-- {
 			t.history.remember(hashes[at], &n.usage)
 		}

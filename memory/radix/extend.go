@@ -2,12 +2,11 @@ package radix
 
 import "github.com/troupe-engine/troupe/messages"
 
-// extend adds an insertion's pages from index at on below cur, which no child
-// of cur continues. It returns the node that ends with them and by how many
-// pages cur itself, the request's handle then, has grown. That happens when cur is a leaf locked by this
-// request alone and the policy treats its pages and the new ones alike.
-// Otherwise they become a new leaf, or a chain of nodes where what is
-// remembered of the pages differs.
+// extend adds an insertion's pages from index at on below cur, which has no child
+// that continues with them. It returns the node that ends with them. cur itself
+// grows if it is a leaf that only this request has locked and the policy treats
+// its pages and the new ones alike. Otherwise the pages become a new leaf, or a
+// chain of nodes where the tree remembers different things of them.
 //
 // Heaps and counters are not in order until touchPath has walked the path: a new
 // node counts as evictable and is in no heap.
@@ -24,7 +23,7 @@ func (t *Tree) extend(cur nodeIndex, in *messages.PrefixInsert, at int) (end nod
 		}
 		tokens, pages := in.Tokens[from*t.pageSize:to*t.pageSize], in.Pages[from:to]
 		if !t.endsPrompt(in, from) && t.growable(cur, in, &usage) {
-			// Room to grow is wasted only while the request holds the leaf.
+			// fit gives unused room back when the request unlocks the leaf.
 			n := t.nodes.at(cur)
 			spare := n.spare(t.pageSize)
 			n.grow(tokens, pages)
@@ -42,7 +41,7 @@ func (t *Tree) extend(cur nodeIndex, in *messages.PrefixInsert, at int) (end nod
 }
 
 // hashNew computes the hashes of an insertion's pages from index at on, which
-// go below cur, and tells the events. Nil when nobody needs them.
+// go below cur, and records the event. Nil without events and history.
 func (t *Tree) hashNew(cur nodeIndex, in *messages.PrefixInsert, at int) []uint64 {
 	if t.hashes == nil {
 		return nil
@@ -57,9 +56,9 @@ func (t *Tree) hashNew(cur nodeIndex, in *messages.PrefixInsert, at int) []uint6
 	return hashes
 }
 
-// newUsage gives the usage of new pages from index from on, and up to where it
-// holds: for all of them, unless the tree remembers some differently. hashes
-// are those of the pages from base on.
+// newUsage returns the usage of new pages [from, to). to is the end of the
+// insertion, unless the history remembers different usages of the pages. hashes
+// are those of the pages from index base on.
 func (t *Tree) newUsage(in *messages.PrefixInsert, base, from int, hashes []uint64) (u Usage, to int) {
 	u = Usage{Created: t.tick, Hits: 1, Priority: in.Priority, Depth: int32(from)}
 	to = len(in.Pages)
@@ -82,8 +81,8 @@ func (t *Tree) newUsage(in *messages.PrefixInsert, base, from int, hashes []uint
 	return u, to
 }
 
-// endsPrompt reports whether a page is the last that a request brings and becomes a
-// node of its own, which a Learner wants.
+// endsPrompt reports whether a page is the last that a request brings, which under
+// a Learner becomes a node of its own.
 func (t *Tree) endsPrompt(in *messages.PrefixInsert, page int) bool {
 	return t.learner != nil && !in.Keep && page == len(in.Pages)-1
 }
@@ -94,7 +93,7 @@ func (t *Tree) growable(cur nodeIndex, in *messages.PrefixInsert, u *Usage) bool
 	if in.Node == messages.RootNode || n.children != 0 || n.locks != 1 || t.nodes.id(cur) != in.Node&^counted {
 		return false
 	}
-	old := n.usage // as it is going to be
+	old := n.usage // as it will be after this insertion
 	t.use(&old, in.Node&counted == 0, in.Priority)
 	return t.leaves.alike(&old, u)
 }

@@ -41,9 +41,8 @@ func mixTokens(h uint64, page []int32) uint64 {
 	return h
 }
 
-// pageHashes keeps the chained hash of every cached page beside the nodes, for
-// events and for history: 8 bytes per page and 24 per node. A tree that needs
-// neither has none.
+// pageHashes has the chained hash of every cached page, for events and history: 8
+// bytes per page and 24 per node. A tree without both has no pageHashes.
 type pageHashes struct {
 	pageSize int
 	next     func(parent uint64, page []int32) uint64
@@ -89,5 +88,5 @@ func (h *pageHashes) split(i, up nodeIndex, k int) {
 	h.nodes[i] = hashes[k:]
 }
 
-// fit gives the memory back that splits and cuts left unused.
+// fit gives back the memory that splits and cuts left unused.
 func (h *pageHashes) fit(i nodeIndex) { h.nodes[i] = slices.Clone(h.nodes[i]) }

@@ -8,21 +8,20 @@ type past struct {
 	serial  uint64 // of the eviction
 }
 
-// history remembers the usage of the pages of the latest evictions, limit pages
-// at most, by their chained hash: so counts survive an eviction. About 60 bytes
-// per remembered page.
+// history remembers the usage of at most limit evicted pages, the latest ones, by
+// their chained hash. So counts survive an eviction. About 60 bytes per page.
 type history struct {
 	limit int
 	pages map[uint64]past
-	// order is a ring of hashes as they were evicted, the oldest at serial
-	// modulo limit. A page that came back since has a void place in it.
+	// order is a ring of hashes in the order of eviction, the oldest at serial
+	// modulo limit. The entry of a page that has come back is stale.
 	order  []uint64
 	serial uint64
 }
 
 func newHistory(limit int) *history { return &history{limit: limit, pages: map[uint64]past{}} }
 
-// remember notes an evicted page.
+// remember adds an evicted page.
 func (h *history) remember(hash uint64, u *Usage) {
 	at := int(h.serial % uint64(h.limit))
 	if at == len(h.order) {
@@ -45,7 +44,7 @@ func (h *history) peek(hash uint64) past {
 	return p
 }
 
-// recall is peek and forgets the page, since its node carries the usage on.
+// recall is peek, and forgets the page: its new node has the usage from now on.
 func (h *history) recall(hash uint64) past {
 	p := h.peek(hash)
 	delete(h.pages, hash)

@@ -8,19 +8,20 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Insert gives a request's prefix to the tree. Its pages fall in four ranges:
+// Insert gives a request's prefix to the tree. Its pages fall into these ranges:
 //
-//	[0, Owned)        on in.Node's path already; not looked at again
-//	[Owned, known)    the tree has the tokens: the request's copies are
+//	[0, Owned)        on in.Node's path already; not compared again
+//	[Owned, known)    the tree has these tokens: the request's copies are
 //	                  appended to freed unless KeepCopies, and with Keep the
-//	                  result tells the pages that its row must use instead
-//	[known, end)      new: they change owner, from the request to the tree
-//	the partial page  never comes here
+//	                  result has the pages that its row must use instead
+//	[known, end)      new: the tree takes them over from the request
 //
-// in.Node is unlocked, and with Keep the end of the prefix is locked instead.
-// When the new pages continue a leaf that is locked by this request alone, the
-// leaf grows and keeps its handle; otherwise they become a new leaf. in.Tokens
-// and in.Pages are copied.
+// A partial last page is not inserted.
+//
+// in.Node is unlocked, and with Keep the end of the prefix is locked instead. If
+// the new pages continue a leaf that only this request has locked, the leaf grows
+// and keeps its handle; otherwise they become a new leaf. in.Tokens and in.Pages
+// are copied.
 func (t *Tree) Insert(in messages.PrefixInsert, freed []messages.Page) (messages.PrefixInserted, []messages.Page) {
 	out := messages.PrefixInserted{ID: in.ID}
 	start := t.insertionStart(&in)
@@ -64,11 +65,11 @@ func (t *Tree) Insert(in messages.PrefixInsert, freed []messages.Page) (messages
 	return out, freed
 }
 
-// touchPath walks from the end of an inserted prefix up to the root, once: it
-// moves the request's lock from start to cur, or takes it away, and notes the
-// use. Nodes that this insertion made know theirs already.
+// touchPath walks from the end of an inserted prefix up to the root, once. It
+// moves the request's lock from start to cur, or removes it, and records the use.
+// Nodes that this insertion made have theirs already.
 func (t *Tree) touchPath(cur, start nodeIndex, in *messages.PrefixInsert) {
-	held, i := false, cur // held: from start on upwards the request has a lock
+	held, i := false, cur // held: from start upwards the request has a lock
 	for n := t.nodes.at(i); n.parent != none; n = t.nodes.at(i) {
 		held = held || i == start
 		if t.leaves.has(i) {
@@ -100,7 +101,7 @@ func (t *Tree) touchPath(cur, start nodeIndex, in *messages.PrefixInsert) {
 	t.becomeLeaf(cur)
 }
 
-// use notes in u that a request went through.
+// use records in u that a request went through.
 func (t *Tree) use(u *Usage, hit bool, priority int32) {
 	if hit && u.Hits < math.MaxUint32 {
 		u.Hits++
@@ -109,8 +110,8 @@ func (t *Tree) use(u *Usage, hit bool, priority int32) {
 	u.Priority = max(u.Priority, priority)
 }
 
-// insertionStart checks an insertion and returns the node that its first Owned
-// pages end at; none when it holds no page at all.
+// insertionStart checks an insertion and returns the node at which its first
+// Owned pages end; none if it has no pages.
 func (t *Tree) insertionStart(in *messages.PrefixInsert) nodeIndex {
 	switch {
 	case len(in.Tokens) != len(in.Pages)*t.pageSize:
@@ -162,7 +163,7 @@ func (t *Tree) top(i nodeIndex) nodeIndex {
 	return i
 }
 
-// root returns a namespace's root, made if it is not there.
+// root returns the root of a namespace, and makes it if necessary.
 func (t *Tree) root(namespace string) nodeIndex {
 	i := t.roots[namespace]
 	if i == none {

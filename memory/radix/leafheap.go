@@ -1,12 +1,12 @@
 package radix
 
 // leafHeap is a min-heap with four children per entry: half as deep as a binary
-// one, and the children lie side by side in one cache line's worth of memory.
-// The ranks stand in it, so that nodes are not looked at. Each leaf knows its
-// index (leafPlace.heap), so any of them can be taken out.
+// one, and siblings share a cache line. Entries contain the ranks, so comparing
+// does not touch nodes. Each leaf knows its index (leafPlace.heap), so that any of
+// them can be removed.
 type leafHeap []leafEntry
 
-// leafEntry is a leaf with its Rank, in an order of fields that leaves no gaps.
+// leafEntry is a leaf with its Rank; the order of fields avoids padding.
 type leafEntry struct {
 	minor uint64
 	major uint32
@@ -19,7 +19,7 @@ func (e *leafEntry) before(o *leafEntry) bool {
 
 const heapWidth = 4
 
-// cut takes the entry at an index out.
+// cut removes the entry at an index.
 func (l *leaves) cut(h leafHeap, at int) leafHeap {
 	last := len(h) - 1
 	moved := h[last]

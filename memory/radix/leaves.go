@@ -1,13 +1,13 @@
 package radix
 
-// leaves holds the unlocked leaves of a tree in the order of eviction, one
-// order per class of the policy, one in all for a plain policy.
+// leaves holds the unlocked leaves of a tree in the order of eviction: one order
+// per class of a Learner, a single one for other policies.
 //
-// An order has two parts. Most leaves come with a rank above all others: the
-// youngest by last use, say. They make a list, in order, and cost O(1) to add,
-// take out and evict. The others stand in a heap, and cost O(log) each: parents
-// that became leaves, and all of policies that do not go by the youngest. What
-// is evicted is the lesser of the list's first and the heap's first.
+// An order has two parts. Most leaves come with a rank above all others, for
+// example the latest use. They form a sorted list, in which adding, removing and
+// evicting cost O(1). The others are in a heap, at O(log) each: parents that
+// became leaves, and all leaves under policies that rank by something other than
+// time. The next victim is the lesser of the list's first and the heap's first.
 type leaves struct {
 	nodes         *slab
 	policy        Policy
@@ -24,7 +24,7 @@ type leafOrder struct {
 	count       int
 }
 
-// leafPlace is where a leaf waits.
+// leafPlace is where a leaf is in its order.
 type leafPlace struct {
 	heap       int32     // 1 + index in the heap, inList, or 0 when in neither
 	prev, next nodeIndex // in the list
@@ -49,7 +49,7 @@ func (l *leaves) alike(a, b *Usage) bool {
 
 func (l *leaves) has(i nodeIndex) bool { return l.nodes.at(i).place.heap != 0 }
 
-// class sorts a leaf into its order.
+// class is the order that a leaf belongs to.
 func (l *leaves) class(u *Usage) int {
 	if l.learner == nil {
 		return 0
@@ -70,7 +70,7 @@ func (l *leaves) entry(i nodeIndex) leafEntry {
 	return leafEntry{rank.Minor, rank.Major, i}
 }
 
-// push puts a leaf where its usage says, which must not change until remove.
+// push adds a leaf according to its usage, which must not change until remove.
 func (l *leaves) push(i nodeIndex) {
 	o := &l.orders[l.class(&l.nodes.at(i).usage)]
 	o.count++
@@ -91,7 +91,7 @@ func (l *leaves) push(i nodeIndex) {
 	o.last = i
 }
 
-// remove takes a leaf out.
+// remove removes a leaf.
 func (l *leaves) remove(i nodeIndex) {
 	o := &l.orders[l.class(&l.nodes.at(i).usage)]
 	o.count--
@@ -113,7 +113,7 @@ func (l *leaves) remove(i nodeIndex) {
 	}
 }
 
-// head is the least leaf of an order, none when there is none.
+// head is the least leaf of an order, none if it is empty.
 func (l *leaves) head(o *leafOrder) nodeIndex {
 	if len(o.heap) == 0 {
 		return o.first

@@ -2,9 +2,9 @@ package radix
 
 import "github.com/troupe-engine/troupe/messages"
 
-// matchEnd tells why the match of tokens[:limit] ends where it does, and at
-// which token. It must be asked before Lock, which splits the node that a match
-// ends in. It walks the match once more, so it is for the request log.
+// matchEnd says why the match of tokens[:limit] ends where it does, and at which
+// token. It must be called before Lock, which splits the node in which a match
+// ends. It walks the match once more, so it is only for the request log.
 func (t *Tree) matchEnd(namespace string, tokens []int32, limit int) (messages.MatchEnd, int) {
 	cur := t.roots[namespace]
 	switch {

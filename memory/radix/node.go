@@ -9,10 +9,9 @@ type nodeIndex int32
 // none is the index of no node.
 const none nodeIndex = 0
 
-// node is one edge of the tree with the node below it. A namespace's root is a
-// node without pages and without a parent. 128 bytes; the cost per cached token
-// is this over the length of a node, plus 4 bytes, plus 8 for each run of pages
-// but never more than 4/pageSize.
+// node is one edge of the tree with the node below it. A namespace's root has no
+// pages and no parent. A node takes 128 bytes, 4 per token, and 8 for each run of
+// pages, but at most 4 per page.
 type node struct {
 	tokens []int32  // pageSize for each of pages
 	pages  pageList // at least one, but for a namespace's root
@@ -31,9 +30,8 @@ type node struct {
 const slackShare = 16
 
 // drop cuts off the first k pages and reports whether the arrays were moved to
-// smaller ones. They are once enough is unused: as much as was compared to get
-// to the cuts, so comparisons pay for the copy, and matching stays linear in
-// the tokens compared.
+// smaller ones. They are once enough is unused. At least as many tokens were
+// compared to get to the cuts, so matching remains linear in the tokens compared.
 func (n *node) drop(k, pageSize int) (moved bool) {
 	n.tokens = n.tokens[k*pageSize:]
 	n.pages.cutFirst(k)
@@ -46,8 +44,8 @@ func (n *node) drop(k, pageSize int) (moved bool) {
 // slack reports whether too much is unused in front of the arrays.
 func (n *node) slack() bool { return int(n.pages.cut)*slackShare > n.pages.len() }
 
-// grow appends pages, with room for more, so that a prompt inserted chunk by
-// chunk is not copied for each chunk. fit takes the room back.
+// grow appends pages and leaves room for more, so that a prompt inserted in chunks
+// is not copied for each of them. fit gives the room back.
 func (n *node) grow(tokens []int32, pages []messages.Page) {
 	n.tokens = append(n.tokens, tokens...)
 	n.pages.append(pages)
@@ -59,8 +57,8 @@ func (n *node) fits() bool { return len(n.tokens) == cap(n.tokens) && n.pages.sp
 // wasteful reports whether more of the arrays is unused behind than used.
 func (n *node) wasteful() bool { return cap(n.tokens)-len(n.tokens) > len(n.tokens) }
 
-// spare is how many pages' worth is unused behind the arrays: of tokens, or of
-// pages if that is more, as only growth makes it.
+// spare is how many pages fit into the unused memory behind the arrays: behind
+// tokens, or behind pages if that is more, which only growth causes.
 func (n *node) spare(pageSize int) int {
 	if n.fits() {
 		return 0

@@ -2,9 +2,9 @@ package radix
 
 import "github.com/troupe-engine/troupe/messages"
 
-// peekPrefixes answers with hints for the waiting queue. It costs the tokens
-// matched, of which it stops after MaxTokens; the first request always gets its
-// answer.
+// peekPrefixes answers with hints for the waiting queue. Its cost is linear in the
+// tokens matched; it stops after MaxTokens of them. The first request is always
+// answered.
 func (c *Core) peekPrefixes(m *messages.PeekPrefixes, out *messages.Outbox) {
 	reply := &messages.PrefixesPeeked{Peeked: make([]messages.PrefixPeeked, 0, len(m.Prefixes))}
 	tokens := 0
@@ -27,9 +27,9 @@ func (c *Core) peekPrefixes(m *messages.PeekPrefixes, out *messages.Outbox) {
 	out.ToQueue(reply)
 }
 
-// PeekPath is Peek that also names the nodes of the match, at most so many, from
-// the top down, the root left out. A node of which only a part matches is among
-// them: it will be split there. The ids are names only: nothing is locked.
+// PeekPath is Peek that also returns the ids of the matching nodes, at most most of
+// them, from the top down and without the root. A node that matches in part is
+// included: a Lock would split it. The ids are names only: nothing is locked.
 func (t *Tree) PeekPath(namespace string, tokens []int32, most int) (matched int, path []messages.NodeID) {
 	cur := t.roots[namespace]
 	if cur == none {

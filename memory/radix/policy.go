@@ -15,10 +15,9 @@ type Usage struct {
 	Note     uint32 // for a Learner to write; 0 at first
 }
 
-// Rank orders the unlocked leaves: by Major, then by Minor, the least goes
-// first. Two leaves must not have equal ranks, so that eviction is
-// deterministic; ticks see to that, since one tick touches one path, and a
-// path has one leaf.
+// Rank orders the unlocked leaves by Major, then by Minor; the least is evicted
+// first. Two leaves must not have equal ranks, so that eviction is deterministic.
+// Ticks ensure that: one tick touches one path, and a path has one leaf.
 type Rank struct {
 	Major uint32
 	Minor uint64

@@ -15,11 +15,11 @@ type TreeOptions struct {
 	PageSize int
 	// Policy chooses what is evicted; nil means LRU.
 	Policy Policy
-	// History is for how many of the latest evicted pages the tree remembers
-	// their Usage, so that Hits survive; 0 for none. About 60 bytes each, and
-	// 8 bytes per cached page and 24 per node for hashes.
+	// History is the number of evicted pages whose Usage is remembered, the
+	// latest ones, so that Hits survive an eviction; 0 for none. About 60 bytes
+	// each, and 8 bytes per cached page and 24 per node for hashes.
 	History int
-	// Events makes the tree note what it stores and removes, by page hash; see
+	// Events makes the tree record what it stores and removes, by page hash; see
 	// TakeEvents. 8 bytes per cached page and 24 per node, and a SHA-256 over
 	// each new page.
 	Events bool
@@ -30,44 +30,43 @@ type TreeOptions struct {
 
 // Tree is a radix tree from token sequences to the pages that hold their KV.
 // Its unit is the page: nodes begin and end at page borders, and children are
-// told apart by their whole first page. Namespaces are trees of their own,
-// which share no node whatever their tokens.
+// told apart by their whole first page. Each namespace is a tree of its own:
+// namespaces share no nodes, even for equal tokens.
 //
 // A handle (messages.NodeID) locks a node and all nodes above it against
-// eviction, once per handle. It stays good until it is unlocked, also across
-// splits: the part with the deeper tokens keeps it. It also tells whether its
-// holder's use has been counted: Lock gives one that is not, and the first
-// Insert, or UnlockUsed at the end, counts the path, once. So a candidate that
-// is matched again and again before it is admitted, and inserted chunk after
-// chunk, is one hit.
+// eviction, once per handle. It stays valid until it is unlocked, also across
+// splits: the part with the deeper tokens keeps it. A handle also says whether
+// its holder has been counted as a hit. Lock returns one that has not; the first
+// Insert, or UnlockUsed at the end, counts the path. So a request is one hit, even
+// if it is matched several times before it is admitted and inserted in chunks.
 //
 // Invariants:
 //
 //  1. A node other than a namespace's root has at least one page and
 //     PageSize tokens per page. A page is on one node only.
-//  2. A node's children differ in their first page, and the child table finds
-//     each of them.
-//  3. A node's locks are the handles on it plus its children's locks. So all
-//     below an unlocked node is unlocked.
+//  2. A node's children differ in their first page, and find finds each of
+//     them.
+//  3. A node's locks are the handles on it plus its children's locks. So
+//     everything below an unlocked node is unlocked.
 //  4. evictable is the number of pages on unlocked nodes, protected that on
 //     locked ones.
 //  5. leaves holds exactly the unlocked nodes without children, in the policy's
 //     order. With 3, eviction can reach every evictable page.
-//  6. A node was used no later than its parent.
+//  6. A node's last use is not later than its parent's.
 //  7. A namespace has a root exactly while it has a page.
 //  8. At most 1/16 of a node's arrays is unused in front. unused counts what is
-//     unused behind: of locked nodes what they may yet grow by, of others what
-//     eviction left. Once it is more than 1/16 of the cache, no leaf that is
-//     shortened keeps more unused than used. This is beyond the rounding of
-//     the memory allocator. Pages never take more than a flat list of them, 4
-//     bytes each, would take. No array is shared between nodes or with callers.
+//     unused behind: in locked nodes the room to grow, in others what eviction
+//     left. Once it exceeds 1/16 of the cache, a leaf that is shortened keeps at
+//     most as much unused as used. The memory allocator's own rounding comes on
+//     top. A page list takes at most 4 bytes per page. No array is shared between
+//     nodes or with callers.
 //  9. A node's Depth is the pages above it.
-//  10. With hashes, a node has that of each of its pages.
+//  10. With hashes, a node has the hash of each of its pages.
 //
 // Costs: Lock, Peek and Insert are linear in the tokens compared (the copies
-// of splits amortised), Unlock in the nodes of the path, Evict takes a
-// logarithm of the number of leaves per freed node. None depends on how much
-// is cached. Not safe for concurrent use.
+// of splits amortised), Unlock in the nodes of the path. Evict takes at most the
+// logarithm of the number of leaves per evicted node. Nothing depends on the size
+// of the cache. Not safe for concurrent use.
 type Tree struct {
 	pageSize int
 	policy   Policy
@@ -86,7 +85,7 @@ type Tree struct {
 	work     Work
 
 	evictable, protected int // pages
-	unused               int // pages of room behind nodes
+	unused               int // pages that fit into unused memory behind nodes
 }
 
 // Work counts what the tree has done since it was made. Both depend on the
@@ -144,7 +143,8 @@ func (t *Tree) Nodes() int { return t.count }
 func (t *Tree) PageSize() int { return t.pageSize }
 
 // Peek returns how many leading tokens are cached, a whole number of pages. It
-// changes nothing and promises nothing: only a Lock binds.
+// changes nothing, and what it found may be evicted at once: only Lock prevents
+// that.
 func (t *Tree) Peek(namespace string, tokens []int32) int {
 	cur, matched := t.roots[namespace], 0
 	for cur != none {
@@ -159,9 +159,8 @@ func (t *Tree) Peek(namespace string, tokens []int32) int {
 }
 
 // Lock finds the longest cached prefix of tokens[:limit], in whole pages,
-// locks it and returns its handle. Its pages are appended to into, which stays
-// the caller's. When nothing matches it returns RootNode, and there is nothing
-// to unlock.
+// locks it and returns its handle. Its pages are appended to into, which remains
+// the caller's. If nothing matches it returns RootNode, which needs no unlock.
 func (t *Tree) Lock(namespace string, tokens []int32, limit int, into []messages.Page) (messages.NodeID, []messages.Page) {
 	if limit < 0 || limit > len(tokens) {
 		invariants.Fail("match limit %d of %d tokens", limit, len(tokens))
@@ -196,10 +195,10 @@ func (t *Tree) Lock(namespace string, tokens []int32, limit int, into []messages
 	return t.nodes.id(cur), into
 }
 
-// Unlock gives back the lock of somebody who did not use what it protects: a
-// candidate that does not fit yet. RootNode is ignored. The handle is void then.
-// If no insertion has counted it, the path becomes as recently used as by one,
-// but not hit.
+// Unlock releases a lock whose holder did not use what it protects, such as a
+// candidate that does not fit yet. The handle becomes invalid. RootNode is
+// ignored. Unless an insertion has counted the holder, the path becomes as recent
+// as by an insertion, but it is no hit.
 func (t *Tree) Unlock(id messages.NodeID) {
 	if id == messages.RootNode {
 		return
@@ -219,8 +218,8 @@ func (t *Tree) Unlock(id messages.NodeID) {
 	t.becomeLeaf(last)
 }
 
-// UnlockUsed gives back the lock of a request that ends and has nothing to
-// insert. It is the insertion of what is there.
+// UnlockUsed releases the lock of a request that ends and has nothing to insert.
+// It counts as an insertion of what is cached already.
 func (t *Tree) UnlockUsed(id messages.NodeID) {
 	if id == messages.RootNode {
 		return
@@ -230,7 +229,7 @@ func (t *Tree) UnlockUsed(id messages.NodeID) {
 	t.touchPath(i, i, &messages.PrefixInsert{Node: id, Priority: math.MinInt32})
 }
 
-// locked returns the node of a handle that its holder says it has locked.
+// locked returns the node of a handle, which must be locked.
 func (t *Tree) locked(id messages.NodeID) nodeIndex {
 	i := t.nodes.lookup(id)
 	if i == none || t.nodes.at(i).locks == 0 {
@@ -239,8 +238,8 @@ func (t *Tree) locked(id messages.NodeID) nodeIndex {
 	return i
 }
 
-// next finds the child of cur that tokens lead to and how many whole pages of
-// it they match: none and 0, or at least one.
+// next finds the child of cur that tokens continue with, and how many of its
+// pages they match: at least one, or none and 0.
 func (t *Tree) next(cur nodeIndex, tokens []int32) (child nodeIndex, pages int) {
 	if len(tokens) < t.pageSize {
 		return none, 0
@@ -262,7 +261,7 @@ func (t *Tree) split(i nodeIndex, k int) nodeIndex {
 	up := t.nodes.take()
 	n, u := t.nodes.at(i), t.nodes.at(up)
 	t.unlink(i)
-	// The upper part gets its own memory: as much as was compared to get here.
+	// The upper part gets its own memory: no more than was compared to get here.
 	u.tokens, u.pages = fitted(n.tokens[:k*t.pageSize]), n.pages.first(k)
 	u.usage, u.parent, u.locks, u.children = n.usage, n.parent, n.locks, 1
 	spare := n.spare(t.pageSize)
@@ -308,14 +307,14 @@ func (t *Tree) unlockNode(i nodeIndex, n *node) {
 	}
 }
 
-// becomeLeaf puts a node among the leaves that can be evicted, if it is one.
+// becomeLeaf adds a node to the leaves that can be evicted, if it is one.
 func (t *Tree) becomeLeaf(i nodeIndex) {
 	if n := t.nodes.at(i); n.parent != none && n.locks == 0 && n.children == 0 {
 		t.leaves.push(i)
 	}
 }
 
-// fit gives a node arrays of the right size.
+// fit moves a node's data to arrays of the right size.
 func (t *Tree) fit(i nodeIndex) {
 	n := t.nodes.at(i)
 	t.unused -= n.spare(t.pageSize)

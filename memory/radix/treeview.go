@@ -16,8 +16,8 @@ type ViewOptions struct {
 	Nodes int
 	// Tokens is how many tokens and slots of a node are shown; 0 means 8.
 	Tokens int
-	// Base is the slot that is called 0: 0 shows slots as the device counts
-	// them, the page size those of the pool without its padding page.
+	// Base is subtracted from slots: with 0 they are shown as the device counts
+	// them, with the page size as if the pool had no padding page.
 	Base int
 }
 
@@ -56,8 +56,8 @@ type NamespaceView struct {
 // NodeView is a node, in the order of the first page of tokens among its
 // siblings.
 type NodeView struct {
-	// Number is unique among the nodes that are there. The first is 0, a split
-	// numbers the upper part anew; a number is used again after its node went.
+	// Number is unique among the present nodes. The first is 0. A split gives the
+	// upper part a new number. The number of an evicted node is reused.
 	Number   int        `json:"number"`
 	Length   int        `json:"length"`          // tokens
 	Tokens   []int32    `json:"tokens"`          // the first of them
@@ -144,8 +144,8 @@ func (v *viewer) found(i nodeIndex) {
 // number counts nodes from 0.
 func number(i nodeIndex) int { return int(i) - 1 }
 
-// children copies the nodes below a node, as far as bounds allow, and tells
-// how many of its own children that leaves out.
+// children copies the nodes below a node, as far as the limits allow, and returns
+// how many of its children are left out.
 func (v *viewer) children(parent nodeIndex, depth int) (shown []NodeView, hidden int) {
 	t := v.t
 	hidden = int(t.nodes.at(parent).children)

@@ -6,13 +6,13 @@ import (
 	"github.com/troupe-engine/troupe/memory/radix"
 )
 
-// Policy evicts the page with the least Gittins index: the greatest rate of
-// hits per page and tick that keeping it for some while longer can bring,
+// Policy evicts the page with the least Gittins index: the greatest rate of hits
+// per page and tick that it can bring if it is kept for some time,
 //
 //	index(age) = max over d of P(hit within d) / E[min(time to the hit, d)],
 //
-// given that the page has waited age ticks since its last use. For waiting
-// times that are independent it is the optimal order of service (Gittins 1979;
+// given that its last use is age ticks ago. For independent waiting times it is the
+// optimal order of service (Gittins 1979;
 // Aalto, Ayesta, Righter 2009), and it is the hit density of LHD (Beckmann,
 // Chen, Cidon, NSDI 2018) with the best horizon in place of the actual one.
 // Every page costs the same to keep, and about the same to recompute.
@@ -21,22 +21,22 @@ import (
 // evicted ones included if the tree has a History; lifeTable says how. Classes
 // are what the engine knows of a conversation:
 //
-//   - the turn: a request that is the first to go on from a page of turn t is
-//     turn t+1, every other begins a conversation at turn 1;
+//   - the turn: the first request that continues a page of turn t is turn t+1,
+//     every other request begins a conversation at turn 1;
 //   - from turn 2 on, how long the user took and whether the new part is long;
 //     at turn 1, how long the prompt is;
-//   - pages that more requests used than the conversation has turns are a
-//     shared prefix, and go by how many used them;
-//   - the page at the end of a request.
+//   - pages used by more requests than the conversation has turns are a shared
+//     prefix; their class depends on how many requests used them;
+//   - the last page of a request.
 //
-// Lengths count in shares of the mean request, so nothing depends on the page
-// size. The choice is among the oldest and the newest leaf of each class, since
-// the index of a class rises while users read and falls afterwards. The oldest
-// of all goes unless another is clearly worse: what a class has learned is
-// uncertain, and recency never fails badly.
+// Lengths are shares of the mean request, so nothing depends on the page size. The
+// candidates are the oldest and the newest leaf of each class, because the index
+// of a class rises while users read and falls afterwards. The oldest leaf of all
+// is evicted unless another is clearly worse: what a class has learned is
+// uncertain, and LRU is never far off.
 //
-// Nothing but the order of operations matters: no clock, no randomness. 2 MB at
-// most, O(classes) per eviction.
+// Decisions depend on the order of operations only, not on a clock or randomness.
+// At most 2 MB, and O(classes) per eviction.
 type Policy struct {
 	lives lifeTable
 	index [classes][ageBins]float64
@@ -79,10 +79,11 @@ const (
 	indexAge = 64
 )
 
-// Usage.Note of a page: its class, the turn that brought it (0: not known yet),
-// and the tick its life began. While the page is in use it has no life, and in
-// place of the tick stand how many used it, so that pages with different pasts
-// stay apart, and the pause before the request that has it.
+// Usage.Note of a page has its class, the turn that brought it (0: not known yet)
+// and the tick at which its wait for the next use began. While the page is in use
+// it does not wait; instead of the tick the note has the number of its users, so
+// that pages with different pasts are different nodes, and the pause before the
+// request that uses it.
 const (
 	noteTick  = 18 // bits
 	noteTurn  = 8
@@ -104,7 +105,7 @@ func inUseNote(turn uint32, hits uint32, pause int) uint32 {
 func noteClass(note uint32) int     { return int(note >> kindShift) }
 func noteTurnOf(note uint32) uint32 { return note >> turnShift & maxTurn }
 
-// began is the tick that a note's life began at, within the last 2^18.
+// began is the tick at which the wait in a note began, within the last 2^18.
 func began(note uint32, now uint64) uint64 {
 	return now - (now-uint64(note))&tickMask
 }
@@ -164,7 +165,7 @@ func (g *Policy) learn(now uint64) {
 	g.fresh, g.since = true, now
 }
 
-// Added ends the life of a page that the history remembers.
+// Added ends the wait of a page that the history remembers.
 func (g *Policy) Added(u *radix.Usage, now uint64, pages int) {
 	turn := noteTurnOf(u.Note)
 	if u.LastUse != 0 {
@@ -174,8 +175,8 @@ func (g *Policy) Added(u *radix.Usage, now uint64, pages int) {
 	u.Note = inUseNote(turn, u.Hits, 0)
 }
 
-// Used ends the lives of the pages that a request took and, when it gives them
-// up, begins new ones in the classes of that request.
+// Used ends the waits of the pages that a request took. When the request gives its
+// pages up, it begins new waits in the classes of that request.
 func (g *Policy) Used(now uint64, path []radix.PathNode, first, last bool) {
 	for _, s := range path {
 		if s.LastUse == 0 {
@@ -219,15 +220,15 @@ func (g *Policy) reused(note uint32, now uint64, pages int) {
 	}
 }
 
-// previous notes a page that an earlier request used.
+// previous records a page that an earlier request used.
 func (g *Policy) previous(depth int32, lastUse uint64) {
 	if depth > g.last.depth {
 		g.last = previous{depth, lastUse}
 	}
 }
 
-// conversation tells which turn of its conversation a request is, and the sort
-// of pause before it.
+// conversation returns which turn of its conversation a request is, and the class
+// of the pause before it.
 func (g *Policy) conversation(now uint64, path []radix.PathNode, first bool) (turn uint32, pause int) {
 	for _, s := range path {
 		turn := noteTurnOf(s.Usage.Note)
@@ -246,7 +247,7 @@ func (g *Policy) conversation(now uint64, path []radix.PathNode, first bool) (tu
 	return 1, 0
 }
 
-// ownClass is the class of the pages that no other conversation uses.
+// ownClass is the class of the pages that only this conversation uses.
 func (g *Policy) ownClass(path []radix.PathNode, turn uint32, pause int, last bool) int {
 	all := int(path[0].Usage.Depth) + path[0].Pages
 	brought := 0
@@ -285,7 +286,7 @@ func turnGroup(turn uint32) int {
 	return turns - 1
 }
 
-// gap sorts the ticks between two turns.
+// gap is the class of a number of ticks between two turns.
 func gap(ticks uint64) int {
 	switch {
 	case ticks <= 150:
@@ -296,7 +297,7 @@ func gap(ticks uint64) int {
 	return gaps - 1
 }
 
-// sharing sorts the number of requests that used a page.
+// sharing is the class of a number of requests that used a page.
 func sharing(hits uint32) int {
 	switch {
 	case hits <= 3:

@@ -2,13 +2,11 @@ package gittins
 
 import "math"
 
-// What is assumed of a class before it has been seen: as if priorPages, but at
-// least the pages of priorRequests mean requests, had been watched that came
-// back with a certain probability, after a wait with a log-logistic
-// distribution: its hazard rises and then falls, as people read, answer, and at
-// last go away. The figures are fitted to the first half of Mooncake's
-// conversation trace; whatever the traffic, they count less with every page
-// seen.
+// The prior of a class: it counts like priorPages observed pages, but at least the
+// pages of priorRequests mean requests. They come back with a certain probability
+// after a wait with a log-logistic distribution, whose hazard rises and then falls:
+// people read, answer, and finally leave. The figures are fitted to the first half
+// of Mooncake's conversation trace; they count less with every page observed.
 const (
 	priorPages    = 5000
 	priorRequests = 20
@@ -20,7 +18,7 @@ var (
 	priorLength  = [lengths]float64{0.13, 0.4, 0.4, 0.35, 0.26}
 	priorTurn    = [turns]float64{0.53, 0.56, 0.6, 0.65, 0.75, 0.8}
 	priorSharing = [sharings]float64{0.45, 0.55, 0.65, 0.75, 0.85, 0.95}
-	// The pace of a user lasts: waits are as long as the one before, in part.
+	// A user's pace persists: a wait resembles the one before it.
 	gapMedian     = [gaps]float64{0.6, 0.85, 1.3}
 	sharingMedian = [sharings]float64{1, 1, 0.8, 0.7, 0.6, 0.3}
 )

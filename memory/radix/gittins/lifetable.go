@@ -6,24 +6,24 @@ import (
 )
 
 const (
-	// maxAge is how long a life is watched, in ticks. A page that comes back
-	// later counts as one that never came back.
+	// maxAge is how long a wait is observed, in ticks. A page that comes back
+	// later counts as never used again.
 	maxAge = 1 << 13
 	// ageBins are half-octaves of the age: [1, 2), [2, 3), [3, 4), [4, 6), …
 	ageBins = 26
-	// halfLife is after how many ticks the past counts half.
+	// halfLife is the number of ticks after which the past counts half.
 	halfLife = 1 << 16
 )
 
-// lifeTable estimates how long pages of each class wait for their next use. It
-// is the actuaries' table: for each class and age, how many pages have reached
-// the age unused (at risk) and how many of them were used before the next age.
-// Their quotient, the hazard, is unbiased although most lives never end and the
-// young ones have not reached the old ages yet. Lives go on when their page is
-// evicted, so what is learned does not depend on what was kept.
+// lifeTable estimates how long pages of each class wait for their next use. It is
+// an actuarial life table: for each class and age, how many pages have reached the
+// age unused (at risk) and how many of them were used before the next age. The
+// quotient, the hazard, is unbiased although most waits never end and recent ones
+// have not reached the higher ages yet. A wait continues when its page is evicted,
+// so what is learned does not depend on what was kept.
 //
-// A life is in a ring by the tick it began at, and each age has a hand that
-// moves around the ring and counts those that reach the age: O(ages) per tick.
+// Waits are in a ring by the tick at which they began. Each age has a hand that
+// moves around the ring and counts the waits that reach the age: O(ages) per tick.
 type lifeTable struct {
 	risk, used [classes][ageBins]float64 // pages
 	ring       [][classes]int32          // by tick modulo maxAge: pages still unused
@@ -64,7 +64,7 @@ var binOfAge = func() (bins [maxAge]uint8) {
 	return bins
 }()
 
-// advance moves the time on to now.
+// advance moves the time forward to now.
 func (t *lifeTable) advance(now uint64) {
 	for ; t.now < now; t.now++ {
 		next := t.now + 1
@@ -81,7 +81,7 @@ func (t *lifeTable) advance(now uint64) {
 	}
 }
 
-// reach counts the lives that began at a tick and have reached a bin's age.
+// reach counts the waits that began at a tick and have reached a bin's age.
 func (t *lifeTable) reach(bin int, tick uint64) {
 	for set := t.classes[tick%maxAge]; set != 0; set &= set - 1 {
 		class := bits.TrailingZeros64(set)
@@ -99,21 +99,21 @@ func (t *lifeTable) halve(now uint64) {
 	t.halved = now
 }
 
-// begin notes pages whose wait begins.
+// begin records pages whose wait begins.
 func (t *lifeTable) begin(class int, now uint64, pages int) {
 	t.advance(now)
 	t.ring[now%maxAge][class] += int32(pages)
 	t.classes[now%maxAge] |= 1 << class
 }
 
-// reused notes pages whose wait, begun at a tick, ends with a use.
+// reused records pages whose wait, begun at a tick, ends with a use.
 func (t *lifeTable) reused(class int, tick uint64, pages int, now uint64) {
 	if t.forget(class, tick, pages, now) {
 		t.used[class][ageBin(now-tick)] += float64(pages)
 	}
 }
 
-// forget takes a wait out that was watched until now, if it is still watched.
+// forget removes a wait that was observed until now, if it still is.
 func (t *lifeTable) forget(class int, tick uint64, pages int, now uint64) bool {
 	t.advance(now)
 	if tick > now || now-tick >= maxAge || tick == now {
