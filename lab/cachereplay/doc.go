@@ -13,7 +13,7 @@
 // policy likes best remains, and with most policies that is its beginning. A
 // capacity that is smaller than every request of a trace is refused.
 //
-// Policies of package memory run on the real memory.Tree and memory.Allocator,
+// Policies of package policies run on the real radix.Tree and pages.Allocator,
 // with a page of two tokens per block: the two halves of the block's id. Two
 // references run on a plain table of blocks instead (Index), because no tree
 // that evicts leaf by leaf can do what they do: "belady", which knows the

@@ -134,7 +134,7 @@ func (p *planner) check() error {
 	case p.MaxRunning < 0:
 		return fmt.Errorf("max-running-requests is %d; it must be positive, or 0 for %d", p.MaxRunning, DefaultMaxRunning)
 	case f.BytesPerToken < 1 || f.Context < 1:
-		return fmt.Errorf("K and V of a token take %d bytes and the context is %d; both must be positive", f.BytesPerToken, f.Context)
+		return fmt.Errorf("a token takes %d bytes of KV and the context is %d; both must be positive", f.BytesPerToken, f.Context)
 	case f.BytesPerToken > math.MaxInt64/int64(2*p.PageSize):
 		return fmt.Errorf("a page of %d tokens of this model is too big to count; lower page-size", p.PageSize)
 	case f.AvailableBytes < 0 || f.AfterLoadBytes < 0 || f.WeightBytes < 0 || f.WorkspaceBytes < 0:

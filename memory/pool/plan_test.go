@@ -92,7 +92,7 @@ func TestErrorsNameTheSetting(t *testing.T) {
 		{"cap below a page", Options{PageSize: 16, MaxTotalTokens: 15}, nil, []string{"max-total-tokens 15", "page-size"}},
 		{"negative cap", Options{PageSize: 16, MaxTotalTokens: -1}, nil, []string{"max-total-tokens is -1"}},
 		{"negative running", Options{PageSize: 16, MaxRunning: -1}, nil, []string{"max-running-requests is -1"}},
-		{"no KV", Options{PageSize: 16}, func(f *Facts) { f.BytesPerToken = 0 }, []string{"take 0 bytes"}},
+		{"no KV", Options{PageSize: 16}, func(f *Facts) { f.BytesPerToken = 0 }, []string{"takes 0 bytes"}},
 		{"no context", Options{PageSize: 16}, func(f *Facts) { f.Context = 0 }, []string{"the context is 0"}},
 		{"negative memory", Options{PageSize: 16}, func(f *Facts) { f.AvailableBytes = -5 }, []string{"-5 bytes available"}},
 		{"huge page", Options{PageSize: 1 << 60}, nil, []string{"too big", "page-size"}},
