@@ -15,33 +15,36 @@ import (
 // Invariants:
 //
 //  1. used has a bit for exactly the allocated pages.
-//  2. returned holds the free pages below fresh, each once, and the stale ones:
-//     pages that AllocContiguous took out of its middle.
-//  3. Free() = pages of returned - stale + total - fresh + 1.
+//  2. free holds each free page once, and the stale ones: pages that
+//     AllocContiguous took out of its middle.
+//  3. Free() = pages of free - stale.
 //
 // Free pages are stored, marked and checked as runs of consecutive ones, so Alloc
 // and Release cost well under a nanosecond per page of a long run, and some
 // nanoseconds for a single page. Not safe for concurrent use.
 type Allocator struct {
-	total    int
-	fresh    messages.Page // the lowest page that was never allocated
-	returned ring
-	used     set
-	skip     set // stale pages in returned; made by the first AllocContiguous
-	stale    int // pages in skip
+	total int
+	free  ring
+	used  set
+	skip  set // stale pages in free; made by the first AllocContiguous
+	stale int // pages in skip
 }
 
 // NewAllocator returns an allocator with all of total pages free.
 func NewAllocator(total int) *Allocator {
 	invariants.Check(total >= 0 && total < 1<<31-1, "a pool of %d pages", total)
-	return &Allocator{total: total, fresh: 1, used: make(set, total/64+1)}
+	a := &Allocator{total: total, used: make(set, total/64+1)}
+	if total > 0 {
+		a.free.put(messages.PageRun{First: 1, N: messages.Page(total)})
+	}
+	return a
 }
 
 // Total is the number of pages of the pool.
 func (a *Allocator) Total() int { return a.total }
 
 // Free is the number of free pages.
-func (a *Allocator) Free() int { return a.returned.pages - a.stale + a.total - int(a.fresh) + 1 }
+func (a *Allocator) Free() int { return a.free.pages - a.stale }
 
 // Alloc appends n pages to into. If fewer are free it takes none and returns
 // false.
@@ -52,19 +55,12 @@ func (a *Allocator) Alloc(n int, into []messages.Page) ([]messages.Page, bool) {
 	if n > a.Free() {
 		return into, false
 	}
-	if k := min(n, a.total-int(a.fresh)+1); k > 0 {
-		run := messages.PageRun{First: a.fresh, N: messages.Page(k)}
-		a.fresh += run.N
-		a.used.add(run)
-		into = run.AppendTo(into)
-		n -= k
-	}
 	for n > 0 {
 		limit := n
 		if a.stale > 0 {
 			limit = 1 // any page may be stale
 		}
-		run := a.returned.take(limit)
+		run := a.free.take(limit)
 		if a.stale > 0 && a.skip.has(run.First) {
 			a.skip.remove(run)
 			a.stale--
@@ -103,7 +99,7 @@ func (a *Allocator) release(run messages.PageRun) {
 		invariants.Fail("page %d freed twice", twice)
 	}
 	if a.stale == 0 {
-		a.returned.put(run)
+		a.free.put(run)
 	} else {
 		a.putBack(run)
 	}
@@ -118,7 +114,7 @@ func (a *Allocator) putBack(run messages.PageRun) {
 			a.skip.remove(one)
 			a.stale--
 		} else {
-			a.returned.put(one)
+			a.free.put(one)
 		}
 	}
 }
@@ -126,11 +122,8 @@ func (a *Allocator) putBack(run messages.PageRun) {
 // FreePages appends the free pages in the order in which Alloc would return them.
 // For tests and views of small pools.
 func (a *Allocator) FreePages(into []messages.Page) []messages.Page {
-	for page := a.fresh; int(page) <= a.total; page++ {
-		into = append(into, page)
-	}
-	for i := range a.returned.count {
-		for _, page := range a.returned.at(i).AppendTo(nil) {
+	for i := range a.free.count {
+		for _, page := range a.free.at(i).AppendTo(nil) {
 			if a.stale == 0 || !a.skip.has(page) {
 				into = append(into, page)
 			}

@@ -1,58 +1,40 @@
 package pages
 
 import (
-	"fmt"
 	"math/bits"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// NotContiguous is the error when no run of consecutive free pages is long enough.
-type NotContiguous struct {
-	Wanted  int // pages
-	Longest int // the longest run of free pages
-	Free    int // free pages in all
-}
-
-// Error names the three figures and what helps.
-func (e *NotContiguous) Error() string {
-	return fmt.Sprintf("no %d consecutive pages: %d pages are free, at most %d of them in a row; allocate scattered pages or free some",
-		e.Wanted, e.Free, e.Longest)
-}
-
 // AllocContiguous appends n consecutive pages to into, the lowest such run. If
-// there is none it takes nothing and returns a *NotContiguous, although n pages
-// may be free. Its cost is linear in the pool, in words of 64 pages.
-func (a *Allocator) AllocContiguous(n int, into []messages.Page) ([]messages.Page, error) {
+// there is none it takes nothing and returns false, although n pages may be free.
+// Its cost is linear in the pool, in words of 64 pages.
+func (a *Allocator) AllocContiguous(n int, into []messages.Page) ([]messages.Page, bool) {
 	if n < 0 {
 		invariants.Fail("allocating %d pages", n)
 	}
 	if n == 0 {
-		return into, nil
+		return into, true
 	}
-	start, longest := a.findRun(n)
+	start := a.findRun(n)
 	if start == 0 {
-		return into, &NotContiguous{Wanted: n, Longest: longest, Free: a.Free()}
+		return into, false
 	}
 	run := messages.PageRun{First: start, N: messages.Page(n)}
-	// The part below fresh is somewhere in the ring: its entries become stale, and
-	// Alloc passes over them.
-	if below := min(run.N, a.fresh-start); below > 0 {
-		if a.skip == nil {
-			a.skip = make(set, len(a.used))
-		}
-		a.skip.add(messages.PageRun{First: start, N: below})
-		a.stale += int(below)
+	// The run is somewhere in the ring: its entries become stale, and Alloc passes
+	// over them.
+	if a.skip == nil {
+		a.skip = make(set, len(a.used))
 	}
-	a.fresh = max(a.fresh, start+run.N)
+	a.skip.add(run)
+	a.stale += n
 	a.used.add(run)
-	return run.AppendTo(into), nil
+	return run.AppendTo(into), true
 }
 
-// findRun returns the first page of the lowest run of n free pages, or 0 and
-// the length of the longest run.
-func (a *Allocator) findRun(n int) (start messages.Page, longest int) {
+// findRun returns the first page of the lowest run of n free pages, or 0.
+func (a *Allocator) findRun(n int) messages.Page {
 	at, length := 1, 0 // the run [at, at+length) is free
 	for page := 1; page <= a.total; {
 		word := a.used[page/64] >> (page % 64)
@@ -61,9 +43,8 @@ func (a *Allocator) findRun(n int) (start messages.Page, longest int) {
 			at = page
 		}
 		length += k
-		longest = max(longest, length)
 		if length >= n {
-			return messages.Page(at), longest
+			return messages.Page(at)
 		}
 		page += k
 		if word == 0 {
@@ -72,5 +53,5 @@ func (a *Allocator) findRun(n int) (start messages.Page, longest int) {
 		length = 0
 		page += bits.TrailingZeros64(^(a.used[page/64] >> (page % 64)))
 	}
-	return 0, longest
+	return 0
 }

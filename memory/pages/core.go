@@ -96,8 +96,8 @@ func (c *Core) take(reserves []messages.PageReserve, wanted int, into []messages
 		return c.pages.Alloc(wanted, into)
 	}
 	for _, r := range reserves {
-		pages, err := c.pages.AllocContiguous(r.Pages, into)
-		if err != nil {
+		pages, ok := c.pages.AllocContiguous(r.Pages, into)
+		if !ok {
 			pages, _ = c.pages.Alloc(r.Pages, into)
 		}
 		into = pages

@@ -15,11 +15,18 @@ func (t *Tree) Check() error {
 		owner: map[messages.Page]nodeIndex{},
 	}
 	for i := nodeIndex(1); i < t.nodes.top; i++ {
-		if t.nodes.at(i).gen&1 == 0 {
+		n := t.nodes.at(i)
+		switch {
+		case n.gen&1 == 0: // not in use
+			continue
+		case n.parent == none:
+			if name, ok := t.names[i]; !ok || t.roots[name] != i || n.children == 0 || n.pages.len() > 0 {
+				return fmt.Errorf("7: root %d of namespace %q has %d children", i, name, n.children)
+			}
 			continue
 		}
-		for _, check := range []func(nodeIndex) error{c.root, c.contents, c.leaf, c.memory, c.depth, c.hashesOf} {
-			if err := check(i); err != nil {
+		for _, check := range []func(nodeIndex, *node) error{c.contents, c.relations, c.leaf, c.memory} {
+			if err := check(i, n); err != nil {
 				return err
 			}
 		}
@@ -39,26 +46,9 @@ type checker struct {
 	found, free, held, leafs, spares int // nodes; pages of unlocked and of locked ones; leaves; unused pages
 }
 
-func (c *checker) isRoot(i nodeIndex) bool { return c.nodes.at(i).parent == none }
-
-// root checks the root of a namespace.
-func (c *checker) root(i nodeIndex) error {
-	n := c.nodes.at(i)
-	if name, ok := c.names[i]; c.isRoot(i) && (!ok || c.roots[name] != i || n.children == 0 || n.pages.len() > 0) {
-		return fmt.Errorf("7: root %d of namespace %q has %d children", i, name, n.children)
-	}
-	return nil
-}
-
 // contents checks and counts what a node holds.
-func (c *checker) contents(i nodeIndex) error {
-	if c.isRoot(i) {
-		return nil
-	}
-	n := c.nodes.at(i)
+func (c *checker) contents(i nodeIndex, n *node) error {
 	c.found++
-	c.below[n.parent]++
-	c.locked[n.parent] += int(n.locks)
 	pages := n.pages.appendTo(nil)
 	if len(pages) == 0 || len(pages) != n.pages.len() || len(n.tokens) != len(pages)*c.pageSize {
 		return fmt.Errorf("1: node %d has %d tokens on %d pages of %d", i, len(n.tokens), len(pages), c.pageSize)
@@ -69,24 +59,44 @@ func (c *checker) contents(i nodeIndex) error {
 		}
 		c.owner[page] = i
 	}
-	if found := c.find(n.parent, n.tokens[:c.pageSize]); found != i {
-		return fmt.Errorf("2: the map finds node %d instead of %d", found, i)
-	}
 	if n.locks == 0 {
 		c.free += len(pages)
 	} else {
 		c.held += len(pages)
 	}
-	if p := c.nodes.at(n.parent); p.parent != none && n.usage.LastUse > p.usage.LastUse {
+	return nil
+}
+
+// relations checks a node against its parent.
+func (c *checker) relations(i nodeIndex, n *node) error {
+	c.below[n.parent]++
+	c.locked[n.parent] += int(n.locks)
+	if found := c.find(n.parent, n.tokens[:c.pageSize]); found != i {
+		return fmt.Errorf("2: the map finds node %d instead of %d", found, i)
+	}
+	p := c.nodes.at(n.parent)
+	if p.parent != none && n.usage.LastUse > p.usage.LastUse {
 		return fmt.Errorf("6: node %d was used at %d, its parent at %d", i, n.usage.LastUse, p.usage.LastUse)
+	}
+	if int(n.usage.Depth) != int(p.usage.Depth)+p.pages.len() {
+		return fmt.Errorf("9: node %d at depth %d, below %d pages from %d on", i, n.usage.Depth, p.pages.len(), p.usage.Depth)
+	}
+	if c.hashes == nil {
+		return nil
+	}
+	hash := RootHash(c.names[n.parent])
+	if p.parent != none {
+		hash = c.hashes.last(n.parent)
+	}
+	if !slices.Equal(c.hashes.nodes[i], c.hashes.chain(hash, n.tokens)) {
+		return fmt.Errorf("10: node %d has other hashes than its tokens", i)
 	}
 	return nil
 }
 
 // leaf checks that exactly the unlocked nodes without children can be evicted.
-func (c *checker) leaf(i nodeIndex) error {
-	n := c.nodes.at(i)
-	is := n.parent != none && n.locks == 0 && n.children == 0
+func (c *checker) leaf(i nodeIndex, n *node) error {
+	is := n.locks == 0 && n.children == 0
 	if is != c.leaves.has(i) {
 		return fmt.Errorf("5: node %d, evictable leaf: %t, in a heap: %t", i, is, !is)
 	}
@@ -98,11 +108,7 @@ func (c *checker) leaf(i nodeIndex) error {
 }
 
 // memory checks what a node's arrays waste.
-func (c *checker) memory(i nodeIndex) error {
-	n := c.nodes.at(i)
-	if c.isRoot(i) {
-		return nil
-	}
+func (c *checker) memory(i nodeIndex, n *node) error {
 	pages, spare := n.pages.len(), n.spare(c.pageSize)
 	c.spares += spare
 	if n.slack() || n.locks == 0 && n.pages.spare()*c.pageSize > cap(n.tokens)-len(n.tokens) {
@@ -110,33 +116,6 @@ func (c *checker) memory(i nodeIndex) error {
 	}
 	if len(n.pages.code) > pages {
 		return fmt.Errorf("8: node %d has its %d pages in %d elements", i, pages, len(n.pages.code))
-	}
-	return nil
-}
-
-func (c *checker) depth(i nodeIndex) error {
-	n := c.nodes.at(i)
-	if c.isRoot(i) {
-		return nil
-	}
-	if p := c.nodes.at(n.parent); int(n.usage.Depth) != int(p.usage.Depth)+p.pages.len() {
-		return fmt.Errorf("9: node %d at depth %d, below %d pages from %d on", i, n.usage.Depth, p.pages.len(), p.usage.Depth)
-	}
-	return nil
-}
-
-// hashesOf checks that a node's hashes are those of its tokens.
-func (c *checker) hashesOf(i nodeIndex) error {
-	if c.hashes == nil || c.isRoot(i) {
-		return nil
-	}
-	n, top := c.nodes.at(i), c.top(i)
-	parent := RootHash(c.names[top])
-	if n.parent != top {
-		parent = c.hashes.last(n.parent)
-	}
-	if !slices.Equal(c.hashes.nodes[i], c.hashes.chain(parent, n.tokens)) {
-		return fmt.Errorf("10: node %d has other hashes than its tokens", i)
 	}
 	return nil
 }
