@@ -1,6 +1,9 @@
 package messages
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // NoLogprobs switches a logprob field off; zero asks for the chosen token only.
 const NoLogprobs = -1
@@ -39,6 +42,38 @@ type SamplingParams struct {
 	// PromptLogprobStart on. It limits the prefix match to that position.
 	PromptLogprobs     int
 	PromptLogprobStart int
+}
+
+// EndOf is the rule by which an output ends: why token, as the n-th output
+// token (from 1), is the last one, or 0 if it is not. It needs the parameters and
+// the token only, so that the scheduler and intake come to the same result
+// without a message.
+func (p *SamplingParams) EndOf(token int32, n int) EndReason {
+	if n > p.MinTokens {
+		if !p.IgnoreEOS && slices.Contains(p.EOSTokenIDs, token) {
+			return EndEOS
+		}
+		if slices.Contains(p.StopTokenIDs, token) {
+			return EndStopToken
+		}
+	}
+	if n >= p.MaxTokens {
+		return EndLength
+	}
+	return 0
+}
+
+// MaskedEnds are the tokens that must not be sampled before MinTokens outputs:
+// those that would end the output. An end token of the model ends nothing with
+// IgnoreEOS, so it is not hidden then.
+func (p *SamplingParams) MaskedEnds() []int32 {
+	switch {
+	case p.MinTokens <= 0:
+		return nil
+	case p.IgnoreEOS:
+		return p.StopTokenIDs
+	}
+	return slices.Concat(p.EOSTokenIDs, p.StopTokenIDs)
 }
 
 // Greedy reports whether the likeliest token is taken without a draw.

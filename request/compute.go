@@ -1,29 +1,6 @@
 package request
 
-import (
-	"slices"
-
-	"github.com/troupe-engine/troupe/messages"
-)
-
-// endOf is the rule by which the batch former ends outputs: the reason why the
-// n-th output token (from 1) is the last, 0 if it is not. Being a function of
-// parameters and tokens only, it needs no message, so a request whose last
-// token was accepted before a crash is not submitted again.
-func endOf(p *messages.SamplingParams, token int32, n int) messages.EndReason {
-	if n > p.MinTokens {
-		if !p.IgnoreEOS && slices.Contains(p.EOSTokenIDs, token) {
-			return messages.EndEOS
-		}
-		if slices.Contains(p.StopTokenIDs, token) {
-			return messages.EndStopToken
-		}
-	}
-	if n >= p.MaxTokens {
-		return messages.EndLength
-	}
-	return 0
-}
+import "github.com/troupe-engine/troupe/messages"
 
 // byToken reports whether the last token is an end token.
 func byToken(r messages.EndReason) bool {
@@ -41,7 +18,7 @@ func (c *Core) computeToken(r *messages.TokenResult) {
 	n := len(e.output) + 1
 	ch := c.addChange(e)
 	ch.hasToken, ch.token, ch.logprobs = true, r.Token, r.Logprobs
-	ch.end = endOf(e.params, r.Token, n)
+	ch.end = e.params.EndOf(r.Token, n)
 	ch.stream = c.takeStream(e)
 	piece := ""
 	if !byToken(ch.end) || e.sub.KeepStop {

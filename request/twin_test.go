@@ -99,7 +99,7 @@ func (g *scriptEngine) step() (m messages.StepResults) {
 			}
 			m.Tokens = append(m.Tokens, messages.TokenResult{ID: id, Position: r.n, Token: tok})
 			r.n++
-			if r.why = endOf(r.req.Params, tok, r.n); r.why != 0 {
+			if r.why = r.req.Params.EndOf(tok, r.n); r.why != 0 {
 				r.ended = true
 				if rapid.Bool().Draw(g.rt, "at once") {
 					m.Ended = append(m.Ended, messages.RequestEnded{ID: id, Reason: r.why, Token: tok})

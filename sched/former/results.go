@@ -100,8 +100,8 @@ func (f *Core) rowDone(w *rowWork, sampled *messages.SampledToken, r *messages.S
 		s.prompts = nil
 	}
 	r.Tokens = append(r.Tokens, messages.TokenResult{ID: s.req.ID, Position: s.output(), Token: sampled.Token, Logprobs: sampled.Logprobs})
-	reason, ended := s.take(sampled.Token, f.opt.ContextLength)
-	if !ended {
+	reason := s.take(sampled.Token, f.opt.ContextLength)
+	if reason == 0 {
 		return false
 	}
 	end := messages.RequestEnded{ID: s.req.ID, Reason: reason}

@@ -138,19 +138,14 @@ func (s *sequence) pagesAfter(output, pageSize int) int {
 	return paging.Pages(s.length()+output-1, pageSize)
 }
 
-// take appends a sampled token and says whether it ends the request.
-func (s *sequence) take(token int32, contextLength int) (reason messages.EndReason, ended bool) {
-	position, p := s.output(), s.req.Params
+// take appends a sampled token and says why it ends the request, or 0.
+func (s *sequence) take(token int32, contextLength int) messages.EndReason {
 	s.tokens = append(s.tokens, token)
-	if position >= p.MinTokens {
-		if !p.IgnoreEOS && slices.Contains(p.EOSTokenIDs, token) {
-			return messages.EndEOS, true
-		}
-		if slices.Contains(p.StopTokenIDs, token) {
-			return messages.EndStopToken, true
-		}
+	reason := s.req.Params.EndOf(token, s.output())
+	if reason == 0 && len(s.tokens) >= contextLength {
+		return messages.EndLength
 	}
-	return messages.EndLength, s.left(contextLength) <= 0
+	return reason
 }
 
 // addPrompts appends log probabilities of one step.

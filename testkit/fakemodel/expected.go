@@ -28,14 +28,8 @@ func ExpectedOutput(opt Options, prompt []int32, params *messages.SamplingParams
 	}
 	out := Expected(opt, prompt, params, n)
 	for i, t := range out {
-		if i < params.MinTokens {
-			continue
-		}
-		if !params.IgnoreEOS && slices.Contains(params.EOSTokenIDs, t) {
-			return out[:i+1], messages.EndEOS
-		}
-		if slices.Contains(params.StopTokenIDs, t) {
-			return out[:i+1], messages.EndStopToken
+		if reason := params.EndOf(t, i+1); reason != 0 {
+			return out[:i+1], reason
 		}
 	}
 	return out, messages.EndLength
