@@ -190,20 +190,34 @@ func (s WeightSpec) CheckType(t Tensor) error {
 		return fmt.Errorf("weight %s: the file has shape %v, the program wants %v", s.Name, t.Shape, s.Shape)
 	}
 	if !t.DType.ForWeights() {
-		return fmt.Errorf("weight %s: %s is no type of weights", s.Name, t.DType)
+		return fmt.Errorf("weight %s: the type %s cannot be used for weights", s.Name, t.DType)
 	}
 	row := 1
 	if n := len(t.Shape); n > 0 {
 		row = t.Shape[n-1]
 	}
 	if b := t.DType.BlockLen(); row%b != 0 {
-		return fmt.Errorf("weight %s: rows of %d elements are no multiple of the %d in a block of %s; store it as f16 or in another type", s.Name, row, b, t.DType)
+		return fmt.Errorf("weight %s: rows of %d elements do not fill blocks of %d elements of %s; store it as f16 or in another type", s.Name, row, b, t.DType)
 	}
 	return nil
 }
 
-// Check tells whether a pool of this size can be.
-func (s PoolSpec) Check() error {
+// Supported is the check of Device.Supports: a program of ops that a device
+// knows, which is well formed. The device's name is for the error.
+func (p *Program) Supported(device string, knows func(Op) bool) error {
+	for i, op := range p.Ops {
+		if !knows(op) {
+			return fmt.Errorf("%s device: program %s: op %d, %T, is not implemented on this device; choose another device, or a model of another architecture", device, p.Name, i, op)
+		}
+	}
+	if err := p.Check(); err != nil {
+		return fmt.Errorf("%s device: %w", device, err)
+	}
+	return nil
+}
+
+// Check tells whether a pool of this size is possible for a program.
+func (s PoolSpec) Check(p *Program) error {
 	if err := paging.CheckSize(s.PageSize); err != nil {
 		return fmt.Errorf("KV pool: page size %w", err)
 	}
@@ -211,10 +225,16 @@ func (s PoolSpec) Check() error {
 		return fmt.Errorf("KV pool: %d pages; at least 1 is needed", s.Pages)
 	}
 	if !s.DType.ForKV() {
-		return fmt.Errorf("KV pool: %s is no type of K and V; use f32, f16, bf16 or int8", s.DType)
+		return fmt.Errorf("KV pool: K and V cannot be stored as %s; use f32, f16, bf16 or int8", s.DType)
 	}
 	if int(s.Layout) >= len(layouts) {
 		return fmt.Errorf("KV pool: layout %d is not known", s.Layout)
+	}
+	if s.Rows < 1 || s.StepTokens < 1 {
+		return fmt.Errorf("KV pool: %d rows and %d tokens a step; both must be at least 1", s.Rows, s.StepTokens)
+	}
+	if s.Context < 1 || s.Context > p.Context {
+		return fmt.Errorf("KV pool: rows of %d positions; it must be 1 to the model's context of %d", s.Context, p.Context)
 	}
 	return nil
 }

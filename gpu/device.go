@@ -12,14 +12,18 @@ type Device interface {
 	Info() Info
 	// Memory tells the bytes that exist and that this process could still get.
 	Memory() (Memory, error)
+	// Supports tells whether the device runs a program: it is well formed, and
+	// the device knows every op. PlanWeights and Load ask this before they look
+	// at a weight.
+	Supports(p *Program) error
 	// PlanWeights tells what Load would hold. It reads no data of
 	// StreamedWeights.
 	PlanWeights(p *Program, w Weights) (WeightPlan, error)
-	// Load checks a program, takes its weights into the device's own layout
-	// and returns a model without a KV pool. weights may be closed afterwards.
-	// Weights that are NaN or infinite, or would be so in the device's layout,
-	// are refused; the error names tensor, row and column.
-	// progress, if not nil, is called with the bytes loaded so far.
+	// Load takes a program's weights into the device's own layout and returns a
+	// model without a KV pool. weights may be closed afterwards. Weights that are
+	// NaN or infinite, or would be so in the device's layout, are refused; the
+	// error names tensor, row and column. progress, if not nil, is called with
+	// the bytes loaded so far.
 	Load(p *Program, weights Weights, progress func(done, total int64)) (Model, error)
 }
 
@@ -59,7 +63,7 @@ type StreamedWeights interface {
 	Discard(data []byte)
 }
 
-// PlacedWeights are Weights that know where their tensors stand, for errors.
+// PlacedWeights are Weights that know where their tensors are stored, for errors.
 type PlacedWeights interface {
 	Weights
 	// Place gives, of an index into a tensor's first dimension, the file and
@@ -76,12 +80,17 @@ type Tensor struct {
 	Data  []byte // DType.Bytes(product of Shape) bytes, rows one after the other
 }
 
-// PoolSpec sizes the KV pool.
+// PoolSpec sizes the KV pool and the table of rows. All are hard limits: a step
+// beyond one is refused.
 type PoolSpec struct {
 	PageSize int // slots a page, a power of two
 	Pages    int // usable pages 1..Pages; page 0 is padding and comes on top
 	DType    DType
 	Layout   Layout
+
+	Rows       int // rows of the table, at least 1
+	Context    int // positions of a row, 1 to Program.Context
+	StepTokens int // tokens that one step computes, at least 1
 }
 
 // Layout is how the KV of a pool lies in memory. It never changes a result:
@@ -115,24 +124,32 @@ func ParseLayout(name string) (Layout, error) {
 	return 0, fmt.Errorf("KV layout %q is unknown, want one of %s", name, strings.Join(layouts[:], ", "))
 }
 
+// StepsInFlight is how many steps a model takes at once: one that runs, and one
+// behind it that is computed next.
+const StepsInFlight = 2
+
 // Model is a loaded program. Calls come from one goroutine at a time.
 type Model interface {
-	// NewPool makes the KV pool, in place of an older one. What is in it is
-	// undefined; masked positions may hold NaN.
+	// NewPool makes the KV pool and a table of closed rows, in place of older
+	// ones. What is in the pool is undefined; masked positions may hold NaN. No
+	// step may be in flight.
 	NewPool(spec PoolSpec) error
-	// Submit starts a step and returns. done is called exactly once, from any
-	// goroutine, and must not block. The batch and all it points to stay
-	// frozen until then; the result is done's to keep. Only one step is under
-	// way at a time.
+	// Submit takes a step and returns. Steps are computed in the order in which
+	// they come, StepsInFlight of them at most: one more is refused. done is
+	// called exactly once, from any goroutine, and must not block; those of
+	// accepted steps are called one after the other, in order. A step is in flight
+	// until its done is called; until then the batch and all it points to stay
+	// frozen.
+	//
+	// A step that fails leaves the rows in between, so the one behind it fails
+	// as well, and so does every step until one with Reset.
 	Submit(batch *StepBatch, done func(*StepResult, error))
-	// CopyPages copies whole pages of all layers, src[i] to dst[i].
-	CopyPages(src, dst []int32) error
-	// Quiesce calls done once no step is under way.
+	// Quiesce calls done once no step is in flight and every done has returned.
 	Quiesce(done func())
 	// Bytes is memory held, measured, by purpose: "weights", "kv", "activations"
 	// (buffers of the step's rows), "workspace" (scratch of kernels). It may be
 	// asked from any goroutine, also while a step runs.
 	Bytes() map[string]int64
-	// Close frees everything. No step may be under way.
+	// Close frees everything. No step may be in flight.
 	Close() error
 }

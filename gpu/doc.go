@@ -2,10 +2,12 @@
 //
 // A model is emitted once as a Program: a static list of ops over named
 // buffers and weights. A Device loads a program with its weights (it may fuse,
-// pack, plan barriers, capture graphs) and runs steps of it. What a step costs
-// to describe is a StepBatch: sequences with their page tables, tokens and what
-// to draw. The layout of the KV pool is the device's secret; everyone else
-// speaks of (layer, slot) and copies by page.
+// pack, plan barriers, capture graphs) and runs steps of it. A Model keeps a table
+// of rows: of each sequence the tokens, the page table, and how to sample. A
+// StepBatch brings only what changes in them and which rows compute how much. Two
+// steps may be in flight, and the second may compute tokens that the first one
+// samples: they need never leave the device for that. The layout of the KV pool
+// is the device's secret; everyone else speaks of pages.
 //
 // # Exactness
 //

@@ -65,7 +65,7 @@ func TestBytesOfKV(t *testing.T) {
 		}
 	}
 	for _, d := range []gpu.DType{gpu.Q8_0, gpu.Q4_K, 99} {
-		if err := (gpu.PoolSpec{PageSize: 16, Pages: 4, DType: d}).Check(); err == nil || !strings.Contains(err.Error(), d.String()) {
+		if err := (gpu.PoolSpec{PageSize: 16, Pages: 4, DType: d}).Check(&gpu.Program{Context: 1}); err == nil || !strings.Contains(err.Error(), d.String()) {
 			t.Errorf("a pool of %s: %v", d, err)
 		}
 	}
@@ -82,7 +82,7 @@ func TestTensorCheck(t *testing.T) {
 		"a vector":           {gpu.Q8_0, []int{64}, 2 * 34, ""},
 		"a byte short":       {gpu.Q4_K, []int{3, 512}, 3*2*144 - 1, "863 bytes"},
 		"rows across blocks": {gpu.Q8_0, []int{4, 40}, 5 * 34, "rows of 40"},
-		"int8":               {gpu.I8, []int{4, 4}, 16, "int8 is no type of weights"},
+		"int8":               {gpu.I8, []int{4, 4}, 16, "int8 cannot be used for weights"},
 		"unknown":            {gpu.DType(77), []int{4, 4}, 16, "77"},
 	} {
 		s := gpu.WeightSpec{Name: "blk.0", Shape: c.shape}

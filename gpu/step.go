@@ -1,30 +1,75 @@
 package gpu
 
-// StepBatch is one step: what each sequence computes.
+import "errors"
+
+// Row is an entry of a model's table of rows, 0 to PoolSpec.Rows-1. It holds
+// what a device knows of one sequence: tokens, page table, how to sample.
+type Row int32
+
+// StepBatch is one step: what changes in the rows, then what rows compute. It
+// carries what is new since the step before, never whole page tables. Order of
+// application: Reset, Closed, Opened, Replaced, Grown, Work.
 type StepBatch struct {
-	Sequences []Sequence
+	// Reset closes every row first, and lets steps run again after one failed.
+	Reset    bool
+	Closed   []Row
+	Opened   []RowOpened
+	Replaced []RowReplaced
+	Grown    []RowGrown
+	Work     []RowWork // each row at most once
 }
 
-// Sequence is the part of one request in a step.
-type Sequence struct {
-	// Pages is the page table, by page index of the sequence; covers at least
-	// Start+len(Tokens) positions.
+// RowOpened puts a sequence into a row. The device copies Prompt, Output and
+// Pages; what Sampling points to stays frozen while the row is open.
+type RowOpened struct {
+	Row Row
+	// Prompt, at least one token, and Output, what was sampled before: penalties
+	// and MinTokens see the border between them.
+	Prompt, Output []int32
+	// Pages of a cached prefix: their KV is there, for whole pages. It leaves at
+	// least one token to compute.
+	Pages    []int32
+	Sampling Sampling
+	Score    ScoreSpec
+}
+
+// RowReplaced overwrites a row's page table from index First on.
+type RowReplaced struct {
+	Row   Row
+	First int
 	Pages []int32
-	// Tokens are computed and stored at positions Start, Start+1, …
-	Tokens []int32
-	Start  int
-	// Sample, if not nil, draws the next token from the last token's logits.
-	Sample *SampleSpec
-	// Score, if not nil, reports log probabilities of known tokens.
-	Score *ScoreSpec
-	// KeepLogits returns the raw logits of every token of the sequence.
+}
+
+// RowGrown appends pages to a row's table.
+type RowGrown struct {
+	Row   Row
+	Pages []int32
+}
+
+// RowWork computes the row's tokens at positions [Start, Start+Count) and stores
+// their K and V. Start is where the row's KV ends. The tokens are known when
+// the step begins: a step that was submitted behind another one may compute what
+// that one samples.
+type RowWork struct {
+	Row          Row
+	Start, Count int
+	// Sample is how many tokens the device may sample for the positions from
+	// Start+Count on, where the row's tokens end; 0: none. Most devices give
+	// one; a device that speculates may give more, and stores the K and V of all
+	// but the last. The row's pages hold Start+Count+Sample-1 positions.
+	Sample int
+	// Allowed, if not nil, has a bit for each token that may be sampled, token t
+	// in bit t%32 of word t/32: a grammar's mask. It is about one position, so
+	// Sample is 1 then. Frozen until the step is done.
+	Allowed []uint32
+	// KeepLogits returns the raw logits of every token of the work.
 	KeepLogits bool
 }
 
-// SampleSpec is how one token is drawn. Order: Bias, penalties, Mask,
+// Sampling is how a row's tokens are chosen. Order: Bias, penalties, the masks,
 // temperature, top-k, top-p, min-p; ties go to the lower id.
-type SampleSpec struct {
-	Temperature float32 // < 1e-6: take the likeliest
+type Sampling struct {
+	Temperature float32 // < 1e-6: greedy
 	TopP        float32 // 1: off
 	MinP        float32 // 0: off
 	TopK        int32   // 0: off
@@ -32,29 +77,19 @@ type SampleSpec struct {
 	FrequencyPenalty  float32
 	PresencePenalty   float32
 	RepetitionPenalty float32 // 1: off
-	// History are the tokens seen so far, each once, in any order; needed
-	// when a penalty is on.
-	History []TokenCount
 
 	Bias []TokenBias // each token once
-	Mask []int32     // never drawn (min_tokens)
+	// EndTokens are not sampled before the output has MinTokens tokens.
+	EndTokens []int32
+	MinTokens int
 
-	// The draw is Uniform(Seed, Choice, Position).
-	Seed     uint64
-	Choice   uint32
-	Position int // absolute position of the token to draw
+	// The random number of a position is Uniform(Seed, Choice, position).
+	Seed   uint64
+	Choice uint32
 
-	// TopLogprobs: -1 nothing, otherwise the drawn token's log probability
-	// and as many of the likeliest.
+	// TopLogprobs: -1 nothing, otherwise each sampled token's log probability
+	// and those of as many of the most likely tokens.
 	TopLogprobs int
-}
-
-// TokenCount says how often a token stands in the output and whether it
-// stands in the prompt.
-type TokenCount struct {
-	Token    int32
-	Output   int32
-	InPrompt bool
 }
 
 // TokenBias is added to a raw logit.
@@ -63,33 +98,43 @@ type TokenBias struct {
 	Bias  float32
 }
 
-// ScoreSpec asks for log probabilities of the tokens that follow positions
-// From, From+1, …, all of which are computed in this step.
+// ScoreSpec asks for the log probabilities of a row's known tokens at positions
+// [From, To), From >= 1: each comes with the step that computes the position
+// before it. The zero value asks for none.
 type ScoreSpec struct {
-	From    int     // absolute position
-	Targets []int32 // Targets[i] stands at position From+i+1
-	Top     int     // likeliest tokens beside each, >= 0
+	From, To int
+	Top      int // most likely tokens beside each, >= 0
 }
 
-// StepResult has one entry per sequence, in order.
+// StepResult has one entry per RowWork, in order. It is the device's again when
+// done returns, except for what Logprobs, Scores and Logits point to.
 type StepResult struct {
-	Sequences []SequenceResult
+	Rows []RowResult
 }
 
-// SequenceResult is what a sequence asked for.
-type SequenceResult struct {
-	Token  int32       // drawn; -1 without a Sample
-	Chosen *Scored     // nil unless TopLogprobs >= 0
-	Scores []Scored    // per target of Score
-	Logits [][]float32 // per token of the sequence, with KeepLogits
+// RowResult is what a row's work brought.
+type RowResult struct {
+	// Tokens were sampled, in order of position: one to RowWork.Sample of them.
+	Tokens   []int32
+	Logprobs []Logprobs // per token, if TopLogprobs >= 0
+	// Scores are those of the tokens at positions from ScoredFrom on.
+	ScoredFrom int
+	Scores     []Logprobs
+	Logits     [][]float32 // per token of the work, with KeepLogits
+	// Err is why the row got no token although the step is sound. The row
+	// computes nothing more; work that it is given before it is closed brings
+	// the same error.
+	Err error
 }
 
-// Scored is a token's log probability under the log-softmax of the raw logits,
-// and the likeliest tokens, most likely first, ties lower id first.
-type Scored struct {
-	Token   int32
-	Logprob float32
-	Top     []TokenLogprob
+// ErrNothingToSample is a row's outcome when every token is excluded.
+var ErrNothingToSample = errors.New("no token can be sampled: logit_bias, min_tokens and the grammar together exclude every token of the vocabulary")
+
+// Logprobs is a token's log probability under the log-softmax of the raw logits,
+// and the most likely tokens, highest first, ties lower id first.
+type Logprobs struct {
+	Chosen TokenLogprob
+	Top    []TokenLogprob
 }
 
 // TokenLogprob is a token and its log probability.

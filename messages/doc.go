@@ -50,7 +50,6 @@
 //	| PagesReserved       | allocator → former        | RunBatch when there is work      | closes the plan                                      |
 //	| PagesRefused        | allocator → former        | none                             | an invariant violation: plans use exact counters     |
 //	| RunBatch            | former → runner           | BatchDone or BatchFailed         | of an older epoch: ignored                           |
-//	| StepCompleted       | runner → runner           | none                             | of an older epoch: ignored                           |
 //	| WatchdogDue         | runner → runner           | FailEpoch if a step is overdue   | of an older epoch: ignored                           |
 //	| BatchDone           | runner → former           | none                             | of an older epoch: ignored                           |
 //	| BatchFailed         | runner → former           | FailEpoch to the engine          | nothing of the step counts                           |

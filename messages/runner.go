@@ -18,17 +18,8 @@ type RunBatch struct {
 	Work     []RowWork     // moved; at least one, each row at most once
 }
 
-// StepCompleted is the runner's word to itself, from the executor's callback,
-// that a step is over and the next one may be submitted.
-type StepCompleted struct {
-	Header
-	Step StepID
-	// Failed means that the executor computes nothing more in this epoch.
-	Failed bool
-}
-
-// WatchdogDue tells the runner to look how long the step that is under way has
-// been.
+// WatchdogDue tells the runner to look how long the step that runs has been on the
+// device.
 type WatchdogDue struct{ Header }
 
 // RowOpened gives a row to a request.
@@ -75,6 +66,5 @@ func (b *RunBatch) Tokens() int {
 	return n
 }
 
-func (*RunBatch) toRunner()      {}
-func (*StepCompleted) toRunner() {}
-func (*WatchdogDue) toRunner()   {}
+func (*RunBatch) toRunner()    {}
+func (*WatchdogDue) toRunner() {}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -29,16 +30,16 @@ func (*device) Quiesce(done func()) { done() }
 type scene struct {
 	*core
 	device  *device
+	now     time.Duration // of the callbacks
 	out     messages.Outbox
 	answers []string
-	itself  []*messages.StepCompleted
 }
 
 func newScene() *scene {
 	s := &scene{device: &device{}, out: messages.Outbox{Own: messages.Header{Epoch: 3}}}
 	s.core = &core{executor: s.device, rows: map[messages.Row]messages.RequestID{},
-		answer:    func(m messages.ToFormer) { s.answers = append(s.answers, fmt.Sprintf("%T", m)) },
-		completed: func(m *messages.StepCompleted) { s.itself = append(s.itself, m) },
+		answer: func(m messages.ToFormer) { s.answers = append(s.answers, fmt.Sprintf("%T", m)) },
+		clock:  func() time.Duration { return s.now },
 	}
 	return s
 }
@@ -56,8 +57,7 @@ func (s *scene) run(step messages.StepID, row messages.Row, open messages.Reques
 	s.Step(0, b, &s.out)
 }
 
-// complete ends the oldest step on the device; the runner does not hear of it
-// before hear.
+// complete ends the oldest step on the device.
 func (s *scene) complete(err error) {
 	done := s.device.done[0]
 	s.device.done = s.device.done[1:]
@@ -68,12 +68,6 @@ func (s *scene) complete(err error) {
 	done(&messages.BatchDone{}, nil)
 }
 
-func (s *scene) hear() {
-	m := s.itself[0]
-	s.itself = s.itself[1:]
-	s.Step(0, m, &s.out)
-}
-
 func (s *scene) submitted(t *testing.T, want ...messages.StepID) {
 	t.Helper()
 	if !slices.Equal(s.device.steps, want) {
@@ -81,54 +75,34 @@ func (s *scene) submitted(t *testing.T, want ...messages.StepID) {
 	}
 }
 
-func TestStepsAreSubmittedOneAfterTheOther(t *testing.T) {
+func TestStepsGoToTheDeviceAtOnce(t *testing.T) {
 	s := newScene()
 	s.run(1, 0, 10)
 	s.run(2, 0, 0)
-	s.submitted(t, 1)
-	s.complete(nil)
-	// The batch former hears first and launches the third before the runner
-	// knows that the first is over.
-	s.run(3, 0, 0)
-	s.submitted(t, 1)
-	s.hear()
 	s.submitted(t, 1, 2)
 	s.complete(nil)
-	s.hear()
+	s.run(3, 0, 0)
 	s.complete(nil)
-	s.hear()
+	s.complete(nil)
 	s.submitted(t, 1, 2, 3)
-	s.run(4, 0, 0)
-	s.submitted(t, 1, 2, 3, 4)
-	if len(s.answers) != 3 {
-		t.Errorf("three steps gave %v", s.answers)
+	if want := []string{"*messages.BatchDone", "*messages.BatchDone", "*messages.BatchDone"}; !slices.Equal(s.answers, want) {
+		t.Errorf("answers %v, want %v", s.answers, want)
 	}
 }
 
+// A failed step takes the one behind it along; one answer ends the epoch, and
+// nothing more is submitted in it.
 func TestNothingIsSubmittedBehindAFailedStep(t *testing.T) {
 	s := newScene()
 	s.run(1, 0, 10)
 	s.run(2, 0, 0)
 	s.complete(errors.New("injected"))
-	s.hear()
+	s.complete(errors.New("an earlier step failed"))
 	s.run(3, 0, 0)
-	s.submitted(t, 1)
+	s.submitted(t, 1, 2)
 	if want := []string{"*messages.BatchFailed"}; !slices.Equal(s.answers, want) {
 		t.Errorf("answers %v, want %v", s.answers, want)
 	}
-}
-
-func TestTooManySteps(t *testing.T) {
-	s := newScene()
-	for step := range messages.StepID(3) {
-		s.run(step+1, 0, messages.RequestID(10*(1-min(step, 1))))
-	}
-	defer func() {
-		if recover() == nil {
-			t.Error("a fourth step was taken while the first one runs")
-		}
-	}()
-	s.run(4, 0, 0)
 }
 
 // The suspects are those whose step is being submitted, by the rows as they are
@@ -141,22 +115,23 @@ func TestSuspects(t *testing.T) {
 			t.Errorf("%s: suspects %v, want %v", when, got, want)
 		}
 	}
-	check("a row that is opened", &messages.RunBatch{Work: []messages.RowWork{{Row: 0}},
-		Opened: []messages.RowOpened{{Row: 0, Request: &messages.EngineRequest{ID: 10}}}}, 10)
+	opens := &messages.RunBatch{Work: []messages.RowWork{{Row: 0}}, Opened: []messages.RowOpened{{Row: 0, Request: &messages.EngineRequest{ID: 10}}}}
+	check("a row that is opened", opens, 10)
 	s.run(1, 0, 10)
-	check("nobody waits", &messages.StepCompleted{})
-	s.run(2, 0, 20) // the row changes hands
-	check("a step waits", &messages.StepCompleted{}, 20)
-	s.complete(nil)
+	check("a row that is open", &messages.RunBatch{Work: []messages.RowWork{{Row: 0}}}, 10)
+	check("a row that changes hands", &messages.RunBatch{Work: []messages.RowWork{{Row: 0}}, Closed: []messages.Row{0},
+		Opened: []messages.RowOpened{{Row: 0, Request: &messages.EngineRequest{ID: 20}}}}, 20)
+	check("a timer", &messages.WatchdogDue{})
+	check("no message", nil)
 	s.device.panic = true
+	next := &messages.RunBatch{Step: 2, Work: []messages.RowWork{{Row: 0}, {Row: 7}}}
 	func() {
 		defer func() {
 			if recover() == nil {
 				t.Error("the device did not panic")
 			}
 		}()
-		s.hear()
+		s.Step(0, next, &s.out)
 	}()
-	check("a panic while it is submitted", &messages.StepCompleted{}, 20)
-	check("no message", nil)
+	check("a panic while it is submitted", next, 10)
 }

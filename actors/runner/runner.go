@@ -2,17 +2,16 @@
 // never waits for one. The executor's callback carries the outcome to the
 // batch former, so that the mailbox stays free while the device computes.
 //
-// The executor gets one step at a time. A second one may come while it runs; it
-// waits here and is submitted when the first is over. Since the executor has
-// appended the first one's tokens by then, the second may compute them.
+// A second step may come while one runs. The executor gets it at once and
+// computes it after that one, so it may compute the tokens which that one samples.
 //
 // A watchdog ends the epoch when a step takes too long: nobody else would notice
 // a device that hangs. It cannot end the step; that is the supervisor's matter,
 // which waits for the device to become quiet, and gives up if it does not.
 //
-//	Receives: RunBatch (batch); StepCompleted, WatchdogDue (itself)
-//	Sends:    BatchDone, BatchFailed (batch); StepCompleted, WatchdogDue (itself); FailEpoch (engine) when it panics or a step is overdue
-//	State:    which request holds which row, to name suspects; the step that waits; since when the other one runs
+//	Receives: RunBatch (former); WatchdogDue (itself)
+//	Sends:    BatchDone, BatchFailed (former); WatchdogDue (itself); FailEpoch (engine) when it panics or a step is overdue
+//	State:    which request holds which row, to name suspects; which step runs, and since when
 //	On failure: stopped with its epoch; the Executor belongs to the process
 package runner
 
@@ -28,14 +27,16 @@ import (
 
 // Executor computes steps on a device. It outlives the epochs.
 type Executor interface {
-	// Submit starts a step and returns without waiting. done is called exactly
-	// once, from any goroutine, with either a result or an error. The batch is
-	// the executor's until it calls done, and not looked at after that; the
-	// result is the batch former's until the step after the next is submitted.
+	// Submit takes a step and returns without waiting. Steps are computed in the
+	// order in which they come; two may be in flight. done is called exactly
+	// once, from any goroutine, in that order, with either a result or an error;
+	// after an error every step fails until Reset. The batch is the executor's
+	// until it calls done, and not looked at after that; the result is the batch
+	// former's until the step after the next is submitted.
 	Submit(batch *messages.RunBatch, done func(*messages.BatchDone, error))
-	// Reset forgets every row. No step may be under way.
+	// Reset forgets every row. No step may be in flight.
 	Reset()
-	// Quiesce calls done once no step is under way.
+	// Quiesce calls done once no step is in flight.
 	Quiesce(done func())
 }
 
@@ -52,7 +53,7 @@ func isSticky(err error) bool {
 // longer fails the epoch; 0 is no limit. Example: 5m.
 func Props(opt shell.Options, executor Executor, watchdogTimeout time.Duration, more ...actor.PropsOption) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
-		c := &core{executor: executor, rows: map[messages.Row]messages.RequestID{}, watchdog: watchdog{timeout: watchdogTimeout}}
+		c := &core{executor: executor, clock: opt.Clock, rows: map[messages.Row]messages.RequestID{}, watchdog: watchdog{timeout: watchdogTimeout}}
 		return &runner{Actor: shell.New(opt, c), core: c, opt: opt}
 	}, more...)
 }
@@ -67,9 +68,8 @@ type runner struct {
 // Receive implements actor.Actor.
 func (r *runner) Receive(ctx actor.Context) {
 	if _, ok := ctx.Message().(*actor.Started); ok {
-		root, self, batch := ctx.ActorSystem().Root, ctx.Self(), r.opt.Route(messages.Former)
-		r.core.answer = func(msg messages.ToFormer) { root.Send(batch, msg) }
-		r.core.completed = func(msg *messages.StepCompleted) { root.Send(self, msg) }
+		root, former := ctx.ActorSystem().Root, r.opt.Route(messages.Former)
+		r.core.answer = func(msg messages.ToFormer) { root.Send(former, msg) }
 		return
 	}
 	r.Actor.Receive(ctx)

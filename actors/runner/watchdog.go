@@ -8,30 +8,51 @@ import (
 )
 
 // watchdog notices a step that never ends. It has one timer at a time, whatever
-// the number of steps: the timer that finds a younger step than its own, or
-// none, is early; then it is set again for the rest of that step's time, or by
-// the next step.
+// the number of steps: when the timer goes off early for the step that runs
+// then, it is set again for the rest of that step's time; when no step runs, the
+// next step sets it.
 type watchdog struct {
 	timeout time.Duration // 0: no limit
 	set     bool          // a timer is out
-	// Of the step that was submitted last.
+	steps   []watched     // in flight, oldest first, and perhaps some that have ended
+}
+
+// watched is a submitted step.
+type watched struct {
 	step  messages.StepID
-	since time.Duration
+	since time.Duration // when it was submitted
 	// rows that work in it. A copy: the message is its sender's again when the
-	// step is done, which may be before the runner hears of it.
+	// step is done.
 	rows []messages.Row
 }
 
-// watch takes the step that is submitted now.
-func (w *watchdog) watch(now time.Duration, m *messages.RunBatch, out *messages.Outbox) {
+// watch takes the step that is submitted now; done is the newest that has ended.
+func (w *watchdog) watch(now time.Duration, m *messages.RunBatch, done messages.StepID, out *messages.Outbox) {
 	if w.timeout == 0 {
 		return
 	}
-	w.step, w.since, w.rows = m.Step, now, w.rows[:0]
+	w.forget(done)
+	n := len(w.steps)
+	if n == cap(w.steps) {
+		w.steps = append(w.steps, watched{})
+	}
+	w.steps = w.steps[:n+1] // with the memory of an earlier step
+	s := &w.steps[n]
+	s.step, s.since, s.rows = m.Step, now, s.rows[:0]
 	for i := range m.Work {
-		w.rows = append(w.rows, m.Work[i].Row)
+		s.rows = append(s.rows, m.Work[i].Row)
 	}
 	w.alarm(w.timeout, out)
+}
+
+// forget drops the steps that have ended and keeps their memory.
+func (w *watchdog) forget(done messages.StepID) {
+	for len(w.steps) > 0 && w.steps[0].step <= done {
+		first, last := w.steps[0], len(w.steps)-1
+		copy(w.steps, w.steps[1:])
+		w.steps[last] = first
+		w.steps = w.steps[:last]
+	}
 }
 
 func (w *watchdog) alarm(after time.Duration, out *messages.Outbox) {
@@ -42,20 +63,26 @@ func (w *watchdog) alarm(after time.Duration, out *messages.Outbox) {
 	out.After(after, &messages.WatchdogDue{})
 }
 
-// watchdogDue ends the epoch if the step under way has had its time.
+// watchdogDue ends the epoch if the step that runs has had its time: since it was
+// submitted, and since the one before it ended.
 func (c *core) watchdogDue(now time.Duration, out *messages.Outbox) {
-	w := &c.watchdog
+	w, p := &c.watchdog, &c.progress
 	w.set = false
-	if !c.busy || c.failed {
+	p.mu.Lock()
+	done, at, failed := p.step, p.at, p.failed
+	p.mu.Unlock()
+	if w.forget(done); failed || len(w.steps) == 0 {
 		return
 	}
-	if rest := w.since + w.timeout - now; rest > 0 {
+	s := &w.steps[0]
+	since := max(s.since, at)
+	if rest := since + w.timeout - now; rest > 0 {
 		w.alarm(rest, out)
 		return
 	}
-	c.failed = true
-	suspects := make([]messages.RequestID, 0, len(w.rows))
-	for _, row := range w.rows {
+	p.fail()
+	suspects := make([]messages.RequestID, 0, len(s.rows))
+	for _, row := range s.rows {
 		if id, ok := c.rows[row]; ok {
 			suspects = append(suspects, id)
 		}
@@ -63,5 +90,5 @@ func (c *core) watchdogDue(now time.Duration, out *messages.Outbox) {
 	out.Record(messages.WatchdogTimeouts, 1)
 	out.ToEngine(&messages.FailEpoch{From: messages.Runner, Suspects: suspects,
 		Cause: fmt.Sprintf("step %d of %d rows has been on the device for %v, watchdog-timeout is %v; raise it if steps may take so long, or lower chunked-prefill-size",
-			w.step, len(w.rows), now-w.since, w.timeout)})
+			s.step, len(s.rows), now-since, w.timeout)})
 }

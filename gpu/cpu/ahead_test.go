@@ -18,8 +18,8 @@ func TestLookaheadIsWhatComesNext(t *testing.T) {
 			spec := gpu.PoolSpec{PageSize: 16, Pages: 8, DType: gpu.BF16}
 			m, _ := load(t, s, Options{Threads: threads}, spec)
 			q := prompt(s, spec, 3)
-			q.Sample = &gpu.SampleSpec{TopP: 1, RepetitionPenalty: 1, TopLogprobs: -1}
-			if _, err := gputest.Step(m, q); err != nil {
+			q.Sample = 1
+			if _, err := gputest.Fresh(m, q); err != nil {
 				t.Fatal(err)
 			}
 			step := &m.step
@@ -75,7 +75,7 @@ func TestNoLookaheadForLongPrompts(t *testing.T) {
 	s := gputest.Shape{Name: "ahead", Vocab: 256, Hidden: 64, Layers: 1, Heads: 2, KVHeads: 1, HeadDim: 32, Inner: 128, Context: 512}
 	spec := gpu.PoolSpec{PageSize: 16, Pages: 40, DType: gpu.BF16}
 	m, _ := load(t, s, Options{Threads: 2}, spec)
-	if _, err := gputest.Step(m, prompt(s, spec, 2*blockTokens)); err != nil {
+	if _, err := gputest.Fresh(m, prompt(s, spec, 2*blockTokens)); err != nil {
 		t.Fatal(err)
 	}
 	step := &m.step

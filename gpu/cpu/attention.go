@@ -105,7 +105,7 @@ func (t *attending) segment(i int) {
 		sums.peaks[r], sums.totals[r] = attn.NoScore, 0
 	}
 	end := int(s.pos[t.tile.row+t.tile.n-1]) + 1
-	reader := w.reader(s, s.batch.Sequences[t.tile.seq].Pages, t.op.Layer, t.head, end, t.tile.n > 1)
+	reader := w.reader(s, s.sequences[t.tile.seq].Pages, t.op.Layer, t.head, end, t.tile.n > 1)
 	for from := i * segment; from < min(end, (i+1)*segment); from += attn.BlockSlots {
 		b := reader.read(from)
 		if t.tile.n == 1 {

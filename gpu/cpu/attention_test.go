@@ -44,42 +44,49 @@ func TestSplitsOfLongContextsDoNotChangeABit(t *testing.T) {
 // chunks, beside short sequences, and gives the logits of those.
 func lastLogits(m gpu.Model, spec gpu.PoolSpec, n, chunk, beside int) ([][]float32, error) {
 	q := prompt(long, spec, n)
-	tokens := q.Tokens
-	var others []gpu.Sequence
+	var others []gputest.Part
 	for i := range beside {
 		o := prompt(long, spec, 3)
-		for j := range o.Pages {
-			o.Pages[j] += int32((n/spec.PageSize + 2) * (i + 1))
+		for j := range o.Grow {
+			o.Grow[j] += int32((n/spec.PageSize + 2) * (i + 1))
 		}
+		o.Row = gpu.Row(i + 1)
 		others = append(others, o)
 	}
 	var logits [][]float32
-	for at := 0; at < n; {
+	for at := 0; at < n; at += q.Count {
 		size := n - 30
 		if at > 0 || chunk == n {
 			size = chunk
 		}
-		q.Start, q.Tokens, q.KeepLogits = at, tokens[at:min(at+size, n)], true
-		got, err := gputest.Step(m, append([]gpu.Sequence{q}, others...)...)
+		q.Start, q.Count, q.KeepLogits = at, min(size, n-at), true
+		b := gputest.Batch(append([]gputest.Part{q}, others...)...)
+		if at > 0 {
+			for _, o := range others {
+				b.Closed = append(b.Closed, o.Row)
+			}
+		}
+		got, err := gputest.Run(m, b)
 		if err != nil {
 			return nil, err
 		}
 		logits = append(logits, got[0].Logits...)
-		at += len(q.Tokens)
+		q.Open, q.Grow = nil, nil
 	}
 	return logits[n-30:], nil
 }
 
-// Neither do steps over split contexts allocate but their result.
+// Neither do steps over split contexts allocate.
 func TestAllocationsOfSplitAttention(t *testing.T) {
 	spec := gpu.PoolSpec{PageSize: 16, Pages: 300, DType: gpu.I8}
 	m, _ := load(t, long, Options{Threads: 3}, spec)
 	q := prompt(long, spec, 4*segment)
-	if _, err := gputest.Step(m, q); err != nil {
+	if _, err := gputest.Fresh(m, q); err != nil {
 		t.Fatal(err)
 	}
-	q.Start, q.Tokens = len(q.Tokens)-3, q.Tokens[:3]
-	batch, ended := &gpu.StepBatch{Sequences: []gpu.Sequence{q}}, make(chan error, 1)
+	cached := len(q.Open.Prompt)/16 - 1
+	q.Open.Pages, q.Grow, q.Start, q.Count = q.Grow[:cached], q.Grow[cached:], 16*cached, 3
+	batch, ended := gputest.FreshBatch(q), make(chan error, 1)
 	done := func(_ *gpu.StepResult, err error) { ended <- err }
 	got := testing.AllocsPerRun(30, func() {
 		m.Submit(batch, done)
@@ -87,8 +94,8 @@ func TestAllocationsOfSplitAttention(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if len(m.step.splits) == 0 || got > 2 {
-		t.Errorf("a step of %d splits makes %v allocations, want at most 2", len(m.step.splits), got)
+	if len(m.step.splits) == 0 || got > 0 {
+		t.Errorf("a step of %d splits makes %v allocations, want none", len(m.step.splits), got)
 	}
 }
 

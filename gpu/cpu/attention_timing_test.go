@@ -112,16 +112,19 @@ func BenchmarkAttentionDecode(b *testing.B) {
 						token := 2 * s.kvHeads * kv.VectorBytes(s.dim)
 						layers := max(1, pool/(token*8192))
 						sequences := 8192 / context
-						spec := gpu.PoolSpec{PageSize: 16, Pages: 8192 / 16, DType: kv}
+						spec := gpu.PoolSpec{PageSize: 16, Pages: 8192/16 + sequences, DType: kv}
 						m := loadAttention(b, level, 1, spec, layers, s.heads, s.kvHeads, s.dim)
-						batch, pages := &gpu.StepBatch{}, rand.New(rand.NewPCG(3, 3)).Perm(spec.Pages)
-						for i := range sequences {
-							q := gpu.Sequence{Start: context - 1, Tokens: []int32{0}}
-							for _, page := range pages[i*context/16 : (i+1)*context/16] {
-								q.Pages = append(q.Pages, int32(page+1))
+						var parts []gputest.Part
+						pages, each := rand.New(rand.NewPCG(3, 3)).Perm(spec.Pages), context/16
+						for i := range sequences { // each computes the token behind a cached context
+							q := gputest.Whole(make([]int32, context+1), []int32{int32(pages[len(pages)-1-i] + 1)})
+							for _, page := range pages[i*each : (i+1)*each] {
+								q.Open.Pages = append(q.Open.Pages, int32(page+1))
 							}
-							batch.Sequences = append(batch.Sequences, q)
+							q.Start, q.Count = context, 1
+							parts = append(parts, q)
 						}
+						batch := gputest.FreshBatch(parts...)
 						compared(b, "GB/s", float64(layers)*8192*float64(token), func() time.Duration { return stepTime(b, m, batch) },
 							float64(len(memory)), func() time.Duration {
 								start := cputime.Used()
@@ -144,11 +147,11 @@ func BenchmarkAttentionPrefill(b *testing.B) {
 					b.Run(fmt.Sprintf("%s/%dx%dx%d/%s/%d", level, s.heads, s.kvHeads, s.dim, kv, n), func(b *testing.B) {
 						spec := gpu.PoolSpec{PageSize: 16, Pages: n / 16, DType: kv}
 						m := loadAttention(b, level, 1, spec, 4, s.heads, s.kvHeads, s.dim)
-						q := gpu.Sequence{Tokens: make([]int32, n)}
+						q := gputest.Whole(make([]int32, n), nil)
 						for i := range spec.Pages {
-							q.Pages = append(q.Pages, int32(i+1))
+							q.Grow = append(q.Grow, int32(i+1))
 						}
-						batch := &gpu.StepBatch{Sequences: []gpu.Sequence{q}}
+						batch := gputest.FreshBatch(q)
 						// A multiplication and an addition each for q.k and for p v.
 						work := 4 * 4 * float64(s.heads*s.dim) * float64(n) * float64(n+1) / 2
 						const rounds = 1 << 20

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
@@ -30,6 +31,15 @@ type compiled struct {
 	queryGroup int            // query heads that share a KV head, at most; 0: no attention
 	threads    int
 	wide       bool // some products are for intgemm.MultiplyAMX
+}
+
+// knows tells whether compile has a stage for an op.
+func knows(op gpu.Op) bool {
+	switch op.(type) {
+	case gpu.Embed, gpu.RMSNorm, gpu.Linear, gpu.Rope, gpu.StoreKV, gpu.Attention, gpu.SiluMul, gpu.Gather, gpu.Sample:
+		return true
+	}
+	return false
 }
 
 // compile turns ops into as few stages as their dependencies allow: Linears
@@ -154,7 +164,7 @@ func (c *compiled) rowOps(p *gpu.Program, weights []matrix, op gpu.Op) []rowOp {
 	case gpu.Gather:
 		return []rowOp{gather{op}}
 	}
-	panic("cpu: an op passed Program.Check that no stage is known for")
+	panic(fmt.Sprintf("cpu: knows lists %T, for which compile has no stage", op))
 }
 
 // queriesTogether is a multiple of the rows that the kernels take at a time at

@@ -47,10 +47,13 @@ func (d *device) Info() gpu.Info {
 // Memory implements gpu.Device.
 func (d *device) Memory() (gpu.Memory, error) { return systemMemory() }
 
+// Supports implements gpu.Device.
+func (d *device) Supports(p *gpu.Program) error { return p.Supported("cpu", knows) }
+
 // PlanWeights implements gpu.Device.
 func (d *device) PlanWeights(p *gpu.Program, w gpu.Weights) (gpu.WeightPlan, error) {
-	if err := p.Check(); err != nil {
-		return gpu.WeightPlan{}, fmt.Errorf("cpu device: %w", err)
+	if err := d.Supports(p); err != nil {
+		return gpu.WeightPlan{}, err
 	}
 	l, err := newLoading(p, w, &d.options)
 	if err != nil {
@@ -61,8 +64,8 @@ func (d *device) PlanWeights(p *gpu.Program, w gpu.Weights) (gpu.WeightPlan, err
 
 // Load implements gpu.Device.
 func (d *device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total int64)) (gpu.Model, error) {
-	if err := p.Check(); err != nil {
-		return nil, fmt.Errorf("cpu device: %w", err)
+	if err := d.Supports(p); err != nil {
+		return nil, err
 	}
 	weights, err := loadWeights(p, w, d.options, progress)
 	if err != nil {

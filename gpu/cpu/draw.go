@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/scan"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
+	"github.com/troupe-engine/troupe/gpu/rows"
 )
 
 // candidates is one worker's scratch for draws, grown on use.
@@ -28,7 +28,7 @@ func (c *candidates) bytes() int64 {
 // draw picks the next token as gpu/ref defines it. Weights of the whole
 // vocabulary, and their sum in order of ids, are made only where a faster sum
 // leaves doubt (see sumError); sorted is what top-k and top-p may keep.
-func (c *candidates) draw(level simd.Level, logits []float32, spec *gpu.SampleSpec) (int32, error) {
+func (c *candidates) draw(level simd.Level, logits []float32, spec *rows.Sample) (int32, error) {
 	d := drawing{candidates: c, level: level, x: c.adjusted(logits, spec), temperature: spec.Temperature}
 	highest, nan := scan.Max(level, d.x)
 	switch d.highest = highest; {
@@ -36,7 +36,7 @@ func (c *candidates) draw(level simd.Level, logits []float32, spec *gpu.SampleSp
 		id := slices.IndexFunc(d.x, func(v float32) bool { return v != v })
 		return 0, fmt.Errorf("the logit of token %d is not a number; the weights or the KV pool overflow", id)
 	case math.IsInf(float64(highest), -1):
-		return 0, errors.New("nothing is left to draw: mask and bias exclude every token")
+		return 0, gpu.ErrNothingToSample
 	case spec.Temperature < 1e-6:
 		return int32(scan.Index(level, d.x, highest)), nil
 	}

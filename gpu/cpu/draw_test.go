@@ -7,6 +7,7 @@ import (
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
+	"github.com/troupe-engine/troupe/gpu/rows"
 )
 
 // sorts of logits; with 4096 equal ones, shares of them are exact, and a goal
@@ -37,8 +38,8 @@ func TestDrawsOfAllLevelsAreTheSame(t *testing.T) {
 		for i := range x {
 			x[i] = kind(r)
 		}
-		s := gpu.SampleSpec{RepetitionPenalty: 1, Seed: r.Uint64(), Temperature: []float32{0, 0.01, 0.7, 1, 5}[r.IntN(5)],
-			TopP: []float32{1, 1, 0, 0.25, 0.5, 0.95, 0.9999}[r.IntN(7)], TopK: []int32{0, 0, 1, 7, 500}[r.IntN(5)], MinP: []float32{0, 0, 0.05, 1}[r.IntN(4)]}
+		s := rows.Sample{Sampling: &gpu.Sampling{RepetitionPenalty: 1, Seed: r.Uint64(), Temperature: []float32{0, 0.01, 0.7, 1, 5}[r.IntN(5)],
+			TopP: []float32{1, 1, 0, 0.25, 0.5, 0.95, 0.9999}[r.IntN(7)], TopK: []int32{0, 0, 1, 7, 500}[r.IntN(5)], MinP: []float32{0, 0, 0.05, 1}[r.IntN(4)]}}
 		want, err := plain.draw(simd.Portable, x, &s)
 		if err != nil {
 			t.Fatal(err)
@@ -47,13 +48,13 @@ func TestDrawsOfAllLevelsAreTheSame(t *testing.T) {
 		scored := plain.score(&norm, want, 20)
 		for _, level := range simd.Levels()[1:] {
 			if got, err := other.draw(level, x, &s); err != nil || got != want {
-				t.Fatalf("%s: %+v draws %d (%v) of %d logits like %v, want %d", level, s, got, err, len(x), x[:5], want)
+				t.Fatalf("%s: %+v samples %d (%v) of %d logits like %v, want %d", level, s.Sampling, got, err, len(x), x[:5], want)
 			}
 			norm := newNormalizer(level, x)
 			got := other.score(&norm, want, 20)
 			for i, w := range scored.Top {
-				if got.Logprob != scored.Logprob || got.Top[i] != w {
-					t.Fatalf("%s: log probability %v and of place %d %v, want %v and %v", level, got.Logprob, i, got.Top[i], scored.Logprob, w)
+				if got.Chosen != scored.Chosen || got.Top[i] != w {
+					t.Fatalf("%s: log probability %v and of place %d %v, want %v and %v", level, got.Chosen, i, got.Top[i], scored.Chosen, w)
 				}
 			}
 		}

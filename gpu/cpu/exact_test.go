@@ -60,22 +60,14 @@ func TestIntegersAreTheirNumbers(t *testing.T) {
 }
 
 // chunked loads a model and gives the logits of a prompt that comes in chunks.
-func chunked(t *testing.T, d gpu.Device, p *gpu.Program, w gpu.Weights, shape gputest.Shape, chunks ...int) (logits [][]float32) {
+func chunked(t *testing.T, d gpu.Device, p *gpu.Program, w gpu.Weights, shape gputest.Shape, sizes ...int) (logits [][]float32) {
 	t.Helper()
 	spec := gpu.PoolSpec{PageSize: 16, Pages: 8, DType: gpu.BF16}
 	m, err := gputest.Load(d, p, w, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, tokens := range chunks {
-		q := prompt(shape, spec, len(logits)+tokens)
-		q.Start, q.Tokens, q.KeepLogits = len(logits), q.Tokens[len(logits):], true
-		got, err := gputest.Step(m, q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		logits = append(logits, got[0].Logits...)
-	}
+	logits = chunks(t, m, shape, spec, sizes...)
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -153,22 +153,3 @@ func scatter[T any](out, x []T, step int) {
 		out[at] = x[i]
 	}
 }
-
-// copyPages copies pages of all planes, in order.
-func (p *pool) copyPages(src, dst []int32) {
-	run, runs := p.spec.PageSize, p.planes()
-	if p.spec.Layout == gpu.Paged {
-		run, runs = run*runs, 1
-	}
-	slot := p.shape.HeadDim * p.size
-	for i := range src {
-		from, to := int(src[i])*p.pageStride, int(dst[i])*p.pageStride
-		for range runs {
-			copy(p.mem[to*slot:(to+run)*slot], p.mem[from*slot:(from+run)*slot])
-			if p.scales != nil {
-				copy(p.scales[to:to+run], p.scales[from:from+run])
-			}
-			from, to = from+p.planeStride, to+p.planeStride
-		}
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/scan"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
+	"github.com/troupe-engine/troupe/gpu/rows"
 )
 
 // sampling is the last stage; a unit is one output. gpu/ref says what a draw
@@ -17,7 +18,8 @@ func (o *sampling) units(s *step) int { return s.tile }
 
 func (o *sampling) run(s *step, w *scratch, unit int) error {
 	out := &s.outputs[s.first+unit]
-	seq, res := &s.batch.Sequences[out.seq], &s.result.Sequences[out.seq]
+	seq := &s.sequences[out.seq]
+	res := seq.Result
 	logits := s.row(o.op.Logits, unit)
 	if out.keep >= 0 {
 		copy(res.Logits[out.keep], logits)
@@ -33,13 +35,16 @@ func (o *sampling) run(s *step, w *scratch, unit int) error {
 		return nil
 	}
 	id, err := w.candidates.draw(s.level, logits, seq.Sample)
-	if err != nil {
-		return fmt.Errorf("sequence %d: %w", out.seq, err)
+	switch {
+	case err == gpu.ErrNothingToSample:
+		res.Err = err
+		return nil
+	case err != nil:
+		return fmt.Errorf("row %d: %w", seq.Row, err)
 	}
-	res.Token = id
+	res.Tokens = append(res.Tokens, id)
 	if n := seq.Sample.TopLogprobs; n >= 0 {
-		chosen := w.candidates.score(&norm, id, n)
-		res.Chosen = &chosen
+		res.Logprobs = []gpu.Logprobs{w.candidates.score(&norm, id, n)}
 	}
 	return nil
 }
@@ -90,8 +95,8 @@ func (n *normalizer) logprob(x float32) float32 {
 }
 
 // score reports a token and the likeliest ones.
-func (c *candidates) score(norm *normalizer, token int32, top int) gpu.Scored {
-	out := gpu.Scored{Token: token, Logprob: norm.logprob(norm.logits[token])}
+func (c *candidates) score(norm *normalizer, token int32, top int) gpu.Logprobs {
+	out := gpu.Logprobs{Chosen: gpu.TokenLogprob{Token: token, Logprob: norm.logprob(norm.logits[token])}}
 	if top > 0 {
 		ids := c.first(norm.level, norm.logits, min(top, len(norm.logits)))
 		out.Top = make([]gpu.TokenLogprob, len(ids))
@@ -102,30 +107,36 @@ func (c *candidates) score(norm *normalizer, token int32, top int) gpu.Scored {
 	return out
 }
 
-// adjusted is the logits after bias, penalties and mask: a copy, or the logits
+// adjusted is the logits after bias, penalties and masks: a copy, or the logits
 // themselves where nothing changes.
-func (c *candidates) adjusted(logits []float32, spec *gpu.SampleSpec) []float32 {
-	penal := spec.RepetitionPenalty != 1 || spec.FrequencyPenalty != 0 || spec.PresencePenalty != 0
-	if len(spec.Bias) == 0 && len(spec.Mask) == 0 && !(penal && len(spec.History) > 0) {
+func (c *candidates) adjusted(logits []float32, spec *rows.Sample) []float32 {
+	if len(spec.Bias) == 0 && len(spec.Mask) == 0 && len(spec.History) == 0 && spec.Allowed == nil {
 		return logits
 	}
 	c.x = append(c.x[:0], logits...)
 	for _, b := range spec.Bias {
 		c.x[b.Token] += b.Bias
 	}
-	if penal {
-		for i := range spec.History {
-			h := &spec.History[i]
-			c.x[h.Token] = penalize(c.x[h.Token], h, spec)
-		}
+	for i := range spec.History {
+		h := &spec.History[i]
+		c.x[h.Token] = penalize(c.x[h.Token], h, spec.Sampling)
 	}
+	excluded := float32(math.Inf(-1))
 	for _, id := range spec.Mask {
-		c.x[id] = float32(math.Inf(-1))
+		c.x[id] = excluded
+	}
+	for i, word := range spec.Allowed {
+		part := c.x[i*32 : min((i+1)*32, len(c.x))]
+		for j := range part {
+			if word>>j&1 == 0 {
+				part[j] = excluded
+			}
+		}
 	}
 	return c.x
 }
 
-func penalize(x float32, h *gpu.TokenCount, spec *gpu.SampleSpec) float32 {
+func penalize(x float32, h *rows.TokenCount, spec *gpu.Sampling) float32 {
 	if h.InPrompt || h.Output > 0 {
 		if x > 0 {
 			x /= spec.RepetitionPenalty

@@ -8,6 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
+	"github.com/troupe-engine/troupe/gpu/rows"
 )
 
 // outputTile is how many outputs the ops after Gather take at a time, which
@@ -15,11 +16,10 @@ import (
 const outputTile = 64
 
 // step is the state of the step under way; it is reused, so that a step makes
-// nothing but its result.
+// nothing but what Logprobs, Scores and Logits point to.
 type step struct {
 	*model
-	batch  *gpu.StepBatch
-	result *gpu.StepResult
+	sequences []rows.Sequence
 
 	// Per row of the per-token buffers, in order of the batch.
 	tokens []int32
@@ -53,14 +53,13 @@ type output struct {
 	sample   bool
 }
 
-// prepare lays out a checked batch.
-func (s *step) prepare(batch *gpu.StepBatch) {
-	s.batch = batch
-	s.result = &gpu.StepResult{Sequences: make([]gpu.SequenceResult, len(batch.Sequences))}
+// prepare lays out the sequences of a step.
+func (s *step) prepare(sequences []rows.Sequence) {
+	s.sequences = sequences
 	s.tokens, s.pos, s.slots = s.tokens[:0], s.pos[:0], s.slots[:0]
 	s.tiles, s.outputs = s.tiles[:0], s.outputs[:0]
-	for i := range batch.Sequences {
-		q := &batch.Sequences[i]
+	for i := range sequences {
+		q := &sequences[i]
 		for at := 0; at < len(q.Tokens); at += s.queryTile {
 			s.tiles = append(s.tiles, queryTile{i, len(s.tokens) + at, min(s.queryTile, len(q.Tokens)-at)})
 		}
@@ -94,13 +93,12 @@ func (s *step) prepare(batch *gpu.StepBatch) {
 }
 
 // wanted lists the outputs of a sequence and makes room for its results.
-func (s *step) wanted(i int, q *gpu.Sequence) {
-	r := &s.result.Sequences[i]
-	r.Token = -1
+func (s *step) wanted(i int, q *rows.Sequence) {
+	r := q.Result
 	from, to := 0, 0 // scored tokens, by index
-	if c := q.Score; c != nil && len(c.Targets) > 0 {
-		from, to = c.From-q.Start, c.From-q.Start+len(c.Targets)
-		r.Scores = make([]gpu.Scored, len(c.Targets))
+	if n := len(q.Score.Targets); n > 0 {
+		from, to = q.Score.From-q.Start, q.Score.From-q.Start+n
+		r.Scores = make([]gpu.Logprobs, n)
 	}
 	if q.KeepLogits {
 		r.Logits = make([][]float32, len(q.Tokens))
@@ -186,23 +184,19 @@ func (s *step) row(b gpu.Buffer, i int) []float32 {
 	return s.buffers[b][at : at+w : at+w]
 }
 
-// run does a step, start to end.
-func (s *step) run(batch *gpu.StepBatch) (*gpu.StepResult, error) {
-	if err := batch.Check(s.program, s.pool.spec); err != nil {
-		return nil, err
-	}
-	s.prepare(batch)
+// run computes the sequences of a step.
+func (s *step) run(sequences []rows.Sequence) error {
+	s.prepare(sequences)
 	helpers := 0
 	if s.cost() >= worthHelpers[s.level] {
 		helpers = len(s.team.helpers)
 	}
 	err := s.team.run(s, helpers)
-	result := s.result
-	s.batch, s.result = nil, nil
+	s.sequences = nil
 	if err != nil {
-		return nil, fmt.Errorf("step of %d sequences: %w", len(batch.Sequences), err)
+		return fmt.Errorf("%d sequences: %w", len(sequences), err)
 	}
-	return result, nil
+	return nil
 }
 
 // worthHelpers is the number of multiplications from which waking helpers pays:

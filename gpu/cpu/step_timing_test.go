@@ -8,6 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/roofline"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/gpu/gputest"
+	"github.com/troupe-engine/troupe/gpu/rows"
 	"github.com/troupe-engine/troupe/lab/cputime"
 )
 
@@ -18,8 +19,8 @@ var timed = []gputest.Shape{
 	{Name: "0.5B-layer", Vocab: 1000, Hidden: 896, Layers: 1, Heads: 14, KVHeads: 2, HeadDim: 64, Inner: 4864, Context: 2048, Bias: true, DType: gpu.BF16},
 }
 
-// benchmark runs steps of sequences that stand at position 128 and reports
-// tokens per second.
+// benchmark runs steps of sequences at position 128 and reports tokens per
+// second.
 func benchmark(b *testing.B, s gputest.Shape, o Options, sequences, tokens int) {
 	benchmarkFrom(b, s, o, gpu.Contiguous, sequences, tokens, 128)
 }
@@ -29,21 +30,24 @@ func benchmarkFrom(b *testing.B, s gputest.Shape, o Options, layout gpu.Layout, 
 	each := (start + tokens + 15) / 16
 	spec.Pages = sequences * each
 	m, _ := load(b, s, o, spec)
-	batch := &gpu.StepBatch{}
+	var parts []gputest.Part
 	for i := range sequences {
 		q := prompt(s, spec, start+tokens)
-		for j := range q.Pages {
-			q.Pages[j] = int32(min(i*each+j+1, spec.Pages))
+		q.Grow = q.Grow[:each]
+		for j := range q.Grow {
+			q.Grow[j] = int32(i*each + j + 1)
 		}
 		head := q
-		head.Tokens = q.Tokens[:start]
-		if _, err := gputest.Step(m, head); err != nil {
+		head.Count = start
+		if _, err := gputest.Fresh(m, head); err != nil {
 			b.Fatal(err)
 		}
-		q.Tokens, q.Start = q.Tokens[start:], start
-		q.Sample = &gpu.SampleSpec{Temperature: 0.8, TopP: 0.95, RepetitionPenalty: 1, TopLogprobs: -1}
-		batch.Sequences = append(batch.Sequences, q)
+		q.Open.Pages, q.Grow = q.Grow[:start/spec.PageSize], q.Grow[start/spec.PageSize:]
+		q.Start, q.Count, q.Sample = start, tokens, 1
+		q.Open.Sampling = gpu.Sampling{Temperature: 0.8, TopP: 0.95, RepetitionPenalty: 1, TopLogprobs: -1}
+		parts = append(parts, q)
 	}
+	batch := gputest.FreshBatch(parts...)
 	ended := make(chan error, 1)
 	b.ReportAllocs()
 	before := cputime.Used()
@@ -107,14 +111,18 @@ func BenchmarkDraw(b *testing.B) {
 		x[i] = float32(i*7919%10007) / 1000
 	}
 	var c candidates
-	for name, s := range map[string]gpu.SampleSpec{
+	for name, sampling := range map[string]gpu.Sampling{
 		"greedy":           {},
 		"temperature":      {Temperature: 0.8, TopP: 1},
 		"top-p":            {Temperature: 0.8, TopP: 0.95},
 		"top-k 40":         {Temperature: 0.8, TopP: 1, TopK: 40},
-		"top-k 40 penalty": {Temperature: 0.8, TopP: 0.95, TopK: 40, PresencePenalty: 1, History: []gpu.TokenCount{{Token: 1, Output: 1}}},
+		"top-k 40 penalty": {Temperature: 0.8, TopP: 0.95, TopK: 40, PresencePenalty: 1},
 	} {
-		s.RepetitionPenalty = 1
+		sampling.RepetitionPenalty = 1
+		s := rows.Sample{Sampling: &sampling}
+		if sampling.PresencePenalty > 0 {
+			s.History = []rows.TokenCount{{Token: 1, Output: 1}}
+		}
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -158,8 +166,8 @@ func BenchmarkShareOfTheMachine(b *testing.B) {
 }
 
 func shareOf(b *testing.B, m *model, tokens int) {
-	batch := []gpu.Sequence{prompt(gputest.Shape{Vocab: m.program.Vocab}, gpu.PoolSpec{PageSize: 16}, tokens)}
-	batch[0].Sample = &gpu.SampleSpec{TopP: 1, RepetitionPenalty: 1, TopLogprobs: -1}
+	part := prompt(gputest.Shape{Vocab: m.program.Vocab}, m.pool.spec, tokens)
+	part.Sample = 1
 	used := func(f func()) float64 {
 		before := cputime.Used()
 		f()
@@ -170,7 +178,7 @@ func shareOf(b *testing.B, m *model, tokens int) {
 	var bytes, weights int
 	for b.Loop() {
 		step += used(func() {
-			if _, err := gputest.Step(m, batch...); err != nil {
+			if _, err := gputest.Fresh(m, part); err != nil {
 				b.Fatal(err)
 			}
 		})

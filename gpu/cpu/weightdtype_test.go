@@ -22,7 +22,7 @@ func logits(t *testing.T, o Options, p *gpu.Program, w gpu.Weights) ([][]float32
 	m := loadProgram(t, o, p, w, spec)
 	q := prompt(groups, spec, 30)
 	q.KeepLogits = true
-	got, err := gputest.Step(m, q)
+	got, err := gputest.Fresh(m, q)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,16 +34,7 @@ func TestAMXGivesTheBitsOfAVX512(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var logits [][]float32
-				for _, tokens := range steps {
-					q := prompt(shape, spec, len(logits)+tokens)
-					q.Start, q.Tokens, q.KeepLogits = len(logits), q.Tokens[len(logits):], true
-					got, err := gputest.Step(m, q)
-					if err != nil {
-						t.Fatal(err)
-					}
-					logits = append(logits, got[0].Logits...)
-				}
+				logits := chunks(t, m, shape, spec, steps...)
 				if want == nil {
 					want = logits
 				} else if err := gputest.Same(logits, want); err != nil {
@@ -113,7 +104,7 @@ func TestSumsStayInsideWhereNobodyReadsThem(t *testing.T) {
 			m := loadProgram(t, Options{Threads: 2, InstructionSet: set}, p, w, spec)
 			q := prompt(shape, spec, 100)
 			q.KeepLogits = true
-			got, err := gputest.Step(m, q)
+			got, err := gputest.Fresh(m, q)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -25,18 +25,18 @@ func checkReference(d gpu.Device, s Shape, kv gpu.DType, seed uint64) error {
 	random := rand.New(rand.NewPCG(seed, 2))
 	pages := newDealer(random, spec.Pages)
 	var streams []*stream
-	for _, n := range []int{1, 2, 7, 64, 65, 130} {
-		streams = append(streams, &stream{tokens: randomTokens(random, s.Vocab, n), pages: pages.deal(n, spec.PageSize)})
+	for i, n := range []int{1, 2, 7, 64, 65, 130} {
+		streams = append(streams, &stream{row: gpu.Row(i), tokens: randomTokens(random, s.Vocab, n), pages: pages.deal(n, spec.PageSize)})
 	}
 	for {
-		var batch []gpu.Sequence
+		var parts []Part
 		var in []*stream
 		for _, q := range streams {
 			if q.fed < len(q.tokens) && random.IntN(4) > 0 {
-				batch, in = append(batch, q.next(1+random.IntN(70))), append(in, q)
+				parts, in = append(parts, q.next(1+random.IntN(70))), append(in, q)
 			}
 		}
-		got, want, err := both.step(batch...)
+		got, want, err := both.step(parts...)
 		if err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func feed(m gpu.Model, p *gpu.Program, tokens []int32, spec gpu.PoolSpec, chunk,
 	const others = 6 // tokens of the other streams
 	pageSize := spec.PageSize
 	spec.Pages = (len(tokens)+pageSize-1)/pageSize + (n-1)*((others+pageSize-1)/pageSize)
-	if err := m.NewPool(spec); err != nil {
+	if err := m.NewPool(Pool(p, spec)); err != nil {
 		return nil, err
 	}
 	if stale {
@@ -132,10 +132,10 @@ func feed(m gpu.Model, p *gpu.Program, tokens []int32, spec gpu.PoolSpec, chunk,
 		if i == mine {
 			t = tokens
 		}
-		streams[i] = &stream{tokens: t, pages: pages.deal(len(t), pageSize)}
+		streams[i] = &stream{row: gpu.Row(i), tokens: t, pages: pages.deal(len(t), pageSize)}
 	}
 	for streams[mine].fed < len(tokens) {
-		var batch []gpu.Sequence
+		var parts []Part
 		var in []*stream
 		for i, q := range streams {
 			size := chunk
@@ -143,10 +143,10 @@ func feed(m gpu.Model, p *gpu.Program, tokens []int32, spec gpu.PoolSpec, chunk,
 				size = 1 + random.IntN(2)
 			}
 			if q.fed < len(q.tokens) {
-				batch, in = append(batch, q.next(size)), append(in, q)
+				parts, in = append(parts, q.next(size)), append(in, q)
 			}
 		}
-		results, err := Step(m, batch...)
+		results, err := Step(m, parts...)
 		if err != nil {
 			return nil, err
 		}
@@ -155,52 +155,4 @@ func feed(m gpu.Model, p *gpu.Program, tokens []int32, spec gpu.PoolSpec, chunk,
 		}
 	}
 	return streams[mine].logits, nil
-}
-
-// checkCopyPages continues a stream from copies of its pages while the
-// originals are overwritten.
-func checkCopyPages(d gpu.Device) error {
-	p, w := Build(Shapes()[0], 7)
-	random := rand.New(rand.NewPCG(7, 4))
-	tokens := randomTokens(random, p.Vocab, 30)
-	var specs []gpu.PoolSpec
-	for _, kv := range d.Info().KV {
-		for _, layout := range []gpu.Layout{gpu.Contiguous, gpu.Paged} {
-			specs = append(specs, gpu.PoolSpec{PageSize: 4, Pages: 16, DType: kv, Layout: layout})
-		}
-	}
-	for _, spec := range specs {
-		m, err := Load(d, p, w, spec)
-		if err != nil {
-			return err
-		}
-		defer m.Close()
-		a, b := []int32{1, 2, 3, 4, 5, 6, 7, 8}, []int32{16, 15, 14, 13, 12, 11, 10, 9}
-		if _, err := Step(m, gpu.Sequence{Pages: a, Tokens: tokens[:25]}); err != nil {
-			return err
-		}
-		if err := m.CopyPages(a[:7], b[:7]); err != nil {
-			return err
-		}
-		rest := gpu.Sequence{Pages: a, Tokens: tokens[25:], Start: 25, KeepLogits: true}
-		want, err := Step(m, rest)
-		if err != nil {
-			return err
-		}
-		if _, err := Step(m, gpu.Sequence{Pages: a, Tokens: randomTokens(random, p.Vocab, 32)}); err != nil {
-			return err
-		}
-		rest.Pages = b
-		got, err := Step(m, rest)
-		if err != nil {
-			return err
-		}
-		if err := Same(got[0].Logits, want[0].Logits); err != nil {
-			return fmt.Errorf("from copied pages, KV %s, layout %s: %w", spec.DType, spec.Layout, err)
-		}
-		if m.CopyPages([]int32{1}, []int32{17}) == nil || m.CopyPages([]int32{1, 2}, []int32{3}) == nil {
-			return fmt.Errorf("a copy outside the pool, or of unequal lists, is not refused")
-		}
-	}
-	return nil
 }

@@ -25,11 +25,11 @@ func checkLong(d gpu.Device, kv gpu.DType) error {
 		return err
 	}
 	defer both.close()
-	all := gpu.Sequence{Tokens: tokens, KeepLogits: true}
+	all := stream{tokens: tokens}
 	for i := range spec.Pages {
-		all.Pages = append(all.Pages, int32(i+1))
+		all.pages = append(all.pages, int32(i+1))
 	}
-	got, want, err := both.step(all)
+	got, want, err := both.step(all.next(len(tokens)))
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func feedChunks(m gpu.Model, p *gpu.Program, tokens []int32, spec gpu.PoolSpec, 
 	const others = 6
 	each := (others + spec.PageSize - 1) / spec.PageSize
 	spec.Pages = (len(tokens)+spec.PageSize-1)/spec.PageSize + (n-1)*each
-	if err := m.NewPool(spec); err != nil {
+	if err := m.NewPool(Pool(p, spec)); err != nil {
 		return nil, err
 	}
 	if err := Poison(m, p, spec); err != nil {
@@ -71,12 +71,20 @@ func feedChunks(m gpu.Model, p *gpu.Program, tokens []int32, spec gpu.PoolSpec, 
 	}
 	pages := newDealer(random, spec.Pages)
 	long := &stream{tokens: tokens, pages: pages.deal(len(tokens), spec.PageSize)}
-	var beside []gpu.Sequence
-	for range n - 1 {
-		beside = append(beside, gpu.Sequence{Tokens: randomTokens(random, p.Vocab, others), Pages: pages.deal(others, spec.PageSize)})
+	var beside []Part
+	for i := range n - 1 {
+		p := Whole(randomTokens(random, p.Vocab, others), pages.deal(others, spec.PageSize))
+		p.Row = gpu.Row(i + 1)
+		beside = append(beside, p)
 	}
 	for long.fed < len(tokens) {
-		results, err := Step(m, append([]gpu.Sequence{long.next(chunks[0])}, beside...)...)
+		b := Batch(append([]Part{long.next(chunks[0])}, beside...)...)
+		if long.fed > 0 {
+			for _, p := range beside {
+				b.Closed = append(b.Closed, p.Row)
+			}
+		}
+		results, err := Run(m, b)
 		if err != nil {
 			return nil, err
 		}

@@ -207,11 +207,11 @@ func checkOtherTypes(d gpu.Device) error {
 		if slices.Contains(info.KV, t) {
 			continue
 		}
-		if err := m.NewPool(gpu.PoolSpec{PageSize: 4, Pages: 2, DType: t}); err == nil || !strings.Contains(err.Error(), t.String()) {
+		if err := m.NewPool(Pool(p, gpu.PoolSpec{PageSize: 4, Pages: 2, DType: t})); err == nil || !strings.Contains(err.Error(), t.String()) {
 			return fmt.Errorf("a pool of %s, which the device does not list: %v", t, err)
 		}
 	}
-	if _, err := Step(m, gpu.Sequence{Pages: []int32{1}, Tokens: []int32{1}, KeepLogits: true}); err != nil {
+	if _, err := Fresh(m, Whole([]int32{1}, []int32{1})); err != nil {
 		return fmt.Errorf("after pools that were refused: %w", err)
 	}
 	return nil

@@ -18,8 +18,8 @@ type Mutant struct {
 	batch func(*gpu.StepBatch)
 	// result changes what a step gave; nil: none.
 	result func(*gpu.StepBatch, *gpu.StepResult)
-	// noCopies: CopyPages does nothing.
-	noCopies bool
+	// wrap is put around the model; nil: nothing.
+	wrap func(gpu.Model) gpu.Model
 	// row changes each row of the matrices of type rowsOf; nil: none.
 	row    func([]byte)
 	rowsOf gpu.DType
@@ -51,54 +51,66 @@ func Mutants(d gpu.Device) []Mutant {
 		{Name: "keys stored as values", op: on(func(o *gpu.StoreKV) { o.V = o.K })},
 		{Name: "all layers share a pool", op: on(func(o *gpu.StoreKV) { o.Layer = 0 })},
 		{Name: "gate and up exchanged", op: on(func(o *gpu.SiluMul) { o.Gate, o.Up = o.Up, o.Gate })},
-		{Name: "copies lost", noCopies: true},
 		{Name: "rows depend on their number", result: func(b *gpu.StepBatch, r *gpu.StepResult) {
-			for i := range r.Sequences {
-				if len(b.Sequences) > 1 && len(r.Sequences[i].Logits) > 0 {
-					nudge(&r.Sequences[i].Logits[0][0])
+			for i := range r.Rows {
+				if len(b.Work) > 1 && len(r.Rows[i].Logits) > 0 {
+					nudge(&r.Rows[i].Logits[0][0])
 				}
 			}
 		}},
 		{Name: "chunks differ in a bit", result: func(b *gpu.StepBatch, r *gpu.StepResult) {
-			for i := range r.Sequences {
-				if n := len(r.Sequences[i].Logits); n > 7 {
-					nudge(&r.Sequences[i].Logits[n-1][3])
+			for i := range r.Rows {
+				if n := len(r.Rows[i].Logits); n > 7 {
+					nudge(&r.Rows[i].Logits[n-1][3])
 				}
 			}
 		}},
 		{Name: "log probability off", result: func(_ *gpu.StepBatch, r *gpu.StepResult) {
-			for i := range r.Sequences {
-				for j := range r.Sequences[i].Scores {
-					r.Sequences[i].Scores[j].Logprob += 1e-3
+			for i := range r.Rows {
+				for j := range r.Rows[i].Scores {
+					r.Rows[i].Scores[j].Chosen.Logprob += 1e-3
 				}
 			}
 		}},
 	}
-	for name, change := range map[string]func(*gpu.SampleSpec){
-		"draw at another position": func(s *gpu.SampleSpec) { s.Position++ },
-		"choice ignored":           func(s *gpu.SampleSpec) { s.Choice = 0 },
-		"temperature off":          func(s *gpu.SampleSpec) { s.Temperature *= 1.05 },
-		"top-k off by one":         func(s *gpu.SampleSpec) { s.TopK += min(s.TopK, 1) },
-		"top-p off":                func(s *gpu.SampleSpec) { s.TopP *= 0.95 },
-		"min-p ignored":            func(s *gpu.SampleSpec) { s.MinP = 0 },
-		"mask ignored":             func(s *gpu.SampleSpec) { s.Mask = nil },
-		"bias ignored":             func(s *gpu.SampleSpec) { s.Bias = nil },
-		"presence penalty off":     func(s *gpu.SampleSpec) { s.PresencePenalty *= 1.2 },
-		"frequency penalty off":    func(s *gpu.SampleSpec) { s.FrequencyPenalty *= 1.2 },
-		"repetition penalty off":   func(s *gpu.SampleSpec) { s.RepetitionPenalty = 1 + (s.RepetitionPenalty-1)*1.2 },
-		"half of the history lost": func(s *gpu.SampleSpec) { s.History = s.History[len(s.History)/2:] },
+	for name, change := range map[string]func(*gpu.RowOpened){
+		"choice ignored":            func(o *gpu.RowOpened) { o.Sampling.Choice = 0 },
+		"temperature off":           func(o *gpu.RowOpened) { o.Sampling.Temperature *= 1.05 },
+		"top-k off by one":          func(o *gpu.RowOpened) { o.Sampling.TopK += min(o.Sampling.TopK, 1) },
+		"top-p off":                 func(o *gpu.RowOpened) { o.Sampling.TopP *= 0.95 },
+		"min-p ignored":             func(o *gpu.RowOpened) { o.Sampling.MinP = 0 },
+		"end tokens ignored":        func(o *gpu.RowOpened) { o.Sampling.MinTokens = 0 },
+		"end tokens kept for long":  func(o *gpu.RowOpened) { o.Sampling.MinTokens++ },
+		"bias ignored":              func(o *gpu.RowOpened) { o.Sampling.Bias = nil },
+		"presence penalty off":      func(o *gpu.RowOpened) { o.Sampling.PresencePenalty *= 1.2 },
+		"frequency penalty off":     func(o *gpu.RowOpened) { o.Sampling.FrequencyPenalty *= 1.2 },
+		"repetition penalty off":    func(o *gpu.RowOpened) { o.Sampling.RepetitionPenalty = 1 + (o.Sampling.RepetitionPenalty-1)*1.2 },
+		"output taken for a prompt": func(o *gpu.RowOpened) { o.Prompt, o.Output = slices.Concat(o.Prompt, o.Output), nil },
+		"scores begin late":         func(o *gpu.RowOpened) { o.Score.From++ },
 	} {
 		list = append(list, Mutant{Name: name, batch: func(b *gpu.StepBatch) {
-			for i, q := range b.Sequences {
-				if q.Sample != nil {
-					s := *q.Sample
-					s.History = slices.Clone(s.History)
-					change(&s)
-					b.Sequences[i].Sample = &s
-				}
+			b.Opened = slices.Clone(b.Opened)
+			for i := range b.Opened {
+				change(&b.Opened[i])
 			}
 		}})
 	}
+	list = append(list,
+		Mutant{Name: "grammar ignored", batch: func(b *gpu.StepBatch) {
+			b.Work = slices.Clone(b.Work)
+			for i := range b.Work {
+				b.Work[i].Allowed = nil
+			}
+		}},
+		Mutant{Name: "replaced pages ignored", batch: func(b *gpu.StepBatch) { b.Replaced = nil }},
+		Mutant{Name: "a row's failure lost", result: func(_ *gpu.StepBatch, r *gpu.StepResult) {
+			for i := range r.Rows {
+				if r.Rows[i].Err != nil {
+					r.Rows[i].Err, r.Rows[i].Tokens = nil, []int32{0}
+				}
+			}
+		}},
+	)
 	for i := range list {
 		list[i].Device = d
 	}
@@ -122,6 +134,9 @@ func (m Mutant) Load(p *gpu.Program, w gpu.Weights, progress func(done, total in
 	if err != nil {
 		return nil, err
 	}
+	if m.wrap != nil {
+		model = m.wrap(model)
+	}
 	return mutantModel{model, m}, nil
 }
 
@@ -133,7 +148,8 @@ type mutantModel struct {
 // Submit implements gpu.Model.
 func (m mutantModel) Submit(batch *gpu.StepBatch, done func(*gpu.StepResult, error)) {
 	if m.mutant.batch != nil {
-		batch = &gpu.StepBatch{Sequences: slices.Clone(batch.Sequences)}
+		changed := *batch
+		batch = &changed
 		m.mutant.batch(batch)
 	}
 	m.Model.Submit(batch, func(r *gpu.StepResult, err error) {
@@ -150,12 +166,4 @@ func (m mutantModel) NewPool(spec gpu.PoolSpec) error {
 		spec = m.mutant.pool(spec)
 	}
 	return m.Model.NewPool(spec)
-}
-
-// CopyPages implements gpu.Model.
-func (m mutantModel) CopyPages(src, dst []int32) error {
-	if m.mutant.noCopies {
-		return nil
-	}
-	return m.Model.CopyPages(src, dst)
 }

@@ -34,6 +34,23 @@ func TestMutantsAreFound(t *testing.T) {
 	}
 }
 
+// A row is found whatever its step depends on: gpu/ref passes the suite, which
+// is what it is compared with, and fails it with each defect.
+func TestMutantsOfRowsAreFound(t *testing.T) {
+	if failed := gputest.Failure(ref.New(), "steps in flight"); failed != "" {
+		t.Fatalf("without a defect: %s", failed)
+	}
+	for _, m := range gputest.RowMutants() {
+		t.Run(m.Name, func(t *testing.T) {
+			failed := gputest.Failure(m, m.Checks)
+			if failed == "" {
+				t.Fatal("no check fails")
+			}
+			t.Log(failed)
+		})
+	}
+}
+
 // The reference takes every type, so that every defect of reading one is tried;
 // for the other device, of those that it takes.
 func TestMutantsOfTypesAreFound(t *testing.T) {

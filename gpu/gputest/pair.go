@@ -7,7 +7,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/ref"
 )
 
-// pair is a program on a device and on gpu/ref. Whoever loads it closes it.
+// pair is a program on a device and on gpu/ref. The caller of loadPair closes it.
 type pair struct{ model, reference gpu.Model }
 
 // loadPair loads a program on both and makes its pools.
@@ -29,12 +29,23 @@ func (p pair) close() {
 	p.reference.Close()
 }
 
-// step runs a batch on both.
-func (p pair) step(sequences ...gpu.Sequence) (got, want []gpu.SequenceResult, err error) {
-	if got, err = Step(p.model, sequences...); err != nil {
+// step runs parts on both.
+func (p pair) step(parts ...Part) (got, want []gpu.RowResult, err error) {
+	if got, err = Step(p.model, parts...); err != nil {
 		return nil, nil, err
 	}
-	if want, err = Step(p.reference, sequences...); err != nil {
+	if want, err = Step(p.reference, parts...); err != nil {
+		return nil, nil, fmt.Errorf("ref: %w", err)
+	}
+	return got, want, nil
+}
+
+// fresh is step with all other rows closed.
+func (p pair) fresh(parts ...Part) (got, want []gpu.RowResult, err error) {
+	if got, err = Fresh(p.model, parts...); err != nil {
+		return nil, nil, err
+	}
+	if want, err = Fresh(p.reference, parts...); err != nil {
 		return nil, nil, fmt.Errorf("ref: %w", err)
 	}
 	return got, want, nil

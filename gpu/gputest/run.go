@@ -2,55 +2,143 @@ package gputest
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// Step runs a batch and waits for it.
-func Step(m gpu.Model, sequences ...gpu.Sequence) ([]gpu.SequenceResult, error) {
-	type end struct {
-		result *gpu.StepResult
-		err    error
-	}
-	ended := make(chan end, 1)
-	m.Submit(&gpu.StepBatch{Sequences: sequences}, func(r *gpu.StepResult, err error) { ended <- end{r, err} })
-	e := <-ended
-	if e.err != nil {
-		return nil, e.err
-	}
-	if len(e.result.Sequences) != len(sequences) {
-		return nil, fmt.Errorf("%d results for %d sequences", len(e.result.Sequences), len(sequences))
-	}
-	return e.result.Sequences, nil
+// Part is what one row does in a step.
+type Part struct {
+	Open *gpu.RowOpened // opens the row first; nil: it is open
+	Grow []int32        // pages that are added to it
+	gpu.RowWork
 }
 
-// Load loads a program and makes its pool.
+// Plain is greedy sampling with everything else off.
+func Plain() gpu.Sampling {
+	return gpu.Sampling{TopP: 1, RepetitionPenalty: 1, TopLogprobs: -1}
+}
+
+// Whole opens a row with tokens and computes all of them, on its pages.
+func Whole(tokens, pages []int32) Part {
+	return Part{Open: &gpu.RowOpened{Prompt: tokens, Sampling: Plain()}, Grow: pages, RowWork: gpu.RowWork{Count: len(tokens)}}
+}
+
+// Last opens a row whose tokens but the last are cached and computes that one.
+// The pages hold one token each.
+func Last(prompt, output, pages []int32, sampling gpu.Sampling) Part {
+	n := len(prompt) + len(output) - 1
+	return Part{Open: &gpu.RowOpened{Prompt: prompt, Output: output, Pages: pages[:n], Sampling: sampling},
+		Grow: pages[n:], RowWork: gpu.RowWork{Start: n, Count: 1}}
+}
+
+// Batch makes a step of parts.
+func Batch(parts ...Part) *gpu.StepBatch {
+	b := &gpu.StepBatch{}
+	for _, p := range parts {
+		if p.Open != nil {
+			o := *p.Open
+			o.Row = p.Row
+			b.Opened = append(b.Opened, o)
+		}
+		if len(p.Grow) > 0 {
+			b.Grown = append(b.Grown, gpu.RowGrown{Row: p.Row, Pages: p.Grow})
+		}
+		b.Work = append(b.Work, p.RowWork)
+	}
+	return b
+}
+
+// Step runs parts of open or new rows and waits for the results.
+func Step(m gpu.Model, parts ...Part) ([]gpu.RowResult, error) { return Run(m, Batch(parts...)) }
+
+// Fresh is Step with all other rows closed: the parts are rows 0, 1, … in their
+// order, each of which must open its row.
+func Fresh(m gpu.Model, parts ...Part) ([]gpu.RowResult, error) { return Run(m, FreshBatch(parts...)) }
+
+// FreshBatch is the step of Fresh.
+func FreshBatch(parts ...Part) *gpu.StepBatch {
+	numbered := slices.Clone(parts)
+	for i := range numbered {
+		numbered[i].Row = gpu.Row(i)
+	}
+	b := Batch(numbered...)
+	b.Reset = true
+	return b
+}
+
+// ended is what a step's done was called with; the results are a copy.
+type ended struct {
+	rows []gpu.RowResult
+	err  error
+}
+
+// submit starts a step; what it gave comes on the channel.
+func submit(m gpu.Model, b *gpu.StepBatch) <-chan ended {
+	c := make(chan ended, 1)
+	m.Submit(b, func(r *gpu.StepResult, err error) {
+		e := ended{err: err}
+		if err == nil {
+			e.rows = slices.Clone(r.Rows) // the device's again after done
+			for i := range e.rows {
+				e.rows[i].Tokens = slices.Clone(e.rows[i].Tokens)
+			}
+			if len(e.rows) != len(b.Work) {
+				e.err = fmt.Errorf("%d results for the work of %d rows", len(e.rows), len(b.Work))
+			}
+		}
+		c <- e
+	})
+	return c
+}
+
+// Run runs a step to its end.
+func Run(m gpu.Model, b *gpu.StepBatch) ([]gpu.RowResult, error) {
+	e := <-submit(m, b)
+	return e.rows, e.err
+}
+
+// Pool completes a spec with limits that no test of a program reaches.
+func Pool(p *gpu.Program, spec gpu.PoolSpec) gpu.PoolSpec {
+	for _, f := range []struct {
+		field *int
+		value int
+	}{{&spec.Rows, 128}, {&spec.Context, p.Context}, {&spec.StepTokens, 1 << 20}} {
+		if *f.field == 0 {
+			*f.field = f.value
+		}
+	}
+	return spec
+}
+
+// Load loads a program and makes its pool, with limits as in Pool.
 func Load(d gpu.Device, p *gpu.Program, w gpu.Weights, spec gpu.PoolSpec) (gpu.Model, error) {
 	m, err := d.Load(p, w, nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.NewPool(spec); err != nil {
+	if err := m.NewPool(Pool(p, spec)); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
 // Poison fills every slot of a pool with NaN by computing the last token of an
-// untied program there.
+// untied program there. It leaves no row open.
 func Poison(m gpu.Model, p *gpu.Program, spec gpu.PoolSpec) error {
 	tokens := make([]int32, min(spec.PageSize, p.Context))
 	for i := range tokens {
 		tokens[i] = int32(p.Vocab - 1)
 	}
 	for page := 0; page < spec.Pages; {
-		var batch []gpu.Sequence
-		for ; page < spec.Pages && len(batch)*len(tokens) < 512; page++ {
-			batch = append(batch, gpu.Sequence{Pages: []int32{int32(page + 1)}, Tokens: tokens})
+		var parts []Part
+		for ; page < spec.Pages && len(parts) < 128 && len(parts)*len(tokens) < 512; page++ {
+			parts = append(parts, Whole(tokens, []int32{int32(page + 1)}))
 		}
-		if _, err := Step(m, batch...); err != nil {
+		if _, err := Fresh(m, parts...); err != nil {
 			return fmt.Errorf("poison pages up to %d: %w", page, err)
 		}
 	}
-	return nil
+	_, err := Run(m, &gpu.StepBatch{Reset: true})
+	return err
 }

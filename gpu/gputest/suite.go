@@ -19,13 +19,16 @@ type check struct {
 // checks is the suite. It covers the types that the device says it takes.
 func checks(device gpu.Device) []check {
 	list := []check{
-		{"copied pages", checkCopyPages},
+		{"rows", checkRows},
+		{"steps in flight", checkOverlap},
+		{"nothing to sample", checkNothingToSample},
 		{"bad steps", checkBadSteps},
+		{"unknown op", checkUnknownOp},
 		{"bad weights", checkBadWeights},
 		{"life", checkLife},
 		{"log probabilities", checkLogprobs},
 		{"sampling", checkSampling},
-		{"draws follow the weights", checkDistribution},
+		{"samples follow the weights", checkDistribution},
 	}
 	info := device.Info()
 	for _, kv := range info.KV {

@@ -7,10 +7,16 @@ import (
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/quant"
+	"github.com/troupe-engine/troupe/gpu/queue"
+	"github.com/troupe-engine/troupe/gpu/rows"
 )
 
 // Device implements gpu.Device.
-type Device struct{}
+type Device struct {
+	// Alter, if not nil, changes the sequences of each step before they are
+	// computed: a test of the test suite makes defects with it.
+	Alter func([]rows.Sequence)
+}
 
 // New makes a reference device. It has no options and holds nothing.
 func New() *Device { return &Device{} }
@@ -29,9 +35,15 @@ func (*Device) Memory() (gpu.Memory, error) {
 	return gpu.Memory{}, errors.New("the reference device does not measure memory; give the number of tokens (max-total-tokens)")
 }
 
+// Supports implements gpu.Device.
+func (*Device) Supports(p *gpu.Program) error { return p.Supported("ref", knows) }
+
 // PlanWeights implements gpu.Device.
-func (*Device) PlanWeights(p *gpu.Program, w gpu.Weights) (gpu.WeightPlan, error) {
+func (d *Device) PlanWeights(p *gpu.Program, w gpu.Weights) (gpu.WeightPlan, error) {
 	plan := gpu.WeightPlan{}
+	if err := d.Supports(p); err != nil {
+		return plan, err
+	}
 	for _, s := range p.Weights {
 		elements := int64(1)
 		for _, d := range s.Shape {
@@ -43,11 +55,11 @@ func (*Device) PlanWeights(p *gpu.Program, w gpu.Weights) (gpu.WeightPlan, error
 }
 
 // Load decodes all weights to float32.
-func (*Device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total int64)) (gpu.Model, error) {
-	if err := p.Check(); err != nil {
+func (d *Device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total int64)) (gpu.Model, error) {
+	if err := d.Supports(p); err != nil {
 		return nil, err
 	}
-	m := &model{program: p, weights: make([][]float32, len(p.Weights))}
+	m := &model{program: p, weights: make([][]float32, len(p.Weights)), alter: d.Alter}
 	tensors := make([]gpu.Tensor, len(p.Weights))
 	var done, total int64
 	for i, s := range p.Weights {
@@ -78,6 +90,7 @@ func (*Device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total int
 			progress(done, total)
 		}
 	}
+	m.Queue = queue.New(m.step)
 	return m, nil
 }
 

@@ -7,14 +7,14 @@
 // are carried in float64 in the order of the index. So ref is closer to the
 // exact result than a device is, and a device is compared with it under a
 // tolerance, not bit for bit. What is defined exactly is shared to the bit:
-// weights as gpu/quant decodes them, K and V rounded to the pool's type, the order of candidates, the sums of a
-// draw (see sample.go).
+// weights as gpu/quant decodes them, K and V rounded to the pool's type, the
+// order of candidates, the sums of sampling (see sample.go).
 //
 // Each row of an op reads only its own token and the positions before it, so
 // ref is batch-invariant bit for bit as devices are.
 //
 // # Concurrency
 //
-// A step runs in a goroutine of its own. Model follows gpu.Model: calls come
+// Steps run on the goroutine of a gpu/queue. Model follows gpu.Model: calls come
 // from one goroutine at a time.
 package ref

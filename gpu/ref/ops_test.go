@@ -24,6 +24,13 @@ func tensor(rows ...[]float32) gpu.Tensor {
 	return t
 }
 
+// kept computes one token and gives its logits.
+func kept(token int32) gputest.Part {
+	part := gputest.Whole([]int32{token}, []int32{1})
+	part.KeepLogits = true
+	return part
+}
+
 // Each case runs ops between an embedding of two tokens, [3 4] and [1 -2], and
 // logits: buffer 0 is embedded, buffer 1 is what is gathered. The results are
 // worked out by hand.
@@ -64,7 +71,9 @@ func TestOpsByHand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := gputest.Step(m, gpu.Sequence{Pages: []int32{1}, Tokens: []int32{0, 1}, KeepLogits: true})
+		part := gputest.Whole([]int32{0, 1}, []int32{1})
+		part.KeepLogits = true
+		got, err := gputest.Fresh(m, part)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,11 +88,11 @@ func TestOpsByHand(t *testing.T) {
 	}
 }
 
-// logits 0, 1, 2 and 2: token 2 stands before token 3.
-func TestDrawsByHand(t *testing.T) {
+// logits 0, 1, 2 and 2: token 2 comes before token 3.
+func TestSamplesByHand(t *testing.T) {
 	w := gputest.Tensors{"table": tensor([]float32{0, 1, 2, 2}, []float32{0, 1, 2, 2}, []float32{0, 1, 2, 2}, []float32{0, 1, 2, 2})}
 	p := &gpu.Program{
-		Name: "draw", Vocab: 4, Context: 8,
+		Name: "sample", Vocab: 4, Context: 8,
 		Buffers: []gpu.BufferSpec{{Name: "x", Width: 4}, {Name: "logits", Width: 4, PerOutput: true}},
 		Weights: []gpu.WeightSpec{{Name: "table", Shape: []int{4, 4}}},
 		Ops:     []gpu.Op{gpu.Embed{Out: 0}, gpu.Gather{In: 0, Out: 1}, gpu.Sample{Logits: 1}},
@@ -92,54 +101,68 @@ func TestDrawsByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	prompt, output := func(o *gpu.RowOpened, tokens ...int32) { o.Prompt = tokens }, func(o *gpu.RowOpened, tokens ...int32) { o.Output = tokens }
 	for name, c := range map[string]struct {
-		change func(*gpu.SampleSpec)
-		want   []int32 // all that may be drawn, and each must be
+		change func(*gpu.RowOpened, *gpu.Sampling)
+		want   []int32 // all that may be sampled, and each must be
 	}{
-		"all":                 {func(*gpu.SampleSpec) {}, []int32{0, 1, 2, 3}},
-		"greedy takes lower":  {func(s *gpu.SampleSpec) { s.Temperature = 0 }, []int32{2}},
-		"top-k 1 takes lower": {func(s *gpu.SampleSpec) { s.TopK = 1 }, []int32{2}},
-		"top-k 3":             {func(s *gpu.SampleSpec) { s.TopK = 3 }, []int32{1, 2, 3}},
-		"top-p of one":        {func(s *gpu.SampleSpec) { s.TopP = 0 }, []int32{2}},
+		"all":                 {func(*gpu.RowOpened, *gpu.Sampling) {}, []int32{0, 1, 2, 3}},
+		"greedy takes lower":  {func(_ *gpu.RowOpened, s *gpu.Sampling) { s.Temperature = 0 }, []int32{2}},
+		"top-k 1 takes lower": {func(_ *gpu.RowOpened, s *gpu.Sampling) { s.TopK = 1 }, []int32{2}},
+		"top-k 3":             {func(_ *gpu.RowOpened, s *gpu.Sampling) { s.TopK = 3 }, []int32{1, 2, 3}},
+		"top-p of one":        {func(_ *gpu.RowOpened, s *gpu.Sampling) { s.TopP = 0 }, []int32{2}},
 		// Weights e^-2, e^-1, 1, 1: the first two candidates hold 0.8.
-		"top-p 0.75":      {func(s *gpu.SampleSpec) { s.TopP = 0.75 }, []int32{2, 3}},
-		"top-p 0.85":      {func(s *gpu.SampleSpec) { s.TopP = 0.85 }, []int32{1, 2, 3}},
-		"top-p of top-k":  {func(s *gpu.SampleSpec) { s.TopK, s.TopP = 2, 0.5 }, []int32{2}},
-		"min-p 0.2":       {func(s *gpu.SampleSpec) { s.MinP = 0.2 }, []int32{1, 2, 3}},
-		"masked":          {func(s *gpu.SampleSpec) { s.Mask = []int32{2, 1} }, []int32{0, 3}},
-		"mask after bias": {func(s *gpu.SampleSpec) { s.Mask, s.Bias = []int32{2}, []gpu.TokenBias{{Token: 2, Bias: 50}} }, []int32{0, 1, 3}},
-		"bias":            {func(s *gpu.SampleSpec) { s.Bias = []gpu.TokenBias{{Token: 0, Bias: 50}} }, []int32{0}},
-		"presence":        {func(s *gpu.SampleSpec) { s.PresencePenalty, s.History = 50, []gpu.TokenCount{{Token: 2, Output: 3}} }, []int32{0, 1, 3}},
-		"not of prompt": {func(s *gpu.SampleSpec) {
-			s.PresencePenalty, s.History = 50, []gpu.TokenCount{{Token: 2, InPrompt: true}}
+		"top-p 0.75":      {func(_ *gpu.RowOpened, s *gpu.Sampling) { s.TopP = 0.75 }, []int32{2, 3}},
+		"top-p 0.85":      {func(_ *gpu.RowOpened, s *gpu.Sampling) { s.TopP = 0.85 }, []int32{1, 2, 3}},
+		"top-p of top-k":  {func(_ *gpu.RowOpened, s *gpu.Sampling) { s.TopK, s.TopP = 2, 0.5 }, []int32{2}},
+		"min-p 0.2":       {func(_ *gpu.RowOpened, s *gpu.Sampling) { s.MinP = 0.2 }, []int32{1, 2, 3}},
+		"ends masked":     {func(_ *gpu.RowOpened, s *gpu.Sampling) { s.EndTokens, s.MinTokens = []int32{2, 1}, 1 }, []int32{0, 3}},
+		"ends not masked": {func(o *gpu.RowOpened, s *gpu.Sampling) { output(o, 1); s.EndTokens, s.MinTokens = []int32{2, 1}, 1 }, []int32{0, 1, 2, 3}},
+		"mask after bias": {func(_ *gpu.RowOpened, s *gpu.Sampling) {
+			s.EndTokens, s.MinTokens, s.Bias = []int32{2}, 1, []gpu.TokenBias{{Token: 2, Bias: 50}}
+		}, []int32{0, 1, 3}},
+		"bias":     {func(_ *gpu.RowOpened, s *gpu.Sampling) { s.Bias = []gpu.TokenBias{{Token: 0, Bias: 50}} }, []int32{0}},
+		"presence": {func(o *gpu.RowOpened, s *gpu.Sampling) { s.PresencePenalty = 50; output(o, 2, 2, 2) }, []int32{0, 1, 3}},
+		"not of prompt": {func(o *gpu.RowOpened, s *gpu.Sampling) {
+			s.PresencePenalty = 50
+			prompt(o, 2)
 		}, []int32{0, 1, 2, 3}},
-		"frequency": {func(s *gpu.SampleSpec) { s.FrequencyPenalty, s.History = 25, []gpu.TokenCount{{Token: 3, Output: 2}} }, []int32{0, 1, 2}},
-		"repetition": {func(s *gpu.SampleSpec) {
-			s.RepetitionPenalty, s.History, s.TopK = 4, []gpu.TokenCount{{Token: 2, InPrompt: true}}, 2
+		"frequency": {func(o *gpu.RowOpened, s *gpu.Sampling) { s.FrequencyPenalty = 25; output(o, 3, 3) }, []int32{0, 1, 2}},
+		"repetition": {func(o *gpu.RowOpened, s *gpu.Sampling) {
+			s.RepetitionPenalty, s.TopK = 4, 2
+			prompt(o, 2)
 		}, []int32{1, 3}},
-		"temperature last": {func(s *gpu.SampleSpec) {
-			s.Temperature, s.PresencePenalty, s.History = 1e-3, 1.5, []gpu.TokenCount{{Token: 2, Output: 1}, {Token: 3, Output: 1}}
+		"temperature last": {func(o *gpu.RowOpened, s *gpu.Sampling) {
+			s.Temperature, s.PresencePenalty = 1e-3, 1.5
+			output(o, 2, 3)
 		}, []int32{1}},
 	} {
-		drawn := map[int32]bool{}
-		for position := range 400 {
-			s := &gpu.SampleSpec{Temperature: 1, TopP: 1, RepetitionPenalty: 1, Position: position, TopLogprobs: -1}
-			c.change(s)
-			got, err := gputest.Step(m, gpu.Sequence{Pages: []int32{1}, Tokens: []int32{0}, Sample: s})
+		sampled := map[int32]bool{}
+		for seed := range uint64(400) {
+			part := gputest.Whole([]int32{0}, []int32{1, 1, 1, 1})
+			part.Open.Sampling = gpu.Sampling{Temperature: 1, TopP: 1, RepetitionPenalty: 1, Seed: seed, TopLogprobs: -1}
+			c.change(part.Open, &part.Open.Sampling)
+			part.Count, part.Sample = len(part.Open.Prompt)+len(part.Open.Output), 1
+			got, err := gputest.Fresh(m, part)
 			if err != nil {
 				t.Fatal(err)
 			}
-			drawn[got[0].Token] = true
+			sampled[got[0].Tokens[0]] = true
 		}
 		for id := range int32(4) {
 			want := false
 			for _, w := range c.want {
 				want = want || w == id
 			}
-			if drawn[id] != want {
-				t.Errorf("%s: token %d drawn: %v, want %v", name, id, drawn[id], want)
+			if sampled[id] != want {
+				t.Errorf("%s: token %d sampled: %v, want %v", name, id, sampled[id], want)
 			}
 		}
+	}
+	grammar := gputest.Whole([]int32{0}, []int32{1})
+	grammar.Sample, grammar.Allowed = 1, []uint32{1<<1 | 1<<0}
+	if got, err := gputest.Fresh(m, grammar); err != nil || got[0].Tokens[0] != 1 {
+		t.Errorf("of tokens 0 and 1 allowed: %v, %v, want 1", got, err)
 	}
 }
 
@@ -166,7 +189,7 @@ func TestQuantisedVectorsAndRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := gputest.Step(m, gpu.Sequence{Pages: []int32{1}, Tokens: []int32{7}, KeepLogits: true})
+	got, err := gputest.Fresh(m, kept(7))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +216,7 @@ func TestInt8PoolByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := gputest.Step(m, gpu.Sequence{Pages: []int32{1}, Tokens: []int32{0}, KeepLogits: true})
+	got, err := gputest.Fresh(m, kept(0))
 	if err != nil {
 		t.Fatal(err)
 	}

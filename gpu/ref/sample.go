@@ -1,59 +1,62 @@
 package ref
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/rows"
 )
 
-// sample fills the results from the logits. What a draw is, exactly, so that
+// sample fills the results from the logits. What sampling is, exactly, so that
 // devices can agree on it to the token:
 //
 //  1. x = the raw logits, float32. For each bias: x += bias.
-//  2. For each token of History, all in float32: if it stands in the prompt or
-//     the output, x = x/repetition when x > 0, else x*repetition; then
-//     x -= frequency*count in the output; then, if it stands in the output,
+//  2. For each token of History, all in float32: if it is in the prompt or the
+//     output, x = x/repetition when x > 0, else x*repetition; then
+//     x -= frequency*count in the output; then, if it is in the output,
 //     x -= presence.
-//  3. Masked: x = -Inf. NaN anywhere, or nothing above -Inf, fails the step.
+//  3. Masked, or not allowed: x = -Inf. NaN anywhere fails the step; nothing
+//     above -Inf is the row's outcome, gpu.ErrNothingToSample.
 //  4. Candidates are ordered by x, highest first, ties lower id first.
-//     Temperature below 1e-6: the first candidate is drawn, and that is all.
+//     Temperature below 1e-6: the first candidate is taken, and that is all.
 //  5. Weight = exp((x - highest)/temperature) in float64; sums in float64.
 //  6. top-k keeps the first k candidates. top-p, of their total weight in
 //     order of ids, keeps the shortest run of first candidates whose sum, in
 //     order of candidates, reaches top-p of the total (1 or more: all). min-p
 //     keeps those whose weight is at least min-p.
-//  7. The token drawn is the first, in order of ids, at which the running sum
-//     of kept weights exceeds Uniform x their total; the last one with a
-//     weight should that product round up to the total.
+//  7. The token is the first, in order of ids, at which the running sum of kept
+//     weights exceeds Uniform x their total; the last one with a weight should
+//     that product round up to the total.
 //
 // A log probability is x - highest - log(sum of exp(x - highest)) over the raw
 // logits in float64, the sum in order of ids, rounded to float32 at the end.
 func (s *step) sample(op gpu.Sample) error {
 	for o, t := range s.outputs {
 		tok := s.tokens[t]
-		seq, res := &s.batch.Sequences[tok.seq], &s.result.Sequences[tok.seq]
-		logits := s.row(op.Logits, o)
+		seq := &s.sequences[tok.seq]
+		res, logits := seq.Result, s.row(op.Logits, o)
 		if seq.KeepLogits {
 			res.Logits = append(res.Logits, slices.Clone(logits))
 		}
-		if c := seq.Score; c != nil {
-			if i := tok.position - c.From; i >= 0 && i < len(c.Targets) {
-				res.Scores = append(res.Scores, score(logits, c.Targets[i], c.Top))
-			}
+		if i := tok.position - seq.Score.From; i >= 0 && i < len(seq.Score.Targets) {
+			res.Scores = append(res.Scores, score(logits, seq.Score.Targets[i], seq.Score.Top))
 		}
-		if seq.Sample != nil && tok.position == seq.Start+len(seq.Tokens)-1 {
-			id, err := draw(logits, seq.Sample)
-			if err != nil {
-				return fmt.Errorf("step: sequence %d of %d: %w", tok.seq, len(s.batch.Sequences), err)
-			}
-			res.Token = id
-			if n := seq.Sample.TopLogprobs; n >= 0 {
-				chosen := score(logits, id, n)
-				res.Chosen = &chosen
-			}
+		if seq.Sample == nil || tok.position != seq.Start+len(seq.Tokens)-1 {
+			continue
+		}
+		id, err := pick(logits, seq.Sample)
+		switch {
+		case err == gpu.ErrNothingToSample:
+			res.Err = err
+			continue
+		case err != nil:
+			return fmt.Errorf("row %d: %w", seq.Row, err)
+		}
+		res.Tokens = append(res.Tokens, id)
+		if n := seq.Sample.TopLogprobs; n >= 0 {
+			res.Logprobs = append(res.Logprobs, score(logits, id, n))
 		}
 	}
 	return nil
@@ -77,8 +80,8 @@ func order(x []float32) []int32 {
 	return ids
 }
 
-// score is log probability of a token and of the likeliest.
-func score(logits []float32, token int32, top int) gpu.Scored {
+// score is the log probability of a token and of the most likely ones.
+func score(logits []float32, token int32, top int) gpu.Logprobs {
 	ids := order(logits)
 	highest := float64(logits[ids[0]])
 	var sum float64
@@ -86,15 +89,15 @@ func score(logits []float32, token int32, top int) gpu.Scored {
 		sum += math.Exp(float64(x) - highest)
 	}
 	logprob := func(id int32) float32 { return float32(float64(logits[id]) - highest - math.Log(sum)) }
-	out := gpu.Scored{Token: token, Logprob: logprob(token)}
+	out := gpu.Logprobs{Chosen: gpu.TokenLogprob{Token: token, Logprob: logprob(token)}}
 	for _, id := range ids[:min(top, len(ids))] {
 		out.Top = append(out.Top, gpu.TokenLogprob{Token: id, Logprob: logprob(id)})
 	}
 	return out
 }
 
-// draw picks the next token.
-func draw(logits []float32, spec *gpu.SampleSpec) (int32, error) {
+// pick samples the next token.
+func pick(logits []float32, spec *rows.Sample) (int32, error) {
 	x := slices.Clone(logits)
 	adjust(x, spec)
 	for id, v := range x {
@@ -105,7 +108,7 @@ func draw(logits []float32, spec *gpu.SampleSpec) (int32, error) {
 	ids := order(x)
 	highest := x[ids[0]]
 	if math.IsInf(float64(highest), -1) {
-		return 0, errors.New("nothing is left to draw: mask and bias exclude every token")
+		return 0, gpu.ErrNothingToSample
 	}
 	if spec.Temperature < 1e-6 {
 		return ids[0], nil
@@ -156,8 +159,8 @@ func total(ids []int32, weight []float64) float64 {
 	return sum
 }
 
-// adjust applies bias, penalties and mask.
-func adjust(x []float32, spec *gpu.SampleSpec) {
+// adjust applies bias, penalties and masks.
+func adjust(x []float32, spec *rows.Sample) {
 	for _, b := range spec.Bias {
 		x[b.Token] += b.Bias
 	}
@@ -178,5 +181,10 @@ func adjust(x []float32, spec *gpu.SampleSpec) {
 	}
 	for _, id := range spec.Mask {
 		x[id] = float32(math.Inf(-1))
+	}
+	for id := range x {
+		if spec.Allowed != nil && spec.Allowed[id/32]>>(id%32)&1 == 0 {
+			x[id] = float32(math.Inf(-1))
+		}
 	}
 }

@@ -4,35 +4,34 @@ import (
 	"fmt"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/rows"
 )
 
 // token is one row of the per-token buffers.
 type token struct {
 	id       int32
 	position int
-	seq      int // index into the batch
+	seq      int // index into the step
 }
 
 // step is one run of the program.
 type step struct {
 	*model
-	batch   *gpu.StepBatch
-	tokens  []token
-	outputs []int // rows of tokens whose logits are wanted, ascending
-	buffers [][]float32
-	result  *gpu.StepResult
+	sequences []rows.Sequence
+	tokens    []token
+	outputs   []int // rows of tokens whose logits are wanted, ascending
+	buffers   [][]float32
 }
 
-// newStep lays out the rows: all tokens in order of the batch; a token is an
-// output when its logits are kept, scored or drawn from.
-func newStep(m *model, batch *gpu.StepBatch) *step {
-	s := &step{model: m, batch: batch, result: &gpu.StepResult{Sequences: make([]gpu.SequenceResult, len(batch.Sequences))}}
-	for i, q := range batch.Sequences {
-		s.result.Sequences[i].Token = -1
+// newStep lays out the rows: all tokens in order of the sequences; a token is an
+// output when its logits are kept, scored or sampled from.
+func newStep(m *model, sequences []rows.Sequence) *step {
+	s := &step{model: m, sequences: sequences}
+	for i, q := range sequences {
 		for j, id := range q.Tokens {
 			pos := q.Start + j
 			last := j == len(q.Tokens)-1
-			scored := q.Score != nil && pos >= q.Score.From && pos < q.Score.From+len(q.Score.Targets)
+			scored := pos >= q.Score.From && pos < q.Score.From+len(q.Score.Targets)
 			if q.KeepLogits || scored || last && q.Sample != nil {
 				s.outputs = append(s.outputs, len(s.tokens))
 			}
@@ -60,12 +59,21 @@ func (s *step) rows(b gpu.Buffer) int { return len(s.buffers[b]) / s.program.Buf
 
 // slot is where a position of a sequence lies in the pool.
 func (s *step) slot(seq, position int) int {
-	page := s.batch.Sequences[seq].Pages[position/s.pool.PageSize]
+	page := s.sequences[seq].Pages[position/s.pool.PageSize]
 	return int(page)*s.pool.PageSize + position%s.pool.PageSize
 }
 
-func (s *step) run() (*gpu.StepResult, error) {
-	for i, op := range s.program.Ops {
+// knows tells whether run has an op.
+func knows(op gpu.Op) bool {
+	switch op.(type) {
+	case gpu.Embed, gpu.RMSNorm, gpu.Linear, gpu.Rope, gpu.StoreKV, gpu.Attention, gpu.SiluMul, gpu.Gather, gpu.Sample:
+		return true
+	}
+	return false
+}
+
+func (s *step) run() error {
+	for _, op := range s.program.Ops {
 		switch op := op.(type) {
 		case gpu.Embed:
 			s.embed(op)
@@ -87,11 +95,11 @@ func (s *step) run() (*gpu.StepResult, error) {
 			}
 		case gpu.Sample:
 			if err := s.sample(op); err != nil {
-				return nil, err
+				return err
 			}
 		default:
-			return nil, fmt.Errorf("op %d: %T is not known", i, op)
+			panic(fmt.Sprintf("ref: knows lists %T, which run does not have", op))
 		}
 	}
-	return s.result, nil
+	return nil
 }

@@ -29,6 +29,8 @@ var impure = []string{"github.com/asynkron/", "net", "os", "log", "C", "math/ran
 var rules = []rule{
 	{"messages", nil, impure, "every core imports the vocabulary, so it must drag nothing in"},
 	{"gpu", []string{"internal/paging"}, impure, "the device interfaces are imported by models and must drag no device in"},
+	{"gpu/rows", []string{"gpu"}, impure, "it turns deltas into sequences, for any device that works on the host"},
+	{"gpu/queue", []string{"gpu"}, nil, "it orders the steps of any device that works on the host"},
 	{"gpu/ref", []string{"gpu"}, nil, "a device knows programs and steps, not the engine"},
 	{"gpu/cpu", []string{"gpu"}, nil, "a device knows programs and steps, not the engine"},
 	{"gpu/cpu/kernel", []string{"gpu"}, impure, "inner loops know memory and numbers; of gpu they take the 16-bit floats, so that all devices round alike"},
@@ -93,7 +95,7 @@ var floors = []struct {
 }{
 	{"vocabulary: what actors say, what devices compute", []string{"messages", "gpu", "internal"}},
 	{"cores: what is decided", []string{"request", "sched", "memory"}},
-	{"models and devices: what computes", []string{"model", "gpu/cpu", "gpu/ref", "gpu/quant"}},
+	{"models and devices: what computes", []string{"model", "gpu/cpu", "gpu/ref", "gpu/rows", "gpu/queue", "gpu/quant"}},
 	{"shells: who decides it concurrently", []string{"actors", "telemetry"}},
 	{"wiring", []string{"actors/engine", "configs", "cmd"}},
 }

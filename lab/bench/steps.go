@@ -11,30 +11,29 @@ import (
 // StepOptions are what bare steps need to know of a model.
 type StepOptions struct {
 	Program *gpu.Program
-	Pool    gpu.PoolSpec // its Pages are set by what the tests need
+	Pool    gpu.PoolSpec // Pages and the limits are set by what the tests need
 	Chunk   int          // tokens of a prompt that a step computes at most, at least 1
 	Seed    uint64
 	Tests   []Test
 }
 
-// Steps does tests by steps of a model, without an engine.
+// Steps does tests by steps of a model, without an engine. Sequence i of a test
+// has row i.
 type Steps struct {
 	model   gpu.Model
 	opt     StepOptions
 	prompts prompts
 	tables  [][]int32 // of pages, by sequence
 	filled  []int     // positions of each sequence that hold its base
-	ended   chan stepEnd
-}
-
-type stepEnd struct {
-	result *gpu.StepResult
-	err    error
+	open    []bool    // rows
+	ended   chan error
+	done    func(*gpu.StepResult, error) // made once
 }
 
 // NewSteps makes the KV pool.
 func NewSteps(m gpu.Model, o StepOptions) (*Steps, error) {
-	s := &Steps{model: m, opt: o, prompts: prompts{o.Seed, o.Program.Vocab}, ended: make(chan stepEnd, 1)}
+	s := &Steps{model: m, opt: o, prompts: prompts{o.Seed, o.Program.Vocab}, ended: make(chan error, 1)}
+	s.done = func(_ *gpu.StepResult, err error) { s.ended <- err }
 	sequences := 0
 	for _, t := range o.Tests {
 		sequences = max(sequences, t.Batch)
@@ -58,9 +57,10 @@ func NewSteps(m gpu.Model, o StepOptions) (*Steps, error) {
 		}
 		s.tables = append(s.tables, table)
 	}
-	s.filled = make([]int, sequences)
+	s.filled, s.open = make([]int, sequences), make([]bool, sequences)
 	spec := o.Pool
-	spec.Pages = pages
+	spec.Pages, spec.Rows, spec.Context = pages, max(1, sequences), o.Program.Context
+	spec.StepTokens = max(o.Chunk, o.Pool.PageSize*sequences, sequences)
 	return s, m.NewPool(spec)
 }
 
@@ -70,7 +70,11 @@ func (s *Steps) Prepare(ctx context.Context, t Test) error {
 		if s.filled[i] >= t.Depth {
 			continue
 		}
-		if _, _, err := s.compute(ctx, i, s.prompts.base(i, t.Depth), 0, false); err != nil {
+		s.filled[i] = 0
+		base := s.prompts.base(i, t.Depth)
+		b := &gpu.StepBatch{}
+		s.begin(b, i, base, 0)
+		if _, _, err := s.compute(ctx, b, i, len(base), 0, false); err != nil {
 			return err
 		}
 		s.filled[i] = t.Depth
@@ -84,63 +88,87 @@ func (s *Steps) Once(ctx context.Context, t Test, repetition int) (Sample, error
 		s.filled[i] = min(s.filled[i], t.Depth)
 	}
 	if t.Prompt > 0 {
-		prompt := s.prompts.fresh(t, repetition)
+		tokens := append(s.prompts.base(0, t.Depth), s.prompts.fresh(t, repetition)...)
+		if err := s.resume(ctx, t, func(int) []int32 { return tokens }); err != nil {
+			return Sample{}, err
+		}
 		start := time.Now()
-		steps, read, err := s.compute(ctx, 0, prompt, t.Depth, true)
+		steps, read, err := s.compute(ctx, &gpu.StepBatch{}, 0, t.Prompt, t.Depth, true)
 		return Sample{Tokens: t.Prompt, Took: time.Since(start), Steps: steps, Positions: read}, err
 	}
 	return s.generate(ctx, t)
 }
 
-// compute runs a prompt in chunks from a position on, and draws at its end.
-func (s *Steps) compute(ctx context.Context, sequence int, prompt []int32, start int, draw bool) (steps int, read int64, err error) {
-	for done := 0; done < len(prompt); {
-		n := min(s.opt.Chunk, len(prompt)-done)
-		q := gpu.Sequence{Pages: s.tables[sequence], Tokens: prompt[done : done+n], Start: start + done}
-		if done += n; draw && done == len(prompt) {
-			q.Sample = likeliest()
-		}
-		if _, err := s.step(ctx, &gpu.StepBatch{Sequences: []gpu.Sequence{q}}); err != nil {
-			return 0, 0, err
+// begin opens a row with tokens, some of which are in its pages.
+func (s *Steps) begin(b *gpu.StepBatch, sequence int, tokens []int32, cached int) {
+	row, table := gpu.Row(sequence), s.tables[sequence]
+	if s.open[sequence] {
+		b.Closed = append(b.Closed, row)
+	}
+	s.open[sequence] = true
+	n := cached / s.opt.Pool.PageSize
+	b.Opened = append(b.Opened, gpu.RowOpened{Row: row, Prompt: tokens, Pages: table[:n],
+		Sampling: gpu.Sampling{TopP: 1, RepetitionPenalty: 1, TopLogprobs: -1}}) // greedy
+	b.Grown = append(b.Grown, gpu.RowGrown{Row: row, Pages: table[n:]})
+}
+
+// resume opens the rows of a test's sequences behind their bases. Whole pages of
+// those are cached; the rest is computed again, which is no part of the test.
+func (s *Steps) resume(ctx context.Context, t Test, tokens func(sequence int) []int32) error {
+	b, cached := &gpu.StepBatch{}, t.Depth/s.opt.Pool.PageSize*s.opt.Pool.PageSize
+	for i := range t.Batch {
+		s.begin(b, i, tokens(i), cached)
+		if cached < t.Depth {
+			b.Work = append(b.Work, gpu.RowWork{Row: gpu.Row(i), Start: cached, Count: t.Depth - cached})
 		}
 	}
-	steps, read = positions(start, len(prompt), s.opt.Chunk)
+	return s.step(ctx, b)
+}
+
+// compute runs tokens of a row in chunks from a position on, and samples at
+// their end. The first step is b.
+func (s *Steps) compute(ctx context.Context, b *gpu.StepBatch, sequence, tokens, start int, sample bool) (steps int, read int64, err error) {
+	for done := 0; done < tokens; {
+		w := gpu.RowWork{Row: gpu.Row(sequence), Start: start + done, Count: min(s.opt.Chunk, tokens-done)}
+		if done += w.Count; sample && done == tokens {
+			w.Sample = 1
+		}
+		b.Work = append(b.Work, w)
+		if err := s.step(ctx, b); err != nil {
+			return 0, 0, err
+		}
+		b = &gpu.StepBatch{}
+	}
+	steps, read = positions(start, tokens, s.opt.Chunk)
 	return steps, read, nil
 }
 
-// likeliest draws greedily.
-func likeliest() *gpu.SampleSpec {
-	return &gpu.SampleSpec{TopP: 1, RepetitionPenalty: 1, TopLogprobs: -1}
-}
-
-// generate feeds every sequence its own tokens.
+// generate has every sequence go on with what it samples.
 func (s *Steps) generate(ctx context.Context, t Test) (Sample, error) {
-	batch := &gpu.StepBatch{}
+	if err := s.resume(ctx, t, func(i int) []int32 { return s.prompts.base(i, t.Depth+1) }); err != nil {
+		return Sample{}, err
+	}
+	b := &gpu.StepBatch{}
 	for i := range t.Batch {
-		next := s.prompts.base(i, t.Depth+1)[t.Depth:]
-		batch.Sequences = append(batch.Sequences, gpu.Sequence{Pages: s.tables[i], Tokens: next, Start: t.Depth, Sample: likeliest()})
+		b.Work = append(b.Work, gpu.RowWork{Row: gpu.Row(i), Start: t.Depth, Count: 1, Sample: 1})
 	}
 	start := time.Now()
 	for range t.Generate {
-		r, err := s.step(ctx, batch)
-		if err != nil {
+		if err := s.step(ctx, b); err != nil {
 			return Sample{}, err
 		}
-		for i := range batch.Sequences {
-			q := &batch.Sequences[i]
-			q.Tokens[0] = r.Sequences[i].Token
-			q.Start++
+		for i := range b.Work {
+			b.Work[i].Start++
 		}
 	}
 	return Sample{Tokens: t.Tokens(), Took: time.Since(start), Steps: t.Generate, Positions: decoded(t.Depth, t.Generate, t.Batch)}, nil
 }
 
-// step runs one step; a step under way when ctx ends is waited for.
-func (s *Steps) step(ctx context.Context, b *gpu.StepBatch) (*gpu.StepResult, error) {
+// step runs one step; a step in flight when ctx ends is waited for.
+func (s *Steps) step(ctx context.Context, b *gpu.StepBatch) error {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
-	s.model.Submit(b, func(r *gpu.StepResult, err error) { s.ended <- stepEnd{r, err} })
-	end := <-s.ended
-	return end.result, end.err
+	s.model.Submit(b, s.done)
+	return <-s.ended
 }

@@ -23,15 +23,10 @@ type stepModel struct {
 func (m *stepModel) NewPool(s gpu.PoolSpec) error { m.pool = s; return nil }
 
 func (m *stepModel) Submit(b *gpu.StepBatch, done func(*gpu.StepResult, error)) {
-	var kept gpu.StepBatch
-	r := &gpu.StepResult{}
-	for _, q := range b.Sequences {
-		q.Tokens = slices.Clone(q.Tokens)
-		kept.Sequences = append(kept.Sequences, q)
-		r.Sequences = append(r.Sequences, gpu.SequenceResult{Token: q.Tokens[0] + 1})
-	}
+	kept := *b
+	kept.Work = slices.Clone(b.Work)
 	m.batches = append(m.batches, kept)
-	done(r, m.fail)
+	done(&gpu.StepResult{Rows: make([]gpu.RowResult, len(b.Work))}, m.fail)
 }
 
 func steps(t *testing.T, m gpu.Model, tests ...Test) *Steps {
@@ -46,13 +41,13 @@ func steps(t *testing.T, m gpu.Model, tests ...Test) *Steps {
 func TestStepsOfAPrompt(t *testing.T) {
 	m, test := &stepModel{}, Test{Prompt: 20, Batch: 1, Depth: 10}
 	s := steps(t, m, test, Test{Generate: 3, Batch: 2})
-	if m.pool.Pages != 8+1 || m.pool.PageSize != 4 { // 30 positions, and 3
+	if m.pool.Pages != 8+1 || m.pool.PageSize != 4 || m.pool.Rows != 2 || m.pool.StepTokens != 8 || m.pool.Context != 64 { // 30 positions, and 3
 		t.Errorf("a pool of %+v", m.pool)
 	}
 	if err := s.Prepare(t.Context(), test); err != nil {
 		t.Fatal(err)
 	}
-	if len(m.batches) != 2 || m.batches[0].Sequences[0].Sample != nil || m.batches[1].Sequences[0].Start != 8 {
+	if len(m.batches) != 2 || m.batches[0].Work[0].Sample != 0 || m.batches[1].Work[0].Start != 8 {
 		t.Fatalf("prepared by %+v", m.batches)
 	}
 	m.batches = nil
@@ -60,23 +55,36 @@ func TestStepsOfAPrompt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 8, 8 and 4 tokens, which see 18, 26 and 30 positions.
-	if first.Steps != 3 || first.Tokens != 20 || first.Positions != 74 || len(m.batches) != 3 {
+	// The row is opened again behind the base's two whole pages, the other two
+	// positions are computed again. Then 8, 8 and 4 tokens, which see 18, 26 and
+	// 30 positions.
+	if first.Steps != 3 || first.Tokens != 20 || first.Positions != 74 || len(m.batches) != 4 {
 		t.Errorf("%+v in %d steps", first, len(m.batches))
 	}
-	last := m.batches[2].Sequences[0]
-	if last.Sample == nil || m.batches[1].Sequences[0].Sample != nil || last.Start != 26 || len(last.Tokens) != 4 {
-		t.Errorf("the last step is %+v", last)
+	again := m.batches[0]
+	if len(again.Closed) != 1 || len(again.Opened[0].Pages) != 2 || len(again.Opened[0].Prompt) != 30 || plain(again.Work[0]) != (plainWork{0, 8, 2, 0}) {
+		t.Errorf("the base is computed again by %+v", again)
 	}
-	if err := s.Prepare(t.Context(), test); err != nil || len(m.batches) != 3 {
+	if plain(m.batches[1].Work[0]) != (plainWork{0, 10, 8, 0}) || plain(m.batches[2].Work[0]) != (plainWork{0, 18, 8, 0}) || plain(m.batches[3].Work[0]) != (plainWork{0, 26, 4, 1}) {
+		t.Errorf("the steps are %+v", m.batches[1:])
+	}
+	if err := s.Prepare(t.Context(), test); err != nil || len(m.batches) != 4 {
 		t.Errorf("what is in the cache was computed again: %v", err)
 	}
-	before := m.batches[0].Sequences[0].Tokens
+	before := m.batches[0].Opened[0].Prompt
 	m.batches = nil
-	if _, err := s.Once(t.Context(), test, 1); err != nil || slices.Equal(before, m.batches[0].Sequences[0].Tokens) {
-		t.Errorf("two repetitions have one prompt: %v", err)
+	if _, err := s.Once(t.Context(), test, 1); err != nil || slices.Equal(before[10:], m.batches[0].Opened[0].Prompt[10:]) || !slices.Equal(before[:10], m.batches[0].Opened[0].Prompt[:10]) {
+		t.Errorf("two repetitions have one prompt, or other bases: %v", err)
 	}
 }
+
+// plainWork is what == compares of a gpu.RowWork.
+type plainWork struct {
+	row                  gpu.Row
+	start, count, sample int
+}
+
+func plain(w gpu.RowWork) plainWork { return plainWork{w.Row, w.Start, w.Count, w.Sample} }
 
 func TestStepsThatGenerate(t *testing.T) {
 	m, test := &stepModel{}, Test{Generate: 3, Batch: 2, Depth: 5}
@@ -87,17 +95,21 @@ func TestStepsThatGenerate(t *testing.T) {
 	m.batches = nil
 	got, err := s.Once(t.Context(), test, 0)
 	// The first step sees 6 positions of both sequences, the last one 8.
-	if err != nil || got.Tokens != 6 || got.Steps != 3 || got.Positions != 2*(6+7+8) {
-		t.Fatalf("%+v, %v", got, err)
+	if err != nil || got.Tokens != 6 || got.Steps != 3 || got.Positions != 2*(6+7+8) || len(m.batches) != 4 {
+		t.Fatalf("%+v in %d steps, %v", got, len(m.batches), err)
 	}
-	for i, b := range m.batches {
-		for j, q := range b.Sequences {
-			if q.Start != 5+i || i > 0 && q.Tokens[0] != m.batches[0].Sequences[j].Tokens[0]+int32(i) || q.Sample == nil {
-				t.Errorf("step %d: %+v", i, q)
+	opened := m.batches[0].Opened
+	if len(opened) != 2 || len(opened[0].Prompt) != 6 || plain(m.batches[0].Work[1]) != (plainWork{1, 4, 1, 0}) {
+		t.Errorf("the rows are opened by %+v", m.batches[0])
+	}
+	if grown := m.batches[0].Grown; slices.Equal(append(opened[0].Pages, grown[0].Pages...), append(opened[1].Pages, grown[1].Pages...)) {
+		t.Error("two sequences share pages")
+	}
+	for i, b := range m.batches[1:] {
+		for j, w := range b.Work {
+			if plain(w) != (plainWork{gpu.Row(j), 5 + i, 1, 1}) {
+				t.Errorf("step %d: %+v", i, w)
 			}
-		}
-		if slices.Equal(b.Sequences[0].Pages, b.Sequences[1].Pages) {
-			t.Error("two sequences share pages")
 		}
 	}
 }

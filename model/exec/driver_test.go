@@ -42,11 +42,11 @@ func params(change func(p *messages.SamplingParams)) *messages.SamplingParams {
 	return p
 }
 
-// driver is the smallest batch former: one step at a time, pages in order.
+// driver is the smallest scheduler: one step at a time, pages in order.
 type driver struct {
 	t    testing.TB
 	e    *exec.Executor
-	opt  exec.Options
+	pool gpu.PoolSpec
 	step messages.StepID
 	page messages.Page // the last one given out
 }
@@ -66,11 +66,11 @@ func newDriver(t testing.TB, d gpu.Device, c *model.Checkpoint, kv gpu.DType, pa
 			t.Error(err)
 		}
 	})
-	opt := exec.Options{MaxRows: 4, PageSize: pageSize, Pages: 4096 / pageSize, Context: c.Program.Context, Vocab: c.Program.Vocab}
-	if err := m.NewPool(gpu.PoolSpec{PageSize: pageSize, Pages: opt.Pages, DType: kv}); err != nil {
+	pool := gpu.PoolSpec{PageSize: pageSize, Pages: 4096 / pageSize, DType: kv, Rows: 4, Context: c.Program.Context, StepTokens: 1 << 10}
+	if err := m.NewPool(pool); err != nil {
 		t.Fatal(err)
 	}
-	return &driver{t: t, e: exec.New(m, opt), opt: opt}
+	return &driver{t: t, e: exec.New(m, c.Program.Vocab), pool: pool}
 }
 
 // try runs one step to its end.
@@ -99,8 +99,8 @@ func (d *driver) must(b *messages.RunBatch) *messages.BatchDone {
 // reserve gives out the pages for n more tokens than a table of have holds.
 func (d *driver) reserve(have, tokens int) []messages.Page {
 	var out []messages.Page
-	for ; have*d.opt.PageSize < tokens; have++ {
-		d.page = d.page%messages.Page(d.opt.Pages) + 1
+	for ; have*d.pool.PageSize < tokens; have++ {
+		d.page = d.page%messages.Page(d.pool.Pages) + 1
 		out = append(out, d.page)
 	}
 	return out
@@ -130,7 +130,7 @@ func (l *life) plan(d *driver, b *messages.RunBatch) bool {
 	}
 	if !l.opened {
 		l.opened = true
-		l.pages, l.computed = l.cached, len(l.cached)*d.opt.PageSize
+		l.pages, l.computed = l.cached, len(l.cached)*d.pool.PageSize
 		b.Opened = append(b.Opened, messages.RowOpened{Row: l.row, Request: l.req, Output: l.output, Pages: l.cached})
 	}
 	count := min(l.maxChunk, l.known()-l.computed)

@@ -121,7 +121,7 @@ func interrupted(t *testing.T, d *driver, i int, r *messages.EngineRequest, base
 	d.retract(l, 2, mate)
 	// Its whole pages are in the cache now; prompt scores need the logits.
 	if r.Params.PromptLogprobs < 0 {
-		l.cached = old.pages[:(len(r.Prompt)+7)/d.opt.PageSize]
+		l.cached = old.pages[:(len(r.Prompt)+7)/d.pool.PageSize]
 	}
 	l.wanted = outputs
 	d.runAll(l)

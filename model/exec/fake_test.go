@@ -11,48 +11,47 @@ import (
 // recorder is a gpu.Model that computes nothing: answer decides what a step
 // gives, and complete when.
 type recorder struct {
+	gpu.Model
 	answer func(*gpu.StepBatch) (*gpu.StepResult, error)
 	manual bool // completes when the test says so
-	done   func()
+	done   []func()
 	quiet  []func()
 }
 
-func (m *recorder) NewPool(gpu.PoolSpec) error       { return nil }
-func (m *recorder) CopyPages(src, dst []int32) error { return nil }
-func (m *recorder) Bytes() map[string]int64          { return nil }
-func (m *recorder) Close() error                     { return nil }
-
 func (m *recorder) Submit(b *gpu.StepBatch, done func(*gpu.StepResult, error)) {
-	m.done = func() { m.done = nil; done(m.answer(b)) }
+	m.done = append(m.done, func() { done(m.answer(b)) })
 	if !m.manual {
-		m.done()
+		m.complete()
 	}
+}
+
+// complete ends the oldest step.
+func (m *recorder) complete() {
+	done := m.done[0]
+	m.done = m.done[1:]
+	done()
 }
 
 func (m *recorder) Quiesce(done func()) { m.quiet = append(m.quiet, done); done() }
 
-// constant answers every draw with one token and every score with zeros.
+// constant answers all sampling with one token.
 func constant(token int32) func(*gpu.StepBatch) (*gpu.StepResult, error) {
 	return func(b *gpu.StepBatch) (*gpu.StepResult, error) {
-		r := &gpu.StepResult{Sequences: make([]gpu.SequenceResult, len(b.Sequences))}
-		for i, s := range b.Sequences {
-			r.Sequences[i].Token = -1
-			if s.Sample != nil {
-				r.Sequences[i].Token = token
-			}
-			if s.Score != nil {
-				r.Sequences[i].Scores = make([]gpu.Scored, len(s.Score.Targets))
+		r := &gpu.StepResult{Rows: make([]gpu.RowResult, len(b.Work))}
+		for i, w := range b.Work {
+			if w.Sample > 0 {
+				r.Rows[i].Tokens = []int32{token}
 			}
 		}
 		return r, nil
 	}
 }
 
-var small = exec.Options{MaxRows: 4, PageSize: 4, Pages: 100, Context: 64, Vocab: 50}
+const vocab = 50
 
 func fake(t testing.TB, answer func(*gpu.StepBatch) (*gpu.StepResult, error)) (*driver, *recorder) {
 	m := &recorder{answer: answer}
-	return &driver{t: t, e: exec.New(m, small), opt: small}, m
+	return &driver{t: t, e: exec.New(m, vocab)}, m
 }
 
 func pages(p ...messages.Page) []messages.Page { return p }
@@ -64,4 +63,10 @@ func opened(change func(o *messages.RowOpened)) []messages.RowOpened {
 		change(&o)
 	}
 	return []messages.RowOpened{o}
+}
+
+// first is a legal step that leaves row 0 with seven tokens, six computed.
+func first() *messages.RunBatch {
+	return &messages.RunBatch{Opened: opened(nil), Grown: []messages.RowGrown{{Row: 0, Pages: pages(2)}},
+		Work: []messages.RowWork{{Row: 0, Start: 4, Count: 2, Sample: true}}}
 }

@@ -13,7 +13,7 @@ const (
 
 // Logits computes one sequence and returns the raw logits after each of its
 // tokens, [len(tokens)][vocab]. It gives the model an F32 pool of its own in
-// place of any older one, so no step may be under way and no row be open.
+// place of any older one, so no step may be in flight.
 func Logits(model gpu.Model, p *gpu.Program, tokens []int32) ([][]float32, error) {
 	if len(tokens) == 0 {
 		return nil, fmt.Errorf("logits: no tokens; give at least one")
@@ -27,36 +27,43 @@ func Logits(model gpu.Model, p *gpu.Program, tokens []int32) ([][]float32, error
 		}
 	}
 	n := (len(tokens) + logitsPage - 1) / logitsPage
-	if err := model.NewPool(gpu.PoolSpec{PageSize: logitsPage, Pages: n, DType: gpu.F32}); err != nil {
+	if err := model.NewPool(gpu.PoolSpec{PageSize: logitsPage, Pages: n, DType: gpu.F32, Rows: 1, Context: p.Context, StepTokens: logitsChunk}); err != nil {
 		return nil, err
 	}
 	pages := make([]int32, n)
 	for i := range pages {
 		pages[i] = int32(i + 1)
 	}
-	rows := make([][]float32, 0, len(tokens))
+	step := &gpu.StepBatch{
+		Opened: []gpu.RowOpened{{Prompt: tokens, Sampling: gpu.Sampling{TopP: 1, RepetitionPenalty: 1}}},
+		Grown:  []gpu.RowGrown{{Pages: pages}},
+	}
+	logits := make([][]float32, 0, len(tokens))
 	for start := 0; start < len(tokens); start += logitsChunk {
-		end := min(start+logitsChunk, len(tokens))
-		result, err := wait(model, &gpu.StepBatch{Sequences: []gpu.Sequence{{Pages: pages, Tokens: tokens[start:end], Start: start, KeepLogits: true}}})
+		count := min(logitsChunk, len(tokens)-start)
+		step.Work = []gpu.RowWork{{Start: start, Count: count, KeepLogits: true}}
+		rows, err := wait(model, step)
 		if err != nil {
 			return nil, err
 		}
-		if len(result.Sequences) != 1 || len(result.Sequences[0].Logits) != end-start {
-			return nil, fmt.Errorf("logits: the device did not return the logits of positions %d to %d", start, end-1)
+		if len(rows) != count {
+			return nil, fmt.Errorf("logits: the device did not return the logits of positions %d to %d", start, start+count-1)
 		}
-		rows = append(rows, result.Sequences[0].Logits...)
+		logits = append(logits, rows...)
+		step = &gpu.StepBatch{}
 	}
-	return rows, nil
+	return logits, nil
 }
 
-// wait runs a step to its end.
-func wait(model gpu.Model, b *gpu.StepBatch) (*gpu.StepResult, error) {
-	type answer struct {
-		result *gpu.StepResult
-		err    error
-	}
-	c := make(chan answer, 1)
-	model.Submit(b, func(r *gpu.StepResult, err error) { c <- answer{r, err} })
-	a := <-c
-	return a.result, a.err
+// wait runs a step of one row to its end.
+func wait(model gpu.Model, b *gpu.StepBatch) (logits [][]float32, err error) {
+	ended := make(chan struct{})
+	model.Submit(b, func(r *gpu.StepResult, failed error) {
+		if err = failed; err == nil && len(r.Rows) == 1 {
+			logits = r.Rows[0].Logits
+		}
+		close(ended)
+	})
+	<-ended
+	return logits, err
 }

@@ -35,6 +35,9 @@ type Executor struct {
 	violations []string
 }
 
+// maxInFlight is how many steps a device takes: one that runs and one behind it.
+const maxInFlight = 2
+
 // job is one submitted step.
 type job struct {
 	number int
@@ -78,6 +81,14 @@ func (e *Executor) Submit(batch *messages.RunBatch, done func(*messages.BatchDon
 	case kind == HangStep:
 		e.hung = true
 		e.mu.Unlock()
+		return
+	}
+	if len(e.queue) == maxInFlight {
+		err := &StepError{Reason: fmt.Sprintf("illegal step: epoch %d step %d comes while %d are in flight", batch.Epoch, batch.Step, maxInFlight)}
+		e.violations = append(e.violations, err.Reason)
+		e.failed = err
+		e.mu.Unlock()
+		done(nil, err)
 		return
 	}
 	e.queue = append(e.queue, j)

@@ -3,6 +3,7 @@ package fakemodel
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -112,5 +113,22 @@ func TestManualAndAsync(t *testing.T) {
 	<-done
 	if a, b := <-results, <-results; !slices.Equal([]int32{a, b}, want) {
 		t.Fatalf("got %d, %d, want %v", a, b, want)
+	}
+}
+
+func TestAThirdStepIsRefused(t *testing.T) {
+	opt := small
+	opt.Manual = true
+	e := New(opt)
+	ends := 0
+	for step := range messages.StepID(3) {
+		e.Submit(&messages.RunBatch{Header: messages.Header{Epoch: 1}, Step: step + 1}, func(_ *messages.BatchDone, err error) {
+			if ends++; err == nil {
+				t.Error("a step was computed")
+			}
+		})
+	}
+	if v := e.Violations(); ends != 1 || len(v) != 1 || !strings.Contains(v[0], "step 3 comes while 2 are in flight") {
+		t.Errorf("%d ends, violations %v", ends, v)
 	}
 }

@@ -30,7 +30,6 @@ type Config struct {
 	Policy        queue.Options
 	RetractEvery  int           // steps; 0: only when memory runs out
 	StepsInFlight int           // 1 or 2; 0: 1
-	DeviceQueues  bool          // a second step goes to the device at once, not when the first is done
 	Ratio         float64       // of new tokens at first; low ones make memory run out
 	Preemption    bool          // by priority
 	Target        time.Duration // between tokens; 0: none. A message takes 1 µs
@@ -54,8 +53,8 @@ type Config struct {
 
 // String names the run in failures.
 func (c Config) String() string {
-	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d prefill=%d context=%d nocache=%t retract=%d flight=%d queues=%t target=%v preempt=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v eviction=%s contiguous=%t conservative=%g",
-		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.MaxPrefill, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.DeviceQueues, c.Target, c.Preemption, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging, c.Eviction, c.Contiguous, c.Conservative)
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d prefill=%d context=%d nocache=%t retract=%d flight=%d target=%v preempt=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v eviction=%s contiguous=%t conservative=%g",
+		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.MaxPrefill, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.Target, c.Preemption, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging, c.Eviction, c.Contiguous, c.Conservative)
 }
 
 // capacity is what bounds prompt and output of one request together, in tokens.
@@ -80,7 +79,6 @@ func Random(seed uint64) Config {
 		Cancels:       pick(r, 0, 0.2, 0.6),
 		SuspectLimit:  pick(r, 0, 2),
 		StepsInFlight: pick(r, 1, 2, 2),
-		DeviceQueues:  r.IntN(2) == 0,
 		MaxPrefill:    pick(r, 0, 0, 5, 12),
 	}
 	c.Policy = queue.Options{

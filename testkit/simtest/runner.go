@@ -2,51 +2,29 @@ package simtest
 
 import "github.com/troupe-engine/troupe/messages"
 
-// runner is the twin of actors/runner: one step on the device, the next one
-// waits for it. With Config.DeviceQueues it is given to the device at once, which
-// keeps the order.
-type runner struct {
-	busy, failed bool
-	waiting      []*messages.RunBatch
-}
+// runner is the twin of actors/runner: every step goes to the device at once,
+// which keeps their order; the first failure of an epoch is answered.
+type runner struct{ failed bool }
 
 func (r *runner) step(w *World, msg messages.ToRunner) {
-	switch m := msg.(type) {
-	case *messages.RunBatch:
-		w.stats.Replaced += len(m.Replaced)
-		if w.device.Pending() > 0 {
-			w.stats.Beside++
-		}
-		switch {
-		case w.device.Pending()+len(r.waiting) > 1:
-			w.fail("step %d was launched as the third", m.Step)
-		case r.busy && !w.cfg.DeviceQueues:
-			r.waiting = append(r.waiting, m)
-		default:
-			r.submit(w, m)
-		}
-	case *messages.StepCompleted:
-		r.busy, r.failed = w.device.Pending() > 0, m.Failed
-		if len(r.waiting) > 0 && !r.failed {
-			r.submit(w, r.waiting[0])
-			r.waiting = r.waiting[1:]
-		}
+	m, is := msg.(*messages.RunBatch)
+	if !is || r.failed {
+		return
 	}
-}
-
-func (r *runner) submit(w *World, m *messages.RunBatch) {
-	r.busy = true
-	epoch := w.epoch
+	w.stats.Replaced += len(m.Replaced)
+	if w.device.Pending() > 0 {
+		w.stats.Beside++
+	}
+	epoch, header, step := w.epoch, m.Header, m.Step
 	w.device.Submit(m, func(done *messages.BatchDone, err error) {
-		if epoch != w.epoch {
-			return
-		}
-		if err != nil {
-			w.send(messages.Runner, messages.Former, &messages.BatchFailed{Header: m.Header, Step: m.Step, Reason: err.Error()})
-		} else {
+		switch {
+		case epoch != w.epoch:
+		case err == nil:
 			w.send(messages.Runner, messages.Former, done)
+		case !r.failed:
+			r.failed = true
+			w.send(messages.Runner, messages.Former, &messages.BatchFailed{Header: header, Step: step, Reason: err.Error()})
 		}
-		w.send(messages.Runner, messages.Runner, &messages.StepCompleted{Header: m.Header, Step: m.Step, Failed: err != nil})
 	})
 }
 

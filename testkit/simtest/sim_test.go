@@ -89,7 +89,7 @@ func TestPressureBesideARunningStep(t *testing.T) {
 		size := []int{1, 4}[seed%2]
 		return Config{
 			Seed: seed, Requests: 14, PageSize: size, Pages: paging.Pages(40, size) * 2, MaxRunning: 5, Chunk: 7, ContextLength: 40,
-			Ratio: 0.05, StepsInFlight: 2, DeviceQueues: seed%3 == 0, Cancels: 0.1,
+			Ratio: 0.05, StepsInFlight: 2, Cancels: 0.1,
 		}
 	})
 	t.Logf("%+v", total)
@@ -116,7 +116,7 @@ func TestMatrix(t *testing.T) {
 							Pages: 160 / page, CacheDisabled: variant&1 > 0, Ratio: 0.1,
 							// In each cell of the other factors half of the variants, and
 							// half of those with each one of them.
-							StepsInFlight: 1 + bits.OnesCount(uint(variant))%2, DeviceQueues: len(configs)%3 == 0,
+							StepsInFlight: 1 + bits.OnesCount(uint(variant))%2,
 						}
 						if variant&2 > 0 {
 							c.RetractEvery = 3

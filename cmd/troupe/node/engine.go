@@ -67,8 +67,7 @@ func (n *Node) startEngine(ctx context.Context) error {
 	for _, w := range c.Warnings() {
 		n.opt.Log.Warn().Msg(w)
 	}
-	executor := exec.Options{MaxRows: n.Plan.MaxRunning, PageSize: c.PageSize, Pages: n.Plan.Pages, Context: p.Context, Vocab: p.Vocab}
-	for _, o := range []interface{ Validate() error }{table, &former, &queue, executor} {
+	for _, o := range []interface{ Validate() error }{table, &former, &queue} {
 		if err := o.Validate(); err != nil {
 			return err
 		}
@@ -88,7 +87,7 @@ func (n *Node) startEngine(ctx context.Context) error {
 		},
 		Alloc:    pages.Options{Pages: n.Plan.Pages, Contiguous: c.ContiguousKV},
 		Intake:   intake.Options{Table: request.NewTable(table), Detokenizer: intake.Text(n.Tokenizer)},
-		Executor: exec.New(n.Model, executor), Watchdog: c.WatchdogTimeout,
+		Executor: exec.New(n.Model, p.Vocab), Watchdog: c.WatchdogTimeout,
 		Meter: n.Meter, Log: n.opt.Log,
 		OnEpoch: func(messages.Epoch) { n.Meter.StartEpoch(n.Plan.Pages) },
 		OnFatal: func(err error) {

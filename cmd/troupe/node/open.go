@@ -260,7 +260,9 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return n.Model.NewPool(gpu.PoolSpec{PageSize: c.PageSize, Pages: n.Plan.Pages, DType: n.KVDType, Layout: layout})
+	p := n.Checkpoint.Program
+	return n.Model.NewPool(gpu.PoolSpec{PageSize: c.PageSize, Pages: n.Plan.Pages, DType: n.KVDType, Layout: layout,
+		Rows: n.Plan.MaxRunning, Context: p.Context, StepTokens: mostStepTokens(c, p, n.Plan.MaxRunning)})
 }
 
 // figureField is a figure's name in the log: with its unit, unless it is a count

@@ -75,6 +75,13 @@ func stepTokens(c *configs.Config, p *gpu.Program, running int) int {
 	return max(n, running)
 }
 
+// mostStepTokens is what no step exceeds. The scheduler gives prompts a page even
+// where decoding rows leave nothing of the limits, and one prompt that is not cut
+// comes beside all of those.
+func mostStepTokens(c *configs.Config, p *gpu.Program, running int) int {
+	return stepTokens(c, p, running) + running + c.PageSize
+}
+
 // workspace is the bytes of the activation buffers of the biggest step. The
 // inputs of products count twice: devices lay them out once more, for their
 // kernels.

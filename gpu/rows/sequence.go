@@ -1,0 +1,105 @@
+package rows
+
+import "github.com/troupe-engine/troupe/gpu"
+
+// Sequence is what one row computes in a step. Everything in it is good until
+// the step ends, and only read, but for Result.
+type Sequence struct {
+	Row gpu.Row
+	// Pages is the whole page table, by page index; it covers the positions that
+	// are computed.
+	Pages []int32
+	// Tokens are computed and stored at positions Start, Start+1, …
+	Tokens []int32
+	Start  int
+	// Sample, if not nil, samples the next token from the last token's logits.
+	Sample     *Sample
+	Score      Score
+	KeepLogits bool
+	// Result is filled in by the device. Tokens has room for those asked for.
+	Result *gpu.RowResult
+}
+
+// Score asks for the log probabilities of the tokens that follow positions From,
+// From+1, …, all of which are computed in this step.
+type Score struct {
+	From    int
+	Targets []int32 // Targets[i] is the token at position From+i+1
+	Top     int
+}
+
+// Sample is how one token is sampled.
+type Sample struct {
+	*gpu.Sampling
+	Position int // of the token
+	// History are the tokens so far, each once, in any order; empty while no
+	// penalty is on.
+	History []TokenCount
+	Mask    []int32  // not sampled
+	Allowed []uint32 // RowWork.Allowed
+}
+
+// TokenCount says how often a token is in the output and whether it is in the
+// prompt.
+type TokenCount struct {
+	Token    int32
+	Output   int32
+	InPrompt bool
+}
+
+// next is how the token after all that are known is sampled. It depends on the
+// row's tokens only, not on how the row came by them.
+func (r *row) next(w *gpu.RowWork) *Sample {
+	s := &r.sample
+	*s = Sample{Sampling: &r.sampling, Position: len(r.tokens), History: r.history.counts, Allowed: w.Allowed}
+	if len(r.tokens)-r.prompt < r.sampling.MinTokens {
+		s.Mask = r.sampling.EndTokens
+	}
+	return s
+}
+
+// history counts a row's tokens for penalties. Off, it stays empty.
+type history struct {
+	on     bool
+	counts []TokenCount    // each token once, in the order of appearance
+	index  map[int32]int32 // token to place in counts
+}
+
+func (h *history) clear() {
+	h.on, h.counts = false, h.counts[:0]
+	clear(h.index)
+}
+
+// begin counts the tokens that a row is opened with. The prompt counts for the
+// repetition penalty only.
+func (h *history) begin(s *gpu.Sampling, prompt, output []int32) {
+	h.on = s.FrequencyPenalty != 0 || s.PresencePenalty != 0 || s.RepetitionPenalty != 1
+	if s.RepetitionPenalty != 1 {
+		for _, t := range prompt {
+			h.at(t).InPrompt = true
+		}
+	}
+	for _, t := range output {
+		h.sampled(t)
+	}
+}
+
+// at is the place of a token, made where it is new.
+func (h *history) at(token int32) *TokenCount {
+	if h.index == nil {
+		h.index = map[int32]int32{}
+	}
+	i, ok := h.index[token]
+	if !ok {
+		i = int32(len(h.counts))
+		h.index[token] = i
+		h.counts = append(h.counts, TokenCount{Token: token})
+	}
+	return &h.counts[i]
+}
+
+func (h *history) sampled(token int32) {
+	if h.on {
+		h.at(token).Output++
+	}
+}

@@ -1,0 +1,77 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// take checks a device's result and words the answer.
+func (e *Executor) take(b *messages.RunBatch, result *gpu.StepResult) (*messages.BatchDone, error) {
+	if result == nil || len(result.Rows) != len(b.Work) {
+		return nil, errors.New("executor: the device did not answer for every row of the step")
+	}
+	done := e.answers.next(b)
+	for i := range b.Work {
+		w, r := &b.Work[i], &result.Rows[i]
+		if len(r.Scores) > 0 {
+			done.Prompts = append(done.Prompts, messages.PromptLogprobs{Row: w.Row, First: r.ScoredFrom, Logprobs: positions(r.Scores)})
+		}
+		if !w.Sample {
+			continue
+		}
+		if len(r.Tokens) != 1 {
+			return nil, fmt.Errorf("executor: the device sampled %d tokens for row %d, not 1", len(r.Tokens), w.Row)
+		}
+		for j, token := range r.Tokens {
+			if token < 0 || int(token) >= e.vocab {
+				return nil, fmt.Errorf("executor: the device sampled token %d for row %d, outside the vocabulary of %d", token, w.Row, e.vocab)
+			}
+			t := messages.SampledToken{Row: w.Row, Token: token}
+			if j < len(r.Logprobs) {
+				p := position(&r.Logprobs[j])
+				t.Logprobs = &p
+			}
+			done.Sampled = append(done.Sampled, t)
+		}
+	}
+	return done, nil
+}
+
+// answers are two BatchDone that are used in turns: the scheduler has taken a
+// step's before it launches the one after the next.
+type answers struct {
+	done [2]messages.BatchDone
+	last int
+}
+
+// next empties the older one for a step.
+func (a *answers) next(b *messages.RunBatch) *messages.BatchDone {
+	a.last = 1 - a.last
+	d := &a.done[a.last]
+	clear(d.Sampled)
+	clear(d.Prompts)
+	*d = messages.BatchDone{Header: b.Header, Step: b.Step, Sampled: d.Sampled[:0], Prompts: d.Prompts[:0]}
+	return d
+}
+
+func positions(scores []gpu.Logprobs) []messages.PositionLogprobs {
+	out := make([]messages.PositionLogprobs, len(scores))
+	for i := range scores {
+		out[i] = position(&scores[i])
+	}
+	return out
+}
+
+func position(s *gpu.Logprobs) messages.PositionLogprobs {
+	p := messages.PositionLogprobs{Chosen: messages.TokenLogprob(s.Chosen)}
+	if len(s.Top) > 0 {
+		p.Top = make([]messages.TokenLogprob, len(s.Top))
+		for i, t := range s.Top {
+			p.Top[i] = messages.TokenLogprob(t)
+		}
+	}
+	return p
+}

@@ -1,0 +1,104 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// flight is a step between Submit and its end, with the memory of its
+// translation.
+type flight struct {
+	batch  *messages.RunBatch
+	done   func(*messages.BatchDone, error)
+	finish func(*gpu.StepResult, error) // made once, so that a step allocates none
+
+	step  gpu.StepBatch
+	pages []int32 // those that the deltas name
+}
+
+// translate fills in the device's step. Only rows that are opened allocate.
+func (f *flight) translate(b *messages.RunBatch, vocab int) error {
+	s := &f.step
+	clear(s.Opened)
+	f.pages = f.pages[:0]
+	s.Closed, s.Opened, s.Replaced, s.Grown, s.Work = s.Closed[:0], s.Opened[:0], s.Replaced[:0], s.Grown[:0], s.Work[:0]
+	for _, row := range b.Closed {
+		s.Closed = append(s.Closed, gpu.Row(row))
+	}
+	for i := range b.Opened {
+		o := &b.Opened[i]
+		if err := checkOpened(o); err != nil {
+			return fmt.Errorf("row %d: %w", o.Row, err)
+		}
+		p := o.Request.Params
+		s.Opened = append(s.Opened, gpu.RowOpened{Row: gpu.Row(o.Row), Prompt: o.Request.Prompt, Output: o.Output,
+			Pages: f.table(o.Pages), Sampling: sampling(p, vocab), Score: score(o.Request)})
+	}
+	for i := range b.Replaced {
+		r := &b.Replaced[i]
+		s.Replaced = append(s.Replaced, gpu.RowReplaced{Row: gpu.Row(r.Row), First: r.First, Pages: f.table(r.Pages)})
+	}
+	for i := range b.Grown {
+		g := &b.Grown[i]
+		s.Grown = append(s.Grown, gpu.RowGrown{Row: gpu.Row(g.Row), Pages: f.table(g.Pages)})
+	}
+	for i := range b.Work {
+		w := &b.Work[i]
+		samples := 0
+		if w.Sample {
+			samples = 1
+		}
+		s.Work = append(s.Work, gpu.RowWork{Row: gpu.Row(w.Row), Start: w.Start, Count: w.Count, Sample: samples})
+	}
+	return nil
+}
+
+// table copies pages.
+func (f *flight) table(pages []messages.Page) []int32 {
+	from := len(f.pages)
+	for _, p := range pages {
+		f.pages = append(f.pages, int32(p))
+	}
+	return f.pages[from:len(f.pages):len(f.pages)]
+}
+
+func checkOpened(o *messages.RowOpened) error {
+	if o.Request == nil || o.Request.Params == nil {
+		return errors.New("opened without a request or its parameters")
+	}
+	if prior := o.Request.Output; len(o.Output) < len(prior) || !slices.Equal(o.Output[:len(prior)], prior) {
+		return fmt.Errorf("the output of request %d does not go on from what it was submitted with", o.Request.ID)
+	}
+	return nil
+}
+
+// sampling translates a request's parameters.
+func sampling(p *messages.SamplingParams, vocab int) gpu.Sampling {
+	s := gpu.Sampling{
+		Temperature: p.Temperature, TopP: p.TopP, MinP: p.MinP, TopK: p.TopK,
+		FrequencyPenalty: p.FrequencyPenalty, PresencePenalty: p.PresencePenalty, RepetitionPenalty: p.RepetitionPenalty,
+		MinTokens: p.MinTokens, Seed: p.Seed, Choice: p.Choice, TopLogprobs: p.TopLogprobs,
+	}
+	for _, b := range p.LogitBias {
+		s.Bias = append(s.Bias, gpu.TokenBias(b))
+	}
+	for _, id := range p.MaskedEnds() {
+		if id >= 0 && int(id) < vocab { // a stop token that the model does not have ends nothing
+			s.EndTokens = append(s.EndTokens, id)
+		}
+	}
+	return s
+}
+
+// score asks for the log probabilities of the prompt. A request that was
+// submitted with output has had them reported before.
+func score(r *messages.EngineRequest) gpu.ScoreSpec {
+	if p := r.Params; p.PromptLogprobs >= 0 && len(r.Output) == 0 {
+		return gpu.ScoreSpec{From: max(1, p.PromptLogprobStart), To: len(r.Prompt), Top: p.PromptLogprobs}
+	}
+	return gpu.ScoreSpec{}
+}
