@@ -128,7 +128,7 @@ type RowResult struct {
 }
 
 // ErrNothingToSample is a row's outcome when every token is excluded.
-var ErrNothingToSample = errors.New("no token can be sampled: logit_bias, min_tokens and the grammar together exclude every token of the vocabulary")
+var ErrNothingToSample = errors.New("no token can be sampled: logit_bias, min_tokens and the grammar together exclude the whole vocabulary")
 
 // Logprobs is a token's log probability under the log-softmax of the raw logits,
 // and the most likely tokens, highest first, ties lower id first.

@@ -93,9 +93,10 @@ type Finish struct {
 	// Message is for FinishAbort and FinishError. It has nothing that a client
 	// sent: logs have it.
 	Message string
-	// Kind is set for a FinishError that is no fault of the server's: the
-	// request gave way to a more urgent one (RefusedBusy) or its time was over
-	// (RefusedTimeout). RetryAfterSeconds then is a guess, at least 1.
+	// Kind is set for a FinishError that is not the server's fault: no token may
+	// be sampled (RefusedInvalid), the request gave way to a more urgent one
+	// (RefusedBusy) or its time was over (RefusedTimeout). RetryAfterSeconds of the
+	// latter two is a guess, at least 1.
 	Kind              RefusalKind
 	RetryAfterSeconds int
 }

@@ -108,7 +108,7 @@ type PagesRefused struct {
 	Reason string
 }
 
-// SampledToken is what a device drew for one row.
+// SampledToken is one token that a device sampled for a row.
 type SampledToken struct {
 	Row      Row
 	Token    int32
@@ -127,9 +127,20 @@ type PromptLogprobs struct {
 // their order.
 type BatchDone struct {
 	Header
-	Step    StepID
-	Sampled []SampledToken   // moved; one per row that asked for it, in work order
+	Step StepID
+	// Sampled has one token or more of each row that asked for some and did not
+	// fail, at most RowWork.Sample: in work order, those of one row one after the
+	// other in order of their positions. Moved.
+	Sampled []SampledToken
+	Failed  []RowFailed      // moved; in work order
 	Prompts []PromptLogprobs // moved
+}
+
+// RowFailed says that a row got no token although its step is sound: none may be
+// sampled. Its batch mates are not affected.
+type RowFailed struct {
+	Row    Row
+	Reason string // without anything that a client sent
 }
 
 // BatchFailed says that a step could not be computed. Nothing of it counts, and

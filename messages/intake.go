@@ -81,8 +81,9 @@ type StepResults struct {
 	// that comes back after a retraction or an epoch may be in it again.
 	Admitted []RequestID
 	Prompts  []PromptResult // frozen; requests whose prefill completed
-	Tokens   []TokenResult  // frozen; at most one per request
-	Ended    []RequestEnded // frozen; released, nothing more will come
+	// Tokens, frozen; those of one request follow each other in order of position.
+	Tokens []TokenResult
+	Ended  []RequestEnded // frozen; released, nothing more will come
 }
 
 // PromptResult reports a prompt at the step that completed its prefill. A
@@ -111,9 +112,10 @@ const (
 	EndStopToken                      // one of the user's stop_token_ids
 	EndLength                         // MaxTokens or the context is full
 	EndCancelled                      // intake asked for it; an acknowledgement
+	EndFailed                         // no token may be sampled; Why tells more
 )
 
-var endReasonNames = [...]string{"", "eos", "stop_token", "length", "cancelled"}
+var endReasonNames = [...]string{"", "eos", "stop_token", "length", "cancelled", "failed"}
 
 // String gives the name used in logs and metrics.
 func (r EndReason) String() string { return endReasonNames[r] }
@@ -122,7 +124,8 @@ func (r EndReason) String() string { return endReasonNames[r] }
 type RequestEnded struct {
 	ID     RequestID
 	Reason EndReason
-	Token  int32 // the token that ended it, for EndEOS and EndStopToken
+	Token  int32  // the token that ended it, for EndEOS and EndStopToken
+	Why    string // for EndFailed; without anything that a client sent
 }
 
 // EpochStarted says that the actors of an epoch stand and take requests.

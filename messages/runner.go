@@ -6,7 +6,7 @@ type ToRunner interface{ toRunner() }
 // RunBatch launches one step. It carries what changed since the last one,
 // never whole page tables: the executor keeps each row's pages and tokens. One
 // may come while the step before it runs; it is computed after that one and
-// may work on tokens that that one draws.
+// may work on tokens that that one samples.
 // Order of application: Closed, Opened, Replaced, Grown, Work.
 type RunBatch struct {
 	Header
@@ -52,9 +52,11 @@ type RowGrown struct {
 type RowWork struct {
 	Row          Row
 	Start, Count int
-	// Sample draws the token for position Start+Count, which the executor
-	// appends to the row's tokens.
-	Sample bool
+	// Sample is how many tokens may be sampled for the positions from Start+Count
+	// on; 0: none. The executor samples at least one, appends them to the row's
+	// tokens, and stores the KV of all but the last. The row's pages hold
+	// Start+Count+Sample-1 positions.
+	Sample int
 }
 
 // Tokens is the number of tokens that the step computes.

@@ -28,9 +28,8 @@ func (c *Core) commit(now time.Duration, ch *change, out *messages.Outbox) {
 	if ch.hasToken {
 		c.commitToken(now, ch, out)
 	}
-	over := ch.end != 0 || ch.text.matched >= 0
-	e.releaseTokens(over)
-	if !over {
+	e.releaseTokens(ch.over())
+	if !ch.over() {
 		return
 	}
 	f := &messages.Finish{Reason: messages.FinishStop, MatchedToken: -1}
@@ -39,6 +38,8 @@ func (c *Core) commit(now time.Duration, ch *change, out *messages.Outbox) {
 		f.MatchedStop = e.stops.stops[ch.text.matched]
 	case byToken(ch.end):
 		f.MatchedToken = ch.token
+	case ch.end == messages.EndFailed:
+		f.Reason, f.Kind, f.Message = messages.FinishError, messages.RefusedInvalid, ch.why
 	default:
 		f.Reason = messages.FinishLength
 	}

@@ -8,25 +8,32 @@ func byToken(r messages.EndReason) bool {
 }
 
 // computeToken computes what a token changes. It changes nothing itself but
-// that the entry's stream is taken away, see takeStream.
+// that the entry's stream is taken away, see takeStream. What comes behind the
+// end of the output, by the engine or by a stop string, changes nothing.
 func (c *Core) computeToken(r *messages.TokenResult) {
 	e := c.table.entries[r.ID]
 	if e.finish != nil {
-		return // after the end
+		return
+	}
+	if before := c.changeOf(e); before != nil && before.over() {
+		return
 	}
 	c.current = e
-	n := len(e.output) + 1
 	ch := c.addChange(e)
+	ch.n++
 	ch.hasToken, ch.token, ch.logprobs = true, r.Token, r.Logprobs
-	ch.end = e.params.EndOf(r.Token, n)
-	ch.stream = c.takeStream(e)
+	ch.end = e.params.EndOf(r.Token, ch.n)
+	if ch.stream == nil {
+		ch.stream = c.takeStream(e)
+	}
 	piece := ""
 	if !byToken(ch.end) || e.sub.KeepStop {
 		piece = ch.stream.Push(r.Token)
 	}
-	ch.text = e.stops.advance(e.stop, e.held, piece, n > e.params.MinTokens, e.sub.KeepStop)
+	armed := ch.n > e.params.MinTokens
+	ch.text = e.stops.advance(ch.text.state, ch.text.held, piece, armed, e.sub.KeepStop)
 	if ch.end != 0 {
-		ch.close(n > e.params.MinTokens)
+		ch.close(armed)
 	}
 }
 
@@ -38,26 +45,38 @@ func (c *Core) computeEnd(r *messages.RequestEnded) {
 		return
 	}
 	c.current = e
-	if i := e.staging - 1; i >= 0 && i < len(c.changes) && c.changes[i].e == e {
-		ch := &c.changes[i]
-		if ch.end == 0 && ch.text.matched < 0 {
-			ch.end = r.Reason
-			ch.close(len(e.output)+1 > e.params.MinTokens)
+	ch := c.changeOf(e)
+	switch {
+	case ch == nil:
+		ch = c.addChange(e)
+		if ch.token = r.Token; ch.n > 0 {
+			ch.stream = c.takeStream(e)
 		}
+	case ch.over():
 		return
 	}
-	ch := c.addChange(e)
-	ch.token, ch.end = r.Token, r.Reason
-	ch.text = stopStep{state: e.stop, held: e.held, matched: -1}
-	if len(e.output) > 0 {
-		ch.stream = c.takeStream(e)
-	}
-	ch.close(len(e.output) > e.params.MinTokens)
+	ch.end, ch.why = r.Reason, r.Why
+	ch.close(ch.n > e.params.MinTokens)
 }
 
-// addChange appends a change, reusing the list's memory.
+// changeOf is the newest change of an entry by the message in work, or nil.
+func (c *Core) changeOf(e *entry) *change {
+	if i := e.staging - 1; i >= 0 && i < len(c.changes) && c.changes[i].e == e {
+		return &c.changes[i]
+	}
+	return nil
+}
+
+// addChange appends a change that follows what the entry has, or what the change
+// before it makes of that. It reuses the list's memory.
 func (c *Core) addChange(e *entry) *change {
-	c.changes = append(c.changes, change{e: e, offset: e.final + len(e.held)})
+	next := change{e: e, n: len(e.output), start: e.final, text: stopStep{state: e.stop, held: e.held, matched: -1}}
+	if before := c.changeOf(e); before != nil {
+		next.n, next.start, next.stream = before.n, before.start+len(before.text.final), before.stream
+		next.text = stopStep{state: before.text.state, held: before.text.held, matched: -1}
+	}
+	next.offset = next.start + len(next.text.held)
+	c.changes = append(c.changes, next)
 	e.staging = len(c.changes)
 	return &c.changes[len(c.changes)-1]
 }

@@ -7,17 +7,25 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// change is what one StepResults changes in one entry, computed ahead.
+// change is what one token, or an end without one, changes in an entry, computed
+// ahead. Several tokens of a request in one message are changes that follow each
+// other.
 type change struct {
 	e        *entry
+	n        int // output tokens with this one
 	hasToken bool
 	token    int32
 	logprobs *messages.PositionLogprobs
+	start    int // final text before it, in bytes
 	offset   int // where the token's text starts in the whole text
 	stream   Stream
 	text     stopStep
 	end      messages.EndReason // 0: goes on
+	why      string             // for EndFailed
 }
+
+// over reports whether the output ends with this change.
+func (ch *change) over() bool { return ch.end != 0 || ch.text.matched >= 0 }
 
 // takeResults takes what one step brought, in three parts: compare it with the
 // table, compute every entry's change, commit and deliver. It reports whether
@@ -69,8 +77,10 @@ func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *mess
 		out.Record(messages.GenerationTokens, float64(accepted))
 	}
 	for i := range c.changes {
-		c.emit(c.changes[i].e)
-		t.settle(c.changes[i].e)
+		if e := c.changes[i].e; e.staging == i+1 { // its last change
+			c.emit(e)
+			t.settle(e)
+		}
 	}
 	for i := range m.Ended {
 		if e := t.entries[m.Ended[i].ID]; e != nil {
@@ -93,13 +103,13 @@ func (t *Table) contradiction(m *messages.StepResults) string {
 		if e == nil || e.place != placeEngine {
 			return fmt.Sprintf("token %d is for request %d, which is not in the engine", r.Position, r.ID)
 		}
-		if e.compared == t.compared {
-			return fmt.Sprintf("request %d got two tokens", r.ID)
+		if e.compared != t.compared {
+			e.compared, e.brought = t.compared, 0
 		}
-		e.compared = t.compared
-		if e.finish == nil && r.Position != len(e.output) {
-			return fmt.Sprintf("request %d got token %d after %d tokens", r.ID, r.Position, len(e.output))
+		if known := len(e.output) + e.brought; e.finish == nil && r.Position != known {
+			return fmt.Sprintf("request %d got token %d after %d tokens", r.ID, r.Position, known)
 		}
+		e.brought++
 		if r.Token < 0 || int(r.Token) >= t.opt.Vocab {
 			return fmt.Sprintf("request %d got token %d, outside the vocabulary", r.ID, r.Token)
 		}
@@ -107,7 +117,7 @@ func (t *Table) contradiction(m *messages.StepResults) string {
 	for i := range m.Ended {
 		r := &m.Ended[i]
 		e := t.entries[r.ID]
-		if e == nil || e.place != placeEngine || e.finish != nil || byToken(r.Reason) || r.Reason == messages.EndLength {
+		if e == nil || e.place != placeEngine || e.finish != nil || byToken(r.Reason) || r.Reason == messages.EndLength || r.Reason == messages.EndFailed {
 			continue
 		}
 		return fmt.Sprintf("request %d was released as %s, which nobody asked for", r.ID, r.Reason)
@@ -119,7 +129,11 @@ func (t *Table) contradiction(m *messages.StepResults) string {
 // and that are still in it.
 func (c *Core) cancelEnded(m *messages.StepResults) {
 	for i := range m.Tokens {
-		e := c.table.entries[m.Tokens[i].ID]
+		id := m.Tokens[i].ID
+		if i+1 < len(m.Tokens) && m.Tokens[i+1].ID == id {
+			continue // its last token counts
+		}
+		e := c.table.entries[id]
 		if e.finish != nil && e.place == placeEngine && !e.endsItself {
 			c.cancel(e)
 		}

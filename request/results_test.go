@@ -211,7 +211,8 @@ func TestContradictionsEndTheEpoch(t *testing.T) {
 		"token 0 is for request 9":       {Tokens: []messages.TokenResult{tok(9, 0)}},
 		"request 1 got token 0 after 2":  {Tokens: []messages.TokenResult{tok(1, 0)}},
 		"request 1 got token 3 after 2":  {Tokens: []messages.TokenResult{tok(1, 3)}},
-		"request 1 got two tokens":       {Tokens: []messages.TokenResult{tok(1, 2), tok(1, 3)}},
+		"request 1 got token 2 after 3":  {Tokens: []messages.TokenResult{tok(1, 2), tok(1, 2)}},
+		"request 1 got token 4 after 3":  {Tokens: []messages.TokenResult{tok(1, 2), tok(1, 4)}},
 		"got token 99, outside":          {Tokens: []messages.TokenResult{{ID: 1, Position: 2, Token: 99}}},
 		"request 1 was released as canc": {Ended: []messages.RequestEnded{{ID: 1, Reason: messages.EndCancelled}}},
 	} {

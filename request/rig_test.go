@@ -161,6 +161,16 @@ func (r *rig) tokens(id messages.RequestID, from int, list ...int32) (sends []me
 	return sends
 }
 
+// list gives a request tokens in one step, as a device that speculates does.
+func (r *rig) list(id messages.RequestID, from int, list ...int32) []messages.Send {
+	r.t.Helper()
+	m := messages.StepResults{}
+	for i, tok := range list {
+		m.Tokens = append(m.Tokens, messages.TokenResult{ID: id, Position: from + i, Token: tok})
+	}
+	return r.results(m)
+}
+
 func (r *rig) released(id messages.RequestID, why messages.EndReason) {
 	r.t.Helper()
 	r.results(messages.StepResults{Ended: []messages.RequestEnded{{ID: id, Reason: why}}})

@@ -36,7 +36,7 @@ type Table struct {
 	// isolated is the quarantined request that has the engine to itself; 0 for
 	// none. It ends with the request's next token, its release or the epoch.
 	isolated messages.RequestID
-	compared uint64 // counts StepResults compared, for duplicates
+	compared uint64 // counts the StepResults that were compared with the table
 
 	queuedTokens int
 	line         line
@@ -149,7 +149,8 @@ type entry struct {
 	// so it releases the request unasked.
 	endsItself bool
 	compared   uint64 // the last StepResults with a token for it, by Table.compared
-	staging    int    // its index in the core's changes + 1; 0: none
+	brought    int    // tokens that it has for it
+	staging    int    // the index of its last change in the core's changes + 1; 0: none
 }
 
 // heldToken is an output token whose text ends at byte end of the whole text.

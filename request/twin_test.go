@@ -93,18 +93,22 @@ func (g *scriptEngine) step() (m messages.StepResults) {
 			m.Ended = append(m.Ended, messages.RequestEnded{ID: id, Reason: r.why})
 			continue
 		case !r.ended && rapid.IntRange(0, 3).Draw(g.rt, "turn") > 0:
-			tok := g.scripts[id][r.n]
 			if r.n == len(r.req.Output) {
 				m.Prompts = append(m.Prompts, messages.PromptResult{ID: id, CachedTokens: 1})
 			}
-			m.Tokens = append(m.Tokens, messages.TokenResult{ID: id, Position: r.n, Token: tok})
-			r.n++
-			if r.why = r.req.Params.EndOf(tok, r.n); r.why != 0 {
-				r.ended = true
-				if rapid.Bool().Draw(g.rt, "at once") {
-					m.Ended = append(m.Ended, messages.RequestEnded{ID: id, Reason: r.why, Token: tok})
-					continue
+			var tok int32
+			for range rapid.IntRange(1, 4).Draw(g.rt, "tokens") { // more than one as by a device that speculates
+				tok = g.scripts[id][r.n]
+				m.Tokens = append(m.Tokens, messages.TokenResult{ID: id, Position: r.n, Token: tok})
+				r.n++
+				if r.why = r.req.Params.EndOf(tok, r.n); r.why != 0 {
+					r.ended = true
+					break
 				}
+			}
+			if r.ended && rapid.Bool().Draw(g.rt, "at once") {
+				m.Ended = append(m.Ended, messages.RequestEnded{ID: id, Reason: r.why, Token: tok})
+				continue
 			}
 		}
 		kept = append(kept, r)

@@ -35,7 +35,7 @@ func (e *nothing) Submit(b *messages.RunBatch, done func(*messages.BatchDone, er
 	e.rows = len(b.Work)
 	*answer = messages.BatchDone{Header: messages.Header{Epoch: b.Epoch}, Step: b.Step, Sampled: answer.Sampled[:0]}
 	for i := range b.Work {
-		if b.Work[i].Sample {
+		if b.Work[i].Sample > 0 {
 			answer.Sampled = append(answer.Sampled, messages.SampledToken{Row: b.Work[i].Row, Token: 7})
 		}
 	}

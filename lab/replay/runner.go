@@ -34,8 +34,8 @@ func (r *runner) launch(now time.Duration, b *messages.RunBatch) time.Duration {
 	r.work = r.work[:0]
 	for i := range b.Work {
 		w := &b.Work[i]
-		r.work = append(r.work, costmodel.Row{Count: w.Count, Context: w.Start, Output: w.Sample})
-		if w.Sample {
+		r.work = append(r.work, costmodel.Row{Count: w.Count, Context: w.Start, Output: w.Sample > 0})
+		if w.Sample > 0 {
 			done.Sampled = append(done.Sampled, messages.SampledToken{Row: w.Row, Token: madeUp(r.rows[w.Row], w.Start+w.Count)})
 		}
 	}

@@ -19,11 +19,12 @@ func (e *Executor) take(b *messages.RunBatch, result *gpu.StepResult) (*messages
 		if len(r.Scores) > 0 {
 			done.Prompts = append(done.Prompts, messages.PromptLogprobs{Row: w.Row, First: r.ScoredFrom, Logprobs: positions(r.Scores)})
 		}
-		if !w.Sample {
+		if r.Err != nil {
+			done.Failed = append(done.Failed, messages.RowFailed{Row: w.Row, Reason: r.Err.Error()})
 			continue
 		}
-		if len(r.Tokens) != 1 {
-			return nil, fmt.Errorf("executor: the device sampled %d tokens for row %d, not 1", len(r.Tokens), w.Row)
+		if n := len(r.Tokens); n > w.Sample || n == 0 && w.Sample > 0 {
+			return nil, fmt.Errorf("executor: the device sampled %d tokens for row %d, asked for were %d", n, w.Row, w.Sample)
 		}
 		for j, token := range r.Tokens {
 			if token < 0 || int(token) >= e.vocab {
@@ -53,7 +54,7 @@ func (a *answers) next(b *messages.RunBatch) *messages.BatchDone {
 	d := &a.done[a.last]
 	clear(d.Sampled)
 	clear(d.Prompts)
-	*d = messages.BatchDone{Header: b.Header, Step: b.Step, Sampled: d.Sampled[:0], Prompts: d.Prompts[:0]}
+	*d = messages.BatchDone{Header: b.Header, Step: b.Step, Sampled: d.Sampled[:0], Failed: d.Failed[:0], Prompts: d.Prompts[:0]}
 	return d
 }
 

@@ -16,7 +16,7 @@ func BenchmarkDecodeStep(b *testing.B) {
 	step := &messages.RunBatch{Header: messages.Header{Epoch: 1}}
 	for row := range messages.Row(rows) {
 		canned.Rows[row].Tokens = []int32{1}
-		step.Work = append(step.Work, messages.RowWork{Row: row, Start: 100, Count: 1, Sample: true})
+		step.Work = append(step.Work, messages.RowWork{Row: row, Start: 100, Count: 1, Sample: 1})
 	}
 	e := exec.New(silent{&recorder{}, canned}, vocab)
 	done := func(_ *messages.BatchDone, err error) {

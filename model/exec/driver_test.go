@@ -138,8 +138,11 @@ func (l *life) plan(d *driver, b *messages.RunBatch) bool {
 		l.pages = append(l.pages[:len(l.pages):len(l.pages)], more...)
 		b.Grown = append(b.Grown, messages.RowGrown{Row: l.row, Pages: more})
 	}
-	b.Work = append(b.Work, messages.RowWork{Row: l.row, Start: l.computed, Count: count, Sample: l.computed+count == l.known()})
-	l.computed += count
+	work := messages.RowWork{Row: l.row, Start: l.computed, Count: count}
+	if l.computed += count; l.computed == l.known() {
+		work.Sample = 1
+	}
+	b.Work = append(b.Work, work)
 	return true
 }
 

@@ -68,5 +68,5 @@ func opened(change func(o *messages.RowOpened)) []messages.RowOpened {
 // first is a legal step that leaves row 0 with seven tokens, six computed.
 func first() *messages.RunBatch {
 	return &messages.RunBatch{Opened: opened(nil), Grown: []messages.RowGrown{{Row: 0, Pages: pages(2)}},
-		Work: []messages.RowWork{{Row: 0, Start: 4, Count: 2, Sample: true}}}
+		Work: []messages.RowWork{{Row: 0, Start: 4, Count: 2, Sample: 1}}}
 }

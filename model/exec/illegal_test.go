@@ -2,6 +2,7 @@ package exec_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,7 +39,7 @@ func TestIllegalStepsFailByName(t *testing.T) {
 			}
 			// The device has not seen it.
 			d.step--
-			if done := d.must(&messages.RunBatch{Work: []messages.RowWork{{Row: 0, Start: 6, Count: 1, Sample: true}}}); done.Sampled[0].Token != 3 || len(m.done) != 0 {
+			if done := d.must(&messages.RunBatch{Work: []messages.RowWork{{Row: 0, Start: 6, Count: 1, Sample: 1}}}); done.Sampled[0].Token != 3 || len(m.done) != 0 {
 				t.Errorf("after the refusal: %+v", done)
 			}
 		})
@@ -108,6 +109,38 @@ func TestDeviceErrorsAndNonsense(t *testing.T) {
 	}
 }
 
+// TestResultsOfRows: a row may get several tokens, or none for a reason of its
+// own, beside others.
+func TestResultsOfRows(t *testing.T) {
+	logprob := func(token int32) gpu.Logprobs {
+		return gpu.Logprobs{Chosen: gpu.TokenLogprob{Token: token, Logprob: -1}}
+	}
+	d, _ := fake(t, func(b *gpu.StepBatch) (*gpu.StepResult, error) {
+		if b.Work[0].Sample != 3 || b.Work[1].Sample != 1 || b.Work[2].Sample != 2 || b.Work[3].Sample != 0 {
+			t.Errorf("the device got %+v", b.Work)
+		}
+		return &gpu.StepResult{Rows: []gpu.RowResult{
+			{Tokens: []int32{7, 8, 9}}, {Err: gpu.ErrNothingToSample}, {Tokens: []int32{5}, Logprobs: []gpu.Logprobs{logprob(5)}},
+			{ScoredFrom: 4, Scores: []gpu.Logprobs{logprob(1), logprob(2)}},
+		}}, nil
+	})
+	done := d.must(&messages.RunBatch{Work: []messages.RowWork{{Row: 0, Count: 1, Sample: 3}, {Row: 1, Count: 1, Sample: 1}, {Row: 2, Count: 1, Sample: 2}, {Row: 3, Count: 1}}})
+	var rows []messages.Row
+	var tokens []int32
+	for _, s := range done.Sampled {
+		rows, tokens = append(rows, s.Row), append(tokens, s.Token)
+	}
+	if !slices.Equal(rows, []messages.Row{0, 0, 0, 2}) || !slices.Equal(tokens, []int32{7, 8, 9, 5}) || done.Sampled[3].Logprobs.Chosen.Token != 5 {
+		t.Errorf("sampled %+v", done.Sampled)
+	}
+	if len(done.Failed) != 1 || done.Failed[0].Row != 1 || done.Failed[0].Reason != gpu.ErrNothingToSample.Error() {
+		t.Errorf("failed %+v", done.Failed)
+	}
+	if len(done.Prompts) != 1 || done.Prompts[0].Row != 3 || done.Prompts[0].First != 4 || len(done.Prompts[0].Logprobs) != 2 {
+		t.Errorf("prompts %+v", done.Prompts)
+	}
+}
+
 // TestTwoStepsAtOnce: a step goes to the device while another one is there, with
 // memory of its own; a Reset goes with the first step after it.
 func TestTwoStepsAtOnce(t *testing.T) {
@@ -125,7 +158,7 @@ func TestTwoStepsAtOnce(t *testing.T) {
 	b := first()
 	b.Epoch, b.Step = 1, 1
 	d.e.Submit(b, end)
-	second := &messages.RunBatch{Header: messages.Header{Epoch: 1}, Step: 2, Work: []messages.RowWork{{Row: 0, Start: 6, Count: 1, Sample: true}}}
+	second := &messages.RunBatch{Header: messages.Header{Epoch: 1}, Step: 2, Work: []messages.RowWork{{Row: 0, Start: 6, Count: 1, Sample: 1}}}
 	d.e.Submit(second, end)
 	if len(m.done) != 2 {
 		t.Fatalf("%d steps are on the device, want 2", len(m.done))
@@ -158,7 +191,7 @@ func TestDecodeStepsAllocateNothing(t *testing.T) {
 	e := exec.New(silent{&recorder{}, canned}, vocab)
 	req := &messages.EngineRequest{Prompt: []int32{1}, Params: params(func(p *messages.SamplingParams) { p.FrequencyPenalty, p.MinTokens, p.StopTokenIDs = 1, 99, []int32{3} })}
 	b := &messages.RunBatch{Header: messages.Header{Epoch: 1}, Opened: []messages.RowOpened{{Request: req}},
-		Grown: []messages.RowGrown{{Pages: pages(1, 2, 3)}}, Work: []messages.RowWork{{Count: 1, Sample: true}}}
+		Grown: []messages.RowGrown{{Pages: pages(1, 2, 3)}}, Work: []messages.RowWork{{Count: 1, Sample: 1}}}
 	var failed error
 	done := func(_ *messages.BatchDone, err error) { failed = err }
 	run := func() {

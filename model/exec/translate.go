@@ -48,11 +48,7 @@ func (f *flight) translate(b *messages.RunBatch, vocab int) error {
 	}
 	for i := range b.Work {
 		w := &b.Work[i]
-		samples := 0
-		if w.Sample {
-			samples = 1
-		}
-		s.Work = append(s.Work, gpu.RowWork{Row: gpu.Row(w.Row), Start: w.Start, Count: w.Count, Sample: samples})
+		s.Work = append(s.Work, gpu.RowWork{Row: gpu.Row(w.Row), Start: w.Start, Count: w.Count, Sample: w.Sample})
 	}
 	return nil
 }

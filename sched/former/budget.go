@@ -93,13 +93,19 @@ func (f *Core) wantPages() {
 	clear(p.order)
 }
 
-// pagesFor is how many more tokens of a prompt have pages.
+// pagesFor is how many more tokens of a sequence have pages.
 func (f *Core) pagesFor(s *sequence) int { return s.lease.Capacity(f.opt.PageSize) - s.scheduled }
 
-// withoutPages is how many prompts wait for pages.
+// outgrown reports whether a decoding row has got more tokens, while the plan was
+// out, than that reserved pages for. The next plan does.
+func (f *Core) outgrown(s *sequence) bool {
+	return f.opt.TokensPerStep > 1 && s.state == decoding && f.pagesFor(s) < 1
+}
+
+// withoutPages is how many sequences wait for pages.
 func (f *Core) withoutPages() (n int) {
 	for _, s := range f.running {
-		if s.state == prefilling && f.pagesFor(s) < s.rest() {
+		if s.state == prefilling && f.pagesFor(s) < s.rest() || f.outgrown(s) {
 			n++
 		}
 	}

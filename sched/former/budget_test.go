@@ -33,7 +33,7 @@ func (p *prompts) step(decoding int) map[*sequence]int {
 	b := p.newest().batch
 	b.Step = p.Core.step
 	for range decoding {
-		b.Work = append(b.Work, messages.RowWork{Count: 1, Start: 100, Sample: true})
+		b.Work = append(b.Work, messages.RowWork{Count: 1, Start: 100, Sample: 1})
 	}
 	p.prefill(b, &messages.Outbox{})
 	b.Work = b.Work[decoding:]

@@ -89,14 +89,15 @@ func (f *Core) checkFlights() {
 		"9: steps %d to %d run, %d are listed", f.done+1, f.step, len(f.flights))
 	invariants.Check(f.kept == nil || f.held() && f.kept.Step == f.done+1, "9: results of a step are kept without a reason")
 	invariants.Check(!f.waits || !f.quiet(), "9: the batch former waits for a step and none runs")
-	done, pending := make(map[*sequence]int), make(map[*sequence]int)
+	done, pending, open := make(map[*sequence]int), make(map[*sequence]int), make(map[*sequence]bool)
 	for i := range f.flights {
 		fl := &f.flights[i]
 		invariants.Check(fl.step == f.done+1+messages.StepID(i), "9: step %d runs as number %d after step %d", fl.step, i+1, f.done)
 		for _, w := range fl.work {
 			invariants.Check(f.byRow[w.seq.lease.Row] == w.seq && w.seq.lease.LastStep >= fl.step, "9: request %d works in step %d without its row", w.seq.req.ID, fl.step)
 			done[w.seq] = w.end
-			if w.sample {
+			invariants.Check(!open[w.seq], "9: request %d works in step %d, but nobody knows how many tokens the one before brings", w.seq.req.ID, fl.step)
+			if open[w.seq] = w.sample > 1; w.sample > 0 {
 				pending[w.seq]++
 			}
 		}
@@ -106,6 +107,7 @@ func (f *Core) checkFlights() {
 		if !runs {
 			end = s.done
 		}
+		invariants.Check(s.open == open[s], "9: request %d waits for more than one token: %t, by its steps %t", s.req.ID, s.open, open[s])
 		invariants.Check(s.scheduled == end && s.pending == pending[s], "9: request %d has %d of %d tokens scheduled and %d pending, by its steps %d and %d",
 			s.req.ID, s.scheduled, s.length(), s.pending, end, pending[s])
 	}

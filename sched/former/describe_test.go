@@ -165,8 +165,11 @@ func describeStep(m *messages.RunBatch, add func(string, ...any)) {
 	}
 	for _, w := range m.Work {
 		add(" · r%d [%d,%d)", w.Row, w.Start, w.Start+w.Count)
-		if w.Sample {
+		if w.Sample > 0 {
 			add("*")
+		}
+		if w.Sample > 1 {
+			add("%d", w.Sample)
 		}
 	}
 }

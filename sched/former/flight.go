@@ -44,9 +44,9 @@ func (b *batch) copyPages(pages []messages.Page) []messages.Page {
 // until the step is done.
 type rowWork struct {
 	seq     *sequence
-	end     int  // tokens with KV after it
+	end     int  // tokens with KV after it, but for those that it samples
 	prefill bool // of a prompt, or of what was retracted
-	sample  bool
+	sample  int  // tokens that it brings at most; 0: none
 }
 
 // launching makes room for one more flight, whose memory is reused.

@@ -38,6 +38,10 @@ type Options struct {
 	// StepsInFlight is how many steps may be launched and not done: 1, or 2 so
 	// that a step is planned while the one before it runs. 0 means 1.
 	StepsInFlight int
+	// TokensPerStep is how many tokens the device may sample for a row in one
+	// step, if it speculates; 0 means 1. A row of which more than one may come is
+	// not computed beside its own running step.
+	TokensPerStep int
 	// CacheDisabled says that nothing is kept for later requests.
 	CacheDisabled bool
 
@@ -99,7 +103,7 @@ func (o *Options) Validate() error {
 	}{
 		{"Pages", o.Pages, 1}, {"MaxRunning", o.MaxRunning, 1}, {"ContextLength", o.ContextLength, 2},
 		{"MaxPrefillTokens", o.MaxPrefillTokens, 0}, {"NewTokenRatioDecaySteps", o.NewTokenRatioDecaySteps, 0},
-		{"RetractEvery", o.RetractEvery, 0}, {"PreemptionThreshold", o.PreemptionThreshold, 0},
+		{"RetractEvery", o.RetractEvery, 0}, {"TokensPerStep", o.TokensPerStep, 0}, {"PreemptionThreshold", o.PreemptionThreshold, 0},
 	} {
 		if f.value < f.min {
 			return fmt.Errorf("batch former: %s is %d, want at least %d", f.name, f.value, f.min)
@@ -134,6 +138,7 @@ func (o Options) withDefaults() Options {
 	o.NewTokenRatioDecaySteps = cmp.Or(o.NewTokenRatioDecaySteps, defaultRatioDecaySteps)
 	o.Conservativeness = cmp.Or(o.Conservativeness, 1)
 	o.StepsInFlight = cmp.Or(o.StepsInFlight, 1)
+	o.TokensPerStep = cmp.Or(o.TokensPerStep, 1)
 	o.AuditEveryStep = o.AuditEveryStep || invariants.Enabled
 	return o
 }

@@ -78,7 +78,7 @@ func (l *loop) compute() {
 	copy(l.steps, l.steps[1:])
 	l.steps = l.steps[:len(l.steps)-1]
 	for i, w := range step.Work {
-		if w.Sample {
+		if w.Sample > 0 {
 			sampled = append(sampled, messages.SampledToken{Row: w.Row, Token: int32(i)})
 		}
 	}

@@ -43,21 +43,17 @@ func (f *Core) takeResults(now time.Duration, m *messages.BatchDone, out *messag
 	}
 	r := f.newResults(m.Step)
 	r.Tokens = slices.Grow(r.Tokens, len(m.Sampled))
-	next, ends := 0, false
+	brought, ends := brought{m.Sampled, m.Failed}, false
 	for i := range fl.work {
 		w := &fl.work[i]
-		var sampled *messages.SampledToken
-		if w.sample {
-			if next >= len(m.Sampled) || m.Sampled[next].Row != w.seq.lease.Row {
-				invariants.Fail("step %d has no token for row %d", m.Step, w.seq.lease.Row)
-			}
-			sampled = &m.Sampled[next]
-			next++
+		var share rowShare
+		if w.sample > 0 {
+			share = brought.take(w)
 		}
-		ends = f.rowDone(w, sampled, r) || ends
+		ends = f.rowDone(w, share, r) || ends
 	}
-	if next != len(m.Sampled) {
-		invariants.Fail("step %d brought %d tokens, %d were asked for", m.Step, len(m.Sampled), next)
+	if n := len(brought.sampled) + len(brought.failed); n > 0 {
+		invariants.Fail("step %d brought %d results that nobody asked for", m.Step, n)
 	}
 	if ends {
 		f.running = slices.DeleteFunc(f.running, func(s *sequence) bool { return s.state == gone })
@@ -76,22 +72,57 @@ func (f *Core) takeResults(now time.Duration, m *messages.BatchDone, out *messag
 	f.landed()
 }
 
+// brought is what is left of a step's results.
+type brought struct {
+	sampled []messages.SampledToken
+	failed  []messages.RowFailed
+}
+
+// rowShare is one row's part: one token or more, or why there is none.
+type rowShare struct {
+	tokens []messages.SampledToken
+	failed *messages.RowFailed
+}
+
+// take cuts off the part of the row that comes next.
+func (b *brought) take(w *rowWork) (share rowShare) {
+	row := w.seq.lease.Row
+	if len(b.failed) > 0 && b.failed[0].Row == row {
+		share.failed, b.failed = &b.failed[0], b.failed[1:]
+		return share
+	}
+	n := 0
+	for n < len(b.sampled) && b.sampled[n].Row == row {
+		n++
+	}
+	if n == 0 || n > w.sample {
+		invariants.Fail("row %d got %d tokens, asked for were 1 to %d", row, n, w.sample)
+	}
+	share.tokens, b.sampled = b.sampled[:n], b.sampled[n:]
+	return share
+}
+
 // rowDone takes one row's share of a step and reports whether its request is
 // gone. A request whose end shows while the next step computes it already is
 // closing until then.
-func (f *Core) rowDone(w *rowWork, sampled *messages.SampledToken, r *messages.StepResults) (gone bool) {
+func (f *Core) rowDone(w *rowWork, share rowShare, r *messages.StepResults) (gone bool) {
 	s := w.seq
 	s.done = w.end
-	if sampled != nil {
+	if w.sample > 0 {
 		s.pending--
 	}
+	if n := len(share.tokens); n > 1 {
+		s.done += n - 1 // their KV is there, too
+		s.scheduled = s.done
+	}
+	s.open = s.open && w.sample <= 1
 	if !s.active() {
-		return false // ended meanwhile; a token is dropped
+		return false // ended meanwhile; tokens are dropped
 	}
 	if w.prefill {
-		s.insertDue = !f.opt.CacheDisabled && paging.Whole(s.done, f.opt.PageSize) > s.lease.Owned
+		s.insertDue = !f.opt.CacheDisabled && paging.Whole(w.end, f.opt.PageSize) > s.lease.Owned
 	}
-	if sampled == nil {
+	if w.sample == 0 {
 		return false
 	}
 	if !s.reported {
@@ -99,14 +130,22 @@ func (f *Core) rowDone(w *rowWork, sampled *messages.SampledToken, r *messages.S
 		r.Prompts = append(r.Prompts, messages.PromptResult{ID: s.req.ID, CachedTokens: s.cached, Logprobs: s.prompts})
 		s.prompts = nil
 	}
-	r.Tokens = append(r.Tokens, messages.TokenResult{ID: s.req.ID, Position: s.output(), Token: sampled.Token, Logprobs: sampled.Logprobs})
-	reason := s.take(sampled.Token, f.opt.ContextLength)
-	if reason == 0 {
-		return false
+	end := messages.RequestEnded{ID: s.req.ID}
+	if share.failed != nil {
+		end.Reason, end.Why = messages.EndFailed, share.failed.Reason
 	}
-	end := messages.RequestEnded{ID: s.req.ID, Reason: reason}
-	if reason != messages.EndLength {
-		end.Token = sampled.Token
+	for i := range share.tokens {
+		t := &share.tokens[i]
+		r.Tokens = append(r.Tokens, messages.TokenResult{ID: s.req.ID, Position: s.output(), Token: t.Token, Logprobs: t.Logprobs})
+		if end.Reason = s.take(t.Token, f.opt.ContextLength); end.Reason != 0 {
+			if end.Reason != messages.EndLength {
+				end.Token = t.Token
+			}
+			break // what comes behind the end is dropped
+		}
+	}
+	if end.Reason == 0 {
+		return false
 	}
 	r.Ended = append(r.Ended, end)
 	if !s.lease.Settled(f.done) {

@@ -21,8 +21,9 @@ import (
 //
 //	former page=4 pages=8 rows=2 chunk=8 …   starts anew
 //	enqueue 1 prompt=5*8 max=3 …             a prompt of tokens 5,6,7,…; 8 of them
-//	done [7 9]                               the oldest step is done; the tokens drawn,
-//	                                         or the first of as many as needed
+//	done [7 9]                               the oldest step is done; the tokens sampled,
+//	                                         or the first of as many as needed. 7+8 are
+//	                                         two of one row, x is a row that failed
 //	fail                                     the step fails
 //	finish 1 · flush 9 · audit 9             what intake asks for
 //	hold cache · let cache                   keeps messages to an actor back
@@ -95,7 +96,7 @@ func newScript(t *testing.T, args []string) *script {
 		PageSize: a.number("page", 4), Pages: a.number("pages", 16), MaxRunning: a.number("rows", 4),
 		ChunkedPrefillSize: a.number("chunk", 0), MaxPrefillTokens: a.number("prefill", 0), ContextLength: a.number("context", 64),
 		CacheDisabled: a.number("nocache", 0) == 1, RetractEvery: a.number("retract", 0),
-		InitNewTokenRatio: float64(a.number("ratio", 0)) / 100, StepsInFlight: a.number("flight", 1),
+		InitNewTokenRatio: float64(a.number("ratio", 0)) / 100, StepsInFlight: a.number("flight", 1), TokensPerStep: a.number("tokens", 1),
 	}
 	return &script{
 		t: t, queue: queue.New(queue.Options{}), former: New(opt),
@@ -189,7 +190,7 @@ func (s *script) deliver(m messages.Send) {
 // results draws the scripted tokens; rows that compute prompts with log
 // probabilities report them as a device does.
 func (s *script) results(tokens []string) *messages.BatchDone {
-	each := len(tokens) == 1
+	each := len(tokens) == 1 && !strings.ContainsAny(tokens[0], "+x")
 	step := s.steps[0]
 	s.steps = s.steps[1:]
 	d := &messages.BatchDone{Step: step.Step}
@@ -213,17 +214,25 @@ func (s *script) results(tokens []string) *messages.BatchDone {
 				d.Prompts = append(d.Prompts, report)
 			}
 		}
-		if w.Sample {
+		if w.Sample > 0 {
 			if len(tokens) == 0 {
 				s.t.Fatalf("step %d: the script draws too few tokens", step.Step)
 			}
-			n, _ := strconv.Atoi(tokens[0])
-			if each {
-				n += len(d.Sampled)
-			} else {
+			if tokens[0] == "x" {
+				d.Failed = append(d.Failed, messages.RowFailed{Row: w.Row, Reason: "scripted"})
+				tokens = tokens[1:]
+				continue
+			}
+			for token := range strings.SplitSeq(tokens[0], "+") {
+				n, _ := strconv.Atoi(token)
+				if each {
+					n += len(d.Sampled)
+				}
+				d.Sampled = append(d.Sampled, messages.SampledToken{Row: w.Row, Token: int32(n)})
+			}
+			if !each {
 				tokens = tokens[1:]
 			}
-			d.Sampled = append(d.Sampled, messages.SampledToken{Row: w.Row, Token: int32(n)})
 		}
 	}
 	if len(tokens) > 0 && !each {

@@ -45,9 +45,11 @@ type sequence struct {
 	tokens []int32
 	// What is done and what is scheduled: the KV of so many tokens is in the
 	// lease's pages now, and once all launched steps are done. pending tokens of
-	// launched steps are not drawn yet; they follow those in tokens.
+	// launched steps are not sampled yet; they follow those in tokens. open says
+	// that the newest of those steps may bring more than the one that is counted.
 	done, scheduled int
 	pending         int
+	open            bool
 	wanted          int // tokens of a prompt in progress that the plan reserves pages for
 	lease           Lease
 

@@ -161,7 +161,7 @@ func (v *virtual) step() bool {
 	v.prompt += pace.LoadOf(b).Tokens
 	d := &messages.BatchDone{Step: b.Step}
 	for i, w := range b.Work {
-		if w.Sample {
+		if w.Sample > 0 {
 			token := int32(1000 + i)
 			if s := v.former.byRow[w.Row]; v.draw != nil && s != nil {
 				token = v.draw(s)

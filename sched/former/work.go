@@ -42,7 +42,8 @@ func (f *Core) launch(now time.Duration, out *messages.Outbox) (again bool) {
 }
 
 // fill gives the rows their work; nil when there is none. A sequence that ends
-// with a step that runs gets none.
+// with a step that runs gets none, and so does one of which nobody knows how many
+// tokens that step brings.
 func (f *Core) fill(out *messages.Outbox) *batch {
 	if f.occupied() == 0 {
 		return nil
@@ -50,7 +51,7 @@ func (f *Core) fill(out *messages.Outbox) *batch {
 	f.launching()
 	b := f.newest().batch
 	for _, s := range f.running {
-		if s.state == decoding && s.ahead(f.opt.ContextLength) > 0 {
+		if s.state == decoding && !s.open && !f.outgrown(s) && s.ahead(f.opt.ContextLength) > 0 {
 			f.work(b, s, 1)
 		}
 	}
@@ -64,14 +65,19 @@ func (f *Core) fill(out *messages.Outbox) *batch {
 	return b
 }
 
-// work gives a row count tokens to compute. What is drawn after the last one is
-// pending from now on: the executor appends it before it builds the next step.
+// work gives a row count tokens to compute. One token that is sampled after the
+// last one is pending from now on: the executor appends it before it computes
+// the next step. Where more may come, as many as the row's pages hold, the row
+// waits for them: nobody knows where its next work begins.
 func (f *Core) work(b *batch, s *sequence, count int) {
-	end := s.scheduled + count
-	if end > s.lease.Capacity(f.opt.PageSize) { // not Check, whose arguments cost allocations per row
+	end, capacity := s.scheduled+count, s.lease.Capacity(f.opt.PageSize)
+	if end > capacity { // not Check, whose arguments cost allocations per row
 		invariants.Fail("request %d computes %d tokens on %d pages", s.req.ID, end, len(s.lease.Pages))
 	}
-	sample := end == s.length()
+	sample := 0
+	if end == s.length() {
+		sample = min(f.opt.TokensPerStep, s.ahead(f.opt.ContextLength), capacity-end+1)
+	}
 	s.lease.Launch(b.Step)
 	b.Work = append(b.Work, messages.RowWork{Row: s.lease.Row, Start: s.scheduled, Count: count, Sample: sample})
 	fl := f.newest()
@@ -80,8 +86,9 @@ func (f *Core) work(b *batch, s *sequence, count int) {
 		s.filling = b.Step
 	}
 	s.scheduled = end
-	if sample {
+	if sample > 0 {
 		s.pending++
+		s.open = sample > 1
 		s.state = decoding
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -59,12 +58,13 @@ func paramsDigest(p *messages.SamplingParams, promptLen int) uint64 {
 	return h
 }
 
-// drawToken is the token at a position, from a digest of the KV before it.
-func drawToken(opt *Options, state, digest uint64, p *messages.SamplingParams, promptLen, position int) int32 {
+// sampleToken is the token at a position, from a digest of the KV before it; false
+// where every token is excluded.
+func sampleToken(opt *Options, state, digest uint64, p *messages.SamplingParams, promptLen, position int) (int32, bool) {
 	h := mix(mix(state, digest), uint64(position))
 	masked := position-promptLen < p.MinTokens
 	if !masked && len(p.EOSTokenIDs) > 0 && float64(h>>11)/(1<<53) < opt.EOSChance {
-		return p.EOSTokenIDs[mix(h, 1)%uint64(len(p.EOSTokenIDs))]
+		return p.EOSTokenIDs[mix(h, 1)%uint64(len(p.EOSTokenIDs))], true
 	}
 	first := int32(mix(h, 2) % uint64(opt.Vocab))
 	for i := range int32(opt.Vocab) {
@@ -72,10 +72,9 @@ func drawToken(opt *Options, state, digest uint64, p *messages.SamplingParams, p
 		if slices.Contains(p.EOSTokenIDs, token) || masked && slices.Contains(p.StopTokenIDs, token) {
 			continue
 		}
-		return token
+		return token, true
 	}
-	invariants.Fail("fakemodel: every token of the vocabulary of %d is masked", opt.Vocab)
-	return 0
+	return 0, false
 }
 
 // logprobs are the fake log probabilities of a position: of every token a hash

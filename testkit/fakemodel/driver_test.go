@@ -72,14 +72,21 @@ func (d *driver) generate(id messages.Row, req *messages.EngineRequest, first, n
 	var out []int32
 	for start, known := 0, req.Len(); len(out) < n; {
 		count := min(chunk, known-start)
-		sample := start+count == known
+		sample := 0
+		if start+count == known {
+			sample = 1
+			if most := d.e.opt.TokensPerStep; most > 1 {
+				sample = min(most, n-len(out))
+			}
+		}
 		b.Work = []messages.RowWork{{Row: id, Start: start, Count: count, Sample: sample}}
 		done := d.must(b)
 		b = &messages.RunBatch{}
 		start += count
-		if sample {
-			out = append(out, done.Sampled[0].Token)
+		for i, s := range done.Sampled {
+			out = append(out, s.Token)
 			known++
+			start += min(i, 1) // of all but the last the KV is there
 		}
 	}
 	return out

@@ -16,6 +16,7 @@ func TestGenerationEqualsTwin(t *testing.T) {
 		opt := small
 		opt.PageSize = rapid.SampledFrom([]int{1, 2, 4, 16}).Draw(rt, "page")
 		opt.Pages = 128 / opt.PageSize
+		opt.TokensPerStep = rapid.IntRange(0, 5).Draw(rt, "tokens")
 		p := plain(40)
 		p.Temperature = rapid.SampledFrom([]float32{0, 0.5, 1}).Draw(rt, "temperature")
 		p.FrequencyPenalty = rapid.SampledFrom([]float32{0, 1}).Draw(rt, "penalty")
@@ -56,14 +57,14 @@ func shared(t *testing.T, opt Options, corrupt func(*messages.RowOpened)) (*mess
 	d.must(&messages.RunBatch{
 		Opened: []messages.RowOpened{{Row: 0, Request: &messages.EngineRequest{ID: 1, Prompt: a, Params: p}}},
 		Grown:  []messages.RowGrown{{Row: 0, Pages: pages(1, 3)}},
-		Work:   []messages.RowWork{{Row: 0, Count: 12, Sample: true}},
+		Work:   []messages.RowWork{{Row: 0, Count: 12, Sample: 1}},
 	})
 	open := messages.RowOpened{Row: 1, Request: &messages.EngineRequest{ID: 2, Prompt: b, Params: p}, Pages: pages(1, 2)}
 	corrupt(&open)
 	done, err := d.try(&messages.RunBatch{
 		Opened: []messages.RowOpened{open},
 		Grown:  []messages.RowGrown{{Row: 1, Pages: pages(9, 1)}},
-		Work:   []messages.RowWork{{Row: 1, Start: 8, Count: 4, Sample: true}},
+		Work:   []messages.RowWork{{Row: 1, Start: 8, Count: 4, Sample: 1}},
 	})
 	return done, Expected(opt, b, p, 1), err
 }
@@ -112,11 +113,11 @@ func TestReplacedPages(t *testing.T) {
 	d.must(&messages.RunBatch{
 		Opened: []messages.RowOpened{{Row: 0, Request: req(1)}, {Row: 1, Request: req(2)}},
 		Grown:  []messages.RowGrown{{Row: 0, Pages: pages(1, 3)}, {Row: 1, Pages: pages(4, 3)}},
-		Work:   []messages.RowWork{{Row: 0, Count: 8, Sample: true}, {Row: 1, Count: 8, Sample: true}},
+		Work:   []messages.RowWork{{Row: 0, Count: 8, Sample: 1}, {Row: 1, Count: 8, Sample: 1}},
 	})
 	done := d.must(&messages.RunBatch{
 		Replaced: []messages.RowReplaced{{Row: 1, First: 0, Pages: pages(1, 2)}},
-		Work:     []messages.RowWork{{Row: 1, Start: 8, Count: 1, Sample: true}},
+		Work:     []messages.RowWork{{Row: 1, Start: 8, Count: 1, Sample: 1}},
 	})
 	if want := Expected(small, in, p, 2)[1]; done.Sampled[0].Token != want {
 		t.Fatalf("got %d, want %d", done.Sampled[0].Token, want)
@@ -209,7 +210,7 @@ func TestLogprobs(t *testing.T) {
 		Work:   []messages.RowWork{{Row: 0, Count: 6}},
 	}
 	one := d.must(&open)
-	two := d.must(&messages.RunBatch{Work: []messages.RowWork{{Row: 0, Start: 6, Count: 4, Sample: true}}})
+	two := d.must(&messages.RunBatch{Work: []messages.RowWork{{Row: 0, Start: 6, Count: 4, Sample: 1}}})
 	if one.Prompts[0].First != 2 || len(one.Prompts[0].Logprobs) != 5 || two.Prompts[0].First != 7 || len(two.Prompts[0].Logprobs) != 3 {
 		t.Fatalf("prompt log probabilities for other positions: %v, %v", one.Prompts, two.Prompts)
 	}
@@ -255,5 +256,68 @@ func TestOptionsValidate(t *testing.T) {
 	}
 	if err := small.Validate(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Several tokens of a row in a step are those that come one by one, and the next
+// step finds the KV of all but the last.
+func TestSeveralTokensInAStep(t *testing.T) {
+	opt := small
+	opt.TokensPerStep = 4
+	d := &driver{t: t, e: New(opt)}
+	in, p := prompt(5, 1, opt.Vocab), plain(40)
+	p.TopLogprobs = 1
+	req := &messages.EngineRequest{ID: 1, Prompt: in, Params: p}
+	b := &messages.RunBatch{Opened: []messages.RowOpened{{Request: req}}, Grown: []messages.RowGrown{{Pages: pages(1, 12)}}, Work: []messages.RowWork{{Count: 5, Sample: 4}}}
+	var got []int32
+	counts := map[int]int{}
+	for len(got) < 30 {
+		done := d.must(b)
+		counts[len(done.Sampled)]++
+		for _, s := range done.Sampled {
+			got = append(got, s.Token)
+			known := append(slices.Clone(in), got...)
+			if want := ExpectedLogprobs(opt, known, 1); !equalLogprobs(*s.Logprobs, want) {
+				t.Fatalf("token %d: %+v, want %+v", len(got), *s.Logprobs, want)
+			}
+		}
+		b = &messages.RunBatch{Work: []messages.RowWork{{Start: len(in) + len(got) - 1, Count: 1, Sample: min(4, 40-len(got))}}}
+	}
+	if want := Expected(opt, in, p, len(got)); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for n := 1; n <= 4; n++ {
+		if counts[n] == 0 {
+			t.Errorf("no step gave %d tokens: %v", n, counts)
+		}
+	}
+}
+
+// A row of which no token can be sampled fails alone, and in the step behind
+// again.
+func TestARowOfWhichNothingCanBeSampled(t *testing.T) {
+	opt := small
+	opt.Vocab = 8
+	d := &driver{t: t, e: New(opt)}
+	stuck, mate := plain(9), plain(9)
+	stuck.MinTokens = 3
+	for token := range int32(8) {
+		stuck.StopTokenIDs = append(stuck.StopTokenIDs, token)
+	}
+	in := prompt(3, 1, opt.Vocab)
+	done := d.must(&messages.RunBatch{
+		Opened: []messages.RowOpened{{Row: 0, Request: &messages.EngineRequest{ID: 1, Prompt: in, Params: stuck}}, {Row: 1, Request: &messages.EngineRequest{ID: 2, Prompt: in, Params: mate}}},
+		Grown:  []messages.RowGrown{{Row: 0, Pages: pages(1, 2)}, {Row: 1, Pages: pages(3, 2)}},
+		Work:   []messages.RowWork{{Row: 0, Count: 3, Sample: 1}, {Row: 1, Count: 3, Sample: 1}},
+	})
+	again := d.must(&messages.RunBatch{Work: []messages.RowWork{{Row: 0, Start: 3, Count: 1, Sample: 1}, {Row: 1, Start: 3, Count: 1, Sample: 1}}})
+	want := Expected(opt, in, mate, 2)
+	for i, d := range []*messages.BatchDone{done, again} {
+		if len(d.Failed) != 1 || d.Failed[0].Row != 0 || len(d.Sampled) != 1 || d.Sampled[0].Row != 1 || d.Sampled[0].Token != want[i] {
+			t.Errorf("step %d: %+v", i+1, d)
+		}
+	}
+	if out, why := ExpectedOutput(opt, in, stuck, 0); len(out) != 0 || why != messages.EndFailed {
+		t.Errorf("expected are %v and %s", out, why)
 	}
 }

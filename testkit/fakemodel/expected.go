@@ -7,13 +7,18 @@ import (
 )
 
 // Expected is the slow obvious twin of an engine over an Executor with the same
-// Vocab and EOSChance: the first n tokens drawn after a prompt, one by one,
-// without pages, rows or steps. Ends are not applied; see ExpectedOutput.
+// Vocab and EOSChance: the first n tokens sampled after a prompt, one by one,
+// without pages, rows or steps; fewer where every token is excluded. Ends are not
+// applied; see ExpectedOutput.
 func Expected(opt Options, prompt []int32, params *messages.SamplingParams, n int) []int32 {
 	tokens := slices.Clone(prompt)
 	digest := paramsDigest(params, len(prompt))
 	for len(tokens) < len(prompt)+n {
-		tokens = append(tokens, drawToken(&opt, stateAfter(tokens), digest, params, len(prompt), len(tokens)))
+		token, ok := sampleToken(&opt, stateAfter(tokens), digest, params, len(prompt), len(tokens))
+		if !ok {
+			break // the row fails here
+		}
+		tokens = append(tokens, token)
 	}
 	return tokens[len(prompt):]
 }
@@ -31,6 +36,9 @@ func ExpectedOutput(opt Options, prompt []int32, params *messages.SamplingParams
 		if reason := params.EndOf(t, i+1); reason != 0 {
 			return out[:i+1], reason
 		}
+	}
+	if len(out) < n {
+		return out, messages.EndFailed
 	}
 	return out, messages.EndLength
 }

@@ -18,10 +18,10 @@ func TestFaults(t *testing.T) {
 	d := &driver{t: t, e: e}
 	open := func() *messages.RunBatch {
 		return &messages.RunBatch{Opened: []messages.RowOpened{{Row: 0, Request: req}}, Grown: []messages.RowGrown{{Row: 0, Pages: pages(1, 2)}},
-			Work: []messages.RowWork{{Row: 0, Count: 4, Sample: true}}}
+			Work: []messages.RowWork{{Row: 0, Count: 4, Sample: 1}}}
 	}
 	d.must(open())
-	_, err := d.try(&messages.RunBatch{Work: []messages.RowWork{{Row: 0, Start: 4, Count: 1, Sample: true}}})
+	_, err := d.try(&messages.RunBatch{Work: []messages.RowWork{{Row: 0, Start: 4, Count: 1, Sample: 1}}})
 	var step *StepError
 	if !errors.As(err, &step) || step.Sticky() || len(e.Violations()) != 0 {
 		t.Fatalf("got %v, violations %v", err, e.Violations())
@@ -67,8 +67,8 @@ func TestManualAndAsync(t *testing.T) {
 	steps := func() []*messages.RunBatch {
 		return []*messages.RunBatch{
 			{Header: messages.Header{Epoch: 1}, Step: 1, Opened: []messages.RowOpened{{Row: 0, Request: &messages.EngineRequest{ID: 1, Prompt: in, Params: p}}},
-				Grown: []messages.RowGrown{{Row: 0, Pages: pages(1, 2)}}, Work: []messages.RowWork{{Row: 0, Count: 5, Sample: true}}},
-			{Header: messages.Header{Epoch: 1}, Step: 2, Work: []messages.RowWork{{Row: 0, Start: 5, Count: 1, Sample: true}}},
+				Grown: []messages.RowGrown{{Row: 0, Pages: pages(1, 2)}}, Work: []messages.RowWork{{Row: 0, Count: 5, Sample: 1}}},
+			{Header: messages.Header{Epoch: 1}, Step: 2, Work: []messages.RowWork{{Row: 0, Start: 5, Count: 1, Sample: 1}}},
 		}
 	}
 	opt := small

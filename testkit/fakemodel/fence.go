@@ -22,7 +22,7 @@ func (e *Executor) pagesIn(r *row, from, to int, f func(messages.Page)) {
 // use notes the pages that a row's work reads or writes.
 func (e *Executor) use(w *messages.RowWork) {
 	r := &e.rows[w.Row]
-	e.pagesIn(r, 0, w.Start+w.Count, func(p messages.Page) { e.uses[p] = use{e.step, r.request.ID} })
+	e.pagesIn(r, 0, lastKV(w), func(p messages.Page) { e.uses[p] = use{e.step, r.request.ID} })
 }
 
 // checkFence refuses work that writes a page which another request used in the
@@ -34,7 +34,7 @@ func (e *Executor) checkFence(w *messages.RowWork, beside bool) (err error) {
 		return nil
 	}
 	r := &e.rows[w.Row]
-	e.pagesIn(r, w.Start, w.Start+w.Count, func(p messages.Page) {
+	e.pagesIn(r, w.Start, lastKV(w), func(p messages.Page) {
 		if u := e.uses[p]; u.step == e.step-1 && u.request != r.request.ID {
 			err = fmt.Errorf("row %d of request %d writes page %d, which request %d uses in step %d, not done when this one was launched",
 				w.Row, r.request.ID, p, u.request, u.step)

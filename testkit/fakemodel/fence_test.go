@@ -19,12 +19,12 @@ func TestAPageIsWrittenBehindTheFenceOnly(t *testing.T) {
 	first := func() *messages.RunBatch {
 		return &messages.RunBatch{Header: messages.Header{Epoch: 1}, Step: 1,
 			Opened: []messages.RowOpened{{Row: 0, Request: request(1)}}, Grown: []messages.RowGrown{{Row: 0, Pages: pages(1, 1)}},
-			Work: []messages.RowWork{{Row: 0, Count: 3, Sample: true}}}
+			Work: []messages.RowWork{{Row: 0, Count: 3, Sample: 1}}}
 	}
 	second := func(page int) *messages.RunBatch {
 		return &messages.RunBatch{Header: messages.Header{Epoch: 1}, Step: 2, Closed: []messages.Row{0},
 			Opened: []messages.RowOpened{{Row: 1, Request: request(2)}}, Grown: []messages.RowGrown{{Row: 1, Pages: pages(page, 1)}},
-			Work: []messages.RowWork{{Row: 1, Count: 3, Sample: true}}}
+			Work: []messages.RowWork{{Row: 1, Count: 3, Sample: 1}}}
 	}
 	for _, c := range []struct {
 		name   string
@@ -78,9 +78,9 @@ func TestAStepComputesWhatTheOneBeforeDraws(t *testing.T) {
 	e.Submit(&messages.RunBatch{Header: messages.Header{Epoch: 1}, Step: 1,
 		Opened: []messages.RowOpened{{Row: 0, Request: &messages.EngineRequest{ID: 1, Prompt: p, Params: params}}},
 		Grown:  []messages.RowGrown{{Row: 0, Pages: pages(1, 2)}},
-		Work:   []messages.RowWork{{Row: 0, Count: 3, Sample: true}}}, done)
+		Work:   []messages.RowWork{{Row: 0, Count: 3, Sample: 1}}}, done)
 	for step := messages.StepID(2); step <= 4; step++ {
-		e.Submit(&messages.RunBatch{Header: messages.Header{Epoch: 1}, Step: step, Work: []messages.RowWork{{Row: 0, Start: int(step) + 1, Count: 1, Sample: true}}}, done)
+		e.Submit(&messages.RunBatch{Header: messages.Header{Epoch: 1}, Step: step, Work: []messages.RowWork{{Row: 0, Start: int(step) + 1, Count: 1, Sample: 1}}}, done)
 		if !e.Complete() || failed != nil {
 			t.Fatalf("step %d: %v", step-1, failed)
 		}
@@ -92,7 +92,7 @@ func TestAStepComputesWhatTheOneBeforeDraws(t *testing.T) {
 			t.Fatalf("drew %v, want %v", drawn, want)
 		}
 	}
-	e.Submit(&messages.RunBatch{Header: messages.Header{Epoch: 1}, Step: 5, Work: []messages.RowWork{{Row: 0, Start: 7, Count: 1, Sample: true}}}, done)
+	e.Submit(&messages.RunBatch{Header: messages.Header{Epoch: 1}, Step: 5, Work: []messages.RowWork{{Row: 0, Start: 7, Count: 1, Sample: 1}}}, done)
 	e.Complete()
 	if failed == nil {
 		t.Error("a step computed a token that nobody has drawn")

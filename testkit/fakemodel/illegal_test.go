@@ -13,7 +13,11 @@ func TestIllegalSteps(t *testing.T) {
 		return &messages.EngineRequest{ID: 9, Prompt: prompt(n, 2, small.Vocab), Params: plain(9)}
 	}
 	work := func(r messages.Row, start, count int, sample bool) []messages.RowWork {
-		return []messages.RowWork{{Row: r, Start: start, Count: count, Sample: sample}}
+		w := messages.RowWork{Row: r, Start: start, Count: count}
+		if sample {
+			w.Sample = 1
+		}
+		return []messages.RowWork{w}
 	}
 	// Row 0 is open with 6 tokens, KV for 6 and pages 1, 2; one token sampled.
 	for want, b := range map[string]*messages.RunBatch{
@@ -68,7 +72,7 @@ func TestStepAndEpochOrder(t *testing.T) {
 		e.Submit(&messages.RunBatch{Header: messages.Header{Epoch: epoch}, Step: step,
 			Opened: []messages.RowOpened{{Row: messages.Row(step - 1), Request: &messages.EngineRequest{Prompt: []int32{1}, Params: plain(1)}}},
 			Grown:  []messages.RowGrown{{Row: messages.Row(step - 1), Pages: pages(int(step), 1)}},
-			Work:   []messages.RowWork{{Row: messages.Row(step - 1), Count: 1, Sample: true}},
+			Work:   []messages.RowWork{{Row: messages.Row(step - 1), Count: 1, Sample: 1}},
 		}, func(_ *messages.BatchDone, err2 error) { err = err2 })
 		return err
 	}

@@ -18,6 +18,10 @@ type Options struct {
 	// EOSChance is the probability, in [0, 1], that a draw gives one of the
 	// request's EOSTokenIDs. They are never drawn otherwise. Example 0.02.
 	EOSChance float64
+	// TokensPerStep is how many tokens of a row a step gives at most, as a device
+	// that speculates would; 0 means 1. How many it is depends on what was
+	// computed, the tokens do not.
+	TokensPerStep int
 	// CheckReads compares each KV value with what the row's tokens demand
 	// whenever it is read, so that a stale page fails the step at once and by
 	// name instead of changing the output.
@@ -37,7 +41,7 @@ func (o *Options) Validate() error {
 	for _, f := range []struct {
 		name       string
 		value, min int
-	}{{"PageSize", o.PageSize, 1}, {"Pages", o.Pages, 1}, {"MaxRows", o.MaxRows, 1}, {"Vocab", o.Vocab, 2}, {"Context", o.Context, 0}} {
+	}{{"PageSize", o.PageSize, 1}, {"Pages", o.Pages, 1}, {"MaxRows", o.MaxRows, 1}, {"Vocab", o.Vocab, 2}, {"Context", o.Context, 0}, {"TokensPerStep", o.TokensPerStep, 0}} {
 		if f.value < f.min {
 			return fmt.Errorf("fakemodel: %s is %d, want at least %d", f.name, f.value, f.min)
 		}

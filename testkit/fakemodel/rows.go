@@ -15,6 +15,7 @@ type row struct {
 	tokens   []int32 // prompt, output, sampled
 	computed int     // positions [0, computed) have their KV in the pages
 	worked   messages.StepID
+	failed   bool    // nothing could be sampled: it computes nothing more
 	truth    []int32 // CheckReads: the KV values that the tokens demand
 }
 
@@ -57,6 +58,11 @@ func (e *Executor) row(id messages.Row, what string) (*row, error) {
 		return nil, fmt.Errorf("row %d is %s but not open", id, what)
 	}
 	return &e.rows[id], nil
+}
+
+// failedRow reports whether a row computes nothing more.
+func (e *Executor) failedRow(id messages.Row) bool {
+	return id >= 0 && int(id) < len(e.rows) && e.rows[id].failed
 }
 
 func (e *Executor) close(id messages.Row) error {

@@ -7,7 +7,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// run executes one step: deltas, then the KV of all rows, then the draws, so
+// run executes one step: deltas, then the KV of all rows, then the sampling, so
 // that a row which reads what another writes in the same step is seen.
 // beside says that the step before ran when this one was launched.
 func (e *Executor) run(b *messages.RunBatch, beside bool) (*messages.BatchDone, error) {
@@ -28,6 +28,9 @@ func (e *Executor) run(b *messages.RunBatch, beside bool) (*messages.BatchDone, 
 		return nil, errors.New("no work")
 	}
 	for i := range b.Work {
+		if e.failedRow(b.Work[i].Row) {
+			continue
+		}
 		if err := e.checkWork(&b.Work[i]); err != nil {
 			return nil, err
 		}
@@ -36,21 +39,30 @@ func (e *Executor) run(b *messages.RunBatch, beside bool) (*messages.BatchDone, 
 		}
 	}
 	for i := range b.Work {
+		if e.failedRow(b.Work[i].Row) {
+			continue
+		}
 		e.use(&b.Work[i])
-	}
-	for i := range b.Work {
 		if err := e.store(&b.Work[i]); err != nil {
 			return nil, err
 		}
 	}
 	done := &messages.BatchDone{Header: b.Header, Step: b.Step}
 	for i := range b.Work {
-		if err := e.draw(&b.Work[i], done); err != nil {
+		if e.failedRow(b.Work[i].Row) {
+			done.Failed = append(done.Failed, messages.RowFailed{Row: b.Work[i].Row, Reason: nothingToSample})
+			continue
+		}
+		if err := e.sample(&b.Work[i], done); err != nil {
 			return nil, err
 		}
 	}
 	return done, nil
 }
+
+// lastKV is up to where a row's work stores KV at most: of what it samples, all
+// but the last token.
+func lastKV(w *messages.RowWork) int { return w.Start + w.Count + max(w.Sample, 1) - 1 }
 
 // checkWork refuses work that no correct plan contains.
 func (e *Executor) checkWork(w *messages.RowWork) error {
@@ -58,7 +70,7 @@ func (e *Executor) checkWork(w *messages.RowWork) error {
 	if err != nil {
 		return err
 	}
-	end := w.Start + w.Count
+	end, last := w.Start+w.Count, lastKV(w)
 	switch {
 	case r.worked == e.step:
 		return fmt.Errorf("row %d has work twice", w.Row)
@@ -68,14 +80,14 @@ func (e *Executor) checkWork(w *messages.RowWork) error {
 		return fmt.Errorf("row %d computes positions [%d, %d) but has KV for [0, %d)", w.Row, w.Start, end, r.computed)
 	case end > len(r.tokens):
 		return fmt.Errorf("row %d computes positions [%d, %d) of %d known tokens", w.Row, w.Start, end, len(r.tokens))
-	case end > len(r.pages)*e.opt.PageSize:
-		return fmt.Errorf("row %d computes positions [%d, %d) but its %d pages hold %d", w.Row, w.Start, end, len(r.pages), len(r.pages)*e.opt.PageSize)
-	case e.opt.Context > 0 && end > e.opt.Context:
-		return fmt.Errorf("row %d computes positions [%d, %d), the context ends at %d", w.Row, w.Start, end, e.opt.Context)
-	case w.Sample && end != len(r.tokens):
+	case last > len(r.pages)*e.opt.PageSize:
+		return fmt.Errorf("row %d computes positions [%d, %d) but its %d pages hold %d", w.Row, w.Start, last, len(r.pages), len(r.pages)*e.opt.PageSize)
+	case e.opt.Context > 0 && last > e.opt.Context:
+		return fmt.Errorf("row %d computes positions [%d, %d), the context ends at %d", w.Row, w.Start, last, e.opt.Context)
+	case w.Sample < 0 || w.Sample > 0 && end != len(r.tokens):
 		return fmt.Errorf("row %d samples after position %d but has %d tokens", w.Row, end-1, len(r.tokens))
 	}
-	for i := w.Start / e.opt.PageSize; i*e.opt.PageSize < end; i++ {
+	for i := w.Start / e.opt.PageSize; i*e.opt.PageSize < last; i++ {
 		if n := e.refs[r.pages[i]]; n != 1 {
 			return fmt.Errorf("row %d writes page %d, which stands in %d places of the open rows", w.Row, r.pages[i], n)
 		}
@@ -97,18 +109,23 @@ func (e *Executor) store(w *messages.RowWork) error {
 		return err
 	}
 	for p := w.Start; p < w.Start+w.Count; p++ {
-		prev := kvStart
-		if p > 0 {
-			prev = e.pool[e.slot(r, p-1)]
-		}
-		slot := e.slot(r, p)
-		if p%e.opt.PageSize == 0 {
-			e.takePage(r, p, slot)
-		}
-		e.pool[slot] = kvValue(prev, r.tokens[p], p)
+		e.storeAt(r, p)
 	}
 	r.computed = w.Start + w.Count
 	return nil
+}
+
+// storeAt writes the KV of a position.
+func (e *Executor) storeAt(r *row, p int) {
+	prev := kvStart
+	if p > 0 {
+		prev = e.pool[e.slot(r, p-1)]
+	}
+	slot := e.slot(r, p)
+	if p%e.opt.PageSize == 0 {
+		e.takePage(r, p, slot)
+	}
+	e.pool[slot] = kvValue(prev, r.tokens[p], p)
 }
 
 // takePage spoils the rest of a page whose first slot is about to be written:
@@ -147,8 +164,9 @@ func (e *Executor) checkRead(id messages.Row, r *row, end int) error {
 	return nil
 }
 
-// draw reads a row's KV back, samples and scores.
-func (e *Executor) draw(w *messages.RowWork, done *messages.BatchDone) error {
+// sample reads a row's KV back, samples and scores. A device that speculates gives
+// several tokens in a step: here as many as a hash says, up to TokensPerStep.
+func (e *Executor) sample(w *messages.RowWork, done *messages.BatchDone) error {
 	r := &e.rows[w.Row]
 	params := r.request.Params
 	end := w.Start + w.Count
@@ -170,16 +188,35 @@ func (e *Executor) draw(w *messages.RowWork, done *messages.BatchDone) error {
 	if scores.Logprobs != nil {
 		done.Prompts = append(done.Prompts, scores)
 	}
-	if !w.Sample {
+	if w.Sample == 0 {
 		return nil
 	}
-	token := drawToken(&e.opt, state, r.digest, params, len(r.request.Prompt), end)
-	r.tokens = append(r.tokens, token)
-	sampled := messages.SampledToken{Row: w.Row, Token: token}
-	if params.TopLogprobs >= 0 {
-		l := logprobs(e.opt.Vocab, state, token, params.TopLogprobs)
-		sampled.Logprobs = &l
+	most := min(w.Sample, 1+int(mix(state, 3)%uint64(max(1, e.opt.TokensPerStep))))
+	for i := range most {
+		position := end + i
+		if i > 0 { // the token before is accepted: its KV is there
+			e.storeAt(r, position-1)
+			state = fold(state, e.pool[e.slot(r, position-1)])
+			r.computed = position
+		}
+		token, ok := sampleToken(&e.opt, state, r.digest, params, len(r.request.Prompt), position)
+		if !ok && i == 0 {
+			r.failed = true
+			done.Failed = append(done.Failed, messages.RowFailed{Row: w.Row, Reason: nothingToSample})
+		}
+		if !ok {
+			return nil
+		}
+		r.tokens = append(r.tokens, token)
+		sampled := messages.SampledToken{Row: w.Row, Token: token}
+		if params.TopLogprobs >= 0 {
+			l := logprobs(e.opt.Vocab, state, token, params.TopLogprobs)
+			sampled.Logprobs = &l
+		}
+		done.Sampled = append(done.Sampled, sampled)
 	}
-	done.Sampled = append(done.Sampled, sampled)
 	return nil
 }
+
+// nothingToSample is the outcome of a row whose tokens are all excluded.
+const nothingToSample = "no token can be sampled: every one is excluded"

@@ -17,7 +17,7 @@ func BenchmarkDecodeStep(b *testing.B) {
 		in := prompt(256, rng.Int(), 512)
 		open.Opened = append(open.Opened, messages.RowOpened{Row: r, Request: &messages.EngineRequest{Prompt: in, Params: plain(1000)}})
 		open.Grown = append(open.Grown, messages.RowGrown{Row: r, Pages: pages(1+int(r)*per, per)})
-		open.Work = append(open.Work, messages.RowWork{Row: r, Count: 256, Sample: true})
+		open.Work = append(open.Work, messages.RowWork{Row: r, Count: 256, Sample: 1})
 	}
 	d.must(open)
 	at := 256
@@ -29,7 +29,7 @@ func BenchmarkDecodeStep(b *testing.B) {
 			d.must(open)
 		}
 		for r := range messages.Row(64) {
-			step.Work = append(step.Work, messages.RowWork{Row: r, Start: at, Count: 1, Sample: true})
+			step.Work = append(step.Work, messages.RowWork{Row: r, Start: at, Count: 1, Sample: 1})
 		}
 		d.must(step)
 		at++

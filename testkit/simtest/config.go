@@ -30,6 +30,7 @@ type Config struct {
 	Policy        queue.Options
 	RetractEvery  int           // steps; 0: only when memory runs out
 	StepsInFlight int           // 1 or 2; 0: 1
+	TokensPerStep int           // of a row, at most; 0: 1
 	Ratio         float64       // of new tokens at first; low ones make memory run out
 	Preemption    bool          // by priority
 	Target        time.Duration // between tokens; 0: none. A message takes 1 µs
@@ -53,8 +54,8 @@ type Config struct {
 
 // String names the run in failures.
 func (c Config) String() string {
-	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d prefill=%d context=%d nocache=%t retract=%d flight=%d target=%v preempt=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v eviction=%s contiguous=%t conservative=%g",
-		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.MaxPrefill, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.Target, c.Preemption, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging, c.Eviction, c.Contiguous, c.Conservative)
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d prefill=%d context=%d nocache=%t retract=%d flight=%d tokens=%d target=%v preempt=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v eviction=%s contiguous=%t conservative=%g",
+		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.MaxPrefill, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.TokensPerStep, c.Target, c.Preemption, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging, c.Eviction, c.Contiguous, c.Conservative)
 }
 
 // capacity is what bounds prompt and output of one request together, in tokens.
@@ -100,6 +101,7 @@ func Random(seed uint64) Config {
 	if more.IntN(8) == 0 {
 		c.Pages *= 100 // in plenty: plans reserve ahead
 	}
+	c.TokensPerStep = pick(more, 1, 1, 3, 8)
 	return c
 }
 
@@ -110,7 +112,7 @@ const vocab = 48
 func (c *Config) model() fakemodel.Options {
 	return fakemodel.Options{
 		PageSize: c.PageSize, Pages: c.Pages, MaxRows: c.MaxRunning, Vocab: vocab, Context: c.ContextLength,
-		EOSChance: 0.03, CheckReads: true, Manual: true,
+		EOSChance: 0.03, CheckReads: true, Manual: true, TokensPerStep: c.TokensPerStep,
 	}
 }
 
@@ -119,7 +121,7 @@ func (c *Config) former() former.Options {
 		PageSize: c.PageSize, Pages: c.Pages, MaxRunning: c.MaxRunning, ChunkedPrefillSize: c.Chunk,
 		MaxPrefillTokens: cmp.Or(c.MaxPrefill, 100), Conservativeness: c.Conservative, ContextLength: c.ContextLength, CacheDisabled: c.CacheDisabled,
 		InterTokenLatencyTarget: c.Target, PriorityPreemption: c.Preemption, LowPriorityFirst: c.Policy.LowPriorityFirst, Aging: c.Policy.Aging,
-		PreemptionThreshold: int(c.Seed % 3), InitNewTokenRatio: c.Ratio, RetractEvery: c.RetractEvery, StepsInFlight: c.StepsInFlight, AuditEveryStep: c.Seed%2 == 0,
+		PreemptionThreshold: int(c.Seed % 3), InitNewTokenRatio: c.Ratio, RetractEvery: c.RetractEvery, StepsInFlight: c.StepsInFlight, TokensPerStep: c.TokensPerStep, AuditEveryStep: c.Seed%2 == 0,
 		ReportToQueue: c.Policy.WantsResults(),
 	}
 }

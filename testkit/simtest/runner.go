@@ -33,6 +33,11 @@ func (w *World) note(to messages.Actor, msg any) {
 	switch m := msg.(type) {
 	case *messages.BatchDone:
 		w.stats.Dropped += len(m.Sampled)
+		for i := 1; i < len(m.Sampled); i++ {
+			if m.Sampled[i].Row == m.Sampled[i-1].Row {
+				w.stats.Several++
+			}
+		}
 	case *messages.StepResults:
 		if to == messages.Intake { // the queue may get it as well
 			w.stats.Dropped -= len(m.Tokens)

@@ -70,13 +70,14 @@ func (s *Stats) add(o Stats) {
 	s.Beside += o.Beside
 	s.Copies += o.Copies
 	s.Dropped += o.Dropped
+	s.Several += o.Several
 }
 
 func TestRandomSchedules(t *testing.T) {
 	from, to := seeds(t, 400, 20000)
 	total := runAll(t, from, to, Random)
 	t.Logf("%+v", total)
-	if to-from > 100 && (total.Retractions == 0 || total.Flushes == 0 || total.Refusals == 0 || total.Replaced == 0 || total.Beside == 0 || total.Copies == 0 || total.Dropped == 0 || total.Epochs == int(to-from)) {
+	if to-from > 100 && (total.Retractions == 0 || total.Flushes == 0 || total.Refusals == 0 || total.Replaced == 0 || total.Beside == 0 || total.Copies == 0 || total.Dropped == 0 || total.Several == 0 || total.Epochs == int(to-from)) {
 		t.Errorf("something was never exercised: %+v", total)
 	}
 }
@@ -89,7 +90,7 @@ func TestPressureBesideARunningStep(t *testing.T) {
 		size := []int{1, 4}[seed%2]
 		return Config{
 			Seed: seed, Requests: 14, PageSize: size, Pages: paging.Pages(40, size) * 2, MaxRunning: 5, Chunk: 7, ContextLength: 40,
-			Ratio: 0.05, StepsInFlight: 2, Cancels: 0.1,
+			Ratio: 0.05, StepsInFlight: 2, TokensPerStep: 1 + int(seed%4/3)*2, Cancels: 0.1,
 		}
 	})
 	t.Logf("%+v", total)
@@ -116,7 +117,7 @@ func TestMatrix(t *testing.T) {
 							Pages: 160 / page, CacheDisabled: variant&1 > 0, Ratio: 0.1,
 							// In each cell of the other factors half of the variants, and
 							// half of those with each one of them.
-							StepsInFlight: 1 + bits.OnesCount(uint(variant))%2,
+							StepsInFlight: 1 + bits.OnesCount(uint(variant))%2, TokensPerStep: 1 + 3*(len(configs)%3/2),
 						}
 						if variant&2 > 0 {
 							c.RetractEvery = 3
@@ -132,7 +133,7 @@ func TestMatrix(t *testing.T) {
 	}
 	total := runAll(t, 0, uint64(len(configs)), func(i uint64) Config { return configs[i] })
 	t.Logf("%d configs: %+v", len(configs), total)
-	if total.Steps == 0 || total.Retractions == 0 || total.Beside == 0 || total.Copies == 0 {
+	if total.Steps == 0 || total.Retractions == 0 || total.Beside == 0 || total.Copies == 0 || total.Several == 0 {
 		t.Errorf("nothing was exercised: %+v", total)
 	}
 }

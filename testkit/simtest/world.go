@@ -66,6 +66,8 @@ type Stats struct {
 	// Steps launched beside another one; pages that rows gave up while a step
 	// read them; tokens drawn for requests that had ended, or lost in a crash.
 	Beside, Copies, Dropped int
+	// Several counts tokens behind the first that a step brought for a row.
+	Several int
 }
 
 // maxDeliveries bounds a run: beyond it something livelocks.

@@ -66,7 +66,7 @@ func (e *engine) request(name string, prompt, output int) *messages.EngineReques
 func (e *engine) finish() {
 	done := &messages.BatchDone{Header: messages.Header{Epoch: 1}, Step: e.step.Step}
 	for _, w := range e.step.Work {
-		if w.Sample {
+		if w.Sample > 0 {
 			done.Sampled = append(done.Sampled, messages.SampledToken{Row: w.Row, Token: 7})
 		}
 	}

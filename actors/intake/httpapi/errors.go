@@ -96,6 +96,8 @@ func finishError(f *messages.Finish) *apiError {
 		e = &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "request_aborted"}
 	case f.Reason != messages.FinishError:
 		return nil
+	case f.Kind == messages.RefusedInvalid:
+		e = &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "nothing_to_sample"}
 	case f.Kind == messages.RefusedBusy:
 		e.Status, e.Type, e.Code = http.StatusTooManyRequests, "rate_limit_error", "rate_limit_exceeded"
 	case f.Kind == messages.RefusedTimeout:

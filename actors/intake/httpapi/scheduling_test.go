@@ -94,6 +94,7 @@ func TestFinishErrorsByKind(t *testing.T) {
 		code          string
 	}{
 		0:                        {500, 0, "generation_failed"},
+		messages.RefusedInvalid:  {400, 0, "nothing_to_sample"},
 		messages.RefusedBusy:     {429, 7, "rate_limit_exceeded"},
 		messages.RefusedTimeout:  {503, 7, "request_timeout"},
 		messages.RefusedDraining: {503, 7, "shutting_down"},

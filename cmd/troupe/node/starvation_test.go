@@ -114,7 +114,7 @@ func (w *watcher) Submit(b *messages.RunBatch, done func(*messages.BatchDone, er
 			s.decoding++
 		case r.Start < n:
 			s.prompts += r.Count
-			s.short = s.short || n == shortPrompt && r.Sample
+			s.short = s.short || n == shortPrompt && r.Sample > 0
 		}
 	}
 	if w.beside == w.most { // the scene is over, its requests are aborted
