@@ -76,11 +76,11 @@ func (d DType) BlockLen() int { return dtypes[d].block }
 // alone. I8 has its scales besides, see VectorBytes.
 func (d DType) BlockBytes() int { return dtypes[d].bytes }
 
-// Bytes is the size of so many elements. It panics where they do not fill
+// Bytes is the size of a number of elements. It panics if they do not fill
 // whole blocks: WeightSpec.Check refuses such a tensor before.
 func (d DType) Bytes(elements int) int {
 	if elements%d.BlockLen() != 0 {
-		panic(fmt.Sprintf("gpu: %d elements of %s are no multiple of its blocks of %d", elements, d, d.BlockLen()))
+		panic(fmt.Sprintf("gpu: %d elements of %s do not fill blocks of %d", elements, d, d.BlockLen()))
 	}
 	return elements / d.BlockLen() * d.BlockBytes()
 }

@@ -17,7 +17,7 @@ type Program struct {
 // Buffer is an index into Program.Buffers.
 type Buffer int
 
-// Weight is an index into Program.Weights; NoWeight stands for none.
+// Weight is an index into Program.Weights, or NoWeight.
 type Weight int
 
 // NoWeight marks an absent optional weight.
@@ -113,8 +113,8 @@ type SiluMul struct{ Gate, Up, Out Buffer }
 // a per-output one. Ops after it run per output.
 type Gather struct{ In, Out Buffer }
 
-// Sample is the last op: it scores and draws from the logits [outputs, vocab]
-// as each sequence's SampleSpec and ScoreSpec say.
+// Sample is the last op: it scores and samples from the logits [outputs, vocab]
+// as the Sampling and ScoreSpec of each row say.
 type Sample struct{ Logits Buffer }
 
 func (Embed) op()     {}

@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// activations is a buffer as products read it: as float32, where one token
-// alone is its row and several lie in tiles, or quantised, or as both.
+// activations is a buffer as GEMM reads it: as float32 (a single token is its
+// row, several are packed in tiles), or quantised, or as both.
 type activations struct {
 	buffer       gpu.Buffer
 	width        int
@@ -20,25 +20,25 @@ type activations struct {
 	narrow bool
 }
 
-// tileLeast is from how many rows on intgemm.MultiplyAMX pays. Fewer are bound by
+// amxRows is from how many rows on intgemm.MultiplyAMX pays. Fewer are bound by
 // memory, which the kernels that stream their weights use better.
-const tileLeast = 64
+const amxRows = 64
 
-// wide tells whether products of so many rows are those of intgemm.MultiplyAMX.
-func (a *activations) wide(l simd.Level, rows int) bool {
-	return l >= simd.AMX && a.ints && !a.narrow && rows >= tileLeast
+// usesAMX tells whether a GEMM of that many rows runs on AMX tiles.
+func (a *activations) usesAMX(l simd.Level, rows int) bool {
+	return l >= simd.AMX && a.ints && !a.narrow && rows >= amxRows
 }
 
 // tiling is the tiles of the rows that a buffer has now.
 func (s *step) tiling(a *activations) layout.Tiling {
 	rows := s.rows(a.buffer)
-	if a.wide(s.level, rows) {
+	if a.usesAMX(s.level, rows) {
 		return layout.NewTiling(rows, intgemm.AMXTokens)
 	}
 	return layout.NewTiling(rows, layout.TileTokens(s.level))
 }
 
-// grow makes room for so many rows.
+// grow makes room for a number of rows.
 func (a *activations) grow(rows int) {
 	if a.floats && rows > 1 {
 		a.tiles = grow(a.tiles, rows*a.width)
@@ -64,11 +64,11 @@ func (a *activations) pack(s *step, tiles layout.Tiling, first, end, lo, hi int)
 	}
 }
 
-// quantise lays out so many columns of tile i from column on. x begins with
-// them; its rows are stride apart.
+// quantise packs columns of tile i from column on. x begins with them; its rows
+// are stride apart.
 func (a *activations) quantise(l simd.Level, tiles layout.Tiling, i, column int, x []float32, stride, columns int) {
 	order := intgemm.Quads
-	if a.wide(l, tiles.Tokens) {
+	if a.usesAMX(l, tiles.Tokens) {
 		order = intgemm.Rows
 	}
 	t, n := tiles.At(i)

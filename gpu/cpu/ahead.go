@@ -63,7 +63,7 @@ func (s *step) wait(worker int, state uint64) {
 	if w.fetched.from != next {
 		w.fetched = fetched{from: next}
 	}
-	for w.fetched.bytes < aheadBytes && !s.team.over(state) {
+	for w.fetched.bytes < aheadBytes && !s.workers.over(state) {
 		b := next.bytes(worker, len(s.scratch), w.fetched.bytes)
 		if len(b) == 0 {
 			return
@@ -82,8 +82,8 @@ func (a *lookahead) tell() {
 	a.panels.Store(int32(panels))
 }
 
-// bytes is the chunk that lies so many bytes behind the first that a worker
-// will read.
+// bytes is the chunk that lies at bytes behind the first byte that a worker will
+// read.
 func (a *lookahead) bytes(worker, workers, at int) []byte {
 	each := int(a.panels.Load())
 	if each == 0 {
@@ -110,7 +110,7 @@ func (a *lookahead) bytes(worker, workers, at int) []byte {
 	return nil
 }
 
-// unitsOf is how many units a block has if each has so many panels.
+// unitsOf is how many units a block has, with each panels in a unit.
 func (l *linears) unitsOf(each int) int {
 	n := 0
 	for i := range l.ops {

@@ -80,7 +80,7 @@ func (to sums) copy(from *sums, rows, width int) {
 	copy(to.totals, from.totals[:rows])
 }
 
-// attending is one unit under way. A row is a query: of one token the heads of
+// attending is one unit that runs. A row is a query: of one token the heads of
 // the group, of several all tokens for one head, then for the next.
 type attending struct {
 	*attention

@@ -113,7 +113,7 @@ func TestSpansCoverEverySegment(t *testing.T) {
 			}
 			row += n
 		}
-		s.planSpans(heads, 3, 32)
+		s.planSplits(heads, 3, 32)
 		covered := map[string]int{}
 		for _, x := range s.spans {
 			for i := x.from; i < x.to; i++ {

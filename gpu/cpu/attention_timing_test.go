@@ -63,7 +63,7 @@ func loadAttention(b *testing.B, level simd.Level, threads int, spec gpu.PoolSpe
 	return m
 }
 
-// stepTime is the processor time of a step, at least so many of them.
+// stepTime is the processor time of a step, over 100 ms of them.
 func stepTime(b *testing.B, m *model, batch *gpu.StepBatch) time.Duration {
 	ended := make(chan error, 1)
 	steps, start := 0, cputime.Used()

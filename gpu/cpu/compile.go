@@ -30,7 +30,7 @@ type compiled struct {
 	queryTile  int            // tokens of one sequence that attend together, at most
 	queryGroup int            // query heads that share a KV head, at most; 0: no attention
 	threads    int
-	wide       bool // some products are for intgemm.MultiplyAMX
+	amx        bool // some products are for intgemm.MultiplyAMX
 }
 
 // knows tells whether compile has a stage for an op.
@@ -113,7 +113,7 @@ func compile(p *gpu.Program, weights []matrix, o *Options) compiled {
 	}
 	c.body, c.tail = splitPacking(c.body), splitPacking(c.tail)
 	keepInside(p, slices.Concat(c.body, c.tail))
-	c.wide = o.level >= simd.AMX && slices.ContainsFunc(c.inputs, func(a *activations) bool { return !a.narrow })
+	c.amx = o.level >= simd.AMX && slices.ContainsFunc(c.inputs, func(a *activations) bool { return !a.narrow })
 	return c
 }
 
@@ -167,9 +167,9 @@ func (c *compiled) rowOps(p *gpu.Program, weights []matrix, op gpu.Op) []rowOp {
 	panic(fmt.Sprintf("cpu: knows lists %T, for which compile has no stage", op))
 }
 
-// queriesTogether is a multiple of the rows that the kernels take at a time at
-// every level; so many of one head attend together, and more while fewer than
-// queriesShare such runs share a look at keys and values.
+// queriesTogether is how many queries of one head attend together: a multiple of
+// the rows that the kernels take at a time at every level. It is more while fewer
+// than queriesShare such runs share one read of keys and values.
 const (
 	queriesTogether = 12
 	queriesShare    = 8
@@ -185,15 +185,15 @@ type scratch struct {
 	// Of attention: see attending.
 	kv                     kvReader
 	gathered               []byte    // a block of keys, then of values, of small pages
-	wide                   []float32 // the same widened
+	floats                 []float32 // the same as float32
 	keyScales, valueScales [attn.BlockSlots]float32
 	scores                 []float32 // [queries][BlockSlots]
 	seen                   []int32   // positions of the block, by query
 	seenFrom               int
 	shrinks                []float32
 	sums, merged           sums
-	wideSums               wideScratch
-	widened                []byte // columns of a panel as float32
+	amxSums                amxScratch
+	dequantised            []byte // columns of a panel as float32
 	// Of stores into the KV pool: one row rounded.
 	halves []uint16
 	codes  []int8
@@ -209,28 +209,28 @@ func newScratch(p *gpu.Program, c *compiled) *scratch {
 	queries, block := c.queryTile*c.queryGroup, 2*attn.BlockSlots*p.KV.HeadDim
 	together := max(c.queryTile, c.queryGroup) // rows of one call of the kernels
 	width := attn.AccWidth(p.KV.HeadDim)
-	var sums wideScratch
-	if c.wide {
-		sums = newWideScratch()
+	var sums amxScratch
+	if c.amx {
+		sums = newAMXScratch()
 	}
 	return &scratch{
-		wideSums: sums,
-		widened:  make([]byte, blockBytes),
-		rows:     make([]float32, widest),
-		gathered: make([]byte, 4*block+overread),
-		wide:     make([]float32, block+overread/4),
-		scores:   make([]float32, together*attn.BlockSlots),
-		seen:     make([]int32, together),
-		shrinks:  make([]float32, together),
-		sums:     newSums(queries, width),
-		merged:   newSums(queries, width),
-		halves:   make([]uint16, p.KV.HeadDim),
-		codes:    make([]int8, p.KV.HeadDim),
+		amxSums:     sums,
+		dequantised: make([]byte, blockBytes),
+		rows:        make([]float32, widest),
+		gathered:    make([]byte, 4*block+overread),
+		floats:      make([]float32, block+overread/4),
+		scores:      make([]float32, together*attn.BlockSlots),
+		seen:        make([]int32, together),
+		shrinks:     make([]float32, together),
+		sums:        newSums(queries, width),
+		merged:      newSums(queries, width),
+		halves:      make([]uint16, p.KV.HeadDim),
+		codes:       make([]int8, p.KV.HeadDim),
 	}
 }
 
 func (w *scratch) bytes() int64 {
-	n := len(w.rows) + len(w.wide) + len(w.scores) + len(w.seen) + len(w.shrinks)
-	n += 2*(len(w.sums.acc)+len(w.sums.peaks)+len(w.sums.totals)) + len(w.wideSums.sums)
-	return 4*int64(n) + int64(len(w.gathered)+len(w.widened)+2*len(w.halves)+len(w.codes)+len(w.wideSums.spread)) + w.candidates.bytes()
+	n := len(w.rows) + len(w.floats) + len(w.scores) + len(w.seen) + len(w.shrinks)
+	n += 2*(len(w.sums.acc)+len(w.sums.peaks)+len(w.sums.totals)) + len(w.amxSums.sums)
+	return 4*int64(n) + int64(len(w.gathered)+len(w.dequantised)+2*len(w.halves)+len(w.codes)+len(w.amxSums.spread)) + w.candidates.bytes()
 }

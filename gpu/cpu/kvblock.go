@@ -133,7 +133,7 @@ func gatherRuns[T any](r *kvReader, from, n int) {
 
 // widenBlock puts float32 in place of the block's elements.
 func (r *kvReader) widenBlock() {
-	b, wide := &r.block, r.scratch.wide
+	b, wide := &r.block, r.scratch.floats
 	size := r.pool.shape.HeadDim * attn.RunSlots
 	for i := range b.count {
 		for j, runs := range []*attn.Runs{&b.keys, &b.values} {

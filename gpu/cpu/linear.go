@@ -39,7 +39,7 @@ type linears struct {
 	next *activations
 	// inner: nothing else reads what the stage computes.
 	inner bool
-	now   shape // of the step under way; written before its units run
+	now   shape // of the step that runs; written before its units run
 }
 
 // join adds a Linear that reads the same input and writes elsewhere.
@@ -73,7 +73,7 @@ func (l *linears) fuse(op gpu.SiluMul) bool {
 // shape is how a stage is split in a step.
 type shape struct {
 	tiles  layout.Tiling
-	wide   bool // products by intgemm.MultiplyAMX
+	amx    bool // products by intgemm.MultiplyAMX
 	blocks int  // of tokens
 	run    int  // tiles of a block
 	panels int  // of a unit
@@ -94,16 +94,16 @@ var speeds = [...]struct{ floats, ints, bytes int }{
 	simd.Portable: {4, 8, 2}, simd.AVX2: {80, 110, 12}, simd.AVX512: {160, 500, 16}, simd.AMX: {160, 500, 16},
 }
 
-// wideSpeed is that of intgemm.MultiplyAMX.
-const wideSpeed = 1200
+// amxSpeed is that of intgemm.MultiplyAMX.
+const amxSpeed = 1200
 
 func (l *linears) shape(s *step) shape {
 	h := shape{tiles: s.tiling(l.in)}
-	h.wide = l.in.wide(s.level, h.tiles.Tokens)
+	h.amx = l.in.usesAMX(s.level, h.tiles.Tokens)
 	w, speed, tokens, most := l.ops[0].w, speeds[s.level].floats, blockTokens, blockTokens/layout.TileTokens(s.level)
 	switch {
-	case h.wide:
-		speed, tokens, most = wideSpeed, wideTokens, wideTokens/intgemm.AMXTokens
+	case h.amx:
+		speed, tokens, most = amxSpeed, amxTokens, amxTokens/intgemm.AMXTokens
 	case l.ops[0].ints:
 		speed = speeds[s.level].ints
 	}
@@ -118,10 +118,10 @@ func (l *linears) shape(s *step) shape {
 	for i := range l.ops {
 		all += layout.Panels(l.ops[i].w.rows)
 	}
-	// At most so many that every worker has some units.
+	// Few enough that every worker has some units.
 	panels := unitTime / max(1, each)
-	if h.wide || l.ops[0].widens(h.run) {
-		if panels = widePanels; l.silu != nil {
+	if h.amx || l.ops[0].dequantises(h.run) {
+		if panels = amxPanels; l.silu != nil {
 			panels /= 2
 		}
 	}
@@ -154,8 +154,8 @@ func (l *linears) run(s *step, w *scratch, unit int) error {
 		}
 		lo, hi := unit*h.panels, min((unit+1)*h.panels, panels)
 		switch {
-		case h.wide:
-			l.runWide(s, w, op, first, end, lo, hi)
+		case h.amx:
+			l.runAMX(s, w, op, first, end, lo, hi)
 			return nil
 		case l.silu == nil:
 			op.run(s, w, l.in, h.tiles, first, end, lo, hi)
@@ -196,8 +196,8 @@ const ahead = 8 << 10
 // run computes panels [lo, hi) for tiles [first, end).
 func (l *linear) run(s *step, w *scratch, in *activations, tiles layout.Tiling, first, end, lo, hi int) {
 	l.begin(s, tiles, first, end, lo, hi)
-	if l.widens(end - first) {
-		l.runWidened(s, w, in, tiles, first, end, lo, hi)
+	if l.dequantises(end - first) {
+		l.runDequantised(s, w, in, tiles, first, end, lo, hi)
 		return
 	}
 	y, stride := s.buffers[l.Out], s.stride(l.Out)

@@ -31,7 +31,7 @@ type loading struct {
 	source  gpu.Weights
 	stream  gpu.StreamedWeights // source, or nil
 	sources []tensor
-	holds   []hold
+	storage []storage
 	weights *weights
 	jobs    []job
 	arena   int // bytes of all panels
@@ -62,7 +62,7 @@ func newLoading(p *gpu.Program, w gpu.Weights, o *Options) (*loading, error) {
 	return l, l.choose()
 }
 
-// loadWeights packs all weights of a program with so many workers.
+// loadWeights packs all weights of a program.
 func loadWeights(p *gpu.Program, w gpu.Weights, o Options, progress func(done, total int64)) (*weights, error) {
 	l, err := newLoading(p, w, &o)
 	if err == nil {
@@ -78,7 +78,7 @@ func loadWeights(p *gpu.Program, w gpu.Weights, o Options, progress func(done, t
 	return l.weights, nil
 }
 
-// work does all jobs. A failure ends it: what is under way is finished, and the
+// work does all jobs. A failure ends it: jobs that run are finished, and the
 // first failure in the order of jobs is the error, so that the same file gives
 // the same one.
 func (l *loading) work(workers int) error {
@@ -115,8 +115,8 @@ func (l *loading) choose() error {
 			return err
 		}
 		l.total += bytesOf(t)
-		h := holdTensor(l.options, t, logits[i])
-		l.holds = append(l.holds, h)
+		h := storageOf(l.options, t, logits[i])
+		l.storage = append(l.storage, h)
 		m := &l.weights.all[i]
 		m.rows, m.cols = 1, s.Shape[0]
 		if len(s.Shape) == 1 {
@@ -139,7 +139,7 @@ func (l *loading) choose() error {
 }
 
 // note counts a tensor in the plan.
-func (l *loading) note(stored gpu.DType, h hold, bytes int) {
+func (l *loading) note(stored gpu.DType, h storage, bytes int) {
 	l.plan.Bytes += int64(bytes)
 	if h.why == asStored {
 		return
@@ -211,7 +211,7 @@ func (l *loading) do(j job) error {
 		return err
 	}
 	m := &l.weights.all[j.weight]
-	h := l.holds[j.weight]
+	h := l.storage[j.weight]
 	if len(t.Shape) == 1 {
 		if err := quant.CheckRow(l.source, t, 0, t.DType, t.Data); err != nil {
 			return err

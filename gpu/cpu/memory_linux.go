@@ -88,7 +88,7 @@ func eachGroup(root fs.FS, mount, group string, files groupFiles, m gpu.Memory) 
 		if limit, ok := number(root, path.Join(dir, files.limit)); ok && limit < m.Total {
 			usage, _ := number(root, path.Join(dir, files.usage))
 			stat, _ := fs.ReadFile(root, path.Join(dir, "memory.stat"))
-			// Cached files that nobody used lately give way.
+			// The kernel reclaims cached files that were not used lately.
 			used := max(0, usage-field(stat, files.cache))
 			m = lesser(m, limit, limit-used, "cgroup limit")
 		}

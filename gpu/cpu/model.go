@@ -19,7 +19,7 @@ type model struct {
 	numerics gpu.Numerics
 	weights  *weights
 	compiled
-	team    *team
+	workers *workerPool
 	scratch []*scratch // per worker
 	step    step
 	pool    *pool
@@ -28,7 +28,7 @@ type model struct {
 	// activations is what step holds and workspace what scratch does, in bytes,
 	// as of the last step: Bytes may be asked while one runs.
 	activations, workspace atomic.Int64
-	// Queue runs the steps; its goroutine leads the team.
+	// Queue runs the steps; its goroutine leads the worker pool.
 	*queue.Queue
 }
 
@@ -42,7 +42,7 @@ func newModel(p *gpu.Program, weights *weights, o Options) *model {
 	m.step = step{model: m, buffers: make([][]float32, len(p.Buffers))}
 	m.step.products, m.step.next = lookAheads(slices.Concat(m.body, m.tail))
 	m.compute = m.step.run
-	m.team = newTeam(threads, m.step.wait)
+	m.workers = newWorkerPool(threads, m.step.wait)
 	m.countActivations()
 	m.Queue = queue.New(m.runStep)
 	return m
@@ -112,7 +112,7 @@ func (m *model) Close() error {
 	if !first {
 		return err
 	}
-	m.team.close()
+	m.workers.close()
 	err = m.weights.free()
 	m.weights = nil
 	if m.pool == nil {

@@ -13,7 +13,7 @@ import (
 // Options configures the device.
 type Options struct {
 	// Threads is how many goroutines compute a step, the one that runs it
-	// included. Zero: GOMAXPROCS. Hard: exactly so many exist per loaded
+	// included. Zero: GOMAXPROCS. Hard: exactly that many exist per loaded
 	// model, though small steps use fewer. Results do not depend on it.
 	// Example: 4.
 	Threads int
@@ -32,7 +32,7 @@ type Options struct {
 	// WeightDType is the type in which matrices are kept: f32, bf16, f16, q8_0
 	// or q4_0. Empty or auto: as they are stored. Vectors, such as norms and
 	// biases, are kept in f32. Hard, with two exceptions that PlanWeights
-	// tells: rows that are no multiple of 32 elements are not quantised, and
+	// tells: rows that do not fill blocks of 32 elements are not quantised, and
 	// the matrix of the logits is not kept in less than q8_0. Example: "q8_0".
 	WeightDType string
 
@@ -93,7 +93,7 @@ func (o *Options) numbers() string {
 func (o *Options) numerics() gpu.Numerics {
 	n := gpu.Numerics{Weights: gpu.WeightDTypes(), KV: gpu.KVDTypes(), Int8Activations: o.int8}
 	for _, d := range n.Weights {
-		if !holdTensor(o, gpu.Tensor{DType: d, Shape: []int{1, 256}}, false).exact() {
+		if !storageOf(o, gpu.Tensor{DType: d, Shape: []int{1, 256}}, false).exact() {
 			n.Requantised = append(n.Requantised, d)
 		}
 	}

@@ -71,7 +71,7 @@ func leading(x []float32, ids []int32, k int) []int32 {
 	return heap
 }
 
-// sink restores the heap below i: no parent stands before its children.
+// sink restores the heap below i: no parent comes before its children.
 func sink(x []float32, heap []int32, i int) {
 	for {
 		last := i

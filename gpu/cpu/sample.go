@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/rows"
 )
 
-// sampling is the last stage; a unit is one output. gpu/ref says what a draw
-// and a log probability are, to the bit.
+// sampling is the last stage; a unit is one output. gpu/ref defines what
+// sampling and a log probability are, to the bit.
 type sampling struct{ op gpu.Sample }
 
 func (o *sampling) units(s *step) int { return s.tile }
@@ -34,7 +34,7 @@ func (o *sampling) run(s *step, w *scratch, unit int) error {
 	if !out.sample {
 		return nil
 	}
-	id, err := w.candidates.draw(s.level, logits, seq.Sample)
+	id, err := w.candidates.sample(s.level, logits, seq.Sample)
 	switch {
 	case err == gpu.ErrNothingToSample:
 		res.Err = err
@@ -49,9 +49,9 @@ func (o *sampling) run(s *step, w *scratch, unit int) error {
 	return nil
 }
 
-// normalizer turns logits into log probabilities. Its sum is a fast one, good
-// to sumError, until a result lies so near to where float32 rounds the other
-// way that the sum in order of ids is needed.
+// normalizer turns logits into log probabilities. It uses a fast sum, good to
+// sumError, until a result is so near to a rounding border of float32 that the
+// sum in order of ids is needed.
 type normalizer struct {
 	level           simd.Level
 	logits          []float32
@@ -59,7 +59,7 @@ type normalizer struct {
 	exact           bool
 }
 
-// sumError bounds, relative to the sum, what a sum in another order with
+// sumError bounds, relative to the sum, by how much a sum in another order with
 // scan.SumExp differs from the one in order of ids: n roundings of 1.1e-16,
 // for vocabularies of a million less than 1.2e-10.
 const sumError = 2e-10
@@ -76,7 +76,7 @@ func newNormalizer(level simd.Level, logits []float32) normalizer {
 	return n
 }
 
-// sumInOrder makes the sum that defines a log probability.
+// sumInOrder computes the sum that defines a log probability.
 func (n *normalizer) sumInOrder() {
 	var sum float64
 	for _, x := range n.logits {
@@ -94,7 +94,7 @@ func (n *normalizer) logprob(x float32) float32 {
 	return float32(p)
 }
 
-// score reports a token and the likeliest ones.
+// score reports a token and the top log probabilities.
 func (c *candidates) score(norm *normalizer, token int32, top int) gpu.Logprobs {
 	out := gpu.Logprobs{Chosen: gpu.TokenLogprob{Token: token, Logprob: norm.logprob(norm.logits[token])}}
 	if top > 0 {

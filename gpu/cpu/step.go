@@ -15,7 +15,7 @@ import (
 // bounds the memory of logits: 64 x vocabulary x 4 bytes.
 const outputTile = 64
 
-// step is the state of the step under way; it is reused, so that a step makes
+// step is the state of the step that runs. It is reused, so that a step allocates
 // nothing but what Logprobs, Scores and Logits point to.
 type step struct {
 	*model
@@ -28,16 +28,16 @@ type step struct {
 	tiles  []queryTile
 
 	// How attention is cut into units; partial and missing belong to splits.
-	spans   []stretch
-	splits  []split
+	spans   []kvSpan
+	splits  []kvSplit
 	partial []float32
 	missing []atomic.Int32
 
 	outputs []output
-	first   int // first output of the tile under way
+	first   int // first output of the tile that runs
 	tile    int // outputs in it
 
-	stage   stage       // under way
+	stage   stage       // that runs
 	at      int         // its place among all stages
 	buffers [][]float32 // per Program.Buffers
 
@@ -71,7 +71,7 @@ func (s *step) prepare(sequences []rows.Sequence) {
 		}
 	}
 	if s.queryGroup > 0 {
-		s.planSpans(s.program.KV.Heads, s.queryGroup, attn.AccWidth(s.program.KV.HeadDim))
+		s.planSplits(s.program.KV.Heads, s.queryGroup, attn.AccWidth(s.program.KV.HeadDim))
 	}
 	for i, b := range s.program.Buffers {
 		rows := len(s.tokens)
@@ -148,7 +148,7 @@ func (s *step) open(i int) (int, bool) {
 	return s.units(), true
 }
 
-// units readies the stage under way.
+// units prepares the stage that runs.
 func (s *step) units() int {
 	n := s.stage.units(s)
 	if a := s.products[s.at]; a != nil {
@@ -189,9 +189,9 @@ func (s *step) run(sequences []rows.Sequence) error {
 	s.prepare(sequences)
 	helpers := 0
 	if s.cost() >= worthHelpers[s.level] {
-		helpers = len(s.team.helpers)
+		helpers = len(s.workers.helpers)
 	}
-	err := s.team.run(s, helpers)
+	err := s.workers.run(s, helpers)
 	s.sequences = nil
 	if err != nil {
 		return fmt.Errorf("%d sequences: %w", len(sequences), err)
@@ -224,5 +224,5 @@ func (s *step) bytes() int64 {
 	return n + 4*int64(cap(s.tokens)+cap(s.pos)+cap(s.slots)) + 24*int64(cap(s.tiles)) + 40*int64(cap(s.outputs))
 }
 
-// span is part i of [0, n) cut into so many parts.
+// span is part i of [0, n) cut into parts.
 func span(n, parts, i int) (lo, hi int) { return n * i / parts, n * (i + 1) / parts }

@@ -105,7 +105,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-func BenchmarkDraw(b *testing.B) {
+func BenchmarkSample(b *testing.B) {
 	x := make([]float32, 151_936)
 	for i := range x {
 		x[i] = float32(i*7919%10007) / 1000
@@ -127,7 +127,7 @@ func BenchmarkDraw(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				s.Position++
-				if _, err := c.draw(simd.Best(), x, &s); err != nil {
+				if _, err := c.sample(simd.Best(), x, &s); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -72,8 +72,8 @@ func TestWeightDType(t *testing.T) {
 				if have := m.Bytes()["weights"]; err != nil || plan.Bytes != have {
 					t.Errorf("%s: planned %d bytes, held %d: %v", name, plan.Bytes, have, err)
 				}
-				if all := fmt.Sprint(plan.Changed); asked.Quantised() != strings.Contains(all, reasons[noGroups]) ||
-					(asked == gpu.Q4_0) != strings.Contains(all, reasons[forLogits]) || (asked != gpu.F32) != strings.Contains(all, reasons[asAsked]) {
+				if all := fmt.Sprint(plan.Changed); asked.Quantised() != strings.Contains(all, reasons[unevenRows]) ||
+					(asked == gpu.Q4_0) != strings.Contains(all, reasons[forLogits]) || (asked != gpu.F32) != strings.Contains(all, reasons[asRequested]) {
 					t.Errorf("%s: what changes is %+v", name, plan.Changed)
 				}
 			}

@@ -61,7 +61,7 @@ func (t Tensors) Tensor(name string) (gpu.Tensor, error) {
 
 // Build makes a program and random weights of a seed. With an untied output
 // matrix the last token's embedding is zero and the first norm adds no epsilon,
-// so that 0/0 fills the slot of the KV pool of whoever computes this token with
+// so that 0/0 fills the KV slot of a row that computes this token with
 // NaN (see Poison).
 func Build(s Shape, seed uint64) (*gpu.Program, Tensors) {
 	b := &builder{
@@ -151,7 +151,7 @@ func (b *builder) emit() {
 		inverse = append(inverse, math.Pow(10000, -2*float64(i)/float64(s.HeadDim)))
 	}
 	spread := 1.0
-	if s.Tied { // or the logits would leave nothing to draw
+	if s.Tied { // or the logits would be too far apart to sample from
 		spread = 2 / math.Sqrt(float64(s.Hidden))
 	}
 	table := b.weight("embed", 0, spread, s.Vocab, s.Hidden)

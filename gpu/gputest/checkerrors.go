@@ -139,7 +139,7 @@ func checkBadWeights(d gpu.Device) error {
 // unknownOp is an op that no device has.
 type unknownOp struct{ gpu.Op }
 
-// untouched are weights that nobody may ask for.
+// untouched are weights that must not be asked for.
 type untouched struct{ asked []string }
 
 // Tensor implements gpu.Weights.

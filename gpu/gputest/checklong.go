@@ -10,7 +10,7 @@ import (
 // longShape has a context of which a device may give parts to several workers.
 var longShape = Shape{Name: "long", Vocab: 40, Hidden: 16, Layers: 1, Heads: 3, KVHeads: 1, HeadDim: 24, Inner: 12, Context: 2048}
 
-// longTokens is no multiple of anything.
+// longTokens is prime to all page and block sizes.
 const longTokens = 1107
 
 // checkLong computes one long stream in several ways, the first of which is

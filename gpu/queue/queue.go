@@ -79,7 +79,7 @@ func (q *Queue) Submit(b *gpu.StepBatch, done func(*gpu.StepResult, error)) {
 	}()
 }
 
-// returned tells those who wait for quiet.
+// returned counts a done that has returned, and calls those that wait for quiet.
 func (q *Queue) returned() {
 	q.mu.Lock()
 	q.pending--

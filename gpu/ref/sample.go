@@ -20,7 +20,7 @@ import (
 //  3. Masked, or not allowed: x = -Inf. NaN anywhere fails the step; nothing
 //     above -Inf is the row's outcome, gpu.ErrNothingToSample.
 //  4. Candidates are ordered by x, highest first, ties lower id first.
-//     Temperature below 1e-6: the first candidate is taken, and that is all.
+//     Temperature below 1e-6: the first candidate is taken, and nothing else happens.
 //  5. Weight = exp((x - highest)/temperature) in float64; sums in float64.
 //  6. top-k keeps the first k candidates. top-p, of their total weight in
 //     order of ids, keeps the shortest run of first candidates whose sum, in

@@ -32,8 +32,8 @@ type Executor struct {
 	answers answers // of the device's goroutine
 }
 
-// New makes an executor of a model with a vocabulary of so many tokens. The
-// model has a pool, whose limits are those of the steps.
+// New makes an executor of a model with a vocabulary of vocab tokens. The model
+// has a pool, whose limits are those of the steps.
 func New(model gpu.Model, vocab int) *Executor {
 	return &Executor{model: model, vocab: vocab}
 }

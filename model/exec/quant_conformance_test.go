@@ -40,7 +40,7 @@ func quantGoldens(t *testing.T) (dir string, all []quantGolden) {
 	return dir, conformance.Lines[quantGolden](t, filepath.Join(dir, "golden_quant.jsonl"))
 }
 
-// TestConformanceQuantisedTensors decodes every tensor as it stands in the file.
+// TestConformanceQuantisedTensors decodes every tensor as it is in the file.
 func TestConformanceQuantisedTensors(t *testing.T) {
 	dir, all := quantGoldens(t)
 	for _, g := range all {

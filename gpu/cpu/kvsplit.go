@@ -5,29 +5,29 @@ import "sync/atomic"
 // queryTile is a run of tokens of one sequence that attend together.
 type queryTile struct{ seq, row, n int }
 
-// stretch is the part of a tile's attention that one unit computes for one KV head:
-// segments [from, to).
-type stretch struct {
+// kvSpan is the part of a tile's attention that one unit computes for one KV
+// head: segments [from, to).
+type kvSpan struct {
 	tile, from, to int
-	split          *split // nil: all of the tile's segments
+	split          *kvSplit // nil: all of the tile's segments
 }
 
-// split is a tile whose segments are computed by several units: for each head
+// kvSplit is a tile whose segments are computed by several units: for each head
 // their sums, and how many segments are still missing. The unit that finishes a
-// head's last one merges them.
-type split struct {
+// head's last segment merges them.
+type kvSplit struct {
 	segments, each int       // each: floats of one segment of one head
 	memory         []float32 // [heads][segments][each]
 	missing        []atomic.Int32
 }
 
-func (p *split) sums(head, i, rows, width int) sums {
+func (p *kvSplit) sums(head, i, rows, width int) sums {
 	return sumsIn(p.memory[(head*p.segments+i)*p.each:][:p.each], rows, width)
 }
 
-// done counts segments of a head; true for who finished the last one, upon
-// which the count starts again for the next layer.
-func (p *split) done(head, segments int) bool {
+// done counts segments of a head. It is true for the unit that finished the last
+// one; the count then starts again for the next layer.
+func (p *kvSplit) done(head, segments int) bool {
 	if p.missing[head].Add(-int32(segments)) > 0 {
 		return false
 	}
@@ -39,10 +39,10 @@ func (p *split) done(head, segments int) bool {
 // that all end at about the same time.
 const spansPerThread = 4
 
-// planSpans cuts the attention of tiles into spans: whole tiles where there are
-// enough of them, fewer segments where a long context would keep one thread
-// busy alone. It changes no result.
-func (s *step) planSpans(heads, rowsPerToken, width int) {
+// planSplits cuts the attention of tiles into spans: whole tiles where there are
+// enough of them, fewer segments where one thread would be left alone with a long
+// context. It changes no result.
+func (s *step) planSplits(heads, rowsPerToken, width int) {
 	s.spans, s.splits = s.spans[:0], s.splits[:0]
 	total := 0
 	for i := range s.tiles {
@@ -56,7 +56,7 @@ func (s *step) planSpans(heads, rowsPerToken, width int) {
 			continue
 		}
 		each := sumsLen(s.tiles[i].n*rowsPerToken, width)
-		s.splits = append(s.splits, split{segments: n, each: each})
+		s.splits = append(s.splits, kvSplit{segments: n, each: each})
 		memory += heads * n * each
 	}
 	s.partial = grow(s.partial, memory)
@@ -67,7 +67,7 @@ func (s *step) planSpans(heads, rowsPerToken, width int) {
 	for i := range s.tiles {
 		n := s.segmentsOf(i)
 		if n <= most || s.threads == 1 {
-			s.spans = append(s.spans, stretch{tile: i, to: n})
+			s.spans = append(s.spans, kvSpan{tile: i, to: n})
 			continue
 		}
 		p := &s.splits[next]
@@ -78,7 +78,7 @@ func (s *step) planSpans(heads, rowsPerToken, width int) {
 			p.missing[h].Store(int32(n))
 		}
 		for from := 0; from < n; from += most {
-			s.spans = append(s.spans, stretch{tile: i, from: from, to: min(from+most, n), split: p})
+			s.spans = append(s.spans, kvSpan{tile: i, from: from, to: min(from+most, n), split: p})
 		}
 	}
 }

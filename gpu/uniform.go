@@ -2,9 +2,9 @@ package gpu
 
 import "math/bits"
 
-// Uniform is the random number of one draw: in [0, 1), a pure function of a
-// request's seed, its choice index and the absolute position of the token, so
-// that a draw does not depend on what else runs or on how often the request was
+// Uniform is the random number of one sampled token: in [0, 1), a pure function
+// of a request's seed, its choice index and the absolute position of the token.
+// So a sample does not depend on what else runs or on how often the request was
 // interrupted. It is Philox4x32-10 (Salmon et al. 2011, "Parallel random
 // numbers: as easy as 1, 2, 3") keyed by the seed; choice 0 uses the seed
 // unmixed, so that n = 1 and the first of n are the same request.

@@ -29,7 +29,7 @@ func TestAMXGivesTheBitsOfAVX512(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, steps := range [][]int{{100}, {40, 1, 59}, {11, tileLeast, 1, 24}} {
+			for _, steps := range [][]int{{100}, {40, 1, 59}, {11, amxRows, 1, 24}} {
 				m, err := gputest.Load(d, p, w, spec)
 				if err != nil {
 					t.Fatal(err)
@@ -134,7 +134,7 @@ func TestBytesCountTheSumsOfTiles(t *testing.T) {
 		m, _ := load(t, shape, Options{Threads: threads, InstructionSet: set}, gpu.PoolSpec{PageSize: 16, Pages: 8, DType: gpu.BF16})
 		return m.Bytes()["workspace"]
 	}
-	want := threads * (intgemm.UnpackedBytes(wideGroups) + 4*widePanels*wideTokens*layout.PanelRows)
+	want := threads * (intgemm.UnpackedBytes(amxGroups) + 4*amxPanels*amxTokens*layout.PanelRows)
 	if got := workspace("amx") - workspace("avx512"); got != int64(want) {
 		t.Errorf("tiles add %d bytes to the workspace, want %d", got, want)
 	}

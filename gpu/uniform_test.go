@@ -40,6 +40,6 @@ func TestUniformIsUniformAndIndependentOfOrder(t *testing.T) {
 		}
 	}
 	if Uniform(42, 0, 7) == Uniform(42, 1, 7) || Uniform(42, 0, 7) == Uniform(43, 0, 7) {
-		t.Error("choice and seed must change the draw")
+		t.Error("choice and seed must change the number")
 	}
 }

@@ -10,33 +10,33 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// work is what a team runs: stages of units. open readies stage i and tells
-// its units; false when there is no stage i. unit runs one unit; scratch is the
-// worker's index.
+// work is what a worker pool runs: stages of units. open prepares stage i and
+// returns the number of its units, or false when there is no stage i. unit runs
+// one unit.
 type work interface {
 	open(stage int) (units int, more bool)
 	unit(worker, unit int) error
 }
 
-// team is a leader, the goroutine that calls run, and helpers. Units are
-// claimed one by one, and the worker that finishes the last unit of a stage
-// opens the next. So a stage waits for units under way, never for a worker that
+// workerPool is a leader, the goroutine that calls run, and helpers. Workers
+// claim units one by one, and the worker that finishes the last unit of a stage
+// opens the next one. So a stage waits for units that run, never for a worker that
 // is late, and a helper may join or leave at any time.
 //
 // Invariants: work, stage and awake are written only by the leader between
-// runs or by the worker that finished a stage's last unit, and read only while
-// holding a claimed unit; claims order the two.
-type team struct {
-	claims
-	_        [64]byte     // everybody reads what stands before it all the time
+// runs or by the worker that finished a stage's last unit, and read only by a
+// worker that holds a claimed unit; claiming orders the two.
+type workerPool struct {
+	stealing
+	_        [64]byte     // all workers read what comes before it all the time
 	finished atomic.Int64 // units of this stage
 	idle     atomic.Bool  // no run
-	// crowded: the workers of this run, or of the last one, take all processors
-	// that the runtime has.
+	// crowded: the workers of this run, or of the last one, use all processors of
+	// the runtime.
 	crowded atomic.Bool
-	// wait, if not nil, is called by a worker once for every stage of which it
-	// finds no unit left. It may go on until that is over, and knows nothing of
-	// the work but what the worker itself has kept.
+	// wait, if not nil, is called by a worker once for every stage in which it
+	// finds no unit left. It may run until the stage is over, and may use only
+	// what the worker itself has kept of the work.
 	wait func(worker int, state uint64)
 
 	work  work
@@ -62,22 +62,22 @@ const (
 	pauses = 10  // instead of yielding; as long
 	// idleYield is how many yields before a helper parks, about 200 microseconds:
 	// longer than actors and connections take between two steps, because waking
-	// a parked one takes as long and holds up who wakes it.
+	// a parked helper takes as long and delays the waker.
 	idleYield = 500
 	// yieldUnits is how many units a worker runs, of some 20 microseconds each,
-	// before it lets others have the processor: timers and actors would wait for
-	// the end of a stage otherwise, which is 10 milliseconds for the logits of a
-	// large vocabulary. A yield takes a quarter of a microsecond.
+	// before it yields the processor: otherwise timers and actors would wait for
+	// the end of a stage, which is 10 milliseconds for the logits of a large
+	// vocabulary. A yield takes a quarter of a microsecond.
 	yieldUnits = 8
 	// patience is how many yields a worker waits for another's unit, about a
-	// millisecond: units take 20 microseconds, so that one was descheduled and
-	// spinning on would only keep its processor busy.
+	// millisecond. Units take 20 microseconds, so that worker was descheduled, and
+	// more spinning would only keep a processor from it.
 	patience = 2000
 	nap      = 50 * time.Microsecond
 )
 
-func newTeam(threads int, wait func(worker int, state uint64)) *team {
-	t := &team{wait: wait, helpers: make([]helper, threads-1), claims: claims{shares: make([]share, threads)}}
+func newWorkerPool(threads int, wait func(worker int, state uint64)) *workerPool {
+	t := &workerPool{wait: wait, helpers: make([]helper, threads-1), stealing: stealing{shares: make([]share, threads)}}
 	t.idle.Store(true)
 	for i := range t.helpers {
 		t.helpers[i].wake = make(chan struct{}, 1)
@@ -86,15 +86,15 @@ func newTeam(threads int, wait func(worker int, state uint64)) *team {
 	return t
 }
 
-// close ends the helpers. No run may be under way.
-func (t *team) close() {
+// close ends the helpers. No run may be in progress.
+func (t *workerPool) close() {
 	t.closing.Store(true)
 	t.wake(len(t.helpers))
 }
 
-// run does all stages of w with up to so many helpers awake, and returns the
-// first failure.
-func (t *team) run(w work, helpers int) error {
+// run does all stages of w with the given number of helpers at most, and returns
+// the first failure.
+func (t *workerPool) run(w work, helpers int) error {
 	t.work, t.stage = w, -1
 	t.failure.Store(nil)
 	t.awake = min(helpers, len(t.helpers))
@@ -118,7 +118,7 @@ func (t *team) run(w work, helpers int) error {
 	return nil
 }
 
-func (t *team) wake(n int) {
+func (t *workerPool) wake(n int) {
 	for i := range n {
 		if h := &t.helpers[i]; h.parked.CompareAndSwap(true, false) {
 			h.wake <- struct{}{}
@@ -126,8 +126,8 @@ func (t *team) wake(n int) {
 	}
 }
 
-// help is the life of a helper.
-func (t *team) help(i int) {
+// help is the loop of a helper's goroutine.
+func (t *workerPool) help(i int) {
 	h := &t.helpers[i]
 	w, tries := worker{index: i + 1}, 0
 	for !t.closing.Load() {
@@ -143,7 +143,7 @@ func (t *team) help(i int) {
 		}
 		tries = 0
 		h.parked.Store(true)
-		// Whoever offered units or closed meanwhile may have looked before we
+		// A worker that opened a stage, or close, may have looked before this one
 		// parked.
 		if (!t.over(w.seen) && !t.closing.Load()) || !h.parked.CompareAndSwap(true, false) {
 			<-h.wake
@@ -151,8 +151,8 @@ func (t *team) help(i int) {
 	}
 }
 
-// over tells whether a later stage than that of a state was opened.
-func (t *team) over(state uint64) bool { return t.state.Load() != state }
+// over tells whether a stage behind that of a state was opened.
+func (t *workerPool) over(state uint64) bool { return t.state.Load() != state }
 
 // worker is the leader, 0, or a helper.
 type worker struct {
@@ -161,8 +161,8 @@ type worker struct {
 	ran   int    // units
 }
 
-// claim runs units as long as there are some; false if there was none.
-func (t *team) claim(w *worker) bool {
+// claim runs units while there are any; false if there was none.
+func (t *workerPool) claim(w *worker) bool {
 	any := false
 	for done := 0; ; {
 		state := t.state.Load()
@@ -178,7 +178,7 @@ func (t *team) claim(w *worker) bool {
 			t.do(w.index, unit)
 			done++
 			if w.ran++; w.ran%yieldUnits == 0 && t.crowded.Load() {
-				t.finish(done, state) // nobody shall wait for them meanwhile
+				t.finish(done, state) // others may wait for them
 				done = 0
 				runtime.Gosched()
 			}
@@ -195,15 +195,16 @@ func (t *team) claim(w *worker) bool {
 }
 
 // finish counts units of the stage of a state.
-func (t *team) finish(done int, state uint64) {
+func (t *workerPool) finish(done int, state uint64) {
 	if t.finished.Add(int64(done)) == int64(state&maxUnits) {
 		t.advance()
 	}
 }
 
-// yield lets others have the processor, for a moment. Where some are free others
-// run there already, and the runtime would only wake one to move this worker.
-func (t *team) yield() {
+// yield gives up the processor for a moment. Where processors are free, other
+// goroutines run there already, and the runtime would only wake one to move this
+// worker.
+func (t *workerPool) yield() {
 	if t.crowded.Load() {
 		runtime.Gosched()
 	} else {
@@ -212,7 +213,7 @@ func (t *team) yield() {
 }
 
 // do runs a unit; a panic becomes a failure.
-func (t *team) do(worker, unit int) {
+func (t *workerPool) do(worker, unit int) {
 	if t.failure.Load() != nil {
 		return
 	}
@@ -226,10 +227,10 @@ func (t *team) do(worker, unit int) {
 	}
 }
 
-func (t *team) fail(err error) { t.failure.CompareAndSwap(nil, &err) }
+func (t *workerPool) fail(err error) { t.failure.CompareAndSwap(nil, &err) }
 
 // advance opens the next stage that has units, or ends the run.
-func (t *team) advance() {
+func (t *workerPool) advance() {
 	units := 0
 	for more := true; units == 0; {
 		t.stage++
@@ -243,14 +244,14 @@ func (t *team) advance() {
 	}
 	t.finished.Store(0)
 	awake := t.awake // from here on the stage may end and others write
-	t.claims.open(units)
+	t.stealing.open(units)
 	if units > 1 {
 		t.wake(awake)
 	}
 }
 
 // next asks for the next stage; a panic becomes a failure.
-func (t *team) next() (units int, more bool) {
+func (t *workerPool) next() (units int, more bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			t.fail(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))

@@ -23,30 +23,30 @@ func TestHold(t *testing.T) {
 		stored gpu.DType
 		shape  []int
 		logits bool
-		want   hold
+		want   storage
 	}{
-		{"as stored", exact, gpu.BF16, matrix, false, hold{gpu.BF16, asStored}},
-		{"as stored", rough, gpu.Q4_0, matrix, true, hold{gpu.Q4_0, asStored}},
-		{"five bits", exact, gpu.Q5_0, matrix, false, hold{gpu.Q8_0, exactly}},
-		{"a table", rough, gpu.IQ4_NL, matrix, false, hold{gpu.Q8_0, exactly}},
-		{"minimums", exact, gpu.Q4_1, matrix, false, hold{gpu.Q4_1, asStored}},
-		{"minimums of five bits, exact", exact, gpu.Q5_1, matrix, false, hold{gpu.F32, widened}},
-		{"minimums of five bits", rough, gpu.Q5_1, matrix, false, hold{gpu.Q8_0, rounded}},
-		{"a common K-quant", exact, gpu.Q4_K, matrix, false, hold{gpu.Q4_K, asStored}},
-		{"another", rough, gpu.Q6_K, matrix, true, hold{gpu.Q6_K, asStored}},
-		{"a rarer K-quant, exact", exact, gpu.Q5_K, matrix, false, hold{gpu.F32, widened}},
-		{"a rarer K-quant", rough, gpu.Q5_K, matrix, true, hold{gpu.Q8_0, rounded}},
-		{"logits of a common K-quant", asked(rough, gpu.Q4_0), gpu.Q6_K, matrix, true, hold{gpu.Q8_0, forLogits}},
-		{"asked", asked(exact, gpu.Q4_0), gpu.BF16, matrix, false, hold{gpu.Q4_0, asAsked}},
-		{"asked for what is stored", asked(exact, gpu.BF16), gpu.BF16, matrix, false, hold{gpu.BF16, asStored}},
-		{"asked, of a K-quant", asked(exact, gpu.BF16), gpu.Q4_K, matrix, false, hold{gpu.BF16, asAsked}},
-		{"logits", asked(rough, gpu.Q4_0), gpu.BF16, matrix, true, hold{gpu.Q8_0, forLogits}},
-		{"logits of eight bits", asked(rough, gpu.Q4_0), gpu.Q8_0, matrix, true, hold{gpu.Q8_0, asStored}},
-		{"logits of four bits", asked(rough, gpu.Q4_0), gpu.Q4_0, matrix, true, hold{gpu.Q4_0, asStored}},
-		{"no groups", asked(rough, gpu.Q8_0), gpu.F16, odd, false, hold{gpu.F16, noGroups}},
-		{"a vector", asked(rough, gpu.Q8_0), gpu.F16, vector, false, hold{gpu.F32, asStored}},
+		{"as stored", exact, gpu.BF16, matrix, false, storage{gpu.BF16, asStored}},
+		{"as stored", rough, gpu.Q4_0, matrix, true, storage{gpu.Q4_0, asStored}},
+		{"five bits", exact, gpu.Q5_0, matrix, false, storage{gpu.Q8_0, sameValues}},
+		{"a table", rough, gpu.IQ4_NL, matrix, false, storage{gpu.Q8_0, sameValues}},
+		{"minimums", exact, gpu.Q4_1, matrix, false, storage{gpu.Q4_1, asStored}},
+		{"minimums of five bits, exact", exact, gpu.Q5_1, matrix, false, storage{gpu.F32, asFloat32}},
+		{"minimums of five bits", rough, gpu.Q5_1, matrix, false, storage{gpu.Q8_0, toNearest}},
+		{"a common K-quant", exact, gpu.Q4_K, matrix, false, storage{gpu.Q4_K, asStored}},
+		{"another", rough, gpu.Q6_K, matrix, true, storage{gpu.Q6_K, asStored}},
+		{"a rarer K-quant, exact", exact, gpu.Q5_K, matrix, false, storage{gpu.F32, asFloat32}},
+		{"a rarer K-quant", rough, gpu.Q5_K, matrix, true, storage{gpu.Q8_0, toNearest}},
+		{"logits of a common K-quant", asked(rough, gpu.Q4_0), gpu.Q6_K, matrix, true, storage{gpu.Q8_0, forLogits}},
+		{"asked", asked(exact, gpu.Q4_0), gpu.BF16, matrix, false, storage{gpu.Q4_0, asRequested}},
+		{"asked for what is stored", asked(exact, gpu.BF16), gpu.BF16, matrix, false, storage{gpu.BF16, asStored}},
+		{"asked, of a K-quant", asked(exact, gpu.BF16), gpu.Q4_K, matrix, false, storage{gpu.BF16, asRequested}},
+		{"logits", asked(rough, gpu.Q4_0), gpu.BF16, matrix, true, storage{gpu.Q8_0, forLogits}},
+		{"logits of eight bits", asked(rough, gpu.Q4_0), gpu.Q8_0, matrix, true, storage{gpu.Q8_0, asStored}},
+		{"logits of four bits", asked(rough, gpu.Q4_0), gpu.Q4_0, matrix, true, storage{gpu.Q4_0, asStored}},
+		{"no groups", asked(rough, gpu.Q8_0), gpu.F16, odd, false, storage{gpu.F16, unevenRows}},
+		{"a vector", asked(rough, gpu.Q8_0), gpu.F16, vector, false, storage{gpu.F32, asStored}},
 	} {
-		if have := holdTensor(&tt.o, gpu.Tensor{DType: tt.stored, Shape: tt.shape}, tt.logits); have != tt.want {
+		if have := storageOf(&tt.o, gpu.Tensor{DType: tt.stored, Shape: tt.shape}, tt.logits); have != tt.want {
 			t.Errorf("%s, %s: %v, want %v", tt.name, tt.stored, have, tt.want)
 		}
 	}
@@ -62,7 +62,7 @@ func TestEncodedRows(t *testing.T) {
 			continue
 		}
 		for _, o := range []Options{{}, {int8: true}} {
-			h := holdTensor(&o, gpu.Tensor{DType: from, Shape: []int{1, n}}, false)
+			h := storageOf(&o, gpu.Tensor{DType: from, Shape: []int{1, n}}, false)
 			src, dst := make([]byte, from.Bytes(n)), make([]byte, h.dtype.Bytes(n))
 			quant.Random(from, src, 0.02, r.Uint64)
 			stored, held := make([]float32, n), make([]float32, n)
@@ -75,7 +75,7 @@ func TestEncodedRows(t *testing.T) {
 					peak = max(peak, math.Abs(float64(x)))
 				}
 				off := math.Abs(float64(stored[i]) - float64(held[i]))
-				if h.why != rounded && math.Float32bits(stored[i]) != math.Float32bits(held[i]) || off > peak/127*0.57 {
+				if h.why != toNearest && math.Float32bits(stored[i]) != math.Float32bits(held[i]) || off > peak/127*0.57 {
 					t.Fatalf("%s held as %s: element %d is %v, stored %v", from, h.dtype, i, held[i], stored[i])
 				}
 			}

@@ -51,13 +51,13 @@ func (s *staged) unit(_, u int) error {
 	return nil
 }
 
-func TestTeamRunsEveryUnitOnceInOrderOfStages(t *testing.T) {
+func TestWorkerPoolRunsEveryUnitOnceInOrderOfStages(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		team := newTeam(rapid.IntRange(1, 5).Draw(rt, "threads"), nil)
-		defer team.close()
+		pool := newWorkerPool(rapid.IntRange(1, 5).Draw(rt, "threads"), nil)
+		defer pool.close()
 		for range rapid.IntRange(1, 20).Draw(rt, "runs") {
 			s := newStaged(rapid.SliceOfN(rapid.IntRange(0, 9), 0, 8).Draw(rt, "sizes"))
-			if err := team.run(s, rapid.IntRange(0, 5).Draw(rt, "helpers")); err != nil {
+			if err := pool.run(s, rapid.IntRange(0, 5).Draw(rt, "helpers")); err != nil {
 				rt.Fatal(err)
 			}
 			for i := range s.ran {
@@ -74,9 +74,9 @@ func TestTeamRunsEveryUnitOnceInOrderOfStages(t *testing.T) {
 	})
 }
 
-func TestTeamSurvivesFailures(t *testing.T) {
-	team := newTeam(3, nil)
-	defer team.close()
+func TestWorkerPoolSurvivesFailures(t *testing.T) {
+	pool := newWorkerPool(3, nil)
+	defer pool.close()
 	for name, bad := range map[string]func(stage, unit int) error{
 		"unit 3 fails": func(stage, unit int) error {
 			if stage == 1 && unit == 3 {
@@ -93,7 +93,7 @@ func TestTeamSurvivesFailures(t *testing.T) {
 	} {
 		s := newStaged([]int{4, 50, 4})
 		s.bad = bad
-		if err := team.run(s, 2); err == nil || !strings.Contains(err.Error(), name) {
+		if err := pool.run(s, 2); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error is %v", name, err)
 		}
 		for j := range s.ran[2] {
@@ -101,7 +101,7 @@ func TestTeamSurvivesFailures(t *testing.T) {
 				t.Errorf("%s: unit %d of the next stage ran", name, j)
 			}
 		}
-		if err := team.run(newStaged([]int{4, 50, 4}), 2); err != nil {
+		if err := pool.run(newStaged([]int{4, 50, 4}), 2); err != nil {
 			t.Errorf("after %q the next run fails: %v", name, err)
 		}
 	}
@@ -125,17 +125,17 @@ func (b *busy) unit(_, u int) error {
 
 // A long stage keeps the only processor to itself for yieldUnits units, and for
 // as many again when it meets the one turn in 61 for which the scheduler prefers
-// who has just yielded.
-func TestTeamLetsOthersRun(t *testing.T) {
+// the goroutine that has just yielded.
+func TestWorkerPoolLetsOthersRun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	team := newTeam(1, nil)
-	defer team.close()
+	pool := newWorkerPool(1, nil)
+	defer pool.close()
 	w := &busy{units: 10 * yieldUnits}
 	go w.met.Store(true)
-	if err := team.run(w, 0); err != nil {
+	if err := pool.run(w, 0); err != nil {
 		t.Fatal(err)
 	}
 	if w.metWhen == 0 || w.metWhen > 2*yieldUnits {
-		t.Errorf("who waits for the processor got it before unit %d of %d, want %d at the latest", w.metWhen, w.units, 2*yieldUnits)
+		t.Errorf("a goroutine that waits for the processor got it before unit %d of %d, want %d at the latest", w.metWhen, w.units, 2*yieldUnits)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-func newClaims(workers int, stage uint64) *claims {
-	c := &claims{shares: make([]share, workers)}
+func newStealing(workers int, stage uint64) *stealing {
+	c := &stealing{shares: make([]share, workers)}
 	c.state.Store(stage << unitBits)
 	for i := range c.shares {
 		c.shares[i].taken.Store(stage << unitBits)
@@ -17,10 +17,10 @@ func newClaims(workers int, stage uint64) *claims {
 	return c
 }
 
-// What a worker reads lies behind one another as long as nobody takes of its
+// What a worker reads is contiguous as long as no other worker steals of its
 // share.
 func TestSharesAreRuns(t *testing.T) {
-	c := newClaims(3, 0)
+	c := newStealing(3, 0)
 	c.open(11)
 	state := c.state.Load()
 	for worker, want := range [][]int{{0, 1, 2}, {3, 4, 5, 6}, {7, 8, 9, 10}} {
@@ -37,12 +37,12 @@ func TestSharesAreRuns(t *testing.T) {
 	}
 }
 
-// A lone worker takes everybody's units, and one that still thinks of an
+// A lone worker takes the units of all, and one that still works on an
 // earlier stage none of a later one, also where the number of the stage wraps.
-func TestClaimsOfOneWorker(t *testing.T) {
+func TestStealingOfOneWorker(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		workers := rapid.IntRange(1, 6).Draw(rt, "workers")
-		c := newClaims(workers, rapid.SampledFrom([]uint64{0, 1 << 20, maxStage / 2, maxStage - 2}).Draw(rt, "stage"))
+		c := newStealing(workers, rapid.SampledFrom([]uint64{0, 1 << 20, maxStage / 2, maxStage - 2}).Draw(rt, "stage"))
 		before := c.state.Load()
 		for _, units := range rapid.SliceOfN(rapid.IntRange(0, 20), 1, 12).Draw(rt, "stages") {
 			c.open(units)
@@ -67,9 +67,9 @@ func TestClaimsOfOneWorker(t *testing.T) {
 }
 
 // Workers that race for the units of many stages get each once.
-func TestClaimsOfManyWorkers(t *testing.T) {
+func TestStealingOfManyWorkers(t *testing.T) {
 	const workers, stages = 4, 3000
-	c := newClaims(workers, maxStage-stages/2)
+	c := newStealing(workers, maxStage-stages/2)
 	var ran [stages][9]atomic.Int32
 	var finished atomic.Int64
 	var all sync.WaitGroup

@@ -9,42 +9,42 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/rowops"
 )
 
-// Products by intgemm.MultiplyAMX: of many rows with matrices that lie in memory,
-// where what is around them counts. Sums stay in the second cache until they
-// are whole; those of a SiluMul never leave it but as the activations of the
-// products that follow.
+// Blocked GEMM by AMX tiles (intgemm.MultiplyAMX): many rows times matrices that
+// come from memory. The multiplications are so fast that everything around them
+// counts. Sums stay in the L2 cache until they are complete; those of a SiluMul
+// leave it only as the activations of the GEMM that follows.
 
 const (
-	// wideTokens is how many tokens are multiplied with a run of panels at most.
-	wideTokens = 512
-	// widePanels is how many panels share the reading of activations, and of two
+	// amxTokens is how many tokens are multiplied with a run of panels at most.
+	amxTokens = 512
+	// amxPanels is how many panels share the reading of activations, and of two
 	// matrices together.
-	widePanels = 4
-	// wideGroups is how many groups of 32 columns of a panel are spread at once:
-	// with the activations of a tile they stay in the first cache.
-	wideGroups = 16
-	// wideColumns is their columns.
-	wideColumns = wideGroups * layout.GroupCols
-	// wideYield is how many blocks of columns are multiplied, of some 50
-	// microseconds each, before others may have the processor.
-	wideYield = 4
+	amxPanels = 4
+	// amxGroups is how many groups of 32 columns of a panel are spread at once:
+	// with the activations of a tile they stay in the L1 cache.
+	amxGroups = 16
+	// amxColumns is their columns.
+	amxColumns = amxGroups * layout.GroupCols
+	// amxYield is how many blocks of columns are multiplied, of some 50
+	// microseconds each, before the worker yields the processor.
+	amxYield = 4
 )
 
-// wideScratch is what a worker keeps of products by tiles.
-type wideScratch struct {
-	spread []byte    // wideGroups of a panel
+// amxScratch is what a worker needs for AMX GEMM.
+type amxScratch struct {
+	spread []byte    // amxGroups of a panel
 	sums   []float32 // [panels][tokens][32]
 }
 
-func newWideScratch() wideScratch {
-	return wideScratch{make([]byte, intgemm.UnpackedBytes(wideGroups)), make([]float32, widePanels*wideTokens*layout.PanelRows)}
+func newAMXScratch() amxScratch {
+	return amxScratch{make([]byte, intgemm.UnpackedBytes(amxGroups)), make([]float32, amxPanels*amxTokens*layout.PanelRows)}
 }
 
-// wideUnit is one unit: panels [lo, hi) by tiles [first, end), which are tokens
+// amxUnit is one unit: panels [lo, hi) by tiles [first, end), which are tokens
 // [from, to).
-type wideUnit struct {
+type amxUnit struct {
 	s          *step
-	w          *wideScratch
+	w          *amxScratch
 	in         *activations
 	tiles      layout.Tiling
 	first, end int
@@ -52,17 +52,17 @@ type wideUnit struct {
 	lo, hi     int
 }
 
-func (u *wideUnit) tokens() int { return u.to - u.from }
+func (u *amxUnit) tokens() int { return u.to - u.from }
 
-// sums is the place of panel i of so many.
-func (u *wideUnit) sums(i int) []float32 {
+// sums is the place for the sums of panel i.
+func (u *amxUnit) sums(i int) []float32 {
 	n := u.tokens() * layout.PanelRows
 	return u.w.sums[i*n : (i+1)*n]
 }
 
-// runWide runs a unit of the stage.
-func (l *linears) runWide(s *step, w *scratch, op *linear, first, end, lo, hi int) {
-	u := wideUnit{s: s, w: &w.wideSums, in: l.in, tiles: l.now.tiles, first: first, end: end, lo: lo, hi: hi}
+// runAMX runs a unit of the stage by AMX.
+func (l *linears) runAMX(s *step, w *scratch, op *linear, first, end, lo, hi int) {
+	u := amxUnit{s: s, w: &w.amxSums, in: l.in, tiles: l.now.tiles, first: first, end: end, lo: lo, hi: hi}
 	u.from, _ = u.tiles.At(first)
 	u.to, _ = u.tiles.At(end)
 	if l.silu == nil {
@@ -94,35 +94,35 @@ func (l *linears) runWide(s *step, w *scratch, op *linear, first, end, lo, hi in
 }
 
 // product multiplies into places from at on.
-func (u *wideUnit) product(l *linear, at int) {
+func (u *amxUnit) product(l *linear, at int) {
 	panels := u.hi - u.lo
 	for i := range panels {
 		u.begin(l, u.lo+i, u.sums(at+i))
 	}
-	blocks := (l.w.cols + wideColumns - 1) / wideColumns
+	blocks := (l.w.cols + amxColumns - 1) / amxColumns
 	for b := range blocks * panels {
-		weights, groups := l.wideBlock(u.lo+b%panels, b/panels)
+		weights, groups := l.amxBlock(u.lo+b%panels, b/panels)
 		intgemm.UnpackAMX(l.w.form, weights, groups, u.w.spread)
 		var next []byte
 		if b+1 < blocks*panels {
-			next, _ = l.wideBlock(u.lo+(b+1)%panels, (b+1)/panels)
+			next, _ = l.amxBlock(u.lo+(b+1)%panels, (b+1)/panels)
 		}
-		u.multiply(groups, b/panels*wideColumns, u.sums(at+b%panels), b >= panels || l.adds(), next)
-		if (b+1)%(wideYield*panels) == 0 {
+		u.multiply(groups, b/panels*amxColumns, u.sums(at+b%panels), b >= panels || l.adds(), next)
+		if (b+1)%(amxYield*panels) == 0 {
 			runtime.Gosched()
 		}
 	}
 }
 
-// wideBlock is block b of a panel.
-func (l *linear) wideBlock(panel, b int) (weights []byte, groups int) {
-	columns := min(wideColumns, l.w.cols-b*wideColumns)
-	return l.w.panel(panel)[l.w.form.PanelBytes(b*wideColumns):][:l.w.form.PanelBytes(columns)], columns / layout.GroupCols
+// amxBlock is block b of a panel.
+func (l *linear) amxBlock(panel, b int) (weights []byte, groups int) {
+	columns := min(amxColumns, l.w.cols-b*amxColumns)
+	return l.w.panel(panel)[l.w.form.PanelBytes(b*amxColumns):][:l.w.form.PanelBytes(columns)], columns / layout.GroupCols
 }
 
 // multiply computes groups of columns from one on, for each run of tiles of one
 // size at once.
-func (u *wideUnit) multiply(groups, column int, sums []float32, add bool, next []byte) {
+func (u *amxUnit) multiply(groups, column int, sums []float32, add bool, next []byte) {
 	for first := u.first; first < u.end; {
 		t, tokens := u.tiles.At(first)
 		end := min(u.end, u.tiles.Alike(first))
@@ -133,14 +133,14 @@ func (u *wideUnit) multiply(groups, column int, sums []float32, add bool, next [
 	}
 }
 
-// columns is what of a row of the output a panel is.
-func (u *wideUnit) columns(l *linear, panel, t int) []float32 {
+// columns is the part of a row of the output that a panel computes.
+func (u *amxUnit) columns(l *linear, panel, t int) []float32 {
 	at := panel * layout.PanelRows
 	return u.s.row(l.Out, t)[at:min(at+layout.PanelRows, l.w.rows)]
 }
 
-// begin puts the bias, and what is added to, where the sums of a panel begin.
-func (u *wideUnit) begin(l *linear, panel int, sums []float32) {
+// begin starts the sums of a panel with the bias and with what is accumulated.
+func (u *amxUnit) begin(l *linear, panel int, sums []float32) {
 	if !l.adds() {
 		return
 	}
@@ -152,20 +152,20 @@ func (u *wideUnit) begin(l *linear, panel int, sums []float32) {
 }
 
 // write stores the sums of the panels from place at on.
-func (u *wideUnit) write(l *linear, at int) {
+func (u *amxUnit) write(l *linear, at int) {
 	y, stride := u.s.buffers[l.Out], u.s.stride(l.Out)
 	for i := range u.hi - u.lo {
 		sums, column := u.sums(at+i), (u.lo+i)*layout.PanelRows
 		for t := range u.tokens() {
-			// Whole panels: a buffer's stride has room for what fills up the last.
+			// Whole panels: a buffer's stride has room for the padding of the last one.
 			*(*[layout.PanelRows]float32)(y[(u.from+t)*stride+column:]) = *(*[layout.PanelRows]float32)(sums[t*layout.PanelRows:])
 		}
 	}
 }
 
-// keepInside marks the stages whose sums nobody needs but their SiluMul, and
-// whose output nobody but the products that it is laid out for. The output may
-// stand where one of the sums would.
+// keepInside marks the stages whose sums only their SiluMul reads, and whose
+// output only the products read that it is packed for. The output may replace one
+// of the sums.
 func keepInside(p *gpu.Program, stages []stage) {
 	readers := otherReaders(p)
 	for _, st := range stages {
@@ -188,8 +188,8 @@ func keepInside(p *gpu.Program, stages []stage) {
 	}
 }
 
-// otherReaders counts, per buffer, the ops that read it, but for SiluMul and for
-// products, which read what a packing or a SiluMul has laid out.
+// otherReaders counts, per buffer, the ops that read it, except SiluMul and
+// products, which read what a packing or a SiluMul has packed.
 func otherReaders(p *gpu.Program) []int {
 	n := make([]int, len(p.Buffers))
 	for _, op := range p.Ops {

@@ -11,7 +11,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/rows"
 )
 
-// candidates is one worker's scratch for draws, grown on use.
+// candidates is one worker's scratch for sampling, grown on use.
 type candidates struct {
 	x      []float32 // adjusted logits
 	weight []float64 // by id, of those that are looked at
@@ -25,11 +25,11 @@ func (c *candidates) bytes() int64 {
 	return 4*int64(cap(c.x)+cap(c.ids)+cap(c.byID)+cap(c.peaks)) + 8*int64(cap(c.weight)+cap(c.sums))
 }
 
-// draw picks the next token as gpu/ref defines it. Weights of the whole
-// vocabulary, and their sum in order of ids, are made only where a faster sum
-// leaves doubt (see sumError); sorted is what top-k and top-p may keep.
-func (c *candidates) draw(level simd.Level, logits []float32, spec *rows.Sample) (int32, error) {
-	d := drawing{candidates: c, level: level, x: c.adjusted(logits, spec), temperature: spec.Temperature}
+// sample samples the next token as gpu/ref defines it. Weights of the whole
+// vocabulary, and their sum in order of ids, are computed only where a faster sum
+// leaves doubt (see sumError). Only what top-k and top-p may keep is sorted.
+func (c *candidates) sample(level simd.Level, logits []float32, spec *rows.Sample) (int32, error) {
+	d := sampler{candidates: c, level: level, x: c.adjusted(logits, spec), temperature: spec.Temperature}
 	highest, nan := scan.Max(level, d.x)
 	switch d.highest = highest; {
 	case nan:
@@ -55,9 +55,9 @@ func (c *candidates) draw(level simd.Level, logits []float32, spec *rows.Sample)
 			ids = ids[:n]
 		}
 	case spec.TopP < 1:
-		ids = d.likeliest(float64(spec.TopP))
+		ids = d.nucleus(float64(spec.TopP))
 	case spec.MinP > 0:
-		// Those that may weigh so much, and a few more.
+		// Those whose weight may reach min-p, and a few more.
 		ids = d.downTo(-math.Log(float64(spec.MinP)) + 1e-3)
 	default:
 		if id, sure := d.ofAll(u); sure {
@@ -72,17 +72,17 @@ func (c *candidates) draw(level simd.Level, logits []float32, spec *rows.Sample)
 	return c.pick(ids, u), nil
 }
 
-// drawing is one draw at a temperature of 1e-6 or more.
-type drawing struct {
+// sampler samples one token at a temperature of 1e-6 or more.
+type sampler struct {
 	*candidates
 	level                simd.Level
 	x                    []float32
 	highest, temperature float32
-	fast                 bool // sums of the level's own are good for something
+	fast                 bool // the level has sums of its own, and they are finite
 }
 
 // weigh is the weight of a logit, relative to the highest.
-func (d *drawing) weigh(x float32) float64 {
+func (d *sampler) weigh(x float32) float64 {
 	if x == d.highest {
 		return 1 // also where both are infinite
 	}
@@ -90,15 +90,16 @@ func (d *drawing) weigh(x float32) float64 {
 }
 
 // weighed sets the weights of ids.
-func (d *drawing) weighed(ids []int32) []int32 {
+func (d *sampler) weighed(ids []int32) []int32 {
 	for _, id := range ids {
 		d.weight[id] = d.weigh(d.x[id])
 	}
 	return ids
 }
 
-// downTo lists, in order of ids, and weighs what weighs e^-depth and more.
-func (d *drawing) downTo(depth float64) []int32 {
+// downTo lists the ids with a weight of e^-depth and more, in order, and sets
+// their weights.
+func (d *sampler) downTo(depth float64) []int32 {
 	bound := float32(float64(d.highest) - depth*float64(d.temperature))
 	if bound != bound || math.IsInf(float64(d.highest), 0) {
 		bound = float32(math.Inf(-1))
@@ -106,10 +107,10 @@ func (d *drawing) downTo(depth float64) []int32 {
 	return d.weighed(d.ids[:scan.AtLeast(d.level, d.x, bound, d.ids)])
 }
 
-// likeliest is the shortest run of first candidates whose weight reaches topP
-// of the total, in any order. It looks at those within some distance of the
-// highest, farther as needed: with weights down to e^-4, e^-8, ... of the highest.
-func (d *drawing) likeliest(topP float64) []int32 {
+// nucleus is what top-p keeps: the shortest run of first candidates whose weight
+// reaches topP of the total, in any order. It looks at those near the highest,
+// and farther as needed: with weights down to e^-4, e^-8, ... of the highest.
+func (d *sampler) nucleus(topP float64) []int32 {
 	if d.fast {
 		total := 0.0
 		for _, sum := range d.runs() {
@@ -119,7 +120,7 @@ func (d *drawing) likeliest(topP float64) []int32 {
 		for depth := 4.0; depth < 1000; depth *= 2 {
 			ids := d.downTo(depth)
 			if d.total(ids) < high {
-				continue // not enough in whatever order
+				continue // not enough, in any order
 			}
 			if ids, sure := d.until(ids, depth, low, high); sure {
 				return ids
@@ -139,9 +140,9 @@ const ranks = 256
 
 // until keeps of ids, all candidates down to a depth, the shortest run of first
 // ones whose weight reaches a goal between low and high. Only the class in which
-// that happens is put in order. It is not sure where low and high are reached
-// by different candidates.
-func (d *drawing) until(ids []int32, depth, low, high float64) (kept []int32, sure bool) {
+// that happens is sorted. It is not sure if low and high are reached by different
+// candidates.
+func (d *sampler) until(ids []int32, depth, low, high float64) (kept []int32, sure bool) {
 	var sums [ranks]float64
 	scale := ranks / (depth * float64(d.temperature))
 	rank := func(id int32) int {
@@ -175,7 +176,7 @@ func (d *drawing) until(ids []int32, depth, low, high float64) (kept []int32, su
 const sumRun = 1024
 
 // runs are the sums of weights by run of ids, each good to sumError.
-func (d *drawing) runs() []float64 {
+func (d *sampler) runs() []float64 {
 	d.sums = d.sums[:0]
 	for x := d.x; len(x) > 0; {
 		n := min(len(x), sumRun)
@@ -185,9 +186,9 @@ func (d *drawing) runs() []float64 {
 	return d.sums
 }
 
-// ofAll draws from the whole vocabulary. It is not sure where the goal lies so
-// near to the border between two tokens that the order of sums decides.
-func (d *drawing) ofAll(u float64) (id int32, sure bool) {
+// ofAll samples from the whole vocabulary. It is not sure if the goal is so near
+// to the border between two tokens that the order of sums decides.
+func (d *sampler) ofAll(u float64) (id int32, sure bool) {
 	if !d.fast {
 		return 0, false
 	}
@@ -231,7 +232,7 @@ func (c *candidates) reach(ids []int32, goal float64) (int, bool) {
 	return len(ids), false
 }
 
-// pick draws from ids, which ascend: the first at which the running sum of
+// pick samples from ids, which ascend: the first at which the running sum of
 // weights exceeds u times their total.
 func (c *candidates) pick(ids []int32, u float64) int32 {
 	goal := u * c.total(ids)

@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/rows"
 )
 
-// sorts of logits; with 4096 equal ones, shares of them are exact, and a goal
-// of top-p lies on the border between two candidates.
+// logitSorts are kinds of logits. With 4096 equal ones, shares of them are exact,
+// and a goal of top-p is on the border between two candidates.
 var logitSorts = []func(*rand.Rand) float32{
 	func(r *rand.Rand) float32 { return float32(3 * r.NormFloat64()) },
 	func(r *rand.Rand) float32 { return float32(0.1 * r.NormFloat64()) },
@@ -27,9 +27,9 @@ var logitSorts = []func(*rand.Rand) float32{
 	},
 }
 
-// Plain Go makes draws and log probabilities as they are defined; the shorter
-// ways of the other levels must come to the same.
-func TestDrawsOfAllLevelsAreTheSame(t *testing.T) {
+// Plain Go computes samples and log probabilities as they are defined; the faster
+// ways of the other levels must give the same.
+func TestAllLevelsSampleTheSame(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	var plain, other candidates
 	for range 300 {
@@ -40,14 +40,14 @@ func TestDrawsOfAllLevelsAreTheSame(t *testing.T) {
 		}
 		s := rows.Sample{Sampling: &gpu.Sampling{RepetitionPenalty: 1, Seed: r.Uint64(), Temperature: []float32{0, 0.01, 0.7, 1, 5}[r.IntN(5)],
 			TopP: []float32{1, 1, 0, 0.25, 0.5, 0.95, 0.9999}[r.IntN(7)], TopK: []int32{0, 0, 1, 7, 500}[r.IntN(5)], MinP: []float32{0, 0, 0.05, 1}[r.IntN(4)]}}
-		want, err := plain.draw(simd.Portable, x, &s)
+		want, err := plain.sample(simd.Portable, x, &s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		norm := newNormalizer(simd.Portable, x)
 		scored := plain.score(&norm, want, 20)
 		for _, level := range simd.Levels()[1:] {
-			if got, err := other.draw(level, x, &s); err != nil || got != want {
+			if got, err := other.sample(level, x, &s); err != nil || got != want {
 				t.Fatalf("%s: %+v samples %d (%v) of %d logits like %v, want %d", level, s.Sampling, got, err, len(x), x[:5], want)
 			}
 			norm := newNormalizer(level, x)

@@ -2,21 +2,21 @@ package cpu
 
 import "sync/atomic"
 
-// claims hands out the units of one stage after another. Every worker has a
-// share of a stage, a run of units: what it reads lies behind one another, so
-// that nothing is fetched ahead in vain. Who has nothing left takes of others'
-// shares, so that nobody needs to be there.
+// stealing hands out the units of one stage after another. Each worker owns a
+// contiguous range of units, whose weights lie in one run of memory that the
+// processor can prefetch. Idle workers steal from the ranges of others, so a late
+// worker never blocks a stage.
 //
-// A stage is opened when every unit of the one before was claimed; all that
-// its opener wrote is seen by who claims a unit.
-type claims struct {
+// A stage is opened when every unit of the one before was claimed. A worker that
+// claims a unit sees all that the opener of the stage wrote.
+type stealing struct {
 	// state is the number of the stage (40 bits, wrapping) | its units (24).
 	state  atomic.Uint64
 	shares []share // per worker
 }
 
-// share is what is claimed of one: the number of the stage | units, as in the
-// state. The count of an earlier stage is none of this one.
+// share is what is claimed of a worker's range: the number of the stage | units,
+// as in the state. A count of an earlier stage counts as 0.
 type share struct {
 	taken atomic.Uint64
 	_     [56]byte // a cache line of its own
@@ -29,13 +29,14 @@ const (
 )
 
 // open begins the next stage.
-func (c *claims) open(units int) {
+func (c *stealing) open(units int) {
 	c.state.Store((c.state.Load()>>unitBits+1)<<unitBits | uint64(units))
 }
 
-// take claims a unit of the stage of a state for a worker: of its own share, or
-// of the next one that has some. None is left, or the stage is over, if not ok.
-func (c *claims) take(worker int, state uint64) (unit int, ok bool) {
+// take claims a unit of the stage of a state for a worker: from its own range, or
+// from the next one that has units left. Not ok: none is left, or the stage is
+// over.
+func (c *stealing) take(worker int, state uint64) (unit int, ok bool) {
 	stage, units, workers := state>>unitBits, int(state&maxUnits), len(c.shares)
 	for i := range workers {
 		of := (worker + i) % workers
@@ -51,7 +52,7 @@ func (c *claims) take(worker int, state uint64) (unit int, ok bool) {
 			if lo+n >= hi {
 				break
 			}
-			// If nobody has claimed of the share meanwhile, the stage is not over.
+			// If the range is unchanged since, the stage is not over.
 			if s.taken.CompareAndSwap(was, stage<<unitBits|uint64(n+1)) {
 				return lo + n, true
 			}

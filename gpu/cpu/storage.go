@@ -1,0 +1,124 @@
+package cpu
+
+import (
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/quant"
+)
+
+// storage is how the device keeps a tensor: a matrix in a type that has a form
+// (formOf), a vector as float32.
+type storage struct {
+	dtype gpu.DType
+	why   reason
+}
+
+// reason tells why a tensor is not kept as it is stored.
+type reason uint8
+
+const (
+	asStored    reason = iota
+	asRequested        // weight-dtype
+	sameValues         // there is no form of this type, but one with the same numbers
+	asFloat32          // there is no form; the same numbers as float32
+	toNearest          // there is no form; the nearest numbers of q8_0
+	unevenRows         // weight-dtype needs groups of 32 columns, and the rows do not fill them
+	forLogits          // weight-dtype is coarser than logits may be
+)
+
+// exact tells whether a tensor is kept without loss. What weight-dtype asks for
+// counts as loss.
+func (h storage) exact() bool {
+	return h.why != toNearest && h.why != asRequested && h.why != forLogits || h.dtype == gpu.F32
+}
+
+var reasons = [...]string{
+	asStored: "as stored", asRequested: "as weight-dtype asks",
+	sameValues: "there is no kernel for the stored type, and this one has the same numbers",
+	asFloat32:  "there is no kernel for the stored type, and activation-dtype f32 rounds nothing; int8 takes q8_0 for it",
+	toNearest:  "there is no kernel for the stored type, and this is the nearest",
+	unevenRows: "weight-dtype asks for groups of 32 elements, which the rows do not fill",
+	forLogits:  "the matrix of the logits stays finer than weight-dtype asks",
+}
+
+// storageOf chooses the storage of a tensor. logits is whether a matrix computes
+// logits: it is kept as q8_0 where q4_0 is asked for (llama.cpp takes q6_k),
+// because it decides between tokens at the very end.
+func storageOf(o *Options, t gpu.Tensor, logits bool) storage {
+	if len(t.Shape) != 2 {
+		return storage{dtype: gpu.F32}
+	}
+	d, why := t.DType, asStored
+	if asked := o.weights; asked != nil && *asked != d {
+		d, why = *asked, asRequested
+		if logits && d == gpu.Q4_0 {
+			d, why = gpu.Q8_0, forLogits
+		}
+		if t.Shape[1]%d.BlockLen() != 0 {
+			d, why = t.DType, unevenRows
+		}
+		if d == t.DType && why == forLogits {
+			why = asStored
+		}
+	}
+	if _, has := formOf(d); has {
+		return storage{d, why}
+	}
+	switch {
+	case inBytes(d):
+		return storage{gpu.Q8_0, sameValues}
+	case o.int8:
+		return storage{gpu.Q8_0, toNearest}
+	}
+	return storage{gpu.F32, asFloat32}
+}
+
+// inBytes tells whether a block is one float16 times 32 int8, which q8_0 stores
+// without loss.
+func inBytes(d gpu.DType) bool { return d == gpu.Q5_0 || d == gpu.IQ4_NL }
+
+// logitsOf tells which weights compute logits: those that are multiplied behind
+// Gather.
+func logitsOf(p *gpu.Program) []bool {
+	logits, tail := make([]bool, len(p.Weights)), false
+	for _, op := range p.Ops {
+		switch op := op.(type) {
+		case gpu.Gather:
+			tail = true
+		case gpu.Linear:
+			logits[op.W] = logits[op.W] || tail
+		}
+	}
+	return logits
+}
+
+// encodeRow converts a row from one type to another. floats is scratch for the
+// row's elements.
+func encodeRow(to gpu.DType, dst []byte, from gpu.DType, src []byte, floats []float32) {
+	switch {
+	case to == from:
+		copy(dst, src)
+	case to == gpu.Q8_0 && inBytes(from):
+		recodeRow(dst, from, src)
+	default:
+		quant.Dequantize(from, floats, src)
+		quant.Quantize(to, dst, floats)
+	}
+}
+
+// recodeRow writes blocks of a float16 and codes as blocks of q8_0. The int8 of a
+// code is what it decodes to with a scale of 1.
+func recodeRow(dst []byte, from gpu.DType, src []byte) {
+	var unit [34]byte // a block of any type that is inBytes
+	var codes [32]float32
+	in, out := from.BlockBytes(), gpu.Q8_0.BlockBytes()
+	for ; len(src) > 0; src, dst = src[in:], dst[out:] {
+		block := unit[:in]
+		copy(block, src)
+		block[0], block[1] = 0x00, 0x3c // 1 as float16
+		quant.Dequantize(from, codes[:], block)
+		copy(dst, src[:2])
+		for i, c := range codes {
+			dst[2+i] = byte(int8(c))
+		}
+	}
+}
