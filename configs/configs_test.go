@@ -24,7 +24,24 @@ func load(t *testing.T, yaml string, env []string, args ...string) (*Config, []V
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	return Load(file, env, flags)
+	defer setenv(t, env)()
+	return Load(file, flags)
+}
+
+// setenv sets variables of the process and returns what takes them back.
+func setenv(t interface{ Fatal(...any) }, env []string) (restore func()) {
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		if err := os.Setenv(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		for _, e := range env {
+			name, _, _ := strings.Cut(e, "=")
+			os.Unsetenv(name)
+		}
+	}
 }
 
 func TestDefaultsAreValid(t *testing.T) {
@@ -32,7 +49,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Port != 30000 || c.Host != "127.0.0.1" || c.PageSize != 16 || c.WriteStall != 30*time.Second || c.APIKey != nil {
+	if c.HTTP.Port != 30000 || c.HTTP.Host != "127.0.0.1" || c.PageSize != 16 || c.HTTP.WriteStall != 30*time.Second || c.HTTP.APIKeys != nil {
 		t.Errorf("defaults: %+v", c)
 	}
 	for _, v := range values {
@@ -44,12 +61,12 @@ func TestDefaultsAreValid(t *testing.T) {
 
 func TestLaterSourcesWin(t *testing.T) {
 	yaml := "port: 1001\npage-size: 4\nthreads: 3\napi-key: [a, b]\n"
-	env := []string{"TROUPE_PORT=1002", "TROUPE_PAGE_SIZE=8", "HOME=/", "TROUPE_CONFORMANCE=/data"}
+	env := []string{"TROUPE_PORT=1002", "TROUPE_PAGE_SIZE=8", "TROUPE_CONFORMANCE=/data"}
 	c, values, err := load(t, yaml, env, "--port", "1003", "--drain-timeout", "5s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Port != 1003 || c.PageSize != 8 || c.Threads != 3 || c.DrainTimeout != 5*time.Second || strings.Join(c.APIKey, " ") != "a b" {
+	if c.HTTP.Port != 1003 || c.PageSize != 8 || c.CPU.Threads != 3 || c.DrainTimeout != 5*time.Second || strings.Join(c.HTTP.APIKeys, " ") != "a b" {
 		t.Errorf("%+v", c)
 	}
 	want := map[string]string{"port": "flag --port", "page-size": "environment TROUPE_PAGE_SIZE", "host": "default"}
@@ -97,15 +114,16 @@ func TestErrorsNameKeyPlaceAndRemedy(t *testing.T) {
 		want []string
 	}{
 		"unknown key":      {yaml: "page_size: 4", want: []string{"page_size", "did you mean page-size?", "troupe.yaml"}},
-		"nested key":       {yaml: "server:\n  port: 4", want: []string{"server.port", "no setting"}},
+		"nested key":       {yaml: "server:\n  port: 4", want: []string{"unknown setting server.port"}},
 		"unknown variable": {env: []string{"TROUPE_PROT=1"}, want: []string{"TROUPE_PROT", "did you mean TROUPE_PORT?"}},
-		"wrong type":       {yaml: "port: many", want: []string{"port (file", `"many"`, "an integer"}},
+		"wrong duration":   {yaml: "queue-timeout: 60", want: []string{"queue-timeout (file", `"60" is not a duration; use for example 30s`}},
+		"wrong type":       {yaml: "port: many", want: []string{"port (file", `"many" is not an integer`}},
 		"a map":            {yaml: "port: {a: 1}", want: []string{"port"}},
 		"no power of two":  {args: []string{"--page-size", "12"}, want: []string{"page-size is 12", "power of two"}},
 		"two at once":      {args: []string{"--page-size", "12", "--port", "70000"}, want: []string{"page-size", "port is 70000"}},
-		"half of tls":      {args: []string{"--tls-cert", "a.pem"}, want: []string{"tls-key", "both or neither"}},
+		"half of tls":      {args: []string{"--tls-cert", "a.pem"}, want: []string{"set both tls-cert and tls-key, or neither"}},
 		"bad word":         {env: []string{"TROUPE_LOG_LEVEL=loud"}, want: []string{"log-level", "loud", "debug, info, warn or error"}},
-		"endless":          {args: []string{"--drain-timeout", "9000h"}, want: []string{"drain-timeout is 9000h0m0s", "8760h0m0s"}},
+		"endless":          {args: []string{"--drain-timeout", "9000h"}, want: []string{"drain-timeout is 9000h0m0s; it must be between 0s and 8760h0m0s"}},
 		"special tokens":   {args: []string{"--special-tokens-in-messages", "strip"}, want: []string{"special-tokens-in-messages", "strip", "parse"}},
 		"no origin":        {args: []string{"--cors-origins", "chat.example"}, want: []string{"cors-origins", "chat.example", "https://"}},
 		"origin with path": {args: []string{"--cors-origins", "https://chat.example/"}, want: []string{"cors-origins", `"https://chat.example/"`}},
@@ -116,7 +134,7 @@ func TestErrorsNameKeyPlaceAndRemedy(t *testing.T) {
 		"not a number":     {env: []string{"TROUPE_MEM_FRACTION_STATIC=NaN"}, want: []string{"mem-fraction-static is NaN"}},
 		"two names":        {yaml: "chunked-prefill-size: 512\nprefill-chunk-size: 256", want: []string{"chunked-prefill-size is 512", "prefill-chunk-size is 256", "give one"}},
 		"two flags":        {args: []string{"--chunked-prefill-size", "512", "--prefill-chunk-size", "-1"}, want: []string{"chunked-prefill-size is 512", "prefill-chunk-size is -1"}},
-		"chunk too big":    {args: []string{"--prefill-chunk-size", "512", "--max-prefill-tokens", "256"}, want: []string{"chunked-prefill-size is 512", "max-prefill-tokens 256"}},
+		"chunk too big":    {args: []string{"--prefill-chunk-size", "512", "--max-prefill-tokens", "256"}, want: []string{"chunked-prefill-size is 512", "max-prefill-tokens is 256"}},
 		"target, no chunk": {env: []string{"TROUPE_INTER_TOKEN_LATENCY_TARGET=50ms", "TROUPE_PREFILL_CHUNK_SIZE=-1"}, want: []string{"inter-token-latency-target", "chunked-prefill-size is -1"}},
 		"preemption alone": {args: []string{"--enable-priority-preemption"}, want: []string{"enable-priority-preemption", `schedule-policy is "fcfs"`}},
 		"negative target":  {args: []string{"--inter-token-latency-target", "-1s"}, want: []string{"inter-token-latency-target is -1s"}},
@@ -142,7 +160,7 @@ func TestPresetsLoad(t *testing.T) {
 		t.Fatalf("%d presets found", len(presets))
 	}
 	for _, p := range presets {
-		if _, _, err := Load(p, nil, nil); err != nil {
+		if _, _, err := Load(p, nil); err != nil {
 			t.Errorf("%s: %v", p, err)
 		}
 	}
@@ -186,7 +204,7 @@ func TestOnlyAServerHasServerFlags(t *testing.T) {
 		t.Error("--page-size has an effect without a server, too")
 	}
 	// The file may be a server's all the same.
-	if c, _, err := Load("server.yaml", nil, engine); err != nil || c.Host != "0.0.0.0" {
+	if c, _, err := Load("server.yaml", engine); err != nil || c.HTTP.Host != "0.0.0.0" {
 		t.Errorf("a server's file gives %v", err)
 	}
 }
@@ -246,7 +264,7 @@ func TestSettingsWithoutEffectWarn(t *testing.T) {
 	if _, _, err := load(t, "context-length: 1", nil); err == nil || !strings.Contains(err.Error(), "context-length is 1") {
 		t.Errorf("a context of one token: %v", err)
 	}
-	if c, _, err := load(t, "context-length: 2", nil); err != nil || c.ContextLength != 2 {
+	if c, _, err := load(t, "context-length: 2", nil); err != nil || c.Open.ContextLength != 2 {
 		t.Errorf("a context of two tokens: %v", err)
 	}
 }
@@ -269,7 +287,7 @@ func TestEventsWithoutACacheWarn(t *testing.T) {
 func TestHostsThatMayBeAllowed(t *testing.T) {
 	hosts := []string{"chat.example", "Chat.Example.", "10.0.0.7", "fd00::1", "[fd00::1]", "my_box-2", "*"}
 	c, _, err := load(t, "", nil, "--allowed-hosts", strings.Join(hosts, ","))
-	if err != nil || len(c.AllowedHosts) != len(hosts) {
-		t.Errorf("%q, %v", c.AllowedHosts, err)
+	if err != nil || len(c.HTTP.AllowedHosts) != len(hosts) {
+		t.Errorf("%q, %v", c.HTTP.AllowedHosts, err)
 	}
 }

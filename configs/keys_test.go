@@ -32,7 +32,7 @@ func TestKeysThatAreGivenAndEmptyEndTheStart(t *testing.T) {
 		"file, a list of one":        {yaml: `api-key: [""]`, want: "troupe.yaml, line 1): is empty"},
 		"file, in a list":            {yaml: `api-key: [hidden, ""]`, want: "troupe.yaml, line 1): has an empty key"},
 		"file, null in a list":       {yaml: `api-key: [hidden, null]`, want: "troupe.yaml, line 1): has an empty key"},
-		"file, null":                 {yaml: "api-key:\nport: 1", want: "troupe.yaml has api-key without a value; take the line out"},
+		"file, null":                 {yaml: "api-key:\nport: 1", want: "troupe.yaml has api-key without a value; remove the line"},
 		"file, null of an admin":     {yaml: `admin-api-key: ~`, want: "troupe.yaml has admin-api-key without a value"},
 		"variable over the file":     {yaml: "api-key: hidden", env: []string{"TROUPE_API_KEY="}, want: "api-key (environment TROUPE_API_KEY): is empty"},
 		"flag over all":              {yaml: "api-key: hidden", env: []string{"TROUPE_API_KEY=hidden"}, args: []string{"--api-key", ""}, want: "api-key (flag --api-key): is empty"},
@@ -79,8 +79,8 @@ func TestListsOfFlags(t *testing.T) {
 			args = append(args, "--api-key", a)
 		}
 		config, _, err := load(t, "", nil, args...)
-		if err != nil || !slices.Equal(config.APIKey, c.want) {
-			t.Errorf("%q gives %q, %v", args, config.APIKey, err)
+		if err != nil || !slices.Equal(config.HTTP.APIKeys, c.want) {
+			t.Errorf("%q gives %q, %v", args, config.HTTP.APIKeys, err)
 		}
 	}
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)

@@ -1,8 +1,11 @@
 package configs
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,30 +13,34 @@ import (
 	"github.com/troupe-engine/troupe/internal/suggest"
 )
 
-// parseInto sets a field from a text (environment, flag, default) or from what
-// YAML made of it.
+// parseInto sets a field from what viper gives: a text of the environment or of
+// a flag, a default, or a value of the file's format. viper's own conversions
+// are not used: they take 0 for a text that is not a number, and split lists at
+// spaces.
 func parseInto(field reflect.Value, from any) error {
-	if list, ok := from.([]any); ok {
-		parts := make([]string, len(list))
-		for i, e := range list {
-			parts[i] = fmt.Sprint(e)
+	noun := nounOf(field.Type())
+	switch x := from.(type) {
+	case nil:
+		return fmt.Errorf("has no value; give %s", noun)
+	case map[string]any:
+		return fmt.Errorf("a map is not %s", noun)
+	case []any:
+		parts := make([]string, len(x))
+		for i, e := range x {
+			if e != nil {
+				parts[i] = written(e)
+			}
 		}
 		from = parts
 	}
 	if list, ok := from.([]string); ok {
 		if field.Kind() != reflect.Slice {
-			return fmt.Errorf("is a list, want %s", kindName(field.Type()))
+			return fmt.Errorf("a list is not %s", noun)
 		}
-		field.Set(reflect.ValueOf(list))
+		field.Set(reflect.ValueOf(withoutBlank(list)))
 		return nil
 	}
-	if from == nil {
-		return fmt.Errorf("has no value, want %s", kindName(field.Type()))
-	}
-	if reflect.TypeOf(from).Kind() == reflect.Map {
-		return fmt.Errorf("is a map, want %s", kindName(field.Type()))
-	}
-	text := fmt.Sprint(from)
+	text := written(from)
 	var err error
 	switch field.Interface().(type) {
 	case string:
@@ -44,7 +51,7 @@ func parseInto(field reflect.Value, from any) error {
 		field.SetInt(int64(d))
 	case int, int64:
 		var n int64
-		n, err = strconv.ParseInt(text, 10, 64)
+		n, err = strconv.ParseInt(text, 10, field.Type().Bits())
 		field.SetInt(n)
 	case float64:
 		var f float64
@@ -55,26 +62,73 @@ func parseInto(field reflect.Value, from any) error {
 		b, err = strconv.ParseBool(text)
 		field.SetBool(b)
 	case []string:
-		var list []string
-		for _, part := range strings.Split(text, ",") {
-			if part = strings.TrimSpace(part); part != "" {
-				list = append(list, part)
-			}
+		list := strings.Split(text, ",")
+		for i := range list {
+			list[i] = strings.TrimSpace(list[i])
 		}
-		field.Set(reflect.ValueOf(list))
+		field.Set(reflect.ValueOf(withoutBlank(list)))
 	default:
-		return fmt.Errorf("settings of type %s are not known", field.Type())
+		return fmt.Errorf("settings of type %s are not supported", field.Type())
 	}
 	if err != nil {
-		return fmt.Errorf("is %q, want %s", text, kindName(field.Type()))
+		return fmt.Errorf("%q is not %s%s", text, noun, example(field.Type()))
 	}
 	return nil
 }
 
-func kindName(t reflect.Type) string {
+// written is a value as a person writes it. JSON has one kind of number, so a
+// whole one may come as a float.
+func written(value any) string {
+	if f, ok := value.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		return strconv.FormatFloat(f, 'f', 0, 64)
+	}
+	return fmt.Sprint(value)
+}
+
+// withoutBlank leaves out empty texts: an empty variable or flag is an empty
+// list.
+func withoutBlank(list []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), blank)
+}
+
+func blank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// emptyKey reports a key that was given and is empty, alone or in a list. field
+// is the kind of setting that value is for. No value at all is parseInto's error.
+func emptyKey(field, value any) error {
+	var keys []string
+	switch v := value.(type) {
+	case string:
+		keys = []string{v}
+		if _, list := field.([]string); list {
+			keys = strings.Split(v, ",")
+		}
+	case []string: // a flag
+		keys = v
+	case []any: // a file
+		for _, key := range v {
+			if key == nil {
+				key = ""
+			}
+			keys = append(keys, fmt.Sprint(key))
+		}
+	default:
+		return nil
+	}
+	switch {
+	case !slices.ContainsFunc(keys, blank) && len(keys) > 0:
+		return nil
+	case len(keys) < 2:
+		return errors.New("is empty, which would open the server to everyone; unset it, or give a key")
+	}
+	return errors.New("has an empty key beside others; remove it, or give a key")
+}
+
+// nounOf names the values of a type.
+func nounOf(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
-		return "a duration like 30s or 2m"
+		return "a duration"
 	case t.Kind() == reflect.Slice:
 		return "a list of texts"
 	case t.Kind() == reflect.Bool:
@@ -87,7 +141,15 @@ func kindName(t reflect.Type) string {
 	return "an integer"
 }
 
-// Wanted words what a flag takes, by the type name that pflag gives it.
+// example is a remedy for values that are not written as people expect.
+func example(t reflect.Type) string {
+	if t == reflect.TypeFor[time.Duration]() {
+		return "; use for example 30s or 2m"
+	}
+	return ""
+}
+
+// Wanted describes the values of a flag, by the type name that pflag gives it.
 func Wanted(flagType string) string {
 	switch flagType {
 	case "duration":
@@ -106,15 +168,15 @@ func Wanted(flagType string) string {
 	return "a " + flagType
 }
 
-// nearest words a suggestion for an unknown name.
+// nearest suggests a name for an unknown one.
 func nearest(name string, known []string) string {
 	if at := Nearest(name, known); at != "" {
 		return fmt.Sprintf("; did you mean %s?", at)
 	}
-	return "; `troupe inspect config` lists all of them"
+	return "; `troupe inspect config` lists all settings"
 }
 
-// Nearest is the known name that was probably meant, "" when none is near.
+// Nearest is the known name that was probably meant, "" if none is near.
 func Nearest(name string, known []string) string {
 	return suggest.Nearest(name, known, len(name)/2)
 }

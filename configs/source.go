@@ -1,7 +1,6 @@
 package configs
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -74,17 +73,4 @@ func (c *Config) from(err error, keys []string) error {
 		return &explained{fmt.Errorf("%w (%s)", err, source)}
 	}
 	return &explained{fmt.Errorf("%w (%s)", err, strings.Join(parts, ", "))}
-}
-
-// line words the line of a file on which a key begins, "" where it cannot be
-// told: YAML has other ways to write a key than at the start of a line.
-func line(text []byte, key string) string {
-	n := 0
-	for l := range bytes.Lines(text) {
-		n++
-		if name, _, ok := bytes.Cut(l, []byte(":")); ok && strings.EqualFold(strings.TrimRight(string(name), " \t"), key) {
-			return fmt.Sprintf(", line %d", n)
-		}
-	}
-	return ""
 }

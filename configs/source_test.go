@@ -17,7 +17,8 @@ func TestExplainAddsSources(t *testing.T) {
 		"page-size is bad (file":                             About(errors.New("page-size is bad"), "page-size"),
 		"troupe.yaml, line 3)":                               About(errors.New("page-size is bad"), "page-size"),
 		"give --page-size and pages (page-size: file":        errors.New("give --page-size and pages"),
-		"troupe.yaml)":                                       About(errors.New("bad"), "kv-layout"), // written in quotes
+		"(kv-layout: file":                                   About(errors.New("bad"), "kv-layout"),
+		"troupe.yaml, line 4)":                               About(errors.New("bad"), "kv-layout"), // written in quotes
 		"(host: default, port: flag --port)":                 About(errors.New("in use"), "host", "port"),
 		"(model: environment TROUPE_MODEL, page-size: file ": fmt.Errorf("start: %w", About(errors.New("lower page-size"), "model")),
 	} {

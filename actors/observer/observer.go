@@ -25,7 +25,7 @@ import (
 type Options struct {
 	// Keep is how many page hashes of past events are kept for readers that
 	// come back, 8 bytes each; a soft bound: the newest event is always kept.
-	// Zero means 262144.
+	// Zero means DefaultKeep.
 	Keep int
 	// Readers is how many may read at once, hard. Zero means 64.
 	Readers int
@@ -33,9 +33,12 @@ type Options struct {
 	Stream uint64
 }
 
+// DefaultKeep takes 2 MiB.
+const DefaultKeep = 1 << 18
+
 func (o Options) withDefaults() Options {
 	if o.Keep == 0 {
-		o.Keep = 1 << 18
+		o.Keep = DefaultKeep
 	}
 	if o.Readers == 0 {
 		o.Readers = 64

@@ -108,10 +108,10 @@ func (b *benchModel) settings(c *cobra.Command) (*configs.Config, error) {
 		return nil, errors.New("--depth fills the prefix cache, which --disable-radix-cache switches off; leave one of them out, or take --through step")
 	}
 	if b.through == "http" { // clients in this process need no key
-		cfg.APIKey, cfg.AdminAPIKey, cfg.TLSCert, cfg.TLSKey = nil, "", "", ""
+		cfg.HTTP.APIKeys, cfg.HTTP.AdminAPIKey, cfg.HTTP.TLSCert, cfg.HTTP.TLSKey = nil, "", "", ""
 	}
-	if most := slices.Max(b.matrix.Batches); cfg.MaxRunning == 0 && most > 64 {
-		cfg.MaxRunning = most
+	if most := slices.Max(b.matrix.Batches); cfg.Pool.MaxRunning == 0 && most > 64 {
+		cfg.Pool.MaxRunning = most
 	}
 	return cfg, nil
 }
@@ -130,7 +130,7 @@ func (b *benchModel) run(c *cobra.Command) (err error) {
 		return err
 	}
 	defer remove()
-	level, err := simd.ParseLevel(cfg.InstructionSet)
+	level, err := simd.ParseLevel(cfg.CPU.InstructionSet)
 	if err != nil {
 		return err
 	}
@@ -142,11 +142,11 @@ func (b *benchModel) run(c *cobra.Command) (err error) {
 	report := &bench.Report{Setup: bench.Setup{
 		Through: b.through, Repetitions: b.repetitions, Warmup: b.warmup, Seed: b.seed, ReadBytes: memory.Size(), Chunk: chunk(cfg), Flags: given(c.Flags())}}
 	if len(b.threads) == 0 {
-		b.threads = []int{cfg.Threads}
+		b.threads = []int{cfg.CPU.Threads}
 	}
 	for _, threads := range b.threads {
 		own := *cfg
-		own.Threads = threads
+		own.CPU.Threads = threads
 		err := b.measure(c, &own, tests, memory, report)
 		if c.Context().Err() != nil && len(report.Results) > 0 {
 			report.Interrupted = true
@@ -166,7 +166,7 @@ func (b *benchModel) run(c *cobra.Command) (err error) {
 // chunk is how many tokens of a prompt a step computes at most.
 func chunk(cfg *configs.Config) int {
 	if n := cfg.Chunk(); n > 0 {
-		return min(n, cfg.MaxPrefillTokens)
+		return min(n, cfg.Batch.MaxPrefillTokens)
 	}
 	return 1 << 30 // whole prompts
 }
@@ -253,14 +253,14 @@ func (b *benchModel) describe(report *bench.Report, n *node.Node, cfg *configs.C
 	c := n.Checkpoint
 	report.Model = bench.Model{
 		Name: n.Name, Path: cfg.Model, Architecture: c.Config.Architecture, Parameters: c.Config.Parameters(), Bytes: n.Model.Bytes()["weights"],
-		WeightDType: c.WeightDType().String(), KVDType: n.KVDType.String(), Random: cfg.LoadFormat == "dummy" || b.shape.name != "",
+		WeightDType: c.WeightDType().String(), KVDType: n.KVDType.String(), Random: cfg.Open.LoadFormat == "dummy" || b.shape.name != "",
 	}
 	report.Model.Replaced = b.shape.replaced
 	if b.shape.temporary {
 		report.Model.Path = ""
 	}
-	if cfg.WeightDType != "auto" {
-		report.Model.WeightDType = cfg.WeightDType
+	if cfg.CPU.WeightDType != "auto" {
+		report.Model.WeightDType = cfg.CPU.WeightDType
 	} else if plan, err := n.Device.PlanWeights(c.Program, c.Weights); err == nil {
 		for _, w := range plan.Changed { // a type without a kernel changes as a whole
 			if w.Stored == c.WeightDType() {

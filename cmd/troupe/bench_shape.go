@@ -76,11 +76,11 @@ func (s *benchShape) apply(cfg *configs.Config, seed uint64) (remove func(), err
 		if m.Type, err = gpu.ParseDType(s.stored); err != nil {
 			return nil, err
 		}
-	case cfg.WeightDType != "auto":
-		if m.Type, err = gpu.ParseDType(cfg.WeightDType); err != nil {
+	case cfg.CPU.WeightDType != "auto":
+		if m.Type, err = gpu.ParseDType(cfg.CPU.WeightDType); err != nil {
 			return nil, err
 		}
-		cfg.WeightDType = "auto" // they are made in this type
+		cfg.CPU.WeightDType = "auto" // they are made in this type
 	}
 	cfg.ServedModelName = cmp.Or(cfg.ServedModelName, s.name)
 	file := m.File()
@@ -95,7 +95,7 @@ func (s *benchShape) apply(cfg *configs.Config, seed uint64) (remove func(), err
 		if err := gguftest.Create(s.write, file); err != nil {
 			return nil, fmt.Errorf("--write-gguf: %w", err)
 		}
-		cfg.Model, cfg.LoadFormat = s.write, model.LoadAuto
+		cfg.Model, cfg.Open.LoadFormat = s.write, model.LoadAuto
 		return remove, nil
 	}
 	dir, err := os.MkdirTemp("", "troupe-bench-")
@@ -108,7 +108,7 @@ func (s *benchShape) apply(cfg *configs.Config, seed uint64) (remove func(), err
 		remove()
 		return nil, fmt.Errorf("--shape: %w", err)
 	}
-	s.temporary, cfg.Model, cfg.LoadFormat = true, path, model.LoadDummy
+	s.temporary, cfg.Model, cfg.Open.LoadFormat = true, path, model.LoadDummy
 	return remove, nil
 }
 

@@ -36,7 +36,7 @@ func loadWith(c *cobra.Command, settings *pflag.FlagSet) (*configs.Config, []con
 	if file == "" {
 		file, source = configs.DefaultFile(), "environment TROUPE_CONFIG"
 	}
-	cfg, values, err := configs.Load(file, os.Environ(), settings)
+	cfg, values, err := configs.Load(file, settings)
 	if errors.As(err, new(*fs.PathError)) {
 		err = fmt.Errorf("%w (%s)", err, source)
 	}

@@ -90,7 +90,7 @@ func openModel(c *cobra.Command) (*configs.Config, string, *model.Checkpoint, gp
 	if err != nil {
 		return nil, "", nil, nil, err
 	}
-	m, err := files.Open(model.OpenOptions{LoadFormat: cfg.LoadFormat, ContextLength: cfg.ContextLength})
+	m, err := files.Open(model.OpenOptions{LoadFormat: cfg.Open.LoadFormat, ContextLength: cfg.Open.ContextLength})
 	if err != nil {
 		return nil, "", nil, nil, cfg.Explain(node.AboutModel(err, cfg))
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/troupe-engine/troupe/lab/replay"
 	"github.com/troupe-engine/troupe/memory/radix/policies"
 	"github.com/troupe-engine/troupe/model/config"
+	"github.com/troupe-engine/troupe/sched/former"
 	"github.com/troupe-engine/troupe/sched/queue"
 	"github.com/troupe-engine/troupe/sched/route"
 )
@@ -52,7 +53,7 @@ func (f *engineReplayFlags) add(flags *pflag.FlagSet) {
 	flags.Float64Var(&o.Speed, "speed", 1, "how much faster than recorded requests arrive. Example: 2")
 	flags.Float64Var(&o.MemFraction, "mem-fraction-static", 0, "share of the device's memory for weights, workspace and KV pool; 0 is the device's default")
 	flags.IntVar(&o.MaxRunning, "max-running-requests", 0, "requests that run at once in an engine; 0 is the pool's default")
-	flags.IntVar(&o.MaxPrefillTokens, "max-prefill-tokens", 16384, "tokens that one step computes")
+	flags.IntVar(&o.MaxPrefillTokens, "max-prefill-tokens", former.DefaultMaxPrefillTokens, "tokens that one step computes")
 	flags.IntVar(&o.ChunkedPrefillSize, "chunked-prefill-size", 0, "tokens of long prompts that one step computes; 0 is the device's default, -1 switches chunks off")
 	flags.DurationVar(&o.LatencyTarget, "inter-token-latency-target", 0, "time between two tokens that 99 of 100 steps shall keep; 0 is no target. Example: 50ms")
 	flags.DurationVar(&f.aging, "schedule-aging", time.Minute, "time after which a waiting request goes before every younger one; 0 is never")

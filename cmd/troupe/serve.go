@@ -59,8 +59,8 @@ func serve(c *cobra.Command) (err error) {
 	if n.TemplateFault != nil {
 		log.Warn().Err(n.TemplateFault).Msg("chat requests are refused: the model's chat template cannot be used")
 	}
-	if len(cfg.APIKey) == 0 && cfg.Host != "127.0.0.1" && cfg.Host != "localhost" && cfg.Host != "::1" {
-		log.Warn().Str("host", cfg.Host).Msg("anyone who reaches this address can use the server; set api-key")
+	if len(cfg.HTTP.APIKeys) == 0 && cfg.HTTP.Host != "127.0.0.1" && cfg.HTTP.Host != "localhost" && cfg.HTTP.Host != "::1" {
+		log.Warn().Str("host", cfg.HTTP.Host).Msg("anyone who reaches this address can use the server; set api-key")
 	}
 	return n.Serve(ctx, api, listeners)
 }

@@ -40,7 +40,7 @@ func serveBundled(t *testing.T, settings ...string) *served {
 	if err := command.Flags().Parse(append([]string{"--max-total-tokens", "4096", "--log-level", "debug"}, settings...)); err != nil {
 		t.Fatal(err)
 	}
-	cfg, _, err := configs.Load("", nil, command.Flags())
+	cfg, _, err := configs.Load("", command.Flags())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ type Options struct {
 	MemFraction float64
 	// MaxRunning (max-running-requests); 0 means pool.AutoMaxRunning.
 	MaxRunning int
-	// MaxPrefillTokens (max-prefill-tokens); 0 means 16384.
+	// MaxPrefillTokens (max-prefill-tokens); 0 means former.DefaultMaxPrefillTokens.
 	MaxPrefillTokens int
 	// ChunkedPrefillSize (chunked-prefill-size); 0 means SGLang's default for
 	// the device's memory, -1 no chunks.
@@ -101,7 +101,7 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.Policy, "fcfs")
 	orDefault(&o.Eviction, "lru")
 	orDefault(&o.PageSize, defaultPageSize)
-	orDefault(&o.MaxPrefillTokens, 16384)
+	orDefault(&o.MaxPrefillTokens, former.DefaultMaxPrefillTokens)
 	// What a step computes at most binds a chunk that nobody chose.
 	orDefault(&o.ChunkedPrefillSize, min(defaultChunk(o.GPU.Memory), max(o.MaxPrefillTokens, 1)))
 	orDefault(&o.Aging, time.Minute)

@@ -20,7 +20,8 @@ type Options struct {
 	// 64.
 	MaxRunning int
 	// MaxPrefillTokens is how many tokens one step computes at most, decoding
-	// rows included; 0 means 16384. Soft: without chunks a longer prompt is
+	// rows included; 0 means
+	// DefaultMaxPrefillTokens. Soft: without chunks a longer prompt is
 	// computed whole, and prefill always gets a page per step.
 	MaxPrefillTokens int
 	// ChunkedPrefillSize is how many tokens of long prompts one step computes
@@ -83,12 +84,15 @@ type Options struct {
 	AuditEveryStep bool
 }
 
-// Defaults of the fields whose zero means something else.
+// DefaultMaxPrefillTokens is what zero means; devices allocate their activation
+// buffers for the largest step.
+const DefaultMaxPrefillTokens = 16384
+
+// Defaults of the other fields whose zero means something else.
 const (
-	defaultMaxPrefillTokens = 16384
-	defaultInitRatio        = 0.7
-	defaultMinRatioFactor   = 0.14
-	defaultRatioDecaySteps  = 600
+	defaultInitRatio       = 0.7
+	defaultMinRatioFactor  = 0.14
+	defaultRatioDecaySteps = 600
 )
 
 // maxStepsInFlight: with one step that runs and one that waits for it the device
@@ -132,7 +136,7 @@ func (o *Options) Validate() error {
 
 // withDefaults fills in what zero stands for.
 func (o Options) withDefaults() Options {
-	o.MaxPrefillTokens = cmp.Or(o.MaxPrefillTokens, defaultMaxPrefillTokens)
+	o.MaxPrefillTokens = cmp.Or(o.MaxPrefillTokens, DefaultMaxPrefillTokens)
 	o.InitNewTokenRatio = cmp.Or(o.InitNewTokenRatio, defaultInitRatio)
 	o.MinNewTokenRatioFactor = cmp.Or(o.MinNewTokenRatioFactor, defaultMinRatioFactor)
 	o.NewTokenRatioDecaySteps = cmp.Or(o.NewTokenRatioDecaySteps, defaultRatioDecaySteps)

@@ -48,20 +48,22 @@ type Options struct {
 	// Seed decides the order of the policy random.
 	Seed uint64
 	// FairInputWeight and FairOutputWeight are what a token of input and of
-	// output cost a tenant under fair; 0 means 1 and 2.
+	// output cost a tenant under fair; 0 means DefaultInputWeight and
+	// DefaultOutputWeight.
 	FairInputWeight, FairOutputWeight float64
 	// FairTenants is how many tenants without a request are remembered under
 	// fair; 0 means 4096. Those served least are forgotten first.
 	FairTenants int
 }
 
-// Defaults of the fields whose zero means something else. The weights are those
-// of the paper on virtual token counters, after the prices of commercial APIs.
+// The default weights are those of the paper on virtual token counters, after
+// the prices of commercial APIs.
 const (
-	defaultInputWeight  = 1
-	defaultOutputWeight = 2
-	defaultFairTenants  = 4096
+	DefaultInputWeight  = 1
+	DefaultOutputWeight = 2
 )
+
+const defaultFairTenants = 4096
 
 // Validate reports the first option that is out of range.
 func (o *Options) Validate() error {
@@ -110,8 +112,8 @@ func (o Options) policy() policy {
 		invariants.Fail("%v", err)
 	}
 	o.PageSize = cmp.Or(o.PageSize, 1)
-	o.FairInputWeight = cmp.Or(o.FairInputWeight, defaultInputWeight)
-	o.FairOutputWeight = cmp.Or(o.FairOutputWeight, defaultOutputWeight)
+	o.FairInputWeight = cmp.Or(o.FairInputWeight, DefaultInputWeight)
+	o.FairOutputWeight = cmp.Or(o.FairOutputWeight, DefaultOutputWeight)
 	o.FairTenants = cmp.Or(o.FairTenants, defaultFairTenants)
 	switch o.Effective() {
 	case "lpm":

@@ -38,13 +38,14 @@ type Options struct {
 	// SpecialTokens says what special tokens in a client's messages are:
 	// SpecialTokensText or SpecialTokensParse. "" means SpecialTokensText.
 	SpecialTokens string
-	// MaxBodyBytes bounds a request's body, hard. Zero means 64 MiB.
+	// MaxBodyBytes bounds a request's body, hard. Zero means
+	// DefaultMaxBodyBytes.
 	MaxBodyBytes int64
 	// MaxBodiesBytes bounds what bodies may hold at a time, from their first
 	// byte to the answer, hard. Zero means four times MaxBodyBytes.
 	MaxBodiesBytes int64
 	// HeaderTimeout bounds reading the request line and headers, hard. Zero
-	// means 10s.
+	// means DefaultHeaderTimeout.
 	HeaderTimeout time.Duration
 	// BodyTimeout bounds reading a request's body, hard. Zero means 60s.
 	BodyTimeout time.Duration
@@ -54,9 +55,10 @@ type Options struct {
 	// BodyGrace is how long a body may take without that. Zero means 10s.
 	BodyGrace time.Duration
 	// WriteStall is how long one write to a client may take before its request
-	// is aborted, hard. Zero means 30s.
+	// is aborted, hard. Zero means DefaultWriteStall.
 	WriteStall time.Duration
-	// HealthTimeout bounds the probe of /health_generate, hard. Zero means 20s.
+	// HealthTimeout bounds the probe of /health_generate, hard. Zero means
+	// DefaultHealthTimeout.
 	HealthTimeout time.Duration
 	// HealthInterval is the least time between the starts of two probes, hard:
 	// those who ask meanwhile share the next one. Zero means 1s.
@@ -81,15 +83,23 @@ type Options struct {
 	TLSCert, TLSKey string
 }
 
+// Defaults of the options that are settings of the server.
+const (
+	DefaultMaxBodyBytes  = 64 << 20
+	DefaultHeaderTimeout = 10 * time.Second
+	DefaultWriteStall    = 30 * time.Second
+	DefaultHealthTimeout = 20 * time.Second
+)
+
 func (o Options) withDefaults() Options {
 	if o.MaxBodyBytes == 0 {
-		o.MaxBodyBytes = 64 << 20
+		o.MaxBodyBytes = DefaultMaxBodyBytes
 	}
 	if o.MaxBodiesBytes == 0 {
 		o.MaxBodiesBytes = 4 * o.MaxBodyBytes
 	}
 	if o.HeaderTimeout == 0 {
-		o.HeaderTimeout = 10 * time.Second
+		o.HeaderTimeout = DefaultHeaderTimeout
 	}
 	if o.BodyTimeout == 0 {
 		o.BodyTimeout = 60 * time.Second
@@ -101,10 +111,10 @@ func (o Options) withDefaults() Options {
 		o.BodyGrace = 10 * time.Second
 	}
 	if o.WriteStall == 0 {
-		o.WriteStall = 30 * time.Second
+		o.WriteStall = DefaultWriteStall
 	}
 	if o.HealthTimeout == 0 {
-		o.HealthTimeout = 20 * time.Second
+		o.HealthTimeout = DefaultHealthTimeout
 	}
 	if o.HealthInterval == 0 {
 		o.HealthInterval = time.Second

@@ -23,7 +23,7 @@ func (idle) Submit(*messages.RunBatch, func(*messages.BatchDone, error)) {}
 // reason: what is open would be waited for in vain.
 func TestAnEngineThatGivesUpIsNotDrained(t *testing.T) {
 	c := settings(t)
-	c.Port, c.DrainTimeout = 0, time.Hour
+	c.HTTP.Port, c.DrainTimeout = 0, time.Hour
 	n := open(t, c, func(spec *engine.Spec) { spec.Executor = idle{spec.Executor} })
 	api := n.API()
 	listener, err := Listen(c)
@@ -63,7 +63,7 @@ func TestAnEngineThatGivesUpIsNotDrained(t *testing.T) {
 // error that their clients can read.
 func TestWhatOutlivesTheDrainIsAborted(t *testing.T) {
 	c := settings(t)
-	c.Port, c.DrainTimeout = 0, 50*time.Millisecond
+	c.HTTP.Port, c.DrainTimeout = 0, 50*time.Millisecond
 	n := open(t, c, func(spec *engine.Spec) { spec.Executor = slow{spec.Executor} })
 	listeners, err := Listen(c)
 	if err != nil {

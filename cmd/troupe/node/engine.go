@@ -7,16 +7,11 @@ import (
 
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/actors/intake"
-	"github.com/troupe-engine/troupe/actors/observer"
 	"github.com/troupe-engine/troupe/configs"
-	"github.com/troupe-engine/troupe/memory/pages"
-	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/memory/radix/policies"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model/exec"
 	"github.com/troupe-engine/troupe/request"
-	"github.com/troupe-engine/troupe/sched/former"
-	"github.com/troupe-engine/troupe/sched/queue"
 	"github.com/troupe-engine/troupe/telemetry"
 )
 
@@ -24,7 +19,7 @@ import (
 const maxTopLogprobs = 20
 
 // maxStopBytes bounds the stop strings of one request together. Intake builds an
-// automaton of them while everybody's tokens wait: 24 bytes and about a
+// automaton of them while the tokens of all requests wait: 24 bytes and about a
 // microsecond per byte.
 const maxStopBytes = 16 << 10
 
@@ -39,53 +34,44 @@ func stepsInFlight(c *configs.Config) int {
 // tableOptions are the bounds of intake.
 func (n *Node) tableOptions() request.TableOptions {
 	c, p := n.opt.Config, n.Checkpoint.Program
-	return request.TableOptions{
-		ContextLength: p.Context, PoolTokens: n.Plan.Tokens, Vocab: p.Vocab,
-		MaxOpenRequests: c.MaxOpen, MaxQueuedTokens: c.MaxQueuedToken, MaxLogprobs: maxTopLogprobs, MaxStopBytes: maxStopBytes,
-		MaxQueuedRequests: c.MaxQueued, QueueTimeout: c.QueueTimeout, RequestTimeout: c.RequestTimeout,
-		Priorities: c.SchedulePolicy == "priority" || c.EvictionPolicy == "priority", LowFirst: c.LowPriorityFirst,
-		Oust: c.SchedulePolicy == "priority", Fair: c.SchedulePolicy == "fair", MaxRunning: n.Plan.MaxRunning,
-	}
+	o, policy := c.Requests, c.Queue.SchedulePolicy
+	o.ContextLength, o.PoolTokens, o.Vocab, o.MaxRunning = p.Context, n.Plan.Tokens, p.Vocab, n.Plan.MaxRunning
+	o.MaxLogprobs, o.MaxStopBytes = maxTopLogprobs, maxStopBytes
+	o.Priorities, o.LowFirst = policy == "priority" || c.EvictionPolicy == "priority", c.LowPriorityFirst
+	o.Oust, o.Fair = policy == "priority", policy == "fair"
+	return o
 }
 
-// startEngine returns once the first epoch stands.
+// startEngine returns once the first epoch has started. To the settings it adds
+// what model and memory plan decide.
 func (n *Node) startEngine(ctx context.Context) error {
 	c, p := n.opt.Config, n.Checkpoint.Program
-	table := n.tableOptions()
-	former := former.Options{
-		PageSize: c.PageSize, Pages: n.Plan.Pages, MaxRunning: n.Plan.MaxRunning, ContextLength: min(p.Context, n.Plan.Tokens),
-		MaxPrefillTokens: c.MaxPrefillTokens, ChunkedPrefillSize: c.Chunk(), CacheDisabled: c.DisableRadixCache,
-		StepsInFlight: stepsInFlight(c), InterTokenLatencyTarget: c.LatencyTarget,
-		PriorityPreemption: c.Preemption, PreemptionThreshold: c.PreemptionDiff, LowPriorityFirst: c.LowPriorityFirst, Aging: c.ScheduleAging,
-		Conservativeness: c.Conservativeness, RetractEvery: c.RetractEvery, AuditEveryStep: c.AuditEveryStep,
-	}
-	queue := queue.Options{
-		SchedulePolicy: c.SchedulePolicy, Aging: c.ScheduleAging, LowPriorityFirst: c.LowPriorityFirst,
-		CacheDisabled: c.DisableRadixCache, PageSize: c.PageSize, Seed: uint64(c.ScheduleSeed),
-		FairInputWeight: c.FairInputWeight, FairOutputWeight: c.FairOutputWeight,
-	}
+	table, batch, queue, cache, alloc := n.tableOptions(), c.Batch, c.Queue, c.Cache, c.Alloc
+	batch.PageSize, queue.PageSize, cache.PageSize = c.PageSize, c.PageSize, c.PageSize
+	batch.Pages, alloc.Pages = n.Plan.Pages, n.Plan.Pages
+	batch.CacheDisabled, queue.CacheDisabled, cache.Disabled = c.DisableRadixCache, c.DisableRadixCache, c.DisableRadixCache
+	batch.LowPriorityFirst, queue.LowPriorityFirst = c.LowPriorityFirst, c.LowPriorityFirst
+	batch.Aging, queue.Aging = c.ScheduleAging, c.ScheduleAging
+	batch.MaxRunning, batch.ContextLength = n.Plan.MaxRunning, min(p.Context, n.Plan.Tokens)
+	batch.ChunkedPrefillSize, batch.StepsInFlight = c.Chunk(), stepsInFlight(c)
+	queue.Seed = uint64(c.ScheduleSeed)
+	cache.HashSeed, cache.History = newSeed(), policies.History(c.EvictionPolicy, n.Plan.Pages)
 	for _, w := range c.Warnings() {
 		n.opt.Log.Warn().Msg(w)
 	}
-	for _, o := range []interface{ Validate() error }{table, &former, &queue} {
+	for _, o := range []interface{ Validate() error }{table, &batch, &queue} {
 		if err := o.Validate(); err != nil {
 			return err
 		}
 	}
-	policy, err := policies.ByName(c.EvictionPolicy)
-	if err != nil {
+	var err error
+	if cache.Policy, err = policies.ByName(c.EvictionPolicy); err != nil {
 		return configs.About(err, "radix-eviction-policy")
 	}
 	n.Meter = telemetry.New(n.Name, n.opt.Log)
 	n.Meter.ProbeMemory(n.pool)
 	spec := engine.Spec{
-		Queue: queue,
-		Batch: former,
-		Cache: radix.Options{
-			PageSize: c.PageSize, Disabled: c.DisableRadixCache, Policy: policy, Events: c.KVEvents, HashSeed: newSeed(),
-			History: policies.History(c.EvictionPolicy, n.Plan.Pages),
-		},
-		Alloc:    pages.Options{Pages: n.Plan.Pages, Contiguous: c.ContiguousKV},
+		Queue: queue, Batch: batch, Cache: cache, Alloc: alloc,
 		Intake:   intake.Options{Table: request.NewTable(table), Detokenizer: intake.Text(n.Tokenizer)},
 		Executor: exec.New(n.Model, p.Vocab), Watchdog: c.WatchdogTimeout,
 		Meter: n.Meter, Log: n.opt.Log,
@@ -97,8 +83,10 @@ func (n *Node) startEngine(ctx context.Context) error {
 			}
 		},
 	}
-	if c.KVEvents {
-		spec.Observer = &observer.Options{Keep: c.KVEventsBuffer, Stream: newSeed()}
+	if cache.Events {
+		events := c.Events
+		events.Stream = newSeed()
+		spec.Observer = &events
 	}
 	if n.opt.Engine != nil {
 		n.opt.Engine(&spec)

@@ -118,8 +118,8 @@ func TestEveryKernelIsExact(t *testing.T) {
 // fingerprint, which the first serving sets.
 func (s serving) check(t *testing.T, x numbers, file string, threads int, want map[numbers][2][]uint32) {
 	c := settings(t)
-	c.Model, c.InstructionSet, c.KVCacheDType, c.Threads = file, x.level.String(), x.kv, threads
-	c.ChunkedPrefillSize, c.PageSize, c.MaxRunning = s.chunk, s.page, exactRows
+	c.Model, c.CPU.InstructionSet, c.KVCacheDType, c.CPU.Threads = file, x.level.String(), x.kv, threads
+	c.Batch.ChunkedPrefillSize, c.PageSize, c.Pool.MaxRunning = s.chunk, s.page, exactRows
 	seen := &largest{}
 	client := openExact(t, c, seen)
 	compare := func(outs [2]*messages.CallOutput) {

@@ -2,10 +2,11 @@ package node
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/memory/radix/policies"
@@ -113,11 +114,16 @@ func (c combination) settings(t testing.TB) *configs.Config {
 			set["chunked-prefill-size"] = "7"
 		}
 	}
-	env := []string{"TROUPE_QUEUE_TIMEOUT=0"} // a machine may be slow
+	args := []string{"--queue-timeout=0"} // a machine may be slow
 	for key, value := range set {
-		env = append(env, "TROUPE_"+strings.ToUpper(strings.ReplaceAll(key, "-", "_"))+"="+value)
+		args = append(args, "--"+key+"="+value)
 	}
-	s, _, err := configs.Load("", env, nil)
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	configs.AddFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatalf("%v: %v", c, err)
+	}
+	s, _, err := configs.Load("", flags)
 	if err != nil {
 		t.Fatalf("%v: %v", c, err)
 	}
@@ -129,13 +135,11 @@ func (c combination) settings(t testing.TB) *configs.Config {
 func TestEverySettingIsVariedOrHasAReason(t *testing.T) {
 	values := map[string]map[string]bool{}
 	for _, c := range pairwise(factors) {
-		s := reflect.ValueOf(*c.settings(t))
-		for i := range s.NumField() {
-			key := s.Type().Field(i).Tag.Get("key")
-			if values[key] == nil {
-				values[key] = map[string]bool{}
+		for _, v := range c.settings(t).Values() {
+			if values[v.Key] == nil {
+				values[v.Key] = map[string]bool{}
 			}
-			values[key][fmt.Sprint(s.Field(i))] = true
+			values[v.Key][fmt.Sprint(v.Value)] = true
 		}
 	}
 	reasons := map[string]string{}

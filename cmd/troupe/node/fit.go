@@ -16,7 +16,7 @@ var smaller = []string{"bf16", "q8_0", "q4_0"}
 func WhatFits(failure error, c *configs.Config, m *model.Checkpoint, d DeviceMemory) error {
 	for _, dtype := range smaller {
 		try := *c
-		try.WeightDType = dtype
+		try.CPU.WeightDType = dtype
 		device, err := OpenDevice(&try)
 		if err != nil {
 			return failure

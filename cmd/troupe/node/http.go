@@ -22,7 +22,7 @@ type Listeners struct {
 
 // Listen opens the addresses of the settings, before a model is loaded.
 func Listen(c *configs.Config) (*Listeners, error) {
-	api, err := httpapi.Listen(httpOptions(c))
+	api, err := httpapi.Listen(c.HTTP)
 	if errors.As(err, new(*net.OpError)) {
 		return nil, c.Explain(configs.About(err, "host", "port"))
 	}
@@ -45,18 +45,10 @@ func (l *Listeners) Close() {
 	}
 }
 
-func httpOptions(c *configs.Config) httpapi.Options {
-	return httpapi.Options{
-		Host: c.Host, Port: c.Port, APIKeys: c.APIKey, AdminAPIKey: c.AdminAPIKey, SharePrefixCache: c.SharePrefix, TenantFrom: c.TenantFrom, SpecialTokens: c.SpecialTokens, MaxBodyBytes: c.MaxBodyBytes, HeaderTimeout: c.HeaderTimeout,
-		WriteStall: c.WriteStall, HealthTimeout: c.HealthTimeout,
-		AllowedHosts: c.AllowedHosts, CORSOrigins: c.CORSOrigins, TLSCert: c.TLSCert, TLSKey: c.TLSKey,
-	}
-}
-
 // API makes the HTTP adapter of the node.
 func (n *Node) API() *httpapi.Server {
 	return httpapi.New(httpapi.Deps{
-		Options: httpOptions(n.opt.Config),
+		Options: n.opt.Config.HTTP,
 		Model: httpapi.Model{
 			ID: n.Name, Created: n.started.Unix(), Context: min(n.Checkpoint.Program.Context, n.Plan.Tokens), Tokenizer: n.Tokenizer,
 			Template: n.Template, TemplateFault: n.TemplateFault, EOS: n.EOS(), Defaults: n.SamplingDefaults(), Fingerprint: n.shortFingerprint,
@@ -95,7 +87,7 @@ func (n *Node) record() func(*messages.Submission) func(int) {
 
 // observe is the way to the observer; nil when KV events are off.
 func (n *Node) observe() func(messages.ToObserver) {
-	if !n.opt.Config.KVEvents {
+	if !n.opt.Config.Cache.Events {
 		return nil
 	}
 	return n.Engine.Observe
@@ -150,11 +142,11 @@ const abortGrace = 2 * time.Second
 func (n *Node) Serve(ctx context.Context, api *httpapi.Server, l *Listeners) error {
 	defer l.Close()
 	failed := make(chan error, 2)
-	admin := &http.Server{ReadHeaderTimeout: n.opt.Config.HeaderTimeout}
+	admin := &http.Server{ReadHeaderTimeout: n.opt.Config.HTTP.HeaderTimeout}
 	defer admin.Close()
 	if l.Admin != nil {
 		host, _, _ := net.SplitHostPort(n.opt.Config.AdminAddress) // it was opened
-		admin.Handler = httpapi.AdminHandler(host, l.Admin.Addr(), n.opt.Config.AllowedHosts)
+		admin.Handler = httpapi.AdminHandler(host, l.Admin.Addr(), n.opt.Config.HTTP.AllowedHosts)
 		go func() { failed <- admin.Serve(l.Admin) }()
 	}
 	go func() { failed <- api.Serve(l.API) }()

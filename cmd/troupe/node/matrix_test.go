@@ -19,12 +19,9 @@ import (
 // settings are the defaults with a pool that is small enough for the audit to
 // be cheap.
 func settings(t testing.TB) *configs.Config {
-	c, _, err := configs.Load("", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.MaxTotalTokens = 4096
-	c.QueueTimeout = 0 // a machine may be slow
+	c := configs.Default()
+	c.Pool.MaxTotalTokens = 4096
+	c.Requests.QueueTimeout = 0 // a machine may be slow
 	return c
 }
 
@@ -117,7 +114,7 @@ func (c combination) check(t *testing.T, calls []body, want []string, part []int
 	n := open(t, s, faults.into)
 	sent := make([]body, len(part))
 	for i, p := range part {
-		sent[i] = addressed(calls[p], i, s.SchedulePolicy == "priority")
+		sent[i] = addressed(calls[p], i, s.Queue.SchedulePolicy == "priority")
 	}
 	got := answers(t, n.API().Handler(), sent)
 	for i, p := range part {
@@ -135,7 +132,7 @@ func (c combination) check(t *testing.T, calls []body, want []string, part []int
 	balanced(t, n)
 	values := n.Meter.Values()
 	for _, m := range exercised {
-		if m != messages.Retractions || s.RetractEvery == 0 {
+		if m != messages.Retractions || s.Batch.RetractEvery == 0 {
 			seen[m] += values[string(m)]
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // `promtool check metrics` would object to.
 func TestPromtoolAcceptsTheMetrics(t *testing.T) {
 	c := settings(t)
-	c.KVEvents = true
+	c.Cache.Events = true
 	api := open(t, c, nil).API().Handler()
 	get := func(method, path, body string) string {
 		t.Helper()

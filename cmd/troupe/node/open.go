@@ -119,10 +119,10 @@ func Files(c *configs.Config) (model.Files, string, error) {
 // AboutModel says which settings a model that cannot be opened comes from.
 func AboutModel(err error, c *configs.Config) error {
 	keys := []string{"model"}
-	if c.ContextLength != 0 {
+	if c.Open.ContextLength != 0 {
 		keys = append(keys, "context-length")
 	}
-	if c.LoadFormat != "auto" {
+	if c.Open.LoadFormat != "auto" {
 		keys = append(keys, "load-format")
 	}
 	return configs.About(err, keys...)
@@ -130,7 +130,8 @@ func AboutModel(err error, c *configs.Config) error {
 
 func (n *Node) openModel(context.Context) (err error) {
 	c := n.opt.Config
-	o := model.OpenOptions{LoadFormat: c.LoadFormat, ContextLength: c.ContextLength, Seed: 42}
+	o := c.Open
+	o.Seed = 42
 	files, name, err := Files(c)
 	if err != nil {
 		return err
@@ -158,7 +159,7 @@ func (n *Node) openText(context.Context) error {
 		err := fmt.Errorf("model %s: the tokenizer has token ids up to %d, but the model's vocabulary ends at %d; fetch both from one place", n.Name, have-1, want-1)
 		return configs.About(err, "model")
 	}
-	if _, err := n.Tokenizer.SpecialMarks(); err != nil && c.SpecialTokens == httpapi.SpecialTokensText {
+	if _, err := n.Tokenizer.SpecialMarks(); err != nil && c.HTTP.SpecialTokens == httpapi.SpecialTokensText {
 		return fmt.Errorf("model %s: special-tokens-in-messages is text, but %w; set it to parse", n.Name, err)
 	}
 	if c.ChatTemplate != "" { // asked for, so it must be good
@@ -200,9 +201,7 @@ func parseTemplate(name, source string) (*chat.Template, error) {
 
 // OpenDevice makes the device that the settings name.
 func OpenDevice(c *configs.Config) (gpu.Device, error) {
-	device, err := cpu.New(cpu.Options{
-		Threads: c.Threads, InstructionSet: c.InstructionSet, Activations: c.ActivationDType, WeightDType: c.WeightDType,
-	})
+	device, err := cpu.New(c.CPU)
 	// The names of the other settings are checked with them; whether the
 	// processor has the instructions, here only.
 	return device, c.Explain(configs.About(err, "instruction-set"))

@@ -22,7 +22,7 @@ func BenchmarkStepsInFlight(b *testing.B) {
 				var nodes [2]*Node
 				for i := range nodes {
 					c := settings(b)
-					c.DisableOverlap, c.MaxTotalTokens, c.DisableRadixCache = i == 0, 1<<16, true
+					c.DisableOverlap, c.Pool.MaxTotalTokens, c.DisableRadixCache = i == 0, 1<<16, true
 					nodes[i] = open(b, c, nil)
 				}
 				turn := func(i, seed int) cost {

@@ -33,7 +33,7 @@ func TestServeForOverload(t *testing.T) {
 		t.Skip("is the server of TestOverload")
 	}
 	c := settings(t)
-	c.Port, c.QueueTimeout, c.DrainTimeout, c.MaxTotalTokens = 0, overloadTimeout, time.Second, 32768
+	c.HTTP.Port, c.Requests.QueueTimeout, c.DrainTimeout, c.Pool.MaxTotalTokens = 0, overloadTimeout, time.Second, 32768
 	n, err := Open(t.Context(), Options{Config: c, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)

@@ -33,10 +33,9 @@ func PlanMemory(c *configs.Config, m *model.Checkpoint, d DeviceMemory) (pool.Pl
 		}
 	}
 	p := m.Program
-	plan, err := pool.NewPlan(pool.Options{
-		OwnMemory: d.Own, MemFraction: c.MemFraction, StepTokens: stepTokens(c, p, 0), MaxTotalTokens: c.MaxTotalTokens,
-		MaxRunning: c.MaxRunning, CapToRunning: !d.Own, PageSize: c.PageSize,
-	}, pool.Facts{
+	o := c.Pool
+	o.OwnMemory, o.CapToRunning, o.StepTokens, o.PageSize = d.Own, !d.Own, stepTokens(c, p, 0), c.PageSize
+	plan, err := pool.NewPlan(o, pool.Facts{
 		AvailableBytes: d.Before.Available, AvailableFrom: d.Before.Source, AfterLoadBytes: d.After,
 		WeightBytes: d.WeightBytes, WorkspaceBytes: workspace(c, p, d.mostRunning(c)),
 		BytesPerToken: p.KV.BytesPerToken(dtype), PerTokenFrom: perTokenFrom(p.KV, dtype), Context: p.Context,
@@ -56,8 +55,8 @@ func perTokenFrom(k gpu.KVSpec, d gpu.DType) string {
 // mostRunning is the most requests that may run, before the pool is known.
 func (d DeviceMemory) mostRunning(c *configs.Config) int {
 	switch {
-	case c.MaxRunning > 0:
-		return c.MaxRunning
+	case c.Pool.MaxRunning > 0:
+		return c.Pool.MaxRunning
 	case d.Own:
 		return pool.MostRunning
 	}
@@ -66,7 +65,7 @@ func (d DeviceMemory) mostRunning(c *configs.Config) int {
 
 // stepTokens is how many tokens the biggest step computes.
 func stepTokens(c *configs.Config, p *gpu.Program, running int) int {
-	n := c.MaxPrefillTokens
+	n := c.Batch.MaxPrefillTokens
 	if chunk := c.Chunk(); chunk > 0 {
 		n = min(n, chunk)
 	} else {

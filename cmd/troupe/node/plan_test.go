@@ -29,7 +29,7 @@ func TestTypesOfPools(t *testing.T) {
 		}
 		// The embedded model: 6 layers, 2 KV heads of 32; the pool has a padding
 		// page besides.
-		slots := int64(c.MaxTotalTokens + c.PageSize)
+		slots := int64(c.Pool.MaxTotalTokens + c.PageSize)
 		if want := 6 * 2 * 2 * int64(d.VectorBytes(32)) * slots; n.KVDType != d || n.Plan.PoolBytes != want || n.Model.Bytes()["kv"] != want {
 			t.Errorf("%s: a pool of %s, planned %d bytes, held %d; want %d", d, n.KVDType, n.Plan.PoolBytes, n.Model.Bytes()["kv"], want)
 		}
@@ -43,7 +43,7 @@ func TestTypesOfWeights(t *testing.T) {
 	bytes := map[string]int64{}
 	for _, d := range []string{"auto", "q8_0", "q4_0"} {
 		c := settings(t)
-		c.WeightDType = d
+		c.CPU.WeightDType = d
 		log := &locked.Buffer{}
 		n, err := Open(t.Context(), Options{Config: c, Log: zerolog.New(log)})
 		if err != nil {
@@ -74,7 +74,7 @@ func TestWhatFits(t *testing.T) {
 	c := n.opt.Config
 	held := func(dtype string) int64 {
 		with := *c
-		with.WeightDType = dtype
+		with.CPU.WeightDType = dtype
 		d, err := OpenDevice(&with)
 		if err != nil {
 			t.Fatal(err)
@@ -92,7 +92,7 @@ func TestWhatFits(t *testing.T) {
 			room = held(tt.room) + (held("auto")-held("q8_0"))/8
 		}
 		c := *c
-		c.MemFraction, c.MaxRunning, c.ChunkedPrefillSize, c.MaxPrefillTokens = 1, 1, 16, 16
+		c.Pool.MemFraction, c.Pool.MaxRunning, c.Batch.ChunkedPrefillSize, c.Batch.MaxPrefillTokens = 1, 1, 16, 16
 		d := DeviceMemory{Before: gpu.Memory{Available: room + workspace(&c, n.Checkpoint.Program, 1)}, WeightBytes: held("auto")}
 		_, _, err := PlanMemory(&c, n.Checkpoint, d)
 		if err == nil {

@@ -31,7 +31,7 @@ func TestEvictionByPriority(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := settings(t)
-			c.PageSize, c.MaxTotalTokens, c.EvictionPolicy, c.LowPriorityFirst = page, pool*page, tt.policy, tt.lowFirst
+			c.PageSize, c.Pool.MaxTotalTokens, c.EvictionPolicy, c.LowPriorityFirst = page, pool*page, tt.policy, tt.lowFirst
 			h := open(t, c, nil).API().Handler()
 			send := func(prompt []int, priority int) (cached int) {
 				call := body{"input_ids": prompt, "sampling_params": body{"max_new_tokens": 1, "temperature": 0}}

@@ -88,7 +88,7 @@ func TestProbesSoak(t *testing.T) {
 		t.Skip("measures real time; set TROUPE_SOAK=1")
 	}
 	c := settings(t)
-	c.Port, c.APIKey, c.MaxTotalTokens = 0, []string{"key"}, 0
+	c.HTTP.Port, c.HTTP.APIKeys, c.Pool.MaxTotalTokens = 0, []string{"key"}, 0
 	n := open(t, c, nil)
 	l, err := Listen(c)
 	if err != nil {

@@ -44,7 +44,7 @@ func soakTime(t *testing.T) time.Duration {
 // request, no page without its owner, no goroutine, no memory.
 func TestSoak(t *testing.T) {
 	c := settings(t)
-	c.Port, c.MaxRunning, c.AuditEveryStep, c.DrainTimeout = 0, 16, true, 20*time.Second
+	c.HTTP.Port, c.Pool.MaxRunning, c.Batch.AuditEveryStep, c.DrainTimeout = 0, 16, true, 20*time.Second
 	n := open(t, c, nil)
 	api := n.API()
 	l, err := Listen(c)

@@ -171,14 +171,14 @@ type starvation struct {
 // decoding rows.
 func starve(t testing.TB, target time.Duration, steps int) *starvation {
 	t.Helper()
-	c, _, err := configs.Load("", nil, nil)
+	c, _, err := configs.Load("", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Model, c.LoadFormat, c.LatencyTarget = dummyModel(t), "dummy", target
-	c.MaxTotalTokens, c.ChunkedPrefillSize = 1<<18, chunk
-	c.QueueTimeout = 0 // the long prompts may wait for longer on a slow machine
-	c.Threads = 1      // and the rest for intake and the clients
+	c.Model, c.Open.LoadFormat, c.Batch.InterTokenLatencyTarget = dummyModel(t), "dummy", target
+	c.Pool.MaxTotalTokens, c.Batch.ChunkedPrefillSize = 1<<18, chunk
+	c.Requests.QueueTimeout = 0 // the long prompts may wait for longer on a slow machine
+	c.CPU.Threads = 1           // and the rest for intake and the clients
 	s := &starvation{watcher: &watcher{prompt: map[messages.Row]int{}, most: steps, enough: make(chan struct{})}, log: &locked.Buffer{}}
 	s.node, err = Open(t.Context(), Options{Config: c, Log: zerolog.New(s.log), Engine: func(spec *engine.Spec) {
 		s.watcher.Executor, spec.Executor, spec.Intercept = spec.Executor, s.watcher, s.intercept

@@ -1,0 +1,157 @@
+package configs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/viper"
+)
+
+// file is a config file as it was read, for the checks that viper leaves out:
+// it passes over unknown keys and keys without a value, and of keys that differ
+// in case only it takes any.
+type file struct {
+	name   string // "": there is none
+	format string // yaml, toml or json
+	text   []byte
+	keys   map[string]any // by name in lower case
+	twice  []string       // names that differ in case only, ascending
+}
+
+// readFile reads a file; an empty name is no file.
+func readFile(name string) (*file, error) {
+	f := &file{name: name, format: "yaml"}
+	if name == "" {
+		return f, nil
+	}
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".toml":
+		f.format = "toml"
+	case ".json":
+		f.format = "json"
+	}
+	var err error
+	if f.text, err = os.ReadFile(name); err != nil {
+		return nil, fmt.Errorf("config file: %w", err)
+	}
+	if f.format == "json" { // its decoder takes the last of several equal keys
+		if err := jsonOnce(f.text); err != nil {
+			return nil, f.unreadable(err)
+		}
+	}
+	decoder, err := viper.NewCodecRegistry().Decoder(f.format)
+	if err != nil {
+		return nil, err
+	}
+	pairs := map[string]any{}
+	if err := decoder.Decode(f.text, pairs); err != nil {
+		return nil, f.unreadable(err)
+	}
+	f.keys = make(map[string]any, len(pairs))
+	for _, key := range slices.Sorted(maps.Keys(pairs)) {
+		name := strings.ToLower(key)
+		if _, ok := f.keys[name]; ok {
+			f.twice = append(f.twice, name)
+		}
+		f.keys[name] = pairs[key]
+	}
+	return f, nil
+}
+
+// jsonOnce checks that a text is one JSON value without duplicate keys.
+func jsonOnce(text []byte) error {
+	d := jsontext.NewDecoder(bytes.NewReader(text))
+	if _, err := d.ReadValue(); err != nil {
+		return err
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return errors.New("text after the end of the JSON object")
+	}
+	return nil
+}
+
+// unreadable says how a file has to be written.
+func (f *file) unreadable(err error) error {
+	example := map[string]string{
+		"yaml": "write YAML with one key per line, for example `port: 30000`",
+		"toml": "write TOML with one key per line, for example `port = 30000`",
+		"json": "write one JSON object, for example `{\"port\": 30000}`",
+	}
+	return fmt.Errorf("config file %s: %w; %s", f.name, err, example[f.format])
+}
+
+// check reports unknown keys, keys without a value and keys that are given
+// twice.
+func (f *file) check(list []setting) (errs []error) {
+	names := known(list, func(name string) string { return name })
+	unknown := func(key string) {
+		errs = append(errs, fmt.Errorf("unknown setting %s in config file %s%s", key, f.name, nearest(key, names)))
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.keys)) {
+		value := f.keys[key]
+		group, isGroup := value.(map[string]any)
+		switch {
+		case isGroup && len(group) > 0:
+			unknown(key + "." + slices.Sorted(maps.Keys(group))[0])
+		case !slices.Contains(names, key):
+			unknown(key)
+		case value == nil:
+			errs = append(errs, fmt.Errorf("config file %s has %s without a value; remove the line, or give a value", f.name, key))
+		}
+	}
+	for _, key := range f.twice {
+		errs = append(errs, fmt.Errorf("config file %s has %s twice, in different case; remove one of them", f.name, key))
+	}
+	return errs
+}
+
+// unknownVariables reports variables that begin like settings and are not.
+func unknownVariables(env []string, list []setting) (errs []error) {
+	names := known(list, envName)
+	for _, e := range env {
+		name, _, _ := strings.Cut(e, "=")
+		if strings.HasPrefix(name, envPrefix) && !notSettings[name] && !slices.Contains(names, name) {
+			errs = append(errs, fmt.Errorf("unknown setting %s in the environment%s", name, nearest(name, names)))
+		}
+	}
+	return errs
+}
+
+// notSettings are variables of ours that are not settings: tests read them.
+var notSettings = map[string]bool{"TROUPE_CONFIG": true, "TROUPE_CONFORMANCE": true, "TROUPE_SOAK": true, "TROUPE_SEED": true, "TROUPE_URL": true}
+
+// known lists all names of the settings, written as in a source.
+func known(list []setting, written func(name string) string) (names []string) {
+	for _, s := range list {
+		for _, name := range s.names() {
+			names = append(names, written(name))
+		}
+	}
+	return names
+}
+
+// place names a file and the line of a key.
+func (f *file) place(key string) string { return "file " + f.name + line(f.text, key) }
+
+// line is ", line N" for the line on which a key begins, "" if it cannot be
+// found: YAML can write a key elsewhere than at the start of a line.
+func line(text []byte, key string) string {
+	n := 0
+	for l := range bytes.Lines(text) {
+		n++
+		l = bytes.TrimLeft(l, " \t")
+		end := bytes.IndexAny(l, ":=")
+		if end >= 0 && strings.EqualFold(strings.Trim(strings.TrimRight(string(l[:end]), " \t"), `"'`), key) {
+			return fmt.Sprintf(", line %d", n)
+		}
+	}
+	return ""
+}
