@@ -32,6 +32,7 @@
 //	| DescribeCache       | intake → cache            | CacheDescribed                   | of an older epoch: ignored; intake answers itself    |
 //	| CacheDescribed      | cache → intake            | none                             | answers the client's AskCacheTree                    |
 //	| DrainIntake         | engine → intake           | its channel closes               | idempotent                                           |
+//	| ConfigureIntake     | engine → intake           | on its channel                   | idempotent; limits out of range are refused          |
 //	| CallAccepted        | intake → client           | none                             | first event of a call                                |
 //	| CallRefused         | intake → client           | none                             | only event of a call                                 |
 //	| CallOutput          | intake → client           | ResumeOutput if Paused           | kept in intake's table while the reader is slow      |

@@ -200,20 +200,37 @@ type DeadlinesDue struct {
 // closed when none is open any more.
 type DrainIntake struct{ Done chan<- struct{} }
 
-func (*SubmitRequests) toIntake() {}
-func (*AbortRequests) toIntake()  {}
-func (*DropCall) toIntake()       {}
-func (*ResumeOutput) toIntake()   {}
-func (*StepResults) toIntake()    {}
-func (*StepResults) toFormer()    {}
-func (*EpochStarted) toIntake()   {}
-func (*EpochEnded) toIntake()     {}
-func (*AskCacheFlush) toIntake()  {}
-func (*AskAudit) toIntake()       {}
-func (*AskCacheTree) toIntake()   {}
-func (*CacheDescribed) toIntake() {}
-func (*CacheFlushed) toIntake()   {}
-func (*FlushRefused) toIntake()   {}
-func (*SlotsAudited) toIntake()   {}
-func (*DrainIntake) toIntake()    {}
-func (*DeadlinesDue) toIntake()   {}
+// ConfigureIntake replaces the limits of intake, all together
+// and for calls that come later: open requests keep the timeouts with which they
+// were accepted. The answer, "" or why the limits stay as they were, comes on
+// Reply (capacity >= 1).
+type ConfigureIntake struct {
+	Limits IntakeLimits
+	Reply  chan<- string
+}
+
+// IntakeLimits are the limits of intake that can change while it runs. The
+// fields of the same names in request.TableOptions describe them.
+type IntakeLimits struct {
+	MaxOpenRequests, MaxQueuedTokens, MaxQueuedRequests int
+	QueueTimeout, RequestTimeout                        time.Duration
+}
+
+func (*SubmitRequests) toIntake()  {}
+func (*AbortRequests) toIntake()   {}
+func (*DropCall) toIntake()        {}
+func (*ResumeOutput) toIntake()    {}
+func (*StepResults) toIntake()     {}
+func (*StepResults) toFormer()     {}
+func (*EpochStarted) toIntake()    {}
+func (*EpochEnded) toIntake()      {}
+func (*AskCacheFlush) toIntake()   {}
+func (*AskAudit) toIntake()        {}
+func (*AskCacheTree) toIntake()    {}
+func (*CacheDescribed) toIntake()  {}
+func (*CacheFlushed) toIntake()    {}
+func (*FlushRefused) toIntake()    {}
+func (*SlotsAudited) toIntake()    {}
+func (*DrainIntake) toIntake()     {}
+func (*ConfigureIntake) toIntake() {}
+func (*DeadlinesDue) toIntake()    {}

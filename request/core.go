@@ -83,6 +83,8 @@ func (c *Core) Step(now time.Duration, msg messages.ToIntake, out *messages.Outb
 		c.tookTicket(m.Header, m.Ticket, out, func(t ticket) { t.audited(m) })
 	case *messages.DeadlinesDue:
 		c.endOverdue(now, m, out)
+	case *messages.ConfigureIntake:
+		c.configure(m)
 	case *messages.DrainIntake:
 		c.table.draining = true
 		c.table.drained = append(c.table.drained, m.Done)

@@ -31,10 +31,10 @@ func (t *Table) deadline(e *entry) (at time.Duration, ok bool) {
 	if e.finish != nil {
 		return 0, false
 	}
-	if d := t.opt.RequestTimeout; d > 0 {
+	if d := e.call.requestTimeout; d > 0 {
 		at, ok = e.arrived+d, true
 	}
-	if d := t.opt.QueueTimeout; d > 0 && e.waitsForCall() && (!ok || e.arrived+d < at) {
+	if d := e.call.queueTimeout; d > 0 && e.waitsForCall() && (!ok || e.arrived+d < at) {
 		at, ok = e.arrived+d, true
 	}
 	return at, ok
@@ -46,7 +46,7 @@ func (e *entry) waitsForCall() bool { return e.waits && !e.call.begun }
 // setAlarm asks to be woken up at the next deadline, if that may have changed.
 func (c *Core) setAlarm(now time.Duration, out *messages.Outbox) {
 	t := c.table
-	if t.opt.QueueTimeout == 0 && t.opt.RequestTimeout == 0 || c.alarm.settled {
+	if c.alarm.settled {
 		return
 	}
 	c.alarm.settled = true
@@ -82,9 +82,10 @@ func (c *Core) endOverdue(now time.Duration, m *messages.DeadlinesDue, out *mess
 		if !ok || now < at {
 			continue
 		}
-		why := fmt.Sprintf("the request was not finished within %s (request-timeout); ask for fewer tokens or send it again later", t.opt.RequestTimeout)
-		if e.waitsForCall() && (t.opt.RequestTimeout == 0 || t.opt.QueueTimeout > 0 && t.opt.QueueTimeout <= t.opt.RequestTimeout) {
-			why = fmt.Sprintf("the request waited longer than %s for its turn (queue-timeout); send it again later", t.opt.QueueTimeout)
+		queued, whole := e.call.queueTimeout, e.call.requestTimeout
+		why := fmt.Sprintf("the request was not finished within %s (request-timeout); ask for fewer tokens or send it again later", whole)
+		if e.waitsForCall() && (whole == 0 || queued > 0 && queued <= whole) {
+			why = fmt.Sprintf("the request waited longer than %s for its turn (queue-timeout); send it again later", queued)
 		}
 		c.giveUp(now, e, messages.RefusedTimeout, why, out)
 	}

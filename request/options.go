@@ -3,6 +3,8 @@ package request
 import (
 	"fmt"
 	"time"
+
+	"github.com/troupe-engine/troupe/messages"
 )
 
 // TableOptions are the bounds of a request table. All are hard.
@@ -32,7 +34,7 @@ type TableOptions struct {
 	MaxRunning int
 	// QueueTimeout (queue-timeout) ends a call of which no request was admitted
 	// in time, RequestTimeout (request-timeout) a request that has not ended;
-	// zero means never. With QueueTimeout, a call whose estimated wait exceeds
+	// zero means never. A call keeps those with which it was accepted. With QueueTimeout, a call whose estimated wait exceeds
 	// half of the smaller of both is refused as busy. Example 60s.
 	QueueTimeout, RequestTimeout time.Duration
 	// Priorities says that the engine looks at priorities; otherwise a request
@@ -90,6 +92,32 @@ func (o TableOptions) Validate() error {
 		return fmt.Errorf("request table: QueueTimeout is %s and RequestTimeout %s, want at least 0", o.QueueTimeout, o.RequestTimeout)
 	}
 	return nil
+}
+
+// Limits are the options that ConfigureIntake can change.
+func (o *TableOptions) Limits() messages.IntakeLimits {
+	return messages.IntakeLimits{
+		MaxOpenRequests: o.MaxOpenRequests, MaxQueuedTokens: o.MaxQueuedTokens, MaxQueuedRequests: o.MaxQueuedRequests,
+		QueueTimeout: o.QueueTimeout, RequestTimeout: o.RequestTimeout,
+	}
+}
+
+// with has other limits.
+func (o TableOptions) with(l messages.IntakeLimits) TableOptions {
+	o.MaxOpenRequests, o.MaxQueuedTokens, o.MaxQueuedRequests = l.MaxOpenRequests, l.MaxQueuedTokens, l.MaxQueuedRequests
+	o.QueueTimeout, o.RequestTimeout = l.QueueTimeout, l.RequestTimeout
+	return o
+}
+
+// configure takes new limits, all or none. Requests that exceed them stay.
+func (c *Core) configure(m *messages.ConfigureIntake) {
+	opt := c.table.opt.with(m.Limits)
+	if err := opt.Validate(); err != nil {
+		answer(m.Reply, err.Error())
+		return
+	}
+	c.table.opt = opt
+	answer(m.Reply, "")
 }
 
 // limit is how many tokens a request can have, prompt and output together.

@@ -28,7 +28,8 @@ func (c *Core) submit(now time.Duration, m *messages.SubmitRequests, out *messag
 		c.sink.Deliver(m.Events, refused)
 		return
 	}
-	k := &call{id: m.Call, user: userKey{m.Owner, m.UserID}, events: m.Events, awaited: len(m.Requests)}
+	k := &call{id: m.Call, user: userKey{m.Owner, m.UserID}, events: m.Events, awaited: len(m.Requests),
+		queueTimeout: t.opt.QueueTimeout, requestTimeout: t.opt.RequestTimeout}
 	ids := make([]messages.RequestID, len(m.Requests))
 	for i := range m.Requests {
 		e := t.newEntry(now, k, i, &m.Requests[i])
@@ -124,6 +125,8 @@ func (c *Core) Abandon(msg messages.ToIntake) {
 			c.sink.Deliver(m.Events, &messages.CallRefused{Call: m.Call, Kind: messages.RefusedInternal, Message: why, Loggable: true, Code: "internal_error"})
 		}
 	case *messages.AskCacheFlush:
+		answer(m.Reply, why)
+	case *messages.ConfigureIntake:
 		answer(m.Reply, why)
 	case *messages.AskAudit:
 		answer(m.Reply, nil)

@@ -82,6 +82,8 @@ type call struct {
 	begun   bool // one of its requests was admitted
 	paused  bool // the last event took the channel's last place
 	gone    bool // the client has left
+	// The timeouts of the settings when the call was accepted; 0: never.
+	queueTimeout, requestTimeout time.Duration
 }
 
 // place is where a request is.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/troupe-engine/troupe/messages"
 	"pgregory.net/rapid"
@@ -118,7 +119,7 @@ func (g *scriptEngine) step() (m messages.StepResults) {
 }
 
 // TestCoreEqualsTwin runs random calls with random stop strings through random
-// steps, lost and ended epochs, panics at any call of the detokeniser with the
+// steps, new limits, lost and ended epochs, panics at any call of the detokeniser with the
 // message delivered again or lost, and slow readers. Every client must get
 // exactly what the twin says.
 func TestCoreEqualsTwin(t *testing.T) {
@@ -211,6 +212,12 @@ func TestCoreEqualsTwin(t *testing.T) {
 			deliver(&m)
 			if rapid.IntRange(0, 40).Draw(rt, "epoch") == 0 {
 				nextEpoch()
+			}
+			if rapid.IntRange(0, 9).Draw(rt, "configure") == 0 { // open requests do not notice
+				n, d := rapid.IntRange(-1, 2).Draw(rt, "limit"), time.Duration(rapid.IntRange(-1, 5).Draw(rt, "timeout"))
+				deliver(&messages.ConfigureIntake{Reply: make(chan string, 1), Limits: messages.IntakeLimits{
+					MaxOpenRequests: n, MaxQueuedTokens: n, MaxQueuedRequests: n, QueueTimeout: d, RequestTimeout: d}})
+				deliver(&messages.DeadlinesDue{At: r.now})
 			}
 			for _, o := range clients {
 				if rapid.Bool().Draw(rt, "slow") {

@@ -17,6 +17,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -147,6 +148,22 @@ func (e *Engine) Drain(ctx context.Context) error {
 	e.Send(&messages.DrainIntake{Done: done})
 	select {
 	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Configure gives intake new limits and waits until they hold. An error is why
+// they stay as they were.
+func (e *Engine) Configure(ctx context.Context, limits messages.IntakeLimits) error {
+	reply := make(chan string, 1)
+	e.Send(&messages.ConfigureIntake{Limits: limits, Reply: reply})
+	select {
+	case why := <-reply:
+		if why != "" {
+			return errors.New(why)
+		}
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

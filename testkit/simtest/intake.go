@@ -56,8 +56,8 @@ func (w *World) arrive() {
 	w.send(messages.Client, messages.Intake, m)
 }
 
-// disturb lets clients leave who are due, read, and ask for a flush or an audit
-// now and then.
+// disturb lets clients leave that are due and read, and now and then asks for a
+// flush or an audit, or changes the limits.
 func (w *World) disturb() {
 	for _, k := range w.calls[:w.arrived] {
 		if k.leaveAt < 0 || k.leaveAt > w.stats.Delivered || k.left {
@@ -75,10 +75,13 @@ func (w *World) disturb() {
 		w.read(w.calls[w.rnd.IntN(w.arrived)])
 	}
 	if w.rnd.IntN(150) == 0 && w.arrived < len(w.calls) {
-		if w.rnd.IntN(2) == 0 {
+		switch w.rnd.IntN(3) {
+		case 0:
 			w.askFlush()
-		} else {
+		case 1:
 			w.askAudit()
+		default:
+			w.configure()
 		}
 	}
 }
@@ -87,6 +90,16 @@ func (w *World) askFlush() {
 	reply := make(chan string, 1)
 	w.flushes = append(w.flushes, reply)
 	w.send(messages.Client, messages.Intake, &messages.AskCacheFlush{Reply: reply})
+}
+
+// configure gives intake limits that no call of the run exceeds, or that are out
+// of range.
+func (w *World) configure() {
+	limits := messages.IntakeLimits{MaxOpenRequests: 1000 + w.rnd.IntN(3)}
+	if w.rnd.IntN(2) == 0 {
+		limits.QueueTimeout = -1
+	}
+	w.send(messages.Client, messages.Intake, &messages.ConfigureIntake{Limits: limits, Reply: make(chan string, 1)})
 }
 
 func (w *World) askAudit() {
