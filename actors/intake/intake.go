@@ -2,7 +2,7 @@
 // request.Core. It stands outside the epochs: its table is handed to every
 // incarnation, and after each epoch it submits what is unfinished again.
 //
-//	Receives: SubmitRequests, AbortRequests, DropCall, ResumeOutput, AskCacheFlush, AskAudit, AskCacheTree, DrainIntake, ConfigureIntake (client);
+//	Receives: SubmitRequests, AbortRequests, DropCall, ResumeOutput, AskCacheFlush, AskAudit, AskCacheTree, DrainIntake, ConfigureIntake (client, engine);
 //	          StepResults, CacheFlushed, FlushRefused, SlotsAudited (batch); EpochStarted, EpochEnded (engine); CacheDescribed (cache)
 //	Sends:    CallAccepted, CallRefused, CallOutput (client); EnqueueRequests, FinishRequests (queue);
 //	          FlushCache, AuditSlots (batch); DescribeCache (cache); FailEpoch (engine)

@@ -186,7 +186,7 @@ func TestProfilerHasItsOwnHandler(t *testing.T) {
 		t.Errorf("the API answers /debug/pprof/ with %d", a.status)
 	}
 	admin := httptest.NewUnstartedServer(nil)
-	admin.Config.Handler = httpapi.AdminHandler("127.0.0.1", admin.Listener.Addr(), nil)
+	admin.Config.Handler = httpapi.AdminHandler("127.0.0.1", admin.Listener.Addr(), func() []string { return nil })
 	admin.Start()
 	defer admin.Close()
 	for path, status := range map[string]int{"/debug/pprof/": 200, "/debug/pprof/goroutine": 200, "/debug/pprof/cmdline": 404, "/v1/models": 404} {
@@ -204,7 +204,7 @@ func TestProfilerHasItsOwnHandler(t *testing.T) {
 // whatever name.
 func TestProfilerAnswersNoForeignPage(t *testing.T) {
 	admin := httptest.NewUnstartedServer(nil)
-	admin.Config.Handler = httpapi.AdminHandler("", admin.Listener.Addr(), []string{"ops.example"})
+	admin.Config.Handler = httpapi.AdminHandler("", admin.Listener.Addr(), func() []string { return []string{"ops.example"} })
 	admin.Start()
 	defer admin.Close()
 	for headers, want := range map[string]int{"Host: localhost": 200, "Host: ops.example:1": 200, "Host: evil.example": 403,

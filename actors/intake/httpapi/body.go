@@ -49,11 +49,12 @@ func closeAfter(w http.ResponseWriter, r *http.Request) {
 const firstRoom = 4 << 10
 
 func (s *Server) receive(w http.ResponseWriter, r *http.Request, job *work) ([]byte, *apiError) {
-	if r.ContentLength > s.opt.MaxBodyBytes {
-		return nil, s.tooLarge()
+	limit := s.rulesFor(r.Context()).MaxBodyBytes
+	if r.ContentLength > limit {
+		return nil, tooLarge(limit)
 	}
 	// One byte more than there can be, to see the end.
-	most := s.opt.MaxBodyBytes + 1
+	most := limit + 1
 	if r.ContentLength >= 0 {
 		most = r.ContentLength + 1
 	}
@@ -62,7 +63,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, job *work) ([]b
 	for {
 		if len(body) == cap(body) {
 			if int64(len(body)) == most {
-				return nil, s.tooLarge()
+				return nil, tooLarge(limit)
 			}
 			room := min(max(4*int64(cap(body)), firstRoom), most)
 			if full := job.charge.set(room); full != "" {
@@ -88,22 +89,24 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, job *work) ([]b
 // bodyTime is how long the next byte of a body may take to arrive, counted from
 // the body's start: BodyGrace and what arrived / BodyRate, at most BodyTimeout.
 func (s *Server) bodyTime(arrived int) time.Duration {
-	return min(s.opt.BodyTimeout, s.opt.BodyGrace+time.Duration(float64(arrived)/float64(s.opt.BodyRate)*float64(time.Second)))
+	o := s.rules.Load()
+	return min(o.BodyTimeout, o.BodyGrace+time.Duration(float64(arrived)/float64(o.BodyRate)*float64(time.Second)))
 }
 
-func (s *Server) tooLarge() *apiError {
+func tooLarge(limit int64) *apiError {
 	return (&apiError{Status: http.StatusRequestEntityTooLarge, Type: "invalid_request_error"}).
-		say("the body is larger than %d bytes (max-body-bytes); send less, or start the server with more", own(s.opt.MaxBodyBytes))
+		say("the body is larger than %d bytes (max-body-bytes); send less, or start the server with more", own(limit))
 }
 
 // unread is why a body did not arrive whole.
 func (s *Server) unread(r *http.Request, err error, arrived int) *apiError {
 	var network net.Error
+	o := s.rulesFor(r.Context())
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return (&apiError{Status: http.StatusRequestTimeout, Type: "invalid_request_error"}).
 			say("%d bytes of the body arrived in %s; send it faster, at least %d bytes a second after the first %s, and all within %s",
-				own(arrived), own(s.bodyTime(arrived).Round(time.Millisecond)), own(s.opt.BodyRate), own(s.opt.BodyGrace), own(s.opt.BodyTimeout))
+				own(arrived), own(s.bodyTime(arrived).Round(time.Millisecond)), own(o.BodyRate), own(o.BodyGrace), own(o.BodyTimeout))
 	// A connection that ends, even by one half, ends the request's context.
 	case r.Context().Err() != nil, r.ProtoMajor > 1, errors.As(err, &network), errors.Is(err, io.ErrUnexpectedEOF):
 		return gone(r.Context(), err)

@@ -17,14 +17,20 @@ const smallBody = 256 << 10
 // It belongs to the edge: handlers run beside each other, and a lock for a few
 // additions is all that they share.
 type budget struct {
-	total int64 // bytes
-
 	mu      sync.Mutex
+	total   int64 // bytes
 	used    int64
 	clients map[string]int64 // bytes of large bodies by client; no zeros
 }
 
 func newBudget(total int64) *budget { return &budget{total: total, clients: map[string]int64{}} }
+
+// resize changes the total; bodies that exceed a smaller one stay.
+func (b *budget) resize(total int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.total = total
+}
 
 // charge is what one body takes of a budget. It is used by one goroutine.
 type charge struct {

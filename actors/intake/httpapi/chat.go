@@ -181,7 +181,7 @@ func (s *Server) renderChat(r *http.Request, req *chatRequest) ([]int32, *apiErr
 		return nil, err
 	}
 	ids, failed := s.Model.EncodeChat(r.Context(), chat.Input{Messages: conversation, Now: s.Now(), Extra: args,
-		AddGenerationPrompt: req.AddGenerationPrompt == nil || *req.AddGenerationPrompt}, s.opt.SpecialTokens)
+		AddGenerationPrompt: req.AddGenerationPrompt == nil || *req.AddGenerationPrompt}, s.rules.Load().SpecialTokens)
 	var long *PromptTooLongError
 	switch {
 	case failed != nil && r.Context().Err() != nil:

@@ -11,16 +11,16 @@ import (
 // hostRule says for which names of this server requests are answered. A browser
 // that was told a foreign name for this address (DNS rebinding) sends that name.
 type hostRule struct {
-	looked  atomic.Bool     // names are looked at
-	any     bool            // all are allowed
-	allowed map[string]bool // besides the loopback ones, as splitHost gives them
+	listed   bool            // names were given, so they are checked
+	loopback *atomic.Bool    // the server listens on loopback, so they are checked
+	any      bool            // all are allowed
+	allowed  map[string]bool // besides the loopback ones, as splitHost gives them
 }
 
 // newHostRule makes the rule of a server that is to listen on host, a name or an
-// address. With a list, names are looked at, and on loopback in any case.
+// address. With a list, names are checked, and on loopback in any case.
 func newHostRule(host string, allowed []string) *hostRule {
-	h := &hostRule{allowed: map[string]bool{}}
-	h.looked.Store(len(allowed) > 0)
+	h := &hostRule{listed: len(allowed) > 0, loopback: &atomic.Bool{}, allowed: map[string]bool{}}
 	for _, name := range append([]string{host}, allowed...) {
 		h.any = h.any || name == "*"
 		name = normalHost(name)
@@ -34,13 +34,13 @@ func newHostRule(host string, allowed []string) *hostRule {
 // listens tells the rule the address that was opened, before the first request.
 func (h *hostRule) listens(a net.Addr) {
 	if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
-		h.looked.Store(true)
+		h.loopback.Store(true)
 	}
 }
 
 // check refuses a request for another name.
 func (h *hostRule) check(r *http.Request) *apiError {
-	if !h.looked.Load() || h.any {
+	if !h.listed && !h.loopback.Load() || h.any {
 		return nil
 	}
 	name, _, ok := splitHost(r.Host)

@@ -115,7 +115,7 @@ func (s *Server) withKey(needed access, next handler) handler {
 		return next
 	}
 	return func(w http.ResponseWriter, r *http.Request) *apiError {
-		who, key, cache := s.keys.identify(r)
+		who, key, cache := s.rulesFor(r.Context()).keys.identify(r)
 		if who == stranger {
 			return unauthorized(w, "the API key is missing or wrong; send it as Authorization: Bearer KEY")
 		}
@@ -139,7 +139,7 @@ func (s *Server) needsAdmin(w http.ResponseWriter, r *http.Request, what string)
 		return nil
 	case key == "":
 		return unauthorized(w, "%s needs the admin key; send it as Authorization: Bearer KEY", what)
-	case len(s.keys.admin) > 0:
+	case len(s.rulesFor(r.Context()).keys.admin) > 0:
 		return forbidden("%s concerns every client of this server, so an API key does not open it; send the admin key", what)
 	}
 	return forbidden("%s concerns every client of this server, and it has several API keys but no admin key; start it with admin-api-key and send that", what)

@@ -90,7 +90,7 @@ func eventsAfter(r *http.Request) (after uint64, fromNow bool, bad *apiError) {
 
 // follow writes what comes.
 func (s *Server) follow(r *http.Request, stream *kvStream) *apiError {
-	alive := time.NewTicker(s.opt.KeepAlive)
+	alive := time.NewTicker(s.rules.Load().KeepAlive)
 	defer alive.Stop()
 	for {
 		if err := stream.flush(); err != nil {

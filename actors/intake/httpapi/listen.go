@@ -24,7 +24,7 @@ const maxHeaderBytes = 64 << 10
 func (s *Server) newHTTP() *http.Server {
 	return &http.Server{
 		Handler:           s.Handler(),
-		ReadHeaderTimeout: s.opt.HeaderTimeout,
+		ReadHeaderTimeout: s.rules.Load().HeaderTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          log.New(errorLog{s.Log}, "", 0),
@@ -75,7 +75,7 @@ func Listen(o Options) (net.Listener, error) {
 }
 
 // Listen is Listen with the server's own options.
-func (s *Server) Listen() (net.Listener, error) { return Listen(s.opt) }
+func (s *Server) Listen() (net.Listener, error) { return Listen(s.Options) }
 
 // ListenTCP opens an address; its errors say what to do.
 func ListenTCP(address string) (net.Listener, error) {
@@ -93,7 +93,7 @@ func ListenTCP(address string) (net.Listener, error) {
 
 // URL is where clients reach the listener.
 func (s *Server) URL(l net.Listener) string {
-	if s.opt.TLSCert != "" {
+	if s.Options.TLSCert != "" {
 		return "https://" + l.Addr().String()
 	}
 	return "http://" + l.Addr().String()
@@ -102,10 +102,10 @@ func (s *Server) URL(l net.Listener) string {
 // Serve answers on a listener, over TLS when the options ask for it, until
 // Shutdown; then it returns nil.
 func (s *Server) Serve(l net.Listener) error {
-	s.hosts.listens(l.Addr())
+	s.rules.Load().hosts.listens(l.Addr())
 	var err error
-	if s.opt.TLSCert != "" {
-		err = s.http.ServeTLS(l, s.opt.TLSCert, s.opt.TLSKey)
+	if s.Options.TLSCert != "" {
+		err = s.http.ServeTLS(l, s.Options.TLSCert, s.Options.TLSKey)
 	} else {
 		err = s.http.Serve(l)
 	}
@@ -127,18 +127,21 @@ func (s *Server) Shutdown(ctx context.Context) error {
 }
 
 // AdminHandler serves the profiler on an address, host being the name for it in
-// the settings. It tells much about the process, so it belongs on an address of
+// the settings. allowedHosts gives those of the moment. It tells much about the process, so it belongs on an address of
 // its own that only operators reach, and answers no page of another origin. The
 // command line is left out: it may hold API keys.
-func AdminHandler(host string, address net.Addr, allowedHosts []string) http.Handler {
+func AdminHandler(host string, address net.Addr, allowedHosts func() []string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	hosts := newHostRule(host, allowedHosts)
-	hosts.listens(address)
+	rule := func(*http.Request) (*hostRule, []string) {
+		hosts := newHostRule(host, allowedHosts())
+		hosts.listens(address)
+		return hosts, nil
+	}
 	all := func(*http.Request) bool { return true }
-	return door(hosts, nil, all, mux, func(w http.ResponseWriter, _ *http.Request, e *apiError) { writeError(w, e) })
+	return door(rule, all, mux, func(w http.ResponseWriter, _ *http.Request, e *apiError) { writeError(w, e) })
 }

@@ -13,6 +13,7 @@ import (
 // trail is what the access log says of a request.
 type trail struct {
 	id    string
+	rules *rules // those with which the request began
 	route string // pattern of the endpoint, "" where there is none
 	err   *apiError
 	role  role
@@ -51,12 +52,12 @@ func noteRoute(r *http.Request) {
 // and writes one line to the access log.
 func (s *Server) withRequestID(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t := &trail{id: r.Header.Get("X-Request-ID")}
+		t := &trail{id: r.Header.Get("X-Request-ID"), rules: s.rules.Load()}
 		if !printable(t.id) {
 			t.id = newID()
 		}
 		w.Header().Set("X-Request-ID", t.id)
-		recorded, start := &recorder{ResponseWriter: w, ctl: http.NewResponseController(w), stall: s.opt.WriteStall}, time.Now()
+		recorded, start := &recorder{ResponseWriter: w, ctl: http.NewResponseController(w), stall: t.rules.WriteStall}, time.Now()
 		// A deadline of the connection's last answer must not meet this one.
 		_ = recorded.ctl.SetWriteDeadline(time.Time{})
 		body := &watchedBody{ReadCloser: r.Body}
@@ -97,7 +98,7 @@ func (s *Server) readRest(w *recorder, body *watchedBody, r *http.Request) {
 		return
 	}
 	if w.ctl.Flush() == nil {
-		_, _ = io.CopyN(io.Discard, body, s.opt.MaxBodyBytes)
+		_, _ = io.CopyN(io.Discard, body, s.rulesFor(r.Context()).MaxBodyBytes)
 	}
 }
 
@@ -195,13 +196,9 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // withCORS answers browsers of the allowed origins.
 func (s *Server) withCORS(next http.Handler) http.Handler {
-	if len(s.opt.CORSOrigins) == 0 {
-		return next
-	}
-	anyone := slices.Contains(s.opt.CORSOrigins, "*")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		origin := r.Header.Get("Origin")
-		if origin == "" || !anyone && !slices.Contains(s.opt.CORSOrigins, origin) {
+		origin, allowed := r.Header.Get("Origin"), s.rulesFor(r.Context()).CORSOrigins
+		if origin == "" || !slices.Contains(allowed, "*") && !slices.Contains(allowed, origin) {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -24,7 +24,11 @@ func acts(r *http.Request) bool {
 // requests for foreign names of this server, and those of foreign origins that
 // act.
 func (s *Server) withDoor(next http.Handler) http.Handler {
-	return door(s.hosts, s.opt.CORSOrigins, acts, next, func(w http.ResponseWriter, r *http.Request, e *apiError) {
+	rule := func(r *http.Request) (*hostRule, []string) {
+		o := s.rulesFor(r.Context())
+		return o.hosts, o.CORSOrigins
+	}
+	return door(rule, acts, next, func(w http.ResponseWriter, r *http.Request, e *apiError) {
 		if r.ContentLength != 0 { // nobody reads the body
 			closeAfter(w, r)
 		}
@@ -32,9 +36,11 @@ func (s *Server) withDoor(next http.Handler) http.Handler {
 	})
 }
 
-func door(hosts *hostRule, origins []string, acts func(*http.Request) bool, next http.Handler,
+// door asks rule for the hosts and origins that are allowed for a request.
+func door(rule func(*http.Request) (*hostRule, []string), acts func(*http.Request) bool, next http.Handler,
 	refuse func(http.ResponseWriter, *http.Request, *apiError)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		hosts, origins := rule(r)
 		if e := hosts.check(r); e != nil {
 			refuse(w, r, e)
 			return

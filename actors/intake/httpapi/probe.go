@@ -189,7 +189,8 @@ func (s *Server) healthGenerate(w http.ResponseWriter, r *http.Request) *apiErro
 
 // computeToken is a probe.
 func (s *Server) computeToken(ctx context.Context) verdict {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.opt.HealthTimeout, fmt.Errorf("no token in %s", s.opt.HealthTimeout))
+	limit := s.rules.Load().HealthTimeout
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no token in %s", limit))
 	defer cancel()
 	params := &messages.SamplingParams{TopP: 1, RepetitionPenalty: 1, MaxTokens: 1, TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs}
 	var prompt int32
@@ -204,7 +205,7 @@ func (s *Server) computeToken(ctx context.Context) verdict {
 	switch {
 	case err == nil:
 		return verdict{status: "healthy"}
-	case s.progress.within(time.Now(), s.Steps(), s.opt.HealthTimeout):
+	case s.progress.within(time.Now(), s.Steps(), limit):
 		return verdict{status: "busy"} // refused or in line, while others get their tokens
 	}
 	why := err.Message

@@ -61,9 +61,10 @@ const (
 // tenant names whom a request counts for among fair shares: a digest, so that
 // it is short and says nothing of the key or the user.
 func (s *Server) tenant(ctx context.Context, user *string) string {
-	from := s.opt.TenantFrom
+	o := s.rulesFor(ctx)
+	from := o.TenantFrom
 	if from == TenantAuto || from == "" {
-		if from = TenantUser; len(s.opt.APIKeys) > 0 {
+		if from = TenantUser; len(o.APIKeys) > 0 {
 			from = TenantKey
 		}
 	}

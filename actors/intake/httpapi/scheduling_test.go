@@ -30,7 +30,8 @@ func TestTenant(t *testing.T) {
 		{"no user", TenantUser, nil, keyed, nil, ""},
 		{"empty user", TenantUser, nil, keyed, &nobody, ""},
 	} {
-		s := &Server{opt: Options{TenantFrom: tt.from, APIKeys: tt.keys}}
+		s := &Server{}
+		s.rules.Store(newRules(Options{TenantFrom: tt.from, APIKeys: tt.keys}))
 		if got := s.tenant(tt.ctx, tt.user); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
@@ -39,6 +40,7 @@ func TestTenant(t *testing.T) {
 
 func TestNamespaceKeepsItsPartsApart(t *testing.T) {
 	s := &Server{}
+	s.rules.Store(newRules(Options{}))
 	digests := newKeyring(&Options{APIKeys: []string{"k-ann", "k-bob"}})
 	seen := map[string]string{}
 	for _, key := range []string{"", "k-ann", "k-bob"} {

@@ -12,9 +12,7 @@ import (
 // Server is the adapter. Its handler is safe for concurrent use.
 type Server struct {
 	Deps
-	opt    Options
-	keys   *keyring
-	hosts  *hostRule
+	rules  atomic.Pointer[rules]
 	prober *prober
 	http   *http.Server
 	// places are taken by handlers that parse and tokenise small bodies,
@@ -28,9 +26,10 @@ type Server struct {
 
 // New makes an adapter; it does not listen.
 func New(deps Deps) *Server {
-	opt := deps.Options.withDefaults()
-	s := &Server{Deps: deps, opt: opt, keys: newKeyring(&opt), hosts: newHostRule(opt.Host, opt.AllowedHosts), quit: make(chan struct{}), bodies: newBudget(opt.MaxBodiesBytes),
+	opt := newRules(deps.Options)
+	s := &Server{Deps: deps, quit: make(chan struct{}), bodies: newBudget(opt.MaxBodiesBytes),
 		places: make(chan struct{}, opt.PrepareConcurrency), largePlace: make(chan struct{}, 1)}
+	s.rules.Store(opt)
 	s.prober = newProber(opt.HealthInterval, opt.HealthWaiters, s.quit, s.computeToken)
 	s.http = s.newHTTP()
 	return s

@@ -69,7 +69,7 @@ func (n *Node) EncodeChat(ctx context.Context, conversation []Message) ([]int32,
 		return nil, fmt.Errorf("the model %s has no chat template; give one with --chat-template FILE, or use troupe generate", n.Name)
 	}
 	m := httpapi.Model{Template: n.Template, Tokenizer: n.Tokenizer, Context: min(n.Checkpoint.Program.Context, n.Plan.Tokens)}
-	return m.EncodeChat(ctx, chat.Input{Messages: conversation, AddGenerationPrompt: true, Now: time.Now()}, n.opt.Config.HTTP.SpecialTokens)
+	return m.EncodeChat(ctx, chat.Input{Messages: conversation, AddGenerationPrompt: true, Now: time.Now()}, n.Config().HTTP.SpecialTokens)
 }
 
 // params checks a user's parameters and completes them.

@@ -33,7 +33,7 @@ func stepsInFlight(c *configs.Config) int {
 
 // tableOptions are the bounds of intake.
 func (n *Node) tableOptions() request.TableOptions {
-	c, p := n.opt.Config, n.Checkpoint.Program
+	c, p := n.Config(), n.Checkpoint.Program
 	o, policy := c.Requests, c.Queue.SchedulePolicy
 	o.ContextLength, o.PoolTokens, o.Vocab, o.MaxRunning = p.Context, n.Plan.Tokens, p.Vocab, n.Plan.MaxRunning
 	o.MaxLogprobs, o.MaxStopBytes = maxTopLogprobs, maxStopBytes
@@ -45,7 +45,7 @@ func (n *Node) tableOptions() request.TableOptions {
 // startEngine returns once the first epoch has started. To the settings it adds
 // what model and memory plan decide.
 func (n *Node) startEngine(ctx context.Context) error {
-	c, p := n.opt.Config, n.Checkpoint.Program
+	c, p := n.Config(), n.Checkpoint.Program
 	table, batch, queue, cache, alloc := n.tableOptions(), c.Batch, c.Queue, c.Cache, c.Alloc
 	batch.PageSize, queue.PageSize, cache.PageSize = c.PageSize, c.PageSize, c.PageSize
 	batch.Pages, alloc.Pages = n.Plan.Pages, n.Plan.Pages

@@ -48,7 +48,7 @@ func (l *Listeners) Close() {
 // API makes the HTTP adapter of the node.
 func (n *Node) API() *httpapi.Server {
 	return httpapi.New(httpapi.Deps{
-		Options: n.opt.Config.HTTP,
+		Options: n.Config().HTTP,
 		Model: httpapi.Model{
 			ID: n.Name, Created: n.started.Unix(), Context: min(n.Checkpoint.Program.Context, n.Plan.Tokens), Tokenizer: n.Tokenizer,
 			Template: n.Template, TemplateFault: n.TemplateFault, EOS: n.EOS(), Defaults: n.SamplingDefaults(), Fingerprint: n.shortFingerprint,
@@ -87,7 +87,7 @@ func (n *Node) record() func(*messages.Submission) func(int) {
 
 // observe is the way to the observer; nil when KV events are off.
 func (n *Node) observe() func(messages.ToObserver) {
-	if !n.opt.Config.Cache.Events {
+	if !n.Config().Cache.Events {
 		return nil
 	}
 	return n.Engine.Observe
@@ -108,7 +108,7 @@ func (n *Node) EOS() []int32 {
 // or the API's.
 func (n *Node) SamplingDefaults() httpapi.SamplingDefaults {
 	d := httpapi.OpenAIDefaults
-	if n.opt.Config.SamplingFrom == "openai" {
+	if n.Config().SamplingFrom == "openai" {
 		return d
 	}
 	return recommended(d, n.Checkpoint.Config.Generation)
@@ -142,11 +142,11 @@ const abortGrace = 2 * time.Second
 func (n *Node) Serve(ctx context.Context, api *httpapi.Server, l *Listeners) error {
 	defer l.Close()
 	failed := make(chan error, 2)
-	admin := &http.Server{ReadHeaderTimeout: n.opt.Config.HTTP.HeaderTimeout}
+	admin := &http.Server{ReadHeaderTimeout: n.Config().HTTP.HeaderTimeout}
 	defer admin.Close()
 	if l.Admin != nil {
-		host, _, _ := net.SplitHostPort(n.opt.Config.AdminAddress) // it was opened
-		admin.Handler = httpapi.AdminHandler(host, l.Admin.Addr(), n.opt.Config.HTTP.AllowedHosts)
+		host, _, _ := net.SplitHostPort(n.Config().AdminAddress) // it was opened
+		admin.Handler = httpapi.AdminHandler(host, l.Admin.Addr(), func() []string { return n.Config().HTTP.AllowedHosts })
 		go func() { failed <- admin.Serve(l.Admin) }()
 	}
 	go func() { failed <- api.Serve(l.API) }()
@@ -163,7 +163,7 @@ func (n *Node) Serve(ctx context.Context, api *httpapi.Server, l *Listeners) err
 }
 
 func (n *Node) drain(ctx context.Context, api *httpapi.Server) error {
-	timeout := n.opt.Config.DrainTimeout
+	timeout := n.Config().DrainTimeout
 	n.opt.Log.Info().Dur("timeout_ms", timeout).Msg("shutting down; open requests may finish")
 	api.Drain()
 	limit, cancel := context.WithTimeoutCause(ctx, timeout, errDrainOver)

@@ -13,7 +13,7 @@ import (
 
 // Info is the answer of /server_info.
 func (n *Node) Info() map[string]any {
-	c, p, device := n.opt.Config, n.Checkpoint.Program, n.Device.Info()
+	c, p, device := n.Config(), n.Checkpoint.Program, n.Device.Info()
 	return map[string]any{
 		"version": n.opt.Version, "uptime_seconds": time.Since(n.started).Round(time.Millisecond).Seconds(), "ready": n.Engine.Ready(),
 		"model": map[string]any{
@@ -43,8 +43,8 @@ func (n *Node) Info() map[string]any {
 func (n *Node) pool() telemetry.Pool {
 	p := n.Checkpoint.Program
 	return telemetry.Pool{
-		Pages: n.Plan.Pages, PageSize: n.opt.Config.PageSize, BytesPerToken: p.KV.BytesPerToken(n.KVDType),
-		ByPurpose: n.Model.Bytes(), StepBytes: workspace(n.opt.Config, p, n.Plan.MaxRunning),
+		Pages: n.Plan.Pages, PageSize: n.Config().PageSize, BytesPerToken: p.KV.BytesPerToken(n.KVDType),
+		ByPurpose: n.Model.Bytes(), StepBytes: workspace(n.Config(), p, n.Plan.MaxRunning),
 	}
 }
 

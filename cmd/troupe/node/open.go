@@ -68,6 +68,7 @@ type Node struct {
 	// end with an error.
 	Fatal chan error
 
+	config  atomic.Pointer[configs.Config]
 	started time.Time
 	hash    atomic.Pointer[string]
 	// stopHash ends the hashing of the weights and waits for it.
@@ -78,20 +79,30 @@ type Node struct {
 // Open loads the model and starts the engine. The error names what is wrong,
 // where, and the remedy.
 func Open(ctx context.Context, opt Options) (*Node, error) {
-	n := &Node{opt: opt, Fatal: make(chan error, 1), started: time.Now()}
+	n := newNode(opt)
 	return n.open(ctx, n.openModel, n.openText, n.openDevice, n.startEngine)
 }
 
 // OpenModel loads the model onto the device and starts no engine.
 func OpenModel(ctx context.Context, opt Options) (*Node, error) {
-	n := &Node{opt: opt, Fatal: make(chan error, 1), started: time.Now()}
+	n := newNode(opt)
 	return n.open(ctx, n.openModel, n.openDevice)
 }
+
+func newNode(opt Options) *Node {
+	n := &Node{opt: opt, Fatal: make(chan error, 1), started: time.Now()}
+	n.config.Store(opt.Config)
+	return n
+}
+
+// Config is the settings of the moment. Those that cannot change live are the
+// same for the life of the node.
+func (n *Node) Config() *configs.Config { return n.config.Load() }
 
 func (n *Node) open(ctx context.Context, steps ...func(context.Context) error) (*Node, error) {
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
-			return nil, errors.Join(n.opt.Config.Explain(err), n.CloseInTime(ctx))
+			return nil, errors.Join(n.Config().Explain(err), n.CloseInTime(ctx))
 		}
 	}
 	return n, nil
@@ -129,7 +140,7 @@ func AboutModel(err error, c *configs.Config) error {
 }
 
 func (n *Node) openModel(context.Context) (err error) {
-	c := n.opt.Config
+	c := n.Config()
 	o := c.Open
 	o.Seed = 42
 	files, name, err := Files(c)
@@ -147,7 +158,7 @@ func (n *Node) openModel(context.Context) (err error) {
 }
 
 func (n *Node) openText(context.Context) error {
-	c := n.opt.Config
+	c := n.Config()
 	files, _, err := Files(c)
 	if err != nil {
 		return err
@@ -208,7 +219,7 @@ func OpenDevice(c *configs.Config) (gpu.Device, error) {
 }
 
 func (n *Node) openDevice(ctx context.Context) (err error) {
-	c := n.opt.Config
+	c := n.Config()
 	if n.Device, err = OpenDevice(c); err != nil {
 		return err
 	}

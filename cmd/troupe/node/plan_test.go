@@ -71,7 +71,7 @@ func TestTypesOfWeights(t *testing.T) {
 // fits; none where none does or where something else is wrong.
 func TestWhatFits(t *testing.T) {
 	n := open(t, settings(t), nil)
-	c := n.opt.Config
+	c := n.Config()
 	held := func(dtype string) int64 {
 		with := *c
 		with.CPU.WeightDType = dtype

@@ -1,0 +1,55 @@
+package httpapi
+
+import (
+	"context"
+	"slices"
+)
+
+// rules are the options that hold at a moment, with what follows from them.
+// Immutable: Configure makes new ones, and a request uses those with which it
+// began.
+type rules struct {
+	Options
+	keys  *keyring
+	hosts *hostRule
+}
+
+func newRules(o Options) *rules {
+	o = o.withDefaults()
+	return &rules{o, newKeyring(&o), newHostRule(o.Host, o.AllowedHosts)}
+}
+
+// Configure replaces the options that can change while the server runs:
+// APIKeys, AdminAPIKey, AllowedHosts, CORSOrigins, MaxBodyBytes, WriteStall and
+// HealthTimeout. Requests that have begun keep the old ones. It is not safe for
+// concurrent use with itself.
+func (s *Server) Configure(o Options) {
+	next := s.Options
+	next.APIKeys, next.AdminAPIKey, next.AllowedHosts, next.CORSOrigins = o.APIKeys, o.AdminAPIKey, o.AllowedHosts, o.CORSOrigins
+	next.MaxBodyBytes, next.WriteStall, next.HealthTimeout = o.MaxBodyBytes, o.WriteStall, o.HealthTimeout
+	old, now := s.rules.Load(), newRules(next)
+	now.hosts.loopback = old.hosts.loopback
+	now.keys.follow(old.keys, now.SharePrefixCache)
+	s.bodies.resize(now.MaxBodiesBytes)
+	s.rules.Store(now)
+}
+
+// rulesFor are the rules of a request.
+func (s *Server) rulesFor(ctx context.Context) *rules {
+	if t, ok := ctx.Value(trailKey{}).(*trail); ok && t.rules != nil {
+		return t.rules
+	}
+	return s.rules.Load()
+}
+
+// follow keeps what old keys have cached from new ones: after any change each
+// key has a cache of its own, since the common one has prefixes of senders that
+// are gone.
+func (k *keyring) follow(old *keyring, share bool) {
+	same := sameSet(k.users, old.users) && sameSet(k.admin, old.admin)
+	k.apart = !share && (k.apart || old.apart || !same)
+}
+
+func sameSet(a, b [][32]byte) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(d [32]byte) bool { return !slices.Contains(b, d) })
+}
