@@ -5,15 +5,15 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/troupe-engine/troupe/actors/shell"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// cacheLog stands around the core while the log is at debug level. From the
-// messages that pass it tells, for each request that is admitted, why its
-// prefix was found as far as it was, and what was evicted.
+// cacheLog wraps the core. While the log is at debug level, it reads from the
+// messages that pass, for each admitted request, why its prefix was found as far
+// as it was, and what was evicted.
 type cacheLog struct {
-	shell.Core[messages.ToCache]
+	*radix.Core
 	log      zerolog.Logger
 	pageSize int
 	// found has the last match of requests that were looked up and not admitted
@@ -30,13 +30,19 @@ type match struct {
 	end                      messages.MatchEnd
 }
 
-func newCacheLog(core shell.Core[messages.ToCache], pageSize int, log zerolog.Logger) *cacheLog {
+func newCacheLog(core *radix.Core, pageSize int, log zerolog.Logger) *cacheLog {
 	return &cacheLog{Core: core, log: log, pageSize: pageSize, found: map[messages.RequestID]match{}}
 }
 
 // Step implements shell.Core.
 func (r *cacheLog) Step(now time.Duration, msg messages.ToCache, out *messages.Outbox) {
+	on := debug(r.log)
+	r.Explain(on)
 	r.Core.Step(now, msg, out)
+	if !on {
+		clear(r.found)
+		return
+	}
 	switch m := msg.(type) {
 	case *messages.LockPrefixes:
 		for _, s := range out.Sends {

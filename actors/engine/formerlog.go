@@ -9,12 +9,21 @@ import (
 	"github.com/troupe-engine/troupe/sched/former"
 )
 
-// formerLog stands around the core while the log is at debug level. From the
-// messages that pass it tells what became of each request in this epoch.
+// formerLog wraps the core. While the log is at debug level, it reads from the
+// messages that pass what becomes of each request in this epoch.
 type formerLog struct {
 	*former.Core
 	log    zerolog.Logger
 	trails map[messages.RequestID]*trail // of requests that were admitted
+	missed bool                          // the log was at another level before, so trails lacks some
+}
+
+// debug reports whether lines of debug level are written at the moment: the level
+// can change while the engine runs.
+func debug(log zerolog.Logger) bool {
+	e := log.Debug()
+	e.Discard() // it is not sent
+	return e != nil
 }
 
 // trail is one request's way through the epoch.
@@ -34,6 +43,11 @@ func newFormerLog(core *former.Core, log zerolog.Logger) *formerLog {
 // Step implements shell.Core.
 func (r *formerLog) Step(now time.Duration, msg messages.ToFormer, out *messages.Outbox) {
 	r.Core.Step(now, msg, out)
+	if !debug(r.log) {
+		clear(r.trails)
+		r.missed = true
+		return
+	}
 	for _, s := range out.Sends {
 		switch m := s.Msg.(type) {
 		case *messages.RunBatch:
@@ -80,7 +94,11 @@ func (r *formerLog) ended(now time.Duration, end messages.RequestEnded) {
 	e := r.log.Debug().Uint64("request", uint64(end.ID)).Str("reason", end.Reason.String())
 	t := r.trails[end.ID]
 	if t == nil {
-		e.Msg("request ended before it was admitted")
+		if r.missed {
+			e.Msg("request ended")
+		} else {
+			e.Msg("request ended before it was admitted")
+		}
 		return
 	}
 	e = e.Int("prompt_tokens", len(t.request.Prompt)).Int("output_tokens", len(t.request.Output)+t.tokens).Int("cached_tokens", t.cached).

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/actors/runner"
 	"github.com/troupe-engine/troupe/actors/shell"
@@ -25,11 +24,10 @@ import (
 //	KV allocator    pages.Core  the free pages                        starts with every page free
 //	runner          package runner    the device's rows                     starts without rows
 //
-// While the log is at debug level, the batch former and the cache have a
-// request log around their core.
+// A request log wraps the cores of batch former and cache; it does nothing unless
+// the log is at debug level.
 func (s *supervisor) props(role messages.Actor) *actor.Props {
 	opt, more := s.shellOptions(role, s.life.epoch), s.propsFor(role)
-	logged := s.spec.Log.GetLevel() <= zerolog.DebugLevel
 	switch role {
 	case messages.Runner:
 		return runner.Props(opt, s.spec.Executor, s.spec.Watchdog, more...)
@@ -37,22 +35,10 @@ func (s *supervisor) props(role messages.Actor) *actor.Props {
 		return props(opt, func() shell.Core[messages.ToAllocator] { return pages.New(s.spec.Alloc) }, more)
 	case messages.Cache:
 		return props(opt, func() shell.Core[messages.ToCache] {
-			o := s.spec.Cache
-			o.Explain = logged
-			core := radix.New(o)
-			if logged {
-				return newCacheLog(core, o.PageSize, opt.Log)
-			}
-			return core
+			return newCacheLog(radix.New(s.spec.Cache), s.spec.Cache.PageSize, opt.Log)
 		}, more)
 	case messages.Former:
-		return props(opt, func() shell.Core[messages.ToFormer] {
-			core := former.New(s.spec.Batch)
-			if logged {
-				return newFormerLog(core, opt.Log)
-			}
-			return core
-		}, more)
+		return props(opt, func() shell.Core[messages.ToFormer] { return newFormerLog(former.New(s.spec.Batch), opt.Log) }, more)
 	case messages.Queue:
 		return props(opt, func() shell.Core[messages.ToQueue] { return queue.New(s.spec.Queue) }, more)
 	}

@@ -27,8 +27,6 @@ type Options struct {
 	History  int
 	Events   bool
 	HashSeed uint64
-	// Explain adds to each match why it ends; it costs a second walk.
-	Explain bool
 }
 
 // Core is the radix cache's actor core: the tree of one epoch. It answers
@@ -58,13 +56,16 @@ func New(opts Options) *Core {
 	}
 	return &Core{
 		disabled: opts.Disabled,
-		explain:  opts.Explain,
 		tree: NewTree(TreeOptions{
 			PageSize: opts.PageSize, Policy: policy,
 			History: opts.History, Events: opts.Events, HashSeed: opts.HashSeed,
 		}),
 	}
 }
+
+// Explain switches on or off that each match says why it ends, which costs a
+// second walk. It is off at first.
+func (c *Core) Explain(on bool) { c.explain = on }
 
 // Tree is the core's tree, for reading only: counters, Peek and String.
 func (c *Core) Tree() *Tree { return c.tree }

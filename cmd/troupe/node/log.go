@@ -29,7 +29,9 @@ var levels = map[slog.Level]zerolog.Level{
 
 // Enabled implements slog.Handler.
 func (b bridge) Enabled(_ context.Context, level slog.Level) bool {
-	return levels[level] >= b.log.GetLevel()
+	e := b.log.WithLevel(levels[level])
+	e.Discard() // only asked for
+	return e != nil
 }
 
 // Handle implements slog.Handler.
