@@ -71,7 +71,9 @@ type Config struct {
 	LogLevel  string
 	LogFormat string
 
-	sources map[string]string // where each setting came from, by key; nil when it was not loaded
+	// Of settings that were loaded; nil otherwise.
+	sources map[string]string // where each setting came from, by key
+	file    *file
 }
 
 // Values lists every setting with its source.

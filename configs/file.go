@@ -26,6 +26,9 @@ type file struct {
 	twice  []string       // names that differ in case only, ascending
 }
 
+// empty reports a file without any text.
+func (f *file) empty() bool { return f != nil && f.name != "" && len(bytes.TrimSpace(f.text)) == 0 }
+
 // readFile reads a file; an empty name is no file.
 func readFile(name string) (*file, error) {
 	f := &file{name: name, format: "yaml"}

@@ -20,6 +20,7 @@ func Load(file string, flags *pflag.FlagSet) (*Config, []Value, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	c.file = f
 	errs := append(unknownVariables(os.Environ(), list), f.check(list)...)
 	v, err := layers(list, f, flags)
 	if err != nil {
