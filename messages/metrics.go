@@ -1,6 +1,7 @@
 package messages
 
-// Metric names a measurement. The words are SGLang's suffixes, so that
+// Metric names a measurement; it may end in a label, as in {result="applied"}.
+// The words are SGLang's suffixes, so that
 // dashboards carry over; the exposition adds the prefix troupe_.
 type Metric string
 
@@ -32,6 +33,10 @@ const (
 	KVEventGaps      Metric = "num_kv_event_gaps_total"
 	AuditsPassed     Metric = "num_audits_total"
 	AuditsFailed     Metric = "num_failed_audits_total"
+
+	ReloadsApplied   Metric = `config_reloads_total{result="applied"}`
+	ReloadsUnchanged Metric = `config_reloads_total{result="unchanged"}`
+	ReloadsRefused   Metric = `config_reloads_total{result="refused"}`
 )
 
 // Gauges.

@@ -27,6 +27,8 @@ var (
 	stepSize   = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}
 )
 
+const reloadsHelp = "Reloads of the settings by result; a refused one leaves all settings as they were."
+
 var rows = []row{
 	{m.PromptTokens, counter, "Prompt tokens of requests whose prefill completed.", nil},
 	{m.GenerationTokens, counter, "Tokens accepted as output.", nil},
@@ -51,6 +53,9 @@ var rows = []row{
 	{m.KVEventGaps, counter, "Readers of KV events that did not keep up and lost their subscription.", nil},
 	{m.AuditsPassed, counter, "Audits of the KV pool that balanced.", nil},
 	{m.AuditsFailed, counter, "Audits of the KV pool that did not balance.", nil},
+	{m.ReloadsApplied, counter, reloadsHelp, nil},
+	{m.ReloadsUnchanged, counter, reloadsHelp, nil},
+	{m.ReloadsRefused, counter, reloadsHelp, nil},
 	{m.RequestsOpen, gauge, "Requests in intake's table.", nil},
 	{m.RequestsWaiting, gauge, "Requests in the waiting queue.", nil},
 	{m.RequestsRunning, gauge, "Requests that hold a row.", nil},

@@ -7,6 +7,7 @@ package telemetry
 
 import (
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -57,10 +58,13 @@ func (a *atomicFloat) add(v float64) {
 func New(model string, log zerolog.Logger) *Meter {
 	m := &Meter{model: model, registry: prometheus.NewRegistry(), metrics: map[messages.Metric]*metric{}, log: log}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	labels := prometheus.Labels{"model_name": model}
 	for _, r := range rows {
 		x := &metric{row: r}
-		name := "troupe_" + string(r.name)
+		labels := prometheus.Labels{"model_name": model}
+		name, label, _ := strings.Cut("troupe_"+string(r.name), "{")
+		if key, value, ok := strings.Cut(strings.TrimSuffix(label, "}"), "="); ok {
+			labels[key] = strings.Trim(value, `"`)
+		}
 		switch r.kind {
 		case counter:
 			x.counter = prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: r.help, ConstLabels: labels})

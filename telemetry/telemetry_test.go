@@ -20,7 +20,7 @@ func TestTableMatchesTheVocabulary(t *testing.T) {
 		t.Fatal(err)
 	}
 	declared := map[string]bool{}
-	for _, m := range regexp.MustCompile(`Metric += "([a-z0-9_]+)"`).FindAllStringSubmatch(string(source), -1) {
+	for _, m := range regexp.MustCompile("Metric += [\"`](.+)[\"`]").FindAllStringSubmatch(string(source), -1) {
 		declared[m[1]] = true
 	}
 	if len(declared) < 30 {
@@ -42,6 +42,7 @@ func TestReadingsComeOut(t *testing.T) {
 	m := New("tiny", zerolog.New(&logged))
 	m.Record(messages.Steps, 2)
 	m.Record(messages.Steps, 3)
+	m.Record(messages.ReloadsRefused, 1)
 	m.Record(messages.PagesFree, 7)
 	m.Record(messages.PagesFree, 6)
 	m.Record(messages.TimeToFirstToken, .3)
@@ -51,6 +52,7 @@ func TestReadingsComeOut(t *testing.T) {
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	for _, want := range []string{
 		`troupe_num_steps_total{model_name="tiny"} 5`, `troupe_kv_pages_free{model_name="tiny"} 6`,
+		`troupe_config_reloads_total{model_name="tiny",result="refused"} 1`, `troupe_config_reloads_total{model_name="tiny",result="applied"} 0`,
 		`troupe_time_to_first_token_seconds_bucket{model_name="tiny",le="0.5"} 1`,
 	} {
 		if !strings.Contains(w.Body.String(), want) {

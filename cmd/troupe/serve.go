@@ -13,13 +13,14 @@ import (
 
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/telemetry"
 )
 
 func newServe() *cobra.Command {
 	c := &cobra.Command{
 		Use: "serve", Short: "Serve a model over HTTP", Args: cobra.NoArgs,
 		Long: "Serve a model over HTTP until SIGINT or SIGTERM, then let open requests finish.\n" +
-			"SIGHUP is logged and has no other effect: settings are read at the start only.\n" +
+			"SIGHUP, or a change of the config file, reloads the settings that can change live.\n" +
 			"Without --model it serves the small embedded model.",
 		Example: "  troupe serve\n  troupe serve --model ./Qwen2.5-0.5B-Instruct --port 8000\n  troupe serve --config configs/server.yaml --model DIR",
 		RunE:    func(c *cobra.Command, _ []string) error { return serve(c) },
@@ -34,8 +35,11 @@ func serve(c *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx, log := c.Context(), newLogger(cfg)
-	defer outliveHangups(log)()
+	ctx, level := c.Context(), &telemetry.LogLevel{}
+	node.SetLogLevel(level, cfg)
+	log := newLogger(cfg).Level(zerolog.DebugLevel).Sample(level)
+	why, stop := reasonsToReload(cfg, log)
+	defer stop()
 	listeners, err := node.Listen(cfg)
 	if err != nil {
 		return err
@@ -46,11 +50,15 @@ func serve(c *cobra.Command) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, recording.Close()) }()
-	n, err := openNode(ctx, cfg, log)
+	n, err := node.Open(ctx, node.Options{Config: cfg, Log: log, LogLevel: level, Version: versionText(), Progress: progress()})
 	if err != nil {
 		return err
 	}
 	n.Recording = recording
+	n.Reloads = node.Reloads{Why: why, Load: func() (*configs.Config, error) {
+		next, _, err := loadConfig(c)
+		return next, err
+	}}
 	defer func() { err = errors.Join(err, n.CloseInTime(ctx)) }()
 	api := n.API()
 	log.Info().Str("model", n.Name).Str("url", api.URL(listeners.API)).Str("device", n.Device.Info().Name).
@@ -65,21 +73,34 @@ func serve(c *cobra.Command) (err error) {
 	return n.Serve(ctx, api, listeners)
 }
 
-// outliveHangups logs each SIGHUP until stop is called. Without it one would end
-// the process, and with it every open request: a terminal sends one when it
-// closes, and tools send one to have settings read again.
-func outliveHangups(log zerolog.Logger) (stop func()) {
+// reasonsToReload gives a reason for each SIGHUP and for each change of the
+// config file, until stop is called. Without it SIGHUP would end the process, and
+// with it every open request.
+func reasonsToReload(cfg *configs.Config, log zerolog.Logger) (why <-chan string, stop func()) {
+	reasons := make(chan string, 1)
+	give := func(reason string) {
+		select {
+		case reasons <- reason:
+		default: // one is waiting already
+		}
+	}
+	stopWatch, err := cfg.Watch(func() { give("the config file has changed") })
+	if err != nil {
+		log.Warn().Err(err).Msg("changes of the config file will not be noticed; send SIGHUP to reload it")
+		stopWatch = func() {}
+	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGHUP)
-	var logging sync.WaitGroup
-	logging.Go(func() {
+	var listening sync.WaitGroup
+	listening.Go(func() {
 		for range signals {
-			log.Info().Msg("SIGHUP has no effect: settings are read at the start only; restart to apply changes")
+			give("SIGHUP")
 		}
 	})
-	return func() {
+	return reasons, func() {
+		stopWatch()
 		signal.Stop(signals)
 		close(signals)
-		logging.Wait()
+		listening.Wait()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
@@ -62,12 +63,14 @@ func (n *Node) API() *httpapi.Server {
 // full tells the adapter whether every new request would be refused. Where some
 // may go before others, only intake can tell; nil then.
 func (n *Node) full() func() (wait, most time.Duration, full bool) {
-	opt := n.tableOptions()
-	most := opt.Patience()
-	if most == 0 || opt.Oust || opt.Fair {
+	if opt := n.tableOptions(); opt.Oust || opt.Fair {
 		return nil
 	}
 	return func() (time.Duration, time.Duration, bool) {
+		most := n.Config().Requests.Patience()
+		if most == 0 {
+			return 0, 0, false
+		}
 		wait := time.Duration(n.Meter.Value(messages.QueueWait) * float64(time.Second))
 		if wait <= most {
 			return 0, 0, false
@@ -141,6 +144,11 @@ const abortGrace = 2 * time.Second
 // afterwards. The listeners are closed.
 func (n *Node) Serve(ctx context.Context, api *httpapi.Server, l *Listeners) error {
 	defer l.Close()
+	following, end := context.WithCancel(ctx)
+	var follower sync.WaitGroup
+	follower.Go(func() { n.follow(following, api, n.Reloads) })
+	defer follower.Wait()
+	defer end()
 	failed := make(chan error, 2)
 	admin := &http.Server{ReadHeaderTimeout: n.Config().HTTP.HeaderTimeout}
 	defer admin.Close()

@@ -34,6 +34,8 @@ import (
 type Options struct {
 	Config *configs.Config
 	Log    zerolog.Logger
+	// LogLevel, if not nil, is the level that Log samples by; a reload sets it.
+	LogLevel *telemetry.LogLevel
 	// Progress, if not nil, is told of long work: bytes of weights loaded.
 	Progress func(done, total int64)
 	// Engine, if not nil, changes the engine before it starts; for tests.
@@ -64,6 +66,8 @@ type Node struct {
 	// Recording, if not nil, records the traffic of an API that is made later.
 	// Its owner closes it.
 	Recording *Recording
+	// Reloads, if its Why is not nil, is how Serve reads the settings again.
+	Reloads Reloads
 	// Fatal has the reason when the engine has given up; then the process must
 	// end with an error.
 	Fatal chan error

@@ -1,0 +1,81 @@
+package node
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/actors/intake/httpapi"
+	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/telemetry"
+)
+
+// Reloads says how the settings of a running server are read again.
+type Reloads struct {
+	// Load reads all layers; an error says what is wrong.
+	Load func() (*configs.Config, error)
+	// Why receives the reason for each reload, for the log. Reasons that come
+	// during a reload may be one.
+	Why <-chan string
+}
+
+// follow reloads the settings until ctx ends.
+func (n *Node) follow(ctx context.Context, api *httpapi.Server, reloads Reloads) {
+	for {
+		select {
+		case why := <-reloads.Why:
+			n.reload(ctx, api, reloads.Load, why)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// reload applies the settings as they are now, and says what became of it.
+func (n *Node) reload(ctx context.Context, api *httpapi.Server, load func() (*configs.Config, error), why string) {
+	next, err := load()
+	var changed []string
+	if err == nil {
+		changed, err = n.apply(ctx, api, next)
+	}
+	switch {
+	case ctx.Err() != nil: // the server is shutting down
+	case err != nil:
+		n.Meter.Record(messages.ReloadsRefused, 1)
+		n.opt.Log.Error().Err(err).Str("reason", why).Msg("the settings were not reloaded; all of them stay as they were")
+	case len(changed) == 0:
+		n.Meter.Record(messages.ReloadsUnchanged, 1)
+		n.opt.Log.Info().Str("reason", why).Msg("the settings were reloaded; nothing has changed")
+	default:
+		n.Meter.Record(messages.ReloadsApplied, 1)
+		n.opt.Log.Info().Strs("changed", changed).Str("reason", why).Msg("the settings were reloaded")
+		for _, w := range next.Warnings() {
+			n.opt.Log.Warn().Msg(w)
+		}
+	}
+}
+
+// apply changes the settings to those of next, all of them or none, and returns
+// the keys of those that differ. Intake comes first, since only it can refuse.
+func (n *Node) apply(ctx context.Context, api *httpapi.Server, next *configs.Config) (changed []string, err error) {
+	if changed, err = n.Config().Changes(next); err != nil {
+		return nil, err
+	}
+	if err := n.Engine.Configure(ctx, next.Requests.Limits()); err != nil {
+		return nil, next.Explain(err)
+	}
+	api.Configure(next.HTTP)
+	if n.opt.LogLevel != nil {
+		SetLogLevel(n.opt.LogLevel, next)
+	}
+	n.config.Store(next) // drain-timeout and the sources are read from there
+	return changed, nil
+}
+
+// SetLogLevel gives level the log-level of the settings.
+func SetLogLevel(level *telemetry.LogLevel, c *configs.Config) {
+	if l, err := zerolog.ParseLevel(c.LogLevel); err == nil { // configs has checked it
+		level.Set(l)
+	}
+}
