@@ -3,6 +3,9 @@
 package main
 
 import (
+	"errors"
+	"net/http"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,5 +31,74 @@ func TestAServerOutlivesSIGHUP(t *testing.T) {
 	}
 	if status := s.ends(); status != 0 || !strings.Contains(s.logged.String(), "shutting down") {
 		t.Errorf("ended with status %d; the log:\n%s", status, s.logged)
+	}
+}
+
+// A server reloads its config file when it changes and at SIGHUP. Flags and the
+// environment still win, and what is wrong is refused.
+func TestAServerReloadsItsSettings(t *testing.T) {
+	file := stored(t, "troupe.yaml", "api-key: a\nmax-open-requests: 7\n")
+	replace := func(text string) {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(file+"~", []byte(text), 0o600), os.Rename(file+"~", file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("TROUPE_QUEUE_TIMEOUT", "7s")
+	s := startServer(t, nil, "--config", file, "--max-queued-requests", "3")
+	status := func(key string) int {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+"/v1/models", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+key)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	says := func(want ...string) {
+		t.Helper()
+		line := s.waitFor(want[0])
+		for _, w := range want {
+			if !strings.Contains(line, w) {
+				t.Fatalf("no line with %q; the log:\n%s", want, s.logged)
+			}
+		}
+	}
+	hangup := func() {
+		t.Helper()
+		if err := s.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace("api-key: [a, b]\nmax-open-requests: 7\nmax-queued-requests: 5\nqueue-timeout: 9s\n") // the last two are a flag and a variable
+	says("the settings were reloaded", `"changed":["api-key"]`, "the config file has changed")
+	if a, b := status("a"), status("b"); a != 200 || b != 200 {
+		t.Errorf("the keys give %d and %d", a, b)
+	}
+	hangup()
+	says("nothing has changed", "SIGHUP")
+	replace("api-key: b\npage-size: 32\n")
+	says("the settings were not reloaded", "page-size (file "+file+", line 2) changes from 16 to 32, which needs a restart", `"level":"error"`)
+	replace("api-key: [")
+	says("the settings were not reloaded", "config file "+file)
+	hangup()
+	says("the settings were not reloaded", "SIGHUP")
+	if a, b := status("a"), status("b"); a != 200 || b != 200 {
+		t.Errorf("after refused reloads the keys give %d and %d", a, b)
+	}
+	replace("api-key: b\nmax-open-requests: 7\n")
+	says("the settings were reloaded", `"changed":["api-key"]`)
+	if a, b := status("a"), status("b"); a != 401 || b != 200 {
+		t.Errorf("after the last reload the keys give %d and %d", a, b)
+	}
+	if err := s.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := s.ends(); code != 0 {
+		t.Errorf("ended with status %d; the log:\n%s", code, s.logged)
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/troupe-engine/troupe/actors/engine"
+	"github.com/troupe-engine/troupe/telemetry"
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
@@ -103,5 +105,46 @@ func TestRequestLogIsOffAboveDebug(t *testing.T) {
 	s.WaitIdle(t)
 	if n := len(logged(t, s, "prefix looked up")) + len(logged(t, s, "request ended")) + len(logged(t, s, "call accepted")); n != 0 {
 		t.Errorf("%d lines", n)
+	}
+}
+
+// The request log begins and ends with the level, in the middle of an epoch. Of a
+// request that was admitted before it knows the end only.
+func TestRequestLogFollowsTheLevel(t *testing.T) {
+	var level telemetry.LogLevel
+	level.Set(zerolog.InfoLevel)
+	s := testserver.Start(t, testserver.Options{Log: zerolog.DebugLevel, Change: func(spec *engine.Spec) { spec.Log = spec.Log.Sample(&level) }})
+	ask := func() {
+		post(t, s, "/v1/completions", object{"prompt": onceUpon, "max_tokens": 3})
+		s.WaitIdle(t)
+	}
+	expect := func(when string, ends, lookups int) {
+		t.Helper()
+		if e, l := len(logged(t, s, "request ended")), len(logged(t, s, "prefix looked up")); e != ends || l != lookups {
+			t.Errorf("%s: %d ends and %d look-ups are logged, want %d and %d", when, e, l, ends, lookups)
+		}
+	}
+	ask()
+	expect("at info", 0, 0)
+	level.Set(zerolog.DebugLevel)
+	ask()
+	expect("at debug", 1, 1)
+	want(t, logged(t, s, "request ended")[0], 3, "output_tokens")
+	level.Set(zerolog.InfoLevel)
+	ask()
+	expect("at info again", 1, 1)
+	s.Hold()
+	done := make(chan bool)
+	go func() {
+		ask()
+		close(done)
+	}()
+	s.Step(t)
+	level.Set(zerolog.DebugLevel)
+	s.Resume()
+	<-done
+	expect("at debug while a request runs", 2, 1)
+	if end := logged(t, s, "request ended")[1]; end["reason"] != "length" || end["output_tokens"] != nil {
+		t.Errorf("the line is %v", end)
 	}
 }

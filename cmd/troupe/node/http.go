@@ -172,13 +172,13 @@ func (n *Node) Serve(ctx context.Context, api *httpapi.Server, l *Listeners) err
 
 func (n *Node) drain(ctx context.Context, api *httpapi.Server) error {
 	timeout := n.Config().DrainTimeout
-	n.opt.Log.Info().Dur("timeout_ms", timeout).Msg("shutting down; open requests may finish")
+	n.opt.Log.Info().Dur("timeout_ms", timeout).Msg("shutting down; waiting for open requests")
 	api.Drain()
 	limit, cancel := context.WithTimeoutCause(ctx, timeout, errDrainOver)
 	defer cancel()
 	err := n.drained(limit)
 	if errors.Is(err, errDrainOver) {
-		n.opt.Log.Warn().Msg("drain-timeout is over; the requests that are still open are aborted")
+		n.opt.Log.Warn().Msg("drain-timeout expired; aborting the remaining requests")
 		n.Engine.Send(&messages.AbortRequests{All: true, ShuttingDown: true})
 		limit, cancel = context.WithTimeoutCause(ctx, abortGrace, errDrainOver)
 		defer cancel()
