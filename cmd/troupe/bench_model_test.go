@@ -211,7 +211,7 @@ func TestBenchModelRefuses(t *testing.T) {
 		"there is nothing to measure":                            {"--prompt", "0", "--generate", "0"},
 		"--shape \"gpt-9\" is not known; use one of llama-1b":    {"--shape", "gpt-9"},
 		"are two models; give one of them":                       {"--shape", "llama-1b", "--model-path", missing},
-		"weight-dtype is \"q9\", it must be auto":                {"--shape", "llama-1b", "--weight-dtype", "q9"},
+		"weight-dtype is \"q9\"; it must be auto":                {"--shape", "llama-1b", "--weight-dtype", "q9"},
 		"--shape-type \"q4_2\" is not known; use one of q4_k_m":  {"--shape", "llama-1b", "--shape-type", "q4_2"},
 		"--write-gguf writes the model of --shape":               {"--write-gguf", missing},
 		"the name must end in .gguf":                             {"--shape", "llama-1b", "--write-gguf", "model.bin"},

@@ -77,7 +77,7 @@ func newRoot() *cobra.Command {
 		Version: versionText(),
 	}
 	root.SetVersionTemplate("troupe {{.Version}}\n")
-	root.PersistentFlags().String("config", "", "YAML file with settings; TROUPE_CONFIG names one, too")
+	root.PersistentFlags().String("config", "", "file with settings: YAML, TOML or JSON (or set TROUPE_CONFIG)")
 	root.SetFlagErrorFunc(suggestFlag)
 	root.AddCommand(newServe(), newGenerate(), newChat(), newInspect(), newReplay(), newBench(), newTop(), newVersion())
 	return root

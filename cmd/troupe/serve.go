@@ -68,7 +68,7 @@ func serve(c *cobra.Command) (err error) {
 		log.Warn().Err(n.TemplateFault).Msg("chat requests are refused: the model's chat template cannot be used")
 	}
 	if len(cfg.HTTP.APIKeys) == 0 && cfg.HTTP.Host != "127.0.0.1" && cfg.HTTP.Host != "localhost" && cfg.HTTP.Host != "::1" {
-		log.Warn().Str("host", cfg.HTTP.Host).Msg("anyone who reaches this address can use the server; set api-key")
+		log.Warn().Str("host", cfg.HTTP.Host).Msg("the server is reachable from the network and has no API key; set api-key")
 	}
 	return n.Serve(ctx, api, listeners)
 }

@@ -1,0 +1,56 @@
+package configs
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// docs/operations.md says of each setting in its table whether it changes live,
+// and lists all that do.
+func TestDocsSayWhatChangesLive(t *testing.T) {
+	text, err := os.ReadFile("../docs/operations.md")
+	must(t, err)
+	var all, lives []string
+	for _, v := range Default().Values() {
+		all = append(all, v.Key)
+		if v.Live {
+			lives = append(lives, v.Key)
+		}
+	}
+	code := regexp.MustCompile("`([a-z-]+)`")
+	_, table, _ := strings.Cut(string(text), "| setting | default | changes |")
+	table, reload, _ := strings.Cut(table, "### Reload")
+	rows := 0
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.ReplaceAll(line, `\|`, ""), "|")
+		if len(cells) != 6 || !strings.Contains(cells[1], "`") {
+			continue
+		}
+		rows++
+		for _, key := range code.FindAllStringSubmatch(cells[1], -1) {
+			want := map[bool]string{true: "live", false: "restart"}[slices.Contains(lives, key[1])]
+			if got := strings.TrimSpace(cells[3]); got != want && key[1] != "prefill-chunk-size" {
+				t.Errorf("%s: the table says %s, the code %s", key[1], got, want)
+			}
+			if !slices.Contains(all, key[1]) && key[1] != "prefill-chunk-size" {
+				t.Errorf("%s is not a setting", key[1])
+			}
+		}
+	}
+	if rows < 20 {
+		t.Errorf("only %d rows were found", rows)
+	}
+	_, list, _ := strings.Cut(reload, "These settings can change live:")
+	list, _, _ = strings.Cut(list, "All others")
+	var documented []string
+	for _, key := range code.FindAllStringSubmatch(list, -1) {
+		documented = append(documented, key[1])
+	}
+	slices.Sort(lives)
+	if !slices.Equal(documented, lives) {
+		t.Errorf("documented as live are %q, live are %q", documented, lives)
+	}
+}
