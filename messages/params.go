@@ -128,5 +128,22 @@ type EngineRequest struct {
 // Len is the number of tokens known so far, prompt and output.
 func (r *EngineRequest) Len() int { return len(r.Prompt) + len(r.Output) }
 
+// WantsPromptLogprobs reports whether the log probabilities of the prompt are to
+// be computed. A request with output had them computed by an earlier submission.
+func (r *EngineRequest) WantsPromptLogprobs() bool {
+	return r.Params != nil && r.Params.PromptLogprobs >= 0 && len(r.Output) == 0
+}
+
+// MatchLimit is how many of its first known tokens may come from the cache. One
+// token must be computed to sample the next. And the log probability of position
+// i comes from the computation of position i-1, unless the prompt's were reported
+// before.
+func (r *EngineRequest) MatchLimit(known int, reported bool) int {
+	if reported || !r.WantsPromptLogprobs() {
+		return known - 1
+	}
+	return min(known-1, max(0, r.Params.PromptLogprobStart-1))
+}
+
 // Remaining is how many more output tokens the request may get.
 func (r *EngineRequest) Remaining() int { return r.Params.MaxTokens - len(r.Output) }

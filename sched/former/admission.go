@@ -2,299 +2,206 @@ package former
 
 import (
 	"slices"
-	"time"
 
-	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// maxCandidates bounds the requests of one offer, and with it the prefixes that
-// are locked in vain when few of them fit.
-const maxCandidates = 64
+// admission decides which waiting requests are admitted. It plans from a snapshot
+// of the running batch; what it decides is done by the Core.
+type admission struct {
+	// queued is false only after the queue has said that no request waits. It sends
+	// CandidatesWaiting when that changes.
+	queued bool
+	block  headOfLineBlock
+	// drainFor is the request at the head of the queue that must run alone, so that
+	// all others are retracted for it; 0: none.
+	drainFor messages.RequestID
+	// waiting is how many requests of the last offer wait for a prefix.
+	waiting    int
+	producers  prefixProducers
+	candidates []planCandidate
+}
 
-// blockade remembers why the head of all who wait was refused for memory, so
-// that it is not asked for and matched again at every step. It ends with any
-// release of a lease and with the head's own end; room also grows while the
-// ratio decays.
-type blockade struct {
+// planCandidate is a request that may be admitted.
+type planCandidate struct {
+	seq   *sequence
+	ended bool // since it was offered
+}
+
+// headOfLineBlock remembers how many pages the first waiting request lacked, so
+// that it is not asked for and matched again at every step. Releasing a lease ends
+// it, and so does the request's own end. Headroom also grows while the ratio
+// decays.
+type headOfLineBlock struct {
 	head messages.RequestID
 	need int // pages
 }
 
-// wantsCandidates reports whether somebody who waits might be admitted now.
-func (f *Core) wantsCandidates() bool {
+const (
+	// maxCandidates bounds the candidates of a plan, and with it the prefixes that
+	// are locked in vain when few of them fit.
+	maxCandidates = 64
+	// maxOffered bounds an offer that is larger because requests wait for a prefix.
+	maxOffered = 256
+)
+
+// mayPreempt reports whether the head of the queue should be looked at although it
+// does not fit.
+func (a *admission) mayPreempt(o *Options) bool { return o.PriorityPreemption && a.queued }
+
+// admits reports whether there is a row, and headroom for the request that was
+// refused.
+func (a *admission) admits(v *snapshot) bool {
+	return v.freeRows > 0 && (a.block.need == 0 || a.block.need <= v.headroom())
+}
+
+// wants reports whether one of the requests that wait might be admitted now.
+func (a *admission) wants(v *snapshot) bool {
 	switch {
-	case len(f.retracted) == 0 && !f.mayWait, f.plan.retracted:
+	case v.freeRows == 0 && (len(v.running) == 0 || !a.mayPreempt(v.opt)):
 		return false
-	case f.rows.Free() == 0 && (len(f.running) == 0 || !f.mayPreempt()):
-		return false
-	case f.making != 0 && len(f.running) > 0:
-		return false
-	case len(f.running) == 0:
+	case len(v.running) == 0:
 		return true
-	case f.alone():
+	case a.drainFor != 0 || v.alone():
 		return false
 	}
-	return f.admits() || f.mayPreempt()
+	return a.admits(v) || a.mayPreempt(v.opt)
 }
 
-// admits reports whether there is a row, and room for the one that was refused.
-func (f *Core) admits() bool {
-	return f.rows.Free() > 0 && (f.blocked.need == 0 || f.blocked.need <= f.room())
+// asksQueue reports whether the queue is asked: retracted sequences go before all
+// waiting requests of their rank.
+func (a *admission) asksQueue(v *snapshot) bool {
+	return len(v.retracted) == 0 || a.drainFor != 0 || a.mayPreempt(v.opt)
 }
 
-// occupied is how many sequences take part in steps to come.
-func (f *Core) occupied() int { return len(f.running) - f.leaving }
+// offerLimit is how many requests to ask for: as many as there are rows, and more
+// when some of the last offer wait for a prefix, so that they do not hold up those
+// after them. If nothing fits it is the one that may preempt.
+func (a *admission) offerLimit(v *snapshot) int {
+	if !a.admits(v) {
+		return 1
+	}
+	return min(min(v.freeRows, maxCandidates)+2*a.waiting, maxOffered)
+}
 
-// alone reports whether a request that tolerates no other one runs.
-func (f *Core) alone() bool {
-	for _, s := range f.running {
-		if s.alone() {
-			return true
+// eligible gives the part of an offer that may be admitted now.
+func (a *admission) eligible(v *snapshot, offered []*messages.EngineRequest) []*messages.EngineRequest {
+	if a.drainFor != 0 {
+		at := slices.IndexFunc(offered, func(r *messages.EngineRequest) bool { return r.ID == a.drainFor })
+		if at >= 0 {
+			return offered[at : at+1] // those that were retracted for it come after it
 		}
+		a.drainFor = 0 // it has ended, or others have gone before it
 	}
-	return false
+	if len(v.retracted) > 0 && !v.opt.PriorityPreemption {
+		return nil
+	}
+	return offered
 }
 
-// askCandidates starts an admission: with the retracted sequences, which are
-// ahead of everybody of their rank, or else with the head of the queue.
-func (f *Core) askCandidates(now time.Duration, out *messages.Outbox) (again bool) {
-	limit := f.offerLimit()
-	if !f.admits() {
-		limit = 1 // who may preempt
+// choose makes candidates of the retracted sequences and the head of the queue, in
+// order of rank, up to the first for which there is no headroom. Their prefixes
+// are locked next.
+func (a *admission) choose(v *snapshot, p *pressure, offered []*messages.EngineRequest, done messages.StepID) {
+	offered = a.eligible(v, offered)
+	limit := max(1, min(v.freeRows, maxCandidates))
+	resuming := v.retracted[:min(limit, len(v.retracted))]
+	if a.drainFor != 0 {
+		resuming = nil
 	}
-	if len(f.retracted) == 0 || f.making != 0 || f.mayPreempt() {
-		out.ToQueue(&messages.OfferCandidates{Plan: f.plan.id, Limit: limit})
-		f.become(offering)
-		return false
-	}
-	f.considerAll(nil)
-	return f.lockPrefixes(now, out)
-}
-
-func (f *Core) candidatesOffered(now time.Duration, m *messages.CandidatesOffered, out *messages.Outbox) {
-	f.must(f.phase == offering && m.Plan == f.plan.id, "CandidatesOffered")
-	f.mayWait = m.Waiting > 0
-	requests := m.Requests
-	if f.making != 0 {
-		at := slices.IndexFunc(requests, func(r *messages.EngineRequest) bool { return r.ID == f.making })
-		if at < 0 {
-			f.making = 0 // it has ended, or others have gone before it
-		} else {
-			requests = requests[at : at+1] // whoever made place comes back after it
-		}
-	}
-	if f.making == 0 && len(f.retracted) > 0 && !f.opt.PriorityPreemption {
-		requests = nil
-	}
-	f.considerAll(requests)
-	f.lockPrefixes(now, out)
-}
-
-// considerAll makes candidates of those who come back and of the head of the
-// queue, in order of rank, up to the first who finds no room. Whoever wants to
-// be alone goes before all who made place.
-func (f *Core) considerAll(offered []*messages.EngineRequest) {
-	f.age()
-	limit := max(1, min(f.rows.Free(), maxCandidates))
-	back := f.retracted[:min(limit, len(f.retracted))]
-	if f.making != 0 {
-		back = nil
-	}
-	room := f.room()
-	f.waiting = 0
-	f.findFillers()
-	defer f.forgetFillers()
-	for len(f.plan.candidates) < limit {
-		s := f.nextToConsider(&back, &offered)
+	headroom := v.headroom()
+	a.candidates, a.waiting = a.candidates[:0], 0
+	a.producers.find(v, done)
+	defer a.producers.forget()
+	for len(a.candidates) < limit {
+		s := nextCandidate(&resuming, &offered, v.opt)
 		if s == nil {
 			return
 		}
 		if s.state == candidate {
-			f.checkRequest(s)
-			if f.waitsForPrefix(s) {
-				f.waiting++
+			v.check(s)
+			if a.producers.awaited(s, v.opt.PageSize) {
+				a.waiting++
 				continue
 			}
 		}
-		if !f.consider(s, &room) {
+		need, ok := a.mayFit(v, p, s, headroom)
+		if !ok {
 			return
 		}
+		headroom -= need
+		a.candidates = append(a.candidates, planCandidate{seq: s})
 	}
 }
 
-// consider makes a sequence a candidate unless not even the least that it may
-// need is left of room. Then nobody behind it is one either, and no prefix is
-// locked in vain.
-func (f *Core) consider(s *sequence, room *int) bool {
-	need, head := f.leastNeed(s), len(f.plan.candidates) == 0
-	if f.blocked.head == s.req.ID {
-		need = max(need, f.blocked.need) // known since its prefix was looked up
+// nextCandidate takes the next one of the retracted sequences and the offered
+// requests: one that has waited for Aging, then the higher rank, among equals the
+// retracted one.
+func nextCandidate(resuming *[]*sequence, offered *[]*messages.EngineRequest, o *Options) *sequence {
+	switch {
+	case len(*resuming) == 0 && len(*offered) == 0:
+		return nil
+	case len(*resuming) > 0 && (len(*offered) == 0 || (*resuming)[0].aged || o.rank((*resuming)[0].req) >= o.rank((*offered)[0])):
+		s := (*resuming)[0]
+		*resuming = (*resuming)[1:]
+		return s
 	}
-	if (need > *room || f.rows.Free() == 0) && !(head && len(f.running) == 0) {
-		if head && need > *room {
-			f.blocked = blockade{s.req.ID, need}
-		}
-		if !head || !f.considerPreemption(s, need-*room) {
-			return false
-		}
-	}
-	*room -= need
-	f.plan.candidates = append(f.plan.candidates, planCandidate{seq: s})
-	return true
+	s := newSequence((*offered)[0])
+	*offered = (*offered)[1:]
+	return s
 }
 
-// checkRequest fails on what intake must have refused: it would starve.
-func (f *Core) checkRequest(s *sequence) {
-	invariants.Check(f.byID[s.req.ID] == nil, "request %d is offered twice", s.req.ID)
-	invariants.Check(s.left(f.opt.ContextLength) >= 1 && s.pagesAfter(1, f.opt.PageSize) <= f.opt.Pages,
-		"request %d of %d tokens, %d of them output, cannot go on: max_tokens %d, context %d, pool of %d pages",
-		s.req.ID, len(s.tokens), s.output(), s.req.Params.MaxTokens, f.opt.ContextLength, f.opt.Pages)
+// mayFit reports whether a sequence fits if as much of it as possible comes from
+// the cache, and how many pages it needs then. If it does not, nothing after it is
+// a candidate either, and no prefix is locked in vain. The head may preempt others;
+// and it always fits when no request runs.
+func (a *admission) mayFit(v *snapshot, p *pressure, s *sequence, headroom int) (need int, ok bool) {
+	need = v.leastNeed(s)
+	if a.block.head == s.req.ID {
+		need = max(need, a.block.need) // known since its prefix was locked
+	}
+	head := len(a.candidates) == 0
+	if need <= headroom && v.freeRows > 0 || head && len(v.running) == 0 {
+		return need, true
+	}
+	if head && need > headroom {
+		a.block = headOfLineBlock{s.req.ID, need}
+	}
+	return need, head && len(p.preempt(v, s.req, need-headroom)) > 0
 }
 
-// lockPrefixes asks the cache for the candidates' prefixes, unless it is known
-// that nothing matches.
-func (f *Core) lockPrefixes(now time.Duration, out *messages.Outbox) (again bool) {
-	if f.opt.CacheDisabled || len(f.plan.candidates) == 0 {
-		f.admit(make([]messages.PrefixLocked, len(f.plan.candidates)), out)
-		return f.commit(now, out)
+// candidate finds a candidate by its request.
+func (a *admission) candidate(id messages.RequestID) *planCandidate {
+	for i := range a.candidates {
+		if a.candidates[i].seq.req.ID == id {
+			return &a.candidates[i]
+		}
 	}
-	m := &messages.LockPrefixes{Plan: f.plan.id, Prefixes: make([]messages.PrefixLock, len(f.plan.candidates))}
-	for i := range f.plan.candidates {
-		s := f.plan.candidates[i].seq
-		m.Prefixes[i] = messages.PrefixLock{ID: s.req.ID, Namespace: s.req.Namespace, Tokens: s.tokens[:len(s.tokens):len(s.tokens)], Limit: s.matchLimit()}
-	}
-	out.ToCache(m)
-	f.become(locking)
-	return false
+	return nil
 }
 
-func (f *Core) prefixesLocked(now time.Duration, m *messages.PrefixesLocked, out *messages.Outbox) {
-	f.must(f.phase == locking && m.Plan == f.plan.id && len(m.Matches) == len(f.plan.candidates), "PrefixesLocked")
-	f.cached = m.Cached
-	f.admit(m.Matches, out)
-	f.commit(now, out)
-}
+// arrived follows a request that waits in an empty queue, or before all that were
+// offered.
+func (a *admission) arrived() { a.queued, a.block = true, headOfLineBlock{} }
 
-// admit decides who of the candidates runs, in order, up to the first refusal;
-// nobody overtakes, except that those who wait for a prefix let others by, to
-// their own advantage. matches are theirs; the counters are those after locking.
-//
-// The charge is SGLang's (PrefillAdder.add_one_req): what must be computed plus
-// the expected output, in whole pages, against what is left of free and
-// evictable pages when everybody who runs gets the output expected of it. A
-// request with nobody beside it is always admitted: intake refuses what does
-// not fit into the whole pool.
-func (f *Core) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
-	room := f.room()
-	asked, hit := 0, 0 // tokens
-	var claimed []messages.RequestID
-	refused, waits := false, false
-	last := false // nobody is admitted behind one who has preempted others
-	f.findFillers()
-	defer f.forgetFillers()
-	for i := range f.plan.candidates {
-		c, match := &f.plan.candidates[i], matches[i]
-		s := c.seq
-		need := s.pagesAfter(s.expected(f.ratio.now, f.opt.ContextLength), f.opt.PageSize) - len(match.Pages)
-		waits = false
-		switch {
-		case c.cancelled:
-			f.endCandidate(s)
-		case refused:
-		case len(f.running) == 0 && f.rows.Free() > 0:
-		case s.alone():
-			f.making, refused = s.req.ID, true
-		case f.alone():
-			refused = true
-		case s.state == candidate && f.waitsForPrefix(s):
-			waits = true
-		case need > room, f.rows.Free() == 0:
-			if f.preempt(s.req, need-room, out) {
-				room, last = f.room(), true
-			}
-			if need > room {
-				f.blocked = blockade{s.req.ID, need}
-			}
-			refused = need > room || f.rows.Free() == 0
-		}
-		if c.cancelled || refused || waits {
-			if match.Node != messages.RootNode {
-				f.plan.unlocks = append(f.plan.unlocks, unlock{match.Node, len(match.Pages)})
-			}
-			continue
-		}
-		refused = last
-		row, ok := f.rows.Take()
-		invariants.Check(ok, "request %d is admitted without a free row", s.req.ID)
-		if s.state == candidate {
-			claimed = append(claimed, s.req.ID)
-			f.byID[s.req.ID] = s
-		} else {
-			invariants.Check(f.retracted[0] == s, "request %d comes back before request %d", s.req.ID, f.retracted[0].req.ID)
-			f.retracted = slices.Delete(f.retracted, 0, 1)
-		}
-		if !f.opt.CacheDisabled {
-			asked, hit = asked+s.matchLimit(), hit+len(match.Pages)*f.opt.PageSize
-		}
-		if s.aged = false; f.overdue(s) {
-			s.safe = f.now + f.opt.Aging
-		}
-		match.ID = s.req.ID
-		s.admitted(row, match, f.opt.PageSize)
-		f.byRow[row] = s
-		f.running = append(f.running, s)
-		if len(f.fillers) < maxSharers {
-			f.fillers = append(f.fillers, s)
-		}
-		room -= need
-		f.blocked = blockade{}
-		if f.making == s.req.ID {
-			f.making = 0
-		}
+// ended follows the end of a request.
+func (a *admission) ended(id messages.RequestID) {
+	if a.block.head == id {
+		a.block = headOfLineBlock{}
 	}
-	clear(f.plan.candidates)
-	f.plan.candidates = f.plan.candidates[:0]
-	if asked > 0 { // only of the admitted: a candidate is looked up as often as it is offered
-		out.Record(messages.CacheQueryTokens, float64(asked))
-		out.Record(messages.CacheHitTokens, float64(hit))
-	}
-	if len(claimed) > 0 {
-		out.ToQueue(&messages.ClaimCandidates{IDs: claimed})
-		f.began = append(f.began, claimed...)
+	if a.drainFor == id {
+		a.drainFor = 0
 	}
 }
 
-// endCandidate ends a request between its offer and its admission.
-func (f *Core) endCandidate(s *sequence) {
-	if s.state == retracted {
-		f.dropRetracted(s)
-		return
-	}
-	s.state = gone
-	f.ended = append(f.ended, messages.RequestEnded{ID: s.req.ID, Reason: messages.EndCancelled})
-}
+// unblock follows a change that may give the blocked request more pages.
+func (a *admission) unblock() { a.block = headOfLineBlock{} }
 
-// room is how many pages are left when everybody who runs gets the output that
-// is expected of it.
-func (f *Core) room() int {
-	n := f.sure()
-	for _, s := range f.running {
-		if s.active() {
-			n -= f.charge(s)
-		}
-	}
-	return n
-}
+// idle follows the end of the last request.
+func (a *admission) idle() { a.block, a.waiting = headOfLineBlock{}, 0 }
 
-// charge is how many pages a running sequence is expected to need beside those
-// that it has.
-func (f *Core) charge(s *sequence) int {
-	return max(0, s.pagesAfter(s.expected(f.ratio.now, f.opt.ContextLength), f.opt.PageSize)-len(s.lease.Pages))
-}
-
-// leastNeed is how many pages a candidate is charged if everything of it that
-// can be cached is locked by somebody already.
-func (f *Core) leastNeed(s *sequence) int {
-	return s.pagesAfter(s.expected(f.ratio.now, f.opt.ContextLength), f.opt.PageSize) - s.matchLimit()/f.opt.PageSize
+// forget drops the candidates.
+func (a *admission) forget() {
+	clear(a.candidates)
+	a.candidates = a.candidates[:0]
 }

@@ -32,7 +32,7 @@ func TestAuditFindsWhatDoesNotAddUp(t *testing.T) {
 	alloc := func(v *virtual, m *messages.ReservePages) {
 		v.alloc.Step(0, m, &messages.Outbox{}) // the answer reaches nobody
 	}
-	leased := func(v *virtual) messages.Page { return v.former.running[0].lease.Private()[0] }
+	leased := func(v *virtual) messages.Page { return v.former.batch.running[0].lease.Private()[0] }
 	for _, c := range []struct {
 		name   string
 		damage func(v *virtual)
@@ -52,7 +52,7 @@ func TestAuditFindsWhatDoesNotAddUp(t *testing.T) {
 			v.cache.Step(0, &messages.CommitPlan{Plan: v.former.plan.id, EvictPages: 1}, &messages.Outbox{}) // never reaches the allocator
 		}, false},
 		{"counters that are wrong in sum", func(v *virtual) {
-			v.former.free, v.former.cached.Evictable = v.former.free+1, v.former.cached.Evictable-1
+			v.former.pages.free, v.former.pages.cached.Evictable = v.former.pages.free+1, v.former.pages.cached.Evictable-1
 		}, true},
 	} {
 		for _, idle := range []bool{false, true} {
@@ -98,7 +98,7 @@ func TestAuditCountsPartialPagesOnce(t *testing.T) {
 		partial := 0
 		for v.step() {
 			leased := 0
-			for _, s := range v.former.running {
+			for _, s := range v.former.batch.running {
 				leased += len(s.lease.Pages)
 				if s.state == prefilling && s.scheduled%page != 0 {
 					partial++

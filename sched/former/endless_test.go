@@ -42,7 +42,7 @@ func TestAbortWhileRetracted(t *testing.T) {
 	high := v.urgent(22, 30, 20)
 	v.steady(5)
 	last := v.last[low]
-	if len(v.former.retracted) != 1 || last == 0 {
+	if len(v.former.batch.retracted) != 1 || last == 0 {
 		t.Fatal("0 was not preempted, or has got no token")
 	}
 	v.finish(low)
@@ -62,14 +62,14 @@ func TestAbortWhileRetracted(t *testing.T) {
 func TestRetractedPromptReportsOnce(t *testing.T) {
 	s := sequenceOf(1, 12, 0, func(r *messages.EngineRequest) { r.Params.PromptLogprobs, r.Params.PromptLogprobStart = 0, 1 })
 	f := New(options(nil))
-	row, _ := f.rows.Take()
-	s.admitted(row, messages.PrefixLocked{}, 4)
-	f.running, f.byID[1], f.byRow[row] = []*sequence{s}, s, s
+	row, _ := f.pages.rows.Take()
+	s.start(row, messages.PrefixLocked{}, 4)
+	f.batch.running, f.batch.byID[1], f.batch.byRow[row] = []*sequence{s}, s, s
 	logprobs := func(first, n int) *messages.PromptLogprobs {
 		return &messages.PromptLogprobs{First: first, Logprobs: make([]messages.PositionLogprobs, n)}
 	}
 	s.addPrompts(logprobs(1, 4))
-	f.takeBack([]victim{{s: s}}, &messages.Outbox{})
+	f.retract([]victim{{s: s}}, &messages.Outbox{})
 	s.addPrompts(logprobs(1, 4))
 	s.addPrompts(logprobs(5, 7))
 	if len(s.prompts) != 11 {

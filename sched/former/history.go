@@ -7,10 +7,10 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// historyPlans is how many of the last plans an audit failure tells of.
+// historyPlans is how many of the last plans a failed audit reports.
 const historyPlans = 8
 
-// committed is what one CommitPlan did with pages, as counts.
+// committed counts what one CommitPlan did with pages.
 type committed struct {
 	plan                             messages.PlanID
 	inserted, unlocked, evicted      int // pages given to the tree, locks given back, pages asked to be evicted
@@ -19,15 +19,15 @@ type committed struct {
 	freeAfter, evictAfter, protAfter int // counters once the plan was closed
 }
 
-// history is a ring of the last plans: when an audit does not add up, its log
-// line says where to look.
+// history is a ring of the last plans. When an audit does not balance, its log line
+// says where to look.
 type history struct {
 	ring [historyPlans]committed
 	next int
 }
 
-// note remembers a plan that is sent.
-func (h *history) note(m *messages.CommitPlan) {
+// record adds a plan that is sent.
+func (h *history) record(m *messages.CommitPlan) {
 	c := committed{plan: m.Plan, unlocked: len(m.Unlocks), evicted: m.EvictPages, freed: len(m.Frees)}
 	for i := range m.Inserts {
 		c.inserted += len(m.Inserts[i].Pages) - m.Inserts[i].Owned
@@ -39,7 +39,7 @@ func (h *history) note(m *messages.CommitPlan) {
 	h.next++
 }
 
-// close adds the counters that came back for the newest plan.
+// close adds the counters in the answer to the newest plan.
 func (h *history) close(m *messages.PagesReserved) {
 	c := &h.ring[(h.next+historyPlans-1)%historyPlans]
 	c.closed, c.freeAfter, c.evictAfter, c.protAfter = true, m.Free, m.Cached.Evictable, m.Cached.Protected

@@ -10,12 +10,12 @@ import (
 func TestAFailedAuditTellsOfTheLastPlans(t *testing.T) {
 	f := New(Options{PageSize: 1, Pages: 100, MaxRunning: 2, ContextLength: 50})
 	for plan := messages.PlanID(1); plan <= historyPlans+3; plan++ {
-		f.history.note(&messages.CommitPlan{Plan: plan, Frees: make([]messages.Page, 2), Reserves: []messages.PageReserve{{ID: 1, Pages: int(plan)}},
+		f.admin.history.record(&messages.CommitPlan{Plan: plan, Frees: make([]messages.Page, 2), Reserves: []messages.PageReserve{{ID: 1, Pages: int(plan)}},
 			Inserts: []messages.PrefixInsert{{Pages: make([]messages.Page, 7), Owned: 3}}})
-		f.history.close(&messages.PagesReserved{Plan: plan, Free: 90, Cached: messages.CachePages{Evictable: 4}})
+		f.admin.history.close(&messages.PagesReserved{Plan: plan, Free: 90, Cached: messages.CachePages{Evictable: 4}})
 	}
 	var out messages.Outbox
-	f.audit.out = true
+	f.admin.out = true
 	f.Step(0, &messages.AuditSlots{Count: messages.PageCount{Free: 99, Total: 100}}, &out)
 	var cause string
 	for _, s := range out.Sends {

@@ -8,159 +8,142 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// giveBack is a closing lease behind its fence, with the tokens whose KV its
-// pages hold. It counts as leased until the next CommitPlan.
-type giveBack struct {
-	id        messages.RequestID
-	namespace string
-	priority  int32
-	tokens    []int32 // whose KV is there; frozen
-	lease     Lease
+// leaseState says what may happen to a lease.
+//
+//	leaseNone → leaseOpen → leaseClosing → leaseNone
+type leaseState uint8
+
+const (
+	leaseNone    leaseState = iota // holds nothing
+	leaseOpen                      // launched steps may read and write it
+	leaseClosing                   // gets no further step; its row and pages count as leased until its last step is done
+)
+
+var leaseStateNames = [...]string{"none", "open", "closing"}
+
+// String gives the name used in logs.
+func (s leaseState) String() string { return leaseStateNames[s] }
+
+// Lease is what an admitted request holds of the KV pool: a row and its pages.
+// It lives in the batch former, which is its only owner.
+//
+// Pages is the request's page table, in token order. Its parts:
+//
+//	[0, Owned)           belong to the radix tree, locked through Node
+//	[Owned, len(Pages))  belong to the lease; the last may be partly filled
+//
+// Invariants: 0 <= Owned <= len(Pages), Owned = 0 exactly when Node is
+// RootNode, Cached <= Owned * page size.
+type Lease struct {
+	state leaseState
+	Row   messages.Row
+	Pages []messages.Page
+	Owned int             // pages of Pages that the tree owns
+	Node  messages.NodeID // locked for the request
+	// Cached is how many tokens the cache had at admission, a whole number of
+	// pages. It stays for the usage report when Owned grows.
+	Cached int
+	// LastStep is the newest launched step that reads or writes the lease.
+	LastStep messages.StepID
 }
 
-// release ends a sequence's use of its lease, which waits for the next
-// CommitPlan. The fence must have passed. The caller says what becomes of the
-// sequence and takes it from running.
-func (f *Core) release(s *sequence) {
-	invariants.Check(s.lease.Settled(f.done), "request %d is released after step %d, in use until %d", s.req.ID, f.done, s.lease.LastStep)
-	s.lease.Close()
-	// A step that computed the row after its end, or after a cancel, may have
-	// stored the KV of a token that was dropped.
-	known := min(s.done, len(s.tokens))
-	f.returns = append(f.returns, giveBack{
-		id: s.req.ID, namespace: s.req.Namespace, priority: f.worth(s.req), tokens: s.tokens[:known:known], lease: s.lease,
-	})
-	f.byRow[s.lease.Row] = nil
-	if s.opened {
-		f.closed = append(f.closed, s.lease.Row)
+// OpenLease starts a lease with a row and the prefix that the cache locked.
+// It copies the pages of the match.
+func OpenLease(row messages.Row, match messages.PrefixLocked, pageSize int) Lease {
+	l := Lease{
+		state: leaseOpen, Row: row, Node: match.Node,
+		Pages: slices.Clone(match.Pages), Owned: len(match.Pages), Cached: len(match.Pages) * pageSize,
 	}
-	s.lease = Lease{}
-	f.blocked, f.waits = blockade{}, false
+	l.check()
+	return l
 }
 
-// drop forgets a sequence that ended.
-func (f *Core) drop(s *sequence) {
-	if n := s.output(); n > 0 {
-		f.ratio.ended(n, min(s.req.Params.MaxTokens, maxExpected))
-	}
-	s.state = gone
-	delete(f.byID, s.req.ID)
+// Capacity is how many tokens the pages hold.
+func (l *Lease) Capacity(pageSize int) int { return len(l.Pages) * pageSize }
+
+// Missing is how many pages must be added to hold tokens tokens.
+func (l *Lease) Missing(tokens, pageSize int) int {
+	return max(0, paging.Pages(tokens, pageSize)-len(l.Pages))
 }
 
-// held reports whether a plan that is out may still change the sequence's
-// lease.
-func (f *Core) held() bool { return f.phase == settling || f.phase == committing }
-
-// sweep releases cancelled and closing sequences as soon as neither the fence
-// nor a plan holds them.
-func (f *Core) sweep() {
-	if f.leaving == 0 || f.held() || f.phase == failed {
-		return
+// Slot is where the KV of the token at a position lives.
+func (l *Lease) Slot(position, pageSize int) int {
+	if position < 0 || position >= l.Capacity(pageSize) {
+		invariants.Fail("row %d has no slot for position %d, it holds %d tokens", l.Row, position, l.Capacity(pageSize))
 	}
-	f.running = slices.DeleteFunc(f.running, func(s *sequence) bool {
-		if s.active() || !s.lease.Settled(f.done) {
-			return false
-		}
-		if s.state == cancelled {
-			f.ended = append(f.ended, messages.RequestEnded{ID: s.req.ID, Reason: messages.EndCancelled})
-		}
-		f.release(s)
-		f.drop(s)
-		f.leaving--
-		return true
-	})
+	return int(l.Pages[position/pageSize])*pageSize + position%pageSize
 }
 
-// finishRequests marks requests whose end intake has decided.
-func (f *Core) finishRequests(m *messages.FinishRequests) {
-	for _, id := range m.IDs {
-		f.finish(id)
+// Private is the part of Pages that the lease owns; it counts as leased.
+// A view, good until the lease changes.
+func (l *Lease) Private() []messages.Page { return l.Pages[l.Owned:] }
+
+// Grow appends pages that the allocator granted; they are copied.
+func (l *Lease) Grow(pages []messages.Page) {
+	l.mustBe(leaseOpen, "grow")
+	l.Pages = append(l.Pages, pages...)
+}
+
+// Inserted records the outcome of an insertion of the first pages with Keep. Where
+// the tree already had these pages, the page table takes the tree's, and Inserted
+// reports true: the row on the device needs the same change.
+func (l *Lease) Inserted(outcome messages.PrefixInserted, pages int) (replaced bool) {
+	l.mustBe(leaseOpen, "be inserted")
+	if pages < l.Owned || pages > len(l.Pages) {
+		invariants.Fail("row %d inserted %d pages of %d", l.Row, pages, len(l.Pages))
+	}
+	if len(outcome.Pages) > 0 && (outcome.First != l.Owned || outcome.First+len(outcome.Pages) > pages) {
+		invariants.Fail("row %d replaces %d pages from %d on, owns %d", l.Row, len(outcome.Pages), outcome.First, l.Owned)
+	}
+	copy(l.Pages[outcome.First:], outcome.Pages)
+	l.Owned, l.Node = pages, outcome.Node
+	l.check()
+	return len(outcome.Pages) > 0
+}
+
+// Launch records a step that reads or writes the lease.
+func (l *Lease) Launch(step messages.StepID) {
+	l.mustBe(leaseOpen, "be launched")
+	if step <= l.LastStep {
+		invariants.Fail("row %d launched in step %d after %d", l.Row, step, l.LastStep)
+	}
+	l.LastStep = step
+}
+
+// Settled reports whether the last step that uses the lease is done, so that its
+// row and pages may be freed or replaced. done is the newest step whose results
+// were taken: the fence.
+func (l *Lease) Settled(done messages.StepID) bool { return l.LastStep <= done }
+
+// Close ends the use of the lease. A closing lease stays closing.
+func (l *Lease) Close() {
+	if l.state == leaseNone {
+		invariants.Fail("row %d closed without a lease", l.Row)
+	}
+	l.state = leaseClosing
+}
+
+// Release empties a closing lease and returns what must be given back: the row,
+// the private pages and the node to unlock. If the prefix is inserted into the
+// tree, only the pages that are not inserted are freed.
+func (l *Lease) Release(done messages.StepID) (messages.Row, []messages.Page, messages.NodeID) {
+	l.mustBe(leaseClosing, "be released")
+	if !l.Settled(done) {
+		invariants.Fail("row %d released after step %d, in use until %d", l.Row, done, l.LastStep)
+	}
+	row, pages, node := l.Row, l.Private(), l.Node
+	*l = Lease{}
+	return row, pages, node
+}
+
+func (l *Lease) mustBe(s leaseState, what string) {
+	if l.state != s {
+		invariants.Fail("row %d, lease %s, cannot %s", l.Row, l.state, what)
 	}
 }
 
-func (f *Core) finish(id messages.RequestID) {
-	if f.blocked.head == id {
-		f.blocked = blockade{}
+func (l *Lease) check() {
+	if (l.Owned == 0) != (l.Node == messages.RootNode) || l.Owned > len(l.Pages) {
+		invariants.Fail("row %d: %d of %d pages owned through node %#x", l.Row, l.Owned, len(l.Pages), uint64(l.Node))
 	}
-	if f.making == id {
-		f.making = 0
-	}
-	if f.phase == locking {
-		if c := f.plan.candidate(id); c != nil {
-			// It gets a lock in the cache; its end is reported when the lock
-			// is known.
-			c.cancelled = true
-			return
-		}
-	}
-	s := f.byID[id]
-	switch {
-	case s == nil:
-		f.ended = append(f.ended, messages.RequestEnded{ID: id, Reason: messages.EndCancelled})
-	case s.state == retracted:
-		f.dropRetracted(s)
-	case s.active():
-		s.state = cancelled
-		f.leaving++
-	default:
-		invariants.Check(s.state == cancelled, "request %d is %s and finished", id, s.state)
-	}
-}
-
-// dropRetracted ends a sequence that holds nothing.
-func (f *Core) dropRetracted(s *sequence) {
-	i := slices.Index(f.retracted, s)
-	f.retracted = slices.Delete(f.retracted, i, i+1)
-	f.drop(s)
-	f.ended = append(f.ended, messages.RequestEnded{ID: s.req.ID, Reason: messages.EndCancelled})
-}
-
-// sure is how many pages the next CommitPlan can reserve at least. Private
-// pages of returned leases become evictable or free; what their locked
-// prefixes add is known only when they are unlocked, since others may share
-// them.
-func (f *Core) sure() int {
-	n := f.free + f.cached.Evictable
-	for i := range f.returns {
-		n += len(f.returns[i].lease.Private())
-	}
-	for _, c := range f.copies {
-		if c.until <= f.done {
-			n += len(c.pages)
-		}
-	}
-	return n
-}
-
-// hoped is sure when nobody shares what the next CommitPlan unlocks, and the
-// tree has already whatever it inserts, so that the copies come free.
-func (f *Core) hoped() int {
-	n := f.sure()
-	for _, s := range f.running {
-		if s.insertDue && s.lease.Settled(f.done) {
-			n += paging.Whole(s.done, f.opt.PageSize) - s.lease.Owned
-		}
-	}
-	for i := range f.returns {
-		n += f.returns[i].lease.Owned
-	}
-	for i := range f.plan.unlocks {
-		n += f.plan.unlocks[i].pages
-	}
-	return n
-}
-
-// leased is how many pages are private to leases, and copies.
-func (f *Core) leased() int {
-	n := 0
-	for _, s := range f.running {
-		n += len(s.lease.Private())
-	}
-	for _, c := range f.copies {
-		n += len(c.pages)
-	}
-	for i := range f.returns {
-		n += len(f.returns[i].lease.Private())
-	}
-	return n
 }

@@ -2,19 +2,19 @@ package former
 
 import "github.com/troupe-engine/troupe/internal/invariants"
 
-// phase says where the plan of the next step stands: what it waits for. There
-// is one plan at a time; the steps that run are in Core.flights.
+// phase says which message the open plan waits for. There is one plan at a time;
+// the steps that run are separate (inFlight).
 //
 //	resting → offering → locking → committing → resting
 //
-// with short cuts over whatever a step does not need.
+// A plan skips the phases that it does not need.
 type phase uint8
 
 const (
-	resting    phase = iota // no plan
+	resting    phase = iota // no plan is open
 	offering                // for CandidatesOffered
 	locking                 // for PrefixesLocked
-	settling                // for PagesReserved of a commit that only gives back
+	settling                // for PagesReserved of a CommitPlan that only gives back
 	committing              // for PagesReserved
 	flushing                // for PagesReserved of a flush
 	failed                  // for nothing: the epoch ends
@@ -25,7 +25,7 @@ var phaseNames = [...]string{"resting", "offering", "locking", "settling", "comm
 // String gives the name used in failures.
 func (p phase) String() string { return phaseNames[p] }
 
-// edges lists, by phase, the phases that may follow it.
+// edges lists, by phase, the phases that may follow it. Every phase may fail.
 var edges = [...][]phase{
 	resting:    {offering, locking, settling, committing, flushing},
 	offering:   {resting, locking, settling, committing},
@@ -36,30 +36,24 @@ var edges = [...][]phase{
 	failed:     {},
 }
 
-// become changes the phase. An edge that is not listed is a broken invariant.
-func (f *Core) become(next phase) {
-	if next != failed {
-		legal := false
-		for _, p := range edges[f.phase] {
-			legal = legal || p == next
-		}
-		if !legal {
-			invariants.Fail("the batch former goes from %s to %s", f.phase, next)
-		}
+// to changes the phase. An edge that is not listed is a broken invariant.
+func (p *phase) to(next phase) {
+	legal := next == failed
+	for _, e := range edges[*p] {
+		legal = legal || e == next
 	}
-	f.phase = next
+	if !legal {
+		invariants.Fail("the batch former goes from %s to %s", *p, next)
+	}
+	*p = next
 }
 
-// closePlan ends a plan that nothing is on its way for.
-func (f *Core) closePlan() {
-	if f.phase != resting {
-		f.become(resting)
+// close ends a plan that waits for nothing.
+func (p *phase) close() {
+	if *p != resting {
+		p.to(resting)
 	}
 }
 
-// must fails unless the batch former waits for what has come.
-func (f *Core) must(ok bool, what string) {
-	if !ok {
-		invariants.Fail("%s came while the batch former is %s, with %d steps running", what, f.phase, len(f.flights))
-	}
-}
+// committed reports whether a CommitPlan is out that may still change leases.
+func (p phase) committed() bool { return p == settling || p == committing }

@@ -1,229 +1,123 @@
 package former
 
 import (
-	"time"
-
-	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// plan is what leads to the next step. Its id changes when a commit has settled
-// and another one follows, so that no two commits have the same.
+// plan is the plan of the next step. Its id changes for each CommitPlan, so that
+// no two have the same.
 type plan struct {
-	id         messages.PlanID
-	candidates []planCandidate
-	unlocks    []unlock    // candidates that were refused
-	inserts    []insertion // of the CommitPlan that is out
-	reserves   []*sequence // of the CommitPlan that is out
-	retracted  bool        // somebody was: nobody is admitted
-	spare      int         // pages beside what the step needs; below 0: missing
+	id        messages.PlanID
+	commit    messages.CommitPlan // its memory is used again for each plan
+	inserts   []insertion         // of commit, in its order
+	reserves  []*sequence         // of commit, in its order
+	retracted bool                // a sequence was retracted: none is admitted
+	spare     int                 // pages beyond what the step needs; below 0: missing
 }
 
-// planCandidate is a request that may be admitted.
-type planCandidate struct {
-	seq       *sequence
-	cancelled bool
-}
-
-// unlock is a lock of the cache to give back.
-type unlock struct {
-	node  messages.NodeID
-	pages int
-}
-
-// insertion is one that keeps its prefix; seq is nil for one that does not.
+// insertion is a prefix that commit inserts. seq is nil when the prefix belongs to
+// a released lease.
 type insertion struct {
 	seq    *sequence
 	pages  int
-	copies bool // those of pages that the tree has already come back
+	copies bool // pages that the tree already has come back
 }
 
-func (p *plan) candidate(id messages.RequestID) *planCandidate {
-	for i := range p.candidates {
-		if p.candidates[i].seq.req.ID == id {
-			return &p.candidates[i]
-		}
-	}
-	return nil
+// begin starts an empty CommitPlan, in the memory of the last one.
+func (p *plan) begin() *messages.CommitPlan {
+	m := &p.commit
+	clear(m.Inserts)
+	*m = messages.CommitPlan{Plan: p.id, Inserts: m.Inserts[:0], Unlocks: m.Unlocks[:0], Frees: m.Frees[:0], Reserves: m.Reserves[:0]}
+	return m
 }
 
-// openPlan starts the next plan and reports whether it rests again,
-// with something to do.
-func (f *Core) openPlan(now time.Duration, out *messages.Outbox) (again bool) {
-	if len(f.running)+len(f.retracted)+len(f.returns)+len(f.copies) == 0 && !f.mayWait {
-		return f.idle(out)
-	}
-	if f.fenced() {
-		f.wait()
-		return false
-	}
-	f.pressing = false
-	f.plan = plan{id: f.plan.id + 1, candidates: f.plan.candidates[:0], unlocks: f.plan.unlocks[:0],
-		inserts: f.plan.inserts[:0], reserves: f.plan.reserves[:0]}
-	f.forceRetraction(out)
-	f.makePlace(out)
-	if f.wantsCandidates() && f.missing() <= f.sure() { // asked in this order: mostly nobody waits
-		return f.askCandidates(now, out)
-	}
-	return f.commit(now, out)
+// forget drops what the CommitPlan was about, once it is answered.
+func (p *plan) forget() {
+	clear(p.inserts)
+	clear(p.reserves)
+	p.inserts, p.reserves = p.inserts[:0], p.reserves[:0]
 }
 
-// commit sends what changes the cache and the allocator, or goes on to the step
-// when nothing does. When the pages are not there before the step that runs has
-// given some back, it waits.
-func (f *Core) commit(now time.Duration, out *messages.Outbox) (again bool) {
-	f.wantPages()
-	room := f.makeRoom(out)
-	if room == afterStep {
-		f.wait()
-		return false
-	}
-	settle := room == afterSettling
-	m := f.newCommit()
-	f.giveBack(m)
-	f.insertPrefixes(m)
-	if !settle {
-		f.reserve(m)
-	}
-	if len(m.Inserts)+len(m.Unlocks)+len(m.Frees)+len(m.Reserves) == 0 {
-		return f.launch(now, out)
-	}
-	f.sendCommit(m, out)
-	if settle {
-		f.become(settling)
-	} else {
-		f.become(committing)
-	}
-	return false
+// empty reports whether the CommitPlan changes nothing.
+func (p *plan) empty() bool {
+	m := &p.commit
+	return len(m.Inserts)+len(m.Unlocks)+len(m.Frees)+len(m.Reserves) == 0
 }
 
-func (f *Core) sendCommit(m *messages.CommitPlan, out *messages.Outbox) {
-	m.Plan = f.plan.id
-	f.audit.dirty = true
-	f.history.note(m)
-	out.ToCache(m)
-}
-
-// giveBack moves returned leases and refused candidates' locks into a message.
-// The pages that a lease's computed tokens fill go to the tree, so that a
-// retracted request or the next turn of a conversation finds them; the partial
-// page and what was never written are freed.
-func (f *Core) giveBack(m *messages.CommitPlan) {
-	for i := range f.returns {
-		g := &f.returns[i]
-		owned, whole := g.lease.Owned, paging.Whole(len(g.tokens), f.opt.PageSize)
-		pages := g.lease.Pages
-		row, private, node := g.lease.Release(f.done)
-		f.rows.Give(row)
-		switch {
-		case !f.opt.CacheDisabled && whole > owned:
-			m.Inserts = append(m.Inserts, messages.PrefixInsert{
-				ID: g.id, Namespace: g.namespace, Priority: g.priority, Tokens: g.tokens[:whole*f.opt.PageSize],
-				Pages: pages[:whole:whole], Owned: owned, Node: node,
-			})
-			f.plan.inserts = append(f.plan.inserts, insertion{})
-			m.Frees = append(m.Frees, pages[whole:]...)
-		default:
-			m.Frees = append(m.Frees, private...)
-			if node != messages.RootNode {
-				m.Unlocks = append(m.Unlocks, node)
-			}
-		}
-	}
-	clear(f.returns)
-	f.returns = f.returns[:0]
-	f.freeCopies(m)
-	for _, u := range f.plan.unlocks {
-		m.Unlocks = append(m.Unlocks, u.node)
-	}
-	f.plan.unlocks = f.plan.unlocks[:0]
-}
-
-// insertPrefixes shares what running prefills have computed.
+// insertPrefixes shares the whole pages that running prefills have computed.
 //
-// While a step still reads the pages, those that the tree has already are not
-// freed, but the tree's may have been evictable and get locked: the plan may
-// lose as many pages as are inserted. So this happens only while the plan has
-// pages to spare; otherwise it waits until the step is done.
+// Pages that the tree already has are usually freed. While a step still reads
+// them they are not, yet the tree's own pages may have been evictable and get
+// locked. So the plan may lose as many pages as it inserts. Such prefixes are
+// inserted only while the plan has pages to spare; the others wait until the step
+// is done.
 //
-// No lease changes while the plan is out, so that the cache may look at its
-// pages: a copy would cost as much with every chunk as all before it.
-func (f *Core) insertPrefixes(m *messages.CommitPlan) {
-	for _, s := range f.running {
+// No lease changes while the plan is out, so the cache may look at its pages. A
+// copy with every chunk would cost quadratic time.
+func (p *plan) insertPrefixes(running []*sequence, done messages.StepID, o *Options) {
+	for _, s := range running {
 		if !s.insertDue || !s.active() {
 			continue
 		}
-		whole, copies := paging.Whole(s.done, f.opt.PageSize), !s.lease.Settled(f.done)
+		whole, copies := paging.Whole(s.done, o.PageSize), !s.lease.Settled(done)
 		if n := whole - s.lease.Owned; copies {
-			if n > f.plan.spare {
-				s.postponed = true
+			if n > p.spare {
+				s.insertPostponed = true
 				continue
 			}
-			f.plan.spare -= n
+			p.spare -= n
 		}
-		s.insertDue, s.postponed = false, false
-		m.Inserts = append(m.Inserts, messages.PrefixInsert{
-			ID: s.req.ID, Namespace: s.req.Namespace, Priority: f.worth(s.req), Tokens: s.tokens[: whole*f.opt.PageSize : whole*f.opt.PageSize],
+		s.insertDue, s.insertPostponed = false, false
+		tokens := whole * o.PageSize
+		p.commit.Inserts = append(p.commit.Inserts, messages.PrefixInsert{
+			ID: s.req.ID, Namespace: s.req.Namespace, Priority: o.evictionPriority(s.req), Tokens: s.tokens[:tokens:tokens],
 			Pages: s.lease.Pages[:whole:whole], Owned: s.lease.Owned, Node: s.lease.Node, Keep: true, KeepCopies: copies,
 		})
-		f.plan.inserts = append(f.plan.inserts, insertion{s, whole, copies})
+		p.inserts = append(p.inserts, insertion{s, whole, copies})
 	}
 }
 
-// pagesReserved takes what a CommitPlan brought and goes on.
-func (f *Core) pagesReserved(now time.Duration, m *messages.PagesReserved, out *messages.Outbox) {
-	f.must((f.held() || f.phase == flushing) && m.Plan == f.plan.id, "PagesReserved")
-	if len(m.Inserted) != len(f.plan.inserts) || len(m.Granted) != len(f.plan.reserves) {
-		invariants.Fail("plan %d asked for %d insertions and %d reservations and got %d and %d",
-			m.Plan, len(f.plan.inserts), len(f.plan.reserves), len(m.Inserted), len(m.Granted))
-	}
-	for i, ins := range f.plan.inserts {
-		if ins.seq != nil {
-			f.inserted(ins, m.Inserted[i])
-			f.blocked = blockade{} // whoever waits may find more now
+// A plan that must reserve pages for a decoding row reserves the pages of the next
+// reserveAhead tokens, for every row that has pages for less than half of that.
+// The steps until then need no CommitPlan, which costs more than reserving. And
+// the pages that a row gets at once are mostly consecutive.
+//
+// It does so only while these pages are at most 1/ampleShare of the spare ones.
+// So hardly anything is evicted, or any request retracted, for pages that are not
+// needed yet.
+const (
+	reserveAhead = 16
+	ampleShare   = 16
+)
+
+// reserve asks for the pages that the step needs, and evicts pages if fewer are
+// free.
+func (p *plan) reserve(running []*sequence, free int, o *Options) {
+	m, total, ahead := &p.commit, 0, p.reservesAhead(running, o)
+	for _, s := range running {
+		n := s.missing(1, o)
+		if ahead && s.state == decoding && s.missing(reserveAhead/2, o) > 0 {
+			n = s.missing(reserveAhead, o)
+		}
+		if n > 0 {
+			m.Reserves = append(m.Reserves, messages.PageReserve{ID: s.req.ID, Pages: n})
+			p.reserves = append(p.reserves, s)
+			total += n
 		}
 	}
-	for i, s := range f.plan.reserves {
-		if m.Granted[i].ID != s.req.ID {
-			invariants.Fail("plan %d granted pages to request %d instead of %d", m.Plan, m.Granted[i].ID, s.req.ID)
-		}
-		s.lease.Grow(m.Granted[i].Pages)
-	}
-	clear(f.plan.inserts)
-	clear(f.plan.reserves)
-	f.plan.inserts, f.plan.reserves = f.plan.inserts[:0], f.plan.reserves[:0]
-	f.history.close(m)
-	freed := m.Free - f.free
-	f.free, f.cached = m.Free, m.Cached
-	was := f.phase
-	f.become(resting)
-	f.takeKept(now, out)
-	f.sweep() // so that the device hears of closed rows before their pages move on
-	switch was {
-	case flushing:
-		f.flushed(freed, out)
-	case settling:
-		f.plan.id++
-		f.commit(now, out)
-	case committing:
-		f.launch(now, out)
-	}
+	m.EvictPages = max(0, total-free-len(m.Frees))
 }
 
-// inserted notes what became of a prefix that a running sequence shares.
-func (f *Core) inserted(ins insertion, outcome messages.PrefixInserted) {
-	s := ins.seq
-	invariants.Check(outcome.ID == s.req.ID, "request %d was inserted instead of %d", outcome.ID, s.req.ID)
-	if ins.copies && len(outcome.Pages) > 0 {
-		f.keepCopies(s, outcome)
+// reservesAhead reports whether the plan reserves more for decoding rows than
+// their next token: one of them needs a page, and enough pages are spare.
+func (p *plan) reservesAhead(running []*sequence, o *Options) bool {
+	rows, due := 0, false
+	for _, s := range running {
+		if s.state == decoding {
+			rows++
+			due = due || s.missing(1, o) > 0
+		}
 	}
-	if !s.lease.Inserted(outcome, ins.pages) {
-		return
-	}
-	from, to := outcome.First, outcome.First+len(outcome.Pages)
-	if s.staleFrom < s.staleTo { // no step was launched since the last insertion
-		from, to = min(from, s.staleFrom), max(to, s.staleTo)
-	}
-	s.staleFrom, s.staleTo = from, to
+	return due && rows*paging.Pages(reserveAhead, o.PageSize)*ampleShare <= p.spare
 }

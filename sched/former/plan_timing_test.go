@@ -169,7 +169,7 @@ func TestDecodeStepAllocations(t *testing.T) {
 				if l.former.opt.AuditEveryStep {
 					t.Skip("this build audits every step")
 				}
-				for _, s := range l.former.running { // no growth of the sequences meanwhile
+				for _, s := range l.former.batch.running { // no growth of the sequences meanwhile
 					s.tokens = append(make([]int32, 0, 1000), s.tokens...)
 					s.lease.Pages = append(make([]messages.Page, 0, 1000), s.lease.Pages...)
 				}

@@ -16,12 +16,12 @@ func preempting(lowFirst bool, running ...[2]int) *Core {
 		o.PageSize, o.Pages, o.ContextLength, o.InitNewTokenRatio = 1, 10_000, 20_000, 1
 		o.PriorityPreemption, o.LowPriorityFirst = true, lowFirst
 	}))
-	f.free = 0
+	f.pages.free = 0
 	for _, r := range running {
 		prompt := max(1, r[0]-maxExpected+1) // no more output is expected of one request
 		s := f.addRunning(prompt, 0, 0, func(q *messages.EngineRequest) { q.Params.MaxTokens, q.Priority = r[0], int32(r[1]) })
 		s.lease.Pages = nil
-		f.free += r[0]
+		f.pages.free += r[0]
 	}
 	return f
 }
@@ -50,9 +50,9 @@ func TestPreemptible(t *testing.T) {
 	} {
 		f := preempting(c.lowFirst, c.running...)
 		newcomer := &messages.EngineRequest{Priority: int32(c.priority)}
-		got := ids(f.preemptible(newcomer, c.need))
-		f.running = slices.DeleteFunc(f.running, func(s *sequence) bool { return slices.Contains(got, s.req.ID) })
-		if offset := f.free - f.room(); !slices.Equal(got, c.victims) || offset != c.offset {
+		got := ids(preemptible(f, newcomer, c.need))
+		f.batch.running = slices.DeleteFunc(f.batch.running, func(s *sequence) bool { return slices.Contains(got, s.req.ID) })
+		if offset := f.pages.free - headroom(f); !slices.Equal(got, c.victims) || offset != c.offset {
 			t.Errorf("%s: %v are preempted and the offset is %d, want %v and %d", c.name, got, offset, c.victims, c.offset)
 		}
 	}
@@ -63,15 +63,15 @@ func TestPreemptible(t *testing.T) {
 func TestPreemptionCountsVictims(t *testing.T) {
 	f := preempting(false, [2]int{8000, 0})
 	f.opt.PreemptionThreshold = 10
-	if f.preemptible(&messages.EngineRequest{Priority: 10}, 1000) != nil {
+	if preemptible(f, &messages.EngineRequest{Priority: 10}, 1000) != nil {
 		t.Error("a difference of the threshold is enough")
 	}
-	list := f.preemptible(&messages.EngineRequest{Priority: 11}, 1000)
+	list := preemptible(f, &messages.EngineRequest{Priority: 11}, 1000)
 	if len(list) != 1 || list[0].frees != 8000 {
 		t.Fatalf("%+v", list)
 	}
 	f.opt.PriorityPreemption = false
-	if f.preemptible(&messages.EngineRequest{Priority: 99}, 1000) != nil {
+	if preemptible(f, &messages.EngineRequest{Priority: 99}, 1000) != nil {
 		t.Error("switched off, somebody is preempted")
 	}
 }
@@ -108,7 +108,7 @@ func TestPreemptionByPriority(t *testing.T) {
 			v.steady(10)
 			mid := v.urgent(21, 100, 10)
 			v.steady(10)
-			if len(v.former.retracted) != 0 || v.queue.Waiting() != 1 {
+			if len(v.former.batch.retracted) != 0 || v.queue.Waiting() != 1 {
 				t.Fatalf("%d rows: 10 preempts 0", rows)
 			}
 			high := v.urgent(22, 100, 20)
@@ -145,7 +145,7 @@ func TestPreemptedKeepTheirPlace(t *testing.T) {
 	v.steady(10)
 	huge := v.urgent(60, 60, 20) // 30 pages: more than 0 leaves, and 15 is out of reach
 	v.steady(5)
-	if n := len(v.former.retracted); n != 0 {
+	if n := len(v.former.batch.retracted); n != 0 {
 		t.Errorf("%d are preempted in vain", n)
 	}
 	for v.step() {

@@ -36,15 +36,15 @@ func TestBetterRequestPassesOneThatDoesNotFit(t *testing.T) {
 		enqueue(2, 150, 100, 0, "a", 5000) // would need 14
 		l.compute()
 		l.compute()
-		if l.former.blocked.head != 2 {
-			t.Fatalf("%s: request %d is blocked, want 2", c.policy, l.former.blocked.head)
+		if l.former.admission.block.head != 2 {
+			t.Fatalf("%s: request %d is blocked, want 2", c.policy, l.former.admission.block.head)
 		}
 		enqueue(3, 20, 101, 5, "b", 1000) // begins as request 1 does
 		for range 3 {
 			l.compute()
 		}
-		if got := l.former.byID[3] != nil; got != c.passes || l.former.byID[2] != nil {
-			t.Errorf("%s: request 3 runs: %t, want %t; request 2 runs: %t", c.policy, got, c.passes, l.former.byID[2] != nil)
+		if got := l.former.batch.byID[3] != nil; got != c.passes || l.former.batch.byID[2] != nil {
+			t.Errorf("%s: request 3 runs: %t, want %t; request 2 runs: %t", c.policy, got, c.passes, l.former.batch.byID[2] != nil)
 		}
 	}
 }

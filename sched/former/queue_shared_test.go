@@ -43,7 +43,7 @@ func computedFor(t *testing.T, opt queue.Options, budget int) (computed, ninth i
 			computed += w.Count
 		}
 		l.compute()
-		if l.former.byID[9] != nil {
+		if l.former.batch.byID[9] != nil {
 			runs = true
 		} else if runs && ninth == 0 {
 			ninth = step

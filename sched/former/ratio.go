@@ -1,41 +1,39 @@
 package former
 
-// newTokenRatio is the share of its greatest possible output that a request is
-// expected to produce. It starts high, decays while memory suffices, and is
-// measured anew when a request had to be retracted.
+// newTokenRatio is the share of its maximum output that a request is expected to
+// produce. It starts high, decays while memory suffices, and is measured anew when
+// a request was retracted for lack of memory.
 //
 // The numbers are SGLang's (new_token_ratio.py and its unit test, item 24):
 // init = min(0.7·c, 1), min = 0.14·init, 600 steps from one to the other. Two
 // things are different.
 //
-// There the ratio goes on from the value measured at a retraction by the same
+// After a retraction SGLang's ratio decays from the measured value by the same
 // small steps, so that one moment of pressure keeps requests out for hundreds of
-// steps. Here the course goes on as if nothing had happened, and what the
-// measured value is above it halves every few steps: of pressure that has gone
-// nothing is left after a hundred steps.
+// steps. Here the undisturbed course goes on, and the distance of the measured
+// value to it halves every 14 steps. After a hundred steps nothing of it is left.
 //
-// There the ratio decays to min whatever requests really produce. Here it stops
-// at half of the share that those who ended lately have used, if that is more.
-// Half, since requests that run together are at different places: on average
-// one has half of its output behind it, and when the last ones need the most,
-// others have ended. So outputs that are longer than usual are met by admission
-// before they are met by retraction.
+// SGLang's ratio decays to min whatever requests produce. Here it stops at half of
+// the share that requests have used lately, if that is more. Half, because
+// requests that run together are at different places: on average half of the
+// output is done, and when the last ones need most, others have ended. So if
+// outputs become longer, admission reacts before retraction has to.
 type newTokenRatio struct {
 	init, min, decay float64
 	now              float64
-	course           float64 // what now would be by time alone
+	course           float64 // what now would be without retractions
 	last             float64 // goal of the last step
 
-	share float64 // of its greatest possible output that a request used, fading mean
+	share float64 // of its maximum output that a request used, fading mean
 	ends  int     // requests in it
 }
 
-// lookaheadSteps is how many steps the remaining requests shall be able to go
-// after a retraction (SGLANG_RETRACT_DECODE_STEPS).
+// lookaheadSteps is for how many steps the remaining requests have pages after a
+// retraction (SGLANG_RETRACT_DECODE_STEPS).
 const lookaheadSteps = 20
 
-// calming is what a step leaves of the distance to the undisturbed course: half
-// of it after 14 steps, 0.6 % after 100.
+// calming is the factor by which a step reduces the distance to the undisturbed
+// course: to half of it after 14 steps, to 0.6 % after 100.
 const calming = 0.95
 
 func newRatio(opt *Options) newTokenRatio {
@@ -46,12 +44,10 @@ func newRatio(opt *Options) newTokenRatio {
 	return r
 }
 
-// What of the share that requests used lately is expected of those who run, of
-// how many the fading mean is, and from how many on it counts.
 const (
-	staggered   = 0.5
-	shareOf     = 32
-	sharesKnown = 16
+	staggered   = 0.5 // of the share that requests used lately is expected of running ones
+	shareOf     = 32  // requests are in the fading mean
+	sharesKnown = 16  // requests at least, or the share does not count
 )
 
 // ended follows the end of a request with output tokens of at most limit.
@@ -60,8 +56,8 @@ func (r *newTokenRatio) ended(output, limit int) {
 	r.share += (min(1, float64(output)/float64(limit)) - r.share) / float64(r.ends)
 }
 
-// goal is what the ratio comes back to after a retraction: its course, or what
-// the shares say.
+// goal is where the ratio returns to after a retraction: its course, or what the
+// shares say.
 func (r *newTokenRatio) goal() float64 {
 	if r.ends < sharesKnown {
 		return r.course
@@ -77,15 +73,15 @@ func (r *newTokenRatio) step() {
 	r.last = goal
 }
 
-// reset follows idleness.
+// reset starts again, when no request is left.
 func (r *newTokenRatio) reset() {
 	r.course = r.init
 	r.last = r.goal()
 	r.now = r.last
 }
 
-// retracted follows a retraction: the requests that go on have produced
-// produced tokens together, of at most limit.
+// retracted follows a retraction. The remaining requests together have produced
+// tokens, of at most limit.
 func (r *newTokenRatio) retracted(requests, produced, limit int) {
 	r.now = min(1, float64(produced+lookaheadSteps*requests)/float64(limit+1))
 }

@@ -114,7 +114,7 @@ func TestRatioFollowsShares(t *testing.T) {
 func TestRatioFollowsTheFormer(t *testing.T) {
 	opt := options(nil)
 	s := newScript(t, []string{"page=2", "pages=6", "rows=3", "ratio=1"})
-	s.former.ratio = newRatio(&opt)
+	s.former.pressure.ratio = newRatio(&opt)
 	play := func(line ...string) {
 		t.Helper()
 		s.play(line)
@@ -122,27 +122,27 @@ func TestRatioFollowsTheFormer(t *testing.T) {
 	play("enqueue", "1", "prompt=10*2", "max=9")
 	play("done", "1")
 	want := 0.7 - 0.602/600
-	if !near(s.former.ratio.now, want) {
-		t.Errorf("after a step the ratio is %v, want %v", s.former.ratio.now, want)
+	if !near(s.former.pressure.ratio.now, want) {
+		t.Errorf("after a step the ratio is %v, want %v", s.former.pressure.ratio.now, want)
 	}
-	s.former.ratio.now = 0.01
+	s.former.pressure.ratio.now = 0.01
 	play("enqueue", "2", "prompt=20*3", "max=8")
 	for range 4 {
 		play("done", "1")
 	}
-	if len(s.former.retracted) != 1 || !near(s.former.ratio.now, (5.+20)/(9+1)) && s.former.ratio.now != 1 {
-		t.Errorf("after a retraction %d wait and the ratio is %v", len(s.former.retracted), s.former.ratio.now)
+	if len(s.former.batch.retracted) != 1 || !near(s.former.pressure.ratio.now, (5.+20)/(9+1)) && s.former.pressure.ratio.now != 1 {
+		t.Errorf("after a retraction %d wait and the ratio is %v", len(s.former.batch.retracted), s.former.pressure.ratio.now)
 	}
-	at := s.former.ratio.now
+	at := s.former.pressure.ratio.now
 	play("done", "1")
-	if s.former.ratio.now != at {
-		t.Errorf("the step with a retraction changed the ratio from %v to %v", at, s.former.ratio.now)
+	if s.former.pressure.ratio.now != at {
+		t.Errorf("the step with a retraction changed the ratio from %v to %v", at, s.former.pressure.ratio.now)
 	}
 	for s.former.Load() != (Load{Resting: true}) {
 		play("done", "1")
 	}
-	if !near(s.former.ratio.now, 0.7) {
-		t.Errorf("idle, the ratio is %v, want 0.7", s.former.ratio.now)
+	if !near(s.former.pressure.ratio.now, 0.7) {
+		t.Errorf("idle, the ratio is %v, want 0.7", s.former.pressure.ratio.now)
 	}
 }
 
@@ -154,17 +154,18 @@ func TestRetractionExpectsWhatWasProduced(t *testing.T) {
 		f := New(options(func(o *Options) { o.PageSize, o.Pages, o.MaxRunning, o.ContextLength = 1, 1<<20, 8, 1<<17 }))
 		for range 4 {
 			s := f.addRunning(10, 300, 0, func(r *messages.EngineRequest) { r.Params.MaxTokens = most })
-			row, _ := f.rows.Take()
-			s.lease.Row, s.lease.State, f.byID[s.req.ID], f.byRow[row] = row, LeaseOpen, s, s
+			row, _ := f.pages.rows.Take()
+			s.lease.Row, s.lease.state, f.batch.byID[s.req.ID], f.batch.byRow[row] = row, leaseOpen, s, s
 		}
 		for range 10_000 {
-			f.ratio.step()
+			f.pressure.ratio.step()
 		}
-		was := f.ratio.now
-		f.retract([]victim{{s: f.running[0]}}, &messages.Outbox{})
+		was := f.pressure.ratio.now
+		f.retract([]victim{{s: f.batch.running[0]}}, &messages.Outbox{})
+		f.pressure.measure(f.batch.running)
 		fresh := sequenceOf(9, 10, 0, func(r *messages.EngineRequest) { r.Params.MaxTokens = most })
-		if got, want := fresh.expected(f.ratio.now, f.opt.ContextLength), 300+lookaheadSteps; got < want-1 || got > want+1 {
-			t.Errorf("of %d tokens at most: %d are expected, want %d; the ratio was %v and is %v", most, got, want, was, f.ratio.now)
+		if got, want := fresh.expected(f.pressure.ratio.now, f.opt.ContextLength), 300+lookaheadSteps; got < want-1 || got > want+1 {
+			t.Errorf("of %d tokens at most: %d are expected, want %d; the ratio was %v and is %v", most, got, want, was, f.pressure.ratio.now)
 		}
 	}
 }

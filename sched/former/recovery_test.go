@@ -52,7 +52,7 @@ func (c *crowd) run(steps int) (tokensPerStep float64) {
 
 // under reports whether somebody who uses all of his output runs.
 func (c *crowd) under() bool {
-	for _, s := range c.former.byID {
+	for _, s := range c.former.batch.byID {
 		if c.length[s.req.ID] == 256 {
 			return true
 		}

@@ -10,117 +10,116 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// batchDone takes a step's results, or keeps them until the CommitPlan that is
-// out has come back: its answer is about leases as they were. Steps are done in
-// their order, and a plan has at most one running beside it, so there is never
-// more than one to keep.
-func (f *Core) batchDone(now time.Duration, m *messages.BatchDone, out *messages.Outbox) {
-	f.must(!f.quiet() && f.kept == nil && m.Step == f.flights[0].step, "BatchDone")
-	f.pacer.Done(now, m.Step)
-	if f.held() {
-		f.kept = m
+// batchDone takes a step's results, or holds them until the CommitPlan that is out
+// is answered: the answer is about leases as they were. Steps are done in their
+// order, and a plan has at most one in flight beside it, so there is never more
+// than one result to hold.
+func (c *Core) batchDone(now time.Duration, m *messages.BatchDone, out *messages.Outbox) {
+	c.must(!c.flight.idle() && c.flight.heldResult == nil && m.Step == c.flight.steps[0].id, "BatchDone")
+	c.prefill.pacer.Done(now, m.Step)
+	if c.phase.committed() {
+		c.flight.heldResult = m
 		return
 	}
-	f.takeResults(now, m, out)
+	c.takeResults(now, m, out)
 }
 
-// takeKept takes results that came while a CommitPlan was out.
-func (f *Core) takeKept(now time.Duration, out *messages.Outbox) {
-	if f.kept != nil {
-		f.takeResults(now, f.kept, out)
-		f.kept = nil
+// takeHeld takes results that came while a CommitPlan was out.
+func (c *Core) takeHeld(now time.Duration, out *messages.Outbox) {
+	if c.flight.heldResult != nil {
+		c.takeResults(now, c.flight.heldResult, out)
+		c.flight.heldResult = nil
 	}
 }
 
-// takeResults moves the fence: tokens are appended, ends are decided, and intake
-// hears all of it in one message.
-func (f *Core) takeResults(now time.Duration, m *messages.BatchDone, out *messages.Outbox) {
-	fl := &f.flights[0] // on the list to the end, to name suspects
-	f.done, f.waits = m.Step, false
+// takeResults moves the fence: it appends tokens, decides ends, and tells intake in
+// one message.
+func (c *Core) takeResults(now time.Duration, m *messages.BatchDone, out *messages.Outbox) {
+	st := &c.flight.steps[0] // on the list to the end, to name suspects
+	c.flight.done, c.flight.planBlocked = m.Step, false
 	for i := range m.Prompts {
-		s := f.rowOf(m.Prompts[i].Row)
+		s := c.batch.at(m.Prompts[i].Row)
 		s.addPrompts(&m.Prompts[i])
 	}
-	r := f.newResults(m.Step)
+	r := c.reports.next(m.Step)
 	r.Tokens = slices.Grow(r.Tokens, len(m.Sampled))
-	brought, ends := brought{m.Sampled, m.Failed}, false
-	for i := range fl.work {
-		w := &fl.work[i]
-		var share rowShare
+	left, ends := stepResults{m.Sampled, m.Failed}, false
+	for i := range st.work {
+		w := &st.work[i]
+		var got rowResult
 		if w.sample > 0 {
-			share = brought.take(w)
+			got = left.cut(w)
 		}
-		ends = f.rowDone(w, share, r) || ends
+		ends = c.rowDone(w, got, r) || ends
 	}
-	if n := len(brought.sampled) + len(brought.failed); n > 0 {
-		invariants.Fail("step %d brought %d results that nobody asked for", m.Step, n)
+	if n := len(left.sampled) + len(left.failed); n > 0 {
+		invariants.Fail("step %d brought %d results that were not asked for", m.Step, n)
 	}
 	if ends {
-		f.running = slices.DeleteFunc(f.running, func(s *sequence) bool { return s.state == gone })
+		c.batch.prune(gone)
 	}
-	f.sweep()
-	f.addEnds(r)
-	f.report(r, out)
-	f.sinceForced++
-	f.audit.stepped = true
-	if !fl.retracted {
-		f.ratio.step()
-	}
+	c.sweep()
+	c.reports.send(r, out)
+	c.admin.stepped = true
+	c.pressure.stepped(st.retracted)
 	// A step that was launched beside another one began when that was done.
-	f.recordStep(now-max(fl.launched, f.doneAt), out)
-	f.doneAt = now
-	f.landed()
+	took := now - max(st.launched, c.flight.doneAt)
+	out.Record(messages.Steps, 1)
+	out.Record(messages.StepLatency, took.Seconds())
+	c.recordState(out)
+	c.flight.doneAt = now
+	c.flight.retire()
 }
 
-// brought is what is left of a step's results.
-type brought struct {
+// stepResults is what is left of a step's results.
+type stepResults struct {
 	sampled []messages.SampledToken
 	failed  []messages.RowFailed
 }
 
-// rowShare is one row's part: one token or more, or why there is none.
-type rowShare struct {
+// rowResult is one row's part: one token or several, or why there is none.
+type rowResult struct {
 	tokens []messages.SampledToken
 	failed *messages.RowFailed
 }
 
-// take cuts off the part of the row that comes next.
-func (b *brought) take(w *rowWork) (share rowShare) {
+// cut takes the part of the next row.
+func (r *stepResults) cut(w *rowWork) (got rowResult) {
 	row := w.seq.lease.Row
-	if len(b.failed) > 0 && b.failed[0].Row == row {
-		share.failed, b.failed = &b.failed[0], b.failed[1:]
-		return share
+	if len(r.failed) > 0 && r.failed[0].Row == row {
+		got.failed, r.failed = &r.failed[0], r.failed[1:]
+		return got
 	}
 	n := 0
-	for n < len(b.sampled) && b.sampled[n].Row == row {
+	for n < len(r.sampled) && r.sampled[n].Row == row {
 		n++
 	}
 	if n == 0 || n > w.sample {
 		invariants.Fail("row %d got %d tokens, asked for were 1 to %d", row, n, w.sample)
 	}
-	share.tokens, b.sampled = b.sampled[:n], b.sampled[n:]
-	return share
+	got.tokens, r.sampled = r.sampled[:n], r.sampled[n:]
+	return got
 }
 
-// rowDone takes one row's share of a step and reports whether its request is
-// gone. A request whose end shows while the next step computes it already is
-// closing until then.
-func (f *Core) rowDone(w *rowWork, share rowShare, r *messages.StepResults) (gone bool) {
+// rowDone takes one row's part of a step and reports whether its request is gone. A
+// request that ends while the next step already computes it is closing until that
+// step is done.
+func (c *Core) rowDone(w *rowWork, got rowResult, r *messages.StepResults) (ended bool) {
 	s := w.seq
 	s.done = w.end
 	if w.sample > 0 {
 		s.pending--
 	}
-	if n := len(share.tokens); n > 1 {
+	if n := len(got.tokens); n > 1 {
 		s.done += n - 1 // their KV is there, too
 		s.scheduled = s.done
 	}
-	s.open = s.open && w.sample <= 1
+	s.uncertain = s.uncertain && w.sample <= 1
 	if !s.active() {
-		return false // ended meanwhile; tokens are dropped
+		return false // it has ended meanwhile, and the tokens are dropped
 	}
 	if w.prefill {
-		s.insertDue = !f.opt.CacheDisabled && paging.Whole(w.end, f.opt.PageSize) > s.lease.Owned
+		s.insertDue = !c.opt.CacheDisabled && paging.Whole(w.end, c.opt.PageSize) > s.lease.Owned
 	}
 	if w.sample == 0 {
 		return false
@@ -131,58 +130,37 @@ func (f *Core) rowDone(w *rowWork, share rowShare, r *messages.StepResults) (gon
 		s.prompts = nil
 	}
 	end := messages.RequestEnded{ID: s.req.ID}
-	if share.failed != nil {
-		end.Reason, end.Why = messages.EndFailed, share.failed.Reason
+	if got.failed != nil {
+		end.Reason, end.Why = messages.EndFailed, got.failed.Reason
 	}
-	for i := range share.tokens {
-		t := &share.tokens[i]
+	for i := range got.tokens {
+		t := &got.tokens[i]
 		r.Tokens = append(r.Tokens, messages.TokenResult{ID: s.req.ID, Position: s.output(), Token: t.Token, Logprobs: t.Logprobs})
-		if end.Reason = s.take(t.Token, f.opt.ContextLength); end.Reason != 0 {
+		if end.Reason = s.take(t.Token, c.opt.ContextLength); end.Reason != 0 {
 			if end.Reason != messages.EndLength {
 				end.Token = t.Token
 			}
-			break // what comes behind the end is dropped
+			break // tokens after the end are dropped
 		}
 	}
 	if end.Reason == 0 {
 		return false
 	}
 	r.Ended = append(r.Ended, end)
-	if !s.lease.Settled(f.done) {
+	if !s.lease.Settled(c.flight.done) {
 		s.state = closing
-		f.leaving++
-		delete(f.byID, s.req.ID)
+		c.batch.closing++
+		delete(c.batch.byID, s.req.ID)
 		return false
 	}
-	f.release(s)
-	f.drop(s)
+	c.release(s)
+	c.drop(s)
 	return true
 }
 
-func (f *Core) rowOf(row messages.Row) *sequence {
-	invariants.Check(row >= 0 && int(row) < len(f.byRow) && f.byRow[row] != nil, "results for row %d, which nobody holds", row)
-	return f.byRow[row]
-}
-
-// batchFailed ends the epoch: nothing of the step counts, and one that was
-// launched behind it is never computed. Only requests of the step itself are
-// suspects.
-func (f *Core) batchFailed(m *messages.BatchFailed, out *messages.Outbox) {
-	f.must(!f.quiet() && m.Step == f.flights[0].step, "BatchFailed")
-	f.fail(fmt.Sprintf("step %d of %d rows failed: %s", m.Step, len(f.flights[0].work), m.Reason), f.requests(m.Step), m.Sticky, out)
-}
-
-func (f *Core) recordStep(took time.Duration, out *messages.Outbox) {
-	out.Record(messages.Steps, 1)
-	out.Record(messages.StepLatency, took.Seconds())
-	f.recordState(out)
-}
-
-func (f *Core) recordState(out *messages.Outbox) {
-	used := f.opt.Pages - f.free - f.cached.Evictable
-	out.Record(messages.RequestsRunning, float64(f.occupied()))
-	out.Record(messages.RequestsRetracted, float64(len(f.retracted)))
-	out.Record(messages.PagesLeased, float64(used-f.cached.Protected))
-	out.Record(messages.TokenUsage, float64(used)/float64(f.opt.Pages))
-	out.Record(messages.NewTokenRatio, f.ratio.now)
+// batchFailed ends the epoch. Nothing of the step counts, and a step launched after
+// it is never computed. Only the requests of the failed step are suspects.
+func (c *Core) batchFailed(m *messages.BatchFailed, out *messages.Outbox) {
+	c.must(!c.flight.idle() && m.Step == c.flight.steps[0].id, "BatchFailed")
+	c.fail(fmt.Sprintf("step %d of %d rows failed: %s", m.Step, len(c.flight.steps[0].work), m.Reason), c.flight.requests(m.Step), m.Sticky, out)
 }

@@ -5,9 +5,8 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Rows hands out the rows [0, limit) of the request-to-token table: one per
-// admitted request. Order: the row given back last, else the lowest row that
-// was never out. Not safe for concurrent use.
+// Rows hands out the rows [0, limit), one per admitted request. Order: the row
+// that was given back last, otherwise the lowest row that was never used.
 type Rows struct {
 	limit    int
 	fresh    messages.Row
@@ -15,7 +14,7 @@ type Rows struct {
 	used     []bool
 }
 
-// NewRows returns a table of limit rows, all of them free.
+// NewRows returns limit free rows.
 func NewRows(limit int) *Rows {
 	invariants.Check(limit >= 1, "a table of %d rows", limit)
 	return &Rows{limit: limit, used: make([]bool, limit)}
@@ -43,7 +42,7 @@ func (r *Rows) Take() (messages.Row, bool) {
 	return row, true
 }
 
-// Give takes a row back. A row that is not out is a broken invariant.
+// Give takes a row back. Giving back a free row is a broken invariant.
 func (r *Rows) Give(row messages.Row) {
 	if row < 0 || int(row) >= r.limit {
 		invariants.Fail("row %d given back, of %d rows", row, r.limit)

@@ -159,7 +159,7 @@ func (s *script) deliver(m messages.Send) {
 		s.queue.Step(0, m.Msg.(messages.ToQueue), &s.out)
 	case messages.Former:
 		s.former.Step(0, m.Msg.(messages.ToFormer), &s.out)
-		s.former.checkInvariants()
+		s.former.check()
 	case messages.Cache:
 		s.cache.Step(0, m.Msg.(messages.ToCache), &s.out)
 	case messages.Allocator:
@@ -195,7 +195,7 @@ func (s *script) results(tokens []string) *messages.BatchDone {
 	s.steps = s.steps[1:]
 	d := &messages.BatchDone{Step: step.Step}
 	for _, w := range step.Work {
-		q := s.former.byRow[w.Row]
+		q := s.former.batch.byRow[w.Row]
 		if q == nil {
 			s.t.Fatalf("step %d works on row %d, which nobody holds", step.Step, w.Row)
 		}

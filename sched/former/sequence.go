@@ -10,24 +10,25 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// seqState says where a request stands in the batch former.
+// seqState is the state of a request in the batch former.
 //
 //	candidate → prefilling → decoding → gone
 //	               ↑            ↓
 //	               └─────── retracted
 //
-// From everywhere an end leads to gone; while a launched step or a plan still
-// uses the lease by way of cancelled or closing. A state is about what has been
-// launched: a sequence decodes from the launch of the step that ends its prompt.
+// An end leads to gone from every state. While a launched step or a plan still
+// uses the lease, the sequence is cancelled or closing first. A state is about
+// what has been launched: a sequence decodes from the launch of the step that
+// completes its prompt.
 type seqState uint8
 
 const (
 	candidate  seqState = iota // of the plan; its request is still in the queue
-	prefilling                 // has a lease; some known token is not scheduled yet
+	prefilling                 // has a lease; a known token is not scheduled yet
 	decoding                   // has a lease; all tokens but the newest are scheduled
-	retracted                  // has no lease and comes back before new ones
-	cancelled                  // has a lease that the fence or a plan still holds; its end is not reported
-	closing                    // has a lease that the fence still holds; its end is reported
+	retracted                  // has no lease and is admitted again before new requests
+	cancelled                  // has a lease that a step or a plan still uses; its end is not reported
+	closing                    // has a lease that a step still uses; its end is reported
 	gone
 )
 
@@ -40,32 +41,33 @@ func (s seqState) String() string { return seqStateNames[s] }
 type sequence struct {
 	req   *messages.EngineRequest
 	state seqState
-	// tokens are prompt and output. Only appended to, so that every prefix of
-	// it may be sent as a frozen slice.
+	// tokens are prompt and output. They are only appended to, so that every
+	// prefix may be sent as a frozen slice.
 	tokens []int32
-	// What is done and what is scheduled: the KV of so many tokens is in the
-	// lease's pages now, and once all launched steps are done. pending tokens of
-	// launched steps are not sampled yet; they follow those in tokens. open says
-	// that the newest of those steps may bring more than the one that is counted.
+	// The KV of the first done tokens is in the lease's pages now, that of the
+	// first scheduled tokens once all launched steps are done. Launched steps will
+	// sample pending more tokens. uncertain says that the newest of them may sample
+	// several, of which pending counts one.
 	done, scheduled int
 	pending         int
-	open            bool
-	wanted          int // tokens of a prompt in progress that the plan reserves pages for
+	uncertain       bool
+	wanted          int // tokens of a prompt that the plan reserves pages for
 	lease           Lease
 
-	// How long it has waited, for aging.
-	since time.Duration // of waiting: its arrival, or when it was retracted
-	aged  bool          // retracted, and goes first
-	safe  time.Duration // not preempted before
+	// For aging.
+	waitingSince   time.Duration // its arrival, or when it was retracted
+	aged           bool          // retracted, and goes first
+	protectedUntil time.Duration // not preempted before
 
-	// What the device's row does not know yet: whether it is open, its pages
-	// from known on, and replaced pages in [staleFrom, staleTo).
+	// What the row on the device does not have yet: everything unless opened,
+	// pages from sentPages on, and replaced pages in [staleFrom, staleTo).
 	opened             bool
-	known              int
+	sentPages          int
 	staleFrom, staleTo int
-	insertDue          bool            // whole pages were filled by prefill
-	postponed          bool            // their insertion is put off while steps run, perhaps for long
-	filling            messages.StepID // newest launched step of prefill
+
+	insertDue       bool            // prefill has filled whole pages that the tree does not have
+	insertPostponed bool            // and they are inserted later, since a step still reads them
+	prefillStep     messages.StepID // newest launched step of prefill
 
 	cached   int // prompt tokens found in the cache at the first admission
 	reported bool
@@ -73,71 +75,84 @@ type sequence struct {
 	promptAt int
 }
 
-// newSequence makes a candidate. The request's own slices are never appended
-// to.
+// newSequence makes a candidate. It never appends to the request's own slices.
 func newSequence(r *messages.EngineRequest) *sequence {
 	tokens := slices.Clip(r.Prompt)
 	if len(r.Output) > 0 {
 		tokens = slices.Concat(r.Prompt, r.Output)
 	}
-	return &sequence{req: r, tokens: tokens, since: r.Arrived}
+	return &sequence{req: r, tokens: tokens, waitingSince: r.Arrived}
 }
 
 // output is how many output tokens there are.
 func (s *sequence) output() int { return len(s.tokens) - len(s.req.Prompt) }
 
-// length is how many tokens there are once all launched steps are done.
+// length is how many tokens there will be once all launched steps are done.
 func (s *sequence) length() int { return len(s.tokens) + s.pending }
 
-// alone reports whether the sequence tolerates no other one: only until its
-// first token, which clears it of the suspicion.
+// alone reports whether the sequence must run alone: until its first token, which
+// shows that it is not what crashed the engine.
 func (s *sequence) alone() bool { return s.req.Alone && s.output() == len(s.req.Output) }
 
 // active reports whether the sequence takes part in steps to come.
 func (s *sequence) active() bool { return s.state == prefilling || s.state == decoding }
 
 // wantsPrompt reports whether the log probabilities of the prompt are still to
-// be computed. With output there is an earlier submission that reported them.
-func (s *sequence) wantsPrompt() bool {
-	return s.req.Params.PromptLogprobs >= 0 && len(s.req.Output) == 0 && !s.reported
-}
+// be computed.
+func (s *sequence) wantsPrompt() bool { return s.req.WantsPromptLogprobs() && !s.reported }
 
-// matchLimit is how many tokens may come from the cache. One must be computed
-// to sample the next; and the log probability of position i comes from the
-// computation of position i-1.
-func (s *sequence) matchLimit() int {
-	limit := len(s.tokens) - 1
-	if s.wantsPrompt() {
-		limit = min(limit, max(0, s.req.Params.PromptLogprobStart-1))
-	}
-	return limit
-}
+// matchLimit is how many tokens may come from the cache.
+func (s *sequence) matchLimit() int { return s.req.MatchLimit(len(s.tokens), s.reported) }
 
-// left is how many output tokens may still come, at least 1 while it lives.
+// left is how many output tokens may still come, at least 1 until it has ended.
 func (s *sequence) left(contextLength int) int {
 	return min(s.req.Params.MaxTokens-s.output(), contextLength-len(s.tokens))
 }
 
-// ahead is how many of them no launched step will draw. At 0 the sequence ends
-// with a step that runs, whatever is drawn.
+// ahead is how many of them launched steps will not sample. At 0 the sequence ends
+// with a step in flight, whatever that samples.
 func (s *sequence) ahead(contextLength int) int { return s.left(contextLength) - s.pending }
 
 // maxExpected bounds the output that admission expects of one request
-// (SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION), so that a missing max_tokens does
-// not keep everybody else out.
+// (SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION), so that a request without max_tokens
+// does not keep all others out.
 const maxExpected = 4096
 
-// expected is how many output tokens admission charges for, beside those of
-// launched steps.
+// expected is how many output tokens admission charges for, besides those that
+// launched steps will sample.
 func (s *sequence) expected(ratio float64, contextLength int) int {
 	left := s.ahead(contextLength)
 	return min(left, max(1, int(math.Ceil(float64(min(left, maxExpected))*ratio))))
 }
 
 // pagesAfter is how many pages hold the KV of a sequence that gets output more
-// tokens after those of launched steps. The last one of them has none.
+// tokens after those of launched steps. The last token has no KV.
 func (s *sequence) pagesAfter(output, pageSize int) int {
 	return paging.Pages(s.length()+output-1, pageSize)
+}
+
+// missing is how many pages it needs for its next steps. For a prompt in progress
+// that is what the plan reserves for it, whatever the number of steps.
+func (s *sequence) missing(steps int, o *Options) int {
+	switch s.state {
+	case prefilling:
+		return s.lease.Missing(s.wanted, o.PageSize)
+	case decoding:
+		return max(0, s.pagesAfter(min(steps, s.ahead(o.ContextLength)), o.PageSize)-len(s.lease.Pages))
+	}
+	return 0
+}
+
+// rest is how many known tokens are not scheduled yet.
+func (s *sequence) rest() int { return len(s.tokens) - s.scheduled }
+
+// computable is how many more tokens have pages.
+func (s *sequence) computable(pageSize int) int { return s.lease.Capacity(pageSize) - s.scheduled }
+
+// outgrown reports whether a decoding sequence has got more tokens, while the plan
+// was out, than it reserved pages for. The next plan does.
+func (s *sequence) outgrown(o *Options) bool {
+	return o.TokensPerStep > 1 && s.state == decoding && s.computable(o.PageSize) < 1
 }
 
 // take appends a sampled token and says why it ends the request, or 0.
@@ -150,7 +165,7 @@ func (s *sequence) take(token int32, contextLength int) messages.EndReason {
 	return reason
 }
 
-// addPrompts appends log probabilities of one step.
+// addPrompts appends the log probabilities of one step.
 func (s *sequence) addPrompts(m *messages.PromptLogprobs) {
 	if !s.wantsPrompt() {
 		return
@@ -163,13 +178,13 @@ func (s *sequence) addPrompts(m *messages.PromptLogprobs) {
 	s.prompts = append(s.prompts, m.Logprobs...)
 }
 
-// admitted gives the sequence its row and the prefix that the cache locked.
-func (s *sequence) admitted(row messages.Row, match messages.PrefixLocked, pageSize int) {
+// start gives the sequence a row and the prefix that the cache has locked.
+func (s *sequence) start(row messages.Row, match messages.PrefixLocked, pageSize int) {
 	s.lease = OpenLease(row, match, pageSize)
 	s.done, s.scheduled = s.lease.Cached, s.lease.Cached
 	if s.state == candidate && !s.reported {
 		s.cached = min(s.lease.Cached, len(s.req.Prompt))
 	}
 	s.state = prefilling
-	s.opened, s.known, s.staleFrom, s.staleTo, s.insertDue, s.postponed = false, len(match.Pages), 0, 0, false, false
+	s.opened, s.sentPages, s.staleFrom, s.staleTo, s.insertDue, s.insertPostponed = false, len(match.Pages), 0, 0, false, false
 }

@@ -85,15 +85,15 @@ func TestMissingAhead(t *testing.T) {
 	add := func(output, left, pages int, state seqState) {
 		s := sequenceOf(1, 4, output, func(r *messages.EngineRequest) { r.Params.MaxTokens = output + left })
 		s.state, s.lease.Pages = state, make([]messages.Page, pages)
-		f.running = append(f.running, s)
+		f.batch.running = append(f.batch.running, s)
 	}
 	add(4, 50, 2, decoding) // 8 tokens, 19 more with KV: 27 on 7 pages
 	add(4, 1, 2, decoding)  // the last token needs none
 	add(0, 50, 1, prefilling)
-	if got := f.missingAhead(20); got != 5 {
+	if got := f.missing(20); got != 5 {
 		t.Errorf("20 steps need %d pages, want 5", got)
 	}
-	if got := f.missingAhead(1); got != 0 {
+	if got := f.missing(1); got != 0 {
 		t.Errorf("1 step needs %d pages, want 0", got)
 	}
 }
@@ -113,10 +113,9 @@ func TestChunk(t *testing.T) {
 		{"within a page", 1, 30, 2, 8, 0},
 		{"nothing left", 0, 30, 0, 8, 0},
 	} {
-		f := New(options(nil))
 		s := sequenceOf(1, c.computed+c.rest, 0, nil)
 		s.scheduled = c.computed
-		if got := f.chunk(s, c.left, c.budget); got != c.want {
+		if got := chunk(s, c.left, c.budget, 4); got != c.want {
 			t.Errorf("%s: %d tokens, want %d", c.name, got, c.want)
 		}
 	}
@@ -133,7 +132,7 @@ func TestPrefillBudget(t *testing.T) {
 		{60, 64, 8, 52},
 	} {
 		f := New(options(func(o *Options) { o.MaxPrefillTokens, o.ChunkedPrefillSize = c.prefill, c.chunk }))
-		if got := f.prefillBudget(c.decoding); got != c.want {
+		if got := f.prefill.budget(c.decoding); got != c.want {
 			t.Errorf("%+v: budget %d", c, got)
 		}
 	}

@@ -29,7 +29,7 @@ func TestSharersHoldUpNobody(t *testing.T) {
 		if took := v.first[short] - at; took > 3 || v.first[first] != 0 {
 			t.Errorf("%d in flight: the short prompt has its first token after %d steps, want at most 3 while the document is computed", inFlight, took)
 		}
-		if n := len(v.former.running); n > 2 {
+		if n := len(v.former.batch.running); n > 2 {
 			t.Errorf("%d in flight: %d run, the sharers do not wait", inFlight, n)
 		}
 		for v.step() {

@@ -15,7 +15,7 @@ func TestNobodyLivesOn(t *testing.T) {
 		t.Fatalf("%d ended after %d retractions, %+v is left", len(v.ended), v.retractions, f.Load())
 	}
 	held := 0
-	for _, fl := range f.flights[:cap(f.flights)] {
+	for _, fl := range f.flight.steps[:cap(f.flight.steps)] {
 		for _, w := range fl.work[:cap(fl.work)] {
 			if w.seq != nil {
 				held++
@@ -27,24 +27,24 @@ func TestNobodyLivesOn(t *testing.T) {
 			}
 		}
 	}
-	for _, v := range f.giveWay[:cap(f.giveWay)] {
+	for _, v := range f.pressure.victims[:cap(f.pressure.victims)] {
 		if v.s != nil {
 			held++
 		}
 	}
-	for _, list := range [][]*sequence{f.running, f.retracted, f.fillers, f.prefills.order, f.plan.reserves} {
+	for _, list := range [][]*sequence{f.batch.running, f.batch.retracted, f.admission.producers, f.prefill.order, f.plan.reserves} {
 		for _, s := range list[:cap(list)] {
 			if s != nil {
 				held++
 			}
 		}
 	}
-	for _, g := range f.returns[:cap(f.returns)] {
+	for _, g := range f.pages.released[:cap(f.pages.released)] {
 		if g.tokens != nil {
 			held++
 		}
 	}
-	for _, c := range f.plan.candidates[:cap(f.plan.candidates)] {
+	for _, c := range f.admission.candidates[:cap(f.admission.candidates)] {
 		if c.seq != nil {
 			held++
 		}

@@ -5,89 +5,38 @@ import (
 	"slices"
 
 	"github.com/troupe-engine/troupe/internal/paging"
-	"github.com/troupe-engine/troupe/messages"
 )
 
-// victim is a running sequence that may have to give way, with what that costs.
+// victim is a running sequence that may be retracted, with the gain and the cost.
 type victim struct {
-	s *sequence
-	// rank is its priority, as far as priorities count: lower ones give way
-	// first.
-	rank int
-	// frees is how many pages others get to use, and no longer need for it.
-	frees int
-	// cost is how many tokens must be computed again when it comes back.
-	cost int
+	s     *sequence
+	rank  int // lower ranks are retracted first
+	frees int // pages that others can use, and that it no longer needs
+	cost  int // tokens that must be computed again when it is admitted again
 }
 
-// rank orders requests by priority, higher ones first; all are equal unless
-// preemption by priority is on.
-func (f *Core) rank(r *messages.EngineRequest) int {
-	switch {
-	case !f.opt.PriorityPreemption:
-		return 0
-	case f.opt.LowPriorityFirst:
-		return -int(r.Priority)
-	}
-	return int(r.Priority)
-}
-
-// worth orders cached prefixes by the priority of their requests, for the
-// eviction policy that goes by it: the lowest is evicted first.
-func (f *Core) worth(r *messages.EngineRequest) int32 {
-	if f.opt.LowPriorityFirst {
-		return ^r.Priority
-	}
-	return r.Priority
-}
-
-// victims chooses who gives way when need pages are missing: those that cost
-// the fewest tokens computed again per page that is needed, as many as needed,
-// nobody else. One sequence always goes on.
-func (f *Core) victims(need int) []victim {
-	if f.occupied() <= 1 {
-		return nil
-	}
-	list := firstVictims(f.candidatesForRetraction(need, true), need)
-	return list[:min(len(list), f.occupied()-1)]
-}
-
-// candidatesForRetraction lists running sequences as victims for a need, with
-// or without those that compute their prompts. The list is good until the next
-// one is made.
-func (f *Core) candidatesForRetraction(need int, prompts bool) []victim {
-	f.giveWay = f.giveWay[:0]
-	for _, s := range f.running {
-		if s.state == decoding || prompts && s.state == prefilling {
-			f.giveWay = append(f.giveWay, f.victimOf(s, need))
-		}
-	}
-	return f.giveWay
-}
-
-// victimOf weighs what retracting a sequence brings and costs.
+// newVictim weighs gain and cost of retracting a sequence for a need of pages.
 //
-// Its whole pages go to the cache as evictable. Pages that it found there at
-// its admission are taken to be shared, so that they bring nothing and cost
-// nothing. Of the others as many are evicted as are needed beyond those that
-// hold nothing whole; the rest will be found again. Without a cache everything
-// is computed again.
-func (f *Core) victimOf(s *sequence, need int) victim {
-	size := f.opt.PageSize
-	v := victim{s: s, rank: f.rank(s.req), frees: f.missingOf(s, lookaheadSteps) + len(s.lease.Pages)}
-	if f.opt.CacheDisabled {
+// Its whole pages become evictable. Pages that it found in the cache at its
+// admission count as shared with others: they free nothing and cost nothing. Of
+// the others as many are evicted as are needed beyond the pages that are freed
+// anyway; the rest will be found in the cache again. Without a cache everything is
+// computed again.
+func newVictim(s *sequence, need int, o *Options) victim {
+	v := victim{s: s, rank: o.rank(s.req), frees: s.missing(lookaheadSteps, o) + len(s.lease.Pages)}
+	if o.CacheDisabled {
 		v.cost = s.done
 		return v
 	}
-	whole, shared := paging.Whole(s.done, size), s.lease.Cached/size
+	whole, shared := paging.Whole(s.done, o.PageSize), s.lease.Cached/o.PageSize
 	v.frees -= shared
 	evicted := min(max(0, need-(v.frees-(whole-shared))), whole-shared)
-	v.cost = s.done - whole*size + evicted*size
+	v.cost = s.done - whole*o.PageSize + evicted*o.PageSize
 	return v
 }
 
-// firstVictims puts those in front that give way first, as many as cover a need
-// or all, and returns them. None of them could be spared.
+// firstVictims sorts a list by cost and returns as many of it as cover the need,
+// or all. None of them can be spared.
 func firstVictims(list []victim, need int) []victim {
 	slices.SortFunc(list, func(a, b victim) int { return a.compare(b, need) })
 	covered, n := 0, 0
@@ -98,8 +47,23 @@ func firstVictims(list []victim, need int) []victim {
 	return spare(list[:n], covered, need)
 }
 
-// spare lets those go who need not give way, since others were added that free
-// more; the dearest first. list is in the order of its choice.
+// lowestRanks sorts a list by rank, the latest first, and returns as many of it as
+// cover the need, at least one; nil if the list is empty.
+func lowestRanks(list []victim, need int) []victim {
+	slices.SortFunc(list, func(a, b victim) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.s.req.ID, a.s.req.ID))
+	})
+	covered := 0
+	for i := range list {
+		if covered += list[i].frees; covered >= need {
+			return spare(list[:i+1], covered, need)
+		}
+	}
+	return nil
+}
+
+// spare takes out the victims that are not needed, since later ones free more: the
+// last in the order of choice first.
 func spare(list []victim, covered, need int) []victim {
 	for i := len(list) - 2; i >= 0; i-- {
 		if covered-list[i].frees >= need {
@@ -110,8 +74,8 @@ func spare(list []victim, covered, need int) []victim {
 	return list
 }
 
-// compare orders victims: the lowest rank, the fewest tokens computed again per
-// page that is needed; among equals SGLang's retract_decode order, which is the
+// compare orders victims: the lowest rank, then the fewest tokens computed again
+// per page that is needed. Among equals it is SGLang's retract_decode order: the
 // fewest output tokens, the longest prompt, the latest.
 func (a victim) compare(b victim, need int) int {
 	return cmp.Or(

@@ -12,15 +12,36 @@ import (
 // running adds a sequence that runs: prompt and output tokens, all done but the
 // newest, cached tokens of them found at admission.
 func (f *Core) addRunning(prompt, output, cached int, change func(*messages.EngineRequest)) *sequence {
-	s := sequenceOf(messages.RequestID(len(f.running)+1), prompt, output, change)
+	s := sequenceOf(messages.RequestID(len(f.batch.running)+1), prompt, output, change)
 	s.state, s.done = decoding, prompt+output-1
 	if output == 0 {
 		s.state, s.done = prefilling, cached
 	}
 	s.lease.Cached = cached
 	s.lease.Pages = make([]messages.Page, (len(s.tokens)+f.opt.PageSize-1)/f.opt.PageSize)
-	f.running = append(f.running, s)
+	f.batch.running = append(f.batch.running, s)
 	return s
+}
+
+// The planners' answers for the running batch as it is.
+func choose(f *Core, need int) []victim {
+	v := f.snapshot()
+	return f.pressure.choose(&v, need)
+}
+
+func retractable(f *Core, need int, prompts bool) []victim {
+	v := f.snapshot()
+	return f.pressure.retractable(&v, need, prompts)
+}
+
+func preemptible(f *Core, r *messages.EngineRequest, pages int) []victim {
+	v := f.snapshot()
+	return f.pressure.preemptible(&v, r, pages)
+}
+
+func headroom(f *Core) int {
+	v := f.snapshot()
+	return v.headroom()
 }
 
 func ids(list []victim) (ids []messages.RequestID) {
@@ -48,7 +69,7 @@ func TestVictimOf(t *testing.T) {
 		{"without a cache", 8, 4, 0, true, 1, 3 + 5, 11},
 	} {
 		f := New(options(func(o *Options) { o.CacheDisabled = c.cacheOff }))
-		v := f.victimOf(f.addRunning(c.prompt, c.output, c.cached, nil), c.need)
+		v := newVictim(f.addRunning(c.prompt, c.output, c.cached, nil), c.need, f.opt)
 		if v.frees != c.frees || v.cost != c.cost {
 			t.Errorf("%s: frees %d pages and costs %d tokens, want %d and %d", c.name, v.frees, v.cost, c.frees, c.cost)
 		}
@@ -63,11 +84,11 @@ func TestVictimsAmongEquals(t *testing.T) {
 	oldest, long := add(5, 8), add(6, 7)
 	later, latest := add(5, 8), add(5, 8)
 	few := add(8, 5) // all of them 13 tokens
-	list := firstVictims(f.candidatesForRetraction(1, true), 1000)
+	list := firstVictims(retractable(f, 1, true), 1000)
 	if want := []messages.RequestID{few, long, latest, later, oldest}; !slices.Equal(ids(list), want) {
 		t.Errorf("they give way in the order %v, want %v", ids(list), want)
 	}
-	if got := f.victims(1000); len(got) != 4 {
+	if got := choose(f, 1000); len(got) != 4 {
 		t.Errorf("%d of 5 give way, one has to go on", len(got))
 	}
 }
@@ -80,10 +101,10 @@ func TestPromptsGiveWay(t *testing.T) {
 		f.addRunning(8, 5, 0, nil)
 	}
 	long := f.addRunning(100, 0, 0, nil)
-	if got := ids(f.victims(10)); !slices.Equal(got, []messages.RequestID{long.req.ID}) {
+	if got := ids(choose(f, 10)); !slices.Equal(got, []messages.RequestID{long.req.ID}) {
 		t.Errorf("%v give way, want the prompt %d", got, long.req.ID)
 	}
-	if got := firstVictims(f.candidatesForRetraction(1, false), 1); len(got) != 1 || got[0].s == long {
+	if got := firstVictims(retractable(f, 1, false), 1); len(got) != 1 || got[0].s == long {
 		t.Errorf("a forced retraction takes %v", ids(got))
 	}
 }
@@ -98,8 +119,8 @@ func TestVictimsByPriority(t *testing.T) {
 		for _, priority := range []int32{1, 9, 5} {
 			f.addRunning(16, 4+int(priority)%5, 0, func(r *messages.EngineRequest) { r.Priority = priority })
 		}
-		f.running[2].done = 16 // the cheapest
-		if got := ids(f.victims(1)); !slices.Equal(got, []messages.RequestID{c.want}) {
+		f.batch.running[2].done = 16 // the cheapest
+		if got := ids(choose(f, 1)); !slices.Equal(got, []messages.RequestID{c.want}) {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
@@ -116,19 +137,19 @@ func TestNoVictimTooMany(t *testing.T) {
 			f.addRunning(prompt, rapid.IntRange(0, 40).Draw(t, "output"), cached, nil)
 		}
 		need := rapid.IntRange(1, 60).Draw(t, "need")
-		all := slices.Clone(f.candidatesForRetraction(need, true))
+		all := slices.Clone(retractable(f, need, true))
 		sum := func(list []victim) (n int) {
 			for _, v := range list {
 				n += v.frees
 			}
 			return n
 		}
-		chosen := f.victims(need)
-		if len(chosen) >= len(f.running) {
+		chosen := choose(f, need)
+		if len(chosen) >= len(f.batch.running) {
 			t.Fatal("nobody goes on")
 		}
 		if covered := sum(chosen); covered < need {
-			if len(chosen) < len(f.running)-1 && sum(all) >= need {
+			if len(chosen) < len(f.batch.running)-1 && sum(all) >= need {
 				t.Fatalf("%d victims free %d of %d pages, all together %d", len(chosen), covered, need, sum(all))
 			}
 			return

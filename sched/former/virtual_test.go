@@ -163,7 +163,7 @@ func (v *virtual) step() bool {
 	for i, w := range b.Work {
 		if w.Sample > 0 {
 			token := int32(1000 + i)
-			if s := v.former.byRow[w.Row]; v.draw != nil && s != nil {
+			if s := v.former.batch.byRow[w.Row]; v.draw != nil && s != nil {
 				token = v.draw(s)
 			}
 			d.Sampled = append(d.Sampled, messages.SampledToken{Row: w.Row, Token: token})

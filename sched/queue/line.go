@@ -51,10 +51,7 @@ func (l *line) add(r *messages.EngineRequest) {
 	if len(r.Output) > 0 {
 		w.tokens = append(append(make([]int32, 0, r.Len()), r.Prompt...), r.Output...)
 	}
-	w.limit = len(w.tokens) - 1
-	if p := r.Params; p != nil && p.PromptLogprobs >= 0 && len(r.Output) == 0 {
-		w.limit = min(w.limit, max(0, p.PromptLogprobStart-1))
-	}
+	w.limit = r.MatchLimit(len(w.tokens), false)
 	l.all[r.ID] = w
 	l.policy.add(w)
 	if l.aging > 0 {

@@ -21,33 +21,30 @@ func (p *prompts) add(tokens int) *sequence {
 	s.state = prefilling
 	s.lease = OpenLease(messages.Row(p.ids), messages.PrefixLocked{}, p.opt.PageSize)
 	s.lease.Grow(make([]messages.Page, paging.Pages(tokens, p.opt.PageSize)))
-	p.running = append(p.running, s)
+	p.batch.running = append(p.batch.running, s)
 	return s
 }
 
 // step computes one step's share of prompts, by sequence.
 func (p *prompts) step(decoding int) map[*sequence]int {
-	p.Core.step++
-	p.flights = p.flights[:0]
-	p.launching()
-	b := p.newest().batch
-	b.Step = p.Core.step
+	p.flight.steps = p.flight.steps[:0]
+	st := p.flight.begin()
+	p.flight.step = st.id
 	for range decoding {
-		b.Work = append(b.Work, messages.RowWork{Count: 1, Start: 100, Sample: 1})
+		st.batch.Work = append(st.batch.Work, messages.RowWork{Count: 1, Start: 100, Sample: 1})
 	}
-	p.prefill(b, &messages.Outbox{})
-	b.Work = b.Work[decoding:]
+	p.prefill.fill(st, p.batch.running, &messages.Outbox{})
 	got := map[*sequence]int{}
-	for i, w := range b.Work {
-		got[p.newest().work[i].seq] = w.Count
+	for i, w := range st.batch.Work[decoding:] {
+		got[st.work[i].seq] = w.Count
 	}
-	left := p.running[:0]
-	for _, s := range p.running {
+	left := p.batch.running[:0]
+	for _, s := range p.batch.running {
 		if s.rest() > 0 {
 			left = append(left, s)
 		}
 	}
-	p.running = left
+	p.batch.running = left
 	return got
 }
 
@@ -68,13 +65,13 @@ func TestPrefillShares(t *testing.T) {
 			for range rapid.IntRange(0, 2).Draw(t, "arrivals") {
 				p.add(rapid.IntRange(1, 400).Draw(t, "tokens"))
 			}
-			if len(p.running) == 0 {
+			if len(p.batch.running) == 0 {
 				continue
 			}
-			if oldest != p.running[0] {
-				oldest, owed, got = p.running[0], 0, 0
+			if oldest != p.batch.running[0] {
+				oldest, owed, got = p.batch.running[0], 0, 0
 			}
-			budget, rest := p.prefillBudget(0), oldest.rest()
+			budget, rest := p.prefill.budget(0), oldest.rest()
 			computed := p.step(0)
 			total := 0
 			for s, n := range computed {

@@ -32,7 +32,7 @@ func TestLeaseExtends(t *testing.T) {
 		{8, 9, []messages.Page{1, 2}, []messages.Page{5}, []int{20}}, // decode into the third
 	}
 	for _, tt := range tests {
-		l := Lease{State: LeaseOpen, Pages: slices.Clone(tt.held)}
+		l := Lease{state: leaseOpen, Pages: slices.Clone(tt.held)}
 		if got := l.Missing(tt.seq, 4); got != len(tt.granted) {
 			t.Errorf("%d to %d tokens: %d pages missing, want %d", tt.prefix, tt.seq, got, len(tt.granted))
 			continue
@@ -53,7 +53,7 @@ func TestLeaseExtends(t *testing.T) {
 func TestLeaseLife(t *testing.T) {
 	match := messages.PrefixLocked{ID: 1, Node: 77, Pages: []messages.Page{4, 5}}
 	l := OpenLease(3, match, 16)
-	if l.State != LeaseOpen || l.Cached != 32 || l.Owned != 2 || len(l.Private()) != 0 || l.Capacity(16) != 32 {
+	if l.state != leaseOpen || l.Cached != 32 || l.Owned != 2 || len(l.Private()) != 0 || l.Capacity(16) != 32 {
 		t.Fatalf("opened %+v", l)
 	}
 	l.Grow([]messages.Page{8, 9, 10})
@@ -82,7 +82,7 @@ func TestLeaseLife(t *testing.T) {
 	invariantstest.MustFail(t, "lease closing, cannot be launched", func() { l.Launch(3) })
 	invariantstest.MustFail(t, "in use until 2", func() { l.Release(1) })
 	row, pages, node := l.Release(2)
-	if row != 3 || !slices.Equal(pages, []messages.Page{10}) || node != 78 || l.State != LeaseNone {
+	if row != 3 || !slices.Equal(pages, []messages.Page{10}) || node != 78 || l.state != leaseNone {
 		t.Fatalf("released row %d, %v, %d: %+v", row, pages, node, l)
 	}
 	invariantstest.MustFail(t, "closed without a lease", func() { l.Close() })
@@ -111,7 +111,7 @@ func TestLeaseViolations(t *testing.T) {
 // take one each, others none.
 func TestPagedDecodeNeedsPages(t *testing.T) {
 	missing := func(requests, prefix, seq int) int {
-		l := Lease{State: LeaseOpen}
+		l := Lease{state: leaseOpen}
 		l.Grow(make([]messages.Page, l.Missing(prefix, 4)))
 		return requests * l.Missing(seq, 4)
 	}

@@ -1,0 +1,119 @@
+package former
+
+import (
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// ask starts an admission: with the head of the queue, or with the retracted
+// sequences alone.
+func (c *Core) ask(now time.Duration, v *snapshot, out *messages.Outbox) (again bool) {
+	if c.admission.asksQueue(v) {
+		out.ToQueue(&messages.OfferCandidates{Plan: c.plan.id, Limit: c.admission.offerLimit(v)})
+		c.phase.to(offering)
+		return false
+	}
+	return c.choose(now, nil, out)
+}
+
+func (c *Core) candidatesOffered(now time.Duration, m *messages.CandidatesOffered, out *messages.Outbox) {
+	c.must(c.phase == offering && m.Plan == c.plan.id, "CandidatesOffered")
+	c.admission.queued = m.Waiting > 0
+	c.choose(now, m.Requests, out)
+}
+
+// choose makes candidates and asks the cache for their prefixes, unless it is known
+// that nothing matches.
+func (c *Core) choose(now time.Duration, offered []*messages.EngineRequest, out *messages.Outbox) (again bool) {
+	c.batch.age(now)
+	v := c.snapshot()
+	c.admission.choose(&v, &c.pressure, offered, c.flight.done)
+	candidates := c.admission.candidates
+	if c.opt.CacheDisabled || len(candidates) == 0 {
+		c.admit(make([]messages.PrefixLocked, len(candidates)), out)
+		return c.commit(now, out)
+	}
+	m := &messages.LockPrefixes{Plan: c.plan.id, Prefixes: make([]messages.PrefixLock, len(candidates))}
+	for i := range candidates {
+		s := candidates[i].seq
+		m.Prefixes[i] = messages.PrefixLock{ID: s.req.ID, Namespace: s.req.Namespace, Tokens: s.tokens[:len(s.tokens):len(s.tokens)], Limit: s.matchLimit()}
+	}
+	out.ToCache(m)
+	c.phase.to(locking)
+	return false
+}
+
+func (c *Core) prefixesLocked(now time.Duration, m *messages.PrefixesLocked, out *messages.Outbox) {
+	c.must(c.phase == locking && m.Plan == c.plan.id && len(m.Matches) == len(c.admission.candidates), "PrefixesLocked")
+	c.pages.cached = m.Cached
+	c.admit(m.Matches, out)
+	c.commit(now, out)
+}
+
+// admit does what admission decides about the candidates. matches are theirs; the
+// ledger's counters are those after locking.
+func (c *Core) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
+	r := round{snapshot: c.snapshot(), admission: &c.admission, pressure: &c.pressure}
+	r.room = r.headroom()
+	c.admission.producers.find(&r.snapshot, c.flight.done)
+	defer c.admission.producers.forget()
+	asked, hit := 0, 0 // tokens, of admitted ones only: a candidate is looked up as often as it is offered
+	var claimed []messages.RequestID
+	for i := range c.admission.candidates {
+		s, match := c.admission.candidates[i].seq, &matches[i]
+		need := r.need(s) - len(match.Pages)
+		d := r.decide(&c.admission.candidates[i], need)
+		c.preempt(d.victims, r.room, out)
+		if d.short > 0 {
+			c.admission.block = headOfLineBlock{s.req.ID, d.short}
+		}
+		switch d.verdict {
+		case admit:
+			if c.start(s, match) {
+				claimed = append(claimed, s.req.ID)
+			}
+			if !c.opt.CacheDisabled {
+				asked, hit = asked+s.matchLimit(), hit+len(match.Pages)*c.opt.PageSize
+			}
+			r.admitted(s, need, c.batch.running)
+			continue
+		case discard:
+			c.endCandidate(s)
+		}
+		c.pages.unlock(match)
+	}
+	c.admission.forget()
+	if asked > 0 {
+		out.Record(messages.CacheQueryTokens, float64(asked))
+		out.Record(messages.CacheHitTokens, float64(hit))
+	}
+	if len(claimed) > 0 {
+		out.ToQueue(&messages.ClaimCandidates{IDs: claimed})
+		c.reports.newlyAdmitted = append(c.reports.newlyAdmitted, claimed...)
+	}
+}
+
+// preempt retracts sequences for a candidate. room is the headroom that admission
+// expects then.
+func (c *Core) preempt(victims []victim, room int, out *messages.Outbox) {
+	if len(victims) == 0 {
+		return
+	}
+	c.retract(victims, out)
+	if invariants.Enabled {
+		v := c.snapshot()
+		invariants.Check(room == v.headroom(), "preemption brought a headroom of %d, want %d", v.headroom(), room)
+	}
+}
+
+// start gives a candidate its row and lease. It reports whether its request is still
+// in the queue.
+func (c *Core) start(s *sequence, match *messages.PrefixLocked) (queued bool) {
+	queued = s.state == candidate
+	row, ok := c.pages.rows.Take()
+	invariants.Check(ok, "request %d is admitted without a free row", s.req.ID)
+	c.batch.admit(s, row, match, c.now)
+	return queued
+}

@@ -1,0 +1,181 @@
+package former
+
+import (
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// commit sends what changes the cache and the allocator, or goes on to the step if
+// nothing does. If the pages are not there before the step in flight has given some
+// back, it waits.
+func (c *Core) commit(now time.Duration, out *messages.Outbox) (again bool) {
+	c.prefill.wantPages(c.batch.running)
+	when := c.makeRoom(out)
+	if when == afterStep {
+		c.wait()
+		return false
+	}
+	m := c.plan.begin()
+	c.pages.giveBack(&c.plan, c.flight.done)
+	c.plan.insertPrefixes(c.batch.running, c.flight.done, c.opt)
+	next := settling
+	if when == atOnce {
+		c.plan.reserve(c.batch.running, c.pages.free, c.opt)
+		next = committing
+	}
+	if c.plan.empty() {
+		return c.launch(now, out)
+	}
+	c.send(m, next, out)
+	return false
+}
+
+// send sends a CommitPlan.
+func (c *Core) send(m *messages.CommitPlan, next phase, out *messages.Outbox) {
+	c.admin.committed(m)
+	out.ToCache(m)
+	c.phase.to(next)
+}
+
+// reservation says when the next step's pages can be reserved.
+type reservation uint8
+
+const (
+	atOnce        reservation = iota
+	afterSettling             // once the plan has given back, without reserving
+	afterStep                 // once the step in flight is done
+)
+
+// makeRoom sees to it that the next step's pages can be reserved, and retracts
+// sequences if it must. A plan never asks for more than there is, and never retracts
+// more than it needs. So if the pages depend on whether others share the prefixes
+// that are unlocked, or on copies that the tree already has, which only the cache
+// knows, the plan first gives back without reserving. While a step is in flight
+// nothing is retracted: the step may give back enough.
+func (c *Core) makeRoom(out *messages.Outbox) reservation {
+	if c.countSpare() {
+		return atOnce
+	}
+	if c.flight.idle() && c.missing(1) > c.reservableAtBest() {
+		// As far ahead as SGLang's retract_decode looks, so that the next steps do
+		// not retract again.
+		for {
+			v, short := c.snapshot(), c.missing(lookaheadSteps)-c.reservableAtBest()
+			if short <= 0 {
+				break
+			}
+			victims := c.pressure.choose(&v, short)
+			if len(victims) == 0 {
+				break
+			}
+			c.retract(victims, out)
+			c.pressure.measure(c.batch.running)
+		}
+		if c.countSpare() {
+			return atOnce
+		}
+	}
+	if c.reservableAtBest() > c.pages.reservableNow(c.flight.done) {
+		return afterSettling
+	}
+	invariants.Check(!c.flight.idle(),
+		"%d running requests need %d pages, %d are free and %d evictable, and none can be retracted",
+		len(c.batch.running), c.missing(1), c.pages.free, c.pages.cached.Evictable)
+	return afterStep
+}
+
+// countSpare counts the pages that the plan can reserve beyond what the next step
+// needs, and reports whether none is missing.
+func (c *Core) countSpare() bool {
+	c.plan.spare = c.pages.reservableNow(c.flight.done) - c.missing(1)
+	return c.plan.spare >= 0
+}
+
+func (c *Core) reservableAtBest() int {
+	return c.pages.reservableAtBest(c.batch.running, c.flight.done)
+}
+
+// wait closes the plan until the step in flight is done.
+func (c *Core) wait() {
+	c.flight.block()
+	c.phase.close()
+}
+
+// launch closes the plan and sends the step, and reports whether there may be more
+// to plan. If there is nothing to compute it waits for the step in flight.
+func (c *Core) launch(now time.Duration, out *messages.Outbox) (again bool) {
+	c.phase.close()
+	st := c.fill(out)
+	if st == nil {
+		if !c.flight.idle() {
+			c.wait()
+			return false
+		}
+		// The prompts for which the plan reserved pages may have ended since. The
+		// next plan reserves pages for the others.
+		active := c.batch.active()
+		invariants.Check(active == c.prefill.withoutPages(c.batch.running), "step %d of %d sequences has no work", c.flight.step+1, active)
+		return true
+	}
+	b := st.batch
+	b.Closed, c.flight.closedRows = append(b.Closed, c.flight.closedRows...), c.flight.closedRows[:0]
+	for _, s := range c.batch.running {
+		b.addChanges(s)
+	}
+	c.flight.step = st.id
+	st.launched, st.retracted = now, c.plan.retracted
+	c.prefill.pacer.Launched(now, &b.RunBatch)
+	out.ToRunner(&b.RunBatch)
+	out.Record(messages.StepTokens, float64(b.Tokens()))
+	c.recordState(out) // otherwise gauges would show the last step during a long one
+	return true
+}
+
+// fill gives the rows their work, decoding rows first; nil if there is none. A
+// sequence that ends with a step in flight gets none, and neither does one of which
+// that step may sample several tokens.
+func (c *Core) fill(out *messages.Outbox) *launchedStep {
+	active := c.batch.active()
+	if active == 0 {
+		return nil
+	}
+	st := c.flight.begin()
+	for _, s := range c.batch.running {
+		if s.state == decoding && !s.uncertain && !s.outgrown(c.opt) && s.ahead(c.opt.ContextLength) > 0 {
+			st.add(s, 1, c.opt)
+		}
+	}
+	if len(st.work) < active {
+		c.prefill.fill(st, c.batch.running, out)
+	}
+	if len(st.work) == 0 {
+		c.flight.cancel()
+		return nil
+	}
+	return st
+}
+
+// pagesReserved takes the answer to a CommitPlan and goes on.
+func (c *Core) pagesReserved(now time.Duration, m *messages.PagesReserved, out *messages.Outbox) {
+	c.must((c.phase.committed() || c.phase == flushing) && m.Plan == c.plan.id, "PagesReserved")
+	free := c.pages.free
+	if c.pages.take(&c.plan, m) {
+		c.admission.unblock() // more of its prefix may be cached now
+	}
+	c.admin.history.close(m)
+	was := c.phase
+	c.phase.to(resting)
+	c.takeHeld(now, out)
+	c.sweep() // so that the device hears of closed rows before their pages are used again
+	switch was {
+	case flushing:
+		c.admin.flushed(m.Free-free, out)
+	case settling:
+		c.plan.id++
+		c.commit(now, out)
+	case committing:
+		c.launch(now, out)
+	}
+}

@@ -1,0 +1,102 @@
+package former
+
+import (
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// release ends a sequence's use of its lease. The caller changes the sequence's
+// state and prunes the running batch.
+func (c *Core) release(s *sequence) {
+	row := s.lease.Row
+	c.pages.release(s, c.flight.done)
+	c.batch.byRow[row] = nil
+	if s.opened {
+		c.flight.closedRows = append(c.flight.closedRows, row)
+	}
+	c.admission.unblock()
+	c.flight.planBlocked = false
+}
+
+// drop forgets a sequence that has ended and was released.
+func (c *Core) drop(s *sequence) {
+	c.pressure.ended(s)
+	c.batch.drop(s)
+}
+
+// retract takes leases away. The sequences keep their tokens, and are admitted again
+// before new requests of their rank.
+func (c *Core) retract(victims []victim, out *messages.Outbox) {
+	if len(victims) == 0 {
+		return
+	}
+	for i := range victims {
+		s := victims[i].s
+		invariants.Check(c.flight.idle() && s.pending == 0, "request %d is retracted while step %d is in flight", s.req.ID, c.flight.step)
+		c.release(s)
+		c.batch.retract(s, c.now)
+		out.Record(messages.Retractions, 1)
+	}
+	c.batch.prune(retracted)
+	c.plan.retracted = true
+}
+
+// sweep releases cancelled and closing sequences as soon as neither a step nor a
+// plan uses their leases.
+func (c *Core) sweep() {
+	if c.batch.closing == 0 || c.phase.committed() || c.phase == failed {
+		return
+	}
+	for _, s := range c.batch.running {
+		if s.active() || !s.lease.Settled(c.flight.done) {
+			continue
+		}
+		if s.state == cancelled {
+			c.reports.end(s.req.ID)
+		}
+		c.release(s)
+		c.drop(s)
+		c.batch.closing--
+	}
+	c.batch.prune(gone)
+}
+
+// finish handles requests whose end intake has decided.
+func (c *Core) finish(ids []messages.RequestID) {
+	for _, id := range ids {
+		c.admission.ended(id)
+		if locked := c.admission.candidate(id); locked != nil && c.phase == locking {
+			locked.ended = true // reported when its lock is known
+			continue
+		}
+		s := c.batch.byID[id]
+		switch {
+		case s == nil:
+			c.reports.end(id)
+		case s.state == retracted:
+			c.endRetracted(s)
+		case s.active():
+			s.state = cancelled
+			c.batch.closing++
+		default:
+			invariants.Check(s.state == cancelled, "request %d is %s and finished", id, s.state)
+		}
+	}
+}
+
+// endRetracted ends a sequence that was retracted.
+func (c *Core) endRetracted(s *sequence) {
+	c.pressure.ended(s)
+	c.batch.dropRetracted(s)
+	c.reports.end(s.req.ID)
+}
+
+// endCandidate ends a request between its offer and its admission.
+func (c *Core) endCandidate(s *sequence) {
+	if s.state == retracted {
+		c.endRetracted(s)
+		return
+	}
+	s.state = gone
+	c.reports.end(s.req.ID)
+}

@@ -1,0 +1,122 @@
+package former
+
+import (
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// inFlight holds the steps that are launched and not done, and the fence.
+//
+// Invariants:
+//
+//  6. No lease is released while a step that uses it may run: LastStep <= done.
+//  9. steps are the steps (done, step], at most StepsInFlight. What they compute
+//     and sample leads from a sequence's done to its scheduled tokens, and to its
+//     pending ones.
+type inFlight struct {
+	opt    *Options
+	step   messages.StepID // newest launched
+	done   messages.StepID // newest whose results were taken: the fence
+	doneAt time.Duration
+	steps  []launchedStep // oldest first
+
+	heldResult  *messages.BatchDone // came while a CommitPlan was out
+	planBlocked bool                // no plan is opened before the oldest step is done
+	closedRows  []messages.Row      // for the next RunBatch
+}
+
+func newInFlight(opt *Options) inFlight {
+	return inFlight{opt: opt, steps: make([]launchedStep, 0, opt.StepsInFlight)}
+}
+
+// idle reports whether no step is in flight. Only then is every lease settled and
+// every token known, and a sequence can be retracted.
+func (f *inFlight) idle() bool { return len(f.steps) == 0 }
+
+// full reports whether no further step may be planned now.
+func (f *inFlight) full() bool { return f.planBlocked || len(f.steps) >= f.opt.StepsInFlight }
+
+// block puts planning off until the oldest step is done, or until something else
+// changes the situation: a released lease, or an arrival.
+func (f *inFlight) block() {
+	invariants.Check(!f.idle(), "the batch former waits for a step and none is in flight")
+	f.planBlocked = true
+}
+
+// begin appends an empty step, in the memory of an earlier one.
+func (f *inFlight) begin() *launchedStep {
+	n := len(f.steps)
+	invariants.Check(n < f.opt.StepsInFlight, "a step is launched while %d are in flight", n)
+	f.steps = f.steps[:n+1]
+	st := &f.steps[n]
+	st.id, st.work = f.step+1, st.work[:0]
+	if st.batch == nil {
+		st.batch = &runBatch{}
+	}
+	st.batch.reset(st.id)
+	return st
+}
+
+// cancel takes the step that was begun back.
+func (f *inFlight) cancel() { f.steps = f.steps[:len(f.steps)-1] }
+
+// retire takes the oldest step off the list. Its memory goes to the end of it,
+// without references to requests.
+func (f *inFlight) retire() {
+	first, last := f.steps[0], len(f.steps)-1
+	clear(first.work)
+	clear(first.batch.Opened)
+	copy(f.steps, f.steps[1:])
+	f.steps[last] = first
+	f.steps = f.steps[:last]
+}
+
+// requests are those that a launched step computes; nil when it is not in flight.
+func (f *inFlight) requests(step messages.StepID) []messages.RequestID {
+	for i := range f.steps {
+		if f.steps[i].id != step {
+			continue
+		}
+		ids := make([]messages.RequestID, len(f.steps[i].work))
+		for j := range ids {
+			ids[j] = f.steps[i].work[j].seq.req.ID
+		}
+		return ids
+	}
+	return nil
+}
+
+// check is invariants 6 and 9.
+func (f *inFlight) check(b *batch, released []releasedLease, planOut bool) {
+	for i := range released {
+		invariants.Check(released[i].lease.Settled(f.done), "6: request %d releases its lease too early", released[i].id)
+	}
+	invariants.Check(len(f.steps) <= f.opt.StepsInFlight && int(f.step-f.done) == len(f.steps),
+		"9: steps %d to %d are in flight, %d are listed", f.done+1, f.step, len(f.steps))
+	invariants.Check(f.heldResult == nil || planOut && f.heldResult.Step == f.done+1, "9: results of a step are held without a reason")
+	invariants.Check(!f.planBlocked || !f.idle(), "9: the batch former waits for a step and none is in flight")
+	done, pending, uncertain := make(map[*sequence]int), make(map[*sequence]int), make(map[*sequence]bool)
+	for i := range f.steps {
+		st := &f.steps[i]
+		invariants.Check(st.id == f.done+1+messages.StepID(i), "9: step %d is number %d after step %d", st.id, i+1, f.done)
+		for _, w := range st.work {
+			invariants.Check(b.byRow[w.seq.lease.Row] == w.seq && w.seq.lease.LastStep >= st.id, "9: request %d is computed in step %d without its row", w.seq.req.ID, st.id)
+			done[w.seq] = w.end
+			invariants.Check(!uncertain[w.seq], "9: request %d is computed in step %d, after one that may sample several of its tokens", w.seq.req.ID, st.id)
+			if uncertain[w.seq] = w.sample > 1; w.sample > 0 {
+				pending[w.seq]++
+			}
+		}
+	}
+	for _, s := range b.running {
+		end, runs := done[s]
+		if !runs {
+			end = s.done
+		}
+		invariants.Check(s.uncertain == uncertain[s], "9: request %d may get several tokens: %t, by its steps %t", s.req.ID, s.uncertain, uncertain[s])
+		invariants.Check(s.scheduled == end && s.pending == pending[s], "9: request %d has %d of %d tokens scheduled and %d pending, by its steps %d and %d",
+			s.req.ID, s.scheduled, s.length(), s.pending, end, pending[s])
+	}
+}

@@ -1,0 +1,163 @@
+package former
+
+import (
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Step handles one message. After the batch former has failed its epoch it ignores
+// all messages.
+func (c *Core) Step(now time.Duration, msg messages.ToFormer, out *messages.Outbox) {
+	if c.phase == failed {
+		return
+	}
+	c.now = now
+	switch m := msg.(type) {
+	case *messages.StepResults:
+		c.reports.recycle(m)
+		return
+	case *messages.CandidatesWaiting:
+		c.admission.arrived()
+		c.flight.planBlocked = false
+	case *messages.CandidatesOffered:
+		c.candidatesOffered(now, m, out)
+	case *messages.FinishRequests:
+		c.finish(m.IDs)
+	case *messages.PrefixesLocked:
+		c.prefixesLocked(now, m, out)
+	case *messages.PagesReserved:
+		c.pagesReserved(now, m, out)
+	case *messages.PagesRefused:
+		invariants.Fail("the allocator refused plan %d, made from exact counters: %d pages wanted, %d free: %s", m.Plan, m.Wanted, m.Free, m.Reason)
+	case *messages.BatchDone:
+		c.batchDone(now, m, out)
+	case *messages.BatchFailed:
+		c.batchFailed(m, out)
+	case *messages.FlushCache:
+		c.admin.flushes = append(c.admin.flushes, m.Ticket)
+	case *messages.AuditSlots:
+		c.auditSlots(m, out)
+	default:
+		invariants.Fail("the batch former got a %T", msg)
+	}
+	c.sweep()
+	c.advance(now, out)
+	c.acknowledge(out)
+	if invariants.Enabled {
+		c.check()
+	}
+}
+
+// advance goes on as far as possible without another message.
+func (c *Core) advance(now time.Duration, out *messages.Outbox) {
+	for {
+		c.answerFlushes(out)
+		if c.phase == resting && c.admin.auditDue() {
+			c.admin.send(c.pages.leased(c.batch.running), out)
+		}
+		if c.phase != resting || c.admin.out || c.flight.full() || !c.openPlan(now, out) {
+			return
+		}
+	}
+}
+
+// openPlan starts the next plan, and reports whether another one may follow at
+// once.
+func (c *Core) openPlan(now time.Duration, out *messages.Outbox) (again bool) {
+	admittable := len(c.batch.retracted) > 0 || c.admission.queued
+	if len(c.batch.running)+len(c.pages.released)+len(c.pages.deferred) == 0 && !admittable {
+		c.idle(out)
+		return false
+	}
+	if c.fenced() {
+		c.wait()
+		return false
+	}
+	c.pressure.preemptionPending = false
+	c.plan.id++
+	c.plan.retracted = false
+	if c.pressure.forcedDue() || c.admission.drainFor != 0 {
+		c.retractFirst(out)
+	}
+	if admittable && !c.plan.retracted {
+		if v := c.snapshot(); c.admission.wants(&v) && c.missing(1) <= v.reservable {
+			return c.ask(now, &v, out)
+		}
+	}
+	return c.commit(now, out)
+}
+
+// fenced reports whether the next plan begins with a retraction, which no step in
+// flight allows.
+func (c *Core) fenced() bool {
+	return !c.flight.idle() && (c.pressure.forcedDue() || c.admission.drainFor != 0 || c.pressure.preemptionPending)
+}
+
+// retractFirst makes the retractions with which a plan begins: one that RetractEvery
+// asks for, and of all decoding sequences for a request that must run alone. Waiting
+// for their ends would keep all others out for as long. They are admitted again at
+// its first token. Sequences in prefill go on until they decode, so that several
+// such requests do not undo all progress.
+func (c *Core) retractFirst(out *messages.Outbox) {
+	v := c.snapshot()
+	if victims := c.pressure.forced(&v); len(victims) > 0 {
+		c.retract(victims, out)
+		c.pressure.measure(c.batch.running)
+	}
+	if c.admission.drainFor != 0 {
+		v = c.snapshot()
+		c.retract(c.pressure.retractable(&v, 0, false), out)
+	}
+}
+
+// acknowledge reports requests that ended outside of a step's results, unless a
+// step is in flight whose results will do it.
+func (c *Core) acknowledge(out *messages.Outbox) {
+	if len(c.reports.ended) > 0 && c.flight.idle() && c.phase != failed {
+		c.reports.send(c.reports.next(0), out)
+	}
+}
+
+// idle follows the end of the last request: the new-token ratio starts again and,
+// once, all pages are audited.
+func (c *Core) idle(out *messages.Outbox) {
+	c.pressure.ratio.reset()
+	c.admission.idle()
+	if c.admin.idleAuditDue() {
+		c.pressure.forget()
+		c.admin.send(c.pages.leased(c.batch.running), out)
+		c.recordState(out)
+	}
+}
+
+// auditSlots takes intake's request for an audit, or the answer to the one that is
+// out.
+func (c *Core) auditSlots(m *messages.AuditSlots, out *messages.Outbox) {
+	if !c.admin.isAnswer(m) {
+		c.admin.ask(m.Ticket)
+	} else if wrong := c.admin.answered(m, &c.pages, out); wrong != "" {
+		c.fail(wrong, nil, false, out)
+	}
+}
+
+// answerFlushes empties the cache if no request holds a page, once no plan is open.
+// A request that has ended only delays it until the step in flight is done.
+func (c *Core) answerFlushes(out *messages.Outbox) {
+	for len(c.admin.flushes) > 0 && c.phase == resting {
+		settled := !c.admin.out && c.flight.idle()
+		if n := len(c.batch.byID); n > 0 && !(c.admin.out && c.flight.idle()) {
+			c.admin.refuseFlush(n, out)
+			continue
+		}
+		if !settled {
+			return
+		}
+		c.plan.id++
+		m := c.plan.begin()
+		m.EvictAll = true
+		c.pages.giveBack(&c.plan, c.flight.done)
+		c.send(m, flushing, out)
+	}
+}
