@@ -7,11 +7,11 @@
 // (immutable since its creation, shared freely); the comment on the field says
 // which. They carry ids, never process ids: the wiring maps roles to processes.
 //
-// What goes out every step is memory that comes home: what is moved with it is
-// the receiver's only until then, and its sender's again from then on. A RunBatch
-// comes home with the step's BatchDone, a CommitPlan and its ReservePages with
-// PagesReserved, that with the next CommitPlan, a StepResults when intake sends
-// it back, a BatchDone when the step after the next is launched.
+// What is sent every step is pooled: the receiver owns what is moved with it only
+// until its memory returns to the sender. A RunBatch returns with the step's
+// BatchDone, a CommitPlan and its ReservePages with PagesReserved, that with the
+// next CommitPlan, a StepResults when intake sends it back, a BatchDone when the
+// step after the next is launched.
 //
 // Names: a command is a verb with its object, an event a past participle, a
 // reply the command's object with the outcome, a timer ends in Due.
@@ -40,7 +40,7 @@
 //	| FinishRequests      | intake → queue → former   | RequestEnded per id              | acknowledged also when unknown or repeated           |
 //	| OfferCandidates     | former → queue            | CandidatesOffered                | an empty offer is valid                              |
 //	| ClaimCandidates     | former → queue            | none                             | ids finished meanwhile are skipped                   |
-//	| CandidatesWaiting   | queue → former            | none                             | a hint to an idle batch former                       |
+//	| CandidatesWaiting   | queue → former            | none                             | a hint to an idle or blocked batch former            |
 //	| CandidatesOffered   | queue → former            | ClaimCandidates for the taken    | of an older plan: an invariant violation             |
 //	| PeekPrefixes        | queue → cache             | PrefixesPeeked                   | hints only: nothing is locked                        |
 //	| PrefixesPeeked      | cache → queue             | none                             | old at arrival: only LockPrefixes binds              |
@@ -55,7 +55,7 @@
 //	| BatchDone           | runner → former           | none                             | of an older epoch: ignored                           |
 //	| BatchFailed         | runner → former           | FailEpoch to the engine          | nothing of the step counts                           |
 //	| StepResults         | former → intake           | none                             | of an older epoch: ignored; a gap ends the epoch     |
-//	| StepResults         | intake → former           | none                             | its memory comes home; of an older epoch: dropped    |
+//	| StepResults         | intake → former           | none                             | its memory returns; of an older epoch: dropped       |
 //	| StepResults         | former → queue            | none                             | only if the policy asks for it; it reads             |
 //	| FlushCache          | intake → former           | CacheFlushed or FlushRefused     | waits for the end of an open plan                    |
 //	| CacheFlushed        | former → intake           | none                             | answers the client's AskCacheFlush                   |

@@ -74,8 +74,6 @@ func describe(msg any) string {
 		add(" of %d", m.Waiting)
 	case *messages.ClaimCandidates:
 		add("Claim %d", m.IDs)
-	case *messages.CandidatesWaiting:
-		add("Waiting %d", m.Waiting)
 	case *messages.LockPrefixes:
 		add("Lock")
 		for _, p := range m.Prefixes {

@@ -145,3 +145,43 @@ func TestWholePrompts(t *testing.T) {
 		t.Errorf("the third step computes %v", got)
 	}
 }
+
+func TestChunk(t *testing.T) {
+	for _, c := range []struct {
+		name                         string
+		computed, rest, left, budget int
+		want                         int
+	}{
+		{"the rest fits", 4, 3, 8, 8, 3},
+		{"ends with a page", 0, 30, 7, 7, 4},
+		{"a budget below a page is used", 0, 30, 3, 3, 3},
+		{"most of a budget is used", 0, 30, 3, 5, 3},
+		{"less than half of it is left", 0, 30, 3, 8, 0},
+		{"from within a page to its end", 2, 30, 7, 8, 6},
+		{"within a page", 1, 30, 2, 8, 0},
+		{"nothing left", 0, 30, 0, 8, 0},
+	} {
+		s := sequenceOf(1, c.computed+c.rest, 0, nil)
+		s.scheduled = c.computed
+		if got := chunk(s, c.left, c.budget, 4); got != c.want {
+			t.Errorf("%s: %d tokens, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// The numbers are those of SGLang's test of a mixed chunk.
+func TestPrefillBudget(t *testing.T) {
+	for _, c := range []struct{ prefill, chunk, decoding, want int }{
+		{200, 64, 8, 56},
+		{200, 64, 5, 59},
+		{200, -1, 8, 192},
+		{200, 64, 64, 4}, // never less than a page
+		{200, 2, 64, 2},
+		{60, 64, 8, 52},
+	} {
+		f := New(options(func(o *Options) { o.MaxPrefillTokens, o.ChunkedPrefillSize = c.prefill, c.chunk }))
+		if got := f.prefill.budget(c.decoding); got != c.want {
+			t.Errorf("%+v: budget %d", c, got)
+		}
+	}
+}

@@ -183,6 +183,9 @@ func (s *script) deliver(m messages.Send) {
 		if line := describe(send.Msg); line != "" {
 			fmt.Fprintf(&s.log, "%s %s\n", send.To, line)
 		}
+		if _, ok := send.Msg.(*messages.CandidatesWaiting); ok {
+			fmt.Fprintf(&s.log, "%s Waiting %d\n", send.To, s.queue.Waiting())
+		}
 		s.mail = append(s.mail, send)
 	}
 }

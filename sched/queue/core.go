@@ -71,7 +71,7 @@ func (q *Core) enqueue(m *messages.EnqueueRequests, out *messages.Outbox) {
 		q.tokens += r.Len()
 	}
 	if wake && q.line.len() > 0 {
-		out.ToFormer(&messages.CandidatesWaiting{Waiting: q.line.len()})
+		out.ToFormer(&messages.CandidatesWaiting{})
 	}
 	q.consult(0, out) // no offer is answered without one having come
 	q.tellFront(out)
@@ -86,7 +86,7 @@ func (q *Core) tellFront(out *messages.Outbox) {
 		return
 	}
 	q.offered = append(q.offered[:0], w.req.ID)
-	out.ToFormer(&messages.CandidatesWaiting{Waiting: q.line.len()})
+	out.ToFormer(&messages.CandidatesWaiting{})
 }
 
 // finish drops requests and always passes the message on: whoever waits, runs

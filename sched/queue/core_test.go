@@ -75,7 +75,7 @@ func (w *queueWorld) step(msg messages.ToQueue) {
 		case *messages.CandidatesOffered:
 			w.check(m)
 		case *messages.CandidatesWaiting:
-			w.believed = m.Waiting
+			w.believed = w.q.Waiting()
 		case *messages.FinishRequests:
 			if s.To != messages.Former || s.Msg != any(msg) {
 				w.t.Fatalf("FinishRequests was not passed on: %v", s)

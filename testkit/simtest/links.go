@@ -69,9 +69,9 @@ func (w *World) eagerness() int {
 	return total
 }
 
-// frozen remembers messages that nobody may change: neither the sender, who has
-// given them away, nor a receiver who only reads. What is sent every step is
-// memory that comes home (see package messages): until then it is frozen, too.
+// frozen remembers messages that must not change: the sender has given them away,
+// and receivers only read. What is sent every step is pooled (see package messages):
+// it is frozen until its memory returns to the sender.
 type frozen struct {
 	on    bool
 	epoch messages.Epoch
@@ -113,8 +113,8 @@ func (f *frozen) note(w *World, msg any) {
 	}
 }
 
-// arrived looks at them all now and then, and lets those go that come home with
-// a message.
+// arrived looks at them all now and then, and forgets those whose memory a message
+// returns.
 func (f *frozen) arrived(w *World, to messages.Actor, msg any) {
 	if !f.on || f.epoch != w.epoch {
 		return

@@ -1,0 +1,70 @@
+package former
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Audits that intake has asked for go first, one at a time; the batch former's own
+// follow a step, if every step is audited, and the last request.
+func TestAuditsAreDueInOrder(t *testing.T) {
+	o := options(func(o *Options) { o.AuditEveryStep = true })
+	a := admin{opt: &o, stepped: true, changed: true}
+	a.ask(4)
+	a.ask(5)
+	var got []messages.Ticket
+	var out messages.Outbox
+	for a.auditDue() {
+		got = append(got, a.ticket)
+		a.send(3, &out)
+		if a.auditDue() {
+			t.Fatal("two audits are out")
+		}
+		a.out = false
+	}
+	if want := []messages.Ticket{4, 5, 0}; !slices.Equal(got, want) || len(out.Sends) != 3 {
+		t.Errorf("audits %v, want %v", got, want)
+	}
+	if a.idleAuditDue() {
+		t.Error("idle, all is audited again although nothing has changed")
+	}
+	if a.changed = true; !a.idleAuditDue() {
+		t.Error("idle, what has changed is not audited")
+	}
+}
+
+// Results that intake has read are used again, but not more than can be under way,
+// and not while the queue reads them, too.
+func TestResultsAreRecycled(t *testing.T) {
+	for _, toQueue := range []bool{false, true} {
+		o := options(func(o *Options) { o.ReportToQueue = toQueue })
+		r, out := reports{opt: &o}, messages.Outbox{}
+		r.newlyAdmitted = []messages.RequestID{7}
+		r.end(8)
+		var sent []*messages.StepResults
+		for range maxFreeResults + 2 {
+			m := r.next(messages.StepID(len(sent)))
+			m.Tokens = append(m.Tokens, messages.TokenResult{ID: 7})
+			r.send(m, &out)
+			sent = append(sent, m)
+		}
+		if m := sent[0]; m.Seq != 1 || len(m.Admitted) != 1 || len(m.Ended) != 1 || len(sent[1].Admitted)+len(sent[1].Ended) != 0 {
+			t.Errorf("the first results are %+v, the second %+v", sent[0], sent[1])
+		}
+		for _, m := range sent {
+			r.recycle(m)
+		}
+		want := maxFreeResults
+		if toQueue {
+			want = 0
+		}
+		if len(r.freeList) != want {
+			t.Errorf("to the queue %t: %d results are kept, want %d", toQueue, len(r.freeList), want)
+		}
+		if m := r.next(9); len(m.Tokens)+len(m.Ended)+len(m.Admitted) != 0 || m.Seq != uint64(len(sent)+1) {
+			t.Errorf("results begin with %+v", m)
+		}
+	}
+}
