@@ -56,7 +56,7 @@ func (c *Core) prefixesLocked(now time.Duration, m *messages.PrefixesLocked, out
 // ledger's counters are those after locking.
 func (c *Core) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 	r := round{snapshot: c.snapshot(), admission: &c.admission, pressure: &c.pressure}
-	r.room = r.headroom()
+	r.left = r.headroom()
 	c.admission.producers.find(&r.snapshot, c.flight.done)
 	defer c.admission.producers.forget()
 	asked, hit := 0, 0 // tokens, of admitted ones only: a candidate is looked up as often as it is offered
@@ -65,7 +65,7 @@ func (c *Core) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 		s, match := c.admission.candidates[i].seq, &matches[i]
 		need := r.need(s) - len(match.Pages)
 		d := r.decide(&c.admission.candidates[i], need)
-		c.preempt(d.victims, r.room, out)
+		c.preempt(d.victims, r.left, out)
 		if d.short > 0 {
 			c.admission.block = headOfLineBlock{s.req.ID, d.short}
 		}
@@ -95,16 +95,16 @@ func (c *Core) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 	}
 }
 
-// preempt retracts sequences for a candidate. room is the headroom that admission
-// expects then.
-func (c *Core) preempt(victims []victim, room int, out *messages.Outbox) {
+// preempt retracts sequences for a candidate. headroom is what admission expects to
+// have then.
+func (c *Core) preempt(victims []victim, headroom int, out *messages.Outbox) {
 	if len(victims) == 0 {
 		return
 	}
 	c.retract(victims, out)
 	if invariants.Enabled {
 		v := c.snapshot()
-		invariants.Check(room == v.headroom(), "preemption brought a headroom of %d, want %d", v.headroom(), room)
+		invariants.Check(headroom == v.headroom(), "preemption brought a headroom of %d, want %d", v.headroom(), headroom)
 	}
 }
 

@@ -25,12 +25,12 @@ func (v *virtual) ask() {
 	v.deliver(messages.Former, &messages.AuditSlots{Ticket: 7})
 }
 
-// What SGLang's invariant checker finds (item 32): a page that nobody owns,
+// What SGLang's invariant checker finds (item 32): a page without an owner,
 // found when asked and when the engine is idle, a page of two owners, and
 // counters that are wrong though their sum is right.
 func TestAuditFindsWhatDoesNotAddUp(t *testing.T) {
 	alloc := func(v *virtual, m *messages.ReservePages) {
-		v.alloc.Step(0, m, &messages.Outbox{}) // the answer reaches nobody
+		v.alloc.Step(0, m, &messages.Outbox{}) // the answer is dropped
 	}
 	leased := func(v *virtual) messages.Page { return v.former.batch.running[0].lease.Private()[0] }
 	for _, c := range []struct {
@@ -47,7 +47,7 @@ func TestAuditFindsWhatDoesNotAddUp(t *testing.T) {
 		{"a page that is cached and free", func(v *virtual) {
 			alloc(v, &messages.ReservePages{Plan: 99, Frees: []messages.Page{1}}) // the first one was never given back
 		}, false},
-		{"a page that left the cache for nobody", func(v *virtual) {
+		{"a page that left the cache and has no owner", func(v *virtual) {
 			v.former.plan.id++
 			v.cache.Step(0, &messages.CommitPlan{Plan: v.former.plan.id, EvictPages: 1}, &messages.Outbox{}) // never reaches the allocator
 		}, false},

@@ -12,7 +12,7 @@ import (
 // back, it waits.
 func (c *Core) commit(now time.Duration, out *messages.Outbox) (again bool) {
 	c.prefill.wantPages(c.batch.running)
-	when := c.makeRoom(out)
+	when := c.ensurePages(out)
 	if when == afterStep {
 		c.wait()
 		return false
@@ -48,13 +48,13 @@ const (
 	afterStep                 // once the step in flight is done
 )
 
-// makeRoom sees to it that the next step's pages can be reserved, and retracts
+// ensurePages sees to it that the next step's pages can be reserved, and retracts
 // sequences if it must. A plan never asks for more than there is, and never retracts
 // more than it needs. So if the pages depend on whether others share the prefixes
 // that are unlocked, or on copies that the tree already has, which only the cache
 // knows, the plan first gives back without reserving. While a step is in flight
 // nothing is retracted: the step may give back enough.
-func (c *Core) makeRoom(out *messages.Outbox) reservation {
+func (c *Core) ensurePages(out *messages.Outbox) reservation {
 	if c.countSpare() {
 		return atOnce
 	}

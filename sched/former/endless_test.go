@@ -27,7 +27,7 @@ func TestEndlessOutputsAllEnd(t *testing.T) {
 				t.Errorf("cache off %t: %d requests ended with %d tokens; %+v is left", cacheOff, len(v.ended), v.tokens, v.former.Load())
 			}
 			if v.retractions == 0 {
-				t.Errorf("cache off %t: nobody was retracted", cacheOff)
+				t.Errorf("cache off %t: no request was retracted", cacheOff)
 			}
 		}
 	}

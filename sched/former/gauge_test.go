@@ -6,8 +6,8 @@ import (
 	"github.com/troupe-engine/troupe/sched/pace"
 )
 
-// Gauges show who takes part in the step that runs, not who took part in the
-// one before it: the step of a long prompt may take seconds.
+// Gauges show the requests of the step that runs, not those of the previous step: the
+// step of a long prompt may take seconds.
 func TestGaugesShowTheStepThatRuns(t *testing.T) {
 	for _, inFlight := range []int{1, 2} {
 		v := newVirtual(Options{PageSize: 16, Pages: 100, MaxRunning: 8, ContextLength: 512, StepsInFlight: inFlight}, func(pace.Load) float64 { return 1 })

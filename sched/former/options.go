@@ -9,83 +9,79 @@ import (
 	"github.com/troupe-engine/troupe/internal/paging"
 )
 
-// Options are the dimensions and habits of a Core. Hard limits unless
-// marked soft.
+// Options configure a Core. Limits are hard unless marked soft.
 type Options struct {
-	// PageSize is the number of tokens in a page: a power of two; example 16.
+	// PageSize is the number of tokens in a page: a power of two. Example: 16.
 	PageSize int
-	// Pages is the number of usable pages of the pool; example 4096.
+	// Pages is the number of usable pages of the pool. Example: 4096.
 	Pages int
-	// MaxRunning is the number of rows: requests that may run at once; example
+	// MaxRunning is the number of rows: how many requests may run at once. Example:
 	// 64.
 	MaxRunning int
-	// MaxPrefillTokens is how many tokens one step computes at most, decoding
-	// rows included; 0 means
-	// DefaultMaxPrefillTokens. Soft: without chunks a longer prompt is
-	// computed whole, and prefill always gets a page per step.
+	// MaxPrefillTokens is the most tokens that one step computes, decoding rows
+	// included. 0 means DefaultMaxPrefillTokens. Soft: without chunks a longer prompt
+	// is computed whole, and prefill always gets a page per step.
 	MaxPrefillTokens int
-	// ChunkedPrefillSize is how many tokens of long prompts one step computes
-	// at most, decoding rows included; 0 or less means no chunks. Soft as
-	// above; example 512.
+	// ChunkedPrefillSize is the most tokens of long prompts that one step computes,
+	// decoding rows included. 0 or less means no chunks. Soft as above. Example:
+	// 512.
 	ChunkedPrefillSize int
-	// InterTokenLatencyTarget is how long a step with decoding rows shall take
-	// at most; chunks of prompts are made so small that 99 of 100 do. 0 means
-	// no target; needs chunks. Soft: a page or 16 tokens of prompts, whichever
-	// is more, are computed in any case. Example: 50 ms.
+	// InterTokenLatencyTarget is the target for the duration of a step with decoding
+	// rows: chunks of prompts are made small enough for 99 of 100 steps to keep it.
+	// 0 means no target. It needs chunks. Soft: a page or 16 tokens of prompts,
+	// whichever is more, are computed in any case. Example: 50 ms.
 	InterTokenLatencyTarget time.Duration
-	// ContextLength is the most tokens of a request, prompt and output; a
-	// request that reaches it ends. Example 1024.
+	// ContextLength is the most tokens of a request, prompt and output. A request
+	// that reaches it ends. Example: 1024.
 	ContextLength int
-	// StepsInFlight is how many steps may be launched and not done: 1, or 2 so
-	// that a step is planned while the one before it runs. 0 means 1.
+	// StepsInFlight is how many steps may be launched and not done: 1, or 2 to plan
+	// a step while the previous one runs. 0 means 1.
 	StepsInFlight int
-	// TokensPerStep is how many tokens the device may sample for a row in one
-	// step, if it speculates; 0 means 1. A row of which more than one may come is
-	// not computed beside its own running step.
+	// TokensPerStep is the most tokens that the device may sample for a row in one
+	// step, if it speculates. 0 means 1. A row that may get several is not computed
+	// in the next step before they are known.
 	TokensPerStep int
-	// CacheDisabled says that nothing is kept for later requests.
+	// CacheDisabled keeps nothing for later requests.
 	CacheDisabled bool
 
-	// PriorityPreemption lets a waiting request of a higher priority take the
-	// place of running ones of a lower priority, and lets those of the lowest
-	// priority give way first when memory runs out.
+	// PriorityPreemption lets a waiting request preempt running ones of a lower
+	// priority. When memory runs out the lowest priority is retracted first.
 	PriorityPreemption bool
-	// PreemptionThreshold is by how much the priorities must differ: more than
-	// this; 0 means any difference. Example: 10.
+	// PreemptionThreshold is what the difference of priorities must exceed. 0 means
+	// that any difference counts. Example: 10.
 	PreemptionThreshold int
-	// Aging is how long somebody who was preempted waits at most before it goes
-	// first whatever its priority, and how long whoever has waited for so long is
-	// not preempted; 0 means never. As queue.Options.Aging for those in the queue.
-	// Example: 1m.
+	// Aging is after what time of waiting a preempted request goes first, whatever
+	// its priority; it is then not preempted for as long. 0 means never. See
+	// queue.Options.Aging for requests in the queue. Example: 1m.
 	Aging time.Duration
-	// LowPriorityFirst turns the order of priorities around.
+	// LowPriorityFirst makes lower values the higher priority.
 	LowPriorityFirst bool
 
-	// InitNewTokenRatio is the share of a request's greatest possible output
-	// that admission expects, in (0, 1]; 0 means 0.7. Soft.
+	// InitNewTokenRatio is the share of a request's maximum output that admission
+	// expects at first, in (0, 1]. 0 means 0.7. Soft.
 	InitNewTokenRatio float64
-	// MinNewTokenRatioFactor times the initial ratio is what the ratio decays
-	// to while nothing is retracted, in (0, 1]; 0 means 0.14.
+	// MinNewTokenRatioFactor times the initial ratio is what the ratio decays to
+	// while no request is retracted, in (0, 1]. 0 means 0.14.
 	MinNewTokenRatioFactor float64
-	// NewTokenRatioDecaySteps is how many steps the decay takes; 0 means 600.
+	// NewTokenRatioDecaySteps is how many steps the decay takes. 0 means 600.
 	NewTokenRatioDecaySteps int
 	// Conservativeness multiplies the initial ratio: above 1 admits less and
-	// retracts less; 0 means 1.
+	// retracts less. 0 means 1.
 	Conservativeness float64
 
-	// ReportToQueue sends the results of steps to the queue as well, whose
-	// policy asks for them: queue.Options.WantsResults.
+	// ReportToQueue sends the results of steps to the queue as well, for policies
+	// that use them (queue.Options.WantsResults).
 	ReportToQueue bool
-	// RetractEvery retracts a request every so many steps, to exercise
-	// retraction; 0 means only when memory runs out.
+	// RetractEvery retracts a request every RetractEvery steps, to test retraction.
+	// 0 means only when memory runs out.
 	RetractEvery int
-	// AuditEveryStep counts every page after each step; always on in builds
+	// AuditEveryStep counts every page after each step. It is always on in builds
 	// with invariants.
 	AuditEveryStep bool
 }
 
-// DefaultMaxPrefillTokens is what zero means; devices allocate their activation
-// buffers for the largest step.
+// DefaultMaxPrefillTokens is the default of MaxPrefillTokens. Devices allocate their
+// activation buffers for the largest step.
 const DefaultMaxPrefillTokens = 16384
 
 // Defaults of the other fields whose zero means something else.
@@ -95,8 +91,8 @@ const (
 	defaultRatioDecaySteps = 600
 )
 
-// maxStepsInFlight: with one step that runs and one that waits for it the device
-// never waits for a plan. More would only compute more rows that have ended.
+// maxStepsInFlight is 2: with one step that runs and one that waits the device never
+// waits for a plan. More steps would only compute more rows that have ended.
 const maxStepsInFlight = 2
 
 // Validate reports the first option that is out of range.
@@ -134,7 +130,7 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// withDefaults fills in what zero stands for.
+// withDefaults replaces zeros by the defaults.
 func (o Options) withDefaults() Options {
 	o.MaxPrefillTokens = cmp.Or(o.MaxPrefillTokens, DefaultMaxPrefillTokens)
 	o.InitNewTokenRatio = cmp.Or(o.InitNewTokenRatio, defaultInitRatio)

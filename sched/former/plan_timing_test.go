@@ -25,8 +25,8 @@ type loop struct {
 
 func newLoop(running int) *loop { return newLoopOf(running, 1, 16) }
 
-// newLoopOf lets so many steps be in flight. Each row has room for 16384
-// tokens.
+// newLoopOf makes a loop with a number of steps in flight, and pages for 16384 tokens
+// of each row.
 func newLoopOf(running, inFlight, pageSize int) *loop {
 	const context = 1 << 20
 	total := running * 16384 / pageSize

@@ -9,8 +9,9 @@ import (
 	"github.com/troupe-engine/troupe/sched/queue"
 )
 
-// preempting is a batch former of pages of one token, all of them expected by those
-// who run: of each the output tokens that it may still get, and its priority.
+// preempting is a batch former with pages of one token, all of which running requests
+// are expected to need: of each the output tokens that it may still get, and its
+// priority.
 func preempting(lowFirst bool, running ...[2]int) *Core {
 	f := New(options(func(o *Options) {
 		o.PageSize, o.Pages, o.ContextLength, o.InitNewTokenRatio = 1, 10_000, 20_000, 1
@@ -26,9 +27,9 @@ func preempting(lowFirst bool, running ...[2]int) *Core {
 	return f
 }
 
-// The numbers are those of SGLang's tests of preemption (item 22): what is
-// counted of those who run, and of which priority a newcomer comes with what
-// need. Its offset is our pages less the room.
+// The numbers are those of SGLang's tests of preemption (item 22): what running
+// requests count, and priority and need of the newcomer. SGLang's offset is our pages
+// less the headroom.
 func TestPreemptible(t *testing.T) {
 	three := [][2]int{{50, 0}, {75, 1}, {100, 2}}
 	for _, c := range []struct {
@@ -72,7 +73,7 @@ func TestPreemptionCountsVictims(t *testing.T) {
 	}
 	f.opt.PriorityPreemption = false
 	if preemptible(f, &messages.EngineRequest{Priority: 99}, 1000) != nil {
-		t.Error("switched off, somebody is preempted")
+		t.Error("switched off, a request is preempted")
 	}
 }
 
@@ -124,9 +125,8 @@ func TestPreemptionByPriority(t *testing.T) {
 	}
 }
 
-// Who was preempted comes back before new ones of its priority, behind those of
-// a higher one; and nobody is preempted for a newcomer that would not fit even
-// so.
+// A preempted request comes back before new ones of its priority and after those of a
+// higher one. None is preempted for a newcomer that would not fit even then.
 func TestPreemptedKeepTheirPlace(t *testing.T) {
 	v := prioritized(1, 1000, 1)
 	first := v.urgent(20, 50, 0)
@@ -155,9 +155,9 @@ func TestPreemptedKeepTheirPlace(t *testing.T) {
 	}
 }
 
-// Whoever would fit, at once or by preemption, if everything of it were cached,
-// and does not, is found out once: it does not have its prefix looked up before
-// every step, nor keep steps from being planned beside each other.
+// A request may fit, at once or by preemption, if all of it were cached, and turn out
+// not to fit. That happens once: its prefix is not locked before every step, and it
+// does not keep steps from being planned beside each other.
 func TestPreemptionIsNotTriedInVain(t *testing.T) {
 	for _, pages := range []int{100, 90} {
 		v := prioritized(4, pages, 2)
@@ -184,10 +184,9 @@ func TestPreemptionIsNotTriedInVain(t *testing.T) {
 	}
 }
 
-// Aging holds for those who were preempted, too: whoever has waited for so long
-// goes first, and is not preempted before it has run for as long. So nobody
-// starves behind an endless stream of urgent requests, and those are not kept
-// waiting for longer.
+// Preempted requests age, too: one that has waited for Aging goes first, and is not
+// preempted before it has run for as long. So it does not starve behind an endless
+// stream of urgent requests, and these do not wait for longer.
 func TestPreemptedRequestsAge(t *testing.T) {
 	const aging = time.Second // 200 steps
 	for _, inFlight := range []int{1, 2} {

@@ -131,7 +131,7 @@ func TestLongPromptIsNotStarved(t *testing.T) {
 	}
 }
 
-// Uncut prompts: the oldest in any case, and whoever fits beside it.
+// Prompts without chunks: the oldest in any case, and others that fit beside it.
 func TestWholePrompts(t *testing.T) {
 	p := &prompts{Core: New(options(func(o *Options) { o.ChunkedPrefillSize, o.MaxPrefillTokens = -1, 100 }))}
 	first, long, short, huge := p.add(60), p.add(50), p.add(30), p.add(500)

@@ -47,7 +47,7 @@ func TestPressure(t *testing.T) {
 		}
 		tax := float64(computed) / (requests * (prompt + output - 1))
 		// As if each request had its greatest size from the start, so that
-		// nobody is ever retracted.
+		// no request is ever retracted.
 		careful := requests * output / (total * pageSize / (prompt + output))
 		t.Logf("%s: %d steps, %d with full reservations; %.2f tokens computed per token needed", c.name, steps, careful, tax)
 		if tax > c.tax {

@@ -6,9 +6,9 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Requests that wait for the prompt of another one hold up nobody behind them,
+// Requests that wait for the prompt of another one do not hold up those after them,
 // although they are more than there are rows.
-func TestSharersHoldUpNobody(t *testing.T) {
+func TestSharersDoNotHoldUpOthers(t *testing.T) {
 	for _, inFlight := range []int{1, 2} {
 		v := newVirtual(Options{PageSize: 16, Pages: 10_000, MaxRunning: 4, ContextLength: 20_000, ChunkedPrefillSize: 64, StepsInFlight: inFlight}, linear)
 		document := func(r *messages.EngineRequest) {

@@ -52,8 +52,8 @@ func computedFor(t *testing.T, opt queue.Options, budget int) (computed, ninth i
 	return computed, ninth
 }
 
-// Under lpm a shared prompt is computed once, however much fits into a step, and
-// who shares a little of it does not wait for all of it.
+// Under lpm a shared prompt is computed once, however much fits into a step, and a
+// request that shares a little of it does not wait for all of it.
 func TestSharedPromptIsComputedOnce(t *testing.T) {
 	const least, rounding = 4096 + 8*100 + 30 + 8, 9 * 16
 	for _, budget := range []int{512, 16384} {

@@ -146,9 +146,9 @@ func TestRatioFollowsTheFormer(t *testing.T) {
 	}
 }
 
-// Requests without a limit of their own have a huge one. A retraction, which says
-// that too little was expected, then still expects of everybody what they have
-// produced and what the next steps will.
+// Requests without max_tokens have a huge limit. After a retraction, which shows that
+// too little was expected, they are still expected to produce what they have produced
+// and what the next steps will.
 func TestRetractionExpectsWhatWasProduced(t *testing.T) {
 	for _, most := range []int{500, 4096, 100_000} {
 		f := New(options(func(o *Options) { o.PageSize, o.Pages, o.MaxRunning, o.ContextLength = 1, 1<<20, 8, 1<<17 }))

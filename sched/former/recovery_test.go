@@ -18,7 +18,7 @@ type crowd struct {
 	*virtual
 	r      *rand.Rand
 	length map[messages.RequestID]int
-	long   bool // those who arrive now use all of it
+	long   bool // requests that arrive now use all of it
 }
 
 func newCrowd(opt Options, seed uint64) *crowd {
@@ -50,7 +50,7 @@ func (c *crowd) run(steps int) (tokensPerStep float64) {
 	return float64(c.tokens-tokens) / float64(steps)
 }
 
-// under reports whether somebody who uses all of his output runs.
+// under reports whether a request that uses all of its output runs.
 func (c *crowd) under() bool {
 	for _, s := range c.former.batch.byID {
 		if c.length[s.req.ID] == 256 {
@@ -82,7 +82,7 @@ func TestThroughputRecovers(t *testing.T) {
 			pressed.run(1)
 		}
 		if pressed.retractions == retractions {
-			t.Errorf("seed %d: nobody was retracted", seed)
+			t.Errorf("seed %d: no request was retracted", seed)
 		}
 		pressed.run(100)
 		after += pressed.run(1000)

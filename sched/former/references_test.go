@@ -2,8 +2,8 @@ package former
 
 import "testing"
 
-// What is used again holds none of the requests that ended, with their tokens.
-func TestNobodyLivesOn(t *testing.T) {
+// Memory that is used again keeps no references to requests that have ended.
+func TestMemoryKeepsNoReferences(t *testing.T) {
 	v := newVirtual(Options{PageSize: 4, Pages: 40, MaxRunning: 8, ContextLength: 160, ChunkedPrefillSize: 32, StepsInFlight: 2, InitNewTokenRatio: 0.01}, linear)
 	for range 12 {
 		v.enqueue(30, 60, nil)

@@ -27,7 +27,7 @@ type round struct {
 	snapshot
 	admission *admission
 	pressure  *pressure
-	room      int  // headroom that is left
+	left      int  // of the headroom
 	closed    bool // no further candidate is admitted
 }
 
@@ -73,15 +73,15 @@ func (r *round) waitsForPrefix(s *sequence) bool {
 // fit admits a request if there is a row and headroom, if need be after preempting
 // others. Nothing is admitted after a request that has preempted others.
 func (r *round) fit(s *sequence, need int) (d decision) {
-	if need > r.room || r.freeRows == 0 {
-		d.victims = r.pressure.preempt(&r.snapshot, s.req, need-r.room)
-		r.room += r.freed(d.victims)
+	if need > r.left || r.freeRows == 0 {
+		d.victims = r.pressure.preempt(&r.snapshot, s.req, need-r.left)
+		r.left += r.freed(d.victims)
 		r.closed = len(d.victims) > 0
-		if need > r.room {
+		if need > r.left {
 			d.short = need
 		}
 	}
-	if need > r.room || r.freeRows == 0 {
+	if need > r.left || r.freeRows == 0 {
 		d.verdict, r.closed = refuse, true
 	}
 	return d
@@ -89,7 +89,7 @@ func (r *round) fit(s *sequence, need int) (d decision) {
 
 // admitted follows the admission of a candidate to the running batch.
 func (r *round) admitted(s *sequence, need int, running []*sequence) {
-	r.running, r.room, r.freeRows = running, r.room-need, r.freeRows-1
+	r.running, r.left, r.freeRows = running, r.left-need, r.freeRows-1
 	r.active++
 	r.admission.producers.add(s)
 	r.admission.block = headOfLineBlock{}

@@ -31,7 +31,7 @@ func (sc scene) round() (*round, *planCandidate) {
 			sc.change(s)
 		}
 	}
-	r := &round{snapshot: f.snapshot(), admission: &f.admission, pressure: &f.pressure, room: 10}
+	r := &round{snapshot: f.snapshot(), admission: &f.admission, pressure: &f.pressure, left: 10}
 	r.freeRows, r.settled = sc.rows, !sc.busy
 	return r, &planCandidate{seq: sequenceOf(99, 8, 0, sc.request)}
 }
@@ -141,8 +141,8 @@ func TestFit(t *testing.T) {
 	} {
 		r, candidate := c.round()
 		d := r.fit(candidate.seq, c.need)
-		if d.verdict != c.want || d.short != c.short || len(d.victims) != c.victims || r.room != c.room || r.pressure.preemptionPending != c.pending || r.closed != c.closed {
-			t.Errorf("%s: verdict %d, short of %d, %d victims, room %d, pending %t, closed %t", c.name, d.verdict, d.short, len(d.victims), r.room, r.pressure.preemptionPending, r.closed)
+		if d.verdict != c.want || d.short != c.short || len(d.victims) != c.victims || r.left != c.room || r.pressure.preemptionPending != c.pending || r.closed != c.closed {
+			t.Errorf("%s: verdict %d, short of %d, %d victims, room %d, pending %t, closed %t", c.name, d.verdict, d.short, len(d.victims), r.left, r.pressure.preemptionPending, r.closed)
 		}
 	}
 }
@@ -192,8 +192,8 @@ func TestAdmitted(t *testing.T) {
 	r.admission.block, r.admission.drainFor = headOfLineBlock{99, 7}, 99
 	running := append(slices.Clone(r.running), candidate.seq)
 	r.admitted(candidate.seq, 4, running)
-	if r.room != 6 || r.freeRows != 1 || r.active != 2 || len(r.running) != 2 {
-		t.Errorf("room %d, %d rows, %d active, %d run", r.room, r.freeRows, r.active, len(r.running))
+	if r.left != 6 || r.freeRows != 1 || r.active != 2 || len(r.running) != 2 {
+		t.Errorf("room %d, %d rows, %d active, %d run", r.left, r.freeRows, r.active, len(r.running))
 	}
 	if a := r.admission; a.block != (headOfLineBlock{}) || a.drainFor != 0 || len(a.producers) != 1 {
 		t.Errorf("block %v, drained for %d, %d producers", a.block, a.drainFor, len(a.producers))

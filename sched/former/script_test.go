@@ -200,7 +200,7 @@ func (s *script) results(tokens []string) *messages.BatchDone {
 	for _, w := range step.Work {
 		q := s.former.batch.byRow[w.Row]
 		if q == nil {
-			s.t.Fatalf("step %d works on row %d, which nobody holds", step.Step, w.Row)
+			s.t.Fatalf("step %d works on row %d, which no request has", step.Step, w.Row)
 		}
 		if p := q.req.Params; p.PromptLogprobs >= 0 {
 			report := messages.PromptLogprobs{Row: w.Row}

@@ -13,8 +13,8 @@ import (
 )
 
 // Prompts longer than what a step computes, whole or in chunks, with all policies,
-// preemption, aging, shared prefixes, quarantined requests and cancels: everybody
-// ends and nothing is left. testkit/simtest has short prompts and every order of
+// preemption, aging, shared prefixes, quarantined requests and cancels: all
+// requests end and nothing is left. testkit/simtest has short prompts and every order of
 // messages.
 func TestRandomTraffic(t *testing.T) {
 	seeds, retractions := uint64(12), 0

@@ -126,7 +126,7 @@ func TestVictimsByPriority(t *testing.T) {
 	}
 }
 
-// Victims cover the need if all together can, nobody of them could be spared,
+// Victims cover the need if all together can, none of them could be spared,
 // and none that is spared is cheaper than all of them.
 func TestNoVictimTooMany(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -146,7 +146,7 @@ func TestNoVictimTooMany(t *testing.T) {
 		}
 		chosen := choose(f, need)
 		if len(chosen) >= len(f.batch.running) {
-			t.Fatal("nobody goes on")
+			t.Fatal("none goes on")
 		}
 		if covered := sum(chosen); covered < need {
 			if len(chosen) < len(f.batch.running)-1 && sum(all) >= need {

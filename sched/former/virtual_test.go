@@ -58,7 +58,7 @@ func newVirtual(opt Options, cost func(pace.Load) float64) *virtual {
 	}
 }
 
-// enqueue sends one request whose prompt nobody shares.
+// enqueue sends one request whose prompt no other one shares.
 func (v *virtual) enqueue(prompt, output int, change func(*messages.EngineRequest)) messages.RequestID {
 	v.ids++
 	r := &messages.EngineRequest{ID: v.ids, Prompt: make([]int32, prompt), Params: &messages.SamplingParams{
