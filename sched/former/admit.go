@@ -1,39 +1,37 @@
 package former
 
 import (
-	"time"
-
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/messages"
 )
 
 // ask starts an admission: with the head of the queue, or with the retracted
 // sequences alone.
-func (c *Core) ask(now time.Duration, v *snapshot, out *messages.Outbox) (again bool) {
+func (c *Core) ask(v *snapshot, out *messages.Outbox) (again bool) {
 	if c.admission.asksQueue(v) {
 		out.ToQueue(&messages.OfferCandidates{Plan: c.plan.id, Limit: c.admission.offerLimit(v)})
 		c.phase.to(offering)
 		return false
 	}
-	return c.choose(now, nil, out)
+	return c.choose(nil, out)
 }
 
-func (c *Core) candidatesOffered(now time.Duration, m *messages.CandidatesOffered, out *messages.Outbox) {
+func (c *Core) candidatesOffered(m *messages.CandidatesOffered, out *messages.Outbox) {
 	c.must(c.phase == offering && m.Plan == c.plan.id, "CandidatesOffered")
 	c.admission.queued = m.Waiting > 0
-	c.choose(now, m.Requests, out)
+	c.choose(m.Requests, out)
 }
 
 // choose makes candidates and asks the cache for their prefixes, unless it is known
 // that nothing matches.
-func (c *Core) choose(now time.Duration, offered []*messages.EngineRequest, out *messages.Outbox) (again bool) {
-	c.batch.age(now)
+func (c *Core) choose(offered []*messages.EngineRequest, out *messages.Outbox) (again bool) {
+	c.batch.age(c.now)
 	v := c.snapshot()
 	c.admission.choose(&v, &c.pressure, offered, c.flight.done)
 	candidates := c.admission.candidates
 	if c.opt.CacheDisabled || len(candidates) == 0 {
 		c.admit(make([]messages.PrefixLocked, len(candidates)), out)
-		return c.commit(now, out)
+		return c.commit(out)
 	}
 	m := &messages.LockPrefixes{Plan: c.plan.id, Prefixes: make([]messages.PrefixLock, len(candidates))}
 	for i := range candidates {
@@ -45,11 +43,11 @@ func (c *Core) choose(now time.Duration, offered []*messages.EngineRequest, out 
 	return false
 }
 
-func (c *Core) prefixesLocked(now time.Duration, m *messages.PrefixesLocked, out *messages.Outbox) {
+func (c *Core) prefixesLocked(m *messages.PrefixesLocked, out *messages.Outbox) {
 	c.must(c.phase == locking && m.Plan == c.plan.id && len(m.Matches) == len(c.admission.candidates), "PrefixesLocked")
 	c.pages.cached = m.Cached
 	c.admit(m.Matches, out)
-	c.commit(now, out)
+	c.commit(out)
 }
 
 // admit does what admission decides about the candidates. matches are theirs; the

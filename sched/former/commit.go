@@ -1,8 +1,6 @@
 package former
 
 import (
-	"time"
-
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -10,7 +8,7 @@ import (
 // commit sends what changes the cache and the allocator, or goes on to the step if
 // nothing does. If the pages are not there before the step in flight has given some
 // back, it waits.
-func (c *Core) commit(now time.Duration, out *messages.Outbox) (again bool) {
+func (c *Core) commit(out *messages.Outbox) (again bool) {
 	c.prefill.wantPages(c.batch.running)
 	when := c.ensurePages(out)
 	if when == afterStep {
@@ -26,7 +24,7 @@ func (c *Core) commit(now time.Duration, out *messages.Outbox) (again bool) {
 		next = committing
 	}
 	if c.plan.empty() {
-		return c.launch(now, out)
+		return c.launch(out)
 	}
 	c.send(m, next, out)
 	return false
@@ -105,7 +103,7 @@ func (c *Core) wait() {
 
 // launch closes the plan and sends the step, and reports whether there may be more
 // to plan. If there is nothing to compute it waits for the step in flight.
-func (c *Core) launch(now time.Duration, out *messages.Outbox) (again bool) {
+func (c *Core) launch(out *messages.Outbox) (again bool) {
 	c.phase.close()
 	st := c.fill(out)
 	if st == nil {
@@ -125,8 +123,8 @@ func (c *Core) launch(now time.Duration, out *messages.Outbox) (again bool) {
 		b.addChanges(s)
 	}
 	c.flight.step = st.id
-	st.launched, st.retracted = now, c.plan.retracted
-	c.prefill.pacer.Launched(now, &b.RunBatch)
+	st.launched, st.retracted = c.now, c.plan.retracted
+	c.prefill.pacer.Launched(c.now, &b.RunBatch)
 	out.ToRunner(&b.RunBatch)
 	out.Record(messages.StepTokens, float64(b.Tokens()))
 	c.recordState(out) // otherwise gauges would show the last step during a long one
@@ -158,7 +156,7 @@ func (c *Core) fill(out *messages.Outbox) *launchedStep {
 }
 
 // pagesReserved takes the answer to a CommitPlan and goes on.
-func (c *Core) pagesReserved(now time.Duration, m *messages.PagesReserved, out *messages.Outbox) {
+func (c *Core) pagesReserved(m *messages.PagesReserved, out *messages.Outbox) {
 	c.must((c.phase.committed() || c.phase == flushing) && m.Plan == c.plan.id, "PagesReserved")
 	free := c.pages.free
 	if c.pages.take(&c.plan, m) {
@@ -167,15 +165,15 @@ func (c *Core) pagesReserved(now time.Duration, m *messages.PagesReserved, out *
 	c.admin.history.close(m)
 	was := c.phase
 	c.phase.to(resting)
-	c.takeHeld(now, out)
+	c.takeHeld(out)
 	c.sweep() // so that the device hears of closed rows before their pages are used again
 	switch was {
 	case flushing:
 		c.admin.flushed(m.Free-free, out)
 	case settling:
 		c.plan.id++
-		c.commit(now, out)
+		c.commit(out)
 	case committing:
-		c.launch(now, out)
+		c.launch(out)
 	}
 }

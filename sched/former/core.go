@@ -112,7 +112,7 @@ func (c *Core) fail(cause string, suspects []messages.RequestID, sticky bool, ou
 
 // recordState records the gauges.
 func (c *Core) recordState(out *messages.Outbox) {
-	used := c.pages.used()
+	used := c.opt.Pages - c.pages.free - c.pages.cached.Evictable
 	out.Record(messages.RequestsRunning, float64(c.batch.active()))
 	out.Record(messages.RequestsRetracted, float64(len(c.batch.retracted)))
 	out.Record(messages.PagesLeased, float64(used-c.pages.cached.Protected))

@@ -60,6 +60,9 @@ func TestStepsAreReused(t *testing.T) {
 	memory := f.steps[0].batch
 	f.done = 1
 	f.retire()
+	if work := f.steps[:2][1].work; memory.Opened[0].Request != nil || work[0].seq != nil {
+		t.Error("a step that is done keeps references to requests")
+	}
 	if len(f.steps) != 1 || f.steps[0].id != 2 || f.full() {
 		t.Errorf("%d steps are in flight", len(f.steps))
 	}

@@ -66,14 +66,6 @@ func (l *Lease) Missing(tokens, pageSize int) int {
 	return max(0, paging.Pages(tokens, pageSize)-len(l.Pages))
 }
 
-// Slot is where the KV of the token at a position lives.
-func (l *Lease) Slot(position, pageSize int) int {
-	if position < 0 || position >= l.Capacity(pageSize) {
-		invariants.Fail("row %d has no slot for position %d, it holds %d tokens", l.Row, position, l.Capacity(pageSize))
-	}
-	return int(l.Pages[position/pageSize])*pageSize + position%pageSize
-}
-
 // Private is the part of Pages that the lease owns; it counts as leased.
 // A view, good until the lease changes.
 func (l *Lease) Private() []messages.Page { return l.Pages[l.Owned:] }

@@ -102,9 +102,6 @@ func (l *ledger) leased(running []*sequence) int {
 	return n
 }
 
-// used is how many pages are neither free nor evictable.
-func (l *ledger) used() int { return l.opt.Pages - l.free - l.cached.Evictable }
-
 // release takes a sequence's lease for the next CommitPlan. The fence must have
 // passed.
 func (l *ledger) release(s *sequence, done messages.StepID) {

@@ -22,17 +22,17 @@ func (c *Core) Step(now time.Duration, msg messages.ToFormer, out *messages.Outb
 		c.admission.arrived()
 		c.flight.planBlocked = false
 	case *messages.CandidatesOffered:
-		c.candidatesOffered(now, m, out)
+		c.candidatesOffered(m, out)
 	case *messages.FinishRequests:
 		c.finish(m.IDs)
 	case *messages.PrefixesLocked:
-		c.prefixesLocked(now, m, out)
+		c.prefixesLocked(m, out)
 	case *messages.PagesReserved:
-		c.pagesReserved(now, m, out)
+		c.pagesReserved(m, out)
 	case *messages.PagesRefused:
 		invariants.Fail("the allocator refused plan %d, made from exact counters: %d pages wanted, %d free: %s", m.Plan, m.Wanted, m.Free, m.Reason)
 	case *messages.BatchDone:
-		c.batchDone(now, m, out)
+		c.batchDone(m, out)
 	case *messages.BatchFailed:
 		c.batchFailed(m, out)
 	case *messages.FlushCache:
@@ -43,7 +43,7 @@ func (c *Core) Step(now time.Duration, msg messages.ToFormer, out *messages.Outb
 		invariants.Fail("the batch former got a %T", msg)
 	}
 	c.sweep()
-	c.advance(now, out)
+	c.advance(out)
 	c.acknowledge(out)
 	if invariants.Enabled {
 		c.check()
@@ -51,13 +51,13 @@ func (c *Core) Step(now time.Duration, msg messages.ToFormer, out *messages.Outb
 }
 
 // advance goes on as far as possible without another message.
-func (c *Core) advance(now time.Duration, out *messages.Outbox) {
+func (c *Core) advance(out *messages.Outbox) {
 	for {
 		c.answerFlushes(out)
 		if c.phase == resting && c.admin.auditDue() {
 			c.admin.send(c.pages.leased(c.batch.running), out)
 		}
-		if c.phase != resting || c.admin.out || c.flight.full() || !c.openPlan(now, out) {
+		if c.phase != resting || c.admin.out || c.flight.full() || !c.openPlan(out) {
 			return
 		}
 	}
@@ -65,7 +65,7 @@ func (c *Core) advance(now time.Duration, out *messages.Outbox) {
 
 // openPlan starts the next plan, and reports whether another one may follow at
 // once.
-func (c *Core) openPlan(now time.Duration, out *messages.Outbox) (again bool) {
+func (c *Core) openPlan(out *messages.Outbox) (again bool) {
 	admittable := len(c.batch.retracted) > 0 || c.admission.queued
 	if len(c.batch.running)+len(c.pages.released)+len(c.pages.deferred) == 0 && !admittable {
 		c.idle(out)
@@ -83,10 +83,10 @@ func (c *Core) openPlan(now time.Duration, out *messages.Outbox) (again bool) {
 	}
 	if admittable && !c.plan.retracted {
 		if v := c.snapshot(); c.admission.wants(&v) && c.missing(1) <= v.reservable {
-			return c.ask(now, &v, out)
+			return c.ask(&v, out)
 		}
 	}
-	return c.commit(now, out)
+	return c.commit(out)
 }
 
 // fenced reports whether the next plan begins with a retraction, which no step in

@@ -2,39 +2,37 @@ package former
 
 import (
 	"fmt"
-	"slices"
-	"time"
-
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/messages"
+	"slices"
 )
 
 // batchDone takes a step's results, or holds them until the CommitPlan that is out
 // is answered: the answer is about leases as they were. Steps are done in their
 // order, and a plan has at most one in flight beside it, so there is never more
 // than one result to hold.
-func (c *Core) batchDone(now time.Duration, m *messages.BatchDone, out *messages.Outbox) {
+func (c *Core) batchDone(m *messages.BatchDone, out *messages.Outbox) {
 	c.must(!c.flight.idle() && c.flight.heldResult == nil && m.Step == c.flight.steps[0].id, "BatchDone")
-	c.prefill.pacer.Done(now, m.Step)
+	c.prefill.pacer.Done(c.now, m.Step)
 	if c.phase.committed() {
 		c.flight.heldResult = m
 		return
 	}
-	c.takeResults(now, m, out)
+	c.takeResults(m, out)
 }
 
 // takeHeld takes results that came while a CommitPlan was out.
-func (c *Core) takeHeld(now time.Duration, out *messages.Outbox) {
+func (c *Core) takeHeld(out *messages.Outbox) {
 	if c.flight.heldResult != nil {
-		c.takeResults(now, c.flight.heldResult, out)
+		c.takeResults(c.flight.heldResult, out)
 		c.flight.heldResult = nil
 	}
 }
 
 // takeResults moves the fence: it appends tokens, decides ends, and tells intake in
 // one message.
-func (c *Core) takeResults(now time.Duration, m *messages.BatchDone, out *messages.Outbox) {
+func (c *Core) takeResults(m *messages.BatchDone, out *messages.Outbox) {
 	st := &c.flight.steps[0] // on the list to the end, to name suspects
 	c.flight.done, c.flight.planBlocked = m.Step, false
 	for i := range m.Prompts {
@@ -63,11 +61,11 @@ func (c *Core) takeResults(now time.Duration, m *messages.BatchDone, out *messag
 	c.admin.stepped = true
 	c.pressure.stepped(st.retracted)
 	// A step that was launched beside another one began when that was done.
-	took := now - max(st.launched, c.flight.doneAt)
+	took := c.now - max(st.launched, c.flight.doneAt)
 	out.Record(messages.Steps, 1)
 	out.Record(messages.StepLatency, took.Seconds())
 	c.recordState(out)
-	c.flight.doneAt = now
+	c.flight.doneAt = c.now
 	c.flight.retire()
 }
 

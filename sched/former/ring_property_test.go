@@ -248,7 +248,7 @@ func (b *batchTwin) verify(r *twinRequest) {
 		if at == r.computed {
 			return
 		}
-		slot := r.lease.Slot(at, b.opts.PageSize)
+		slot := slotOf(&r.lease, at, b.opts.PageSize)
 		if slot < b.opts.PageSize {
 			b.t.Fatalf("request %d reads the padding slot %d", r.id, slot)
 		}
@@ -272,7 +272,7 @@ func (b *batchTwin) compute() {
 		}
 		for at, kv := range r.kv {
 			if at >= r.computed && at < until {
-				b.kv[r.lease.Slot(at, b.opts.PageSize)] = kv
+				b.kv[slotOf(&r.lease, at, b.opts.PageSize)] = kv
 			}
 		}
 		b.computed += max(0, until-r.computed)

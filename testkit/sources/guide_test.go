@@ -88,7 +88,7 @@ func guidePagedFormat(_ *testing.T, p *printer) {
 	const pageSize, token = 16, 25
 	lease := former.OpenLease(0, messages.PrefixLocked{}, pageSize)
 	lease.Grow(from(0, 1, 2))
-	slot := lease.Slot(token, pageSize) - pageSize // from 0 on
+	slot := (int(lease.Pages[token/pageSize])-1)*pageSize + token%pageSize // pages from 0 on
 	p.line("token_idx = %d, page_idx = %d, offset = %d", token, token/pageSize, token%pageSize)
 	p.line("physical_page = %d, slot = %d", slot/pageSize, slot)
 }
