@@ -1,6 +1,7 @@
 package former
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/troupe-engine/troupe/messages"
@@ -57,5 +58,34 @@ func TestImpossibleMessagesPanic(t *testing.T) {
 			}()
 			do(newScript(t, []string{"page=2", "pages=16"}))
 		}()
+	}
+}
+
+// A request that arrives while the next plan waits for the step in flight is planned
+// at once.
+func TestArrivalEndsTheWaitForAStep(t *testing.T) {
+	s := newScript(t, []string{"page=4", "pages=30", "flight=2"})
+	s.play([]string{"enqueue", "1", "prompt=1*5", "max=2"})
+	s.play([]string{"done", "7"})
+	if !s.former.flight.planBlocked {
+		t.Fatal("the last token is sampled by the step in flight, and yet the next plan does not wait")
+	}
+	if log := s.play([]string{"enqueue", "2", "prompt=9*5"}); !strings.Contains(log, "runner Run 3") {
+		t.Errorf("no step is launched beside the one in flight:\n%s", log)
+	}
+}
+
+// A released lease ends the head-of-line block and the wait for a step, and tells the
+// device of the row.
+func TestRelease(t *testing.T) {
+	f := New(options(nil))
+	row, _ := f.pages.rows.Take()
+	s := sequenceOf(1, 8, 0, nil)
+	f.batch.admit(s, row, &messages.PrefixLocked{}, 0)
+	s.opened = true
+	f.admission.block, f.flight.planBlocked = headOfLineBlock{7, 9}, true
+	f.release(s)
+	if f.admission.block != (headOfLineBlock{}) || f.flight.planBlocked || len(f.flight.closedRows) != 1 || f.batch.byRow[row] != nil || len(f.pages.released) != 1 {
+		t.Errorf("block %v, blocked %t, rows %v", f.admission.block, f.flight.planBlocked, f.flight.closedRows)
 	}
 }
