@@ -7,9 +7,9 @@ type ToCache interface{ toCache() }
 type PrefixLock struct {
 	ID        RequestID
 	Namespace string
-	// Tokens are the request's tokens; the match takes whole pages of
-	// Tokens[:Limit]. Limit is at most len(Tokens)-1, since one token must be
-	// computed to sample the next one. Frozen.
+	// Tokens are the request's tokens. Whole pages of Tokens[:Limit] may match.
+	// Limit is at most len(Tokens)-1, because one token must be computed to
+	// sample the next one. Frozen.
 	Tokens []int32
 	Limit  int
 }
@@ -22,66 +22,65 @@ type LockPrefixes struct {
 	Prefixes []PrefixLock // moved
 }
 
-// PrefixPeek asks how much of one request is cached.
+// PrefixPeek asks for the cached prefix of one request.
 type PrefixPeek struct {
 	ID        RequestID
 	Namespace string
-	Tokens    []int32 // those that may come from the cache; frozen
+	Tokens    []int32 // that may come from the cache; frozen
 }
 
-// PeekPrefixes asks for hints on waiting requests. It changes and locks
-// nothing. Answered by PrefixesPeeked.
+// PeekPrefixes asks for the cached prefixes of waiting requests, as hints. It
+// changes and locks nothing. Answered by PrefixesPeeked.
 type PeekPrefixes struct {
 	Header
 	Prefixes []PrefixPeek // moved; at least one
-	// MaxTokens bounds the cost: no further prefix is looked up after so many
+	// MaxTokens bounds the cost: no further prefix is looked up once this many
 	// tokens have matched.
 	MaxTokens int
-	// PathNodes asks for the nodes of the matches as well, so many from the top
-	// down; 0 asks for none.
+	// PathNodes is how many nodes of each match to report, from the top down; 0
+	// asks for none.
 	PathNodes int
 }
 
-// PrefixInsert gives the whole pages of a request's prefix to the tree.
+// PrefixInsert inserts the whole pages of a request's prefix into the tree.
 type PrefixInsert struct {
 	ID        RequestID
 	Namespace string
-	// Tokens, a whole number of pages, all of whose KV is computed. Frozen.
+	// Tokens are a whole number of pages whose KV is computed. Frozen.
 	Tokens []int32
-	// Pages hold their KV, one for each page of tokens. The first Owned of
-	// them belong to the tree already, through Node; the rest are the
-	// request's own and change owner. Those whose tokens the tree has already
-	// are freed instead. Frozen until PagesReserved.
+	// Pages hold the KV of Tokens. The first Owned of them belong to the tree
+	// already, on the path to Node. The others are private to the request; the tree takes
+	// them over, or frees them if it has their tokens already. Frozen until
+	// PagesReserved.
 	Pages []Page
 	Owned int
-	// Node is what the request has locked until now; it is unlocked.
+	// Node is the node that the request has locked so far; it is unlocked.
 	Node NodeID
-	// Keep locks the new prefix for the request, which goes on.
+	// Keep locks the new prefix for the request, which is still running.
 	Keep bool
-	// KeepCopies leaves the request's own pages whose tokens the tree has
-	// already with the request instead of freeing them: a step that runs still
-	// reads them. With Keep only.
+	// KeepCopies leaves private pages whose tokens the tree has already to the
+	// request instead of freeing them, because a step in flight still reads them.
+	// Only with Keep.
 	KeepCopies bool
-	// Priority is the request's; the eviction policy "priority" goes by it.
+	// Priority is the request's, for the eviction policy "priority".
 	Priority int32
 }
 
-// CommitPlan is the one message of a plan that changes the cache and the
-// allocator: insert, unlock and evict in the cache, then free and reserve in
-// the allocator, which gets it as ReservePages. In this order, so that what
-// the plan gives back is there for what it takes.
+// CommitPlan is the only message of a plan that changes the cache and the
+// allocator: insert, unlock and evict in the cache, then free and reserve in the
+// allocator, which gets it as ReservePages. In this order, so that the pages that
+// a plan frees are available to its reservations.
 type CommitPlan struct {
 	Header
 	Plan    PlanID
 	Inserts []PrefixInsert // moved
-	Unlocks []NodeID       // moved; a node stands once per lock to give back
-	// EvictPages is how many pages must come free beside Frees: as duplicates of
-	// the insertions, the rest by eviction of unlocked nodes. EvictAll evicts
-	// every one, for a flush.
+	Unlocks []NodeID       // moved; a node is listed once per lock to release
+	// EvictPages is how many pages must become free besides Frees: duplicates of
+	// insertions first, the rest by evicting unlocked nodes. EvictAll evicts all
+	// unlocked nodes, for a flush.
 	EvictPages int
 	EvictAll   bool
-	// Frees are pages that leases give back; moved. Each stands once, in all
-	// of a plan.
+	// Frees are pages returned by leases; moved. A page is listed once in a plan.
 	Frees    []Page
 	Reserves []PageReserve // moved
 }
@@ -92,15 +91,15 @@ type PageReserve struct {
 	Pages int // >= 1
 }
 
-// CacheLimits bound a picture of the cache; zero fields mean the cache's own
-// defaults. The edge keeps them within reason.
+// CacheLimits bound a description of the cache. Zero fields mean the cache's
+// defaults. The HTTP server limits the values.
 type CacheLimits struct {
 	Depth  int // levels below a root
-	Nodes  int // in all
-	Tokens int // of a node
+	Nodes  int // in total
+	Tokens int // per node
 }
 
-// DescribeCache asks for a picture of the tree. It costs a pass over all nodes.
+// DescribeCache asks for a description of the tree. It visits all nodes.
 type DescribeCache struct {
 	Header
 	Ticket Ticket

@@ -1,6 +1,6 @@
 package messages
 
-// CallEvent is what comes back on the channel of a call: one CallAccepted or
+// CallEvent is an event on the channel of a call: one CallAccepted or
 // CallRefused, then CallOutputs.
 type CallEvent interface{ toClient() }
 
@@ -10,30 +10,30 @@ type CallAccepted struct {
 	Requests []RequestID // frozen, by index
 }
 
-// RefusalKind says which class of error a refusal is.
+// RefusalKind is the class of error of a refusal.
 type RefusalKind uint8
 
-// The classes of refusals; the edge maps them to status codes.
+// The classes of refusals. The HTTP server maps them to status codes.
 const (
-	RefusedInvalid   RefusalKind = iota + 1 // can never be served as asked: 400
-	RefusedDuplicate                        // UserID is open already: 400
-	RefusedBusy                             // a bound is reached, come back: 429
+	RefusedInvalid   RefusalKind = iota + 1 // can never be served: 400
+	RefusedDuplicate                        // a call with the UserID is open: 400
+	RefusedBusy                             // a limit is reached, try again later: 429
 	RefusedDraining                         // shutting down: 503
-	RefusedInternal                         // a fault of ours: 500
-	RefusedTimeout                          // a deadline has passed: 503
+	RefusedInternal                         // an internal error: 500
+	RefusedTimeout                          // a timeout has expired: 503
 )
 
-// CallRefused ends a call that was never accepted.
+// CallRefused ends a call that was not accepted.
 type CallRefused struct {
 	Call    CallID
 	Kind    RefusalKind
 	Message string // what, where and the remedy
-	// Loggable says that Message has nothing that a client sent, so that the
-	// log may have it.
+	// Loggable says that Message contains nothing sent by a client, so it may be
+	// logged.
 	Loggable bool
 	Param    string // the offending parameter, "" if none
-	Code     string // a stable word for programs, "" if none
-	// RetryAfterSeconds is a guess for RefusedBusy, at least 1.
+	Code     string // stable, for programs; "" if none
+	// RetryAfterSeconds is an estimate for RefusedBusy, at least 1.
 	RetryAfterSeconds int
 }
 
@@ -41,17 +41,17 @@ type CallRefused struct {
 type CallOutput struct {
 	Call  CallID
 	Index int // which request of the call
-	// Text is what became final since the last CallOutput: whole UTF-8
-	// characters, never a part of a stop string.
+	// Text became final since the last CallOutput: whole UTF-8 characters, never
+	// part of a stop string.
 	Text string
-	// Tokens are the tokens behind Text, as far as they are final.
+	// Tokens are the tokens of Text that are final.
 	Tokens []OutputToken
 	// Prompt is set once, with the request's first output.
 	Prompt *PromptOutput
 	// Finish is set on the request's last CallOutput, with Usage.
 	Finish *Finish
 	Usage  Usage
-	// Paused marks the output that took the channel's last place.
+	// Paused marks the output that took the channel's last free place.
 	Paused bool
 }
 
@@ -60,29 +60,29 @@ type PromptOutput struct {
 	Logprobs []PositionLogprobs // from PromptLogprobStart on; nil unless asked for
 }
 
-// OutputToken is one output token with what was asked about it.
+// OutputToken is one output token.
 type OutputToken struct {
 	Token    int32
-	Logprobs *PositionLogprobs
+	Logprobs *PositionLogprobs // nil unless asked for
 	// TextOffset is where the token's text starts in the request's whole
 	// output text, in bytes.
 	TextOffset int
 }
 
-// FinishReason is what the client is told.
+// FinishReason is why a request ended, as its client sees it.
 type FinishReason uint8
 
-// The reasons a client is told.
+// The reasons that a client sees.
 const (
 	FinishStop   FinishReason = iota + 1 // end token, stop token or stop string
 	FinishLength                         // max_tokens or the context
 	FinishAbort                          // aborted from outside
-	FinishError                          // could not be computed; Message says why
+	FinishError                          // not computed; Message says why
 )
 
 var finishNames = [...]string{"", "stop", "length", "abort", "error"}
 
-// String gives the word of the API.
+// String gives the word used in the API.
 func (r FinishReason) String() string { return finishNames[r] }
 
 // Finish is the end of one request as its client sees it, written once.
@@ -90,13 +90,14 @@ type Finish struct {
 	Reason       FinishReason
 	MatchedToken int32  // the token that ended it; -1 if none
 	MatchedStop  string // the stop string that ended it; "" if none
-	// Message is for FinishAbort and FinishError. It has nothing that a client
-	// sent: logs have it.
+	// Message is for FinishAbort and FinishError. It contains nothing sent by a
+	// client and is logged.
 	Message string
-	// Kind is set for a FinishError that is not the server's fault: no token may
-	// be sampled (RefusedInvalid), the request gave way to a more urgent one
-	// (RefusedBusy) or its time was over (RefusedTimeout). RetryAfterSeconds of the
-	// latter two is a guess, at least 1.
+	// Kind is set for a FinishError that is not an internal error: no token may be
+	// sampled (RefusedInvalid), the request was replaced by one of higher priority
+	// (RefusedBusy), has timed out (RefusedTimeout), or the server shuts down
+	// (RefusedDraining). Except with RefusedInvalid, RetryAfterSeconds is an
+	// estimate, at least 1.
 	Kind              RefusalKind
 	RetryAfterSeconds int
 }

@@ -1,24 +1,25 @@
-// Package messages is the vocabulary of the actors: ids, commands, events and
-// replies, one file per receiver. It imports nothing but the standard library,
-// so that pure cores and shells speak the same words.
+// Package messages declares the messages between actors: commands, events and
+// replies, one file per receiver, and the ids that they use. It imports only the
+// standard library, so that cores and shells can share it.
 //
-// Messages go by pointer and are frozen from the moment they are sent. A slice
-// in a message is either moved (the receiver owns it from then on) or frozen
-// (immutable since its creation, shared freely); the comment on the field says
-// which. They carry ids, never process ids: the wiring maps roles to processes.
+// Messages are sent by pointer and frozen from then on. A slice in a message is
+// either moved (the receiver owns it from then on) or frozen (immutable since its
+// creation, and shared); the comment on the field says which. Messages name
+// roles, never processes: the wiring maps roles to processes.
 //
-// What is sent every step is pooled: the receiver owns what is moved with it only
-// until its memory returns to the sender. A RunBatch returns with the step's
-// BatchDone, a CommitPlan and its ReservePages with PagesReserved, that with the
-// next CommitPlan, a StepResults when intake sends it back, a BatchDone when the
-// step after the next is launched.
+// The messages of every step are pooled. Their memory, with all that was moved in
+// it, goes back to the sender at a fixed point, from which the receiver must not
+// use it: a RunBatch with the step's BatchDone, a CommitPlan and its ReservePages
+// with PagesReserved, a PagesReserved with the next CommitPlan, a StepResults when
+// intake sends it back, a BatchDone when the step after the next is launched.
 //
-// Names: a command is a verb with its object, an event a past participle, a
-// reply the command's object with the outcome, a timer ends in Due.
+// Names: a command is a verb with its object, an event is a past participle, a
+// reply is the command's object with the outcome, and a timer ends in Due.
 //
 // # Protocol
 //
-// Every message, from whom to whom. A test compares this table with the code.
+// All messages with their senders and receivers. A test compares this table with
+// the code.
 //
 //	| message             | from → to                 | reply                            | late or refused                                      |
 //	|---------------------|---------------------------|----------------------------------|------------------------------------------------------|
@@ -77,15 +78,15 @@
 //	| EpochStarted        | engine → intake           | EnqueueRequests to queue         | intake submits all that is unfinished                |
 //	| EpochEnded          | engine → intake           | none                             | suspects are counted                                 |
 //
-// Two rules hold under it: a command that lists a reply gets exactly one, or
-// its epoch ends; and a request ends in exactly one CallRefused or one
-// CallOutput with a Finish.
+// Two rules always hold: a command that lists a reply gets exactly one, or its
+// epoch ends; and a request ends with exactly one CallRefused or one CallOutput
+// with a Finish.
 //
 // # Concurrency properties
 //
 //   - Messages of one sender to one receiver arrive in the order of sending.
-//   - Nothing is promised about the order of messages of two senders, nor about
-//     two ways to one receiver.
-//   - Delivery is at most once. What a stopped actor had in its mailbox is gone;
-//     only intake's table survives, and from it the next epoch is filled.
+//   - There is no order between messages of different senders, or between
+//     messages that reach a receiver on different ways.
+//   - Delivery is at most once. The mailbox of a stopped actor is lost. Only
+//     intake's table survives; the next epoch gets its requests from there.
 package messages

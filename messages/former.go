@@ -18,7 +18,7 @@ type CandidatesOffered struct {
 	Header
 	Plan     PlanID
 	Requests []*EngineRequest // frozen
-	Waiting  int              // in the queue altogether
+	Waiting  int              // in the queue in total
 }
 
 // MatchEnd says why the match of a prefix ends, for the request log.
@@ -26,18 +26,18 @@ type MatchEnd uint8
 
 // The reasons.
 const (
-	MatchUnexplained   MatchEnd = iota // nobody asked: the request log is off
-	MatchLimited                       // all that may match does: the last token is computed, and prompt logprobs are
-	MatchNothingCached                 // the namespace has no page
-	MatchCacheEnds                     // the prompt goes on where what is cached of it ends
-	MatchDiverges                      // the prompt differs from what is cached
-	MatchTooShort                      // less than a page may match at all
+	MatchUnexplained   MatchEnd = iota // not computed: the request log is off
+	MatchLimited                       // all tokens that may match do: the last one and prompt logprobs are always computed
+	MatchNothingCached                 // the namespace has no pages
+	MatchCacheEnds                     // the cached prefix ends and the prompt continues
+	MatchDiverges                      // the prompt differs from the cached tokens
+	MatchTooShort                      // less than one page may match
 )
 
 var matchEndNames = [...]string{"unexplained", "all that may match is cached", "nothing is cached in the namespace",
 	"what is cached ends here", "the prompt diverges from what is cached", "less than one page may match"}
 
-// String words the reason for the log.
+// String gives the text used in the log.
 func (e MatchEnd) String() string { return matchEndNames[e] }
 
 // PrefixLocked is one match of PrefixesLocked.
@@ -46,14 +46,14 @@ type PrefixLocked struct {
 	Node NodeID // locked for the request; RootNode when nothing matched
 	// Pages of the match in token order, whole pages only; frozen.
 	Pages []Page
-	// Why the match ends, and at which token: behind whole pages, the token
-	// that differs, as far as the cache knows it. Only for the request log.
+	// End is why the match ends, and EndAt at which token: the first one that
+	// differs, if the cache knows it. Only for the request log.
 	End   MatchEnd
 	EndAt int
 }
 
-// PrefixesLocked answers LockPrefixes, in its order. The counters are those
-// after locking, in pages.
+// PrefixesLocked answers LockPrefixes, in its order. The counters, in pages, are
+// as after locking.
 type PrefixesLocked struct {
 	Header
 	Plan    PlanID
@@ -70,13 +70,13 @@ type CachePages struct {
 // PrefixInserted is the outcome of one insertion of a CommitPlan.
 type PrefixInserted struct {
 	ID RequestID
-	// Node now holds the request's prefix, locked for it, when the insertion
-	// asked to keep it; RootNode otherwise.
+	// Node holds the request's prefix and is locked for it, if the insertion has
+	// Keep; otherwise RootNode.
 	Node NodeID
-	// Pages that the request's row must use from page index First on, since
-	// the tree had them already and the request's own copies were freed, or
-	// with KeepCopies are the request's to free. Empty when nothing was
-	// replaced; moved.
+	// Pages are those that the request's row must use from page index First on:
+	// the tree had them already. The request's own copies were freed, or with
+	// KeepCopies the request must free them. Empty if nothing was replaced;
+	// moved.
 	First int
 	Pages []Page
 }
@@ -87,7 +87,7 @@ type PagesGranted struct {
 	Pages []Page // the lease copies them
 }
 
-// PagesReserved closes the ring of a CommitPlan: everything in it was done.
+// PagesReserved completes a CommitPlan: all of it was done.
 type PagesReserved struct {
 	Header
 	Plan     PlanID
@@ -97,9 +97,9 @@ type PagesReserved struct {
 	Free     int // pages left in the allocator
 }
 
-// PagesRefused closes the ring of a CommitPlan that asked for more than there
-// is. The batch former plans from exact counters, so this is a broken
-// invariant and ends the epoch.
+// PagesRefused answers a CommitPlan that asked for more pages than are free. The
+// batch former plans with exact counters, so this is a broken invariant and ends
+// the epoch.
 type PagesRefused struct {
 	Header
 	Plan   PlanID
@@ -124,27 +124,26 @@ type PromptLogprobs struct {
 }
 
 // BatchDone says that a step has completed on the device. Steps complete in
-// their order.
+// order.
 type BatchDone struct {
 	Header
 	Step StepID
-	// Sampled has one token or more of each row that asked for some and did not
-	// fail, at most RowWork.Sample: in work order, those of one row one after the
-	// other in order of their positions. Moved.
+	// Sampled has 1 to RowWork.Sample tokens of each row that asked for some and
+	// did not fail: in the order of Work, and by position within a row. Moved.
 	Sampled []SampledToken
 	Failed  []RowFailed      // moved; in work order
 	Prompts []PromptLogprobs // moved
 }
 
-// RowFailed says that a row got no token although its step is sound: none may be
-// sampled. Its batch mates are not affected.
+// RowFailed says that no token could be sampled for a row, because none may be.
+// The other rows of the step are not affected.
 type RowFailed struct {
 	Row    Row
-	Reason string // without anything that a client sent
+	Reason string // contains nothing sent by a client
 }
 
-// BatchFailed says that a step could not be computed. Nothing of it counts, and
-// a step behind it is not answered.
+// BatchFailed says that a step could not be computed. It has no results, and the
+// step after it is not answered.
 type BatchFailed struct {
 	Header
 	Step   StepID
@@ -159,7 +158,7 @@ type FlushCache struct {
 	Ticket Ticket
 }
 
-// PageCount is where the pages of the pool are. The sum of the parts equals
+// PageCount counts the pages of the pool by owner. The sum of the parts equals
 // Total: free + evictable + protected + leased + in transfer.
 type PageCount struct {
 	Free, Evictable, Protected, Leased, InTransfer int
@@ -172,10 +171,10 @@ func (c PageCount) Balanced() bool {
 		c.Free+c.Evictable+c.Protected+c.Leased+c.InTransfer == c.Total
 }
 
-// AuditSlots goes around the ring of owners, batch, cache, alloc and back to
-// batch. Each adds its part, and whatever was under way before it has arrived
-// when it does. Intake sends the first one with a Ticket; the batch former
-// sends its own with none.
+// AuditSlots visits all owners of pages: batch former, cache, allocator and the
+// batch former again. Each adds its count. It follows the messages sent before
+// it, so no pages are in transfer when it is counted. Intake sends it with a
+// Ticket; the batch former sends its own without one.
 type AuditSlots struct {
 	Header
 	Ticket Ticket

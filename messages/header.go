@@ -1,17 +1,17 @@
 package messages
 
-// Header says to which incarnation of which engine a message belongs. It is
-// embedded in every message that the actors of one epoch exchange.
+// Header says to which epoch of which engine a message belongs. It is embedded in
+// every message between the actors of an epoch.
 //
-// The Outbox stamps it on what a core sends, and refuses what comes with
-// another one. So a core inside an epoch knows nothing of epochs. Intake and
-// the supervisor outlive epochs; they fill it in and compare it themselves.
+// The Outbox stamps it on the messages that a core sends, and rejects messages
+// with another one. So a core inside an epoch does not handle epochs. Intake and
+// the supervisor outlive epochs; they set and compare the header themselves.
 type Header struct {
 	Engine EngineID
 	Epoch  Epoch
 }
 
-// header makes a message with a Header in it a stamped one.
+// header makes every message with a Header a stamped one.
 func (h *Header) header() *Header { return h }
 
 // stamped is a message with a Header.

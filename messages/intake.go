@@ -5,26 +5,25 @@ import "time"
 // ToIntake is the set of messages that intake accepts.
 type ToIntake interface{ toIntake() }
 
-// SubmitRequests is a client's call: all of its requests are accepted together
-// or refused together. Answers and output come on Events.
+// SubmitRequests is a client's call: all of its requests are accepted, or all are
+// refused. The answer and the output come on Events.
 type SubmitRequests struct {
 	Call CallID
-	// UserID is the id by which the user may abort the call (rid, or the id of
+	// UserID is the id with which the user can abort the call (rid, or the id of
 	// the answer); unique among the open calls of its Owner.
 	UserID string
-	// Owner is whose call it is: a digest of the client's key, "" where clients
-	// have none.
+	// Owner identifies the client: a digest of its key, "" without keys.
 	Owner string
-	// Requests, moved. At least one. Their order is the index in every event.
+	// Requests, at least one; moved. Events name them by their index.
 	Requests []Submission
-	// Events is the call's own channel, capacity >= 4, read until it has
-	// brought a CallRefused or one CallOutput with a Finish per request.
-	// Intake never blocks on it: a CallOutput marked Paused took the last
-	// place, and nothing more comes until the client sends ResumeOutput.
+	// Events is the call's own channel, capacity >= 4. The client reads it until
+	// it has a CallRefused, or a CallOutput with a Finish for every request.
+	// Intake never blocks on it: a CallOutput marked Paused took the last free
+	// place, and no more events come until the client sends ResumeOutput.
 	Events chan<- CallEvent
 }
 
-// Submission is one choice of one prompt as a client asks for it.
+// Submission is one choice of one prompt as the client sent it.
 type Submission struct {
 	Prompt    []int32         // frozen, not empty
 	Params    *SamplingParams // frozen
@@ -34,24 +33,24 @@ type Submission struct {
 	// Priority and Tenant are those of EngineRequest.
 	Priority int32
 	Tenant   string
-	// Stream asks for output as it comes; otherwise there is one CallOutput
-	// with everything at the end.
+	// Stream asks for output as it is produced; otherwise one CallOutput has all
+	// of it at the end.
 	Stream bool
 	// KeepSpecial leaves special tokens in the text.
 	KeepSpecial bool
-	// Continues marks text that goes on after the prompt (completions), so
-	// that the leading space of SentencePiece vocabularies is kept.
+	// Continues marks text that continues the prompt (completions), so that the
+	// leading space of SentencePiece vocabularies is kept.
 	Continues bool
-	// After is -1, or the index of the request of the same call that has to
-	// produce its first token before this one enters the engine (the choices
-	// of one prompt: the first one fills the cache for the others).
+	// After is -1, or the index of the request in the same call that must have
+	// its first token before this one enters the engine. The first choice of a
+	// prompt fills the cache for the others in this way.
 	After int
 }
 
-// AbortRequests ends requests from outside: the Owner's call whose UserID
-// matches, every owner's with AnyOwner, or all calls. The clients see finish reason abort, or with ShuttingDown the
-// error of kind RefusedDraining: they did not ask for it, and should try another
-// server.
+// AbortRequests ends calls: the Owner's call with the UserID, those of all owners
+// with AnyOwner, or all calls. The clients see finish reason abort, or with
+// ShuttingDown an error of kind RefusedDraining, after which they should try
+// another server.
 type AbortRequests struct {
 	UserID       string
 	Owner        string
@@ -60,38 +59,37 @@ type AbortRequests struct {
 	ShuttingDown bool
 }
 
-// DropCall says that a call's client has gone; nobody reads its channel.
+// DropCall says that a call's client has disconnected. Its channel is not read any
+// more.
 type DropCall struct{ Call CallID }
 
 // ResumeOutput says that a client has drained its channel up to an output
 // marked Paused.
 type ResumeOutput struct{ Call CallID }
 
-// StepResults is all that a batch former tells intake (which sends it back when
-// it is done with it, since its memory is used again) about one step, or about
-// requests that ended between steps. Queue policies that ask for it read the
-// same message, so its slices are frozen.
+// StepResults is all that a batch former reports to intake about one step, or
+// about requests that ended between steps. Intake sends it back when it has used
+// it, because its memory is pooled. Queue policies that need it read the same
+// message, so its slices are frozen.
 type StepResults struct {
 	Header
-	// Seq counts these messages within an epoch from 1; a gap means that one
-	// was lost and ends the epoch.
+	// Seq counts these messages within an epoch, from 1. A gap means that one was
+	// lost; it ends the epoch.
 	Seq  uint64
-	Step StepID // zero when no step belongs to it
-	// Admitted left the waiting queue since the last message; frozen. A request
-	// that comes back after a retraction or an epoch may be in it again.
+	Step StepID // zero if there was no step
+	// Admitted are the requests admitted since the last message; frozen. After a
+	// retraction or a new epoch, a request may be listed again.
 	Admitted []RequestID
-	Prompts  []PromptResult // frozen; requests whose prefill completed
-	// Tokens, frozen; those of one request follow each other in order of position.
-	Tokens []TokenResult
-	Ended  []RequestEnded // frozen; released, nothing more will come
+	Prompts  []PromptResult // frozen; completed prefills
+	Tokens   []TokenResult  // frozen; those of a request are consecutive, by position
+	Ended    []RequestEnded // frozen; released requests
 }
 
-// PromptResult reports a prompt at the step that completed its prefill. A
-// request that was retracted or resubmitted reports again; intake keeps the
-// first.
+// PromptResult reports a prompt at the step that completed its prefill. After a
+// retraction or resubmission there is another one; intake keeps the first.
 type PromptResult struct {
 	ID           RequestID
-	CachedTokens int                // prompt tokens found in the cache
+	CachedTokens int                // prompt tokens that were cached
 	Logprobs     []PositionLogprobs // frozen; from PromptLogprobStart on
 }
 
@@ -106,13 +104,13 @@ type TokenResult struct {
 // EndReason is why the engine released a request.
 type EndReason uint8
 
-// The reasons for which the engine releases a request.
+// The reasons why the engine releases a request.
 const (
 	EndEOS       EndReason = iota + 1 // the model's end token
 	EndStopToken                      // one of the user's stop_token_ids
 	EndLength                         // MaxTokens or the context is full
-	EndCancelled                      // intake asked for it; an acknowledgement
-	EndFailed                         // no token may be sampled; Why tells more
+	EndCancelled                      // intake has asked for it
+	EndFailed                         // no token may be sampled; Why has the cause
 )
 
 var endReasonNames = [...]string{"", "eos", "stop_token", "length", "cancelled", "failed"}
@@ -120,7 +118,7 @@ var endReasonNames = [...]string{"", "eos", "stop_token", "length", "cancelled",
 // String gives the name used in logs and metrics.
 func (r EndReason) String() string { return endReasonNames[r] }
 
-// RequestEnded says that the engine holds nothing of a request any more.
+// RequestEnded says that the engine has released a request and all it held.
 type RequestEnded struct {
 	ID     RequestID
 	Reason EndReason
@@ -128,37 +126,37 @@ type RequestEnded struct {
 	Why    string // for EndFailed; without anything that a client sent
 }
 
-// EpochStarted says that the actors of an epoch stand and take requests.
+// EpochStarted says that the actors of an epoch are running and accept requests.
 type EpochStarted struct{ Header }
 
-// EpochEnded says that an epoch's actors are gone and its device is quiet.
-// Suspects were in the step or the message that was being executed.
+// EpochEnded says that an epoch's actors have stopped and its device is idle.
+// Suspects are the requests in the step or the message that failed.
 type EpochEnded struct {
 	Header
 	Cause    string
 	Suspects []RequestID // moved
 }
 
-// AskCacheFlush, from a client, empties the prefix cache when nothing runs.
-// The answer, "" or why not, comes on Reply (capacity >= 1).
+// AskCacheFlush, from a client, empties the prefix cache if no request runs. The
+// answer, "" or why not, comes on Reply (capacity >= 1).
 type AskCacheFlush struct{ Reply chan<- string }
 
-// AskAudit, from a client, counts every KV slot by owner. The answer comes on
-// Reply (capacity >= 1); nil when no epoch stands.
+// AskAudit, from a client, counts the KV pages by owner. The answer comes on Reply
+// (capacity >= 1); nil if the engine is down.
 type AskAudit struct{ Reply chan<- *SlotsAudited }
 
-// AskCacheTree, from a client, asks for a picture of the prefix cache. The
-// answer comes on Reply (capacity >= 1); nil when no epoch stands.
+// AskCacheTree, from a client, asks for a description of the prefix cache. The
+// answer comes on Reply (capacity >= 1); nil if the engine is down.
 type AskCacheTree struct {
 	Limits CacheLimits
 	Reply  chan<- *CacheDescribed
 }
 
-// CacheView is what a person may see of the prefix cache. It marshals to JSON.
-// Frozen. Token ids only; namespaces are named by their hash, since a cache salt
-// is a secret.
+// CacheView is a description of the prefix cache for people. It marshals to JSON.
+// Frozen. It has token ids only, and hashes instead of namespaces, because a
+// cache salt is a secret.
 type CacheView interface {
-	// Text draws it, with the ages of nodes if asked for.
+	// Text draws the tree, with the ages of the nodes if wanted.
 	Text(ages bool) string
 }
 
@@ -173,7 +171,7 @@ type CacheDescribed struct {
 type CacheFlushed struct {
 	Header
 	Ticket Ticket
-	Pages  int // returned to the allocator
+	Pages  int // freed
 }
 
 // FlushRefused answers FlushCache while requests hold pages.
@@ -183,7 +181,7 @@ type FlushRefused struct {
 	Running int
 }
 
-// SlotsAudited answers AuditSlots: the counts, in pages.
+// SlotsAudited answers AuditSlots with the counts, in pages.
 type SlotsAudited struct {
 	Header
 	Ticket Ticket
@@ -191,13 +189,13 @@ type SlotsAudited struct {
 	OK     bool
 }
 
-// DeadlinesDue wakes intake up to end requests whose time is over.
+// DeadlinesDue wakes intake to end requests that have timed out.
 type DeadlinesDue struct {
-	At time.Duration // when it was to come, which tells the timers of intake apart
+	At time.Duration // the time that was asked for; it identifies the timer
 }
 
-// DrainIntake refuses every new call from now on; open ones go on. Done is
-// closed when none is open any more.
+// DrainIntake makes intake refuse all new calls; open ones go on. Done is closed
+// when no call is open.
 type DrainIntake struct{ Done chan<- struct{} }
 
 // ConfigureIntake replaces the limits of intake, all together

@@ -1,38 +1,38 @@
 package messages
 
-// Metric names a measurement; it may end in a label, as in {result="applied"}.
-// The words are SGLang's suffixes, so that
-// dashboards carry over; the exposition adds the prefix troupe_.
+// Metric names a measurement. It may end in a label, as in {result="applied"}. The
+// names are SGLang's without its prefix, so that dashboards can be reused; the
+// exposition adds the prefix troupe_.
 type Metric string
 
-// Meter is where shells publish readings. Safe for concurrent use.
+// Meter takes readings from the shells. Safe for concurrent use.
 type Meter interface{ Record(m Metric, v float64) }
 
 // Counters.
 const (
-	PromptTokens     Metric = "prompt_tokens_total"
-	GenerationTokens Metric = "generation_tokens_total"
-	CachedTokens     Metric = "cached_tokens_total"
-	CacheQueryTokens Metric = "cache_query_tokens_total"
-	CacheHitTokens   Metric = "cache_hit_tokens_total"
-	EvictedTokens    Metric = "evicted_tokens_total"
-	RequestsTotal    Metric = "num_requests_total"
-	RequestsRefused  Metric = "num_refused_requests_total"
-	RequestsAborted  Metric = "num_aborted_requests_total"
-	RequestsFailed   Metric = "num_failed_requests_total"
-	RequestsTimedOut Metric = "num_timed_out_requests_total"
-	RequestsOusted   Metric = "num_ousted_requests_total"
-	Retractions      Metric = "num_retracted_requests_total"
-	RequestsAged     Metric = "num_aged_requests_total"
-	Steps            Metric = "num_steps_total"
-	EpochsStarted    Metric = "num_epochs_total"
-	StaleMessages    Metric = "num_stale_messages_total"
-	UnknownMessages  Metric = "num_unknown_messages_total"
-	WatchdogTimeouts Metric = "num_watchdog_timeouts_total"
-	KVEvents         Metric = "num_kv_events_total"
-	KVEventGaps      Metric = "num_kv_event_gaps_total"
-	AuditsPassed     Metric = "num_audits_total"
-	AuditsFailed     Metric = "num_failed_audits_total"
+	PromptTokens      Metric = "prompt_tokens_total"
+	GenerationTokens  Metric = "generation_tokens_total"
+	CachedTokens      Metric = "cached_tokens_total"
+	CacheQueryTokens  Metric = "cache_query_tokens_total"
+	CacheHitTokens    Metric = "cache_hit_tokens_total"
+	EvictedTokens     Metric = "evicted_tokens_total"
+	RequestsTotal     Metric = "num_requests_total"
+	RequestsRefused   Metric = "num_refused_requests_total"
+	RequestsAborted   Metric = "num_aborted_requests_total"
+	RequestsFailed    Metric = "num_failed_requests_total"
+	RequestsTimedOut  Metric = "num_timed_out_requests_total"
+	RequestsDisplaced Metric = "num_displaced_requests_total"
+	Retractions       Metric = "num_retracted_requests_total"
+	RequestsAged      Metric = "num_aged_requests_total"
+	Steps             Metric = "num_steps_total"
+	EpochsStarted     Metric = "num_epochs_total"
+	StaleMessages     Metric = "num_stale_messages_total"
+	UnknownMessages   Metric = "num_unknown_messages_total"
+	WatchdogTimeouts  Metric = "num_watchdog_timeouts_total"
+	KVEvents          Metric = "num_kv_events_total"
+	KVEventGaps       Metric = "num_kv_event_gaps_total"
+	AuditsPassed      Metric = "num_audits_total"
+	AuditsFailed      Metric = "num_failed_audits_total"
 
 	ReloadsApplied   Metric = `config_reloads_total{result="applied"}`
 	ReloadsUnchanged Metric = `config_reloads_total{result="unchanged"}`
@@ -58,7 +58,7 @@ const (
 	Ready             Metric = "ready"
 )
 
-// Gauges that are read when somebody asks, not recorded.
+// Gauges that are read at each exposition instead of being recorded.
 const (
 	UsedTokens      Metric = "num_used_tokens"
 	MaxTotalTokens  Metric = "max_total_num_tokens"

@@ -1,7 +1,7 @@
 package messages
 
 // ToObserver is the set of messages that an observer of the engine accepts. An
-// engine may run without one.
+// engine can run without one.
 type ToObserver interface{ toObserver() }
 
 // CacheEventKind says what happened to cached pages.
@@ -9,7 +9,7 @@ type CacheEventKind uint8
 
 // The kinds of cache events.
 const (
-	// PagesStored: pages came into the cache.
+	// PagesStored: pages were added to the cache.
 	PagesStored CacheEventKind = iota + 1
 	// PagesRemoved: pages were evicted.
 	PagesRemoved
@@ -27,17 +27,17 @@ func (k CacheEventKind) String() string {
 	return cacheEventNames[0]
 }
 
-// CacheEvent is one change of what is cached. A page is named by a hash over
-// its tokens, its namespace and all pages before it; equal hashes are equal
+// CacheEvent is one change of the prefix cache. A page is identified by a hash of
+// its tokens, its namespace and all pages before it, so equal hashes mean equal
 // prefixes.
 type CacheEvent struct {
 	Kind CacheEventKind
-	// Hashes are those of the pages: stored ones in the order of their tokens,
-	// each chained to the one before; removed ones in any order. Frozen.
+	// Hashes of the pages: stored ones in token order, each chained to the one
+	// before; removed ones in any order. Frozen.
 	Hashes []uint64
-	// Of stored pages: the hash that the first of them is chained to, if it is
-	// not the first of its namespace; the tokens, PageSize for each page,
-	// frozen; and the namespace.
+	// For stored pages: the hash that the first one is chained to, unless it is
+	// the first of its namespace; the tokens, PageSize for each page, frozen; and
+	// the namespace.
 	Parent    uint64
 	HasParent bool
 	Tokens    []int32
@@ -45,8 +45,8 @@ type CacheEvent struct {
 	Namespace string
 }
 
-// CacheChanged tells what one message changed in the cache. A gap in Seq means
-// that messages were lost and the observer knows nothing any more.
+// CacheChanged reports what one message changed in the cache. A gap in Seq means
+// that messages were lost, so the observer has to start over.
 type CacheChanged struct {
 	Header
 	Seq    uint64 // from 1, in each epoch
@@ -57,45 +57,45 @@ func (*CacheChanged) toObserver() {}
 
 // ObservedEvent is one event of the observer's stream. Frozen.
 type ObservedEvent struct {
-	Seq    uint64 // from 1, without gaps, in the life of a process
+	Seq    uint64 // from 1, without gaps, within a process
 	Epoch  Epoch
 	Kind   CacheEventKind
 	Hashes []uint64 // as in CacheEvent
-	// Parent is what the first of stored pages is chained to, if it is not the
+	// Parent is the hash that the first stored page is chained to, unless it is the
 	// first of its namespace.
 	Parent    uint64
 	HasParent bool
 }
 
-// Subscription names one reader of the observer's stream. The edge hands it out.
+// Subscription names one reader of the observer's stream. The HTTP server assigns
+// it.
 type Subscription uint64
 
-// SubscribeEvents asks for the stream of events: those after a sequence number,
-// as far as they are kept, then every new one.
+// SubscribeEvents asks for the stream of events: those after a sequence number
+// that are still kept, then all new ones.
 type SubscribeEvents struct {
 	ID Subscription
-	// After is the number of the last event that the reader knows; with FromNow
-	// it is ignored, and only new events come.
+	// After is the number of the last event that the reader has. With FromNow it
+	// is ignored, and only new events are sent.
 	After   uint64
 	FromNow bool
-	// Events brings the new ones, capacity >= 1. The observer never blocks on
-	// it: it closes the channel of a reader that does not keep up, and when it
-	// stops.
+	// Events gets the new ones, capacity >= 1. The observer never blocks on it: it
+	// closes the channel if the reader does not keep up, and when it stops.
 	Events chan<- ObservedEvent
 	Reply  chan<- *EventsSubscribed // capacity >= 1
 }
 
 // EventsSubscribed answers SubscribeEvents.
 type EventsSubscribed struct {
-	Refused string // why there is no subscription; "" if there is one
-	Stream  uint64 // names the life of the process: numbers of another one mean nothing
-	// Missed says that events after After are not kept any more, or never were.
+	Refused string // why the subscription was refused; "" if it was not
+	Stream  uint64 // identifies the process: sequence numbers of another one are not valid
+	// Missed says that some events after After are not available.
 	Missed bool
 	Last   uint64          // the newest event
 	Replay []ObservedEvent // frozen; those after After that are kept
 }
 
-// DropSubscription says that nobody reads a subscription any more.
+// DropSubscription ends a subscription.
 type DropSubscription struct{ ID Subscription }
 
 func (*SubscribeEvents) toObserver()  {}

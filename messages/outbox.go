@@ -2,13 +2,13 @@ package messages
 
 import "time"
 
-// Outbox is the list of effects that a core asks for; the core performs none
-// itself. The shell carries them out in order and then calls Reset. The zero
-// value is ready, for a core outside the epochs. Not safe for concurrent use;
-// one per actor, reused.
+// Outbox is the list of effects that a core asks for. The core itself has no
+// effects: the shell carries them out in order and then calls Reset. The zero
+// value is ready to use, for a core that outlives epochs. Not safe for concurrent
+// use; each actor reuses its own.
 type Outbox struct {
-	// Own is the incarnation of the core, stamped on what it sends; zero for a
-	// core that outlives epochs.
+	// Own is the core's engine and epoch, stamped on the messages that it sends;
+	// zero for a core that outlives epochs.
 	Own Header
 
 	Sends    []Send
@@ -17,13 +17,13 @@ type Outbox struct {
 	Notes    []Note
 }
 
-// Send is a message to the actor with a role in the core's own epoch.
+// Send is a message to the actor with a role in the core's epoch.
 type Send struct {
 	To  Actor
 	Msg any // of the receiver's set, by pointer, frozen from here on
 }
 
-// Timer asks for a message to oneself after a time.
+// Timer asks for a message to the sender after a time.
 type Timer struct {
 	After time.Duration
 	Msg   any // named …Due
@@ -35,11 +35,11 @@ type Reading struct {
 	Value  float64
 }
 
-// Note is a line for the log, for the person who runs the engine: rare, and
-// without anything of a request's content.
+// Note is a log line for the operator. Notes are rare and contain nothing of a
+// request's content.
 type Note struct {
 	Level NoteLevel
-	Text  string // one sentence with the remedy
+	Text  string // one sentence, with the remedy
 }
 
 // NoteLevel is how urgent a note is.
@@ -51,8 +51,9 @@ const (
 	NoteWarning
 )
 
-// ToIntake sends a message to intake. Like all of these it takes only what its
-// receiver accepts; the message must not be changed afterwards.
+// ToIntake sends a message to intake. Like the methods below, it takes only
+// messages that its receiver accepts. A message must not be changed after it was
+// sent.
 func (o *Outbox) ToIntake(m ToIntake) { o.send(Intake, m) }
 
 // ToQueue sends a message to the waiting queue.
@@ -81,17 +82,17 @@ func (o *Outbox) send(to Actor, msg any) {
 	o.Sends = append(o.Sends, Send{to, msg})
 }
 
-// stamp fills in the header of a message. One that has a header is sent on, or
-// is memory that its sender uses again: nobody may write to it, because others
-// may be reading it.
+// stamp sets the header of a message, unless it has one: then it is passed on, or
+// goes back to its pool, and must not be written to, because another actor may be
+// reading it.
 func (o *Outbox) stamp(msg any) {
 	if s, ok := msg.(stamped); ok && *s.header() == (Header{}) {
 		*s.header() = o.Own
 	}
 }
 
-// Accepts reports whether a message belongs to the core's own incarnation, or
-// to none. Any other one is counted, and the core must not see it.
+// Accepts reports whether a message is of the core's own epoch, or of none. All
+// others are counted, and the core must not get them.
 func (o *Outbox) Accepts(msg any) bool {
 	s, ok := msg.(stamped)
 	if !ok || o.Own == (Header{}) || *s.header() == o.Own {
@@ -101,7 +102,7 @@ func (o *Outbox) Accepts(msg any) bool {
 	return false
 }
 
-// After asks for msg back after d.
+// After asks for msg to be delivered to the core after d.
 func (o *Outbox) After(d time.Duration, msg any) {
 	o.stamp(msg)
 	o.Timers = append(o.Timers, Timer{d, msg})

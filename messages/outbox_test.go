@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a core sends belongs to its incarnation, whoever reads it. What it sends
+// What a core sends belongs to its incarnation, whichever actor reads it. What it sends
 // on, or uses again, is not written to: its readers may still look at it.
 func TestSendsAreStamped(t *testing.T) {
 	own := Header{Engine: 2, Epoch: 3}

@@ -8,11 +8,12 @@ import (
 // NoLogprobs switches a logprob field off; zero asks for the chosen token only.
 const NoLogprobs = -1
 
-// SamplingParams is how the tokens of one request are chosen and when its
-// output ends. Frozen: made once at the edge, shared by every actor and epoch.
+// SamplingParams says how the tokens of one request are sampled and when its
+// output ends. Frozen: made once by the HTTP server, shared by all actors and
+// epochs.
 //
-// The order in which a device applies them: LogitBias, penalties, the mask of
-// MinTokens, Temperature, TopK, TopP, MinP. Ties go to the lower token id.
+// A device applies LogitBias, penalties, the mask of MinTokens, Temperature, TopK,
+// TopP and MinP, in this order. Of equal logits, the lower token id goes first.
 type SamplingParams struct {
 	Temperature       float32 // >= 0; below 1e-6 means greedy
 	TopP              float32 // (0, 1]; 1 keeps every token
@@ -24,22 +25,23 @@ type SamplingParams struct {
 
 	LogitBias []TokenBias // frozen, ascending by token, each token once
 
-	// Seed is set for every request; intake draws one where the user gave
-	// none. Choice is mixed into it, choice 0 leaves it as it is.
+	// Seed is set for every request: a random one if the user gave none. Choice is
+	// mixed into it; choice 0 leaves it unchanged.
 	Seed   uint64
 	Choice uint32
 
-	MaxTokens    int     // output tokens at most, >= 1
+	MaxTokens    int     // at most this many output tokens, >= 1
 	MinTokens    int     // end tokens are masked before this many outputs
-	StopTokenIDs []int32 // frozen; end the output, the user's
-	EOSTokenIDs  []int32 // frozen; end the output unless IgnoreEOS, the model's
+	StopTokenIDs []int32 // frozen; the user's, end the output
+	EOSTokenIDs  []int32 // frozen; the model's, end the output unless IgnoreEOS
 	IgnoreEOS    bool
 
-	// TopLogprobs is NoLogprobs, or how many of the likeliest tokens are
-	// reported beside each output token's own log probability.
+	// TopLogprobs is NoLogprobs, or how many of the most likely tokens are
+	// reported besides each output token.
 	TopLogprobs int
-	// PromptLogprobs is the same for the prompt's tokens from position
-	// PromptLogprobStart on. It limits the prefix match to that position.
+	// PromptLogprobs is the same for the prompt tokens from position
+	// PromptLogprobStart on. Only tokens before that position can come from the
+	// cache.
 	PromptLogprobs     int
 	PromptLogprobStart int
 }
@@ -76,52 +78,52 @@ func (p *SamplingParams) MaskedEnds() []int32 {
 	return slices.Concat(p.EOSTokenIDs, p.StopTokenIDs)
 }
 
-// Greedy reports whether the likeliest token is taken without a draw.
+// Greedy reports whether the most likely token is taken, without sampling.
 func (p *SamplingParams) Greedy() bool { return p.Temperature < 1e-6 || p.TopK == 1 }
 
-// TokenBias is added to a token's raw logit before everything else.
+// TokenBias is added to a token's raw logit before anything else is applied.
 type TokenBias struct {
 	Token int32
 	Bias  float32 // [-100, 100]
 }
 
-// TokenLogprob is a token with the natural log of its probability under the
-// log-softmax of the raw logits (before bias, penalties and temperature).
+// TokenLogprob is a token with its log probability: the log-softmax of the raw
+// logits, before bias, penalties and temperature.
 type TokenLogprob struct {
 	Token   int32
 	Logprob float32
 }
 
-// PositionLogprobs is what is reported for one position: the token that stands
-// there and the likeliest ones, most likely first (ties: lower id first).
+// PositionLogprobs is the report for one position: its token and the most likely
+// ones, in descending order (ties: lower id first).
 type PositionLogprobs struct {
 	Chosen TokenLogprob
-	Top    []TokenLogprob // frozen; nil when zero were asked for
+	Top    []TokenLogprob // frozen; nil if none were asked for
 }
 
-// EngineRequest is one choice of one prompt as the engine sees it. Frozen: a
+// EngineRequest is one choice of one prompt, as the engine sees it. Frozen: a
 // resubmission after a crash is a new value with a longer Output.
 type EngineRequest struct {
 	ID RequestID
-	// Prompt are the prompt's tokens, at least one. Output are the tokens that
-	// intake had accepted before this submission; the two stay apart so that
-	// penalties, limits and draw positions see the boundary.
+	// Prompt has at least one token. Output are the tokens that intake accepted
+	// before this submission. The two are kept apart because penalties, limits
+	// and the positions of random draws depend on the boundary.
 	Prompt, Output []int32
 	Params         *SamplingParams
-	// Namespace separates prefixes that must never be shared (cache_salt,
-	// extra_key, the sender's key). Requests share KV only under equal namespaces.
+	// Namespace separates prefixes that must not be shared (cache_salt, extra_key,
+	// the client's key). Only requests with equal namespaces share KV.
 	Namespace string
-	// Priority is the user's wish to be served before others; higher goes
-	// first. Only the priority policy and preemption look at it.
+	// Priority is chosen by the user; higher goes first. Only the priority policy
+	// and preemption use it.
 	Priority int32
-	// Tenant is whom the request is billed to when tenants share fairly (API
-	// key or user); "" is a tenant of its own kind: everybody without a name.
+	// Tenant is the account that the request is charged to under the fair policy
+	// (API key or user); "" is the tenant of all requests without a name.
 	Tenant string
 	// Arrived is when intake accepted the request, on the engine's clock. A
-	// resubmission keeps it, so that waiting counts from the first arrival.
+	// resubmission keeps it.
 	Arrived time.Duration
-	// Alone asks that no other request is in a step with this one until it has
-	// got a token: it was in too many crashed steps without progress.
+	// Alone says that no other request may be in a step with this one until it gets
+	// a token: it was in too many crashes without progress.
 	Alone bool
 }
 
@@ -145,5 +147,5 @@ func (r *EngineRequest) MatchLimit(known int, reported bool) int {
 	return min(known-1, max(0, r.Params.PromptLogprobStart-1))
 }
 
-// Remaining is how many more output tokens the request may get.
+// Remaining is how many more output tokens the request may have.
 func (r *EngineRequest) Remaining() int { return r.Params.MaxTokens - len(r.Output) }

@@ -3,18 +3,18 @@ package messages
 // ToQueue is the set of messages that the waiting queue accepts.
 type ToQueue interface{ toQueue() }
 
-// EnqueueRequests hands requests to the engine, in order. The bound was kept
-// at intake, so the queue takes them all.
+// EnqueueRequests submits requests to the engine, in order. Intake checks the
+// limits, so the queue accepts all of them.
 type EnqueueRequests struct {
 	Header
 	Requests []*EngineRequest // moved; the requests are frozen
 }
 
-// FinishRequests asks the engine to let go of requests: their client has gone,
-// they were aborted, or intake found a stop string. It follows the requests'
-// path intake, queue, batch in order, so that it can never overtake the
-// request itself. The batch former acknowledges each id with a RequestEnded,
-// known or not; a repeated end is harmless.
+// FinishRequests asks the engine to release requests: their client has
+// disconnected, they were aborted, or intake found a stop string. It takes the
+// same way as the requests (intake, queue, batch former), so it cannot overtake
+// them. The batch former acknowledges each id with a RequestEnded, known or not;
+// a repeated one is harmless.
 type FinishRequests struct {
 	Header
 	IDs []RequestID // frozen
@@ -24,18 +24,18 @@ type FinishRequests struct {
 type OfferCandidates struct {
 	Header
 	Plan  PlanID
-	Limit int // requests at most, >= 1
+	Limit int // at most this many requests, >= 1
 }
 
-// ClaimCandidates takes offered requests out of the queue for good. An id that
-// was finished meanwhile is skipped: its FinishRequests went ahead to the
-// batch former.
+// ClaimCandidates removes admitted requests from the queue. An id that was
+// finished in the meantime is skipped: its FinishRequests was passed on to the
+// batch former before.
 type ClaimCandidates struct {
 	Header
 	IDs []RequestID // frozen
 }
 
-// PrefixPeeked is how much of one request is cached.
+// PrefixPeeked is the cached prefix of one request.
 type PrefixPeeked struct {
 	ID     RequestID
 	Tokens int // matched, whole pages
@@ -44,8 +44,8 @@ type PrefixPeeked struct {
 	Path []NodeID
 }
 
-// PrefixesPeeked answers PeekPrefixes: its first requests, in order, at least
-// one. Nothing is locked, so everything may have changed already.
+// PrefixesPeeked answers PeekPrefixes for its first requests, at least one, in
+// order. Nothing is locked, so the cache may have changed since.
 type PrefixesPeeked struct {
 	Header
 	Peeked []PrefixPeeked // moved

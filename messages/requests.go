@@ -2,12 +2,12 @@ package messages
 
 import "slices"
 
-// named is a message about requests, which may stand for more than one.
+// named is a message about requests. The list may have duplicates.
 type named interface{ requests() []RequestID }
 
-// Requests are the requests that a message is about, each once: those to
-// suspect if its handling fails. Steps are named by number only; what works in
-// them is for the sender and the receiver to know.
+// Requests are the requests that a message is about, each once. They are the
+// suspects if handling the message fails. Messages about a step name no requests;
+// its sender and its receiver know them.
 func Requests(msg any) []RequestID {
 	m, ok := msg.(named)
 	if !ok {

@@ -3,31 +3,29 @@ package messages
 // ToRunner is the set of messages that a device's runner accepts.
 type ToRunner interface{ toRunner() }
 
-// RunBatch launches one step. It carries what changed since the last one,
-// never whole page tables: the executor keeps each row's pages and tokens. One
-// may come while the step before it runs; it is computed after that one and
-// may work on tokens that that one samples.
-// Order of application: Closed, Opened, Replaced, Grown, Work.
+// RunBatch launches one step. It has the changes since the last step and no whole
+// page tables: the executor keeps each row's pages and tokens. It may be sent
+// while the last step is in flight; it is computed after that step and may use
+// the tokens that the step samples. Order: Closed, Opened, Replaced, Grown, Work.
 type RunBatch struct {
 	Header
 	Step     StepID
-	Closed   []Row         // moved; rows that no request holds any more
-	Opened   []RowOpened   // moved; rows that a request got
+	Closed   []Row         // moved; rows that are free again
+	Opened   []RowOpened   // moved; rows assigned to a request
 	Replaced []RowReplaced // moved
 	Grown    []RowGrown    // moved
 	Work     []RowWork     // moved; at least one, each row at most once
 }
 
-// WatchdogDue tells the runner to look how long the step that runs has been on the
-// device.
+// WatchdogDue tells the runner to check how long the step in flight has taken.
 type WatchdogDue struct{ Header }
 
-// RowOpened gives a row to a request.
+// RowOpened assigns a row to a request.
 type RowOpened struct {
 	Row     Row
 	Request *EngineRequest // frozen
-	// Output is what the request has produced so far, at least
-	// Request.Output: a retracted request comes back with more. Frozen.
+	// Output are the request's output tokens so far. They begin with
+	// Request.Output; a request that was retracted has more. Frozen.
 	Output []int32
 	Pages  []Page // frozen; the pages of its cached prefix
 }
@@ -45,10 +43,10 @@ type RowGrown struct {
 	Pages []Page // frozen
 }
 
-// RowWork is what one row does in a step: compute the tokens at positions
-// [Start, Start+Count) and store their KV. All of them are known to the
-// executor when the earlier steps are done: prompt, output, or sampled by one of
-// them, which the batch former need not have heard of.
+// RowWork is the work of one row in a step: compute the tokens at positions
+// [Start, Start+Count) and store their KV. The executor knows these tokens when
+// the earlier steps are done: they are of the prompt, of the output, or sampled
+// by an earlier step whose results the batch former may not have yet.
 type RowWork struct {
 	Row          Row
 	Start, Count int

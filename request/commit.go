@@ -6,8 +6,8 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// commitPrompt keeps the first report about a prompt, and gives the tokens of it
-// if it is the first.
+// commitPrompt keeps the first report about a prompt. It returns the number of
+// the prompt's tokens, 0 for a repeated report.
 func (c *Core) commitPrompt(r *messages.PromptResult, out *messages.Outbox) int {
 	e := c.table.entries[r.ID]
 	if e == nil || e.prompted {
@@ -19,7 +19,7 @@ func (c *Core) commitPrompt(r *messages.PromptResult, out *messages.Outbox) int 
 	return len(e.sub.Prompt)
 }
 
-// commit makes a computed change real. Nothing in it can fail.
+// commit applies a computed change. Nothing in it can fail.
 func (c *Core) commit(now time.Duration, ch *change, out *messages.Outbox) {
 	e := ch.e
 	e.stream, e.stop, e.held = ch.stream, ch.text.state, ch.text.held
@@ -44,10 +44,10 @@ func (c *Core) commit(now time.Duration, ch *change, out *messages.Outbox) {
 		f.Reason = messages.FinishLength
 	}
 	e.endsItself = ch.end != 0
-	c.fixEnd(now, e, f, out)
+	c.finish(now, e, f, out)
 }
 
-// commitToken appends an accepted token; progress clears every suspicion.
+// commitToken appends an accepted token. Progress clears the suspicion.
 func (c *Core) commitToken(now time.Duration, ch *change, out *messages.Outbox) {
 	e := ch.e
 	e.suspicion = 0
@@ -63,73 +63,6 @@ func (c *Core) commitToken(now time.Duration, ch *change, out *messages.Outbox) 
 	} else {
 		out.Record(messages.InterTokenLatency, (now - e.lastToken).Seconds())
 	}
-	c.table.noteToken()
+	c.table.output++
 	e.lastToken = now
-}
-
-// releaseTokens moves the tokens whose text is final to those for delivery, at
-// the end all of them, with offsets inside the text that is shown.
-func (e *entry) releaseTokens(all bool) {
-	n := 0
-	for n < len(e.heldTokens) && (all || e.heldTokens[n].end <= e.final) {
-		t := e.heldTokens[n].OutputToken
-		t.TextOffset = min(t.TextOffset, e.final)
-		e.ready = append(e.ready, t)
-		n++
-	}
-	rest := copy(e.heldTokens, e.heldTokens[n:])
-	clear(e.heldTokens[rest:])
-	e.heldTokens = e.heldTokens[:rest]
-}
-
-// releaseFollowers lets the requests into the engine that waited for this
-// one's first token.
-func (c *Core) releaseFollowers(e *entry) {
-	for _, f := range e.call.entries {
-		if f.place == placeHeld && f.sub.After == e.index {
-			f.become(placeWaiting)
-			c.fresh = append(c.fresh, f)
-		}
-	}
-}
-
-// fixEnd writes the client's end of a request, once.
-func (c *Core) fixEnd(now time.Duration, e *entry, f *messages.Finish, out *messages.Outbox) {
-	t := c.table
-	t.unqueue(e)
-	t.noteEnd(e)
-	if f.Reason == messages.FinishAbort || f.Reason == messages.FinishError {
-		e.text.add(e.held)
-		e.final += len(e.held)
-		e.held = ""
-		e.releaseTokens(true)
-	}
-	e.finish = f
-	e.usage = e.usageNow()
-	e.stream, e.stops = nil, nil
-	if e.place == placeHeld || e.place == placeWaiting {
-		e.become(placeNone)
-	}
-	c.releaseFollowers(e)
-	out.Record(messages.RequestLatency, (now - e.arrived).Seconds())
-	switch f.Reason {
-	case messages.FinishAbort:
-		out.Record(messages.RequestsAborted, 1)
-	case messages.FinishError:
-		switch f.Kind {
-		case messages.RefusedTimeout:
-			out.Record(messages.RequestsTimedOut, 1)
-		case messages.RefusedBusy:
-			out.Record(messages.RequestsOusted, 1)
-		case messages.RefusedDraining:
-			out.Record(messages.RequestsAborted, 1)
-		default:
-			out.Record(messages.RequestsFailed, 1)
-		}
-	}
-}
-
-// usageNow counts a request's tokens so far.
-func (e *entry) usageNow() messages.Usage {
-	return messages.Usage{PromptTokens: len(e.sub.Prompt), CompletionTokens: len(e.output), CachedTokens: e.cached}
 }

@@ -7,9 +7,9 @@ func byToken(r messages.EndReason) bool {
 	return r == messages.EndEOS || r == messages.EndStopToken
 }
 
-// computeToken computes what a token changes. It changes nothing itself but
-// that the entry's stream is taken away, see takeStream. What comes behind the
-// end of the output, by the engine or by a stop string, changes nothing.
+// computeToken computes what a token changes. Of the entry itself it changes only
+// the stream, which it takes away; see takeStream. A token after the end of the
+// output, by the engine or by a stop string, changes nothing.
 func (c *Core) computeToken(r *messages.TokenResult) {
 	e := c.table.entries[r.ID]
 	if e.finish != nil {
@@ -37,8 +37,8 @@ func (c *Core) computeToken(r *messages.TokenResult) {
 	}
 }
 
-// computeEnd computes the end of an entry that the engine released without a
-// token from which the end follows.
+// computeEnd computes the end of an entry that the engine released, if it does not
+// follow from a token.
 func (c *Core) computeEnd(r *messages.RequestEnded) {
 	e := c.table.entries[r.ID]
 	if e == nil || e.finish != nil || e.place != placeEngine {
@@ -59,7 +59,7 @@ func (c *Core) computeEnd(r *messages.RequestEnded) {
 	ch.close(ch.n > e.params.MinTokens)
 }
 
-// changeOf is the newest change of an entry by the message in work, or nil.
+// changeOf is the newest change of an entry in this Step, or nil.
 func (c *Core) changeOf(e *entry) *change {
 	if i := e.staging - 1; i >= 0 && i < len(c.changes) && c.changes[i].e == e {
 		return &c.changes[i]
@@ -67,8 +67,8 @@ func (c *Core) changeOf(e *entry) *change {
 	return nil
 }
 
-// addChange appends a change that follows what the entry has, or what the change
-// before it makes of that. It reuses the list's memory.
+// addChange appends a change that continues from the entry's last change in this
+// Step, or else from the entry. The memory of the list is reused.
 func (c *Core) addChange(e *entry) *change {
 	next := change{e: e, n: len(e.output), start: e.final, text: stopStep{state: e.stop, held: e.held, matched: -1}}
 	if before := c.changeOf(e); before != nil {
@@ -81,25 +81,9 @@ func (c *Core) addChange(e *entry) *change {
 	return &c.changes[len(c.changes)-1]
 }
 
-// close ends the text: what is left of an unfinished character, then what was
-// held back, unless a stop string turns up in it.
-func (ch *change) close(armed bool) {
-	if ch.text.matched >= 0 {
-		return
-	}
-	rest := ""
-	if ch.stream != nil {
-		rest = ch.stream.Flush()
-	}
-	before := ch.text.final
-	ch.text = ch.e.stops.advance(ch.text.state, ch.text.held, rest, armed, ch.e.sub.KeepStop)
-	ch.text.final = before + ch.text.final + ch.text.held
-	ch.text.held = ""
-}
-
-// takeStream takes an entry's stream away until the change is committed: if
-// anything panics before, the entry has none, and the next taker makes it again
-// from the accepted tokens. That costs nothing per token, where a copy would.
+// takeStream takes an entry's stream until the change is committed. After a panic
+// the entry has none, and the next call rebuilds it from the accepted tokens.
+// Unlike a copy, this costs nothing per token.
 func (c *Core) takeStream(e *entry) Stream {
 	s := e.stream
 	e.stream = nil

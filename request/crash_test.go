@@ -39,7 +39,7 @@ func transcript(t *testing.T, panicAt int, lost bool) (string, int) {
 		before := *r.table
 		done := func() (done bool) {
 			defer func() {
-				if recover() != nil && (r.table.seq != before.seq || r.table.broken) {
+				if recover() != nil && (r.table.engine.seq != before.engine.seq || r.table.engine.failed) {
 					t.Errorf("call %d: the crash changed the table", panicAt)
 				}
 			}()

@@ -2,31 +2,15 @@ package request
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// alarm is the timers that are out for deadlines. It belongs to one
-// incarnation: the next one sets its own, and one too many does no harm.
-type alarm struct {
-	// out is when they are due, the next one last. A second one is set when a
-	// request that waits has to be ended before the one the first is for.
-	out []time.Duration
-	// settled: no deadline comes before the next timer. A new request or a
-	// timer that is due changes that.
-	settled bool
-}
-
-// leastPause is between two looks at the deadlines, so that many which follow
-// each other closely cost one look.
-const leastPause = 10 * time.Millisecond
-
-// deadline is when an entry's time is over, whichever comes first: waiting for
-// admission or altogether. False: never. A call waits until its first request is
-// admitted; then it is being worked on, and the others take their turn however
-// long that is.
+// deadline is when an entry times out: by QueueTimeout or by RequestTimeout,
+// whichever comes first. ok is false if it never does. QueueTimeout applies to a
+// call until its first request is admitted; then the call is being worked on,
+// and its other requests may wait longer.
 func (t *Table) deadline(e *entry) (at time.Duration, ok bool) {
 	if e.finish != nil {
 		return 0, false
@@ -40,10 +24,7 @@ func (t *Table) deadline(e *entry) (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// waitsForCall: nothing of the call was admitted yet.
-func (e *entry) waitsForCall() bool { return e.waits && !e.call.begun }
-
-// setAlarm asks to be woken up at the next deadline, if that may have changed.
+// setAlarm sets a timer for the next deadline, if that may have changed.
 func (c *Core) setAlarm(now time.Duration, out *messages.Outbox) {
 	t := c.table
 	if c.alarm.settled {
@@ -57,25 +38,13 @@ func (c *Core) setAlarm(now time.Duration, out *messages.Outbox) {
 		}
 	}
 	if any {
-		c.wakeAt(now, next, out)
+		c.alarm.wakeAt(now, next, out)
 	}
 }
 
-// wakeAt sets a timer, unless one is due before.
-func (c *Core) wakeAt(now, at time.Duration, out *messages.Outbox) {
-	at = max(at, now+leastPause)
-	if n := len(c.alarm.out); n == 0 || at < c.alarm.out[n-1] {
-		c.alarm.out = append(c.alarm.out, at)
-		out.After(at-now, &messages.DeadlinesDue{At: at})
-	}
-}
-
-// endOverdue ends the requests whose time is over.
+// endOverdue ends the requests that have timed out.
 func (c *Core) endOverdue(now time.Duration, m *messages.DeadlinesDue, out *messages.Outbox) {
-	c.alarm.settled = false
-	if i := slices.Index(c.alarm.out, m.At); i >= 0 {
-		c.alarm.out = slices.Delete(c.alarm.out, i, i+1)
-	}
+	c.alarm.fired(m.At)
 	t := c.table
 	for _, e := range t.inOrder() {
 		at, ok := t.deadline(e)
@@ -89,16 +58,4 @@ func (c *Core) endOverdue(now time.Duration, m *messages.DeadlinesDue, out *mess
 		}
 		c.giveUp(now, e, messages.RefusedTimeout, why, out)
 	}
-}
-
-// giveUp ends a request that the server cannot serve in time.
-func (c *Core) giveUp(now time.Duration, e *entry, kind messages.RefusalKind, why string, out *messages.Outbox) {
-	if e.place == placeEngine {
-		c.cancel(e)
-	}
-	c.fixEnd(now, e, &messages.Finish{
-		Reason: messages.FinishError, MatchedToken: -1, Message: why, Kind: kind, RetryAfterSeconds: c.table.pause(&e.sub, 1),
-	}, out)
-	c.emit(e)
-	c.table.settle(e)
 }

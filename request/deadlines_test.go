@@ -58,7 +58,7 @@ func TestQueueTimeoutEndsOnlyWhoWaits(t *testing.T) {
 		t.Errorf("finished %v, readings %v", got, r.out.Readings)
 	}
 	if len(running.read().finish) != 0 || len(r.out.Timers) != 0 {
-		t.Errorf("the admitted request ended, or timers %v are out for nobody", r.out.Timers)
+		t.Errorf("the admitted request ended, or timers %v are set for no request", r.out.Timers)
 	}
 	// A new one sets the alarm again.
 	r.submit(3, "", submission())
@@ -141,13 +141,13 @@ func TestFullQueueKeepsTheUrgent(t *testing.T) {
 	}{
 		{"rising", false, []int32{1, 2, 3, 4, 5, 6, 7}, []int{1, 2, 3}},
 		{"falling", false, []int32{7, 6, 5, 4, 3, 2, 1}, []int{4, 5, 6}},
-		{"equal ones do not oust", false, []int32{1, 1, 1, 1, 1}, []int{4}},
+		{"equal ones displace none", false, []int32{1, 1, 1, 1, 1}, []int{4}},
 		{"low first", true, []int32{7, 6, 5, 4, 3}, []int{1}},
 		{"the latest of the lowest goes", false, []int32{0, 1, 1, 1, 2}, []int{3}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			opt := tableOptions()
-			opt.MaxQueuedRequests, opt.Priorities, opt.LowFirst, opt.Oust = 3, true, tt.low, true
+			opt.MaxQueuedRequests, opt.Priorities, opt.LowFirst, opt.Displace = 3, true, tt.low, true
 			r := newRigWith(t, opt, letters())
 			r.start()
 			var clients []*client
@@ -172,7 +172,7 @@ func TestFullQueueKeepsTheUrgent(t *testing.T) {
 	}
 }
 
-// Priorities that only the eviction goes by take nobody's place in the queue.
+// Priorities that only eviction uses displace no request in the queue.
 func TestFullQueueWithoutItsPolicy(t *testing.T) {
 	opt := tableOptions()
 	opt.MaxQueuedRequests, opt.Priorities = 1, true

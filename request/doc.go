@@ -1,46 +1,63 @@
-// Package request is the pure core of intake: it takes calls in, keeps every
-// open request in a table that outlives all epochs, turns sampled tokens into
-// text, and owns the client's end of each request.
+// Package request is the core of intake: it accepts calls, keeps every open
+// request in a table that survives all epochs, turns sampled tokens into text,
+// and writes the end of each request as its client sees it.
 //
-// # What a request goes through
+// # The life of a request
 //
-// A request is held while the one it names in After has no token, waits while
-// no epoch stands, and is in the engine from EnqueueRequests to RequestEnded.
-// Independently, its client's end is written once, by whichever comes first:
-// an end token or the length limit (both can be read off the token stream, so
-// that a crash between the token and its RequestEnded cannot matter), a stop
-// string, an abort, a client that went away, or an error. Tokens after the end
-// are ignored and not counted. The table forgets a request when the client has
-// its end (or is gone) and the engine has let go of it.
+// A request is held while the request that it names in After has no token. It
+// waits until an epoch is up, and is in the engine from EnqueueRequests to
+// RequestEnded. Independently of that, its end is written once: by an end token,
+// the length limit, a stop string, an abort, a client that disconnects, or an
+// error, whichever comes first. End tokens and the length limit follow from the
+// tokens, so a crash between a token and its RequestEnded does not matter. Tokens
+// after the end are ignored and not counted. The table drops a request when its
+// end was delivered, or its client has disconnected, and the engine has released
+// it.
 //
 // # Text
 //
-//   - A stop string counts at the first byte position where one is complete,
-//     across token borders; among those complete there the longest counts.
-//     Text that may still become a stop string is held back, with its tokens.
+//   - A stop string matches at the first byte position where one is complete,
+//     across token boundaries. If several are complete there, the longest one
+//     counts. Text that may still become a stop string is held back, with its
+//     tokens.
 //   - A stop string completed by one of the first MinTokens tokens is ignored,
-//     as end tokens are (the rule of vLLM).
-//   - The text of a stop string or an end token is not shown unless KeepStop
-//     asks for it; a special end token also needs KeepSpecial. The token is
-//     listed and counted in either case.
-//   - An aborted or failed request shows what it had, without the bytes of an
-//     unfinished character.
+//     like end tokens (the rule of vLLM).
+//   - The text of a stop string or an end token is not shown unless KeepStop is
+//     set; a special end token also needs KeepSpecial. The token is listed and
+//     counted in either case.
+//   - An aborted or failed request shows the text up to that point, without the
+//     bytes of an unfinished character.
 //
 // # Crashes
 //
-// Step first computes what a message changes, with all foreign code (the
-// detokeniser) in this part, and then commits, so a panic leaves the table as
+// Step first computes what a message changes and then commits it. All foreign
+// code (the detokeniser) runs in the first part, so a panic leaves the table as
 // it was: the message may be delivered again, or lost with its epoch. The state
 // of a detokeniser that was being changed is thrown away and rebuilt from the
-// accepted tokens. Effects lost by a panic are covered by the epochs:
-// the end of one delivers what is undelivered, the next one gets every
-// unfinished request again.
+// accepted tokens. Effects lost by a panic are repeated by the epochs: the end of
+// one delivers what is undelivered, and the next one gets every unfinished
+// request again.
 //
 // # Concurrency properties
 //
 //   - A Table is used by one Core at a time, a Core by one goroutine at a time.
-//   - Events of one call are delivered in order; nothing is promised about the
-//     order between calls.
-//   - Nothing here blocks: a slow reader's output stays in the table, bounded
-//     by the request's MaxTokens.
+//   - Events of one call are delivered in order. There is no order between calls.
+//   - Nothing blocks: the output of a slow reader stays in the table, bounded by
+//     the request's MaxTokens.
+//
+// # Floors
+//
+//	options seams stop pace engine
+//	entry
+//	backlog
+//	table
+//	wait validate check
+//	refuse
+//	change alarm
+//	core
+//	deliver asks enqueue
+//	finish compute
+//	commit deadlines calls epochs
+//	results
+//	step
 package request

@@ -18,7 +18,7 @@ func TestResubmission(t *testing.T) {
 	}
 	r.tokens(2, 0, ids("ab")...)
 	r.tokens(3, 0, ids("c.")...)           // its end is fixed
-	r.step(&messages.DropCall{Call: 4})    // its client has gone
+	r.step(&messages.DropCall{Call: 4})    // its client has disconnected
 	if sends := r.end(); len(sends) != 0 { // between epochs nothing is sent
 		t.Fatalf("sent %v", sends)
 	}
@@ -126,7 +126,7 @@ func TestQuarantineTellsSuspectsApart(t *testing.T) {
 	isolated := func(want messages.RequestID) {
 		t.Helper()
 		if reqs := r.start(); len(reqs) != 1 || reqs[0].ID != want || !reqs[0].Alone {
-			t.Fatalf("resubmitted %v, want %d by itself", reqs, want)
+			t.Fatalf("resubmitted %v, want %d alone", reqs, want)
 		}
 	}
 	r.end(1, 2, 3)
@@ -178,7 +178,7 @@ func TestAbortAndDrop(t *testing.T) {
 	}
 	r.tokens(2, 0, 1)
 	if b.read(); len(b.outputs) != 0 {
-		t.Fatal("a client that has gone got output")
+		t.Fatal("a client that has disconnected got output")
 	}
 	if r.released(2, messages.EndCancelled); r.table.Open() != 1 {
 		t.Fatalf("%d open", r.table.Open())
@@ -237,7 +237,7 @@ func TestOwnersShareNoNames(t *testing.T) {
 	}
 }
 
-// Who is cut off by a shutdown hears that, and not that somebody aborted it.
+// A client that is cut off by a shutdown is told so, and not that it was aborted.
 func TestAbortForAShutdown(t *testing.T) {
 	r := newRig(t, letters())
 	r.start()

@@ -1,75 +1,71 @@
 package request
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// TableOptions are the bounds of a request table. All are hard.
+// TableOptions are the limits of a request table. All are hard limits.
 type TableOptions struct {
-	// ContextLength is how many tokens, prompt and output together, the model
-	// can attend to; >= 2. Example 4096.
+	// ContextLength is the most tokens of a request, prompt and output together;
+	// >= 2. Example 4096.
 	ContextLength int
 	// PoolTokens is how many tokens the KV pool holds; >= 2. Example 65536.
 	PoolTokens int
 	// Vocab is the number of token ids, 0..Vocab-1; >= 1. Example 32000.
 	Vocab int
-	// MaxOpenRequests bounds the table, in requests; a call beyond it is
+	// MaxOpenRequests bounds the requests in the table; a call beyond it is
 	// refused as busy. >= 1. Example 1024.
 	MaxOpenRequests int
-	// MaxQueuedTokens bounds the prompt tokens of requests that have no output
-	// yet; zero means no bound. A call that finds none queued is always taken.
+	// MaxQueuedTokens bounds the prompt tokens of requests without output; zero
+	// means no bound. If no tokens are queued, a call of any size is accepted.
 	// Example 1000000.
 	MaxQueuedTokens int
 	// MaxQueuedRequests (max-queued-requests) bounds the requests that wait for
-	// admission; zero means MaxOpenRequests. A call beyond it is refused as
-	// busy, unless requests of a lower priority wait, which then give way
-	// (Oust).
-	// Example 256.
+	// admission; zero means MaxOpenRequests. A call beyond it is refused as busy,
+	// or replaces waiting requests of a lower priority (Displace). Example 256.
 	MaxQueuedRequests int
-	// MaxRunning is how many requests the engine runs at once; zero means 1.
-	// While no more are open, no estimate refuses a call. Example 64.
+	// MaxRunning is how many requests the engine runs at once; zero means 1. No
+	// estimate refuses a call while fewer are open. Example 64.
 	MaxRunning int
-	// QueueTimeout (queue-timeout) ends a call of which no request was admitted
-	// in time, RequestTimeout (request-timeout) a request that has not ended;
-	// zero means never. A call keeps those with which it was accepted. With QueueTimeout, a call whose estimated wait exceeds
-	// half of the smaller of both is refused as busy. Example 60s.
+	// QueueTimeout (queue-timeout) ends a call if none of its requests was
+	// admitted in time, RequestTimeout (request-timeout) a request that was not
+	// finished in time; zero means never. A call keeps the timeouts with which it
+	// was accepted. With QueueTimeout, a call whose estimated wait exceeds half of
+	// the smaller timeout is refused as busy. Example 60s.
 	QueueTimeout, RequestTimeout time.Duration
-	// Priorities says that the engine looks at priorities; otherwise a request
-	// with one is refused, since it would be without effect. LowFirst turns
-	// their order around (schedule-low-priority-values-first).
+	// Priorities says that the engine uses priorities. Otherwise a request with a
+	// priority is refused, because it would have no effect. LowFirst reverses
+	// their order (schedule-low-priority-values-first).
 	Priorities, LowFirst bool
-	// Oust lets a call beyond MaxQueuedRequests take the places of requests of
-	// a lower priority that wait, if the queue goes by priority, too.
-	Oust bool
-	// Fair says that the queue lets tenants take turns, so that a call waits
-	// for its tenant's share only.
+	// Displace lets a call beyond MaxQueuedRequests replace waiting requests of a
+	// lower priority. For a queue that is ordered by priority.
+	Displace bool
+	// Fair says that tenants take turns in the queue, so that a call waits for its
+	// tenant's share only.
 	Fair bool
-	// MaxLogprobs bounds the likeliest tokens reported per position; zero
-	// means none but the chosen one. Example 20.
+	// MaxLogprobs bounds the top logprobs per position; zero means only the chosen
+	// token. Example 20.
 	MaxLogprobs int
-	// MaxStopBytes bounds the stop strings of a request, all together, in
-	// bytes; zero means 4096.
+	// MaxStopBytes bounds the total size of a request's stop strings, in bytes;
+	// zero means 4096.
 	MaxStopBytes int
-	// SuspectLimit is after how many crashes in a row without progress a
-	// request is run alone; zero means 2.
+	// SuspectLimit is the number of crashes in a row without progress after which
+	// a request runs alone; zero means 2.
 	SuspectLimit int
-	// MaxTickets bounds the administrative questions under way; zero means 16.
+	// MaxTickets bounds the open administrative questions; zero means 16.
 	MaxTickets int
 }
 
-// withDefaults fills in what zero stands for.
+// withDefaults fills in the defaults of zero fields.
 func (o TableOptions) withDefaults() TableOptions {
-	for _, d := range []struct {
-		value *int
-		zero  int
-	}{{&o.MaxStopBytes, 4096}, {&o.SuspectLimit, 2}, {&o.MaxTickets, 16}, {&o.MaxRunning, 1}} {
-		if *d.value == 0 {
-			*d.value = d.zero
-		}
-	}
+	o.MaxStopBytes = cmp.Or(o.MaxStopBytes, 4096)
+	o.SuspectLimit = cmp.Or(o.SuspectLimit, 2)
+	o.MaxTickets = cmp.Or(o.MaxTickets, 16)
+	o.MaxRunning = cmp.Or(o.MaxRunning, 1)
 	return o
 }
 
@@ -85,11 +81,11 @@ func (o TableOptions) Validate() error {
 		{"MaxStopBytes", o.MaxStopBytes, 0}, {"SuspectLimit", o.SuspectLimit, 0}, {"MaxTickets", o.MaxTickets, 0},
 	} {
 		if f.value < f.min {
-			return fmt.Errorf("request table: %s is %d, want at least %d", f.name, f.value, f.min)
+			return fmt.Errorf("request table: %s is %d; it must be at least %d", f.name, f.value, f.min)
 		}
 	}
 	if o.QueueTimeout < 0 || o.RequestTimeout < 0 {
-		return fmt.Errorf("request table: QueueTimeout is %s and RequestTimeout %s, want at least 0", o.QueueTimeout, o.RequestTimeout)
+		return fmt.Errorf("request table: QueueTimeout is %s and RequestTimeout %s; both must be at least 0", o.QueueTimeout, o.RequestTimeout)
 	}
 	return nil
 }
@@ -102,22 +98,11 @@ func (o *TableOptions) Limits() messages.IntakeLimits {
 	}
 }
 
-// with has other limits.
+// with returns the options with other limits.
 func (o TableOptions) with(l messages.IntakeLimits) TableOptions {
 	o.MaxOpenRequests, o.MaxQueuedTokens, o.MaxQueuedRequests = l.MaxOpenRequests, l.MaxQueuedTokens, l.MaxQueuedRequests
 	o.QueueTimeout, o.RequestTimeout = l.QueueTimeout, l.RequestTimeout
 	return o
-}
-
-// configure takes new limits, all or none. Requests that exceed them stay.
-func (c *Core) configure(m *messages.ConfigureIntake) {
-	opt := c.table.opt.with(m.Limits)
-	if err := opt.Validate(); err != nil {
-		answer(m.Reply, err.Error())
-		return
-	}
-	c.table.opt = opt
-	answer(m.Reply, "")
 }
 
 // limit is how many tokens a request can have, prompt and output together.

@@ -7,32 +7,12 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// change is what one token, or an end without one, changes in an entry, computed
-// ahead. Several tokens of a request in one message are changes that follow each
-// other.
-type change struct {
-	e        *entry
-	n        int // output tokens with this one
-	hasToken bool
-	token    int32
-	logprobs *messages.PositionLogprobs
-	start    int // final text before it, in bytes
-	offset   int // where the token's text starts in the whole text
-	stream   Stream
-	text     stopStep
-	end      messages.EndReason // 0: goes on
-	why      string             // for EndFailed
-}
-
-// over reports whether the output ends with this change.
-func (ch *change) over() bool { return ch.end != 0 || ch.text.matched >= 0 }
-
-// takeResults takes what one step brought, in three parts: compare it with the
-// table, compute every entry's change, commit and deliver. It reports whether
-// the message counted.
+// takeResults takes the results of one step: it compares them with the table,
+// computes the change of every entry, then commits and delivers. It reports
+// whether the message was accepted.
 func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *messages.Outbox) bool {
 	t := c.table
-	if m.Header != t.engine || !t.standing || t.broken || m.Seq <= t.seq {
+	if !t.engine.expects(m) {
 		out.Record(messages.StaleMessages, 1)
 		return false
 	}
@@ -48,7 +28,7 @@ func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *mess
 	}
 	c.current = nil
 
-	t.seq = m.Seq
+	t.engine.seq = m.Seq
 	for _, id := range m.Admitted {
 		if e := t.entries[id]; e != nil {
 			t.admitted(e)
@@ -71,7 +51,7 @@ func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *mess
 	}
 	c.cancelEnded(m)
 	if prompts+accepted > 0 {
-		t.pace.brought(now, work(prompts, float64(accepted)))
+		t.pace.addWork(now, work(prompts, float64(accepted)))
 	}
 	if accepted > 0 {
 		out.Record(messages.GenerationTokens, float64(accepted))
@@ -79,22 +59,22 @@ func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *mess
 	for i := range c.changes {
 		if e := c.changes[i].e; e.staging == i+1 { // its last change
 			c.emit(e)
-			t.settle(e)
+			t.drop(e)
 		}
 	}
 	for i := range m.Ended {
 		if e := t.entries[m.Ended[i].ID]; e != nil {
-			t.settle(e)
+			t.drop(e)
 		}
 	}
 	return true
 }
 
-// contradiction is why a message cannot follow what the table knows; "" if it
-// can. Found before anything of it counts, it costs an epoch and no token.
+// contradiction is why a message contradicts the table, "" if it does not. The
+// check comes before anything is changed, so it costs an epoch but no token.
 func (t *Table) contradiction(m *messages.StepResults) string {
-	if m.Seq != t.seq+1 {
-		return fmt.Sprintf("they follow %d; what came between is lost", t.seq)
+	if m.Seq != t.engine.seq+1 {
+		return fmt.Sprintf("they follow %d; those in between are lost", t.engine.seq)
 	}
 	t.compared++
 	for i := range m.Tokens {
@@ -120,13 +100,13 @@ func (t *Table) contradiction(m *messages.StepResults) string {
 		if e == nil || e.place != placeEngine || e.finish != nil || byToken(r.Reason) || r.Reason == messages.EndLength || r.Reason == messages.EndFailed {
 			continue
 		}
-		return fmt.Sprintf("request %d was released as %s, which nobody asked for", r.ID, r.Reason)
+		return fmt.Sprintf("request %d was released as %s without having been cancelled", r.ID, r.Reason)
 	}
 	return ""
 }
 
-// cancelEnded asks the engine to let go of requests whose end came from here
-// and that are still in it.
+// cancelEnded asks the engine to release the requests that intake has ended, for
+// example at a stop string.
 func (c *Core) cancelEnded(m *messages.StepResults) {
 	for i := range m.Tokens {
 		id := m.Tokens[i].ID
@@ -137,7 +117,8 @@ func (c *Core) cancelEnded(m *messages.StepResults) {
 		if e.finish != nil && e.place == placeEngine && !e.endsItself {
 			c.cancel(e)
 		}
-		// A token after the engine's own end: from now on it is told.
+		// If another token comes although the engine should have ended the
+		// request, it is cancelled.
 		e.endsItself = false
 	}
 }

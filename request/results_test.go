@@ -69,7 +69,7 @@ func TestEnds(t *testing.T) {
 				t.Errorf("%s: %d outputs without streaming", name, len(got.outputs))
 			}
 			if r.table.Open() != 1 {
-				t.Errorf("%s: forgotten before the engine let go", name)
+				t.Errorf("%s: dropped before the engine released it", name)
 			}
 			if r.released(1, messages.EndCancelled); r.table.Open() != 0 {
 				t.Errorf("%s: still open", name)

@@ -86,7 +86,7 @@ func letters() *bytesDetok {
 
 const eos = 26
 
-// ids turns a word into tokens of letters; '.' stands for eos.
+// ids turns a word into tokens of letters; '.' is eos.
 func ids(word string) []int32 {
 	var out []int32
 	for _, r := range word {

@@ -95,13 +95,13 @@ func (e *slowEngine) step(m messages.ToIntake) {
 
 // submit opens a call of n equal requests.
 func (e *slowEngine) submit(s shape, n int, tenant string) *slowCall {
-	k := &slowCall{client: newClient(n + 4), arrived: e.now, begun: -1, length: s.output, open: e.table.running + e.table.line.requests, waiting: e.table.line.requests}
-	_, free := e.table.places()
+	k := &slowCall{client: newClient(n + 4), arrived: e.now, begun: -1, length: s.output, open: e.table.running + e.table.backlog.requests, waiting: e.table.backlog.requests}
+	_, free := e.table.capacity()
 	k.full = free == 0 && e.table.running < e.table.opt.MaxRunning
 	m := &messages.SubmitRequests{Call: messages.CallID(len(e.calls) + 1), Events: k.events}
 	for range n {
 		p := params()
-		p.MaxTokens = 4 * s.output // nobody knows the length before
+		p.MaxTokens = 4 * s.output // the length is not known before
 		m.Requests = append(m.Requests, messages.Submission{Prompt: make([]int32, s.prompt), Params: p, After: -1, Tenant: tenant})
 	}
 	e.calls = append(e.calls, k)
@@ -318,10 +318,10 @@ func capacity(engine slowEngine, shapes []shape) float64 {
 	return float64(19*engine.rows) / e.now.Seconds()
 }
 
-// Whatever the engine and the load, a call is taken when nobody waits, and while
+// Whatever the engine and the load, a call is accepted when no request waits, and while
 // no more are open than can run at once, unless those that run have been seen to
-// be all that the engine takes; and nobody waits past the timeout.
-func TestEstimateRefusesNobodyInVain(t *testing.T) {
+// be all that the engine takes; and no request waits past the timeout.
+func TestEstimateRefusesNoCallInVain(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const timeout = 10 * time.Second
 		micro := func(name string, most int) time.Duration {
@@ -350,7 +350,7 @@ func TestEstimateRefusesNobodyInVain(t *testing.T) {
 					switch after := k.refused.RetryAfterSeconds; {
 					case k.open+30 > 200: // max-open-requests, perhaps
 					case k.waiting == 0:
-						rt.Fatalf("refused though nobody waits: %s", k.refused.Message)
+						rt.Fatalf("refused though no request waits: %s", k.refused.Message)
 					case k.open < e.table.opt.MaxRunning && !k.full:
 						rt.Fatalf("refused with %d open of %d that can run: %s", k.open, e.table.opt.MaxRunning, k.refused.Message)
 					case after < int(timeout.Seconds()/2) || after > longestPause:
@@ -361,7 +361,7 @@ func TestEstimateRefusesNobodyInVain(t *testing.T) {
 		}
 		e.rest()
 		if o := e.outcome(0); o.longest > timeout+leastPause+time.Millisecond+e.fixed+time.Duration(e.rows)*e.row+64*e.token {
-			rt.Fatalf("somebody waited for %s", o.longest)
+			rt.Fatalf("a request waited for %s", o.longest)
 		}
 	})
 }

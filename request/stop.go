@@ -3,21 +3,21 @@ package request
 import "strings"
 
 // matcher finds the first stop string in a text that comes in pieces, with an
-// Aho–Corasick automaton: O(1) amortised per byte of text, O(bytes) of memory
-// for the stop strings. Immutable after newMatcher; shared by the choices of a
-// prompt. The state of a text is a node, 0 at its start.
+// Aho–Corasick automaton: amortised O(1) per byte of text, memory proportional to
+// the stop strings. It is immutable after newMatcher and shared by the choices of
+// a prompt. The state of a text is a node, 0 at its start.
 type matcher struct {
 	stops []string
 	nodes []stopNode // nodes[0] is the root
 }
 
-// stopNode stands for a prefix of a stop string, the longest one that is a
-// suffix of the text read so far.
+// stopNode is a prefix of a stop string: the longest one that is a suffix of the
+// text read so far.
 type stopNode struct {
 	child, sibling int32 // first child, next sibling; 0: none
 	fail           int32 // the longest proper suffix that is a node
 	match          int32 // index of the longest stop string that ends here, or -1
-	hold           int32 // bytes at the text's end that may begin a stop string
+	hold           int32 // bytes at the end of the text that may be the start of a stop string
 	label          byte  // the last byte of the prefix
 }
 
@@ -63,7 +63,7 @@ func (m *matcher) link(depth []int32) {
 				node.match = m.nodes[node.fail].match
 			}
 			node.hold = depth[c]
-			if node.child == 0 { // nothing can follow: only a suffix may go on
+			if node.child == 0 { // a complete stop string: only a suffix of it can continue
 				node.hold = m.nodes[node.fail].hold
 			}
 			queue = append(queue, c)
@@ -91,19 +91,19 @@ func (m *matcher) next(n int32, b byte) int32 {
 	}
 }
 
-// stopStep is what a piece of text changes. Strings only, so that it can be
-// computed ahead and thrown away.
+// stopStep is the state after a piece of text. It only holds strings and numbers,
+// so it can be computed ahead and thrown away.
 type stopStep struct {
 	state int32
-	final string // text that no stop string can touch any more
-	held  string // text after it that may begin a stop string
+	final string // text that cannot become part of a stop string
+	held  string // text after it that may be the start of a stop string
 	// matched is the index of the stop string that ended the text, or -1.
 	// final then ends where the stop string starts, or ends with keep.
 	matched int
 }
 
 // advance reads a piece that follows the held text. Unless armed, complete stop
-// strings are passed over. A nil matcher holds nothing.
+// strings are ignored. A nil matcher holds nothing back.
 func (m *matcher) advance(state int32, held, piece string, armed, keep bool) stopStep {
 	if m == nil {
 		return stopStep{final: piece, matched: -1}
@@ -126,7 +126,7 @@ func (m *matcher) advance(state int32, held, piece string, armed, keep bool) sto
 	return stopStep{state: state, final: text[:cut], held: text[cut:], matched: -1}
 }
 
-// textBuffer collects pieces of text; a single piece is never copied.
+// textBuffer collects pieces of text. A single piece is not copied.
 type textBuffer struct {
 	one  string
 	many strings.Builder
@@ -148,7 +148,7 @@ func (b *textBuffer) add(s string) {
 
 func (b *textBuffer) empty() bool { return b.one == "" && b.many.Len() == 0 }
 
-// text is everything added since the last reset.
+// text is all text added since the last reset.
 func (b *textBuffer) text() string {
 	if b.one != "" {
 		return b.one

@@ -65,8 +65,8 @@ func TestInvalidCallsAreRefused(t *testing.T) {
 		{"presence_penalty is -3", "presence_penalty", "", func(s *messages.Submission) { s.Params.PresencePenalty = -3 }},
 		{"repetition_penalty is 0", "repetition_penalty", "", func(s *messages.Submission) { s.Params.RepetitionPenalty = 0 }},
 		{"max_tokens is 0", "max_tokens", "", func(s *messages.Submission) { s.Params.MaxTokens = 0 }},
-		{"min_tokens is 21, want at most 20", "min_tokens", "", func(s *messages.Submission) { s.Params.MinTokens = 21 }},
-		{"top_logprobs is 6, want at most 5", "top_logprobs", "", func(s *messages.Submission) { s.Params.TopLogprobs = 6 }},
+		{"min_tokens is 21; it must be at most 20", "min_tokens", "", func(s *messages.Submission) { s.Params.MinTokens = 21 }},
+		{"top_logprobs is 6; it must be at most 5", "top_logprobs", "", func(s *messages.Submission) { s.Params.TopLogprobs = 6 }},
 		{"stop token 99", "stop_token_ids", "token_out_of_vocabulary", func(s *messages.Submission) { s.Params.StopTokenIDs = []int32{99} }},
 		{"logit_bias names token 99", "logit_bias", "token_out_of_vocabulary", func(s *messages.Submission) { s.Params.LogitBias = []messages.TokenBias{{Token: 99}} }},
 		{"logit_bias of token 1 is 101", "logit_bias", "", func(s *messages.Submission) { s.Params.LogitBias = []messages.TokenBias{{Token: 1, Bias: 101}} }},
@@ -119,7 +119,7 @@ func TestDuplicateRequestID(t *testing.T) {
 	}
 	r.step(&messages.DropCall{Call: 1})
 	if c, _ = r.submit(3, "same", submission()); c.accepted == nil {
-		t.Fatalf("the ID of a client that has gone is refused: %+v", c.refused)
+		t.Fatalf("the ID of a client that has disconnected is refused: %+v", c.refused)
 	}
 	r.tokens(2, 0, ids("a.")...)
 	if c, _ = r.submit(4, "same", submission()); c.accepted == nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // A question about the cache gets exactly one answer: the cache's, or nil when
-// there is no epoch, or when it ends first.
+// the engine is down, or when the epoch ends first.
 func TestQuestionsAboutTheCacheAreAnswered(t *testing.T) {
 	c := NewCore(NewTable(TableOptions{ContextLength: 16, PoolTokens: 64, Vocab: 10, MaxOpenRequests: 4}), CoreOptions{})
 	var out messages.Outbox
@@ -24,7 +24,7 @@ func TestQuestionsAboutTheCacheAreAnswered(t *testing.T) {
 				t.Errorf("the answer is %v, want %v", got, want)
 			}
 		default:
-			t.Error("there is no answer")
+			t.Error("there was no answer")
 		}
 	}
 	ask()
@@ -38,7 +38,7 @@ func TestQuestionsAboutTheCacheAreAnswered(t *testing.T) {
 	a := &messages.CacheDescribed{Header: messages.Header{Epoch: 1}, Ticket: q.Ticket}
 	c.Step(0, a, &out)
 	answered(a)
-	c.Step(0, a, &out) // again: nobody waits for it
+	c.Step(0, a, &out) // again: nothing waits for it
 	ask()
 	c.Step(0, &messages.EpochEnded{Header: messages.Header{Epoch: 1}}, &out)
 	answered(nil)

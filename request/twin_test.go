@@ -56,7 +56,7 @@ type scriptEngine struct {
 type running struct {
 	req   *messages.EngineRequest
 	n     int  // output tokens
-	ended bool // by itself; its release may come later
+	ended bool // with its last token; its release may come later
 	why   messages.EndReason
 }
 

@@ -7,16 +7,16 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// invalid is why a call can never be served as asked.
+// invalid is why a call can never be served.
 type invalid struct{ message, param, code string }
 
-// validateCall checks everything that does not depend on what else is open.
+// validateCall checks everything that does not depend on other calls.
 func (t *Table) validateCall(m *messages.SubmitRequests) *invalid {
 	if len(m.Requests) == 0 {
-		return &invalid{"the call has no requests; ask for at least one", "n", ""}
+		return &invalid{"the call has no requests; send at least one", "n", ""}
 	}
 	if len(m.Requests) > t.opt.MaxOpenRequests {
-		return &invalid{fmt.Sprintf("the call has %d requests (prompts times n), the server takes at most %d at a time; split it",
+		return &invalid{fmt.Sprintf("the call has %d requests (prompts times n), but the server accepts at most %d at a time; split it",
 			len(m.Requests), t.opt.MaxOpenRequests), "n", ""}
 	}
 	for i := range m.Requests {
@@ -59,7 +59,7 @@ func (t *Table) validatePrompt(s *messages.Submission) *invalid {
 	}
 	for i, id := range s.Prompt {
 		if id < 0 || int(id) >= t.opt.Vocab {
-			return &invalid{fmt.Sprintf("token %d at position %d of the prompt is outside the vocabulary, 0 to %d", id, i, t.opt.Vocab-1), "prompt", "token_out_of_vocabulary"}
+			return &invalid{fmt.Sprintf("token %d at position %d of the prompt is outside the vocabulary (0 to %d)", id, i, t.opt.Vocab-1), "prompt", "token_out_of_vocabulary"}
 		}
 	}
 	return nil
@@ -74,7 +74,7 @@ func (t *Table) validateStops(stops []string) *invalid {
 		bytes += len(s)
 	}
 	if bytes > t.opt.MaxStopBytes {
-		return &invalid{fmt.Sprintf("the stop strings have %d bytes together, at most %d are taken", bytes, t.opt.MaxStopBytes), "stop", ""}
+		return &invalid{fmt.Sprintf("the stop strings have %d bytes in total; at most %d are allowed", bytes, t.opt.MaxStopBytes), "stop", ""}
 	}
 	return nil
 }
@@ -92,13 +92,13 @@ func (t *Table) validateParams(p *messages.SamplingParams) *invalid {
 	}{
 		{"temperature", p.Temperature, p.Temperature >= 0 && p.Temperature <= math.MaxFloat32, "at least 0"},
 		{"top_p", p.TopP, p.TopP > 0 && p.TopP <= 1, "above 0 and at most 1"},
-		{"min_p", p.MinP, p.MinP >= 0 && p.MinP <= 1, "from 0 to 1"},
-		{"frequency_penalty", p.FrequencyPenalty, p.FrequencyPenalty >= -2 && p.FrequencyPenalty <= 2, "from -2 to 2"},
-		{"presence_penalty", p.PresencePenalty, p.PresencePenalty >= -2 && p.PresencePenalty <= 2, "from -2 to 2"},
+		{"min_p", p.MinP, p.MinP >= 0 && p.MinP <= 1, "between 0 and 1"},
+		{"frequency_penalty", p.FrequencyPenalty, p.FrequencyPenalty >= -2 && p.FrequencyPenalty <= 2, "between -2 and 2"},
+		{"presence_penalty", p.PresencePenalty, p.PresencePenalty >= -2 && p.PresencePenalty <= 2, "between -2 and 2"},
 		{"repetition_penalty", p.RepetitionPenalty, p.RepetitionPenalty > 0 && p.RepetitionPenalty <= 2, "above 0 and at most 2"},
 	} {
 		if !f.ok {
-			return &invalid{fmt.Sprintf("%s is %v, want a number %s", f.param, f.value, f.want), f.param, ""}
+			return &invalid{fmt.Sprintf("%s is %v; it must be %s", f.param, f.value, f.want), f.param, ""}
 		}
 	}
 	for _, f := range []struct {
@@ -114,9 +114,9 @@ func (t *Table) validateParams(p *messages.SamplingParams) *invalid {
 	} {
 		switch {
 		case f.value < f.low:
-			return &invalid{fmt.Sprintf("%s is %d, want at least %d", f.param, f.value, f.low), f.param, ""}
+			return &invalid{fmt.Sprintf("%s is %d; it must be at least %d", f.param, f.value, f.low), f.param, ""}
 		case f.value > f.high:
-			return &invalid{fmt.Sprintf("%s is %d, want at most %d", f.param, f.value, f.high), f.param, ""}
+			return &invalid{fmt.Sprintf("%s is %d; it must be at most %d", f.param, f.value, f.high), f.param, ""}
 		}
 	}
 	return t.validateTokens(p)
@@ -126,16 +126,16 @@ func (t *Table) validateParams(p *messages.SamplingParams) *invalid {
 func (t *Table) validateTokens(p *messages.SamplingParams) *invalid {
 	for _, id := range p.StopTokenIDs {
 		if id < 0 || int(id) >= t.opt.Vocab {
-			return &invalid{fmt.Sprintf("stop token %d is outside the vocabulary, 0 to %d", id, t.opt.Vocab-1), "stop_token_ids", "token_out_of_vocabulary"}
+			return &invalid{fmt.Sprintf("stop token %d is outside the vocabulary (0 to %d)", id, t.opt.Vocab-1), "stop_token_ids", "token_out_of_vocabulary"}
 		}
 	}
 	last := int32(-1)
 	for _, b := range p.LogitBias {
 		if b.Token < 0 || int(b.Token) >= t.opt.Vocab {
-			return &invalid{fmt.Sprintf("logit_bias names token %d, which is outside the vocabulary, 0 to %d", b.Token, t.opt.Vocab-1), "logit_bias", "token_out_of_vocabulary"}
+			return &invalid{fmt.Sprintf("logit_bias names token %d, which is outside the vocabulary (0 to %d)", b.Token, t.opt.Vocab-1), "logit_bias", "token_out_of_vocabulary"}
 		}
 		if !(b.Bias >= -100 && b.Bias <= 100) {
-			return &invalid{fmt.Sprintf("logit_bias of token %d is %v, want a number from -100 to 100", b.Token, b.Bias), "logit_bias", ""}
+			return &invalid{fmt.Sprintf("logit_bias of token %d is %v; it must be between -100 and 100", b.Token, b.Bias), "logit_bias", ""}
 		}
 		if b.Token <= last {
 			return &invalid{fmt.Sprintf("logit_bias names token %d twice or out of order", b.Token), "logit_bias", ""}

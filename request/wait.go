@@ -8,76 +8,76 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// How long a new request would wait for its admission is estimated by the work
-// ahead of it and the pace of the engine:
+// The wait of a new request for its admission is estimated from the work ahead
+// of it and the pace of the engine:
 //
-//	work = requests ahead × mean work of those who wait
+//	work = requests ahead × mean work of the waiting requests
 //	wait = work / pace
 //
-// The mean work is that of the prompts, which are known, and of the outputs,
-// whose length is that of outputs of late, or what the requests allow if that is
-// less; with ignore_eos it is what they allow. The pace is measured per running request, so that a server with little
-// to do is not taken for a slow one.
+// For the mean work, prompts are known. Outputs are expected to be as long as
+// recent ones, or as long as the request allows if that is less; with ignore_eos
+// they are expected to use the whole limit. The pace is measured per running
+// request, so that a server with little to do does not count as a slow one.
 //
-// Nobody is refused for an estimate while as many requests are open as can run
-// at once, or nobody waits: there, an estimate has nothing to go by. A call is
-// judged by what is ahead of it, not by how much it brings.
+// No estimate refuses a call while fewer requests are open than can run at once,
+// or while no request waits: the estimate would be based on too little. A call
+// is judged by what is ahead of it, not by its own size.
 
-// fullTurn is after how many ends, if somebody waited all the time, the running
-// requests are taken for all that the engine has room for: its KV pool may be
-// what is full, while there are rows.
+// fullTurn is how many requests must end, with a backlog all the time, until the
+// running requests count as all that the engine can run: its KV pool may be full
+// before its rows are.
 const fullTurn = 8
 
-// places is how many requests can run at once, and how many more than do now.
-func (t *Table) places() (all, free int) {
-	if t.line.requests > 0 && t.turnover >= max(t.running, fullTurn) {
+// capacity is how many requests can run at once, and how many more than now.
+func (t *Table) capacity() (all, free int) {
+	if t.backlog.requests > 0 && t.turnover >= max(t.running, fullTurn) {
 		return t.occupied(), 0
 	}
 	return t.opt.MaxRunning, max(0, t.opt.MaxRunning-t.running)
 }
 
-// occupied is how many of the places that the engine has are asked for.
-func (t *Table) occupied() int { return min(t.line.requests+t.running, t.opt.MaxRunning) }
+// occupied is how many requests run or could run if they were admitted.
+func (t *Table) occupied() int { return min(t.backlog.requests+t.running, t.opt.MaxRunning) }
 
-// outputGuess is how many tokens an output will have on average: no less than
-// those have that are under way.
+// outputGuess is the expected length of an output, at least the mean of those in
+// progress.
 func (t *Table) outputGuess() float64 {
-	return max(t.pace.output(), float64(t.output)/float64(max(t.running, 1)))
+	return max(t.pace.meanOutput(), float64(t.output)/float64(max(t.running, 1)))
 }
 
-// meanWork is the work of one of those who wait; of those who have ended, if
-// nobody waits.
+// meanWork is the mean work of the waiting requests, or of those that have ended
+// if none waits.
 func (t *Table) meanWork() float64 {
-	l := &t.line
-	if l.requests == 0 {
-		return t.pace.request()
+	b := &t.backlog
+	if b.requests == 0 {
+		return t.pace.meanWork()
 	}
-	output := float64(l.certainMost) + min(float64(l.requests-l.certain)*t.outputGuess(), float64(l.most-l.certainMost))
-	return work(l.prompts, output) / float64(l.requests)
+	output := float64(b.fixedOutputs) + min(float64(b.requests-b.fixed)*t.outputGuess(), float64(b.outputs-b.fixedOutputs))
+	return work(b.prompts, output) / float64(b.requests)
 }
 
-// timeFor is how long it takes until so many more requests are admitted.
+// timeFor is how long it takes until a number of requests is admitted.
 func (t *Table) timeFor(requests int) time.Duration {
-	all, _ := t.places()
+	all, _ := t.capacity()
 	each := t.meanWork()
-	return t.pace.time(float64(requests)*each, each, all)
+	return t.pace.duration(float64(requests)*each, each, all)
 }
 
 // wait is how long a new request would wait for its admission.
 func (t *Table) wait(s *messages.Submission) time.Duration {
-	if t.line.requests == 0 {
+	if t.backlog.requests == 0 {
 		return 0
 	}
-	_, free := t.places()
-	if n := t.ahead(s) + 1 - free; n > 0 {
+	_, free := t.capacity()
+	if n := t.backlog.ahead(&t.opt, s) + 1 - free; n > 0 {
 		return t.timeFor(n)
 	}
 	return 0
 }
 
-// Patience is the longest estimated wait with which a call is taken: half of the
-// time after which it would be ended, so that an estimate may be wrong by a
-// factor of two. Zero is no bound.
+// Patience is the longest estimated wait with which a call is accepted: half of
+// its timeout, so that an estimate may be wrong by a factor of two. Zero means no
+// bound.
 func (o *TableOptions) Patience() time.Duration {
 	switch {
 	case o.QueueTimeout == 0:
@@ -88,7 +88,7 @@ func (o *TableOptions) Patience() time.Duration {
 	return o.QueueTimeout / 2
 }
 
-// tooLong refuses a call that would wait for too long.
+// tooLong refuses a call that would wait too long.
 func (t *Table) tooLong(m *messages.SubmitRequests) *messages.CallRefused {
 	most := t.opt.Patience()
 	if most == 0 {
@@ -99,24 +99,25 @@ func (t *Table) tooLong(m *messages.SubmitRequests) *messages.CallRefused {
 	if wait <= most {
 		return nil
 	}
-	return t.busy(s, 1, fmt.Sprintf("%d requests wait and a new one would have its turn in about %s, the server takes none that would wait for more than %s (half of queue-timeout)",
-		t.line.requests, wait.Round(time.Second), most))
+	return t.busy(s, 1, fmt.Sprintf("%d requests wait and a new one would wait about %s, but at most %s is accepted (half of queue-timeout)",
+		t.backlog.requests, wait.Round(time.Second), most))
 }
 
-// busy refuses a call for now.
-func (t *Table) busy(s *messages.Submission, inTheWay int, message string) *messages.CallRefused {
-	pause := t.pause(s, inTheWay)
+// busy refuses a call for now. excess is how many requests must end before the
+// call fits.
+func (t *Table) busy(s *messages.Submission, excess int, message string) *messages.CallRefused {
+	pause := t.pause(s, excess)
 	return &messages.CallRefused{Kind: messages.RefusedBusy, Loggable: true, Message: fmt.Sprintf("%s; send it again in %d s", message, pause),
 		Code: "rate_limit_exceeded", RetryAfterSeconds: pause}
 }
 
-// longestPause is the most that Retry-After says, in seconds: what is ahead may
-// be gone earlier, since clients leave and estimates are wrong.
+// longestPause is the largest Retry-After in seconds. It may be less than the
+// estimate, because clients disconnect and estimates are wrong.
 const longestPause = 600
 
-// pause is when a client should come back, in seconds: when those who wait have
-// been admitted, and as many requests as are in the way have ended.
-func (t *Table) pause(s *messages.Submission, inTheWay int) int {
-	wait := max(t.wait(s), t.timeFor(inTheWay))
+// pause is after how many seconds a client should try again: when a new request
+// would be admitted, and excess requests have ended.
+func (t *Table) pause(s *messages.Submission, excess int) int {
+	wait := max(t.wait(s), t.timeFor(excess))
 	return int(min(max(math.Ceil(wait.Seconds()), 1), longestPause))
 }

@@ -14,10 +14,10 @@ import (
 func measured(opt TableOptions, waiting, running int) *Table {
 	opt.ContextLength, opt.PoolTokens, opt.Vocab, opt.MaxOpenRequests, opt.MaxRunning = 1000, 1000, 27, 1000, 8
 	t := NewTable(opt)
-	t.pace = pace{held: 80, done: 1000, steps: 16, window: 32, ends: 10, outputs: 100, work: 1000}
-	t.line = line{requests: waiting, prompts: 20 * waiting, most: 500 * waiting, classes: map[class]int{}}
+	t.pace = pace{busy: 80, done: 1000, steps: 16, window: 32, ends: 10, outputs: 100, work: 1000}
+	t.backlog = backlog{requests: waiting, prompts: 20 * waiting, outputs: 500 * waiting, classes: map[class]int{}}
 	if waiting > 0 {
-		t.line.classes[class{}] = waiting
+		t.backlog.classes[class{}] = waiting
 	}
 	t.running = running
 	return t
@@ -31,26 +31,26 @@ func TestEstimatedWait(t *testing.T) {
 		of               messages.Submission
 		want             time.Duration
 	}{
-		"nobody is there":            {want: 0},
-		"nobody waits":               {running: 8, want: 0},
+		"an empty server":            {want: 0},
+		"none waits":                 {running: 8, want: 0},
 		"there is room":              {waiting: 3, running: 4, want: 0},
 		"the next one has no place":  {waiting: 4, running: 4, want: time.Second},
 		"a line":                     {waiting: 10, running: 8, want: 11 * time.Second},
 		"a longer line":              {waiting: 100, running: 8, want: 101 * time.Second},
 		"nothing measured":           {waiting: 500, running: 8, change: func(t *Table) { t.pace = newPace(8) }, want: 0},
-		"nothing done for a minute":  {waiting: 10, running: 8, change: func(t *Table) { t.pace = newPace(8); t.pace.held = 8 * 60 }, want: 11 * 15 * time.Second},
+		"nothing done for a minute":  {waiting: 10, running: 8, change: func(t *Table) { t.pace = newPace(8); t.pace.busy = 8 * 60 }, want: 11 * 15 * time.Second},
 		"the pool is full at four":   {waiting: 10, running: 4, change: func(t *Table) { t.turnover = 8 }, want: 11 * time.Second},
 		"one turnover is not enough": {waiting: 10, running: 4, change: func(t *Table) { t.turnover = 7 }, want: 7 * time.Second},
-		"short limits":               {waiting: 10, running: 8, change: func(t *Table) { t.line.most = 10 }, want: 11 * 280 * time.Millisecond},
-		"outputs without an end":     {waiting: 10, running: 8, change: func(t *Table) { t.line.certain, t.line.certainMost, t.line.most = 10, 600, 600 }, want: 55 * time.Second},
-		"longer prompts":             {waiting: 10, running: 8, change: func(t *Table) { t.line.prompts = 1200 }, want: 22 * time.Second},
+		"short limits":               {waiting: 10, running: 8, change: func(t *Table) { t.backlog.outputs = 10 }, want: 11 * 280 * time.Millisecond},
+		"outputs without an end":     {waiting: 10, running: 8, change: func(t *Table) { t.backlog.fixed, t.backlog.fixedOutputs, t.backlog.outputs = 10, 600, 600 }, want: 55 * time.Second},
+		"longer prompts":             {waiting: 10, running: 8, change: func(t *Table) { t.backlog.prompts = 1200 }, want: 22 * time.Second},
 		"outputs that go on":         {waiting: 10, running: 8, change: func(t *Table) { t.output = 8 * 60 }, want: 55 * time.Second},
-		"a dead engine":              {waiting: 10, running: 8, change: func(t *Table) { t.pace.held = 1e12 }, want: longestWait},
-		"urgent":                     {waiting: 10, running: 8, opt: TableOptions{Priorities: true, Oust: true}, of: messages.Submission{Priority: 1}, want: time.Second},
-		"not urgent":                 {waiting: 10, running: 8, opt: TableOptions{Priorities: true, Oust: true}, of: messages.Submission{Priority: -1}, want: 11 * time.Second},
-		"urgent by a low number":     {waiting: 10, running: 8, opt: TableOptions{Priorities: true, Oust: true, LowFirst: true}, of: messages.Submission{Priority: -1}, want: time.Second},
+		"a dead engine":              {waiting: 10, running: 8, change: func(t *Table) { t.pace.busy = 1e12 }, want: longestWait},
+		"urgent":                     {waiting: 10, running: 8, opt: TableOptions{Priorities: true, Displace: true}, of: messages.Submission{Priority: 1}, want: time.Second},
+		"not urgent":                 {waiting: 10, running: 8, opt: TableOptions{Priorities: true, Displace: true}, of: messages.Submission{Priority: -1}, want: 11 * time.Second},
+		"urgent by a low number":     {waiting: 10, running: 8, opt: TableOptions{Priorities: true, Displace: true, LowFirst: true}, of: messages.Submission{Priority: -1}, want: time.Second},
 		"a tenant's share":           {waiting: 10, running: 8, opt: TableOptions{Fair: true}, of: messages.Submission{Tenant: "b"}, want: 2 * time.Second},
-		"who has had his share":      {waiting: 10, running: 8, opt: TableOptions{Fair: true}, want: 11 * time.Second},
+		"a tenant with a share":      {waiting: 10, running: 8, opt: TableOptions{Fair: true}, want: 11 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := measured(tt.opt, tt.waiting, tt.running)
@@ -72,18 +72,18 @@ func TestPaceOverTime(t *testing.T) {
 	run := func(steps int, each time.Duration, work float64) time.Duration {
 		for range steps {
 			now += each
-			p.pass(now, 8)
-			p.brought(now, work)
+			p.advance(now, 8)
+			p.addWork(now, work)
 		}
-		return p.time(1000, 100, 8)
+		return p.duration(1000, 100, 8)
 	}
 	if got := run(100, 100*time.Millisecond, 100); (got - time.Second).Abs() > 20*time.Millisecond {
 		t.Errorf("1000 of work at 100 in a tenth of a second take %s", got)
 	}
-	before := p.time(1000, 100, 8)
+	before := p.duration(1000, 100, 8)
 	now += 24 * time.Hour
-	if p.pass(now, 0); p.time(1000, 100, 8) != before {
-		t.Errorf("after a day without requests the time is %s, was %s", p.time(1000, 100, 8), before)
+	if p.advance(now, 0); p.duration(1000, 100, 8) != before {
+		t.Errorf("after a day without requests the time is %s, was %s", p.duration(1000, 100, 8), before)
 	}
 	if got := run(64, 10*time.Second, 100); got < 80*time.Second || got > 110*time.Second {
 		t.Errorf("after 64 steps at a hundredth of the pace the time is %s, want about 100 s", got)
@@ -123,7 +123,7 @@ func laptop(timeout time.Duration) *slowEngine {
 }
 
 // A call with many requests is judged by what is ahead of it: on an idle server
-// it is taken, and worked off however long that takes. Whoever comes behind it is
+// it is taken, and worked off however long that takes. A call that comes after it is
 // told when to come back, and a call that is in line behind another one goes by
 // the timeout as one.
 func TestABigCallOnAnIdleServer(t *testing.T) {

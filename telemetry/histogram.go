@@ -10,10 +10,10 @@ import (
 type Histogram struct {
 	Count uint64  `json:"count"`
 	Sum   float64 `json:"sum"`
-	// Bounds are the buckets' upper bounds, ascending. Samples above the last
-	// stand in Count only.
+	// Bounds are the buckets' upper bounds, ascending. Samples above the last one
+	// are only in Count.
 	Bounds []float64 `json:"bounds"`
-	// Counts has, for each bound, the samples that are not above it.
+	// Counts has the number of samples up to each bound.
 	Counts []uint64 `json:"counts"`
 }
 
@@ -38,9 +38,9 @@ func (m *Meter) Histograms() map[string]Histogram {
 	return all
 }
 
-// Since is what came after an earlier reading of the same histogram; h itself
-// when the earlier one is of another server, which shows in a bigger count or
-// other buckets.
+// Since is the distribution of the samples after an earlier reading. It is h itself
+// if the earlier reading is of another server process, which shows in larger
+// counts or different buckets.
 func (h Histogram) Since(old Histogram) Histogram {
 	if old.Count > h.Count || len(old.Counts) != len(h.Counts) {
 		return h
@@ -55,9 +55,9 @@ func (h Histogram) Since(old Histogram) Histogram {
 	return d
 }
 
-// Quantile estimates a quantile as Prometheus' histogram_quantile does: linear
-// inside its bucket, the last bound for samples above it. ok is false when
-// there is no sample. q is in [0, 1].
+// Quantile estimates a quantile like Prometheus' histogram_quantile: linear inside
+// its bucket, and the last bound for samples above it. ok is false if there are
+// no samples. q is between 0 and 1.
 func (h Histogram) Quantile(q float64) (v float64, ok bool) {
 	if h.Count == 0 || len(h.Bounds) == 0 {
 		return 0, false

@@ -6,61 +6,61 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// MemoryStats is where the memory of an engine is, in bytes: the statistics of
-// /server_info, of the metrics and of `troupe inspect memory --url`.
+// MemoryStats is the memory of an engine, in bytes. It is shown in /server_info, in
+// the metrics and by `troupe inspect memory --url`.
 //
-// What running requests hold and what is only cached stand apart. A pool that
-// is full of evictable pages is not short of memory: they are given up as soon
-// as somebody needs them.
+// Memory of running requests and memory that is only cached are separate. A pool
+// full of evictable pages is not short of memory: they are evicted as soon as a
+// request needs them.
 type MemoryStats struct {
 	Total int64 `json:"total_kv_cache"`
-	// Used is what running requests hold: Locked + Leased.
+	// Used is held by running requests: Locked + Leased.
 	Used int64 `json:"used_kv_cache"`
 	Free int64 `json:"free_kv_cache"`
-	// Evictable is cached and used by nobody, Locked cached and used by running
-	// requests, Leased private to them. Free + Evictable + Locked + Leased =
-	// Total.
+	// Evictable is cached and not in use, Locked is cached and used by running
+	// requests, Leased is private to running requests. Free + Evictable + Locked +
+	// Leased = Total.
 	Evictable int64 `json:"evictable_kv_cache"`
 	Locked    int64 `json:"locked_kv_cache"`
 	Leased    int64 `json:"leased_kv_cache"`
 
 	BytesPerToken int64 `json:"kv_bytes_per_token"`
 
-	// QueryTokens were looked up in the prefix cache and HitTokens found since
-	// the start; HitRate is their ratio, null before the first look-up.
+	// QueryTokens were looked up in the prefix cache since the start, HitTokens of
+	// them found. HitRate is the ratio, null before the first lookup.
 	QueryTokens int64    `json:"cache_query_tokens"`
 	HitTokens   int64    `json:"cache_hit_tokens"`
 	HitRate     *float64 `json:"cache_hit_rate"`
 	HitRateOver string   `json:"cache_hit_rate_over"` // "since start"
 	RadixNodes  int64    `json:"radix_tree_nodes"`
 
-	// Allocated is what the device holds, the sum of ByPurpose; Reserved adds
-	// what the biggest step will still take for its workspace.
+	// Allocated is the memory that the device holds now, the sum of ByPurpose.
+	// Reserved adds what the workspace of the largest step still needs.
 	Allocated int64            `json:"device_memory_allocated"`
 	Reserved  int64            `json:"device_memory_reserved"`
 	ByPurpose map[string]int64 `json:"device_memory_by_purpose"`
 }
 
-// Pool is what a MemoryStats has to know of the pool besides the readings.
+// Pool is what MemoryStats needs besides the readings.
 type Pool struct {
-	Pages         int // of the pool
+	Pages         int // in the pool
 	PageSize      int // tokens
 	BytesPerToken int64
-	// ByPurpose is what the device holds now, in bytes.
+	// ByPurpose is the memory that the device holds now, in bytes.
 	ByPurpose map[string]int64
-	// StepBytes is what the buffers of the biggest step take.
+	// StepBytes is the size of the buffers of the largest step.
 	StepBytes int64
 }
 
-// The purposes whose sum is bounded by the biggest step.
+// The purposes whose sum is bounded by the largest step.
 const (
 	activations = "activations"
 	workspace   = "workspace"
 )
 
-// Memory makes the statistics out of the readings. The readings of several
-// actors are of slightly different moments; what runs is computed as the rest,
-// so that the parts always add up to the total.
+// Memory computes the statistics from the readings. Readings of different actors
+// may be of slightly different times. Leased is computed as the rest, so that the
+// parts always add up to the total.
 func (m *Meter) Memory(p Pool) MemoryStats {
 	value := m.Values()
 	get := func(name messages.Metric) int64 { return int64(value[string(name)]) }
@@ -87,9 +87,9 @@ func (m *Meter) Memory(p Pool) MemoryStats {
 	return s
 }
 
-// StartEpoch says what holds when the actors of an epoch start: nothing runs and
-// every page is free. They speak only when they handle a message, and what those
-// of the last epoch said is void.
+// StartEpoch sets the gauges to the state at the start of an epoch: nothing runs
+// and all pages are free. Actors record gauges only when they handle messages, so
+// the values would be those of the last epoch until then.
 func (m *Meter) StartEpoch(pages int) {
 	m.Record(messages.Pages, float64(pages))
 	m.Record(messages.PagesFree, float64(pages))
@@ -101,8 +101,8 @@ func (m *Meter) StartEpoch(pages int) {
 	}
 }
 
-// ProbeMemory exposes the statistics as metrics. read may be called from any
-// goroutine.
+// ProbeMemory exposes the statistics as metrics. read must be safe to call from
+// any goroutine.
 func (m *Meter) ProbeMemory(read func() Pool) {
 	stats := func(f func(MemoryStats) float64) func() []Sample {
 		return func() []Sample { return One(f(m.Memory(read()))) }
@@ -115,7 +115,7 @@ func (m *Meter) ProbeMemory(read func() Pool) {
 		if rate := m.Memory(read()).HitRate; rate != nil {
 			return One(*rate)
 		}
-		return nil // no look-up yet: no ratio
+		return nil // no lookup yet: no ratio
 	})
 	m.Probe(messages.CacheConfig, func() []Sample {
 		p := read()

@@ -24,13 +24,13 @@ type prober struct {
 	read  func() []Sample
 }
 
-// Probe exposes a metric whose value is read when it is asked for. labels are
-// the names that its samples carry; read may be called from any goroutine. It
-// panics on a metric that is no probe: the table in this package decides.
+// Probe exposes a metric whose value is read at each exposition. labels are the
+// label names of its samples; read must be safe to call from any goroutine. Probe
+// panics if the table of metrics does not list name as a probe.
 func (m *Meter) Probe(name messages.Metric, read func() []Sample, labels ...string) {
 	x, ok := m.metrics[name]
 	if !ok || x.kind != probe {
-		panic(fmt.Sprintf("telemetry: %s is no probe", name))
+		panic(fmt.Sprintf("telemetry: %s is not a probe", name))
 	}
 	p := &prober{names: labels, read: read}
 	p.desc = prometheus.NewDesc("troupe_"+string(name), x.help, labels, prometheus.Labels{"model_name": m.model})

@@ -7,7 +7,7 @@ type kind uint8
 const (
 	counter kind = iota
 	gauge
-	probe // a gauge that is read at each exposition; its labels come with it
+	probe // a gauge that is read at each exposition, with labels
 	histogram
 )
 
@@ -19,7 +19,7 @@ type row struct {
 	buckets []float64 // of a histogram
 }
 
-// Buckets of latencies in seconds, those that SGLang's dashboards expect.
+// Buckets of latencies in seconds, as SGLang's dashboards expect them.
 var (
 	firstToken = []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 15, 20, 25, 30}
 	perToken   = []float64{.0005, .001, .002, .005, .01, .015, .02, .025, .03, .04, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5}
@@ -34,55 +34,55 @@ var rows = []row{
 	{m.GenerationTokens, counter, "Tokens accepted as output.", nil},
 	{m.CachedTokens, counter, "Prompt tokens found in the prefix cache.", nil},
 	{m.CacheQueryTokens, counter, "Tokens looked up in the prefix cache.", nil},
-	{m.CacheHitTokens, counter, "Tokens found in the prefix cache, retracted requests included.", nil},
+	{m.CacheHitTokens, counter, "Tokens found in the prefix cache, including lookups of retracted requests.", nil},
 	{m.EvictedTokens, counter, "Tokens evicted from the prefix cache.", nil},
 	{m.RequestsTotal, counter, "Requests accepted.", nil},
-	{m.RequestsRefused, counter, "Calls refused at intake.", nil},
-	{m.RequestsTimedOut, counter, "Requests that a timeout ended, waiting or running.", nil},
-	{m.RequestsOusted, counter, "Waiting requests that gave way to others of a higher priority.", nil},
-	{m.RequestsAborted, counter, "Requests that ended by abort or since their client went away.", nil},
+	{m.RequestsRefused, counter, "Calls refused.", nil},
+	{m.RequestsTimedOut, counter, "Requests ended by a timeout, waiting or running.", nil},
+	{m.RequestsDisplaced, counter, "Waiting requests replaced by requests of a higher priority.", nil},
+	{m.RequestsAborted, counter, "Requests that were aborted, or whose client disconnected.", nil},
 	{m.RequestsFailed, counter, "Requests that ended with an error.", nil},
-	{m.Retractions, counter, "Times that a running request gave up its KV for others.", nil},
-	{m.RequestsAged, counter, "Requests offered ahead of the policy's order, since they had waited for longer than schedule-aging.", nil},
+	{m.Retractions, counter, "Times that a running request was retracted to free its KV for others.", nil},
+	{m.RequestsAged, counter, "Requests offered ahead of the policy's order because they had waited longer than schedule-aging.", nil},
 	{m.Steps, counter, "Steps completed by the device.", nil},
-	{m.EpochsStarted, counter, "Incarnations of the engine's actors; more than 1 means it recovered.", nil},
+	{m.EpochsStarted, counter, "Engine starts, including recoveries.", nil},
 	{m.WatchdogTimeouts, counter, "Steps that took longer than watchdog-timeout.", nil},
-	{m.StaleMessages, counter, "Messages of an earlier start of the engine, ignored.", nil},
-	{m.UnknownMessages, counter, "Messages that reached an actor which does not take them. Always 0; please report anything else.", nil},
-	{m.KVEvents, counter, "Events of cached pages published.", nil},
-	{m.KVEventGaps, counter, "Readers of KV events that did not keep up and lost their subscription.", nil},
+	{m.StaleMessages, counter, "Messages of an earlier engine start, ignored.", nil},
+	{m.UnknownMessages, counter, "Messages that reached an actor that does not handle them. Always 0; please report any other value.", nil},
+	{m.KVEvents, counter, "KV events published.", nil},
+	{m.KVEventGaps, counter, "Readers of KV events that did not keep up and were disconnected.", nil},
 	{m.AuditsPassed, counter, "Audits of the KV pool that balanced.", nil},
 	{m.AuditsFailed, counter, "Audits of the KV pool that did not balance.", nil},
 	{m.ReloadsApplied, counter, reloadsHelp, nil},
 	{m.ReloadsUnchanged, counter, reloadsHelp, nil},
 	{m.ReloadsRefused, counter, reloadsHelp, nil},
-	{m.RequestsOpen, gauge, "Requests in intake's table.", nil},
+	{m.RequestsOpen, gauge, "Open requests, waiting or running.", nil},
 	{m.RequestsWaiting, gauge, "Requests in the waiting queue.", nil},
-	{m.RequestsRunning, gauge, "Requests that hold a row.", nil},
+	{m.RequestsRunning, gauge, "Running requests.", nil},
 	{m.RequestsRetracted, gauge, "Retracted requests waiting to run again.", nil},
-	{m.TokensWaiting, gauge, "Prompt tokens of requests that have no output yet.", nil},
-	{m.QueueWait, gauge, "Seconds that a new request would wait for admission, as intake estimates it.", nil},
+	{m.TokensWaiting, gauge, "Tokens of waiting requests, prompt and output.", nil},
+	{m.QueueWait, gauge, "Estimated seconds until a new request would be admitted.", nil},
 	{m.Pages, gauge, "Pages of the KV pool.", nil},
-	{m.PagesFree, gauge, "Pages that nobody holds.", nil},
-	{m.PagesEvictable, gauge, "Pages in the prefix cache that can be evicted: not used by a running request.", nil},
+	{m.PagesFree, gauge, "Free pages.", nil},
+	{m.PagesEvictable, gauge, "Pages in the prefix cache that can be evicted: no running request uses them.", nil},
 	{m.PagesProtected, gauge, "Pages in the prefix cache that running requests use.", nil},
 	{m.PagesLeased, gauge, "Pages private to running requests.", nil},
 	{m.RadixNodes, gauge, "Nodes of the radix tree.", nil},
-	{m.TokenUsage, gauge, "Share of the pool held by running requests, 0 to 1.", nil},
-	{m.NewTokenRatio, gauge, "Share of a request's longest possible output that admission expects.", nil},
-	{m.Ready, gauge, "1 while an epoch stands and takes requests.", nil},
-	{m.UsedTokens, probe, "Tokens of KV that running requests hold; what is cached and can be evicted is not among them.", nil},
-	{m.MaxTotalTokens, probe, "Tokens of KV that the pool holds.", nil},
-	{m.CacheHitRate, probe, "Share of the looked up tokens that were found in the prefix cache since the start, 0 to 1.", nil},
-	{m.CacheConfig, probe, "1; the labels are the page size in tokens and the number of pages.", nil},
+	{m.TokenUsage, gauge, "Share of the KV pool held by running requests, 0 to 1.", nil},
+	{m.NewTokenRatio, gauge, "Expected share of the longest possible output that a request uses, 0 to 1. Admission plans with it.", nil},
+	{m.Ready, gauge, "1 while the engine accepts requests.", nil},
+	{m.UsedTokens, probe, "KV tokens held by running requests, without evictable cached ones.", nil},
+	{m.MaxTotalTokens, probe, "Capacity of the KV pool in tokens.", nil},
+	{m.CacheHitRate, probe, "Share of the tokens looked up in the prefix cache that were found, since the start, 0 to 1.", nil},
+	{m.CacheConfig, probe, "Always 1; the labels are the page size in tokens and the number of pages.", nil},
 	{m.KVBytes, probe, "Bytes of the KV pool by state. The states other than total add up to total.", nil},
-	{m.MemoryBytes, probe, "Bytes that the device holds by purpose, measured.", nil},
-	{m.MemoryAllocated, probe, "Bytes that the device holds now: the sum of the purposes.", nil},
-	{m.MemoryReserved, probe, "Bytes that the device will hold at most: weights, KV pool and the workspace of the biggest step.", nil},
+	{m.MemoryBytes, probe, "Measured device memory in bytes, by purpose.", nil},
+	{m.MemoryAllocated, probe, "Device memory in bytes, the sum over all purposes.", nil},
+	{m.MemoryReserved, probe, "Most device memory in bytes that will be needed: weights, KV pool and the workspace of the largest step.", nil},
 	{m.TimeToFirstToken, histogram, "Seconds from acceptance to the first token.", firstToken},
 	{m.InterTokenLatency, histogram, "Seconds between two tokens of a request.", perToken},
 	{m.RequestLatency, histogram, "Seconds from acceptance to the end.", wholeCall},
-	{m.QueueTime, histogram, "Seconds from acceptance until the batch former took the request from the queue.", firstToken},
+	{m.QueueTime, histogram, "Seconds from acceptance to admission.", firstToken},
 	{m.StepLatency, histogram, "Seconds from launch to completion of a step.", perToken},
 	{m.StepTokens, histogram, "Tokens computed in a step.", stepSize},
 }

@@ -1,8 +1,8 @@
-// Package telemetry publishes the readings of the cores: at /metrics in
-// Prometheus' format and as plain values for /server_info.
+// Package telemetry publishes the readings of the cores: at /metrics in the
+// Prometheus format and as plain values for /server_info.
 //
-// Every metric that is exposed here is set by somebody; a metric without a row
-// in the table below is a programming error and is reported once in the log.
+// A reading of a metric that is not in the table of this package is a programming
+// error; it is logged once.
 package telemetry
 
 import (
@@ -21,14 +21,14 @@ import (
 
 // Meter implements messages.Meter. Safe for concurrent use.
 type Meter struct {
-	model    string // the label of every series
+	model    string // label of every series
 	registry *prometheus.Registry
 	metrics  map[messages.Metric]*metric // immutable after New
 	unknown  sync.Map                    // metric names already reported
 	log      zerolog.Logger
 }
 
-// metric is one row with its collector.
+// metric is a row with its collector.
 type metric struct {
 	row
 	counter   prometheus.Counter
@@ -38,7 +38,7 @@ type metric struct {
 	total     atomicFloat             // of a counter
 }
 
-// atomicFloat adds under a compare-and-swap loop.
+// atomicFloat is a float that is added to with compare-and-swap.
 type atomicFloat struct{ p atomic.Pointer[float64] }
 
 func (a *atomicFloat) add(v float64) {
@@ -54,7 +54,7 @@ func (a *atomicFloat) add(v float64) {
 	}
 }
 
-// New makes a meter whose series carry the served model's name.
+// New makes a meter. model is a label of every series.
 func New(model string, log zerolog.Logger) *Meter {
 	m := &Meter{model: model, registry: prometheus.NewRegistry(), metrics: map[messages.Metric]*metric{}, log: log}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -86,13 +86,13 @@ func (m *Meter) Record(name messages.Metric, v float64) {
 	x, ok := m.metrics[name]
 	if !ok {
 		if _, seen := m.unknown.LoadOrStore(name, true); !seen {
-			m.log.Error().Str("metric", string(name)).Msg("a metric is recorded that telemetry does not know")
+			m.log.Error().Str("metric", string(name)).Msg("a recorded metric is not in the table")
 		}
 		return
 	}
 	switch x.kind {
 	case probe:
-		m.log.Error().Str("metric", string(name)).Msg("a metric is recorded that is read by a probe")
+		m.log.Error().Str("metric", string(name)).Msg("a recorded metric is a probe")
 	case counter:
 		x.counter.Add(v)
 		x.total.add(v)
@@ -104,8 +104,7 @@ func (m *Meter) Record(name messages.Metric, v float64) {
 	}
 }
 
-// Value is a counter or a gauge, 0 before it was recorded. It costs next to
-// nothing.
+// Value is the value of a counter or gauge, 0 before it was recorded. It is cheap.
 func (m *Meter) Value(name messages.Metric) float64 {
 	x := m.metrics[name]
 	if x == nil {
@@ -126,7 +125,7 @@ func (m *Meter) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// Values are the counters and gauges by name; those never recorded are 0.
+// Values are the counters and gauges by name, 0 if never recorded.
 func (m *Meter) Values() map[string]float64 {
 	values := make(map[string]float64, len(m.metrics))
 	for name, x := range m.metrics {

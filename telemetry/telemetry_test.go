@@ -28,7 +28,7 @@ func TestTableMatchesTheVocabulary(t *testing.T) {
 	}
 	for _, r := range rows {
 		if !declared[string(r.name)] {
-			t.Errorf("%s stands twice or is not in the vocabulary", r.name)
+			t.Errorf("%s is listed twice or not declared in messages", r.name)
 		}
 		delete(declared, string(r.name))
 	}

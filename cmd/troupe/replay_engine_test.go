@@ -119,7 +119,7 @@ func TestReplayEnginesRefuses(t *testing.T) {
 		{[]string{"--replicas", "0x"}, "--replicas"},
 		{[]string{"--replicas", "-2"}, "--replicas is -2"},
 		{[]string{"--replicas", "2", "--routing", "sticky"}, "choose one of cache-aware"},
-		{[]string{"--policy", "fastest"}, "--policy: schedule-policy \"fastest\" is unknown, want one of fcfs"},
+		{[]string{"--policy", "fastest"}, "--policy: schedule-policy \"fastest\" is unknown; choose one of fcfs"},
 		{[]string{"--eviction", "lru,lfu"}, "--eviction names 2 policies"},
 		{[]string{"--eviction", "belady"}, "--eviction: eviction policy \"belady\" is not known"},
 		{[]string{"--speed", "0"}, "--speed is 0"},

@@ -278,7 +278,7 @@ func TestUnreachableTargetIsNoted(t *testing.T) {
 		opt := small(t)
 		opt.LatencyTarget = target
 		r := run(t, &list{requests: requests}, opt)
-		if len(r.Warnings) != want || want > 0 && !strings.Contains(r.Warnings[0], "cannot be kept") {
+		if len(r.Warnings) != want || want > 0 && !strings.Contains(r.Warnings[0], "cannot be met") {
 			t.Errorf("target %v: %q", target, r.Warnings)
 		}
 	}
@@ -311,7 +311,7 @@ func TestRefusedOptions(t *testing.T) {
 		"--inter-token-latency-target is -1": func(o *Options) { o.LatencyTarget = -1 },
 		"switches off":                       func(o *Options) { o.LatencyTarget, o.ChunkedPrefillSize = 1, -1 },
 		"choose one of cache-aware":          func(o *Options) { o.Routing = "sticky" },
-		"want one of fcfs, lpm":              func(o *Options) { o.Policy = "fastest" },
+		"choose one of fcfs, lpm":            func(o *Options) { o.Policy = "fastest" },
 		"fifo, filo, gittins":                func(o *Options) { o.Eviction = "belady" },
 		"less than one page":                 func(o *Options) { o.KVTokens = 10 },
 		"raise mem-fraction-static":          func(o *Options) { o.MemFraction = 0.01 },

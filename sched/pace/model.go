@@ -7,12 +7,12 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Load is what a step does, as far as its duration depends on it.
+// Load is the part of a step's work that its duration depends on.
 type Load struct {
-	Rows    int     // that compute one token
-	Context int     // tokens that those read
-	Tokens  int     // of prompts
-	Pairs   float64 // tokens of prompts, each times the tokens that it reads
+	Rows    int     // rows that compute one token
+	Context int     // tokens that these rows attend to
+	Tokens  int     // prompt tokens
+	Pairs   float64 // sum over prompt tokens of the tokens each attends to
 }
 
 // LoadOf measures a step. A prompt of one token costs what a decoding row does.
@@ -30,8 +30,8 @@ func LoadOf(b *messages.RunBatch) (l Load) {
 	return l
 }
 
-// pairs is how many pairs of a token and one that it reads a chunk of count
-// tokens from position start on has.
+// pairs is the number of (token, attended token) pairs in a chunk of count tokens
+// from position start on.
 func pairs(start, count int) float64 { return float64(count) * (float64(start) + float64(count+1)/2) }
 
 // The coefficients of a model, in seconds per …
@@ -44,45 +44,46 @@ const (
 	coefficients
 )
 
-// features are what the coefficients are multiplied by.
+// features are the factors of the coefficients.
 type features [coefficients]float64
 
 func (l Load) features() features {
 	return features{1, float64(l.Rows), float64(l.Context), float64(l.Tokens), l.Pairs}
 }
 
-// model learns how long steps take from those that were done. The duration is
-// taken to be linear in the Load, with coefficients that are not negative: what
-// a device does more of never takes less time. That holds around every load; a
-// margin and the guard cover what is not linear.
+// model learns from completed steps how long steps take. The duration is assumed
+// to be linear in the Load, with non-negative coefficients: more work never takes
+// less time. This is a good local approximation; a margin and the guard cover
+// what is not linear.
 //
-// The fit is least squares of relative errors, older steps fading. It keeps the
-// normal equations and improves the last solution by some sweeps of coordinate
-// descent per step, which costs well under a microsecond. A coefficient whose
-// feature has not been seen for long keeps its value.
+// The fit is least squares on relative errors, with decaying weights. It keeps
+// the normal equations and improves the last solution by a few sweeps of
+// coordinate descent per step, which takes well under a microsecond. A
+// coefficient whose feature was not seen for a long time keeps its value.
 type model struct {
 	gram    [coefficients]features // sums of products of features
 	moment  features               // sums of products of features and durations
 	theta   features
 	seen    int // steps
-	prompts int // of them with prompt tokens
+	prompts int // steps with prompt tokens
 
 	margin margin
-	// unrest is the same for steps without prompt tokens: how much the device
-	// differs from itself. It stands in for the margin until that has measured
-	// enough, since prompts usually come beside rows that decode already.
+	// unrest is the same for steps without prompt tokens: the device's own
+	// variation. It replaces the margin until that has enough measurements,
+	// because requests usually decode before the next prompt arrives.
 	unrest margin
-	// guard is how many prompt tokens a step beside decoding rows may have at
-	// most. It holds whatever the fit says: no step takes longer per token than
-	// a smaller one, so that a step that took half of the target may be doubled.
+	// guard is the most prompt tokens that a step may have beside decoding rows,
+	// whatever the fit says. It assumes that a larger step takes no longer per
+	// token than a smaller one, so a step that took half of the target may be
+	// doubled.
 	guard float64
 
-	launches [4]launchedLoad // by step modulo length, more than can be in flight
-	ended    time.Duration   // when the last step was done
-	took     time.Duration   // the last step
+	launches [4]launchedLoad // by step modulo length; more than can be in flight
+	ended    time.Duration   // when the last step completed
+	took     time.Duration   // duration of the last step
 }
 
-// launchedLoad is a step that runs.
+// launchedLoad is a step in flight.
 type launchedLoad struct {
 	step messages.StepID
 	at   time.Duration
@@ -90,19 +91,19 @@ type launchedLoad struct {
 }
 
 const (
-	fading = 0.99 // of the weight of a step, per step: the last hundred count
+	fading = 0.99 // decay of a step's weight per step: about the last hundred count
 	sweeps = 6
 )
 
-// launched notes a step.
+// launched records a step.
 func (p *model) launched(now time.Duration, b *messages.RunBatch) {
 	p.launches[int(b.Step)%len(p.launches)] = launchedLoad{b.Step, now, LoadOf(b)}
 }
 
-// done learns from a step that was launched. It took from its launch or, if it
-// had to wait for it, from the end of the step before; the time that planning
-// took between the two counts, unless it was so long that nobody can have been
-// waiting for a token.
+// done learns from a completed step. Its duration counts from its launch, or from
+// the end of the last step if it was launched before or soon after that: planning
+// between delays tokens as well. After a long pause, no request was waiting for a
+// token.
 func (p *model) done(now time.Duration, step messages.StepID, target float64) {
 	s := p.launches[int(step)%len(p.launches)]
 	if s.step != step {
@@ -117,7 +118,7 @@ func (p *model) done(now time.Duration, step messages.StepID, target float64) {
 	}
 }
 
-// observe learns that a step took so many seconds.
+// observe learns the duration of a step in seconds.
 func (p *model) observe(l Load, took, target float64) {
 	x := l.features()
 	predicted := p.predict(x)
@@ -139,7 +140,8 @@ func (p *model) observe(l Load, took, target float64) {
 	}
 }
 
-// factor is by what factor a step beside prompts may exceed its prediction.
+// factor is the factor by which a step with prompt tokens may exceed its
+// prediction.
 func (p *model) factor() float64 {
 	if p.margin.count < earlyMeasure && p.unrest.count > 0 {
 		return min(max(p.margin.factor(), p.unrest.factor()), mostMargin)
@@ -147,8 +149,8 @@ func (p *model) factor() float64 {
 	return p.margin.factor()
 }
 
-// trustAfter is how many steps with prompt tokens must be seen before the fit
-// counts.
+// trustAfter is the number of steps with prompt tokens after which the fit is
+// used.
 const trustAfter = 8
 
 func (p *model) fit(x features, took float64) {
@@ -162,7 +164,7 @@ func (p *model) fit(x features, took float64) {
 	for range sweeps {
 		for i := range p.theta {
 			if p.gram[i][i] < 1e-300 {
-				continue // not seen, or not for ages
+				continue // not seen, or not for a very long time
 			}
 			slope := p.moment[i]
 			for j := range p.theta {
@@ -180,12 +182,12 @@ func (p *model) predict(x features) (seconds float64) {
 	return seconds
 }
 
-// cost is what a chunk adds to a step, in seconds.
+// cost is the time that a chunk adds to a step, in seconds.
 func (p *model) cost(start, count int) float64 {
 	return p.theta[perToken]*float64(count) + p.theta[perPair]*pairs(start, count)
 }
 
-// fits is the longest chunk from position start on that adds at most so many
+// fits is the longest chunk from position start on that adds at most the given
 // seconds to a step.
 func (p *model) fits(seconds float64, start int) int {
 	if seconds <= 0 {
@@ -199,22 +201,20 @@ func (p *model) fits(seconds float64, start int) int {
 	if !(n < math.MaxInt32) {
 		return math.MaxInt32
 	}
-	return int(n * (1 + 1e-9)) // what fitted exactly fits again
+	return int(n * (1 + 1e-9)) // so that fits(cost(n)) is n in spite of rounding
 }
 
-// margin is by what factor steps may exceed their prediction: the second
-// greatest of the last measured ratios. Of that many and one more of the same
-// kind, in any order, the last one is among the two greatest once in
-// len(ratios)+1 over 2 times: 0.4 % of steps exceed it. That is well under 1 %,
-// so that the 99th percentile of a few hundred steps keeps the target, too.
+// margin is the factor by which steps may exceed their prediction: the second
+// largest of the last n measured ratios. A further ratio of the same distribution
+// exceeds it with probability 2/(n+1), 0.4 % for n = 512. That is well under 1 %,
+// so the 99th percentile of a few hundred steps meets the target as well.
 type margin struct {
 	ratios [512]float32
 	count  int
 }
 
-// Bounds of the factor: a little for luck at the least, and what is taken while
-// there are few measurements; at most, so that a pause of the machine does not
-// stop prefill.
+// Bounds of the factor: leastMargin always, earlyMargin below earlyMeasure
+// measurements. mostMargin keeps a pause of the machine from stopping prefill.
 const (
 	leastMargin  = 1.02
 	earlyMargin  = 1.25

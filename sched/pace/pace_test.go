@@ -22,7 +22,7 @@ func TestTargetNotesOncePerChange(t *testing.T) {
 		for range 100 {
 			p.check(8, 0.005, 0.006, 1.1, out)
 		}
-		p.check(64, 0.011, 0.012, 1.1, out) // one step is no change
+		p.check(64, 0.011, 0.012, 1.1, out) // one step changes nothing
 	}
 	if len(out.Notes) != 6 || out.Notes[0].Level != messages.NoteWarning || out.Notes[1].Level != messages.NoteInfo {
 		t.Errorf("%d notes: %+v", len(out.Notes), out.Notes)
@@ -68,7 +68,7 @@ func TestPaceLearnsLinearCosts(t *testing.T) {
 func TestPaceFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &model{}
-		// Nothing, or something that is no rounding error.
+		// Nothing, or more than a rounding error.
 		upTo := func(most float64) *rapid.Generator[float64] {
 			return rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(most*1e-9, most))
 		}

@@ -8,19 +8,19 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Pacer keeps steps with decoding rows within the inter-token latency target
-// by limiting what they compute of prompts. Without a target it does nothing.
+// Pacer keeps steps with decoding rows within the inter-token latency target by
+// limiting their prompt tokens. Without a target it does nothing.
 type Pacer struct {
 	target float64 // seconds; 0: none
-	aim    float64 // of a step
-	least  int     // tokens of prompts that every step computes at least
+	aim    float64 // for a step, in seconds
+	least  int     // prompt tokens that every step may compute
 	model  model
 
-	missed   float64 // seconds of a step that were reported to be out of reach; 0: none
-	contrary int     // steps in a row that say otherwise
+	missed   float64 // the step duration last reported as missing the target; 0: none
+	contrary int     // steps in a row that contradict the last report
 }
 
-// Load measures a step so far, if there is a target.
+// Load measures a step, if there is a target.
 func (p *Pacer) Load(b *messages.RunBatch) Load {
 	if p.target == 0 {
 		return Load{}
@@ -28,37 +28,37 @@ func (p *Pacer) Load(b *messages.RunBatch) Load {
 	return LoadOf(b)
 }
 
-// Launched notes that a step was sent to the device.
+// Launched records that a step was sent to the device.
 func (p *Pacer) Launched(now time.Duration, b *messages.RunBatch) {
 	if p.target > 0 {
 		p.model.launched(now, b)
 	}
 }
 
-// Done learns from the time that a launched step took.
+// Done learns from the duration of a launched step.
 func (p *Pacer) Done(now time.Duration, step messages.StepID) {
 	if p.target > 0 {
 		p.model.done(now, step, p.aim)
 	}
 }
 
-// wayShare is the share of a target that is kept for the way of a token to its
-// client, whose delays differ from token to token: measured with 32 clients on
-// the one core that the device leaves.
+// wayShare is the share of the target reserved for the varying delay of a token on
+// its way to the client, measured with 32 clients on the one core that the device
+// leaves free.
 const wayShare = 1.0 / 8
 
-// leastChunk is the smallest chunk that a target makes of prompts, in tokens,
-// if a page has not more.
+// leastChunk is the smallest chunk of a prompt under a target, in tokens, unless a
+// page is larger.
 const leastChunk = 16
 
 // Options configure a Pacer.
 type Options struct {
-	Target    time.Duration // of a step with decoding rows; 0: none
+	Target    time.Duration // between two tokens of a request; 0: none
 	PageSize  int           // tokens
-	ChunkSize int           // the greatest chunk of prompts, in tokens; 0 or less: no chunks
+	ChunkSize int           // the largest chunk of a prompt, in tokens; 0 or less: prompts are not chunked
 }
 
-// New returns a Pacer that has seen no step.
+// New returns a Pacer without measurements.
 func New(opt Options) Pacer {
 	least := max(leastChunk, opt.PageSize)
 	if opt.ChunkSize > 0 {
@@ -70,15 +70,14 @@ func New(opt Options) Pacer {
 	return p
 }
 
-// Allowance is what a step may spend on prompts, in tokens and in time.
+// Allowance is what a step may spend on prompts, in tokens and in seconds.
 type Allowance struct {
 	tokens  int
 	seconds float64
-	model   *model // nil when time does not count
+	model   *model // nil if time is not limited
 }
 
-// Most is the longest chunk from position start on that an allowance has room
-// for.
+// Most is the longest chunk from position start on within the allowance.
 func (a *Allowance) Most(start int) int {
 	if a.model == nil {
 		return a.tokens
@@ -86,7 +85,7 @@ func (a *Allowance) Most(start int) int {
 	return min(a.tokens, a.model.fits(a.seconds, start))
 }
 
-// Without is what a chunk leaves of an allowance.
+// Without is the allowance that remains after a chunk.
 func (a Allowance) Without(start, count int) Allowance {
 	a.tokens -= count
 	if a.model != nil {
@@ -95,9 +94,9 @@ func (a Allowance) Without(start, count int) Allowance {
 	return a
 }
 
-// Allow limits a budget for prompts beside decoding rows. Nobody waits for a
-// token of a step without decoding rows, so that it has no limit. start is where
-// the oldest prompt goes on, which must get the smallest chunk in any case.
+// Allow limits a budget of prompt tokens beside decoding rows. A step without
+// decoding rows delays no token, so it is not limited. start is where the oldest
+// prompt continues; it gets the smallest chunk in any case.
 func (p *Pacer) Allow(budget int, decoding Load, start int, out *messages.Outbox) Allowance {
 	if p.target == 0 || decoding.Rows == 0 {
 		return Allowance{tokens: budget}
@@ -111,17 +110,17 @@ func (p *Pacer) Allow(budget int, decoding Load, start int, out *messages.Outbox
 	return Allowance{tokens: budget, seconds: max(p.aim/factor-alone, least), model: &p.model}
 }
 
-// patience is how many steps in a row must contradict what was last said about
-// the target before that is said; worse is by what factor the reachable value
-// must have grown to be worth saying again.
+// patience is how many steps in a row must contradict the last report about the
+// target before the next one. worse is the factor by which the reachable value
+// must grow to be reported again.
 const (
 	patience = 16
 	worse    = 1.25
 )
 
-// check says when the target gets out of reach, and when it comes back. alone is
-// how long the decoding rows take, with the smallest chunk beside them, and
-// factor times that what is kept by 99 of 100 steps.
+// check reports when the target cannot be met any more, and when it can again.
+// alone is the predicted duration of the decoding rows, with is the same with the
+// smallest chunk beside them. 99 of 100 steps stay below factor times that.
 func (p *Pacer) check(rows int, alone, with, factor float64, out *messages.Outbox) {
 	missed := with > p.target
 	if missed == (p.missed > 0) && with < worse*p.missed || !missed && p.missed == 0 {
@@ -134,16 +133,16 @@ func (p *Pacer) check(rows int, alone, with, factor float64, out *messages.Outbo
 	p.missed, p.contrary = 0, 0
 	target := time.Duration(p.target * float64(time.Second))
 	if !missed {
-		out.Note(messages.NoteInfo, fmt.Sprintf("inter-token-latency-target %v can be kept again", target))
+		out.Note(messages.NoteInfo, fmt.Sprintf("inter-token-latency-target %v can be met again", target))
 		return
 	}
 	p.missed = with
 	out.Note(messages.NoteWarning, fmt.Sprintf(
-		"inter-token-latency-target %v cannot be kept with %d running requests: their step takes about %v, and %v with the smallest chunk of %d prompt tokens; set at least %v, or fewer max-running-requests",
+		"inter-token-latency-target %v cannot be met with %d running requests: a step takes about %v, and %v with the smallest chunk of %d prompt tokens; set a target of at least %v, or reduce max-running-requests",
 		target, rows, round(alone), round(with), p.least, round(with*factor/(1-wayShare))))
 }
 
-// round words seconds with three digits, upwards.
+// round rounds seconds up to three digits.
 func round(seconds float64) time.Duration {
 	unit := math.Pow(10, math.Floor(math.Log10(max(seconds, 1e-9)))-2)
 	return time.Duration(math.Ceil(seconds/unit) * unit * float64(time.Second)).Round(time.Nanosecond)

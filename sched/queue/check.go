@@ -2,41 +2,41 @@ package queue
 
 import "github.com/troupe-engine/troupe/internal/invariants"
 
-// checkedWaiting is how many may wait for a queue to be checked after each
-// message: a check looks at all of them.
+// checkedWaiting is the longest queue that is checked after each message: a
+// check costs O(n).
 const checkedWaiting = 256
 
-// checkInvariants fails when the line or its policy contradicts itself. Only in
-// builds with invariants, and while the queue is short.
+// checkInvariants checks the wait order and its policy. Only in builds with the
+// tag invariants, and only while the queue is short.
 func (q *Core) checkInvariants() {
-	l := q.line
-	if len(l.all) > checkedWaiting {
+	o := &q.waiting
+	if o.len() > checkedWaiting {
 		return
 	}
-	l.young.check("young")
-	l.first.check("first")
+	o.byArrival.check("byArrival")
+	o.boosted.check("boosted")
 	members := 0
-	for id, w := range l.all {
-		first := l.isFirst(w)
-		inYoung := w.inLine > 0 && int(w.inLine) <= l.young.len() && l.young.items[w.inLine-1] == w
-		inFirst := w.inLine > 0 && int(w.inLine) <= l.first.len() && l.first.items[w.inLine-1] == w
-		invariants.Check(w.req.ID == id && inFirst == first && inYoung == (!first && l.aging > 0),
-			"request %d: first %t, in first %t, in young %t", id, first, inFirst, inYoung)
-		if !first {
+	for id, w := range o.byID {
+		boosted := o.isBoosted(w)
+		inArrival := w.inOrder > 0 && int(w.inOrder) <= o.byArrival.len() && o.byArrival.items[w.inOrder-1] == w
+		inBoosted := w.inOrder > 0 && int(w.inOrder) <= o.boosted.len() && o.boosted.items[w.inOrder-1] == w
+		invariants.Check(w.req.ID == id && inBoosted == boosted && inArrival == (!boosted && o.aging > 0),
+			"request %d: boosted %t, in boosted %t, in byArrival %t", id, boosted, inBoosted, inArrival)
+		if !boosted {
 			members++
 		}
 	}
-	invariants.Check(l.first.len() == len(l.all)-members, "%d requests go first, %d are known", l.first.len(), len(l.all)-members)
-	if c, ok := l.policy.(interface{ check(members int) }); ok {
+	invariants.Check(o.boosted.len() == o.len()-members, "%d requests in boosted, want %d", o.boosted.len(), o.len()-members)
+	if c, ok := o.policy.(interface{ check(members int) }); ok {
 		c.check(members)
 	}
 }
 
-// check fails unless the heap is one.
-func (o *ordered[E]) check(name string) {
-	for i, e := range o.items {
-		invariants.Check(int(*o.place(e)) == i+1, "%s: element %d believes to be %d", name, i, *o.place(e)-1)
-		invariants.Check(i == 0 || !o.less(e, o.items[(i-1)/2]), "%s: element %d is before its parent", name, i)
+// check checks the invariants of a heap.
+func (h *heap[E]) check(name string) {
+	for i, e := range h.items {
+		invariants.Check(int(*h.pos(e)) == i+1, "%s: element %d has position %d", name, i, *h.pos(e)-1)
+		invariants.Check(i == 0 || !h.less(e, h.items[(i-1)/2]), "%s: element %d is less than its parent", name, i)
 	}
 }
 
@@ -50,16 +50,16 @@ func (p *lpm) check(members int) {
 	p.main.check("main")
 	groups := make(map[*group]bool)
 	for key, g := range p.groups {
-		invariants.Check(g.key == key, "a group stands under another key")
+		invariants.Check(g.key == key, "a group is stored under another key")
 		groups[g] = true
 	}
 	for _, g := range p.ending {
-		invariants.Check(g.phase == ending || g.phase == drained, "a group that ends is in phase %d", g.phase)
+		invariants.Check(g.phase == ending || g.phase == drained, "a group in ending is in phase %d", g.phase)
 		groups[g] = true
 	}
-	invariants.Check(len(p.byClaim) == len(p.filling), "%d leaders run in order, %d by id", len(p.byClaim), len(p.filling))
+	invariants.Check(len(p.byClaim) == len(p.filling), "%d running leaders in byClaim, %d in filling", len(p.byClaim), len(p.filling))
 	for _, g := range p.byClaim {
-		invariants.Check(g.phase == filled && p.filling[g.leader.req.ID] == g, "a leader that runs does not fill its group")
+		invariants.Check(g.phase == filled && p.filling[g.leader.req.ID] == g, "a running leader is not the leader of its group")
 		groups[g] = true
 	}
 	held := p.fresh.len() + p.main.len()
@@ -67,18 +67,18 @@ func (p *lpm) check(members int) {
 		g.followers.check("followers")
 		held += g.followers.len()
 		for _, w := range g.followers.items {
-			invariants.Check(w.group == g && w.hint.state == following, "request %d does not follow its group", w.req.ID)
+			invariants.Check(hintOf(w).group == g && hintOf(w).state == following, "request %d does not follow its group", w.req.ID)
 		}
 		if g.phase == led {
-			invariants.Check(g.leader.group == g && g.leader.hint.state == offerable, "request %d does not lead its group", g.leader.req.ID)
+			invariants.Check(hintOf(g.leader).group == g && hintOf(g.leader).state == offerable, "request %d does not lead its group", g.leader.req.ID)
 			invariants.Check(g.followers.len() == 0 || earlier(g.leader, g.followers.first()), "request %d leads an earlier one", g.leader.req.ID)
 		}
 	}
 	for _, w := range p.fresh.items {
-		invariants.Check(w.hint.state == unasked && w.group == nil, "request %d is new and has a group", w.req.ID)
+		invariants.Check(hintOf(w).state == unasked && hintOf(w).group == nil, "request %d is a newcomer and has a group", w.req.ID)
 	}
 	for _, w := range p.main.items {
-		invariants.Check(w.hint.state == offerable && w.rank == -int64(w.hint.matched), "request %d with %d cached tokens has rank %d", w.req.ID, w.hint.matched, w.rank)
+		invariants.Check(hintOf(w).state == offerable && w.rank == -int64(hintOf(w).matched), "request %d with %d cached tokens has rank %d", w.req.ID, hintOf(w).matched, w.rank)
 	}
 	invariants.Check(held == members, "the policy holds %d requests of %d", held, members)
 }
@@ -93,13 +93,13 @@ func (p *dfsWeight) check(members int) {
 		b.children.check("children")
 		weight := b.own.len()
 		for _, w := range b.own.items {
-			invariants.Check(w.branch == b, "request %d is at another branch", w.req.ID)
+			invariants.Check(branchOf(w) == b, "request %d is at another branch", w.req.ID)
 		}
 		for _, child := range b.children.items {
-			invariants.Check(child.parent == b && p.byID[child.id] == child, "node %#x is not known below node %#x", uint64(child.id), uint64(b.id))
+			invariants.Check(child.parent == b && p.byID[child.id] == child, "node %#x is missing below node %#x", uint64(child.id), uint64(b.id))
 			weight += weigh(child)
 		}
-		invariants.Check(b.weight == weight && (weight > 0 || b == p.root), "node %#x weighs %d, want %d", uint64(b.id), b.weight, weight)
+		invariants.Check(b.weight == weight && (weight > 0 || b == p.root), "node %#x has weight %d, want %d", uint64(b.id), b.weight, weight)
 		return weight
 	}
 	held := weigh(p.root) + p.fresh.len()
@@ -121,7 +121,7 @@ func (p *fair) check(members int) {
 		case t.running == 0:
 			idle++
 		}
-		invariants.Check(t.name == name && t.counter >= 0, "tenant %q has %v on its counter", name, t.counter)
+		invariants.Check(t.name == name && t.counter >= 0, "tenant %q has counter %v", name, t.counter)
 	}
 	invariants.Check(held == members, "tenants hold %d requests of %d", held, members)
 	invariants.Check(waiting == p.waiting.len() && waiting == p.since.len() && idle == p.idle.len() && idle <= p.keep && running == len(p.running),

@@ -29,7 +29,7 @@ type queueWorld struct {
 	pending *messages.OfferCandidates
 
 	waiting  []*messages.EngineRequest // in order of enqueueing
-	stuck    map[messages.RequestID]bool
+	pinned   map[messages.RequestID]bool
 	running  []*messages.EngineRequest
 	offered  []*messages.EngineRequest
 	believed int
@@ -37,7 +37,7 @@ type queueWorld struct {
 }
 
 // slowOrder is the twin of one policy. waiting are those that the policy
-// orders, without the aged and stuck ones.
+// orders, without the aged and pinned ones.
 type slowOrder interface {
 	add(r *messages.EngineRequest)
 	remove(r *messages.EngineRequest, claimed bool)
@@ -57,7 +57,7 @@ func newQueueWorld(t *rapid.T, policy string) *queueWorld {
 		LowPriorityFirst: rapid.Bool().Draw(t, "low first"),
 	}
 	return &queueWorld{
-		t: t, opt: opt, q: New(opt), next: 1, stuck: map[messages.RequestID]bool{},
+		t: t, opt: opt, q: New(opt), next: 1, pinned: map[messages.RequestID]bool{},
 		cache: radix.New(radix.Options{PageSize: opt.PageSize}),
 		twin:  newSlowOrder(&opt),
 	}
@@ -90,7 +90,7 @@ func (w *queueWorld) step(msg messages.ToQueue) {
 
 // urgent reports whether a request goes first whatever the policy.
 func (w *queueWorld) urgent(r *messages.EngineRequest) bool {
-	return w.stuck[r.ID] || w.q.line.aging > 0 && w.now-r.Arrived >= w.q.line.aging
+	return w.pinned[r.ID] || w.q.waiting.aging > 0 && w.now-r.Arrived >= w.q.waiting.aging
 }
 
 func (w *queueWorld) check(m *messages.CandidatesOffered) {
@@ -108,8 +108,8 @@ func (w *queueWorld) check(m *messages.CandidatesOffered) {
 		}
 	}
 	slices.SortFunc(first, func(a, b *messages.EngineRequest) int {
-		if w.stuck[a.ID] != w.stuck[b.ID] {
-			return map[bool]int{true: -1, false: 1}[w.stuck[a.ID]]
+		if w.pinned[a.ID] != w.pinned[b.ID] {
+			return map[bool]int{true: -1, false: 1}[w.pinned[a.ID]]
 		}
 		return arrival(a, b)
 	})
@@ -119,9 +119,9 @@ func (w *queueWorld) check(m *messages.CandidatesOffered) {
 	}
 	w.twin.check(w.t, rest, m.Requests[len(first):], offer.Limit-len(first), w.now)
 	for _, r := range m.Requests {
-		if r.Alone && !w.stuck[r.ID] {
-			w.stuck[r.ID] = true
-			if w.q.line.aging == 0 || w.now-r.Arrived < w.q.line.aging {
+		if r.Alone && !w.pinned[r.ID] {
+			w.pinned[r.ID] = true
+			if w.q.waiting.aging == 0 || w.now-r.Arrived < w.q.waiting.aging {
 				w.twin.remove(r, false)
 			}
 		}
@@ -174,7 +174,7 @@ func (w *queueWorld) drop(ids []messages.RequestID, claimed bool) {
 		w.waiting = slices.Delete(w.waiting, i, i+1)
 		// The line takes a request from its policy at the first offer that
 		// finds it old; until then the policy has it, whatever its age.
-		if !w.stuck[id] && !(w.q.line.aging > 0 && w.q.line.all[id].aged) {
+		if !w.pinned[id] && !(w.q.waiting.aging > 0 && w.q.waiting.byID[id].aged) {
 			w.twin.remove(r, claimed)
 		}
 		if claimed {
@@ -239,7 +239,7 @@ func (w *queueWorld) store(t *rapid.T) {
 	if len(w.running) == 0 {
 		return
 	}
-	r := rapid.SampledFrom(w.running).Draw(t, "who")
+	r := rapid.SampledFrom(w.running).Draw(t, "running")
 	pages := rapid.IntRange(0, len(r.Prompt)/w.opt.PageSize).Draw(t, "pages")
 	if pages == 0 {
 		return
@@ -285,7 +285,7 @@ func testQueue(t *rapid.T, policy string) {
 		"wait":  func(t *rapid.T) { w.now += time.Duration(rapid.IntRange(0, 30).Draw(t, "d")) },
 		"": func(t *rapid.T) {
 			if w.believed == 0 && len(w.waiting) > 0 {
-				t.Fatalf("%d requests wait and the former believes that nobody does", len(w.waiting))
+				t.Fatalf("%d requests wait, but the last offer said that none do", len(w.waiting))
 			}
 			tokens := 0
 			for _, r := range w.waiting {
@@ -296,7 +296,7 @@ func testQueue(t *rapid.T, policy string) {
 			}
 		},
 	})
-	// Whatever happened, everybody is offered once nothing runs any more.
+	// Whatever happened, every request is offered once nothing runs any more.
 	w.running = nil
 	for id := range w.next {
 		w.twin.finish(id)
@@ -315,7 +315,7 @@ func testQueue(t *rapid.T, policy string) {
 		}
 		if len(w.offered) == 0 {
 			if empty++; empty > 2 {
-				t.Fatalf("nobody is offered although %d wait and nothing runs", len(w.waiting))
+				t.Fatalf("no request is offered although %d wait and nothing runs", len(w.waiting))
 			}
 			continue
 		}

@@ -6,21 +6,22 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// maxDepth is how deep dfsWeight looks into the tree: prompts that part below
-// it count as one. It bounds what a change costs, since a conversation may add
+// maxDepth is how deep dfsWeight follows the tree: prompts that diverge below it
+// count as equal. It bounds the cost of a change, because a conversation may add
 // a node with each turn.
 const maxDepth = 64
 
-// dfsWeight offers by the tree of cached prefixes, depth first: below each node
-// the child with the most waiting requests at or below it first, then the
-// node's own requests by arrival. Requests that use one part of the cache then
-// run together, and the part that most of them want goes first. The order is
-// that of SGLang's dfs-weight; equal weights go by the smaller NodeID.
+// dfsWeight offers requests depth first through the tree of cached prefixes.
+// Below each node, the child with the most waiting requests in its subtree comes
+// first, then the node's own requests by arrival. So requests that use the same
+// part of the cache run together, and the part with the most requests goes
+// first. The order is that of SGLang's dfs-weight; of equal weights the smaller
+// NodeID goes first.
 //
-// The tree is a mirror of those nodes that hints have named and that requests
-// wait at. The cache splits nodes, so a node may get another parent; the latest
-// hint counts. A node never becomes an ancestor of one that was above it, so
-// no cycle can arise.
+// The tree mirrors the nodes that hints have named and at which requests wait.
+// The cache splits nodes, so a node may get another parent; the latest hint
+// counts. A node never becomes an ancestor of one that was above it, so no cycle
+// can arise.
 //
 // A change costs O(depth log n), an offer of k O(k (log n + depth)), with a depth
 // of at most maxDepth.
@@ -33,19 +34,19 @@ type dfsWeight struct {
 	asked []*waiter
 }
 
-// branch is a node of the cache with waiting requests at or below it.
+// branch is a node of the cache with waiting requests in its subtree.
 type branch struct {
 	id       messages.NodeID
 	parent   *branch // nil for the root
-	place    int32   // in the parent's children
-	weight   int     // requests at or below it, >= 1 except for the root
-	children ordered[*branch]
-	own      ordered[*waiter] // whose cached prefix ends here
+	pos      int32   // in the parent's children
+	weight   int     // requests in the subtree, >= 1 except for the root
+	children heap[*branch]
+	own      heap[*waiter] // requests whose cached prefix ends here
 }
 
 func newBranch(id messages.NodeID, parent *branch) *branch {
-	return &branch{id: id, parent: parent, own: newOrder(earlier), children: ordered[*branch]{
-		place: func(b *branch) *int32 { return &b.place },
+	return &branch{id: id, parent: parent, own: newOrder(earlier), children: heap[*branch]{
+		pos: func(b *branch) *int32 { return &b.pos },
 		less: func(a, b *branch) bool {
 			if a.weight != b.weight {
 				return a.weight > b.weight
@@ -65,9 +66,15 @@ func (p *dfsWeight) pathNodes() int { return maxDepth }
 
 func (p *dfsWeight) add(w *waiter) { p.fresh.push(w) }
 
+// branchOf is the end of a request's cached prefix, nil for a newcomer.
+func branchOf(w *waiter) *branch {
+	b, _ := w.state.(*branch)
+	return b
+}
+
 func (p *dfsWeight) remove(w *waiter, _ bool) {
-	if b := w.branch; b != nil {
-		w.branch = nil
+	if b := branchOf(w); b != nil {
+		w.state = nil
 		b.own.remove(w)
 		p.weigh(b, -1)
 		return
@@ -75,8 +82,8 @@ func (p *dfsWeight) remove(w *waiter, _ bool) {
 	p.fresh.remove(w)
 }
 
-// weigh adds to the weights of a branch and those above it, and forgets those
-// at which nobody waits any more.
+// weigh changes the weights of a branch and its ancestors, and forgets branches
+// whose weight becomes zero.
 func (p *dfsWeight) weigh(b *branch, by int) {
 	for ; b.parent != nil; b = b.parent {
 		b.weight += by
@@ -99,16 +106,16 @@ func (p *dfsWeight) learn(w *waiter, found *messages.PrefixPeeked) {
 		return
 	}
 	b := p.follow(found.Path)
-	if w.branch == b {
+	if branchOf(w) == b {
 		return
 	}
 	p.move(w, b)
 }
 
-// move puts a request at another branch. The new one gains first, so that no
-// branch that both share is forgotten meanwhile.
+// move puts a request at another branch. The new branch gains weight first, so
+// that no common ancestor is forgotten in between.
 func (p *dfsWeight) move(w *waiter, to *branch) {
-	from := w.branch
+	from := branchOf(w)
 	p.weigh(to, 1)
 	if from == nil {
 		p.fresh.remove(w)
@@ -116,13 +123,12 @@ func (p *dfsWeight) move(w *waiter, to *branch) {
 		from.own.remove(w)
 		p.weigh(from, -1)
 	}
-	w.branch = to
+	w.state = to
 	to.own.push(w)
 }
 
-// follow returns the branch at the end of a path, whose nodes may be new or
-// have new parents. New branches have no weight yet, and are not known before
-// they have.
+// follow returns the branch at the end of a path, whose nodes may be new or have
+// new parents. A new branch enters the tree when it gets its first weight.
 func (p *dfsWeight) follow(path []messages.NodeID) *branch {
 	cur := p.root
 	for _, id := range path {

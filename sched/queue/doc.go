@@ -1,8 +1,22 @@
-// Package queue is the waiting queue's actor core: it decides who goes first.
+// Package queue is the core of the waiting queue: it decides in which order
+// waiting requests are offered to the batch former.
 //
-//	Core → line: requests that go first whatever the policy, by age
+//	Core → waitOrder: aged and pinned requests first, then the policy's order
 //	     → policy: ranked (fcfs, lof, random, priority), lpm, dfsWeight, fair
 //	     → hints: what lpm and dfsWeight ask the cache, one message at a time
 //
-// All orders are heaps of type ordered. docs/queue.md has the rules.
+// All orders are binary heaps. docs/queue.md has the rules.
+//
+// # Floors
+//
+//	options heap hash
+//	waiter
+//	ranked hints
+//	lpm_groups fair
+//	lpm dfs
+//	order
+//	core
+//	offer
+//	check
+//	step
 package queue

@@ -10,62 +10,63 @@ import (
 // Cao, Li, Zhu, Li, Zhuo, Gonzalez and Stoica, Fairness in Serving Large
 // Language Models, OSDI 2024, algorithm 2.
 //
-//	served:   counter += input weight × input tokens, when a request is claimed
-//	          counter += output weight, per output token
+//	claimed:  counter += input weight × input tokens
+//	sampled:  counter += output weight, per token
 //	next:     the waiting tenant with the smallest counter; its oldest request
-//	returns:  counter = max(counter, smallest counter of those who wait), or,
-//	          when nobody waits, max(counter, that of the tenant who left last)
+//	returns:  counter = max(counter, smallest counter of the waiting tenants), or,
+//	          if none waits, max(counter, that of the tenant that left last)
 //
-// So tenants that always have requests waiting get equal weighted service, up
-// to twice the cost of what fits into the engine at once, however much each of
-// them sends; and nobody saves up service while having nothing to ask for.
+// So tenants that always have requests waiting get equal weighted service, up to
+// twice the cost of what fits into the engine at once, regardless of how many
+// requests they send. An idle tenant saves up no service.
 //
-// Requests of one tenant go by arrival. A tenant of which no request was taken
-// for longer than aging, since its oldest one arrived or since the last one was
-// taken, goes first with one request: whoever floods the queue wins nothing by
-// having old requests.
+// Requests of one tenant go by arrival. If no request of a tenant was taken for
+// longer than aging, counted from its last claim or the arrival of its oldest
+// request, its oldest request goes first: one request per period, so that
+// flooding the queue with old requests gains nothing.
 //
-// Counters count from the start of the epoch.
+// Counters start at zero in each epoch.
 type fair struct {
 	input, output float64
 	aging         time.Duration
-	keep          int // idle tenants
+	keep          int // idle tenants to remember
 
 	tenants map[string]*tenant
-	waiting ordered[*tenant] // by counter
-	since   ordered[*tenant] // the same, by how long they go without service
-	idle    ordered[*tenant] // with nothing waiting or running, by counter
-	left    *tenant          // whose last waiting request left last
+	waiting heap[*tenant] // by counter
+	since   heap[*tenant] // the same, by the time without service
+	idle    heap[*tenant] // nothing waiting or running, by counter
+	left    *tenant       // the last one to run out of waiting requests
 	running map[messages.RequestID]*tenant
 
 	byCounter walk[*tenant]
 	bySince   walk[*tenant]
-	offers    ordered[*turn]
+	offers    heap[*turn]
 	turns     []*turn
 	round     uint64        // offers so far
 	offered   time.Duration // when the last one was
 }
 
-// tenant is who is billed for requests.
+// tenant is the account that requests are charged to.
 type tenant struct {
 	name    string
 	counter float64
-	queue   ordered[*waiter] // by arrival
+	queue   heap[*waiter] // by arrival
 	running int
-	served  time.Duration // when the last request that was taken was offered
-	overdue uint64        // the last offer at which it went first
+	served  time.Duration // when the last claimed request was offered
+	overdue uint64        // the last offer at which it went first because of aging
 
-	inOrder int32 // place in waiting or in idle
+	inOrder int32 // position in waiting or idle
 	inSince int32
 }
 
-// turn is a tenant during one offer, as if what is offered were claimed.
+// turn is a tenant during one offer, charged as if all that is offered were
+// claimed.
 type turn struct {
 	tenant  *tenant
 	counter float64
 	next    *waiter
 	walk    walk[*waiter]
-	place   int32
+	pos     int32
 }
 
 func newFair(opt *Options) *fair {
@@ -73,37 +74,33 @@ func newFair(opt *Options) *fair {
 		input: opt.FairInputWeight, output: opt.FairOutputWeight, aging: opt.Aging, keep: opt.FairTenants,
 		tenants: map[string]*tenant{}, running: map[messages.RequestID]*tenant{},
 	}
-	byCounter := func(a, b *tenant) bool {
-		if a.counter != b.counter {
-			return a.counter < b.counter
-		}
-		return a.name < b.name
-	}
 	inOrder := func(t *tenant) *int32 { return &t.inOrder }
-	p.waiting = ordered[*tenant]{less: func(a, b *tenant) bool {
+	p.waiting = heap[*tenant]{pos: inOrder, less: func(a, b *tenant) bool {
 		if a.counter != b.counter {
 			return a.counter < b.counter
 		}
 		return earlier(a.queue.first(), b.queue.first())
-	}, place: inOrder}
-	p.idle = ordered[*tenant]{less: byCounter, place: inOrder}
-	p.since = ordered[*tenant]{less: func(a, b *tenant) bool {
+	}}
+	p.idle = heap[*tenant]{pos: inOrder, less: func(a, b *tenant) bool {
+		return a.counter < b.counter || a.counter == b.counter && a.name < b.name
+	}}
+	p.since = heap[*tenant]{pos: func(t *tenant) *int32 { return &t.inSince }, less: func(a, b *tenant) bool {
 		if a, b := a.unserved(), b.unserved(); a != b {
 			return a < b
 		}
 		return earlier(a.queue.first(), b.queue.first())
-	}, place: func(t *tenant) *int32 { return &t.inSince }}
-	p.offers = ordered[*turn]{less: func(a, b *turn) bool {
+	}}
+	p.offers = heap[*turn]{pos: func(t *turn) *int32 { return &t.pos }, less: func(a, b *turn) bool {
 		if a.counter != b.counter {
 			return a.counter < b.counter
 		}
 		return earlier(a.next, b.next)
-	}, place: func(t *turn) *int32 { return &t.place }}
+	}}
 	return p
 }
 
-// unserved is the time since which a tenant with waiting requests goes without
-// service.
+// unserved is when a waiting tenant was last served, or when its oldest request
+// arrived, whichever is later.
 func (t *tenant) unserved() time.Duration { return max(t.queue.first().req.Arrived, t.served) }
 
 func (p *fair) add(w *waiter) {
@@ -112,7 +109,7 @@ func (p *fair) add(w *waiter) {
 		t = &tenant{name: w.req.Tenant, queue: newOrder(earlier)}
 		p.tenants[t.name] = t
 	}
-	w.tenant = t
+	w.state = t
 	if t.queue.len() > 0 {
 		t.queue.push(w)
 		p.waiting.fix(t)
@@ -134,7 +131,7 @@ func (p *fair) add(w *waiter) {
 }
 
 func (p *fair) remove(w *waiter, claimed bool) {
-	t := w.tenant
+	t := w.state.(*tenant)
 	p.waiting.remove(t)
 	p.since.remove(t)
 	t.queue.remove(w)
@@ -150,16 +147,17 @@ func (p *fair) remove(w *waiter, claimed bool) {
 		return
 	}
 	p.left = t
-	p.rest(t)
+	p.keepIdle(t)
 }
 
-// cost is the charge for a request's input. What was computed before a crash is
-// computed again, so it is input.
+// cost is the charge for a request's input. Output from before a crash is
+// prefilled again, so it counts as input.
 func (p *fair) cost(w *waiter) float64 { return p.input * float64(len(w.tokens)) }
 
-// rest keeps a tenant's counter while it has nothing to do, for as many as are
-// kept. The smallest counters go first: they are likeliest to be lifted anyway.
-func (p *fair) rest(t *tenant) {
+// keepIdle keeps the counter of a tenant without requests, for a limited number
+// of tenants. The smallest counters are forgotten first: those would most likely
+// be raised on return anyway.
+func (p *fair) keepIdle(t *tenant) {
 	if t.queue.len() > 0 || t.running > 0 {
 		return
 	}
@@ -186,12 +184,12 @@ func (p *fair) results(m *messages.StepResults) {
 		if t := p.running[id]; t != nil {
 			delete(p.running, id)
 			t.running--
-			p.rest(t)
+			p.keepIdle(t)
 		}
 	}
 }
 
-// finish waits for the results: tokens until then are served.
+// finish changes nothing: tokens up to the results are charged.
 func (p *fair) finish(messages.RequestID) {}
 
 func (p *fair) front() *waiter {
@@ -214,15 +212,15 @@ func (p *fair) head(dst []*waiter, n int, now time.Duration) []*waiter {
 		if turn.next, _ = turn.walk.next(); turn.next != nil {
 			p.offers.fix(turn)
 		} else {
-			turn.next = turn.tenant.queue.first() // for comparing while it leaves
+			turn.next = turn.tenant.queue.first() // remove compares it
 			p.offers.remove(turn)
 		}
 	}
 	return dst
 }
 
-// overdue appends one request of each tenant that goes without service for too
-// long, up to full.
+// overdue appends one request of each tenant that was not served for longer than
+// aging, until dst has full elements.
 func (p *fair) overdue(dst []*waiter, full int, now time.Duration) []*waiter {
 	if p.aging == 0 {
 		return dst
@@ -241,9 +239,9 @@ func (p *fair) overdue(dst []*waiter, full int, now time.Duration) []*waiter {
 	return dst
 }
 
-// startTurns collects the tenants that an offer of n more can have: the n
-// smallest counters, since what is offered only raises them. Those who are
-// overdue have had a request and may have another one.
+// startTurns collects the tenants that can appear in an offer of n more: those
+// with the n smallest counters, because offering only raises counters. Overdue
+// tenants come on top: they were offered one request and may get another one.
 func (p *fair) startTurns(n int) {
 	p.offers.items = p.offers.items[:0]
 	p.byCounter.start(&p.waiting)
@@ -256,7 +254,7 @@ func (p *fair) startTurns(n int) {
 			p.turns = append(p.turns, new(turn))
 		}
 		turn := p.turns[i]
-		turn.tenant, turn.counter, turn.place = t, t.counter, 0
+		turn.tenant, turn.counter, turn.pos = t, t.counter, 0
 		turn.walk.start(&t.queue)
 		turn.next, _ = turn.walk.next()
 		if t.overdue == p.round {

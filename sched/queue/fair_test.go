@@ -59,7 +59,7 @@ func (s *fairScript) end(ids ...messages.RequestID) {
 }
 
 func (s *fairScript) counter(tenant string) float64 {
-	t := s.q.line.policy.(*fair).tenants[tenant]
+	t := s.q.waiting.policy.(*fair).tenants[tenant]
 	if t == nil {
 		return -1
 	}
@@ -80,7 +80,7 @@ func TestFairCounters(t *testing.T) {
 	if a, b := s.counter("a"), s.counter("b"); a != 44 || b != 37 {
 		t.Errorf("a was charged %v and b %v, want 4×10 + 2×2 and 35 + 2", a, b)
 	}
-	// b left last. Whoever comes to an empty queue starts there.
+	// b left last. A tenant that comes to an empty queue starts at its counter.
 	s.enqueue("c", 1)
 	if c := s.counter("c"); c != 37 {
 		t.Errorf("c starts at %v, want 37, where b is", c)
@@ -91,7 +91,7 @@ func TestFairCounters(t *testing.T) {
 		t.Errorf("a returns with %v and b with %v, want 44 and 37", a, b)
 	}
 	s.end(1, 2, 3, 4, 5, 6)
-	// d starts at the smallest counter of those who wait, and has saved nothing.
+	// d starts at the smallest counter of the waiting tenants.
 	s.enqueue("d", 1)
 	if d := s.counter("d"); d != 37 {
 		t.Errorf("d starts at %v, want 37", d)
@@ -104,7 +104,7 @@ func TestFairRemembersTheMostServed(t *testing.T) {
 		s.enqueue(fmt.Sprint(i), input)
 	}
 	s.end(s.take(4)...)
-	p := s.q.line.policy.(*fair)
+	p := s.q.waiting.policy.(*fair)
 	if len(p.tenants) != 2 || s.counter("1") != 40 || s.counter("2") != 30 || len(p.running) != 0 {
 		t.Errorf("kept %d tenants, with 40: %v, with 30: %v; %d run", len(p.tenants), s.counter("1"), s.counter("2"), len(p.running))
 	}

@@ -2,104 +2,104 @@ package queue
 
 import "github.com/troupe-engine/troupe/internal/invariants"
 
-// ordered is a binary heap whose elements know their places, so that any of
-// them can leave or change rank.
+// heap is a binary heap whose elements store their own position, so that any
+// element can be removed or moved after its rank has changed.
 //
-// Invariants: items[i] is not less than items[(i-1)/2], and place(items[i]) is
-// i+1; an element outside has place 0. push, remove and fix take O(log n), a
-// walk over the first k elements O(k log k).
-type ordered[E any] struct {
+// Invariants: items[i] is not less than items[(i-1)/2], and *pos(items[i]) is
+// i+1; outside the heap it is 0. push, remove and fix take O(log n), a walk over
+// the first k elements O(k log k).
+type heap[E any] struct {
 	items []E
 	less  func(a, b E) bool // a strict total order
-	place func(E) *int32
+	pos   func(E) *int32
 }
 
-func (o *ordered[E]) len() int { return len(o.items) }
+func (h *heap[E]) len() int { return len(h.items) }
 
-// first is the least element; there must be one.
-func (o *ordered[E]) first() E { return o.items[0] }
+// first is the least element. The heap must not be empty.
+func (h *heap[E]) first() E { return h.items[0] }
 
-// front is the least element, the zero value when there is none.
-func (o *ordered[E]) front() (e E) {
-	if len(o.items) > 0 {
-		e = o.items[0]
+// front is the least element, or the zero value if the heap is empty.
+func (h *heap[E]) front() (e E) {
+	if len(h.items) > 0 {
+		e = h.items[0]
 	}
 	return e
 }
 
-func (o *ordered[E]) push(e E) {
-	invariants.Check(*o.place(e) == 0, "an element enters a heap twice")
-	o.items = append(o.items, e)
-	o.up(len(o.items)-1, e)
+func (h *heap[E]) push(e E) {
+	invariants.Check(*h.pos(e) == 0, "an element is pushed onto a heap twice")
+	h.items = append(h.items, e)
+	h.up(len(h.items)-1, e)
 }
 
-func (o *ordered[E]) remove(e E) {
-	i, last := int(*o.place(e))-1, len(o.items)-1
-	invariants.Check(i >= 0 && i <= last, "an element leaves a heap in which it is not")
-	*o.place(e) = 0
-	moved := o.items[last]
+func (h *heap[E]) remove(e E) {
+	i, last := int(*h.pos(e))-1, len(h.items)-1
+	invariants.Check(i >= 0 && i <= last, "an element is removed from a heap that does not hold it")
+	*h.pos(e) = 0
+	moved := h.items[last]
 	var zero E
-	o.items[last] = zero
-	o.items = o.items[:last]
+	h.items[last] = zero
+	h.items = h.items[:last]
 	if i < last {
-		o.settle(i, moved)
+		h.sift(i, moved)
 	}
 }
 
 // fix restores the order after an element's rank has changed.
-func (o *ordered[E]) fix(e E) { o.settle(int(*o.place(e))-1, e) }
+func (h *heap[E]) fix(e E) { h.sift(int(*h.pos(e))-1, e) }
 
-// settle puts e at place i or where it belongs from there.
-func (o *ordered[E]) settle(i int, e E) {
-	if i > 0 && o.less(e, o.items[(i-1)/2]) {
-		o.up(i, e)
+// sift fills the gap at position i and puts e at its place above or below it.
+func (h *heap[E]) sift(i int, e E) {
+	if i > 0 && h.less(e, h.items[(i-1)/2]) {
+		h.up(i, e)
 		return
 	}
-	for n := len(o.items); ; {
+	for n := len(h.items); ; {
 		child := 2*i + 1
 		if child >= n {
 			break
 		}
-		if right := child + 1; right < n && o.less(o.items[right], o.items[child]) {
+		if right := child + 1; right < n && h.less(h.items[right], h.items[child]) {
 			child = right
 		}
-		if !o.less(o.items[child], e) {
+		if !h.less(h.items[child], e) {
 			break
 		}
-		o.put(i, o.items[child])
+		h.put(i, h.items[child])
 		i = child
 	}
-	o.put(i, e)
+	h.put(i, e)
 }
 
-func (o *ordered[E]) up(i int, e E) {
-	for i > 0 && o.less(e, o.items[(i-1)/2]) {
-		o.put(i, o.items[(i-1)/2])
+func (h *heap[E]) up(i int, e E) {
+	for i > 0 && h.less(e, h.items[(i-1)/2]) {
+		h.put(i, h.items[(i-1)/2])
 		i = (i - 1) / 2
 	}
-	o.put(i, e)
+	h.put(i, e)
 }
 
-func (o *ordered[E]) put(i int, e E) {
-	o.items[i] = e
-	*o.place(e) = int32(i + 1)
+func (h *heap[E]) put(i int, e E) {
+	h.items[i] = e
+	*h.pos(e) = int32(i + 1)
 }
 
 // walk visits a heap in order without changing it: the next element is always
-// the least of those whose parent has been visited. The heap must not change
-// meanwhile.
+// the least one whose parent was visited. The heap must not change during the
+// walk.
 type walk[E any] struct {
-	of    *ordered[E]
-	front []int32 // a heap of indices by their elements
+	of    *heap[E]
+	front []int32 // heap of indices, ordered by their elements
 }
 
-// start begins anew, in the memory of the last walk.
-func (w *walk[E]) start(of *ordered[E]) {
+// start begins a new walk and reuses the memory of the last one.
+func (w *walk[E]) start(of *heap[E]) {
 	w.of, w.front = of, w.front[:0]
 	w.visit(0)
 }
 
-// next returns the next element, false behind the last one.
+// next returns the next element, false after the last one.
 func (w *walk[E]) next() (e E, ok bool) {
 	if len(w.front) == 0 {
 		return e, false
@@ -124,7 +124,7 @@ func (w *walk[E]) next() (e E, ok bool) {
 	return w.of.items[i], true
 }
 
-// take appends the next n elements, or all that are left.
+// take appends the next n elements, or all that remain.
 func (w *walk[E]) take(dst []E, n int) []E {
 	for ; n > 0; n-- {
 		e, ok := w.next()

@@ -7,44 +7,6 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// lpm offers the request with the longest cached prefix first, by hints.
-//
-// Of several that share a long prefix that is not cached, the one that came
-// first leads. The others follow: they are not offered while it waits, nor
-// while it runs and its prompt is not in the cache as far as they share it. So
-// the prefix is computed once. SGLang only sorts them last.
-//
-// Each change costs O(log n), and O(inBatchCheckTokens + share) to find the
-// group. An offer of k asks the cache for k requests and the leaders that run.
-type lpm struct {
-	page, share int // tokens
-	fresh       newcomers
-	main        ordered[*waiter] // may be offered, by byRank
-	walk        walk[*waiter]
-	groups      map[uint64]*group
-	filling     map[messages.RequestID]*group // by leader, while it computes its prompt
-	byClaim     []*group                      // the same
-	ending      []*group                      // whose leader is through, or has another hint
-}
-
-// hint is what lpm knows about a request.
-type hint struct {
-	state   hintState
-	matched int // tokens in the cache
-	// shared is how many first tokens are those of a leader that runs.
-	shared int
-	with   messages.RequestID
-	probe  *group // of a request asked for to learn about its group
-}
-
-type hintState uint8
-
-const (
-	unasked hintState = iota
-	offerable
-	following
-)
-
 func newLPM(page int) *lpm {
 	p := &lpm{
 		page: page, share: (inBatchShareTokens + page - 1) / page * page,
@@ -56,23 +18,21 @@ func newLPM(page int) *lpm {
 
 func (p *lpm) pathNodes() int { return 0 }
 
-func (p *lpm) add(w *waiter) {
-	w.hint = hint{state: unasked}
-	p.fresh.push(w)
-}
+func (p *lpm) add(w *waiter) { p.renew(w) }
 
 func (p *lpm) remove(w *waiter, claimed bool) {
-	g := w.group
-	w.group = nil
-	switch w.hint.state {
+	h := hintOf(w)
+	g := h.group
+	h.group = nil
+	switch h.state {
 	case unasked:
 		p.fresh.remove(w)
-		if probed := w.hint.probe; probed != nil {
-			p.end(probed, ending)
+		if h.probe != nil {
+			p.end(h.probe, ending)
 		}
 	case following:
 		g.followers.remove(w)
-		if claimed && g.phase == led { // it was offered before it had to follow
+		if claimed && g.phase == led { // it was offered before it became a follower
 			p.main.remove(g.leader)
 			p.follow(g.leader, g)
 			p.fill(w, g)
@@ -123,12 +83,16 @@ func (p *lpm) learn(w *waiter, found *messages.PrefixPeeked) {
 		p.release(g, found.Tokens)
 		return
 	}
-	if w == nil || w.hint.state != unasked && w.hint.matched == found.Tokens {
+	if w == nil {
 		return
 	}
-	g, probed := w.group, w.hint.probe
-	w.group, w.hint.probe = nil, nil
-	switch w.hint.state {
+	h := hintOf(w)
+	if h.state != unasked && h.matched == found.Tokens {
+		return
+	}
+	g, probed := h.group, h.probe
+	h.group, h.probe = nil, nil
+	switch h.state {
 	case unasked:
 		p.fresh.remove(w)
 	case following:
@@ -136,13 +100,13 @@ func (p *lpm) learn(w *waiter, found *messages.PrefixPeeked) {
 	case offerable:
 		p.main.remove(w)
 		if g != nil {
-			p.end(g, drained) // its followers' prefixes have changed, too
+			p.end(g, drained) // what is cached has changed for its followers as well
 		}
 	}
-	w.hint.matched = found.Tokens
+	h.matched = found.Tokens
 	if probed != nil {
 		if key, ok := p.key(w); ok && key == probed.key {
-			w.rank = -int64(w.hint.matched)
+			w.rank = -int64(h.matched)
 			p.lead(w, probed)
 			return
 		}
@@ -151,12 +115,13 @@ func (p *lpm) learn(w *waiter, found *messages.PrefixPeeked) {
 	p.place(w)
 }
 
-// place gives a request whose hint is known its rank, or a leader to follow.
+// place gives a request with a new hint its rank, or a leader to follow.
 func (p *lpm) place(w *waiter) {
-	w.rank = -int64(w.hint.matched)
+	h := hintOf(w)
+	w.rank = -int64(h.matched)
 	key, ok := p.key(w)
 	if !ok {
-		w.hint.state = offerable
+		h.state = offerable
 		p.main.push(w)
 		return
 	}
@@ -175,7 +140,7 @@ func (p *lpm) place(w *waiter) {
 	p.lead(w, g)
 }
 
-// results lets the followers of prompts that are computed go.
+// results ends the groups whose leader's prompt is computed.
 func (p *lpm) results(m *messages.StepResults) {
 	for i := range m.Prompts {
 		p.finish(m.Prompts[i].ID)

@@ -79,7 +79,7 @@ func firstCached(n int) func(*messages.PrefixPeek) messages.PrefixPeeked {
 	}
 }
 
-// SGLang's thresholds: 32 shared tokens make others wait, 31 do not; whoever
+// SGLang's thresholds: 32 shared tokens make others wait, 31 do not; a request that
 // has more than 32 in the cache does not wait.
 func TestInBatchThresholds(t *testing.T) {
 	s := newLPMScript(t, Options{SchedulePolicy: "lpm"})
@@ -114,7 +114,7 @@ func TestInBatchThresholds(t *testing.T) {
 	s.wantOffer("63 shared tokens are no page of 64", 1, 2)
 }
 
-// Whoever waits for a prompt goes as soon as the part that it shares is cached,
+// A follower is offered as soon as the part that it shares is cached,
 // not only at the end of a long prompt; the others go when the prompt is done,
 // after the plan that gives it to the cache.
 func TestFollowersGoWhenTheirPartIsCached(t *testing.T) {

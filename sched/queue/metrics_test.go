@@ -33,7 +33,7 @@ func TestQueueMetrics(t *testing.T) {
 		now  time.Duration
 		aged []float64
 	}{
-		{60 * time.Second, nil},          // nobody is a minute old
+		{60 * time.Second, nil},          // none has waited for a minute
 		{61 * time.Second, []float64{2}}, // 1 and 3 are
 		{61 * time.Second, nil},          // and were counted
 		{63 * time.Second, []float64{1}}, // 2 is, too

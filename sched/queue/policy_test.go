@@ -106,9 +106,9 @@ func TestRandomOrderFollowsTheSeed(t *testing.T) {
 	}
 }
 
-// Under an endless stream of better requests everybody is offered in time: when
+// Under an endless stream of better requests, every request is offered in time: when
 // it is old enough, only those that arrived before it are still ahead.
-func TestNobodyStarves(t *testing.T) {
+func TestNoRequestStarves(t *testing.T) {
 	const aging, victims = 100, 10
 	better := map[string]func(r *messages.EngineRequest){
 		"fcfs": func(*messages.EngineRequest) {},
@@ -207,7 +207,7 @@ func TestOrderedEqualsSort(t *testing.T) {
 			},
 			"fix": func(t *rapid.T) {
 				if len(list) > 0 {
-					w := rapid.SampledFrom(list).Draw(t, "who")
+					w := rapid.SampledFrom(list).Draw(t, "waiter")
 					w.rank = int64(rapid.IntRange(0, 9).Draw(t, "rank"))
 					h.fix(w)
 				}
@@ -224,8 +224,8 @@ func TestOrderedEqualsSort(t *testing.T) {
 					if got, ok := visit.next(); !ok || got != want {
 						t.Fatalf("element %d of the walk is %v, want request %d", i, got, want.req.ID)
 					}
-					if int(*h.place(want)) < 1 || h.items[*h.place(want)-1] != want {
-						t.Fatalf("request %d does not know its place", want.req.ID)
+					if int(*h.pos(want)) < 1 || h.items[*h.pos(want)-1] != want {
+						t.Fatalf("request %d has a wrong position", want.req.ID)
 					}
 				}
 				if _, ok := visit.next(); ok || h.len() != len(list) {

@@ -89,7 +89,7 @@ func BenchmarkQueue(b *testing.B) {
 	}
 }
 
-// BenchmarkOnePrefix is an offer while all who wait follow one request that
+// BenchmarkOnePrefix is an offer while all waiting requests follow one request that
 // computes their common prefix, of which more is cached each time.
 func BenchmarkOnePrefix(b *testing.B) {
 	for _, waiting := range []int{100, 10_000, 100_000} {

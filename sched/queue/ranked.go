@@ -6,12 +6,12 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// ranked is a policy whose ranks depend on the request alone: fcfs, lof,
-// random and priority. Equal ranks go by arrival. add and remove take O(log n),
-// head(k) takes O(k log k).
+// ranked is a policy whose ranks depend on the request only: fcfs, lof, random
+// and priority. Equal ranks go by arrival. add and remove take O(log n), head(k)
+// takes O(k log k).
 type ranked struct {
 	rank  func(r *messages.EngineRequest) int64
-	order ordered[*waiter]
+	order heap[*waiter]
 	walk  walk[*waiter]
 }
 
@@ -38,7 +38,7 @@ func newFCFS() *ranked {
 	return newRanked(func(*messages.EngineRequest) int64 { return 0 })
 }
 
-// newLOF offers the request first that may get the most output.
+// newLOF offers the request with the most remaining output tokens first.
 func newLOF() *ranked {
 	return newRanked(func(r *messages.EngineRequest) int64 { return -int64(r.Remaining()) })
 }
@@ -56,15 +56,4 @@ func newPriority(lowFirst bool) *ranked {
 // newRandom offers in an order that follows from the seed and the ids.
 func newRandom(seed uint64) *ranked {
 	return newRanked(func(r *messages.EngineRequest) int64 { return int64(scramble(seed + uint64(r.ID)*0x9e3779b97f4a7c15)) })
-}
-
-// scramble is the output function of SplitMix64 (Steele, Lea and Flood, Fast
-// Splittable Pseudorandom Number Generators, OOPSLA 2014): a bijection that
-// spreads every bit.
-func scramble(x uint64) uint64 {
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	x *= 0x94d049bb133111eb
-	return x ^ x>>31
 }

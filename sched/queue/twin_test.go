@@ -142,12 +142,12 @@ type slowHint struct {
 type slowFiller struct {
 	id     messages.RequestID
 	key    string
-	only   bool // nobody else did at its claim
+	only   bool // no other request did at its claim
 	done   bool
 	offers int // answered since
 }
 
-// filling reports whether somebody fills the cache with a prefix: surely, or
+// filling reports whether a request fills the cache with a prefix: surely, or
 // perhaps.
 func (s *slowLPM) filling(key string, surely bool) bool {
 	return key != "" && slices.ContainsFunc(s.fillers, func(f *slowFiller) bool {

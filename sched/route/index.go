@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// pageIndex knows which replicas hold which pages: a hash table of pages, a set
-// of replicas for each, and a list in order of use that bounds it.
+// pageIndex records which replicas hold which pages: a hash table of pages with a
+// set of replicas for each, and an LRU list that bounds it.
 //
-// A chained hash stands for a whole prefix, so the table is a radix tree
-// without edges: the match of a prompt is its longest run of known hashes from
-// the front. Pages of a prompt are used from the last to the first, so that a
-// prefix is never older than what continues it and is forgotten after it.
+// A chained hash identifies a whole prefix, so the table acts as a radix tree:
+// the match of a prompt is its longest run of known hashes from the front. The
+// pages of a prompt are marked as used from the last to the first, so that a
+// prefix is evicted after its continuations.
 type pageIndex struct {
 	max   int
 	words int // of 64 replicas in a set
@@ -19,11 +19,11 @@ type pageIndex struct {
 	pages []indexed
 	sets  []uint64 // words for each of pages
 	free  []int32
-	// first is the page used last, last the one used least recently; noPage
-	// in an empty index.
+	// first is the most recently used page, last the least recently used one;
+	// noPage if the index is empty.
 	first, last int32
 	held        []int    // pages by replica
-	alive       []uint64 // match's scratch: replicas that hold all so far
+	alive       []uint64 // scratch of match: the replicas that hold all pages so far
 }
 
 // indexed is a page in the list.
@@ -47,7 +47,7 @@ func (x *pageIndex) set(slot int32) []uint64 {
 	return x.sets[int(slot)*x.words : (int(slot)+1)*x.words]
 }
 
-// match writes for each replica how many pages from the front it holds.
+// match sets into[i] to the number of pages from the front that replica i holds.
 func (x *pageIndex) match(pages []uint64, into []int) {
 	clear(into)
 	for i := range x.alive {
@@ -72,7 +72,7 @@ func (x *pageIndex) match(pages []uint64, into []int) {
 	}
 }
 
-// add notes that a replica holds pages, or soon will.
+// add records that a replica holds pages, or soon will.
 func (x *pageIndex) add(now time.Duration, replica int, pages []uint64) {
 	for i := len(pages) - 1; i >= 0; i-- {
 		slot, ok := x.slots[pages[i]]
@@ -94,7 +94,7 @@ func (x *pageIndex) add(now time.Duration, replica int, pages []uint64) {
 	}
 }
 
-// take finds a slot for a new page, which nobody holds yet.
+// take finds a slot for a new page that no replica holds.
 func (x *pageIndex) take(hash uint64) int32 {
 	var slot int32
 	if n := len(x.free); n > 0 {
@@ -112,7 +112,7 @@ func (x *pageIndex) take(hash uint64) int32 {
 	return slot
 }
 
-// remove notes that a replica has lost pages.
+// remove records that a replica does not hold pages any more.
 func (x *pageIndex) remove(replica int, pages []uint64) {
 	for _, hash := range pages {
 		if slot, ok := x.slots[hash]; ok {
@@ -121,8 +121,8 @@ func (x *pageIndex) remove(replica int, pages []uint64) {
 	}
 }
 
-// lose takes a replica from a page's set, and the page from the index when
-// nobody else holds it.
+// lose removes a replica from a page's set, and the page from the index if no
+// other replica holds it.
 func (x *pageIndex) lose(replica int, slot int32) {
 	set := x.set(slot)
 	bit := uint64(1) << (replica % 64)
@@ -139,7 +139,7 @@ func (x *pageIndex) lose(replica int, slot int32) {
 	x.drop(slot)
 }
 
-// clear takes a replica from all pages.
+// clear removes a replica from all pages.
 func (x *pageIndex) clear(replica int) {
 	for slot := x.first; slot != noPage; {
 		next := x.pages[slot].next
@@ -148,14 +148,14 @@ func (x *pageIndex) clear(replica int) {
 	}
 }
 
-// expire forgets what was used before a time.
+// expire drops the pages that were last used before a time.
 func (x *pageIndex) expire(before time.Duration) {
 	for x.last != noPage && x.pages[x.last].used < before {
 		x.drop(x.last)
 	}
 }
 
-// drop forgets a page.
+// drop removes a page.
 func (x *pageIndex) drop(slot int32) {
 	for w, set := range x.set(slot) {
 		for ; set != 0; set &= set - 1 {

@@ -19,34 +19,32 @@ const (
 	Random      = "random"
 )
 
-// Policies lists the names that Options takes, the default first.
+// Policies are the names of the policies, the default first.
 func Policies() []string {
 	return []string{CacheAware, LeastLoaded, RoundRobin, Random}
 }
 
 // Options configure a Router.
 type Options struct {
-	// Policy is how a replica is chosen, one of Policies; "" means
-	// cache-aware.
+	// Policy is one of Policies; "" means cache-aware.
 	Policy string
-	// Replicas is how many there are, at first all available; 1 to 65536.
+	// Replicas is the number of replicas, all available at first; 1 to 65536.
 	Replicas int
-	// PageSize is the number of tokens in a page of a request's hashes: a
-	// power of two; example 64.
+	// PageSize is the number of tokens per hash of a request, a power of two;
+	// example 64.
 	PageSize int
-	// MaxPages is how many different pages the index knows at most, on
-	// whichever replicas; what was used least recently goes first. Hard. 0
-	// means 1,048,576, about 100 MB.
+	// MaxPages bounds the pages in the index, over all replicas. The least
+	// recently used ones are dropped first. 0 means 1,048,576, about 100 MB.
 	MaxPages int
-	// MaxAge forgets what was not used for so long, for an index that hears of
-	// no evictions; 0 means never.
+	// MaxAge is how long an unused page stays in the index, for replicas that do
+	// not report evictions; 0 means for ever.
 	MaxAge time.Duration
-	// DecodeWeight is what a token in the context of a running request weighs
-	// against a token of a prompt that is still to be computed: the share of
-	// its prompt's time that a request takes for its output, while it runs. 0
-	// means 0.25: an 8B model on an H200 reads the KV of 640 tokens in the time
-	// of computing one (docs/simulator.md), so that 350 outputs cost half as
-	// much as the prompt did, half of which is ahead on average.
+	// DecodeWeight is the cost of a context token of a running request, relative
+	// to a prompt token that is not yet computed. It is the time for the rest of a
+	// request's output divided by the time for its prompt. 0 means 0.25: an 8B
+	// model on an H200 reads the KV of 640 tokens in the time it takes to compute
+	// one (docs/simulator.md), so 350 output tokens cost half as much as the
+	// prompt, and on average half of them are still ahead.
 	DecodeWeight float64
 	// Seed is for the random policy.
 	Seed uint64
@@ -68,67 +66,66 @@ func (o *Options) Validate() error {
 	case !known:
 		return fmt.Errorf("routing %q is unknown; choose one of %s", o.Policy, strings.Join(Policies(), ", "))
 	case o.Replicas < 1 || o.Replicas > maxReplicas:
-		return fmt.Errorf("router: %d replicas, want 1 to %d", o.Replicas, maxReplicas)
+		return fmt.Errorf("router: %d replicas; the number must be between 1 and %d", o.Replicas, maxReplicas)
 	case paging.CheckSize(o.PageSize) != nil:
 		return fmt.Errorf("router: PageSize %w", paging.CheckSize(o.PageSize))
 	case o.MaxPages < 0 || o.MaxAge < 0 || !(o.DecodeWeight >= 0):
-		return fmt.Errorf("router: negative bounds: %d pages, an age of %v, a decode weight of %v", o.MaxPages, o.MaxAge, o.DecodeWeight)
+		return fmt.Errorf("router: %d pages, an age of %v and a decode weight of %v; none may be negative", o.MaxPages, o.MaxAge, o.DecodeWeight)
 	}
 	return nil
 }
 
-// Request is a request to be routed.
+// Request is a request to route.
 type Request struct {
 	ID     messages.RequestID
 	Tokens int // of the prompt, at least 1
-	// Pages are the chained hashes of the prompt's whole pages, in order: each
-	// stands for its page and all before it. Policies that ignore the cache
-	// need none.
+	// Pages are the chained hashes of the prompt's whole pages, in order. Each
+	// covers its page and all pages before it. Only cache-aware needs them.
 	Pages []uint64
 }
 
-// Route is where a request goes, and why.
+// Route is the replica chosen for a request.
 type Route struct {
 	Replica int
-	Matched int // pages of the prompt that the replica is believed to hold
+	Matched int // pages of the prompt that the replica holds, according to the index
 }
 
-// Load is what has been routed to a replica and has not ended.
+// Load sums up the requests that were routed to a replica and have not ended.
 type Load struct {
 	Waiting       int // requests without a first token
-	WaitingTokens int // of their prompts, without what was matched
+	WaitingTokens int // of their prompts, without the matched pages
 	Running       int // requests that produce output
 	RunningTokens int // of their prompts
 }
 
-// Router chooses a replica for each request. It is a plain value like the
-// cores: no clock, no randomness of its own.
+// Router chooses a replica for each request. It is a plain value like the cores,
+// without a clock or randomness of its own.
 //
-// The cache-aware policy takes the replica where the request's first token is
-// expected first. All is counted in tokens to compute:
+// The cache-aware policy chooses the replica where the first token is expected
+// first. All costs are in tokens to compute:
 //
 //	cost = tokens of the prompt not matched
-//	     + tokens that requests before it still have to compute
-//	     + DecodeWeight × context of the requests that run beside it
+//	     + tokens of earlier requests not yet computed
+//	     + DecodeWeight × context of the running requests
 //
-// So a match is worth exactly the work it saves, and loses against a replica
-// whose queue is shorter by more than that. There are no thresholds, which
-// would have to fit the number of replicas and the length of prompts (SGLang's
-// router has three). A request is charged in the moment it is routed, not when
-// the replica reports it, so a burst spreads; and it is charged also when
-// nothing matches. Of equal costs the replica with the lower load wins, then
-// the one with the fewest pages in the index, then the next one in turn.
+// So a match counts for exactly the work it saves, and a replica whose queue is
+// shorter by more than that wins. There are no thresholds to tune for the number
+// of replicas and the length of prompts (SGLang's router has three). A request is
+// charged when it is routed, not when the replica reports it, so a burst spreads
+// over the replicas even if nothing matches. Of equal costs the replica with the
+// lower load wins, then the one with the fewest pages in the index, then the next
+// one in turn.
 //
 // A prompt enters the index when it is routed, before it is computed, so that a
-// second request with the same prefix joins it. Events of the replica's cache
-// correct the index: Stored adds what came another way, Removed takes away
-// what was evicted.
+// second request with the same prefix follows it. Events of the replica's cache
+// correct the index: Stored adds pages that came another way, Removed removes
+// evicted ones.
 type Router struct {
 	opt      Options
 	replicas []replica
 	requests map[messages.RequestID]routed
 	index    pageIndex
-	turn     int    // of round robin and of ties
+	turn     int    // the next replica, for round robin and ties
 	random   uint64 // state
 	scratch  []int  // matched pages by replica
 }
@@ -138,16 +135,16 @@ type replica struct {
 	available bool
 }
 
-// routed is a request's charge.
+// routed is what a request adds to the load of its replica.
 type routed struct {
 	replica  int
 	tokens   int // of the prompt
-	unshared int // of them not matched
+	unshared int // of them, not matched
 	running  bool
 }
 
-// New returns a Router that knows nothing of any cache. It panics on
-// options that Validate refuses.
+// New returns a Router with an empty index. It panics if Validate rejects the
+// options.
 func New(opt Options) *Router {
 	if err := opt.Validate(); err != nil {
 		invariants.Fail("%v", err)
@@ -165,9 +162,9 @@ func New(opt Options) *Router {
 	return r
 }
 
-// Route chooses a replica and charges it. It reports false when no replica is
-// available. An id that is still charged is moved: the request was lost
-// where it was and is sent again.
+// Route chooses a replica and charges it. It reports false if no replica is
+// available. A request that is routed again is moved: it was lost at its first
+// replica.
 func (r *Router) Route(now time.Duration, q Request) (Route, bool) {
 	r.Ended(q.ID)
 	if r.opt.MaxAge > 0 {
@@ -183,7 +180,7 @@ func (r *Router) Route(now time.Duration, q Request) (Route, bool) {
 	}
 	route := Route{Replica: to}
 	if aware {
-		// One token at least is computed, for the first output.
+		// At least one token is computed, for the first output.
 		route.Matched = min(r.scratch[to], (q.Tokens-1)/r.opt.PageSize)
 		r.index.add(now, to, q.Pages)
 	}
@@ -225,14 +222,14 @@ func (r *Router) choose(q Request) (to int, ok bool) {
 	return to, to >= 0
 }
 
-// load is the work that is ahead of a new request, in tokens to compute.
+// load is the work ahead of a new request, in tokens to compute.
 func (r *Router) load(i int) float64 {
 	l := &r.replicas[i]
 	return float64(l.WaitingTokens) + float64(r.opt.DecodeWeight*float64(l.RunningTokens))
 }
 
-// Started notes a request's first token: its prompt is computed. Unknown ids
-// are ignored, as all late news.
+// Started records a request's first token: its prompt is computed. Unknown ids are
+// ignored, because a report may come late.
 func (r *Router) Started(id messages.RequestID) {
 	c, ok := r.requests[id]
 	if !ok || c.running {
@@ -247,7 +244,7 @@ func (r *Router) Started(id messages.RequestID) {
 	l.RunningTokens += c.tokens
 }
 
-// Ended takes a request's charge back, however it ended.
+// Ended takes a request off its replica's load, for whatever reason it ended.
 func (r *Router) Ended(id messages.RequestID) {
 	c, ok := r.requests[id]
 	if !ok {
@@ -264,22 +261,22 @@ func (r *Router) Ended(id messages.RequestID) {
 	}
 }
 
-// Stored notes pages that a replica's cache holds, by their chained hashes.
+// Stored records pages that a replica's cache holds, by their chained hashes.
 func (r *Router) Stored(now time.Duration, replica int, pages []uint64) {
 	r.index.add(now, replica, pages)
 }
 
-// Removed notes pages that a replica has evicted.
+// Removed records pages that a replica has evicted.
 func (r *Router) Removed(replica int, pages []uint64) { r.index.remove(replica, pages) }
 
-// Cleared notes that a replica's cache is empty.
+// Cleared records that a replica's cache is empty.
 func (r *Router) Cleared(replica int) { r.index.clear(replica) }
 
-// SetAvailable takes a replica out of the choice, or back into it. Its requests
-// stay charged until they end or are routed again.
+// SetAvailable excludes a replica from the choice, or includes it again. Its
+// requests stay charged until they end or are routed again.
 func (r *Router) SetAvailable(replica int, ok bool) { r.replicas[replica].available = ok }
 
-// Load is what a replica was charged.
+// Load is the current load of a replica.
 func (r *Router) Load(replica int) Load { return r.replicas[replica].Load }
 
 // mixBits is the finaliser of splitmix64 (Steele, Lea, Flood: "Fast Splittable

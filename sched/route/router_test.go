@@ -255,7 +255,7 @@ func TestRouterPainPoints(t *testing.T) {
 		})
 		t.Run(name("a miss goes to the least loaded, not to the smallest tree"), func(t *testing.T) {
 			r := newRouter()
-			for i := range replicas { // everybody is known, one of them busy no more
+			for i := range replicas { // all are known, and one is not busy any more
 				route(r, 100*page, pagesOf(i, 100))
 			}
 			r.Stored(0, 1, pagesOf(1<<20, 1000)) // and has the biggest tree
@@ -264,7 +264,7 @@ func TestRouterPainPoints(t *testing.T) {
 				t.Errorf("the miss goes to replica %d", to.Replica)
 			}
 		})
-		t.Run(name("a shared system prompt does not gather everybody"), func(t *testing.T) {
+		t.Run(name("a shared system prompt does not gather all requests"), func(t *testing.T) {
 			r := newRouter()
 			for i := range 10 * replicas {
 				pages := slices.Concat(pagesOf(0, 10), pagesOf(i+1, 90))
@@ -318,7 +318,7 @@ func TestRouterPainPoints(t *testing.T) {
 				t.Errorf("the request joins a busy replica, %d", to.Replica)
 			}
 		})
-		t.Run(name("evicted pages attract nobody"), func(t *testing.T) {
+		t.Run(name("evicted pages attract no request"), func(t *testing.T) {
 			r := newRouter()
 			home := route(r, 50*page+1, pagesOf(7, 50)).Replica
 			r.Ended(next)
@@ -375,7 +375,7 @@ func TestRouterRefusesOptions(t *testing.T) {
 		"0 replicas":                {PageSize: 1},
 		"65537 replicas":            {Replicas: 65537, PageSize: 1},
 		"power of two":              {Replicas: 1, PageSize: 48},
-		"negative bounds":           {Replicas: 1, PageSize: 1, MaxPages: -1},
+		"none may be negative":      {Replicas: 1, PageSize: 1, MaxPages: -1},
 	} {
 		if err := opt.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)

@@ -118,7 +118,7 @@ func TestDuplicateRequestIDsAtOnce(t *testing.T) {
 func arrivals(t *testing.T, preempt bool, steps int, priorities ...int) (answers []answer, order []int) {
 	t.Helper()
 	s := testserver.Start(t, testserver.Options{MaxRunning: 1,
-		Table: func(o *request.TableOptions) { o.Priorities, o.Oust, o.MaxQueuedRequests = true, true, 3 },
+		Table: func(o *request.TableOptions) { o.Priorities, o.Displace, o.MaxQueuedRequests = true, true, 3 },
 		Change: func(spec *engine.Spec) {
 			spec.Queue.SchedulePolicy = "priority"
 			spec.Batch.PriorityPreemption, spec.Batch.PreemptionThreshold = preempt, 10

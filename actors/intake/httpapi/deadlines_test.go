@@ -185,7 +185,7 @@ func TestRequestTimeoutEndsAStreamWithAnError(t *testing.T) {
 }
 
 func TestAnUrgentRequestTakesAPlaceInTheQueue(t *testing.T) {
-	l := startLimited(t, request.TableOptions{MaxQueuedRequests: 1, Priorities: true, Oust: true})
+	l := startLimited(t, request.TableOptions{MaxQueuedRequests: 1, Priorities: true, Displace: true})
 	stream := l.first(t, object{"priority": 1})
 	ordinary := l.wait(t, object{"priority": 1})
 	urgent := l.wait(t, object{"priority": 2})

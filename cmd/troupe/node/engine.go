@@ -38,7 +38,7 @@ func (n *Node) tableOptions() request.TableOptions {
 	o.ContextLength, o.PoolTokens, o.Vocab, o.MaxRunning = p.Context, n.Plan.Tokens, p.Vocab, n.Plan.MaxRunning
 	o.MaxLogprobs, o.MaxStopBytes = maxTopLogprobs, maxStopBytes
 	o.Priorities, o.LowFirst = policy == "priority" || c.EvictionPolicy == "priority", c.LowPriorityFirst
-	o.Oust, o.Fair = policy == "priority", policy == "fair"
+	o.Displace, o.Fair = policy == "priority", policy == "fair"
 	return o
 }
 

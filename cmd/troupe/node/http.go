@@ -63,7 +63,7 @@ func (n *Node) API() *httpapi.Server {
 // full tells the adapter whether every new request would be refused. Where some
 // may go before others, only intake can tell; nil then.
 func (n *Node) full() func() (wait, most time.Duration, full bool) {
-	if opt := n.tableOptions(); opt.Oust || opt.Fair {
+	if opt := n.tableOptions(); opt.Displace || opt.Fair {
 		return nil
 	}
 	return func() (time.Duration, time.Duration, bool) {

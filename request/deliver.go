@@ -2,18 +2,18 @@ package request
 
 import "github.com/troupe-engine/troupe/messages"
 
-// outputCell is a CallOutput with room for the usual one token, so that an
-// output costs one allocation.
+// outputCell is a CallOutput with space for one token, the usual number, so that
+// an output costs one allocation.
 type outputCell struct {
 	messages.CallOutput
 	token [1]messages.OutputToken
 }
 
-// emit delivers what an entry has for its client, if the client wants it now
-// and has room for it. What is delivered is forgotten only afterwards.
+// emit delivers the output of an entry, if its client wants it now and the
+// channel has space. Output is dropped only after it was delivered.
 func (c *Core) emit(e *entry) {
 	k := e.call
-	if k.gone || k.paused || e.delivered {
+	if k.disconnected || k.paused || e.delivered {
 		return
 	}
 	if e.finish == nil && (!e.sub.Stream || len(e.ready) == 0 && e.text.empty()) {
@@ -55,27 +55,10 @@ func (c *Core) emit(e *entry) {
 	}
 }
 
-// forgetReady empties the backlog and keeps the memory of a small one.
-func (e *entry) forgetReady() {
-	e.text.reset()
-	if clear(e.ready); cap(e.ready) > 64 {
-		e.ready = nil
-	}
-	e.ready = e.ready[:0]
-}
-
-// emitCall delivers what all requests of a call have.
+// emitCall delivers the output of all requests of a call.
 func (c *Core) emitCall(k *call) {
 	for _, e := range k.entries {
 		c.emit(e)
-		c.table.settle(e)
-	}
-}
-
-// resume goes on after the client has drained its channel.
-func (c *Core) resume(id messages.CallID) {
-	if k := c.table.calls[id]; k != nil {
-		k.paused = false
-		c.emitCall(k)
+		c.table.drop(e)
 	}
 }

@@ -1,0 +1,67 @@
+package request
+
+import "github.com/troupe-engine/troupe/messages"
+
+// ask passes an administrative question of a client on to the engine. It keeps
+// the question, with its reply channel, under a ticket until the engine answers.
+func (c *Core) ask(question messages.ToIntake, out *messages.Outbox) {
+	t := c.table
+	switch {
+	case !t.engine.answers():
+		refuse(question, "the engine is restarting; try again in a moment")
+		return
+	case len(t.tickets) >= t.opt.MaxTickets:
+		refuse(question, "too many administrative requests are open; try again in a moment")
+		return
+	}
+	t.nextTicket++
+	t.tickets[t.nextTicket] = question
+	switch q := question.(type) {
+	case *messages.AskCacheFlush:
+		out.ToFormer(&messages.FlushCache{Header: t.engine.header, Ticket: t.nextTicket})
+	case *messages.AskAudit:
+		out.ToFormer(&messages.AuditSlots{Header: t.engine.header, Ticket: t.nextTicket})
+	case *messages.AskCacheTree:
+		out.ToCache(&messages.DescribeCache{Header: t.engine.header, Ticket: t.nextTicket, Limits: q.Limits})
+	}
+}
+
+// refuse answers a question or a setting that is not carried out.
+func refuse(question messages.ToIntake, why string) {
+	switch q := question.(type) {
+	case *messages.AskCacheFlush:
+		answer(q.Reply, why)
+	case *messages.ConfigureIntake:
+		answer(q.Reply, why)
+	case *messages.AskAudit:
+		answer(q.Reply, nil)
+	case *messages.AskCacheTree:
+		answer(q.Reply, nil)
+	}
+}
+
+// asked takes back the question that an answer belongs to. ok is false if it is
+// not open any more because its epoch has ended.
+func asked[Q messages.ToIntake](c *Core, from messages.Header, id messages.Ticket, out *messages.Outbox) (question Q, ok bool) {
+	t := c.table
+	if from == t.engine.header {
+		question, ok = t.tickets[id].(Q)
+	}
+	if !ok {
+		out.Record(messages.StaleMessages, 1)
+		return question, false
+	}
+	delete(t.tickets, id)
+	return question, true
+}
+
+// configure sets new limits, all or none. Open requests that exceed them go on.
+func (c *Core) configure(m *messages.ConfigureIntake) {
+	opt := c.table.opt.with(m.Limits)
+	if err := opt.Validate(); err != nil {
+		answer(m.Reply, err.Error())
+		return
+	}
+	c.table.opt = opt
+	answer(m.Reply, "")
+}

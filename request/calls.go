@@ -1,0 +1,125 @@
+package request
+
+import (
+	"slices"
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// minEventRoom is the smallest capacity of a call's channel.
+const minEventRoom = 4
+
+// submit accepts or refuses a call. It runs no foreign code: the detokeniser is
+// made at the first token.
+func (c *Core) submit(now time.Duration, m *messages.SubmitRequests, out *messages.Outbox) {
+	t := c.table
+	invariants.Check(cap(m.Events) >= minEventRoom, "the channel of call %d holds %d events, want at least %d", m.Call, cap(m.Events), minEventRoom)
+	if t.calls[m.Call] != nil { // delivered again after a crash that followed the commit
+		out.Record(messages.StaleMessages, 1)
+		return
+	}
+	displaced, refused := t.refusal(m)
+	if refused != nil {
+		refused.Call = m.Call
+		out.Record(messages.RequestsRefused, 1)
+		c.sink.Deliver(m.Events, refused)
+		return
+	}
+	k := &call{id: m.Call, user: userKey{m.Owner, m.UserID}, events: m.Events, awaited: len(m.Requests),
+		queueTimeout: t.opt.QueueTimeout, requestTimeout: t.opt.RequestTimeout}
+	ids := make([]messages.RequestID, len(m.Requests))
+	for i := range m.Requests {
+		e := t.newEntry(now, k, i, &m.Requests[i])
+		e.id = t.nextID + messages.RequestID(i) + 1
+		k.entries = append(k.entries, e)
+		ids[i] = e.id
+	}
+	c.sink.Deliver(m.Events, &messages.CallAccepted{Call: m.Call, Requests: ids})
+
+	t.nextID += messages.RequestID(len(ids))
+	t.calls[k.id] = k
+	if k.user.id != "" {
+		t.users[k.user] = k
+	}
+	for _, e := range k.entries {
+		t.entries[e.id] = e
+		t.queuedTokens += len(e.sub.Prompt)
+		t.startWaiting(e)
+		if e.place == placeWaiting {
+			c.fresh = append(c.fresh, e)
+		}
+	}
+	out.Record(messages.RequestsTotal, float64(len(ids)))
+	if at, ok := t.deadline(k.entries[0]); ok { // the same for all of them
+		c.alarm.wakeAt(now, at, out)
+	}
+	for _, e := range displaced {
+		c.giveUp(now, e, messages.RefusedBusy,
+			"the request was removed from the waiting queue for one of higher priority (max-queued-requests); send it again later", out)
+	}
+}
+
+// newEntry makes an entry without adding it to the table.
+func (t *Table) newEntry(now time.Duration, k *call, index int, s *messages.Submission) *entry {
+	e := &entry{call: k, index: index, sub: *s, params: s.Params, queued: true, arrived: now, lastToken: now}
+	if limit := t.opt.limit() - len(s.Prompt); s.Params.MaxTokens > limit {
+		p := *s.Params
+		p.MaxTokens = limit
+		e.params = &p
+	}
+	if s.After < 0 {
+		e.place = placeWaiting
+	}
+	if index > 0 && slices.Equal(s.Stop, k.entries[index-1].sub.Stop) {
+		e.stops = k.entries[index-1].stops
+	} else {
+		e.stops = newMatcher(s.Stop)
+	}
+	return e
+}
+
+// resume delivers more output after the client has drained its channel.
+func (c *Core) resume(id messages.CallID) {
+	if k := c.table.calls[id]; k != nil {
+		k.paused = false
+		c.emitCall(k)
+	}
+}
+
+// abort ends the calls that it names and delivers their ends.
+func (c *Core) abort(now time.Duration, m *messages.AbortRequests, out *messages.Outbox) {
+	calls := c.table.named(m)
+	for _, k := range calls {
+		for _, e := range k.entries {
+			f := &messages.Finish{Reason: messages.FinishAbort, MatchedToken: -1, Message: "the request was aborted"}
+			if m.ShuttingDown {
+				f = &messages.Finish{Reason: messages.FinishError, Kind: messages.RefusedDraining, MatchedToken: -1, RetryAfterSeconds: 1,
+					Message: "the server shut down before the request was finished; send it to another one"}
+			}
+			c.endEarly(now, e, f, out)
+		}
+	}
+	for _, k := range calls {
+		c.emitCall(k)
+	}
+}
+
+// dropCall ends the requests of a client that has disconnected. Nothing more is
+// delivered, and the UserID can be used again at once.
+func (c *Core) dropCall(now time.Duration, id messages.CallID, out *messages.Outbox) {
+	k := c.table.calls[id]
+	if k == nil {
+		return
+	}
+	for _, e := range k.entries {
+		c.endEarly(now, e, &messages.Finish{Reason: messages.FinishAbort, MatchedToken: -1, Message: "the client has disconnected"}, out)
+	}
+	k.disconnected = true
+	c.table.closeCall(k)
+	for _, e := range k.entries {
+		e.forgetReady()
+		c.table.drop(e)
+	}
+}

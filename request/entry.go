@@ -1,0 +1,142 @@
+package request
+
+import (
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// userKey is the name of a call among all owners.
+type userKey struct{ owner, id string }
+
+// call is one call of a client.
+type call struct {
+	id           messages.CallID
+	user         userKey
+	events       chan<- messages.CallEvent
+	entries      []*entry // by index, including those that are no longer in the table
+	awaited      int      // requests whose Finish was not delivered
+	begun        bool     // one of its requests was admitted
+	paused       bool     // the last event took the channel's last free place
+	disconnected bool     // its client is no longer there
+
+	// The timeouts when the call was accepted; 0: never.
+	queueTimeout, requestTimeout time.Duration
+}
+
+// place is where a request is.
+type place uint8
+
+const (
+	placeHeld    place = iota // waits for the request named in After
+	placeWaiting              // waits until an epoch is up
+	placeEngine               // submitted to the current epoch, not released
+	placeNone                 // released by the engine, or never submitted
+)
+
+var placeNames = [...]string{"held", "waiting", "engine", "none"}
+
+func (p place) String() string { return placeNames[p] }
+
+// placeEdges are the legal changes: [from] has one bit per to.
+var placeEdges = [...]uint8{
+	placeHeld:    1<<placeWaiting | 1<<placeNone,
+	placeWaiting: 1<<placeEngine | 1<<placeNone,
+	placeEngine:  1<<placeWaiting | 1<<placeNone,
+}
+
+// entry is one request.
+type entry struct {
+	id     messages.RequestID
+	call   *call
+	index  int
+	sub    messages.Submission      // as the client sent it
+	params *messages.SamplingParams // with MaxTokens clipped; frozen
+	stops  *matcher
+	place  place
+	// queued: its prompt counts in queuedTokens, until the first token or the end.
+	queued bool
+	// waits: no epoch has admitted it yet. runs: an epoch has admitted it, and it
+	// has not ended.
+	waits, runs bool
+
+	output   []int32 // accepted tokens; only appended to, so prefixes are frozen
+	prompted bool    // a PromptResult has come
+	cached   int
+	logprobs []messages.PositionLogprobs // of the prompt
+
+	stream Stream // nil before the first token, or when it must be rebuilt
+	stop   int32  // state of stops
+	held   string // text after the final part, see stopStep
+	final  int    // bytes of final text
+	// Tokens in output order: those in heldTokens end after the final text, those
+	// in ready do not. ready and text wait for delivery.
+	heldTokens []heldToken
+	ready      []messages.OutputToken
+	text       textBuffer
+
+	finish    *messages.Finish // the end that the client sees, written once
+	usage     messages.Usage   // at the end
+	promptOut bool             // PromptOutput was delivered
+	delivered bool             // Finish was delivered
+	cancelled bool             // FinishRequests was sent in the current epoch
+
+	suspicion int // crashes in a row without progress
+
+	arrived, lastToken time.Duration
+
+	// endsItself: the end follows from the last token, which the engine knows as
+	// well, so it releases the request without being asked.
+	endsItself bool
+	compared   uint64 // value of Table.compared at the last token
+	brought    int    // its tokens in that StepResults
+	staging    int    // the index of its last change in Core.changes + 1; 0: none
+}
+
+// heldToken is an output token whose text ends at byte end of the whole text.
+type heldToken struct {
+	messages.OutputToken
+	end int
+}
+
+// become moves a request to another place.
+func (e *entry) become(to place) {
+	if placeEdges[e.place]&(1<<to) == 0 {
+		invariants.Fail("request %d goes from %s to %s", e.id, e.place, to)
+	}
+	e.place = to
+}
+
+// waitsForCall reports that no request of its call was admitted yet.
+func (e *entry) waitsForCall() bool { return e.waits && !e.call.begun }
+
+// usageNow counts a request's tokens so far.
+func (e *entry) usageNow() messages.Usage {
+	return messages.Usage{PromptTokens: len(e.sub.Prompt), CompletionTokens: len(e.output), CachedTokens: e.cached}
+}
+
+// releaseTokens makes the tokens ready whose text is final, or all of them at the
+// end. Their offsets stay inside the text that is shown.
+func (e *entry) releaseTokens(all bool) {
+	n := 0
+	for n < len(e.heldTokens) && (all || e.heldTokens[n].end <= e.final) {
+		t := e.heldTokens[n].OutputToken
+		t.TextOffset = min(t.TextOffset, e.final)
+		e.ready = append(e.ready, t)
+		n++
+	}
+	rest := copy(e.heldTokens, e.heldTokens[n:])
+	clear(e.heldTokens[rest:])
+	e.heldTokens = e.heldTokens[:rest]
+}
+
+// forgetReady drops output that was delivered. It keeps the memory of a short
+// list.
+func (e *entry) forgetReady() {
+	e.text.reset()
+	if clear(e.ready); cap(e.ready) > 64 {
+		e.ready = nil
+	}
+	e.ready = e.ready[:0]
+}

@@ -1,0 +1,77 @@
+package request
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// refusal is why a call is not accepted. If it is nil, displaced are the waiting
+// requests that have to make room for the call.
+func (t *Table) refusal(m *messages.SubmitRequests) (displaced []*entry, refused *messages.CallRefused) {
+	if t.draining {
+		return nil, &messages.CallRefused{Kind: messages.RefusedDraining, Message: "the server is shutting down; send the request to another one", Loggable: true, Code: "shutting_down"}
+	}
+	if bad := t.validateCall(m); bad != nil {
+		return nil, &messages.CallRefused{Kind: messages.RefusedInvalid, Message: bad.message, Param: bad.param, Code: bad.code}
+	}
+	if m.UserID != "" && t.users[userKey{m.Owner, m.UserID}] != nil {
+		return nil, &messages.CallRefused{Kind: messages.RefusedDuplicate, Param: "rid", Code: "duplicate_request_id",
+			Message: fmt.Sprintf("Duplicate request ID %q: a call with it is open; wait for its end or choose another", m.UserID)}
+	}
+	if over := len(t.entries) + len(m.Requests) - t.opt.MaxOpenRequests; over > 0 {
+		return nil, t.busy(&m.Requests[0], over, fmt.Sprintf("%d requests are open and %d more were sent, but the server accepts at most %d at a time",
+			len(t.entries), len(m.Requests), t.opt.MaxOpenRequests))
+	}
+	if t.opt.MaxQueuedTokens > 0 && t.queuedTokens > 0 {
+		tokens := 0
+		for i := range m.Requests {
+			tokens += len(m.Requests[i].Prompt)
+		}
+		if t.queuedTokens+tokens > t.opt.MaxQueuedTokens {
+			return nil, t.busy(&m.Requests[0], len(m.Requests), fmt.Sprintf("%d prompt tokens are waiting and %d more were sent, but the server accepts at most %d at a time",
+				t.queuedTokens, tokens, t.opt.MaxQueuedTokens))
+		}
+	}
+	if refused := t.tooLong(m); refused != nil {
+		return nil, refused
+	}
+	return t.roomInQueue(m)
+}
+
+// roomInQueue is why a call does not fit into the waiting queue. If it is nil,
+// displaced are the requests of a lower priority that have to make room for it.
+func (t *Table) roomInQueue(m *messages.SubmitRequests) (displaced []*entry, refused *messages.CallRefused) {
+	over := t.backlog.requests + len(m.Requests) - t.opt.MaxQueuedRequests
+	if t.opt.MaxQueuedRequests == 0 || over <= 0 {
+		return nil, nil
+	}
+	if t.opt.Displace {
+		if lower := t.lowerThan(m); len(lower) >= over {
+			return lower[:over], nil
+		}
+	}
+	return nil, t.busy(&m.Requests[0], over, fmt.Sprintf("%d requests wait and %d more were sent, but at most %d may wait (max-queued-requests)",
+		t.backlog.requests, len(m.Requests), t.opt.MaxQueuedRequests))
+}
+
+// lowerThan lists the waiting requests with a lower priority than every request
+// of a call: the lowest priority first, and of equal ones the latest.
+func (t *Table) lowerThan(m *messages.SubmitRequests) []*entry {
+	least := t.opt.rank(m.Requests[0].Priority)
+	for i := range m.Requests {
+		least = min(least, t.opt.rank(m.Requests[i].Priority))
+	}
+	var lower []*entry
+	for _, e := range t.entries {
+		if e.waits && t.opt.rank(e.sub.Priority) < least {
+			lower = append(lower, e)
+		}
+	}
+	slices.SortFunc(lower, func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(t.opt.rank(a.sub.Priority), t.opt.rank(b.sub.Priority)), cmp.Compare(b.id, a.id))
+	})
+	return lower
+}

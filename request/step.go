@@ -1,0 +1,121 @@
+package request
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Step handles one message. Events for clients go to the sink at once, all other
+// effects to out. The package comment says what a panic leaves behind.
+func (c *Core) Step(now time.Duration, msg messages.ToIntake, out *messages.Outbox) {
+	c.current = nil
+	c.table.pace.advance(now, c.table.occupied())
+	clear(c.changes)
+	clear(c.fresh)
+	c.changes, c.fresh, c.cancelled = c.changes[:0], c.fresh[:0], c.cancelled[:0]
+
+	var spent *messages.StepResults
+	switch m := msg.(type) {
+	case *messages.StepResults:
+		if c.takeResults(now, m, out) {
+			spent = m
+		}
+	case *messages.SubmitRequests:
+		c.submit(now, m, out)
+	case *messages.ResumeOutput:
+		c.resume(m.Call)
+	case *messages.DropCall:
+		c.dropCall(now, m.Call, out)
+	case *messages.AbortRequests:
+		c.abort(now, m, out)
+	case *messages.EpochStarted:
+		c.startEpoch(m.Header, out)
+	case *messages.EpochEnded:
+		c.endEpoch(now, m, out)
+	case *messages.AskCacheFlush, *messages.AskAudit, *messages.AskCacheTree:
+		c.ask(msg, out)
+	case *messages.CacheDescribed:
+		if q, ok := asked[*messages.AskCacheTree](c, m.Header, m.Ticket, out); ok {
+			answer(q.Reply, m)
+		}
+	case *messages.CacheFlushed:
+		if q, ok := asked[*messages.AskCacheFlush](c, m.Header, m.Ticket, out); ok {
+			answer(q.Reply, "")
+		}
+	case *messages.FlushRefused:
+		if q, ok := asked[*messages.AskCacheFlush](c, m.Header, m.Ticket, out); ok {
+			answer(q.Reply, fmt.Sprintf("the cache was not flushed: %d requests are running; try again when none are", m.Running))
+		}
+	case *messages.SlotsAudited:
+		if q, ok := asked[*messages.AskAudit](c, m.Header, m.Ticket, out); ok {
+			answer(q.Reply, m)
+		}
+	case *messages.DeadlinesDue:
+		c.endOverdue(now, m, out)
+	case *messages.ConfigureIntake:
+		c.configure(m)
+	case *messages.DrainIntake:
+		c.table.draining = true
+		c.table.drained = append(c.table.drained, m.Done)
+	default:
+		invariants.Check(!invariants.Enabled, "intake got a %T", msg)
+		out.Record(messages.StaleMessages, 1)
+	}
+	c.submitFresh(out)
+	c.sendCancelled(out)
+	c.conclude(now, out)
+	if spent != nil {
+		out.ToFormer(spent) // last: its memory must not be read after that
+	}
+}
+
+// conclude ends a Step: gauges, the next deadline, and the end of a drain when no
+// request is open.
+func (c *Core) conclude(now time.Duration, out *messages.Outbox) {
+	t := c.table
+	c.setAlarm(now, out)
+	if len(t.entries) != c.openSeen {
+		c.openSeen = len(t.entries)
+		out.Record(messages.RequestsOpen, float64(c.openSeen))
+	}
+	if wait := t.wait(&messages.Submission{}).Round(time.Second); wait != c.waitSeen {
+		c.waitSeen = wait
+		out.Record(messages.QueueWait, wait.Seconds())
+	}
+	if t.draining && len(t.entries) == 0 {
+		for _, done := range t.drained {
+			close(done)
+		}
+		t.drained = nil
+	}
+	if invariants.Enabled {
+		t.check()
+	}
+}
+
+// Suspects names the request whose change was being computed when Step panicked.
+// There is none if the fault did not concern a single request.
+func (c *Core) Suspects(messages.ToIntake) []messages.RequestID {
+	if c.current == nil {
+		return nil
+	}
+	return []messages.RequestID{c.current.id}
+}
+
+// Abandon answers the client of a message on which Step has panicked and which is
+// not delivered again, if the table does not hold the call: nothing else would
+// answer it.
+func (c *Core) Abandon(msg messages.ToIntake) {
+	const why = "the server failed while accepting the request; send it again"
+	m, ok := msg.(*messages.SubmitRequests)
+	if !ok {
+		refuse(msg, why)
+		return
+	}
+	if c.table.calls[m.Call] == nil && c.sink.Room(m.Events) > 0 {
+		c.sink.Deliver(m.Events, &messages.CallRefused{Call: m.Call, Kind: messages.RefusedInternal, Message: why, Loggable: true, Code: "internal_error"})
+	}
+}

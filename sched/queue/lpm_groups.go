@@ -1,0 +1,222 @@
+package queue
+
+import (
+	"slices"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// lpm offers the request with the longest cached prefix first, according to
+// hints.
+//
+// If several requests share a long prefix that is not cached, they form a group.
+// The earliest one leads. The others follow: they are not offered while the
+// leader waits, nor while it runs and the part of its prompt that they share is
+// not yet cached. So the prefix is computed once. SGLang only sorts the others
+// last.
+//
+// A change costs O(log n), plus O(inBatchCheckTokens + share) to find the group.
+// An offer of k asks the cache for k requests and the running leaders.
+type lpm struct {
+	page, share int // tokens
+	fresh       newcomers
+	main        heap[*waiter] // may be offered, by byRank
+	walk        walk[*waiter]
+	groups      map[uint64]*group             // by key
+	filling     map[messages.RequestID]*group // phase filled, by leader
+	byClaim     []*group                      // the same, in the order of their claims
+	ending      []*group                      // phases ending and drained
+}
+
+// hint is what lpm keeps with a request.
+type hint struct {
+	state   hintState
+	matched int    // cached tokens
+	group   *group // that it leads or follows; else nil
+	// shared is how many tokens it shares with the running leader with.
+	shared int
+	with   messages.RequestID
+	probe  *group // the group whose followers depend on this request's next hint
+}
+
+type hintState uint8
+
+const (
+	unasked   hintState = iota // in fresh
+	offerable                  // in main
+	following                  // in followers of its group
+)
+
+// hintOf is what lpm keeps with a request that was added to it.
+func hintOf(w *waiter) *hint { return w.state.(*hint) }
+
+// Thresholds of in-batch prefix sharing in tokens, SGLang's
+// IN_BATCH_PREFIX_CACHING_CHECK_THRESHOLD and ..._DEPRIORITIZE_THRESHOLD. A
+// request joins a group if it has at most inBatchCheckTokens in the cache and
+// shares at least inBatchShareTokens more.
+const (
+	inBatchCheckTokens = 32
+	inBatchShareTokens = 32
+)
+
+// releaseBatch bounds the followers that one offer examines, in all groups
+// together. releaseTokens bounds the tokens compared for one group.
+const (
+	releaseBatch  = 256
+	releaseTokens = 1 << 16
+)
+
+// group is a set of requests that share an uncached prefix. Others can join
+// until it is drained.
+type group struct {
+	key       uint64
+	phase     groupPhase
+	leader    *waiter // in phases led and filled
+	followers heap[*waiter]
+	offers    int // since phase ending began
+	cursor    int // where release continues
+}
+
+// groupPhase is what the followers of a group wait for.
+//
+//	led → filled → ending → probed → led or drained
+type groupPhase uint8
+
+const (
+	led     groupPhase = iota // the leader, the earliest of the group, waits in main
+	filled                    // the leader runs and computes its prompt
+	ending                    // its prompt is computed, or it has ended
+	probed                    // the cache is asked for the first follower
+	drained                   // what is cached has changed: all followers are asked for again
+)
+
+// renew makes a request a newcomer, whose hint is asked for.
+func (p *lpm) renew(w *waiter) {
+	if w.state == nil {
+		w.state = new(hint)
+	}
+	*hintOf(w) = hint{state: unasked}
+	p.fresh.push(w)
+}
+
+// lead makes a request the leader of its group, which may be offered.
+func (p *lpm) lead(w *waiter, g *group) {
+	h := hintOf(w)
+	h.group, h.state = g, offerable
+	g.leader, g.phase = w, led
+	p.main.push(w)
+}
+
+// follow adds a request to the followers of a group.
+func (p *lpm) follow(w *waiter, g *group) {
+	h := hintOf(w)
+	h.state, h.group = following, g
+	g.followers.push(w)
+}
+
+// fill makes a group wait for a leader that was just claimed.
+func (p *lpm) fill(w *waiter, g *group) {
+	g.leader, g.phase = w, filled
+	p.filling[w.req.ID] = g
+	p.byClaim = append(p.byClaim, g)
+}
+
+// succeed replaces a waiting leader that has left.
+func (p *lpm) succeed(g *group) {
+	if g.followers.len() == 0 {
+		p.forget(g)
+		return
+	}
+	w := g.followers.first()
+	g.followers.remove(w)
+	p.lead(w, g)
+}
+
+func (p *lpm) forget(g *group) {
+	if p.groups[g.key] == g {
+		delete(p.groups, g.key)
+	}
+}
+
+// key identifies the group of a request by the prefix that it shares; ok is
+// false if the request joins no group.
+func (p *lpm) key(w *waiter) (key uint64, ok bool) {
+	matched := hintOf(w).matched
+	shared := matched + p.share
+	if w.req.Alone || matched > inBatchCheckTokens || w.limit < shared {
+		return 0, false
+	}
+	return prefixKey(w.req.Namespace, w.tokens[:shared]), true
+}
+
+// end lets a group go, in phase ending or drained; dissolve does the rest.
+func (p *lpm) end(g *group, phase groupPhase) {
+	g.phase, g.leader = phase, nil
+	p.ending = append(p.ending, g)
+}
+
+// dissolve advances the groups that end. First the cache is asked for one
+// follower: if nothing new is cached, because the leader was cancelled, that one
+// leads. This does not happen at the first offer after the results of a prompt:
+// the plan of that offer inserts the prompt into the cache, but only after it
+// has locked the prefixes of its candidates.
+func (p *lpm) dissolve(offer bool) {
+	left := releaseBatch
+	p.ending = slices.DeleteFunc(p.ending, func(g *group) bool {
+		if g.phase == ending {
+			if offer {
+				g.offers++
+			}
+			switch {
+			case g.offers < 2:
+				return false
+			case g.followers.len() == 0:
+				p.forget(g)
+			default:
+				w := g.followers.first()
+				p.askAgain(w)
+				hintOf(w).probe, g.phase = g, probed
+			}
+			return true
+		}
+		p.forget(g)
+		for ; left > 0 && g.followers.len() > 0; left-- {
+			p.askAgain(g.followers.first())
+		}
+		return g.followers.len() == 0
+	})
+}
+
+// askAgain turns a follower into a newcomer.
+func (p *lpm) askAgain(w *waiter) {
+	hintOf(w).group.followers.remove(w)
+	p.renew(w)
+}
+
+// release frees the followers whose shared part of a running leader's prompt is
+// cached. cached is how many tokens of the prompt are. It examines a limited
+// part of a long list, and continues there the next time.
+func (p *lpm) release(g *group, cached int) {
+	items := g.followers.items
+	var free []*waiter
+	budget := releaseTokens
+	seen := 0
+	for ; seen < min(len(items), max(8, releaseBatch/len(p.byClaim))) && budget > 0; seen++ {
+		w := items[(g.cursor+seen)%len(items)]
+		h := hintOf(w)
+		if h.with != g.leader.req.ID {
+			h.with, h.shared = g.leader.req.ID, commonPrefix(w.tokens[:w.limit], g.leader.tokens)
+			budget -= h.shared
+		}
+		if h.shared/p.page*p.page <= cached {
+			free = append(free, w)
+		}
+	}
+	g.cursor += seen
+	for _, w := range free {
+		p.askAgain(w)
+	}
+	if n := g.followers.len(); n > 0 {
+		g.cursor %= n
+	}
+}

@@ -1,0 +1,100 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// waiter is a waiting request.
+type waiter struct {
+	req *messages.EngineRequest
+	// tokens are all known tokens, prompt and output. At most the first limit
+	// of them may come from the cache.
+	tokens []int32
+	limit  int
+
+	rank  int64 // lower goes first; for byRank
+	state any   // what the policy keeps with the request: *hint, *branch or *tenant
+
+	inPolicy int32 // position in the policy's heap that holds it
+	inOrder  int32 // position in one of waitOrder's heaps
+
+	aged    bool // has waited for Options.Aging: goes first
+	counted bool // in RequestsAged
+	pinned  bool // must run alone and was offered before: goes first
+}
+
+func newWaiter(r *messages.EngineRequest) *waiter {
+	w := &waiter{req: r, tokens: r.Prompt}
+	if len(r.Output) > 0 {
+		w.tokens = append(append(make([]int32, 0, r.Len()), r.Prompt...), r.Output...)
+	}
+	w.limit = r.MatchLimit(len(w.tokens), false)
+	return w
+}
+
+// peek asks for the cached prefix of a request.
+func (w *waiter) peek() messages.PrefixPeek {
+	return messages.PrefixPeek{ID: w.req.ID, Namespace: w.req.Namespace, Tokens: w.tokens[:w.limit:w.limit]}
+}
+
+// policy is an order of waiting requests. Not safe for concurrent use.
+type policy interface {
+	// add takes a request that the policy does not hold.
+	add(w *waiter)
+	// remove drops a request that the policy holds. claimed: it runs from now
+	// on. Otherwise it has ended, or goes first whatever the policy says.
+	remove(w *waiter, claimed bool)
+	// head appends the first n requests that may run, or as many as there are.
+	// The policy keeps them.
+	head(dst []*waiter, n int, now time.Duration) []*waiter
+	// front is the first request that may run, without regard to age; nil if
+	// there is none.
+	front() *waiter
+}
+
+// observer is a policy that follows requests after they were claimed.
+type observer interface {
+	policy
+	// results reports a step. The message is only read.
+	results(m *messages.StepResults)
+	// finish reports that a request is about to end, waiting or running.
+	finish(id messages.RequestID)
+}
+
+// hinted is a policy that asks the cache for matched lengths. They are hints:
+// the cache may have changed since. Only LockPrefixes gives a firm answer.
+type hinted interface {
+	policy
+	// ask appends new requests, at most maxPeeks. Before an offer of n it also
+	// appends the requests whose hints decide about the offer.
+	ask(dst []messages.PrefixPeek, n int) []messages.PrefixPeek
+	// learn takes the cache's answer for one request. w is nil if the policy
+	// does not hold the request.
+	learn(w *waiter, found *messages.PrefixPeeked)
+	// pathNodes is how many nodes of the matched path learn needs.
+	pathNodes() int
+}
+
+// earlier orders by arrival, and by id within the same instant: ids are given
+// in order of arrival.
+func earlier(a, b *waiter) bool {
+	if a.req.Arrived != b.req.Arrived {
+		return a.req.Arrived < b.req.Arrived
+	}
+	return a.req.ID < b.req.ID
+}
+
+// byRank orders by rank, then by arrival.
+func byRank(a, b *waiter) bool {
+	if a.rank != b.rank {
+		return a.rank < b.rank
+	}
+	return earlier(a, b)
+}
+
+// newOrder returns an empty heap for a policy.
+func newOrder(less func(a, b *waiter) bool) heap[*waiter] {
+	return heap[*waiter]{less: less, pos: func(w *waiter) *int32 { return &w.inPolicy }}
+}
