@@ -54,7 +54,7 @@ func (e *engine) send(to messages.Actor, msg any) {
 func (e *engine) compute() {
 	done := &messages.BatchDone{Step: e.step.Step}
 	for _, w := range e.step.Work {
-		if w.Sample {
+		if w.Sample > 0 {
 			done.Sampled = append(done.Sampled, messages.SampledToken{Row: w.Row, Token: 40 + int32(w.Row)})
 		}
 	}

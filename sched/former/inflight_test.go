@@ -19,7 +19,7 @@ func flying() (*inFlight, *batch, *sequence) {
 	s.lease.Grow([]messages.Page{5, 6, 7})
 	for _, count := range []int{8, 1} {
 		st := f.begin()
-		st.add(s, count, 4)
+		st.add(s, count, &o)
 		st.batch.addChanges(s)
 		f.step = st.id
 	}
@@ -37,7 +37,7 @@ func TestStepsInFlight(t *testing.T) {
 	if len(first.Opened) != 1 || len(first.Grown) != 1 || !slices.Equal(first.Grown[0].Pages, []messages.Page{5, 6, 7}) || len(second.Opened)+len(second.Grown) != 0 {
 		t.Errorf("the first step has %+v and %+v, the second %+v and %+v", first.Opened, first.Grown, second.Opened, second.Grown)
 	}
-	if want := (messages.RowWork{Row: 2, Start: 8, Count: 1, Sample: true}); second.Work[0] != want {
+	if want := (messages.RowWork{Row: 2, Start: 8, Count: 1, Sample: 1}); second.Work[0] != want {
 		t.Errorf("the second step computes %+v, want %+v", second.Work[0], want)
 	}
 	s.staleFrom, s.staleTo = 1, 2
