@@ -36,7 +36,7 @@ func newCacheLog(core *radix.Core, pageSize int, log zerolog.Logger) *cacheLog {
 
 // Step implements shell.Core.
 func (r *cacheLog) Step(now time.Duration, msg messages.ToCache, out *messages.Outbox) {
-	on := debug(r.log)
+	on := debug(&r.log)
 	r.Explain(on)
 	r.Core.Step(now, msg, out)
 	if !on {

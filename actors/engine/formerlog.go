@@ -20,7 +20,7 @@ type formerLog struct {
 
 // debug reports whether lines of debug level are written at the moment: the level
 // can change while the engine runs.
-func debug(log zerolog.Logger) bool {
+func debug(log *zerolog.Logger) bool {
 	e := log.Debug()
 	e.Discard() // it is not sent
 	return e != nil
@@ -43,7 +43,7 @@ func newFormerLog(core *former.Core, log zerolog.Logger) *formerLog {
 // Step implements shell.Core.
 func (r *formerLog) Step(now time.Duration, msg messages.ToFormer, out *messages.Outbox) {
 	r.Core.Step(now, msg, out)
-	if !debug(r.log) {
+	if !debug(&r.log) {
 		clear(r.trails)
 		r.missed = true
 		return
