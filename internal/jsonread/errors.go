@@ -1,6 +1,12 @@
 package jsonread
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // Kind is what is wrong with a text.
 type Kind uint8
@@ -16,6 +22,7 @@ const (
 	TooMany         // more values than Limits.Values
 	TooDeep         // deeper than Limits.Depth
 	LongNumber      // longer than Limits.Digits
+	Shape           // another value than the caller reads there; Found is the one it wants
 )
 
 // Error is why a text is refused.
@@ -26,7 +33,25 @@ type Error struct {
 	Found  string
 }
 
-// Error implements error. Whoever shows it to a client words it himself.
+// Error implements error. The API words its errors itself.
 func (e *Error) Error() string {
-	return fmt.Sprintf("JSON at byte %d (%s): %s", e.Offset, e.Path, e.Found)
+	what := [...]string{NotUTF8: "the text is not UTF-8", Syntax: "the text is not JSON: " + e.Found, Cut: "the JSON is incomplete",
+		NotObject: "the JSON is not an object", More: "more text follows the JSON", Repeated: "duplicate key", TooMany: "too many values",
+		TooDeep: "arrays and objects are nested too deep", LongNumber: "a number has too many digits", Shape: "the JSON has something else where " + e.Found + " belongs"}[e.Kind]
+	if e.Path != "" {
+		what += " (" + e.Path + ")"
+	}
+	return fmt.Sprintf("%s, at byte %d", what, e.Offset)
+}
+
+// broken is an error of the decoder as one of ours.
+func broken(from *jsontext.Decoder, text []byte, err error) error {
+	var syntax *jsontext.SyntacticError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return &Error{Kind: Cut, Offset: len(text)}
+	case errors.As(err, &syntax):
+		return &Error{Kind: Syntax, Offset: int(syntax.ByteOffset), Found: syntax.Err.Error()}
+	}
+	return &Error{Kind: Syntax, Offset: int(from.InputOffset()), Found: err.Error()}
 }

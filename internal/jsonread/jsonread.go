@@ -1,16 +1,17 @@
-// Package jsonread reads the JSON of clients in one pass and within bounds.
+// Package jsonread is the one reader of JSON that is not trusted or must be read
+// quickly, over jsontext.
 //
-// Nothing is decoded here: a caller gets the members of an object as parts of
-// the text, after the whole value was checked. What it decodes then has known
-// bounds on its values, its nesting and its numbers, and names every key once.
+// Object and Value read what a client sends in one pass and within bounds: on
+// values, nesting and the digits of numbers. They refuse duplicate keys by their
+// path. A Reader reads a text whose shape the caller knows, such as a file of a
+// model.
 package jsonread
 
 import (
 	"bytes"
 	"context"
-	"errors"
-	"io"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -24,6 +25,29 @@ type Limits struct {
 	Depth int
 	// Digits is the longest number, in bytes.
 	Digits int
+	// Repeats: a key may come more than once in an object.
+	Repeats bool
+}
+
+// Way is what is done with the value of a member.
+type Way uint8
+
+const (
+	// Check reads the value within the limits and keeps nothing of it.
+	Check Way = iota
+	// Build makes a value of it, too.
+	Build
+	// Skim checks the syntax alone. It is for long lists, which their own reader
+	// bounds.
+	Skim
+)
+
+// Builder makes values of what is read. Texts are strings that share the memory
+// of what is read, true, false and null are Go's.
+type Builder struct {
+	Number func(digits string) any
+	Array  func(elements []any) any
+	Object func(keys []string, values []any) any
 }
 
 // Member is one member of an object.
@@ -32,54 +56,58 @@ type Member struct {
 	// Value is valid JSON without white space around it. It is a part of the
 	// text and not to be changed.
 	Value []byte
-	// End is the offset of the byte behind the key.
-	End int
+	Built any // what Build made
 }
 
 // Object calls visit for each member of the object that text must be, in their
 // order. Everything in a member has been checked by then, and it stops at the
 // first error, its own or one of visit.
 //
-// The value of a member that skim picks is checked for its syntax alone: it is
-// for long lists, which their own reader bounds. skim also sees the keys that
-// are unknown, and its error ends the walk before their values are looked at.
-func Object(ctx context.Context, text []byte, limits Limits, skim func(key string) (bool, error), visit func(Member) error) error {
-	if !utf8.Valid(text) {
-		return &Error{Kind: NotUTF8, Offset: firstInvalid(text)}
+// way says what is done with a member. It also sees the keys that are unknown,
+// and its error ends the walk before their values are looked at.
+func Object(ctx context.Context, text []byte, limits Limits, build *Builder, way func(key string) (Way, error), visit func(Member) error) error {
+	w := walk{ctx: ctx, text: text, limits: limits, left: limits.Values, build: build}
+	if err := w.start(); err != nil {
+		return err
 	}
-	w := walk{ctx: ctx, text: text, limits: limits, left: limits.Values, from: decoder(text)}
 	if kind := w.from.PeekKind(); kind != jsontext.KindBeginObject && kind != jsontext.KindInvalid {
 		return &Error{Kind: NotObject, Found: string(kind)}
 	}
-	if _, err := w.from.ReadToken(); err != nil {
-		return w.broken(err)
-	}
-	if err := w.members(skim, visit); err != nil {
+	if err := w.members(way, visit); err != nil {
 		return err
 	}
-	end := w.offset()
-	if rest := bytes.TrimLeft(text[end:], space); len(rest) > 0 {
-		return &Error{Kind: More, Offset: len(text) - len(rest)}
+	return w.end()
+}
+
+// Value reads a text that must be one JSON value.
+func Value(ctx context.Context, text []byte, limits Limits, build *Builder) (any, error) {
+	w := walk{ctx: ctx, text: text, limits: limits, left: limits.Values, build: build}
+	if err := w.start(); err != nil {
+		return nil, err
 	}
-	return nil
+	v, err := w.value(true)
+	if err == nil {
+		err = w.end()
+	}
+	return v, err
 }
 
 // Elements calls visit for each element of an array that was checked before, in
 // their order, and stops at the first error. It reports whether list is an array.
 func Elements(list []byte, visit func(index int, value []byte) error) (isArray bool, err error) {
-	w := walk{text: list, from: decoder(list)}
-	if w.from.PeekKind() != jsontext.KindBeginArray {
+	from := decoder(list)
+	if from.PeekKind() != jsontext.KindBeginArray {
 		return false, nil
 	}
-	if _, err := w.from.ReadToken(); err != nil {
-		return true, w.broken(err)
+	if _, err := from.ReadToken(); err != nil {
+		return true, broken(from, list, err)
 	}
-	for i := 0; w.from.PeekKind() != jsontext.KindEndArray; i++ {
-		value, err := w.from.ReadValue()
+	for i := 0; from.PeekKind() != jsontext.KindEndArray; i++ {
+		value, err := from.ReadValue()
 		if err != nil {
-			return true, w.broken(err)
+			return true, broken(from, list, err)
 		}
-		end := w.offset()
+		end := int(from.InputOffset())
 		if err := visit(i, list[end-len(value):end]); err != nil {
 			return true, err
 		}
@@ -88,17 +116,21 @@ func Elements(list []byte, visit func(index int, value []byte) error) (isArray b
 }
 
 // Text is the text of a JSON string, false for another value. A lone half of a
-// surrogate pair becomes U+FFFD.
+// surrogate pair becomes U+FFFD. The text shares the memory of value, which must
+// not change from then on.
 func Text(value []byte) (string, bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", false
 	}
-	if inner := value[1 : len(value)-1]; bytes.IndexByte(inner, '\\') < 0 {
-		return string(inner), true
+	text := value[1 : len(value)-1]
+	if bytes.IndexByte(text, '\\') >= 0 {
+		text, _ = jsontext.AppendUnquote(nil, value) // valid, so the error can be about surrogates only
 	}
-	text, _ := jsontext.AppendUnquote(nil, value) // valid, so the error can be about surrogates only
-	return string(text), true
+	return shared(text), true
 }
+
+// shared is text as a string, without copying it.
+func shared(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
 
 const space = " \t\r\n"
 
@@ -118,16 +150,4 @@ func firstInvalid(text []byte) int {
 		i += n
 	}
 	return len(text)
-}
-
-// broken is an error of the decoder as one of ours.
-func (w *walk) broken(err error) error {
-	var syntax *jsontext.SyntacticError
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return &Error{Kind: Cut, Offset: len(w.text)}
-	case errors.As(err, &syntax):
-		return &Error{Kind: Syntax, Offset: int(syntax.ByteOffset), Found: syntax.Err.Error()}
-	}
-	return &Error{Kind: Syntax, Offset: w.offset(), Found: err.Error()}
 }

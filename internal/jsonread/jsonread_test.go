@@ -17,8 +17,13 @@ var wide = Limits{Values: 1 << 20, Depth: 500, Digits: 4300}
 // read walks an object and lists its members as key=value.
 func read(text string, limits Limits, skims ...string) (string, *Error) {
 	var all []string
-	err := Object(context.Background(), []byte(text), limits,
-		func(key string) (bool, error) { return slices.Contains(skims, key), nil },
+	err := Object(context.Background(), []byte(text), limits, nil,
+		func(key string) (Way, error) {
+			if slices.Contains(skims, key) {
+				return Skim, nil
+			}
+			return Check, nil
+		},
 		func(m Member) error { all = append(all, m.Key+"="+string(m.Value)); return nil })
 	var e *Error
 	if err != nil && !errors.As(err, &e) {
@@ -119,7 +124,7 @@ func kindOf(e *Error) Kind {
 // A refusal comes before what follows is looked at.
 func TestTheFirstErrorEndsTheWalk(t *testing.T) {
 	stop, seen := errors.New("stop"), 0
-	err := Object(t.Context(), []byte(`{"a": 1, "b": 2, broken`), wide, nil, func(m Member) error {
+	err := Object(t.Context(), []byte(`{"a": 1, "b": 2, broken`), wide, nil, nil, func(m Member) error {
 		if seen++; m.Key == "b" {
 			return stop
 		}
@@ -128,9 +133,9 @@ func TestTheFirstErrorEndsTheWalk(t *testing.T) {
 	if err != stop || seen != 2 {
 		t.Errorf("%v after %d members", err, seen)
 	}
-	err = Object(t.Context(), []byte(`{"a": broken`), wide, func(string) (bool, error) { return false, stop }, nil)
+	err = Object(t.Context(), []byte(`{"a": broken`), wide, nil, func(string) (Way, error) { return Check, stop }, nil)
 	if err != stop {
-		t.Errorf("%v, want the error of skim", err)
+		t.Errorf("%v, want the error of way", err)
 	}
 }
 
@@ -138,7 +143,7 @@ func TestAWalkEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	text := `{"a": [` + strings.Repeat("0,", 2*checkEvery) + `0]}`
-	if err := Object(ctx, []byte(text), wide, nil, nil); !errors.Is(err, context.Canceled) {
+	if err := Object(ctx, []byte(text), wide, nil, nil, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }
@@ -229,7 +234,7 @@ func FuzzObject(f *testing.F) {
 		var want map[string]json.RawMessage
 		standard := json.Unmarshal(text, &want)
 		got := map[string]string{}
-		err := Object(t.Context(), text, wide, nil, func(m Member) error { got[m.Key] = string(m.Value); return nil })
+		err := Object(t.Context(), text, wide, nil, nil, func(m Member) error { got[m.Key] = string(m.Value); return nil })
 		var e *Error
 		if err != nil && !errors.As(err, &e) {
 			t.Fatalf("%v", err)

@@ -19,7 +19,7 @@ func BenchmarkObject(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := Object(b.Context(), text, wide, nil, nil); err != nil {
+				if err := Object(b.Context(), text, wide, nil, nil, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

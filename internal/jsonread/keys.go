@@ -4,27 +4,33 @@ import "slices"
 
 // keySet holds the keys of an object so far.
 type keySet struct {
-	few  []string
-	many map[string]struct{}
+	keep bool                // all of keys are wanted
+	keys []string            // in their order; without keep, the first ones
+	many map[string]struct{} // all of them, once a scan would be slow
 }
 
 // fewKeys are compared one by one.
 const fewKeys = 16
 
-// add reports whether a key is new.
+// add appends a key and reports whether it is new.
 func (s *keySet) add(key string) bool {
+	old := false
+	if s.many == nil {
+		old = slices.Contains(s.keys, key)
+	} else {
+		_, old = s.many[key]
+	}
+	if s.keep || s.many == nil {
+		s.keys = append(s.keys, key)
+	}
 	switch {
-	case slices.Contains(s.few, key):
-		return false
-	case len(s.few) < fewKeys:
-		s.few = append(s.few, key)
-		return true
-	case s.many == nil:
-		s.many = map[string]struct{}{}
+	case s.many != nil:
+		s.many[key] = struct{}{}
+	case len(s.keys) > fewKeys:
+		s.many = make(map[string]struct{}, 2*len(s.keys))
+		for _, k := range s.keys {
+			s.many[k] = struct{}{}
+		}
 	}
-	if _, there := s.many[key]; there {
-		return false
-	}
-	s.many[key] = struct{}{}
-	return true
+	return !old
 }

@@ -124,12 +124,8 @@ func (t *Template) RenderFollowed(ctx context.Context, in Input) (Prompt, error)
 	vars["bos_token"] = in.BOS
 	vars["eos_token"] = in.EOS
 	vars["raise_exception"] = raiseException
-	vars["strftime_now"] = jinja.Function(func(a *jinja.Args) (any, error) {
-		v, err := a.Bind("strftime_now", "format")
-		if err != nil {
-			return nil, err
-		}
-		format, ok := v[0].(string)
+	vars["strftime_now"] = jinja.NewFunction("strftime_now", "format", func(args []any) (any, error) {
+		format, ok := args[0].(string)
 		if !ok {
 			return nil, fmt.Errorf("strftime_now: the format must be a string")
 		}
@@ -140,16 +136,15 @@ func (t *Template) RenderFollowed(ctx context.Context, in Input) (Prompt, error)
 	return Prompt(p), err
 }
 
-var raiseException = jinja.Function(func(a *jinja.Args) (any, error) {
-	v, err := a.Bind("raise_exception", "message")
-	if err != nil {
-		return nil, err
-	}
-	return nil, &RaisedError{Message: jinja.Text(v[0])}
+var raiseException = jinja.NewFunction("raise_exception", "message", func(args []any) (any, error) {
+	return nil, &RaisedError{Message: jinja.Text(args[0])}
 })
 
-// DecodeJSON reads one JSON value so that templates see it as the client wrote
-// it: keys in order, integers as integers. The error names what and where.
+// Builder makes of JSON what templates see: keys in order, integers as integers.
+var Builder = jinja.Builder
+
+// DecodeJSON reads one JSON value with Builder. The error says what is wrong and
+// where.
 func DecodeJSON(data []byte) (any, error) { return jinja.DecodeJSON(data) }
 
 // List and Dict are the arrays and objects among the values of DecodeJSON.

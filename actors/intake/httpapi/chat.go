@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 
@@ -16,15 +15,15 @@ type chatRequest struct {
 	refusable
 	stream
 	scheduling
-	Model               string          `json:"model"`
-	Messages            json.RawMessage `json:"messages"`
-	MaxTokens           *int            `json:"max_tokens"`
-	MaxCompletionTokens *int            `json:"max_completion_tokens"`
-	Logprobs            *bool           `json:"logprobs"`
-	TopLogprobs         *int            `json:"top_logprobs"`
-	RID                 string          `json:"rid"`
-	TemplateArgs        json.RawMessage `json:"chat_template_kwargs"`
-	AddGenerationPrompt *bool           `json:"add_generation_prompt"`
+	Model               string        `json:"model"`
+	Messages            templateValue `json:"messages"`
+	MaxTokens           *int          `json:"max_tokens"`
+	MaxCompletionTokens *int          `json:"max_completion_tokens"`
+	Logprobs            *bool         `json:"logprobs"`
+	TopLogprobs         *int          `json:"top_logprobs"`
+	RID                 string        `json:"rid"`
+	TemplateArgs        templateValue `json:"chat_template_kwargs"`
+	AddGenerationPrompt *bool         `json:"add_generation_prompt"`
 }
 
 // stream are the parameters of a streamed answer.
@@ -172,11 +171,11 @@ func (s *Server) renderChat(r *http.Request, req *chatRequest) ([]int32, *apiErr
 	if s.Model.Template == nil {
 		return nil, invalid("messages", "the model %s has no chat template; use /v1/completions, or serve it with --chat-template FILE", own(s.Model.ID))
 	}
-	conversation, err := chatMessages(req.Messages)
+	conversation, err := chatMessages(req.Messages.value)
 	if err != nil {
 		return nil, err
 	}
-	args, err := templateArgs(req.TemplateArgs)
+	args, err := templateArgs(req.TemplateArgs.value)
 	if err != nil {
 		return nil, err
 	}

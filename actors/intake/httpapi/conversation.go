@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -20,19 +19,14 @@ type (
 	}
 )
 
-// chatMessages checks the messages and gives them to the template in the
-// client's own words: content parts are joined to text, the role developer is
-// system's newer name. The values share the memory of raw.
-func chatMessages(raw json.RawMessage) (any, *apiError) {
-	if isNull(raw) {
-		return nil, invalid("messages", "messages is missing; send at least one message")
-	}
-	value, failed := chat.DecodeJSON(raw)
-	if failed != nil {
-		return nil, invalid("messages", "messages cannot be read: %v", failed)
-	}
+// chatMessages checks the messages and makes them what templates expect: content
+// parts are joined to one text, and the role developer becomes system, its older
+// name.
+func chatMessages(value any) (any, *apiError) {
 	list, isList := value.(*chat.List)
 	switch {
+	case value == nil:
+		return nil, invalid("messages", "messages is missing; send at least one message")
 	case !isList:
 		return nil, invalid("messages", "messages must be an array of objects")
 	case len(list.Items()) == 0:
@@ -106,13 +100,9 @@ func joinParts(parts []any, where string) (string, *apiError) {
 }
 
 // templateArgs reads chat_template_kwargs, further variables for the template.
-func templateArgs(raw json.RawMessage) (map[string]any, *apiError) {
-	if isNull(raw) {
+func templateArgs(value any) (map[string]any, *apiError) {
+	if value == nil {
 		return nil, nil
-	}
-	value, failed := chat.DecodeJSON(raw)
-	if failed != nil {
-		return nil, invalid("chat_template_kwargs", "chat_template_kwargs cannot be read: %v", failed)
 	}
 	given, isDict := value.(*chat.Dict)
 	if !isDict {

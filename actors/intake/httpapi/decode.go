@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/troupe-engine/troupe/internal/jsonread"
+	"github.com/troupe-engine/troupe/model/chat"
 )
 
 // Bounds of what a body may hold, whatever its size.
@@ -28,6 +29,11 @@ const (
 // promptJSON is the JSON of texts or token ids, which may be very many: it is
 // read by parsePrompts and the like, with bounds of their own.
 type promptJSON json.RawMessage
+
+// templateValue is a value as a chat template sees it, nil for null. It is made
+// in the one pass that reads the body: a text is checked and unescaped once, and
+// shares the body's memory.
+type templateValue struct{ value any }
 
 // decode reads a JSON body into a struct, strictly: an unknown field is an
 // error that names the nearest known one, since a parameter that is silently
@@ -73,13 +79,18 @@ func unmarshal(ctx context.Context, body []byte, into any) *apiError {
 // unmarshalFields fills a struct from an object; prefix is where the object is.
 func unmarshalFields(ctx context.Context, body []byte, into reflect.Value, prefix string) error {
 	fields := fieldsOf(into.Type())
-	return jsonread.Object(ctx, body, jsonread.Limits{Values: maxValues, Depth: maxDepth, Digits: maxDigits},
-		func(key string) (bool, error) {
+	return jsonread.Object(ctx, body, jsonread.Limits{Values: maxValues, Depth: maxDepth, Digits: maxDigits}, chat.Builder,
+		func(key string) (jsonread.Way, error) {
 			f, known := fields[key]
-			if !known {
-				return false, unknownField(prefix+key, didYouMean(key, fieldNames(into.Type())))
+			switch {
+			case !known:
+				return jsonread.Check, unknownField(prefix+key, didYouMean(key, fieldNames(into.Type())))
+			case f.Type == reflect.TypeFor[promptJSON]():
+				return jsonread.Skim, nil
+			case f.Type == reflect.TypeFor[templateValue]():
+				return jsonread.Build, nil
 			}
-			return f.Type == reflect.TypeFor[promptJSON](), nil
+			return jsonread.Check, nil
 		},
 		func(m jsonread.Member) error {
 			f := fields[m.Key]
@@ -92,6 +103,9 @@ func unmarshalField(ctx context.Context, m jsonread.Member, into reflect.Value, 
 	switch t := into.Type(); {
 	case t == reflect.TypeFor[promptJSON](), t == reflect.TypeFor[json.RawMessage]():
 		into.SetBytes(m.Value)
+		return nil
+	case t == reflect.TypeFor[templateValue]():
+		into.Set(reflect.ValueOf(templateValue{m.Built}))
 		return nil
 	case len(m.Value) > maxFieldBytes:
 		return invalid(name, "%s has %d bytes, at most %d are taken", name, own(len(m.Value)), own(maxFieldBytes))

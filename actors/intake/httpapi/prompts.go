@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/troupe-engine/troupe/internal/jsonread"
 	"github.com/troupe-engine/troupe/model/tokenizer"
@@ -95,9 +96,9 @@ func (r *promptReader) one(raw []byte, name string) (prompt, *apiError) {
 	}
 	ids, err := r.model.encode(text, name)
 	if !r.echo {
-		text = ""
+		return prompt{ids: ids}, err
 	}
-	return prompt{ids, text}, err
+	return prompt{ids, strings.Clone(text)}, err // the body is not kept for it
 }
 
 // listed takes one list of token ids.

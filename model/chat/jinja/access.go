@@ -1,7 +1,6 @@
 package jinja
 
 import (
-	"math/big"
 	"strconv"
 	"strings"
 )
@@ -13,7 +12,7 @@ func (rt *runtime) attr(v any, name string) (any, error) {
 		return nil, x.fail()
 	case *Dict:
 		if m := methodOf(v, name); m != nil {
-			return bound(m, v, name), nil
+			return &Function{name, m, v}, nil
 		}
 		if val, ok := x.get(name); ok && !mutates(v, name) {
 			return val, nil
@@ -30,28 +29,18 @@ func (rt *runtime) attr(v any, name string) (any, error) {
 		if name == "name" {
 			return x.def.name, nil
 		}
-	case *Tuple:
-		for i, n := range x.names {
-			if n == name {
-				return x.items[i], nil
-			}
-		}
-	case *cycler:
-		if name == "current" {
-			return x.items[x.i], nil
-		}
 	}
 	if m := methodOf(v, name); m != nil {
-		return bound(m, v, name), nil
+		return &Function{name, m, v}, nil
 	}
 	if mutates(v, name) || strings.HasPrefix(name, "__") {
 		return &Undefined{kind: SecurityError, hint: "access to attribute '" + name + "' of '" + typeName(v) + "' object is unsafe."}, nil
 	}
-	return &Undefined{obj: v, of: true, name: name}, nil
-}
-
-func bound(m method, v any, name string) any {
-	return &builtin{name, func(rt *runtime, a *Args) (any, error) { return m(rt, v, a) }}
+	u := &Undefined{obj: v, of: true, name: name}
+	if strings.Contains(unsupported["method"], " "+name+" ") {
+		u.kind, u.hint = RuntimeError, noSuch("method", name)
+	}
+	return u, nil
 }
 
 // mutates names the methods that would change a value, which the sandbox forbids.
@@ -85,27 +74,16 @@ func (rt *runtime) item(v, key any) (any, error) {
 				return val, nil
 			}
 		}
-	} else if n, ok := indexOf(key); ok {
+	} else if n, ok := toInt64(key); ok {
 		val, ok, err := rt.element(v, n)
 		if err != nil || ok {
 			return val, err
 		}
 	}
-	if name, ok := asStr(key); ok {
+	if name, ok := key.(string); ok {
 		return rt.attr(v, rt.bare(name))
 	}
 	return &Undefined{obj: v, of: true, name: key}, nil
-}
-
-func indexOf(key any) (int64, bool) {
-	switch k := key.(type) {
-	case int64:
-		return k, true
-	case bool:
-		n, _ := toBig(k)
-		return n.Int64(), true
-	}
-	return 0, false
 }
 
 // element is v[i] for a sequence; negative i counts from the end.
@@ -127,15 +105,14 @@ func (rt *runtime) element(v any, i int64) (any, bool, error) {
 		return x.items[i], true, nil
 	case *rangeValue:
 		return x.start + i*x.step, true, nil
-	case string, Markup:
-		s, _ := asStr(x)
-		if n == len(s) {
-			return s[i : i+1], true, nil
+	case string:
+		if n == len(x) {
+			return x[i : i+1], true, nil
 		}
-		if err := rt.work(len(s) / 8); err != nil {
+		if err := rt.work(len(x) / 8); err != nil {
 			return nil, false, err
 		}
-		for _, r := range s {
+		for _, r := range x {
 			if i == 0 {
 				return string(r), true, nil
 			}
@@ -155,12 +132,11 @@ func (k *sliceKey) bounds(n int) (start, step, count int, err error) {
 		switch x := v.(type) {
 		case nil:
 			return def, nil
-		case int64:
-			return int(max(min(x, 1<<40), -1<<40)), nil
-		case bool:
-			return orInt(x, 0)
-		case *big.Int:
-			return x.Sign() << 40, nil
+		case int64, bool:
+			i, _ := toInt64(x)
+			return int(max(min(i, 1<<40), -1<<40)), nil
+		case longInt:
+			return int(x.sign() << 40), nil
 		case *Undefined:
 			return 0, x.fail()
 		}
@@ -233,23 +209,22 @@ func (rt *runtime) slice(v any, k *sliceKey) (any, error) {
 		return &List{items}, err
 	case *Tuple:
 		items, err := pick(x.items)
-		return &Tuple{items: items}, err
+		return &Tuple{items}, err
 	case *rangeValue:
 		lo := x.start + int64(start)*x.step
 		st := x.step * int64(step)
 		return &rangeValue{lo, lo + int64(count)*st, st}, nil
-	case string, Markup:
-		s, _ := asStr(x)
+	case string:
 		if step == 1 && count == n {
-			return s, nil
+			return x, nil
 		}
-		if n == len(s) && step == 1 {
-			return s[start : start+count], nil
+		if n == len(x) && step == 1 {
+			return x[start : start+count], nil
 		}
-		if err := rt.work(len(s) / 8); err != nil {
+		if err := rt.work(len(x) / 8); err != nil {
 			return nil, err
 		}
-		rs := []rune(s)
+		rs := []rune(x)
 		out := make([]rune, count)
 		for i := range out {
 			out[i] = rs[start+i*step]
@@ -275,7 +250,7 @@ func (rt *runtime) path(v any, parts []any) (any, error) {
 
 // pathParts splits a filter's attribute argument.
 func pathParts(attr any) ([]any, error) {
-	s, ok := asStr(attr)
+	s, ok := attr.(string)
 	if !ok {
 		return []any{attr}, nil
 	}

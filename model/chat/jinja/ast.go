@@ -75,11 +75,11 @@ type (
 	}
 )
 
-// callArgs are the arguments as written; star and dstar are *args, **kwargs.
+// callArgs are the arguments as written; star is that of *args.
 type callArgs struct {
-	pos         []expr
-	kw          []kwExpr
-	star, dstar expr
+	pos  []expr
+	kw   []kwExpr
+	star expr
 }
 
 type kwExpr struct {
@@ -114,7 +114,6 @@ type (
 		target     target
 		iter, test expr // test may be nil
 		body, els  []stmt
-		recursive  bool
 		usesLoop   bool
 		// captures: the body makes macros, which keep the scope of their turn.
 		captures bool
@@ -144,12 +143,6 @@ type (
 		filter expr
 		body   []stmt
 	}
-	withStmt struct {
-		line
-		targets []target
-		values  []expr
-		body    []stmt
-	}
 	scopeStmt struct { // a generation block
 		line
 		body []stmt
@@ -166,6 +159,6 @@ type macroDef struct {
 	params   []string
 	defaults []expr // for the last len(defaults) parameters
 	body     []stmt
-	// What the body mentions decides which extra arguments are accepted.
-	caller, varargs, kwargs bool
+	// caller: the body mentions caller, so a call block may call the macro.
+	caller bool
 }

@@ -30,17 +30,14 @@ func TestWorkIsChargedFirst(t *testing.T) {
 		"{{ d | list | sort | length }}",
 		"{{ d | tojson }}",
 		"{{ d | tojson(sort_keys=true) }}",
-		"{% macro m() %}{{ kwargs | length }}{% endmacro %}{{ m(**d) }}",
 		"{{ w.split() | length }}",
 		"{{ w.split(' ') | length }}",
 		"{{ w.rsplit(' ') | length }}",
 		"{{ w | list | length }}",
 		"{% for c in w %}{% endfor %}",
-		"{{ w | striptags }}",
 		"{{ w.replace('a', 'bbbbbbbb') | length }}",
-		"{{ w | urlencode | length }}",
 		"{{ w * 100 }}",
-		"{{ w.center(9999999) }}",
+		"{{ w | indent(9999999) }}",
 		"{{ [1] * 9999999 }}",
 	} {
 		tmpl, err := Parse("t", src)
@@ -89,23 +86,18 @@ func TestReadingIsCharged(t *testing.T) {
 	a := strings.Repeat("a", size)
 	vars := map[string]any{"a": a, "b": a[:size-1] + "b", "d": map[string]any{a: 1}, "big": strings.Repeat("7", 4300)}
 	for src, want := range map[string]int64{
-		"{{ (a | length) > 0 }}":              size / 32,
-		"{{ a == b }}":                        size / 32,
-		"{{ a < b }}":                         size / 32,
-		"{{ a in b }}":                        size / 32,
-		"{{ a in d }}":                        size / 32,
-		"{{ d.get(b) }}":                      size / 32,
-		"{{ d[b] is defined }}":               size / 32,
-		"{{ a[0] }}":                          size / 32,
-		"{{ a | float }}":                     size / 32,
-		"{{ a.startswith(b) }}":               2 * (size / 32),
-		"{{ (a % ()) == '' }}":                size / 32,
-		"{{ big | int > 0 }}":                 500,
-		"{% set n = big | int %}{{ n }}":      600,
-		"{% set n = big | int %}{{ n * n }}":  1200,
-		"{% set n = big | int %}{{ n // 3 }}": 600,
-		"{% set n = big | int %}{{ [n] | unique | list | length }}": 1000,
-		"{{ 7 ** 4999 > 0 }}": 200,
+		"{{ (a | length) > 0 }}":    size / 32,
+		"{{ a == b }}":              size / 32,
+		"{{ a < b }}":               size / 32,
+		"{{ a in b }}":              size / 32,
+		"{{ a in d }}":              size / 32,
+		"{{ d.get(b) }}":            size / 32,
+		"{{ d[b] is defined }}":     size / 32,
+		"{{ a[0] }}":                size / 32,
+		"{{ a | float }}":           size / 32,
+		"{{ a.startswith(b) }}":     2 * (size / 32),
+		"{{ big | int > 0 }}":       4300 / 32,
+		"{{ a.format() | length }}": size / 8,
 	} {
 		tmpl, err := Parse("t", src)
 		if err != nil {
@@ -119,7 +111,7 @@ func TestReadingIsCharged(t *testing.T) {
 			t.Errorf("%s takes fewer than %d steps: error %v", src, want, err)
 		}
 		_, err = tmpl.Render(context.Background(), Limits{Steps: 8*want + rest}, vars)
-		if errors.As(err, &e) && e.Kind == LimitError && !strings.Contains(e.Msg, "integer result") {
+		if errors.As(err, &e) && e.Kind == LimitError {
 			t.Errorf("%s takes more than %d steps: error %v", src, 8*want+rest, err)
 		}
 	}

@@ -33,8 +33,8 @@ func (rt *runtime) compareOp(op string, l, r any) (bool, error) {
 // equal is Python's ==; values of different types differ, numbers compare by
 // value.
 func (rt *runtime) equal(l, r any) (bool, error) {
-	if ls, ok := asStr(l); ok {
-		rs, ok := asStr(r)
+	if ls, ok := l.(string); ok {
+		rs, ok := r.(string)
 		if !ok {
 			return false, nil
 		}
@@ -84,18 +84,7 @@ func (rt *runtime) equal(l, r any) (bool, error) {
 		}
 		return true, nil
 	}
-	return same(l, r), nil
-}
-
-// same is identity. Functions are never the same: Go cannot compare them.
-func same(l, r any) bool {
-	if _, ok := l.(Function); ok {
-		return false
-	}
-	if _, ok := r.(Function); ok {
-		return false
-	}
-	return l == r
+	return l == r, nil
 }
 
 func (rt *runtime) equalItems(a, b []any) (bool, error) {
@@ -133,8 +122,8 @@ func (rt *runtime) order(op string, l, r any) (c int, ok bool, err error) {
 			return 0, false, u.fail()
 		}
 	}
-	if ls, isStr := asStr(l); isStr {
-		if rs, isStr := asStr(r); isStr {
+	if ls, isStr := l.(string); isStr {
+		if rs, isStr := r.(string); isStr {
 			c, err := rt.compareText(ls, rs)
 			return c, true, err
 		}
@@ -172,16 +161,15 @@ func (rt *runtime) order(op string, l, r any) (c int, ok bool, err error) {
 // contains is "v in c".
 func (rt *runtime) contains(c, v any) (bool, error) {
 	switch x := c.(type) {
-	case string, Markup:
-		s, _ := asStr(x)
-		sub, ok := asStr(v)
+	case string:
+		sub, ok := v.(string)
 		if !ok {
 			return false, typeErr("'in <string>' requires string as left operand, not %s", typeName(v))
 		}
-		if err := rt.text(len(s) + len(sub)); err != nil {
+		if err := rt.text(len(x) + len(sub)); err != nil {
 			return false, err
 		}
-		return strings.Contains(rt.bare(s), rt.bare(sub)), nil
+		return strings.Contains(rt.bare(x), rt.bare(sub)), nil
 	case *Dict:
 		if err := rt.hashable(v); err != nil {
 			return false, err

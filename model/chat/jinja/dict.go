@@ -3,8 +3,6 @@ package jinja
 import (
 	"iter"
 	"math"
-	"math/big"
-	"strings"
 )
 
 // Dict is a Python dict: it keeps the order in which keys came. Templates
@@ -56,11 +54,7 @@ func (d *Dict) find(h any) int {
 			if t, ok := k.(string); ok && t == s {
 				return i
 			}
-			if _, ok := k.(Markup); !ok {
-				continue
-			}
-		}
-		if hashKey(k) == h {
+		} else if hashKey(k) == h {
 			return i
 		}
 	}
@@ -98,18 +92,10 @@ func (d *Dict) get(key any) (any, bool) {
 	return nil, false
 }
 
-type (
-	noneKey  struct{}
-	bigKey   string
-	tupleKey string
-)
-
 // hashKey maps a hashable value to a comparable one, equal exactly when Python
 // says that the keys are equal (1, 1.0 and True are one key).
 func hashKey(v any) any {
 	switch x := v.(type) {
-	case nil:
-		return noneKey{}
 	case bool:
 		if x {
 			return int64(1)
@@ -119,52 +105,22 @@ func hashKey(v any) any {
 		if x == math.Trunc(x) && math.Abs(x) < 1<<62 {
 			return int64(x)
 		}
-	case Markup:
-		return string(x)
-	case *big.Int:
-		return bigKey(x.String())
-	case *Tuple:
-		var b strings.Builder
-		for _, it := range x.items {
-			k := hashKey(it)
-			b.WriteString(typeName(k))
-			s := plain(k)
-			b.WriteString(plain(int64(len(s))))
-			b.WriteByte(':')
-			b.WriteString(s)
-		}
-		return tupleKey(b.String())
 	}
 	return v
 }
 
-// hashable refuses keys that Python refuses, and nesting beyond the limit. It
-// charges for the key that hashKey makes.
+// hashable refuses keys that Python refuses, and tuples. It charges for reading
+// the key.
 func (rt *runtime) hashable(k any) error {
 	switch x := k.(type) {
 	case string:
 		return rt.work(len(x) / 32)
-	case Markup:
-		return rt.work(len(x) / 32)
-	case *big.Int:
-		return rt.digits(x)
 	case *List, *Dict, *view, *sliceKey:
 		return typeErr("unhashable type: '%s'", typeName(k))
 	case *Undefined:
 		return x.fail()
 	case *Tuple:
-		if err := rt.enter(); err != nil {
-			return err
-		}
-		defer func() { rt.depth-- }()
-		for _, it := range x.items {
-			if err := rt.work(16); err != nil {
-				return err
-			}
-			if err := rt.hashable(it); err != nil {
-				return err
-			}
-		}
+		return typeErr("a tuple as the key of a dict is not supported in chat templates")
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func (e *listExpr) eval(rt *runtime, sc *scope) (any, error) {
 
 func (e *tupleExpr) eval(rt *runtime, sc *scope) (any, error) {
 	vs, err := rt.evalAll(e.items, sc)
-	return &Tuple{items: vs}, err
+	return &Tuple{vs}, err
 }
 
 func (e *dictExpr) eval(rt *runtime, sc *scope) (any, error) {
@@ -206,15 +206,6 @@ func (e *filterExpr) apply(rt *runtime, sc *scope, v any) (any, error) {
 	return rt.filter(e.name, v, a)
 }
 
-// filter applies a filter by name.
-func (rt *runtime) filter(name string, v any, a *Args) (any, error) {
-	f, ok := filters[name]
-	if !ok {
-		return nil, newErr(RuntimeError, "No filter named '%s'.", name)
-	}
-	return f(rt, v, a)
-}
-
 func (e *testExpr) eval(rt *runtime, sc *scope) (any, error) {
 	v, err := rt.eval(e.x, sc)
 	if err != nil {
@@ -225,13 +216,4 @@ func (e *testExpr) eval(rt *runtime, sc *scope) (any, error) {
 		return nil, err
 	}
 	return rt.test(e.name, v, a)
-}
-
-// test applies a test by name.
-func (rt *runtime) test(name string, v any, a *Args) (bool, error) {
-	f, ok := tests[name]
-	if !ok {
-		return false, newErr(RuntimeError, "No test named '%s'.", name)
-	}
-	return f(rt, v, a)
 }

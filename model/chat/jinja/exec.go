@@ -37,28 +37,23 @@ func (s *forStmt) exec(rt *runtime, sc *scope, out *output) (signal, error) {
 	if err != nil {
 		return next, err
 	}
-	return next, s.run(rt, sc, out, v, 0)
-}
-
-// run loops over v; depth is the number of loops of the same recursion around.
-func (s *forStmt) run(rt *runtime, sc *scope, out *output, v any, depth int) error {
 	items, err := rt.iterate(v)
 	if err != nil {
-		return err
+		return next, err
 	}
 	if s.test != nil {
 		if items, err = s.filter(rt, sc, items); err != nil {
-			return err
+			return next, err
 		}
 	}
 	var lp *loop
-	if s.usesLoop || s.recursive {
-		lp = &loop{items: items, depth: depth, stmt: s, sc: sc}
+	if s.usesLoop {
+		lp = &loop{items: items}
 	}
 	in := &scope{parent: sc}
 	for i, it := range items {
 		if err := rt.work(2); err != nil {
-			return err
+			return next, err
 		}
 		if s.captures {
 			in = &scope{parent: sc}
@@ -69,11 +64,11 @@ func (s *forStmt) run(rt *runtime, sc *scope, out *output, v any, depth int) err
 			in.set("loop", lp)
 		}
 		if err := rt.assign(in, s.target, it); err != nil {
-			return err
+			return next, err
 		}
 		sig, err := rt.exec(s.body, in, out)
 		if err != nil {
-			return err
+			return next, err
 		}
 		if sig == brk {
 			break
@@ -83,7 +78,7 @@ func (s *forStmt) run(rt *runtime, sc *scope, out *output, v any, depth int) err
 		// An else branch has its own scope.
 		_, err = rt.exec(s.els, &scope{parent: sc}, out)
 	}
-	return err
+	return next, err
 }
 
 // filter keeps the items for which the loop's condition holds.
@@ -211,20 +206,6 @@ func (s *callStmt) exec(rt *runtime, sc *scope, out *output) (signal, error) {
 		return next, err
 	}
 	return next, out.write(rt, str)
-}
-
-func (s *withStmt) exec(rt *runtime, sc *scope, out *output) (signal, error) {
-	in := &scope{parent: sc}
-	for i, x := range s.values {
-		v, err := rt.eval(x, sc)
-		if err != nil {
-			return next, err
-		}
-		if err := rt.assign(in, s.targets[i], v); err != nil {
-			return next, err
-		}
-	}
-	return rt.exec(s.body, in, out)
 }
 
 func (s *scopeStmt) exec(rt *runtime, sc *scope, out *output) (signal, error) {

@@ -1,128 +1,16 @@
 package jinja
 
-func listFilters() map[string]filterFunc {
-	return map[string]filterFunc{
-		"default": func(rt *runtime, v any, a *Args) (any, error) {
-			o, err := a.Bind("default", "default_value?", "boolean?")
-			if err != nil {
-				return nil, err
-			}
-			if isUndefined(v) || orBool(o[1], false) && !truth(v) {
-				return orValue(o[0], ""), nil
-			}
-			return v, nil
-		},
-		"length": func(rt *runtime, v any, a *Args) (any, error) {
-			if _, err := a.Bind("length"); err != nil {
-				return nil, err
-			}
-			n, ok, err := rt.length(v)
-			if err != nil {
-				return nil, err
-			}
-			if !ok {
-				return nil, typeErr("object of type '%s' has no len()", typeName(v))
-			}
-			return int64(n), nil
-		},
-		"first": func(rt *runtime, v any, a *Args) (any, error) { return rt.end(v, a, "first") },
-		"last": func(rt *runtime, v any, a *Args) (any, error) {
-			if it, ok := v.(*iterator); ok {
-				return nil, typeErr("'%s' object is not reversible", typeName(it))
-			}
-			return rt.end(v, a, "last")
-		},
-		"list": func(rt *runtime, v any, a *Args) (any, error) {
-			if _, err := a.Bind("list"); err != nil {
-				return nil, err
-			}
-			items, err := rt.iterate(v)
-			return &List{items}, err
-		},
-		"items": func(rt *runtime, v any, a *Args) (any, error) {
-			if isUndefined(v) {
-				return &iterator{}, nil
-			}
-			d, ok := v.(*Dict)
-			if !ok {
-				return nil, typeErr("Can only get item pairs from a mapping.")
-			}
-			items, err := rt.viewItems(&view{d, "items"})
-			return &iterator{items}, err
-		},
-		"join": func(rt *runtime, v any, a *Args) (any, error) {
-			o, err := a.Bind("join", "d?", "attribute?")
-			if err != nil {
-				return nil, err
-			}
-			sep, err := rt.str(orValue(o[0], ""))
-			if err != nil {
-				return nil, err
-			}
-			items, err := rt.iterate(v)
-			if err == nil && orValue(o[1], nil) != nil {
-				items, err = rt.attrs(items, o[1], absent)
-			}
-			if err != nil {
-				return nil, err
-			}
-			return rt.join(items, sep)
-		},
-		"reverse": func(rt *runtime, v any, a *Args) (any, error) {
-			if _, err := a.Bind("reverse"); err != nil {
-				return nil, err
-			}
-			if s, ok := asStr(v); ok {
-				return rt.slice(s, &sliceKey{step: int64(-1)})
-			}
-			items, err := rt.iterate(v)
-			if err != nil {
-				return nil, err
-			}
-			out := make([]any, len(items))
-			for i, it := range items {
-				out[len(items)-1-i] = it
-			}
-			return &iterator{out}, nil
-		},
-		"sum": func(rt *runtime, v any, a *Args) (any, error) {
-			o, err := a.Bind("sum", "attribute?", "start?")
-			if err != nil {
-				return nil, err
-			}
-			items, err := rt.iterate(v)
-			if err == nil && orValue(o[0], nil) != nil {
-				items, err = rt.attrs(items, o[0], absent)
-			}
-			sum := orValue(o[1], int64(0))
-			for i := 0; i < len(items) && err == nil; i++ {
-				sum, err = rt.binary("+", sum, items[i])
-			}
-			return sum, err
-		},
-		"batch": batchFilter,
-		"slice": sliceFilter,
-		"attr": func(rt *runtime, v any, a *Args) (any, error) {
-			o, err := a.Bind("attr", "name")
-			if err != nil {
-				return nil, err
-			}
-			name, err := orStr(o[0], "")
-			if err != nil {
-				return nil, err
-			}
-			if _, ok := v.(*Dict); ok && methodOf(v, name) == nil {
-				return &Undefined{obj: v, of: true, name: name}, nil // attributes only, no keys
-			}
-			return rt.attr(v, name)
-		},
-	}
-}
+import (
+	"slices"
+	"sort"
+	"strings"
+)
 
 // end is the first or last element, undefined if there is none.
-func (rt *runtime) end(v any, a *Args, which string) (any, error) {
-	if _, err := a.Bind(which); err != nil {
-		return nil, err
+func (rt *runtime) end(v any, which string) (any, error) {
+	it, isIterator := v.(*iterator)
+	if isIterator && which == "last" {
+		return nil, typeErr("'%s' object is not reversible", typeName(v))
 	}
 	items, err := rt.iterate(v)
 	switch {
@@ -130,18 +18,62 @@ func (rt *runtime) end(v any, a *Args, which string) (any, error) {
 		return nil, err
 	case len(items) == 0:
 		return &Undefined{hint: "No " + which + " item, sequence was empty."}, nil
-	case which == "first":
-		if it, ok := v.(*iterator); ok {
-			it.rest = items[1:]
-		}
-		return items[0], nil
+	case which == "last":
+		return items[len(items)-1], nil
+	case isIterator:
+		it.rest = items[1:]
 	}
-	return items[len(items)-1], nil
+	return items[0], nil
 }
 
-// attrs reads a dotted attribute of each item; def, unless absent, replaces
-// undefined.
-func (rt *runtime) attrs(items []any, attr, def any) ([]any, error) {
+func listFilter(rt *runtime, v any, _ args) (any, error) {
+	items, err := rt.iterate(v)
+	return &List{items}, err
+}
+
+func itemsFilter(rt *runtime, v any, _ args) (any, error) {
+	if isUndefined(v) {
+		return &iterator{}, nil
+	}
+	d, ok := v.(*Dict)
+	if !ok {
+		return nil, typeErr("Can only get item pairs from a mapping.")
+	}
+	items, err := rt.viewItems(&view{d, "items"})
+	return &iterator{items}, err
+}
+
+func joinFilter(rt *runtime, v any, a args) (any, error) {
+	sep, err := rt.str(a.value(0, ""))
+	if err != nil {
+		return nil, err
+	}
+	items, err := rt.iterate(v)
+	if attr := a.value(1, nil); err == nil && attr != nil {
+		items, err = rt.attrs(items, attr, absent)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return rt.join(items, sep)
+}
+
+func reverseFilter(rt *runtime, v any, _ args) (any, error) {
+	if s, ok := v.(string); ok {
+		return rt.slice(s, &sliceKey{step: int64(-1)})
+	}
+	items, err := rt.iterate(v)
+	if err != nil {
+		return nil, err
+	}
+	items = slices.Clone(items)
+	slices.Reverse(items)
+	return &iterator{items}, nil
+}
+
+// attrs reads a dotted attribute of each item; missing, unless absent, replaces
+// what is undefined.
+func (rt *runtime) attrs(items []any, attr, missing any) ([]any, error) {
 	parts, err := pathParts(attr)
 	if err != nil {
 		return nil, err
@@ -151,83 +83,216 @@ func (rt *runtime) attrs(items []any, attr, def any) ([]any, error) {
 		if err := rt.work(1); err != nil {
 			return nil, err
 		}
-		v, err := rt.path(it, parts)
-		if err != nil {
+		if out[i], err = rt.path(it, parts); err != nil {
 			return nil, err
 		}
-		if isUndefined(v) {
-			v = orValue(def, v)
+		if isUndefined(out[i]) && missing != absent {
+			out[i] = missing
 		}
-		out[i] = v
 	}
 	return out, nil
 }
 
-func batchFilter(rt *runtime, v any, a *Args) (any, error) {
-	o, err := a.Bind("batch", "linecount", "fill_with?")
-	if err != nil {
-		return nil, err
-	}
-	n, err := orInt(o[0], 0)
-	if err != nil {
-		return nil, err
-	}
+// mapParams are those of map(attribute='a', default=…).
+var mapParams = define("attribute default?", nil).params
+
+// mapFilter is map(attribute='a', default=…) or map('filter', args…).
+func mapFilter(rt *runtime, v any, a args) (any, error) {
 	items, err := rt.iterate(v)
 	if err != nil {
 		return nil, err
 	}
-	if n <= 0 {
-		return nil, newErr(ValueError, "batch needs a positive line count")
-	}
-	var out []any
-	for len(items) > 0 {
-		row := append([]any{}, items[:min(n, len(items))]...)
-		items = items[len(row):]
-		if fill := orValue(o[1], nil); fill != nil && len(row) < n {
-			if err := rt.work(n - len(row)); err != nil {
-				return nil, err
-			}
-			for len(row) < n {
-				row = append(row, fill)
-			}
+	if len(a.all.Pos) == 0 {
+		o, err := a.all.bind("map", mapParams)
+		if err != nil {
+			return nil, err
 		}
-		out = append(out, &List{row})
+		items, err = rt.attrs(items, o[0], o[1])
+		return &iterator{items}, err
+	}
+	name, err := needStr(a.all.Pos[0])
+	if err != nil {
+		return nil, err
+	}
+	rest := &Args{a.all.Pos[1:], a.all.Kw}
+	out := make([]any, len(items))
+	for i, it := range items {
+		if err := rt.work(1); err != nil {
+			return nil, err
+		}
+		if out[i], err = rt.filter(name, it, rest); err != nil {
+			return nil, err
+		}
 	}
 	return &iterator{out}, nil
 }
 
-func sliceFilter(rt *runtime, v any, a *Args) (any, error) {
-	o, err := a.Bind("slice", "slices", "fill_with?")
+// pick is select and its variants. It keeps the items for which a test (or,
+// without one, truth) gives keep. byAttr: the first argument names what of an
+// item is tested.
+func pick(byAttr, keep bool) func(*runtime, any, args) (any, error) {
+	return func(rt *runtime, v any, a args) (any, error) {
+		items, err := rt.iterate(v)
+		if err != nil {
+			if v == nil {
+				return &iterator{}, nil // as in Python
+			}
+			return nil, err
+		}
+		subjects, rest := items, a.all.Pos
+		if byAttr {
+			if len(rest) == 0 {
+				return nil, newErr(RuntimeError, "Missing parameter for attribute name")
+			}
+			if subjects, err = rt.attrs(items, rest[0], absent); err != nil {
+				return nil, err
+			}
+			rest = rest[1:]
+		}
+		var out []any
+		for i, s := range subjects {
+			ok, err := rt.passes(s, rest, a.all.Kw)
+			if err != nil {
+				return nil, err
+			}
+			if err := rt.work(1); err != nil {
+				return nil, err
+			}
+			if ok == keep {
+				out = append(out, items[i])
+			}
+		}
+		return &iterator{out}, nil
+	}
+}
+
+// passes applies a test, given by its name and arguments, or truth.
+func (rt *runtime) passes(v any, test []any, kw []KwArg) (bool, error) {
+	if len(test) == 0 {
+		return truth(v), nil
+	}
+	name, err := needStr(test[0])
 	if err != nil {
+		return false, err
+	}
+	return rt.test(name, v, &Args{test[1:], kw})
+}
+
+// keysOf is what items are sorted and compared by.
+func (rt *runtime) keysOf(items []any, attr any, caseSensitive bool) ([]any, error) {
+	if err := rt.work(len(items)); err != nil {
 		return nil, err
 	}
-	n, err := orInt(o[0], 0)
-	if err != nil {
-		return nil, err
+	keys := slices.Clone(items)
+	if attr != nil {
+		var err error
+		if keys, err = rt.attrs(items, attr, absent); err != nil {
+			return nil, err
+		}
 	}
+	for i, k := range keys {
+		if s, ok := k.(string); ok && !caseSensitive {
+			if err := rt.text(len(s)); err != nil {
+				return nil, err
+			}
+			keys[i] = strings.ToLower(rt.bare(s))
+		}
+	}
+	return keys, nil
+}
+
+func sortFilter(rt *runtime, v any, a args) (any, error) {
 	items, err := rt.iterate(v)
 	if err != nil {
 		return nil, err
 	}
-	if n <= 0 {
-		return nil, newErr(ValueError, "slice needs a positive number of slices")
+	attr := a.value(2, nil)
+	if s, ok := attr.(string); ok && strings.Contains(s, ",") {
+		return nil, newErr(RuntimeError, "sort by several attributes is not supported in chat templates")
 	}
-	if err := rt.work(n); err != nil {
+	keys, err := rt.keysOf(items, attr, a.bool(1))
+	if err != nil {
 		return nil, err
 	}
-	each, extra := len(items)/n, len(items)%n
-	out := make([]any, n)
-	for i := range n {
-		size := each
-		if i < extra {
-			size++
+	items, err = rt.sortBy(items, keys, a.bool(0))
+	return &List{items}, err
+}
+
+// sortBy sorts stably by keys; reverse keeps the order of equals, as in Python.
+func (rt *runtime) sortBy(items, keys []any, reverse bool) ([]any, error) {
+	order := make([]int, len(items))
+	for i := range order {
+		order[i] = i
+	}
+	var failed error
+	sort.SliceStable(order, func(i, j int) bool {
+		if failed != nil {
+			return false
 		}
-		row := append([]any{}, items[:size]...)
-		items = items[size:]
-		if fill := orValue(o[1], nil); fill != nil && i >= extra {
-			row = append(row, fill)
+		a, b := keys[order[i]], keys[order[j]]
+		if reverse {
+			a, b = b, a
 		}
-		out[i] = &List{row}
+		if failed = rt.work(1); failed != nil {
+			return false
+		}
+		c, ok, err := rt.order("<", a, b)
+		failed = err
+		return ok && c < 0
+	})
+	out := make([]any, len(items))
+	for i, o := range order {
+		out[i] = items[o]
+	}
+	return out, failed
+}
+
+func dictSortFilter(rt *runtime, v any, a args) (any, error) {
+	d, ok := v.(*Dict)
+	if !ok {
+		if u, ok := v.(*Undefined); ok {
+			return nil, u.fail()
+		}
+		return nil, newErr(UndefinedError, "'%s object' has no attribute 'items'", typeName(v))
+	}
+	by := d.keys
+	switch a.value(1, "key") {
+	case "key":
+	case "value":
+		by = d.vals
+	default:
+		return nil, newErr(RuntimeError, `You can only sort by either "key" or "value"`)
+	}
+	keys, err := rt.keysOf(by, nil, a.bool(0))
+	if err != nil {
+		return nil, err
+	}
+	items, err := rt.viewItems(&view{d, "items"})
+	if err == nil {
+		items, err = rt.sortBy(items, keys, a.bool(2))
+	}
+	return &List{items}, err
+}
+
+func uniqueFilter(rt *runtime, v any, a args) (any, error) {
+	items, err := rt.iterate(v)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := rt.keysOf(items, a.value(1, nil), a.bool(0))
+	if err != nil {
+		return nil, err
+	}
+	seen := NewDict(0)
+	var out []any
+	for i, k := range keys {
+		n := seen.Len()
+		if err := rt.put(seen, k, nil); err != nil {
+			return nil, err
+		}
+		if seen.Len() > n {
+			out = append(out, items[i])
+		}
 	}
 	return &iterator{out}, nil
 }

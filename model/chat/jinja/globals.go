@@ -1,7 +1,7 @@
 package jinja
 
 // globals are the functions every template has.
-var globals map[string]any
+var globals map[string]*Function
 
 // IsGlobal reports whether every template has a function of this name.
 func IsGlobal(name string) bool { _, ok := globals[name]; return ok }
@@ -10,58 +10,36 @@ func IsGlobal(name string) bool { _, ok := globals[name]; return ok }
 const maxRange = 100_000
 
 func init() {
-	globals = map[string]any{
-		"range": &builtin{"range", rangeGlobal},
-		"dict": &builtin{"dict", func(rt *runtime, a *Args) (any, error) {
-			return rt.makeDict("dict", a)
-		}},
-		"namespace": &builtin{"namespace", func(rt *runtime, a *Args) (any, error) {
-			d, err := rt.makeDict("namespace", a)
+	globals = map[string]*Function{
+		"range": {name: "range", of: define("*", rangeGlobal)},
+		"dict":  {name: "dict", of: define("*", func(rt *runtime, _ any, a args) (any, error) { return rt.makeDict("dict", a.all) })},
+		"namespace": {name: "namespace", of: define("*", func(rt *runtime, _ any, a args) (any, error) {
+			d, err := rt.makeDict("namespace", a.all)
 			return &Namespace{d}, err
-		}},
-		"cycler": &builtin{"cycler", func(_ *runtime, a *Args) (any, error) {
-			if len(a.Pos) == 0 {
-				return nil, typeErr("at least one item has to be provided")
-			}
-			return &cycler{items: a.Pos}, nil
-		}},
-		"joiner": &builtin{"joiner", func(_ *runtime, a *Args) (any, error) {
-			v, err := a.Bind("joiner", "sep?")
-			if err != nil {
-				return nil, err
-			}
-			used := false
-			return &builtin{"joiner", func(*runtime, *Args) (any, error) {
-				if !used {
-					used = true
-					return "", nil
-				}
-				return orValue(v[0], ", "), nil
-			}}, nil
-		}},
+		})},
 	}
 }
 
-func rangeGlobal(rt *runtime, a *Args) (any, error) {
-	if len(a.Kw) > 0 || len(a.Pos) == 0 || len(a.Pos) > 3 {
+func rangeGlobal(_ *runtime, _ any, a args) (any, error) {
+	pos := a.all.Pos
+	if len(a.all.Kw) > 0 || len(pos) == 0 || len(pos) > 3 {
 		return nil, typeErr("range expected 1 to 3 positional arguments")
 	}
 	n := [3]int64{0, 0, 1}
-	for i, v := range a.Pos {
+	for i, v := range pos {
 		switch x := v.(type) {
-		case int64:
-			// Far outside maxRange, and safe from overflow.
-			n[i] = max(min(x, 1<<60), -1<<60)
-		case bool:
-			b, _ := toBig(x)
-			n[i] = b.Int64()
+		case int64, bool:
+			whole, _ := toInt64(x)
+			n[i] = max(min(whole, 1<<60), -1<<60) // far outside maxRange, and safe from overflow
+		case longInt:
+			n[i] = x.sign() << 60
 		case *Undefined:
 			return nil, x.fail()
 		default:
 			return nil, typeErr("'%s' object cannot be interpreted as an integer", typeName(v))
 		}
 	}
-	if len(a.Pos) == 1 {
+	if len(pos) == 1 {
 		n[0], n[1] = 0, n[0]
 	}
 	if n[2] == 0 {
@@ -81,13 +59,7 @@ func (rt *runtime) makeDict(name string, a *Args) (*Dict, error) {
 		return nil, typeErr("%s expected at most 1 argument, got %d", name, len(a.Pos))
 	}
 	if len(a.Pos) == 1 {
-		if src, ok := a.Pos[0].(*Dict); ok {
-			for i, k := range src.keys {
-				if err := rt.put(d, k, src.vals[i]); err != nil {
-					return nil, err
-				}
-			}
-		} else if err := rt.putPairs(d, a.Pos[0]); err != nil {
+		if err := rt.putPairs(d, a.Pos[0]); err != nil {
 			return nil, err
 		}
 	}
@@ -99,7 +71,11 @@ func (rt *runtime) makeDict(name string, a *Args) (*Dict, error) {
 	return d, nil
 }
 
+// putPairs puts what a dict, or a list of pairs, has.
 func (rt *runtime) putPairs(d *Dict, pairs any) error {
+	if from, ok := pairs.(*Dict); ok {
+		pairs = &view{from, "items"}
+	}
 	items, err := rt.iterate(pairs)
 	if err != nil {
 		return err
@@ -117,25 +93,4 @@ func (rt *runtime) putPairs(d *Dict, pairs any) error {
 		}
 	}
 	return nil
-}
-
-// cycler goes round its items.
-type cycler struct {
-	items []any
-	i     int
-}
-
-var cyclerMethods = map[string]method{
-	"next": func(_ *runtime, recv any, a *Args) (any, error) {
-		c := recv.(*cycler)
-		v := c.items[c.i]
-		c.i = (c.i + 1) % len(c.items)
-		_, err := a.Bind("next")
-		return v, err
-	},
-	"reset": func(_ *runtime, recv any, a *Args) (any, error) {
-		recv.(*cycler).i = 0
-		_, err := a.Bind("reset")
-		return nil, err
-	},
 }

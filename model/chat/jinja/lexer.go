@@ -146,10 +146,6 @@ func (lx *lexer) root() error {
 		lx.advance(open)
 		return lx.tag("}}", tokVarEnd)
 	}
-	if n := rawTag(rest[at+open:], "raw", false); n > 0 {
-		lx.advance(open + n)
-		return lx.raw()
-	}
 	lx.emit(tokBlockBegin, "{%")
 	lx.advance(open)
 	return lx.tag("%}", tokBlockEnd)
@@ -196,57 +192,6 @@ func (lx *lexer) comment() error {
 	return nil
 }
 
-// rawTag returns the length of "WORD %}" (spaces optional) at the start of s,
-// or 0. With trim, one newline after the tag belongs to it; "-" before the end
-// takes all whitespace after it.
-func rawTag(s, word string, trim bool) int {
-	t := strings.TrimLeftFunc(s, isSpace)
-	if !strings.HasPrefix(t, word) {
-		return 0
-	}
-	t = strings.TrimLeftFunc(t[len(word):], isSpace)
-	switch {
-	case strings.HasPrefix(t, "-%}"):
-		t = strings.TrimLeftFunc(t[3:], isSpace)
-	case trim && strings.HasPrefix(t, "+%}"):
-		t = t[3:]
-	case strings.HasPrefix(t, "%}"):
-		t = t[2:]
-		if trim {
-			t = strings.TrimPrefix(t, "\n")
-		}
-	default:
-		return 0
-	}
-	return len(s) - len(t)
-}
-
-// raw emits everything up to endraw as text.
-func (lx *lexer) raw() error {
-	for at := lx.pos; ; at += 2 {
-		i := strings.Index(lx.src[at:], "{%")
-		if i < 0 {
-			return lx.fail("missing end of raw directive")
-		}
-		at += i
-		open := 2
-		var sign byte
-		if at+2 < len(lx.src) && (lx.src[at+2] == '-' || lx.src[at+2] == '+') {
-			sign, open = lx.src[at+2], 3
-		}
-		n := rawTag(lx.src[at+open:], "endraw", true)
-		if n == 0 {
-			continue
-		}
-		text := lx.src[lx.pos:at]
-		if kept := lx.leading(text, '%', sign); kept != "" {
-			lx.emit(tokData, kept)
-		}
-		lx.advance(len(text) + open + n)
-		return nil
-	}
-}
-
 // operators, longest first among those with a common start.
 var operators = []string{"**", "//", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[", "]",
 	"(", ")", "{", "}", ">", "<", "=", ".", ":", "|", ",", ";"}
@@ -281,6 +226,9 @@ func (lx *lexer) tag(end string, endKind tokenKind) error {
 			kind, n := number(rest)
 			if lx.src[lx.pos-1] == '.' { // x.0.1 is two subscripts, no float
 				kind, n = tokInt, digits(rest)
+			}
+			if n == 1 && r == '0' && len(rest) > 1 && strings.IndexByte("xXoObB", rest[1]) >= 0 {
+				return lx.fail("the number %.2s… is not supported in chat templates; write it in decimal digits", rest)
 			}
 			lx.emit(kind, rest[:n])
 			lx.advance(n)

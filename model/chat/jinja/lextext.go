@@ -34,17 +34,7 @@ func digits(s string) int {
 
 // number measures the numeric literal at the start of s.
 func number(s string) (tokenKind, int) {
-	if len(s) > 2 && s[0] == '0' && strings.IndexByte("xXoObB", s[1]) >= 0 {
-		i := 2
-		for i < len(s) && (s[i] == '_' || isBaseDigit(s[i], s[1]|0x20)) {
-			i++
-		}
-		if i > 2 {
-			return tokInt, i
-		}
-	}
-	n := digits(s)
-	kind, end := tokInt, n
+	kind, end := tokInt, digits(s)
 	if end < len(s) && s[end] == '.' {
 		if f := digits(s[end+1:]); f > 0 {
 			kind, end = tokFloat, end+1+f
@@ -60,16 +50,6 @@ func number(s string) (tokenKind, int) {
 		}
 	}
 	return kind, end
-}
-
-func isBaseDigit(c, base byte) bool {
-	switch base {
-	case 'b':
-		return c == '0' || c == '1'
-	case 'o':
-		return c >= '0' && c <= '7'
-	}
-	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f'
 }
 
 // str lexes a string literal with Python's escapes.
@@ -128,13 +108,8 @@ func unescape(s string) (v, bad string) {
 			}
 			b.WriteRune(rune(n))
 			i += width
-		case c >= '0' && c <= '7':
-			n, j := 0, i
-			for ; j < len(s) && j < i+3 && s[j] >= '0' && s[j] <= '7'; j++ {
-				n = n*8 + int(s[j]-'0')
-			}
-			b.WriteRune(rune(n))
-			i = j - 1
+		case c >= '0' && c <= '7': // octal
+			return "", s[i-1 : i+1]
 		case c == '\n':
 		default:
 			b.WriteByte('\\')

@@ -1,48 +1,42 @@
 package jinja
 
+import "slices"
+
 // Macro is a macro or a call block's body, with the scope it was made in.
 type Macro struct {
 	def *macroDef
 	sc  *scope
 }
 
-// call binds arguments as Jinja does: positional, then keywords, then
-// defaults; what is left goes to varargs, kwargs and caller if the body
-// mentions them, and is an error otherwise.
+// call binds arguments as Jinja does: by position, then by keyword, then the
+// defaults.
 func (m *Macro) call(rt *runtime, a *Args) (any, error) {
 	d := m.def
+	if len(a.Pos) > len(d.params) {
+		return nil, typeErr("macro '%s' takes not more than %d argument(s)", d.name, len(d.params))
+	}
 	in := &scope{parent: m.sc}
-	if err := rt.work(len(a.Kw) * len(m.def.params) / 8); err != nil {
+	if d.caller {
+		in.set("caller", &Undefined{hint: "No caller defined"})
+	}
+	if err := m.keywords(in, a); err != nil {
 		return nil, err
 	}
-	used := make([]bool, len(a.Kw))
 	for i, p := range d.params {
-		if i < len(a.Pos) {
+		firstDefault := len(d.params) - len(d.defaults)
+		switch {
+		case i < len(a.Pos):
 			in.set(p, a.Pos[i])
-			continue
-		}
-		found := false
-		for j, k := range a.Kw {
-			if k.Name == p {
-				in.set(p, k.Value)
-				used[j], found = true, true
-			}
-		}
-		if found {
-			continue
-		}
-		if k := i - (len(d.params) - len(d.defaults)); k >= 0 {
-			v, err := rt.eval(d.defaults[k], in)
+		case in.has(p):
+		case i >= firstDefault:
+			v, err := rt.eval(d.defaults[i-firstDefault], in)
 			if err != nil {
 				return nil, err
 			}
 			in.set(p, v)
-			continue
+		default:
+			in.set(p, &Undefined{hint: "parameter '" + p + "' was not provided"})
 		}
-		in.set(p, &Undefined{hint: "parameter '" + p + "' was not provided"})
-	}
-	if err := m.extras(rt, in, a, used); err != nil {
-		return nil, err
 	}
 	if err := rt.enter(); err != nil {
 		rt.depth--
@@ -53,34 +47,16 @@ func (m *Macro) call(rt *runtime, a *Args) (any, error) {
 	return text, err
 }
 
-func (m *Macro) extras(rt *runtime, in *scope, a *Args, used []bool) error {
-	d := m.def
-	rest := NewDict(0)
-	var caller any = &Undefined{hint: "No caller defined"}
-	for j, k := range a.Kw {
+// keywords sets the parameters that are given by name.
+func (m *Macro) keywords(in *scope, a *Args) error {
+	for _, k := range a.Kw {
+		i := slices.Index(m.def.params, k.Name)
 		switch {
-		case used[j]:
-		case d.caller && k.Name == "caller":
-			caller = k.Value
-		case d.kwargs:
-			if err := rt.put(rest, k.Name, k.Value); err != nil {
-				return err
-			}
+		case i >= len(a.Pos), i < 0 && m.def.caller && k.Name == "caller":
+			in.set(k.Name, k.Value)
 		default:
-			return typeErr("macro '%s' takes no keyword argument '%s'", d.name, k.Name)
+			return typeErr("macro '%s' takes no keyword argument '%s'", m.def.name, k.Name)
 		}
-	}
-	if d.caller {
-		in.set("caller", caller)
-	}
-	if d.kwargs {
-		in.set("kwargs", rest)
-	}
-	switch n := len(d.params); {
-	case d.varargs:
-		in.set("varargs", &Tuple{items: a.Pos[min(n, len(a.Pos)):]})
-	case len(a.Pos) > n:
-		return typeErr("macro '%s' takes not more than %d argument(s)", d.name, n)
 	}
 	return nil
 }
@@ -89,29 +65,6 @@ func (m *Macro) extras(rt *runtime, in *scope, a *Args, used []bool) error {
 type loop struct {
 	items []any
 	i     int // 0-based
-	depth int
-	stmt  *forStmt
-	sc    *scope
-	seen  []any // arguments of the last changed()
-}
-
-// call runs the loop again on other items: a recursive loop.
-func (l *loop) call(rt *runtime, a *Args) (any, error) {
-	if !l.stmt.recursive {
-		return nil, typeErr("The loop must have the 'recursive' marker to be called recursively.")
-	}
-	v, err := a.Bind("loop", "iterable")
-	if err != nil {
-		return nil, err
-	}
-	if err := rt.enter(); err != nil {
-		rt.depth--
-		return nil, err
-	}
-	var out output
-	err = l.stmt.run(rt, l.sc, &out, v[0], l.depth+1)
-	rt.depth--
-	return out.b.String(), err
 }
 
 func (l *loop) attr(name string) (any, bool) {
@@ -131,10 +84,6 @@ func (l *loop) attr(name string) (any, bool) {
 		return l.i == n-1, true
 	case "length":
 		return int64(n), true
-	case "depth":
-		return int64(l.depth + 1), true
-	case "depth0":
-		return int64(l.depth), true
 	case "previtem":
 		if l.i == 0 {
 			return &Undefined{hint: "there is no previous item"}, true
@@ -145,25 +94,8 @@ func (l *loop) attr(name string) (any, bool) {
 			return &Undefined{hint: "there is no next item"}, true
 		}
 		return l.items[l.i+1], true
-	case "cycle":
-		return &builtin{"cycle", func(_ *runtime, a *Args) (any, error) {
-			if len(a.Pos) == 0 {
-				return nil, typeErr("no items for cycling given")
-			}
-			return a.Pos[l.i%len(a.Pos)], nil
-		}}, true
-	case "changed":
-		return &builtin{"changed", func(rt *runtime, a *Args) (any, error) {
-			same := l.seen != nil
-			if same {
-				var err error
-				if same, err = rt.equal(&List{l.seen}, &List{a.Pos}); err != nil {
-					return nil, err
-				}
-			}
-			l.seen = append([]any{}, a.Pos...)
-			return !same, nil
-		}}, true
+	case "cycle", "changed", "depth", "depth0":
+		return &Undefined{kind: RuntimeError, hint: "loop." + name + " is not supported in chat templates"}, true
 	}
 	return nil, false
 }

@@ -181,9 +181,6 @@ func (m *marker) value(v any) (any, error) {
 			return nil, err
 		}
 		return m.each(x)
-	case Markup:
-		s, err := m.each(string(x))
-		return Markup(s), err
 	case *List:
 		items, err := m.list(x.items)
 		if err != nil || len(items) == 0 || &items[0] == &x.items[0] {
@@ -192,7 +189,7 @@ func (m *marker) value(v any) (any, error) {
 		return &List{items}, nil
 	case *Tuple:
 		items, err := m.list(x.items)
-		return &Tuple{items: items, names: x.names}, err
+		return &Tuple{items}, err
 	case *Dict:
 		return m.dict(x)
 	}
@@ -241,10 +238,6 @@ func sameValue(v, before any) bool {
 	if s, ok := v.(string); ok {
 		t, ok := before.(string)
 		return ok && len(s) == len(t) && s == t
-	}
-	switch v.(type) {
-	case Function:
-		return true
 	}
 	return v == before
 }

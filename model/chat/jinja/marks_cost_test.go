@@ -54,7 +54,7 @@ func TestFollowedReadingIsCharged(t *testing.T) {
 	}
 	for _, cond := range []string{"s == a", "s < a", "a >= s", "a in s", "s in a", "s in d", "s in {a: 1}", "d[s]", "d.get(s)", "s.startswith(a)", "s.endswith(a)",
 		"s.find('x')", "s.rfind('x')", "s.count('x')", "s.replace('x', 'y')", "s.replace('<', '', 1)", "s.split('x')", "s.rsplit('x')", "s.partition('x')",
-		"s.rpartition('x')", "s.removeprefix('x')", "s.removesuffix('x')", "s.isascii()", "s | e", "s | urlencode", "s | striptags", "[s] | string", "f % 1", "f.format(1)"} {
+		"s.rpartition('x')", "s.removeprefix('x')", "s.removesuffix('x')", "s.isascii()", "[s] | string", "f.format(1)"} {
 		n, err := followedWork(t, "{% set a = '<' * "+plain(int64(size))+" %}{% if "+cond+" %}{% endif %}", 20_000_000, client)
 		if err != nil {
 			t.Errorf("%s: %v", cond, err)
@@ -167,12 +167,11 @@ func TestEscapesAreTheClients(t *testing.T) {
 // nothing is followed, and what it writes is the client's.
 func TestFormatsOfTheClient(t *testing.T) {
 	for _, c := range []struct{ src, s, text string }{
-		{"{{ s.format(1) }}", "{:<4}|", "1   |"},
-		{"{{ s.format('x') }}", "<{{{:<<3}}}>", "<{x<<}>"},
-		{"{{ s.format(a='x') }}", "{a!r:>5}<", "  'x'<"},
-		{"{{ s % {'<': 'x'} }}", "<%(<)s%%>", "<x%>"},
-		{"{{ s | format('x') }}", "%-3s<%s", ""},
-		{"{{ s.isascii() }}{{ {(s, 1): 2}[('a<b', 1)] }}", "a<b", "True2"},
+		{"{{ s.format(1) }}", "{}|", "1|"},
+		{"{{ s.format('x') }}", "<{{{0}}}>", "<{x}>"},
+		{"{{ s.format(a='x') }}", "{{{a}<", "{x<"},
+		{"{{ s.format('x') }}", "{:<4}|", ""},
+		{"{{ s.isascii() }}{{ {s: 2}['a<b'] }}", "a<b", "True2"},
 		{"{{ [s, 'a<b'] | unique | list | length }}", "A<b", "1"},
 	} {
 		tmpl, err := Parse("t", c.src)

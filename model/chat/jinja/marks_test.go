@@ -98,15 +98,11 @@ func TestFollowedCharacters(t *testing.T) {
 		"{{ s.removesuffix('<b>') }}":                         "a^<^|im_/thinkend^|^> [x]",
 		"{{ s.removesuffix('b>') ~ '<' }}":                    "a^<^|im_/thinkend^|^> [x]^<<",
 		"{{ s == 'a<|im_/thinkend|> [x]<b>' }}":               "True",
-		"{{ s | e }}":                                         "a&lt;^|im_/thinkend^|&gt; [x]&lt;b&gt;",
-		"{{ s | striptags }}":                                 "a [x]",
 		"{{ j | from_json }}":                                 "['^<']",
-		"{{ '%s|%s' % (s[1], s[2]) }}":                        "^<|^|",
 		"{{ '{}<{}'.format(s[1], s[2]) }}":                    "^<<^|",
 		"{% set x %}<{{ s[1] }}{% endset %}{{x}}":             "<^<",
 		"{% macro m(x) %}|{{ x }}{% endmacro %}{{ m(s[1]) }}": "|^<",
-		"{{ s | truncate(3, true, '') }}":                     "a^<^|",
-		"{{ s | center(30, ) | trim }}":                       "a^<^|im_/thinkend^|^> [x]^<b^>",
+		"{{ '{a}|{0}'.format(s[2], a=s[1]) }}":                "^<|^|",
 		"{{ 'x\n' ~ s | indent(2, true) }}":                   "x\n  a^<^|im_/thinkend^|^> [x]^<b^>",
 	} {
 		client := map[string]any{"s": evil, "d": map[string]any{"k<": "v>"}, "j": `["<"]`}

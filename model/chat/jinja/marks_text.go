@@ -127,54 +127,16 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// eachBare applies f, which rewrites characters one by one, to the text and to
-// what stand-ins stand for. A character that f leaves stays marked.
-func (rt *runtime) eachBare(s string, f func(string) string) string {
-	at, c := rt.nextStandIn(s, 0)
-	if at == len(s) {
-		return f(s)
-	}
-	var b strings.Builder
-	done := 0
-	for at < len(s) {
-		b.WriteString(f(s[done:at]))
-		done = at + standInBytes
-		if to := f(string(c)); to != string(c) {
-			b.WriteString(to)
-		} else {
-			b.WriteString(s[at:done])
-		}
-		rt.hits += 32 // two calls of f
-		at, c = rt.nextStandIn(s, done)
-	}
-	b.WriteString(f(s[done:]))
-	return b.String()
+// firstRune is the first character of s, and how many bytes it takes in s.
+func (rt *runtime) firstRune(s string) (rune, int) {
+	r, n := utf8.DecodeRuneInString(s)
+	return rt.bareRune(r), n
 }
 
 // bareKey is bare for a dict's key.
 func (rt *runtime) bareKey(k any) any {
-	switch x := k.(type) {
-	case string:
-		if rt.marked(x) {
-			return rt.bare(x)
-		}
-	case Markup:
-		if rt.marked(string(x)) {
-			return rt.bare(string(x))
-		}
-	case *Tuple:
-		var items []any
-		for i, it := range x.items {
-			if b := rt.bareKey(it); b != it {
-				if items == nil {
-					items = slices.Clone(x.items)
-				}
-				items[i] = b
-			}
-		}
-		if items != nil {
-			return &Tuple{items: items}
-		}
+	if s, ok := k.(string); ok && rt.marked(s) {
+		return rt.bare(s)
 	}
 	return k
 }
@@ -202,8 +164,20 @@ func (rt *runtime) unbare(s string, at []int) {
 	}
 }
 
-// splitN is strings.SplitN by a separator that is bare and not empty.
-func (rt *runtime) splitN(s, sep string, n int) []string {
+// unbared is unbare for one offset.
+func (rt *runtime) unbared(s string, at int) int {
+	one := []int{at}
+	rt.unbare(s, one)
+	return one[0]
+}
+
+// splitN splits at most limit times, without a limit if it is negative, by a
+// separator that is bare and not empty.
+func (rt *runtime) splitN(s, sep string, limit int) []string {
+	n := -1
+	if limit >= 0 {
+		n = limit + 1
+	}
 	if !rt.marked(s) {
 		return strings.SplitN(s, sep, n)
 	}
@@ -221,9 +195,8 @@ func (rt *runtime) splitN(s, sep string, n int) []string {
 	return parts
 }
 
-// rsplitMarked splits at most limit times from the end, without a limit if it
-// is negative.
-func (rt *runtime) rsplitMarked(s, sep string, limit int) []string {
+// rsplitN is splitN from the end.
+func (rt *runtime) rsplitN(s, sep string, limit int) []string {
 	bare := rt.bare(s)
 	at := []int{len(bare)} // from the end: end of the last part, its start, …
 	for end := len(bare); limit < 0 || len(at) <= 2*limit; {

@@ -1,79 +1,67 @@
 package jinja
 
 import (
+	"cmp"
 	"math"
-	"math/big"
+	"strconv"
+	"strings"
 )
 
 // maxDigits bounds integers, as Python bounds their conversion to text.
 const maxDigits = 4300
 
-const maxBits = 14284 // of an integer with maxDigits digits
+// longInt is an integer outside int64, in decimal digits. Templates can print
+// and compare it, but not compute with it.
+type longInt string
 
-// parseInt reads digits of a base, as big.Int takes them. It looks at the length
-// first: the time to read n digits grows faster than n.
-func parseInt(s string, base int) (any, bool) {
+// sign is -1 or 1: the integer 0 is an int64.
+func (l longInt) sign() int64 {
+	if l[0] == '-' {
+		return -1
+	}
+	return 1
+}
+
+// parseInt reads decimal digits, with single underscores between them.
+func parseInt(s string) (any, bool) {
 	if len(s) > maxDigits {
 		return nil, false
 	}
-	b, ok := new(big.Int).SetString(s, base)
-	if !ok {
+	s = strings.ReplaceAll(s, "_", "")
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err == nil {
+		return n, true
+	}
+	if err.(*strconv.NumError).Err != strconv.ErrRange {
 		return nil, false
 	}
-	return normInt(b), true
-}
-
-// digits charges for writing or reading an integer's digits.
-func (rt *runtime) digits(b *big.Int) error {
-	words := b.BitLen() / 64
-	return rt.work(words + words*words/64)
-}
-
-// bigWork charges for an operation on integers, of which one is large or may
-// become so.
-func (rt *runtime) bigWork(op string, l, r any) error {
-	words := [2]int{1, 1}
-	for i, v := range []any{l, r} {
-		if b, ok := v.(*big.Int); ok {
-			words[i] = 1 + b.BitLen()/64
-		}
+	digits := strings.TrimLeft(s, "+-0")
+	if s[0] == '-' {
+		digits = "-" + digits
 	}
-	if op == "**" && isInteger(l) && isInteger(r) {
-		return rt.work(maxBits / 64)
-	}
-	return rt.work(words[0] * words[1] / 64)
+	return longInt(digits), true
 }
 
 func isNumber(v any) bool {
 	switch v.(type) {
-	case bool, int64, *big.Int, float64:
+	case bool, int64, longInt, float64:
 		return true
 	}
 	return false
 }
 
-// normInt returns int64 where it fits: then *big.Int never equals an int64.
-func normInt(b *big.Int) any {
-	if b.IsInt64() {
-		return b.Int64()
-	}
-	return b
-}
-
-// toBig returns the integer behind bool, int64 or *big.Int.
-func toBig(v any) (*big.Int, bool) {
+// toInt64 returns the integer of a bool or int64.
+func toInt64(v any) (int64, bool) {
 	switch x := v.(type) {
 	case bool:
 		if x {
-			return big.NewInt(1), true
+			return 1, true
 		}
-		return new(big.Int), true
+		return 0, true
 	case int64:
-		return big.NewInt(x), true
-	case *big.Int:
 		return x, true
 	}
-	return nil, false
+	return 0, false
 }
 
 // toFloat converts any number.
@@ -81,96 +69,67 @@ func toFloat(v any) float64 {
 	switch x := v.(type) {
 	case float64:
 		return x
-	case int64:
-		return float64(x)
-	case bool:
-		if x {
-			return 1
-		}
-	case *big.Int:
-		f, _ := new(big.Float).SetInt(x).Float64()
+	case longInt:
+		f, _ := strconv.ParseFloat(string(x), 64)
 		return f
 	}
-	return 0
+	n, _ := toInt64(v)
+	return float64(n)
+}
+
+func floatToInt(f float64) (any, bool) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil, false
+	}
+	return parseInt(strconv.FormatFloat(math.Trunc(f), 'f', 0, 64))
 }
 
 // arith computes l op r for two numbers.
 func arith(op string, l, r any) (any, error) {
-	if a, ok := l.(int64); ok {
-		if b, ok := r.(int64); ok {
-			if v, ok := smallArith(op, a, b); ok {
-				return v, nil
-			}
-		}
+	a, aInt := toInt64(l)
+	b, bInt := toInt64(r)
+	if aInt && bInt && op != "/" {
+		return intArith(op, a, b)
 	}
-	a, aInt := toBig(l)
-	b, bInt := toBig(r)
-	if !aInt || !bInt || op == "/" || op == "**" && b.Sign() < 0 {
-		return floatArith(op, toFloat(l), toFloat(r))
+	if isInteger(l) && isInteger(r) && op != "/" {
+		return nil, tooBig()
 	}
-	out := new(big.Int)
-	switch op {
-	case "+":
-		out.Add(a, b)
-	case "-":
-		out.Sub(a, b)
-	case "*":
-		out.Mul(a, b)
-	case "//", "%":
-		if b.Sign() == 0 {
-			return nil, newErr(ZeroDivision, "integer division or modulo by zero")
-		}
-		m := new(big.Int)
-		out.DivMod(a, b, m)
-		// DivMod is Euclidean; Python floors.
-		if m.Sign() != 0 && b.Sign() < 0 {
-			out.Sub(out, big.NewInt(1))
-			m.Add(m, b)
-		}
-		if op == "%" {
-			out = m
-		}
-	case "**":
-		if !b.IsInt64() || int64(a.BitLen())*max(b.Int64(), 1) > maxBits && a.BitLen() > 1 || b.Int64() < 0 {
-			return nil, newErr(LimitError, "integer result is too large")
-		}
-		if a.BitLen() <= 1 { // 0, 1, -1: the exponent may be huge
-			b = new(big.Int).And(b, big.NewInt(1))
-			if l, _ := toBig(r); l.Sign() > 0 && b.Sign() == 0 {
-				b = big.NewInt(2)
-			}
-		}
-		out.Exp(a, b, nil)
-	}
-	if out.BitLen() > maxBits {
-		return nil, newErr(LimitError, "integer result is too large")
-	}
-	return normInt(out), nil
+	return floatArith(op, toFloat(l), toFloat(r))
 }
 
-// smallArith is the common case; false on overflow and whatever needs care.
-func smallArith(op string, a, b int64) (any, bool) {
+func tooBig() error {
+	return newErr(OverflowError, "integers of more than 64 bits can be printed and compared, but not computed with")
+}
+
+func intArith(op string, a, b int64) (any, error) {
+	c, fits := int64(0), true
 	switch op {
 	case "+":
-		c := a + b
-		return c, (c > a) == (b > 0)
+		c = a + b
+		fits = (c > a) == (b > 0)
 	case "-":
-		c := a - b
-		return c, (c < a) == (b > 0)
+		c = a - b
+		fits = (c < a) == (b > 0)
 	case "*":
-		if a > -1<<31 && a < 1<<31 && b > -1<<31 && b < 1<<31 {
-			return a * b, true
+		c = a * b
+		fits = a == 0 || c/a == b && !(a == -1 && b == math.MinInt64)
+	default: // "//" and "%", which round down
+		if b == 0 {
+			return nil, newErr(ZeroDivision, "integer division or modulo by zero")
 		}
-	case "//", "%":
-		if a < 0 || b <= 0 {
-			return nil, false
+		quotient, rest := a/b, a%b
+		if rest != 0 && (rest < 0) != (b < 0) {
+			quotient, rest = quotient-1, rest+b
 		}
+		c, fits = quotient, !(a == math.MinInt64 && b == -1)
 		if op == "%" {
-			return a % b, true
+			c, fits = rest, true
 		}
-		return a / b, true
 	}
-	return nil, false
+	if !fits {
+		return nil, tooBig()
+	}
+	return c, nil
 }
 
 func floatArith(op string, a, b float64) (any, error) {
@@ -181,15 +140,6 @@ func floatArith(op string, a, b float64) (any, error) {
 		return a - b, nil
 	case "*":
 		return a * b, nil
-	case "**":
-		if a == 0 && b < 0 {
-			return nil, newErr(ZeroDivision, "0.0 cannot be raised to a negative power")
-		}
-		p := math.Pow(a, b)
-		if math.IsInf(p, 0) && !math.IsInf(a, 0) && !math.IsInf(b, 0) {
-			return nil, newErr(OverflowError, "(34, 'Numerical result out of range')")
-		}
-		return p, nil
 	}
 	if b == 0 {
 		return nil, newErr(ZeroDivision, "division by zero")
@@ -209,28 +159,16 @@ func floatArith(op string, a, b float64) (any, error) {
 
 // compareNumbers returns -1, 0 or 1; ok is false if one is NaN.
 func compareNumbers(l, r any) (c int, ok bool) {
-	a, aInt := toBig(l)
-	b, bInt := toBig(r)
-	if x, ok := l.(int64); ok {
-		if y, ok := r.(int64); ok {
-			switch {
-			case x < y:
-				return -1, true
-			case x > y:
-				return 1, true
-			}
-			return 0, true
+	if a, ok := toInt64(l); ok {
+		if b, ok := toInt64(r); ok {
+			return cmp.Compare(a, b), true
 		}
 	}
-	if aInt && bInt {
-		return a.Cmp(b), true
+	a, aLong := l.(longInt)
+	b, bLong := r.(longInt)
+	if aLong && bLong && a.sign() == b.sign() {
+		return int(a.sign()) * cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)), true
 	}
 	x, y := toFloat(l), toFloat(r)
-	switch {
-	case x < y:
-		return -1, true
-	case x > y:
-		return 1, true
-	}
-	return 0, x == y
+	return cmp.Compare(x, y), x == x && y == y
 }

@@ -1,34 +1,31 @@
 package jinja
 
-import (
-	"html"
-	"strings"
-)
+import "strings"
 
 // binary computes l op r.
 func (rt *runtime) binary(op string, l, r any) (any, error) {
 	if isNumber(l) && isNumber(r) {
-		if err := rt.bigWork(op, l, r); err != nil {
-			return nil, err
-		}
 		return arith(op, l, r)
 	}
 	if u, ok := l.(*Undefined); ok {
 		return nil, u.fail()
 	}
-	ls, lStr := asStr(l)
+	ls, lStr := l.(string)
 	if lStr && op == "%" {
-		return rt.percent(ls, r)
+		return nil, typeErr("string formatting with %% is not supported in chat templates; join the texts with ~")
 	}
 	if u, ok := r.(*Undefined); ok {
 		return nil, u.fail()
 	}
-	rs, rStr := asStr(r)
+	rs, rStr := r.(string)
 	switch op {
 	case "+":
 		switch {
 		case lStr && rStr:
-			return rt.addText(l, r, ls, rs)
+			if err := rt.text(len(ls) + len(rs)); err != nil {
+				return nil, err
+			}
+			return ls + rs, nil
 		case lStr:
 			return nil, typeErr("can only concatenate str (not \"%s\") to str", typeName(r))
 		}
@@ -45,38 +42,18 @@ func (rt *runtime) binary(op string, l, r any) (any, error) {
 		d, bTup := r.(*Tuple)
 		if aTup && bTup {
 			items, err := rt.joined(c.items, d.items)
-			return &Tuple{items: items}, err
+			return &Tuple{items}, err
 		}
 	case "*":
-		if _, ok := toBig(l); ok {
+		if isInteger(l) || l == true || l == false {
 			return rt.repeat(r, l)
 		}
-		if _, ok := toBig(r); ok {
+		if isInteger(r) || r == true || r == false {
 			return rt.repeat(l, r)
 		}
 	}
 	return nil, typeErr("unsupported operand type(s) for %s: '%s' and '%s'", op, typeName(l), typeName(r))
 }
-
-func (rt *runtime) addText(l, r any, ls, rs string) (any, error) {
-	if err := rt.text(len(ls) + len(rs)); err != nil {
-		return nil, err
-	}
-	_, lm := l.(Markup)
-	_, rm := r.(Markup)
-	switch {
-	case lm && !rm:
-		return Markup(ls + rt.escapeHTML(rs)), nil
-	case rm && !lm:
-		return Markup(rt.escapeHTML(ls) + rs), nil
-	case lm:
-		return Markup(ls + rs), nil
-	}
-	return ls + rs, nil
-}
-
-// escapeHTML writes the entities that markupsafe writes, which are html's.
-func (rt *runtime) escapeHTML(s string) string { return rt.eachBare(s, html.EscapeString) }
 
 func (rt *runtime) joined(a, b []any) ([]any, error) {
 	if err := rt.work(len(a) + len(b)); err != nil {
@@ -87,21 +64,14 @@ func (rt *runtime) joined(a, b []any) ([]any, error) {
 
 // repeat is v * count for text and lists.
 func (rt *runtime) repeat(v, count any) (any, error) {
-	big, _ := toBig(count)
-	n := 0
-	if big.Sign() > 0 {
-		// Beyond any limit, and still safe to multiply with a length.
-		n = 1 << 31
-		if big.IsInt64() {
-			n = int(min(big.Int64(), 1<<31))
-		}
+	times, _ := toInt64(count)
+	if l, isLong := count.(longInt); isLong {
+		times = l.sign() << 31
 	}
-	if s, ok := asStr(v); ok {
+	n := int(max(0, min(times, 1<<31))) // beyond any limit, and still safe to multiply with a length
+	if s, ok := v.(string); ok {
 		if err := rt.text(len(s) * n); err != nil {
 			return nil, err
-		}
-		if _, ok := v.(Markup); ok {
-			return Markup(strings.Repeat(s, n)), nil
 		}
 		return strings.Repeat(s, n), nil
 	}
@@ -124,7 +94,7 @@ func (rt *runtime) repeat(v, count any) (any, error) {
 		}
 	}
 	if _, ok := v.(*Tuple); ok {
-		return &Tuple{items: out}, nil
+		return &Tuple{out}, nil
 	}
 	return &List{out}, nil
 }

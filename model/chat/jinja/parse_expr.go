@@ -9,9 +9,8 @@ var constants = map[string]any{"true": true, "True": true, "false": false, "Fals
 
 // tupleOpts says where a tuple without brackets may stand.
 type tupleOpts struct {
-	cond   bool   // "a if b else c" allowed
-	parens bool   // inside (): may be empty
-	end    string // a word that ends it
+	cond   bool // "a if b else c" allowed
+	parens bool // inside (): may be empty
 }
 
 // tuple parses one expression, or several with commas as a tuple.
@@ -20,7 +19,7 @@ func (p *parser) tuple(o tupleOpts) (expr, error) {
 	isTuple := false
 	for {
 		c := p.cur()
-		if c.kind == tokVarEnd || c.kind == tokBlockEnd || c.op(")") || o.end != "" && c.word(o.end) {
+		if c.kind == tokVarEnd || c.kind == tokBlockEnd || c.op(")") {
 			break
 		}
 		x, err := p.maybeCond(o.cond || o.parens)
@@ -146,6 +145,9 @@ func (p *parser) compare() (expr, error) {
 func (p *parser) left(operand func() (expr, error), ops ...string) (expr, error) {
 	l, err := operand()
 	for err == nil {
+		if p.cur().op("**") {
+			return nil, p.fail("the operator ** is not supported in chat templates")
+		}
 		op := ""
 		for _, o := range ops {
 			if p.cur().op(o) {
@@ -163,12 +165,9 @@ func (p *parser) left(operand func() (expr, error), ops ...string) (expr, error)
 	return l, err
 }
 
-func (p *parser) sum() (expr, error)     { return p.left(p.concat, "+", "-") }
-func (p *parser) product() (expr, error) { return p.left(p.power, "*", "/", "//", "%") }
-
-// power is left-associative in Jinja, unlike in Python.
-func (p *parser) power() (expr, error) {
-	return p.left(func() (expr, error) { return p.unary(true) }, "**")
+func (p *parser) sum() (expr, error) { return p.left(p.concat, "+", "-") }
+func (p *parser) product() (expr, error) {
+	return p.left(func() (expr, error) { return p.unary(true) }, "*", "/", "//", "%")
 }
 
 func (p *parser) concat() (expr, error) {
@@ -300,7 +299,7 @@ func (p *parser) list(end string, element func() error) error {
 
 // intLiteral reads an integer literal of any size up to maxDigits.
 func intLiteral(s string) (expr, error) {
-	n, ok := parseInt(s, 0)
+	n, ok := parseInt(s)
 	if !ok {
 		return nil, newErr(SyntaxError, "bad integer %.20q", s)
 	}

@@ -88,19 +88,18 @@ func (p *parser) callArgs() (callArgs, error) {
 	}
 	err := p.list(")", func() (err error) {
 		switch t := p.cur(); {
-		case t.op("*") && a.star == nil && a.dstar == nil:
+		case t.op("**"):
+			return p.fail("arguments with ** are not supported in chat templates")
+		case t.op("*") && a.star == nil:
 			p.next()
 			a.star, err = p.condExpr()
-		case t.op("**") && a.dstar == nil:
-			p.next()
-			a.dstar, err = p.condExpr()
-		case t.kind == tokName && p.peek().op("=") && a.dstar == nil:
+		case t.kind == tokName && p.peek().op("="):
 			p.next()
 			p.next()
 			var v expr
 			v, err = p.condExpr()
 			a.kw = append(a.kw, kwExpr{t.text, v})
-		case a.star != nil || a.dstar != nil || len(a.kw) > 0:
+		case a.star != nil || len(a.kw) > 0:
 			return p.fail("positional argument after a keyword argument")
 		default:
 			var v expr
@@ -165,7 +164,7 @@ func (p *parser) test(x expr) (expr, error) {
 		t.args, err = p.callArgs()
 	case c.word("is"):
 		return nil, p.fail("You cannot chain multiple tests with is")
-	case c.kind == tokName && c.text != "else" && c.text != "or" && c.text != "and" && c.text != "if" && c.text != "in" && c.text != "not" && c.text != "recursive",
+	case c.kind == tokName && c.text != "else" && c.text != "or" && c.text != "and" && c.text != "if" && c.text != "in" && c.text != "not",
 		c.kind == tokString, c.kind == tokInt, c.kind == tokFloat, c.op("("), c.op("["), c.op("{"):
 		var a expr
 		if a, err = p.primary(); err == nil {

@@ -1,9 +1,13 @@
 package jinja
 
+// refused are statements of Jinja that are not read, and why.
 var refused = map[string]string{
-	"include": "reads another file", "import": "reads another file", "from": "reads another file",
-	"extends": "reads another file", "block": "belongs to template inheritance",
-	"autoescape": "is for HTML",
+	"include": "is not allowed in a chat template: it reads another file", "import": "is not allowed in a chat template: it reads another file",
+	"from": "is not allowed in a chat template: it reads another file", "extends": "is not allowed in a chat template: it reads another file",
+	"block":      "is not allowed in a chat template: it belongs to template inheritance",
+	"autoescape": "is not allowed in a chat template: it is for HTML",
+	"with":       "is not supported in chat templates; use set", "raw": "is not supported in chat templates; print a string",
+	"do": "is not supported in chat templates", "trans": "is not supported in chat templates",
 }
 
 func (p *parser) statement() (stmt, error) {
@@ -43,8 +47,6 @@ func (p *parser) statement() (stmt, error) {
 		}
 		b, _, err := p.block("endfilter")
 		return &filterStmt{at, f, b}, err
-	case "with":
-		return p.withStmt(at)
 	case "generation":
 		def := &macroDef{}
 		err := p.macroBody(def, "endgeneration")
@@ -60,7 +62,7 @@ func (p *parser) statement() (stmt, error) {
 	}
 	p.i--
 	if why, ok := refused[t.text]; ok {
-		return nil, p.fail("{%% %s %%} is not allowed in a chat template: it %s", t.text, why)
+		return nil, p.fail("{%% %s %%} %s", t.text, why)
 	}
 	return nil, p.fail("encountered unknown tag '%s'", t.text)
 }
@@ -100,7 +102,7 @@ func (p *parser) forStmt(at line) (stmt, error) {
 	if !p.skipWord("in") {
 		return nil, p.fail("expected 'in', got %s", p.cur().describe())
 	}
-	if s.iter, err = p.tuple(tupleOpts{end: "recursive"}); err != nil {
+	if s.iter, err = p.tuple(tupleOpts{}); err != nil {
 		return nil, err
 	}
 	p.fors = append(p.fors, s)
@@ -111,7 +113,9 @@ func (p *parser) forStmt(at line) (stmt, error) {
 			return nil, err
 		}
 	}
-	s.recursive = p.skipWord("recursive")
+	if p.cur().word("recursive") {
+		return nil, p.fail("recursive loops are not supported in chat templates")
+	}
 	b, end, err := p.block("else", "endfor")
 	p.loops--
 	s.body = b
@@ -235,31 +239,4 @@ func (p *parser) callBlock(at line) (stmt, error) {
 		return nil, p.fail("expected a call after 'call'")
 	}
 	return &callStmt{at, c, def}, p.macroBody(def, "endcall")
-}
-
-func (p *parser) withStmt(at line) (stmt, error) {
-	s := &withStmt{line: at}
-	for p.cur().kind != tokBlockEnd {
-		if len(s.targets) > 0 {
-			if err := p.expectOp(","); err != nil {
-				return nil, err
-			}
-		}
-		// One name each: a comma separates the assignments.
-		name, err := p.expectName()
-		if err != nil {
-			return nil, err
-		}
-		if err := p.expectOp("="); err != nil {
-			return nil, err
-		}
-		x, err := p.condExpr()
-		if err != nil {
-			return nil, err
-		}
-		s.targets, s.values = append(s.targets, target{name: name}), append(s.values, x)
-	}
-	b, _, err := p.block("endwith")
-	s.body = b
-	return s, err
 }

@@ -74,7 +74,7 @@ func (p *parser) fail(format string, args ...any) error {
 
 // missing notes an unknown filter or test.
 func (p *parser) missing(what, name string) {
-	p.unknown = append(p.unknown, locate(p.fail("no %s named '%s'", what, name), "", p.cur().line))
+	p.unknown = append(p.unknown, locate(p.fail("%s", noSuch(what, name)), "", p.cur().line))
 }
 
 // enter counts one nesting; the caller leaves with p.depth--.
@@ -211,14 +211,9 @@ func (p *parser) mention(name string) {
 			f.usesLoop = true
 		}
 	}
-	for _, m := range p.macros {
-		switch name {
-		case "caller":
+	if name == "caller" {
+		for _, m := range p.macros {
 			m.caller = true
-		case "varargs":
-			m.varargs = true
-		case "kwargs":
-			m.kwargs = true
 		}
 	}
 }

@@ -69,7 +69,8 @@ func TestSliceAgainstTwin(t *testing.T) {
 	})
 }
 
-// TestArithmeticAgainstBig: integers equal big integers with floor division.
+// TestArithmeticAgainstBig: integers equal big integers with floor division,
+// or are refused outside 64 bits.
 func TestArithmeticAgainstBig(t *testing.T) {
 	number := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-20, 20), rapid.SampledFrom([]int64{-1 << 63, 1<<63 - 1, 1 << 31, -1 << 31}))
 	rapid.Check(t, func(t *rapid.T) {
@@ -86,6 +87,9 @@ func TestArithmeticAgainstBig(t *testing.T) {
 		}
 		for op, w := range want {
 			got, err := arith(op, a, b)
+			if !w.IsInt64() && err != nil {
+				continue
+			}
 			if err != nil || plain(got) != w.String() {
 				t.Fatalf("%d %s %d = %v %v, want %v", a, op, b, got, err, w)
 			}
@@ -100,9 +104,8 @@ func values() *rapid.Generator[any] {
 		rapid.Map(rapid.Int64Range(-2, 2), func(i int64) any { return i }),
 		rapid.Map(rapid.SampledFrom([]float64{0, 1, -1, 0.5, 1e300}), func(f float64) any { return f }),
 		rapid.Map(rapid.SampledFrom([]string{"", "a", "1", "None"}), func(s string) any { return s }),
-		rapid.Just[any](Markup("a")),
 	)
-	return rapid.OneOf(leaf, rapid.Map(rapid.SliceOfN(leaf, 0, 2), func(vs []any) any { return &Tuple{items: vs} }))
+	return rapid.OneOf(leaf, rapid.SampledFrom([]any{longInt("9223372036854775808"), longInt("-9223372036854775809")}))
 }
 
 // TestHashMatchesEquality: two keys hash the same exactly when they are equal,
@@ -150,7 +153,7 @@ func TestSplitJoin(t *testing.T) {
 		s := rapid.StringOf(rapid.RuneFrom([]rune("ab ,\té"))).Draw(t, "s")
 		n := rapid.IntRange(-1, 3).Draw(t, "n")
 		for _, name := range []string{"split", "rsplit"} {
-			v, err := strMethods[name](testRuntime(), s, &Args{Pos: []any{",", int64(n)}})
+			v, err := strMethods[name].apply(testRuntime(), name, s, &Args{Pos: []any{",", int64(n)}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,7 +165,7 @@ func TestSplitJoin(t *testing.T) {
 				t.Fatalf("%s(%q, %d) = %q", name, s, n, parts)
 			}
 		}
-		v, err := strMethods["split"](testRuntime(), s, noArgs)
+		v, err := strMethods["split"].apply(testRuntime(), "split", s, noArgs)
 		if err != nil {
 			t.Fatal(err)
 		}

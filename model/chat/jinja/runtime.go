@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -189,6 +190,10 @@ func (s *scope) set(name string, v any) {
 	s.vars = append(s.vars, variable{name, v})
 }
 
+func (s *scope) has(name string) bool {
+	return slices.ContainsFunc(s.vars, func(v variable) bool { return v.name == name })
+}
+
 // lookup finds a variable: scopes from the inside, then the render's
 // variables, then the globals.
 func (rt *runtime) lookup(sc *scope, name string) any {
@@ -204,6 +209,11 @@ func (rt *runtime) lookup(sc *scope, name string) any {
 	}
 	if v, ok := globals[name]; ok {
 		return v
+	}
+	for _, kind := range []string{"function", "variable"} {
+		if strings.Contains(unsupported[kind], " "+name+" ") {
+			return &Undefined{kind: RuntimeError, hint: noSuch(kind, name)}
+		}
 	}
 	return &Undefined{name: name}
 }

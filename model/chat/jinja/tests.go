@@ -1,157 +1,93 @@
 package jinja
 
-import (
-	"math/big"
-	"strings"
-	"unicode"
-)
+import "strings"
 
-// testFunc decides "v is name(args)".
-type testFunc func(rt *runtime, v any, a *Args) (bool, error)
-
-var tests map[string]testFunc
-
-// kindTest is a test without arguments.
-func kindTest(f func(v any) bool) testFunc {
-	return func(_ *runtime, v any, a *Args) (bool, error) {
-		_, err := a.Bind("test")
-		return f(v), err
-	}
-}
-
-// opTest is a comparison as a test.
-func opTest(op string) testFunc {
-	return func(rt *runtime, v any, a *Args) (bool, error) {
-		o, err := a.Bind(op, "other")
-		if err != nil {
-			return false, err
-		}
-		return rt.compareOp(op, v, o[0])
-	}
-}
+// tests are "v is name(args)".
+var tests map[string]*builtin
 
 func init() {
-	tests = map[string]testFunc{
-		"defined":   kindTest(func(v any) bool { return !isUndefined(v) }),
-		"undefined": kindTest(isUndefined),
-		"none":      kindTest(func(v any) bool { return v == nil }),
-		"boolean":   kindTest(func(v any) bool { _, ok := v.(bool); return ok }),
-		"true":      kindTest(func(v any) bool { b, ok := v.(bool); return ok && b }),
-		"false":     kindTest(func(v any) bool { b, ok := v.(bool); return ok && !b }),
-		"integer":   kindTest(isInteger),
-		"float":     kindTest(func(v any) bool { _, ok := v.(float64); return ok }),
-		"number":    kindTest(isNumber),
-		"string":    kindTest(func(v any) bool { _, ok := asStr(v); return ok }),
-		"mapping":   kindTest(func(v any) bool { _, ok := v.(*Dict); return ok }),
-		"sequence": kindTest(func(v any) bool {
+	tests = map[string]*builtin{
+		"defined":   asks(func(v any) bool { return !isUndefined(v) }),
+		"undefined": asks(isUndefined),
+		"none":      asks(func(v any) bool { return v == nil }),
+		"boolean":   asks(func(v any) bool { _, ok := v.(bool); return ok }),
+		"true":      asks(func(v any) bool { return v == true }),
+		"false":     asks(func(v any) bool { return v == false }),
+		"integer":   asks(isInteger),
+		"float":     asks(func(v any) bool { _, ok := v.(float64); return ok }),
+		"number":    asks(isNumber),
+		"string":    asks(func(v any) bool { _, ok := v.(string); return ok }),
+		"mapping":   asks(func(v any) bool { _, ok := v.(*Dict); return ok }),
+		"sequence":  asks(isSequence),
+		"iterable": asks(func(v any) bool {
 			switch v.(type) {
-			case string, Markup, *List, *Tuple, *Dict, *rangeValue, *Undefined:
+			case *view, *iterator, *loop:
+				return true
+			}
+			return isSequence(v)
+		}),
+		"callable": asks(func(v any) bool {
+			switch v.(type) {
+			case *Function, *Macro, *Undefined:
 				return true
 			}
 			return false
 		}),
-		"iterable": kindTest(func(v any) bool {
-			switch v.(type) {
-			case string, Markup, *List, *Tuple, *Dict, *rangeValue, *Undefined, *view, *iterator, *loop:
-				return true
-			}
-			return false
-		}),
-		"callable": kindTest(func(v any) bool {
-			_, ok := v.(callable)
-			return ok || isUndefined(v)
-		}),
-		"escaped": kindTest(func(v any) bool { _, ok := v.(Markup); return ok }),
-		"lower":   caseTest(unicode.IsLower, unicode.IsUpper),
-		"upper":   caseTest(unicode.IsUpper, unicode.IsLower),
-		"odd":     modTest("odd", 1),
-		"even":    modTest("even", 0),
-		"divisibleby": func(rt *runtime, v any, a *Args) (bool, error) {
-			n, err := a.Bind("divisibleby", "num")
-			if err != nil {
-				return false, err
-			}
-			m, err := rt.binary("%", v, n[0])
-			if err != nil {
-				return false, err
-			}
-			return rt.equal(m, int64(0))
-		},
-		"sameas": func(rt *runtime, v any, a *Args) (bool, error) {
-			o, err := a.Bind("sameas", "other")
-			if err != nil {
-				return false, err
-			}
-			// Equal small values of one type are one object in Python.
-			if typeName(v) == typeName(o[0]) && (isNumber(v) || v == nil) {
-				return rt.equal(v, o[0])
-			}
-			return same(v, o[0]), nil
-		},
-		"in": func(rt *runtime, v any, a *Args) (bool, error) {
-			c, err := a.Bind("in", "seq")
-			if err != nil {
-				return false, err
-			}
-			return rt.contains(c[0], v)
-		},
-		"filter": nameTest(func(n string) bool { _, ok := filters[n]; return ok }),
-		"test":   nameTest(func(n string) bool { _, ok := tests[n]; return ok }),
+		"lower": asksText(isLower),
+		"upper": asksText(isUpper),
+		"odd":   leaves(1),
+		"even":  leaves(0),
+		"in":    define("seq", func(rt *runtime, v any, a args) (any, error) { return rt.contains(a.bound[0], v) }),
 	}
 	for op, names := range map[string]string{
 		"==": "eq equalto", "!=": "ne", "<": "lt lessthan", "<=": "le", ">": "gt greaterthan", ">=": "ge",
 	} {
 		for _, n := range strings.Fields(names + " " + op) {
-			tests[n] = opTest(op)
+			tests[n] = define("other", func(rt *runtime, v any, a args) (any, error) { return rt.compareOp(op, v, a.bound[0]) })
 		}
 	}
+}
+
+// test applies a test by name.
+func (rt *runtime) test(name string, v any, a *Args) (bool, error) {
+	f, ok := tests[name]
+	if !ok {
+		return false, newErr(RuntimeError, "%s", noSuch("test", name))
+	}
+	is, err := f.apply(rt, name, v, a)
+	return err == nil && truth(is), err
+}
+
+// asks makes a test without arguments.
+func asks(f func(v any) bool) *builtin {
+	return define("", func(_ *runtime, v any, _ args) (any, error) { return f(v), nil })
+}
+
+// leaves makes a test of what division by two leaves.
+func leaves(rest int64) *builtin {
+	return define("", func(rt *runtime, v any, _ args) (any, error) {
+		m, err := rt.binary("%", v, int64(2))
+		if err != nil {
+			return nil, err
+		}
+		return rt.equal(m, rest)
+	})
 }
 
 func isUndefined(v any) bool { _, ok := v.(*Undefined); return ok }
 
 func isInteger(v any) bool {
 	switch v.(type) {
-	case int64, *big.Int:
+	case int64, longInt:
 		return true
 	}
 	return false
 }
 
-func caseTest(want, other func(rune) bool) testFunc {
-	return func(rt *runtime, v any, a *Args) (bool, error) {
-		if _, err := a.Bind("case"); err != nil {
-			return false, err
-		}
-		s, err := rt.str(v)
-		if err != nil {
-			return false, err
-		}
-		if err := rt.text(len(s)); err != nil {
-			return false, err
-		}
-		return cased(rt.bare(s), want, other), nil
+func isSequence(v any) bool {
+	switch v.(type) {
+	case string, *List, *Tuple, *Dict, *rangeValue, *Undefined:
+		return true
 	}
-}
-
-func modTest(name string, rest int64) testFunc {
-	return func(rt *runtime, v any, a *Args) (bool, error) {
-		if _, err := a.Bind(name); err != nil {
-			return false, err
-		}
-		m, err := rt.binary("%", v, int64(2))
-		if err != nil {
-			return false, err
-		}
-		return rt.equal(m, rest)
-	}
-}
-
-func nameTest(has func(string) bool) testFunc {
-	return func(_ *runtime, v any, a *Args) (bool, error) {
-		if _, err := a.Bind("test"); err != nil {
-			return false, err
-		}
-		s, ok := asStr(v)
-		return ok && has(s), nil
-	}
+	return false
 }

@@ -3,7 +3,6 @@ package jinja
 import (
 	"fmt"
 	"math"
-	"math/big"
 	"strconv"
 	"strings"
 	"unicode"
@@ -18,8 +17,6 @@ func (rt *runtime) str(v any) (string, error) {
 	switch x := v.(type) {
 	case string:
 		return x, nil
-	case Markup:
-		return string(x), nil
 	case *Undefined:
 		return "", nil
 	}
@@ -31,13 +28,9 @@ func plain(v any) string {
 	switch x := v.(type) {
 	case string:
 		return x
-	case Markup:
+	case longInt:
 		return string(x)
-	case tupleKey:
-		return string(x)
-	case bigKey:
-		return string(x)
-	case nil, noneKey:
+	case nil:
 		return "None"
 	case bool:
 		if x {
@@ -46,8 +39,6 @@ func plain(v any) string {
 		return "False"
 	case int64:
 		return strconv.FormatInt(x, 10)
-	case *big.Int:
-		return x.String()
 	case float64:
 		return floatRepr(x)
 	}
@@ -102,13 +93,6 @@ func (rt *runtime) writeRepr(b *strings.Builder, v any) error {
 			return err
 		}
 		rt.writeStrRepr(b, x)
-	case Markup:
-		if err := rt.text(len(x)); err != nil {
-			return err
-		}
-		b.WriteString("Markup(")
-		rt.writeStrRepr(b, string(x))
-		b.WriteByte(')')
 	case *List:
 		return rt.writeItems(b, "[", x.items, "]")
 	case *Tuple:
@@ -147,14 +131,9 @@ func (rt *runtime) writeRepr(b *strings.Builder, v any) error {
 		b.WriteString("<Macro '" + x.def.name + "'>")
 	case *loop:
 		fmt.Fprintf(b, "<LoopContext %d/%d>", x.i+1, len(x.items))
-	case *builtin:
+	case *Function:
 		b.WriteString("<built-in method " + x.name + ">")
-	case *big.Int:
-		if err := rt.digits(x); err != nil {
-			return err
-		}
-		b.WriteString(plain(v))
-	case nil, bool, int64, float64:
+	case nil, bool, int64, longInt, float64:
 		b.WriteString(plain(v))
 	default:
 		b.WriteString("<" + typeName(v) + ">")

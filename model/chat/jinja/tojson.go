@@ -3,25 +3,20 @@ package jinja
 import (
 	"fmt"
 	"math"
-	"math/big"
 	"sort"
 	"strings"
 )
 
 // toJSONFilter is tojson as transformers defines it: Python's json.dumps
 // without ASCII escapes, keys in the dict's order.
-func toJSONFilter(rt *runtime, v any, a *Args) (any, error) {
-	o, err := a.Bind("tojson", "ensure_ascii?", "indent?", "separators?", "sort_keys?")
-	if err != nil {
-		return nil, err
-	}
-	w := &jsonWriter{rt: rt, item: ", ", key: ": ", ascii: orBool(o[0], false), sorted: orBool(o[3], false)}
-	if ind := orValue(o[1], nil); ind != nil {
+func toJSONFilter(rt *runtime, v any, a args) (any, error) {
+	w := &jsonWriter{rt: rt, item: ", ", key: ": ", ascii: a.bool(0), sorted: a.bool(3)}
+	if indent := a.value(1, nil); indent != nil {
 		w.pretty, w.item = true, ","
-		if s, ok := asStr(ind); ok {
+		if s, ok := indent.(string); ok {
 			w.indent = s
 		} else {
-			n, err := orInt(ind, 0)
+			n, err := asInt(indent)
 			if err != nil {
 				return nil, err
 			}
@@ -31,7 +26,7 @@ func toJSONFilter(rt *runtime, v any, a *Args) (any, error) {
 			w.indent = strings.Repeat(" ", max(n, 0))
 		}
 	}
-	if sep := orValue(o[2], nil); sep != nil {
+	if sep := a.value(2, nil); sep != nil {
 		parts, err := rt.iterate(sep)
 		if err != nil {
 			return nil, err
@@ -39,14 +34,15 @@ func toJSONFilter(rt *runtime, v any, a *Args) (any, error) {
 		if len(parts) != 2 {
 			return nil, newErr(ValueError, "tojson separators: expected 2, got %d", len(parts))
 		}
-		if w.item, err = orStr(parts[0], ""); err != nil {
+		if w.item, err = needStr(parts[0]); err != nil {
 			return nil, err
 		}
-		if w.key, err = orStr(parts[1], ""); err != nil {
+		if w.key, err = needStr(parts[1]); err != nil {
 			return nil, err
 		}
 	}
-	if err = w.value(v, 0); err == nil {
+	err := w.value(v, 0)
+	if err == nil {
 		err = rt.text(w.b.Len())
 	}
 	return w.b.String(), err
@@ -75,17 +71,10 @@ func (w *jsonWriter) value(v any, level int) error {
 	switch x := v.(type) {
 	case nil:
 		w.b.WriteString("null")
-	case *big.Int:
-		if err := w.rt.digits(x); err != nil {
-			return err
-		}
-		w.b.WriteString(jsonScalar(v))
-	case bool, int64, float64:
+	case bool, int64, longInt, float64:
 		w.b.WriteString(jsonScalar(v))
 	case string:
 		return w.str(x)
-	case Markup:
-		return w.str(string(x))
 	case *List:
 		return w.list(x.items, level)
 	case *Tuple:
@@ -191,12 +180,12 @@ func (w *jsonWriter) dict(d *Dict, level int) error {
 		if err := w.newline(level + 1); err != nil {
 			return err
 		}
-		k, ok := asStr(d.keys[o])
+		k, ok := d.keys[o].(string)
 		if !ok {
 			switch x := d.keys[o].(type) {
 			case nil:
 				k = "null"
-			case bool, int64, *big.Int, float64:
+			case bool, int64, longInt, float64:
 				k = jsonScalar(x)
 			default:
 				return typeErr("keys must be str, int, float, bool or None, not %s", typeName(x))

@@ -1,16 +1,10 @@
 package jinja
 
-import (
-	"math/big"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
-// Template values are Go values: nil (None), bool, int64, *big.Int (outside
-// int64 only), float64, string, Markup, *List, *Tuple, *Dict, *Undefined,
-// *Namespace and the callables and views of the package.
-
-// Markup is a string marked safe: the + operator escapes what is added to it.
-type Markup string
+// Template values are Go values: nil (None), bool, int64, longInt, float64,
+// string, *List, *Tuple, *Dict, *Undefined, *Namespace, *Function and the views
+// and macros of the package.
 
 // List is a Python list. Templates cannot change it.
 type List struct{ items []any }
@@ -18,11 +12,8 @@ type List struct{ items []any }
 // Items returns the elements, shared with the list: read only.
 func (l *List) Items() []any { return l.items }
 
-// Tuple is a Python tuple; names, if set, are those of a named tuple.
-type Tuple struct {
-	items []any
-	names []string
-}
+// Tuple is a Python tuple.
+type Tuple struct{ items []any }
 
 // Undefined is a variable, attribute or element that does not exist. It prints
 // as nothing, is empty and false, and fails when used otherwise.
@@ -77,7 +68,7 @@ func (v *view) items() []any {
 	}
 	out := make([]any, len(v.d.keys))
 	for i := range out {
-		out[i] = &Tuple{items: []any{v.d.keys[i], v.d.vals[i]}}
+		out[i] = &Tuple{[]any{v.d.keys[i], v.d.vals[i]}}
 	}
 	return out
 }
@@ -119,14 +110,12 @@ func typeName(v any) string {
 		return "NoneType"
 	case bool:
 		return "bool"
-	case int64, *big.Int:
+	case int64, longInt:
 		return "int"
 	case float64:
 		return "float"
 	case string:
 		return "str"
-	case Markup:
-		return "Markup"
 	case *List:
 		return "list"
 	case *Tuple:
@@ -153,17 +142,6 @@ func typeName(v any) string {
 	return "function"
 }
 
-// asStr returns the text of a string or Markup.
-func asStr(v any) (string, bool) {
-	switch s := v.(type) {
-	case string:
-		return s, true
-	case Markup:
-		return string(s), true
-	}
-	return "", false
-}
-
 // truth is Python's bool(v).
 func truth(v any) bool {
 	switch x := v.(type) {
@@ -176,8 +154,6 @@ func truth(v any) bool {
 	case float64:
 		return x != 0
 	case string: // counting its characters would read all of it
-		return x != ""
-	case Markup:
 		return x != ""
 	}
 	if n, ok := length(v); ok {
@@ -192,8 +168,6 @@ func length(v any) (int, bool) {
 	switch x := v.(type) {
 	case string:
 		return utf8.RuneCountInString(x), true
-	case Markup:
-		return utf8.RuneCountInString(string(x)), true
 	case *List:
 		return len(x.items), true
 	case *Tuple:
@@ -214,7 +188,7 @@ func length(v any) (int, bool) {
 
 // length is len(v), charged for where it reads a text.
 func (rt *runtime) length(v any) (int, bool, error) {
-	if s, ok := asStr(v); ok {
+	if s, ok := v.(string); ok {
 		if err := rt.text(len(s)); err != nil {
 			return 0, false, err
 		}
@@ -242,8 +216,6 @@ func (rt *runtime) iterate(v any) ([]any, error) {
 		return nil, typeErr("'LoopContext' object cannot be iterated by a template")
 	case string:
 		return rt.chars(x)
-	case Markup:
-		return rt.chars(string(x))
 	case *rangeValue:
 		n := x.len()
 		if err := rt.work(n); err != nil {
