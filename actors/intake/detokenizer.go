@@ -18,9 +18,9 @@ const contextTokens = 8
 func (d detokenizer) NewStream(prompt []int32, keepSpecial, continues bool) request.Stream {
 	opts := tokenizer.DecodeOptions{SkipSpecial: !keepSpecial}
 	if !continues {
-		return stream{d.t.NewStream(opts)}
+		return d.t.NewStream(opts)
 	}
-	return stream{d.t.NewStreamAfter(prompt[d.tail(prompt):], opts)}
+	return d.t.NewStreamAfter(prompt[d.tail(prompt):], opts)
 }
 
 // tail is where the part of a prompt begins that a continuation depends on: its
@@ -34,8 +34,3 @@ func (d detokenizer) tail(prompt []int32) int {
 	}
 	return start
 }
-
-type stream struct{ *tokenizer.Stream }
-
-// Clone implements request.Stream.
-func (s stream) Clone() request.Stream { return stream{s.Stream.Clone()} }

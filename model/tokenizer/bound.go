@@ -33,14 +33,7 @@ func (t *Tokenizer) bound(added []addedToken) {
 	} else if unknown {
 		m.longestID = utf8.UTFMax
 	}
-	for token := range m.vocab {
-		n := len(token)
-		if t.pre.rawBytes {
-			n = utf8.RuneCountInString(token)
-		}
-		m.longestID = max(m.longestID, n)
-	}
-	m.indexStarts(t.pre.rawBytes)
+	m.measure(t.pre.rawBytes)
 	if t.shrink == 0 {
 		return
 	}
@@ -56,19 +49,21 @@ func (t *Tokenizer) bound(added []addedToken) {
 
 const startBytes = 4
 
-// indexStarts fills the table of starts.
-func (m *bpe) indexStarts(rawBytes bool) {
+// measure raises longestID to the longest token and fills the table of starts.
+func (m *bpe) measure(rawBytes bool) {
 	m.starts = nil
-	if m.prefix != "" || m.suffix != "" {
-		return
+	if m.prefix == "" && m.suffix == "" {
+		m.starts = make(map[uint32]uint16, len(m.vocab)/2)
 	}
-	m.starts = make(map[uint32]uint16, len(m.vocab)/2)
 	buf := make([]byte, 0, m.longest)
 	for token := range m.vocab {
-		if buf = append(buf[:0], token...); rawBytes {
+		if rawBytes {
 			buf = appendCharBytes(buf[:0], token)
+		} else {
+			buf = append(buf[:0], token...)
 		}
-		if len(buf) > startBytes {
+		m.longestID = max(m.longestID, len(buf))
+		if m.starts != nil && len(buf) > startBytes {
 			key := binary.LittleEndian.Uint32(buf)
 			m.starts[key] = max(m.starts[key], uint16(len(buf)))
 		}

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -22,6 +23,18 @@ const matchesAtOnce = 1 << 18
 // component is one element of a pipeline as the file has it.
 type component struct {
 	Type string `json:"type"`
+}
+
+// decodeJSON decodes data strictly enough to name the wrong field.
+func decodeJSON(data []byte, into any) error {
+	if err := json.Unmarshal(data, into); err != nil {
+		var typeErr *json.UnmarshalTypeError
+		if errors.As(err, &typeErr) && typeErr.Field != "" {
+			return fmt.Errorf("field %q is a %s, want %s", typeErr.Field, typeErr.Value, typeErr.Type)
+		}
+		return err
+	}
+	return nil
 }
 
 // isNull reports an absent or null JSON value.

@@ -28,7 +28,6 @@ type config struct {
 	bos, eos       string
 	special        []string // every token named as special
 	addBOS, addEOS *bool    // nil where not said
-	cleanUpSpaces  bool
 	templates      map[string]string
 	added          []addedToken // of added_tokens_decoder
 	plain          []addedToken // of added_tokens.json, which has no flags
@@ -41,7 +40,7 @@ func loadConfig(fsys fs.FS) (config, error) {
 	c := config{templates: map[string]string{}}
 	// tokenizer_config.json comes last: it wins where both name a token.
 	for _, name := range []string{fileSpecialTokens, fileConfig} {
-		data, err := readFile(fsys, name, maxSideFile)
+		data, err := readText(fsys, name, maxSideFile)
 		if err != nil {
 			return c, err
 		}
@@ -84,7 +83,6 @@ func (c *config) read(data []byte) error {
 	}
 	for name, into := range map[string]any{
 		"tokenizer_class": &c.class, "add_bos_token": &c.addBOS, "add_eos_token": &c.addEOS,
-		"clean_up_tokenization_spaces": &c.cleanUpSpaces,
 	} {
 		if isNull(f[name]) {
 			continue
@@ -174,7 +172,7 @@ func (c *config) readAddedDecoder(raw json.RawMessage) error {
 // readAddedTokens reads the older {"content": id} file; its tokens are plain
 // unless another file says more about them.
 func (c *config) readAddedTokens(fsys fs.FS) error {
-	data, err := readFile(fsys, fileAddedTokens, maxSideFile)
+	data, err := readText(fsys, fileAddedTokens, maxSideFile)
 	if err != nil || data == nil {
 		return err
 	}
@@ -230,7 +228,7 @@ func (c *config) readTemplates(fsys fs.FS) error {
 	}
 	files = append(files, source{fileChatTemplate, defaultTemplate}) // last, so that it wins
 	for _, src := range files {
-		data, err := readFile(fsys, src.file, maxSideFile)
+		data, err := readText(fsys, src.file, maxSideFile)
 		if err != nil {
 			return err
 		}

@@ -14,8 +14,7 @@
 //
 //   - A loaded [Tokenizer] is immutable; every method may be called from any
 //     number of goroutines. Encoding scratch memory is borrowed per call.
-//   - A [Stream] belongs to one goroutine at a time; Clone gives an
-//     independent one.
+//   - A [Stream] belongs to one goroutine at a time.
 //
 // # Bounds
 //
@@ -42,9 +41,8 @@
 //     cannot be streamed; the JavaScript library does as this package does. It
 //     also drops a byte order mark at the start of such a run, and so does
 //     this package.
-//   - clean_up_tokenization_spaces is applied only when
-//     [DecodeOptions.CleanUpSpaces] asks for it: it destroys text (" ." becomes
-//     "."), and serving engines decode without it.
+//   - clean_up_tokenization_spaces is not followed: it destroys text (" ."
+//     becomes "."), and serving engines decode without it.
 //   - Special tokens that tokenizer_config.json names but that have no id in
 //     any file are ignored instead of being given a new id, which a model's
 //     embedding table would not have.

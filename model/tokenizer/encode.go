@@ -113,10 +113,6 @@ func (e *encoder) piece(piece string) bool {
 type DecodeOptions struct {
 	// SkipSpecial leaves special tokens out.
 	SkipSpecial bool
-	// CleanUpSpaces removes the spaces before punctuation and English
-	// contractions as clean_up_tokenization_spaces does, whatever the
-	// model's files say about it.
-	CleanUpSpaces bool
 }
 
 // Decode returns the text of ids. Unknown ids, negative and out of range ones
@@ -128,13 +124,7 @@ func (t *Tokenizer) Decode(ids []int32, opts DecodeOptions) string {
 			contents = append(contents, t.content[id])
 		}
 	}
-	text := t.decoder.text(contents)
-	if opts.CleanUpSpaces {
-		for _, step := range cleanUp {
-			text = step.apply(text)
-		}
-	}
-	return text
+	return t.decoder.text(contents)
 }
 
 // decodes reports whether id has a part in decoded text.

@@ -44,7 +44,7 @@ func FuzzLoad(f *testing.F) {
 }
 
 func checkStreamOf(tb testing.TB, tok *Tokenizer, ids []int32) {
-	for _, opts := range []DecodeOptions{{}, {SkipSpecial: true}, {CleanUpSpaces: true}} {
+	for _, opts := range []DecodeOptions{{}, {SkipSpecial: true}} {
 		checkStream(tb, tok, ids, opts)
 	}
 }
@@ -89,14 +89,14 @@ func FuzzStream(f *testing.F) {
 	for _, name := range slices.Sorted(maps.Keys(fixtures)) {
 		toks = append(toks, fixtures[name].load(f))
 	}
-	f.Add([]byte("\x00\x01\xe2\x00\x82\x00\xac\x01\x04"), true, false)
-	f.Fuzz(func(t *testing.T, raw []byte, skip, clean bool) {
+	f.Add([]byte("\x00\x01\xe2\x00\x82\x00\xac\x01\x04"), true)
+	f.Fuzz(func(t *testing.T, raw []byte, skip bool) {
 		var ids []int32
 		for ; len(raw) >= 2; raw = raw[2:] {
 			ids = append(ids, int32(int16(binary.LittleEndian.Uint16(raw)))%320)
 		}
 		for _, tok := range toks {
-			checkStreamProperties(t, tok, ids, DecodeOptions{SkipSpecial: skip, CleanUpSpaces: clean})
+			checkStreamProperties(t, tok, ids, DecodeOptions{SkipSpecial: skip})
 		}
 	})
 }

@@ -21,6 +21,13 @@ type fixture struct {
 
 type dict = map[string]any
 
+// addsBOS tells whether AddSpecial puts the BOS token in front.
+func addsBOS(t *Tokenizer) bool {
+	bos, ok := t.BOS()
+	ids := t.Encode("", EncodeOptions{AddSpecial: true})
+	return ok && len(ids) > 0 && ids[0] == bos
+}
+
 func (f fixture) json(tb testing.TB) []byte {
 	vocab := dict{}
 	for id, tok := range f.vocab {

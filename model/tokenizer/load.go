@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"unicode/utf8"
+
+	"github.com/troupe-engine/troupe/internal/jsonread"
 )
 
 const (
@@ -52,6 +54,15 @@ func LoadFS(fsys fs.FS) (*Tokenizer, error) {
 	return t, nil
 }
 
+// readText is readFile for a file that must be UTF-8.
+func readText(fsys fs.FS, name string, limit int64) ([]byte, error) {
+	data, err := readFile(fsys, name, limit)
+	if err == nil && !utf8.Valid(data) {
+		err = fmt.Errorf("%s: the file is not UTF-8 text; download it again", name)
+	}
+	return data, err
+}
+
 // readFile returns the content of a file, nil if there is none.
 func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	f, err := fsys.Open(name)
@@ -73,7 +84,7 @@ func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 		n, err := f.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
 		if int64(len(data)) > limit {
-			return nil, fmt.Errorf("%s is larger than %d MiB; this is no tokenizer file", name, limit>>20)
+			return nil, fmt.Errorf("%s is larger than %d MiB; this is not a tokenizer file", name, limit>>20)
 		}
 		if err == io.EOF {
 			break
@@ -81,9 +92,6 @@ func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-	}
-	if err := checkUTF8(data); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return data, nil
 }
@@ -93,22 +101,7 @@ func (t *Tokenizer) read(data []byte) error {
 	if len(data) == 0 {
 		return errors.New("the file is empty; download it again")
 	}
-	sections := map[string]json.RawMessage{}
-	s := &jsonScanner{data: data}
-	err := s.object(func(key string) (err error) {
-		if key == "model" {
-			if t.model != nil {
-				return s.errorf("model appears twice; remove one")
-			}
-			t.model, err = parseBPE(s)
-			return err
-		}
-		sections[key], err = s.raw()
-		return err
-	})
-	if err == nil {
-		err = s.end()
-	}
+	sections, err := t.readSections(data)
 	if err != nil {
 		return fmt.Errorf("%w (the file may be damaged or cut off)", err)
 	}
@@ -144,6 +137,30 @@ func (t *Tokenizer) read(data []byte) error {
 	known := func(id int64) bool { return id >= 0 && id <= maxTokenID && t.flag(int32(id))&flagKnown != 0 }
 	t.around, err = parsePostProcessor(sections["post_processor"], known)
 	return err
+}
+
+// readSections reads the model and returns the other sections as they are.
+func (t *Tokenizer) readSections(data []byte) (map[string]json.RawMessage, error) {
+	r, err := jsonread.NewReader(data)
+	if err != nil {
+		return nil, err
+	}
+	sections := map[string]json.RawMessage{}
+	err = r.Object(func(key []byte) (err error) {
+		if string(key) != "model" {
+			sections[string(key)], err = r.Raw()
+			return err
+		}
+		if t.model != nil {
+			return errors.New("model appears twice; remove one")
+		}
+		t.model, err = parseBPE(r)
+		return err
+	})
+	if err == nil {
+		err = r.End()
+	}
+	return sections, err
 }
 
 // renderTokens fills the table of what each id stands for.

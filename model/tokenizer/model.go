@@ -2,8 +2,12 @@ package tokenizer
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/troupe-engine/troupe/internal/jsonread"
 )
 
 const (
@@ -42,82 +46,40 @@ type bpe struct {
 	wordMark string
 }
 
-// parseBPE reads the "model" object that the scanner stands at.
-func parseBPE(s *jsonScanner) (*bpe, error) {
+// parseBPE reads the "model" object.
+func parseBPE(r *jsonread.Reader) (*bpe, error) {
 	m := &bpe{unk: -1}
-	var unk *string
-	var mergesAt *jsonScanner
-	err := s.object(func(key string) error {
-		switch key {
+	var settings bpeSettings
+	var merges []mergeText
+	err := r.Object(func(key []byte) (err error) {
+		switch string(key) {
 		case "vocab":
-			return m.parseVocab(s)
+			return m.readVocab(r)
 		case "merges":
-			// Read last: merges refer to the vocabulary and the prefix.
-			at := *s
-			mergesAt = &at
-			_, err := s.raw()
+			merges, err = readMerges(r)
 			return err
 		}
-		value, err := s.raw()
+		name := string(key)
+		value, err := r.Raw()
 		if err != nil {
 			return err
 		}
-		var dropout *float64
-		var text *string
-		var flag *bool
-		into, set := any(nil), func() {}
-		switch key {
-		case "type":
-			into, set = &text, func() {}
-		case "dropout":
-			into = &dropout
-		case "unk_token":
-			into, set = &text, func() { unk = text }
-		case "continuing_subword_prefix":
-			into, set = &text, func() { m.prefix = *text }
-		case "end_of_word_suffix":
-			into, set = &text, func() { m.suffix = *text }
-		case "fuse_unk":
-			into, set = &flag, func() { m.fuseUnk = *flag }
-		case "byte_fallback":
-			into, set = &flag, func() { m.byteFallback = *flag }
-		case "ignore_merges":
-			into, set = &flag, func() { m.ignoreMerges = *flag }
-		default:
-			return nil
-		}
-		if err := decodeJSON(value, into); err != nil {
-			return fmt.Errorf("model.%s: %w", key, err)
-		}
-		if key == "type" && text != nil && *text != "BPE" {
-			return fmt.Errorf("model.type %q is not implemented (known: BPE)", *text)
-		}
-		if dropout != nil && *dropout != 0 {
-			return fmt.Errorf("model.dropout is %g: encoding would be random; set it to null", *dropout)
-		}
-		if text != nil || flag != nil {
-			set()
-		}
-		return nil
+		return settings.read(name, value)
 	})
-	if err != nil {
+	switch {
+	case err != nil:
+		return nil, err
+	case m.vocab == nil:
+		return nil, errors.New("model.vocab is missing; the file is not a BPE tokenizer or is incomplete, download it again")
+	case merges == nil:
+		return nil, errors.New("model.merges is missing; the file is not a BPE tokenizer or is incomplete, download it again")
+	}
+	m.prefix, m.suffix = settings.Prefix, settings.Suffix
+	m.fuseUnk, m.byteFallback, m.ignoreMerges = settings.FuseUnk, settings.ByteFallback, settings.IgnoreMerges
+	if err := m.takeMerges(merges); err != nil {
 		return nil, err
 	}
-	if m.vocab == nil {
-		return nil, fmt.Errorf("model.vocab is missing; the file is no BPE tokenizer or incomplete, download it again")
-	}
-	if mergesAt == nil {
-		return nil, fmt.Errorf("model.merges is missing; the file is no BPE tokenizer or incomplete, download it again")
-	}
-	merges, err := m.parseMerges(mergesAt)
-	if err != nil {
-		return nil, err
-	}
-	m.pairs = newPairTable(len(merges))
-	for rank, p := range merges {
-		m.pairs.set(p.left, p.right, uint32(rank), p.merged)
-	}
-	if unk != nil {
+	if unk := settings.Unk; unk != nil {
 		id, ok := m.vocab[*unk]
 		if !ok {
 			return nil, fmt.Errorf("model.unk_token %q is not in model.vocab; add it or set unk_token to null", *unk)
@@ -128,24 +90,58 @@ func parseBPE(s *jsonScanner) (*bpe, error) {
 	return m, nil
 }
 
-func (m *bpe) parseVocab(s *jsonScanner) error {
+// bpeSettings are the fields of the model beside its tables; null is like an
+// absent one.
+type bpeSettings struct {
+	Type         *string
+	Dropout      float64
+	Unk          *string
+	Prefix       string
+	Suffix       string
+	FuseUnk      bool
+	ByteFallback bool
+	IgnoreMerges bool
+}
+
+func (b *bpeSettings) read(key string, value json.RawMessage) error {
+	into, known := map[string]any{
+		"type": &b.Type, "dropout": &b.Dropout, "unk_token": &b.Unk, "continuing_subword_prefix": &b.Prefix, "end_of_word_suffix": &b.Suffix,
+		"fuse_unk": &b.FuseUnk, "byte_fallback": &b.ByteFallback, "ignore_merges": &b.IgnoreMerges,
+	}[key]
+	if !known {
+		return nil
+	}
+	if err := decodeJSON(value, into); err != nil {
+		return fmt.Errorf("model.%s: %w", key, err)
+	}
+	if b.Type != nil && *b.Type != "BPE" {
+		return fmt.Errorf("model.type %q is not supported (supported: BPE)", *b.Type)
+	}
+	if b.Dropout != 0 {
+		return fmt.Errorf("model.dropout is %g: encoding would be random; set it to null", b.Dropout)
+	}
+	return nil
+}
+
+func (m *bpe) readVocab(r *jsonread.Reader) error {
 	if m.vocab != nil {
-		return s.errorf("model.vocab appears twice; remove one")
+		return errors.New("model.vocab appears twice; remove one")
 	}
-	if s.peek() == '[' {
-		return s.errorf("model.vocab is a list, as in Unigram models; only BPE with an object of token to id is implemented")
+	if r.Kind() == '[' {
+		return errors.New("model.vocab is a list, as in Unigram models; only BPE with an object of token to id is supported")
 	}
-	m.vocab = make(map[string]int32, min((len(s.data)-s.pos)/32, 1<<18))
-	return s.object(func(token string) error {
-		id, err := s.integer()
+	m.vocab = make(map[string]int32, min(r.Left()/32, 1<<18))
+	return r.Object(func(key []byte) error {
+		token := string(key)
+		id, err := r.Int()
+		if err == nil {
+			err = checkToken(token, id)
+		}
+		if _, twice := m.vocab[token]; err == nil && twice {
+			err = errors.New("the token appears twice; remove one")
+		}
 		if err != nil {
 			return fmt.Errorf("model.vocab[%s]: %w", clip(token), err)
-		}
-		if err := checkToken(token, id); err != nil {
-			return fmt.Errorf("model.vocab[%s]: %w", clip(token), err)
-		}
-		if _, twice := m.vocab[token]; twice {
-			return fmt.Errorf("model.vocab[%s]: the token appears twice; remove one", clip(token))
 		}
 		m.vocab[token] = int32(id)
 		m.longest = max(m.longest, len(token))
@@ -164,27 +160,70 @@ func checkToken(token string, id int64) error {
 	return nil
 }
 
-type merge struct{ left, right, merged int32 }
+// mergeText is a merge as the file has it. Its vocabulary and prefix may come
+// later in the file.
+type mergeText struct{ left, right []byte }
 
-// parseMerges reads a list of "left right" strings or [left, right] pairs.
-func (m *bpe) parseMerges(s *jsonScanner) ([]merge, error) {
-	var merges []merge
-	prefix, joined := []byte(m.prefix), make([]byte, 0, 256)
-	err := s.array(func() error {
-		left, right, err := mergeParts(s)
+// readMerges reads a list of "left right" strings or [left, right] pairs.
+func readMerges(r *jsonread.Reader) ([]mergeText, error) {
+	merges := make([]mergeText, 0, min(r.Left()/16, 1<<18))
+	err := r.Array(func() error {
+		m, err := readMerge(r)
 		if err != nil {
 			return fmt.Errorf("model.merges[%d]: %w", len(merges), err)
 		}
-		joined = append(append(joined[:0], left...), bytes.TrimPrefix(right, prefix)...)
-		p, missing := m.merge(left, right, joined)
-		if missing != nil {
-			return fmt.Errorf("model.merges[%d]: token %s is not in model.vocab; vocabulary and merges do not belong together, download the file again", len(merges), clip(string(missing)))
-		}
-		merges = append(merges, p)
+		merges = append(merges, m)
 		return nil
 	})
 	return merges, err
 }
+
+func readMerge(r *jsonread.Reader) (m mergeText, err error) {
+	if r.Kind() != '[' {
+		text, err := r.Text()
+		if err != nil {
+			return m, err
+		}
+		i := bytes.IndexByte(text, ' ')
+		if i < 0 || bytes.IndexByte(text[i+1:], ' ') >= 0 {
+			return m, fmt.Errorf("%s is not two tokens separated by one space", clip(string(text)))
+		}
+		return mergeText{text[:i], text[i+1:]}, nil
+	}
+	n := 0
+	err = r.Array(func() error {
+		part, err := r.Text()
+		switch n++; n {
+		case 1:
+			m.left = part
+		case 2:
+			m.right = part
+		}
+		return err
+	})
+	if err == nil && n != 2 {
+		err = fmt.Errorf("has %d parts, want 2", n)
+	}
+	return m, err
+}
+
+// takeMerges looks the tokens of merges up.
+func (m *bpe) takeMerges(texts []mergeText) error {
+	merges := make([]merge, len(texts))
+	prefix, joined := []byte(m.prefix), make([]byte, 0, 256)
+	for i, text := range texts {
+		joined = append(append(joined[:0], text.left...), bytes.TrimPrefix(text.right, prefix)...)
+		var missing []byte
+		if merges[i], missing = m.merge(text.left, text.right, joined); missing != nil {
+			return fmt.Errorf("model.merges[%d]: token %s is not in model.vocab; vocabulary and merges do not belong together, download the file again", i, clip(string(missing)))
+		}
+	}
+	m.setMerges(merges)
+	return nil
+}
+
+// merge are the ids of two tokens and of the one that they become.
+type merge struct{ left, right, merged int32 }
 
 // merge looks up a merge's three tokens; missing is the first that is not there.
 func (m *bpe) merge(left, right, joined []byte) (p merge, missing []byte) {
@@ -201,33 +240,12 @@ func (m *bpe) merge(left, right, joined []byte) (p merge, missing []byte) {
 	return p, nil
 }
 
-func mergeParts(s *jsonScanner) (left, right []byte, err error) {
-	if s.peek() != '[' {
-		text, err := s.text()
-		if err != nil {
-			return nil, nil, err
-		}
-		i := bytes.IndexByte(text, ' ')
-		if i < 0 || bytes.IndexByte(text[i+1:], ' ') >= 0 {
-			return nil, nil, fmt.Errorf("%s is not two tokens separated by one space", clip(string(text)))
-		}
-		return text[:i], text[i+1:], nil
+// setMerges sets the merges, the first ones first.
+func (m *bpe) setMerges(merges []merge) {
+	m.pairs = newPairTable(len(merges))
+	for rank, p := range merges {
+		m.pairs.set(p.left, p.right, uint32(rank), p.merged)
 	}
-	n := 0
-	err = s.array(func() error {
-		part, err := s.text()
-		switch n++; n {
-		case 1:
-			left = part
-		case 2:
-			right = part
-		}
-		return err
-	})
-	if err == nil && n != 2 {
-		err = fmt.Errorf("has %d parts, want 2", n)
-	}
-	return left, right, err
 }
 
 // index derives the lookup tables from the vocabulary.

@@ -161,7 +161,6 @@ func TestDecode(t *testing.T) {
 		{"valid beside invalid", sp.decoder, "<0x41> <0xFF> <0x42>", DecodeOptions{}, "A\uFFFDB"},
 		{"byte order mark", sp.decoder, "<0xEF> <0xBB> <0xBF> <0xEF> <0xBB> <0xBF> a", DecodeOptions{}, "\ufeffa"},
 		{"no decoder", nil, "▁ab a", DecodeOptions{}, "▁ab a"},
-		{"clean-up", dict{"type": "Fuse"}, "▁ . n ' t", DecodeOptions{CleanUpSpaces: true}, "▁.n't"},
 		{"metaspace", dict{"type": "Metaspace", "replacement": "▁"}, "▁▁ ▁a ▁", DecodeOptions{}, " a "},
 		{"strip both", dict{"type": "Sequence", "decoders": []any{spaces, dict{"type": "Fuse"},
 			dict{"type": "Strip", "content": " ", "start": 1, "stop": 2}}}, "▁▁ a ▁ ▁▁", DecodeOptions{}, " a "},
@@ -169,9 +168,6 @@ func TestDecode(t *testing.T) {
 		f := sp
 		f.decoder = c.decoder
 		f.vocab = append(slices.Clone(sp.vocab), ".", "n", "'", "t")
-		if c.name == "clean-up" {
-			f.vocab = append(f.vocab, " ")
-		}
 		tok := f.load(t)
 		var ids []int32
 		for _, content := range strings.Fields(c.tokens) {
@@ -179,25 +175,11 @@ func TestDecode(t *testing.T) {
 			if !ok {
 				t.Fatalf("%s: no token %q", c.name, content)
 			}
-			if c.name == "clean-up" && content == "." {
-				space, _ := tok.TokenID(" ")
-				ids = append(ids, space)
-			}
 			ids = append(ids, id)
 		}
 		if got := tok.Decode(ids, c.opts); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
-	}
-}
-
-func TestCleanUp(t *testing.T) {
-	text := "a . b ? c ! d , e ' f n't 'm 's 've 're"
-	for _, step := range cleanUp {
-		text = step.apply(text)
-	}
-	if want := "a. b? c! d, e'fn't'm's've're"; text != want {
-		t.Errorf("%q, want %q", text, want)
 	}
 }
 

@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/troupe-engine/troupe/testkit/conformance"
+	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
 )
 
@@ -307,5 +309,15 @@ func TestConformancePlain(t *testing.T) {
 				t.Errorf("%d bytes, %d ids of at most %d bytes", len(text), len(want), tok.LongestToken())
 			}
 		})
+	}
+}
+
+// TestCharactersThatChange: characters behind lastChanging have neither a case
+// nor a decomposition.
+func TestCharactersThatChange(t *testing.T) {
+	for r := rune(lastChanging + 1); r <= unicode.MaxRune; r++ {
+		if unicode.ToLower(r) != r || unicode.ToUpper(r) != r || unicode.ToTitle(r) != r || norm.NFKD.PropertiesString(string(r)).Decomposition() != nil {
+			t.Errorf("U+%04X changes", r)
+		}
 	}
 }

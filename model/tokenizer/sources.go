@@ -29,6 +29,10 @@ func (t *Tokenizer) chooseMarks(tokens []addedToken) {
 	}
 }
 
+// lastChanging is the end of the planes that have characters with a case or a
+// decomposition. A test looks at all characters behind it.
+const lastChanging = 0x2FFFF
+
 // withCases adds the characters that a template's lower and upper make a mark
 // of: only letters have such, and only tokens of nothing but letters have a
 // letter as their mark.
@@ -36,7 +40,7 @@ func withCases(marks []rune) []rune {
 	for {
 		n := len(marks)
 		cased := slices.ContainsFunc(marks, func(r rune) bool { return unicode.ToLower(r) != r || unicode.ToUpper(r) != r })
-		for r := rune(0); cased && r <= unicode.MaxRune; r++ {
+		for r := rune(0); cased && r <= lastChanging; r++ {
 			for _, to := range []rune{unicode.ToLower(r), unicode.ToUpper(r), unicode.ToTitle(r)} {
 				if to != r && slices.Contains(marks, to) && !slices.Contains(marks, r) {
 					marks = append(marks, r)
@@ -76,7 +80,7 @@ func (t *Tokenizer) withSources(marks []rune, tokens []addedToken) ([]rune, erro
 			wanted[r] = true
 		}
 	}
-	for r := rune(0); r <= unicode.MaxRune; r++ {
+	for r := rune(0); r <= lastChanging; r++ {
 		if unicode.ToLower(r) == r && norm.NFKD.PropertiesString(string(r)).Decomposition() == nil {
 			continue // no step makes something else of it but what is in written
 		}

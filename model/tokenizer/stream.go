@@ -1,7 +1,5 @@
 package tokenizer
 
-import "slices"
-
 // Stream decodes ids as they arrive. All texts returned by Push, followed by
 // that of Flush, are exactly what [Tokenizer.Decode] gives for all the ids. No
 // returned text ends inside a character, and no later id changes it.
@@ -13,22 +11,15 @@ type Stream struct {
 	opts   DecodeOptions
 	begun  bool // a token was decoded
 	run    utf8Run
-	states []textState // of the decoder's text steps, then of the clean-up
+	states []textState // of the decoder's text steps
 	buf    []byte
 }
 
 // NewStream starts decoding a text.
 func (t *Tokenizer) NewStream(opts DecodeOptions) *Stream {
 	s := &Stream{t: t, opts: opts}
-	n := len(t.decoder.onText)
-	if opts.CleanUpSpaces {
-		n += len(cleanUp)
-	}
-	if n > 0 {
-		s.states = make([]textState, n)
-		for i := range s.states {
-			s.states[i] = s.step(i).begin()
-		}
+	for _, step := range t.decoder.onText {
+		s.states = append(s.states, step.begin())
 	}
 	return s
 }
@@ -44,14 +35,6 @@ func (t *Tokenizer) NewStreamAfter(context []int32, opts DecodeOptions) *Stream 
 		s.Push(id)
 	}
 	return s
-}
-
-// Clone returns an independent stream in the same state.
-func (s *Stream) Clone() *Stream {
-	c := *s
-	c.states = slices.Clone(s.states)
-	c.buf = nil
-	return &c
 }
 
 // Push decodes one more id and returns the text that is now final, often
@@ -94,7 +77,7 @@ func (s *Stream) Push(id int32) string {
 		if text == "" {
 			break
 		}
-		text = s.states[i].push(s.step(i), text)
+		text = s.states[i].push(&t.decoder.onText[i], text)
 	}
 	return text
 }
@@ -105,8 +88,9 @@ func (s *Stream) Flush() string {
 	s.buf = s.run.end(s.buf[:0])
 	text := string(s.buf)
 	for i := range s.states {
-		text = s.states[i].push(s.step(i), text)
-		text += s.states[i].end(s.step(i))
+		step := &s.t.decoder.onText[i]
+		text = s.states[i].push(step, text)
+		text += s.states[i].end(step)
 	}
 	s.begun = false
 	return text
@@ -133,11 +117,4 @@ func (s *Stream) runByte(b byte) string {
 		return ""
 	}
 	return string(s.buf)
-}
-
-func (s *Stream) step(i int) *textStep {
-	if steps := s.t.decoder.onText; i < len(steps) {
-		return &steps[i]
-	}
-	return &cleanUp[i-len(s.t.decoder.onText)]
 }

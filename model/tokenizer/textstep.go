@@ -15,13 +15,6 @@ type textStep struct {
 	start, stop int    // at most this many are stripped from each end
 }
 
-// cleanUp is clean_up_tokenization_spaces.
-var cleanUp = []textStep{
-	{from: " .", to: "."}, {from: " ?", to: "?"}, {from: " !", to: "!"}, {from: " ,", to: ","},
-	{from: " ' ", to: "'"}, {from: " n't", to: "n't"}, {from: " 'm", to: "'m"}, {from: " 's", to: "'s"},
-	{from: " 've", to: "'ve"}, {from: " 're", to: "'re"},
-}
-
 // apply rewrites a whole text.
 func (s textStep) apply(text string) string {
 	if s.strip == "" {

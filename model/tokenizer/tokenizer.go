@@ -61,10 +61,6 @@ func (t *Tokenizer) TokenBytes(id int32) []byte {
 	return t.bytes[start:end:end]
 }
 
-// TokenText returns the bytes of id as text for display, with U+FFFD in place
-// of parts of characters. It is empty for an unknown id.
-func (t *Tokenizer) TokenText(id int32) string { return lossy(string(t.TokenBytes(id))) }
-
 // IsSpecial reports whether id is a special token, which SkipSpecial leaves
 // out of decoded text.
 func (t *Tokenizer) IsSpecial(id int32) bool { return t.flag(id)&flagSpecial != 0 }
@@ -92,15 +88,6 @@ func (t *Tokenizer) BOSText() string { return t.config.bos }
 // EOSText returns the content of the end-of-text token for chat templates,
 // empty if the files name none.
 func (t *Tokenizer) EOSText() string { return t.config.eos }
-
-// AddsBOS reports whether AddSpecial puts the BOS token in front.
-func (t *Tokenizer) AddsBOS() bool {
-	return t.bos >= 0 && len(t.around.before) > 0 && t.around.before[0] == t.bos
-}
-
-// CleanUpSpaces returns the files' clean_up_tokenization_spaces. Decoding
-// follows it only where [DecodeOptions.CleanUpSpaces] is set.
-func (t *Tokenizer) CleanUpSpaces() bool { return t.config.cleanUpSpaces }
 
 // ChatTemplates returns a copy of the Jinja chat templates by name; the one
 // used without a name is "default". A chat_template.jinja file wins over

@@ -125,10 +125,7 @@ func (f family) apply(t *Tokenizer, v Vocabulary) (err error) {
 	} else {
 		merges, err = v.listedMerges(m)
 	}
-	m.pairs = newPairTable(len(merges))
-	for rank, p := range merges {
-		m.pairs.set(p.left, p.right, uint32(rank), p.merged)
-	}
+	m.setMerges(merges)
 	return err
 }
 

@@ -60,7 +60,7 @@ func TestFromVocabularyBytes(t *testing.T) {
 	if tok.VocabSize() != 262 || tok.EOSText() != "<end>" || !tok.IsSpecial(260) || tok.IsSpecial(261) || tok.TokenBytes(262) != nil {
 		t.Errorf("size %d, EOS %q, special %v %v, padding %q", tok.VocabSize(), tok.EOSText(), tok.IsSpecial(260), tok.IsSpecial(261), tok.TokenBytes(262))
 	}
-	if _, ok := tok.BOS(); ok || tok.AddsBOS() {
+	if _, ok := tok.BOS(); ok || addsBOS(tok) {
 		t.Error("a BOS that the file does not name")
 	}
 	for text, want := range map[string]string{
@@ -103,14 +103,14 @@ func TestFromVocabularyFamilies(t *testing.T) {
 		if joined := strings.Join(got, "|"); joined != want {
 			t.Errorf("%s: %q, want %q", pre, joined, want)
 		}
-		if tok.AddsBOS() != (pre == "llama-bpe" || pre == "llama3" || pre == "tekken") || tok.model.ignoreMerges != tok.AddsBOS() {
-			t.Errorf("%s: adds BOS %v, ignores merges %v", pre, tok.AddsBOS(), tok.model.ignoreMerges)
+		if addsBOS(tok) != (pre == "llama-bpe" || pre == "llama3" || pre == "tekken") || tok.model.ignoreMerges != addsBOS(tok) {
+			t.Errorf("%s: adds BOS %v, ignores merges %v", pre, addsBOS(tok), tok.model.ignoreMerges)
 		}
 	}
 	no := false
 	v := bytesVocabulary("<s>")
 	v.Pre, v.BOS, v.Types[256], v.AddBOS = "llama-bpe", 256, TokenControl, &no
-	if fromVocabulary(t, v).AddsBOS() {
+	if addsBOS(fromVocabulary(t, v)) {
 		t.Error("BOS is added although the file says no")
 	}
 }

@@ -1,15 +1,15 @@
 package weights
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"math/bits"
 	"slices"
 
+	"github.com/troupe-engine/troupe/internal/jsonread"
 	"github.com/troupe-engine/troupe/model/blob"
 )
 
@@ -46,7 +46,7 @@ const again = "the file is damaged, fetch it again"
 func readHeader(b blob.Blob) ([]tensor, int64, error) {
 	size := b.Size()
 	if size < 8 {
-		return nil, 0, fmt.Errorf("has %d bytes, too few for a safetensors file; fetch it again", size)
+		return nil, 0, fmt.Errorf("has %d bytes, too short to be a safetensors file; fetch it again", size)
 	}
 	head, err := b.Bytes(0, 8)
 	if err != nil {
@@ -79,10 +79,7 @@ func readHeader(b blob.Blob) ([]tensor, int64, error) {
 // checkCover sorts tensors by offset and checks that they cover the data.
 func checkCover(tensors []tensor, data int64) error {
 	slices.SortFunc(tensors, func(a, b tensor) int {
-		if a.begin != b.begin {
-			return cmp(a.begin, b.begin)
-		}
-		return cmp(a.end, b.end)
+		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end))
 	})
 	at := int64(0)
 	for _, t := range tensors {
@@ -103,68 +100,64 @@ func checkCover(tensors []tensor, data int64) error {
 	return nil
 }
 
-func cmp(a, b int64) int {
-	if a < b {
-		return -1
-	}
-	if a > b {
-		return 1
-	}
-	return 0
-}
-
 // parseHeader reads the JSON by its fixed shape, so nesting is bounded by the
-// format and a name that comes twice is seen.
+// format and a duplicate name is seen.
 func parseHeader(text []byte) ([]tensor, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
 	var tensors []tensor
 	seen := map[string]bool{}
-	err := object(d, func(name string) error {
-		if seen[name] {
-			return fmt.Errorf("tensor %s stands in the header twice; %s", clip(name), again)
-		}
-		seen[name] = true
-		if name == "__metadata__" {
-			return object(d, func(string) error { _, err := text1(d); return err })
-		}
-		t, err := parseTensor(d, name)
-		if err != nil {
-			return fmt.Errorf("tensor %s: %w", clip(name), err)
-		}
-		tensors = append(tensors, t)
-		return nil
-	})
+	r, err := jsonread.NewReader(text)
+	if err == nil {
+		err = r.Object(func(key []byte) error {
+			name := string(key)
+			if seen[name] {
+				return fmt.Errorf("duplicate tensor %s; %s", clip(name), again)
+			}
+			seen[name] = true
+			if name == "__metadata__" {
+				return r.Object(func([]byte) error { _, err := r.Text(); return err })
+			}
+			t, err := parseTensor(r, name)
+			if err != nil {
+				return fmt.Errorf("tensor %s: %w", clip(name), err)
+			}
+			tensors = append(tensors, t)
+			return nil
+		})
+	}
+	if err == nil {
+		err = r.End()
+	}
+	var notJSON *jsonread.Error
+	if errors.As(err, &notJSON) {
+		err = fmt.Errorf("not a safetensors header: %w; %s", err, again)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("header: %w", err)
-	}
-	if rest := bytes.TrimRight(text[d.InputOffset():], " \t\r\n"); len(rest) > 0 {
-		return nil, fmt.Errorf("header: %d bytes after its end; %s", len(rest), again)
 	}
 	return tensors, nil
 }
 
-func parseTensor(d *json.Decoder, name string) (tensor, error) {
+func parseTensor(r *jsonread.Reader, name string) (tensor, error) {
 	t := tensor{name: name, begin: -1}
 	known := map[string]bool{}
-	err := object(d, func(key string) error {
-		if known[key] {
-			return fmt.Errorf("%s comes twice; %s", key, again)
+	err := r.Object(func(key []byte) error {
+		if known[string(key)] {
+			return fmt.Errorf("duplicate key %s; %s", key, again)
 		}
-		known[key] = true
-		switch key {
+		known[string(key)] = true
+		switch string(key) {
 		case "dtype":
-			var err error
-			t.dtype, err = text1(d)
+			text, err := r.Text()
+			t.dtype = string(text)
 			return err
 		case "shape":
-			dims, err := numbers(d, maxRank)
+			dims, err := numbers(r, maxRank)
 			for _, n := range dims {
 				t.shape = append(t.shape, int(n))
 			}
 			return err
 		case "data_offsets":
-			at, err := numbers(d, 2)
+			at, err := numbers(r, 2)
 			if err == nil && len(at) != 2 {
 				err = fmt.Errorf("data_offsets has %d numbers, not 2; %s", len(at), again)
 			}
@@ -173,7 +166,7 @@ func parseTensor(d *json.Decoder, name string) (tensor, error) {
 			}
 			return err
 		}
-		return fmt.Errorf("key %q is not known; %s", clip(key), again)
+		return fmt.Errorf("key %q is not known; %s", clip(string(key)), again)
 	})
 	if err != nil {
 		return t, err
@@ -209,73 +202,23 @@ func (t *tensor) check(known map[string]bool) error {
 	return nil
 }
 
-var errShape = errors.New("the JSON is not a safetensors header; " + again)
-
-// object reads { and calls member after each key, which must consume the value.
-func object(d *json.Decoder, member func(key string) error) error {
-	if err := delim(d, '{'); err != nil {
-		return err
-	}
-	for d.More() {
-		key, err := text1(d)
-		if err != nil {
-			return err
-		}
-		if err := member(key); err != nil {
-			return err
-		}
-	}
-	return delim(d, '}')
-}
-
-func delim(d *json.Decoder, want json.Delim) error {
-	t, err := d.Token()
-	if err != nil {
-		return fmt.Errorf("%w (%v)", errShape, err)
-	}
-	if t != want {
-		return errShape
-	}
-	return nil
-}
-
-func text1(d *json.Decoder) (string, error) {
-	t, err := d.Token()
-	if err != nil {
-		return "", fmt.Errorf("%w (%v)", errShape, err)
-	}
-	s, ok := t.(string)
-	if !ok {
-		return "", errShape
-	}
-	return s, nil
-}
-
-// numbers reads an array of at most limit whole numbers >= 0.
-func numbers(d *json.Decoder, limit int) ([]int64, error) {
-	if err := delim(d, '['); err != nil {
-		return nil, err
-	}
+// numbers reads an array of at most limit whole numbers from 0 on.
+func numbers(r *jsonread.Reader, limit int) ([]int64, error) {
 	var all []int64
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return nil, fmt.Errorf("%w (%v)", errShape, err)
+	err := r.Array(func() error {
+		n, err := r.Int()
+		switch {
+		case err != nil:
+			return err
+		case n < 0 || n > math.MaxInt:
+			return fmt.Errorf("%d is not a size or an offset; %s", n, again)
+		case len(all) == limit:
+			return fmt.Errorf("more than %d numbers in a list; %s", limit, again)
 		}
-		n, ok := t.(json.Number)
-		if !ok {
-			return nil, errShape
-		}
-		v, err := n.Int64()
-		if err != nil || v < 0 || v > math.MaxInt {
-			return nil, fmt.Errorf("%s is not a whole number from 0 on; %s", clip(n.String()), again)
-		}
-		if len(all) == limit {
-			return nil, fmt.Errorf("more than %d numbers in a list; %s", limit, again)
-		}
-		all = append(all, v)
-	}
-	return all, delim(d, ']')
+		all = append(all, n)
+		return nil
+	})
+	return all, err
 }
 
 // clip bounds a foreign string for an error text.

@@ -1,13 +1,13 @@
 package weights
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/troupe-engine/troupe/internal/jsonread"
 )
 
 const (
@@ -68,34 +68,43 @@ func readIndex(fsys fs.FS) (map[string]string, error) {
 	if len(data) > maxIndex {
 		return nil, fmt.Errorf("has more than %d bytes, which no index has; fetch it again", maxIndex)
 	}
-	var top struct {
-		WeightMap json.RawMessage `json:"weight_map"`
-	}
-	if err := json.Unmarshal(data, &top); err != nil {
-		return nil, fmt.Errorf("is not a JSON object: %w; fetch it again", err)
-	}
 	where := map[string]string{}
-	d := json.NewDecoder(bytes.NewReader(top.WeightMap))
-	err = object(d, func(name string) error {
-		file, err := text1(d)
-		if err != nil {
-			return fmt.Errorf("tensor %s has no file name", clip(name))
-		}
-		if _, twice := where[name]; twice {
-			return fmt.Errorf("tensor %s stands in it twice; %s", clip(name), again)
-		}
-		// Only the directory itself: an index must not reach other files.
-		if !fs.ValidPath(file) || strings.ContainsAny(file, `/\`) || file == "." {
-			return fmt.Errorf("tensor %s is said to be in %q, which is not a file name of this directory", clip(name), clip(file))
-		}
-		where[name] = file
-		return nil
-	})
+	r, err := jsonread.NewReader(data)
+	if err == nil {
+		err = r.Object(func(key []byte) error {
+			if string(key) == "weight_map" {
+				return r.Object(func(name []byte) error { return place(where, r, string(name)) })
+			}
+			_, err := r.Raw()
+			return err
+		})
+	}
+	if err == nil {
+		err = r.End()
+	}
 	if err != nil {
-		return nil, fmt.Errorf("weight_map: %w", err)
+		return nil, fmt.Errorf("%w; %s", err, again)
 	}
 	if len(where) == 0 {
 		return nil, fmt.Errorf("weight_map is empty; fetch it again")
 	}
 	return where, nil
+}
+
+// place reads which file has a tensor.
+func place(where map[string]string, r *jsonread.Reader, name string) error {
+	text, err := r.Text()
+	if err != nil {
+		return fmt.Errorf("tensor %s has no file name: %w", clip(name), err)
+	}
+	file := string(text)
+	if _, twice := where[name]; twice {
+		return fmt.Errorf("duplicate tensor %s", clip(name))
+	}
+	// Only the directory itself: an index must not reach other files.
+	if !fs.ValidPath(file) || strings.ContainsAny(file, `/\`) || file == "." {
+		return fmt.Errorf("tensor %s is said to be in %q, which is not a file name of this directory", clip(name), clip(file))
+	}
+	where[name] = file
+	return nil
 }

@@ -24,7 +24,7 @@ func TestBadIndexAndMissingFiles(t *testing.T) {
 		{"outside", fstest.MapFS{IndexFile: {Data: []byte(`{"weight_map":{"a":"../secret"}}`)}}, "not a file name"},
 		{"absolute", fstest.MapFS{IndexFile: {Data: []byte(`{"weight_map":{"a":"/etc/passwd"}}`)}}, "not a file name"},
 		{"not a name", fstest.MapFS{IndexFile: {Data: []byte(`{"weight_map":{"a":1}}`)}}, "no file name"},
-		{"twice", fstest.MapFS{IndexFile: {Data: []byte(`{"weight_map":{"a":"x","a":"y"}}`)}}, "twice"},
+		{"twice", fstest.MapFS{IndexFile: {Data: []byte(`{"weight_map":{"a":"x","a":"y"}}`)}}, "duplicate tensor a"},
 		{"missing shard", fstest.MapFS{IndexFile: {Data: []byte(`{"weight_map":{"a":"1.safetensors"}}`)}}, "1.safetensors cannot be opened"},
 		{"tensor not in shard", fstest.MapFS{IndexFile: {Data: []byte(`{"weight_map":{"q":"1.safetensors"}}`)}, "1.safetensors": file}, "tensor q is not in it"},
 	}
