@@ -134,10 +134,13 @@ func shared(text []byte) string { return unsafe.String(unsafe.SliceData(text), l
 
 const space = " \t\r\n"
 
-// decoder reads text without copying it. Keys are compared here, since an error
-// names where the second one is, and surrogates are left to the unquoting.
+// decoderOptions: keys are compared here, since an error names where the second
+// one is, and surrogates are left to the unquoting.
+var decoderOptions = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+
+// decoder reads text without copying it.
 func decoder(text []byte) *jsontext.Decoder {
-	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return jsontext.NewDecoder(bytes.NewBuffer(text), decoderOptions...)
 }
 
 // firstInvalid is the offset of the first byte that is not UTF-8.

@@ -18,7 +18,8 @@ const maxReaderDepth = 64
 //
 // Repeated keys are the caller's to refuse.
 type Reader struct {
-	from *jsontext.Decoder
+	from jsontext.Decoder
+	buf  bytes.Buffer // what from reads from
 	text []byte
 }
 
@@ -27,7 +28,16 @@ func NewReader(text []byte) (*Reader, error) {
 	if !utf8.Valid(text) {
 		return nil, &Error{Kind: NotUTF8, Offset: firstInvalid(text)}
 	}
-	return &Reader{decoder(text), text}, nil
+	r := &Reader{}
+	r.Reset(text)
+	return r, nil
+}
+
+// Reset begins to read another text, in which bytes that are not UTF-8 stay. It
+// allocates nothing.
+func (r *Reader) Reset(text []byte) {
+	r.text, r.buf = text, *bytes.NewBuffer(text)
+	r.from.Reset(&r.buf, decoderOptions...)
 }
 
 // Kind is the first character of the value that comes next: one of {["0tfn, or 0
@@ -55,7 +65,7 @@ func (r *Reader) list(open byte, what string, visit func() error) error {
 	}
 	token, err := r.from.ReadToken()
 	if err != nil {
-		return broken(r.from, r.text, err)
+		return r.broken(err)
 	}
 	if byte(token.Kind()) != open {
 		return &Error{Kind: Shape, Offset: int(r.from.InputOffset()), Found: what}
@@ -66,32 +76,50 @@ func (r *Reader) list(open byte, what string, visit func() error) error {
 		}
 	}
 	if _, err := r.from.ReadToken(); err != nil {
-		return broken(r.from, r.text, err)
+		return r.broken(err)
 	}
 	return nil
 }
 
 // Text reads a string.
 func (r *Reader) Text() ([]byte, error) {
+	text, escaped, err := r.quoted()
+	if err == nil && escaped {
+		text, _ = jsontext.AppendUnquote(nil, text)
+	}
+	return text, err
+}
+
+// AppendText reads a string and appends it to dst.
+func (r *Reader) AppendText(dst []byte) ([]byte, error) {
+	text, escaped, err := r.quoted()
+	if err == nil && escaped {
+		dst, _ = jsontext.AppendUnquote(dst, text)
+		return dst, nil
+	}
+	return append(dst, text...), err
+}
+
+// quoted reads a string. With escapes it still has its quotes.
+func (r *Reader) quoted() (text []byte, escaped bool, err error) {
 	value, err := r.from.ReadValue()
 	if err != nil {
-		return nil, broken(r.from, r.text, err)
+		return nil, false, r.broken(err)
 	}
 	if value[0] != '"' {
-		return nil, r.unfit(value, "a string")
+		return nil, false, r.unfit(value, "a string")
 	}
 	if text := value[1 : len(value)-1]; bytes.IndexByte(text, '\\') < 0 {
-		return text, nil
+		return text, false, nil
 	}
-	text, _ := jsontext.AppendUnquote(nil, value)
-	return text, nil
+	return value, true, nil
 }
 
 // Int reads a whole number of 64 bits.
 func (r *Reader) Int() (int64, error) {
 	value, err := r.from.ReadValue()
 	if err != nil {
-		return 0, broken(r.from, r.text, err)
+		return 0, r.broken(err)
 	}
 	n, failed := strconv.ParseInt(shared(value), 10, 64)
 	if failed != nil {
@@ -103,21 +131,22 @@ func (r *Reader) Int() (int64, error) {
 // Raw reads any value and returns its text.
 func (r *Reader) Raw() ([]byte, error) {
 	start := r.from.InputOffset()
-	if err := r.skip(); err != nil {
+	if err := r.Skip(); err != nil {
 		return nil, err
 	}
 	return bytes.TrimLeft(r.text[start:r.from.InputOffset()], space+":,"), nil
 }
 
-func (r *Reader) skip() error {
+// Skip passes over any value.
+func (r *Reader) Skip() error {
 	switch r.Kind() {
 	case '{':
-		return r.Object(func([]byte) error { return r.skip() })
+		return r.Object(func([]byte) error { return r.Skip() })
 	case '[':
-		return r.Array(r.skip)
+		return r.Array(r.Skip)
 	}
 	if _, err := r.from.ReadValue(); err != nil {
-		return broken(r.from, r.text, err)
+		return r.broken(err)
 	}
 	return nil
 }
@@ -132,6 +161,8 @@ func (r *Reader) End() error {
 	}
 	return nil
 }
+
+func (r *Reader) broken(err error) error { return broken(&r.from, r.text, err) }
 
 // unfit is the error for a value, which was just read, that is not what the
 // caller reads.

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
+
+	"github.com/troupe-engine/troupe/internal/jsonread"
 )
 
 // Usage is a server's own count of tokens.
@@ -26,10 +29,10 @@ type Chunk struct {
 	HasError  bool
 	Error     []byte // the server's message
 
-	c cursor
+	r *jsonread.Reader
 }
 
-// ErrChunk is an answer that is no JSON object of the API.
+// ErrChunk is an answer that is not a JSON object of the API.
 var ErrChunk = errors.New("the server's answer cannot be read")
 
 // Brings tells whether the chunk brings output: text, thoughts or a tool call.
@@ -38,157 +41,160 @@ func (k *Chunk) Brings() bool { return len(k.Text) > 0 || len(k.Reasoning) > 0 |
 // Read takes the body of an answer or the data of one event. Unknown members
 // are passed over.
 func (k *Chunk) Read(data []byte) error {
-	*k = Chunk{Text: k.Text[:0], Reasoning: k.Reasoning[:0], Finish: k.Finish[:0], Error: k.Error[:0],
-		c: cursor{b: data, names: k.c.names}}
-	c := &k.c
-	isError, message := false, k.Error // an older form: {"object":"error","message":"…"}
-	for more := c.open('{'); more; more = c.more('}') {
-		switch string(c.key()) {
-		case "choices":
-			k.choices()
-		case "usage":
-			k.usage()
-		case "error":
-			k.error()
-		case "object":
-			isError = k.word("error")
-		case "message":
-			if c.peek() != '"' {
-				c.skip()
-				continue
-			}
-			message = c.text(message[:0])
-		default:
-			c.skip()
-		}
+	*k = Chunk{Text: k.Text[:0], Reasoning: k.Reasoning[:0], Finish: k.Finish[:0], Error: k.Error[:0], r: k.r}
+	if k.r == nil {
+		k.r = &jsonread.Reader{}
 	}
+	r := k.r
+	r.Reset(data)
+	isError, message := false, k.Error // an older form: {"object":"error","message":"…"}
+	err := r.Object(func(key []byte) (err error) {
+		switch string(key) {
+		case "choices":
+			return k.choices()
+		case "usage":
+			return k.usage()
+		case "error":
+			return k.error()
+		case "object":
+			value, err := r.Raw()
+			isError = string(value) == `"error"`
+			return err
+		case "message":
+			message, err = k.text(message)
+			return err
+		}
+		return r.Skip()
+	})
 	if isError && !k.HasError {
 		k.HasError, k.Error = true, message
 	}
-	if c.peek(); c.bad || c.i < len(c.b) {
-		return fmt.Errorf("%w: %.120q", ErrChunk, data)
+	if err == nil {
+		err = r.End()
+	}
+	if err != nil {
+		return fmt.Errorf("%w (%w): %.120q", ErrChunk, err, data)
 	}
 	return nil
 }
 
-// word reads a value and tells whether it is this string.
-func (k *Chunk) word(want string) bool {
-	start := k.c.i
-	k.c.skip()
-	value := bytes.TrimSpace(k.c.b[min(start, k.c.i):k.c.i])
-	return len(value) == len(want)+2 && string(value[1:len(value)-1]) == want
+// text reads a string over dst; another value, such as null, leaves it empty.
+func (k *Chunk) text(dst []byte) ([]byte, error) {
+	if k.r.Kind() != '"' {
+		return dst[:0], k.r.Skip()
+	}
+	return k.r.AppendText(dst[:0])
+}
+
+// object reads an object; null is an empty one.
+func (k *Chunk) object(member func(key []byte) error) error {
+	if k.r.Kind() == 'n' {
+		return k.r.Skip()
+	}
+	return k.r.Object(member)
 }
 
 // choices reads the first choice: a measurement asks for one.
-func (k *Chunk) choices() {
-	c := &k.c
-	if c.null() {
-		return
+func (k *Chunk) choices() error {
+	if k.r.Kind() == 'n' {
+		return k.r.Skip()
 	}
 	k.HasChoice, k.Text, k.Reasoning, k.Finish = false, k.Text[:0], k.Reasoning[:0], k.Finish[:0]
-	for more := c.open('['); more; more = c.more(']') {
-		if k.HasChoice || c.peek() != '{' {
-			c.skip()
-			continue
+	return k.r.Array(func() error {
+		if k.HasChoice || k.r.Kind() != '{' {
+			return k.r.Skip()
 		}
 		k.HasChoice = true
-		for more := c.open('{'); more; more = c.more('}') {
-			switch string(c.key()) {
+		return k.r.Object(func(key []byte) (err error) {
+			switch string(key) {
 			case "text":
-				k.Text = k.string(k.Text)
+				k.Text, err = k.text(k.Text)
 			case "delta", "message":
-				k.message()
+				err = k.object(k.message)
 			case "finish_reason":
-				k.Finish = k.string(k.Finish)
+				k.Finish, err = k.text(k.Finish)
 			default:
-				c.skip()
+				err = k.r.Skip()
 			}
-		}
-	}
+			return err
+		})
+	})
 }
 
-// message reads what a chat's answer says.
-func (k *Chunk) message() {
-	c := &k.c
-	if c.null() {
-		return
+// message reads a member of what a chat's answer says.
+func (k *Chunk) message(key []byte) (err error) {
+	switch string(key) {
+	case "content":
+		k.Text, err = k.text(k.Text)
+	case "reasoning_content", "reasoning":
+		k.Reasoning, err = k.text(k.Reasoning)
+	case "tool_calls":
+		var calls []byte
+		calls, err = k.r.Raw()
+		k.ToolCall = len(calls) > 0 && calls[0] == '[' && len(bytes.Trim(calls, "[] \t\r\n")) > 0
+	default:
+		err = k.r.Skip()
 	}
-	for more := c.open('{'); more; more = c.more('}') {
-		switch string(c.key()) {
-		case "content":
-			k.Text = k.string(k.Text)
-		case "reasoning_content", "reasoning":
-			k.Reasoning = k.string(k.Reasoning)
-		case "tool_calls":
-			c.peek()
-			start := c.i
-			c.skip()
-			k.ToolCall = !c.bad && len(bytes.Trim(c.b[start:c.i], "[] \t\r\n")) > 0 && c.b[start] == '['
-		default:
-			c.skip()
-		}
-	}
+	return err
 }
 
-// string reads a string over dst; what is none, such as null, leaves it empty.
-func (k *Chunk) string(dst []byte) []byte {
-	if k.c.peek() != '"' {
-		k.c.skip()
-		return dst[:0]
-	}
-	return k.c.text(dst[:0])
-}
-
-func (k *Chunk) usage() {
-	c := &k.c
-	if c.null() {
-		return
+func (k *Chunk) usage() error {
+	if k.r.Kind() == 'n' {
+		return k.r.Skip()
 	}
 	k.HasUsage, k.Usage = true, Usage{}
-	for more := c.open('{'); more; more = c.more('}') {
-		switch string(c.key()) {
+	return k.r.Object(func(key []byte) (err error) {
+		switch string(key) {
 		case "prompt_tokens":
-			k.Usage.Prompt = c.count()
+			k.Usage.Prompt, err = k.count()
 		case "completion_tokens":
-			k.Usage.Completion = c.count()
+			k.Usage.Completion, err = k.count()
 		case "prompt_tokens_details":
-			if c.null() {
-				continue
-			}
-			for more := c.open('{'); more; more = c.more('}') {
-				if string(c.key()) != "cached_tokens" {
-					c.skip()
-					continue
+			err = k.object(func(key []byte) (err error) {
+				if string(key) != "cached_tokens" {
+					return k.r.Skip()
 				}
-				k.Usage.TellsCached = c.peek() != 'n'
-				k.Usage.Cached = c.count()
-			}
+				k.Usage.TellsCached = k.r.Kind() != 'n'
+				k.Usage.Cached, err = k.count()
+				return err
+			})
 		default:
-			c.skip()
+			err = k.r.Skip()
 		}
+		return err
+	})
+}
+
+// count reads a whole number from 0 on, also one written as 12.0; null is 0.
+func (k *Chunk) count() (int, error) {
+	value, err := k.r.Raw()
+	if err != nil || string(value) == "null" {
+		return 0, err
 	}
+	f, err := strconv.ParseFloat(string(value), 64)
+	if err != nil || !(f >= 0 && f <= 1<<50) {
+		return 0, fmt.Errorf("%.40s is not a number of tokens", value)
+	}
+	return int(f), nil
 }
 
 // error reads {"error":{"message":"…"}} and {"error":"…"}.
-func (k *Chunk) error() {
-	c := &k.c
-	switch c.peek() {
+func (k *Chunk) error() (err error) {
+	switch k.r.Kind() {
 	case 'n':
-		c.word("null")
-		return
-	case '"':
-		k.Error = c.text(k.Error[:0])
+		return k.r.Skip()
 	case '{':
 		k.Error = k.Error[:0]
-		for more := c.open('{'); more; more = c.more('}') {
-			if string(c.key()) == "message" {
-				k.Error = k.string(k.Error)
-			} else {
-				c.skip()
+		err = k.r.Object(func(key []byte) (err error) {
+			if string(key) != "message" {
+				return k.r.Skip()
 			}
-		}
+			k.Error, err = k.text(k.Error)
+			return err
+		})
 	default:
-		c.skip()
+		k.Error, err = k.text(k.Error)
 	}
 	k.HasError = true
+	return err
 }
