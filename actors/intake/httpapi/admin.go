@@ -39,7 +39,7 @@ func (s *Server) live(w http.ResponseWriter, _ *http.Request) *apiError {
 // readyNow answers whether a request sent now would be taken at once.
 func (s *Server) readyNow(w http.ResponseWriter, _ *http.Request) *apiError {
 	if s.draining.Load() {
-		return (&apiError{Status: http.StatusServiceUnavailable, Type: "server_error", RetryAfter: 5}).say("the server is shutting down")
+		return shuttingDown()
 	}
 	if !s.Engine.Ready() {
 		return unready()
@@ -70,7 +70,7 @@ func (s *Server) flushCache(w http.ResponseWriter, r *http.Request) *apiError {
 		writeJSON(w, http.StatusOK, map[string]any{"success": true, "message": "the cache is empty"})
 		return nil
 	case <-r.Context().Done():
-		return gone(r.Context(), nil)
+		return clientGone(r.Context(), nil)
 	}
 }
 
@@ -116,6 +116,6 @@ func (s *Server) audit(w http.ResponseWriter, r *http.Request) *apiError {
 			"evictable": c.Evictable, "protected": c.Protected, "leased": c.Leased, "in_transfer": c.InTransfer})
 		return nil
 	case <-r.Context().Done():
-		return gone(r.Context(), nil)
+		return clientGone(r.Context(), nil)
 	}
 }

@@ -17,11 +17,11 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, job *work) ([]
 	// Asking for the type is also what keeps a web page of another origin from
 	// posting here without a preflight.
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return nil, (&apiError{Status: http.StatusUnsupportedMediaType, Type: "invalid_request_error"}).
+		return nil, newError(http.StatusUnsupportedMediaType).
 			say("the body must be JSON with Content-Type application/json, not %q", clip(r.Header.Get("Content-Type"), 64))
 	}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		return nil, (&apiError{Status: http.StatusUnsupportedMediaType, Type: "invalid_request_error"}).
+		return nil, newError(http.StatusUnsupportedMediaType).
 			say("the body has the Content-Encoding %q, which this server does not read; send it as it is", clip(coding, 64))
 	}
 	if r.ContentLength < 0 {
@@ -94,7 +94,7 @@ func (s *Server) bodyTime(arrived int) time.Duration {
 }
 
 func tooLarge(limit int64) *apiError {
-	return (&apiError{Status: http.StatusRequestEntityTooLarge, Type: "invalid_request_error"}).
+	return newError(http.StatusRequestEntityTooLarge).
 		say("the body is larger than %d bytes (max-body-bytes); send less, or start the server with more", own(limit))
 }
 
@@ -104,12 +104,12 @@ func (s *Server) unread(r *http.Request, err error, arrived int) *apiError {
 	o := s.rulesFor(r.Context())
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return (&apiError{Status: http.StatusRequestTimeout, Type: "invalid_request_error"}).
+		return newError(http.StatusRequestTimeout).
 			say("%d bytes of the body arrived in %s; send it faster, at least %d bytes a second after the first %s, and all within %s",
 				own(arrived), own(s.bodyTime(arrived).Round(time.Millisecond)), own(o.BodyRate), own(o.BodyGrace), own(o.BodyTimeout))
 	// A connection that ends, even by one half, ends the request's context.
 	case r.Context().Err() != nil, r.ProtoMajor > 1, errors.As(err, &network), errors.Is(err, io.ErrUnexpectedEOF):
-		return gone(r.Context(), err)
+		return clientGone(r.Context(), err)
 	}
 	return invalid("", "the body is not properly chunked after %d bytes: %v", own(arrived), err)
 }

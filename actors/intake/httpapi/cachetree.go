@@ -35,13 +35,13 @@ func (s *Server) cacheTree(w http.ResponseWriter, r *http.Request) *apiError {
 		}
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > l.most {
-			return invalid(l.name, "%s is %q, it must be in [1, %d]", l.name, clip(text, 64), own(l.most))
+			return invalid(l.name, "%s is %q; it must be between 1 and %d", l.name, clip(text, 64), own(l.most))
 		}
 		*l.to = n
 	}
 	format := orElse(query.Get("format"), "json")
 	if format != "json" && format != "text" {
-		return invalid("format", "format is %q, it must be json or text", clip(format, 64))
+		return invalid("format", "format is %q; it must be json or text", clip(format, 64))
 	}
 	reply := make(chan *messages.CacheDescribed, 1)
 	s.Engine.Send(&messages.AskCacheTree{Limits: limits, Reply: reply})
@@ -60,6 +60,6 @@ func (s *Server) cacheTree(w http.ResponseWriter, r *http.Request) *apiError {
 		}
 		return nil
 	case <-r.Context().Done():
-		return gone(r.Context(), nil)
+		return clientGone(r.Context(), nil)
 	}
 }

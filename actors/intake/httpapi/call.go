@@ -35,10 +35,10 @@ type call struct {
 // lastCall numbers the calls of the process.
 var lastCall atomic.Uint64
 
-// submit gives a call to intake and waits for its word.
+// submit hands a call to intake and waits until it is accepted or refused.
 func submit(ctx context.Context, engine Engine, owner, userID string, subs []messages.Submission) (*call, *apiError) {
 	if len(userID) > maxUserID {
-		return nil, invalid("rid", "rid has %d bytes, at most %d are taken", own(len(userID)), own(maxUserID))
+		return nil, invalid("rid", "rid has %d bytes; at most %d are allowed", own(len(userID)), own(maxUserID))
 	}
 	c := &call{
 		engine: engine, id: messages.CallID(lastCall.Add(1)), open: len(subs),
@@ -56,19 +56,20 @@ func submit(ctx context.Context, engine Engine, owner, userID string, subs []mes
 		return c, nil
 	case <-ctx.Done():
 		c.close()
-		return nil, gone(ctx, nil)
+		return nil, clientGone(ctx, nil)
 	}
 }
 
 // maxUserID bounds rid, in bytes.
 const maxUserID = 256
 
-// gone is the error nobody reads any more; it is for the access log.
-func gone(ctx context.Context, err error) *apiError {
+// clientGone is returned when the client disconnected; only the access log sees
+// it.
+func clientGone(ctx context.Context, err error) *apiError {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	return (&apiError{Status: statusClientGone, Type: "invalid_request_error"}).say("the client went away: %v", reason(err))
+	return newError(statusClientGone).say("the client disconnected: %v", reason(err))
 }
 
 // statusClientGone is what the access log shows for a client that left, as
@@ -98,7 +99,7 @@ func (c *call) next(ctx context.Context) (*messages.CallOutput, *apiError) {
 		}
 		return out, nil
 	case <-ctx.Done():
-		return nil, gone(ctx, nil)
+		return nil, clientGone(ctx, nil)
 	}
 }
 
@@ -112,15 +113,15 @@ func withoutOutput(out *messages.CallOutput) *messages.CallOutput {
 	return &o
 }
 
-// failure is the error that a request's end is for this call, nil if it is none.
-func (c *call) failure(f *messages.Finish) *apiError {
+// endError converts the end of a request into the error of this call, or nil.
+func (c *call) endError(f *messages.Finish) *apiError {
 	if c.abortIsResult && f.Reason == messages.FinishAbort {
 		return nil
 	}
 	return finishError(f)
 }
 
-// close tells intake that nobody reads on, unless all has been read.
+// close tells intake that the rest is not read, unless all has been read.
 func (c *call) close() {
 	if c.open > 0 {
 		c.engine.Send(&messages.DropCall{Call: c.id})
@@ -144,7 +145,7 @@ func (c *call) collect(ctx context.Context) ([]*messages.CallOutput, *apiError) 
 			return outputs, nil
 		}
 		if out.Finish != nil {
-			if err := c.failure(out.Finish); err != nil {
+			if err := c.endError(out.Finish); err != nil {
 				return nil, err
 			}
 			outputs[out.Index] = out

@@ -130,7 +130,7 @@ func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) *apiErr
 
 // prepareChat turns a checked body into submissions.
 func (s *Server) prepareChat(r *http.Request, req *chatRequest) ([]messages.Submission, *apiError) {
-	if err := firstOf(s.checkModel(req.Model), req.refusable.check(), req.stream.check()); err != nil {
+	if err := firstOf(s.checkModel(req.Model), refuseSet("", req.refusable), req.stream.check()); err != nil {
 		return nil, err
 	}
 	most := maxTokens{"max_tokens", req.MaxTokens, 1}
@@ -148,7 +148,7 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) ([]messages.Subm
 	case req.TopLogprobs != nil && (req.Logprobs == nil || !*req.Logprobs):
 		return nil, invalid("top_logprobs", "top_logprobs needs logprobs: true")
 	case req.TopLogprobs != nil && (*req.TopLogprobs < 0 || *req.TopLogprobs > maxTopLogprobs):
-		return nil, invalid("top_logprobs", "top_logprobs is %d, it must be in [0, %d]", *req.TopLogprobs, own(maxTopLogprobs))
+		return nil, outside("top_logprobs", *req.TopLogprobs, 0, maxTopLogprobs)
 	case req.TopLogprobs != nil:
 		params.TopLogprobs = *req.TopLogprobs
 	case req.Logprobs != nil && *req.Logprobs:
@@ -184,13 +184,13 @@ func (s *Server) renderChat(r *http.Request, req *chatRequest) ([]int32, *apiErr
 	var long *PromptTooLongError
 	switch {
 	case failed != nil && r.Context().Err() != nil:
-		return nil, gone(r.Context(), nil)
+		return nil, clientGone(r.Context(), nil)
 	case errors.As(failed, &long):
 		err := invalid("messages", "%s", own(long))
 		err.Code = "context_length_exceeded"
 		return nil, err
 	case failed != nil:
-		return nil, invalid("messages", "the model's chat template does not take these messages: %v", failed)
+		return nil, invalid("messages", "the model's chat template refuses these messages: %v", failed)
 	}
 	if len(ids) == 0 {
 		return nil, invalid("messages", "the messages give an empty prompt; send at least one with content")

@@ -104,7 +104,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) *apiError {
 }
 
 func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) ([]messages.Submission, *completion, *apiError) {
-	if err := firstOf(s.checkModel(req.Model), req.refusable.check(), req.stream.check()); err != nil {
+	if err := firstOf(s.checkModel(req.Model), refuseSet("", req.refusable), req.stream.check()); err != nil {
 		return nil, nil, err
 	}
 	params, err := req.sampling.params(&s.Model, maxTokens{"max_tokens", req.MaxTokens, 0}, s.Seed)
@@ -114,7 +114,7 @@ func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) ([]m
 	p := &completion{model: &s.Model, n: req.choices(), logprobs: req.Logprobs != nil, echo: req.Echo != nil && *req.Echo}
 	if req.Logprobs != nil {
 		if *req.Logprobs < 0 || *req.Logprobs > maxCompletionLogprobs {
-			return nil, nil, invalid("logprobs", "logprobs is %d, it must be in [0, %d]", *req.Logprobs, own(maxCompletionLogprobs))
+			return nil, nil, outside("logprobs", *req.Logprobs, 0, maxCompletionLogprobs)
 		}
 		params.TopLogprobs = *req.Logprobs
 		if p.echo {
@@ -124,8 +124,8 @@ func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) ([]m
 	if p.prompts, _, err = parsePrompts(r.Context(), &s.Model, req.Prompt, "prompt", p.echo); err != nil {
 		return nil, nil, err
 	}
-	if total := len(p.prompts) * p.n; total > maxPrompts {
-		return nil, nil, invalid("n", "%d prompts times n %d are %d choices, at most %d are taken in one call", own(len(p.prompts)), p.n, own(total), own(maxPrompts))
+	if err := checkChoices("n", len(p.prompts), p.n); err != nil {
+		return nil, nil, err
 	}
 	p.scores = make([]*messages.PromptOutput, len(p.prompts))
 	p.choices = make([]choiceState, len(p.prompts)*p.n)

@@ -56,7 +56,7 @@ func oneMessage(value any, where string) *apiError {
 	case !isText:
 		return invalid(where, "%s must be an object with a role and content", where)
 	case !roles[role]:
-		return invalid(where+".role", "%s.role is %q, it must be system, developer, user, assistant, tool or function", where, clip(role, 64))
+		return invalid(where+".role", "%s.role is %q; it must be system, developer, user, assistant, tool or function", where, clip(role, 64))
 	case role == "developer":
 		message.Set("role", "system")
 	}

@@ -62,8 +62,13 @@ func (s *Server) decode(w http.ResponseWriter, r *http.Request, into any) (*work
 	return job, nil
 }
 
-// unmarshal reads one JSON object strictly: every key is known, and there once.
-// It ends early with ctx.
+// unmarshal reads one JSON object strictly: every key is known and there once. It
+// ends early with ctx.
+//
+// A body is gone over twice: once to see that it is UTF-8, once by jsonread,
+// which checks everything and makes the values that a template sees. Only what
+// is short or has bounds of its own is read again: parameters, of at most
+// maxFieldBytes each, and prompts, token ids and texts of a promptJSON.
 func unmarshal(ctx context.Context, body []byte, into any) *apiError {
 	err := unmarshalFields(ctx, body, reflect.ValueOf(into).Elem(), "")
 	var ours *apiError
@@ -108,7 +113,7 @@ func unmarshalField(ctx context.Context, m jsonread.Member, into reflect.Value, 
 		into.Set(reflect.ValueOf(templateValue{m.Built}))
 		return nil
 	case len(m.Value) > maxFieldBytes:
-		return invalid(name, "%s has %d bytes, at most %d are taken", name, own(len(m.Value)), own(maxFieldBytes))
+		return invalid(name, "%s has %d bytes; at most %d are allowed", name, own(len(m.Value)), own(maxFieldBytes))
 	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct && m.Value[0] == '{':
 		into.Set(reflect.New(t.Elem()))
 		return unmarshalFields(ctx, m.Value, into.Elem(), name+".")
@@ -131,21 +136,21 @@ func unmarshalField(ctx context.Context, m jsonread.Member, into reflect.Value, 
 func jsonError(ctx context.Context, err error) *apiError {
 	var e *jsonread.Error
 	if !errors.As(err, &e) {
-		return gone(ctx, err)
+		return clientGone(ctx, err)
 	}
 	path := clip(e.Path, maxErrorParam)
 	switch e.Kind {
 	case jsonread.NotUTF8:
 		return invalid("", "the body is not valid UTF-8 at byte %d; JSON must be", own(e.Offset))
 	case jsonread.Cut:
-		return invalid("", "the body ends before its JSON object does")
+		return invalid("", "%s", own(cutShort(e.Offset)))
 	case jsonread.NotObject:
 		return invalid("", "the body must be a JSON object, not %s", own(kindName(e.Found)))
 	case jsonread.More:
-		return invalid("", "there is more after the JSON object at byte %d; send exactly one object", own(e.Offset))
+		return invalid("", "more text follows the JSON object at byte %d; send exactly one object", own(e.Offset))
 	case jsonread.Repeated:
-		return (&apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "repeated_parameter", Param: path}).
-			say("%s is there twice, the second time at byte %d; send it once", path, own(e.Offset))
+		return newError(http.StatusBadRequest).coded("repeated_parameter").about(path).
+			say("duplicate key %s at byte %d; send it once", path, own(e.Offset))
 	case jsonread.TooMany:
 		return invalid(path, "the body has more than %d values and keys besides its prompts, the last one at %s; send less", own(maxValues), path)
 	case jsonread.TooDeep:
@@ -154,6 +159,14 @@ func jsonError(ctx context.Context, err error) *apiError {
 		return invalid(path, "%s is a number of more than %d characters; send a shorter one, or a text", path, own(maxDigits))
 	}
 	return invalid("", "the body is not valid JSON at byte %d: %s", own(e.Offset), e.Found)
+}
+
+// cutShort says that a body ends too early.
+func cutShort(size int) string {
+	if size == 0 {
+		return "the request body is empty; send a JSON object"
+	}
+	return "the request body is incomplete JSON"
 }
 
 // kindName puts words to the first character of a value.
@@ -172,7 +185,7 @@ func kindName(first string) string {
 }
 
 func unknownField(name, suggestion string) *apiError {
-	return (&apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: codeUnknown, Param: name}).
+	return newError(http.StatusBadRequest).coded(codeUnknown).about(name).
 		say("%s is not a parameter of this endpoint%s", clip(name, 64), own(suggestion))
 }
 

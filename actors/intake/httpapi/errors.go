@@ -26,22 +26,51 @@ type apiError struct {
 // Error implements error.
 func (e *apiError) Error() string { return e.Message }
 
+// newError makes an error of a status; the type follows from it.
+func newError(status int) *apiError {
+	e := &apiError{Status: status, Type: "invalid_request_error"}
+	switch {
+	case status == http.StatusTooManyRequests:
+		e.Type = "rate_limit_error"
+	case status >= http.StatusInternalServerError:
+		e.Type = "server_error"
+	}
+	return e
+}
+
+func (e *apiError) coded(code string) *apiError {
+	e.Code = code
+	return e
+}
+
+// about sets the parameter that the error is about.
+func (e *apiError) about(param string) *apiError {
+	e.Param = param
+	return e
+}
+
+// retry says in how many seconds the client may try again.
+func (e *apiError) retry(seconds int) *apiError {
+	e.RetryAfter = seconds
+	return e
+}
+
 // codeUnknown is the code of a parameter that an endpoint does not have.
 const codeUnknown = "unknown_parameter"
 
 func invalid(param, format string, args ...any) *apiError {
-	return (&apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Param: param}).say(format, args...)
+	return newError(http.StatusBadRequest).about(param).say(format, args...)
 }
 
-// unsupported refuses a parameter that is known but has no effect here, so that
-// nobody believes it had one.
+// unsupported refuses a parameter that is known but has no effect here: a client
+// must not believe that it had one.
 func unsupported(param, remedy string) *apiError {
-	return (&apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "unsupported_parameter", Param: param}).
-		say("%s is not supported by this server; %s", param, own(remedy))
+	return newError(http.StatusBadRequest).coded("unsupported_parameter").about(param).
+		say("%s is not supported; %s", param, own(remedy))
 }
 
 // differ refuses two names of one parameter that are both given, with different
-// values. The second is what the error is about; under is where both stand.
+// values. The error is about the second one; under is the prefix of both.
 func differ[T comparable](under, first string, a *T, second string, b *T) *apiError {
 	if a == nil || b == nil || *a == *b {
 		return nil
@@ -50,16 +79,25 @@ func differ[T comparable](under, first string, a *T, second string, b *T) *apiEr
 }
 
 func internal(format string, args ...any) *apiError {
-	return (&apiError{Status: http.StatusInternalServerError, Type: "server_error"}).say(format, args...)
+	return newError(http.StatusInternalServerError).say(format, args...)
+}
+
+// outside refuses a whole number that is too small or too large.
+func outside(param string, value, low, high int) *apiError {
+	return invalid(param, "%s is %d; it must be between %d and %d", param, value, own(low), own(high))
 }
 
 // unready says that the engine does not take requests just now.
 func unready() *apiError {
-	return (&apiError{Status: http.StatusServiceUnavailable, Type: "server_error", RetryAfter: 1}).say("the engine is starting or recovering; try again in a moment")
+	return newError(http.StatusServiceUnavailable).retry(1).say("the engine is starting or recovering; try again in a moment")
 }
 
-// named gives an error in intake's words the name that the parameter has at an
-// endpoint.
+func shuttingDown() *apiError {
+	return newError(http.StatusServiceUnavailable).retry(5).say("the server is shutting down")
+}
+
+// named changes the parameter that an error of intake is about to its name at
+// an endpoint.
 func (e *apiError) named(from, to string) *apiError {
 	if e != nil && e.Param == from {
 		e.Param = to
@@ -67,45 +105,44 @@ func (e *apiError) named(from, to string) *apiError {
 	return e
 }
 
-// refused translates intake's word.
+// refused translates a refusal of intake.
 func refused(r *messages.CallRefused) *apiError {
-	e := &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Param: r.Param, Code: r.Code}
-	if r.Loggable {
-		e.say("%s", own(r.Message))
-	} else {
-		e.say("the call cannot be served as it is asked for: %s", r.Message).Message = r.Message
-	}
+	e := newError(http.StatusBadRequest)
 	switch r.Kind {
 	case messages.RefusedBusy:
-		e.Status, e.Type, e.RetryAfter = http.StatusTooManyRequests, "rate_limit_error", max(1, r.RetryAfterSeconds)
+		e = newError(http.StatusTooManyRequests).retry(max(1, r.RetryAfterSeconds))
 	case messages.RefusedDraining:
-		e.Status, e.Type, e.RetryAfter = http.StatusServiceUnavailable, "server_error", max(1, r.RetryAfterSeconds)
+		e = newError(http.StatusServiceUnavailable).retry(max(1, r.RetryAfterSeconds))
 	case messages.RefusedInternal:
-		e.Status, e.Type = http.StatusInternalServerError, "server_error"
+		e = newError(http.StatusInternalServerError)
 	}
+	e.coded(r.Code).about(r.Param)
+	if r.Loggable {
+		return e.say("%s", own(r.Message))
+	}
+	e.say("the call cannot be served as it is asked for: %s", r.Message).Message = r.Message
 	return e
 }
 
 // finishError is the error of a request that ended without a result, nil if it
 // has one.
 func finishError(f *messages.Finish) *apiError {
-	e := &apiError{RetryAfter: max(1, f.RetryAfterSeconds)}
+	e := newError(http.StatusInternalServerError).coded("generation_failed")
+	wait := max(1, f.RetryAfterSeconds)
 	switch {
 	case f.Reason == messages.FinishAbort:
 		// Not a status that clients repeat by themselves.
-		e = &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "request_aborted"}
+		e = newError(http.StatusBadRequest).coded("request_aborted")
 	case f.Reason != messages.FinishError:
 		return nil
 	case f.Kind == messages.RefusedInvalid:
 		e = &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "nothing_to_sample"}
 	case f.Kind == messages.RefusedBusy:
-		e.Status, e.Type, e.Code = http.StatusTooManyRequests, "rate_limit_error", "rate_limit_exceeded"
+		e = newError(http.StatusTooManyRequests).coded("rate_limit_exceeded").retry(wait)
 	case f.Kind == messages.RefusedTimeout:
-		e.Status, e.Type, e.Code = http.StatusServiceUnavailable, "server_error", "request_timeout"
+		e = newError(http.StatusServiceUnavailable).coded("request_timeout").retry(wait)
 	case f.Kind == messages.RefusedDraining:
-		e.Status, e.Type, e.Code = http.StatusServiceUnavailable, "server_error", "shutting_down"
-	default:
-		e = &apiError{Status: http.StatusInternalServerError, Type: "server_error", Code: "generation_failed"}
+		e = newError(http.StatusServiceUnavailable).coded("shutting_down").retry(wait)
 	}
 	return e.say("%s", own(f.Message))
 }

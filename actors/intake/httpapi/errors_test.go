@@ -53,27 +53,27 @@ func TestBadSamplingParameters(t *testing.T) {
 		add := func(name string, changes object, param string, words string) {
 			cases[name] = badBody{merge(base, changes), 400, param, nil, words}
 		}
-		add("temperature high", object{"temperature": 2.5}, "temperature", "[0, 2]")
-		add("temperature negative", object{"temperature": -0.1}, "temperature", "[0, 2]")
+		add("temperature high", object{"temperature": 2.5}, "temperature", "between 0 and 2")
+		add("temperature negative", object{"temperature": -0.1}, "temperature", "between 0 and 2")
 		add("temperature text", object{"temperature": "hot"}, "temperature", "must be a number, not a string")
-		add("top_p high", object{"top_p": 1.1}, "top_p", "[0, 1]")
+		add("top_p high", object{"top_p": 1.1}, "top_p", "between 0 and 1")
 		add("top_k", object{"top_k": -2}, "top_k", "at least 1")
 		add("top_k fraction", object{"top_k": 1.5}, "top_k", "an integer of 64 bits, not 1.5")
-		add("min_p", object{"min_p": 2}, "min_p", "[0, 1]")
-		add("frequency_penalty", object{"frequency_penalty": -3}, "frequency_penalty", "[-2, 2]")
-		add("presence_penalty", object{"presence_penalty": 2.01}, "presence_penalty", "[-2, 2]")
+		add("min_p", object{"min_p": 2}, "min_p", "between 0 and 1")
+		add("frequency_penalty", object{"frequency_penalty": -3}, "frequency_penalty", "between -2 and 2")
+		add("presence_penalty", object{"presence_penalty": 2.01}, "presence_penalty", "between -2 and 2")
 		add("repetition_penalty", object{"repetition_penalty": 0}, "repetition_penalty", "above 0")
 		add("logit_bias key", object{"logit_bias": object{"cat": 1}}, "logit_bias", `"cat"`)
-		add("logit_bias out of vocabulary", object{"logit_bias": object{"999999": 1}}, "logit_bias", "token ids in [0,")
-		add("logit_bias value", object{"logit_bias": object{"1": 101}}, "logit_bias", "[-100, 100]")
+		add("logit_bias out of vocabulary", object{"logit_bias": object{"999999": 1}}, "logit_bias", "token ids between 0 and")
+		add("logit_bias value", object{"logit_bias": object{"1": 101}}, "logit_bias", "between -100 and 100")
 		add("logit_bias null", object{"logit_bias": object{"1": nil}}, "logit_bias", "null")
 		add("logit_bias twice", object{"logit_bias": object{"1": 1, "01": 2}}, "logit_bias", "twice")
 		add("logit_bias list", object{"logit_bias": list{}}, "logit_bias", "must be an object, not an array")
 		add("seed", object{"seed": 1.5}, "seed", "an integer")
-		add("n zero", object{"n": 0}, "n", "[1, 128]")
-		add("n high", object{"n": 129}, "n", "[1, 128]")
-		add("min_tokens", object{"min_tokens": 3}, "min_tokens", "[0, 2]")
-		add("min_tokens negative", object{"min_tokens": -1}, "min_tokens", "[0, 2]")
+		add("n zero", object{"n": 0}, "n", "between 1 and 128")
+		add("n high", object{"n": 129}, "n", "between 1 and 128")
+		add("min_tokens", object{"min_tokens": 3}, "min_tokens", "between 0 and 2")
+		add("min_tokens negative", object{"min_tokens": -1}, "min_tokens", "between 0 and 2")
 		add("stop empty", object{"stop": ""}, "stop", "0 bytes")
 		add("stop number", object{"stop": 3}, "stop", "string or an array of strings")
 		add("stop many", object{"stop": tooManyStops}, "stop", "at most 64")
@@ -124,7 +124,7 @@ func TestBadCompletions(t *testing.T) {
 		"far too long":     {object{"prompt": strings.Repeat("word ", 2000)}, 400, "prompt", "context_length_exceeded", "at most 63"},
 		"far too many ids": {object{"prompt": make([]int, 300)}, 400, "prompt", "context_length_exceeded", "more than 256 tokens"},
 		"one too long":     {object{"prompt": list{"a", strings.Repeat("word ", 100)}}, 400, "prompt", "context_length_exceeded", "request 2 of 2"},
-		"logprobs":         {object{"prompt": "a", "logprobs": 6}, 400, "logprobs", nil, "[0, 5]"},
+		"logprobs":         {object{"prompt": "a", "logprobs": 6}, 400, "logprobs", nil, "between 0 and 5"},
 		"logprobs bool":    {object{"prompt": "a", "logprobs": true}, 400, "logprobs", nil, "not a boolean"},
 		"choices":          {object{"prompt": strings.Split(strings.Repeat("a ", 200), " ")[:200], "n": 100}, 400, "n", nil, "at most 1024"},
 		"prompts":          {object{"prompt": strings.Split(strings.Repeat("a ", 2000), " ")[:2000]}, 400, "prompt", nil, "at most 1024"},
@@ -162,7 +162,7 @@ func TestBadChats(t *testing.T) {
 		"two limits":       {object{"messages": hello, "max_tokens": 1, "max_completion_tokens": 2}, 400, "max_completion_tokens", nil, "differ"},
 		"limit":            {object{"messages": hello, "max_completion_tokens": 0}, 400, "max_completion_tokens", nil, "at least 1"},
 		"top_logprobs":     {object{"messages": hello, "top_logprobs": 2}, 400, "top_logprobs", nil, "needs logprobs"},
-		"many":             {object{"messages": hello, "logprobs": true, "top_logprobs": 21}, 400, "top_logprobs", nil, "[0, 20]"},
+		"many":             {object{"messages": hello, "logprobs": true, "top_logprobs": 21}, 400, "top_logprobs", nil, "between 0 and 20"},
 		"template args":    {object{"messages": hello, "chat_template_kwargs": 3}, 400, "chat_template_kwargs", nil, "an object"},
 		"audio":            {object{"messages": hello, "modalities": list{"audio"}}, 400, "modalities", "unsupported_parameter", "text"},
 	})
@@ -184,7 +184,7 @@ func TestBadGenerates(t *testing.T) {
 		"too long":     {object{"text": strings.Repeat("word ", 100)}, 400, "text", "context_length_exceeded", "context is 64"},
 		"ids too long": {object{"input_ids": make([]int, 100)}, 400, "input_ids", "context_length_exceeded", "context is 64"},
 		"params":       {object{"text": "a", "sampling_params": list{}}, 400, "sampling_params", nil, "an object"},
-		"range":        {sampling(object{"temperature": 9}), 400, "sampling_params.temperature", nil, "[0, 2]"},
+		"range":        {sampling(object{"temperature": 9}), 400, "sampling_params.temperature", nil, "between 0 and 2"},
 		"two seeds":    {sampling(object{"seed": 1, "sampling_seed": 2}), 400, "sampling_params.sampling_seed", nil, "both given and differ"},
 		"two minimums": {sampling(object{"min_tokens": 1, "min_new_tokens": 2}), 400, "sampling_params.min_new_tokens", nil, "both given and differ"},
 		"type":         {sampling(object{"top_k": "x"}), 400, "sampling_params.top_k", nil, "an integer"},
@@ -192,15 +192,15 @@ func TestBadGenerates(t *testing.T) {
 		"limit":        {sampling(object{"max_new_tokens": -1}), 400, "sampling_params.max_new_tokens", nil, "at least 0"},
 		"regex":        {sampling(object{"regex": "a*"}), 400, "sampling_params.regex", "unsupported_parameter", "not supported"},
 		"spaces":       {sampling(object{"spaces_between_special_tokens": false}), 400, "sampling_params.spaces_between_special_tokens", "unsupported_parameter", "not supported"},
-		"on top":       {object{"text": "a", "temperature": 0.5}, 400, "temperature", "unknown_parameter", `belongs into sampling_params, as in {"sampling_params": {"temperature": …}}`},
-		"limit on top": {object{"text": "a", "max_new_tokens": 5}, 400, "max_new_tokens", "unknown_parameter", "belongs into sampling_params"},
-		"near on top":  {object{"text": "a", "max_tokens": 5}, 400, "max_tokens", "unknown_parameter", "belong into sampling_params; did you mean max_new_tokens?"},
+		"on top":       {object{"text": "a", "temperature": 0.5}, 400, "temperature", "unknown_parameter", `put it in sampling_params, as in {"sampling_params": {"temperature": …}}`},
+		"limit on top": {object{"text": "a", "max_new_tokens": 5}, 400, "max_new_tokens", "unknown_parameter", "put it in sampling_params"},
+		"near on top":  {object{"text": "a", "max_tokens": 5}, 400, "max_tokens", "unknown_parameter", "put sampling parameters in sampling_params; did you mean max_new_tokens?"},
 		"near at top":  {object{"text": "a", "steam": true}, 400, "steam", "unknown_parameter", "not a parameter of this endpoint; did you mean stream?"},
 		"nowhere":      {object{"text": "a", "colour_of_the_sky": 5}, 400, "colour_of_the_sky", "unknown_parameter", "not a parameter of this endpoint"},
 		"regex on top": {object{"text": "a", "regex": "a*"}, 400, "regex", "unsupported_parameter", "not supported"},
-		"too deep":     {sampling(object{"stream": true}), 400, "sampling_params.stream", "unknown_parameter", "belongs beside sampling_params"},
+		"too deep":     {sampling(object{"stream": true}), 400, "sampling_params.stream", "unknown_parameter", "put it beside sampling_params"},
 		"lora":         {object{"text": "a", "lora_path": "x"}, 400, "lora_path", "unsupported_parameter", "not supported"},
-		"top":          {object{"text": "a", "return_logprob": true, "top_logprobs_num": 21}, 400, "top_logprobs_num", nil, "[0, 20]"},
+		"top":          {object{"text": "a", "return_logprob": true, "top_logprobs_num": 21}, 400, "top_logprobs_num", nil, "between 0 and 20"},
 		"top alone":    {object{"text": "a", "top_logprobs_num": 2}, 400, "top_logprobs_num", nil, "return_logprob"},
 		"start":        {object{"text": "a", "return_logprob": true, "logprob_start_len": -2}, 400, "logprob_start_len", nil, "position"},
 		"start alone":  {object{"text": "a", "logprob_start_len": 0}, 400, "logprob_start_len", nil, "return_logprob"},
@@ -232,13 +232,13 @@ func TestBadBodies(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{MaxBodyBytes: 2000}})
 	for path, key := range map[string]string{"/v1/chat/completions": "model", "/v1/completions": "model", "/generate": "rid", "/tokenize": "model", "/detokenize": "model", "/abort_request": "rid"} {
 		refuse(t, s, path, map[string]badBody{
-			"nothing":   {"", 400, nil, nil, "ends before"},
-			"cut":       {`{"` + key + `": "fa`, 400, nil, nil, "ends before"},
+			"nothing":   {"", 400, nil, nil, "the request body is empty"},
+			"cut":       {`{"` + key + `": "fa`, 400, nil, nil, "incomplete JSON"},
 			"syntax":    {`{"` + key + `": }`, 400, nil, nil, fmt.Sprintf("not valid JSON at byte %d:", len(key)+5)},
 			"array":     {`[1]`, 400, nil, nil, "must be a JSON object, not an array"},
 			"null":      {`null`, 400, nil, nil, "must be a JSON object, not null"},
 			"string":    {`"x"`, 400, nil, nil, "must be a JSON object, not a string"},
-			"two":       {`{} {}`, 400, nil, nil, "more after"},
+			"two":       {`{} {}`, 400, nil, nil, "more text follows"},
 			"not UTF-8": {"{\"model\": \"\xff\"}", 400, nil, nil, "UTF-8 at byte 11"},
 			"too large": {`{"model": "` + strings.Repeat("x", 3000) + `"}`, 413, nil, nil, "2000 bytes"},
 		})

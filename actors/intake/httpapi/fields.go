@@ -43,7 +43,7 @@ func fieldNames(t reflect.Type) []string {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		switch {
-		case f.Type == reflect.TypeFor[refusable]():
+		case f.Type == reflect.TypeFor[refusable](), f.Type == reflect.TypeFor[refusableNative](), f.Type == reflect.TypeFor[refusableSampling]():
 			continue
 		case f.Anonymous:
 			names = append(names, fieldNames(f.Type)...)

@@ -19,7 +19,7 @@ func (s *Server) unlessFull(next handler) handler {
 			return next(w, r)
 		}
 		pause := int(min(math.Ceil(wait.Seconds()), longestPause))
-		return (&apiError{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "rate_limit_exceeded", RetryAfter: pause}).
+		return newError(http.StatusTooManyRequests).coded("rate_limit_exceeded").retry(pause).
 			say("a new request would have its turn in about %s, the server takes none that would wait for more than %s (half of queue-timeout); send it again in %d s",
 				own(wait.Round(time.Second)), own(most), own(pause))
 	}

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -12,36 +11,26 @@ import (
 // generateRequest is the body of /generate, SGLang's native endpoint.
 type generateRequest struct {
 	scheduling
-	User              *string         `json:"user"`
-	Text              promptJSON      `json:"text"`
-	InputIDs          promptJSON      `json:"input_ids"`
-	SamplingParams    json.RawMessage `json:"sampling_params"`
-	RID               string          `json:"rid"`
-	Stream            *bool           `json:"stream"`
-	ReturnLogprob     *bool           `json:"return_logprob"`
-	LogprobStartLen   *int            `json:"logprob_start_len"`
-	TopLogprobsNum    *int            `json:"top_logprobs_num"`
-	ReturnText        *bool           `json:"return_text_in_logprobs"`
-	LoraPath          json.RawMessage `json:"lora_path"`
-	ReturnHidden      json.RawMessage `json:"return_hidden_states"`
-	SessionParams     json.RawMessage `json:"session_params"`
-	ImageData         json.RawMessage `json:"image_data"`
-	CustomProcessor   json.RawMessage `json:"custom_logit_processor"`
-	TokenIDsLogprob   json.RawMessage `json:"token_ids_logprob"`
-	BackgroundRequest json.RawMessage `json:"background"`
+	refusableNative
+	User            *string         `json:"user"`
+	Text            promptJSON      `json:"text"`
+	InputIDs        promptJSON      `json:"input_ids"`
+	SamplingParams  json.RawMessage `json:"sampling_params"`
+	RID             string          `json:"rid"`
+	Stream          *bool           `json:"stream"`
+	ReturnLogprob   *bool           `json:"return_logprob"`
+	LogprobStartLen *int            `json:"logprob_start_len"`
+	TopLogprobsNum  *int            `json:"top_logprobs_num"`
+	ReturnText      *bool           `json:"return_text_in_logprobs"`
 }
 
 // nativeSampling are SGLang's names for the shared parameters.
 type nativeSampling struct {
 	sampling
-	MaxNewTokens *int            `json:"max_new_tokens"` // 0 computes the prompt alone
-	MinNewTokens *int            `json:"min_new_tokens"`
-	SamplingSeed *int64          `json:"sampling_seed"`
-	JSONSchema   json.RawMessage `json:"json_schema"`
-	Regex        json.RawMessage `json:"regex"`
-	EBNF         json.RawMessage `json:"ebnf"`
-	StopRegex    json.RawMessage `json:"stop_regex"`
-	CustomParams json.RawMessage `json:"custom_params"`
+	refusableSampling
+	MaxNewTokens *int   `json:"max_new_tokens"` // 0 computes the prompt alone
+	MinNewTokens *int   `json:"min_new_tokens"`
+	SamplingSeed *int64 `json:"sampling_seed"`
 	// Spaces has an effect with Hugging Face's slow tokenizers only; the value
 	// true is their default and asks for nothing.
 	Spaces *bool `json:"spaces_between_special_tokens"`
@@ -122,8 +111,8 @@ func (s *Server) prepareGenerate(ctx context.Context, req *generateRequest) ([]m
 	}
 	n := native.choices()
 	g.list = g.list || n > 1
-	if total := len(g.prompts) * n; total > maxPrompts {
-		return nil, nil, invalid("sampling_params.n", "%d prompts times n %d are %d choices, at most %d are taken in one call", own(len(g.prompts)), n, own(total), own(maxPrompts))
+	if err := checkChoices("sampling_params.n", len(g.prompts), n); err != nil {
+		return nil, nil, err
 	}
 	g.n = n
 	base := s.submission(ctx, &req.scheduling, req.User)
@@ -163,15 +152,8 @@ func (req *generateRequest) sampling(ctx context.Context) (*nativeSampling, *api
 		return nil, unsupported("sampling_params.spaces_between_special_tokens", "leave it out or send true")
 	}
 	return native, firstOf(
-		refuseSet("sampling_params.", native.refusable()),
-		refuseSet("", []known{{"lora_path", req.LoraPath}, {"return_hidden_states", req.ReturnHidden},
-			{"session_params", req.SessionParams}, {"image_data", req.ImageData}, {"custom_logit_processor", req.CustomProcessor},
-			{"token_ids_logprob", req.TokenIDsLogprob}, {"background", req.BackgroundRequest}}))
-}
-
-// refusable are the sampling parameters of SGLang without effect here.
-func (n *nativeSampling) refusable() []known {
-	return []known{{"json_schema", n.JSONSchema}, {"regex", n.Regex}, {"ebnf", n.EBNF}, {"stop_regex", n.StopRegex}, {"custom_params", n.CustomParams}}
+		refuseSet("sampling_params.", native.refusableSampling),
+		refuseSet("", req.refusableNative))
 }
 
 // logprobParams reads what is asked about probabilities.
@@ -181,7 +163,7 @@ func (g *generation) logprobParams(req *generateRequest, p *messages.SamplingPar
 		g.top = *req.TopLogprobsNum
 	}
 	if g.top < 0 || g.top > maxTopLogprobs {
-		return invalid("top_logprobs_num", "top_logprobs_num is %d, it must be in [0, %d]", g.top, own(maxTopLogprobs))
+		return outside("top_logprobs_num", g.top, 0, maxTopLogprobs)
 	}
 	start := -1
 	if req.LogprobStartLen != nil {
@@ -189,7 +171,7 @@ func (g *generation) logprobParams(req *generateRequest, p *messages.SamplingPar
 	}
 	switch {
 	case start < -1:
-		return invalid("logprob_start_len", "logprob_start_len is %d, it must be a position in the prompt, or -1 for output only", start)
+		return invalid("logprob_start_len", "logprob_start_len is %d; it must be a position in the prompt, or -1 for output only", start)
 	case !g.logprobs && g.top > 0:
 		return invalid("top_logprobs_num", "top_logprobs_num needs return_logprob: true")
 	case !g.logprobs && start >= 0:
@@ -200,24 +182,6 @@ func (g *generation) logprobParams(req *generateRequest, p *messages.SamplingPar
 	p.TopLogprobs, g.startLen = g.top, start
 	if start >= 0 {
 		p.PromptLogprobs, p.PromptLogprobStart = g.top, start
-	}
-	return nil
-}
-
-// known is a parameter of other servers.
-type known struct {
-	name  string
-	value json.RawMessage
-}
-
-// refuseSet refuses parameters that are known, set and without effect here.
-func refuseSet(prefix string, params []known) *apiError {
-	for _, p := range params {
-		switch string(bytes.TrimSpace(p.value)) {
-		case "", "null", "false", "0", "[]", "{}":
-		default:
-			return unsupported(prefix+p.name, "leave it out")
-		}
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (h *hostRule) check(r *http.Request) *apiError {
 	if ok && (isLoopback(name) || h.allowed[name]) {
 		return nil
 	}
-	e := &apiError{Status: http.StatusForbidden, Type: "invalid_request_error", Code: "host_not_allowed"}
+	e := newError(http.StatusForbidden).coded("host_not_allowed")
 	if r.Host == "" {
 		return e.say("the request names no host; send the header Host, for example localhost")
 	}

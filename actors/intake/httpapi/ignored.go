@@ -3,6 +3,9 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
 )
 
 // accounting are parameters of the OpenAI API that say who asks or where the
@@ -14,87 +17,77 @@ type accounting struct {
 	Metadata         json.RawMessage `json:"metadata"`
 }
 
-// refusable are parameters that other servers give a meaning. They are taken
-// in the values that mean "nothing special" and refused otherwise.
-type refusable struct {
-	Store               json.RawMessage `json:"store"`
-	ServiceTier         json.RawMessage `json:"service_tier"`
-	ResponseFormat      json.RawMessage `json:"response_format"`
-	Modalities          json.RawMessage `json:"modalities"`
-	Audio               json.RawMessage `json:"audio"`
-	Tools               json.RawMessage `json:"tools"`
-	ToolChoice          json.RawMessage `json:"tool_choice"`
-	ParallelToolCalls   json.RawMessage `json:"parallel_tool_calls"`
-	Functions           json.RawMessage `json:"functions"`
-	FunctionCall        json.RawMessage `json:"function_call"`
-	Prediction          json.RawMessage `json:"prediction"`
-	ReasoningEffort     json.RawMessage `json:"reasoning_effort"`
-	Verbosity           json.RawMessage `json:"verbosity"`
-	WebSearchOptions    json.RawMessage `json:"web_search_options"`
-	PromptCacheRetent   json.RawMessage `json:"prompt_cache_retention"`
-	PromptCacheOptions  json.RawMessage `json:"prompt_cache_options"`
-	Moderation          json.RawMessage `json:"moderation"`
-	BestOf              json.RawMessage `json:"best_of"`
-	Suffix              json.RawMessage `json:"suffix"`
-	GuidedJSON          json.RawMessage `json:"guided_json"`
-	JSONSchema          json.RawMessage `json:"json_schema"`
-	Regex               json.RawMessage `json:"regex"`
-	EBNF                json.RawMessage `json:"ebnf"`
-	LoraPath            json.RawMessage `json:"lora_path"`
-	ContinueFinalMessag json.RawMessage `json:"continue_final_message"`
-}
+// The structs below are parameters that other servers give a meaning and this
+// one does not. null and the values in the tag neutral, which ask for nothing,
+// are accepted; others are refused. The tag remedy says what to do instead of
+// leaving the parameter out.
+type (
+	refusable struct {
+		Store                json.RawMessage `json:"store" neutral:"false" remedy:"leave it out or send false"`
+		ServiceTier          json.RawMessage `json:"service_tier" neutral:"\"auto\" \"default\""`
+		ResponseFormat       json.RawMessage `json:"response_format" neutral:"{\"type\":\"text\"}" remedy:"only {\"type\": \"text\"} is"`
+		Modalities           json.RawMessage `json:"modalities" neutral:"[\"text\"]" remedy:"only [\"text\"] is"`
+		Audio                json.RawMessage `json:"audio"`
+		Tools                json.RawMessage `json:"tools" neutral:"[]" remedy:"leave it out; describe the tools in a message"`
+		ToolChoice           json.RawMessage `json:"tool_choice" neutral:"\"none\" \"auto\""`
+		ParallelToolCalls    json.RawMessage `json:"parallel_tool_calls" neutral:"true false"`
+		Functions            json.RawMessage `json:"functions" neutral:"[]" remedy:"leave it out; describe the functions in a message"`
+		FunctionCall         json.RawMessage `json:"function_call" neutral:"\"none\" \"auto\""`
+		Prediction           json.RawMessage `json:"prediction"`
+		ReasoningEffort      json.RawMessage `json:"reasoning_effort" remedy:"leave it out; a template's own switches go into chat_template_kwargs"`
+		Verbosity            json.RawMessage `json:"verbosity"`
+		WebSearchOptions     json.RawMessage `json:"web_search_options"`
+		PromptCacheRetention json.RawMessage `json:"prompt_cache_retention" remedy:"leave it out; prefixes are always cached"`
+		PromptCacheOptions   json.RawMessage `json:"prompt_cache_options" remedy:"leave it out; prefixes are always cached"`
+		Moderation           json.RawMessage `json:"moderation"`
+		BestOf               json.RawMessage `json:"best_of" neutral:"1" remedy:"ask for n choices instead"`
+		Suffix               json.RawMessage `json:"suffix" neutral:"\"\""`
+		GuidedJSON           json.RawMessage `json:"guided_json"`
+		JSONSchema           json.RawMessage `json:"json_schema"`
+		Regex                json.RawMessage `json:"regex"`
+		EBNF                 json.RawMessage `json:"ebnf"`
+		LoraPath             json.RawMessage `json:"lora_path"`
+		ContinueFinalMessage json.RawMessage `json:"continue_final_message" neutral:"false" remedy:"use /v1/completions with the text so far"`
+	}
+	// refusableNative are those of /generate.
+	refusableNative struct {
+		LoraPath             json.RawMessage `json:"lora_path" neutral:"false 0 [] {}"`
+		ReturnHiddenStates   json.RawMessage `json:"return_hidden_states" neutral:"false 0 [] {}"`
+		SessionParams        json.RawMessage `json:"session_params" neutral:"false 0 [] {}"`
+		ImageData            json.RawMessage `json:"image_data" neutral:"false 0 [] {}"`
+		CustomLogitProcessor json.RawMessage `json:"custom_logit_processor" neutral:"false 0 [] {}"`
+		TokenIDsLogprob      json.RawMessage `json:"token_ids_logprob" neutral:"false 0 [] {}"`
+		Background           json.RawMessage `json:"background" neutral:"false 0 [] {}"`
+	}
+	// refusableSampling are those of /generate's sampling_params.
+	refusableSampling struct {
+		JSONSchema   json.RawMessage `json:"json_schema" neutral:"false 0 [] {}"`
+		Regex        json.RawMessage `json:"regex" neutral:"false 0 [] {}"`
+		EBNF         json.RawMessage `json:"ebnf" neutral:"false 0 [] {}"`
+		StopRegex    json.RawMessage `json:"stop_regex" neutral:"false 0 [] {}"`
+		CustomParams json.RawMessage `json:"custom_params" neutral:"false 0 [] {}"`
+	}
+)
 
-// longestNeutral is above the length of every neutral value below, in bytes and
-// with white space.
+// longestNeutral is above the length of every neutral value, in bytes and with
+// white space.
 const longestNeutral = 256
 
-// check refuses what would have to have an effect.
-func (f *refusable) check() *apiError {
-	for _, p := range []struct {
-		name    string
-		value   json.RawMessage
-		neutral []string
-		remedy  string
-	}{
-		{"store", f.Store, []string{"false"}, "leave it out or send false"},
-		{"service_tier", f.ServiceTier, []string{`"auto"`, `"default"`}, "leave it out"},
-		{"response_format", f.ResponseFormat, []string{`{"type":"text"}`}, `only {"type": "text"} is`},
-		{"modalities", f.Modalities, []string{`["text"]`}, `only ["text"] is`},
-		{"audio", f.Audio, nil, "leave it out"},
-		{"tools", f.Tools, []string{"[]"}, "leave it out; describe the tools in a message"},
-		{"tool_choice", f.ToolChoice, []string{`"none"`, `"auto"`}, "leave it out"},
-		{"parallel_tool_calls", f.ParallelToolCalls, []string{"true", "false"}, "leave it out"},
-		{"functions", f.Functions, []string{"[]"}, "leave it out; describe the functions in a message"},
-		{"function_call", f.FunctionCall, []string{`"none"`, `"auto"`}, "leave it out"},
-		{"prediction", f.Prediction, nil, "leave it out"},
-		{"reasoning_effort", f.ReasoningEffort, nil, "leave it out; a template's own switches go into chat_template_kwargs"},
-		{"verbosity", f.Verbosity, nil, "leave it out"},
-		{"web_search_options", f.WebSearchOptions, nil, "leave it out"},
-		{"prompt_cache_retention", f.PromptCacheRetent, nil, "leave it out; prefixes are always cached"},
-		{"prompt_cache_options", f.PromptCacheOptions, nil, "leave it out; prefixes are always cached"},
-		{"moderation", f.Moderation, nil, "leave it out"},
-		{"best_of", f.BestOf, []string{"1"}, "ask for n choices instead"},
-		{"suffix", f.Suffix, []string{`""`}, "leave it out"},
-		{"guided_json", f.GuidedJSON, nil, "leave it out"},
-		{"json_schema", f.JSONSchema, nil, "leave it out"},
-		{"regex", f.Regex, nil, "leave it out"},
-		{"ebnf", f.EBNF, nil, "leave it out"},
-		{"lora_path", f.LoraPath, nil, "leave it out"},
-		{"continue_final_message", f.ContinueFinalMessag, []string{"false"}, "use /v1/completions with the text so far"},
-	} {
-		if len(p.value) == 0 || string(p.value) == "null" {
+// refuseSet refuses the first field of a struct of refusable parameters that is
+// set and not neutral; prefix is where they are.
+func refuseSet(prefix string, params any) *apiError {
+	fields := reflect.ValueOf(params)
+	for i := range fields.NumField() {
+		f, value := fields.Type().Field(i), fields.Field(i).Bytes()
+		if isNull(value) {
 			continue
 		}
 		var compact bytes.Buffer
-		if len(p.value) <= longestNeutral {
-			_ = json.Compact(&compact, p.value) // it was checked, so it is JSON
+		if len(value) <= longestNeutral {
+			_ = json.Compact(&compact, value) // it was checked, so it is JSON
 		}
-		neutral := false
-		for _, n := range p.neutral {
-			neutral = neutral || compact.String() == n
-		}
-		if !neutral {
-			return unsupported(p.name, p.remedy)
+		if !slices.Contains(strings.Fields(f.Tag.Get("neutral")), compact.String()) {
+			return unsupported(prefix+jsonName(f), orElse(f.Tag.Get("remedy"), "leave it out"))
 		}
 	}
 	return nil

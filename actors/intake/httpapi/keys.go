@@ -131,7 +131,8 @@ func (s *Server) withKey(needed access, next handler) handler {
 	}
 }
 
-// needsAdmin refuses what concerns every client to who has not the admin key.
+// needsAdmin rejects callers without the admin key from endpoints that affect
+// all clients.
 func (s *Server) needsAdmin(w http.ResponseWriter, r *http.Request, what string) *apiError {
 	who, key := sender(r.Context())
 	switch {
@@ -140,9 +141,9 @@ func (s *Server) needsAdmin(w http.ResponseWriter, r *http.Request, what string)
 	case key == "":
 		return unauthorized(w, "%s needs the admin key; send it as Authorization: Bearer KEY", what)
 	case len(s.rulesFor(r.Context()).keys.admin) > 0:
-		return forbidden("%s concerns every client of this server, so an API key does not open it; send the admin key", what)
+		return forbidden("%s affects all clients and requires the admin key", what)
 	}
-	return forbidden("%s concerns every client of this server, and it has several API keys but no admin key; start it with admin-api-key and send that", what)
+	return forbidden("%s affects all clients and is disabled, since the server has several API keys but no admin key; start it with admin-api-key", what)
 }
 
 // sender is who sends a request, and the digest of the key or "".
@@ -163,9 +164,9 @@ func cacheOwner(ctx context.Context) string {
 
 func unauthorized(w http.ResponseWriter, format string, args ...any) *apiError {
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	return (&apiError{Status: http.StatusUnauthorized, Type: "invalid_request_error", Code: "invalid_api_key"}).say(format, args...)
+	return newError(http.StatusUnauthorized).coded("invalid_api_key").say(format, args...)
 }
 
 func forbidden(format string, args ...any) *apiError {
-	return (&apiError{Status: http.StatusForbidden, Type: "invalid_request_error", Code: "admin_key_required"}).say(format, args...)
+	return newError(http.StatusForbidden).coded("admin_key_required").say(format, args...)
 }

@@ -78,7 +78,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 					if got != want {
 						t.Errorf("%s %s with %q gives %d, want %d: %s", e.method, e.path, key, got, want, body)
 					}
-					remedy := "send the admin key"
+					remedy := "requires the admin key"
 					if c.admin == "" {
 						remedy = "start it with admin-api-key"
 					}

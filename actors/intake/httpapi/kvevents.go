@@ -42,7 +42,7 @@ type cacheEvent struct {
 // goes away, does not keep up, or the server drains.
 func (s *Server) kvEvents(w http.ResponseWriter, r *http.Request) *apiError {
 	if s.Observe == nil {
-		return (&apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Code: "kv_events_off"}).
+		return newError(http.StatusNotFound).coded("kv_events_off").
 			say("KV events are off; start the server with kv-events")
 	}
 	after, fromNow, bad := eventsAfter(r)
@@ -57,15 +57,15 @@ func (s *Server) kvEvents(w http.ResponseWriter, r *http.Request) *apiError {
 	select {
 	case a := <-reply:
 		if a.Refused != "" {
-			return (&apiError{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "too_many_readers", RetryAfter: 1}).say("%s", own(a.Refused))
+			return newError(http.StatusTooManyRequests).coded("too_many_readers").retry(1).say("%s", own(a.Refused))
 		}
 		if err := stream.begin(a); err != nil {
 			return stalled(err)
 		}
 	case <-s.quit:
-		return (&apiError{Status: http.StatusServiceUnavailable, Type: "server_error", RetryAfter: 5}).say("the server is shutting down")
+		return shuttingDown()
 	case <-r.Context().Done():
-		return gone(r.Context(), nil)
+		return clientGone(r.Context(), nil)
 	}
 	return s.follow(r, &stream)
 }
@@ -83,7 +83,7 @@ func eventsAfter(r *http.Request) (after uint64, fromNow bool, bad *apiError) {
 	}
 	after, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, false, invalid("after", "after is %q, it must be the number of an event, 0 for all that are kept", clip(text, 64))
+		return 0, false, invalid("after", "after is %q; it must be the number of an event, or 0 for all that are kept", clip(text, 64))
 	}
 	return after, false, nil
 }
@@ -109,7 +109,7 @@ func (s *Server) follow(r *http.Request, stream *kvStream) *apiError {
 		case <-s.quit:
 			return nil
 		case <-r.Context().Done():
-			return gone(r.Context(), nil)
+			return clientGone(r.Context(), nil)
 		}
 	}
 }

@@ -225,7 +225,7 @@ func TestNoTextOfAClientLeaks(t *testing.T) {
 				t.Errorf("%d cases, want at least %d", len(m.cases), least)
 			}
 			log := s.Logs()
-			if !strings.Contains(log, "top_p is …, it must be in [0, 1]") || !strings.Contains(log, `"param":"sampling_params.top_p"`) {
+			if !strings.Contains(log, "top_p is …; it must be between 0 and 1") || !strings.Contains(log, `"param":"sampling_params.top_p"`) {
 				t.Error("the log does not say which check failed")
 			}
 			m.look(t, "the JSON log", log)

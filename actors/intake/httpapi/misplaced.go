@@ -12,26 +12,26 @@ func misplaced(err *apiError) *apiError {
 		return err
 	}
 	name, deeper := clip(err.Param, 64), fieldNames(reflect.TypeFor[nativeSampling]())
-	if slices.ContainsFunc((&nativeSampling{}).refusable(), func(k known) bool { return k.name == err.Param }) {
+	if _, known := fieldsOf(reflect.TypeFor[refusableSampling]())[err.Param]; known {
 		return unsupported(name, "leave it out")
 	}
 	if slices.Contains(deeper, err.Param) {
-		return err.say(`%s is a sampling parameter: it belongs into sampling_params, as in {"sampling_params": {"%s": …}}`, name, name)
+		return err.say(`%s is a sampling parameter; put it in sampling_params, as in {"sampling_params": {"%s": …}}`, name, name)
 	}
 	// A name that is near to one of this level has been suggested that.
 	if didYouMean(err.Param, fieldNames(reflect.TypeFor[generateRequest]())) == "" {
 		if near := didYouMean(err.Param, deeper); near != "" {
-			err.say("%s is not a parameter of this endpoint; sampling parameters belong into sampling_params%s", name, own(near))
+			err.say("%s is not a parameter of this endpoint; put sampling parameters in sampling_params%s", name, own(near))
 		}
 	}
 	return err
 }
 
 // misplacedDeep tells of an unknown parameter within sampling_params that it
-// stands beside it.
+// belongs beside it.
 func misplacedDeep(err *apiError) *apiError {
 	if err.Code == codeUnknown && slices.Contains(fieldNames(reflect.TypeFor[generateRequest]()), err.Param) {
-		err.say("%s is not a sampling parameter: it belongs beside sampling_params, not into it", clip(err.Param, 64))
+		err.say("%s is not a sampling parameter; put it beside sampling_params, not in it", clip(err.Param, 64))
 	}
 	return err
 }

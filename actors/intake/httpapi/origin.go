@@ -46,7 +46,7 @@ func door(rule func(*http.Request) (*hostRule, []string), acts func(*http.Reques
 			return
 		}
 		if foreign(r, origins) && acts(r) {
-			refuse(w, r, (&apiError{Status: http.StatusForbidden, Type: "invalid_request_error", Code: "origin_not_allowed"}).
+			refuse(w, r, newError(http.StatusForbidden).coded("origin_not_allowed").
 				say("the request comes from a page of another origin; if that may call this server, start it with cors-origins and the origin, and behind a reverse proxy pass the header Host on"))
 			return
 		}

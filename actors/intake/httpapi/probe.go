@@ -177,9 +177,9 @@ func (s *Server) healthGenerate(w http.ResponseWriter, r *http.Request) *apiErro
 		w.Header().Set("Retry-After", "1")
 		v.status = "busy"
 	case errors.Is(err, errClosed):
-		return (&apiError{Status: http.StatusServiceUnavailable, Type: "server_error", RetryAfter: 5}).say("%s", own(err))
+		return shuttingDown()
 	case err != nil:
-		return gone(r.Context(), nil)
+		return clientGone(r.Context(), nil)
 	case v.err != nil:
 		return v.err
 	}
@@ -213,7 +213,7 @@ func (s *Server) computeToken(ctx context.Context) verdict {
 		why = cause.Error()
 	}
 	s.Log.Warn().Str("cause", clip(why, maxErrorMessage)).Msg("the engine does not compute the token of /health_generate")
-	return verdict{err: (&apiError{Status: http.StatusServiceUnavailable, Type: "server_error", RetryAfter: 1}).say("the engine computes nothing: %s", own(why))}
+	return verdict{err: newError(http.StatusServiceUnavailable).retry(1).say("the engine computes nothing: %s", own(why))}
 }
 
 // progress is when the engine was last seen to get on. One probe at a time uses

@@ -79,7 +79,7 @@ func parsePrompts(ctx context.Context, m *Model, raw promptJSON, param string, e
 // one takes one string or list of token ids.
 func (r *promptReader) one(raw []byte, name string) (prompt, *apiError) {
 	if r.ctx.Err() != nil { // nobody waits for the rest
-		return prompt{}, gone(r.ctx, nil)
+		return prompt{}, clientGone(r.ctx, nil)
 	}
 	if raw[0] != '"' {
 		return r.listed(raw, name)
@@ -127,6 +127,14 @@ func (r *promptReader) listed(raw []byte, name string) (prompt, *apiError) {
 
 // maxEscape is how many bytes of JSON a byte of text takes at most: \u0041.
 const maxEscape = 6
+
+// checkChoices bounds the choices of all prompts together; param is n's name.
+func checkChoices(param string, prompts, n int) *apiError {
+	if total := prompts * n; total > maxPrompts {
+		return invalid(param, "%d prompts times n %d are %d choices; at most %d are allowed in one call", own(prompts), n, own(total), own(maxPrompts))
+	}
+	return nil
+}
 
 // counted is how many tokens of a prompt are counted: intake says exactly by how
 // much a prompt is too long, but not at any cost.

@@ -114,9 +114,9 @@ func (s *sampling) numbers(p *messages.SamplingParams, m *Model) *apiError {
 		*f.into = float32(v)
 		switch {
 		case f.openLow && !(*f.into > float32(f.low) && v <= f.high):
-			return invalid(f.name, "%s is %v, it must be above %v and at most %v", f.name, v, own(f.low), own(f.high))
+			return invalid(f.name, "%s is %v; it must be above %v and at most %v", f.name, v, own(f.low), own(f.high))
 		case !f.openLow && !(v >= f.low && v <= f.high):
-			return invalid(f.name, "%s is %v, it must be in [%v, %v]", f.name, v, own(f.low), own(f.high))
+			return invalid(f.name, "%s is %v; it must be between %v and %v", f.name, v, own(f.low), own(f.high))
 		}
 	}
 	return nil
@@ -128,24 +128,24 @@ func (s *sampling) counts(p *messages.SamplingParams, topK int, most maxTokens) 
 		topK = *s.TopK
 	}
 	if topK < -1 {
-		return invalid("top_k", "top_k is %d, it must be at least 1, or 0 or -1 to keep every token", topK)
+		return invalid("top_k", "top_k is %d; it must be at least 1, or 0 or -1 to keep every token", topK)
 	}
 	p.TopK = int32(min(max(topK, 0), 1<<30))
 	if p.TopP < smallestTopP { // the smallest nucleus is the likeliest token
 		p.TopP, p.TopK = 1, 1
 	}
 	if s.N != nil && (*s.N < 1 || *s.N > maxChoices) {
-		return invalid("n", "n is %d, it must be in [1, %d]", *s.N, own(maxChoices))
+		return outside("n", *s.N, 1, maxChoices)
 	}
 	if most.value != nil {
 		if *most.value < most.least {
-			return invalid(most.name, "%s is %d, it must be at least %d", most.name, *most.value, own(most.least))
+			return invalid(most.name, "%s is %d; it must be at least %d", most.name, *most.value, own(most.least))
 		}
 		p.MaxTokens = min(max(*most.value, 1), unlimitedTokens)
 	}
 	if s.MinTokens != nil {
 		if *s.MinTokens < 0 || *s.MinTokens > p.MaxTokens {
-			return invalid("min_tokens", "min_tokens is %d, it must be in [0, %d], the most that may be generated", *s.MinTokens, p.MaxTokens)
+			return invalid("min_tokens", "min_tokens is %d; it must be between 0 and %d, the most that may be generated", *s.MinTokens, p.MaxTokens)
 		}
 		p.MinTokens = *s.MinTokens
 	}
@@ -155,11 +155,11 @@ func (s *sampling) counts(p *messages.SamplingParams, topK int, most maxTokens) 
 // stops checks stop strings and stop tokens.
 func (s *sampling) stops(p *messages.SamplingParams, m *Model) *apiError {
 	if len(s.Stop) > maxStops {
-		return invalid("stop", "stop has %d strings, at most %d are taken", own(len(s.Stop)), own(maxStops))
+		return invalid("stop", "stop has %d strings; at most %d are allowed", own(len(s.Stop)), own(maxStops))
 	}
 	for _, stop := range s.Stop {
 		if stop == "" || len(stop) > maxStopBytes {
-			return invalid("stop", "a stop string has %d bytes, it must have 1 to %d", own(len(stop)), own(maxStopBytes))
+			return invalid("stop", "a stop string has %d bytes; it must have 1 to %d", own(len(stop)), own(maxStopBytes))
 		}
 	}
 	if isNull(s.StopTokenIDs) {
@@ -170,7 +170,7 @@ func (s *sampling) stops(p *messages.SamplingParams, m *Model) *apiError {
 		return err
 	}
 	if count > maxStopTokenIDs {
-		return invalid("stop_token_ids", "stop_token_ids has %d ids, at most %d are taken", own(count), own(maxStopTokenIDs))
+		return invalid("stop_token_ids", "stop_token_ids has %d ids; at most %d are allowed", own(count), own(maxStopTokenIDs))
 	}
 	p.StopTokenIDs = ids
 	return nil
@@ -179,18 +179,18 @@ func (s *sampling) stops(p *messages.SamplingParams, m *Model) *apiError {
 // bias checks and sorts logit_bias.
 func (s *sampling) bias(p *messages.SamplingParams, m *Model) *apiError {
 	if len(s.LogitBias) > maxLogitBiases {
-		return invalid("logit_bias", "logit_bias has %d entries, at most %d are taken", own(len(s.LogitBias)), own(maxLogitBiases))
+		return invalid("logit_bias", "logit_bias has %d entries; at most %d are allowed", own(len(s.LogitBias)), own(maxLogitBiases))
 	}
 	for key, bias := range s.LogitBias {
 		id, err := strconv.ParseInt(key, 10, 32)
 		if err != nil || id < 0 || int(id) >= m.Tokenizer.VocabSize() {
-			return invalid("logit_bias", "logit_bias has the key %q, keys are token ids in [0, %d)", clip(key, 64), own(m.Tokenizer.VocabSize()))
+			return invalid("logit_bias", "logit_bias has the key %q; its keys are token ids between 0 and %d", clip(key, 64), own(m.Tokenizer.VocabSize()-1))
 		}
 		if bias == nil {
-			return invalid("logit_bias", "logit_bias of token %d is null, it must be a number in [-100, 100]", id)
+			return invalid("logit_bias", "logit_bias of token %d is null; it must be a number between -100 and 100", id)
 		}
 		if !(*bias >= -100 && *bias <= 100) {
-			return invalid("logit_bias", "logit_bias of token %d is %v, it must be in [-100, 100]", id, *bias)
+			return invalid("logit_bias", "logit_bias of token %d is %v; it must be between -100 and 100", id, *bias)
 		}
 		p.LogitBias = append(p.LogitBias, messages.TokenBias{Token: int32(id), Bias: float32(*bias)})
 	}

@@ -91,13 +91,13 @@ func (s *Server) Handler() http.Handler {
 	for path, method := range methods {
 		mux.HandleFunc(path, s.answer(func(w http.ResponseWriter, r *http.Request) *apiError {
 			w.Header().Set("Allow", method)
-			return (&apiError{Status: http.StatusMethodNotAllowed, Type: "invalid_request_error"}).
-				say("%s does not take %s; use %s", clip(r.URL.Path, 128), r.Method, own(method))
+			return newError(http.StatusMethodNotAllowed).
+				say("%s is not allowed for %s; use %s", r.Method, clip(r.URL.Path, 128), own(method))
 		}))
 	}
 	mux.HandleFunc("/", s.answer(func(w http.ResponseWriter, r *http.Request) *apiError {
-		return (&apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Code: "not_found"}).
-			say("there is no endpoint %s; the generating ones are /v1/chat/completions, /v1/completions and /generate", clip(r.URL.Path, 128))
+		return newError(http.StatusNotFound).coded("not_found").
+			say("unknown endpoint %s; to generate text use /v1/chat/completions, /v1/completions or /generate", clip(r.URL.Path, 128))
 	}))
 	return s.withRequestID(s.withDoor(s.withCORS(mux)))
 }
@@ -138,7 +138,7 @@ func (s *Server) checkModel(name string) *apiError {
 	if name == "" || name == s.Model.ID {
 		return nil
 	}
-	return (&apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Param: "model", Code: "model_not_found"}).
+	return newError(http.StatusNotFound).coded("model_not_found").about("model").
 		say("the model %q is not served here; this server has %q", clip(name, 128), own(s.Model.ID))
 }
 

@@ -71,7 +71,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *call, each fu
 	for {
 		out, err := c.next(r.Context())
 		if err == nil && out != nil && out.Finish != nil {
-			err = c.failure(out.Finish)
+			err = c.endError(out.Finish)
 		}
 		if err != nil {
 			return events.fail(err)
@@ -114,7 +114,7 @@ func (s *sse) fail(e *apiError) *apiError {
 
 // stalled is a failed write: the client is gone or does not read.
 func stalled(err error) *apiError {
-	return (&apiError{Status: statusClientGone, Type: "invalid_request_error"}).say("the client does not read its answer: %v", reason(err))
+	return newError(statusClientGone).say("the client disconnected or does not read its answer: %v", reason(err))
 }
 
 // statusStreamed marks an error that went out as an event; the access log shows

@@ -27,7 +27,7 @@ func parseIDs(m *Model, raw []byte, param string, most int) (ids []int32, count 
 		case size == 0, after[0] != ',' && after[0] != ']':
 			return nil, 0, badID(raw, param)
 		case id < 0, id >= vocab:
-			return nil, 0, invalid(param, "%s has the token id %d at index %d, token ids of this model are in [0, %d)", param, id, own(len(ids)), own(vocab))
+			return nil, 0, invalid(param, "%s has the token id %d at index %d; the token ids of this model are between 0 and %d", param, id, own(len(ids)), own(vocab-1))
 		}
 		ids = append(ids, int32(id))
 		if after[0] == ']' {
@@ -65,7 +65,7 @@ func badID(raw []byte, param string) *apiError {
 		if _, size := leadingID(append(slices.Clip(one[:min(len(one), 16)]), ']')); size == len(one) {
 			return nil
 		}
-		return invalid(param, "%s[%d] is %s, it must be a token id, an integer", param, own(i), clipJSON(one))
+		return invalid(param, "%s[%d] is %s; it must be a token id, an integer", param, own(i), clipJSON(one))
 	})
 	if err == nil {
 		err = invalid(param, "%s must be an array of token ids", param)

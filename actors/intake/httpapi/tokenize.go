@@ -54,7 +54,7 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) *apiError {
 	tokens := make([][]int32, len(texts))
 	for i, text := range texts {
 		if r.Context().Err() != nil { // nobody waits for the rest
-			return gone(r.Context(), nil)
+			return clientGone(r.Context(), nil)
 		}
 		tokens[i] = s.Model.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: req.AddSpecialTokens == nil || *req.AddSpecialTokens, ParseSpecial: true})
 	}
@@ -79,7 +79,7 @@ func parseTexts(raw promptJSON, name string) (texts []string, list bool, err *ap
 		}
 		switch {
 		case !isText:
-			return invalid(param, "%s is %s, it must be a string", name, clipJSON(value))
+			return invalid(param, "%s is %s; it must be a string", name, clipJSON(value))
 		case left < 0:
 			return invalid(param, "%s has more than %d bytes of text; split the call", param, own(maxCallText))
 		}
@@ -163,7 +163,7 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) *apiError {
 	texts := make([]string, len(lists))
 	for i, ids := range lists {
 		if r.Context().Err() != nil { // nobody waits for the rest
-			return gone(r.Context(), nil)
+			return clientGone(r.Context(), nil)
 		}
 		texts[i] = s.Model.Tokenizer.Decode(ids, opts)
 	}
@@ -187,7 +187,7 @@ func parseLists(ctx context.Context, m *Model, raw promptJSON) (lists [][]int32,
 	left, text := maxDecodedIDs, maxDecodedText
 	add := func(raw []byte, name string) *apiError {
 		if ctx.Err() != nil {
-			return gone(ctx, nil)
+			return clientGone(ctx, nil)
 		}
 		ids, count, err := parseIDs(m, raw, name, left)
 		switch {

@@ -29,7 +29,7 @@ func TestSay(t *testing.T) {
 		err             *apiError
 		message, logged string
 	}{
-		"a value":           {invalid("top_p", "%s is %v, it must be in [%v, %v]", "top_p", 3.5, own(0), own(1.0)), "top_p is 3.5, it must be in [0, 1]", "top_p is …, it must be in [0, 1]"},
+		"a value":           {invalid("top_p", "%s is %v; it must be between %v and %v", "top_p", 3.5, own(0), own(1.0)), "top_p is 3.5; it must be between 0 and 1", "top_p is …; it must be between 0 and 1"},
 		"numbers":           {invalid("n", "n is %d of %5.1f", 7, 2.5), "n is 7 of   2.5", "n is … of …"},
 		"own verbs":         {internal("%q %5d %x", own("é"), own(42), own([]byte{1, 2})), `"é"    42 0102`, `"é"    42 0102`},
 		"quoted":            {invalid("", "the key %q", "secret"), `the key "secret"`, "the key …"},
@@ -39,7 +39,7 @@ func TestSay(t *testing.T) {
 		"a name with words": {invalid("", "%s is missing", "messages[secret]"), "messages[secret] is missing", "… is missing"},
 		"digits for index":  {invalid("", "%s", "prompt[918273645]"), "prompt[918273645]", "prompt[…]"},
 		"no argument":       {invalid("", "it is 100%% wrong"), "it is 100% wrong", "it is 100% wrong"},
-		"unsupported":       {unsupported("regex", "leave it out"), "regex is not supported by this server; leave it out", "regex is not supported by this server; leave it out"},
+		"unsupported":       {unsupported("regex", "leave it out"), "regex is not supported; leave it out", "regex is not supported; leave it out"},
 	} {
 		if c.err.Message != c.message || c.err.logged != c.logged {
 			t.Errorf("%s: %q and %q, want %q and %q", name, c.err.Message, c.err.logged, c.message, c.logged)

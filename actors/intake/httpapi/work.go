@@ -32,10 +32,10 @@ func (s *Server) takePlace(ctx context.Context, w *work, size int) *apiError {
 	case place <- struct{}{}:
 		w.place = place
 	case <-ctx.Done():
-		return gone(ctx, nil)
+		return clientGone(ctx, nil)
 	}
 	if ctx.Err() != nil { // both were ready
-		return gone(ctx, nil)
+		return clientGone(ctx, nil)
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func (w *work) parsed(holds int) *apiError {
 
 // noRoom refuses a body for now.
 func noRoom(full string) *apiError {
-	return (&apiError{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "rate_limit_exceeded", RetryAfter: 1}).
+	return newError(http.StatusTooManyRequests).coded("rate_limit_exceeded").retry(1).
 		say("%s; send it again later", own(full))
 }
 
