@@ -25,10 +25,6 @@ func (rt *runtime) attr(v any, name string) (any, error) {
 		if val, ok := x.attr(name); ok {
 			return val, nil
 		}
-	case *Macro:
-		if name == "name" {
-			return x.def.name, nil
-		}
 	}
 	if m := methodOf(v, name); m != nil {
 		return &Function{name, m, v}, nil
@@ -47,15 +43,9 @@ func (rt *runtime) attr(v any, name string) (any, error) {
 func mutates(v any, name string) bool {
 	switch v.(type) {
 	case *List:
-		switch name {
-		case "append", "clear", "pop", "reverse", "insert", "sort", "extend", "remove":
-			return true
-		}
+		return strings.Contains(" append clear pop reverse insert sort extend remove ", " "+name+" ")
 	case *Dict:
-		switch name {
-		case "clear", "pop", "popitem", "setdefault", "update":
-			return true
-		}
+		return strings.Contains(" clear pop popitem setdefault update ", " "+name+" ")
 	}
 	return false
 }
@@ -103,8 +93,6 @@ func (rt *runtime) element(v any, i int64) (any, bool, error) {
 		return x.items[i], true, nil
 	case *Tuple:
 		return x.items[i], true, nil
-	case *rangeValue:
-		return x.start + i*x.step, true, nil
 	case string:
 		if n == len(x) {
 			return x[i : i+1], true, nil
@@ -210,10 +198,6 @@ func (rt *runtime) slice(v any, k *sliceKey) (any, error) {
 	case *Tuple:
 		items, err := pick(x.items)
 		return &Tuple{items}, err
-	case *rangeValue:
-		lo := x.start + int64(start)*x.step
-		st := x.step * int64(step)
-		return &rangeValue{lo, lo + int64(count)*st, st}, nil
 	case string:
 		if step == 1 && count == n {
 			return x, nil
@@ -249,23 +233,18 @@ func (rt *runtime) path(v any, parts []any) (any, error) {
 }
 
 // pathParts splits a filter's attribute argument.
-func pathParts(attr any) ([]any, error) {
+func pathParts(attr any) []any {
 	s, ok := attr.(string)
 	if !ok {
-		return []any{attr}, nil
+		return []any{attr}
 	}
 	var parts []any
-	for start, i := 0, 0; i <= len(s); i++ {
-		if i < len(s) && s[i] != '.' {
-			continue
-		}
-		part := s[start:i]
-		start = i + 1
+	for part := range strings.SplitSeq(s, ".") {
 		if n, err := strconv.ParseUint(part, 10, 31); err == nil {
 			parts = append(parts, int64(n))
 		} else {
 			parts = append(parts, part)
 		}
 	}
-	return parts, nil
+	return parts
 }

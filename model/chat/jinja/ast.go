@@ -34,10 +34,12 @@ type (
 	dictExpr  struct{ keys, vals []expr }
 	condExpr  struct {
 		test, then, els expr // els nil = undefined
-		line            int
 	}
-	andExpr    struct{ l, r expr }
-	orExpr     struct{ l, r expr }
+	// logicExpr is "l and r" if and, else "l or r".
+	logicExpr struct {
+		and  bool
+		l, r expr
+	}
 	notExpr    struct{ x expr }
 	binaryExpr struct {
 		op   string

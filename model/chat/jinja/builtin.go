@@ -30,7 +30,7 @@ func define(params string, call func(rt *runtime, v any, a args) (any, error)) *
 }
 
 // apply binds the arguments and calls the builtin.
-func (b *builtin) apply(rt *runtime, name string, v any, a *Args) (any, error) {
+func (b *builtin) apply(rt *runtime, name string, v any, a *arguments) (any, error) {
 	if b.variadic {
 		return b.call(rt, v, args{all: a})
 	}
@@ -43,8 +43,8 @@ func (b *builtin) apply(rt *runtime, name string, v any, a *Args) (any, error) {
 
 // args are the arguments of one call of a builtin.
 type args struct {
-	bound []any // by parameter; absent where none was given
-	all   *Args // as written, for a variadic builtin only
+	bound []any      // by parameter; absent where none was given
+	all   *arguments // as written, for a variadic builtin only
 }
 
 // absent marks a parameter that was not given.
@@ -104,7 +104,7 @@ func needStr(v any) (string, error) {
 }
 
 // bind matches arguments to parameters as Python does.
-func (a *Args) bind(fn string, params []param) ([]any, error) {
+func (a *arguments) bind(fn string, params []param) ([]any, error) {
 	if len(a.Pos) > len(params) {
 		return nil, typeErr("%s() takes at most %d arguments (%d given)", fn, len(params), len(a.Pos))
 	}

@@ -1,25 +1,24 @@
 package jinja
 
-// Args are the arguments of one call.
-type Args struct {
+// arguments are those of one call.
+type arguments struct {
 	Pos []any
-	Kw  []KwArg
+	Kw  []keyword
 }
 
-// KwArg is one keyword argument.
-type KwArg struct {
+type keyword struct {
 	Name  string
 	Value any
 }
 
-var noArgs = &Args{}
+var noArguments = &arguments{}
 
 // eval evaluates written arguments.
-func (c *callArgs) eval(rt *runtime, sc *scope) (*Args, error) {
+func (c *callArgs) eval(rt *runtime, sc *scope) (*arguments, error) {
 	if len(c.pos) == 0 && len(c.kw) == 0 && c.star == nil {
-		return noArgs, nil
+		return noArguments, nil
 	}
-	a := &Args{}
+	a := &arguments{}
 	var err error
 	if a.Pos, err = rt.evalAll(c.pos, sc); err != nil {
 		return nil, err
@@ -29,7 +28,7 @@ func (c *callArgs) eval(rt *runtime, sc *scope) (*Args, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.Kw = append(a.Kw, KwArg{k.name, v})
+		a.Kw = append(a.Kw, keyword{k.name, v})
 	}
 	if c.star != nil {
 		v, err := rt.eval(c.star, sc)
@@ -74,7 +73,7 @@ func (e *callExpr) invoke(rt *runtime, sc *scope, caller *Macro) (any, error) {
 		return nil, err
 	}
 	if caller != nil {
-		a = &Args{a.Pos, append(a.Kw[:len(a.Kw):len(a.Kw)], KwArg{"caller", caller})}
+		a = &arguments{a.Pos, append(a.Kw[:len(a.Kw):len(a.Kw)], keyword{"caller", caller})}
 	}
 	if m != nil {
 		return m.apply(rt, name, obj, a)
@@ -82,7 +81,7 @@ func (e *callExpr) invoke(rt *runtime, sc *scope, caller *Macro) (any, error) {
 	return rt.callValue(f, a)
 }
 
-func (rt *runtime) callValue(f any, a *Args) (any, error) {
+func (rt *runtime) callValue(f any, a *arguments) (any, error) {
 	switch c := f.(type) {
 	case *Function:
 		return c.of.apply(rt, c.name, c.recv, a)

@@ -4,8 +4,9 @@
 //
 // The measure is Python's jinja2: the same text byte for byte, and an error
 // where it raises one. Values therefore follow Python: insertion-ordered
-// dicts, integers without overflow, floor division, True/False/None, undefined
-// values that print as nothing and fail when used.
+// dicts, floor division, True/False/None, undefined values that print as nothing
+// and fail when used. What no chat template is known to use is left out and
+// refused by its name, such as filters for HTML and formats of numbers.
 //
 // What is safe:
 //

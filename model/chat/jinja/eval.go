@@ -60,17 +60,9 @@ func (e *condExpr) eval(rt *runtime, sc *scope) (any, error) {
 	return rt.eval(e.els, sc)
 }
 
-func (e *andExpr) eval(rt *runtime, sc *scope) (any, error) {
+func (e *logicExpr) eval(rt *runtime, sc *scope) (any, error) {
 	l, err := rt.eval(e.l, sc)
-	if err != nil || !truth(l) {
-		return l, err
-	}
-	return rt.eval(e.r, sc)
-}
-
-func (e *orExpr) eval(rt *runtime, sc *scope) (any, error) {
-	l, err := rt.eval(e.l, sc)
-	if err != nil || truth(l) {
+	if err != nil || truth(l) != e.and {
 		return l, err
 	}
 	return rt.eval(e.r, sc)

@@ -9,11 +9,7 @@ func (s *outStmt) exec(rt *runtime, sc *scope, out *output) (signal, error) {
 	if err != nil {
 		return next, err
 	}
-	str, err := rt.str(v)
-	if err != nil {
-		return next, err
-	}
-	return next, out.write(rt, str)
+	return next, out.print(rt, v)
 }
 
 func (s *ifStmt) exec(rt *runtime, sc *scope, out *output) (signal, error) {
@@ -143,33 +139,29 @@ func (s *setStmt) exec(rt *runtime, sc *scope, _ *output) (signal, error) {
 }
 
 func (s *setBlockStmt) exec(rt *runtime, sc *scope, _ *output) (signal, error) {
-	text, sig, err := rt.capture(s.body, &scope{parent: sc})
+	v, sig, err := rt.captureFiltered(s.body, s.filter, sc)
 	if err != nil || sig != next {
 		return sig, err
-	}
-	var v any = text
-	if s.filter != nil {
-		if v, err = rt.filterBlock(s.filter, sc, text); err != nil {
-			return next, err
-		}
 	}
 	return next, rt.assign(sc, s.target, v)
 }
 
 func (s *filterStmt) exec(rt *runtime, sc *scope, out *output) (signal, error) {
-	text, sig, err := rt.capture(s.body, &scope{parent: sc})
+	v, sig, err := rt.captureFiltered(s.body, s.filter, sc)
 	if err != nil || sig != next {
 		return sig, err
 	}
-	v, err := rt.filterBlock(s.filter, sc, text)
-	if err != nil {
-		return next, err
+	return next, out.print(rt, v)
+}
+
+// captureFiltered is the text of a body, after filters unless filter is nil.
+func (rt *runtime) captureFiltered(body []stmt, filter expr, sc *scope) (any, signal, error) {
+	text, sig, err := rt.capture(body, &scope{parent: sc})
+	if err != nil || sig != next || filter == nil {
+		return text, sig, err
 	}
-	str, err := rt.str(v)
-	if err != nil {
-		return next, err
-	}
-	return next, out.write(rt, str)
+	v, err := rt.filterBlock(filter, sc, text)
+	return v, next, err
 }
 
 // filterBlock applies a chain of filters whose innermost operand is text.
@@ -201,11 +193,7 @@ func (s *callStmt) exec(rt *runtime, sc *scope, out *output) (signal, error) {
 	if err != nil {
 		return next, err
 	}
-	str, err := rt.str(v)
-	if err != nil {
-		return next, err
-	}
-	return next, out.write(rt, str)
+	return next, out.print(rt, v)
 }
 
 func (s *scopeStmt) exec(rt *runtime, sc *scope, out *output) (signal, error) {

@@ -28,9 +28,9 @@ func init() {
 		"sort":       define("reverse? case_sensitive? attribute?", sortFilter),
 		"dictsort":   define("case_sensitive? by? reverse?", dictSortFilter),
 		"unique":     define("case_sensitive? attribute?", uniqueFilter),
-		"int":        define("default? base?", intFilter),
+		"int":        define("default?", intFilter),
 		"float":      define("default?", floatFilter),
-		"tojson":     define("ensure_ascii? indent? separators? sort_keys?", toJSONFilter),
+		"tojson":     define("ensure_ascii? indent? separators?", toJSONFilter),
 		"from_json":  define("", fromJSONFilter),
 		"string":     define("", func(rt *runtime, v any, _ args) (any, error) { return rt.str(v) }),
 		// Texts are never escaped, so all of them are safe.
@@ -48,7 +48,7 @@ func init() {
 }
 
 // filter applies a filter by name.
-func (rt *runtime) filter(name string, v any, a *Args) (any, error) {
+func (rt *runtime) filter(name string, v any, a *arguments) (any, error) {
 	f, ok := filters[name]
 	if !ok {
 		return nil, newErr(RuntimeError, "%s", noSuch("filter", name))
@@ -72,10 +72,6 @@ func lengthFilter(rt *runtime, v any, _ args) (any, error) {
 }
 
 func intFilter(rt *runtime, v any, a args) (any, error) {
-	base, err := a.int(1, 10)
-	if err != nil {
-		return nil, err
-	}
 	if s, ok := v.(string); ok {
 		if err := rt.text(len(s)); err != nil {
 			return nil, err
@@ -85,14 +81,14 @@ func intFilter(rt *runtime, v any, a args) (any, error) {
 	if u, ok := v.(*Undefined); ok {
 		return nil, u.fail()
 	}
-	if n, ok := toInt(v, base); ok {
+	if n, ok := toInt(v); ok {
 		return n, nil
 	}
 	return a.value(0, int64(0)), nil
 }
 
-// toInt is Python's int(v, base) of a number or a text, else int(float(v)).
-func toInt(v any, base int) (any, bool) {
+// toInt is Python's int(v) of a number or a text, else int(float(v)).
+func toInt(v any) (any, bool) {
 	switch x := v.(type) {
 	case bool:
 		n, _ := toInt64(x)
@@ -105,7 +101,7 @@ func toInt(v any, base int) (any, bool) {
 		if len(x) > maxDigits {
 			return nil, false
 		}
-		if n, ok := textToInt(strings.TrimFunc(x, isSpace), base); ok {
+		if n, ok := parseInt(strings.TrimFunc(x, isSpace)); ok {
 			return n, true
 		}
 		if f, ok := parseFloat(x); ok {
@@ -113,22 +109,6 @@ func toInt(v any, base int) (any, bool) {
 		}
 	}
 	return nil, false
-}
-
-// textToInt reads digits of a base, with a prefix such as 0x where Python
-// allows one.
-func textToInt(s string, base int) (any, bool) {
-	if base == 10 {
-		return parseInt(s)
-	}
-	if prefix := map[int]string{16: "0x", 8: "0o", 2: "0b"}[base]; prefix != "" && len(s) > 2 && strings.EqualFold(s[:2], prefix) {
-		s = s[2:]
-	}
-	if base != 0 && (base < 2 || base > 36) {
-		return nil, false
-	}
-	n, err := strconv.ParseInt(s, base, 64)
-	return n, err == nil
 }
 
 func floatFilter(rt *runtime, v any, a args) (any, error) {
@@ -206,7 +186,7 @@ func indentFilter(rt *runtime, s string, a args) (any, error) {
 		}
 		prefix = strings.Repeat(" ", max(n, 0))
 	}
-	lines, err := rt.splitLines(s+"\n", false)
+	lines, err := rt.splitLines(s + "\n")
 	if err != nil {
 		return nil, err
 	}

@@ -74,16 +74,14 @@ func reverseFilter(rt *runtime, v any, _ args) (any, error) {
 // attrs reads a dotted attribute of each item; missing, unless absent, replaces
 // what is undefined.
 func (rt *runtime) attrs(items []any, attr, missing any) ([]any, error) {
-	parts, err := pathParts(attr)
-	if err != nil {
-		return nil, err
-	}
+	parts := pathParts(attr)
 	out := make([]any, len(items))
 	for i, it := range items {
-		if err := rt.work(1); err != nil {
-			return nil, err
+		err := rt.work(1)
+		if err == nil {
+			out[i], err = rt.path(it, parts)
 		}
-		if out[i], err = rt.path(it, parts); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		if isUndefined(out[i]) && missing != absent {
@@ -114,7 +112,7 @@ func mapFilter(rt *runtime, v any, a args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	rest := &Args{a.all.Pos[1:], a.all.Kw}
+	rest := &arguments{a.all.Pos[1:], a.all.Kw}
 	out := make([]any, len(items))
 	for i, it := range items {
 		if err := rt.work(1); err != nil {
@@ -167,7 +165,7 @@ func pick(byAttr, keep bool) func(*runtime, any, args) (any, error) {
 }
 
 // passes applies a test, given by its name and arguments, or truth.
-func (rt *runtime) passes(v any, test []any, kw []KwArg) (bool, error) {
+func (rt *runtime) passes(v any, test []any, kw []keyword) (bool, error) {
 	if len(test) == 0 {
 		return truth(v), nil
 	}
@@ -175,7 +173,7 @@ func (rt *runtime) passes(v any, test []any, kw []KwArg) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return rt.test(name, v, &Args{test[1:], kw})
+	return rt.test(name, v, &arguments{test[1:], kw})
 }
 
 // keysOf is what items are sorted and compared by.

@@ -20,7 +20,8 @@ func init() {
 	}
 }
 
-func rangeGlobal(_ *runtime, _ any, a args) (any, error) {
+// rangeGlobal is range(). Its value is a list, which is as good for a loop.
+func rangeGlobal(rt *runtime, _ any, a args) (any, error) {
 	pos := a.all.Pos
 	if len(a.all.Kw) > 0 || len(pos) == 0 || len(pos) > 3 {
 		return nil, typeErr("range expected 1 to 3 positional arguments")
@@ -45,15 +46,26 @@ func rangeGlobal(_ *runtime, _ any, a args) (any, error) {
 	if n[2] == 0 {
 		return nil, newErr(ValueError, "range() arg 3 must not be zero")
 	}
-	r := &rangeValue{n[0], n[1], n[2]}
-	if r.len() > maxRange {
+	count := (n[1] - n[0] + n[2] - 1) / n[2]
+	if n[2] < 0 {
+		count = (n[0] - n[1] - n[2] - 1) / -n[2]
+	}
+	if count > maxRange {
 		return nil, newErr(OverflowError, "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).", maxRange)
 	}
-	return r, nil
+	count = max(count, 0)
+	if err := rt.work(int(count)); err != nil {
+		return nil, err
+	}
+	items := make([]any, count)
+	for i := range items {
+		items[i] = n[0] + int64(i)*n[2]
+	}
+	return &List{items}, nil
 }
 
 // makeDict is dict(mapping or pairs, key=value…).
-func (rt *runtime) makeDict(name string, a *Args) (*Dict, error) {
+func (rt *runtime) makeDict(name string, a *arguments) (*Dict, error) {
 	d := NewDict(len(a.Kw))
 	if len(a.Pos) > 1 {
 		return nil, typeErr("%s expected at most 1 argument, got %d", name, len(a.Pos))

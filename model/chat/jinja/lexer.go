@@ -65,7 +65,7 @@ type lexer struct {
 
 // lex returns the tokens of a template, ended by tokEOF.
 func lex(src string) ([]token, error) {
-	src = normalizeNewlines(src)
+	src = newlines.Replace(src)
 	// keep_trailing_newline is off: one newline at the very end is not text.
 	src = strings.TrimSuffix(src, "\n")
 	lx := &lexer{src: src, line: 1, lineStart: true}
@@ -78,12 +78,7 @@ func lex(src string) ([]token, error) {
 	return lx.toks, nil
 }
 
-func normalizeNewlines(s string) string {
-	if strings.IndexByte(s, '\r') < 0 {
-		return s
-	}
-	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
-}
+var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 func (lx *lexer) emit(k tokenKind, text string) {
 	lx.toks = append(lx.toks, token{k, text, lx.line})
@@ -128,8 +123,7 @@ func (lx *lexer) root() error {
 	if at+2 < len(rest) && (rest[at+2] == '-' || rest[at+2] == '+') {
 		sign = rest[at+2]
 	}
-	kept := lx.leading(text, kind, sign)
-	if kept != "" {
+	if kept := lx.leading(text, kind, sign); kept != "" {
 		lx.emit(tokData, kept)
 	}
 	lx.advance(at)

@@ -10,7 +10,7 @@ type Macro struct {
 
 // call binds arguments as Jinja does: by position, then by keyword, then the
 // defaults.
-func (m *Macro) call(rt *runtime, a *Args) (any, error) {
+func (m *Macro) call(rt *runtime, a *arguments) (any, error) {
 	d := m.def
 	if len(a.Pos) > len(d.params) {
 		return nil, typeErr("macro '%s' takes not more than %d argument(s)", d.name, len(d.params))
@@ -48,7 +48,7 @@ func (m *Macro) call(rt *runtime, a *Args) (any, error) {
 }
 
 // keywords sets the parameters that are given by name.
-func (m *Macro) keywords(in *scope, a *Args) error {
+func (m *Macro) keywords(in *scope, a *arguments) error {
 	for _, k := range a.Kw {
 		i := slices.Index(m.def.params, k.Name)
 		switch {

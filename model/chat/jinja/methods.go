@@ -16,7 +16,7 @@ func init() {
 		"rstrip":       ofText("chars?", strip(false, true)),
 		"split":        ofText("sep? maxsplit?", splitMethod),
 		"rsplit":       ofText("sep? maxsplit?", rsplitMethod),
-		"splitlines":   ofText("keepends?", splitLinesMethod),
+		"splitlines":   ofText("", splitLinesMethod),
 		"partition":    ofText("sep", partition(false)),
 		"rpartition":   ofText("sep", partition(true)),
 		"startswith":   ofText("affix start? end?", affixMethod(strings.HasPrefix)),
@@ -130,7 +130,7 @@ func formatMethod(rt *runtime, v any, a args) (any, error) {
 }
 
 // formatField is the text of the argument of a number or name.
-func (rt *runtime) formatField(name string, a *Args) (string, error) {
+func (rt *runtime) formatField(name string, a *arguments) (string, error) {
 	if n, err := strconv.Atoi(name); err == nil {
 		if n < 0 || n >= len(a.Pos) {
 			return "", newErr("IndexError", "Replacement index %d out of range for positional args tuple", n)

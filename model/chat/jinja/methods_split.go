@@ -111,8 +111,8 @@ func partition(fromEnd bool) func(*runtime, string, args) (any, error) {
 	}
 }
 
-func splitLinesMethod(rt *runtime, s string, a args) (any, error) {
-	parts, err := rt.splitLines(s, a.bool(0))
+func splitLinesMethod(rt *runtime, s string, _ args) (any, error) {
+	parts, err := rt.splitLines(s)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func splitLinesMethod(rt *runtime, s string, a args) (any, error) {
 }
 
 // splitLines is Python's str.splitlines, charged for before the lines are made.
-func (rt *runtime) splitLines(s string, keepEnds bool) ([]string, error) {
+func (rt *runtime) splitLines(s string) ([]string, error) {
 	n := 1
 	for i := range len(s) {
 		if c := s[i]; c >= '\n' && c <= '\r' || c >= 0x1c && c <= 0x1e || c == 0xc2 || c == 0xe2 {
@@ -145,12 +145,7 @@ func (rt *runtime) splitLines(s string, keepEnds bool) ([]string, error) {
 		if r == '\r' && end < len(s) && s[end] == '\n' {
 			end++
 		}
-		if keepEnds {
-			out = append(out, s[start:end])
-		} else {
-			out = append(out, s[start:i])
-		}
-		start = end
+		out, start = append(out, s[start:i]), end
 	}
 	if start < len(s) {
 		out = append(out, s[start:])

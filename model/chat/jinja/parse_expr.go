@@ -61,7 +61,8 @@ func (p *parser) condExpr() (expr, error) {
 		return nil, err
 	}
 	for p.cur().word("if") {
-		c := &condExpr{then: x, line: p.next().line}
+		p.next()
+		c := &condExpr{then: x}
 		if c.test, err = p.or(); err != nil {
 			return nil, err
 		}
@@ -76,22 +77,15 @@ func (p *parser) condExpr() (expr, error) {
 	return x, nil
 }
 
-func (p *parser) or() (expr, error) {
-	l, err := p.and()
-	for err == nil && p.skipWord("or") {
-		var r expr
-		r, err = p.and()
-		l = &orExpr{l, r}
-	}
-	return l, err
-}
+func (p *parser) or() (expr, error)  { return p.logic("or", p.and) }
+func (p *parser) and() (expr, error) { return p.logic("and", p.not) }
 
-func (p *parser) and() (expr, error) {
-	l, err := p.not()
-	for err == nil && p.skipWord("and") {
+func (p *parser) logic(word string, operand func() (expr, error)) (expr, error) {
+	l, err := operand()
+	for err == nil && p.skipWord(word) {
 		var r expr
-		r, err = p.not()
-		l = &andExpr{l, r}
+		r, err = operand()
+		l = &logicExpr{word == "and", l, r}
 	}
 	return l, err
 }

@@ -32,26 +32,14 @@ func (p *parser) postfix(x expr) (expr, error) {
 }
 
 func (p *parser) subscript(x expr) (expr, error) {
-	var keys []expr
-	for !p.skipOp("]") {
-		if len(keys) > 0 {
-			if err := p.expectOp(","); err != nil {
-				return nil, err
-			}
-		}
-		k, err := p.sliceKey()
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, k)
-	}
-	switch len(keys) {
-	case 0:
+	if p.cur().op("]") {
 		return nil, p.fail("expected subscript expression")
-	case 1:
-		return &itemExpr{x, keys[0]}, nil
 	}
-	return &itemExpr{x, &tupleExpr{keys}}, nil
+	k, err := p.sliceKey()
+	if err != nil {
+		return nil, err
+	}
+	return &itemExpr{x, k}, p.expectOp("]")
 }
 
 // sliceKey parses "a", "a:b" or "a:b:c", every part optional.
@@ -120,20 +108,9 @@ func (p *parser) filters(x expr) (expr, error) {
 	return x, err
 }
 
-// dotted parses a filter's or test's name.
-func (p *parser) dotted() (string, error) {
-	name, err := p.expectName()
-	for err == nil && p.skipOp(".") {
-		var part string
-		part, err = p.expectName()
-		name += "." + part
-	}
-	return name, err
-}
-
 // filter parses one filter's name and arguments.
 func (p *parser) filter(x expr) (expr, error) {
-	name, err := p.dotted()
+	name, err := p.expectName()
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +128,7 @@ func (p *parser) filter(x expr) (expr, error) {
 func (p *parser) test(x expr) (expr, error) {
 	p.next()
 	negated := p.skipWord("not")
-	name, err := p.dotted()
+	name, err := p.expectName()
 	if err != nil {
 		return nil, err
 	}

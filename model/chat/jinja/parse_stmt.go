@@ -1,13 +1,13 @@
 package jinja
 
+const otherFile = "is not allowed in a chat template: it reads another file"
+
 // refused are statements of Jinja that are not read, and why.
 var refused = map[string]string{
-	"include": "is not allowed in a chat template: it reads another file", "import": "is not allowed in a chat template: it reads another file",
-	"from": "is not allowed in a chat template: it reads another file", "extends": "is not allowed in a chat template: it reads another file",
+	"include": otherFile, "import": otherFile, "from": otherFile, "extends": otherFile,
 	"block":      "is not allowed in a chat template: it belongs to template inheritance",
 	"autoescape": "is not allowed in a chat template: it is for HTML",
 	"with":       "is not supported in chat templates; use set", "raw": "is not supported in chat templates; print a string",
-	"do": "is not supported in chat templates", "trans": "is not supported in chat templates",
 }
 
 func (p *parser) statement() (stmt, error) {

@@ -153,7 +153,7 @@ func TestSplitJoin(t *testing.T) {
 		s := rapid.StringOf(rapid.RuneFrom([]rune("ab ,\té"))).Draw(t, "s")
 		n := rapid.IntRange(-1, 3).Draw(t, "n")
 		for _, name := range []string{"split", "rsplit"} {
-			v, err := strMethods[name].apply(testRuntime(), name, s, &Args{Pos: []any{",", int64(n)}})
+			v, err := strMethods[name].apply(testRuntime(), name, s, &arguments{Pos: []any{",", int64(n)}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +165,7 @@ func TestSplitJoin(t *testing.T) {
 				t.Fatalf("%s(%q, %d) = %q", name, s, n, parts)
 			}
 		}
-		v, err := strMethods["split"].apply(testRuntime(), "split", s, noArgs)
+		v, err := strMethods["split"].apply(testRuntime(), "split", s, noArguments)
 		if err != nil {
 			t.Fatal(err)
 		}

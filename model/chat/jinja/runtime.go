@@ -169,6 +169,15 @@ func (o *output) write(rt *runtime, s string) error {
 	return nil
 }
 
+// print writes a value's text.
+func (o *output) print(rt *runtime, v any) error {
+	s, err := rt.str(v)
+	if err != nil {
+		return err
+	}
+	return o.write(rt, s)
+}
+
 // scope is one level of variables. Scopes hold few names, so a scan beats a map.
 type scope struct {
 	parent *scope

@@ -49,7 +49,7 @@ func init() {
 }
 
 // test applies a test by name.
-func (rt *runtime) test(name string, v any, a *Args) (bool, error) {
+func (rt *runtime) test(name string, v any, a *arguments) (bool, error) {
 	f, ok := tests[name]
 	if !ok {
 		return false, newErr(RuntimeError, "%s", noSuch("test", name))
@@ -86,7 +86,7 @@ func isInteger(v any) bool {
 
 func isSequence(v any) bool {
 	switch v.(type) {
-	case string, *List, *Tuple, *Dict, *rangeValue, *Undefined:
+	case string, *List, *Tuple, *Dict, *Undefined:
 		return true
 	}
 	return false

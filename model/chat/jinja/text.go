@@ -119,20 +119,10 @@ func (rt *runtime) writeRepr(b *strings.Builder, v any) error {
 			return err
 		}
 		b.WriteByte('>')
-	case *rangeValue:
-		b.WriteString("range(" + plain(x.start) + ", " + plain(x.stop))
-		if x.step != 1 {
-			b.WriteString(", " + plain(x.step))
-		}
-		b.WriteByte(')')
 	case *Undefined:
 		b.WriteString("Undefined")
 	case *Macro:
 		b.WriteString("<Macro '" + x.def.name + "'>")
-	case *loop:
-		fmt.Fprintf(b, "<LoopContext %d/%d>", x.i+1, len(x.items))
-	case *Function:
-		b.WriteString("<built-in method " + x.name + ">")
 	case nil, bool, int64, longInt, float64:
 		b.WriteString(plain(v))
 	default:

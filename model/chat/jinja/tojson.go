@@ -3,14 +3,13 @@ package jinja
 import (
 	"fmt"
 	"math"
-	"sort"
 	"strings"
 )
 
 // toJSONFilter is tojson as transformers defines it: Python's json.dumps
 // without ASCII escapes, keys in the dict's order.
 func toJSONFilter(rt *runtime, v any, a args) (any, error) {
-	w := &jsonWriter{rt: rt, item: ", ", key: ": ", ascii: a.bool(0), sorted: a.bool(3)}
+	w := &jsonWriter{rt: rt, item: ", ", key: ": ", ascii: a.bool(0)}
 	if indent := a.value(1, nil); indent != nil {
 		w.pretty, w.item = true, ","
 		if s, ok := indent.(string); ok {
@@ -54,7 +53,6 @@ type jsonWriter struct {
 	item, key     string // separators
 	indent        string
 	pretty, ascii bool
-	sorted        bool
 }
 
 func (w *jsonWriter) value(v any, level int) error {
@@ -151,38 +149,17 @@ func (w *jsonWriter) dict(d *Dict, level int) error {
 	if err := w.rt.work(len(d.keys)); err != nil {
 		return err
 	}
-	order := make([]int, len(d.keys))
-	for i := range order {
-		order[i] = i
-	}
-	if w.sorted {
-		var failed error
-		sort.SliceStable(order, func(i, j int) bool {
-			if failed == nil {
-				failed = w.rt.work(1)
-			}
-			if failed != nil {
-				return false
-			}
-			c, _, err := w.rt.order("<", d.keys[order[i]], d.keys[order[j]])
-			failed = err
-			return c < 0
-		})
-		if failed != nil {
-			return failed
-		}
-	}
 	w.b.WriteByte('{')
-	for i, o := range order {
+	for i, key := range d.keys {
 		if i > 0 {
 			w.b.WriteString(w.item)
 		}
 		if err := w.newline(level + 1); err != nil {
 			return err
 		}
-		k, ok := d.keys[o].(string)
+		k, ok := key.(string)
 		if !ok {
-			switch x := d.keys[o].(type) {
+			switch x := key.(type) {
 			case nil:
 				k = "null"
 			case bool, int64, longInt, float64:
@@ -195,7 +172,7 @@ func (w *jsonWriter) dict(d *Dict, level int) error {
 			return err
 		}
 		w.b.WriteString(w.key)
-		if err := w.value(d.vals[o], level+1); err != nil {
+		if err := w.value(d.vals[i], level+1); err != nil {
 			return err
 		}
 	}

@@ -88,21 +88,6 @@ func (rt *runtime) viewItems(v *view) ([]any, error) {
 // iterator can be walked once, like a Python generator.
 type iterator struct{ rest []any }
 
-// rangeValue is range(start, stop, step).
-type rangeValue struct{ start, stop, step int64 }
-
-func (r *rangeValue) len() int {
-	n := (r.stop - r.start + r.step - sign(r.step)) / r.step
-	return int(max(n, 0))
-}
-
-func sign(n int64) int64 {
-	if n < 0 {
-		return -1
-	}
-	return 1
-}
-
 // typeName is Python's name of a value's type.
 func typeName(v any) string {
 	switch x := v.(type) {
@@ -130,8 +115,6 @@ func typeName(v any) string {
 		return "dict_" + x.what
 	case *iterator:
 		return "generator"
-	case *rangeValue:
-		return "range"
 	case *Macro:
 		return "Macro"
 	case *loop:
@@ -176,8 +159,6 @@ func length(v any) (int, bool) {
 		return len(x.keys), true
 	case *view:
 		return len(x.d.keys), true
-	case *rangeValue:
-		return x.len(), true
 	case *Undefined:
 		return 0, true
 	case *loop:
@@ -212,20 +193,8 @@ func (rt *runtime) iterate(v any) ([]any, error) {
 		return rt.viewItems(x)
 	case *iterator:
 		out, x.rest = x.rest, nil
-	case *loop:
-		return nil, typeErr("'LoopContext' object cannot be iterated by a template")
 	case string:
 		return rt.chars(x)
-	case *rangeValue:
-		n := x.len()
-		if err := rt.work(n); err != nil {
-			return nil, err
-		}
-		out = make([]any, 0, n)
-		for i := range n {
-			out = append(out, x.start+int64(i)*x.step)
-		}
-		return out, nil
 	case *Undefined:
 	default:
 		return nil, typeErr("'%s' object is not iterable", typeName(v))
