@@ -8,6 +8,7 @@ package gemm
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
@@ -49,55 +50,67 @@ func Multiply(l simd.Level, f layout.Form, panel []byte, cols int, x []float32, 
 	if add {
 		sum = 1
 	}
-	// A switch, because pointers passed through a func value escape.
-	switch f {
-	case layout.F32:
-		if l >= simd.AVX512 {
-			gemmF32AVX512(w, cols, in, tokens, out, ldy, sum, ahead)
-		} else {
-			gemmF32AVX2(w, cols, in, tokens, out, ldy, sum, ahead)
-		}
-	case layout.BF16:
-		if l >= simd.AVX512 {
-			gemmBF16AVX512(w, cols, in, tokens, out, ldy, sum, ahead)
-		} else {
-			gemmBF16AVX2(w, cols, in, tokens, out, ldy, sum, ahead)
-		}
-	case layout.F16:
-		if l >= simd.AVX512 {
-			gemmF16AVX512(w, cols, in, tokens, out, ldy, sum, ahead)
-		} else {
-			gemmF16AVX2(w, cols, in, tokens, out, ldy, sum, ahead)
-		}
-	case layout.Q8:
-		if l >= simd.AVX512 {
-			gemmQ8AVX512(w, cols, in, tokens, out, ldy, sum, ahead)
-		} else {
-			gemmQ8AVX2(w, cols, in, tokens, out, ldy, sum, ahead)
-		}
-	case layout.Q4:
-		if l >= simd.AVX512 {
-			gemmQ4AVX512(w, cols, in, tokens, out, ldy, sum, ahead)
-		} else {
-			gemmQ4AVX2(w, cols, in, tokens, out, ldy, sum, ahead)
-		}
-	case layout.Q41:
-		if l >= simd.AVX512 {
-			gemmQ41AVX512(w, cols, in, tokens, out, ldy, sum, ahead)
-		} else {
-			gemmQ41AVX2(w, cols, in, tokens, out, ldy, sum, ahead)
-		}
-	case layout.Q4K:
-		if l >= simd.AVX512 {
-			gemmQ4KAVX512(w, cols, in, tokens, out, ldy, sum, ahead)
-		} else {
-			gemmQ4KAVX2(w, cols, in, tokens, out, ldy, sum, ahead)
-		}
-	case layout.Q6K:
-		if l >= simd.AVX512 {
-			gemmQ6KAVX512(w, cols, in, tokens, out, ldy, sum, ahead)
-		} else {
-			gemmQ6KAVX2(w, cols, in, tokens, out, ldy, sum, ahead)
-		}
+	if f.Integer() {
+		multiplyUnpacked(l, f, panel, cols, x, tokens, out, ldy, sum, ahead)
+		return
+	}
+	multiplyFloats(l, f, w, cols, in, tokens, out, ldy, sum, ahead)
+}
+
+// multiplyFloats calls by name: pointers passed through a func value escape.
+func multiplyFloats(l simd.Level, f layout.Form, w *byte, cols int, x *float32, tokens int, y *float32, ldy, sum, ahead int) {
+	switch wide := l >= simd.AVX512; {
+	case wide && f == layout.F32:
+		gemmF32AVX512(w, cols, x, tokens, y, ldy, sum, ahead)
+	case wide && f == layout.BF16:
+		gemmBF16AVX512(w, cols, x, tokens, y, ldy, sum, ahead)
+	case wide:
+		gemmF16AVX512(w, cols, x, tokens, y, ldy, sum, ahead)
+	case f == layout.F32:
+		gemmF32AVX2(w, cols, x, tokens, y, ldy, sum, ahead)
+	case f == layout.BF16:
+		gemmBF16AVX2(w, cols, x, tokens, y, ldy, sum, ahead)
+	default:
+		gemmF16AVX2(w, cols, x, tokens, y, ldy, sum, ahead)
+	}
+}
+
+// multiplyUnpacked converts a few columns at a time to float32 and multiplies
+// those.
+func multiplyUnpacked(l simd.Level, f layout.Form, panel []byte, cols int, x []float32, tokens int, y *float32, ldy, sum, ahead int) {
+	var columns layout.Columns
+	for from := 0; from < cols; from += layout.UnpackCols {
+		n := min(layout.UnpackCols, cols-from)
+		unpack(l, f, panel, from/layout.GroupCols, n/layout.GroupCols, &columns[0], ahead)
+		multiplyFloats(l, layout.F32, (*byte)(unsafe.Pointer(&columns[0])), n, &x[from*tokens], tokens, y, ldy, sum, 0)
+		sum = 1
+	}
+}
+
+// unpack converts groups of columns from group g on. They are of one block.
+func unpack(l simd.Level, f layout.Form, panel []byte, g, groups int, out *float32, ahead int) {
+	head, group := layout.Group(f, panel, g)
+	w, h := &group[0], unsafe.SliceData(head)
+	switch wide := l >= simd.AVX512; {
+	case wide && f == layout.Q8:
+		unpackQ8AVX512(w, h, groups, out, ahead)
+	case wide && f == layout.Q4:
+		unpackQ4AVX512(w, h, groups, out, ahead)
+	case wide && f == layout.Q41:
+		unpackQ41AVX512(w, h, groups, out, ahead)
+	case wide && f == layout.Q4K:
+		unpackQ4KAVX512(w, h, groups, out, ahead)
+	case wide:
+		unpackQ6KAVX512(w, h, groups, out, ahead)
+	case f == layout.Q8:
+		unpackQ8AVX2(w, h, groups, out, ahead)
+	case f == layout.Q4:
+		unpackQ4AVX2(w, h, groups, out, ahead)
+	case f == layout.Q41:
+		unpackQ41AVX2(w, h, groups, out, ahead)
+	case f == layout.Q4K:
+		unpackQ4KAVX2(w, h, groups, out, ahead)
+	default:
+		unpackQ6KAVX2(w, h, groups, out, ahead)
 	}
 }

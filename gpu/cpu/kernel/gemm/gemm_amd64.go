@@ -19,30 +19,30 @@ func gemmBF16AVX512(panel *byte, cols int, x *float32, tokens int, y *float32, l
 //go:noescape
 func gemmF16AVX512(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
 
-// gemmQ8AVX512 multiplies a panel with a tile of 1 to 12 tokens.
+// unpackQ8AVX512 converts groups of 32 columns of a panel; head is that of their block, if any.
 //
 //go:noescape
-func gemmQ8AVX512(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
+func unpackQ8AVX512(w *byte, head *byte, groups int, out *float32, ahead int)
 
-// gemmQ4AVX512 multiplies a panel with a tile of 1 to 12 tokens.
+// unpackQ4AVX512 converts groups of 32 columns of a panel; head is that of their block, if any.
 //
 //go:noescape
-func gemmQ4AVX512(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
+func unpackQ4AVX512(w *byte, head *byte, groups int, out *float32, ahead int)
 
-// gemmQ41AVX512 multiplies a panel with a tile of 1 to 12 tokens.
+// unpackQ41AVX512 converts groups of 32 columns of a panel; head is that of their block, if any.
 //
 //go:noescape
-func gemmQ41AVX512(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
+func unpackQ41AVX512(w *byte, head *byte, groups int, out *float32, ahead int)
 
-// gemmQ4KAVX512 multiplies a panel with a tile of 1 to 12 tokens.
+// unpackQ4KAVX512 converts groups of 32 columns of a panel; head is that of their block, if any.
 //
 //go:noescape
-func gemmQ4KAVX512(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
+func unpackQ4KAVX512(w *byte, head *byte, groups int, out *float32, ahead int)
 
-// gemmQ6KAVX512 multiplies a panel with a tile of 1 to 12 tokens.
+// unpackQ6KAVX512 converts groups of 32 columns of a panel; head is that of their block, if any.
 //
 //go:noescape
-func gemmQ6KAVX512(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
+func unpackQ6KAVX512(w *byte, head *byte, groups int, out *float32, ahead int)
 
 // gemmF32AVX2 multiplies a panel with a tile of 1 to 6 tokens.
 //
@@ -59,30 +59,30 @@ func gemmBF16AVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy
 //go:noescape
 func gemmF16AVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
 
-// gemmQ8AVX2 multiplies a panel with a tile of 1 to 6 tokens.
+// unpackQ8AVX2 converts groups of 32 columns of a panel; head is that of their block, if any.
 //
 //go:noescape
-func gemmQ8AVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
+func unpackQ8AVX2(w *byte, head *byte, groups int, out *float32, ahead int)
 
-// gemmQ4AVX2 multiplies a panel with a tile of 1 to 6 tokens.
+// unpackQ4AVX2 converts groups of 32 columns of a panel; head is that of their block, if any.
 //
 //go:noescape
-func gemmQ4AVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
+func unpackQ4AVX2(w *byte, head *byte, groups int, out *float32, ahead int)
 
-// gemmQ41AVX2 multiplies a panel with a tile of 1 to 6 tokens.
+// unpackQ41AVX2 converts groups of 32 columns of a panel; head is that of their block, if any.
 //
 //go:noescape
-func gemmQ41AVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
+func unpackQ41AVX2(w *byte, head *byte, groups int, out *float32, ahead int)
 
-// gemmQ4KAVX2 multiplies a panel with a tile of 1 to 6 tokens.
+// unpackQ4KAVX2 converts groups of 32 columns of a panel; head is that of their block, if any.
 //
 //go:noescape
-func gemmQ4KAVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
+func unpackQ4KAVX2(w *byte, head *byte, groups int, out *float32, ahead int)
 
-// gemmQ6KAVX2 multiplies a panel with a tile of 1 to 6 tokens.
+// unpackQ6KAVX2 converts groups of 32 columns of a panel; head is that of their block, if any.
 //
 //go:noescape
-func gemmQ6KAVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
+func unpackQ6KAVX2(w *byte, head *byte, groups int, out *float32, ahead int)
 
 // transposeAVX2 writes x[t*ldx+c] of 4 tokens to out[c*stride+t]; columns is a positive multiple of 8.
 //

@@ -16,23 +16,23 @@ func gemmF16AVX512(panel *byte, cols int, x *float32, tokens int, y *float32, ld
 	panic("no assembly for this platform")
 }
 
-func gemmQ8AVX512(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int) {
+func unpackQ8AVX512(w *byte, head *byte, groups int, out *float32, ahead int) {
 	panic("no assembly for this platform")
 }
 
-func gemmQ4AVX512(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int) {
+func unpackQ4AVX512(w *byte, head *byte, groups int, out *float32, ahead int) {
 	panic("no assembly for this platform")
 }
 
-func gemmQ41AVX512(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int) {
+func unpackQ41AVX512(w *byte, head *byte, groups int, out *float32, ahead int) {
 	panic("no assembly for this platform")
 }
 
-func gemmQ4KAVX512(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int) {
+func unpackQ4KAVX512(w *byte, head *byte, groups int, out *float32, ahead int) {
 	panic("no assembly for this platform")
 }
 
-func gemmQ6KAVX512(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int) {
+func unpackQ6KAVX512(w *byte, head *byte, groups int, out *float32, ahead int) {
 	panic("no assembly for this platform")
 }
 
@@ -48,23 +48,23 @@ func gemmF16AVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy 
 	panic("no assembly for this platform")
 }
 
-func gemmQ8AVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int) {
+func unpackQ8AVX2(w *byte, head *byte, groups int, out *float32, ahead int) {
 	panic("no assembly for this platform")
 }
 
-func gemmQ4AVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int) {
+func unpackQ4AVX2(w *byte, head *byte, groups int, out *float32, ahead int) {
 	panic("no assembly for this platform")
 }
 
-func gemmQ41AVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int) {
+func unpackQ41AVX2(w *byte, head *byte, groups int, out *float32, ahead int) {
 	panic("no assembly for this platform")
 }
 
-func gemmQ4KAVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int) {
+func unpackQ4KAVX2(w *byte, head *byte, groups int, out *float32, ahead int) {
 	panic("no assembly for this platform")
 }
 
-func gemmQ6KAVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int) {
+func unpackQ6KAVX2(w *byte, head *byte, groups int, out *float32, ahead int) {
 	panic("no assembly for this platform")
 }
 

@@ -8,148 +8,133 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// gemm writes the products of a panel with a tile of tokens whose activations
-// are float32: one kernel for each form and level, with a body for each number
-// of tokens.
+// gemm writes the products of a panel with a tile of tokens whose activations are
+// float32. Quantised weights are converted first, a few columns at a time into
+// memory that stays in the first cache: one product then serves all forms, and the
+// conversion has all registers.
 func gemm() {
-	for _, wide := range []bool{true, false} {
-		for _, f := range gemmForms {
-			product(f, wide)
+	eachLevel(func(v lanes) {
+		for _, f := range floatForms {
+			direct(v, f.name, f.body)
 		}
-		for _, f := range blockForms {
-			product(gemmForm{f.name, 64, f.group, f.exact}, wide)
-		}
-	}
+		unpack(v)
+	})
 	transpose()
 	eachLevel(widenPairs)
 }
 
-// gemmForm is a form of panel.
-type gemmForm struct {
-	name  string
-	half  int // bytes from row 0 to row 16 of the same column
-	group int // bytes of a group of columns with its scales, 0: no scales
-	body  func(*tile)
+// tileTokens is the largest tile: with two vectors of weights each token has two
+// accumulators, which leaves 8 of 32 registers or 4 of 16.
+func (v lanes) tileTokens() int {
+	if v.wide {
+		return 12
+	}
+	return 6
 }
 
-var gemmForms = []gemmForm{
-	{"F32", 64, 0, (*tile).f32},
-	{"BF16", 64, 0, (*tile).bf16},
-	{"F16", 32, 0, (*tile).f16},
-	{"Q8", 64, 8*128 + 64, (*tile).q8},
-	{"Q4", 64, 4*128 + 64, (*tile).q4},
-}
-
-// The most tokens of a tile: with two vectors of weights each of them has two
-// accumulators, which leaves 8 of 32 registers and 4 of 16.
-const (
-	tokensAVX512 = 12
-	tokensAVX2   = 6
-)
-
-// tile is a body: so many tokens times the rows of a pass. With AVX-512 a pass
-// is the whole panel, two vectors; with AVX2 it is that for one token, four
-// vectors, and for more a half of it.
+// tile is a body for one number of tokens. A pass multiplies as many rows as there
+// are vectors of weights: all 32 of a panel, or 16 with AVX2 and many tokens.
 type tile struct {
-	wide    bool
-	name    string // a prefix of labels
+	lanes
+	name    string // prefix of labels
 	tokens  int
 	vectors int
-	upper   bool // the second half of the panel
+	first   reg.Register // the first row of the pass; nil: always 0
 
-	w, x   reg.GPVirtual // as far as they were read
-	left   reg.GPVirtual // columns, or groups, to come
-	ahead  reg.GPVirtual
-	cols   reg.GPVirtual
-	scales reg.GPVirtual // of the group under way
-	row    reg.GPVirtual // of y
-	count  reg.GPVirtual
-	acc    [][]reg.VecVirtual // [token][vector]
-	local  Mem                // scales and corrections of a group, without registers for them
-	named  map[string]reg.VecVirtual
+	w, x  reg.GPVirtual // the next weights and activations
+	left  reg.GPVirtual // columns to come
+	ahead reg.GPVirtual
+	acc   [][]reg.VecVirtual // [token][vector]
+	named map[string]reg.VecVirtual
 }
 
-// product is y[t*ldy+r] = (y or 0) + sum over c of w[r,c]*x[c,t].
-func product(f gemmForm, wide bool) {
-	name, most := "gemm"+f.name+"AVX2", tokensAVX2
-	if wide {
-		name, most = "gemm"+f.name+"AVX512", tokensAVX512
-	}
-	function(name, "func(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)",
-		fmt.Sprintf("%s multiplies a panel with a tile of 1 to %d tokens.", name, most))
-	var local Mem
-	if !wide && f.group > 0 {
-		local = AllocLocal(2 * 4 * 32)
-	}
-	panel, cols, x, tokens := parameter("panel"), parameter("cols"), parameter("x"), parameter("tokens")
-	y, ldy, add, ahead := parameter("y"), parameter("ldy"), parameter("add"), parameter("ahead")
-	SHLQ(U8(2), ldy)
-	all := tile{
-		wide: wide, cols: cols, ahead: ahead, local: local, named: map[string]reg.VecVirtual{},
-		w: GP64(), x: GP64(), left: GP64(), scales: GP64(), row: GP64(), count: GP64(),
-	}
-	for t := most; t > 1; t-- {
-		CMPQ(tokens, U8(t))
-		JEQ(LabelRef(fmt.Sprintf("t%d", t)))
-	}
+// direct writes a kernel with one body for each number of tokens:
+// y[t*ldy+r] = (y or 0) + sum over c of w[r,c]*x[c,t].
+func direct(v lanes, form string, body func(*tile)) {
+	most := v.tileTokens()
+	v.function("gemm"+form, "func(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)",
+		fmt.Sprintf("multiplies a panel with a tile of 1 to %d tokens.", most))
+	all := tile{lanes: v, named: map[string]reg.VecVirtual{}, w: GP64(), x: GP64(), left: GP64(), ahead: GP64()}
+	dispatch(argument("tokens"), 1, most, "t")
 	for t := 1; t <= most; t++ {
 		b := all
 		b.name, b.tokens, b.vectors = fmt.Sprintf("t%d", t), t, 2
-		if !wide && t == 1 {
-			b.vectors = 4
-		}
 		Label(b.name)
-		pass := func() {
-			MOVQ(panel, b.w)
-			MOVQ(x, b.x)
-			if f.group > 0 {
-				LEAQ(at(panel, f.group-64), b.scales)
-			}
+		if !v.wide && t > 2 {
+			first := GP64()
+			XORQ(first, first)
+			b.first = first
+			Label(b.name + "pass")
+		} else {
+			b.vectors = 32 / v.n()
 		}
-		pass()
-		b.begin(y, ldy, add)
-		f.body(&b)
-		b.store(y, ldy)
-		if !wide && t > 1 {
-			b.name, b.upper = b.name+"upper", true
-			ADDQ(U8(64), y)
-			pass()
-			ADDQ(U8(f.half), b.w)
-			if f.group > 0 {
-				ADDQ(U8(32), b.scales)
-			}
-			b.begin(y, ldy, add)
-			f.body(&b)
-			b.store(y, ldy)
+		reload("panel", b.w)
+		reload("x", b.x)
+		reload("ahead", b.ahead)
+		b.begin()
+		body(&b)
+		b.end()
+		if b.first != nil {
+			b.nextPass()
 		}
 		end()
 	}
 }
 
-func (b *tile) width() int {
-	if b.wide {
-		return 64
-	}
-	return 32
+// nextPass repeats a pass for the rows from 16 on.
+func (b *tile) nextPass() {
+	ADDQ(U8(16), b.first)
+	CMPQ(b.first, U8(32))
+	JNE(LabelRef(b.name + "pass"))
 }
 
-// vector is the register of a name and number. All bodies of a kernel share
-// them: avo's time grows with the square of their number.
+// dispatch jumps to PREFIXn for a number from lo to hi, by halves.
+func dispatch(n Op, lo, hi int, prefix string) {
+	if lo == hi {
+		JMP(LabelRef(fmt.Sprint(prefix, lo)))
+		return
+	}
+	if hi-lo < 3 {
+		for i := hi; i > lo; i-- {
+			CMPQ(n, U8(i))
+			JEQ(LabelRef(fmt.Sprint(prefix, i)))
+		}
+		JMP(LabelRef(fmt.Sprint(prefix, lo)))
+		return
+	}
+	middle := (lo + hi + 1) / 2
+	upper := fmt.Sprintf("%sfrom%d", prefix, middle)
+	CMPQ(n, U8(middle))
+	JGE(LabelRef(upper))
+	dispatch(n, lo, middle-1, prefix)
+	Label(upper)
+	dispatch(n, middle, hi, prefix)
+}
+
+// vector is the register of a name and number. All bodies of a kernel share them:
+// avo's time grows with the square of their number.
 func (b *tile) vector(name string, i int) reg.VecVirtual {
 	name = fmt.Sprint(name, i)
 	v, ok := b.named[name]
 	if !ok {
-		v = YMM()
-		if b.wide {
-			v = ZMM()
-		}
+		v = b.reg()
 		b.named[name] = v
 	}
 	return v
 }
 
-// begin zeroes the accumulators or takes them from y.
-func (b *tile) begin(y, ldy, add reg.GPVirtual) {
+// rows is the memory of a vector of rows with so many bytes a row, in which row 0
+// is disp bytes after base.
+func (b *tile) rows(base reg.Register, disp, rowBytes, vector int) Mem {
+	m := at(base, disp+rowBytes*b.n()*vector)
+	if b.first != nil {
+		m.Index, m.Scale = b.first, uint8(rowBytes)
+	}
+	return m
+}
+
+// begin sets the accumulators to zero or to y.
+func (b *tile) begin() {
 	b.acc = make([][]reg.VecVirtual, b.tokens)
 	for t := range b.acc {
 		for v := range b.vectors {
@@ -158,30 +143,33 @@ func (b *tile) begin(y, ldy, add reg.GPVirtual) {
 			b.acc[t] = append(b.acc[t], acc)
 		}
 	}
-	TESTQ(add, add)
-	JZ(LabelRef(b.name + "begun"))
-	b.eachRow(y, ldy, func(m Mem, acc reg.VecVirtual) { VMOVUPS(m, acc) })
+	CMPQ(argument("add"), U8(0))
+	JEQ(LabelRef(b.name + "begun"))
+	b.eachRow(func(m Mem, acc reg.VecVirtual) { VMOVUPS(m, acc) })
 	Label(b.name + "begun")
 }
 
-func (b *tile) store(y, ldy reg.GPVirtual) {
-	b.eachRow(y, ldy, func(m Mem, acc reg.VecVirtual) { VMOVUPS(acc, m) })
+// end writes the accumulators to y.
+func (b *tile) end() {
+	b.eachRow(func(m Mem, acc reg.VecVirtual) { VMOVUPS(acc, m) })
 }
 
-func (b *tile) eachRow(y, ldy reg.GPVirtual, do func(Mem, reg.VecVirtual)) {
-	MOVQ(y, b.row)
+func (b *tile) eachRow(do func(Mem, reg.VecVirtual)) {
+	row, ldy := GP64(), GP64()
+	reload("y", row)
+	reload("ldy", ldy)
 	for t := range b.acc {
 		for v, acc := range b.acc[t] {
-			do(at(b.row, b.width()*v), acc)
+			do(b.rows(row, 0, 4, v), acc)
 		}
 		if t < b.tokens-1 {
-			ADDQ(ldy, b.row)
+			LEAQ(Mem{Base: row, Index: ldy, Scale: 4}, row)
 		}
 	}
 }
 
-// column multiplies one column of weights with that of each token, so many
-// columns behind x.
+// column multiplies a column of weights by the activations of each token. It is
+// so many columns after the next one.
 func (b *tile) column(column int, weights []reg.VecVirtual) {
 	for t := range b.acc {
 		x := b.vector("x", 0)
@@ -192,27 +180,37 @@ func (b *tile) column(column int, weights []reg.VecVirtual) {
 	}
 }
 
-// prefetch asks for a line of weights to come. T1, not NTA: the latter halves
-// what this reaches.
+// advance moves on by so many columns.
+func (b *tile) advance(columns int) { ADDQ(U32(4*b.tokens*columns), b.x) }
+
+// prefetch asks for a line of weights to come. T1, not NTA: the latter halves the
+// distance that this reaches.
 func (b *tile) prefetch(disp int) {
 	PREFETCHT1(Mem{Base: b.w, Index: b.ahead, Scale: 1, Disp: disp})
 	PREFETCHT0(at(b.w, near+disp))
 }
 
-// loop repeats a body of so many columns, then one of a single column for the
-// rest of left.
-func (b *tile) loop(columns int, body, rest func()) {
+// loop repeats a body of so many columns, then one of a single column for the rest
+// of left.
+func (b *tile) loop(columns int, body func(columns int)) {
+	if columns == 1 {
+		Label(b.name + "loop")
+		body(1)
+		DECQ(b.left)
+		JNZ(LabelRef(b.name + "loop"))
+		return
+	}
 	SUBQ(U8(columns), b.left)
 	JLT(LabelRef(b.name + "rest"))
 	Label(b.name + "loop")
-	body()
+	body(columns)
 	SUBQ(U8(columns), b.left)
 	JGE(LabelRef(b.name + "loop"))
 	Label(b.name + "rest")
 	ADDQ(U8(columns), b.left)
 	JZ(LabelRef(b.name + "done"))
 	Label(b.name + "one")
-	rest()
+	body(1)
 	DECQ(b.left)
 	JNZ(LabelRef(b.name + "one"))
 	Label(b.name + "done")

@@ -16,7 +16,6 @@ type blockForm struct {
 	head   int  // bytes of it
 	group  int  // bytes of a group
 	fetch  int  // bytes to be asked for a group, a share of the head included
-	exact  func(*tile)
 }
 
 // Where in a group the scales stand.
@@ -27,9 +26,9 @@ const (
 )
 
 var blockForms = []blockForm{
-	{"Q41", false, 0, nibbleBytes + 4*32, nibbleBytes + 4*32, (*tile).q41},
-	{"Q4K", true, 4 * 32, nibbleBytes + 2*32, nibbleBytes + 2*32 + 16, (*tile).q4k},
-	{"Q6K", true, 2 * 32, q6kScales + 2*32, q6kScales + 2*32 + 8, (*tile).q6k},
+	{"Q41", false, 0, nibbleBytes + 4*32, nibbleBytes + 4*32},
+	{"Q4K", true, 4 * 32, nibbleBytes + 2*32, nibbleBytes + 2*32 + 16},
+	{"Q6K", true, 2 * 32, q6kScales + 2*32, q6kScales + 2*32 + 8},
 }
 
 // kquant writes products of panels of these forms, with quantised activations

@@ -27,12 +27,25 @@ func (v lanes) n() int {
 
 func (v lanes) bytes() int { return 4 * v.n() }
 
-// function begins NAMEAVX512 or NAMEAVX2; in the doc the name stands first.
+// function begins NAMEAVX512 or NAMEAVX2, whose doc follows the name.
 func (v lanes) function(name, signature, doc string) {
-	if name += "AVX2"; v.wide {
-		name = name[:len(name)-4] + "AVX512"
-	}
+	name += v.suffix()
 	function(name, signature, name+" "+doc)
+}
+
+// name begins a function with a large frame, which NOSPLIT does not allow.
+func (v lanes) name(name, signature, doc string) {
+	name += v.suffix()
+	TEXT(name, 0, signature)
+	Pragma("noescape")
+	Doc(name + " " + doc)
+}
+
+func (v lanes) suffix() string {
+	if v.wide {
+		return "AVX512"
+	}
+	return "AVX2"
 }
 
 func (v lanes) reg() reg.VecVirtual {

@@ -32,7 +32,8 @@ const (
 	q6kRow = 210
 )
 
-// Group is group g of a panel and the head of its block, which Q41 has not.
+// Group is group g of a panel of integers and the head of its block, if the form
+// has blocks.
 func Group(f Form, panel []byte, g int) (head, group []byte) {
 	switch f {
 	case Q4K:
@@ -42,7 +43,8 @@ func Group(f Form, panel []byte, g int) (head, group []byte) {
 		block := panel[g/blockGroups*q6kBlock:][:q6kBlock]
 		return block[:q6kHead], block[q6kHead+g%blockGroups*q6kGroup:][:q6kGroup]
 	}
-	return nil, panel[g*q41Group:][:q41Group]
+	size := f.PanelBytes(GroupCols)
+	return nil, panel[g*size:][:size]
 }
 
 // ScaleAndOffset are those of row r in a group of Q41 or Q4K: a weight is

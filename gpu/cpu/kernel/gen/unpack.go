@@ -1,0 +1,276 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// columnBytes is a column of float32 of a panel.
+const columnBytes = 4 * 32
+
+// unpacker converts groups of 32 columns of quantised weights to float32 columns
+// of 32 rows.
+type unpacker struct {
+	lanes
+	w, head, out, ahead, count reg.GPVirtual
+	scale, offset              []reg.VecVirtual // of each vector of rows
+}
+
+// unpack writes the conversion of each form with scales. Every weight is rounded
+// once, if at all.
+func unpack(v lanes) {
+	for _, f := range []struct {
+		name  string
+		group func(*unpacker)
+	}{
+		{"Q8", (*unpacker).q8},
+		{"Q4", (*unpacker).q4},
+		{"Q41", (*unpacker).q41},
+		{"Q4K", (*unpacker).q4k},
+		{"Q6K", (*unpacker).q6k},
+	} {
+		v.function("unpack"+f.name, "func(w *byte, head *byte, groups int, out *float32, ahead int)",
+			"converts groups of 32 columns of a panel; head is that of their block, if any.")
+		u := &unpacker{lanes: v, w: parameter("w"), head: parameter("head"), out: parameter("out"), ahead: parameter("ahead"), count: GP64()}
+		u.scale, u.offset = u.regs(), u.regs()
+		groups := parameter("groups")
+		Label("group")
+		f.group(u)
+		DECQ(groups)
+		JNZ(LabelRef("group"))
+		end()
+	}
+}
+
+// regs is a register for each vector of a column.
+func (u *unpacker) regs() (all []reg.VecVirtual) {
+	for range 32 / u.n() {
+		all = append(all, u.reg())
+	}
+	return all
+}
+
+// rows is vector i of rows with so many bytes each.
+func (u *unpacker) rows(base reg.Register, disp, rowBytes, i int) Mem {
+	return at(base, disp+rowBytes*u.n()*i)
+}
+
+// store writes a vector of the column that is so many after the next one.
+func (u *unpacker) store(r reg.Register, column, i int) {
+	VMOVUPS(r, at(u.out, columnBytes*column+u.bytes()*i))
+}
+
+// loop repeats a body, which advances w and out.
+func (u *unpacker) loop(label string, n int, body func()) {
+	count := GP64()
+	MOVQ(U32(n), count)
+	Label(label)
+	body()
+	DECQ(count)
+	JNZ(LabelRef(label))
+}
+
+// fetch asks for lines of weights to come.
+func (u *unpacker) fetch(bytes int) {
+	for disp := 0; disp < bytes; disp += 64 {
+		PREFETCHT1(Mem{Base: u.w, Index: u.ahead, Scale: 1, Disp: disp})
+		PREFETCHT0(at(u.w, near+disp))
+	}
+}
+
+// and is r = a & b.
+func (u *unpacker) and(a, b, r reg.Register) {
+	if u.wide {
+		VPANDD(a, b, r)
+	} else {
+		VPAND(a, b, r)
+	}
+}
+
+func (u *unpacker) or(a, r reg.Register) {
+	if u.wide {
+		VPORD(a, r, r)
+	} else {
+		VPOR(a, r, r)
+	}
+}
+
+// word fills a register with a 32-bit word.
+func (v lanes) word(w uint32) reg.VecVirtual {
+	g, r := GP32(), v.reg()
+	MOVL(U32(w), g)
+	VMOVD(g, r.AsX())
+	VPBROADCASTD(r.AsX(), r)
+	return r
+}
+
+// weight turns a value into scale*value + offset and stores it.
+func (u *unpacker) weight(value reg.VecVirtual, column, i int) {
+	VCVTDQ2PS(value, value)
+	VFMADD213PS(u.offset[i], u.scale[i], value)
+	u.store(value, column, i)
+}
+
+// q8: both products and the sum are exact in float32, as a scale has 11 bits.
+func (u *unpacker) q8() {
+	u.offsets(q8Weights, 0xc3000000) // -128
+	mask, words, value := u.word(0xff), u.regs(), u.reg()
+	u.loop("step", 8, func() {
+		u.fetch(128)
+		for i, w := range words {
+			VMOVUPS(u.rows(u.w, 0, 4, i), w)
+		}
+		for column := range 4 {
+			for i, w := range words {
+				if column == 0 {
+					u.and(mask, w, value)
+				} else {
+					VPSRLD(U8(8*column), w, value)
+					if column < 3 {
+						u.and(mask, value, value)
+					}
+				}
+				u.weight(value, column, i)
+			}
+		}
+		ADDQ(U32(128), u.w)
+		ADDQ(U32(4*columnBytes), u.out)
+	})
+	u.fetch(scales)
+	ADDQ(U32(scales), u.w)
+}
+
+// offsets loads the scales of a group, so many bytes after its begin, and makes
+// offsets of them.
+func (u *unpacker) offsets(disp int, factor uint32) {
+	f := u.word(factor)
+	for i := range u.scale {
+		VCVTPH2PS(u.rows(u.w, disp, 2, i), u.scale[i])
+		VMULPS(f, u.scale[i], u.offset[i])
+	}
+}
+
+// q4 is exact as q8 is.
+func (u *unpacker) q4() {
+	u.offsets(q4Weights, 0xc1000000) // -8
+	u.nibbles()
+	u.fetch(scales)
+	ADDQ(U32(scales), u.w)
+}
+
+// q41: the product is exact, the sum rounded once.
+func (u *unpacker) q41() {
+	for i := range u.scale {
+		VCVTPH2PS(u.rows(u.w, nibbleBytes, 2, i), u.scale[i])
+		VCVTPH2PS(u.rows(u.w, nibbleBytes+64, 2, i), u.offset[i])
+	}
+	u.nibbles()
+	u.fetch(128)
+	ADDQ(U32(128), u.w)
+}
+
+// q4k has scale and minimum as bytes times a float16 of the head. What is added is
+// the minimum with its sign turned.
+func (u *unpacker) q4k() {
+	h, sign := u.reg(), u.word(0x80000000)
+	for i := range u.scale {
+		s, o := u.scale[i], u.offset[i]
+		VPMOVZXBD(u.rows(u.w, nibbleBytes, 1, i), s)
+		VCVTDQ2PS(s, s)
+		VCVTPH2PS(u.rows(u.head, 0, 2, i), h)
+		VMULPS(h, s, s)
+		VPMOVZXBD(u.rows(u.w, nibbleBytes+32, 1, i), o)
+		VCVTDQ2PS(o, o)
+		VCVTPH2PS(u.rows(u.head, 64, 2, i), h)
+		VMULPS(h, o, o)
+		VXORPS(sign, o, o)
+	}
+	u.nibbles()
+	u.fetch(64)
+	ADDQ(U32(64), u.w)
+}
+
+// nibbles are the columns of a group: byte j of a row has column j in its lower
+// half and column 16+j in its upper one.
+func (u *unpacker) nibbles() {
+	mask, words, value := u.word(0x0f), u.regs(), u.reg()
+	u.loop("step", 4, func() {
+		u.fetch(128)
+		for i, w := range words {
+			VMOVUPS(u.rows(u.w, 0, 4, i), w)
+		}
+		u.loop("byte", 4, func() {
+			for i, w := range words {
+				u.and(mask, w, value)
+				u.weight(value, 0, i)
+				VPSRLD(U8(4), w, w)
+				u.and(mask, w, value)
+				u.weight(value, 16, i)
+				VPSRLD(U8(4), w, w)
+			}
+			ADDQ(U32(columnBytes), u.out)
+		})
+		ADDQ(U32(128), u.w)
+	})
+	ADDQ(U32(16*columnBytes), u.out)
+}
+
+// q6k has two halves of 16 columns with a scale each. Three words of a row hold
+// eight columns of each half: two the lower four bits, of the first half in the
+// lower halves of bytes, one the upper two bits of all.
+func (u *unpacker) q6k() {
+	d := u.reg()
+	for i := range u.scale {
+		for half, s := range []reg.VecVirtual{u.scale[i], u.offset[i]} {
+			VPMOVSXBD(u.rows(u.w, q6kScales+32*half, 1, i), s)
+			VCVTDQ2PS(s, s)
+			VCVTPH2PS(u.rows(u.head, 0, 2, i), d)
+			VMULPS(d, s, s)
+		}
+	}
+	low, high, thirtyTwo := u.word(0x0f), u.word(0x30), u.word(0x20)
+	a, b, upper, value, bits := u.reg(), u.reg(), u.reg(), u.reg(), u.reg()
+	u.loop("part", 2, func() {
+		u.fetch(q6kPart)
+		for i := range u.scale {
+			VMOVUPS(u.rows(u.w, 0, 4, i), a)
+			VMOVUPS(u.rows(u.w, 128, 4, i), b)
+			VMOVUPS(u.rows(u.w, 256, 4, i), upper)
+			for column := range 4 {
+				for k, from := range []reg.VecVirtual{a, a, b, b} {
+					shift := 8*column + 2*k
+					switch {
+					case shift < 4:
+						VPSLLD(U8(4-shift), upper, bits)
+						u.and(high, bits, bits)
+					case shift == 4:
+						u.and(high, upper, bits)
+					default:
+						VPSRLD(U8(shift-4), upper, bits)
+						u.and(high, bits, bits)
+					}
+					nibble := 8*column + 4*(k%2)
+					if nibble == 0 {
+						u.and(low, from, value)
+					} else {
+						VPSRLD(U8(nibble), from, value)
+						if nibble < 28 {
+							u.and(low, value, value)
+						}
+					}
+					u.or(bits, value)
+					VPSUBD(thirtyTwo, value, value)
+					VCVTDQ2PS(value, value)
+					VMULPS([]reg.VecVirtual{u.scale[i], u.offset[i]}[k%2], value, value)
+					u.store(value, column+4*(k/2)+16*(k%2), i)
+				}
+			}
+		}
+		ADDQ(U32(q6kPart), u.w)
+		ADDQ(U32(8*columnBytes), u.out)
+	})
+	u.fetch(64)
+	ADDQ(U32(64), u.w)
+	ADDQ(U32(16*columnBytes), u.out)
+}
