@@ -8,129 +8,288 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Tokens of a tile at most. Sixteen rows of a token take one ZMM of integer
-// sums: 24 for twelve tokens, which leaves what weights and activations need.
-const intTile = 12
-
-// Up to so many tokens the sums over groups stay in registers, beyond they lie
-// on the stack and are touched once a group.
-const intTileRegisters = 6
-
-// Bytes of a group of a panel: weights, and the scales of 32 rows behind them.
+// Bytes of a group of a panel.
 const (
-	q8Weights = 8 * 32 * 4
-	q4Weights = 4 * 32 * 4
-	scales    = 32 * 2
+	q8Weights   = 8 * 32 * 4
+	q4Weights   = 4 * 32 * 4
+	nibbleBytes = q4Weights
+	scales      = 32 * 2     // float16 of 32 rows
+	q6kPart     = 3 * 32 * 4 // half of the bits of Q6K
+	q6kScales   = 2 * q6kPart
 )
 
-// intgemm writes products of integer panels with quantised activations.
+// intForm is a form of panel of integers; package layout has the description.
+type intForm struct {
+	name  string
+	head  int // bytes of the head of a block of eight groups; 0: no blocks
+	group int // bytes of a group
+	// constants are words that bodies keep in registers.
+	constants []uint32
+	body      func(*intKernel)
+}
+
+const (
+	lowNibbles = 0x0f0f0f0f
+	signBits   = 0x80808080
+	ones16     = 0x00010001
+)
+
+var intForms = []intForm{
+	{"Q8", 0, q8Weights + scales, []uint32{signBits, ones16}, (*intKernel).q8},
+	{"Q4", 0, q4Weights + scales, []uint32{lowNibbles, ones16}, (*intKernel).q4},
+	{"Q41", 0, nibbleBytes + 2*scales, []uint32{lowNibbles}, (*intKernel).minimums},
+	{"Q4K", 4 * 32, nibbleBytes + 2*32, []uint32{lowNibbles}, (*intKernel).minimums},
+	{"Q6K", 2 * 32, q6kScales + 2*32, nil, (*intKernel).sixBits},
+}
+
+// intgemm writes the quantisation of activations and products of panels with
+// quantised activations: one kernel for each form, with a body for each number of
+// tokens.
 func intgemm() {
-	intPeak(true)
-	intPeak(false)
 	quantizeRow()
-	for _, q4 := range []bool{false, true} {
-		for tokens := 1; tokens <= intTile; tokens++ {
-			intGemmAVX512(q4, tokens)
+	eachLevel(func(v lanes) {
+		for _, f := range intForms {
+			intProduct(v, f)
 		}
-		for tokens := 1; tokens <= intTileAVX2; tokens++ {
-			intGemmAVX2(q4, tokens)
-		}
-	}
+	})
 }
 
-// intKernel is a kernel for so many tokens. Of its registers w, x and groups
-// move on with the groups.
+// intKernel is a body for one number of tokens. It passes over the panel once for
+// every so many vectors of rows: integer sums of all tokens and of the rows of a
+// pass must fit the registers.
 type intKernel struct {
-	tokens               int
-	q4                   bool
-	w, x, y, groups, ldy reg.GPVirtual
+	lanes
+	form    intForm
+	name    string // prefix of labels
+	tokens  int
+	vectors int          // of rows of a pass
+	first   reg.Register // the first row of the pass; nil: always 0
+	half    reg.Register // the first row of the part of a pass under way; nil: the pass is not divided
+
+	w, x, groups, head, inner, step reg.GPVirtual
+	fetchAt, fetchIn                reg.GPVirtual
+	stack                           reg.GPVirtual // sums over groups, unless they are in registers
+	inRegisters                     bool
+	wDone, xDone                    int  // bytes of the group that w and x are past
+	lines                           int  // lines of the group fetched so far
+	fetched                         int  // bytes that fetchAt has to move on
+	skips                           *int // labels written
+	named                           map[string]reg.VecVirtual
 }
 
-func newIntKernel(level string, q4 bool, tokens int) *intKernel {
-	form := "Q8"
-	if q4 {
-		form = "Q4"
+func intProduct(v lanes, f intForm) {
+	most := v.tileTokens()
+	v.name("int"+f.name, "func(w, x *byte, y *float32, groups, tokens, ldy, add, ahead, every int)",
+		fmt.Sprintf("multiplies a panel with a tile of 1 to %d tokens.", most))
+	all := intKernel{
+		lanes: v, form: f, named: map[string]reg.VecVirtual{}, skips: new(int), stack: GP64(),
+		w: GP64(), x: GP64(), groups: GP64(), head: GP64(), inner: GP64(), step: GP64(), fetchAt: GP64(), fetchIn: GP64(),
 	}
-	name := fmt.Sprintf("int%sx%d%s", form, tokens, level)
-	// Not NOSPLIT: the frame of the larger ones would be too much for it.
-	TEXT(name, 0, "func(w, x *byte, y *float32, groups, ldy, add, ahead, every int)")
-	Pragma("noescape")
-	Doc(fmt.Sprintf("%s multiplies one panel with a tile of %d tokens; see IntGemm.", name, tokens))
-	k := &intKernel{tokens: tokens, q4: q4}
-	k.w, k.x, k.y, k.groups = parameter("w"), parameter("x"), parameter("y"), parameter("groups")
-	k.ldy = parameter("ldy")
-	SHLQ(U8(2), k.ldy) // in bytes
-	return k
-}
-
-func (k *intKernel) groupBytes() int {
-	if k.q4 {
-		return q4Weights + scales
+	// Sums, and before them what a body needs.
+	LEAQ(AllocLocal(intScratch+128*most+64), all.stack)
+	ADDQ(U8(63), all.stack)
+	ANDQ(I8(-64), all.stack)
+	dispatch(argument("tokens"), 1, most, "t")
+	for tokens := 1; tokens <= most; tokens++ {
+		k := all
+		k.name, k.tokens = fmt.Sprintf("t%d", tokens), tokens
+		k.vectors = v.intVectors(f, tokens)
+		k.inRegisters = tokens*k.vectors <= v.intRegisters() && (f.name != "Q6K" || k.unrolled())
+		k.write()
 	}
-	return q8Weights + scales
 }
 
-// Where in a group of activations of a tile things lie.
-func (k *intKernel) activation(step, token int) Mem { return at(k.x, 4*(step*k.tokens+token)) }
-func (k *intKernel) correction(token int) Mem       { return at(k.x, 4*(8*k.tokens+token)) }
-func (k *intKernel) scale(token int) Mem            { return at(k.x, 4*(9*k.tokens+token)) }
+// intScratch is memory on the stack for a body.
+const intScratch = 128
 
-// rows calls do for the row of y of each token.
-func (k *intKernel) rows(do func(token int, row reg.Register)) {
-	row := GP64()
-	MOVQ(k.y, row)
-	for t := range k.tokens {
-		do(t, row)
-		if t < k.tokens-1 {
-			ADDQ(k.ldy, row)
+// intVectors is the vectors of rows of a pass: as many as have registers for the
+// integer sums of all tokens.
+func (v lanes) intVectors(f intForm, tokens int) int {
+	if v.wide {
+		return 2
+	}
+	if f.name == "Q6K" { // has two sums at a time
+		tokens *= 2
+	}
+	switch {
+	case tokens <= 2:
+		return 4
+	case tokens <= 4:
+		return 2
+	}
+	return 1
+}
+
+// intRegisters is how many sums over groups have registers beside integer sums.
+func (v lanes) intRegisters() int {
+	if v.wide {
+		return 12
+	}
+	return 4
+}
+
+func (k *intKernel) write() {
+	Label(k.name)
+	reload("w", k.w)
+	reload("ahead", k.fetchAt)
+	ADDQ(k.w, k.fetchAt)
+	reload("every", k.fetchIn)
+	for _, w := range k.form.constants {
+		if !k.wide || w == lowNibbles {
+			VMOVUPS(word(w), k.constant(w))
 		}
 	}
+	passes := 32 / k.n() / k.vectors
+	if passes > 1 {
+		first := GP64()
+		XORQ(first, first)
+		k.first = first
+		Label(k.name + "pass")
+		reload("w", k.w)
+	}
+	reload("x", k.x)
+	reload("groups", k.groups)
+	k.begin()
+	Label(k.name + "group")
+	if k.form.head > 0 {
+		MOVQ(k.w, k.head)
+		ADDQ(U32(uint32(k.form.head)), k.w)
+		MOVQ(U32(8), k.inner)
+		Label(k.name + "inner")
+	}
+	DECQ(k.fetchIn)
+	k.form.body(k)
+	k.fetchRest()
+	ADDQ(U32(uint32(k.form.group-k.wDone)), k.w)
+	ADDQ(U32(uint32(40*k.tokens-k.xDone)), k.x)
+	k.wDone, k.xDone = 0, 0
+	if k.form.head > 0 {
+		DECQ(k.inner)
+		JNZ(LabelRef(k.name + "inner"))
+		SUBQ(U8(8), k.groups)
+	} else {
+		DECQ(k.groups)
+	}
+	JNZ(LabelRef(k.name + "group"))
+	k.end()
+	if passes > 1 {
+		XORQ(k.fetchIn, k.fetchIn) // nothing is fetched again
+		ADDQ(U8(uint8(k.vectors*k.n())), k.first)
+		CMPQ(k.first, U8(32))
+		JNE(LabelRef(k.name + "pass"))
+	}
+	end()
 }
 
-// next goes to the next group.
-func (k *intKernel) next() {
-	ADDQ(U32(uint32(k.groupBytes())), k.w)
-	ADDQ(U32(uint32(40*k.tokens)), k.x)
-	DECQ(k.groups)
-	JNZ(LabelRef("group"))
+// vector is the register of a name and number; bodies share them.
+func (k *intKernel) vector(name string, i int) reg.VecVirtual {
+	name = fmt.Sprint(name, i)
+	v, ok := k.named[name]
+	if !ok {
+		v = k.reg()
+		k.named[name] = v
+	}
+	return v
 }
 
-// fetcher asks for the lines of a later group: every n-th group, n being the
+// constant is the register that keeps one.
+func (k *intKernel) constant(w uint32) reg.VecVirtual {
+	return k.vector(fmt.Sprintf("constant%x", w), 0)
+}
+
+// rows is the memory of a vector of rows with so many bytes each.
+func (k *intKernel) rows(base reg.Register, disp, rowBytes, vector int) Mem {
+	m := at(base, disp+rowBytes*k.n()*vector)
+	for _, first := range []reg.Register{k.first, k.half} { // one of them at most
+		if first != nil {
+			m.Index, m.Scale = first, uint8(rowBytes)
+		}
+	}
+	return m
+}
+
+// weights is a vector of rows, so many bytes after the group's begin.
+func (k *intKernel) weights(disp, rowBytes, vector int) Mem {
+	return k.rows(k.w, disp-k.wDone, rowBytes, vector)
+}
+
+// What a group of activations has: in step s the columns 4s to 4s+3 of a token,
+// -128 times the sum of all, and their scale.
+func (k *intKernel) activation(step, token int) Mem {
+	return at(k.x, 4*(step*k.tokens+token)-k.xDone)
+}
+func (k *intKernel) correction(token int) Mem { return k.activation(8, token) }
+func (k *intKernel) scale(token int) Mem      { return k.activation(9, token) }
+
+// unrolled: a loop over steps costs 3 to 6 % at AVX2, 20 % with one token. With
+// AVX-512 and more tokens the multipliers are busy longer than the loop takes.
+func (k *intKernel) unrolled() bool { return !k.wide || k.tokens <= 4 }
+
+// steps repeats a body, which takes so many bytes of weights and one step of
+// activations.
+func (k *intKernel) steps(label string, n, bytes int, body func(step int)) {
+	if k.unrolled() {
+		for i := range n {
+			body(i)
+		}
+		return
+	}
+	MOVQ(U32(uint32(n)), k.step)
+	Label(k.name + label)
+	body(0)
+	ADDQ(U32(uint32(bytes)), k.w)
+	ADDQ(U8(uint8(4*k.tokens)), k.x)
+	DECQ(k.step)
+	JNZ(LabelRef(k.name + label))
+	k.wDone, k.xDone, k.lines = k.wDone+n*bytes, k.xDone+n*4*k.tokens, n*k.lines
+}
+
+// fetch asks for so many lines of a later group: every n-th group, n being the
 // tiles that share the work. The lines are spread over the steps of a group,
-// for the processor has few buffers for what is under way.
-type fetcher struct {
-	w               reg.Register
-	at, every, left reg.GPVirtual
-	line, lines     int
+// because the processor has few buffers for lines under way.
+func (k *intKernel) fetch(lines int) {
+	k.ifFetching(func() {
+		for i := range lines {
+			k.prefetch(k.lines+i, k.fetched)
+			k.fetched += 64
+		}
+		if !k.unrolled() {
+			ADDQ(U32(uint32(k.fetched)), k.fetchAt)
+			k.fetched = 0
+		}
+	})
+	k.lines += lines
 }
 
-func (k *intKernel) fetcher() *fetcher {
-	f := &fetcher{w: k.w, at: GP64(), every: parameter("every"), left: GP64(), lines: k.groupBytes() / 64}
-	MOVQ(parameter("ahead"), f.at)
-	ADDQ(k.w, f.at)
-	MOVQ(f.every, f.left)
-	return f
+// prefetch asks for a line of a group, so many bytes after fetchAt, and for the
+// same line near.
+func (k *intKernel) prefetch(line, ahead int) {
+	m := at(k.w, near+64*line-k.wDone)
+	if k.half != nil {
+		m.Index, m.Scale = k.half, 8 // 128 bytes on for the other rows
+	}
+	PREFETCHT1(at(k.fetchAt, ahead))
+	PREFETCHT0(m)
 }
 
-// begin is called at the begin of a group.
-func (f *fetcher) begin() {
-	f.line = 0
-	DECQ(f.left)
+// fetchRest asks for the lines that are left of a group and its share of the head.
+func (k *intKernel) fetchRest() {
+	bytes := k.form.group + k.form.head/8
+	k.ifFetching(func() {
+		for line := k.lines; 64*line < bytes; line++ {
+			k.prefetch(line, k.fetched+64*(line-k.lines))
+		}
+		ADDQ(U32(uint32(k.fetched+bytes-64*k.lines)), k.fetchAt)
+		reload("every", k.fetchIn)
+	})
+	k.fetched, k.lines = 0, 0
 }
 
-// fetch asks for so many lines.
-func (f *fetcher) fetch(lines int) {
-	skip := fmt.Sprintf("fetched%d", f.line)
-	TESTQ(f.left, f.left)
+func (k *intKernel) ifFetching(do func()) {
+	*k.skips++
+	skip := fmt.Sprint("skip", *k.skips)
+	TESTQ(k.fetchIn, k.fetchIn)
 	JNZ(LabelRef(skip))
-	for range lines {
-		PREFETCHT1(at(f.at, 64*f.line))
-		PREFETCHT0(at(f.w, near+64*f.line))
-		f.line++
-	}
-	if f.line == f.lines {
-		ADDQ(U32(uint32(64*f.lines)), f.at)
-		MOVQ(f.every, f.left)
-	}
+	do()
 	Label(skip)
 }

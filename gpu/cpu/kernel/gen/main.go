@@ -34,7 +34,6 @@ var families = map[string]family{
 	"convert":  {"convert", conversions, true},
 	"gemm":     {"gemm", gemm, true},
 	"intgemm":  {"intgemm", intgemm, true},
-	"blocks":   {"intgemm", blocks, true},
 	"amx":      {"intgemm", amx, true},
 	"attn":     {"attn", attention, true},
 	"rowops":   {"rowops", rowops, true},

@@ -8,10 +8,10 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 )
 
-// intBlocksPortable is Multiply of Q41, Q4K and Q6K in plain Go, with two rows in
-// the halves of an int64 as in intGemmPortable. Products are rounded before they
+// blocksPortable is Multiply of Q41, Q4K and Q6K in plain Go, with two rows in
+// the halves of an int64 as in multiplyPortable. Products are rounded before they
 // are added.
-func intBlocksPortable(f layout.Form, panel []byte, groups int, x []byte, tokens int, y []float32, ldy int, add bool) {
+func blocksPortable(f layout.Form, panel []byte, groups int, x []byte, tokens int, y []float32, ldy int, add bool) {
 	if !add {
 		for t := range tokens {
 			clear(y[t*ldy : t*ldy+layout.PanelRows])

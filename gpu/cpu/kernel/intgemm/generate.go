@@ -1,5 +1,4 @@
 package intgemm
 
 //go:generate go run ../gen -family intgemm
-//go:generate go run ../gen -family blocks
 //go:generate go run ../gen -family amx

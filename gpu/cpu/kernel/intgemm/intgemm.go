@@ -22,15 +22,27 @@ type Fetch struct {
 	Every int
 }
 
-// Multiply multiplies one panel of integers with a tile of quantised activations
-// (QuantizeRow), over so many groups of 32 columns, whole units of f:
+// Multiply multiplies one panel of integers by a tile of quantised activations
+// (QuantizeRow) over groups of 32 columns, whole units of f:
 //
-//	y[t*ldy+r] = sum over columns of panel[r, column] * x[t, column]
+//	y[t*ldy+r] = (y[t*ldy+r] with add, 0 without) + sum over columns of panel[r, column] * x[t, column]
 //
-// for 32 rows r, added to y or written over it; tokens is 1 to l.TileTokens(). For each group the integers are
-// summed exactly; then sum = fma(float32(integers), weight scale * activation
-// scale, sum), groups in order (in plain Go the last product is rounded first). So a
-// product split into calls that add is the same to the bit.
+// for 32 rows r; tokens is 1 to layout.TileTokens(l). Groups are added in order,
+// so a product that is split into calls with add has the same bits. The integers
+// of a group are summed exactly. Q8 and Q4 then have
+//
+//	sum = fma(float32(integers), weight scale * activation scale, sum)
+//
+// Q6K has the same with d for the weight scale; its integers are the sums of
+// columns 0 to 15 and of 16 to 31, each times its s: 25 bits with the sign, exact.
+// Q41 and Q4K have
+//
+//	product = fma(float32(integers), scale, float32(activations) * offset)
+//	sum = fma(product, activation scale, sum)
+//
+// where activations is the sum of their integers, and scale and offset are d and
+// m, or d*s and -m*t, which are exact. In plain Go every product is rounded before
+// it is added.
 func Multiply(l simd.Level, f layout.Form, panel []byte, groups int, x []byte, tokens int, y []float32, ldy int, add bool, fetch Fetch) {
 	if !f.Integer() || groups < 0 || tokens < 1 || tokens > layout.TileTokens(l) || len(panel) < f.PanelBytes(groups*layout.GroupCols) ||
 		len(x) < TileBytes(groups, tokens) || tokens > 1 && ldy < layout.PanelRows || len(y) < (tokens-1)*ldy+layout.PanelRows {
@@ -48,17 +60,38 @@ func Multiply(l simd.Level, f layout.Form, panel []byte, groups int, x []byte, t
 				clear(y[t*ldy : t*ldy+layout.PanelRows])
 			}
 		}
-	case f >= layout.Q41:
-		intBlocks(l, f, panel, groups, x, tokens, y, ldy, adds, fetch)
-	case l >= simd.AVX512 && f == layout.Q8:
-		intQ8AVX512(&panel[0], &x[0], &y[0], groups, tokens, ldy, adds, fetch)
-	case l >= simd.AVX512:
-		intQ4AVX512(&panel[0], &x[0], &y[0], groups, tokens, ldy, adds, fetch)
-	case l == simd.AVX2 && f == layout.Q8:
-		intQ8AVX2(&panel[0], &x[0], &y[0], groups, tokens, ldy, adds, fetch)
-	case l == simd.AVX2:
-		intQ4AVX2(&panel[0], &x[0], &y[0], groups, tokens, ldy, adds, fetch)
+	case l == simd.Portable && f >= layout.Q41:
+		blocksPortable(f, panel, groups, x, tokens, y, ldy, add)
+	case l == simd.Portable:
+		multiplyPortable(f, panel, groups, x, tokens, y, ldy, add)
 	default:
-		intGemmPortable(f, panel, groups, x, tokens, y, ldy, add)
+		assembly(l, f, &panel[0], &x[0], &y[0], groups, tokens, ldy, adds, fetch)
+	}
+}
+
+// assembly calls by name: pointers passed through a func value escape.
+func assembly(l simd.Level, f layout.Form, w, x *byte, y *float32, groups, tokens, ldy, add int, fetch Fetch) {
+	ahead, every := fetch.Ahead, fetch.Every
+	switch wide := l >= simd.AVX512; {
+	case wide && f == layout.Q8:
+		intQ8AVX512(w, x, y, groups, tokens, ldy, add, ahead, every)
+	case wide && f == layout.Q4:
+		intQ4AVX512(w, x, y, groups, tokens, ldy, add, ahead, every)
+	case wide && f == layout.Q41:
+		intQ41AVX512(w, x, y, groups, tokens, ldy, add, ahead, every)
+	case wide && f == layout.Q4K:
+		intQ4KAVX512(w, x, y, groups, tokens, ldy, add, ahead, every)
+	case wide:
+		intQ6KAVX512(w, x, y, groups, tokens, ldy, add, ahead, every)
+	case f == layout.Q8:
+		intQ8AVX2(w, x, y, groups, tokens, ldy, add, ahead, every)
+	case f == layout.Q4:
+		intQ4AVX2(w, x, y, groups, tokens, ldy, add, ahead, every)
+	case f == layout.Q41:
+		intQ41AVX2(w, x, y, groups, tokens, ldy, add, ahead, every)
+	case f == layout.Q4K:
+		intQ4KAVX2(w, x, y, groups, tokens, ldy, add, ahead, every)
+	default:
+		intQ6KAVX2(w, x, y, groups, tokens, ldy, add, ahead, every)
 	}
 }

@@ -4,197 +4,57 @@
 
 package intgemm
 
-// intPeakAVX512 does n times 20 vectors of products; n is positive.
-//
-//go:noescape
-func intPeakAVX512(n int)
-
-// intPeakAVX2 does n times 20 vectors of products; n is positive.
-//
-//go:noescape
-func intPeakAVX2(n int)
-
 // quantizeRowAVX2 quantises one token into its place in a tile: step and sums are those of IntLayout.at. See QuantizeRow.
 //
 //go:noescape
 func quantizeRowAVX2(x *float32, out *byte, groups int, step int, sums int, tokens int)
 
-// intQ8x1AVX512 multiplies one panel with a tile of 1 tokens; see IntGemm.
+// intQ8AVX512 multiplies a panel with a tile of 1 to 12 tokens.
 //
 //go:noescape
-func intQ8x1AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+func intQ8AVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
 
-// intQ8x2AVX512 multiplies one panel with a tile of 2 tokens; see IntGemm.
+// intQ4AVX512 multiplies a panel with a tile of 1 to 12 tokens.
 //
 //go:noescape
-func intQ8x2AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+func intQ4AVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
 
-// intQ8x3AVX512 multiplies one panel with a tile of 3 tokens; see IntGemm.
+// intQ41AVX512 multiplies a panel with a tile of 1 to 12 tokens.
 //
 //go:noescape
-func intQ8x3AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+func intQ41AVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
 
-// intQ8x4AVX512 multiplies one panel with a tile of 4 tokens; see IntGemm.
+// intQ4KAVX512 multiplies a panel with a tile of 1 to 12 tokens.
 //
 //go:noescape
-func intQ8x4AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+func intQ4KAVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
 
-// intQ8x5AVX512 multiplies one panel with a tile of 5 tokens; see IntGemm.
+// intQ6KAVX512 multiplies a panel with a tile of 1 to 12 tokens.
 //
 //go:noescape
-func intQ8x5AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+func intQ6KAVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
 
-// intQ8x6AVX512 multiplies one panel with a tile of 6 tokens; see IntGemm.
+// intQ8AVX2 multiplies a panel with a tile of 1 to 6 tokens.
 //
 //go:noescape
-func intQ8x6AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+func intQ8AVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
 
-// intQ8x7AVX512 multiplies one panel with a tile of 7 tokens; see IntGemm.
+// intQ4AVX2 multiplies a panel with a tile of 1 to 6 tokens.
 //
 //go:noescape
-func intQ8x7AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+func intQ4AVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
 
-// intQ8x8AVX512 multiplies one panel with a tile of 8 tokens; see IntGemm.
+// intQ41AVX2 multiplies a panel with a tile of 1 to 6 tokens.
 //
 //go:noescape
-func intQ8x8AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+func intQ41AVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
 
-// intQ8x9AVX512 multiplies one panel with a tile of 9 tokens; see IntGemm.
+// intQ4KAVX2 multiplies a panel with a tile of 1 to 6 tokens.
 //
 //go:noescape
-func intQ8x9AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+func intQ4KAVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
 
-// intQ8x10AVX512 multiplies one panel with a tile of 10 tokens; see IntGemm.
+// intQ6KAVX2 multiplies a panel with a tile of 1 to 6 tokens.
 //
 //go:noescape
-func intQ8x10AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ8x11AVX512 multiplies one panel with a tile of 11 tokens; see IntGemm.
-//
-//go:noescape
-func intQ8x11AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ8x12AVX512 multiplies one panel with a tile of 12 tokens; see IntGemm.
-//
-//go:noescape
-func intQ8x12AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ8x1AVX2 multiplies one panel with a tile of 1 tokens; see IntGemm.
-//
-//go:noescape
-func intQ8x1AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ8x2AVX2 multiplies one panel with a tile of 2 tokens; see IntGemm.
-//
-//go:noescape
-func intQ8x2AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ8x3AVX2 multiplies one panel with a tile of 3 tokens; see IntGemm.
-//
-//go:noescape
-func intQ8x3AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ8x4AVX2 multiplies one panel with a tile of 4 tokens; see IntGemm.
-//
-//go:noescape
-func intQ8x4AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ8x5AVX2 multiplies one panel with a tile of 5 tokens; see IntGemm.
-//
-//go:noescape
-func intQ8x5AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ8x6AVX2 multiplies one panel with a tile of 6 tokens; see IntGemm.
-//
-//go:noescape
-func intQ8x6AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x1AVX512 multiplies one panel with a tile of 1 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x1AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x2AVX512 multiplies one panel with a tile of 2 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x2AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x3AVX512 multiplies one panel with a tile of 3 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x3AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x4AVX512 multiplies one panel with a tile of 4 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x4AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x5AVX512 multiplies one panel with a tile of 5 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x5AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x6AVX512 multiplies one panel with a tile of 6 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x6AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x7AVX512 multiplies one panel with a tile of 7 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x7AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x8AVX512 multiplies one panel with a tile of 8 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x8AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x9AVX512 multiplies one panel with a tile of 9 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x9AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x10AVX512 multiplies one panel with a tile of 10 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x10AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x11AVX512 multiplies one panel with a tile of 11 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x11AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x12AVX512 multiplies one panel with a tile of 12 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x12AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x1AVX2 multiplies one panel with a tile of 1 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x1AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x2AVX2 multiplies one panel with a tile of 2 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x2AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x3AVX2 multiplies one panel with a tile of 3 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x3AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x4AVX2 multiplies one panel with a tile of 4 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x4AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x5AVX2 multiplies one panel with a tile of 5 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x5AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
-
-// intQ4x6AVX2 multiplies one panel with a tile of 6 tokens; see IntGemm.
-//
-//go:noescape
-func intQ4x6AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int)
+func intQ6KAVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)

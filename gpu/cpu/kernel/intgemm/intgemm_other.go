@@ -4,154 +4,46 @@
 
 package intgemm
 
-func intPeakAVX512(n int) { panic("no assembly for this platform") }
-
-func intPeakAVX2(n int) { panic("no assembly for this platform") }
-
 func quantizeRowAVX2(x *float32, out *byte, groups int, step int, sums int, tokens int) {
 	panic("no assembly for this platform")
 }
 
-func intQ8x1AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
+func intQ8AVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
 	panic("no assembly for this platform")
 }
 
-func intQ8x2AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
+func intQ4AVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
 	panic("no assembly for this platform")
 }
 
-func intQ8x3AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
+func intQ41AVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
 	panic("no assembly for this platform")
 }
 
-func intQ8x4AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
+func intQ4KAVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
 	panic("no assembly for this platform")
 }
 
-func intQ8x5AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
+func intQ6KAVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
 	panic("no assembly for this platform")
 }
 
-func intQ8x6AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
+func intQ8AVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
 	panic("no assembly for this platform")
 }
 
-func intQ8x7AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
+func intQ4AVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
 	panic("no assembly for this platform")
 }
 
-func intQ8x8AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
+func intQ41AVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
 	panic("no assembly for this platform")
 }
 
-func intQ8x9AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
+func intQ4KAVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
 	panic("no assembly for this platform")
 }
 
-func intQ8x10AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ8x11AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ8x12AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ8x1AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ8x2AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ8x3AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ8x4AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ8x5AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ8x6AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4x1AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4x2AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4x3AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4x4AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4x5AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4x6AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4x7AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4x8AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4x9AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4x10AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4x11AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4x12AVX512(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4x1AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4x2AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4x3AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4x4AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4x5AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4x6AVX2(w *byte, x *byte, y *float32, groups int, ldy int, add int, ahead int, every int) {
+func intQ6KAVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
 	panic("no assembly for this platform")
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 )
 
-// intGemmPortable is Multiply in plain Go. Two rows lie in the halves of an
+// multiplyPortable is Multiply in plain Go. Two rows lie in the halves of an
 // int64, so that one multiplication serves both: a sum of products has 21 bits
 // at most, sign included, and what a negative lower half takes from the upper
 // one is given back at the end.
-func intGemmPortable(f layout.Form, panel []byte, groups int, x []byte, tokens int, y []float32, ldy int, add bool) {
+func multiplyPortable(f layout.Form, panel []byte, groups int, x []byte, tokens int, y []float32, ldy int, add bool) {
 	if !add {
 		for t := range tokens {
 			clear(y[t*ldy : t*ldy+layout.PanelRows])

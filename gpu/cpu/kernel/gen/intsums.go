@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// sum is a vector of sums over groups on the stack.
+func (k *intKernel) sum(token, vector int) Mem {
+	m := at(k.stack, intScratch+k.bytes()*(token*k.vectors+vector))
+	if k.half != nil {
+		m.Index, m.Scale = k.half, 4
+	}
+	return m
+}
+
+// begin sets the sums of a pass to zero or to y.
+func (k *intKernel) begin() {
+	label := k.name + "begun"
+	if k.inRegisters {
+		for i := range k.tokens * k.vectors {
+			clearVector(k.wide, k.vector("sum", i))
+		}
+		CMPQ(argument("add"), U8(0))
+		JEQ(LabelRef(label))
+		k.yRows(func(t int, row reg.Register) {
+			for v := range k.vectors {
+				VMOVUPS(k.rows(row, 0, 4, v), k.register(t, v))
+			}
+		})
+		Label(label)
+		return
+	}
+	v := k.vector("x", 0)
+	clearVector(k.wide, v)
+	k.tokenLoop("begin", func(row, sums reg.Register) {
+		skip := k.name + "zero"
+		CMPQ(argument("add"), U8(0))
+		JEQ(LabelRef(skip))
+		for i := range k.vectors {
+			r := k.vector("y", i)
+			VMOVUPS(k.rows(row, 0, 4, i), r)
+			VMOVUPS(r, at(sums, k.bytes()*i))
+		}
+		next := k.name + "beginnext"
+		JMP(LabelRef(next))
+		Label(skip)
+		for i := range k.vectors {
+			VMOVUPS(v, at(sums, k.bytes()*i))
+		}
+		Label(next)
+	})
+}
+
+// end writes the sums of a pass to y.
+func (k *intKernel) end() {
+	if k.inRegisters {
+		k.yRows(func(t int, row reg.Register) {
+			for v := range k.vectors {
+				VMOVUPS(k.register(t, v), k.rows(row, 0, 4, v))
+			}
+		})
+		return
+	}
+	k.tokenLoop("end", func(row, sums reg.Register) {
+		for i := range k.vectors {
+			r := k.vector("y", i)
+			VMOVUPS(at(sums, k.bytes()*i), r)
+			VMOVUPS(r, k.rows(row, 0, 4, i))
+		}
+	})
+}
+
+// tokenLoop repeats a body for the row of y and the sums of each token.
+func (k *intKernel) tokenLoop(label string, body func(row, sums reg.Register)) {
+	row, ldy, sums := k.step, GP64(), GP64()
+	reload("y", row)
+	reload("ldy", ldy)
+	MOVQ(U32(uint32(k.tokens)), k.inner)
+	LEAQ(at(k.stack, intScratch), sums)
+	Label(k.name + label)
+	body(row, sums)
+	LEAQ(Mem{Base: row, Index: ldy, Scale: 4}, row)
+	ADDQ(U32(uint32(k.bytes()*k.vectors)), sums)
+	DECQ(k.inner)
+	JNZ(LabelRef(k.name + label))
+}
+
+// yRows calls do for the row of y of each token.
+func (k *intKernel) yRows(do func(token int, row reg.Register)) {
+	ldy := GP64()
+	reload("y", k.step)
+	reload("ldy", ldy)
+	for t := range k.tokens {
+		do(t, k.step)
+		if t < k.tokens-1 {
+			LEAQ(Mem{Base: k.step, Index: ldy, Scale: 4}, k.step)
+		}
+	}
+}
+
+// register is that of a sum over groups.
+func (k *intKernel) register(token, vector int) reg.VecVirtual {
+	return k.vector("sum", token*k.vectors+vector)
+}
+
+// ints are registers for the integer sums of a group, [token][vector].
+func (k *intKernel) ints(name string) [][]reg.VecVirtual {
+	all := make([][]reg.VecVirtual, k.tokens)
+	for t := range all {
+		for v := range k.vectors {
+			all[t] = append(all[t], k.vector(name, t*k.vectors+v))
+		}
+	}
+	return all
+}
+
+// add adds product*factor to a sum over groups; it may change product.
+func (k *intKernel) add(token, vector int, product, factor reg.Register) {
+	if k.inRegisters {
+		VFMADD231PS(factor, product, k.register(token, vector))
+		return
+	}
+	VFMADD213PS(k.sum(token, vector), factor, product)
+	VMOVUPS(product, k.sum(token, vector))
+}
+
+// word is a constant in memory: one 32-bit word in all lanes.
+func word(w uint32) Mem { return constant(fmt.Sprintf("word%08x", w), repeated(w)...) }
