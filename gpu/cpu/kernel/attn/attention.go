@@ -25,6 +25,9 @@ const (
 	I8
 )
 
+// elementBytes is the size of an element.
+var elementBytes = [...]int{F32: 4, BF16: 2, F16: 2, I8: 1}
+
 // Attention takes positions in blocks, counted from 0 of the sequence. The 16
 // positions of a part of a block lie in two runs of memory, keys as
 // [dimension][16], values as [16][dimension]; of a run begun, what lies behind
@@ -71,22 +74,10 @@ func Scores(l simd.Level, t KV, q []float32, ldq, rows int, base *byte, runs *Ru
 	for n := rowsAtOnce(l, rows); rows > 0; rows -= n {
 		n = min(n, rows)
 		switch {
-		case l >= simd.AVX512 && t == F32:
-			scoresF32AVX512(&q[0], 4*ldq, n, base, &runs[0].At, (count+1)&^1, dim, &out[0])
-		case l >= simd.AVX512 && t == BF16:
-			scoresBF16AVX512(&q[0], 4*ldq, n, base, &runs[0].At, (count+1)&^1, dim, &out[0])
-		case l >= simd.AVX512 && t == F16:
-			scoresF16AVX512(&q[0], 4*ldq, n, base, &runs[0].At, (count+1)&^1, dim, &out[0])
 		case l >= simd.AVX512:
-			scoresI8AVX512(&q[0], 4*ldq, n, base, &runs[0].At, (count+1)&^1, dim, &out[0])
-		case l == simd.AVX2 && t == F32:
-			scoresF32AVX2(&q[0], 4*ldq, n, base, &runs[0].At, count, dim, &out[0])
-		case l == simd.AVX2 && t == BF16:
-			scoresBF16AVX2(&q[0], 4*ldq, n, base, &runs[0].At, count, dim, &out[0])
-		case l == simd.AVX2 && t == F16:
-			scoresF16AVX2(&q[0], 4*ldq, n, base, &runs[0].At, count, dim, &out[0])
+			scoresAVX512(int(t), &q[0], 4*ldq, n, base, &runs[0].At, (count+1)&^1, dim, &out[0])
 		case l == simd.AVX2:
-			scoresI8AVX2(&q[0], 4*ldq, n, base, &runs[0].At, count, dim, &out[0])
+			scoresAVX2(int(t), &q[0], 4*ldq, n, base, &runs[0].At, count, dim, &out[0])
 		default:
 			scoresPortable(t, q[:dim], base, runs[:count], out)
 		}
@@ -109,23 +100,11 @@ func Values(l simd.Level, t KV, p []float32, rows int, base *byte, runs *Runs, f
 	for k := rowsAtOnce(l, rows); rows > 0; rows -= k {
 		k = min(k, rows)
 		w, a := &p[from], &acc[0]
-		switch {
-		case l >= simd.AVX512 && t == F32:
-			valuesF32AVX512(w, k, base, run, skip, n, width/32, 4*dim, a, 4*width)
-		case l >= simd.AVX512 && t == BF16:
-			valuesBF16AVX512(w, k, base, run, skip, n, width/32, 2*dim, a, 4*width)
-		case l >= simd.AVX512 && t == F16:
-			valuesF16AVX512(w, k, base, run, skip, n, width/32, 2*dim, a, 4*width)
+		switch size := elementBytes[t]; {
 		case l >= simd.AVX512:
-			valuesI8AVX512(w, k, base, run, skip, n, width/32, dim, a, 4*width)
-		case l == simd.AVX2 && t == F32:
-			valuesF32AVX2(w, k, base, run, skip, n, (dim+15)/16, 4*dim, a, 4*width)
-		case l == simd.AVX2 && t == BF16:
-			valuesBF16AVX2(w, k, base, run, skip, n, (dim+15)/16, 2*dim, a, 4*width)
-		case l == simd.AVX2 && t == F16:
-			valuesF16AVX2(w, k, base, run, skip, n, (dim+15)/16, 2*dim, a, 4*width)
+			valuesAVX512(int(t), w, k, base, run, skip, n, width/32, 32*size, size*dim, a, 4*width)
 		case l == simd.AVX2:
-			valuesI8AVX2(w, k, base, run, skip, n, (dim+15)/16, dim, a, 4*width)
+			valuesAVX2(int(t), w, k, base, run, skip, n, (dim+15)/16, 16*size, size*dim, a, 4*width)
 		default:
 			valuesPortable(t, p, base, runs, from, n, acc[:dim])
 		}

@@ -4,45 +4,15 @@
 
 package attn
 
-// scoresF32AVX512 multiplies rows of q, ldq bytes apart, with the keys of count runs (an even number): out[r][16i+j], rows 256 bytes apart.
+// scoresAVX512 multiplies rows of q, ldq bytes apart, with the keys of count runs (an even number): out[r][16i+j], rows 256 bytes apart.
 //
 //go:noescape
-func scoresF32AVX512(q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32)
+func scoresAVX512(form int, q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32)
 
-// valuesF32AVX512 adds p[r][i] (rows 256 bytes apart) times value i, of n from position skip of the first run on, to rows of acc, ldacc bytes apart. A value has groups times two vectors, the next one is stride bytes on.
+// valuesAVX512 adds p[r][i] (rows 256 bytes apart) times value i, of n from position skip of the first run on, to rows of acc, ldacc bytes apart. A value has groups of two vectors, which take width bytes; the next value is stride bytes on.
 //
 //go:noescape
-func valuesF32AVX512(p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, stride int, acc *float32, ldacc int)
-
-// scoresBF16AVX512 multiplies rows of q, ldq bytes apart, with the keys of count runs (an even number): out[r][16i+j], rows 256 bytes apart.
-//
-//go:noescape
-func scoresBF16AVX512(q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32)
-
-// valuesBF16AVX512 adds p[r][i] (rows 256 bytes apart) times value i, of n from position skip of the first run on, to rows of acc, ldacc bytes apart. A value has groups times two vectors, the next one is stride bytes on.
-//
-//go:noescape
-func valuesBF16AVX512(p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, stride int, acc *float32, ldacc int)
-
-// scoresF16AVX512 multiplies rows of q, ldq bytes apart, with the keys of count runs (an even number): out[r][16i+j], rows 256 bytes apart.
-//
-//go:noescape
-func scoresF16AVX512(q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32)
-
-// valuesF16AVX512 adds p[r][i] (rows 256 bytes apart) times value i, of n from position skip of the first run on, to rows of acc, ldacc bytes apart. A value has groups times two vectors, the next one is stride bytes on.
-//
-//go:noescape
-func valuesF16AVX512(p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, stride int, acc *float32, ldacc int)
-
-// scoresI8AVX512 multiplies rows of q, ldq bytes apart, with the keys of count runs (an even number): out[r][16i+j], rows 256 bytes apart.
-//
-//go:noescape
-func scoresI8AVX512(q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32)
-
-// valuesI8AVX512 adds p[r][i] (rows 256 bytes apart) times value i, of n from position skip of the first run on, to rows of acc, ldacc bytes apart. A value has groups times two vectors, the next one is stride bytes on.
-//
-//go:noescape
-func valuesI8AVX512(p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, stride int, acc *float32, ldacc int)
+func valuesAVX512(form int, p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, width int, stride int, acc *float32, ldacc int)
 
 // softmaxAVX512 makes s[r][i] = e^(s scale keyScales[i] - peak) valueScales[i], brings peaks and totals up to date and tells by what older sums shrink. Without scales both pointers are nil.
 //
@@ -59,45 +29,15 @@ func scaleAddAVX512(x *float32, y *float32, a float32, b float32, n int)
 //go:noescape
 func scaleAVX512(x *float32, out *float32, a float32, n int)
 
-// scoresF32AVX2 multiplies rows of q, ldq bytes apart, with the keys of count runs (an even number): out[r][16i+j], rows 256 bytes apart.
+// scoresAVX2 multiplies rows of q, ldq bytes apart, with the keys of count runs (an even number): out[r][16i+j], rows 256 bytes apart.
 //
 //go:noescape
-func scoresF32AVX2(q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32)
+func scoresAVX2(form int, q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32)
 
-// valuesF32AVX2 adds p[r][i] (rows 256 bytes apart) times value i, of n from position skip of the first run on, to rows of acc, ldacc bytes apart. A value has groups times two vectors, the next one is stride bytes on.
+// valuesAVX2 adds p[r][i] (rows 256 bytes apart) times value i, of n from position skip of the first run on, to rows of acc, ldacc bytes apart. A value has groups of two vectors, which take width bytes; the next value is stride bytes on.
 //
 //go:noescape
-func valuesF32AVX2(p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, stride int, acc *float32, ldacc int)
-
-// scoresBF16AVX2 multiplies rows of q, ldq bytes apart, with the keys of count runs (an even number): out[r][16i+j], rows 256 bytes apart.
-//
-//go:noescape
-func scoresBF16AVX2(q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32)
-
-// valuesBF16AVX2 adds p[r][i] (rows 256 bytes apart) times value i, of n from position skip of the first run on, to rows of acc, ldacc bytes apart. A value has groups times two vectors, the next one is stride bytes on.
-//
-//go:noescape
-func valuesBF16AVX2(p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, stride int, acc *float32, ldacc int)
-
-// scoresF16AVX2 multiplies rows of q, ldq bytes apart, with the keys of count runs (an even number): out[r][16i+j], rows 256 bytes apart.
-//
-//go:noescape
-func scoresF16AVX2(q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32)
-
-// valuesF16AVX2 adds p[r][i] (rows 256 bytes apart) times value i, of n from position skip of the first run on, to rows of acc, ldacc bytes apart. A value has groups times two vectors, the next one is stride bytes on.
-//
-//go:noescape
-func valuesF16AVX2(p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, stride int, acc *float32, ldacc int)
-
-// scoresI8AVX2 multiplies rows of q, ldq bytes apart, with the keys of count runs (an even number): out[r][16i+j], rows 256 bytes apart.
-//
-//go:noescape
-func scoresI8AVX2(q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32)
-
-// valuesI8AVX2 adds p[r][i] (rows 256 bytes apart) times value i, of n from position skip of the first run on, to rows of acc, ldacc bytes apart. A value has groups times two vectors, the next one is stride bytes on.
-//
-//go:noescape
-func valuesI8AVX2(p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, stride int, acc *float32, ldacc int)
+func valuesAVX2(form int, p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, width int, stride int, acc *float32, ldacc int)
 
 // softmaxAVX2 makes s[r][i] = e^(s scale keyScales[i] - peak) valueScales[i], brings peaks and totals up to date and tells by what older sums shrink. Without scales both pointers are nil.
 //

@@ -4,35 +4,11 @@
 
 package attn
 
-func scoresF32AVX512(q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32) {
+func scoresAVX512(form int, q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32) {
 	panic("no assembly for this platform")
 }
 
-func valuesF32AVX512(p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, stride int, acc *float32, ldacc int) {
-	panic("no assembly for this platform")
-}
-
-func scoresBF16AVX512(q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32) {
-	panic("no assembly for this platform")
-}
-
-func valuesBF16AVX512(p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, stride int, acc *float32, ldacc int) {
-	panic("no assembly for this platform")
-}
-
-func scoresF16AVX512(q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32) {
-	panic("no assembly for this platform")
-}
-
-func valuesF16AVX512(p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, stride int, acc *float32, ldacc int) {
-	panic("no assembly for this platform")
-}
-
-func scoresI8AVX512(q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32) {
-	panic("no assembly for this platform")
-}
-
-func valuesI8AVX512(p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, stride int, acc *float32, ldacc int) {
+func valuesAVX512(form int, p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, width int, stride int, acc *float32, ldacc int) {
 	panic("no assembly for this platform")
 }
 
@@ -46,35 +22,11 @@ func scaleAddAVX512(x *float32, y *float32, a float32, b float32, n int) {
 
 func scaleAVX512(x *float32, out *float32, a float32, n int) { panic("no assembly for this platform") }
 
-func scoresF32AVX2(q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32) {
+func scoresAVX2(form int, q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32) {
 	panic("no assembly for this platform")
 }
 
-func valuesF32AVX2(p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, stride int, acc *float32, ldacc int) {
-	panic("no assembly for this platform")
-}
-
-func scoresBF16AVX2(q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32) {
-	panic("no assembly for this platform")
-}
-
-func valuesBF16AVX2(p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, stride int, acc *float32, ldacc int) {
-	panic("no assembly for this platform")
-}
-
-func scoresF16AVX2(q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32) {
-	panic("no assembly for this platform")
-}
-
-func valuesF16AVX2(p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, stride int, acc *float32, ldacc int) {
-	panic("no assembly for this platform")
-}
-
-func scoresI8AVX2(q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32) {
-	panic("no assembly for this platform")
-}
-
-func valuesI8AVX2(p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, stride int, acc *float32, ldacc int) {
+func valuesAVX2(form int, p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, width int, stride int, acc *float32, ldacc int) {
 	panic("no assembly for this platform")
 }
 

@@ -16,11 +16,15 @@ const (
 	runEntry   = 16     // of the table of runs: int64 at, int64 ahead
 )
 
-// elementBytes is the size of an element of keys and values.
-var elementBytes = map[string]int{"F32": 4, "BF16": 2, "F16": 2, "I8": 1}
+// kvForms are the types of the elements of keys and values and their bytes, in the
+// order of package attn.
+var kvForms = []struct {
+	name  string
+	bytes int
+}{{"F32", 4}, {"BF16", 2}, {"F16", 2}, {"I8", 1}}
 
-// attention writes the products of queries with keys and of weights with
-// values, for every form of KV, and what lies between.
+// attention writes the products of queries with keys and of weights with values,
+// and the softmax between them.
 func attention() {
 	exp := newExpTable("attentionExp")
 	tail := newTailTable("attentionTail")
@@ -29,10 +33,8 @@ func attention() {
 		DATA(4*i, U32(uint32(i)))
 	}
 	eachLevel(func(v lanes) {
-		for _, form := range []string{"F32", "BF16", "F16", "I8"} {
-			scores(v, form)
-			values(v, form)
-		}
+		scores(v)
+		values(v)
 		softmax(v, exp, lanesTable)
 		scaleAdd(v, tail)
 		scale(v, tail)
@@ -49,40 +51,73 @@ func (v lanes) maxRows() int {
 	return 7
 }
 
+// attentionRows is a body for one number of rows: queries of scores, or weights of
+// values. Their sums are two vectors a row.
+type attentionRows struct {
+	lanes
+	rows  int
+	sums  [2][]reg.VecVirtual
+	x, y  reg.VecVirtual // loaded keys or values
+	n     reg.VecVirtual // a row's number
+	label func(string) string
+}
+
+// eachRows writes a body for each number of rows and the jumps to it.
+func (v lanes) eachRows(body func(attentionRows)) {
+	all := attentionRows{lanes: v, x: v.reg(), y: v.reg(), n: v.reg()}
+	for half := range all.sums {
+		for range v.maxRows() {
+			all.sums[half] = append(all.sums[half], v.reg())
+		}
+	}
+	dispatch(argument("rows"), 1, v.maxRows(), "rows")
+	for rows := 1; rows <= v.maxRows(); rows++ {
+		b := all
+		b.rows = rows
+		b.sums = [2][]reg.VecVirtual{all.sums[0][:rows], all.sums[1][:rows]}
+		b.label = func(s string) string { return fmt.Sprintf("%s%d", s, rows) }
+		Label(b.label("rows"))
+		body(b)
+		end()
+	}
+}
+
+// eachForm writes a body for each type of elements and the jumps to it; all go on
+// behind.
+func (b attentionRows) eachForm(label string, body func(form string, bytes int, label func(string) string)) {
+	name := func(i int, s string) string { return b.label(fmt.Sprintf("%s%dof", s, i)) }
+	for i := 1; i < len(kvForms); i++ {
+		CMPQ(argument("form"), U8(i))
+		JEQ(LabelRef(name(i, label)))
+	}
+	for i, f := range kvForms {
+		Label(name(i, label))
+		body(f.name, f.bytes, func(s string) string { return name(i, s) })
+		if i < len(kvForms)-1 {
+			JMP(LabelRef(b.label(label + "done")))
+		}
+	}
+	Label(b.label(label + "done"))
+}
+
 // multiply adds two vectors times each row's number to the row's sums.
-func (v lanes) multiply(load func(half int, r reg.VecVirtual), number func(row int) Mem, sums [2][]reg.VecVirtual) {
-	rows := len(sums[0])
-	x, n := v.reg(), v.reg()
-	if !v.wide && rows == v.maxRows() {
-		for half := range sums {
-			load(half, x)
-			for r := range rows {
-				VBROADCASTSS(number(r), n)
-				VFMADD231PS(x, n, sums[half][r])
+func (b attentionRows) multiply(load func(half int, r reg.VecVirtual), number func(row int) Mem) {
+	if !b.wide && b.rows == b.maxRows() { // one register for what is loaded
+		for half := range b.sums {
+			load(half, b.x)
+			for r, sum := range b.sums[half] {
+				VBROADCASTSS(number(r), b.n)
+				VFMADD231PS(b.x, b.n, sum)
 			}
 		}
 		return
 	}
-	y := v.reg()
-	load(0, x)
-	load(1, y)
-	for r := range rows {
-		VBROADCASTSS(number(r), n)
-		VFMADD231PS(x, n, sums[0][r])
-		VFMADD231PS(y, n, sums[1][r])
-	}
-}
-
-// eachRows writes a body for each number of rows and the jumps to it.
-func (v lanes) eachRows(rows reg.Register, body func(rows int)) {
-	for n := 1; n < v.maxRows(); n++ {
-		CMPQ(rows, U8(n))
-		JEQ(LabelRef(fmt.Sprintf("rows%d", n)))
-	}
-	for n := v.maxRows(); n >= 1; n-- {
-		Label(fmt.Sprintf("rows%d", n))
-		body(n)
-		end()
+	load(0, b.x)
+	load(1, b.y)
+	for r := range b.rows {
+		VBROADCASTSS(number(r), b.n)
+		VFMADD231PS(b.x, b.n, b.sums[0][r])
+		VFMADD231PS(b.y, b.n, b.sums[1][r])
 	}
 }
 
@@ -128,143 +163,121 @@ func (a rowAddresses) advance(bytes int) {
 }
 
 // scores is q.k for some queries and the positions of some runs: positions in
-// lanes, summed over dimensions in order. A vector of keys is loaded once for
-// all queries. AVX-512 takes two runs at a time, AVX2 the halves of one.
-func scores(v lanes, form string) {
-	v.function("scores"+form, "func(q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32)",
+// lanes, summed over dimensions in order. A vector of keys is loaded once for all
+// queries. AVX-512 takes two runs at a time, AVX2 the halves of one.
+func scores(v lanes) {
+	v.function("scores", "func(form int, q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32)",
 		"multiplies rows of q, ldq bytes apart, with the keys of count runs (an even number): out[r][16i+j], rows 256 bytes apart.")
-	size := elementBytes[form]
-	rows := parameter("rows")
-	v.eachRows(rows, func(n int) {
-		label := func(s string) string { return fmt.Sprintf("%s%d", s, n) }
-		ldq, runs, keys, out, count := GP64(), GP64(), GP64(), GP64(), GP64()
+	v.eachRows(func(b attentionRows) {
+		ldq, runs, out, count, dim := GP64(), GP64(), GP64(), GP64(), GP64()
 		reload("ldq", ldq)
 		reload("runs", runs)
-		reload("keys", keys)
 		reload("out", out)
 		reload("count", count)
-		q := newRowAddresses(n, ldq)
-		var sums [2][]reg.VecVirtual
-		for i := range sums {
-			for range n {
-				sums[i] = append(sums[i], v.reg())
-			}
-		}
+		q := newRowAddresses(b.rows, ldq)
 		parts := []reg.GPVirtual{GP64()} // where keys are loaded from
 		ahead := []reg.GPVirtual{GP64()}
 		if v.wide {
 			parts, ahead = append(parts, GP64()), append(ahead, GP64())
 		}
-		dim := GP64()
 
-		Label(label("runs"))
+		Label(b.label("runs"))
 		for i := range parts {
 			MOVQ(at(runs, runEntry*i), parts[i])
-			ADDQ(keys, parts[i])
+			ADDQ(argument("keys"), parts[i])
 			MOVQ(at(runs, runEntry*i+8), ahead[i])
-			ADDQ(keys, ahead[i])
+			ADDQ(argument("keys"), ahead[i])
 		}
 		q.from("q")
-		for _, half := range sums {
+		for _, half := range b.sums {
 			for _, s := range half {
 				VXORPS(s.AsX(), s.AsX(), s.AsX())
 			}
 		}
-		column := runSlots * size // bytes of a dimension in a run
-		// dimensions takes so many; offsets from where the pointers stand.
-		dimensions := func(d int) {
-			for i := range d {
-				v.multiply(func(half int, r reg.VecVirtual) {
-					if v.wide {
-						v.widened(form, at(parts[half], column*i), r)
-					} else {
-						v.widened(form, at(parts[0], column*i+column/2*half), r)
-					}
-				}, func(row int) Mem { return q.row(row, 4*i) }, sums)
-			}
-			q.advance(4 * d)
-			for _, p := range parts {
-				ADDQ(U32(column*d), p)
-			}
-		}
-		line := 64 / column // dimensions in a line of keys
 		reload("dim", dim)
-		if line > 1 {
-			Label(label("lines"))
-			CMPQ(dim, U8(line))
-			JLT(LabelRef(label("rest")))
-		} else {
-			line = 1
-			Label(label("lines"))
-		}
-		for i := range ahead {
-			PREFETCHT0(at(ahead[i], 0))
-			ADDQ(U8(64), ahead[i])
-		}
-		dimensions(line)
-		if line > 1 {
-			SUBQ(U8(line), dim)
-			JMP(LabelRef(label("lines")))
-			Label(label("rest"))
-			TESTQ(dim, dim)
-			JZ(LabelRef(label("store")))
-			Label(label("single"))
-			dimensions(1)
-			DECQ(dim)
-			JNZ(LabelRef(label("single")))
-			Label(label("store"))
-		} else {
-			DECQ(dim)
-			JNZ(LabelRef(label("lines")))
-		}
-		for r := range n {
-			VMOVUPS(sums[0][r], at(out, blockBytes*r))
-			VMOVUPS(sums[1][r], at(out, blockBytes*r+v.bytes()))
+		b.eachForm("dims", func(form string, bytes int, label func(string) string) {
+			scoresOverDims(b, form, runSlots*bytes, q, parts, ahead, dim, label)
+		})
+		for r := range b.rows {
+			VMOVUPS(b.sums[0][r], at(out, blockBytes*r))
+			VMOVUPS(b.sums[1][r], at(out, blockBytes*r+v.bytes()))
 		}
 		ADDQ(U32(2*v.bytes()), out)
 		ADDQ(U32(runEntry*len(parts)), runs)
 		SUBQ(U8(len(parts)), count)
-		JNZ(LabelRef(label("runs")))
+		JNZ(LabelRef(b.label("runs")))
 	})
 }
 
+// scoresOverDims adds up over the dimensions, which take so many bytes each in a
+// run. With few rows a line of keys is taken at a time, with more each dimension
+// has enough to do.
+func scoresOverDims(b attentionRows, form string, column int, q rowAddresses, parts, ahead []reg.GPVirtual, dim reg.GPVirtual, label func(string) string) {
+	dimensions := func(n int) {
+		for i := range n {
+			b.multiply(func(half int, r reg.VecVirtual) {
+				if b.wide {
+					b.widened(form, at(parts[half], column*i), r)
+				} else {
+					b.widened(form, at(parts[0], column*i+column/2*half), r)
+				}
+			}, func(row int) Mem { return q.row(row, 4*i) })
+		}
+		q.advance(4 * n)
+		for _, p := range parts {
+			ADDQ(U32(column*n), p)
+		}
+	}
+	fetch := func(bytes int) {
+		for _, a := range ahead {
+			PREFETCHT0(at(a, 0))
+			ADDQ(U8(bytes), a)
+		}
+	}
+	line := 64 / column // dimensions in a line of keys
+	if line == 1 || b.rows > fewRows {
+		Label(label("dim"))
+		fetch(column)
+		dimensions(1)
+		DECQ(dim)
+		JNZ(LabelRef(label("dim")))
+		return
+	}
+	Label(label("lines"))
+	SUBQ(U8(line), dim)
+	JLT(LabelRef(label("rest")))
+	fetch(64)
+	dimensions(line)
+	JMP(LabelRef(label("lines")))
+	Label(label("rest"))
+	ADDQ(U8(line), dim)
+	JZ(LabelRef(b.label("dimsdone")))
+	Label(label("single"))
+	dimensions(1)
+	DECQ(dim)
+	JNZ(LabelRef(label("single")))
+}
+
+// fewRows is up to where a loop over single dimensions takes 3 % more time at AVX2.
+const fewRows = 4
+
 // values adds p v for some queries and positions to their sums: dimensions in
-// lanes, summed over positions in order. Two vectors of dimensions are taken at
-// a time, for all positions.
-func values(v lanes, form string) {
-	v.function("values"+form, "func(p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, stride int, acc *float32, ldacc int)",
-		"adds p[r][i] (rows 256 bytes apart) times value i, of n from position skip of the first run on, to rows of acc, ldacc bytes apart. A value has groups times two vectors, the next one is stride bytes on.")
-	width := 2 * v.n() * elementBytes[form] // bytes of a group
-	rows := parameter("rows")
-	v.eachRows(rows, func(n int) {
-		label := func(s string) string { return fmt.Sprintf("%s%d", s, n) }
-		base, acc, ldacc, stride := GP64(), GP64(), GP64(), GP64()
+// lanes, summed over positions in order. Two vectors of dimensions are taken at a
+// time, for all positions.
+func values(v lanes) {
+	v.function("values", "func(form int, p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, width int, stride int, acc *float32, ldacc int)",
+		"adds p[r][i] (rows 256 bytes apart) times value i, of n from position skip of the first run on, to rows of acc, ldacc bytes apart. A value has groups of two vectors, which take width bytes; the next value is stride bytes on.")
+	v.eachRows(func(b attentionRows) {
+		base, acc, stride := GP64(), GP64(), GP64()
 		reload("values", base)
 		reload("acc", acc)
-		reload("ldacc", ldacc)
 		reload("stride", stride)
 		runs, p, left, count, from, ahead, a := GP64(), GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
-		aheadOf := GP64() // how far into a run that is wanted next we are
+		aheadOf := GP64() // how far into a run that is wanted next
 		XORQ(aheadOf, aheadOf)
-		var sums [2][]reg.VecVirtual
-		for i := range sums {
-			for range n {
-				sums[i] = append(sums[i], v.reg())
-			}
-		}
-		eachSum := func(do func(m Mem, s reg.VecVirtual)) {
-			MOVQ(acc, a)
-			for r := range n {
-				do(at(a, 0), sums[0][r])
-				do(at(a, v.bytes()), sums[1][r])
-				if r < n-1 {
-					ADDQ(ldacc, a)
-				}
-			}
-		}
 
-		Label(label("groups"))
-		eachSum(func(m Mem, s reg.VecVirtual) { VMOVUPS(m, s) })
+		Label(b.label("groups"))
+		b.eachSum(acc, a, func(m Mem, s reg.VecVirtual) { VMOVUPS(m, s) })
 		reload("p", p)
 		reload("runs", runs)
 		reload("n", left)
@@ -275,7 +288,7 @@ func values(v lanes, form string) {
 		IMULQ(stride, from)
 		MOVQ(U32(runSlots), count)
 		SUBQ(skip, count)
-		Label(label("run"))
+		Label(b.label("run"))
 		CMPQ(count, left)
 		CMOVQGT(left, count)
 		SUBQ(count, left)
@@ -284,34 +297,47 @@ func values(v lanes, form string) {
 		MOVQ(at(runs, 8), ahead)
 		ADDQ(base, ahead)
 		ADDQ(aheadOf, ahead)
-		Label(label("position"))
-		PREFETCHT0(at(ahead, 0))
-		if width == 128 {
-			PREFETCHT0(at(ahead, 64))
-		}
-		ADDQ(U8(width), ahead)
-		v.multiply(func(half int, r reg.VecVirtual) { v.widened(form, at(from, width/2*half), r) },
-			func(row int) Mem { return at(p, blockBytes*row) }, sums)
-		ADDQ(stride, from)
-		ADDQ(U8(4), p)
-		DECQ(count)
-		JNZ(LabelRef(label("position")))
+		b.eachForm("positions", func(form string, bytes int, label func(string) string) {
+			width := 2 * v.n() * bytes
+			Label(label("position"))
+			PREFETCHT0(at(ahead, 0))
+			if width == 128 {
+				PREFETCHT0(at(ahead, 64))
+			}
+			ADDQ(U8(width), ahead)
+			b.multiply(func(half int, r reg.VecVirtual) { v.widened(form, at(from, width/2*half), r) },
+				func(row int) Mem { return at(p, blockBytes*row) })
+			ADDQ(stride, from)
+			ADDQ(U8(4), p)
+			DECQ(count)
+			JNZ(LabelRef(label("position")))
+		})
 		ADDQ(U8(runEntry), runs)
 		XORQ(from, from)
 		MOVQ(U32(runSlots), count)
 		TESTQ(left, left)
-		JNZ(LabelRef(label("run")))
+		JNZ(LabelRef(b.label("run")))
 
-		eachSum(func(m Mem, s reg.VecVirtual) { VMOVUPS(s, m) })
+		b.eachSum(acc, a, func(m Mem, s reg.VecVirtual) { VMOVUPS(s, m) })
 		ADDQ(U32(2*v.bytes()), acc)
-		ADDQ(U32(width), base)
 		// base moves on by a group; what is ahead by 16 groups.
-		ADDQ(U32(runSlots*width-width), aheadOf)
-		groups, err := Param("groups").Resolve()
-		if err != nil {
-			panic(err)
-		}
-		DECQ(groups.Addr)
-		JNZ(LabelRef(label("groups")))
+		reload("width", a)
+		ADDQ(a, base)
+		IMUL3Q(U8(runSlots-1), a, a)
+		ADDQ(a, aheadOf)
+		DECQ(argument("groups"))
+		JNZ(LabelRef(b.label("groups")))
 	})
+}
+
+// eachSum calls do for the sums of each row and their memory.
+func (b attentionRows) eachSum(acc, row reg.Register, do func(m Mem, s reg.VecVirtual)) {
+	MOVQ(acc, row)
+	for r := range b.rows {
+		do(at(row, 0), b.sums[0][r])
+		do(at(row, b.bytes()), b.sums[1][r])
+		if r < b.rows-1 {
+			ADDQ(argument("ldacc"), row)
+		}
+	}
 }
