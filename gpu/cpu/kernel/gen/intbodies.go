@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -200,12 +202,14 @@ func (k *intKernel) minimums() {
 // scaleAndOffset loads those of a vector of rows of Q41 or Q4K. The offset is for
 // the correction, -128 times the sum of activations.
 func (k *intKernel) scaleAndOffset(v int, scale, offset reg.Register) {
-	if k.form.name == "Q41" {
-		VCVTPH2PS(k.weights(nibbleBytes, 2, v), scale)
-		VCVTPH2PS(k.weights(nibbleBytes+64, 2, v), offset)
-		VMULPS(word(0xbc000000), offset, offset) // -1/128
-		return
-	}
+	label := fmt.Sprint(k.name, "scale", v)
+	CMPQ(argument("form"), U8(formQ4K))
+	JEQ(LabelRef(label))
+	VCVTPH2PS(k.weights(nibbleBytes, 2, v), scale)
+	VCVTPH2PS(k.weights(nibbleBytes+64, 2, v), offset)
+	VMULPS(word(0xbc000000), offset, offset) // -1/128
+	JMP(LabelRef(label + "done"))
+	Label(label)
 	head := k.vector("x", 0)
 	VPMOVZXBD(k.weights(nibbleBytes, 1, v), scale)
 	VPMOVZXBD(k.weights(nibbleBytes+32, 1, v), offset)
@@ -216,4 +220,5 @@ func (k *intKernel) scaleAndOffset(v int, scale, offset reg.Register) {
 	VCVTPH2PS(k.rows(k.head, 64, 2, v), head)
 	VMULPS(word(0x3c000000), head, head) // 1/128
 	VMULPS(head, offset, offset)
+	Label(label + "done")
 }

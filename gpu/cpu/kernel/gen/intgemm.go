@@ -34,23 +34,32 @@ const (
 	ones16     = 0x00010001
 )
 
-var intForms = []intForm{
+// nibbleForms have one integer sum for each token and vector of rows. They are
+// numbered in this order, as in package layout, and share a kernel; q41 is Q4K,
+// too, of which head, group and scales differ.
+var nibbleForms = []intForm{
 	{"Q8", 0, q8Weights + scales, []uint32{signBits, ones16}, (*intKernel).q8},
 	{"Q4", 0, q4Weights + scales, []uint32{lowNibbles, ones16}, (*intKernel).q4},
-	{"Q41", 0, nibbleBytes + 2*scales, []uint32{lowNibbles}, (*intKernel).minimums},
-	{"Q4K", 4 * 32, nibbleBytes + 2*32, []uint32{lowNibbles}, (*intKernel).minimums},
-	{"Q6K", 2 * 32, q6kScales + 2*32, nil, (*intKernel).sixBits},
+	{"Q41", q4kHead, q41Group, []uint32{lowNibbles}, (*intKernel).minimums},
 }
 
+const (
+	formQ4K  = 3
+	q41Group = nibbleBytes + 2*scales
+	q4kHead  = 4 * 32
+	q4kGroup = nibbleBytes + 2*32
+)
+
+// sixBitForms have two integer sums.
+var sixBitForms = []intForm{{"Q6K", 2 * 32, q6kScales + 2*32, nil, (*intKernel).sixBits}}
+
 // intgemm writes the quantisation of activations and products of panels with
-// quantised activations: one kernel for each form, with a body for each number of
-// tokens.
+// quantised activations, with a body for each number of tokens.
 func intgemm() {
 	quantizeRow()
 	eachLevel(func(v lanes) {
-		for _, f := range intForms {
-			intProduct(v, f)
-		}
+		intProduct(v, "intNibbles", nibbleForms)
+		intProduct(v, "intSixBits", sixBitForms)
 	})
 }
 
@@ -77,25 +86,28 @@ type intKernel struct {
 	named                           map[string]reg.VecVirtual
 }
 
-func intProduct(v lanes, f intForm) {
+func intProduct(v lanes, name string, forms []intForm) {
 	most := v.tileTokens()
-	v.name("int"+f.name, "func(w, x *byte, y *float32, groups, tokens, ldy, add, ahead, every int)",
+	v.name(name, "func(form int, w, x *byte, y *float32, groups, tokens, ldy, add, ahead, every int)",
 		fmt.Sprintf("multiplies a panel with a tile of 1 to %d tokens.", most))
 	all := intKernel{
-		lanes: v, form: f, named: map[string]reg.VecVirtual{}, skips: new(int), stack: GP64(),
+		lanes: v, named: map[string]reg.VecVirtual{}, skips: new(int), stack: GP64(),
 		w: GP64(), x: GP64(), groups: GP64(), head: GP64(), inner: GP64(), step: GP64(), fetchAt: GP64(), fetchIn: GP64(),
 	}
 	// Sums, and before them what a body needs.
 	LEAQ(AllocLocal(intScratch+128*most+64), all.stack)
 	ADDQ(U8(63), all.stack)
 	ANDQ(I8(-64), all.stack)
+	if len(forms) > 1 {
+		all.sizes()
+	}
 	dispatch(argument("tokens"), 1, most, "t")
 	for tokens := 1; tokens <= most; tokens++ {
 		k := all
 		k.name, k.tokens = fmt.Sprintf("t%d", tokens), tokens
-		k.vectors = v.intVectors(f, tokens)
-		k.inRegisters = tokens*k.vectors <= v.intRegisters() && (f.name != "Q6K" || k.unrolled())
-		k.write()
+		k.vectors = v.intVectors(forms, tokens)
+		k.inRegisters = tokens*k.vectors <= v.intRegisters() && (len(forms) > 1 || k.unrolled())
+		k.write(forms)
 	}
 }
 
@@ -104,11 +116,11 @@ const intScratch = 128
 
 // intVectors is the vectors of rows of a pass: as many as have registers for the
 // integer sums of all tokens.
-func (v lanes) intVectors(f intForm, tokens int) int {
+func (v lanes) intVectors(forms []intForm, tokens int) int {
 	if v.wide {
 		return 2
 	}
-	if f.name == "Q6K" { // has two sums at a time
+	if len(forms) == 1 { // two sums at a time
 		tokens *= 2
 	}
 	switch {
@@ -128,17 +140,12 @@ func (v lanes) intRegisters() int {
 	return 4
 }
 
-func (k *intKernel) write() {
+func (k *intKernel) write(forms []intForm) {
 	Label(k.name)
 	reload("w", k.w)
 	reload("ahead", k.fetchAt)
 	ADDQ(k.w, k.fetchAt)
 	reload("every", k.fetchIn)
-	for _, w := range k.form.constants {
-		if !k.wide || w == lowNibbles {
-			VMOVUPS(word(w), k.constant(w))
-		}
-	}
 	passes := 32 / k.n() / k.vectors
 	if passes > 1 {
 		first := GP64()
@@ -147,30 +154,24 @@ func (k *intKernel) write() {
 		Label(k.name + "pass")
 		reload("w", k.w)
 	}
+	k.begin()
 	reload("x", k.x)
 	reload("groups", k.groups)
-	k.begin()
-	Label(k.name + "group")
-	if k.form.head > 0 {
-		MOVQ(k.w, k.head)
-		ADDQ(U32(uint32(k.form.head)), k.w)
-		MOVQ(U32(8), k.inner)
-		Label(k.name + "inner")
+	XORQ(k.inner, k.inner)
+	for i := range forms[:len(forms)-1] {
+		CMPQ(argument("form"), U8(i))
+		JEQ(LabelRef(k.name + forms[i].name))
 	}
-	DECQ(k.fetchIn)
-	k.form.body(k)
-	k.fetchRest()
-	ADDQ(U32(uint32(k.form.group-k.wDone)), k.w)
-	ADDQ(U32(uint32(40*k.tokens-k.xDone)), k.x)
-	k.wDone, k.xDone = 0, 0
-	if k.form.head > 0 {
-		DECQ(k.inner)
-		JNZ(LabelRef(k.name + "inner"))
-		SUBQ(U8(8), k.groups)
-	} else {
-		DECQ(k.groups)
+	for i := range forms {
+		f := *k
+		f.name, f.form = k.name+forms[len(forms)-1-i].name, forms[len(forms)-1-i]
+		Label(f.name)
+		f.eachGroup()
+		if i < len(forms)-1 {
+			JMP(LabelRef(k.name + "sums"))
+		}
 	}
-	JNZ(LabelRef(k.name + "group"))
+	Label(k.name + "sums")
 	k.end()
 	if passes > 1 {
 		XORQ(k.fetchIn, k.fetchIn) // nothing is fetched again
@@ -179,6 +180,65 @@ func (k *intKernel) write() {
 		JNE(LabelRef(k.name + "pass"))
 	}
 	end()
+}
+
+// sizes writes what Q41 and Q4K have of different size to the stack.
+func (k *intKernel) sizes() {
+	MOVQ(U32(q41Group), at(k.stack, 0))
+	MOVQ(U32(q41Group), at(k.stack, 8))
+	CMPQ(argument("form"), U8(formQ4K))
+	JNE(LabelRef("sized"))
+	MOVQ(U32(q4kGroup), at(k.stack, 0))
+	MOVQ(U32(q4kGroup+q4kHead/8), at(k.stack, 8))
+	Label("sized")
+}
+
+// eachGroup repeats the body for each group of a panel.
+func (k *intKernel) eachGroup() {
+	for _, w := range k.form.constants {
+		if !k.wide || w == lowNibbles {
+			VMOVUPS(word(w), k.constant(w))
+		}
+	}
+	Label(k.name + "group")
+	k.enterBlock()
+	DECQ(k.fetchIn)
+	k.form.body(k)
+	k.fetchRest()
+	if k.twoForms() {
+		ADDQ(at(k.stack, 0), k.w)
+		if k.wDone > 0 {
+			SUBQ(U32(uint32(k.wDone)), k.w)
+		}
+	} else {
+		ADDQ(U32(uint32(k.form.group-k.wDone)), k.w)
+	}
+	ADDQ(U32(uint32(40*k.tokens-k.xDone)), k.x)
+	k.wDone, k.xDone = 0, 0
+	DECQ(k.groups)
+	JNZ(LabelRef(k.name + "group"))
+}
+
+// twoForms: the body is that of Q41 and of Q4K.
+func (k *intKernel) twoForms() bool { return k.form.name == "Q41" }
+
+// enterBlock goes past the head where a block begins.
+func (k *intKernel) enterBlock() {
+	if k.form.head == 0 {
+		return
+	}
+	if k.twoForms() {
+		CMPQ(argument("form"), U8(formQ4K))
+		JNE(LabelRef(k.name + "entered"))
+	}
+	TESTQ(k.inner, k.inner)
+	JNZ(LabelRef(k.name + "within"))
+	MOVQ(k.w, k.head)
+	ADDQ(U32(uint32(k.form.head)), k.w)
+	MOVQ(U32(8), k.inner)
+	Label(k.name + "within")
+	DECQ(k.inner)
+	Label(k.name + "entered")
 }
 
 // vector is the register of a name and number; bodies share them.
@@ -275,11 +335,20 @@ func (k *intKernel) prefetch(line, ahead int) {
 // fetchRest asks for the lines that are left of a group and its share of the head.
 func (k *intKernel) fetchRest() {
 	bytes := k.form.group + k.form.head/8
+	if k.twoForms() {
+		bytes = q41Group // Q4K has as many lines
+	}
 	k.ifFetching(func() {
 		for line := k.lines; 64*line < bytes; line++ {
 			k.prefetch(line, k.fetched+64*(line-k.lines))
 		}
-		ADDQ(U32(uint32(k.fetched+bytes-64*k.lines)), k.fetchAt)
+		if k.twoForms() {
+			ADDQ(at(k.stack, 8), k.fetchAt)
+			bytes = 0
+		}
+		if rest := k.fetched + bytes - 64*k.lines; rest != 0 {
+			ADDQ(I32(int32(rest)), k.fetchAt)
+		}
 		reload("every", k.fetchIn)
 	})
 	k.fetched, k.lines = 0, 0

@@ -72,26 +72,15 @@ func Multiply(l simd.Level, f layout.Form, panel []byte, groups int, x []byte, t
 // assembly calls by name: pointers passed through a func value escape.
 func assembly(l simd.Level, f layout.Form, w, x *byte, y *float32, groups, tokens, ldy, add int, fetch Fetch) {
 	ahead, every := fetch.Ahead, fetch.Every
+	number := int(f - layout.Q8)
 	switch wide := l >= simd.AVX512; {
-	case wide && f == layout.Q8:
-		intQ8AVX512(w, x, y, groups, tokens, ldy, add, ahead, every)
-	case wide && f == layout.Q4:
-		intQ4AVX512(w, x, y, groups, tokens, ldy, add, ahead, every)
-	case wide && f == layout.Q41:
-		intQ41AVX512(w, x, y, groups, tokens, ldy, add, ahead, every)
-	case wide && f == layout.Q4K:
-		intQ4KAVX512(w, x, y, groups, tokens, ldy, add, ahead, every)
+	case wide && f == layout.Q6K:
+		intSixBitsAVX512(number, w, x, y, groups, tokens, ldy, add, ahead, every)
 	case wide:
-		intQ6KAVX512(w, x, y, groups, tokens, ldy, add, ahead, every)
-	case f == layout.Q8:
-		intQ8AVX2(w, x, y, groups, tokens, ldy, add, ahead, every)
-	case f == layout.Q4:
-		intQ4AVX2(w, x, y, groups, tokens, ldy, add, ahead, every)
-	case f == layout.Q41:
-		intQ41AVX2(w, x, y, groups, tokens, ldy, add, ahead, every)
-	case f == layout.Q4K:
-		intQ4KAVX2(w, x, y, groups, tokens, ldy, add, ahead, every)
+		intNibblesAVX512(number, w, x, y, groups, tokens, ldy, add, ahead, every)
+	case f == layout.Q6K:
+		intSixBitsAVX2(number, w, x, y, groups, tokens, ldy, add, ahead, every)
 	default:
-		intQ6KAVX2(w, x, y, groups, tokens, ldy, add, ahead, every)
+		intNibblesAVX2(number, w, x, y, groups, tokens, ldy, add, ahead, every)
 	}
 }

@@ -9,52 +9,22 @@ package intgemm
 //go:noescape
 func quantizeRowAVX2(x *float32, out *byte, groups int, step int, sums int, tokens int)
 
-// intQ8AVX512 multiplies a panel with a tile of 1 to 12 tokens.
+// intNibblesAVX512 multiplies a panel with a tile of 1 to 12 tokens.
 //
 //go:noescape
-func intQ8AVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
+func intNibblesAVX512(form int, w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
 
-// intQ4AVX512 multiplies a panel with a tile of 1 to 12 tokens.
+// intSixBitsAVX512 multiplies a panel with a tile of 1 to 12 tokens.
 //
 //go:noescape
-func intQ4AVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
+func intSixBitsAVX512(form int, w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
 
-// intQ41AVX512 multiplies a panel with a tile of 1 to 12 tokens.
+// intNibblesAVX2 multiplies a panel with a tile of 1 to 6 tokens.
 //
 //go:noescape
-func intQ41AVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
+func intNibblesAVX2(form int, w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
 
-// intQ4KAVX512 multiplies a panel with a tile of 1 to 12 tokens.
+// intSixBitsAVX2 multiplies a panel with a tile of 1 to 6 tokens.
 //
 //go:noescape
-func intQ4KAVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
-
-// intQ6KAVX512 multiplies a panel with a tile of 1 to 12 tokens.
-//
-//go:noescape
-func intQ6KAVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
-
-// intQ8AVX2 multiplies a panel with a tile of 1 to 6 tokens.
-//
-//go:noescape
-func intQ8AVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
-
-// intQ4AVX2 multiplies a panel with a tile of 1 to 6 tokens.
-//
-//go:noescape
-func intQ4AVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
-
-// intQ41AVX2 multiplies a panel with a tile of 1 to 6 tokens.
-//
-//go:noescape
-func intQ41AVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
-
-// intQ4KAVX2 multiplies a panel with a tile of 1 to 6 tokens.
-//
-//go:noescape
-func intQ4KAVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
-
-// intQ6KAVX2 multiplies a panel with a tile of 1 to 6 tokens.
-//
-//go:noescape
-func intQ6KAVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)
+func intSixBitsAVX2(form int, w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int)

@@ -8,42 +8,18 @@ func quantizeRowAVX2(x *float32, out *byte, groups int, step int, sums int, toke
 	panic("no assembly for this platform")
 }
 
-func intQ8AVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
+func intNibblesAVX512(form int, w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
 	panic("no assembly for this platform")
 }
 
-func intQ4AVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
+func intSixBitsAVX512(form int, w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
 	panic("no assembly for this platform")
 }
 
-func intQ41AVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
+func intNibblesAVX2(form int, w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
 	panic("no assembly for this platform")
 }
 
-func intQ4KAVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ6KAVX512(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ8AVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4AVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ41AVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ4KAVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
-	panic("no assembly for this platform")
-}
-
-func intQ6KAVX2(w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
+func intSixBitsAVX2(form int, w *byte, x *byte, y *float32, groups int, tokens int, ldy int, add int, ahead int, every int) {
 	panic("no assembly for this platform")
 }
