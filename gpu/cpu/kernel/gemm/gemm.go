@@ -57,21 +57,11 @@ func Multiply(l simd.Level, f layout.Form, panel []byte, cols int, x []float32, 
 	multiplyFloats(l, f, w, cols, in, tokens, out, ldy, sum, ahead)
 }
 
-// multiplyFloats calls by name: pointers passed through a func value escape.
 func multiplyFloats(l simd.Level, f layout.Form, w *byte, cols int, x *float32, tokens int, y *float32, ldy, sum, ahead int) {
-	switch wide := l >= simd.AVX512; {
-	case wide && f == layout.F32:
-		gemmF32AVX512(w, cols, x, tokens, y, ldy, sum, ahead)
-	case wide && f == layout.BF16:
-		gemmBF16AVX512(w, cols, x, tokens, y, ldy, sum, ahead)
-	case wide:
-		gemmF16AVX512(w, cols, x, tokens, y, ldy, sum, ahead)
-	case f == layout.F32:
-		gemmF32AVX2(w, cols, x, tokens, y, ldy, sum, ahead)
-	case f == layout.BF16:
-		gemmBF16AVX2(w, cols, x, tokens, y, ldy, sum, ahead)
-	default:
-		gemmF16AVX2(w, cols, x, tokens, y, ldy, sum, ahead)
+	if l >= simd.AVX512 {
+		gemmFloatsAVX512(int(f), w, cols, x, tokens, y, ldy, sum, ahead)
+	} else {
+		gemmFloatsAVX2(int(f), w, cols, x, tokens, y, ldy, sum, ahead)
 	}
 }
 
@@ -87,7 +77,8 @@ func multiplyUnpacked(l simd.Level, f layout.Form, panel []byte, cols int, x []f
 	}
 }
 
-// unpack converts groups of columns from group g on. They are of one block.
+// unpack converts groups of columns from group g on, which are of one block. It
+// calls by name: pointers passed through a func value escape.
 func unpack(l simd.Level, f layout.Form, panel []byte, g, groups int, out *float32, ahead int) {
 	head, group := layout.Group(f, panel, g)
 	w, h := &group[0], unsafe.SliceData(head)

@@ -4,20 +4,10 @@
 
 package gemm
 
-// gemmF32AVX512 multiplies a panel with a tile of 1 to 12 tokens.
+// gemmFloatsAVX512 multiplies a panel with a tile of 1 to 12 tokens.
 //
 //go:noescape
-func gemmF32AVX512(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
-
-// gemmBF16AVX512 multiplies a panel with a tile of 1 to 12 tokens.
-//
-//go:noescape
-func gemmBF16AVX512(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
-
-// gemmF16AVX512 multiplies a panel with a tile of 1 to 12 tokens.
-//
-//go:noescape
-func gemmF16AVX512(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
+func gemmFloatsAVX512(form int, panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
 
 // unpackQ8AVX512 converts groups of 32 columns of a panel; head is that of their block, if any.
 //
@@ -44,20 +34,10 @@ func unpackQ4KAVX512(w *byte, head *byte, groups int, out *float32, ahead int)
 //go:noescape
 func unpackQ6KAVX512(w *byte, head *byte, groups int, out *float32, ahead int)
 
-// gemmF32AVX2 multiplies a panel with a tile of 1 to 6 tokens.
+// gemmFloatsAVX2 multiplies a panel with a tile of 1 to 6 tokens.
 //
 //go:noescape
-func gemmF32AVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
-
-// gemmBF16AVX2 multiplies a panel with a tile of 1 to 6 tokens.
-//
-//go:noescape
-func gemmBF16AVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
-
-// gemmF16AVX2 multiplies a panel with a tile of 1 to 6 tokens.
-//
-//go:noescape
-func gemmF16AVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
+func gemmFloatsAVX2(form int, panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)
 
 // unpackQ8AVX2 converts groups of 32 columns of a panel; head is that of their block, if any.
 //

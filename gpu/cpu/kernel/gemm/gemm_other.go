@@ -4,15 +4,7 @@
 
 package gemm
 
-func gemmF32AVX512(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int) {
-	panic("no assembly for this platform")
-}
-
-func gemmBF16AVX512(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int) {
-	panic("no assembly for this platform")
-}
-
-func gemmF16AVX512(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int) {
+func gemmFloatsAVX512(form int, panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int) {
 	panic("no assembly for this platform")
 }
 
@@ -36,15 +28,7 @@ func unpackQ6KAVX512(w *byte, head *byte, groups int, out *float32, ahead int) {
 	panic("no assembly for this platform")
 }
 
-func gemmF32AVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int) {
-	panic("no assembly for this platform")
-}
-
-func gemmBF16AVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int) {
-	panic("no assembly for this platform")
-}
-
-func gemmF16AVX2(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int) {
+func gemmFloatsAVX2(form int, panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int) {
 	panic("no assembly for this platform")
 }
 

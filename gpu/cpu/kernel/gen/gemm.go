@@ -14,9 +14,7 @@ import (
 // conversion has all registers.
 func gemm() {
 	eachLevel(func(v lanes) {
-		for _, f := range floatForms {
-			direct(v, f.name, f.body)
-		}
+		direct(v)
 		unpack(v)
 	})
 	transpose()
@@ -48,11 +46,12 @@ type tile struct {
 	named map[string]reg.VecVirtual
 }
 
-// direct writes a kernel with one body for each number of tokens:
-// y[t*ldy+r] = (y or 0) + sum over c of w[r,c]*x[c,t].
-func direct(v lanes, form string, body func(*tile)) {
+// direct writes the kernel for panels of floats, with one body for each number of
+// tokens: y[t*ldy+r] = (y or 0) + sum over c of w[r,c]*x[c,t]. Forms are numbered as
+// in package layout and differ in the loop over columns only.
+func direct(v lanes) {
 	most := v.tileTokens()
-	v.function("gemm"+form, "func(panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)",
+	v.function("gemmFloats", "func(form int, panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)",
 		fmt.Sprintf("multiplies a panel with a tile of 1 to %d tokens.", most))
 	all := tile{lanes: v, named: map[string]reg.VecVirtual{}, w: GP64(), x: GP64(), left: GP64(), ahead: GP64()}
 	dispatch(argument("tokens"), 1, most, "t")
@@ -68,11 +67,25 @@ func direct(v lanes, form string, body func(*tile)) {
 		} else {
 			b.vectors = 32 / v.n()
 		}
+		b.begin()
 		reload("panel", b.w)
 		reload("x", b.x)
 		reload("ahead", b.ahead)
-		b.begin()
-		body(&b)
+		reload("cols", b.left)
+		for i := range floatForms[1:] {
+			CMPQ(argument("form"), U8(i+1))
+			JEQ(LabelRef(b.name + floatForms[i+1].name))
+		}
+		for i, f := range floatForms {
+			form := b
+			form.name += f.name
+			Label(form.name)
+			f.body(&form)
+			if i < len(floatForms)-1 {
+				JMP(LabelRef(b.name + "sums"))
+			}
+		}
+		Label(b.name + "sums")
 		b.end()
 		if b.first != nil {
 			b.nextPass()

@@ -29,7 +29,6 @@ func (b *tile) unroll() int {
 // as they are loaded.
 func (b *tile) floats(bytes int, load func(m Mem, w reg.VecVirtual)) {
 	column := 32 * bytes
-	reload("cols", b.left)
 	b.loop(b.unroll(), func(n int) {
 		for c := range n {
 			var w []reg.VecVirtual
@@ -53,8 +52,6 @@ func (b *tile) floats(bytes int, load func(m Mem, w reg.VecVirtual)) {
 // float32: the even column is shifted there, the odd one is there already.
 func (b *tile) bf16() {
 	const pairBytes = 128
-	reload("cols", b.left)
-	SHRQ(U8(1), b.left)
 	upper := b.vector("upper", 0)
 	upperHalves(b.wide, upper)
 	half := func(pair int, odd bool) {
@@ -77,27 +74,34 @@ func (b *tile) bf16() {
 		}
 		b.column(column, w)
 	}
-	unroll := (b.unroll() + 1) / 2
-	TESTQ(b.left, b.left)
-	JZ(LabelRef(b.name + "done"))
-	b.loop(unroll, func(n int) {
+	pairs := func(n int, single bool) {
 		for p := range n {
-			if n == unroll {
-				b.prefetch(pairBytes * p)
-				b.prefetch(pairBytes*p + 64)
-			}
+			b.prefetch(pairBytes * p)
+			b.prefetch(pairBytes*p + 64)
 			half(p, false)
+			if single { // the last column may have no odd one
+				DECQ(b.left)
+				JZ(LabelRef(b.name + "done"))
+			}
 			half(p, true)
 		}
 		ADDQ(U32(pairBytes*n), b.w)
 		b.advance(2 * n)
-	})
-	if unroll == 1 {
-		Label(b.name + "done")
 	}
-	reload("cols", b.left)
-	BTQ(U8(0), b.left)
-	JCC(LabelRef(b.name + "even"))
-	half(0, false)
-	Label(b.name + "even")
+	if n := b.unroll() / 2; n > 0 {
+		SUBQ(U8(2*n), b.left)
+		JLT(LabelRef(b.name + "rest"))
+		Label(b.name + "loop")
+		pairs(n, false)
+		SUBQ(U8(2*n), b.left)
+		JGE(LabelRef(b.name + "loop"))
+		Label(b.name + "rest")
+		ADDQ(U8(2*n), b.left)
+		JZ(LabelRef(b.name + "done"))
+	}
+	Label(b.name + "pair")
+	pairs(1, true)
+	DECQ(b.left)
+	JNZ(LabelRef(b.name + "pair"))
+	Label(b.name + "done")
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -217,8 +219,8 @@ func (u *unpacker) nibbles() {
 }
 
 // q6k has two halves of 16 columns with a scale each. Three words of a row hold
-// eight columns of each half: two the lower four bits, of the first half in the
-// lower halves of bytes, one the upper two bits of all.
+// eight columns of each half: two words the lower four bits, those of the first
+// half in the lower halves of bytes, one word the upper two bits of all.
 func (u *unpacker) q6k() {
 	d := u.reg()
 	for i := range u.scale {
@@ -237,35 +239,30 @@ func (u *unpacker) q6k() {
 			VMOVUPS(u.rows(u.w, 0, 4, i), a)
 			VMOVUPS(u.rows(u.w, 128, 4, i), b)
 			VMOVUPS(u.rows(u.w, 256, 4, i), upper)
-			for column := range 4 {
+			u.loop(fmt.Sprint("byte", i), 4, func() {
 				for k, from := range []reg.VecVirtual{a, a, b, b} {
-					shift := 8*column + 2*k
-					switch {
-					case shift < 4:
-						VPSLLD(U8(4-shift), upper, bits)
+					u.and(low, from, value)
+					VPSRLD(U8(4), from, from)
+					switch k {
+					case 0, 1:
+						VPSLLD(U8(4-2*k), upper, bits)
 						u.and(high, bits, bits)
-					case shift == 4:
+					case 2:
 						u.and(high, upper, bits)
-					default:
-						VPSRLD(U8(shift-4), upper, bits)
+					case 3:
+						VPSRLD(U8(2), upper, bits)
 						u.and(high, bits, bits)
-					}
-					nibble := 8*column + 4*(k%2)
-					if nibble == 0 {
-						u.and(low, from, value)
-					} else {
-						VPSRLD(U8(nibble), from, value)
-						if nibble < 28 {
-							u.and(low, value, value)
-						}
 					}
 					u.or(bits, value)
 					VPSUBD(thirtyTwo, value, value)
 					VCVTDQ2PS(value, value)
 					VMULPS([]reg.VecVirtual{u.scale[i], u.offset[i]}[k%2], value, value)
-					u.store(value, column+4*(k/2)+16*(k%2), i)
+					u.store(value, 4*(k/2)+16*(k%2), i)
 				}
-			}
+				VPSRLD(U8(8), upper, upper)
+				ADDQ(U32(columnBytes), u.out)
+			})
+			SUBQ(U32(4*columnBytes), u.out)
 		}
 		ADDQ(U32(q6kPart), u.w)
 		ADDQ(U32(8*columnBytes), u.out)
