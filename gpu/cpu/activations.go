@@ -20,9 +20,9 @@ type activations struct {
 	narrow bool
 }
 
-// amxRows is from how many rows on intgemm.MultiplyAMX pays. Fewer are bound by
-// memory, which the kernels that stream their weights use better.
-const amxRows = 64
+// amxRows is the number of rows from which intgemm.MultiplyAMX pays. Fewer are bound
+// by memory, which the kernels that stream their weights use better.
+const amxRows = intgemm.AMXMinRows
 
 // usesAMX tells whether a GEMM of that many rows runs on AMX tiles.
 func (a *activations) usesAMX(l simd.Level, rows int) bool {

@@ -20,9 +20,17 @@ func code(reads []reg.Register, bytes ...byte) {
 	for _, r := range reads {
 		inputs = append(inputs, r)
 	}
+	for len(bytes) >= 8 {
+		Instruction(&ir.Instruction{Opcode: "QUAD", Operands: []Op{U64(binary.LittleEndian.Uint64(bytes))}, Inputs: inputs})
+		bytes = bytes[8:]
+	}
 	for len(bytes) >= 4 {
 		Instruction(&ir.Instruction{Opcode: "LONG", Operands: []Op{U32(binary.LittleEndian.Uint32(bytes))}, Inputs: inputs})
 		bytes = bytes[4:]
+	}
+	for len(bytes) >= 2 {
+		Instruction(&ir.Instruction{Opcode: "WORD", Operands: []Op{U16(binary.LittleEndian.Uint16(bytes))}, Inputs: inputs})
+		bytes = bytes[2:]
 	}
 	for _, b := range bytes {
 		Instruction(&ir.Instruction{Opcode: "BYTE", Operands: []Op{U8(b)}, Inputs: inputs})

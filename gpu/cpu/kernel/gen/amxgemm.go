@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	. "github.com/mmcloughlin/avo/build"
@@ -8,21 +9,25 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Rows of a tile register at most: tokens that are multiplied at once.
-const tileRows = 16
+// Tokens of a tile: rows of a tile register at most, and at least what AMXMinTokens
+// of package intgemm is.
+const (
+	tileRows    = 16
+	leastTokens = 13
+)
 
-// A group as tiles read it: signed weights, and the scales of 32 rows as
-// float32 behind them.
+// tileGroup is a group of weights as tiles read them: signed bytes, then the scales
+// of 32 rows as float32.
 const tileGroup = q8Weights + 2*scales
 
 // amx writes products of integers by AMX.
 func amx() {
 	configurations := tileConfigurations()
-	for tokens := 1; tokens <= tileRows; tokens++ {
+	for tokens := leastTokens; tokens <= tileRows; tokens++ {
 		tileGemm(tokens, configurations)
 	}
-	spread(false)
-	spread(true)
+	unpackTiles(false)
+	unpackTiles(true)
 }
 
 // Tile registers: sums, activations, weights.
@@ -39,7 +44,7 @@ func tileConfigurations() Mem {
 		rows     = 48 // 1 byte for each tile
 	)
 	table := GLOBL("tileConfigurations", RODATA|NOPTR)
-	for tokens := 1; tokens <= tileRows; tokens++ {
+	for tokens := leastTokens; tokens <= tileRows; tokens++ {
 		var c [64]byte
 		c[palette] = 1
 		for tile, shape := range map[int][2]byte{sumsTile: {byte(tokens), 64}, actsTile: {byte(tokens), 32}, weightsTile: {8, 64}} {
@@ -49,135 +54,48 @@ func tileConfigurations() Mem {
 			}
 		}
 		for i := 0; i < 64; i += 8 {
-			var word uint64
-			for k := range 8 {
-				word |= uint64(c[i+k]) << (8 * k)
-			}
-			DATA(64*(tokens-1)+i, U64(word))
+			DATA(64*(tokens-leastTokens)+i, U64(binary.LittleEndian.Uint64(c[i:])))
 		}
 	}
 	return table
 }
 
-// tileGemm multiplies sixteen rows of a panel at a time with each tile of
-// tokens. While the sums of one group are scaled, those of the next travel to
-// memory and those of the one after it are multiplied: a tile register can be
-// read by way of memory only, and there it is not to be had at once.
-//
-// While tiles are multiplied one port is left for multiplications of float32
-// and conversions. So integers become floats by an addition and a subtraction:
-// 1.5 * 2^23 + n is exact for |n| < 2^22, and a group's sum is at most
-// 32 * 128 * 127.
+// tileKernel multiplies a panel, sixteen rows at a time, by each tile of tokens.
+// While the sums of one group are scaled, those of the next are stored and those of
+// the one after it are multiplied: a tile register can be read through memory only,
+// and not at once.
+type tileKernel struct {
+	tokens int
+	// Of the next product: weights, activations, and where its sums go. Sums have
+	// two places, which groups use in turns.
+	w, x, c          reg.GPPhysical
+	rowW, rowX, rowC reg.GPPhysical // bytes from row to row
+	// Of the group that is scaled.
+	ws, xs, left reg.GPVirtual
+	y, half      reg.GPVirtual
+	fetch        reg.GPVirtual
+	magic        reg.VecVirtual
+	sums         []reg.VecVirtual // of the tile's tokens over groups
+}
+
 func tileGemm(tokens int, configurations Mem) {
 	name := fmt.Sprintf("tileGemmx%dAMX", tokens)
 	TEXT(name, 0, "func(w, x *byte, y *float32, groups, ldy, add, tiles, apart int, fetch *byte, fetchBytes, lines int)")
 	Pragma("noescape")
-	Doc(fmt.Sprintf("%s multiplies one panel with tiles of %d tokens; see TileGemm.", name, tokens))
-
-	w, x := reg.RSI, reg.RDI // of the next product
-	c := reg.R8              // where its sums go
-	rowW, rowX, rowC := reg.RBX, reg.RDX, reg.RCX
-	config := reg.RAX
-	LEAQ(configurations.Offset(64*(tokens-1)), config)
-	tileConfigure(config)
-	MOVQ(U32(128), rowW)
-	MOVQ(U32(32), rowX)
-	MOVQ(U32(64), rowC)
-	// Two places for sums, which an exclusive or exchanges.
-	LEAQ(AllocLocal(4*tileRows*64), c)
-	ADDQ(U32(2*tileRows*64-1), c)
-	ANDQ(I32(-2*tileRows*64), c)
-
-	magic := ZMM()
-	bits := GP32()
-	MOVL(U32(0x4b400000), bits)
-	VPBROADCASTD(bits, magic)
-	fetch := parameter("fetch")
-	// Where the argument was stands the end, which is no pointer for Go: it may
-	// lie behind what memory there is.
-	ADDQ(fetch, argument("fetchBytes"))
-
-	product := func(place byte) {
-		t := nextTiles * place
-		tileZero(sumsTile + t)
-		tileLoad(actsTile+t, x, rowX, 0)
-		tileLoad(weightsTile+t, w, rowW, 0)
-		tileProduct(sumsTile+t, actsTile+t, weightsTile+t)
-		ADDQ(U32(tileGroup), w)
-		ADDQ(U32(uint32(40*tokens)), x)
-	}
-	store := func(place byte) { tileStore(sumsTile+nextTiles*place, c, rowC, int(place)*tileRows*64) }
-	sums := make([]reg.VecVirtual, tokens)
-	for t := range sums {
-		sums[t] = ZMM()
-	}
-	y, half := parameter("y"), GP64()
-	eachRow := func(do func(t int, at Mem)) {
-		row, ldy := GP64(), parameter("ldy")
-		MOVQ(y, row)
-		for t := range tokens {
-			do(t, at(row, 0))
-			if t < tokens-1 {
-				LEAQ(Mem{Base: row, Index: ldy, Scale: 4}, row)
-			}
-		}
-	}
-	ws, xs, left := GP64(), GP64(), GP64() // of the group that is scaled
+	Doc(fmt.Sprintf("%s multiplies one panel by tiles of %d tokens; see MultiplyAMX.", name, tokens))
+	k := &tileKernel{tokens: tokens, w: reg.RSI, x: reg.RDI, c: reg.R8, rowW: reg.RBX, rowX: reg.RDX, rowC: reg.RCX}
+	k.setUp(configurations.Offset(64 * (tokens - leastTokens)))
 
 	Label("tile")
-	MOVQ(U32(0), half)
+	MOVQ(U32(0), k.half)
 	Label("half")
-	Load(Param("w"), ws)
-	ADDQ(half, ws)
-	MOVQ(ws, w)
-	Load(Param("x"), xs)
-	MOVQ(xs, x)
-	for t := range sums {
-		clearVector(true, sums[t])
-	}
-	add := parameter("add")
-	TESTQ(add, add)
-	JZ(LabelRef("begin"))
-	eachRow(func(t int, row Mem) { VMOVUPS(row, sums[t]) })
-	Label("begin")
-	Load(Param("groups"), left)
-	product(0)
-	store(0)
-	CMPQ(left, U8(1))
-	JE(LabelRef("group"))
-	product(1)
+	k.begin()
 	Label("group")
 	for place := range byte(2) {
-		name := func(s string) string { return fmt.Sprint(s, place) }
-		CMPQ(left, U8(2))
-		JL(LabelRef(name("ahead")))
-		store(1 - place)
-		CMPQ(left, U8(2))
-		JE(LabelRef(name("ahead")))
-		product(place)
-		Label(name("ahead"))
-		want := parameter("lines")
-		Label(name("fetch"))
-		DECQ(want)
-		JS(LabelRef(name("fetched")))
-		CMPQ(fetch, argument("fetchBytes"))
-		JAE(LabelRef(name("fetched")))
-		PREFETCHT1(at(fetch, 0))
-		ADDQ(U8(64), fetch)
-		JMP(LabelRef(name("fetch")))
-		Label(name("fetched"))
-		scale := ZMM()
-		VMOVUPS(at(ws, q8Weights), scale)
-		for t := range sums {
-			factor, n := ZMM(), ZMM()
-			VMULPS_BCST(at(xs, 36*tokens+4*t), scale, factor)
-			VPADDD(at(c, int(place)*tileRows*64+64*t), magic, n)
-			VSUBPS(magic, n, n)
-			VFMADD231PS(factor, n, sums[t])
-		}
-		ADDQ(U32(tileGroup), ws)
-		ADDQ(U32(uint32(40*tokens)), xs)
-		DECQ(left)
+		k.ahead(place)
+		k.fetchLines(place)
+		k.scale(place)
+		DECQ(k.left)
 		if place == 0 {
 			JZ(LabelRef("done"))
 		} else {
@@ -185,14 +103,14 @@ func tileGemm(tokens int, configurations Mem) {
 		}
 	}
 	Label("done")
-	eachRow(func(t int, row Mem) { VMOVUPS(sums[t], row) })
-	ADDQ(U8(64), y)
-	XORQ(U32(64), half)
+	k.eachRow(func(t int, row Mem) { VMOVUPS(k.sums[t], row) })
+	ADDQ(U8(64), k.y)
+	XORQ(U32(64), k.half)
 	JNZ(LabelRef("half"))
-	SUBQ(U32(128), y)
+	SUBQ(U32(128), k.y)
 	rows := parameter("ldy")
 	IMUL3Q(U8(4*tokens), rows, rows)
-	ADDQ(rows, y)
+	ADDQ(rows, k.y)
 	apart := parameter("apart")
 	ADDQ(apart, argument("x"))
 	DECQ(argument("tiles"))
@@ -201,7 +119,130 @@ func tileGemm(tokens int, configurations Mem) {
 	end()
 }
 
-// argument is the place of an argument.
+// setUp loads the configuration and what stays in registers.
+func (k *tileKernel) setUp(configuration Mem) {
+	config := reg.RAX
+	LEAQ(configuration, config)
+	tileConfigure(config)
+	MOVQ(U32(128), k.rowW)
+	MOVQ(U32(32), k.rowX)
+	MOVQ(U32(64), k.rowC)
+	LEAQ(AllocLocal(4*tileRows*64), k.c)
+	ADDQ(U32(2*tileRows*64-1), k.c)
+	ANDQ(I32(-2*tileRows*64), k.c)
+	k.magic = ZMM()
+	bits := GP32()
+	MOVL(U32(0x4b400000), bits)
+	VPBROADCASTD(bits, k.magic)
+	k.fetch = parameter("fetch")
+	// The argument's place holds the end from now on. It is no pointer for Go,
+	// because it may be past the end of the memory.
+	ADDQ(k.fetch, argument("fetchBytes"))
+	for range k.tokens {
+		k.sums = append(k.sums, ZMM())
+	}
+	k.y, k.half = parameter("y"), GP64()
+	k.ws, k.xs, k.left = GP64(), GP64(), GP64()
+}
+
+// begin sets the sums to zero or to y and multiplies the first two groups.
+func (k *tileKernel) begin() {
+	Load(Param("w"), k.ws)
+	ADDQ(k.half, k.ws)
+	MOVQ(k.ws, k.w)
+	Load(Param("x"), k.xs)
+	MOVQ(k.xs, k.x)
+	for _, s := range k.sums {
+		clearVector(true, s)
+	}
+	add := parameter("add")
+	TESTQ(add, add)
+	JZ(LabelRef("begin"))
+	k.eachRow(func(t int, row Mem) { VMOVUPS(row, k.sums[t]) })
+	Label("begin")
+	Load(Param("groups"), k.left)
+	k.product(0)
+	k.store(0)
+	CMPQ(k.left, U8(1))
+	JE(LabelRef("group"))
+	k.product(1)
+}
+
+// eachRow calls do for the row of y of each token.
+func (k *tileKernel) eachRow(do func(t int, at Mem)) {
+	row, ldy := GP64(), parameter("ldy")
+	MOVQ(k.y, row)
+	for t := range k.tokens {
+		do(t, at(row, 0))
+		if t < k.tokens-1 {
+			LEAQ(Mem{Base: row, Index: ldy, Scale: 4}, row)
+		}
+	}
+}
+
+// product multiplies the next group into the sums of a place.
+func (k *tileKernel) product(place byte) {
+	t := nextTiles * place
+	tileZero(sumsTile + t)
+	tileLoad(actsTile+t, k.x, k.rowX, 0)
+	tileLoad(weightsTile+t, k.w, k.rowW, 0)
+	tileProduct(sumsTile+t, actsTile+t, weightsTile+t)
+	ADDQ(U32(tileGroup), k.w)
+	ADDQ(U32(uint32(40*k.tokens)), k.x)
+}
+
+// store writes the sums of a place to memory.
+func (k *tileKernel) store(place byte) {
+	tileStore(sumsTile+nextTiles*place, k.c, k.rowC, int(place)*tileRows*64)
+}
+
+// ahead stores the sums of the next group and multiplies the one after it, as far
+// as there are such.
+func (k *tileKernel) ahead(place byte) {
+	end := fmt.Sprint("ahead", place)
+	CMPQ(k.left, U8(2))
+	JL(LabelRef(end))
+	k.store(1 - place)
+	CMPQ(k.left, U8(2))
+	JE(LabelRef(end))
+	k.product(place)
+	Label(end)
+}
+
+// fetchLines asks for so many lines of the memory that is read next.
+func (k *tileKernel) fetchLines(place byte) {
+	loop, end := fmt.Sprint("fetch", place), fmt.Sprint("fetched", place)
+	want := parameter("lines")
+	Label(loop)
+	DECQ(want)
+	JS(LabelRef(end))
+	CMPQ(k.fetch, argument("fetchBytes"))
+	JAE(LabelRef(end))
+	PREFETCHT1(at(k.fetch, 0))
+	ADDQ(U8(64), k.fetch)
+	JMP(LabelRef(loop))
+	Label(end)
+}
+
+// scale adds a group to the sums. One port is left for multiplications of float32
+// and conversions while tiles are multiplied, so integers become floats by an
+// addition and a subtraction: 1.5 * 2^23 + n is exact for |n| < 2^22, and a group's
+// sum is at most 32 * 128 * 127.
+func (k *tileKernel) scale(place byte) {
+	scale := ZMM()
+	VMOVUPS(at(k.ws, q8Weights), scale)
+	for t, sum := range k.sums {
+		factor, n := ZMM(), ZMM()
+		VMULPS_BCST(at(k.xs, 36*k.tokens+4*t), scale, factor)
+		VPADDD(at(k.c, int(place)*tileRows*64+64*t), k.magic, n)
+		VSUBPS(k.magic, n, n)
+		VFMADD231PS(factor, n, sum)
+	}
+	ADDQ(U32(tileGroup), k.ws)
+	ADDQ(U32(uint32(40*k.tokens)), k.xs)
+}
+
+// argument is the memory of an argument.
 func argument(name string) Mem {
 	a, err := Param(name).Resolve()
 	if err != nil {
@@ -210,15 +251,15 @@ func argument(name string) Mem {
 	return a.Addr
 }
 
-// spread writes groups of a panel as tiles read them.
-func spread(q4 bool) {
-	name, bytes := "spreadQ8AVX512", q8Weights
+// unpackTiles writes groups of a panel as tiles read them.
+func unpackTiles(q4 bool) {
+	name, bytes := "unpackTilesQ8AVX512", q8Weights
 	if q4 {
-		name, bytes = "spreadQ4AVX512", q4Weights
+		name, bytes = "unpackTilesQ4AVX512", q4Weights
 	}
 	TEXT(name, NOSPLIT, "func(w, out *byte, groups int)")
 	Pragma("noescape")
-	Doc(name + " writes signed weights and scales of float32; see SpreadGroups.")
+	Doc(name + " writes signed weights and scales of float32; see UnpackAMX.")
 	w, out, groups := parameter("w"), parameter("out"), parameter("groups")
 	offset, low := ZMM(), ZMM()
 	r := GP32()

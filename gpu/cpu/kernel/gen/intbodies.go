@@ -44,7 +44,7 @@ func (k *intKernel) q8() {
 		for v := range w {
 			VMOVDQU64(k.weights(128*step, 4, v), w[v])
 		}
-		k.fetch(2)
+		k.fetchPairs(step)
 		k.dot(step, w, sums)
 	})
 	k.scaleAndAdd(q8Weights, sums)
@@ -57,7 +57,7 @@ func (k *intKernel) q8() {
 func (k *intKernel) signedBytes(sums [][]reg.VecVirtual) {
 	w, magnitude, x := k.vector("w", 0), k.vector("w", 1), k.vector("x", 0)
 	k.steps("step", 8, 128, func(step int) {
-		k.fetch(2)
+		k.fetchPairs(step)
 		for v := range k.vectors {
 			VPXOR(k.weights(128*step, 4, v), k.constant(signBits), w)
 			VPABSB(w, magnitude)
@@ -110,7 +110,7 @@ func (k *intKernel) nibbles(sums [][]reg.VecVirtual) {
 			k.nibbles512(step, sums)
 			return
 		}
-		k.fetch(2)
+		k.fetchPairs(step)
 		low, high, x := k.vector("w", 0), k.vector("w", 1), k.vector("x", 0)
 		for v := range k.vectors {
 			VMOVDQU(k.weights(128*step, 4, v), low)
@@ -138,7 +138,7 @@ func (k *intKernel) nibbles512(step int, sums [][]reg.VecVirtual) {
 	for v := range low {
 		VMOVDQU64(k.weights(128*step, 4, v), low[v])
 	}
-	k.fetch(2)
+	k.fetchPairs(step)
 	for v := range low {
 		VPSRLW(U8(4), low[v], high[v])
 		VPANDD(k.constant(lowNibbles), low[v], low[v])

@@ -321,6 +321,17 @@ func (k *intKernel) fetch(lines int) {
 	k.lines += lines
 }
 
+// fetchPairs asks for the two lines of a step, or of two steps in the first of them
+// where steps are unrolled.
+func (k *intKernel) fetchPairs(step int) {
+	switch {
+	case !k.unrolled():
+		k.fetch(2)
+	case step%2 == 0:
+		k.fetch(4)
+	}
+}
+
 // prefetch asks for a line of a group, so many bytes after fetchAt, and for the
 // same line near.
 func (k *intKernel) prefetch(line, ahead int) {

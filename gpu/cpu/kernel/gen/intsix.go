@@ -55,29 +55,24 @@ func (k *intKernel) sixBitRows(v int) {
 		VPBROADCASTD(at(k.stack, 64+4*t), b[t][0])
 	}
 	low, high, upper := k.vector("w", 0), k.vector("w", 1), k.vector("w", 2)
-	for step := range 4 {
-		part := step / 2 * q6kPart
-		VMOVDQU64(k.weights(part+128*(step%2), 4, v), low)
-		switch {
-		case k.half == nil:
-			k.fetch(1)
-		case step%2 == 0: // two lines of each four, the others with the other rows
-			k.lines = 2 * step
-			k.fetch(2)
+	k.parts(func(part int) {
+		k.fetch(2)
+		for step := range 2 {
+			VMOVDQU64(k.weights(part*q6kPart+128*step, 4, v), low)
+			VPSRLW(U8(4), low, high)
+			VPANDD(word(lowNibbles), low, low)
+			VPANDD(word(lowNibbles), high, high)
+			for half, w := range []reg.VecVirtual{low, high} {
+				VMOVDQU64(k.weights(part*q6kPart+256, 4, v), upper)
+				sixBitShift(step, half, upper)
+				VPTERNLOGD(U8(0xf8), word(0x30303030), upper, w) // w | upper & mask
+			}
+			for t := range k.tokens {
+				VPDPBUSD_BCST(k.activation(2*part+step, t), low, a[t][0])
+				VPDPBUSD_BCST(k.activation(2*part+step+4, t), high, b[t][0])
+			}
 		}
-		VPSRLW(U8(4), low, high)
-		VPANDD(word(lowNibbles), low, low)
-		VPANDD(word(lowNibbles), high, high)
-		for half, w := range []reg.VecVirtual{low, high} {
-			VMOVDQU64(k.weights(part+256, 4, v), upper)
-			sixBitShift(step%2, half, upper)
-			VPTERNLOGD(U8(0xf8), word(0x30303030), upper, w) // w | upper & mask
-		}
-		for t := range k.tokens {
-			VPDPBUSD_BCST(k.activation(step, t), low, a[t][0])
-			VPDPBUSD_BCST(k.activation(step+4, t), high, b[t][0])
-		}
-	}
+	})
 	scaleA, scaleB, d := low, high, upper
 	VPMOVSXBD(k.weights(q6kScales, 1, v), scaleA)
 	VPMOVSXBD(k.weights(q6kScales+32, 1, v), scaleB)
@@ -94,6 +89,25 @@ func (k *intKernel) sixBitRows(v int) {
 		VMULPS_BCST(k.scale(t), d, factor)
 		k.add(t, v, second, factor)
 	}
+}
+
+// parts repeats a body for both parts of a group, in a loop where rows are one, too.
+func (k *intKernel) parts(body func(part int)) {
+	if k.half == nil {
+		body(0)
+		body(1)
+		return
+	}
+	MOVQ(U32(2), k.step)
+	Label(k.name + "part")
+	body(0)
+	ADDQ(U32(q6kPart), k.w)
+	ADDQ(U8(uint8(8*k.tokens)), k.x)
+	DECQ(k.step)
+	JNZ(LabelRef(k.name + "part"))
+	SUBQ(U32(2*q6kPart), k.w)
+	SUBQ(U8(uint8(16*k.tokens)), k.x)
+	k.lines = 0
 }
 
 // sixBitStarts writes -32 times the sums of activations of both halves to the
@@ -127,7 +141,9 @@ func (k *intKernel) sixBits256() {
 	for half := range 2 {
 		for part := range 2 {
 			for step := range 2 {
-				k.fetch(1 + half)
+				if step == 0 {
+					k.fetch(2 + 2*half)
+				}
 				for v := range k.vectors {
 					VMOVDQU(k.weights(part*q6kPart+256, 4, v), magnitude)
 					sixBitShift(step, half, magnitude)

@@ -6,8 +6,13 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 )
 
-// AMXTokens is how many tokens a tile of AMX takes at most.
-const AMXTokens = 16
+// Tokens of a tile of AMX. A tiling of AMXMinRows tokens or more has no smaller
+// ones, so there is no kernel for them.
+const (
+	AMXTokens    = 16 // at most
+	AMXMinTokens = 13
+	AMXMinRows   = 64
+)
 
 // tileGroup is what 32 columns of a panel take as tiles read them: signed bytes
 // [8][row][4] and the scale of each row as float32.
@@ -28,20 +33,20 @@ func UnpackAMX(f layout.Form, panel []byte, groups int, out []byte) {
 	switch {
 	case groups == 0:
 	case f == layout.Q8:
-		spreadQ8AVX512(&panel[0], &out[0], groups)
+		unpackTilesQ8AVX512(&panel[0], &out[0], groups)
 	default:
-		spreadQ4AVX512(&panel[0], &out[0], groups)
+		unpackTilesQ4AVX512(&panel[0], &out[0], groups)
 	}
 }
 
 // MultiplyAMX is Multiply of level AMX for so many tiles of the same number of
-// tokens, at most AMXTokens, and gives the same bits. w is from UnpackAMX; x
+// tokens, AMXMinTokens to AMXTokens, and gives the same bits. w is from UnpackAMX; x
 // is the first tile, of order Rows, the others lie so many bytes apart. Row t
 // of y is token t of all of them.
 //
 // Meanwhile the memory in next is asked for.
 func MultiplyAMX(w []byte, groups int, x []byte, tokens, tiles, apart int, y []float32, ldy int, add bool, next []byte) {
-	if groups < 0 || tokens < 1 || tokens > AMXTokens || tiles < 1 || len(w) < UnpackedBytes(groups) || tiles > 1 && apart < 0 ||
+	if groups < 0 || tokens < AMXMinTokens || tokens > AMXTokens || tiles < 1 || len(w) < UnpackedBytes(groups) || tiles > 1 && apart < 0 ||
 		len(x) < (tiles-1)*apart+TileBytes(groups, tokens) || ldy < layout.PanelRows && tiles*tokens > 1 ||
 		len(y) < (tiles*tokens-1)*ldy+layout.PanelRows {
 		panic(fmt.Sprintf("intgemm: %d groups in %d bytes by %d tiles of %d tokens, %d apart in %d bytes, into %d floats, %d apart",

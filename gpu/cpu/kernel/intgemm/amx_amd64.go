@@ -4,92 +4,32 @@
 
 package intgemm
 
-// tileGemmx1AMX multiplies one panel with tiles of 1 tokens; see TileGemm.
-//
-//go:noescape
-func tileGemmx1AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
-
-// tileGemmx2AMX multiplies one panel with tiles of 2 tokens; see TileGemm.
-//
-//go:noescape
-func tileGemmx2AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
-
-// tileGemmx3AMX multiplies one panel with tiles of 3 tokens; see TileGemm.
-//
-//go:noescape
-func tileGemmx3AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
-
-// tileGemmx4AMX multiplies one panel with tiles of 4 tokens; see TileGemm.
-//
-//go:noescape
-func tileGemmx4AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
-
-// tileGemmx5AMX multiplies one panel with tiles of 5 tokens; see TileGemm.
-//
-//go:noescape
-func tileGemmx5AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
-
-// tileGemmx6AMX multiplies one panel with tiles of 6 tokens; see TileGemm.
-//
-//go:noescape
-func tileGemmx6AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
-
-// tileGemmx7AMX multiplies one panel with tiles of 7 tokens; see TileGemm.
-//
-//go:noescape
-func tileGemmx7AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
-
-// tileGemmx8AMX multiplies one panel with tiles of 8 tokens; see TileGemm.
-//
-//go:noescape
-func tileGemmx8AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
-
-// tileGemmx9AMX multiplies one panel with tiles of 9 tokens; see TileGemm.
-//
-//go:noescape
-func tileGemmx9AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
-
-// tileGemmx10AMX multiplies one panel with tiles of 10 tokens; see TileGemm.
-//
-//go:noescape
-func tileGemmx10AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
-
-// tileGemmx11AMX multiplies one panel with tiles of 11 tokens; see TileGemm.
-//
-//go:noescape
-func tileGemmx11AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
-
-// tileGemmx12AMX multiplies one panel with tiles of 12 tokens; see TileGemm.
-//
-//go:noescape
-func tileGemmx12AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
-
-// tileGemmx13AMX multiplies one panel with tiles of 13 tokens; see TileGemm.
+// tileGemmx13AMX multiplies one panel by tiles of 13 tokens; see MultiplyAMX.
 //
 //go:noescape
 func tileGemmx13AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
-// tileGemmx14AMX multiplies one panel with tiles of 14 tokens; see TileGemm.
+// tileGemmx14AMX multiplies one panel by tiles of 14 tokens; see MultiplyAMX.
 //
 //go:noescape
 func tileGemmx14AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
-// tileGemmx15AMX multiplies one panel with tiles of 15 tokens; see TileGemm.
+// tileGemmx15AMX multiplies one panel by tiles of 15 tokens; see MultiplyAMX.
 //
 //go:noescape
 func tileGemmx15AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
-// tileGemmx16AMX multiplies one panel with tiles of 16 tokens; see TileGemm.
+// tileGemmx16AMX multiplies one panel by tiles of 16 tokens; see MultiplyAMX.
 //
 //go:noescape
 func tileGemmx16AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int)
 
-// spreadQ8AVX512 writes signed weights and scales of float32; see SpreadGroups.
+// unpackTilesQ8AVX512 writes signed weights and scales of float32; see UnpackAMX.
 //
 //go:noescape
-func spreadQ8AVX512(w *byte, out *byte, groups int)
+func unpackTilesQ8AVX512(w *byte, out *byte, groups int)
 
-// spreadQ4AVX512 writes signed weights and scales of float32; see SpreadGroups.
+// unpackTilesQ4AVX512 writes signed weights and scales of float32; see UnpackAMX.
 //
 //go:noescape
-func spreadQ4AVX512(w *byte, out *byte, groups int)
+func unpackTilesQ4AVX512(w *byte, out *byte, groups int)

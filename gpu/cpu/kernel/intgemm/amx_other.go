@@ -4,54 +4,6 @@
 
 package intgemm
 
-func tileGemmx1AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int) {
-	panic("no assembly for this platform")
-}
-
-func tileGemmx2AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int) {
-	panic("no assembly for this platform")
-}
-
-func tileGemmx3AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int) {
-	panic("no assembly for this platform")
-}
-
-func tileGemmx4AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int) {
-	panic("no assembly for this platform")
-}
-
-func tileGemmx5AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int) {
-	panic("no assembly for this platform")
-}
-
-func tileGemmx6AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int) {
-	panic("no assembly for this platform")
-}
-
-func tileGemmx7AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int) {
-	panic("no assembly for this platform")
-}
-
-func tileGemmx8AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int) {
-	panic("no assembly for this platform")
-}
-
-func tileGemmx9AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int) {
-	panic("no assembly for this platform")
-}
-
-func tileGemmx10AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int) {
-	panic("no assembly for this platform")
-}
-
-func tileGemmx11AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int) {
-	panic("no assembly for this platform")
-}
-
-func tileGemmx12AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int) {
-	panic("no assembly for this platform")
-}
-
 func tileGemmx13AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, tiles int, apart int, fetch *byte, fetchBytes int, lines int) {
 	panic("no assembly for this platform")
 }
@@ -68,6 +20,6 @@ func tileGemmx16AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, 
 	panic("no assembly for this platform")
 }
 
-func spreadQ8AVX512(w *byte, out *byte, groups int) { panic("no assembly for this platform") }
+func unpackTilesQ8AVX512(w *byte, out *byte, groups int) { panic("no assembly for this platform") }
 
-func spreadQ4AVX512(w *byte, out *byte, groups int) { panic("no assembly for this platform") }
+func unpackTilesQ4AVX512(w *byte, out *byte, groups int) { panic("no assembly for this platform") }

@@ -70,7 +70,7 @@ func TestTileGemmIsExact(t *testing.T) {
 	needTiles(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, f := range []layout.Form{layout.Q8, layout.Q4} {
-		for tokens := 1; tokens <= AMXTokens; tokens++ {
+		for tokens := AMXMinTokens; tokens <= AMXTokens; tokens++ {
 			for _, groups := range []int{0, 1, 2, 3, 4, 29} {
 				randomTiles(r, f, groups, tokens, 1+r.IntN(3)).check(t, groups%2 == 1)
 			}
@@ -85,7 +85,7 @@ func TestTileGemmExtremes(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, f := range []layout.Form{layout.Q8, layout.Q4} {
 		for _, w := range []int{0, 15, 255} {
-			p := randomTiles(r, f, 2, 5, 2)
+			p := randomTiles(r, f, 2, AMXMinTokens, 2)
 			for row := range p.w {
 				for c := range p.w[row] {
 					if p.w[row][c] = w; f == layout.Q4 {
@@ -107,7 +107,7 @@ func TestTileGemmExtremes(t *testing.T) {
 // products of AVX-512 give the same bits.
 func TestTileGemmEqualsMultiply(t *testing.T) {
 	needTiles(t)
-	const groups, tokens, tiles = 9, 7, 3
+	const groups, tokens, tiles = 9, 14, 3
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, f := range []layout.Form{layout.Q8, layout.Q4} {
 		p := randomTiles(r, f, groups, tokens, tiles)
@@ -136,7 +136,7 @@ func TestTileGemmPoison(t *testing.T) {
 	needTiles(t)
 	r := rand.New(rand.NewPCG(11, 12))
 	for _, bad := range []float64{math.Inf(1), math.Inf(-1), math.NaN()} {
-		p := randomTiles(r, layout.Q8, 3, 6, 2)
+		p := randomTiles(r, layout.Q8, 3, 15, 2)
 		victim := r.IntN(len(p.x))
 		p.x[victim][r.IntN(96)] = float32(bad)
 		p.check(t, true)
@@ -151,7 +151,7 @@ func TestTileGemmMutants(t *testing.T) {
 	needTiles(t)
 	const groups = 3
 	r := rand.New(rand.NewPCG(7, 8))
-	for tokens := 1; tokens <= AMXTokens; tokens++ {
+	for tokens := AMXMinTokens; tokens <= AMXTokens; tokens++ {
 		p := randomTiles(r, layout.Q8, groups, tokens, 2)
 		for token := range p.x {
 			for c := range p.x[token] {
@@ -203,13 +203,13 @@ func TestTileGemmKeepsNoPointerBehindMemory(t *testing.T) {
 			}
 		}
 	}()
-	w, x, y := make([]byte, UnpackedBytes(1)), make([]byte, TileBytes(1, 2)), make([]float32, 2*layout.PanelRows)
+	w, x, y := make([]byte, UnpackedBytes(1)), make([]byte, TileBytes(1, AMXMinTokens)), make([]float32, AMXMinTokens*layout.PanelRows)
 	next := make([][]byte, 70)
 	for i := range next {
 		next[i] = make([]byte, 3456) // seven to 24 KiB, and a rest
 	}
 	for i := range 1_000_000 {
-		MultiplyAMX(w, 1, x, 2, 1, 0, y, layout.PanelRows, false, next[i%len(next)])
+		MultiplyAMX(w, 1, x, AMXMinTokens, 1, 0, y, layout.PanelRows, false, next[i%len(next)])
 	}
 	close(stop)
 	<-stopped
@@ -224,6 +224,18 @@ func FuzzTileGemm(f *testing.F) {
 		if q4 {
 			form = layout.Q4
 		}
-		randomTiles(rand.New(rand.NewPCG(seed, 0)), form, int(groups)%48, 1+int(tokens)%AMXTokens, 1+int(tiles)%4).check(t, add)
+		randomTiles(rand.New(rand.NewPCG(seed, 0)), form, int(groups)%48, AMXMinTokens+int(tokens)%(AMXTokens-AMXMinTokens+1), 1+int(tiles)%4).check(t, add)
 	})
+}
+
+// TestTilingsSuitAMX: from AMXMinRows rows on no tile is smaller than AMXMinTokens.
+func TestTilingsSuitAMX(t *testing.T) {
+	for rows := AMXMinRows; rows < 5000; rows++ {
+		tiles := layout.NewTiling(rows, AMXTokens)
+		for i := range tiles.Tiles {
+			if _, n := tiles.At(i); n < AMXMinTokens || n > AMXTokens {
+				t.Fatalf("%d rows have a tile of %d", rows, n)
+			}
+		}
+	}
 }

@@ -15,7 +15,7 @@ func TestTilesStayInside(t *testing.T) {
 			for groups := 1; groups < 6; groups++ {
 				f.Reset()
 				UnpackAMX(form, f.Bytes(form.PanelBytes(groups*layout.GroupCols)), groups, f.Bytes(UnpackedBytes(groups)))
-				for tokens := 1; tokens <= AMXTokens; tokens++ {
+				for tokens := AMXMinTokens; tokens <= AMXTokens; tokens++ {
 					for tiles := 1; tiles < 4; tiles++ {
 						f.Reset()
 						each, ldy := TileBytes(groups, tokens), layout.PanelRows+tiles%2
