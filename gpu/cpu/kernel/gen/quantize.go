@@ -6,101 +6,129 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// quantizeRow writes one token of a tile of activations. AVX-512 has no faster
-// one: it is a hundredth of the product that follows.
+// quantizer is quantizeRow under way: a group of 32 columns of one token at a time.
+type quantizer struct {
+	x, out, groups, stride reg.GPVirtual
+	correction, scale      reg.GPVirtual // where they go, in bytes after out
+	next                   reg.GPVirtual // bytes from group to group of the tile
+
+	magnitude, least, full, ones8, ones16, unpack reg.VecVirtual
+	v                                             [4]reg.VecVirtual // the group
+	peak, a, half                                 reg.VecVirtual
+}
+
+// quantizeRow writes one token of a tile of activations. AVX-512 has no faster one:
+// it is a hundredth of the product that follows.
 func quantizeRow() {
 	function("quantizeRowAVX2", "func(x *float32, out *byte, groups, step, sums, tokens int)",
-		"quantizeRowAVX2 quantises one token into its place in a tile: step and sums are those of IntLayout.at. See QuantizeRow.")
-	x, out, groups, stride := parameter("x"), parameter("out"), parameter("groups"), parameter("step")
-	correction, scale, next := parameter("sums"), GP64(), parameter("tokens")
-	LEAQ(Mem{Base: correction, Index: next, Scale: 4}, scale)
-	LEAQ(Mem{Base: next, Index: next, Scale: 4}, next)
-	SHLQ(U8(3), next) // 40 bytes of each token
+		"quantizeRowAVX2 quantises one token into its place in a tile: step and sums are those of Order.at. See QuantizeRow.")
+	q := &quantizer{}
+	q.setUp()
+	Label("group")
+	q.findPeak()
+	q.round()
+	q.sum()
+	q.store()
+	ADDQ(q.next, q.out)
+	ADDQ(U32(128), q.x)
+	DECQ(q.groups)
+	JNZ(LabelRef("group"))
+	end()
+}
 
-	constant := func(bits uint32) reg.VecVirtual {
-		r, c := GP32(), YMM()
-		MOVL(U32(bits), r)
-		VMOVD(r, c.AsX())
-		VPBROADCASTD(c.AsX(), c)
-		return c
-	}
-	magnitude := constant(0x7fffffff)
-	least := constant(0x0da24260) // 1e-30
-	full := constant(0x42fe0000)  // 127
-	ones8 := constant(0x01010101)
-	ones16 := constant(0x00010001)
+func (q *quantizer) setUp() {
+	q.x, q.out, q.groups, q.stride = parameter("x"), parameter("out"), parameter("groups"), parameter("step")
+	q.correction, q.scale, q.next = parameter("sums"), GP64(), parameter("tokens")
+	LEAQ(Mem{Base: q.correction, Index: q.next, Scale: 4}, q.scale)
+	LEAQ(Mem{Base: q.next, Index: q.next, Scale: 4}, q.next)
+	SHLQ(U8(3), q.next) // 40 bytes of each token
+	narrow := lanes{}
+	q.magnitude = narrow.word(0x7fffffff)
+	q.least = narrow.word(0x0da24260) // 1e-30
+	q.full = narrow.word(0x42fe0000)  // 127
+	q.ones8 = narrow.word(0x01010101)
+	q.ones16 = narrow.word(ones16)
 	order := GLOBL("quantizeOrder", RODATA|NOPTR)
 	for i, lane := range []uint32{0, 4, 1, 5, 2, 6, 3, 7} {
 		DATA(4*i, U32(lane))
 	}
-	unpack := YMM()
-	VMOVDQU(order.Offset(0), unpack)
+	q.unpack = YMM()
+	VMOVDQU(order.Offset(0), q.unpack)
+	for i := range q.v {
+		q.v[i] = YMM()
+	}
+	q.peak, q.a, q.half = YMM(), YMM(), YMM()
+}
 
-	Label("group")
-	var v [4]reg.VecVirtual
-	peak, a := YMM(), YMM()
-	for i := range v {
-		v[i] = YMM()
-		VMOVUPS(at(x, 32*i), v[i])
+// findPeak loads the group and finds its largest magnitude, as integers, so that
+// infinities and NaNs are the largest.
+func (q *quantizer) findPeak() {
+	for i, v := range q.v {
+		VMOVUPS(at(q.x, 32*i), v)
 		if i == 0 {
-			VPAND(magnitude, v[0], peak)
+			VPAND(q.magnitude, v, q.peak)
 			continue
 		}
-		// As integers, so that infinities and NaNs are the largest.
-		VPAND(magnitude, v[i], a)
-		VPMAXUD(a, peak, peak)
+		VPAND(q.magnitude, v, q.a)
+		VPMAXUD(q.a, q.peak, q.peak)
 	}
-	half := YMM()
-	VEXTRACTI128(U8(1), peak, half.AsX())
-	VPMAXUD(half.AsX(), peak.AsX(), peak.AsX())
-	VPSHUFD(U8(0x4e), peak.AsX(), half.AsX())
-	VPMAXUD(half.AsX(), peak.AsX(), peak.AsX())
-	VPSHUFD(U8(0xb1), peak.AsX(), half.AsX())
-	VPMAXUD(half.AsX(), peak.AsX(), peak.AsX())
-	VPMAXUD(least.AsX(), peak.AsX(), peak.AsX())
+	q.fold(q.peak, VPMAXUD)
+	VPMAXUD(q.least.AsX(), q.peak.AsX(), q.peak.AsX())
+}
+
+// fold combines the lanes of r into all lanes of its lower half.
+func (q *quantizer) fold(r reg.VecVirtual, op func(...Op)) {
+	VEXTRACTI128(U8(1), r, q.half.AsX())
+	op(q.half.AsX(), r.AsX(), r.AsX())
+	VPSHUFD(U8(0x4e), r.AsX(), q.half.AsX())
+	op(q.half.AsX(), r.AsX(), r.AsX())
+	VPSHUFD(U8(0xb1), r.AsX(), q.half.AsX())
+	op(q.half.AsX(), r.AsX(), r.AsX())
+}
+
+// round writes the scale and rounds the group to bytes in q.v[0].
+func (q *quantizer) round() {
 	inverse, step, poison := YMM(), YMM(), YMM()
-	VDIVSS(peak.AsX(), full.AsX(), inverse.AsX())
-	VDIVSS(full.AsX(), peak.AsX(), step.AsX())
-	VSUBSS(peak.AsX(), peak.AsX(), poison.AsX()) // 0, or NaN of an infinity
+	VDIVSS(q.peak.AsX(), q.full.AsX(), inverse.AsX())
+	VDIVSS(q.full.AsX(), q.peak.AsX(), step.AsX())
+	VSUBSS(q.peak.AsX(), q.peak.AsX(), poison.AsX()) // 0, or NaN of an infinity
 	VADDSS(poison.AsX(), step.AsX(), step.AsX())
-	VMOVSS(step.AsX(), Mem{Base: out, Index: scale, Scale: 1})
+	VMOVSS(step.AsX(), Mem{Base: q.out, Index: q.scale, Scale: 1})
 	VBROADCASTSS(inverse.AsX(), inverse)
-	for i := range v {
-		VMULPS(inverse, v[i], v[i])
-		VCVTPS2DQ(v[i], v[i])
+	for _, v := range q.v {
+		VMULPS(inverse, v, v)
+		VCVTPS2DQ(v, v)
 	}
-	VPACKSSDW(v[1], v[0], v[0])
-	VPACKSSDW(v[3], v[2], v[2])
-	VPACKSSWB(v[2], v[0], v[0])
-	VPERMD(v[0], unpack, v[0])
-	VPMADDUBSW(v[0], ones8, a)
-	VPMADDWD(ones16, a, a)
-	VEXTRACTI128(U8(1), a, half.AsX())
-	VPADDD(half.AsX(), a.AsX(), a.AsX())
-	VPSHUFD(U8(0x4e), a.AsX(), half.AsX())
-	VPADDD(half.AsX(), a.AsX(), a.AsX())
-	VPSHUFD(U8(0xb1), a.AsX(), half.AsX())
-	VPADDD(half.AsX(), a.AsX(), a.AsX())
-	VPSLLD(U8(7), a.AsX(), a.AsX())
-	VPXOR(half.AsX(), half.AsX(), half.AsX())
-	VPSUBD(a.AsX(), half.AsX(), a.AsX())
-	VMOVD(a.AsX(), Mem{Base: out, Index: correction, Scale: 1})
-	VEXTRACTI128(U8(1), v[0], half.AsX())
+	VPACKSSDW(q.v[1], q.v[0], q.v[0])
+	VPACKSSDW(q.v[3], q.v[2], q.v[2])
+	VPACKSSWB(q.v[2], q.v[0], q.v[0])
+	VPERMD(q.v[0], q.unpack, q.v[0])
+}
+
+// sum writes the correction, -128 times the sum of the bytes.
+func (q *quantizer) sum() {
+	VPMADDUBSW(q.v[0], q.ones8, q.a)
+	VPMADDWD(q.ones16, q.a, q.a)
+	q.fold(q.a, VPADDD)
+	VPSLLD(U8(7), q.a.AsX(), q.a.AsX())
+	VPXOR(q.half.AsX(), q.half.AsX(), q.half.AsX())
+	VPSUBD(q.a.AsX(), q.half.AsX(), q.a.AsX())
+	VMOVD(q.a.AsX(), Mem{Base: q.out, Index: q.correction, Scale: 1})
+}
+
+// store writes the bytes, four at a time.
+func (q *quantizer) store() {
+	VEXTRACTI128(U8(1), q.v[0], q.half.AsX())
 	to := GP64()
-	MOVQ(out, to)
+	MOVQ(q.out, to)
 	for i := range 8 {
-		from := v[0].AsX()
+		from := q.v[0].AsX()
 		if i >= 4 {
-			from = half.AsX()
+			from = q.half.AsX()
 		}
 		VPEXTRD(U8(i%4), from, at(to, 0))
 		if i < 7 {
-			ADDQ(stride, to)
+			ADDQ(q.stride, to)
 		}
 	}
-	ADDQ(next, out)
-	ADDQ(U32(128), x)
-	DECQ(groups)
-	JNZ(LabelRef("group"))
-	end()
 }

@@ -4,7 +4,7 @@
 
 package intgemm
 
-// quantizeRowAVX2 quantises one token into its place in a tile: step and sums are those of IntLayout.at. See QuantizeRow.
+// quantizeRowAVX2 quantises one token into its place in a tile: step and sums are those of Order.at. See QuantizeRow.
 //
 //go:noescape
 func quantizeRowAVX2(x *float32, out *byte, groups int, step int, sums int, tokens int)
