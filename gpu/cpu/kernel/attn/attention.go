@@ -17,7 +17,7 @@ import (
 // KV is the type of the elements of keys and values.
 type KV uint8
 
-// The types. I8 is integers whose scales go into Softmax.
+// The types. The scales of I8 are arguments of Softmax.
 const (
 	F32 KV = iota
 	BF16
@@ -28,37 +28,37 @@ const (
 // elementBytes is the size of an element.
 var elementBytes = [...]int{F32: 4, BF16: 2, F16: 2, I8: 1}
 
-// Attention takes positions in blocks, counted from 0 of the sequence. The 16
-// positions of a part of a block lie in two runs of memory, keys as
-// [dimension][16], values as [16][dimension]; of a run begun, what lies behind
-// the last position may be anything, NaN too.
+// Positions are processed in blocks of 64, counted from the start of the sequence.
+// Each 16 positions of a block are two runs of memory: keys as [dimension][16],
+// values as [16][dimension]. A run that is not full may hold anything after its
+// last position, even NaN.
 const (
 	RunSlots   = 16
 	BlockSlots = 64
 	blockRuns  = BlockSlots / RunSlots
 )
 
-// Run says in bytes from a base where a run begins, and which run of memory is
-// wanted next: it is fetched into the cache on the way.
+// Run is the offset of a run in bytes from a base, and that of the run to prefetch
+// while this one is read.
 type Run struct{ At, Ahead int }
 
-// Runs are those of a block. Those that it does not reach repeat another.
+// Runs are the runs of a block. Entries that a block does not need repeat another.
 type Runs [blockRuns]Run
 
-// AccWidth is the length of a row of sums over values: whole vectors of every
-// level. Values may be read so far past the last one of head_dim.
+// AccWidth is the length of a row of accumulators: head_dim rounded up to whole
+// vectors of every level. Values may be read up to that length, too.
 func AccWidth(dim int) int { return (dim + 31) &^ 31 }
 
 // queriesAtOnce is how many rows share a load of keys or values.
 var queriesAtOnce = [...]int{simd.Portable: 1, simd.AVX2: 7, simd.AVX512: 12, simd.AMX: 12}
 
-// QueryTile is how many of a run of 12 queries, or of a multiple of it, are best
-// given to Scores and Values at a time where they do not all see the same.
+// QueryTile is the number of queries best passed to Scores and Values at a time
+// when queries see different positions. It divides 12.
 func QueryTile(l simd.Level) int {
 	return [...]int{simd.Portable: 1, simd.AVX2: 6, simd.AVX512: 12, simd.AMX: 12}[l]
 }
 
-// rowsAtOnce divides rows into parts of about one size and gives that size.
+// rowsAtOnce divides rows into parts of nearly equal size and returns that size.
 func rowsAtOnce(l simd.Level, rows int) int {
 	parts := (rows + queriesAtOnce[l] - 1) / queriesAtOnce[l]
 	return (rows + parts - 1) / parts
@@ -88,9 +88,9 @@ func Scores(l simd.Level, t KV, q []float32, ldq, rows int, base *byte, runs *Ru
 }
 
 // Values adds to acc[r] the sum over n positions of p[r][i] value i, in order
-// of positions, beginning with position from of the block, whose weight is
-// p[r][from]. Rows of p are BlockSlots apart, of acc AccWidth(dim); one value
-// is dim elements behind the other. Portable takes F32 only.
+// of positions, starting with position from of the block, whose weight is
+// p[r][from]. Rows of p are BlockSlots apart, rows of acc AccWidth(dim), values
+// dim elements. Portable takes F32 only.
 func Values(l simd.Level, t KV, p []float32, rows int, base *byte, runs *Runs, from, n, dim int, acc []float32) {
 	width := AccWidth(dim)
 	if rows < 1 || from < 0 || n < 1 || from+n > BlockSlots || dim < 1 || len(p) < rows*BlockSlots || len(acc) < rows*width {
@@ -114,19 +114,19 @@ func Values(l simd.Level, t KV, p []float32, rows int, base *byte, runs *Runs, f
 	}
 }
 
-// Weights are the state of rows of queries over the blocks seen.
+// Weights is the softmax state of rows of queries over the blocks so far.
 type Weights struct {
-	Max  []float32 // highest score so far; -Inf before the first block
-	Sums []float32 // sum of e^(score - peak)
-	// Rescale is what older sums of a row must be multiplied by after a block.
+	Max  []float32 // row maximum of the scores; NoScore before the first block
+	Sums []float32 // denominators: sums of e^(score - maximum)
+	// Rescale is the factor for a row's older accumulators after a block.
 	Rescale []float32
 }
 
-// Softmax turns rows of scores of a block, BlockSlots apart, into weights e^(score x
-// scale - peak) and brings their state up to date. Of row r the first seen[r]
-// positions count, at least one; the weights behind them mean nothing. Scores
-// of I8 are multiplied by the scales of keys, and weights, but not their sum,
-// by those of values; both are of BlockSlots elements, nil otherwise.
+// Softmax turns rows of scores of a block, BlockSlots apart, into weights
+// e^(score*scale - maximum) and updates the state. In row r the first seen[r]
+// positions count, at least one; the others are masked and their weights are
+// undefined. For I8, scores are multiplied by keyScales, and weights, but not the
+// denominator, by valueScales, each of BlockSlots elements; nil otherwise.
 func Softmax(l simd.Level, s []float32, seen []int32, scale float32, keyScales, valueScales []float32, w Weights) {
 	rows := len(seen)
 	if len(s) < rows*BlockSlots || keyScales != nil && (len(keyScales) < BlockSlots || len(valueScales) < BlockSlots) {

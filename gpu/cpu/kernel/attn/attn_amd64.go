@@ -14,7 +14,7 @@ func scoresAVX512(form int, q *float32, ldq int, rows int, keys *byte, runs *int
 //go:noescape
 func valuesAVX512(form int, p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, width int, stride int, acc *float32, ldacc int)
 
-// softmaxAVX512 makes s[r][i] = e^(s scale keyScales[i] - peak) valueScales[i], brings peaks and totals up to date and tells by what older sums shrink. Without scales both pointers are nil.
+// softmaxAVX512 makes s[r][i] = e^(s scale keyScales[i] - peak) valueScales[i], updates maximums and denominators and writes the factors for older sums. Without scales both pointers are nil.
 //
 //go:noescape
 func softmaxAVX512(s *float32, rows int, seen *int32, scale float32, keyScales *float32, valueScales *float32, peaks *float32, totals *float32, shrinks *float32)
@@ -39,7 +39,7 @@ func scoresAVX2(form int, q *float32, ldq int, rows int, keys *byte, runs *int, 
 //go:noescape
 func valuesAVX2(form int, p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, width int, stride int, acc *float32, ldacc int)
 
-// softmaxAVX2 makes s[r][i] = e^(s scale keyScales[i] - peak) valueScales[i], brings peaks and totals up to date and tells by what older sums shrink. Without scales both pointers are nil.
+// softmaxAVX2 makes s[r][i] = e^(s scale keyScales[i] - peak) valueScales[i], updates maximums and denominators and writes the factors for older sums. Without scales both pointers are nil.
 //
 //go:noescape
 func softmaxAVX2(s *float32, rows int, seen *int32, scale float32, keyScales *float32, valueScales *float32, peaks *float32, totals *float32, shrinks *float32)

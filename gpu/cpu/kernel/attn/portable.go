@@ -7,7 +7,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/expf"
 )
 
-// elements is n float32 from a byte offset on.
+// elements is n float32 at a byte offset.
 func elements(base *byte, at, n int) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Add(unsafe.Pointer(base), at)), n)
 }
@@ -18,7 +18,7 @@ func onlyF32(t KV) {
 	}
 }
 
-// scoresPortable takes eight positions at a time, as many sums as fit the
+// scoresPortable takes eight positions at a time: that many sums fit the
 // registers.
 func scoresPortable(t KV, q []float32, base *byte, runs []Run, out []float32) {
 	onlyF32(t)
@@ -42,7 +42,7 @@ func scoresPortable(t KV, q []float32, base *byte, runs []Run, out []float32) {
 	}
 }
 
-// valuesPortable takes four positions at a time, which gives the same as one by
+// valuesPortable takes four positions at a time, with the same result as one by
 // one.
 func valuesPortable(t KV, p []float32, base *byte, runs *Runs, from, n int, acc []float32) {
 	onlyF32(t)
@@ -103,8 +103,8 @@ func softmaxPortable(s []float32, seen []int32, scale float32, keyScales, valueS
 	}
 }
 
-// Merge joins the state of a row over positions a with that over later ones b:
-// what sums over a are multiplied by, and those over b.
+// Merge combines the softmax state of a row over positions a with that over later
+// positions b. It returns the factors for the accumulators of both.
 func Merge(peakA, totalA, peakB, totalB float32) (peak, total, a, b float32) {
 	peak = max(peakA, peakB)
 	e := [2]float32{peakA - peak, peakB - peak}
@@ -112,5 +112,5 @@ func Merge(peakA, totalA, peakB, totalB float32) (peak, total, a, b float32) {
 	return peak, float32(totalA*e[0]) + float32(totalB*e[1]), e[0], e[1]
 }
 
-// NoScore is the peak of a row that has seen nothing.
+// NoScore is the row maximum before the first score.
 var NoScore = float32(math.Inf(-1))

@@ -9,10 +9,10 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// convertRun is what the assembly converts at a time.
+// convertRun is the number of elements that the assembly converts at a time.
 const convertRun = 16
 
-// Widen converts elements of form BF16 or F16; exact. out has the length of in.
+// Widen converts elements of BF16 or F16 exactly. out has the length of in.
 func Widen(l simd.Level, f layout.Form, out []float32, in []uint16) {
 	check16(f)
 	out = out[:len(in)]
@@ -32,8 +32,8 @@ func Widen(l simd.Level, f layout.Form, out []float32, in []uint16) {
 	widenPortable(f, out, in)
 }
 
-// Narrow rounds to form BF16 or F16, to nearest even: the same bits at every
-// level, but for the payload of NaN. out has the length of in.
+// Narrow rounds to BF16 or F16, to nearest even, with the same bits at every level
+// except in the payload of NaN. out has the length of in.
 func Narrow(l simd.Level, f layout.Form, out []uint16, in []float32) {
 	check16(f)
 	out = out[:len(in)]

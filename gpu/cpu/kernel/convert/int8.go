@@ -6,7 +6,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// WidenI8 converts integers without their scale. out has the length of in.
+// WidenI8 converts integers without applying a scale. out has the length of in.
 func WidenI8(l simd.Level, out []float32, in []int8) {
 	out = out[:len(in)]
 	if n := len(in) &^ (convertRun - 1); n > 0 && l != simd.Portable {
@@ -22,13 +22,13 @@ func WidenI8(l simd.Level, out []float32, in []int8) {
 	}
 }
 
-// leastMagnitude is 2^-119: below it 127 / magnitude is soon infinite.
+// leastMagnitude is 2^-119: not far below it 127 / magnitude is infinite.
 const leastMagnitude = 1.0 / (1 << 119)
 
-// QuantizeI8 rounds x to out = x (127 / magnitude), to nearest even, and returns
-// the scale magnitude / 127, with the largest magnitude of x: what gpu/quant
-// defines for KV pools of int8, to the bit, at every level. A magnitude below
-// 2^-119 gives zeros and scale 0, NaN or an infinity zeros and scale NaN. out
+// QuantizeI8 rounds x * (127 / magnitude) to out, to nearest even, where magnitude
+// is the largest of x, and returns the scale magnitude / 127. This is the format of
+// int8 KV pools in gpu/quant, with the same bits at every level. A magnitude below
+// 2^-119 gives zeros and scale 0; NaN or an infinity gives zeros and scale NaN. out
 // has the length of x.
 func QuantizeI8(l simd.Level, out []int8, x []float32) (scale float32) {
 	out = out[:len(x)]

@@ -14,23 +14,21 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// Multiply multiplies a panel with a tile of tokens:
+// Multiply multiplies a panel by a tile of tokens:
 //
 //	y[t*ldy+r] = (y[t*ldy+r] with add, 0 without) + sum over c of W[r,c] x[c*tokens+t]
 //
-// for the 32 rows of the panel. The sum of an element runs along the columns
-// with one rounding each (two at level portable), so that neither tiles nor
-// calls for ranges of columns one after the other, with add, change a bit. A
-// range begins at f.PanelBytes(first column) of the panel, so that it must be
-// multiple of f.Unit().
+// for the 32 rows of the panel. The sum of an element runs along the columns with
+// one rounding each (two at level portable), so the bits do not depend on tiles,
+// nor on calls for consecutive ranges of columns with add. A range starts at a
+// multiple of f.Unit(), at f.PanelBytes(first column) of the panel.
 //
-// Activations stay float32. A weight of the forms of integers is value x scale,
-// plus a minimum where there is one, rounded to float32 once if at all, so that
-// the results are those of the same matrix as F32.
+// Activations stay float32. A quantised weight is value*scale, plus a minimum if
+// the form has one, rounded to float32 at most once, so the result is that of the
+// same matrix as F32.
 //
-// tokens is 1 to l.TileTokens(); ldy at least 32 unless there is one token. So
-// many bytes ahead of the weights in use the cache is asked for those to come;
-// 0: nothing is asked. It may reach beyond the panel.
+// tokens is 1 to layout.TileTokens(l); ldy is at least 32 unless there is one
+// token. ahead is the prefetch distance in bytes; it may reach past the panel.
 func Multiply(l simd.Level, f layout.Form, panel []byte, cols int, x []float32, tokens int, y []float32, ldy int, add bool, ahead int) {
 	if tokens < 1 || tokens > layout.TileTokens(l) {
 		panic(fmt.Sprintf("gemm: a tile of %d tokens; at level %s it has 1 to %d", tokens, l, layout.TileTokens(l)))

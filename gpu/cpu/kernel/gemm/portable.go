@@ -82,8 +82,8 @@ func add8(w []float32, x []float32, stride int, y *[8]float32) {
 	y[0], y[1], y[2], y[3], y[4], y[5], y[6], y[7] = y0, y1, y2, y3, y4, y5, y6, y7
 }
 
-// addPairs adds the products of 32 rows of BF16 and one token, widened on the
-// way: a widened copy would be read only once.
+// addPairs adds the products of 32 rows of BF16 and one token. It converts weights
+// as it reads them, because a converted copy would be read only once.
 func addPairs(w []uint32, x []float32, y []float32) {
 	for r := 0; r < layout.PanelRows; r += 4 {
 		y := (*[4]float32)(y[r:])

@@ -8,10 +8,9 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// WidenPanel turns so many columns of a panel of BF16 or F16 into those of a
-// panel of F32, which takes F32.PanelBytes(cols) bytes of out; exact. Multiply
-// gives the same bits for both, and for many tiles of tokens it is quicker to
-// widen weights once than in each.
+// WidenPanel converts cols columns of a panel of BF16 or F16 exactly to a panel of
+// F32, which takes F32.PanelBytes(cols) bytes of out. Multiply gives the same bits
+// for both. With many tiles of tokens it is faster to convert once than per tile.
 func WidenPanel(l simd.Level, f layout.Form, out, panel []byte, cols int) {
 	if f != layout.BF16 && f != layout.F16 || len(panel) < f.PanelBytes(cols) || len(out) < layout.F32.PanelBytes(cols) {
 		panic(fmt.Sprintf("gemm: %d bytes of %s do not become %d columns of f32 in %d bytes", len(panel), f, cols, len(out)))

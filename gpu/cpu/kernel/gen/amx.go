@@ -9,10 +9,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Neither Go's assembler nor the generator knows AMX: its instructions are
-// written as bytes (Intel's Software Developer's Manual, volume 2, tile
-// instructions). Addresses are two registers, base + stride, and a
-// displacement; tiles are 0 to 7.
+// Neither Go's assembler nor avo supports AMX, so its instructions are written as
+// bytes (Intel's Software Developer's Manual, volume 2, tile instructions).
+// Addresses are two registers, base + stride, and a displacement; tiles are 0 to 7.
 
 // code writes an instruction that reads some registers.
 func code(reads []reg.Register, bytes ...byte) {
@@ -37,7 +36,7 @@ func code(reads []reg.Register, bytes ...byte) {
 	}
 }
 
-// number is that of a general register as instructions hold it.
+// number is the encoding of a general register.
 func number(r reg.Physical) byte { return byte(r.PhysicalIndex()) }
 
 // tileMemory is TILELOADD or TILESTORED.

@@ -9,8 +9,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Tokens of a tile: rows of a tile register at most, and at least what AMXMinTokens
-// of package intgemm is.
+// Tokens of a tile: at most the rows of a tile register, at least AMXMinTokens of
+// package intgemm.
 const (
 	tileRows    = 16
 	leastTokens = 13
@@ -135,8 +135,8 @@ func (k *tileKernel) setUp(configuration Mem) {
 	MOVL(U32(0x4b400000), bits)
 	VPBROADCASTD(bits, k.magic)
 	k.fetch = parameter("fetch")
-	// The argument's place holds the end from now on. It is no pointer for Go,
-	// because it may be past the end of the memory.
+	// From now on the argument's slot holds the end. Go does not see it as a pointer:
+	// it may be past the end of the memory.
 	ADDQ(k.fetch, argument("fetchBytes"))
 	for range k.tokens {
 		k.sums = append(k.sums, ZMM())

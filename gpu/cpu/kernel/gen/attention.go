@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Attention works on blocks of 64 positions, of which 16 each lie in a run of
-// memory. A run of keys is [dimension][16], a run of values [16][head_dim].
+// Attention works on blocks of 64 positions, each 16 of them a run of memory. A run
+// of keys is [dimension][16], a run of values [16][head_dim].
 const (
 	runSlots   = 16
 	blockBytes = 4 * 64 // a row of scores or weights of a block
@@ -41,9 +41,9 @@ func attention() {
 	})
 }
 
-// maxRows is how many queries share what is loaded of keys and values: so many
-// times two vectors of sums fit the registers. Seven of AVX2 leave one for what
-// is loaded, so that its halves come one after the other.
+// maxRows is the number of queries that share a load of keys or values: that many
+// times two vectors of sums fit the registers. Seven at AVX2 leave one register for
+// loads, so the two halves are loaded one after the other.
 func (v lanes) maxRows() int {
 	if v.wide {
 		return 12
@@ -82,8 +82,8 @@ func (v lanes) eachRows(body func(attentionRows)) {
 	}
 }
 
-// eachForm writes a body for each type of elements and the jumps to it; all go on
-// behind.
+// eachForm writes a body for each type of elements and the jumps to it; all continue
+// after the last one.
 func (b attentionRows) eachForm(label string, body func(form string, bytes int, label func(string) string)) {
 	name := func(i int, s string) string { return b.label(fmt.Sprintf("%s%dof", s, i)) }
 	for i := 1; i < len(kvForms); i++ {
@@ -100,7 +100,7 @@ func (b attentionRows) eachForm(label string, body func(form string, bytes int, 
 	Label(b.label(label + "done"))
 }
 
-// multiply adds two vectors times each row's number to the row's sums.
+// multiply adds the two loaded vectors times each row's number to the row's sums.
 func (b attentionRows) multiply(load func(half int, r reg.VecVirtual), number func(row int) Mem) {
 	if !b.wide && b.rows == b.maxRows() { // one register for what is loaded
 		for half := range b.sums {
@@ -121,11 +121,11 @@ func (b attentionRows) multiply(load func(half int, r reg.VecVirtual), number fu
 	}
 }
 
-// reload fetches an argument again into a register that was spent.
+// reload loads an argument into a register again.
 func reload(name string, r reg.Register) { Load(Param(name), r) }
 
-// rowAddresses are bases 0, 3, 6 and 9 rows on, from which rows 0 to 11 can be
-// reached by an index register.
+// rowAddresses are pointers to rows 0, 3, 6 and 9, from which an index register
+// reaches rows 0 to 11.
 type rowAddresses struct {
 	bases  []reg.GPVirtual
 	stride reg.GPVirtual
@@ -209,9 +209,9 @@ func scores(v lanes) {
 	})
 }
 
-// scoresOverDims adds up over the dimensions, which take so many bytes each in a
-// run. With few rows a line of keys is taken at a time, with more each dimension
-// has enough to do.
+// scoresOverDims adds up over the dimensions; column is the bytes of one in a run.
+// With few rows a cache line of keys is unrolled; with more a single dimension is
+// enough work for an iteration.
 func scoresOverDims(b attentionRows, form string, column int, q rowAddresses, parts, ahead []reg.GPVirtual, dim reg.GPVirtual, label func(string) string) {
 	dimensions := func(n int) {
 		for i := range n {
@@ -258,7 +258,8 @@ func scoresOverDims(b attentionRows, form string, column int, q rowAddresses, pa
 	JNZ(LabelRef(label("single")))
 }
 
-// fewRows is up to where a loop over single dimensions takes 3 % more time at AVX2.
+// fewRows is the largest number of rows for which a loop over single dimensions is
+// slower: 3 % at AVX2.
 const fewRows = 4
 
 // values adds p v for some queries and positions to their sums: dimensions in
@@ -273,7 +274,7 @@ func values(v lanes) {
 		reload("acc", acc)
 		reload("stride", stride)
 		runs, p, left, count, from, ahead, a := GP64(), GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
-		aheadOf := GP64() // how far into a run that is wanted next
+		aheadOf := GP64() // offset of the prefetch in the next run
 		XORQ(aheadOf, aheadOf)
 
 		Label(b.label("groups"))
@@ -281,7 +282,7 @@ func values(v lanes) {
 		reload("p", p)
 		reload("runs", runs)
 		reload("n", left)
-		// The first run is begun at skip.
+		// The first run starts at position skip.
 		skip := a // not in use between loads and stores of sums
 		reload("skip", skip)
 		MOVQ(skip, from)
@@ -320,7 +321,7 @@ func values(v lanes) {
 
 		b.eachSum(acc, a, func(m Mem, s reg.VecVirtual) { VMOVUPS(s, m) })
 		ADDQ(U32(2*v.bytes()), acc)
-		// base moves on by a group; what is ahead by 16 groups.
+		// base advances by a group, the prefetch by 16 groups.
 		reload("width", a)
 		ADDQ(a, base)
 		IMUL3Q(U8(runSlots-1), a, a)

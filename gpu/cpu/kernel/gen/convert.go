@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// conversions writes what turns elements of one type into another.
+// conversions writes the conversions between element types.
 func conversions() {
 	eachLevel(func(v lanes) {
 		for _, f := range []string{"BF16", "F16"} {
@@ -77,8 +77,8 @@ func narrow(v lanes, form string) {
 	end()
 }
 
-// narrowBF16 adds half a unit less one, and one more where the kept part is
-// odd, and cuts. NaN is cut and made quiet.
+// narrowBF16 rounds to nearest even: it adds 0x7fff, and one more if the kept part
+// is odd, and truncates. NaN is truncated and made quiet.
 func narrowBF16(v lanes, r, out reg.Register) func() {
 	integer := func(x uint32) reg.VecVirtual {
 		g, c := GP32(), v.reg()

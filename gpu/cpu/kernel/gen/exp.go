@@ -32,8 +32,8 @@ func newExpTable(name string) laneConstants {
 	return newLaneConstants(name, append([]float32{log2e, ln2High, ln2Low, expMagic, expLowest, expLargest}, expPolynomial[:7]...)...)
 }
 
-// expf loads what stays in registers; positive tells whether arguments may be
-// above 0.
+// expf loads the constants that stay in registers; positive: arguments may be above
+// 0.
 func (v lanes) expf(c laneConstants, positive bool) expf {
 	e := expf{lanes: v, c: c, lowest: v.reg()}
 	VMOVUPS(c[expLowest], e.lowest)
@@ -47,7 +47,7 @@ func (v lanes) expf(c laneConstants, positive bool) expf {
 // of replaces x by e^x: below -87.7 by 0, above 88.4 by infinity, NaN by NaN.
 func (e expf) of(x reg.VecVirtual) {
 	k, f, p := e.reg(), e.reg(), e.reg()
-	// The second operand in Intel's order comes through when one is NaN.
+	// If an operand is NaN, the second one in Intel's order is the result.
 	VMAXPS(x, e.lowest, x)
 	if e.highest != nil {
 		VMINPS(x, e.highest, x)

@@ -196,15 +196,14 @@ func (b *tile) column(column int, weights []reg.VecVirtual) {
 // advance moves on by so many columns.
 func (b *tile) advance(columns int) { ADDQ(U32(4*b.tokens*columns), b.x) }
 
-// prefetch asks for a line of weights to come. T1, not NTA: the latter halves the
-// distance that this reaches.
+// prefetch prefetches a line of weights. T1, not NTA, with which reading is slower.
 func (b *tile) prefetch(disp int) {
 	PREFETCHT1(Mem{Base: b.w, Index: b.ahead, Scale: 1, Disp: disp})
 	PREFETCHT0(at(b.w, near+disp))
 }
 
-// loop repeats a body of so many columns, then one of a single column for the rest
-// of left.
+// loop repeats a body of so many columns, then one of a single column for the
+// remainder of left.
 func (b *tile) loop(columns int, body func(columns int)) {
 	if columns == 1 {
 		Label(b.name + "loop")

@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// hints writes what tells the processor something or asks it.
+// hints writes hints to the processor and CPUID.
 func hints() {
 	prefetch()
 	pause()
@@ -14,7 +14,7 @@ func hints() {
 }
 
 func prefetch() {
-	function("prefetch", "func(p *byte, n int, apart int)", "prefetch asks for n lines into the second cache, so many bytes apart; n is positive.")
+	function("prefetch", "func(p *byte, n int, apart int)", "prefetch brings n lines into the L2 cache, apart bytes from each other; n is positive.")
 	p, n, apart := parameter("p"), parameter("n"), parameter("apart")
 	Label("loop")
 	PREFETCHT1(at(p, 0))
@@ -25,7 +25,7 @@ func prefetch() {
 }
 
 func pause() {
-	function("pause", "func(n int)", "pause tells the processor n times that the caller spins; n is positive.")
+	function("pause", "func(n int)", "pause is n times PAUSE; n is positive.")
 	n := parameter("n")
 	Label("loop")
 	PAUSE()

@@ -18,8 +18,8 @@ func widenI8(v lanes) {
 	end()
 }
 
-// magnitude takes float32 without their signs as integers, which order as the
-// numbers do, NaN above infinity.
+// magnitude compares float32 without signs as integers, which have the same order,
+// NaN above infinity.
 func magnitude(v lanes) {
 	v.function("magnitude", "func(x *float32, n int) uint32", "is the largest of x without signs, as bits. n is a positive multiple of 16.")
 	x, n := parameter("x"), parameter("n")

@@ -26,8 +26,8 @@ func (k *intKernel) dot(step int, w []reg.VecVirtual, sums [][]reg.VecVirtual) {
 	}
 }
 
-// q8: VPDPBUSD adds four products. What the offset of the weights adds is taken
-// off by the correction that sums start from.
+// q8: VPDPBUSD adds four products. The correction that sums start from removes the
+// contribution of the weights' offset.
 func (k *intKernel) q8() {
 	sums := k.ints("int")
 	if !k.wide {
@@ -50,10 +50,10 @@ func (k *intKernel) q8() {
 	k.scaleAndAdd(q8Weights, sums)
 }
 
-// signedBytes are the integer sums of Q8 at AVX2. VPMADDUBSW wants one unsigned
-// factor and saturates beyond 16 bits, which twice 255 * 127 would be: it gets the
-// magnitudes of the weights without their offset, and their signs go to the
-// activations. Twice 128 * 127 fits. So the correction is not needed.
+// signedBytes are the integer sums of Q8 at AVX2. VPMADDUBSW takes one unsigned
+// factor and saturates at 16 bits, which twice 255 * 127 exceeds. So it gets the
+// magnitudes of the signed weights, and the signs are applied to the activations:
+// twice 128 * 127 fits. The correction is not needed.
 func (k *intKernel) signedBytes(sums [][]reg.VecVirtual) {
 	w, magnitude, x := k.vector("w", 0), k.vector("w", 1), k.vector("x", 0)
 	k.steps("step", 8, 128, func(step int) {
@@ -76,8 +76,8 @@ func (k *intKernel) signedBytes(sums [][]reg.VecVirtual) {
 	})
 }
 
-// q4 starts from an eighth of a half of the correction: it is that of Q8, 128 times
-// the sum, and 8 times is to be taken off.
+// q4 starts from a sixteenth of the correction, which is -128 times the sum of the
+// activations: the offset of the weights is 8.
 func (k *intKernel) q4() {
 	sums := k.ints("int")
 	if k.wide {

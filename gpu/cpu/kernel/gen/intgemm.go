@@ -35,8 +35,8 @@ const (
 )
 
 // nibbleForms have one integer sum for each token and vector of rows. They are
-// numbered in this order, as in package layout, and share a kernel; q41 is Q4K,
-// too, of which head, group and scales differ.
+// numbered in this order, as in package layout, and share a kernel. The entry Q41
+// serves Q4K, too, whose head, group and scales differ.
 var nibbleForms = []intForm{
 	{"Q8", 0, q8Weights + scales, []uint32{signBits, ones16}, (*intKernel).q8},
 	{"Q4", 0, q4Weights + scales, []uint32{lowNibbles, ones16}, (*intKernel).q4},
@@ -304,9 +304,9 @@ func (k *intKernel) steps(label string, n, bytes int, body func(step int)) {
 	k.wDone, k.xDone, k.lines = k.wDone+n*bytes, k.xDone+n*4*k.tokens, n*k.lines
 }
 
-// fetch asks for so many lines of a later group: every n-th group, n being the
-// tiles that share the work. The lines are spread over the steps of a group,
-// because the processor has few buffers for lines under way.
+// fetch prefetches so many lines of a later group, in every n-th group, where n tiles
+// share the work. The lines are spread over the steps of a group, because the
+// processor has few buffers for outstanding lines.
 func (k *intKernel) fetch(lines int) {
 	k.ifFetching(func() {
 		for i := range lines {
@@ -321,8 +321,8 @@ func (k *intKernel) fetch(lines int) {
 	k.lines += lines
 }
 
-// fetchPairs asks for the two lines of a step, or of two steps in the first of them
-// where steps are unrolled.
+// fetchPairs prefetches the two lines of a step; where steps are unrolled, those of
+// two steps in the first of them.
 func (k *intKernel) fetchPairs(step int) {
 	switch {
 	case !k.unrolled():
@@ -332,8 +332,8 @@ func (k *intKernel) fetchPairs(step int) {
 	}
 }
 
-// prefetch asks for a line of a group, so many bytes after fetchAt, and for the
-// same line near.
+// prefetch prefetches a line of a group, ahead bytes after fetchAt, and the same line
+// near.
 func (k *intKernel) prefetch(line, ahead int) {
 	m := at(k.w, near+64*line-k.wDone)
 	if k.half != nil {
@@ -343,7 +343,7 @@ func (k *intKernel) prefetch(line, ahead int) {
 	PREFETCHT0(m)
 }
 
-// fetchRest asks for the lines that are left of a group and its share of the head.
+// fetchRest prefetches the remaining lines of a group and its share of the head.
 func (k *intKernel) fetchRest() {
 	bytes := k.form.group + k.form.head/8
 	if k.twoForms() {

@@ -26,9 +26,9 @@ func sixBitShift(step, half int, r reg.VecVirtual) {
 	}
 }
 
-// sixBits512: 16 rows and then the others, because each token has two integer sums.
-// They start where the 32 that weights have too much is taken off. Both times their
-// scales, up to 2^24, they are exact in float32.
+// sixBits512 takes 16 rows and then the others, because each token has two integer
+// sums. They start from -32 times the sums of activations, because weights are
+// stored plus 32. Times their scales they are at most 2^24, exact in float32.
 func (k *intKernel) sixBits512() {
 	k.sixBitStarts()
 	if k.unrolled() {
@@ -91,7 +91,7 @@ func (k *intKernel) sixBitRows(v int) {
 	}
 }
 
-// parts repeats a body for both parts of a group, in a loop where rows are one, too.
+// parts repeats a body for both parts of a group, in a loop if the rows are a loop.
 func (k *intKernel) parts(body func(part int)) {
 	if k.half == nil {
 		body(0)
@@ -132,9 +132,9 @@ func (k *intKernel) sixBitStarts() {
 	VMOVDQU32(second, at(k.stack, 64))
 }
 
-// sixBits256: VPMADDUBSW wants one unsigned factor: it gets the magnitudes of the
-// weights, and their signs go to the activations. The four steps of a scale add up
-// to at most 8 * 32 * 127 in 16 bits, which fits.
+// sixBits256: VPMADDUBSW takes one unsigned factor. It gets the magnitudes of the
+// weights, and their signs are applied to the activations. The four steps of a scale
+// add up to at most 8 * 32 * 127, which fits 16 bits.
 func (k *intKernel) sixBits256() {
 	sums, ints := k.ints("int"), k.ints("half")
 	x, w, magnitude := k.vector("x", 0), k.vector("w", 0), k.vector("w", 1)

@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// lanes is a level's vector of float32: 16 with AVX-512, 8 with AVX2. Kernels
-// whose two levels differ in little else are written once over it.
+// lanes is a level's vector of float32: 16 with AVX-512, 8 with AVX2. Kernels that
+// otherwise hardly differ between the two are written once in terms of it.
 type lanes struct{ wide bool }
 
 // eachLevel writes a kernel at both levels.
@@ -84,13 +84,13 @@ func newLaneConstants(name string, values ...float32) laneConstants {
 	return c
 }
 
-// mask is the first so many lanes.
+// mask selects the first lanes of a vector.
 type mask struct {
 	k reg.OpmaskVirtual // wide
 	y reg.VecVirtual    // narrow
 }
 
-// newTailTable writes what narrow masks come from: 8 lanes of ones, 8 of zeros.
+// newTailTable writes the table for narrow masks: 8 lanes of ones, 8 of zeros.
 func newTailTable(name string) Mem {
 	table := GLOBL(name, NOPTR|RODATA)
 	for i := range 16 {
@@ -142,7 +142,7 @@ func (v lanes) storeMasked(r reg.Register, m Mem, k mask) {
 	VMASKMOVPS(r, k.y, m)
 }
 
-// answer ends a kernel that returns lane 0 of r.
+// answer returns lane 0 of r from a kernel.
 func answer(r reg.Register, index int) {
 	VZEROUPPER() // before the store, which is legacy SSE
 	Store(r, ReturnIndex(index))
@@ -154,8 +154,8 @@ type (
 	storer func(r reg.Register, to reg.Register)
 )
 
-// each walks n elements a vector at a time, the last ones under a mask, whose
-// other lanes read as 0. It advances the pointers and spends n.
+// each takes n elements a vector at a time, the last ones under a mask; masked lanes
+// read as 0. It advances the pointers and changes n.
 func (v lanes) each(n reg.GPVirtual, table Mem, pointers []reg.GPVirtual, body func(load loader, store storer)) {
 	Label("vectors")
 	CMPQ(n, U8(v.n()))

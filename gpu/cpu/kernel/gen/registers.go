@@ -6,8 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// function begins a kernel. Pointers do not escape, so that callers' buffers
-// stay on the stack.
+// function begins a kernel. Pointers do not escape, so callers' buffers stay on the
+// stack.
 func function(name, signature, doc string) {
 	TEXT(name, NOSPLIT, signature)
 	Pragma("noescape")
@@ -35,17 +35,16 @@ func clearVector(wide bool, v reg.VecVirtual) {
 	}
 }
 
-// end closes a kernel. Without VZEROUPPER the SSE code that follows is slow.
+// end returns from a kernel. Without VZEROUPPER SSE code would be slow afterwards.
 func end() {
 	VZEROUPPER()
 	RET()
 }
 
-// at is the memory so many bytes behind a pointer.
+// at is memory at a displacement from a pointer.
 func at(base reg.Register, disp int) Mem { return Mem{Base: base, Disp: disp} }
 
-// near is how many bytes ahead of their use weights are brought from the second
-// cache into the first one; what memory has is asked for further ahead. With the
-// latter alone a product of one token reads at 91 to 96 % of what memory gives,
-// with both at 96 to 99 %. Measured best from 2 to 6 KiB.
+// near is the prefetch distance in bytes from L2 to L1; prefetches from memory to L2
+// have a longer one. With the latter alone a product of one token reads at 91 to
+// 96 % of the memory bandwidth, with both at 96 to 99 %. 2 to 6 KiB measured best.
 const near = 3 << 10

@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// limits writes loops that do one thing as fast as the processor can.
+// limits writes loops that reach a limit of the processor.
 func limits() {
 	for _, wide := range []bool{true, false} {
 		readSum(wide)
@@ -40,7 +40,7 @@ func readSum(wide bool) {
 	for _, s := range sums[1:] {
 		VADDPS(s, sums[0], sums[0])
 	}
-	Store(sums[0].AsX(), ReturnIndex(0)) // one lane of many: nobody wants the sum
+	Store(sums[0].AsX(), ReturnIndex(0)) // one lane of many: the sum has no meaning
 	end()
 }
 
@@ -66,8 +66,7 @@ func multiplyAdds(wide bool) {
 	end()
 }
 
-// intPeak multiplies registers as fast as they can be: what a share of the
-// peak is measured against.
+// intPeak multiplies integers in registers.
 func intPeak(wide bool) {
 	name := "intPeakAVX2"
 	if wide {
@@ -95,7 +94,7 @@ func intPeak(wide bool) {
 				VPDPBUSD(a, a, s)
 				continue
 			}
-			// What four products of bytes cost without VNNI.
+			// Four products of bytes without VNNI.
 			VPMADDUBSW(a, a, t)
 			VPMADDWD(a, t, t)
 			VPADDD(t, s, s)

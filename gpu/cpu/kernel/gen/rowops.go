@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// rowops writes what works on rows of activations.
+// rowops writes the kernels for rows of activations.
 func rowops() {
 	tail := newTailTable("rowsTail")
 	exp := newExpTable("rowsExp")
@@ -18,7 +18,7 @@ func rowops() {
 	})
 }
 
-// sumSquares has four sums a lane, over vectors in turn; what is left over goes
+// sumSquares has four sums, to which vectors are added in turn; the remainder goes
 // to the first.
 func sumSquares(v lanes, tail Mem) {
 	v.function("sumSquares", "func(x *float32, n int) float32", "is the sum of the squares of x.")

@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// scan writes what looks through rows of logits.
+// scan writes the kernels for rows of logits.
 func scan() {
 	twos := newDoubles("scanDouble")
 	eachLevel(func(v lanes) {
@@ -17,8 +17,8 @@ func scan() {
 	})
 }
 
-// rowMax finds the largest of a row and whether any is NaN. The last vector
-// overlaps the one before it, which changes neither.
+// rowMax finds the largest element and whether any is NaN. The last vector overlaps
+// the one before it, which changes neither result.
 func rowMax(v lanes) {
 	v.function("max", "func(x *float32, n int) (most float32, nan int32)", "is the largest of x; nan is not 0 where one is NaN (then the other result means nothing). n is at least 16.")
 	x, n := parameter("x"), parameter("n")
@@ -85,7 +85,7 @@ func rowMax(v lanes) {
 	RET()
 }
 
-// where tells, as bits, the lanes at x for which a comparison with value holds.
+// where sets a bit for each lane at x for which a comparison with value holds.
 func (v lanes) where(x reg.Register, predicate int, value, scratch reg.VecVirtual, bits reg.GPVirtual) {
 	if v.wide {
 		VMOVUPS(at(x, 0), scratch)

@@ -8,13 +8,12 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// softmax turns scores of a block into weights relative to the highest score so
-// far. Lanes past a row's own number of positions count nothing, whatever they
-// hold; at least one counts. The sum adds vectors by halves, then lanes by
-// halves.
+// softmax turns scores of a block into weights relative to the row maximum so far.
+// Lanes past a row's number of positions are masked, whatever they hold; at least
+// one is not. The sum adds vectors by halves, then lanes by halves.
 func softmax(v lanes, c laneConstants, lanesTable Mem) {
 	v.function("softmax", "func(s *float32, rows int, seen *int32, scale float32, keyScales *float32, valueScales *float32, peaks *float32, totals *float32, shrinks *float32)",
-		"makes s[r][i] = e^(s scale keyScales[i] - peak) valueScales[i], brings peaks and totals up to date and tells by what older sums shrink. Without scales both pointers are nil.")
+		"makes s[r][i] = e^(s scale keyScales[i] - peak) valueScales[i], updates maximums and denominators and writes the factors for older sums. Without scales both pointers are nil.")
 	b := &softmaxRow{lanes: v, table: lanesTable, exp: v.expf(c, false)}
 	b.s, b.seen, b.keyScales, b.valueScales = parameter("s"), parameter("seen"), parameter("keyScales"), parameter("valueScales")
 	peaks, totals, shrinks, rows := parameter("peaks"), parameter("totals"), parameter("shrinks"), parameter("rows")
@@ -25,8 +24,8 @@ func softmax(v lanes, c laneConstants, lanesTable Mem) {
 	VBROADCASTSS(b.lowest.AsX(), b.lowest)
 	VMOVSS(c[1], one)
 
-	// First the peaks of all rows, then the weights of all: so that what one
-	// row must wait for is filled by others.
+	// First the maximums of all rows, then all weights, so that the latency of one
+	// row is hidden by the others.
 	Label("peaks")
 	CMPL(at(b.seen, 0), U8(64))
 	JNE(LabelRef("masked"))
@@ -40,7 +39,7 @@ func softmax(v lanes, c laneConstants, lanesTable Mem) {
 	VMOVSS(at(peaks, 0), old)
 	VMAXSS(b.peak.AsX(), old, b.peak.AsX())
 	VMOVSS(b.peak.AsX(), at(peaks, 0))
-	// As a rule the peak stays, and e^0 need not be worked out.
+	// The maximum usually stays the same; then the factor is 1.
 	VMOVAPS(one, shrink.AsX())
 	VUCOMISS(b.peak.AsX(), old)
 	JP(LabelRef("moved"))
@@ -78,7 +77,7 @@ func softmax(v lanes, c laneConstants, lanesTable Mem) {
 	end()
 }
 
-// softmaxRow is a row under way.
+// softmaxRow is the state while a row is computed.
 type softmaxRow struct {
 	lanes
 	table                           Mem
@@ -87,7 +86,7 @@ type softmaxRow struct {
 	scale, lowest, peak, x          reg.VecVirtual
 }
 
-// scores scales the row and finds its peak; masked are the lanes not seen.
+// scores scales the row and finds its maximum; masked: some lanes are masked.
 func (b *softmaxRow) scores(label string, masked bool) {
 	n, mask := b.reg(), b.reg()
 	if masked {
@@ -114,8 +113,8 @@ func (b *softmaxRow) scores(label string, masked bool) {
 	}
 }
 
-// weights makes the row of weights; sum adds vector i to vector i mod 4 and
-// those in pairs.
+// weights computes the row of weights. Vector i is added to sum i mod 4, then the
+// sums in pairs.
 func (b *softmaxRow) weights(sum reg.VecVirtual) {
 	sums := []reg.VecVirtual{sum, b.reg(), b.reg(), b.reg()}
 	for i := range 64 / b.n() {
@@ -136,7 +135,7 @@ func (b *softmaxRow) weights(sum reg.VecVirtual) {
 	VADDPS(sums[2], sums[0], sums[0])
 }
 
-// where does something if a pointer is not nil.
+// where runs do if a pointer is not nil.
 func where(p reg.Register, label string, do func()) {
 	TESTQ(p, p)
 	JZ(LabelRef("no" + label))

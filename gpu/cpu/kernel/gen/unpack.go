@@ -73,7 +73,7 @@ func (u *unpacker) loop(label string, n int, body func()) {
 	JNZ(LabelRef(label))
 }
 
-// fetch asks for lines of weights to come.
+// fetch prefetches weights.
 func (u *unpacker) fetch(bytes int) {
 	for disp := 0; disp < bytes; disp += 64 {
 		PREFETCHT1(Mem{Base: u.w, Index: u.ahead, Scale: 1, Disp: disp})
@@ -143,8 +143,8 @@ func (u *unpacker) q8() {
 	ADDQ(U32(scales), u.w)
 }
 
-// offsets loads the scales of a group, so many bytes after its begin, and makes
-// offsets of them.
+// offsets loads the scales of a group, disp bytes after its start; offsets are scales
+// times a factor.
 func (u *unpacker) offsets(disp int, factor uint32) {
 	f := u.word(factor)
 	for i := range u.scale {
@@ -172,8 +172,8 @@ func (u *unpacker) q41() {
 	ADDQ(U32(128), u.w)
 }
 
-// q4k has scale and minimum as bytes times a float16 of the head. What is added is
-// the minimum with its sign turned.
+// q4k has scale and minimum as bytes times a float16 of the head. The offset is the
+// negated minimum.
 func (u *unpacker) q4k() {
 	h, sign := u.reg(), u.word(0x80000000)
 	for i := range u.scale {

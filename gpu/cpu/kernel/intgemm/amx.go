@@ -14,18 +14,18 @@ const (
 	AMXMinRows   = 64
 )
 
-// tileGroup is what 32 columns of a panel take as tiles read them: signed bytes
-// [8][row][4] and the scale of each row as float32.
+// tileGroup is the bytes of 32 columns unpacked for AMX: signed bytes [8][row][4]
+// and the scale of each row as float32.
 const tileGroup = 8*layout.PanelRows*4 + 4*layout.PanelRows
 
 // HasAMX reports whether UnpackAMX takes the form.
 func HasAMX(f layout.Form) bool { return f == layout.Q8 || f == layout.Q4 }
 
-// UnpackedBytes is what UnpackAMX writes.
+// UnpackedBytes is the number of bytes that UnpackAMX writes.
 func UnpackedBytes(groups int) int { return groups * tileGroup }
 
-// UnpackAMX writes groups of 32 columns of a panel as MultiplyAMX reads
-// them. That is little work beside a product with many tokens.
+// UnpackAMX converts groups of 32 columns of a panel for MultiplyAMX. This takes
+// little time compared with a product of many tokens.
 func UnpackAMX(f layout.Form, panel []byte, groups int, out []byte) {
 	if !HasAMX(f) || groups < 0 || len(panel) < f.PanelBytes(groups*layout.GroupCols) || len(out) < UnpackedBytes(groups) {
 		panic(fmt.Sprintf("intgemm: %d groups of %s in %d bytes into %d bytes", groups, f, len(panel), len(out)))
@@ -39,12 +39,10 @@ func UnpackAMX(f layout.Form, panel []byte, groups int, out []byte) {
 	}
 }
 
-// MultiplyAMX is Multiply of level AMX for so many tiles of the same number of
-// tokens, AMXMinTokens to AMXTokens, and gives the same bits. w is from UnpackAMX; x
-// is the first tile, of order Rows, the others lie so many bytes apart. Row t
-// of y is token t of all of them.
-//
-// Meanwhile the memory in next is asked for.
+// MultiplyAMX is Multiply by AMX for several tiles of the same number of tokens,
+// AMXMinTokens to AMXTokens, with the same bits. w is from UnpackAMX; x is the first
+// tile, in order Rows, and tiles are apart bytes from each other. Row t of y is
+// token t of all tiles. The memory in next is prefetched meanwhile.
 func MultiplyAMX(w []byte, groups int, x []byte, tokens, tiles, apart int, y []float32, ldy int, add bool, next []byte) {
 	if groups < 0 || tokens < AMXMinTokens || tokens > AMXTokens || tiles < 1 || len(w) < UnpackedBytes(groups) || tiles > 1 && apart < 0 ||
 		len(x) < (tiles-1)*apart+TileBytes(groups, tokens) || ldy < layout.PanelRows && tiles*tokens > 1 ||

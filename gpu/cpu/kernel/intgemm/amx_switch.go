@@ -2,7 +2,7 @@ package intgemm
 
 import "unsafe"
 
-// tileGemmAMX calls by name, so that callers' buffers stay on their stacks.
+// tileGemmAMX calls by name: pointers passed through a func value escape.
 func tileGemmAMX(w, x []byte, y []float32, groups, tokens, ldy, add, tiles, apart int, next []byte, lines int) {
 	from, bytes := unsafe.SliceData(next), len(next)
 	switch tokens {

@@ -18,7 +18,7 @@ func blocksPortable(f layout.Form, panel []byte, groups int, x []byte, tokens in
 		}
 	}
 	var w [layout.GroupCols]int64
-	var acts [8]actsOfGroup // Portable.TileTokens()
+	var acts [8]actsOfGroup // layout.TileTokens(simd.Portable)
 	for g := range groups {
 		head, group := layout.Group(f, panel, g)
 		tile := x[g*tokens*tokenBytes : (g+1)*tokens*tokenBytes]
@@ -93,8 +93,8 @@ func (a *actsOfGroup) read(tile []byte, t, tokens int) {
 	a.second = 32*all - a.first
 }
 
-// twoSums are the sums of the two rows in w. What a negative lower half takes
-// from the upper one is given back.
+// twoSums are the sums of the two rows in w. A negative lower half borrows from the
+// upper one, which is corrected.
 func twoSums(w, a *[16]int64) (lower, upper int32) {
 	sum := w[0]*a[0] + w[1]*a[1] + w[2]*a[2] + w[3]*a[3]
 	sum += w[4]*a[4] + w[5]*a[5] + w[6]*a[6] + w[7]*a[7]
@@ -104,7 +104,7 @@ func twoSums(w, a *[16]int64) (lower, upper int32) {
 	return lower, int32((sum - int64(lower)) >> 32)
 }
 
-// twoRowsOfSix takes rows r and r+1 out of a group of Q6K, 32 too much.
+// twoRowsOfSix extracts rows r and r+1 of a group of Q6K, without subtracting 32.
 func twoRowsOfSix(group []byte, r int, w *[layout.GroupCols]int64) {
 	const four, two = 0xf_0000_000f, 0x3_0000_0003
 	for u := range 2 {

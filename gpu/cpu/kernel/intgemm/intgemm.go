@@ -12,13 +12,13 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// Fetch asks for memory that a later call reads, while this one computes.
+// Fetch says what to prefetch for a later call while this one computes.
 type Fetch struct {
-	// Ahead is how many bytes behind the panel to start. Reading past the end of
-	// the weights does no harm.
+	// Ahead is the distance in bytes from the panel. It may reach past the end of
+	// the weights.
 	Ahead int
-	// Every is n: the lines of one group are asked for in every n-th group, so
-	// that n calls share the work. Zero: nothing is fetched.
+	// Every is n: every n-th group prefetches the lines of one group, so n calls
+	// share the work. Zero: nothing is prefetched.
 	Every int
 }
 

@@ -8,10 +8,10 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 )
 
-// multiplyPortable is Multiply in plain Go. Two rows lie in the halves of an
-// int64, so that one multiplication serves both: a sum of products has 21 bits
-// at most, sign included, and what a negative lower half takes from the upper
-// one is given back at the end.
+// multiplyPortable is Multiply of Q8 and Q4 in plain Go. The halves of an int64 hold
+// two rows, so one multiplication serves both: a sum of products has 21 bits at
+// most, sign included. A negative lower half borrows from the upper one, which is
+// corrected at the end.
 func multiplyPortable(f layout.Form, panel []byte, groups int, x []byte, tokens int, y []float32, ldy int, add bool) {
 	if !add {
 		for t := range tokens {
@@ -23,7 +23,7 @@ func multiplyPortable(f layout.Form, panel []byte, groups int, x []byte, tokens 
 		shift = 4 // the correction is -8 instead of -128 sums
 	}
 	var w [layout.GroupCols]int64
-	var acts [8][layout.GroupCols]int64 // Portable.TileTokens()
+	var acts [8][layout.GroupCols]int64 // layout.TileTokens(simd.Portable)
 	for g := range groups {
 		group, tile := panel[g*size:(g+1)*size], x[g*tokens*tokenBytes:(g+1)*tokens*tokenBytes]
 		at := func(step, t int) uint32 { return binary.LittleEndian.Uint32(tile[4*(step*tokens+t):]) }
@@ -54,7 +54,7 @@ func multiplyPortable(f layout.Form, panel []byte, groups int, x []byte, tokens 
 	}
 }
 
-// twoRows takes the weights of rows r and r+1 out of a group, offset included.
+// twoRows extracts the weights of rows r and r+1 of a group, offset included.
 func twoRows(f layout.Form, group []byte, r int, w *[layout.GroupCols]int64) {
 	const mask = 0xff_0000_00ff
 	if f == layout.Q8 {

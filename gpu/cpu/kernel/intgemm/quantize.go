@@ -9,14 +9,13 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// tokenBytes is what a group takes of a token: 32 elements, correction and
-// scale.
+// tokenBytes is the size of a group of a token: 32 elements, correction and scale.
 const tokenBytes = layout.GroupCols + 8
 
-// TileBytes is the size of a tile of so many tokens.
+// TileBytes is the size of a tile.
 func TileBytes(groups, tokens int) int { return groups * tokens * tokenBytes }
 
-// Order is the order of the elements of a tile of quantised activations.
+// Order is how the elements of a tile of quantised activations are ordered.
 type Order uint8
 
 const (
@@ -27,8 +26,8 @@ const (
 	Rows
 )
 
-// at is where the first four elements of a token's group lie in it, how many
-// bytes the next four lie behind them, and how far the correction does.
+// at returns offsets in a group: of the token's first four elements, from them to
+// the next four, and from them to the correction.
 func (o Order) at(t, tokens int) (first, step, correction int) {
 	if o == Rows {
 		first, step = layout.GroupCols*t, 4
@@ -38,16 +37,14 @@ func (o Order) at(t, tokens int) (first, step, correction int) {
 	return first, step, layout.GroupCols*tokens + 4*t - first
 }
 
-// QuantizeRow writes x as token t of a tile of so many tokens. len(x) is a
-// multiple of 32. The tile is, for each group of 32 columns, its elements in the
-// order of the order, then [tokens] int32, -128 times the sum of the group's
-// elements, which MultiplyAMX does not read, then [tokens] float32, the scale.
-// Other tokens are not touched.
+// QuantizeRow writes x as token t of a tile. len(x) is a multiple of 32. For each
+// group of 32 columns the tile has the elements in the given order, then [tokens]
+// int32 corrections, -128 times the sum of the group's elements, which MultiplyAMX
+// does not read, then [tokens] float32 scales. Other tokens are not touched.
 //
-// A group's scale is its largest magnitude / 127, at least 1e-30 / 127. An
-// element is x * (127 / magnitude), to nearest even. Where a group has an
-// infinity or a NaN its scale is NaN, and so is all that comes of it. Every
-// level gives the same bits.
+// A group's scale is its largest magnitude / 127, at least 1e-30 / 127. An element
+// is x * (127 / magnitude), rounded to nearest even. A group with an infinity or a
+// NaN has the scale NaN, and so have its products. Every level gives the same bits.
 func QuantizeRow(l simd.Level, order Order, x []float32, tile []byte, t, tokens int) {
 	groups := len(x) / layout.GroupCols
 	if len(x)%layout.GroupCols != 0 || t < 0 || t >= tokens || len(tile) < TileBytes(groups, tokens) {
@@ -70,7 +67,7 @@ func quantizeRowPortable(x []float32, tile []byte, first, step, correction, toke
 	for g := 0; g < len(x)/layout.GroupCols; g++ {
 		v := (*[layout.GroupCols]float32)(x[g*layout.GroupCols:])
 		out := tile[g*tokens*tokenBytes+first : (g+1)*tokens*tokenBytes]
-		// Bits of magnitudes order as magnitudes do; infinities and NaNs are the
+		// The bits of magnitudes compare like magnitudes; infinities and NaNs are the
 		// largest.
 		bits := math.Float32bits(intPeakLeast)
 		for _, e := range v {

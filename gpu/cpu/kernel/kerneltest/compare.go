@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// SameBits compares results with guards around them.
+// SameBits reports the first element whose bits differ.
 func SameBits(a, b []float32) error {
 	for i := range a {
 		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
@@ -58,10 +58,10 @@ func HalfTwin(h uint16) float32 {
 	return float32(math.Ldexp(m, e))
 }
 
-// sentinel stands behind what a kernel may write.
+// sentinel follows what a kernel may write.
 const sentinel = float32(12345)
 
-// Guarded is n random elements between -4 and 4 with sentinels behind them.
+// Guarded is n random elements between -4 and 4, followed by sentinels.
 func Guarded(r *rand.Rand, n int) []float32 {
 	x := make([]float32, n+40)
 	for i := range x {
@@ -73,7 +73,7 @@ func Guarded(r *rand.Rand, n int) []float32 {
 	return x
 }
 
-// Unspoilt wants the sentinels behind n elements.
+// Unspoilt fails the test if a sentinel after n elements has changed.
 func Unspoilt(t *testing.T, what string, x []float32, n int) {
 	t.Helper()
 	for i, v := range x[n:] {
@@ -97,13 +97,13 @@ func LevelsAndSizes(t *testing.T, run func(t *testing.T, l simd.Level, r *rand.R
 	}
 }
 
-// Off is the distance of got from want in parts of size.
+// Off is the error of got relative to size.
 func Off(got float32, want, size float64) float64 {
 	return math.Abs(float64(got)-want) / (size + 1e-30)
 }
 
-// VectorLevels are the levels that differ in kernels of vectors: AMX adds
-// TileGemm alone.
+// VectorLevels are the levels with vector kernels of their own: AMX adds
+// intgemm.MultiplyAMX only.
 func VectorLevels() []simd.Level {
 	return slices.DeleteFunc(simd.Levels(), func(l simd.Level) bool { return l == simd.AMX })
 }

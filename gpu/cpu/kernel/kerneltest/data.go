@@ -11,8 +11,8 @@ import (
 // Forms are all forms of panels.
 var Forms = []layout.Form{layout.F32, layout.BF16, layout.F16, layout.Q8, layout.Q4, layout.Q41, layout.Q4K, layout.Q6K}
 
-// NativeRows are random rows in a form's own encoding, and what they stand for.
-// Scales are of about the Same size.
+// NativeRows are random rows in the encoding that Pack takes, and their values.
+// Scales are of about the same size.
 func NativeRows(r *rand.Rand, f layout.Form, rows, cols int) (encoded [][]byte, values [][]float64) {
 	le := binary.LittleEndian
 	for range rows {
@@ -70,7 +70,7 @@ func NativeRows(r *rand.Rand, f layout.Form, rows, cols int) (encoded [][]byte, 
 }
 
 // RandomHalf is a binary16 of either sign with an exponent from lo to hi (0 is
-// subnormal), and what it stands for.
+// subnormal), and its value.
 func RandomHalf(r *rand.Rand, lo, hi int) (uint16, float64) {
 	h := uint16(r.IntN(1<<10)) | uint16(lo+r.IntN(hi-lo+1))<<10 | uint16(r.IntN(2))<<15
 	value := float64(1<<10|h&0x3ff) * math.Pow(2, float64(h>>10&31)-25)
@@ -103,8 +103,8 @@ func ColumnsOf(f layout.Form) []int {
 	return []int{1, 2, 3, 5, 31, 64, 65, 130, 257}
 }
 
-// Block is one of Q4_1, Q4_K or Q6_K, and what its columns have: integers, the
-// scales that they are multiplied with, and what is added then.
+// Block is a block of Q4_1, Q4_K or Q6_K with the integer, scale and offset of each
+// column.
 type Block struct {
 	Encoded       []byte
 	Value         []int

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Fenced is memory between two pages that may not be touched: a kernel that
-// reads or writes outside its operands ends the process.
+// Fenced is memory between two inaccessible pages: a kernel that reads or writes
+// outside its operands crashes the test.
 type Fenced struct {
 	t      testing.TB
-	memory [][]byte // by place; places before next are taken
+	memory [][]byte // those before next are in use
 	next   int
-	front  bool // operands stand behind the first page, not before the last one
+	front  bool // operands follow the first page instead of preceding the last one
 }
 
-// Bytes is n bytes beside a fence.
+// Bytes is n bytes next to a fence.
 func (f *Fenced) Bytes(n int) []byte {
 	if f.next == len(f.memory) {
 		page, most := os.Getpagesize(), 1<<20
@@ -45,13 +45,13 @@ func (f *Fenced) Bytes(n int) []byte {
 	return m[len(m)-n:]
 }
 
-// Floats is n float32 beside a fence.
+// Floats is n float32 next to a fence.
 func (f *Fenced) Floats(n int) []float32 {
 	b := f.Bytes(4 * n)
 	return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), n)
 }
 
-// Fences calls do with operands before a fence and with operands behind one.
+// Fences calls do twice: with operands before a fence and after one.
 func Fences(t *testing.T, do func(*Fenced)) {
 	f := &Fenced{t: t}
 	for _, f.front = range []bool{false, true} {

@@ -6,13 +6,13 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// The forms of integers that have minimums, or blocks with scales in two steps:
-// Q41, Q4K and Q6K.
+// Q41, Q4K and Q6K: quantised forms with minimums, or with blocks that have scales
+// of scales.
 
-// blockGroups is the groups of 32 columns of a block of Q4K and Q6K.
+// blockGroups is the number of groups in a block of Q4K or Q6K.
 const blockGroups = 8
 
-// Bytes of panels: of a group and of a block, whose head are its float16.
+// Bytes of a group and of a block of a panel. A block's head is its float16.
 const (
 	nibbles  = 4 * PanelRows * 4 // of a group
 	q41Group = nibbles + 4*PanelRows
@@ -47,8 +47,8 @@ func Group(f Form, panel []byte, g int) (head, group []byte) {
 	return nil, panel[g*size:][:size]
 }
 
-// ScaleAndOffset are those of row r in a group of Q41 or Q4K: a weight is
-// value*scale + offset. Products are exact: 11 bits times 6.
+// ScaleAndOffset returns those of row r in a group of Q41 or Q4K: a weight is
+// value*scale + offset. Both are exact: 11 bits times 6.
 func ScaleAndOffset(f Form, head, group []byte, r int) (scale, offset float32) {
 	if f == Q41 {
 		return gpu.FromF16(binary.NativeEndian.Uint16(group[nibbles+2*r:])), gpu.FromF16(binary.NativeEndian.Uint16(group[nibbles+2*PanelRows+2*r:]))
@@ -57,14 +57,13 @@ func ScaleAndOffset(f Form, head, group []byte, r int) (scale, offset float32) {
 	return gpu.FromF16(d) * float32(group[nibbles+r]), -(gpu.FromF16(m) * float32(group[nibbles+PanelRows+r]))
 }
 
-// scaleOfHalf is that of row r in a group of Q6K, of columns 0 to 15 or 16 to
-// 31; exact: 11 bits times 8.
+// scaleOfHalf is the scale of row r in a group of Q6K for columns 0 to 15 or 16 to
+// 31. It is exact: 11 bits times 8.
 func scaleOfHalf(head, group []byte, r, half int) float32 {
 	return gpu.FromF16(binary.NativeEndian.Uint16(head[2*r:])) * float32(int8(group[2*Q6KPart+half*PanelRows+r]))
 }
 
-// valueOf is the integer of a row and column in a group: of Q6K with 32 taken
-// off.
+// valueOf is the integer of a row and column in a group, for Q6K minus 32.
 func valueOf(f Form, group []byte, r, c int) int8 {
 	s, i, shift := c%16/4, c%4, c/16*4
 	if f != Q6K {
@@ -75,7 +74,7 @@ func valueOf(f Form, group []byte, r, c int) int8 {
 	return int8(low|high<<4) - 32
 }
 
-// rowOfGroup widens row r of a group, each weight rounded once.
+// rowOfGroup converts row r of a group, rounding each weight once.
 func rowOfGroup(f Form, panel []byte, g, r int, out *[GroupCols]float32) {
 	head, group := Group(f, panel, g)
 	if f == Q6K {

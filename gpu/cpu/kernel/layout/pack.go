@@ -7,7 +7,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// RowBytes is the size of a row of so many columns as Pack reads it.
+// RowBytes is the size of a row of cols columns as Pack reads it.
 func (f Form) RowBytes(cols int) int {
 	switch f {
 	case F32:
@@ -20,11 +20,11 @@ func (f Form) RowBytes(cols int) int {
 	return f.PanelBytes(cols) / PanelRows
 }
 
-// Pack lays rows, at most 32, out as a panel, filled up with rows of zeros. A
-// row is little-endian numbers, or for Q8 and Q4 blocks of Q8_0 and Q4_0: a
-// float16 scale, then 32 int8, or 16 bytes of which byte j has column j in its
-// lower half and column 16+j in its upper one, plus 8. For Q41, Q4K and Q6K they
-// are blocks of Q4_1, Q4_K and Q6_K, which package gpu/quant describes.
+// Pack writes up to 32 rows as a panel, padded with rows of zeros. A row is
+// little-endian numbers, or for Q8 and Q4 blocks of Q8_0 and Q4_0: a float16 scale,
+// then 32 int8, or 16 bytes of which byte j holds column j in its lower half and
+// column 16+j in its upper half, plus 8. For Q41, Q4K and Q6K it is blocks of Q4_1,
+// Q4_K and Q6_K, which package gpu/quant describes.
 func Pack(f Form, panel []byte, cols int, rows [][]byte) {
 	if len(rows) > PanelRows || len(panel) < f.PanelBytes(cols) {
 		panic(fmt.Sprintf("layout: %d rows of %d columns do not go into a panel of %d bytes", len(rows), cols, len(panel)))
@@ -59,8 +59,8 @@ func Pack(f Form, panel []byte, cols int, rows [][]byte) {
 	}
 }
 
-// packWords transposes n times 32 bits of each row. It goes by cache lines of
-// the rows: reading is then in order in few streams.
+// packWords transposes n words of 32 bits of each row, a cache line of each row at a
+// time, so that rows are read in order.
 func packWords(panel []byte, rows [][]byte, n int) {
 	const line = 16
 	i := 0
@@ -82,7 +82,7 @@ func packWords(panel []byte, rows [][]byte, n int) {
 	}
 }
 
-// packHalves transposes n times 16 bits of each row.
+// packHalves transposes n words of 16 bits of each row.
 func packHalves(panel []byte, rows [][]byte, n int) {
 	const line = 32
 	i := 0
@@ -104,7 +104,7 @@ func packHalves(panel []byte, rows [][]byte, n int) {
 	}
 }
 
-// packGroups moves blocks of a scale and so many 32 bits; flip makes signed
+// packGroups moves blocks of a scale and some words of 32 bits; flip makes signed
 // values unsigned.
 func packGroups(panel []byte, rows [][]byte, cols, words int, flip uint32) {
 	block, group := 2+4*words, PanelRows*(2+4*words)
@@ -122,7 +122,7 @@ func packGroups(panel []byte, rows [][]byte, cols, words int, flip uint32) {
 	}
 }
 
-// Row widens row r of a panel, exactly.
+// Row converts row r of a panel exactly.
 func Row(f Form, panel []byte, cols, r int, out []float32) {
 	out, panel = out[:cols], panel[:f.PanelBytes(cols)]
 	switch f {

@@ -2,7 +2,7 @@ package layout
 
 import "encoding/binary"
 
-// packBlocks lays rows of blocks of Q4_1, Q4_K or Q6_K out as a panel.
+// packBlocks writes rows of blocks of Q4_1, Q4_K or Q6_K as a panel.
 func packBlocks(f Form, panel []byte, rows [][]byte, cols int) {
 	for u := range cols / f.Unit() {
 		out := panel[f.PanelBytes(u*f.Unit()):]
@@ -19,7 +19,7 @@ func packBlocks(f Form, panel []byte, rows [][]byte, cols int) {
 	}
 }
 
-// copyHalf turns a float16 into the machine's.
+// copyHalf copies a float16 from little-endian to native order.
 func copyHalf(to, from []byte) {
 	binary.NativeEndian.PutUint16(to, binary.LittleEndian.Uint16(from))
 }
@@ -39,8 +39,8 @@ const (
 	upperHalves = 0xf0f0f0f0
 )
 
-// packQ4K: in the block, 32 bytes have one group in their lower halves and the
-// next one in their upper halves.
+// packQ4K: 32 bytes of a block hold one group in their lower halves and the next
+// one in their upper halves.
 func packQ4K(block []byte, in *[q4kRow]byte, r int) {
 	copyHalf(block[2*r:], in[:])
 	copyHalf(block[2*PanelRows+2*r:], in[2:])
@@ -59,9 +59,9 @@ func packQ4K(block []byte, in *[q4kRow]byte, r int) {
 	}
 }
 
-// sixBits are scale and minimum of group g of a block of Q4_K: of the first
-// four groups in bytes g and 4+g, of the others the lower four bits in the
-// halves of byte 4+g and the upper two on top of bytes g-4 and g.
+// sixBits are scale and minimum of group g of a block of Q4_K. The first four groups
+// have them in bytes g and 4+g; the others have the lower four bits in the halves of
+// byte 4+g and the upper two bits in the top of bytes g-4 and g.
 func sixBits(b *[12]byte, g int) (s, t byte) {
 	if g < 4 {
 		return b[g] & 63, b[4+g] & 63
@@ -69,8 +69,8 @@ func sixBits(b *[12]byte, g int) (s, t byte) {
 	return b[4+g]&15 | b[g-4]>>6<<4, b[4+g]>>4 | b[g]>>6<<4
 }
 
-// packQ6K: in each half of the block, byte i of 64 has the lower bits of columns
-// i and 64+i, byte i of 32 the upper ones of columns i, 32+i, 64+i and 96+i.
+// packQ6K: in each half of the block, byte i of 64 holds the lower bits of columns i
+// and 64+i, byte i of 32 the upper bits of columns i, 32+i, 64+i and 96+i.
 func packQ6K(block []byte, in *[q6kRow]byte, r int) {
 	copyHalf(block[2*r:], in[208:])
 	for g := range blockGroups {

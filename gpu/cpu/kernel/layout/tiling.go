@@ -3,17 +3,17 @@ package layout
 import "github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 
 // Tiling divides tokens into tiles that are multiplied one at a time: as few as
-// can be, of about the same size, the larger ones first.
+// possible, of nearly equal size, the larger ones first.
 type Tiling struct {
 	Tokens, Tiles int
 }
 
-// NewTiling makes tiles of at most so many tokens.
+// NewTiling makes tiles of at most most tokens.
 func NewTiling(tokens, most int) Tiling {
 	return Tiling{Tokens: tokens, Tiles: (tokens + most - 1) / most}
 }
 
-// At is the first token of tile i and how many it has. At(Tiles) begins at
+// At returns the first token of tile i and its number of tokens. At(Tiles) starts at
 // Tokens.
 func (t Tiling) At(i int) (first, tokens int) {
 	if t.Tiles == 0 {
@@ -27,7 +27,7 @@ func (t Tiling) At(i int) (first, tokens int) {
 	return first, tokens
 }
 
-// Alike is the end of the run of tiles that have as many tokens as tile i.
+// Alike is the end of the run of tiles with as many tokens as tile i.
 func (t Tiling) Alike(i int) int {
 	if larger := t.Tokens % t.Tiles; i < larger {
 		return larger
@@ -35,7 +35,7 @@ func (t Tiling) Alike(i int) int {
 	return t.Tiles
 }
 
-// Tokens of a tile at most, by level.
+// tileTokens is the largest tile of each level.
 var tileTokens = [...]int{simd.Portable: 8, simd.AVX2: 6, simd.AVX512: 12, simd.AMX: 12}
 
 // TileTokens is the largest number of tokens of a tile of package gemm or

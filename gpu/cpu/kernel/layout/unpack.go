@@ -2,15 +2,16 @@ package layout
 
 import "github.com/troupe-engine/troupe/gpu"
 
-// UnpackCols is the most columns that Unpack takes: 8 KiB of float32, which stay
-// in the first cache.
+// UnpackCols is the most columns that Unpack takes: 8 KiB of float32, which fit the
+// L1 cache.
 const UnpackCols = 64
 
 // Columns is room for unpacked columns, [column][row].
 type Columns [UnpackCols * PanelRows]float32
 
-// Unpack converts the columns [from, from+n) of a panel, not of F32, to float32, each weight
-// rounded once if at all. For integers from and n are multiples of GroupCols.
+// Unpack converts the columns [from, from+n) of a panel to float32, rounding each
+// weight at most once. f is not F32. For quantised forms from and n are multiples of
+// GroupCols.
 func Unpack(f Form, panel []byte, from, n int, out *Columns) {
 	switch f {
 	case BF16:

@@ -5,10 +5,10 @@ import (
 	"unsafe"
 )
 
-// Panels hold numbers as the machine does, so that they can be read in place.
-// They begin at multiples of 64 bytes of memory that is aligned itself.
+// Panels hold numbers in native byte order, so they can be read in place. They start
+// at multiples of 64 bytes of aligned memory.
 
-// Floats is a panel of F32.
+// Floats is a panel of F32 as numbers.
 func Floats(panel []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(panel))), len(panel)/4)
 }
@@ -24,11 +24,11 @@ func Halves(panel []byte) []uint16 {
 }
 
 // EvenBF16 and OddBF16 are the columns of a pair of BF16, the even one in the lower
-// half: a bfloat16 is the upper half of a float32.
+// half. A bfloat16 is the upper half of a float32.
 func EvenBF16(pair uint32) float32 { return math.Float32frombits(pair << 16) }
 func OddBF16(pair uint32) float32  { return math.Float32frombits(pair & 0xffff0000) }
 
-// q8 and q4 are value x scale of an unsigned value; exact, a scale having 11
-// bits.
+// q8 and q4 are the weights of an unsigned value. They are exact, because a scale
+// has 11 bits.
 func q8(b byte, scale float32) float32 { return float32(int32(b)-128) * scale }
 func q4(b byte, scale float32) float32 { return float32(int32(b)-8) * scale }

@@ -4,9 +4,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// IntMultiplyAdds does n rounds of nothing but integer multiplications and returns how
-// many operations (a multiplication and an addition are two) they were: the
-// limit that IntGemm is measured against.
+// IntMultiplyAdds does n rounds of integer multiply-adds and returns the number of
+// operations, two each: the limit that package intgemm is measured against.
 func IntMultiplyAdds(l simd.Level, n int) (ops int) {
 	if n < 1 {
 		return 0

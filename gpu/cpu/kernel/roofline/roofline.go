@@ -8,9 +8,9 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// ReadSum reads memory as fast as the level can, which is what a share of the
-// bandwidth is measured against. What it returns depends on all bytes and means
-// nothing. len(b) is a multiple of 512.
+// ReadSum reads memory as fast as the level can: the limit of kernels that stream
+// weights. The result depends on all bytes but has no meaning. len(b) is a multiple
+// of 512.
 func ReadSum(l simd.Level, b []byte) float32 {
 	if len(b)%512 != 0 {
 		panic("roofline: ReadSum takes multiples of 512 bytes")
@@ -37,9 +37,8 @@ func word(b []byte) uint32 {
 	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
 }
 
-// MultiplyAdds keeps the multipliers of a level busy for n rounds, which is what
-// a share of their peak is measured against, and returns how many
-// floating-point operations it did.
+// MultiplyAdds does n rounds of float32 multiply-adds in registers and returns the
+// number of operations, two each: the peak of package gemm.
 func MultiplyAdds(l simd.Level, n int) (operations int) {
 	if n <= 0 {
 		return 0
@@ -56,7 +55,7 @@ func MultiplyAdds(l simd.Level, n int) (operations int) {
 	return n * 8 * 2
 }
 
-// sink keeps the compiler from leaving work out.
+// sink keeps the compiler from removing the work.
 var sink float32
 
 func multiplyAddsPortable(n int) {

@@ -2,7 +2,7 @@ package rowops
 
 import "github.com/troupe-engine/troupe/gpu/cpu/kernel/expf"
 
-// sumSquaresPortable has four lanes.
+// sumSquaresPortable adds in four lanes.
 func sumSquaresPortable(x []float32) float32 {
 	var a, b, c, d float32
 	i := 0

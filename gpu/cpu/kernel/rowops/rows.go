@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// RMSNorm is out = x / sqrt(mean(x^2) + eps) gain. All have the length of x;
+// RMSNorm is out = x / sqrt(mean(x^2) + eps) * gain. All have the length of x;
 // out may be x.
 func RMSNorm(l simd.Level, x, gain, out []float32, eps float32) {
 	mean := sumSquares(l, x) / float32(len(x))
@@ -38,7 +38,7 @@ func sumSquares(l simd.Level, x []float32) float32 {
 }
 
 // Rotate turns each pair (first[i], second[i]) by the angle of (cos[i], sin[i]).
-// All have one length.
+// All have the same length.
 func Rotate(l simd.Level, first, second, cos, sin []float32) {
 	n := len(first)
 	if n == 0 {
@@ -59,8 +59,8 @@ func Rotate(l simd.Level, first, second, cos, sin []float32) {
 	}
 }
 
-// SiluMul is out = gate / (1 + e^-gate) up, element by element, so that a row
-// may be cut anywhere. All have the length of gate; out may be gate or up.
+// SiluMul is out = gate / (1 + e^-gate) * up, element by element, so a row may be
+// split anywhere. All have the length of gate; out may be gate or up.
 func SiluMul(l simd.Level, gate, up, out []float32) {
 	n := len(gate)
 	if n == 0 {

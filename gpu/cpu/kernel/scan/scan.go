@@ -1,5 +1,5 @@
-// Package scan looks through rows of logits: what sampling needs to know of all
-// tokens of the vocabulary.
+// Package scan searches rows of logits for what sampling needs: the maximum, the
+// candidates above a bound, the softmax denominator.
 package scan
 
 import (
@@ -8,11 +8,11 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// scanRun is what the assembly looks at in one go, at least.
+// scanRun is the least number of elements that the assembly takes.
 const scanRun = 32
 
-// Max is the largest element of x, which is not empty; nan tells whether one
-// of them is NaN, in which case there is no largest.
+// Max is the largest element of x, which is not empty. nan reports that an element
+// is NaN; the maximum then has no meaning.
 func Max(l simd.Level, x []float32) (peak float32, nan bool) {
 	if l != simd.Portable && len(x) >= scanRun {
 		var flag int32
@@ -33,7 +33,7 @@ func Max(l simd.Level, x []float32) (peak float32, nan bool) {
 	return peak, nan
 }
 
-// Index is the index of the first element that equals v, len(x) if none does.
+// Index is the index of the first element equal to v, or len(x).
 func Index(l simd.Level, x []float32, v float32) int {
 	at := 0
 	if n := len(x) &^ (scanRun - 1); n > 0 && l != simd.Portable {
@@ -52,8 +52,8 @@ func Index(l simd.Level, x []float32, v float32) int {
 	return at
 }
 
-// AtLeast lists the indexes of the elements that are at least bound, in
-// ascending order, in ids, which is as long as x at least. It returns how many.
+// AtLeast writes the indexes of the elements that are at least bound to ids, in
+// ascending order, and returns their number. ids is at least as long as x.
 func AtLeast(l simd.Level, x []float32, bound float32, ids []int32) int {
 	ids = ids[:len(x)]
 	n, at := 0, 0
@@ -75,9 +75,9 @@ func AtLeast(l simd.Level, x []float32, bound float32, ids []int32) int {
 	return n
 }
 
-// SumExp is the sum of e^((x - highest) inverse) in float64, a relative 1e-11
-// off at most: its order is its own. highest is finite, no element is above it,
-// inverse is positive. Elements of -Inf count nothing.
+// SumExp is the sum of e^((x - highest) * inverse) in float64, with a relative error
+// of at most 1e-11; levels add in different orders. highest is finite, no element is
+// above it, inverse is positive. Elements of -Inf add nothing.
 func SumExp(l simd.Level, x []float32, highest, inverse float64) float64 {
 	var sum float64
 	if n := len(x) &^ (scanRun - 1); n > 0 && l != simd.Portable {

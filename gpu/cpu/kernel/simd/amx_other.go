@@ -2,5 +2,5 @@
 
 package simd
 
-// tilesAllowed: how other systems allow tiles is not known to this package.
+// tilesAllowed: this package does not know how other systems allow AMX.
 const tilesAllowed = false

@@ -8,7 +8,7 @@ import (
 // Level is an instruction set that the kernels are written for.
 type Level uint8
 
-// The levels, each of which has all that those before it have.
+// The levels; each includes those before it.
 const (
 	// Portable is plain Go.
 	Portable Level = iota
@@ -26,7 +26,7 @@ var levels = [...]string{Portable: "portable", AVX2: "avx2", AVX512: "avx512", A
 // String gives the name used in settings.
 func (l Level) String() string { return levels[l] }
 
-// Best is the highest level that this processor has.
+// Best is the highest level of this processor.
 func Best() Level {
 	for l := AMX; l > Portable; l-- {
 		if l.Supported() {
@@ -36,7 +36,7 @@ func Best() Level {
 	return Portable
 }
 
-// Levels lists what this processor has, in ascending order.
+// Levels lists the levels of this processor in ascending order.
 func Levels() (have []Level) {
 	for l := Portable; l <= AMX; l++ {
 		if l.Supported() {
@@ -46,8 +46,8 @@ func Levels() (have []Level) {
 	return have
 }
 
-// ParseLevel finds a level by its name; "auto" is the best one. A level that
-// this processor does not have is refused.
+// ParseLevel finds a level by its name; "auto" is the best one. A level that this
+// processor lacks is an error.
 func ParseLevel(name string) (Level, error) {
 	if name == "auto" {
 		return Best(), nil

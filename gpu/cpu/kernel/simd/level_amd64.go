@@ -32,11 +32,11 @@ func (l Level) lacks() string {
 	if l >= AMX {
 		need(cpu.X86.HasAMXTile, "AMX-TILE")
 		need(cpu.X86.HasAMXInt8, "AMX-INT8")
-		need(tilesAllowed, "the system's leave to use AMX")
+		need(tilesAllowed, "permission from the system to use AMX")
 	}
 	return strings.Join(missing, ", ")
 }
 
-// x/sys/cpu does not tell F16C: bit 29 of ECX of leaf 1. What the system saves
-// of AVX registers is in HasAVX2 already.
+// x/sys/cpu does not report F16C: bit 29 of ECX of leaf 1. HasAVX2 already says that
+// the system saves AVX registers.
 var hasF16C = featuresECX()&(1<<29) != 0

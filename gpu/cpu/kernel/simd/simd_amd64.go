@@ -4,12 +4,12 @@
 
 package simd
 
-// prefetch asks for n lines into the second cache, so many bytes apart; n is positive.
+// prefetch brings n lines into the L2 cache, apart bytes from each other; n is positive.
 //
 //go:noescape
 func prefetch(p *byte, n int, apart int)
 
-// pause tells the processor n times that the caller spins; n is positive.
+// pause is n times PAUSE; n is positive.
 //
 //go:noescape
 func pause(n int)
