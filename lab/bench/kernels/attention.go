@@ -37,7 +37,7 @@ type cache struct {
 	run    int // bytes of 16 positions of K, or V
 	blocks int
 	next   int
-	scales []float32 // of KVI8
+	scales []float32 // of attn.I8
 }
 
 func newCache(kind attn.KV, elementBytes int, memory []byte) (*cache, error) {

@@ -66,7 +66,7 @@ func randomIntegers(r *rand.Rand, f layout.Form, groups, tokens int) *integers {
 	return p
 }
 
-// panel lays the weights out as form.go says.
+// panel lays the weights out as package layout says.
 func (p *integers) panel() []byte {
 	b := make([]byte, 0, p.form.PanelBytes(p.groups*layout.GroupCols))
 	for g := range p.groups {
