@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/actors/intake"
-	"github.com/troupe-engine/troupe/lab/cputime"
+	"github.com/troupe-engine/troupe/lab/measure"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/request"
 )
@@ -126,10 +126,10 @@ func BenchmarkPlanningPerDecodeStep(b *testing.B) {
 				})
 				b.ReportAllocs()
 				b.ResetTimer()
-				before := cputime.Used()
+				before := measure.CPUTime()
 				device.quota <- b.N
 				<-device.last
-				took := cputime.Used() - before
+				took := measure.CPUTime() - before
 				b.StopTimer()
 				b.ReportMetric(float64(took.Nanoseconds())/1e3/float64(b.N), "cpu-us/step")
 				b.ReportMetric(float64(took.Nanoseconds())/float64(b.N)/float64(rows), "cpu-ns/token")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,33 +9,22 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/troupe-engine/troupe/model/bundled"
+	"github.com/troupe-engine/troupe/testkit/commandline"
 	"github.com/troupe-engine/troupe/testkit/conformance"
 )
 
-// run executes the command line in this process and gives its stdout.
+// run executes a command line in this process and gives what it prints.
 func run(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
-	root := newRoot()
-	var out bytes.Buffer
-	root.SetOut(&out)
-	root.SetErr(&out)
-	root.SetIn(strings.NewReader(stdin))
-	root.SetArgs(args)
-	err := root.ExecuteContext(t.Context())
-	return out.String(), err
+	return commandline.Run(t, newRoot(), stdin, args...)
 }
 
 func mustRun(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
-	out, err := run(t, stdin, args...)
-	if err != nil {
-		t.Fatalf("troupe %s: %v", strings.Join(args, " "), err)
-	}
-	return out
+	return commandline.MustRun(t, newRoot(), stdin, args...)
 }
 
 func TestGenerateRepeatsWithASeed(t *testing.T) {
@@ -57,18 +45,6 @@ func TestGenerateRepeatsWithASeed(t *testing.T) {
 	}
 	if answer.Text+"\n" != first || answer.Finish != "length" || answer.Usage.Completion != 20 {
 		t.Errorf("%+v", answer)
-	}
-}
-
-func TestChatHoldsAConversation(t *testing.T) {
-	out := mustRun(t, "Hello!\n/history\n/reset\n/history\n/nonsense\n/system Be brief.\nHi\n/quit\nnever read\n", "chat", "--temperature", "0", "--max-tokens", "12")
-	for _, want := range []string{"user: Hello!", "assistant: ", "(forgotten)", "/nonsense is no command", "(started over)"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the conversation lacks %q:\n%s", want, out)
-		}
-	}
-	if strings.Count(out, "user: Hello!") != 1 || strings.Contains(out, "never read") {
-		t.Errorf("reset or quit had no effect:\n%s", out)
 	}
 }
 
@@ -201,31 +177,6 @@ func TestConformanceLogits(t *testing.T) {
 	}
 }
 
-// interrupting stops the answer at its first text, as Ctrl-C does.
-type interrupting struct {
-	text bytes.Buffer
-	once sync.Once
-}
-
-func (w *interrupting) Write(p []byte) (int, error) {
-	w.once.Do(func() { (*answering.Load())() })
-	return w.text.Write(p)
-}
-
-func TestAnInterruptEndsTheAnswerAndNotTheChat(t *testing.T) {
-	out := &interrupting{}
-	root := newRoot()
-	root.SetOut(out)
-	root.SetIn(strings.NewReader("Tell me a story\n/history\nHello\n/history\n/quit\n"))
-	root.SetArgs([]string{"chat", "--temperature", "0", "--max-tokens", "60"})
-	if err := root.ExecuteContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if text := out.text.String(); !strings.Contains(text, "(stopped and forgotten)") || strings.Contains(text, "user: Tell me a story") || !strings.Contains(text, "user: Hello") {
-		t.Errorf("the conversation was\n%s", text)
-	}
-}
-
 func TestLFSPointersAreNamed(t *testing.T) {
 	pointer := []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3894008\n")
 	for _, name := range []string{"model.safetensors", "tokenizer.json"} {
@@ -264,11 +215,7 @@ func TestAnEmptyKeyEndsTheStart(t *testing.T) {
 			if c.variable != "" {
 				t.Setenv(c.variable, "")
 			}
-			root := newRoot()
-			root.SetOut(io.Discard)
-			root.SetErr(io.Discard)
-			root.SetArgs(args)
-			if err := root.ExecuteContext(ctx); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "unset it, or give a key") {
+			if err := commandline.Execute(ctx, newRoot(), "", io.Discard, io.Discard, args...); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "unset it, or give a key") {
 				t.Errorf("%v, want %s", err, c.want)
 			}
 		})

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/troupe-engine/troupe/testkit/commandline"
 )
 
 // A server outlives SIGHUP, says so, and still ends on SIGTERM.
@@ -37,7 +39,7 @@ func TestAServerOutlivesSIGHUP(t *testing.T) {
 // A server reloads its config file when it changes and at SIGHUP. Flags and the
 // environment still win, and what is wrong is refused.
 func TestAServerReloadsItsSettings(t *testing.T) {
-	file := stored(t, "troupe.yaml", "api-key: a\nmax-open-requests: 7\n")
+	file := commandline.File(t, "troupe.yaml", "api-key: a\nmax-open-requests: 7\n")
 	replace := func(text string) {
 		t.Helper()
 		if err := errors.Join(os.WriteFile(file+"~", []byte(text), 0o600), os.Rename(file+"~", file)); err != nil {

@@ -7,16 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"strings"
-	"sync/atomic"
-	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/cmd/troupe/bench"
+	"github.com/troupe-engine/troupe/cmd/troupe/chat"
+	"github.com/troupe-engine/troupe/cmd/troupe/cli"
+	"github.com/troupe-engine/troupe/cmd/troupe/generate"
+	"github.com/troupe-engine/troupe/cmd/troupe/inspect"
+	"github.com/troupe-engine/troupe/cmd/troupe/replay"
+	"github.com/troupe-engine/troupe/cmd/troupe/serve"
+	"github.com/troupe-engine/troupe/cmd/troupe/top"
 	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
@@ -25,10 +27,10 @@ var version = ""
 
 func main() {
 	checkAddressSpace()
-	ctx := withSignals(context.Background())
+	ctx := cli.WithSignals(context.Background())
 	if err := newRoot().ExecuteContext(ctx); err != nil {
 		switch {
-		case errors.Is(err, errSilent):
+		case errors.Is(err, cli.ErrSilent):
 		case ctx.Err() != nil && errors.Is(err, context.Canceled):
 			fmt.Fprintln(os.Stderr, "\ntroupe: interrupted")
 		default:
@@ -38,69 +40,8 @@ func main() {
 	}
 }
 
-// answering ends the answer that a chat is waiting for, if it is.
-var answering atomic.Pointer[context.CancelFunc]
-
-// withSignals ends the context at SIGTERM or SIGINT, and the process at the
-// second one. An interrupt during a chat's answer ends only that answer.
-func withSignals(ctx context.Context) context.Context {
-	ctx, cancel := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		for s := range signals {
-			if stop := answering.Swap(nil); s == os.Interrupt && stop != nil {
-				(*stop)()
-				continue
-			}
-			if ctx.Err() != nil {
-				os.Exit(1)
-			}
-			cancel()
-		}
-	}()
-	return ctx
-}
-
-// errSilent ends with status 1 after the command has said why.
-var errSilent = errors.New("failed")
-
 func newRoot() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "troupe",
-		Short: "A serving engine for language models: one binary, an OpenAI-compatible API",
-		Long: "Troupe serves language models over an OpenAI-compatible API.\n\n" +
-			"  troupe serve                     serve the embedded model on 127.0.0.1:30000\n" +
-			"  troupe serve --model PATH        serve a Hugging Face model directory or a GGUF file\n" +
-			"  troupe chat                      talk to a model in the terminal",
-		SilenceUsage: true, SilenceErrors: true,
-		Version: versionText(),
-	}
-	root.SetVersionTemplate("troupe {{.Version}}\n")
-	root.PersistentFlags().String("config", "", "file with settings: YAML, TOML or JSON (or set TROUPE_CONFIG)")
-	root.SetFlagErrorFunc(suggestFlag)
-	root.AddCommand(newServe(), newGenerate(), newChat(), newInspect(), newReplay(), newBench(), newTop(), newVersion())
-	return root
-}
-
-// suggestFlag adds the nearest flag to the error of a mistyped one, and says
-// what a flag takes that was given something else.
-func suggestFlag(c *cobra.Command, err error) error {
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
-		f := invalid.GetFlag()
-		return fmt.Errorf("--%s is %q, want %s", f.Name, invalid.GetValue(), configs.Wanted(f.Value.Type()))
-	}
-	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
-	if !unknown {
-		return err
-	}
-	var names []string
-	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if near := configs.Nearest(name, names); near != "" {
-		return fmt.Errorf("%w; did you mean --%s?", err, near)
-	}
-	return fmt.Errorf("%w; `%s --help` lists the flags", err, c.CommandPath())
+	return cli.Root(versionText(), serve.New(), generate.New(), chat.New(), inspect.New(), replay.New(), bench.New(), top.New(), newVersion())
 }
 
 func versionText() string {
@@ -120,7 +61,7 @@ func newVersion() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			info, _ := debug.ReadBuildInfo()
 			if asJSON {
-				return printJSON(c.OutOrStdout(), map[string]string{"version": versionText(), "go": info.GoVersion})
+				return cli.PrintJSON(c.OutOrStdout(), map[string]string{"version": versionText(), "go": info.GoVersion})
 			}
 			_, err := fmt.Fprintf(c.OutOrStdout(), "troupe %s (%s)\n", versionText(), info.GoVersion)
 			return err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/testkit/commandline"
 )
 
 // badTexts are values that no server starts with, of settings that are texts or
@@ -54,7 +55,7 @@ func TestErrorsAtStartNameTheSource(t *testing.T) {
 		}
 		value := bad(t, v)
 		name := "TROUPE_" + strings.ToUpper(strings.ReplaceAll(v.Key, "-", "_"))
-		file := stored(t, "troupe.yaml", "# settings\n"+v.Key+": "+value+"\n")
+		file := commandline.File(t, "troupe.yaml", "# settings\n"+v.Key+": "+value+"\n")
 		places := map[string]string{"flag": "flag --" + v.Key, "environment": "environment " + name, "file": "file " + file + ", line 2"}
 		for place, want := range places {
 			t.Run(v.Key+" by "+place, func(t *testing.T) {
@@ -112,7 +113,7 @@ func TestConflictsNameBothSources(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"serve", "--port=0"}, c.args...)
 			if c.yaml != "" {
-				args = append(args, "--config", stored(t, "troupe.yaml", c.yaml+"\n"))
+				args = append(args, "--config", commandline.File(t, "troupe.yaml", c.yaml+"\n"))
 			}
 			if name, value, ok := strings.Cut(c.env, "="); ok {
 				t.Setenv(name, value)
@@ -135,7 +136,7 @@ func TestDeeperErrorsNameTheSource(t *testing.T) {
 	}
 	defer taken.Close()
 	port := taken.Addr().(*net.TCPAddr).Port
-	there, pem := stored(t, "there", "x"), stored(t, "x.pem", "x")
+	there, pem := commandline.File(t, "there", "x"), commandline.File(t, "x.pem", "x")
 	broken := t.TempDir()
 	if err := os.WriteFile(filepath.Join(broken, "config.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
@@ -152,7 +153,7 @@ func TestDeeperErrorsNameTheSource(t *testing.T) {
 		"a recording is there": {"TROUPE_RECORD_TRACE=" + there, []string{"serve", "--port=0"}, []string{"exists already", "environment TROUPE_RECORD_TRACE"}},
 		"a broken model":       {"TROUPE_MODEL=" + broken, []string{"serve", "--port=0"}, []string{"environment TROUPE_MODEL"}},
 		"the other name":       {"", []string{"generate", "--model-path", broken}, []string{"flag --model-path"}},
-		"a broken template":    {"", []string{"serve", "--port=0", "--chat-template", stored(t, "t", "{% if %}")}, []string{"flag --chat-template"}},
+		"a broken template":    {"", []string{"serve", "--port=0", "--chat-template", commandline.File(t, "t", "{% if %}")}, []string{"flag --chat-template"}},
 		"generate":             {"TROUPE_MODEL=" + broken, []string{"generate"}, []string{"environment TROUPE_MODEL"}},
 		"inspect memory":       {"TROUPE_MAX_TOTAL_TOKENS=3", []string{"inspect", "memory"}, []string{"max-total-tokens: environment TROUPE_MAX_TOTAL_TOKENS"}},
 		"no such file":         {"TROUPE_CONFIG=/no/such/file", []string{"serve", "--port=0"}, []string{"/no/such/file", "environment TROUPE_CONFIG"}},

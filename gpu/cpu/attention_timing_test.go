@@ -11,7 +11,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/roofline"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/gpu/gputest"
-	"github.com/troupe-engine/troupe/lab/cputime"
+	"github.com/troupe-engine/troupe/lab/measure"
 )
 
 // onlyAttention is a program of attention and what it needs to be one.
@@ -66,14 +66,14 @@ func loadAttention(b *testing.B, level simd.Level, threads int, spec gpu.PoolSpe
 // stepTime is the processor time of a step, over 100 ms of them.
 func stepTime(b *testing.B, m *model, batch *gpu.StepBatch) time.Duration {
 	ended := make(chan error, 1)
-	steps, start := 0, cputime.Used()
+	steps, start := 0, measure.CPUTime()
 	for {
 		m.Submit(batch, func(_ *gpu.StepResult, err error) { ended <- err })
 		if err := <-ended; err != nil {
 			b.Fatal(err)
 		}
 		steps++
-		if used := cputime.Used() - start; used > 100*time.Millisecond {
+		if used := measure.CPUTime() - start; used > 100*time.Millisecond {
 			return used / time.Duration(steps)
 		}
 	}
@@ -127,9 +127,9 @@ func BenchmarkAttentionDecode(b *testing.B) {
 						batch := gputest.FreshBatch(parts...)
 						compared(b, "GB/s", float64(layers)*8192*float64(token), func() time.Duration { return stepTime(b, m, batch) },
 							float64(len(memory)), func() time.Duration {
-								start := cputime.Used()
+								start := measure.CPUTime()
 								roofline.ReadSum(level, memory)
-								return cputime.Used() - start
+								return measure.CPUTime() - start
 							})
 					})
 				}
@@ -157,9 +157,9 @@ func BenchmarkAttentionPrefill(b *testing.B) {
 						const rounds = 1 << 20
 						compared(b, "GFLOP/s", work, func() time.Duration { return stepTime(b, m, batch) },
 							float64(roofline.MultiplyAdds(level, rounds)), func() time.Duration {
-								start := cputime.Used()
+								start := measure.CPUTime()
 								roofline.MultiplyAdds(level, rounds)
-								return cputime.Used() - start
+								return measure.CPUTime() - start
 							})
 					})
 				}

@@ -9,7 +9,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/gpu/gputest"
 	"github.com/troupe-engine/troupe/gpu/rows"
-	"github.com/troupe-engine/troupe/lab/cputime"
+	"github.com/troupe-engine/troupe/lab/measure"
 )
 
 // The shapes that speed is stated for.
@@ -50,7 +50,7 @@ func benchmarkFrom(b *testing.B, s gputest.Shape, o Options, layout gpu.Layout, 
 	batch := gputest.FreshBatch(parts...)
 	ended := make(chan error, 1)
 	b.ReportAllocs()
-	before := cputime.Used()
+	before := measure.CPUTime()
 	for b.Loop() {
 		m.Submit(batch, func(_ *gpu.StepResult, err error) { ended <- err })
 		if err := <-ended; err != nil {
@@ -60,7 +60,7 @@ func benchmarkFrom(b *testing.B, s gputest.Shape, o Options, layout gpu.Layout, 
 	all := float64(sequences * tokens * b.N)
 	b.ReportMetric(all/b.Elapsed().Seconds(), "tokens/s")
 	// Own time is what to compare where other processes run too.
-	b.ReportMetric(float64((cputime.Used()-before).Nanoseconds())/1e3/all, "cpu-us/token")
+	b.ReportMetric(float64((measure.CPUTime()-before).Nanoseconds())/1e3/all, "cpu-us/token")
 }
 
 func BenchmarkStep(b *testing.B) {
@@ -169,9 +169,9 @@ func shareOf(b *testing.B, m *model, tokens int) {
 	part := prompt(gputest.Shape{Vocab: m.program.Vocab}, m.pool.spec, tokens)
 	part.Sample = 1
 	used := func(f func()) float64 {
-		before := cputime.Used()
+		before := measure.CPUTime()
 		f()
-		return (cputime.Used() - before).Seconds()
+		return (measure.CPUTime() - before).Seconds()
 	}
 	const rounds = 1 << 22
 	var step, read, peak float64

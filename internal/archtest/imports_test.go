@@ -62,25 +62,28 @@ var rules = []rule{
 	{"testkit/clients", []string{""}, nil, "it runs the whole server for tests and official clients"},
 	{"internal/archtest", nil, nil, "it reads the tree as text"},
 	{"telemetry", []string{"messages"}, nil, "it knows metrics by name only"},
+	{"telemetry/recording", []string{"messages", "memory"}, []string{"github.com/asynkron/", "net"}, "it writes a file and knows no server"},
 	{"internal/jsonread", nil, []string{"github.com/asynkron/", "net", "os"}, "it reads JSON of any origin and knows neither requests nor models"},
 	{"telemetry/logtext", nil, impure, "it rewrites bytes"},
 	{"internal/suggest", nil, impure, "it compares names"},
-	{"lab/cachereplay", []string{"memory", "messages", "lab/trace"}, []string{"github.com/asynkron/", "net", "os"}, "it drives the cores of the cache and nothing else of the engine"},
+	{"internal/units", nil, impure, "it reads and writes numbers"},
+	{"lab/cachereplay", []string{"memory", "messages", "lab/trace", "lab/measure"}, []string{"github.com/asynkron/", "net", "os"}, "it drives the cores of the cache and nothing else of the engine"},
 	{"testkit/sources", nil, nil, "it is tests only"},
-	{"lab/trace", nil, []string{"github.com/asynkron/", "net"}, "it reads files and knows nothing of the engine"},
+	{"lab/trace", []string{"telemetry/recording"}, []string{"github.com/asynkron/", "net"}, "it reads files and knows nothing of the engine"},
 	{"testkit/fakemodel", []string{"messages", "internal/invariants"}, nil, "the fake stands where an executor stands"},
-	{"lab/cputime", nil, nil, "a clock for benchmarks knows nothing of what they measure"},
+	{"lab/measure", nil, []string{"github.com/asynkron/", "net"}, "it knows durations and nothing of what took them"},
+	{"lab/client", []string{"telemetry/logtext"}, []string{"github.com/asynkron/"}, "it is a client like any other, and knows a server by its address"},
 	{"testkit/seeded", nil, nil, "it orders any actors and knows none"},
 	{"testkit/simtest", []string{"messages", "memory", "sched", "request", "internal/invariants", "internal/paging", "testkit/fakemodel"}, []string{"github.com/asynkron/"}, "the simulator runs the cores without the runtime"},
-	{"lab/replay", []string{"messages", "memory", "sched", "internal/paging", "lab/costmodel", "lab/trace", "lab/plot", "lab/figures"}, []string{"github.com/asynkron/", "net", "math/rand", "sync"}, "it wires the cores as the engine does, on virtual time and without the runtime"},
-	{"lab/bench", []string{"lab/bench", "messages", "gpu"}, []string{"github.com/asynkron/", "net"}, "it times steps and calls, and knows no actor"},
-	{"lab/bench/kernels", []string{"gpu/cpu/kernel", "lab/cputime", "lab/bench"}, []string{"github.com/asynkron/", "net"}, "it times inner loops, which know neither models nor engines"},
-	{"lab/bench/web", []string{"lab/bench"}, []string{"github.com/asynkron/"}, "it is a client like any other, and knows a server by its address"},
-	{"lab/load", []string{"lab/load", "lab/trace", "lab/cputime", "lab/figures"}, []string{"github.com/asynkron/"}, "it measures any server from outside and must know nothing of ours"},
+	{"lab/replay", []string{"messages", "memory", "sched", "internal/paging", "lab/costmodel", "lab/trace", "lab/plot", "lab/measure", "internal/units"}, []string{"github.com/asynkron/", "net", "math/rand", "sync"}, "it wires the cores as the engine does, on virtual time and without the runtime"},
+	{"lab/bench", []string{"lab/bench", "lab/measure", "messages", "gpu", "internal/units"}, []string{"github.com/asynkron/", "net"}, "it times steps and calls, and knows no actor"},
+	{"lab/bench/kernels", []string{"gpu/cpu/kernel", "lab/measure", "lab/bench"}, []string{"github.com/asynkron/", "net"}, "it times inner loops, which know neither models nor engines"},
+	{"lab/bench/web", []string{"lab/bench", "lab/client", "lab/load"}, []string{"github.com/asynkron/"}, "it is a client like any other, and knows a server by its address"},
+	{"lab/load", []string{"lab/load", "lab/client", "lab/trace", "lab/measure", "internal/units"}, []string{"github.com/asynkron/"}, "it measures any server from outside and must know nothing of ours"},
 	{"lab/load/wire", []string{"internal/jsonread"}, []string{"net", "time"}, "it reads and writes bytes, so that what a token costs can be measured alone"},
 	{"lab/load/work", []string{"lab/trace"}, []string{"net", "sync"}, "it says what to ask and knows no server and no clock"},
-	{"lab/figures", nil, impure, "it writes numbers"},
 	{"testkit/conformance", nil, nil, "it finds and reads files, for any test"},
+	{"testkit/commandline", []string{""}, nil, "it runs whole commands for tests"},
 	{"testkit/locked", nil, nil, "it is bytes under a lock, for any test"},
 	{"testkit/golden", nil, nil, "it compares text with files, for any test"},
 	{"lab/plot", nil, nil, "it draws numbers and knows no engine"},
@@ -101,12 +104,15 @@ var floors = []struct {
 	{"wiring", []string{"actors/engine", "configs", "cmd"}},
 }
 
-// beside are the rooms that no package of the serving path imports, and the
-// commands that may.
+// beside are the rooms that no package of the serving path imports, but for the
+// binary itself, which composes all commands.
 var (
-	beside      = []string{"lab", "testkit", "gpu/gputest", "gpu/cpu/kernel/gen", "gpu/cpu/kernel/kerneltest", "model/gguf/gguftest", "internal/archtest"}
-	labCommands = []string{"cmd/troupe", "cmd/troupe/node"}
+	beside = append([]string{"lab", "testkit", "gpu/gputest", "gpu/cpu/kernel/gen", "gpu/cpu/kernel/kerneltest", "model/gguf/gguftest", "internal/archtest"}, labCommands...)
+	// labCommands measure, replay and look inside.
+	labCommands = []string{"cmd/troupe/bench", "cmd/troupe/inspect", "cmd/troupe/replay", "cmd/troupe/top", "cmd/troupe/remote"}
 )
+
+const binary = "cmd/troupe"
 
 // floorOf gives the floor of a package of the serving path; -1 for one beside
 // it.
@@ -136,7 +142,7 @@ func TestNothingImportsUpwards(t *testing.T) {
 			switch to := floorOf(ours); {
 			case to > from:
 				t.Errorf("%s is on the floor %q and imports %s, which is above it (%s)", pkg, floors[from].name, ours, floors[to].name)
-			case to < 0 && !slices.Contains(labCommands, pkg):
+			case to < 0 && pkg != binary:
 				t.Errorf("%s serves requests and imports %s, which is beside the serving path: move what both need below it", pkg, ours)
 			}
 		}

@@ -36,8 +36,9 @@ func rooms(t *testing.T) string {
 	for i, f := range floors {
 		table(fmt.Sprintf("Floor %d: %s", i, f.name), func(pkg string) bool { return floorOf(pkg) == i })
 	}
-	table("Laboratory", func(pkg string) bool { return floorOf(pkg) < 0 && within(pkg, "lab") })
-	table("Test kit", func(pkg string) bool { return floorOf(pkg) < 0 && !within(pkg, "lab") })
+	inLab := func(pkg string) bool { return within(pkg, "lab") || slices.Contains(labCommands, pkg) }
+	table("Laboratory", inLab)
+	table("Test kit", func(pkg string) bool { return floorOf(pkg) < 0 && !inLab(pkg) })
 	return b.String() + "\n"
 }
 

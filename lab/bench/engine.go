@@ -117,7 +117,7 @@ func (e *Engine) generate(ctx context.Context, t Test) (Sample, error) {
 	}
 	took, tokens := time.Since(start), c.tokens-before
 	s := Sample{Tokens: tokens, Took: took, Steps: (tokens + t.Batch/2) / t.Batch}
-	s.Positions = decoded(max(t.Depth, 1)+before/t.Batch-1, s.Steps, t.Batch)
+	s.Positions = Decoded(max(t.Depth, 1)+before/t.Batch-1, s.Steps, t.Batch)
 	return s, c.end(ctx) // the machine is quiet again
 }
 

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+
+	"github.com/troupe-engine/troupe/internal/units"
 )
 
 // Machine is where figures were taken, and with what.
@@ -49,7 +51,7 @@ func ThisMachine(version, instructionSet string, memory int64) Machine {
 func (m Machine) String() string {
 	memory, commit := "", ""
 	if m.MemoryBytes > 0 {
-		memory = ", " + size(m.MemoryBytes)
+		memory = ", " + units.Bytes(m.MemoryBytes)
 	}
 	if m.Commit != "" {
 		commit = ", commit " + m.Commit

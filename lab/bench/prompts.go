@@ -8,13 +8,13 @@ type prompts struct {
 	vocab int
 }
 
-// base is what stands in a sequence's cache before a test: the same in every
+// base is what is in a sequence's cache before a test: the same in every
 // test and repetition, the shorter one a beginning of the longer one.
 func (p prompts) base(sequence, tokens int) []int32 {
 	return p.tokens(1+uint64(sequence), tokens)
 }
 
-// Bases makes what stands in the caches of sequences, from ids below vocab.
+// Bases makes what is in the caches of sequences, from ids below vocab.
 func Bases(seed uint64, vocab int) func(sequence, tokens int) []int32 {
 	return prompts{seed, vocab}.base
 }
@@ -44,9 +44,9 @@ func positions(depth, tokens, chunk int) (steps int, read int64) {
 	return steps, read
 }
 
-// decoded is how many positions so many tokens of each sequence read, the first
-// of which sees this many before it.
-func decoded(before, tokens, sequences int) int64 {
+// Decoded is how many positions the tokens of each sequence read; before is how
+// many the first one sees before it.
+func Decoded(before, tokens, sequences int) int64 {
 	n, first := int64(tokens), int64(before)+1 // its own position included
 	return int64(sequences) * (n*first + n*(n-1)/2)
 }

@@ -161,7 +161,7 @@ func (s *Steps) generate(ctx context.Context, t Test) (Sample, error) {
 			b.Work[i].Start++
 		}
 	}
-	return Sample{Tokens: t.Tokens(), Took: time.Since(start), Steps: t.Generate, Positions: decoded(t.Depth, t.Generate, t.Batch)}, nil
+	return Sample{Tokens: t.Tokens(), Took: time.Since(start), Steps: t.Generate, Positions: Decoded(t.Depth, t.Generate, t.Batch)}, nil
 }
 
 // step runs one step; a step in flight when ctx ends is waited for.

@@ -228,7 +228,7 @@ func TestEngineCountsFromWhenAllHaveBegun(t *testing.T) {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	// 5 tokens before, 2 for each sequence: the first step feeds the second one.
-	if s.Positions != decoded(1+2-1, 10, 2) {
+	if s.Positions != Decoded(1+2-1, 10, 2) {
 		t.Errorf("%d positions", s.Positions)
 	}
 	if got := a.calls[0].Requests; len(got) != 2 || len(got[0].Prompt) != 1 || got[0].Params.MaxTokens != 18 || a.drops != 0 {

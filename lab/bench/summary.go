@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/troupe-engine/troupe/lab/measure"
 )
 
 // Summary sums up repetitions.
@@ -22,7 +24,7 @@ func Summarise(values []float64) Summary {
 		return Summary{}
 	}
 	sorted := slices.Sorted(slices.Values(values))
-	s := Summary{Median: (sorted[(n-1)/2] + sorted[n/2]) / 2, Min: sorted[0], Max: sorted[n-1]}
+	s := Summary{Median: measure.Percentile(sorted, 50), Min: sorted[0], Max: sorted[n-1]}
 	for _, v := range values {
 		s.Mean += v / float64(n)
 	}
@@ -42,37 +44,21 @@ type Delay struct {
 	Timer   time.Duration // from when a timer was due to the handling of what it sent
 }
 
-// Delays sums up many of them, in milliseconds.
+// Delays is a summary of many, in milliseconds.
 type Delays struct {
-	Count   int     `json:"count"`
-	Message Latency `json:"message_ms"`
-	Timer   Latency `json:"timer_ms"`
+	Count   int             `json:"count"`
+	Message measure.Latency `json:"message_ms"`
+	Timer   measure.Latency `json:"timer_ms"`
 }
 
-// Latency has percentiles by the nearest rank.
-type Latency struct {
-	P50 float64 `json:"p50"`
-	P99 float64 `json:"p99"`
-	Max float64 `json:"max"`
-}
-
-// sumUp is nil where there is nothing to sum up.
+// sumUp is nil if there is nothing to sum up.
 func sumUp(all []Delay) *Delays {
 	if len(all) == 0 {
 		return nil
 	}
-	pick := func(of func(Delay) time.Duration) Latency {
-		list := make([]time.Duration, len(all))
-		for i, d := range all {
-			list[i] = of(d)
-		}
-		slices.Sort(list)
-		rank := func(p int) float64 { return float64(list[(len(list)*p+99)/100-1]) / 1e6 }
-		return Latency{rank(50), rank(99), rank(100)}
+	var message, timer []time.Duration
+	for _, d := range all {
+		message, timer = append(message, d.Message), append(timer, d.Timer)
 	}
-	return &Delays{
-		Count:   len(all),
-		Message: pick(func(d Delay) time.Duration { return d.Message }),
-		Timer:   pick(func(d Delay) time.Duration { return d.Timer }),
-	}
+	return &Delays{len(all), measure.Summarise(message, time.Millisecond), measure.Summarise(timer, time.Millisecond)}
 }

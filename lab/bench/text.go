@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/troupe-engine/troupe/internal/units"
 )
 
 // WriteText prints a report: where and what, then a table in Markdown with a
@@ -21,9 +23,9 @@ func (p *Report) WriteText(w io.Writer) error {
 	if p.Model.Random {
 		random = ", random weights"
 	}
-	line("model", "%s, %s parameters, %s of %s%s; activations in %s, K and V in %s", p.Model.Name, count(float64(p.Model.Parameters)), size(p.Model.Bytes), dtype, random, p.Model.Activations, p.Model.KVDType)
+	line("model", "%s, %s parameters, %s of %s%s; activations in %s, K and V in %s", p.Model.Name, count(float64(p.Model.Parameters)), units.Bytes(p.Model.Bytes), dtype, random, p.Model.Activations, p.Model.KVDType)
 	line("measured", "through %s, %d repetitions after %d of warm-up, seed %d; bandwidth of reading %s", map[string]string{"engine": "the engine's actors", "step": "bare steps", "http": "HTTP, by clients that stream"}[p.Setup.Through],
-		p.Setup.Repetitions, p.Setup.Warmup, p.Setup.Seed, size(p.Setup.ReadBytes))
+		p.Setup.Repetitions, p.Setup.Warmup, p.Setup.Seed, units.Bytes(p.Setup.ReadBytes))
 	b.WriteByte('\n')
 	b.WriteString(p.table().String())
 	if p.Interrupted {
@@ -62,17 +64,6 @@ func (p *Report) table() *Table {
 		}
 	}
 	return t
-}
-
-// size is an amount of memory for people.
-func size(bytes int64) string {
-	switch {
-	case bytes >= 1<<30:
-		return fmt.Sprintf("%.2f GiB", float64(bytes)/(1<<30))
-	case bytes >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
-	}
-	return fmt.Sprintf("%.1f KiB", float64(bytes)/(1<<10))
 }
 
 // count is a number of parameters for people.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/troupe-engine/troupe/lab/measure"
 	"github.com/troupe-engine/troupe/lab/trace"
 )
 
@@ -70,13 +71,6 @@ func (c *Conversations) Spread() (Spread, error) {
 	for _, r := range ratios {
 		sum += r
 	}
-	at := func(q float64) float64 {
-		place := q * float64(len(ratios)-1)
-		i := int(place)
-		if i+1 == len(ratios) {
-			return ratios[i]
-		}
-		return ratios[i] + (place-float64(i))*(ratios[i+1]-ratios[i])
-	}
-	return Spread{len(ratios), at(0), at(0.25), at(0.5), at(0.75), at(1), sum / float64(len(ratios))}, nil
+	at := func(p float64) float64 { return measure.Percentile(ratios, p) }
+	return Spread{len(ratios), at(0), at(25), at(50), at(75), at(100), sum / float64(len(ratios))}, nil
 }

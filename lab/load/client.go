@@ -3,52 +3,45 @@ package load
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/troupe-engine/troupe/lab/client"
 	"github.com/troupe-engine/troupe/lab/load/wire"
 )
 
 const (
-	// maxAnswer is the longest answer in one piece, in bytes.
-	maxAnswer = 64 << 20
-	// lingers is how long a server may keep a stream open behind its end mark
-	// before the connection is given up.
+	// lingers is how long a server may keep a stream open after its end mark
+	// before the connection is closed.
 	lingers = time.Second
 	// idleConnections is how long a connection waits for its next request. Many
-	// servers hang up after five seconds; a request that met that would fail,
-	// through no fault of theirs.
+	// servers close idle ones after five seconds; a request sent at that moment
+	// would fail.
 	idleConnections = 3 * time.Second
 	// defaultRetryAfter is the wait after a 429 that names none.
 	defaultRetryAfter = time.Second
 )
 
-// ClientOptions say whom to ask, and how.
+// ClientOptions say which server to ask, and how.
 type ClientOptions struct {
-	// Base is the server's address without /v1.
-	Base *url.URL
-	// Key is sent as a bearer token; empty sends none.
-	Key string
+	// Server has the address; its Transport nil means NewTransport.
+	client.Server
 	// Chat asks /v1/chat/completions, else /v1/completions.
 	Chat bool
 	// Frame is common to all requests.
 	Frame wire.FrameOptions
 	// Timeout ends a request, waits for retries included; 0 never does.
 	Timeout time.Duration
-	// Retry sends a request again that was answered with 429, after the
-	// server's Retry-After or one second; else it counts as failed.
+	// Retry repeats a request that was answered with 429, after the server's
+	// Retry-After or one second; without it the request counts as failed.
 	Retry bool
-	// Transport makes the connections; nil means NewTransport.
-	Transport http.RoundTripper
 }
 
 func (o *ClientOptions) fill() {
@@ -100,10 +93,9 @@ func NewClient(o ClientOptions) (*Client, error) {
 	c := &Client{opt: o, frame: frame, url: o.Base.JoinPath(path).String(), http: http.Client{Transport: o.Transport}}
 	c.header = http.Header{
 		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
-		// Sent to nobody: it makes net/http ask again, on a new connection,
-		// where a server hung up an old one before a byte of the answer came.
-		// Servers may do so between two requests at any time (RFC 9112,
-		// section 9.3.1); some end a connection after so many.
+		// Not sent: it makes net/http repeat a request on a new connection if
+		// the server closed the old one before the answer began. Servers may
+		// do that between two requests at any time (RFC 9112, section 9.3.1).
 		"Idempotency-Key": nil,
 	}
 	if o.Key != "" {
@@ -114,6 +106,13 @@ func NewClient(o ClientOptions) (*Client, error) {
 
 // errTimeout is the cause of a request's own deadline.
 var errTimeout = errors.New("the request took longer than its limit")
+
+// Ask sends one request outside of any load. Times count from start.
+func (c *Client) Ask(ctx context.Context, body *wire.Body, start time.Time) *Record {
+	r := &Record{}
+	c.ask(ctx, newCaller(&Live{}), body, r, start)
+	return r
+}
 
 // ask sends one request and completes its record; start is when the load
 // began. The answer's text is in w until the next request.
@@ -172,10 +171,11 @@ func (c *Client) try(ctx context.Context, w *caller, start time.Time) (wait time
 		if answer.StatusCode == http.StatusTooManyRequests && c.opt.Retry {
 			return retryAfter(answer.Header.Get("Retry-After"), time.Now()), nil
 		}
-		return 0, refused{fmt.Sprintf("HTTP %d %s", answer.StatusCode, http.StatusText(answer.StatusCode)), errorText(text)}
+		_, message := client.ErrorOf(text)
+		return 0, refused{fmt.Sprintf("HTTP %d %s", answer.StatusCode, http.StatusText(answer.StatusCode)), message}
 	}
 	if kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) != "text/event-stream" {
-		text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+		text, err := io.ReadAll(io.LimitReader(answer.Body, client.MaxAnswer))
 		if w.now = time.Since(start); err != nil {
 			return 0, err
 		}
@@ -209,23 +209,6 @@ func (c *Client) try(ctx context.Context, w *caller, start time.Time) (wait time
 			defer linger.Stop()
 		}
 	}
-}
-
-// errorText is the message of an error body, or its beginning.
-func errorText(body []byte) string {
-	var k wire.Chunk
-	if k.Read(body) == nil && len(k.Error) > 0 {
-		return string(k.Error)
-	}
-	var other struct{ Detail, Message any }
-	if json.Unmarshal(body, &other) == nil {
-		for _, text := range []any{other.Message, other.Detail} {
-			if text != nil {
-				return fmt.Sprintf("%.200v", text)
-			}
-		}
-	}
-	return strings.TrimSpace(fmt.Sprintf("%.200s", body))
 }
 
 // retryAfter reads the header: seconds or a date (RFC 9110, section 10.2.3).

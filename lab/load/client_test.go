@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/troupe-engine/troupe/lab/client"
 	"github.com/troupe-engine/troupe/lab/load/wire"
 )
 
@@ -84,7 +85,7 @@ func TestNobodyListens(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	client, err := NewClient(ClientOptions{Base: mustURL(t, "http://"+l.Addr().String())})
+	client, err := NewClient(ClientOptions{Server: client.Server{Base: mustURL(t, "http://"+l.Addr().String())}})
 	if err != nil {
 		t.Fatal(err)
 	}

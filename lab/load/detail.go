@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"time"
 
 	"github.com/troupe-engine/troupe/lab/load/work"
 )
@@ -43,28 +44,28 @@ func WriteDetail(to io.Writer, records []Record) error {
 	for i := range records {
 		r := &records[i]
 		d := detail{
-			Session: r.Session, Turn: r.Turn, Outcome: r.Outcome.String(), Sent: milli(float64(r.Sent)), E2E: milli(float64(r.E2E())),
+			Session: r.Session, Turn: r.Turn, Outcome: r.Outcome.String(), Sent: milli(r.Sent), E2E: milli(r.E2E()),
 			Input: r.Input, Output: r.Output, Cached: r.Cached, Counted: r.Counted, Most: r.MaxTokens, Finish: r.Finish,
 			Status: r.Status, Retries: r.Retries, Failure: r.Failure, Message: r.Message, Judgment: judgments[r.Verdict],
-		}
-		if r.Timed {
-			due := milli(float64(r.Due))
-			d.Due = &due
-		}
-		if v, ok := r.TTFT(); ok {
-			ttft := milli(float64(v))
-			d.TTFT = &ttft
-		}
-		if v, ok := r.TPOT(); ok {
-			tpot := milli(float64(v))
-			d.TPOT = &tpot
+			Due: known(r.Due, r.Timed), TTFT: known(r.TTFT()), TPOT: known(r.TPOT()),
 		}
 		for _, gap := range r.Gaps {
-			d.ITL = append(d.ITL, milli(float64(gap)))
+			d.ITL = append(d.ITL, milli(gap))
 		}
 		if err := e.Encode(d); err != nil {
 			return err
 		}
 	}
 	return buffered.Flush()
+}
+
+func milli(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// known is nil for what was not measured.
+func known(d time.Duration, ok bool) *float64 {
+	if !ok {
+		return nil
+	}
+	ms := milli(d)
+	return &ms
 }

@@ -4,20 +4,16 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"strings"
-	"syscall"
 	"time"
 
-	"github.com/troupe-engine/troupe/lab/figures"
+	"github.com/troupe-engine/troupe/internal/units"
 	"github.com/troupe-engine/troupe/lab/load/wire"
 )
 
-// Server is what a server was found to be and to take.
+// Server is what a server was found to be and to accept.
 type Server struct {
 	Model string `json:"model"`
 	// OwnedBy is who the list of models says that the model belongs to; most
@@ -45,7 +41,7 @@ func (s *Server) describe() string {
 		text += " of " + s.OwnedBy
 	}
 	if s.Context > 0 {
-		text += fmt.Sprintf(", context of %s tokens", figures.Grouped(s.Context))
+		text += fmt.Sprintf(", context of %s tokens", units.Grouped(s.Context))
 	}
 	return text
 }
@@ -54,12 +50,12 @@ func (s *Server) describe() string {
 // request may have to wait for a model to be loaded.
 const probeTimeout = 5 * time.Minute
 
-// detailTimeout is how long it may take to answer what it need not know.
+// detailTimeout is how long it may take to answer what only some servers know.
 const detailTimeout = 10 * time.Second
 
 // Learn asks a server for its model, unless o.Frame names one, and finds out by
-// requests of one token what it takes of what o wants. wantIDs says whether
-// prompts of token ids are of use. The error says what to do.
+// requests for one token which parameters it accepts. wantIDs tells whether the
+// load can send prompts of token ids. The error says what to do.
 func Learn(ctx context.Context, o ClientOptions, wantIDs bool) (*Server, error) {
 	s := &Server{Model: o.Frame.Model}
 	o.fill()
@@ -111,15 +107,13 @@ func Learn(ctx context.Context, o ClientOptions, wantIDs bool) (*Server, error) 
 	return s, nil
 }
 
-// try asks once, outside of any load.
+// try sends one request with options of its own.
 func try(ctx context.Context, o ClientOptions, body *wire.Body) (*Record, error) {
 	c, err := NewClient(o)
 	if err != nil {
 		return nil, err
 	}
-	r := &Record{}
-	c.ask(ctx, newCaller(&Live{}), body, r, time.Now())
-	return r, nil
+	return c.Ask(ctx, body, time.Now()), nil
 }
 
 // explain turns the failure of a probe into an error.
@@ -128,17 +122,15 @@ func (o *ClientOptions) explain(ctx context.Context, r *Record) error {
 	case r.Outcome == CutOff:
 		return context.Cause(ctx)
 	case r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden:
-		return fmt.Errorf("the server at %s asks for a key: %s", o.Base, r.Message)
+		return fmt.Errorf("the server at %s requires an API key; give --api-key: %s", o.Base, r.Message)
 	case r.Status == http.StatusNotFound:
-		return fmt.Errorf("the server at %s does not have the endpoint, or not the model %q: %s", o.Base, o.Frame.Model, r.Message)
-	case r.Failure == "connection refused":
-		return fmt.Errorf("no server answers at %s", o.Base)
+		return fmt.Errorf("the server at %s does not have this endpoint or not the model %q; check --endpoint and --model: %s", o.Base, o.Frame.Model, r.Message)
 	}
-	return fmt.Errorf("the server at %s does not answer a request of one token: %s: %s", o.Base, r.Failure, r.Message)
+	return fmt.Errorf("the server at %s does not answer a request for one token; check --url, --endpoint and --model: %s: %s", o.Base, r.Failure, r.Message)
 }
 
-// models reads the lists that servers have. Only a refused key and a silent
-// server are errors: not every server has a list.
+// models reads the lists that servers have. Only a rejected key and a server
+// that does not answer are errors: not every server has a list.
 func (s *Server) models(ctx context.Context, o *ClientOptions) error {
 	var list struct {
 		Data []struct {
@@ -151,16 +143,18 @@ func (s *Server) models(ctx context.Context, o *ClientOptions) error {
 			}
 		}
 	}
-	status, err := o.get(ctx, "v1/models", &list)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	answer, err := o.Do(ctx, http.MethodGet, "v1/models", nil)
+	if err != nil {
+		return err
+	}
+	_ = json.Unmarshal(answer.Body, &list) // not every server has one
 	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("no server answers at %s", o.Base)
-	case err != nil:
-		return fmt.Errorf("the server at %s does not answer: %w", o.Base, err)
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return fmt.Errorf("the server at %s asks for a key", o.Base)
+	case answer.Code == http.StatusUnauthorized || answer.Code == http.StatusForbidden:
+		return o.Check(answer, "/v1/models")
 	case len(list.Data) == 0 && s.Model == "":
-		return fmt.Errorf("the server at %s names no model at /v1/models; name one", o.Base)
+		return fmt.Errorf("the server at %s lists no model at /v1/models; name one with --model", o.Base)
 	}
 	for _, m := range list.Data {
 		if s.Model == "" || s.Model == m.ID {
@@ -177,10 +171,13 @@ func (s *Server) models(ctx context.Context, o *ClientOptions) error {
 func (s *Server) details(ctx context.Context, o *ClientOptions) {
 	ctx, cancel := context.WithTimeout(ctx, detailTimeout)
 	defer cancel()
-	if s.Vocab == 0 || s.Context == 0 {
-		var info struct {
-			Model, Memory json.RawMessage // other servers have other things there
+	read := func(path string, v any) {
+		if body, err := o.Get(ctx, path, nil); err == nil {
+			_ = json.Unmarshal(body, v) // other servers have other things there
 		}
+	}
+	if s.Vocab == 0 || s.Context == 0 {
+		var info struct{ Model, Memory json.RawMessage }
 		var model struct {
 			Vocab   int `json:"vocab_size"`
 			Context int `json:"context_length"`
@@ -188,11 +185,10 @@ func (s *Server) details(ctx context.Context, o *ClientOptions) {
 		var memory struct {
 			Tokens int `json:"max_total_num_tokens"`
 		}
-		if status, err := o.get(ctx, "server_info", &info); err == nil && status == http.StatusOK {
-			_ = json.Unmarshal(info.Model, &model)
-			_ = json.Unmarshal(info.Memory, &memory)
-		}
-		if memory.Tokens > 0 { // a request must fit into the pool, too
+		read("server_info", &info)
+		_ = json.Unmarshal(info.Model, &model)
+		_ = json.Unmarshal(info.Memory, &memory)
+		if memory.Tokens > 0 { // a request must also fit into the pool
 			model.Context = min(model.Context, memory.Tokens)
 		}
 		s.Vocab, s.Context = cmp.Or(s.Vocab, model.Vocab), cmp.Or(s.Context, model.Context)
@@ -203,55 +199,22 @@ func (s *Server) details(ctx context.Context, o *ClientOptions) {
 				Context int `json:"n_ctx"`
 			} `json:"default_generation_settings"`
 		}
-		if status, err := o.get(ctx, "props", &props); err == nil && status == http.StatusOK {
-			s.Context = props.Defaults.Context
-		}
+		read("props", &props)
+		s.Context = props.Defaults.Context
 	}
 	s.Vocab, s.Context = max(s.Vocab, 0), max(s.Context, 0)
 }
 
-// get reads a JSON document; one that is no JSON leaves v empty.
-func (o *ClientOptions) get(ctx context.Context, path string, v any) (status int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	answer, err := o.do(ctx, http.MethodGet, o.Base.JoinPath(path))
-	if err != nil {
-		return 0, err
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
-	if err != nil {
-		return 0, err
-	}
-	_ = json.Unmarshal(body, v)
-	return answer.StatusCode, nil
-}
-
-// do sends a request without a body.
-func (o *ClientOptions) do(ctx context.Context, method string, to *url.URL) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, method, to.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	if o.Key != "" {
-		request.Header.Set("Authorization", "Bearer "+o.Key)
-	}
-	return (&http.Client{Transport: o.Transport}).Do(request)
-}
-
-// FlushCache empties a server's prefix cache, where it can.
+// FlushCache empties a server's prefix cache.
 func FlushCache(ctx context.Context, o ClientOptions) error {
-	o.fill()
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	answer, err := o.do(ctx, http.MethodPost, o.Base.JoinPath("flush_cache"))
-	if err != nil {
-		return fmt.Errorf("the cache cannot be flushed: %w", err)
+	answer, err := o.Do(ctx, http.MethodPost, "flush_cache", nil)
+	if err == nil {
+		err = o.Check(answer, "/flush_cache")
 	}
-	defer answer.Body.Close()
-	body, _ := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("the server does not flush its cache: HTTP %s: %s", answer.Status, cmp.Or(errorText(body), "no reason given"))
+	if err != nil {
+		return fmt.Errorf("the cache was not flushed: %w", err)
 	}
 	return nil
 }

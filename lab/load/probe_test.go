@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/troupe-engine/troupe/lab/client"
 	"github.com/troupe-engine/troupe/lab/load/wire"
 )
 
@@ -98,22 +99,22 @@ func TestLearnSaysWhatIsWrong(t *testing.T) {
 		h    http.HandlerFunc
 		want string
 	}{
-		{"key", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusUnauthorized) }, "asks for a key"},
-		{"no model", picky{list: `{"data":[]}`}.ServeHTTP, "names no model"},
+		{"key", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusUnauthorized) }, "requires an API key"},
+		{"no model", picky{list: `{"data":[]}`}.ServeHTTP, "lists no model"},
 		{"key later", func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/v1/models" {
 				fmt.Fprint(w, `{"data":[{"id":"m"}]}`)
 				return
 			}
 			http.Error(w, `{"error":{"message":"wrong key"}}`, http.StatusForbidden)
-		}, "asks for a key: wrong key"},
+		}, "give --api-key: wrong key"},
 		{"no endpoint", func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/v1/models" {
 				fmt.Fprint(w, `{"data":[{"id":"m"}]}`)
 				return
 			}
 			http.NotFound(w, r)
-		}, "does not have the endpoint"},
+		}, "does not have this endpoint"},
 		{"refuses all", func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/v1/models" {
 				fmt.Fprint(w, `{"data":[{"id":"m"}]}`)
@@ -186,7 +187,7 @@ func TestFlushCache(t *testing.T) {
 }
 
 func TestExtraBodiesAreChecked(t *testing.T) {
-	if _, err := NewClient(ClientOptions{Base: mustURL(t, "http://x"), Frame: wire.FrameOptions{Extra: []byte("[]")}}); err == nil {
+	if _, err := NewClient(ClientOptions{Server: client.Server{Base: mustURL(t, "http://x")}, Frame: wire.FrameOptions{Extra: []byte("[]")}}); err == nil {
 		t.Error("a list is taken for an object")
 	}
 }

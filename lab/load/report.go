@@ -8,26 +8,27 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/lab/load/work"
+	"github.com/troupe-engine/troupe/lab/measure"
 )
 
 // Report is what a run says. Times without a unit in their name are seconds.
 type Report struct {
-	Setup       Setup       `json:"setup"`
-	Seconds     float64     `json:"duration_seconds"`
-	Interrupted bool        `json:"interrupted"`
-	Requests    Requests    `json:"requests"`
-	Tokens      Tokens      `json:"tokens"`
-	Throughput  Throughput  `json:"throughput"`
-	Concurrency Concurrency `json:"concurrency"`
-	Goodput     *Goodput    `json:"goodput,omitempty"`
-	Accuracy    *Accuracy   `json:"accuracy,omitempty"`
-	TTFT        Latency     `json:"ttft_ms"`
-	TPOT        Latency     `json:"tpot_ms"`
-	ITL         Latency     `json:"itl_ms"`
-	E2E         Latency     `json:"e2e_ms"`
-	SendDelay   *Latency    `json:"send_delay_ms,omitempty"` // of open-loop requests: sent after they were due
-	Client      ClientCost  `json:"client"`
-	Notes       []string    `json:"notes,omitempty"`
+	Setup       Setup            `json:"setup"`
+	Seconds     float64          `json:"duration_seconds"`
+	Interrupted bool             `json:"interrupted"`
+	Requests    Requests         `json:"requests"`
+	Tokens      Tokens           `json:"tokens"`
+	Throughput  Throughput       `json:"throughput"`
+	Concurrency Concurrency      `json:"concurrency"`
+	Goodput     *Goodput         `json:"goodput,omitempty"`
+	Accuracy    *Accuracy        `json:"accuracy,omitempty"`
+	TTFT        measure.Latency  `json:"ttft_ms"`
+	TPOT        measure.Latency  `json:"tpot_ms"`
+	ITL         measure.Latency  `json:"itl_ms"`
+	E2E         measure.Latency  `json:"e2e_ms"`
+	SendDelay   *measure.Latency `json:"send_delay_ms,omitempty"` // of open-loop requests: sent after they were due
+	Client      ClientCost       `json:"client"`
+	Notes       []string         `json:"notes,omitempty"`
 }
 
 // Setup is what was asked for.
@@ -171,9 +172,9 @@ func NewReport(setup Setup, res *Result) *Report {
 		accuracy.add(r.Verdict)
 	}
 	slices.SortStableFunc(p.Requests.Failures, func(a, b Failure) int { return cmp.Or(b.Count-a.Count, cmp.Compare(a.Kind, b.Kind)) })
-	p.TTFT, p.TPOT, p.ITL, p.E2E = newLatency(ttft), newLatency(tpot), newLatency(itl), newLatency(e2e)
+	p.TTFT, p.TPOT, p.ITL, p.E2E = latency(ttft), latency(tpot), latency(itl), latency(e2e)
 	if len(delay) > 0 {
-		l := newLatency(delay)
+		l := latency(delay)
 		p.SendDelay = &l
 	}
 	p.rates(busy, res.CPU, chunks)
@@ -192,6 +193,9 @@ func NewReport(setup Setup, res *Result) *Report {
 	}
 	return p
 }
+
+// latency is in milliseconds.
+func latency(all []time.Duration) measure.Latency { return measure.Summarise(all, time.Millisecond) }
 
 // over is a ratio, 0 where there is none.
 func over(a, b float64) float64 {

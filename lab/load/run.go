@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/troupe-engine/troupe/lab/cputime"
 	"github.com/troupe-engine/troupe/lab/load/wire"
 	"github.com/troupe-engine/troupe/lab/load/work"
+	"github.com/troupe-engine/troupe/lab/measure"
 )
 
 // Load is one run. Its fields are set before Run and not changed after.
@@ -83,7 +83,7 @@ type Result struct {
 // off what runs. It returns when nothing runs any more. An error comes from the
 // source or is a *Refusal; the result holds what was measured all the same.
 func (l *Load) Run(interrupt context.Context) (*Result, error) {
-	began, cpu := time.Now(), cputime.Used()
+	began, cpu := time.Now(), measure.CPUTime()
 	ctx, giveUp := context.WithCancelCause(interrupt)
 	defer giveUp(nil)
 	l.giveUp = giveUp
@@ -97,7 +97,7 @@ func (l *Load) Run(interrupt context.Context) (*Result, error) {
 	running.Wait()
 	slices.SortFunc(l.records, func(a, b Record) int { return cmp.Or(a.Session-b.Session, a.Turn-b.Turn) })
 	result := &Result{Records: l.records, Peak: int(l.Live.peak.Load()), Unsent: l.unsent,
-		Interrupted: interrupt.Err() != nil, Exhausted: exhausted, CPU: cputime.Used() - cpu}
+		Interrupted: interrupt.Err() != nil, Exhausted: exhausted, CPU: measure.CPUTime() - cpu}
 	if len(l.records) > 0 {
 		first, last := l.records[0].Sent, l.records[0].Last
 		for i := range l.records {

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/troupe-engine/troupe/lab/figures"
+	"github.com/troupe-engine/troupe/internal/units"
+	"github.com/troupe-engine/troupe/lab/measure"
 )
 
 // WriteText prints the report for people.
@@ -20,13 +21,13 @@ func (p *Report) WriteText(to io.Writer) error {
 	row("load", "%s to %s", s.Load, s.Endpoint)
 	row("requests", "%s in %.2f s", p.Requests.describe(), p.Seconds)
 	for _, f := range p.Requests.Failures {
-		row("", "%s failed: %s: %.160s", figures.Grouped(f.Count), f.Kind, strings.Join(strings.Fields(f.Example), " "))
+		row("", "%s failed: %s: %.160s", units.Grouped(f.Count), f.Kind, strings.Join(strings.Fields(f.Example), " "))
 	}
-	tokens := fmt.Sprintf("%s input", figures.Grouped(p.Tokens.Input))
+	tokens := fmt.Sprintf("%s input", units.Grouped(p.Tokens.Input))
 	if p.Tokens.Cached > 0 {
 		tokens += fmt.Sprintf(" (%.1f %% found in the cache)", 100*over(float64(p.Tokens.Cached), float64(p.Tokens.Input)))
 	}
-	row("tokens", "%s, %s output", tokens, figures.Grouped(p.Tokens.Output))
+	row("tokens", "%s, %s output", tokens, units.Grouped(p.Tokens.Output))
 	t := &p.Throughput
 	row("throughput", "%.2f requests/s, %.1f input tokens/s, %.1f output tokens/s, %.1f tokens/s in all", t.Requests, t.Input, t.Output, t.Total)
 	row("concurrency", "%.2f on average, %d at most", p.Concurrency.Mean, p.Concurrency.Peak)
@@ -34,7 +35,7 @@ func (p *Report) WriteText(to io.Writer) error {
 		row("goodput", "%.2f requests/s, %.1f %% of all, keep %s", g.PerSecond, 100*g.Share, g.Objectives)
 	}
 	if a := p.Accuracy; a != nil {
-		row("accuracy", "%.1f %%: %s right, %s wrong, %s without a number", 100*a.Share, figures.Grouped(a.Right), figures.Grouped(a.Wrong), figures.Grouped(a.NoAnswer))
+		row("accuracy", "%.1f %%: %s right, %s wrong, %s without a number", 100*a.Share, units.Grouped(a.Right), units.Grouped(a.Wrong), units.Grouped(a.NoAnswer))
 	}
 	row("client", "%.2f cores, %.1f µs of processor time per token", p.Client.Cores, p.Client.PerToken)
 	if err := w.Flush(); err != nil {
@@ -56,7 +57,7 @@ func (p *Report) writeLatencies(to io.Writer) error {
 	fmt.Fprintf(w, "\nms\tmean\tp50\tp90\tp99\tmax\t\n")
 	for _, l := range []struct {
 		name string
-		*Latency
+		*measure.Latency
 	}{{"TTFT", &p.TTFT}, {"TPOT", &p.TPOT}, {"ITL", &p.ITL}, {"E2E", &p.E2E}, {"sent late", p.SendDelay}} {
 		switch {
 		case l.Latency == nil:
@@ -70,12 +71,12 @@ func (p *Report) writeLatencies(to io.Writer) error {
 }
 
 func (q *Requests) describe() string {
-	text := figures.Grouped(q.Finished) + " finished"
+	text := units.Grouped(q.Finished) + " finished"
 	if q.Failed > 0 {
-		text += ", " + figures.Grouped(q.Failed) + " failed"
+		text += ", " + units.Grouped(q.Failed) + " failed"
 	}
 	if q.CutOff > 0 {
-		text += ", " + figures.Grouped(q.CutOff) + " cut off"
+		text += ", " + units.Grouped(q.CutOff) + " cut off"
 	}
 	return text
 }

@@ -5,25 +5,26 @@ import (
 	"math"
 	"time"
 
+	"github.com/troupe-engine/troupe/lab/measure"
 	"github.com/troupe-engine/troupe/lab/plot"
 )
 
 // Report is the outcome of a replay. It holds nothing of the machine that ran
 // it, so that equal runs have equal reports. Times are virtual, in seconds.
 type Report struct {
-	Setup      Setup       `json:"setup"`
-	Requests   Requests    `json:"requests"`
-	Tokens     Tokens      `json:"tokens"`
-	Cache      Cache       `json:"cache"`
-	TTFT       Latency     `json:"ttft"` // from the request's arrival in the trace
-	ITL        Latency     `json:"itl"`  // between a request's tokens
-	E2E        Latency     `json:"e2e"`
-	Throughput Throughput  `json:"throughput"`
-	Steps      Steps       `json:"steps"`
-	Queue      Queue       `json:"queue"`
-	Replicas   []ByReplica `json:"replicas"`
-	Series     []Sample    `json:"series"`
-	Warnings   []string    `json:"warnings,omitempty"`
+	Setup      Setup           `json:"setup"`
+	Requests   Requests        `json:"requests"`
+	Tokens     Tokens          `json:"tokens"`
+	Cache      Cache           `json:"cache"`
+	TTFT       measure.Latency `json:"ttft"` // from the request's arrival in the trace
+	ITL        measure.Latency `json:"itl"`  // between a request's tokens
+	E2E        measure.Latency `json:"e2e"`
+	Throughput Throughput      `json:"throughput"`
+	Steps      Steps           `json:"steps"`
+	Queue      Queue           `json:"queue"`
+	Replicas   []ByReplica     `json:"replicas"`
+	Series     []Sample        `json:"series"`
+	Warnings   []string        `json:"warnings,omitempty"`
 }
 
 // Setup repeats what was replayed on, defaults filled in.
@@ -114,7 +115,7 @@ type ByReplica struct {
 func (w *world) finish() (*Report, error) {
 	w.series.finish(w.now, w.state)
 	r := &Report{
-		Setup: w.setup(), TTFT: w.ttft.summary(), ITL: w.itl.summary(), E2E: w.e2e.summary(),
+		Setup: w.setup(), TTFT: w.ttft.Latency(), ITL: w.itl.Latency(), E2E: w.e2e.Latency(),
 		Series: w.series.samples, Warnings: w.warnings(),
 	}
 	total, busy, span := counts{}, 0.0, w.now.Seconds()
@@ -187,12 +188,15 @@ func (w *world) warnings() []string {
 			s.refused, w.opt.Model.Context, s.refusedLine, s.refusedLen))
 	}
 	// An engine that keeps up is done soon after the last arrival.
-	if behind := w.now - w.source.last; behind > w.source.last/20 && behind > 2*w.e2e.quantile(0.5) && behind > time.Minute {
+	if behind := w.now - w.source.last; behind > w.source.last/20 && behind > 2*w.e2e.Quantile(0.5) && behind > time.Minute {
 		all = append(all, fmt.Sprintf("the engines did not keep up: the last request came at %s, the last token at %s; "+
 			"read the throughput as their limit and the latencies as those of a growing queue", clock(w.source.last.Seconds()), clock(w.now.Seconds())))
 	}
 	return all
 }
+
+// seconds rounds to microseconds, the most that a cost model can claim.
+func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1e6) / 1e6 }
 
 // share is a ratio of counts, rounded to what counts mean.
 func share(part, whole int) float64 { return over(float64(part), float64(whole)) }

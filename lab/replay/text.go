@@ -6,7 +6,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/troupe-engine/troupe/lab/figures"
+	"github.com/troupe-engine/troupe/internal/units"
+	"github.com/troupe-engine/troupe/lab/measure"
 )
 
 // WriteText prints the report for people.
@@ -18,25 +19,25 @@ func (r *Report) WriteText(to io.Writer) error {
 		where = fmt.Sprintf("%s, %d replicas, %s routing", where, s.Replicas, s.Routing)
 	}
 	fmt.Fprintf(w, "%s\n", where)
-	fmt.Fprintf(w, "KV pool\t%s tokens in pages of %d%s, eviction %s, policy %s\n", figures.Grouped(s.KVTokens), s.PageSize, each(s.Replicas), s.Eviction, s.Policy)
-	fmt.Fprintf(w, "requests\t%s finished", figures.Grouped(r.Requests.Finished))
+	fmt.Fprintf(w, "KV pool\t%s tokens in pages of %d%s, eviction %s, policy %s\n", units.Grouped(s.KVTokens), s.PageSize, each(s.Replicas), s.Eviction, s.Policy)
+	fmt.Fprintf(w, "requests\t%s finished", units.Grouped(r.Requests.Finished))
 	if r.Requests.Refused > 0 {
-		fmt.Fprintf(w, ", %s refused", figures.Grouped(r.Requests.Refused))
+		fmt.Fprintf(w, ", %s refused", units.Grouped(r.Requests.Refused))
 	}
 	if r.Requests.HeldBack > 0 {
-		fmt.Fprintf(w, ", %s held back", figures.Grouped(r.Requests.HeldBack))
+		fmt.Fprintf(w, ", %s held back", units.Grouped(r.Requests.HeldBack))
 	}
 	fmt.Fprintf(w, " in %s of virtual time\n", clock(r.Throughput.Seconds))
-	fmt.Fprintf(w, "tokens\t%s of prompts, %s generated\n", figures.Grouped(r.Tokens.Prompt), figures.Grouped(r.Tokens.Output))
-	fmt.Fprintf(w, "cache\t%.2f %% of prompt tokens found, %s tokens evicted\n", 100*r.Cache.HitRatio, figures.Grouped(r.Cache.EvictedTokens))
+	fmt.Fprintf(w, "tokens\t%s of prompts, %s generated\n", units.Grouped(r.Tokens.Prompt), units.Grouped(r.Tokens.Output))
+	fmt.Fprintf(w, "cache\t%.2f %% of prompt tokens found, %s tokens evicted\n", 100*r.Cache.HitRatio, units.Grouped(r.Cache.EvictedTokens))
 	fmt.Fprintf(w, "throughput\t%.1f input and %.1f output tokens/s, %.2f requests/s\n", r.Throughput.Input, r.Throughput.Output, r.Throughput.Requests)
-	fmt.Fprintf(w, "steps\t%s, %s retractions, devices busy %.1f %% of the time\n", figures.Grouped(r.Steps.Count), figures.Grouped(r.Steps.Retractions), 100*r.Steps.BusyShare)
-	fmt.Fprintf(w, "waiting\t%.1f requests on average, at most %s\n", r.Queue.MeanWaiting, figures.Grouped(r.Queue.MaxWaiting))
-	fmt.Fprintf(w, "running\t%.1f requests on average, at most %s\n\n", r.Queue.MeanRunning, figures.Grouped(r.Queue.MaxRunning))
+	fmt.Fprintf(w, "steps\t%s, %s retractions, devices busy %.1f %% of the time\n", units.Grouped(r.Steps.Count), units.Grouped(r.Steps.Retractions), 100*r.Steps.BusyShare)
+	fmt.Fprintf(w, "waiting\t%.1f requests on average, at most %s\n", r.Queue.MeanWaiting, units.Grouped(r.Queue.MaxWaiting))
+	fmt.Fprintf(w, "running\t%.1f requests on average, at most %s\n\n", r.Queue.MeanRunning, units.Grouped(r.Queue.MaxRunning))
 	fmt.Fprintf(w, "\tmean\tp50\tp90\tp99\tmax\n")
 	for _, l := range []struct {
 		name string
-		Latency
+		measure.Latency
 	}{{"TTFT", r.TTFT}, {"ITL", r.ITL}, {"whole request", r.E2E}} {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", l.name, clock(l.Mean), clock(l.P50), clock(l.P90), clock(l.P99), clock(l.Max))
 	}

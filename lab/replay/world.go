@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/lab/costmodel"
+	"github.com/troupe-engine/troupe/lab/measure"
 	"github.com/troupe-engine/troupe/lab/trace"
 	"github.com/troupe-engine/troupe/memory/pool"
 	"github.com/troupe-engine/troupe/messages"
@@ -28,7 +29,7 @@ type world struct {
 	now       time.Duration
 	events    int
 
-	ttft, itl, e2e latencies
+	ttft, itl, e2e measure.Histogram
 	series         series
 	// Integrals over time in request × seconds, and peaks, of requests that
 	// wait and that run.
@@ -211,7 +212,7 @@ func (w *world) state() Sample {
 }
 
 func (w *world) firstToken(id messages.RequestID, after time.Duration) {
-	w.ttft.add(after)
+	w.ttft.Add(after)
 	w.series.first(after)
 	if w.router != nil {
 		w.router.Started(id)
@@ -219,12 +220,12 @@ func (w *world) firstToken(id messages.RequestID, after time.Duration) {
 }
 
 func (w *world) nextToken(after time.Duration) {
-	w.itl.add(after)
+	w.itl.Add(after)
 	w.series.gap(after)
 }
 
 func (w *world) requestEnded(id messages.RequestID, after time.Duration) {
-	w.e2e.add(after)
+	w.e2e.Add(after)
 	if w.router != nil {
 		w.router.Ended(id)
 	}
@@ -250,5 +251,5 @@ func (w *world) progress() {
 		return
 	}
 	read, size := w.source.from.Progress()
-	w.opt.Progress(Progress{Requests: w.e2e.count, Seconds: w.now.Seconds(), Read: read, Bytes: size})
+	w.opt.Progress(Progress{Requests: w.e2e.Count(), Seconds: w.now.Seconds(), Read: read, Bytes: size})
 }

@@ -4,13 +4,9 @@ import (
 	"encoding/json"
 	"io"
 	"strconv"
+
+	"github.com/troupe-engine/troupe/telemetry/recording"
 )
-
-// Version is the version of our own format that this package reads and writes.
-const Version = 1
-
-// MaxPageSize is the biggest page of our own format, in tokens.
-const MaxPageSize = 1 << 16
 
 // jsonl reads our own format; docs/operations.md describes it.
 //
@@ -22,24 +18,6 @@ type jsonl struct {
 	*lines
 	clock
 	warn func(note string)
-}
-
-// recordHeader is the first line of a file, record every further one. Numbers
-// stay below 2^53, so that every JSON reader sees them as they are.
-type recordHeader struct {
-	Version *int64 `json:"troupe_trace"`
-}
-
-type record struct {
-	Arrival      *float64 `json:"arrival_ms"`
-	Input        *int64   `json:"input"`
-	Output       *int64   `json:"output"`
-	Unfinished   bool     `json:"unfinished,omitempty"` // was running when the recording ended
-	PageSize     int64    `json:"page_size,omitempty"`
-	Pages        blockIDs `json:"pages,omitempty"` // chained hashes of the prompt's whole pages
-	Conversation *uint64  `json:"conversation,omitempty"`
-	Tenant       *uint64  `json:"tenant,omitempty"`
-	Priority     int32    `json:"priority,omitempty"`
 }
 
 func openJSONL(path string, opts Options) (Reader, error) {
@@ -62,15 +40,15 @@ func checkHeader(l *lines) error {
 	if err != nil {
 		return err
 	}
-	var h recordHeader
+	var h recording.Header
 	if err := json.Unmarshal(text, &h); err != nil {
 		return l.fail("%s", jsonFault(err))
 	}
 	switch {
 	case h.Version == nil:
 		return l.fail(`the header is %.80q; want {"troupe_trace":1}`, text)
-	case *h.Version != Version:
-		return l.fail("the trace has version %d; this program reads version %d", *h.Version, Version)
+	case *h.Version != recording.Version:
+		return l.fail("the trace has version %d; this program reads version %d", *h.Version, recording.Version)
 	}
 	return nil
 }
@@ -86,7 +64,7 @@ func (j *jsonl) Next() (*Request, error) {
 	if j.open && !json.Valid(text) {
 		return nil, j.cut(len(text))
 	}
-	var v record
+	var v recording.Line
 	if err := json.Unmarshal(text, &v); err != nil {
 		return nil, j.fail("%s", jsonFault(err))
 	}
@@ -97,8 +75,8 @@ func (j *jsonl) Next() (*Request, error) {
 		return nil, j.fail("input is missing")
 	case v.Output == nil:
 		return nil, j.fail("output is missing")
-	case v.PageSize < 0 || v.PageSize > MaxPageSize:
-		return nil, j.fail("page_size is %d; it must be 1 to %d", v.PageSize, MaxPageSize)
+	case v.PageSize < 0 || v.PageSize > recording.MaxPageSize:
+		return nil, j.fail("page_size is %d; it must be 1 to %d", v.PageSize, recording.MaxPageSize)
 	case v.PageSize == 0 && v.Pages != nil:
 		return nil, j.fail("page_size is missing, and there are pages")
 	}

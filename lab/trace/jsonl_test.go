@@ -3,7 +3,6 @@ package trace
 import (
 	"bytes"
 	"compress/gzip"
-	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -12,19 +11,21 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/troupe-engine/troupe/telemetry/recording"
 )
 
 // What is written is read back, in order of arrival, with the names hidden.
 func TestWriterAndReader(t *testing.T) {
 	var out bytes.Buffer
-	w, err := NewWriter(&out)
+	w, err := recording.NewWriter(&out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := w.Begin(Arrived{At: 5 * time.Millisecond, Input: 33, PageSize: 16, Pages: []uint64{111, 222}, Conversation: "secret chat", Tenant: "secret key", Priority: -2})
-	b := w.Begin(Arrived{At: 4 * time.Millisecond, Input: 20, PageSize: 16, Pages: []uint64{111}, Tenant: "secret key"}) // late by a race
-	c := w.Begin(Arrived{At: 6500 * time.Microsecond, Input: 7})
-	w.Begin(Arrived{At: 7 * time.Millisecond, Input: 8}) // still runs at the end
+	a := w.Begin(recording.Arrived{At: 5 * time.Millisecond, Input: 33, PageSize: 16, Pages: []uint64{111, 222}, Conversation: "secret chat", Tenant: "secret key", Priority: -2})
+	b := w.Begin(recording.Arrived{At: 4 * time.Millisecond, Input: 20, PageSize: 16, Pages: []uint64{111}, Tenant: "secret key"}) // late by a race
+	c := w.Begin(recording.Arrived{At: 6500 * time.Microsecond, Input: 7})
+	w.Begin(recording.Arrived{At: 7 * time.Millisecond, Input: 8}) // still runs at the end
 	b.End(2)
 	if err := w.Flush(); err != nil || strings.Count(out.String(), "\n") != 1 {
 		t.Errorf("the second request is written before the first has ended: %s, %v", &out, err)
@@ -50,88 +51,6 @@ func TestWriterAndReader(t *testing.T) {
 	}
 	if z.Arrival != 6500*time.Microsecond || z.Blocks != nil || z.Output != 0 {
 		t.Errorf("third: %+v", z)
-	}
-}
-
-// Two recordings cannot be laid side by side.
-func TestWriterKeys(t *testing.T) {
-	var texts [2]string
-	for i := range texts {
-		var out bytes.Buffer
-		w, err := NewWriter(&out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.Begin(Arrived{Input: 16, PageSize: 16, Pages: []uint64{1}, Tenant: "a"}).End(1)
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		texts[i] = out.String()
-	}
-	if texts[0] == texts[1] {
-		t.Errorf("two keys write the same: %s", texts[0])
-	}
-}
-
-// A request that runs on and on holds a bounded number of pages back.
-func TestWriterHoldsLittle(t *testing.T) {
-	var out bytes.Buffer
-	w, err := newWriter(&out, [16]byte{1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w.most != maxHeld {
-		t.Errorf("%d pages may be held", w.most)
-	}
-	w.most = 1000 + 4*lineWeight
-	pages := make([]uint64, 300)
-	first := w.Begin(Arrived{Input: 1})
-	for n := range 4 {
-		if err := w.Flush(); err != nil || strings.Contains(out.String(), "unfinished") {
-			t.Fatalf("after %d requests: %.100s, %v", n, out.String(), err)
-		}
-		w.Begin(Arrived{Input: len(pages), PageSize: 1, Pages: pages}).End(1)
-	}
-	if err := w.Flush(); err != nil || w.held > w.most || !strings.Contains(out.String()[:100], `"unfinished":true`) {
-		t.Fatalf("%d pages are held, %v: %.100s", w.held, err, out.String())
-	}
-	first.End(1) // nobody hears of it
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if all, err := readAll(t, write(t, "own.jsonl", out.String()), "jsonl"); err != nil || len(all) != 5 {
-		t.Errorf("%d requests, %v", len(all), err)
-	}
-}
-
-// The requests themselves count, too: short ones have no page.
-func TestWriterHoldsFewRequests(t *testing.T) {
-	w, err := newWriter(io.Discard, [16]byte{1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.most = 1000
-	w.Begin(Arrived{Input: 1})
-	for range 5000 {
-		w.Begin(Arrived{Input: 1, PageSize: 16}).End(1)
-		if len(w.open) > w.most/lineWeight || w.held > w.most {
-			t.Fatalf("%d requests are held, %d in weight", len(w.open), w.held)
-		}
-	}
-}
-
-type brokenDisk struct{}
-
-func (brokenDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
-
-func TestWriterTellsErrors(t *testing.T) {
-	w, err := NewWriter(brokenDisk{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Begin(Arrived{Input: 1}).End(1)
-	if err := w.Close(); err == nil || err.Error() != "disk full" {
-		t.Error(err)
 	}
 }
 
@@ -172,12 +91,12 @@ func TestJSONLRefuses(t *testing.T) {
 // the line that it lost.
 func TestJSONLCutAnywhere(t *testing.T) {
 	var out bytes.Buffer
-	w, err := NewWriter(&out)
+	w, err := recording.NewWriter(&out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 {
-		w.Begin(Arrived{At: time.Duration(i) * time.Second, Input: 20, PageSize: 16, Pages: []uint64{1}, Tenant: "a", Priority: 1}).End(2)
+		w.Begin(recording.Arrived{At: time.Duration(i) * time.Second, Input: 20, PageSize: 16, Pages: []uint64{1}, Tenant: "a", Priority: 1}).End(2)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -241,11 +160,11 @@ func FuzzJSONL(f *testing.F) {
 func FuzzWriter(f *testing.F) {
 	f.Add(int64(5), 40, 3, 16, "c", "t", 1)
 	f.Fuzz(func(t *testing.T, ms int64, input, output, pageSize int, conversation, tenant string, priority int) {
-		if ms < 0 || ms > int64(MaxTime/time.Millisecond) || input < 1 || input > 1<<12 || output < 0 || output > MaxTokens || pageSize < 1 || pageSize > MaxPageSize {
+		if ms < 0 || ms > int64(MaxTime/time.Millisecond) || input < 1 || input > 1<<12 || output < 0 || output > MaxTokens || pageSize < 1 || pageSize > recording.MaxPageSize {
 			return
 		}
 		var out bytes.Buffer
-		w, err := newWriter(&out, [16]byte{7})
+		w, err := recording.NewWriter(&out)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +172,7 @@ func FuzzWriter(f *testing.F) {
 		for i := range pages {
 			pages[i] = uint64(i) * 0x9e3779b97f4a7c15
 		}
-		w.Begin(Arrived{time.Duration(ms) * time.Millisecond, input, pageSize, pages, conversation, tenant, int32(priority)}).End(output)
+		w.Begin(recording.Arrived{At: time.Duration(ms) * time.Millisecond, Input: input, PageSize: pageSize, Pages: pages, Conversation: conversation, Tenant: tenant, Priority: int32(priority)}).End(output)
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}

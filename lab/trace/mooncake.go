@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
+
+	"github.com/troupe-engine/troupe/telemetry/recording"
 )
 
 // MooncakeBlock is the number of tokens in a block of a Mooncake trace.
@@ -19,10 +20,10 @@ type mooncake struct {
 }
 
 type mooncakeLine struct {
-	Timestamp *float64 `json:"timestamp"`     // ms
-	Input     *int64   `json:"input_length"`  // tokens
-	Output    *int64   `json:"output_length"` // tokens
-	HashIDs   blockIDs `json:"hash_ids"`      // one per begun block
+	Timestamp *float64      `json:"timestamp"`     // ms
+	Input     *int64        `json:"input_length"`  // tokens
+	Output    *int64        `json:"output_length"` // tokens
+	HashIDs   recording.IDs `json:"hash_ids"`      // one per begun block
 }
 
 func openMooncake(path string, _ Options) (Reader, error) {
@@ -90,41 +91,6 @@ func (c *clock) advance(at time.Duration) string {
 	}
 	c.begun, c.last = true, at
 	return ""
-}
-
-// blockIDs decodes an array of ids without reflection: ids are nearly all of a
-// trace's bytes.
-type blockIDs []uint64
-
-// UnmarshalJSON takes whole numbers below 2^64 only. It gets valid JSON.
-func (b *blockIDs) UnmarshalJSON(text []byte) error {
-	if len(text) < 2 || text[0] != '[' {
-		return fmt.Errorf("block ids must be an array of whole numbers, got %.20s", text)
-	}
-	n := 0
-	for _, c := range text {
-		if c == ',' {
-			n++
-		}
-	}
-	ids := make([]uint64, 0, n+1)
-	for at := 1; at < len(text)-1; {
-		if c := text[at]; c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r' {
-			at++
-			continue
-		}
-		end := at
-		for end < len(text)-1 && text[end] >= '0' && text[end] <= '9' {
-			end++
-		}
-		id, err := strconv.ParseUint(string(text[at:end]), 10, 64)
-		if err != nil || end < len(text)-1 && (text[end] == '.' || text[end] == 'e' || text[end] == 'E') {
-			return fmt.Errorf("block id %.24s is not a whole number from 0 to 2^64-1", text[at:len(text)-1])
-		}
-		ids, at = append(ids, id), end
-	}
-	*b = ids
-	return nil
 }
 
 // jsonFault words an error of encoding/json for people.

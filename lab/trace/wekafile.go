@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/transform"
+
+	"github.com/troupe-engine/troupe/telemetry/recording"
 )
 
 // thread is the requests of one conversation, or of one agent that it started.
@@ -59,7 +61,7 @@ type wekaRequest struct {
 	Type     string        `json:"type"`
 	Input    *int64        `json:"in"`
 	Output   *int64        `json:"out"`
-	HashIDs  blockIDs      `json:"hash_ids"`
+	HashIDs  recording.IDs `json:"hash_ids"`
 	Requests []wekaRequest `json:"requests"` // of type "subagent", times from its start
 }
 
@@ -131,8 +133,8 @@ func (p *parser) parse(d *json.Decoder) error {
 		return fmt.Errorf("there is more after the conversation, at byte %d", d.InputOffset())
 	}
 	switch {
-	case blockSize < 1 || blockSize > MaxPageSize:
-		return fmt.Errorf("block_size is %d; it must be 1 to %d", blockSize, MaxPageSize)
+	case blockSize < 1 || blockSize > recording.MaxPageSize:
+		return fmt.Errorf("block_size is %d; it must be 1 to %d", blockSize, recording.MaxPageSize)
 	case scope != "" && scope != "local":
 		return fmt.Errorf("hash_id_scope is %.24q; only local is known", scope)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-engine/troupe/lab/cputime"
+	"github.com/troupe-engine/troupe/lab/measure"
 )
 
 // contents spells ids out as the files write them.
@@ -145,9 +145,9 @@ func TestLongWord(t *testing.T) {
 		tok := f.load(t)
 		for unit, size := range map[string]int{"hello": 1 << 20, " ": 1 << 16, "abc": 1 << 16} {
 			text := strings.Repeat(unit, size/len(unit))
-			start := cputime.Used()
+			start := measure.CPUTime()
 			ids := tok.Encode(text, EncodeOptions{})
-			if took := cputime.Used() - start; took > time.Minute {
+			if took := measure.CPUTime() - start; took > time.Minute {
 				t.Errorf("%s: %q repeated took %v", name, unit, took)
 			}
 			if got := tok.Decode(ids, DecodeOptions{}); got != text {

@@ -20,7 +20,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/troupe-engine/troupe/lab/cputime"
+	"github.com/troupe-engine/troupe/lab/measure"
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
@@ -108,9 +108,9 @@ func measured(t *testing.T, run func()) costs {
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // VmHWM begins again
 		t.Skipf("the peak of memory cannot be reset here: %v", err)
 	}
-	rest, cpu := resident(t, "VmRSS:"), cputime.Used()
+	rest, cpu := resident(t, "VmRSS:"), measure.CPUTime()
 	run()
-	return costs{cputime.Used() - cpu, resident(t, "VmHWM:") - rest}
+	return costs{measure.CPUTime() - cpu, resident(t, "VmHWM:") - rest}
 }
 
 func resident(t *testing.T, which string) int64 {
@@ -277,9 +277,9 @@ func TestNothingIsComputedForThoseWhoLeft(t *testing.T) {
 		// What is measured is processor time over a stretch of real time: no event
 		// ends either of these.
 		time.Sleep(time.Second)
-		before := cputime.Used()
+		before := measure.CPUTime()
 		time.Sleep(100 * time.Millisecond)
-		spent := cputime.Used() - before
+		spent := measure.CPUTime() - before
 		t.Logf("%-20s %s of 100 ms", path, spent)
 		if spent > 20*time.Millisecond {
 			t.Errorf("%s: %s of 100 ms, a second after the clients left", path, spent)

@@ -28,6 +28,7 @@ import (
 	"github.com/troupe-engine/troupe/model/chat"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 	"github.com/troupe-engine/troupe/telemetry"
+	"github.com/troupe-engine/troupe/telemetry/recording"
 )
 
 // Options are what a caller adds to the settings.
@@ -65,7 +66,7 @@ type Node struct {
 	Engine        *engine.Engine
 	// Recording, if not nil, records the traffic of an API that is made later.
 	// Its owner closes it.
-	Recording *Recording
+	Recording *recording.Recorder
 	// Reloads, if its Why is not nil, is how Serve reads the settings again.
 	Reloads Reloads
 	// Fatal has the reason when the engine has given up; then the process must
@@ -79,6 +80,9 @@ type Node struct {
 	stopHash func()
 	system   *actor.ActorSystem
 }
+
+// System is where the engine's actors run.
+func (n *Node) System() *actor.ActorSystem { return n.system }
 
 // Open loads the model and starts the engine. The error names what is wrong,
 // where, and the remedy.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-engine/troupe/lab/cputime"
+	"github.com/troupe-engine/troupe/lab/measure"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -26,9 +26,9 @@ func BenchmarkStepsInFlight(b *testing.B) {
 					nodes[i] = open(b, c, nil)
 				}
 				turn := func(i, seed int) cost {
-					wall, cpu := time.Now(), cputime.Used()
+					wall, cpu := time.Now(), measure.CPUTime()
 					n := time.Duration(generate(b, nodes[i], rows, seed, ends == "length"))
-					return cost{time.Since(wall) / n, (cputime.Used() - cpu) / n}
+					return cost{time.Since(wall) / n, (measure.CPUTime() - cpu) / n}
 				}
 				for i := range nodes { // memory is touched, workers are up
 					turn(i, 0)

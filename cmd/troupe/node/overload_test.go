@@ -19,7 +19,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/troupe-engine/troupe/lab/cputime"
+	"github.com/troupe-engine/troupe/lab/measure"
 )
 
 // overloadServer makes a test binary the server of TestOverload.
@@ -52,7 +52,7 @@ func TestServeForOverload(t *testing.T) {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		v := n.Meter.Values()
-		fmt.Printf("holds %d %d %d %g %g\n", cputime.Used(), runtime.NumGoroutine(), m.HeapAlloc, v["num_open_reqs"], v["num_queue_reqs"])
+		fmt.Printf("holds %d %d %d %g %g\n", measure.CPUTime(), runtime.NumGoroutine(), m.HeapAlloc, v["num_open_reqs"], v["num_queue_reqs"])
 	}
 	stop()
 	if err := <-served; err != nil {
@@ -139,12 +139,12 @@ func (o *overloaded) call(ctx context.Context, n *tally) {
 // as processors.
 func (o *overloaded) window(d time.Duration, drive func(ctx context.Context, n *tally)) (n *tally, free, server float64) {
 	n = &tally{pauses: map[int]int{}}
-	before, own, start := o.holds(), cputime.Used(), time.Now()
+	before, own, start := o.holds(), measure.CPUTime(), time.Now()
 	ctx, stop := context.WithTimeout(context.Background(), d)
 	defer stop()
 	drive(ctx, n)
 	took := time.Since(start).Seconds()
-	free = float64(runtime.NumCPU()) - (cputime.Used()-own).Seconds()/took
+	free = float64(runtime.NumCPU()) - (measure.CPUTime()-own).Seconds()/took
 	return n, free, (o.holds().cpu - before.cpu).Seconds() / took
 }
 

@@ -1,69 +1,118 @@
 package node
 
 import (
-	"bytes"
+	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rs/zerolog"
 
+	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/lab/trace"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/telemetry/recording"
+	"github.com/troupe-engine/troupe/testkit/locked"
 )
 
-// A file that cannot be written ends the recording, once, and no request.
-func TestRecordingOnAFullDisk(t *testing.T) {
-	file, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip("this system has no /dev/full, a file that is always full")
-	}
-	var log bytes.Buffer
-	r, err := startRecording("full", file, 16, zerolog.New(&log))
+func recorded(t *testing.T, path string) []trace.Request {
+	t.Helper()
+	r, err := trace.Open(path, "jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	end := r.Begin(&messages.Submission{Prompt: make([]int32, 40)})
-	if end == nil {
-		t.Fatal("the first request was left out")
-	}
-	end(3)
-	for range 2 { // the tick of the goroutine does the same
-		if err := r.out.Flush(); err == nil {
-			t.Fatal("a full disk took the trace")
-		} else {
-			r.fail(err)
+	defer r.Close()
+	var list []trace.Request
+	for {
+		next, err := r.Next()
+		if err == io.EOF {
+			return list
 		}
-	}
-	if r.Begin(&messages.Submission{Prompt: make([]int32, 40)}) != nil {
-		t.Error("a request is recorded after the file failed")
-	}
-	if err := r.Close(); err == nil {
-		t.Error("closing hides that the file is not whole")
-	}
-	if n := strings.Count(log.String(), "cannot be written"); n != 1 {
-		t.Errorf("the failure was logged %d times: %s", n, &log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := *next
+		q.Blocks = append(q.Blocks[:0:0], q.Blocks...)
+		list = append(list, q)
 	}
 }
 
-// The queue is bounded by requests and by tokens, and says what it left out.
-func TestRecordingLeavesOutWhatItCannotHold(t *testing.T) {
-	var log bytes.Buffer
-	r := &Recording{log: zerolog.New(&log), wake: make(chan struct{}, 1)} // nobody writes
-	taken := 0
-	for range recordedRequests + 5 {
-		if r.Begin(&messages.Submission{Prompt: []int32{1}}) != nil {
-			taken++
+func openRecording(t *testing.T, path string) (*recording.Recorder, *locked.Buffer) {
+	t.Helper()
+	log := &locked.Buffer{}
+	r, err := OpenRecording(&configs.Config{RecordTrace: path, PageSize: 16}, zerolog.New(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, log
+}
+
+func TestRecordingOverwritesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.jsonl")
+	r, _ := openRecording(t, path)
+	if _, err := OpenRecording(&configs.Config{RecordTrace: path}, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), "exists already") {
+		t.Errorf("a second recording: %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("a recording of nothing left a file")
+	}
+	if err := r.Close(); err != nil {
+		t.Errorf("closed again: %v", err)
+	}
+	if r, err := OpenRecording(&configs.Config{}, zerolog.Nop()); r != nil || err != nil || r.Close() != nil {
+		t.Errorf("without a setting: %v, %v", r, err)
+	}
+}
+
+// Many at once: everything is there or counted, and what still runs at the end
+// is marked.
+func TestRecordingUnderLoad(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.jsonl")
+	r, log := openRecording(t, path)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	left := 0
+	for worker := range 8 {
+		all.Go(func() {
+			for i := range 2000 {
+				end := r.Begin(&messages.Submission{Prompt: make([]int32, 1+i%100), Namespace: "n"})
+				switch {
+				case end == nil:
+					mu.Lock()
+					left++
+					mu.Unlock()
+				case worker > 0 || i != 1999: // one never ends
+					end(i)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if end := r.Begin(&messages.Submission{Prompt: []int32{1}}); end != nil {
+		t.Error("a request after the end is recorded")
+	}
+	list := recorded(t, path)
+	if len(list)+left != 16000 || !strings.Contains(log.String(), fmt.Sprintf(`"left_out":%d,`, left)) {
+		t.Errorf("%d recorded and %d left out of 16000: %s", len(list), left, log)
+	}
+	for i := 1; i < len(list); i++ {
+		if list[i].Arrival < list[i-1].Arrival {
+			t.Fatalf("request %d arrived before the one before it", i)
 		}
 	}
-	if taken != recordedRequests || r.dropped != 5 {
-		t.Errorf("%d requests wait, %d were left out", taken, r.dropped)
-	}
-	r.take()
-	big := &messages.Submission{Prompt: make([]int32, recordedTokens)}
-	if r.Begin(big) == nil || r.Begin(big) != nil {
-		t.Error("one prompt of any length is taken, a second one beyond the bound is not")
-	}
-	if n := strings.Count(log.String(), "left out"); n != 1 {
-		t.Errorf("it was logged %d times", n)
+}
+
+func TestRecordingNeedsAFolder(t *testing.T) {
+	if _, err := OpenRecording(&configs.Config{RecordTrace: filepath.Join(t.TempDir(), "no", "t.jsonl")}, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), "record-trace") {
+		t.Errorf("a folder that is missing: %v", err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/roofline"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/lab/bench"
-	"github.com/troupe-engine/troupe/lab/cputime"
+	"github.com/troupe-engine/troupe/lab/measure"
 )
 
 // Limit is what bounds a kernel that computes.
@@ -93,11 +93,11 @@ func (m *Meter) Measure(c Case) Result {
 
 // own is the processor time of a call, in seconds.
 func (m *Meter) own(f func()) float64 {
-	calls, start := 0, cputime.Used()
+	calls, start := 0, measure.CPUTime()
 	for {
 		f()
 		calls++
-		if used := cputime.Used() - start; used >= m.Least {
+		if used := measure.CPUTime() - start; used >= m.Least {
 			return max(used.Seconds(), 1e-9) / float64(calls)
 		}
 	}

@@ -1,27 +1,26 @@
-// Package web does the tests of package bench over HTTP, as so many clients that
-// stream would: all that a server does for them is in the figures, and what the
-// clients themselves take of the machine.
+// Package web runs the tests of package bench over HTTP, with one streaming
+// client per sequence. The figures include all that a server does for its
+// clients, and what the clients take of the machine.
 package web
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"net/http"
+	"sync"
 	"time"
 
 	"github.com/troupe-engine/troupe/lab/bench"
+	"github.com/troupe-engine/troupe/lab/client"
+	"github.com/troupe-engine/troupe/lab/load"
+	"github.com/troupe-engine/troupe/lab/load/wire"
 )
 
 // Options are what clients need to know.
 type Options struct {
 	URL string // of a server that has no other clients
-	// Base is what stands in a sequence's cache before a test.
+	// Base is what is in a sequence's cache before a test.
 	Base func(sequence, tokens int) []int32
 	// Fatal has the reason when the engine gives up.
 	Fatal <-chan error
@@ -30,16 +29,24 @@ type Options struct {
 	Probe func() (stop func() []bench.Delay)
 }
 
-// Clients is a bench.Subject. It generates; prompts are measured closer to the
-// engine.
+// Clients is a bench.Subject. It generates only; prompts are measured closer to
+// the engine.
 type Clients struct {
-	opt  Options
-	http http.Client
+	opt    Options
+	client *load.Client
 }
 
 // New makes clients of a server that answers already.
-func New(o Options) *Clients {
-	return &Clients{opt: o, http: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1 << 14}}}
+func New(o Options) (*Clients, error) {
+	base, err := client.ParseURL(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	c, err := load.NewClient(load.ClientOptions{
+		Server: client.Server{Base: base},
+		Frame:  wire.FrameOptions{Stream: true, Usage: true, IgnoreEOS: true, Extra: []byte(`{"model":"","seed":1}`)},
+	})
+	return &Clients{opt: o, client: c}, err
 }
 
 // Prepare implements bench.Subject.
@@ -47,21 +54,14 @@ func (c *Clients) Prepare(ctx context.Context, t bench.Test) error {
 	if t.Depth == 0 {
 		return nil
 	}
-	// One more at the end: a prompt enters the prefix cache with the plan after
-	// it at the latest.
+	// One more at the end: a prompt enters the prefix cache at the latest with
+	// the plan after it.
 	for i := range t.Batch + 1 {
-		if err := c.stream(ctx, c.opt.Base(i, t.Depth), 1, func() {}); err != nil {
-			return err
+		if r := c.ask(ctx, t.Depth, i, 1, time.Now()); r.Outcome != load.Finished {
+			return failure(ctx, r)
 		}
 	}
 	return nil
-}
-
-// event is what the stream of a client brings.
-type event struct {
-	client int
-	over   bool
-	err    error
 }
 
 // spare is how many tokens a client asks for beyond those that are timed: what
@@ -69,102 +69,76 @@ type event struct {
 const spare = 8
 
 // Once implements bench.Subject. It is timed from when every client has text to
-// the last text before one of them ends. A token may bring no text: of each
+// the last text of the first one that ends. A token may bring no text: of each
 // client's tokens the share counts that its texts in that time have of all its
 // texts.
-func (c *Clients) Once(ctx context.Context, t bench.Test, _ int) (s bench.Sample, err error) {
+func (c *Clients) Once(parent context.Context, t bench.Test, _ int) (s bench.Sample, err error) {
 	if t.Prompt > 0 {
-		return s, errors.New("clients over HTTP measure generating only; give --prompt 0")
+		return s, errors.New("clients over HTTP measure only generation; use --prompt 0")
 	}
 	if c.opt.Probe != nil {
 		stop := c.opt.Probe()
 		defer func() { s.Delays = stop() }()
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	events, asked := make(chan event, 64*t.Batch), t.Generate+spare
-	for i := range t.Batch {
-		go func() {
-			err := c.stream(ctx, c.opt.Base(i, max(t.Depth, 1)), asked, func() { events <- event{client: i} })
-			events <- event{i, true, err}
-		}()
-	}
-	all, timed := make([]int, t.Batch), make([]int, t.Batch) // texts by client
-	begun, fatal := 0, c.opt.Fatal
-	var start, last time.Time
-	for open := t.Batch; open > 0; {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	go func() {
 		select {
-		case reason := <-fatal:
-			fatal, err = nil, reason
-			cancel()
-		case e := <-events:
-			switch {
-			case !e.over:
-				if all[e.client]++; all[e.client] == 1 {
-					if begun++; begun == t.Batch {
-						start = time.Now()
-						continue
-					}
-				}
-				if begun == t.Batch && open == t.Batch {
-					timed[e.client]++
-					last = time.Now()
-				}
-			case e.err != nil && err == nil:
-				err = e.err
-				cancel() // and wait for the others
-				open--
-			default:
-				open--
-			}
+		case reason := <-c.opt.Fatal:
+			cancel(reason)
+		case <-ctx.Done():
 		}
+	}()
+	records, start, asked := make([]*load.Record, t.Batch), time.Now(), t.Generate+spare
+	var all sync.WaitGroup
+	for i := range records {
+		all.Go(func() {
+			records[i] = c.ask(ctx, max(t.Depth, 1), i, asked, start)
+			if r := records[i]; r.Outcome != load.Finished {
+				cancel(failure(ctx, r)) // and wait for the others
+			}
+		})
 	}
-	cancel()
-	if err == nil && last.IsZero() {
-		err = errors.New("a client's answer ended before all had begun: they do not run at once, or are too quick for clients; raise --max-running-requests or --generate, or lower --batch")
+	all.Wait()
+	if ctx.Err() != nil {
+		return s, context.Cause(ctx)
 	}
-	if err != nil {
-		return s, err
+	// The time in which all had text.
+	begin, end := time.Duration(0), time.Duration(math.MaxInt64)
+	for _, r := range records {
+		last := r.First
+		for _, gap := range r.Gaps {
+			last += gap
+		}
+		begin, end = max(begin, r.First), min(end, last)
 	}
 	tokens := 0.0
-	for i := range all {
-		tokens += float64(asked) * float64(timed[i]) / float64(all[i])
+	for _, r := range records {
+		at, timed := r.First, 0
+		for _, gap := range r.Gaps {
+			if at += gap; at >= begin && at <= end {
+				timed++
+			}
+		}
+		tokens += float64(asked) * float64(timed) / float64(max(r.Chunks, 1))
 	}
-	s.Took, s.Tokens = last.Sub(start), int(math.Round(tokens))
+	if end < begin || tokens == 0 {
+		return s, errors.New("a client's answer ended before all had begun: they do not run at once, or are too fast for clients; raise --max-running-requests or --generate, or lower --batch")
+	}
+	s.Took, s.Tokens = end-begin, int(math.Round(tokens))
 	s.Steps = (s.Tokens + t.Batch/2) / t.Batch
-	// Each had a token, at least, and sees its own position.
-	n, first := int64(s.Steps), int64(max(t.Depth, 1)+1)
-	s.Positions = int64(t.Batch) * (n*first + n*(n-1)/2)
+	s.Positions = bench.Decoded(max(t.Depth, 1), s.Steps, t.Batch)
 	return s, nil
 }
 
-// stream asks for tokens behind a prompt and tells of every event that brings
-// text.
-func (c *Clients) stream(ctx context.Context, prompt []int32, tokens int, text func()) error {
-	body, err := json.Marshal(map[string]any{
-		"model": "", "prompt": prompt, "max_tokens": tokens, "temperature": 0, "ignore_eos": true, "stream": true, "seed": 1,
-	})
-	if err != nil {
-		return err
+// ask asks for tokens after the base of a sequence.
+func (c *Clients) ask(ctx context.Context, depth, sequence, tokens int, start time.Time) *load.Record {
+	return c.client.Ask(ctx, &wire.Body{IDs: c.opt.Base(sequence, depth), MaxTokens: tokens}, start)
+}
+
+func failure(ctx context.Context, r *load.Record) error {
+	if r.Outcome == load.CutOff {
+		return context.Cause(ctx)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.opt.URL+"/v1/completions", bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	answer, err := c.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		reason, _ := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
-		return fmt.Errorf("POST %s: %s: %s", req.URL, answer.Status, reason)
-	}
-	lines := bufio.NewScanner(answer.Body)
-	for lines.Scan() {
-		if data, is := bytes.CutPrefix(lines.Bytes(), []byte("data: {")); is && !bytes.Contains(data, []byte(`"text":""`)) {
-			text()
-		}
-	}
-	return lines.Err()
+	return fmt.Errorf("a client failed: %s: %s", r.Failure, r.Message)
 }

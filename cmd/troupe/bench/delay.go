@@ -1,0 +1,58 @@
+package bench
+
+import (
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-engine/troupe/lab/bench"
+)
+
+// probeEvery is the time between two messages of a probe: often enough for a
+// p99 within seconds, too seldom to cost the engine anything.
+const probeEvery = 2 * time.Millisecond
+
+// probe is the message of probeDelay.
+type probe struct{ due, sent time.Time }
+
+// probeDelay starts to send messages to an actor that has nothing else to do,
+// and measures how late they are handled, until stop.
+func probeDelay(system *actor.ActorSystem) func() (stop func() []bench.Delay) {
+	return func() (stop func() []bench.Delay) {
+		var all []bench.Delay // the actor's until it has stopped
+		pid := system.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+			if p, ok := c.Message().(*probe); ok {
+				now := time.Now()
+				all = append(all, bench.Delay{Message: now.Sub(p.sent), Timer: now.Sub(p.due)})
+			}
+		}))
+		over := make(chan struct{})
+		var done sync.WaitGroup
+		done.Go(func() {
+			timer := time.NewTimer(probeEvery)
+			defer timer.Stop()
+			for due := time.Now().Add(probeEvery); ; {
+				select {
+				case <-over:
+					return
+				case <-timer.C:
+				}
+				now := time.Now()
+				system.Root.Send(pid, &probe{due, now})
+				due = now.Add(probeEvery)
+				timer.Reset(probeEvery)
+			}
+		})
+		return func() []bench.Delay {
+			close(over)
+			done.Wait()
+			// A poisoned actor first handles what was sent before. If waiting for
+			// it times out, nothing may be read.
+			if err := system.Root.PoisonFuture(pid).Wait(); err != nil {
+				return nil
+			}
+			return all
+		}
+	}
+}

@@ -1,0 +1,284 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/troupe-engine/troupe/cmd/troupe/cli"
+	"github.com/troupe-engine/troupe/cmd/troupe/node"
+	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
+	"github.com/troupe-engine/troupe/internal/units"
+	"github.com/troupe-engine/troupe/lab/bench"
+)
+
+// modelCommand is one run of `troupe bench model`.
+type modelCommand struct {
+	matrix              bench.Matrix
+	threads             []int
+	repetitions, warmup int
+	through             string
+	seed                uint64
+	readBytes           string
+	shape               shape
+	asJSON              bool
+}
+
+func newModel() *cobra.Command {
+	b := &modelCommand{}
+	c := &cobra.Command{
+		Use: "model", Short: "Measure how fast a model computes prompts and tokens", Args: cobra.NoArgs,
+		Long: "Computes random prompts (pp) and generates tokens (tg) like llama-bench. Prints tokens per second, and the\n" +
+			"memory traffic as a share of the bandwidth, which is measured in turns with the tests and with as many\n" +
+			"threads. Every combination of the lists is a line. docs/bench.md explains the figures.\n\n" +
+			"The model is --model, or a --shape with random weights. An interrupt prints the results so far.",
+		Example: "  troupe bench model --model model.gguf --threads 2\n" +
+			"  troupe bench model --model model.gguf --prompt 512,2048 --generate 128 --depth 0,4096 --batch 1,8,32\n" +
+			"  troupe bench model --shape qwen2.5-1.5b --weight-dtype q8_0 --through step --json\n" +
+			"  troupe bench model --shape qwen2.5-1.5b --weight-dtype q8_0 --write-gguf random.gguf",
+		RunE: func(c *cobra.Command, _ []string) error { return b.run(c) },
+	}
+	flags := c.Flags()
+	engine := pflag.NewFlagSet("", pflag.ContinueOnError)
+	configs.AddEngineFlags(engine)
+	engine.VisitAll(func(f *pflag.Flag) {
+		if f.Name != "threads" { // a list here
+			flags.AddFlag(f)
+		}
+	})
+	flags.IntSliceVar(&b.matrix.Prompts, "prompt", []int{512}, "prompt lengths in tokens, one test each; 0: none")
+	flags.IntSliceVar(&b.matrix.Generates, "generate", []int{128}, "tokens to generate per sequence, one test each; 0: none")
+	flags.IntSliceVar(&b.matrix.Depths, "depth", []int{0}, "tokens in the cache before a test begins, not timed")
+	flags.IntSliceVar(&b.matrix.Batches, "batch", []int{1}, "sequences that generate at once")
+	flags.IntSliceVar(&b.threads, "threads", nil, "list of thread counts; the model is reloaded for each (default: the threads setting)")
+	flags.IntVar(&b.repetitions, "repetitions", 5, "repetitions of each test")
+	flags.IntVar(&b.warmup, "warmup", 1, "warm-up repetitions")
+	flags.StringVar(&b.through, "through", "engine", "engine: requests through the actors, without HTTP; step: only steps of the device; http: clients that stream from a server in this process (only --generate)")
+	flags.Uint64Var(&b.seed, "seed", 1, "seed of the prompts and of the weights of --shape")
+	flags.StringVar(&b.readBytes, "read-bytes", "1536MiB", "memory to measure the bandwidth with; should be several times the caches")
+	flags.BoolVar(&b.asJSON, "json", false, "print JSON")
+	b.shape.add(flags)
+	return c
+}
+
+// check reads the flags.
+func (b *modelCommand) check() (tests []bench.Test, readBytes int64, err error) {
+	if tests, err = b.matrix.Tests(); err != nil {
+		return nil, 0, err
+	}
+	if b.repetitions < 1 || b.warmup < 0 {
+		return nil, 0, fmt.Errorf("--repetitions is %d and --warmup is %d; they must be at least 1 and 0", b.repetitions, b.warmup)
+	}
+	if b.through != "engine" && b.through != "step" && b.through != "http" {
+		return nil, 0, fmt.Errorf("--through is %q; use engine, step or http", b.through)
+	}
+	if b.through == "http" && slices.Max(b.matrix.Prompts) > 0 {
+		return nil, 0, errors.New("--through http measures only generation; use --prompt 0 or --through engine")
+	}
+	for _, t := range b.threads {
+		if t < 1 {
+			return nil, 0, fmt.Errorf("--threads has %d; it must be at least 1", t)
+		}
+	}
+	if readBytes, err = units.ParseBytes(b.readBytes); err != nil {
+		return nil, 0, fmt.Errorf("--read-bytes: %w", err)
+	}
+	return tests, readBytes, nil
+}
+
+// settings come from all flags except --threads.
+func (b *modelCommand) settings(c *cobra.Command) (*configs.Config, error) {
+	others := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "threads" {
+			others.AddFlag(f)
+		}
+	})
+	cfg, _, err := cli.ConfigFrom(c, others)
+	if err != nil {
+		return nil, err
+	}
+	if b.through != "step" && cfg.DisableRadixCache && slices.Max(b.matrix.Depths) > 0 {
+		return nil, errors.New("--depth needs the prefix cache, which --disable-radix-cache disables; remove one of them or use --through step")
+	}
+	if b.through == "http" { // clients in this process send no key
+		cfg.HTTP.APIKeys, cfg.HTTP.AdminAPIKey, cfg.HTTP.TLSCert, cfg.HTTP.TLSKey = nil, "", "", ""
+	}
+	if most := slices.Max(b.matrix.Batches); cfg.Pool.MaxRunning == 0 && most > 64 {
+		cfg.Pool.MaxRunning = most
+	}
+	return cfg, nil
+}
+
+func (b *modelCommand) run(c *cobra.Command) (err error) {
+	tests, readBytes, err := b.check()
+	if err != nil {
+		return err
+	}
+	cfg, err := b.settings(c)
+	if err != nil {
+		return err
+	}
+	remove, err := b.shape.apply(cfg, b.seed)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	level, err := simd.ParseLevel(cfg.CPU.InstructionSet)
+	if err != nil {
+		return err
+	}
+	memory, err := bench.NewMemory(readBytes, level)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, memory.Close()) }()
+	report := &bench.Report{Setup: bench.Setup{
+		Through: b.through, Repetitions: b.repetitions, Warmup: b.warmup, Seed: b.seed, ReadBytes: memory.Size(), Chunk: chunk(cfg), Flags: cli.GivenFlags(c.Flags())}}
+	if len(b.threads) == 0 {
+		b.threads = []int{cfg.CPU.Threads}
+	}
+	for _, threads := range b.threads {
+		own := *cfg
+		own.CPU.Threads = threads
+		err := b.measure(c, &own, tests, memory, report)
+		if c.Context().Err() != nil && len(report.Results) > 0 {
+			report.Interrupted = true
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	report.Notes = b.notes(report)
+	if b.asJSON {
+		return cli.PrintJSON(c.OutOrStdout(), report)
+	}
+	return report.WriteText(c.OutOrStdout())
+}
+
+// chunk is the maximum of prompt tokens per step.
+func chunk(cfg *configs.Config) int {
+	if n := cfg.Chunk(); n > 0 {
+		return min(n, cfg.Batch.MaxPrefillTokens)
+	}
+	return 1 << 30 // whole prompts
+}
+
+// measure opens the model with a number of threads and runs all tests.
+func (b *modelCommand) measure(c *cobra.Command, cfg *configs.Config, tests []bench.Test, memory *bench.Memory, report *bench.Report) (err error) {
+	ctx := c.Context()
+	open := node.Open
+	if b.through == "step" {
+		open = node.OpenModel
+	}
+	n, err := open(ctx, node.Options{Config: cfg, Log: cli.QuietLogger(c, cfg), Version: c.Root().Version, Progress: cli.LoadProgress(), Unhashed: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.CloseInTime(ctx)) }()
+	b.describe(c, report, n, cfg, memory)
+	subject, err := b.subject(n, cfg, tests)
+	if err != nil {
+		return err
+	}
+	if b.through == "http" {
+		clients, stop, err := overHTTP(n, b.seed)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		subject = clients
+	}
+	runtime.GC() // garbage of loading must not be collected while measuring
+	threads, status := n.Device.Info().Threads, cli.NewStatus()
+	plan := bench.Plan{
+		Tests: tests, Repetitions: b.repetitions, Warmup: b.warmup, Threads: threads,
+		Bandwidth: func() float64 { return memory.Bandwidth(threads) }, Progress: func(done, all int, t bench.Test) { status.Show("%d/%d  %s, %d threads", done, all, t, threads) },
+		Traffic: bench.Traffic{KVBytes: n.Checkpoint.Program.KV.BytesPerToken(n.KVDType)},
+	}
+	if r, ok := n.Model.(gpu.WeightReader); ok {
+		plan.Traffic.WeightBytes = r.WeightBytesRead()
+	}
+	results, err := bench.Run(ctx, subject, plan)
+	status.Clear()
+	report.Results = append(report.Results, results...)
+	return err
+}
+
+// subject is the engine or the model. All tests are checked to fit.
+func (b *modelCommand) subject(n *node.Node, cfg *configs.Config, tests []bench.Test) (bench.Subject, error) {
+	p := n.Checkpoint.Program
+	if b.through == "step" {
+		layout, err := gpu.ParseLayout(cfg.KVLayout)
+		if err != nil {
+			return nil, err
+		}
+		return bench.NewSteps(n.Model, bench.StepOptions{
+			Program: p, Pool: gpu.PoolSpec{PageSize: cfg.PageSize, DType: n.KVDType, Layout: layout}, Chunk: chunk(cfg), Seed: b.seed, Tests: tests})
+	}
+	limits := bench.Limits{Context: p.Context, Pool: n.Plan.Tokens, Running: n.Plan.MaxRunning, PageSize: cfg.PageSize}
+	for _, t := range tests {
+		if err := limits.Check(t); err != nil {
+			return nil, err
+		}
+	}
+	return bench.NewEngine(bench.EngineOptions{
+		Send: n.Engine.Send, Fatal: n.Fatal, Vocab: min(p.Vocab, n.Tokenizer.VocabSize()), Seed: b.seed, Chunk: chunk(cfg), PageSize: cfg.PageSize, Probe: probeDelay(n.System())}), nil
+}
+
+// describe fills in what the open model tells.
+func (b *modelCommand) describe(c *cobra.Command, report *bench.Report, n *node.Node, cfg *configs.Config, memory *bench.Memory) {
+	total := int64(0)
+	if available, err := n.Device.Memory(); err == nil {
+		total = available.Total
+	}
+	report.Machine = bench.ThisMachine(c.Root().Version, memory.Level().String(), total)
+	m := n.Checkpoint
+	report.Model = bench.Model{
+		Name: n.Name, Path: cfg.Model, Architecture: m.Config.Architecture, Parameters: m.Config.Parameters(), Bytes: n.Model.Bytes()["weights"],
+		WeightDType: m.WeightDType().String(), KVDType: n.KVDType.String(), Random: cfg.Open.LoadFormat == "dummy" || b.shape.name != "",
+	}
+	report.Model.Replaced = b.shape.replaced
+	if b.shape.temporary {
+		report.Model.Path = ""
+	}
+	if cfg.CPU.WeightDType != "auto" {
+		report.Model.WeightDType = cfg.CPU.WeightDType
+	} else if plan, err := n.Device.PlanWeights(m.Program, m.Weights); err == nil {
+		for _, w := range plan.Changed { // a type without a kernel changes in all matrices
+			if w.Stored == m.WeightDType() {
+				report.Model.HeldDType = w.Held.String()
+			}
+		}
+	}
+	report.Model.Activations = "f32"
+	if d, err := gpu.ParseDType(report.Model.WeightDType); err == nil && d.Quantised() && n.Device.Info().Int8Activations {
+		report.Model.Activations = "int8"
+	}
+}
+
+// notes are what a reader of the report must know.
+func (b *modelCommand) notes(r *bench.Report) (notes []string) {
+	if note := replacedNote(r.Model.Replaced); note != "" {
+		notes = append(notes, note)
+	}
+	if r.Machine.CacheBytes > r.Setup.ReadBytes/4 {
+		notes = append(notes, fmt.Sprintf("part of the %[2]s for measuring the bandwidth may fit into the caches of %[1]s; raise --read-bytes", units.Bytes(r.Machine.CacheBytes), units.Bytes(r.Setup.ReadBytes)))
+	}
+	if r.Model.Bytes < r.Machine.CacheBytes {
+		notes = append(notes, "the weights fit into the caches: their share of the memory bandwidth means little and may exceed 100 %")
+	}
+	for _, t := range b.threads {
+		if t > r.Machine.Cores {
+			notes = append(notes, fmt.Sprintf("there are more threads (%d) than cores (%d)", t, r.Machine.Cores))
+		}
+	}
+	return notes
+}

@@ -1,0 +1,352 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/troupe-engine/troupe/cmd/troupe/cli"
+	"github.com/troupe-engine/troupe/cmd/troupe/remote"
+	"github.com/troupe-engine/troupe/lab/load"
+	"github.com/troupe-engine/troupe/lab/load/wire"
+	"github.com/troupe-engine/troupe/lab/load/work"
+	"github.com/troupe-engine/troupe/telemetry/logtext"
+)
+
+// serveCommand is one run of `troupe bench serve`.
+type serveCommand struct {
+	server   remote.Server
+	model    string
+	endpoint string
+	work     workload
+
+	prompts, concurrency int
+	rate, burstiness     string
+	duration, timeout    time.Duration
+	warmup               int
+	flush                bool
+	stream, ignoreEOS    bool
+	extra                string
+	retry                bool
+	goodput              []string
+
+	asJSON bool
+	detail string
+
+	arrivals   *work.Arrivals
+	objectives load.Objectives
+	options    load.ClientOptions
+	found      *load.Server
+}
+
+func newServe() *cobra.Command {
+	b := &serveCommand{}
+	c := &cobra.Command{
+		Use: "serve", Short: "Measure latencies and throughput of a running server under load",
+		Long: "Sends requests to a server with an OpenAI API (Troupe, llama-server, vLLM, SGLang, …) and measures time\n" +
+			"to first token, time per token and throughput, as the common tools define them. docs/bench.md explains\n" +
+			"the figures.\n\n" +
+			"Without --rate the loop is closed: --concurrency users, each sending the next request after the answer.\n" +
+			"With --rate it is open: requests arrive at random times whether or not the server keeps up. A trace has\n" +
+			"its own times. An interrupt ends the run early and prints the results so far.",
+		Example: "  troupe bench serve --dataset random --random-input-len 512 --random-output-len 128 --concurrency 8\n" +
+			"  troupe bench serve --url http://127.0.0.1:8080 --rate 4 --duration 60s --goodput ttft:200ms,tpot:50ms\n" +
+			"  troupe bench serve --dataset gsm8k --dataset-path test.jsonl --concurrency 16 --num-prompts 200\n" +
+			"  troupe bench serve --dataset random --turns 4 --concurrency 8 --json --detail requests.jsonl",
+		Args: func(_ *cobra.Command, args []string) error {
+			for _, a := range args {
+				if !strings.Contains(a, ":") {
+					return fmt.Errorf("%q is not a flag; `troupe bench serve --help` lists the flags", a)
+				}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 && len(b.goodput) == 0 {
+				return fmt.Errorf("%q is not a flag; latency limits follow --goodput", args[0])
+			}
+			b.goodput = append(b.goodput, args...) // --goodput ttft:200ms tpot:50ms, as in other tools
+			return b.run(c)
+		},
+	}
+	flags := c.Flags()
+	b.server.AddFlags(flags, remote.DefaultURL)
+	flags.StringVar(&b.model, "model", "", "model name (default: the first one that the server lists)")
+	flags.StringVar(&b.endpoint, "endpoint", "", "completions or chat (default: chat for conversations, otherwise completions)")
+	b.work.add(flags)
+	flags.IntVar(&b.prompts, "num-prompts", 0, "number of requests or conversations; 0: 100 random ones, all of a file, or no limit with --duration")
+	flags.IntVar(&b.concurrency, "concurrency", 0, "maximum number of requests at once; 0: 8 without --rate, no limit with it or with a trace")
+	flags.StringVar(&b.rate, "rate", "", "mean number of requests per second, or inf for all at once")
+	flags.StringVar(&b.burstiness, "burstiness", "1", "shape of the gaps with --rate: 1: Poisson process, less: more bursts, inf: evenly spaced")
+	flags.DurationVar(&b.duration, "duration", 0, "time after which no request starts; running ones are completed. 0: no limit")
+	flags.DurationVar(&b.timeout, "request-timeout", 10*time.Minute, "time after which a request counts as failed; 0: never")
+	flags.IntVar(&b.warmup, "warmup-requests", 1, "warm-up requests; they share no prompt with the run")
+	flags.BoolVar(&b.flush, "flush-cache", false, "flush the server's prefix cache before the run (POST /flush_cache: Troupe, SGLang)")
+	flags.BoolVar(&b.stream, "stream", true, "stream answers; required for TTFT, TPOT and ITL")
+	flags.BoolVar(&b.ignoreEOS, "ignore-eos", true, "make answers exactly as long as requested, if the server can (default false for gsm8k and sharegpt)")
+	flags.StringVar(&b.extra, "extra-body", "", `JSON object with further parameters for each request; null removes one. Example: {"top_k":1}`)
+	flags.BoolVar(&b.retry, "retry-429", false, "after a 429 wait as long as it says and retry; without this flag the request counts as failed")
+	flags.StringArrayVar(&b.goodput, "goodput", nil, "latency limits a request must meet to count as goodput. Example: ttft:200ms,tpot:50ms,e2e:10s")
+	flags.BoolVar(&b.asJSON, "json", false, "print JSON")
+	flags.StringVar(&b.detail, "detail", "", "write one line of JSON per request to this file")
+	return c
+}
+
+// check reads the flags that are text.
+func (b *serveCommand) check() (err error) {
+	if b.prompts < 0 || b.concurrency < 0 || b.warmup < 0 || b.duration < 0 || b.timeout < 0 {
+		return fmt.Errorf("--num-prompts, --concurrency, --warmup-requests, --duration and --request-timeout must not be negative")
+	}
+	if b.rate != "" {
+		a := &work.Arrivals{Seed: b.work.seed}
+		if a.Rate, err = parseRate(b.rate); err != nil {
+			return fmt.Errorf("--rate is %q; use a number of requests per second such as 4.5, or inf", b.rate)
+		}
+		if a.Burstiness, err = parseRate(b.burstiness); err != nil {
+			return fmt.Errorf("--burstiness is %q; use a number such as 0.5, or inf", b.burstiness)
+		}
+		if err := a.Check(); err != nil {
+			return err
+		}
+		b.arrivals = a
+	}
+	if b.objectives, err = load.ParseObjectives(b.goodput); err != nil {
+		return fmt.Errorf("--goodput: %w", err)
+	}
+	return nil
+}
+
+func parseRate(text string) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err == nil && math.IsNaN(v) {
+		err = strconv.ErrSyntax
+	}
+	return v, err
+}
+
+func (b *serveCommand) run(c *cobra.Command) error {
+	if err := b.check(); err != nil {
+		return err
+	}
+	if err := b.work.check(c.Flags(), b.arrivals != nil); err != nil {
+		return err
+	}
+	if err := b.defaults(c.Flags()); err != nil {
+		return err
+	}
+	var detail *os.File
+	if b.detail != "" { // fails before an hour of load, not after
+		var err error
+		if detail, err = os.Create(b.detail); err != nil {
+			return fmt.Errorf("--detail: %w", err)
+		}
+		defer detail.Close()
+	}
+	report, result, err := b.measure(c)
+	if err != nil {
+		return err
+	}
+	if detail != nil {
+		if err := cmp.Or(load.WriteDetail(detail, result.Records), detail.Close()); err != nil {
+			return fmt.Errorf("--detail: %w", err)
+		}
+	}
+	if b.asJSON {
+		err = cli.PrintJSON(c.OutOrStdout(), report)
+	} else {
+		err = report.WriteText(logtext.NewTerminal(c.OutOrStdout()))
+	}
+	if err == nil && report.Requests.Finished == 0 && !report.Interrupted {
+		fmt.Fprintln(c.ErrOrStderr(), "troupe: no request was completed")
+		return cli.ErrSilent
+	}
+	return err
+}
+
+// defaults sets what depends on other flags.
+func (b *serveCommand) defaults(flags *pflag.FlagSet) error {
+	talks := b.work.turns > 1 || b.work.dataset == "sharegpt"
+	switch b.endpoint {
+	case "":
+		b.endpoint = "completions"
+		if talks {
+			b.endpoint = "chat"
+		}
+	case "chat", "completions":
+	case "/v1/chat/completions", "/v1/completions":
+		b.endpoint = strings.TrimSuffix(strings.TrimPrefix(b.endpoint, "/v1/"), "/completions")
+	default:
+		return fmt.Errorf("--endpoint is %q; use completions or chat", b.endpoint)
+	}
+	if !flags.Changed("ignore-eos") {
+		b.ignoreEOS = b.work.madeUp()
+	}
+	if b.prompts == 0 && b.duration == 0 && b.work.dataset == "random" {
+		b.prompts = 100
+	}
+	if b.concurrency == 0 && b.arrivals == nil && b.work.dataset != "trace" {
+		b.concurrency = 8
+	}
+	server, err := b.server.Client()
+	if err != nil {
+		return err
+	}
+	server.Base.Path = strings.TrimSuffix(strings.TrimSuffix(server.Base.Path, "/"), "/v1")
+	server.Transport = load.NewTransport()
+	b.options = load.ClientOptions{
+		Server: *server, Chat: b.endpoint == "chat", Timeout: b.timeout, Retry: b.retry,
+		Frame: wire.FrameOptions{Model: b.model, Stream: b.stream, Usage: true, IgnoreEOS: b.ignoreEOS, Extra: json.RawMessage(b.extra)},
+	}
+	if _, err := wire.NewFrame(b.options.Frame); err != nil {
+		return fmt.Errorf("--extra-body: %w", err)
+	}
+	return nil
+}
+
+// measure learns what the server accepts, warms it up, and runs the load.
+func (b *serveCommand) measure(c *cobra.Command) (*load.Report, *load.Result, error) {
+	ctx := c.Context()
+	defer b.options.Transport.(*http.Transport).CloseIdleConnections()
+	found, err := load.Learn(ctx, b.options, b.work.wantsIDs())
+	if err != nil {
+		return nil, nil, err
+	}
+	b.found = found
+	b.options.Frame.Model, b.options.Frame.Usage = found.Model, found.Usage
+	b.options.Frame.IgnoreEOS = b.ignoreEOS && found.IgnoreEOS
+	writer, err := b.work.writer(ctx, b.options, found)
+	if err != nil {
+		return nil, nil, err
+	}
+	fitted, err := b.work.fit(c.Flags(), found.Context, writer.Vocab > 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	source, end, err := b.work.open(writer, b.options.Chat)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer end()
+	client, err := load.NewClient(b.options)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := b.prepare(ctx, client, writer); err != nil {
+		return nil, nil, err
+	}
+	run := &load.Load{Client: client, Source: source, Sessions: b.prompts, Concurrency: b.concurrency, Arrivals: b.arrivals, Duration: b.duration, Refusals: b.work.refusals()}
+	stop := showLoad(&run.Live, b.total(source))
+	result, err := run.Run(ctx)
+	stop()
+	if err != nil {
+		return nil, nil, b.work.explain(err)
+	}
+	if b.prompts == 0 && b.duration == 0 {
+		result.Exhausted = false // all of it was wanted
+	}
+	report := load.NewReport(b.setup(c.Flags(), source), result)
+	report.Notes = append(append(b.notes(source, writer), report.Notes...), b.repeated(&report.Tokens)...)
+	if fitted != "" {
+		report.Notes = append([]string{fitted}, report.Notes...)
+	}
+	return report, result, nil
+}
+
+// prepare warms the server up with work of its own, and empties its cache.
+func (b *serveCommand) prepare(ctx context.Context, client *load.Client, writer *work.Writer) error {
+	if b.warmup > 0 {
+		const otherSeed = 0x9e3779b97f4a7c15 // so that the cache then has nothing of the run
+		input, output := 64, 8
+		if room := b.found.Context; room > 0 {
+			input, output = max(min(input, room/2), 1), max(min(output, room/4), 1)
+		}
+		warm := &load.Load{Client: client, Sessions: b.warmup, Concurrency: max(b.concurrency, 1),
+			Source: &work.Random{Seed: b.work.seed ^ otherSeed, Writer: writer, Input: input, Output: output, Ratio: 1, Turns: 1}}
+		result, err := warm.Run(ctx)
+		if err != nil {
+			return err
+		}
+		for _, r := range result.Records {
+			if r.Outcome == load.Failed {
+				return fmt.Errorf("a warm-up request failed: %s: %s; --warmup-requests 0 disables them", r.Failure, r.Message)
+			}
+		}
+	}
+	if b.flush && ctx.Err() == nil {
+		return load.FlushCache(ctx, b.options)
+	}
+	return ctx.Err()
+}
+
+// total is the number of requests, 0 if it is not known.
+func (b *serveCommand) total(source work.Source) int {
+	n := source.Size()
+	if n == 0 || b.prompts > 0 && b.prompts < n {
+		n = b.prompts
+	}
+	if b.duration > 0 || b.work.dataset == "sharegpt" && b.work.turns > 1 {
+		return 0
+	}
+	return n * b.work.turns
+}
+
+func (b *serveCommand) setup(flags *pflag.FlagSet, source work.Source) load.Setup {
+	s := load.Setup{
+		URL: b.options.Base.String(), Endpoint: "/v1/completions", Server: b.found, Work: source.Describe(), Load: b.describe(), Seed: b.work.seed,
+		Stream: b.stream, IgnoreEOS: b.options.Frame.IgnoreEOS, Warmup: b.warmup, Concurrency: b.concurrency, Objectives: b.objectives, Flags: cli.GivenFlags(flags),
+	}
+	if b.options.Chat {
+		s.Endpoint = "/v1/chat/completions"
+	}
+	return s
+}
+
+// describe says when requests arrive.
+func (b *serveCommand) describe() string {
+	limit := ""
+	if b.concurrency > 0 {
+		limit = fmt.Sprintf(", at most %d at once", b.concurrency)
+	}
+	switch {
+	case b.work.dataset == "trace":
+		return "open loop at the trace's times" + limit
+	case b.arrivals == nil:
+		return fmt.Sprintf("closed loop, %d at once", b.concurrency)
+	case math.IsInf(b.arrivals.Rate, 1):
+		return "all at once" + limit
+	}
+	return fmt.Sprintf("open loop, %g requests/s, burstiness %g%s", b.arrivals.Rate, b.arrivals.Burstiness, limit)
+}
+
+// repeated warns if the server has seen the random prompts before.
+func (b *serveCommand) repeated(t *load.Tokens) []string {
+	const share = 0.05 // control tokens and templates are always found
+	if b.work.dataset != "random" || b.work.turns > 1 || float64(t.Cached) <= share*float64(t.Input) {
+		return nil
+	}
+	return []string{"the server already had some of these prompts in its cache from an earlier run with this seed; use another --seed or --flush-cache"}
+}
+
+func (b *serveCommand) notes(source work.Source, writer *work.Writer) []string {
+	notes := append(source.Notes(), b.work.skipped...)
+	if b.work.madeUp() && !b.options.Chat && b.work.turns == 1 && writer.Vocab == 0 {
+		notes = append(notes, "the server does not accept token ids: prompts are words, and their lengths are approximate")
+	}
+	if writer.Vocab > 0 && b.work.vocab == 0 && b.found.Vocab == 0 {
+		notes = append(notes, fmt.Sprintf("the server does not tell its vocabulary size, so token ids are below %d; set it with --vocab-size", assumedVocab))
+	}
+	if b.ignoreEOS && !b.found.IgnoreEOS {
+		notes = append(notes, "the server rejects ignore_eos: answers may be shorter than requested")
+	}
+	return notes
+}

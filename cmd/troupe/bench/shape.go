@@ -1,0 +1,150 @@
+package bench
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/lab/bench"
+	"github.com/troupe-engine/troupe/model"
+	"github.com/troupe-engine/troupe/model/gguf/gguftest"
+)
+
+// shape is a model with random weights in the shape of a real one.
+type shape struct {
+	name   string
+	stored string // type of its weights; empty: that of weight-dtype
+	write  string // GGUF file to keep it in
+	// temporary: the file has no data and is deleted afterwards.
+	temporary bool
+	replaced  []bench.Replaced
+}
+
+func (s *shape) add(flags *pflag.FlagSet) {
+	flags.StringVar(&s.name, "shape", "", "measure random weights in the shape of this model, in the type of --weight-dtype (default bf16): "+strings.Join(shapeNames(), ", "))
+	flags.StringVar(&s.stored, "shape-type", "", "type in which the weights of --shape are stored; --weight-dtype then converts them as usual: "+strings.Join(storedNames(), ", "))
+	flags.StringVar(&s.write, "write-gguf", "", "write the model of --shape to this new file and measure it from there, so that other engines can measure the same")
+}
+
+// mediumType is the mix of types that most files have.
+const mediumType = "q4_k_m"
+
+func storedNames() []string {
+	names := []string{mediumType}
+	for _, d := range gpu.WeightDTypes() {
+		names = append(names, d.String())
+	}
+	return names
+}
+
+func shapeNames() []string { return slices.Sorted(maps.Keys(gguftest.Shapes)) }
+
+// apply makes a file of the shape the model of the settings. remove deletes it
+// if it is temporary.
+func (s *shape) apply(cfg *configs.Config, seed uint64) (remove func(), err error) {
+	remove = func() {}
+	if s.name == "" {
+		if s.write != "" {
+			return nil, fmt.Errorf("--write-gguf needs --shape; use one of %s", strings.Join(shapeNames(), ", "))
+		}
+		return remove, nil
+	}
+	if cfg.Model != "" {
+		return nil, fmt.Errorf("--shape %s and --model %s name two models; remove one of them", s.name, cfg.Model)
+	}
+	m, ok := gguftest.Shapes[s.name]
+	if !ok {
+		return nil, fmt.Errorf("--shape %q is not known; use one of %s", s.name, strings.Join(shapeNames(), ", "))
+	}
+	m.Type, m.Seed = gpu.BF16, seed
+	switch {
+	case s.stored == mediumType:
+		m.Type, m.Medium = gpu.Q4_K, true
+	case s.stored != "":
+		if !slices.Contains(storedNames(), s.stored) {
+			return nil, fmt.Errorf("--shape-type %q is not known; use one of %s", s.stored, strings.Join(storedNames(), ", "))
+		}
+		if m.Type, err = gpu.ParseDType(s.stored); err != nil {
+			return nil, err
+		}
+	case cfg.CPU.WeightDType != "auto":
+		if m.Type, err = gpu.ParseDType(cfg.CPU.WeightDType); err != nil {
+			return nil, err
+		}
+		cfg.CPU.WeightDType = "auto" // the file has this type already
+	}
+	cfg.ServedModelName = cmp.Or(cfg.ServedModelName, s.name)
+	file := m.File()
+	s.replaced = replaced(file)
+	if s.write != "" {
+		if filepath.Ext(s.write) != model.GGUFExtension {
+			return nil, fmt.Errorf("--write-gguf %s: the name must end in %s", s.write, model.GGUFExtension)
+		}
+		if _, err := os.Lstat(s.write); err == nil {
+			return nil, fmt.Errorf("--write-gguf %s: the file exists; use another name, or measure it with --model", s.write)
+		}
+		if err := gguftest.Create(s.write, file); err != nil {
+			return nil, fmt.Errorf("--write-gguf: %w", err)
+		}
+		cfg.Model, cfg.Open.LoadFormat = s.write, model.LoadAuto
+		return remove, nil
+	}
+	dir, err := os.MkdirTemp("", "troupe-bench-")
+	if err != nil {
+		return nil, fmt.Errorf("--shape: %w", err)
+	}
+	remove = func() { os.RemoveAll(dir) }
+	path := filepath.Join(dir, s.name+model.GGUFExtension)
+	if err := gguftest.CreateEmpty(path, file); err != nil {
+		remove()
+		return nil, fmt.Errorf("--shape: %w", err)
+	}
+	s.temporary, cfg.Model, cfg.Open.LoadFormat = true, path, model.LoadDummy
+	return remove, nil
+}
+
+// replaced lists the tensors whose type is not the one asked for.
+func replaced(f gguftest.File) (all []bench.Replaced) {
+	for _, t := range f.Tensors {
+		if t.Type == t.Wanted {
+			continue
+		}
+		r := bench.Replaced{Columns: t.Shape[1], Block: t.Wanted.BlockLen(), Wanted: t.Wanted.String(), Stored: t.Type.String()}
+		i := slices.IndexFunc(all, func(o bench.Replaced) bool {
+			return o.Columns == r.Columns && o.Wanted == r.Wanted && o.Stored == r.Stored
+		})
+		if i < 0 {
+			i, all = len(all), append(all, r)
+		}
+		all[i].Count++
+		if name := layers.ReplaceAllString(t.Name, "blk.*."); !slices.Contains(all[i].Tensors, name) {
+			all[i].Tensors = append(all[i].Tensors, name)
+		}
+	}
+	return all
+}
+
+// layers is the beginning of the names of tensors that every layer has.
+var layers = regexp.MustCompile(`^blk\.\d+\.`)
+
+// replacedNote is the same in a line, empty if there are none.
+func replacedNote(all []bench.Replaced) string {
+	var parts []string
+	for _, r := range all {
+		parts = append(parts, fmt.Sprintf("%d matrices are %s, not %s, because their row length %d is not a multiple of its block size %d (%s)",
+			r.Count, r.Stored, r.Wanted, r.Columns, r.Block, strings.Join(r.Tensors, ", ")))
+	}
+	if parts == nil {
+		return ""
+	}
+	return "some matrices do not have the requested type: " + strings.Join(parts, "; ")
+}

@@ -1,0 +1,179 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/lab/load"
+	"github.com/troupe-engine/troupe/lab/load/work"
+	"github.com/troupe-engine/troupe/lab/trace"
+)
+
+// assumedVocab is a vocabulary that nearly every model exceeds.
+const assumedVocab = 32000
+
+// datasets are the names of --dataset, with the flags that only one of them
+// uses.
+var datasets = map[string][]string{
+	"random":        {"random-input-len", "random-output-len", "random-range-ratio"},
+	"shared-prefix": {"gsp-num-groups", "gsp-prompts-per-group", "gsp-system-prompt-len", "gsp-question-len", "gsp-output-len"},
+	"gsm8k":         {"gsm8k-num-shots", "gsm8k-shots-path", "gsm8k-output-len"},
+	"sharegpt":      {"sharegpt-output-len"},
+	"trace":         {"trace-format", "speed"},
+}
+
+// workload is the flags that choose the requests.
+type workload struct {
+	dataset, path string
+	seed          uint64
+	turns, vocab  int
+
+	random   work.Random
+	shared   work.Shared
+	gsm8k    work.GSM8KOptions
+	sharegpt int
+	format   string
+	speed    float64
+
+	skipped []string // what the reader of the trace skipped
+}
+
+func (w *workload) add(flags *pflag.FlagSet) {
+	flags.StringVar(&w.dataset, "dataset", "random", "kind of requests: "+strings.Join(datasetNames(), ", "))
+	flags.StringVar(&w.path, "dataset-path", "", "file for gsm8k (JSON lines), sharegpt (JSON) or trace")
+	flags.Uint64Var(&w.seed, "seed", 1, "random seed: equal seeds give equal requests at equal times")
+	flags.IntVar(&w.turns, "turns", 1, "turns per conversation; each request includes the previous answers (random, shared-prefix, sharegpt)")
+	flags.IntVar(&w.vocab, "vocab-size", 0, "number of token ids that prompts may use; 0: ask the server")
+	flags.IntVar(&w.random.Input, "random-input-len", 512, "maximum tokens of a random prompt")
+	flags.IntVar(&w.random.Output, "random-output-len", 128, "maximum tokens of its answer")
+	flags.Float64Var(&w.random.Ratio, "random-range-ratio", 1, "ratio of the shortest to the longest length, for both; lengths are uniformly distributed")
+	flags.IntVar(&w.shared.Groups, "gsp-num-groups", 64, "groups of prompts that share a system prompt")
+	flags.IntVar(&w.shared.PerGroup, "gsp-prompts-per-group", 16, "prompts in a group")
+	flags.IntVar(&w.shared.System, "gsp-system-prompt-len", 2048, "tokens of a system prompt")
+	flags.IntVar(&w.shared.Question, "gsp-question-len", 128, "tokens of the question after it")
+	flags.IntVar(&w.shared.Output, "gsp-output-len", 256, "tokens of the answer")
+	flags.IntVar(&w.gsm8k.Shots, "gsm8k-num-shots", 5, "worked examples before each question")
+	flags.StringVar(&w.gsm8k.ShotsFile, "gsm8k-shots-path", "", "file with the examples (default: the first ones of --dataset-path, which are then not asked)")
+	flags.IntVar(&w.gsm8k.Output, "gsm8k-output-len", 512, "maximum tokens of an answer")
+	flags.IntVar(&w.sharegpt, "sharegpt-output-len", 0, "tokens of every answer; 0: about as many as in the recorded answer")
+	flags.StringVar(&w.format, "trace-format", "", "format of the trace: "+strings.Join(trace.Formats(), ", "))
+	flags.Float64Var(&w.speed, "speed", 1, "speed factor: 2 replays the trace twice as fast")
+}
+
+func datasetNames() []string {
+	return []string{"random", "shared-prefix", "gsm8k", "sharegpt", "trace"}
+}
+
+// check refuses flags that would have no effect.
+func (w *workload) check(flags *pflag.FlagSet, open bool) error {
+	if _, known := datasets[w.dataset]; !known {
+		if near := configs.Nearest(w.dataset, datasetNames()); near != "" {
+			return fmt.Errorf("--dataset is %q; did you mean %s?", w.dataset, near)
+		}
+		return fmt.Errorf("--dataset is %q; use one of %s", w.dataset, strings.Join(datasetNames(), ", "))
+	}
+	for name, only := range datasets {
+		for _, flag := range only {
+			if name != w.dataset && flags.Changed(flag) {
+				return fmt.Errorf("--%s requires --dataset %s", flag, name)
+			}
+		}
+	}
+	reads := w.dataset == "gsm8k" || w.dataset == "sharegpt" || w.dataset == "trace"
+	switch {
+	case reads && w.path == "":
+		return fmt.Errorf("--dataset %s requires --dataset-path", w.dataset)
+	case !reads && w.path != "":
+		return fmt.Errorf("--dataset-path is only for gsm8k, sharegpt and trace, but --dataset is %s", w.dataset)
+	case w.turns < 1:
+		return fmt.Errorf("--turns is %d; it must be at least 1", w.turns)
+	case w.turns > 1 && (w.dataset == "gsm8k" || w.dataset == "trace"):
+		return fmt.Errorf("--turns is only for random, shared-prefix and sharegpt, but --dataset is %s", w.dataset)
+	case w.vocab < 0 || w.vocab > 1<<30 || w.vocab > 0 && w.vocab < 16:
+		return fmt.Errorf("--vocab-size is %d; it must be between 16 and 2^30, or 0", w.vocab)
+	case w.dataset == "trace" && open:
+		return errors.New("--rate cannot be used with a trace, which has its own times; change them with --speed")
+	case w.dataset == "trace" && !slices.Contains(trace.Formats(), w.format):
+		return fmt.Errorf("--trace-format is %q; use one of %s", w.format, strings.Join(trace.Formats(), ", "))
+	}
+	w.random.Seed, w.random.Turns = w.seed, w.turns
+	w.shared.Seed, w.shared.Turns = w.seed, w.turns
+	switch w.dataset {
+	case "random":
+		return w.random.Check()
+	case "shared-prefix":
+		return w.shared.Check()
+	case "trace":
+		return (&work.Trace{Speed: w.speed}).Check()
+	}
+	return nil
+}
+
+// madeUp tells whether prompts are meaningless, so that answers have no natural
+// end.
+func (w *workload) madeUp() bool { return w.dataset != "gsm8k" && w.dataset != "sharegpt" }
+
+// wantsIDs tells whether prompts can be token ids. In conversations they cannot:
+// the server's answers are text.
+func (w *workload) wantsIDs() bool { return w.madeUp() && w.turns == 1 }
+
+// writer decides between token ids and words. How many tokens a word is, the
+// server tells.
+func (w *workload) writer(ctx context.Context, o load.ClientOptions, s *load.Server) (*work.Writer, error) {
+	if s.IDs {
+		for _, vocab := range []int{w.vocab, s.Vocab, assumedVocab} {
+			if vocab > 0 {
+				return &work.Writer{Vocab: vocab}, nil
+			}
+		}
+	}
+	writer := &work.Writer{}
+	if !w.madeUp() {
+		return writer, nil
+	}
+	sample := func(n int) string {
+		s, _ := (&work.Random{Seed: w.seed + 1, Writer: writer, Input: n, Output: 1, Ratio: 1, Turns: 1}).Next()
+		return s.Turns[0].Text
+	}
+	perWord, err := load.Calibrate(ctx, o, sample)
+	return &work.Writer{TokensPerWord: perWord}, err
+}
+
+// open opens the source of requests. The caller calls end.
+func (w *workload) open(writer *work.Writer, chat bool) (s work.Source, end func(), err error) {
+	end = func() {}
+	switch w.dataset {
+	case "random":
+		w.random.Writer = writer
+		return &w.random, end, nil
+	case "shared-prefix":
+		w.shared.Writer, w.shared.Chat = writer, chat
+		return &w.shared, end, nil
+	case "gsm8k":
+		w.gsm8k.File = w.path
+		s, err = work.OpenGSM8K(w.gsm8k)
+	case "sharegpt":
+		s, err = work.OpenShareGPT(work.ShareGPTOptions{File: w.path, Seed: w.seed, Turns: w.turns, Output: w.sharegpt})
+	default:
+		var r trace.Reader
+		r, err = trace.OpenWith(w.path, w.format, trace.Options{Seed: w.seed, Warn: func(note string) { w.skipped = append(w.skipped, note) }})
+		if errors.Is(err, os.ErrNotExist) {
+			err = fmt.Errorf("%s: no such file", w.path)
+		}
+		if err == nil {
+			end = func() { _ = r.Close() }
+			s = &work.Trace{From: r, Name: w.path, Writer: writer, Speed: w.speed}
+		}
+	}
+	if err != nil {
+		return nil, end, fmt.Errorf("--dataset-path: %w", err)
+	}
+	return s, end, nil
+}

@@ -1,0 +1,48 @@
+package chat
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/troupe-engine/troupe/cmd/troupe/cli"
+	"github.com/troupe-engine/troupe/testkit/commandline"
+)
+
+func TestChatHoldsAConversation(t *testing.T) {
+	out := commandline.MustRun(t, cli.Root("test", New()), "Hello!\n/history\n/reset\n/history\n/nonsense\n/system Be brief.\nHi\n/quit\nnever read\n", "chat", "--temperature", "0", "--max-tokens", "12")
+	for _, want := range []string{"user: Hello!", "assistant: ", "(conversation cleared)", "Unknown command /nonsense", "(new conversation)"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the conversation lacks %q:\n%s", want, out)
+		}
+	}
+	if strings.Count(out, "user: Hello!") != 1 || strings.Contains(out, "never read") {
+		t.Errorf("reset or quit had no effect:\n%s", out)
+	}
+}
+
+// interrupting stops the answer at its first text, as Ctrl-C does.
+type interrupting struct {
+	text bytes.Buffer
+	once sync.Once
+	stop *cli.Interrupts
+}
+
+func (w *interrupting) Write(p []byte) (int, error) {
+	w.once.Do(func() { w.stop.Interrupt() })
+	return w.text.Write(p)
+}
+
+func TestAnInterruptEndsTheAnswerAndNotTheChat(t *testing.T) {
+	ctx, interrupts := cli.WithInterrupts(t.Context())
+	out := &interrupting{stop: interrupts}
+	err := commandline.Execute(ctx, cli.Root("test", New()), "Tell me a story\n/history\nHello\n/history\n/quit\n", out, io.Discard, "chat", "--temperature", "0", "--max-tokens", "60")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := out.text.String(); !strings.Contains(text, "(stopped; this turn was discarded)") || strings.Contains(text, "user: Tell me a story") || !strings.Contains(text, "user: Hello") {
+		t.Errorf("the conversation was\n%s", text)
+	}
+}

@@ -1,0 +1,112 @@
+// Package cli is what the commands of the binary share: the root command,
+// settings, logs, an engine for one command, and how results are printed.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/troupe-engine/troupe/configs"
+)
+
+// ErrSilent ends the process with status 1 after the command has printed why.
+var ErrSilent = errors.New("failed")
+
+// Root is the command that has all others below it. Commands find the version
+// in Root().Version.
+func Root(version string, commands ...*cobra.Command) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "troupe",
+		Short: "A serving engine for language models: one binary, an OpenAI-compatible API",
+		Long: "Troupe serves language models over an OpenAI-compatible API.\n\n" +
+			"  troupe serve                     serve the embedded model on 127.0.0.1:30000\n" +
+			"  troupe serve --model PATH        serve a Hugging Face model directory or a GGUF file\n" +
+			"  troupe chat                      chat with a model in the terminal",
+		SilenceUsage: true, SilenceErrors: true,
+		Version: version,
+	}
+	root.SetVersionTemplate("troupe {{.Version}}\n")
+	root.PersistentFlags().String("config", "", "file with settings: YAML, TOML or JSON (or set TROUPE_CONFIG)")
+	root.SetFlagErrorFunc(suggestFlag)
+	root.AddCommand(commands...)
+	return root
+}
+
+// suggestFlag names the nearest flag when one is mistyped, and the type of a
+// flag whose value cannot be read.
+func suggestFlag(c *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		f := invalid.GetFlag()
+		return fmt.Errorf("--%s is %q, want %s", f.Name, invalid.GetValue(), configs.Wanted(f.Value.Type()))
+	}
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !unknown {
+		return err
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if near := configs.Nearest(name, names); near != "" {
+		return fmt.Errorf("%w; did you mean --%s?", err, near)
+	}
+	return fmt.Errorf("%w; `%s --help` lists the flags", err, c.CommandPath())
+}
+
+// Config reads the settings of a command: file, environment, flags.
+func Config(c *cobra.Command) (*configs.Config, []configs.Value, error) {
+	return ConfigFrom(c, c.Flags())
+}
+
+// ConfigFrom is Config for a command whose flags are not all settings.
+func ConfigFrom(c *cobra.Command, settings *pflag.FlagSet) (*configs.Config, []configs.Value, error) {
+	file, err := c.Flags().GetString("config")
+	if err != nil {
+		return nil, nil, err
+	}
+	source := "flag --config"
+	if file == "" {
+		file, source = configs.DefaultFile(), "environment TROUPE_CONFIG"
+	}
+	cfg, values, err := configs.Load(file, settings)
+	if errors.As(err, new(*fs.PathError)) {
+		err = fmt.Errorf("%w (%s)", err, source)
+	}
+	return cfg, values, err
+}
+
+// RefuseFlags fails if one of these flags was given. why completes a sentence
+// that begins with the flag.
+func RefuseFlags(c *cobra.Command, names []string, why string) error {
+	for _, name := range names {
+		if c.Flags().Changed(name) {
+			return fmt.Errorf("--%s %s", name, why)
+		}
+	}
+	return nil
+}
+
+// UnknownValue adds to the error of a flag the known value that is nearest to
+// the one given.
+func UnknownValue(flag string, err error, value string, known []string) error {
+	if near := configs.Nearest(value, known); near != "" && near != value {
+		return fmt.Errorf("%s: %w; did you mean %s?", flag, err, near)
+	}
+	return fmt.Errorf("%s: %w", flag, err)
+}
+
+// GivenFlags are the values of the flags that were set, by name. API keys are
+// left out: reports get pasted.
+func GivenFlags(flags *pflag.FlagSet) map[string]string {
+	set := map[string]string{}
+	flags.Visit(func(f *pflag.Flag) {
+		if !strings.HasSuffix(f.Name, "api-key") {
+			set[f.Name] = f.Value.String()
+		}
+	})
+	return set
+}

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-engine/troupe/cmd/troupe/node"
+	"github.com/troupe-engine/troupe/configs"
+)
+
+// OpenNode loads the model and starts the engine.
+func OpenNode(c *cobra.Command, cfg *configs.Config, log zerolog.Logger) (*node.Node, error) {
+	return node.Open(c.Context(), node.Options{Config: cfg, Log: log, Version: c.Root().Version, Progress: LoadProgress()})
+}
+
+// WithNode runs f on an engine of the command's settings and stops it after.
+func WithNode(c *cobra.Command, f func(context.Context, *node.Node) error) (err error) {
+	cfg, _, err := Config(c)
+	if err != nil {
+		return err
+	}
+	n, err := OpenNode(c, cfg, QuietLogger(c, cfg))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.CloseInTime(c.Context())) }()
+	return f(c.Context(), n)
+}
+
+// AddSamplingFlags declares the sampling parameters of generate and chat. What
+// is not given comes from sampling-defaults.
+func AddSamplingFlags(c *cobra.Command, s *node.Sampling) {
+	c.Flags().IntVar(&s.MaxTokens, "max-tokens", 0, "maximum number of tokens to generate; 0: until the context is full")
+	c.Flags().Float64Var(&s.Temperature, "temperature", 0, "randomness; 0: always the most likely token; default: the model's")
+	c.Flags().Float64Var(&s.TopP, "top-p", 0, "sample from the most likely tokens with this total probability; default: the model's")
+	c.Flags().IntVar(&s.TopK, "top-k", 0, "sample from this many most likely tokens; 0: all; default: the model's")
+	c.Flags().Uint64Var(&s.Seed, "seed", 0, "seed for repeatable output; default: random")
+	s.Set = c.Flags().Changed
+}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+)
+
+// Interrupts has the function that the next interrupt calls instead of ending
+// the command; nil for none.
+type Interrupts struct {
+	stop atomic.Pointer[context.CancelFunc]
+}
+
+type interruptsKey struct{}
+
+// WithInterrupts is a context for CatchInterrupt.
+func WithInterrupts(ctx context.Context) (context.Context, *Interrupts) {
+	i := &Interrupts{}
+	return context.WithValue(ctx, interruptsKey{}, i), i
+}
+
+// WithSignals ends the context at SIGTERM or SIGINT, and the process at the
+// second one. Between CatchInterrupt and its release an interrupt only calls
+// the function given there.
+func WithSignals(ctx context.Context) context.Context {
+	ctx, caught := WithInterrupts(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		for s := range signals {
+			switch {
+			case s == os.Interrupt && caught.Interrupt():
+			case ctx.Err() != nil:
+				os.Exit(1)
+			default:
+				cancel()
+			}
+		}
+	}()
+	return ctx
+}
+
+// Interrupt calls the function and reports whether there was one.
+func (i *Interrupts) Interrupt() bool {
+	stop := i.stop.Swap(nil)
+	if stop != nil {
+		(*stop)()
+	}
+	return stop != nil
+}
+
+// CatchInterrupt makes the next interrupt call stop, until release.
+func CatchInterrupt(ctx context.Context, stop context.CancelFunc) (release func()) {
+	caught, ok := ctx.Value(interruptsKey{}).(*Interrupts)
+	if !ok {
+		return func() {}
+	}
+	caught.stop.Store(&stop)
+	return func() { caught.stop.Store(nil) }
+}

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"github.com/mattn/go-colorable"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/telemetry/logtext"
+)
+
+// Logger writes text to a terminal and JSON elsewhere, always to stderr: stdout
+// belongs to results.
+func Logger(c *configs.Config) zerolog.Logger {
+	level, err := zerolog.ParseLevel(c.LogLevel)
+	if err != nil {
+		level = zerolog.InfoLevel // validated before
+	}
+	zerolog.TimeFieldFormat = time.RFC3339Nano
+	terminal, out := IsTerminal(os.Stderr), io.Writer(os.Stderr)
+	if terminal {
+		out = colorable.NewColorable(os.Stderr) // colours on Windows
+	}
+	return newLog(out, c.LogFormat == "text" || c.LogFormat == "auto" && terminal, terminal).Level(level).With().Timestamp().Logger()
+}
+
+// QuietLogger is Logger for a command that does not serve: it logs warnings
+// only, unless the user gives --log-level.
+func QuietLogger(c *cobra.Command, cfg *configs.Config) zerolog.Logger {
+	log := Logger(cfg)
+	if !c.Flags().Changed("log-level") {
+		log = log.Level(zerolog.WarnLevel)
+	}
+	return log
+}
+
+// newLog writes lines of text or of JSON. Neither contains characters that
+// steer a terminal, except for the log's own colours.
+func newLog(out io.Writer, text, colours bool) zerolog.Logger {
+	if !text {
+		return zerolog.New(logtext.NewWriter(out, false))
+	}
+	return zerolog.New(zerolog.ConsoleWriter{Out: logtext.NewWriter(out, colours), TimeFormat: "15:04:05", NoColor: !colours,
+		FormatPrepare: func(line map[string]any) error {
+			// The message alone is written as it is; values are quoted. With
+			// colours, an escape sequence in it would pass the writer.
+			if message, ok := line[zerolog.MessageFieldName].(string); ok {
+				line[zerolog.MessageFieldName] = logtext.Escape(message)
+			}
+			return nil
+		}})
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/troupe-engine/troupe/internal/units"
+	"github.com/troupe-engine/troupe/telemetry/logtext"
+)
+
+// IsTerminal tells whether a file is a terminal.
+func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// Filter is how a model's text is written to out: unchanged, but to a terminal
+// without characters that steer it.
+func Filter(out io.Writer) func(string) string {
+	if f, ok := out.(*os.File); ok && IsTerminal(f) {
+		return logtext.Prose
+	}
+	return func(text string) string { return text }
+}
+
+// PrintJSON writes a value over several lines.
+func PrintJSON(w io.Writer, v any) error { return encode(w, v, "  ") }
+
+// PrintJSONLine writes a value in one line.
+func PrintJSONLine(w io.Writer, v any) error { return encode(w, v, "") }
+
+func encode(w io.Writer, v any, indent string) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	return e.Encode(v)
+}
+
+// Status is one line on stderr that shows how far long work is. It writes
+// nothing if stderr is not a terminal.
+type Status struct {
+	began, shown time.Time
+	on           bool
+}
+
+// NewStatus starts with an empty line.
+func NewStatus() *Status { return &Status{began: time.Now(), on: IsTerminal(os.Stderr)} }
+
+// Show replaces the line. Work that ends within 300 ms shows nothing, and a
+// line stays for at least 100 ms.
+func (s *Status) Show(format string, args ...any) {
+	now := time.Now()
+	if !s.on || now.Sub(s.began) < 300*time.Millisecond || now.Sub(s.shown) < 100*time.Millisecond {
+		return
+	}
+	s.shown = now
+	fmt.Fprintf(os.Stderr, "\r\x1b[K"+format, args...)
+}
+
+// Clear removes the line.
+func (s *Status) Clear() {
+	if !s.shown.IsZero() {
+		fmt.Fprint(os.Stderr, "\r\x1b[K")
+	}
+	s.shown = time.Time{}
+}
+
+// LoadProgress shows how much of the weights is loaded.
+func LoadProgress() func(done, total int64) {
+	s := NewStatus()
+	return func(done, total int64) {
+		if done >= total {
+			s.Clear()
+			return
+		}
+		s.Show("loading weights: %3d %% of %s", done*100/max(total, 1), units.Bytes(total))
+	}
+}

@@ -1,0 +1,109 @@
+// Package remote is a running server as the commands top and inspect see it: the
+// flags that name it, what it tells of itself, and views of that.
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/troupe-engine/troupe/lab/client"
+	"github.com/troupe-engine/troupe/telemetry"
+)
+
+const (
+	// DefaultURL is where `troupe serve` listens by default.
+	DefaultURL = "http://127.0.0.1:30000"
+	// MinInterval is the shortest time between two readings of a server.
+	MinInterval = 10 * time.Millisecond
+	// timeout is how long a server may take for an answer.
+	timeout = 10 * time.Second
+)
+
+// Server is a server that flags name.
+type Server struct {
+	URL, key, adminKey string
+}
+
+// AddFlags declares the flags. With an empty fallback the server is optional.
+func (s *Server) AddFlags(flags *pflag.FlagSet, fallback string) {
+	usage := "address of a running server. Example: " + DefaultURL
+	if fallback != "" {
+		usage = "address of a running server (or set TROUPE_URL)"
+		if u := os.Getenv("TROUPE_URL"); u != "" {
+			fallback = u
+		}
+	}
+	flags.StringVar(&s.URL, "url", fallback, usage)
+	flags.StringVar(&s.key, "api-key", "", "API key of that server (or set TROUPE_API_KEY)")
+	flags.StringVar(&s.adminKey, "admin-api-key", "", "admin key of that server, which allows every request (or set TROUPE_ADMIN_API_KEY)")
+}
+
+// HasKey tells whether a flag gives a key.
+func (s *Server) HasKey() bool { return s.key+s.adminKey != "" }
+
+// Client is the server with the key to send: a flag goes before the
+// environment, and the admin key, which allows every request, before the other.
+func (s *Server) Client() (*client.Server, error) {
+	base, err := client.ParseURL(s.URL)
+	if err != nil {
+		return nil, fmt.Errorf("--url: %w", err)
+	}
+	first, _, _ := strings.Cut(os.Getenv("TROUPE_API_KEY"), ",")
+	for _, key := range []string{s.adminKey, s.key, os.Getenv("TROUPE_ADMIN_API_KEY"), strings.TrimSpace(first)} {
+		if key != "" {
+			return &client.Server{Base: base, Key: key}, nil
+		}
+	}
+	return &client.Server{Base: base}, nil
+}
+
+// Get reads one document. The error says what to do.
+func (s *Server) Get(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	c, err := s.Client()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return c.Get(ctx, path, query)
+}
+
+// Status is what /server_info says, as far as views use it.
+type Status struct {
+	Version string
+	Uptime  float64 `json:"uptime_seconds"`
+	Ready   bool
+	Model   struct{ ID string }
+	Device  struct{ Kind, Name string }
+	Memory  struct {
+		MaxTokens int64 `json:"max_total_num_tokens"`
+		PageSize  int64 `json:"page_size"`
+		Pages     int64 `json:"num_pages"`
+		Stats     *telemetry.MemoryStats
+	}
+	Scheduler struct {
+		MaxRunning int `json:"max_running_requests"`
+	}
+	Metrics    map[string]float64
+	Histograms map[string]telemetry.Histogram
+}
+
+// Status reads /server_info.
+func (s *Server) Status(ctx context.Context) (*Status, error) {
+	body, err := s.Get(ctx, "/server_info", nil)
+	if err != nil {
+		return nil, err
+	}
+	status := &Status{}
+	if err := json.Unmarshal(body, status); err != nil || status.Memory.Stats == nil {
+		return nil, fmt.Errorf("%s is not a Troupe server of this version: its /server_info has no memory statistics", s.URL)
+	}
+	return status, nil
+}

@@ -1,0 +1,110 @@
+package remote
+
+import (
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/telemetry"
+)
+
+// View is what `troupe top` shows: the state at one moment, and rates and
+// latencies over the window since the reading before.
+type View struct {
+	URL     string  `json:"url"`
+	Model   string  `json:"model"`
+	Device  string  `json:"device"`
+	Version string  `json:"version"`
+	Ready   bool    `json:"ready"`
+	Uptime  float64 `json:"uptime_seconds"`
+	// Window is how many seconds the rates and latencies cover.
+	Window   float64               `json:"window_seconds"`
+	Memory   telemetry.MemoryStats `json:"memory"`
+	Requests RequestCounts         `json:"requests"`
+	Rates    Rates                 `json:"per_second"`
+	Cache    CacheRatios           `json:"cache"`
+	TTFT     Latency               `json:"time_to_first_token"`
+	ITL      Latency               `json:"inter_token_latency"`
+
+	tokensTotal int64 // of the pool
+}
+
+// RequestCounts are numbers of requests now.
+type RequestCounts struct {
+	Open       int `json:"open"` // in intake's table
+	Waiting    int `json:"waiting"`
+	Running    int `json:"running"`
+	Retracted  int `json:"retracted"` // waiting to run again
+	MaxRunning int `json:"max_running"`
+}
+
+// Rates are per second of the window.
+type Rates struct {
+	PromptTokens     float64 `json:"prompt_tokens"`
+	GenerationTokens float64 `json:"generation_tokens"`
+	EvictedTokens    float64 `json:"evicted_tokens"`
+	Retractions      float64 `json:"retractions"`
+	Requests         float64 `json:"requests"`
+	Steps            float64 `json:"steps"`
+}
+
+// CacheRatios are hit tokens over query tokens; null if nothing was looked up.
+type CacheRatios struct {
+	Window     *float64 `json:"hit_rate_window"`
+	SinceStart *float64 `json:"hit_rate_since_start"`
+}
+
+// Latency describes the samples of the window, in seconds; null without any.
+type Latency struct {
+	Count uint64   `json:"count"`
+	Mean  *float64 `json:"mean"`
+	P50   *float64 `json:"p50"`
+	P99   *float64 `json:"p99"`
+}
+
+// NewView compares two readings of a server. After a restart in between, the
+// window is the time since then.
+func NewView(url string, before, now *Status) View {
+	v := View{
+		URL: url, Model: now.Model.ID, Device: now.Device.Name, Version: now.Version, Ready: now.Ready, Uptime: now.Uptime,
+		Window: now.Uptime - before.Uptime, Memory: *now.Memory.Stats, tokensTotal: now.Memory.MaxTokens,
+	}
+	if v.Window <= 0 {
+		before, v.Window = &Status{}, now.Uptime
+	}
+	count := func(m messages.Metric) int { return int(now.Metrics[string(m)]) }
+	v.Requests = RequestCounts{count(messages.RequestsOpen), count(messages.RequestsWaiting), count(messages.RequestsRunning),
+		count(messages.RequestsRetracted), now.Scheduler.MaxRunning}
+	delta := func(m messages.Metric) float64 { return now.Metrics[string(m)] - before.Metrics[string(m)] }
+	rate := func(m messages.Metric) float64 {
+		if v.Window <= 0 {
+			return 0
+		}
+		return delta(m) / v.Window
+	}
+	v.Rates = Rates{rate(messages.PromptTokens), rate(messages.GenerationTokens), rate(messages.EvictedTokens),
+		rate(messages.Retractions), rate(messages.RequestsTotal), rate(messages.Steps)}
+	v.Cache.SinceStart = v.Memory.HitRate
+	if asked := delta(messages.CacheQueryTokens); asked > 0 {
+		ratio := delta(messages.CacheHitTokens) / asked
+		v.Cache.Window = &ratio
+	}
+	v.TTFT = newLatency(messages.TimeToFirstToken, before, now)
+	v.ITL = newLatency(messages.InterTokenLatency, before, now)
+	return v
+}
+
+func newLatency(m messages.Metric, before, now *Status) Latency {
+	h := now.Histograms[string(m)].Since(before.Histograms[string(m)])
+	if h.Count == 0 {
+		return Latency{}
+	}
+	mean := h.Sum / float64(h.Count)
+	l := Latency{Count: h.Count, Mean: &mean}
+	for _, q := range []struct {
+		at float64
+		to **float64
+	}{{.5, &l.P50}, {.99, &l.P99}} {
+		if value, ok := h.Quantile(q.at); ok {
+			*q.to = &value
+		}
+	}
+	return l
+}

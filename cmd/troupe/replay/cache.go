@@ -1,0 +1,211 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/troupe-engine/troupe/cmd/troupe/cli"
+	"github.com/troupe-engine/troupe/lab/cachereplay"
+	"github.com/troupe-engine/troupe/lab/trace"
+)
+
+// cacheFlags are the flags of `troupe replay --cache-only`.
+type cacheFlags struct {
+	capacities     []int
+	evictions      []string
+	index          string
+	history        int
+	compare        bool
+	byConversation bool
+}
+
+func (f *cacheFlags) add(flags *pflag.FlagSet) {
+	flags.IntSliceVar(&f.capacities, "capacity", []int{0}, "cache capacity in blocks, comma-separated; 0: unlimited")
+	flags.StringSliceVar(&f.evictions, "eviction", []string{"lru"}, "eviction policies, comma-separated: "+strings.Join(cachereplay.Names(), ", ")+
+		". All evict leaves of the radix tree, except two references on a table of blocks: fifo also evicts inner blocks (--index tree: "+
+		"only leaves); belady knows the future, for which it reads the trace twice and keeps 4 bytes per block")
+	flags.StringVar(&f.index, "index", string(cachereplay.AutoIndex), "data structure: auto, tree, blocks")
+	flags.IntVar(&f.history, "eviction-history", cachereplay.DefaultHistory, "number of evicted blocks whose uses policies remember")
+	flags.BoolVar(&f.compare, "compare", false, "add lru and belady, and show how much of the gap between them each policy closes")
+	flags.BoolVar(&f.byConversation, "by-conversation", false, "distribution of per-conversation hit ratios with an unlimited cache each")
+}
+
+// cacheRow is one line of the answer.
+type cacheRow struct {
+	cachereplay.Result
+	// GapClosed is the share of the way from lru to belady at the same
+	// capacity; absent when one of them was not replayed or they are equal.
+	GapClosed *float64 `json:"gap_closed,omitempty"`
+}
+
+func (f *command) runCacheOnly(c *cobra.Command) error {
+	if f.cache.byConversation {
+		return f.runByConversation(c)
+	}
+	if f.cache.compare {
+		f.cache.evictions = append([]string{"lru"}, append(f.cache.evictions, cachereplay.Belady)...)
+	}
+	f.cache.capacities, f.cache.evictions = distinct(f.cache.capacities), distinct(f.cache.evictions)
+	if err := f.cache.check(); err != nil {
+		return err
+	}
+	replays, err := f.replays(c)
+	if err != nil {
+		return err
+	}
+	err = f.each(c, "replaying", func(r *trace.Request) error {
+		for _, p := range replays {
+			if err := p.Step(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	rows := make([]cacheRow, len(replays))
+	for i, p := range replays {
+		if rows[i].Result, err = p.Result(); errors.Is(err, cachereplay.ErrNoBlocks) {
+			return fmt.Errorf("--trace %s: %w", f.trace, err)
+		} else if err != nil {
+			return fmt.Errorf("--capacity: %w", err)
+		}
+	}
+	closeGaps(rows)
+	if f.asJSON {
+		return cli.PrintJSON(c.OutOrStdout(), map[string]any{"trace": f.trace, "format": f.format, "results": rows})
+	}
+	return f.cache.print(c.OutOrStdout(), rows)
+}
+
+// check refuses values before a long trace is read.
+func (f *cacheFlags) check() error {
+	names := cachereplay.Names()
+	for _, name := range f.evictions {
+		if !slices.Contains(names, name) {
+			return cli.UnknownValue("--eviction", fmt.Errorf("%q is not known; use one of %s", name, strings.Join(names, ", ")), name, names)
+		}
+	}
+	for _, capacity := range f.capacities {
+		if capacity < 0 {
+			return fmt.Errorf("--capacity is %d; it must be positive, or 0 for unlimited", capacity)
+		}
+	}
+	if f.history < 1 {
+		return fmt.Errorf("--eviction-history is %d; it must be at least 1", f.history)
+	}
+	return nil
+}
+
+// replays makes a cache for each capacity and eviction, in this order.
+func (f *command) replays(c *cobra.Command) ([]*cachereplay.Replay, error) {
+	var all []*cachereplay.Replay
+	future := cachereplay.NewFuture()
+	for _, capacity := range f.cache.capacities {
+		for _, eviction := range f.cache.evictions {
+			p, err := cachereplay.New(cachereplay.Options{Eviction: eviction, Capacity: capacity,
+				Index: cachereplay.Index(f.cache.index), History: f.cache.history, Future: future})
+			if err != nil {
+				return nil, fmt.Errorf("--eviction, --capacity or --index: %w", err)
+			}
+			all = append(all, p)
+		}
+	}
+	if !slices.Contains(f.cache.evictions, cachereplay.Belady) {
+		return all, nil
+	}
+	if info, err := os.Stat(f.trace); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, fmt.Errorf("--trace %s cannot be read twice, as belady requires; save it to a file, or use other policies", f.trace)
+	}
+	return all, f.each(c, "reading ahead for belady", func(r *trace.Request) error {
+		future.Add(r)
+		return nil
+	})
+}
+
+// closeGaps fills in GapClosed.
+func closeGaps(rows []cacheRow) {
+	at := func(capacity int, eviction string) *cacheRow {
+		i := slices.IndexFunc(rows, func(r cacheRow) bool { return r.Capacity == capacity && r.Eviction == eviction })
+		if i < 0 {
+			return nil
+		}
+		return &rows[i]
+	}
+	for i := range rows {
+		r := &rows[i]
+		lru, belady := at(r.Capacity, "lru"), at(r.Capacity, cachereplay.Belady)
+		if lru == nil || belady == nil || belady.Hits <= lru.Hits || r.Eviction == "lru" || r.Eviction == cachereplay.Belady {
+			continue
+		}
+		share := float64(r.Hits-lru.Hits) / float64(belady.Hits-lru.Hits)
+		r.GapClosed = &share
+	}
+}
+
+func (f *cacheFlags) print(out io.Writer, rows []cacheRow) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "capacity\teviction\tindex\thit blocks\tall blocks\tratio\tevicted\tgap closed\t\n")
+	var notes []string
+	for _, r := range rows {
+		capacity, gap := fmt.Sprint(r.Capacity), "-"
+		if r.Capacity == 0 {
+			capacity = "unlimited"
+		}
+		if r.GapClosed != nil {
+			gap = fmt.Sprintf("%.1f %%", *r.GapClosed*100)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%.5f\t%d\t%s\t\n", capacity, r.Eviction, r.Index, r.Hits, r.Blocks, r.HitRatio, r.Evicted, gap)
+		if r.Oversized > 0 {
+			notes = append(notes, fmt.Sprintf("note: %d of %d requests have more blocks than the capacity %d (the first on line %d); only part of them stays cached\n",
+				r.Oversized, r.Requests, r.Capacity, r.OversizedLine))
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, strings.Join(distinct(notes), ""))
+	return err
+}
+
+func (f *command) runByConversation(c *cobra.Command) error {
+	conversations, err := cachereplay.NewConversations()
+	if err != nil {
+		return err
+	}
+	if err := f.each(c, "replaying", conversations.Step); err != nil {
+		return err
+	}
+	s, err := conversations.Spread()
+	if err != nil {
+		return fmt.Errorf("--by-conversation: %w", err)
+	}
+	if f.asJSON {
+		return cli.PrintJSON(c.OutOrStdout(), s)
+	}
+	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "conversations\tmin\tp25\tmedian\tp75\tmax\tmean\t\n")
+	fmt.Fprintf(w, "%d\t%.1f %%\t%.1f %%\t%.1f %%\t%.1f %%\t%.1f %%\t%.1f %%\t\n", s.Conversations,
+		s.Min*100, s.P25*100, s.Median*100, s.P75*100, s.Max*100, s.Mean*100)
+	return w.Flush()
+}
+
+// distinct drops repeated values.
+func distinct[T comparable](list []T) []T {
+	var out []T
+	for _, v := range list {
+		if !slices.Contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}

@@ -1,0 +1,205 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/troupe-engine/troupe/cmd/troupe/cli"
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/internal/paging"
+	"github.com/troupe-engine/troupe/lab/costmodel"
+	"github.com/troupe-engine/troupe/lab/plot"
+	"github.com/troupe-engine/troupe/lab/replay"
+	"github.com/troupe-engine/troupe/memory/radix/policies"
+	"github.com/troupe-engine/troupe/model/config"
+	"github.com/troupe-engine/troupe/sched/former"
+	"github.com/troupe-engine/troupe/sched/queue"
+	"github.com/troupe-engine/troupe/sched/route"
+)
+
+// engineFlags are the flags of `troupe replay` without --cache-only.
+type engineFlags struct {
+	gpu, shape, modelConfig string
+	plot                    string
+	aging                   time.Duration
+	opt                     replay.Options
+}
+
+// onlyEngine are the flags that have no effect with --cache-only.
+var onlyEngine = []string{"gpu", "model-shape", "model-config", "replicas", "routing", "policy", "kv-tokens", "page-size", "speed",
+	"mem-fraction-static", "max-running-requests", "max-prefill-tokens", "chunked-prefill-size",
+	"inter-token-latency-target", "schedule-aging", "disable-overlap-schedule", "disable-radix-cache", "plot"}
+
+// onlyCache are the flags that need --cache-only.
+var onlyCache = []string{"capacity", "index", "eviction-history", "compare", "by-conversation"}
+
+func (f *engineFlags) add(flags *pflag.FlagSet) {
+	o := &f.opt
+	flags.StringVar(&f.gpu, "gpu", costmodel.Names()[0], "device to simulate: "+strings.Join(costmodel.Names(), ", "))
+	flags.StringVar(&f.shape, "model-shape", costmodel.ModelNames()[0], "built-in model shape: "+strings.Join(costmodel.ModelNames(), ", "))
+	flags.StringVar(&f.modelConfig, "model-config", "", "take the shape from the config.json of this Hugging Face directory instead")
+	flags.IntVar(&o.Replicas, "replicas", 1, "number of engines, each on its own device")
+	flags.StringVar(&o.Routing, "routing", route.CacheAware, "how requests are distributed to replicas: "+strings.Join(route.Policies(), ", "))
+	flags.StringVar(&o.Policy, "policy", "fcfs", "schedule-policy of the engines: "+strings.Join(queue.Policies(), ", "))
+	flags.IntVar(&o.KVTokens, "kv-tokens", 0, "tokens in each engine's KV pool; 0: as many as fit into the device's memory")
+	flags.IntVar(&o.PageSize, "page-size", 64, "tokens in a page of the KV pool, a power of two")
+	flags.Float64Var(&o.Speed, "speed", 1, "speed factor: 2 replays the trace twice as fast")
+	flags.Float64Var(&o.MemFraction, "mem-fraction-static", 0, "share of the device's memory for weights, workspace and KV pool; 0: the device's default")
+	flags.IntVar(&o.MaxRunning, "max-running-requests", 0, "maximum number of running requests per engine; 0: the pool's default")
+	flags.IntVar(&o.MaxPrefillTokens, "max-prefill-tokens", former.DefaultMaxPrefillTokens, "maximum tokens per step")
+	flags.IntVar(&o.ChunkedPrefillSize, "chunked-prefill-size", 0, "maximum prompt tokens of a long prompt per step; 0: the device's default; -1: no chunks")
+	flags.DurationVar(&o.LatencyTarget, "inter-token-latency-target", 0, "target for the 99th percentile of the time between two tokens; 0: no target. Example: 50ms")
+	flags.DurationVar(&f.aging, "schedule-aging", time.Minute, "time after which a waiting request goes before all younger ones; 0: never")
+	flags.BoolVar(&o.DisableOverlap, "disable-overlap-schedule", false, "plan a step only after the previous one is done")
+	flags.BoolVar(&o.CacheDisabled, "disable-radix-cache", false, "disable the prefix cache")
+	flags.StringVar(&f.plot, "plot", "", "draw KV pages, latencies and queues over time into this .svg or .png")
+}
+
+// runEngine replays whole engines.
+func (f *command) runEngine(c *cobra.Command) error {
+	if err := cli.RefuseFlags(c, onlyCache, "requires --cache-only; --kv-tokens sets the size of an engine's pool"); err != nil {
+		return err
+	}
+	opt, err := f.engine.options()
+	if err != nil {
+		return err
+	}
+	if opt.Eviction, err = f.engineEviction(); err != nil {
+		return err
+	}
+	opt.Seed, opt.Limit = f.seed, f.limit
+	if err := f.engine.checkPlot(); err != nil {
+		return err
+	}
+	from, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	status := cli.NewStatus()
+	opt.Progress = func(p replay.Progress) {
+		read := ""
+		if p.Bytes > 0 {
+			read = fmt.Sprintf("%3d %% of the trace read, ", p.Read*100/p.Bytes)
+		}
+		status.Show("replaying: %s%d requests in %v of virtual time", read, p.Requests, time.Duration(p.Seconds)*time.Second)
+	}
+	start := time.Now()
+	report, err := replay.Run(c.Context(), from, opt)
+	took := time.Since(start)
+	status.Clear()
+	if err != nil {
+		return err
+	}
+	if err := f.printReport(c, report, took); err != nil {
+		return err
+	}
+	if f.engine.plot == "" {
+		return nil
+	}
+	if err := report.Figure().WriteFile(f.engine.plot); err != nil {
+		return fmt.Errorf("--plot: %w", err)
+	}
+	return nil
+}
+
+// printReport keeps real time out of the JSON, so that equal replays print equal
+// bytes. Notes are part of the text; with JSON they also go to stderr.
+func (f *command) printReport(c *cobra.Command, report *replay.Report, took time.Duration) error {
+	if f.asJSON {
+		for _, note := range report.Warnings {
+			fmt.Fprintf(c.ErrOrStderr(), "note: %s\n", note)
+		}
+		return cli.PrintJSON(c.OutOrStdout(), report)
+	}
+	if err := report.WriteText(c.OutOrStdout()); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(c.OutOrStdout(), "simulated in %v\n", took.Round(10*time.Millisecond))
+	return err
+}
+
+// options finds device and model.
+func (f *engineFlags) options() (replay.Options, error) {
+	opt := f.opt
+	// Zero would mean the default, but the user gave a number.
+	switch {
+	case opt.Speed == 0:
+		return opt, errors.New("--speed is 0; it must be above 0: 2 sends the trace twice as fast")
+	case opt.Replicas == 0:
+		return opt, errors.New("--replicas is 0; it must be at least 1")
+	case opt.PageSize == 0:
+		return opt, fmt.Errorf("--page-size %w", paging.CheckSize(0))
+	case opt.MaxPrefillTokens == 0:
+		return opt, errors.New("--max-prefill-tokens is 0; it must be positive")
+	}
+	if f.aging < 0 {
+		return opt, fmt.Errorf("--schedule-aging is %v; it must be positive, or 0 for never", f.aging)
+	}
+	if opt.Aging = f.aging; f.aging == 0 {
+		opt.Aging = -1
+	}
+	var err error
+	if opt.GPU, err = costmodel.Lookup(f.gpu); err != nil {
+		return opt, cli.UnknownValue("--gpu", err, f.gpu, costmodel.Names())
+	}
+	if f.modelConfig == "" {
+		if opt.Model, err = costmodel.LookupModel(f.shape); err != nil {
+			return opt, cli.UnknownValue("--model-shape", err, f.shape, costmodel.ModelNames())
+		}
+		return opt, nil
+	}
+	read, err := config.Load(os.DirFS(f.modelConfig), config.Options{})
+	if err != nil {
+		return opt, fmt.Errorf("--model-config %s: %w", f.modelConfig, err)
+	}
+	opt.Model = shapeOf(read, filepath.Base(filepath.Clean(f.modelConfig)))
+	return opt, nil
+}
+
+// shapeOf takes from a model's config what the cost model needs. K and V have
+// the type that kv-cache-dtype auto gives them.
+func shapeOf(m *config.Config, name string) costmodel.Model {
+	kv := gpu.BF16
+	if m.DType == gpu.F32 {
+		kv = gpu.F32
+	}
+	return costmodel.Model{
+		Name: name, Source: config.File, Layers: m.Layers, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim,
+		Hidden: m.Hidden, Intermediate: m.Intermediate, Vocab: m.Vocab, Context: m.Context, Tied: m.Tied,
+		WeightBytes: m.DType.BlockBytes(), KVBytes: kv.BlockBytes(),
+	}
+}
+
+// engineEviction is the one policy of an engine's cache.
+func (f *command) engineEviction() (string, error) {
+	if len(f.cache.evictions) != 1 {
+		return "", fmt.Errorf("--eviction names %d policies, but an engine has one; several need --cache-only", len(f.cache.evictions))
+	}
+	name := f.cache.evictions[0]
+	if _, err := policies.ByName(name); err != nil {
+		return "", cli.UnknownValue("--eviction", err, name, policies.Names())
+	}
+	return name, nil
+}
+
+// checkPlot checks before a long replay whether its picture can be written.
+func (f *engineFlags) checkPlot() error {
+	if f.plot == "" {
+		return nil
+	}
+	if _, err := plot.FormatOf(f.plot); err != nil {
+		return fmt.Errorf("--plot: %w", err)
+	}
+	if info, err := os.Stat(filepath.Dir(f.plot)); err != nil || !info.IsDir() {
+		return fmt.Errorf("--plot %s: there is no directory %s", f.plot, filepath.Dir(f.plot))
+	}
+	return nil
+}

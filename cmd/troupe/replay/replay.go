@@ -1,0 +1,138 @@
+// Package replay is `troupe replay`.
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-engine/troupe/cmd/troupe/cli"
+	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/internal/units"
+	"github.com/troupe-engine/troupe/lab/trace"
+)
+
+// command is one run of `troupe replay`.
+type command struct {
+	trace, format string
+	seed          uint64
+	gap           time.Duration
+	asJSON        bool
+
+	limit int
+
+	skipped []string // what the reader of the trace skipped
+
+	cacheOnly bool
+	cache     cacheFlags
+	engine    engineFlags
+}
+
+// New is the command.
+func New() *cobra.Command {
+	f := &command{}
+	c := &cobra.Command{
+		Use: "replay", Short: "Replay recorded traffic on simulated engines", Args: cobra.NoArgs,
+		Long: "Replays a trace in virtual time: the engine's real queue, batch former, cache and allocator\n" +
+			"run on the cost model of a GPU. Prompts share prefixes as in the trace; outputs have the lengths\n" +
+			"of the trace. docs/simulator.md explains the results, docs/operations.md the trace formats.\n\n" +
+			"With --cache-only it simulates only the prefix cache, without time. The hits of a request are the\n" +
+			"blocks of its longest cached prefix, counted before the request is inserted. Then all its blocks\n" +
+			"count as used, and blocks are evicted down to the capacity. The hit ratio is hit blocks / all blocks.\n" +
+			"Of a request with more blocks than the capacity only some stay cached, as the policy chooses.",
+		Example: "  troupe replay --trace conversation_trace.jsonl --format mooncake --gpu h200 --replicas 16 --plot out.svg\n" +
+			"  troupe replay --trace conversation_trace.jsonl --format mooncake --cache-only --capacity 1000,10000\n" +
+			"  troupe replay --trace conversation_trace.jsonl --format mooncake --cache-only --capacity 5859 --compare\n" +
+			"  troupe replay --trace traces.tar.xz --format weka --cache-only --by-conversation",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.limit < 0 {
+				return fmt.Errorf("--limit is %d; it must be positive, or 0 for the whole trace", f.limit)
+			}
+			// After the last status line, and once, because a trace may be read
+			// twice.
+			defer func() {
+				for _, note := range distinct(f.skipped) {
+					fmt.Fprintf(c.ErrOrStderr(), "troupe: warning: %s\n", note)
+				}
+			}()
+			if !f.cacheOnly {
+				return f.runEngine(c)
+			}
+			if err := cli.RefuseFlags(c, onlyEngine, "has no effect with --cache-only, which simulates no engine; remove one of them"); err != nil {
+				return err
+			}
+			return f.runCacheOnly(c)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.trace, "trace", "", "trace file, plain or gzip; with --format weka also a directory or a .tar.xz")
+	flags.StringVar(&f.format, "format", "", "format of the trace: "+strings.Join(trace.Formats(), ", "))
+	flags.Uint64Var(&f.seed, "seed", 0, "seed for the start times of a weka trace's conversations and for random policies")
+	flags.DurationVar(&f.gap, "conversation-gap", trace.DefaultConversationGap, "mean time between the starts of conversations in a weka trace")
+	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
+	flags.BoolVar(&f.cacheOnly, "cache-only", false, "simulate only the prefix cache")
+	flags.IntVar(&f.limit, "limit", 0, "replay only the first N requests (0: all)")
+	f.cache.add(flags)
+	f.engine.add(flags)
+	_ = c.MarkFlagRequired("trace") // fails for unknown flags only
+	return c
+}
+
+// open opens the trace that the flags name.
+func (f *command) open() (trace.Reader, error) {
+	if f.format == "" {
+		return nil, fmt.Errorf("--format is missing; use one of %s", strings.Join(trace.Formats(), ", "))
+	}
+	if f.gap <= 0 {
+		return nil, fmt.Errorf("--conversation-gap is %v; it must be above 0, for example %v", f.gap, trace.DefaultConversationGap)
+	}
+	r, err := trace.OpenWith(f.trace, f.format, trace.Options{Seed: f.seed, ConversationGap: f.gap,
+		Warn: func(note string) { f.skipped = append(f.skipped, note) }})
+	switch {
+	case err == nil:
+		return r, nil
+	case errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("--trace %s: no such file", f.trace)
+	}
+	if near := configs.Nearest(f.format, trace.Formats()); near != "" && near != f.format {
+		return nil, fmt.Errorf("--format: %w; did you mean %s?", err, near)
+	}
+	return nil, fmt.Errorf("--trace: %w", err)
+}
+
+// each calls step for every request of the trace, with a status line.
+func (f *command) each(c *cobra.Command, doing string, step func(*trace.Request) error) error {
+	r, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	status := cli.NewStatus()
+	defer status.Clear()
+	for n := 1; f.limit == 0 || n <= f.limit; n++ {
+		req, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("--trace: %w", err)
+		}
+		if err := step(req); err != nil {
+			return fmt.Errorf("--trace: %s: %w", f.trace, err)
+		}
+		if n%256 == 0 {
+			if err := c.Context().Err(); err != nil {
+				return err
+			}
+			if read, size := r.Progress(); size > 0 {
+				status.Show("%s: %3d %% of %s", doing, read*100/size, units.Bytes(size))
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+// Package serve is `troupe serve`.
+package serve
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-engine/troupe/cmd/troupe/cli"
+	"github.com/troupe-engine/troupe/cmd/troupe/node"
+	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/telemetry"
+)
+
+// New is the command.
+func New() *cobra.Command {
+	c := &cobra.Command{
+		Use: "serve", Short: "Serve a model over HTTP", Args: cobra.NoArgs,
+		Long: "Serve a model over HTTP. At SIGINT or SIGTERM it finishes open requests and exits.\n" +
+			"SIGHUP, or a change of the config file, reloads the settings that can change live.\n" +
+			"Without --model it serves the small embedded model.",
+		Example: "  troupe serve\n  troupe serve --model ./Qwen2.5-0.5B-Instruct --port 8000\n  troupe serve --config configs/server.yaml --model DIR",
+		RunE:    func(c *cobra.Command, _ []string) error { return run(c) },
+	}
+	configs.AddFlags(c.Flags())
+	return c
+}
+
+func run(c *cobra.Command) (err error) {
+	start := time.Now()
+	cfg, _, err := cli.Config(c)
+	if err != nil {
+		return err
+	}
+	ctx, level := c.Context(), &telemetry.LogLevel{}
+	node.SetLogLevel(level, cfg)
+	log := cli.Logger(cfg).Level(zerolog.DebugLevel).Sample(level)
+	why, stop := reasonsToReload(cfg, log)
+	defer stop()
+	listeners, err := node.Listen(cfg)
+	if err != nil {
+		return err
+	}
+	defer listeners.Close()
+	recording, err := node.OpenRecording(cfg, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, recording.Close()) }()
+	n, err := node.Open(ctx, node.Options{Config: cfg, Log: log, LogLevel: level, Version: c.Root().Version, Progress: cli.LoadProgress()})
+	if err != nil {
+		return err
+	}
+	n.Recording = recording
+	n.Reloads = node.Reloads{Why: why, Load: func() (*configs.Config, error) {
+		next, _, err := cli.Config(c)
+		return next, err
+	}}
+	defer func() { err = errors.Join(err, n.CloseInTime(ctx)) }()
+	api := n.API()
+	log.Info().Str("model", n.Name).Str("url", api.URL(listeners.API)).Str("device", n.Device.Info().Name).
+		Int("context", n.Checkpoint.Program.Context).Int("kv_tokens", n.Plan.Tokens).Str("kv_dtype", n.KVDType.String()).
+		Dur("took_ms", time.Since(start)).Msg("troupe is ready")
+	if n.TemplateFault != nil {
+		log.Warn().Err(n.TemplateFault).Msg("chat requests will be refused: the model's chat template cannot be used")
+	}
+	if len(cfg.HTTP.APIKeys) == 0 && cfg.HTTP.Host != "127.0.0.1" && cfg.HTTP.Host != "localhost" && cfg.HTTP.Host != "::1" {
+		log.Warn().Str("host", cfg.HTTP.Host).Msg("the server is reachable from the network and has no API key; set api-key")
+	}
+	return n.Serve(ctx, api, listeners)
+}
+
+// reasonsToReload gives a reason for each SIGHUP and for each change of the
+// config file, until stop is called. Without it SIGHUP would end the process, and
+// with it every open request.
+func reasonsToReload(cfg *configs.Config, log zerolog.Logger) (why <-chan string, stop func()) {
+	reasons := make(chan string, 1)
+	give := func(reason string) {
+		select {
+		case reasons <- reason:
+		default: // one is waiting already
+		}
+	}
+	stopWatch, err := cfg.Watch(func() { give("the config file has changed") })
+	if err != nil {
+		log.Warn().Err(err).Msg("changes of the config file will not be noticed; send SIGHUP to reload it")
+		stopWatch = func() {}
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for range signals {
+			give("SIGHUP")
+		}
+	})
+	return reasons, func() {
+		stopWatch()
+		signal.Stop(signals)
+		close(signals)
+		listening.Wait()
+	}
+}

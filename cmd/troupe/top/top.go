@@ -1,0 +1,140 @@
+// Package top is `troupe top`.
+package top
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/troupe-engine/troupe/cmd/troupe/cli"
+	"github.com/troupe-engine/troupe/cmd/troupe/remote"
+	"github.com/troupe-engine/troupe/telemetry/logtext"
+)
+
+// New is the command.
+func New() *cobra.Command {
+	t := &top{}
+	c := &cobra.Command{
+		Use: "top", Short: "Watch a running server: KV pool, requests, rates, latencies", Args: cobra.NoArgs,
+		Long: "Shows a running server until interrupted. On a terminal it draws a page; elsewhere it writes one line\n" +
+			"per interval. Rates and latencies cover the last interval.",
+		Example: "  troupe top\n  troupe top --url https://llm.example --interval 5s\n  troupe top --once --json",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if t.interval < remote.MinInterval {
+				return fmt.Errorf("--interval is %s; it must be at least %s", t.interval, remote.MinInterval)
+			}
+			t.out = c.OutOrStdout()
+			ticker := time.NewTicker(t.interval)
+			defer ticker.Stop()
+			return t.run(c.Context(), ticker.C)
+		},
+	}
+	t.server.AddFlags(c.Flags(), remote.DefaultURL)
+	c.Flags().DurationVar(&t.interval, "interval", time.Second, "time between two readings")
+	c.Flags().BoolVar(&t.once, "once", false, "print one snapshot and exit")
+	c.Flags().BoolVar(&t.json, "json", false, "print JSON, one snapshot per line; indented with --once")
+	return c
+}
+
+// top is one run of the command.
+type top struct {
+	server     remote.Server
+	interval   time.Duration
+	once, json bool
+	out        io.Writer
+}
+
+// run reads the server at every tick. A server that does not answer the first
+// time is an error; later, run waits for it.
+func (t *top) run(ctx context.Context, ticks <-chan time.Time) error {
+	before, err := t.server.Status(ctx)
+	if err != nil {
+		return err
+	}
+	show, end := t.display()
+	defer end()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticks:
+		}
+		now, err := t.server.Status(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && t.once:
+			return err
+		case err != nil:
+			err = show(nil, err)
+		default:
+			v := remote.NewView(t.server.URL, before, now)
+			before, err = now, show(&v, nil)
+		}
+		if err != nil || t.once {
+			return err
+		}
+	}
+}
+
+// display chooses how to show a view, or why there is none.
+func (t *top) display() (show func(*remote.View, error) error, end func()) {
+	file, _ := t.out.(*os.File)
+	switch {
+	case t.json:
+		return t.showJSON, func() {}
+	case t.once:
+		return func(v *remote.View, _ error) error {
+			_, err := fmt.Fprintln(t.out, strings.Join(v.Page(100, false), "\n"))
+			return err
+		}, func() {}
+	case file == nil || !cli.IsTerminal(file):
+		return t.showLine, func() {}
+	}
+	fmt.Fprint(t.out, "\x1b[?1049h\x1b[?25l") // another screen, no cursor
+	return func(v *remote.View, err error) error { return t.showPage(file, v, err) },
+		func() { fmt.Fprint(t.out, "\x1b[?25h\x1b[?1049l") }
+}
+
+func (t *top) showJSON(v *remote.View, err error) error {
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "troupe:", logtext.Lines(err.Error()))
+		return nil
+	case t.once:
+		return cli.PrintJSON(t.out, v)
+	}
+	return cli.PrintJSONLine(t.out, v)
+}
+
+func (t *top) showLine(v *remote.View, err error) error {
+	if err != nil {
+		_, err = fmt.Fprintln(t.out, "no reading:", logtext.Escape(err.Error()))
+		return err
+	}
+	_, err = fmt.Fprintln(t.out, v.Line())
+	return err
+}
+
+// showPage draws over the previous page without erasing it, so that nothing
+// flickers.
+func (t *top) showPage(file *os.File, v *remote.View, err error) error {
+	width, height, sizeErr := term.GetSize(int(file.Fd()))
+	if sizeErr != nil || width < 1 || height < 1 {
+		width, height = 80, 24
+	}
+	lines := []string{remote.Clip("troupe top   "+t.server.URL, width), "", "no reading: " + logtext.Escape(fmt.Sprint(err)), "", "trying again every " + t.interval.String()}
+	if v != nil {
+		_, plain := os.LookupEnv("NO_COLOR")
+		lines = v.Page(width, !plain)
+	}
+	lines = lines[:min(len(lines), height-1)]
+	_, err = fmt.Fprint(t.out, "\x1b[H", strings.Join(lines, "\x1b[K\n"), "\x1b[K\n\x1b[J")
+	return err
+}

@@ -1,0 +1,127 @@
+// Package client reads documents of a running server: what it is, what it can
+// do, how it is. Package load measures how fast a server answers.
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+
+	"github.com/troupe-engine/troupe/telemetry/logtext"
+)
+
+// MaxAnswer is the longest answer that is read, in bytes.
+const MaxAnswer = 64 << 20
+
+// Server is where requests go to.
+type Server struct {
+	Base *url.URL // without /v1
+	// Key is sent as a bearer token; empty sends none.
+	Key string
+	// Transport makes the connections; nil means http.DefaultTransport.
+	Transport http.RoundTripper
+}
+
+// ParseURL reads a server's address; without a scheme it is http.
+func ParseURL(text string) (*url.URL, error) {
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%q is not the address of a server; use for example http://127.0.0.1:30000", text)
+	}
+	return u, nil
+}
+
+// Answer is a server's answer to one request.
+type Answer struct {
+	Code   int    // of HTTP
+	Status string // of HTTP, in words
+	Body   []byte
+}
+
+// Do sends a request without a body and reads the answer. Only a server that
+// does not answer is an error.
+func (s *Server) Do(ctx context.Context, method, path string, query url.Values) (*Answer, error) {
+	u := s.Base.JoinPath(path)
+	u.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if s.Key != "" {
+		request.Header.Set("Authorization", "Bearer "+s.Key)
+	}
+	answer, err := (&http.Client{Transport: s.Transport}).Do(request)
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf("no server is running at %s; start one with `troupe serve`, or give another address with --url", s.Base)
+	case err != nil:
+		return nil, fmt.Errorf("the server does not answer; check --url: %w", err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, MaxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("the answer to %s %s is incomplete: %w", method, u, err)
+	}
+	return &Answer{answer.StatusCode, answer.Status, body}, nil
+}
+
+// Get reads a document. Every answer but 200 is an error that says what to do.
+func (s *Server) Get(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	answer, err := s.Do(ctx, http.MethodGet, path, query)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Body, s.Check(answer, path)
+}
+
+// Check is the error of an answer, nil for 200.
+func (s *Server) Check(a *Answer, path string) error {
+	code, text := ErrorOf(a.Body)
+	text = logtext.Escape(text)
+	switch {
+	case a.Code == http.StatusOK:
+		return nil
+	case a.Code == http.StatusUnauthorized:
+		return fmt.Errorf("the server at %s requires an API key; give --api-key or set TROUPE_API_KEY (or --admin-api-key and TROUPE_ADMIN_API_KEY): %s", s.Base, text)
+	case a.Code == http.StatusForbidden && code == "admin_key_required":
+		return fmt.Errorf("the server at %s requires its admin key; give --admin-api-key or set TROUPE_ADMIN_API_KEY: %s", s.Base, text)
+	}
+	return fmt.Errorf("the server at %s answers %s with %s: %s", s.Base, path, a.Status, text)
+}
+
+// fault is the error of an answer: {"error":{"message":…}} or {"error":"…"}.
+type fault struct{ Message, Code string }
+
+// UnmarshalJSON accepts anything: servers write very different things here.
+func (f *fault) UnmarshalJSON(data []byte) error {
+	type object fault
+	if json.Unmarshal(data, &f.Message) != nil {
+		_ = json.Unmarshal(data, (*object)(f))
+	}
+	return nil
+}
+
+// ErrorOf takes the code, "" for none, and the message of an error body. A body
+// without a message is its own.
+func ErrorOf(body []byte) (code, message string) {
+	var e struct {
+		Error           fault
+		Message, Detail any
+	}
+	_ = json.Unmarshal(body, &e) // what cannot be read stays empty
+	for _, text := range []any{e.Error.Message, e.Message, e.Detail, fmt.Sprintf("%.200s", body)} {
+		if text != nil && text != "" {
+			return e.Error.Code, strings.TrimSpace(fmt.Sprintf("%.1000v", text))
+		}
+	}
+	return e.Error.Code, "no reason given"
+}

@@ -1,0 +1,10 @@
+//go:build !unix
+
+package measure
+
+import "time"
+
+var began = time.Now()
+
+// CPUTime is the time that has passed, where processor time is not known.
+func CPUTime() time.Duration { return time.Since(began) }

@@ -1,0 +1,19 @@
+//go:build unix
+
+package measure
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// CPUTime is the time of all threads so far, user and system, by getrusage(2).
+// Zero when the system does not tell.
+func CPUTime() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

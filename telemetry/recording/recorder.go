@@ -1,0 +1,201 @@
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/memory/radix"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Bounds of what waits to be written: about a second of traffic.
+const (
+	maxRequests = 4096
+	maxTokens   = 16 << 20
+)
+
+// minPage is the smallest page of a recording in tokens: smaller ones would make
+// it as long as the prompts.
+const minPage = 16
+
+// flushEvery is how much of a recording a crash of the process can lose.
+const flushEvery = time.Second
+
+// Recorder writes the traffic of a server to a file. Requests never wait for it:
+// one goroutine hashes and writes, and requests beyond its queue are counted and
+// left out. Safe for concurrent use.
+type Recorder struct {
+	path     string
+	file     *os.File
+	out      *Writer
+	pageSize int
+	log      zerolog.Logger
+	start    time.Time
+
+	mu      sync.Mutex
+	queue   []step
+	waiting int // beginnings in queue
+	tokens  int // of prompts in queue
+	written int // requests begun
+	dropped int
+	stopped bool // closed, or the file failed
+
+	wake chan struct{} // capacity 1
+	quit chan struct{}
+	done chan struct{}
+}
+
+// step is the beginning or the end of a request.
+type step struct {
+	at     time.Duration
+	sub    *messages.Submission // of a beginning; nil for an end
+	line   *begun
+	output int // tokens, of an end
+}
+
+// begun is one request; only the goroutine writes to it.
+type begun struct{ entry *Entry }
+
+// Start writes to a file, which Close closes, with pages of at least pageSize
+// tokens.
+func Start(path string, file *os.File, pageSize int, log zerolog.Logger) (*Recorder, error) {
+	out, err := NewWriter(file)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("record-trace: %w", err), file.Close())
+	}
+	r := &Recorder{path: path, file: file, out: out, pageSize: max(pageSize, minPage), log: log, start: time.Now(),
+		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+	go r.write()
+	return r, nil
+}
+
+// Begin records an accepted request. It returns the function that records its
+// end and number of output tokens, or nil when the request is left out.
+func (r *Recorder) Begin(sub *messages.Submission) (end func(output int)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopped || r.waiting >= maxRequests || r.tokens+len(sub.Prompt) > maxTokens && r.waiting > 0 {
+		if r.dropped++; r.dropped == 1 {
+			r.log.Warn().Str("file", r.path).Msg("requests are left out of the recording: writing the file is too slow or has failed")
+		}
+		return nil
+	}
+	line := &begun{}
+	r.waiting++
+	r.tokens += len(sub.Prompt)
+	r.written++
+	r.push(step{at: time.Since(r.start), sub: sub, line: line})
+	return func(output int) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if !r.stopped { // an end always has room: there are no more of them than beginnings
+			r.push(step{line: line, output: output})
+		}
+	}
+}
+
+func (r *Recorder) push(s step) {
+	r.queue = append(r.queue, s)
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take empties the queue.
+func (r *Recorder) take() []step {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	steps := r.queue
+	r.queue, r.waiting, r.tokens = nil, 0, 0
+	return steps
+}
+
+// write is the goroutine behind the queue.
+func (r *Recorder) write() {
+	defer close(r.done)
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.wake:
+		case <-tick.C:
+			if err := r.out.Flush(); err != nil {
+				r.fail(err)
+			}
+		case <-r.quit:
+			r.carryOut(r.take())
+			return
+		}
+		r.carryOut(r.take())
+	}
+}
+
+func (r *Recorder) carryOut(steps []step) {
+	for i := range steps {
+		s := &steps[i]
+		if s.sub == nil {
+			s.line.entry.End(s.output)
+			continue
+		}
+		s.line.entry = r.out.Begin(Arrived{
+			At: s.at, Input: len(s.sub.Prompt), PageSize: r.pageSize, Pages: pageHashes(s.sub, r.pageSize),
+			Tenant: s.sub.Tenant, Priority: s.sub.Priority,
+		})
+	}
+}
+
+// pageHashes are the chained hashes of a prompt's whole pages. The writer hides
+// them.
+func pageHashes(sub *messages.Submission, pageSize int) []uint64 {
+	hashes, hash := make([]uint64, 0, len(sub.Prompt)/pageSize), radix.RootHash(sub.Namespace)
+	for page := range slices.Chunk(sub.Prompt, pageSize) {
+		if len(page) == pageSize {
+			hash = radix.PageHash(hash, page)
+			hashes = append(hashes, hash)
+		}
+	}
+	return hashes
+}
+
+// fail ends a recording whose file cannot be written; requests go on.
+func (r *Recorder) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.stopped {
+		r.stopped = true
+		r.log.Error().Err(err).Str("file", r.path).Msg("the traffic recording has stopped: its file cannot be written; requests continue")
+	}
+}
+
+// Close writes what is left, running requests as unfinished, and logs what was
+// recorded. A recording without requests leaves no file. Closing again, or
+// closing nil, does nothing.
+func (r *Recorder) Close() error {
+	if r == nil {
+		return nil
+	}
+	select {
+	case <-r.done:
+		return nil
+	default:
+	}
+	close(r.quit)
+	<-r.done
+	r.mu.Lock()
+	r.stopped = true
+	written, dropped := r.written, r.dropped
+	r.mu.Unlock()
+	err := errors.Join(r.out.Close(), r.file.Close())
+	if written == 0 { // an empty file would be in the way of the next recording
+		err = errors.Join(err, os.Remove(r.path))
+	}
+	r.log.Info().Str("file", r.path).Int("requests", written).Int("left_out", dropped).Err(err).Msg("traffic recording ended")
+	return err
+}
