@@ -17,7 +17,7 @@ import (
 // each hands all requests of a trace to f.
 func each(t testing.TB, path, format string, f func(*trace.Request)) {
 	t.Helper()
-	r, err := trace.Open(path, format)
+	r, err := trace.Open(path, format, trace.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

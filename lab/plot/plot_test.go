@@ -25,17 +25,17 @@ func samples(n int) []Sample {
 	return all
 }
 
-func drawn(t *testing.T, f *Figure, format Format) []byte {
+func drawn(t *testing.T, u *Usage, asPNG bool) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := f.Write(&b, format); err != nil {
+	if err := u.write(&b, asPNG); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
 }
 
 func TestSVGIsWellFormedAndNamesEverything(t *testing.T) {
-	text := drawn(t, Usage("one replica", samples(40)), SVG)
+	text := drawn(t, &Usage{"one replica", samples(40)}, false)
 	d := xml.NewDecoder(bytes.NewReader(text))
 	for {
 		if _, err := d.Token(); err == io.EOF {
@@ -55,7 +55,7 @@ func TestSVGIsWellFormedAndNamesEverything(t *testing.T) {
 }
 
 func TestPNGHasThePanels(t *testing.T) {
-	img, err := png.Decode(bytes.NewReader(drawn(t, Usage("", samples(9)), PNG)))
+	img, err := png.Decode(bytes.NewReader(drawn(t, &Usage{"", samples(9)}, true)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,9 +79,9 @@ func TestPNGHasThePanels(t *testing.T) {
 }
 
 func TestSameFigureSameBytes(t *testing.T) {
-	for _, format := range []Format{SVG, PNG} {
-		if !bytes.Equal(drawn(t, Usage("x", samples(30)), format), drawn(t, Usage("x", samples(30)), format)) {
-			t.Errorf("two drawings differ as %s", format)
+	for _, asPNG := range []bool{false, true} {
+		if !bytes.Equal(drawn(t, &Usage{"x", samples(30)}, asPNG), drawn(t, &Usage{"x", samples(30)}, asPNG)) {
+			t.Errorf("two drawings differ, PNG: %v", asPNG)
 		}
 	}
 }
@@ -91,47 +91,26 @@ func TestNothingAnsweredHasNoLatencyPanel(t *testing.T) {
 	for i := range all {
 		all[i].TTFT, all[i].ITL = math.NaN(), math.NaN()
 	}
-	f := Usage("idle", all)
-	if len(f.Panels) != 2 || bytes.Contains(drawn(t, f, SVG), []byte("latency")) {
-		t.Errorf("%d panels", len(f.Panels))
+	u := &Usage{"idle", all}
+	if n := len(u.panels()); n != 2 || bytes.Contains(drawn(t, u, false), []byte("latency")) {
+		t.Errorf("%d panels", n)
 	}
 }
 
-func TestConstantAndZeroSeries(t *testing.T) {
-	f := &Figure{Seconds: []float64{0, 1}, Panels: []Panel{
-		{Label: "zero", Series: []Series{{"z", []float64{0, 0}}}},
-		{Label: "log", Log: true, Series: []Series{{"ten", []float64{10, 10}}, {"none", []float64{0, -1}}}},
-		{Label: "stack", Stacked: true, Series: []Series{{"gap", []float64{math.NaN(), 0}}}},
-	}}
-	if text := drawn(t, f, SVG); bytes.Contains(text, []byte("NaN")) {
-		t.Error("NaN in the SVG")
-	}
-}
-
-func TestRefusals(t *testing.T) {
-	good := func() *Figure { return Usage("", samples(3)) }
-	for _, tc := range []struct {
-		name string
-		make func(*Figure)
-		want string
-	}{
-		{"one sample", func(f *Figure) { f.Seconds = f.Seconds[:1] }, "at least 2"},
-		{"time stands still", func(f *Figure) { f.Seconds[1] = 0 }, "ascend"},
-		{"no panel", func(f *Figure) { f.Panels = nil }, "without panels"},
-		{"no series", func(f *Figure) { f.Panels[0].Series = nil }, "no series"},
-		{"short series", func(f *Figure) { f.Panels[2].Series[0].Values = []float64{1} }, "1 values for 3 times"},
-		{"negative stack", func(f *Figure) { f.Panels[0].Series[0].Values[1] = -1 }, "cannot be drawn"},
-		{"infinite", func(f *Figure) { f.Panels[2].Series[0].Values[1] = math.Inf(1) }, "cannot be drawn"},
-		{"logarithmic stack", func(f *Figure) { f.Panels[0].Log = true }, "stacked and logarithmic"},
-	} {
-		f := good()
-		tc.make(f)
-		if err := f.Write(io.Discard, SVG); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v", tc.name, err)
+// Values that never change, are missing or cannot be right give a picture.
+func TestConstantZeroAndImpossibleSamples(t *testing.T) {
+	for _, of := range []Sample{{}, {TTFT: 10, Waiting: 3}, {Free: math.NaN(), Leased: -5, TTFT: -1, ITL: 1}} {
+		all := []Sample{of, of}
+		all[1].Seconds = 1
+		if text := drawn(t, &Usage{Samples: all}, false); bytes.Contains(text, []byte("NaN")) || bytes.Contains(text, []byte("Inf")) {
+			t.Errorf("NaN in the SVG of %+v", of)
 		}
 	}
-	if err := good().Write(io.Discard, "gif"); err == nil || !strings.Contains(err.Error(), "svg or png") {
-		t.Errorf("gif: %v", err)
+}
+
+func TestOneSampleIsNoCurve(t *testing.T) {
+	if err := (&Usage{"", samples(1)}).write(io.Discard, false); err == nil || !strings.Contains(err.Error(), "at least 2") {
+		t.Error(err)
 	}
 }
 
@@ -139,7 +118,7 @@ func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	for name, magic := range map[string]string{"a.svg": "<?xml", "b.PNG": "\x89PNG"} {
 		path := filepath.Join(dir, name)
-		if err := Usage("", samples(3)).WriteFile(path); err != nil {
+		if err := (&Usage{"", samples(3)}).WriteFile(path); err != nil {
 			t.Fatal(err)
 		}
 		if b, err := os.ReadFile(path); err != nil || !bytes.HasPrefix(b, []byte(magic)) {
@@ -147,13 +126,13 @@ func TestWriteFile(t *testing.T) {
 		}
 	}
 	bad := filepath.Join(dir, "c.pdf")
-	if err := Usage("", samples(3)).WriteFile(bad); err == nil || !strings.Contains(err.Error(), ".svg nor .png") {
+	if err := (&Usage{"", samples(3)}).WriteFile(bad); err == nil || !strings.Contains(err.Error(), ".svg nor .png") {
 		t.Errorf("pdf: %v", err)
 	}
 	if _, err := os.Stat(bad); err == nil {
 		t.Error("a refused format leaves a file")
 	}
 	if os.Getenv("PLOT_SAMPLE") != "" {
-		_ = Usage("sample", samples(60)).WriteFile(os.Getenv("PLOT_SAMPLE"))
+		_ = (&Usage{"sample", samples(60)}).WriteFile(os.Getenv("PLOT_SAMPLE"))
 	}
 }

@@ -1,63 +1,130 @@
+// Package plot draws the use of an engine over time: pages of the KV pool by
+// owner, latencies, and queue lengths, as SVG or PNG. It is a thin layer over
+// gonum's plotter. Equal samples give equal bytes, so that runs can be compared
+// by their files.
 package plot
 
-import "math"
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
 
 // Sample is the state of an engine, or of several together, at one time.
 type Sample struct {
-	Seconds float64 // since the beginning
-	// Pages of the KV pool by owner. Locked ones are in the cache and in use
-	// (protected), leased ones private to requests.
+	Seconds float64 // since the beginning; ascending
+	// Pages of the KV pool by owner. Locked ones are cached and in use, leased
+	// ones private to requests.
 	Free, Evictable, Locked, Leased float64
 	// TTFT and ITL are the mean time to first token and between tokens since
-	// the sample before, in seconds; NaN when there were none.
+	// the previous sample, in seconds; NaN or 0 if there were none.
 	TTFT, ITL float64
 	// Requests that wait and that run.
 	Waiting, Running float64
 }
 
-// Usage is the figure of an engine's memory, latencies and queue.
-func Usage(title string, samples []Sample) *Figure {
-	f := &Figure{Title: title, Seconds: make([]float64, len(samples))}
-	for i := range samples {
-		f.Seconds[i] = samples[i].Seconds
-	}
-	series := func(name string, value func(*Sample) float64) Series {
-		s := Series{Name: name, Values: make([]float64, len(samples))}
-		for i := range samples {
-			s.Values[i] = value(&samples[i])
-		}
-		return s
-	}
-	f.Panels = []Panel{
-		{Label: "KV pages", Stacked: true, Whole: true, Series: []Series{
-			series("leased", func(s *Sample) float64 { return s.Leased }),
-			series("locked", func(s *Sample) float64 { return s.Locked }),
-			series("evictable", func(s *Sample) float64 { return s.Evictable }),
-			series("free", func(s *Sample) float64 { return s.Free }),
-		}},
-		{Label: "latency (s)", Log: true, Series: []Series{
-			series("TTFT", func(s *Sample) float64 { return s.TTFT }),
-			series("ITL", func(s *Sample) float64 { return s.ITL }),
-		}},
-		{Label: "requests", Whole: true, Series: []Series{
-			series("waiting", func(s *Sample) float64 { return s.Waiting }),
-			series("running", func(s *Sample) float64 { return s.Running }),
-		}},
-	}
-	if !f.Panels[1].drawable() { // nothing was answered: no axis to put it on
-		f.Panels = append(f.Panels[:1], f.Panels[2])
-	}
-	return f
+// Usage is a figure with one panel below the other.
+type Usage struct {
+	Title   string
+	Samples []Sample
 }
 
-// drawable reports whether a logarithmic panel has a value to show.
-func (p *Panel) drawable() bool {
-	for _, s := range p.Series {
-		for _, v := range s.Values {
-			if v > 0 && !math.IsNaN(v) {
-				return true
-			}
-		}
+// CheckPath refuses a file name whose ending does not choose a format.
+func CheckPath(path string) error {
+	if ext := strings.ToLower(filepath.Ext(path)); ext != ".svg" && ext != ".png" {
+		return fmt.Errorf("%s ends in neither .svg nor .png; the ending chooses the format", path)
 	}
-	return false
+	return nil
+}
+
+// WriteFile draws the figure in the format of the file's ending. If drawing
+// fails, no file is written.
+func (u *Usage) WriteFile(path string) error {
+	if err := CheckPath(path); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := u.write(&b, strings.ToLower(filepath.Ext(path)) == ".png"); err != nil {
+		return err
+	}
+	return os.WriteFile(path, b.Bytes(), 0o644)
+}
+
+// Dimensions of a figure: the width, and the heights of the title and of each
+// panel.
+const (
+	width       = 10 * vg.Inch
+	titleHeight = 0.4 * vg.Inch
+	panelHeight = 2.6 * vg.Inch
+	legendWidth = 1.1 * vg.Inch
+)
+
+func (u *Usage) write(w io.Writer, asPNG bool) error {
+	if len(u.Samples) < 2 {
+		return fmt.Errorf("plot: %d samples; a curve needs at least 2", len(u.Samples))
+	}
+	panels := u.panels()
+	height := titleHeight + panelHeight*vg.Length(len(panels))
+	if asPNG {
+		c := vgimg.New(width, height)
+		u.draw(draw.New(c), panels)
+		_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(w)
+		return err
+	}
+	c := vgsvg.New(width, height)
+	u.draw(draw.New(c), panels)
+	_, err := c.WriteTo(w)
+	return err
+}
+
+// panels leaves out the latencies if nothing was answered.
+func (u *Usage) panels() []panel {
+	all := []panel{
+		{label: "KV pages", stacked: true, whole: true, series: []series{
+			{"leased", func(s *Sample) float64 { return s.Leased }}, {"locked", func(s *Sample) float64 { return s.Locked }},
+			{"evictable", func(s *Sample) float64 { return s.Evictable }}, {"free", func(s *Sample) float64 { return s.Free }},
+		}},
+		{label: "latency (s)", log: true, series: []series{
+			{"TTFT", func(s *Sample) float64 { return s.TTFT }}, {"ITL", func(s *Sample) float64 { return s.ITL }},
+		}},
+		{label: "requests", whole: true, series: []series{
+			{"waiting", func(s *Sample) float64 { return s.Waiting }}, {"running", func(s *Sample) float64 { return s.Running }},
+		}},
+	}
+	if !slices.ContainsFunc(u.Samples, func(s Sample) bool { return s.TTFT > 0 || s.ITL > 0 }) {
+		return append(all[:1], all[2])
+	}
+	return all
+}
+
+// draw puts the title above the panels and a legend beside each.
+func (u *Usage) draw(c draw.Canvas, panels []panel) {
+	head := plot.New().Title.TextStyle
+	head.XAlign, head.YAlign = draw.XCenter, draw.YTop
+	c.FillText(head, vg.Point{X: c.Center().X, Y: c.Max.Y - 0.1*vg.Inch}, u.Title)
+
+	body := draw.Crop(c, 0, -legendWidth, 0, -titleHeight)
+	rows, legends := make([][]*plot.Plot, len(panels)), make([]plot.Legend, len(panels))
+	for i := range panels {
+		p, legend := panels[i].plot(u.Samples)
+		rows[i], legends[i] = []*plot.Plot{p}, legend
+	}
+	rows[len(rows)-1][0].X.Label.Text = "time (s)"
+	tiles := draw.Tiles{Rows: len(rows), Cols: 1, PadX: vg.Points(4), PadY: vg.Points(8), PadRight: vg.Points(6)}
+	for i, canvases := range plot.Align(rows, tiles, body) {
+		rows[i][0].Draw(canvases[0])
+		side := canvases[0]
+		side.Min.X, side.Max.X = side.Max.X+vg.Points(6), c.Max.X-vg.Points(4)
+		legends[i].Draw(side)
+	}
 }

@@ -28,12 +28,14 @@ func big(t testing.TB) (Options, trace.Reader) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from, err := trace.Open(file, "mooncake")
+	from, err := trace.Open(file, "mooncake", trace.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { from.Close() })
-	return Options{GPU: g, Model: m}, from
+	opt := Defaults()
+	opt.GPU, opt.Model = g, m
+	return opt, from
 }
 
 // The first 500 requests. Builds with invariants audit every page after every

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -15,65 +16,66 @@ import (
 	"github.com/troupe-engine/troupe/sched/route"
 )
 
-// Options say what a trace is replayed on. Zero means the default where one is
-// given.
+// Options say what a trace is replayed on. Defaults fills in all but the device
+// and the model. In brackets is the setting of an engine that means the same.
 type Options struct {
 	GPU   costmodel.GPU
 	Model costmodel.Model
-	// Replicas is the number of engines, each with a device of its own; 0
-	// means 1.
+	// Replicas is the number of engines, each with its own device.
 	Replicas int
-	// Routing is one of route.Policies; "" means cache-aware.
+	// Routing is one of route.Policies.
 	Routing string
-	// Policy (schedule-policy) orders each engine's queue, one of
-	// queue.Policies; "" means fcfs.
+	// Policy (schedule-policy) is one of queue.Policies.
 	Policy string
-	// Eviction (radix-eviction-policy) is what the cache evicts first, one of
-	// policies.Names; "" means lru.
+	// Eviction (radix-eviction-policy) is one of policies.Names.
 	Eviction string
 	// CacheDisabled (disable-radix-cache) keeps nothing for later requests.
 	CacheDisabled bool
-	// PageSize is the number of tokens in a page, a power of two; 0 means 64.
+	// PageSize (page-size) is the number of tokens in a page, a power of two.
 	PageSize int
-	// KVTokens (max-total-tokens) caps each engine's KV pool; 0 means what the
-	// device's memory allows.
+	// KVTokens (max-total-tokens) caps each engine's KV pool; 0: what the device's
+	// memory allows.
 	KVTokens int
-	// MemFraction (mem-fraction-static) is the share of the device's memory
-	// for weights, workspace and pool; 0 means pool.AutoMemFraction.
+	// MemFraction (mem-fraction-static) is the share of the device's memory for
+	// weights, workspace and pool; 0: pool.AutoMemFraction.
 	MemFraction float64
-	// MaxRunning (max-running-requests); 0 means pool.AutoMaxRunning.
+	// MaxRunning (max-running-requests); 0: pool.AutoMaxRunning.
 	MaxRunning int
-	// MaxPrefillTokens (max-prefill-tokens); 0 means former.DefaultMaxPrefillTokens.
+	// MaxPrefillTokens (max-prefill-tokens) is the maximum of tokens per step.
 	MaxPrefillTokens int
-	// ChunkedPrefillSize (chunked-prefill-size); 0 means SGLang's default for
-	// the device's memory, -1 no chunks.
+	// ChunkedPrefillSize (chunked-prefill-size); 0: SGLang's default for the
+	// device's memory; -1: no chunks.
 	ChunkedPrefillSize int
-	// LatencyTarget (inter-token-latency-target) cuts prompts so small that 99
-	// of 100 steps with decoding rows keep it; 0 means no target.
+	// LatencyTarget (inter-token-latency-target); 0: none.
 	LatencyTarget time.Duration
-	// Aging (schedule-aging) is how long a request waits until it outranks
-	// every younger one; 0 means 1 minute, below 0 never.
+	// Aging (schedule-aging); 0: never.
 	Aging time.Duration
-	// DisableOverlap (disable-overlap-schedule) plans a step only when the one
-	// before it is done. Planning takes no virtual time, so that this shows
-	// only what rows computed in vain cost.
+	// DisableOverlap (disable-overlap-schedule). Planning takes no virtual time,
+	// so this shows only the cost of rows computed in vain.
 	DisableOverlap bool
-	// Speed divides the trace's times: 2 sends everything twice as fast; 0
-	// means 1.
+	// Speed divides the trace's times: 2 sends everything twice as fast.
 	Speed float64
-	// Seed is for whatever draws: the random policies, hashes.
+	// Seed is for random policies and hashes.
 	Seed uint64
-	// Limit is how many requests of the trace are taken; 0 means all.
+	// Limit is how many requests of the trace are replayed; 0: all.
 	Limit int
 	// WaitingTokens is how many tokens of prompts may wait in all queues; what
-	// arrives beyond is held back in order. 0 means 32 million, 128 MiB. A
-	// request that is held back waits from its time in the trace all the same.
+	// arrives beyond is held back in order, 4 bytes a token. A request that is
+	// held back waits from its time in the trace all the same.
 	WaitingTokens int
-	// Samples bounds the points of the time series; 0 means 512. Soft: between
+	// Samples bounds the points of the time series, at least 2. Soft: between
 	// half of it and all of it, at equal distances.
 	Samples int
-	// Progress is called now and then, for people; nil for nobody.
+	// Progress, if not nil, is called now and then.
 	Progress func(Progress)
+}
+
+// Defaults are the options of a replay on one engine.
+func Defaults() Options {
+	return Options{
+		Replicas: 1, Routing: route.CacheAware, Policy: "fcfs", Eviction: "lru", PageSize: 64, MaxPrefillTokens: former.DefaultMaxPrefillTokens,
+		Aging: time.Minute, Speed: 1, WaitingTokens: 32 << 20, Samples: 512,
+	}
 }
 
 // Progress is how far a replay has come.
@@ -84,9 +86,6 @@ type Progress struct {
 }
 
 const (
-	defaultPageSize      = 64
-	defaultWaitingTokens = 32 << 20
-	defaultSamples       = 512
 	// maxReplicas bounds memory: each engine keeps a cache of its own, 4 to 10
 	// bytes per token of its pool.
 	maxReplicas = 1024
@@ -95,30 +94,7 @@ const (
 	logitRows = 256
 )
 
-func (o Options) withDefaults() Options {
-	orDefault(&o.Replicas, 1)
-	orDefault(&o.Routing, route.CacheAware)
-	orDefault(&o.Policy, "fcfs")
-	orDefault(&o.Eviction, "lru")
-	orDefault(&o.PageSize, defaultPageSize)
-	orDefault(&o.MaxPrefillTokens, former.DefaultMaxPrefillTokens)
-	// What a step computes at most binds a chunk that nobody chose.
-	orDefault(&o.ChunkedPrefillSize, min(defaultChunk(o.GPU.Memory), max(o.MaxPrefillTokens, 1)))
-	orDefault(&o.Aging, time.Minute)
-	orDefault(&o.Speed, 1)
-	orDefault(&o.WaitingTokens, defaultWaitingTokens)
-	orDefault(&o.Samples, defaultSamples)
-	return o
-}
-
-func orDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
-// mostStepTokens bounds a step, far beyond what any device has the workspace for.
+// mostStepTokens bounds a step, far above what any device has the workspace for.
 const mostStepTokens = 1 << 24
 
 // defaultChunk is SGLang's chunked-prefill-size by the device's memory
@@ -136,12 +112,11 @@ func defaultChunk(bytes int64) int {
 	return 16384
 }
 
-// check reports the first option that is out of range, after defaults, by its
-// flag.
+// check reports the first option that is out of range, by its flag.
 func (o *Options) check() error {
 	switch {
 	case o.Replicas < 1 || o.Replicas > maxReplicas:
-		return fmt.Errorf("--replicas is %d, want 1 to %d", o.Replicas, maxReplicas)
+		return fmt.Errorf("--replicas is %d; it must be between 1 and %d", o.Replicas, maxReplicas)
 	case paging.CheckSize(o.PageSize) != nil:
 		return fmt.Errorf("--page-size %w", paging.CheckSize(o.PageSize))
 	case !(o.Speed > 0) || math.IsInf(o.Speed, 0):
@@ -159,12 +134,14 @@ func (o *Options) check() error {
 	case o.ChunkedPrefillSize < -1:
 		return fmt.Errorf("--chunked-prefill-size is %d; it must be positive, 0 for the default, or -1 for no chunks", o.ChunkedPrefillSize)
 	case o.ChunkedPrefillSize > o.MaxPrefillTokens:
-		return fmt.Errorf("--chunked-prefill-size %d is more than --max-prefill-tokens %d allows in a step; lower the one or raise the other",
+		return fmt.Errorf("--chunked-prefill-size %d is more than --max-prefill-tokens %d allows in a step; lower the first or raise the second",
 			o.ChunkedPrefillSize, o.MaxPrefillTokens)
+	case o.Aging < 0:
+		return fmt.Errorf("--schedule-aging is %v; it must be positive, or 0 for never", o.Aging)
 	case o.LatencyTarget < 0:
 		return fmt.Errorf("--inter-token-latency-target is %v; it must be positive, or 0 for none", o.LatencyTarget)
 	case o.LatencyTarget > 0 && o.ChunkedPrefillSize < 0:
-		return fmt.Errorf("--inter-token-latency-target %v needs chunks, which --chunked-prefill-size -1 switches off", o.LatencyTarget)
+		return fmt.Errorf("--inter-token-latency-target %v requires chunked prefill, which --chunked-prefill-size -1 disables", o.LatencyTarget)
 	case o.WaitingTokens < 1 || o.Samples < 2:
 		return fmt.Errorf("%d waiting tokens and %d samples; want at least 1 and 2", o.WaitingTokens, o.Samples)
 	}
@@ -190,8 +167,7 @@ func (o *Options) pool() (pool.Plan, error) {
 	if chunk < 0 {
 		chunk, step = defaultChunk(o.GPU.Memory), o.MaxPrefillTokens
 	}
-	outputs := min(o.MaxRunning, logitRows)
-	orDefault(&outputs, logitRows)
+	outputs := cmp.Or(min(o.MaxRunning, logitRows), logitRows)
 	plan, err := pool.NewPlan(pool.Options{
 		OwnMemory: true, MemFraction: o.MemFraction, StepTokens: chunk,
 		MaxTotalTokens: o.KVTokens, MaxRunning: o.MaxRunning, PageSize: o.PageSize,
@@ -208,7 +184,7 @@ func (o *Options) pool() (pool.Plan, error) {
 
 func (o *Options) queue() queue.Options {
 	return queue.Options{
-		SchedulePolicy: o.Policy, Aging: max(o.Aging, 0), CacheDisabled: o.CacheDisabled, PageSize: o.PageSize, Seed: o.Seed,
+		SchedulePolicy: o.Policy, Aging: o.Aging, CacheDisabled: o.CacheDisabled, PageSize: o.PageSize, Seed: o.Seed,
 	}
 }
 

@@ -66,7 +66,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 			if err := json.NewEncoder(&all[i]).Encode(r); err != nil {
 				t.Fatal(err)
 			}
-			if err := r.Figure().Write(&all[i], "svg"); err != nil {
+			if err := json.NewEncoder(&all[i]).Encode(r.Usage()); err != nil {
 				t.Fatal(err)
 			}
 			if err := r.WriteText(&all[i]); err != nil {
@@ -131,7 +131,7 @@ func TestEverythingAddsUp(t *testing.T) {
 		"no overlap":     func(o *Options) { o.DisableOverlap = true },
 		"tight, alone":   func(o *Options) { o.DisableOverlap, o.KVTokens = true, 8192 },
 		"latency target": func(o *Options) { o.LatencyTarget = 20 * time.Millisecond },
-		"no aging":       func(o *Options) { o.Aging, o.Policy = -1, "lpm" },
+		"no aging":       func(o *Options) { o.Aging, o.Policy = 0, "lpm" },
 		"two samples":    func(o *Options) { o.Samples = 2 },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -297,26 +297,26 @@ func TestStepBoundShrinksDefaultChunks(t *testing.T) {
 
 func TestRefusedOptions(t *testing.T) {
 	for want, change := range map[string]func(*Options){
-		"--page-size is 48":                  func(o *Options) { o.PageSize = 48 },
-		"--replicas is -1":                   func(o *Options) { o.Replicas = -1 },
-		"--replicas is 1025":                 func(o *Options) { o.Replicas = 1025 },
-		"--speed is -2":                      func(o *Options) { o.Speed = -2 },
-		"--speed is NaN":                     func(o *Options) { o.Speed = math.NaN() },
-		"--kv-tokens is -5":                  func(o *Options) { o.KVTokens = -5 },
-		"--limit is -1":                      func(o *Options) { o.Limit = -1 },
-		"--max-running-requests is -1":       func(o *Options) { o.MaxRunning = -1 },
-		"--max-prefill-tokens is -1":         func(o *Options) { o.MaxPrefillTokens = -1 },
-		"--chunked-prefill-size is -2":       func(o *Options) { o.ChunkedPrefillSize = -2 },
-		"--chunked-prefill-size 8192 is m":   func(o *Options) { o.ChunkedPrefillSize, o.MaxPrefillTokens = 8192, 4096 },
-		"--inter-token-latency-target is -1": func(o *Options) { o.LatencyTarget = -1 },
-		"switches off":                       func(o *Options) { o.LatencyTarget, o.ChunkedPrefillSize = 1, -1 },
-		"choose one of cache-aware":          func(o *Options) { o.Routing = "sticky" },
-		"choose one of fcfs, lpm":            func(o *Options) { o.Policy = "fastest" },
-		"fifo, filo, gittins":                func(o *Options) { o.Eviction = "belady" },
-		"less than one page":                 func(o *Options) { o.KVTokens = 10 },
-		"raise mem-fraction-static":          func(o *Options) { o.MemFraction = 0.01 },
-		"layers is 0":                        func(o *Options) { o.Model.Layers = 0 },
-		"the bandwidth is 0":                 func(o *Options) { o.GPU.Bandwidth = 0 },
+		"--page-size is 48":                        func(o *Options) { o.PageSize = 48 },
+		"--replicas is -1":                         func(o *Options) { o.Replicas = -1 },
+		"--replicas is 1025":                       func(o *Options) { o.Replicas = 1025 },
+		"--speed is -2":                            func(o *Options) { o.Speed = -2 },
+		"--speed is NaN":                           func(o *Options) { o.Speed = math.NaN() },
+		"--kv-tokens is -5":                        func(o *Options) { o.KVTokens = -5 },
+		"--limit is -1":                            func(o *Options) { o.Limit = -1 },
+		"--max-running-requests is -1":             func(o *Options) { o.MaxRunning = -1 },
+		"--max-prefill-tokens is -1":               func(o *Options) { o.MaxPrefillTokens = -1 },
+		"--chunked-prefill-size is -2":             func(o *Options) { o.ChunkedPrefillSize = -2 },
+		"--chunked-prefill-size 8192 is m":         func(o *Options) { o.ChunkedPrefillSize, o.MaxPrefillTokens = 8192, 4096 },
+		"--inter-token-latency-target is -1":       func(o *Options) { o.LatencyTarget = -1 },
+		"which --chunked-prefill-size -1 disables": func(o *Options) { o.LatencyTarget, o.ChunkedPrefillSize = 1, -1 },
+		"choose one of cache-aware":                func(o *Options) { o.Routing = "sticky" },
+		"choose one of fcfs, lpm":                  func(o *Options) { o.Policy = "fastest" },
+		"fifo, filo, gittins":                      func(o *Options) { o.Eviction = "belady" },
+		"less than one page":                       func(o *Options) { o.KVTokens = 10 },
+		"raise mem-fraction-static":                func(o *Options) { o.MemFraction = 0.01 },
+		"layers is 0":                              func(o *Options) { o.Model.Layers = 0 },
+		"the bandwidth is 0":                       func(o *Options) { o.GPU.Bandwidth = 0 },
 	} {
 		opt := small(t)
 		change(&opt)

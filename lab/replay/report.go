@@ -158,7 +158,7 @@ func (w *world) setup() Setup {
 		GPU: o.GPU.Name, Model: o.Model.Name, Replicas: o.Replicas, Policy: o.Policy, Eviction: o.Eviction, CacheDisabled: o.CacheDisabled,
 		PageSize: o.PageSize, KVTokens: w.pool.Tokens, MaxRunning: w.pool.MaxRunning,
 		MaxPrefillTokens: o.MaxPrefillTokens, ChunkedPrefillSize: o.ChunkedPrefillSize,
-		LatencyTarget: o.LatencyTarget.Seconds(), Aging: max(o.Aging, 0).Seconds(), Overlap: !o.DisableOverlap, Speed: o.Speed, Seed: o.Seed,
+		LatencyTarget: o.LatencyTarget.Seconds(), Aging: o.Aging.Seconds(), Overlap: !o.DisableOverlap, Speed: o.Speed, Seed: o.Seed,
 	}
 	if w.router != nil {
 		s.Routing = o.Routing
@@ -210,11 +210,11 @@ func over(part, whole float64) float64 {
 	return math.Round(part/whole*1e6) / 1e6
 }
 
-// Figure draws the time series.
-func (r *Report) Figure() *plot.Figure {
+// Usage is the time series for drawing.
+func (r *Report) Usage() *plot.Usage {
 	title := fmt.Sprintf("%s on %s, %d replicas, speed %g", r.Setup.Model, r.Setup.GPU, r.Setup.Replicas, r.Setup.Speed)
 	if r.Setup.Replicas == 1 {
 		title = fmt.Sprintf("%s on %s, speed %g", r.Setup.Model, r.Setup.GPU, r.Setup.Speed)
 	}
-	return plot.Usage(title, points(r.Series))
+	return &plot.Usage{Title: title, Samples: points(r.Series)}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/lab/costmodel"
+	"github.com/troupe-engine/troupe/lab/trace"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -55,13 +56,5 @@ func (r *runner) complete() *messages.BatchDone {
 // generated; where it became part of a later prompt, that prompt's blocks have
 // ids of their own.
 func madeUp(id messages.RequestID, position int) int32 {
-	return int32(mix(uint64(id)<<32|uint64(uint32(position))) >> 33)
-}
-
-// mix is the finaliser of splitmix64 (Steele, Lea, Flood: "Fast Splittable
-// Pseudorandom Number Generators", 2014).
-func mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	return int32(trace.Mix(uint64(id)<<32|uint64(uint32(position))) >> 33)
 }

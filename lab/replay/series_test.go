@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -59,8 +60,8 @@ func TestSeriesIsBoundedAndLosesNothing(t *testing.T) {
 }
 
 func TestPointsCanBeDrawn(t *testing.T) {
-	f := plot.Usage("", points([]Sample{{Seconds: 0, Free: 10}, {Seconds: 1, Free: 5, Leased: 5, TTFT: 0.1, First: 1}}))
-	if err := f.Validate(); err != nil {
+	u := &plot.Usage{Samples: points([]Sample{{Seconds: 0, Free: 10}, {Seconds: 1, Free: 5, Leased: 5, TTFT: 0.1, First: 1}})}
+	if err := u.WriteFile(filepath.Join(t.TempDir(), "a.svg")); err != nil {
 		t.Error(err)
 	}
 }

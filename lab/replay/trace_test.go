@@ -74,7 +74,9 @@ func small(t testing.TB) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Options{GPU: g, Model: m}
+	opt := Defaults()
+	opt.GPU, opt.Model = g, m
+	return opt
 }
 
 func run(t testing.TB, from trace.Reader, opt Options) *Report {

@@ -80,9 +80,11 @@ func Run(ctx context.Context, trace trace.Reader, opt Options) (*Report, error) 
 }
 
 func newWorld(from trace.Reader, opt Options) (*world, error) {
-	opt = opt.withDefaults()
 	if err := opt.check(); err != nil {
 		return nil, err
+	}
+	if opt.ChunkedPrefillSize == 0 { // nobody chose it, so the bound of a step goes before
+		opt.ChunkedPrefillSize = min(defaultChunk(opt.GPU.Memory), opt.MaxPrefillTokens)
 	}
 	costs, err := costmodel.NewCosts(opt.GPU, opt.Model)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"unicode/utf8"
+
+	"github.com/therootcompany/xz"
 )
 
 // input is an open file, unpacked, that counts what was read of it.
@@ -66,6 +68,30 @@ func (in *input) unpack() error {
 	}
 	in.Reader = bufio.NewReaderSize(unpacked, 64<<10)
 	return nil
+}
+
+// maxDictionary bounds the dictionary of an xz file, which is memory that the
+// file asks for, up to 4 GiB: 64 MiB is what the highest preset of xz takes.
+const maxDictionary = 64 << 20
+
+// xzReader says what to do about a dictionary beyond the bound.
+type xzReader struct{ *xz.Reader }
+
+func newXZ(in io.Reader) (io.Reader, error) {
+	r, err := xz.NewReader(in, maxDictionary)
+	return xzReader{r}, explainXZ(err)
+}
+
+func (r xzReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	return n, explainXZ(err)
+}
+
+func explainXZ(err error) error {
+	if errors.Is(err, xz.ErrMemlimit) {
+		return fmt.Errorf("it needs a dictionary of more than %d MiB; pack it with xz -9 or less", maxDictionary>>20)
+	}
+	return err
 }
 
 func (in *input) Progress() (read, size int64) { return in.read, in.size }

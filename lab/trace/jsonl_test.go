@@ -113,7 +113,7 @@ func TestJSONLCutAnywhere(t *testing.T) {
 			warn = fmt.Sprintf("own.jsonl: line %d: the last line is cut after %d bytes", lines+1, rest)
 		}
 		var notes []string
-		r, err := OpenWith(write(t, "own.jsonl", text[:at]), "jsonl", Options{Warn: func(note string) { notes = append(notes, note) }})
+		r, err := Open(write(t, "own.jsonl", text[:at]), "jsonl", Options{Warn: func(note string) { notes = append(notes, note) }})
 		if err != nil {
 			t.Fatal(err)
 		}

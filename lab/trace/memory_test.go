@@ -45,7 +45,7 @@ func TestBoundedMemory(t *testing.T) {
 	if os.Getenv("TROUPE_SOAK") == "1" {
 		lines *= 100
 	}
-	r, err := Open(longTrace(t, lines), "mooncake")
+	r, err := Open(longTrace(t, lines), "mooncake", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

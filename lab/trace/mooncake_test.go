@@ -25,7 +25,7 @@ func write(t testing.TB, name, text string) string {
 // readAll reads a trace to its end or first error.
 func readAll(t testing.TB, path, format string) ([]*Request, error) {
 	t.Helper()
-	r, err := Open(path, format)
+	r, err := Open(path, format, Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func TestGzip(t *testing.T) {
 	z.Write([]byte(twoMooncake))
 	z.Close()
 	f.Close()
-	r, err := Open(path, "mooncake")
+	r, err := Open(path, "mooncake", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,13 +125,13 @@ func TestMooncakeRefuses(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	if _, err := Open("x", "csv"); err == nil || !strings.Contains(err.Error(), `format "csv" is not known; use one of `) || !strings.Contains(err.Error(), "mooncake") {
+	if _, err := Open("x", "csv", Options{}); err == nil || !strings.Contains(err.Error(), `format "csv" is not known; use one of `) || !strings.Contains(err.Error(), "mooncake") {
 		t.Error(err)
 	}
-	if _, err := Open(t.TempDir(), "mooncake"); err == nil || !strings.Contains(err.Error(), "is a directory") {
+	if _, err := Open(t.TempDir(), "mooncake", Options{}); err == nil || !strings.Contains(err.Error(), "is a directory") {
 		t.Error(err)
 	}
-	if _, err := Open(filepath.Join(t.TempDir(), "none"), "mooncake"); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Open(filepath.Join(t.TempDir(), "none"), "mooncake", Options{}); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 }

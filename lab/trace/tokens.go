@@ -26,10 +26,10 @@ func appendBlock(dst []int32, id uint64, n int) []int32 {
 	const odd = 0x9e3779b97f4a7c15
 	first := id
 	if high := id >> 31; high != 0 {
-		first ^= mix(high)
+		first ^= Mix(high)
 	}
 	dst = append(dst, int32(first*odd&(1<<31-1)))
-	seed := mix(id)
+	seed := Mix(id)
 	for j := 1; j < n; j++ {
 		seed += odd
 		dst = append(dst, int32((seed^seed>>32)*0xd6e8feb86659fd93>>33))
@@ -37,9 +37,9 @@ func appendBlock(dst []int32, id uint64, n int) []int32 {
 	return dst
 }
 
-// mix is the finaliser of splitmix64 (Steele, Lea, Flood: Fast Splittable
+// Mix spreads the bits of a number: the finaliser of splitmix64 (Steele, Lea, Flood: Fast Splittable
 // Pseudorandom Number Generators, 2014).
-func mix(x uint64) uint64 {
+func Mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31

@@ -102,11 +102,8 @@ func Formats() []string {
 	return names
 }
 
-// Open opens a trace with default options.
-func Open(path, format string) (Reader, error) { return OpenWith(path, format, Options{}) }
-
-// OpenWith opens a trace. The caller closes the reader.
-func OpenWith(path, format string, opts Options) (Reader, error) {
+// Open opens a trace. The caller closes the reader.
+func Open(path, format string, opts Options) (Reader, error) {
 	open, ok := openers[format]
 	if !ok {
 		return nil, fmt.Errorf("trace format %q is not known; use one of %s", format, strings.Join(Formats(), ", "))

@@ -99,7 +99,7 @@ func TestWekaMerge(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, shape(got), err)
 		}
 	}
-	r, err := OpenWith(dir, "weka", Options{Seed: 1, ConversationGap: time.Hour})
+	r, err := Open(dir, "weka", Options{Seed: 1, ConversationGap: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestWekaRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
-	if _, err := Open(t.TempDir(), "weka"); err == nil || !strings.Contains(err.Error(), "no .json file in the directory") {
+	if _, err := Open(t.TempDir(), "weka", Options{}); err == nil || !strings.Contains(err.Error(), "no .json file in the directory") {
 		t.Error(err)
 	}
 	files := map[string]string{"bad.json": `{`}
@@ -187,7 +187,7 @@ func FuzzWeka(f *testing.F) {
 }
 
 func TestConformanceWeka(t *testing.T) {
-	r, err := Open(conformance.Path(t, "traces/weka_claude_code/weka_traces_710.tar.xz"), "weka")
+	r, err := Open(conformance.Path(t, "traces/weka_claude_code/weka_traces_710.tar.xz"), "weka", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -163,7 +163,7 @@ func (w *workload) open(writer *work.Writer, chat bool) (s work.Source, end func
 		s, err = work.OpenShareGPT(work.ShareGPTOptions{File: w.path, Seed: w.seed, Turns: w.turns, Output: w.sharegpt})
 	default:
 		var r trace.Reader
-		r, err = trace.OpenWith(w.path, w.format, trace.Options{Seed: w.seed, Warn: func(note string) { w.skipped = append(w.skipped, note) }})
+		r, err = trace.Open(w.path, w.format, trace.Options{Seed: w.seed, Warn: func(note string) { w.skipped = append(w.skipped, note) }})
 		if errors.Is(err, os.ErrNotExist) {
 			err = fmt.Errorf("%s: no such file", w.path)
 		}

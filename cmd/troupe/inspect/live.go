@@ -57,7 +57,7 @@ func (l *liveMemory) check() error {
 	case l.plot != "" && l.record/l.interval < 2:
 		return fmt.Errorf("--record %s at --interval %s makes fewer than two readings, too few to draw; record longer", l.record, l.interval)
 	case l.plot != "":
-		if _, err := plot.FormatOf(l.plot); err != nil {
+		if err := plot.CheckPath(l.plot); err != nil {
 			return fmt.Errorf("--plot: %w", err)
 		}
 	}
@@ -115,7 +115,7 @@ func (l *liveMemory) watch(ctx context.Context, out io.Writer, ticks <-chan time
 	if l.plot == "" || len(samples) == 0 {
 		return err
 	}
-	return errors.Join(err, plot.Usage(before.Model.ID+" at "+l.server.URL, samples).WriteFile(l.plot))
+	return errors.Join(err, (&plot.Usage{Title: before.Model.ID + " at " + l.server.URL, Samples: samples}).WriteFile(l.plot))
 }
 
 // sampleOf is a view as it is drawn, with the pool in pages.

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,13 +12,11 @@ import (
 
 	"github.com/troupe-engine/troupe/cmd/troupe/cli"
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/lab/costmodel"
 	"github.com/troupe-engine/troupe/lab/plot"
 	"github.com/troupe-engine/troupe/lab/replay"
 	"github.com/troupe-engine/troupe/memory/radix/policies"
 	"github.com/troupe-engine/troupe/model/config"
-	"github.com/troupe-engine/troupe/sched/former"
 	"github.com/troupe-engine/troupe/sched/queue"
 	"github.com/troupe-engine/troupe/sched/route"
 )
@@ -28,7 +25,6 @@ import (
 type engineFlags struct {
 	gpu, shape, modelConfig string
 	plot                    string
-	aging                   time.Duration
 	opt                     replay.Options
 }
 
@@ -41,22 +37,23 @@ var onlyEngine = []string{"gpu", "model-shape", "model-config", "replicas", "rou
 var onlyCache = []string{"capacity", "index", "eviction-history", "compare", "by-conversation"}
 
 func (f *engineFlags) add(flags *pflag.FlagSet) {
+	f.opt = replay.Defaults()
 	o := &f.opt
 	flags.StringVar(&f.gpu, "gpu", costmodel.Names()[0], "device to simulate: "+strings.Join(costmodel.Names(), ", "))
 	flags.StringVar(&f.shape, "model-shape", costmodel.ModelNames()[0], "built-in model shape: "+strings.Join(costmodel.ModelNames(), ", "))
 	flags.StringVar(&f.modelConfig, "model-config", "", "take the shape from the config.json of this Hugging Face directory instead")
-	flags.IntVar(&o.Replicas, "replicas", 1, "number of engines, each on its own device")
-	flags.StringVar(&o.Routing, "routing", route.CacheAware, "how requests are distributed to replicas: "+strings.Join(route.Policies(), ", "))
-	flags.StringVar(&o.Policy, "policy", "fcfs", "schedule-policy of the engines: "+strings.Join(queue.Policies(), ", "))
+	flags.IntVar(&o.Replicas, "replicas", o.Replicas, "number of engines, each on its own device")
+	flags.StringVar(&o.Routing, "routing", o.Routing, "how requests are distributed to replicas: "+strings.Join(route.Policies(), ", "))
+	flags.StringVar(&o.Policy, "policy", o.Policy, "schedule-policy of the engines: "+strings.Join(queue.Policies(), ", "))
 	flags.IntVar(&o.KVTokens, "kv-tokens", 0, "tokens in each engine's KV pool; 0: as many as fit into the device's memory")
-	flags.IntVar(&o.PageSize, "page-size", 64, "tokens in a page of the KV pool, a power of two")
-	flags.Float64Var(&o.Speed, "speed", 1, "speed factor: 2 replays the trace twice as fast")
+	flags.IntVar(&o.PageSize, "page-size", o.PageSize, "tokens in a page of the KV pool, a power of two")
+	flags.Float64Var(&o.Speed, "speed", o.Speed, "speed factor: 2 replays the trace twice as fast")
 	flags.Float64Var(&o.MemFraction, "mem-fraction-static", 0, "share of the device's memory for weights, workspace and KV pool; 0: the device's default")
 	flags.IntVar(&o.MaxRunning, "max-running-requests", 0, "maximum number of running requests per engine; 0: the pool's default")
-	flags.IntVar(&o.MaxPrefillTokens, "max-prefill-tokens", former.DefaultMaxPrefillTokens, "maximum tokens per step")
+	flags.IntVar(&o.MaxPrefillTokens, "max-prefill-tokens", o.MaxPrefillTokens, "maximum tokens per step")
 	flags.IntVar(&o.ChunkedPrefillSize, "chunked-prefill-size", 0, "maximum prompt tokens of a long prompt per step; 0: the device's default; -1: no chunks")
 	flags.DurationVar(&o.LatencyTarget, "inter-token-latency-target", 0, "target for the 99th percentile of the time between two tokens; 0: no target. Example: 50ms")
-	flags.DurationVar(&f.aging, "schedule-aging", time.Minute, "time after which a waiting request goes before all younger ones; 0: never")
+	flags.DurationVar(&o.Aging, "schedule-aging", o.Aging, "time after which a waiting request goes before all younger ones; 0: never")
 	flags.BoolVar(&o.DisableOverlap, "disable-overlap-schedule", false, "plan a step only after the previous one is done")
 	flags.BoolVar(&o.CacheDisabled, "disable-radix-cache", false, "disable the prefix cache")
 	flags.StringVar(&f.plot, "plot", "", "draw KV pages, latencies and queues over time into this .svg or .png")
@@ -104,7 +101,7 @@ func (f *command) runEngine(c *cobra.Command) error {
 	if f.engine.plot == "" {
 		return nil
 	}
-	if err := report.Figure().WriteFile(f.engine.plot); err != nil {
+	if err := report.Usage().WriteFile(f.engine.plot); err != nil {
 		return fmt.Errorf("--plot: %w", err)
 	}
 	return nil
@@ -129,23 +126,6 @@ func (f *command) printReport(c *cobra.Command, report *replay.Report, took time
 // options finds device and model.
 func (f *engineFlags) options() (replay.Options, error) {
 	opt := f.opt
-	// Zero would mean the default, but the user gave a number.
-	switch {
-	case opt.Speed == 0:
-		return opt, errors.New("--speed is 0; it must be above 0: 2 sends the trace twice as fast")
-	case opt.Replicas == 0:
-		return opt, errors.New("--replicas is 0; it must be at least 1")
-	case opt.PageSize == 0:
-		return opt, fmt.Errorf("--page-size %w", paging.CheckSize(0))
-	case opt.MaxPrefillTokens == 0:
-		return opt, errors.New("--max-prefill-tokens is 0; it must be positive")
-	}
-	if f.aging < 0 {
-		return opt, fmt.Errorf("--schedule-aging is %v; it must be positive, or 0 for never", f.aging)
-	}
-	if opt.Aging = f.aging; f.aging == 0 {
-		opt.Aging = -1
-	}
 	var err error
 	if opt.GPU, err = costmodel.Lookup(f.gpu); err != nil {
 		return opt, cli.UnknownValue("--gpu", err, f.gpu, costmodel.Names())
@@ -195,7 +175,7 @@ func (f *engineFlags) checkPlot() error {
 	if f.plot == "" {
 		return nil
 	}
-	if _, err := plot.FormatOf(f.plot); err != nil {
+	if err := plot.CheckPath(f.plot); err != nil {
 		return fmt.Errorf("--plot: %w", err)
 	}
 	if info, err := os.Stat(filepath.Dir(f.plot)); err != nil || !info.IsDir() {

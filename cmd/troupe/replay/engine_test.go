@@ -131,7 +131,7 @@ func TestReplayEnginesRefuses(t *testing.T) {
 		{[]string{"--cache-only", "--gpu", "h100"}, "--gpu has no effect with --cache-only"},
 		{[]string{"--plot", "out.pdf"}, "neither .svg nor .png"},
 		{[]string{"--plot", filepath.Join(dir, "no", "out.svg")}, "there is no directory"},
-		{[]string{"--chunked-prefill-size", "20000"}, "raise the other"},
+		{[]string{"--chunked-prefill-size", "20000"}, "raise the second"},
 		{[]string{"--max-prefill-tokens", "1000000000000"}, "lower it"},
 		{[]string{"--mem-fraction-static", "0.05"}, "raise mem-fraction-static"},
 	} {

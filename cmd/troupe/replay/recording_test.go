@@ -14,7 +14,7 @@ import (
 
 func recorded(t *testing.T, path string) []trace.Request {
 	t.Helper()
-	r, err := trace.Open(path, "jsonl")
+	r, err := trace.Open(path, "jsonl", trace.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,7 @@ func (f *command) open() (trace.Reader, error) {
 	if f.gap <= 0 {
 		return nil, fmt.Errorf("--conversation-gap is %v; it must be above 0, for example %v", f.gap, trace.DefaultConversationGap)
 	}
-	r, err := trace.OpenWith(f.trace, f.format, trace.Options{Seed: f.seed, ConversationGap: f.gap,
+	r, err := trace.Open(f.trace, f.format, trace.Options{Seed: f.seed, ConversationGap: f.gap,
 		Warn: func(note string) { f.skipped = append(f.skipped, note) }})
 	switch {
 	case err == nil:
