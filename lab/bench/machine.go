@@ -91,18 +91,14 @@ func lastCache() int64 {
 	return largest
 }
 
-// cacheSize reads "2048K"; 0 for what is none.
+// cacheSize reads "2048K", and gives 0 if it cannot.
 func cacheSize(text string) int64 {
-	unit := int64(1)
-	for suffix, bytes := range map[string]int64{"K": 1 << 10, "M": 1 << 20, "G": 1 << 30} {
-		if rest, ok := strings.CutSuffix(text, suffix); ok {
-			text, unit = rest, bytes
-			break
-		}
+	if strings.TrimRight(text, "KMG") != text {
+		text += "iB"
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 || n > 1<<40/unit {
+	n, err := units.ParseBytes(text)
+	if err != nil || n > 1<<40 {
 		return 0
 	}
-	return n * unit
+	return n
 }

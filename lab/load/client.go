@@ -118,7 +118,7 @@ func (c *Client) Ask(ctx context.Context, body *wire.Body, start time.Time) *Rec
 // began. The answer's text is in w until the next request.
 func (c *Client) ask(ctx context.Context, w *caller, body *wire.Body, r *Record, start time.Time) {
 	w.begin(r)
-	w.body = c.frame.Append(w.body[:0], body)
+	w.body = c.frame.Write(body)
 	if c.opt.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, c.opt.Timeout, errTimeout)

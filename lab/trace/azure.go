@@ -16,36 +16,31 @@ var azureLayouts = []string{"2006-01-02 15:04:05.999999999", "2006-01-02 15:04:0
 // azure reads the "Azure LLM inference traces" of AzurePublicDataset. Times
 // are counted from the first request. Nothing is known about prefixes.
 type azure struct {
-	*lines
-	clock
+	*records
 	first time.Time
 }
 
 func openAzure(path string, _ Options) (Reader, error) {
-	l, err := openLines(path)
+	r, err := openRecords(path)
 	if err != nil {
 		return nil, err
 	}
-	a := &azure{lines: l}
-	header, err := l.next()
+	header, err := r.next()
 	switch {
 	case err == io.EOF:
 		err = &Error{File: path, What: "there is no header in the file; want " + azureHeader}
 	case err == nil && string(header) != azureHeader:
-		err = l.fail("the header is %.80q; want %s", header, azureHeader)
+		err = r.fail("the header is %.80q; want %s", header, azureHeader)
 	}
 	if err != nil {
-		l.Close()
+		r.Close()
 		return nil, err
 	}
-	return a, nil
+	return &azure{records: r}, nil
 }
 
 func (a *azure) Next() (*Request, error) {
-	text, err := a.next()
-	if err == io.EOF && !a.begun {
-		return nil, &Error{File: a.path, What: "there is no request in the file"}
-	}
+	text, err := a.nextLine()
 	if err != nil {
 		return nil, err
 	}

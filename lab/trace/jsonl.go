@@ -15,21 +15,20 @@ import (
 // says so. Files of other formats were not written while they were measured, so
 // a cut one is an incomplete copy, and an error.
 type jsonl struct {
-	*lines
-	clock
+	*records
 	warn func(note string)
 }
 
 func openJSONL(path string, opts Options) (Reader, error) {
-	l, err := openLines(path)
+	r, err := openRecords(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkHeader(l); err != nil {
-		l.Close()
+	if err := checkHeader(r.lines); err != nil {
+		r.Close()
 		return nil, err
 	}
-	return &jsonl{lines: l, warn: opts.Warn}, nil
+	return &jsonl{records: r, warn: opts.Warn}, nil
 }
 
 func checkHeader(l *lines) error {
@@ -54,49 +53,26 @@ func checkHeader(l *lines) error {
 }
 
 func (j *jsonl) Next() (*Request, error) {
-	text, err := j.next()
-	if err == io.EOF && !j.begun {
-		return nil, &Error{File: j.path, What: "there is no request in the file"}
-	}
+	text, err := j.nextLine()
 	if err != nil {
 		return nil, err
 	}
-	if j.open && !json.Valid(text) {
-		return nil, j.cut(len(text))
-	}
 	var v recording.Line
-	if err := json.Unmarshal(text, &v); err != nil {
+	switch err := json.Unmarshal(text, &v); {
+	case j.open && !json.Valid(text):
+		return nil, j.cut(len(text))
+	case err != nil:
 		return nil, j.fail("%s", jsonFault(err))
-	}
-	switch {
-	case v.Arrival == nil:
-		return nil, j.fail("arrival_ms is missing")
-	case v.Input == nil:
-		return nil, j.fail("input is missing")
-	case v.Output == nil:
-		return nil, j.fail("output is missing")
 	case v.PageSize < 0 || v.PageSize > recording.MaxPageSize:
 		return nil, j.fail("page_size is %d; it must be 1 to %d", v.PageSize, recording.MaxPageSize)
 	case v.PageSize == 0 && v.Pages != nil:
 		return nil, j.fail("page_size is missing, and there are pages")
 	}
-	if what := checkLengths(*v.Input, *v.Output); what != "" {
-		return nil, j.fail("%s", what)
-	}
-	r := &Request{Line: j.line, Input: int(*v.Input), Output: int(*v.Output), Priority: v.Priority,
-		Conversation: opaque(v.Conversation), Tenant: opaque(v.Tenant)}
+	r := &Request{Priority: v.Priority, Conversation: opaque(v.Conversation), Tenant: opaque(v.Tenant)}
 	if v.Pages != nil {
-		if what := checkBlocks(len(v.Pages), r.Input, int(v.PageSize), false); what != "" {
-			return nil, j.fail("%s", what)
-		}
 		r.Blocks, r.BlockSize = v.Pages, int(v.PageSize)
 	}
-	at, what := j.arrival(*v.Arrival)
-	if what != "" {
-		return nil, j.fail("%s", what)
-	}
-	r.Arrival = at
-	return r, nil
+	return r, j.fill(r, field[float64]{"arrival_ms", v.Arrival}, field[int64]{"input", v.Input}, field[int64]{"output", v.Output}, false)
 }
 
 // cut ends the trace before its last line, of which only the first bytes are

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -163,28 +164,16 @@ func solution(text string) (float64, bool) {
 	return 0, false
 }
 
-// numbers finds the numbers of a text: digits with commas between thousands
-// and perhaps decimals; a minus counts at the start or behind what is no digit.
+// number is digits with commas between thousands and perhaps decimals, after a
+// minus that is not between digits.
+var number = regexp.MustCompile(`(?:(?:^|[^0-9])-)?[0-9]+(?:,[0-9]+)*(?:\.[0-9]+)?`)
+
+// numbers finds the numbers of a text.
 func numbers(text string) (all []float64) {
-	for i := 0; i < len(text); i++ {
-		if !digit(text[i]) {
-			continue
-		}
-		end, dot := i, false
-		for end < len(text) && (digit(text[end]) || (text[end] == ',' || text[end] == '.' && !dot) && end+1 < len(text) && digit(text[end+1])) {
-			dot = dot || text[end] == '.'
-			end++
-		}
-		n, err := strconv.ParseFloat(strings.ReplaceAll(text[i:end], ",", ""), 64)
-		if err == nil {
-			if i > 0 && text[i-1] == '-' && (i == 1 || !digit(text[i-2])) {
-				n = -n
-			}
+	for _, found := range number.FindAllString(text, -1) {
+		if n, err := strconv.ParseFloat(strings.ReplaceAll(found[max(strings.LastIndexByte(found, '-'), 0):], ",", ""), 64); err == nil {
 			all = append(all, n)
 		}
-		i = end
 	}
 	return all
 }
-
-func digit(b byte) bool { return '0' <= b && b <= '9' }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 )
 
 // bytesPerToken is how many bytes of an answer are taken for a token: nobody
@@ -73,7 +74,7 @@ func OpenShareGPT(o ShareGPTOptions) (*ShareGPT, error) {
 		}
 		var c recorded
 		for said := one.Conversations; len(said) > 1 && len(c.asked) < o.Turns; said = said[2:] {
-			if !speaks(said[0].From, "human", "user") || !speaks(said[1].From, "gpt", "assistant", "chatgpt", "bard") || said[0].Value == "" {
+			if !slices.Contains([]string{"human", "user"}, said[0].From) || !slices.Contains([]string{"gpt", "assistant", "chatgpt", "bard"}, said[1].From) || said[0].Value == "" {
 				break
 			}
 			c.asked = append(c.asked, said[0].Value)
@@ -91,15 +92,6 @@ func OpenShareGPT(o ShareGPTOptions) (*ShareGPT, error) {
 	}
 	s.order = rand.New(rand.NewPCG(o.Seed, streamOrder)).Perm(len(s.conversations))
 	return s, nil
-}
-
-func speaks(who string, names ...string) bool {
-	for _, name := range names {
-		if who == name {
-			return true
-		}
-	}
-	return false
 }
 
 // Size implements Source.
