@@ -103,7 +103,7 @@ func TestMatricesThatAreRefused(t *testing.T) {
 		"--prompt has -1":        func(m *Matrix) { m.Prompts = []int{4, -1} },
 		"--generate has -2":      func(m *Matrix) { m.Generates = []int{-2} },
 		"--depth has 16777217":   func(m *Matrix) { m.Depths = []int{maxTokens + 1} },
-		"--batch has 0, it must": func(m *Matrix) { m.Batches = []int{0} },
+		"--batch has 0; it must": func(m *Matrix) { m.Batches = []int{0} },
 		"--batch is empty":       func(m *Matrix) { m.Batches = nil },
 		"nothing to measure":     func(m *Matrix) { m.Prompts, m.Generates = []int{0}, []int{0} },
 	} {
@@ -122,12 +122,12 @@ func TestLimits(t *testing.T) {
 		want string
 	}{
 		{Test{Prompt: 256, Batch: 1}, ""},
-		{Test{Prompt: 256, Batch: 1, Depth: 1}, "a context of 257 tokens, the model has 256"},
+		{Test{Prompt: 256, Batch: 1, Depth: 1}, "a context of 257 tokens, but the model has 256"},
 		{Test{Generate: 255, Batch: 1}, ""},
 		{Test{Generate: 256, Batch: 1}, "a context of 257"},
 		{Test{Generate: 120, Batch: 4}, ""},
-		{Test{Generate: 121, Batch: 4}, "a KV pool of 576 tokens, it has 512"},
-		{Test{Generate: 8, Batch: 5}, "5 sequences at once, 4 may run"},
+		{Test{Generate: 121, Batch: 4}, "a KV pool of 576 tokens, but it has 512"},
+		{Test{Generate: 8, Batch: 5}, "5 sequences at once, but only 4 may run"},
 	} {
 		if err := l.Check(c.test); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.test, err, c.want)

@@ -79,7 +79,7 @@ func (e *Engine) prompt(ctx context.Context, t Test, repetition int) (Sample, er
 	took := time.Since(start)
 	computed := len(tokens) - c.cached
 	if computed >= t.Prompt+e.opt.PageSize || computed < 1 {
-		return Sample{}, fmt.Errorf("%d tokens were computed, %d were meant to be: the prefix cache does not hold %d; raise --max-total-tokens", computed, t.Prompt, t.Depth)
+		return Sample{}, fmt.Errorf("%d tokens were computed instead of %d: the prefix cache does not hold %d tokens; raise --max-total-tokens", computed, t.Prompt, t.Depth)
 	}
 	steps, read := positions(len(tokens)-computed, computed, e.opt.Chunk)
 	return Sample{Tokens: computed, Took: took, Steps: steps, Positions: read}, nil
@@ -131,10 +131,10 @@ type call struct {
 	cached int // tokens of prompts found in the cache
 }
 
-// call asks for so many tokens behind each prompt.
+// call asks for a number of tokens after each prompt.
 func (e *Engine) call(prompts [][]int32, tokens int) *call {
 	e.calls++
-	// Nobody waits for a reader who is late.
+	// Intake does not wait for a slow reader.
 	c := &call{engine: e, id: e.calls, events: make(chan messages.CallEvent, 16+4*len(prompts)), open: len(prompts)}
 	params := &messages.SamplingParams{
 		TopP: 1, RepetitionPenalty: 1, MaxTokens: tokens, IgnoreEOS: true, Seed: e.opt.Seed,

@@ -47,7 +47,7 @@ func ThisMachine(version, instructionSet string, memory int64) Machine {
 	return m
 }
 
-// String is the two lines that stand over figures.
+// String is the two lines above the figures.
 func (m Machine) String() string {
 	memory, commit := "", ""
 	if m.MemoryBytes > 0 {

@@ -25,16 +25,16 @@ type Memory struct {
 	sink  atomic.Uint32
 }
 
-// NewMemory takes so many bytes, rounded down to whole chunks of 512 KiB, and
-// writes them, so that they are there and not one page of zeros.
+// NewMemory allocates memory, rounded down to whole chunks of 512 KiB, and writes
+// it, so that it is not one page of zeros.
 func NewMemory(bytes int64, level simd.Level) (*Memory, error) {
 	n := bytes / readChunk * readChunk
 	if n < readChunk || n > 1<<46 {
-		return nil, fmt.Errorf("%d bytes are no amount to measure the read bandwidth with; it must be %d at least, and should be more than the caches hold", bytes, readChunk)
+		return nil, fmt.Errorf("%d bytes are too few or too many to measure the bandwidth with; use at least %d and more than the caches hold", bytes, readChunk)
 	}
 	b, free, err := cpu.Reserve(int(n))
 	if err != nil {
-		return nil, fmt.Errorf("memory to measure the read bandwidth with: %w; measure with less (--read-bytes)", err)
+		return nil, fmt.Errorf("cannot allocate memory for measuring the bandwidth: %w; lower --read-bytes", err)
 	}
 	m := &Memory{bytes: b, free: free, level: level}
 	var all sync.WaitGroup
@@ -64,8 +64,8 @@ func (m *Memory) Size() int64 { return int64(len(m.bytes)) }
 // write stays.
 func (m *Memory) Bytes() []byte { return m.bytes }
 
-// Bandwidth reads all of it once, by so many threads that take the next chunk
-// when they are done with one, and gives bytes per second.
+// Bandwidth reads all of it once, with threads that each take the next chunk when
+// they are done with one, and gives bytes per second.
 func (m *Memory) Bandwidth(threads int) float64 {
 	var next atomic.Int64
 	var all sync.WaitGroup

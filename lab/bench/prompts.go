@@ -34,8 +34,8 @@ func (p prompts) tokens(stream uint64, n int) []int32 {
 	return list
 }
 
-// positions is how many positions of the KV pool a prompt of so many tokens
-// reads behind a depth, in chunks: each chunk those before it and its own, once.
+// positions is how many positions of the KV pool a prompt reads after a depth, in
+// chunks: each chunk reads those before it and its own once.
 func positions(depth, tokens, chunk int) (steps int, read int64) {
 	for done := 0; done < tokens; steps++ {
 		done = min(done+chunk, tokens)

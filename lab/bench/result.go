@@ -28,8 +28,8 @@ type Model struct {
 	Replaced []Replaced `json:"replaced_types,omitempty"`
 }
 
-// Replaced are matrices whose rows are no multiple of the block of the type
-// that was asked for.
+// Replaced are matrices whose row length is not a multiple of the block size of
+// the requested type.
 type Replaced struct {
 	Tensors []string `json:"tensors"` // names; * is every layer that has one
 	Count   int      `json:"count"`   // of matrices
@@ -71,7 +71,7 @@ type Result struct {
 	BytesPerToken      float64 `json:"bytes_per_token"`
 	BytesPerSecond     Summary `json:"bytes_per_second"`
 	// ReadBandwidth is of plain reading by as many threads, before the first
-	// repetition and behind each. Share is the bytes per second of a repetition
+	// repetition and after each. Share is the bytes per second of a repetition
 	// over the mean of the two bandwidths around it.
 	ReadBandwidth Summary `json:"read_bandwidth_bytes_per_second"`
 	Share         Summary `json:"share_of_read_bandwidth"`

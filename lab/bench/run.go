@@ -74,7 +74,7 @@ func Run(ctx context.Context, s Subject, p Plan) ([]Result, error) {
 }
 
 // measured is the repetitions of a test; reads has one more than samples:
-// before the first and behind each.
+// before the first and after each.
 type measured struct {
 	samples []Sample
 	reads   []float64

@@ -126,7 +126,7 @@ func TestStepsThatFail(t *testing.T) {
 	if _, err := s.Once(ctx, test, 0); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if _, err := NewSteps(m, StepOptions{Program: &gpu.Program{Vocab: 50, Context: 19}, Pool: gpu.PoolSpec{PageSize: 4}, Tests: []Test{test}}); err == nil || !strings.Contains(err.Error(), "test pp20 needs a context of 20 tokens, the model has 19") {
+	if _, err := NewSteps(m, StepOptions{Program: &gpu.Program{Vocab: 50, Context: 19}, Pool: gpu.PoolSpec{PageSize: 4}, Tests: []Test{test}}); err == nil || !strings.Contains(err.Error(), "test pp20 needs a context of 20 tokens, but the model has 19") {
 		t.Error(err)
 	}
 }

@@ -14,7 +14,7 @@ type Test struct {
 }
 
 // String is the name that llama-bench gives a test: pp512, tg128, tg128 @
-// d4096. Behind x stand the sequences that generate together.
+// d4096. After x is the number of sequences that generate at once.
 func (t Test) String() string {
 	s := "pp" + strconv.Itoa(t.Prompt)
 	if t.Prompt == 0 {
@@ -62,11 +62,11 @@ func (m Matrix) Tests() ([]Test, error) {
 	} {
 		for _, v := range l.values {
 			if v < l.low || v > l.high {
-				return nil, fmt.Errorf("--%s has %d, it must be %d to %d", l.flag, v, l.low, l.high)
+				return nil, fmt.Errorf("--%s has %d; it must be between %d and %d", l.flag, v, l.low, l.high)
 			}
 		}
 		if len(l.values) == 0 {
-			return nil, fmt.Errorf("--%s is empty; give numbers with commas between them", l.flag)
+			return nil, fmt.Errorf("--%s is empty; use comma-separated numbers", l.flag)
 		}
 	}
 	var tests []Test
@@ -116,11 +116,11 @@ func (l Limits) Check(t Test) error {
 	pages := (positions + l.PageSize - 1) / l.PageSize
 	switch {
 	case positions > l.Context:
-		return fmt.Errorf("test %s needs a context of %d tokens, the model has %d; give a lower --depth, --prompt or --generate, or a greater --context-length", t, positions, l.Context)
+		return fmt.Errorf("test %s needs a context of %d tokens, but the model has %d; lower --depth, --prompt or --generate, or raise --context-length", t, positions, l.Context)
 	case t.Batch > l.Running:
-		return fmt.Errorf("test %s needs %d sequences at once, %d may run; raise --max-running-requests", t, t.Batch, l.Running)
+		return fmt.Errorf("test %s needs %d sequences at once, but only %d may run; raise --max-running-requests", t, t.Batch, l.Running)
 	case pages*l.PageSize*t.Batch > l.Pool:
-		return fmt.Errorf("test %s needs a KV pool of %d tokens, it has %d; raise --mem-fraction-static or --max-total-tokens, or take --kv-cache-dtype int8", t, pages*l.PageSize*t.Batch, l.Pool)
+		return fmt.Errorf("test %s needs a KV pool of %d tokens, but it has %d; raise --mem-fraction-static or --max-total-tokens, or use --kv-cache-dtype int8", t, pages*l.PageSize*t.Batch, l.Pool)
 	}
 	return nil
 }

@@ -24,12 +24,12 @@ func (p *Report) WriteText(w io.Writer) error {
 		random = ", random weights"
 	}
 	line("model", "%s, %s parameters, %s of %s%s; activations in %s, K and V in %s", p.Model.Name, count(float64(p.Model.Parameters)), units.Bytes(p.Model.Bytes), dtype, random, p.Model.Activations, p.Model.KVDType)
-	line("measured", "through %s, %d repetitions after %d of warm-up, seed %d; bandwidth of reading %s", map[string]string{"engine": "the engine's actors", "step": "bare steps", "http": "HTTP, by clients that stream"}[p.Setup.Through],
+	line("measured", "through %s, %d repetitions after %d for warm-up, seed %d; read bandwidth over %s", map[string]string{"engine": "the engine's actors", "step": "steps of the device", "http": "HTTP with streaming clients"}[p.Setup.Through],
 		p.Setup.Repetitions, p.Setup.Warmup, p.Setup.Seed, units.Bytes(p.Setup.ReadBytes))
 	b.WriteByte('\n')
 	b.WriteString(p.table().String())
 	if p.Interrupted {
-		b.WriteString("\ninterrupted: not all tests are there\n")
+		b.WriteString("\ninterrupted: some tests are missing\n")
 	}
 	for _, n := range p.Notes {
 		b.WriteString("\nnote: " + n + "\n")

@@ -1,6 +1,6 @@
 // Package cachereplay replays only the prefix cache of a trace: which blocks
 // of its prompts would have been found, with how much room and which eviction.
-// No time passes, no output is made, nobody holds anything.
+// No time passes, nothing is generated, and requests lock nothing.
 //
 // The rules are those of the reference figures for Mooncake's traces: a
 // request is an ordered list of blocks. Its hits are the blocks of its longest
@@ -18,5 +18,5 @@
 // references run on a plain table of blocks instead (Index), because no tree
 // that evicts leaf by leaf can do what they do: "belady", which knows the
 // future and evicts the block whose next use is farthest away, and "fifo",
-// which evicts the block inserted first even if blocks behind it stay.
+// which evicts the block inserted first even if later blocks of its prefix stay.
 package cachereplay

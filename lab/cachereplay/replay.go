@@ -68,7 +68,7 @@ type Replay struct {
 	result   Result
 	cache    cache
 	smallest int // blocks of the smallest request
-	line     int // where it stands
+	line     int // its line in the trace
 }
 
 // cache is an index with a rule of eviction.
@@ -89,11 +89,11 @@ func Names() []string {
 func New(opts Options) (*Replay, error) {
 	switch {
 	case opts.Capacity < 0 || opts.Capacity > maxPages:
-		return nil, fmt.Errorf("the capacity is %d blocks; it must be 1 to %d, or 0 for one without end", opts.Capacity, maxPages)
+		return nil, fmt.Errorf("--capacity is %d blocks; it must be between 1 and %d, or 0 for unlimited", opts.Capacity, maxPages)
 	case opts.History < 0:
 		return nil, fmt.Errorf("the history is %d blocks; it must be positive, or 0 for %d", opts.History, DefaultHistory)
 	case !slices.Contains(Names(), opts.Eviction):
-		return nil, fmt.Errorf("eviction %q is not known; choose one of %s", opts.Eviction, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("eviction policy %q is not known; use one of %s", opts.Eviction, strings.Join(Names(), ", "))
 	}
 	index := opts.Index
 	if index == AutoIndex || index == "" {
@@ -111,11 +111,11 @@ func New(opts Options) (*Replay, error) {
 func newCache(index Index, opts Options) (cache, error) {
 	switch {
 	case index == TreeIndex && opts.Eviction == Belady:
-		return nil, fmt.Errorf("belady knows the future and is no policy of the tree; use index %s or %s", AutoIndex, BlockIndex)
+		return nil, fmt.Errorf("belady does not run on the tree; use --index %s or %s", AutoIndex, BlockIndex)
 	case index == TreeIndex:
 		return newTreeCache(opts)
 	case index != BlockIndex:
-		return nil, fmt.Errorf("index %q is not known; choose one of %s, %s, %s", index, AutoIndex, TreeIndex, BlockIndex)
+		return nil, fmt.Errorf("--index %q is not known; use one of %s, %s, %s", index, AutoIndex, TreeIndex, BlockIndex)
 	case opts.Eviction == FIFO:
 		return newFIFOTable(), nil
 	case opts.Eviction == Belady && opts.Future == nil:
@@ -123,7 +123,7 @@ func newCache(index Index, opts Options) (cache, error) {
 	case opts.Eviction == Belady:
 		return newBeladyTable(opts.Future), nil
 	}
-	return nil, fmt.Errorf("eviction %s runs on the tree only; use index %s or %s", opts.Eviction, AutoIndex, TreeIndex)
+	return nil, fmt.Errorf("eviction policy %s runs only on the tree; use --index %s or %s", opts.Eviction, AutoIndex, TreeIndex)
 }
 
 // Step replays the next request. A request without blocks changes nothing.
@@ -149,17 +149,17 @@ func (p *Replay) Step(r *trace.Request) error {
 }
 
 // ErrNoBlocks says that a trace tells nothing of prefixes.
-var ErrNoBlocks = errors.New("no request of the trace has block ids, so nothing can be found again; use a trace with prefixes")
+var ErrNoBlocks = errors.New("no request of the trace has block ids, so there can be no hits; use a trace with prefixes")
 
 // TooSmallError says that no request of a trace fits into the capacity.
 type TooSmallError struct {
 	Capacity     int // blocks
-	Blocks, Line int // the smallest request, and where it stands
+	Blocks, Line int // of the smallest request
 }
 
 // Error names the capacity that would do.
 func (e *TooSmallError) Error() string {
-	return fmt.Sprintf("%d blocks is smaller than every request of the trace: the smallest, on line %d, has %d; give at least %d",
+	return fmt.Sprintf("%d blocks is less than every request of the trace has: the smallest, on line %d, has %d; use at least %d",
 		e.Capacity, e.Line, e.Blocks, e.Blocks)
 }
 

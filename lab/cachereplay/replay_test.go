@@ -192,13 +192,13 @@ func TestReplayRefuses(t *testing.T) {
 		opts Options
 		want string
 	}{
-		{Options{Eviction: "luck"}, `eviction "luck" is not known; choose one of belady, `},
-		{Options{Eviction: "lru", Capacity: -1}, "the capacity is -1 blocks"},
-		{Options{Eviction: "lru", Capacity: maxPages + 1}, "the capacity is 1073741825 blocks"},
+		{Options{Eviction: "luck"}, `eviction policy "luck" is not known; use one of belady, `},
+		{Options{Eviction: "lru", Capacity: -1}, "--capacity is -1 blocks"},
+		{Options{Eviction: "lru", Capacity: maxPages + 1}, "--capacity is 1073741825 blocks"},
 		{Options{Eviction: "lfu", History: -1}, "the history is -1 blocks"},
 		{Options{Eviction: "lru", Index: "hash"}, `index "hash" is not known`},
-		{Options{Eviction: "lru", Index: BlockIndex}, "eviction lru runs on the tree only"},
-		{Options{Eviction: Belady, Index: TreeIndex}, "belady knows the future and is no policy of the tree"},
+		{Options{Eviction: "lru", Index: BlockIndex}, "eviction policy lru runs only on the tree"},
+		{Options{Eviction: Belady, Index: TreeIndex}, "belady does not run on the tree"},
 		{Options{Eviction: Belady}, "belady needs the whole trace"},
 	} {
 		if _, err := New(c.opts); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -217,7 +217,7 @@ func TestReplayRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := p.Result(); err == nil || !strings.Contains(err.Error(), "2 blocks is smaller than every request of the trace: the smallest, on line 9, has 3") {
+	if _, err := p.Result(); err == nil || !strings.Contains(err.Error(), "2 blocks is less than every request of the trace has: the smallest, on line 9, has 3") {
 		t.Error(err)
 	}
 	huge := make([]uint64, headroom+3)
@@ -234,7 +234,7 @@ func TestConversations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Spread(); err == nil || !strings.Contains(err.Error(), "names no conversation") {
+	if _, err := c.Spread(); err == nil || !strings.Contains(err.Error(), "has no conversations") {
 		t.Error(err)
 	}
 	// Equal blocks of two conversations are not shared.

@@ -120,7 +120,7 @@ func (g *GPU) Validate() error {
 	return nil
 }
 
-// peak is the rate of matrix products with weights of so many bytes.
+// peak is the rate of matrix products by the size of a weight.
 func (g *GPU) peak(weightBytes int) float64 {
 	switch {
 	case weightBytes >= 4:

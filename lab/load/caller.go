@@ -43,7 +43,7 @@ func (w *caller) begin(r *Record) {
 	w.events.Reset()
 }
 
-// errInStream is an error that the server told behind the status 200.
+// errInStream is an error that the server sent after the status 200.
 type errInStream struct{ message string }
 
 func (e errInStream) Error() string { return e.message }
@@ -123,7 +123,7 @@ func (w *caller) usage() {
 	}
 }
 
-var errBrokenOff = errors.New("the answer breaks off: neither an end mark nor a reason to finish came")
+var errBrokenOff = errors.New("the answer is incomplete: it has neither an end mark nor a finish reason")
 
 // end completes the record of an answer that came whole.
 func (w *caller) end() error {

@@ -79,7 +79,7 @@ type Client struct {
 	http   http.Client
 }
 
-// NewClient fails when the options' extra members are no JSON object.
+// NewClient fails if the options' extra members are not a JSON object.
 func NewClient(o ClientOptions) (*Client, error) {
 	frame, err := wire.NewFrame(o.Frame)
 	if err != nil {
@@ -105,7 +105,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 }
 
 // errTimeout is the cause of a request's own deadline.
-var errTimeout = errors.New("the request took longer than its limit")
+var errTimeout = errors.New("the request took longer than --request-timeout")
 
 // Ask sends one request outside of any load. Times count from start.
 func (c *Client) Ask(ctx context.Context, body *wire.Body, start time.Time) *Record {

@@ -58,12 +58,12 @@ func TestFailuresHaveKinds(t *testing.T) {
 		{"error event", text(200, events, "data: {\"choices\":[{\"text\":\"a\"}]}\n\ndata: {\"error\":{\"message\":\"out of memory\"}}\n\ndata: [DONE]\n\n"), nil, "error in the answer", "out of memory"},
 		{"named error event", text(200, events, "event: error\ndata: it broke\n\n"), nil, "error in the answer", "it broke"},
 		{"error with 200", text(200, "application/json", `{"object":"error","message":"no"}`), nil, "error in the answer", "no"},
-		{"broken off", text(200, events, "data: {\"choices\":[{\"text\":\"a\"}]}\n\n"), nil, "connection broken", "breaks off"},
-		{"nothing", text(200, events, ""), nil, "connection broken", "breaks off"},
+		{"broken off", text(200, events, "data: {\"choices\":[{\"text\":\"a\"}]}\n\n"), nil, "connection broken", "incomplete"},
+		{"nothing", text(200, events, ""), nil, "connection broken", "incomplete"},
 		{"garbage", text(200, events, "data: {\"choices\":[{\"te\n\n"), nil, "answer not understood", "cannot be read"},
 		{"a page", text(200, "text/html", "<html>"), nil, "answer not understood", "cannot be read"},
 		{"no choice", text(200, "application/json", `{}`), nil, "answer not understood", "no choice"},
-		{"stall", stall, limited, "timeout", "longer than its limit"},
+		{"stall", stall, limited, "timeout", "longer than --request-timeout"},
 		{"cut", func(w http.ResponseWriter, _ *http.Request) {
 			send(w, "data: {\"choices\":[{\"text\":\"a\"}]}\n\n")
 			conn, _, _ := http.NewResponseController(w).Hijack()

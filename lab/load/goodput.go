@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Objectives are limits that a good request keeps; 0 sets none.
+// Objectives are latency limits that a request must meet; 0: no limit.
 type Objectives struct {
 	TTFT, TPOT, E2E time.Duration
 }
@@ -24,7 +24,7 @@ func ParseObjectives(texts []string) (Objectives, error) {
 				limit, err = time.Duration(ms*float64(time.Millisecond)), nil
 			}
 			if !found || err != nil || limit <= 0 {
-				return o, fmt.Errorf("%q is no objective; write for example ttft:200ms, tpot:50ms or e2e:10s", text)
+				return o, fmt.Errorf("%q is not a latency limit; use for example ttft:200ms, tpot:50ms or e2e:10s", text)
 			}
 			var to *time.Duration
 			switch strings.ToLower(name) {
@@ -35,10 +35,10 @@ func ParseObjectives(texts []string) (Objectives, error) {
 			case "e2e", "e2el":
 				to = &o.E2E
 			default:
-				return o, fmt.Errorf("objective %q is not known; use ttft, tpot and e2e", name)
+				return o, fmt.Errorf("latency limit %q is not known; use ttft, tpot or e2e", name)
 			}
 			if *to != 0 {
-				return o, fmt.Errorf("objective %s stands twice", name)
+				return o, fmt.Errorf("latency limit %s is given twice", name)
 			}
 			*to = limit
 		}
@@ -63,9 +63,9 @@ func (o Objectives) String() string {
 	return strings.Join(all, " ")
 }
 
-// Met tells whether a finished request keeps every limit. An answer of one
-// token has no TPOT and keeps its limit; one whose first token was not seen
-// (not streamed) keeps none of TTFT and TPOT.
+// Met tells whether a finished request meets every limit. An answer of one token
+// has no TPOT and meets its limit; one that was not streamed meets neither a
+// TTFT nor a TPOT.
 func (o Objectives) Met(r *Record) bool {
 	ttft, seen := r.TTFT()
 	if !seen && o.TTFT+o.TPOT > 0 {

@@ -14,7 +14,7 @@ func TestObjectives(t *testing.T) {
 	if o, err := ParseObjectives(nil); err != nil || o.Any() {
 		t.Errorf("none: %+v, %v", o, err)
 	}
-	for text, want := range map[string]string{"ttft": "no objective", "ttft:fast": "no objective", "ttft:-1": "no objective", "itl:5ms": "not known", "ttft:1 ttft:2": "twice"} {
+	for text, want := range map[string]string{"ttft": "is not a latency limit", "ttft:fast": "is not a latency limit", "ttft:-1": "is not a latency limit", "itl:5ms": "not known", "ttft:1 ttft:2": "twice"} {
 		if _, err := ParseObjectives([]string{text}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q gives %v", text, err)
 		}

@@ -219,8 +219,8 @@ func FlushCache(ctx context.Context, o ClientOptions) error {
 	return nil
 }
 
-// Calibrate finds how many tokens the server makes of a word, by its own count
-// of two prompts, whose difference has no template and no control tokens.
+// Calibrate finds out how many tokens the server makes of a word, from its count
+// of two prompts: their difference contains no template and no control tokens.
 func Calibrate(ctx context.Context, o ClientOptions, words func(n int) string) (float64, error) {
 	const few, many = 16, 80 // a context of 512 tokens has room for them
 	o.fill()
@@ -236,7 +236,7 @@ func Calibrate(ctx context.Context, o ClientOptions, words func(n int) string) (
 			return 0, err
 		}
 		if r.Outcome != Finished {
-			return 0, fmt.Errorf("a prompt of %d words is not answered: %s: %s", n, r.Failure, strings.TrimSpace(r.Message))
+			return 0, fmt.Errorf("the server does not answer a prompt of %d words: %s: %s", n, r.Failure, strings.TrimSpace(r.Message))
 		}
 		if !r.Counted {
 			return 1, nil

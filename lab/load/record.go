@@ -62,8 +62,8 @@ func (r *Record) TTFT() (d time.Duration, ok bool) {
 	return r.First - r.Sent, r.Streamed && r.Chunks > 0
 }
 
-// TPOT is the time per output token without the first; ok is false where there
-// is no second one.
+// TPOT is the time per output token without the first; ok is false without a
+// second one.
 func (r *Record) TPOT() (d time.Duration, ok bool) {
 	ttft, ok := r.TTFT()
 	if !ok || r.Output < 2 {

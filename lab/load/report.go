@@ -88,11 +88,11 @@ type Throughput struct {
 
 // Concurrency is how many requests ran at once.
 type Concurrency struct {
-	Mean float64 `json:"mean"` // the time that all requests ran, failed ones and cut off ones, too, over the duration
+	Mean float64 `json:"mean"` // the time that all requests ran, including failed and cut off ones, over the duration
 	Peak int     `json:"peak"`
 }
 
-// Goodput is the part of the throughput that keeps the objectives.
+// Goodput is the part of the throughput that meets the objectives.
 type Goodput struct {
 	Objectives string  `json:"objectives"`
 	Requests   int     `json:"requests"`
@@ -108,7 +108,7 @@ type Accuracy struct {
 	NoAnswer int     `json:"no_answer"`
 }
 
-// ClientCost is what the load generator took from its machine.
+// ClientCost is what the load generator used of its machine.
 type ClientCost struct {
 	CPUSeconds float64 `json:"cpu_seconds"`
 	// PerToken is processor time per piece of text in µs, all costs of a
@@ -188,7 +188,7 @@ func NewReport(setup Setup, res *Result) *Report {
 	}
 	p.notes(res, whole, silent, short)
 	if counted.pieces > 0 && float64(counted.tokens) > 1.02*float64(counted.pieces) {
-		p.Notes = append(p.Notes, fmt.Sprintf("a piece of text brings %.2f tokens on average: ITL is the gap between pieces, TPOT the time per token",
+		p.Notes = append(p.Notes, fmt.Sprintf("each streamed chunk contains %.2f tokens on average: ITL is the gap between chunks, TPOT the time per token",
 			float64(counted.tokens)/float64(counted.pieces)))
 	}
 	return p
@@ -248,44 +248,44 @@ func (q *Requests) failed(r *Record) {
 // what it measures.
 const tooBusy = 0.8
 
-// notes says what a reader of the figures must know.
+// notes are what a reader of the figures must know.
 func (p *Report) notes(res *Result, whole, silent, short int) {
 	note := func(format string, args ...any) { p.Notes = append(p.Notes, fmt.Sprintf(format, args...)) }
 	finished := p.Requests.Finished
 	switch counted := p.Tokens.ByServer; {
 	case finished == 0:
 	case counted == 0 && p.Setup.Stream:
-		note("the server sends no usage: output tokens are pieces of text, input tokens what was asked for")
+		note("the server sends no usage: output tokens are streamed chunks, input tokens are the requested ones")
 	case counted == 0:
-		note("the server sends no usage: output tokens are not known, input tokens are what was asked for")
+		note("the server sends no usage: output tokens are not known, input tokens are the requested ones")
 	case counted < finished:
-		note("%d of %d answers came without usage: their output tokens are pieces of text", finished-counted, finished)
+		note("%d of %d answers have no usage: their output tokens are streamed chunks", finished-counted, finished)
 	}
 	if whole > 0 {
-		note("%d answers were not streamed though that was asked: they have no TTFT, TPOT and ITL", whole)
+		note("%d answers were not streamed although requested: they have no TTFT, TPOT and ITL", whole)
 	}
 	if silent > 0 {
-		note("%d answers brought no text: they have no TTFT and TPOT", silent)
+		note("%d answers had no text: they have no TTFT and TPOT", silent)
 	}
 	if short > 0 {
-		note("%d answers are shorter than asked for: the server does not heed ignore_eos, or their context was full", short)
+		note("%d answers are shorter than requested: the server ignored ignore_eos, or the context was full", short)
 	}
 	if p.Requests.Retries > 0 {
-		note("%d answers of 429 were waited out; latencies include the waiting", p.Requests.Retries)
+		note("%d requests were retried after a 429; latencies include the waiting", p.Requests.Retries)
 	}
 	if p.Requests.Unsent > 0 {
-		note("%d turns were not sent: one before them did not finish, or the time was over", p.Requests.Unsent)
+		note("%d turns were not sent: an earlier turn failed, or the time was up", p.Requests.Unsent)
 	}
 	if d := p.SendDelay; d != nil && d.P50 > 10 {
-		note("requests were sent %.0f ms after they were due (median): the limit on concurrency, or this machine, does not keep up with the rate", d.P50)
+		note("requests were sent %.0f ms late (median): --concurrency or this machine limits the rate", d.P50)
 	}
 	if p.Client.Cores > tooBusy*float64(runtime.GOMAXPROCS(0)) {
-		note("this client used %.1f of %d cores: it may be the bottleneck; figures of latency are too high then", p.Client.Cores, runtime.GOMAXPROCS(0))
+		note("this client used %.1f of %d cores: it may be the bottleneck, and latencies may be too high", p.Client.Cores, runtime.GOMAXPROCS(0))
 	}
 	if res.Exhausted {
-		note("the data set has no more than this")
+		note("the data set has no more requests")
 	}
 	if res.Interrupted {
-		note("interrupted: %d requests were cut off and count in no latency", p.Requests.CutOff)
+		note("interrupted: %d requests were cut off and are not in the latencies", p.Requests.CutOff)
 	}
 }

@@ -43,8 +43,8 @@ type Load struct {
 	giveUp  context.CancelCauseFunc
 }
 
-// Refusal tells that a server takes nothing of what it is asked: further
-// requests would be refused alike.
+// Refusal tells that a server refuses every request: further ones would be
+// refused, too.
 type Refusal struct {
 	// Wanted is how many tokens of prompt the last refused request had, 0
 	// where unknown; MaxTokens bounded its answer.
@@ -58,7 +58,7 @@ func (e *Refusal) Error() string {
 	if e.count > 1 {
 		which = fmt.Sprintf("each of the first %d requests", e.count)
 	}
-	return fmt.Sprintf("the server refuses %s: %s: %s", which, e.failure, e.message)
+	return fmt.Sprintf("the server refused %s: %s: %s", which, e.failure, e.message)
 }
 
 // Result is what a run measured.
@@ -190,7 +190,7 @@ func (l *Load) caller() *caller {
 	return newCaller(&l.Live)
 }
 
-// session asks one turn after the other, each behind the server's own answers,
+// session sends one turn after the other, each with the server's own answers,
 // and begins none when opening is done.
 func (l *Load) session(ctx, opening context.Context, w *caller, s *work.Session, began time.Time) {
 	records := make([]Record, 0, len(s.Turns))

@@ -25,14 +25,14 @@ func (p *Report) WriteText(to io.Writer) error {
 	}
 	tokens := fmt.Sprintf("%s input", units.Grouped(p.Tokens.Input))
 	if p.Tokens.Cached > 0 {
-		tokens += fmt.Sprintf(" (%.1f %% found in the cache)", 100*over(float64(p.Tokens.Cached), float64(p.Tokens.Input)))
+		tokens += fmt.Sprintf(" (%.1f %% cached)", 100*over(float64(p.Tokens.Cached), float64(p.Tokens.Input)))
 	}
 	row("tokens", "%s, %s output", tokens, units.Grouped(p.Tokens.Output))
 	t := &p.Throughput
-	row("throughput", "%.2f requests/s, %.1f input tokens/s, %.1f output tokens/s, %.1f tokens/s in all", t.Requests, t.Input, t.Output, t.Total)
+	row("throughput", "%.2f requests/s, %.1f input tokens/s, %.1f output tokens/s, %.1f tokens/s in total", t.Requests, t.Input, t.Output, t.Total)
 	row("concurrency", "%.2f on average, %d at most", p.Concurrency.Mean, p.Concurrency.Peak)
 	if g := p.Goodput; g != nil {
-		row("goodput", "%.2f requests/s, %.1f %% of all, keep %s", g.PerSecond, 100*g.Share, g.Objectives)
+		row("goodput", "%.2f requests/s, %.1f %% of all, meet %s", g.PerSecond, 100*g.Share, g.Objectives)
 	}
 	if a := p.Accuracy; a != nil {
 		row("accuracy", "%.1f %%: %s right, %s wrong, %s without a number", 100*a.Share, units.Grouped(a.Right), units.Grouped(a.Wrong), units.Grouped(a.NoAnswer))

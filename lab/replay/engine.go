@@ -138,7 +138,7 @@ func (e *engine) step(now time.Duration, m envelope) {
 	case messages.Engine:
 		e.fail("%s", m.msg.(*messages.FailEpoch).Cause)
 	default:
-		e.fail("a %T for %v, whom nobody plays", m.msg, m.to)
+		e.fail("a %T for %v, which is not simulated", m.msg, m.to)
 	}
 }
 

@@ -209,7 +209,7 @@ func (o *Options) cache(pool pool.Plan) radix.Options {
 	}
 }
 
-// routesByPrefix reports whether the router wants to know who holds what.
+// routesByPrefix reports whether the router follows what the caches hold.
 func (o *Options) routesByPrefix() bool {
 	return o.Replicas > 1 && o.Routing == route.CacheAware && !o.CacheDisabled
 }

@@ -54,7 +54,7 @@ type Requests struct {
 	Finished int `json:"finished"`
 	// Refused were longer than the model's context.
 	Refused int `json:"refused"`
-	// HeldBack came to their queue late, since too many tokens waited there:
+	// HeldBack entered their queue late because too many tokens waited there:
 	// Options.WaitingTokens. Policies and the router see them only then.
 	HeldBack int `json:"held_back"`
 }
@@ -175,7 +175,7 @@ func (w *world) warnings() []string {
 		}
 	}
 	if warned > 0 && len(w.engines) > 1 {
-		last = fmt.Sprintf("%d of %d replicas say so, or with other figures: %s", warned, len(w.engines), last)
+		last = fmt.Sprintf("%d of %d replicas report this, possibly with other figures: %s", warned, len(w.engines), last)
 	}
 	if warned > 0 {
 		all = append(all, last)
@@ -189,8 +189,8 @@ func (w *world) warnings() []string {
 	}
 	// An engine that keeps up is done soon after the last arrival.
 	if behind := w.now - w.source.last; behind > w.source.last/20 && behind > 2*w.e2e.Quantile(0.5) && behind > time.Minute {
-		all = append(all, fmt.Sprintf("the engines did not keep up: the last request came at %s, the last token at %s; "+
-			"read the throughput as their limit and the latencies as those of a growing queue", clock(w.source.last.Seconds()), clock(w.now.Seconds())))
+		all = append(all, fmt.Sprintf("the engines did not keep up: the last request arrived at %s, the last token came at %s; "+
+			"the throughput is their limit, and the latencies are those of a growing queue", clock(w.source.last.Seconds()), clock(w.now.Seconds())))
 	}
 	return all
 }

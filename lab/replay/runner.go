@@ -8,11 +8,11 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// runner stands where a device's runner and executor stand: it turns a step
-// into rows of the cost model and answers with made-up tokens.
+// runner takes the place of a device's runner and executor: it turns a step into
+// rows of the cost model and answers with made-up tokens.
 type runner struct {
 	device  *costmodel.Device
-	rows    []messages.RequestID // by row: who holds it
+	rows    []messages.RequestID // by row: the request that holds it
 	steps   []*messages.BatchDone
 	work    []costmodel.Row // reused
 	answers [2]*messages.BatchDone

@@ -84,11 +84,11 @@ func (s *source) lacks() string {
 	switch policy := s.opt.Policy; {
 	case s.read < 2:
 	case policy == "priority" && !s.priorities:
-		return "schedule-policy priority is fcfs here: all requests of the trace have the same priority" + only +
-			"the key priority. Record while clients send priority, or write it into the lines"
+		return "schedule-policy priority works like fcfs: all requests of the trace have the same priority" + only +
+			"the key priority. Record while clients send priority, or add it to the lines"
 	case policy == "fair" && !s.tenants:
-		return "schedule-policy fair is fcfs here: all requests of the trace are of one tenant" + only +
-			"the key tenant. Record while clients have keys of their own or send user (tenant-from), or write it into the lines"
+		return "schedule-policy fair works like fcfs: all requests of the trace have the same tenant" + only +
+			"the key tenant. Record while clients have their own keys or send user (tenant-from), or add it to the lines"
 	}
 	return ""
 }

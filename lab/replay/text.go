@@ -29,7 +29,7 @@ func (r *Report) WriteText(to io.Writer) error {
 	}
 	fmt.Fprintf(w, " in %s of virtual time\n", clock(r.Throughput.Seconds))
 	fmt.Fprintf(w, "tokens\t%s of prompts, %s generated\n", units.Grouped(r.Tokens.Prompt), units.Grouped(r.Tokens.Output))
-	fmt.Fprintf(w, "cache\t%.2f %% of prompt tokens found, %s tokens evicted\n", 100*r.Cache.HitRatio, units.Grouped(r.Cache.EvictedTokens))
+	fmt.Fprintf(w, "cache\t%.2f %% of prompt tokens cached, %s tokens evicted\n", 100*r.Cache.HitRatio, units.Grouped(r.Cache.EvictedTokens))
 	fmt.Fprintf(w, "throughput\t%.1f input and %.1f output tokens/s, %.2f requests/s\n", r.Throughput.Input, r.Throughput.Output, r.Throughput.Requests)
 	fmt.Fprintf(w, "steps\t%s, %s retractions, devices busy %.1f %% of the time\n", units.Grouped(r.Steps.Count), units.Grouped(r.Steps.Retractions), 100*r.Steps.BusyShare)
 	fmt.Fprintf(w, "waiting\t%.1f requests on average, at most %s\n", r.Queue.MeanWaiting, units.Grouped(r.Queue.MaxWaiting))

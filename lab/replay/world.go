@@ -83,7 +83,7 @@ func newWorld(from trace.Reader, opt Options) (*world, error) {
 	if err := opt.check(); err != nil {
 		return nil, err
 	}
-	if opt.ChunkedPrefillSize == 0 { // nobody chose it, so the bound of a step goes before
+	if opt.ChunkedPrefillSize == 0 { // a default, so it may not exceed the bound of a step
 		opt.ChunkedPrefillSize = min(defaultChunk(opt.GPU.Memory), opt.MaxPrefillTokens)
 	}
 	costs, err := costmodel.NewCosts(opt.GPU, opt.Model)
@@ -141,7 +141,7 @@ func (w *world) turn() (more bool, err error) {
 	case len(w.agenda) > 0:
 		return true, w.happen(heap.Pop(&w.agenda).(event))
 	case next != nil:
-		return false, fmt.Errorf("%d tokens wait and nobody computes", w.waitingTokens)
+		return false, fmt.Errorf("%d tokens wait, but no engine computes", w.waitingTokens)
 	}
 	return false, nil
 }

@@ -28,7 +28,7 @@ func openAzure(path string, _ Options) (Reader, error) {
 	header, err := r.next()
 	switch {
 	case err == io.EOF:
-		err = &Error{File: path, What: "there is no header in the file; want " + azureHeader}
+		err = &Error{File: path, What: "the file has no header; want " + azureHeader}
 	case err == nil && string(header) != azureHeader:
 		err = r.fail("the header is %.80q; want %s", header, azureHeader)
 	}

@@ -28,8 +28,8 @@ func TestAzureRefuses(t *testing.T) {
 	ok := azureHeader + "\n2023-11-16 18:17:03.9,48,10\n"
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "the file is empty"},
-		{"blank", "\n", "there is no header in the file"},
-		{"no request", azureHeader + "\n", "there is no request in the file"},
+		{"blank", "\n", "the file has no header"},
+		{"no request", azureHeader + "\n", "the file has no request"},
 		{"header", "time,in,out\n", `line 1: the header is "time,in,out"; want TIMESTAMP,`},
 		{"encoding", "\xff\n", "line 1: the text is not UTF-8"},
 		{"fields", ok + "2023-11-16 18:17:03.9,48\n", "line 3: 2 fields; want 3"},

@@ -34,7 +34,7 @@ func openJSONL(path string, opts Options) (Reader, error) {
 func checkHeader(l *lines) error {
 	text, err := l.next()
 	if err == io.EOF {
-		return &Error{File: l.path, What: `there is no header in the file; want {"troupe_trace":1}`}
+		return &Error{File: l.path, What: `the file has no header; want {"troupe_trace":1}`}
 	}
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (j *jsonl) Next() (*Request, error) {
 // there.
 func (j *jsonl) cut(bytes int) error {
 	if !j.begun {
-		return j.fail("the line is cut after %d bytes, and there is no request before it", bytes)
+		return j.fail("the line is cut after %d bytes, and no request comes before it", bytes)
 	}
 	if j.warn != nil {
 		j.warn(j.fail("the last line is cut after %d bytes, because the recording did not end as it should; its request is left out", bytes).Error())

@@ -58,14 +58,14 @@ func TestJSONLRefuses(t *testing.T) {
 	ok := `{"troupe_trace":1}` + "\n" + `{"arrival_ms":5,"input":10,"output":1}` + "\n"
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "the file is empty"},
-		{"blank", " \n", "there is no header in the file"},
-		{"no request", `{"troupe_trace":1}`, "there is no request in the file"},
+		{"blank", " \n", "the file has no header"},
+		{"no request", `{"troupe_trace":1}`, "the file has no request"},
 		{"header", twoMooncake, "line 1: the header is"},
 		{"version", `{"troupe_trace":2}`, "line 1: the trace has version 2; this program reads version 1"},
 		{"broken header", `{"troupe`, "line 1: broken JSON"},
 		{"broken with a line end", ok + "{\n", "line 3: broken JSON"},
 		{"broken in the middle", ok + "{\n" + `{"arrival_ms":6,"input":10,"output":1}` + "\n", "line 3: broken JSON"},
-		{"nothing but a cut line", `{"troupe_trace":1}` + "\n" + `{"arrival_ms":5,"in`, "line 2: the line is cut after 19 bytes, and there is no request before it"},
+		{"nothing but a cut line", `{"troupe_trace":1}` + "\n" + `{"arrival_ms":5,"in`, "line 2: the line is cut after 19 bytes, and no request comes before it"},
 		{"no time", ok + `{"input":10,"output":1}`, "line 3: arrival_ms is missing"},
 		{"no input", ok + `{"arrival_ms":5,"output":1}`, "line 3: input is missing"},
 		{"no output", ok + `{"arrival_ms":5,"input":10}`, "line 3: output is missing"},

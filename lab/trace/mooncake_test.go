@@ -92,7 +92,7 @@ func TestMooncakeRefuses(t *testing.T) {
 	ok := `{"timestamp": 5, "input_length": 10, "output_length": 1, "hash_ids": [7]}` + "\n"
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "t.jsonl: the file is empty"},
-		{"blank", "\n \n", "t.jsonl: there is no request in the file"},
+		{"blank", "\n \n", "t.jsonl: the file has no request"},
 		{"broken", ok + `{"timestamp": 6,`, "line 2: broken JSON at byte 16"},
 		{"no object", ok + `[]`, "line 2: want a JSON object, got array"},
 		{"no time", `{"input_length": 10, "output_length": 1, "hash_ids": [7]}`, "line 1: timestamp is missing"},

@@ -22,7 +22,7 @@ func openRecords(path string) (*records, error) {
 func (r *records) nextLine() ([]byte, error) {
 	text, err := r.next()
 	if err == io.EOF && !r.begun {
-		err = &Error{File: r.path, What: "there is no request in the file"}
+		err = &Error{File: r.path, What: "the file has no request"}
 	}
 	return text, err
 }

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Limits on what a reader believes. A trace beyond them is damaged or made to
-// hurt.
+// Limits of what a reader accepts. A trace beyond them is damaged or hostile.
 const (
 	// MaxTokens is the longest input and the longest output of one request.
 	MaxTokens = 1 << 27
@@ -23,7 +22,7 @@ const (
 
 // Request is one request of a trace.
 type Request struct {
-	// Line is where it stands: the line of the file, or for formats of
+	// Line is its place in the trace: the line of the file, or for formats of
 	// several files its place in the merged order. From 1, never repeated.
 	Line int
 	// Arrival counts from the start of the trace. It never goes back.

@@ -81,7 +81,7 @@ func (w *weka) open() error {
 	if errors.Is(err, io.EOF) {
 		w.ended = true
 		if w.opened == 0 {
-			return &Error{File: w.path, What: "there is no .json file in the archive"}
+			return &Error{File: w.path, What: "the archive has no .json file"}
 		}
 		return nil
 	}

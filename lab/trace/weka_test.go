@@ -147,7 +147,7 @@ func TestWekaRefuses(t *testing.T) {
 		{"cut", `{"block_size":4,"requests":[` + one, "the file ends in the middle"},
 		{"array", `[]`, "want { at byte"},
 		{"twice", with(one) + with(one), "there is more after the conversation"},
-		{"nobody", with(""), "there is no request in the conversation"},
+		{"nobody", with(""), "the conversation has no request"},
 		{"no time", with(`{"in":4}`), "request 1: t is missing"},
 		{"no ids", with(one + `,{"t":5,"in":4,"out":1}`), "request 2: hash_ids is missing"},
 		{"unsorted", with(one + `,{"t":4,"in":4,"out":1,"hash_ids":[1]}`), "request 2: the time goes back from 5s to 4s"},
@@ -168,14 +168,14 @@ func TestWekaRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
-	if _, err := Open(t.TempDir(), "weka", Options{}); err == nil || !strings.Contains(err.Error(), "no .json file in the directory") {
+	if _, err := Open(t.TempDir(), "weka", Options{}); err == nil || !strings.Contains(err.Error(), "the directory has no .json file") {
 		t.Error(err)
 	}
 	files := map[string]string{"bad.json": `{`}
 	if _, err := readAll(t, write(t, "w.tar", string(tarOf(t, files))), "weka"); err == nil || !strings.Contains(err.Error(), "w.tar:traces/bad.json: ") {
 		t.Error(err)
 	}
-	if _, err := readAll(t, write(t, "w.tar", string(tarOf(t, map[string]string{"x": ""}))), "weka"); err == nil || !strings.Contains(err.Error(), "no .json file in the archive") {
+	if _, err := readAll(t, write(t, "w.tar", string(tarOf(t, map[string]string{"x": ""}))), "weka"); err == nil || !strings.Contains(err.Error(), "the archive has no .json file") {
 		t.Error(err)
 	}
 }

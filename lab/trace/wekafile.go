@@ -234,7 +234,7 @@ func (p *parser) finish(id string, blockSize int) error {
 	}
 	p.threads = slices.DeleteFunc(p.threads, func(t *thread) bool { return len(t.turns) == 0 })
 	if len(p.threads) == 0 {
-		return fmt.Errorf("there is no request in the conversation")
+		return fmt.Errorf("the conversation has no request")
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func TestBenchServeFitsTheServer(t *testing.T) {
 func TestBenchServeStopsAtARefusal(t *testing.T) {
 	server, asked := refusing77(t, http.StatusBadRequest, "maximum context length is 64")
 	_, err := run(t, "", "bench", "serve", "--url", server.URL, "--random-output-len", "77", "--concurrency", "1")
-	want := "the server refuses the first request: HTTP 400 Bad Request: maximum context length is 64; the request has 512 tokens of prompt and 77 of output: " +
+	want := "the server refused the first request: HTTP 400 Bad Request: maximum context length is 64; the request has 512 tokens of prompt and 77 of output: " +
 		"if that is more than the server's context, lower --random-input-len and --random-output-len"
 	if err == nil || !strings.Contains(err.Error(), want) || asked.Load() > 1 {
 		t.Errorf("%v after %d requests, want %q", err, asked.Load(), want)

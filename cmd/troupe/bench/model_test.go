@@ -92,7 +92,7 @@ func TestBenchModelPrintsATable(t *testing.T) {
 	// A note for sure: the one on caches needs a system that tells of them.
 	out := mustRun(t, "", "bench", "model", "--prompt", "20", "--generate", "5", "--repetitions", "1", "--read-bytes", "4MiB", "--max-total-tokens", "1024",
 		"--threads", strconv.Itoa(runtime.NumCPU()+1))
-	for _, want := range []string{"machine   ", "model     troupe-little, 1.9 M parameters", "measured  through the engine's actors, 1 repetitions after 1 of warm-up", "| troupe-little bf16 |", " pp20 ", " tg5 ", "note: ", "more threads ("} {
+	for _, want := range []string{"machine   ", "model     troupe-little, 1.9 M parameters", "measured  through the engine's actors, 1 repetitions after 1 for warm-up", "| troupe-little bf16 |", " pp20 ", " tg5 ", "note: ", "more threads ("} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in:\n%s", want, out)
 		}
@@ -201,30 +201,30 @@ func TestBenchModelNamesReplacedTypes(t *testing.T) {
 func TestBenchModelRefuses(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none.gguf")
 	for want, args := range map[string][]string{
-		"--batch has 0, it must be 1":                             {"--batch", "0"},
-		"--prompt has -1":                                         {"--prompt=-1"},
-		"--depth is \"x\", want integers separated by commas":     {"--depth", "x"},
-		"--threads has 0; it must be at least 1":                  {"--threads", "0,1"},
-		"threads is 2000; it must be 1 to 1024":                   {"--threads", "2000"},
-		"--repetitions is 0":                                      {"--repetitions", "0"},
-		"--through is \"tcp\"; use engine, step or http":          {"--through", "tcp"},
-		"--through http measures only generation; use --prompt 0": {"--through", "http"},
-		"--read-bytes: \"lots\" is not an amount of memory":       {"--read-bytes", "lots"},
-		"no amount to measure the read bandwidth with":            {"--read-bytes", "100"},
-		"there is nothing to measure":                             {"--prompt", "0", "--generate", "0"},
-		"--shape \"gpt-9\" is not known; use one of llama-1b":     {"--shape", "gpt-9"},
-		"name two models; remove one of them":                     {"--shape", "llama-1b", "--model-path", missing},
-		"weight-dtype is \"q9\"; it must be auto":                 {"--shape", "llama-1b", "--weight-dtype", "q9"},
-		"--shape-type \"q4_2\" is not known; use one of q4_k_m":   {"--shape", "llama-1b", "--shape-type", "q4_2"},
-		"--write-gguf needs --shape":                              {"--write-gguf", missing},
-		"the name must end in .gguf":                              {"--shape", "llama-1b", "--write-gguf", "model.bin"},
-		"none.gguf: no such file":                                 {"--model-path", missing},
-		"needs a context of 100":                                  {"--prompt", "100000"},
-		"test pp512 @ d600 needs a context of 1112 tokens":        {"--depth", "600", "--through", "step"},
-		"5 sequences at once, 4 may run":                          {"--batch", "5", "--max-running-requests", "4"},
-		"which --disable-radix-cache disables":                    {"--depth", "16", "--disable-radix-cache"},
-		"unknown flag: --promt; did you mean --prompt?":           {"--promt", "1"},
-		"needs a KV pool of 704 tokens, it has 512; raise --mem":  {"--prompt", "0", "--generate", "30", "--depth", "128", "--batch", "4", "--max-total-tokens", "512"},
+		"--batch has 0; it must be between 1":                        {"--batch", "0"},
+		"--prompt has -1":                                            {"--prompt=-1"},
+		"--depth is \"x\", want integers separated by commas":        {"--depth", "x"},
+		"--threads has 0; it must be at least 1":                     {"--threads", "0,1"},
+		"threads is 2000; it must be 1 to 1024":                      {"--threads", "2000"},
+		"--repetitions is 0":                                         {"--repetitions", "0"},
+		"--through is \"tcp\"; use engine, step or http":             {"--through", "tcp"},
+		"--through http measures only generation; use --prompt 0":    {"--through", "http"},
+		"--read-bytes: \"lots\" is not an amount of memory":          {"--read-bytes", "lots"},
+		"too few or too many to measure the bandwidth with":          {"--read-bytes", "100"},
+		"there is nothing to measure":                                {"--prompt", "0", "--generate", "0"},
+		"--shape \"gpt-9\" is not known; use one of llama-1b":        {"--shape", "gpt-9"},
+		"name two models; remove one of them":                        {"--shape", "llama-1b", "--model-path", missing},
+		"weight-dtype is \"q9\"; it must be auto":                    {"--shape", "llama-1b", "--weight-dtype", "q9"},
+		"--shape-type \"q4_2\" is not known; use one of q4_k_m":      {"--shape", "llama-1b", "--shape-type", "q4_2"},
+		"--write-gguf needs --shape":                                 {"--write-gguf", missing},
+		"the name must end in .gguf":                                 {"--shape", "llama-1b", "--write-gguf", "model.bin"},
+		"none.gguf: no such file":                                    {"--model-path", missing},
+		"needs a context of 100":                                     {"--prompt", "100000"},
+		"test pp512 @ d600 needs a context of 1112 tokens":           {"--depth", "600", "--through", "step"},
+		"5 sequences at once, but only 4 may run":                    {"--batch", "5", "--max-running-requests", "4"},
+		"which --disable-radix-cache disables":                       {"--depth", "16", "--disable-radix-cache"},
+		"unknown flag: --promt; did you mean --prompt?":              {"--promt", "1"},
+		"needs a KV pool of 704 tokens, but it has 512; raise --mem": {"--prompt", "0", "--generate", "30", "--depth", "128", "--batch", "4", "--max-total-tokens", "512"},
 	} {
 		args = append([]string{"bench", "model", "--repetitions", "1", "--read-bytes", "1MiB"}, args...)
 		if out, err := run(t, "", args...); err == nil || !strings.Contains(err.Error(), want) {

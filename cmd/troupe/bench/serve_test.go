@@ -126,7 +126,7 @@ func TestBenchServePrintsTablesAndDetails(t *testing.T) {
 	detail := filepath.Join(t.TempDir(), "requests.jsonl")
 	out := mustRun(t, "", "bench", "serve", "--url", s.URL+"/v1", "--api-key", "open-sesame", "--random-input-len", "40", "--random-output-len", "4",
 		"--num-prompts", "3", "--detail", detail, "--goodput", "ttft:1h", "tpot:1h")
-	for _, want := range []string{"requests     3 finished in", "TTFT", "100.0 % of all, keep ttft:1h0m0s tpot:1h0m0s", "closed loop, 8 at once to /v1/completions", s.URL + ", model"} {
+	for _, want := range []string{"requests     3 finished in", "TTFT", "100.0 % of all, meet ttft:1h0m0s tpot:1h0m0s", "closed loop, 8 at once to /v1/completions", s.URL + ", model"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the table lacks %q:\n%s", want, out)
 		}
@@ -158,14 +158,14 @@ func TestBenchServeRefuses(t *testing.T) {
 		{[]string{"--turns", "2", "--dataset", "trace", "--dataset-path", "x"}, "--turns is only for"},
 		{[]string{"--dataset", "trace", "--dataset-path", "x", "--trace-format", "y"}, "--trace-format is"},
 		{[]string{"--dataset", "trace", "--dataset-path", "x", "--trace-format", "azure", "--rate", "1"}, "--rate cannot be used with a trace"},
-		{[]string{"--dataset", "trace", "--dataset-path", "x", "--trace-format", "azure", "--speed", "0"}, "the speed is 0"},
-		{[]string{"--random-range-ratio", "2"}, "range ratio"},
+		{[]string{"--dataset", "trace", "--dataset-path", "x", "--trace-format", "azure", "--speed", "0"}, "--speed is 0"},
+		{[]string{"--random-range-ratio", "2"}, "--random-range-ratio is"},
 		{[]string{"--vocab-size", "3"}, "--vocab-size is 3"},
 		{[]string{"--rate", "fast"}, "--rate is \"fast\""},
 		{[]string{"--rate", "0"}, "must be above 0"},
 		{[]string{"--rate", "1", "--burstiness", "x"}, "--burstiness is"},
 		{[]string{"--concurrency", "-1"}, "must not be negative"},
-		{[]string{"--goodput", "ttft"}, "no objective"},
+		{[]string{"--goodput", "ttft"}, "is not a latency limit"},
 		{[]string{"ttft:1s"}, "latency limits follow --goodput"},
 		{[]string{"nonsense"}, `"nonsense" is not a flag`},
 		{[]string{"--endpoint", "embeddings"}, "--endpoint is"},

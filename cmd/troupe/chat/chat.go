@@ -1,4 +1,4 @@
-// Package chat is `troupe chat`.
+// Package chat is `troupe chat`: a conversation with a model in the terminal.
 package chat
 
 import (

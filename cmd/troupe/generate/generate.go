@@ -1,4 +1,4 @@
-// Package generate is `troupe generate`.
+// Package generate is `troupe generate`: it continues one prompt.
 package generate
 
 import (

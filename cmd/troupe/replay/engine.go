@@ -179,7 +179,7 @@ func (f *engineFlags) checkPlot() error {
 		return fmt.Errorf("--plot: %w", err)
 	}
 	if info, err := os.Stat(filepath.Dir(f.plot)); err != nil || !info.IsDir() {
-		return fmt.Errorf("--plot %s: there is no directory %s", f.plot, filepath.Dir(f.plot))
+		return fmt.Errorf("--plot %s: the directory %s does not exist", f.plot, filepath.Dir(f.plot))
 	}
 	return nil
 }

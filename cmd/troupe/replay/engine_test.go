@@ -60,7 +60,7 @@ func TestReplayNotesWhatATraceLacks(t *testing.T) {
 		if err := commandline.Execute(t.Context(), cli.Root("test", New()), "", &out, &diagnostics, args...); err != nil {
 			t.Fatal(err)
 		}
-		const note = "note: schedule-policy fair is fcfs here"
+		const note = "note: schedule-policy fair works like fcfs"
 		if !asJSON {
 			if strings.Count(out.String(), note) != 1 || diagnostics.Len() != 0 {
 				t.Errorf("%s\nand on stderr %s", out.String(), diagnostics.String())
@@ -130,7 +130,7 @@ func TestReplayEnginesRefuses(t *testing.T) {
 		{[]string{"--capacity", "10"}, "--capacity requires --cache-only"},
 		{[]string{"--cache-only", "--gpu", "h100"}, "--gpu has no effect with --cache-only"},
 		{[]string{"--plot", "out.pdf"}, "neither .svg nor .png"},
-		{[]string{"--plot", filepath.Join(dir, "no", "out.svg")}, "there is no directory"},
+		{[]string{"--plot", filepath.Join(dir, "no", "out.svg")}, "does not exist"},
 		{[]string{"--chunked-prefill-size", "20000"}, "raise the second"},
 		{[]string{"--max-prefill-tokens", "1000000000000"}, "lower it"},
 		{[]string{"--mem-fraction-static", "0.05"}, "raise mem-fraction-static"},

@@ -1,4 +1,5 @@
-// Package replay is `troupe replay`.
+// Package replay is `troupe replay`: recorded traffic on simulated engines, or on
+// a prefix cache alone.
 package replay
 
 import (

@@ -1,4 +1,5 @@
-// Package serve is `troupe serve`.
+// Package serve is `troupe serve`: it serves a model over HTTP until it is
+// stopped.
 package serve
 
 import (

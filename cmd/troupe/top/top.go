@@ -1,4 +1,4 @@
-// Package top is `troupe top`.
+// Package top is `troupe top`: it shows a running server until interrupted.
 package top
 
 import (

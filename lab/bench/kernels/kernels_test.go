@@ -127,9 +127,9 @@ func TestAttentionComputesAMean(t *testing.T) {
 
 func TestChoices(t *testing.T) {
 	for want, c := range map[string]Choice{
-		`kernel "gem" is not known; use some of gemm, integer`: {Kinds: []string{"gem"}},
-		`form "q5" is not known`:                               {Forms: []string{"q5"}},
-		"0 tokens are out of range":                            {Tokens: []int{1, 0}},
+		`kernel "gem" is not known; use gemm, integer`: {Kinds: []string{"gem"}},
+		`form "q5" is not known`:                       {Forms: []string{"q5"}},
+		"0 tokens are out of range":                    {Tokens: []int{1, 0}},
 	} {
 		if err := c.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -167,14 +167,14 @@ func TestReports(t *testing.T) {
 	}
 	want := `machine   A Processor, 2 cores, linux/amd64, instruction set avx2
 troupe    v1, go1, GOMAXPROCS 2
-measured  one thread, medians of 5 rounds of its own processor time; weights in 1024 MiB
+measured  one thread, medians of 5 rounds of its processor time; weights in 1024 MiB
 
 | level | kernel  | form |  m | shape        |      µs | GB/s | of reading | GOP/s | of peak |
 | ----- | ------- | ---- | -: | ------------ | ------: | ---: | ---------: | ----: | ------: |
 | avx2  | gemm    | q8   | 16 | [8960, 1536] | 1000.00 | 12.0 |     60.0 % |  90.0 |  80.0 % |
 | avx2  | rmsnorm |      |    | 1536         |    0.50 | 30.0 |            |       |         |
 
-interrupted: not all kernels are there
+interrupted: some kernels are missing
 
 note: a note
 `

@@ -27,8 +27,8 @@ const (
 	ahead       = 8 << 10
 )
 
-// weights are matrices one behind the other in memory, so that each product
-// finds its matrix in no cache, as in a model.
+// weights are matrices one after the other in memory, so that no product finds
+// its matrix in a cache, as in a model.
 type weights struct {
 	form     layout.Form
 	memory   []byte
@@ -210,7 +210,7 @@ func (w *weights) roundedProduct(l simd.Level, tokens int) product {
 // fetchers is how many tiles share the fetching of what comes next, at most.
 const fetchers = 4
 
-// fetch is what tile i of so many asks for, beside so many columns.
+// fetch is what tile i prefetches while it computes some columns.
 func (w *weights) fetch(columns, i, tiles int) intgemm.Fetch {
 	share := min(tiles, fetchers)
 	switch {

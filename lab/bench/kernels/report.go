@@ -34,9 +34,9 @@ func (p *Report) WriteText(w io.Writer) error {
 		t.Row(r.Level, r.Kernel, r.Form, tokens, r.Shape, fmt.Sprintf("%.2f", r.Microseconds), fmt.Sprintf("%.1f", r.BytesPerSecond/1e9),
 			percent(r.ShareOfRead), operations, percent(r.ShareOfPeak))
 	}
-	text := p.Machine.String() + fmt.Sprintf("measured  one thread, medians of %d rounds of its own processor time; weights in %.0f MiB\n\n", p.Rounds, float64(p.ReadBytes)/(1<<20)) + t.String()
+	text := p.Machine.String() + fmt.Sprintf("measured  one thread, medians of %d rounds of its processor time; weights in %.0f MiB\n\n", p.Rounds, float64(p.ReadBytes)/(1<<20)) + t.String()
 	if p.Interrupted {
-		text += "\ninterrupted: not all kernels are there\n"
+		text += "\ninterrupted: some kernels are missing\n"
 	}
 	for _, n := range p.Notes {
 		text += "\nnote: " + n + "\n"

@@ -57,7 +57,7 @@ func small(l simd.Level) []Case {
 	add("softmax", fmt.Sprintf("%d of %d", headGroup, attn.BlockSlots), 8*len(scores.scores), func() {
 		scores.reset()
 		attn.Softmax(l, scores.scores, scores.seen, 1, nil, nil, attn.Weights{Max: scores.peaks, Sums: scores.totals, Rescale: scores.shrinks})
-		clear(scores.scores) // weights are no scores
+		clear(scores.scores) // they are weights now
 	})
 	add("peak", fmt.Sprint(vocab), 4*vocab, func() { scan.Max(l, logits) })
 	add("exp sum", fmt.Sprint(vocab), 4*vocab, func() { scan.SumExp(l, logits, float64(highest), 1) })

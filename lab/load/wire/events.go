@@ -16,7 +16,7 @@ var ErrLongEvent = errors.New("an event of the stream is longer than 16 MiB")
 // says (section 9.2.6): lines end with LF, CR or CRLF, a line that begins with
 // a colon is a comment, data of several lines is joined by LF, an empty line
 // ends an event. Fields but data and event are passed over. The zero value
-// stands at the start of a stream. Not safe for concurrent use.
+// is at the start of a stream. Not safe for concurrent use.
 type Events struct {
 	line  []byte // of a line whose end has not come
 	data  []byte // of the event so far, each line with an LF

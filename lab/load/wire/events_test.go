@@ -68,7 +68,7 @@ func TestEvents(t *testing.T) {
 		{"other fields", "id: 7\nretry: 10\nnonsense\ndatax: 1\n\ndata: a\nid\n\n", []string{"|a"}},
 		{"carriage returns", "data: a\r\n\r\ndata: b\r\rdata: c\n\r\n", []string{"|a", "|b", "|c"}},
 		{"byte order mark", "\xef\xbb\xbfdata: a\n\n\xef\xbb\xbfdata: b\n\n", []string{"|a"}},
-		{"no end", "data: a\n\ndata: [DONE]", []string{"|a", "|[DONE]"}},
+		{"incomplete", "data: a\n\ndata: [DONE]", []string{"|a", "|[DONE]"}},
 		{"a line and no empty one", "data: a\n", []string{"|a"}},
 	} {
 		every := make([]int, len(c.stream))

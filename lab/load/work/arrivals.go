@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Arrivals say when the sessions of an open-loop load are due.
+// Arrivals are the times at which the sessions of an open-loop load are due.
 type Arrivals struct {
-	// Rate is how many come in a second on average; +Inf makes all due at once.
+	// Rate is the mean number per second; +Inf makes all due at once.
 	Rate float64
 	// Burstiness is the shape of the gamma distribution of the gaps: 1 is a
-	// Poisson process, below it they come in bursts, above it more evenly,
-	// +Inf is one exactly every 1/Rate seconds.
+	// Poisson process, less comes in bursts, more comes evenly, +Inf is one
+	// exactly every 1/Rate seconds.
 	Burstiness float64
 	Seed       uint64
 
@@ -25,9 +25,9 @@ type Arrivals struct {
 func (a *Arrivals) Check() error {
 	switch {
 	case !(a.Rate > 0):
-		return fmt.Errorf("the rate is %g requests a second, it must be above 0; inf sends all at once", a.Rate)
+		return fmt.Errorf("--rate is %g; it must be above 0, or inf for all at once", a.Rate)
 	case !(a.Burstiness > 0):
-		return fmt.Errorf("the burstiness is %g, it must be above 0; 1 is a Poisson process", a.Burstiness)
+		return fmt.Errorf("--burstiness is %g; it must be above 0; 1 is a Poisson process", a.Burstiness)
 	}
 	return nil
 }

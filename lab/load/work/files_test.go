@@ -78,9 +78,9 @@ func TestGSM8KRefuses(t *testing.T) {
 		{GSM8KOptions{File: file(t, ""), Output: 1}, "no problems"},
 		{GSM8KOptions{File: file(t, problems+"x"), Output: 1}, "line 5"},
 		{GSM8KOptions{File: file(t, `{"question":"a","answer":"b"}`), Output: 1}, "ends in ####"},
-		{GSM8KOptions{File: file(t, problems), Shots: 3, Output: 1}, "ask for fewer"},
-		{GSM8KOptions{File: file(t, problems), Shots: 4, ShotsFile: file(t, problems), Output: 1}, "4 examples are wanted"},
-		{GSM8KOptions{File: file(t, problems)}, "answers of 0 tokens"},
+		{GSM8KOptions{File: file(t, problems), Shots: 3, Output: 1}, "lower --gsm8k-num-shots"},
+		{GSM8KOptions{File: file(t, problems), Shots: 4, ShotsFile: file(t, problems), Output: 1}, "--gsm8k-num-shots is 4"},
+		{GSM8KOptions{File: file(t, problems)}, "--gsm8k-output-len is 0"},
 		{GSM8KOptions{File: file(t, `{"question":"`+strings.Repeat("a", maxLine)+`"}`), Output: 1}, "longer than 1 MiB"},
 	} {
 		if _, err := OpenGSM8K(c.o); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -117,7 +117,7 @@ func TestShareGPT(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ content, want string }{
-		{`{}`, "want a JSON array"}, {`[{"conversations":7}]`, "conversation 0"}, {`[]`, "no conversation begins"}, {talks[:len(talks)-1], "no end"},
+		{`{}`, "want a JSON array"}, {`[{"conversations":7}]`, "conversation 0"}, {`[]`, "no conversation begins"}, {talks[:len(talks)-1], "incomplete"},
 	} {
 		if _, err := OpenShareGPT(ShareGPTOptions{File: file(t, c.content), Turns: 1}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.want, err)

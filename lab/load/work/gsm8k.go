@@ -16,8 +16,8 @@ import (
 const maxLine = 1 << 20
 
 // GSM8K asks the word problems of the data set (Cobbe et al.: Training
-// Verifiers to Solve Math Word Problems, 2021) behind worked examples, which
-// all prompts share, and judges the answers.
+// Verifiers to Solve Math Word Problems, 2021) after worked examples, which all
+// prompts share, and checks the answers.
 type GSM8K struct {
 	questions []problem
 	prefix    string
@@ -45,7 +45,7 @@ type GSM8KOptions struct {
 // OpenGSM8K reads the files.
 func OpenGSM8K(o GSM8KOptions) (*GSM8K, error) {
 	if o.Shots < 0 || o.Output < 1 {
-		return nil, fmt.Errorf("%d examples and answers of %d tokens: want at least 0 and 1", o.Shots, o.Output)
+		return nil, fmt.Errorf("--gsm8k-num-shots is %d and --gsm8k-output-len is %d; they must be at least 0 and 1", o.Shots, o.Output)
 	}
 	s := &GSM8K{shots: o.Shots, output: o.Output, file: o.File}
 	var err error
@@ -58,11 +58,11 @@ func OpenGSM8K(o GSM8KOptions) (*GSM8K, error) {
 			return nil, err
 		}
 		if len(examples) < o.Shots {
-			return nil, fmt.Errorf("%s has %d problems, %d examples are wanted; ask for fewer", o.ShotsFile, len(examples), o.Shots)
+			return nil, fmt.Errorf("%s has %d problems, but --gsm8k-num-shots is %d; lower it", o.ShotsFile, len(examples), o.Shots)
 		}
 	} else {
 		if len(s.questions) <= o.Shots {
-			return nil, fmt.Errorf("%s has %d problems, and %d of them are to be examples; ask for fewer, or give examples in a file of their own", o.File, len(s.questions), o.Shots)
+			return nil, fmt.Errorf("%s has %d problems, too few for %d examples and questions; lower --gsm8k-num-shots or set --gsm8k-shots-path", o.File, len(s.questions), o.Shots)
 		}
 		examples, s.questions = s.questions, s.questions[o.Shots:]
 	}
@@ -79,7 +79,7 @@ func asked(question string) string { return "Question: " + question + "\nAnswer:
 func readProblems(path string) ([]problem, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s: there is no such file; the data set comes as gsm8k/test.jsonl", path)
+		return nil, fmt.Errorf("%s: no such file; the data set has it as gsm8k/test.jsonl", path)
 	}
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func readProblems(path string) ([]problem, error) {
 	case err != nil:
 		return nil, err
 	case len(all) == 0:
-		return nil, fmt.Errorf("%s: there are no problems in the file", path)
+		return nil, fmt.Errorf("%s: the file has no problems", path)
 	}
 	return all, nil
 }
@@ -138,7 +138,7 @@ func (s *GSM8K) Next() (*Session, error) {
 }
 
 // judge compares the last number of an answer with the solution, or, if the
-// answer has the mark of the examples, the first number behind it.
+// answer has the mark of the examples, the first number after it.
 func judge(answer, truth string) Verdict {
 	want, _ := solution(truth)
 	got, ok := solution(answer)
@@ -155,10 +155,10 @@ func judge(answer, truth string) Verdict {
 	return Right
 }
 
-// solution is the number behind the mark.
+// solution is the number after the mark.
 func solution(text string) (float64, bool) {
-	_, behind, found := strings.Cut(text, "####")
-	if all := numbers(behind); found && len(all) > 0 {
+	_, after, found := strings.Cut(text, "####")
+	if all := numbers(after); found && len(all) > 0 {
 		return all[0], true
 	}
 	return 0, false

@@ -25,9 +25,9 @@ type Random struct {
 func (s *Random) Check() error {
 	switch {
 	case s.Input < 1 || s.Output < 1:
-		return fmt.Errorf("a random prompt of %d tokens and an output of %d: both must be at least 1", s.Input, s.Output)
+		return fmt.Errorf("--random-input-len is %d and --random-output-len is %d; both must be at least 1", s.Input, s.Output)
 	case !(s.Ratio >= 0 && s.Ratio <= 1):
-		return fmt.Errorf("the range ratio is %g, it must be from 0 to 1: the smallest length over the greatest", s.Ratio)
+		return fmt.Errorf("--random-range-ratio is %g; it must be between 0 and 1", s.Ratio)
 	}
 	return nil
 }

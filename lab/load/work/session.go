@@ -6,7 +6,7 @@ import (
 )
 
 // Session is what one simulated user does: one request, or a conversation.
-// It belongs to whoever took it from a Source.
+// It belongs to the caller of Next.
 type Session struct {
 	// Index is its place in the work, from 0.
 	Index int
@@ -28,7 +28,7 @@ type Turn struct {
 	Text string
 	IDs  []int32
 	// Input is how many tokens of prompt were wanted, a history not counted; 0
-	// where nobody knows. Exact with IDs, else about right.
+	// if not known. Exact with IDs, otherwise approximate.
 	Input int
 	// MaxTokens bounds the answer.
 	MaxTokens int
@@ -42,18 +42,17 @@ const (
 	Unchecked Verdict = iota
 	Right
 	Wrong
-	NoAnswer // there is nothing in the text to judge
+	NoAnswer // the text has nothing to check
 )
 
 // Source gives sessions in order. Not safe for concurrent use.
 type Source interface {
 	// Next returns io.EOF after the last session.
 	Next() (*Session, error)
-	// Size is how many sessions there are, 0 where there is no end or no
-	// knowledge.
+	// Size is the number of sessions, 0 if it is unlimited or not known.
 	Size() int
-	// Describe says in a line what the work is, Notes what a reader of the
-	// figures must know besides.
+	// Describe is the work in one line; Notes are what a reader of the figures
+	// must know besides.
 	Describe() string
 	Notes() []string
 }

@@ -29,11 +29,11 @@ type Shared struct {
 func (s *Shared) Check() error {
 	switch {
 	case s.Groups < 1 || s.PerGroup < 1:
-		return fmt.Errorf("%d groups of %d prompts: both must be at least 1", s.Groups, s.PerGroup)
+		return fmt.Errorf("--gsp-num-groups is %d and --gsp-prompts-per-group is %d; both must be at least 1", s.Groups, s.PerGroup)
 	case s.Groups > 1<<24/s.PerGroup:
-		return fmt.Errorf("%d groups of %d prompts: at most %d prompts are made", s.Groups, s.PerGroup, 1<<24)
+		return fmt.Errorf("--gsp-num-groups %d times --gsp-prompts-per-group %d is more than %d prompts; use fewer", s.Groups, s.PerGroup, 1<<24)
 	case s.System < 1 || s.Question < 1 || s.Output < 1:
-		return fmt.Errorf("a system prompt of %d tokens, a question of %d, an output of %d: all must be at least 1", s.System, s.Question, s.Output)
+		return fmt.Errorf("--gsp-system-prompt-len is %d, --gsp-question-len is %d and --gsp-output-len is %d; all must be at least 1", s.System, s.Question, s.Output)
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// bytesPerToken is how many bytes of an answer are taken for a token: nobody
-// here knows the model's tokenizer.
+// bytesPerToken estimates tokens from bytes of an answer: the model's tokenizer
+// is not known here.
 const bytesPerToken = 4
 
 // maxShareGPTOutput bounds what is asked for, in tokens.
@@ -50,11 +50,11 @@ type ShareGPTOptions struct {
 // and its answer are passed over.
 func OpenShareGPT(o ShareGPTOptions) (*ShareGPT, error) {
 	if o.Turns < 1 || o.Output < 0 {
-		return nil, fmt.Errorf("%d turns and answers of %d tokens: want at least 1 and 0", o.Turns, o.Output)
+		return nil, fmt.Errorf("--turns is %d and --sharegpt-output-len is %d; they must be at least 1 and 0", o.Turns, o.Output)
 	}
 	f, err := os.Open(o.File)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s: there is no such file", o.File)
+		return nil, fmt.Errorf("%s: no such file", o.File)
 	}
 	if err != nil {
 		return nil, err
@@ -85,10 +85,10 @@ func OpenShareGPT(o ShareGPTOptions) (*ShareGPT, error) {
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return nil, fmt.Errorf("%s: the array has no end: %w", o.File, err)
+		return nil, fmt.Errorf("%s: the array is incomplete: %w", o.File, err)
 	}
 	if len(s.conversations) == 0 {
-		return nil, fmt.Errorf("%s: no conversation begins with a question of human and an answer of gpt", o.File)
+		return nil, fmt.Errorf("%s: no conversation begins with a message of human and an answer of gpt", o.File)
 	}
 	s.order = rand.New(rand.NewPCG(o.Seed, streamOrder)).Perm(len(s.conversations))
 	return s, nil
@@ -111,7 +111,7 @@ func (s *ShareGPT) Notes() []string {
 	if s.output > 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("output lengths are those of the recorded answers, at %d bytes a token and at most %d tokens; --sharegpt-output-len fixes them", bytesPerToken, maxShareGPTOutput)}
+	return []string{fmt.Sprintf("output lengths are estimated from the recorded answers (%d bytes per token, at most %d tokens); set them with --sharegpt-output-len", bytesPerToken, maxShareGPTOutput)}
 }
 
 // Next implements Source.

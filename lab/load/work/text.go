@@ -19,7 +19,7 @@ type Writer struct {
 }
 
 // Range is which ids are written, [low, high). Models keep their control
-// tokens and single bytes at the low end, control tokens at the high end, too.
+// tokens and single bytes at the low end, and control tokens also at the high end.
 func (w *Writer) Range() (low, high int32) {
 	return int32(min(259, w.Vocab/2)), int32(w.Vocab - w.Vocab/64)
 }
@@ -41,7 +41,7 @@ func (w *Writer) perWord() float64 {
 }
 
 // Turn writes a prompt of the given parts, each a number of symbols as long as
-// it shall have tokens.
+// the wanted number of tokens.
 func (w *Writer) Turn(maxTokens int, parts ...[]int32) Turn {
 	t := Turn{MaxTokens: maxTokens}
 	var text strings.Builder

@@ -7,8 +7,8 @@ import (
 	"github.com/troupe-engine/troupe/lab/trace"
 )
 
-// Trace asks again what a recorded trace says, at its times. Prompts have the
-// trace's lengths and share what it says that they shared.
+// Trace repeats the requests of a recorded trace at its times, with its lengths
+// and shared prefixes.
 type Trace struct {
 	// From is read to its end and not closed.
 	From   trace.Reader
@@ -24,12 +24,12 @@ type Trace struct {
 // Check says what is wrong with the settings.
 func (s *Trace) Check() error {
 	if !(s.Speed > 0 && s.Speed <= 1e6) {
-		return fmt.Errorf("the speed is %g, it must be above 0 and at most 1e6; 2 is twice as fast as recorded", s.Speed)
+		return fmt.Errorf("--speed is %g; it must be above 0 and at most 1e6; 2 is twice as fast as recorded", s.Speed)
 	}
 	return nil
 }
 
-// Size implements Source: nobody has counted.
+// Size implements Source: it is not known.
 func (s *Trace) Size() int { return 0 }
 
 // Describe implements Source.
@@ -42,7 +42,7 @@ func (s *Trace) Notes() []string {
 	if s.Writer.Vocab > 0 {
 		return nil
 	}
-	return []string{"prompts of the trace are words, so their lengths are about right only; a server that takes token ids gets them exact"}
+	return []string{"the prompts are words, so their lengths are approximate; with a server that accepts token ids they are exact"}
 }
 
 // Next implements Source. Errors besides io.EOF name file and line.
@@ -54,7 +54,7 @@ func (s *Trace) Next() (*Session, error) {
 	s.symbols = r.Tokens(s.symbols[:0])
 	due := float64(r.Arrival) / s.Speed
 	if due > float64(trace.MaxTime) {
-		return nil, fmt.Errorf("line %d of the trace is due after more than 20 years; raise the speed", r.Line)
+		return nil, fmt.Errorf("line %d of the trace is due after more than 20 years; raise --speed", r.Line)
 	}
 	session := &Session{Index: s.next, Due: time.Duration(due), Timed: true,
 		Turns: []Turn{s.Writer.Turn(max(r.Output, 1), s.symbols)}}
