@@ -26,15 +26,8 @@ func ParseObjectives(texts []string) (Objectives, error) {
 			if !found || err != nil || limit <= 0 {
 				return o, fmt.Errorf("%q is not a latency limit; use for example ttft:200ms, tpot:50ms or e2e:10s", text)
 			}
-			var to *time.Duration
-			switch strings.ToLower(name) {
-			case "ttft":
-				to = &o.TTFT
-			case "tpot":
-				to = &o.TPOT
-			case "e2e", "e2el":
-				to = &o.E2E
-			default:
+			to := map[string]*time.Duration{"ttft": &o.TTFT, "tpot": &o.TPOT, "e2e": &o.E2E, "e2el": &o.E2E}[strings.ToLower(name)]
+			if to == nil {
 				return o, fmt.Errorf("latency limit %q is not known; use ttft, tpot or e2e", name)
 			}
 			if *to != 0 {

@@ -1,56 +1,41 @@
 package load
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-)
 
-// liveTTFTs is over how many requests the shown median goes.
-const liveTTFTs = 512
+	"github.com/troupe-engine/troupe/lab/measure"
+)
 
 // Live is what a load has done so far, to be shown while it runs. Safe for
 // concurrent use.
 type Live struct {
 	finished, failed, running, peak, tokens atomic.Int64
 
-	mu    sync.Mutex
-	ttfts []time.Duration // a ring of the newest
-	next  int
+	mu   sync.Mutex
+	ttft measure.Histogram
 }
 
 // Reading is what Live shows at one moment.
 type Reading struct {
 	Finished, Failed, Running int64
-	Tokens                    int64 // pieces of text that came
-	TTFT                      time.Duration
+	Tokens                    int64         // streamed chunks
+	TTFT                      time.Duration // median so far, 0 before the first token
 }
 
-// Read takes a reading. TTFT is the median of the newest requests, 0 before
-// the first token.
+// Read takes a reading.
 func (l *Live) Read() Reading {
 	l.mu.Lock()
-	ttfts := slices.Clone(l.ttfts)
-	l.mu.Unlock()
-	r := Reading{Finished: l.finished.Load(), Failed: l.failed.Load(), Running: l.running.Load(), Tokens: l.tokens.Load()}
-	if len(ttfts) > 0 {
-		slices.Sort(ttfts)
-		r.TTFT = ttfts[(len(ttfts)-1)/2]
-	}
-	return r
+	defer l.mu.Unlock()
+	return Reading{Finished: l.finished.Load(), Failed: l.failed.Load(), Running: l.running.Load(), Tokens: l.tokens.Load(), TTFT: l.ttft.Quantile(.5)}
 }
 
 // first notes a TTFT.
 func (l *Live) first(ttft time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.ttfts) < liveTTFTs {
-		l.ttfts = append(l.ttfts, ttft)
-		return
-	}
-	l.ttfts[l.next] = ttft
-	l.next = (l.next + 1) % liveTTFTs
+	l.ttft.Add(ttft)
 }
 
 func (l *Live) begin() {

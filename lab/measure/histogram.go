@@ -66,7 +66,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	rank, seen := int(q*float64(h.count)), 0
 	for b, n := range h.buckets {
 		if seen += n; seen > rank || seen == h.count && n > 0 {
-			return min(middle(b), h.most)
+			return min(max(middle(b), h.least), h.most)
 		}
 	}
 	return 0

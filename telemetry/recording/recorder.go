@@ -39,10 +39,10 @@ type Recorder struct {
 	start    time.Time
 
 	mu      sync.Mutex
-	queue   []step
-	waiting int // beginnings in queue
-	tokens  int // of prompts in queue
-	written int // requests begun
+	queue   []func() // beginnings and ends of requests
+	waiting int      // beginnings in queue
+	tokens  int      // of prompts in queue
+	written int      // requests begun
 	dropped int
 	stopped bool // closed, or the file failed
 
@@ -50,17 +50,6 @@ type Recorder struct {
 	quit chan struct{}
 	done chan struct{}
 }
-
-// step is the beginning or the end of a request.
-type step struct {
-	at     time.Duration
-	sub    *messages.Submission // of a beginning; nil for an end
-	line   *begun
-	output int // tokens, of an end
-}
-
-// begun is one request; only the goroutine writes to it.
-type begun struct{ entry *Entry }
 
 // Start writes to a file, which Close closes, with pages of at least pageSize
 // tokens.
@@ -86,22 +75,26 @@ func (r *Recorder) Begin(sub *messages.Submission) (end func(output int)) {
 		}
 		return nil
 	}
-	line := &begun{}
 	r.waiting++
 	r.tokens += len(sub.Prompt)
 	r.written++
-	r.push(step{at: time.Since(r.start), sub: sub, line: line})
+	at, entry := time.Since(r.start), (*Entry)(nil) // only the goroutine sets and reads the entry
+	r.push(func() {
+		entry = r.out.Begin(Arrived{
+			At: at, Input: len(sub.Prompt), PageSize: r.pageSize, Pages: pageHashes(sub, r.pageSize), Tenant: sub.Tenant, Priority: sub.Priority,
+		})
+	})
 	return func(output int) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if !r.stopped { // an end always has room: there are no more of them than beginnings
-			r.push(step{line: line, output: output})
+		if !r.stopped { // there are at most as many ends as beginnings, so the queue stays bounded
+			r.push(func() { entry.End(output) })
 		}
 	}
 }
 
-func (r *Recorder) push(s step) {
-	r.queue = append(r.queue, s)
+func (r *Recorder) push(step func()) {
+	r.queue = append(r.queue, step)
 	select {
 	case r.wake <- struct{}{}:
 	default:
@@ -109,7 +102,7 @@ func (r *Recorder) push(s step) {
 }
 
 // take empties the queue.
-func (r *Recorder) take() []step {
+func (r *Recorder) take() []func() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	steps := r.queue
@@ -117,9 +110,14 @@ func (r *Recorder) take() []step {
 	return steps
 }
 
-// write is the goroutine behind the queue.
+// write is the goroutine that empties the queue.
 func (r *Recorder) write() {
 	defer close(r.done)
+	work := func() {
+		for _, step := range r.take() {
+			step()
+		}
+	}
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	for {
@@ -130,24 +128,10 @@ func (r *Recorder) write() {
 				r.fail(err)
 			}
 		case <-r.quit:
-			r.carryOut(r.take())
+			work()
 			return
 		}
-		r.carryOut(r.take())
-	}
-}
-
-func (r *Recorder) carryOut(steps []step) {
-	for i := range steps {
-		s := &steps[i]
-		if s.sub == nil {
-			s.line.entry.End(s.output)
-			continue
-		}
-		s.line.entry = r.out.Begin(Arrived{
-			At: s.at, Input: len(s.sub.Prompt), PageSize: r.pageSize, Pages: pageHashes(s.sub, r.pageSize),
-			Tenant: s.sub.Tenant, Priority: s.sub.Priority,
-		})
+		work()
 	}
 }
 
