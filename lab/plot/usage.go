@@ -22,15 +22,20 @@ import (
 
 // Sample is the state of an engine, or of several together, at one time.
 type Sample struct {
-	Seconds float64 // since the beginning; ascending
+	Seconds float64 `json:"seconds"` // since the beginning; ascending
 	// Pages of the KV pool by owner. Locked ones are cached and in use, leased
 	// ones private to requests.
-	Free, Evictable, Locked, Leased float64
+	Free      float64 `json:"free_pages"`
+	Evictable float64 `json:"evictable_pages"`
+	Locked    float64 `json:"locked_pages"`
+	Leased    float64 `json:"leased_pages"`
+	// Requests that wait and that run.
+	Waiting float64 `json:"waiting"`
+	Running float64 `json:"running"`
 	// TTFT and ITL are the mean time to first token and between tokens since
 	// the previous sample, in seconds; NaN or 0 if there were none.
-	TTFT, ITL float64
-	// Requests that wait and that run.
-	Waiting, Running float64
+	TTFT float64 `json:"ttft"`
+	ITL  float64 `json:"itl"`
 }
 
 // Usage is a figure with one panel below the other.

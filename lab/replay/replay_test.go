@@ -104,7 +104,7 @@ func check(t *testing.T, from *list, r *Report) {
 	}
 	pages := r.Setup.KVTokens / r.Setup.PageSize * r.Setup.Replicas
 	for _, s := range r.Series {
-		if s.Free+s.Evictable+s.Locked+s.Leased != pages {
+		if int(s.Free+s.Evictable+s.Locked+s.Leased) != pages {
 			t.Fatalf("%+v are not the %d pages", s, pages)
 		}
 		first += s.First

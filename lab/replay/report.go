@@ -216,5 +216,9 @@ func (r *Report) Usage() *plot.Usage {
 	if r.Setup.Replicas == 1 {
 		title = fmt.Sprintf("%s on %s, speed %g", r.Setup.Model, r.Setup.GPU, r.Setup.Speed)
 	}
-	return &plot.Usage{Title: title, Samples: points(r.Series)}
+	u := &plot.Usage{Title: title}
+	for i := range r.Series {
+		u.Samples = append(u.Samples, r.Series[i].Sample)
+	}
+	return u
 }

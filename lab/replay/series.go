@@ -9,18 +9,9 @@ import (
 // Sample is the state of all engines together at one time, and what happened
 // since the sample before.
 type Sample struct {
-	Seconds   float64 `json:"seconds"`
-	Free      int     `json:"free_pages"`
-	Evictable int     `json:"evictable_pages"`
-	Locked    int     `json:"locked_pages"`
-	Leased    int     `json:"leased_pages"`
-	Waiting   int     `json:"waiting"`
-	Running   int     `json:"running"`
-	// Means since the sample before; 0 with a count of 0 when there were none.
-	TTFT   float64 `json:"ttft"`
-	ITL    float64 `json:"itl"`
-	First  int     `json:"first_tokens"`
-	Tokens int     `json:"tokens"` // after the first of their request
+	plot.Sample
+	First  int `json:"first_tokens"` // of their request; TTFT is the mean of these
+	Tokens int `json:"tokens"`       // after the first of their request; ITL is the mean of these
 
 	ttft, itl time.Duration // sums
 }
@@ -66,18 +57,18 @@ func (s *series) reach(now time.Duration, state func() Sample) {
 	}
 }
 
-// finish takes the last sample, at the end.
+// finish takes the last sample, at the end, and computes the means.
 func (s *series) finish(now time.Duration, state func() Sample) {
 	s.reach(now, state)
-	if n := len(s.samples); n > 0 && s.samples[n-1].Seconds == seconds(now) {
-		s.take(now, state()) // as things are after all that happened then
-		last := s.samples[n]
-		last.gather(&s.samples[n-1])
-		last.average()
-		s.samples = append(s.samples[:n-1], last)
-		return
+	if n := len(s.samples); n > 0 && s.samples[n-1].Seconds == seconds(now) { // state has changed since
+		s.pending.gather(&s.samples[n-1])
+		s.samples = s.samples[:n-1]
 	}
 	s.take(now, state())
+	for i := range s.samples {
+		x := &s.samples[i]
+		x.TTFT, x.ITL = seconds(x.ttft/time.Duration(max(x.First, 1))), seconds(x.itl/time.Duration(max(x.Tokens, 1)))
+	}
 }
 
 // gather adds what happened before an earlier sample.
@@ -90,21 +81,9 @@ func (s *Sample) gather(earlier *Sample) {
 
 func (s *series) take(at time.Duration, state Sample) {
 	state.Seconds = seconds(at)
-	state.First, state.Tokens, state.ttft, state.itl = 0, 0, 0, 0
 	state.gather(&s.pending)
-	state.average()
 	s.pending = Sample{}
 	s.samples = append(s.samples, state)
-}
-
-func (s *Sample) average() {
-	s.TTFT, s.ITL = 0, 0
-	if s.First > 0 {
-		s.TTFT = seconds(s.ttft / time.Duration(s.First))
-	}
-	if s.Tokens > 0 {
-		s.ITL = seconds(s.itl / time.Duration(s.Tokens))
-	}
 }
 
 // thin keeps the samples at multiples of twice the distance; what happened
@@ -120,7 +99,6 @@ func (s *series) thin() {
 			carry = x
 			continue
 		}
-		x.average()
 		kept = append(kept, x)
 	}
 	s.samples = kept
@@ -128,20 +106,4 @@ func (s *series) thin() {
 	s.every *= 2
 	last := s.next - s.every/2 // the newest time that was taken
 	s.next = last - last%s.every + s.every
-}
-
-// points are the samples for drawing.
-func points(samples []Sample) []plot.Sample {
-	all := make([]plot.Sample, len(samples))
-	for i := range samples {
-		x := &samples[i]
-		all[i] = plot.Sample{
-			Seconds: x.Seconds,
-			Free:    float64(x.Free), Evictable: float64(x.Evictable), Locked: float64(x.Locked), Leased: float64(x.Leased),
-			// Latencies are positive; the logarithmic axis leaves zeros out.
-			TTFT: x.TTFT, ITL: x.ITL,
-			Waiting: float64(x.Waiting), Running: float64(x.Running),
-		}
-	}
-	return all
 }

@@ -49,8 +49,8 @@ func TestSeriesIsBoundedAndLosesNothing(t *testing.T) {
 			if i < len(s.samples)-1 && at != time.Duration(i)*s.every {
 				r.Fatalf("sample %d stands at %v, want every %v", i, at, s.every)
 			}
-			if i < len(s.samples)-1 && (history[x.Waiting] > at || x.Waiting+1 < len(history) && history[x.Waiting+1] <= at) {
-				r.Fatalf("the sample at %v shows state %d, which began at %v", at, x.Waiting, history[x.Waiting])
+			if i < len(s.samples)-1 && (history[int(x.Waiting)] > at || int(x.Waiting)+1 < len(history) && history[int(x.Waiting)+1] <= at) {
+				r.Fatalf("the sample at %v shows state %v, which began at %v", at, x.Waiting, history[int(x.Waiting)])
 			}
 		}
 		if sum.First != firsts || sum.Tokens != tokens || sum.ttft != ttft || sum.itl != itl {
@@ -59,9 +59,9 @@ func TestSeriesIsBoundedAndLosesNothing(t *testing.T) {
 	})
 }
 
-func TestPointsCanBeDrawn(t *testing.T) {
-	u := &plot.Usage{Samples: points([]Sample{{Seconds: 0, Free: 10}, {Seconds: 1, Free: 5, Leased: 5, TTFT: 0.1, First: 1}})}
-	if err := u.WriteFile(filepath.Join(t.TempDir(), "a.svg")); err != nil {
+func TestSeriesCanBeDrawn(t *testing.T) {
+	r := &Report{Series: []Sample{{Sample: plot.Sample{Free: 10}}, {Sample: plot.Sample{Seconds: 1, Free: 5, Leased: 5, TTFT: 0.1}, First: 1}}}
+	if err := r.Usage().WriteFile(filepath.Join(t.TempDir(), "a.svg")); err != nil {
 		t.Error(err)
 	}
 }

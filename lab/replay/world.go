@@ -10,6 +10,7 @@ import (
 
 	"github.com/troupe-engine/troupe/lab/costmodel"
 	"github.com/troupe-engine/troupe/lab/measure"
+	"github.com/troupe-engine/troupe/lab/plot"
 	"github.com/troupe-engine/troupe/lab/trace"
 	"github.com/troupe-engine/troupe/memory/pool"
 	"github.com/troupe-engine/troupe/messages"
@@ -202,13 +203,13 @@ func (w *world) count(e *engine) {
 }
 
 func (w *world) state() Sample {
-	s := Sample{Waiting: w.waiting, Running: w.running}
+	s := Sample{Sample: plot.Sample{Waiting: float64(w.waiting), Running: float64(w.running)}}
 	for _, e := range w.engines {
 		c := e.pages()
-		s.Free += c.Free
-		s.Evictable += c.Evictable
-		s.Locked += c.Protected
-		s.Leased += c.Leased
+		s.Free += float64(c.Free)
+		s.Evictable += float64(c.Evictable)
+		s.Locked += float64(c.Protected)
+		s.Leased += float64(c.Leased)
 	}
 	return s
 }
