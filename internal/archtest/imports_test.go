@@ -77,7 +77,7 @@ var rules = []rule{
 	{"testkit/simtest", []string{"messages", "memory", "sched", "request", "internal/invariants", "internal/paging", "testkit/fakemodel"}, []string{"github.com/asynkron/"}, "the simulator runs the cores without the runtime"},
 	{"lab/replay", []string{"messages", "memory", "sched", "internal/paging", "lab/costmodel", "lab/trace", "lab/plot", "lab/measure", "internal/units"}, []string{"github.com/asynkron/", "net", "math/rand", "sync"}, "it wires the cores as the engine does, on virtual time and without the runtime"},
 	{"lab/bench", []string{"lab/bench", "lab/measure", "messages", "gpu", "internal/units"}, []string{"github.com/asynkron/", "net"}, "it times steps and calls, and knows no actor"},
-	{"lab/bench/kernels", []string{"gpu/cpu/kernel", "lab/measure", "lab/bench"}, []string{"github.com/asynkron/", "net"}, "it times inner loops, which know neither models nor engines"},
+	{"lab/bench/kernels", []string{"gpu", "model/gguf/gguftest", "lab/measure", "lab/bench"}, []string{"github.com/asynkron/", "net"}, "it times inner loops, which know neither models nor engines"},
 	{"lab/bench/web", []string{"lab/bench", "lab/client", "lab/load"}, []string{"github.com/asynkron/"}, "it is a client like any other, and knows a server by its address"},
 	{"lab/load", []string{"lab/load", "lab/client", "lab/trace", "lab/measure", "internal/units"}, []string{"github.com/asynkron/"}, "it measures any server from outside and must know nothing of ours"},
 	{"lab/load/wire", []string{"internal/jsonread"}, []string{"net", "time"}, "it reads and writes bytes, so that what a token costs can be measured alone"},

@@ -1,16 +1,18 @@
 package kernels
 
 import (
-	"encoding/binary"
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"unsafe"
 
+	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/convert"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
+	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 )
 
 // A KV head of a model of 1.5 billion parameters, and a context of a long chat.
@@ -48,24 +50,8 @@ func newCache(kind attn.KV, elementBytes int, memory []byte) (*cache, error) {
 		return nil, fmt.Errorf("%d bytes hold no two contexts of %d positions, which take %d; give more memory", len(memory), context, 2*context/attn.BlockSlots*block)
 	}
 	c.memory = memory[:c.blocks*block+256]
-	r := rand.New(rand.NewPCG(3, uint64(kind)))
-	first := c.memory[:block]
-	for at := 0; at < block; at += elementBytes {
-		x := float32(r.NormFloat64())
-		switch kind {
-		case attn.F32:
-			binary.LittleEndian.PutUint32(first[at:], math.Float32bits(x))
-		case attn.I8:
-			first[at] = byte(int8(r.IntN(255) - 127))
-		default:
-			form := layout.BF16
-			if kind == attn.F16 {
-				form = layout.F16
-			}
-			var h [1]uint16
-			convert.Narrow(simd.Portable, form, h[:], []float32{x})
-			binary.LittleEndian.PutUint16(first[at:], h[0])
-		}
+	if err := fillKV(kind, c.memory[:block]); err != nil {
+		return nil, err
 	}
 	for done := block; done < len(c.memory); done *= 2 {
 		copy(c.memory[done:], c.memory[:done])
@@ -77,6 +63,19 @@ func newCache(kind attn.KV, elementBytes int, memory []byte) (*cache, error) {
 		}
 	}
 	return c, nil
+}
+
+// fillKV writes random elements of about 1.
+func fillKV(kind attn.KV, block []byte) error {
+	dtype, ok := map[attn.KV]gpu.DType{attn.F32: gpu.F32, attn.BF16: gpu.BF16, attn.F16: gpu.F16}[kind]
+	if !ok { // int8, with a scale for each position
+		rand.NewChaCha8([32]byte{3}).Read(block)
+		return nil
+	}
+	var elements bytes.Buffer
+	err := gguftest.Random(dtype, int64(len(block)/dtype.BlockBytes()), 0, 1, 3)(&elements)
+	copy(block, elements.Bytes())
+	return err
 }
 
 func (c *cache) blockBytes() int { return 2 * attn.BlockSlots / attn.RunSlots * c.run }
@@ -101,12 +100,8 @@ type rows struct {
 
 func newRows(n int) *rows {
 	r := &rows{
-		q: make([]float32, n*headDim), scores: make([]float32, n*attn.BlockSlots), acc: make([]float32, n*attn.AccWidth(headDim)),
+		q: normal(n * headDim), scores: make([]float32, n*attn.BlockSlots), acc: make([]float32, n*attn.AccWidth(headDim)),
 		peaks: make([]float32, n), totals: make([]float32, n), shrinks: make([]float32, n), seen: make([]int32, n),
-	}
-	random := rand.New(rand.NewPCG(4, 4))
-	for i := range r.q {
-		r.q[i] = float32(random.NormFloat64())
 	}
 	for i := range r.seen {
 		r.seen[i] = attn.BlockSlots

@@ -1,16 +1,17 @@
 package kernels
 
 import (
-	"encoding/binary"
+	"bytes"
 	"fmt"
-	"math"
 	"math/rand/v2"
+	"slices"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel/convert"
+	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/gemm"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/intgemm"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
+	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 )
 
 // Rows and Cols are a projection of a model of 1.5 billion parameters.
@@ -44,68 +45,22 @@ func fill(f layout.Form, memory []byte, rows int) (*weights, error) {
 	if n == 0 {
 		return nil, fmt.Errorf("%d bytes hold no matrix [%d, %d] of %s, which takes %d; give more memory", len(memory), rows, Cols, f, layout.Panels(rows)*size)
 	}
-	r := rand.New(rand.NewPCG(1, uint64(f)))
-	encoded := make([][]byte, layout.PanelRows)
-	for i := range encoded {
-		encoded[i] = randomRow(r, f)
+	var encoded bytes.Buffer // elements of about a thirtieth, so that products stay small
+	if err := gguftest.Random(dtypes[f], layout.PanelRows*Cols, 0, 1.0/32, 1)(&encoded); err != nil {
+		return nil, err
 	}
 	panels := memory[:n*layout.Panels(rows)*size]
-	layout.Pack(f, panels[:size], Cols, encoded)
+	layout.Pack(f, panels[:size], Cols, slices.Collect(slices.Chunk(encoded.Bytes(), f.RowBytes(Cols))))
 	for done := size; done < len(panels); done *= 2 {
 		copy(panels[done:], panels[:done])
 	}
 	return &weights{form: f, memory: panels, rows: rows, matrices: n}, nil
 }
 
-// randomRow is a row as layout.Pack takes it: elements of about a thirtieth, so
-// that products stay small.
-func randomRow(r *rand.Rand, f layout.Form) []byte {
-	const scale = 0x1400 // 2^-10 as float16
-	b := make([]byte, 0, f.RowBytes(Cols))
-	for c := 0; c < Cols; c++ {
-		x := float32(r.NormFloat64() / 32)
-		switch f {
-		case layout.F32:
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-		case layout.BF16, layout.F16:
-			var h [1]uint16
-			convert.Narrow(simd.Portable, f, h[:], []float32{x})
-			b = binary.LittleEndian.AppendUint16(b, h[0])
-		case layout.Q8, layout.Q4:
-			if c%layout.GroupCols == 0 {
-				b = binary.LittleEndian.AppendUint16(b, scale)
-			}
-			if f == layout.Q8 || c%2 == 0 {
-				b = append(b, byte(r.Uint32()))
-			}
-		case layout.Q41, layout.Q4K, layout.Q6K:
-			if c%f.Unit() == 0 {
-				b = append(b, randomBlock(r, f)...)
-			}
-		}
-	}
-	return b
-}
-
-// randomBlock has random codes and scales, and the float16 that bring elements
-// to about a thirtieth.
-func randomBlock(r *rand.Rand, f layout.Form) []byte {
-	b := make([]byte, f.RowBytes(f.Unit()))
-	for i := range b {
-		b[i] = byte(r.Uint32())
-	}
-	put := binary.LittleEndian.PutUint16
-	switch f {
-	case layout.Q41: // 2^-7, and 7.5 of it taken off
-		put(b, 0x2000)
-		put(b[2:], 0xab80)
-	case layout.Q4K: // 2^-12, and as much of minimums
-		put(b, 0x0c00)
-		put(b[2:], 0x1780)
-	default: // 2^-15
-		put(b[208:], 0x0200)
-	}
-	return b
+// dtypes are the stored types of the forms.
+var dtypes = map[layout.Form]gpu.DType{
+	layout.F32: gpu.F32, layout.BF16: gpu.BF16, layout.F16: gpu.F16, layout.Q8: gpu.Q8_0, layout.Q4: gpu.Q4_0,
+	layout.Q41: gpu.Q4_1, layout.Q4K: gpu.Q4_K, layout.Q6K: gpu.Q6_K,
 }
 
 // matrix is the next one.
@@ -116,10 +71,10 @@ func (w *weights) matrix() []byte {
 	return w.memory[at : at+size]
 }
 
-// activations are random rows.
-func activations(tokens int) []float32 {
-	r := rand.New(rand.NewPCG(2, uint64(tokens)))
-	x := make([]float32, tokens*Cols)
+// normal is random numbers, the same for the same n.
+func normal(n int) []float32 {
+	r := rand.New(rand.NewPCG(2, uint64(n)))
+	x := make([]float32, n)
 	for i := range x {
 		x[i] = float32(r.NormFloat64())
 	}
@@ -139,7 +94,7 @@ func (w *weights) exact(l simd.Level, tokens int) Case {
 
 func (w *weights) exactProduct(l simd.Level, tokens int) product {
 	stride := layout.Panels(w.rows) * layout.PanelRows
-	x, packed, y := activations(tokens), make([]float32, tokens*Cols), make([]float32, tokens*stride)
+	x, packed, y := normal(tokens*Cols), make([]float32, tokens*Cols), make([]float32, tokens*stride)
 	tiles := layout.NewTiling(tokens, layout.TileTokens(l))
 	return product{y, func() {
 		in := x
@@ -187,7 +142,7 @@ func (w *weights) rounded(l simd.Level, tokens int) Case {
 func (w *weights) roundedProduct(l simd.Level, tokens int) product {
 	const groups = Cols / layout.GroupCols
 	stride := layout.Panels(w.rows) * layout.PanelRows
-	x, y, in := activations(tokens), make([]float32, tokens*stride), make([]byte, intgemm.TileBytes(groups, tokens))
+	x, y, in := normal(tokens*Cols), make([]float32, tokens*stride), make([]byte, intgemm.TileBytes(groups, tokens))
 	tiles := layout.NewTiling(tokens, layout.TileTokens(l))
 	return product{y, func() {
 		for i := range tiles.Tiles {

@@ -2,7 +2,6 @@ package kernels
 
 import (
 	"fmt"
-	"math/rand/v2"
 
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/convert"
@@ -20,22 +19,14 @@ const vocab = 151936
 // small are the kernels that work on rows of activations, which caches hold: no
 // share of a limit means anything for them.
 func small(l simd.Level) []Case {
-	random := func(n int) []float32 {
-		r := rand.New(rand.NewPCG(5, uint64(n)))
-		x := make([]float32, n)
-		for i := range x {
-			x[i] = float32(r.NormFloat64())
-		}
-		return x
-	}
-	hidden, inner, logits := random(Cols), random(Rows), random(vocab)
-	gain, up, out := random(Cols), random(Rows), make([]float32, Rows)
-	first, second, cos, sin := random(headDim/2), random(headDim/2), random(headDim/2), random(headDim/2)
+	hidden, inner, logits := normal(Cols), normal(Rows), normal(vocab)
+	gain, up, out := normal(Cols), normal(Rows), make([]float32, Rows)
+	first, second, cos, sin := normal(headDim/2), normal(headDim/2), normal(headDim/2), normal(headDim/2)
 	for i := range cos {
 		cos[i], sin[i] = 0.6, 0.8 // a turn, so that repeating it keeps the length
 	}
 	quantised := make([]byte, intgemm.TileBytes(Rows/layout.GroupCols, 1))
-	tile, wide := make([]float32, queryTokens*Cols), random(queryTokens*Cols)
+	tile, wide := make([]float32, queryTokens*Cols), normal(queryTokens*Cols)
 	halves, ids := make([]uint16, Rows), make([]int32, vocab)
 	highest, _ := scan.Max(simd.Portable, logits)
 	scores := newRows(headGroup)
