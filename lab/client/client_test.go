@@ -1,0 +1,78 @@
+package client
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestParseURL(t *testing.T) {
+	for text, want := range map[string]string{
+		"http://a:1": "http://a:1", "127.0.0.1:30000": "http://127.0.0.1:30000", "https://a/b": "https://a/b",
+		"": "", "ftp://a": "", "http://": "", "http://a b": "", "://": "",
+	} {
+		u, err := ParseURL(text)
+		switch {
+		case want == "" && (err == nil || !strings.Contains(err.Error(), "http://127.0.0.1:30000")):
+			t.Errorf("%q: %v, %v", text, u, err)
+		case want != "" && (err != nil || u.String() != want):
+			t.Errorf("%q: %v, %v, want %s", text, u, err, want)
+		}
+	}
+}
+
+// Servers write errors in many ways.
+func TestErrorOf(t *testing.T) {
+	for _, c := range []struct{ body, code, message string }{
+		{`{"error":{"message":"wrong","code":"x"}}`, "x", "wrong"},
+		{`{"error":{"message":"wrong","code":400}}`, "", "wrong"},
+		{`{"error":"wrong"}`, "", "wrong"},
+		{`{"object":"error","message":"wrong"}`, "", "wrong"},
+		{`{"detail":"wrong"}`, "", "wrong"},
+		{`{"detail":[{"msg":"wrong"}]}`, "", "[map[msg:wrong]]"},
+		{"404 page not found\n", "", "404 page not found"},
+		{`{"error":{}}`, "", `{"error":{}}`},
+		{strings.Repeat("a", 300), "", strings.Repeat("a", 200)},
+		{"", "", "no reason given"},
+	} {
+		if code, message := ErrorOf([]byte(c.body)); code != c.code || message != c.message {
+			t.Errorf("%s: %q and %q, want %q and %q", c.body, code, message, c.code, c.message)
+		}
+	}
+}
+
+func TestGet(t *testing.T) {
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header.Get("Authorization") == "":
+			http.Error(w, `{"error":{"message":"key\u001b[2J"}}`, http.StatusUnauthorized)
+		case r.URL.Path == "/base/admin":
+			http.Error(w, `{"error":{"message":"no","code":"admin_key_required"}}`, http.StatusForbidden)
+		case r.URL.Path != "/base/here" || r.URL.Query().Get("q") != "1" || r.Header.Get("Authorization") != "Bearer k":
+			http.NotFound(w, r)
+		default:
+			w.Write([]byte("yes"))
+		}
+	}))
+	base, err := url.Parse(h.URL + "/base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Base: base, Key: "k"}
+	if body, err := s.Get(t.Context(), "here", url.Values{"q": {"1"}}); err != nil || string(body) != "yes" {
+		t.Errorf("%q, %v", body, err)
+	}
+	fails := func(s *Server, path, want string) {
+		t.Helper()
+		if _, err := s.Get(t.Context(), path, nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\x1b") {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	fails(s, "/there", "404 Not Found: 404 page not found")
+	fails(s, "/admin", "requires its admin key; give --admin-api-key")
+	fails(&Server{Base: base}, "/here", `requires an API key; give --api-key or set TROUPE_API_KEY (or --admin-api-key and TROUPE_ADMIN_API_KEY): key\u001b[2J`)
+	h.Close()
+	fails(s, "/here", "no server is running at "+h.URL)
+}
