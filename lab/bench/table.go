@@ -1,63 +1,33 @@
 package bench
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// Table is aligned Markdown; its first row is the head. Numbers stand right.
-type Table struct {
-	rows  [][]string
-	lefts map[int]bool
-}
-
-// Row begins a row.
-func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells) }
-
-// Add appends to the last row.
-func (t *Table) Add(cells ...string) {
-	last := len(t.rows) - 1
-	t.rows[last] = append(t.rows[last], cells...)
-}
-
-// Left names the columns of words, which stand left.
-func (t *Table) Left(columns ...int) {
-	t.lefts = map[int]bool{}
-	for _, c := range columns {
-		t.lefts[c] = true
-	}
-}
-
-// String draws it.
-func (t *Table) String() string {
-	widths := make([]int, len(t.rows[0]))
-	for i := range widths {
-		widths[i] = 2 // Markdown wants a dash beside the colon
-	}
-	for _, r := range t.rows {
+// Markdown is an aligned table; its first row is the head. Columns are numbers
+// and right-aligned, except those in left.
+func Markdown(rows [][]string, left ...int) string {
+	widths := make([]int, len(rows[0]))
+	for _, r := range rows {
 		for i, cell := range r {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell), 2) // Markdown wants a dash beside the colon
 		}
+	}
+	rule := make([]string, len(widths))
+	for i, w := range widths {
+		rule[i] = strings.Repeat("-", w-1) + ":"
+	}
+	for _, i := range left {
+		rule[i] = strings.Repeat("-", widths[i])
+		widths[i] = -widths[i] // which Fprintf aligns left
 	}
 	var b strings.Builder
-	for n, r := range t.rows {
+	for _, r := range slices.Insert(slices.Clone(rows), 1, rule) {
 		for i, cell := range r {
-			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if t.lefts[i] {
-				cell, space = space, cell
-			}
-			b.WriteString("| " + space + cell + " ")
-		}
-		b.WriteString("|\n")
-		if n > 0 {
-			continue
-		}
-		for i, w := range widths {
-			dashes := strings.Repeat("-", w)
-			if !t.lefts[i] {
-				dashes = dashes[1:] + ":"
-			}
-			b.WriteString("| " + dashes + " ")
+			fmt.Fprintf(&b, "| %*s ", widths[i], cell)
 		}
 		b.WriteString("|\n")
 	}

@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/troupe-engine/troupe/internal/units"
@@ -27,7 +28,7 @@ func (p *Report) WriteText(w io.Writer) error {
 	line("measured", "through %s, %d repetitions after %d for warm-up, seed %d; read bandwidth over %s", map[string]string{"engine": "the engine's actors", "step": "steps of the device", "http": "HTTP with streaming clients"}[p.Setup.Through],
 		p.Setup.Repetitions, p.Setup.Warmup, p.Setup.Seed, units.Bytes(p.Setup.ReadBytes))
 	b.WriteByte('\n')
-	b.WriteString(p.table().String())
+	b.WriteString(p.table())
 	if p.Interrupted {
 		b.WriteString("\ninterrupted: some tests are missing\n")
 	}
@@ -38,32 +39,30 @@ func (p *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-func (p *Report) table() *Table {
-	delays := false
-	for _, r := range p.Results {
-		delays = delays || r.Delays != nil
-	}
-	t := &Table{}
-	t.Row("model", "threads", "test", "t/s", "median", "MB/token", "GB/s", "of reading")
-	t.Left(0, 2)
+func (p *Report) table() string {
+	delays := slices.ContainsFunc(p.Results, func(r Result) bool { return r.Delays != nil })
+	head := []string{"model", "threads", "test", "t/s", "median", "MB/token", "GB/s", "of reading"}
 	if delays {
-		t.Add("actor p50 ms", "p99 ms")
+		head = append(head, "actor p50 ms", "p99 ms")
 	}
+	rows := [][]string{head}
 	for _, r := range p.Results {
-		t.Row(p.Model.Name+" "+p.Model.WeightDType, fmt.Sprint(r.Threads), r.Test,
-			fmt.Sprintf("%.2f ± %.2f", r.TokensPerSecond.Mean, r.TokensPerSecond.Std), fmt.Sprintf("%.2f", r.TokensPerSecond.Median))
+		row := []string{p.Model.Name + " " + p.Model.WeightDType, fmt.Sprint(r.Threads), r.Test,
+			fmt.Sprintf("%.2f ± %.2f", r.TokensPerSecond.Mean, r.TokensPerSecond.Std), fmt.Sprintf("%.2f", r.TokensPerSecond.Median)}
 		if r.BytesPerToken > 0 {
-			t.Add(fmt.Sprintf("%.1f", r.BytesPerToken/1e6), fmt.Sprintf("%.1f", r.BytesPerSecond.Median/1e9), fmt.Sprintf("%.1f %%", 100*r.Share.Median))
+			row = append(row, fmt.Sprintf("%.1f", r.BytesPerToken/1e6), fmt.Sprintf("%.1f", r.BytesPerSecond.Median/1e9), fmt.Sprintf("%.1f %%", 100*r.Share.Median))
 		} else {
-			t.Add("-", "-", "-")
+			row = append(row, "-", "-", "-")
 		}
-		if delays && r.Delays != nil {
-			t.Add(fmt.Sprintf("%.3f", r.Delays.Timer.P50), fmt.Sprintf("%.3f", r.Delays.Timer.P99))
-		} else if delays {
-			t.Add("-", "-")
+		switch {
+		case r.Delays != nil:
+			row = append(row, fmt.Sprintf("%.3f", r.Delays.Timer.P50), fmt.Sprintf("%.3f", r.Delays.Timer.P99))
+		case delays:
+			row = append(row, "-", "-")
 		}
+		rows = append(rows, row)
 	}
-	return t
+	return Markdown(rows, 0, 2)
 }
 
 // count is a number of parameters for people.

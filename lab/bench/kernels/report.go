@@ -20,9 +20,7 @@ type Report struct {
 
 // WriteText prints it: where and what, then a table in Markdown.
 func (p *Report) WriteText(w io.Writer) error {
-	t := &bench.Table{}
-	t.Row("level", "kernel", "form", "m", "shape", "µs", "GB/s", "of reading", "GOP/s", "of peak")
-	t.Left(0, 1, 2, 4)
+	rows := [][]string{{"level", "kernel", "form", "m", "shape", "µs", "GB/s", "of reading", "GOP/s", "of peak"}}
 	for _, r := range p.Results {
 		tokens, operations := "", ""
 		if r.Tokens > 0 {
@@ -31,10 +29,10 @@ func (p *Report) WriteText(w io.Writer) error {
 		if r.OperationsPerSec > 0 {
 			operations = fmt.Sprintf("%.1f", r.OperationsPerSec/1e9)
 		}
-		t.Row(r.Level, r.Kernel, r.Form, tokens, r.Shape, fmt.Sprintf("%.2f", r.Microseconds), fmt.Sprintf("%.1f", r.BytesPerSecond/1e9),
-			percent(r.ShareOfRead), operations, percent(r.ShareOfPeak))
+		rows = append(rows, []string{r.Level, r.Kernel, r.Form, tokens, r.Shape, fmt.Sprintf("%.2f", r.Microseconds), fmt.Sprintf("%.1f", r.BytesPerSecond/1e9),
+			percent(r.ShareOfRead), operations, percent(r.ShareOfPeak)})
 	}
-	text := p.Machine.String() + fmt.Sprintf("measured  one thread, medians of %d rounds of its processor time; weights in %.0f MiB\n\n", p.Rounds, float64(p.ReadBytes)/(1<<20)) + t.String()
+	text := p.Machine.String() + fmt.Sprintf("measured  one thread, medians of %d rounds of its processor time; weights in %.0f MiB\n\n", p.Rounds, float64(p.ReadBytes)/(1<<20)) + bench.Markdown(rows, 0, 1, 2, 4)
 	if p.Interrupted {
 		text += "\ninterrupted: some kernels are missing\n"
 	}
