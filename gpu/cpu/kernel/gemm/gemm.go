@@ -66,7 +66,11 @@ func multiplyFloats(l simd.Level, f layout.Form, w *byte, cols int, x *float32, 
 // multiplyUnpacked converts a few columns at a time to float32 and multiplies
 // those.
 func multiplyUnpacked(l simd.Level, f layout.Form, panel []byte, cols int, x []float32, tokens int, y *float32, ldy, sum, ahead int) {
-	var columns layout.Columns
+	// Memory on the stack begins anywhere; vectors that cross cache lines would cost
+	// 10 to 40 %.
+	const line = 64
+	var memory [layout.UnpackCols*layout.PanelRows + line/4]float32
+	columns := memory[-uintptr(unsafe.Pointer(&memory[0]))%line/4:]
 	for from := 0; from < cols; from += layout.UnpackCols {
 		n := min(layout.UnpackCols, cols-from)
 		unpack(l, f, panel, from/layout.GroupCols, n/layout.GroupCols, &columns[0], ahead)
