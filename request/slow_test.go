@@ -55,6 +55,7 @@ type slowCall struct {
 	arrived, begun time.Duration // begun: -1 before a request was admitted
 	length         int
 	open, waiting  int // when it came
+	held           int // entries of the table then, ended ones included
 	full           bool
 }
 
@@ -95,7 +96,7 @@ func (e *slowEngine) step(m messages.ToIntake) {
 
 // submit opens a call of n equal requests.
 func (e *slowEngine) submit(s shape, n int, tenant string) *slowCall {
-	k := &slowCall{client: newClient(n + 4), arrived: e.now, begun: -1, length: s.output, open: e.table.running + e.table.backlog.requests, waiting: e.table.backlog.requests}
+	k := &slowCall{client: newClient(n + 4), arrived: e.now, begun: -1, length: s.output, open: e.table.running + e.table.backlog.requests, waiting: e.table.backlog.requests, held: e.table.Open()}
 	_, free := e.table.capacity()
 	k.full = free == 0 && e.table.running < e.table.opt.MaxRunning
 	m := &messages.SubmitRequests{Call: messages.CallID(len(e.calls) + 1), Events: k.events}
@@ -348,7 +349,7 @@ func TestEstimateRefusesNoCallInVain(t *testing.T) {
 						continue
 					}
 					switch after := k.refused.RetryAfterSeconds; {
-					case k.open+30 > 200: // max-open-requests, perhaps
+					case k.held+30 > 200: // max-open-requests, perhaps
 					case k.waiting == 0:
 						rt.Fatalf("refused though no request waits: %s", k.refused.Message)
 					case k.open < e.table.opt.MaxRunning && !k.full:
