@@ -25,6 +25,7 @@ import (
 	"github.com/troupe-engine/troupe/request"
 	"github.com/troupe-engine/troupe/sched/former"
 	"github.com/troupe-engine/troupe/sched/queue"
+	"github.com/troupe-engine/troupe/sched/route"
 )
 
 // Config holds every setting. A setting of one package is a field of that
@@ -54,6 +55,8 @@ type Config struct {
 	ScheduleAging    time.Duration
 	LowPriorityFirst bool
 	DisableOverlap   bool // one step in flight instead of two
+	DataParallel     int  // engines behind one intake
+	LoadBalance      string
 
 	Pool              pool.Options
 	Cache             radix.Options
@@ -110,6 +113,8 @@ func Default() *Config {
 		KVCacheDType:    "auto",
 		KVLayout:        "contiguous",
 		WatchdogTimeout: 5 * time.Minute,
+		DataParallel:    1,
+		LoadBalance:     route.CacheAware,
 		Events:          observer.Options{Keep: observer.DefaultKeep},
 		LogLevel:        "info",
 		LogFormat:       "auto",

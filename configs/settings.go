@@ -137,6 +137,10 @@ func (c *Config) serverSettings() []setting {
 
 func (c *Config) schedulerSettings() []setting {
 	return []setting{
+		{key: "data-parallel-size", alias: "dp-size", to: &c.DataParallel, marks: serve,
+			usage: "number of engines behind one server. Each has its own KV pool, prefix cache and share of the threads; weights are shared. If one fails, its requests continue on the others. Example: 2 on a machine with two sockets"},
+		{key: "load-balance-method", to: &c.LoadBalance, marks: serve,
+			usage: "with data-parallel-size above 1, which engine serves a request: cache-aware (where the first token is expected first, by cached prefix and load), least-loaded, round-robin or random"},
 		{key: "schedule-policy", to: &c.Queue.SchedulePolicy,
 			usage: "order in which waiting requests are admitted: fcfs (by arrival), lpm (longest cached prefix first), dfs-weight (by the tree of cached prefixes), lof (longest output first), random, priority (by the request's field) or fair (tenants by how much they were served)"},
 		{key: "schedule-aging", to: &c.ScheduleAging,

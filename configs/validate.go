@@ -13,6 +13,7 @@ import (
 	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/memory/radix/policies"
 	"github.com/troupe-engine/troupe/sched/queue"
+	"github.com/troupe-engine/troupe/sched/route"
 )
 
 // longest is the upper limit of timeouts: beyond any use, and far from overflow.
@@ -40,6 +41,8 @@ func (c *Config) validate() []error {
 	oneOf(bad, "log-format", c.LogFormat, "auto", "text", "json")
 	within(bad, "port", c.HTTP.Port, 0, 65535)
 	within(bad, "threads", c.CPU.Threads, 0, 1024)
+	within(bad, "data-parallel-size", c.DataParallel, 1, 64)
+	oneOf(bad, "load-balance-method", c.LoadBalance, route.Policies()...)
 	within(bad, "max-body-bytes", c.HTTP.MaxBodyBytes, 1, 1<<40)
 	within(bad, "max-open-requests", c.Requests.MaxOpenRequests, 1, 1<<24)
 	within(bad, "max-queued-tokens", c.Requests.MaxQueuedTokens, 1, 1<<40)

@@ -93,6 +93,16 @@ type PoolSpec struct {
 	StepTokens int // tokens that one step computes, at least 1
 }
 
+// Sharer is a Model whose weights other models can use, so that several engines
+// in one process need them once.
+type Sharer interface {
+	Model
+	// Share returns another model with the same weights, and with a pool, rows and
+	// steps of its own. The weights are freed when the last one is closed; Bytes
+	// counts them in the first one.
+	Share() Model
+}
+
 // Layout is how the KV of a pool lies in memory. It never changes a result:
 // everyone else speaks of pages and slots.
 type Layout uint8

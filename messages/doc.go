@@ -78,6 +78,30 @@
 //	| EpochStarted        | engine → intake           | EnqueueRequests to queue         | intake submits all that is unfinished                |
 //	| EpochEnded          | engine → intake           | none                             | suspects are counted                                 |
 //
+// # Several engines
+//
+// With several engines behind one intake, dispatch is between them. To intake it
+// plays the queue, the batch former, the cache and the supervisor of one engine;
+// to each engine it plays intake and the observer. So nobody else knows of it.
+//
+//	| message         | from → to                   | reply                            | late or refused                                                     |
+//	|-----------------|-----------------------------|----------------------------------|---------------------------------------------------------------------|
+//	| EnqueueRequests | intake → dispatch → queue   | none                             | held while no engine is up                                          |
+//	| FinishRequests  | intake → dispatch → queue   | StepResults by dispatch, former   | to the engine that has the request; others are acknowledged at once |
+//	| FlushCache      | intake → dispatch → former  | CacheFlushed or FlushRefused     | to every engine; the answers are added up                           |
+//	| AuditSlots      | intake → dispatch → former  | SlotsAudited                     | to every engine; the answers are added up                           |
+//	| DescribeCache   | intake → dispatch → cache   | CacheDescribed                   | to every engine; the pictures are put together                      |
+//	| StepResults     | former → dispatch → intake  | none                             | numbered again; a gap ends the engine's epoch                       |
+//	| StepResults     | intake → dispatch → former  | none                             | to the engine that they are of                                      |
+//	| CacheFlushed    | former → dispatch → intake  | none                             | of an engine that is down: not waited for                           |
+//	| FlushRefused    | former → dispatch → intake  | none                             | one refusal is enough                                               |
+//	| SlotsAudited    | former → dispatch → intake  | none                             | of an engine that is down: not waited for                           |
+//	| CacheDescribed  | cache → dispatch → intake   | none                             | of an engine that is down: not waited for                           |
+//	| CacheChanged    | cache → dispatch → observer | none                             | tells the router what an engine holds                               |
+//	| EpochStarted    | engine → dispatch → intake  | none                             | intake hears of the first one                                       |
+//	| EpochEnded      | engine → dispatch → intake  | EnqueueRequests of what was lost | a part: the requests of this engine                                 |
+//	| FailEpoch       | intake → dispatch           | EpochEnded to intake             | all engines start over                                              |
+//
 // Two rules always hold: a command that lists a reply gets exactly one, or its
 // epoch ends; and a request ends with exactly one CallRefused or one CallOutput
 // with a Finish.

@@ -14,5 +14,13 @@ type Header struct {
 // header makes every message with a Header a stamped one.
 func (h *Header) header() *Header { return h }
 
+// HeaderOf gives the header of a message; zero if it has none.
+func HeaderOf(msg any) Header {
+	if s, ok := msg.(stamped); ok {
+		return *s.header()
+	}
+	return Header{}
+}
+
 // stamped is a message with a Header.
 type stamped interface{ header() *Header }

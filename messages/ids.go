@@ -60,9 +60,10 @@ const (
 	Runner
 	Engine
 	Observer // receives events of the engine; an engine may have none
+	Dispatch // between intake and several engines; one engine has none
 )
 
-var actorNames = [...]string{"client", "intake", "queue", "former", "cache", "allocator", "runner", "engine", "observer"}
+var actorNames = [...]string{"client", "intake", "queue", "former", "cache", "allocator", "runner", "engine", "observer", "dispatch"}
 
 // String gives the name used in logs, metrics and the protocol table.
 func (a Actor) String() string {

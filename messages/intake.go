@@ -131,10 +131,16 @@ type EpochStarted struct{ Header }
 
 // EpochEnded says that an epoch's actors have stopped and its device is idle.
 // Suspects are the requests in the step or the message that failed.
+//
+// With Requests it is about a part: one of several engines is down and has lost
+// these requests. The other engines, and the epoch as intake knows it, continue.
 type EpochEnded struct {
 	Header
 	Cause    string
 	Suspects []RequestID // moved
+	Requests []RequestID // moved; nil: all that the engine had
+	// Seq numbers a part together with the epoch's StepResults.
+	Seq uint64
 }
 
 // AskCacheFlush, from a client, empties the prefix cache if no request runs. The

@@ -57,8 +57,8 @@ func (*CacheChanged) toObserver() {}
 
 // ObservedEvent is one event of the observer's stream. Frozen.
 type ObservedEvent struct {
+	Header        // the engine and epoch of the cache
 	Seq    uint64 // from 1, without gaps, within a process
-	Epoch  Epoch
 	Kind   CacheEventKind
 	Hashes []uint64 // as in CacheEvent
 	// Parent is the hash that the first stored page is chained to, unless it is the

@@ -77,6 +77,9 @@ func (o *Outbox) ToEngine(m ToEngine) { o.send(Engine, m) }
 // ToObserver sends a message to the observer, if the engine has one.
 func (o *Outbox) ToObserver(m ToObserver) { o.send(Observer, m) }
 
+// ToDispatch sends a message to dispatch, if there are several engines.
+func (o *Outbox) ToDispatch(m ToDispatch) { o.send(Dispatch, m) }
+
 func (o *Outbox) send(to Actor, msg any) {
 	o.stamp(msg)
 	o.Sends = append(o.Sends, Send{to, msg})

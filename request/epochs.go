@@ -23,11 +23,45 @@ func (c *Core) startEpoch(engine messages.Header, out *messages.Outbox) {
 // made no progress ends here; all others go on in the next epoch.
 func (c *Core) endEpoch(now time.Duration, m *messages.EpochEnded, out *messages.Outbox) {
 	t := c.table
+	if m.Requests != nil {
+		c.endPart(now, m, out)
+		return
+	}
 	isolated, ok := t.engine.end(m.Header)
 	if !ok {
 		out.Record(messages.StaleMessages, 1)
 		return
 	}
+	c.countSuspects(now, m, isolated, out)
+	c.leaveEngine()
+}
+
+// endPart handles the loss of one of several engines. Its requests are submitted
+// again at once; all others continue.
+func (c *Core) endPart(now time.Duration, m *messages.EpochEnded, out *messages.Outbox) {
+	t := c.table
+	if m.Header != t.engine.header || !t.engine.answers() || m.Seq <= t.engine.seq {
+		out.Record(messages.StaleMessages, 1)
+		return
+	}
+	if m.Seq != t.engine.seq+1 {
+		c.failEpoch(out, "the end of an engine is number %d and follows %d", m.Seq, t.engine.seq)
+		return
+	}
+	c.countSuspects(now, m, t.engine.isolated, out)
+	for _, id := range m.Requests {
+		if e := t.entries[id]; e != nil && e.place == placeEngine {
+			c.leave(e)
+		}
+	}
+	t.engine.seq = m.Seq
+	c.takeWaiting()
+}
+
+// countSuspects counts a crash for each suspect. One that was isolated and made no
+// progress ends.
+func (c *Core) countSuspects(now time.Duration, m *messages.EpochEnded, isolated messages.RequestID, out *messages.Outbox) {
+	t := c.table
 	cause, _, _ := strings.Cut(m.Cause, "\n") // the rest is for the log
 	counted := map[messages.RequestID]bool{}
 	for _, id := range m.Suspects {
@@ -43,7 +77,18 @@ func (c *Core) endEpoch(now time.Duration, m *messages.EpochEnded, out *messages
 				e.suspicion, cause)}, out)
 		}
 	}
-	c.leaveEngine()
+}
+
+// leave removes a request from an engine that has lost it. If its client has its
+// end, it is done; otherwise it waits to be submitted again.
+func (c *Core) leave(e *entry) {
+	if e.finish == nil {
+		e.become(placeWaiting)
+		return
+	}
+	e.become(placeNone)
+	c.emit(e)
+	c.table.drop(e)
 }
 
 // leaveEngine takes every request out of an engine whose epoch has ended, and
@@ -55,12 +100,7 @@ func (c *Core) leaveEngine() {
 		if e.place != placeEngine {
 			continue
 		}
-		if e.finish != nil {
-			e.become(placeNone)
-			t.drop(e)
-		} else {
-			e.become(placeWaiting)
-		}
+		c.leave(e)
 	}
 	for id, question := range t.tickets {
 		refuse(question, "the engine restarted before the cache was flushed; the restart has emptied the cache")

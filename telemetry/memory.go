@@ -90,7 +90,7 @@ func (m *Meter) Memory(p Pool) MemoryStats {
 // StartEpoch sets the gauges to the state at the start of an epoch: nothing runs
 // and all pages are free. Actors record gauges only when they handle messages, so
 // the values would be those of the last epoch until then.
-func (m *Meter) StartEpoch(pages int) {
+func (m *EngineMeter) StartEpoch(pages int) {
 	m.Record(messages.Pages, float64(pages))
 	m.Record(messages.PagesFree, float64(pages))
 	for _, name := range []messages.Metric{

@@ -17,7 +17,7 @@ func pool() Pool {
 }
 
 func TestMemoryShowsOwnersApart(t *testing.T) {
-	m := New("tiny", zerolog.Nop())
+	m := New("tiny", 1, zerolog.Nop())
 	for name, v := range map[messages.Metric]float64{messages.PagesFree: 20, messages.PagesEvictable: 50, messages.PagesProtected: 10,
 		messages.PagesLeased: 99 /* of another moment */, messages.CacheQueryTokens: 400, messages.CacheHitTokens: 100, messages.RadixNodes: 3} {
 		m.Record(name, v)
@@ -43,7 +43,7 @@ func TestMemoryShowsOwnersApart(t *testing.T) {
 // Whatever the gauges say, nothing is negative and the parts add up.
 func TestMemoryAddsUp(t *testing.T) {
 	for _, c := range []struct{ free, evictable, locked float64 }{{0, 0, 0}, {100, 0, 0}, {100, 100, 100}, {60, 60, 60}, {0, 120, 7}} {
-		m := New("tiny", zerolog.Nop())
+		m := New("tiny", 1, zerolog.Nop())
 		m.Record(messages.PagesFree, c.free)
 		m.Record(messages.PagesEvictable, c.evictable)
 		m.Record(messages.PagesProtected, c.locked)
@@ -58,7 +58,7 @@ func TestMemoryAddsUp(t *testing.T) {
 }
 
 func TestMemoryIsExposed(t *testing.T) {
-	m := New("tiny", zerolog.Nop())
+	m := New("tiny", 1, zerolog.Nop())
 	m.ProbeMemory(pool)
 	expose := func() string {
 		w := httptest.NewRecorder()
@@ -91,11 +91,11 @@ func TestAProbeMustBeOne(t *testing.T) {
 			t.Error("a counter was taken for a probe")
 		}
 	}()
-	New("tiny", zerolog.Nop()).Probe(messages.Steps, func() []Sample { return nil })
+	New("tiny", 1, zerolog.Nop()).Probe(messages.Steps, func() []Sample { return nil })
 }
 
 func TestHistograms(t *testing.T) {
-	m := New("tiny", zerolog.Nop())
+	m := New("tiny", 1, zerolog.Nop())
 	before := m.Histograms()["step_tokens"]
 	if _, ok := before.Quantile(.5); ok {
 		t.Error("a quantile of nothing")
@@ -123,11 +123,11 @@ func TestHistograms(t *testing.T) {
 }
 
 func TestAnEpochStartsEmpty(t *testing.T) {
-	m := New("tiny", zerolog.Nop())
+	m := New("tiny", 1, zerolog.Nop())
 	m.Record(messages.PagesFree, 2)
 	m.Record(messages.PagesEvictable, 90)
 	m.Record(messages.RequestsRunning, 8)
-	m.StartEpoch(100)
+	m.Engine(0).StartEpoch(100)
 	if s := m.Memory(pool()); s.Free != s.Total || m.Values()["num_running_reqs"] != 0 {
 		t.Errorf("an epoch starts with %+v", s)
 	}

@@ -70,7 +70,7 @@ var rows = []row{
 	{m.RadixNodes, gauge, "Nodes of the radix tree.", nil},
 	{m.TokenUsage, gauge, "Share of the KV pool held by running requests, 0 to 1.", nil},
 	{m.NewTokenRatio, gauge, "Expected share of the longest possible output that a request uses, 0 to 1. Admission plans with it.", nil},
-	{m.Ready, gauge, "1 while the engine accepts requests.", nil},
+	{m.Ready, gauge, "Engines that accept requests; 0 while none does.", nil},
 	{m.UsedTokens, probe, "KV tokens held by running requests, without evictable cached ones.", nil},
 	{m.MaxTotalTokens, probe, "Capacity of the KV pool in tokens.", nil},
 	{m.CacheHitRate, probe, "Share of the tokens looked up in the prefix cache that were found, since the start, 0 to 1.", nil},

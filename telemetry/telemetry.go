@@ -6,7 +6,9 @@
 package telemetry
 
 import (
+	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,44 +21,43 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Meter implements messages.Meter. Safe for concurrent use.
+// Meter implements messages.Meter. Safe for concurrent use. Recording allocates
+// nothing.
 type Meter struct {
 	model    string // label of every series
+	engines  int
 	registry *prometheus.Registry
 	metrics  map[messages.Metric]*metric // immutable after New
 	unknown  sync.Map                    // metric names already reported
 	log      zerolog.Logger
 }
 
-// metric is a row with its collector.
+// metric is one row with its value: of a counter one for all engines, of a gauge
+// one for each.
 type metric struct {
 	row
-	counter   prometheus.Counter
-	gauge     prometheus.Gauge
+	parts     []number
 	histogram prometheus.Histogram
-	last      atomic.Pointer[float64] // of a gauge
-	total     atomicFloat             // of a counter
 }
 
-// atomicFloat is a float that is added to with compare-and-swap.
-type atomicFloat struct{ p atomic.Pointer[float64] }
+// number is a float64 that several goroutines change.
+type number struct{ bits atomic.Uint64 }
 
-func (a *atomicFloat) add(v float64) {
+func (n *number) get() float64  { return math.Float64frombits(n.bits.Load()) }
+func (n *number) set(v float64) { n.bits.Store(math.Float64bits(v)) }
+
+func (n *number) add(v float64) {
 	for {
-		old := a.p.Load()
-		sum := v
-		if old != nil {
-			sum += *old
-		}
-		if a.p.CompareAndSwap(old, &sum) {
+		old := n.bits.Load()
+		if n.bits.CompareAndSwap(old, math.Float64bits(math.Float64frombits(old)+v)) {
 			return
 		}
 	}
 }
 
-// New makes a meter. model is a label of every series.
-func New(model string, log zerolog.Logger) *Meter {
-	m := &Meter{model: model, registry: prometheus.NewRegistry(), metrics: map[messages.Metric]*metric{}, log: log}
+// New makes a meter for a number of engines. model is a label of every series.
+func New(model string, engines int, log zerolog.Logger) *Meter {
+	m := &Meter{model: model, engines: engines, registry: prometheus.NewRegistry(), metrics: map[messages.Metric]*metric{}, log: log}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, r := range rows {
 		x := &metric{row: r}
@@ -67,11 +68,11 @@ func New(model string, log zerolog.Logger) *Meter {
 		}
 		switch r.kind {
 		case counter:
-			x.counter = prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: r.help, ConstLabels: labels})
-			m.registry.MustRegister(x.counter)
+			x.parts = make([]number, 1)
+			m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: r.help, ConstLabels: labels}, x.value))
 		case gauge:
-			x.gauge = prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: r.help, ConstLabels: labels})
-			m.registry.MustRegister(x.gauge)
+			x.parts = make([]number, engines)
+			m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: r.help, ConstLabels: labels}, x.value))
 		case histogram:
 			x.histogram = prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: r.help, ConstLabels: labels, Buckets: r.buckets})
 			m.registry.MustRegister(x.histogram)
@@ -81,8 +82,23 @@ func New(model string, log zerolog.Logger) *Meter {
 	return m
 }
 
+// Engine is the meter of one engine, counted from 0. Gauges of several engines
+// are added up; those that are shares are averaged.
+func (m *Meter) Engine(i int) *EngineMeter { return &EngineMeter{m, i} }
+
+// EngineMeter implements messages.Meter.
+type EngineMeter struct {
+	meter *Meter
+	index int
+}
+
 // Record implements messages.Meter.
-func (m *Meter) Record(name messages.Metric, v float64) {
+func (e *EngineMeter) Record(name messages.Metric, v float64) { e.meter.record(e.index, name, v) }
+
+// Record implements messages.Meter, for what belongs to no engine.
+func (m *Meter) Record(name messages.Metric, v float64) { m.record(0, name, v) }
+
+func (m *Meter) record(engine int, name messages.Metric, v float64) {
 	x, ok := m.metrics[name]
 	if !ok {
 		if _, seen := m.unknown.LoadOrStore(name, true); !seen {
@@ -94,30 +110,37 @@ func (m *Meter) Record(name messages.Metric, v float64) {
 	case probe:
 		m.log.Error().Str("metric", string(name)).Msg("a recorded metric is a probe")
 	case counter:
-		x.counter.Add(v)
-		x.total.add(v)
+		x.parts[0].add(v)
 	case gauge:
-		x.gauge.Set(v)
-		x.last.Store(&v)
+		x.parts[engine].set(v)
 	case histogram:
 		x.histogram.Observe(v)
 	}
 }
 
-// Value is the value of a counter or gauge, 0 before it was recorded. It is cheap.
+// shares are the gauges that are not added up over engines.
+var shares = []messages.Metric{messages.TokenUsage, messages.NewTokenRatio}
+
+// value is a counter or a gauge over all engines; 0 before it was recorded.
+func (x *metric) value() float64 {
+	sum := 0.0
+	for i := range x.parts {
+		sum += x.parts[i].get()
+	}
+	if slices.Contains(shares, x.name) {
+		sum /= float64(len(x.parts))
+	}
+	return sum
+}
+
+// Value is a counter or a gauge, 0 before it was recorded. It costs next to
+// nothing.
 func (m *Meter) Value(name messages.Metric) float64 {
 	x := m.metrics[name]
 	if x == nil {
 		return 0
 	}
-	p := x.last.Load()
-	if x.kind == counter {
-		p = x.total.p.Load()
-	}
-	if p == nil {
-		return 0
-	}
-	return *p
+	return x.value()
 }
 
 // Handler serves the Prometheus exposition.

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"bytes"
+	"math"
 	"net/http/httptest"
 	"os"
 	"regexp"
@@ -39,7 +40,7 @@ func TestTableMatchesTheVocabulary(t *testing.T) {
 
 func TestReadingsComeOut(t *testing.T) {
 	var logged bytes.Buffer
-	m := New("tiny", zerolog.New(&logged))
+	m := New("tiny", 1, zerolog.New(&logged))
 	m.Record(messages.Steps, 2)
 	m.Record(messages.Steps, 3)
 	m.Record(messages.ReloadsRefused, 1)
@@ -64,5 +65,30 @@ func TestReadingsComeOut(t *testing.T) {
 	}
 	if n := strings.Count(logged.String(), "no_such_metric"); n != 1 {
 		t.Errorf("an unknown metric was reported %d times", n)
+	}
+}
+
+// What several engines say is added up, shares are averaged; and recording
+// allocates nothing.
+func TestEnginesAreAddedUp(t *testing.T) {
+	m := New("tiny", 3, zerolog.Nop())
+	for i := range 3 {
+		e := m.Engine(i)
+		e.Record(messages.RequestsRunning, float64(i+1))
+		e.Record(messages.TokenUsage, 0.3*float64(i))
+		e.Record(messages.Steps, 2)
+	}
+	m.Engine(1).Record(messages.RequestsRunning, 5) // instead of 2
+	for metric, want := range map[messages.Metric]float64{messages.RequestsRunning: 9, messages.TokenUsage: 0.3, messages.Steps: 6} {
+		if got := m.Value(metric); math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s is %v, want %v", metric, got, want)
+		}
+	}
+	e := m.Engine(2)
+	if n := testing.AllocsPerRun(100, func() {
+		e.Record(messages.RequestsRunning, 1)
+		e.Record(messages.Steps, 1)
+	}); n > 0 {
+		t.Errorf("recording allocates %v times", n)
 	}
 }

@@ -98,13 +98,13 @@ func (w *world) cast() {
 			if n > 0 && r.IntN(3) > 0 {
 				s.After = 0
 			}
-			whole := expected(w.model.Options(), &s, w.limit())
+			whole := expected(w.models[0].Options(), &s, w.limit())
 			if len(whole.tokens) > s.Params.MinTokens+1 && r.IntN(3) == 0 {
 				s.Params.MinTokens = 0
-				s.Stop = w.stops(expected(w.model.Options(), &s, w.limit()).text)
+				s.Stop = w.stops(expected(w.models[0].Options(), &s, w.limit()).text)
 			}
 			c.subs = append(c.subs, s)
-			c.want = append(c.want, expected(w.model.Options(), &s, w.limit()))
+			c.want = append(c.want, expected(w.models[0].Options(), &s, w.limit()))
 			c.got = append(c.got, &result{})
 		}
 		w.clients = append(w.clients, c)
@@ -262,8 +262,10 @@ func (w *world) checkEnd() {
 	if n := w.table.Open(); n > 0 {
 		w.fail("%d requests are open in intake's table", n)
 	}
-	if v := w.model.Violations(); len(v) > 0 {
-		w.fail("the device saw: %s", v[0])
+	for i, model := range w.models {
+		if v := model.Violations(); len(v) > 0 {
+			w.fail("device %d saw: %s", i, v[0])
+		}
 	}
 	for i, reply := range w.audits {
 		if len(reply) != 1 || len(w.flushes[i]) != 1 {
@@ -271,10 +273,10 @@ func (w *world) checkEnd() {
 			continue
 		}
 		a := <-reply
-		if a != nil && (!a.OK || !a.Count.Balanced() || a.Count.Total != w.pages) {
+		if a != nil && (!a.OK || !a.Count.Balanced() || a.Count.Total%w.pages != 0) {
 			w.fail("audit %d says %+v", i, *a)
 		}
-		if last := i == len(w.audits)-1; last && (a == nil || a.Count.Leased+a.Count.Protected+a.Count.InTransfer > 0) {
+		if last := i == len(w.audits)-1; last && (a == nil || a.Count.Total != w.pages*len(w.models) || a.Count.Leased+a.Count.Protected+a.Count.InTransfer > 0) {
 			w.fail("at the end the audit says %+v", a)
 		}
 	}

@@ -1,13 +1,14 @@
 // Package engine wires the actors of one engine and supervises them.
 //
-//	engine              the trunk: spawns its children, restarts whichever fails
+//	engine              the trunk: spawns its children, restarts the one that fails
 //	├── intake          outlives the epochs, restarted on its table
 //	├── observer        outlives the epochs, if KV events are on
-//	└── supervisor      restarted on the lifecycle's state
+//	├── dispatch        outlives the epochs, if there are several engines
+//	└── supervisor      restarted on the lifecycle's state; one for each engine
 //	    ├── queue-N     ┐
-//	    ├── batch-N     │ epoch N: stopped together, started afresh together
+//	    ├── former-N    │ epoch N: stopped together, started together
 //	    ├── cache-N     │
-//	    ├── alloc-N     │
+//	    ├── allocator-N │
 //	    └── runner-N    ┘
 //
 // When any of them panics, a device step fails or an invariant breaks, the
@@ -16,10 +17,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"strconv"
-	"strings"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,22 +34,27 @@ import (
 	"github.com/troupe-engine/troupe/memory/pages"
 	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/sched/dispatch"
 	"github.com/troupe-engine/troupe/sched/former"
 	"github.com/troupe-engine/troupe/sched/queue"
+	"github.com/troupe-engine/troupe/sched/route"
 )
 
-// Spec is all that an engine is made of. The executor with its device, weights
-// and pool, and intake's table belong to the process and outlive the epochs.
+// Spec is all that an engine is made of, or several behind one intake. The
+// executors with their devices, weights and pools, and intake's table belong to
+// the process and outlive the epochs.
 type Spec struct {
-	Name     string            // of the root actor; "engine" when empty
-	ID       messages.EngineID // tells the engines of one intake apart
+	Name string // of the root actor; "engine" when empty
+	// Members are the engines behind intake, at least one. With several, each
+	// has actors, a pool and epochs of its own, and Dispatch chooses among them.
+	Members  []Member
+	Dispatch dispatch.Options // its Replicas is set to the number of members
 	Queue    queue.Options
 	Batch    former.Options
 	Cache    radix.Options
 	Alloc    pages.Options
 	Intake   intake.Options
-	Executor runner.Executor
-	Watchdog time.Duration // after which a step is taken to hang; 0: never
+	Watchdog time.Duration // a step that takes longer has failed; 0: no limit
 	Backoff  Backoff
 	Meter    messages.Meter
 	Log      zerolog.Logger
@@ -58,9 +65,6 @@ type Spec struct {
 	// Observer, if not nil, adds the actor that publishes what is cached; the
 	// cache must have Events on.
 	Observer *observer.Options
-	// OnEpoch, if not nil, is called before the actors of an epoch start, when
-	// every page of the pool is free. It must not block.
-	OnEpoch func(messages.Epoch)
 	// Intercept and Props are for tests: fault injection, dispatchers.
 	Intercept func(role messages.Actor, msg any)
 	Props     func(role messages.Actor) []actor.PropsOption
@@ -70,26 +74,47 @@ type Spec struct {
 	After func(d time.Duration, f func())
 }
 
-// Engine is a running engine. Its methods are safe for concurrent use.
-type Engine struct {
-	spec   Spec
-	system *actor.ActorSystem
-	trunk  *actor.PID
-	pid    *actor.PID // the supervisor's
-	ready  atomic.Bool
-	up     chan struct{} // closed once intake stands
-	first  chan struct{} // closed once the first epoch stands
-
-	stopping bool // the trunk's, touched on its mailbox only
-
-	// The supervisor's, touched on its mailbox only.
-	life     lifecycle
-	out      messages.Outbox
-	standing map[string]struct{} // ids of the epoch's actors
+// Member is what one engine has for itself.
+type Member struct {
+	Executor runner.Executor
+	Meter    messages.Meter // nil means the Spec's
+	// OnEpoch, if not nil, is called before the actors of an epoch start, when
+	// every page of the pool is free. It must not block.
+	OnEpoch func(messages.Epoch)
 }
 
-// Start spawns the supervisor, which starts the first epoch, and returns once
-// intake stands: from then on no call is lost.
+// Engine is a running engine, or several behind one intake. Its methods are safe
+// for concurrent use.
+type Engine struct {
+	spec    Spec
+	system  *actor.ActorSystem
+	trunk   *actor.PID
+	members []*member
+	up      chan struct{} // closed once intake runs
+	first   chan struct{} // closed once the first epoch of any member runs
+	once    sync.Once     // closes first
+
+	stopping bool           // the trunk's, touched on its mailbox only
+	dispatch *dispatch.Core // the newest incarnation's; nil with one member
+}
+
+// member is one engine. What its supervisor owns is in here and not in the
+// actor, so that an incarnation after a panic continues from there.
+type member struct {
+	*Engine
+	Member
+	id    messages.EngineID
+	pid   *actor.PID // the supervisor's
+	ready atomic.Bool
+
+	// Touched on the supervisor's mailbox only.
+	life    lifecycle
+	out     messages.Outbox
+	running map[string]struct{} // ids of the epoch's actors
+}
+
+// Start spawns the supervisors, which start the first epochs, and returns once
+// intake runs: from then on no call is lost.
 func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
 	if spec.Name == "" {
 		spec.Name = "engine"
@@ -103,12 +128,27 @@ func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
 	}
 	spec.Batch.ReportToQueue = spec.Queue.WantsResults()
 	e := &Engine{
-		spec: spec, system: system,
-		trunk: system.NewLocalPID(spec.Name), pid: system.NewLocalPID(spec.Name + "/" + supervisorName),
-		life:     lifecycle{opt: spec.Backoff.withDefaults(), engine: spec.ID},
-		standing: map[string]struct{}{},
-		up:       make(chan struct{}),
-		first:    make(chan struct{}),
+		spec: spec, system: system, trunk: system.NewLocalPID(spec.Name),
+		up: make(chan struct{}), first: make(chan struct{}),
+	}
+	for i, m := range spec.Members {
+		if m.Meter == nil {
+			m.Meter = spec.Meter
+		}
+		e.members = append(e.members, &member{
+			Engine: e, Member: m, id: messages.EngineID(i), pid: system.NewLocalPID(spec.Name + "/" + supervisorName(i)),
+			life: lifecycle{opt: spec.Backoff.withDefaults(), engine: messages.EngineID(i)}, running: map[string]struct{}{},
+		})
+	}
+	if len(e.members) > 1 {
+		d := &e.spec.Dispatch
+		d.Route.Replicas, d.Route.PageSize = len(e.members), spec.Cache.PageSize
+		if !spec.Cache.Disabled && cmp.Or(d.Route.Policy, route.CacheAware) == route.CacheAware {
+			e.spec.Cache.Events = true // tells dispatch what each engine holds
+			d.Pages = func(r *messages.EngineRequest) []uint64 {
+				return radix.PageHashes(r.Namespace, r.Prompt, spec.Cache.PageSize)
+			}
+		}
 	}
 	props := actor.PropsFromProducer(func() actor.Actor { return trunk{e} }, e.propsFor(messages.Engine)...)
 	if _, err := system.Root.SpawnNamed(props, spec.Name); err != nil {
@@ -126,21 +166,23 @@ func (e *Engine) propsFor(role messages.Actor) []actor.PropsOption {
 }
 
 // Send gives a message to intake.
-func (e *Engine) Send(msg messages.ToIntake) { e.system.Root.Send(e.intakePID(), msg) }
+func (e *Engine) Send(msg messages.ToIntake) { e.system.Root.Send(e.pid(messages.Intake), msg) }
 
 // Observe gives a message to the observer; without one it is lost.
 func (e *Engine) Observe(msg messages.ToObserver) {
 	if e.spec.Observer != nil {
-		e.system.Root.Send(e.observerPID(), msg)
+		e.system.Root.Send(e.pid(messages.Observer), msg)
 	}
 }
 
-// Stands is closed once the first epoch stands: whatever is sent to intake from
+// Stands is closed once the first epoch runs: whatever is sent to intake from
 // then on finds it there, if it has not ended again.
 func (e *Engine) Stands() <-chan struct{} { return e.first }
 
-// Ready reports whether an epoch stands and takes requests.
-func (e *Engine) Ready() bool { return e.ready.Load() }
+// Ready reports whether an engine accepts requests.
+func (e *Engine) Ready() bool {
+	return slices.ContainsFunc(e.members, func(m *member) bool { return m.ready.Load() })
+}
 
 // Drain refuses new calls and waits until the open ones have ended.
 func (e *Engine) Drain(ctx context.Context) error {
@@ -173,7 +215,9 @@ func (e *Engine) Configure(ctx context.Context, limits messages.IntakeLimits) er
 // Stop stops every actor and waits for the device to become quiet. Requests
 // still open are lost; Drain first.
 func (e *Engine) Stop(ctx context.Context) error {
-	e.ready.Store(false)
+	for _, m := range e.members {
+		m.ready.Store(false)
+	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- e.system.Root.StopFuture(e.trunk).Wait() }()
 	select {
@@ -184,47 +228,14 @@ func (e *Engine) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	quiet := make(chan struct{})
-	e.spec.Executor.Quiesce(func() { close(quiet) })
-	select {
-	case <-quiet:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	for _, m := range e.members {
+		quiet := make(chan struct{})
+		m.Executor.Quiesce(func() { close(quiet) })
+		select {
+		case <-quiet:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-}
-
-func (e *Engine) intakePID() *actor.PID {
-	return e.system.NewLocalPID(e.spec.Name + "/" + messages.Intake.String())
-}
-
-func (e *Engine) observerPID() *actor.PID {
-	return e.system.NewLocalPID(e.spec.Name + "/" + messages.Observer.String())
-}
-
-// routes gives the processes of an epoch by role. They are found by name, so
-// that an actor can be told of others that do not stand yet.
-func (e *Engine) routes(epoch messages.Epoch) func(messages.Actor) *actor.PID {
-	var pids [messages.Observer + 1]*actor.PID
-	if e.spec.Observer != nil {
-		pids[messages.Observer] = e.observerPID()
-	}
-	pids[messages.Engine], pids[messages.Intake] = e.pid, e.intakePID()
-	for _, role := range epochRoles {
-		pids[role] = e.childPID(role, epoch)
-	}
-	return func(to messages.Actor) *actor.PID { return pids[to] }
-}
-
-func (e *Engine) childPID(role messages.Actor, epoch messages.Epoch) *actor.PID {
-	return e.system.NewLocalPID(e.pid.Id + "/" + childName(role, epoch))
-}
-
-// epochOf reads the epoch from an actor's name; 0 if it has none.
-func (e *Engine) epochOf(pid *actor.PID) messages.Epoch {
-	n, err := strconv.ParseUint(pid.Id[strings.LastIndexByte(pid.Id, '-')+1:], 10, 32)
-	if err != nil {
-		return 0
-	}
-	return messages.Epoch(n)
+	return nil
 }

@@ -45,7 +45,7 @@ func TestSecondPromptIsCachedButForOneToken(t *testing.T) {
 // once Stands is closed has.
 func TestTheFirstEpochIsWaitedFor(t *testing.T) {
 	hold := make(chan struct{})
-	h := start(t, plain, func(spec *Spec) { spec.OnEpoch = func(messages.Epoch) { <-hold } })
+	h := start(t, plain, func(spec *Spec) { spec.Members[0].OnEpoch = func(messages.Epoch) { <-hold } })
 	ask := func() *messages.CacheDescribed {
 		reply := make(chan *messages.CacheDescribed, 1)
 		h.Send(&messages.AskCacheTree{Reply: reply})

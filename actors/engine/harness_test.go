@@ -24,6 +24,7 @@ import (
 type setup struct {
 	pageSize, pages, chunk, maxRunning, retractEvery int
 	inFlight                                         int // steps; 0: 1
+	engines                                          int // 0: 1
 	cacheOff                                         bool
 }
 
@@ -45,7 +46,8 @@ func (nowhere) Record(messages.Metric, float64) {}
 type harness struct {
 	*Engine
 	t     testing.TB
-	model *fakemodel.Executor
+	model *fakemodel.Executor // of the first engine
+	more  []*fakemodel.Executor
 	fake  fakemodel.Options
 	fatal chan error
 	calls atomic.Uint64
@@ -65,12 +67,16 @@ func start(t testing.TB, s setup, change func(*Spec)) *harness {
 	spec := Spec{
 		Batch: former.Options{PageSize: s.pageSize, Pages: s.pages, MaxRunning: s.maxRunning, ChunkedPrefillSize: s.chunk,
 			ContextLength: 512, CacheDisabled: s.cacheOff, RetractEvery: s.retractEvery, StepsInFlight: s.inFlight, AuditEveryStep: true},
-		Cache:    radix.Options{PageSize: s.pageSize, Disabled: s.cacheOff},
-		Alloc:    pages.Options{Pages: s.pages},
-		Intake:   intake.Options{Table: table, Detokenizer: words{}},
-		Executor: h.model, Meter: nowhere{}, Log: zerolog.Nop(),
+		Cache:   radix.Options{PageSize: s.pageSize, Disabled: s.cacheOff},
+		Alloc:   pages.Options{Pages: s.pages},
+		Intake:  intake.Options{Table: table, Detokenizer: words{}},
+		Members: []Member{{Executor: h.model}}, Meter: nowhere{}, Log: zerolog.Nop(),
 		Backoff: Backoff{Base: time.Microsecond, Cap: time.Microsecond},
 		OnFatal: func(err error) { h.fatal <- err },
+	}
+	for range s.engines - 1 {
+		h.more = append(h.more, fakemodel.New(fake))
+		spec.Members = append(spec.Members, Member{Executor: h.more[len(h.more)-1]})
 	}
 	if change != nil {
 		change(&spec)
@@ -82,8 +88,10 @@ func start(t testing.TB, s setup, change func(*Spec)) *harness {
 	h.Engine = engine
 	t.Cleanup(func() {
 		h.stop()
-		for _, v := range h.model.Violations() {
-			t.Errorf("the batch former sent an illegal delta: %s", v)
+		for _, model := range append(h.more, h.model) {
+			for _, v := range model.Violations() {
+				t.Errorf("the batch former sent an illegal delta: %s", v)
+			}
 		}
 	})
 	return h

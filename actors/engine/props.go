@@ -10,6 +10,7 @@ import (
 	"github.com/troupe-engine/troupe/memory/pages"
 	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/sched/dispatch"
 	"github.com/troupe-engine/troupe/sched/former"
 	"github.com/troupe-engine/troupe/sched/queue"
 )
@@ -27,10 +28,10 @@ import (
 // A request log wraps the cores of batch former and cache; it does nothing unless
 // the log is at debug level.
 func (s *supervisor) props(role messages.Actor) *actor.Props {
-	opt, more := s.shellOptions(role, s.life.epoch), s.propsFor(role)
+	opt, more := s.shellOptions(role), s.propsFor(role)
 	switch role {
 	case messages.Runner:
-		return runner.Props(opt, s.spec.Executor, s.spec.Watchdog, more...)
+		return runner.Props(opt, s.Executor, s.spec.Watchdog, more...)
 	case messages.Allocator:
 		return props(opt, func() shell.Core[messages.ToAllocator] { return pages.New(s.spec.Alloc) }, more)
 	case messages.Cache:
@@ -47,4 +48,34 @@ func (s *supervisor) props(role messages.Actor) *actor.Props {
 
 func props[M any](opt shell.Options, core func() shell.Core[M], more []actor.PropsOption) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor { return shell.New(opt, core()) }, more...)
+}
+
+// dispatcher is the actor of dispatch. An incarnation after a panic does not know
+// which engine has which request; it makes intake and all engines start over.
+type dispatcher struct {
+	*shell.Actor[messages.ToDispatch]
+	over *messages.FailEpoch // to be handled first; nil in the first incarnation
+}
+
+func (e *Engine) dispatchProps(opt shell.Options, more []actor.PropsOption) *actor.Props {
+	opt.OnPanic = func(actor.Context, any, *messages.FailEpoch) {} // the next incarnation does all that is to do
+	return actor.PropsFromProducer(func() actor.Actor {
+		d := &dispatcher{}
+		if old := e.dispatch; old != nil {
+			d.over = &messages.FailEpoch{Header: old.Own(), From: messages.Dispatch, Cause: "dispatch has restarted"}
+			e.dispatch = dispatch.New(old.Own().Epoch, e.spec.Dispatch)
+		} else {
+			e.dispatch = dispatch.New(1, e.spec.Dispatch)
+		}
+		d.Actor = shell.New[messages.ToDispatch](opt, e.dispatch)
+		return d
+	}, more...)
+}
+
+// Receive implements actor.Actor.
+func (d *dispatcher) Receive(ctx actor.Context) {
+	if _, ok := ctx.Message().(*actor.Started); ok && d.over != nil {
+		d.Handle(ctx, d.over)
+	}
+	d.Actor.Receive(ctx)
 }

@@ -71,7 +71,7 @@ func steadyWith(b *testing.B, rows, pageSize int, stream bool, inFlight int, tak
 	pages := 1 << 26 / pageSize
 	device := &nothing{takes: takes, quota: make(chan int), last: make(chan struct{})}
 	h := start(b, setup{pageSize: pageSize, pages: 16, maxRunning: rows, chunk: -1, inFlight: inFlight}, func(s *Spec) {
-		s.Executor = device
+		s.Members[0].Executor = device
 		s.Batch.Pages, s.Alloc.Pages = pages, pages
 		s.Batch.AuditEveryStep = false
 		s.Batch.ContextLength = context
@@ -192,7 +192,7 @@ func BenchmarkFanOut(b *testing.B) {
 func BenchmarkRequest(b *testing.B) {
 	device := &nothing{quota: make(chan int), last: make(chan struct{}), left: 1 << 60}
 	h := start(b, setup{pageSize: 16, pages: 4096, maxRunning: 64, chunk: -1}, func(s *Spec) {
-		s.Executor = device
+		s.Members[0].Executor = device
 		s.Batch.AuditEveryStep = false
 	})
 	sub := prompts(1)

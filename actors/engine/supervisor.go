@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -16,9 +15,8 @@ import (
 // of the ring first.
 var epochRoles = []messages.Actor{messages.Runner, messages.Allocator, messages.Cache, messages.Former, messages.Queue}
 
-// supervisor spawns and stops actors as the lifecycle says. Its state lives in
-// Engine, so that an incarnation after a panic of its own goes on from there.
-type supervisor struct{ *Engine }
+// supervisor spawns and stops a member's actors as the lifecycle says.
+type supervisor struct{ *member }
 
 // Receive implements actor.Actor.
 func (s *supervisor) Receive(ctx actor.Context) {
@@ -45,7 +43,7 @@ func (s *supervisor) resume(ctx actor.Context) {
 	case pausing:
 		s.handle(ctx, &messages.EpochDue{Header: s.life.header()})
 	case running, stopping:
-		clear(s.standing)
+		clear(s.running)
 		s.handle(ctx, &messages.FailEpoch{From: messages.Engine, Cause: "the supervisor panicked"})
 		s.handle(ctx, childrenStopped{s.life.epoch})
 	case quiescing:
@@ -54,8 +52,8 @@ func (s *supervisor) resume(ctx actor.Context) {
 }
 
 func (s *supervisor) terminated(ctx actor.Context, who *actor.PID) {
-	delete(s.standing, who.Id)
-	if len(s.standing) == 0 {
+	delete(s.running, who.Id)
+	if len(s.running) == 0 {
 		s.handle(ctx, childrenStopped{s.life.epoch})
 	}
 }
@@ -75,7 +73,7 @@ func (s *supervisor) handle(ctx actor.Context, event any) {
 	case do.stop:
 		for _, role := range slices.Backward(epochRoles) {
 			pid := s.childPID(role, s.life.epoch)
-			if _, stands := s.standing[pid.Id]; stands {
+			if _, runs := s.running[pid.Id]; runs {
 				ctx.Stop(pid)
 			}
 		}
@@ -86,40 +84,36 @@ func (s *supervisor) handle(ctx actor.Context, event any) {
 	}
 	s.carryOut(ctx)
 	if s.life.phase == running {
-		s.stands()
+		s.open()
 	}
-	if do.stop && len(s.standing) == 0 {
+	if do.stop && len(s.running) == 0 {
 		s.handle(ctx, childrenStopped{s.life.epoch})
 	}
 }
 
-// stands lets clients see the epoch. Intake has heard of it before, so that it
+// open lets clients see the epoch. Intake has heard of it before, so that it
 // knows what a client asks for that has seen this.
-func (s *supervisor) stands() {
+func (s *supervisor) open() {
 	s.ready.Store(true)
-	select {
-	case <-s.first:
-	default:
-		close(s.first)
-	}
+	s.once.Do(func() { close(s.first) })
 }
 
 func (s *supervisor) quiesce(ctx actor.Context) {
 	root, self, header := s.system.Root, ctx.Self(), s.life.header()
-	s.spec.Executor.Quiesce(func() { root.Send(self, &messages.DeviceQuiesced{Header: header}) })
+	s.Executor.Quiesce(func() { root.Send(self, &messages.DeviceQuiesced{Header: header}) })
 }
 
 // carryOut performs the lifecycle's messages; all of them go to intake.
 func (s *supervisor) carryOut(ctx actor.Context) {
 	for _, send := range s.out.Sends {
-		ctx.Send(s.intakePID(), send.Msg)
+		ctx.Send(s.upstream(messages.Intake), send.Msg)
 	}
 	for _, t := range s.out.Timers {
 		root, self, msg := s.system.Root, ctx.Self(), t.Msg
 		s.spec.After(t.After, func() { root.Send(self, msg) })
 	}
 	for _, r := range s.out.Readings {
-		s.spec.Meter.Record(r.Metric, r.Value)
+		s.Meter.Record(r.Metric, r.Value)
 	}
 	s.out.Reset()
 }
@@ -127,12 +121,12 @@ func (s *supervisor) carryOut(ctx actor.Context) {
 // startEpoch spawns the epoch's actors on the same executor, whose rows the
 // last epoch may have left behind.
 func (s *supervisor) startEpoch(ctx actor.Context) {
-	s.spec.Executor.Reset()
-	if s.spec.OnEpoch != nil {
-		s.spec.OnEpoch(s.life.epoch)
+	s.Executor.Reset()
+	if s.OnEpoch != nil {
+		s.OnEpoch(s.life.epoch)
 	}
 	s.Observe(&messages.EpochStarted{Header: s.life.header()})
-	clear(s.standing)
+	clear(s.running)
 	for _, role := range epochRoles {
 		pid, err := ctx.SpawnNamed(s.props(role), childName(role, s.life.epoch))
 		if err != nil {
@@ -141,7 +135,7 @@ func (s *supervisor) startEpoch(ctx actor.Context) {
 			continue
 		}
 		ctx.Watch(pid)
-		s.standing[pid.Id] = struct{}{}
+		s.running[pid.Id] = struct{}{}
 	}
 	s.spec.Log.Info().Uint32("epoch", uint32(s.life.epoch)).Msg("the engine takes requests")
 }
@@ -151,22 +145,20 @@ func (s *supervisor) startEpoch(ctx actor.Context) {
 // with the suspects, is in the mailbox before this one.
 func (s *supervisor) HandleFailure(system *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
 	sup.StopChildren(child)
-	system.Root.Send(s.pid, &messages.FailEpoch{Header: messages.Header{Engine: s.spec.ID, Epoch: s.epochOf(child)}, Cause: fmt.Sprintf("%s failed: %s", child.Id, shell.Fault(reason))})
+	system.Root.Send(s.pid, &messages.FailEpoch{Header: messages.Header{Engine: s.id, Epoch: epochOf(child)}, Cause: fmt.Sprintf("%s failed: %s", child.Id, shell.Fault(reason))})
 }
 
-// childName carries the epoch, so that a late message to an older actor is a
-// dead letter instead of a wrong one.
-func childName(role messages.Actor, epoch messages.Epoch) string {
-	return role.String() + "-" + strconv.FormatUint(uint64(epoch), 10)
+// shellOptions are those of an actor in the member's present epoch.
+func (m *member) shellOptions(role messages.Actor) shell.Options {
+	opt := m.Engine.shellOptions(role, m.routes(m.life.epoch))
+	opt.Own, opt.Meter = m.life.header(), m.Meter
+	return opt
 }
 
-func (e *Engine) shellOptions(role messages.Actor, epoch messages.Epoch) shell.Options {
-	var own messages.Header // none for those that outlive epochs
-	if epoch != 0 {
-		own = messages.Header{Engine: e.spec.ID, Epoch: epoch}
-	}
+// shellOptions are those of an actor outside the epochs, but for its routes.
+func (e *Engine) shellOptions(role messages.Actor, routes routeFunc) shell.Options {
 	return shell.Options{
-		Role: role, Own: own, Route: e.routes(epoch),
+		Role: role, Route: routes,
 		Meter: e.spec.Meter, Log: e.spec.Log, Clock: e.spec.Clock, After: e.spec.After, Intercept: e.spec.Intercept,
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-const supervisorName = "supervisor"
-
 // trunk is the root of an engine's actors. It keeps intake and the supervisor
 // apart, so that what is on its way to one of them outlives a panic of the
 // other: an actor's children are stopped with it, mailboxes and all.
@@ -25,13 +23,18 @@ func (t trunk) Receive(ctx actor.Context) {
 	default:
 		return
 	}
-	props := intake.Props(t.shellOptions(messages.Intake, 0), t.spec.Intake, t.routes, t.propsFor(messages.Intake)...)
+	props := intake.Props(t.shellOptions(messages.Intake, t.outerRoutes()), t.spec.Intake, t.propsFor(messages.Intake)...)
 	t.spawn(ctx, props, messages.Intake.String())
 	if o := t.spec.Observer; o != nil {
-		t.spawn(ctx, observer.Props(t.shellOptions(messages.Observer, 0), *o, t.propsFor(messages.Observer)...), messages.Observer.String())
+		t.spawn(ctx, observer.Props(t.shellOptions(messages.Observer, t.outerRoutes()), *o, t.propsFor(messages.Observer)...), messages.Observer.String())
 	}
 	close(t.up)
-	t.spawn(ctx, actor.PropsFromProducer(func() actor.Actor { return &supervisor{t.Engine} }, t.propsFor(messages.Engine)...), supervisorName)
+	if len(t.members) > 1 {
+		t.spawn(ctx, t.dispatchProps(t.shellOptions(messages.Dispatch, t.outerRoutes()), t.propsFor(messages.Dispatch)), messages.Dispatch.String())
+	}
+	for i, m := range t.members {
+		t.spawn(ctx, actor.PropsFromProducer(func() actor.Actor { return &supervisor{m} }, t.propsFor(messages.Engine)...), supervisorName(i))
+	}
 }
 
 func (t trunk) spawn(ctx actor.Context, props *actor.Props, name string) {

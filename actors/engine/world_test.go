@@ -19,8 +19,10 @@ import (
 	"github.com/troupe-engine/troupe/memory/radix/policies"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/request"
+	"github.com/troupe-engine/troupe/sched/dispatch"
 	"github.com/troupe-engine/troupe/sched/former"
 	"github.com/troupe-engine/troupe/sched/queue"
+	"github.com/troupe-engine/troupe/sched/route"
 	"github.com/troupe-engine/troupe/testkit/fakemodel"
 	"github.com/troupe-engine/troupe/testkit/seeded"
 )
@@ -42,11 +44,12 @@ type plot struct {
 	pause                           time.Duration
 	policy, eviction                string
 	contiguous                      bool
+	engines                         int
 }
 
 func (p plot) String() string {
-	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d retract=%d flight=%d nocache=%t ratio=%g calls=%d crash=%g behind=%g errors=%g leave=%g quarantine=%t policy=%s eviction=%s contiguous=%t",
-		p.seed, p.pageSize, p.pages, p.rows, p.chunk, p.context, p.retractEvery, p.inFlight, p.cacheOff, p.ratio, p.calls, p.crash, p.crashBehind, p.deviceError, p.leave, p.quarantine, p.policy, p.eviction, p.contiguous)
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d context=%d retract=%d flight=%d nocache=%t ratio=%g calls=%d crash=%g behind=%g errors=%g leave=%g quarantine=%t policy=%s eviction=%s contiguous=%t engines=%d",
+		p.seed, p.pageSize, p.pages, p.rows, p.chunk, p.context, p.retractEvery, p.inFlight, p.cacheOff, p.ratio, p.calls, p.crash, p.crashBehind, p.deviceError, p.leave, p.quarantine, p.policy, p.eviction, p.contiguous, p.engines)
 }
 
 func draw[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
@@ -62,6 +65,7 @@ func newPlot(seed uint64) plot {
 	}
 	p.policy = draw(r, queue.Policies()...)
 	p.eviction, p.contiguous = draw(r, policies.Names()...), r.IntN(2) == 0
+	p.engines = draw(r, 1, 1, 2, 3)
 	p.pages = paging.Pages(p.context, p.pageSize)*draw(r, 1, 1, 2, 8) + r.IntN(3)
 	return p
 }
@@ -77,8 +81,8 @@ type world struct {
 	plot
 	*Engine
 	order   *seeded.Scheduler
-	rnd     *rand.Rand // for what happens on the way
-	model   *fakemodel.Executor
+	rnd     *rand.Rand            // for what happens on the way
+	models  []*fakemodel.Executor // of each engine
 	table   *request.Table
 	clients []*client
 	arrived int
@@ -94,7 +98,7 @@ type world struct {
 	fatal    error
 	failure  error
 	trace    uint64 // hash of everything that the actors received
-	roleSeen [messages.Engine + 1]int
+	roleSeen [messages.Dispatch + 1]int
 }
 
 func (w *world) fail(format string, args ...any) {
@@ -140,9 +144,12 @@ func newWorld(p plot) *world {
 	}
 	fake := fakemodel.Options{PageSize: p.pageSize, Pages: p.pages, MaxRows: p.rows, Vocab: worldVocab, Context: p.context,
 		EOSChance: 0.03, CheckReads: true, Manual: true}
-	w := &world{plot: p, order: seeded.New(p.seed), rnd: rand.New(rand.NewPCG(p.seed, 2)), model: fakemodel.New(fake),
+	w := &world{plot: p, order: seeded.New(p.seed), rnd: rand.New(rand.NewPCG(p.seed, 2)),
 		table: request.NewTable(request.TableOptions{ContextLength: p.context, PoolTokens: p.pages * p.pageSize, Vocab: worldVocab,
 			MaxOpenRequests: 1000, MaxLogprobs: 5, SuspectLimit: limit})}
+	for range max(1, p.engines) {
+		w.models = append(w.models, fakemodel.New(fake))
+	}
 	w.cast()
 	return w
 }
@@ -159,16 +166,20 @@ func (w *world) start(system *actor.ActorSystem) error {
 		Queue: queue.Options{SchedulePolicy: w.policy, Aging: time.Millisecond, CacheDisabled: w.cacheOff, PageSize: w.pageSize, Seed: w.seed},
 		Batch: former.Options{PageSize: w.pageSize, Pages: w.pages, MaxRunning: w.rows, ChunkedPrefillSize: w.chunk, MaxPrefillTokens: 100,
 			ContextLength: w.context, CacheDisabled: w.cacheOff, RetractEvery: w.retractEvery, StepsInFlight: w.inFlight, InitNewTokenRatio: w.ratio, AuditEveryStep: w.seed%2 == 0},
-		Cache:    radix.Options{PageSize: w.pageSize, Disabled: w.cacheOff, Policy: eviction, History: policies.History(w.eviction, w.pages)},
-		Alloc:    pages.Options{Pages: w.pages, Contiguous: w.contiguous},
-		Intake:   intake.Options{Table: w.table, Detokenizer: w},
-		Executor: w.model, Meter: w, Log: zerolog.New(w),
+		Cache:  radix.Options{PageSize: w.pageSize, Disabled: w.cacheOff, Policy: eviction, History: policies.History(w.eviction, w.pages)},
+		Alloc:  pages.Options{Pages: w.pages, Contiguous: w.contiguous},
+		Intake: intake.Options{Table: w.table, Detokenizer: w},
+		Meter:  w, Log: zerolog.New(w),
 		Backoff:   Backoff{Base: w.pause, Cap: w.pause},
 		OnFatal:   func(err error) { w.fatal = err },
 		Intercept: w.intercept,
 		Props:     func(messages.Actor) []actor.PropsOption { return w.order.Props() },
 		Clock:     w.order.Now, After: w.order.After,
 	}
+	for _, model := range w.models {
+		spec.Members = append(spec.Members, Member{Executor: model})
+	}
+	spec.Dispatch = dispatch.Options{Route: route.Options{Policy: draw(w.rnd, route.Policies()...), Seed: w.seed}}
 	var engine *Engine
 	go func() {
 		var err error
@@ -181,7 +192,7 @@ func (w *world) start(system *actor.ActorSystem) error {
 	w.Engine = engine
 	for w.order.Turn() { // so that where this ends does not depend on when Start returned
 	}
-	w.order.Add(draw(w.rnd, 1, 4, 30), func() bool { return w.model.Pending() > 0 }, w.complete)
+	w.order.Add(draw(w.rnd, 1, 4, 30), func() bool { return len(w.busy()) > 0 }, w.complete)
 	w.order.Add(1, func() bool { return w.arrived < len(w.clients) }, func() {
 		w.clients[w.arrived].submit(w)
 		w.arrived++
@@ -217,10 +228,21 @@ func (w *world) stop() {
 
 // complete lets the device finish a step, or fail in it.
 func (w *world) complete() {
+	model := draw(w.rnd, w.busy()...)
 	if w.rnd.Float64() < w.deviceError {
-		w.model.Inject(fakemodel.Fault{Step: w.model.Submitted(), Kind: fakemodel.FailStep})
+		model.Inject(fakemodel.Fault{Step: model.Submitted(), Kind: fakemodel.FailStep})
 	}
-	w.model.Complete()
+	model.Complete()
+}
+
+// busy are the devices that have a step.
+func (w *world) busy() (list []*fakemodel.Executor) {
+	for _, model := range w.models {
+		if model.Pending() > 0 {
+			list = append(list, model)
+		}
+	}
+	return list
 }
 
 // intercept crashes actors in front of a message. Intake gets every message of

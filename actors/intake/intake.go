@@ -28,36 +28,30 @@ type Options struct {
 
 // survivor is what an incarnation leaves to the next one besides the table.
 type survivor struct {
-	engine messages.Header // the incarnation that EpochStarted has announced
+	engine messages.Header // that EpochStarted has announced
 	// pending was in hand when the last incarnation panicked; the next one
 	// takes it before anything else, so that the order of messages stays.
-	pending    messages.ToIntake
-	retried    messages.ToIntake // what is taken again; nil once that has gone well
-	abandon    func(messages.ToIntake)
-	supervisor *actor.PID
+	pending messages.ToIntake
+	retried messages.ToIntake // what is taken again; nil once that has gone well
+	abandon func(messages.ToIntake)
+	route   func(messages.Actor, messages.Header) *actor.PID
 }
 
-// Props makes the actor. routes gives the processes of an epoch.
-func Props(opt shell.Options, intake Options, routes func(messages.Epoch) func(messages.Actor) *actor.PID, more ...actor.PropsOption) *actor.Props {
+// Props makes the actor.
+func Props(opt shell.Options, intake Options, more ...actor.PropsOption) *actor.Props {
 	newCore := func() *request.Core {
 		return request.NewCore(intake.Table, request.CoreOptions{Detokenizer: intake.Detokenizer})
 	}
-	route := routes(0)
-	s := &survivor{abandon: func(m messages.ToIntake) { newCore().Abandon(m) }, supervisor: route(messages.Engine)}
-	opt.Route = func(to messages.Actor) *actor.PID { return route(to) }
+	s := &survivor{abandon: func(m messages.ToIntake) { newCore().Abandon(m) }, route: opt.Route}
 	opt.OnPanic = s.onPanic
 	return actor.PropsFromProducer(func() actor.Actor {
-		return &incarnation{survivor: s, shell: shell.New(opt, newCore()), enter: func(engine messages.Header) {
-			s.engine, route = engine, routes(engine.Epoch)
-		}}
+		return &incarnation{survivor: s, shell: shell.New(opt, newCore())}
 	}, more...)
 }
 
-// incarnation follows the epochs, so that its sends reach the current one.
 type incarnation struct {
 	*survivor
 	shell *shell.Actor[messages.ToIntake]
-	enter func(messages.Header)
 }
 
 // Receive implements actor.Actor.
@@ -71,7 +65,7 @@ func (i *incarnation) Receive(ctx actor.Context) {
 		return
 	}
 	if e, ok := msg.(*messages.EpochStarted); ok {
-		i.enter(e.Header)
+		i.engine = e.Header
 	}
 	i.shell.Handle(ctx, msg)
 	i.retried = nil // its memory may come back as another message
@@ -90,6 +84,6 @@ func (s *survivor) onPanic(ctx actor.Context, msg any, fail *messages.FailEpoch)
 	s.abandon(m)
 	if _, call := msg.(*messages.SubmitRequests); !call {
 		fail.Header = s.engine
-		ctx.Send(s.supervisor, fail)
+		ctx.Send(s.route(messages.Engine, s.engine), fail)
 	}
 }

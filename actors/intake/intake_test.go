@@ -35,7 +35,7 @@ func TestMessageOfUsedMemoryIsTakenAgain(t *testing.T) {
 	s := &survivor{abandon: func(messages.ToIntake) { t.Error("the message was given up") }}
 	opt := shell.Options{
 		Role: messages.Intake, Meter: silent{}, Log: zerolog.Nop(), Clock: func() time.Duration { return 0 },
-		Route: func(messages.Actor) *actor.PID { return nil }, OnPanic: s.onPanic,
+		Route: func(messages.Actor, messages.Header) *actor.PID { return nil }, OnPanic: s.onPanic,
 		Intercept: func(messages.Actor, any) {
 			if panics {
 				panic("injected")
@@ -44,7 +44,7 @@ func TestMessageOfUsedMemoryIsTakenAgain(t *testing.T) {
 	}
 	receive := func(msg any) (sent []any) {
 		ctx := &mailbox{msg: msg}
-		i := &incarnation{survivor: s, shell: shell.New(opt, request.NewCore(table, request.CoreOptions{})), enter: func(messages.Header) {}}
+		i := &incarnation{survivor: s, shell: shell.New(opt, request.NewCore(table, request.CoreOptions{}))}
 		defer func() {
 			_ = recover()
 			sent = ctx.sent

@@ -71,27 +71,29 @@ func (i *incarnation) Receive(ctx actor.Context) {
 // core is the observer's state and rules.
 type core struct {
 	opt     Options
-	epoch   messages.Epoch
-	changes uint64 // of the last CacheChanged in the epoch
+	engines map[messages.EngineID]*observed
 	ring    ring
 	readers map[messages.Subscription]chan<- messages.ObservedEvent
+}
+
+// observed is one engine's cache.
+type observed struct {
+	header  messages.Header // of the newest epoch
+	changes uint64          // of the last CacheChanged in the epoch
 	// unsure says that something may have been lost: the next event clears.
 	unsure bool
 }
 
 func newCore(opt Options) *core {
 	opt = opt.withDefaults()
-	return &core{opt: opt, ring: ring{keep: opt.Keep}, readers: map[messages.Subscription]chan<- messages.ObservedEvent{}}
+	return &core{opt: opt, engines: map[messages.EngineID]*observed{}, ring: ring{keep: opt.Keep}, readers: map[messages.Subscription]chan<- messages.ObservedEvent{}}
 }
-
-// Suspects implements shell.Core: no request is in here.
-func (c *core) Suspects(messages.ToObserver) []messages.RequestID { return nil }
 
 // Step implements shell.Core.
 func (c *core) Step(_ time.Duration, msg messages.ToObserver, out *messages.Outbox) {
 	switch m := msg.(type) {
 	case *messages.EpochStarted:
-		c.enter(m.Epoch, out)
+		c.enter(m.Header, out)
 	case *messages.CacheChanged:
 		c.changed(m, out)
 	case *messages.SubscribeEvents:
@@ -101,37 +103,42 @@ func (c *core) Step(_ time.Duration, msg messages.ToObserver, out *messages.Outb
 	}
 }
 
-// enter begins an epoch, whose cache is empty.
-func (c *core) enter(epoch messages.Epoch, out *messages.Outbox) {
-	if epoch <= c.epoch {
-		return
+// enter begins an epoch of an engine, whose cache is empty, if it is a new one.
+func (c *core) enter(h messages.Header, out *messages.Outbox) *observed {
+	e := c.engines[h.Engine]
+	if e == nil {
+		e = &observed{}
+		c.engines[h.Engine] = e
 	}
-	c.epoch, c.changes, c.unsure = epoch, 0, false
-	c.publish(messages.CacheEvent{Kind: messages.PagesCleared}, out)
+	if h.Epoch > e.header.Epoch {
+		*e = observed{header: h}
+		c.publish(h, messages.CacheEvent{Kind: messages.PagesCleared}, out)
+	}
+	return e
 }
 
 // changed takes what a cache tells. After a gap nothing is known, so the stream
 // clears: its readers then know of less than there is, never of more.
 func (c *core) changed(m *messages.CacheChanged, out *messages.Outbox) {
-	c.enter(m.Epoch, out)
-	if m.Epoch != c.epoch || m.Seq <= c.changes {
+	e := c.enter(m.Header, out)
+	if m.Header != e.header || m.Seq <= e.changes {
 		out.Record(messages.StaleMessages, 1)
 		return
 	}
-	if m.Seq != c.changes+1 || c.unsure {
-		c.unsure = false
-		c.publish(messages.CacheEvent{Kind: messages.PagesCleared}, out)
+	if m.Seq != e.changes+1 || e.unsure {
+		e.unsure = false
+		c.publish(m.Header, messages.CacheEvent{Kind: messages.PagesCleared}, out)
 	}
-	c.changes = m.Seq
+	e.changes = m.Seq
 	for i := range m.Events {
-		c.publish(m.Events[i], out)
+		c.publish(m.Header, m.Events[i], out)
 	}
 }
 
 // publish numbers an event, keeps it and passes it on. The tokens and the
 // namespace stay here: the hashes name the pages, and a cache salt is a secret.
-func (c *core) publish(e messages.CacheEvent, out *messages.Outbox) {
-	event := c.ring.add(messages.ObservedEvent{Epoch: c.epoch, Kind: e.Kind, Hashes: e.Hashes, Parent: e.Parent, HasParent: e.HasParent})
+func (c *core) publish(h messages.Header, e messages.CacheEvent, out *messages.Outbox) {
+	event := c.ring.add(messages.ObservedEvent{Header: h, Kind: e.Kind, Hashes: e.Hashes, Parent: e.Parent, HasParent: e.HasParent})
 	out.Record(messages.KVEvents, 1)
 	for id, events := range c.readers {
 		select {
@@ -182,5 +189,7 @@ func (c *core) dropAll() {
 // is lost, the stream goes on with an event that clears all.
 func (c *core) forget() {
 	c.dropAll()
-	c.unsure = true
+	for _, e := range c.engines {
+		e.unsure = true
+	}
 }

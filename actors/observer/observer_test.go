@@ -185,7 +185,7 @@ func TestEventsGiveWhatIsCached(t *testing.T) {
 				c.Step(0, &messages.DropSubscription{ID: readers[0].id}, &messages.Outbox{})
 			}
 		}
-		if w.epoch != c.epoch {
+		if e := c.engines[0]; e == nil || w.epoch != e.header.Epoch {
 			c.Step(0, &messages.EpochStarted{Header: messages.Header{Epoch: w.epoch}}, &messages.Outbox{})
 		}
 		truth := w.cached()
@@ -300,10 +300,43 @@ func BenchmarkPublish(b *testing.B) {
 			m := messages.CacheEvent{Kind: messages.PagesStored, Hashes: make([]uint64, 128)}
 			var out messages.Outbox
 			for b.Loop() {
-				c.publish(m, &out)
+				c.publish(messages.Header{}, m, &out)
 				out.Reset()
 			}
 			c.dropAll()
 		})
+	}
+}
+
+// Each engine has a cache of its own: what clears one says nothing of another.
+func TestEnginesAreApart(t *testing.T) {
+	c := newCore(Options{})
+	events := make(chan messages.ObservedEvent, 100)
+	reply := make(chan *messages.EventsSubscribed, 1)
+	step := func(m messages.ToObserver) { c.Step(0, m, &messages.Outbox{}) }
+	step(&messages.SubscribeEvents{ID: 1, FromNow: true, Events: events, Reply: reply})
+	h := func(engine messages.EngineID, epoch messages.Epoch) messages.Header {
+		return messages.Header{Engine: engine, Epoch: epoch}
+	}
+	stored := []messages.CacheEvent{{Kind: messages.PagesStored, Hashes: []uint64{7}}}
+	step(&messages.EpochStarted{Header: h(0, 3)})
+	step(&messages.EpochStarted{Header: h(1, 1)})
+	step(&messages.CacheChanged{Header: h(0, 3), Seq: 1, Events: stored})
+	step(&messages.CacheChanged{Header: h(1, 1), Seq: 1, Events: stored})
+	step(&messages.EpochStarted{Header: h(1, 2)})
+	step(&messages.CacheChanged{Header: h(1, 1), Seq: 2, Events: stored}) // too late
+	step(&messages.CacheChanged{Header: h(0, 3), Seq: 2, Events: stored})
+	want := []messages.ObservedEvent{
+		{Header: h(0, 3), Kind: messages.PagesCleared}, {Header: h(1, 1), Kind: messages.PagesCleared},
+		{Header: h(0, 3), Kind: messages.PagesStored}, {Header: h(1, 1), Kind: messages.PagesStored},
+		{Header: h(1, 2), Kind: messages.PagesCleared}, {Header: h(0, 3), Kind: messages.PagesStored},
+	}
+	for i, w := range want {
+		if e := <-events; e.Header != w.Header || e.Kind != w.Kind || e.Seq != uint64(i+1) {
+			t.Errorf("event %d is %+v, want %+v", i+1, e, w)
+		}
+	}
+	if len(events) > 0 {
+		t.Errorf("%d more events came", len(events))
 	}
 }

@@ -68,7 +68,7 @@ type runner struct {
 // Receive implements actor.Actor.
 func (r *runner) Receive(ctx actor.Context) {
 	if _, ok := ctx.Message().(*actor.Started); ok {
-		root, former := ctx.ActorSystem().Root, r.opt.Route(messages.Former)
+		root, former := ctx.ActorSystem().Root, r.opt.Route(messages.Former, r.opt.Own)
 		r.core.answer = func(msg messages.ToFormer) { root.Send(former, msg) }
 		return
 	}

@@ -47,8 +47,9 @@ type Options struct {
 	Role messages.Actor
 	// Own is the actor's incarnation; zero for an actor that outlives epochs.
 	Own messages.Header
-	// Route finds the process that plays a role in this epoch.
-	Route func(to messages.Actor) *actor.PID
+	// Route finds the process that plays a role in the incarnation that a
+	// message belongs to; nil if there is none.
+	Route func(to messages.Actor, of messages.Header) *actor.PID
 	Meter messages.Meter
 	Log   zerolog.Logger
 	// Clock is the time since some fixed point; it never goes back.
@@ -117,7 +118,7 @@ func (a *Actor[M]) Handle(ctx actor.Context, msg M) {
 // carryOut performs the effects in the order in which the core asked for them.
 func (a *Actor[M]) carryOut(ctx actor.Context) {
 	for _, s := range a.out.Sends {
-		if to := a.opt.Route(s.To); to != nil {
+		if to := a.opt.Route(s.To, messages.HeaderOf(s.Msg)); to != nil {
 			ctx.Send(to, s.Msg)
 		}
 	}
@@ -154,7 +155,7 @@ func (a *Actor[M]) reportPanic(ctx actor.Context, msg any) {
 	if a.opt.OnPanic != nil {
 		a.opt.OnPanic(ctx, msg, fail)
 	} else {
-		ctx.Send(a.opt.Route(messages.Engine), fail)
+		ctx.Send(a.opt.Route(messages.Engine, fail.Header), fail)
 	}
 	panic(r)
 }

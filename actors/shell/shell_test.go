@@ -48,7 +48,7 @@ func run(t *testing.T, own messages.Header, sent ...any) (*recorder, *counts, []
 	}))
 	opt := Options{
 		Role: messages.Runner, Own: own, Meter: meter, Log: zerolog.Nop(),
-		Route: func(messages.Actor) *actor.PID { return supervisor },
+		Route: func(messages.Actor, messages.Header) *actor.PID { return supervisor },
 		Clock: func() time.Duration { return 0 },
 	}
 	pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return New(opt, core) },

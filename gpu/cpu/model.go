@@ -18,6 +18,8 @@ type model struct {
 	level    simd.Level
 	numerics gpu.Numerics
 	weights  *weights
+	options  Options
+	shares   bool // counts its weights with another model
 	compiled
 	workers *workerPool
 	scratch []*scratch // per worker
@@ -34,7 +36,8 @@ type model struct {
 
 func newModel(p *gpu.Program, weights *weights, o Options) *model {
 	threads := o.Threads
-	m := &model{program: p, level: o.level, numerics: o.numerics(), weights: weights}
+	m := &model{program: p, level: o.level, numerics: o.numerics(), weights: weights, options: o}
+	weights.users.Add(1)
 	m.compiled = compile(p, weights.all, &o)
 	for range threads {
 		m.scratch = append(m.scratch, newScratch(p, &m.compiled))
@@ -96,13 +99,20 @@ func (m *model) NewPool(spec gpu.PoolSpec) error {
 // Bytes implements gpu.Model.
 func (m *model) Bytes() map[string]int64 {
 	b := map[string]int64{"activations": m.activations.Load(), "workspace": m.workspace.Load()}
-	if m.weights != nil {
+	if m.weights != nil && !m.shares {
 		b["weights"] = m.weights.bytes
 	}
 	if m.pool != nil {
 		b["kv"] = int64(m.pool.bytes)
 	}
 	return b
+}
+
+// Share implements gpu.Sharer.
+func (m *model) Share() gpu.Model {
+	other := newModel(m.program, m.weights, m.options)
+	other.shares = true
+	return other
 }
 
 // Close implements gpu.Model. Closing again does nothing. It may be called from
@@ -113,7 +123,7 @@ func (m *model) Close() error {
 		return err
 	}
 	m.workers.close()
-	err = m.weights.free()
+	err = m.weights.release()
 	m.weights = nil
 	if m.pool == nil {
 		return err

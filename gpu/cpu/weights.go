@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"sync/atomic"
+
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 )
@@ -29,6 +31,15 @@ type weights struct {
 	arena []byte // of all panels
 	bytes int64
 	free  func() error // the arena
+	users atomic.Int32 // models that use them
+}
+
+// release frees the weights with their last user.
+func (w *weights) release() error {
+	if w.users.Add(-1) > 0 {
+		return nil
+	}
+	return w.free()
 }
 
 // formOf is the form that holds a type of weights as it is.

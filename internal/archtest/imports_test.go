@@ -48,6 +48,7 @@ var rules = []rule{
 	{"memory/radix/gittins", []string{"memory/radix"}, impure, "the tree knows a policy by interface"},
 	{"memory/radix/policies", []string{"memory/radix"}, impure, "the names of policies belong to settings, not to the tree"},
 	{"sched", []string{"messages", "internal/invariants", "internal/paging"}, impure, "a core is a plain value: the simulator runs it by the million"},
+	{"sched/dispatch", []string{"messages", "internal/invariants", "sched/route"}, impure, "dispatch knows engines by their messages only"},
 	{"sched/former", []string{"messages", "internal/invariants", "internal/paging", "sched/pace"}, impure, "the batch former knows the queue by its messages only"},
 	{"model", []string{"model", "gpu", "messages", "internal/paging"}, []string{"github.com/asynkron/", "net/http"}, "models turn step batches into device steps and know no actor"},
 	{"model/weights", []string{"model", "gpu", "messages", "internal/jsonread"}, []string{"github.com/asynkron/", "net/http"}, "weights are files, and know no engine"},

@@ -37,6 +37,10 @@ type Options struct {
 	// model does not take half a machine. An explicit MaxTotalTokens replaces
 	// this cap. For devices that share memory with other programs.
 	CapToRunning bool
+	// Pools (data-parallel-size) is the number of equal pools that share the
+	// memory, one for each engine; zero means 1. MaxTotalTokens and MaxRunning
+	// count for each of them. The plan is that of one. Example: 2.
+	Pools int
 	// PageSize (page-size) is the number of tokens in a page: a power of two.
 	PageSize int
 }
@@ -179,6 +183,10 @@ func (p *planner) kvRoom() int64 {
 		room, from = f.AfterLoadBytes-(f.AvailableBytes-static)-f.WorkspaceBytes, "after_load - (available - static) - workspace"
 	}
 	p.add("kv_room", max(room, 0), "bytes", from)
+	if p.Pools > 1 {
+		room /= int64(p.Pools)
+		p.add("kv_room_per_engine", max(room, 0), "bytes", fmt.Sprintf("kv_room / data-parallel-size %d", p.Pools))
+	}
 	p.add("kv_per_token", f.BytesPerToken, "bytes", f.PerTokenFrom)
 	p.add("kv_per_page", p.perPage(), "bytes", fmt.Sprintf("kv_per_token × page-size %d", p.PageSize))
 	return room
@@ -202,7 +210,11 @@ func (p *planner) pagesByMemory(room int64) (int64, error) {
 			size(f.WeightBytes), size(f.WorkspaceBytes), size(2*perPage), size(2*perPage-room), measured)
 	}
 	p.plan.Bound = "mem-fraction-static"
-	p.add("pages_by_memory", pages, "pages", "kv_room / kv_per_page, less one for padding")
+	name := "kv_room"
+	if p.Pools > 1 {
+		name = "kv_room_per_engine"
+	}
+	p.add("pages_by_memory", pages, "pages", name+" / kv_per_page, less one for padding")
 	return pages, nil
 }
 

@@ -30,6 +30,17 @@ func PageHash(parent uint64, page []int32) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
+// PageHashes names the whole pages of a prompt, in order.
+func PageHashes(namespace string, tokens []int32, pageSize int) []uint64 {
+	hashes := make([]uint64, 0, len(tokens)/pageSize)
+	parent := RootHash(namespace)
+	for ; len(tokens) >= pageSize; tokens = tokens[pageSize:] {
+		parent = PageHash(parent, tokens[:pageSize])
+		hashes = append(hashes, parent)
+	}
+	return hashes
+}
+
 // mixTokens is a fast hash of a start value and a page of tokens: a product of
 // 128 bits is folded for each token.
 func mixTokens(h uint64, page []int32) uint64 {

@@ -7,11 +7,14 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/paging"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/memory/radix/policies"
 	"github.com/troupe-engine/troupe/messages"
 	intake "github.com/troupe-engine/troupe/request"
+	"github.com/troupe-engine/troupe/sched/dispatch"
 	"github.com/troupe-engine/troupe/sched/former"
 	"github.com/troupe-engine/troupe/sched/queue"
+	"github.com/troupe-engine/troupe/sched/route"
 	"github.com/troupe-engine/troupe/testkit/fakemodel"
 )
 
@@ -39,6 +42,8 @@ type Config struct {
 	Contiguous   bool    // pages in a row where there are any
 	Conservative float64 // multiplies Ratio; 0: 1
 
+	Engines int // behind one intake; 0: 1
+
 	// Crashes and DeviceErrors are probabilities, per message and per step.
 	Crashes      float64
 	DeviceErrors float64
@@ -54,8 +59,8 @@ type Config struct {
 
 // String names the run in failures.
 func (c Config) String() string {
-	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d prefill=%d context=%d nocache=%t retract=%d flight=%d tokens=%d target=%v preempt=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v eviction=%s contiguous=%t conservative=%g",
-		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.MaxPrefill, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.TokensPerStep, c.Target, c.Preemption, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging, c.Eviction, c.Contiguous, c.Conservative)
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d prefill=%d context=%d nocache=%t retract=%d flight=%d tokens=%d target=%v preempt=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v eviction=%s contiguous=%t conservative=%g engines=%d",
+		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.MaxPrefill, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.TokensPerStep, c.Target, c.Preemption, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging, c.Eviction, c.Contiguous, c.Conservative, c.Engines)
 }
 
 // capacity is what bounds prompt and output of one request together, in tokens.
@@ -102,6 +107,7 @@ func Random(seed uint64) Config {
 		c.Pages *= 100 // in plenty: plans reserve ahead
 	}
 	c.TokensPerStep = pick(more, 1, 1, 3, 8)
+	c.Engines = pick(more, 1, 1, 2, 3)
 	return c
 }
 
@@ -124,6 +130,14 @@ func (c *Config) former() former.Options {
 		PreemptionThreshold: int(c.Seed % 3), InitNewTokenRatio: c.Ratio, RetractEvery: c.RetractEvery, StepsInFlight: c.StepsInFlight, TokensPerStep: c.TokensPerStep, AuditEveryStep: c.Seed%2 == 0,
 		ReportToQueue: c.Policy.WantsResults(),
 	}
+}
+
+func (c *Config) dispatch() dispatch.Options {
+	opt := dispatch.Options{Route: route.Options{Replicas: c.Engines, PageSize: c.PageSize, Policy: route.Policies()[c.Seed%4], Seed: c.Seed}}
+	if opt.Route.Policy == route.CacheAware {
+		opt.Pages = func(r *messages.EngineRequest) []uint64 { return radix.PageHashes(r.Namespace, r.Prompt, c.PageSize) }
+	}
+	return opt
 }
 
 func (c *Config) table() intake.TableOptions {

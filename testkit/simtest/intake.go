@@ -53,7 +53,7 @@ func (w *World) arrive() {
 	for _, q := range k.requests {
 		m.Requests = append(m.Requests, q.sub)
 	}
-	w.send(messages.Client, messages.Intake, m)
+	w.send(place{role: messages.Client}, messages.Intake, m)
 }
 
 // disturb lets clients leave that are due and read, and now and then asks for a
@@ -66,9 +66,9 @@ func (w *World) disturb() {
 		k.left = true
 		if w.rnd.IntN(2) == 0 {
 			k.dropped = true
-			w.send(messages.Client, messages.Intake, &messages.DropCall{Call: k.id})
+			w.send(place{role: messages.Client}, messages.Intake, &messages.DropCall{Call: k.id})
 		} else {
-			w.send(messages.Client, messages.Intake, &messages.AbortRequests{UserID: k.userID()})
+			w.send(place{role: messages.Client}, messages.Intake, &messages.AbortRequests{UserID: k.userID()})
 		}
 	}
 	if w.arrived > 0 && w.rnd.IntN(3) == 0 {
@@ -89,7 +89,7 @@ func (w *World) disturb() {
 func (w *World) askFlush() {
 	reply := make(chan string, 1)
 	w.flushes = append(w.flushes, reply)
-	w.send(messages.Client, messages.Intake, &messages.AskCacheFlush{Reply: reply})
+	w.send(place{role: messages.Client}, messages.Intake, &messages.AskCacheFlush{Reply: reply})
 }
 
 // configure gives intake limits that no call of the run exceeds, or that are out
@@ -99,13 +99,13 @@ func (w *World) configure() {
 	if w.rnd.IntN(2) == 0 {
 		limits.QueueTimeout = -1
 	}
-	w.send(messages.Client, messages.Intake, &messages.ConfigureIntake{Limits: limits, Reply: make(chan string, 1)})
+	w.send(place{role: messages.Client}, messages.Intake, &messages.ConfigureIntake{Limits: limits, Reply: make(chan string, 1)})
 }
 
 func (w *World) askAudit() {
 	reply := make(chan *messages.SlotsAudited, 1)
 	w.audits = append(w.audits, reply)
-	w.send(messages.Client, messages.Intake, &messages.AskAudit{Reply: reply})
+	w.send(place{role: messages.Client}, messages.Intake, &messages.AskAudit{Reply: reply})
 }
 
 // askLast empties the cache once everything is over, and counts.
@@ -148,7 +148,7 @@ func (w *World) event(k *call, ev messages.CallEvent) {
 			w.fail("%w", err)
 		}
 		if ev.Paused {
-			w.send(messages.Client, messages.Intake, &messages.ResumeOutput{Call: k.id})
+			w.send(place{role: messages.Client}, messages.Intake, &messages.ResumeOutput{Call: k.id})
 		}
 	default:
 		w.fail("call %d got %T: %+v", k.id, ev, ev)
@@ -168,12 +168,14 @@ func (w *World) takeIntake(msg messages.ToIntake) {
 	case *messages.AbortRequests, *messages.DropCall:
 		w.noteLeft(m)
 	case *messages.EpochStarted:
-		w.heardEpoch, w.standing, w.seq = m.Epoch, true, 0
+		w.heard, w.standing, w.seq = m.Header, true, 0
 		for _, q := range w.byID {
 			q.finishes, q.acks, q.released = 0, 0, false
 		}
 	case *messages.EpochEnded:
-		w.standing = false
+		if m.Requests == nil {
+			w.standing = false
+		}
 	case *messages.FlushRefused:
 		w.stats.Refusals++
 		if m.Running < 1 {
@@ -184,8 +186,17 @@ func (w *World) takeIntake(msg messages.ToIntake) {
 	}
 	w.intake.Step(w.now(), msg, &w.out)
 	// Behind the core: a panic in it means that nothing of them counts.
-	if m, ok := msg.(*messages.StepResults); ok && m.Epoch == w.heardEpoch && w.standing {
-		w.heardResults(m)
+	switch m := msg.(type) {
+	case *messages.StepResults:
+		if m.Header == w.heard && w.standing {
+			w.heardResults(m)
+		}
+	case *messages.EpochEnded:
+		if m.Requests != nil && m.Header == w.heard && w.standing && w.next(m.Seq) {
+			for _, id := range m.Requests {
+				w.byID[id-1].released = false
+			}
+		}
 	}
 }
 
@@ -203,14 +214,22 @@ func (w *World) noteLeft(msg any) {
 	}
 }
 
+// next takes a number of what intake hears. After a gap nothing counts.
+func (w *World) next(seq uint64) bool {
+	if w.seq++; seq == w.seq {
+		return true
+	}
+	// One was lost when intake crashed; intake must have seen it, too, and
+	// the supervisor fails the run if the epoch has not ended already.
+	w.standing = false
+	if n := len(w.out.Sends); n == 0 || w.out.Sends[n-1].To != messages.Engine {
+		w.fail("number %d follows %d and intake does not mind", seq, w.seq-1)
+	}
+	return false
+}
+
 func (w *World) heardResults(m *messages.StepResults) {
-	if w.seq++; m.Seq != w.seq {
-		// One was lost when intake crashed; intake must have seen it, too, and
-		// the supervisor fails the run if the epoch has not ended already.
-		w.standing = false
-		if n := len(w.out.Sends); n == 0 || w.out.Sends[n-1].To != messages.Engine {
-			w.fail("results %d follow %d and intake does not mind", m.Seq, w.seq-1)
-		}
+	if !w.next(m.Seq) {
 		return
 	}
 	for i := range m.Tokens {
@@ -248,29 +267,31 @@ func (w *World) finish() {
 	for _, reply := range w.audits {
 		if len(reply) != 1 {
 			w.fail("an audit has no answer")
-		} else if a := <-reply; a != nil && (!a.OK || !a.Count.Balanced() || a.Count.Total != w.cfg.Pages) {
+		} else if a := <-reply; a != nil && (!a.OK || !a.Count.Balanced() || a.Count.Total%w.cfg.Pages != 0) {
 			w.fail("an audit says %+v", a)
 		}
 	}
-	w.finishEngine()
-}
-
-// finishEngine checks that the engine's cores hold nothing.
-func (w *World) finishEngine() {
-	if v := w.device.Violations(); len(v) > 0 {
-		w.fail("the device saw: %s", v[0])
-	}
-	load, tree := w.former.Load(), w.cache.Tree()
-	if load.Running+load.Retracted+load.Leased > 0 || !load.Resting {
-		w.fail("the batch former holds %+v at the end", load)
-	}
-	if tree.Protected()+tree.Evictable() > 0 && w.stats.Epochs == 1 || w.alloc.Free()+tree.Evictable() != w.cfg.Pages {
-		w.fail("%d pages are free, %d evictable, %d protected at the end", w.alloc.Free(), tree.Evictable(), tree.Protected())
-	}
-	if w.queue.Waiting() > 0 {
-		w.fail("%d requests wait at the end", w.queue.Waiting())
+	for _, e := range w.engines {
+		e.finish()
 	}
 	if w.stats.Steps > 0 && w.stats.Epochs == 1 && w.stats.Audits == 0 {
 		w.fail("no audit passed")
+	}
+}
+
+// finish checks that the engine's cores hold nothing.
+func (e *engine) finish() {
+	if v := e.device.Violations(); len(v) > 0 {
+		e.fail("the device saw: %s", v[0])
+	}
+	load, tree := e.former.Load(), e.cache.Tree()
+	if load.Running+load.Retracted+load.Leased > 0 || !load.Resting {
+		e.fail("the batch former holds %+v at the end", load)
+	}
+	if tree.Protected()+tree.Evictable() > 0 && e.stats.Epochs == len(e.engines) || e.alloc.Free()+tree.Evictable() != e.cfg.Pages {
+		e.fail("%d pages are free, %d evictable, %d protected at the end", e.alloc.Free(), tree.Evictable(), tree.Protected())
+	}
+	if e.queue.Waiting() > 0 {
+		e.fail("%d requests wait at the end", e.queue.Waiting())
 	}
 }

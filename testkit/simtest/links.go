@@ -8,11 +8,41 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// link is the way from one role to another.
-type link struct{ from, to messages.Actor }
+// place is a role of the world, or of one engine.
+type place struct {
+	role   messages.Actor
+	engine *engine // nil for clients, intake, dispatch
+}
+
+func (e *engine) at(role messages.Actor) place { return place{role, e} }
+
+// link is the way from one place to another.
+type link struct{ from, to place }
+
+// reach finds who plays a role for a sender: dispatch, if there is one, plays an
+// engine for intake, and intake for an engine.
+func (w *World) reach(from place, to messages.Actor, msg any) place {
+	switch outer := from.engine == nil; {
+	case from.role == messages.Client, from.role == messages.Dispatch && to == messages.Intake:
+		return place{role: to}
+	case from.role == messages.Dispatch:
+		return w.engines[messages.HeaderOf(msg).Engine].at(to)
+	case outer && w.dispatch != nil, to == messages.Observer, to == messages.Intake && w.dispatch != nil:
+		return place{role: messages.Dispatch}
+	case to == messages.Intake:
+		return place{role: to}
+	case outer:
+		return w.engines[0].at(to)
+	}
+	return from.engine.at(to)
+}
 
 // send puts a message on its link.
-func (w *World) send(from, to messages.Actor, msg any) {
+func (w *World) send(from place, role messages.Actor, msg any) {
+	if from.role == messages.Dispatch && role == messages.Observer {
+		return // nobody observes
+	}
+	to := w.reach(from, role, msg)
 	l := link{from, to}
 	if w.weight[l] == 0 {
 		w.links = append(w.links, l)
@@ -28,26 +58,30 @@ func (w *World) send(from, to messages.Actor, msg any) {
 			}
 		}
 	case *messages.FinishRequests:
-		if from == messages.Intake && w.rnd.IntN(8) == 0 {
+		if from.role == messages.Intake && w.rnd.IntN(8) == 0 {
 			w.mail[l] = append(w.mail[l], msg) // a repeated one is harmless
 		}
 	case *messages.FailEpoch:
-		w.failed = from == messages.Former
+		if from.role == messages.Former {
+			from.engine.failed = true
+		}
 	case *messages.CommitPlan:
 		if len(m.Reserves) == 0 && len(m.Unlocks)+len(m.Inserts) > 0 {
 			w.stats.Settled++
 		}
 	}
-	w.count(msg, 1)
-	w.frozen.note(w, msg)
+	if e := from.engine; e != nil {
+		e.count(msg, 1)
+		e.frozen.note(e, msg)
+	}
 	w.mail[l] = append(w.mail[l], msg)
 }
 
 // count follows the messages of a plan's second round.
-func (w *World) count(msg any, n int) {
+func (e *engine) count(msg any, n int) {
 	switch msg.(type) {
 	case *messages.CommitPlan, *messages.ReservePages, *messages.PagesReserved:
-		w.plans += n
+		e.plans += n
 	}
 }
 
@@ -63,8 +97,10 @@ func (w *World) eagerness() int {
 			total += w.eager(l)
 		}
 	}
-	if w.device.Pending() > 0 {
-		total += w.pace
+	for _, e := range w.engines {
+		if e.device.Pending() > 0 {
+			total += w.pace
+		}
 	}
 	return total
 }
@@ -83,18 +119,18 @@ type frozen struct {
 const frozenMessages = 64
 
 // note remembers a message that is sent.
-func (f *frozen) note(w *World, msg any) {
+func (f *frozen) note(e *engine, msg any) {
 	if !f.on {
 		return
 	}
-	if f.epoch != w.epoch || f.sent == nil {
-		f.epoch, f.sent, f.order = w.epoch, map[any]uint64{}, nil
+	if f.epoch != e.epoch || f.sent == nil {
+		f.epoch, f.sent, f.order = e.epoch, map[any]uint64{}, nil
 	}
 	switch m := msg.(type) {
 	case *messages.CommitPlan:
-		f.release(w, func(old any) bool { _, ok := old.(*messages.PagesReserved); return ok })
+		f.release(e, func(old any) bool { _, ok := old.(*messages.PagesReserved); return ok })
 	case *messages.RunBatch:
-		f.release(w, func(old any) bool {
+		f.release(e, func(old any) bool {
 			done, ok := old.(*messages.BatchDone)
 			return ok && done.Step+2 <= m.Step
 		})
@@ -115,13 +151,13 @@ func (f *frozen) note(w *World, msg any) {
 
 // arrived looks at them all now and then, and forgets those whose memory a message
 // returns.
-func (f *frozen) arrived(w *World, to messages.Actor, msg any) {
-	if !f.on || f.epoch != w.epoch {
+func (f *frozen) arrived(e *engine, to messages.Actor, msg any) {
+	if !f.on || f.epoch != e.epoch {
 		return
 	}
-	if w.stats.Delivered%8 == 0 {
+	if e.stats.Delivered%8 == 0 {
 		for _, m := range f.order {
-			f.check(w, m)
+			f.check(e, m)
 		}
 	}
 	if to != messages.Former {
@@ -129,11 +165,11 @@ func (f *frozen) arrived(w *World, to messages.Actor, msg any) {
 	}
 	switch m := msg.(type) {
 	case *messages.BatchDone:
-		f.release(w, func(old any) bool { b, ok := old.(*messages.RunBatch); return ok && b.Step == m.Step })
+		f.release(e, func(old any) bool { b, ok := old.(*messages.RunBatch); return ok && b.Step == m.Step })
 	case *messages.StepResults:
-		f.release(w, func(old any) bool { return old == msg })
+		f.release(e, func(old any) bool { return old == msg })
 	case *messages.PagesReserved:
-		f.release(w, func(old any) bool {
+		f.release(e, func(old any) bool {
 			switch old.(type) {
 			case *messages.CommitPlan, *messages.ReservePages:
 				return true
@@ -144,20 +180,20 @@ func (f *frozen) arrived(w *World, to messages.Actor, msg any) {
 }
 
 // release looks at messages for the last time and forgets them.
-func (f *frozen) release(w *World, home func(any) bool) {
+func (f *frozen) release(e *engine, home func(any) bool) {
 	f.order = slices.DeleteFunc(f.order, func(m any) bool {
 		if !home(m) {
 			return false
 		}
-		f.check(w, m)
+		f.check(e, m)
 		delete(f.sent, m)
 		return true
 	})
 }
 
-func (f *frozen) check(w *World, msg any) {
+func (f *frozen) check(e *engine, msg any) {
 	if f.sent[msg] != sum(msg) {
-		w.fail("a %T was changed after it was sent", msg)
+		e.fail("a %T was changed after it was sent", msg)
 	}
 }
 

@@ -6,52 +6,55 @@ import "github.com/troupe-engine/troupe/messages"
 // which keeps their order; the first failure of an epoch is answered.
 type runner struct{ failed bool }
 
-func (r *runner) step(w *World, msg messages.ToRunner) {
+func (r *runner) step(e *engine, msg messages.ToRunner) {
 	m, is := msg.(*messages.RunBatch)
 	if !is || r.failed {
 		return
 	}
-	w.stats.Replaced += len(m.Replaced)
-	if w.device.Pending() > 0 {
-		w.stats.Beside++
+	e.stats.Replaced += len(m.Replaced)
+	if e.device.Pending() > 0 {
+		e.stats.Beside++
 	}
-	epoch, header, step := w.epoch, m.Header, m.Step
-	w.device.Submit(m, func(done *messages.BatchDone, err error) {
+	epoch, header, step := e.epoch, m.Header, m.Step
+	e.device.Submit(m, func(done *messages.BatchDone, err error) {
 		switch {
-		case epoch != w.epoch:
+		case epoch != e.epoch:
 		case err == nil:
-			w.send(messages.Runner, messages.Former, done)
+			e.send(e.at(messages.Runner), messages.Former, done)
 		case !r.failed:
 			r.failed = true
-			w.send(messages.Runner, messages.Former, &messages.BatchFailed{Header: header, Step: step, Reason: err.Error()})
+			e.send(e.at(messages.Runner), messages.Former, &messages.BatchFailed{Header: header, Step: step, Reason: err.Error()})
 		}
 	})
 }
 
 // note counts what only shows in messages.
-func (w *World) note(to messages.Actor, msg any) {
+func (e *engine) note(to messages.Actor, msg any) {
 	switch m := msg.(type) {
 	case *messages.BatchDone:
-		w.stats.Dropped += len(m.Sampled)
+		e.stats.Dropped += len(m.Sampled)
 		for i := 1; i < len(m.Sampled); i++ {
 			if m.Sampled[i].Row == m.Sampled[i-1].Row {
-				w.stats.Several++
+				e.stats.Several++
 			}
 		}
-	case *messages.StepResults:
-		if to == messages.Intake { // the queue may get it as well
-			w.stats.Dropped -= len(m.Tokens)
-		}
 	case *messages.CommitPlan:
-		w.fenced = make(map[messages.RequestID]bool)
+		e.fenced = make(map[messages.RequestID]bool)
 		for i := range m.Inserts {
-			w.fenced[m.Inserts[i].ID] = m.Inserts[i].KeepCopies
+			e.fenced[m.Inserts[i].ID] = m.Inserts[i].KeepCopies
 		}
 	case *messages.PagesReserved:
 		for i := range m.Inserted {
-			if w.fenced[m.Inserted[i].ID] {
-				w.stats.Copies += len(m.Inserted[i].Pages)
+			if e.fenced[m.Inserted[i].ID] {
+				e.stats.Copies += len(m.Inserted[i].Pages)
 			}
 		}
+	}
+}
+
+// noteDropped counts the tokens that reach intake.
+func (w *World) noteDropped(to messages.Actor, msg any) {
+	if m, ok := msg.(*messages.StepResults); ok && to == messages.Intake {
+		w.stats.Dropped -= len(m.Tokens)
 	}
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/troupe-engine/troupe/memory/radix/policies"
 	"github.com/troupe-engine/troupe/messages"
 	intake "github.com/troupe-engine/troupe/request"
+	"github.com/troupe-engine/troupe/sched/dispatch"
 	"github.com/troupe-engine/troupe/sched/former"
 	"github.com/troupe-engine/troupe/sched/queue"
 	"github.com/troupe-engine/troupe/testkit/fakemodel"
 )
 
-// World is a simulated engine with its clients.
+// World is one simulated engine, or several behind dispatch, with their clients.
 type World struct {
 	cfg     Config
 	rnd     *rand.Rand
-	device  *fakemodel.Executor
 	calls   []*call
 	arrived int
 	byID    []*request // by id-1
@@ -32,26 +32,18 @@ type World struct {
 
 	table  *intake.Table
 	intake *intake.Core
-	// What intake knows of epochs, and how many results it has heard.
-	heardEpoch messages.Epoch
-	standing   bool
-	seq        uint64
+	// What intake knows of its engine, and how many results it has heard.
+	heard    messages.Header
+	standing bool
+	seq      uint64
 
-	epoch  messages.Epoch
-	queue  *queue.Core
-	former *former.Core
-	cache  *radix.Core
-	alloc  *pages.Core
-	runner runner
-	failed bool // the batch former has failed the epoch: its books are closed
+	dispatch *dispatch.Core // nil with one engine
+	engines  []*engine
 
 	links  []link // in order of first use
 	mail   map[link][]any
 	weight map[link]int // how eagerly the scheduler moves a link
-	pace   int          // and the device
-	plans  int          // messages of a CommitPlan's ring on their way
-	frozen frozen
-	fenced map[messages.RequestID]bool // of the newest CommitPlan: inserted with KeepCopies
+	pace   int          // and the devices
 
 	crashCount int // messages to Config.CrashRole
 
@@ -59,6 +51,25 @@ type World struct {
 	stats   Stats
 	failure error
 }
+
+// engine is one engine's cores and device.
+type engine struct {
+	*World
+	id     messages.EngineID
+	epoch  messages.Epoch
+	queue  *queue.Core
+	former *former.Core
+	cache  *radix.Core
+	alloc  *pages.Core
+	runner runner
+	device *fakemodel.Executor
+	failed bool // the batch former has failed the epoch: its books are closed
+	plans  int  // messages of a CommitPlan's ring on their way
+	frozen frozen
+	fenced map[messages.RequestID]bool // of the newest CommitPlan: inserted with KeepCopies
+}
+
+func (e *engine) header() messages.Header { return messages.Header{Engine: e.id, Epoch: e.epoch} }
 
 // Stats counts what happened in a run.
 type Stats struct {
@@ -76,14 +87,21 @@ const maxDeliveries = 400_000
 // Run simulates one config and returns the first thing that is wrong.
 func Run(cfg Config) (Stats, error) {
 	w := &World{
-		cfg: cfg, rnd: rand.New(rand.NewPCG(cfg.Seed, 2)), device: fakemodel.New(cfg.model()),
+		cfg: cfg, rnd: rand.New(rand.NewPCG(cfg.Seed, 2)),
 		mail: map[link][]any{}, weight: map[link]int{}, table: intake.NewTable(cfg.table()),
-		frozen: frozen{on: cfg.Seed%8 == 0},
 	}
 	w.pace = pick(w.rnd, 1, 1, 10, 300) // a slow device has the next step planned in time
 	w.intake = intake.NewCore(w.table, intake.CoreOptions{Detokenizer: detokenizer{w}})
 	w.calls = cfg.calls(w.rnd)
-	w.start()
+	for i := range max(1, cfg.Engines) {
+		w.engines = append(w.engines, &engine{World: w, id: messages.EngineID(i), device: fakemodel.New(cfg.model()), frozen: frozen{on: cfg.Seed%8 == 0}})
+	}
+	if cfg.Engines > 1 {
+		w.dispatch = dispatch.New(1, cfg.dispatch())
+	}
+	for _, e := range w.engines {
+		e.start()
+	}
 	for w.failure == nil && w.turn() {
 		if w.stats.Delivered > maxDeliveries {
 			w.fail("no end after %d messages", w.stats.Delivered)
@@ -93,7 +111,7 @@ func Run(cfg Config) (Stats, error) {
 		w.finish()
 	}
 	if w.failure != nil {
-		return w.stats, fmt.Errorf("%v: epoch %d, message %d: %w", cfg, w.epoch, w.stats.Delivered, w.failure)
+		return w.stats, fmt.Errorf("%v: message %d: %w", cfg, w.stats.Delivered, w.failure)
 	}
 	return w.stats, nil
 }
@@ -107,20 +125,20 @@ func (w *World) fail(format string, args ...any) {
 func (w *World) now() time.Duration { return time.Duration(w.stats.Delivered) * time.Microsecond }
 
 // start begins an epoch.
-func (w *World) start() {
-	w.epoch++
-	w.stats.Epochs++
-	w.queue = queue.New(w.cfg.Policy)
-	w.former = former.New(w.cfg.former())
-	policy, err := policies.ByName(cmp.Or(w.cfg.Eviction, "lru"))
+func (e *engine) start() {
+	e.epoch++
+	e.stats.Epochs++
+	e.queue = queue.New(e.cfg.Policy)
+	e.former = former.New(e.cfg.former())
+	policy, err := policies.ByName(cmp.Or(e.cfg.Eviction, "lru"))
 	if err != nil {
 		panic(err)
 	}
-	w.cache = radix.New(radix.Options{PageSize: w.cfg.PageSize, Disabled: w.cfg.CacheDisabled, Policy: policy,
-		History: policies.History(w.cfg.Eviction, w.cfg.Pages)})
-	w.alloc = pages.New(pages.Options{Pages: w.cfg.Pages, Contiguous: w.cfg.Contiguous})
-	w.runner, w.failed = runner{}, false
-	w.send(messages.Engine, messages.Intake, &messages.EpochStarted{Header: messages.Header{Epoch: w.epoch}})
+	e.cache = radix.New(radix.Options{PageSize: e.cfg.PageSize, Disabled: e.cfg.CacheDisabled, Policy: policy,
+		History: policies.History(e.cfg.Eviction, e.cfg.Pages), Events: e.dispatch != nil})
+	e.alloc = pages.New(pages.Options{Pages: e.cfg.Pages, Contiguous: e.cfg.Contiguous})
+	e.runner, e.failed = runner{}, false
+	e.send(e.at(messages.Engine), messages.Intake, &messages.EpochStarted{Header: e.header()})
 }
 
 // turn does one thing; false when there is nothing left to do.
@@ -150,35 +168,58 @@ func (w *World) turn() bool {
 			return true
 		}
 	}
-	if w.cfg.DeviceErrors > 0 && w.rnd.Float64() < w.cfg.DeviceErrors {
-		w.device.Inject(fakemodel.Fault{Step: w.device.Submitted(), Kind: fakemodel.FailStep})
+	for _, e := range w.engines {
+		if e.device.Pending() == 0 {
+			continue
+		}
+		if n -= w.pace; n < 0 {
+			e.complete()
+			return true
+		}
 	}
-	w.device.Complete()
-	return true
+	panic("nothing was eager")
+}
+
+// complete lets the device finish a step, or fail in it.
+func (e *engine) complete() {
+	if e.cfg.DeviceErrors > 0 && e.rnd.Float64() < e.cfg.DeviceErrors {
+		e.device.Inject(fakemodel.Fault{Step: e.device.Submitted(), Kind: fakemodel.FailStep})
+	}
+	e.device.Complete()
 }
 
 // deliver gives a message to its role and carries out the effects.
 func (w *World) deliver(l link, msg any) {
 	w.stats.Delivered++
-	w.count(msg, -1)
-	w.frozen.arrived(w, l.to, msg)
-	if w.crashes(l.to) {
-		if l.to == messages.Intake && l.from != messages.Former {
-			w.mail[l] = append([]any{msg}, w.mail[l]...) // it is delivered again
+	e := l.to.engine // nil outside the engines
+	if e != nil {
+		e.count(msg, -1)
+		e.frozen.arrived(e, l.to.role, msg)
+	}
+	if w.crashes(l.to.role) {
+		_, results := msg.(*messages.StepResults)
+		again := l.to.role == messages.Intake && (!results || w.dispatch != nil && w.rnd.IntN(2) == 0)
+		if again {
+			w.mail[l] = append([]any{msg}, w.mail[l]...)
 		}
-		w.crash(l.to, w.suspects(l.to, msg))
+		w.crash(l.to, msg, again)
 		return
 	}
-	if m, ok := msg.(*messages.FinishRequests); ok && l.to == messages.Former && m.Epoch == w.epoch {
+	if m, ok := msg.(*messages.FinishRequests); ok && w.acknowledges(l.to, m.Header) {
 		for _, id := range m.IDs {
 			w.byID[id-1].finishes++
 		}
 	}
-	epoch := w.epoch
-	w.note(l.to, msg)
 	w.out.Own = messages.Header{}
-	if l.to != messages.Intake && l.to != messages.Engine {
-		w.out.Own.Epoch = w.epoch
+	var epoch messages.Epoch
+	if e != nil {
+		epoch = e.epoch
+		e.note(l.to.role, msg)
+		if l.to.role != messages.Engine {
+			w.out.Own = e.header()
+		}
+	} else {
+		w.noteDropped(l.to.role, msg)
 	}
 	if w.out.Accepts(msg) {
 		w.step(l.to, msg)
@@ -196,16 +237,25 @@ func (w *World) deliver(l link, msg any) {
 		}
 	}
 	sends := w.out.Sends
-	if epoch != w.epoch {
+	if e != nil && epoch != e.epoch {
 		sends = nil
 	}
 	for _, s := range sends {
 		w.send(l.to, s.To, s.Msg)
 	}
 	w.out.Reset()
-	if w.failure == nil && epoch == w.epoch {
-		w.checkPages()
+	if e != nil && w.failure == nil && epoch == e.epoch {
+		e.checkPages()
 	}
+}
+
+// acknowledges reports whether a role answers a FinishRequests: dispatch does
+// for those that no engine has.
+func (w *World) acknowledges(to place, h messages.Header) bool {
+	if w.dispatch != nil {
+		return to.role == messages.Dispatch && h == w.dispatch.Own()
+	}
+	return to.role == messages.Former && h == to.engine.header()
 }
 
 // crashes decides whether a role panics at the message that it gets now.
@@ -221,7 +271,7 @@ func (w *World) crashes(to messages.Actor) bool {
 }
 
 // step runs one core. A violation is a finding, not a crash.
-func (w *World) step(to messages.Actor, msg any) {
+func (w *World) step(to place, msg any) {
 	defer func() {
 		r := recover()
 		if r == nil {
@@ -234,76 +284,104 @@ func (w *World) step(to messages.Actor, msg any) {
 		var v invariants.Violation
 		switch {
 		case errors.Is(err, errDetok):
-			w.crash(messages.Intake, w.intake.Suspects(nil))
+			w.crash(to, msg, false)
 		case errors.As(err, &v):
-			w.fail("%s on %T: %w", to, msg, err)
+			w.fail("%s on %T: %w", to.role, msg, err)
 		default:
 			panic(r)
 		}
 	}()
-	switch to {
+	e := to.engine
+	switch to.role {
 	case messages.Intake:
 		w.takeIntake(msg.(messages.ToIntake))
+	case messages.Dispatch:
+		w.dispatch.Step(w.now(), msg.(messages.ToDispatch), &w.out)
 	case messages.Queue:
-		w.queue.Step(w.now(), msg.(messages.ToQueue), &w.out)
+		e.queue.Step(w.now(), msg.(messages.ToQueue), &w.out)
 	case messages.Former:
-		w.former.Step(w.now(), msg.(messages.ToFormer), &w.out)
+		e.former.Step(w.now(), msg.(messages.ToFormer), &w.out)
 	case messages.Cache:
-		w.cache.Step(w.now(), msg.(messages.ToCache), &w.out)
+		e.cache.Step(w.now(), msg.(messages.ToCache), &w.out)
 	case messages.Allocator:
-		w.alloc.Step(w.now(), msg.(messages.ToAllocator), &w.out)
+		e.alloc.Step(w.now(), msg.(messages.ToAllocator), &w.out)
 	case messages.Runner:
-		w.runner.step(w, msg.(messages.ToRunner))
+		e.runner.step(e, msg.(messages.ToRunner))
 	case messages.Engine:
-		w.failEpoch(msg.(*messages.FailEpoch))
+		e.failEpoch(msg.(*messages.FailEpoch))
 	}
 }
 
-func (w *World) failEpoch(m *messages.FailEpoch) {
+func (e *engine) failEpoch(m *messages.FailEpoch) {
 	switch {
-	case m.Epoch != w.epoch:
-	case m.From == messages.Former && w.cfg.DeviceErrors > 0:
-		w.crash(messages.Engine, m.Suspects)
+	case m.Epoch != 0 && m.Epoch != e.epoch:
+	case m.From == messages.Former && e.cfg.DeviceErrors > 0, m.From == messages.Dispatch:
+		e.end(m.Suspects)
 	default:
-		w.fail("%s fails the epoch: %s", m.From, m.Cause)
+		e.fail("%s fails the epoch: %s", m.From, m.Cause)
 	}
 }
 
-// crash ends the epoch. What was on its way inside of it vanishes, but for a
-// few late messages that reach the new cores and must be ignored. What intake
-// and clients have sent, and what is on its way to them, stays.
-func (w *World) crash(who messages.Actor, suspects []messages.RequestID) {
-	w.send(messages.Engine, messages.Intake, &messages.EpochEnded{Header: messages.Header{Epoch: w.epoch}, Cause: "crash", Suspects: suspects})
-	if who == messages.Intake {
-		w.intake = intake.NewCore(w.table, intake.CoreOptions{Detokenizer: detokenizer{w}})
-	}
-	w.epoch++ // so that the device's callbacks find nobody
-	for w.device.Complete() {
-	}
-	w.epoch--
-	w.device.Reset()
+// crash ends what a panic in a role ends; again says that the message will be
+// taken once more. Intake continues with its table; with one engine its epoch
+// ends, which covers all that intake may do about it. Dispatch makes everything
+// start over.
+func (w *World) crash(to place, msg any, again bool) {
 	w.out.Reset()
-	w.plans = 0
-	for _, l := range w.links {
-		if l.to == messages.Intake || l.from == messages.Intake {
+	switch to.role {
+	case messages.Intake:
+		suspects := w.intake.Suspects(nil)
+		w.intake = intake.NewCore(w.table, intake.CoreOptions{Detokenizer: detokenizer{w}})
+		if w.dispatch == nil {
+			w.engines[0].end(suspects)
+		} else if !again { // as after a second panic on the same message
+			w.send(place{role: messages.Intake}, messages.Engine, &messages.FailEpoch{Header: w.heard, From: messages.Intake, Cause: "crash", Suspects: suspects})
+		}
+	case messages.Dispatch:
+		own := w.dispatch.Own()
+		w.dispatch = dispatch.New(own.Epoch, w.cfg.dispatch())
+		w.dispatch.Step(w.now(), &messages.FailEpoch{Header: own, From: messages.Dispatch, Cause: "crash"}, &w.out)
+		for _, s := range w.out.Sends {
+			w.send(to, s.To, s.Msg)
+		}
+		w.out.Reset()
+	default:
+		to.engine.end(to.engine.suspects(to.role, msg))
+	}
+}
+
+// end ends the epoch. What was on its way inside of it vanishes, but for a few
+// late messages that reach the new cores and must be ignored. What is on its way
+// from and to others stays.
+func (e *engine) end(suspects []messages.RequestID) {
+	e.send(e.at(messages.Engine), messages.Intake, &messages.EpochEnded{Header: e.header(), Cause: "crash", Suspects: suspects})
+	e.epoch++ // so that the device's callbacks find nobody
+	for e.device.Complete() {
+	}
+	e.epoch--
+	e.device.Reset()
+	e.out.Reset()
+	e.plans = 0
+	for _, l := range e.links {
+		if l.to.engine != e || l.from.engine != e {
 			continue
 		}
-		late := w.mail[l]
-		w.mail[l] = nil
-		if len(late) > 0 && l.to != messages.Engine && w.rnd.IntN(3) == 0 {
-			w.mail[l] = late[:1]
-			w.count(late[0], 1)
+		late := e.mail[l]
+		e.mail[l] = nil
+		if len(late) > 0 && l.to.role != messages.Engine && e.rnd.IntN(3) == 0 {
+			e.mail[l] = late[:1]
+			e.count(late[0], 1)
 		}
 	}
-	w.start()
+	e.start()
 }
 
 // suspects asks the core that crashes.
-func (w *World) suspects(to messages.Actor, msg any) []messages.RequestID {
+func (e *engine) suspects(to messages.Actor, msg any) []messages.RequestID {
 	switch to {
 	case messages.Former:
-		return w.former.Suspects(msg.(messages.ToFormer))
-	case messages.Intake, messages.Runner, messages.Engine:
+		return e.former.Suspects(msg.(messages.ToFormer))
+	case messages.Runner, messages.Engine:
 		return nil
 	}
 	return messages.Requests(msg)
@@ -311,13 +389,13 @@ func (w *World) suspects(to messages.Actor, msg any) []messages.RequestID {
 
 // checkPages verifies that every page has one owner, when no plan is moving
 // any.
-func (w *World) checkPages() {
-	if w.plans > 0 || w.failed {
+func (e *engine) checkPages() {
+	if e.plans > 0 || e.failed {
 		return
 	}
-	tree := w.cache.Tree()
-	if n := w.alloc.Free() + tree.Evictable() + tree.Protected() + w.former.Load().Leased; n != w.cfg.Pages {
-		w.fail("%d pages have an owner, of %d: %d free, %d evictable, %d protected, %d leased",
-			n, w.cfg.Pages, w.alloc.Free(), tree.Evictable(), tree.Protected(), w.former.Load().Leased)
+	tree := e.cache.Tree()
+	if n := e.alloc.Free() + tree.Evictable() + tree.Protected() + e.former.Load().Leased; n != e.cfg.Pages {
+		e.fail("engine %d: %d pages have an owner, of %d: %d free, %d evictable, %d protected, %d leased", e.id,
+			n, e.cfg.Pages, e.alloc.Free(), tree.Evictable(), tree.Protected(), e.former.Load().Leased)
 	}
 }

@@ -33,6 +33,7 @@ type gapEvent struct {
 // digits: JSON readers round numbers of 64 bits.
 type cacheEvent struct {
 	Seq    uint64   `json:"seq"`
+	Engine uint16   `json:"engine,omitempty"` // 0 is left out
 	Epoch  uint32   `json:"epoch"`
 	Hashes []string `json:"hashes,omitempty"`
 	Parent *string  `json:"parent,omitempty"`
@@ -158,7 +159,7 @@ func (k *kvStream) gather(event messages.ObservedEvent, open bool) bool {
 }
 
 func (k *kvStream) event(e *messages.ObservedEvent) {
-	out := cacheEvent{Seq: e.Seq, Epoch: uint32(e.Epoch), Hashes: make([]string, len(e.Hashes))}
+	out := cacheEvent{Seq: e.Seq, Engine: uint16(e.Engine), Epoch: uint32(e.Epoch), Hashes: make([]string, len(e.Hashes))}
 	for i, hash := range e.Hashes {
 		out.Hashes[i] = fmt.Sprintf("%016x", hash)
 	}

@@ -38,7 +38,7 @@ type owners struct {
 func startOwners(t *testing.T, opt httpapi.Options, change func(*engine.Spec)) *owners {
 	o := &owners{t: t}
 	o.Server = testserver.Start(t, testserver.Options{HTTP: opt, Change: func(spec *engine.Spec) {
-		spec.Executor = computing{spec.Executor, &o.tokens}
+		spec.Members[0].Executor = computing{spec.Members[0].Executor, &o.tokens}
 		if change != nil {
 			change(spec)
 		}

@@ -24,7 +24,7 @@ func (idle) Submit(*messages.RunBatch, func(*messages.BatchDone, error)) {}
 func TestAnEngineThatGivesUpIsNotDrained(t *testing.T) {
 	c := settings(t)
 	c.HTTP.Port, c.DrainTimeout = 0, time.Hour
-	n := open(t, c, func(spec *engine.Spec) { spec.Executor = idle{spec.Executor} })
+	n := open(t, c, func(spec *engine.Spec) { spec.Members[0].Executor = idle{spec.Members[0].Executor} })
 	api := n.API()
 	listener, err := Listen(c)
 	if err != nil {
@@ -64,7 +64,7 @@ func TestAnEngineThatGivesUpIsNotDrained(t *testing.T) {
 func TestWhatOutlivesTheDrainIsAborted(t *testing.T) {
 	c := settings(t)
 	c.HTTP.Port, c.DrainTimeout = 0, 50*time.Millisecond
-	n := open(t, c, func(spec *engine.Spec) { spec.Executor = slow{spec.Executor} })
+	n := open(t, c, func(spec *engine.Spec) { spec.Members[0].Executor = slow{spec.Members[0].Executor} })
 	listeners, err := Listen(c)
 	if err != nil {
 		t.Fatal(err)

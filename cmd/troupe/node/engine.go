@@ -12,6 +12,8 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model/exec"
 	"github.com/troupe-engine/troupe/request"
+	"github.com/troupe-engine/troupe/sched/dispatch"
+	"github.com/troupe-engine/troupe/sched/route"
 	"github.com/troupe-engine/troupe/telemetry"
 )
 
@@ -35,7 +37,7 @@ func stepsInFlight(c *configs.Config) int {
 func (n *Node) tableOptions() request.TableOptions {
 	c, p := n.Config(), n.Checkpoint.Program
 	o, policy := c.Requests, c.Queue.SchedulePolicy
-	o.ContextLength, o.PoolTokens, o.Vocab, o.MaxRunning = p.Context, n.Plan.Tokens, p.Vocab, n.Plan.MaxRunning
+	o.ContextLength, o.PoolTokens, o.Vocab, o.MaxRunning = p.Context, n.Plan.Tokens, p.Vocab, n.Plan.MaxRunning*len(n.Models)
 	o.MaxLogprobs, o.MaxStopBytes = maxTopLogprobs, maxStopBytes
 	o.Priorities, o.LowFirst = policy == "priority" || c.EvictionPolicy == "priority", c.LowPriorityFirst
 	o.Displace, o.Fair = policy == "priority", policy == "fair"
@@ -68,20 +70,27 @@ func (n *Node) startEngine(ctx context.Context) error {
 	if cache.Policy, err = policies.ByName(c.EvictionPolicy); err != nil {
 		return configs.About(err, "radix-eviction-policy")
 	}
-	n.Meter = telemetry.New(n.Name, n.opt.Log)
+	n.Meter = telemetry.New(n.Name, len(n.Models), n.opt.Log)
 	n.Meter.ProbeMemory(n.pool)
 	spec := engine.Spec{
 		Queue: queue, Batch: batch, Cache: cache, Alloc: alloc,
 		Intake:   intake.Options{Table: request.NewTable(table), Detokenizer: intake.Text(n.Tokenizer)},
-		Executor: exec.New(n.Model, p.Vocab), Watchdog: c.WatchdogTimeout,
-		Meter: n.Meter, Log: n.opt.Log,
-		OnEpoch: func(messages.Epoch) { n.Meter.StartEpoch(n.Plan.Pages) },
+		Dispatch: dispatch.Options{Route: route.Options{Policy: c.LoadBalance, Seed: newSeed()}},
+		Watchdog: c.WatchdogTimeout,
+		Meter:    n.Meter, Log: n.opt.Log,
 		OnFatal: func(err error) {
 			select {
 			case n.Fatal <- err:
 			default: // the first reason counts
 			}
 		},
+	}
+	for i, m := range n.Models {
+		meter := n.Meter.Engine(i)
+		spec.Members = append(spec.Members, engine.Member{
+			Executor: exec.New(m, p.Vocab), Meter: meter,
+			OnEpoch: func(messages.Epoch) { meter.StartEpoch(n.Plan.Pages) },
+		})
 	}
 	if cache.Events {
 		events := c.Events

@@ -28,6 +28,10 @@ var factors = []factor{
 	{"pool", each("max-total-tokens=4096", "max-total-tokens=72")},
 	{"retract", each("debug-retract-every=0", "debug-retract-every=3")},
 	{"threads", each("threads=1", "threads=2")},
+	{"engines", [][]string{
+		{"data-parallel-size=1"}, {"data-parallel-size=2"}, {"data-parallel-size=3", "load-balance-method=round-robin"},
+		{"data-parallel-size=2", "load-balance-method=least-loaded"}, {"data-parallel-size=2", "load-balance-method=random"},
+	}},
 	{"overlap", each("disable-overlap-schedule=true", "disable-overlap-schedule=false")},
 	{"layout", each("kv-layout=contiguous", "kv-layout=paged")},
 	{"contiguous", each("contiguous-kv=false", "contiguous-kv=true")},

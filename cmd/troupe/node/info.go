@@ -23,11 +23,12 @@ func (n *Node) Info() map[string]any {
 		"device":      map[string]any{"kind": device.Kind, "name": device.Name, "threads": device.Threads},
 		"fingerprint": n.Fingerprint(),
 		"memory": map[string]any{
-			"max_total_num_tokens": n.Plan.Tokens, "page_size": c.PageSize, "num_pages": n.Plan.Pages,
-			"kv_cache_dtype": n.KVDType.String(), "bytes": n.Model.Bytes(), "stats": n.Meter.Memory(n.pool()), "plan": figures(n.Plan),
+			"max_total_num_tokens": n.Plan.Tokens * len(n.Models), "page_size": c.PageSize, "num_pages": n.Plan.Pages * len(n.Models),
+			"kv_cache_dtype": n.KVDType.String(), "bytes": n.bytes(), "stats": n.Meter.Memory(n.pool()), "plan": figures(n.Plan),
 		},
 		"scheduler": map[string]any{
 			"max_running_requests": n.Plan.MaxRunning, "max_prefill_tokens": c.Batch.MaxPrefillTokens,
+			"data_parallel_size": c.DataParallel, "load_balance_method": c.LoadBalance,
 			"chunked_prefill_size": c.Chunk(), "disable_radix_cache": c.DisableRadixCache,
 			"inter_token_latency_target": c.Batch.InterTokenLatencyTarget.String(), "priority_preemption": c.Batch.PriorityPreemption,
 			"schedule_policy": c.Queue.SchedulePolicy, "radix_eviction_policy": c.EvictionPolicy, "steps_in_flight": stepsInFlight(c),
@@ -43,9 +44,20 @@ func (n *Node) Info() map[string]any {
 func (n *Node) pool() telemetry.Pool {
 	p := n.Checkpoint.Program
 	return telemetry.Pool{
-		Pages: n.Plan.Pages, PageSize: n.Config().PageSize, BytesPerToken: p.KV.BytesPerToken(n.KVDType),
-		ByPurpose: n.Model.Bytes(), StepBytes: workspace(n.Config(), p, n.Plan.MaxRunning),
+		Pages: n.Plan.Pages * len(n.Models), PageSize: n.Config().PageSize, BytesPerToken: p.KV.BytesPerToken(n.KVDType),
+		ByPurpose: n.bytes(), StepBytes: int64(len(n.Models)) * workspace(n.Config(), p, n.Plan.MaxRunning),
 	}
+}
+
+// bytes is the memory that the models hold, by purpose.
+func (n *Node) bytes() map[string]int64 {
+	sum := map[string]int64{}
+	for _, m := range n.Models {
+		for purpose, b := range m.Bytes() {
+			sum[purpose] += b
+		}
+	}
+	return sum
 }
 
 // Fingerprint names all that may change a bit of a result. Replicas with equal

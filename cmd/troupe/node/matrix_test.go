@@ -123,8 +123,11 @@ func (c combination) check(t *testing.T, calls []body, want []string, part []int
 		}
 	}
 	least := 1 // of a few short answers, which may need no plan after the first crash
-	if soak {
+	switch {
+	case soak:
 		least = 4
+	case s.DataParallel > 1:
+		least = 0 // each engine has fewer steps still
 	}
 	if c[faultsFactor] > 0 && faults.crashes < least {
 		t.Errorf("%d crashes were injected, want at least %d", faults.crashes, least)
@@ -196,10 +199,11 @@ func balanced(t testing.TB, n *Node) {
 		if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil {
 			t.Fatal(err)
 		}
-		if !a.OK || a.Total != n.Plan.Pages {
+		all := n.Plan.Pages * len(n.Models)
+		if !a.OK || a.Total > all || a.Total%n.Plan.Pages != 0 {
 			t.Fatalf("the audit says %s", w.Body)
 		}
-		return a.Free+a.Evictable == a.Total
+		return a.Total == all && a.Free+a.Evictable == all // else an engine is between two epochs
 	})
 }
 

@@ -4,12 +4,14 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,7 +61,8 @@ type Node struct {
 	// chat needs one; all else works without.
 	TemplateFault error
 	Device        gpu.Device
-	Model         gpu.Model
+	Model         gpu.Model   // of the first engine
+	Models        []gpu.Model // of all engines
 	KVDType       gpu.DType
 	Plan          pool.Plan
 	Meter         *telemetry.Meter
@@ -220,7 +223,11 @@ func parseTemplate(name, source string) (*chat.Template, error) {
 
 // OpenDevice makes the device that the settings name.
 func OpenDevice(c *configs.Config) (gpu.Device, error) {
-	device, err := cpu.New(c.CPU)
+	o := c.CPU
+	if c.DataParallel > 1 { // the engines share the processors
+		o.Threads = max(1, cmp.Or(o.Threads, runtime.GOMAXPROCS(0))/c.DataParallel)
+	}
+	device, err := cpu.New(o)
 	// The names of the other settings are checked with them; whether the
 	// processor has the instructions, here only.
 	return device, c.Explain(configs.About(err, "instruction-set"))
@@ -255,6 +262,14 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	if n.Model, err = n.Device.Load(n.Checkpoint.Program, n.Checkpoint.Weights, n.opt.Progress); err != nil {
 		return configs.About(err, "model")
 	}
+	n.Models = []gpu.Model{n.Model}
+	for range c.DataParallel - 1 {
+		shared, ok := n.Model.(gpu.Sharer)
+		if !ok {
+			return configs.About(fmt.Errorf("the %s device cannot share weights between engines; set data-parallel-size to 1", n.Device.Info().Kind), "data-parallel-size")
+		}
+		n.Models = append(n.Models, shared.Share())
+	}
 	after, err := n.Device.Memory()
 	if err != nil {
 		return err
@@ -279,8 +294,14 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 		return err
 	}
 	p := n.Checkpoint.Program
-	return n.Model.NewPool(gpu.PoolSpec{PageSize: c.PageSize, Pages: n.Plan.Pages, DType: n.KVDType, Layout: layout,
-		Rows: n.Plan.MaxRunning, Context: p.Context, StepTokens: mostStepTokens(c, p, n.Plan.MaxRunning)})
+	spec := gpu.PoolSpec{PageSize: c.PageSize, Pages: n.Plan.Pages, DType: n.KVDType, Layout: layout,
+		Rows: n.Plan.MaxRunning, Context: p.Context, StepTokens: mostStepTokens(c, p, n.Plan.MaxRunning)}
+	for _, m := range n.Models {
+		if err := m.NewPool(spec); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // figureField is a figure's name in the log: with its unit, unless it is a count
@@ -319,8 +340,8 @@ func (n *Node) Close(ctx context.Context) error {
 			return err // the device may still compute; the process must end
 		}
 	}
-	if n.Model != nil {
-		errs = append(errs, n.Model.Close())
+	for _, m := range n.Models {
+		errs = append(errs, m.Close())
 	}
 	if n.Checkpoint != nil {
 		errs = append(errs, n.Checkpoint.Close())

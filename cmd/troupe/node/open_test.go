@@ -29,7 +29,7 @@ func TestAnEndedStartLeavesNothing(t *testing.T) {
 		before := runtime.NumGoroutine()
 		ctx, cancel := context.WithCancel(t.Context())
 		n, err := Open(ctx, Options{Config: settings(t), Log: zerolog.Nop(), Engine: func(spec *engine.Spec) {
-			spec.OnEpoch = func(messages.Epoch) {
+			spec.Members[0].OnEpoch = func(messages.Epoch) {
 				c.end(cancel, spec)
 				panic("no epoch stands")
 			}
@@ -58,7 +58,7 @@ func (loud) Quiesce(func()) {}
 // alone: that may still compute.
 func TestADeviceThatIsNeverQuietKeepsNobody(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	n, err := Open(ctx, Options{Config: settings(t), Log: zerolog.Nop(), Engine: func(spec *engine.Spec) { spec.Executor = loud{spec.Executor} }})
+	n, err := Open(ctx, Options{Config: settings(t), Log: zerolog.Nop(), Engine: func(spec *engine.Spec) { spec.Members[0].Executor = loud{spec.Members[0].Executor} }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,10 +34,11 @@ func PlanMemory(c *configs.Config, m *model.Checkpoint, d DeviceMemory) (pool.Pl
 	}
 	p := m.Program
 	o := c.Pool
+	o.Pools = c.DataParallel
 	o.OwnMemory, o.CapToRunning, o.StepTokens, o.PageSize = d.Own, !d.Own, stepTokens(c, p, 0), c.PageSize
 	plan, err := pool.NewPlan(o, pool.Facts{
 		AvailableBytes: d.Before.Available, AvailableFrom: d.Before.Source, AfterLoadBytes: d.After,
-		WeightBytes: d.WeightBytes, WorkspaceBytes: workspace(c, p, d.mostRunning(c)),
+		WeightBytes: d.WeightBytes, WorkspaceBytes: int64(c.DataParallel) * workspace(c, p, d.mostRunning(c)),
 		BytesPerToken: p.KV.BytesPerToken(dtype), PerTokenFrom: perTokenFrom(p.KV, dtype), Context: p.Context,
 	})
 	return plan, dtype, err

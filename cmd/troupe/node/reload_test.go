@@ -64,7 +64,7 @@ func openReloaded(t testing.TB, text string) *reloaded {
 	level := &telemetry.LogLevel{}
 	SetLogLevel(level, c)
 	r.node, err = Open(t.Context(), Options{Config: c, Log: zerolog.New(r.log).Sample(level), LogLevel: level, Unhashed: true,
-		Engine: func(spec *engine.Spec) { spec.Executor = permitted{spec.Executor, r.permits} }})
+		Engine: func(spec *engine.Spec) { spec.Members[0].Executor = permitted{spec.Members[0].Executor, r.permits} }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ const liveTested = ` api-key admin-api-key allowed-hosts cors-origins max-body-b
 var others = map[string]string{
 	"model": "/x", "served-model-name": "x", "load-format": "dummy", "chat-template": "x", "special-tokens-in-messages": "parse", "sampling-defaults": "openai",
 	"instruction-set": "portable", "activation-dtype": "f32", "weight-dtype": "q8_0", "host": "127.0.0.2", "admin-address": "127.0.0.1:0",
-	"tls-cert": "x\ntls-key: x", "tls-key": "x\ntls-cert: x", "tenant-from": "user", "record-trace": "/x", "log-format": "json", "schedule-policy": "lpm",
+	"tls-cert": "x\ntls-key: x", "tls-key": "x\ntls-cert: x", "tenant-from": "user", "record-trace": "/x", "log-format": "json", "schedule-policy": "lpm", "load-balance-method": "random",
 	"enable-priority-preemption": "true\nschedule-policy: priority", "kv-cache-dtype": "bf16", "kv-layout": "paged", "radix-eviction-policy": "lfu",
 	"page-size": "32", "chunked-prefill-size": "64", "context-length": "128", "mem-fraction-static": "0.25", "inter-token-latency-target": "1s", "max-total-tokens": "", "port": "", "device": "",
 }

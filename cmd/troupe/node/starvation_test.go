@@ -181,7 +181,7 @@ func starve(t testing.TB, target time.Duration, steps int) *starvation {
 	c.CPU.Threads = 1           // and the rest for intake and the clients
 	s := &starvation{watcher: &watcher{prompt: map[messages.Row]int{}, most: steps, enough: make(chan struct{})}, log: &locked.Buffer{}}
 	s.node, err = Open(t.Context(), Options{Config: c, Log: zerolog.New(s.log), Engine: func(spec *engine.Spec) {
-		s.watcher.Executor, spec.Executor, spec.Intercept = spec.Executor, s.watcher, s.intercept
+		s.watcher.Executor, spec.Members[0].Executor, spec.Intercept = spec.Members[0].Executor, s.watcher, s.intercept
 	}})
 	if err != nil {
 		t.Fatal(err)

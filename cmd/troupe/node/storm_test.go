@@ -82,7 +82,9 @@ func (s *storm) watch(msg any) {
 func (s *storm) into(spec *engine.Spec) {
 	s.sick = map[messages.RequestID]bool{}
 	spec.Intercept = s.intercept
-	spec.Executor = failing{spec.Executor, s}
+	for i := range spec.Members {
+		spec.Members[i].Executor = failing{spec.Members[i].Executor, s}
+	}
 	spec.Backoff = engine.Backoff{Base: time.Microsecond, Cap: time.Microsecond}
 }
 

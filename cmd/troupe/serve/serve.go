@@ -66,7 +66,7 @@ func run(c *cobra.Command) (err error) {
 	defer func() { err = errors.Join(err, n.CloseInTime(ctx)) }()
 	api := n.API()
 	log.Info().Str("model", n.Name).Str("url", api.URL(listeners.API)).Str("device", n.Device.Info().Name).
-		Int("context", n.Checkpoint.Program.Context).Int("kv_tokens", n.Plan.Tokens).Str("kv_dtype", n.KVDType.String()).
+		Int("context", n.Checkpoint.Program.Context).Int("engines", len(n.Models)).Int("kv_tokens", n.Plan.Tokens*len(n.Models)).Str("kv_dtype", n.KVDType.String()).
 		Dur("took_ms", time.Since(start)).Msg("troupe is ready")
 	if n.TemplateFault != nil {
 		log.Warn().Err(n.TemplateFault).Msg("chat requests will be refused: the model's chat template cannot be used")

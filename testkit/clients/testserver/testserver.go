@@ -119,7 +119,7 @@ func Start(t testing.TB, opt Options) *Server {
 	s.Fake = fakemodel.New(s.FakeModel)
 	s.gate = &gate{Executor: s.Fake}
 	log := zerolog.New(s.logs).Level(opt.Log)
-	meter := telemetry.New(ModelID, zerolog.Nop())
+	meter := telemetry.New(ModelID, 1, zerolog.Nop())
 	bounds := request.TableOptions{ContextLength: opt.Context, PoolTokens: opt.Pages * opt.PageSize, Vocab: tok.VocabSize(),
 		MaxOpenRequests: opt.MaxOpen, MaxRunning: opt.MaxRunning, MaxQueuedTokens: opt.MaxQueuedTokens, MaxLogprobs: 20, MaxStopBytes: 1 << 16}
 	if opt.Table != nil {
@@ -129,10 +129,10 @@ func Start(t testing.TB, opt Options) *Server {
 	spec := engine.Spec{
 		Batch: former.Options{PageSize: opt.PageSize, Pages: opt.Pages, MaxRunning: opt.MaxRunning, ChunkedPrefillSize: 64,
 			ContextLength: opt.Context, AuditEveryStep: true},
-		Cache:    radix.Options{PageSize: opt.PageSize},
-		Alloc:    pages.Options{Pages: opt.Pages},
-		Intake:   intake.Options{Table: table, Detokenizer: intake.Text(tok)},
-		Executor: s.gate, Meter: meter, Log: log,
+		Cache:   radix.Options{PageSize: opt.PageSize},
+		Alloc:   pages.Options{Pages: opt.Pages},
+		Intake:  intake.Options{Table: table, Detokenizer: intake.Text(tok)},
+		Members: []engine.Member{{Executor: s.gate}}, Meter: meter, Log: log,
 		Backoff: engine.Backoff{Base: time.Microsecond, Cap: time.Microsecond},
 		OnFatal: func(err error) { t.Errorf("the engine gave up: %v", err) },
 	}

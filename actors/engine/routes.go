@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/sched/dispatch"
+)
+
+// Processes are found by name, so that an actor can be told of others that do
+// not run yet. The names of an epoch's actors carry the epoch, so that a late
+// message to an older actor is a dead letter and not a wrong message.
+
+func supervisorName(member int) string {
+	if member == 0 {
+		return "supervisor"
+	}
+	return "supervisor-" + strconv.Itoa(member)
+}
+
+func childName(role messages.Actor, epoch messages.Epoch) string {
+	return role.String() + "-" + strconv.FormatUint(uint64(epoch), 10)
+}
+
+// epochOf reads the epoch from an actor's name; 0 if it has none.
+func epochOf(pid *actor.PID) messages.Epoch {
+	n, err := strconv.ParseUint(pid.Id[strings.LastIndexByte(pid.Id, '-')+1:], 10, 32)
+	if err != nil {
+		return 0
+	}
+	return messages.Epoch(n)
+}
+
+// pid is the process of an actor that outlives the epochs.
+func (e *Engine) pid(role messages.Actor) *actor.PID {
+	return e.system.NewLocalPID(e.spec.Name + "/" + role.String())
+}
+
+func (m *member) childPID(role messages.Actor, epoch messages.Epoch) *actor.PID {
+	return m.system.NewLocalPID(m.pid.Id + "/" + childName(role, epoch))
+}
+
+// upstream is what an engine takes for intake or the observer: dispatch, if
+// there are several engines.
+func (e *Engine) upstream(role messages.Actor) *actor.PID {
+	switch {
+	case len(e.members) > 1:
+		return e.pid(messages.Dispatch)
+	case role == messages.Observer && e.spec.Observer == nil:
+		return nil
+	}
+	return e.pid(role)
+}
+
+type routeFunc = func(to messages.Actor, of messages.Header) *actor.PID
+
+// routes are those of an actor in one epoch of a member.
+func (m *member) routes(epoch messages.Epoch) routeFunc {
+	var pids [messages.Dispatch + 1]*actor.PID
+	pids[messages.Engine], pids[messages.Intake], pids[messages.Observer] = m.pid, m.upstream(messages.Intake), m.upstream(messages.Observer)
+	for _, role := range epochRoles {
+		pids[role] = m.childPID(role, epoch)
+	}
+	return func(to messages.Actor, _ messages.Header) *actor.PID { return pids[to] }
+}
+
+// outerRoutes are those of an actor outside the epochs. What it sends to an
+// engine goes to the incarnation that the message names; dispatch plays all
+// roles of the one that intake knows.
+func (e *Engine) outerRoutes() routeFunc {
+	dispatcher := e.pid(messages.Dispatch)
+	outer := map[messages.Actor]*actor.PID{messages.Intake: e.pid(messages.Intake)}
+	if e.spec.Observer != nil {
+		outer[messages.Observer] = e.pid(messages.Observer)
+	}
+	type incarnation struct {
+		epoch messages.Epoch
+		route routeFunc
+	}
+	known := make([]incarnation, len(e.members)) // the newest of each
+	return func(to messages.Actor, of messages.Header) *actor.PID {
+		switch {
+		case to == messages.Intake || to == messages.Observer:
+			return outer[to]
+		case of.Engine == dispatch.Self:
+			return dispatcher
+		case int(of.Engine) >= len(e.members):
+			return nil
+		}
+		k := &known[of.Engine]
+		if k.route == nil || k.epoch != of.Epoch {
+			*k = incarnation{of.Epoch, e.members[of.Engine].routes(of.Epoch)}
+		}
+		return k.route(to, of)
+	}
+}

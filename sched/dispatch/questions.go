@@ -1,0 +1,101 @@
+package dispatch
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Text implements messages.CacheView.
+func (v *Views) Text(ages bool) string {
+	var b strings.Builder
+	for _, e := range v.Engines {
+		fmt.Fprintf(&b, "engine %d\n%s", e.Engine, e.View.Text(ages))
+	}
+	return b.String()
+}
+
+// ask passes a question on to every engine that is up. With none up it is
+// answered at once: there is nothing to count.
+func (c *Core) ask(ticket messages.Ticket, q *question, send func(h messages.Header), out *messages.Outbox) {
+	q.open = map[int]bool{}
+	for i := range c.engines {
+		if c.engines[i].up {
+			q.open[i] = true
+			send(c.engines[i].header)
+		}
+	}
+	c.asked[ticket] = q
+	c.conclude(ticket, out)
+}
+
+// answered adds one engine's answer to a question.
+func (c *Core) answered(h messages.Header, ticket messages.Ticket, add func(q *question), out *messages.Outbox) {
+	q := c.asked[ticket]
+	if c.current(h, out) == nil || q == nil || !q.open[int(h.Engine)] {
+		return
+	}
+	add(q)
+	delete(q.open, int(h.Engine))
+	c.conclude(ticket, out)
+}
+
+// abandon ends every question's wait for an engine that is down.
+func (c *Core) abandon(i int, out *messages.Outbox) {
+	for _, ticket := range slices.Sorted(maps.Keys(c.asked)) {
+		if q := c.asked[ticket]; q.open[i] {
+			delete(q.open, i)
+			c.conclude(ticket, out)
+		}
+	}
+}
+
+// conclude answers intake when every engine has answered.
+func (c *Core) conclude(ticket messages.Ticket, out *messages.Outbox) {
+	q := c.asked[ticket]
+	if len(q.open) > 0 {
+		return
+	}
+	delete(c.asked, ticket)
+	switch {
+	case q.refused != nil && q.refused.Running > 0:
+		q.refused.Header, q.refused.Ticket = c.own, ticket
+		out.ToIntake(q.refused)
+	case q.flushed != nil:
+		q.flushed.Header, q.flushed.Ticket = c.own, ticket
+		out.ToIntake(q.flushed)
+	case q.audited != nil:
+		q.audited.Header, q.audited.Ticket = c.own, ticket
+		out.ToIntake(q.audited)
+	case q.views != nil:
+		out.ToIntake(&messages.CacheDescribed{Header: c.own, Ticket: ticket, View: q.views})
+	}
+}
+
+func (c *Core) flush(m *messages.FlushCache, out *messages.Outbox) {
+	q := &question{flushed: &messages.CacheFlushed{}, refused: &messages.FlushRefused{}}
+	c.ask(m.Ticket, q, func(h messages.Header) { out.ToFormer(&messages.FlushCache{Header: h, Ticket: m.Ticket}) }, out)
+}
+
+func (c *Core) audit(m *messages.AuditSlots, out *messages.Outbox) {
+	q := &question{audited: &messages.SlotsAudited{OK: true}}
+	c.ask(m.Ticket, q, func(h messages.Header) { out.ToFormer(&messages.AuditSlots{Header: h, Ticket: m.Ticket}) }, out)
+}
+
+func (c *Core) describe(m *messages.DescribeCache, out *messages.Outbox) {
+	q := &question{views: &Views{}}
+	c.ask(m.Ticket, q, func(h messages.Header) {
+		out.ToCache(&messages.DescribeCache{Header: h, Ticket: m.Ticket, Limits: m.Limits})
+	}, out)
+}
+
+// addAudit adds one engine's pages to the sum.
+func addAudit(sum, m *messages.SlotsAudited) {
+	s, c := &sum.Count, &m.Count
+	s.Free, s.Evictable, s.Protected = s.Free+c.Free, s.Evictable+c.Evictable, s.Protected+c.Protected
+	s.Leased, s.InTransfer, s.Total = s.Leased+c.Leased, s.InTransfer+c.InTransfer, s.Total+c.Total
+	sum.OK = sum.OK && m.OK
+}

@@ -1,0 +1,90 @@
+package dispatch
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// mostSpare bounds the relayed results that are kept for use again.
+const mostSpare = 8
+
+// relay passes an engine's results on under dispatch's own number.
+func (c *Core) relay(m *messages.StepResults, out *messages.Outbox) {
+	e := c.current(m.Header, out)
+	if e == nil {
+		return
+	}
+	if m.Seq != e.seq+1 {
+		e.broken = true
+		out.ToEngine(&messages.FailEpoch{Header: e.header, From: messages.Dispatch,
+			Cause: fmt.Sprintf("step results %d follow %d: a message was lost", m.Seq, e.seq)})
+		return
+	}
+	e.seq = m.Seq
+	for i := range m.Tokens {
+		c.router.Started(m.Tokens[i].ID)
+	}
+	for i := range m.Ended {
+		id := m.Ended[i].ID
+		c.router.Ended(id)
+		delete(c.where, id)
+	}
+	c.seq++
+	r := c.fresh()
+	r.StepResults = *m
+	r.Header, r.Seq, r.origin = c.own, c.seq, m
+	c.sent = append(c.sent, r)
+	out.ToIntake(&r.StepResults)
+}
+
+func (c *Core) fresh() *relayed {
+	n := len(c.spare)
+	if n == 0 {
+		return &relayed{}
+	}
+	r := c.spare[n-1]
+	c.spare = c.spare[:n-1]
+	return r
+}
+
+// returned sends results back to the engine that they came from. Intake returns
+// them in order; one that it does not return lost its epoch.
+func (c *Core) returned(m *messages.StepResults, out *messages.Outbox) {
+	for len(c.sent) > 0 {
+		r := c.sent[0]
+		c.sent = c.sent[1:]
+		if &r.StepResults != m {
+			continue
+		}
+		origin := r.origin
+		*r = relayed{}
+		if len(c.spare) < mostSpare {
+			c.spare = append(c.spare, r)
+		}
+		if e := &c.engines[origin.Engine]; e.up && e.header == origin.Header {
+			out.ToFormer(origin)
+		}
+		return
+	}
+}
+
+// cacheChanged tells the router what an engine's cache holds, and the observer.
+func (c *Core) cacheChanged(now time.Duration, m *messages.CacheChanged, out *messages.Outbox) {
+	if c.current(m.Header, out) == nil {
+		return
+	}
+	i := int(m.Engine)
+	for k := range m.Events {
+		switch e := &m.Events[k]; e.Kind {
+		case messages.PagesStored:
+			c.router.Stored(now, i, e.Hashes)
+		case messages.PagesRemoved:
+			c.router.Removed(i, e.Hashes)
+		case messages.PagesCleared:
+			c.router.Cleared(i)
+		}
+	}
+	out.ToObserver(m)
+}

@@ -1,0 +1,146 @@
+package dispatch
+
+import (
+	"fmt"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/sched/route"
+)
+
+// Self is the engine that dispatch is to intake: an id that no real engine has.
+const Self messages.EngineID = 1<<16 - 1
+
+// Options configure a Core.
+type Options struct {
+	// Route chooses engines. Its Replicas is the number of engines, whose ids
+	// are 0 to Replicas-1.
+	Route route.Options
+	// Pages gives the chained hashes of a request's whole prompt pages, as the
+	// engines' CacheChanged name them; nil if no policy needs them.
+	Pages func(r *messages.EngineRequest) []uint64
+}
+
+// Validate reports the first option that is out of range.
+func (o *Options) Validate() error {
+	if o.Route.Replicas >= int(Self) {
+		return fmt.Errorf("dispatch: %d engines; use at most %d", o.Route.Replicas, Self-1)
+	}
+	return o.Route.Validate()
+}
+
+// Core is dispatch's actor core.
+//
+// Invariants, checked after each message in builds with invariants:
+//
+//  1. Each request that intake has submitted and that has not ended is held, or
+//     is in exactly one engine that is up.
+//  2. Requests are held only while no engine is up.
+//  3. Every question waits for at least one engine that is up.
+type Core struct {
+	opt     Options
+	router  *route.Router
+	own     messages.Header // towards intake
+	engines []engine
+	up      int                        // engines that are up
+	where   map[messages.RequestID]int // the engine that has a request
+	held    []*messages.EngineRequest  // in order of submission, while no engine is up
+	asked   map[messages.Ticket]*question
+	started bool       // intake has heard EpochStarted
+	seq     uint64     // of the newest StepResults to intake
+	sent    []*relayed // not yet returned by intake, oldest first
+	spare   []*relayed
+}
+
+// engine is what dispatch knows of one engine.
+type engine struct {
+	header messages.Header // of its epoch
+	up     bool
+	broken bool   // FailEpoch was sent; nothing of the epoch counts any more
+	seq    uint64 // of its newest StepResults
+}
+
+// relayed is a StepResults to intake with the engine's own behind it, whose
+// slices it has and which goes back to the engine when intake has read it.
+type relayed struct {
+	messages.StepResults
+	origin *messages.StepResults
+}
+
+// question is one of intake's that every engine answers: the answers are added
+// up. An engine whose epoch ends meanwhile has nothing to add: its cache is empty
+// and its pages are free again.
+type question struct {
+	open    map[int]bool // engines that have not answered
+	flushed *messages.CacheFlushed
+	refused *messages.FlushRefused
+	audited *messages.SlotsAudited
+	views   *Views
+}
+
+// Views are the pictures of several engines' caches. It marshals to JSON.
+type Views struct {
+	Engines []EngineView `json:"engines"`
+}
+
+// EngineView is one engine's.
+type EngineView struct {
+	Engine messages.EngineID  `json:"engine"`
+	View   messages.CacheView `json:"cache"`
+}
+
+// New returns a Core for the given incarnation of dispatch, counted from 1, all
+// of whose engines are down. It panics on options that Validate refuses.
+func New(incarnation messages.Epoch, opt Options) *Core {
+	if err := opt.Validate(); err != nil {
+		invariants.Fail("%v", err)
+	}
+	c := &Core{
+		opt: opt, router: route.New(opt.Route), own: messages.Header{Engine: Self, Epoch: incarnation},
+		engines: make([]engine, opt.Route.Replicas), where: map[messages.RequestID]int{}, asked: map[messages.Ticket]*question{},
+	}
+	for i := range c.engines {
+		c.router.SetAvailable(i, false)
+	}
+	return c
+}
+
+// Own is what dispatch is to intake at present.
+func (c *Core) Own() messages.Header { return c.own }
+
+// current gives the engine whose present epoch a header names, or nil. What an
+// older epoch says is counted and ignored.
+func (c *Core) current(h messages.Header, out *messages.Outbox) *engine {
+	if int(h.Engine) < len(c.engines) {
+		if e := &c.engines[h.Engine]; e.up && e.header == h && !e.broken {
+			return e
+		}
+	}
+	out.Record(messages.StaleMessages, 1)
+	return nil
+}
+
+// check fails on the first invariant that does not hold.
+func (c *Core) check() {
+	up := 0
+	for i := range c.engines {
+		if c.engines[i].up {
+			up++
+		}
+	}
+	invariants.Check(up == c.up, "%d engines are up, %d are counted", up, c.up)
+	for id, i := range c.where {
+		invariants.Check(c.engines[i].up, "1: request %d is in engine %d, which is down", id, i)
+	}
+	for _, r := range c.held {
+		_, given := c.where[r.ID]
+		invariants.Check(!given, "1: request %d is held and in an engine", r.ID)
+	}
+	invariants.Check(len(c.held) == 0 || c.up == 0, "2: %d requests are held while %d engines are up", len(c.held), c.up)
+	for ticket, q := range c.asked {
+		invariants.Check(len(q.open) > 0, "3: question %d waits for no engine", ticket)
+		for i := range q.open {
+			invariants.Check(c.engines[i].up, "3: question %d waits for engine %d, which is down", ticket, i)
+		}
+	}
+}
