@@ -118,10 +118,8 @@ func (s *supervisor) carryOut(ctx actor.Context) {
 	s.out.Reset()
 }
 
-// startEpoch spawns the epoch's actors on the same executor, whose rows the
-// last epoch may have left behind.
+// startEpoch spawns the epoch's actors on the same executor.
 func (s *supervisor) startEpoch(ctx actor.Context) {
-	s.Executor.Reset()
 	if s.OnEpoch != nil {
 		s.OnEpoch(s.life.epoch)
 	}

@@ -34,7 +34,7 @@ type Executor interface {
 	// until it calls done, and not looked at after that; the result is the batch
 	// former's until the step after the next is submitted.
 	Submit(batch *messages.RunBatch, done func(*messages.BatchDone, error))
-	// Reset forgets every row. No step may be in flight.
+	// Reset forgets every row. The runner calls it first, with no step in flight.
 	Reset()
 	// Quiesce calls done once no step is in flight.
 	Quiesce(done func())
@@ -68,6 +68,7 @@ type runner struct {
 // Receive implements actor.Actor.
 func (r *runner) Receive(ctx actor.Context) {
 	if _, ok := ctx.Message().(*actor.Started); ok {
+		r.core.executor.Reset() // the last epoch may have left rows behind
 		root, former := ctx.ActorSystem().Root, r.opt.Route(messages.Former, r.opt.Own)
 		r.core.answer = func(msg messages.ToFormer) { root.Send(former, msg) }
 		return

@@ -68,10 +68,9 @@ func (w *watchdog) alarm(after time.Duration, out *messages.Outbox) {
 func (c *core) watchdogDue(now time.Duration, out *messages.Outbox) {
 	w, p := &c.watchdog, &c.progress
 	w.set = false
-	p.mu.Lock()
-	done, at, failed := p.step, p.at, p.failed
-	p.mu.Unlock()
-	if w.forget(done); failed || len(w.steps) == 0 {
+	done := p.newest()
+	at := time.Duration(p.at.Load()) // not before that of done, which was written after it
+	if w.forget(done); p.hasFailed() || len(w.steps) == 0 {
 		return
 	}
 	s := &w.steps[0]

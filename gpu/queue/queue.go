@@ -7,23 +7,27 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
+	"sync/atomic"
 
 	"github.com/troupe-engine/troupe/gpu"
 )
 
 // Queue runs steps in the order of Submit, on a goroutine of its own that ends
-// with Close. Its methods are safe for concurrent use.
+// with Close. Steps, questions and the end reach it by channels; only the number
+// of steps in flight is shared. Its methods are safe for concurrent use and do not
+// block.
 type Queue struct {
-	run   func(*gpu.StepBatch) (*gpu.StepResult, error)
-	steps chan step
+	run     func(*gpu.StepBatch) (*gpu.StepResult, error)
+	steps   chan step     // has room for all that may be in flight
+	quiet   chan func()   // Quiesce; nil: a refused step's done has returned
+	stopped chan struct{} // closed by Close
 
-	mu       sync.Mutex
-	inFlight int      // steps that run or wait
-	pending  int      // steps whose done has not returned
-	quiet    []func() // Quiesce
-	closed   bool
+	inFlight atomic.Int32 // steps that run or wait; closedQueue after Close
+	refused  atomic.Int32 // refused steps whose done has not returned
 }
+
+// closedQueue is the count of a closed queue.
+const closedQueue = -1
 
 type step struct {
 	batch *gpu.StepBatch
@@ -32,19 +36,33 @@ type step struct {
 
 // New starts the goroutine. A panic in run becomes the step's error.
 func New(run func(*gpu.StepBatch) (*gpu.StepResult, error)) *Queue {
-	q := &Queue{run: run, steps: make(chan step, gpu.StepsInFlight)}
+	q := &Queue{run: run, steps: make(chan step, gpu.StepsInFlight), quiet: make(chan func()), stopped: make(chan struct{})}
 	go q.serve()
 	return q
 }
 
 func (q *Queue) serve() {
-	for s := range q.steps {
-		result, err := q.guarded(s.batch)
-		q.mu.Lock()
-		q.inFlight-- // done may submit the next
-		q.mu.Unlock()
-		s.done(result, err)
-		q.returned()
+	var waiting []func() // for quiet
+	for open := true; open; {
+		select {
+		case s := <-q.steps:
+			result, err := q.guarded(s.batch)
+			q.inFlight.Add(-1) // done may submit the next
+			s.done(result, err)
+		case f := <-q.quiet:
+			if f != nil {
+				waiting = append(waiting, f)
+			}
+		case <-q.stopped:
+			open = false
+		}
+		if q.inFlight.Load() > 0 || q.refused.Load() > 0 {
+			continue
+		}
+		for _, f := range waiting {
+			f()
+		}
+		waiting = waiting[:0]
 	}
 }
 
@@ -59,64 +77,57 @@ func (q *Queue) guarded(b *gpu.StepBatch) (result *gpu.StepResult, err error) {
 
 // Submit implements gpu.Model.
 func (q *Queue) Submit(b *gpu.StepBatch, done func(*gpu.StepResult, error)) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.pending++
-	var refusal error
-	switch {
-	case q.closed:
-		refusal = errors.New("step: the model is closed")
-	case q.inFlight == gpu.StepsInFlight:
-		refusal = fmt.Errorf("step: %d steps are in flight; wait for the done of the first", q.inFlight)
-	default:
-		q.inFlight++
-		q.steps <- step{b, done} // has room
+	for {
+		n := q.inFlight.Load()
+		switch {
+		case n == closedQueue:
+			q.refuse(done, errors.New("step: the model is closed"))
+		case n == gpu.StepsInFlight:
+			q.refuse(done, fmt.Errorf("step: %d steps are in flight; wait for the done of the first", n))
+		case q.inFlight.CompareAndSwap(n, n+1):
+			q.steps <- step{b, done} // has room
+		default:
+			continue // another goroutine was faster
+		}
 		return
 	}
-	go func() {
-		done(nil, refusal)
-		q.returned()
-	}()
 }
 
-// returned counts a done that has returned, and calls those that wait for quiet.
-func (q *Queue) returned() {
-	q.mu.Lock()
-	q.pending--
-	var tell []func()
-	if q.pending == 0 {
-		tell, q.quiet = q.quiet, nil
-	}
-	q.mu.Unlock()
-	for _, f := range tell {
-		f()
-	}
+// refuse answers a step that is not taken, while another one may run.
+func (q *Queue) refuse(done func(*gpu.StepResult, error), why error) {
+	q.refused.Add(1)
+	go func() {
+		done(nil, why)
+		q.refused.Add(-1)
+		q.tell(nil)
+	}()
 }
 
 // Quiesce implements gpu.Model.
 func (q *Queue) Quiesce(done func()) {
-	q.mu.Lock()
-	if q.pending > 0 {
-		q.quiet = append(q.quiet, done)
-		q.mu.Unlock()
-		return
+	go func() {
+		if !q.tell(done) {
+			done()
+		}
+	}()
+}
+
+// tell reports false if the queue is closed.
+func (q *Queue) tell(f func()) bool {
+	select {
+	case q.quiet <- f:
+		return true
+	case <-q.stopped:
+		return false
 	}
-	q.mu.Unlock()
-	done()
 }
 
 // Idle is an error while a step is in flight, or after Close.
 func (q *Queue) Idle() error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.idle()
-}
-
-func (q *Queue) idle() error {
-	if q.closed {
+	switch n := q.inFlight.Load(); {
+	case n == closedQueue:
 		return errors.New("the model is closed")
-	}
-	if q.inFlight > 0 {
+	case n > 0:
 		return errors.New("a step is in flight; wait for Quiesce")
 	}
 	return nil
@@ -125,15 +136,12 @@ func (q *Queue) idle() error {
 // Close ends the goroutine; no step may be in flight. It may be called from the
 // done of the last step. first is whether the queue was open.
 func (q *Queue) Close() (first bool, err error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed {
+	if q.inFlight.CompareAndSwap(0, closedQueue) {
+		close(q.stopped)
+		return true, nil
+	}
+	if q.inFlight.Load() == closedQueue {
 		return false, nil
 	}
-	if err := q.idle(); err != nil {
-		return false, fmt.Errorf("close: %w", err)
-	}
-	q.closed = true
-	close(q.steps)
-	return true, nil
+	return false, fmt.Errorf("close: %w", q.Idle())
 }

@@ -4,8 +4,8 @@
 //
 // # Concurrency properties
 //
-//   - Submit, Reset and Quiesce may be called from any goroutine, Submit from one
-//     at a time.
+//   - Submit and Reset are called by the runner, one call at a time; Quiesce by
+//     anyone.
 //   - A callback runs on the goroutine of Submit (steps that are refused here) or
 //     on the device's, never under a lock, exactly once, and must not block.
 package exec
@@ -13,7 +13,6 @@ package exec
 import (
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/messages"
@@ -24,10 +23,11 @@ type Executor struct {
 	model gpu.Model
 	vocab int
 
-	mu    sync.Mutex
+	// Of the caller of Submit and Reset.
 	epoch messages.Epoch // of the rows; 0 after Reset
 	step  messages.StepID
-	idle  []*flight // memory of steps that are done
+
+	idle chan *flight // memory of steps that are done
 
 	answers answers // of the device's goroutine
 }
@@ -35,7 +35,7 @@ type Executor struct {
 // New makes an executor of a model with a vocabulary of vocab tokens. The model
 // has a pool, whose limits are those of the steps.
 func New(model gpu.Model, vocab int) *Executor {
-	return &Executor{model: model, vocab: vocab}
+	return &Executor{model: model, vocab: vocab, idle: make(chan *flight, gpu.StepsInFlight+1)}
 }
 
 // Submit takes a step, whose slices are its own until it calls done, exactly
@@ -55,8 +55,6 @@ func (e *Executor) Submit(b *messages.RunBatch, done func(*messages.BatchDone, e
 // prepare translates the next step of an epoch. A step that is refused changes
 // nothing.
 func (e *Executor) prepare(b *messages.RunBatch, done func(*messages.BatchDone, error)) (*flight, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	switch {
 	case e.epoch != 0 && b.Epoch != e.epoch:
 		return nil, fmt.Errorf("the rows are of epoch %d; Reset comes first", e.epoch)
@@ -68,7 +66,7 @@ func (e *Executor) prepare(b *messages.RunBatch, done func(*messages.BatchDone, 
 	f := e.flight()
 	f.batch, f.done = b, done
 	if err := f.translate(b, e.vocab); err != nil {
-		e.idle = append(e.idle, f)
+		e.keep(f)
 		return nil, err
 	}
 	f.step.Reset = e.epoch == 0
@@ -78,14 +76,23 @@ func (e *Executor) prepare(b *messages.RunBatch, done func(*messages.BatchDone, 
 
 // flight is memory for one more step.
 func (e *Executor) flight() *flight {
-	if n := len(e.idle); n > 0 {
-		f := e.idle[n-1]
-		e.idle = e.idle[:n-1]
+	select {
+	case f := <-e.idle:
 		return f
+	default:
 	}
 	f := &flight{}
 	f.finish = func(r *gpu.StepResult, err error) { e.complete(f, r, err) }
 	return f
+}
+
+// keep keeps memory for a later step; what has no room is left to the garbage
+// collector.
+func (e *Executor) keep(f *flight) {
+	select {
+	case e.idle <- f:
+	default:
+	}
 }
 
 // complete is the device's callback.
@@ -96,9 +103,7 @@ func (e *Executor) complete(f *flight, r *gpu.StepResult, err error) {
 	}
 	done := f.done
 	f.batch, f.done = nil, nil
-	e.mu.Lock()
-	e.idle = append(e.idle, f)
-	e.mu.Unlock()
+	e.keep(f)
 	if err != nil {
 		out = nil
 	}
@@ -107,11 +112,7 @@ func (e *Executor) complete(f *flight, r *gpu.StepResult, err error) {
 
 // Reset has the next step close all rows, for a new epoch. The pool keeps its
 // contents.
-func (e *Executor) Reset() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.epoch, e.step = 0, 0
-}
+func (e *Executor) Reset() { e.epoch, e.step = 0, 0 }
 
 // Quiesce calls done once no step is in flight.
 func (e *Executor) Quiesce(done func()) { e.model.Quiesce(done) }
