@@ -1,14 +1,14 @@
-// Package configs is the tree of settings: it composes the Options of what it
-// configures and decides nothing else. viper carries the layers, each overriding
-// the one before:
+// Package configs has all settings: it composes the Options of the packages that
+// they configure. viper carries the layers; later ones override earlier ones:
 //
 //	defaults < file (YAML, TOML or JSON) < environment (TROUPE_…) < flags
 //
-// Names follow SGLang's where it has one. In front of viper, unknown names in
-// the file and in the environment are errors that suggest the nearest known one.
+// Names are SGLang's if it has one. Before viper reads them, unknown names in the
+// file and in the environment are refused with a suggestion of the nearest known
+// name.
 //
-// A setting is one row of the table in settings.go. Some can change while a
-// server runs; Changes tells those from the ones that need a restart.
+// A setting is one row of the table in settings.go. Some settings can change while
+// a server runs; Changes separates them from those that need a restart.
 package configs
 
 import (

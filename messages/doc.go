@@ -1,15 +1,11 @@
-// Package messages declares the messages between actors: commands, events and
-// replies, one file per receiver, and the ids that they use. It imports only the
-// standard library, so that cores and shells can share it.
+// Package messages declares the messages between actors and the ids that they use.
+// Messages are commands, events and replies, in one file per receiver. The package
+// imports only the standard library, so that cores and shells can share it.
 //
-// Messages are sent by pointer and frozen from then on. A slice in a message is
-// either moved (the receiver owns it from then on) or frozen (immutable since its
-// creation, and shared); the comment on the field says which. Messages name
+// Messages are sent by pointer and do not change after that. A slice in a message is Messages name
 // roles, never processes: the wiring maps roles to processes.
 //
-// The messages of every step are pooled. Their memory, with all that was moved in
-// it, goes back to the sender at a fixed point, from which the receiver must not
-// use it: a RunBatch with the step's BatchDone, a CommitPlan and its ReservePages
+// The messages of every step are pooled. Their memory, with all slices that were with the step's BatchDone, a CommitPlan and its ReservePages
 // with PagesReserved, a PagesReserved with the next CommitPlan, a StepResults when
 // intake sends it back, a BatchDone when the step after the next is launched.
 //
@@ -27,9 +23,9 @@
 //	| AbortRequests       | client → intake           | CallOutput with the end          | ids unknown to its owner match nothing               |
 //	| DropCall            | client → intake           | none                             | of an ended call: ignored                            |
 //	| ResumeOutput        | client → intake           | CallOutput if there is more      | of an ended call: ignored                            |
-//	| AskCacheFlush       | client → intake           | on its channel                   | refused while requests run or no epoch stands        |
-//	| AskAudit            | client → intake           | on its channel                   | nil when no epoch stands                             |
-//	| AskCacheTree        | client → intake           | on its channel                   | nil when no epoch stands                             |
+//	| AskCacheFlush       | client → intake           | on its channel                   | refused while requests run or the engine is down     |
+//	| AskAudit            | client → intake           | on its channel                   | nil while the engine is down                         |
+//	| AskCacheTree        | client → intake           | on its channel                   | nil while the engine is down                         |
 //	| DescribeCache       | intake → cache            | CacheDescribed                   | of an older epoch: ignored; intake answers itself    |
 //	| CacheDescribed      | cache → intake            | none                             | answers the client's AskCacheTree                    |
 //	| DrainIntake         | engine → intake           | its channel closes               | idempotent                                           |
@@ -44,7 +40,7 @@
 //	| CandidatesWaiting   | queue → former            | none                             | a hint to an idle or blocked batch former            |
 //	| CandidatesOffered   | queue → former            | ClaimCandidates for the taken    | of an older plan: an invariant violation             |
 //	| PeekPrefixes        | queue → cache             | PrefixesPeeked                   | hints only: nothing is locked                        |
-//	| PrefixesPeeked      | cache → queue             | none                             | old at arrival: only LockPrefixes binds              |
+//	| PrefixesPeeked      | cache → queue             | none                             | may be outdated; only LockPrefixes is binding        |
 //	| LockPrefixes        | former → cache            | PrefixesLocked                   | nothing matched is a match of no pages               |
 //	| PrefixesLocked      | cache → former            | none                             | locks are given back by CommitPlan                   |
 //	| CommitPlan          | former → cache            | PagesReserved by allocator       | one plan at a time                                   |
@@ -54,7 +50,7 @@
 //	| RunBatch            | former → runner           | BatchDone or BatchFailed         | of an older epoch: ignored                           |
 //	| WatchdogDue         | runner → runner           | FailEpoch if a step is overdue   | of an older epoch: ignored                           |
 //	| BatchDone           | runner → former           | none                             | of an older epoch: ignored                           |
-//	| BatchFailed         | runner → former           | FailEpoch to the engine          | nothing of the step counts                           |
+//	| BatchFailed         | runner → former           | FailEpoch to the engine          | results of the step are dropped                      |
 //	| StepResults         | former → intake           | none                             | of an older epoch: ignored; a gap ends the epoch     |
 //	| StepResults         | intake → former           | none                             | its memory returns; of an older epoch: dropped       |
 //	| StepResults         | former → queue            | none                             | only if the policy asks for it; it reads             |
@@ -62,20 +58,20 @@
 //	| CacheFlushed        | former → intake           | none                             | answers the client's AskCacheFlush                   |
 //	| FlushRefused        | former → intake           | none                             | answers the client's AskCacheFlush                   |
 //	| AuditSlots          | intake → former           | SlotsAudited                     | waits for the end of an open plan                    |
-//	| AuditSlots          | former → cache            | AuditSlots                       | goes around the ring, batch opens no plan meanwhile  |
+//	| AuditSlots          | former → cache            | AuditSlots                       | goes around the ring; no plan is opened until then   |
 //	| AuditSlots          | cache → allocator         | AuditSlots                       | each owner adds its part                             |
 //	| AuditSlots          | allocator → former        | SlotsAudited if ticketed         | unbalanced: FailEpoch                                |
 //	| SlotsAudited        | former → intake           | none                             | answers the client's AskAudit                        |
-//	| DeadlinesDue        | intake → intake           | none                             | early or late: nothing is over, or it is ended now   |
-//	| SubscribeEvents     | client → observer         | EventsSubscribed on its channel  | refused beyond a number of readers                   |
+//	| DeadlinesDue        | intake → intake           | none                             | early: ignored; late: what is overdue is ended       |
+//	| SubscribeEvents     | client → observer         | EventsSubscribed on its channel  | refused at the limit of readers                      |
 //	| DropSubscription    | client → observer         | none                             | of an ended subscription: ignored                    |
 //	| EpochStarted        | engine → observer         | none                             | of an older epoch: ignored                           |
-//	| CacheChanged        | cache → observer          | none                             | only with KV events on; a gap in Seq tells of loss   |
+//	| CacheChanged        | cache → observer          | none                             | only with KV events on; a gap in Seq shows a loss    |
 //	| FailEpoch           | any → engine              | EpochEnded to intake             | only the first of an epoch counts                    |
 //	| DeviceQuiesced      | engine → engine           | none                             | of an older epoch: ignored                           |
 //	| QuiesceDue          | engine → engine           | none                             | ends the process if the device is still busy         |
 //	| EpochDue            | engine → engine           | EpochStarted to intake           | of an older epoch: ignored                           |
-//	| EpochStarted        | engine → intake           | EnqueueRequests to queue         | intake submits all that is unfinished                |
+//	| EpochStarted        | engine → intake           | EnqueueRequests to queue         | intake submits all unfinished requests               |
 //	| EpochEnded          | engine → intake           | none                             | suspects are counted                                 |
 //
 // # Several engines
@@ -110,7 +106,7 @@
 //
 //   - Messages of one sender to one receiver arrive in the order of sending.
 //   - There is no order between messages of different senders, or between
-//     messages that reach a receiver on different ways.
+//     messages that reach a receiver by different ways.
 //   - Delivery is at most once. The mailbox of a stopped actor is lost. Only
 //     intake's table survives; the next epoch gets its requests from there.
 package messages

@@ -1,11 +1,11 @@
-// Package model opens a model: its configuration, its weights and the program
-// that both belong to, checked against each other before a device sees them.
+// Package model opens a model: its configuration, its weights and its program.
+// They are checked against each other before a device gets them.
 //
-// The parts are packages of their own: config reads what the model is, weights
-// finds its tensors, arch emits its gpu.Program, exec runs the steps of an
-// engine on it; tokenizer and chat turn text into tokens. The last two do not
-// depend on weights and are opened by themselves. gguf reads the files that
-// hold all of this in one, and gguf/hf says what they mean.
+// The parts are packages of their own: config reads the configuration, weights
+// finds the tensors, arch emits the gpu.Program, exec runs the steps of an
+// engine; tokenizer and chat turn text into tokens. The last two do not depend
+// on weights and are opened separately. gguf reads files that contain all of
+// this, and gguf/hf translates their contents.
 package model
 
 import (

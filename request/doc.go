@@ -1,11 +1,11 @@
-// Package request is the core of intake: it accepts calls, keeps every open
-// request in a table that survives all epochs, turns sampled tokens into text,
-// and writes the end of each request as its client sees it.
+// Package request is the core of intake: it owns every open request, from the call
+// to the end that its client sees. It accepts calls, keeps requests in a table that
+// survives all epochs, and turns sampled tokens into text.
 //
 // # The life of a request
 //
 // A request is held while the request that it names in After has no token. It
-// waits until an epoch is up, and is in the engine from EnqueueRequests to
+// waits until the engine is running, and is in the engine from EnqueueRequests to
 // RequestEnded. Independently of that, its end is written once: by an end token,
 // the length limit, a stop string, an abort, a client that disconnects, or an
 // error, whichever comes first. End tokens and the length limit follow from the

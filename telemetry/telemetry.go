@@ -1,5 +1,5 @@
-// Package telemetry publishes the readings of the cores: at /metrics in the
-// Prometheus format and as plain values for /server_info.
+// Package telemetry publishes the readings of the cores, in the Prometheus format
+// for /metrics and as plain values for /server_info.
 //
 // A reading of a metric that is not in the table of this package is a programming
 // error; it is logged once.

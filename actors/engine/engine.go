@@ -1,12 +1,12 @@
 // Package engine wires the actors of one engine and supervises them.
 //
-//	engine              the trunk: spawns its children, restarts the one that fails
+//	engine              the root: spawns its children, restarts those that fail
 //	├── intake          outlives the epochs, restarted on its table
 //	├── observer        outlives the epochs, if KV events are on
 //	├── dispatch        outlives the epochs, if there are several engines
 //	└── supervisor      restarted on the lifecycle's state; one for each engine
 //	    ├── queue-N     ┐
-//	    ├── former-N    │ epoch N: stopped together, started together
+//	    ├── former-N    │ epoch N: started together, stopped together
 //	    ├── cache-N     │
 //	    ├── allocator-N │
 //	    └── runner-N    ┘

@@ -1,11 +1,11 @@
 // Package intake is the actor that owns every open request, a shell around
-// request.Core. It stands outside the epochs: its table is handed to every
-// incarnation, and after each epoch it submits what is unfinished again.
+// request.Core. It is not part of an epoch: its table survives its restarts, and
+// in each new epoch it submits unfinished requests again.
 //
 //	Receives: SubmitRequests, AbortRequests, DropCall, ResumeOutput, AskCacheFlush, AskAudit, AskCacheTree, DrainIntake, ConfigureIntake (client, engine);
-//	          StepResults, CacheFlushed, FlushRefused, SlotsAudited (batch); EpochStarted, EpochEnded (engine); CacheDescribed (cache)
+//	          StepResults, CacheFlushed, FlushRefused, SlotsAudited (former); EpochStarted, EpochEnded (engine); CacheDescribed (cache)
 //	Sends:    CallAccepted, CallRefused, CallOutput (client); EnqueueRequests, FinishRequests (queue);
-//	          FlushCache, AuditSlots (batch); DescribeCache (cache); FailEpoch (engine)
+//	          FlushCache, AuditSlots (former); DescribeCache (cache); FailEpoch (engine)
 //	State:    request.Table
 //	On failure: restarted on its table, with the message in hand first. If that
 //	          fails again, a call is refused and anything else ends the epoch.

@@ -1,15 +1,15 @@
-// Package observer is the actor that tells the outside what is cached: it
-// numbers the cache's events, keeps the latest of them, and passes them on to
-// its readers. It stands outside the epochs, and an engine may have none.
+// Package observer is the actor that streams changes of the prefix cache to
+// readers outside of the engine. It numbers the events, keeps the latest of them,
+// and passes them on. It is not part of an epoch, and an engine may have none.
 //
 //	Receives: CacheChanged (cache); EpochStarted (engine); SubscribeEvents, DropSubscription (client)
 //	Sends:    EventsSubscribed and events (client, on its channels)
 //	State:    the ring of the latest events; the readers' channels
 //	Invariants: applying every event from the first on gives exactly what is cached;
 //	          sequence numbers have no gap; the ring keeps a bounded number of hashes
-//	On failure: restarted. Its readers' channels are closed, what it had in hand
-//	          is lost, which the next event's number tells, and the stream goes on
-//	          with an event that clears all.
+//	On failure: restarted. Its readers' channels are closed and the message in hand
+//	          is lost, which shows in the next event's number; the stream goes on
+//	          with an event that clears everything.
 package observer
 
 import (

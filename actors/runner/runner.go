@@ -1,17 +1,18 @@
 // Package runner is the actor of one device: it hands steps to an Executor and
-// never waits for one. The executor's callback carries the outcome to the
-// batch former, so that the mailbox stays free while the device computes.
+// never waits for them. The executor's callback sends the result to the batch
+// former, so that the mailbox stays free while the device computes.
 //
-// A second step may come while one runs. The executor gets it at once and
-// computes it after that one, so it may compute the tokens which that one samples.
+// A second step may arrive while one runs. The executor gets it at once and
+// computes it after the first one, so it may use the tokens that the first one
+// samples.
 //
-// A watchdog ends the epoch when a step takes too long: nobody else would notice
-// a device that hangs. It cannot end the step; that is the supervisor's matter,
-// which waits for the device to become quiet, and gives up if it does not.
+// A watchdog ends the epoch when a step takes too long, because no other actor
+// would notice a device that hangs. It cannot end the step: the supervisor waits
+// until the device is quiet, and gives up if it does not become so.
 //
 //	Receives: RunBatch (former); WatchdogDue (itself)
 //	Sends:    BatchDone, BatchFailed (former); WatchdogDue (itself); FailEpoch (engine) when it panics or a step is overdue
-//	State:    which request holds which row, to name suspects; which step runs, and since when
+//	State:    which request holds which row, to name suspects; which step runs, and when it started
 //	On failure: stopped with its epoch; the Executor belongs to the process
 package runner
 

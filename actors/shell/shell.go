@@ -1,19 +1,19 @@
 // Package shell is the thin actor around a pure core.
 //
-// A shell does five things: take a message off the mailbox, call the core's
+// A shell does five things: take a message from the mailbox, call the core's
 // Step, carry out the effects in order, publish the readings, and turn a panic
-// into a FailEpoch for the supervisor before the runtime sees it. It decides
-// nothing.
+// into a FailEpoch for the supervisor before the runtime sees it. It makes no
+// decisions.
 //
 // # Concurrency properties
 //
 //   - A core is called from its actor's mailbox only, one message at a time.
 //   - Messages of one sender to one receiver arrive in the order of sending;
-//     nothing else is promised about order.
-//   - After a panic the shell takes no further message: the supervisor stops
+//     there is no other order.
+//   - After a panic the shell handles no further messages: the supervisor stops
 //     the actor and with it the epoch.
-//   - A timer's message comes through the mailbox like any other, possibly
-//     after the actor is gone; then it is a dead letter.
+//   - A timer's message comes through the mailbox like any other. If the actor
+//     has stopped by then, it is a dead letter.
 package shell
 
 import (

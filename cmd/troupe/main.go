@@ -1,5 +1,5 @@
-// Command troupe is an LLM serving engine: it loads a model and serves an
-// OpenAI-compatible API, runs single prompts, chats, and shows what is inside.
+// Command troupe is an LLM serving engine with an OpenAI-compatible API. It also
+// runs single prompts, chats in the terminal, measures, and shows its own state.
 package main
 
 import (

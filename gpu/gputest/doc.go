@@ -1,7 +1,7 @@
-// Package gputest tests devices: small programs with seeded weights, ways to
-// run them, and RunDevice, the conformance suite that every device passes.
+// Package gputest has RunDevice, the conformance suite for devices, and small
+// programs with seeded weights to run on them.
 //
-// A device is compared with gpu/ref under a tolerance, and with itself bit for
-// bit: a sequence's results must not depend on what else runs, how it is
-// chunked, where its pages lie or how large they are.
+// A device is compared with gpu/ref within a tolerance, and with itself bit for
+// bit: a sequence's results must not depend on other sequences, on its chunks, or
+// on the position and size of its pages.
 package gputest

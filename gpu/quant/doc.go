@@ -1,6 +1,6 @@
 // Package quant turns stored elements into float32 and back: GGUF's block
-// types, the plain 16-bit types, and int8 for KV pools. It is what every
-// kernel on quantised data is compared with.
+// types, the plain 16-bit types, and int8 for KV pools. It is the reference for
+// every kernel on quantised data.
 //
 // # Blocks
 //
@@ -16,14 +16,13 @@
 //	q2_k, q4_k, q5_k  256       x = d s q - m t; s and t of 16 or of 32 elements
 //	iq4_xs        256 elements  x = d (s - 32) v[q]; s of 32 elements
 //
-// s and t are small integers. Where the bits lie is told beside each decoder.
+// s and t are small integers. The comment of each decoder says where the bits are.
 // The layouts are those of ggml-common.h, the formulas of encoders those of the
 // reference quantisers (quantize_row_..._ref of ggml-quants.c), both of ggml.
 //
 // # Exactness
 //
-// The products of a decoder fit into float32 without rounding, so that only the
-// sum with a minimum rounds, once: a decoded element is the same on every
-// machine and with every instruction set. What is not finite stays so: a scale
-// of NaN or Inf gives elements of NaN or Inf.
+// The products of a decoder fit into float32 without rounding; only the sum with a
+// minimum rounds, once. So a decoded element is the same on every machine and with
+// every instruction set. A scale of NaN or Inf gives elements of NaN or Inf.
 package quant

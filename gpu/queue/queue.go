@@ -1,6 +1,5 @@
-// Package queue takes the steps of a gpu.Model that runs them one after the
-// other on the host: one runs, one may wait behind it. It is the one place that
-// knows whether a step is in flight.
+// Package queue runs the steps of a gpu.Model one after the other on the host: one
+// runs, one may wait. It is the only place that knows whether a step is in flight.
 package queue
 
 import (

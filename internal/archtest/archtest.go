@@ -1,5 +1,4 @@
-// Package archtest keeps the structure of the repository by tests: who may
-// import whom, package comments, file sizes, and that the list of SGLang's
-// behaviours names tests that exist. Each failure says which rule was broken and
-// why the rule is there.
+// Package archtest tests the structure of the repository: imports, package comments,
+// file sizes, and the tables in the docs. Each failure says which rule was broken
+// and why the rule exists.
 package archtest

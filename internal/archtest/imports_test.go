@@ -98,10 +98,10 @@ var floors = []struct {
 	name     string
 	packages []string // prefixes; the longest that fits a package decides
 }{
-	{"vocabulary: what actors say, what devices compute", []string{"messages", "gpu", "internal"}},
-	{"cores: what is decided", []string{"request", "sched", "memory"}},
-	{"models and devices: what computes", []string{"model", "gpu/cpu", "gpu/ref", "gpu/rows", "gpu/queue", "gpu/quant"}},
-	{"shells: who decides it concurrently", []string{"actors", "telemetry"}},
+	{"vocabulary: messages, and programs for devices", []string{"messages", "gpu", "internal"}},
+	{"cores: the decisions", []string{"request", "sched", "memory"}},
+	{"models and devices: the computation", []string{"model", "gpu/cpu", "gpu/ref", "gpu/rows", "gpu/queue", "gpu/quant"}},
+	{"shells: the actors around the cores", []string{"actors", "telemetry"}},
 	{"wiring", []string{"actors/engine", "configs", "cmd"}},
 }
 

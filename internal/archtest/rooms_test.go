@@ -55,7 +55,7 @@ func synopsis(t *testing.T, pkg string) string {
 			continue
 		}
 		text := new(doc.Package).Synopsis(parsed.Doc.Text())
-		for _, start := range []string{"Package " + parsed.Name.Name + " ", "Command " + parsed.Name.Name + " ", "Command troupe "} {
+		for _, start := range []string{"Package " + parsed.Name.Name + " ", "Command " + filepath.Base(pkg) + " "} {
 			text = strings.TrimPrefix(text, start)
 		}
 		return strings.TrimSuffix(strings.TrimPrefix(text, "is "), ".")

@@ -1,9 +1,9 @@
-// Package invariants is how a core says that something impossible has happened.
+// Package invariants reports broken invariants of a core.
 //
 // A broken invariant panics with a Violation. The supervisor ends the epoch and
-// starts the next one from intake's table; no client notices and the process
-// goes on. Checks that cost more than a comparison stand behind Enabled, which
-// the build tag "invariants" sets; `make test` sets the tag.
+// starts the next one from intake's table; clients see only a pause. Checks that
+// cost more than a comparison run only if Enabled, which the build tag "invariants"
+// sets; `make test` sets the tag.
 package invariants
 
 import "fmt"

@@ -1,10 +1,9 @@
-// Package jsonread is the one reader of JSON that is not trusted or must be read
-// quickly, over jsontext.
+// Package jsonread reads JSON that is not trusted or must be read fast, with
+// jsontext.
 //
-// Object and Value read what a client sends in one pass and within bounds: on
-// values, nesting and the digits of numbers. They refuse duplicate keys by their
-// path. A Reader reads a text whose shape the caller knows, such as a file of a
-// model.
+// Object and Value read a client's JSON in one pass, with limits on values, nesting
+// and the digits of numbers. They refuse duplicate keys and name their path. A
+// Reader reads a text whose shape the caller knows, such as a file of a model.
 package jsonread
 
 import (

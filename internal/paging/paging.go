@@ -1,5 +1,5 @@
-// Package paging is the arithmetic of KV pages: which page sizes are valid, and
-// how many pages a number of tokens takes.
+// Package paging has the arithmetic of KV pages: valid page sizes, and the number of
+// pages for a number of tokens.
 package paging
 
 import "fmt"

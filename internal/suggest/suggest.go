@@ -1,4 +1,4 @@
-// Package suggest finds the name that a user meant.
+// Package suggest finds the known name that is nearest to a mistyped one.
 package suggest
 
 // Nearest is the known name with the smallest edit distance to name, the first

@@ -1,4 +1,4 @@
-// Package units writes amounts for people, and reads them from flags.
+// Package units formats amounts for people, and parses them from flags.
 package units
 
 import (

@@ -1,9 +1,8 @@
-// Package bench measures how fast a model computes prompts and tokens, and what
-// share of the memory's bandwidth that is. The bandwidth is measured in turns
-// with the tests, by as many threads, so that what else runs on the machine
-// hits both.
+// Package bench measures the speed of a model in tokens per second and as a share
+// of the memory bandwidth. The bandwidth is measured in alternation with the tests
+// and with the same number of threads, so that other processes affect both.
 //
-// A Test says what to do; a Subject does it, through the actors of an engine
+// A Test describes the work; a Subject does it, through the actors of an engine
 // (Engine), by steps of a model alone (Steps) or over HTTP (package web); Run
 // repeats it; a Report has the figures. Package kernels does the same for the
 // inner loops of the CPU device.

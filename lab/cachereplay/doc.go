@@ -1,17 +1,16 @@
-// Package cachereplay replays only the prefix cache of a trace: which blocks
-// of its prompts would have been found, with how much room and which eviction.
-// No time passes, nothing is generated, and requests lock nothing.
+// Package cachereplay simulates only the prefix cache for a trace: hits and
+// evictions by capacity and eviction policy. No time passes, nothing is generated,
+// and requests lock nothing.
 //
 // The rules are those of the reference figures for Mooncake's traces: a
 // request is an ordered list of blocks. Its hits are the blocks of its longest
 // cached prefix, counted before it is inserted. Then all of its blocks are
 // inserted and used, and then blocks are evicted down to the capacity. The hit
-// ratio is hit blocks over all blocks, a partial last block included where the
-// trace gives it an id.
+// ratio is hit blocks over all blocks, a partial last block included if the trace
 //
-// So a request with more blocks than the capacity is no error: of it, what the
-// policy likes best remains, and with most policies that is its beginning. A
-// capacity that is smaller than every request of a trace is refused.
+// So a request with more blocks than the capacity is not an error: the blocks that
+// the policy evicts last remain, with most policies the first ones. A capacity that
+// is smaller than every request of a trace is refused.
 //
 // Policies of package policies run on the real radix.Tree and pages.Allocator,
 // with a page of two tokens per block: the two halves of the block's id. Two

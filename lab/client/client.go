@@ -1,5 +1,5 @@
-// Package client reads documents of a running server: what it is, what it can
-// do, how it is. Package load measures how fast a server answers.
+// Package client reads the model, the features and the state of a running server.
+// Package load measures how fast a server answers.
 package client
 
 import (

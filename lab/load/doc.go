@@ -1,8 +1,8 @@
-// Package load is a load generator for servers of the OpenAI API: it asks what
-// a work.Source says, closed-loop or open-loop, and measures what comes back.
+// Package load is a load generator for servers with the OpenAI API. It sends the
+// requests of a work.Source, closed-loop or open-loop, and measures the answers.
 //
-// A Client asks one request and notes when each piece of the answer arrived; a
-// Load runs sessions side by side; NewReport turns records into figures. The
+// A Client sends one request and records when each piece of the answer arrived; a
+// Load runs sessions concurrently; NewReport turns records into figures. The
 // figures are those of the common tools:
 //
 //	TTFT  time to first token: from sending a request to its first text
@@ -11,11 +11,11 @@
 //	E2E   from sending a request to the last piece of its answer
 //
 // Percentiles are interpolated linearly between ranks. Every request that was
-// sent is in the report: finished, failed by kind, or cut off by the end of the
-// run; none is dropped in silence.
+// sent is in the report: finished, failed by kind, or aborted by the end of the
+// run; none is dropped silently.
 //
 // # Concurrency
 //
-// One goroutine per running session and one that starts them. A session's
-// buffers are its own while it runs and are used again by later ones.
+// One goroutine per running session and one that starts them. A session owns its
+// buffers while it runs; later sessions reuse them.
 package load

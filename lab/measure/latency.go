@@ -1,5 +1,5 @@
-// Package measure has what all measurements of the laboratory share: summaries
-// of latencies, and the processor time of this process.
+// Package measure summarises latencies and reads the processor time of this
+// process, for all measurements of the laboratory.
 package measure
 
 import (

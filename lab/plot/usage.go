@@ -1,7 +1,6 @@
-// Package plot draws the use of an engine over time: pages of the KV pool by
-// owner, latencies, and queue lengths, as SVG or PNG. It is a thin layer over
-// gonum's plotter. Equal samples give equal bytes, so that runs can be compared
-// by their files.
+// Package plot draws pages by owner, latencies and queue lengths of an engine over
+// time, as SVG or PNG. It is a thin layer over gonum's plotter. Equal samples give
+// equal bytes, so that runs can be compared by their files.
 package plot
 
 import (

@@ -3,7 +3,7 @@
 //	Allocator  the list of free pages
 //	Core       the allocator's actor core, around an Allocator
 //
-// A page is in exactly one place: free in the Allocator, on a node of the radix
+// A page has exactly one owner: free in the Allocator, on a node of the radix
 // tree, or private to the lease of a request. Everything here is plain data for
 // one owner, and equal calls give equal pages.
 package pages

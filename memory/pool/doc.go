@@ -1,4 +1,3 @@
-// Package pool decides how many pages the KV pool gets: as many as memory and
-// settings allow. A Plan has every figure of the calculation and where it comes
-// from.
+// Package pool decides the size of the KV pool: as many pages as memory and settings
+// allow. A Plan has every figure of the calculation and its source.
 package pool

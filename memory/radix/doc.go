@@ -1,8 +1,8 @@
-// Package radix is the prefix cache: which page of the KV pool holds the KV of
-// which tokens. It holds no KV itself, only page numbers.
+// Package radix is the prefix cache: it maps prefixes of tokens to pages of the KV
+// pool. It contains no KV itself, only page numbers.
 //
 //	Tree     radix tree of cached prefixes, in whole pages
-//	Policy   what the tree evicts first; package policies has them by name
+//	Policy   the order of eviction; package policies has all of them by name
 //	Learner  a policy that learns from the traffic, such as package gittins
 //	Core     the cache's actor core, around a Tree
 //	View     a part of a tree, for people

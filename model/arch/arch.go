@@ -1,7 +1,7 @@
-// Package arch emits the gpu.Program of a model from its configuration, with
-// Hugging Face's tensor names as weight names.
+// Package arch emits the gpu.Program of a model from its configuration. Weights
+// have Hugging Face's tensor names.
 //
-// All implemented architectures are one shape of transformer (pre-norm,
+// All implemented architectures are one kind of transformer (pre-norm,
 // rotary positions, grouped-query attention, gated SiLU MLP); they differ in
 // biases, in the norm of queries and keys, and in what config.Load reads.
 package arch

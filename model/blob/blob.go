@@ -1,5 +1,5 @@
-// Package blob opens the large files of a model: mapped into memory where the
-// system can, read piece by piece or whole where it cannot.
+// Package blob opens the large files of a model: mapped into memory if the system
+// supports it, otherwise read piece by piece or whole.
 //
 // A mapped file must not be shortened while it is open; the system would end
 // the process (SIGBUS).

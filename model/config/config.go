@@ -1,11 +1,10 @@
-// Package config reads what a Hugging Face model directory says about a model:
-// config.json and generation_config.json.
+// Package config reads config.json and generation_config.json of a Hugging Face
+// model directory.
 //
-// What is not implemented exactly is refused by name (architectures, rope
-// scalings, sliding windows, quantisation), never computed approximately.
-// Every size is bounded, so that a hostile file can neither overflow nor ask
-// for an absurd allocation. Keys that do not change results are ignored, as
-// Hugging Face does.
+// Features that are not implemented exactly (architectures, rope scalings, sliding
+// windows, quantisation) are refused by name, never approximated. Every size is
+// bounded, so that a hostile file can cause neither an overflow nor an absurd
+// allocation. Keys that do not change results are ignored, as in Hugging Face.
 package config
 
 import (

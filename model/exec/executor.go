@@ -1,6 +1,6 @@
-// Package exec runs steps of an engine on a loaded model: it translates
-// messages.RunBatch into steps of package gpu, and the device's results back
-// into messages.BatchDone. The rows, and what is in flight, are the device's.
+// Package exec runs an engine's steps on a loaded model. It translates
+// messages.RunBatch into steps of package gpu, and the device's results into
+// messages.BatchDone. The device keeps the rows and the steps in flight.
 //
 // # Concurrency properties
 //

@@ -1,16 +1,17 @@
-// Package gguf reads GGUF files, versions 2 and 3, little-endian, in one file
-// or split into several (format: docs/gguf.md of ggml-org/ggml).
+// Package gguf reads GGUF files, whole or split into several: versions 2 and 3,
+// little-endian. The format is described in docs/gguf.md of ggml-org/ggml.
 //
 //	"GGUF" ─ version ─ counts ─ metadata (key, kind, value)… ─ tensors (name,
 //	dimensions, type, offset)… ─ padding ─ data, each tensor aligned
 //
-// A file is believed in nothing. Magic number, version, counts, lengths,
-// nesting, kinds, dimensions, types, alignment, offsets and overlaps are
-// checked against each other and against the file's size before anything is
-// allocated or touched that a number of the file asks for. Errors name the
-// file, the key or tensor, the byte where it stands, and the remedy.
+// Nothing in the file is trusted. Magic number, version, counts, lengths, nesting,
+// kinds, dimensions, types, alignment, offsets and overlaps are checked against
+// each other and against the file's size before a number from the file decides
+// what is allocated or read. Errors name the file, the key or tensor, its byte
+// offset, and the remedy.
 //
-// What keys and names mean is package hf's; this one knows the format only.
+// This package knows only the format; package hf knows the meaning of keys and
+// names.
 //
 // # Bounds
 //
@@ -18,6 +19,6 @@
 //     largest vocabularies need about 20 MiB.
 //   - At most 65,536 keys and 65,536 tensors, keys of at most 65,535 bytes and
 //     tensor names of at most 64, as the format says.
-//   - Arrays in arrays four deep. An array is kept as it stands in the file and
-//     decoded when it is asked for, so it never takes more than it has there.
+//   - Arrays in arrays are at most four deep. An array is kept in its encoded form
+//     and decoded on use, so it takes no more memory than space in the file.
 package gguf

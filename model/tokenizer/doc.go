@@ -1,5 +1,5 @@
-// Package tokenizer turns text into token ids and back for models that ship
-// a Hugging Face tokenizer.json.
+// Package tokenizer turns text into token ids and back, for models with a Hugging
+// Face tokenizer.json.
 //
 // It covers the two families that language models use: byte-level BPE (GPT-2,
 // Llama 3, Qwen) and SentencePiece-style BPE with byte fallback (Llama 2,
@@ -19,28 +19,27 @@
 // # Bounds
 //
 //   - Token ids are at most 2^24-1, and the id space is at most 64 times the
-//     number of tokens plus 65536, so that memory follows the size of the
-//     files and never a number written in them.
+//     number of tokens plus 65536, so that memory depends on the size of the
+//     files and not on numbers in them.
 //   - tokenizer.json is read up to 256 MiB, the other files up to 16 MiB.
 //   - The cache of encoded words holds at most 16384 words of at most 64
 //     bytes per borrowed scratch, about 8 MiB each; at most GOMAXPROCS
 //     scratches are kept.
-//   - Encoding n bytes takes O(n log n) time, also when they are one word, which
-//     takes 12 bytes of memory for each of its own; no scratch keeps more than
-//     1 MiB of that. [EncodeOptions.Max] bounds time and memory by the ids that
-//     are wanted, where [Tokenizer.LongestToken] is known. A
-//     regular expression that is not one of the well-known ones runs in a
-//     backtracking engine under a time limit of [regexLimit] per match; what is
-//     left of a piece then stays unsplit.
+//   - Encoding n bytes takes O(n log n) time, even if they are a single word. A
+//     word takes 12 bytes of memory per byte; no scratch keeps more than 1 MiB of
+//     that. [EncodeOptions.Max] bounds time and memory by the number of ids that
+//     the caller wants, if [Tokenizer.LongestToken] is known. A regular expression
+//     that is not one of the well-known ones runs in a backtracking engine with a
+//     time limit of [regexLimit] per match; after that, the rest of a piece is not
+//     split.
 //
-// # Where it differs from the reference
+// # Differences from the reference
 //
 //   - Runs of byte-fallback tokens that are not valid UTF-8 decode like any
 //     other UTF-8 (one U+FFFD per maximal invalid part). The Rust library
 //     replaces every byte of such a run, its valid characters included, which
-//     cannot be streamed; the JavaScript library does as this package does. It
-//     also drops a byte order mark at the start of such a run, and so does
-//     this package.
+//     cannot be streamed; the JavaScript library does the same as this package.
+//     Both also drop a byte order mark at the start of such a run.
 //   - clean_up_tokenization_spaces is not followed: it destroys text (" ."
 //     becomes "."), and serving engines decode without it.
 //   - Special tokens that tokenizer_config.json names but that have no id in

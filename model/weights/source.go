@@ -1,14 +1,14 @@
-// Package weights finds a model's tensors: in safetensors files, mapped into
-// memory where the system can, or made up (Dummy).
+// Package weights finds a model's tensors in safetensors files, or generates random
+// ones (Dummy). Files are mapped into memory if the system supports it.
 //
-// A file is believed in nothing: header length, JSON shape, types, shapes,
-// offsets and their relations are checked before a byte of data is touched, and
-// errors name the file, the tensor and the remedy. Data is little-endian and
-// may stand at any alignment.
+// Nothing in a file is trusted: header length, JSON shape, types, shapes, offsets
+// and their relations are checked before any data is read, and errors name the
+// file, the tensor and the remedy. Data is little-endian and may have any
+// alignment.
 //
 // A mapped file must not be shortened while it is open; the system would end
-// the process (SIGBUS). Devices copy weights when they load them, so closing
-// the source right after keeps that time short.
+// the process (SIGBUS). Devices copy weights when they load them, so the source
+// can be closed right after that.
 package weights
 
 import (

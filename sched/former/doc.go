@@ -1,26 +1,26 @@
-// Package former is the batch former's actor core. Other engines call it the
-// scheduler. It decides which requests run, what each step computes, and which
-// requests are retracted when memory runs out. It alone changes the cache and the
-// allocator, by messages, and it alone holds leases.
+// Package former is the core of the batch former: it decides which requests run and
+// what each step computes. Other engines call it the scheduler. It also decides
+// which requests are retracted when memory runs out. Only the batch former changes
+// the cache and the allocator, by messages, and only it holds leases.
 //
 // # One step
 //
 //	results of the last step → retractions → candidates from the queue →
 //	LockPrefixes → admission → CommitPlan → RunBatch → BatchDone
 //
-// A step leaves out what it does not need: if it only decodes, needs no page and
-// returns none, it is a RunBatch and a BatchDone.
+// A step leaves out the stages it does not need: if it only decodes, needs no page
+// and returns none, it consists of RunBatch and BatchDone.
 //
 // With two steps in flight the next plan begins right after RunBatch. A sequence
-// then counts what is scheduled, not what is done, and retractions wait until no
-// step is in flight.
+// then counts scheduled work instead of finished work, and retractions wait until
+// no step is in flight.
 //
 // # Parts
 //
 // Each part owns its state and checks its invariants. The Core is a loop over them:
 //
 //	batch      the running batch, and retracted sequences
-//	ledger     pages by owner, rows, what the next CommitPlan gives back
+//	ledger     pages by owner, rows, pages that the next CommitPlan gives back
 //	inFlight   launched steps and the fence
 //	admission  which waiting requests are admitted; rules.go has the decision
 //	pressure   which running requests are retracted, the new-token ratio
@@ -28,11 +28,9 @@
 //	reports    results on their way to intake
 //	admin      audits and flushes
 //
-// Admission and pressure plan from a snapshot and return decisions; the Core does
-// what they say.
+// Admission and pressure plan from a snapshot and return decisions; the Core carries
 //
-// Formulas that come from SGLang name their source: items are those of its scheduler
-// tests and of schedule_policy.py and schedule_batch.py.
+// Formulas that come from SGLang name their source: its scheduler tests,
 //
 // # Floors
 //

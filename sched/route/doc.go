@@ -1,5 +1,5 @@
-// Package route chooses which of several engines serves a request, by cached
-// prefix and load.
+// Package route chooses the engine that serves a request, by cached prefix and
+// load.
 //
 // # Floors
 //

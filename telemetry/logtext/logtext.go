@@ -1,13 +1,13 @@
-// Package logtext keeps characters that steer a terminal or hide text out of
-// logs and of what commands print: control characters, the marks that reverse
-// the direction of a line, and the line ends of Unicode. Whoever can choose a
-// file name, a model's name or an error of another server could otherwise forge
-// lines of a log or change what a terminal shows.
+// Package logtext escapes characters that control a terminal or hide text, in logs
+// and in the output of commands. These are control characters, the marks that
+// reverse the direction of a line, and the line ends of Unicode. In a file name, a
+// model's name or an error of another server, they could otherwise forge lines of a
+// log or change what a terminal shows.
 //
 // # Concurrency properties
 //
-//   - A writer of this package keeps nothing between two writes and makes one write
-//     of each, so it is as safe for concurrent use as the writer behind it.
+//   - A writer of this package keeps nothing between two writes and turns each into
+//     one write, so it is as safe for concurrent use as the underlying writer.
 package logtext
 
 import (

@@ -1,6 +1,6 @@
-// Package recording writes the traffic of a server as an anonymised trace: when
-// requests arrived, how long they were, and which pages of their prompts are the
-// same. docs/operations.md describes the format.
+// Package recording writes an anonymised trace of a server's traffic. A trace says
+// when requests arrived, how long they were, and which pages of their prompts are
+// the same. docs/operations.md describes the format.
 package recording
 
 import (

@@ -1,5 +1,5 @@
-// Package commandline runs the commands of the binary in tests, and a server of
-// the embedded model for them.
+// Package commandline runs the commands of the binary in tests, and a server with
+// the embedded model.
 package commandline
 
 import (

@@ -1,4 +1,4 @@
-// Package conformance finds other people's data and results for tests.
+// Package conformance finds data and results of other projects for tests.
 package conformance
 
 import (

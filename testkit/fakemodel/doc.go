@@ -1,5 +1,5 @@
-// Package fakemodel is an executor without a device: it makes every part of an
-// engine above the device testable, exactly and in microseconds.
+// Package fakemodel is an executor without a device, for exact tests of the whole
+// engine above the device, in microseconds.
 //
 // It keeps each row's page table and tokens from the deltas of RunBatch, and a
 // KV pool of one int32 per slot. Storing the token of position p writes a hash

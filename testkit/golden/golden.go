@@ -1,5 +1,5 @@
-// Package golden compares what a test gives with a file that a person has read.
-// The tests of a package that imports it take the flag -rewrite.
+// Package golden compares the output of a test with a file that a person has read.
+// The tests of a package that imports it have the flag -rewrite.
 package golden
 
 import (

@@ -1,17 +1,17 @@
-// Package seeded runs actors in an order that a seed decides.
+// Package seeded runs actors in an order that a seed determines.
 //
-// Under the runtime's own dispatcher the order in which actors handle their
-// messages is the machine's. Here every mailbox hands in one message at a time
-// to one Scheduler, which draws whose turn it is; devices, clients and timers
-// take their turns in the same draw. So a run is a function of its seed, and a
-// failure replays.
+// With the runtime's own dispatcher, the order in which actors handle their
+// messages depends on the machine. Here every mailbox gives one message at a time
+// to one Scheduler, which draws the next one at random; devices, clients and timers
+// take part in the same draw. So a run is a function of its seed, and a failure can
+// be replayed.
 //
 // # Concurrency properties
 //
 //   - Everything runs on the goroutine that calls Turn, one thing at a time.
-//   - Mailboxes, Schedule, After and Now may be used from any goroutine; what
-//     comes from another goroutine than Turn's has no place in the seed's order.
-//   - Messages to one actor keep the order of their sending, and system
+//   - Mailboxes, Schedule, After and Now may be used from any goroutine; the seed
+//     does not determine the order of calls from goroutines other than Turn's.
+//   - Messages to one actor are handled in the order of sending, and system
 //     messages go first, as in the runtime's own mailbox.
 package seeded
 

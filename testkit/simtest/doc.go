@@ -1,16 +1,15 @@
-// Package simtest runs all cores of an engine against each other in seeded
-// simulation: thousands of schedules per second, each of which replays from its
-// seed.
+// Package simtest runs all cores of an engine together in seeded simulation. It
+// runs thousands of schedules per second, and each can be replayed from its seed.
 //
-// A World holds one core per role, a fake model as the device, and a slow
-// obvious twin of intake. Messages wait on one FIFO link per pair of roles, and
-// a seeded scheduler picks which link moves next; that covers every order that
-// the runtime may produce. On top come arrivals, cancels, ends that intake
-// decides, flushes, audits, panics in any core at any message and device
-// errors. After a crash everything of the epoch vanishes, new cores start, and
-// the twin submits again what is unfinished.
+// A World holds one core per role, a fake model as the device, and a slow, obvious
+// twin of intake. Messages wait on one FIFO link per pair of roles, and a seeded
+// scheduler picks the link that delivers next; this covers every order that the
+// runtime may produce. The scheduler also draws arrivals, cancels, ends that intake
+// decides, flushes, audits, panics in any core at any message and device errors.
+// After a crash all state of the epoch is dropped, new cores start, and the twin
+// submits unfinished requests again.
 //
-// # What is checked
+// # Checks
 //
 //   - after every message: the cores' own invariants (build tag invariants)
 //     and, whenever no plan is on its way, that every page has one owner

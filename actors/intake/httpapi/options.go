@@ -1,9 +1,9 @@
 // Package httpapi is the HTTP adapter of the intake actor: the OpenAI-compatible
 // API, SGLang's native one, health, administration and metrics.
 //
-// A handler turns a body into submissions (template, tokens, parameters), gives
+// A handler turns a body into submissions (template, tokens, parameters), sends
 // them to intake and reads the call's events from a channel of its own. It holds
-// no engine state. When its client goes away it tells intake and returns.
+// no engine state. When its client disconnects it tells intake and returns.
 package httpapi
 
 import (

@@ -1,5 +1,5 @@
-// Package cli is what the commands of the binary share: the root command,
-// settings, logs, an engine for one command, and how results are printed.
+// Package cli has the code that the commands share: the root command, settings,
+// logs, an engine for one command, and the printing of results.
 package cli
 
 import (

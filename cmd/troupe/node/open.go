@@ -1,6 +1,5 @@
-// Package node builds one serving process out of its settings: model, device,
-// memory plan, engine and HTTP adapter. It is the only place that knows all of
-// them.
+// Package node builds one serving process from its settings: model, device, memory
+// plan, engine and HTTP adapter. It is the only package that knows all of them.
 package node
 
 import (

@@ -1,5 +1,5 @@
-// Package remote is a running server as the commands top and inspect see it: the
-// flags that name it, what it tells of itself, and views of that.
+// Package remote reads the state of a running server for the commands top and
+// inspect. It has the flags that name the server, and views of the state.
 package remote
 
 import (

@@ -1,4 +1,5 @@
-// Package top is `troupe top`: it shows a running server until interrupted.
+// Package top is `troupe top`: it shows the state of a running server until
+// interrupted.
 package top
 
 import (

@@ -1,9 +1,10 @@
-// Package kernels measures the inner loops of the CPU device: products of
-// weights and activations, attention, and what works row by row; each at every
-// level of instruction set, by one thread, as a share of the limits that are
-// measured in turns with it: reading memory, multiply-adds of float32, products
-// of integers. Benchmarks and `troupe bench kernels` share it.
+// Package kernels measures the inner loops of the CPU device as shares of the
+// machine's limits. They are products of weights and activations, attention, and
+// kernels for single rows; each runs on one thread at every level of instruction
+// set. The limits (reading memory, multiply-adds of float32, products of integers)
+// are measured in alternation with them. Benchmarks and `troupe bench kernels`
+// share the package.
 //
-// Times are this process's own processor time, so that what else runs on the
-// machine changes shares little. Nothing else may run in the process.
+// Times are the processor time of this process, so that other processes have
+// little influence on the shares. Nothing else may run in this process.
 package kernels

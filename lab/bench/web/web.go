@@ -1,6 +1,6 @@
 // Package web runs the tests of package bench over HTTP, with one streaming
-// client per sequence. The figures include all that a server does for its
-// clients, and what the clients take of the machine.
+// client per sequence. The figures include all the work of the server, and of the
+// clients on the same machine.
 package web
 
 import (

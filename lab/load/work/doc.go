@@ -1,6 +1,5 @@
-// Package work says what a load generator asks for, and when: prompts made up
-// from a seed or read from files, and the times at which they are due. It
-// knows no server and no clock. Equal seeds give equal work: what a session
-// asks depends on the seed and on its place alone, so not on how many were
-// taken before.
+// Package work generates the requests of a load generator and the times at which
+// they are due. Prompts are made from a seed or read from files. The package knows
+// no server and no clock. Equal seeds give equal work: the requests of a session
+// depend only on the seed and on the session's position.
 package work

@@ -1,4 +1,4 @@
-// Package policies knows the eviction policies of the radix cache by name.
+// Package policies has the eviction policies of the radix cache by name.
 package policies
 
 import (

@@ -1,14 +1,14 @@
-// Package jinja renders chat templates written in Jinja as Hugging Face's
-// transformers configures it: trim_blocks and lstrip_blocks on, loop controls,
-// generation blocks, an immutable sandbox, autoescape off.
+// Package jinja renders chat templates written in Jinja, as Hugging Face's
+// transformers configures it. That is: trim_blocks and lstrip_blocks on, loop
+// controls, generation blocks, an immutable sandbox, autoescape off.
 //
-// The measure is Python's jinja2: the same text byte for byte, and an error
-// where it raises one. Values therefore follow Python: insertion-ordered
-// dicts, floor division, True/False/None, undefined values that print as nothing
-// and fail when used. What no chat template is known to use is left out and
-// refused by its name, such as filters for HTML and formats of numbers.
+// The reference is Python's jinja2: the same text byte for byte, and an error if
+// jinja2 raises one. Values therefore follow Python: insertion-ordered dicts,
+// floor division, True/False/None, undefined values that print as nothing and fail
+// when used. Features that no known chat template uses, such as filters for HTML
+// and formats of numbers, are not implemented and refused by name.
 //
-// What is safe:
+// Guarantees:
 //
 //  1. A Template is immutable after Parse and may render concurrently.
 //
@@ -16,13 +16,13 @@
 //     sizes are bounded by Limits, so parsing and rendering always end, with an
 //     error rather than a panic.
 //
-//  3. Nothing outside is reachable: include, import and extends are refused by
-//     name, no clock, no randomness, no files.
+//  3. A template reaches nothing outside: no clock, no randomness, no files;
+//     include, import and extends are refused by name.
 //
-//  4. What the client wrote can be told from what the template wrote: see
+//  4. Text of the client can be distinguished from text of the template: see
 //     RenderMarked.
 //
-// Values are never changed by a template, except the fields of a namespace,
-// which lives for one rendering only. Input values may therefore be shared
+// A template never changes values, except the fields of a namespace, which
+// exists for one rendering only. Input values may therefore be shared
 // between renderings.
 package jinja

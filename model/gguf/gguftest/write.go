@@ -1,6 +1,5 @@
-// Package gguftest writes GGUF files: small ones for tests, and models of real
-// shapes with random weights for benchmarks. Data is streamed, so that a file
-// of many GB takes no memory.
+// Package gguftest writes GGUF files: small ones for tests, and models with random
+// weights for benchmarks. Data is streamed, so a file of many GB takes little memory.
 package gguftest
 
 import (

@@ -1,10 +1,10 @@
-// Package hf says what a GGUF file means in the terms of the Hugging Face model
-// that it was converted from: its configuration, its tensors under their
-// names there with rows in their order, and its tokenizer.
+// Package hf translates a GGUF file into the terms of a Hugging Face model:
+// configuration, tensors, tokenizer. Tensors get the names and the order of rows
+// of the model that the file was converted from.
 //
-// The architectures are llama (Mistral's models are of it too), qwen2 and
-// qwen3. What the file states beyond what is implemented is refused by the
-// name of its key or tensor, in the way of package config.
+// The architectures are llama (also Mistral's models), qwen2 and qwen3. Features
+// that are not implemented are refused with the name of the key or tensor, as in
+// package config.
 package hf
 
 import (

@@ -1,5 +1,5 @@
-// Package testserver runs the whole server for tests: the HTTP adapter on a
-// port of its own, the real actors, and a fake model in the device's place. The
+// Package testserver runs the whole server for tests, with a fake model instead of
+// the device. The HTTP adapter has a port of its own and the actors are real. The
 // tokenizer and the chat template are those of the embedded model.
 package testserver
 

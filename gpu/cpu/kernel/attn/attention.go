@@ -2,9 +2,8 @@
 //
 // Keys are stored with 16 positions side by side, values with their dimensions
 // side by side. A score is summed over dimensions in one lane and an output over
-// positions, both in order. What is loaded of keys or values serves all queries of
-// a group. Masked positions stay in lanes of their own, so their contents do not
-// matter.
+// positions, both in order. Loaded keys and values serve all queries of a group.
+// Masked positions stay in lanes of their own, so their contents do not matter.
 package attn
 
 import (

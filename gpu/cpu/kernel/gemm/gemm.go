@@ -2,8 +2,8 @@
 //
 // The sum of an element runs along the columns in order, with one rounding per
 // product (a fused multiply-add; in plain Go two), for one token as for 512.
-// Weights keep their value: nothing is rounded that a panel of float32 would not
-// round.
+// The values of weights are exact: only what a panel of float32 would round is
+// rounded.
 package gemm
 
 import (

@@ -1,6 +1,6 @@
-// Command gen writes the assembly of the packages below gpu/cpu/kernel, one
-// family per run: FAMILY_amd64.s, its declarations FAMILY_amd64.go and, for
-// other platforms, FAMILY_other.go, into the current directory.
+// Command gen writes the assembly of the packages in gpu/cpu/kernel, one family per
+// run. It writes FAMILY_amd64.s, its declarations FAMILY_amd64.go and, for other
+// platforms, FAMILY_other.go, into the current directory.
 //
 //	go run ../gen -family scan
 package main

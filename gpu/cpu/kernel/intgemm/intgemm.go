@@ -1,5 +1,5 @@
 // Package intgemm multiplies panels of quantised weights by activations quantised
-// to int8, with one scale per 32 columns, as llama.cpp does.
+// to int8. There is one scale per 32 columns, as in llama.cpp.
 //
 // The sum of 32 products is exact in int32. It is then scaled and added with one
 // rounding, group after group. This is several times faster than package gemm.

@@ -1,3 +1,3 @@
-// Package kerneltest has what the tests of the kernels share: random weights in
-// every encoding, comparisons, and memory whose bounds are guarded.
+// Package kerneltest has the shared code of the kernels' tests: random weights in
+// every encoding, comparisons, and memory with guarded bounds.
 package kerneltest

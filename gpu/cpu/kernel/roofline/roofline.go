@@ -1,5 +1,5 @@
-// Package roofline measures what the processor can do at most: bytes read and
-// multiplications. Benchmarks report kernels as a share of it.
+// Package roofline measures the limits of the processor: bytes read per second and
+// multiplications per second. Benchmarks report kernels as a share of them.
 package roofline
 
 import (

@@ -1,5 +1,5 @@
-// Package rowops works on rows of activations: RMSNorm, rotary embedding and the
-// gated activation.
+// Package rowops has the kernels for rows of activations: RMSNorm, rotary embedding
+// and the gated activation.
 package rowops
 
 import (

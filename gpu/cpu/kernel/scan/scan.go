@@ -1,4 +1,4 @@
-// Package scan searches rows of logits for what sampling needs: the maximum, the
+// Package scan computes from rows of logits what sampling needs: the maximum, the
 // candidates above a bound, the softmax denominator.
 package scan
 

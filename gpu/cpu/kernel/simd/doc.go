@@ -1,5 +1,5 @@
-// Package simd has the levels of instruction set that the kernels are written
-// for, and hints to the processor.
+// Package simd has the levels of instruction set of the kernels, and prefetch
+// hints.
 //
 // Every kernel below gpu/cpu/kernel is plain Go at level Portable and generated
 // assembly for amd64 at the others. Folder gen holds the source of the assembly;
