@@ -76,9 +76,7 @@
 //
 // # Several engines
 //
-// With several engines behind one intake, dispatch is between them. To intake it
-// plays the queue, the batch former, the cache and the supervisor of one engine;
-// to each engine it plays intake and the observer. So nobody else knows of it.
+// With several engines and one intake, dispatch is between them. To intake it acts
 //
 //	| message         | from → to                   | reply                            | late or refused                                                     |
 //	|-----------------|-----------------------------|----------------------------------|---------------------------------------------------------------------|
@@ -88,13 +86,13 @@
 //	| AuditSlots      | intake → dispatch → former  | SlotsAudited                     | to every engine; the answers are added up                           |
 //	| DescribeCache   | intake → dispatch → cache   | CacheDescribed                   | to every engine; the pictures are put together                      |
 //	| StepResults     | former → dispatch → intake  | none                             | numbered again; a gap ends the engine's epoch                       |
-//	| StepResults     | intake → dispatch → former  | none                             | to the engine that they are of                                      |
+//	| StepResults     | intake → dispatch → former  | none                             | to the engine that sent them                                        |
 //	| CacheFlushed    | former → dispatch → intake  | none                             | of an engine that is down: not waited for                           |
 //	| FlushRefused    | former → dispatch → intake  | none                             | one refusal is enough                                               |
 //	| SlotsAudited    | former → dispatch → intake  | none                             | of an engine that is down: not waited for                           |
 //	| CacheDescribed  | cache → dispatch → intake   | none                             | of an engine that is down: not waited for                           |
 //	| CacheChanged    | cache → dispatch → observer | none                             | tells the router what an engine holds                               |
-//	| EpochStarted    | engine → dispatch → intake  | none                             | intake hears of the first one                                       |
+//	| EpochStarted    | engine → dispatch → intake  | none                             | intake is told of the first one                                     |
 //	| EpochEnded      | engine → dispatch → intake  | EnqueueRequests of what was lost | a part: the requests of this engine                                 |
 //	| FailEpoch       | intake → dispatch           | EpochEnded to intake             | all engines start over                                              |
 //
