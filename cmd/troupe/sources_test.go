@@ -21,7 +21,7 @@ var badTexts = map[string]string{
 	"model": "/no/such/model", "load-format": "x", "chat-template": "/no/such/template", "sampling-defaults": "x",
 	"device": "x", "instruction-set": "x", "activation-dtype": "x", "weight-dtype": "x", "kv-cache-dtype": "x", "kv-layout": "x",
 	"host": "192.0.2.1", "admin-address": "192.0.2.1:1", "admin-api-key": "ü", "tls-cert": "/no/such/cert", "tls-key": "/no/such/key",
-	"cors-origins": "x", "special-tokens-in-messages": "x", "allowed-hosts": "https://x", "tenant-from": "x", "schedule-policy": "x", "radix-eviction-policy": "x",
+	"cors-origins": "x", "special-tokens-in-messages": "x", "allowed-hosts": "https://x", "tenant-from": "x", "schedule-policy": "x", "load-balance-method": "sticky", "radix-eviction-policy": "x",
 	"record-trace": "/no/such/folder/trace", "log-level": "x", "log-format": "x",
 }
 
