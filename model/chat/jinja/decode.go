@@ -53,6 +53,15 @@ func FromGo(v any) (any, error) {
 	case string:
 		// Slicing and padding count on valid UTF-8.
 		return strings.ToValidUTF8(x, "\ufffd"), nil
+	case []any: // may hold values of templates, which JSON does not know
+		list := &List{items: make([]any, len(x))}
+		for i, item := range x {
+			var err error
+			if list.items[i], err = FromGo(item); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
 	}
 	data, err := json.Marshal(v)
 	if err != nil {
