@@ -134,7 +134,7 @@ func (e *engine) step(now time.Duration, m envelope) {
 	case messages.Intake:
 		e.results(now, m.msg)
 	case messages.Observer:
-		e.world.cacheChanged(now, e, m.msg.(*messages.CacheChanged))
+		e.world.router.Changed(now, e.id, m.msg.(*messages.CacheChanged))
 	case messages.Engine:
 		e.fail("%s", m.msg.(*messages.FailEpoch).Cause)
 	default:

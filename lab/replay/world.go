@@ -234,21 +234,6 @@ func (w *world) requestEnded(id messages.RequestID, after time.Duration) {
 	}
 }
 
-// cacheChanged tells the router what a replica's cache holds, as a gateway
-// hears it.
-func (w *world) cacheChanged(now time.Duration, e *engine, m *messages.CacheChanged) {
-	for i := range m.Events {
-		switch c := &m.Events[i]; c.Kind {
-		case messages.PagesStored:
-			w.router.Stored(now, e.id, c.Hashes)
-		case messages.PagesRemoved:
-			w.router.Removed(e.id, c.Hashes)
-		case messages.PagesCleared:
-			w.router.Cleared(e.id)
-		}
-	}
-}
-
 func (w *world) progress() {
 	if w.opt.Progress == nil {
 		return

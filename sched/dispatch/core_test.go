@@ -128,7 +128,7 @@ func TestALostEngineReturnsItsRequests(t *testing.T) {
 	if sends := s.step(&messages.EpochEnded{Header: header(0, 1)}); len(sends) > 0 {
 		t.Errorf("the end was told twice: %v", sends)
 	}
-	if sends := s.up(0, 1); len(sends) > 0 || s.Core.up != 1 {
+	if sends := s.up(0, 1); len(sends) > 0 || s.Core.up() != 1 {
 		t.Errorf("an epoch that has ended started again: %v", sends)
 	}
 }
@@ -337,13 +337,18 @@ func TestNoRequestIsLost(t *testing.T) {
 			},
 			"end": func(*rapid.T) { end(engine()) },
 			"": func(t *rapid.T) {
-				for id, i := range s.where {
-					if !has[i][id] {
+				for id := range open {
+					if i, ok := s.router.Replica(id); ok && !has[i][id] {
 						t.Fatalf("request %d is thought to be in engine %d", id, i)
 					}
 				}
-				if held := len(s.held); held+len(s.where) != len(open) {
-					t.Fatalf("%d requests are open, %d are held and %d in engines", len(open), held, len(s.where))
+				given := 0
+				for i := range n {
+					l := s.router.Load(i)
+					given += l.Waiting + l.Running
+				}
+				if held := len(s.held); held+given != len(open) {
+					t.Fatalf("%d requests are open, %d are held and %d in engines", len(open), held, given)
 				}
 			},
 		})

@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -12,7 +11,7 @@ import (
 // enqueue gives new requests to engines, each engine its own in one message, or
 // holds them while no engine is up.
 func (c *Core) enqueue(now time.Duration, requests []*messages.EngineRequest, out *messages.Outbox) {
-	if c.up == 0 {
+	if c.up() == 0 {
 		c.held = append(c.held, requests...)
 		return
 	}
@@ -23,7 +22,6 @@ func (c *Core) enqueue(now time.Duration, requests []*messages.EngineRequest, ou
 			q.Pages = c.opt.Pages(r)
 		}
 		to, _ := c.router.Route(now, q) // an engine is up
-		c.where[r.ID] = to.Replica
 		share[to.Replica] = append(share[to.Replica], r)
 	}
 	for i, mine := range share {
@@ -39,7 +37,7 @@ func (c *Core) finish(ids []messages.RequestID, out *messages.Outbox) {
 	share := make([][]messages.RequestID, len(c.engines))
 	var ended []messages.RequestEnded
 	for _, id := range ids {
-		if i, ok := c.where[id]; ok {
+		if i, ok := c.router.Replica(id); ok {
 			share[i] = append(share[i], id)
 			continue
 		}
@@ -66,7 +64,6 @@ func (c *Core) engineUp(now time.Duration, h messages.Header, out *messages.Outb
 	}
 	c.engineDown(int(h.Engine), &messages.EpochEnded{Cause: "the engine has restarted"}, out) // if its end was missed
 	c.engines[h.Engine] = engine{header: h, up: true}
-	c.up++
 	c.router.SetAvailable(int(h.Engine), true)
 	if !c.started {
 		c.started = true
@@ -94,23 +91,10 @@ func (c *Core) engineDown(i int, m *messages.EpochEnded, out *messages.Outbox) {
 		return
 	}
 	c.engines[i].up = false
-	c.up--
-	c.router.SetAvailable(i, false)
-	c.router.Cleared(i)
 	c.abandon(i, out)
-	var lost []messages.RequestID
-	for id, at := range c.where {
-		if at == i {
-			lost = append(lost, id)
-		}
-	}
+	lost := c.router.Lost(i)
 	if len(lost) == 0 {
 		return
-	}
-	slices.Sort(lost)
-	for _, id := range lost {
-		delete(c.where, id)
-		c.router.Ended(id)
 	}
 	c.seq++
 	out.ToIntake(&messages.EpochEnded{Header: c.own, Seq: c.seq, Cause: m.Cause, Suspects: m.Suspects, Requests: lost})
@@ -121,17 +105,12 @@ func (c *Core) engineDown(i int, m *messages.EpochEnded, out *messages.Outbox) {
 func (c *Core) startOver(cause string, suspects []messages.RequestID, out *messages.Outbox) {
 	out.ToIntake(&messages.EpochEnded{Header: c.own, Cause: cause, Suspects: suspects})
 	c.own.Epoch++
-	c.started, c.seq, c.held, c.sent, c.up = false, 0, nil, nil, 0
-	for _, id := range slices.Sorted(maps.Keys(c.where)) {
-		c.router.Ended(id)
-	}
-	clear(c.where)
+	c.started, c.seq, c.held, c.sent = false, 0, nil, nil
 	clear(c.asked) // intake answers them itself
 	for i := range c.engines {
 		e := &c.engines[i]
 		e.up = false
-		c.router.SetAvailable(i, false)
-		c.router.Cleared(i)
+		c.router.Lost(i)
 		out.ToEngine(&messages.FailEpoch{Header: messages.Header{Engine: messages.EngineID(i), Epoch: e.header.Epoch}, From: messages.Dispatch, Cause: cause})
 	}
 }

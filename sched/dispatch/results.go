@@ -27,9 +27,7 @@ func (c *Core) relay(m *messages.StepResults, out *messages.Outbox) {
 		c.router.Started(m.Tokens[i].ID)
 	}
 	for i := range m.Ended {
-		id := m.Ended[i].ID
-		c.router.Ended(id)
-		delete(c.where, id)
+		c.router.Ended(m.Ended[i].ID)
 	}
 	c.seq++
 	r := c.fresh()
@@ -75,16 +73,6 @@ func (c *Core) cacheChanged(now time.Duration, m *messages.CacheChanged, out *me
 	if c.current(m.Header, out) == nil {
 		return
 	}
-	i := int(m.Engine)
-	for k := range m.Events {
-		switch e := &m.Events[k]; e.Kind {
-		case messages.PagesStored:
-			c.router.Stored(now, i, e.Hashes)
-		case messages.PagesRemoved:
-			c.router.Removed(i, e.Hashes)
-		case messages.PagesCleared:
-			c.router.Cleared(i)
-		}
-	}
+	c.router.Changed(now, int(m.Engine), m)
 	out.ToObserver(m)
 }

@@ -39,12 +39,10 @@ func (o *Options) Validate() error {
 //  3. Every question waits for at least one engine that is up.
 type Core struct {
 	opt     Options
-	router  *route.Router
+	router  *route.Router   // it also knows which engine has a request
 	own     messages.Header // towards intake
 	engines []engine
-	up      int                        // engines that are up
-	where   map[messages.RequestID]int // the engine that has a request
-	held    []*messages.EngineRequest  // in order of submission, while no engine is up
+	held    []*messages.EngineRequest // in order of submission, while no engine is up
 	asked   map[messages.Ticket]*question
 	started bool       // intake has heard EpochStarted
 	seq     uint64     // of the newest StepResults to intake
@@ -97,7 +95,7 @@ func New(incarnation messages.Epoch, opt Options) *Core {
 	}
 	c := &Core{
 		opt: opt, router: route.New(opt.Route), own: messages.Header{Engine: Self, Epoch: incarnation},
-		engines: make([]engine, opt.Route.Replicas), where: map[messages.RequestID]int{}, asked: map[messages.Ticket]*question{},
+		engines: make([]engine, opt.Route.Replicas), asked: map[messages.Ticket]*question{},
 	}
 	for i := range c.engines {
 		c.router.SetAvailable(i, false)
@@ -120,23 +118,28 @@ func (c *Core) current(h messages.Header, out *messages.Outbox) *engine {
 	return nil
 }
 
-// check fails on the first invariant that does not hold.
-func (c *Core) check() {
-	up := 0
+// up counts the engines that are up.
+func (c *Core) up() int {
+	n := 0
 	for i := range c.engines {
 		if c.engines[i].up {
-			up++
+			n++
 		}
 	}
-	invariants.Check(up == c.up, "%d engines are up, %d are counted", up, c.up)
-	for id, i := range c.where {
-		invariants.Check(c.engines[i].up, "1: request %d is in engine %d, which is down", id, i)
+	return n
+}
+
+// check fails on the first invariant that does not hold.
+func (c *Core) check() {
+	for i := range c.engines {
+		l := c.router.Load(i)
+		invariants.Check(c.engines[i].up || l.Waiting+l.Running == 0, "1: %d requests are in engine %d, which is down", l.Waiting+l.Running, i)
 	}
 	for _, r := range c.held {
-		_, given := c.where[r.ID]
+		_, given := c.router.Replica(r.ID)
 		invariants.Check(!given, "1: request %d is held and in an engine", r.ID)
 	}
-	invariants.Check(len(c.held) == 0 || c.up == 0, "2: %d requests are held while %d engines are up", len(c.held), c.up)
+	invariants.Check(len(c.held) == 0 || c.up() == 0, "2: %d requests are held while %d engines are up", len(c.held), c.up())
 	for ticket, q := range c.asked {
 		invariants.Check(len(q.open) > 0, "3: question %d waits for no engine", ticket)
 		for i := range q.open {

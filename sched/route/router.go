@@ -3,6 +3,7 @@ package route
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -258,6 +259,44 @@ func (r *Router) Ended(id messages.RequestID) {
 	} else {
 		l.Waiting--
 		l.WaitingTokens -= c.unshared
+	}
+}
+
+// Replica is where a request that has not ended was routed to.
+func (r *Router) Replica(id messages.RequestID) (replica int, ok bool) {
+	c, ok := r.requests[id]
+	return c.replica, ok
+}
+
+// Lost takes a replica out of the choice: its cache is empty and its requests
+// have ended. It returns their ids in order. SetAvailable includes it again.
+func (r *Router) Lost(replica int) []messages.RequestID {
+	r.SetAvailable(replica, false)
+	r.Cleared(replica)
+	var ids []messages.RequestID
+	for id, c := range r.requests {
+		if c.replica == replica {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		r.Ended(id)
+	}
+	return ids
+}
+
+// Changed records what a replica reports of its cache.
+func (r *Router) Changed(now time.Duration, replica int, m *messages.CacheChanged) {
+	for i := range m.Events {
+		switch e := &m.Events[i]; e.Kind {
+		case messages.PagesStored:
+			r.Stored(now, replica, e.Hashes)
+		case messages.PagesRemoved:
+			r.Removed(replica, e.Hashes)
+		case messages.PagesCleared:
+			r.Cleared(replica)
+		}
 	}
 }
 

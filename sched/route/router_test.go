@@ -2,6 +2,7 @@ package route
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -63,6 +64,26 @@ func (t *twinRouter) remove(replica int, pages []uint64) {
 		}
 	}
 	t.pages = slices.DeleteFunc(t.pages, func(p twinPage) bool { return len(p.holds) == 0 })
+}
+
+func (t *twinRouter) clear(replica int) {
+	var all []uint64
+	for _, p := range t.pages {
+		all = append(all, p.hash)
+	}
+	t.remove(replica, all)
+}
+
+func (t *twinRouter) lost(replica int) (ids []messages.RequestID) {
+	t.down[replica] = true
+	t.clear(replica)
+	for _, id := range slices.Sorted(maps.Keys(t.requests)) {
+		if t.requests[id].replica == replica {
+			ids = append(ids, id)
+			delete(t.requests, id)
+		}
+	}
+	return ids
 }
 
 func (t *twinRouter) held(replica int) (n int) {
@@ -188,11 +209,26 @@ func TestRouterAgainstTwin(t *testing.T) {
 			"cleared": func(r *rapid.T) {
 				to := replica()
 				router.Cleared(to)
-				var all []uint64
-				for _, p := range twin.pages {
-					all = append(all, p.hash)
+				twin.clear(to)
+			},
+			"changed": func(r *rapid.T) {
+				to, stored, removed := replica(), prompt(), prompt()
+				m := &messages.CacheChanged{Events: []messages.CacheEvent{
+					{Kind: messages.PagesStored, Hashes: stored}, {Kind: messages.PagesRemoved, Hashes: removed},
+				}}
+				twin.add(now, to, stored)
+				twin.remove(to, removed)
+				if rapid.Bool().Draw(r, "clears") {
+					m.Events = append(m.Events, messages.CacheEvent{Kind: messages.PagesCleared})
+					twin.clear(to)
 				}
-				twin.remove(to, all)
+				router.Changed(now, to, m)
+			},
+			"lost": func(r *rapid.T) {
+				to := replica()
+				if got, want := router.Lost(to), twin.lost(to); !slices.Equal(got, want) {
+					r.Fatalf("replica %d loses %v, want %v", to, got, want)
+				}
 			},
 			"available": func(r *rapid.T) {
 				to, ok := replica(), rapid.Bool().Draw(r, "ok")
@@ -203,6 +239,12 @@ func TestRouterAgainstTwin(t *testing.T) {
 			"": func(r *rapid.T) {
 				if len(router.index.slots) != len(twin.pages) {
 					r.Fatalf("%d pages in the index, want %d", len(router.index.slots), len(twin.pages))
+				}
+				for n := range messages.RequestID(13) {
+					got, ok := router.Replica(n)
+					if want, wantOK := twin.requests[n]; got != want.replica || ok != wantOK {
+						r.Fatalf("request %d is at %d %v, want %d %v", n, got, ok, want.replica, wantOK)
+					}
 				}
 				for i := range opt.Replicas {
 					if router.Load(i) != twin.load(i) || router.index.held[i] != twin.held(i) {
