@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -28,6 +29,20 @@ func Compare(t testing.TB, name, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("%s differs (-rewrite writes it anew); got:\n%s\nwant:\n%s", file, got, want)
+		line, got, want := difference(got, string(want))
+		t.Errorf("%s differs from line %d on (-rewrite writes it anew); got:\n%s\nwant:\n%s", file, line, got, want)
 	}
+}
+
+// difference takes away the lines that two texts begin and end with, and gives
+// the number of the first one that is left.
+func difference(a, b string) (line int, restA, restB string) {
+	linesA, linesB := strings.SplitAfter(a, "\n"), strings.SplitAfter(b, "\n")
+	for len(linesA) > 0 && len(linesB) > 0 && linesA[0] == linesB[0] {
+		line, linesA, linesB = line+1, linesA[1:], linesB[1:]
+	}
+	for len(linesA) > 0 && len(linesB) > 0 && linesA[len(linesA)-1] == linesB[len(linesB)-1] {
+		linesA, linesB = linesA[:len(linesA)-1], linesB[:len(linesB)-1]
+	}
+	return line + 1, strings.Join(linesA, ""), strings.Join(linesB, "")
 }

@@ -38,3 +38,21 @@ func TestCompare(t *testing.T) {
 		}
 	}
 }
+
+func TestDifference(t *testing.T) {
+	for _, c := range []struct {
+		a, b         string
+		line         int
+		restA, restB string
+	}{
+		{"1\n2\n3\n", "1\n3\n", 2, "2\n", ""},
+		{"1\n3\n", "1\n2\n3\n", 2, "", "2\n"},
+		{"1\n2\n3\n", "1\n4\n3\n", 2, "2\n", "4\n"},
+		{"", "1\n", 1, "", "1\n"},
+		{"1", "1\n", 1, "1", "1\n"},
+	} {
+		if line, a, b := difference(c.a, c.b); line != c.line || a != c.restA || b != c.restB {
+			t.Errorf("%q and %q: line %d, %q and %q", c.a, c.b, line, a, b)
+		}
+	}
+}
