@@ -39,7 +39,7 @@ func At(path string) (Files, error) {
 	case filepath.Ext(path) == GGUFExtension || st.Mode().IsRegular() && isGGUF(path):
 		return Files{fsys: os.DirFS(filepath.Dir(path)), path: path, gguf: filepath.Base(path)}, nil
 	}
-	return Files{}, fmt.Errorf("model %s is a file, but no GGUF file; give a GGUF file, or the directory that holds config.json", path)
+	return Files{}, fmt.Errorf("model %s is not a GGUF file; give a GGUF file, or the directory that holds config.json", path)
 }
 
 // isGGUF looks into a file whose name does not say what it is, as in the
@@ -160,7 +160,7 @@ func (f Files) onlyGGUF() error {
 	if len(found) > shown {
 		names += fmt.Sprintf(" and %d more", len(found)-shown)
 	}
-	return fmt.Errorf("no %s is there, only GGUF files: %s; give the path of one of them", config.File, names)
+	return fmt.Errorf("there is no %s, only GGUF files: %s; give the path of one of them", config.File, names)
 }
 
 // at says which model an error is of.

@@ -221,7 +221,7 @@ func TestOpenGGUFRefuses(t *testing.T) {
 		"experts":           {add("blk.0.ffn_gate_exps.weight", 2, 2), []string{"blk.0.ffn_gate_exps.weight in the file", "not part of a LlamaForCausalLM"}},
 		"norms of heads":    {add("blk.0.attn_q_norm.weight", 12), []string{"blk.0.attn_q_norm.weight in the file", "not part of a LlamaForCausalLM"}},
 		"two of one name":   {add("model.norm.weight", 24), []string{"output_norm.weight", "model.norm.weight", "both"}},
-		"bias in blocks":    {quantised, []string{"blk.0.attn_q.bias", "Q8_0", "put in order"}},
+		"bias in blocks":    {quantised, []string{"blk.0.attn_q.bias", "Q8_0", "reordered"}},
 	} {
 		path := written(t, c.file)
 		_, err := model.Open(path, model.OpenOptions{})
@@ -275,7 +275,7 @@ func TestFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := model.At(filepath.Join(names, "model.bin")); err == nil || !strings.Contains(err.Error(), "no GGUF file") {
+	if _, err := model.At(filepath.Join(names, "model.bin")); err == nil || !strings.Contains(err.Error(), "is not a GGUF file") {
 		t.Errorf("a file of another kind: %v", err)
 	}
 	for name, want := range map[string]string{"sha256-1234": "sha256-1234", "big-00001-of-00002.gguf": "big", ".": filepath.Base(names)} {

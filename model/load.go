@@ -94,7 +94,7 @@ func (c *Checkpoint) match() error {
 			return err
 		}
 		if !slices.Equal(have.Shape, w.Shape) {
-			return fmt.Errorf("%s: tensor %s has shape %v, but the configuration makes it %v; fetch both from one place", have.File, have.Title(), have.Shape, w.Shape)
+			return fmt.Errorf("%s: tensor %s has shape %v, but the configuration makes it %v; download both from the same place", have.File, have.Title(), have.Shape, w.Shape)
 		}
 		if _, err := have.Type(); err != nil {
 			return err
@@ -108,7 +108,7 @@ func (c *Checkpoint) match() error {
 			// A bias or a norm that the configuration does not speak of: the
 			// result would be wrong without a sign of it.
 			info, _ := c.Weights.Info(name)
-			return fmt.Errorf("%s: tensor %s is not part of a %s with this configuration; the model is of another architecture, or the file is of another model", info.File, info.Title(), c.Config.Architecture)
+			return fmt.Errorf("%s: tensor %s is not part of a %s with this configuration; the model is of another architecture, or the file belongs to another model", info.File, info.Title(), c.Config.Architecture)
 		}
 		c.Unused = append(c.Unused, name)
 	}

@@ -110,7 +110,7 @@ func TestOpenRefusesWhatDoesNotFit(t *testing.T) {
 		o    model.OpenOptions
 		want []string
 	}{
-		{"no output matrix", directory("LlamaForCausalLM", false, store(t, made(t, "LlamaForCausalLM", true, 1), nil)), model.OpenOptions{}, []string{"lm_head.weight", "fetch both"}},
+		{"no output matrix", directory("LlamaForCausalLM", false, store(t, made(t, "LlamaForCausalLM", true, 1), nil)), model.OpenOptions{}, []string{"lm_head.weight", "download both"}},
 		{"biases missing", directory("Qwen2ForCausalLM", false, plain), model.OpenOptions{}, []string{"q_proj.bias", "in no file"}},
 		{"biases too many", directory("LlamaForCausalLM", false, store(t, made(t, "Qwen2ForCausalLM", false, 1), nil)), model.OpenOptions{}, []string{"_proj.bias", "not part of a LlamaForCausalLM"}},
 		{"shape", directory("LlamaForCausalLM", false, store(t, llama, func(h map[string]any) { h[q].(map[string]any)["shape"] = []int{12, 48} })), model.OpenOptions{}, []string{weights.SingleFile, q, "[12 48]", "[24 24]"}},

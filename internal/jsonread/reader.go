@@ -115,7 +115,7 @@ func (r *Reader) quoted() (text []byte, escaped bool, err error) {
 	return value, true, nil
 }
 
-// Int reads a whole number of 64 bits.
+// Int reads a 64-bit integer.
 func (r *Reader) Int() (int64, error) {
 	value, err := r.from.ReadValue()
 	if err != nil {
@@ -123,7 +123,7 @@ func (r *Reader) Int() (int64, error) {
 	}
 	n, failed := strconv.ParseInt(shared(value), 10, 64)
 	if failed != nil {
-		return 0, r.unfit(value, "a whole number of 64 bits")
+		return 0, r.unfit(value, "a 64-bit integer")
 	}
 	return n, nil
 }

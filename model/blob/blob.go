@@ -37,27 +37,27 @@ func Open(fsys fs.FS, name string) (Blob, error) {
 	// Before opening: to open a named pipe would wait for its writer.
 	st, err := fs.Stat(fsys, name)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be opened: %w; fetch it again", name, err)
+		return nil, fmt.Errorf("cannot open %s: %w; download it again", name, err)
 	}
 	if !st.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", name)
 	}
 	f, err := fsys.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be opened: %w", name, err)
+		return nil, fmt.Errorf("cannot open %s: %w", name, err)
 	}
 	if file, ok := f.(*os.File); ok {
 		b, err := openFile(file)
 		if err != nil {
 			file.Close()
-			return nil, fmt.Errorf("%s cannot be read: %w", name, err)
+			return nil, fmt.Errorf("cannot read %s: %w", name, err)
 		}
 		return b, nil
 	}
 	defer f.Close()
 	data, err := io.ReadAll(f)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w", name, err)
+		return nil, fmt.Errorf("cannot read %s: %w", name, err)
 	}
 	return Memory(data), nil
 }

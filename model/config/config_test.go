@@ -101,7 +101,7 @@ func TestLoadRefusesByName(t *testing.T) {
 		want []string // all of them stand in the error
 	}{
 		{"architecture", base("GemmaForCausalLM", nil), []string{"config.json", "architectures", "GemmaForCausalLM", "LlamaForCausalLM, MistralForCausalLM"}},
-		{"no architecture", keys{"vocab_size": 3}, []string{"model_type", "not implemented"}},
+		{"no architecture", keys{"vocab_size": 3}, []string{"model_type", "not supported"}},
 		{"multimodal", keys{"architectures": []string{"LlavaForConditionalGeneration"}, "text_config": keys{}}, []string{"text_config", "several parts"}},
 		{"quantised", llama(keys{"quantization_config": keys{"quant_method": "gptq"}}), []string{"quantization_config", "gptq", "BF16"}},
 		{"activation", llama(keys{"hidden_act": "gelu"}), []string{"hidden_act", "gelu", "silu"}},
@@ -111,7 +111,7 @@ func TestLoadRefusesByName(t *testing.T) {
 		{"partial rotation", llama(keys{"partial_rotary_factor": 0.5}), []string{"partial_rotary_factor", "0.5"}},
 		{"llama3 without a key", llama(keys{"rope_scaling": keys{"rope_type": "llama3", "factor": 8, "low_freq_factor": 1}}), []string{"rope_scaling", "high_freq_factor", "missing"}},
 		{"llama3 crossed", llama(keys{"rope_scaling": keys{"rope_type": "llama3", "factor": 8, "low_freq_factor": 4, "high_freq_factor": 4, "original_max_position_embeddings": 8}}), []string{"high_freq_factor", "low_freq_factor"}},
-		{"mistral window", base("MistralForCausalLM", keys{"sliding_window": 1024}), []string{"sliding_window", "1024", "context length to 1024"}},
+		{"mistral window", base("MistralForCausalLM", keys{"sliding_window": 1024}), []string{"sliding_window", "1024", "context-length to at most 1024"}},
 		{"mistral default window", base("MistralForCausalLM", keys{"max_position_embeddings": 8192}), []string{"sliding_window", "4096"}},
 		{"qwen window", base("Qwen2ForCausalLM", keys{"use_sliding_window": true, "sliding_window": 64, "max_window_layers": 1}), []string{"sliding_window", "64"}},
 		{"layer types", base("Qwen3ForCausalLM", keys{"layer_types": []string{"linear_attention"}}), []string{"layer_types", "linear_attention"}},

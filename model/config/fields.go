@@ -42,15 +42,15 @@ func readFields(fsys fs.FS, name string) (fields, error) {
 		return fields{}, fmt.Errorf("%s is missing (%w); give a Hugging Face model directory that has one", name, err)
 	}
 	if err != nil {
-		return fields{}, fmt.Errorf("%s cannot be opened: %w", name, err)
+		return fields{}, fmt.Errorf("cannot open %s: %w", name, err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return fields{}, fmt.Errorf("%s cannot be read: %w", name, err)
+		return fields{}, fmt.Errorf("cannot read %s: %w", name, err)
 	}
 	if len(data) > maxFile {
-		return fields{}, fmt.Errorf("%s has more than %d bytes, which no configuration has; fetch it again", name, maxFile)
+		return fields{}, fmt.Errorf("%s has more than %d bytes, too many for a configuration; download it again", name, maxFile)
 	}
 	return parseFields(name, data)
 }
@@ -58,7 +58,7 @@ func readFields(fsys fs.FS, name string) (fields, error) {
 func parseFields(name string, data []byte) (fields, error) {
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(data, &m); err != nil {
-		return fields{}, fmt.Errorf("%s is not a JSON object: %w; fetch it again", name, err)
+		return fields{}, fmt.Errorf("%s is not a JSON object: %w; download it again", name, err)
 	}
 	return fields{where: name, m: m, err: new(error)}, nil
 }

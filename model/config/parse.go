@@ -121,26 +121,26 @@ func findFamily(f fields) family {
 		}
 	}
 	if f.has("text_config") {
-		f.fail("text_config", "makes this a model of several parts (%q); only text models are implemented: %s", name, list(Architectures()))
+		f.fail("text_config", "makes this a model of several parts (%q); only text models are supported: %s", name, list(Architectures()))
 	}
-	f.fail(key, "is %q, which is not implemented; known are %s", name, list(Architectures()))
+	f.fail(key, "is %q, which is not supported; supported: %s", name, list(Architectures()))
 	return family{}
 }
 
 // refuseUnknown stops at keys that change results in ways not implemented.
 func refuseUnknown(f fields) {
 	if f.has("text_config") {
-		f.fail("text_config", "makes this a model of several parts; only text models are implemented: %s", list(Architectures()))
+		f.fail("text_config", "makes this a model of several parts; only text models are supported: %s", list(Architectures()))
 	}
 	if f.has("quantization_config") {
 		q := f.object("quantization_config")
-		f.fail("quantization_config", "says %q; quantised weights of this kind are not implemented; use the model's F32, F16 or BF16 release, with weight-dtype where memory is short, or a GGUF file of it", q.text("quant_method", "unknown method"))
+		f.fail("quantization_config", "says %q; quantised weights of this kind are not supported; use the model's F32, F16 or BF16 release, with weight-dtype if memory is short, or a GGUF file of it", q.text("quant_method", "unknown method"))
 	}
 	if act := f.text("hidden_act", "silu"); act != "silu" && act != "swish" {
-		f.fail("hidden_act", "is %q, which is not implemented; known is silu", act)
+		f.fail("hidden_act", "is %q, which is not supported; supported: silu", act)
 	}
 	if f.boolean("is_encoder_decoder", false) {
-		f.fail("is_encoder_decoder", "is true; only decoders are implemented: %s", list(Architectures()))
+		f.fail("is_encoder_decoder", "is true; only decoders are supported: %s", list(Architectures()))
 	}
 }
 
@@ -170,7 +170,7 @@ func parseHeads(f fields, a family, c *Config) {
 // hide anything within the context.
 func limitContext(f fields, a family, c *Config, o Options) {
 	if o.Context < 0 || o.Context > c.Context {
-		f.fail("max_position_embeddings", "is %d, but a context of %d tokens was asked for; ask for at most %d", c.Context, o.Context, c.Context)
+		f.fail("max_position_embeddings", "is %d, but context-length is %d; set it to at most %d", c.Context, o.Context, c.Context)
 		return
 	}
 	if o.Context > 0 {
@@ -191,14 +191,14 @@ func limitContext(f fields, a family, c *Config, o Options) {
 	}
 	for _, l := range layers {
 		if l != "full_attention" && (l != "sliding_attention" || a.window == windowNever) {
-			f.fail("layer_types", "has %q, which is not implemented; known is full_attention", l)
+			f.fail("layer_types", "has %q, which is not supported; supported: full_attention", l)
 		}
 	}
 	if slices.Contains(layers, "sliding_attention") && window == 0 {
-		f.fail("layer_types", "has sliding_attention without a sliding_window in force; use the model's original file")
+		f.fail("layer_types", "has sliding_attention without an active sliding_window; use the model's original file")
 	}
 	if window > 0 && window < c.Context {
-		f.fail("sliding_window", "is %d, less than the context of %d tokens; sliding-window attention is not implemented; set the context length to %d at most", window, c.Context, window)
+		f.fail("sliding_window", "is %d, less than the context of %d tokens; sliding-window attention is not supported; set context-length to at most %d", window, c.Context, window)
 	}
 }
 

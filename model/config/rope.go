@@ -15,12 +15,12 @@ func parseRope(f fields, c *Config) Rope {
 	s := f.object(key)
 	for _, nested := range []string{"full_attention", "sliding_attention"} {
 		if s.has(nested) {
-			f.fail(key, "differs by kind of layer (%s), which is not implemented", nested)
+			f.fail(key, "differs by kind of layer (%s), which is not supported", nested)
 		}
 	}
 	for _, g := range []fields{f, s} {
 		if p := g.number("partial_rotary_factor", 0, 1, 1); p != 1 {
-			g.fail("partial_rotary_factor", "is %g; rotating a part of each head is not implemented", p)
+			g.fail("partial_rotary_factor", "is %g; rotating a part of each head is not supported", p)
 		}
 	}
 	theta := f.number("rope_theta", 1, 1e18, 10000)
@@ -39,16 +39,16 @@ func parseRope(f fields, c *Config) Rope {
 		r.HighFreq = s.need("high_freq_factor", 1e-3, 1e6)
 		r.Original = s.integer("original_max_position_embeddings", 1, maxContext, 0)
 		if *f.err == nil && r.HighFreq <= r.LowFreq {
-			s.fail("high_freq_factor", "is %g, not more than %s, which is %g; use the model's original file", r.HighFreq, s.name("low_freq_factor"), r.LowFreq)
+			s.fail("high_freq_factor", "is %g; it must be more than %s, which is %g; use the model's original file", r.HighFreq, s.name("low_freq_factor"), r.LowFreq)
 		}
 	default:
 		remedy := "use another model"
 		if n := s.integer("original_max_position_embeddings", 1, maxContext, c.Context); s.has("original_max_position_embeddings") && *f.err == nil {
 			// True for models whose scaling was switched on afterwards, which
 			// is how yarn is usually found.
-			remedy = "where the scaling only stretches the trained context, remove " + f.name(key) + " and set " + f.name("max_position_embeddings") + " to " + strconv.Itoa(n)
+			remedy = "if the scaling only extends the trained context, remove " + f.name(key) + " and set " + f.name("max_position_embeddings") + " to " + strconv.Itoa(n)
 		}
-		f.fail(key, "is of type %q, which is not implemented; known are %s; %s", r.Scaling, list(scalings), remedy)
+		f.fail(key, "is of type %q, which is not supported; supported: %s; %s", r.Scaling, list(scalings), remedy)
 	}
 	return r
 }

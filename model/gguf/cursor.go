@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	again      = "the file is damaged, fetch it again"
-	incomplete = "the download is incomplete, fetch it again"
-	either     = "the file is damaged or its download incomplete, fetch it again"
+	again      = "the file is damaged; download it again"
+	incomplete = "the download is incomplete; download it again"
+	either     = "the file is damaged or its download incomplete; download it again"
 
 	// maxHeader bounds everything before the data.
 	maxHeader = 256 << 20
@@ -34,7 +34,7 @@ func (c *cursor) take(n int64, what string) ([]byte, error) {
 		return nil, fmt.Errorf("byte %d: %s goes to the end of the file, which has %d bytes; %s", c.at, what, c.size, incomplete)
 	}
 	if c.at+n > maxHeader {
-		return nil, fmt.Errorf("byte %d: %s stands beyond the first %d bytes, where no model has its metadata; %s", c.at, what, maxHeader, again)
+		return nil, fmt.Errorf("byte %d: %s is after the first %d bytes, where no model has metadata; %s", c.at, what, maxHeader, again)
 	}
 	if c.at < c.from || c.at+n > c.from+int64(len(c.buf)) {
 		buf, err := c.b.Bytes(c.at, max(n, min(window, c.size-c.at)))
@@ -80,7 +80,7 @@ func (c *cursor) textBytes(limit int64, what string) ([]byte, error) {
 		return nil, fmt.Errorf("byte %d: %s claims %d bytes in a file of %d; %s", at, what, n, c.size, either)
 	}
 	if int64(n) > limit {
-		return nil, fmt.Errorf("byte %d: %s claims %d bytes, more than the %d that may be; %s", at, what, n, limit, again)
+		return nil, fmt.Errorf("byte %d: %s claims %d bytes, more than the %d that are allowed; %s", at, what, n, limit, again)
 	}
 	return c.take(int64(n), what)
 }
@@ -95,10 +95,10 @@ func (c *cursor) count(least, limit int64, what string) (int64, error) {
 	}
 	rest := c.size - c.at
 	if n > uint64(rest/least) {
-		return 0, fmt.Errorf("byte %d: claims %d %s, but the %d bytes behind it hold %d at most; %s", at, n, what, rest, rest/least, either)
+		return 0, fmt.Errorf("byte %d: claims %d %s, but the remaining %d bytes hold at most %d; %s", at, n, what, rest, rest/least, either)
 	}
 	if int64(n) > limit {
-		return 0, fmt.Errorf("byte %d: claims %d %s, more than the %d that may be; %s", at, n, what, limit, again)
+		return 0, fmt.Errorf("byte %d: claims %d %s, more than the %d that are allowed; %s", at, n, what, limit, again)
 	}
 	return int64(n), nil
 }

@@ -62,7 +62,7 @@ func (f *File) add(p *part) error {
 	}
 	for _, t := range p.tensors {
 		if other, twice := f.index[t.Name]; twice {
-			return fmt.Errorf("%s: %w", p.name, t.fail("is in %s too; the parts do not belong together, fetch them from one place", f.Tensors[other].File))
+			return fmt.Errorf("%s: %w", p.name, t.fail("is also in %s; the parts do not belong together; download all of them from the same place", f.Tensors[other].File))
 		}
 		f.index[t.Name] = len(f.Tensors)
 		f.Tensors = append(f.Tensors, t)

@@ -190,7 +190,7 @@ func TestOpenSplit(t *testing.T) {
 	}{
 		"missing part":  {missing, "m-00001-of-00003.gguf", []string{"part 2 of 3", "m-00002-of-00003.gguf"}},
 		"renamed":       {renamed, "m.gguf", []string{"m.gguf", "-00001-of-00003.gguf"}},
-		"tensor twice":  {parts(3, func(_ int, f *gguftest.File) { f.Tensors = sample().Tensors[:1] }), "m-00001-of-00003.gguf", []string{"tensor a", "is in m-00001", "fetch them from one place"}},
+		"tensor twice":  {parts(3, func(_ int, f *gguftest.File) { f.Tensors = sample().Tensors[:1] }), "m-00001-of-00003.gguf", []string{"tensor a", "is also in m-00001", "download all of them from the same place"}},
 		"wrong number":  {parts(3, func(i int, f *gguftest.File) { f.Keys[0].Value = uint16(0) }), "m-00001-of-00003.gguf", []string{"m-00002", "part 1 of 3", "2 of 3"}},
 		"tensors":       {parts(3, func(i int, f *gguftest.File) { f.Keys[2].Value = int32(4) }), "m-00001-of-00003.gguf", []string{"split.tensors.count is 4", "3 tensors"}},
 		"too many":      {parts(5000, nil), "m-00001-of-00003.gguf", []string{"split.count is 5000"}},
@@ -223,7 +223,7 @@ func TestOpenOfDisk(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := gguf.Open(os.DirFS(dir), "x.gguf"); err == nil || !strings.Contains(err.Error(), "x.gguf cannot be opened") {
+	if _, err := gguf.Open(os.DirFS(dir), "x.gguf"); err == nil || !strings.Contains(err.Error(), "cannot open x.gguf") {
 		t.Errorf("a missing file: %v", err)
 	}
 }

@@ -57,7 +57,7 @@ func readPart(b blob.Blob, name string) (*part, error) {
 
 func (p *part) readVersion(c *cursor) error {
 	if c.size < 8 {
-		return fmt.Errorf("has %d bytes, too few for a GGUF file; %s", c.size, incomplete)
+		return fmt.Errorf("has %d bytes, too short to be a GGUF file; %s", c.size, incomplete)
 	}
 	head, err := c.take(4, "the magic number")
 	if err != nil {
@@ -68,9 +68,9 @@ func (p *part) readVersion(c *cursor) error {
 	case "vers":
 		return fmt.Errorf("is a Git LFS pointer, not the model; run `git lfs pull` in its directory")
 	case "lmgg", "fmgg", "tjgg", "algg":
-		return fmt.Errorf("is of a format before GGUF (%q); fetch the model as GGUF", head)
+		return fmt.Errorf("has a format older than GGUF (%q); download the model as GGUF", head)
 	default:
-		return fmt.Errorf("begins with %q and not with %q; this is no GGUF file", head, Magic)
+		return fmt.Errorf("is not a GGUF file: it begins with %q instead of %q", head, Magic)
 	}
 	if p.version, err = c.u32("the version"); err != nil {
 		return err
@@ -80,11 +80,11 @@ func (p *part) readVersion(c *cursor) error {
 	case v == 2 || v == 3:
 		return nil
 	case v == 1:
-		return fmt.Errorf("is of GGUF version 1, which was given up in 2023; implemented are 2 and 3; fetch the model again or convert it anew")
+		return fmt.Errorf("has GGUF version 1, which has been obsolete since 2023; supported: 2 and 3; download the model again or convert it again")
 	case v != 0 && bits.ReverseBytes32(v) <= 0xffff:
-		return fmt.Errorf("is a big-endian GGUF file (version %d); only little-endian ones are implemented; fetch the model as such", bits.ReverseBytes32(v))
+		return fmt.Errorf("is a big-endian GGUF file (version %d); only little-endian ones are supported; download one of those", bits.ReverseBytes32(v))
 	}
-	return fmt.Errorf("is of GGUF version %d; implemented are 2 and 3; update this program or fetch the model in version 3", v)
+	return fmt.Errorf("has GGUF version %d; supported: 2 and 3; update troupe or download the model in version 3", v)
 }
 
 // minKey is the least that a key takes: its length, its kind, one byte.
@@ -98,11 +98,11 @@ func (p *part) readKey(c *cursor, i int64) error {
 	}
 	for _, b := range []byte(key) {
 		if b <= ' ' || b > '~' {
-			return fmt.Errorf("byte %d: key %s is not of printable ASCII; %s", at, clip(key), again)
+			return fmt.Errorf("byte %d: key %s is not printable ASCII; %s", at, clip(key), again)
 		}
 	}
 	if _, twice := p.meta[key]; twice || key == "" {
-		return fmt.Errorf("byte %d: key %s stands twice or is empty; %s", at, clip(key), again)
+		return fmt.Errorf("byte %d: key %s is empty or appears twice; %s", at, clip(key), again)
 	}
 	what := "key " + key
 	if len(key) > 80 {

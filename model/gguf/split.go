@@ -32,7 +32,7 @@ func (f *File) addParts(fsys fs.FS, p *part, count int64) error {
 		return fmt.Errorf("%s: %s", p.name, fmt.Sprintf(format, args...))
 	}
 	if count > maxParts {
-		return fail("%s is %d, more than the %d that may be; %s", keySplitCount, count, maxParts, again)
+		return fail("%s is %d; at most %d is allowed; %s", keySplitCount, count, maxParts, again)
 	}
 	name := partName.FindStringSubmatch(p.name)
 	if name == nil || name[3] != fmt.Sprintf("%05d", count) {
@@ -49,14 +49,14 @@ func (f *File) addParts(fsys fs.FS, p *part, count int64) error {
 		}
 		no, ok := p.meta[keySplitNo].Int()
 		if !ok || no != i || p.splitCount() != count {
-			return fmt.Errorf("%s: says that it is part %d of %d, but its name says %d of %d; the parts do not belong together, fetch them from one place", p.name, no+1, p.splitCount(), i+1, count)
+			return fmt.Errorf("%s: says that it is part %d of %d, but its name says %d of %d; the parts do not belong together; download all of them from the same place", p.name, no+1, p.splitCount(), i+1, count)
 		}
 		if err := f.add(p); err != nil {
 			return err
 		}
 	}
 	if want, ok := f.meta[keySplitTensors].Int(); ok && want != int64(len(f.Tensors)) {
-		return fmt.Errorf("%s: %s is %d, but the parts have %d tensors; they do not belong together, fetch them from one place", f.Name, keySplitTensors, want, len(f.Tensors))
+		return fmt.Errorf("%s: %s is %d, but the parts have %d tensors; they do not belong together; download all of them from the same place", f.Name, keySplitTensors, want, len(f.Tensors))
 	}
 	return nil
 }

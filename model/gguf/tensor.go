@@ -56,7 +56,7 @@ func (p *part) readTensors(c *cursor, n int64) error {
 			return fmt.Errorf("byte %d: the name %s of tensor %d is not printable text; %s", t.listed, clip(t.Name), i, again)
 		}
 		if seen[t.Name] {
-			return t.fail("stands in the list twice; %s", again)
+			return t.fail("appears twice in the list; %s", again)
 		}
 		seen[t.Name] = true
 		if err := t.read(c); err != nil {
@@ -88,7 +88,7 @@ func (t *Tensor) read(c *cursor) error {
 		return err
 	}
 	if n < 1 || n > maxDims {
-		return t.fail("has %d dimensions; there may be 1 to %d; %s", n, maxDims, again)
+		return t.fail("has %d dimensions; it must have 1 to %d; %s", n, maxDims, again)
 	}
 	for range n {
 		d, err := c.u64("a dimension of " + what)
@@ -96,7 +96,7 @@ func (t *Tensor) read(c *cursor) error {
 			return err
 		}
 		if d == 0 || d > math.MaxInt32 {
-			return t.fail("has a dimension of %d; there may be 1 to %d; %s", d, math.MaxInt32, again)
+			return t.fail("has a dimension of %d; it must be between 1 and %d; %s", d, math.MaxInt32, again)
 		}
 		t.Dims = append(t.Dims, int(d))
 	}
@@ -121,7 +121,7 @@ func (t *Tensor) read(c *cursor) error {
 // measure computes the tensor's size from its type and dimensions.
 func (t *Tensor) measure() error {
 	if block := t.Type.BlockLen(); t.Dims[0]%block != 0 {
-		return t.fail("has rows of %d elements, no multiple of the %d in a block of %s; %s", t.Dims[0], block, TypeName(t.Type), again)
+		return t.fail("has rows of %d elements, not a multiple of the %d in a block of %s; %s", t.Dims[0], block, TypeName(t.Type), again)
 	}
 	n := uint64(t.Dims[0] / t.Type.BlockLen() * t.Type.BlockBytes())
 	for _, d := range t.Dims[1:] {
@@ -150,10 +150,10 @@ func (p *part) placeTensors(c *cursor) error {
 	slices.SortStableFunc(order, func(a, b *Tensor) int { return cmp.Compare(a.At, b.At) })
 	for i, t := range order {
 		if t.At%align != 0 {
-			return t.fail("begins at byte %d of the data, no multiple of the alignment of %d; %s", t.At, align, again)
+			return t.fail("begins at byte %d of the data, which is not a multiple of the alignment of %d; %s", t.At, align, again)
 		}
 		if have := max(0, c.size-data); t.At > have || t.Bytes > have-t.At {
-			return t.fail("has %d bytes from byte %d of the data on, of which there are %d; %s", t.Bytes, t.At, have, incomplete)
+			return t.fail("needs %d bytes from byte %d of the data on, but the data has %d; %s", t.Bytes, t.At, have, incomplete)
 		}
 		if i > 0 {
 			if before := order[i-1]; t.At < before.At-data+before.Bytes {

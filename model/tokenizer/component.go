@@ -30,7 +30,7 @@ func decodeJSON(data []byte, into any) error {
 	if err := json.Unmarshal(data, into); err != nil {
 		var typeErr *json.UnmarshalTypeError
 		if errors.As(err, &typeErr) && typeErr.Field != "" {
-			return fmt.Errorf("field %q is a %s, want %s", typeErr.Field, typeErr.Value, typeErr.Type)
+			return fmt.Errorf("field %q is a %s; it must be of type %s", typeErr.Field, typeErr.Value, typeErr.Type)
 		}
 		return err
 	}
@@ -55,9 +55,9 @@ func componentType(raw json.RawMessage, at string) (string, error) {
 	return c.Type, nil
 }
 
-// refused is the error for a component that is not implemented.
+// refused is the error for a component that is not supported.
 func refused(at, kind, known string) error {
-	return fmt.Errorf("%s: type %q is not implemented (known: %s)", at, kind, known)
+	return fmt.Errorf("%s: type %q is not supported (supported: %s)", at, kind, known)
 }
 
 // sequence flattens nested Sequence components under the list name field into

@@ -44,7 +44,7 @@ func parseDecoder(raw json.RawMessage) (decoder, error) {
 		switch kind {
 		case "ByteLevel", "ByteFallback":
 			if fused || d.join != joinPlain {
-				return fmt.Errorf("%s: %s behind another ByteLevel, ByteFallback or Fuse is not implemented", at, kind)
+				return fmt.Errorf("%s: %s after another ByteLevel, ByteFallback or Fuse is not supported", at, kind)
 			}
 			if d.join = joinFallback; kind == "ByteLevel" {
 				d.join, fused = joinBytes, true
@@ -60,7 +60,7 @@ func parseDecoder(raw json.RawMessage) (decoder, error) {
 			return err
 		}
 		if d.join != joinPlain {
-			return fmt.Errorf("%s: %s between ByteFallback and Fuse is not implemented; put Fuse before it", at, kind)
+			return fmt.Errorf("%s: %s between ByteFallback and Fuse is not supported; put Fuse before it", at, kind)
 		}
 		step, err := parseTokenStep(raw, kind, at)
 		d.perToken = append(d.perToken, step)
@@ -160,7 +160,7 @@ func parseTextStep(raw json.RawMessage, kind, at string) (textStep, error) {
 			return textStep{}, err
 		}
 		if f.Pattern.String == nil {
-			return textStep{}, fmt.Errorf("%s: Replace with a Regex behind Fuse is not implemented: it cannot be streamed", at)
+			return textStep{}, fmt.Errorf("%s: Replace with a Regex after Fuse is not supported: it cannot be streamed", at)
 		}
 		if len(*f.Pattern.String) > maxTextPattern {
 			return textStep{}, fmt.Errorf("%s.pattern.String has %d bytes, more than %d; shorten it", at, len(*f.Pattern.String), maxTextPattern)
@@ -179,9 +179,9 @@ func parseTextStep(raw json.RawMessage, kind, at string) (textStep, error) {
 			return textStep{}, fmt.Errorf("%s.content: %s is not one character", at, clip(f.Content))
 		}
 		if f.Start < 0 || f.Stop < 0 || f.Start > maxStrip || f.Stop > maxStrip {
-			return textStep{}, fmt.Errorf("%s: start %d and stop %d must be in [0, %d]", at, f.Start, f.Stop, maxStrip)
+			return textStep{}, fmt.Errorf("%s: start %d and stop %d must be between 0 and %d", at, f.Start, f.Stop, maxStrip)
 		}
 		return textStep{strip: f.Content, start: f.Start, stop: f.Stop}, nil
 	}
-	return textStep{}, refused(at, kind+" behind Fuse", "Replace, Strip")
+	return textStep{}, refused(at, kind+" after Fuse", "Replace, Strip")
 }

@@ -42,7 +42,7 @@ func (g *growth) add(raw json.RawMessage, kind, at string) error {
 	}
 	*g = max(1, *g) * growth(min(factor, maxGrowth+1))
 	if *g > maxGrowth {
-		return fmt.Errorf("%s: with this step a text may become %d times longer, more than %d; shorten the replacements", at, *g, maxGrowth)
+		return fmt.Errorf("%s: with this step a text may become %d times longer, but at most %d times is allowed; shorten the replacements", at, *g, maxGrowth)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func parseMetaspaceFields(raw json.RawMessage, at string) (metaspace, error) {
 	case "always", "first", "never":
 		return m, nil
 	}
-	return m, fmt.Errorf("%s.prepend_scheme: %q is not implemented (known: always, first, never)", at, m.scheme)
+	return m, fmt.Errorf("%s.prepend_scheme: %q is not supported (supported: always, first, never)", at, m.scheme)
 }
 
 func parseMetaspace(raw json.RawMessage, at string) (preTokenizer, error) {

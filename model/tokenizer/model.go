@@ -70,9 +70,9 @@ func parseBPE(r *jsonread.Reader) (*bpe, error) {
 	case err != nil:
 		return nil, err
 	case m.vocab == nil:
-		return nil, errors.New("model.vocab is missing; the file is not a BPE tokenizer or is incomplete, download it again")
+		return nil, errors.New("model.vocab is missing; the file is not a BPE tokenizer or is incomplete; download it again")
 	case merges == nil:
-		return nil, errors.New("model.merges is missing; the file is not a BPE tokenizer or is incomplete, download it again")
+		return nil, errors.New("model.merges is missing; the file is not a BPE tokenizer or is incomplete; download it again")
 	}
 	m.prefix, m.suffix = settings.Prefix, settings.Suffix
 	m.fuseUnk, m.byteFallback, m.ignoreMerges = settings.FuseUnk, settings.ByteFallback, settings.IgnoreMerges
@@ -152,7 +152,7 @@ func (m *bpe) readVocab(r *jsonread.Reader) error {
 // checkToken refuses what would cost memory or time in proportion to a claim.
 func checkToken(token string, id int64) error {
 	if id < 0 || id > maxTokenID {
-		return fmt.Errorf("id %d is outside [0, %d]; correct the file", id, maxTokenID)
+		return fmt.Errorf("id %d is not between 0 and %d; correct the file", id, maxTokenID)
 	}
 	if len(token) > maxTokenLen {
 		return fmt.Errorf("the token has %d bytes, more than %d; correct the file", len(token), maxTokenLen)
@@ -202,7 +202,7 @@ func readMerge(r *jsonread.Reader) (m mergeText, err error) {
 		return err
 	})
 	if err == nil && n != 2 {
-		err = fmt.Errorf("has %d parts, want 2", n)
+		err = fmt.Errorf("has %d parts; it must have 2", n)
 	}
 	return m, err
 }
@@ -215,7 +215,7 @@ func (m *bpe) takeMerges(texts []mergeText) error {
 		joined = append(append(joined[:0], text.left...), bytes.TrimPrefix(text.right, prefix)...)
 		var missing []byte
 		if merges[i], missing = m.merge(text.left, text.right, joined); missing != nil {
-			return fmt.Errorf("model.merges[%d]: token %s is not in model.vocab; vocabulary and merges do not belong together, download the file again", i, clip(string(missing)))
+			return fmt.Errorf("model.merges[%d]: token %s is not in model.vocab; vocabulary and merges do not belong together; download the file again", i, clip(string(missing)))
 		}
 	}
 	m.setMerges(merges)

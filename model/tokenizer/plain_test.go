@@ -269,7 +269,7 @@ func TestSpecialMarks(t *testing.T) {
 	for i := range MaxMarks + 1 {
 		f.added = append(f.added, map[string]any{"id": 300 + i, "content": string(rune('一' + i)), "special": true})
 	}
-	if marks, err := f.load(t).SpecialMarks(); err == nil || !strings.Contains(err.Error(), "33 different characters") {
+	if marks, err := f.load(t).SpecialMarks(); err == nil || !strings.Contains(err.Error(), "33 different marking characters") {
 		t.Errorf("tokens without a character in common: %d marks, error %v", len(marks), err)
 	}
 }

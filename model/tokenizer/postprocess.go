@@ -76,7 +76,7 @@ func parseTemplate(raw json.RawMessage, at string, known func(int64) bool) (temp
 		}
 	}
 	if texts != 1 {
-		return t, fmt.Errorf("%s.single has the Sequence \"A\" %d times, want once", at, texts)
+		return t, fmt.Errorf("%s.single has the Sequence \"A\" %d times; it must be there once", at, texts)
 	}
 	return t, nil
 }

@@ -23,7 +23,7 @@ func parseBehavior(name, at string) (behavior, error) {
 			return behavior(b), nil
 		}
 	}
-	return 0, fmt.Errorf("%s.behavior: %q is not implemented (known: Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous)", at, name)
+	return 0, fmt.Errorf("%s.behavior: %q is not supported (supported: Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous)", at, name)
 }
 
 // literalMatches walks the ranges [start, end) of all places where literal is

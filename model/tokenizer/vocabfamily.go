@@ -63,9 +63,9 @@ func (v *Vocabulary) family() (family, error) {
 		return v.sentencePiece(), nil
 	case modelBPE:
 	case "":
-		return family{}, keyError("model", "is missing; the file has no tokenizer, fetch the whole model")
+		return family{}, keyError("model", "is missing; the file has no tokenizer; download the whole model")
 	default:
-		return family{}, keyError("model", "is %s, which is not implemented; known are %s (byte-level BPE) and %s (SentencePiece BPE)", clip(v.Model), modelBPE, modelSPM)
+		return family{}, keyError("model", "is %s, which is not supported; supported: %s (byte-level BPE) and %s (SentencePiece BPE)", clip(v.Model), modelBPE, modelSPM)
 	}
 	name := v.Pre
 	if other, ok := aliases[name]; ok {
@@ -80,9 +80,9 @@ func (v *Vocabulary) family() (family, error) {
 	known = append(known, slices.Sorted(maps.Keys(aliases))...)
 	slices.Sort(known)
 	if name == "" {
-		return family{}, keyError("pre", "is missing: the file was converted before it was known how to split text, and would be tokenised wrongly; fetch a newer conversion of the model")
+		return family{}, keyError("pre", "is missing: the file comes from an old converter, which did not store how text is split, so texts would be tokenised wrongly; download a newer conversion of the model")
 	}
-	return family{}, keyError("pre", "is %s, which is not implemented; known are %s; use the Hugging Face directory of the same model", clip(name), strings.Join(known, ", "))
+	return family{}, keyError("pre", "is %s, which is not supported; supported: %s; use the Hugging Face directory of the same model", clip(name), strings.Join(known, ", "))
 }
 
 // sentencePiece is what Hugging Face makes of a SentencePiece BPE model
@@ -131,19 +131,19 @@ func (f family) apply(t *Tokenizer, v Vocabulary) (err error) {
 
 func (v *Vocabulary) listedMerges(m *bpe) ([]merge, error) {
 	if v.Merges == nil {
-		return nil, keyError("merges", "is missing; fetch the whole model")
+		return nil, keyError("merges", "is missing; download the whole model")
 	}
 	merges := make([]merge, 0, len(v.Merges))
 	joined := make([]byte, 0, 256)
 	for i, text := range v.Merges {
 		left, right, ok := strings.Cut(text, " ")
 		if !ok || left == "" || strings.Contains(right, " ") {
-			return nil, keyError(fmt.Sprintf("merges[%d]", i), "is %s, not two tokens separated by one space; fetch the file again", clip(text))
+			return nil, keyError(fmt.Sprintf("merges[%d]", i), "is %s, not two tokens separated by one space; download the file again", clip(text))
 		}
 		joined = append(append(joined[:0], left...), right...)
 		p, missing := m.merge([]byte(left), []byte(right), joined)
 		if missing != nil {
-			return nil, keyError(fmt.Sprintf("merges[%d]", i), "needs token %s, which is not in tokenizer.ggml.tokens; fetch the file again or convert it anew", clip(string(missing)))
+			return nil, keyError(fmt.Sprintf("merges[%d]", i), "needs token %s, which is not in tokenizer.ggml.tokens; download the file again or convert it again", clip(string(missing)))
 		}
 		merges = append(merges, p)
 	}
@@ -160,12 +160,12 @@ const maxScored = 256
 // the square of their length, and SentencePiece makes none.
 func (v *Vocabulary) scoredMerges(m *bpe) ([]merge, error) {
 	if len(v.Scores) < len(v.Tokens) {
-		return nil, keyError("scores", "has %d scores for %d tokens; fetch the file again", len(v.Scores), len(v.Tokens))
+		return nil, keyError("scores", "has %d scores for %d tokens; download the file again", len(v.Scores), len(v.Tokens))
 	}
 	var merges []merge
 	for id, token := range v.Tokens {
 		if s := v.Scores[id]; s != s {
-			return nil, keyError(fmt.Sprintf("scores[%d]", id), "is not a number; fetch the file again")
+			return nil, keyError(fmt.Sprintf("scores[%d]", id), "is not a number; download the file again")
 		}
 		if t := v.typeOf(id); t == TokenByte || t == TokenControl || t == TokenUserDefined || t == TokenUnknown || len(token) > maxScored {
 			continue

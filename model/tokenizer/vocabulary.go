@@ -59,13 +59,13 @@ func FromVocabulary(v Vocabulary) (*Tokenizer, error) {
 		t.config.templates = map[string]string{}
 	}
 	if len(v.Tokens) == 0 {
-		return nil, keyError("tokens", "is missing or empty; the file has no vocabulary, fetch the whole model")
+		return nil, keyError("tokens", "is missing or empty; the file has no vocabulary; download the whole model")
 	}
 	if len(v.Tokens) > maxTokenID {
-		return nil, keyError("tokens", "has %d tokens, more than %d; fetch the file again", len(v.Tokens), maxTokenID)
+		return nil, keyError("tokens", "has %d tokens, more than %d; download the file again", len(v.Tokens), maxTokenID)
 	}
 	if v.Types != nil && len(v.Types) < len(v.Tokens) {
-		return nil, keyError("token_type", "has %d types for %d tokens; fetch the file again", len(v.Types), len(v.Tokens))
+		return nil, keyError("token_type", "has %d types for %d tokens; download the file again", len(v.Types), len(v.Tokens))
 	}
 	t.model = &bpe{vocab: make(map[string]int32, len(v.Tokens)), unk: -1}
 	added, err := v.sort(t.model)
@@ -107,7 +107,7 @@ func (v *Vocabulary) sort(m *bpe) ([]addedToken, error) {
 		}
 		at := fmt.Sprintf("tokens[%d]", id)
 		if !utf8.ValidString(token) {
-			return nil, keyError(at, "is not UTF-8; fetch the file again or convert it anew")
+			return nil, keyError(at, "is not UTF-8; download the file again or convert it again")
 		}
 		if err := checkToken(token, int64(id)); err != nil {
 			return nil, keyError(at, "cannot be: %w", err)
@@ -124,7 +124,7 @@ func (v *Vocabulary) sort(m *bpe) ([]addedToken, error) {
 			}
 		}
 		if other, twice := m.vocab[token]; twice {
-			return nil, keyError(at, "is %s, as token %d is; fetch the file again or convert it anew", clip(token), other)
+			return nil, keyError(at, "is %s, like token %d; download the file again or convert it again", clip(token), other)
 		}
 		m.vocab[token] = int32(id)
 		m.longest = max(m.longest, len(token))
@@ -144,19 +144,19 @@ func (t *Tokenizer) applyEnds(v Vocabulary, f family) error {
 			continue
 		}
 		if t.flag(end.id)&flagKnown == 0 {
-			return keyError(end.key, "is %d, which is no token of the %d in tokenizer.ggml.tokens; fetch the file again", end.id, len(v.Tokens))
+			return keyError(end.key, "is %d, but tokenizer.ggml.tokens has %d tokens; download the file again", end.id, len(v.Tokens))
 		}
 		*end.into, *end.text = end.id, t.content[end.id]
 	}
 	if says(v.AddBOS, f.addBOS) {
 		if t.bos < 0 {
-			return keyError("add_bos_token", "is true, but there is no tokenizer.ggml.bos_token_id; fetch the file again or convert it anew")
+			return keyError("add_bos_token", "is true, but there is no tokenizer.ggml.bos_token_id; download the file again or convert it again")
 		}
 		t.around.before = []int32{t.bos}
 	}
 	if says(v.AddEOS, false) {
 		if t.eos < 0 {
-			return keyError("add_eos_token", "is true, but there is no tokenizer.ggml.eos_token_id; fetch the file again or convert it anew")
+			return keyError("add_eos_token", "is true, but there is no tokenizer.ggml.eos_token_id; download the file again or convert it again")
 		}
 		t.around.after = []int32{t.eos}
 	}

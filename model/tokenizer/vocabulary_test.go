@@ -201,7 +201,7 @@ func TestFromVocabularyRefuses(t *testing.T) {
 		"merge to none":  {change(bytesVocabulary("ab"), func(v *Vocabulary) { v.Merges = []string{"a b", "ab c"} }), []string{"merges[1]", `"abc"`}},
 		"scores":         {change(pieces("a"), func(v *Vocabulary) { v.Scores = v.Scores[1:] }), []string{"scores has 3 scores for 4 tokens"}},
 		"score NaN":      {change(pieces("a"), func(v *Vocabulary) { v.Scores[3] = float32(math.NaN()) }), []string{"scores[3]", "not a number"}},
-		"BOS":            {change(pieces("a"), func(v *Vocabulary) { v.BOS = 4 }), []string{"bos_token_id is 4", "4 in"}},
+		"BOS":            {change(pieces("a"), func(v *Vocabulary) { v.BOS = 4 }), []string{"bos_token_id is 4", "has 4 tokens"}},
 		"EOS":            {change(pieces("a"), func(v *Vocabulary) { v.EOS = math.MaxInt32 }), []string{"eos_token_id is 2147483647"}},
 		"BOS to add":     {change(bytesVocabulary(), func(v *Vocabulary) { v.AddBOS = &yes }), []string{"add_bos_token is true", "bos_token_id"}},
 		"EOS to add":     {change(bytesVocabulary(), func(v *Vocabulary) { v.AddEOS = &yes }), []string{"add_eos_token is true", "eos_token_id"}},

@@ -39,14 +39,14 @@ var elementBits = map[string]int64{
 	"I64": 64, "U64": 64, "F64": 64, "C64": 64,
 }
 
-const again = "the file is damaged, fetch it again"
+const again = "the file is damaged; download it again"
 
 // readHeader checks a file's header against the file and returns its tensors,
 // ascending by offset, and where the data begins.
 func readHeader(b blob.Blob) ([]tensor, int64, error) {
 	size := b.Size()
 	if size < 8 {
-		return nil, 0, fmt.Errorf("has %d bytes, too short to be a safetensors file; fetch it again", size)
+		return nil, 0, fmt.Errorf("has %d bytes, too short to be a safetensors file; download it again", size)
 	}
 	head, err := b.Bytes(0, 8)
 	if err != nil {
@@ -56,14 +56,14 @@ func readHeader(b blob.Blob) ([]tensor, int64, error) {
 	case string(head) == "version ":
 		return nil, 0, fmt.Errorf("is a Git LFS pointer, not the weights; run `git lfs pull` in the model's directory")
 	case string(head[:4]) == "GGUF":
-		return nil, 0, fmt.Errorf("is a GGUF file under another name; give it a name that ends in .gguf, and its path as the model")
+		return nil, 0, fmt.Errorf("is a GGUF file with another ending; rename it to end in .gguf, and give its path as the model")
 	}
 	n := binary.LittleEndian.Uint64(head)
 	if n > maxHeader {
 		return nil, 0, fmt.Errorf("claims a header of %d bytes, more than the %d that the format allows; this is not a safetensors file or %s", n, maxHeader, again)
 	}
 	if int64(n) > size-8 {
-		return nil, 0, fmt.Errorf("claims a header of %d bytes but has only %d; the download is incomplete, fetch it again", n, size)
+		return nil, 0, fmt.Errorf("claims a header of %d bytes but has only %d; the download is incomplete; download it again", n, size)
 	}
 	text, err := b.Bytes(8, int64(n))
 	if err != nil {
@@ -90,7 +90,7 @@ func checkCover(tensors []tensor, data int64) error {
 			return fmt.Errorf("tensor %s begins at byte %d of the data, %d after the one before it; %s", t.name, t.begin, t.begin-at, again)
 		}
 		if t.end > data {
-			return fmt.Errorf("tensor %s ends at byte %d of the data, of which there are %d; the download is incomplete, fetch it again", t.name, t.end, data)
+			return fmt.Errorf("tensor %s ends at byte %d of the data, which has %d bytes; the download is incomplete; download it again", t.name, t.end, data)
 		}
 		at = t.end
 	}
@@ -159,7 +159,7 @@ func parseTensor(r *jsonread.Reader, name string) (tensor, error) {
 		case "data_offsets":
 			at, err := numbers(r, 2)
 			if err == nil && len(at) != 2 {
-				err = fmt.Errorf("data_offsets has %d numbers, not 2; %s", len(at), again)
+				err = fmt.Errorf("data_offsets has %d numbers; it must have 2; %s", len(at), again)
 			}
 			if err == nil {
 				t.begin, t.end = at[0], at[1]
@@ -183,7 +183,7 @@ func (t *tensor) check(known map[string]bool) error {
 	}
 	width, ok := elementBits[t.dtype]
 	if !ok {
-		return fmt.Errorf("element type %q is not known; implemented are F32, F16 and BF16", clip(t.dtype))
+		return fmt.Errorf("element type %q is not known; supported: F32, F16 and BF16", clip(t.dtype))
 	}
 	if t.end < t.begin {
 		return fmt.Errorf("ends at byte %d, before it begins at %d; %s", t.end, t.begin, again)

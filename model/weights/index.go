@@ -47,7 +47,7 @@ func (s *files) addIndexed(fsys fs.FS) error {
 		slices.Sort(byFile[file])
 		for _, name := range byFile[file] {
 			if _, ok := s.entries[name]; !ok {
-				return fmt.Errorf("%s: tensor %s is not in it, although %s says so; fetch both again", file, clip(name), IndexFile)
+				return fmt.Errorf("%s: tensor %s is not in it, although %s says so; download both again", file, clip(name), IndexFile)
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func readIndex(fsys fs.FS) (map[string]string, error) {
 		return nil, err
 	}
 	if len(data) > maxIndex {
-		return nil, fmt.Errorf("has more than %d bytes, which no index has; fetch it again", maxIndex)
+		return nil, fmt.Errorf("has more than %d bytes, which no index has; download it again", maxIndex)
 	}
 	where := map[string]string{}
 	r, err := jsonread.NewReader(data)
@@ -86,7 +86,7 @@ func readIndex(fsys fs.FS) (map[string]string, error) {
 		return nil, fmt.Errorf("%w; %s", err, again)
 	}
 	if len(where) == 0 {
-		return nil, fmt.Errorf("weight_map is empty; fetch it again")
+		return nil, fmt.Errorf("weight_map is empty; download it again")
 	}
 	return where, nil
 }

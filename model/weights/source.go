@@ -48,7 +48,7 @@ func (i Info) Type() (gpu.DType, error) {
 	if err == nil && d.ForWeights() {
 		return d, nil
 	}
-	return 0, fmt.Errorf("%s: tensor %s has element type %s; implemented are %s; use such a release of the model", i.File, i.Title(), i.DType, TypeNames())
+	return 0, fmt.Errorf("%s: tensor %s has element type %s; supported: %s; use a release of the model in one of these", i.File, i.Title(), i.DType, TypeNames())
 }
 
 // TypeNames lists the implemented element types as files spell them.
@@ -137,15 +137,15 @@ func exists(fsys fs.FS, name string) bool {
 func missing(fsys fs.FS) error {
 	for _, c := range []struct{ pattern, remedy string }{
 		{"*.gguf", "a GGUF file is a whole model by itself; give its path"},
-		{"*.bin", "PyTorch files are not read; convert them to safetensors"},
-		{"consolidated*", "Meta's and Mistral's own layout is not read; use the Hugging Face layout of the same model"},
-		{"*.safetensors", "its name is not " + SingleFile + " and there is no " + IndexFile + "; fetch the index file too"},
+		{"*.bin", "PyTorch files are not supported; convert them to safetensors"},
+		{"consolidated*", "Meta's and Mistral's own layout is not supported; use the Hugging Face layout of the same model"},
+		{"*.safetensors", "its name is not " + SingleFile + " and there is no " + IndexFile + "; download the index file too"},
 	} {
 		if found, _ := fs.Glob(fsys, c.pattern); len(found) > 0 {
 			return fmt.Errorf("no weights: neither %s nor %s is there, only %s; %s", SingleFile, IndexFile, found[0], c.remedy)
 		}
 	}
-	return fmt.Errorf("no weights: neither %s nor %s is there; fetch the whole model, or set load-format to dummy for random weights", SingleFile, IndexFile)
+	return fmt.Errorf("no weights: neither %s nor %s is there; download the whole model, or set load-format to dummy for random weights", SingleFile, IndexFile)
 }
 
 // files is a Source over open files.
@@ -265,7 +265,7 @@ func ordered(data []byte, order []int) []byte {
 }
 
 func (s *files) unknown(name string) error {
-	return fmt.Errorf("tensor %s is in no file%s; the model's configuration and its weights do not belong together, fetch both from one place", name, s.near(name))
+	return fmt.Errorf("tensor %s is in no file%s; the model's configuration and its weights do not belong together; download both from the same place", name, s.near(name))
 }
 
 // near names a tensor with the same ending, which is what prefixes of other

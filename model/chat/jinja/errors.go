@@ -52,7 +52,7 @@ type LengthError struct {
 }
 
 func (e *LengthError) Error() string {
-	return fmt.Sprintf("a text of %d bytes, at most %d are allowed", e.Bytes, e.Max)
+	return fmt.Sprintf("a text of %d bytes; at most %d are allowed", e.Bytes, e.Max)
 }
 
 // tooLong is the failure of a text that would have n bytes.

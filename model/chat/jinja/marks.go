@@ -112,7 +112,7 @@ func (rt *runtime) mark(client map[string]any, chars []rune, used uint32) error 
 			next++
 		}
 		if next > lastStandIn {
-			return newErr(LimitError, "%d characters cannot be told apart from the template's: the texts have too many of U+FDD0 to U+FDEF, which are no characters; leave those out", len(chars))
+			return newErr(LimitError, "%d characters cannot be told apart from the template's: the texts have too many of U+FDD0 to U+FDEF, which are not characters; remove them", len(chars))
 		}
 		if _, twice := m.standIn[c]; twice {
 			continue

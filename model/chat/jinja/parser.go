@@ -21,7 +21,7 @@ type Template struct {
 // LimitError and the line.
 func Parse(name, source string) (*Template, error) {
 	if len(source) > maxSource {
-		return nil, locate(newErr(LimitError, "source has %d bytes, at most %d are allowed", len(source), maxSource), name, 0)
+		return nil, locate(newErr(LimitError, "source has %d bytes; at most %d are allowed", len(source), maxSource), name, 0)
 	}
 	if !utf8.ValidString(source) {
 		return nil, locate(newErr(SyntaxError, "source is not UTF-8"), name, 0)

@@ -74,7 +74,7 @@ func (k *keys) plain(key string, v gguf.Value) any {
 	if list, ok := v.Ints(); ok && len(list) > 0 {
 		for _, n := range list {
 			if n != list[0] && k.err == nil {
-				k.err = fmt.Errorf("%s: byte %d: %s differs by layer (%d and %d), which is not implemented", k.f.Name, v.At, key, list[0], n)
+				k.err = fmt.Errorf("%s: byte %d: %s differs by layer (%d and %d), which is not supported", k.f.Name, v.At, key, list[0], n)
 			}
 		}
 		return list[0]
@@ -139,7 +139,7 @@ func (k *keys) same(key, what string) {
 	}
 	n, isInt := k.plain(key, v).(int64)
 	if dim, known := k.int("head_dim"); (!isInt || known && n != dim) && k.err == nil {
-		k.err = fmt.Errorf("%s: byte %d: %s is %s, but a head has %d elements; %s is not implemented", k.f.Name, v.At, key, v, dim, what)
+		k.err = fmt.Errorf("%s: byte %d: %s is %s, but a head has %d elements; %s is not supported", k.f.Name, v.At, key, v, dim, what)
 	}
 }
 
@@ -206,7 +206,7 @@ func ropeFactors(f *gguf.File, c *config.Config) error {
 		return fmt.Errorf("%s: tensor %s %s", t.File, t.Name, fmt.Sprintf(format, args...))
 	}
 	if c.Rope.Scaling != "default" {
-		return fail("scales rope beside %q, which is not implemented", c.Rope.Scaling)
+		return fail("scales rope in addition to %q, which is not supported", c.Rope.Scaling)
 	}
 	if t.Type != gpu.F32 || !slices.Equal(t.Dims, []int{c.HeadDim / 2}) {
 		return fail("is %s of %v; it must be F32 of [%d], half a head; use the model's original file", gguf.TypeName(t.Type), t.Dims, c.HeadDim/2)
@@ -219,7 +219,7 @@ func ropeFactors(f *gguf.File, c *config.Config) error {
 	for i := range c.Rope.Factors {
 		v := math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
 		if !(v >= 1e-6 && v <= 1e6) {
-			return fail("has %g at %d; it must be from 1e-6 to 1e6; fetch the file again", v, i)
+			return fail("has %g at %d; it must be from 1e-6 to 1e6; download the file again", v, i)
 		}
 		c.Rope.Factors[i] = v
 	}

@@ -42,9 +42,9 @@ func architecture(f *gguf.File) (int, error) {
 		known = append(known, a.name)
 	}
 	if name == "" {
-		return 0, fmt.Errorf("%s: %s is missing; this is no model, or the file is damaged, fetch it again", f.Name, key)
+		return 0, fmt.Errorf("%s: %s is missing; the file is not a model or is damaged; download it again", f.Name, key)
 	}
-	return 0, fmt.Errorf("%s: %s is %q, which is not implemented; known are %s", f.Name, key, name, strings.Join(known, ", "))
+	return 0, fmt.Errorf("%s: %s is %q, which is not supported; supported: %s", f.Name, key, name, strings.Join(known, ", "))
 }
 
 // text is a string of the metadata, empty where it is not there.

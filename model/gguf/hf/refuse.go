@@ -6,7 +6,7 @@ import (
 	"github.com/troupe-engine/troupe/model/gguf"
 )
 
-// foreign are keys that change results in ways that are not implemented unless
+// foreign are keys that change results in ways that are not supported unless
 // they have the value here (or 0, where the number means "off").
 var foreign = []struct {
 	key     string
@@ -30,7 +30,7 @@ var foreign = []struct {
 	{"rope.scaling.yarn_attn_factor", 1, "attention scaled with rope"},
 }
 
-// refuse stops at what the file states and is not implemented.
+// refuse stops at what the file states and is not supported.
 func refuse(f *gguf.File, arch string) error {
 	if v, ok := f.Value("general.type"); ok {
 		if kind, _ := v.Text(); kind != "model" {
@@ -53,11 +53,11 @@ func refuse(f *gguf.File, arch string) error {
 		if ok && (n == r.neutral || n == 0 && r.key != "attention.causal") {
 			continue
 		}
-		return fmt.Errorf("%s: byte %d: %s is %s: %s is not implemented", f.Name, v.At, key, v, r.what)
+		return fmt.Errorf("%s: byte %d: %s is %s: %s is not supported", f.Name, v.At, key, v, r.what)
 	}
 	for _, name := range []string{"rope_factors_long.weight", "rope_factors_short.weight"} {
 		if t := f.Tensor(name); t != nil {
-			return fmt.Errorf("%s: tensor %s: the rope scaling \"longrope\" is not implemented", t.File, t.Name)
+			return fmt.Errorf("%s: tensor %s: the rope scaling \"longrope\" is not supported", t.File, t.Name)
 		}
 	}
 	return nil

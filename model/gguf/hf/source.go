@@ -102,13 +102,13 @@ func Weights(f *gguf.File, c *config.Config) (weights.Source, error) {
 			Name: nameOf(t.Name), Stored: t.Name, DType: gguf.TypeName(t.Type), Shape: t.Shape(), Bytes: t.Bytes, File: t.File,
 		}}
 		if other, twice := seen[p.Name]; twice {
-			return nil, fmt.Errorf("%s: tensors %s and %s are both %s; the file is damaged, fetch it again", t.File, other, t.Name, p.Name)
+			return nil, fmt.Errorf("%s: tensors %s and %s are both %s; the file is damaged; download it again", t.File, other, t.Name, p.Name)
 		}
 		seen[p.Name] = t.Name
 		// Another number of rows than the configuration's is refused later.
 		if heads := pairedHeads(p.Name, c); architectures[a].paired && heads > 0 && p.Shape[0] == heads*c.HeadDim {
 			if len(p.Shape) == 1 && t.Type.Quantised() {
-				return nil, fmt.Errorf("%s: tensor %s is a vector of %s, whose elements cannot be put in order; use another file of the model", t.File, t.Name, p.DType)
+				return nil, fmt.Errorf("%s: tensor %s is a vector of %s, whose elements cannot be reordered; use another file of the model", t.File, t.Name, p.DType)
 			}
 			if orders[heads] == nil {
 				orders[heads] = unpaired(heads, c.HeadDim)
@@ -173,7 +173,7 @@ func (s *source) Describe(name string) (gpu.Tensor, error) {
 
 func (s *source) check(name string) error {
 	if _, ok := s.Info(name); !ok {
-		return fmt.Errorf("%s: tensor %s is missing; the file is no whole model of this architecture, fetch it again", s.file, storedName(name))
+		return fmt.Errorf("%s: tensor %s is missing; the file is not a complete model of this architecture; download it again", s.file, storedName(name))
 	}
 	return nil
 }

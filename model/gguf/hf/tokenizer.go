@@ -60,7 +60,7 @@ func value[T any](r *vocabulary, key, want string, get func(gguf.Value) (T, bool
 func (r *vocabulary) text(key string) string {
 	s, _ := value(r, key, "a string", gguf.Value.Text)
 	if !utf8.ValidString(s) && r.err == nil {
-		r.err = fmt.Errorf("%s: %s is not UTF-8; fetch the file again", r.f.Name, key)
+		r.err = fmt.Errorf("%s: %s is not UTF-8; download the file again", r.f.Name, key)
 	}
 	return s
 }
