@@ -34,8 +34,8 @@ const (
 	MatchTooShort                      // less than one page may match
 )
 
-var matchEndNames = [...]string{"unexplained", "all that may match is cached", "nothing is cached in the namespace",
-	"what is cached ends here", "the prompt diverges from what is cached", "less than one page may match"}
+var matchEndNames = [...]string{"unexplained", "everything that may match is cached", "nothing is cached in the namespace",
+	"the cached prefix ends here", "the prompt differs from what is cached", "less than one page may match"}
 
 // String gives the text used in the log.
 func (e MatchEnd) String() string { return matchEndNames[e] }

@@ -100,7 +100,7 @@ func (l *lifecycle) step(now time.Duration, event any, out *messages.Outbox) (do
 		}
 		if l.sticky {
 			l.phase = dead
-			do.fatal = "the device failed for good: " + l.cause
+			do.fatal = "the device cannot be used any more: " + l.cause
 			return do
 		}
 		l.phase = quiescing
@@ -118,7 +118,7 @@ func (l *lifecycle) step(now time.Duration, event any, out *messages.Outbox) (do
 			return do
 		}
 		l.phase = dead
-		do.fatal = "the device did not become quiet in " + l.opt.Quiesce.String() + " after: " + l.cause
+		do.fatal = "the device was still busy " + l.opt.Quiesce.String() + " after this failure: " + l.cause
 	}
 	return do
 }

@@ -61,7 +61,7 @@ func (s *supervisor) terminated(ctx actor.Context, who *actor.PID) {
 func (s *supervisor) handle(ctx actor.Context, event any) {
 	if fail, ok := event.(*messages.FailEpoch); ok && s.life.phase == running {
 		s.spec.Log.Error().Uint32("epoch", uint32(s.life.epoch)).Str("from", fail.From.String()).
-			Str("cause", fail.Cause).Int("suspects", len(fail.Suspects)).Msg("the epoch ends; unfinished requests go on in the next one")
+			Str("cause", fail.Cause).Int("suspects", len(fail.Suspects)).Msg("restarting the engine; unfinished requests will be resumed")
 	}
 	do := s.life.step(s.spec.Clock(), event, &s.out)
 	if s.life.phase != running {
@@ -135,7 +135,7 @@ func (s *supervisor) startEpoch(ctx actor.Context) {
 		ctx.Watch(pid)
 		s.running[pid.Id] = struct{}{}
 	}
-	s.spec.Log.Info().Uint32("epoch", uint32(s.life.epoch)).Msg("the engine takes requests")
+	s.spec.Log.Info().Uint32("epoch", uint32(s.life.epoch)).Msg("the engine accepts requests")
 }
 
 // HandleFailure implements actor.SupervisorStrategy for the actors of an epoch:

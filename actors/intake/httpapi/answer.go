@@ -33,9 +33,9 @@ func (s *Server) prepared(job *work, subs []messages.Submission, prompts []promp
 	echo, scores := copies*textBytes(prompts), ofPrompts+ofOutputs
 	switch {
 	case echo > maxEcho:
-		return invalid(n, "the echoes of the prompts would have %d bytes, once for each choice, and at most %d are answered in one call; split it, or ask for fewer choices", own(echo), own(maxEcho))
+		return invalid(n, "echoing the prompts once per choice takes %d bytes, but at most %d are allowed in one call; split the call, or ask for fewer choices", own(echo), own(maxEcho))
 	case len(subs) > 1 && scores > maxScores:
-		return invalid(n, "the answer may have %d log probabilities, alternatives included, and at most %d are answered in one call; split it, lower max_tokens, or ask for fewer choices or alternatives", own(scores), own(maxScores))
+		return invalid(n, "the answer may have %d log probabilities including alternatives, but at most %d are allowed in one call; split the call, lower max_tokens, or ask for fewer choices or alternatives", own(scores), own(maxScores))
 	}
 	return job.parsed(held(subs) + echo + ofPrompts*scoreBytes)
 }

@@ -22,7 +22,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, job *work) ([]
 	}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return nil, newError(http.StatusUnsupportedMediaType).
-			say("the body has the Content-Encoding %q, which this server does not read; send it as it is", clip(coding, 64))
+			say("the Content-Encoding %q is not supported; send the body without compression", clip(coding, 64))
 	}
 	if r.ContentLength < 0 {
 		// net/http drops a Content-Length beside Transfer-Encoding without a
@@ -95,7 +95,7 @@ func (s *Server) bodyTime(arrived int) time.Duration {
 
 func tooLarge(limit int64) *apiError {
 	return newError(http.StatusRequestEntityTooLarge).
-		say("the body is larger than %d bytes (max-body-bytes); send less, or start the server with more", own(limit))
+		say("the body is larger than %d bytes (max-body-bytes); send less, or start the server with a higher limit", own(limit))
 }
 
 // unread is why a body did not arrive whole.
@@ -105,11 +105,11 @@ func (s *Server) unread(r *http.Request, err error, arrived int) *apiError {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return newError(http.StatusRequestTimeout).
-			say("%d bytes of the body arrived in %s; send it faster, at least %d bytes a second after the first %s, and all within %s",
+			say("%d bytes of the body arrived in %s; send it faster, at least %d bytes per second after the first %s, and all of it within %s",
 				own(arrived), own(s.bodyTime(arrived).Round(time.Millisecond)), own(o.BodyRate), own(o.BodyGrace), own(o.BodyTimeout))
 	// A connection that ends, even by one half, ends the request's context.
 	case r.Context().Err() != nil, r.ProtoMajor > 1, errors.As(err, &network), errors.Is(err, io.ErrUnexpectedEOF):
 		return clientGone(r.Context(), err)
 	}
-	return invalid("", "the body is not properly chunked after %d bytes: %v", own(arrived), err)
+	return invalid("", "the chunked encoding of the body is invalid after %d bytes: %v", own(arrived), err)
 }

@@ -47,11 +47,11 @@ func (c *charge) set(bytes int64) (full string) {
 	defer b.mu.Unlock()
 	switch large := largePart(bytes) - largePart(c.bytes); {
 	case more > 0 && b.used+more > b.total:
-		return "the server holds as many bodies as it has memory for"
+		return "the server has no memory left for another request body"
 	case large > 0 && b.used+more > b.total/4*3:
-		return "the server holds as many large bodies as it has memory for"
+		return "the server has no memory left for another large request body"
 	case large > 0 && b.clients[c.client]+large > b.total/2:
-		return "the server holds as many large bodies of this client as it takes at a time"
+		return "this client already has the maximum number of large request bodies in progress"
 	case large != 0:
 		if b.clients[c.client] += large; b.clients[c.client] == 0 {
 			delete(b.clients, c.client)

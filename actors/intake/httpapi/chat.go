@@ -166,7 +166,7 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) ([]messages.Subm
 // renderChat applies the model's template and tokenises the prompt.
 func (s *Server) renderChat(r *http.Request, req *chatRequest) ([]int32, *apiError) {
 	if fault := s.Model.TemplateFault; fault != nil {
-		return nil, invalid("messages", "the chat template of the model %s cannot be used: %v; /v1/completions works without", own(s.Model.ID), own(fault))
+		return nil, invalid("messages", "the chat template of the model %s cannot be used: %v; use /v1/completions, which needs none", own(s.Model.ID), own(fault))
 	}
 	if s.Model.Template == nil {
 		return nil, invalid("messages", "the model %s has no chat template; use /v1/completions, or serve it with --chat-template FILE", own(s.Model.ID))
@@ -190,10 +190,10 @@ func (s *Server) renderChat(r *http.Request, req *chatRequest) ([]int32, *apiErr
 		err.Code = "context_length_exceeded"
 		return nil, err
 	case failed != nil:
-		return nil, invalid("messages", "the model's chat template refuses these messages: %v", failed)
+		return nil, invalid("messages", "the model's chat template rejects these messages: %v", failed)
 	}
 	if len(ids) == 0 {
-		return nil, invalid("messages", "the messages give an empty prompt; send at least one with content")
+		return nil, invalid("messages", "the prompt of these messages is empty; send at least one message with content")
 	}
 	return ids, nil
 }

@@ -145,7 +145,7 @@ func TestChatMessages(t *testing.T) {
 func TestChatWithABrokenTemplate(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{NoTemplate: true, TemplateFault: errors.New("chat template: m.gguf line 3: no end; give another one")})
 	a := send(t, s, "POST", "/v1/chat/completions", object{"messages": hello})
-	if e := errorOf(t, a); a.status != 400 || !strings.Contains(e["message"].(string), "cannot be used: chat template: m.gguf line 3: no end; give another one; /v1/completions works") {
+	if e := errorOf(t, a); a.status != 400 || !strings.Contains(e["message"].(string), "cannot be used: chat template: m.gguf line 3: no end; give another one; use /v1/completions") {
 		t.Errorf("%d: %v", a.status, e)
 	}
 	if a := send(t, s, "POST", "/v1/completions", object{"prompt": "hi", "max_tokens": 2}); a.status != 200 {

@@ -26,9 +26,9 @@ type PromptTooLongError struct {
 
 func (e *PromptTooLongError) Error() string {
 	if e.Tokens == 0 {
-		return fmt.Sprintf("the prompt, or a text in it, has at least %d bytes, and this server takes at most %d: its prompts have at most %d tokens; shorten the messages", e.Bytes, e.MaxBytes, e.Most)
+		return fmt.Sprintf("the prompt, or a text in it, has at least %d bytes, but this server accepts at most %d, because prompts have at most %d tokens; shorten the messages", e.Bytes, e.MaxBytes, e.Most)
 	}
-	return fmt.Sprintf("the prompt has more than %d tokens, and this server takes prompts of at most %d; shorten the messages", e.Tokens, e.Most)
+	return fmt.Sprintf("the prompt has more than %d tokens, but this server accepts prompts of at most %d; shorten the messages", e.Tokens, e.Most)
 }
 
 // EncodeChat applies the model's template to a conversation and tokenises the

@@ -92,7 +92,7 @@ func joinParts(parts []any, where string) (string, *apiError) {
 		one, isText := given.(string)
 		if kind != "text" || !isText {
 			name, _ := kind.(string)
-			return "", invalid(where, `%s[%d] has the type %q; this model reads text only, {"type": "text", "text": "…"}`, where, own(i), clip(name, 64))
+			return "", invalid(where, `%s[%d] has the type %q; only text is supported: {"type": "text", "text": "…"}`, where, own(i), clip(name, 64))
 		}
 		text.WriteString(one)
 	}

@@ -141,7 +141,7 @@ func jsonError(ctx context.Context, err error) *apiError {
 	path := clip(e.Path, maxErrorParam)
 	switch e.Kind {
 	case jsonread.NotUTF8:
-		return invalid("", "the body is not valid UTF-8 at byte %d; JSON must be", own(e.Offset))
+		return invalid("", "the body is not valid UTF-8 at byte %d; send JSON in UTF-8", own(e.Offset))
 	case jsonread.Cut:
 		return invalid("", "%s", own(cutShort(e.Offset)))
 	case jsonread.NotObject:
@@ -152,11 +152,11 @@ func jsonError(ctx context.Context, err error) *apiError {
 		return newError(http.StatusBadRequest).coded("repeated_parameter").about(path).
 			say("duplicate key %s at byte %d; send it once", path, own(e.Offset))
 	case jsonread.TooMany:
-		return invalid(path, "the body has more than %d values and keys besides its prompts, the last one at %s; send less", own(maxValues), path)
+		return invalid(path, "the body has more than %d values and keys besides its prompts, the last one at %s; send fewer", own(maxValues), path)
 	case jsonread.TooDeep:
 		return invalid(path, "%s is nested more than %d deep", path, own(maxDepth))
 	case jsonread.LongNumber:
-		return invalid(path, "%s is a number of more than %d characters; send a shorter one, or a text", path, own(maxDigits))
+		return invalid(path, "%s is a number of more than %d characters; send a shorter number, or a string", path, own(maxDigits))
 	}
 	return invalid("", "the body is not valid JSON at byte %d: %s", own(e.Offset), e.Found)
 }

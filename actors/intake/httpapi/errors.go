@@ -120,7 +120,7 @@ func refused(r *messages.CallRefused) *apiError {
 	if r.Loggable {
 		return e.say("%s", own(r.Message))
 	}
-	e.say("the call cannot be served as it is asked for: %s", r.Message).Message = r.Message
+	e.say("this call is not possible: %s", r.Message).Message = r.Message
 	return e
 }
 

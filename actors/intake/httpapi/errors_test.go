@@ -127,7 +127,7 @@ func TestBadCompletions(t *testing.T) {
 		"logprobs":         {object{"prompt": "a", "logprobs": 6}, 400, "logprobs", nil, "between 0 and 5"},
 		"logprobs bool":    {object{"prompt": "a", "logprobs": true}, 400, "logprobs", nil, "not a boolean"},
 		"choices":          {object{"prompt": strings.Split(strings.Repeat("a ", 200), " ")[:200], "n": 100}, 400, "n", nil, "at most 1024"},
-		"prompts":          {object{"prompt": strings.Split(strings.Repeat("a ", 2000), " ")[:2000]}, 400, "prompt", nil, "at most 1024"},
+		"prompts":          {object{"prompt": strings.Split(strings.Repeat("a ", 2000), " ")[:2000]}, 400, "prompt", nil, "more than 1024"},
 		"echo":             {object{"prompt": "a", "echo": "yes"}, 400, "echo", nil, "a boolean"},
 		"chat parameter":   {object{"prompt": "a", "messages": hello}, 400, "messages", "unknown_parameter", "not a parameter"},
 	})

@@ -20,7 +20,7 @@ func (s *Server) unlessFull(next handler) handler {
 		}
 		pause := int(min(math.Ceil(wait.Seconds()), longestPause))
 		return newError(http.StatusTooManyRequests).coded("rate_limit_exceeded").retry(pause).
-			say("a new request would have its turn in about %s, the server takes none that would wait for more than %s (half of queue-timeout); send it again in %d s",
+			say("a new request would wait about %s, but at most %s is accepted (half of queue-timeout); send it again in %d s",
 				own(wait.Round(time.Second)), own(most), own(pause))
 	}
 }

@@ -49,9 +49,9 @@ func (h *hostRule) check(r *http.Request) *apiError {
 	}
 	e := newError(http.StatusForbidden).coded("host_not_allowed")
 	if r.Host == "" {
-		return e.say("the request names no host; send the header Host, for example localhost")
+		return e.say("the Host header is missing; send it, for example localhost")
 	}
-	return e.say("the host %q is not one that this server answers for; if it is a name of this server, start it with allowed-hosts and that name", clip(r.Host, 64))
+	return e.say("the host %q is not allowed; if it is a name of this server, add it to allowed-hosts", clip(r.Host, 64))
 }
 
 // normalHost is a name or address of the settings as splitHost gives it, ""

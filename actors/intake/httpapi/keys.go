@@ -139,11 +139,11 @@ func (s *Server) needsAdmin(w http.ResponseWriter, r *http.Request, what string)
 	case who == admin:
 		return nil
 	case key == "":
-		return unauthorized(w, "%s needs the admin key; send it as Authorization: Bearer KEY", what)
+		return unauthorized(w, "%s requires the admin key; send it as Authorization: Bearer KEY", what)
 	case len(s.rulesFor(r.Context()).keys.admin) > 0:
 		return forbidden("%s affects all clients and requires the admin key", what)
 	}
-	return forbidden("%s affects all clients and is disabled, since the server has several API keys but no admin key; start it with admin-api-key", what)
+	return forbidden("%s affects all clients and is disabled, because the server has several API keys but no admin key; start it with admin-api-key", what)
 }
 
 // sender is who sends a request, and the digest of the key or "".

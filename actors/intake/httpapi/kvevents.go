@@ -126,7 +126,7 @@ type kvStream struct {
 func (k *kvStream) begin(a *messages.EventsSubscribed) error {
 	k.write("open", 0, openEvent{fmt.Sprintf("%016x", a.Stream), a.Last})
 	if a.Missed {
-		k.write("gap", 0, gapEvent{k.last, "events after this number are not kept any more, or it is of another stream"})
+		k.write("gap", 0, gapEvent{k.last, "events after this number are no longer kept, or the number belongs to another stream"})
 	}
 	for i := range a.Replay {
 		k.event(&a.Replay[i])
@@ -154,7 +154,7 @@ func (k *kvStream) gather(event messages.ObservedEvent, open bool) bool {
 			return true
 		}
 	}
-	k.write("gap", 0, gapEvent{k.last, "the subscription has ended, since it was not read fast enough or the observer was restarted; subscribe again after this number"})
+	k.write("gap", 0, gapEvent{k.last, "the subscription has ended, because it was not read fast enough or the observer was restarted; subscribe again after this number"})
 	return false
 }
 

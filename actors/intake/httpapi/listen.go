@@ -63,12 +63,12 @@ var connectionFaults = []string{
 func Listen(o Options) (net.Listener, error) {
 	switch {
 	case slices.Contains(o.APIKeys, ""):
-		return nil, errors.New("api-key has an empty key, which would open the server to everyone; take it out, or give a key")
+		return nil, errors.New("api-key has an empty key, which would open the server to everyone; remove it, or give a key")
 	case (o.TLSCert == "") != (o.TLSKey == ""):
-		return nil, errors.New("TLS needs both files, tls-cert and tls-key; one of them is not set")
+		return nil, errors.New("set both tls-cert and tls-key, or neither")
 	case o.TLSCert != "":
 		if _, err := tls.LoadX509KeyPair(o.TLSCert, o.TLSKey); err != nil {
-			return nil, fmt.Errorf("the certificate %s with the key %s cannot be used: %w; both must be PEM files that belong together", o.TLSCert, o.TLSKey, err)
+			return nil, fmt.Errorf("cannot load tls-cert %s and tls-key %s: %w; both must be PEM files, and the key must belong to the certificate", o.TLSCert, o.TLSKey, err)
 		}
 	}
 	return ListenTCP(net.JoinHostPort(o.Host, strconv.Itoa(o.Port)))
@@ -84,11 +84,11 @@ func ListenTCP(address string) (net.Listener, error) {
 	case err == nil:
 		return l, nil
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("the address %s is in use by another program; stop it, or choose another port (port, 0 for a free one): %w", address, err)
+		return nil, fmt.Errorf("cannot listen on %s: %w; stop the program that uses the address, or choose another port (--port 0: any free port)", address, err)
 	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("the address %s may not be opened by this user; choose a port from 1024 on: %w", address, err)
+		return nil, fmt.Errorf("cannot listen on %s: %w; choose a port above 1023", address, err)
 	}
-	return nil, fmt.Errorf("the address %s cannot be opened; check host and port: %w", address, err)
+	return nil, fmt.Errorf("cannot listen on %s: %w; check host and port", address, err)
 }
 
 // URL is where clients reach the listener.

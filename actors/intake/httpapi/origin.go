@@ -47,7 +47,7 @@ func door(rule func(*http.Request) (*hostRule, []string), acts func(*http.Reques
 		}
 		if foreign(r, origins) && acts(r) {
 			refuse(w, r, newError(http.StatusForbidden).coded("origin_not_allowed").
-				say("the request comes from a page of another origin; if that may call this server, start it with cors-origins and the origin, and behind a reverse proxy pass the header Host on"))
+				say("the request comes from a web page of another origin; to allow it, add the origin to cors-origins; behind a reverse proxy, also pass the Host header on"))
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -91,7 +91,7 @@ func newProber(interval time.Duration, most int, quit <-chan struct{}, probe fun
 
 // errCrowded and errClosed are why there is no verdict.
 var (
-	errCrowded = errors.New("too many wait for a probe")
+	errCrowded = errors.New("too many clients are waiting for /health_generate")
 	errClosed  = errors.New("the server is shutting down")
 )
 
@@ -212,8 +212,8 @@ func (s *Server) computeToken(ctx context.Context) verdict {
 	if cause := context.Cause(ctx); cause != nil {
 		why = cause.Error()
 	}
-	s.Log.Warn().Str("cause", clip(why, maxErrorMessage)).Msg("the engine does not compute the token of /health_generate")
-	return verdict{err: newError(http.StatusServiceUnavailable).retry(1).say("the engine computes nothing: %s", own(why))}
+	s.Log.Warn().Str("cause", clip(why, maxErrorMessage)).Msg("the engine did not produce the token of /health_generate")
+	return verdict{err: newError(http.StatusServiceUnavailable).retry(1).say("the engine made no progress: %s", own(why))}
 }
 
 // progress is when the engine was last seen to get on. One probe at a time uses

@@ -120,7 +120,7 @@ func (r *promptReader) listed(raw []byte, name string) (prompt, *apiError) {
 		r.text -= len(r.model.Tokenizer.TokenBytes(id))
 	}
 	if r.text < 0 {
-		return prompt{}, invalid(name, "%s stands for more than %d bytes of text, too much to echo; split the call", r.param, own(maxCallText))
+		return prompt{}, invalid(name, "%s decodes to more than %d bytes of text, too much to echo; split the call", r.param, own(maxCallText))
 	}
 	return prompt{ids, r.model.Tokenizer.Decode(ids, tokenizer.DecodeOptions{SkipSpecial: true})}, nil
 }
@@ -131,7 +131,7 @@ const maxEscape = 6
 // checkChoices bounds the choices of all prompts together; param is n's name.
 func checkChoices(param string, prompts, n int) *apiError {
 	if total := prompts * n; total > maxPrompts {
-		return invalid(param, "%d prompts times n %d are %d choices; at most %d are allowed in one call", own(prompts), n, own(total), own(maxPrompts))
+		return invalid(param, "%d prompts with n = %d make %d choices; at most %d are allowed in one call", own(prompts), n, own(total), own(maxPrompts))
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (m *Model) fits(size int, name string) *apiError {
 	if size <= most {
 		return nil
 	}
-	return tooLong(invalid(name, "%s has at least %d bytes, and this server takes at most %d: its prompts have at most %d tokens; shorten it", name, own(size), own(most), own(m.Context-1)))
+	return tooLong(invalid(name, "%s has at least %d bytes, but this server accepts at most %d, because prompts have at most %d tokens; shorten it", name, own(size), own(most), own(m.Context-1)))
 }
 
 // textBytes is how long the text of a prompt may be, in bytes.
@@ -167,7 +167,7 @@ func (m *Model) encode(text, name string) ([]int32, *apiError) {
 	ids := m.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: true, ParseSpecial: true, Max: m.counted()})
 	switch {
 	case len(ids) == 0:
-		return nil, invalid(name, "%s gives no token; send at least one", name)
+		return nil, invalid(name, "%s has no tokens; send at least one", name)
 	case len(ids) > m.counted():
 		return nil, m.overlong(name)
 	}
@@ -176,7 +176,7 @@ func (m *Model) encode(text, name string) ([]int32, *apiError) {
 
 // overlong refuses a prompt of more tokens than are counted.
 func (m *Model) overlong(name string) *apiError {
-	return tooLong(invalid(name, "%s has more than %d tokens, and this server takes prompts of at most %d; shorten it", name, own(m.counted()), own(m.Context-1)))
+	return tooLong(invalid(name, "%s has more than %d tokens, but this server accepts prompts of at most %d; shorten it", name, own(m.counted()), own(m.Context-1)))
 }
 
 // tooLong marks an error as OpenAI's clients know it.
@@ -205,7 +205,7 @@ func indexed(param string, i int) string { return fmt.Sprintf("%s[%d]", param, i
 func eachOf(raw []byte, name string, most int, visit func(i int, one []byte) *apiError) (isArray bool, err *apiError) {
 	isArray, failed := jsonread.Elements(raw, func(i int, one []byte) error {
 		if i == most {
-			err = invalid(name, "%s has more entries than one call takes, at most %d; split the call", name, own(most))
+			err = invalid(name, "%s has more than %d entries; split the call", name, own(most))
 		} else {
 			err = visit(i, one)
 		}

@@ -46,8 +46,8 @@ func TestRequestLogTellsWhyAPrefixWasFound(t *testing.T) {
 		cached int
 		at     int
 	}{
-		{"nothing is cached in the namespace", 0, 0}, {"all that may match is cached", limit, len(ids) - 1},
-		{"the prompt diverges from what is cached", 8, 9}, {"nothing is cached in the namespace", 0, 0}, {"less than one page may match", 0, 0},
+		{"nothing is cached in the namespace", 0, 0}, {"everything that may match is cached", limit, len(ids) - 1},
+		{"the prompt differs from what is cached", 8, 9}, {"nothing is cached in the namespace", 0, 0}, {"less than one page may match", 0, 0},
 	} {
 		if i >= len(lines) {
 			t.Fatalf("%d lines:\n%s", len(lines), s.Logs())

@@ -127,7 +127,7 @@ func (s *Server) guarded(handle handler, w http.ResponseWriter, r *http.Request)
 	defer func() {
 		if p := recover(); p != nil {
 			s.Log.Error().Str("panic", shell.Fault(p)).Str("request_id", requestID(r.Context())).Str("stack", stack()).Msg("a handler panicked; only its request is affected")
-			err = internal("this request hit a fault of the server; its id is %s", own(requestID(r.Context())))
+			err = internal("internal server error; the id of this request is %s", own(requestID(r.Context())))
 		}
 	}()
 	return handle(w, r)

@@ -65,7 +65,7 @@ func TestChatBeyondTheContext(t *testing.T) {
 		t.Fatal("the tokenizer has no longest token")
 	}
 	for name, c := range map[string]struct{ content, says string }{
-		"bytes":  {strings.Repeat("é<", s.Model.Context*longest), "this server takes at most"},
+		"bytes":  {strings.Repeat("é<", s.Model.Context*longest), "this server accepts at most"},
 		"tokens": {strings.Repeat("é<", 2*s.Model.Context), "has more than"},
 	} {
 		a := send(t, s, "POST", "/v1/chat/completions", object{"messages": list{object{"role": "user", "content": c.content}}})

@@ -200,7 +200,7 @@ func parseLists(ctx context.Context, m *Model, raw promptJSON) (lists [][]int32,
 			text -= len(m.Tokenizer.TokenBytes(id))
 		}
 		if text < 0 {
-			return invalid("tokens", "tokens stands for more than %d bytes of text; split the call", own(maxDecodedText))
+			return invalid("tokens", "tokens decodes to more than %d bytes of text; split the call", own(maxDecodedText))
 		}
 		left -= count
 		lists = append(lists, ids)

@@ -161,9 +161,9 @@ func TestListenErrors(t *testing.T) {
 	}{
 		"port in use":     {httpapi.Options{Host: "127.0.0.1", Port: busy.Addr().(*net.TCPAddr).Port}, "in use"},
 		"no such host":    {httpapi.Options{Host: "256.0.0.1"}, "check host and port"},
-		"one TLS file":    {httpapi.Options{TLSCert: cert}, "both files"},
+		"one TLS file":    {httpapi.Options{TLSCert: cert}, "set both"},
 		"missing file":    {httpapi.Options{TLSCert: cert, TLSKey: "/nowhere/key.pem"}, "/nowhere/key.pem"},
-		"another key":     {httpapi.Options{TLSCert: cert, TLSKey: otherKey}, "belong together"},
+		"another key":     {httpapi.Options{TLSCert: cert, TLSKey: otherKey}, "must belong to the certificate"},
 		"empty key":       {httpapi.Options{APIKeys: []string{"k", ""}}, "give a key"},
 		"key as the cert": {httpapi.Options{TLSCert: key, TLSKey: key}, "PEM"},
 	} {
