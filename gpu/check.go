@@ -49,7 +49,7 @@ func (c *checker) op(op Op, last bool) error {
 	if c.tail {
 		switch op.(type) {
 		case Embed, Rope, StoreKV, Attention:
-			return errors.New("runs per token and must stand before the first Gather")
+			return errors.New("runs per token and must come before the first Gather")
 		}
 	}
 	switch op := op.(type) {
@@ -147,7 +147,7 @@ func (c *checker) equal(a, b Buffer) error { return c.wide(b, c.width(a)) }
 
 func (c *checker) wide(b Buffer, width int) error {
 	if c.width(b) != width {
-		return fmt.Errorf("buffer %d has width %d, want %d", b, c.width(b), width)
+		return fmt.Errorf("buffer %d has width %d; it must be %d", b, c.width(b), width)
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (c *checker) weight(w Weight, shape ...int) error {
 		return fmt.Errorf("weight %d does not exist", w)
 	}
 	if s := c.p.Weights[w]; !slices.Equal(s.Shape, shape) {
-		return fmt.Errorf("weight %s has shape %v, want %v", s.Name, s.Shape, shape)
+		return fmt.Errorf("weight %s has shape %v; it must be %v", s.Name, s.Shape, shape)
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (s WeightSpec) Check(t Tensor) error {
 		elements *= d
 	}
 	if n := t.DType.Bytes(elements); n != len(t.Data) {
-		return fmt.Errorf("weight %s: %d bytes of data for shape %v in %s, want %d", s.Name, len(t.Data), t.Shape, t.DType, n)
+		return fmt.Errorf("weight %s: %d bytes of data for shape %v in %s; it must be %d", s.Name, len(t.Data), t.Shape, t.DType, n)
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (s WeightSpec) Check(t Tensor) error {
 // CheckType is Check of a tensor whose data is not there yet.
 func (s WeightSpec) CheckType(t Tensor) error {
 	if !slices.Equal(t.Shape, s.Shape) {
-		return fmt.Errorf("weight %s: the file has shape %v, the program wants %v", s.Name, t.Shape, s.Shape)
+		return fmt.Errorf("weight %s: the file has shape %v, but the model needs %v", s.Name, t.Shape, s.Shape)
 	}
 	if !t.DType.ForWeights() {
 		return fmt.Errorf("weight %s: the type %s cannot be used for weights", s.Name, t.DType)

@@ -131,7 +131,7 @@ func ParseLayout(name string) (Layout, error) {
 	if i := slices.Index(layouts[:], name); i >= 0 {
 		return Layout(i), nil
 	}
-	return 0, fmt.Errorf("KV layout %q is unknown, want one of %s", name, strings.Join(layouts[:], ", "))
+	return 0, fmt.Errorf("KV layout %q is not known; use one of %s", name, strings.Join(layouts[:], ", "))
 }
 
 // StepsInFlight is how many steps a model takes at once: one that runs, and one

@@ -13,7 +13,7 @@ import (
 func reserve(bytes int) ([]byte, func() error, error) {
 	b, free, err := mapped(bytes)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reserve %d bytes: %w; ask for fewer tokens (max-total-tokens or mem-fraction-static)", bytes, err)
+		return nil, nil, fmt.Errorf("reserve %d bytes: %w; lower max-total-tokens or mem-fraction-static", bytes, err)
 	}
 	return b, free, nil
 }

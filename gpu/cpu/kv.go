@@ -66,7 +66,7 @@ func newPool(spec gpu.PoolSpec, shape gpu.KVSpec) (*pool, error) {
 	}
 	size := float64(shape.BytesPerToken(spec.DType)) * float64(p.slots)
 	if size > math.MaxInt/2 || p.slots > math.MaxInt32 {
-		return nil, fmt.Errorf("KV pool: %d pages of %d are more than can be addressed; ask for fewer tokens", spec.Pages, spec.PageSize)
+		return nil, fmt.Errorf("KV pool: %d pages of %d are more than can be addressed; lower max-total-tokens", spec.Pages, spec.PageSize)
 	}
 	if p.bytes = int(size); p.bytes == 0 {
 		return p, nil

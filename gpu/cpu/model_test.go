@@ -201,7 +201,7 @@ func TestOptions(t *testing.T) {
 func TestPoolBeyondMemory(t *testing.T) {
 	m, p := load(t, wide, Options{Threads: 1}, gpu.PoolSpec{PageSize: 16, Pages: 4})
 	huge := gputest.Pool(p, gpu.PoolSpec{PageSize: 1 << 20, Pages: 1 << 40, DType: gpu.F32})
-	if err := m.NewPool(huge); err == nil || !strings.Contains(err.Error(), "fewer tokens") {
+	if err := m.NewPool(huge); err == nil || !strings.Contains(err.Error(), "lower max-total-tokens") {
 		t.Errorf("a pool of %d bytes: %v", p.KV.BytesPerToken(gpu.F32)<<60, err)
 	}
 	if _, err := gputest.Fresh(m, prompt(wide, gpu.PoolSpec{PageSize: 16}, 5)); err == nil {

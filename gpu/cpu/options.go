@@ -66,12 +66,12 @@ func (o *Options) complete() error {
 		o.int8 = true
 	case "f32":
 	default:
-		return fmt.Errorf("cpu device: activations are %q; they must be auto, f32 or int8", o.Activations)
+		return fmt.Errorf("cpu device: activation-dtype is %q; it must be auto, f32 or int8", o.Activations)
 	}
 	if o.WeightDType != "" && o.WeightDType != "auto" {
 		d, err := gpu.ParseDType(o.WeightDType)
 		if err != nil || !slices.Contains(askable, d) {
-			return fmt.Errorf("cpu device: matrices cannot be kept in %q; it must be auto, f32, bf16, f16, q8_0 or q4_0", o.WeightDType)
+			return fmt.Errorf("cpu device: weight-dtype is %q; it must be auto, f32, bf16, f16, q8_0 or q4_0", o.WeightDType)
 		}
 		o.weights = &d
 	}

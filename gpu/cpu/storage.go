@@ -32,12 +32,12 @@ func (h storage) exact() bool {
 }
 
 var reasons = [...]string{
-	asStored: "as stored", asRequested: "as weight-dtype asks",
-	sameValues: "there is no kernel for the stored type, and this one has the same numbers",
-	asFloat32:  "there is no kernel for the stored type, and activation-dtype f32 rounds nothing; int8 takes q8_0 for it",
-	toNearest:  "there is no kernel for the stored type, and this is the nearest",
-	unevenRows: "weight-dtype asks for groups of 32 elements, which the rows do not fill",
-	forLogits:  "the matrix of the logits stays finer than weight-dtype asks",
+	asStored: "as stored", asRequested: "as weight-dtype says",
+	sameValues: "there is no kernel for the stored type; this one holds the same numbers",
+	asFloat32:  "there is no kernel for the stored type, and activation-dtype f32 allows no rounding (int8 uses q8_0)",
+	toNearest:  "there is no kernel for the stored type; this is the nearest one",
+	unevenRows: "the row length is not a multiple of 32, which weight-dtype needs",
+	forLogits:  "the output matrix stays more exact than weight-dtype",
 }
 
 // storageOf chooses the storage of a tensor. logits is whether a matrix computes

@@ -32,7 +32,7 @@ func (*Device) Info() gpu.Info {
 // Memory is not known here: a reference serves tests, which size their pools
 // themselves.
 func (*Device) Memory() (gpu.Memory, error) {
-	return gpu.Memory{}, errors.New("the reference device does not measure memory; give the number of tokens (max-total-tokens)")
+	return gpu.Memory{}, errors.New("the reference device does not measure memory; set max-total-tokens")
 }
 
 // Supports implements gpu.Device.

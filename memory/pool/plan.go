@@ -134,13 +134,13 @@ func (p *planner) check() error {
 	case paging.CheckSize(p.PageSize) != nil:
 		return fmt.Errorf("page-size %w", paging.CheckSize(p.PageSize))
 	case p.MaxTotalTokens < 0:
-		return fmt.Errorf("max-total-tokens is %d; it must be positive, or 0 for no cap", p.MaxTotalTokens)
+		return fmt.Errorf("max-total-tokens is %d; it must be positive, or 0 for no limit", p.MaxTotalTokens)
 	case p.MaxRunning < 0:
 		return fmt.Errorf("max-running-requests is %d; it must be positive, or 0 for %d", p.MaxRunning, DefaultMaxRunning)
 	case f.BytesPerToken < 1 || f.Context < 1:
 		return fmt.Errorf("a token takes %d bytes of KV and the context is %d; both must be positive", f.BytesPerToken, f.Context)
 	case f.BytesPerToken > math.MaxInt64/int64(2*p.PageSize):
-		return fmt.Errorf("a page of %d tokens of this model is too big to count; lower page-size", p.PageSize)
+		return fmt.Errorf("a page of %d tokens of this model is too large; lower page-size", p.PageSize)
 	case f.AvailableBytes < 0 || f.AfterLoadBytes < 0 || f.WeightBytes < 0 || f.WorkspaceBytes < 0:
 		return fmt.Errorf("negative memory: %d bytes available, %d after loading, %d for weights, %d for workspace",
 			f.AvailableBytes, f.AfterLoadBytes, f.WeightBytes, f.WorkspaceBytes)
@@ -254,7 +254,7 @@ func (p *planner) finish(pages int64) {
 		from = "512 per context that fits, 2048 to 4096; at most half the tokens, or the setting"
 		plan.MaxRunning = AutoMaxRunning(plan.Tokens, p.facts.Context, p.asked)
 		if p.asked > plan.MaxRunning {
-			p.warn("max-running-requests %d is more than a pool of %d tokens is made for; using %d", p.asked, plan.Tokens, plan.MaxRunning)
+			p.warn("max-running-requests %d is too many for a KV pool of %d tokens; using %d", p.asked, plan.Tokens, plan.MaxRunning)
 		}
 	case p.asked > 0:
 		from = "max-running-requests"

@@ -95,7 +95,7 @@ func TestErrorsNameTheSetting(t *testing.T) {
 		{"no KV", Options{PageSize: 16}, func(f *Facts) { f.BytesPerToken = 0 }, []string{"takes 0 bytes"}},
 		{"no context", Options{PageSize: 16}, func(f *Facts) { f.Context = 0 }, []string{"the context is 0"}},
 		{"negative memory", Options{PageSize: 16}, func(f *Facts) { f.AvailableBytes = -5 }, []string{"-5 bytes available"}},
-		{"huge page", Options{PageSize: 1 << 60}, nil, []string{"too big", "page-size"}},
+		{"huge page", Options{PageSize: 1 << 60}, nil, []string{"too large", "page-size"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

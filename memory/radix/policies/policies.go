@@ -31,7 +31,7 @@ func Names() []string { return slices.Sorted(maps.Keys(makers)) }
 func ByName(name string) (func() radix.Policy, error) {
 	maker := makers[name]
 	if maker == nil {
-		return nil, fmt.Errorf("eviction policy %q is not known; choose one of %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("eviction policy %q is not known; use one of %s", name, strings.Join(Names(), ", "))
 	}
 	return maker, nil
 }

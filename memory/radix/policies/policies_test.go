@@ -12,7 +12,7 @@ func TestByName(t *testing.T) {
 		}
 	}
 	_, err := ByName("lrru")
-	if err == nil || !strings.Contains(err.Error(), `"lrru" is not known; choose one of fifo, filo, gittins, lfu, lru, mru, priority, slru`) {
+	if err == nil || !strings.Contains(err.Error(), `"lrru" is not known; use one of fifo, filo, gittins, lfu, lru, mru, priority, slru`) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -61,5 +61,5 @@ func ParseLevel(name string) (Level, error) {
 		}
 		return 0, fmt.Errorf("this processor has no %s: it lacks %s; use auto or one of %v", name, Level(l).lacks(), Levels())
 	}
-	return 0, fmt.Errorf("instruction set %q is unknown; use auto, %s", name, strings.Join(levels[:], ", "))
+	return 0, fmt.Errorf("instruction set %q is not known; use auto, %s", name, strings.Join(levels[:], ", "))
 }
