@@ -11,7 +11,7 @@ import (
 func (c *Config) Changes(next *Config) (keys []string, err error) {
 	var errs []error
 	if next.file.empty() && !c.file.empty() { // an editor may have only begun to write it
-		errs = append(errs, fmt.Errorf("config file %s is empty now; write it, or restart to run without its settings", next.file.name))
+		errs = append(errs, fmt.Errorf("config file %s is empty now; write its settings again, or restart to run without them", next.file.name))
 	}
 	now, then := c.settings(), next.settings()
 	for i, s := range then {

@@ -130,13 +130,13 @@ func nounOf(t reflect.Type) string {
 	case t == reflect.TypeFor[time.Duration]():
 		return "a duration"
 	case t.Kind() == reflect.Slice:
-		return "a list of texts"
+		return "a list of strings"
 	case t.Kind() == reflect.Bool:
 		return "true or false"
 	case t.Kind() == reflect.Float64:
 		return "a number"
 	case t.Kind() == reflect.String:
-		return "a text"
+		return "a string"
 	}
 	return "an integer"
 }
@@ -161,7 +161,7 @@ func Wanted(flagType string) string {
 	case "int", "int64":
 		return "an integer"
 	case "uint64":
-		return "an integer from 0 on"
+		return "an integer of at least 0"
 	case "int32Slice", "intSlice":
 		return "integers separated by commas"
 	}

@@ -66,7 +66,7 @@ func (c *Config) validate() []error {
 	oneOf(bad, "radix-eviction-policy", c.EvictionPolicy, policies.Names()...)
 	within(bad, "context-length", c.Open.ContextLength, 0, 1<<30)
 	if c.Open.ContextLength == 1 {
-		bad("context-length", "is 1; it must hold at least one token of prompt and one of output. 0 is the model's own limit")
+		bad("context-length", "is 1; it must be at least 2, for one token of prompt and one of output, or 0 for the model's limit")
 	}
 	within(bad, "max-prefill-tokens", c.Batch.MaxPrefillTokens, 1, 1<<30)
 	within(bad, "chunked-prefill-size", c.Batch.ChunkedPrefillSize, -1, 1<<30)
@@ -146,7 +146,7 @@ func (c *Config) Warnings() []string {
 		notes = append(notes, fmt.Sprintf("max-queued-requests %d has no effect: max-open-requests allows only %d requests", c.Requests.MaxQueuedRequests, c.Requests.MaxOpenRequests))
 	}
 	if c.Cache.Events && c.HTTP.AdminAPIKey == "" && severalKeys(c.HTTP.APIKeys) {
-		notes = append(notes, "kv-events shows what all clients have cached, so none of several api-keys may read them; set admin-api-key for their reader")
+		notes = append(notes, "kv-events shows what all clients have cached, so with several api-keys it requires the admin key; set admin-api-key, and read the events with it")
 	}
 	if c.Cache.Events && c.DisableRadixCache {
 		notes = append(notes, "kv-events has no effect: disable-radix-cache is on, so nothing is cached")

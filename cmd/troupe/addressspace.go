@@ -12,9 +12,9 @@ const leastAddressSpace = 2048 << 20
 // addressSpaceText is what a lower limit gives. The limit in KiB, which is how
 // ulimit counts, and a line end follow. The entry points in assembly write it,
 // before Go's runtime is there.
-var addressSpaceText = "troupe: the limit of address space (ulimit -v) is too low: this program needs at least 2097152 KiB to start, " +
-	"most of which it only reserves. Run `ulimit -v unlimited`, or give at least twice that for a model of some size; " +
-	"to bound real memory, use a cgroup instead (MemoryMax= of systemd, --memory of docker). The limit in KiB is "
+var addressSpaceText = "troupe: the address space limit (ulimit -v) is too low: troupe needs at least 2097152 KiB to start, " +
+	"most of which is only reserved. Run `ulimit -v unlimited`, or set at least twice that for larger models; " +
+	"to limit real memory, use a cgroup instead (MemoryMax= of systemd, --memory of docker). The limit in KiB is "
 
 // lowAddressSpace is the text for a limit in bytes, "" for one that is enough.
 func lowAddressSpace(limit uint64) string {

@@ -103,7 +103,7 @@ func TestErrorsSayWhatWhereAndTheRemedy(t *testing.T) {
 	}{
 		"no such model":    {[]string{"generate", "--model", "/no/such/model"}, []string{"/no/such/model", "Hugging Face"}},
 		"empty directory":  {[]string{"generate", "--model", empty}, []string{"config.json"}},
-		"temperature":      {[]string{"generate", "--temperature", "9"}, []string{"--temperature", "[0, 2]"}},
+		"temperature":      {[]string{"generate", "--temperature", "9"}, []string{"--temperature", "between 0 and 2"}},
 		"flag of a type":   {[]string{"serve", "--port", "x"}, []string{`--port is "x"`, "an integer"}},
 		"unknown flag":     {[]string{"serve", "--prot", "1"}, []string{"--prot", "did you mean --port?"}},
 		"unknown command":  {[]string{"server"}, []string{"server", "serve"}},

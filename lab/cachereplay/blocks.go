@@ -97,8 +97,8 @@ func newBeladyTable(f *Future) *beladyTable { return &beladyTable{future: f, at:
 
 func (t *beladyTable) access(r *trace.Request, capacity int) (hits, evicted int, err error) {
 	if left := t.future.uses - t.use; len(r.Blocks) > left {
-		return 0, 0, fmt.Errorf("the request has %d blocks, and %d were left when the trace was read for belady; "+
-			"the trace must not change meanwhile and must not be a pipe", len(r.Blocks), left)
+		return 0, 0, fmt.Errorf("the request has %d blocks, but %d were left when belady read the trace; "+
+			"the trace must not change in between and must not be a pipe", len(r.Blocks), left)
 	}
 	for hits < len(r.Blocks) {
 		if _, ok := t.at[r.Blocks[hits]]; !ok {

@@ -61,7 +61,7 @@ func (c *Conversations) Step(r *trace.Request) error {
 // Spread is an error when the trace names no conversation.
 func (c *Conversations) Spread() (Spread, error) {
 	if len(c.counts) == 0 {
-		return Spread{}, fmt.Errorf("the trace has no conversations with blocks; only the formats weka and jsonl can")
+		return Spread{}, fmt.Errorf("the trace has no conversations with blocks; only the formats weka and jsonl can have them")
 	}
 	ratios, sum := make([]float64, 0, len(c.counts)), 0.0
 	for _, n := range c.counts {

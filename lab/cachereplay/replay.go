@@ -119,7 +119,7 @@ func newCache(index Index, opts Options) (cache, error) {
 	case opts.Eviction == FIFO:
 		return newFIFOTable(), nil
 	case opts.Eviction == Belady && opts.Future == nil:
-		return nil, fmt.Errorf("belady needs the whole trace read before")
+		return nil, fmt.Errorf("belady must read the whole trace first")
 	case opts.Eviction == Belady:
 		return newBeladyTable(opts.Future), nil
 	}
@@ -159,7 +159,7 @@ type TooSmallError struct {
 
 // Error names the capacity that would do.
 func (e *TooSmallError) Error() string {
-	return fmt.Sprintf("%d blocks is less than every request of the trace has: the smallest, on line %d, has %d; use at least %d",
+	return fmt.Sprintf("a capacity of %d blocks is less than any request of the trace needs: the smallest, on line %d, has %d; use at least %d",
 		e.Capacity, e.Line, e.Blocks, e.Blocks)
 }
 

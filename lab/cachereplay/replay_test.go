@@ -199,7 +199,7 @@ func TestReplayRefuses(t *testing.T) {
 		{Options{Eviction: "lru", Index: "hash"}, `index "hash" is not known`},
 		{Options{Eviction: "lru", Index: BlockIndex}, "eviction policy lru runs only on the tree"},
 		{Options{Eviction: Belady, Index: TreeIndex}, "belady does not run on the tree"},
-		{Options{Eviction: Belady}, "belady needs the whole trace"},
+		{Options{Eviction: Belady}, "belady must read the whole trace"},
 	} {
 		if _, err := New(c.opts); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.opts, err, c.want)
@@ -217,7 +217,7 @@ func TestReplayRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := p.Result(); err == nil || !strings.Contains(err.Error(), "2 blocks is less than every request of the trace has: the smallest, on line 9, has 3") {
+	if _, err := p.Result(); err == nil || !strings.Contains(err.Error(), "2 blocks is less than any request of the trace needs: the smallest, on line 9, has 3") {
 		t.Error(err)
 	}
 	huge := make([]uint64, headroom+3)

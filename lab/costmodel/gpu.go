@@ -88,7 +88,7 @@ func Lookup(name string) (GPU, error) {
 			return g, nil
 		}
 	}
-	return GPU{}, fmt.Errorf("gpu %q is unknown; known are %s", name, strings.Join(Names(), ", "))
+	return GPU{}, fmt.Errorf("gpu %q is not known; use one of %s", name, strings.Join(Names(), ", "))
 }
 
 // Validate reports what the cost model cannot compute with.
@@ -101,7 +101,7 @@ func (g *GPU) Validate() error {
 		{"bandwidth", g.Bandwidth}, {"memory", float64(g.Memory)},
 	} {
 		if !(f.value > 0) {
-			return fmt.Errorf("gpu %s: the %s is %v, want above 0", g.Name, f.name, f.value)
+			return fmt.Errorf("gpu %s: the %s is %v; it must be above 0", g.Name, f.name, f.value)
 		}
 	}
 	for _, f := range []struct {
@@ -111,7 +111,7 @@ func (g *GPU) Validate() error {
 		{"matrix products", g.Efficiency.Linear}, {"attention", g.Efficiency.Attention}, {"memory", g.Efficiency.Memory},
 	} {
 		if !(f.value > 0 && f.value <= 1) {
-			return fmt.Errorf("gpu %s: the efficiency of %s is %v, want above 0 and at most 1", g.Name, f.name, f.value)
+			return fmt.Errorf("gpu %s: the efficiency of %s is %v; it must be above 0 and at most 1", g.Name, f.name, f.value)
 		}
 	}
 	if g.StepOverhead < 0 || g.LayerOverhead < 0 || g.Peak.FP8 < 0 {

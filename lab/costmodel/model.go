@@ -52,7 +52,7 @@ func LookupModel(name string) (Model, error) {
 			return m, nil
 		}
 	}
-	return Model{}, fmt.Errorf("model shape %q is unknown; known are %s", name, strings.Join(ModelNames(), ", "))
+	return Model{}, fmt.Errorf("model shape %q is not known; use one of %s", name, strings.Join(ModelNames(), ", "))
 }
 
 // Validate reports the first number that makes no model.
@@ -65,7 +65,7 @@ func (m *Model) Validate() error {
 		{"intermediate", m.Intermediate}, {"vocab", m.Vocab}, {"context", m.Context},
 	} {
 		if f.value < 1 || f.value > 1<<30 {
-			return fmt.Errorf("model %s: %s is %d, want 1 to %d", m.Name, f.name, f.value, 1<<30)
+			return fmt.Errorf("model %s: %s is %d; it must be between 1 and %d", m.Name, f.name, f.value, 1<<30)
 		}
 	}
 	if m.Heads%m.KVHeads != 0 {
@@ -73,7 +73,7 @@ func (m *Model) Validate() error {
 	}
 	for _, n := range []int{m.WeightBytes, m.KVBytes} {
 		if n != 1 && n != 2 && n != 4 {
-			return fmt.Errorf("model %s: %d bytes per number, want 1, 2 or 4", m.Name, n)
+			return fmt.Errorf("model %s: %d bytes per number; it must be 1, 2 or 4", m.Name, n)
 		}
 	}
 	return nil

@@ -143,7 +143,7 @@ func (o *Options) check() error {
 	case o.LatencyTarget > 0 && o.ChunkedPrefillSize < 0:
 		return fmt.Errorf("--inter-token-latency-target %v requires chunked prefill, which --chunked-prefill-size -1 disables", o.LatencyTarget)
 	case o.WaitingTokens < 1 || o.Samples < 2:
-		return fmt.Errorf("%d waiting tokens and %d samples; want at least 1 and 2", o.WaitingTokens, o.Samples)
+		return fmt.Errorf("%d waiting tokens and %d samples; they must be at least 1 and 2", o.WaitingTokens, o.Samples)
 	}
 	routing := route.Options{Policy: o.Routing, Replicas: o.Replicas, PageSize: o.PageSize}
 	if err := routing.Validate(); err != nil {

@@ -28,9 +28,9 @@ func openAzure(path string, _ Options) (Reader, error) {
 	header, err := r.next()
 	switch {
 	case err == io.EOF:
-		err = &Error{File: path, What: "the file has no header; want " + azureHeader}
+		err = &Error{File: path, What: "the file has no header; expected " + azureHeader}
 	case err == nil && string(header) != azureHeader:
-		err = r.fail("the header is %.80q; want %s", header, azureHeader)
+		err = r.fail("the header is %.80q; expected %s", header, azureHeader)
 	}
 	if err != nil {
 		r.Close()
@@ -46,7 +46,7 @@ func (a *azure) Next() (*Request, error) {
 	}
 	fields := strings.Split(string(text), ",")
 	if len(fields) != 3 {
-		return nil, a.fail("%d fields; want 3, %s", len(fields), azureHeader)
+		return nil, a.fail("%d fields; expected 3, %s", len(fields), azureHeader)
 	}
 	at, err := parseTime(fields[0])
 	if err != nil {
@@ -55,7 +55,7 @@ func (a *azure) Next() (*Request, error) {
 	var lengths [2]int64
 	for i, name := range []string{"ContextTokens", "GeneratedTokens"} {
 		if lengths[i], err = strconv.ParseInt(strings.TrimSpace(fields[i+1]), 10, 64); err != nil {
-			return nil, a.fail("%s is %.24q; want a whole number", name, fields[i+1])
+			return nil, a.fail("%s is %.24q; it must be a whole number", name, fields[i+1])
 		}
 	}
 	if what := checkLengths(lengths[0], lengths[1]); what != "" {
@@ -80,5 +80,5 @@ func parseTime(text string) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("the time is %.40q; want one like 2023-11-16 18:17:03.9799600", text)
+	return time.Time{}, fmt.Errorf("the time is %.40q; it must be like 2023-11-16 18:17:03.9799600", text)
 }

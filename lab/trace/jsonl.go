@@ -34,7 +34,7 @@ func openJSONL(path string, opts Options) (Reader, error) {
 func checkHeader(l *lines) error {
 	text, err := l.next()
 	if err == io.EOF {
-		return &Error{File: l.path, What: `the file has no header; want {"troupe_trace":1}`}
+		return &Error{File: l.path, What: `the file has no header; expected {"troupe_trace":1}`}
 	}
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func checkHeader(l *lines) error {
 	}
 	switch {
 	case h.Version == nil:
-		return l.fail(`the header is %.80q; want {"troupe_trace":1}`, text)
+		return l.fail(`the header is %.80q; expected {"troupe_trace":1}`, text)
 	case *h.Version != recording.Version:
 		return l.fail("the trace has version %d; this program reads version %d", *h.Version, recording.Version)
 	}
@@ -66,7 +66,7 @@ func (j *jsonl) Next() (*Request, error) {
 	case v.PageSize < 0 || v.PageSize > recording.MaxPageSize:
 		return nil, j.fail("page_size is %d; it must be 1 to %d", v.PageSize, recording.MaxPageSize)
 	case v.PageSize == 0 && v.Pages != nil:
-		return nil, j.fail("page_size is missing, and there are pages")
+		return nil, j.fail("page_size is missing, but the request has pages")
 	}
 	r := &Request{Priority: v.Priority, Conversation: opaque(v.Conversation), Tenant: opaque(v.Tenant)}
 	if v.Pages != nil {

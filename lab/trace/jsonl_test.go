@@ -76,8 +76,8 @@ func TestJSONLRefuses(t *testing.T) {
 		{"no page size", ok + `{"arrival_ms":5,"input":10,"output":1,"pages":[1]}`, "line 3: page_size is missing"},
 		{"too many", ok + `{"arrival_ms":5,"input":31,"output":1,"page_size":16,"pages":[1,2,3]}`, "line 3: 3 block ids for an input of 31 tokens; blocks of 16 tokens need 1 or 2"},
 		{"too few", ok + `{"arrival_ms":5,"input":31,"output":1,"page_size":16,"pages":[]}`, "line 3: 0 block ids"},
-		{"tenant", ok + `{"arrival_ms":5,"input":31,"output":1,"tenant":"me"}`, "line 3: tenant is string; want a whole number"},
-		{"priority", ok + `{"arrival_ms":5,"input":31,"output":1,"priority":4294967296}`, "line 3: priority is number 4294967296; want a whole number of 32 bits"},
+		{"tenant", ok + `{"arrival_ms":5,"input":31,"output":1,"tenant":"me"}`, "line 3: tenant is string; it must be a whole number"},
+		{"priority", ok + `{"arrival_ms":5,"input":31,"output":1,"priority":4294967296}`, "line 3: priority is number 4294967296; it must be a whole number of 32 bits"},
 		{"encoding", ok + "\xff", "line 3: the text is not UTF-8"},
 	} {
 		_, err := readAll(t, write(t, "own.jsonl", c.text), "jsonl")

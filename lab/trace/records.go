@@ -97,9 +97,9 @@ func (c *clock) advance(at time.Duration) string {
 func jsonFault(err error) string {
 	if t, ok := err.(*json.UnmarshalTypeError); ok {
 		if t.Field == "" {
-			return fmt.Sprintf("want a JSON object, got %s", t.Value)
+			return fmt.Sprintf("expected a JSON object, got %s", t.Value)
 		}
-		return fmt.Sprintf("%s is %s; want %s", t.Field, t.Value, wanted(t.Type.String()))
+		return fmt.Sprintf("%s is %s; it must be %s", t.Field, t.Value, wanted(t.Type.String()))
 	}
 	if s, ok := err.(*json.SyntaxError); ok {
 		return fmt.Sprintf("broken JSON at byte %d: %v", s.Offset, s)

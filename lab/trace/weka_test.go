@@ -145,21 +145,21 @@ func TestWekaRefuses(t *testing.T) {
 		{"empty", "", "the file is empty"},
 		{"broken", with(`{"t":`), "request 1: broken JSON"},
 		{"cut", `{"block_size":4,"requests":[` + one, "the file ends in the middle"},
-		{"array", `[]`, "want { at byte"},
+		{"array", `[]`, "expected { at byte"},
 		{"twice", with(one) + with(one), "there is more after the conversation"},
 		{"nobody", with(""), "the conversation has no request"},
-		{"no time", with(`{"in":4}`), "request 1: t is missing"},
+		{"no time", with(`{"in":4}`), "request 1: key t is missing"},
 		{"no ids", with(one + `,{"t":5,"in":4,"out":1}`), "request 2: hash_ids is missing"},
 		{"unsorted", with(one + `,{"t":4,"in":4,"out":1,"hash_ids":[1]}`), "request 2: the time goes back from 5s to 4s"},
 		{"negative", with(`{"t":5,"in":-4,"out":1,"hash_ids":[1]}`), "request 1: the input is -4 tokens"},
 		{"huge", with(`{"t":5,"in":4,"out":134217729,"hash_ids":[1]}`), "request 1: the output is 134217729 tokens"},
 		{"early", with(`{"t":-5,"in":4,"out":1,"hash_ids":[1]}`), "request 1: the time is -5 s"},
 		{"too many", with(`{"t":5,"in":5,"out":1,"hash_ids":[1,2,3]}`), "3 block ids for an input of 5 tokens; blocks of 4 tokens need 1 or 2"},
-		{"subagent", with(`{"t":5,"type":"subagent","requests":[{"t":5}]}`), "request 1: request 1 of the subagent: in is missing"},
+		{"subagent", with(`{"t":5,"type":"subagent","requests":[{"t":5}]}`), "request 1: request 1 of the subagent: key in is missing"},
 		{"nested subagents", with(strings.Repeat(`{"t":6e8,"type":"subagent","requests":[`, 20) + one + strings.Repeat("]}", 20)), "the subagent starts more than 7300 days after the conversation"},
 		{"id", with(`{"t":5,"in":4,"out":1,"hash_ids":[4294967296]}`), "request 1: block id 4294967296 is above"},
 		{"block size", `{"requests":[` + one + `]}`, "block_size is 0"},
-		{"scope", `{"hash_id_scope":"global","block_size":4,"requests":[` + one + `]}`, "hash_id_scope is \"global\"; only local is known"},
+		{"scope", `{"hash_id_scope":"global","block_size":4,"requests":[` + one + `]}`, "hash_id_scope is \"global\"; only local is supported"},
 		{"encoding", "{\"id\":\"\xff\"}", "the text is not UTF-8"},
 		{"xz", "\xfd7zXZ\x00nonsense", "cannot be unpacked"},
 	} {
@@ -168,7 +168,7 @@ func TestWekaRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
-	if _, err := Open(t.TempDir(), "weka", Options{}); err == nil || !strings.Contains(err.Error(), "the directory has no .json file") {
+	if _, err := Open(t.TempDir(), "weka", Options{}); err == nil || !strings.Contains(err.Error(), "the directory has no .json file; give the one that holds the conversations") {
 		t.Error(err)
 	}
 	files := map[string]string{"bad.json": `{`}

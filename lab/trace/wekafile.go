@@ -84,7 +84,7 @@ func parseConversation(name string, content io.Reader) ([]*thread, uint64, error
 	switch {
 	case err == nil:
 	case limited.N == 0:
-		err = fmt.Errorf("the conversation is bigger than %d MiB", MaxConversation>>20)
+		err = fmt.Errorf("the conversation is larger than %d MiB", MaxConversation>>20)
 	case err == io.EOF || err == io.ErrUnexpectedEOF:
 		err = fmt.Errorf("the file ends in the middle, at byte %d", d.InputOffset())
 	case err == encoding.ErrInvalidUTF8:
@@ -136,7 +136,7 @@ func (p *parser) parse(d *json.Decoder) error {
 	case blockSize < 1 || blockSize > recording.MaxPageSize:
 		return fmt.Errorf("block_size is %d; it must be 1 to %d", blockSize, recording.MaxPageSize)
 	case scope != "" && scope != "local":
-		return fmt.Errorf("hash_id_scope is %.24q; only local is known", scope)
+		return fmt.Errorf("hash_id_scope is %.24q; only local is supported", scope)
 	}
 	if id == "" {
 		id = p.name
@@ -167,7 +167,7 @@ func (p *parser) requests(d *json.Decoder, main *thread) error {
 // add adds one request to a thread, or the thread of a subagent.
 func (p *parser) add(to *thread, r *wekaRequest) error {
 	if r.At == nil {
-		return fmt.Errorf("t is missing")
+		return fmt.Errorf("key t is missing")
 	}
 	if !(*r.At >= 0 && *r.At <= MaxTime.Seconds()) {
 		return fmt.Errorf("the time is %g s; it must be 0 to %d days", *r.At, MaxTime/(24*time.Hour))
@@ -194,9 +194,9 @@ func (p *parser) add(to *thread, r *wekaRequest) error {
 	}
 	switch {
 	case r.Input == nil:
-		return fmt.Errorf("in is missing")
+		return fmt.Errorf("key in is missing")
 	case r.Output == nil:
-		return fmt.Errorf("out is missing")
+		return fmt.Errorf("key out is missing")
 	case r.HashIDs == nil:
 		return fmt.Errorf("hash_ids is missing")
 	}
@@ -245,7 +245,7 @@ func expect(d *json.Decoder, want json.Delim) error {
 		return fault(err)
 	}
 	if got != want {
-		return fmt.Errorf("want %v at byte %d, got %v", want, d.InputOffset(), got)
+		return fmt.Errorf("expected %v at byte %d, got %v", want, d.InputOffset(), got)
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func openDir(path string) (*dir, error) {
 		}
 	}
 	if len(d.paths) == 0 {
-		return nil, &Error{File: path, What: "the directory has no .json file"}
+		return nil, &Error{File: path, What: "the directory has no .json file; give the one that holds the conversations"}
 	}
 	return d, nil
 }

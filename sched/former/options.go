@@ -106,26 +106,26 @@ func (o *Options) Validate() error {
 		{"RetractEvery", o.RetractEvery, 0}, {"TokensPerStep", o.TokensPerStep, 0}, {"PreemptionThreshold", o.PreemptionThreshold, 0},
 	} {
 		if f.value < f.min {
-			return fmt.Errorf("batch former: %s is %d, want at least %d", f.name, f.value, f.min)
+			return fmt.Errorf("batch former: %s is %d; it must be at least %d", f.name, f.value, f.min)
 		}
 	}
 	switch {
 	case o.StepsInFlight < 0 || o.StepsInFlight > maxStepsInFlight:
-		return fmt.Errorf("batch former: StepsInFlight is %d, want 1 or %d", o.StepsInFlight, maxStepsInFlight)
+		return fmt.Errorf("batch former: StepsInFlight is %d; it must be 1 or %d", o.StepsInFlight, maxStepsInFlight)
 	case paging.CheckSize(o.PageSize) != nil:
 		return fmt.Errorf("batch former: PageSize %w", paging.CheckSize(o.PageSize))
 	case !(o.InitNewTokenRatio >= 0 && o.InitNewTokenRatio <= 1):
-		return fmt.Errorf("batch former: InitNewTokenRatio is %v, want 0 to 1", o.InitNewTokenRatio)
+		return fmt.Errorf("batch former: InitNewTokenRatio is %v; it must be between 0 and 1", o.InitNewTokenRatio)
 	case !(o.MinNewTokenRatioFactor >= 0 && o.MinNewTokenRatioFactor <= 1):
-		return fmt.Errorf("batch former: MinNewTokenRatioFactor is %v, want 0 to 1", o.MinNewTokenRatioFactor)
+		return fmt.Errorf("batch former: MinNewTokenRatioFactor is %v; it must be between 0 and 1", o.MinNewTokenRatioFactor)
 	case o.Aging < 0:
-		return fmt.Errorf("batch former: Aging is %v, want at least 0", o.Aging)
+		return fmt.Errorf("batch former: Aging is %v; it must be at least 0", o.Aging)
 	case o.InterTokenLatencyTarget < 0:
-		return fmt.Errorf("batch former: InterTokenLatencyTarget is %v, want at least 0", o.InterTokenLatencyTarget)
+		return fmt.Errorf("batch former: InterTokenLatencyTarget is %v; it must be at least 0", o.InterTokenLatencyTarget)
 	case o.InterTokenLatencyTarget > 0 && o.ChunkedPrefillSize <= 0:
-		return fmt.Errorf("batch former: InterTokenLatencyTarget is %v, but ChunkedPrefillSize is %d: only chunks can keep it", o.InterTokenLatencyTarget, o.ChunkedPrefillSize)
+		return fmt.Errorf("batch former: InterTokenLatencyTarget is %v, but ChunkedPrefillSize is %d; a target requires chunked prefill", o.InterTokenLatencyTarget, o.ChunkedPrefillSize)
 	case !(o.Conservativeness >= 0):
-		return fmt.Errorf("batch former: Conservativeness is %v, want at least 0", o.Conservativeness)
+		return fmt.Errorf("batch former: Conservativeness is %v; it must be at least 0", o.Conservativeness)
 	}
 	return nil
 }

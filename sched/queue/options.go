@@ -66,7 +66,7 @@ const defaultFairTenants = 4096
 // Validate reports the first option that is out of range.
 func (o *Options) Validate() error {
 	if names := Policies(); o.SchedulePolicy != "" && !slices.Contains(names, o.SchedulePolicy) {
-		return fmt.Errorf("schedule-policy %q is unknown; choose one of %s", o.SchedulePolicy, strings.Join(names, ", "))
+		return fmt.Errorf("schedule-policy %q is not known; use one of %s", o.SchedulePolicy, strings.Join(names, ", "))
 	}
 	switch {
 	case o.Aging < 0:

@@ -65,7 +65,7 @@ func (o *Options) Validate() error {
 	}
 	switch {
 	case !known:
-		return fmt.Errorf("routing %q is unknown; choose one of %s", o.Policy, strings.Join(Policies(), ", "))
+		return fmt.Errorf("routing %q is not known; use one of %s", o.Policy, strings.Join(Policies(), ", "))
 	case o.Replicas < 1 || o.Replicas > maxReplicas:
 		return fmt.Errorf("router: %d replicas; the number must be between 1 and %d", o.Replicas, maxReplicas)
 	case paging.CheckSize(o.PageSize) != nil:

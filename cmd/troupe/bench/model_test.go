@@ -203,7 +203,7 @@ func TestBenchModelRefuses(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--batch has 0; it must be between 1":                        {"--batch", "0"},
 		"--prompt has -1":                                            {"--prompt=-1"},
-		"--depth is \"x\", want integers separated by commas":        {"--depth", "x"},
+		"--depth is \"x\"; it must be integers separated by commas":  {"--depth", "x"},
 		"--threads has 0; it must be at least 1":                     {"--threads", "0,1"},
 		"threads is 2000; it must be 1 to 1024":                      {"--threads", "2000"},
 		"--repetitions is 0":                                         {"--repetitions", "0"},
@@ -212,10 +212,10 @@ func TestBenchModelRefuses(t *testing.T) {
 		"--read-bytes: \"lots\" is not an amount of memory":          {"--read-bytes", "lots"},
 		"too few or too many to measure the bandwidth with":          {"--read-bytes", "100"},
 		"there is nothing to measure":                                {"--prompt", "0", "--generate", "0"},
-		"--shape \"gpt-9\" is not known; use one of llama-1b":        {"--shape", "gpt-9"},
+		"--shape is \"gpt-9\"; use one of llama-1b":                  {"--shape", "gpt-9"},
 		"name two models; remove one of them":                        {"--shape", "llama-1b", "--model-path", missing},
 		"weight-dtype is \"q9\"; it must be auto":                    {"--shape", "llama-1b", "--weight-dtype", "q9"},
-		"--shape-type \"q4_2\" is not known; use one of q4_k_m":      {"--shape", "llama-1b", "--shape-type", "q4_2"},
+		"--shape-type is \"q4_2\"; use one of q4_k_m":                {"--shape", "llama-1b", "--shape-type", "q4_2"},
 		"--write-gguf needs --shape":                                 {"--write-gguf", missing},
 		"the name must end in .gguf":                                 {"--shape", "llama-1b", "--write-gguf", "model.bin"},
 		"none.gguf: no such file":                                    {"--model-path", missing},
@@ -250,14 +250,14 @@ func TestBenchKernels(t *testing.T) {
 		t.Error(out)
 	}
 	for want, more := range map[string][]string{
-		"--level: ":                                 {"--level", "sse9"},
-		"--rounds is 0":                             {"--rounds", "0"},
-		"--round-time is 0s":                        {"--round-time", "0"},
-		`kernel "gem" is not known`:                 {"--kernel", "gem"},
-		"0 tokens are out of range":                 {"--tokens", "0"},
-		"no kernel matches":                         {"--kernel", "integer", "--form", "f32"},
-		"hold no matrix [560, 1536] of f32":         {"--read-bytes", "1MiB"},
-		"--read-bytes: \"1 pint\" is not an amount": {"--read-bytes", "1 pint"},
+		"--level: ":                                   {"--level", "sse9"},
+		"--rounds is 0":                               {"--rounds", "0"},
+		"--round-time is 0s":                          {"--round-time", "0"},
+		`kernel "gem" is not known`:                   {"--kernel", "gem"},
+		"the number of tokens is 0":                   {"--tokens", "0"},
+		"no kernel matches":                           {"--kernel", "integer", "--form", "f32"},
+		"are too few for a matrix [560, 1536] of f32": {"--read-bytes", "1MiB"},
+		"--read-bytes: \"1 pint\" is not an amount":   {"--read-bytes", "1 pint"},
 	} {
 		if _, err := run(t, "", append(slices.Clone(args), more...)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", more, err, want)

@@ -63,7 +63,7 @@ func (s *shape) apply(cfg *configs.Config, seed uint64) (remove func(), err erro
 	}
 	m, ok := gguftest.Shapes[s.name]
 	if !ok {
-		return nil, fmt.Errorf("--shape %q is not known; use one of %s", s.name, strings.Join(shapeNames(), ", "))
+		return nil, fmt.Errorf("--shape is %q; use one of %s", s.name, strings.Join(shapeNames(), ", "))
 	}
 	m.Type, m.Seed = gpu.BF16, seed
 	switch {
@@ -71,7 +71,7 @@ func (s *shape) apply(cfg *configs.Config, seed uint64) (remove func(), err erro
 		m.Type, m.Medium = gpu.Q4_K, true
 	case s.stored != "":
 		if !slices.Contains(storedNames(), s.stored) {
-			return nil, fmt.Errorf("--shape-type %q is not known; use one of %s", s.stored, strings.Join(storedNames(), ", "))
+			return nil, fmt.Errorf("--shape-type is %q; use one of %s", s.stored, strings.Join(storedNames(), ", "))
 		}
 		if m.Type, err = gpu.ParseDType(s.stored); err != nil {
 			return nil, err

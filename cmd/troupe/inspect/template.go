@@ -94,7 +94,7 @@ func inspectedTemplate(c *cobra.Command, file string, in *chat.Input) (*chat.Tem
 func renderLine(ctx context.Context, t *chat.Template, in chat.Input, line []byte) (any, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(line, &fields); err != nil {
-		return nil, fmt.Errorf("want an object with messages: %w", err)
+		return nil, fmt.Errorf("expected an object with messages: %w", err)
 	}
 	in.Extra = map[string]any{}
 	for key, raw := range fields {

@@ -37,7 +37,7 @@ func newTokens() *cobra.Command {
 					Text *string `json:"text"`
 				}
 				if err := json.Unmarshal(line, &in); err != nil || in.Text == nil {
-					return nil, fmt.Errorf(`want {"text": "…"}, got %.80s`, line)
+					return nil, fmt.Errorf(`expected {"text": "…"}, got %.80s`, line)
 				}
 				ids := tok.Encode(*in.Text, tokenizer.EncodeOptions{ParseSpecial: true})
 				special := tok.Encode(*in.Text, tokenizer.EncodeOptions{ParseSpecial: true, AddSpecial: true})

@@ -88,13 +88,13 @@ func (n *Node) params(s Sampling) (*messages.SamplingParams, error) {
 	}
 	switch {
 	case !(p.Temperature >= 0 && p.Temperature <= 2):
-		return nil, fmt.Errorf("--temperature is %v, it must be in [0, 2]", s.Temperature)
+		return nil, fmt.Errorf("--temperature is %v; it must be between 0 and 2", s.Temperature)
 	case !(p.TopP > 0 && p.TopP <= 1):
-		return nil, fmt.Errorf("--top-p is %v, it must be in (0, 1]", s.TopP)
+		return nil, fmt.Errorf("--top-p is %v; it must be above 0 and at most 1", s.TopP)
 	case p.TopK < 0:
-		return nil, fmt.Errorf("--top-k is %d, it must be at least 0", s.TopK)
+		return nil, fmt.Errorf("--top-k is %d; it must be at least 0", s.TopK)
 	case s.MaxTokens < 0:
-		return nil, fmt.Errorf("--max-tokens is %d, it must be at least 0", s.MaxTokens)
+		return nil, fmt.Errorf("--max-tokens is %d; it must be at least 0", s.MaxTokens)
 	case s.MaxTokens == 0:
 		p.MaxTokens = math.MaxInt32
 	}

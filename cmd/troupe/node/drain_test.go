@@ -59,7 +59,7 @@ func TestAnEngineThatGivesUpIsNotDrained(t *testing.T) {
 	}
 }
 
-// When the time to drain is over, the requests that are still open end with an
+// When drain-timeout expires, the requests that are still open end with an
 // error that their clients can read.
 func TestWhatOutlivesTheDrainIsAborted(t *testing.T) {
 	c := settings(t)

@@ -189,7 +189,7 @@ func (n *Node) drain(ctx context.Context, api *httpapi.Server) error {
 	return errors.Join(err, closed(api.Shutdown(limit)))
 }
 
-var errDrainOver = errors.New("the time to drain is over")
+var errDrainOver = errors.New("drain-timeout expired")
 
 // drained waits until no request is open. An engine that gives up meanwhile is
 // an error.

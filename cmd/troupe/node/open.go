@@ -177,7 +177,7 @@ func (n *Node) openText(context.Context) error {
 		return configs.About(err, "model")
 	}
 	if have, want := n.Tokenizer.VocabSize(), n.Checkpoint.Program.Vocab; have > want {
-		err := fmt.Errorf("model %s: the tokenizer has token ids up to %d, but the model's vocabulary ends at %d; fetch both from one place", n.Name, have-1, want-1)
+		err := fmt.Errorf("model %s: the tokenizer has token ids up to %d, but the model's vocabulary ends at %d; download both from the same place", n.Name, have-1, want-1)
 		return configs.About(err, "model")
 	}
 	if _, err := n.Tokenizer.SpecialMarks(); err != nil && c.HTTP.SpecialTokens == httpapi.SpecialTokensText {
@@ -247,7 +247,7 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	}
 	for _, w := range weights.Changed {
 		n.opt.Log.Info().Stringer("stored", w.Stored).Stringer("held", w.Held).Int("matrices", w.Tensors).Int64("bytes", w.Bytes).
-			Msg("weights change their type: " + w.Why)
+			Msg("weights are converted to another type: " + w.Why)
 	}
 	// What cannot fit is known before the weights are loaded, what is left only
 	// afterwards.

@@ -109,17 +109,17 @@ func TestReplayEnginesRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--gpu", "h20"}, "--gpu: gpu \"h20\" is unknown; known are h200, h100, a100"},
+		{[]string{"--gpu", "h20"}, "--gpu: gpu \"h20\" is not known; use one of h200, h100, a100"},
 		{[]string{"--gpu", "h20"}, "did you mean h200?"},
-		{[]string{"--model-shape", "llama"}, "known are llama-3.1-8b"},
+		{[]string{"--model-shape", "llama"}, "use one of llama-3.1-8b"},
 		{[]string{"--model-config", dir}, "config.json"},
 		{[]string{"--page-size", "48"}, "--page-size is 48; it must be a power of two"},
 		{[]string{"--kv-tokens", "1024"}, "line 1 of the trace: a request of 1500 tokens of prompt and 1 of output does not fit into a KV pool of 1024 tokens; raise --kv-tokens"},
 		{[]string{"--kv-tokens", "32"}, "less than one page"},
 		{[]string{"--replicas", "0x"}, "--replicas"},
 		{[]string{"--replicas", "-2"}, "--replicas is -2"},
-		{[]string{"--replicas", "2", "--routing", "sticky"}, "choose one of cache-aware"},
-		{[]string{"--policy", "fastest"}, "--policy: schedule-policy \"fastest\" is unknown; choose one of fcfs"},
+		{[]string{"--replicas", "2", "--routing", "sticky"}, "use one of cache-aware"},
+		{[]string{"--policy", "fastest"}, "--policy: schedule-policy \"fastest\" is not known; use one of fcfs"},
 		{[]string{"--eviction", "lru,lfu"}, "--eviction names 2 policies"},
 		{[]string{"--eviction", "belady"}, "--eviction: eviction policy \"belady\" is not known"},
 		{[]string{"--speed", "0"}, "--speed is 0"},

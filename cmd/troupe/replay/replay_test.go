@@ -80,7 +80,7 @@ func TestReplayRefuses(t *testing.T) {
 		{[]string{"--trace", path + "x", "--format", "mooncake"}, "no such file"},
 		{[]string{"--trace", path, "--format", "mooncake", "--capacity", "-1"}, "--capacity is -1"},
 		{[]string{"--trace", path, "--format", "mooncake", "--capacity", "ten"}, "--capacity"},
-		{[]string{"--trace", path, "--format", "mooncake", "--capacity", "1"}, "--capacity: 1 blocks is less than every request of the trace has: the smallest, on line 2, has 2; use at least 2"},
+		{[]string{"--trace", path, "--format", "mooncake", "--capacity", "1"}, "--capacity: a capacity of 1 blocks is less than any request of the trace needs: the smallest, on line 2, has 2; use at least 2"},
 		{[]string{"--trace", path, "--format", "mooncake", "--eviction", "lrru"}, `--eviction: "lrru" is not known; use one of belady,`},
 		{[]string{"--trace", path, "--format", "mooncake", "--eviction-history", "0"}, "--eviction-history is 0"},
 		{[]string{"--trace", path, "--format", "mooncake", "--index", "heap"}, `index "heap" is not known`},

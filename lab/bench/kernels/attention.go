@@ -47,7 +47,7 @@ func newCache(kind attn.KV, elementBytes int, memory []byte) (*cache, error) {
 	block := c.blockBytes()
 	// The last block's values are read a vector too far.
 	if c.blocks = (len(memory) - 256) / block; c.blocks < 2*context/attn.BlockSlots {
-		return nil, fmt.Errorf("%d bytes hold no two contexts of %d positions, which take %d; give more memory", len(memory), context, 2*context/attn.BlockSlots*block)
+		return nil, fmt.Errorf("%d bytes are too few for two contexts of %d positions, which take %d; use more", len(memory), context, 2*context/attn.BlockSlots*block)
 	}
 	c.memory = memory[:c.blocks*block+256]
 	if err := fillKV(kind, c.memory[:block]); err != nil {

@@ -42,7 +42,7 @@ func (c *Choice) Check() error {
 	}
 	for _, t := range c.Tokens {
 		if t < 1 || t > 1<<14 {
-			return fmt.Errorf("%d tokens are out of range; it must be between 1 and %d", t, 1<<14)
+			return fmt.Errorf("the number of tokens is %d; it must be between 1 and %d", t, 1<<14)
 		}
 	}
 	return nil

@@ -129,7 +129,7 @@ func TestChoices(t *testing.T) {
 	for want, c := range map[string]Choice{
 		`kernel "gem" is not known; use gemm, integer`: {Kinds: []string{"gem"}},
 		`form "q5" is not known`:                       {Forms: []string{"q5"}},
-		"0 tokens are out of range":                    {Tokens: []int{1, 0}},
+		"the number of tokens is 0":                    {Tokens: []int{1, 0}},
 	} {
 		if err := c.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -144,10 +144,10 @@ func TestChoices(t *testing.T) {
 		t.Errorf("%q", seen)
 	}
 	stop := errors.New("enough")
-	if err := (&Choice{}).Each(memory(), func(Case) error { return stop }); !errors.Is(err, stop) && !strings.Contains(err.Error(), "give more memory") {
+	if err := (&Choice{}).Each(memory(), func(Case) error { return stop }); !errors.Is(err, stop) && !strings.Contains(err.Error(), "use more") {
 		t.Error(err)
 	}
-	if err := (&Choice{Kinds: []string{"gemm"}}).Each(make([]byte, 1<<20), nil); err == nil || !strings.Contains(err.Error(), "give more memory") {
+	if err := (&Choice{Kinds: []string{"gemm"}}).Each(make([]byte, 1<<20), nil); err == nil || !strings.Contains(err.Error(), "use more") {
 		t.Error(err)
 	}
 	if err := (&Choice{Kinds: []string{"attention"}}).Each(make([]byte, 1<<20), nil); err == nil || !strings.Contains(err.Error(), "two contexts") {

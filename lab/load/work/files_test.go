@@ -117,7 +117,7 @@ func TestShareGPT(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ content, want string }{
-		{`{}`, "want a JSON array"}, {`[{"conversations":7}]`, "conversation 0"}, {`[]`, "no conversation begins"}, {talks[:len(talks)-1], "incomplete"},
+		{`{}`, "expected a JSON array"}, {`[{"conversations":7}]`, "conversation 0"}, {`[]`, "no conversation begins"}, {talks[:len(talks)-1], "incomplete"},
 	} {
 		if _, err := OpenShareGPT(ShareGPTOptions{File: file(t, c.content), Turns: 1}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.want, err)

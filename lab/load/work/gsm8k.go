@@ -94,10 +94,10 @@ func readProblems(path string) ([]problem, error) {
 		}
 		var p problem
 		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
-			return nil, fmt.Errorf(`%s: line %d: want {"question":"…","answer":"…"}: %w`, path, n, err)
+			return nil, fmt.Errorf(`%s: line %d: expected {"question":"…","answer":"…"}: %w`, path, n, err)
 		}
 		if _, ok := solution(p.Answer); p.Question == "" || !ok {
-			return nil, fmt.Errorf(`%s: line %d: want a question, and an answer that ends in #### and a number`, path, n)
+			return nil, fmt.Errorf(`%s: line %d: expected a question, and an answer that ends in #### and a number`, path, n)
 		}
 		all = append(all, p)
 	}

@@ -63,7 +63,7 @@ func OpenShareGPT(o ShareGPTOptions) (*ShareGPT, error) {
 	s := &ShareGPT{turns: o.Turns, output: o.Output, file: o.File}
 	d := json.NewDecoder(f)
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
-		return nil, fmt.Errorf(`%s: want a JSON array of {"conversations":[{"from":"human","value":"…"},{"from":"gpt","value":"…"}]}`, o.File)
+		return nil, fmt.Errorf(`%s: expected a JSON array of {"conversations":[{"from":"human","value":"…"},{"from":"gpt","value":"…"}]}`, o.File)
 	}
 	for n := 0; d.More(); n++ {
 		var one struct {
