@@ -59,7 +59,7 @@ func (c *Core) computeEnd(r *messages.RequestEnded) {
 	ch.close(ch.n > e.params.MinTokens)
 }
 
-// changeOf is the newest change of an entry in this Step, or nil.
+// changeOf is the newest change of an entry in this call, or nil.
 func (c *Core) changeOf(e *entry) *change {
 	if i := e.staging - 1; i >= 0 && i < len(c.changes) && c.changes[i].e == e {
 		return &c.changes[i]
@@ -68,7 +68,7 @@ func (c *Core) changeOf(e *entry) *change {
 }
 
 // addChange appends a change that continues from the entry's last change in this
-// Step, or else from the entry. The memory of the list is reused.
+// call, or else from the entry. The memory of the list is reused.
 func (c *Core) addChange(e *entry) *change {
 	next := change{e: e, n: len(e.output), start: e.final, text: stopStep{state: e.stop, held: e.held, matched: -1}}
 	if before := c.changeOf(e); before != nil {

@@ -20,7 +20,7 @@ type Core struct {
 	detok Detokenizer
 	sink  Sink
 
-	// Scratch of one Step, reused.
+	// Scratch of one call of Handle, reused.
 	changes   []change
 	fresh     []*entry             // to be submitted to the engine, unless they end before
 	cancelled []messages.RequestID // to be released by the engine

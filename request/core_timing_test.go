@@ -43,7 +43,7 @@ func advance(r *rig, m *messages.StepResults, position int) {
 		m.Tokens[i].Position = position
 	}
 	r.out.Reset()
-	r.core.Step(r.now, m, &r.out)
+	r.core.Handle(r.now, m, &r.out)
 }
 
 func TestAllocationsPerToken(t *testing.T) {

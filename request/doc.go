@@ -30,7 +30,7 @@
 //
 // # Crashes
 //
-// Step first computes what a message changes and then commits it. All foreign
+// Handle first computes what a message changes and then commits it. All foreign
 // code (the detokeniser) runs in the first part, so a panic leaves the table as
 // it was: the message may be delivered again, or lost with its epoch. The state
 // of a detokeniser that was being changed is thrown away and rebuilt from the
@@ -59,5 +59,5 @@
 //	finish compute
 //	commit deadlines calls epochs
 //	results
-//	step
+//	handle
 package request

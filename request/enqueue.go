@@ -7,7 +7,7 @@ import "github.com/troupe-engine/troupe/messages"
 func (c *Core) quarantined(e *entry) bool { return e.suspicion >= c.table.opt.SuspectLimit }
 
 // submitFresh sends the requests that became ready to the engine, unless they
-// have ended in the same Step. While a quarantined request is isolated, all
+// have ended in the same call. While a quarantined request is isolated, all
 // others wait: if the engine crashes then, that request is the cause.
 func (c *Core) submitFresh(out *messages.Outbox) {
 	t := c.table
@@ -58,7 +58,7 @@ func (c *Core) engineRequest(e *entry) *messages.EngineRequest {
 		Params: e.params, Namespace: e.sub.Namespace, Priority: e.sub.Priority, Tenant: e.sub.Tenant, Arrived: e.arrived, Alone: c.quarantined(e)}
 }
 
-// sendCancelled asks the engine to release requests, with one message per Step.
+// sendCancelled asks the engine to release requests, with one message per call of Handle.
 func (c *Core) sendCancelled(out *messages.Outbox) {
 	if len(c.cancelled) > 0 {
 		out.ToQueue(&messages.FinishRequests{Header: c.table.engine.header, IDs: append([]messages.RequestID(nil), c.cancelled...)})

@@ -21,12 +21,12 @@ func ExampleCore() {
 	core := request.NewCore(table, request.CoreOptions{Detokenizer: letters{}})
 	var out messages.Outbox
 	epoch := messages.Header{Epoch: 1}
-	core.Step(0, &messages.EpochStarted{Header: epoch}, &out)
+	core.Handle(0, &messages.EpochStarted{Header: epoch}, &out)
 
 	// The client asks for up to 10 tokens and stops at "cd". Events come on the
 	// call's own channel.
 	events := make(chan messages.CallEvent, 8)
-	core.Step(0, &messages.SubmitRequests{Call: 1, Events: events, Requests: []messages.Submission{{
+	core.Handle(0, &messages.SubmitRequests{Call: 1, Events: events, Requests: []messages.Submission{{
 		Prompt: []int32{7, 8, 9}, Stop: []string{"cd"}, Stream: true, After: -1,
 		Params: &messages.SamplingParams{MaxTokens: 10, TopP: 1, RepetitionPenalty: 1,
 			TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs},
@@ -40,7 +40,7 @@ func ExampleCore() {
 	// The engine samples "abcd". "c" is held back, because it may be the start of the
 	// stop string.
 	for i := range 4 {
-		core.Step(0, &messages.StepResults{Header: epoch, Seq: uint64(i + 1), Tokens: []messages.TokenResult{
+		core.Handle(0, &messages.StepResults{Header: epoch, Seq: uint64(i + 1), Tokens: []messages.TokenResult{
 			{ID: id, Position: i, Token: int32(i)},
 		}}, &out)
 	}
@@ -60,7 +60,7 @@ func ExampleCore() {
 			fmt.Printf("to %s: finish %v, %d open\n", s.To, m.IDs, table.Open())
 		}
 	}
-	core.Step(0, &messages.StepResults{Header: epoch, Seq: 5, Ended: []messages.RequestEnded{{ID: id, Reason: messages.EndCancelled}}}, &out)
+	core.Handle(0, &messages.StepResults{Header: epoch, Seq: 5, Ended: []messages.RequestEnded{{ID: id, Reason: messages.EndCancelled}}}, &out)
 	fmt.Println(table.Open(), "open")
 
 	// Output:

@@ -126,7 +126,7 @@ func (r *rig) step(msg messages.ToIntake) []messages.Send {
 	r.t.Helper()
 	r.out.Reset()
 	r.now += time.Millisecond
-	r.core.Step(r.now, msg, &r.out)
+	r.core.Handle(r.now, msg, &r.out)
 	r.table.check()
 	return append([]messages.Send(nil), r.out.Sends...)
 }

@@ -69,7 +69,7 @@ func newSlowEngine(e slowEngine, opt TableOptions) *slowEngine {
 
 func (e *slowEngine) step(m messages.ToIntake) {
 	e.out.Reset()
-	e.core.Step(e.now, m, &e.out)
+	e.core.Handle(e.now, m, &e.out)
 	for _, s := range e.out.Sends {
 		switch m := s.Msg.(type) {
 		case *messages.EnqueueRequests:

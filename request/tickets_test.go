@@ -14,7 +14,7 @@ func TestQuestionsAboutTheCacheAreAnswered(t *testing.T) {
 	reply := make(chan *messages.CacheDescribed, 4)
 	ask := func() {
 		out.Reset()
-		c.Step(0, &messages.AskCacheTree{Limits: messages.CacheLimits{Depth: 3}, Reply: reply}, &out)
+		c.Handle(0, &messages.AskCacheTree{Limits: messages.CacheLimits{Depth: 3}, Reply: reply}, &out)
 	}
 	answered := func(want *messages.CacheDescribed) {
 		t.Helper()
@@ -29,18 +29,18 @@ func TestQuestionsAboutTheCacheAreAnswered(t *testing.T) {
 	}
 	ask()
 	answered(nil)
-	c.Step(0, &messages.EpochStarted{Header: messages.Header{Epoch: 1}}, &out)
+	c.Handle(0, &messages.EpochStarted{Header: messages.Header{Epoch: 1}}, &out)
 	ask()
 	q := out.Sends[0].Msg.(*messages.DescribeCache)
 	if out.Sends[0].To != messages.Cache || q.Epoch != 1 || q.Limits.Depth != 3 {
 		t.Fatalf("the cache is asked %+v", q)
 	}
 	a := &messages.CacheDescribed{Header: messages.Header{Epoch: 1}, Ticket: q.Ticket}
-	c.Step(0, a, &out)
+	c.Handle(0, a, &out)
 	answered(a)
-	c.Step(0, a, &out) // again: nothing waits for it
+	c.Handle(0, a, &out) // again: nothing waits for it
 	ask()
-	c.Step(0, &messages.EpochEnded{Header: messages.Header{Epoch: 1}}, &out)
+	c.Handle(0, &messages.EpochEnded{Header: messages.Header{Epoch: 1}}, &out)
 	answered(nil)
 	c.Abandon(&messages.AskCacheTree{Reply: reply})
 	answered(nil)

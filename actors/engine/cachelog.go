@@ -34,11 +34,11 @@ func newCacheLog(core *radix.Core, pageSize int, log zerolog.Logger) *cacheLog {
 	return &cacheLog{Core: core, log: log, pageSize: pageSize, found: map[messages.RequestID]match{}}
 }
 
-// Step implements shell.Core.
-func (r *cacheLog) Step(now time.Duration, msg messages.ToCache, out *messages.Outbox) {
+// Handle implements shell.Core.
+func (r *cacheLog) Handle(now time.Duration, msg messages.ToCache, out *messages.Outbox) {
 	on := debug(&r.log)
 	r.Explain(on)
-	r.Core.Step(now, msg, out)
+	r.Core.Handle(now, msg, out)
 	if !on {
 		clear(r.found)
 		return

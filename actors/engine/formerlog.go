@@ -40,9 +40,9 @@ func newFormerLog(core *former.Core, log zerolog.Logger) *formerLog {
 	return &formerLog{Core: core, log: log, trails: map[messages.RequestID]*trail{}}
 }
 
-// Step implements shell.Core.
-func (r *formerLog) Step(now time.Duration, msg messages.ToFormer, out *messages.Outbox) {
-	r.Core.Step(now, msg, out)
+// Handle implements shell.Core.
+func (r *formerLog) Handle(now time.Duration, msg messages.ToFormer, out *messages.Outbox) {
+	r.Core.Handle(now, msg, out)
 	if !debug(&r.log) {
 		clear(r.trails)
 		r.missed = true

@@ -89,8 +89,8 @@ func newCore(opt Options) *core {
 	return &core{opt: opt, engines: map[messages.EngineID]*observed{}, ring: ring{keep: opt.Keep}, readers: map[messages.Subscription]chan<- messages.ObservedEvent{}}
 }
 
-// Step implements shell.Core.
-func (c *core) Step(_ time.Duration, msg messages.ToObserver, out *messages.Outbox) {
+// Handle implements shell.Core.
+func (c *core) Handle(_ time.Duration, msg messages.ToObserver, out *messages.Outbox) {
 	switch m := msg.(type) {
 	case *messages.EpochStarted:
 		c.enter(m.Header, out)

@@ -52,7 +52,7 @@ func (r *reader) subscribe(t failer, c *core, id messages.Subscription, room int
 	t.Helper()
 	r.id, r.events = id, make(chan messages.ObservedEvent, room)
 	reply := make(chan *messages.EventsSubscribed, 1)
-	c.Step(0, &messages.SubscribeEvents{ID: id, After: r.last, Events: r.events, Reply: reply}, &messages.Outbox{})
+	c.Handle(0, &messages.SubscribeEvents{ID: id, After: r.last, Events: r.events, Reply: reply}, &messages.Outbox{})
 	a := <-reply
 	if a.Refused != "" {
 		t.Fatal(a.Refused)
@@ -115,7 +115,7 @@ func (w *world) tell(c *core, lost bool) {
 	}
 	w.seq++
 	if !lost {
-		c.Step(0, &messages.CacheChanged{Header: messages.Header{Epoch: w.epoch}, Seq: w.seq, Events: events}, &messages.Outbox{})
+		c.Handle(0, &messages.CacheChanged{Header: messages.Header{Epoch: w.epoch}, Seq: w.seq, Events: events}, &messages.Outbox{})
 	}
 }
 
@@ -159,7 +159,7 @@ func TestEventsGiveWhatIsCached(t *testing.T) {
 				w.restart()
 				lossy = false
 				if rapid.Bool().Draw(t, "told") {
-					c.Step(0, &messages.EpochStarted{Header: messages.Header{Epoch: w.epoch}}, &messages.Outbox{})
+					c.Handle(0, &messages.EpochStarted{Header: messages.Header{Epoch: w.epoch}}, &messages.Outbox{})
 				}
 			case "lose":
 				w.insert([]int32{9, 9, int32(len(w.known)), 0})
@@ -182,11 +182,11 @@ func TestEventsGiveWhatIsCached(t *testing.T) {
 					}
 				}
 			case "leave":
-				c.Step(0, &messages.DropSubscription{ID: readers[0].id}, &messages.Outbox{})
+				c.Handle(0, &messages.DropSubscription{ID: readers[0].id}, &messages.Outbox{})
 			}
 		}
 		if e := c.engines[0]; e == nil || w.epoch != e.header.Epoch {
-			c.Step(0, &messages.EpochStarted{Header: messages.Header{Epoch: w.epoch}}, &messages.Outbox{})
+			c.Handle(0, &messages.EpochStarted{Header: messages.Header{Epoch: w.epoch}}, &messages.Outbox{})
 		}
 		truth := w.cached()
 		for i, r := range readers {
@@ -211,7 +211,7 @@ func TestAGapInTheCachesNumbersClears(t *testing.T) {
 	r := &reader{cached: map[uint64]bool{}}
 	r.subscribe(t, c, 1, 10)
 	store := func(seq, hash uint64) {
-		c.Step(0, &messages.CacheChanged{Header: messages.Header{Epoch: 1}, Seq: seq, Events: []messages.CacheEvent{{Kind: messages.PagesStored, Hashes: []uint64{hash}}}}, &messages.Outbox{})
+		c.Handle(0, &messages.CacheChanged{Header: messages.Header{Epoch: 1}, Seq: seq, Events: []messages.CacheEvent{{Kind: messages.PagesStored, Hashes: []uint64{hash}}}}, &messages.Outbox{})
 	}
 	store(1, 10)
 	store(3, 30)
@@ -229,7 +229,7 @@ func TestASlowReaderLosesItsSubscriptionAndNobodyElse(t *testing.T) {
 	quick.subscribe(t, c, 2, 2)
 	var out messages.Outbox
 	for epoch := messages.Epoch(1); epoch <= 3; epoch++ {
-		c.Step(0, &messages.EpochStarted{Header: messages.Header{Epoch: epoch}}, &out)
+		c.Handle(0, &messages.EpochStarted{Header: messages.Header{Epoch: epoch}}, &out)
 		if !quick.read(t) {
 			t.Fatal("the quick reader was cut off")
 		}
@@ -254,7 +254,7 @@ func TestReadersAreBounded(t *testing.T) {
 	c := newCore(Options{Readers: 1})
 	for i, refused := range []bool{false, true, true} {
 		reply := make(chan *messages.EventsSubscribed, 1)
-		c.Step(0, &messages.SubscribeEvents{ID: messages.Subscription(1 + i/2), Events: make(chan messages.ObservedEvent, 1), Reply: reply}, &messages.Outbox{})
+		c.Handle(0, &messages.SubscribeEvents{ID: messages.Subscription(1 + i/2), Events: make(chan messages.ObservedEvent, 1), Reply: reply}, &messages.Outbox{})
 		if a := <-reply; (a.Refused != "") != refused {
 			t.Errorf("subscription %d: %q", i, a.Refused)
 		}
@@ -313,7 +313,7 @@ func TestEnginesAreApart(t *testing.T) {
 	c := newCore(Options{})
 	events := make(chan messages.ObservedEvent, 100)
 	reply := make(chan *messages.EventsSubscribed, 1)
-	step := func(m messages.ToObserver) { c.Step(0, m, &messages.Outbox{}) }
+	step := func(m messages.ToObserver) { c.Handle(0, m, &messages.Outbox{}) }
 	step(&messages.SubscribeEvents{ID: 1, FromNow: true, Events: events, Reply: reply})
 	h := func(engine messages.EngineID, epoch messages.Epoch) messages.Header {
 		return messages.Header{Engine: engine, Epoch: epoch}

@@ -20,8 +20,8 @@ type core struct {
 	clock  func() time.Duration
 }
 
-// Step implements shell.Core.
-func (c *core) Step(now time.Duration, msg messages.ToRunner, out *messages.Outbox) {
+// Handle implements shell.Core.
+func (c *core) Handle(now time.Duration, msg messages.ToRunner, out *messages.Outbox) {
 	switch m := msg.(type) {
 	case *messages.RunBatch:
 		c.runBatch(now, m, out)

@@ -54,7 +54,7 @@ func (s *scene) run(step messages.StepID, row messages.Row, open messages.Reques
 		}
 		b.Opened = []messages.RowOpened{{Row: row, Request: &messages.EngineRequest{ID: open}}}
 	}
-	s.Step(0, b, &s.out)
+	s.Handle(0, b, &s.out)
 }
 
 // complete ends the oldest step on the device.
@@ -131,7 +131,7 @@ func TestSuspects(t *testing.T) {
 				t.Error("the device did not panic")
 			}
 		}()
-		s.Step(0, next, &s.out)
+		s.Handle(0, next, &s.out)
 	}()
 	check("a panic while it is submitted", next, 10)
 }

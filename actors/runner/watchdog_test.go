@@ -30,7 +30,7 @@ func newWatched(t *testing.T) *guarded {
 func (w *guarded) at(now time.Duration, msg messages.ToRunner) {
 	w.t.Helper()
 	w.out.Reset()
-	w.Step(now, msg, &w.out)
+	w.Handle(now, msg, &w.out)
 	for _, timer := range w.out.Timers {
 		if m := timer.Msg.(*messages.WatchdogDue); m.Epoch != 3 {
 			w.t.Errorf("a timer of epoch %d", m.Epoch)

@@ -1,7 +1,7 @@
 // Package shell is the thin actor around a pure core.
 //
 // A shell does five things: take a message from the mailbox, call the core's
-// Step, carry out the effects in order, publish the readings, and turn a panic
+// Handle, carry out the effects in order, publish the readings, and turn a panic
 // into a FailEpoch for the supervisor before the runtime sees it. It makes no
 // decisions.
 //
@@ -31,12 +31,12 @@ import (
 // Core is what a shell drives: a plain value without goroutine, clock, lock or
 // IO. M is the set of messages it accepts.
 type Core[M any] interface {
-	// Step takes one message and appends its effects to out.
-	Step(now time.Duration, msg M, out *messages.Outbox)
+	// Handle takes one message and appends its effects to out.
+	Handle(now time.Duration, msg M, out *messages.Outbox)
 }
 
 // Suspecting is a core that knows better than messages.Requests which requests
-// were being executed with a message. It is asked after Step has panicked, so it
+// were being executed with a message. It is asked after Handle has panicked, so it
 // must only read.
 type Suspecting[M any] interface {
 	Suspects(msg M) []messages.RequestID
@@ -110,7 +110,7 @@ func (a *Actor[M]) Handle(ctx actor.Context, msg M) {
 		a.opt.Intercept(a.opt.Role, msg)
 	}
 	if a.out.Accepts(msg) {
-		a.core.Step(a.opt.Clock(), msg, &a.out)
+		a.core.Handle(a.opt.Clock(), msg, &a.out)
 	}
 	a.carryOut(ctx)
 }

@@ -15,7 +15,7 @@ import (
 // recorder is a core that remembers what it got.
 type recorder struct{ got []messages.ToRunner }
 
-func (r *recorder) Step(_ time.Duration, msg messages.ToRunner, _ *messages.Outbox) {
+func (r *recorder) Handle(_ time.Duration, msg messages.ToRunner, _ *messages.Outbox) {
 	r.got = append(r.got, msg)
 }
 

@@ -121,13 +121,13 @@ func (e *engine) deliver(now time.Duration, first envelope) error {
 func (e *engine) step(now time.Duration, m envelope) {
 	switch m.to {
 	case messages.Queue:
-		e.queue.Step(now, m.msg.(messages.ToQueue), &e.out)
+		e.queue.Handle(now, m.msg.(messages.ToQueue), &e.out)
 	case messages.Former:
-		e.former.Step(now, m.msg.(messages.ToFormer), &e.out)
+		e.former.Handle(now, m.msg.(messages.ToFormer), &e.out)
 	case messages.Cache:
-		e.cache.Step(now, m.msg.(messages.ToCache), &e.out)
+		e.cache.Handle(now, m.msg.(messages.ToCache), &e.out)
 	case messages.Allocator:
-		e.alloc.Step(now, m.msg.(messages.ToAllocator), &e.out)
+		e.alloc.Handle(now, m.msg.(messages.ToAllocator), &e.out)
 	case messages.Runner:
 		at := e.runner.launch(now, m.msg.(*messages.RunBatch))
 		e.world.schedule(event{at: at, engine: e})

@@ -97,7 +97,7 @@ func TestContiguousReservations(t *testing.T) {
 			m.Reserves = append(m.Reserves, messages.PageReserve{ID: messages.RequestID(i), Pages: n})
 		}
 		out.Reset()
-		core.Step(0, m, &out)
+		core.Handle(0, m, &out)
 		var text []string
 		switch reply := out.Sends[0].Msg.(type) {
 		case *messages.PagesReserved:

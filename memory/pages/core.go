@@ -38,8 +38,8 @@ func New(opts Options) *Core {
 // Free is the number of free pages.
 func (c *Core) Free() int { return c.pages.Free() }
 
-// Step handles one message.
-func (c *Core) Step(_ time.Duration, msg messages.ToAllocator, out *messages.Outbox) {
+// Handle handles one message.
+func (c *Core) Handle(_ time.Duration, msg messages.ToAllocator, out *messages.Outbox) {
 	switch m := msg.(type) {
 	case *messages.ReservePages:
 		c.reservePages(m, out)

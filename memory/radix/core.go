@@ -70,8 +70,8 @@ func (c *Core) Explain(on bool) { c.explain = on }
 // Tree is the core's tree, for reading only: counters, Peek and String.
 func (c *Core) Tree() *Tree { return c.tree }
 
-// Step handles one message.
-func (c *Core) Step(_ time.Duration, msg messages.ToCache, out *messages.Outbox) {
+// Handle handles one message.
+func (c *Core) Handle(_ time.Duration, msg messages.ToCache, out *messages.Outbox) {
 	switch m := msg.(type) {
 	case *messages.LockPrefixes:
 		c.lockPrefixes(m, out)

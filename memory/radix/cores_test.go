@@ -30,12 +30,12 @@ func newRing(opts Options, total int) *ring {
 // send passes a message around and returns what the batch former gets.
 func (r *ring) send(t failer, msg messages.ToCache) any {
 	r.out.Reset()
-	r.cache.Step(0, msg, &r.out)
+	r.cache.Handle(0, msg, &r.out)
 	r.record()
 	if len(r.out.Sends) == 1 && r.out.Sends[0].To == messages.Allocator {
 		next := r.out.Sends[0].Msg.(messages.ToAllocator)
 		r.out.Reset()
-		r.alloc.Step(0, next, &r.out)
+		r.alloc.Handle(0, next, &r.out)
 		r.record()
 	}
 	if len(r.out.Sends) == 0 {
@@ -119,7 +119,7 @@ func TestOrderOfFreedPages(t *testing.T) {
 		{ID: 4, Tokens: []int32{31, 32}, Pages: []messages.Page{19, 1}},
 	}, EvictPages: 10, Reserves: []messages.PageReserve{{ID: 5, Pages: 13}}}
 	r.out.Reset()
-	r.cache.Step(0, plan, &r.out)
+	r.cache.Handle(0, plan, &r.out)
 	reserve := r.out.Sends[0].Msg.(*messages.ReservePages)
 	want(t, reserve.Frees, []messages.Page{20, 7, 19, 1})
 	want(t, reserve.Evicted, []messages.PageRun{{First: 14, N: 2}, {First: 9, N: 3}, {First: 5, N: 2}, {First: 4, N: 1}})
@@ -129,11 +129,11 @@ func TestOrderOfFreedPages(t *testing.T) {
 	// One page more than the twelve that came free is refused, and names both
 	// lists; they stay free, in their order.
 	r.out.Reset()
-	r.alloc.Step(0, reserve, &r.out)
+	r.alloc.Handle(0, reserve, &r.out)
 	want(t, r.out.Sends[0].Msg, &messages.PagesRefused{Plan: 3, Wanted: 13, Free: 12,
 		Reason: "plan 3 wants 13 pages and 12 are free, after freeing 12"})
 	r.out.Reset()
-	r.alloc.Step(0, &messages.ReservePages{Plan: 4, Reserves: []messages.PageReserve{{ID: 5, Pages: 12}}}, &r.out)
+	r.alloc.Handle(0, &messages.ReservePages{Plan: 4, Reserves: []messages.PageReserve{{ID: 5, Pages: 12}}}, &r.out)
 	want(t, r.out.Sends[0].Msg.(*messages.PagesReserved).Granted[0].Pages, []messages.Page{20, 7, 19, 1, 14, 15, 9, 10, 11, 5, 6, 4})
 }
 
@@ -143,7 +143,7 @@ func TestEvictedRunsComeHome(t *testing.T) {
 	var out messages.Outbox
 	commit := func(m *messages.CommitPlan) []messages.PageRun {
 		out.Reset()
-		cache.Step(0, m, &out)
+		cache.Handle(0, m, &out)
 		return out.Sends[0].Msg.(*messages.ReservePages).Evicted
 	}
 	commit(&messages.CommitPlan{Plan: 1, Inserts: []messages.PrefixInsert{{ID: 1, Tokens: []int32{1, 2, 3, 4}, Pages: []messages.Page{5, 6, 7, 9}}}})
@@ -195,6 +195,6 @@ func TestCoreViolations(t *testing.T) {
 	invariantstest.MustFail(t, "request 6 reserves 0 pages", func() {
 		r.send(t, &messages.CommitPlan{Plan: 2, Reserves: []messages.PageReserve{{ID: 6}}})
 	})
-	invariantstest.MustFail(t, "the cache got a <nil>", func() { r.cache.Step(0, nil, &r.out) })
-	invariantstest.MustFail(t, "the allocator got a <nil>", func() { r.alloc.Step(0, nil, &r.out) })
+	invariantstest.MustFail(t, "the cache got a <nil>", func() { r.cache.Handle(0, nil, &r.out) })
+	invariantstest.MustFail(t, "the allocator got a <nil>", func() { r.alloc.Handle(0, nil, &r.out) })
 }

@@ -89,7 +89,7 @@ func TestEventsAreBatched(t *testing.T) {
 		} {
 			var out messages.Outbox
 			m.Plan = messages.PlanID(plan + 1)
-			core.Step(0, m, &out)
+			core.Handle(0, m, &out)
 			for _, send := range out.Sends {
 				if send.To == messages.Observer {
 					got = append(got, send.Msg.(*messages.CacheChanged))

@@ -66,14 +66,14 @@ func TestPeekPathAgreesWithPeekAndLock(t *testing.T) {
 func TestPeekPrefixesStopsAtItsBudget(t *testing.T) {
 	c := New(Options{PageSize: 1})
 	var out messages.Outbox
-	c.Step(0, &messages.CommitPlan{Plan: 1, Inserts: []messages.PrefixInsert{{Tokens: []int32{1, 2, 3, 4}, Pages: []messages.Page{1, 2, 3, 4}}}}, &out)
+	c.Handle(0, &messages.CommitPlan{Plan: 1, Inserts: []messages.PrefixInsert{{Tokens: []int32{1, 2, 3, 4}, Pages: []messages.Page{1, 2, 3, 4}}}}, &out)
 	peek := &messages.PeekPrefixes{MaxTokens: 4, PathNodes: 9}
 	for id, tokens := range [][]int32{{1, 2, 3}, {9}, {1, 2, 3, 4, 5}, {1}} {
 		peek.Prefixes = append(peek.Prefixes, messages.PrefixPeek{ID: messages.RequestID(id), Tokens: tokens})
 	}
 	asked := func() []messages.PrefixPeeked {
 		out.Reset()
-		c.Step(0, peek, &out)
+		c.Handle(0, peek, &out)
 		if len(out.Sends) != 1 || out.Sends[0].To != messages.Queue {
 			t.Fatalf("sent %v", out.Sends)
 		}

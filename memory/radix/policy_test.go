@@ -99,7 +99,7 @@ func TestUseWithoutInsertion(t *testing.T) {
 			m.Prefixes = append(m.Prefixes, messages.PrefixLock{ID: id, Tokens: []int32{1, 2, 3}, Limit: 2})
 		}
 		out.Reset()
-		core.Step(0, m, &out)
+		core.Handle(0, m, &out)
 		for _, match := range out.Sends[0].Msg.(*messages.PrefixesLocked).Matches {
 			nodes = append(nodes, match.Node)
 		}
@@ -107,7 +107,7 @@ func TestUseWithoutInsertion(t *testing.T) {
 	}
 	commit := func(m messages.CommitPlan) {
 		m.Plan = plan
-		core.Step(0, &m, &out)
+		core.Handle(0, &m, &out)
 	}
 	plan++
 	commit(messages.CommitPlan{Inserts: []messages.PrefixInsert{{ID: 1, Tokens: []int32{1, 2}, Pages: []messages.Page{1, 2}}}})

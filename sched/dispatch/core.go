@@ -7,8 +7,8 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Step handles one message.
-func (c *Core) Step(now time.Duration, msg messages.ToDispatch, out *messages.Outbox) {
+// Handle handles one message.
+func (c *Core) Handle(now time.Duration, msg messages.ToDispatch, out *messages.Outbox) {
 	switch m := msg.(type) {
 	// of intake
 	case *messages.EnqueueRequests:

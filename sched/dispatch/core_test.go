@@ -30,7 +30,7 @@ func newScene(t failer, engines int) *scene {
 // step gives one message and returns what is sent for it.
 func (s *scene) step(msg messages.ToDispatch) []messages.Send {
 	s.out.Reset()
-	s.Step(0, msg, &s.out)
+	s.Handle(0, msg, &s.out)
 	s.check()
 	return s.out.Sends
 }

@@ -30,7 +30,7 @@ func (v *virtual) ask() {
 // counters that are wrong though their sum is right.
 func TestAuditFindsWhatDoesNotAddUp(t *testing.T) {
 	alloc := func(v *virtual, m *messages.ReservePages) {
-		v.alloc.Step(0, m, &messages.Outbox{}) // the answer is dropped
+		v.alloc.Handle(0, m, &messages.Outbox{}) // the answer is dropped
 	}
 	leased := func(v *virtual) messages.Page { return v.former.batch.running[0].lease.Private()[0] }
 	for _, c := range []struct {
@@ -49,7 +49,7 @@ func TestAuditFindsWhatDoesNotAddUp(t *testing.T) {
 		}, false},
 		{"a page that left the cache and has no owner", func(v *virtual) {
 			v.former.plan.id++
-			v.cache.Step(0, &messages.CommitPlan{Plan: v.former.plan.id, EvictPages: 1}, &messages.Outbox{}) // never reaches the allocator
+			v.cache.Handle(0, &messages.CommitPlan{Plan: v.former.plan.id, EvictPages: 1}, &messages.Outbox{}) // never reaches the allocator
 		}, false},
 		{"counters that are wrong in sum", func(v *virtual) {
 			v.former.pages.free, v.former.pages.cached.Evictable = v.former.pages.free+1, v.former.pages.cached.Evictable-1

@@ -24,13 +24,13 @@ func (e *engine) send(to messages.Actor, msg any) {
 	var out messages.Outbox
 	switch to {
 	case messages.Queue:
-		e.queue.Step(0, msg.(messages.ToQueue), &out)
+		e.queue.Handle(0, msg.(messages.ToQueue), &out)
 	case messages.Former:
-		e.former.Step(0, msg.(messages.ToFormer), &out)
+		e.former.Handle(0, msg.(messages.ToFormer), &out)
 	case messages.Cache:
-		e.cache.Step(0, msg.(messages.ToCache), &out)
+		e.cache.Handle(0, msg.(messages.ToCache), &out)
 	case messages.Allocator:
-		e.alloc.Step(0, msg.(messages.ToAllocator), &out)
+		e.alloc.Handle(0, msg.(messages.ToAllocator), &out)
 	case messages.Runner:
 		e.step = msg.(*messages.RunBatch)
 		fmt.Printf("step %d\n", e.step.Step)

@@ -16,7 +16,7 @@ func TestAFailedAuditTellsOfTheLastPlans(t *testing.T) {
 	}
 	var out messages.Outbox
 	f.admin.out = true
-	f.Step(0, &messages.AuditSlots{Count: messages.PageCount{Free: 99, Total: 100}}, &out)
+	f.Handle(0, &messages.AuditSlots{Count: messages.PageCount{Free: 99, Total: 100}}, &out)
 	var cause string
 	for _, s := range out.Sends {
 		if m, ok := s.Msg.(*messages.FailEpoch); ok {

@@ -7,9 +7,9 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Step handles one message. After the batch former has failed its epoch it ignores
+// Handle handles one message. After the batch former has failed its epoch it ignores
 // all messages.
-func (c *Core) Step(now time.Duration, msg messages.ToFormer, out *messages.Outbox) {
+func (c *Core) Handle(now time.Duration, msg messages.ToFormer, out *messages.Outbox) {
 	if c.phase == failed {
 		return
 	}

@@ -31,18 +31,18 @@ func TestSuspects(t *testing.T) {
 // broken invariants.
 func TestImpossibleMessagesPanic(t *testing.T) {
 	for name, do := range map[string]func(*script){
-		"refused": func(s *script) { s.former.Step(0, &messages.PagesRefused{Plan: 1}, &s.out) },
+		"refused": func(s *script) { s.former.Handle(0, &messages.PagesRefused{Plan: 1}, &s.out) },
 		"reserved while resting": func(s *script) {
-			s.former.Step(0, &messages.PagesReserved{Plan: s.former.plan.id}, &s.out)
+			s.former.Handle(0, &messages.PagesReserved{Plan: s.former.plan.id}, &s.out)
 		},
-		"done while resting":         func(s *script) { s.former.Step(0, &messages.BatchDone{}, &s.out) },
-		"offered while resting":      func(s *script) { s.former.Step(0, &messages.CandidatesOffered{}, &s.out) },
-		"an audit that was not sent": func(s *script) { s.former.Step(0, &messages.AuditSlots{}, &s.out) },
+		"done while resting":         func(s *script) { s.former.Handle(0, &messages.BatchDone{}, &s.out) },
+		"offered while resting":      func(s *script) { s.former.Handle(0, &messages.CandidatesOffered{}, &s.out) },
+		"an audit that was not sent": func(s *script) { s.former.Handle(0, &messages.AuditSlots{}, &s.out) },
 		"a request without room":     func(s *script) { s.play([]string{"enqueue", "1", "prompt=1*3", "max=0"}) },
 		"a prompt beyond the pool":   func(s *script) { s.play([]string{"enqueue", "1", "prompt=1*40", "max=4"}) },
 		"a token too few": func(s *script) {
 			s.play([]string{"enqueue", "1", "prompt=1*3"})
-			s.former.Step(0, &messages.BatchDone{Step: 1}, &s.out)
+			s.former.Handle(0, &messages.BatchDone{Step: 1}, &s.out)
 		},
 		"enqueued twice": func(s *script) {
 			s.held[messages.Former] = true

@@ -45,13 +45,13 @@ func (l *loop) settle() {
 		m := l.mail[i]
 		switch m.To {
 		case messages.Queue:
-			l.queue.Step(0, m.Msg.(messages.ToQueue), &l.out)
+			l.queue.Handle(0, m.Msg.(messages.ToQueue), &l.out)
 		case messages.Former:
-			l.former.Step(0, m.Msg.(messages.ToFormer), &l.out)
+			l.former.Handle(0, m.Msg.(messages.ToFormer), &l.out)
 		case messages.Cache:
-			l.cache.Step(0, m.Msg.(messages.ToCache), &l.out)
+			l.cache.Handle(0, m.Msg.(messages.ToCache), &l.out)
 		case messages.Allocator:
-			l.alloc.Step(0, m.Msg.(messages.ToAllocator), &l.out)
+			l.alloc.Handle(0, m.Msg.(messages.ToAllocator), &l.out)
 		case messages.Intake:
 			if r, ok := m.Msg.(*messages.StepResults); ok { // intake is done with it at once
 				l.mail = append(l.mail, messages.Send{To: messages.Former, Msg: r})

@@ -32,11 +32,11 @@ func newMemoryRing(opts radix.Options, total int) *memoryRing {
 // send passes a message around the ring and returns what the batch former gets.
 func (r *memoryRing) send(t failer, msg messages.ToCache) any {
 	r.out.Reset()
-	r.cache.Step(0, msg, &r.out)
+	r.cache.Handle(0, msg, &r.out)
 	if len(r.out.Sends) == 1 && r.out.Sends[0].To == messages.Allocator {
 		next := r.out.Sends[0].Msg.(messages.ToAllocator)
 		r.out.Reset()
-		r.alloc.Step(0, next, &r.out)
+		r.alloc.Handle(0, next, &r.out)
 	}
 	if len(r.out.Sends) != 1 || r.out.Sends[0].To != messages.Former {
 		t.Fatalf("%T brought %+v", msg, r.out.Sends)

@@ -156,19 +156,19 @@ func (s *script) run() {
 func (s *script) deliver(m messages.Send) {
 	switch m.To {
 	case messages.Queue:
-		s.queue.Step(0, m.Msg.(messages.ToQueue), &s.out)
+		s.queue.Handle(0, m.Msg.(messages.ToQueue), &s.out)
 	case messages.Former:
-		s.former.Step(0, m.Msg.(messages.ToFormer), &s.out)
+		s.former.Handle(0, m.Msg.(messages.ToFormer), &s.out)
 		s.former.check()
 	case messages.Cache:
-		s.cache.Step(0, m.Msg.(messages.ToCache), &s.out)
+		s.cache.Handle(0, m.Msg.(messages.ToCache), &s.out)
 	case messages.Allocator:
 		if a, ok := m.Msg.(*messages.AuditSlots); ok {
 			lost := *a
 			lost.Count.Evictable -= s.lose
 			m.Msg = &lost
 		}
-		s.alloc.Step(0, m.Msg.(messages.ToAllocator), &s.out)
+		s.alloc.Handle(0, m.Msg.(messages.ToAllocator), &s.out)
 	case messages.Runner:
 		s.steps = append(s.steps, m.Msg.(*messages.RunBatch))
 	}

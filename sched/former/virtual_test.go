@@ -83,16 +83,16 @@ func (v *virtual) deliver(to messages.Actor, msg any) {
 		m := v.mail[i]
 		switch m.To {
 		case messages.Queue:
-			v.queue.Step(v.now, m.Msg.(messages.ToQueue), &v.out)
+			v.queue.Handle(v.now, m.Msg.(messages.ToQueue), &v.out)
 		case messages.Former:
-			v.former.Step(v.now, m.Msg.(messages.ToFormer), &v.out)
+			v.former.Handle(v.now, m.Msg.(messages.ToFormer), &v.out)
 		case messages.Cache:
 			if lock, ok := m.Msg.(*messages.LockPrefixes); ok {
 				v.locks += len(lock.Prefixes)
 			}
-			v.cache.Step(v.now, m.Msg.(messages.ToCache), &v.out)
+			v.cache.Handle(v.now, m.Msg.(messages.ToCache), &v.out)
 		case messages.Allocator:
-			v.alloc.Step(v.now, m.Msg.(messages.ToAllocator), &v.out)
+			v.alloc.Handle(v.now, m.Msg.(messages.ToAllocator), &v.out)
 		case messages.Runner:
 			v.steps = append(v.steps, m.Msg.(*messages.RunBatch))
 			if len(v.steps) == 1 {

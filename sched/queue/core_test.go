@@ -64,7 +64,7 @@ func newQueueWorld(t *rapid.T, policy string) *queueWorld {
 }
 
 func (w *queueWorld) step(msg messages.ToQueue) {
-	w.q.Step(w.now, msg, &w.out)
+	w.q.Handle(w.now, msg, &w.out)
 	for _, s := range w.out.Sends {
 		switch m := s.Msg.(type) {
 		case *messages.PeekPrefixes:
@@ -256,7 +256,7 @@ func (w *queueWorld) commit(m *messages.CommitPlan) {
 	w.plan++
 	m.Plan = w.plan
 	var out messages.Outbox
-	w.cache.Step(w.now, m, &out)
+	w.cache.Handle(w.now, m, &out)
 }
 
 // deliver moves the hints on by one message.
@@ -264,7 +264,7 @@ func (w *queueWorld) deliver(*rapid.T) {
 	switch {
 	case w.peek != nil:
 		var out messages.Outbox
-		w.cache.Step(w.now, w.peek, &out)
+		w.cache.Handle(w.now, w.peek, &out)
 		w.peek, w.peeked = nil, out.Sends[0].Msg.(*messages.PrefixesPeeked)
 	case w.peeked != nil:
 		m := w.peeked

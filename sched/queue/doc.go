@@ -18,5 +18,5 @@
 //	core
 //	offer
 //	check
-//	step
+//	handle
 package queue

@@ -15,7 +15,7 @@ func ExampleCore() {
 	var out messages.Outbox
 
 	// Intake submits three requests. The queue wakes the batch former.
-	q.Step(0, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{
+	q.Handle(0, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{
 		{ID: 1, Prompt: []int32{7, 8}, Priority: 0},
 		{ID: 2, Prompt: []int32{7, 9}, Priority: 5},
 		{ID: 3, Prompt: []int32{7, 7}, Priority: 5},
@@ -24,14 +24,14 @@ func ExampleCore() {
 	out.Reset()
 
 	offer := func(now time.Duration, plan messages.PlanID) {
-		q.Step(now, &messages.OfferCandidates{Plan: plan, Limit: 2}, &out)
+		q.Handle(now, &messages.OfferCandidates{Plan: plan, Limit: 2}, &out)
 		for _, r := range out.Sends[0].Msg.(*messages.CandidatesOffered).Requests {
 			fmt.Printf("%v: request %d of priority %d\n", now, r.ID, r.Priority)
 		}
 		out.Reset()
 	}
 	offer(time.Second, 1)
-	q.Step(time.Second, &messages.ClaimCandidates{IDs: []messages.RequestID{2}}, &out)
+	q.Handle(time.Second, &messages.ClaimCandidates{IDs: []messages.RequestID{2}}, &out)
 	out.Reset()
 
 	// After a minute the oldest request goes first, whatever its priority.

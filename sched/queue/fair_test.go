@@ -27,7 +27,7 @@ func newFairScript(t *testing.T, opt Options) *fairScript {
 
 func (s *fairScript) enqueue(tenant string, input int) messages.RequestID {
 	s.next++
-	s.q.Step(0, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{{ID: s.next, Tenant: tenant, Prompt: make([]int32, input)}}}, &s.out)
+	s.q.Handle(0, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{{ID: s.next, Tenant: tenant, Prompt: make([]int32, input)}}}, &s.out)
 	return s.next
 }
 
@@ -35,9 +35,9 @@ func (s *fairScript) enqueue(tenant string, input int) messages.RequestID {
 func (s *fairScript) take(n int) []messages.RequestID {
 	s.plan++
 	s.out.Reset()
-	s.q.Step(0, &messages.OfferCandidates{Plan: s.plan, Limit: n}, &s.out)
+	s.q.Handle(0, &messages.OfferCandidates{Plan: s.plan, Limit: n}, &s.out)
 	ids := requestIDs(s.out.Sends[0].Msg.(*messages.CandidatesOffered).Requests)
-	s.q.Step(0, &messages.ClaimCandidates{IDs: ids}, &s.out)
+	s.q.Handle(0, &messages.ClaimCandidates{IDs: ids}, &s.out)
 	return ids
 }
 
@@ -47,7 +47,7 @@ func (s *fairScript) token(ids ...messages.RequestID) {
 	for _, id := range ids {
 		m.Tokens = append(m.Tokens, messages.TokenResult{ID: id})
 	}
-	s.q.Step(0, m, &s.out)
+	s.q.Handle(0, m, &s.out)
 }
 
 func (s *fairScript) end(ids ...messages.RequestID) {
@@ -55,7 +55,7 @@ func (s *fairScript) end(ids ...messages.RequestID) {
 	for _, id := range ids {
 		m.Ended = append(m.Ended, messages.RequestEnded{ID: id})
 	}
-	s.q.Step(0, m, &s.out)
+	s.q.Handle(0, m, &s.out)
 }
 
 func (s *fairScript) counter(tenant string) float64 {
@@ -187,14 +187,14 @@ func TestFloodsDoNotAge(t *testing.T) {
 	s.next++
 	late := s.next
 	const now = 5
-	s.q.Step(now, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{{ID: late, Tenant: "late", Arrived: now, Prompt: make([]int32, 10)}}}, &s.out)
+	s.q.Handle(now, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{{ID: late, Tenant: "late", Arrived: now, Prompt: make([]int32, 10)}}}, &s.out)
 	var order []messages.RequestID
 	for i := range 6 {
 		s.out.Reset()
 		s.plan++
-		s.q.Step(now+aging+time.Duration(i), &messages.OfferCandidates{Plan: s.plan, Limit: 1}, &s.out)
+		s.q.Handle(now+aging+time.Duration(i), &messages.OfferCandidates{Plan: s.plan, Limit: 1}, &s.out)
 		ids := requestIDs(s.out.Sends[0].Msg.(*messages.CandidatesOffered).Requests)
-		s.q.Step(now+aging+time.Duration(i), &messages.ClaimCandidates{IDs: ids}, &s.out)
+		s.q.Handle(now+aging+time.Duration(i), &messages.ClaimCandidates{IDs: ids}, &s.out)
 		order = append(order, ids...)
 	}
 	if slices.Index(order, other) > 2 || slices.Index(order, late) > 2 || slices.Index(order, other) < 0 || slices.Index(order, late) < 0 {

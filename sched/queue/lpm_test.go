@@ -24,7 +24,7 @@ func newLPMScript(t *testing.T, opt Options) *lpmScript {
 
 // step runs a message and answers what the queue asks the cache.
 func (s *lpmScript) step(msg messages.ToQueue) (offered []messages.RequestID) {
-	s.q.Step(0, msg, &s.out)
+	s.q.Handle(0, msg, &s.out)
 	for i := 0; i < len(s.out.Sends); i++ {
 		switch m := s.out.Sends[i].Msg.(type) {
 		case *messages.PeekPrefixes:
@@ -35,7 +35,7 @@ func (s *lpmScript) step(msg messages.ToQueue) (offered []messages.RequestID) {
 				reply.Peeked = append(reply.Peeked, found)
 				s.asked = append(s.asked, found.ID)
 			}
-			s.q.Step(0, reply, &s.out)
+			s.q.Handle(0, reply, &s.out)
 		case *messages.CandidatesOffered:
 			offered = requestIDs(m.Requests)
 		}

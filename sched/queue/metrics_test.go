@@ -21,7 +21,7 @@ func readings(out *messages.Outbox, metric messages.Metric) (values []float64) {
 func TestQueueMetrics(t *testing.T) {
 	q, out := New(Options{SchedulePolicy: "lof", Aging: time.Minute}), messages.Outbox{}
 	params := &messages.SamplingParams{MaxTokens: 5, PromptLogprobs: messages.NoLogprobs}
-	q.Step(0, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{
+	q.Handle(0, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{
 		{ID: 1, Prompt: make([]int32, 3), Arrived: time.Second, Params: params},
 		{ID: 2, Prompt: make([]int32, 3), Arrived: 2 * time.Second, Params: params},
 		{ID: 3, Prompt: make([]int32, 3), Output: make([]int32, 2), Arrived: time.Second, Params: params},
@@ -39,13 +39,13 @@ func TestQueueMetrics(t *testing.T) {
 		{63 * time.Second, []float64{1}}, // 2 is, too
 	} {
 		out.Reset()
-		q.Step(c.now, &messages.OfferCandidates{Plan: 1, Limit: 3}, &out)
+		q.Handle(c.now, &messages.OfferCandidates{Plan: 1, Limit: 3}, &out)
 		if got := readings(&out, messages.RequestsAged); !slices.Equal(got, c.aged) {
 			t.Errorf("after %v: %v aged, want %v", c.now, got, c.aged)
 		}
 	}
 	out.Reset()
-	q.Step(64*time.Second, &messages.ClaimCandidates{IDs: []messages.RequestID{1, 2, 3, 4}}, &out)
+	q.Handle(64*time.Second, &messages.ClaimCandidates{IDs: []messages.RequestID{1, 2, 3, 4}}, &out)
 	if got := readings(&out, messages.QueueTime); !slices.Equal(got, []float64{63, 62}) {
 		t.Errorf("time in the queue %v, want 63 and 62 s: request 3 was taken before a crash, 4 is not there", got)
 	}

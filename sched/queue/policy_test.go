@@ -17,8 +17,8 @@ import (
 func offerAll(t *testing.T, opt Options, now time.Duration, requests ...*messages.EngineRequest) []messages.RequestID {
 	t.Helper()
 	q, out := New(opt), messages.Outbox{}
-	q.Step(now, &messages.EnqueueRequests{Requests: requests}, &out)
-	q.Step(now, &messages.OfferCandidates{Plan: 1, Limit: len(requests)}, &out)
+	q.Handle(now, &messages.EnqueueRequests{Requests: requests}, &out)
+	q.Handle(now, &messages.OfferCandidates{Plan: 1, Limit: len(requests)}, &out)
 	for i := 0; i < len(out.Sends); i++ {
 		switch m := out.Sends[i].Msg.(type) {
 		case *messages.PeekPrefixes:
@@ -26,7 +26,7 @@ func offerAll(t *testing.T, opt Options, now time.Duration, requests ...*message
 			for _, p := range m.Prefixes {
 				reply.Peeked = append(reply.Peeked, messages.PrefixPeeked{ID: p.ID})
 			}
-			q.Step(now, reply, &out)
+			q.Handle(now, reply, &out)
 		case *messages.CandidatesOffered:
 			return requestIDs(m.Requests)
 		}
@@ -128,7 +128,7 @@ func TestNoRequestStarves(t *testing.T) {
 			id++
 			r := &messages.EngineRequest{ID: id, Arrived: now, Tenant: "victim", Prompt: []int32{int32(id) + 10, 1, 1}, Params: &messages.SamplingParams{MaxTokens: 1, PromptLogprobs: messages.NoLogprobs}}
 			change(r)
-			q.Step(now, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{r}}, &out)
+			q.Handle(now, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{r}}, &out)
 		}
 		served, victim := map[messages.RequestID]time.Duration{}, map[messages.RequestID]bool{}
 		for now := time.Duration(0); len(served) < victims; now++ {
@@ -138,7 +138,7 @@ func TestNoRequestStarves(t *testing.T) {
 			}
 			enqueue(now, better[policy])
 			plan++
-			q.Step(now, &messages.OfferCandidates{Plan: plan, Limit: 1}, &out)
+			q.Handle(now, &messages.OfferCandidates{Plan: plan, Limit: 1}, &out)
 			for i := 0; i < len(out.Sends); i++ {
 				switch m := out.Sends[i].Msg.(type) {
 				case *messages.PeekPrefixes:
@@ -150,7 +150,7 @@ func TestNoRequestStarves(t *testing.T) {
 						}
 						reply.Peeked = append(reply.Peeked, found)
 					}
-					q.Step(now, reply, &out)
+					q.Handle(now, reply, &out)
 				case *messages.CandidatesOffered:
 					ids := requestIDs(m.Requests)
 					for _, r := range m.Requests {
@@ -158,9 +158,9 @@ func TestNoRequestStarves(t *testing.T) {
 							served[r.ID] = now - r.Arrived
 						}
 					}
-					q.Step(now, &messages.ClaimCandidates{IDs: ids}, &out)
+					q.Handle(now, &messages.ClaimCandidates{IDs: ids}, &out)
 					if q.observer != nil {
-						q.Step(now, &messages.StepResults{Ended: []messages.RequestEnded{{ID: ids[0]}}}, &out)
+						q.Handle(now, &messages.StepResults{Ended: []messages.RequestEnded{{ID: ids[0]}}}, &out)
 					}
 				}
 			}

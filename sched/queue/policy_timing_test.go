@@ -43,7 +43,7 @@ var tenantNames = func() (names [1000]string) {
 }()
 
 func (b *benchQueue) step(msg messages.ToQueue) {
-	b.q.Step(0, msg, &b.out)
+	b.q.Handle(0, msg, &b.out)
 	for i := 0; i < len(b.out.Sends); i++ {
 		switch m := b.out.Sends[i].Msg.(type) {
 		case *messages.PeekPrefixes:
@@ -55,7 +55,7 @@ func (b *benchQueue) step(msg messages.ToQueue) {
 					reply.Peeked[j].Path = []messages.NodeID{messages.NodeID(1 + family%10), messages.NodeID(100 + family)}
 				}
 			}
-			b.q.Step(0, reply, &b.out)
+			b.q.Handle(0, reply, &b.out)
 		case *messages.CandidatesOffered:
 			b.last = m.Requests
 		}

@@ -184,7 +184,7 @@ func (w *World) takeIntake(msg messages.ToIntake) {
 	case *messages.CacheFlushed:
 		w.stats.Flushes++
 	}
-	w.intake.Step(w.now(), msg, &w.out)
+	w.intake.Handle(w.now(), msg, &w.out)
 	// Behind the core: a panic in it means that nothing of them counts.
 	switch m := msg.(type) {
 	case *messages.StepResults:

@@ -296,15 +296,15 @@ func (w *World) step(to place, msg any) {
 	case messages.Intake:
 		w.takeIntake(msg.(messages.ToIntake))
 	case messages.Dispatch:
-		w.dispatch.Step(w.now(), msg.(messages.ToDispatch), &w.out)
+		w.dispatch.Handle(w.now(), msg.(messages.ToDispatch), &w.out)
 	case messages.Queue:
-		e.queue.Step(w.now(), msg.(messages.ToQueue), &w.out)
+		e.queue.Handle(w.now(), msg.(messages.ToQueue), &w.out)
 	case messages.Former:
-		e.former.Step(w.now(), msg.(messages.ToFormer), &w.out)
+		e.former.Handle(w.now(), msg.(messages.ToFormer), &w.out)
 	case messages.Cache:
-		e.cache.Step(w.now(), msg.(messages.ToCache), &w.out)
+		e.cache.Handle(w.now(), msg.(messages.ToCache), &w.out)
 	case messages.Allocator:
-		e.alloc.Step(w.now(), msg.(messages.ToAllocator), &w.out)
+		e.alloc.Handle(w.now(), msg.(messages.ToAllocator), &w.out)
 	case messages.Runner:
 		e.runner.step(e, msg.(messages.ToRunner))
 	case messages.Engine:
@@ -340,7 +340,7 @@ func (w *World) crash(to place, msg any, again bool) {
 	case messages.Dispatch:
 		own := w.dispatch.Own()
 		w.dispatch = dispatch.New(own.Epoch, w.cfg.dispatch())
-		w.dispatch.Step(w.now(), &messages.FailEpoch{Header: own, From: messages.Dispatch, Cause: "crash"}, &w.out)
+		w.dispatch.Handle(w.now(), &messages.FailEpoch{Header: own, From: messages.Dispatch, Cause: "crash"}, &w.out)
 		for _, s := range w.out.Sends {
 			w.send(to, s.To, s.Msg)
 		}

@@ -78,13 +78,13 @@ func (e *engine) deliver(to messages.Actor, msg any) {
 	for mail := []messages.Send{{To: to, Msg: msg}}; len(mail) > 0; mail = mail[1:] {
 		switch m := mail[0].Msg; mail[0].To {
 		case messages.Queue:
-			e.queue.Step(0, m.(messages.ToQueue), &e.out)
+			e.queue.Handle(0, m.(messages.ToQueue), &e.out)
 		case messages.Former:
-			e.former.Step(0, m.(messages.ToFormer), &e.out)
+			e.former.Handle(0, m.(messages.ToFormer), &e.out)
 		case messages.Cache:
-			e.cache.Step(0, m.(messages.ToCache), &e.out)
+			e.cache.Handle(0, m.(messages.ToCache), &e.out)
 		case messages.Allocator:
-			e.alloc.Step(0, m.(messages.ToAllocator), &e.out)
+			e.alloc.Handle(0, m.(messages.ToAllocator), &e.out)
 		case messages.Runner:
 			e.launched(m.(*messages.RunBatch))
 		case messages.Intake:

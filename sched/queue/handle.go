@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Step handles one message.
-func (q *Core) Step(now time.Duration, msg messages.ToQueue, out *messages.Outbox) {
+// Handle handles one message.
+func (q *Core) Handle(now time.Duration, msg messages.ToQueue, out *messages.Outbox) {
 	switch m := msg.(type) {
 	case *messages.EnqueueRequests:
 		q.enqueue(m, out)

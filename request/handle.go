@@ -8,9 +8,9 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Step handles one message. Events for clients go to the sink at once, all other
+// Handle handles one message. Events for clients go to the sink at once, all other
 // effects to out. The package comment says what a panic leaves behind.
-func (c *Core) Step(now time.Duration, msg messages.ToIntake, out *messages.Outbox) {
+func (c *Core) Handle(now time.Duration, msg messages.ToIntake, out *messages.Outbox) {
 	c.current = nil
 	c.table.pace.advance(now, c.table.occupied())
 	clear(c.changes)
@@ -72,7 +72,7 @@ func (c *Core) Step(now time.Duration, msg messages.ToIntake, out *messages.Outb
 	}
 }
 
-// conclude ends a Step: gauges, the next deadline, and the end of a drain when no
+// conclude ends a call of Handle: gauges, the next deadline, and the end of a drain when no
 // request is open.
 func (c *Core) conclude(now time.Duration, out *messages.Outbox) {
 	t := c.table
@@ -96,7 +96,7 @@ func (c *Core) conclude(now time.Duration, out *messages.Outbox) {
 	}
 }
 
-// Suspects names the request whose change was being computed when Step panicked.
+// Suspects names the request whose change was being computed when Handle panicked.
 // There is none if the fault did not concern a single request.
 func (c *Core) Suspects(messages.ToIntake) []messages.RequestID {
 	if c.current == nil {
@@ -105,7 +105,7 @@ func (c *Core) Suspects(messages.ToIntake) []messages.RequestID {
 	return []messages.RequestID{c.current.id}
 }
 
-// Abandon answers the client of a message on which Step has panicked and which is
+// Abandon answers the client of a message on which Handle has panicked and which is
 // not delivered again, if the table does not hold the call: nothing else would
 // answer it.
 func (c *Core) Abandon(msg messages.ToIntake) {
