@@ -175,9 +175,9 @@ func (e *Engine) Observe(msg messages.ToObserver) {
 	}
 }
 
-// Stands is closed once the first epoch runs: whatever is sent to intake from
-// then on finds it there, if it has not ended again.
-func (e *Engine) Stands() <-chan struct{} { return e.first }
+// Started is closed when the first epoch has begun. A request that intake gets
+// from then on finds an engine, unless that epoch has ended again.
+func (e *Engine) Started() <-chan struct{} { return e.first }
 
 // Ready reports whether an engine accepts requests.
 func (e *Engine) Ready() bool {

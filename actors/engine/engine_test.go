@@ -55,12 +55,12 @@ func TestTheFirstEpochIsWaitedFor(t *testing.T) {
 		t.Error("an epoch stands before it has started")
 	}
 	select {
-	case <-h.Stands():
+	case <-h.Started():
 		t.Error("Stands is closed before the epoch has started")
 	default:
 	}
 	close(hold)
-	<-h.Stands()
+	<-h.Started()
 	if ask() == nil || !h.Ready() {
 		t.Error("Stands is closed and no epoch stands")
 	}

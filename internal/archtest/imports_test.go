@@ -71,7 +71,7 @@ var rules = []rule{
 	{"lab/cachereplay", []string{"memory", "messages", "lab/trace", "lab/measure"}, []string{"github.com/asynkron/", "net", "os"}, "it drives the cores of the cache and nothing else of the engine"},
 	{"testkit/sources", nil, nil, "it is tests only"},
 	{"lab/trace", []string{"telemetry/recording"}, []string{"github.com/asynkron/", "net"}, "it reads files and knows nothing of the engine"},
-	{"testkit/fakemodel", []string{"messages", "internal/invariants"}, nil, "the fake stands where an executor stands"},
+	{"testkit/fakemodel", []string{"messages", "internal/invariants"}, nil, "the fake takes the place of an executor"},
 	{"lab/measure", nil, []string{"github.com/asynkron/", "net"}, "it knows durations and nothing of what took them"},
 	{"lab/client", []string{"telemetry/logtext"}, []string{"github.com/asynkron/"}, "it is a client like any other, and knows a server by its address"},
 	{"testkit/seeded", nil, nil, "it orders any actors and knows none"},
@@ -87,6 +87,7 @@ var rules = []rule{
 	{"testkit/commandline", []string{""}, nil, "it runs whole commands for tests"},
 	{"testkit/locked", nil, nil, "it is bytes under a lock, for any test"},
 	{"testkit/golden", nil, nil, "it compares text with files, for any test"},
+	{"testkit/traces", []string{"lab/trace"}, nil, "it reads recorded traces, for any test"},
 	{"lab/plot", nil, nil, "it draws numbers and knows no engine"},
 	{"configs", []string{"internal/suggest", "internal/paging", "actors", "memory", "sched", "request", "model", "gpu"}, nil, "configs composes the Options of what it configures"},
 	{"cmd", []string{""}, nil, ""},
@@ -154,7 +155,7 @@ func TestImports(t *testing.T) {
 	for pkg, imports := range packages(t) {
 		r, ok := ruleFor(pkg)
 		if !ok {
-			t.Errorf("package %s stands under no rule of internal/archtest; add one with its reason", pkg)
+			t.Errorf("package %s has no rule in internal/archtest; add one with its reason", pkg)
 			continue
 		}
 		for _, imp := range imports {

@@ -2,10 +2,11 @@ package former
 
 import (
 	"fmt"
+	"slices"
+
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/messages"
-	"slices"
 )
 
 // batchDone takes a step's results, or holds them until the CommitPlan that is out

@@ -33,15 +33,15 @@ func newProbing(most int, takes time.Duration) *probing {
 	return p
 }
 
-// All who ask at once share one probe, which begins at once; who comes while it
-// runs shares it, too, and who comes after it waits for the next second.
+// Calls at the same time share one probe, which begins at once. A call during a
+// probe shares it as well, and a call after it waits for the next second.
 func TestProbesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProbing(10000, 100*time.Millisecond)
 		var wait sync.WaitGroup
 		for i := range 5000 {
 			wait.Go(func() {
-				time.Sleep(time.Duration(i%2) * 50 * time.Millisecond) // half of them while it runs
+				time.Sleep(time.Duration(i%2) * 50 * time.Millisecond) // virtual; half of them while it runs
 				if v, err := p.ask(t.Context()); v.status != "healthy" || err != nil {
 					t.Errorf("%+v, %v", v, err)
 				}
@@ -61,7 +61,7 @@ func TestProbesAreShared(t *testing.T) {
 				t.Errorf("probes began at %v", p.starts)
 			}
 		}
-		time.Sleep(time.Hour) // after silence one begins at once
+		time.Sleep(time.Hour) // virtual; after silence one begins at once
 		before := time.Now()
 		if _, err := p.ask(t.Context()); err != nil || time.Since(before) != 100*time.Millisecond {
 			t.Errorf("after an hour of silence it took %v, %v", time.Since(before), err)

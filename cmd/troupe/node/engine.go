@@ -105,7 +105,7 @@ func (n *Node) startEngine(ctx context.Context) error {
 		return err
 	}
 	select {
-	case <-n.Engine.Stands():
+	case <-n.Engine.Started():
 		return nil
 	case err := <-n.Fatal:
 		return err

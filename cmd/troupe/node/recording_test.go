@@ -2,7 +2,6 @@ package node
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,33 +11,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/configs"
-	"github.com/troupe-engine/troupe/lab/trace"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/telemetry/recording"
 	"github.com/troupe-engine/troupe/testkit/locked"
+	"github.com/troupe-engine/troupe/testkit/traces"
 )
-
-func recorded(t *testing.T, path string) []trace.Request {
-	t.Helper()
-	r, err := trace.Open(path, "jsonl", trace.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	var list []trace.Request
-	for {
-		next, err := r.Next()
-		if err == io.EOF {
-			return list
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		q := *next
-		q.Blocks = append(q.Blocks[:0:0], q.Blocks...)
-		list = append(list, q)
-	}
-}
 
 func openRecording(t *testing.T, path string) (*recording.Recorder, *locked.Buffer) {
 	t.Helper()
@@ -100,7 +77,7 @@ func TestRecordingUnderLoad(t *testing.T) {
 	if end := r.Begin(&messages.Submission{Prompt: []int32{1}}); end != nil {
 		t.Error("a request after the end is recorded")
 	}
-	list := recorded(t, path)
+	list := traces.Read(t, path)
 	if len(list)+left != 16000 || !strings.Contains(log.String(), fmt.Sprintf(`"left_out":%d,`, left)) {
 		t.Errorf("%d recorded and %d left out of 16000: %s", len(list), left, log)
 	}

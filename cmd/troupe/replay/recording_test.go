@@ -2,37 +2,14 @@ package replay
 
 import (
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/troupe-engine/troupe/lab/trace"
 	"github.com/troupe-engine/troupe/testkit/commandline"
+	"github.com/troupe-engine/troupe/testkit/traces"
 )
-
-func recorded(t *testing.T, path string) []trace.Request {
-	t.Helper()
-	r, err := trace.Open(path, "jsonl", trace.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	var list []trace.Request
-	for {
-		next, err := r.Next()
-		if err == io.EOF {
-			return list
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		q := *next
-		q.Blocks = append(q.Blocks[:0:0], q.Blocks...)
-		list = append(list, q)
-	}
-}
 
 // The trace has what a server of the bundled model answered, and replay finds
 // the prefixes that the server found.
@@ -46,7 +23,7 @@ func TestRecordedTrafficIsReplayed(t *testing.T) {
 	if err := s.Node.Recording.Close(); err != nil {
 		t.Fatal(err)
 	}
-	list := recorded(t, path)
+	list := traces.Read(t, path)
 	if len(list) != 2 {
 		t.Fatalf("%d requests are recorded", len(list))
 	}
