@@ -3,7 +3,6 @@ package configs
 import (
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // Changes lists the settings that differ in next, by key. An error names those
@@ -28,15 +27,4 @@ func (c *Config) Changes(next *Config) (keys []string, err error) {
 		}
 	}
 	return keys, errors.Join(errs...)
-}
-
-// shown is a value as users write it.
-func shown(value any) string {
-	if list, ok := value.([]string); ok {
-		value = strings.Join(list, ",")
-	}
-	if value == "" {
-		return `""`
-	}
-	return fmt.Sprint(value)
 }

@@ -41,7 +41,7 @@ func TestEverySettingIsLiveOrRefusedByName(t *testing.T) {
 		c, next := Default(), Default()
 		next.sources = map[string]string{s.key: "flag --" + s.key}
 		to := next.settings()[i]
-		must(t, parseInto(to.field(), plain(another(t, s.key, s.value()))))
+		must(t, to.parse(plain(another(t, s.key, s.value()))))
 		keys, err := c.Changes(next)
 		if !slices.Equal(keys, []string{s.key}) {
 			t.Errorf("%s: the changes are %q", s.key, keys)
@@ -62,7 +62,7 @@ func TestChanges(t *testing.T) {
 	load := func(text string) *Config {
 		file := filepath.Join(dir, "troupe.yaml")
 		must(t, os.WriteFile(file, []byte(text), 0o600))
-		c, _, err := Load(file, nil)
+		c, err := Load(file, nil)
 		must(t, err)
 		return c
 	}

@@ -80,10 +80,9 @@ type Config struct {
 }
 
 // Values lists every setting with its source.
-func (c *Config) Values() []Value {
-	var values []Value
+func (c *Config) Values() (values []Value) {
 	for _, s := range c.settings() {
-		values = append(values, Value{s.key, s.value(), cmp.Or(c.sources[s.key], fromDefault), s.is(live)})
+		values = append(values, Value{s.key, s.value(), cmp.Or(c.sources[s.key], fromDefault), s.is(live), s.is(secret)})
 	}
 	return values
 }

@@ -25,7 +25,11 @@ func load(t *testing.T, yaml string, env []string, args ...string) (*Config, []V
 		t.Fatal(err)
 	}
 	defer setenv(t, env)()
-	return Load(file, flags)
+	c, err := Load(file, flags)
+	if c == nil {
+		return nil, nil, err
+	}
+	return c, c.Values(), err
 }
 
 // setenv sets variables of the process and returns what takes them back.
@@ -160,7 +164,7 @@ func TestPresetsLoad(t *testing.T) {
 		t.Fatalf("%d presets found", len(presets))
 	}
 	for _, p := range presets {
-		if _, _, err := Load(p, nil); err != nil {
+		if _, err := Load(p, nil); err != nil {
 			t.Errorf("%s: %v", p, err)
 		}
 	}
@@ -204,7 +208,7 @@ func TestOnlyAServerHasServerFlags(t *testing.T) {
 		t.Error("--page-size has an effect without a server, too")
 	}
 	// The file may be a server's all the same.
-	if c, _, err := Load("server.yaml", engine); err != nil || c.HTTP.Host != "0.0.0.0" {
+	if c, err := Load("server.yaml", engine); err != nil || c.HTTP.Host != "0.0.0.0" {
 		t.Errorf("a server's file gives %v", err)
 	}
 }

@@ -31,15 +31,12 @@ func (f *file) empty() bool { return f != nil && f.name != "" && len(bytes.TrimS
 
 // readFile reads a file; an empty name is no file.
 func readFile(name string) (*file, error) {
-	f := &file{name: name, format: "yaml"}
+	f := &file{name: name, format: strings.TrimPrefix(strings.ToLower(filepath.Ext(name)), ".")}
 	if name == "" {
 		return f, nil
 	}
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".toml":
-		f.format = "toml"
-	case ".json":
-		f.format = "json"
+	if _, ok := formats[f.format]; !ok {
+		f.format = "yaml"
 	}
 	var err error
 	if f.text, err = os.ReadFile(name); err != nil {
@@ -81,14 +78,16 @@ func jsonOnce(text []byte) error {
 	return nil
 }
 
-// unreadable says how a file has to be written.
+// formats are the formats of config files, and how they are written.
+var formats = map[string]string{
+	"yaml": "write YAML with one key per line, for example `port: 30000`",
+	"toml": "write TOML with one key per line, for example `port = 30000`",
+	"json": "write one JSON object, for example `{\"port\": 30000}`",
+}
+
+// unreadable adds to an error how a file has to be written.
 func (f *file) unreadable(err error) error {
-	example := map[string]string{
-		"yaml": "write YAML with one key per line, for example `port: 30000`",
-		"toml": "write TOML with one key per line, for example `port = 30000`",
-		"json": "write one JSON object, for example `{\"port\": 30000}`",
-	}
-	return fmt.Errorf("config file %s: %w; %s", f.name, err, example[f.format])
+	return fmt.Errorf("config file %s: %w; %s", f.name, err, formats[f.format])
 }
 
 // check reports unknown keys, keys without a value and keys that are given

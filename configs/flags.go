@@ -1,9 +1,8 @@
 package configs
 
 import (
-	"encoding/csv"
+	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -42,56 +41,26 @@ func addFlag(flags *pflag.FlagSet, name, usage string, fallback any) {
 	case time.Duration:
 		flags.Duration(name, x, usage)
 	case []string:
-		flags.Var(&listFlag{items: x}, name, usage)
+		flags.StringSlice(name, x, usage)
+		f := flags.Lookup(name)
+		f.Value, f.DefValue = listFlag{f.Value}, "" // help shows no default
 	}
 }
 
-// changedFlag is the flag of a setting that was set, under either name; nil for
-// none.
+// changedFlag returns the flag of a setting that was set, under either name; nil
+// for none.
 func (s *setting) changedFlag(flags *pflag.FlagSet) *pflag.Flag {
 	for _, name := range s.names() {
-		if flags != nil && flags.Changed(name) {
+		if flags.Changed(name) {
 			return flags.Lookup(name)
 		}
 	}
 	return nil
 }
 
-// listFlag is a flag with several texts, repeated or separated by commas. pflag's
-// own drops empty texts, which would hide a key from an unset variable.
-type listFlag struct {
-	items []string
-	set   bool
-}
+// listFlag is pflag's list of strings, except that an empty text is an empty
+// item. pflag drops it, which would hide a key from an unset variable.
+type listFlag struct{ pflag.Value }
 
-// Set implements pflag.Value. The first one replaces the default.
-func (l *listFlag) Set(text string) error {
-	items := []string{""}
-	if text != "" {
-		var err error
-		if items, err = csv.NewReader(strings.NewReader(text)).Read(); err != nil {
-			return err
-		}
-	}
-	if !l.set {
-		l.items, l.set = nil, true
-	}
-	l.items = append(l.items, items...)
-	return nil
-}
-
-// String implements pflag.Value. viper reads a stringSlice back from this text,
-// so it has pflag's form: a line of CSV in brackets.
-func (l *listFlag) String() string {
-	if len(l.items) == 0 {
-		return ""
-	}
-	var line strings.Builder
-	w := csv.NewWriter(&line)
-	_ = w.Write(l.items) // a Builder does not fail
-	w.Flush()
-	return "[" + strings.TrimSuffix(line.String(), "\n") + "]"
-}
-
-// Type implements pflag.Value.
-func (l *listFlag) Type() string { return "stringSlice" }
+// Set implements pflag.Value.
+func (l listFlag) Set(text string) error { return l.Value.Set(cmp.Or(text, `""`)) }

@@ -73,8 +73,12 @@ func TestLayersAgainstAMapOfMaps(t *testing.T) {
 			t.Fatal(err)
 		}
 		restore := setenv(t, env)
-		_, values, err := Load(file, flags) // an error is of the checks after the layers
+		c, err := Load(file, flags) // an error is of the checks after the layers
 		restore()
+		if c == nil {
+			t.Fatal(err)
+		}
+		values := c.Values()
 		if len(values) != len(table) {
 			t.Fatalf("%d values of %d settings: %v\n%s", len(values), len(table), err, text)
 		}
@@ -188,7 +192,7 @@ func TestFormats(t *testing.T) {
 			if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got, _, err := Load(file, nil)
+			got, err := Load(file, nil)
 			if c.want != "" {
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("%v, want %s", err, c.want)

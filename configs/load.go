@@ -11,31 +11,35 @@ import (
 )
 
 // Load reads the settings. file may be empty; flags are those of AddFlags,
-// parsed, or nil. The error lists everything that is wrong at once.
-func Load(file string, flags *pflag.FlagSet) (*Config, []Value, error) {
+// parsed, or nil. The error lists everything that is wrong at once; then the
+// settings, if not nil, are those that could be read.
+func Load(file string, flags *pflag.FlagSet) (*Config, error) {
+	if flags == nil {
+		flags = &pflag.FlagSet{}
+	}
 	c := Default()
 	c.sources = map[string]string{}
 	list := c.settings()
 	f, err := readFile(file)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	c.file = f
 	errs := append(unknownVariables(os.Environ(), list), f.check(list)...)
 	v, err := layers(list, f, flags)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, s := range list {
-		errs = append(errs, s.conflict(f, flags)...)
-		source, value := s.source(f, flags), v.Get(s.key)
+		source, conflicts := s.source(f, flags)
 		c.sources[s.key] = source
-		if s.is(secret) && source != fromDefault {
-			if err := emptyKey(s.value(), value); err != nil {
-				errs = append(errs, fmt.Errorf("%s (%s): %w", s.key, source, err))
-			}
+		errs = append(errs, conflicts...)
+		value := v.Get(s.key)
+		err := s.parse(value)
+		if s.is(secret) && source != fromDefault && err == nil {
+			err = s.checkKey(value)
 		}
-		if err := parseInto(s.field(), value); err != nil {
+		if err != nil {
 			errs = append(errs, fmt.Errorf("%s (%s): %w", s.key, source, err))
 		}
 	}
@@ -44,7 +48,7 @@ func Load(file string, flags *pflag.FlagSet) (*Config, []Value, error) {
 			errs = append(errs, c.from(err, causes(err)))
 		}
 	}
-	return c, c.Values(), errors.Join(errs...)
+	return c, errors.Join(errs...)
 }
 
 // layers gives the settings to viper: defaults, file, environment and flags.
@@ -80,31 +84,11 @@ func layers(list []setting, f *file, flags *pflag.FlagSet) (*viper.Viper, error)
 
 const fromDefault = "default"
 
-// source says where viper's value of a setting comes from.
-func (s *setting) source(f *file, flags *pflag.FlagSet) string {
-	if flag := s.changedFlag(flags); flag != nil {
-		return "flag --" + flag.Name
-	}
-	for _, name := range s.names() {
-		if _, ok := os.LookupEnv(envName(name)); ok {
-			return "environment " + envName(name)
-		}
-	}
-	for _, name := range s.names() {
-		if _, ok := f.keys[name]; ok {
-			return f.place(name)
-		}
-	}
-	return fromDefault
-}
-
-// conflict reports a source that has both names of a setting with different
-// values.
-func (s *setting) conflict(f *file, flags *pflag.FlagSet) (errs []error) {
-	if s.alias == "" {
-		return nil
-	}
-	for _, look := range []func(name string) (value any, place string, ok bool){
+// source says where viper's value of a setting comes from. A source that has both
+// names of the setting with different values is an error.
+func (s *setting) source(f *file, flags *pflag.FlagSet) (source string, errs []error) {
+	source = fromDefault
+	for _, look := range []func(name string) (value any, place string, ok bool){ // later ones win
 		func(name string) (any, string, bool) {
 			value, ok := f.keys[name]
 			return value, f.place(name), ok
@@ -114,21 +98,26 @@ func (s *setting) conflict(f *file, flags *pflag.FlagSet) (errs []error) {
 			return value, "environment " + envName(name), ok
 		},
 		func(name string) (any, string, bool) {
-			if flags == nil || !flags.Changed(name) {
+			if !flags.Changed(name) {
 				return nil, "", false
 			}
 			return flags.Lookup(name).Value, "flag --" + name, true
 		},
 	} {
 		one, place, ok := look(s.key)
-		other, otherPlace, both := look(s.alias)
-		if ok && both && fmt.Sprint(one) != fmt.Sprint(other) {
+		if ok {
+			source = place
+		}
+		if s.alias == "" {
+			continue
+		}
+		switch other, otherPlace, also := look(s.alias); {
+		case also && !ok:
+			source = otherPlace
+		case also && fmt.Sprint(one) != fmt.Sprint(other):
 			errs = append(errs, fmt.Errorf("%s is %v (%s) and %s is %v (%s), but they are two names of one setting; give one of them",
 				s.key, one, place, s.alias, other, otherPlace))
 		}
 	}
-	return errs
+	return source, errs
 }
-
-// DefaultFile is the file named by TROUPE_CONFIG, if any.
-func DefaultFile() string { return os.Getenv("TROUPE_CONFIG") }

@@ -1,10 +1,10 @@
 package configs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,71 +13,76 @@ import (
 	"github.com/troupe-engine/troupe/internal/suggest"
 )
 
-// parseInto sets a field from what viper gives: a text of the environment or of
-// a flag, a default, or a value of the file's format. viper's own conversions
-// are not used: they take 0 for a text that is not a number, and split lists at
-// spaces.
-func parseInto(field reflect.Value, from any) error {
-	noun := nounOf(field.Type())
-	switch x := from.(type) {
+// parse sets the field to a value that viper returns: a text of the environment
+// or of a flag, a default, or a value of the file's format. viper's own
+// conversions are not used: they take 0 for a text that is not a number, and
+// split lists at spaces.
+func (s *setting) parse(from any) error {
+	noun := nouns[fmt.Sprintf("%T", s.value())]
+	list, isList := s.to.(*[]string)
+	switch from.(type) {
 	case nil:
 		return fmt.Errorf("has no value; give %s", noun)
 	case map[string]any:
 		return fmt.Errorf("a map is not %s", noun)
-	case []any:
-		parts := make([]string, len(x))
-		for i, e := range x {
-			if e != nil {
-				parts[i] = written(e)
-			}
-		}
-		from = parts
-	}
-	if list, ok := from.([]string); ok {
-		if field.Kind() != reflect.Slice {
+	case []any, []string:
+		if !isList {
 			return fmt.Errorf("a list is not %s", noun)
 		}
-		field.Set(reflect.ValueOf(withoutBlank(list)))
+	}
+	if isList { // without empty items: an empty variable or flag is an empty list
+		*list = slices.DeleteFunc(items(from), blank)
 		return nil
 	}
 	text := written(from)
 	var err error
-	switch field.Interface().(type) {
-	case string:
-		field.SetString(text)
-	case time.Duration:
-		var d time.Duration
-		d, err = time.ParseDuration(text)
-		field.SetInt(int64(d))
-	case int, int64:
-		var n int64
-		n, err = strconv.ParseInt(text, 10, field.Type().Bits())
-		field.SetInt(n)
-	case float64:
-		var f float64
-		f, err = strconv.ParseFloat(text, 64)
-		field.SetFloat(f)
-	case bool:
-		var b bool
-		b, err = strconv.ParseBool(text)
-		field.SetBool(b)
-	case []string:
-		list := strings.Split(text, ",")
-		for i := range list {
-			list[i] = strings.TrimSpace(list[i])
-		}
-		field.Set(reflect.ValueOf(withoutBlank(list)))
+	switch to := s.to.(type) {
+	case *string:
+		*to = text
+	case *time.Duration:
+		*to, err = time.ParseDuration(text)
+	case *int:
+		*to, err = strconv.Atoi(text)
+	case *int64:
+		*to, err = strconv.ParseInt(text, 10, 64)
+	case *float64:
+		*to, err = strconv.ParseFloat(text, 64)
+	case *bool:
+		*to, err = strconv.ParseBool(text)
 	default:
-		return fmt.Errorf("settings of type %s are not supported", field.Type())
+		return fmt.Errorf("settings of type %T are not supported", s.value())
 	}
 	if err != nil {
-		return fmt.Errorf("%q is not %s%s", text, noun, example(field.Type()))
+		if noun == nouns["duration"] {
+			noun += "; use for example 30s or 2m"
+		}
+		return fmt.Errorf("%q is not %s", text, noun)
 	}
 	return nil
 }
 
-// written is a value as a person writes it. JSON has one kind of number, so a
-// whole one may come as a float.
+// items returns a value as a new list. A text is split at commas.
+func items(from any) (list []string) {
+	switch x := from.(type) {
+	case []string: // a flag, which is split already
+		return slices.Clone(x)
+	case []any: // a file
+		for _, item := range x {
+			if item == nil {
+				item = ""
+			}
+			list = append(list, written(item))
+		}
+		return list
+	}
+	for item := range strings.SplitSeq(written(from), ",") {
+		list = append(list, strings.TrimSpace(item))
+	}
+	return list
+}
+
+// written formats a value as a person writes it. JSON has one kind of number, so
+// a whole one may come as a float.
 func written(value any) string {
 	if f, ok := value.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 		return strconv.FormatFloat(f, 'f', 0, 64)
@@ -85,38 +90,17 @@ func written(value any) string {
 	return fmt.Sprint(value)
 }
 
-// withoutBlank leaves out empty texts: an empty variable or flag is an empty
-// list.
-func withoutBlank(list []string) []string {
-	return slices.DeleteFunc(slices.Clone(list), blank)
-}
-
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
-// emptyKey reports a key that was given and is empty, alone or in a list. field
-// is the kind of setting that value is for. No value at all is parseInto's error.
-func emptyKey(field, value any) error {
-	var keys []string
-	switch v := value.(type) {
-	case string:
-		keys = []string{v}
-		if _, list := field.([]string); list {
-			keys = strings.Split(v, ",")
-		}
-	case []string: // a flag
-		keys = v
-	case []any: // a file
-		for _, key := range v {
-			if key == nil {
-				key = ""
-			}
-			keys = append(keys, fmt.Sprint(key))
-		}
-	default:
-		return nil
+// checkKey refuses an API key that was given and is empty, alone or in a list.
+// A value of another kind is an error of parse.
+func (s *setting) checkKey(from any) error {
+	keys := []string{fmt.Sprint(from)}
+	if _, list := s.to.(*[]string); list {
+		keys = items(from)
 	}
 	switch {
-	case !slices.ContainsFunc(keys, blank) && len(keys) > 0:
+	case len(keys) > 0 && !slices.ContainsFunc(keys, blank):
 		return nil
 	case len(keys) < 2:
 		return errors.New("is empty, which would open the server to everyone; unset it, or give a key")
@@ -124,48 +108,19 @@ func emptyKey(field, value any) error {
 	return errors.New("has an empty key beside others; remove it, or give a key")
 }
 
-// nounOf names the values of a type.
-func nounOf(t reflect.Type) string {
-	switch {
-	case t == reflect.TypeFor[time.Duration]():
-		return "a duration"
-	case t.Kind() == reflect.Slice:
-		return "a list of strings"
-	case t.Kind() == reflect.Bool:
-		return "true or false"
-	case t.Kind() == reflect.Float64:
-		return "a number"
-	case t.Kind() == reflect.String:
-		return "a string"
-	}
-	return "an integer"
-}
-
-// example is a remedy for values that are not written as people expect.
-func example(t reflect.Type) string {
-	if t == reflect.TypeFor[time.Duration]() {
-		return "; use for example 30s or 2m"
-	}
-	return ""
+// nouns name the values of a type, by its name in Go or in pflag.
+var nouns = map[string]string{
+	"string": "a string", "[]string": "a list of strings", "bool": "true or false",
+	"int": "an integer", "int64": "an integer", "float64": "a number", "time.Duration": "a duration", "duration": "a duration",
+	"uint64": "an integer of at least 0", "int32Slice": "integers separated by commas", "intSlice": "integers separated by commas",
 }
 
 // Wanted describes the values of a flag, by the type name that pflag gives it.
 func Wanted(flagType string) string {
-	switch flagType {
-	case "duration":
+	if flagType == "duration" {
 		return "a duration like 30s or 2m"
-	case "bool":
-		return "true or false"
-	case "float64":
-		return "a number"
-	case "int", "int64":
-		return "an integer"
-	case "uint64":
-		return "an integer of at least 0"
-	case "int32Slice", "intSlice":
-		return "integers separated by commas"
 	}
-	return "a " + flagType
+	return cmp.Or(nouns[flagType], "a "+flagType)
 }
 
 // nearest suggests a name for an unknown one.

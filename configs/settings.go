@@ -1,9 +1,15 @@
 package configs
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/troupe-engine/troupe/memory/radix/policies"
+	"github.com/troupe-engine/troupe/sched/queue"
+	"github.com/troupe-engine/troupe/sched/route"
 )
 
 // mark is a property of a setting.
@@ -23,6 +29,7 @@ type setting struct {
 	key   string // in files and flags; TROUPE_ and upper case in the environment
 	to    any    // pointer to the field that holds the value
 	marks mark
+	check check  // of the value; nil: any value is valid
 	usage string // what users read: unit, meaning of zero, example
 	alias string // a second name; "" for none
 }
@@ -37,11 +44,8 @@ func (s *setting) names() []string {
 
 func (s *setting) is(m mark) bool { return s.marks&m != 0 }
 
-// field is what the pointer points to.
-func (s *setting) field() reflect.Value { return reflect.ValueOf(s.to).Elem() }
-
-// value is what the field holds.
-func (s *setting) value() any { return s.field().Interface() }
+// value returns the value of the field.
+func (s *setting) value() any { return reflect.ValueOf(s.to).Elem().Interface() }
 
 // envName is the environment variable of a key.
 func envName(key string) string {
@@ -52,47 +56,41 @@ const envPrefix = "TROUPE_"
 
 // settings is the table, with pointers into c.
 func (c *Config) settings() []setting {
-	return append(c.modelSettings(), append(c.serverSettings(), append(c.schedulerSettings(), c.memorySettings()...)...)...)
-}
-
-func (c *Config) modelSettings() []setting {
 	return []setting{
+		// What is served, and on what.
 		{key: "model", alias: "model-path", to: &c.Model,
 			usage: "model directory in Hugging Face format, or a GGUF file. Default: the embedded model"},
 		{key: "served-model-name", to: &c.ServedModelName,
 			usage: "model name in the API. Default: the name of the directory or file"},
-		{key: "load-format", to: &c.Open.LoadFormat,
+		{key: "load-format", to: &c.Open.LoadFormat, check: oneOf("auto", "dummy"),
 			usage: "auto reads the weights; dummy makes random weights from config.json alone"},
 		{key: "chat-template", to: &c.ChatTemplate,
 			usage: "file with a Jinja chat template that replaces the model's own"},
-		{key: "special-tokens-in-messages", to: &c.HTTP.SpecialTokens,
+		{key: "special-tokens-in-messages", to: &c.HTTP.SpecialTokens, check: oneOf("text", "parse"),
 			usage: "how special tokens such as <|im_end|> in chat messages are read: text (ordinary text, so that nobody can forge a turn) or parse (as special tokens). Prompts of completions are always parsed"},
-		{key: "sampling-defaults", to: &c.SamplingFrom,
+		{key: "sampling-defaults", to: &c.SamplingFrom, check: oneOf("model", "openai"),
 			usage: "defaults of sampling parameters: model (from generation_config.json) or openai (temperature 1, top_p 1)"},
-		{key: "device", to: &c.Device,
+		{key: "device", to: &c.Device, check: oneOf("cpu"),
 			usage: "compute device: cpu"},
-		{key: "threads", to: &c.CPU.Threads,
+		{key: "threads", to: &c.CPU.Threads, check: within(0, 1024),
 			usage: "worker threads of the CPU device; 0: one per core. Example: 8"},
-		{key: "instruction-set", to: &c.CPU.InstructionSet,
+		{key: "instruction-set", to: &c.CPU.InstructionSet, check: oneOf("auto", "amx", "avx512", "avx2", "portable"),
 			usage: "instruction set of the CPU device: auto (the best that the processor has), amx, avx512, avx2 or portable (plain Go). Results differ by rounding, except between amx and avx512. Example: avx2"},
-		{key: "activation-dtype", to: &c.CPU.Activations,
+		{key: "activation-dtype", to: &c.CPU.Activations, check: oneOf("auto", "f32", "int8"),
 			usage: "type of the activations in products with quantised weights (q8_0, q4_0 and the like): auto, int8 (rounds 32 columns at a time to int8 with one scale, as llama.cpp does) or f32 (no rounding; several times slower on prompts). auto is int8. Other weights always use f32"},
-		{key: "weight-dtype", to: &c.CPU.WeightDType,
+		{key: "weight-dtype", to: &c.CPU.WeightDType, check: oneOf("auto", "f32", "bf16", "f16", "q8_0", "q4_0"),
 			usage: "type to which the CPU device converts the weight matrices while loading: auto (as stored), f32, bf16, f16, q8_0 or q4_0. Norms and biases stay f32, the output matrix stays at q8_0 or better, and matrices whose row length is not a multiple of 32 keep their type. Example: q8_0 halves the memory of bf16 and doubles the decode speed"},
-	}
-}
 
-func (c *Config) serverSettings() []setting {
-	return []setting{
+		// The HTTP server, and the limits of open and waiting requests.
 		{key: "host", to: &c.HTTP.Host, marks: serve,
 			usage: "address to listen on; 0.0.0.0: every interface"},
-		{key: "port", to: &c.HTTP.Port, marks: serve,
+		{key: "port", to: &c.HTTP.Port, marks: serve, check: within(0, 65535),
 			usage: "port to listen on; 0: any free port"},
 		{key: "admin-address", to: &c.AdminAddress, marks: serve,
 			usage: "address of the profiler (pprof), separate from the API. Default: off. Example: 127.0.0.1:6060"},
 		{key: "api-key", to: &c.HTTP.APIKeys, marks: serve | secret | live,
 			usage: "key that clients send as a bearer token; repeat the flag or separate keys by commas. Without a key anyone can use the server. An empty key is an error"},
-		{key: "admin-api-key", to: &c.HTTP.AdminAPIKey, marks: serve | secret | live,
+		{key: "admin-api-key", to: &c.HTTP.AdminAPIKey, marks: serve | secret | live, check: headerValue,
 			usage: "admin key: allows every request and is required for operations that affect all clients (flush_cache, debug/cache, debug/audit, v1/kv_events, abort_all). If unset, these operations need the api-key if there is exactly one, are disabled if there are several, and are open if there is none"},
 		{key: "share-prefix-cache", to: &c.HTTP.SharePrefixCache, marks: serve,
 			usage: "let clients with different keys use each other's cached prefixes. They can then tell from cached_tokens and response times what others have sent. No effect with one key or none"},
@@ -100,107 +98,101 @@ func (c *Config) serverSettings() []setting {
 			usage: "PEM file with the certificate chain; requires tls-key"},
 		{key: "tls-key", to: &c.HTTP.TLSKey, marks: serve,
 			usage: "PEM file with the private key; requires tls-cert"},
-		{key: "allowed-hosts", to: &c.HTTP.AllowedHosts, marks: serve | live,
+		{key: "allowed-hosts", to: &c.HTTP.AllowedHosts, marks: serve | live, check: each(isHost, "* or a host name or address without scheme, port and path, like chat.example or 10.0.0.7"),
 			usage: "host names, without ports, that clients may use for this server besides localhost and loopback addresses; * allows any. Default: loopback names only on a loopback address, any name on other addresses. Example: chat.example"},
-		{key: "cors-origins", to: &c.HTTP.CORSOrigins, marks: serve | live,
+		{key: "cors-origins", to: &c.HTTP.CORSOrigins, marks: serve | live, check: each(isOrigin, "* or an origin as browsers send it, like https://chat.example or http://localhost:3000"),
 			usage: "allowed CORS origins; * allows any. Requests of other origins that do more than read are refused. Example: https://chat.example"},
-		{key: "max-body-bytes", to: &c.HTTP.MaxBodyBytes, marks: serve | live,
+		{key: "max-body-bytes", to: &c.HTTP.MaxBodyBytes, marks: serve | live, check: within[int64](1, 1<<40),
 			usage: "largest request body in bytes (hard limit); all bodies together may take four times as much"},
-		{key: "header-timeout", to: &c.HTTP.HeaderTimeout, marks: serve,
+		{key: "header-timeout", to: &c.HTTP.HeaderTimeout, marks: serve, check: within(time.Nanosecond, longest),
 			usage: "timeout for reading request headers (hard limit)"},
-		{key: "write-stall-timeout", to: &c.HTTP.WriteStall, marks: serve | live,
+		{key: "write-stall-timeout", to: &c.HTTP.WriteStall, marks: serve | live, check: within(time.Nanosecond, longest),
 			usage: "a request is aborted if one write to its client takes longer (hard limit)"},
-		{key: "health-timeout", to: &c.HTTP.HealthTimeout, marks: serve | live,
+		{key: "health-timeout", to: &c.HTTP.HealthTimeout, marks: serve | live, check: within(time.Nanosecond, longest),
 			usage: "how long /health_generate waits for a token"},
-		{key: "drain-timeout", to: &c.DrainTimeout, marks: serve | live,
+		{key: "drain-timeout", to: &c.DrainTimeout, marks: serve | live, check: within(0, longest),
 			usage: "how long open requests may take to finish after SIGTERM"},
-		{key: "max-open-requests", to: &c.Requests.MaxOpenRequests, marks: live,
+		{key: "max-open-requests", to: &c.Requests.MaxOpenRequests, marks: live, check: within(1, 1<<24),
 			usage: "open requests, running and waiting; more get 429 (hard limit)"},
-		{key: "max-queued-tokens", to: &c.Requests.MaxQueuedTokens, marks: live,
+		{key: "max-queued-tokens", to: &c.Requests.MaxQueuedTokens, marks: live, check: within(1, 1<<40),
 			usage: "prompt tokens of requests without output; more get 429 (hard limit)"},
-		{key: "max-queued-requests", to: &c.Requests.MaxQueuedRequests, marks: live,
+		{key: "max-queued-requests", to: &c.Requests.MaxQueuedRequests, marks: live, check: within(0, 1<<24),
 			usage: "requests waiting for admission; more get 429 or replace waiting requests of lower priority (hard limit). 0: max-open-requests. Example: 256"},
-		{key: "queue-timeout", to: &c.Requests.QueueTimeout, marks: live,
+		{key: "queue-timeout", to: &c.Requests.QueueTimeout, marks: live, check: within(0, longest),
 			usage: "a call that is not admitted within this time gets 503; one with an estimated wait above half of it gets 429 at once. 0: never. Example: 0 for batch jobs that send thousands of requests at once"},
-		{key: "request-timeout", to: &c.Requests.RequestTimeout, marks: live,
+		{key: "request-timeout", to: &c.Requests.RequestTimeout, marks: live, check: within(0, longest),
 			usage: "a request that has not finished within this time gets 503. 0: never. Example: 10m"},
-		{key: "tenant-from", to: &c.HTTP.TenantFrom, marks: serve,
+		{key: "tenant-from", to: &c.HTTP.TenantFrom, marks: serve, check: oneOf("auto", "api-key", "user"),
 			usage: "how the tenant of a request is determined for schedule-policy fair: api-key, user (the request's field) or auto (the key if keys are required, else the user)"},
 		{key: "record-trace", to: &c.RecordTrace, marks: serve,
 			usage: "record a trace to this file: arrival times, lengths and anonymised page hashes, no text. For troupe replay --format jsonl"},
-		{key: "log-level", to: &c.LogLevel, marks: live,
+		{key: "log-level", to: &c.LogLevel, marks: live, check: oneOf("debug", "info", "warn", "error"),
 			usage: "debug, info, warn or error"},
-		{key: "log-format", to: &c.LogFormat,
+		{key: "log-format", to: &c.LogFormat, check: oneOf("auto", "text", "json"),
 			usage: "text, json or auto (text on a terminal, JSON otherwise)"},
-	}
-}
 
-func (c *Config) schedulerSettings() []setting {
-	return []setting{
-		{key: "data-parallel-size", alias: "dp-size", to: &c.DataParallel, marks: serve,
+		// The scheduler.
+		{key: "data-parallel-size", alias: "dp-size", to: &c.DataParallel, marks: serve, check: within(1, 64),
 			usage: "number of engines behind one server. Each has its own KV pool, prefix cache and share of the threads; weights are shared. If one fails, its requests continue on the others. Example: 2 on a machine with two sockets"},
-		{key: "load-balance-method", to: &c.LoadBalance, marks: serve,
+		{key: "load-balance-method", to: &c.LoadBalance, marks: serve, check: oneOf(route.Policies()...),
 			usage: "with data-parallel-size above 1, which engine serves a request: cache-aware (where the first token is expected first, by cached prefix and load), least-loaded, round-robin or random"},
-		{key: "schedule-policy", to: &c.Queue.SchedulePolicy,
+		{key: "schedule-policy", to: &c.Queue.SchedulePolicy, check: oneOf(queue.Policies()...),
 			usage: "order in which waiting requests are admitted: fcfs (by arrival), lpm (longest cached prefix first), dfs-weight (by the tree of cached prefixes), lof (longest output first), random, priority (by the request's field) or fair (tenants by how much they were served)"},
-		{key: "schedule-aging", to: &c.ScheduleAging,
+		{key: "schedule-aging", to: &c.ScheduleAging, check: within(0, longest),
 			usage: "a request that has waited this long goes before all younger ones, whatever the policy; with fair, the longest time a tenant waits for its next turn. 0: never"},
 		{key: "schedule-low-priority-values-first", to: &c.LowPriorityFirst,
 			usage: "lower numbers mean higher priority: they go first with schedule-policy priority and are kept longest with radix-eviction-policy priority"},
 		{key: "enable-priority-preemption", to: &c.Batch.PriorityPreemption,
 			usage: "with schedule-policy priority, a waiting request preempts running requests of lower priority; they continue later, ahead of new requests of their priority"},
-		{key: "priority-scheduling-preemption-threshold", to: &c.Batch.PreemptionThreshold,
+		{key: "priority-scheduling-preemption-threshold", to: &c.Batch.PreemptionThreshold, check: within(0, 1<<31),
 			usage: "a request preempts another only if its priority is higher by more than this. Example: 0 for any difference"},
-		{key: "schedule-seed", to: &c.ScheduleSeed,
+		{key: "schedule-seed", to: &c.ScheduleSeed, check: within(0, 1<<31-1),
 			usage: "seed of schedule-policy random. Example: 7"},
-		{key: "fair-input-weight", to: &c.Queue.FairInputWeight,
+		{key: "fair-input-weight", to: &c.Queue.FairInputWeight, check: within(0.001, 1000),
 			usage: "cost of an input token with schedule-policy fair; above 0"},
-		{key: "fair-output-weight", to: &c.Queue.FairOutputWeight,
+		{key: "fair-output-weight", to: &c.Queue.FairOutputWeight, check: within(0.001, 1000),
 			usage: "cost of an output token with schedule-policy fair; above 0"},
-		{key: "max-running-requests", to: &c.Pool.MaxRunning,
+		{key: "max-running-requests", to: &c.Pool.MaxRunning, check: within(0, 1<<20),
 			usage: "requests that run at the same time; 0: the device's default (CPU: 64)"},
-		{key: "max-prefill-tokens", to: &c.Batch.MaxPrefillTokens,
+		{key: "max-prefill-tokens", to: &c.Batch.MaxPrefillTokens, check: within(1, 1<<30),
 			usage: "tokens of one step, decoding rows included. Matters if it is below chunked-prefill-size or chunked prefill is off. Soft limit: a step always computes at least a page of a prompt, and without chunked prefill the oldest prompt as a whole"},
-		{key: "chunked-prefill-size", alias: "prefill-chunk-size", to: &c.Batch.ChunkedPrefillSize,
+		{key: "chunked-prefill-size", alias: "prefill-chunk-size", to: &c.Batch.ChunkedPrefillSize, check: within(-1, 1<<30),
 			usage: "prompt tokens of one step, decoding rows included: longer prompts are split, short ones share a step. At most max-prefill-tokens. 0: the device's default (CPU: 512, or one page if that is more); -1: no chunked prefill"},
-		{key: "inter-token-latency-target", to: &c.Batch.InterTokenLatencyTarget,
+		{key: "inter-token-latency-target", to: &c.Batch.InterTokenLatencyTarget, check: within(0, longest),
 			usage: "target for the 99th percentile of the time between two tokens: prompts are split into chunks small enough to meet it. 0: no target. Requires chunked prefill; the log reports a target that cannot be met. Example: 50ms"},
 		{key: "disable-overlap-schedule", to: &c.DisableOverlap,
 			usage: "true: plan a step when the previous one is done. false: plan the next step while the current one runs; this hides scheduling time, but wastes one row per finished sequence and delays new requests by one step. Not worth it on the CPU device"},
-		{key: "schedule-conservativeness", to: &c.Batch.Conservativeness,
+		{key: "schedule-conservativeness", to: &c.Batch.Conservativeness, check: within(0.01, 100),
 			usage: "multiplies the output length that admission expects: above 1, fewer requests are admitted and fewer retracted"},
-		{key: "watchdog-timeout", to: &c.WatchdogTimeout,
+		{key: "watchdog-timeout", to: &c.WatchdogTimeout, check: within(0, longest),
 			usage: "if a step takes longer, it is considered hung: the engine restarts and resubmits all requests, and the process ends with an error if the device is still busy a minute later. 0: never. Must be longer than the longest step. Example: 10m"},
-		{key: "debug-retract-every", to: &c.Batch.RetractEvery,
+		{key: "debug-retract-every", to: &c.Batch.RetractEvery, check: within(0, 1<<30),
 			usage: "retract a request every N steps, to test retraction; 0: never"},
 		{key: "debug-audit-every-step", to: &c.Batch.AuditEveryStep,
 			usage: "audit the owners of all KV pages after every step"},
-	}
-}
 
-func (c *Config) memorySettings() []setting {
-	return []setting{
-		{key: "mem-fraction-static", to: &c.Pool.MemFraction,
+		// The KV pool and the prefix cache.
+		{key: "mem-fraction-static", to: &c.Pool.MemFraction, check: within(0.0, 1),
 			usage: "share of the available memory for weights, workspace and KV pool, above 0 and up to 1; 0: the device's default (CPU: 0.5)"},
-		{key: "max-total-tokens", to: &c.Pool.MaxTotalTokens,
+		{key: "max-total-tokens", to: &c.Pool.MaxTotalTokens, check: within(0, 1<<40),
 			usage: "upper limit on the tokens of the KV pool; 0: what memory allows. Example: 65536"},
-		{key: "page-size", to: &c.PageSize,
+		{key: "page-size", to: &c.PageSize, check: pageSize,
 			usage: "tokens per page of the KV pool; a power of two, 1 included"},
-		{key: "kv-cache-dtype", to: &c.KVCacheDType,
+		{key: "kv-cache-dtype", to: &c.KVCacheDType, check: oneOf("auto", "f32", "bf16", "f16", "int8"),
 			usage: "type of K and V in the cache: auto (f32 for f32 weights, else bf16), f32, bf16, f16, or int8 with a scale per token and head (about half the memory of bf16, less exact)"},
-		{key: "kv-layout", to: &c.KVLayout,
+		{key: "kv-layout", to: &c.KVLayout, check: oneOf("contiguous", "paged"),
 			usage: "memory layout of K and V, without effect on results: contiguous (by layer and head; fastest to read) or paged (by page; fastest to copy)"},
-		{key: "context-length", to: &c.Open.ContextLength,
+		{key: "context-length", to: &c.Open.ContextLength, check: contextLength,
 			usage: "maximum tokens per request (prompt plus output). 0: the model's limit; larger values are rejected"},
 		{key: "contiguous-kv", to: &c.Alloc.Contiguous,
 			usage: "allocate consecutive KV pages to a request if a long enough free range exists"},
 		{key: "disable-radix-cache", to: &c.DisableRadixCache,
 			usage: "disable the prefix cache"},
-		{key: "radix-eviction-policy", to: &c.EvictionPolicy,
+		{key: "radix-eviction-policy", to: &c.EvictionPolicy, check: oneOf(policies.Names()...),
 			usage: "eviction policy of the prefix cache: lru, lfu, slru (entries used once before entries used more often), fifo, filo, mru, priority (lowest request priority first) or gittins (learns which conversations continue; 240 bytes more per page)"},
 		{key: "kv-events", to: &c.Cache.Events, marks: serve,
 			usage: "publish changes of the prefix cache at /v1/kv_events; costs a SHA-256 per computed page"},
-		{key: "kv-events-buffer", to: &c.Events.Keep, marks: serve,
+		{key: "kv-events-buffer", to: &c.Events.Keep, marks: serve, check: within(1, 1<<30),
 			usage: "number of past page hashes kept so that reconnecting readers can resume (8 bytes each; soft limit). Example: 65536"},
 	}
 }
@@ -211,6 +203,32 @@ type Value struct {
 	Value  any    `json:"value"`
 	Source string `json:"source"` // default, file …, line …, environment …, flag …
 	Live   bool   `json:"live"`   // it can change while a server runs
+	secret bool
+}
+
+// Hide replaces an API key by "(set)": printed settings get pasted.
+func (v *Value) Hide() {
+	switch {
+	case !v.secret || v.Text() == `""`:
+	case v.Value == v.Text(): // one key
+		v.Value = "(set)"
+	default:
+		v.Value = []string{"(set)"}
+	}
+}
+
+// Text returns the value as users write it.
+func (v *Value) Text() string { return shown(v.Value) }
+
+// shown formats a value as users write it.
+func shown(value any) string {
+	if list, ok := value.([]string); ok {
+		value = strings.Join(list, ",")
+	}
+	if value == "" {
+		return `""`
+	}
+	return fmt.Sprint(value)
 }
 
 // equal compares two values of a setting; a nil list equals an empty one.

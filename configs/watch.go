@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -104,18 +105,15 @@ func (w *watch) look() {
 
 // follow watches new folders and forgets the others.
 func follow(events *fsnotify.Watcher, folders []string) error {
-	old := map[string]bool{}
-	for _, folder := range events.WatchList() {
-		old[folder] = true
-	}
 	for _, folder := range folders {
-		delete(old, folder)
 		if err := events.Add(folder); err != nil { // again does no harm
 			return err
 		}
 	}
-	for folder := range old {
-		_ = events.Remove(folder) // it may be gone already
+	for _, folder := range events.WatchList() {
+		if !slices.Contains(folders, folder) {
+			_ = events.Remove(folder) // it may be gone already
+		}
 	}
 	return nil
 }
@@ -131,12 +129,9 @@ func folders(file string) (list []string) {
 		return nil
 	}
 	add := func(folder string) {
-		for _, f := range list {
-			if f == folder {
-				return
-			}
+		if !slices.Contains(list, folder) {
+			list = append(list, folder)
 		}
-		list = append(list, folder)
 	}
 	for range maxLinks {
 		folder := filepath.VolumeName(path) + string(filepath.Separator)

@@ -87,7 +87,7 @@ func TestWatchWaitsUntilAFileIsWritten(t *testing.T) {
 func TestWatchBeginsWithALook(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "troupe.yaml")
 	must(t, os.WriteFile(file, []byte("port: 1"), 0o600))
-	c, _, err := Load(file, nil)
+	c, err := Load(file, nil)
 	must(t, err, os.WriteFile(file, []byte("port: 2"), 0o600))
 	changed := make(chan bool, 10)
 	stop, err := c.Watch(func() { changed <- true })
@@ -151,7 +151,7 @@ func TestWatchSeesEveryKindOfChange(t *testing.T) {
 			t.Parallel()
 			file, change := scene(t, t.TempDir())
 			change("port: 1")
-			c, _, err := Load(file, nil)
+			c, err := Load(file, nil)
 			must(t, err)
 			changed := make(chan bool, 1)
 			stop, err := c.Watch(func() {
@@ -166,7 +166,7 @@ func TestWatchSeesEveryKindOfChange(t *testing.T) {
 				change("port: " + strconv.Itoa(port))
 				for {
 					<-changed
-					if now, _, err := Load(file, nil); err == nil && now.HTTP.Port == port {
+					if now, err := Load(file, nil); err == nil && now.HTTP.Port == port {
 						break
 					}
 				}
@@ -201,7 +201,7 @@ func TestWatchWithoutAFile(t *testing.T) {
 		must(t, err)
 		stop()
 	}
-	c, _, err := Load("", nil)
+	c, err := Load("", nil)
 	must(t, err)
 	stop, err := c.Watch(func() { t.Error("called") })
 	must(t, err)

@@ -78,7 +78,7 @@ func Serve(t *testing.T, settings ...string) *Server {
 	if err := flags.Parse(append([]string{"--max-total-tokens", "4096", "--log-level", "debug"}, settings...)); err != nil {
 		t.Fatal(err)
 	}
-	cfg, _, err := configs.Load("", flags)
+	cfg, err := configs.Load("", flags)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func (b *modelCommand) settings(c *cobra.Command) (*configs.Config, error) {
 			others.AddFlag(f)
 		}
 	})
-	cfg, _, err := cli.ConfigFrom(c, others)
+	cfg, err := cli.ConfigFrom(c, others)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,25 +59,23 @@ func suggestFlag(c *cobra.Command, err error) error {
 }
 
 // Config reads the settings of a command: file, environment, flags.
-func Config(c *cobra.Command) (*configs.Config, []configs.Value, error) {
-	return ConfigFrom(c, c.Flags())
-}
+func Config(c *cobra.Command) (*configs.Config, error) { return ConfigFrom(c, c.Flags()) }
 
 // ConfigFrom is Config for a command whose flags are not all settings.
-func ConfigFrom(c *cobra.Command, settings *pflag.FlagSet) (*configs.Config, []configs.Value, error) {
+func ConfigFrom(c *cobra.Command, settings *pflag.FlagSet) (*configs.Config, error) {
 	file, err := c.Flags().GetString("config")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	source := "flag --config"
 	if file == "" {
-		file, source = configs.DefaultFile(), "environment TROUPE_CONFIG"
+		file, source = os.Getenv("TROUPE_CONFIG"), "environment TROUPE_CONFIG"
 	}
-	cfg, values, err := configs.Load(file, settings)
+	cfg, err := configs.Load(file, settings)
 	if errors.As(err, new(*fs.PathError)) {
 		err = fmt.Errorf("%w (%s)", err, source)
 	}
-	return cfg, values, err
+	return cfg, err
 }
 
 // RefuseFlags fails if one of these flags was given. why completes a sentence

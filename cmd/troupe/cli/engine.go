@@ -18,7 +18,7 @@ func OpenNode(c *cobra.Command, cfg *configs.Config, log zerolog.Logger) (*node.
 
 // WithNode runs f on an engine of the command's settings and stops it after.
 func WithNode(c *cobra.Command, f func(context.Context, *node.Node) error) (err error) {
-	cfg, _, err := Config(c)
+	cfg, err := Config(c)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ package inspect
 
 import (
 	"fmt"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -29,26 +28,20 @@ func newConfig() *cobra.Command {
 	c := &cobra.Command{
 		Use: "config", Short: "Print every setting, its value and where it came from", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, values, err := cli.Config(c)
+			cfg, err := cli.Config(c)
 			if err != nil {
 				return err
 			}
+			values := cfg.Values()
 			for i := range values {
-				hideKey(&values[i])
+				values[i].Hide()
 			}
 			if asJSON {
 				return cli.PrintJSON(c.OutOrStdout(), values)
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 			for _, v := range values {
-				value := fmt.Sprint(v.Value)
-				if list, ok := v.Value.([]string); ok {
-					value = strings.Join(list, ",")
-				}
-				if value == "" {
-					value = `""`
-				}
-				fmt.Fprintf(w, "%s\t%s\t%s\n", v.Key, value, v.Source)
+				fmt.Fprintf(w, "%s\t%s\t%s\n", v.Key, v.Text(), v.Source)
 			}
 			return w.Flush()
 		},
@@ -58,24 +51,10 @@ func newConfig() *cobra.Command {
 	return c
 }
 
-// hideKey hides API keys: printed settings get pasted.
-func hideKey(v *configs.Value) {
-	switch key := v.Value.(type) {
-	case []string:
-		if v.Key == "api-key" && len(key) > 0 {
-			v.Value = []string{"(set)"}
-		}
-	case string:
-		if v.Key == "admin-api-key" && key != "" {
-			v.Value = "(set)"
-		}
-	}
-}
-
 // openModel reads a model's files for a look at them, without starting an
 // engine. The caller closes the checkpoint.
 func openModel(c *cobra.Command) (*configs.Config, string, *model.Checkpoint, gpu.Device, error) {
-	cfg, _, err := cli.Config(c)
+	cfg, err := cli.Config(c)
 	if err != nil {
 		return nil, "", nil, nil, err
 	}

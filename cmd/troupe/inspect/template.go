@@ -60,7 +60,7 @@ func inspectedTemplate(c *cobra.Command, file string, in *chat.Input) (*chat.Tem
 	if file != "" {
 		return node.TemplateFile(file)
 	}
-	cfg, _, err := cli.Config(c)
+	cfg, err := cli.Config(c)
 	if err != nil {
 		return nil, err
 	}

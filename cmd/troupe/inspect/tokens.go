@@ -20,7 +20,7 @@ func newTokens() *cobra.Command {
 	c := &cobra.Command{
 		Use: "tokens", Short: `Tokenise: JSONL {"text"} on stdin to JSONL {"ids","ids_special","decode"}`, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, _, err := cli.Config(c)
+			cfg, err := cli.Config(c)
 			if err != nil {
 				return err
 			}

@@ -127,7 +127,7 @@ func (c combination) settings(t testing.TB) *configs.Config {
 	if err := flags.Parse(args); err != nil {
 		t.Fatalf("%v: %v", c, err)
 	}
-	s, _, err := configs.Load("", flags)
+	s, err := configs.Load("", flags)
 	if err != nil {
 		t.Fatalf("%v: %v", c, err)
 	}

@@ -83,7 +83,7 @@ func (r *reloaded) write(text string) {
 }
 
 func (r *reloaded) load() (*configs.Config, error) {
-	c, _, err := configs.Load(r.file, nil)
+	c, err := configs.Load(r.file, nil)
 	return c, err
 }
 

@@ -171,7 +171,7 @@ type starvation struct {
 // decoding rows.
 func starve(t testing.TB, target time.Duration, steps int) *starvation {
 	t.Helper()
-	c, _, err := configs.Load("", nil)
+	c, err := configs.Load("", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func New() *cobra.Command {
 
 func run(c *cobra.Command) (err error) {
 	start := time.Now()
-	cfg, _, err := cli.Config(c)
+	cfg, err := cli.Config(c)
 	if err != nil {
 		return err
 	}
@@ -59,10 +59,7 @@ func run(c *cobra.Command) (err error) {
 		return err
 	}
 	n.Recording = recording
-	n.Reloads = node.Reloads{Why: why, Load: func() (*configs.Config, error) {
-		next, _, err := cli.Config(c)
-		return next, err
-	}}
+	n.Reloads = node.Reloads{Why: why, Load: func() (*configs.Config, error) { return cli.Config(c) }}
 	defer func() { err = errors.Join(err, n.CloseInTime(ctx)) }()
 	api := n.API()
 	log.Info().Str("model", n.Name).Str("url", api.URL(listeners.API)).Str("device", n.Device.Info().Name).
