@@ -104,8 +104,5 @@ func (b *kernelsCommand) run(c *cobra.Command) (err error) {
 	if report.Machine.CacheBytes > report.ReadBytes/4 {
 		report.Notes = append(report.Notes, fmt.Sprintf("part of the weights may fit into the caches of %s; raise --read-bytes", units.Bytes(report.Machine.CacheBytes)))
 	}
-	if b.asJSON {
-		return cli.PrintJSON(c.OutOrStdout(), report)
-	}
-	return report.WriteText(c.OutOrStdout())
+	return cli.Print(c, b.asJSON, report, report.WriteText)
 }

@@ -157,10 +157,7 @@ func (b *modelCommand) run(c *cobra.Command) (err error) {
 		}
 	}
 	report.Notes = b.notes(report)
-	if b.asJSON {
-		return cli.PrintJSON(c.OutOrStdout(), report)
-	}
-	return report.WriteText(c.OutOrStdout())
+	return cli.Print(c, b.asJSON, report, report.WriteText)
 }
 
 // chunk is the maximum of prompt tokens per step.

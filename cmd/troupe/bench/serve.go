@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"os"
@@ -161,11 +162,7 @@ func (b *serveCommand) run(c *cobra.Command) error {
 			return fmt.Errorf("--detail: %w", err)
 		}
 	}
-	if b.asJSON {
-		err = cli.PrintJSON(c.OutOrStdout(), report)
-	} else {
-		err = report.WriteText(logtext.NewTerminal(c.OutOrStdout()))
-	}
+	err = cli.Print(c, b.asJSON, report, func(out io.Writer) error { return report.WriteText(logtext.NewTerminal(out)) })
 	if err == nil && report.Requests.Finished == 0 && !report.Interrupted {
 		fmt.Fprintln(c.ErrOrStderr(), "troupe: no request was completed")
 		return cli.ErrSilent

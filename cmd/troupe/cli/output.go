@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/troupe-engine/troupe/internal/units"
@@ -23,6 +25,24 @@ func Filter(out io.Writer) func(string) string {
 		return logtext.Prose
 	}
 	return func(text string) string { return text }
+}
+
+// Print writes the result of a command: as JSON, or as text by a function.
+func Print(c *cobra.Command, asJSON bool, result any, text func(io.Writer) error) error {
+	if asJSON {
+		return PrintJSON(c.OutOrStdout(), result)
+	}
+	return text(c.OutOrStdout())
+}
+
+// Table is a text for Print: write separates the cells of its lines by tabs, and
+// they are aligned.
+func Table(flags uint, write func(io.Writer)) func(io.Writer) error {
+	return func(out io.Writer) error {
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', flags)
+		write(w)
+		return w.Flush()
+	}
 }
 
 // PrintJSON writes a value over several lines.

@@ -4,7 +4,7 @@ package inspect
 
 import (
 	"fmt"
-	"text/tabwriter"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -36,14 +36,11 @@ func newConfig() *cobra.Command {
 			for i := range values {
 				values[i].Hide()
 			}
-			if asJSON {
-				return cli.PrintJSON(c.OutOrStdout(), values)
-			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-			for _, v := range values {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", v.Key, v.Text(), v.Source)
-			}
-			return w.Flush()
+			return cli.Print(c, asJSON, values, cli.Table(0, func(w io.Writer) {
+				for _, v := range values {
+					fmt.Fprintf(w, "%s\t%s\t%s\n", v.Key, v.Text(), v.Source)
+				}
+			}))
 		},
 	}
 	configs.AddFlags(c.Flags())

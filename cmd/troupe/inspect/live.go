@@ -70,10 +70,7 @@ func (l *liveMemory) run(c *cobra.Command) error {
 		if err != nil {
 			return err
 		}
-		if l.json {
-			return cli.PrintJSON(c.OutOrStdout(), s.Memory.Stats)
-		}
-		return s.WriteMemory(c.OutOrStdout())
+		return cli.Print(c, l.json, s.Memory.Stats, s.WriteMemory)
 	}
 	ticker := time.NewTicker(l.interval)
 	defer ticker.Stop()

@@ -2,7 +2,7 @@ package inspect
 
 import (
 	"fmt"
-	"text/tabwriter"
+	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -55,51 +55,36 @@ func planMemory(c *cobra.Command, size string, asJSON bool) error {
 		return err
 	}
 	defer m.Close()
-	d, held := node.DeviceMemory{WeightBytes: m.WeightBytes()}, gpu.WeightPlan{}
-	if size != "" {
-		bytes, err := units.ParseBytes(size)
-		if err != nil {
-			return fmt.Errorf("--memory: %w", err)
-		}
-		d.Own, d.Before = true, gpu.Memory{Total: bytes, Available: bytes, Source: "--memory"}
+	var p node.Planned
+	if size == "" {
+		p, err = node.PlanOn(device, cfg, m)
 	} else {
-		if d.Before, err = device.Memory(); err != nil {
-			return err
+		bytes, e := units.ParseBytes(size)
+		if e != nil {
+			return fmt.Errorf("--memory: %w", e)
 		}
-		if held, err = device.PlanWeights(m.Program, m.Weights); err != nil {
-			return err
-		}
-		d.WeightBytes = held.Bytes
+		p.Before = gpu.Memory{Total: bytes, Available: bytes, Source: "--memory"}
+		p.Plan, p.KVDType, err = node.PlanMemory(cfg, m, node.DeviceMemory{Own: true, Before: p.Before, WeightBytes: m.WeightBytes()})
 	}
-	plan, dtype, err := node.PlanMemory(cfg, m, d)
-	if err != nil && size == "" {
-		err = node.WhatFits(err, cfg, m, d)
-	}
-	if err == nil && size == "" {
-		if err = device.Info().CheckKV(dtype); err != nil {
-			err = configs.About(fmt.Errorf("%s device: %w", device.Info().Kind, err), "kv-cache-dtype")
-		}
-	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return cfg.Explain(err)
-	case asJSON:
-		return cli.PrintJSON(c.OutOrStdout(), map[string]any{"model": name, "kv_cache_dtype": dtype.String(), "plan": plan})
 	}
-	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%s, kv-cache-dtype %s, weights in their stored type%s\n", name, dtype, except(held))
-	for _, f := range plan.Figures {
-		value := fmt.Sprintf("%d %s", f.Value, f.Unit)
-		if f.Unit == "bytes" {
-			value = units.Bytes(f.Value)
+	plan := p.Plan
+	result := map[string]any{"model": name, "kv_cache_dtype": p.KVDType.String(), "plan": plan}
+	return cli.Print(c, asJSON, result, cli.Table(0, func(w io.Writer) {
+		fmt.Fprintf(w, "%s, kv-cache-dtype %s, weights in their stored type%s\n", name, p.KVDType, except(p.Weights))
+		for _, f := range plan.Figures {
+			value := fmt.Sprintf("%d %s", f.Value, f.Unit)
+			if f.Unit == "bytes" {
+				value = units.Bytes(f.Value)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, value, f.From)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, value, f.From)
-	}
-	fmt.Fprintf(w, "KV pool\t%d tokens in %d pages\tlimited by %s\n", plan.Tokens, plan.Pages, plan.Bound)
-	for _, warning := range plan.Warnings {
-		fmt.Fprintf(w, "note: %s\n", warning)
-	}
-	return w.Flush()
+		fmt.Fprintf(w, "KV pool\t%d tokens in %d pages\tlimited by %s\n", plan.Tokens, plan.Pages, plan.Bound)
+		for _, warning := range plan.Warnings {
+			fmt.Fprintf(w, "note: %s\n", warning)
+		}
+	}))
 }
 
 // except lists the weights that the device keeps in another type.

@@ -78,11 +78,7 @@ func inspectedTemplate(c *cobra.Command, file string, in *chat.Input) (*chat.Tem
 	if !c.Flags().Changed("eos") {
 		in.EOS = tok.EOSText()
 	}
-	t, err := node.Template(files, tok)
-	if cfg.ChatTemplate != "" {
-		t, err = node.TemplateFile(cfg.ChatTemplate)
-		err = cfg.Explain(configs.About(err, "chat-template"))
-	}
+	t, err := node.Template(cfg, files, tok)
 	if err == nil && t == nil {
 		err = fmt.Errorf("the model %s has no chat template; give one with --template FILE", name)
 	}

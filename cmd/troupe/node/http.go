@@ -12,7 +12,6 @@ import (
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/messages"
-	"github.com/troupe-engine/troupe/model/config"
 )
 
 // Listeners are the addresses of a node.
@@ -48,16 +47,22 @@ func (l *Listeners) Close() {
 
 // API makes the HTTP adapter of the node.
 func (n *Node) API() *httpapi.Server {
-	return httpapi.New(httpapi.Deps{
+	deps := httpapi.Deps{
 		Options: n.Config().HTTP,
 		Model: httpapi.Model{
 			ID: n.Name, Created: n.started.Unix(), Context: min(n.Checkpoint.Program.Context, n.Plan.Tokens), Tokenizer: n.Tokenizer,
 			Template: n.Template, TemplateFault: n.TemplateFault, EOS: n.EOS(), Defaults: n.SamplingDefaults(), Fingerprint: n.shortFingerprint,
 		},
 		Engine: n.Engine, Log: n.opt.Log, Metrics: n.Meter.Handler(), Info: n.Info, Seed: newSeed, Now: time.Now,
-		Observe: n.observe(), Record: n.record(), Full: n.full(),
-		Steps: func() float64 { return n.Meter.Value(messages.Steps) },
-	})
+		Full: n.full(), Steps: func() float64 { return n.Meter.Value(messages.Steps) },
+	}
+	if n.Config().Cache.Events {
+		deps.Observe = n.Engine.Observe
+	}
+	if n.Recording != nil {
+		deps.Record = n.Recording.Begin
+	}
+	return httpapi.New(deps)
 }
 
 // full tells the adapter whether every new request would be refused. Where some
@@ -80,22 +85,6 @@ func (n *Node) full() func() (wait, most time.Duration, full bool) {
 	}
 }
 
-// record is the way to the recording of traffic; nil when there is none.
-func (n *Node) record() func(*messages.Submission) func(int) {
-	if n.Recording == nil {
-		return nil
-	}
-	return n.Recording.Begin
-}
-
-// observe is the way to the observer; nil when KV events are off.
-func (n *Node) observe() func(messages.ToObserver) {
-	if !n.Config().Cache.Events {
-		return nil
-	}
-	return n.Engine.Observe
-}
-
 // EOS are the tokens that end an output.
 func (n *Node) EOS() []int32 {
 	if eos := n.Checkpoint.Config.EOS; len(eos) > 0 {
@@ -107,17 +96,13 @@ func (n *Node) EOS() []int32 {
 	return nil
 }
 
-// SamplingDefaults hold where a request is silent: what the model recommends,
-// or the API's.
+// SamplingDefaults are the parameters of requests that do not set them: the
+// model's recommendation, or the API's.
 func (n *Node) SamplingDefaults() httpapi.SamplingDefaults {
-	d := httpapi.OpenAIDefaults
+	d, g := httpapi.OpenAIDefaults, &n.Checkpoint.Config.Generation
 	if n.Config().SamplingFrom == "openai" {
 		return d
 	}
-	return recommended(d, n.Checkpoint.Config.Generation)
-}
-
-func recommended(d httpapi.SamplingDefaults, g config.Generation) httpapi.SamplingDefaults {
 	for _, f := range []struct {
 		to   *float64
 		from *float32

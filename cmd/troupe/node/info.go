@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/troupe-engine/troupe/memory/pool"
 	"github.com/troupe-engine/troupe/telemetry"
 )
 
@@ -24,7 +23,7 @@ func (n *Node) Info() map[string]any {
 		"fingerprint": n.Fingerprint(),
 		"memory": map[string]any{
 			"max_total_num_tokens": n.Plan.Tokens * len(n.Models), "page_size": c.PageSize, "num_pages": n.Plan.Pages * len(n.Models),
-			"kv_cache_dtype": n.KVDType.String(), "bytes": n.bytes(), "stats": n.Meter.Memory(n.pool()), "plan": figures(n.Plan),
+			"kv_cache_dtype": n.KVDType.String(), "bytes": n.bytes(), "stats": n.Meter.Memory(n.pool()), "plan": n.Plan.Figures,
 		},
 		"scheduler": map[string]any{
 			"max_running_requests": n.Plan.MaxRunning, "max_prefill_tokens": c.Batch.MaxPrefillTokens,
@@ -78,12 +77,4 @@ func (n *Node) shortFingerprint() string {
 	}
 	sum := sha256.Sum256([]byte(n.Fingerprint()))
 	return "fp_" + hex.EncodeToString(sum[:6])
-}
-
-func figures(p pool.Plan) []map[string]any {
-	list := make([]map[string]any, 0, len(p.Figures))
-	for _, f := range p.Figures {
-		list = append(list, map[string]any{"name": f.Name, "value": f.Value, "unit": f.Unit, "from": f.From})
-	}
-	return list
 }

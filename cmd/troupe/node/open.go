@@ -76,6 +76,7 @@ type Node struct {
 	Fatal chan error
 
 	config  atomic.Pointer[configs.Config]
+	files   model.Files
 	started time.Time
 	hash    atomic.Pointer[string]
 	// stopHash ends the hashing of the weights and waits for it.
@@ -120,21 +121,14 @@ func (n *Node) open(ctx context.Context, steps ...func(context.Context) error) (
 
 // Files is where the model is, and the name it is served under.
 func Files(c *configs.Config) (model.Files, string, error) {
-	name := c.ServedModelName
 	if c.Model == "" {
-		if name == "" {
-			name = bundled.Name
-		}
-		return model.Directory(bundled.FS()), name, nil
+		return model.Directory(bundled.FS()), cmp.Or(c.ServedModelName, bundled.Name), nil
 	}
 	files, err := model.At(c.Model)
 	if err != nil {
 		return model.Files{}, "", c.Explain(configs.About(err, "model"))
 	}
-	if name == "" {
-		name = files.Name()
-	}
-	return files, name, nil
+	return files, cmp.Or(c.ServedModelName, files.Name()), nil
 }
 
 // AboutModel says which settings a model that cannot be opened comes from.
@@ -153,12 +147,10 @@ func (n *Node) openModel(context.Context) (err error) {
 	c := n.Config()
 	o := c.Open
 	o.Seed = 42
-	files, name, err := Files(c)
-	if err != nil {
+	if n.files, n.Name, err = Files(c); err != nil {
 		return err
 	}
-	n.Name = name
-	if n.Checkpoint, err = files.Open(o); err != nil {
+	if n.Checkpoint, err = n.files.Open(o); err != nil {
 		return AboutModel(err, c)
 	}
 	if len(n.Checkpoint.Unused) > 0 {
@@ -167,13 +159,9 @@ func (n *Node) openModel(context.Context) (err error) {
 	return nil
 }
 
-func (n *Node) openText(context.Context) error {
+func (n *Node) openText(context.Context) (err error) {
 	c := n.Config()
-	files, _, err := Files(c)
-	if err != nil {
-		return err
-	}
-	if n.Tokenizer, err = files.Tokenizer(); err != nil {
+	if n.Tokenizer, err = n.files.Tokenizer(); err != nil {
 		return configs.About(err, "model")
 	}
 	if have, want := n.Tokenizer.VocabSize(), n.Checkpoint.Program.Vocab; have > want {
@@ -183,16 +171,20 @@ func (n *Node) openText(context.Context) error {
 	if _, err := n.Tokenizer.SpecialMarks(); err != nil && c.HTTP.SpecialTokens == httpapi.SpecialTokensText {
 		return fmt.Errorf("model %s: special-tokens-in-messages is text, but %w; set it to parse", n.Name, err)
 	}
-	if c.ChatTemplate != "" { // asked for, so it must be good
-		n.Template, err = TemplateFile(c.ChatTemplate)
-		return configs.About(err, "chat-template")
+	if n.Template, err = Template(c, n.files, n.Tokenizer); c.ChatTemplate != "" {
+		return err // a template that was asked for must be valid
 	}
-	n.Template, n.TemplateFault = Template(files, n.Tokenizer)
+	n.TemplateFault = err
 	return nil
 }
 
-// Template is the chat template of a model; nil when it has none.
-func Template(files model.Files, tok *tokenizer.Tokenizer) (*chat.Template, error) {
+// Template returns the chat template of the settings or else of the model; nil
+// when it has none.
+func Template(c *configs.Config, files model.Files, tok *tokenizer.Tokenizer) (*chat.Template, error) {
+	if c.ChatTemplate != "" {
+		t, err := TemplateFile(c.ChatTemplate)
+		return t, c.Explain(configs.About(err, "chat-template"))
+	}
 	source := tok.ChatTemplates()["default"]
 	if source == "" {
 		return nil, nil
@@ -237,26 +229,15 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	if n.Device, err = OpenDevice(c); err != nil {
 		return err
 	}
-	available, err := n.Device.Memory()
-	if err != nil {
-		return err
-	}
-	weights, err := n.Device.PlanWeights(n.Checkpoint.Program, n.Checkpoint.Weights)
-	if err != nil {
-		return configs.About(err, "model", "weight-dtype")
-	}
-	for _, w := range weights.Changed {
+	// What cannot fit is known before the weights are loaded, and what is left only
+	// afterwards.
+	planned, err := PlanOn(n.Device, c, n.Checkpoint)
+	for _, w := range planned.Weights.Changed {
 		n.opt.Log.Info().Stringer("stored", w.Stored).Stringer("held", w.Held).Int("matrices", w.Tensors).Int64("bytes", w.Bytes).
 			Msg("weights are converted to another type: " + w.Why)
 	}
-	// What cannot fit is known before the weights are loaded, what is left only
-	// afterwards.
-	_, kv, err := PlanMemory(c, n.Checkpoint, DeviceMemory{Before: available, WeightBytes: weights.Bytes})
 	if err != nil {
-		return WhatFits(err, c, n.Checkpoint, DeviceMemory{Before: available, WeightBytes: weights.Bytes})
-	}
-	if err = n.Device.Info().CheckKV(kv); err != nil {
-		return configs.About(fmt.Errorf("%s device: %w", n.Device.Info().Kind, err), "kv-cache-dtype")
+		return err
 	}
 	if n.Model, err = n.Device.Load(n.Checkpoint.Program, n.Checkpoint.Weights, n.opt.Progress); err != nil {
 		return configs.About(err, "model")
@@ -274,7 +255,7 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 		return err
 	}
 	if n.Plan, n.KVDType, err = PlanMemory(c, n.Checkpoint, DeviceMemory{
-		Before: available, After: after.Available, WeightBytes: n.Model.Bytes()["weights"]}); err != nil {
+		Before: planned.Before, After: after.Available, WeightBytes: n.Model.Bytes()["weights"]}); err != nil {
 		return err
 	}
 	plan := n.opt.Log.Info()
@@ -288,11 +269,11 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	if !n.opt.Unhashed {
 		n.startHash(ctx)
 	}
+	p := n.Checkpoint.Program
 	layout, err := gpu.ParseLayout(c.KVLayout)
 	if err != nil {
 		return err
 	}
-	p := n.Checkpoint.Program
 	spec := gpu.PoolSpec{PageSize: c.PageSize, Pages: n.Plan.Pages, DType: n.KVDType, Layout: layout,
 		Rows: n.Plan.MaxRunning, Context: p.Context, StepTokens: mostStepTokens(c, p, n.Plan.MaxRunning)}
 	for _, m := range n.Models {

@@ -44,6 +44,60 @@ func PlanMemory(c *configs.Config, m *model.Checkpoint, d DeviceMemory) (pool.Pl
 	return plan, dtype, err
 }
 
+// Planned is a memory plan of a device before the weights are loaded.
+type Planned struct {
+	Plan    pool.Plan
+	KVDType gpu.DType
+	Weights gpu.WeightPlan
+	Before  gpu.Memory
+}
+
+// PlanOn plans the memory of a device. What was planned before an error is
+// returned with it.
+func PlanOn(device gpu.Device, c *configs.Config, m *model.Checkpoint) (p Planned, err error) {
+	if p.Before, err = device.Memory(); err != nil {
+		return p, err
+	}
+	if p.Weights, err = device.PlanWeights(m.Program, m.Weights); err != nil {
+		return p, configs.About(err, "model", "weight-dtype")
+	}
+	d := DeviceMemory{Before: p.Before, WeightBytes: p.Weights.Bytes}
+	if p.Plan, p.KVDType, err = PlanMemory(c, m, d); err != nil {
+		return p, whatFits(err, c, m, d)
+	}
+	if err = device.Info().CheckKV(p.KVDType); err != nil {
+		return p, configs.About(fmt.Errorf("%s device: %w", device.Info().Kind, err), "kv-cache-dtype")
+	}
+	return p, nil
+}
+
+// smaller are the types of weights to try where memory is short, the most exact
+// ones first.
+var smaller = []string{"bf16", "q8_0", "q4_0"}
+
+// whatFits adds to a failure of PlanMemory the weight-dtype with which the plan
+// would not fail, if there is one.
+func whatFits(failure error, c *configs.Config, m *model.Checkpoint, d DeviceMemory) error {
+	for _, dtype := range smaller {
+		try := *c
+		try.CPU.WeightDType = dtype
+		device, err := OpenDevice(&try)
+		if err != nil {
+			return failure
+		}
+		weights, err := device.PlanWeights(m.Program, m.Weights)
+		if err != nil || weights.Bytes >= d.WeightBytes {
+			continue
+		}
+		with := d
+		with.WeightBytes = weights.Bytes
+		if _, _, err := PlanMemory(&try, m, with); err == nil {
+			return fmt.Errorf("%w; or set weight-dtype %s, with which it fits", failure, dtype)
+		}
+	}
+	return failure
+}
+
 // perTokenFrom says what the K and V of one token are made of.
 func perTokenFrom(k gpu.KVSpec, d gpu.DType) string {
 	if d.ScaleBytes() == 0 {

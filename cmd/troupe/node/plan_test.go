@@ -98,7 +98,7 @@ func TestWhatFits(t *testing.T) {
 		if err == nil {
 			t.Fatalf("%s: %d bytes suffice", tt.room, room)
 		}
-		got := WhatFits(err, &c, n.Checkpoint, d).Error()
+		got := whatFits(err, &c, n.Checkpoint, d).Error()
 		if named := strings.Contains(got, "weight-dtype"); named != (tt.want != "") || !strings.Contains(got, tt.want) || !strings.Contains(got, " short; raise") {
 			t.Errorf("room for %q: %s", tt.room, got)
 		}

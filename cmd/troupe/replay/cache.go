@@ -81,10 +81,8 @@ func (f *command) runCacheOnly(c *cobra.Command) error {
 		}
 	}
 	closeGaps(rows)
-	if f.asJSON {
-		return cli.PrintJSON(c.OutOrStdout(), map[string]any{"trace": f.trace, "format": f.format, "results": rows})
-	}
-	return f.cache.print(c.OutOrStdout(), rows)
+	result := map[string]any{"trace": f.trace, "format": f.format, "results": rows}
+	return cli.Print(c, f.asJSON, result, func(out io.Writer) error { return printRows(out, rows) })
 }
 
 // check refuses values before a long trace is read.
@@ -152,28 +150,28 @@ func closeGaps(rows []cacheRow) {
 	}
 }
 
-func (f *cacheFlags) print(out io.Writer, rows []cacheRow) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(w, "capacity\teviction\tindex\thit blocks\tall blocks\tratio\tevicted\tgap closed\t\n")
+func printRows(out io.Writer, rows []cacheRow) error {
 	var notes []string
-	for _, r := range rows {
-		capacity, gap := fmt.Sprint(r.Capacity), "-"
-		if r.Capacity == 0 {
-			capacity = "unlimited"
+	err := cli.Table(tabwriter.AlignRight, func(w io.Writer) {
+		fmt.Fprint(w, "capacity\teviction\tindex\thit blocks\tall blocks\tratio\tevicted\tgap closed\t\n")
+		for _, r := range rows {
+			capacity, gap := fmt.Sprint(r.Capacity), "-"
+			if r.Capacity == 0 {
+				capacity = "unlimited"
+			}
+			if r.GapClosed != nil {
+				gap = fmt.Sprintf("%.1f %%", *r.GapClosed*100)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%.5f\t%d\t%s\t\n", capacity, r.Eviction, r.Index, r.Hits, r.Blocks, r.HitRatio, r.Evicted, gap)
+			if r.Oversized > 0 {
+				notes = append(notes, fmt.Sprintf("note: %d of %d requests have more blocks than the capacity %d (the first on line %d); only part of them stays cached\n",
+					r.Oversized, r.Requests, r.Capacity, r.OversizedLine))
+			}
 		}
-		if r.GapClosed != nil {
-			gap = fmt.Sprintf("%.1f %%", *r.GapClosed*100)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%.5f\t%d\t%s\t\n", capacity, r.Eviction, r.Index, r.Hits, r.Blocks, r.HitRatio, r.Evicted, gap)
-		if r.Oversized > 0 {
-			notes = append(notes, fmt.Sprintf("note: %d of %d requests have more blocks than the capacity %d (the first on line %d); only part of them stays cached\n",
-				r.Oversized, r.Requests, r.Capacity, r.OversizedLine))
-		}
+	})(out)
+	if err == nil {
+		_, err = io.WriteString(out, strings.Join(distinct(notes), ""))
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err := io.WriteString(out, strings.Join(distinct(notes), ""))
 	return err
 }
 
@@ -189,14 +187,11 @@ func (f *command) runByConversation(c *cobra.Command) error {
 	if err != nil {
 		return fmt.Errorf("--by-conversation: %w", err)
 	}
-	if f.asJSON {
-		return cli.PrintJSON(c.OutOrStdout(), s)
-	}
-	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(w, "conversations\tmin\tp25\tmedian\tp75\tmax\tmean\t\n")
-	fmt.Fprintf(w, "%d\t%.1f %%\t%.1f %%\t%.1f %%\t%.1f %%\t%.1f %%\t%.1f %%\t\n", s.Conversations,
-		s.Min*100, s.P25*100, s.Median*100, s.P75*100, s.Max*100, s.Mean*100)
-	return w.Flush()
+	return cli.Print(c, f.asJSON, s, cli.Table(tabwriter.AlignRight, func(w io.Writer) {
+		fmt.Fprint(w, "conversations\tmin\tp25\tmedian\tp75\tmax\tmean\t\n")
+		fmt.Fprintf(w, "%d\t%.1f %%\t%.1f %%\t%.1f %%\t%.1f %%\t%.1f %%\t%.1f %%\t\n", s.Conversations,
+			s.Min*100, s.P25*100, s.Median*100, s.P75*100, s.Max*100, s.Mean*100)
+	}))
 }
 
 // distinct drops repeated values.
