@@ -20,18 +20,17 @@ import (
 
 // modelCommand is one run of `troupe bench model`.
 type modelCommand struct {
-	matrix              bench.Matrix
-	threads             []int
-	repetitions, warmup int
-	through             string
-	seed                uint64
-	readBytes           string
-	shape               shape
-	asJSON              bool
+	bench.Setup
+	engine    *pflag.FlagSet // settings, with their own --threads
+	matrix    bench.Matrix
+	threads   []int
+	readBytes string
+	shape     shape
+	asJSON    bool
 }
 
 func newModel() *cobra.Command {
-	b := &modelCommand{}
+	b := &modelCommand{engine: pflag.NewFlagSet("", pflag.ContinueOnError)}
 	c := &cobra.Command{
 		Use: "model", Short: "Measure how fast a model computes prompts and tokens", Args: cobra.NoArgs,
 		Long: "Computes random prompts (pp) and generates tokens (tg) like llama-bench. Prints tokens per second, and the\n" +
@@ -45,25 +44,20 @@ func newModel() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return b.run(c) },
 	}
 	flags := c.Flags()
-	engine := pflag.NewFlagSet("", pflag.ContinueOnError)
-	configs.AddEngineFlags(engine)
-	engine.VisitAll(func(f *pflag.Flag) {
-		if f.Name != "threads" { // a list here
-			flags.AddFlag(f)
-		}
-	})
 	flags.IntSliceVar(&b.matrix.Prompts, "prompt", []int{512}, "prompt lengths in tokens, one test each; 0: none")
 	flags.IntSliceVar(&b.matrix.Generates, "generate", []int{128}, "tokens to generate per sequence, one test each; 0: none")
 	flags.IntSliceVar(&b.matrix.Depths, "depth", []int{0}, "tokens in the cache before a test begins, not timed")
 	flags.IntSliceVar(&b.matrix.Batches, "batch", []int{1}, "sequences that generate at once")
 	flags.IntSliceVar(&b.threads, "threads", nil, "list of thread counts; the model is reloaded for each (default: the threads setting)")
-	flags.IntVar(&b.repetitions, "repetitions", 5, "repetitions of each test")
-	flags.IntVar(&b.warmup, "warmup", 1, "warm-up repetitions")
-	flags.StringVar(&b.through, "through", "engine", "engine: requests through the actors, without HTTP; step: only steps of the device; http: clients that stream from a server in this process (only --generate)")
-	flags.Uint64Var(&b.seed, "seed", 1, "seed of the prompts and of the weights of --shape")
+	flags.IntVar(&b.Repetitions, "repetitions", 5, "repetitions of each test")
+	flags.IntVar(&b.Warmup, "warmup", 1, "warm-up repetitions")
+	flags.StringVar(&b.Through, "through", "engine", "engine: requests through the actors, without HTTP; step: only steps of the device; http: clients that stream from a server in this process (only --generate)")
+	flags.Uint64Var(&b.Seed, "seed", 1, "seed of the prompts and of the weights of --shape")
 	flags.StringVar(&b.readBytes, "read-bytes", "1536MiB", "memory to measure the bandwidth with; should be several times the caches")
 	flags.BoolVar(&b.asJSON, "json", false, "print JSON")
 	b.shape.add(flags)
+	configs.AddEngineFlags(b.engine)
+	flags.AddFlagSet(b.engine) // all but threads, which is a list here
 	return c
 }
 
@@ -72,13 +66,13 @@ func (b *modelCommand) check() (tests []bench.Test, readBytes int64, err error) 
 	if tests, err = b.matrix.Tests(); err != nil {
 		return nil, 0, err
 	}
-	if b.repetitions < 1 || b.warmup < 0 {
-		return nil, 0, fmt.Errorf("--repetitions is %d and --warmup is %d; they must be at least 1 and 0", b.repetitions, b.warmup)
+	if b.Repetitions < 1 || b.Warmup < 0 {
+		return nil, 0, fmt.Errorf("--repetitions is %d and --warmup is %d; they must be at least 1 and 0", b.Repetitions, b.Warmup)
 	}
-	if b.through != "engine" && b.through != "step" && b.through != "http" {
-		return nil, 0, fmt.Errorf("--through is %q; use engine, step or http", b.through)
+	if b.Through != "engine" && b.Through != "step" && b.Through != "http" {
+		return nil, 0, fmt.Errorf("--through is %q; use engine, step or http", b.Through)
 	}
-	if b.through == "http" && slices.Max(b.matrix.Prompts) > 0 {
+	if b.Through == "http" && slices.Max(b.matrix.Prompts) > 0 {
 		return nil, 0, errors.New("--through http measures only generation; use --prompt 0 or --through engine")
 	}
 	for _, t := range b.threads {
@@ -94,20 +88,14 @@ func (b *modelCommand) check() (tests []bench.Test, readBytes int64, err error) 
 
 // settings come from all flags except --threads.
 func (b *modelCommand) settings(c *cobra.Command) (*configs.Config, error) {
-	others := pflag.NewFlagSet("", pflag.ContinueOnError)
-	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Name != "threads" {
-			others.AddFlag(f)
-		}
-	})
-	cfg, err := cli.ConfigFrom(c, others)
+	cfg, err := cli.ConfigFrom(c, b.engine)
 	if err != nil {
 		return nil, err
 	}
-	if b.through != "step" && cfg.DisableRadixCache && slices.Max(b.matrix.Depths) > 0 {
+	if b.Through != "step" && cfg.DisableRadixCache && slices.Max(b.matrix.Depths) > 0 {
 		return nil, errors.New("--depth needs the prefix cache, which --disable-radix-cache disables; remove one of them or use --through step")
 	}
-	if b.through == "http" { // clients in this process send no key
+	if b.Through == "http" { // clients in this process send no key
 		cfg.HTTP.APIKeys, cfg.HTTP.AdminAPIKey, cfg.HTTP.TLSCert, cfg.HTTP.TLSKey = nil, "", "", ""
 	}
 	if most := slices.Max(b.matrix.Batches); cfg.Pool.MaxRunning == 0 && most > 64 {
@@ -125,7 +113,7 @@ func (b *modelCommand) run(c *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	remove, err := b.shape.apply(cfg, b.seed)
+	remove, err := b.shape.apply(cfg, b.Seed)
 	if err != nil {
 		return err
 	}
@@ -139,8 +127,8 @@ func (b *modelCommand) run(c *cobra.Command) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, memory.Close()) }()
-	report := &bench.Report{Setup: bench.Setup{
-		Through: b.through, Repetitions: b.repetitions, Warmup: b.warmup, Seed: b.seed, ReadBytes: memory.Size(), Chunk: chunk(cfg), Flags: cli.GivenFlags(c.Flags())}}
+	b.ReadBytes, b.Chunk, b.Flags = memory.Size(), chunk(cfg), cli.GivenFlags(c.Flags())
+	report := &bench.Report{Setup: b.Setup}
 	if len(b.threads) == 0 {
 		b.threads = []int{cfg.CPU.Threads}
 	}
@@ -172,7 +160,7 @@ func chunk(cfg *configs.Config) int {
 func (b *modelCommand) measure(c *cobra.Command, cfg *configs.Config, tests []bench.Test, memory *bench.Memory, report *bench.Report) (err error) {
 	ctx := c.Context()
 	open := node.Open
-	if b.through == "step" {
+	if b.Through == "step" {
 		open = node.OpenModel
 	}
 	n, err := open(ctx, node.Options{Config: cfg, Log: cli.QuietLogger(c, cfg), Version: c.Root().Version, Progress: cli.LoadProgress(), Unhashed: true})
@@ -185,18 +173,17 @@ func (b *modelCommand) measure(c *cobra.Command, cfg *configs.Config, tests []be
 	if err != nil {
 		return err
 	}
-	if b.through == "http" {
-		clients, stop, err := overHTTP(n, b.seed)
-		if err != nil {
+	if b.Through == "http" {
+		var stop func()
+		if subject, stop, err = overHTTP(n, b.Seed); err != nil {
 			return err
 		}
 		defer stop()
-		subject = clients
 	}
 	runtime.GC() // garbage of loading must not be collected while measuring
 	threads, status := n.Device.Info().Threads, cli.NewStatus()
 	plan := bench.Plan{
-		Tests: tests, Repetitions: b.repetitions, Warmup: b.warmup, Threads: threads,
+		Tests: tests, Repetitions: b.Repetitions, Warmup: b.Warmup, Threads: threads,
 		Bandwidth: func() float64 { return memory.Bandwidth(threads) }, Progress: func(done, all int, t bench.Test) { status.Show("%d/%d  %s, %d threads", done, all, t, threads) },
 		Traffic: bench.Traffic{KVBytes: n.Checkpoint.Program.KV.BytesPerToken(n.KVDType)},
 	}
@@ -212,13 +199,13 @@ func (b *modelCommand) measure(c *cobra.Command, cfg *configs.Config, tests []be
 // subject is the engine or the model. All tests are checked to fit.
 func (b *modelCommand) subject(n *node.Node, cfg *configs.Config, tests []bench.Test) (bench.Subject, error) {
 	p := n.Checkpoint.Program
-	if b.through == "step" {
+	if b.Through == "step" {
 		layout, err := gpu.ParseLayout(cfg.KVLayout)
 		if err != nil {
 			return nil, err
 		}
 		return bench.NewSteps(n.Model, bench.StepOptions{
-			Program: p, Pool: gpu.PoolSpec{PageSize: cfg.PageSize, DType: n.KVDType, Layout: layout}, Chunk: chunk(cfg), Seed: b.seed, Tests: tests})
+			Program: p, Pool: gpu.PoolSpec{PageSize: cfg.PageSize, DType: n.KVDType, Layout: layout}, Chunk: b.Chunk, Seed: b.Seed, Tests: tests})
 	}
 	limits := bench.Limits{Context: p.Context, Pool: n.Plan.Tokens, Running: n.Plan.MaxRunning, PageSize: cfg.PageSize}
 	for _, t := range tests {
@@ -227,7 +214,7 @@ func (b *modelCommand) subject(n *node.Node, cfg *configs.Config, tests []bench.
 		}
 	}
 	return bench.NewEngine(bench.EngineOptions{
-		Send: n.Engine.Send, Fatal: n.Fatal, Vocab: min(p.Vocab, n.Tokenizer.VocabSize()), Seed: b.seed, Chunk: chunk(cfg), PageSize: cfg.PageSize, Probe: probeDelay(n.System())}), nil
+		Send: n.Engine.Send, Fatal: n.Fatal, Vocab: min(p.Vocab, n.Tokenizer.VocabSize()), Seed: b.Seed, Chunk: b.Chunk, PageSize: cfg.PageSize, Probe: probeDelay(n.System())}), nil
 }
 
 // describe fills in what the open model tells.

@@ -26,28 +26,18 @@ import (
 
 // serveCommand is one run of `troupe bench serve`.
 type serveCommand struct {
-	server   remote.Server
-	model    string
-	endpoint string
-	work     workload
+	server remote.Server
+	work   workload
+	load   load.Load // flags set its limits, Arrivals, and the options of its client
+	client load.ClientOptions
+	setup  load.Setup // for the report
 
-	prompts, concurrency int
-	rate, burstiness     string
-	duration, timeout    time.Duration
-	warmup               int
-	flush                bool
-	stream, ignoreEOS    bool
-	extra                string
-	retry                bool
-	goodput              []string
-
-	asJSON bool
-	detail string
-
-	arrivals   *work.Arrivals
-	objectives load.Objectives
-	options    load.ClientOptions
-	found      *load.Server
+	endpoint, extra  string
+	rate, burstiness string
+	flush, ignoreEOS bool
+	goodput          []string
+	asJSON           bool
+	detail           string
 }
 
 func newServe() *cobra.Command {
@@ -82,21 +72,21 @@ func newServe() *cobra.Command {
 	}
 	flags := c.Flags()
 	b.server.AddFlags(flags, remote.DefaultURL)
-	flags.StringVar(&b.model, "model", "", "model name (default: the first one that the server lists)")
+	flags.StringVar(&b.client.Frame.Model, "model", "", "model name (default: the first one that the server lists)")
 	flags.StringVar(&b.endpoint, "endpoint", "", "completions or chat (default: chat for conversations, otherwise completions)")
 	b.work.add(flags)
-	flags.IntVar(&b.prompts, "num-prompts", 0, "number of requests or conversations; 0: 100 random ones, all of a file, or no limit with --duration")
-	flags.IntVar(&b.concurrency, "concurrency", 0, "maximum number of requests at once; 0: 8 without --rate, no limit with it or with a trace")
+	flags.IntVar(&b.load.Sessions, "num-prompts", 0, "number of requests or conversations; 0: 100 random ones, all of a file, or no limit with --duration")
+	flags.IntVar(&b.load.Concurrency, "concurrency", 0, "maximum number of requests at once; 0: 8 without --rate, no limit with it or with a trace")
 	flags.StringVar(&b.rate, "rate", "", "mean number of requests per second, or inf for all at once")
 	flags.StringVar(&b.burstiness, "burstiness", "1", "shape of the gaps with --rate: 1: Poisson process, less: more bursts, inf: evenly spaced")
-	flags.DurationVar(&b.duration, "duration", 0, "time after which no request starts; running ones are completed. 0: no limit")
-	flags.DurationVar(&b.timeout, "request-timeout", 10*time.Minute, "time after which a request counts as failed; 0: never")
-	flags.IntVar(&b.warmup, "warmup-requests", 1, "warm-up requests; they share no prompt with the run")
+	flags.DurationVar(&b.load.Duration, "duration", 0, "time after which no request starts; running ones are completed. 0: no limit")
+	flags.DurationVar(&b.client.Timeout, "request-timeout", 10*time.Minute, "time after which a request counts as failed; 0: never")
+	flags.IntVar(&b.setup.Warmup, "warmup-requests", 1, "warm-up requests; they share no prompt with the run")
 	flags.BoolVar(&b.flush, "flush-cache", false, "flush the server's prefix cache before the run (POST /flush_cache: Troupe, SGLang)")
-	flags.BoolVar(&b.stream, "stream", true, "stream answers; required for TTFT, TPOT and ITL")
+	flags.BoolVar(&b.client.Frame.Stream, "stream", true, "stream answers; required for TTFT, TPOT and ITL")
 	flags.BoolVar(&b.ignoreEOS, "ignore-eos", true, "make answers exactly as long as requested, if the server can (default false for gsm8k and sharegpt)")
 	flags.StringVar(&b.extra, "extra-body", "", `JSON object with further parameters for each request; null removes one. Example: {"top_k":1}`)
-	flags.BoolVar(&b.retry, "retry-429", false, "after a 429 wait as long as it says and retry; without this flag the request counts as failed")
+	flags.BoolVar(&b.client.Retry, "retry-429", false, "after a 429 wait as long as it says and retry; without this flag the request counts as failed")
 	flags.StringArrayVar(&b.goodput, "goodput", nil, "latency limits a request must meet to count as goodput. Example: ttft:200ms,tpot:50ms,e2e:10s")
 	flags.BoolVar(&b.asJSON, "json", false, "print JSON")
 	flags.StringVar(&b.detail, "detail", "", "write one line of JSON per request to this file")
@@ -105,7 +95,7 @@ func newServe() *cobra.Command {
 
 // check reads the flags that are text.
 func (b *serveCommand) check() (err error) {
-	if b.prompts < 0 || b.concurrency < 0 || b.warmup < 0 || b.duration < 0 || b.timeout < 0 {
+	if b.load.Sessions < 0 || b.load.Concurrency < 0 || b.setup.Warmup < 0 || b.load.Duration < 0 || b.client.Timeout < 0 {
 		return fmt.Errorf("--num-prompts, --concurrency, --warmup-requests, --duration and --request-timeout must not be negative")
 	}
 	if b.rate != "" {
@@ -119,9 +109,9 @@ func (b *serveCommand) check() (err error) {
 		if err := a.Check(); err != nil {
 			return err
 		}
-		b.arrivals = a
+		b.load.Arrivals = a
 	}
-	if b.objectives, err = load.ParseObjectives(b.goodput); err != nil {
+	if b.setup.Objectives, err = load.ParseObjectives(b.goodput); err != nil {
 		return fmt.Errorf("--goodput: %w", err)
 	}
 	return nil
@@ -139,7 +129,7 @@ func (b *serveCommand) run(c *cobra.Command) error {
 	if err := b.check(); err != nil {
 		return err
 	}
-	if err := b.work.check(c.Flags(), b.arrivals != nil); err != nil {
+	if err := b.work.check(c.Flags(), b.load.Arrivals != nil); err != nil {
 		return err
 	}
 	if err := b.defaults(c.Flags()); err != nil {
@@ -188,11 +178,11 @@ func (b *serveCommand) defaults(flags *pflag.FlagSet) error {
 	if !flags.Changed("ignore-eos") {
 		b.ignoreEOS = b.work.madeUp()
 	}
-	if b.prompts == 0 && b.duration == 0 && b.work.dataset == "random" {
-		b.prompts = 100
+	if b.load.Sessions == 0 && b.load.Duration == 0 && b.work.dataset == "random" {
+		b.load.Sessions = 100
 	}
-	if b.concurrency == 0 && b.arrivals == nil && b.work.dataset != "trace" {
-		b.concurrency = 8
+	if b.load.Concurrency == 0 && b.load.Arrivals == nil && b.work.dataset != "trace" {
+		b.load.Concurrency = 8
 	}
 	server, err := b.server.Client()
 	if err != nil {
@@ -200,11 +190,9 @@ func (b *serveCommand) defaults(flags *pflag.FlagSet) error {
 	}
 	server.Base.Path = strings.TrimSuffix(strings.TrimSuffix(server.Base.Path, "/"), "/v1")
 	server.Transport = load.NewTransport()
-	b.options = load.ClientOptions{
-		Server: *server, Chat: b.endpoint == "chat", Timeout: b.timeout, Retry: b.retry,
-		Frame: wire.FrameOptions{Model: b.model, Stream: b.stream, Usage: true, IgnoreEOS: b.ignoreEOS, Extra: json.RawMessage(b.extra)},
-	}
-	if _, err := wire.NewFrame(b.options.Frame); err != nil {
+	b.client.Server, b.client.Chat = *server, b.endpoint == "chat"
+	b.client.Frame.Usage, b.client.Frame.IgnoreEOS, b.client.Frame.Extra = true, b.ignoreEOS, json.RawMessage(b.extra)
+	if _, err := wire.NewFrame(b.client.Frame); err != nil {
 		return fmt.Errorf("--extra-body: %w", err)
 	}
 	return nil
@@ -213,15 +201,15 @@ func (b *serveCommand) defaults(flags *pflag.FlagSet) error {
 // measure learns what the server accepts, warms it up, and runs the load.
 func (b *serveCommand) measure(c *cobra.Command) (*load.Report, *load.Result, error) {
 	ctx := c.Context()
-	defer b.options.Transport.(*http.Transport).CloseIdleConnections()
-	found, err := load.Learn(ctx, b.options, b.work.wantsIDs())
+	defer b.client.Transport.(*http.Transport).CloseIdleConnections()
+	found, err := load.Learn(ctx, b.client, b.work.wantsIDs())
 	if err != nil {
 		return nil, nil, err
 	}
-	b.found = found
-	b.options.Frame.Model, b.options.Frame.Usage = found.Model, found.Usage
-	b.options.Frame.IgnoreEOS = b.ignoreEOS && found.IgnoreEOS
-	writer, err := b.work.writer(ctx, b.options, found)
+	b.setup.Server = found
+	b.client.Frame.Model, b.client.Frame.Usage = found.Model, found.Usage
+	b.client.Frame.IgnoreEOS = b.ignoreEOS && found.IgnoreEOS
+	writer, err := b.work.writer(ctx, b.client, found)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -229,30 +217,30 @@ func (b *serveCommand) measure(c *cobra.Command) (*load.Report, *load.Result, er
 	if err != nil {
 		return nil, nil, err
 	}
-	source, end, err := b.work.open(writer, b.options.Chat)
+	source, end, err := b.work.open(writer, b.client.Chat)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer end()
-	client, err := load.NewClient(b.options)
-	if err != nil {
+	b.load.Source, b.load.Refusals = source, b.work.refusals()
+	if b.load.Client, err = load.NewClient(b.client); err != nil {
 		return nil, nil, err
 	}
-	if err := b.prepare(ctx, client, writer); err != nil {
+	if err := b.prepare(ctx, writer); err != nil {
 		return nil, nil, err
 	}
-	run := &load.Load{Client: client, Source: source, Sessions: b.prompts, Concurrency: b.concurrency, Arrivals: b.arrivals, Duration: b.duration, Refusals: b.work.refusals()}
-	stop := showLoad(&run.Live, b.total(source))
-	result, err := run.Run(ctx)
+	stop := showLoad(&b.load.Live, b.total(source))
+	result, err := b.load.Run(ctx)
 	stop()
 	if err != nil {
 		return nil, nil, b.work.explain(err)
 	}
-	if b.prompts == 0 && b.duration == 0 {
+	if b.load.Sessions == 0 && b.load.Duration == 0 {
 		result.Exhausted = false // all of it was wanted
 	}
-	report := load.NewReport(b.setup(c.Flags(), source), result)
-	report.Notes = append(append(b.notes(source, writer), report.Notes...), b.repeated(&report.Tokens)...)
+	b.describe(c.Flags())
+	report := load.NewReport(b.setup, result)
+	report.Notes = append(append(b.notes(writer), report.Notes...), b.repeated(&report.Tokens)...)
 	if fitted != "" {
 		report.Notes = append([]string{fitted}, report.Notes...)
 	}
@@ -260,14 +248,14 @@ func (b *serveCommand) measure(c *cobra.Command) (*load.Report, *load.Result, er
 }
 
 // prepare warms the server up with work of its own, and empties its cache.
-func (b *serveCommand) prepare(ctx context.Context, client *load.Client, writer *work.Writer) error {
-	if b.warmup > 0 {
+func (b *serveCommand) prepare(ctx context.Context, writer *work.Writer) error {
+	if b.setup.Warmup > 0 {
 		const otherSeed = 0x9e3779b97f4a7c15 // so that the cache then has nothing of the run
 		input, output := 64, 8
-		if room := b.found.Context; room > 0 {
+		if room := b.setup.Server.Context; room > 0 {
 			input, output = max(min(input, room/2), 1), max(min(output, room/4), 1)
 		}
-		warm := &load.Load{Client: client, Sessions: b.warmup, Concurrency: max(b.concurrency, 1),
+		warm := &load.Load{Client: b.load.Client, Sessions: b.setup.Warmup, Concurrency: max(b.load.Concurrency, 1),
 			Source: &work.Random{Seed: b.work.seed ^ otherSeed, Writer: writer, Input: input, Output: output, Ratio: 1, Turns: 1}}
 		result, err := warm.Run(ctx)
 		if err != nil {
@@ -280,7 +268,7 @@ func (b *serveCommand) prepare(ctx context.Context, client *load.Client, writer 
 		}
 	}
 	if b.flush && ctx.Err() == nil {
-		return load.FlushCache(ctx, b.options)
+		return load.FlushCache(ctx, b.client)
 	}
 	return ctx.Err()
 }
@@ -288,41 +276,41 @@ func (b *serveCommand) prepare(ctx context.Context, client *load.Client, writer 
 // total is the number of requests, 0 if it is not known.
 func (b *serveCommand) total(source work.Source) int {
 	n := source.Size()
-	if n == 0 || b.prompts > 0 && b.prompts < n {
-		n = b.prompts
+	if n == 0 || b.load.Sessions > 0 && b.load.Sessions < n {
+		n = b.load.Sessions
 	}
-	if b.duration > 0 || b.work.dataset == "sharegpt" && b.work.turns > 1 {
+	if b.load.Duration > 0 || b.work.dataset == "sharegpt" && b.work.turns > 1 {
 		return 0
 	}
 	return n * b.work.turns
 }
 
-func (b *serveCommand) setup(flags *pflag.FlagSet, source work.Source) load.Setup {
-	s := load.Setup{
-		URL: b.options.Base.String(), Endpoint: "/v1/completions", Server: b.found, Work: source.Describe(), Load: b.describe(), Seed: b.work.seed,
-		Stream: b.stream, IgnoreEOS: b.options.Frame.IgnoreEOS, Warmup: b.warmup, Concurrency: b.concurrency, Objectives: b.objectives, Flags: cli.GivenFlags(flags),
-	}
-	if b.options.Chat {
+// describe completes the setup for the report.
+func (b *serveCommand) describe(flags *pflag.FlagSet) {
+	s := &b.setup
+	s.URL, s.Endpoint, s.Work, s.Load = b.client.Base.String(), "/v1/completions", b.load.Source.Describe(), b.pace()
+	if b.client.Chat {
 		s.Endpoint = "/v1/chat/completions"
 	}
-	return s
+	s.Seed, s.Stream, s.IgnoreEOS = b.work.seed, b.client.Frame.Stream, b.client.Frame.IgnoreEOS
+	s.Concurrency, s.Flags = b.load.Concurrency, cli.GivenFlags(flags)
 }
 
-// describe says when requests arrive.
-func (b *serveCommand) describe() string {
-	limit := ""
-	if b.concurrency > 0 {
-		limit = fmt.Sprintf(", at most %d at once", b.concurrency)
+// pace says when requests arrive.
+func (b *serveCommand) pace() string {
+	limit, arrivals := "", b.load.Arrivals
+	if b.load.Concurrency > 0 {
+		limit = fmt.Sprintf(", at most %d at once", b.load.Concurrency)
 	}
 	switch {
 	case b.work.dataset == "trace":
 		return "open loop at the trace's times" + limit
-	case b.arrivals == nil:
-		return fmt.Sprintf("closed loop, %d at once", b.concurrency)
-	case math.IsInf(b.arrivals.Rate, 1):
+	case arrivals == nil:
+		return fmt.Sprintf("closed loop, %d at once", b.load.Concurrency)
+	case math.IsInf(arrivals.Rate, 1):
 		return "all at once" + limit
 	}
-	return fmt.Sprintf("open loop, %g requests/s, burstiness %g%s", b.arrivals.Rate, b.arrivals.Burstiness, limit)
+	return fmt.Sprintf("open loop, %g requests/s, burstiness %g%s", arrivals.Rate, arrivals.Burstiness, limit)
 }
 
 // repeated warns if the server has seen the random prompts before.
@@ -334,15 +322,15 @@ func (b *serveCommand) repeated(t *load.Tokens) []string {
 	return []string{"the server already had some of these prompts in its cache from an earlier run with this seed; use another --seed or --flush-cache"}
 }
 
-func (b *serveCommand) notes(source work.Source, writer *work.Writer) []string {
-	notes := append(source.Notes(), b.work.skipped...)
-	if b.work.madeUp() && !b.options.Chat && b.work.turns == 1 && writer.Vocab == 0 {
+func (b *serveCommand) notes(writer *work.Writer) []string {
+	notes := append(b.load.Source.Notes(), b.work.skipped...)
+	if b.work.madeUp() && !b.client.Chat && b.work.turns == 1 && writer.Vocab == 0 {
 		notes = append(notes, "the server does not accept token ids: prompts are words, and their lengths are approximate")
 	}
-	if writer.Vocab > 0 && b.work.vocab == 0 && b.found.Vocab == 0 {
+	if writer.Vocab > 0 && b.work.vocab == 0 && b.setup.Server.Vocab == 0 {
 		notes = append(notes, fmt.Sprintf("the server does not tell its vocabulary size, so token ids are below %d; set it with --vocab-size", assumedVocab))
 	}
-	if b.ignoreEOS && !b.found.IgnoreEOS {
+	if b.ignoreEOS && !b.setup.Server.IgnoreEOS {
 		notes = append(notes, "the server rejects ignore_eos: answers may be shorter than requested")
 	}
 	return notes

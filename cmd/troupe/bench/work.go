@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,9 +39,9 @@ type workload struct {
 	random   work.Random
 	shared   work.Shared
 	gsm8k    work.GSM8KOptions
-	sharegpt int
-	format   string
-	speed    float64
+	sharegpt work.ShareGPTOptions
+	trace    work.Trace
+	format   string // of the trace
 
 	skipped []string // what the reader of the trace skipped
 }
@@ -62,9 +63,9 @@ func (w *workload) add(flags *pflag.FlagSet) {
 	flags.IntVar(&w.gsm8k.Shots, "gsm8k-num-shots", 5, "worked examples before each question")
 	flags.StringVar(&w.gsm8k.ShotsFile, "gsm8k-shots-path", "", "file with the examples (default: the first ones of --dataset-path, which are then not asked)")
 	flags.IntVar(&w.gsm8k.Output, "gsm8k-output-len", 512, "maximum tokens of an answer")
-	flags.IntVar(&w.sharegpt, "sharegpt-output-len", 0, "tokens of every answer; 0: about as many as in the recorded answer")
+	flags.IntVar(&w.sharegpt.Output, "sharegpt-output-len", 0, "tokens of every answer; 0: about as many as in the recorded answer")
 	flags.StringVar(&w.format, "trace-format", "", "format of the trace: "+strings.Join(trace.Formats(), ", "))
-	flags.Float64Var(&w.speed, "speed", 1, "speed factor: 2 replays the trace twice as fast")
+	flags.Float64Var(&w.trace.Speed, "speed", 1, "speed factor: 2 replays the trace twice as fast")
 }
 
 func datasetNames() []string {
@@ -111,7 +112,7 @@ func (w *workload) check(flags *pflag.FlagSet, open bool) error {
 	case "shared-prefix":
 		return w.shared.Check()
 	case "trace":
-		return (&work.Trace{Speed: w.speed}).Check()
+		return w.trace.Check()
 	}
 	return nil
 }
@@ -128,11 +129,7 @@ func (w *workload) wantsIDs() bool { return w.madeUp() && w.turns == 1 }
 // server tells.
 func (w *workload) writer(ctx context.Context, o load.ClientOptions, s *load.Server) (*work.Writer, error) {
 	if s.IDs {
-		for _, vocab := range []int{w.vocab, s.Vocab, assumedVocab} {
-			if vocab > 0 {
-				return &work.Writer{Vocab: vocab}, nil
-			}
-		}
+		return &work.Writer{Vocab: cmp.Or(w.vocab, max(s.Vocab, 0), assumedVocab)}, nil
 	}
 	writer := &work.Writer{}
 	if !w.madeUp() {
@@ -160,7 +157,8 @@ func (w *workload) open(writer *work.Writer, chat bool) (s work.Source, end func
 		w.gsm8k.File = w.path
 		s, err = work.OpenGSM8K(w.gsm8k)
 	case "sharegpt":
-		s, err = work.OpenShareGPT(work.ShareGPTOptions{File: w.path, Seed: w.seed, Turns: w.turns, Output: w.sharegpt})
+		w.sharegpt.File, w.sharegpt.Seed, w.sharegpt.Turns = w.path, w.seed, w.turns
+		s, err = work.OpenShareGPT(w.sharegpt)
 	default:
 		var r trace.Reader
 		r, err = trace.Open(w.path, w.format, trace.Options{Seed: w.seed, Warn: func(note string) { w.skipped = append(w.skipped, note) }})
@@ -169,7 +167,8 @@ func (w *workload) open(writer *work.Writer, chat bool) (s work.Source, end func
 		}
 		if err == nil {
 			end = func() { _ = r.Close() }
-			s = &work.Trace{From: r, Name: w.path, Writer: writer, Speed: w.speed}
+			w.trace.From, w.trace.Name, w.trace.Writer = r, w.path, writer
+			s = &w.trace
 		}
 	}
 	if err != nil {

@@ -78,15 +78,24 @@ func ConfigFrom(c *cobra.Command, settings *pflag.FlagSet) (*configs.Config, err
 	return cfg, err
 }
 
-// RefuseFlags fails if one of these flags was given. why completes a sentence
-// that begins with the flag.
-func RefuseFlags(c *cobra.Command, names []string, why string) error {
-	for _, name := range names {
-		if c.Flags().Changed(name) {
-			return fmt.Errorf("--%s %s", name, why)
+// FlagGroup adds flags to a command and returns them for RefuseFlags.
+func FlagGroup(c *cobra.Command, add func(*pflag.FlagSet)) *pflag.FlagSet {
+	group := pflag.NewFlagSet("", pflag.ContinueOnError)
+	group.SortFlags = false
+	add(group)
+	c.Flags().AddFlagSet(group)
+	return group
+}
+
+// RefuseFlags returns an error if one of these flags was given. why completes a
+// sentence that begins with the flag.
+func RefuseFlags(group *pflag.FlagSet, why string) (err error) {
+	group.VisitAll(func(f *pflag.Flag) {
+		if f.Changed && err == nil {
+			err = fmt.Errorf("--%s %s", f.Name, why)
 		}
-	}
-	return nil
+	})
+	return err
 }
 
 // UnknownValue adds to the error of a flag the known value that is nearest to

@@ -25,8 +25,6 @@ type liveMemory struct {
 	interval time.Duration
 	plot     string
 	json     bool
-	// planFlags are the flags that only a plan uses.
-	planFlags []string
 }
 
 func (l *liveMemory) addFlags(c *cobra.Command) {

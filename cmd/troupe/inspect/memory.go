@@ -17,6 +17,7 @@ import (
 func newMemory() *cobra.Command {
 	var asJSON bool
 	var size string
+	var planFlags *pflag.FlagSet
 	live := &liveMemory{}
 	c := &cobra.Command{
 		Use: "memory", Short: "Print the memory plan, or with --url the memory of a running server", Args: cobra.NoArgs,
@@ -32,16 +33,17 @@ func newMemory() *cobra.Command {
 			if live.server.URL == "" {
 				return planMemory(c, size, asJSON)
 			}
-			if err := cli.RefuseFlags(c, live.planFlags, "plans a server that does not run yet; with --url it has no effect"); err != nil {
+			if err := cli.RefuseFlags(planFlags, "plans a server that does not run yet; with --url it has no effect"); err != nil {
 				return err
 			}
 			live.json = asJSON
 			return live.run(c)
 		},
 	}
-	configs.AddEngineFlags(c.Flags())
-	c.Flags().StringVar(&size, "memory", "", "plan for an accelerator with this much memory. Example: 80GiB")
-	c.Flags().VisitAll(func(f *pflag.Flag) { live.planFlags = append(live.planFlags, f.Name) })
+	planFlags = cli.FlagGroup(c, func(flags *pflag.FlagSet) {
+		configs.AddEngineFlags(flags)
+		flags.StringVar(&size, "memory", "", "plan for an accelerator with this much memory. Example: 80GiB")
+	})
 	live.addFlags(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c

@@ -20,7 +20,6 @@ import (
 // cacheFlags are the flags of `troupe replay --cache-only`.
 type cacheFlags struct {
 	capacities     []int
-	evictions      []string
 	index          string
 	history        int
 	compare        bool
@@ -29,9 +28,6 @@ type cacheFlags struct {
 
 func (f *cacheFlags) add(flags *pflag.FlagSet) {
 	flags.IntSliceVar(&f.capacities, "capacity", []int{0}, "cache capacity in blocks, comma-separated; 0: unlimited")
-	flags.StringSliceVar(&f.evictions, "eviction", []string{"lru"}, "eviction policies, comma-separated: "+strings.Join(cachereplay.Names(), ", ")+
-		". All evict leaves of the radix tree, except two references on a table of blocks: fifo also evicts inner blocks (--index tree: "+
-		"only leaves); belady knows the future, for which it reads the trace twice and keeps 4 bytes per block")
 	flags.StringVar(&f.index, "index", string(cachereplay.AutoIndex), "data structure: auto, tree, blocks")
 	flags.IntVar(&f.history, "eviction-history", cachereplay.DefaultHistory, "number of evicted blocks whose uses policies remember")
 	flags.BoolVar(&f.compare, "compare", false, "add lru and belady, and show how much of the gap between them each policy closes")
@@ -51,10 +47,10 @@ func (f *command) runCacheOnly(c *cobra.Command) error {
 		return f.runByConversation(c)
 	}
 	if f.cache.compare {
-		f.cache.evictions = append([]string{"lru"}, append(f.cache.evictions, cachereplay.Belady)...)
+		f.evictions = append([]string{"lru"}, append(f.evictions, cachereplay.Belady)...)
 	}
-	f.cache.capacities, f.cache.evictions = distinct(f.cache.capacities), distinct(f.cache.evictions)
-	if err := f.cache.check(); err != nil {
+	f.cache.capacities, f.evictions = distinct(f.cache.capacities), distinct(f.evictions)
+	if err := f.checkCache(); err != nil {
 		return err
 	}
 	replays, err := f.replays(c)
@@ -86,20 +82,20 @@ func (f *command) runCacheOnly(c *cobra.Command) error {
 }
 
 // check refuses values before a long trace is read.
-func (f *cacheFlags) check() error {
+func (f *command) checkCache() error {
 	names := cachereplay.Names()
 	for _, name := range f.evictions {
 		if !slices.Contains(names, name) {
 			return cli.UnknownValue("--eviction", fmt.Errorf("%q is not known; use one of %s", name, strings.Join(names, ", ")), name, names)
 		}
 	}
-	for _, capacity := range f.capacities {
+	for _, capacity := range f.cache.capacities {
 		if capacity < 0 {
 			return fmt.Errorf("--capacity is %d; it must be positive, or 0 for unlimited", capacity)
 		}
 	}
-	if f.history < 1 {
-		return fmt.Errorf("--eviction-history is %d; it must be at least 1", f.history)
+	if f.cache.history < 1 {
+		return fmt.Errorf("--eviction-history is %d; it must be at least 1", f.cache.history)
 	}
 	return nil
 }
@@ -109,7 +105,7 @@ func (f *command) replays(c *cobra.Command) ([]*cachereplay.Replay, error) {
 	var all []*cachereplay.Replay
 	future := cachereplay.NewFuture()
 	for _, capacity := range f.cache.capacities {
-		for _, eviction := range f.cache.evictions {
+		for _, eviction := range f.evictions {
 			p, err := cachereplay.New(cachereplay.Options{Eviction: eviction, Capacity: capacity,
 				Index: cachereplay.Index(f.cache.index), History: f.cache.history, Future: future})
 			if err != nil {
@@ -118,7 +114,7 @@ func (f *command) replays(c *cobra.Command) ([]*cachereplay.Replay, error) {
 			all = append(all, p)
 		}
 	}
-	if !slices.Contains(f.cache.evictions, cachereplay.Belady) {
+	if !slices.Contains(f.evictions, cachereplay.Belady) {
 		return all, nil
 	}
 	if info, err := os.Stat(f.trace); err == nil && !info.Mode().IsRegular() && !info.IsDir() {

@@ -28,14 +28,6 @@ type engineFlags struct {
 	opt                     replay.Options
 }
 
-// onlyEngine are the flags that have no effect with --cache-only.
-var onlyEngine = []string{"gpu", "model-shape", "model-config", "replicas", "routing", "policy", "kv-tokens", "page-size", "speed",
-	"mem-fraction-static", "max-running-requests", "max-prefill-tokens", "chunked-prefill-size",
-	"inter-token-latency-target", "schedule-aging", "disable-overlap-schedule", "disable-radix-cache", "plot"}
-
-// onlyCache are the flags that need --cache-only.
-var onlyCache = []string{"capacity", "index", "eviction-history", "compare", "by-conversation"}
-
 func (f *engineFlags) add(flags *pflag.FlagSet) {
 	f.opt = replay.Defaults()
 	o := &f.opt
@@ -61,7 +53,7 @@ func (f *engineFlags) add(flags *pflag.FlagSet) {
 
 // runEngine replays whole engines.
 func (f *command) runEngine(c *cobra.Command) error {
-	if err := cli.RefuseFlags(c, onlyCache, "requires --cache-only; --kv-tokens sets the size of an engine's pool"); err != nil {
+	if err := cli.RefuseFlags(f.onlyCache, "requires --cache-only; --kv-tokens sets the size of an engine's pool"); err != nil {
 		return err
 	}
 	opt, err := f.engine.options()
@@ -160,10 +152,10 @@ func shapeOf(m *config.Config, name string) costmodel.Model {
 
 // engineEviction is the one policy of an engine's cache.
 func (f *command) engineEviction() (string, error) {
-	if len(f.cache.evictions) != 1 {
-		return "", fmt.Errorf("--eviction names %d policies, but an engine has one; several need --cache-only", len(f.cache.evictions))
+	if len(f.evictions) != 1 {
+		return "", fmt.Errorf("--eviction names %d policies, but an engine has one; several need --cache-only", len(f.evictions))
 	}
-	name := f.cache.evictions[0]
+	name := f.evictions[0]
 	if _, err := policies.ByName(name); err != nil {
 		return "", cli.UnknownValue("--eviction", err, name, policies.Names())
 	}

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/troupe-engine/troupe/cmd/troupe/cli"
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/internal/units"
+	"github.com/troupe-engine/troupe/lab/cachereplay"
 	"github.com/troupe-engine/troupe/lab/trace"
 )
 
@@ -29,9 +31,11 @@ type command struct {
 
 	skipped []string // what the reader of the trace skipped
 
-	cacheOnly bool
-	cache     cacheFlags
-	engine    engineFlags
+	cacheOnly             bool
+	evictions             []string
+	cache                 cacheFlags
+	engine                engineFlags
+	onlyCache, onlyEngine *pflag.FlagSet
 }
 
 // New is the command.
@@ -64,7 +68,7 @@ func New() *cobra.Command {
 			if !f.cacheOnly {
 				return f.runEngine(c)
 			}
-			if err := cli.RefuseFlags(c, onlyEngine, "has no effect with --cache-only, which simulates no engine; remove one of them"); err != nil {
+			if err := cli.RefuseFlags(f.onlyEngine, "has no effect with --cache-only, which simulates no engine; remove one of them"); err != nil {
 				return err
 			}
 			return f.runCacheOnly(c)
@@ -78,8 +82,10 @@ func New() *cobra.Command {
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.BoolVar(&f.cacheOnly, "cache-only", false, "simulate only the prefix cache")
 	flags.IntVar(&f.limit, "limit", 0, "replay only the first N requests (0: all)")
-	f.cache.add(flags)
-	f.engine.add(flags)
+	flags.StringSliceVar(&f.evictions, "eviction", []string{"lru"}, "eviction policies, comma-separated: "+strings.Join(cachereplay.Names(), ", ")+
+		". All evict leaves of the radix tree, except two references on a table of blocks: fifo also evicts inner blocks (--index tree: "+
+		"only leaves); belady knows the future, for which it reads the trace twice and keeps 4 bytes per block")
+	f.onlyCache, f.onlyEngine = cli.FlagGroup(c, f.cache.add), cli.FlagGroup(c, f.engine.add)
 	_ = c.MarkFlagRequired("trace") // fails for unknown flags only
 	return c
 }
