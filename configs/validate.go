@@ -37,7 +37,7 @@ func oneOf(known ...string) check {
 		if slices.Contains(known, value.(string)) {
 			return nil
 		}
-		return []string{fmt.Sprintf("is %q; it must be %s", value, either(known))}
+		return []string{fmt.Sprintf("is %q; it must be %s", value, List(known, "or"))}
 	}
 }
 
@@ -137,13 +137,13 @@ func (c *Config) Warnings() (notes []string) {
 	return notes
 }
 
-// either words a choice: "a, b or c".
-func either(words []string) string {
+// List writes "a, b or c", with another conjunction "a, b and c".
+func List(words []string, conjunction string) string {
 	last := len(words) - 1
 	if last < 1 {
 		return strings.Join(words, "")
 	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
+	return strings.Join(words[:last], ", ") + " " + conjunction + " " + words[last]
 }
 
 // isOrigin reports whether a text can equal an Origin header: a scheme and a host

@@ -3,10 +3,10 @@ package bench
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/lab/load"
 )
 
@@ -63,7 +63,7 @@ func (w *workload) fit(flags *pflag.FlagSet, context int, exact bool) (note stri
 			changed = append(changed, "--"+s.flag)
 		}
 	}
-	return fmt.Sprintf("the server's context is %d tokens: using %s instead of the default %s; change this with %s", context, w.lengths(), before, listed(changed)), nil
+	return fmt.Sprintf("the server's context is %d tokens: using %s instead of the default %s; change this with %s", context, w.lengths(), before, configs.List(changed, "and")), nil
 }
 
 // rounded is n, or a rounder number below it.
@@ -77,14 +77,12 @@ func rounded(n int) int {
 // lengths describes how long requests are.
 func (w *workload) lengths() string {
 	var all []string
-	for i, s := range w.spans() {
-		unit := "tokens "
-		if i > 0 {
-			unit = ""
-		}
+	unit := "tokens "
+	for _, s := range w.spans() {
 		all = append(all, fmt.Sprintf("%d %sof %s", *s.tokens, unit, s.what))
+		unit = "" // in the first part only
 	}
-	text := listed(all)
+	text := configs.List(all, "and")
 	if w.turns > 1 {
 		text += fmt.Sprintf(" in %d turns", w.turns)
 	}
@@ -108,16 +106,7 @@ func (w *workload) shorten() string {
 	if w.turns > 1 {
 		flags = append(flags, "--turns")
 	}
-	return "lower " + listed(flags) + ", or start the server with a longer context"
-}
-
-// listed writes "a, b and c".
-func listed(all []string) string {
-	last := len(all) - 1
-	if last < 1 {
-		return strings.Join(all, "")
-	}
-	return strings.Join(all[:last], ", ") + " and " + all[last]
+	return "lower " + configs.List(flags, "and") + ", or start the server with a longer context"
 }
 
 // refusals is after how many requests the run ends if the server has refused all

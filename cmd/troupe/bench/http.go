@@ -16,25 +16,19 @@ func overHTTP(n *node.Node, seed uint64) (clients bench.Subject, stop func(), er
 	if err != nil {
 		return nil, nil, err
 	}
-	api, fatal := n.API(), make(chan error, 2)
+	api := n.API()
 	go func() {
 		if err := api.Serve(l); err != nil {
-			fatal <- err
-		}
-	}()
-	over := make(chan struct{})
-	go func() {
-		select {
-		case err := <-n.Fatal:
-			fatal <- err
-		case <-over:
+			select {
+			case n.Fatal <- err:
+			default: // the first reason counts
+			}
 		}
 	}()
 	clients, err = web.New(web.Options{
-		URL: api.URL(l), Base: bench.Bases(seed, min(n.Checkpoint.Program.Vocab, n.Tokenizer.VocabSize())), Fatal: fatal, Probe: probeDelay(n.System()),
+		URL: api.URL(l), Base: bench.Bases(seed, min(n.Checkpoint.Program.Vocab, n.Tokenizer.VocabSize())), Fatal: n.Fatal, Probe: probeDelay(n.System()),
 	})
 	return clients, func() {
-		close(over)
 		none, cancel := context.WithCancel(context.Background())
 		cancel() // no client waits for an answer any more
 		_ = api.Shutdown(none)

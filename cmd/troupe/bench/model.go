@@ -1,3 +1,4 @@
+// Package bench is `troupe bench`: a model, its kernels, and servers under load.
 package bench
 
 import (
@@ -17,6 +18,11 @@ import (
 	"github.com/troupe-engine/troupe/internal/units"
 	"github.com/troupe-engine/troupe/lab/bench"
 )
+
+// New is the command.
+func New() *cobra.Command {
+	return cli.Group("bench", "Measure a model, its kernels, or a server under load", newModel(), newKernels(), newServe())
+}
 
 // modelCommand is one run of `troupe bench model`.
 type modelCommand struct {
@@ -163,7 +169,9 @@ func (b *modelCommand) measure(c *cobra.Command, cfg *configs.Config, tests []be
 	if b.Through == "step" {
 		open = node.OpenModel
 	}
-	n, err := open(ctx, node.Options{Config: cfg, Log: cli.QuietLogger(c, cfg), Version: c.Root().Version, Progress: cli.LoadProgress(), Unhashed: true})
+	options := cli.NodeOptions(c, cfg)
+	options.Unhashed = true
+	n, err := open(ctx, options)
 	if err != nil {
 		return err
 	}

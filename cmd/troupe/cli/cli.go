@@ -38,6 +38,13 @@ func Root(version string, commands ...*cobra.Command) *cobra.Command {
 	return root
 }
 
+// Group is a command that has others below it and does nothing itself.
+func Group(name, short string, commands ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c.AddCommand(commands...)
+	return c
+}
+
 // suggestFlag names the nearest flag when one is mistyped, and the type of a
 // flag whose value cannot be read.
 func suggestFlag(c *cobra.Command, err error) error {

@@ -4,16 +4,15 @@ import (
 	"context"
 	"errors"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
 )
 
-// OpenNode loads the model and starts the engine.
-func OpenNode(c *cobra.Command, cfg *configs.Config, log zerolog.Logger) (*node.Node, error) {
-	return node.Open(c.Context(), node.Options{Config: cfg, Log: log, Version: c.Root().Version, Progress: LoadProgress()})
+// NodeOptions are those of a command that does not serve.
+func NodeOptions(c *cobra.Command, cfg *configs.Config) node.Options {
+	return node.Options{Config: cfg, Log: QuietLogger(c, cfg), Version: c.Root().Version, Progress: LoadProgress()}
 }
 
 // WithNode runs f on an engine of the command's settings and stops it after.
@@ -22,7 +21,7 @@ func WithNode(c *cobra.Command, f func(context.Context, *node.Node) error) (err 
 	if err != nil {
 		return err
 	}
-	n, err := OpenNode(c, cfg, QuietLogger(c, cfg))
+	n, err := node.Open(c.Context(), NodeOptions(c, cfg))
 	if err != nil {
 		return err
 	}

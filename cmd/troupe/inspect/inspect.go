@@ -17,10 +17,8 @@ import (
 
 // New is the command.
 func New() *cobra.Command {
-	c := &cobra.Command{Use: "inspect", Short: "Show what is inside: settings, memory, cache, tokens, templates, logits",
-		Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	c.AddCommand(newConfig(), newMemory(), newCache(), newTokens(), newTemplate(), newLogits())
-	return c
+	return cli.Group("inspect", "Show what is inside: settings, memory, cache, tokens, templates, logits",
+		newConfig(), newMemory(), newCache(), newTokens(), newTemplate(), newLogits())
 }
 
 func newConfig() *cobra.Command {

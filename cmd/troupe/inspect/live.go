@@ -79,43 +79,36 @@ func (l *liveMemory) run(c *cobra.Command) error {
 // An interrupt or a server that stops ends it early; the readings so far are
 // drawn.
 func (l *liveMemory) watch(ctx context.Context, out io.Writer, ticks <-chan time.Time, n int) error {
-	before, err := l.server.Status(ctx)
+	views, err := l.server.Watch(ctx, ticks)
 	if err != nil {
 		return err
 	}
 	var samples []plot.Sample
-	start := time.Now()
-	for len(samples) < n && err == nil && ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-			continue
-		case <-ticks:
+	title, start := "", time.Now()
+	for v, failed := range views {
+		if err = failed; err != nil {
+			break
 		}
-		var now *remote.Status
-		if now, err = l.server.Status(ctx); err != nil {
-			continue
-		}
-		v, at := remote.NewView(l.server.URL, before, now), time.Since(start).Seconds()
-		before = now
-		samples = append(samples, sampleOf(&v, now, at))
+		at := time.Since(start).Seconds()
+		samples, title = append(samples, sampleOf(v, at)), v.Model+" at "+v.URL
 		if l.json {
 			err = cli.PrintJSONLine(out, v)
 		} else {
 			_, err = fmt.Fprintf(out, "%6.1f s  %s\n", at, v.Line())
 		}
-	}
-	if ctx.Err() != nil {
-		err = nil
+		if err != nil || len(samples) == n {
+			break
+		}
 	}
 	if l.plot == "" || len(samples) == 0 {
 		return err
 	}
-	return errors.Join(err, (&plot.Usage{Title: before.Model.ID + " at " + l.server.URL, Samples: samples}).WriteFile(l.plot))
+	return errors.Join(err, (&plot.Usage{Title: title, Samples: samples}).WriteFile(l.plot))
 }
 
 // sampleOf is a view as it is drawn, with the pool in pages.
-func sampleOf(v *remote.View, s *remote.Status, at float64) plot.Sample {
-	perPage := float64(max(1, v.Memory.BytesPerToken*s.Memory.PageSize))
+func sampleOf(v *remote.View, at float64) plot.Sample {
+	perPage := float64(max(1, v.Memory.BytesPerToken*v.PageSize))
 	mean := func(l remote.Latency) float64 {
 		if l.Mean == nil {
 			return math.NaN()

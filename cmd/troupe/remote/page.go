@@ -2,6 +2,7 @@ package remote
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -49,7 +50,7 @@ func (v *View) Page(width int, colour bool) []string {
 		lines = append(lines, line("", "%s %-10s %12s tokens %6.1f %%  %s", o.mark, o.name, units.Grouped(v.tokens(o.bytes)), share(o.bytes, v.Memory.Total), units.Bytes(o.bytes)))
 	}
 	return append(lines,
-		line("", "  %-10s %12s tokens           %s; device memory %s of %s", "pool", units.Grouped(v.tokensTotal), units.Bytes(v.Memory.Total),
+		line("", "  %-10s %12s tokens           %s; device memory %s of %s", "pool", units.Grouped(v.MaxTokens), units.Bytes(v.Memory.Total),
 			units.Bytes(v.Memory.Allocated), units.Bytes(v.Memory.Reserved)),
 		"",
 		line("requests", "%d running of %d, %d waiting, %d retracted, %d open; %s new/s", v.Requests.Running, v.Requests.MaxRunning,
@@ -85,13 +86,8 @@ func (v *View) bar(cells int, colour bool) string {
 			left -= counts[i]
 		}
 	}
-	most := 0 // the largest takes what rounding leaves
-	for i := range counts {
-		if counts[i] > counts[most] {
-			most = i
-		}
-	}
-	counts[most] = max(0, counts[most]+left)
+	most := slices.Max(counts) // the first of the largest takes what rounding leaves
+	counts[slices.Index(counts, most)] = max(0, most+left)
 	var b strings.Builder
 	for i, o := range owners {
 		if counts[i] == 0 {

@@ -3,9 +3,11 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"net/url"
 	"os"
 	"strings"
@@ -36,9 +38,7 @@ func (s *Server) AddFlags(flags *pflag.FlagSet, fallback string) {
 	usage := "address of a running server. Example: " + DefaultURL
 	if fallback != "" {
 		usage = "address of a running server (or set TROUPE_URL)"
-		if u := os.Getenv("TROUPE_URL"); u != "" {
-			fallback = u
-		}
+		fallback = cmp.Or(os.Getenv("TROUPE_URL"), fallback)
 	}
 	flags.StringVar(&s.URL, "url", fallback, usage)
 	flags.StringVar(&s.key, "api-key", "", "API key of that server (or set TROUPE_API_KEY)")
@@ -56,12 +56,7 @@ func (s *Server) Client() (*client.Server, error) {
 		return nil, fmt.Errorf("--url: %w", err)
 	}
 	first, _, _ := strings.Cut(os.Getenv("TROUPE_API_KEY"), ",")
-	for _, key := range []string{s.adminKey, s.key, os.Getenv("TROUPE_ADMIN_API_KEY"), strings.TrimSpace(first)} {
-		if key != "" {
-			return &client.Server{Base: base, Key: key}, nil
-		}
-	}
-	return &client.Server{Base: base}, nil
+	return &client.Server{Base: base, Key: cmp.Or(s.adminKey, s.key, os.Getenv("TROUPE_ADMIN_API_KEY"), strings.TrimSpace(first))}, nil
 }
 
 // Get reads one document. The error says what to do.
@@ -106,4 +101,33 @@ func (s *Server) Status(ctx context.Context) (*Status, error) {
 		return nil, fmt.Errorf("%s is not a Troupe server of this version: its /server_info has no memory statistics", s.URL)
 	}
 	return status, nil
+}
+
+// Watch reads the server, and again at every tick until ctx ends. It yields what
+// happened since the last successful reading, or why a reading failed.
+func (s *Server) Watch(ctx context.Context, ticks <-chan time.Time) (iter.Seq2[*View, error], error) {
+	before, err := s.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func(*View, error) bool) {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticks:
+			}
+			var v *View
+			now, err := s.Status(ctx)
+			if ctx.Err() != nil {
+				return
+			}
+			if err == nil {
+				v, before = NewView(s.URL, before, now), now
+			}
+			if !yield(v, err) {
+				return
+			}
+		}
+	}, nil
 }

@@ -23,7 +23,8 @@ type View struct {
 	TTFT     Latency               `json:"time_to_first_token"`
 	ITL      Latency               `json:"inter_token_latency"`
 
-	tokensTotal int64 // of the pool
+	MaxTokens int64 `json:"-"` // of the pool
+	PageSize  int64 `json:"-"` // tokens
 }
 
 // RequestCounts are numbers of requests now.
@@ -61,10 +62,10 @@ type Latency struct {
 
 // NewView compares two readings of a server. After a restart in between, the
 // window is the time since then.
-func NewView(url string, before, now *Status) View {
-	v := View{
+func NewView(url string, before, now *Status) *View {
+	v := &View{
 		URL: url, Model: now.Model.ID, Device: now.Device.Name, Version: now.Version, Ready: now.Ready, Uptime: now.Uptime,
-		Window: now.Uptime - before.Uptime, Memory: *now.Memory.Stats, tokensTotal: now.Memory.MaxTokens,
+		Window: now.Uptime - before.Uptime, Memory: *now.Memory.Stats, MaxTokens: now.Memory.MaxTokens, PageSize: now.Memory.PageSize,
 	}
 	if v.Window <= 0 {
 		before, v.Window = &Status{}, now.Uptime

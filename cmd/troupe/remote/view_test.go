@@ -12,7 +12,7 @@ import (
 func testView() View {
 	window, start, mean, p99 := 0.5, 0.25, .0125, 1.5
 	return View{
-		URL: "http://here", Model: "tiny", Ready: true, Uptime: 3725, Window: 2, tokensTotal: 1600,
+		URL: "http://here", Model: "tiny", Ready: true, Uptime: 3725, Window: 2, MaxTokens: 1600,
 		Memory:   telemetry.MemoryStats{Total: 16000, Used: 4800, Free: 3200, Evictable: 8000, Locked: 1600, Leased: 3200, BytesPerToken: 10, RadixNodes: 1234, Allocated: 1 << 20, Reserved: 1 << 21},
 		Requests: RequestCounts{9, 3, 5, 1, 64},
 		Rates:    Rates{1234.4, 100, 0, 0, .5, 20},

@@ -51,37 +51,24 @@ type top struct {
 	out        io.Writer
 }
 
-// run reads the server at every tick. A server that does not answer the first
+// run shows the server at every tick. A server that does not answer the first
 // time is an error; later, run waits for it.
 func (t *top) run(ctx context.Context, ticks <-chan time.Time) error {
-	before, err := t.server.Status(ctx)
+	views, err := t.server.Watch(ctx, ticks)
 	if err != nil {
 		return err
 	}
 	show, end := t.display()
 	defer end()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticks:
-		}
-		now, err := t.server.Status(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil && t.once:
-			return err
-		case err != nil:
-			err = show(nil, err)
-		default:
-			v := remote.NewView(t.server.URL, before, now)
-			before, err = now, show(&v, nil)
+	for v, err := range views {
+		if err == nil || !t.once {
+			err = show(v, err)
 		}
 		if err != nil || t.once {
 			return err
 		}
 	}
+	return nil
 }
 
 // display chooses how to show a view, or why there is none.
