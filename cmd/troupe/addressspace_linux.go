@@ -6,21 +6,20 @@ import (
 	"syscall"
 )
 
-// leastAddressSpace is the least limit of address space (ulimit -v) in bytes
-// with which this program starts. Go's runtime reserves some 1.1 GiB for its
-// tables; below that it ends with a trace of its own, or maps a table over the
-// program and runs on. The rest is the program, its heap, and the embedded
-// model. A whole number of KiB.
+// leastAddressSpace is the smallest limit of address space (ulimit -v) in bytes with
+// which this program starts, in whole KiB. Go's runtime reserves about 1.1 GiB for
+// its tables; with less it ends with a stack trace, or maps a table over the program
+// and continues. The rest is for the program, its heap, and the embedded model.
 const leastAddressSpace = 2048 << 20
 
-// addressSpaceText is what a lower limit gives. The limit in KiB, which is how
-// ulimit counts, and a line end follow. The entry points in assembly write it,
-// before Go's runtime is there.
+// addressSpaceText is the error of a lower limit. The limit in KiB, the unit of
+// ulimit, and a line end follow. The entry points in assembly print it before Go's
+// runtime starts.
 var addressSpaceText = "troupe: the address space limit (ulimit -v) is too low: troupe needs at least 2097152 KiB to start, " +
 	"most of which is only reserved. Run `ulimit -v unlimited`, or set at least twice that for larger models; " +
 	"to limit real memory, use a cgroup instead (MemoryMax= of systemd, --memory of docker). The limit in KiB is "
 
-// lowAddressSpace is the text for a limit in bytes, "" for one that is enough.
+// lowAddressSpace returns the error of a limit in bytes; "" if it is high enough.
 func lowAddressSpace(limit uint64) string {
 	if limit >= leastAddressSpace {
 		return ""
@@ -28,9 +27,9 @@ func lowAddressSpace(limit uint64) string {
 	return fmt.Sprintf("%s%d\n", addressSpaceText, limit>>10)
 }
 
-// checkAddressSpace ends the process when its address space is limited too
-// much. A binary that `make build` made has checked it at its entry point
-// already; in others Go's runtime may have failed before.
+// checkAddressSpace ends the process if the limit is too low. A binary of
+// `make build` has already checked it at its entry point; in others Go's runtime may
+// have failed before this.
 func checkAddressSpace() {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_AS, &limit) != nil {

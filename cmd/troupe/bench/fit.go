@@ -10,16 +10,16 @@ import (
 	"github.com/troupe-engine/troupe/lab/load"
 )
 
-// span is a length that a flag sets, and how often it occurs in the context of
-// a session's last request.
+// span is a length that a flag sets, and how often it occurs in the last request of a
+// session.
 type span struct {
 	flag   string
-	what   string // of a request
+	what   string // part of a request
 	tokens *int
 	times  int
 }
 
-// spans are the lengths that make up a request; none if they come from a file.
+// spans returns the parts of a request; none if requests come from a file.
 func (w *workload) spans() []span {
 	switch w.dataset {
 	case "random":
@@ -31,10 +31,10 @@ func (w *workload) spans() []span {
 	return nil
 }
 
-// fit lowers default lengths until a request fits into the context, and says so
-// in note; lengths that the user gave and that do not fit are an error. exact
-// tells whether prompts have exactly the wanted length: with words it is only
-// approximate, and a chat adds its template.
+// fit lowers default lengths until a request fits into the context, and says so in
+// note. Lengths that the user set and that do not fit are an error. exact: prompts
+// have exactly the requested length; with words it is approximate, and a chat adds
+// its template.
 func (w *workload) fit(flags *pflag.FlagSet, context int, exact bool) (note string, err error) {
 	const spare = 8 // 1/8 of the context is kept free if lengths are not exact
 	room, asked, free, least := context, 0, 0, 0
@@ -66,7 +66,7 @@ func (w *workload) fit(flags *pflag.FlagSet, context int, exact bool) (note stri
 	return fmt.Sprintf("the server's context is %d tokens: using %s instead of the default %s; change this with %s", context, w.lengths(), before, configs.List(changed, "and")), nil
 }
 
-// rounded is n, or a rounder number below it.
+// rounded returns n, from 32 on rounded down to a multiple of 16.
 func rounded(n int) int {
 	if n < 32 {
 		return n
@@ -109,8 +109,8 @@ func (w *workload) shorten() string {
 	return "lower " + configs.List(flags, "and") + ", or start the server with a longer context"
 }
 
-// refusals is after how many requests the run ends if the server has refused all
-// of them as invalid: after the first one if no other is shorter.
+// refusals is the number of requests after which the run ends if the server has
+// refused all of them as invalid: 1 if no other request is shorter than the first.
 func (w *workload) refusals() int {
 	const ofMany = 8
 	if w.spans() == nil || w.dataset == "random" && w.random.Ratio < 1 {
@@ -119,7 +119,7 @@ func (w *workload) refusals() int {
 	return 1
 }
 
-// explain adds to the error of a run what to do about it.
+// explain adds a remedy to the error of a run.
 func (w *workload) explain(err error) error {
 	var refused *load.Refusal
 	if !errors.As(err, &refused) {

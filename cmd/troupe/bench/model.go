@@ -27,7 +27,7 @@ func New() *cobra.Command {
 // modelCommand is one run of `troupe bench model`.
 type modelCommand struct {
 	bench.Setup
-	engine    *pflag.FlagSet // settings, with their own --threads
+	engine    *pflag.FlagSet // the settings, including a threads flag of their own
 	matrix    bench.Matrix
 	threads   []int
 	readBytes string
@@ -92,7 +92,7 @@ func (b *modelCommand) check() (tests []bench.Test, readBytes int64, err error) 
 	return tests, readBytes, nil
 }
 
-// settings come from all flags except --threads.
+// settings loads the settings; --threads is a list and not one of them.
 func (b *modelCommand) settings(c *cobra.Command) (*configs.Config, error) {
 	cfg, err := cli.ConfigFrom(c, b.engine)
 	if err != nil {
@@ -154,7 +154,7 @@ func (b *modelCommand) run(c *cobra.Command) (err error) {
 	return cli.Print(c, b.asJSON, report, report.WriteText)
 }
 
-// chunk is the maximum of prompt tokens per step.
+// chunk is the maximum number of prompt tokens per step.
 func chunk(cfg *configs.Config) int {
 	if n := cfg.Chunk(); n > 0 {
 		return min(n, cfg.Batch.MaxPrefillTokens)
@@ -188,7 +188,7 @@ func (b *modelCommand) measure(c *cobra.Command, cfg *configs.Config, tests []be
 		}
 		defer stop()
 	}
-	runtime.GC() // garbage of loading must not be collected while measuring
+	runtime.GC() // so that garbage of loading is not collected during a measurement
 	threads, status := n.Device.Info().Threads, cli.NewStatus()
 	plan := bench.Plan{
 		Tests: tests, Repetitions: b.Repetitions, Warmup: b.Warmup, Threads: threads,
@@ -204,7 +204,7 @@ func (b *modelCommand) measure(c *cobra.Command, cfg *configs.Config, tests []be
 	return err
 }
 
-// subject is the engine or the model. All tests are checked to fit.
+// subject returns the engine or the model to measure, and checks that all tests fit.
 func (b *modelCommand) subject(n *node.Node, cfg *configs.Config, tests []bench.Test) (bench.Subject, error) {
 	p := n.Checkpoint.Program
 	if b.Through == "step" {
@@ -225,7 +225,7 @@ func (b *modelCommand) subject(n *node.Node, cfg *configs.Config, tests []bench.
 		Send: n.Engine.Send, Fatal: n.Fatal, Vocab: min(p.Vocab, n.Tokenizer.VocabSize()), Seed: b.Seed, Chunk: b.Chunk, PageSize: cfg.PageSize, Probe: probeDelay(n.System())}), nil
 }
 
-// describe fills in what the open model tells.
+// describe adds the machine and the model to the report.
 func (b *modelCommand) describe(c *cobra.Command, report *bench.Report, n *node.Node, cfg *configs.Config, memory *bench.Memory) {
 	total := int64(0)
 	if available, err := n.Device.Memory(); err == nil {
@@ -244,7 +244,7 @@ func (b *modelCommand) describe(c *cobra.Command, report *bench.Report, n *node.
 	if cfg.CPU.WeightDType != "auto" {
 		report.Model.WeightDType = cfg.CPU.WeightDType
 	} else if plan, err := n.Device.PlanWeights(m.Program, m.Weights); err == nil {
-		for _, w := range plan.Changed { // a type without a kernel changes in all matrices
+		for _, w := range plan.Changed { // all matrices of a type without a kernel change
 			if w.Stored == m.WeightDType() {
 				report.Model.HeldDType = w.Held.String()
 			}
@@ -256,7 +256,7 @@ func (b *modelCommand) describe(c *cobra.Command, report *bench.Report, n *node.
 	}
 }
 
-// notes are what a reader of the report must know.
+// notes returns remarks on the figures.
 func (b *modelCommand) notes(r *bench.Report) (notes []string) {
 	if note := replacedNote(r.Model.Replaced); note != "" {
 		notes = append(notes, note)

@@ -28,7 +28,7 @@ import (
 type serveCommand struct {
 	server remote.Server
 	work   workload
-	load   load.Load // flags set its limits, Arrivals, and the options of its client
+	load   load.Load
 	client load.ClientOptions
 	setup  load.Setup // for the report
 
@@ -93,7 +93,7 @@ func newServe() *cobra.Command {
 	return c
 }
 
-// check reads the flags that are text.
+// check parses and checks flags.
 func (b *serveCommand) check() (err error) {
 	if b.load.Sessions < 0 || b.load.Concurrency < 0 || b.setup.Warmup < 0 || b.load.Duration < 0 || b.client.Timeout < 0 {
 		return fmt.Errorf("--num-prompts, --concurrency, --warmup-requests, --duration and --request-timeout must not be negative")
@@ -136,7 +136,7 @@ func (b *serveCommand) run(c *cobra.Command) error {
 		return err
 	}
 	var detail *os.File
-	if b.detail != "" { // fails before an hour of load, not after
+	if b.detail != "" { // an error must not come after an hour of load
 		var err error
 		if detail, err = os.Create(b.detail); err != nil {
 			return fmt.Errorf("--detail: %w", err)
@@ -198,7 +198,7 @@ func (b *serveCommand) defaults(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// measure learns what the server accepts, warms it up, and runs the load.
+// measure finds out what the server accepts, warms it up, and runs the load.
 func (b *serveCommand) measure(c *cobra.Command) (*load.Report, *load.Result, error) {
 	ctx := c.Context()
 	defer b.client.Transport.(*http.Transport).CloseIdleConnections()
@@ -236,7 +236,7 @@ func (b *serveCommand) measure(c *cobra.Command) (*load.Report, *load.Result, er
 		return nil, nil, b.work.explain(err)
 	}
 	if b.load.Sessions == 0 && b.load.Duration == 0 {
-		result.Exhausted = false // all of it was wanted
+		result.Exhausted = false // the whole source was requested
 	}
 	b.describe(c.Flags())
 	report := load.NewReport(b.setup, result)
@@ -247,10 +247,10 @@ func (b *serveCommand) measure(c *cobra.Command) (*load.Report, *load.Result, er
 	return report, result, nil
 }
 
-// prepare warms the server up with work of its own, and empties its cache.
+// prepare sends the warm-up requests and flushes the server's cache.
 func (b *serveCommand) prepare(ctx context.Context, writer *work.Writer) error {
 	if b.setup.Warmup > 0 {
-		const otherSeed = 0x9e3779b97f4a7c15 // so that the cache then has nothing of the run
+		const otherSeed = 0x9e3779b97f4a7c15 // so that no prompt of the run is cached
 		input, output := 64, 8
 		if room := b.setup.Server.Context; room > 0 {
 			input, output = max(min(input, room/2), 1), max(min(output, room/4), 1)
@@ -273,7 +273,7 @@ func (b *serveCommand) prepare(ctx context.Context, writer *work.Writer) error {
 	return ctx.Err()
 }
 
-// total is the number of requests, 0 if it is not known.
+// total returns the number of requests; 0 if it is unknown.
 func (b *serveCommand) total(source work.Source) int {
 	n := source.Size()
 	if n == 0 || b.load.Sessions > 0 && b.load.Sessions < n {
@@ -296,7 +296,7 @@ func (b *serveCommand) describe(flags *pflag.FlagSet) {
 	s.Concurrency, s.Flags = b.load.Concurrency, cli.GivenFlags(flags)
 }
 
-// pace says when requests arrive.
+// pace describes when requests arrive.
 func (b *serveCommand) pace() string {
 	limit, arrivals := "", b.load.Arrivals
 	if b.load.Concurrency > 0 {
@@ -315,7 +315,7 @@ func (b *serveCommand) pace() string {
 
 // repeated warns if the server has seen the random prompts before.
 func (b *serveCommand) repeated(t *load.Tokens) []string {
-	const share = 0.05 // control tokens and templates are always found
+	const share = 0.05 // control tokens and templates are always cached
 	if b.work.dataset != "random" || b.work.turns > 1 || float64(t.Cached) <= share*float64(t.Input) {
 		return nil
 	}

@@ -22,9 +22,9 @@ import (
 // shape is a model with random weights in the shape of a real one.
 type shape struct {
 	name   string
-	stored string // type of its weights; empty: that of weight-dtype
-	write  string // GGUF file to keep it in
-	// temporary: the file has no data and is deleted afterwards.
+	stored string // type of the weights in the file; "": that of weight-dtype
+	write  string // GGUF file to write; "": a temporary file without data
+
 	temporary bool
 	replaced  []bench.Replaced
 }
@@ -35,7 +35,7 @@ func (s *shape) add(flags *pflag.FlagSet) {
 	flags.StringVar(&s.write, "write-gguf", "", "write the model of --shape to this new file and measure it from there, so that other engines can measure the same")
 }
 
-// mediumType is the mix of types that most files have.
+// mediumType is the mix of types in most files.
 const mediumType = "q4_k_m"
 
 func storedNames() []string {
@@ -48,8 +48,8 @@ func storedNames() []string {
 
 func shapeNames() []string { return slices.Sorted(maps.Keys(gguftest.Shapes)) }
 
-// apply makes a file of the shape the model of the settings. remove deletes it
-// if it is temporary.
+// apply writes a file with the shape and sets it as the model of the settings. remove
+// deletes a temporary file.
 func (s *shape) apply(cfg *configs.Config, seed uint64) (remove func(), err error) {
 	remove = func() {}
 	if s.name == "" {
@@ -112,7 +112,7 @@ func (s *shape) apply(cfg *configs.Config, seed uint64) (remove func(), err erro
 	return remove, nil
 }
 
-// replaced lists the tensors whose type is not the one asked for.
+// replaced lists the tensors that do not have the requested type.
 func replaced(f gguftest.File) (all []bench.Replaced) {
 	for _, t := range f.Tensors {
 		if t.Type == t.Wanted {
@@ -133,10 +133,10 @@ func replaced(f gguftest.File) (all []bench.Replaced) {
 	return all
 }
 
-// layers is the beginning of the names of tensors that every layer has.
+// layers matches the prefix of the tensors of a layer.
 var layers = regexp.MustCompile(`^blk\.\d+\.`)
 
-// replacedNote is the same in a line, empty if there are none.
+// replacedNote describes them in one line; "" for none.
 func replacedNote(all []bench.Replaced) string {
 	var parts []string
 	for _, r := range all {

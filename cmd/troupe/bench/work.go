@@ -17,11 +17,10 @@ import (
 	"github.com/troupe-engine/troupe/lab/trace"
 )
 
-// assumedVocab is a vocabulary that nearly every model exceeds.
+// assumedVocab is smaller than the vocabulary of nearly every model.
 const assumedVocab = 32000
 
-// datasets are the names of --dataset, with the flags that only one of them
-// uses.
+// datasets are the names of --dataset, each with the flags that only it uses.
 var datasets = map[string][]string{
 	"random":        {"random-input-len", "random-output-len", "random-range-ratio"},
 	"shared-prefix": {"gsp-num-groups", "gsp-prompts-per-group", "gsp-system-prompt-len", "gsp-question-len", "gsp-output-len"},
@@ -30,7 +29,7 @@ var datasets = map[string][]string{
 	"trace":         {"trace-format", "speed"},
 }
 
-// workload is the flags that choose the requests.
+// workload has the flags that choose the requests.
 type workload struct {
 	dataset, path string
 	seed          uint64
@@ -117,16 +116,15 @@ func (w *workload) check(flags *pflag.FlagSet, open bool) error {
 	return nil
 }
 
-// madeUp tells whether prompts are meaningless, so that answers have no natural
-// end.
+// madeUp reports whether prompts are random, so that answers have no natural end.
 func (w *workload) madeUp() bool { return w.dataset != "gsm8k" && w.dataset != "sharegpt" }
 
-// wantsIDs tells whether prompts can be token ids. In conversations they cannot:
-// the server's answers are text.
+// wantsIDs reports whether prompts can be token ids. In conversations they cannot,
+// because the server's answers are text.
 func (w *workload) wantsIDs() bool { return w.madeUp() && w.turns == 1 }
 
-// writer decides between token ids and words. How many tokens a word is, the
-// server tells.
+// writer decides between token ids and words. The server shows how many tokens a word
+// has.
 func (w *workload) writer(ctx context.Context, o load.ClientOptions, s *load.Server) (*work.Writer, error) {
 	if s.IDs {
 		return &work.Writer{Vocab: cmp.Or(w.vocab, max(s.Vocab, 0), assumedVocab)}, nil
@@ -143,7 +141,7 @@ func (w *workload) writer(ctx context.Context, o load.ClientOptions, s *load.Ser
 	return &work.Writer{TokensPerWord: perWord}, err
 }
 
-// open opens the source of requests. The caller calls end.
+// open opens the source of requests. The caller must call end.
 func (w *workload) open(writer *work.Writer, chat bool) (s work.Source, end func(), err error) {
 	end = func() {}
 	switch w.dataset {

@@ -97,8 +97,8 @@ func (t *talk) run(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// readLines reads in the background, so that a signal ends a chat that waits
-// for its user. The goroutine ends with the input or with the process.
+// readLines reads in the background, so that a signal can end a chat that waits for
+// input. The goroutine ends with the input or with the process.
 func readLines(in io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {
@@ -112,8 +112,8 @@ func readLines(in io.Reader) <-chan string {
 	return lines
 }
 
-// line handles a command or a message. After an error of the model the message
-// is discarded and the conversation continues.
+// line handles a command or a message. If the model fails, the message is discarded
+// and the conversation continues.
 func (t *talk) line(ctx context.Context, line string) (quit bool, err error) {
 	command, rest, _ := strings.Cut(line, " ")
 	switch command {

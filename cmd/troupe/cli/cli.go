@@ -1,5 +1,5 @@
-// Package cli has the code that the commands share: the root command, settings,
-// logs, an engine for one command, and the printing of results.
+// Package cli has what the commands share: the root command, settings, logs, an engine
+// for one command, and the printing of results.
 package cli
 
 import (
@@ -18,8 +18,8 @@ import (
 // ErrSilent ends the process with status 1 after the command has printed why.
 var ErrSilent = errors.New("failed")
 
-// Root is the command that has all others below it. Commands find the version
-// in Root().Version.
+// Root returns the command with all others below it. Commands find the version in
+// Root().Version.
 func Root(version string, commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "troupe",
@@ -38,15 +38,15 @@ func Root(version string, commands ...*cobra.Command) *cobra.Command {
 	return root
 }
 
-// Group is a command that has others below it and does nothing itself.
+// Group returns a command that has others below it and only prints its help.
 func Group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(commands...)
 	return c
 }
 
-// suggestFlag names the nearest flag when one is mistyped, and the type of a
-// flag whose value cannot be read.
+// suggestFlag adds the nearest name to the error of an unknown flag, and the type to
+// the error of an invalid value.
 func suggestFlag(c *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
@@ -68,7 +68,7 @@ func suggestFlag(c *cobra.Command, err error) error {
 // Config reads the settings of a command: file, environment, flags.
 func Config(c *cobra.Command) (*configs.Config, error) { return ConfigFrom(c, c.Flags()) }
 
-// ConfigFrom is Config for a command whose flags are not all settings.
+// ConfigFrom is Config for a command with only some settings as flags.
 func ConfigFrom(c *cobra.Command, settings *pflag.FlagSet) (*configs.Config, error) {
 	file, err := c.Flags().GetString("config")
 	if err != nil {
@@ -105,8 +105,7 @@ func RefuseFlags(group *pflag.FlagSet, why string) (err error) {
 	return err
 }
 
-// UnknownValue adds to the error of a flag the known value that is nearest to
-// the one given.
+// UnknownValue adds the nearest known value to the error of a flag.
 func UnknownValue(flag string, err error, value string, known []string) error {
 	if near := configs.Nearest(value, known); near != "" && near != value {
 		return fmt.Errorf("%s: %w; did you mean %s?", flag, err, near)
@@ -114,8 +113,8 @@ func UnknownValue(flag string, err error, value string, known []string) error {
 	return fmt.Errorf("%s: %w", flag, err)
 }
 
-// GivenFlags are the values of the flags that were set, by name. API keys are
-// left out: reports get pasted.
+// GivenFlags returns the values of the flags that were set, by name, without API keys:
+// reports get pasted.
 func GivenFlags(flags *pflag.FlagSet) map[string]string {
 	set := map[string]string{}
 	flags.Visit(func(f *pflag.Flag) {

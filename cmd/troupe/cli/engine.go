@@ -10,12 +10,12 @@ import (
 	"github.com/troupe-engine/troupe/configs"
 )
 
-// NodeOptions are those of a command that does not serve.
+// NodeOptions returns the options of a command that does not serve.
 func NodeOptions(c *cobra.Command, cfg *configs.Config) node.Options {
 	return node.Options{Config: cfg, Log: QuietLogger(c, cfg), Version: c.Root().Version, Progress: LoadProgress()}
 }
 
-// WithNode runs f on an engine of the command's settings and stops it after.
+// WithNode starts an engine with the command's settings, runs f, and stops it.
 func WithNode(c *cobra.Command, f func(context.Context, *node.Node) error) (err error) {
 	cfg, err := Config(c)
 	if err != nil {
@@ -29,8 +29,8 @@ func WithNode(c *cobra.Command, f func(context.Context, *node.Node) error) (err 
 	return f(c.Context(), n)
 }
 
-// AddSamplingFlags declares the sampling parameters of generate and chat. What
-// is not given comes from sampling-defaults.
+// AddSamplingFlags declares the sampling parameters of generate and chat. Others come
+// from sampling-defaults.
 func AddSamplingFlags(c *cobra.Command, s *node.Sampling) {
 	c.Flags().IntVar(&s.MaxTokens, "max-tokens", 0, "maximum number of tokens to generate; 0: until the context is full")
 	c.Flags().Float64Var(&s.Temperature, "temperature", 0, "randomness; 0: always the most likely token; default: the model's")

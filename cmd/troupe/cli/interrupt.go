@@ -8,23 +8,23 @@ import (
 	"syscall"
 )
 
-// Interrupts has the function that the next interrupt calls instead of ending
-// the command; nil for none.
+// Interrupts holds the function that the next interrupt calls instead of ending the
+// command; nil for none.
 type Interrupts struct {
 	stop atomic.Pointer[context.CancelFunc]
 }
 
 type interruptsKey struct{}
 
-// WithInterrupts is a context for CatchInterrupt.
+// WithInterrupts returns a context for CatchInterrupt.
 func WithInterrupts(ctx context.Context) (context.Context, *Interrupts) {
 	i := &Interrupts{}
 	return context.WithValue(ctx, interruptsKey{}, i), i
 }
 
-// WithSignals ends the context at SIGTERM or SIGINT, and the process at the
-// second one. Between CatchInterrupt and its release an interrupt only calls
-// the function given there.
+// WithSignals cancels the context at SIGTERM or SIGINT, and ends the process at the
+// second one. After CatchInterrupt, until its release, an interrupt only calls the
+// given function.
 func WithSignals(ctx context.Context) context.Context {
 	ctx, caught := WithInterrupts(ctx)
 	ctx, cancel := context.WithCancel(ctx)
@@ -53,7 +53,7 @@ func (i *Interrupts) Interrupt() bool {
 	return stop != nil
 }
 
-// CatchInterrupt makes the next interrupt call stop, until release.
+// CatchInterrupt makes the next interrupt call stop. release undoes it.
 func CatchInterrupt(ctx context.Context, stop context.CancelFunc) (release func()) {
 	caught, ok := ctx.Value(interruptsKey{}).(*Interrupts)
 	if !ok {

@@ -13,12 +13,12 @@ import (
 	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
-// Logger writes text to a terminal and JSON elsewhere, always to stderr: stdout
-// belongs to results.
+// Logger writes text to a terminal and JSON elsewhere, always to stderr: stdout is for
+// results.
 func Logger(c *configs.Config) zerolog.Logger {
 	level, err := zerolog.ParseLevel(c.LogLevel)
 	if err != nil {
-		level = zerolog.InfoLevel // validated before
+		level = zerolog.InfoLevel // not reached: the settings were checked
 	}
 	zerolog.TimeFieldFormat = time.RFC3339Nano
 	terminal, out := IsTerminal(os.Stderr), io.Writer(os.Stderr)
@@ -28,8 +28,8 @@ func Logger(c *configs.Config) zerolog.Logger {
 	return newLog(out, c.LogFormat == "text" || c.LogFormat == "auto" && terminal, terminal).Level(level).With().Timestamp().Logger()
 }
 
-// QuietLogger is Logger for a command that does not serve: it logs warnings
-// only, unless the user gives --log-level.
+// QuietLogger is Logger for a command that does not serve: it logs only warnings,
+// unless --log-level is given.
 func QuietLogger(c *cobra.Command, cfg *configs.Config) zerolog.Logger {
 	log := Logger(cfg)
 	if !c.Flags().Changed("log-level") {
@@ -38,16 +38,16 @@ func QuietLogger(c *cobra.Command, cfg *configs.Config) zerolog.Logger {
 	return log
 }
 
-// newLog writes lines of text or of JSON. Neither contains characters that
-// steer a terminal, except for the log's own colours.
+// newLog writes lines of text or JSON without control characters, except for the log's
+// own colours.
 func newLog(out io.Writer, text, colours bool) zerolog.Logger {
 	if !text {
 		return zerolog.New(logtext.NewWriter(out, false))
 	}
 	return zerolog.New(zerolog.ConsoleWriter{Out: logtext.NewWriter(out, colours), TimeFormat: "15:04:05", NoColor: !colours,
 		FormatPrepare: func(line map[string]any) error {
-			// The message alone is written as it is; values are quoted. With
-			// colours, an escape sequence in it would pass the writer.
+			// zerolog quotes values, but not the message. With colours, the writer
+			// would let an escape sequence in it pass.
 			if message, ok := line[zerolog.MessageFieldName].(string); ok {
 				line[zerolog.MessageFieldName] = logtext.Escape(message)
 			}

@@ -15,11 +15,11 @@ import (
 	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
-// IsTerminal tells whether a file is a terminal.
+// IsTerminal reports whether a file is a terminal.
 func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// Filter is how a model's text is written to out: unchanged, but to a terminal
-// without characters that steer it.
+// Filter returns the filter for a model's text: control characters are removed if out
+// is a terminal.
 func Filter(out io.Writer) func(string) string {
 	if f, ok := out.(*os.File); ok && IsTerminal(f) {
 		return logtext.Prose
@@ -27,7 +27,7 @@ func Filter(out io.Writer) func(string) string {
 	return func(text string) string { return text }
 }
 
-// Print writes the result of a command: as JSON, or as text by a function.
+// Print writes the result of a command, as JSON or with the function for text.
 func Print(c *cobra.Command, asJSON bool, result any, text func(io.Writer) error) error {
 	if asJSON {
 		return PrintJSON(c.OutOrStdout(), result)
@@ -35,8 +35,8 @@ func Print(c *cobra.Command, asJSON bool, result any, text func(io.Writer) error
 	return text(c.OutOrStdout())
 }
 
-// Table is a text for Print: write separates the cells of its lines by tabs, and
-// they are aligned.
+// Table returns a function for Print that aligns the cells that write separates by
+// tabs. flags are those of tabwriter.
 func Table(flags uint, write func(io.Writer)) func(io.Writer) error {
 	return func(out io.Writer) error {
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', flags)
@@ -45,10 +45,10 @@ func Table(flags uint, write func(io.Writer)) func(io.Writer) error {
 	}
 }
 
-// PrintJSON writes a value over several lines.
+// PrintJSON writes a value on several lines.
 func PrintJSON(w io.Writer, v any) error { return encode(w, v, "  ") }
 
-// PrintJSONLine writes a value in one line.
+// PrintJSONLine writes a value on one line.
 func PrintJSONLine(w io.Writer, v any) error { return encode(w, v, "") }
 
 func encode(w io.Writer, v any, indent string) error {
@@ -58,8 +58,8 @@ func encode(w io.Writer, v any, indent string) error {
 	return e.Encode(v)
 }
 
-// Status is one line on stderr that shows how far long work is. It writes
-// nothing if stderr is not a terminal.
+// Status is a line on stderr that shows the progress of long work. It writes nothing
+// if stderr is not a terminal.
 type Status struct {
 	began, shown time.Time
 	on           bool
@@ -68,8 +68,7 @@ type Status struct {
 // NewStatus starts with an empty line.
 func NewStatus() *Status { return &Status{began: time.Now(), on: IsTerminal(os.Stderr)} }
 
-// Show replaces the line. Work that ends within 300 ms shows nothing, and a
-// line stays for at least 100 ms.
+// Show replaces the line, at most every 100 ms. Work of less than 300 ms shows nothing.
 func (s *Status) Show(format string, args ...any) {
 	now := time.Now()
 	if !s.on || now.Sub(s.began) < 300*time.Millisecond || now.Sub(s.shown) < 100*time.Millisecond {
@@ -87,7 +86,7 @@ func (s *Status) Clear() {
 	s.shown = time.Time{}
 }
 
-// LoadProgress shows how much of the weights is loaded.
+// LoadProgress shows the progress of loading weights.
 func LoadProgress() func(done, total int64) {
 	s := NewStatus()
 	return func(done, total int64) {

@@ -14,8 +14,8 @@ import (
 	"github.com/troupe-engine/troupe/model/tokenizer"
 )
 
-// Sampling are the parameters of a local request. Set tells which flags the
-// user gave, by flag name; the others come from the model.
+// Sampling has the parameters of a local request. Set reports whether the user gave
+// a flag; parameters that were not given come from the model.
 type Sampling struct {
 	MaxTokens   int // 0: to the end of the context
 	Temperature float64
@@ -72,7 +72,7 @@ func (n *Node) EncodeChat(ctx context.Context, conversation []Message) ([]int32,
 	return m.EncodeChat(ctx, chat.Input{Messages: conversation, AddGenerationPrompt: true, Now: time.Now()}, n.Config().HTTP.SpecialTokens)
 }
 
-// params checks a user's parameters and completes them.
+// params checks a user's parameters and adds the defaults.
 func (n *Node) params(s Sampling) (*messages.SamplingParams, error) {
 	d := n.SamplingDefaults()
 	given := func(flag string, value, fallback float64) float64 {
@@ -104,11 +104,12 @@ func (n *Node) params(s Sampling) (*messages.SamplingParams, error) {
 	return p, nil
 }
 
-// localCalls numbers calls apart from those of the HTTP adapter.
+// localCalls numbers the local calls. Bit 63 keeps them apart from the numbers of
+// the HTTP adapter.
 var localCalls atomic.Uint64
 
-// Complete runs one request and hands its text on as it comes. continues says
-// that the text goes on after the prompt's.
+// Complete runs one request and writes its text as it arrives. continues: the output
+// continues the text of the prompt.
 func (n *Node) Complete(ctx context.Context, prompt []int32, s Sampling, continues bool, write func(string) error) (*Answer, error) {
 	params, err := n.params(s)
 	if err != nil {

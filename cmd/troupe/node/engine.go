@@ -17,15 +17,14 @@ import (
 	"github.com/troupe-engine/troupe/telemetry"
 )
 
-// maxTopLogprobs is the API's bound.
+// maxTopLogprobs is the API's limit.
 const maxTopLogprobs = 20
 
-// maxStopBytes bounds the stop strings of one request together. Intake builds an
-// automaton of them while the tokens of all requests wait: 24 bytes and about a
-// microsecond per byte.
+// maxStopBytes limits the sum of a request's stop strings. Intake builds an automaton
+// of them while all other requests wait: 24 bytes and about 1 µs per byte.
 const maxStopBytes = 16 << 10
 
-// stepsInFlight is how many steps are launched at once.
+// stepsInFlight is the maximum of steps in flight.
 func stepsInFlight(c *configs.Config) int {
 	if c.DisableOverlap {
 		return 1
@@ -33,7 +32,7 @@ func stepsInFlight(c *configs.Config) int {
 	return 2
 }
 
-// tableOptions are the bounds of intake.
+// tableOptions are the limits of intake.
 func (n *Node) tableOptions() request.TableOptions {
 	c, p := n.Config(), n.Checkpoint.Program
 	o, policy := c.Requests, c.Queue.SchedulePolicy
@@ -44,8 +43,8 @@ func (n *Node) tableOptions() request.TableOptions {
 	return o
 }
 
-// startEngine returns once the first epoch has started. To the settings it adds
-// what model and memory plan decide.
+// startEngine starts the engine and waits for its first epoch. To the settings it
+// adds what the model and the memory plan decide.
 func (n *Node) startEngine(ctx context.Context) error {
 	c, p := n.Config(), n.Checkpoint.Program
 	table, batch, queue, cache, alloc := n.tableOptions(), c.Batch, c.Queue, c.Cache, c.Alloc

@@ -20,7 +20,8 @@ type Listeners struct {
 	Admin net.Listener // nil without an admin-address
 }
 
-// Listen opens the addresses of the settings, before a model is loaded.
+// Listen opens the addresses. serve calls it before the model is loaded, so that an
+// address in use is reported at once.
 func Listen(c *configs.Config) (*Listeners, error) {
 	api, err := httpapi.Listen(c.HTTP)
 	if errors.As(err, new(*net.OpError)) {
@@ -37,7 +38,7 @@ func Listen(c *configs.Config) (*Listeners, error) {
 	return &Listeners{api, admin}, nil
 }
 
-// Close gives the addresses back.
+// Close closes the listeners.
 func (l *Listeners) Close() {
 	l.API.Close()
 	if l.Admin != nil {
@@ -45,7 +46,7 @@ func (l *Listeners) Close() {
 	}
 }
 
-// API makes the HTTP adapter of the node.
+// API returns a new HTTP adapter.
 func (n *Node) API() *httpapi.Server {
 	deps := httpapi.Deps{
 		Options: n.Config().HTTP,
@@ -65,8 +66,9 @@ func (n *Node) API() *httpapi.Server {
 	return httpapi.New(deps)
 }
 
-// full tells the adapter whether every new request would be refused. Where some
-// may go before others, only intake can tell; nil then.
+// full returns how the adapter finds out that every new request would be refused,
+// after what estimated wait and with what limit. It is nil if some requests may go
+// before others: then only intake knows.
 func (n *Node) full() func() (wait, most time.Duration, full bool) {
 	if opt := n.tableOptions(); opt.Displace || opt.Fair {
 		return nil
@@ -85,7 +87,7 @@ func (n *Node) full() func() (wait, most time.Duration, full bool) {
 	}
 }
 
-// EOS are the tokens that end an output.
+// EOS returns the tokens that end an output.
 func (n *Node) EOS() []int32 {
 	if eos := n.Checkpoint.Config.EOS; len(eos) > 0 {
 		return eos
@@ -120,13 +122,12 @@ func (n *Node) SamplingDefaults() httpapi.SamplingDefaults {
 	return d
 }
 
-// abortGrace is how long requests that are ended for a shutdown may take to
-// tell their clients.
+// abortGrace is how long the answers of requests may take that a shutdown aborts.
 const abortGrace = 2 * time.Second
 
-// Serve answers requests until ctx ends, then drains: readiness goes first, new
-// calls are refused, open ones get DrainTimeout to finish and are aborted
-// afterwards. The listeners are closed.
+// Serve answers requests until ctx ends and then drains: readiness is false, new
+// calls are refused, and open ones are aborted if they do not finish within
+// DrainTimeout. It closes the listeners.
 func (n *Node) Serve(ctx context.Context, api *httpapi.Server, l *Listeners) error {
 	defer l.Close()
 	following, end := context.WithCancel(ctx)
@@ -148,7 +149,7 @@ func (n *Node) Serve(ctx context.Context, api *httpapi.Server, l *Listeners) err
 		return err
 	case err := <-n.Fatal:
 		none, cancel := context.WithCancel(context.Background())
-		cancel() // nobody can answer what is open
+		cancel() // open requests get no answer any more
 		return errors.Join(err, closed(api.Shutdown(none)))
 	case <-ctx.Done():
 		return n.drain(context.WithoutCancel(ctx), api)
@@ -176,8 +177,8 @@ func (n *Node) drain(ctx context.Context, api *httpapi.Server) error {
 
 var errDrainOver = errors.New("drain-timeout expired")
 
-// drained waits until no request is open. An engine that gives up meanwhile is
-// an error.
+// drained waits until no request is open. It returns the reason if the engine gives
+// up.
 func (n *Node) drained(limit context.Context) error {
 	done := make(chan error, 1)
 	go func() { done <- n.Engine.Drain(limit) }()
@@ -192,7 +193,7 @@ func (n *Node) drained(limit context.Context) error {
 	}
 }
 
-// closed forgives connections that had to be cut.
+// closed drops the errors of connections that had to be cut.
 func closed(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return nil

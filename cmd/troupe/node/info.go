@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-engine/troupe/telemetry"
 )
 
-// Info is the answer of /server_info.
+// Info returns the answer of /server_info.
 func (n *Node) Info() map[string]any {
 	c, p, device := n.Config(), n.Checkpoint.Program, n.Device.Info()
 	return map[string]any{
@@ -39,7 +39,7 @@ func (n *Node) Info() map[string]any {
 	}
 }
 
-// pool is what the memory statistics have to know besides the readings.
+// pool returns the constants of the memory statistics.
 func (n *Node) pool() telemetry.Pool {
 	p := n.Checkpoint.Program
 	return telemetry.Pool{
@@ -48,7 +48,7 @@ func (n *Node) pool() telemetry.Pool {
 	}
 }
 
-// bytes is the memory that the models hold, by purpose.
+// bytes returns the memory that the models hold, by purpose.
 func (n *Node) bytes() map[string]int64 {
 	sum := map[string]int64{}
 	for _, m := range n.Models {
@@ -59,8 +59,8 @@ func (n *Node) bytes() map[string]int64 {
 	return sum
 }
 
-// Fingerprint names all that may change a bit of a result. Replicas with equal
-// ones give equal tokens.
+// Fingerprint names everything that may change a bit of a result. Replicas with the
+// same fingerprint return the same tokens.
 func (n *Node) Fingerprint() string {
 	hash := "computing"
 	if h := n.hash.Load(); h != nil {
@@ -69,8 +69,8 @@ func (n *Node) Fingerprint() string {
 	return fmt.Sprintf("%s kv=%s weights=%s", n.Device.Info().Fingerprint, n.KVDType, hash)
 }
 
-// shortFingerprint is the fingerprint as answers carry it; "" while the weights
-// are still being hashed.
+// shortFingerprint returns the fingerprint for answers; "" while the weights are
+// still being hashed.
 func (n *Node) shortFingerprint() string {
 	if n.hash.Load() == nil {
 		return ""

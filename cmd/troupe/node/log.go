@@ -11,8 +11,8 @@ import (
 	"github.com/troupe-engine/troupe/actors/shell"
 )
 
-// runtimeLog brings the actor runtime's log lines into ours. Its dead letters
-// carry whole messages, prompts included: only their type is kept.
+// runtimeLog copies the actor runtime's log lines to ours. Its dead letters contain
+// whole messages with prompts: only their types are kept.
 func runtimeLog(log zerolog.Logger) func(*actor.ActorSystem) *slog.Logger {
 	return func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(bridge{log.With().Str("from", "actor runtime").Logger()})
@@ -23,14 +23,14 @@ type bridge struct{ log zerolog.Logger }
 
 var levels = map[slog.Level]zerolog.Level{
 	slog.LevelDebug: zerolog.DebugLevel,
-	// The runtime says at Info what matters to its own developers only.
+	// The runtime's Info lines matter to its own developers only.
 	slog.LevelInfo: zerolog.DebugLevel, slog.LevelWarn: zerolog.WarnLevel, slog.LevelError: zerolog.ErrorLevel,
 }
 
 // Enabled implements slog.Handler.
 func (b bridge) Enabled(_ context.Context, level slog.Level) bool {
 	e := b.log.WithLevel(levels[level])
-	e.Discard() // only asked for
+	e.Discard()
 	return e != nil
 }
 
@@ -57,8 +57,8 @@ func (b bridge) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup implements slog.Handler; the runtime uses no groups.
 func (b bridge) WithGroup(string) slog.Handler { return b }
 
-// attribute keeps plain values and only the type of everything else. The value
-// of a panic may be anything, so it is told as the shells tell it.
+// attribute keeps plain values, and of everything else the type. The value of a
+// panic can be anything; it is formatted as in actors/shell.
 func attribute(event *zerolog.Event, a slog.Attr) *zerolog.Event {
 	key := "runtime_" + a.Key
 	if a.Key == "reason" || a.Key == "exception" {

@@ -36,16 +36,16 @@ import (
 type Options struct {
 	Config *configs.Config
 	Log    zerolog.Logger
-	// LogLevel, if not nil, is the level that Log samples by; a reload sets it.
+	// LogLevel, if not nil, is the level by which Log samples; a reload sets it.
 	LogLevel *telemetry.LogLevel
-	// Progress, if not nil, is told of long work: bytes of weights loaded.
+	// Progress, if not nil, is called while weights load, with numbers of bytes.
 	Progress func(done, total int64)
 	// Engine, if not nil, changes the engine before it starts; for tests.
 	Engine func(*engine.Spec)
 	// Version of the binary, for /server_info.
 	Version string
-	// Unhashed leaves out the hash of the weights, and with it a part of the
-	// fingerprint: reading them would disturb who measures.
+	// Unhashed leaves out the hash of the weights in the fingerprint: reading them
+	// would disturb a measurement.
 	Unhashed bool
 }
 
@@ -55,9 +55,9 @@ type Node struct {
 	Name       string // the served model's
 	Checkpoint *model.Checkpoint
 	Tokenizer  *tokenizer.Tokenizer
-	Template   *chat.Template // nil when the model has none that can be used
-	// TemplateFault is why the model's own chat template cannot be used. Only
-	// chat needs one; all else works without.
+	Template   *chat.Template // nil: none, or TemplateFault
+	// TemplateFault is why the model's own chat template cannot be used. Only chat
+	// needs one.
 	TemplateFault error
 	Device        gpu.Device
 	Model         gpu.Model   // of the first engine
@@ -66,13 +66,13 @@ type Node struct {
 	Plan          pool.Plan
 	Meter         *telemetry.Meter
 	Engine        *engine.Engine
-	// Recording, if not nil, records the traffic of an API that is made later.
-	// Its owner closes it.
+	// Recording, if not nil, records the traffic of an API that is made later. The
+	// caller closes it.
 	Recording *recording.Recorder
 	// Reloads, if its Why is not nil, is how Serve reads the settings again.
 	Reloads Reloads
-	// Fatal has the reason when the engine has given up; then the process must
-	// end with an error.
+	// Fatal receives the reason when the engine gives up; then the process must end
+	// with an error.
 	Fatal chan error
 
 	config  atomic.Pointer[configs.Config]
@@ -84,42 +84,35 @@ type Node struct {
 	system   *actor.ActorSystem
 }
 
-// System is where the engine's actors run.
+// System returns the actor system of the engine.
 func (n *Node) System() *actor.ActorSystem { return n.system }
 
 // Open loads the model and starts the engine. The error names what is wrong,
 // where, and the remedy.
 func Open(ctx context.Context, opt Options) (*Node, error) {
-	n := newNode(opt)
-	return n.open(ctx, n.openModel, n.openText, n.openDevice, n.startEngine)
+	return openSteps(ctx, opt, (*Node).openModel, (*Node).openText, (*Node).openDevice, (*Node).startEngine)
 }
 
 // OpenModel loads the model onto the device and starts no engine.
 func OpenModel(ctx context.Context, opt Options) (*Node, error) {
-	n := newNode(opt)
-	return n.open(ctx, n.openModel, n.openDevice)
+	return openSteps(ctx, opt, (*Node).openModel, (*Node).openDevice)
 }
 
-func newNode(opt Options) *Node {
+func openSteps(ctx context.Context, opt Options, steps ...func(*Node, context.Context) error) (*Node, error) {
 	n := &Node{opt: opt, Fatal: make(chan error, 1), started: time.Now()}
 	n.config.Store(opt.Config)
-	return n
-}
-
-// Config is the settings of the moment. Those that cannot change live are the
-// same for the life of the node.
-func (n *Node) Config() *configs.Config { return n.config.Load() }
-
-func (n *Node) open(ctx context.Context, steps ...func(context.Context) error) (*Node, error) {
 	for _, step := range steps {
-		if err := step(ctx); err != nil {
+		if err := step(n, ctx); err != nil {
 			return nil, errors.Join(n.Config().Explain(err), n.CloseInTime(ctx))
 		}
 	}
 	return n, nil
 }
 
-// Files is where the model is, and the name it is served under.
+// Config returns the current settings. A reload changes only live ones.
+func (n *Node) Config() *configs.Config { return n.config.Load() }
+
+// Files returns the files of the model and the name under which it is served.
 func Files(c *configs.Config) (model.Files, string, error) {
 	if c.Model == "" {
 		return model.Directory(bundled.FS()), cmp.Or(c.ServedModelName, bundled.Name), nil
@@ -131,7 +124,7 @@ func Files(c *configs.Config) (model.Files, string, error) {
 	return files, cmp.Or(c.ServedModelName, files.Name()), nil
 }
 
-// AboutModel says which settings a model that cannot be opened comes from.
+// AboutModel adds the settings that choose the model to the error of opening it.
 func AboutModel(err error, c *configs.Config) error {
 	keys := []string{"model"}
 	if c.Open.ContextLength != 0 {
@@ -192,7 +185,7 @@ func Template(c *configs.Config, files model.Files, tok *tokenizer.Tokenizer) (*
 	return parseTemplate(files.ChatTemplate(), source)
 }
 
-// TemplateFile is the chat template in a file.
+// TemplateFile reads a chat template from a file.
 func TemplateFile(file string) (*chat.Template, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -212,15 +205,15 @@ func parseTemplate(name, source string) (*chat.Template, error) {
 	return t, nil
 }
 
-// OpenDevice makes the device that the settings name.
+// OpenDevice opens the device that the settings name.
 func OpenDevice(c *configs.Config) (gpu.Device, error) {
 	o := c.CPU
 	if c.DataParallel > 1 { // the engines share the processors
 		o.Threads = max(1, cmp.Or(o.Threads, runtime.GOMAXPROCS(0))/c.DataParallel)
 	}
 	device, err := cpu.New(o)
-	// The names of the other settings are checked with them; whether the
-	// processor has the instructions, here only.
+	// Other settings are checked when they are loaded. Only here it shows whether
+	// the processor has the instruction set.
 	return device, c.Explain(configs.About(err, "instruction-set"))
 }
 
@@ -229,8 +222,8 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	if n.Device, err = OpenDevice(c); err != nil {
 		return err
 	}
-	// What cannot fit is known before the weights are loaded, and what is left only
-	// afterwards.
+	// A first plan refuses a model that does not fit before its weights are loaded.
+	// The second one knows how much memory they left.
 	planned, err := PlanOn(n.Device, c, n.Checkpoint)
 	for _, w := range planned.Weights.Changed {
 		n.opt.Log.Info().Stringer("stored", w.Stored).Stringer("held", w.Held).Int("matrices", w.Tensors).Int64("bytes", w.Bytes).
@@ -260,7 +253,11 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	}
 	plan := n.opt.Log.Info()
 	for _, f := range n.Plan.Figures {
-		plan.Int64(figureField(f), f.Value)
+		name := f.Name // it tells the unit of a count
+		if f.Unit == "bytes" {
+			name += "_bytes"
+		}
+		plan.Int64(name, f.Value)
 	}
 	plan.Str("bound", n.Plan.Bound).Msg("memory plan")
 	for _, w := range n.Plan.Warnings {
@@ -284,17 +281,8 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	return nil
 }
 
-// figureField is a figure's name in the log: with its unit, unless it is a count
-// that the name says already.
-func figureField(f pool.Figure) string {
-	if f.Unit != "bytes" {
-		return f.Name
-	}
-	return f.Name + "_" + f.Unit
-}
-
 // startHash hashes the weights in the background: it may read all of them, and
-// nobody waits for the result.
+// nothing waits for the result.
 func (n *Node) startHash(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
@@ -329,12 +317,11 @@ func (n *Node) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// closeLimit is how long a device may take to become quiet at the end of the
-// process, which ends with or without that.
+// closeLimit is how long the end of the process waits for the device to finish.
 const closeLimit = 10 * time.Second
 
-// CloseInTime is Close for a process that ends: ctx may be over, which is often
-// why, and a device that never becomes quiet does not keep it.
+// CloseInTime is Close for a process that ends: ctx may already be cancelled, and a
+// device that does not finish is not waited for.
 func (n *Node) CloseInTime(ctx context.Context) error { return n.closeWithin(ctx, closeLimit) }
 
 func (n *Node) closeWithin(ctx context.Context, limit time.Duration) error {

@@ -9,13 +9,11 @@ import (
 	"github.com/troupe-engine/troupe/model"
 )
 
-// DeviceMemory is what is known of a device when its memory is planned.
+// DeviceMemory is what a memory plan knows of the device.
 type DeviceMemory struct {
-	Before gpu.Memory // without the weights
-	After  int64      // bytes available with the weights loaded; 0: they are not
-	// WeightBytes is what the weights take on the device: what is stored, as
-	// long as that is all that is known.
-	WeightBytes int64
+	Before      gpu.Memory // without the weights
+	After       int64      // bytes available with the weights loaded; 0: they are not
+	WeightBytes int64      // of the weights on the device; as stored if that is unknown
 	// Own: the device does not share its memory with other programs.
 	Own bool
 }
@@ -71,12 +69,11 @@ func PlanOn(device gpu.Device, c *configs.Config, m *model.Checkpoint) (p Planne
 	return p, nil
 }
 
-// smaller are the types of weights to try where memory is short, the most exact
-// ones first.
+// smaller are the weight types to try if memory is short, the most exact first.
 var smaller = []string{"bf16", "q8_0", "q4_0"}
 
-// whatFits adds to a failure of PlanMemory the weight-dtype with which the plan
-// would not fail, if there is one.
+// whatFits adds to a failure of PlanMemory the weight-dtype that would fit, if there
+// is one.
 func whatFits(failure error, c *configs.Config, m *model.Checkpoint, d DeviceMemory) error {
 	for _, dtype := range smaller {
 		try := *c
@@ -98,7 +95,7 @@ func whatFits(failure error, c *configs.Config, m *model.Checkpoint, d DeviceMem
 	return failure
 }
 
-// perTokenFrom says what the K and V of one token are made of.
+// perTokenFrom explains the size of K and V of one token.
 func perTokenFrom(k gpu.KVSpec, d gpu.DType) string {
 	if d.ScaleBytes() == 0 {
 		return fmt.Sprintf("%d layers × %d KV heads × %d head dim × 2 (K, V) × %d bytes (kv-cache-dtype)", k.Layers, k.Heads, k.HeadDim, d.BlockBytes())
@@ -107,7 +104,7 @@ func perTokenFrom(k gpu.KVSpec, d gpu.DType) string {
 		k.Layers, k.Heads, k.HeadDim, d.BlockBytes(), d.ScaleBytes())
 }
 
-// mostRunning is the most requests that may run, before the pool is known.
+// mostRunning is the maximum of running requests, before the pool is known.
 func (d DeviceMemory) mostRunning(c *configs.Config) int {
 	switch {
 	case c.Pool.MaxRunning > 0:
@@ -118,7 +115,7 @@ func (d DeviceMemory) mostRunning(c *configs.Config) int {
 	return pool.DefaultMaxRunning
 }
 
-// stepTokens is how many tokens the biggest step computes.
+// stepTokens is the number of tokens of the largest step.
 func stepTokens(c *configs.Config, p *gpu.Program, running int) int {
 	n := c.Batch.MaxPrefillTokens
 	if chunk := c.Chunk(); chunk > 0 {
@@ -129,21 +126,20 @@ func stepTokens(c *configs.Config, p *gpu.Program, running int) int {
 	return max(n, running)
 }
 
-// mostStepTokens is what no step exceeds. The scheduler gives prompts a page even
-// where decoding rows leave nothing of the limits, and one prompt that is not cut
-// comes beside all of those.
+// mostStepTokens is a limit that no step exceeds. The scheduler gives prompts a page
+// even if decoding rows use up the limits, and an unchunked prompt is added to all
+// decoding rows.
 func mostStepTokens(c *configs.Config, p *gpu.Program, running int) int {
 	return stepTokens(c, p, running) + running + c.PageSize
 }
 
-// workspace is the bytes of the activation buffers of the biggest step. The
-// inputs of products count twice: devices lay them out once more, for their
-// kernels.
+// workspace is the size in bytes of the activation buffers of the largest step. The
+// inputs of products count twice: devices copy them into their kernels' layout.
 func workspace(c *configs.Config, p *gpu.Program, running int) int64 {
 	var bytes int64
 	inputs := map[gpu.Buffer]bool{}
 	for _, op := range p.Ops {
-		if op, is := op.(gpu.Linear); is {
+		if op, ok := op.(gpu.Linear); ok {
 			inputs[op.In] = true
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/troupe-engine/troupe/telemetry/recording"
 )
 
-// OpenRecording creates the file of record-trace; nil when the setting is empty.
-// It does not overwrite a file.
+// OpenRecording creates the file of record-trace, which must not exist. It returns
+// nil if the setting is empty.
 func OpenRecording(c *configs.Config, log zerolog.Logger) (*recording.Recorder, error) {
 	if c.RecordTrace == "" {
 		return nil, nil

@@ -11,12 +11,11 @@ import (
 	"github.com/troupe-engine/troupe/telemetry"
 )
 
-// Reloads says how the settings of a running server are read again.
+// Reloads is how a running server reads its settings again.
 type Reloads struct {
-	// Load reads all layers; an error says what is wrong.
-	Load func() (*configs.Config, error)
-	// Why receives the reason for each reload, for the log. Reasons that come
-	// during a reload may be one.
+	Load func() (*configs.Config, error) // reads all layers
+	// Why receives the reason for each reload, for the log. Reasons that arrive
+	// during a reload may be merged.
 	Why <-chan string
 }
 
@@ -32,7 +31,7 @@ func (n *Node) follow(ctx context.Context, api *httpapi.Server, reloads Reloads)
 	}
 }
 
-// reload applies the settings as they are now, and says what became of it.
+// reload loads and applies the settings, and logs the result.
 func (n *Node) reload(ctx context.Context, api *httpapi.Server, load func() (*configs.Config, error), why string) {
 	next, err := load()
 	var changed []string
@@ -56,8 +55,8 @@ func (n *Node) reload(ctx context.Context, api *httpapi.Server, load func() (*co
 	}
 }
 
-// apply changes the settings to those of next, all of them or none, and returns
-// the keys of those that differ. Intake comes first, since only it can refuse.
+// apply changes the settings to next, all of them or none, and returns the keys of
+// those that differ. Intake comes first, because only it can refuse.
 func (n *Node) apply(ctx context.Context, api *httpapi.Server, next *configs.Config) (changed []string, err error) {
 	if changed, err = n.Config().Changes(next); err != nil {
 		return nil, err
@@ -69,11 +68,11 @@ func (n *Node) apply(ctx context.Context, api *httpapi.Server, next *configs.Con
 	if n.opt.LogLevel != nil {
 		SetLogLevel(n.opt.LogLevel, next)
 	}
-	n.config.Store(next) // drain-timeout and the sources are read from there
+	n.config.Store(next) // drain-timeout and the sources are read there
 	return changed, nil
 }
 
-// SetLogLevel gives level the log-level of the settings.
+// SetLogLevel sets level to the log-level of the settings.
 func SetLogLevel(level *telemetry.LogLevel, c *configs.Config) {
 	if l, err := zerolog.ParseLevel(c.LogLevel); err == nil { // configs has checked it
 		level.Set(l)

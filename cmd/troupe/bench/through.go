@@ -1,0 +1,88 @@
+package bench
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-engine/troupe/actors/intake/httpapi"
+	"github.com/troupe-engine/troupe/cmd/troupe/node"
+	"github.com/troupe-engine/troupe/lab/bench"
+	"github.com/troupe-engine/troupe/lab/bench/web"
+)
+
+// overHTTP serves a node on a free port until stop is called, and returns clients of
+// that server.
+func overHTTP(n *node.Node, seed uint64) (clients bench.Subject, stop func(), err error) {
+	l, err := httpapi.ListenTCP("127.0.0.1:0")
+	if err != nil {
+		return nil, nil, err
+	}
+	api := n.API()
+	go func() {
+		if err := api.Serve(l); err != nil {
+			select {
+			case n.Fatal <- err:
+			default: // the first reason counts
+			}
+		}
+	}()
+	clients, err = web.New(web.Options{
+		URL: api.URL(l), Base: bench.Bases(seed, min(n.Checkpoint.Program.Vocab, n.Tokenizer.VocabSize())), Fatal: n.Fatal, Probe: probeDelay(n.System()),
+	})
+	return clients, func() {
+		none, cancel := context.WithCancel(context.Background())
+		cancel() // no client waits for an answer now
+		_ = api.Shutdown(none)
+	}, err
+}
+
+// probeEvery is the time between two messages of a probe: short enough for a p99
+// within seconds, long enough not to disturb the engine.
+const probeEvery = 2 * time.Millisecond
+
+// probe is the message of probeDelay.
+type probe struct{ due, sent time.Time }
+
+// probeDelay sends messages to an otherwise idle actor and measures how late they are
+// handled, until stop.
+func probeDelay(system *actor.ActorSystem) func() (stop func() []bench.Delay) {
+	return func() (stop func() []bench.Delay) {
+		var all []bench.Delay // owned by the actor until it has stopped
+		pid := system.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+			if p, ok := c.Message().(*probe); ok {
+				now := time.Now()
+				all = append(all, bench.Delay{Message: now.Sub(p.sent), Timer: now.Sub(p.due)})
+			}
+		}))
+		over := make(chan struct{})
+		var done sync.WaitGroup
+		done.Go(func() {
+			timer := time.NewTimer(probeEvery)
+			defer timer.Stop()
+			for due := time.Now().Add(probeEvery); ; {
+				select {
+				case <-over:
+					return
+				case <-timer.C:
+				}
+				now := time.Now()
+				system.Root.Send(pid, &probe{due, now})
+				due = now.Add(probeEvery)
+				timer.Reset(probeEvery)
+			}
+		})
+		return func() []bench.Delay {
+			close(over)
+			done.Wait()
+			// A poisoned actor first handles the messages in its mailbox. If it does
+			// not stop in time, it still owns the list.
+			if err := system.Root.PoisonFuture(pid).Wait(); err != nil {
+				return nil
+			}
+			return all
+		}
+	}
+}
