@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Changes lists the settings that differ in next, by key. An error names those
+// Changes returns the keys of the settings that differ in next. An error names those
 // that cannot change while a server runs; then none may be applied.
 func (c *Config) Changes(next *Config) (keys []string, err error) {
 	var errs []error

@@ -1,14 +1,13 @@
-// Package configs has all settings: it composes the Options of the packages that
-// they configure. viper carries the layers; later ones override earlier ones:
+// Package configs has all settings, composed of the Options of the packages that they
+// configure. viper holds the layers; later ones override earlier ones:
 //
 //	defaults < file (YAML, TOML or JSON) < environment (TROUPE_…) < flags
 //
-// Names are SGLang's if it has one. Before viper reads them, unknown names in the
-// file and in the environment are refused with a suggestion of the nearest known
-// name.
+// Names are SGLang's if it has one. Unknown names in the file and in the environment
+// are errors that suggest the nearest known name.
 //
-// A setting is one row of the table in settings.go. Some settings can change while
-// a server runs; Changes separates them from those that need a restart.
+// A setting is one row of the table in settings.go. Some settings can change while a
+// server runs; Changes refuses changes of the others.
 package configs
 
 import (
@@ -28,12 +27,11 @@ import (
 	"github.com/troupe-engine/troupe/sched/route"
 )
 
-// Config holds every setting. A setting of one package is a field of that
-// package's Options, which say its unit and what zero means; a setting that
-// several packages need, or that the wiring itself uses, is a field of its own.
-// Options have fields that are no settings; the wiring fills them in.
+// Config holds every setting. A setting of one package is a field of that package's
+// Options, with its unit and the meaning of zero; one of several packages or of the
+// wiring is a field of Config. Fields of Options that are not settings are set by the
+// wiring.
 type Config struct {
-	// What is served.
 	Model           string // "": the embedded model
 	ServedModelName string // "": the name of the directory or file
 	ChatTemplate    string // "": the model's own
@@ -74,12 +72,12 @@ type Config struct {
 	LogLevel  string
 	LogFormat string
 
-	// Of settings that were loaded; nil otherwise.
-	sources map[string]string // where each setting came from, by key
+	// Both are nil if the settings were not loaded.
+	sources map[string]string // of each value, by key
 	file    *file
 }
 
-// Values lists every setting with its source.
+// Values returns every setting with its source.
 func (c *Config) Values() (values []Value) {
 	for _, s := range c.settings() {
 		values = append(values, Value{s.key, s.value(), cmp.Or(c.sources[s.key], fromDefault), s.is(live), s.is(secret)})
@@ -87,8 +85,8 @@ func (c *Config) Values() (values []Value) {
 	return values
 }
 
-// Default returns the settings of a server without file, environment and flags.
-// Where a package's own default is also the server's, it is taken from there.
+// Default returns the settings without file, environment and flags. Defaults of
+// packages are used where they are right for a server.
 func Default() *Config {
 	return &Config{
 		SamplingFrom: "model",
@@ -120,14 +118,14 @@ func Default() *Config {
 	}
 }
 
-// cpuChunk is the CPU device's chunked-prefill-size in tokens. Its products run
-// at full speed from some 200 tokens on, and a step of 512 takes half a second
-// of a small model on two cores. Eight users of random prompts of 512 tokens had
-// the same throughput with 256, 512 and 2048, a first token a third sooner than
-// with 2048, and no token that took longer than 0.6 s instead of 2.3 s.
+// cpuChunk is the CPU device's default chunked-prefill-size in tokens. Matrix products
+// reach full speed at about 200 tokens, and a step of 512 takes half a second with a
+// small model on two cores. With eight users and random prompts of 512 tokens, chunks
+// of 256, 512 and 2048 had the same throughput; compared with 2048, TTFT was a third
+// lower and the longest ITL 0.6 s instead of 2.3 s.
 const cpuChunk = 512
 
-// Chunk is the most prompt tokens of a step, decoding rows included; -1 is no
+// Chunk returns the maximum of prompt tokens per step, decoding rows included; -1: no
 // limit.
 func (c *Config) Chunk() int {
 	if c.Batch.ChunkedPrefillSize == 0 {

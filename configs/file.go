@@ -15,21 +15,20 @@ import (
 	"github.com/spf13/viper"
 )
 
-// file is a config file as it was read, for the checks that viper leaves out:
-// it passes over unknown keys and keys without a value, and of keys that differ
-// in case only it takes any.
+// file is a config file, for checks that viper does not make: it ignores unknown keys
+// and keys without a value, and if keys differ only in case it uses any of them.
 type file struct {
-	name   string // "": there is none
+	name   string // "": no file
 	format string // yaml, toml or json
 	text   []byte
 	keys   map[string]any // by name in lower case
-	twice  []string       // names that differ in case only, ascending
+	twice  []string       // names that differ only in case, ascending
 }
 
 // empty reports a file without any text.
 func (f *file) empty() bool { return f != nil && f.name != "" && len(bytes.TrimSpace(f.text)) == 0 }
 
-// readFile reads a file; an empty name is no file.
+// readFile reads a file, none if the name is empty.
 func readFile(name string) (*file, error) {
 	f := &file{name: name, format: strings.TrimPrefix(strings.ToLower(filepath.Ext(name)), ".")}
 	if name == "" {
@@ -42,7 +41,7 @@ func readFile(name string) (*file, error) {
 	if f.text, err = os.ReadFile(name); err != nil {
 		return nil, fmt.Errorf("config file: %w", err)
 	}
-	if f.format == "json" { // its decoder takes the last of several equal keys
+	if f.format == "json" { // its decoder accepts duplicate keys
 		if err := jsonOnce(f.text); err != nil {
 			return nil, f.unreadable(err)
 		}
@@ -78,20 +77,19 @@ func jsonOnce(text []byte) error {
 	return nil
 }
 
-// formats are the formats of config files, and how they are written.
+// formats has for each format of config files how to write it.
 var formats = map[string]string{
 	"yaml": "write YAML with one key per line, for example `port: 30000`",
 	"toml": "write TOML with one key per line, for example `port = 30000`",
 	"json": "write one JSON object, for example `{\"port\": 30000}`",
 }
 
-// unreadable adds to an error how a file has to be written.
+// unreadable adds to an error how to write the file.
 func (f *file) unreadable(err error) error {
 	return fmt.Errorf("config file %s: %w; %s", f.name, err, formats[f.format])
 }
 
-// check reports unknown keys, keys without a value and keys that are given
-// twice.
+// check reports unknown keys, keys without a value and duplicate keys.
 func (f *file) check(list []setting) (errs []error) {
 	names := known(list, func(name string) string { return name })
 	unknown := func(key string) {
@@ -115,7 +113,7 @@ func (f *file) check(list []setting) (errs []error) {
 	return errs
 }
 
-// unknownVariables reports variables that begin like settings and are not.
+// unknownVariables reports variables with the prefix of settings that are not settings.
 func unknownVariables(env []string, list []setting) (errs []error) {
 	names := known(list, envName)
 	for _, e := range env {
@@ -127,10 +125,10 @@ func unknownVariables(env []string, list []setting) (errs []error) {
 	return errs
 }
 
-// notSettings are variables of ours that are not settings: tests read them.
+// notSettings are other variables with the prefix, of commands and of tests.
 var notSettings = map[string]bool{"TROUPE_CONFIG": true, "TROUPE_CONFORMANCE": true, "TROUPE_SOAK": true, "TROUPE_SEED": true, "TROUPE_URL": true}
 
-// known lists all names of the settings, written as in a source.
+// known returns all names of the settings, converted by written.
 func known(list []setting, written func(name string) string) (names []string) {
 	for _, s := range list {
 		for _, name := range s.names() {
@@ -140,11 +138,11 @@ func known(list []setting, written func(name string) string) (names []string) {
 	return names
 }
 
-// place names a file and the line of a key.
+// place returns the file and the line of a key, for errors.
 func (f *file) place(key string) string { return "file " + f.name + line(f.text, key) }
 
-// line is ", line N" for the line on which a key begins, "" if it cannot be
-// found: YAML can write a key elsewhere than at the start of a line.
+// line returns ", line N" for the line on which a key begins, or "" if it is not found:
+// in YAML a key need not be at the start of a line.
 func line(text []byte, key string) string {
 	n := 0
 	for l := range bytes.Lines(text) {

@@ -11,8 +11,7 @@ import (
 // AddFlags declares a flag for every setting.
 func AddFlags(flags *pflag.FlagSet) { addFlags(flags, Default().settings()) }
 
-// AddEngineFlags declares a flag for every setting that has an effect without
-// a server.
+// AddEngineFlags declares a flag for every setting that has an effect without a server.
 func AddEngineFlags(flags *pflag.FlagSet) {
 	addFlags(flags, slices.DeleteFunc(Default().settings(), func(s setting) bool { return s.is(serve) }))
 }
@@ -47,8 +46,7 @@ func addFlag(flags *pflag.FlagSet, name, usage string, fallback any) {
 	}
 }
 
-// changedFlag returns the flag of a setting that was set, under either name; nil
-// for none.
+// changedFlag returns the flag of a setting, under either name, if it was set, or nil.
 func (s *setting) changedFlag(flags *pflag.FlagSet) *pflag.Flag {
 	for _, name := range s.names() {
 		if flags.Changed(name) {
@@ -58,8 +56,8 @@ func (s *setting) changedFlag(flags *pflag.FlagSet) *pflag.Flag {
 	return nil
 }
 
-// listFlag is pflag's list of strings, except that an empty text is an empty
-// item. pflag drops it, which would hide a key from an unset variable.
+// listFlag is pflag's list of strings, but an empty text is an empty item. pflag drops
+// it, so that an API key from an unset variable would not be noticed.
 type listFlag struct{ pflag.Value }
 
 // Set implements pflag.Value.

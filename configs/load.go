@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/viper"
 )
 
-// Load reads the settings. file may be empty; flags are those of AddFlags,
-// parsed, or nil. The error lists everything that is wrong at once; then the
-// settings, if not nil, are those that could be read.
+// Load reads the settings. file may be empty; flags are those of AddFlags after parsing,
+// or nil. The error lists everything that is wrong. With an error, the settings may be
+// nil or incomplete.
 func Load(file string, flags *pflag.FlagSet) (*Config, error) {
 	if flags == nil {
 		flags = &pflag.FlagSet{}
@@ -51,7 +51,7 @@ func Load(file string, flags *pflag.FlagSet) (*Config, error) {
 	return c, errors.Join(errs...)
 }
 
-// layers gives the settings to viper: defaults, file, environment and flags.
+// layers returns a viper with the defaults, the file, the environment and the flags.
 func layers(list []setting, f *file, flags *pflag.FlagSet) (*viper.Viper, error) {
 	v := viper.NewWithOptions(viper.KeyDelimiter("\x00")) // keys are flat
 	v.AllowEmptyEnv(true)                                 // an empty variable is an error or an empty list, not nothing
@@ -84,8 +84,8 @@ func layers(list []setting, f *file, flags *pflag.FlagSet) (*viper.Viper, error)
 
 const fromDefault = "default"
 
-// source says where viper's value of a setting comes from. A source that has both
-// names of the setting with different values is an error.
+// source returns where viper's value of a setting comes from. It is an error if a
+// source has both names of the setting with different values.
 func (s *setting) source(f *file, flags *pflag.FlagSet) (source string, errs []error) {
 	source = fromDefault
 	for _, look := range []func(name string) (value any, place string, ok bool){ // later ones win

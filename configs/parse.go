@@ -13,10 +13,9 @@ import (
 	"github.com/troupe-engine/troupe/internal/suggest"
 )
 
-// parse sets the field to a value that viper returns: a text of the environment
-// or of a flag, a default, or a value of the file's format. viper's own
-// conversions are not used: they take 0 for a text that is not a number, and
-// split lists at spaces.
+// parse sets the field to a value from viper: a text of the environment or of a flag, a
+// default, or a value of the file. viper's own conversions are not used: they turn text
+// that is not a number into 0, and split lists at spaces.
 func (s *setting) parse(from any) error {
 	noun := nouns[fmt.Sprintf("%T", s.value())]
 	list, isList := s.to.(*[]string)
@@ -61,7 +60,7 @@ func (s *setting) parse(from any) error {
 	return nil
 }
 
-// items returns a value as a new list. A text is split at commas.
+// items converts a value to a new list. A text is split at commas.
 func items(from any) (list []string) {
 	switch x := from.(type) {
 	case []string: // a flag, which is split already
@@ -81,8 +80,7 @@ func items(from any) (list []string) {
 	return list
 }
 
-// written formats a value as a person writes it. JSON has one kind of number, so
-// a whole one may come as a float.
+// written formats a value as users write it. In JSON a whole number can be a float.
 func written(value any) string {
 	if f, ok := value.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 		return strconv.FormatFloat(f, 'f', 0, 64)
@@ -92,8 +90,8 @@ func written(value any) string {
 
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
-// checkKey refuses an API key that was given and is empty, alone or in a list.
-// A value of another kind is an error of parse.
+// checkKey refuses an API key that is empty, alone or in a list. parse has already
+// refused values of other types.
 func (s *setting) checkKey(from any) error {
 	keys := []string{fmt.Sprint(from)}
 	if _, list := s.to.(*[]string); list {
@@ -108,7 +106,7 @@ func (s *setting) checkKey(from any) error {
 	return errors.New("has an empty key beside others; remove it, or give a key")
 }
 
-// nouns name the values of a type, by its name in Go or in pflag.
+// nouns describes the values of a type, by its name in Go or in pflag.
 var nouns = map[string]string{
 	"string": "a string", "[]string": "a list of strings", "bool": "true or false",
 	"int": "an integer", "int64": "an integer", "float64": "a number", "time.Duration": "a duration", "duration": "a duration",
@@ -123,7 +121,7 @@ func Wanted(flagType string) string {
 	return cmp.Or(nouns[flagType], "a "+flagType)
 }
 
-// nearest suggests a name for an unknown one.
+// nearest is the end of an error about an unknown name.
 func nearest(name string, known []string) string {
 	if at := Nearest(name, known); at != "" {
 		return fmt.Sprintf("; did you mean %s?", at)
@@ -131,7 +129,7 @@ func nearest(name string, known []string) string {
 	return "; `troupe inspect config` lists all settings"
 }
 
-// Nearest is the known name that was probably meant, "" if none is near.
+// Nearest returns the known name that was probably meant, or "".
 func Nearest(name string, known []string) string {
 	return suggest.Nearest(name, known, len(name)/2)
 }

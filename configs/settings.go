@@ -16,9 +16,9 @@ import (
 type mark uint8
 
 const (
-	// serve: only a server uses it; other commands have no flag for it.
+	// serve: only servers use it; other commands have no flag for it.
 	serve mark = 1 << iota
-	// secret: a key. Given and empty is an error, and it is never shown.
+	// secret: an API key. An empty one is an error, and it is never shown.
 	secret
 	// live: it can change while the server runs.
 	live
@@ -31,10 +31,10 @@ type setting struct {
 	marks mark
 	check check  // of the value; nil: any value is valid
 	usage string // what users read: unit, meaning of zero, example
-	alias string // a second name; "" for none
+	alias string // a second name, or ""
 }
 
-// names are the key and its second name.
+// names returns the key and the alias.
 func (s *setting) names() []string {
 	if s.alias == "" {
 		return []string{s.key}
@@ -44,10 +44,10 @@ func (s *setting) names() []string {
 
 func (s *setting) is(m mark) bool { return s.marks&m != 0 }
 
-// value returns the value of the field.
+// value returns the current value.
 func (s *setting) value() any { return reflect.ValueOf(s.to).Elem().Interface() }
 
-// envName is the environment variable of a key.
+// envName returns the environment variable of a key.
 func envName(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, "-", "_"))
 }
@@ -206,7 +206,7 @@ type Value struct {
 	secret bool
 }
 
-// Hide replaces an API key by "(set)": printed settings get pasted.
+// Hide replaces an API key with "(set)": printed settings get pasted.
 func (v *Value) Hide() {
 	switch {
 	case !v.secret || v.Text() == `""`:

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// about is an error together with the settings that caused it.
+// about is an error with the keys of the settings that caused it.
 type about struct {
 	error
 	keys []string
@@ -15,7 +15,7 @@ type about struct {
 
 func (a *about) Unwrap() error { return a.error }
 
-// About says which settings caused an error, for Explain. nil stays nil.
+// About adds to an error which settings caused it, for Explain. nil stays nil.
 func About(err error, keys ...string) error {
 	if err == nil {
 		return nil
@@ -23,15 +23,15 @@ func About(err error, keys ...string) error {
 	return &about{err, keys}
 }
 
-// explained is an error that tells where its settings came from.
+// explained is an error with the sources of its settings.
 type explained struct{ error }
 
 func (e *explained) Unwrap() error { return e.error }
 
-// Explain adds to an error where the settings came from that it is about: those
-// that About gave it, and those whose names are in its text. Names of one word,
-// like port, are ordinary words, too, and count from About only. Settings that
-// were not loaded, and errors about none, stay as they are.
+// Explain adds to an error the sources of its settings: those that About added, and
+// those whose names are in its text. Names of one word, like port, are also ordinary
+// words and count only if About added them. The error is unchanged if it names no
+// setting or if the settings were not loaded.
 func (c *Config) Explain(err error) error {
 	if err == nil || errors.As(err, new(*explained)) {
 		return err
@@ -47,7 +47,7 @@ func (c *Config) Explain(err error) error {
 	return c.from(err, keys)
 }
 
-// causes are the settings that About gave an error.
+// causes returns the settings that About added to an error.
 func causes(err error) []string {
 	var a *about
 	if errors.As(err, &a) {
@@ -69,7 +69,7 @@ func (c *Config) from(err error, keys []string) error {
 	switch {
 	case len(parts) == 0:
 		return err
-	case len(keys) == 1 && strings.HasPrefix(err.Error(), keys[0]): // the key is there already
+	case len(keys) == 1 && strings.HasPrefix(err.Error(), keys[0]): // the error begins with the key
 		return &explained{fmt.Errorf("%w (%s)", err, source)}
 	}
 	return &explained{fmt.Errorf("%w (%s)", err, strings.Join(parts, ", "))}

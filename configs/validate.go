@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-engine/troupe/sched/queue"
 )
 
-// longest is the upper limit of timeouts: beyond any use, and far from overflow.
+// longest is the upper limit of timeouts, far from overflow.
 const longest = 365 * 24 * time.Hour
 
 // A check returns what is wrong with a value of a setting. The text follows the
@@ -68,7 +68,7 @@ func contextLength(value any) []string {
 	return within(0, 1<<30)(value)
 }
 
-// headerValue accepts keys that a header can carry. No error quotes a key.
+// headerValue accepts keys that a header can contain. Errors must not quote a key.
 func headerValue(value any) []string {
 	if strings.ContainsFunc(value.(string), func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return []string{"has a space or a character outside ASCII, which a header cannot carry; choose another one"}
@@ -107,14 +107,13 @@ func (c *Config) validate() (errs []error) {
 	return errs
 }
 
-// given reports whether a setting was set and not left at its default.
+// given reports whether a setting was set.
 func (c *Config) given(key string) bool {
 	source, ok := c.sources[key]
 	return ok && source != fromDefault
 }
 
-// Warnings are about settings without the effect that they seem to have. They
-// are not errors; the log shows them when the engine starts.
+// Warnings returns notes on settings without the expected effect, for the log.
 func (c *Config) Warnings() (notes []string) {
 	warn := func(when bool, format string, args ...any) {
 		if when {
@@ -137,7 +136,7 @@ func (c *Config) Warnings() (notes []string) {
 	return notes
 }
 
-// List writes "a, b or c", with another conjunction "a, b and c".
+// List formats words as "a, b or c", or with another conjunction.
 func List(words []string, conjunction string) string {
 	last := len(words) - 1
 	if last < 1 {
@@ -146,8 +145,8 @@ func List(words []string, conjunction string) string {
 	return strings.Join(words[:last], ", ") + " " + conjunction + " " + words[last]
 }
 
-// isOrigin reports whether a text can equal an Origin header: a scheme and a host
-// in lower case, nothing after them. Any other would silently never match.
+// isOrigin reports whether a text can equal an Origin header: a scheme and a host in
+// lower case, and nothing else. Any other text would never match.
 func isOrigin(text string) bool {
 	if text == "*" || text == "null" {
 		return true
@@ -156,8 +155,8 @@ func isOrigin(text string) bool {
 	return err == nil && u.Scheme != "" && u.Host != "" && text == u.Scheme+"://"+strings.ToLower(u.Host)
 }
 
-// isHost reports whether a text can be the name in a Host header. Any other would
-// silently never match.
+// isHost reports whether a text can be the name in a Host header. Any other text would
+// never match.
 func isHost(text string) bool {
 	if a, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
 		return a.Is6() && (text[0] == '[') == (text[len(text)-1] == ']') || text == a.String()

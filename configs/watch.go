@@ -14,18 +14,17 @@ import (
 )
 
 const (
-	// quiet is how long nothing must have happened in the folders of a file
-	// before it is read: an editor writes it in several steps.
+	// quiet is the time without events after which a file is read: editors write in
+	// several steps.
 	quiet = 200 * time.Millisecond
-	// patience is after how long it is read in any case: other programs may
-	// write into the same folder all the time.
+	// patience is the time after which it is read anyway: other programs may keep
+	// writing to the same folder.
 	patience = 10 * quiet
 )
 
-// Watch calls changed each time when the config file has another text than
-// before, at first than when it was loaded. A file that is gone counts as
-// another text. changed is called from one goroutine, which stop ends. Without a
-// file there is nothing to watch.
+// Watch calls changed whenever the text of the config file differs from the last known
+// text, at first the loaded one. A missing file counts as a different text. changed is
+// called from one goroutine, which stop ends. Without a file, Watch does nothing.
 func (c *Config) Watch(changed func()) (stop func(), err error) {
 	if c.file == nil || c.file.name == "" {
 		return func() {}, nil
@@ -48,9 +47,8 @@ func (c *Config) Watch(changed func()) (stop func(), err error) {
 	}, nil
 }
 
-// watch compares a file with its last known text after events in its folders. So
-// a write in place, a replacement by rename and a link that changes its target
-// are one case.
+// watch compares a file with its last known text after events in its folders. That
+// covers writes in place, replacement by rename, and links that change their target.
 type watch struct {
 	file    string
 	text    []byte
@@ -61,19 +59,19 @@ type watch struct {
 	follow  func(folders []string) error // watches these folders and no others
 }
 
-// run returns when events is closed. It begins with a look, since the file may
-// have changed after it was loaded.
+// run returns when events is closed. It begins with a look, because the file may have
+// changed since it was loaded.
 func (w *watch) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var first time.Time // of the events not yet looked at; zero: none
+	var first time.Time // first event since the last look; zero: none
 	for {
 		select {
 		case e, ok := <-w.events:
 			if !ok {
 				return
 			}
-			if e.Op == fsnotify.Chmod { // no other text
+			if e.Op == fsnotify.Chmod { // the text is the same
 				continue
 			}
 			if first.IsZero() {
@@ -92,10 +90,10 @@ func (w *watch) run() {
 	}
 }
 
-// look tells of another text. The folders come first: what changes after they
-// are watched makes an event.
+// look reports a different text. It watches the folders before it reads the file, so
+// that every later change makes an event.
 func (w *watch) look() {
-	_ = w.follow(folders(w.file)) // a folder that is gone makes the file unreadable, too
+	_ = w.follow(folders(w.file)) // if a folder is missing, so is the file
 	text, err := os.ReadFile(w.file)
 	if there := err == nil; there != w.there || !bytes.Equal(text, w.text) {
 		w.text, w.there = text, there
@@ -103,29 +101,29 @@ func (w *watch) look() {
 	}
 }
 
-// follow watches new folders and forgets the others.
+// follow watches these folders and no others.
 func follow(events *fsnotify.Watcher, folders []string) error {
 	for _, folder := range folders {
-		if err := events.Add(folder); err != nil { // again does no harm
+		if err := events.Add(folder); err != nil { // adding twice is allowed
 			return err
 		}
 	}
 	for _, folder := range events.WatchList() {
 		if !slices.Contains(folders, folder) {
-			_ = events.Remove(folder) // it may be gone already
+			_ = events.Remove(folder) // it may be deleted
 		}
 	}
 	return nil
 }
 
-// maxLinks bounds links that lead to links, as the system does.
+// maxLinks limits chains of links, as the system does.
 const maxLinks = 40
 
-// folders are those in which a change can give a file another text: the folder
-// of the file and of every link on the way to it.
+// folders returns the folders in which a change can change the text of a file: the
+// folder of the file and of every link on the path to it.
 func folders(file string) (list []string) {
 	path, err := filepath.Abs(file)
-	if err != nil { // the working directory is gone
+	if err != nil { // the working directory was deleted
 		return nil
 	}
 	add := func(folder string) {

@@ -22,7 +22,7 @@ import (
 	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
-// version is set by the linker; a build without it shows what Go recorded.
+// version is set by the linker. Without it the version that Go recorded is shown.
 var version = ""
 
 func main() {

@@ -222,7 +222,7 @@ func (b *modelCommand) subject(n *node.Node, cfg *configs.Config, tests []bench.
 		}
 	}
 	return bench.NewEngine(bench.EngineOptions{
-		Send: n.Engine.Send, Fatal: n.Fatal, Vocab: min(p.Vocab, n.Tokenizer.VocabSize()), Seed: b.Seed, Chunk: b.Chunk, PageSize: cfg.PageSize, Probe: probeDelay(n.System())}), nil
+		Send: n.Engine.Send, Fatal: n.Fatal, Vocab: min(p.Vocab, n.Tokenizer.VocabSize()), Seed: b.Seed, Chunk: b.Chunk, PageSize: cfg.PageSize, Probe: probeDelay(n.System)}), nil
 }
 
 // describe adds the machine and the model to the report.

@@ -46,8 +46,8 @@ func newConfig() *cobra.Command {
 	return c
 }
 
-// openModel reads a model's files for a look at them, without starting an
-// engine. The caller closes the checkpoint.
+// openModel opens a model's files and the device, but no engine. The caller closes the
+// checkpoint.
 func openModel(c *cobra.Command) (*configs.Config, string, *model.Checkpoint, gpu.Device, error) {
 	cfg, err := cli.Config(c)
 	if err != nil {

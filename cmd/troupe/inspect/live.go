@@ -15,7 +15,7 @@ import (
 	"github.com/troupe-engine/troupe/lab/plot"
 )
 
-// maxReadings bounds a recording: one reading is about 2 KiB.
+// maxReadings limits a recording: one reading takes about 2 KiB.
 const maxReadings = 1 << 17
 
 // liveMemory is `troupe inspect memory --url`: the memory of a running server.
@@ -34,7 +34,7 @@ func (l *liveMemory) addFlags(c *cobra.Command) {
 	c.Flags().StringVar(&l.plot, "plot", "", "with --record: draw memory, latencies and queue into this file, .svg or .png")
 }
 
-// check refuses flags that have no effect together.
+// check refuses flags that make no sense together.
 func (l *liveMemory) check() error {
 	switch {
 	case l.server.URL == "" && (l.record != 0 || l.plot != ""):
@@ -75,9 +75,8 @@ func (l *liveMemory) run(c *cobra.Command) error {
 	return l.watch(c.Context(), c.OutOrStdout(), ticker.C, int(l.record/l.interval))
 }
 
-// watch takes n readings, one per tick, prints each, and draws them at the end.
-// An interrupt or a server that stops ends it early; the readings so far are
-// drawn.
+// watch takes n readings, one per tick, prints each, and draws them at the end. After
+// an interrupt or if the server stops, it draws the readings so far.
 func (l *liveMemory) watch(ctx context.Context, out io.Writer, ticks <-chan time.Time, n int) error {
 	views, err := l.server.Watch(ctx, ticks)
 	if err != nil {
@@ -106,7 +105,7 @@ func (l *liveMemory) watch(ctx context.Context, out io.Writer, ticks <-chan time
 	return errors.Join(err, (&plot.Usage{Title: title, Samples: samples}).WriteFile(l.plot))
 }
 
-// sampleOf is a view as it is drawn, with the pool in pages.
+// sampleOf converts a view for the plot, with the pool in pages.
 func sampleOf(v *remote.View, at float64) plot.Sample {
 	perPage := float64(max(1, v.Memory.BytesPerToken*v.PageSize))
 	mean := func(l remote.Latency) float64 {

@@ -55,7 +55,8 @@ func parseTime(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("--now %q is not a time; use for example 2024-07-26 12:00", text)
 }
 
-// inspectedTemplate reads a file, or the model with its tokens.
+// inspectedTemplate reads the template from a file, or the model's with its BOS and
+// EOS.
 func inspectedTemplate(c *cobra.Command, file string, in *chat.Input) (*chat.Template, error) {
 	if file != "" {
 		return node.TemplateFile(file)
@@ -85,8 +86,8 @@ func inspectedTemplate(c *cobra.Command, file string, in *chat.Input) (*chat.Tem
 	return t, err
 }
 
-// renderLine renders one conversation. A refusal by the template is an answer,
-// not the end of the stream.
+// renderLine renders one conversation. A refusal by the template is a result and does
+// not end the stream.
 func renderLine(ctx context.Context, t *chat.Template, in chat.Input, line []byte) (any, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(line, &fields); err != nil {

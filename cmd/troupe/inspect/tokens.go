@@ -73,7 +73,7 @@ func newLogits() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"logits": logits})
+			return cli.PrintJSONLine(c.OutOrStdout(), map[string]any{"logits": logits})
 		},
 	}
 	configs.AddEngineFlags(c.Flags())
@@ -82,14 +82,11 @@ func newLogits() *cobra.Command {
 	return c
 }
 
-// eachLine answers a JSONL stream line by line. An error ends it and names the
-// line.
+// eachLine answers a JSONL stream line by line until the first error.
 func eachLine(in io.Reader, out io.Writer, f func(line []byte) (any, error)) error {
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(nil, 64<<20)
 	w := bufio.NewWriter(out)
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
 	for n := 1; scanner.Scan(); n++ {
 		line := bytes.TrimSpace(scanner.Bytes())
 		if len(line) == 0 {
@@ -99,7 +96,7 @@ func eachLine(in io.Reader, out io.Writer, f func(line []byte) (any, error)) err
 		if err != nil {
 			return fmt.Errorf("line %d: %w", n, err)
 		}
-		if err := e.Encode(v); err != nil {
+		if err := cli.PrintJSONLine(w, v); err != nil {
 			return err
 		}
 	}

@@ -99,8 +99,8 @@ func (n *Node) startEngine(ctx context.Context) error {
 	if n.opt.Engine != nil {
 		n.opt.Engine(&spec)
 	}
-	n.system = actor.NewActorSystem(actor.WithLoggerFactory(runtimeLog(n.opt.Log)))
-	if n.Engine, err = engine.Start(n.system, spec); err != nil {
+	n.System = actor.NewActorSystem(actor.WithLoggerFactory(runtimeLog(n.opt.Log)))
+	if n.Engine, err = engine.Start(n.System, spec); err != nil {
 		return err
 	}
 	select {

@@ -66,6 +66,7 @@ type Node struct {
 	Plan          pool.Plan
 	Meter         *telemetry.Meter
 	Engine        *engine.Engine
+	System        *actor.ActorSystem // of the engine
 	// Recording, if not nil, records the traffic of an API that is made later. The
 	// caller closes it.
 	Recording *recording.Recorder
@@ -81,11 +82,7 @@ type Node struct {
 	hash    atomic.Pointer[string]
 	// stopHash ends the hashing of the weights and waits for it.
 	stopHash func()
-	system   *actor.ActorSystem
 }
-
-// System returns the actor system of the engine.
-func (n *Node) System() *actor.ActorSystem { return n.system }
 
 // Open loads the model and starts the engine. The error names what is wrong,
 // where, and the remedy.

@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
-// owner is a state of a KV page, and how the bar shows it.
+// owner is a part of the KV pool, and how the bar shows it.
 type owner struct {
 	name  string
 	mark  string // a cell of the bar
@@ -22,7 +22,7 @@ type owner struct {
 	bytes int64
 }
 
-// owners are in the order of the bar: what is in use first, what is free last.
+// owners returns the parts in the order of the bar, from in use to free.
 func (v *View) owners() []owner {
 	m := &v.Memory
 	return []owner{
@@ -33,7 +33,7 @@ func (v *View) owners() []owner {
 	}
 }
 
-// Page draws a view in lines of at most width characters.
+// Page formats a view in lines of at most width characters.
 func (v *View) Page(width int, colour bool) []string {
 	const label = 10 // characters
 	line := func(name, format string, args ...any) string {
@@ -66,7 +66,7 @@ func (v *View) Page(width int, colour bool) []string {
 	)
 }
 
-// WriteMemory is the table of the memory of one reading.
+// WriteMemory writes the memory of one reading as a table.
 func (s *Status) WriteMemory(out io.Writer) error {
 	m, w := s.Memory.Stats, tabwriter.NewWriter(logtext.NewTerminal(out), 0, 0, 2, ' ', 0)
 	perToken := max(1, m.BytesPerToken)
@@ -95,7 +95,7 @@ func (s *Status) WriteMemory(out io.Writer) error {
 	return w.Flush()
 }
 
-// Line is the view in one line, for logs and pipes.
+// Line formats a view in one line, for logs and pipes.
 func (v *View) Line() string {
 	parts := []string{}
 	for _, o := range v.owners() {
@@ -106,8 +106,8 @@ func (v *View) Line() string {
 		figure(v.Rates.PromptTokens), figure(v.Rates.GenerationTokens), figure(v.Rates.EvictedTokens), v.TTFT.mean(), v.ITL.mean())
 }
 
-// bar shows the owners of the pool in cells. Every owner that is not empty gets
-// at least one, if there are enough.
+// bar draws the pool in cells. Every part that is not empty gets at least one, if there
+// are enough.
 func (v *View) bar(cells int, colour bool) string {
 	owners := v.owners()
 	counts, left := make([]int, len(owners)), cells
@@ -118,7 +118,7 @@ func (v *View) bar(cells int, colour bool) string {
 			left -= counts[i]
 		}
 	}
-	most := slices.Max(counts) // the first of the largest takes what rounding leaves
+	most := slices.Max(counts) // the largest also gets the cells that rounding leaves
 	counts[slices.Index(counts, most)] = max(0, most+left)
 	var b strings.Builder
 	for i, o := range owners {
@@ -143,7 +143,7 @@ func (l Latency) mean() string {
 	return seconds(*l.Mean)
 }
 
-// String is a latency in words.
+// String formats a latency.
 func (l Latency) String() string {
 	if l.Mean == nil || l.P50 == nil || l.P99 == nil {
 		return "no sample"
@@ -160,7 +160,7 @@ func percent(ratio *float64) string {
 	return fmt.Sprintf("%.1f %%", 100**ratio)
 }
 
-// figure shows a rate with about three digits.
+// figure formats a rate with about three digits.
 func figure(x float64) string {
 	switch {
 	case x >= 100:
@@ -171,7 +171,7 @@ func figure(x float64) string {
 	return fmt.Sprintf("%.2f", x)
 }
 
-// seconds shows a duration given in seconds.
+// seconds formats a duration in seconds.
 func seconds(s float64) string {
 	switch {
 	case s < .001:
@@ -182,7 +182,7 @@ func seconds(s float64) string {
 	return fmt.Sprintf("%.2f s", s)
 }
 
-// age shows a time in seconds in hours, minutes and seconds.
+// age formats a time in seconds as hours, minutes and seconds.
 func age(s float64) string { return (time.Duration(s) * time.Second).String() }
 
 // Clip shortens a line to width characters.

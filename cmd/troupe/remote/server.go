@@ -1,5 +1,5 @@
-// Package remote reads the state of a running server for the commands top and
-// inspect. It has the flags that name the server, and views of the state.
+// Package remote reads the state of a running server for the commands top and inspect:
+// flags for its address, readings, and views of them.
 package remote
 
 import (
@@ -24,11 +24,11 @@ const (
 	DefaultURL = "http://127.0.0.1:30000"
 	// MinInterval is the shortest time between two readings of a server.
 	MinInterval = 10 * time.Millisecond
-	// timeout is how long a server may take for an answer.
+	// timeout limits the time for an answer.
 	timeout = 10 * time.Second
 )
 
-// Server is a server that flags name.
+// Server is the server that the flags choose.
 type Server struct {
 	URL, key, adminKey string
 }
@@ -45,11 +45,11 @@ func (s *Server) AddFlags(flags *pflag.FlagSet, fallback string) {
 	flags.StringVar(&s.adminKey, "admin-api-key", "", "admin key of that server, which allows every request (or set TROUPE_ADMIN_API_KEY)")
 }
 
-// HasKey tells whether a flag gives a key.
+// HasKey reports whether a flag sets a key.
 func (s *Server) HasKey() bool { return s.key+s.adminKey != "" }
 
-// Client is the server with the key to send: a flag goes before the
-// environment, and the admin key, which allows every request, before the other.
+// Client returns a client with the key to send. Flags override the environment, and the
+// admin key, which allows every request, overrides the other key.
 func (s *Server) Client() (*client.Server, error) {
 	base, err := client.ParseURL(s.URL)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Server) Client() (*client.Server, error) {
 	return &client.Server{Base: base, Key: cmp.Or(s.adminKey, s.key, os.Getenv("TROUPE_ADMIN_API_KEY"), strings.TrimSpace(first))}, nil
 }
 
-// Get reads one document. The error says what to do.
+// Get reads one document. The error names a remedy.
 func (s *Server) Get(ctx context.Context, path string, query url.Values) ([]byte, error) {
 	c, err := s.Client()
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Server) Get(ctx context.Context, path string, query url.Values) ([]byte
 	return c.Get(ctx, path, query)
 }
 
-// Status is what /server_info says, as far as views use it.
+// Status is the part of /server_info that views use.
 type Status struct {
 	Version string
 	Uptime  float64 `json:"uptime_seconds"`

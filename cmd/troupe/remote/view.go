@@ -5,16 +5,15 @@ import (
 	"github.com/troupe-engine/troupe/telemetry"
 )
 
-// View is what `troupe top` shows: the state at one moment, and rates and
-// latencies over the window since the reading before.
+// View is a snapshot for `troupe top`: the state, and rates and latencies over the
+// window since the previous reading.
 type View struct {
-	URL     string  `json:"url"`
-	Model   string  `json:"model"`
-	Device  string  `json:"device"`
-	Version string  `json:"version"`
-	Ready   bool    `json:"ready"`
-	Uptime  float64 `json:"uptime_seconds"`
-	// Window is how many seconds the rates and latencies cover.
+	URL      string                `json:"url"`
+	Model    string                `json:"model"`
+	Device   string                `json:"device"`
+	Version  string                `json:"version"`
+	Ready    bool                  `json:"ready"`
+	Uptime   float64               `json:"uptime_seconds"`
 	Window   float64               `json:"window_seconds"`
 	Memory   telemetry.MemoryStats `json:"memory"`
 	Requests RequestCounts         `json:"requests"`
@@ -27,7 +26,7 @@ type View struct {
 	PageSize  int64 `json:"-"` // tokens
 }
 
-// RequestCounts are numbers of requests now.
+// RequestCounts are current numbers of requests.
 type RequestCounts struct {
 	Open       int `json:"open"` // in intake's table
 	Waiting    int `json:"waiting"`
@@ -46,13 +45,13 @@ type Rates struct {
 	Steps            float64 `json:"steps"`
 }
 
-// CacheRatios are hit tokens over query tokens; null if nothing was looked up.
+// CacheRatios are hit tokens divided by query tokens; null without a query.
 type CacheRatios struct {
 	Window     *float64 `json:"hit_rate_window"`
 	SinceStart *float64 `json:"hit_rate_since_start"`
 }
 
-// Latency describes the samples of the window, in seconds; null without any.
+// Latency summarises the samples of the window, in seconds; null without samples.
 type Latency struct {
 	Count uint64   `json:"count"`
 	Mean  *float64 `json:"mean"`

@@ -34,11 +34,11 @@ func (f *cacheFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.byConversation, "by-conversation", false, "distribution of per-conversation hit ratios with an unlimited cache each")
 }
 
-// cacheRow is one line of the answer.
+// cacheRow is one row of the result.
 type cacheRow struct {
 	cachereplay.Result
-	// GapClosed is the share of the way from lru to belady at the same
-	// capacity; absent when one of them was not replayed or they are equal.
+	// GapClosed is the share of the gap between lru and belady at the same capacity;
+	// absent if one of them was not replayed or they are equal.
 	GapClosed *float64 `json:"gap_closed,omitempty"`
 }
 
@@ -81,7 +81,7 @@ func (f *command) runCacheOnly(c *cobra.Command) error {
 	return cli.Print(c, f.asJSON, result, func(out io.Writer) error { return printRows(out, rows) })
 }
 
-// check refuses values before a long trace is read.
+// checkCache refuses values before a long trace is read.
 func (f *command) checkCache() error {
 	names := cachereplay.Names()
 	for _, name := range f.evictions {
@@ -100,7 +100,7 @@ func (f *command) checkCache() error {
 	return nil
 }
 
-// replays makes a cache for each capacity and eviction, in this order.
+// replays returns a cache for each capacity and eviction policy, in this order.
 func (f *command) replays(c *cobra.Command) ([]*cachereplay.Replay, error) {
 	var all []*cachereplay.Replay
 	future := cachereplay.NewFuture()
@@ -126,7 +126,7 @@ func (f *command) replays(c *cobra.Command) ([]*cachereplay.Replay, error) {
 	})
 }
 
-// closeGaps fills in GapClosed.
+// closeGaps sets GapClosed.
 func closeGaps(rows []cacheRow) {
 	at := func(capacity int, eviction string) *cacheRow {
 		i := slices.IndexFunc(rows, func(r cacheRow) bool { return r.Capacity == capacity && r.Eviction == eviction })

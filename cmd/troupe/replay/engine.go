@@ -99,7 +99,7 @@ func (f *command) runEngine(c *cobra.Command) error {
 	return nil
 }
 
-// printReport keeps real time out of the JSON, so that equal replays print equal
+// printReport leaves real time out of the JSON, so that equal replays print equal
 // bytes. Notes are part of the text; with JSON they also go to stderr.
 func (f *command) printReport(c *cobra.Command, report *replay.Report, took time.Duration) error {
 	if f.asJSON {
@@ -115,7 +115,7 @@ func (f *command) printReport(c *cobra.Command, report *replay.Report, took time
 	return err
 }
 
-// options finds device and model.
+// options looks up the device and the model.
 func (f *engineFlags) options() (replay.Options, error) {
 	opt := f.opt
 	var err error
@@ -136,8 +136,8 @@ func (f *engineFlags) options() (replay.Options, error) {
 	return opt, nil
 }
 
-// shapeOf takes from a model's config what the cost model needs. K and V have
-// the type that kv-cache-dtype auto gives them.
+// shapeOf converts a model's config for the cost model. K and V have the type of
+// kv-cache-dtype auto.
 func shapeOf(m *config.Config, name string) costmodel.Model {
 	kv := gpu.BF16
 	if m.DType == gpu.F32 {
@@ -150,7 +150,7 @@ func shapeOf(m *config.Config, name string) costmodel.Model {
 	}
 }
 
-// engineEviction is the one policy of an engine's cache.
+// engineEviction returns the eviction policy of the engines.
 func (f *command) engineEviction() (string, error) {
 	if len(f.evictions) != 1 {
 		return "", fmt.Errorf("--eviction names %d policies, but an engine has one; several need --cache-only", len(f.evictions))
@@ -162,7 +162,7 @@ func (f *command) engineEviction() (string, error) {
 	return name, nil
 }
 
-// checkPlot checks before a long replay whether its picture can be written.
+// checkPlot checks before a long replay whether the plot can be written.
 func (f *engineFlags) checkPlot() error {
 	if f.plot == "" {
 		return nil

@@ -58,8 +58,7 @@ func New() *cobra.Command {
 			if f.limit < 0 {
 				return fmt.Errorf("--limit is %d; it must be positive, or 0 for the whole trace", f.limit)
 			}
-			// After the last status line, and once, because a trace may be read
-			// twice.
+			// After the last status line, and each once: a trace may be read twice.
 			defer func() {
 				for _, note := range distinct(f.skipped) {
 					fmt.Fprintf(c.ErrOrStderr(), "troupe: warning: %s\n", note)
@@ -90,7 +89,7 @@ func New() *cobra.Command {
 	return c
 }
 
-// open opens the trace that the flags name.
+// open opens the trace.
 func (f *command) open() (trace.Reader, error) {
 	if f.format == "" {
 		return nil, fmt.Errorf("--format is missing; use one of %s", strings.Join(trace.Formats(), ", "))

@@ -1,5 +1,4 @@
-// Package serve is `troupe serve`: it serves a model over HTTP until it is
-// stopped.
+// Package serve is `troupe serve`: it serves a model over HTTP until stopped.
 package serve
 
 import (
@@ -74,15 +73,14 @@ func run(c *cobra.Command) (err error) {
 	return n.Serve(ctx, api, listeners)
 }
 
-// reasonsToReload gives a reason for each SIGHUP and for each change of the
-// config file, until stop is called. Without it SIGHUP would end the process, and
-// with it every open request.
+// reasonsToReload sends a reason for each SIGHUP and for each change of the config file,
+// until stop is called. Without it SIGHUP would end the process and all open requests.
 func reasonsToReload(cfg *configs.Config, log zerolog.Logger) (why <-chan string, stop func()) {
 	reasons := make(chan string, 1)
 	give := func(reason string) {
 		select {
 		case reasons <- reason:
-		default: // one is waiting already
+		default: // a reload is pending
 		}
 	}
 	stopWatch, err := cfg.Watch(func() { give("the config file has changed") })

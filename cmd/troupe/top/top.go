@@ -1,5 +1,4 @@
-// Package top is `troupe top`: it shows the state of a running server until
-// interrupted.
+// Package top is `troupe top`: it shows the state of a running server.
 package top
 
 import (
@@ -51,8 +50,8 @@ type top struct {
 	out        io.Writer
 }
 
-// run shows the server at every tick. A server that does not answer the first
-// time is an error; later, run waits for it.
+// run shows the server at every tick. If the first reading fails, it returns the error;
+// later it waits for the server.
 func (t *top) run(ctx context.Context, ticks <-chan time.Time) error {
 	views, err := t.server.Watch(ctx, ticks)
 	if err != nil {
@@ -71,7 +70,7 @@ func (t *top) run(ctx context.Context, ticks <-chan time.Time) error {
 	return nil
 }
 
-// display chooses how to show a view, or why there is none.
+// display chooses how to show a view, or the error of a reading.
 func (t *top) display() (show func(*remote.View, error) error, end func()) {
 	file, _ := t.out.(*os.File)
 	switch {
@@ -85,7 +84,7 @@ func (t *top) display() (show func(*remote.View, error) error, end func()) {
 	case file == nil || !cli.IsTerminal(file):
 		return t.showLine, func() {}
 	}
-	fmt.Fprint(t.out, "\x1b[?1049h\x1b[?25l") // another screen, no cursor
+	fmt.Fprint(t.out, "\x1b[?1049h\x1b[?25l") // alternate screen, no cursor
 	return func(v *remote.View, err error) error { return t.showPage(file, v, err) },
 		func() { fmt.Fprint(t.out, "\x1b[?25h\x1b[?1049l") }
 }
@@ -110,8 +109,7 @@ func (t *top) showLine(v *remote.View, err error) error {
 	return err
 }
 
-// showPage draws over the previous page without erasing it, so that nothing
-// flickers.
+// showPage draws over the previous page without erasing it, to avoid flicker.
 func (t *top) showPage(file *os.File, v *remote.View, err error) error {
 	width, height, sizeErr := term.GetSize(int(file.Fd()))
 	if sizeErr != nil || width < 1 || height < 1 {
