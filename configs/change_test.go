@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// another is a valid value of a setting that differs from v's; secrets are not
-// removed.
+// another returns a different valid value of a setting; secrets are not removed.
 func another(t *testing.T, key string, v any) any {
 	t.Helper()
 	switch x := v.(type) {

@@ -99,7 +99,7 @@ func TestSecondNames(t *testing.T) {
 		{env: []string{"TROUPE_PREFILL_CHUNK_SIZE=128"}, args: []string{"--chunked-prefill-size", "64"}, want: 64},
 		{env: []string{"TROUPE_CHUNKED_PREFILL_SIZE=128"}, args: []string{"--prefill-chunk-size", "32"}, want: 32},
 		{want: 512},
-		{args: []string{"--max-prefill-tokens", "256"}, want: 512}, // a default contradicts nobody
+		{args: []string{"--max-prefill-tokens", "256"}, want: 512}, // a default contradicts nothing
 		{args: []string{"--page-size", "1024"}, want: 1024},        // and holds a page
 		{args: []string{"--page-size", "1024", "--chunked-prefill-size", "-1"}, want: -1},
 	} {
@@ -205,7 +205,7 @@ func TestOnlyAServerHasServerFlags(t *testing.T) {
 		}
 	}
 	if engine.Lookup("page-size") == nil {
-		t.Error("--page-size has an effect without a server, too")
+		t.Error("--page-size also has an effect without a server")
 	}
 	// The file may be a server's all the same.
 	if c, err := Load("server.yaml", engine); err != nil || c.HTTP.Host != "0.0.0.0" {
@@ -213,8 +213,8 @@ func TestOnlyAServerHasServerFlags(t *testing.T) {
 	}
 }
 
-// A policy that has nothing to order by is no error; whoever starts the engine
-// says so.
+// A policy without anything to order by is not an error, but a warning at the start of the
+// engine.
 func TestPoliciesWithoutACacheWarn(t *testing.T) {
 	for yaml, want := range map[string]string{
 		"schedule-policy: lpm\ndisable-radix-cache: true":        "lpm",
@@ -239,7 +239,7 @@ func TestPoliciesWithoutACacheWarn(t *testing.T) {
 	}
 }
 
-// Settings that another one takes the effect of are named, too.
+// Settings that have no effect because of another one cause warnings.
 func TestSettingsWithoutEffectWarn(t *testing.T) {
 	for yaml, want := range map[string]string{
 		"schedule-low-priority-values-first: true":                            "schedule-low-priority-values-first",

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// docs/operations.md says of each setting in its table whether it changes live,
-// and lists all that do.
+// The table in docs/operations.md has for each setting whether it changes live, and a list
+// of all that do.
 func TestDocsSayWhatChangesLive(t *testing.T) {
 	text, err := os.ReadFile("../docs/operations.md")
 	must(t, err)

@@ -8,9 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A key that is given and empty would open the server to anyone, for example
-// when the variable that should hold it is unset. The error says where it comes
-// from and what to do.
+// An empty key, for example from an unset variable, would open the server to everyone.
+// The error names its source and the remedy.
 func TestKeysThatAreGivenAndEmptyEndTheStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		yaml string
@@ -66,7 +65,7 @@ func TestKeysThatAreGivenAndEmptyEndTheStart(t *testing.T) {
 	}
 }
 
-// Lists of flags are as pflag's: repeated, separated by commas, in quotes.
+// List flags work like pflag's: repeated, separated by commas, in quotes.
 func TestListsOfFlags(t *testing.T) {
 	for _, c := range []struct{ args, want []string }{
 		{nil, nil},
@@ -89,6 +88,6 @@ func TestListsOfFlags(t *testing.T) {
 		t.Error("the help shows a list differently from pflag's")
 	}
 	if err := flags.Set("api-key", `"a`); err == nil {
-		t.Error("an open quote is no error")
+		t.Error("an open quote is accepted")
 	}
 }

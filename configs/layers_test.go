@@ -14,12 +14,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// layerNames are the sources from the weakest to the strongest.
+// layerNames are the sources; later ones override earlier ones.
 var layerNames = []string{"default", "file", "environment", "flag"}
 
-// The value and the source of every setting are those of the strongest layer
-// that has it, whatever the types, the names and the format of the file. The
-// twin is a map of values for each layer.
+// The value and the source of every setting are those of the last layer that has it, for
+// any types, names and file formats. The model is a map of values for each layer.
 func TestLayersAgainstAMapOfMaps(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
@@ -93,7 +92,7 @@ func TestLayersAgainstAMapOfMaps(t *testing.T) {
 				t.Errorf("%s is %#v, want %#v from the %s\n%s\n%q %q", v.Key, v.Value, want, from, text, env, args)
 			}
 			if source, _, _ := strings.Cut(v.Source, " "); source != from {
-				t.Errorf("%s is said to be from %q, want the %s", v.Key, v.Source, from)
+				t.Errorf("%s is reported as from %q, want the %s", v.Key, v.Source, from)
 			}
 			if from == "file" && !strings.Contains(v.Source, ", line ") {
 				t.Errorf("%s comes from %q without a line", v.Key, v.Source)
@@ -102,8 +101,7 @@ func TestLayersAgainstAMapOfMaps(t *testing.T) {
 	})
 }
 
-// words look like values of other types, of which formats and libraries make
-// something else where they can.
+// words look like values of other types, which formats and libraries like to convert.
 var words = []string{"a", "yes", "no", "1", "0", "0x10", "1e3", "null", "~", "true", "12:30", "[x]", "[", "]", "{}", "a b", " a", "a ", "#a", "a: b", "a=b", "'a'", "ü", "-", "\\n", "$HOME", "2026-01-02"}
 
 func drawValue(t *rapid.T, like any, layer string) any {
@@ -131,7 +129,7 @@ func drawValue(t *rapid.T, like any, layer string) any {
 	return rapid.SliceOfN(rapid.SampledFrom(choice), 0, 3).Draw(t, "value")
 }
 
-// plain is a value as people write it in the environment or after a flag.
+// plain formats a value as users write it in the environment or after a flag.
 func plain(value any) string {
 	if list, ok := value.([]string); ok {
 		return strings.Join(list, ",")
@@ -139,7 +137,7 @@ func plain(value any) string {
 	return fmt.Sprint(value)
 }
 
-// pair is a line of a file. Strings of JSON are strings of YAML and TOML, too.
+// pair is a line of a file. Strings of JSON are also strings of YAML and TOML.
 func pair(format, name string, value any) string {
 	if d, ok := value.(time.Duration); ok {
 		value = d.String()
@@ -160,8 +158,8 @@ func pair(format, name string, value any) string {
 	return name + ": " + string(text)
 }
 
-// Each format is read by the extension of the file, and what its decoder would
-// pass over is an error.
+// The extension of the file selects the format, and what its decoder would ignore is an
+// error.
 func TestFormats(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, want string }{
 		"yaml":               {"t.yaml", "port: 1\napi-key: [a, b]\nqueue-timeout: 5s\n", ""},

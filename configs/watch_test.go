@@ -22,8 +22,8 @@ func must(t testing.TB, errs ...error) {
 	}
 }
 
-// Events are collected until the folder is quiet, or for two seconds at most,
-// and only another text counts. Time is virtual.
+// Events are collected until the folder is quiet, for at most two seconds, and only a
+// different text counts. Time is virtual.
 func TestWatchWaitsUntilAFileIsWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "troupe.yaml")
 	write := func(text string) { must(t, os.WriteFile(file, []byte(text), 0o600)) }
@@ -96,8 +96,8 @@ func TestWatchBeginsWithALook(t *testing.T) {
 	<-changed
 }
 
-// However a file gets another text, the watch sees it: each scene ends with a
-// text that is waited for.
+// The watch notices every way to change the text of a file: each scene ends with a text
+// that the test waits for.
 func TestWatchSeesEveryKindOfChange(t *testing.T) {
 	scenes := map[string]func(t *testing.T, dir string) (file string, change func(text string)){
 		"written in place": func(t *testing.T, dir string) (string, func(string)) {

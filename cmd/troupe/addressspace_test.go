@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// entryFlags are what the Makefile gives the linker for the entry point.
+// entryFlags are the linker flags for the entry point in the Makefile.
 const entryFlags = "-E _troupe_entry"
 
 // built is a binary made with the flags of `make build`, so that it takes most
@@ -53,8 +53,8 @@ func limited(kib int, bin string) []string {
 	return []string{"sh", "-c", fmt.Sprintf(`ulimit -v %d && exec "$0" "$@"`, kib), bin}
 }
 
-// Any limit of address space gives our text and status 1, or a server that
-// answers. Go's runtime never gets to say something.
+// With any limit of address space, the program prints our text with status 1, or
+// serves. Go's runtime never prints an error.
 func TestLowAddressSpace(t *testing.T) {
 	const mib, least = 1 << 10, leastAddressSpace >> 10
 	if makefile, err := os.ReadFile("../../Makefile"); err != nil || !strings.Contains(string(makefile), entryFlags) {
@@ -69,7 +69,7 @@ func TestLowAddressSpace(t *testing.T) {
 		s := startServer(t, limited(kib, bin))
 		if s.URL != "" {
 			if !s.answers(t) || kib < least {
-				t.Errorf("%d KiB: answers as it should not, or not as it should; the log:\n%s", kib, s.logged)
+				t.Errorf("%d KiB: it answers below the limit, or does not answer above it; the log:\n%s", kib, s.logged)
 			}
 			s.Process.Signal(os.Interrupt)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/troupe-engine/troupe/testkit/conformance"
 )
 
-// run executes a command line in this process and gives what it prints.
+// run executes a command line in this process and returns its output.
 func run(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
 	return commandline.Run(t, newRoot(), stdin, args...)
@@ -196,11 +196,10 @@ func TestLFSPointersAreNamed(t *testing.T) {
 	}
 }
 
-// A key that is given and empty, as from a variable that is unset, does not open
-// the server: it does not start.
+// With an empty API key, for example from an unset variable, the server does not start.
 func TestAnEmptyKeyEndsTheStart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // a server that starts all the same ends at once
+	cancel() // a server that starts anyway ends at once
 	for _, c := range []struct{ flag, variable, want string }{
 		{flag: "--api-key=", want: "api-key (flag --api-key): is empty"},
 		{flag: "--admin-api-key=", want: "admin-api-key (flag --admin-api-key): is empty"},

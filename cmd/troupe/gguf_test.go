@@ -12,8 +12,7 @@ import (
 	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 )
 
-// TestCommandsTakeGGUFFiles: the path of a file stands where that of a
-// directory does.
+// TestCommandsTakeGGUFFiles: the path of a file works wherever a model directory does.
 func TestCommandsTakeGGUFFiles(t *testing.T) {
 	m := gguftest.Model{Arch: "qwen3", Layers: 1, Hidden: 32, Intermediate: 32, Heads: 2, KVHeads: 1, HeadDim: 16, Vocab: 300, Context: 64, Type: gpu.F16}
 	f := m.File()
@@ -45,8 +44,8 @@ func TestCommandsTakeGGUFFiles(t *testing.T) {
 	}
 }
 
-// TestCommandsRefuseWeightsThatAreNotFinite: the model is not loaded, the
-// reason is the command's error, and nothing of it is left behind.
+// TestCommandsRefuseWeightsThatAreNotFinite: the model is not loaded, the command's
+// error is the reason, and no resource leaks.
 func TestCommandsRefuseWeightsThatAreNotFinite(t *testing.T) {
 	m := gguftest.Model{Arch: "qwen3", Layers: 1, Hidden: 32, Intermediate: 32, Heads: 2, KVHeads: 1, HeadDim: 16, Vocab: 300, Context: 64, Type: gpu.F16}
 	f := m.File()
@@ -78,13 +77,13 @@ func TestCommandsRefuseWeightsThatAreNotFinite(t *testing.T) {
 			}
 		}
 	}
-	if maps, err := os.ReadFile("/proc/self/maps"); err == nil && strings.Contains(string(maps), path) { // elsewhere there is no such file
+	if maps, err := os.ReadFile("/proc/self/maps"); err == nil && strings.Contains(string(maps), path) { // only Linux has this file
 		t.Error("the file is still mapped")
 	}
 	deadline := time.After(20 * time.Second)
 	for tick := time.Tick(time.Millisecond); runtime.NumGoroutine() > before; {
 		select {
-		case <-tick: // what a command has started may still be about to end
+		case <-tick: // goroutines of a command may still be ending
 		case <-deadline:
 			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 		}
@@ -124,6 +123,6 @@ func TestABrokenTemplateStopsChatOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := run(t, "", "generate", "--model", path, "--chat-template", good); err == nil || !strings.Contains(err.Error(), good+" line 1") {
-		t.Errorf("a template that was asked for: %v", err)
+		t.Errorf("an explicit template: %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/troupe-engine/troupe/testkit/commandline"
 )
 
-// A server outlives SIGHUP, says so, and still ends on SIGTERM.
+// A server survives SIGHUP, logs it, and still ends on SIGTERM.
 func TestAServerOutlivesSIGHUP(t *testing.T) {
 	s := startServer(t, nil)
 	for range 2 {
@@ -22,7 +22,7 @@ func TestAServerOutlivesSIGHUP(t *testing.T) {
 		}
 		line := s.waitFor("SIGHUP")
 		if !strings.Contains(line, `"level":"info"`) || !strings.Contains(line, "nothing has changed") {
-			t.Fatalf("SIGHUP was not logged as it should; the log:\n%s", s.logged)
+			t.Fatalf("SIGHUP was not logged correctly; the log:\n%s", s.logged)
 		}
 		if !s.answers(t) {
 			t.Fatalf("no answer after SIGHUP; the log:\n%s", s.logged)
@@ -36,8 +36,8 @@ func TestAServerOutlivesSIGHUP(t *testing.T) {
 	}
 }
 
-// A server reloads its config file when it changes and at SIGHUP. Flags and the
-// environment still win, and what is wrong is refused.
+// A server reloads its config file after a change and at SIGHUP. Flags and the
+// environment still override it, and invalid settings are refused.
 func TestAServerReloadsItsSettings(t *testing.T) {
 	file := commandline.File(t, "troupe.yaml", "api-key: a\nmax-open-requests: 7\n")
 	replace := func(text string) {

@@ -23,19 +23,18 @@ func TestMain(m *testing.M) {
 		main()
 		os.Exit(0)
 	}
-	// From its first use on, os/signal keeps a goroutine, which no test leaves
-	// behind.
+	// os/signal starts a goroutine at its first use and keeps it. Start it now, so that
+	// no test seems to leak it.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
 	signal.Stop(signals)
 	os.Exit(m.Run())
 }
 
-// process is a server in a process of its own, for what only a process shows:
-// signals, limits, exit status.
+// process is a server in its own process, to test signals, limits and the exit status.
 type process struct {
 	*exec.Cmd
-	URL    string // empty when it ended before it was ready
+	URL    string // "" if it ended before it was ready
 	logged *locked.Buffer
 	lines  *bufio.Scanner
 }
@@ -75,7 +74,7 @@ func startServer(t *testing.T, command []string, args ...string) *process {
 	return p
 }
 
-// waitFor gives the next line of the log with a text, "" when the process ends
+// waitFor returns the next line of the log with a text, or "" if the process ends
 // without one.
 func (p *process) waitFor(text string) string {
 	for p.lines.Scan() {
@@ -86,7 +85,7 @@ func (p *process) waitFor(text string) string {
 	return ""
 }
 
-// ends reads the log to its end and gives the exit status.
+// ends reads the log to its end and returns the exit status.
 func (p *process) ends() int {
 	for p.lines.Scan() {
 	}
@@ -94,7 +93,7 @@ func (p *process) ends() int {
 	return p.ProcessState.ExitCode()
 }
 
-// answers tells whether a completion is answered.
+// answers reports whether the server answers a completion.
 func (p *process) answers(t *testing.T) bool {
 	t.Helper()
 	resp, err := http.Post(p.URL+"/v1/completions", "application/json", strings.NewReader(`{"prompt":"Once upon a time","max_tokens":4,"temperature":0}`))

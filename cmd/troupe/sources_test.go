@@ -14,9 +14,7 @@ import (
 	"github.com/troupe-engine/troupe/testkit/commandline"
 )
 
-// badTexts are values that no server starts with, of settings that are texts or
-// lists. Where it depends on the machine whether a value is good, it is one that
-// never is.
+// badTexts are invalid values of settings that are strings or lists, on any machine.
 var badTexts = map[string]string{
 	"model": "/no/such/model", "load-format": "x", "chat-template": "/no/such/template", "sampling-defaults": "x",
 	"device": "x", "instruction-set": "x", "activation-dtype": "x", "weight-dtype": "x", "kv-cache-dtype": "x", "kv-layout": "x",
@@ -25,10 +23,10 @@ var badTexts = map[string]string{
 	"record-trace": "/no/such/folder/trace", "log-level": "x", "log-format": "x",
 }
 
-// anyText are settings that take every text.
+// anyText are settings that accept every string.
 var anyText = map[string]bool{"served-model-name": true, "api-key": true}
 
-// bad is a value that ends the start.
+// bad returns an invalid value.
 func bad(t *testing.T, v configs.Value) string {
 	t.Helper()
 	switch reflect.ValueOf(v.Value).Kind() {
@@ -46,8 +44,7 @@ func bad(t *testing.T, v configs.Value) string {
 	return badTexts[v.Key]
 }
 
-// Whatever setting is wrong, and wherever it was given, the error names the
-// setting and the place, and no other place.
+// The error of an invalid setting names the setting and its source, and no other source.
 func TestErrorsAtStartNameTheSource(t *testing.T) {
 	for _, v := range configs.Default().Values() {
 		if anyText[v.Key] {
@@ -91,8 +88,7 @@ func TestErrorsAtStartNameTheSource(t *testing.T) {
 	}
 }
 
-// Settings that exclude each other are named with both sources, a default
-// included.
+// Settings that contradict each other are named with both sources, including defaults.
 func TestConflictsNameBothSources(t *testing.T) {
 	for name, c := range map[string]struct {
 		yaml string
@@ -128,7 +124,7 @@ func TestConflictsNameBothSources(t *testing.T) {
 	}
 }
 
-// What only the start finds out names its settings, too.
+// Errors that only the start finds also name their settings.
 func TestDeeperErrorsNameTheSource(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 	"github.com/troupe-engine/troupe/testkit/golden"
 )
 
-// Every text that a user can meet is in testdata/texts.txt, so that a person
-// reads each new one, next to the others, before it is in the product.
+// Every text for users is in testdata/texts.txt, so that a reviewer reads each new one
+// next to the others.
 func TestTexts(t *testing.T) {
 	seen := map[string]bool{}
 	var b strings.Builder
@@ -48,7 +48,7 @@ func TestTexts(t *testing.T) {
 	golden.Compare(t, "texts.txt", strings.TrimSpace(b.String())+"\n")
 }
 
-// line is one text on one line.
+// line formats a text on one line.
 func line(where, text string) string {
 	return where + ": " + strings.ReplaceAll(strings.TrimSpace(text), "\n", `\n`)
 }
@@ -63,8 +63,8 @@ func settingTexts(seen map[string]bool) (lines []string) {
 	return lines
 }
 
-// commandTexts are those of a command and of all below it, without the flags
-// that are settings.
+// commandTexts returns the texts of a command and of all below it, without flags that
+// are settings.
 func commandTexts(c *cobra.Command, seen map[string]bool) (lines []string) {
 	for _, text := range []string{c.Use, c.Short, c.Long, c.Example} {
 		if text != "" {
@@ -96,15 +96,15 @@ func metricTexts(seen map[string]bool) (lines []string) {
 	return lines
 }
 
-// unread are packages without texts for users: tests, generators, and the
-// checks that only developers meet.
+// unread are packages without texts for users: tests, generators, and checks for
+// developers.
 var unread = []string{"testkit", "internal/archtest", "internal/invariants", "gpu/gputest", "gpu/cpu/kernel/gen", "gpu/cpu/kernel/kerneltest", "model/gguf/gguftest"}
 
-// developers are functions whose texts are for developers, or no texts.
+// developers are functions with strings that are for developers, or not text.
 var developers = regexp.MustCompile(`^(panic|invariants\.\w+|(\w+\.)?[Cc]heck[fF]?|regexp\.MustCompile|strings\.\w+|bytes\.\w+)$`)
 
-// literals are the strings of the sources that read like text: several words,
-// format verbs as they are, {} for what is computed.
+// literals returns the strings of the sources that look like text: several words,
+// with format verbs, and {} for computed parts.
 func literals(t *testing.T, root string, seen map[string]bool) []string {
 	found := map[string]bool{}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -176,7 +176,7 @@ func textsOf(file *ast.File) (texts []string) {
 	return texts
 }
 
-// called is the name of a function as the source writes it.
+// called returns the name of a function as in the source.
 func called(fun ast.Expr) string {
 	switch fun := fun.(type) {
 	case *ast.Ident:
@@ -187,7 +187,7 @@ func called(fun ast.Expr) string {
 	return ""
 }
 
-// folded is a string literal, or a sum that has one; what is computed becomes {}.
+// folded returns a string literal, or a sum with one; computed parts become {}.
 func folded(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
@@ -216,8 +216,8 @@ func orComputed(text string, ok bool) string {
 
 var (
 	word = regexp.MustCompile(`\pL\pL`)
-	// noText are patterns, JSON, signatures of the functions of templates, and the
-	// broken invariants of the radix tree.
+	// noText matches patterns, JSON, signatures of template functions, and broken
+	// invariants of the radix tree.
 	noText = regexp.MustCompile(`\\p\{|^\{"|^\d+: |^[a-z_]+( [a-z_]+\??)*\?|^\w+ \w+ \w+:\w+:\w+|^\w+:\w+:\w+ `)
 )
 

@@ -29,7 +29,7 @@ func TestLengthsFitTheContext(t *testing.T) {
 		{[]string{"--turns", "4"}, 1024, false, []int{176, 32}, "in 4 turns", ""},
 		{[]string{"--random-input-len", "400"}, 512, true, []int{400, 112}, "; change this with --random-output-len", ""},
 		{[]string{"--random-input-len", "512"}, 512, true, nil, "", "512 tokens of prompt and 128 of output do not fit into the server's context of 512 tokens; lower --random-input-len and --random-output-len"},
-		{[]string{"--random-input-len", "500", "--random-output-len", "12"}, 512, false, []int{500, 12}, "", ""}, // the user knows better
+		{[]string{"--random-input-len", "500", "--random-output-len", "12"}, 512, false, []int{500, 12}, "", ""}, // the user's choice
 		{[]string{"--random-input-len", "500", "--random-output-len", "13"}, 512, false, nil, "", "500 tokens of prompt and 13 of output do not fit"},
 		{[]string{"--random-input-len", "100", "--turns", "9"}, 512, false, nil, "", "--random-output-len and --turns"},
 		{[]string{"--dataset", "shared-prefix"}, 1024, true, []int{848, 48, 96}, "848 tokens of system prompt, 48 of question and 96 of output", ""},
@@ -66,7 +66,7 @@ func TestLengthsFitTheContext(t *testing.T) {
 	}
 }
 
-// The defaults are made to fit what the server tells; what is asked for is not
+// The defaults are lowered to the server's context; lengths that the user set are not
 // changed.
 func TestBenchServeFitsTheServer(t *testing.T) {
 	s := commandline.Serve(t, "--context-length", "128")
@@ -83,7 +83,8 @@ func TestBenchServeFitsTheServer(t *testing.T) {
 	}
 }
 
-// A server that does not tell its context refuses once, not a hundred times.
+// If the server does not report its context, the run ends after one refusal, not a
+// hundred.
 func TestBenchServeStopsAtARefusal(t *testing.T) {
 	server, asked := refusing77(t, http.StatusBadRequest, "maximum context length is 64")
 	_, err := run(t, "", "bench", "serve", "--url", server.URL, "--random-output-len", "77", "--concurrency", "1")
@@ -99,7 +100,7 @@ func TestBenchServeStopsAtARefusal(t *testing.T) {
 	}
 }
 
-// One refusal is enough where no request is shorter than the first.
+// One refusal is enough if no request is shorter than the first.
 func TestRefusalsThatEndARun(t *testing.T) {
 	for _, c := range []struct {
 		args []string

@@ -31,7 +31,7 @@ func measured(t *testing.T, args ...string) *bench.Report {
 
 // Clients that stream from the server of this process.
 func TestBenchModelThroughHTTP(t *testing.T) {
-	// So many tokens that a client which comes late finds the others at work.
+	// Enough tokens that a late client still runs beside the others.
 	p := measured(t, "--through", "http", "--prompt", "0", "--generate", "300", "--depth", "0,600", "--batch", "2")
 	if len(p.Results) != 2 || p.Setup.Through != "http" {
 		t.Fatalf("%+v", p)
@@ -89,7 +89,7 @@ func TestBenchModelMeasuresHowLateActorsAre(t *testing.T) {
 }
 
 func TestBenchModelPrintsATable(t *testing.T) {
-	// A note for sure: the one on caches needs a system that tells of them.
+	// This note always appears; the one on caches only if the system reports its caches.
 	out := mustRun(t, "", "bench", "model", "--prompt", "20", "--generate", "5", "--repetitions", "1", "--read-bytes", "4MiB", "--max-total-tokens", "1024",
 		"--threads", strconv.Itoa(runtime.NumCPU()+1))
 	for _, want := range []string{"machine   ", "model     troupe-little, 1.9 M parameters", "measured  through the engine's actors, 1 repetitions after 1 for warm-up", "| troupe-little bf16 |", " pp20 ", " tg5 ", "note: ", "more threads ("} {
@@ -99,7 +99,7 @@ func TestBenchModelPrintsATable(t *testing.T) {
 	}
 }
 
-// tinyShape adds a shape that is made in no time.
+// tinyShape adds a shape that is generated quickly.
 func tinyShape(t *testing.T) {
 	gguftest.Shapes["tiny"] = gguftest.Model{Arch: "qwen3", Layers: 2, Hidden: 64, Intermediate: 96, Heads: 4, KVHeads: 2, HeadDim: 32, Vocab: 600, Context: 128, Tied: true}
 	t.Cleanup(func() { delete(gguftest.Shapes, "tiny") })
@@ -147,7 +147,7 @@ func TestBenchModelWritesAModel(t *testing.T) {
 	}
 }
 
-// --shape-type is what is stored, --weight-dtype what it is held in.
+// --shape-type is the type in the file, --weight-dtype the type in memory.
 func TestBenchModelOfAStoredType(t *testing.T) {
 	tinyShape(t)
 	type held struct {
@@ -168,7 +168,7 @@ func TestBenchModelOfAStoredType(t *testing.T) {
 	}
 }
 
-// Blocks of 256 do not divide every width; what is measured instead is told.
+// Not every width is a multiple of 256; the report names the types used instead.
 func TestBenchModelNamesReplacedTypes(t *testing.T) {
 	tinyShape(t)
 	for _, kind := range []string{"q4_k_m", "q5_k", "q8_0"} {

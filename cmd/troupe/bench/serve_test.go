@@ -20,7 +20,7 @@ import (
 	"github.com/troupe-engine/troupe/testkit/commandline"
 )
 
-// run executes `troupe bench` in this process and gives what it prints.
+// run executes `troupe bench` in this process and returns its output.
 func run(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
 	return commandline.Run(t, cli.Root("test", New()), stdin, args...)
@@ -31,7 +31,7 @@ func mustRun(t *testing.T, stdin string, args ...string) string {
 	return commandline.MustRun(t, cli.Root("test", New()), stdin, args...)
 }
 
-// loadServer runs `troupe bench serve --json` and gives its report.
+// loadServer runs `troupe bench serve --json` and returns its report.
 func loadServer(t *testing.T, url string, args ...string) *load.Report {
 	t.Helper()
 	out := mustRun(t, "", append([]string{"bench", "serve", "--url", url, "--json"}, args...)...)
@@ -63,8 +63,8 @@ func TestBenchServeAsksTheRealServer(t *testing.T) {
 		name     string
 		args     []string
 		requests int
-		output   int // tokens, exactly; 0 where answers end by themselves
-		input    int // tokens, exactly; 0 where words only come near
+		output   int // tokens, exactly; 0 if answers end by themselves
+		input    int // tokens, exactly; 0 if words are approximate
 		work     string
 	}{
 		{"random", []string{"--random-input-len", "20", "--random-output-len", "6", "--num-prompts", "5", "--concurrency", "2"}, 5, 30, 100, "random: 20 input and 6 output tokens, as token ids"},
@@ -105,7 +105,7 @@ func TestBenchServeAsksTheRealServer(t *testing.T) {
 					t.Errorf("accuracy %+v", p.Accuracy)
 				}
 			case "random by chat":
-				// Words come near the wanted length; the template comes on top.
+				// Prompts of words have about the requested length, plus the template.
 				if per := p.Tokens.Input / c.requests; per < 15 || per > 60 {
 					t.Errorf("prompts of %d tokens, 20 were wanted", per)
 				}
@@ -181,7 +181,7 @@ func TestBenchServeRefuses(t *testing.T) {
 	}
 }
 
-// The files are opened behind the first questions to the server.
+// The files are opened after the first requests to the server.
 func TestBenchServeNamesMissingFiles(t *testing.T) {
 	s := commandline.Serve(t)
 	for _, dataset := range [][]string{{"gsm8k"}, {"sharegpt"}, {"trace", "--trace-format", "azure"}} {
@@ -192,7 +192,7 @@ func TestBenchServeNamesMissingFiles(t *testing.T) {
 	}
 }
 
-// An interrupt ends the run, and what was measured is printed.
+// An interrupt ends the run, and the results so far are printed.
 func TestBenchServeInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := 0
@@ -225,8 +225,8 @@ func TestBenchServeInterrupted(t *testing.T) {
 	}
 }
 
-// refusing77 is a server that tells little of itself and refuses whoever wants
-// 77 tokens; it counts how many did.
+// refusing77 is a server that reports little about itself and refuses requests for
+// 77 tokens; it counts them.
 func refusing77(t *testing.T, status int, message string) (server *httptest.Server, asked *atomic.Int64) {
 	asked = &atomic.Int64{}
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// hostile steers a terminal in every way that the filter knows.
+// hostile has every kind of control character that the filter removes.
 const hostile = "a\x1b[2J\u009b31m\u0085\u202eb\u2066\u061c\u200f\u2028\nforged\r\x7f\x1b[31mred"
 
 var steering = regexp.MustCompile("[\x00-\x09\x0b-\x1f\x7f\u0080-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -19,8 +19,8 @@ var steering = regexp.MustCompile("[\x00-\x09\x0b-\x1f\x7f\u0080-\u009f\u061c\u2
 // coloured are the sequences that zerolog writes itself.
 var coloured = regexp.MustCompile("\x1b\\[[0-9]+m")
 
-// Nothing that a path, a panic or a library says steers a terminal, in any
-// format; the colours of the log stay.
+// No path, panic or library message controls the terminal, in any format; the log's
+// own colours stay.
 func TestLogLinesSteerNoTerminal(t *testing.T) {
 	t.Setenv("NO_COLOR", "")
 	for name, c := range map[string]struct{ text, colours bool }{

@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-engine/troupe/testkit/locked"
 )
 
-// run executes `troupe inspect` in this process and gives what it prints.
+// run executes `troupe inspect` in this process and returns its output.
 func run(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
 	return commandline.Run(t, cli.Root("test", New()), stdin, args...)
@@ -59,7 +59,7 @@ func TestRecordingIsDrawn(t *testing.T) {
 	}
 }
 
-// Flags of the plan say nothing about a server that runs already.
+// Flags of the plan are refused for a running server.
 func TestLiveMemoryRefusesFlagsOfThePlan(t *testing.T) {
 	for _, args := range [][]string{{"--memory", "80GiB"}, {"--page-size", "32"}, {"--model", "x"}} {
 		_, err := run(t, "", append([]string{"inspect", "memory", "--url", "http://127.0.0.1:1"}, args...)...)
@@ -72,7 +72,7 @@ func TestLiveMemoryRefusesFlagsOfThePlan(t *testing.T) {
 	}
 }
 
-// A server that goes away ends a recording; what was read until then is drawn.
+// If the server stops, the recording ends and the readings so far are drawn.
 func TestRecordingOutlivesItsServer(t *testing.T) {
 	s := commandline.Serve(t)
 	ticks := make(chan time.Time)
@@ -83,7 +83,7 @@ func TestRecordingOutlivesItsServer(t *testing.T) {
 	ticks <- time.Time{}
 	ticks <- time.Time{}
 	ticks <- time.Time{} // two readings are over
-	s.Close()            // when the third is, too: it must not break off
+	s.Close()            // after the third reading; none may be lost
 	var err error
 	for err == nil {
 		select {

@@ -26,7 +26,7 @@ type cheapConn struct {
 	out []byte
 }
 
-// answered is what came back.
+// answered is an answer.
 type answered struct {
 	status, retryAfter int
 	text               []byte
@@ -113,7 +113,7 @@ func (c *cheapConn) post(path string, body []byte, deadline time.Time) (a answer
 	return a, err
 }
 
-// number is a header's number, -1 if it is none.
+// number parses the number of a header; -1 if it is not one.
 func number(text []byte) int {
 	n, err := strconv.Atoi(string(text))
 	if err != nil {

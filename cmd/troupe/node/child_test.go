@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// child is a test of this binary that runs in a process of its own, so that its
-// processor time is not that of the test which starts it. It ends with its stdin.
+// child is a test of this binary in its own process, so that its CPU time is counted
+// apart from that of the test that starts it. It ends when its stdin ends.
 type child struct {
 	t     *testing.T
 	cmd   *exec.Cmd
@@ -42,7 +42,7 @@ func startChild(t *testing.T, test, variable string) *child {
 	return c
 }
 
-// line gives the rest of the child's next line that begins with a word.
+// line returns the rest of the child's next line that begins with a word.
 func (c *child) line(word string) string {
 	c.t.Helper()
 	for c.lines.Scan() {
@@ -54,7 +54,7 @@ func (c *child) line(word string) string {
 	return ""
 }
 
-// wait takes what the child still says, and its end.
+// wait reads the rest of the output and waits for the end.
 func (c *child) wait() {
 	c.t.Helper()
 	for c.lines.Scan() {

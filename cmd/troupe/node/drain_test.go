@@ -19,8 +19,8 @@ type idle struct{ runner.Executor }
 
 func (idle) Submit(*messages.RunBatch, func(*messages.BatchDone, error)) {}
 
-// An engine that gives up while it drains ends the process at once and with the
-// reason: what is open would be waited for in vain.
+// If the engine gives up while it drains, the process ends at once with the reason:
+// open requests would never finish.
 func TestAnEngineThatGivesUpIsNotDrained(t *testing.T) {
 	c := settings(t)
 	c.HTTP.Port, c.DrainTimeout = 0, time.Hour

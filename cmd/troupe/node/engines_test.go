@@ -10,8 +10,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Several engines share the weights and divide the memory; what is known of them
-// outside is the sum.
+// Several engines share the weights and divide the memory; reports show the sum.
 func TestSeveralEngines(t *testing.T) {
 	one := open(t, settings(t), nil)
 	c := settings(t)

@@ -12,22 +12,21 @@ import (
 	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 )
 
-// numbers are what of the numerics fingerprint is varied here: within one of
-// them, answers are equal to the bit.
+// numbers are the varied parts of the numerics fingerprint: with equal ones, answers are
+// bit-identical.
 type numbers struct {
 	level       simd.Level
 	weights, kv string
 }
 
-// fingerprint is that of the answers: amx gives the bits of avx512.
+// fingerprint is that of the answers: amx and avx512 have the same results.
 func (n numbers) fingerprint() numbers {
 	n.level = min(n.level, simd.AVX512)
 	return n
 }
 
-// weightFiles are models by the name of their weights: of more columns than
-// kernels take at once, where sums begin and where they are added to, and of
-// rows that are no multiple of a panel. q4_k is a mix of q4_k and q6_k; in q6_k
+// weightFiles are models by weight type. They have more columns than kernels process at
+// once, so that sums are continued, and rows that are not a multiple of a panel. q4_k is a mix of q4_k and q6_k; in q6_k
 // the rows of one matrix do not fill its blocks and are q8_0, for which level
 // amx has other kernels.
 func weightFiles(t *testing.T) (names []string, files map[string]string) {
@@ -62,8 +61,8 @@ const (
 	exactChunk  = 512 // of the ways that do not have small ones
 )
 
-// serving is how requests are served: in chunks, on pages, beside others, and
-// then once more out of the cache.
+// serving is a way to serve requests: in chunks, on pages, in a batch, and then again
+// from the cache.
 type serving struct {
 	name        string
 	chunk, page int
@@ -77,10 +76,10 @@ var servings = []serving{
 }
 
 // TestEveryKernelIsExact: two requests, alone, in a batch of 64, in chunks of 7,
-// and each of these again out of the prefix cache, give the same tokens and the
-// same bits of every log probability, through the actors, at each level of the
+// and each of these again from the prefix cache, return the same tokens and
+// bit-identical log probabilities, through the actors, at each level of the
 // kernels, for any number of threads and every kind of weights. amx and avx512
-// give the same, too.
+// also agree.
 //
 // The plain test has every level with every kind of weights, each serving with
 // another number of threads and the types of K and V in turn. TROUPE_SOAK=1 has

@@ -15,7 +15,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// exactRequests are a greedy one that asks about its prompt, and one that draws.
+// exactRequests are a greedy one with prompt logprobs, and one that samples.
 // Their prompts fill two tiles of every kernel and end in a third block of
 // attention.
 func exactRequests() [2]messages.Submission {
@@ -43,7 +43,7 @@ func submission(tokens int, seed uint64, p messages.SamplingParams) messages.Sub
 	return messages.Submission{Prompt: prompt, Params: &p, After: -1}
 }
 
-// bitsOf is every token and log probability that a client sees.
+// bitsOf returns every token and log probability of an answer.
 func bitsOf(t *testing.T, out *messages.CallOutput) (bits []uint32) {
 	t.Helper()
 	position := func(p *messages.PositionLogprobs) {
@@ -72,7 +72,7 @@ func bitsOf(t *testing.T, out *messages.CallOutput) (bits []uint32) {
 	return bits
 }
 
-// differ is where two lists begin to.
+// differ returns where two lists begin to differ.
 func differ(a, b []uint32) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
@@ -82,7 +82,7 @@ func differ(a, b []uint32) int {
 	return min(len(a), len(b))
 }
 
-// largest is what the largest steps had: rows, tokens, and tokens of one row.
+// largest has the maxima of all steps: rows, tokens, and tokens of one row.
 type largest struct {
 	mu                sync.Mutex
 	rows, tokens, row int
@@ -99,7 +99,7 @@ func (l *largest) watch(_ messages.Actor, msg any) {
 	}
 }
 
-// check asks that steps were as the serving says.
+// check checks the steps against the serving.
 func (l *largest) check(t *testing.T, s serving) {
 	t.Helper()
 	l.mu.Lock()
@@ -113,7 +113,7 @@ func (l *largest) check(t *testing.T, s serving) {
 	}
 }
 
-// exactClient calls an engine that has no other client.
+// exactClient is the only client of an engine.
 type exactClient struct {
 	node *Node
 	last messages.CallID
@@ -128,7 +128,7 @@ func openExact(t *testing.T, c *configs.Config, seen *largest) *exactClient {
 	return &exactClient{node: n}
 }
 
-// each sends the requests one after the other.
+// each sends the requests one by one.
 func (c *exactClient) each(t *testing.T, requests [2]messages.Submission) (outs [2]*messages.CallOutput) {
 	t.Helper()
 	for i, r := range requests {
@@ -139,7 +139,7 @@ func (c *exactClient) each(t *testing.T, requests [2]messages.Submission) (outs 
 	return outs
 }
 
-// call sends requests at once and gives the answers in their order.
+// call sends requests at once and returns the answers in their order.
 func (c *exactClient) call(t *testing.T, requests []messages.Submission) []*messages.CallOutput {
 	t.Helper()
 	c.last++

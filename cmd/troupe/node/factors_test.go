@@ -14,7 +14,7 @@ import (
 )
 
 // factors are what an answer must not depend on. A level that sets nothing is
-// the default. Settings that need one another are one factor.
+// the default. Settings that need each other are one factor.
 var factors = []factor{
 	{"running", each("max-running-requests=1", "max-running-requests=4", "max-running-requests=64")},
 	{"page", each("page-size=16", "page-size=1", "page-size=32", "page-size=64")},
@@ -47,8 +47,7 @@ var factors = []factor{
 
 var faultsFactor = slices.IndexFunc(factors, func(f factor) bool { return f.name == "faults" })
 
-// smallest stands for the least size of chunks that page-size allows, and at
-// page size 1 a size that divides nothing.
+// smallest means the smallest chunk that page-size allows; for page size 1 a prime.
 const smallest = "smallest"
 
 func each(settings ...string) (list [][]string) {
@@ -58,7 +57,7 @@ func each(settings ...string) (list [][]string) {
 	return list
 }
 
-// schedules are all policies of the queue, and what else they have to set.
+// schedules are all policies of the queue, with other settings that they need.
 func schedules() (list [][]string) {
 	for _, p := range queue.Policies() {
 		list = append(list, []string{"schedule-policy=" + p})
@@ -78,7 +77,7 @@ func evictions() (list [][]string) {
 	return list
 }
 
-// notVaried are the settings that no factor has, by the reason.
+// notVaried are the settings without a factor, with the reason.
 var notVaried = map[string][]string{
 	"says what is served, not how":                                                                                         {"model", "served-model-name", "load-format", "chat-template", "sampling-defaults", "special-tokens-in-messages"},
 	"part of the numerics fingerprint, within which answers are equal":                                                     {"device", "instruction-set", "activation-dtype", "weight-dtype", "kv-cache-dtype"},
@@ -92,7 +91,7 @@ var notVaried = map[string][]string{
 	"writes down what happens": {"record-trace", "log-level", "log-format"},
 }
 
-// String names a combination by what differs from the plainest.
+// String names a combination by its differences from the simplest one.
 func (c combination) String() string {
 	text := ""
 	for i, level := range c {
@@ -103,7 +102,7 @@ func (c combination) String() string {
 	return text[min(1, len(text)):]
 }
 
-// settings loads a combination as a user would set it.
+// settings loads a combination from flags, as a user would.
 func (c combination) settings(t testing.TB) *configs.Config {
 	t.Helper()
 	set := map[string]string{}
@@ -118,7 +117,7 @@ func (c combination) settings(t testing.TB) *configs.Config {
 			set["chunked-prefill-size"] = "7"
 		}
 	}
-	args := []string{"--queue-timeout=0"} // a machine may be slow
+	args := []string{"--queue-timeout=0"} // the machine may be slow
 	for key, value := range set {
 		args = append(args, "--"+key+"="+value)
 	}
@@ -134,8 +133,8 @@ func (c combination) settings(t testing.TB) *configs.Config {
 	return s
 }
 
-// Every setting is varied, in the combinations of the plain test, or has a
-// reason not to be. Whoever adds one decides here.
+// Every setting is varied in the combinations of the plain test, or has a reason not to
+// be. A new setting needs a decision here.
 func TestEverySettingIsVariedOrHasAReason(t *testing.T) {
 	values := map[string]map[string]bool{}
 	for _, c := range pairwise(factors) {
@@ -150,7 +149,7 @@ func TestEverySettingIsVariedOrHasAReason(t *testing.T) {
 	for reason, keys := range notVaried {
 		for _, key := range keys {
 			if values[key] == nil {
-				t.Errorf("%s has a reason and is no setting", key)
+				t.Errorf("%s has a reason but is not a setting", key)
 			}
 			reasons[key] = reason
 		}

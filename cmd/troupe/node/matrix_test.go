@@ -16,16 +16,15 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// settings are the defaults with a pool that is small enough for the audit to
-// be cheap.
+// settings are the defaults with a small pool, so that audits are cheap.
 func settings(t testing.TB) *configs.Config {
 	c := configs.Default()
 	c.Pool.MaxTotalTokens = 4096
-	c.Requests.QueueTimeout = 0 // a machine may be slow
+	c.Requests.QueueTimeout = 0 // the machine may be slow
 	return c
 }
 
-// open starts a node and closes it with the test.
+// open starts a node and closes it at the end of the test.
 func open(t testing.TB, c *configs.Config, change func(*engine.Spec)) *Node {
 	t.Helper()
 	n, err := Open(context.Background(), Options{Config: c, Log: zerolog.Nop(), Engine: change})
@@ -46,9 +45,8 @@ func shut(t testing.TB, n *Node) {
 
 var soak = os.Getenv("TROUPE_SOAK") == "1"
 
-// rowChoices is how many choices of the workload a combination answers in the
-// plain test. Every combination takes the next ones, so that each is answered
-// many times.
+// rowChoices is the number of choices of the workload per combination in the plain test.
+// Every combination takes the next ones, so that each choice is tested many times.
 const rowChoices = 4
 
 // TestAnswersDependOnTheRequestOnly compares the answers of the embedded model,
@@ -105,9 +103,8 @@ func TestAnswersDependOnTheRequestOnly(t *testing.T) {
 // exercised must have happened in some of the combinations.
 var exercised = []messages.Metric{messages.Retractions, messages.EvictedTokens, messages.RequestsAged, messages.KVEvents, messages.CacheHitTokens}
 
-// check compares the answers to a part of the calls, sent all at once, and
-// counts what happened. Retractions count only where memory or a priority
-// caused them.
+// check compares the answers to some of the calls, sent at once, and counts events.
+// Retractions count only if memory or a priority caused them.
 func (c combination) check(t *testing.T, calls []body, want []string, part []int, seen map[messages.Metric]float64) {
 	faults := []*storm{{}, panics(), deviceErrors()}[c[faultsFactor]]
 	s := c.settings(t)
@@ -141,8 +138,8 @@ func (c combination) check(t *testing.T, calls []body, want []string, part []int
 	}
 }
 
-// addressed is a call with what scheduling may look at and answers must not: a
-// user, and where it counts a priority.
+// addressed adds to a call what may affect scheduling but not answers: a user, and with
+// some policies a priority.
 func addressed(call body, i int, priorities bool) body {
 	more := body{"user": []string{"ann", "bob", "eve"}[i%3]}
 	for k, v := range call {
@@ -161,8 +158,8 @@ func choicesOf(call body) int {
 	return 1
 }
 
-// TestSecondPromptIsCachedButForOneToken: at page size 1 all of a prompt but the
-// token from which the next one is sampled.
+// TestSecondPromptIsCachedButForOneToken: at page size 1 the whole prompt is cached except
+// the last token, from which the next one is sampled.
 func TestSecondPromptIsCachedButForOneToken(t *testing.T) {
 	c := settings(t)
 	c.PageSize = 1
@@ -203,11 +200,11 @@ func balanced(t testing.TB, n *Node) {
 		if !a.OK || a.Total > all || a.Total%n.Plan.Pages != 0 {
 			t.Fatalf("the audit says %s", w.Body)
 		}
-		return a.Total == all && a.Free+a.Evictable == all // else an engine is between two epochs
+		return a.Total == all && a.Free+a.Evictable == all // otherwise an engine is between two epochs
 	})
 }
 
-// eventually waits for a condition that another goroutine brings about.
+// eventually waits for a condition that depends on another goroutine.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.After(time.Minute)

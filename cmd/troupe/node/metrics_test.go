@@ -8,8 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 )
 
-// What a server exposes that has served requests has nothing that
-// `promtool check metrics` would object to.
+// The metrics of a server that has served requests pass `promtool check metrics`.
 func TestPromtoolAcceptsTheMetrics(t *testing.T) {
 	c := settings(t)
 	c.Cache.Events = true

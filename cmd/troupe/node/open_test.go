@@ -14,8 +14,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// A start that ends before the first epoch stands stops all that it has
-// started, whatever ended it.
+// A start that fails before the first epoch stops everything that it has started.
 func TestAnEndedStartLeavesNothing(t *testing.T) {
 	failure := errors.New("the device is gone")
 	for name, c := range map[string]struct {
@@ -31,7 +30,7 @@ func TestAnEndedStartLeavesNothing(t *testing.T) {
 		n, err := Open(ctx, Options{Config: settings(t), Log: zerolog.Nop(), Engine: func(spec *engine.Spec) {
 			spec.Members[0].OnEpoch = func(messages.Epoch) {
 				c.end(cancel, spec)
-				panic("no epoch stands")
+				panic("no epoch has started")
 			}
 		}})
 		cancel()
@@ -49,13 +48,13 @@ func TestAnEndedStartLeavesNothing(t *testing.T) {
 	}
 }
 
-// loud is a device that never becomes quiet.
+// loud is a device that never finishes a step.
 type loud struct{ runner.Executor }
 
 func (loud) Quiesce(func()) {}
 
-// A process that ends does not wait for such a device, whose model it leaves
-// alone: that may still compute.
+// A process that ends does not wait for such a device and does not close its model,
+// which may still compute.
 func TestADeviceThatIsNeverQuietKeepsNobody(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	n, err := Open(ctx, Options{Config: settings(t), Log: zerolog.Nop(), Engine: func(spec *engine.Spec) { spec.Members[0].Executor = loud{spec.Members[0].Executor} }})

@@ -11,10 +11,10 @@ import (
 )
 
 // BenchmarkStepsInFlight compares one and two steps in flight on the CPU device
-// with the embedded model, turn by turn in one run, so that the load of the
-// machine meets both alike. "length" ends every request at its length, which is
-// known ahead; "eos" lets texts end where they end, which costs a row of the
-// step that was launched already.
+// with the embedded model, turn by turn in one run, so that other load on the
+// machine affects both equally. "length" ends every request at its length, which is
+// known ahead; "eos" ends texts at EOS, which wastes a row of the
+// step that is already in flight.
 func BenchmarkStepsInFlight(b *testing.B) {
 	for _, ends := range []string{"length", "eos"} {
 		for _, rows := range []int{1, 16, 64} {
@@ -56,7 +56,7 @@ func BenchmarkStepsInFlight(b *testing.B) {
 	}
 }
 
-// cost is what a token took.
+// cost is the time per token.
 type cost struct{ wall, cpu time.Duration }
 
 func median(list []float64) float64 {
@@ -64,8 +64,7 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// generate lets a node answer so many requests at once and returns how many
-// tokens it made.
+// generate sends n requests at once and returns the number of generated tokens.
 func generate(b *testing.B, n *Node, requests, seed int, wholeLength bool) (tokens int) {
 	events := make(chan messages.CallEvent, requests+8)
 	m := &messages.SubmitRequests{Call: messages.CallID(seed + 1), UserID: fmt.Sprint(seed), Events: events}

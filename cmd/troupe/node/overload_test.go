@@ -22,12 +22,12 @@ import (
 	"github.com/troupe-engine/troupe/lab/measure"
 )
 
-// overloadServer makes a test binary the server of TestOverload.
+// overloadServer makes a test binary run the server of TestOverload.
 const overloadServer = "TROUPE_OVERLOAD_SERVER"
 
-// TestServeForOverload is the server, in a process of its own so that its
-// processor time can be told from the clients'. It answers each line of stdin
-// with what it holds, and ends with it.
+// TestServeForOverload is the server, in its own process so that its CPU time can be
+// measured apart from the clients'. It answers each line of stdin with its resources,
+// and ends when stdin ends.
 func TestServeForOverload(t *testing.T) {
 	if os.Getenv(overloadServer) == "" {
 		t.Skip("is the server of TestOverload")
@@ -64,7 +64,7 @@ func TestServeForOverload(t *testing.T) {
 // overloadTimeout is the server's queue-timeout, shorter than the run.
 const overloadTimeout = 10 * time.Second
 
-// holding is what a server holds.
+// holding has the resources of a server.
 type holding struct {
 	cpu         time.Duration
 	goroutines  int
@@ -100,16 +100,16 @@ func (o *overloaded) holds() (h holding) {
 	return h
 }
 
-// tally is what became of the requests of a window.
+// tally counts the results of a window's requests.
 type tally struct {
 	mu                     sync.Mutex
 	waits                  []time.Duration // of requests that were served, to the end
 	refused, expired, left int
 	pauses                 map[int]int // Retry-After of refusals
-	strange                string      // an answer that nobody expects
+	strange                string      // an unexpected answer
 }
 
-// call sends one request and counts what becomes of it before the window ends.
+// call sends one request and counts its result if the window has not ended.
 func (o *overloaded) call(ctx context.Context, n *tally) {
 	body := fmt.Appendf(nil, `{"prompt": "%d little birds sat in a tree and looked at the river. The first bird", "max_tokens": 256, "ignore_eos": true, "seed": 1}`, 10_000_000+o.last.Add(1))
 	end, _ := ctx.Deadline()
@@ -134,9 +134,8 @@ func (o *overloaded) call(ctx context.Context, n *tally) {
 	}
 }
 
-// window lets clients loose for a time and gives what became of their requests,
-// how much of the processors was not theirs, and how much the server used, both
-// as processors.
+// window runs clients for a time and returns the results of their requests, the CPU time
+// not used by them, and that of the server, both as numbers of processors.
 func (o *overloaded) window(d time.Duration, drive func(ctx context.Context, n *tally)) (n *tally, free, server float64) {
 	n = &tally{pauses: map[int]int{}}
 	before, own, start := o.holds(), measure.CPUTime(), time.Now()
@@ -148,7 +147,7 @@ func (o *overloaded) window(d time.Duration, drive func(ctx context.Context, n *
 	return n, free, (o.holds().cpu - before.cpu).Seconds() / took
 }
 
-// closed is so many clients, each with one request at a time.
+// closed runs n clients, each with one request at a time.
 func (o *overloaded) closed(clients int) func(context.Context, *tally) {
 	return func(ctx context.Context, n *tally) {
 		var wg sync.WaitGroup
@@ -163,7 +162,7 @@ func (o *overloaded) closed(clients int) func(context.Context, *tally) {
 	}
 }
 
-// open sends so many requests a second, whatever comes back.
+// open sends requests at a fixed rate.
 func (o *overloaded) open(rate float64, sent *int) func(context.Context, *tally) {
 	return func(ctx context.Context, n *tally) {
 		r := rand.New(rand.NewPCG(10, 10))
@@ -191,12 +190,12 @@ func TestOverload(t *testing.T) {
 		t.Skip("takes a minute; the simulated form is request.TestOverload. Set TROUPE_SOAK=1, or TROUPE_ALONE=1 where nothing else runs")
 	}
 	o := startOverloaded(t)
-	// Pools and tables grow to their size.
+	// Pools and tables grow to their final size.
 	warm, _, _ := o.window(3*time.Second, o.closed(128))
 	o.window(8*time.Second, o.open(10*float64(len(warm.waits))/3, new(int)))
 	o.http.close()
 	rest, steady := o.holds(), 0
-	eventually(t, "the server to rest", func() bool { // connections take a moment to go
+	eventually(t, "the server to rest", func() bool { // connections take a moment to close
 		now := o.holds()
 		if steady++; now.open > 0 || now.goroutines != rest.goroutines {
 			steady = 0
@@ -238,7 +237,7 @@ func TestOverload(t *testing.T) {
 	if rate := float64(sent) / overTime.Seconds(); rate < 9*capacity {
 		t.Errorf("%.0f requests a second were sent, %.1f times the capacity", rate, rate/capacity)
 	}
-	if alone && ratio < 0.9 { // whatever else runs takes its share from one of the two windows
+	if alone && ratio < 0.9 { // other programs may disturb one of the two windows
 		t.Errorf("goodput is %.2f of the peak", ratio)
 	}
 	if over.refused == 0 || over.expired*20 > len(over.waits) {

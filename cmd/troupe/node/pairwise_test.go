@@ -7,16 +7,16 @@ import (
 	"testing"
 )
 
-// factor is something with several levels, each a list of settings as key=value.
+// factor has several levels, each a list of settings as key=value.
 type factor struct {
 	name   string
 	levels [][]string
 }
 
-// combination holds a level for each factor.
+// combination has a level for each factor.
 type combination []int
 
-// pair says that two factors stand at two levels; i is above j.
+// pair is two factors with their levels; i is greater than j.
 type pair struct{ i, a, j, b int }
 
 func (c combination) pairs() []pair {
@@ -29,7 +29,7 @@ func (c combination) pairs() []pair {
 	return list
 }
 
-// tries is how many candidates each combination of pairwise is the best of.
+// tries is the number of candidates for each combination.
 const tries = 30
 
 // pairwise are combinations in which every two levels of every two factors meet,
@@ -70,7 +70,7 @@ func pairwise(factors []factor) []combination {
 	return list
 }
 
-// first is the least of a set, so that runs are equal.
+// first returns the smallest of a set, so that runs are repeatable.
 func first(open map[pair]bool) pair {
 	var least pair
 	found := false
@@ -110,7 +110,7 @@ func grow(factors []factor, open map[pair]bool, seed pair, r *rand.Rand) (c comb
 	return c, met
 }
 
-// random are n combinations, drawn.
+// random draws n combinations.
 func random(factors []factor, n int) []combination {
 	r := rand.New(rand.NewPCG(4, 5))
 	list := make([]combination, n)
@@ -148,6 +148,6 @@ func TestPairwiseCoversEveryPair(t *testing.T) {
 		t.Errorf("%d combinations, %d are the least possible", n, least)
 	}
 	if again := pairwise(factors); fmt.Sprint(again) != fmt.Sprint(list) {
-		t.Error("two runs give two lists")
+		t.Error("two runs return different lists")
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-engine/troupe/testkit/locked"
 )
 
-// A type of K and V that the device takes sizes the pool, scales included; one
-// that it does not take is refused before the weights are loaded.
+// The KV type determines the size of the pool, scales included; an unsupported type is
+// refused before the weights are loaded.
 func TestTypesOfPools(t *testing.T) {
 	for _, d := range gpu.KVDTypes() {
 		c := settings(t)
@@ -27,8 +27,8 @@ func TestTypesOfPools(t *testing.T) {
 		if err := n.Device.Info().CheckKV(d); err != nil {
 			t.Errorf("%s is taken: %v", d, err)
 		}
-		// The embedded model: 6 layers, 2 KV heads of 32; the pool has a padding
-		// page besides.
+		// The embedded model: 6 layers, 2 KV heads of 32; the pool also has a padding
+		// page.
 		slots := int64(c.Pool.MaxTotalTokens + c.PageSize)
 		if want := 6 * 2 * 2 * int64(d.VectorBytes(32)) * slots; n.KVDType != d || n.Plan.PoolBytes != want || n.Model.Bytes()["kv"] != want {
 			t.Errorf("%s: a pool of %s, planned %d bytes, held %d; want %d", d, n.KVDType, n.Plan.PoolBytes, n.Model.Bytes()["kv"], want)
@@ -37,8 +37,8 @@ func TestTypesOfPools(t *testing.T) {
 	}
 }
 
-// weight-dtype decides what the weights take: planned before they are loaded as
-// they are held then, told in the log, and part of the fingerprint.
+// weight-dtype decides the memory of the weights: it is planned before they are loaded,
+// logged, and part of the fingerprint.
 func TestTypesOfWeights(t *testing.T) {
 	bytes := map[string]int64{}
 	for _, d := range []string{"auto", "q8_0", "q4_0"} {
@@ -67,8 +67,8 @@ func TestTypesOfWeights(t *testing.T) {
 	}
 }
 
-// Where memory is short, the failure names the most exact type of weights that
-// fits; none where none does or where something else is wrong.
+// If memory is short, the error names the most exact weight type that fits; none if no
+// type fits or if something else is wrong.
 func TestWhatFits(t *testing.T) {
 	n := open(t, settings(t), nil)
 	c := n.Config()
@@ -105,7 +105,7 @@ func TestWhatFits(t *testing.T) {
 	}
 }
 
-// The plan says what the K and V of a token are made of, scales included.
+// The plan explains the size of K and V of a token, scales included.
 func TestPerTokenFrom(t *testing.T) {
 	kv := gpu.KVSpec{Layers: 2, Heads: 2, HeadDim: 4}
 	for dtype, want := range map[gpu.DType]string{

@@ -13,8 +13,8 @@ func ids(kind, n int) []int {
 	return list
 }
 
-// With the eviction policy priority, the prefixes of urgent requests stay when
-// there is no room for all, though they are older; lru keeps the younger ones.
+// With the eviction policy priority, the prefixes of urgent requests stay cached if memory
+// is short, although they are older; lru keeps the newer ones.
 func TestEvictionByPriority(t *testing.T) {
 	const page, urgentPages, otherPages, pool = 16, 10, 10, 32
 	for _, tt := range []struct {

@@ -20,10 +20,10 @@ import (
 	"time"
 )
 
-// probers is how many connections ask for probes, all the time.
+// probers is the number of connections that send probes all the time.
 const probers = 4500
 
-// hammerAt is set in the process that asks for probes: the address of the server.
+// hammerAt is set in the process that sends probes: the address of the server.
 const hammerAt = "TROUPE_TEST_HAMMER"
 
 // keyHolder streams one answer after the other and notes when each began.
@@ -33,7 +33,7 @@ type keyHolder struct {
 	prompts *rand.Rand
 }
 
-// firsts are the times to the first token of n requests, sorted.
+// firsts returns the TTFTs of n requests, sorted.
 func (k *keyHolder) firsts(n int) []time.Duration {
 	k.t.Helper()
 	var all []time.Duration
@@ -80,9 +80,9 @@ func (k *keyHolder) first() time.Duration {
 	return took
 }
 
-// TestProbesSoak lets thousands of connections without a key ask for
-// /health_generate, each again as soon as it has an answer, and compares the time
-// to the first token of the client with a key to that without them.
+// TestProbesSoak runs thousands of connections without a key that request
+// /health_generate again and again, and compares the TTFT of a client with a key with
+// its TTFT without them.
 func TestProbesSoak(t *testing.T) {
 	if !soak && !alone {
 		t.Skip("measures real time; set TROUPE_SOAK=1")
@@ -114,7 +114,7 @@ func TestProbesSoak(t *testing.T) {
 			kept++
 		}
 	}
-	if kept < runs-1 { // whatever else the machine does may spoil one
+	if kept < runs-1 { // other programs may disturb one run
 		t.Errorf("%d of %d runs kept 1.5 times the time to the first token", kept, runs)
 	}
 	stop()
@@ -123,8 +123,8 @@ func TestProbesSoak(t *testing.T) {
 	}
 }
 
-// hammer starts the process that asks for probes and waits until each of its
-// connections has had an answer. end ends it and gives its count.
+// hammer starts the process that sends probes and waits until each of its connections has
+// had an answer. end ends it and returns its count.
 func hammer(t *testing.T, address string) (end func() string) {
 	t.Helper()
 	c := startChild(t, "TestHammer", hammerAt+"="+address)

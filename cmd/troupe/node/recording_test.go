@@ -47,8 +47,8 @@ func TestRecordingOverwritesNothing(t *testing.T) {
 	}
 }
 
-// Many at once: everything is there or counted, and what still runs at the end
-// is marked.
+// Many requests at once: each is recorded or counted as dropped, and those that still run
+// at the end are marked.
 func TestRecordingUnderLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.jsonl")
 	r, log := openRecording(t, path)

@@ -26,7 +26,7 @@ import (
 	"github.com/troupe-engine/troupe/testkit/locked"
 )
 
-// permitted runs a step for each permit, and all of them once permits is closed.
+// permitted runs one step for each permit, and all steps after permits is closed.
 type permitted struct {
 	runner.Executor
 	permits <-chan struct{}
@@ -76,7 +76,7 @@ func openReloaded(t testing.TB, text string) *reloaded {
 
 func (r *reloaded) write(text string) {
 	r.t.Helper()
-	// By rename, so that nobody reads a half of it.
+	// By rename, so that a half-written file is never read.
 	if err := errors.Join(os.WriteFile(r.file+"~", []byte(baseSettings+text), 0o600), os.Rename(r.file+"~", r.file)); err != nil {
 		r.t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func (r *reloaded) load() (*configs.Config, error) {
 	return c, err
 }
 
-// reload has a new text applied and returns what the log says of it.
+// reload applies a new text and returns the log line about it.
 func (r *reloaded) reload(text string) string {
 	r.t.Helper()
 	r.write(text)
@@ -140,13 +140,13 @@ func (s *stamped) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-// Each live setting takes effect with the next request: what is true before a
-// reload and what after.
+// Each live setting takes effect with the next request: the behaviour before and after a
+// reload.
 func TestEachLiveSettingTakesEffect(t *testing.T) {
 	status := func(method, path, body string, headers ...string) func(*reloaded) string {
 		return func(r *reloaded) string { return fmt.Sprint(r.ask(method, path, body, headers...).Code) }
 	}
-	full := func(r *reloaded) string { // how many of four requests are taken while the device stands still
+	full := func(r *reloaded) string { // how many of four requests are accepted while the device is blocked
 		taken := 0
 		var answers []<-chan *httptest.ResponseRecorder
 		for range 4 {
@@ -164,7 +164,7 @@ func TestEachLiveSettingTakesEffect(t *testing.T) {
 		}
 		return fmt.Sprint(taken)
 	}
-	timeout := func(r *reloaded) string { // of a request that the device keeps waiting
+	timeout := func(r *reloaded) string { // of a request while the device is blocked
 		done, _ := r.hold("/v1/completions", oneToken)
 		if limits := r.node.Config().Requests; limits.QueueTimeout == time.Minute && limits.RequestTimeout == 0 {
 			r.free()
@@ -249,7 +249,7 @@ func TestEachLiveSettingTakesEffect(t *testing.T) {
 // liveTested are the keys of the table above.
 const liveTested = ` api-key admin-api-key allowed-hosts cors-origins max-body-bytes write-stall-timeout health-timeout drain-timeout max-open-requests max-queued-tokens max-queued-requests queue-timeout request-timeout log-level `
 
-// others are valid values of settings that need a restart, with what else they
+// others are valid values of settings that need a restart, with other settings that they
 // need.
 var others = map[string]string{
 	"model": "/x", "served-model-name": "x", "load-format": "dummy", "chat-template": "x", "special-tokens-in-messages": "parse", "sampling-defaults": "openai",
@@ -306,7 +306,7 @@ func TestEverySettingThatNeedsARestartIsRefusedByName(t *testing.T) {
 	}
 }
 
-// What cannot be read or is out of range is refused, and the old state goes on.
+// Invalid settings are refused, and the old ones stay in effect.
 func TestABrokenFileChangesNothing(t *testing.T) {
 	r := openReloaded(t, "api-key: a\nqueue-timeout: 5s\n")
 	before := r.node.Config()

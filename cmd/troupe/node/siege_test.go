@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// siege is a server under its clients.
+// siege is a server and its clients.
 type siege struct {
 	t    *testing.T
 	node *Node
@@ -27,21 +27,21 @@ type siege struct {
 	calls []body   // right ones
 	texts []string // their answers
 	mu    sync.Mutex
-	// counts is how often clients of this run have done what.
+	// counts has how often clients did each act.
 	counts map[string]int
 }
 
-// acts are all that clients do.
+// acts are all kinds of requests of clients.
 var acts = []string{"right", "streamed", "left", "slow", "wrong", "flush", "aborted", "audit"}
 
-// lacks reports whether there is something that nobody has done yet.
+// lacks reports whether an act has not been done yet.
 func (s *siege) lacks() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(acts, func(kind string) bool { return s.counts[kind] == 0 })
 }
 
-// learn asks for the right answers while nobody else is there.
+// learn requests the right answers while there is no other client.
 func (s *siege) learn() {
 	s.t.Helper()
 	for i := range 12 {
@@ -93,8 +93,8 @@ func (s *siege) post(path string, call any) (int, string, error) {
 	return w.StatusCode, string(text), err
 }
 
-// client does one thing after the other until the end, and on a machine that is
-// so slow that not everything has happened by then, until it has.
+// client does random acts until the end, and on a slow machine until every act has been
+// done.
 func (s *siege) client(seed uint64, end time.Time) {
 	r := rand.New(rand.NewPCG(seed, 64))
 	for n := 0; (time.Now().Before(end) || s.lacks()) && !s.t.Failed(); n++ {
@@ -144,7 +144,7 @@ func (s *siege) right(r *rand.Rand, _ string) error {
 	return nil
 }
 
-// streaming is a right call as a stream.
+// streaming is a valid call as a stream.
 func (s *siege) streaming(i int, more body) body {
 	call := body{"stream": true}
 	for _, part := range []body{s.calls[i], more} {
@@ -155,7 +155,7 @@ func (s *siege) streaming(i int, more body) body {
 	return call
 }
 
-// events reads a stream's events and calls each until it says no.
+// events reads a stream's events and calls each until it returns false.
 func events(w *http.Response, each func(data string) bool) error {
 	for lines := bufio.NewScanner(w.Body); lines.Scan(); {
 		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && !each(data) {
@@ -193,7 +193,7 @@ func (s *siege) stream(r *rand.Rand, pause time.Duration) error {
 	return err
 }
 
-// leave goes away before the answer, or in the middle of it.
+// leave disconnects before or during the answer.
 func (s *siege) leave(r *rand.Rand, _ string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.IntN(60))*time.Millisecond)
 	defer cancel()
@@ -207,7 +207,7 @@ func (s *siege) leave(r *rand.Rand, _ string) error {
 	return nil
 }
 
-// wrong sends what must be refused.
+// wrong sends an invalid request.
 func (s *siege) wrong(r *rand.Rand, _ string) error {
 	calls := []any{
 		"{", `{"prompt": 7}`, `[]`, "",
@@ -225,7 +225,7 @@ func (s *siege) wrong(r *rand.Rand, _ string) error {
 	return nil
 }
 
-// abort has its own request ended from outside.
+// abort aborts its own request.
 func (s *siege) abort(r *rand.Rand, rid string) error {
 	w, err := s.request(context.Background(), "/generate", body{"text": "The bird", "stream": true, "rid": rid, "sampling_params": body{"max_new_tokens": 300, "ignore_eos": true}})
 	if err != nil {
@@ -254,7 +254,7 @@ func (s *siege) abort(r *rand.Rand, rid string) error {
 	return err
 }
 
-// flush empties the cache or is told why not.
+// flush flushes the cache or checks the refusal.
 func (s *siege) flush(*rand.Rand, string) error {
 	status, text, err := s.post("/flush_cache", body{})
 	if err != nil || status != http.StatusOK && status != http.StatusBadRequest {

@@ -13,8 +13,8 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// soakClients is how many clients there are: enough for a queue, and not many
-// times what a device under the race detector gets done.
+// soakClients is the number of clients: enough for a queue, but not far more than a device
+// under the race detector can serve.
 var soakClients = func() int {
 	if raced {
 		return 24
@@ -22,7 +22,7 @@ var soakClients = func() int {
 	return 64
 }()
 
-// soakTime is how long the clients are at it.
+// soakTime is how long the clients run.
 func soakTime(t *testing.T) time.Duration {
 	if !soak {
 		return 3 * time.Second
@@ -38,10 +38,9 @@ func soakTime(t *testing.T) time.Duration {
 	return d
 }
 
-// TestSoak lets 64 clients loose (24 under the race detector) on a server: right requests, whose answers must
-// be the known ones, clients that leave or hardly read, requests that are wrong,
-// flushes, aborts and audits. Afterwards nothing of it may be left: no open
-// request, no page without its owner, no goroutine, no memory.
+// TestSoak runs 64 clients (24 under the race detector): valid requests with known
+// answers, clients that disconnect or read slowly, invalid requests, flushes, aborts and
+// audits. Afterwards no request is open and no page, goroutine or memory has leaked.
 func TestSoak(t *testing.T) {
 	c := settings(t)
 	c.HTTP.Port, c.Pool.MaxRunning, c.Batch.AuditEveryStep, c.DrainTimeout = 0, 16, true, 20*time.Second
@@ -60,9 +59,9 @@ func TestSoak(t *testing.T) {
 	eventually(t, "the weights' hash", func() bool { return n.hash.Load() != nil })
 
 	total := soakTime(t)
-	// Until every pool, table and buffer has grown to its size. Those of the
-	// device grow to the largest step, for which the clients may need long: a
-	// prompt longer than those of all rows together comes first.
+	// Until every pool, table and buffer has its final size. Those of the device grow to
+	// the largest step, which the clients might reach late: so a prompt that is longer
+	// than those of all rows together comes first.
 	if status, text, err := s.post("/v1/completions", body{"prompt": strings.Repeat("The bird saw. ", 100), "max_tokens": 1}); err != nil || status != http.StatusOK {
 		t.Fatalf("a long prompt: %d %s %v", status, text, err)
 	}
@@ -92,7 +91,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// run lets the clients loose for a time.
+// run runs the clients for a time.
 func (s *siege) run(d time.Duration, seed uint64) {
 	s.t.Helper()
 	s.counts = map[string]int{}
@@ -107,9 +106,8 @@ func (s *siege) run(d time.Duration, seed uint64) {
 	}
 }
 
-// rest waits until nothing is open, empties the cache and counts what lives. On
-// a busy machine connections take long to go, so that more goroutines than
-// there may be are given some seconds.
+// rest waits until no request is open, flushes the cache and counts goroutines and memory.
+// On a busy machine connections close slowly, so extra goroutines get some seconds.
 func (s *siege) rest(most int) (goroutines int, heap uint64) {
 	s.t.Helper()
 	eventually(s.t, "the last request to end", func() bool { return s.node.Meter.Values()[string(messages.RequestsOpen)] == 0 })
@@ -119,7 +117,7 @@ func (s *siege) rest(most int) (goroutines int, heap uint64) {
 	}
 	s.http.CloseIdleConnections()
 	patience := time.Now().Add(10 * time.Second)
-	for steady := 0; steady < 20; steady++ { // connections take a moment to go
+	for steady := 0; steady < 20; steady++ { // connections take a moment to close
 		<-time.After(5 * time.Millisecond)
 		now := runtime.NumGoroutine()
 		if now != goroutines || most > 0 && now > most && time.Now().Before(patience) {

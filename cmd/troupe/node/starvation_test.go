@@ -22,8 +22,8 @@ import (
 	"github.com/troupe-engine/troupe/testkit/locked"
 )
 
-// The scene: requests that decode, then long prompts, then a short one behind
-// them. Lengths in tokens tell the three apart.
+// The scene: requests that decode, then long prompts, then a short one after them. Their
+// lengths in tokens distinguish the three.
 const (
 	decoders, decoderPrompt = 32, 3
 	longPrompts, longPrompt = 8, 4096
@@ -31,11 +31,11 @@ const (
 	chunk                   = 128 // chunked-prefill-size
 )
 
-// alone: nothing else runs on this machine, and real time may be measured.
+// alone: nothing else runs on this machine, so real time can be measured.
 var alone = os.Getenv("TROUPE_ALONE") == "1"
 
-// layers makes steps of milliseconds where time is measured: the way to the
-// client takes tenths.
+// layers makes steps take milliseconds if time is measured; the path to the client takes
+// tenths of one.
 func layers() int {
 	if alone {
 		return 12
@@ -43,8 +43,8 @@ func layers() int {
 	return 1
 }
 
-// dummyModel is a directory with a model of random weights that is small and has
-// room for the long prompts; its tokenizer is the embedded one.
+// dummyModel is a directory with a small model of random weights with a context for the
+// long prompts; its tokenizer is the embedded one.
 func dummyModel(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -80,15 +80,15 @@ func dummyModel(t testing.TB) string {
 	return dir
 }
 
-// stepSeen is what a step computes.
+// stepSeen describes a step.
 type stepSeen struct {
 	decoding int           // decoding rows of the scene
 	prompts  int           // tokens of prompts
-	short    bool          // it gives the short prompt's first token
+	short    bool          // it computes the short prompt's first token
 	took     time.Duration // on the device
 }
 
-// watcher is an executor that notes every step.
+// watcher is an executor that records every step.
 type watcher struct {
 	runner.Executor
 	mu      sync.Mutex
@@ -96,8 +96,8 @@ type watcher struct {
 	steps   []stepSeen
 	arrived int // steps launched when the short prompt reached the queue
 	beside  int // steps with prompts beside all decoding rows
-	most    int // of them, then enough is seen
-	// half is called when half of them are seen; enough is closed at the end.
+	most    int // of them; then the scene ends
+	// half is called after half of them; enough is closed at the end.
 	half   func()
 	enough chan struct{}
 }
@@ -164,11 +164,10 @@ type starvation struct {
 	*watcher
 	node *Node
 	log  *locked.Buffer
-	gaps []time.Duration // between two tokens of a decoding request, once the long prompts came
+	gaps []time.Duration // between two tokens of a decoding request, after the long prompts arrived
 }
 
-// starve plays the scene until so many steps had tokens of prompts beside the
-// decoding rows.
+// starve runs the scene until n steps had prompt tokens beside the decoding rows.
 func starve(t testing.TB, target time.Duration, steps int) *starvation {
 	t.Helper()
 	c, err := configs.Load("", nil)
@@ -177,8 +176,8 @@ func starve(t testing.TB, target time.Duration, steps int) *starvation {
 	}
 	c.Model, c.Open.LoadFormat, c.Batch.InterTokenLatencyTarget = dummyModel(t), "dummy", target
 	c.Pool.MaxTotalTokens, c.Batch.ChunkedPrefillSize = 1<<18, chunk
-	c.Requests.QueueTimeout = 0 // the long prompts may wait for longer on a slow machine
-	c.CPU.Threads = 1           // and the rest for intake and the clients
+	c.Requests.QueueTimeout = 0 // the long prompts may wait long on a slow machine
+	c.CPU.Threads = 1           // the others are for intake and the clients
 	s := &starvation{watcher: &watcher{prompt: map[messages.Row]int{}, most: steps, enough: make(chan struct{})}, log: &locked.Buffer{}}
 	s.node, err = Open(t.Context(), Options{Config: c, Log: zerolog.New(s.log), Engine: func(spec *engine.Spec) {
 		s.watcher.Executor, spec.Members[0].Executor, spec.Intercept = spec.Members[0].Executor, s.watcher, s.intercept
@@ -244,18 +243,17 @@ func (s *starvation) submit(call messages.CallID, n, length, output int) chan me
 	return events
 }
 
-// Whatever the target, nobody starves: every step beside the long prompts has
-// each decoding row, and prompts get what the target leaves and at least the
-// smallest chunk. A target that cannot be met is named in the log with one that
-// can.
+// With any target, nothing starves: every step with long prompts has all decoding rows, and
+// prompts get the rest of the target, at least the smallest chunk. If a target cannot be
+// met, the log names it and one that can.
 func TestNoRequestStarvesBesideLongPrompts(t *testing.T) {
 	for _, tt := range []struct {
 		target time.Duration
 		most   int // tokens of prompts in a step
 		within int // steps until the short prompt's first token
 	}{
-		{time.Nanosecond, 16, 0}, // out of reach: the smallest chunk, a page
-		{time.Hour, chunk, 3},    // no matter: chunked-prefill-size
+		{time.Nanosecond, 16, 0}, // cannot be met: the smallest chunk, a page
+		{time.Hour, chunk, 3},    // no limit: chunked-prefill-size
 	} {
 		t.Run(tt.target.String(), func(t *testing.T) {
 			s := starve(t, tt.target, 40)
@@ -282,7 +280,7 @@ func TestNoRequestStarvesBesideLongPrompts(t *testing.T) {
 			if full < 25 {
 				t.Errorf("%d steps used what they may", full)
 			}
-			// One step may have been on its way when the prompt came.
+			// One step may have been in flight when the prompt arrived.
 			if tt.within > 0 && (first < 0 || first-s.arrived > tt.within) {
 				t.Errorf("the short prompt came after step %d, its token in step %d", s.arrived, first)
 			}
@@ -294,9 +292,8 @@ func TestNoRequestStarvesBesideLongPrompts(t *testing.T) {
 	}
 }
 
-// TestStarvationSoak keeps the target for real: the 99th percentile of the time
-// between two tokens, for targets that this machine can reach by its own
-// measure.
+// TestStarvationSoak measures the 99th percentile of ITL, for targets that this machine
+// can meet by its own measurement.
 func TestStarvationSoak(t *testing.T) {
 	if !alone {
 		t.Skip("measures real time; set TROUPE_ALONE=1 where nothing else runs, as make soak does at its end")
@@ -322,7 +319,7 @@ func TestStarvationSoak(t *testing.T) {
 			kept++
 		}
 	}
-	if kept < runs-1 { // whatever else the machine does may spoil one
+	if kept < runs-1 { // other programs may disturb one run
 		t.Errorf("%d of %d runs kept the target", kept, runs)
 	}
 }

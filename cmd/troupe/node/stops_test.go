@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// As many and as long stop strings as the API takes, all at once, would stop
-// intake for a tenth of a second per call.
+// The most and longest stop strings that the API accepts would block intake for a tenth
+// of a second per call.
 func TestStopStringsAreBoundedTogether(t *testing.T) {
 	n := open(t, settings(t), nil)
 	var stops []string

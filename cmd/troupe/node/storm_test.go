@@ -11,18 +11,17 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// storm makes one actor after the other panic, or the device fail, whenever some
-// progress has followed the crash before. It spares requests in quarantine, which
-// would rightly end.
+// storm makes one actor after the other panic, or the device fail, each time after some
+// progress since the previous crash. It spares requests in quarantine, which would end.
 type storm struct {
 	mu       sync.Mutex
-	victims  []messages.Actor // in this order; Client stands for the device
+	victims  []messages.Actor // in this order; Client means the device
 	progress int              // results with tokens since the last crash
 	crashes  int
 	sick     map[messages.RequestID]bool // in quarantine, no token since
 }
 
-// calmBefore is after how many results with tokens the next crash comes.
+// calmBefore is the number of results with tokens before the next crash.
 const calmBefore = 2
 
 // panics are two rounds of every actor; deviceErrors four of the device.
@@ -38,7 +37,7 @@ func deviceErrors() *storm {
 	return &storm{victims: []messages.Actor{messages.Client, messages.Client, messages.Client, messages.Client}}
 }
 
-// strikes reports whether it is this one's turn.
+// strikes reports whether this victim is next.
 func (s *storm) strikes(role messages.Actor) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +77,7 @@ func (s *storm) watch(msg any) {
 	}
 }
 
-// into makes the storm part of an engine.
+// into adds the storm to an engine.
 func (s *storm) into(spec *engine.Spec) {
 	s.sick = map[messages.RequestID]bool{}
 	spec.Intercept = s.intercept

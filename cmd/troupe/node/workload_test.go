@@ -17,8 +17,8 @@ type body map[string]any
 
 const choicesWanted = 64
 
-// workload makes calls with 64 choices altogether: prompts of different lengths
-// with and without common prefixes, every parameter that shapes an answer.
+// workload returns calls with 64 choices in total: prompts of different lengths with and
+// without common prefixes, and every parameter that changes an answer.
 func workload() []body {
 	r := rand.New(rand.NewPCG(6, 4))
 	stems := []string{
@@ -58,7 +58,7 @@ func workload() []body {
 	return calls
 }
 
-// answer posts one call and gives what a client may rely on, and the cached
+// answer posts one call and returns the guaranteed parts of the answer, and the cached
 // tokens of its first choice.
 func answer(h http.Handler, call body) (stable string, cached int, err error) {
 	data, err := json.Marshal(call)
@@ -74,7 +74,7 @@ func answer(h http.Handler, call body) (stable string, cached int, err error) {
 	}
 	var answer any
 	d := json.NewDecoder(w.Body)
-	d.UseNumber() // the digits decide: they are those of the exact float32
+	d.UseNumber() // compare the digits, which are those of the exact float32
 	if err := d.Decode(&answer); err != nil {
 		return "", 0, err
 	}

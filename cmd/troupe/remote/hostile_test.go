@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// hostile steers a terminal in every way that the filter knows.
+// hostile has every kind of control character that the filter removes.
 const hostile = "a\x1b[2J\u009b31m\u0085\u202eb\u2066\u061c\u200f\u2028\nforged\r\x7f\x1b[31mred"
 
 var steering = regexp.MustCompile("[\x00-\x09\x0b-\x1f\x7f\u0080-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
-// What another server says is shown without what steers a terminal.
+// Text of another server is shown without control characters.
 func TestViewsOfAHostileServer(t *testing.T) {
 	body, err := json.Marshal(map[string]any{"error": map[string]string{"message": hostile}})
 	if err != nil {

@@ -48,7 +48,7 @@ ITL       no sample`
 	}
 }
 
-// Every owner that has a page is seen, and the bar is as long as it should be.
+// Every owner with a page is visible, and the bar has the right length.
 func TestBar(t *testing.T) {
 	for _, c := range []struct {
 		leased, locked, evictable, free int64
@@ -58,7 +58,7 @@ func TestBar(t *testing.T) {
 	} {
 		v := View{Memory: telemetry.MemoryStats{Total: c.leased + c.locked + c.evictable + c.free, Leased: c.leased, Locked: c.locked, Evictable: c.evictable, Free: c.free}}
 		if c.want == "██████████" && v.Memory.Total == 0 {
-			continue // no pool, no bar to speak of
+			continue // no pool, so any bar is right
 		}
 		if got := v.bar(10, false); got != c.want {
 			t.Errorf("%+v: %s, want %s", c, got, c.want)
@@ -80,14 +80,14 @@ func TestRatesCoverTheWindow(t *testing.T) {
 	if v.TTFT.Mean != nil {
 		t.Error("a latency without a sample")
 	}
-	// The server was restarted: its counters began again.
+	// The server was restarted: its counters start again.
 	v = NewView("u", reading(1000, 9000, 50, 50), reading(2, 40, 0, 0))
 	if v.Window != 2 || v.Rates.GenerationTokens != 20 || v.Cache.Window != nil {
 		t.Errorf("after a restart: %+v", v)
 	}
 }
 
-// Counts that cannot be right do not break the page.
+// Impossible counts do not break the page.
 func TestBarOfImpossibleCounts(t *testing.T) {
 	v := testView()
 	v.Memory.Leased, v.Memory.Free, v.Memory.Locked = 1e18, math.MaxInt64, -1

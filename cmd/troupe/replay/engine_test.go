@@ -51,8 +51,8 @@ func TestReplayEngines(t *testing.T) {
 	}
 }
 
-// A policy that has nothing to order by is noted once: in the text, or in JSON
-// and on stderr.
+// A policy without anything to order by is noted once: in the text, or in JSON and on
+// stderr.
 func TestReplayNotesWhatATraceLacks(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		var out, diagnostics bytes.Buffer

@@ -11,8 +11,8 @@ import (
 	"github.com/troupe-engine/troupe/testkit/traces"
 )
 
-// The trace has what a server of the bundled model answered, and replay finds
-// the prefixes that the server found.
+// The trace has the answers of a server with the bundled model, and replay finds the
+// same prefixes as the server.
 func TestRecordedTrafficIsReplayed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "traffic.jsonl")
 	s := commandline.Serve(t, "--record-trace", path, "--api-key", "a,b", "--page-size", "16")

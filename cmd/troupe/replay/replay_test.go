@@ -14,13 +14,13 @@ import (
 	"github.com/troupe-engine/troupe/testkit/conformance"
 )
 
-// Three requests of blocks [1 2 3], [1 4] and [1 2 3] in a room of two.
+// Three requests of blocks [1 2 3], [1 4] and [1 2 3] with a capacity of two.
 const smallTrace = `{"timestamp": 0, "input_length": 1500, "output_length": 1, "hash_ids": [1, 2, 3]}
 {"timestamp": 1, "input_length": 600, "output_length": 1, "hash_ids": [1, 4]}
 {"timestamp": 2, "input_length": 1500, "output_length": 1, "hash_ids": [1, 2, 3]}
 `
 
-// run executes `troupe replay` in this process and gives what it prints.
+// run executes `troupe replay` in this process and returns its output.
 func run(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
 	return commandline.Run(t, cli.Root("test", New()), stdin, args...)
@@ -97,8 +97,8 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-// A recording that a crash has cut is replayed without its last line, and the
-// warning comes once, beside the JSON.
+// A recording that a crash cut off is replayed without its last line, with one warning
+// beside the JSON.
 func TestReplayOfACutRecording(t *testing.T) {
 	path := commandline.File(t, "cut.jsonl", `{"troupe_trace":1}`+"\n"+`{"arrival_ms":0,"input":40,"output":1,"page_size":16,"pages":[1,2]}`+"\n"+
 		`{"arrival_ms":9,"input":40,"output":1,"page_size":16,"pages":[1,2]}`+"\n"+`{"arrival_ms":12,"inpu`)
@@ -118,7 +118,7 @@ func TestReplayOfACutRecording(t *testing.T) {
 	}
 }
 
-// The command line gives the figures that somebody else's code gives.
+// The command line prints the same figures as an independent implementation.
 func TestConformanceReplay(t *testing.T) {
 	dir := conformance.Path(t, "traces")
 	out := mustRun(t, "", "replay", "--trace", filepath.Join(dir, "mooncake/conversation_trace.jsonl"), "--format", "mooncake",
@@ -142,8 +142,8 @@ func TestConformanceReplay(t *testing.T) {
 	}
 }
 
-// What can be read once only is refused before it is read: the second reading
-// would wait for ever.
+// A trace that can be read only once is refused before it is read: the second reading
+// would block forever.
 func TestBeladyNeedsAFile(t *testing.T) {
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Skip("this system has no device to stand for a pipe")
