@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -59,11 +60,10 @@ func newVersion() *cobra.Command {
 	c := &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			info, _ := debug.ReadBuildInfo()
 			if asJSON {
-				return cli.PrintJSON(c.OutOrStdout(), map[string]string{"version": versionText(), "go": info.GoVersion})
+				return cli.PrintJSON(c.OutOrStdout(), map[string]string{"version": versionText(), "go": runtime.Version()})
 			}
-			_, err := fmt.Fprintf(c.OutOrStdout(), "troupe %s (%s)\n", versionText(), info.GoVersion)
+			_, err := fmt.Fprintf(c.OutOrStdout(), "troupe %s (%s)\n", versionText(), runtime.Version())
 			return err
 		},
 	}

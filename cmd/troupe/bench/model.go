@@ -4,6 +4,7 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 
@@ -119,11 +120,10 @@ func (b *modelCommand) run(c *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	remove, err := b.shape.apply(cfg, b.Seed)
-	if err != nil {
+	defer func() { os.RemoveAll(b.shape.dir) }() // does nothing if it is ""
+	if err := b.shape.apply(cfg, b.Seed); err != nil {
 		return err
 	}
-	defer remove()
 	level, err := simd.ParseLevel(cfg.CPU.InstructionSet)
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func (b *modelCommand) describe(c *cobra.Command, report *bench.Report, n *node.
 		WeightDType: m.WeightDType().String(), KVDType: n.KVDType.String(), Random: cfg.Open.LoadFormat == "dummy" || b.shape.name != "",
 	}
 	report.Model.Replaced = b.shape.replaced
-	if b.shape.temporary {
+	if b.shape.dir != "" {
 		report.Model.Path = ""
 	}
 	if cfg.CPU.WeightDType != "auto" {

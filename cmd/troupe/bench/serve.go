@@ -54,19 +54,16 @@ func newServe() *cobra.Command {
 			"  troupe bench serve --url http://127.0.0.1:8080 --rate 4 --duration 60s --goodput ttft:200ms,tpot:50ms\n" +
 			"  troupe bench serve --dataset gsm8k --dataset-path test.jsonl --concurrency 16 --num-prompts 200\n" +
 			"  troupe bench serve --dataset random --turns 4 --concurrency 8 --json --detail requests.jsonl",
-		Args: func(_ *cobra.Command, args []string) error {
-			for _, a := range args {
-				if !strings.Contains(a, ":") {
-					return fmt.Errorf("%q is not a flag; `troupe bench serve --help` lists the flags", a)
-				}
-			}
-			return nil
-		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 && len(b.goodput) == 0 {
-				return fmt.Errorf("%q is not a flag; latency limits follow --goodput", args[0])
+			for _, a := range args { // --goodput ttft:200ms tpot:50ms, as in other tools
+				switch {
+				case !strings.Contains(a, ":"):
+					return fmt.Errorf("%q is not a flag; `troupe bench serve --help` lists the flags", a)
+				case len(b.goodput) == 0:
+					return fmt.Errorf("%q is not a flag; latency limits follow --goodput", a)
+				}
+				b.goodput = append(b.goodput, a)
 			}
-			b.goodput = append(b.goodput, args...) // --goodput ttft:200ms tpot:50ms, as in other tools
 			return b.run(c)
 		},
 	}

@@ -25,8 +25,8 @@ type shape struct {
 	stored string // type of the weights in the file; "": that of weight-dtype
 	write  string // GGUF file to write; "": a temporary file without data
 
-	temporary bool
-	replaced  []bench.Replaced
+	dir      string // of the temporary file; the caller removes it
+	replaced []bench.Replaced
 }
 
 func (s *shape) add(flags *pflag.FlagSet) {
@@ -48,22 +48,18 @@ func storedNames() []string {
 
 func shapeNames() []string { return slices.Sorted(maps.Keys(gguftest.Shapes)) }
 
-// apply writes a file with the shape and sets it as the model of the settings. remove
-// deletes a temporary file.
-func (s *shape) apply(cfg *configs.Config, seed uint64) (remove func(), err error) {
-	remove = func() {}
-	if s.name == "" {
-		if s.write != "" {
-			return nil, fmt.Errorf("--write-gguf needs --shape; use one of %s", strings.Join(shapeNames(), ", "))
-		}
-		return remove, nil
-	}
-	if cfg.Model != "" {
-		return nil, fmt.Errorf("--shape %s and --model %s name two models; remove one of them", s.name, cfg.Model)
-	}
+// apply writes a file with the shape and sets it as the model of the settings.
+func (s *shape) apply(cfg *configs.Config, seed uint64) (err error) {
 	m, ok := gguftest.Shapes[s.name]
-	if !ok {
-		return nil, fmt.Errorf("--shape is %q; use one of %s", s.name, strings.Join(shapeNames(), ", "))
+	switch {
+	case s.name == "" && s.write != "":
+		return fmt.Errorf("--write-gguf needs --shape; use one of %s", strings.Join(shapeNames(), ", "))
+	case s.name == "":
+		return nil
+	case cfg.Model != "":
+		return fmt.Errorf("--shape %s and --model %s name two models; remove one of them", s.name, cfg.Model)
+	case !ok:
+		return fmt.Errorf("--shape is %q; use one of %s", s.name, strings.Join(shapeNames(), ", "))
 	}
 	m.Type, m.Seed = gpu.BF16, seed
 	switch {
@@ -71,45 +67,41 @@ func (s *shape) apply(cfg *configs.Config, seed uint64) (remove func(), err erro
 		m.Type, m.Medium = gpu.Q4_K, true
 	case s.stored != "":
 		if !slices.Contains(storedNames(), s.stored) {
-			return nil, fmt.Errorf("--shape-type is %q; use one of %s", s.stored, strings.Join(storedNames(), ", "))
+			return fmt.Errorf("--shape-type is %q; use one of %s", s.stored, strings.Join(storedNames(), ", "))
 		}
 		if m.Type, err = gpu.ParseDType(s.stored); err != nil {
-			return nil, err
+			return err
 		}
 	case cfg.CPU.WeightDType != "auto":
 		if m.Type, err = gpu.ParseDType(cfg.CPU.WeightDType); err != nil {
-			return nil, err
+			return err
 		}
 		cfg.CPU.WeightDType = "auto" // the file has this type already
 	}
 	cfg.ServedModelName = cmp.Or(cfg.ServedModelName, s.name)
 	file := m.File()
 	s.replaced = replaced(file)
-	if s.write != "" {
-		if filepath.Ext(s.write) != model.GGUFExtension {
-			return nil, fmt.Errorf("--write-gguf %s: the name must end in %s", s.write, model.GGUFExtension)
+	if s.write == "" {
+		if s.dir, err = os.MkdirTemp("", "troupe-bench-"); err != nil {
+			return fmt.Errorf("--shape: %w", err)
 		}
-		if _, err := os.Lstat(s.write); err == nil {
-			return nil, fmt.Errorf("--write-gguf %s: the file exists; use another name, or measure it with --model", s.write)
+		cfg.Model, cfg.Open.LoadFormat = filepath.Join(s.dir, s.name+model.GGUFExtension), model.LoadDummy
+		if err := gguftest.CreateEmpty(cfg.Model, file); err != nil {
+			return fmt.Errorf("--shape: %w", err)
 		}
-		if err := gguftest.Create(s.write, file); err != nil {
-			return nil, fmt.Errorf("--write-gguf: %w", err)
-		}
-		cfg.Model, cfg.Open.LoadFormat = s.write, model.LoadAuto
-		return remove, nil
+		return nil
 	}
-	dir, err := os.MkdirTemp("", "troupe-bench-")
-	if err != nil {
-		return nil, fmt.Errorf("--shape: %w", err)
+	if filepath.Ext(s.write) != model.GGUFExtension {
+		return fmt.Errorf("--write-gguf %s: the name must end in %s", s.write, model.GGUFExtension)
 	}
-	remove = func() { os.RemoveAll(dir) }
-	path := filepath.Join(dir, s.name+model.GGUFExtension)
-	if err := gguftest.CreateEmpty(path, file); err != nil {
-		remove()
-		return nil, fmt.Errorf("--shape: %w", err)
+	if _, err := os.Lstat(s.write); err == nil {
+		return fmt.Errorf("--write-gguf %s: the file exists; use another name, or measure it with --model", s.write)
 	}
-	s.temporary, cfg.Model, cfg.Open.LoadFormat = true, path, model.LoadDummy
-	return remove, nil
+	if err := gguftest.Create(s.write, file); err != nil {
+		return fmt.Errorf("--write-gguf: %w", err)
+	}
+	cfg.Model, cfg.Open.LoadFormat = s.write, model.LoadAuto
+	return nil
 }
 
 // replaced lists the tensors that do not have the requested type.

@@ -87,11 +87,8 @@ func (f *command) runEngine(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := f.printReport(c, report, took); err != nil {
+	if err := f.printReport(c, report, took); err != nil || f.engine.plot == "" {
 		return err
-	}
-	if f.engine.plot == "" {
-		return nil
 	}
 	if err := report.Usage().WriteFile(f.engine.plot); err != nil {
 		return fmt.Errorf("--plot: %w", err)
