@@ -12,7 +12,7 @@ import (
 // showLoad shows a status line while a load runs, until stop is called. total is
 // 0 if the number of requests is not known.
 func showLoad(live *load.Live, total int) (stop func()) {
-	status, ticker, over := cli.NewStatus(), time.NewTicker(250*time.Millisecond), make(chan struct{})
+	status, ticks, over := cli.NewStatus(), time.Tick(250*time.Millisecond), make(chan struct{})
 	var shown sync.WaitGroup
 	shown.Go(func() {
 		before, at := live.Read(), time.Now()
@@ -21,7 +21,7 @@ func showLoad(live *load.Live, total int) (stop func()) {
 			case <-over:
 				status.Clear()
 				return
-			case now := <-ticker.C:
+			case now := <-ticks:
 				r := live.Read()
 				status.Show("%s", loadLine(before, r, now.Sub(at), total))
 				before, at = r, now
@@ -29,7 +29,6 @@ func showLoad(live *load.Live, total int) (stop func()) {
 		}
 	})
 	return func() {
-		ticker.Stop()
 		close(over)
 		shown.Wait()
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +15,6 @@ import (
 func newCache() *cobra.Command {
 	server := &remote.Server{}
 	var asJSON bool
-	limits := map[string]*int{"depth": new(int), "nodes": new(int), "tokens": new(int)}
 	c := &cobra.Command{
 		Use: "cache", Short: "Draw the prefix cache of a running server: tokens, slots, locks, ages", Args: cobra.NoArgs,
 		Long: "Draws the radix tree of a running server with one line per node: the first token ids and slots, ref (locks),\n" +
@@ -25,9 +23,9 @@ func newCache() *cobra.Command {
 		Example: "  troupe inspect cache --url http://127.0.0.1:30000 --depth 3 --tokens 16",
 		RunE: func(c *cobra.Command, _ []string) error {
 			query := url.Values{}
-			for name, n := range limits {
-				if c.Flags().Changed(name) {
-					query.Set(name, strconv.Itoa(*n))
+			for _, limit := range []string{"depth", "nodes", "tokens"} {
+				if f := c.Flags().Lookup(limit); f.Changed {
+					query.Set(limit, f.Value.String())
 				}
 			}
 			body, err := server.Get(c.Context(), "/debug/cache", query)
@@ -47,9 +45,9 @@ func newCache() *cobra.Command {
 		},
 	}
 	server.AddFlags(c.Flags(), remote.DefaultURL)
-	c.Flags().IntVar(limits["depth"], "depth", 10, "levels to show below a root, at most 1000")
-	c.Flags().IntVar(limits["nodes"], "nodes", 200, "nodes to show in total, at most 10000")
-	c.Flags().IntVar(limits["tokens"], "tokens", 8, "tokens and slots to show per node, at most 256")
+	c.Flags().Int("depth", 10, "levels to show below a root, at most 1000")
+	c.Flags().Int("nodes", 200, "nodes to show in total, at most 10000")
+	c.Flags().Int("tokens", 8, "tokens and slots to show per node, at most 256")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

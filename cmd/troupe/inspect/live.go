@@ -70,9 +70,7 @@ func (l *liveMemory) run(c *cobra.Command) error {
 		}
 		return cli.Print(c, l.json, s.Memory.Stats, s.WriteMemory)
 	}
-	ticker := time.NewTicker(l.interval)
-	defer ticker.Stop()
-	return l.watch(c.Context(), c.OutOrStdout(), ticker.C, int(l.record/l.interval))
+	return l.watch(c.Context(), c.OutOrStdout(), time.Tick(l.interval), int(l.record/l.interval))
 }
 
 // watch takes n readings, one per tick, prints each, and draws them at the end. After

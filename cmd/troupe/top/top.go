@@ -30,9 +30,7 @@ func New() *cobra.Command {
 				return fmt.Errorf("--interval is %s; it must be at least %s", t.interval, remote.MinInterval)
 			}
 			t.out = c.OutOrStdout()
-			ticker := time.NewTicker(t.interval)
-			defer ticker.Stop()
-			return t.run(c.Context(), ticker.C)
+			return t.run(c.Context(), time.Tick(t.interval))
 		},
 	}
 	t.server.AddFlags(c.Flags(), remote.DefaultURL)
