@@ -16,10 +16,7 @@ import (
 // Logger writes text to a terminal and JSON elsewhere, always to stderr: stdout is for
 // results.
 func Logger(c *configs.Config) zerolog.Logger {
-	level, err := zerolog.ParseLevel(c.LogLevel)
-	if err != nil {
-		level = zerolog.InfoLevel // not reached: the settings were checked
-	}
+	level, _ := zerolog.ParseLevel(c.LogLevel) // the settings were checked
 	zerolog.TimeFieldFormat = time.RFC3339Nano
 	terminal, out := IsTerminal(os.Stderr), io.Writer(os.Stderr)
 	if terminal {
