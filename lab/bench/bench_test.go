@@ -13,7 +13,7 @@ import (
 	"github.com/troupe-engine/troupe/testkit/golden"
 )
 
-// paced takes a time that follows from the test: a millisecond a token, a tenth
+// paced takes a time that follows from the test: a millisecond per token, a tenth
 // more with each repetition.
 type paced struct {
 	prepared []string
@@ -71,7 +71,7 @@ func TestTableAndJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Compare(t, "report.txt", text.String())
-	p.Results = p.Results[1:2] // a schema is as good as the next
+	p.Results = p.Results[1:2] // one result shows the form
 	j, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		t.Fatal(err)
@@ -154,10 +154,22 @@ func TestWarmUpDoesNotCount(t *testing.T) {
 	}
 }
 
+// Idle actors are probed during each repetition, also during one that fails.
+func TestDelaysAreProbed(t *testing.T) {
+	p, stopped := plan(Test{Prompt: 10, Batch: 1}), 0
+	p.Probe = func() func() []Delay {
+		return func() []Delay { stopped++; return []Delay{{1, 2}} }
+	}
+	results, err := Run(t.Context(), &paced{fail: map[string]int{"pp10": 3}}, p)
+	if err == nil || len(results) != 1 || results[0].Delays == nil || results[0].Delays.Count != 2 || stopped != 3 {
+		t.Errorf("%+v after %d probes, %v", results, stopped, err)
+	}
+}
+
 func TestSharesAreOfTheBandwidthAroundThem(t *testing.T) {
 	p, next := plan(Test{Prompt: 100, Batch: 1}), 0.0
 	p.Warmup, p.Repetitions = 0, 1
-	p.Bandwidth = func() float64 { next += 1e9; return next } // 1 GB/s before, 2 GB/s behind
+	p.Bandwidth = func() float64 { next += 1e9; return next } // 1 GB/s before, 2 GB/s after
 	results, err := Run(t.Context(), &paced{}, p)
 	if err != nil {
 		t.Fatal(err)

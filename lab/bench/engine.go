@@ -9,20 +9,17 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// EngineOptions are what calls of an engine need to know.
+// EngineOptions describe an engine and its calls.
 type EngineOptions struct {
-	// Send gives a message to intake.
+	// Send sends a message to intake.
 	Send func(messages.ToIntake)
-	// Fatal has the reason when the engine gives up.
+	// Fatal receives the reason when the engine fails for good.
 	Fatal <-chan error
 	Vocab int
 	Seed  uint64
 	Chunk int // tokens of a prompt that a step computes at most
 	// PageSize is in tokens; whole pages of a prefix are found in the cache.
 	PageSize int
-	// Probe, if not nil, begins to measure how late idle actors are; stop ends
-	// that and gives what was measured.
-	Probe func() (stop func() []Delay)
 }
 
 // Engine does tests through the actors of an engine, as a client without HTTP.
@@ -50,25 +47,21 @@ func (e *Engine) Prepare(ctx context.Context, t Test) error {
 	if err := e.call(bases, 1).end(ctx); err != nil {
 		return err
 	}
-	// A prompt enters the prefix cache with the plan after its end at the
-	// latest, for which somebody else has to come.
+	// A prompt enters the prefix cache with the plan after its end at the latest;
+	// another request brings that plan.
 	return e.call([][]int32{e.prompts.base(t.Batch, 1)}, 1).end(ctx)
 }
 
 // Once implements Subject.
-func (e *Engine) Once(ctx context.Context, t Test, repetition int) (s Sample, err error) {
-	if e.opt.Probe != nil {
-		stop := e.opt.Probe()
-		defer func() { s.Delays = stop() }()
-	}
+func (e *Engine) Once(ctx context.Context, t Test, repetition int) (Sample, error) {
 	if t.Prompt > 0 {
 		return e.prompt(ctx, t, repetition)
 	}
 	return e.generate(ctx, t)
 }
 
-// prompt is timed from its sending to the end of its only token. What the cache
-// holds of it does not count.
+// prompt measures the time from sending a prompt to its only output token. Cached
+// tokens do not count.
 func (e *Engine) prompt(ctx context.Context, t Test, repetition int) (Sample, error) {
 	tokens := append(e.prompts.base(0, t.Depth), e.prompts.fresh(t, repetition)...)
 	start := time.Now()
@@ -85,8 +78,8 @@ func (e *Engine) prompt(ctx context.Context, t Test, repetition int) (Sample, er
 	return Sample{Tokens: computed, Took: took, Steps: steps, Positions: read}, nil
 }
 
-// generate is timed from when every sequence has its first token to when they
-// have as many more, on average, as the test asks for.
+// generate measures the time from the first token of the last sequence until all
+// have generated as many more, on average, as the test wants.
 func (e *Engine) generate(ctx context.Context, t Test) (Sample, error) {
 	bases := make([][]int32, t.Batch)
 	for i := range bases {
@@ -121,7 +114,7 @@ func (e *Engine) generate(ctx context.Context, t Test) (Sample, error) {
 	return s, c.end(ctx) // the machine is quiet again
 }
 
-// call is one under way.
+// call is an open call.
 type call struct {
 	engine *Engine
 	id     messages.CallID
@@ -131,7 +124,7 @@ type call struct {
 	cached int // tokens of prompts found in the cache
 }
 
-// call asks for a number of tokens after each prompt.
+// call requests a number of tokens after each prompt.
 func (e *Engine) call(prompts [][]int32, tokens int) *call {
 	e.calls++
 	// Intake does not wait for a slow reader.
@@ -148,7 +141,7 @@ func (e *Engine) call(prompts [][]int32, tokens int) *call {
 	return c
 }
 
-// end waits for the end of all of it.
+// end waits for the end of all requests.
 func (c *call) end(ctx context.Context) error {
 	for c.open > 0 {
 		if _, err := c.next(ctx); err != nil {
@@ -194,5 +187,5 @@ func (c *call) take(out *messages.CallOutput) error {
 	return nil
 }
 
-// drop ends what is left of it.
+// drop ends the open requests.
 func (c *call) drop() { c.engine.opt.Send(&messages.DropCall{Call: c.id}) }

@@ -11,7 +11,7 @@ import (
 	"github.com/troupe-engine/troupe/internal/units"
 )
 
-// Machine is where figures were taken, and with what.
+// Machine is the computer and the build that were measured.
 type Machine struct {
 	CPU            string `json:"cpu"`
 	Cores          int    `json:"cores"` // as the system counts them
@@ -26,7 +26,7 @@ type Machine struct {
 	Commit         string `json:"commit"` // "" in a build outside of a repository; ends in + with changes
 }
 
-// ThisMachine asks the system and the binary.
+// ThisMachine describes this computer and this build.
 func ThisMachine(version, instructionSet string, memory int64) Machine {
 	m := Machine{
 		CPU: cpuName(), Cores: runtime.NumCPU(), GOMAXPROCS: runtime.GOMAXPROCS(0), MemoryBytes: memory, CacheBytes: lastCache(),
@@ -60,7 +60,7 @@ func (m Machine) String() string {
 		m.CPU, m.Cores, memory, m.OS, m.Arch, m.InstructionSet, m.Version, commit, m.Go, m.GOMAXPROCS)
 }
 
-// cpuName reads /proc/cpuinfo; elsewhere the architecture has to do.
+// cpuName reads /proc/cpuinfo; elsewhere it is the architecture.
 func cpuName() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -78,7 +78,7 @@ func modelName(cpuinfo, otherwise string) string {
 	return otherwise
 }
 
-// lastCache is the size of the largest cache that Linux tells of, in bytes.
+// lastCache is the size of the largest cache in bytes, by Linux's sysfs; else 0.
 func lastCache() int64 {
 	largest := int64(0)
 	for i := range 8 {
@@ -91,7 +91,7 @@ func lastCache() int64 {
 	return largest
 }
 
-// cacheSize reads "2048K", and gives 0 if it cannot.
+// cacheSize reads "2048K"; 0 if it cannot.
 func cacheSize(text string) int64 {
 	if strings.TrimRight(text, "KMG") != text {
 		text += "iB"

@@ -11,13 +11,12 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// readChunk is what a thread reads in one go: 512 KiB take some 25
-// microseconds, as a unit of a step does.
+// readChunk is what a thread reads at once: 512 KiB take about 25 µs, as a unit of
+// a step does.
 const readChunk = 512 << 10
 
-// Memory measures how fast threads read memory that no cache holds. It lies
-// outside of the Go heap, in large pages where there are any. Not safe for
-// concurrent use.
+// Memory measures how fast threads read memory that no cache holds. It is outside
+// of the Go heap, in large pages if possible. Not safe for concurrent use.
 type Memory struct {
 	bytes []byte
 	free  func() error
@@ -60,12 +59,12 @@ func (m *Memory) Level() simd.Level { return m.level }
 // Size is how many bytes are read.
 func (m *Memory) Size() int64 { return int64(len(m.bytes)) }
 
-// Bytes is the memory itself, for those who measure with it in turns. What they
-// write stays.
+// Bytes is the memory itself, for other measurements between those of the
+// bandwidth. It may be written.
 func (m *Memory) Bytes() []byte { return m.bytes }
 
-// Bandwidth reads all of it once, with threads that each take the next chunk when
-// they are done with one, and gives bytes per second.
+// Bandwidth reads all of it once, each thread one chunk after the other, and returns
+// bytes per second.
 func (m *Memory) Bandwidth(threads int) float64 {
 	var next atomic.Int64
 	var all sync.WaitGroup
@@ -87,5 +86,5 @@ func (m *Memory) Bandwidth(threads int) float64 {
 	return float64(len(m.bytes)) / time.Since(start).Seconds()
 }
 
-// Close gives the memory back.
+// Close frees the memory.
 func (m *Memory) Close() error { return m.free() }

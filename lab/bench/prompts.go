@@ -14,14 +14,15 @@ func (p prompts) base(sequence, tokens int) []int32 {
 	return p.tokens(1+uint64(sequence), tokens)
 }
 
-// Bases makes what is in the caches of sequences, from ids below vocab.
+// Bases returns the function that makes what is in a sequence's cache before a test,
+// of ids below vocab.
 func Bases(seed uint64, vocab int) func(sequence, tokens int) []int32 {
 	return prompts{seed, vocab}.base
 }
 
-// fresh is a prompt that nothing else begins with.
+// fresh is a prompt that shares no prefix.
 func (p prompts) fresh(t Test, repetition int) []int32 {
-	const others = 1 << 40 // no sequence has such a number
+	const others = 1 << 40 // above the number of every sequence
 	return p.tokens(others+uint64(t.Depth)<<8+uint64(t.Prompt)<<32+uint64(repetition), t.Prompt)
 }
 

@@ -6,30 +6,28 @@ type Report struct {
 	Model   Model    `json:"model"`
 	Setup   Setup    `json:"setup"`
 	Results []Result `json:"results"`
-	// Interrupted: the run ended early, and not all tests are there.
+	// Interrupted: the run ended early, and some tests are missing.
 	Interrupted bool     `json:"interrupted"`
 	Notes       []string `json:"notes,omitempty"`
 }
 
 // Model is what was measured.
 type Model struct {
-	Name         string `json:"name"`
-	Path         string `json:"path,omitempty"` // as given
-	Architecture string `json:"architecture"`
-	Parameters   int64  `json:"parameters"`
-	Bytes        int64  `json:"bytes"` // of the weights as the device keeps them
-	WeightDType  string `json:"weight_dtype"`
-	HeldDType    string `json:"held_dtype,omitempty"` // what the device keeps them in, where that is another one
-	KVDType      string `json:"kv_cache_dtype"`
-	Activations  string `json:"activation_dtype"` // what most weights are multiplied with
-	Random       bool   `json:"random_weights"`   // made up
-	// Replaced are matrices of a shape that are stored in another type than
-	// asked for.
-	Replaced []Replaced `json:"replaced_types,omitempty"`
+	Name         string     `json:"name"`
+	Path         string     `json:"path,omitempty"` // as given
+	Architecture string     `json:"architecture"`
+	Parameters   int64      `json:"parameters"`
+	Bytes        int64      `json:"bytes"` // of the weights as the device keeps them
+	WeightDType  string     `json:"weight_dtype"`
+	HeldDType    string     `json:"held_dtype,omitempty"` // the type on the device, if it is another one
+	KVDType      string     `json:"kv_cache_dtype"`
+	Activations  string     `json:"activation_dtype"` // what most weights are multiplied with
+	Random       bool       `json:"random_weights"`   // made up
+	Replaced     []Replaced `json:"replaced_types,omitempty"`
 }
 
-// Replaced are matrices whose row length is not a multiple of the block size of
-// the requested type.
+// Replaced are matrices of a shape in another type than the requested one, because
+// their row length is not a multiple of its block size.
 type Replaced struct {
 	Tensors []string `json:"tensors"` // names; * is every layer that has one
 	Count   int      `json:"count"`   // of matrices

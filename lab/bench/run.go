@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// Subject does tests.
+// Subject runs tests.
 type Subject interface {
 	// Prepare fills the cache to a test's depth. It is not timed.
 	Prepare(ctx context.Context, t Test) error
-	// Once does a prepared test. The number tells repetitions apart, so that
-	// their prompts differ.
+	// Once runs a prepared test. Each repetition has other prompts.
 	Once(ctx context.Context, t Test, repetition int) (Sample, error)
 }
 
@@ -20,8 +19,8 @@ type Sample struct {
 	Tokens int // computed
 	Took   time.Duration
 	Steps  int // each of which reads the weights
-	// Positions of the KV pool that were read, at least: by each step once for
-	// every sequence.
+	// Positions of the KV pool that were read, at least: once per step and
+	// sequence.
 	Positions int64
 	Delays    []Delay // of idle actors meanwhile
 }
@@ -41,14 +40,16 @@ type Plan struct {
 	Traffic     Traffic
 	// Bandwidth measures how fast memory is read, in bytes per second.
 	Bandwidth func() float64
-	// Progress, if not nil, is told before each repetition how many of how many
-	// are done.
+	// Probe, if not nil, starts to measure how late idle actors are. stop ends the
+	// measurement and returns it.
+	Probe func() (stop func() []Delay)
+	// Progress, if not nil, is called before each repetition.
 	Progress func(done, all int, t Test)
 }
 
-// Run does every test and gives their results. When ctx ends it returns what
-// was measured, with the context's error; a test without a whole repetition is
-// not among it.
+// Run runs every test and returns the results. When ctx ends it returns what was
+// measured so far and the context's error; a test without a complete repetition is
+// left out.
 func Run(ctx context.Context, s Subject, p Plan) ([]Result, error) {
 	var results []Result
 	each := p.Warmup + p.Repetitions
@@ -73,8 +74,8 @@ func Run(ctx context.Context, s Subject, p Plan) ([]Result, error) {
 	return results, nil
 }
 
-// measured is the repetitions of a test; reads has one more than samples:
-// before the first and after each.
+// measured is the repetitions of a test; reads are the bandwidths before the first
+// one and after each.
 type measured struct {
 	samples []Sample
 	reads   []float64
@@ -93,7 +94,7 @@ func (p *Plan) measure(ctx context.Context, s Subject, t Test, tell func(done in
 	m.reads = append(m.reads, p.Bandwidth())
 	for r := p.Warmup; r < p.Warmup+p.Repetitions; r++ {
 		tell(r)
-		sample, err := s.Once(ctx, t, r)
+		sample, err := p.once(ctx, s, t, r)
 		if err != nil {
 			return m, err
 		}
@@ -101,4 +102,12 @@ func (p *Plan) measure(ctx context.Context, s Subject, t Test, tell func(done in
 		m.reads = append(m.reads, p.Bandwidth())
 	}
 	return m, nil
+}
+
+func (p *Plan) once(ctx context.Context, s Subject, t Test, repetition int) (sample Sample, err error) {
+	if p.Probe != nil {
+		stop := p.Probe()
+		defer func() { sample.Delays = stop() }()
+	}
+	return s.Once(ctx, t, repetition)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// StepOptions are what bare steps need to know of a model.
+// StepOptions describe a model and the tests to run on it.
 type StepOptions struct {
 	Program *gpu.Program
 	Pool    gpu.PoolSpec // Pages and the limits are set by what the tests need
@@ -17,8 +17,8 @@ type StepOptions struct {
 	Tests   []Test
 }
 
-// Steps does tests by steps of a model, without an engine. Sequence i of a test
-// has row i.
+// Steps runs tests by steps of a model, without an engine. Sequence i of a test has
+// row i.
 type Steps struct {
 	model   gpu.Model
 	opt     StepOptions
@@ -99,7 +99,7 @@ func (s *Steps) Once(ctx context.Context, t Test, repetition int) (Sample, error
 	return s.generate(ctx, t)
 }
 
-// begin opens a row with tokens, some of which are in its pages.
+// begin opens a row with tokens, some of them cached.
 func (s *Steps) begin(b *gpu.StepBatch, sequence int, tokens []int32, cached int) {
 	row, table := gpu.Row(sequence), s.tables[sequence]
 	if s.open[sequence] {
@@ -112,8 +112,8 @@ func (s *Steps) begin(b *gpu.StepBatch, sequence int, tokens []int32, cached int
 	b.Grown = append(b.Grown, gpu.RowGrown{Row: row, Pages: table[n:]})
 }
 
-// resume opens the rows of a test's sequences behind their bases. Whole pages of
-// those are cached; the rest is computed again, which is no part of the test.
+// resume opens the rows of a test's sequences after their bases. Whole pages of the
+// bases are cached; the rest is computed again, outside of the timed part.
 func (s *Steps) resume(ctx context.Context, t Test, tokens func(sequence int) []int32) error {
 	b, cached := &gpu.StepBatch{}, t.Depth/s.opt.Pool.PageSize*s.opt.Pool.PageSize
 	for i := range t.Batch {
@@ -143,7 +143,7 @@ func (s *Steps) compute(ctx context.Context, b *gpu.StepBatch, sequence, tokens,
 	return steps, read, nil
 }
 
-// generate has every sequence go on with what it samples.
+// generate continues every sequence with the tokens that it samples.
 func (s *Steps) generate(ctx context.Context, t Test) (Sample, error) {
 	if err := s.resume(ctx, t, func(i int) []int32 { return s.prompts.base(i, t.Depth+1) }); err != nil {
 		return Sample{}, err

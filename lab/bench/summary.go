@@ -11,13 +11,13 @@ import (
 // Summary sums up repetitions.
 type Summary struct {
 	Mean   float64 `json:"mean"`
-	Std    float64 `json:"std"` // a sample's estimate (n - 1), as llama-bench gives it; 0 of one
+	Std    float64 `json:"std"` // a sample's estimate (n - 1), as in llama-bench; 0 of one
 	Median float64 `json:"median"`
 	Min    float64 `json:"min"`
 	Max    float64 `json:"max"`
 }
 
-// Summarise sums values up; none gives zeros. It leaves them as they are.
+// Summarise summarises values, zeros for none. It does not sort the caller's slice.
 func Summarise(values []float64) Summary {
 	n := len(values)
 	if n == 0 {
@@ -38,7 +38,7 @@ func Summarise(values []float64) Summary {
 	return s
 }
 
-// Delay is how late an idle actor was, once.
+// Delay is one measurement of how late an idle actor was.
 type Delay struct {
 	Message time.Duration // from sending a message to its handling
 	Timer   time.Duration // from when a timer was due to the handling of what it sent
@@ -51,7 +51,7 @@ type Delays struct {
 	Timer   measure.Latency `json:"timer_ms"`
 }
 
-// sumUp is nil if there is nothing to sum up.
+// sumUp is nil without delays.
 func sumUp(all []Delay) *Delays {
 	if len(all) == 0 {
 		return nil

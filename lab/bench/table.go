@@ -13,7 +13,7 @@ func Markdown(rows [][]string, left ...int) string {
 	widths := make([]int, len(rows[0]))
 	for _, r := range rows {
 		for i, cell := range r {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell), 2) // Markdown wants a dash beside the colon
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell), 2) // Markdown needs a dash beside the colon
 		}
 	}
 	rule := make([]string, len(widths))

@@ -10,11 +10,11 @@ type Test struct {
 	Prompt   int // tokens of a prompt; 0 for a test that generates
 	Generate int // tokens of each sequence; 0 for a prompt
 	Batch    int // sequences that generate together, 1 for a prompt
-	Depth    int // tokens before in each sequence's cache, not timed
+	Depth    int // tokens in each sequence's cache before, not timed
 }
 
-// String is the name that llama-bench gives a test: pp512, tg128, tg128 @
-// d4096. After x is the number of sequences that generate at once.
+// String is the test's name in llama-bench: pp512, tg128, tg128 @ d4096. The number
+// after x is that of sequences that generate at once.
 func (t Test) String() string {
 	s := "pp" + strconv.Itoa(t.Prompt)
 	if t.Prompt == 0 {
@@ -43,14 +43,14 @@ type Matrix struct {
 	Batches   []int
 }
 
-// Bounds of what may be asked for; a model's context is checked besides.
+// Bounds of the flags; a model's context is checked as well.
 const (
 	maxTokens = 1 << 24
 	maxBatch  = 1 << 14
 )
 
-// Tests lists every combination: for each depth the prompts, then what is
-// generated, by batch. Errors name the flag.
+// Tests lists every combination: for each depth the prompts, then the generations by
+// batch. Errors name the flag.
 func (m Matrix) Tests() ([]Test, error) {
 	for _, l := range []struct {
 		flag      string
@@ -98,8 +98,8 @@ type Limits struct {
 	PageSize int
 }
 
-// lead is how many tokens more than asked for a sequence generates: its first
-// one, which comes with its prompt, and some until all of a batch have theirs.
+// lead is the number of tokens that a sequence generates besides the timed ones: the
+// first one, which comes with the prompt, and some until all of a batch have theirs.
 func (t Test) lead() int {
 	if t.Batch > 1 {
 		return 8

@@ -29,14 +29,20 @@ func (p *Report) WriteText(w io.Writer) error {
 		p.Setup.Repetitions, p.Setup.Warmup, p.Setup.Seed, units.Bytes(p.Setup.ReadBytes))
 	b.WriteByte('\n')
 	b.WriteString(p.table())
-	if p.Interrupted {
-		b.WriteString("\ninterrupted: some tests are missing\n")
-	}
-	for _, n := range p.Notes {
-		b.WriteString("\nnote: " + n + "\n")
-	}
+	b.WriteString(Remarks(p.Interrupted, "tests", p.Notes))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// Remarks are the lines below a table of results.
+func Remarks(interrupted bool, results string, notes []string) (text string) {
+	if interrupted {
+		text = "\ninterrupted: some " + results + " are missing\n"
+	}
+	for _, n := range notes {
+		text += "\nnote: " + n + "\n"
+	}
+	return text
 }
 
 func (p *Report) table() string {

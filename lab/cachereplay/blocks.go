@@ -8,12 +8,11 @@ import (
 	"github.com/troupe-engine/troupe/lab/trace"
 )
 
-// fifoTable evicts the block inserted first, inner blocks too. A request's
-// blocks are inserted last to first, so that its end goes before its beginning.
+// fifoTable evicts the block inserted first, also inner blocks. A request's blocks
+// are inserted last to first, so that its end goes before its beginning.
 type fifoTable struct {
 	resident map[uint64]bool
-	queue    []uint64 // in order of insertion, from head on
-	head     int
+	queue    []uint64 // in the order of insertion
 }
 
 func newFIFOTable() *fifoTable { return &fifoTable{resident: map[uint64]bool{}} }
@@ -29,12 +28,9 @@ func (t *fifoTable) access(r *trace.Request, capacity int) (hits, evicted int, e
 		}
 	}
 	for capacity > 0 && len(t.resident) > capacity {
-		delete(t.resident, t.queue[t.head])
-		t.head++
+		delete(t.resident, t.queue[0])
+		t.queue = t.queue[1:] // the next growth of the slice drops what is before it
 		evicted++
-	}
-	if t.head > len(t.queue)/2 {
-		t.queue, t.head = append([]uint64(nil), t.queue[t.head:]...), 0
 	}
 	return hits, evicted, nil
 }
@@ -42,9 +38,9 @@ func (t *fifoTable) access(r *trace.Request, capacity int) (hits, evicted int, e
 // never is the next use of a block that is not used again.
 const never = math.MaxInt32
 
-// Future is what belady knows: for each use of a block, in the order of the
-// trace, the request that uses it next. 4 bytes per use and about 50 per
-// distinct block, so it is the one part of a replay that grows with the trace.
+// Future is the knowledge of belady: for each use of a block, in the order of the
+// trace, the request that uses it next. It takes 4 bytes per use and about 50 per
+// distinct block, the only part of a replay that grows with the trace.
 type Future struct {
 	next     []*[futureChunk]int32 // chunks, so that growing copies nothing
 	uses     int
@@ -57,7 +53,6 @@ const futureChunk = 1 << 16
 // NewFuture returns the future of an empty trace.
 func NewFuture() *Future { return &Future{last: map[uint64]int{}} }
 
-// at is the place of a use.
 func (f *Future) at(use int) *int32 { return &f.next[use/futureChunk][use%futureChunk] }
 
 // Add appends a request. All are added before the first replay.
@@ -78,8 +73,8 @@ func (f *Future) Add(r *trace.Request) {
 
 // beladyTable evicts the block whose next use is farthest away (L. A. Belady,
 // A study of replacement algorithms for a virtual-storage computer, 1966). Of
-// blocks with the same next use, that is of one request, the deepest goes
-// first: without its beginning a request finds nothing.
+// blocks with the same next use (of one request) the deepest goes first: without its
+// beginning a request finds nothing.
 type beladyTable struct {
 	future *Future
 	use    int // uses so far

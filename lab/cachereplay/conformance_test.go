@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-engine/troupe/testkit/conformance"
 )
 
-// each hands all requests of a trace to f.
+// each calls f for all requests of a trace.
 func each(t testing.TB, path, format string, f func(*trace.Request)) {
 	t.Helper()
 	r, err := trace.Open(path, format, trace.Options{})
@@ -34,8 +34,8 @@ func each(t testing.TB, path, format string, f func(*trace.Request)) {
 	}
 }
 
-// conversation is Mooncake's conversation trace, with the hit ratios that somebody
-// else's code gives for it.
+// conversation is Mooncake's conversation trace, with the hit ratios of another
+// implementation.
 type conversation struct {
 	requests []*trace.Request
 	future   *Future
@@ -103,9 +103,9 @@ func TestConformanceReferenceRatios(t *testing.T) {
 // the gap between LRU and Belady wherever LRU reaches less than 60 % of Belady,
 // and nowhere falls more than 0.2 points below LRU.
 func TestConformanceGittins(t *testing.T) {
-	// At 10 000 blocks, where LRU is at 58 %, it is less: what one would have to
-	// know there is whether the first turn of a conversation is its last, and the
-	// lengths and times of a trace hardly tell. Decision 0010 has the bound.
+	// At 10 000 blocks, where LRU is at 58 %, it is less: a better policy would have
+	// to know whether the first turn of a conversation is its last, which the lengths
+	// and times of a trace hardly show. Decision 0010 has the bound.
 	least := map[int]float64{10000: 0.18}
 	c := readConversation(t)
 	for capacity, want := range c.Caps {

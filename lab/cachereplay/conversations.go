@@ -8,17 +8,17 @@ import (
 	"github.com/troupe-engine/troupe/lab/trace"
 )
 
-// Conversations replays each conversation into a cache of its own without end:
-// the best that any cache can do that shares nothing between conversations.
-// Agents that a conversation started are caches of their own and are not
-// counted. It grows with the blocks of the trace.
+// Conversations replays each conversation into an unlimited cache of its own: the
+// best that a cache can do which shares nothing between conversations. Agents that a
+// conversation started have caches of their own and are not counted. Memory grows
+// with the blocks of the trace.
 type Conversations struct {
 	cache  *treeCache
 	counts map[string]*[2]int // hits and blocks
 }
 
-// Spread is how the hit ratios of conversations lie, from 0 to 1. Quartiles are
-// interpolated between neighbours.
+// Spread is the distribution of the conversations' hit ratios, from 0 to 1.
+// Quartiles are interpolated between neighbours.
 type Spread struct {
 	Conversations int     `json:"conversations"`
 	Min           float64 `json:"min"`
@@ -29,7 +29,7 @@ type Spread struct {
 	Mean          float64 `json:"mean"`
 }
 
-// NewConversations starts with none.
+// NewConversations starts without conversations.
 func NewConversations() (*Conversations, error) {
 	c, err := newTreeCache(Options{Eviction: "lru"})
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *Conversations) Step(r *trace.Request) error {
 	return nil
 }
 
-// Spread is an error when the trace names no conversation.
+// Spread fails if the trace names no conversation.
 func (c *Conversations) Spread() (Spread, error) {
 	if len(c.counts) == 0 {
 		return Spread{}, fmt.Errorf("the trace has no conversations with blocks; only the formats weka and jsonl can have them")

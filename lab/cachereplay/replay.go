@@ -16,7 +16,7 @@ const (
 	FIFO   = "fifo"
 )
 
-// Index says what a policy runs on.
+// Index is the data structure that a policy runs on.
 type Index string
 
 const (
@@ -28,8 +28,8 @@ const (
 	BlockIndex Index = "blocks"
 )
 
-// DefaultHistory is how many evicted blocks a policy remembers when nothing
-// else is said: all of an hour's trace. 60 bytes each.
+// DefaultHistory is the number of evicted blocks that a policy remembers: all of an
+// hour's trace, 60 bytes each.
 const DefaultHistory = 1 << 20
 
 // Options choose one replay.
@@ -37,11 +37,11 @@ type Options struct {
 	// Eviction is a name of policies.Names or belady; see Names.
 	Eviction string
 	Index    Index // empty means AutoIndex
-	// Capacity is the room in blocks; 0 means without end. Hard: exceeded only
+	// Capacity is the room in blocks; 0 means unlimited. Hard: exceeded only
 	// between the insertion and the eviction of one request.
 	Capacity int
-	// History is for how many evicted blocks the policies that count uses
-	// remember the count; 0 means DefaultHistory. The tree only.
+	// History is the number of evicted blocks whose uses the tree's policies
+	// remember; 0 means DefaultHistory.
 	History int
 	// Future is needed by belady: all requests, read before.
 	Future *Future
@@ -51,13 +51,13 @@ type Options struct {
 type Result struct {
 	Eviction string `json:"eviction"`
 	Index    Index  `json:"index"`
-	Capacity int    `json:"capacity_blocks"` // 0: without end
+	Capacity int    `json:"capacity_blocks"` // 0: unlimited
 	Requests int    `json:"requests"`
 	Blocks   int    `json:"blocks"`
 	Hits     int    `json:"hit_blocks"`
 	Evicted  int    `json:"evicted_blocks"`
-	// Oversized is how many requests had more blocks than the capacity, the
-	// first of them on line OversizedLine of the trace.
+	// Oversized requests had more blocks than the capacity, the first of them on
+	// line OversizedLine of the trace.
 	Oversized     int     `json:"oversized_requests"`
 	OversizedLine int     `json:"oversized_line,omitempty"`
 	HitRatio      float64 `json:"hit_ratio"` // hit blocks / all blocks
@@ -101,29 +101,25 @@ func New(opts Options) (*Replay, error) {
 			index = BlockIndex
 		}
 	}
-	c, err := newCache(index, opts)
-	if err != nil {
-		return nil, err
-	}
-	return &Replay{cache: c, result: Result{Eviction: opts.Eviction, Index: index, Capacity: opts.Capacity}}, nil
-}
-
-func newCache(index Index, opts Options) (cache, error) {
+	p := &Replay{result: Result{Eviction: opts.Eviction, Index: index, Capacity: opts.Capacity}}
+	var err error
 	switch {
 	case index == TreeIndex && opts.Eviction == Belady:
-		return nil, fmt.Errorf("belady does not run on the tree; use --index %s or %s", AutoIndex, BlockIndex)
+		err = fmt.Errorf("belady does not run on the tree; use --index %s or %s", AutoIndex, BlockIndex)
 	case index == TreeIndex:
-		return newTreeCache(opts)
+		p.cache, err = newTreeCache(opts)
 	case index != BlockIndex:
-		return nil, fmt.Errorf("--index %q is not known; use one of %s, %s, %s", index, AutoIndex, TreeIndex, BlockIndex)
+		err = fmt.Errorf("--index %q is not known; use one of %s, %s, %s", index, AutoIndex, TreeIndex, BlockIndex)
 	case opts.Eviction == FIFO:
-		return newFIFOTable(), nil
+		p.cache = newFIFOTable()
 	case opts.Eviction == Belady && opts.Future == nil:
-		return nil, fmt.Errorf("belady must read the whole trace first")
+		err = errors.New("belady must read the whole trace first")
 	case opts.Eviction == Belady:
-		return newBeladyTable(opts.Future), nil
+		p.cache = newBeladyTable(opts.Future)
+	default:
+		err = fmt.Errorf("eviction policy %s runs only on the tree; use --index %s or %s", opts.Eviction, AutoIndex, TreeIndex)
 	}
-	return nil, fmt.Errorf("eviction policy %s runs only on the tree; use --index %s or %s", opts.Eviction, AutoIndex, TreeIndex)
+	return p, err
 }
 
 // Step replays the next request. A request without blocks changes nothing.
@@ -148,7 +144,7 @@ func (p *Replay) Step(r *trace.Request) error {
 	return nil
 }
 
-// ErrNoBlocks says that a trace tells nothing of prefixes.
+// ErrNoBlocks says that a trace has no prefixes.
 var ErrNoBlocks = errors.New("no request of the trace has block ids, so there can be no hits; use a trace with prefixes")
 
 // TooSmallError says that no request of a trace fits into the capacity.
@@ -157,14 +153,14 @@ type TooSmallError struct {
 	Blocks, Line int // of the smallest request
 }
 
-// Error names the capacity that would do.
+// Error names the least capacity.
 func (e *TooSmallError) Error() string {
 	return fmt.Sprintf("a capacity of %d blocks is less than any request of the trace needs: the smallest, on line %d, has %d; use at least %d",
 		e.Capacity, e.Line, e.Blocks, e.Blocks)
 }
 
-// Result is the count so far, with ErrNoBlocks or a *TooSmallError when it
-// means nothing.
+// Result is the count so far, with ErrNoBlocks or a *TooSmallError if it means
+// nothing.
 func (p *Replay) Result() (Result, error) {
 	r := p.result
 	switch {

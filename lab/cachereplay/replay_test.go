@@ -11,8 +11,8 @@ import (
 	"github.com/troupe-engine/troupe/lab/trace"
 )
 
-// twin is the obvious form of the rules: a list of what is cached with what
-// each policy would like to know, searched from end to end.
+// twin is the obvious form of the rules: a list of what is cached with the data of
+// each policy, searched from end to end.
 type twin struct {
 	eviction string
 	capacity int
@@ -27,7 +27,7 @@ type twinBlock struct {
 	next              int
 }
 
-// A trace that is read twice may have grown in between: it is being recorded.
+// A trace that is read twice can have grown in between if it is being recorded.
 func TestBeladyRefusesATraceThatChanged(t *testing.T) {
 	future := NewFuture()
 	future.Add(&trace.Request{Line: 1, Blocks: []uint64{1, 2}})
@@ -47,7 +47,7 @@ func (w *twin) find(id uint64) int {
 	return slices.IndexFunc(w.cached, func(b twinBlock) bool { return b.id == id })
 }
 
-// before tells which of two blocks goes first.
+// before reports whether a is evicted before b.
 func (w *twin) before(a, b twinBlock) bool {
 	switch w.eviction {
 	case "lru":
@@ -100,7 +100,7 @@ func drawTrace(t *rapid.T) []*trace.Request {
 		id := uint64(1)
 		for _, b := range branch {
 			id = id*7 + b
-			r.Blocks = append(r.Blocks, id|id<<32) // tells the halves apart
+			r.Blocks = append(r.Blocks, id|id<<32) // the halves differ
 		}
 		r.Input = len(r.Blocks)*4 + 1
 		all = append(all, r)
@@ -179,7 +179,7 @@ func TestResult(t *testing.T) {
 		}
 	}
 	got, err := p.Result()
-	// 1 2 3 stay; 1 and 2 hit; 1, 2 and 3 hit, and 4 goes again.
+	// 1, 2 and 3 stay; 1 and 2 hit; 1, 2 and 3 hit, and 4 is evicted again.
 	want := Result{Eviction: "lru", Index: TreeIndex, Capacity: 3, Requests: 3, Blocks: 10, Hits: 5, Evicted: 2,
 		Oversized: 2, OversizedLine: 1, HitRatio: 0.5}
 	if err != nil || got != want {

@@ -14,15 +14,14 @@ import (
 const (
 	// tokensPerBlock is the page size: an id has 64 bits, a token 32.
 	tokensPerBlock = 2
-	// maxPages bounds the pool. The allocator keeps a bit for each page, which
-	// takes memory only when it is used.
+	// maxPages bounds the pool. The allocator's bit of a page takes memory only
+	// when it is used.
 	maxPages = 1 << 30
-	// headroom is how many blocks a request may add before the eviction.
+	// headroom is the number of blocks that a request can add before the eviction.
 	headroom = 1 << 20
 )
 
-// byTime are the policies that a block's past does not matter to: they need no
-// history.
+// byTime are the policies that need no history of a block.
 var byTime = []string{"fifo", "filo", "lru", "mru", "priority"}
 
 // treeCache drives the real tree and the real allocator. Between requests

@@ -19,7 +19,7 @@ import (
 // MaxAnswer is the longest answer that is read, in bytes.
 const MaxAnswer = 64 << 20
 
-// Server is where requests go to.
+// Server is the receiver of requests.
 type Server struct {
 	Base *url.URL // without /v1
 	// Key is sent as a bearer token; empty sends none.
@@ -47,8 +47,8 @@ type Answer struct {
 	Body   []byte
 }
 
-// Do sends a request without a body and reads the answer. Only a server that
-// does not answer is an error.
+// Do sends a request without a body and reads the answer. Only a missing answer is an
+// error.
 func (s *Server) Do(ctx context.Context, method, path string, query url.Values) (*Answer, error) {
 	u := s.Base.JoinPath(path)
 	u.RawQuery = query.Encode()
@@ -74,7 +74,7 @@ func (s *Server) Do(ctx context.Context, method, path string, query url.Values) 
 	return &Answer{answer.StatusCode, answer.Status, body}, nil
 }
 
-// Get reads a document. Every answer but 200 is an error that says what to do.
+// Get reads a document. Every status but 200 is an error that says what to do.
 func (s *Server) Get(ctx context.Context, path string, query url.Values) ([]byte, error) {
 	answer, err := s.Do(ctx, http.MethodGet, path, query)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *Server) Check(a *Answer, path string) error {
 // fault is the error of an answer: {"error":{"message":…}} or {"error":"…"}.
 type fault struct{ Message, Code string }
 
-// UnmarshalJSON accepts anything: servers write very different things here.
+// UnmarshalJSON accepts anything: servers differ here.
 func (f *fault) UnmarshalJSON(data []byte) error {
 	type object fault
 	if json.Unmarshal(data, &f.Message) != nil {
@@ -110,8 +110,8 @@ func (f *fault) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ErrorOf takes the code, "" for none, and the message of an error body. A body
-// without a message is its own.
+// ErrorOf reads the code, "" for none, and the message of an error body. Without a
+// message it is the whole body.
 func ErrorOf(body []byte) (code, message string) {
 	var e struct {
 		Error           fault

@@ -13,7 +13,7 @@ type Row struct {
 	Output bool
 }
 
-// Cost is where a step's time goes, in seconds.
+// Cost is the time of a step by its parts, in seconds.
 type Cost struct {
 	Linear    float64 // layers' matrix products
 	Attention float64
@@ -26,11 +26,10 @@ func (c Cost) Total() time.Duration {
 	return time.Duration((c.Linear + c.Attention + c.Head + c.Overhead) * 1e9)
 }
 
-// Costs is the cost model of one model on one device, ready to be asked.
-// Immutable.
+// Costs is the cost model of one model on one device. Immutable.
 //
-// Products are converted to float64 before they are added, here and below, so
-// that no platform fuses the two and results are the same everywhere.
+// Products are converted to float64 before they are added, here and below: so no
+// platform fuses the two, and results are the same everywhere.
 type Costs struct {
 	linearPerToken float64 // s of arithmetic for a token in the layers' matrix products
 	linearBytes    float64 // s to read the layers' weights

@@ -1,6 +1,5 @@
-// Package costmodel is a device on virtual time, for replaying traces and planning
-// capacity. It computes nothing: a cost model of a named GPU and a model's shape
-// says how long a step would take.
+// Package costmodel says how long a step of a model would take on a named GPU, for
+// replaying traces and planning capacity. It computes nothing else.
 //
 // The model is a roofline (S. Williams, A. Waterman, D. Patterson: "Roofline:
 // An Insightful Visual Performance Model for Multicore Architectures", CACM

@@ -2,32 +2,31 @@ package costmodel
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
 
-// GPU is what the cost model knows of a device.
+// GPU is a device as the cost model sees it.
 type GPU struct {
-	Name   string // as --gpu takes it
-	Title  string // for people
-	Source string // where the figures come from
+	Name  string // as --gpu takes it
+	Title string // for people
 	// Peak rates of matrix products without sparsity, in FLOP/s.
 	Peak Peaks
 	// Bandwidth of the device memory in bytes/s.
 	Bandwidth float64
 	// Memory in bytes, as the driver reports it.
 	Memory int64
-	// StepOverhead is what a step costs whatever it computes: the launch of a
-	// captured graph, sampling, the copy of results to the host.
+	// StepOverhead is the fixed cost of a step: the launch of a captured graph,
+	// sampling, the copy of results to the host.
 	StepOverhead time.Duration
-	// LayerOverhead is the same for a layer: the ramps at the ends of its
-	// kernels.
+	// LayerOverhead is that of a layer: the ramps at the ends of its kernels.
 	LayerOverhead time.Duration
 	Efficiency    Efficiency
 }
 
-// Peaks are rates by the type of the weights, in FLOP/s. A rate of 0 is one
-// that the device does not have; the next wider type's is used.
+// Peaks are rates by the type of the weights, in FLOP/s. If a device does not have
+// FP8, that rate is 0 and BF16's is used.
 type Peaks struct{ FP32, BF16, FP8 float64 }
 
 // Efficiency is the share of a peak that kernels reach, in (0, 1].
@@ -51,67 +50,71 @@ const (
 	mib  = 1 << 20
 )
 
-// gpus lists the known devices. Rates are the vendor's without sparsity, that
-// is half of what its tables print under an asterisk.
+// gpus lists the known devices. Rates are those of NVIDIA's datasheet of each device
+// without sparsity, that is half of what it prints under an asterisk. The A10G is the
+// A10 of AWS G5, with other tensor rates.
 var gpus = []GPU{
-	{Name: "h200", Title: "NVIDIA H200 SXM", Source: "NVIDIA H200 Tensor Core GPU datasheet",
+	{Name: "h200", Title: "NVIDIA H200 SXM",
 		Peak: Peaks{67 * tera, 989 * tera, 1979 * tera}, Bandwidth: 4800 * giga, Memory: 143771 * mib},
-	{Name: "h100", Title: "NVIDIA H100 SXM", Source: "NVIDIA H100 Tensor Core GPU datasheet",
+	{Name: "h100", Title: "NVIDIA H100 SXM",
 		Peak: Peaks{67 * tera, 989 * tera, 1979 * tera}, Bandwidth: 3350 * giga, Memory: 81559 * mib},
-	{Name: "a100", Title: "NVIDIA A100 SXM 80 GB", Source: "NVIDIA A100 Tensor Core GPU datasheet",
+	{Name: "a100", Title: "NVIDIA A100 SXM 80 GB",
 		Peak: Peaks{19.5 * tera, 312 * tera, 0}, Bandwidth: 2039 * giga, Memory: 81920 * mib},
-	{Name: "a100-40g", Title: "NVIDIA A100 SXM 40 GB", Source: "NVIDIA A100 Tensor Core GPU datasheet",
+	{Name: "a100-40g", Title: "NVIDIA A100 SXM 40 GB",
 		Peak: Peaks{19.5 * tera, 312 * tera, 0}, Bandwidth: 1555 * giga, Memory: 40960 * mib},
-	{Name: "l40s", Title: "NVIDIA L40S", Source: "NVIDIA L40S datasheet",
+	{Name: "l40s", Title: "NVIDIA L40S",
 		Peak: Peaks{91.6 * tera, 362 * tera, 733 * tera}, Bandwidth: 864 * giga, Memory: 46068 * mib},
-	{Name: "l4", Title: "NVIDIA L4", Source: "NVIDIA L4 Tensor Core GPU datasheet",
+	{Name: "l4", Title: "NVIDIA L4",
 		Peak: Peaks{30.3 * tera, 121 * tera, 242.5 * tera}, Bandwidth: 300 * giga, Memory: 23034 * mib},
-	{Name: "a10g", Title: "NVIDIA A10G", Source: "NVIDIA A10G datasheet (the A10 of AWS G5, with other tensor rates)",
+	{Name: "a10g", Title: "NVIDIA A10G",
 		Peak: Peaks{35 * tera, 70 * tera, 0}, Bandwidth: 600 * giga, Memory: 23028 * mib},
 }
 
 // Names lists the known devices, the default first.
-func Names() []string {
-	names := make([]string, len(gpus))
-	for i := range gpus {
-		names[i] = gpus[i].Name
-	}
-	return names
-}
+func Names() []string { return names(gpus, func(g GPU) string { return g.Name }) }
 
-// Lookup finds a device by its name, whatever its case. The error lists the
+// Lookup finds a device by its name, in upper or lower case. The error lists the
 // known ones.
 func Lookup(name string) (GPU, error) {
-	for _, g := range gpus {
-		if strings.EqualFold(g.Name, name) {
-			g.StepOverhead, g.LayerOverhead, g.Efficiency = stepOverhead, layerOverhead, efficiency
-			return g, nil
-		}
+	i := find(Names(), name)
+	if i < 0 {
+		return GPU{}, fmt.Errorf("gpu %q is not known; use one of %s", name, strings.Join(Names(), ", "))
 	}
-	return GPU{}, fmt.Errorf("gpu %q is not known; use one of %s", name, strings.Join(Names(), ", "))
+	g := gpus[i]
+	g.StepOverhead, g.LayerOverhead, g.Efficiency = stepOverhead, layerOverhead, efficiency
+	return g, nil
 }
 
-// Validate reports what the cost model cannot compute with.
+func names[T any](list []T, name func(T) string) []string {
+	all := make([]string, len(list))
+	for i := range list {
+		all[i] = name(list[i])
+	}
+	return all
+}
+
+// find returns the index of a name, -1 if there is none.
+func find(names []string, name string) int {
+	return slices.IndexFunc(names, func(known string) bool { return strings.EqualFold(known, name) })
+}
+
+// Validate reports a number that the cost model cannot compute with.
 func (g *GPU) Validate() error {
 	for _, f := range []struct {
 		name  string
 		value float64
+		most  float64
 	}{
-		{"peak rate for BF16", g.Peak.BF16}, {"peak rate for FP32", g.Peak.FP32},
-		{"bandwidth", g.Bandwidth}, {"memory", float64(g.Memory)},
+		{"peak rate for BF16", g.Peak.BF16, 0}, {"peak rate for FP32", g.Peak.FP32, 0},
+		{"bandwidth", g.Bandwidth, 0}, {"memory", float64(g.Memory), 0},
+		{"efficiency of matrix products", g.Efficiency.Linear, 1}, {"efficiency of attention", g.Efficiency.Attention, 1},
+		{"efficiency of memory", g.Efficiency.Memory, 1},
 	} {
-		if !(f.value > 0) {
+		switch {
+		case !(f.value > 0):
 			return fmt.Errorf("gpu %s: the %s is %v; it must be above 0", g.Name, f.name, f.value)
-		}
-	}
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{
-		{"matrix products", g.Efficiency.Linear}, {"attention", g.Efficiency.Attention}, {"memory", g.Efficiency.Memory},
-	} {
-		if !(f.value > 0 && f.value <= 1) {
-			return fmt.Errorf("gpu %s: the efficiency of %s is %v; it must be above 0 and at most 1", g.Name, f.name, f.value)
+		case f.most > 0 && f.value > f.most:
+			return fmt.Errorf("gpu %s: the %s is %v; it must be at most %v", g.Name, f.name, f.value, f.most)
 		}
 	}
 	if g.StepOverhead < 0 || g.LayerOverhead < 0 || g.Peak.FP8 < 0 {

@@ -9,7 +9,6 @@ import (
 // grouped-query attention, in plain numbers.
 type Model struct {
 	Name   string
-	Source string // where the numbers come from
 	Layers int
 	Heads  int // query heads
 	// KVHeads divides Heads.
@@ -24,38 +23,33 @@ type Model struct {
 	KVBytes      int  // per element of K and V: 4, 2 or 1
 }
 
-// models lists the built-in shapes.
+// models lists the built-in shapes. The numbers are those of config.json of
+// meta-llama/Llama-3.1-8B, meta-llama/Llama-3.2-1B, meta-llama/Llama-3.1-70B (with
+// weights of one byte) and Qwen/Qwen2.5-7B-Instruct.
 var models = []Model{
-	{Name: "llama-3.1-8b", Source: "config.json of meta-llama/Llama-3.1-8B", Layers: 32, Heads: 32, KVHeads: 8, HeadDim: 128,
+	{Name: "llama-3.1-8b", Layers: 32, Heads: 32, KVHeads: 8, HeadDim: 128,
 		Hidden: 4096, Intermediate: 14336, Vocab: 128256, Context: 131072, WeightBytes: 2, KVBytes: 2},
-	{Name: "llama-3.2-1b", Source: "config.json of meta-llama/Llama-3.2-1B", Layers: 16, Heads: 32, KVHeads: 8, HeadDim: 64,
+	{Name: "llama-3.2-1b", Layers: 16, Heads: 32, KVHeads: 8, HeadDim: 64,
 		Hidden: 2048, Intermediate: 8192, Vocab: 128256, Context: 131072, Tied: true, WeightBytes: 2, KVBytes: 2},
-	{Name: "llama-3.1-70b-fp8", Source: "config.json of meta-llama/Llama-3.1-70B, with weights of one byte", Layers: 80, Heads: 64, KVHeads: 8, HeadDim: 128,
+	{Name: "llama-3.1-70b-fp8", Layers: 80, Heads: 64, KVHeads: 8, HeadDim: 128,
 		Hidden: 8192, Intermediate: 28672, Vocab: 128256, Context: 131072, WeightBytes: 1, KVBytes: 2},
-	{Name: "qwen2.5-7b", Source: "config.json of Qwen/Qwen2.5-7B-Instruct", Layers: 28, Heads: 28, KVHeads: 4, HeadDim: 128,
+	{Name: "qwen2.5-7b", Layers: 28, Heads: 28, KVHeads: 4, HeadDim: 128,
 		Hidden: 3584, Intermediate: 18944, Vocab: 152064, Context: 32768, WeightBytes: 2, KVBytes: 2},
 }
 
 // ModelNames lists the built-in shapes, the default first.
-func ModelNames() []string {
-	names := make([]string, len(models))
-	for i := range models {
-		names[i] = models[i].Name
-	}
-	return names
-}
+func ModelNames() []string { return names(models, func(m Model) string { return m.Name }) }
 
-// LookupModel finds a built-in shape by its name, whatever its case.
+// LookupModel finds a built-in shape by its name, in upper or lower case.
 func LookupModel(name string) (Model, error) {
-	for _, m := range models {
-		if strings.EqualFold(m.Name, name) {
-			return m, nil
-		}
+	i := find(ModelNames(), name)
+	if i < 0 {
+		return Model{}, fmt.Errorf("model shape %q is not known; use one of %s", name, strings.Join(ModelNames(), ", "))
 	}
-	return Model{}, fmt.Errorf("model shape %q is not known; use one of %s", name, strings.Join(ModelNames(), ", "))
+	return models[i], nil
 }
 
-// Validate reports the first number that makes no model.
+// Validate reports the first number that is out of range.
 func (m *Model) Validate() error {
 	for _, f := range []struct {
 		name  string

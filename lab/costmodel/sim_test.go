@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 )
@@ -68,7 +67,7 @@ func TestPrefillIsBoundByArithmetic(t *testing.T) {
 	near(t, "attention", cost.Attention, 0.0395, 0.003)
 }
 
-// A chunk with a long past reads K and V once, and computes with every key.
+// A chunk with a long context reads K and V once, and computes with every key.
 func TestAttentionOfAChunkCountsItsContext(t *testing.T) {
 	c := costs(t, "h200", "llama-3.1-8b")
 	whole := c.Step([]Row{{Count: 4096}}).Attention
@@ -167,21 +166,6 @@ func TestStepIsMonotoneInDeviceAndModel(t *testing.T) {
 func TestNoRowsNoTime(t *testing.T) {
 	if got := costs(t, "l4", "llama-3.2-1b").StepTime(nil); got != 0 {
 		t.Errorf("a step without rows takes %v", got)
-	}
-}
-
-func TestDeviceRunsStepsInOrder(t *testing.T) {
-	c := costs(t, "h100", "llama-3.1-8b")
-	d, rows := NewDevice(c), []Row{{Count: 1, Context: 10, Output: true}}
-	took := c.StepTime(rows)
-	if done := d.Submit(time.Second, rows); done != time.Second+took {
-		t.Errorf("an idle device is done at %v, want %v", done, time.Second+took)
-	}
-	if done := d.Submit(time.Second, rows); done != time.Second+2*took {
-		t.Errorf("a second step is done at %v, want %v", done, time.Second+2*took)
-	}
-	if d.Busy() != 2*took || d.Steps() != 2 {
-		t.Errorf("%v busy in %d steps", d.Busy(), d.Steps())
 	}
 }
 

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -9,12 +8,12 @@ import (
 	"github.com/troupe-engine/troupe/lab/load/wire"
 )
 
-// readBytes is how much of an answer is read at once. A token's event has a
-// few hundred bytes.
+// readBytes is the size of the buffer that answers are read into. A token's event has
+// a few hundred bytes.
 const readBytes = 32 << 10
 
-// caller is the memory that one request after another uses. Reading a streamed
-// answer into it allocates nothing.
+// caller is memory that one request after another uses. Reading a streamed answer
+// into it allocates nothing.
 type caller struct {
 	live   *Live
 	body   []byte
@@ -37,38 +36,38 @@ func newCaller(live *Live) *caller {
 	return w
 }
 
-// begin forgets the request before.
+// begin drops the state of the previous request.
 func (w *caller) begin(r *Record) {
 	w.rec, w.gaps, w.text, w.done = r, w.gaps[:0], w.text[:0], false
 	w.events.Reset()
 }
 
-// errInStream is an error that the server sent after the status 200.
-type errInStream struct{ message string }
+// failure is an error of a known kind, which the report counts.
+type failure struct{ kind, message string }
 
-func (e errInStream) Error() string { return e.message }
+func (e failure) Error() string { return e.kind + ": " + e.message }
 
-// event takes one event of a streamed answer, which arrived at w.now.
+// inAnswer is an error that the server sent after the status 200.
+func inAnswer(message string) error { return failure{"error in the answer", message} }
+
+// event handles one event of a streamed answer, which arrived at w.now.
 func (w *caller) event(name, data []byte) error {
-	if w.done {
+	if w.done || len(data) == 0 {
 		return nil
 	}
 	if string(data) == "[DONE]" {
 		w.done = true
 		return nil
 	}
-	if len(data) == 0 {
-		return nil
-	}
 	if err := w.chunk.Read(data); err != nil {
 		if string(name) == "error" {
-			return errInStream{fmt.Sprintf("%.200s", data)}
+			return inAnswer(fmt.Sprintf("%.200s", data))
 		}
 		return err
 	}
 	k, r := &w.chunk, w.rec
 	if k.HasError || string(name) == "error" {
-		return errInStream{string(k.Error)}
+		return inAnswer(string(k.Error))
 	}
 	w.usage()
 	if !k.HasChoice {
@@ -76,7 +75,7 @@ func (w *caller) event(name, data []byte) error {
 	}
 	r.Last = w.now
 	if len(k.Finish) > 0 {
-		r.Finish = intern(k.Finish)
+		r.Finish = string(k.Finish)
 	}
 	if !k.Brings() {
 		return nil
@@ -87,31 +86,31 @@ func (w *caller) event(name, data []byte) error {
 	} else {
 		w.gaps = append(w.gaps, w.now-w.latest)
 	}
-	w.live.tokens.Add(1)
+	w.live.tokens(1)
 	w.latest = w.now
 	w.text = append(w.text, k.Text...)
 	return nil
 }
 
-// whole takes an answer that came in one piece.
+// whole handles an answer that came in one piece.
 func (w *caller) whole(body []byte) error {
 	if err := w.chunk.Read(body); err != nil {
 		return err
 	}
 	k, r := &w.chunk, w.rec
 	if k.HasError {
-		return errInStream{string(k.Error)}
+		return inAnswer(string(k.Error))
 	}
 	if !k.HasChoice {
 		return fmt.Errorf("%w: it has no choice: %.120q", wire.ErrChunk, body)
 	}
 	w.usage()
-	r.Last, r.Finish = w.now, intern(k.Finish)
+	r.Last, r.Finish = w.now, string(k.Finish)
 	if k.Brings() {
 		r.Chunks = 1
 	}
 	w.text = append(w.text, k.Text...)
-	w.live.tokens.Add(int64(max(k.Usage.Completion, r.Chunks)))
+	w.live.tokens(max(k.Usage.Completion, r.Chunks))
 	return nil
 }
 
@@ -119,13 +118,13 @@ func (w *caller) whole(body []byte) error {
 func (w *caller) usage() {
 	if k, r := &w.chunk, w.rec; k.HasUsage {
 		r.Counted = true
-		r.Input, r.Output, r.Cached, r.TellsCached = k.Usage.Prompt, k.Usage.Completion, k.Usage.Cached, k.Usage.TellsCached
+		r.Input, r.Output, r.Cached = k.Usage.Prompt, k.Usage.Completion, k.Usage.Cached
 	}
 }
 
-var errBrokenOff = errors.New("the answer is incomplete: it has neither an end mark nor a finish reason")
+var errBrokenOff = failure{"connection broken", "the answer is incomplete: it has neither an end mark nor a finish reason"}
 
-// end completes the record of an answer that came whole.
+// end completes the record of a complete answer.
 func (w *caller) end() error {
 	r := w.rec
 	if r.Streamed && !w.done && r.Finish == "" {
@@ -140,15 +139,4 @@ func (w *caller) end() error {
 	}
 	r.Gaps = slices.Clone(w.gaps)
 	return nil
-}
-
-// intern saves a string for each of the usual reasons.
-func intern(b []byte) string {
-	switch string(b) {
-	case "stop":
-		return "stop"
-	case "length":
-		return "length"
-	}
-	return string(b)
 }

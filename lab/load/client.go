@@ -18,26 +18,26 @@ import (
 )
 
 const (
-	// lingers is how long a server may keep a stream open after its end mark
-	// before the connection is closed.
+	// lingers is the time for the server to end a stream after its end mark; then
+	// the connection is closed.
 	lingers = time.Second
-	// idleConnections is how long a connection waits for its next request. Many
-	// servers close idle ones after five seconds; a request sent at that moment
-	// would fail.
+	// idleConnections is the time that a connection waits for its next request.
+	// Many servers close idle ones after five seconds; a request sent at that
+	// moment would fail.
 	idleConnections = 3 * time.Second
 	// defaultRetryAfter is the wait after a 429 that names none.
 	defaultRetryAfter = time.Second
 )
 
-// ClientOptions say which server to ask, and how.
+// ClientOptions describe the server and its requests.
 type ClientOptions struct {
 	// Server has the address; its Transport nil means NewTransport.
 	client.Server
-	// Chat asks /v1/chat/completions, else /v1/completions.
+	// Chat sends to /v1/chat/completions, else to /v1/completions.
 	Chat bool
 	// Frame is common to all requests.
 	Frame wire.FrameOptions
-	// Timeout ends a request, waits for retries included; 0 never does.
+	// Timeout ends a request, waits for retries included; 0: never.
 	Timeout time.Duration
 	// Retry repeats a request that was answered with 429, after the server's
 	// Retry-After or one second; without it the request counts as failed.
@@ -53,6 +53,8 @@ func (o *ClientOptions) fill() {
 // NewTransport keeps a connection for each running request and talks HTTP/1.1:
 // streams must not wait for each other in one connection.
 func NewTransport() *http.Transport {
+	onlyHTTP1 := &http.Protocols{}
+	onlyHTTP1.SetHTTP1(true)
 	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
@@ -60,17 +62,11 @@ func NewTransport() *http.Transport {
 		MaxIdleConnsPerHost: 1 << 16,
 		IdleConnTimeout:     idleConnections,
 		DisableCompression:  true,
-		Protocols:           onlyHTTP1(),
+		Protocols:           onlyHTTP1,
 	}
 }
 
-func onlyHTTP1() *http.Protocols {
-	p := &http.Protocols{}
-	p.SetHTTP1(true)
-	return p
-}
-
-// Client asks one server. Safe for concurrent use.
+// Client sends requests to one server. Safe for concurrent use.
 type Client struct {
 	opt    ClientOptions
 	url    string
@@ -94,8 +90,8 @@ func NewClient(o ClientOptions) (*Client, error) {
 	c.header = http.Header{
 		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
 		// Not sent: it makes net/http repeat a request on a new connection if
-		// the server closed the old one before the answer began. Servers may
-		// do that between two requests at any time (RFC 9112, section 9.3.1).
+		// the server closed the old one before the answer began, as servers
+		// do between two requests (RFC 9112, section 9.3.1).
 		"Idempotency-Key": nil,
 	}
 	if o.Key != "" {
@@ -105,7 +101,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 }
 
 // errTimeout is the cause of a request's own deadline.
-var errTimeout = errors.New("the request took longer than --request-timeout")
+var errTimeout = failure{"timeout", "the request took longer than --request-timeout"}
 
 // Ask sends one request outside of any load. Times count from start.
 func (c *Client) Ask(ctx context.Context, body *wire.Body, start time.Time) *Record {
@@ -114,8 +110,8 @@ func (c *Client) Ask(ctx context.Context, body *wire.Body, start time.Time) *Rec
 	return r
 }
 
-// ask sends one request and completes its record; start is when the load
-// began. The answer's text is in w until the next request.
+// ask sends one request and completes its record; start is the start of the load.
+// The answer's text is in w until the next request.
 func (c *Client) ask(ctx context.Context, w *caller, body *wire.Body, r *Record, start time.Time) {
 	w.begin(r)
 	w.body = c.frame.Write(body)
@@ -142,14 +138,6 @@ func (c *Client) ask(ctx context.Context, w *caller, body *wire.Body, r *Record,
 	}
 }
 
-// refused is an answer other than 200.
-type refused struct {
-	status  string
-	message string
-}
-
-func (e refused) Error() string { return e.status + ": " + e.message }
-
 // try sends the request once. wait is above 0 when it is to be sent again.
 func (c *Client) try(ctx context.Context, w *caller, start time.Time) (wait time.Duration, err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -172,7 +160,7 @@ func (c *Client) try(ctx context.Context, w *caller, start time.Time) (wait time
 			return retryAfter(answer.Header.Get("Retry-After"), time.Now()), nil
 		}
 		_, message := client.ErrorOf(text)
-		return 0, refused{fmt.Sprintf("HTTP %d %s", answer.StatusCode, http.StatusText(answer.StatusCode)), message}
+		return 0, failure{fmt.Sprintf("HTTP %d %s", answer.StatusCode, http.StatusText(answer.StatusCode)), message}
 	}
 	if kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) != "text/event-stream" {
 		text, err := io.ReadAll(io.LimitReader(answer.Body, client.MaxAnswer))
@@ -195,7 +183,7 @@ func (c *Client) try(ctx context.Context, w *caller, start time.Time) (wait time
 			}
 		}
 		switch {
-		case err != nil && w.done: // whatever ended the connection, all is here
+		case err != nil && w.done: // the answer is complete
 			return 0, w.end()
 		case err == io.EOF:
 			if bad := w.events.End(w.each); bad != nil {
@@ -204,7 +192,7 @@ func (c *Client) try(ctx context.Context, w *caller, start time.Time) (wait time
 			return 0, w.end()
 		case err != nil:
 			return 0, err
-		case w.done && linger == nil: // read on to the end, so that the connection lives on
+		case w.done && linger == nil: // read to the end, so that the connection can be used again
 			linger = time.AfterFunc(lingers, cancel)
 			defer linger.Stop()
 		}
@@ -222,7 +210,7 @@ func retryAfter(header string, now time.Time) time.Duration {
 	return defaultRetryAfter
 }
 
-// sleep waits, or says why it could not.
+// sleep waits, or returns why it could not.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -234,26 +222,23 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// fail notes how a request went wrong.
+// fail records why a request failed.
 func (r *Record) fail(ctx context.Context, err error) {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errTimeout) {
 		r.Outcome = CutOff
 		return
 	}
 	r.Outcome, r.Message = Failed, err.Error()
-	var status refused
-	var told errInStream
+	var known failure
 	var network net.Error
 	switch {
 	case errors.Is(context.Cause(ctx), errTimeout):
-		r.Failure, r.Message = "timeout", errTimeout.Error()
-	case errors.As(err, &status):
-		r.Failure, r.Message = status.status, status.message
-	case errors.As(err, &told):
-		r.Failure = "error in the answer"
+		r.Failure, r.Message = errTimeout.kind, errTimeout.message
+	case errors.As(err, &known):
+		r.Failure, r.Message = known.kind, known.message
 	case errors.Is(err, wire.ErrChunk), errors.Is(err, wire.ErrLongEvent):
 		r.Failure = "answer not understood"
-	case errors.Is(err, errBrokenOff), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
 		r.Failure = "connection broken"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		r.Failure = "connection refused"

@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-engine/troupe/lab/load/wire"
 )
 
-// one asks a single request of a server.
+// one sends a single request to a server.
 func one(t *testing.T, h http.HandlerFunc, change func(*ClientOptions)) (r Record, answer string) {
 	t.Helper()
 	virtual(t, h, change, func(t *testing.T, o ClientOptions) {
@@ -197,8 +197,8 @@ func TestConnectionsLiveOn(t *testing.T) {
 	}
 }
 
-// A server may hang up a connection between two requests, while the second is
-// under way to it: no fault of the server's. On a new connection it is one.
+// A server can close a connection between two requests, while the second one is on
+// its way: that is not a fault of the server. On a new connection it is one.
 func TestConnectionsThatServersHangUp(t *testing.T) {
 	for _, c := range []struct {
 		name             string

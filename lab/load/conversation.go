@@ -5,16 +5,16 @@ import (
 	"github.com/troupe-engine/troupe/lab/load/work"
 )
 
-// conversation is what a session has said and heard so far, as the body of its
-// next request.
+// conversation is the messages of a session so far, as the body of its next
+// request.
 type conversation struct {
 	chat   bool
 	body   wire.Body
-	wanted int // tokens of the prompt, 0 where unknown
-	vague  bool
+	wanted int  // tokens of the prompt, 0 if unknown
+	vague  bool // it is unknown
 }
 
-// system begins with a message of the system; empty is none.
+// system starts with a system message; empty is none.
 func (c *conversation) system(text string) {
 	switch {
 	case text == "":
@@ -25,7 +25,7 @@ func (c *conversation) system(text string) {
 	}
 }
 
-// ask adds what the user says.
+// ask adds the user's message.
 func (c *conversation) ask(t *work.Turn) {
 	c.body.MaxTokens = t.MaxTokens
 	if c.vague = c.vague || t.Input == 0; c.vague {
@@ -43,7 +43,7 @@ func (c *conversation) ask(t *work.Turn) {
 	}
 }
 
-// answered adds what the server said.
+// answered adds the server's message.
 func (c *conversation) answered(text string, r *Record) {
 	c.wanted += r.Output
 	if c.chat {

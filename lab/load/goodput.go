@@ -39,10 +39,10 @@ func ParseObjectives(texts []string) (Objectives, error) {
 	return o, nil
 }
 
-// Any tells whether there is a limit.
+// Any reports whether there is a limit.
 func (o Objectives) Any() bool { return o != Objectives{} }
 
-// String writes the limits as they are read.
+// String writes the limits in the form that ParseObjectives reads.
 func (o Objectives) String() string {
 	var all []string
 	for _, l := range []struct {
@@ -56,9 +56,9 @@ func (o Objectives) String() string {
 	return strings.Join(all, " ")
 }
 
-// Met tells whether a finished request meets every limit. An answer of one token
-// has no TPOT and meets its limit; one that was not streamed meets neither a
-// TTFT nor a TPOT.
+// Met reports whether a finished request meets every limit. An answer of one token
+// has no TPOT and meets its limit; an answer that was not streamed meets neither a
+// limit of TTFT nor one of TPOT.
 func (o Objectives) Met(r *Record) bool {
 	ttft, seen := r.TTFT()
 	if !seen && o.TTFT+o.TPOT > 0 {

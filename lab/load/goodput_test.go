@@ -35,7 +35,7 @@ func TestObjectives(t *testing.T) {
 		{"e2e:500", answer(100*msec, 500*msec, 5, true), true},
 		{"e2e:499", answer(100*msec, 500*msec, 5, true), false},
 		{"e2e:500", answer(0, 500*msec, 5, false), true},
-		{"ttft:500", answer(0, 100*msec, 5, false), false}, // nobody saw the first token
+		{"ttft:500", answer(0, 100*msec, 5, false), false}, // the time of the first token is not known
 		{"ttft:100,tpot:100,e2e:499", answer(100*msec, 500*msec, 5, true), false},
 	} {
 		o, err := ParseObjectives([]string{c.limits})

@@ -87,31 +87,24 @@ func run(t *testing.T, ctx context.Context, o ClientOptions, l *Load) *Result {
 }
 
 // prompts are n sessions of one turn.
-func prompts(n int) work.Source { return &list{left: n} }
+func prompts(n int) *work.Source { return list{left: n}.source() }
 
-// list gives sessions of equal prompts.
+// list describes sessions of equal prompts.
 type list struct {
-	at, left int
-	turns    int // of each; 0 is one
-	system   string
-	check    func(string) work.Verdict
+	left   int
+	turns  int // of each; 0 is one
+	system string
+	check  func(string) work.Verdict
 }
 
-func (s *list) Size() int        { return s.left }
-func (s *list) Describe() string { return "a list" }
-func (s *list) Notes() []string  { return nil }
-
-func (s *list) Next() (*work.Session, error) {
-	if s.left == 0 {
-		return nil, io.EOF
-	}
-	one := &work.Session{Index: s.at, System: s.system, Check: s.check}
-	for i := range max(s.turns, 1) {
-		one.Turns = append(one.Turns, work.Turn{Text: fmt.Sprintf("question %d", i), Input: 10, MaxTokens: 4})
-	}
-	s.at++
-	s.left--
-	return one, nil
+func (l list) source() *work.Source {
+	return &work.Source{Description: "a list", Size: l.left, Make: func(int) (*work.Session, error) {
+		one := &work.Session{System: l.system, Check: l.check}
+		for i := range max(l.turns, 1) {
+			one.Turns = append(one.Turns, work.Turn{Text: fmt.Sprintf("question %d", i), Input: 10, MaxTokens: 4})
+		}
+		return one, nil
+	}}
 }
 
 // asked is the body that a handler got.

@@ -2,58 +2,62 @@ package load
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/troupe-engine/troupe/lab/measure"
 )
 
-// Live is what a load has done so far, to be shown while it runs. Safe for
-// concurrent use.
+// Live is the state of a load while it runs. Safe for concurrent use.
 type Live struct {
-	finished, failed, running, peak, tokens atomic.Int64
-
 	mu   sync.Mutex
+	now  Reading
+	peak int
 	ttft measure.Histogram
 }
 
-// Reading is what Live shows at one moment.
+// Reading is a copy of the state.
 type Reading struct {
-	Finished, Failed, Running int64
-	Tokens                    int64         // streamed chunks
+	Finished, Failed, Running int
+	Tokens                    int           // streamed chunks
 	TTFT                      time.Duration // median so far, 0 before the first token
 }
 
-// Read takes a reading.
+// Read copies the state.
 func (l *Live) Read() Reading {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Reading{Finished: l.finished.Load(), Failed: l.failed.Load(), Running: l.running.Load(), Tokens: l.tokens.Load(), TTFT: l.ttft.Quantile(.5)}
+	r := l.now
+	r.TTFT = l.ttft.Quantile(.5)
+	return r
 }
 
-// first notes a TTFT.
 func (l *Live) first(ttft time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ttft.Add(ttft)
 }
 
+func (l *Live) tokens(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now.Tokens += n
+}
+
 func (l *Live) begin() {
-	running := l.running.Add(1)
-	for {
-		peak := l.peak.Load()
-		if running <= peak || l.peak.CompareAndSwap(peak, running) {
-			return
-		}
-	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now.Running++
+	l.peak = max(l.peak, l.now.Running)
 }
 
 func (l *Live) end(r *Record) {
-	l.running.Add(-1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now.Running--
 	switch r.Outcome {
 	case Finished:
-		l.finished.Add(1)
+		l.now.Finished++
 	case Failed:
-		l.failed.Add(1)
+		l.now.Failed++
 	}
 }

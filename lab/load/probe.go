@@ -13,19 +13,17 @@ import (
 	"github.com/troupe-engine/troupe/lab/load/wire"
 )
 
-// Server is what a server was found to be and to accept.
+// Server is what Learn found out about a server.
 type Server struct {
 	Model string `json:"model"`
-	// OwnedBy is who the list of models says that the model belongs to; most
-	// engines write their name.
+	// OwnedBy is the model's owner in the list of models; most engines write
+	// their own name.
 	OwnedBy string `json:"owned_by,omitempty"`
-	// Vocab is how many token ids the model has, 0 where the server does not
-	// tell.
+	// Vocab is the number of token ids of the model, 0 if unknown.
 	Vocab int `json:"vocab_size,omitempty"`
-	// Context is how many tokens a request may have, prompt and output, 0
-	// where the server does not tell.
+	// Context is the limit on tokens of a request, prompt and output; 0 if unknown.
 	Context int `json:"context_length,omitempty"`
-	// IDs, IgnoreEOS and Usage tell what it takes: prompts of token ids, the
+	// IDs, IgnoreEOS and Usage say that it accepts prompts of token ids, the
 	// parameter ignore_eos, and stream_options with include_usage.
 	IDs       bool `json:"takes_token_ids"`
 	IgnoreEOS bool `json:"takes_ignore_eos"`
@@ -46,16 +44,16 @@ func (s *Server) describe() string {
 	return text
 }
 
-// probeTimeout is how long a server may take to answer a probe; its first
-// request may have to wait for a model to be loaded.
+// probeTimeout is the limit for an answer to a probe; the first request may wait for
+// a model to be loaded.
 const probeTimeout = 5 * time.Minute
 
-// detailTimeout is how long it may take to answer what only some servers know.
+// detailTimeout is the limit for what only some servers answer.
 const detailTimeout = 10 * time.Second
 
 // Learn asks a server for its model, unless o.Frame names one, and finds out by
-// requests for one token which parameters it accepts. wantIDs tells whether the
-// load can send prompts of token ids. The error says what to do.
+// requests for one token which parameters it accepts. wantIDs says that the load can
+// send prompts of token ids. The error says what to do.
 func Learn(ctx context.Context, o ClientOptions, wantIDs bool) (*Server, error) {
 	s := &Server{Model: o.Frame.Model}
 	o.fill()
@@ -63,10 +61,7 @@ func Learn(ctx context.Context, o ClientOptions, wantIDs bool) (*Server, error) 
 		return nil, err
 	}
 	o.Frame.Model, o.Timeout, o.Retry = s.Model, probeTimeout, true
-	body := &wire.Body{Text: "Hello", MaxTokens: 1}
-	if o.Chat {
-		body = &wire.Body{Messages: []wire.Message{{Role: "user", Content: "Hello"}}, MaxTokens: 1}
-	}
+	body := o.prompt("Hello")
 	wanted := o.Frame
 	var first *Record
 	for _, without := range []struct{ eos, usage bool }{{}, {eos: true}, {usage: true}, {eos: true, usage: true}} {
@@ -94,10 +89,7 @@ func Learn(ctx context.Context, o ClientOptions, wantIDs bool) (*Server, error) 
 		return nil, o.explain(ctx, first)
 	}
 	if wantIDs && !o.Chat {
-		low := int32(max(min(300, s.Vocab/2), 1))
-		if s.Vocab == 0 {
-			low = 300
-		}
+		low := int32(max(min(300, cmp.Or(s.Vocab, 600)/2), 1))
 		r, err := try(ctx, o, &wire.Body{IDs: []int32{low, low + 1}, MaxTokens: 1})
 		if err != nil {
 			return nil, err
@@ -105,6 +97,14 @@ func Learn(ctx context.Context, o ClientOptions, wantIDs bool) (*Server, error) 
 		s.IDs = r.Outcome == Finished
 	}
 	return s, nil
+}
+
+// prompt asks for one token after a text.
+func (o *ClientOptions) prompt(text string) *wire.Body {
+	if o.Chat {
+		return &wire.Body{Messages: []wire.Message{{Role: "user", Content: text}}, MaxTokens: 1}
+	}
+	return &wire.Body{Text: text, MaxTokens: 1}
 }
 
 // try sends one request with options of its own.
@@ -129,8 +129,8 @@ func (o *ClientOptions) explain(ctx context.Context, r *Record) error {
 	return fmt.Errorf("the server at %s does not answer a request for one token; check --url, --endpoint and --model: %s: %s", o.Base, r.Failure, r.Message)
 }
 
-// models reads the lists that servers have. Only a rejected key and a server
-// that does not answer are errors: not every server has a list.
+// models reads the list of models. Only a rejected key and a server that does not
+// answer are errors: not every server has a list.
 func (s *Server) models(ctx context.Context, o *ClientOptions) error {
 	var list struct {
 		Data []struct {
@@ -166,32 +166,31 @@ func (s *Server) models(ctx context.Context, o *ClientOptions) error {
 	return nil
 }
 
-// details asks where only some servers tell: Troupe at /server_info, older ones
-// of llama.cpp at /props.
+// details reads what only some servers have: Troupe's /server_info, and /props of
+// older servers of llama.cpp.
 func (s *Server) details(ctx context.Context, o *ClientOptions) {
 	ctx, cancel := context.WithTimeout(ctx, detailTimeout)
 	defer cancel()
 	read := func(path string, v any) {
 		if body, err := o.Get(ctx, path, nil); err == nil {
-			_ = json.Unmarshal(body, v) // other servers have other things there
+			_ = json.Unmarshal(body, v) // other servers have other types there; the rest is read
 		}
 	}
 	if s.Vocab == 0 || s.Context == 0 {
-		var info struct{ Model, Memory json.RawMessage }
-		var model struct {
-			Vocab   int `json:"vocab_size"`
-			Context int `json:"context_length"`
-		}
-		var memory struct {
-			Tokens int `json:"max_total_num_tokens"`
+		var info struct {
+			Model struct {
+				Vocab   int `json:"vocab_size"`
+				Context int `json:"context_length"`
+			}
+			Memory struct {
+				Tokens int `json:"max_total_num_tokens"`
+			}
 		}
 		read("server_info", &info)
-		_ = json.Unmarshal(info.Model, &model)
-		_ = json.Unmarshal(info.Memory, &memory)
-		if memory.Tokens > 0 { // a request must also fit into the pool
-			model.Context = min(model.Context, memory.Tokens)
+		if pool := info.Memory.Tokens; pool > 0 { // a request must also fit into the pool
+			info.Model.Context = min(info.Model.Context, pool)
 		}
-		s.Vocab, s.Context = cmp.Or(s.Vocab, model.Vocab), cmp.Or(s.Context, model.Context)
+		s.Vocab, s.Context = cmp.Or(s.Vocab, info.Model.Vocab), cmp.Or(s.Context, info.Model.Context)
 	}
 	if s.Context == 0 {
 		var props struct {
@@ -219,19 +218,15 @@ func FlushCache(ctx context.Context, o ClientOptions) error {
 	return nil
 }
 
-// Calibrate finds out how many tokens the server makes of a word, from its count
-// of two prompts: their difference contains no template and no control tokens.
+// Calibrate measures the tokens of a word from the server's counts of two prompts:
+// their difference contains no template and no control tokens.
 func Calibrate(ctx context.Context, o ClientOptions, words func(n int) string) (float64, error) {
-	const few, many = 16, 80 // a context of 512 tokens has room for them
+	const few, many = 16, 80 // they fit into a context of 512 tokens
 	o.fill()
 	o.Timeout, o.Retry = probeTimeout, true
 	var tokens [2]int
 	for i, n := range []int{few, many} {
-		body := &wire.Body{Text: words(n), MaxTokens: 1}
-		if o.Chat {
-			body = &wire.Body{Messages: []wire.Message{{Role: "user", Content: words(n)}}, MaxTokens: 1}
-		}
-		r, err := try(ctx, o, body)
+		r, err := try(ctx, o, o.prompt(words(n)))
 		if err != nil {
 			return 0, err
 		}

@@ -21,7 +21,7 @@ func mustURL(t *testing.T, text string) *url.URL {
 	return u
 }
 
-// picky is a server that refuses some of what it could be asked.
+// picky is a server that refuses some requests.
 type picky struct {
 	eos, usage, ids bool // refused
 	list            string
@@ -131,7 +131,7 @@ func TestLearnSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What only some servers tell is not waited for.
+// Learn does not wait for what only some servers have.
 func TestLearnFromASilentServer(t *testing.T) {
 	h := func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/server_info" || r.URL.Path == "/props" {

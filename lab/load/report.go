@@ -11,7 +11,7 @@ import (
 	"github.com/troupe-engine/troupe/lab/measure"
 )
 
-// Report is what a run says. Times without a unit in their name are seconds.
+// Report is the figures of a run. Times without a unit in their name are seconds.
 type Report struct {
 	Setup       Setup            `json:"setup"`
 	Seconds     float64          `json:"duration_seconds"`
@@ -31,7 +31,7 @@ type Report struct {
 	Notes       []string         `json:"notes,omitempty"`
 }
 
-// Setup is what was asked for.
+// Setup is the settings of the run.
 type Setup struct {
 	URL         string  `json:"url"`
 	Endpoint    string  `json:"endpoint"`
@@ -64,7 +64,7 @@ type Requests struct {
 type Failure struct {
 	Kind    string `json:"kind"`
 	Count   int    `json:"count"`
-	Example string `json:"example"` // of its messages the first one's
+	Example string `json:"example"` // its first message
 }
 
 // Tokens counts those of finished requests.
@@ -74,7 +74,7 @@ type Tokens struct {
 	Cached int `json:"cached_input"`
 	// Chunks are the pieces of text that brought the output.
 	Chunks int `json:"chunks"`
-	// ByServer is how many requests the server counted itself.
+	// ByServer is the number of requests with the server's own count.
 	ByServer int `json:"requests_counted_by_server"`
 }
 
@@ -108,7 +108,7 @@ type Accuracy struct {
 	NoAnswer int     `json:"no_answer"`
 }
 
-// ClientCost is what the load generator used of its machine.
+// ClientCost is the processor time of the load generator.
 type ClientCost struct {
 	CPUSeconds float64 `json:"cpu_seconds"`
 	// PerToken is processor time per piece of text in µs, all costs of a
@@ -118,7 +118,7 @@ type ClientCost struct {
 	Cores float64 `json:"cores"`
 }
 
-// NewReport sums up a run.
+// NewReport summarises a run.
 func NewReport(setup Setup, res *Result) *Report {
 	p := &Report{Setup: setup, Seconds: res.Took.Seconds(), Interrupted: res.Interrupted, Concurrency: Concurrency{Peak: res.Peak}}
 	p.Requests.Unsent = res.Unsent
@@ -197,7 +197,7 @@ func NewReport(setup Setup, res *Result) *Report {
 // latency is in milliseconds.
 func latency(all []time.Duration) measure.Latency { return measure.Summarise(all, time.Millisecond) }
 
-// over is a ratio, 0 where there is none.
+// over is a ratio, 0 if there is none.
 func over(a, b float64) float64 {
 	if b <= 0 {
 		return 0
@@ -233,7 +233,7 @@ func (a *Accuracy) add(v work.Verdict) {
 	}
 }
 
-// failed counts a failure under its kind.
+// failed counts a failure by its kind.
 func (q *Requests) failed(r *Record) {
 	for i := range q.Failures {
 		if f := &q.Failures[i]; f.Kind == r.Failure {
@@ -244,11 +244,11 @@ func (q *Requests) failed(r *Record) {
 	q.Failures = append(q.Failures, Failure{Kind: r.Failure, Count: 1, Example: r.Message})
 }
 
-// tooBusy is the share of the machine above which the client may slow down
-// what it measures.
+// tooBusy is the share of the machine above which the client can distort what it
+// measures.
 const tooBusy = 0.8
 
-// notes are what a reader of the figures must know.
+// notes adds what a reader of the figures must know.
 func (p *Report) notes(res *Result, whole, silent, short int) {
 	note := func(format string, args ...any) { p.Notes = append(p.Notes, fmt.Sprintf(format, args...)) }
 	finished := p.Requests.Finished

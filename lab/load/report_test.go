@@ -21,7 +21,7 @@ func sample() (Setup, *Result) {
 		return all
 	}
 	records := []Record{
-		{Session: 0, Timed: true, Sent: 0, First: 100 * msec, Last: 400 * msec, Streamed: true, Chunks: 4, Gaps: gaps(3, 100*msec), Input: 1000, Output: 7, Cached: 512, Counted: true, TellsCached: true, Finish: "length", Status: 200, MaxTokens: 7, Verdict: work.Right},
+		{Session: 0, Timed: true, Sent: 0, First: 100 * msec, Last: 400 * msec, Streamed: true, Chunks: 4, Gaps: gaps(3, 100*msec), Input: 1000, Output: 7, Cached: 512, Counted: true, Finish: "length", Status: 200, MaxTokens: 7, Verdict: work.Right},
 		{Session: 1, Timed: true, Due: 100 * msec, Sent: 150 * msec, First: 200 * msec, Last: 1350 * msec, Streamed: true, Chunks: 2, Gaps: gaps(1, 1150*msec), Wanted: 900, Input: 900, Output: 2, Finish: "stop", Status: 200, MaxTokens: 7, Retries: 1, Verdict: work.Wrong},
 		{Session: 2, Timed: true, Due: 200 * msec, Sent: 200 * msec, Last: 210 * msec, Status: 429, MaxTokens: 7, Outcome: Failed, Failure: "HTTP 429 Too Many Requests", Message: "busy\nnow"},
 		{Session: 3, Timed: true, Due: 300 * msec, Sent: 310 * msec, Last: 320 * msec, Status: 429, MaxTokens: 7, Outcome: Failed, Failure: "HTTP 429 Too Many Requests", Message: "busy, too"},

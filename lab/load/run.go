@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/troupe-engine/troupe/lab/load/wire"
@@ -19,35 +20,34 @@ import (
 // Load is one run. Its fields are set before Run and not changed after.
 type Load struct {
 	Client *Client
-	Source work.Source
-	// Sessions is how many are run at most; 0 runs all of the source.
+	Source *work.Source
+	// Sessions is the maximum number to run; 0 runs all of the source.
 	Sessions int
-	// Concurrency is how many sessions run at once at most; 0 sets no limit.
+	// Concurrency is the maximum number of sessions at once; 0: no limit.
 	Concurrency int
-	// Arrivals say when sessions are due that do not say so themselves; nil
-	// means at once, so that Concurrency alone sets the pace.
+	// Arrivals are the times of sessions without a time of their own; nil means at
+	// once, so that Concurrency alone sets the pace.
 	Arrivals *work.Arrivals
-	// Duration is the time after which no request begins; 0 sets no limit.
+	// Duration is the time after which no request starts; 0: no limit.
 	Duration time.Duration
-	// Refusals is how many requests, the first ones, the server must refuse as
-	// invalid, all of them, for Run to end with a *Refusal. 0 sets no limit.
+	// Refusals: if the server refuses this many first requests as invalid, Run ends
+	// with a *Refusal. 0: never.
 	Refusals int
 	Live     Live
 
 	mu      sync.Mutex
 	records []Record
-	idle    []*caller
+	callers sync.Pool // of *caller
 	unsent  int
-	asked   int // requests
-	refused int // of the first Refusals of them
+	asked   atomic.Int64 // requests
+	refused int          // of the first Refusals of them
 	giveUp  context.CancelCauseFunc
 }
 
-// Refusal tells that a server refuses every request: further ones would be
-// refused, too.
+// Refusal is the error of a server that refuses every request.
 type Refusal struct {
-	// Wanted is how many tokens of prompt the last refused request had, 0
-	// where unknown; MaxTokens bounded its answer.
+	// Wanted is the prompt tokens of the last refused request, 0 if unknown;
+	// MaxTokens bounded its answer.
 	Wanted, MaxTokens int
 	count             int
 	failure, message  string
@@ -66,22 +66,21 @@ type Result struct {
 	Records []Record // by session and turn
 	// Took is from the first request's sending to the last one's end.
 	Took time.Duration
-	// Peak is the greatest number of requests that ran at once.
-	Peak int
-	// Unsent are turns that were not asked: one before them did not finish, or
+	Peak int // the greatest number of requests at once
+	// Unsent are turns that were not sent: a turn before them did not finish, or
 	// the time was over.
 	Unsent int
-	// Interrupted tells that the context ended the run.
+	// Interrupted says that the context ended the run.
 	Interrupted bool
-	// Exhausted tells that the source ended before Sessions or Duration did.
+	// Exhausted says that the source ended before Sessions or Duration did.
 	Exhausted bool
 	// CPU is the processor time of this whole process during the run.
 	CPU time.Duration
 }
 
-// Run asks until the work is over, the duration is, or ctx is done, which cuts
-// off what runs. It returns when nothing runs any more. An error comes from the
-// source or is a *Refusal; the result holds what was measured all the same.
+// Run sends requests until the work or the duration is over, or until ctx is done,
+// which cuts off running requests. It returns when no request runs. An error comes
+// from the source or is a *Refusal; the result has what was measured until then.
 func (l *Load) Run(interrupt context.Context) (*Result, error) {
 	began, cpu := time.Now(), measure.CPUTime()
 	ctx, giveUp := context.WithCancelCause(interrupt)
@@ -96,7 +95,7 @@ func (l *Load) Run(interrupt context.Context) (*Result, error) {
 	exhausted, err := l.open(ctx, opening, began, &running)
 	running.Wait()
 	slices.SortFunc(l.records, func(a, b Record) int { return cmp.Or(a.Session-b.Session, a.Turn-b.Turn) })
-	result := &Result{Records: l.records, Peak: int(l.Live.peak.Load()), Unsent: l.unsent,
+	result := &Result{Records: l.records, Peak: l.Live.peak, Unsent: l.unsent,
 		Interrupted: interrupt.Err() != nil, Exhausted: exhausted, CPU: measure.CPUTime() - cpu}
 	if len(l.records) > 0 {
 		first, last := l.records[0].Sent, l.records[0].Last
@@ -112,17 +111,9 @@ func (l *Load) Run(interrupt context.Context) (*Result, error) {
 	return result, err
 }
 
-// number counts requests as they are asked, from 1.
-func (l *Load) number() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.asked++
-	return l.asked
-}
-
-// judge gives the run up when the server has refused all of the first requests.
-// Those that came later do not count: a refusal takes no time, an answer does,
-// so that many are refused beside the first ones that will be answered.
+// judge ends the run when the server has refused all of the first requests. Later
+// ones do not count: a refusal takes no time, so many can be refused while the first
+// ones are still being answered.
 func (l *Load) judge(number int, r *Record) {
 	invalid := r.Status == http.StatusBadRequest || r.Status == http.StatusRequestEntityTooLarge || r.Status == http.StatusUnprocessableEntity
 	if number > l.Refusals || r.Outcome != Failed || !invalid {
@@ -167,9 +158,13 @@ func (l *Load) open(ctx, opening context.Context, began time.Time, running *sync
 		if opening.Err() != nil {
 			return false, nil
 		}
-		w := l.caller()
 		running.Go(func() {
+			w, _ := l.callers.Get().(*caller)
+			if w == nil {
+				w = newCaller(&l.Live)
+			}
 			l.session(ctx, opening, w, s, began)
+			l.callers.Put(w)
 			if slots != nil {
 				<-slots
 			}
@@ -178,20 +173,8 @@ func (l *Load) open(ctx, opening context.Context, began time.Time, running *sync
 	return false, nil
 }
 
-// caller gives memory to a session.
-func (l *Load) caller() *caller {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if n := len(l.idle); n > 0 {
-		w := l.idle[n-1]
-		l.idle = l.idle[:n-1]
-		return w
-	}
-	return newCaller(&l.Live)
-}
-
-// session sends one turn after the other, each with the server's own answers,
-// and begins none when opening is done.
+// session sends one turn after the other, each with the server's answers before it,
+// and starts none when opening is done.
 func (l *Load) session(ctx, opening context.Context, w *caller, s *work.Session, began time.Time) {
 	records := make([]Record, 0, len(s.Turns))
 	talk := conversation{chat: l.Client.opt.Chat, body: wire.Body{Stop: s.Stop}}
@@ -207,7 +190,7 @@ func (l *Load) session(ctx, opening context.Context, w *caller, s *work.Session,
 		if i == 0 {
 			r.Due, r.Timed = s.Due, s.Timed
 		}
-		number := l.number()
+		number := int(l.asked.Add(1))
 		l.Live.begin()
 		l.Client.ask(ctx, w, &talk.body, r, began)
 		if s.Check != nil && r.Outcome == Finished {
@@ -227,5 +210,4 @@ func (l *Load) session(ctx, opening context.Context, w *caller, s *work.Session,
 	defer l.mu.Unlock()
 	l.records = append(l.records, records...)
 	l.unsent += len(s.Turns) - len(records)
-	l.idle = append(l.idle, w)
 }

@@ -153,7 +153,7 @@ func TestConversations(t *testing.T) {
 			send(w, `data: {"choices":[{"text":"yes","delta":{"content":"yes"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":2}}`+"\n\ndata: [DONE]\n\n")
 		}
 		virtual(t, h, func(o *ClientOptions) { o.Chat = chat }, func(t *testing.T, o ClientOptions) {
-			res := run(t, t.Context(), o, &Load{Source: &list{left: 1, turns: 3, system: "Be brief."}})
+			res := run(t, t.Context(), o, &Load{Source: list{left: 1, turns: 3, system: "Be brief."}.source()})
 			if len(res.Records) != 3 || res.Unsent != 0 || res.Records[2].Turn != 2 || res.Records[2].Wanted != 3*10+2*2 {
 				t.Fatalf("%+v", res)
 			}
@@ -176,7 +176,7 @@ func TestConversations(t *testing.T) {
 
 func TestDurationEndsConversations(t *testing.T) {
 	virtual(t, pace(100*msec, 0), nil, func(t *testing.T, o ClientOptions) {
-		res := run(t, t.Context(), o, &Load{Source: &list{left: 9, turns: 5}, Concurrency: 1, Duration: 250 * msec})
+		res := run(t, t.Context(), o, &Load{Source: list{left: 9, turns: 5}.source(), Concurrency: 1, Duration: 250 * msec})
 		if len(res.Records) != 3 || res.Unsent != 2 || res.Took != 300*msec {
 			t.Errorf("%d requests in %v, %d turns not sent", len(res.Records), res.Took, res.Unsent)
 		}
@@ -193,7 +193,7 @@ func TestAFailedTurnEndsItsConversation(t *testing.T) {
 		pace(msec, 0)(w, r)
 	}
 	virtual(t, h, nil, func(t *testing.T, o ClientOptions) {
-		res := run(t, t.Context(), o, &Load{Source: &list{left: 1, turns: 4}})
+		res := run(t, t.Context(), o, &Load{Source: list{left: 1, turns: 4}.source()})
 		if len(res.Records) != 2 || res.Unsent != 2 || res.Records[1].Outcome != Failed {
 			t.Errorf("%+v", res)
 		}
@@ -208,21 +208,21 @@ func TestAnswersAreChecked(t *testing.T) {
 		return work.Wrong
 	}
 	virtual(t, pace(0, 0), nil, func(t *testing.T, o ClientOptions) {
-		res := run(t, t.Context(), o, &Load{Source: &list{left: 2, check: check}})
+		res := run(t, t.Context(), o, &Load{Source: list{left: 2, check: check}.source()})
 		if p := NewReport(Setup{}, res); p.Accuracy == nil || p.Accuracy.Right != 2 || p.Accuracy.Share != 1 {
 			t.Errorf("%+v", p.Accuracy)
 		}
 	})
 }
 
-// A server that refuses all of the first requests is not asked further; one
-// that answers one of them is.
+// A run ends if the server refuses all of the first requests, not if it answers one
+// of them.
 func TestRefusalsEndARun(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		answers, limit int // requests that are answered before all others are refused
 		status         int
-		want           int // requests sent; fewer than 10 when the run was given up
+		want           int // requests sent; fewer than 10 if the run ended early
 	}{
 		{"the first", 0, 1, http.StatusBadRequest, 1},
 		{"some", 0, 3, http.StatusUnprocessableEntity, 3},
@@ -259,8 +259,8 @@ func TestRefusalsEndARun(t *testing.T) {
 	}
 }
 
-// An answer takes longer than a refusal: those beside the first answer, which is
-// still to come, do not end a run.
+// An answer takes longer than a refusal: refusals before the first answer do not end a
+// run.
 func TestRefusalsBesideAnAnswer(t *testing.T) {
 	var served atomic.Int64
 	h := func(w http.ResponseWriter, r *http.Request) {

@@ -83,7 +83,7 @@ func BenchmarkClientToken(b *testing.B) {
 }
 
 // Processor time per token over loopback, server and client in one process,
-// beside a client that only reads: the difference is what measuring costs.
+// compared with a client that only reads: the difference is the cost of measuring.
 func BenchmarkLoopbackToken(b *testing.B) {
 	const tokens = 1000
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

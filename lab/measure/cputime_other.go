@@ -6,5 +6,5 @@ import "time"
 
 var began = time.Now()
 
-// CPUTime is the time that has passed, where processor time is not known.
+// CPUTime is the time since the start, where processor time is not known.
 func CPUTime() time.Duration { return time.Since(began) }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPUTime is the time of all threads so far, user and system, by getrusage(2).
-// Zero when the system does not tell.
+// CPUTime is the processor time of all threads so far, user and system, by
+// getrusage(2); 0 if that fails.
 func CPUTime() time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {

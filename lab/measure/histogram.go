@@ -39,7 +39,7 @@ func middle(b int) time.Duration {
 	return time.Duration(low + 1<<shift/2)
 }
 
-// Add counts one duration; below 0 it is 0.
+// Add counts one duration; a negative one as 0.
 func (h *Histogram) Add(d time.Duration) {
 	d = max(d, 0)
 	if h.count == 0 {
@@ -60,8 +60,7 @@ func (h *Histogram) Add(d time.Duration) {
 // Count is the number of durations.
 func (h *Histogram) Count() int { return h.count }
 
-// Quantile is the middle of the bucket that the share q of all durations does
-// not exceed, 0 without durations.
+// Quantile is the middle of the bucket of the q-quantile, 0 without durations.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	rank, seen := int(q*float64(h.count)), 0
 	for b, n := range h.buckets {

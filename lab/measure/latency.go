@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Latency is a summary of durations, in a unit that its owner names.
+// Latency is a summary of durations, in the unit of its field's JSON name.
 type Latency struct {
 	Count int     `json:"count"`
 	Mean  float64 `json:"mean"`
@@ -20,7 +20,7 @@ type Latency struct {
 	Max   float64 `json:"max"`
 }
 
-// Summarise sorts the durations. None gives zeros.
+// Summarise sorts the durations; without any it returns zeros.
 func Summarise(all []time.Duration, unit time.Duration) Latency {
 	if len(all) == 0 {
 		return Latency{}

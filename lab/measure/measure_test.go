@@ -11,8 +11,8 @@ import (
 
 const msec = time.Millisecond
 
-// slowPercentile walks over the sorted list in hundredths of a rank, as the
-// definition draws it: value i stands at i/(n−1) of the way.
+// slowPercentile follows the definition: value i of the sorted list is the percentile
+// 100·i/(n−1), and between two values it is a straight line.
 func slowPercentile(all []time.Duration, p float64) float64 {
 	sorted := slices.Sorted(slices.Values(all))
 	for i := 1; i < len(sorted); i++ {
@@ -72,7 +72,7 @@ func TestBucketsAreOrderedAndNarrow(t *testing.T) {
 	})
 }
 
-// The histogram gives what sorting gives, rounded to microseconds.
+// The histogram returns the same as sorting, rounded to microseconds.
 func TestHistogramAgainstSorting(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		all := rapid.SliceOfN(rapid.Int64Range(0, int64(time.Hour)), 1, 200).Draw(r, "all")

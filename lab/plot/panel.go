@@ -26,8 +26,8 @@ type series struct {
 	value func(*Sample) float64 // NaN is a gap
 }
 
-// colours are Okabe and Ito's, which colour-blind readers can tell apart
-// ("Color Universal Design", 2008), in the order of use.
+// colours are Okabe and Ito's for colour-blind readers ("Color Universal Design",
+// 2008), in the order of use.
 var colours = []color.RGBA{
 	{0xD5, 0x5E, 0x00, 0xFF}, // vermillion
 	{0xE6, 0x9F, 0x00, 0xFF}, // orange
@@ -61,8 +61,8 @@ func (p *panel) plot(samples []Sample) (*plot.Plot, plot.Legend) {
 	return out, legend
 }
 
-// decades makes the vertical axis logarithmic, with ticks at both ends. At least
-// one value is positive.
+// decades makes the vertical axis logarithmic, with ticks at both ends, for at least
+// one positive value.
 func (p *panel) decades(out *plot.Plot, samples []Sample) {
 	least, most := math.Inf(1), 0.0
 	for _, s := range p.series {

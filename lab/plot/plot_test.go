@@ -25,17 +25,17 @@ func samples(n int) []Sample {
 	return all
 }
 
-func drawn(t *testing.T, u *Usage, asPNG bool) []byte {
+func drawn(t *testing.T, u *Usage, format string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := u.write(&b, asPNG); err != nil {
+	if err := u.write(&b, format); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
 }
 
 func TestSVGIsWellFormedAndNamesEverything(t *testing.T) {
-	text := drawn(t, &Usage{"one replica", samples(40)}, false)
+	text := drawn(t, &Usage{"one replica", samples(40)}, "svg")
 	d := xml.NewDecoder(bytes.NewReader(text))
 	for {
 		if _, err := d.Token(); err == io.EOF {
@@ -55,15 +55,15 @@ func TestSVGIsWellFormedAndNamesEverything(t *testing.T) {
 }
 
 func TestPNGHasThePanels(t *testing.T) {
-	img, err := png.Decode(bytes.NewReader(drawn(t, &Usage{"", samples(9)}, true)))
+	img, err := png.Decode(bytes.NewReader(drawn(t, &Usage{"", samples(9)}, "png")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if b := img.Bounds(); b.Dx() < 800 || b.Dy() < 600 {
 		t.Errorf("the picture is %v", b)
 	}
-	// The stack covers the first panel's height: somewhere in the upper third
-	// stands the colour of each owner.
+	// The stack covers the first panel's height: the upper third has the colour of
+	// each owner.
 	for _, c := range colours[:4] {
 		found := false
 		for y := 0; y < img.Bounds().Dy()/3 && !found; y++ {
@@ -79,9 +79,9 @@ func TestPNGHasThePanels(t *testing.T) {
 }
 
 func TestSameFigureSameBytes(t *testing.T) {
-	for _, asPNG := range []bool{false, true} {
-		if !bytes.Equal(drawn(t, &Usage{"x", samples(30)}, asPNG), drawn(t, &Usage{"x", samples(30)}, asPNG)) {
-			t.Errorf("two drawings differ, PNG: %v", asPNG)
+	for _, format := range []string{"svg", "png"} {
+		if !bytes.Equal(drawn(t, &Usage{"x", samples(30)}, format), drawn(t, &Usage{"x", samples(30)}, format)) {
+			t.Errorf("two drawings as %s differ", format)
 		}
 	}
 }
@@ -92,24 +92,24 @@ func TestNothingAnsweredHasNoLatencyPanel(t *testing.T) {
 		all[i].TTFT, all[i].ITL = math.NaN(), math.NaN()
 	}
 	u := &Usage{"idle", all}
-	if n := len(u.panels()); n != 2 || bytes.Contains(drawn(t, u, false), []byte("latency")) {
+	if n := len(u.panels()); n != 2 || bytes.Contains(drawn(t, u, "svg"), []byte("latency")) {
 		t.Errorf("%d panels", n)
 	}
 }
 
-// Values that never change, are missing or cannot be right give a picture.
+// Values that never change, are missing or are impossible can be drawn.
 func TestConstantZeroAndImpossibleSamples(t *testing.T) {
 	for _, of := range []Sample{{}, {TTFT: 10, Waiting: 3}, {Free: math.NaN(), Leased: -5, TTFT: -1, ITL: 1}} {
 		all := []Sample{of, of}
 		all[1].Seconds = 1
-		if text := drawn(t, &Usage{Samples: all}, false); bytes.Contains(text, []byte("NaN")) || bytes.Contains(text, []byte("Inf")) {
+		if text := drawn(t, &Usage{Samples: all}, "svg"); bytes.Contains(text, []byte("NaN")) || bytes.Contains(text, []byte("Inf")) {
 			t.Errorf("NaN in the SVG of %+v", of)
 		}
 	}
 }
 
 func TestOneSampleIsNoCurve(t *testing.T) {
-	if err := (&Usage{"", samples(1)}).write(io.Discard, false); err == nil || !strings.Contains(err.Error(), "at least 2") {
+	if err := (&Usage{"", samples(1)}).write(io.Discard, "svg"); err == nil || !strings.Contains(err.Error(), "at least 2") {
 		t.Error(err)
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// ticks mark an axis at four to ten multiples of 1, 2 or 5 times a power of ten,
-// with short ones between them. gonum's own stand at three numbers only, which
-// are often odd ones where the axis does not begin at zero.
+// ticks mark an axis at four to ten multiples of 1, 2 or 5 times a power of ten, with
+// short ones between them. gonum's own mark only three numbers, often odd ones if the
+// axis does not begin at zero.
 type ticks struct {
 	whole bool // no tick between whole numbers
 }
 
-// Ticks are those of an axis from min to max.
+// Ticks implements plot.Ticker.
 func (t ticks) Ticks(min, max float64) []plot.Tick {
 	if !(max > min) {
 		return nil

@@ -1,6 +1,6 @@
 // Package plot draws pages by owner, latencies and queue lengths of an engine over
-// time, as SVG or PNG. It is a thin layer over gonum's plotter. Equal samples give
-// equal bytes, so that runs can be compared by their files.
+// time, as SVG or PNG, with gonum's plotter. Equal samples make equal bytes, so that
+// runs can be compared by their files.
 package plot
 
 import (
@@ -15,24 +15,23 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
+	_ "gonum.org/v1/plot/vg/vgimg" // png
+	_ "gonum.org/v1/plot/vg/vgsvg" // svg
 )
 
 // Sample is the state of an engine, or of several together, at one time.
 type Sample struct {
 	Seconds float64 `json:"seconds"` // since the beginning; ascending
-	// Pages of the KV pool by owner. Locked ones are cached and in use, leased
-	// ones private to requests.
+	// Pages of the KV pool by owner. Locked pages are cached and in use, leased
+	// pages private to requests.
 	Free      float64 `json:"free_pages"`
 	Evictable float64 `json:"evictable_pages"`
 	Locked    float64 `json:"locked_pages"`
 	Leased    float64 `json:"leased_pages"`
-	// Requests that wait and that run.
-	Waiting float64 `json:"waiting"`
-	Running float64 `json:"running"`
-	// TTFT and ITL are the mean time to first token and between tokens since
-	// the previous sample, in seconds; NaN or 0 if there were none.
+	Waiting   float64 `json:"waiting"`
+	Running   float64 `json:"running"`
+	// TTFT and ITL are means since the previous sample, in seconds; NaN or 0 if
+	// there were none.
 	TTFT float64 `json:"ttft"`
 	ITL  float64 `json:"itl"`
 }
@@ -58,7 +57,7 @@ func (u *Usage) WriteFile(path string) error {
 		return err
 	}
 	var b bytes.Buffer
-	if err := u.write(&b, strings.ToLower(filepath.Ext(path)) == ".png"); err != nil {
+	if err := u.write(&b, strings.ToLower(filepath.Ext(path)[1:])); err != nil {
 		return err
 	}
 	return os.WriteFile(path, b.Bytes(), 0o644)
@@ -73,21 +72,18 @@ const (
 	legendWidth = 1.1 * vg.Inch
 )
 
-func (u *Usage) write(w io.Writer, asPNG bool) error {
+// write draws in a format that draw.NewFormattedCanvas knows: svg or png.
+func (u *Usage) write(w io.Writer, format string) error {
 	if len(u.Samples) < 2 {
 		return fmt.Errorf("plot: %d samples; a curve needs at least 2", len(u.Samples))
 	}
 	panels := u.panels()
-	height := titleHeight + panelHeight*vg.Length(len(panels))
-	if asPNG {
-		c := vgimg.New(width, height)
-		u.draw(draw.New(c), panels)
-		_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(w)
+	c, err := draw.NewFormattedCanvas(width, titleHeight+panelHeight*vg.Length(len(panels)), format)
+	if err != nil {
 		return err
 	}
-	c := vgsvg.New(width, height)
 	u.draw(draw.New(c), panels)
-	_, err := c.WriteTo(w)
+	_, err = c.WriteTo(w)
 	return err
 }
 

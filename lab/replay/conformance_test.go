@@ -56,8 +56,8 @@ func TestConformanceConversationBegins(t *testing.T) {
 	}
 }
 
-// soak skips what takes long. With the invariants on, every message of such a
-// run looks at every page, which takes hours.
+// soak skips long tests. With the invariants on, every message of such a run checks
+// every page, which takes hours.
 func soak(t *testing.T) {
 	t.Helper()
 	if os.Getenv("TROUPE_SOAK") == "" {

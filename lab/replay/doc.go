@@ -1,12 +1,12 @@
 // Package replay runs a recorded trace through whole simulated engines on virtual
 // time. It uses the real cores of the queue, the batch former, the cache and the
-// allocator, wired as the actors are. The device only knows how long a step takes
-// (lab/costmodel). With several engines, the real router distributes the requests.
+// allocator, connected like the actors. Instead of a device, lab/costmodel says how
+// long a step takes. With several engines, the real router distributes the requests.
 //
 // Everything happens in the order of virtual time; messages between cores are
 // delivered at once and in the order of sending. There is no goroutine, and
-// randomness comes only from the seed: the same trace and options give the same
-// report, byte for byte.
+// randomness comes only from the seed, so equal traces and options make equal
+// reports, byte for byte.
 //
 // Memory is bounded for traces of any size: prompts are generated from the trace's
 // block ids when a request enters the queue and dropped when it ends. While too

@@ -28,14 +28,14 @@ type engine struct {
 	out     messages.Outbox
 	seq     uint64 // of the newest StepResults
 	failure error
-	warning string // the last one that a core has noted for the log
+	warning string // the newest one that a core has noted for the log
 
 	open map[messages.RequestID]*open
 
 	// From the cores' readings.
-	waiting, waitingTokens, running int
-	counts                          counts
-	counted                         gauges // those that the world has added up
+	gauges
+	counted gauges // as added up by the world
+	totals
 }
 
 // gauges are an engine's share of the world's sums.
@@ -47,16 +47,13 @@ type envelope struct {
 	msg any
 }
 
-// counts are totals of an engine.
-type counts struct {
-	requests, ended                     int
-	promptTokens, cachedTokens, outputs int
-	steps, retractions                  int
-	evictedTokens                       int
-	auditsFailed                        int
+// totals are what an engine has done so far.
+type totals struct {
+	finished, promptTokens, cachedTokens, outputs   int
+	steps, retractions, evictedTokens, auditsFailed int
 }
 
-// open is a request that has not ended, as intake knows it.
+// open is a request that has not ended.
 type open struct {
 	arrived time.Duration
 	last    time.Duration // of its newest token; 0 before the first one
@@ -81,17 +78,16 @@ func newEngine(w *world, id int, pool pool.Plan, costs *costmodel.Costs) *engine
 // submit puts a request into the queue.
 func (e *engine) submit(now time.Duration, r *messages.EngineRequest, arrived time.Duration) error {
 	e.open[r.ID] = &open{arrived: arrived, prompt: len(r.Prompt), output: r.Params.MaxTokens}
-	e.counts.requests++
 	return e.deliver(now, envelope{messages.Queue, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{r}}})
 }
 
-// complete is what the device does when its oldest step is over.
+// complete sends the results of the device's oldest step.
 func (e *engine) complete(now time.Duration) error {
 	return e.deliver(now, envelope{messages.Former, e.runner.complete()})
 }
 
-// deliver carries a message and everything that follows from it at this time
-// to the cores, in the order of sending.
+// deliver hands a message to its core, and all messages that follow from it at this
+// time, in the order of sending.
 func (e *engine) deliver(now time.Duration, first envelope) error {
 	e.mail, e.next = append(e.mail[:0], first), 0
 	for e.next < len(e.mail) && e.failure == nil {
@@ -158,17 +154,17 @@ func (e *engine) read(r *messages.Reading) {
 	case messages.RequestsRunning:
 		e.running = int(r.Value)
 	case messages.Steps:
-		e.counts.steps++
+		e.steps++
 	case messages.Retractions:
-		e.counts.retractions += int(r.Value)
+		e.retractions += int(r.Value)
 	case messages.EvictedTokens:
-		e.counts.evictedTokens += int(r.Value)
+		e.evictedTokens += int(r.Value)
 	case messages.AuditsFailed:
-		e.counts.auditsFailed++
+		e.auditsFailed++
 	}
 }
 
-// results is intake: it takes tokens and ends, and measures.
+// results plays intake: it measures tokens and ends.
 func (e *engine) results(now time.Duration, msg any) {
 	m, ok := msg.(*messages.StepResults)
 	if !ok {
@@ -180,7 +176,7 @@ func (e *engine) results(now time.Duration, msg any) {
 	}
 	for i := range m.Prompts {
 		p := &m.Prompts[i]
-		e.counts.cachedTokens += p.CachedTokens
+		e.cachedTokens += p.CachedTokens
 	}
 	for i := range m.Tokens {
 		e.token(now, m.Tokens[i].ID, m.Tokens[i].Position)
@@ -211,9 +207,9 @@ func (e *engine) ended(now time.Duration, m *messages.RequestEnded) {
 		return
 	}
 	delete(e.open, m.ID)
-	e.counts.ended++
-	e.counts.promptTokens += o.prompt
-	e.counts.outputs += o.got
+	e.finished++
+	e.promptTokens += o.prompt
+	e.outputs += o.got
 	e.world.requestEnded(m.ID, now-o.arrived)
 }
 
@@ -226,13 +222,13 @@ func (e *engine) pages() messages.PageCount {
 	}
 }
 
-// settled verifies that nothing is left when all requests have ended.
+// settled checks that nothing is left over at the end.
 func (e *engine) settled() error {
 	c := e.pages()
 	switch {
 	case len(e.open) > 0 || e.queue.Waiting() > 0 || !e.former.Load().Resting:
 		return fmt.Errorf("replica %d: %d requests never end", e.id, len(e.open))
-	case !c.Balanced() || c.Protected != 0 || c.Leased != 0 || e.counts.auditsFailed > 0:
+	case !c.Balanced() || c.Protected != 0 || c.Leased != 0 || e.auditsFailed > 0:
 		return fmt.Errorf("replica %d: pages are left over: %+v", e.id, c)
 	}
 	return nil

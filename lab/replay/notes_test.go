@@ -22,8 +22,7 @@ func crowded(change func(i int, r *trace.Request)) *list {
 	return l
 }
 
-// A policy that the trace gives nothing to order by is fcfs and says so; with
-// it, neither holds.
+// A policy without anything to order by in the trace is fcfs, and a note says so.
 func TestPoliciesWithNothingToOrderByAreNoted(t *testing.T) {
 	none := func(int, *trace.Request) {}
 	for _, tt := range []struct {

@@ -16,8 +16,8 @@ import (
 	"github.com/troupe-engine/troupe/sched/route"
 )
 
-// Options say what a trace is replayed on. Defaults fills in all but the device
-// and the model. In brackets is the setting of an engine that means the same.
+// Options describe the engines of a replay. Defaults sets all but the device and the
+// model. In brackets is the engine's setting with the same meaning.
 type Options struct {
 	GPU   costmodel.GPU
 	Model costmodel.Model
@@ -57,17 +57,16 @@ type Options struct {
 	Speed float64
 	// Seed is for random policies and hashes.
 	Seed uint64
-	// Limit is how many requests of the trace are replayed; 0: all.
+	// Limit is the number of requests to replay; 0: all.
 	Limit int
-	// WaitingTokens is how many tokens of prompts may wait in all queues; what
-	// arrives beyond is held back in order, 4 bytes a token. A request that is
-	// held back waits from its time in the trace all the same.
+	// WaitingTokens bounds the prompt tokens in all queues, 4 bytes each; requests
+	// beyond it are held back in order. Their waiting counts from their time in the
+	// trace.
 	WaitingTokens int
-	// Samples bounds the points of the time series, at least 2. Soft: between
-	// half of it and all of it, at equal distances.
-	Samples int
-	// Progress, if not nil, is called now and then.
-	Progress func(Progress)
+	// Samples bounds the points of the time series, at least 2. Soft: there are
+	// between half of it and all of it, at equal distances.
+	Samples  int
+	Progress func(Progress) // if not nil, called now and then
 }
 
 // Defaults are the options of a replay on one engine.
@@ -86,15 +85,15 @@ type Progress struct {
 }
 
 const (
-	// maxReplicas bounds memory: each engine keeps a cache of its own, 4 to 10
-	// bytes per token of its pool.
+	// maxReplicas bounds memory: each engine has a cache of its own, 4 to 10 bytes
+	// per token of its pool.
 	maxReplicas = 1024
-	// logitRows is for how many outputs of a step the plan keeps logits: more
-	// are sampled in turns. SGLang's greatest captured batch on most devices.
+	// logitRows is the number of outputs of a step that the plan has logits for;
+	// more are sampled in turns. SGLang's greatest captured batch on most devices.
 	logitRows = 256
 )
 
-// mostStepTokens bounds a step, far above what any device has the workspace for.
+// mostStepTokens bounds a step, far above the workspace of any device.
 const mostStepTokens = 1 << 24
 
 // defaultChunk is SGLang's chunked-prefill-size by the device's memory
@@ -159,10 +158,10 @@ func (o *Options) check() error {
 	return nil
 }
 
-// pool sizes an engine's KV pool, as a real engine on the device would.
+// pool sizes an engine's KV pool, like a real engine on the device.
 func (o *Options) pool() (pool.Plan, error) {
-	// Without chunks the biggest step is bigger, but the automatic share knows
-	// of chunks only.
+	// Without chunks the biggest step is bigger, but the automatic share counts
+	// with chunks only.
 	chunk, step := o.ChunkedPrefillSize, o.ChunkedPrefillSize
 	if chunk < 0 {
 		chunk, step = defaultChunk(o.GPU.Memory), o.MaxPrefillTokens

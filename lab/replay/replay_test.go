@@ -172,11 +172,11 @@ func TestPressureRetracts(t *testing.T) {
 	r := run(t, from, opt)
 	check(t, from, r)
 	if r.Steps.Retractions == 0 {
-		t.Error("nobody is retracted")
+		t.Error("no request is retracted")
 	}
 }
 
-// Late readers wait from their time in the trace all the same.
+// The waiting of requests that are held back counts from their time in the trace.
 func TestHoldingBackHidesNoWaiting(t *testing.T) {
 	opt := small(t)
 	free := run(t, conversations(5, 20, 4, time.Millisecond), opt)
@@ -190,8 +190,8 @@ func TestHoldingBackHidesNoWaiting(t *testing.T) {
 	}
 }
 
-// What is held back is bounded by what it names, too: many long prompts in
-// small blocks are not read ahead.
+// The backlog is also bounded by blocks: many long prompts in small blocks are not
+// read ahead.
 func TestBacklogIsBounded(t *testing.T) {
 	const input = 100_000
 	blocks := make([]uint64, input)
@@ -268,7 +268,7 @@ func TestTooLongRequests(t *testing.T) {
 	run(t, &list{requests: []trace.Request{{Line: 42, Input: 1000, Output: 25}}}, opt)
 }
 
-// What cores say in the log of an engine stands in the report.
+// The cores' warnings are in the report.
 func TestUnreachableTargetIsNoted(t *testing.T) {
 	var requests []trace.Request
 	for i := range 8 {
@@ -284,8 +284,7 @@ func TestUnreachableTargetIsNoted(t *testing.T) {
 	}
 }
 
-// A step's bound shrinks chunks of which nobody chose the size, as it does in an
-// engine.
+// A step's bound shrinks chunks of the default size, like in an engine.
 func TestStepBoundShrinksDefaultChunks(t *testing.T) {
 	opt := small(t)
 	opt.MaxPrefillTokens = 1000

@@ -9,8 +9,8 @@ import (
 	"github.com/troupe-engine/troupe/lab/plot"
 )
 
-// Report is the outcome of a replay. It holds nothing of the machine that ran
-// it, so that equal runs have equal reports. Times are virtual, in seconds.
+// Report is the result of a replay. It has nothing of the machine that ran it, so
+// that equal runs have equal reports. Times are virtual, in seconds.
 type Report struct {
 	Setup      Setup           `json:"setup"`
 	Requests   Requests        `json:"requests"`
@@ -27,7 +27,7 @@ type Report struct {
 	Warnings   []string        `json:"warnings,omitempty"`
 }
 
-// Setup repeats what was replayed on, defaults filled in.
+// Setup is the options, defaults filled in.
 type Setup struct {
 	GPU                string `json:"gpu"`
 	Model              string `json:"model"`
@@ -49,33 +49,32 @@ type Setup struct {
 	Seed          uint64  `json:"seed"`
 }
 
-// Requests counts what became of them.
+// Requests counts requests by their end.
 type Requests struct {
 	Finished int `json:"finished"`
 	// Refused were longer than the model's context.
 	Refused int `json:"refused"`
-	// HeldBack entered their queue late because too many tokens waited there:
-	// Options.WaitingTokens. Policies and the router see them only then.
+	// HeldBack entered their queue late because of Options.WaitingTokens. Policies
+	// and the router see them only then.
 	HeldBack int `json:"held_back"`
 }
 
 // Tokens of the finished requests.
 type Tokens struct {
 	Prompt int `json:"prompt"`
-	// Cached tokens of prompts were found when a request was first admitted.
+	// Cached is the prompt tokens found when a request was first admitted.
 	Cached int `json:"cached"`
 	Output int `json:"output"`
 }
 
-// Cache is how the prefix caches did, over all replicas.
+// Cache is over the prefix caches of all replicas.
 type Cache struct {
 	// HitRatio is cached over prompt tokens.
 	HitRatio      float64 `json:"hit_ratio"`
 	EvictedTokens int     `json:"evicted_tokens"`
 }
 
-// Throughput is what went through per second, from the first arrival to the
-// last token.
+// Throughput is per second from the first arrival to the last token.
 type Throughput struct {
 	Seconds  float64 `json:"seconds"`
 	Requests float64 `json:"requests_per_second"`
@@ -91,8 +90,7 @@ type Steps struct {
 	BusyShare float64 `json:"busy_share"`
 }
 
-// Queue is how many requests waited and ran, over all replicas; means over
-// time.
+// Queue is the requests that waited and ran, over all replicas; means over time.
 type Queue struct {
 	MeanWaiting float64 `json:"mean_waiting"`
 	MaxWaiting  int     `json:"max_waiting"`
@@ -111,40 +109,38 @@ type ByReplica struct {
 	EvictedTokens int     `json:"evicted_tokens"`
 }
 
-// finish checks that nothing is left over and sums up.
+// finish checks that nothing is left over and makes the report.
 func (w *world) finish() (*Report, error) {
 	w.series.finish(w.now, w.state)
 	r := &Report{
 		Setup: w.setup(), TTFT: w.ttft.Latency(), ITL: w.itl.Latency(), E2E: w.e2e.Latency(),
-		Series: w.series.samples, Warnings: w.warnings(),
+		Requests: Requests{Refused: w.source.refused, HeldBack: w.heldBack}, Series: w.series.samples, Warnings: w.warnings(),
 	}
-	total, busy, span := counts{}, 0.0, w.now.Seconds()
+	busy, span := 0.0, w.now.Seconds()
 	for _, e := range w.engines {
 		if err := e.settled(); err != nil {
 			return nil, err
 		}
-		c, b := &e.counts, e.runner.device.Busy().Seconds()
+		one := e.runner.busy.Seconds()
 		r.Replicas = append(r.Replicas, ByReplica{
-			Requests: c.ended, PromptTokens: c.promptTokens, OutputTokens: c.outputs, HitRatio: share(c.cachedTokens, c.promptTokens),
-			BusyShare: over(b, span), Retractions: c.retractions, EvictedTokens: c.evictedTokens,
+			Requests: e.finished, PromptTokens: e.promptTokens, OutputTokens: e.outputs, HitRatio: share(e.cachedTokens, e.promptTokens),
+			BusyShare: over(one, span), Retractions: e.retractions, EvictedTokens: e.evictedTokens,
 		})
-		total.ended += c.ended
-		total.promptTokens += c.promptTokens
-		total.cachedTokens += c.cachedTokens
-		total.outputs += c.outputs
-		total.steps += c.steps
-		total.retractions += c.retractions
-		total.evictedTokens += c.evictedTokens
-		busy += b
+		busy += one
+		r.Requests.Finished += e.finished
+		r.Tokens.Prompt += e.promptTokens
+		r.Tokens.Cached += e.cachedTokens
+		r.Tokens.Output += e.outputs
+		r.Cache.EvictedTokens += e.evictedTokens
+		r.Steps.Count += e.steps
+		r.Steps.Retractions += e.retractions
 	}
-	r.Requests = Requests{Finished: total.ended, Refused: w.source.refused, HeldBack: w.heldBack}
-	r.Tokens = Tokens{Prompt: total.promptTokens, Cached: total.cachedTokens, Output: total.outputs}
-	r.Cache = Cache{HitRatio: share(total.cachedTokens, total.promptTokens), EvictedTokens: total.evictedTokens}
+	r.Cache.HitRatio = share(r.Tokens.Cached, r.Tokens.Prompt)
+	r.Steps.BusyShare = over(busy, span*float64(len(w.engines)))
 	r.Throughput = Throughput{
-		Seconds: seconds(w.now), Requests: over(float64(total.ended), span),
-		Input: over(float64(total.promptTokens), span), Output: over(float64(total.outputs), span),
+		Seconds: seconds(w.now), Requests: over(float64(r.Requests.Finished), span),
+		Input: over(float64(r.Tokens.Prompt), span), Output: over(float64(r.Tokens.Output), span),
 	}
-	r.Steps = Steps{Count: total.steps, Retractions: total.retractions, BusyShare: over(busy, span*float64(len(w.engines)))}
 	r.Queue = Queue{
 		MeanWaiting: over(w.waitingArea, span), MaxWaiting: w.waitingPeak,
 		MeanRunning: over(w.runningArea, span), MaxRunning: w.runningPeak,
@@ -185,7 +181,7 @@ func (w *world) warnings() []string {
 	}
 	if s := &w.source; s.refused > 0 {
 		all = append(all, fmt.Sprintf("%d requests exceed the model's context of %d tokens and were refused, the first one at line %d with %d tokens",
-			s.refused, w.opt.Model.Context, s.refusedLine, s.refusedLen))
+			s.refused, w.opt.Model.Context, s.firstRefused.Line, s.firstRefused.Input+max(s.firstRefused.Output, 1)))
 	}
 	// An engine that keeps up is done soon after the last arrival.
 	if behind := w.now - w.source.last; behind > w.source.last/20 && behind > 2*w.e2e.Quantile(0.5) && behind > time.Minute {
@@ -198,11 +194,10 @@ func (w *world) warnings() []string {
 // seconds rounds to microseconds, the most that a cost model can claim.
 func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1e6) / 1e6 }
 
-// share is a ratio of counts, rounded to what counts mean.
+// share is a rounded ratio of counts.
 func share(part, whole int) float64 { return over(float64(part), float64(whole)) }
 
-// over divides and rounds to six digits after the point; nothing over nothing
-// is nothing.
+// over divides and rounds to six digits after the point; by 0 it is 0.
 func over(part, whole float64) float64 {
 	if whole == 0 {
 		return 0

@@ -8,10 +8,14 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// runner takes the place of a device's runner and executor: it turns a step into
-// rows of the cost model and answers with made-up tokens.
+// runner replaces a device with its runner and executor. It runs one step after the
+// other, in the order of launches, on virtual time: it turns a step into rows of
+// the cost model and answers with made-up tokens.
 type runner struct {
-	device  *costmodel.Device
+	costs *costmodel.Costs
+	free  time.Duration // when the newest step is over
+	busy  time.Duration // in all steps so far
+
 	rows    []messages.RequestID // by row: the request that holds it
 	steps   []*messages.BatchDone
 	work    []costmodel.Row // reused
@@ -19,10 +23,11 @@ type runner struct {
 }
 
 func newRunner(costs *costmodel.Costs, rows int) runner {
-	return runner{device: costmodel.NewDevice(costs), rows: make([]messages.RequestID, rows), answers: [2]*messages.BatchDone{{}, {}}}
+	return runner{costs: costs, rows: make([]messages.RequestID, rows), answers: [2]*messages.BatchDone{{}, {}}}
 }
 
-// launch gives a step to the device and tells when it will be over.
+// launch starts a step at time now, which must not go back, or when the steps
+// before it are over. It returns when the step is over.
 func (r *runner) launch(now time.Duration, b *messages.RunBatch) time.Duration {
 	for i := range b.Opened {
 		r.rows[b.Opened[i].Row] = b.Opened[i].Request.ID
@@ -41,7 +46,10 @@ func (r *runner) launch(now time.Duration, b *messages.RunBatch) time.Duration {
 		}
 	}
 	r.steps = append(r.steps, done)
-	return r.device.Submit(now, r.work)
+	took := r.costs.StepTime(r.work)
+	r.free = max(r.free, now) + took
+	r.busy += took
+	return r.free
 }
 
 // complete returns the results of the oldest step.
@@ -51,10 +59,9 @@ func (r *runner) complete() *messages.BatchDone {
 	return done
 }
 
-// madeUp is the token at a position of a request: the same whenever it is
-// computed, another one in every other request. A trace does not say what was
-// generated; where it became part of a later prompt, that prompt's blocks have
-// ids of their own.
+// madeUp is the token at a position of a request: the same whenever it is computed,
+// another one in every other request. A trace does not say what was generated; the
+// blocks of a later prompt with this answer have ids of their own.
 func madeUp(id messages.RequestID, position int) int32 {
 	return int32(trace.Mix(uint64(id)<<32|uint64(uint32(position))) >> 33)
 }

@@ -16,13 +16,13 @@ func TestSeriesIsBoundedAndLosesNothing(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		most := rapid.IntRange(2, 20).Draw(r, "max")
 		s := newSeries(most)
-		now, state := time.Duration(0), Sample{}
+		now, state := time.Duration(0), plot.Sample{}
 		history := []time.Duration{0} // when state.Waiting became 0, 1, …
 		firsts, tokens := 0, 0
 		var ttft, itl time.Duration
 		for range rapid.IntRange(1, 60).Draw(r, "events") {
 			to := now + time.Duration(rapid.Int64Range(1, int64(3*time.Second)).Draw(r, "passes"))
-			s.reach(to-1, func() Sample { return state })
+			s.reach(to-1, func() plot.Sample { return state })
 			now = to
 			state.Waiting++
 			history = append(history, now)
@@ -35,7 +35,7 @@ func TestSeriesIsBoundedAndLosesNothing(t *testing.T) {
 				tokens, itl = tokens+1, itl+d
 			}
 		}
-		s.finish(now, func() Sample { return state })
+		s.finish(now, func() plot.Sample { return state })
 		if len(s.samples) > most+1 {
 			r.Fatalf("%d samples, want at most %d and the last", len(s.samples), most)
 		}
@@ -47,7 +47,7 @@ func TestSeriesIsBoundedAndLosesNothing(t *testing.T) {
 			sum.itl += x.itl
 			at := time.Duration(x.Seconds * 1e9).Round(time.Microsecond)
 			if i < len(s.samples)-1 && at != time.Duration(i)*s.every {
-				r.Fatalf("sample %d stands at %v, want every %v", i, at, s.every)
+				r.Fatalf("sample %d is at %v, want every %v", i, at, s.every)
 			}
 			if i < len(s.samples)-1 && (history[int(x.Waiting)] > at || int(x.Waiting)+1 < len(history) && history[int(x.Waiting)+1] <= at) {
 				r.Fatalf("the sample at %v shows state %v, which began at %v", at, x.Waiting, history[int(x.Waiting)])
@@ -60,7 +60,7 @@ func TestSeriesIsBoundedAndLosesNothing(t *testing.T) {
 }
 
 func TestSeriesCanBeDrawn(t *testing.T) {
-	r := &Report{Series: []Sample{{Sample: plot.Sample{Free: 10}}, {Sample: plot.Sample{Seconds: 1, Free: 5, Leased: 5, TTFT: 0.1}, First: 1}}}
+	r := &Report{Series: []Sample{{Sample: plot.Sample{Free: 10}}, {Sample: plot.Sample{Seconds: 1, Free: 5, Leased: 5, TTFT: 0.1}, tokenCount: tokenCount{First: 1}}}}
 	if err := r.Usage().WriteFile(filepath.Join(t.TempDir(), "a.svg")); err != nil {
 		t.Error(err)
 	}

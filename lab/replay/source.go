@@ -1,15 +1,14 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/lab/trace"
 	"github.com/troupe-engine/troupe/memory/pool"
-	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -23,17 +22,13 @@ type source struct {
 	err  error // of the reader, io.EOF at the end
 	read int   // requests so far
 
-	// priority and tenant are the first request's; priorities and tenants tell
-	// whether another one has others.
-	priority            int32
-	tenant              string
+	// priorities and tenants say that a request has others than the first one.
+	first               *trace.Request
 	priorities, tenants bool
 
-	refused     int
-	refusedLine int // the first one's
-	refusedLen  int
-	last        time.Duration // when the newest one arrives
-	hashes      []uint64
+	refused      int
+	firstRefused *trace.Request
+	last         time.Duration // when the newest one arrives
 }
 
 // maxTime bounds virtual time, in ns, so that it never overflows.
@@ -47,8 +42,8 @@ type arrival struct {
 	of   *trace.Request
 }
 
-// peek returns the next arrival, or nil with io.EOF. Requests that an engine
-// refuses are counted and passed over.
+// peek returns the next arrival, or nil with io.EOF. Requests that an engine refuses
+// are counted and skipped.
 func (s *source) peek() (*arrival, error) {
 	for s.next == nil && s.err == nil {
 		if s.opt.Limit > 0 && s.read >= s.opt.Limit {
@@ -66,19 +61,14 @@ func (s *source) peek() (*arrival, error) {
 	return s.next, s.err
 }
 
-func (s *source) taken() { s.next = nil }
-
-// compare notes whether a request has what policies tell requests apart by.
+// compare notes whether requests differ in what policies order them by.
 func (s *source) compare(r *trace.Request) {
-	if s.read == 1 {
-		s.priority, s.tenant = r.Priority, r.Tenant
-	}
-	s.priorities = s.priorities || r.Priority != s.priority
-	s.tenants = s.tenants || r.Tenant != s.tenant
+	s.first = cmp.Or(s.first, r)
+	s.priorities = s.priorities || r.Priority != s.first.Priority
+	s.tenants = s.tenants || r.Tenant != s.first.Tenant
 }
 
-// lacks says of a policy that needs what the trace does not have, "" for every
-// other one.
+// lacks is a note if the policy needs what the trace does not have, else "".
 func (s *source) lacks() string {
 	const only = "; of the formats, only jsonl has "
 	switch policy := s.opt.Policy; {
@@ -94,15 +84,13 @@ func (s *source) lacks() string {
 }
 
 // take makes an arrival of a request that fits. What exceeds the model's
-// context is refused, as an engine does; what exceeds the pool is an error, for
-// no setting of the trace's owner can have meant it.
+// context is refused, as an engine does; what exceeds the pool is an error.
 func (s *source) take(r *trace.Request) error {
 	outputs := max(r.Output, 1)
 	tokens := r.Input + outputs
 	if tokens > s.opt.Model.Context {
-		if s.refused++; s.refused == 1 {
-			s.refusedLine, s.refusedLen = r.Line, tokens
-		}
+		s.refused++
+		s.firstRefused = cmp.Or(s.firstRefused, r)
 		return nil
 	}
 	// The last token has no KV.
@@ -123,8 +111,8 @@ func (s *source) take(r *trace.Request) error {
 	return nil
 }
 
-// request makes up the prompt. Output has exactly the trace's length: end
-// tokens are ignored.
+// request makes up the prompt. The output has exactly the trace's length: end tokens
+// are ignored.
 func (a *arrival) request() *messages.EngineRequest {
 	return &messages.EngineRequest{
 		ID:     a.id,
@@ -135,16 +123,4 @@ func (a *arrival) request() *messages.EngineRequest {
 		},
 		Priority: a.of.Priority, Tenant: a.of.Tenant, Arrived: a.at,
 	}
-}
-
-// pages are the names of a prompt's whole pages, as the caches' events give
-// them; good until the next call.
-func (s *source) pages(prompt []int32) []uint64 {
-	s.hashes = s.hashes[:0]
-	hash := radix.RootHash("")
-	for page := range slices.Chunk(prompt[:len(prompt)/s.opt.PageSize*s.opt.PageSize], s.opt.PageSize) {
-		hash = radix.PageHash(hash, page)
-		s.hashes = append(s.hashes, hash)
-	}
-	return s.hashes
 }

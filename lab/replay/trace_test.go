@@ -29,7 +29,7 @@ func (l *list) Progress() (int64, int64) { return int64(l.next), int64(len(l.req
 func (l *list) Close() error             { return nil }
 
 // conversations are a made-up trace of turns. Each prompt repeats the blocks
-// of the turn before and adds some; one comes every so often, from whichever
+// of the turn before and adds some. One turn comes per interval, from a random
 // conversation.
 func conversations(seed uint64, count, turns int, every time.Duration) *list {
 	const blockSize = 128

@@ -27,8 +27,7 @@ func TestMoreMemoryNeverHitsLess(t *testing.T) {
 	}
 }
 
-// Who waits is chosen by what is cached: under pressure lpm finds more than
-// fcfs.
+// lpm admits first what is cached, so under pressure it finds more than fcfs.
 func TestLongestPrefixFirstHitsMore(t *testing.T) {
 	opt := small(t)
 	opt.KVTokens = 16 << 10
@@ -71,8 +70,8 @@ func TestReplicasShareTheLoad(t *testing.T) {
 	}
 }
 
-// Conversations that stay where their prefix is find most of it; those that
-// are dealt out in turn find it only where they have been by chance.
+// Conversations that stay where their prefix is find most of it; with the other
+// policies they find it only by chance.
 func TestRoutingByPrefixHitsMore(t *testing.T) {
 	opt := small(t)
 	opt.Replicas = 4

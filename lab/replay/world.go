@@ -1,11 +1,12 @@
 package replay
 
 import (
-	"container/heap"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/troupe-engine/troupe/lab/costmodel"
@@ -13,6 +14,7 @@ import (
 	"github.com/troupe-engine/troupe/lab/plot"
 	"github.com/troupe-engine/troupe/lab/trace"
 	"github.com/troupe-engine/troupe/memory/pool"
+	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/route"
 )
@@ -25,29 +27,27 @@ type world struct {
 	router  *route.Router // nil with one replica
 	source  source
 
-	agenda    agenda
-	scheduled uint64
-	now       time.Duration
-	events    int
+	agenda []event // ascending by time; at one time in the order of scheduling
+	now    time.Duration
+	events int
 
 	ttft, itl, e2e measure.Histogram
 	series         series
-	// Integrals over time in request × seconds, and peaks, of requests that
-	// wait and that run.
+	// Integrals over time in request × seconds, and peaks.
 	waitingArea, runningArea float64
 	waitingPeak, runningPeak int
 	waiting, running         int
 	waitingTokens            int
 
-	// backlog are requests that have arrived, whose prompts are made up when
+	// backlog are requests that have arrived; their prompts are made up when
 	// there is room for them to wait.
 	backlog       []*arrival
-	backlogBlocks int // that their requests name
+	backlogBlocks int // of all their requests
 	heldBack      int
 }
 
-// maxBacklog and maxBacklogBlocks (64 MiB) bound the backlog; beyond them the
-// trace is not read on, and what arrives is counted as waiting only when it is.
+// maxBacklog and maxBacklogBlocks (64 MiB) bound the backlog. Beyond them the trace is
+// not read further; later requests count as waiting only when they are read.
 const (
 	maxBacklog       = 100_000
 	maxBacklogBlocks = 8 << 20
@@ -110,9 +110,8 @@ func newWorld(from trace.Reader, opt Options) (*world, error) {
 	return w, nil
 }
 
-// turn lets the next thing happen: a request arrives, or something in an
-// engine. Of both at one time the engine goes first. It reports false when
-// there is nothing left.
+// turn handles the next event: an arrival, or an event of an engine, which goes first
+// at equal times. It reports false when nothing is left.
 func (w *world) turn() (more bool, err error) {
 	next, err := w.source.peek()
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -128,7 +127,7 @@ func (w *world) turn() (more bool, err error) {
 		w.waiting--
 		return true, w.submit(first)
 	case next != nil && (room || len(w.backlog) < maxBacklog && w.backlogBlocks < maxBacklogBlocks) && (len(w.agenda) == 0 || next.at < w.agenda[0].at):
-		w.source.taken()
+		w.source.next = nil
 		w.advance(max(w.now, next.at))
 		if room {
 			return true, w.submit(next)
@@ -140,14 +139,29 @@ func (w *world) turn() (more bool, err error) {
 		w.waitingPeak = max(w.waitingPeak, w.waiting)
 		return true, nil
 	case len(w.agenda) > 0:
-		return true, w.happen(heap.Pop(&w.agenda).(event))
+		first := w.agenda[0]
+		w.agenda = slices.Delete(w.agenda, 0, 1)
+		return true, w.happen(first)
 	case next != nil:
 		return false, fmt.Errorf("%d tokens wait, but no engine computes", w.waitingTokens)
 	}
 	return false, nil
 }
 
-// happen lets an event of an engine take place.
+// event is something that happens to an engine: a step of its device is over,
+// or with due a timer of a core.
+type event struct {
+	at     time.Duration
+	engine *engine
+	due    envelope
+}
+
+func (w *world) schedule(e event) {
+	after, _ := slices.BinarySearchFunc(w.agenda, e.at, func(e event, at time.Duration) int { return cmp.Or(cmp.Compare(e.at, at), -1) })
+	w.agenda = slices.Insert(w.agenda, after, e)
+}
+
+// happen handles an event of an engine.
 func (w *world) happen(e event) (err error) {
 	w.advance(e.at)
 	if e.due.msg != nil {
@@ -159,15 +173,14 @@ func (w *world) happen(e event) (err error) {
 	return err
 }
 
-// submit routes a request and gives it to its engine, in its turn or, when it
-// was held back, late.
+// submit routes a request to an engine, at its time or, if it was held back, later.
 func (w *world) submit(a *arrival) error {
 	request := a.request()
 	to := 0
 	if w.router != nil {
 		q := route.Request{ID: request.ID, Tokens: len(request.Prompt)}
 		if w.opt.routesByPrefix() {
-			q.Pages = w.source.pages(request.Prompt)
+			q.Pages = radix.PageHashes("", request.Prompt, w.opt.PageSize)
 		}
 		route, ok := w.router.Route(w.now, q)
 		if !ok {
@@ -180,7 +193,7 @@ func (w *world) submit(a *arrival) error {
 	return err
 }
 
-// advance moves the clock: samples that are due are taken as things are.
+// advance moves the clock and takes the samples that are due.
 func (w *world) advance(to time.Duration) {
 	if to == w.now {
 		return
@@ -195,15 +208,15 @@ func (w *world) advance(to time.Duration) {
 // count keeps the sums over engines after one of them has changed.
 func (w *world) count(e *engine) {
 	was := e.counted
-	e.counted = gauges{e.waiting, e.waitingTokens, e.running}
+	e.counted = e.gauges
 	w.waiting += e.waiting - was.waiting
 	w.waitingTokens += e.waitingTokens - was.waitingTokens
 	w.running += e.running - was.running
 	w.waitingPeak, w.runningPeak = max(w.waitingPeak, w.waiting), max(w.runningPeak, w.running)
 }
 
-func (w *world) state() Sample {
-	s := Sample{Sample: plot.Sample{Waiting: float64(w.waiting), Running: float64(w.running)}}
+func (w *world) state() plot.Sample {
+	s := plot.Sample{Waiting: float64(w.waiting), Running: float64(w.running)}
 	for _, e := range w.engines {
 		c := e.pages()
 		s.Free += float64(c.Free)

@@ -13,12 +13,11 @@ import (
 	"github.com/therootcompany/xz"
 )
 
-// input is an open file, unpacked, that counts what was read of it.
+// input is an open file, unpacked.
 type input struct {
 	path string
 	file *os.File
-	size int64 // 0 when unknown
-	read int64
+	size int64 // 0 if unknown
 	*bufio.Reader
 }
 
@@ -46,7 +45,7 @@ func openInput(path string) (*input, error) {
 }
 
 func (in *input) unpack() error {
-	raw := bufio.NewReaderSize(countingReader{in.file, &in.read}, 64<<10)
+	raw := bufio.NewReaderSize(in.file, 64<<10)
 	head, err := raw.Peek(len(xzMagic))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s: %w", in.path, err)
@@ -58,62 +57,37 @@ func (in *input) unpack() error {
 	case bytes.HasPrefix(head, gzipMagic):
 		unpacked, err = gzip.NewReader(raw)
 	case bytes.Equal(head, xzMagic):
-		unpacked, err = newXZ(raw)
+		unpacked, err = xz.NewReader(raw, maxDictionary)
 	default:
 		in.Reader = raw
 		return nil
 	}
 	if err != nil {
-		return &Error{File: in.path, What: "cannot be unpacked: " + err.Error()}
+		return &Error{File: in.path, What: "cannot be unpacked: " + worded(err).Error()}
 	}
 	in.Reader = bufio.NewReaderSize(unpacked, 64<<10)
 	return nil
 }
 
-// maxDictionary bounds the dictionary of an xz file, which is memory that the
-// file asks for, up to 4 GiB: 64 MiB is what the highest preset of xz takes.
+// maxDictionary bounds the memory that an xz file requires for its dictionary: up to
+// 4 GiB by the format, 64 MiB with xz's highest preset.
 const maxDictionary = 64 << 20
 
-// xzReader says what to do about a dictionary beyond the bound.
-type xzReader struct{ *xz.Reader }
-
-func newXZ(in io.Reader) (io.Reader, error) {
-	r, err := xz.NewReader(in, maxDictionary)
-	return xzReader{r}, explainXZ(err)
+// Progress implements Reader.
+func (in *input) Progress() (read, size int64) {
+	read, _ = in.file.Seek(0, io.SeekCurrent) // 0 for a pipe, whose size is unknown as well
+	return read, in.size
 }
 
-func (r xzReader) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	return n, explainXZ(err)
-}
-
-func explainXZ(err error) error {
-	if errors.Is(err, xz.ErrMemlimit) {
-		return fmt.Errorf("it needs a dictionary of more than %d MiB; pack it with xz -9 or less", maxDictionary>>20)
-	}
-	return err
-}
-
-func (in *input) Progress() (read, size int64) { return in.read, in.size }
-func (in *input) Close() error                 { return in.file.Close() }
-
-type countingReader struct {
-	io.Reader
-	n *int64
-}
-
-func (c countingReader) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	*c.n += int64(n)
-	return n, err
-}
+// Close implements Reader.
+func (in *input) Close() error { return in.file.Close() }
 
 // lines reads a text file line by line.
 type lines struct {
 	*input
+	scan *bufio.Scanner
 	line int  // number of the line read last
 	open bool // the line read last has no line end, so the file ends there
-	buf  []byte
 }
 
 func openLines(path string) (*lines, error) {
@@ -124,18 +98,31 @@ func openLines(path string) (*lines, error) {
 	if head, _ := in.Peek(len(bom)); bytes.Equal(head, bom) {
 		in.Discard(len(bom)) // what was peeked can be discarded
 	}
-	return &lines{input: in}, nil
+	l := &lines{input: in, scan: bufio.NewScanner(in)}
+	l.scan.Buffer(nil, MaxLine+1)
+	l.scan.Split(func(data []byte, atEOF bool) (advance int, token []byte, err error) {
+		l.open = bytes.IndexByte(data, '\n') < 0
+		return bufio.ScanLines(data, atEOF)
+	})
+	return l, nil
 }
 
-// next returns the next line that is not blank, without its end. It is good
-// until the next call.
+// next returns the next line that is not blank, without its end. It is valid until
+// the next call.
 func (l *lines) next() ([]byte, error) {
 	for {
-		text, err := l.readLine()
-		if err != nil {
-			return nil, err
+		l.line++
+		if !l.scan.Scan() {
+			switch err := l.scan.Err(); {
+			case err == nil:
+				return nil, io.EOF
+			case errors.Is(err, bufio.ErrTooLong):
+				return nil, l.fail("the line is longer than %d MiB", MaxLine>>20)
+			default:
+				return nil, l.fail("cannot be read: %v", worded(err))
+			}
 		}
-		text = bytes.TrimSpace(text)
+		text := bytes.TrimSpace(l.scan.Bytes())
 		if len(text) == 0 {
 			continue
 		}
@@ -143,29 +130,6 @@ func (l *lines) next() ([]byte, error) {
 			return nil, l.fail("the text is not UTF-8")
 		}
 		return text, nil
-	}
-}
-
-func (l *lines) readLine() ([]byte, error) {
-	l.buf, l.open = l.buf[:0], false
-	l.line++
-	for {
-		part, err := l.ReadSlice('\n')
-		l.buf = append(l.buf, part...)
-		switch {
-		case len(l.buf) > MaxLine:
-			return nil, l.fail("the line is longer than %d MiB", MaxLine>>20)
-		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF) && len(l.buf) > 0:
-			l.open = true
-			return l.buf, nil
-		case err == nil:
-			return l.buf, nil
-		case errors.Is(err, io.EOF):
-			return nil, io.EOF
-		default:
-			return nil, l.fail("cannot be read: %v", err)
-		}
 	}
 }
 

@@ -156,7 +156,7 @@ func FuzzJSONL(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) { checkFuzzed(t, text, "jsonl") })
 }
 
-// What the writer wrote reads back as it was told, whatever it was told.
+// Everything that the writer writes is read back.
 func FuzzWriter(f *testing.F) {
 	f.Add(int64(5), 40, 3, 16, "c", "t", 1)
 	f.Fuzz(func(t *testing.T, ms int64, input, output, pageSize int, conversation, tenant string, priority int) {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// longTrace packs a Mooncake trace of so many lines of 12 KB: all alike but for
-// the time, so that the file is small.
+// longTrace packs a Mooncake trace of lines of 12 KB, equal except for the time, so
+// that the file is small.
 func longTrace(t *testing.T, lines int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "long.jsonl.gz")

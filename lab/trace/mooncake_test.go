@@ -63,7 +63,7 @@ func TestMooncake(t *testing.T) {
 }
 
 func TestGzip(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "t.jsonl") // the name does not tell
+	path := filepath.Join(t.TempDir(), "t.jsonl") // not by the name
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func FuzzMooncake(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) { checkFuzzed(t, text, "mooncake") })
 }
 
-// checkFuzzed asserts what every reader promises of what it accepts.
+// checkFuzzed asserts what holds for every request that a reader accepts.
 func checkFuzzed(t *testing.T, text []byte, format string) {
 	path := filepath.Join(t.TempDir(), "t")
 	if err := os.WriteFile(path, text, 0o600); err != nil {

@@ -1,41 +1,78 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/therootcompany/xz"
 )
+
+// format is a format with one request per line.
+type format struct {
+	header      string // the first line, for errors; "" if there is none
+	checkHeader func(first []byte) error
+	// decode reads a line, except Request.Line. Its errors need not name file and
+	// line; io.EOF ends the trace.
+	decode func(r *records, text []byte) (*Request, error)
+}
 
 // records reads a file with one request per line.
 type records struct {
 	*lines
-	clock
+	format
+	warn  func(note string)
+	begun bool          // a request has been read
+	last  time.Duration // its arrival
+	first time.Time     // the first one's, in formats with wall-clock times
 }
 
-func openRecords(path string) (*records, error) {
+func openRecords(path string, f format, opts Options) (Reader, error) {
 	l, err := openLines(path)
-	return &records{lines: l}, err
-}
-
-// nextLine returns the next line, or io.EOF after the last request.
-func (r *records) nextLine() ([]byte, error) {
-	text, err := r.next()
-	if err == io.EOF && !r.begun {
-		err = &Error{File: r.path, What: "the file has no request"}
+	if err != nil {
+		return nil, err
 	}
-	return text, err
-}
-
-// decode reads the next line as JSON.
-func (r *records) decode(v any) error {
-	text, err := r.nextLine()
-	if err == nil {
-		if err = json.Unmarshal(text, v); err != nil {
-			err = r.fail("%s", jsonFault(err))
+	if f.header != "" {
+		first, err := l.next()
+		if err == io.EOF {
+			err = &Error{File: path, What: "the file has no header; expected " + f.header}
+		} else if err == nil {
+			if wrong := f.checkHeader(first); wrong != nil {
+				err = l.fail("%v", worded(wrong))
+			}
+		}
+		if err != nil {
+			l.Close()
+			return nil, err
 		}
 	}
-	return err
+	return &records{lines: l, format: f, warn: opts.Warn}, nil
+}
+
+// Next implements Reader.
+func (r *records) Next() (*Request, error) {
+	text, err := r.next()
+	switch {
+	case err == io.EOF && !r.begun:
+		return nil, &Error{File: r.path, What: "the file has no request"}
+	case err != nil:
+		return nil, err
+	}
+	q, err := r.decode(r, text)
+	switch {
+	case err == io.EOF:
+		return nil, err
+	case err != nil:
+		return nil, r.fail("%v", worded(err))
+	case r.begun && q.Arrival < r.last:
+		return nil, r.fail("the time goes back from %v to %v; sort the trace by time", r.last, q.Arrival)
+	}
+	r.begun, r.last = true, q.Arrival
+	q.Line = r.line
+	return q, nil
 }
 
 // field is a member of a line; nil if it is missing.
@@ -44,79 +81,77 @@ type field[T any] struct {
 	value *T
 }
 
-// fill checks what all formats in JSON have, and sets it in q: its arrival in
-// milliseconds and its lengths. whole tells whether a partial last block must
-// have an id.
-func (r *records) fill(q *Request, at field[float64], input, output field[int64], whole bool) (err error) {
+// fill checks what all formats in JSON have, and sets it: the arrival in
+// milliseconds and the lengths. whole says that a partial last block must have an
+// id.
+func (q *Request) fill(at field[float64], input, output field[int64], whole bool) error {
 	switch {
 	case at.value == nil:
-		return r.fail("%s is missing", at.name)
+		return fmt.Errorf("%s is missing", at.name)
 	case input.value == nil:
-		return r.fail("%s is missing", input.name)
+		return fmt.Errorf("%s is missing", input.name)
 	case output.value == nil:
-		return r.fail("%s is missing", output.name)
+		return fmt.Errorf("%s is missing", output.name)
 	}
-	what := checkLengths(*input.value, *output.value)
-	if what == "" && q.Blocks != nil {
-		what = checkBlocks(len(q.Blocks), int(*input.value), q.BlockSize, whole)
+	if err := q.setLengths(*input.value, *output.value); err != nil {
+		return err
 	}
-	if what == "" {
-		q.Arrival, what = r.arrival(*at.value)
+	if q.Blocks != nil {
+		if err := checkBlocks(len(q.Blocks), q.Input, q.BlockSize, whole); err != nil {
+			return err
+		}
 	}
-	if what != "" {
-		return r.fail("%s", what)
+	if ms := *at.value; !(ms >= 0 && ms <= float64(MaxTime/time.Millisecond)) {
+		return fmt.Errorf("the time is %g ms; it must be 0 to %d days", ms, MaxTime/(24*time.Hour))
 	}
-	q.Line, q.Input, q.Output = r.line, int(*input.value), int(*output.value)
+	q.Arrival = time.Duration(*at.value * float64(time.Millisecond))
 	return nil
 }
 
-// clock checks that times do not go back.
-type clock struct {
-	begun bool
-	last  time.Duration
-}
-
-// arrival turns milliseconds into a time since the start of the trace.
-func (c *clock) arrival(ms float64) (time.Duration, string) {
-	if !(ms >= 0 && ms <= float64(MaxTime/time.Millisecond)) {
-		return 0, fmt.Sprintf("the time is %g ms; it must be 0 to %d days", ms, MaxTime/(24*time.Hour))
+// setLengths refuses lengths that no request has.
+func (q *Request) setLengths(input, output int64) error {
+	switch {
+	case input < 1 || input > MaxTokens:
+		return fmt.Errorf("the input is %d tokens long; it must be 1 to %d", input, MaxTokens)
+	case output < 0 || output > MaxTokens:
+		return fmt.Errorf("the output is %d tokens long; it must be 0 to %d", output, MaxTokens)
 	}
-	at := time.Duration(ms * float64(time.Millisecond))
-	return at, c.advance(at)
+	q.Input, q.Output = int(input), int(output)
+	return nil
 }
 
-func (c *clock) advance(at time.Duration) string {
-	if c.begun && at < c.last {
-		return fmt.Sprintf("the time goes back from %v to %v; sort the trace by time", c.last, at)
+// checkBlocks refuses blocks that do not cover the input. With whole, a partial
+// last block must have an id; without, it may.
+func checkBlocks(blocks, input, blockSize int, whole bool) error {
+	most := (input + blockSize - 1) / blockSize
+	least := input / blockSize
+	if whole {
+		least = most
 	}
-	c.begun, c.last = true, at
-	return ""
+	if blocks >= least && blocks <= most {
+		return nil
+	}
+	want := fmt.Sprint(least)
+	if least != most {
+		want += fmt.Sprintf(" or %d", most)
+	}
+	return fmt.Errorf("%d block ids for an input of %d tokens; blocks of %d tokens need %s", blocks, input, blockSize, want)
 }
 
-// jsonFault words an error of encoding/json for people.
-func jsonFault(err error) string {
-	if t, ok := err.(*json.UnmarshalTypeError); ok {
-		if t.Field == "" {
-			return fmt.Sprintf("expected a JSON object, got %s", t.Value)
+// worded says in plain words what encoding/json and xz refuse; other errors stay.
+func worded(err error) error {
+	if errors.Is(err, xz.ErrMemlimit) {
+		return fmt.Errorf("it needs a dictionary of more than %d MiB; pack it with xz -9 or less", maxDictionary>>20)
+	}
+	switch e := err.(type) {
+	case *json.SyntaxError:
+		return fmt.Errorf("broken JSON at byte %d: %v", e.Offset, e)
+	case *json.UnmarshalTypeError:
+		if e.Field == "" {
+			return fmt.Errorf("expected a JSON object, got %s", e.Value)
 		}
-		return fmt.Sprintf("%s is %s; it must be %s", t.Field, t.Value, wanted(t.Type.String()))
+		kinds := map[string]string{"int64": "a whole number", "uint64": "a whole number", "int32": "a whole number of 32 bits", "float64": "a number", "string": "a string"}
+		return fmt.Errorf("%s is %s; it must be %s", e.Field, e.Value, cmp.Or(kinds[e.Type.String()], "another type"))
 	}
-	if s, ok := err.(*json.SyntaxError); ok {
-		return fmt.Sprintf("broken JSON at byte %d: %v", s.Offset, s)
-	}
-	return err.Error()
-}
-
-func wanted(kind string) string {
-	switch kind {
-	case "int64", "int", "uint64":
-		return "a whole number"
-	case "int32":
-		return "a whole number of 32 bits"
-	case "float64":
-		return "a number"
-	case "string":
-		return "a string"
-	}
-	return "another type"
+	return err
 }

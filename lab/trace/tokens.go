@@ -1,10 +1,9 @@
 package trace
 
-// Tokens appends a prompt of r.Input token ids that shares prefixes as the
-// trace says, and returns it. A block id always gives the same tokens; two
-// ids below 2^31 never share a first token, others almost never. What no block
-// covers (all of it in a trace without blocks) is the request's own. Ids are
-// at least 0 and use 31 bits.
+// Tokens appends a prompt of r.Input token ids that shares prefixes as the trace
+// says. Equal block ids have equal tokens; two ids below 2^31 never share a first
+// token, others almost never. What no block covers (everything in a trace without
+// blocks) is the request's own. Token ids are at least 0 and use 31 bits.
 func (r *Request) Tokens(dst []int32) []int32 {
 	left := r.Input
 	for _, id := range r.Blocks {
@@ -16,9 +15,8 @@ func (r *Request) Tokens(dst []int32) []int32 {
 	return appendBlock(dst, 1<<63|uint64(r.Line), left)
 }
 
-// appendBlock appends the first n tokens of a block. Multiplying by an odd
-// number permutes the numbers below 2^31, so the first token tells small ids
-// apart for certain.
+// appendBlock appends the first n tokens of a block. Multiplying by an odd number
+// permutes the numbers below 2^31, so small ids differ in the first token.
 func appendBlock(dst []int32, id uint64, n int) []int32 {
 	if n <= 0 {
 		return dst
@@ -37,8 +35,8 @@ func appendBlock(dst []int32, id uint64, n int) []int32 {
 	return dst
 }
 
-// Mix spreads the bits of a number: the finaliser of splitmix64 (Steele, Lea, Flood: Fast Splittable
-// Pseudorandom Number Generators, 2014).
+// Mix spreads the bits of a number: the finaliser of splitmix64 (Steele, Lea, Flood:
+// Fast Splittable Pseudorandom Number Generators, 2014).
 func Mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

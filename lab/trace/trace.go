@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -22,40 +23,40 @@ const (
 
 // Request is one request of a trace.
 type Request struct {
-	// Line is its place in the trace: the line of the file, or for formats of
-	// several files its place in the merged order. From 1, never repeated.
+	// Line is the line of the file, or in formats of several files the position in
+	// the merged order. From 1, never repeated.
 	Line int
 	// Arrival counts from the start of the trace. It never goes back.
 	Arrival time.Duration
 	Input   int // tokens of the prompt, at least 1
-	Output  int // tokens generated, may be 0
-	// Blocks are the ids of the prompt's blocks in order. Equal ids mean equal
-	// blocks after equal prefixes. They cover the prompt with or without its
-	// partial last block; none means that prefixes are not known.
+	Output  int // tokens generated, from 0 on
+	// Blocks are the ids of the prompt's blocks in order, with or without a partial
+	// last block. Equal ids mean equal blocks after equal prefixes; nil means that
+	// prefixes are not known.
 	Blocks []uint64
 	// BlockSize is the number of tokens in a block; 0 without blocks.
 	BlockSize int
-	// Conversation and Tenant are opaque names, empty where unknown.
+	// Conversation and Tenant are opaque names, empty if unknown.
 	Conversation string
 	Tenant       string
-	// Subagent tells a conversation that another one started.
+	// Subagent: another conversation started this one.
 	Subagent bool
 	Priority int32
 }
 
 // Reader reads a trace in order of arrival. Not safe for concurrent use.
 type Reader interface {
-	// Next returns the next request, which belongs to the caller, or io.EOF
-	// after the last one. Other errors are *Error or come from the file
-	// system; after an error the reader is done.
+	// Next returns the next request, which the caller owns, or io.EOF after the
+	// last one. Other errors are *Error or come from the file system; after an
+	// error the reader is done.
 	Next() (*Request, error)
-	// Progress tells bytes read and the size of what is read; size is 0 where
-	// unknown. Compressed bytes count.
+	// Progress returns the bytes read and the size of the whole, compressed; size is
+	// 0 where unknown.
 	Progress() (read, size int64)
 	Close() error
 }
 
-// Options are for formats that leave something open. The zero value is good.
+// Options are for formats that leave something open. The zero value is valid.
 type Options struct {
 	// Seed chooses the start of each conversation (weka).
 	Seed uint64
@@ -63,17 +64,17 @@ type Options struct {
 	// the start of the next (weka); zero means DefaultConversationGap.
 	// Soft: the gaps are drawn from an exponential distribution.
 	ConversationGap time.Duration
-	// Warn, if not nil, is told what a reader leaves out, with file and line.
+	// Warn, if not nil, gets a note on what a reader leaves out, with file and line.
 	Warn func(note string)
 }
 
 // DefaultConversationGap starts a conversation every minute.
 const DefaultConversationGap = time.Minute
 
-// Error says what is wrong with a trace, and where.
+// Error is what is wrong with a trace, and where.
 type Error struct {
 	File string
-	Line int // from 1; 0 when the whole file is meant
+	Line int // from 1; 0 is the whole file
 	What string
 }
 
@@ -84,67 +85,27 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: line %d: %s", e.File, e.Line, e.What)
 }
 
-var openers = map[string]func(path string, opts Options) (Reader, error){
-	"azure":    openAzure,
-	"jsonl":    openJSONL,
-	"mooncake": openMooncake,
-	"weka":     openWeka,
-}
+// perLine are the formats with one request per line; besides them there is weka.
+var perLine = map[string]format{"azure": azure, "jsonl": jsonl, "mooncake": mooncake}
 
 // Formats lists the names that Open knows.
-func Formats() []string {
-	names := make([]string, 0, len(openers))
-	for name := range openers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func Formats() []string { return append(slices.Sorted(maps.Keys(perLine)), "weka") }
 
 // Open opens a trace. The caller closes the reader.
 func Open(path, format string, opts Options) (Reader, error) {
-	open, ok := openers[format]
-	if !ok {
-		return nil, fmt.Errorf("trace format %q is not known; use one of %s", format, strings.Join(Formats(), ", "))
-	}
-	if opts.ConversationGap < 0 {
-		return nil, fmt.Errorf("the gap between conversations is %v; it must be positive, or 0 for %v", opts.ConversationGap, DefaultConversationGap)
-	}
-	if format != "weka" {
-		if info, err := os.Stat(path); err != nil {
-			return nil, err
-		} else if info.IsDir() {
-			return nil, fmt.Errorf("%s is a directory; format %s reads one file (only weka reads directories)", path, format)
-		}
-	}
-	return open(path, opts)
-}
-
-// checkLengths refuses lengths that no request has.
-func checkLengths(input, output int64) string {
+	lines, ok := perLine[format]
 	switch {
-	case input < 1 || input > MaxTokens:
-		return fmt.Sprintf("the input is %d tokens long; it must be 1 to %d", input, MaxTokens)
-	case output < 0 || output > MaxTokens:
-		return fmt.Sprintf("the output is %d tokens long; it must be 0 to %d", output, MaxTokens)
+	case !ok && format != "weka":
+		return nil, fmt.Errorf("trace format %q is not known; use one of %s", format, strings.Join(Formats(), ", "))
+	case opts.ConversationGap < 0:
+		return nil, fmt.Errorf("the gap between conversations is %v; it must be positive, or 0 for %v", opts.ConversationGap, DefaultConversationGap)
+	case format == "weka":
+		return openWeka(path, opts)
 	}
-	return ""
-}
-
-// checkBlocks refuses blocks that do not cover the input. With partial, the
-// partial last block must have an id; without, it may.
-func checkBlocks(blocks, input, blockSize int, partial bool) string {
-	most := (input + blockSize - 1) / blockSize
-	least := input / blockSize
-	if partial {
-		least = most
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if info.IsDir() {
+		return nil, fmt.Errorf("%s is a directory; format %s reads one file (only weka reads directories)", path, format)
 	}
-	if blocks >= least && blocks <= most {
-		return ""
-	}
-	want := fmt.Sprint(least)
-	if least != most {
-		want += fmt.Sprintf(" or %d", most)
-	}
-	return fmt.Sprintf("%d block ids for an input of %d tokens; blocks of %d tokens need %s", blocks, input, blockSize, want)
+	return openRecords(path, lines, opts)
 }

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -14,9 +15,8 @@ import (
 	"github.com/troupe-engine/troupe/telemetry/recording"
 )
 
-// thread is the requests of one conversation, or of one agent that it started.
-// A request usually repeats the one before it and adds some blocks; only what
-// it adds is kept.
+// thread is the requests of one conversation, or of one agent that it started. A
+// request usually repeats the one before it and adds some blocks; only these are kept.
 type thread struct {
 	conversation string
 	subagent     bool
@@ -65,8 +65,8 @@ type wekaRequest struct {
 	Requests []wekaRequest `json:"requests"` // of type "subagent", times from its start
 }
 
-// parser reads one conversation. Request by request, so that the text of a
-// long one is not held.
+// parser reads one conversation, request by request, so that the text of a long one
+// is not held.
 type parser struct {
 	name    string // of the file
 	threads []*thread
@@ -88,10 +88,10 @@ func parseConversation(name string, content io.Reader) ([]*thread, uint64, error
 	case err == io.EOF || err == io.ErrUnexpectedEOF:
 		err = fmt.Errorf("the file ends in the middle, at byte %d", d.InputOffset())
 	case err == encoding.ErrInvalidUTF8:
-		err = fmt.Errorf("the text is not UTF-8")
+		err = errors.New("the text is not UTF-8")
 	}
 	if err != nil {
-		return nil, 0, &Error{File: name, What: err.Error()}
+		return nil, 0, &Error{File: name, What: worded(err).Error()}
 	}
 	return p.threads, p.most, nil
 }
@@ -107,7 +107,7 @@ func (p *parser) parse(d *json.Decoder) error {
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return fault(err)
+			return err
 		}
 		switch key {
 		case "id":
@@ -123,7 +123,7 @@ func (p *parser) parse(d *json.Decoder) error {
 			err = d.Decode(&skipped)
 		}
 		if err != nil {
-			return fault(err)
+			return err
 		}
 	}
 	if err := expect(d, json.Delim('}')); err != nil {
@@ -158,7 +158,7 @@ func (p *parser) requests(d *json.Decoder, main *thread) error {
 			return err
 		}
 		if err != nil {
-			return fmt.Errorf("request %d: %w", n, fault(err))
+			return fmt.Errorf("request %d: %w", n, worded(err))
 		}
 	}
 	return expect(d, json.Delim(']'))
@@ -167,7 +167,7 @@ func (p *parser) requests(d *json.Decoder, main *thread) error {
 // add adds one request to a thread, or the thread of a subagent.
 func (p *parser) add(to *thread, r *wekaRequest) error {
 	if r.At == nil {
-		return fmt.Errorf("key t is missing")
+		return errors.New("key t is missing")
 	}
 	if !(*r.At >= 0 && *r.At <= MaxTime.Seconds()) {
 		return fmt.Errorf("the time is %g s; it must be 0 to %d days", *r.At, MaxTime/(24*time.Hour))
@@ -175,7 +175,7 @@ func (p *parser) add(to *thread, r *wekaRequest) error {
 	at := time.Duration(*r.At * float64(time.Second))
 	if r.Type == "subagent" {
 		agent := &thread{subagent: true, start: to.start + at}
-		if agent.start > MaxTime { // agents may start agents
+		if agent.start > MaxTime { // agents can start agents
 			return fmt.Errorf("the subagent starts more than %d days after the conversation", MaxTime/(24*time.Hour))
 		}
 		p.threads = append(p.threads, agent)
@@ -194,14 +194,14 @@ func (p *parser) add(to *thread, r *wekaRequest) error {
 	}
 	switch {
 	case r.Input == nil:
-		return fmt.Errorf("key in is missing")
+		return errors.New("key in is missing")
 	case r.Output == nil:
-		return fmt.Errorf("key out is missing")
+		return errors.New("key out is missing")
 	case r.HashIDs == nil:
-		return fmt.Errorf("hash_ids is missing")
+		return errors.New("hash_ids is missing")
 	}
-	if what := checkLengths(*r.Input, *r.Output); what != "" {
-		return fmt.Errorf("%s", what)
+	if err := new(Request).setLengths(*r.Input, *r.Output); err != nil {
+		return err
 	}
 	kept := 0
 	for kept < min(len(p.last), len(r.HashIDs)) && r.HashIDs[kept] == uint64(p.last[kept]) {
@@ -219,7 +219,7 @@ func (p *parser) add(to *thread, r *wekaRequest) error {
 	return nil
 }
 
-// finish checks what needed the whole file, and names the threads.
+// finish checks what needs the whole file, and names the threads.
 func (p *parser) finish(id string, blockSize int) error {
 	for i, t := range p.threads {
 		t.conversation, t.blockSize = id, blockSize
@@ -227,14 +227,14 @@ func (p *parser) finish(id string, blockSize int) error {
 			t.conversation = fmt.Sprintf("%s/%d", id, i)
 		}
 		for n, turn := range t.turns {
-			if what := checkBlocks(int(turn.kept+turn.added), int(turn.input), blockSize, false); what != "" {
-				return fmt.Errorf("request %d of %s: %s", n+1, t.conversation, what)
+			if err := checkBlocks(int(turn.kept+turn.added), int(turn.input), blockSize, false); err != nil {
+				return fmt.Errorf("request %d of %s: %w", n+1, t.conversation, err)
 			}
 		}
 	}
 	p.threads = slices.DeleteFunc(p.threads, func(t *thread) bool { return len(t.turns) == 0 })
 	if len(p.threads) == 0 {
-		return fmt.Errorf("the conversation has no request")
+		return errors.New("the conversation has no request")
 	}
 	return nil
 }
@@ -242,19 +242,10 @@ func (p *parser) finish(id string, blockSize int) error {
 func expect(d *json.Decoder, want json.Delim) error {
 	got, err := d.Token()
 	if err != nil {
-		return fault(err)
+		return err
 	}
 	if got != want {
 		return fmt.Errorf("expected %v at byte %d, got %v", want, d.InputOffset(), got)
 	}
 	return nil
-}
-
-// fault words errors of encoding/json and leaves the others.
-func fault(err error) error {
-	switch err.(type) {
-	case *json.SyntaxError, *json.UnmarshalTypeError:
-		return fmt.Errorf("%s", jsonFault(err))
-	}
-	return err
 }

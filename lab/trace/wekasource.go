@@ -11,132 +11,118 @@ import (
 	"strings"
 )
 
-// members are the conversation files of a trace, one after the other.
-type members interface {
-	// next returns the next file's name and content, which is good until the
-	// next call, or io.EOF.
-	next() (name string, content io.Reader, err error)
-	Progress() (read, size int64)
-	Close() error
+// members are the conversation files of a trace, one after the other: those of a
+// directory, those in an archive, or a single file.
+type members struct {
+	paths      []string    // not opened yet
+	current    *input      // the newest one
+	archive    *tar.Reader // of current, if it is one
+	unread     bool        // current has not been returned
+	read, size int64       // bytes: of the files before current, and of all
 }
 
-// openMembers tells a directory, an archive and a single file apart by what
-// they are, not by their names.
-func openMembers(path string) (members, error) {
+// openMembers opens a directory, an archive or a single file, told apart by their
+// content, not by their names.
+func openMembers(path string) (*members, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	if info.IsDir() {
-		return openDir(path)
+	m := &members{}
+	if !info.IsDir() {
+		m.paths = []string{path}
+		if err := m.open(); err != nil {
+			return nil, err
+		}
+		const magicAt = 257 // of "ustar" in a tar header
+		head, _ := m.current.Peek(magicAt + 5)
+		if len(head) == magicAt+5 && bytes.Equal(head[magicAt:], []byte("ustar")) {
+			m.archive = tar.NewReader(m.current)
+		}
+		m.size = m.current.size
+		return m, nil
 	}
-	in, err := openInput(path)
+	entries, err := os.ReadDir(path) // sorted by name
 	if err != nil {
 		return nil, err
 	}
-	const magicAt = 257 // of "ustar" in a tar header
-	head, _ := in.Peek(magicAt + 5)
-	if len(head) == magicAt+5 && bytes.Equal(head[magicAt:], []byte("ustar")) {
-		return &archive{input: in, tar: tar.NewReader(in)}, nil
+	for _, e := range entries {
+		if !e.IsDir() && conversationFile(e.Name()) {
+			m.paths = append(m.paths, filepath.Join(path, e.Name()))
+			if info, err := e.Info(); err == nil {
+				m.size += info.Size()
+			}
+		}
 	}
-	return &single{input: in}, nil
-}
-
-type single struct {
-	*input
-	done bool
-}
-
-func (s *single) next() (string, io.Reader, error) {
-	if s.done {
-		return "", nil, io.EOF
+	if len(m.paths) == 0 {
+		return nil, &Error{File: path, What: "the directory has no .json file; give the one that holds the conversations"}
 	}
-	s.done = true
-	return s.path, s.input, nil
+	return m, nil
 }
 
-type archive struct {
-	*input
-	tar *tar.Reader
+// open opens the next path.
+func (m *members) open() (err error) {
+	m.current, err = openInput(m.paths[0])
+	m.paths, m.unread = m.paths[1:], true
+	return err
 }
 
-func (a *archive) next() (string, io.Reader, error) {
-	for {
-		h, err := a.tar.Next()
-		if errors.Is(err, io.EOF) {
+// next returns the next file's name and content, which is good until the next
+// call, or io.EOF.
+func (m *members) next() (name string, content io.Reader, err error) {
+	if m.archive != nil {
+		return m.nextInArchive()
+	}
+	if !m.unread {
+		if err := m.Close(); err != nil {
+			return "", nil, fmt.Errorf("closing a trace: %w", err)
+		}
+		if len(m.paths) == 0 {
 			return "", nil, io.EOF
 		}
-		if err != nil {
-			return "", nil, &Error{File: a.path, What: "broken archive: " + err.Error()}
+		if err := m.open(); err != nil {
+			return "", nil, err
 		}
-		if h.Typeflag == tar.TypeReg && conversationFile(h.Name) {
-			return a.path + ":" + h.Name, a.tar, nil
+	}
+	m.unread = false
+	return m.current.path, m.current, nil
+}
+
+func (m *members) nextInArchive() (string, io.Reader, error) {
+	for {
+		h, err := m.archive.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return "", nil, io.EOF
+		case err != nil:
+			return "", nil, &Error{File: m.current.path, What: "broken archive: " + worded(err).Error()}
+		case h.Typeflag == tar.TypeReg && conversationFile(h.Name):
+			return m.current.path + ":" + h.Name, m.archive, nil
 		}
 	}
 }
 
-// conversationFile knows conversations from READMEs and from the metadata
-// files that some archivers add.
+// conversationFile excludes READMEs and the metadata files of some archivers.
 func conversationFile(name string) bool {
 	base := filepath.Base(name)
 	return strings.HasSuffix(base, ".json") && !strings.HasPrefix(base, ".")
 }
 
-type dir struct {
-	paths      []string
-	current    *input
-	read, size int64
+// Progress implements Reader.
+func (m *members) Progress() (read, size int64) {
+	if m.current != nil {
+		read, _ = m.current.Progress()
+	}
+	return m.read + read, m.size
 }
 
-func openDir(path string) (*dir, error) {
-	entries, err := os.ReadDir(path) // sorted by name
-	if err != nil {
-		return nil, err
-	}
-	d := &dir{}
-	for _, e := range entries {
-		if !e.IsDir() && conversationFile(e.Name()) {
-			d.paths = append(d.paths, filepath.Join(path, e.Name()))
-			if info, err := e.Info(); err == nil {
-				d.size += info.Size()
-			}
-		}
-	}
-	if len(d.paths) == 0 {
-		return nil, &Error{File: path, What: "the directory has no .json file; give the one that holds the conversations"}
-	}
-	return d, nil
-}
-
-func (d *dir) next() (string, io.Reader, error) {
-	if err := d.Close(); err != nil {
-		return "", nil, fmt.Errorf("closing a trace: %w", err)
-	}
-	if len(d.paths) == 0 {
-		return "", nil, io.EOF
-	}
-	path := d.paths[0]
-	in, err := openInput(path)
-	if err != nil {
-		return "", nil, err
-	}
-	d.current, d.paths = in, d.paths[1:]
-	return path, in, nil
-}
-
-func (d *dir) Progress() (read, size int64) {
-	if d.current != nil {
-		return d.read + d.current.read, d.size
-	}
-	return d.read, d.size
-}
-
-func (d *dir) Close() error {
-	if d.current == nil {
+// Close implements Reader.
+func (m *members) Close() error {
+	if m.current == nil {
 		return nil
 	}
-	err := d.current.Close()
-	d.read += d.current.read
-	d.current = nil
+	m.read, _ = m.Progress()
+	err := m.current.Close()
+	m.current = nil
 	return err
 }

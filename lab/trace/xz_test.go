@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	xzreader "github.com/therootcompany/xz"
 	"github.com/ulikunitz/xz"
 )
 
@@ -29,7 +30,7 @@ func pack(t testing.TB, text []byte, config xz.WriterConfig) []byte {
 }
 
 func unpack(packed []byte) ([]byte, error) {
-	x, err := newXZ(bytes.NewReader(packed))
+	x, err := xzreader.NewReader(bytes.NewReader(packed), maxDictionary)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func TestXZFindsDamage(t *testing.T) {
 	}
 }
 
-// The dictionary is memory that the file asks for; every block may ask anew.
+// The dictionary is memory that the file requests, for every block anew.
 func TestXZBoundsTheDictionary(t *testing.T) {
 	const head, size = 12, 12 // where a block's header begins and how long this one is
 	packed := pack(t, []byte(twoMooncake), xz.WriterConfig{})
@@ -112,7 +113,7 @@ func FuzzXZ(f *testing.F) {
 	f.Add(pack(f, []byte(twoMooncake), xz.WriterConfig{}))
 	f.Add(pack(f, someText()[:500], xz.WriterConfig{BlockSize: 100, CheckSum: xz.SHA256}))
 	f.Fuzz(func(t *testing.T, packed []byte) {
-		x, err := newXZ(bytes.NewReader(packed))
+		x, err := xzreader.NewReader(bytes.NewReader(packed), maxDictionary)
 		if err != nil {
 			return
 		}

@@ -26,7 +26,7 @@ import (
 	"github.com/troupe-engine/troupe/testkit/locked"
 )
 
-// Run executes a command line in this process and gives what it prints.
+// Run executes a command line in this process and returns its output.
 func Run(t *testing.T, root *cobra.Command, stdin string, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer

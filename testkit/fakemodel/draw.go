@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	kvStart     int32  = 0x5eed        // stands for the KV before position 0
+	kvStart     int32  = 0x5eed        // the KV before position 0
 	digestStart uint64 = 0x243f6a8885a // any odd-looking constant
 )
 
@@ -31,7 +31,7 @@ func kvValue(prev, token int32, position int) int32 {
 	return int32(mix(mix(uint64(uint32(prev)), uint64(uint32(token))), uint64(position)))
 }
 
-// garbage is the content of a slot that nobody has written.
+// garbage is the content of an unwritten slot.
 func garbage(slot, salt int) int32 { return int32(mix(uint64(slot)+1, uint64(salt)^0xdead)) }
 
 // paramsDigest covers the parameters that shape a request's draws, as far as

@@ -16,8 +16,8 @@ type Executor struct {
 
 	// pool has one KV value per slot, slot = page*PageSize + offset; [slots].
 	pool []int32
-	// refs counts, per page, in how many places of the tables of open rows it
-	// stands; spaces is the namespace of the request that wrote it.
+	// refs counts, per page, its places in the tables of open rows; spaces is the
+	// namespace of the request that wrote it.
 	refs   []int32
 	spaces []string
 	uses   []use // by page
@@ -159,7 +159,7 @@ func (e *Executor) Complete() bool {
 	return true
 }
 
-// tellQuiesced calls who waits for an empty queue.
+// tellQuiesced calls the callbacks that wait for an empty queue.
 func (e *Executor) tellQuiesced() {
 	e.mu.Lock()
 	if len(e.queue) > 0 || e.hung {

@@ -37,7 +37,7 @@ type StepError struct {
 	Gone bool
 }
 
-// Error gives the reason.
+// Error implements error.
 func (e *StepError) Error() string { return e.Reason }
 
 // Sticky reports whether the device is gone; a runner asks for this method to

@@ -9,7 +9,7 @@ import (
 
 // A page that changes hands before the step that uses it is done fails the step
 // that writes it, also when the device runs the steps one after the other and
-// nothing else could show. What was launched afterwards may have it.
+// nothing else could show. A step that is launched afterwards can have it.
 func TestAPageIsWrittenBehindTheFenceOnly(t *testing.T) {
 	opt := small
 	opt.Manual = true
@@ -60,7 +60,7 @@ func TestAPageIsWrittenBehindTheFenceOnly(t *testing.T) {
 }
 
 // A step that was launched before the token is known computes that token: two
-// steps at once give what one after the other give. A step that comes too early
+// steps at once compute the same as one after the other. A step that comes too early
 // by one finds no token.
 func TestAStepComputesWhatTheOneBeforeDraws(t *testing.T) {
 	opt := small
@@ -95,6 +95,6 @@ func TestAStepComputesWhatTheOneBeforeDraws(t *testing.T) {
 	e.Submit(&messages.RunBatch{Header: messages.Header{Epoch: 1}, Step: 5, Work: []messages.RowWork{{Row: 0, Start: 7, Count: 1, Sample: 1}}}, done)
 	e.Complete()
 	if failed == nil {
-		t.Error("a step computed a token that nobody has drawn")
+		t.Error("a step computed a token that was not drawn")
 	}
 }

@@ -32,7 +32,7 @@ func TestIllegalSteps(t *testing.T) {
 			Work: work(1, 0, 5, false)},
 		"row 1 samples after position 2": {Opened: []messages.RowOpened{{Row: 1, Request: req(6)}}, Grown: []messages.RowGrown{{Row: 1, Pages: pages(5, 2)}},
 			Work: work(1, 0, 3, true)},
-		"writes page 2, which stands in 2": {Opened: []messages.RowOpened{{Row: 1, Request: req(6)}}, Grown: []messages.RowGrown{{Row: 1, Pages: pages(2, 2)}},
+		"writes page 2, which is in 2": {Opened: []messages.RowOpened{{Row: 1, Request: req(6)}}, Grown: []messages.RowGrown{{Row: 1, Pages: pages(2, 2)}},
 			Work: work(1, 0, 3, false)},
 		"row 0 is opened for request 9 but request 1 holds it": {Opened: []messages.RowOpened{{Row: 0, Request: req(6)}}},
 		"row 7 is opened, want 0 to 3":                         {Opened: []messages.RowOpened{{Row: 7, Request: req(6)}}},

@@ -15,12 +15,12 @@ type Options struct {
 	// Context is the greatest number of tokens of a row; zero means no limit
 	// but the pool.
 	Context int
-	// EOSChance is the probability, in [0, 1], that a draw gives one of the
+	// EOSChance is the probability, in [0, 1], that a draw returns one of the
 	// request's EOSTokenIDs. They are never drawn otherwise. Example 0.02.
 	EOSChance float64
-	// TokensPerStep is how many tokens of a row a step gives at most, as a device
-	// that speculates would; 0 means 1. How many it is depends on what was
-	// computed, the tokens do not.
+	// TokensPerStep is the maximum of tokens of a row per step, as with a device
+	// that speculates; 0 means 1. Their number depends on what was computed, the
+	// tokens do not.
 	TokensPerStep int
 	// CheckReads compares each KV value with what the row's tokens demand
 	// whenever it is read, so that a stale page fails the step at once and by

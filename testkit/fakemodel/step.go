@@ -89,7 +89,7 @@ func (e *Executor) checkWork(w *messages.RowWork) error {
 	}
 	for i := w.Start / e.opt.PageSize; i*e.opt.PageSize < last; i++ {
 		if n := e.refs[r.pages[i]]; n != 1 {
-			return fmt.Errorf("row %d writes page %d, which stands in %d places of the open rows", w.Row, r.pages[i], n)
+			return fmt.Errorf("row %d writes page %d, which is in %d places of the open rows", w.Row, r.pages[i], n)
 		}
 	}
 	r.worked = e.step
@@ -164,8 +164,8 @@ func (e *Executor) checkRead(id messages.Row, r *row, end int) error {
 	return nil
 }
 
-// sample reads a row's KV back, samples and scores. A device that speculates gives
-// several tokens in a step: here as many as a hash says, up to TokensPerStep.
+// sample reads a row's KV back, samples and scores. A device that speculates samples
+// several tokens in a step: here a number by a hash, up to TokensPerStep.
 func (e *Executor) sample(w *messages.RowWork, done *messages.BatchDone) error {
 	r := &e.rows[w.Row]
 	params := r.request.Params

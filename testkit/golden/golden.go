@@ -15,7 +15,7 @@ var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 // Rewriting reports whether the files are to be written anew.
 func Rewriting() bool { return *rewrite }
 
-// Compare wants got to be what testdata/name holds, or writes it there.
+// Compare fails unless got is the content of testdata/name, or writes it there.
 func Compare(t testing.TB, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -34,8 +34,8 @@ func Compare(t testing.TB, name, got string) {
 	}
 }
 
-// difference takes away the lines that two texts begin and end with, and gives
-// the number of the first one that is left.
+// difference removes the lines that two texts begin and end with, and returns the
+// number of the first one that is left.
 func difference(a, b string) (line int, restA, restB string) {
 	linesA, linesB := strings.SplitAfter(a, "\n"), strings.SplitAfter(b, "\n")
 	for len(linesA) > 0 && len(linesB) > 0 && linesA[0] == linesB[0] {

@@ -1,4 +1,4 @@
-// Package locked has a buffer that several goroutines may write and read.
+// Package locked has a buffer that several goroutines can write and read.
 package locked
 
 import (

@@ -1,15 +1,15 @@
 // Package seeded runs actors in an order that a seed determines.
 //
 // With the runtime's own dispatcher, the order in which actors handle their
-// messages depends on the machine. Here every mailbox gives one message at a time
-// to one Scheduler, which draws the next one at random; devices, clients and timers
-// take part in the same draw. So a run is a function of its seed, and a failure can
-// be replayed.
+// messages depends on the machine. Here every mailbox offers one message at a time to
+// one Scheduler, which draws the next one at random; devices, clients and timers take
+// part in the same draw. So a run is a function of its seed, and a failure can be
+// replayed.
 //
 // # Concurrency properties
 //
 //   - Everything runs on the goroutine that calls Turn, one thing at a time.
-//   - Mailboxes, Schedule, After and Now may be used from any goroutine; the seed
+//   - Mailboxes, Schedule, After and Now are safe on any goroutine; the seed
 //     does not determine the order of calls from goroutines other than Turn's.
 //   - Messages to one actor are handled in the order of sending, and system
 //     messages go first, as in the runtime's own mailbox.
@@ -30,7 +30,7 @@ import (
 type Scheduler struct {
 	mu      sync.Mutex
 	rnd     *rand.Rand
-	ready   []*lane // in order of their making, so that a draw depends on who is ready only
+	ready   []*lane // in the order of their creation, so that a draw depends only on which are ready
 	sources []*source
 	lanes   int // made so far
 	timers  []timer
@@ -40,7 +40,7 @@ type Scheduler struct {
 
 var _ actor.Dispatcher = (*Scheduler)(nil)
 
-// lane is somebody who takes turns; it stands in ready at most once.
+// lane is an actor, source or timer that takes turns; it is in ready at most once.
 type lane struct {
 	serial int
 	weight int
@@ -61,8 +61,8 @@ type timer struct {
 
 const timerWeight = 4
 
-// weights are how eager somebody may be: an order in which everybody is equally
-// fast hides what happens when one of them lags far behind.
+// weights are the speeds of lanes: equal ones would hide what happens when one lane
+// lags far behind.
 var weights = []int{1, 4, 30}
 
 // New makes a scheduler at time zero.
@@ -86,8 +86,8 @@ func (s *Scheduler) Schedule(fn func()) {
 // Throughput implements actor.Dispatcher.
 func (s *Scheduler) Throughput() int { return 1 }
 
-// Add makes run take turns whenever holds. weight is how often compared with
-// others; an actor's is 1, 4 or 30. Both are called on Turn's goroutine.
+// Add makes run take turns whenever holds is true, with a weight compared with others; an
+// actor's is 1, 4 or 30. Both are called on Turn's goroutine.
 func (s *Scheduler) Add(weight int, holds func() bool, run func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,8 +95,8 @@ func (s *Scheduler) Add(weight int, holds func() bool, run func()) {
 	s.sources = append(s.sources, &source{lane{s.lanes, weight, run}, holds})
 }
 
-// After gives f a turn when d has passed. Every turn takes a microsecond; when
-// nobody is ready time leaps to the next timer.
+// After gives f a turn after d. Every turn takes a microsecond; when no lane is ready,
+// time jumps to the next timer.
 func (s *Scheduler) After(d time.Duration, f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,15 +111,15 @@ func (s *Scheduler) Now() time.Duration {
 	return s.now
 }
 
-// Turns is how many turns have been taken.
+// Turns is the number of turns so far.
 func (s *Scheduler) Turns() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.turns
 }
 
-// Turn lets one of those who are ready do one thing. It reports false when
-// nobody is and no timer will be.
+// Turn gives one ready lane a turn. It reports false when no lane is ready and no
+// timer is left.
 func (s *Scheduler) Turn() bool {
 	run := s.next()
 	if run == nil {
@@ -129,10 +129,10 @@ func (s *Scheduler) Turn() bool {
 	return true
 }
 
-// next draws whose turn it is.
+// next draws the next lane.
 func (s *Scheduler) next() func() {
 	var open []*lane
-	for _, src := range s.sources { // may ask the scheduler, so not under the lock
+	for _, src := range s.sources { // they can call the scheduler, so not under the lock
 		if src.holds() {
 			open = append(open, &src.lane)
 		}
@@ -170,7 +170,7 @@ func (s *Scheduler) next() func() {
 	return nil
 }
 
-// leap moves time on to the earliest timer.
+// leap moves time to the earliest timer.
 func (s *Scheduler) leap() {
 	if len(s.timers) == 0 {
 		return
@@ -179,7 +179,7 @@ func (s *Scheduler) leap() {
 	s.now = max(s.now, first.at)
 }
 
-// ring puts the timers that are due among those who are ready.
+// ring makes the timers that are due ready.
 func (s *Scheduler) ring() {
 	s.timers = slices.DeleteFunc(s.timers, func(t timer) bool {
 		if t.at > s.now {
@@ -190,7 +190,7 @@ func (s *Scheduler) ring() {
 	})
 }
 
-// wake puts a mailbox's lane among those who are ready.
+// wake makes a mailbox's lane ready.
 func (s *Scheduler) wake(l *lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ func system() *actor.ActorSystem {
 	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 }
 
-// order lets three actors each tell a fourth one three things and gives the
+// order lets three actors each send a fourth one three messages and returns the
 // order of their arrival.
 func order(sys *actor.ActorSystem, seed uint64) string {
 	s := New(seed)
@@ -60,7 +60,7 @@ func TestASeedIsAnOrder(t *testing.T) {
 		}
 	}
 	if len(orders) < 50 {
-		t.Errorf("100 seeds give %d orders only", len(orders))
+		t.Errorf("100 seeds make only %d orders", len(orders))
 	}
 }
 

@@ -88,7 +88,7 @@ func (r *request) heard(t *messages.TokenResult) error {
 func (r *request) heardEnd(e *messages.RequestEnded) error {
 	if e.Reason == messages.EndCancelled {
 		if r.acks++; r.acks > r.finishes {
-			return fmt.Errorf("request %d was acknowledged %d times, asked for %d times", r.id, r.acks, r.finishes)
+			return fmt.Errorf("request %d was acknowledged %d times, requested %d times", r.id, r.acks, r.finishes)
 		}
 		r.released = true
 		return nil
@@ -185,7 +185,7 @@ func (r *request) checkLogprobs(c *Config, output []int32) error {
 		l := r.tokens[i].Logprobs
 		if p.TopLogprobs < 0 {
 			if l != nil {
-				return fmt.Errorf("request %d: logprobs that nobody asked for", r.id)
+				return fmt.Errorf("request %d: logprobs that were not requested", r.id)
 			}
 			continue
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/troupe-engine/troupe/testkit/fakemodel"
 )
 
-// Config is one simulated run. Equal configs give equal runs.
+// Config is one simulated run. Equal configs make equal runs.
 type Config struct {
 	Seed     uint64
 	Requests int // that arrive, at least; example 12

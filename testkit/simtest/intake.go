@@ -18,7 +18,7 @@ type call struct {
 	sent     bool
 	accepted bool
 	left     bool // aborted or dropped
-	dropped  bool // nobody reads any more
+	dropped  bool // its client has stopped reading
 }
 
 func newCall(r *rand.Rand, id messages.CallID) *call {
@@ -92,8 +92,8 @@ func (w *World) askFlush() {
 	w.send(place{role: messages.Client}, messages.Intake, &messages.AskCacheFlush{Reply: reply})
 }
 
-// configure gives intake limits that no call of the run exceeds, or that are out
-// of range.
+// configure sends intake limits that no call of the run exceeds, or that are out of
+// range.
 func (w *World) configure() {
 	limits := messages.IntakeLimits{MaxOpenRequests: 1000 + w.rnd.IntN(3)}
 	if w.rnd.IntN(2) == 0 {
@@ -155,7 +155,7 @@ func (w *World) event(k *call, ev messages.CallEvent) {
 	}
 }
 
-// takeIntake runs intake's core and notes what it hears.
+// takeIntake runs intake's core and notes its input.
 func (w *World) takeIntake(msg messages.ToIntake) {
 	switch m := msg.(type) {
 	case *messages.SubmitRequests:
@@ -200,7 +200,7 @@ func (w *World) takeIntake(msg messages.ToIntake) {
 	}
 }
 
-// noteLeft ends the requests of a call whose client has left; intake hears of
+// noteLeft ends the requests of a call whose client has left; intake gets the message
 // it now.
 func (w *World) noteLeft(msg any) {
 	for _, k := range w.calls {
@@ -214,12 +214,12 @@ func (w *World) noteLeft(msg any) {
 	}
 }
 
-// next takes a number of what intake hears. After a gap nothing counts.
+// next checks a sequence number of intake's input. After a gap nothing counts.
 func (w *World) next(seq uint64) bool {
 	if w.seq++; seq == w.seq {
 		return true
 	}
-	// One was lost when intake crashed; intake must have seen it, too, and
+	// One was lost when intake crashed; intake must also have seen it, and
 	// the supervisor fails the run if the epoch has not ended already.
 	w.standing = false
 	if n := len(w.out.Sends); n == 0 || w.out.Sends[n-1].To != messages.Engine {

@@ -19,7 +19,7 @@ func (e *engine) at(role messages.Actor) place { return place{role, e} }
 // link is the way from one place to another.
 type link struct{ from, to place }
 
-// reach finds who plays a role for a sender: dispatch, if there is one, plays an
+// reach finds the place of a role for a sender: dispatch, if there is one, plays an
 // engine for intake, and intake for an engine.
 func (w *World) reach(from place, to messages.Actor, msg any) place {
 	switch outer := from.engine == nil; {
@@ -40,7 +40,7 @@ func (w *World) reach(from place, to messages.Actor, msg any) place {
 // send puts a message on its link.
 func (w *World) send(from place, role messages.Actor, msg any) {
 	if from.role == messages.Dispatch && role == messages.Observer {
-		return // nobody observes
+		return // there is no observer
 	}
 	to := w.reach(from, role, msg)
 	l := link{from, to}

@@ -28,11 +28,11 @@ type World struct {
 	byID    []*request // by id-1
 	flushes []chan string
 	audits  []chan *messages.SlotsAudited
-	last    bool // the last questions have been asked
+	last    bool // the final checks have been sent
 
 	table  *intake.Table
 	intake *intake.Core
-	// What intake knows of its engine, and how many results it has heard.
+	// Intake's view of its engine, and the number of results it has received.
 	heard    messages.Header
 	standing bool
 	seq      uint64
@@ -188,7 +188,7 @@ func (e *engine) complete() {
 	e.device.Complete()
 }
 
-// deliver gives a message to its role and carries out the effects.
+// deliver hands a message to its role and carries out the effects.
 func (w *World) deliver(l link, msg any) {
 	w.stats.Delivered++
 	e := l.to.engine // nil outside the engines
@@ -355,7 +355,7 @@ func (w *World) crash(to place, msg any, again bool) {
 // from and to others stays.
 func (e *engine) end(suspects []messages.RequestID) {
 	e.send(e.at(messages.Engine), messages.Intake, &messages.EpochEnded{Header: e.header(), Cause: "crash", Suspects: suspects})
-	e.epoch++ // so that the device's callbacks find nobody
+	e.epoch++ // so that the device's callbacks have no effect
 	for e.device.Complete() {
 	}
 	e.epoch--

@@ -13,7 +13,7 @@ import (
 )
 
 // engine is the real queue, batch former, cache and allocator, over a device
-// that does what it is told and tells what that was.
+// that records its steps.
 type engine struct {
 	t      *testing.T
 	p      *printer
@@ -26,7 +26,7 @@ type engine struct {
 	rows   map[messages.Row]*messages.EngineRequest
 	ended  map[messages.RequestID]bool
 	parts  map[messages.RequestID]int // computed of a prompt that is cut
-	opened []string                   // who got a row
+	opened []string                   // requests that got a row
 	step   *messages.RunBatch         // that runs
 }
 
@@ -50,7 +50,7 @@ func (e *engine) arrive(requests ...*messages.EngineRequest) {
 	e.deliver(messages.Queue, &messages.EnqueueRequests{Header: messages.Header{Epoch: 1}, Requests: requests})
 }
 
-// request makes a request of so many tokens that share nothing.
+// request makes a request whose tokens share nothing.
 func (e *engine) request(name string, prompt, output int) *messages.EngineRequest {
 	id := messages.RequestID(len(e.names) + 1)
 	e.names[id] = name
@@ -92,15 +92,15 @@ func (e *engine) deliver(to messages.Actor, msg any) {
 				e.heard(results)
 			}
 		case messages.Engine:
-			e.t.Fatalf("the engine hears %+v", m)
+			e.t.Fatalf("the engine gets %+v", m)
 		}
 		mail = append(mail, e.out.Sends...)
 		e.out.Reset()
 	}
 }
 
-// heard prints who ended first. What comes then is not in the figure; of it
-// only opened tells.
+// heard prints the requests that ended first. What comes then is not in the figure;
+// only opened has it.
 func (e *engine) heard(m *messages.StepResults) {
 	for _, end := range m.Ended {
 		e.ended[end.ID] = true
@@ -111,7 +111,7 @@ func (e *engine) heard(m *messages.StepResults) {
 	}
 }
 
-// launched prints a step: who lost his row without an end, who decodes, whose
+// launched prints a step: requests that lost their row without an end, that decode, and whose
 // prompt is computed; parts of a prompt are a, b and so on, as in the figure.
 func (e *engine) launched(step *messages.RunBatch) {
 	e.step = step
@@ -163,6 +163,6 @@ func schedulerOverview(t *testing.T, p *printer) {
 		}
 		e.finish()
 	}
-	// Whoever was retracted goes before whoever was never admitted.
+	// Retracted requests go before those that were never admitted.
 	p.line("then: %s", strings.Join(e.opened, ", "))
 }

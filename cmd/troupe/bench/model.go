@@ -195,6 +195,9 @@ func (b *modelCommand) measure(c *cobra.Command, cfg *configs.Config, tests []be
 		Bandwidth: func() float64 { return memory.Bandwidth(threads) }, Progress: func(done, all int, t bench.Test) { status.Show("%d/%d  %s, %d threads", done, all, t, threads) },
 		Traffic: bench.Traffic{KVBytes: n.Checkpoint.Program.KV.BytesPerToken(n.KVDType)},
 	}
+	if b.Through != "step" {
+		plan.Probe = probeDelay(n.System)
+	}
 	if r, ok := n.Model.(gpu.WeightReader); ok {
 		plan.Traffic.WeightBytes = r.WeightBytesRead()
 	}
@@ -222,7 +225,7 @@ func (b *modelCommand) subject(n *node.Node, cfg *configs.Config, tests []bench.
 		}
 	}
 	return bench.NewEngine(bench.EngineOptions{
-		Send: n.Engine.Send, Fatal: n.Fatal, Vocab: min(p.Vocab, n.Tokenizer.VocabSize()), Seed: b.Seed, Chunk: b.Chunk, PageSize: cfg.PageSize, Probe: probeDelay(n.System)}), nil
+		Send: n.Engine.Send, Fatal: n.Fatal, Vocab: min(p.Vocab, n.Tokenizer.VocabSize()), Seed: b.Seed, Chunk: b.Chunk, PageSize: cfg.PageSize}), nil
 }
 
 // describe adds the machine and the model to the report.

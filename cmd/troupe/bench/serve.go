@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -253,7 +254,7 @@ func (b *serveCommand) prepare(ctx context.Context, writer *work.Writer) error {
 			input, output = max(min(input, room/2), 1), max(min(output, room/4), 1)
 		}
 		warm := &load.Load{Client: b.load.Client, Sessions: b.setup.Warmup, Concurrency: max(b.load.Concurrency, 1),
-			Source: &work.Random{Seed: b.work.seed ^ otherSeed, Writer: writer, Input: input, Output: output, Ratio: 1, Turns: 1}}
+			Source: work.Random{Seed: b.work.seed ^ otherSeed, Writer: writer, Input: input, Output: output, Ratio: 1, Turns: 1}.Source()}
 		result, err := warm.Run(ctx)
 		if err != nil {
 			return err
@@ -271,8 +272,8 @@ func (b *serveCommand) prepare(ctx context.Context, writer *work.Writer) error {
 }
 
 // total returns the number of requests; 0 if it is unknown.
-func (b *serveCommand) total(source work.Source) int {
-	n := source.Size()
+func (b *serveCommand) total(source *work.Source) int {
+	n := source.Size
 	if n == 0 || b.load.Sessions > 0 && b.load.Sessions < n {
 		n = b.load.Sessions
 	}
@@ -285,7 +286,7 @@ func (b *serveCommand) total(source work.Source) int {
 // describe completes the setup for the report.
 func (b *serveCommand) describe(flags *pflag.FlagSet) {
 	s := &b.setup
-	s.URL, s.Endpoint, s.Work, s.Load = b.client.Base.String(), "/v1/completions", b.load.Source.Describe(), b.pace()
+	s.URL, s.Endpoint, s.Work, s.Load = b.client.Base.String(), "/v1/completions", b.load.Source.Description, b.pace()
 	if b.client.Chat {
 		s.Endpoint = "/v1/chat/completions"
 	}
@@ -320,7 +321,7 @@ func (b *serveCommand) repeated(t *load.Tokens) []string {
 }
 
 func (b *serveCommand) notes(writer *work.Writer) []string {
-	notes := append(b.load.Source.Notes(), b.work.skipped...)
+	notes := slices.Concat(b.load.Source.Notes, b.work.skipped)
 	if b.work.madeUp() && !b.client.Chat && b.work.turns == 1 && writer.Vocab == 0 {
 		notes = append(notes, "the server does not accept token ids: prompts are words, and their lengths are approximate")
 	}

@@ -37,8 +37,8 @@ type workload struct {
 
 	random   work.Random
 	shared   work.Shared
-	gsm8k    work.GSM8KOptions
-	sharegpt work.ShareGPTOptions
+	gsm8k    work.GSM8K
+	sharegpt work.ShareGPT
 	trace    work.Trace
 	format   string // of the trace
 
@@ -134,7 +134,7 @@ func (w *workload) writer(ctx context.Context, o load.ClientOptions, s *load.Ser
 		return writer, nil
 	}
 	sample := func(n int) string {
-		s, _ := (&work.Random{Seed: w.seed + 1, Writer: writer, Input: n, Output: 1, Ratio: 1, Turns: 1}).Next()
+		s, _ := work.Random{Seed: w.seed + 1, Writer: writer, Input: n, Output: 1, Ratio: 1, Turns: 1}.Source().Next()
 		return s.Turns[0].Text
 	}
 	perWord, err := load.Calibrate(ctx, o, sample)
@@ -142,21 +142,21 @@ func (w *workload) writer(ctx context.Context, o load.ClientOptions, s *load.Ser
 }
 
 // open opens the source of requests. The caller must call end.
-func (w *workload) open(writer *work.Writer, chat bool) (s work.Source, end func(), err error) {
+func (w *workload) open(writer *work.Writer, chat bool) (s *work.Source, end func(), err error) {
 	end = func() {}
 	switch w.dataset {
 	case "random":
 		w.random.Writer = writer
-		return &w.random, end, nil
+		return w.random.Source(), end, nil
 	case "shared-prefix":
 		w.shared.Writer, w.shared.Chat = writer, chat
-		return &w.shared, end, nil
+		return w.shared.Source(), end, nil
 	case "gsm8k":
 		w.gsm8k.File = w.path
-		s, err = work.OpenGSM8K(w.gsm8k)
+		s, err = w.gsm8k.Open()
 	case "sharegpt":
 		w.sharegpt.File, w.sharegpt.Seed, w.sharegpt.Turns = w.path, w.seed, w.turns
-		s, err = work.OpenShareGPT(w.sharegpt)
+		s, err = w.sharegpt.Open()
 	default:
 		var r trace.Reader
 		r, err = trace.Open(w.path, w.format, trace.Options{Seed: w.seed, Warn: func(note string) { w.skipped = append(w.skipped, note) }})
@@ -166,7 +166,7 @@ func (w *workload) open(writer *work.Writer, chat bool) (s work.Source, end func
 		if err == nil {
 			end = func() { _ = r.Close() }
 			w.trace.From, w.trace.Name, w.trace.Writer = r, w.path, writer
-			s = &w.trace
+			s = w.trace.Source()
 		}
 	}
 	if err != nil {

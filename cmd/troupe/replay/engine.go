@@ -141,7 +141,7 @@ func shapeOf(m *config.Config, name string) costmodel.Model {
 		kv = gpu.F32
 	}
 	return costmodel.Model{
-		Name: name, Source: config.File, Layers: m.Layers, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim,
+		Name: name, Layers: m.Layers, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim,
 		Hidden: m.Hidden, Intermediate: m.Intermediate, Vocab: m.Vocab, Context: m.Context, Tied: m.Tied,
 		WeightBytes: m.DType.BlockBytes(), KVBytes: kv.BlockBytes(),
 	}

@@ -24,17 +24,21 @@ const (
 	queryTokens = 12
 )
 
-// kvForms are the types of K and V by name. Plain Go reads float32 only.
-var kvForms = []struct {
+// kvForm is a type of K and V.
+type kvForm struct {
 	name  string
 	kind  attn.KV
-	bytes int
-}{{"f32", attn.F32, 4}, {"bf16", attn.BF16, 2}, {"f16", attn.F16, 2}, {"int8", attn.I8, 1}}
+	bytes int       // of an element
+	dtype gpu.DType // not of int8
+}
+
+// kvForms are all of them. Plain Go reads float32 only.
+var kvForms = []kvForm{{"f32", attn.F32, 4, gpu.F32}, {"bf16", attn.BF16, 2, gpu.BF16}, {"f16", attn.F16, 2, gpu.F16}, {name: "int8", kind: attn.I8, bytes: 1}}
 
 // cache is a pool of K and V for one KV head: blocks of 64 positions, keys
 // first.
 type cache struct {
-	kind   attn.KV
+	kvForm
 	memory []byte
 	run    int // bytes of 16 positions of K, or V
 	blocks int
@@ -42,21 +46,21 @@ type cache struct {
 	scales []float32 // of attn.I8
 }
 
-func newCache(kind attn.KV, elementBytes int, memory []byte) (*cache, error) {
-	c := &cache{kind: kind, run: attn.RunSlots * headDim * elementBytes}
+func newCache(form kvForm, memory []byte) (*cache, error) {
+	c := &cache{kvForm: form, run: attn.RunSlots * headDim * form.bytes}
 	block := c.blockBytes()
 	// The last block's values are read a vector too far.
 	if c.blocks = (len(memory) - 256) / block; c.blocks < 2*context/attn.BlockSlots {
 		return nil, fmt.Errorf("%d bytes are too few for two contexts of %d positions, which take %d; use more", len(memory), context, 2*context/attn.BlockSlots*block)
 	}
 	c.memory = memory[:c.blocks*block+256]
-	if err := fillKV(kind, c.memory[:block]); err != nil {
+	if err := form.fill(c.memory[:block]); err != nil {
 		return nil, err
 	}
 	for done := block; done < len(c.memory); done *= 2 {
 		copy(c.memory[done:], c.memory[:done])
 	}
-	if kind == attn.I8 {
+	if form.kind == attn.I8 {
 		c.scales = make([]float32, attn.BlockSlots)
 		for i := range c.scales {
 			c.scales[i] = 1.0 / 64
@@ -65,22 +69,21 @@ func newCache(kind attn.KV, elementBytes int, memory []byte) (*cache, error) {
 	return c, nil
 }
 
-// fillKV writes random elements of about 1.
-func fillKV(kind attn.KV, block []byte) error {
-	dtype, ok := map[attn.KV]gpu.DType{attn.F32: gpu.F32, attn.BF16: gpu.BF16, attn.F16: gpu.F16}[kind]
-	if !ok { // int8, with a scale for each position
+// fill writes random elements of about 1.
+func (f kvForm) fill(block []byte) error {
+	if f.kind == attn.I8 { // with a scale for each position
 		rand.NewChaCha8([32]byte{3}).Read(block)
 		return nil
 	}
 	var elements bytes.Buffer
-	err := gguftest.Random(dtype, int64(len(block)/dtype.BlockBytes()), 0, 1, 3)(&elements)
+	err := gguftest.Random(f.dtype, int64(len(block)/f.bytes), 0, 1, 3)(&elements)
 	copy(block, elements.Bytes())
 	return err
 }
 
 func (c *cache) blockBytes() int { return 2 * attn.BlockSlots / attn.RunSlots * c.run }
 
-// block is where block i lies, modulo their number.
+// block is the position of block i, modulo their number.
 func (c *cache) block(i int) (keys, values attn.Runs) {
 	at := i % c.blocks * c.blockBytes()
 	following := (i + 1) % c.blocks * c.blockBytes()
@@ -133,7 +136,7 @@ func (r *rows) attend(l simd.Level, kind attn.KV, base *byte, keys, values *attn
 }
 
 // decode is one token of a sequence for one KV head.
-func (c *cache) decode(l simd.Level, form string) Case {
+func (c *cache) decode(l simd.Level) Case {
 	r := newRows(headGroup)
 	do := func() {
 		r.reset()
@@ -143,14 +146,14 @@ func (c *cache) decode(l simd.Level, form string) Case {
 			r.attend(l, c.kind, &c.memory[0], &keys, &values, c.scales, 0, headGroup)
 		}
 	}
-	return c.attention(l, "attention decode", form, 1, do)
+	return c.attention(l, "attention decode", 1, do)
 }
 
 // prefill is some tokens of a prompt for one KV head: blocks are widened once
 // for all of them.
-func (c *cache) prefill(l simd.Level, form string) Case {
+func (c *cache) prefill(l simd.Level) Case {
 	r := newRows(headGroup * queryTokens)
-	wide := make([]float32, c.blockBytes()/c.elementBytes()+64)
+	wide := make([]float32, c.blockBytes()/c.bytes+64)
 	base := (*byte)(unsafe.Pointer(&wide[0]))
 	flat := cache{run: attn.RunSlots * headDim * 4, blocks: 1}
 	do := func() {
@@ -165,10 +168,8 @@ func (c *cache) prefill(l simd.Level, form string) Case {
 			}
 		}
 	}
-	return c.attention(l, "attention prefill", form, queryTokens, do)
+	return c.attention(l, "attention prefill", queryTokens, do)
 }
-
-func (c *cache) elementBytes() int { return c.run / (attn.RunSlots * headDim) }
 
 func (c *cache) widen(l simd.Level, out []float32, block []byte) {
 	p := unsafe.Pointer(&block[0])
@@ -186,9 +187,9 @@ func (c *cache) widen(l simd.Level, out []float32, block []byte) {
 
 // attention counts a multiplication and an addition for each element of K and
 // V and each query.
-func (c *cache) attention(l simd.Level, name, form string, tokens int, do func()) Case {
+func (c *cache) attention(l simd.Level, name string, tokens int, do func()) Case {
 	return Case{
-		Level: l, Kernel: name, Form: form, Tokens: tokens, Shape: fmt.Sprintf("%d x %d, %d heads", context, headDim, headGroup),
+		Level: l, Kernel: name, Form: c.name, Tokens: tokens, Shape: fmt.Sprintf("%d x %d, %d heads", context, headDim, headGroup),
 		Bytes: float64(context / attn.BlockSlots * c.blockBytes()), Operations: 4 * context * headDim * headGroup * float64(tokens),
 		Cold: true, Limit: MultiplyAdd, Do: do,
 	}

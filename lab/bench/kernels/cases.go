@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// Kinds are what may be measured, in this order.
+// Kinds are the groups of kernels, in the order of measuring.
 var Kinds = []string{"gemm", "integer", "attention", "small"}
 
 // Forms are those of weights.
@@ -27,7 +27,7 @@ type Choice struct {
 // DefaultTokens is one token, few that decode together, and a prompt's chunk.
 var DefaultTokens = []int{1, 4, 16, 64, 512}
 
-// Check names what is not known.
+// Check refuses unknown names.
 func (c *Choice) Check() error {
 	forms := FormNames()
 	for _, f := range c.Forms {
@@ -66,12 +66,12 @@ func (c *Choice) wants(kind, form string) bool {
 	return (len(c.Kinds) == 0 || slices.Contains(c.Kinds, kind)) && (form == "" || len(c.Forms) == 0 || slices.Contains(c.Forms, form))
 }
 
-// portableRows is the matrix of products in plain Go: a sixteenth, or they
-// would take minutes.
+// portableRows is the number of rows for products in plain Go: a sixteenth, since
+// they would take minutes.
 const portableRows = Rows / 16
 
-// Each makes the cases one after the other and hands them on until do fails.
-// memory holds the weights of one form at a time.
+// Each calls do for each case until it fails. memory holds the weights of one form
+// at a time.
 func (c *Choice) Each(memory []byte, do func(Case) error) error {
 	levels, tokens := c.Levels, c.Tokens
 	if len(levels) == 0 {
@@ -125,7 +125,7 @@ func (c *Choice) eachAttention(memory []byte, levels []simd.Level, do func(Case)
 		if !c.wants("attention", kv.name) {
 			continue
 		}
-		pool, err := newCache(kv.kind, kv.bytes, memory)
+		pool, err := newCache(kv, memory)
 		if err != nil {
 			return err
 		}
@@ -133,11 +133,10 @@ func (c *Choice) eachAttention(memory []byte, levels []simd.Level, do func(Case)
 			if l == simd.Portable && kv.kind != attn.F32 {
 				continue // widened first, so that it is the case of f32
 			}
-			if err := do(pool.decode(l, kv.name)); err != nil {
-				return err
-			}
-			if err := do(pool.prefill(l, kv.name)); err != nil {
-				return err
+			for _, c := range []Case{pool.decode(l), pool.prefill(l)} {
+				if err := do(c); err != nil {
+					return err
+				}
 			}
 		}
 	}

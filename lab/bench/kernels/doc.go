@@ -6,5 +6,5 @@
 // share the package.
 //
 // Times are the processor time of this process, so that other processes have
-// little influence on the shares. Nothing else may run in this process.
+// little influence on the shares. No other work should run in this process.
 package kernels

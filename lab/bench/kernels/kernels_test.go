@@ -70,9 +70,9 @@ func TestProductsOfLevelsAgree(t *testing.T) {
 
 // result is what an exact case computes.
 func (w *weights) result(l simd.Level, tokens int) []float32 {
-	p := w.exactProduct(l, tokens)
-	p.run()
-	return p.y
+	c := w.exact(l, tokens)
+	c.Do()
+	return c.y
 }
 
 func TestIntegerProductsComeNearExactOnes(t *testing.T) {
@@ -84,11 +84,11 @@ func TestIntegerProductsComeNearExactOnes(t *testing.T) {
 					t.Fatal(err)
 				}
 				exact := w.result(l, tokens)
-				p := w.roundedProduct(l, tokens)
-				p.run()
+				c := w.rounded(l, tokens)
+				c.Do()
 				var off, all float64
 				for i := range exact {
-					off += math.Pow(float64(p.y[i]-exact[i]), 2)
+					off += math.Pow(float64(c.y[i]-exact[i]), 2)
 					all += math.Pow(float64(exact[i]), 2)
 				}
 				if relative := math.Sqrt(off / all); !(relative < 0.02) {
@@ -105,7 +105,7 @@ func TestAttentionComputesAMean(t *testing.T) {
 			if l == simd.Portable && kv.kind != attn.F32 {
 				continue
 			}
-			pool, err := newCache(kv.kind, kv.bytes, memory())
+			pool, err := newCache(kv, memory())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/troupe-engine/troupe/lab/bench"
 )
 
-// BenchmarkKernels gives what `troupe bench kernels` prints, for tokens that
-// tiles divide well and badly, too.
+// BenchmarkKernels measures what `troupe bench kernels` prints, also for numbers of
+// tokens that tiles divide badly.
 func BenchmarkKernels(b *testing.B) {
 	memory, err := bench.NewMemory(1536<<20, simd.Best())
 	if err != nil {

@@ -24,17 +24,18 @@ type Case struct {
 	Level  simd.Level
 	Kernel string // "gemm", "integer gemm", "attention decode", …
 	Form   string // of weights, or of K and V
-	Tokens int    // rows of activations, or queries; 0 where there are none
+	Tokens int    // rows of activations, or queries; 0 if there are none
 	Shape  string // "[8960, 1536]"
 
-	Bytes      float64 // that a call of Do reads (and writes, where it has no weights)
+	Bytes      float64 // that a call of Do reads (and writes, without weights)
 	Operations float64 // 0: not counted
 	Cold       bool    // Bytes come from memory
 	Limit      Limit
 	Do         func()
+	y          []float32 // what a product computes
 }
 
-// Result is what a case takes. Rates are medians of rounds, shares medians of
+// Result is the measurement of a case. Rates are medians of rounds, shares medians of
 // the rounds' shares.
 type Result struct {
 	Level  string `json:"level"`
@@ -103,10 +104,10 @@ func (m *Meter) own(f func()) float64 {
 	}
 }
 
-// chunk is what is read in one go.
+// chunk is the number of bytes that read reads.
 func (m *Meter) chunk() int { return min(64<<20, len(m.Memory)) }
 
-// read goes on where it stopped.
+// read continues where it stopped.
 func (m *Meter) read() {
 	n := m.chunk()
 	if m.at+n > len(m.Memory) {

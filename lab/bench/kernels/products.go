@@ -81,22 +81,12 @@ func normal(n int) []float32 {
 	return x
 }
 
-// product is one that can be repeated; run multiplies the next matrix.
-type product struct {
-	y   []float32
-	run func()
-}
-
 // exact is a product with activations in float32, laying them out included.
 func (w *weights) exact(l simd.Level, tokens int) Case {
-	return w.toCase(l, "gemm", tokens, MultiplyAdd, w.exactProduct(l, tokens))
-}
-
-func (w *weights) exactProduct(l simd.Level, tokens int) product {
 	stride := layout.Panels(w.rows) * layout.PanelRows
 	x, packed, y := normal(tokens*Cols), make([]float32, tokens*Cols), make([]float32, tokens*stride)
 	tiles := layout.NewTiling(tokens, layout.TileTokens(l))
-	return product{y, func() {
+	return w.product(l, "gemm", tokens, MultiplyAdd, y, func() {
 		in := x
 		if tokens > 1 {
 			in = packed
@@ -111,7 +101,7 @@ func (w *weights) exactProduct(l simd.Level, tokens int) product {
 				gemm.Multiply(l, w.form, part, columns, in[t*Cols+from*n:], n, y[t*stride+p*layout.PanelRows:], stride, from > 0, fetch)
 			}
 		})
-	}}
+	})
 }
 
 // multiply goes through the next matrix as the device does: blocks of tiles,
@@ -136,15 +126,15 @@ func (w *weights) multiply(l simd.Level, tiles layout.Tiling, each func(panel in
 
 // rounded is a product with activations rounded to int8, rounding included.
 func (w *weights) rounded(l simd.Level, tokens int) Case {
-	return w.toCase(l, "integer gemm", tokens, IntegerDot, w.roundedProduct(l, tokens))
-}
-
-func (w *weights) roundedProduct(l simd.Level, tokens int) product {
 	const groups = Cols / layout.GroupCols
 	stride := layout.Panels(w.rows) * layout.PanelRows
 	x, y, in := normal(tokens*Cols), make([]float32, tokens*stride), make([]byte, intgemm.TileBytes(groups, tokens))
 	tiles := layout.NewTiling(tokens, layout.TileTokens(l))
-	return product{y, func() {
+	limit := IntegerDot
+	if l == simd.Portable {
+		limit = NoLimit // compilers decide what plain Go could do at most
+	}
+	return w.product(l, "integer gemm", tokens, limit, y, func() {
 		for i := range tiles.Tiles {
 			t, n := tiles.At(i)
 			for j := range n {
@@ -159,7 +149,7 @@ func (w *weights) roundedProduct(l simd.Level, tokens int) product {
 					w.fetch(columns, i-first, end-first))
 			}
 		})
-	}}
+	})
 }
 
 // fetchers is how many tiles share the fetching of what comes next, at most.
@@ -178,13 +168,11 @@ func (w *weights) fetch(columns, i, tiles int) intgemm.Fetch {
 	return intgemm.Fetch{}
 }
 
-func (w *weights) toCase(l simd.Level, name string, tokens int, limit Limit, p product) Case {
-	if l == simd.Portable && limit == IntegerDot {
-		limit = NoLimit // compilers decide what plain Go could do at most
-	}
+// product is the case of a function that multiplies the next matrix into y.
+func (w *weights) product(l simd.Level, name string, tokens int, limit Limit, y []float32, do func()) Case {
 	return Case{
 		Level: l, Kernel: name, Form: w.form.String(), Tokens: tokens, Shape: fmt.Sprintf("[%d, %d]", w.rows, Cols),
 		Bytes: float64(len(w.memory) / w.matrices), Operations: 2 * float64(tokens) * float64(w.rows) * Cols,
-		Cold: true, Limit: limit, Do: p.run,
+		Cold: true, Limit: limit, Do: do, y: y,
 	}
 }

@@ -11,10 +11,10 @@ import (
 // Report is a run.
 type Report struct {
 	Machine     bench.Machine `json:"machine"`
-	ReadBytes   int64         `json:"read_bytes"` // of the memory that weights lie in
+	ReadBytes   int64         `json:"read_bytes"` // of the memory for weights
 	Rounds      int           `json:"rounds"`
 	Results     []Result      `json:"results"`
-	Interrupted bool          `json:"interrupted"` // not all are there
+	Interrupted bool          `json:"interrupted"` // some are missing
 	Notes       []string      `json:"notes,omitempty"`
 }
 
@@ -32,13 +32,8 @@ func (p *Report) WriteText(w io.Writer) error {
 		rows = append(rows, []string{r.Level, r.Kernel, r.Form, tokens, r.Shape, fmt.Sprintf("%.2f", r.Microseconds), fmt.Sprintf("%.1f", r.BytesPerSecond/1e9),
 			percent(r.ShareOfRead), operations, percent(r.ShareOfPeak)})
 	}
-	text := p.Machine.String() + fmt.Sprintf("measured  one thread, medians of %d rounds of its processor time; weights in %.0f MiB\n\n", p.Rounds, float64(p.ReadBytes)/(1<<20)) + bench.Markdown(rows, 0, 1, 2, 4)
-	if p.Interrupted {
-		text += "\ninterrupted: some kernels are missing\n"
-	}
-	for _, n := range p.Notes {
-		text += "\nnote: " + n + "\n"
-	}
+	text := p.Machine.String() + fmt.Sprintf("measured  one thread, medians of %d rounds of its processor time; weights in %.0f MiB\n\n", p.Rounds, float64(p.ReadBytes)/(1<<20)) +
+		bench.Markdown(rows, 0, 1, 2, 4) + bench.Remarks(p.Interrupted, "kernels", p.Notes)
 	_, err := io.WriteString(w, text)
 	return err
 }

@@ -17,26 +17,23 @@ import (
 	"github.com/troupe-engine/troupe/lab/load/wire"
 )
 
-// Options are what clients need to know.
+// Options describe the server and the tests' prompts.
 type Options struct {
 	URL string // of a server that has no other clients
 	// Base is what is in a sequence's cache before a test.
 	Base func(sequence, tokens int) []int32
-	// Fatal has the reason when the engine gives up.
+	// Fatal receives the reason when the engine fails for good.
 	Fatal <-chan error
-	// Probe, if not nil, begins to measure how late idle actors are; stop ends
-	// that and gives what was measured.
-	Probe func() (stop func() []bench.Delay)
 }
 
-// Clients is a bench.Subject. It generates only; prompts are measured closer to
-// the engine.
+// Clients is a bench.Subject for tests that generate; prompts are measured closer
+// to the engine.
 type Clients struct {
 	opt    Options
 	client *load.Client
 }
 
-// New makes clients of a server that answers already.
+// New makes clients of a running server.
 func New(o Options) (*Clients, error) {
 	base, err := client.ParseURL(o.URL)
 	if err != nil {
@@ -54,8 +51,8 @@ func (c *Clients) Prepare(ctx context.Context, t bench.Test) error {
 	if t.Depth == 0 {
 		return nil
 	}
-	// One more at the end: a prompt enters the prefix cache at the latest with
-	// the plan after it.
+	// One more at the end: a prompt enters the prefix cache with the plan after it
+	// at the latest.
 	for i := range t.Batch + 1 {
 		if r := c.ask(ctx, t.Depth, i, 1, time.Now()); r.Outcome != load.Finished {
 			return failure(ctx, r)
@@ -64,21 +61,16 @@ func (c *Clients) Prepare(ctx context.Context, t bench.Test) error {
 	return nil
 }
 
-// spare is how many tokens a client asks for beyond those that are timed: what
-// comes before all clients have begun.
+// spare is the number of tokens that a client requests besides the timed ones, for
+// the time until all clients have text.
 const spare = 8
 
-// Once implements bench.Subject. It is timed from when every client has text to
-// the last text of the first one that ends. A token may bring no text: of each
-// client's tokens the share counts that its texts in that time have of all its
-// texts.
+// Once implements bench.Subject. The time runs from when every client has text to
+// the last text of the first one that ends. A token may bring no text, so a client's
+// tokens in that time are estimated from its share of texts in that time.
 func (c *Clients) Once(parent context.Context, t bench.Test, _ int) (s bench.Sample, err error) {
 	if t.Prompt > 0 {
 		return s, errors.New("clients over HTTP measure only generation; use --prompt 0")
-	}
-	if c.opt.Probe != nil {
-		stop := c.opt.Probe()
-		defer func() { s.Delays = stop() }()
 	}
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)

@@ -22,14 +22,14 @@ type Body struct {
 	Stop      []string
 }
 
-// Frame is what all bodies of a run have in common. Make it with NewFrame.
+// Frame is the common part of all bodies of a run. Make it with NewFrame.
 type Frame struct {
 	common map[string]any
 	extra  map[string]json.RawMessage
 }
 
-// FrameOptions are the parameters of every request. Temperature is 0, so that
-// equal runs give equal answers if the server can.
+// FrameOptions are the parameters of every request. The temperature is 0, so that
+// equal runs have equal answers if the server can do that.
 type FrameOptions struct {
 	Model     string // empty leaves it out
 	Stream    bool
@@ -56,39 +56,34 @@ func NewFrame(o FrameOptions) (*Frame, error) {
 	if o.IgnoreEOS {
 		f.common["ignore_eos"] = true
 	}
-	for name, value := range f.extra {
-		f.common[name] = value
-		if string(value) == "null" {
-			delete(f.common, name)
-		}
-	}
 	return f, nil
 }
 
-// Write gives the bytes of a body.
+// Write encodes a body.
 func (f *Frame) Write(b *Body) []byte {
 	members := maps.Clone(f.common)
-	set := func(name string, value any) {
-		if _, replaced := f.extra[name]; !replaced {
-			members[name] = value
-		}
-	}
 	_, prompt := f.extra["prompt"]
 	_, messages := f.extra["messages"]
 	switch {
 	case prompt || messages:
 	case b.Messages != nil:
-		set("messages", b.Messages)
+		members["messages"] = b.Messages
 	case b.IDs != nil:
-		set("prompt", b.IDs)
+		members["prompt"] = b.IDs
 	default:
-		set("prompt", b.Text)
+		members["prompt"] = b.Text
 	}
 	if b.MaxTokens > 0 {
-		set("max_tokens", b.MaxTokens)
+		members["max_tokens"] = b.MaxTokens
 	}
 	if len(b.Stop) > 0 {
-		set("stop", b.Stop)
+		members["stop"] = b.Stop
+	}
+	for name, value := range f.extra {
+		members[name] = value
+		if string(value) == "null" {
+			delete(members, name)
+		}
 	}
 	text, _ := json.Marshal(members) // strings, numbers and JSON that was read before
 	return text

@@ -9,19 +9,18 @@ import (
 	"github.com/troupe-engine/troupe/internal/jsonread"
 )
 
-// Usage is a server's own count of tokens.
+// Usage is a server's count of tokens.
 type Usage struct {
 	Prompt, Completion int
-	Cached             int  // of the prompt, found in the server's cache
-	TellsCached        bool // the server says how many were found
+	Cached             int // of the prompt, found in the server's cache
 }
 
-// Chunk is what a measurement takes from an answer, or from one event of a
-// streamed answer. Its slices are reused by the next Read.
+// Chunk is what a measurement needs of an answer, or of one event of a streamed
+// answer. The next Read reuses its slices.
 type Chunk struct {
-	HasChoice bool   // there is a choice, which may bring no text
-	Text      []byte // of the first choice: what a conversation goes on with
-	Reasoning []byte // of the first choice: what a model thinks aloud
+	HasChoice bool   // there is a choice, perhaps without text
+	Text      []byte // of the first choice, without reasoning
+	Reasoning []byte // of the first choice
 	ToolCall  bool   // the choice brings a part of a tool call
 	Finish    []byte // why the choice ended; empty while it goes on
 	HasUsage  bool
@@ -35,11 +34,11 @@ type Chunk struct {
 // ErrChunk is an answer that is not a JSON object of the API.
 var ErrChunk = errors.New("the server's answer cannot be read")
 
-// Brings tells whether the chunk brings output: text, thoughts or a tool call.
+// Brings reports whether the chunk brings output: text, reasoning or a tool call.
 func (k *Chunk) Brings() bool { return len(k.Text) > 0 || len(k.Reasoning) > 0 || k.ToolCall }
 
-// Read takes the body of an answer or the data of one event. Unknown members
-// are passed over.
+// Read reads the body of an answer or the data of one event. Unknown members are
+// skipped.
 func (k *Chunk) Read(data []byte) error {
 	*k = Chunk{Text: k.Text[:0], Reasoning: k.Reasoning[:0], Finish: k.Finish[:0], Error: k.Error[:0], r: k.r}
 	if k.r == nil {
@@ -121,7 +120,7 @@ func (k *Chunk) choices() error {
 	})
 }
 
-// message reads a member of what a chat's answer says.
+// message reads a member of a chat's message or delta.
 func (k *Chunk) message(key []byte) (err error) {
 	switch string(key) {
 	case "content":
@@ -154,7 +153,6 @@ func (k *Chunk) usage() error {
 				if string(key) != "cached_tokens" {
 					return k.r.Skip()
 				}
-				k.Usage.TellsCached = k.r.Kind() != 'n'
 				k.Usage.Cached, err = k.count()
 				return err
 			})

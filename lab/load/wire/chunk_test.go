@@ -26,7 +26,7 @@ func TestChunk(t *testing.T) {
 		{"no tool", `{"choices":[{"delta":{"content":"a","tool_calls":[ ]}}]}`, want{text: "a", choice: true}},
 		{"end", `{"choices":[{"delta":{},"finish_reason":"length"}]}`, want{finish: "length", choice: true}},
 		{"usage", `{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":5.0,"prompt_tokens_details":{"audio":1,"cached_tokens":4}}}`,
-			want{hasUsage: true, usage: Usage{7, 5, 4, true}}},
+			want{hasUsage: true, usage: Usage{7, 5, 4}}},
 		{"usage without details", `{"usage":{"prompt_tokens":7,"completion_tokens":null,"prompt_tokens_details":null},"choices":null}`, want{hasUsage: true, usage: Usage{Prompt: 7}}},
 		{"whole answer", `{"object":"chat.completion","choices":[{"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],"usage":{"completion_tokens":1}}`,
 			want{text: "hi", finish: "stop", choice: true, hasUsage: true, usage: Usage{Completion: 1}}},
@@ -60,8 +60,8 @@ func TestChunk(t *testing.T) {
 	}
 }
 
-// slowChunk reads with encoding/json. ok is false for what is no object, and
-// sure for what names one thing twice.
+// slowChunk reads with encoding/json. ok is false if data is not an object; sure is
+// false if it has one thing under two names.
 func slowChunk(data []byte) (text string, finish string, ok, sure bool) {
 	var all map[string]any
 	if json.Unmarshal(data, &all) != nil || all == nil {
@@ -89,7 +89,7 @@ func slowChunk(data []byte) (text string, finish string, ok, sure bool) {
 	return "", "", true, true
 }
 
-// twice tells that an object has a member twice, at any depth.
+// twice reports whether an object has a member twice, at any depth.
 func twice(data []byte) bool {
 	d := json.NewDecoder(strings.NewReader(string(data)))
 	var walk func() bool
@@ -123,8 +123,8 @@ func twice(data []byte) bool {
 	return walk()
 }
 
-// FuzzChunk compares with encoding/json whatever both read: what one refuses
-// by form, the other refuses, too.
+// FuzzChunk compares with encoding/json: both read the same text, and both refuse what
+// is not a JSON object.
 func FuzzChunk(f *testing.F) {
 	for _, s := range []string{
 		`{"choices":[{"delta":{"content":"a\u00e9\ud83d\ude00"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1.5e1}}`,

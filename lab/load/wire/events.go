@@ -5,35 +5,35 @@ import (
 	"errors"
 )
 
-// MaxEvent is the longest event of a stream in bytes; what is longer is damaged
-// or made to hurt.
+// MaxEvent is the longest event of a stream in bytes; a longer one is damaged or
+// hostile.
 const MaxEvent = 16 << 20
 
 // ErrLongEvent is an event or a line beyond MaxEvent.
 var ErrLongEvent = errors.New("an event of the stream is longer than 16 MiB")
 
-// Events splits a stream of server-sent events as the WHATWG's HTML standard
-// says (section 9.2.6): lines end with LF, CR or CRLF, a line that begins with
-// a colon is a comment, data of several lines is joined by LF, an empty line
-// ends an event. Fields but data and event are passed over. The zero value
-// is at the start of a stream. Not safe for concurrent use.
+// Events splits a stream of server-sent events by WHATWG's HTML standard (section
+// 9.2.6): lines end with LF, CR or CRLF, a line that begins with a colon is a comment,
+// data of several lines is joined by LF, an empty line ends an event. Fields besides
+// data and event are skipped. The zero value is at the start of a stream. Not safe for
+// concurrent use.
 type Events struct {
 	line  []byte // of a line whose end has not come
 	data  []byte // of the event so far, each line with an LF
 	name  []byte
-	begun bool // the start, where a byte order mark may stand, is past
+	begun bool // the start, where a byte order mark can be, is past
 	afterCR,
 	hasData bool
 }
 
-// Reset goes to the start of another stream and keeps the memory.
+// Reset starts another stream and keeps the memory.
 func (e *Events) Reset() {
 	*e = Events{line: e.line[:0], data: e.data[:0], name: e.name[:0]}
 }
 
-// Feed takes the next bytes of the stream and calls each for every event that
-// ends in them. name and data belong to Events and are good during the call;
-// name is empty unless the event has one. An error of each ends Feed.
+// Feed reads the next bytes of the stream and calls each for every event that ends
+// in them. name and data are valid during the call; name is empty unless the event
+// has one. An error of each ends Feed.
 func (e *Events) Feed(p []byte, each func(name, data []byte) error) error {
 	for len(p) > 0 {
 		if e.afterCR {
@@ -67,7 +67,7 @@ func (e *Events) Feed(p []byte, each func(name, data []byte) error) error {
 	return nil
 }
 
-// lineEnd is where the first line of p ends, -1 when it does not.
+// lineEnd is the index of the end of the first line of p, -1 if it does not end.
 func lineEnd(p []byte) int {
 	end := bytes.IndexByte(p, '\n')
 	if end < 0 {
@@ -79,9 +79,8 @@ func lineEnd(p []byte) int {
 	return end
 }
 
-// End hands out what the stream ended with. The standard drops an event
-// without its empty line; servers that close at once after the last line mean
-// it all the same.
+// End calls each for an event without its empty line at the end of the stream. The
+// standard drops such an event, but some servers close after the last line.
 func (e *Events) End(each func(name, data []byte) error) error {
 	if len(e.line) > 0 {
 		if err := e.take(e.line, each); err != nil {

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slowEvents reads a whole stream as the standard tells it.
+// slowEvents reads a whole stream as the standard says.
 func slowEvents(stream string) (events []string) {
 	lines := regexp.MustCompile("\r\n|\r|\n").Split(strings.TrimPrefix(stream, "\xef\xbb\xbf"), -1)
 	name, data := "", []string(nil)
@@ -88,7 +88,7 @@ func TestEvents(t *testing.T) {
 
 func TestEventsAreThoseOfTheTwin(t *testing.T) {
 	piece := rapid.SampledFrom([]string{"data", ":", " ", "\n", "\r", "\r\n", "\n\n", "event", "x", "data: a\n\n", "data: b\r\n\r\n", ": c\n", "\xef\xbb\xbf", "[DONE]"})
-	e := &Events{} // used again: nothing of a stream before must stay
+	e := &Events{} // used again: nothing of the stream before must remain
 	rapid.Check(t, func(t *rapid.T) {
 		stream := strings.Join(rapid.SliceOfN(piece, 0, 40).Draw(t, "pieces"), "")
 		cuts := rapid.SliceOfN(rapid.IntRange(0, len(stream)), 0, 12).Draw(t, "cuts")
@@ -155,7 +155,7 @@ func TestReadingAStreamAllocatesNothing(t *testing.T) {
 	}
 }
 
-// tokens is a stream of so many chunks of a chat.
+// tokens is a stream of n chunks of a chat.
 func tokens(n int) []byte {
 	return bytes.Repeat([]byte(`data: {"id":"chatcmpl-0123456789abcdef","object":"chat.completion.chunk","created":1760000000,"model":"model","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":null}`+"\n\n"), n)
 }

@@ -11,9 +11,9 @@ import (
 type Arrivals struct {
 	// Rate is the mean number per second; +Inf makes all due at once.
 	Rate float64
-	// Burstiness is the shape of the gamma distribution of the gaps: 1 is a
-	// Poisson process, less comes in bursts, more comes evenly, +Inf is one
-	// exactly every 1/Rate seconds.
+	// Burstiness is the shape of the gamma distribution of the gaps: 1 is a Poisson
+	// process, less means bursts, more means evener gaps, +Inf one session exactly
+	// every 1/Rate seconds.
 	Burstiness float64
 	Seed       uint64
 
@@ -32,7 +32,7 @@ func (a *Arrivals) Check() error {
 	return nil
 }
 
-// Next is when the next session is due; the first is due at once.
+// Next is the time of the next session; the first one's is 0.
 func (a *Arrivals) Next() time.Duration {
 	if math.IsInf(a.Rate, 1) {
 		return 0

@@ -26,13 +26,13 @@ const problems = `{"question":"One and one?","answer":"1+1=2\n#### 2"}
 `
 
 func TestGSM8K(t *testing.T) {
-	s, err := OpenGSM8K(GSM8KOptions{File: file(t, problems), Shots: 1, Output: 64})
+	s, err := GSM8K{File: file(t, problems), Shots: 1, Output: 64}.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := take(t, s, 0)
-	if s.Size() != 2 || len(all) != 2 {
-		t.Fatalf("%d sessions of %d", len(all), s.Size())
+	if s.Size != 2 || len(all) != 2 {
+		t.Fatalf("%d sessions of %d", len(all), s.Size)
 	}
 	want := "Question: One and one?\nAnswer: 1+1=2\n#### 2\n\nQuestion: Ten hundreds?\nAnswer:"
 	if got := all[0].Turns[0]; got.Text != want || got.MaxTokens != 64 || !slices.Equal(all[0].Stop, []string{"Question:"}) {
@@ -46,9 +46,9 @@ func TestGSM8K(t *testing.T) {
 	if all[1].Check("so -5") != Right || all[1].Check("10-5") != Wrong {
 		t.Error("a minus is misread")
 	}
-	apart, err := OpenGSM8K(GSM8KOptions{File: file(t, problems), Shots: 2, ShotsFile: file(t, problems), Output: 1})
-	if err != nil || apart.Size() != 3 {
-		t.Errorf("examples of their own leave %d questions, %v", apart.Size(), err)
+	apart, err := GSM8K{File: file(t, problems), Shots: 2, ShotsFile: file(t, problems), Output: 1}.Open()
+	if err != nil || apart.Size != 3 {
+		t.Errorf("examples of their own leave %d questions, %v", apart.Size, err)
 	}
 }
 
@@ -71,19 +71,19 @@ func TestNumbers(t *testing.T) {
 
 func TestGSM8KRefuses(t *testing.T) {
 	for _, c := range []struct {
-		o    GSM8KOptions
+		o    GSM8K
 		want string
 	}{
-		{GSM8KOptions{File: "/nowhere", Output: 1}, "no such file"},
-		{GSM8KOptions{File: file(t, ""), Output: 1}, "no problems"},
-		{GSM8KOptions{File: file(t, problems+"x"), Output: 1}, "line 5"},
-		{GSM8KOptions{File: file(t, `{"question":"a","answer":"b"}`), Output: 1}, "ends in ####"},
-		{GSM8KOptions{File: file(t, problems), Shots: 3, Output: 1}, "lower --gsm8k-num-shots"},
-		{GSM8KOptions{File: file(t, problems), Shots: 4, ShotsFile: file(t, problems), Output: 1}, "--gsm8k-num-shots is 4"},
-		{GSM8KOptions{File: file(t, problems)}, "--gsm8k-output-len is 0"},
-		{GSM8KOptions{File: file(t, `{"question":"`+strings.Repeat("a", maxLine)+`"}`), Output: 1}, "longer than 1 MiB"},
+		{GSM8K{File: "/nowhere", Output: 1}, "no such file"},
+		{GSM8K{File: file(t, ""), Output: 1}, "no problems"},
+		{GSM8K{File: file(t, problems+"x"), Output: 1}, "line 5"},
+		{GSM8K{File: file(t, `{"question":"a","answer":"b"}`), Output: 1}, "ends in ####"},
+		{GSM8K{File: file(t, problems), Shots: 3, Output: 1}, "lower --gsm8k-num-shots"},
+		{GSM8K{File: file(t, problems), Shots: 4, ShotsFile: file(t, problems), Output: 1}, "--gsm8k-num-shots is 4"},
+		{GSM8K{File: file(t, problems)}, "--gsm8k-output-len is 0"},
+		{GSM8K{File: file(t, `{"question":"`+strings.Repeat("a", maxLine)+`"}`), Output: 1}, "longer than 1 MiB"},
 	} {
-		if _, err := OpenGSM8K(c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := c.o.Open(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("want %q, got %v", c.want, err)
 		}
 	}
@@ -94,7 +94,7 @@ const talks = `[{"id":"a","conversations":[{"from":"human","value":"Hi"},{"from"
 {"id":"c","conversations":[{"from":"user","value":"Why?"},{"from":"assistant","value":"So."}]}]`
 
 func TestShareGPT(t *testing.T) {
-	s, err := OpenShareGPT(ShareGPTOptions{File: file(t, talks), Seed: 1, Turns: 4})
+	s, err := ShareGPT{File: file(t, talks), Seed: 1, Turns: 4}.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,12 +104,12 @@ func TestShareGPT(t *testing.T) {
 			got[one.Turns[0].Text] = append(got[one.Turns[0].Text], turn.MaxTokens)
 		}
 	}
-	if len(got) != 2 || !slices.Equal(got["Hi"], []int{10, 4}) || !slices.Equal(got["Why?"], []int{4}) || len(s.Notes()) != 1 {
-		t.Errorf("%v, notes %v", got, s.Notes())
+	if len(got) != 2 || !slices.Equal(got["Hi"], []int{10, 4}) || !slices.Equal(got["Why?"], []int{4}) || len(s.Notes) != 1 {
+		t.Errorf("%v, notes %v", got, s.Notes)
 	}
-	fixed, err := OpenShareGPT(ShareGPTOptions{File: file(t, talks), Turns: 1, Output: 9})
-	if err != nil || len(fixed.Notes()) != 0 {
-		t.Fatal(err, fixed.Notes())
+	fixed, err := ShareGPT{File: file(t, talks), Turns: 1, Output: 9}.Open()
+	if err != nil || len(fixed.Notes) != 0 {
+		t.Fatal(err, fixed.Notes)
 	}
 	for _, one := range take(t, fixed, 0) {
 		if len(one.Turns) != 1 || one.Turns[0].MaxTokens != 9 {
@@ -119,23 +119,28 @@ func TestShareGPT(t *testing.T) {
 	for _, c := range []struct{ content, want string }{
 		{`{}`, "expected a JSON array"}, {`[{"conversations":7}]`, "conversation 0"}, {`[]`, "no conversation begins"}, {talks[:len(talks)-1], "incomplete"},
 	} {
-		if _, err := OpenShareGPT(ShareGPTOptions{File: file(t, c.content), Turns: 1}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := (ShareGPT{File: file(t, c.content), Turns: 1}).Open(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.want, err)
 		}
 	}
-	if _, err := OpenShareGPT(ShareGPTOptions{File: "/nowhere", Turns: 1}); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := (ShareGPT{File: "/nowhere", Turns: 1}).Open(); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Error(err)
 	}
 }
 
 // The data set's own file: every problem is read, and its answer is right.
 func TestGSM8KConformance(t *testing.T) {
-	s, err := OpenGSM8K(GSM8KOptions{File: conformance.Path(t, "prompts/gsm8k_test.jsonl"), Output: 512})
-	if err != nil || s.Size() != 1319 {
-		t.Fatalf("%d problems, %v", s.Size(), err)
+	path := conformance.Path(t, "prompts/gsm8k_test.jsonl")
+	questions, err := readProblems(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := GSM8K{File: path, Output: 512}.Open()
+	if err != nil || s.Size != 1319 {
+		t.Fatalf("%d problems, %v", s.Size, err)
 	}
 	for i, one := range take(t, s, 0) {
-		if got := one.Check(s.questions[i].Answer); got != Right {
+		if got := one.Check(questions[i].Answer); got != Right {
 			t.Errorf("problem %d: its own answer is judged %v", i, got)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"regexp"
 	"strconv"
@@ -15,44 +14,33 @@ import (
 // maxLine is the longest line of a file of questions, in bytes.
 const maxLine = 1 << 20
 
-// GSM8K asks the word problems of the data set (Cobbe et al.: Training
-// Verifiers to Solve Math Word Problems, 2021) after worked examples, which all
-// prompts share, and checks the answers.
-type GSM8K struct {
-	questions []problem
-	prefix    string
-	shots     int
-	output    int
-	file      string
-	next      int
-}
-
 type problem struct {
 	Question string
 	Answer   string // ends in "#### 42"
 }
 
-// GSM8KOptions say which problems.
-type GSM8KOptions struct {
+// GSM8K asks the word problems of the data set (Cobbe et al.: Training
+// Verifiers to Solve Math Word Problems, 2021) after worked examples, which all
+// prompts share, and checks the answers.
+type GSM8K struct {
 	File string // JSON lines with question and answer
-	// Shots is how many examples each prompt has. They come from ShotsFile,
-	// or are the first of File, which are not asked then.
+	// Shots is the number of examples in each prompt. They come from ShotsFile, or
+	// are the first of File, which are then not asked.
 	Shots     int
 	ShotsFile string
 	Output    int // tokens of an answer at most
 }
 
-// OpenGSM8K reads the files.
-func OpenGSM8K(o GSM8KOptions) (*GSM8K, error) {
+// Open reads the files.
+func (o GSM8K) Open() (*Source, error) {
 	if o.Shots < 0 || o.Output < 1 {
 		return nil, fmt.Errorf("--gsm8k-num-shots is %d and --gsm8k-output-len is %d; they must be at least 0 and 1", o.Shots, o.Output)
 	}
-	s := &GSM8K{shots: o.Shots, output: o.Output, file: o.File}
-	var err error
-	if s.questions, err = readProblems(o.File); err != nil {
+	questions, err := readProblems(o.File)
+	if err != nil {
 		return nil, err
 	}
-	var examples []problem
+	examples := questions
 	if o.ShotsFile != "" {
 		if examples, err = readProblems(o.ShotsFile); err != nil {
 			return nil, err
@@ -61,17 +49,26 @@ func OpenGSM8K(o GSM8KOptions) (*GSM8K, error) {
 			return nil, fmt.Errorf("%s has %d problems, but --gsm8k-num-shots is %d; lower it", o.ShotsFile, len(examples), o.Shots)
 		}
 	} else {
-		if len(s.questions) <= o.Shots {
-			return nil, fmt.Errorf("%s has %d problems, too few for %d examples and questions; lower --gsm8k-num-shots or set --gsm8k-shots-path", o.File, len(s.questions), o.Shots)
+		if len(questions) <= o.Shots {
+			return nil, fmt.Errorf("%s has %d problems, too few for %d examples and questions; lower --gsm8k-num-shots or set --gsm8k-shots-path", o.File, len(questions), o.Shots)
 		}
-		examples, s.questions = s.questions, s.questions[o.Shots:]
+		questions = questions[o.Shots:]
 	}
-	var prefix strings.Builder
+	prefix := ""
 	for _, p := range examples[:o.Shots] {
-		prefix.WriteString(asked(p.Question) + " " + p.Answer + "\n\n")
+		prefix += asked(p.Question) + " " + p.Answer + "\n\n"
 	}
-	s.prefix = prefix.String()
-	return s, nil
+	return &Source{
+		Description: fmt.Sprintf("gsm8k: %s, %d examples before each question, at most %d output tokens", o.File, o.Shots, o.Output),
+		Size:        len(questions),
+		Make: func(index int) (*Session, error) {
+			p := questions[index]
+			return &Session{
+				Turns: []Turn{{Text: prefix + asked(p.Question), MaxTokens: o.Output}}, Stop: []string{"Question:"},
+				Check: func(answer string) Verdict { return judge(answer, p.Answer) },
+			}, nil
+		},
+	}, nil
 }
 
 func asked(question string) string { return "Question: " + question + "\nAnswer:" }
@@ -110,31 +107,6 @@ func readProblems(path string) ([]problem, error) {
 		return nil, fmt.Errorf("%s: the file has no problems", path)
 	}
 	return all, nil
-}
-
-// Size implements Source.
-func (s *GSM8K) Size() int { return len(s.questions) }
-
-// Describe implements Source.
-func (s *GSM8K) Describe() string {
-	return fmt.Sprintf("gsm8k: %s, %d examples before each question, at most %d output tokens", s.file, s.shots, s.output)
-}
-
-// Notes implements Source.
-func (s *GSM8K) Notes() []string { return nil }
-
-// Next implements Source.
-func (s *GSM8K) Next() (*Session, error) {
-	if s.next == len(s.questions) {
-		return nil, io.EOF
-	}
-	p := s.questions[s.next]
-	session := &Session{
-		Index: s.next, Turns: []Turn{{Text: s.prefix + asked(p.Question), MaxTokens: s.output}}, Stop: []string{"Question:"},
-		Check: func(answer string) Verdict { return judge(answer, p.Answer) },
-	}
-	s.next++
-	return session, nil
 }
 
 // judge compares the last number of an answer with the solution, or, if the

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"io"
 	"math/rand/v2"
 	"time"
 )
@@ -8,7 +9,7 @@ import (
 // Session is what one simulated user does: one request, or a conversation.
 // It belongs to the caller of Next.
 type Session struct {
-	// Index is its place in the work, from 0.
+	// Index is its position in the work, from 0.
 	Index int
 	// Due is when its first request is to be sent, from the start of the load.
 	// It counts only if Timed.
@@ -27,14 +28,14 @@ type Session struct {
 type Turn struct {
 	Text string
 	IDs  []int32
-	// Input is how many tokens of prompt were wanted, a history not counted; 0
-	// if not known. Exact with IDs, otherwise approximate.
+	// Input is the number of prompt tokens asked for, without the history; 0 if
+	// not known. Exact with IDs, otherwise approximate.
 	Input int
 	// MaxTokens bounds the answer.
 	MaxTokens int
 }
 
-// Verdict is what a check says of an answer.
+// Verdict is the result of a check.
 type Verdict uint8
 
 // The verdicts.
@@ -45,16 +46,33 @@ const (
 	NoAnswer // the text has nothing to check
 )
 
-// Source gives sessions in order. Not safe for concurrent use.
-type Source interface {
-	// Next returns io.EOF after the last session.
-	Next() (*Session, error)
-	// Size is the number of sessions, 0 if it is unlimited or not known.
-	Size() int
-	// Describe is the work in one line; Notes are what a reader of the figures
+// Source makes sessions in order. Not safe for concurrent use.
+type Source struct {
+	// Description is the work in one line; Notes are what a reader of the figures
 	// must know besides.
-	Describe() string
-	Notes() []string
+	Description string
+	Notes       []string
+	// Size is the number of sessions, 0 if it is unlimited or not known.
+	Size int
+	// Make makes the session of an index; if Size is 0 it returns io.EOF after the
+	// last one.
+	Make func(index int) (*Session, error)
+
+	next int
+}
+
+// Next returns io.EOF after the last session.
+func (s *Source) Next() (*Session, error) {
+	if s.Size > 0 && s.next == s.Size {
+		return nil, io.EOF
+	}
+	session, err := s.Make(s.next)
+	if err != nil {
+		return nil, err
+	}
+	session.Index = s.next
+	s.next++
+	return session, nil
 }
 
 // Streams of random numbers: one for each use, so that none moves another.
@@ -66,7 +84,12 @@ const (
 	streamArrivals
 )
 
-// stream gives the random numbers of one thing: equal arguments, equal numbers.
+// stream returns the random numbers of one use: equal arguments, equal numbers.
 func stream(seed, use, index uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed^use<<56, index))
+}
+
+// shuffled is the numbers below n in the order of a seed.
+func shuffled(seed uint64, n int) []int {
+	return rand.New(rand.NewPCG(seed, streamOrder)).Perm(n)
 }

@@ -7,19 +7,18 @@ import (
 	"strings"
 )
 
-// Writer makes prompts that mean nothing out of symbols, numbers below 2^31:
-// token ids for a server that takes them, else words. Equal symbols give equal
-// tokens or words, so that equal beginnings stay equal.
+// Writer makes meaningless prompts of symbols, numbers below 2^31: token ids for a
+// server that accepts them, else words. Equal symbols become equal tokens or words,
+// so that equal prefixes stay equal.
 type Writer struct {
-	// Vocab is how many token ids the model has; 0 writes words.
+	// Vocab is the number of token ids of the model; 0 writes words.
 	Vocab int
-	// TokensPerWord is how many tokens the server makes of a word on average;
-	// 0 means 1.
+	// TokensPerWord is the server's average number of tokens per word; 0 means 1.
 	TokensPerWord float64
 }
 
-// Range is which ids are written, [low, high). Models keep their control
-// tokens and single bytes at the low end, and control tokens also at the high end.
+// Range is the range of ids that are written, [low, high). Models have control tokens
+// and single bytes at the low end, and control tokens also at the high end.
 func (w *Writer) Range() (low, high int32) {
 	return int32(min(259, w.Vocab/2)), int32(w.Vocab - w.Vocab/64)
 }
@@ -40,8 +39,7 @@ func (w *Writer) perWord() float64 {
 	return w.TokensPerWord
 }
 
-// Turn writes a prompt of the given parts, each a number of symbols as long as
-// the wanted number of tokens.
+// Turn writes a prompt of the given parts, one symbol for each wanted token.
 func (w *Writer) Turn(maxTokens int, parts ...[]int32) Turn {
 	t := Turn{MaxTokens: maxTokens}
 	var text strings.Builder

@@ -15,8 +15,8 @@ import (
 	"github.com/troupe-engine/troupe/lab/trace"
 )
 
-// take gives the first n sessions of a source, or all.
-func take(t interface{ Fatal(...any) }, s Source, n int) (all []*Session) {
+// take returns the first n sessions of a source, 0: all.
+func take(t interface{ Fatal(...any) }, s *Source, n int) (all []*Session) {
 	for n == 0 || len(all) < n {
 		one, err := s.Next()
 		if errors.Is(err, io.EOF) {
@@ -36,12 +36,12 @@ func take(t interface{ Fatal(...any) }, s Source, n int) (all []*Session) {
 var ids, text = &Writer{Vocab: 1280}, &Writer{TokensPerWord: 1.5}
 
 func TestEqualSeedsGiveEqualWork(t *testing.T) {
-	makers := map[string]func(seed uint64, w *Writer) Source{
-		"random": func(seed uint64, w *Writer) Source {
-			return &Random{Seed: seed, Writer: w, Input: 50, Output: 20, Ratio: 0.3, Turns: 2}
+	makers := map[string]func(seed uint64, w *Writer) *Source{
+		"random": func(seed uint64, w *Writer) *Source {
+			return Random{Seed: seed, Writer: w, Input: 50, Output: 20, Ratio: 0.3, Turns: 2}.Source()
 		},
-		"shared": func(seed uint64, w *Writer) Source {
-			return &Shared{Seed: seed, Writer: w, Groups: 3, PerGroup: 4, System: 30, Question: 5, Output: 6, Turns: 1}
+		"shared": func(seed uint64, w *Writer) *Source {
+			return Shared{Seed: seed, Writer: w, Groups: 3, PerGroup: 4, System: 30, Question: 5, Output: 6, Turns: 1}.Source()
 		},
 	}
 	for name, maker := range makers {
@@ -56,13 +56,13 @@ func TestEqualSeedsGiveEqualWork(t *testing.T) {
 
 func TestRandomLengths(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := &Random{Seed: rapid.Uint64().Draw(t, "seed"), Writer: &Writer{Vocab: rapid.IntRange(16, 200000).Draw(t, "vocab")},
+		s := Random{Seed: rapid.Uint64().Draw(t, "seed"), Writer: &Writer{Vocab: rapid.IntRange(16, 200000).Draw(t, "vocab")},
 			Input: rapid.IntRange(1, 300).Draw(t, "input"), Output: rapid.IntRange(1, 300).Draw(t, "output"), Ratio: rapid.Float64Range(0, 1).Draw(t, "ratio"), Turns: rapid.IntRange(1, 3).Draw(t, "turns")}
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
 		}
 		low, high := s.Writer.Range()
-		for _, one := range take(t, s, 5) {
+		for _, one := range take(t, s.Source(), 5) {
 			if len(one.Turns) != s.Turns {
 				t.Fatalf("%d turns", len(one.Turns))
 			}
@@ -77,7 +77,7 @@ func TestRandomLengths(t *testing.T) {
 		}
 	})
 	seen := map[int]bool{}
-	for _, one := range take(t, &Random{Writer: ids, Input: 4, Output: 1, Ratio: 0.5}, 200) {
+	for _, one := range take(t, Random{Writer: ids, Input: 4, Output: 1, Ratio: 0.5}.Source(), 200) {
 		seen[one.Turns[0].Input] = true
 	}
 	if want := map[int]bool{2: true, 3: true, 4: true}; !reflect.DeepEqual(seen, want) {
@@ -86,7 +86,7 @@ func TestRandomLengths(t *testing.T) {
 }
 
 func TestWordsAreAsManyAsTheirTokens(t *testing.T) {
-	one := take(t, &Random{Seed: 1, Writer: text, Input: 300, Output: 1, Ratio: 1}, 1)[0].Turns[0]
+	one := take(t, Random{Seed: 1, Writer: text, Input: 300, Output: 1, Ratio: 1}.Source(), 1)[0].Turns[0]
 	if n := len(strings.Fields(one.Text)); n != 200 || one.IDs != nil || one.Input != 300 {
 		t.Errorf("%d words of 1.5 tokens for 300 tokens: %+v", n, one)
 	}
@@ -101,7 +101,7 @@ func TestGroupsShareTheirPrefix(t *testing.T) {
 		if chat {
 			w = &Writer{}
 		}
-		s := &Shared{Seed: 5, Writer: w, Groups: 4, PerGroup: 3, System: 20, Question: 7, Output: 9, Turns: 2, Chat: chat}
+		s := Shared{Seed: 5, Writer: w, Groups: 4, PerGroup: 3, System: 20, Question: 7, Output: 9, Turns: 2, Chat: chat}.Source()
 		all := take(t, s, 0)
 		prefixes, prompts, order := map[string]int{}, map[string]bool{}, ""
 		for _, one := range all {
@@ -117,12 +117,12 @@ func TestGroupsShareTheirPrefix(t *testing.T) {
 				t.Fatalf("%+v", one)
 			}
 		}
-		if len(all) != 12 || s.Size() != 12 || len(prefixes) != 4 || len(prompts) != 12 {
+		if len(all) != 12 || s.Size != 12 || len(prefixes) != 4 || len(prompts) != 12 {
 			t.Errorf("chat %v: %d sessions, %d prefixes, %d prompts", chat, len(all), len(prefixes), len(prompts))
 		}
 		for _, n := range prefixes {
 			if n != 3 {
-				t.Errorf("a prefix stands before %d prompts, want 3", n)
+				t.Errorf("a prefix is shared by %d prompts, want 3", n)
 			}
 		}
 		if order == order[:1]+order[:1]+order[:1]+order[3:] {
@@ -135,13 +135,13 @@ func runes(ids []int32) []rune { return ids }
 
 func TestSettingsAreChecked(t *testing.T) {
 	for want, err := range map[string]error{
-		"at least 1":              (&Random{Input: 0, Output: 1}).Check(),
-		"--random-range-ratio is": (&Random{Input: 1, Output: 1, Ratio: 1.1}).Check(),
-		"must be between 0":       (&Random{Input: 1, Output: 1, Ratio: math.NaN()}).Check(),
-		"groups":                  (&Shared{Groups: 0, PerGroup: 1}).Check(),
-		"more than 16777216":      (&Shared{Groups: 1 << 20, PerGroup: 1 << 20, System: 1, Question: 1, Output: 1}).Check(),
-		"question":                (&Shared{Groups: 1, PerGroup: 1, System: 1, Output: 1}).Check(),
-		"speed":                   (&Trace{Speed: 0}).Check(),
+		"at least 1":              Random{Input: 0, Output: 1}.Check(),
+		"--random-range-ratio is": Random{Input: 1, Output: 1, Ratio: 1.1}.Check(),
+		"must be between 0":       Random{Input: 1, Output: 1, Ratio: math.NaN()}.Check(),
+		"groups":                  Shared{Groups: 0, PerGroup: 1}.Check(),
+		"more than 16777216":      Shared{Groups: 1 << 20, PerGroup: 1 << 20, System: 1, Question: 1, Output: 1}.Check(),
+		"question":                Shared{Groups: 1, PerGroup: 1, System: 1, Output: 1}.Check(),
+		"speed":                   Trace{Speed: 0}.Check(),
 		"--rate is":               (&Arrivals{Rate: 0, Burstiness: 1}).Check(),
 		"--burstiness is":         (&Arrivals{Rate: 1, Burstiness: math.NaN()}).Check(),
 	} {
@@ -197,7 +197,7 @@ func TestTracesKeepTimesLengthsAndPrefixes(t *testing.T) {
 			{Line: 2, Arrival: time.Second, Input: 12, Output: 0, Blocks: []uint64{1, 3}, BlockSize: 4},
 		}
 	}
-	all := take(t, &Trace{From: recorded(), Writer: ids, Speed: 4}, 0)
+	all := take(t, Trace{From: recorded(), Writer: ids, Speed: 4}.Source(), 0)
 	a, b := all[0].Turns[0], all[1].Turns[0]
 	if len(all) != 2 || all[1].Due != 250*time.Millisecond || !all[0].Timed || len(a.IDs) != 10 || len(b.IDs) != 12 || a.MaxTokens != 5 || b.MaxTokens != 1 {
 		t.Fatalf("%+v, %+v", all[0], all[1])
@@ -205,12 +205,12 @@ func TestTracesKeepTimesLengthsAndPrefixes(t *testing.T) {
 	if !slices.Equal(a.IDs[:4], b.IDs[:4]) || slices.Equal(a.IDs[4:8], b.IDs[4:8]) || slices.Equal(a.IDs[8:10], b.IDs[8:10]) {
 		t.Errorf("prefixes %v and %v", a.IDs, b.IDs)
 	}
-	spoken := take(t, &Trace{From: recorded(), Writer: &Writer{}, Speed: 1}, 0)
+	spoken := take(t, Trace{From: recorded(), Writer: &Writer{}, Speed: 1}.Source(), 0)
 	x, y := strings.Fields(spoken[0].Turns[0].Text), strings.Fields(spoken[1].Turns[0].Text)
 	if len(x) != 10 || len(y) != 12 || !slices.Equal(x[:4], y[:4]) || slices.Equal(x, y[:10]) {
 		t.Errorf("words %v and %v", x, y)
 	}
-	late := &Trace{From: &requests{{Line: 7, Arrival: trace.MaxTime, Input: 1}}, Writer: ids, Speed: 0.5}
+	late := Trace{From: &requests{{Line: 7, Arrival: trace.MaxTime, Input: 1}}, Writer: ids, Speed: 0.5}.Source()
 	if _, err := late.Next(); err == nil || !strings.Contains(err.Error(), "line 7") {
 		t.Errorf("a request in 40 years gives %v", err)
 	}

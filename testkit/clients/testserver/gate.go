@@ -8,24 +8,24 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// gate stands before an executor and can hold its steps, so that a test decides
-// when the engine goes on.
+// gate wraps an executor and can hold its steps, so that a test decides when the
+// engine continues.
 type gate struct {
 	runner.Executor
 	mu     sync.Mutex
 	closed bool
 	held   []func()
-	steps  int // asked for so far
+	steps  int // submitted so far
 	marks  []mark
 }
 
-// mark is a number of steps that someone waits for.
+// mark is a number of steps that a test waits for.
 type mark struct {
 	steps   int
 	reached chan struct{}
 }
 
-// at gives a channel that is closed once so many steps were asked for.
+// at returns a channel that is closed when a number of steps was submitted.
 func (g *gate) at(steps int) <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -35,7 +35,7 @@ func (g *gate) at(steps int) <-chan struct{} {
 	return m.reached
 }
 
-// tell closes the channels of the marks that are reached.
+// tell closes the channels of reached marks.
 func (g *gate) tell() {
 	g.marks = slices.DeleteFunc(g.marks, func(m mark) bool {
 		if g.steps < m.steps {
@@ -60,14 +60,14 @@ func (g *gate) Submit(batch *messages.RunBatch, done func(*messages.BatchDone, e
 	g.Executor.Submit(batch, done)
 }
 
-// hold lets no step through from now on.
+// hold holds all steps from now on.
 func (g *gate) hold() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
 }
 
-// pass lets the held steps through, and none of those to come.
+// pass lets the held steps through, but not later ones.
 func (g *gate) pass() { g.release(true) }
 
 // passOne lets the oldest of the held steps through.
@@ -83,7 +83,7 @@ func (g *gate) passOne() {
 	}
 }
 
-// open lets the held steps through, and those to come.
+// open lets the held steps through and also later ones.
 func (g *gate) open() { g.release(false) }
 
 func (g *gate) release(closed bool) {

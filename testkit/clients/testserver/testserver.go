@@ -162,11 +162,11 @@ func Start(t testing.TB, opt Options) *Server {
 		Seed: func() uint64 { return seeds.Add(1) }, Now: func() time.Time { return time.Unix(1700000123, 0) },
 	})
 	s.serve(t, opt.SocketBuffer)
-	s.WaitIdle(t) // an epoch stands
+	s.WaitIdle(t) // the epoch has started
 	return s
 }
 
-// narrow gives the connections that it accepts a small send buffer.
+// narrow accepts connections with a small send buffer.
 type narrow struct {
 	net.Listener
 	bytes int
@@ -181,7 +181,7 @@ func (n narrow) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// serve listens, and takes everything down again at the end.
+// serve listens, and stops everything at the end of the test.
 func (s *Server) serve(t testing.TB, socketBuffer int) {
 	t.Helper()
 	listener, err := s.HTTP.Listen()
@@ -213,7 +213,7 @@ func (s *Server) serve(t testing.TB, socketBuffer int) {
 	})
 }
 
-// Hold lets the device compute nothing until Resume: what is open stays open.
+// Hold stops the device until Resume: open requests stay open.
 func (s *Server) Hold() { s.gate.hold() }
 
 // PassOne lets one of the steps that Hold keeps back through, if there is any.
@@ -222,8 +222,8 @@ func (s *Server) PassOne() { s.gate.passOne() }
 // Resume ends Hold.
 func (s *Server) Resume() { s.gate.open() }
 
-// Step lets the device compute the step that Hold keeps back, and waits until
-// the engine has asked for the next one.
+// Step lets the device compute the step that Hold keeps back, and waits until the
+// engine has submitted the next one.
 func (s *Server) Step(t testing.TB) {
 	t.Helper()
 	next := s.Steps() + 1
@@ -231,20 +231,20 @@ func (s *Server) Step(t testing.TB) {
 	s.WaitStep(t, next)
 }
 
-// Steps is how many steps the engine has asked for.
+// Steps is the number of steps that the engine has submitted.
 func (s *Server) Steps() int {
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
 	return s.gate.steps
 }
 
-// WaitStep waits until the engine has asked for so many steps.
+// WaitStep waits until the engine has submitted a number of steps.
 func (s *Server) WaitStep(t testing.TB, steps int) {
 	t.Helper()
 	select {
 	case <-s.gate.at(steps):
 	case <-time.After(time.Minute):
-		t.Fatalf("the engine asked for %d steps, want %d", s.Steps(), steps)
+		t.Fatalf("the engine submitted %d steps, want %d", s.Steps(), steps)
 	}
 }
 
@@ -275,10 +275,10 @@ func (s *Server) WaitIdle(t testing.TB) {
 			return
 		}
 	}
-	t.Fatalf("pages are still held by someone: %+v", a)
+	t.Fatalf("pages are still leased or locked: %+v", a)
 }
 
-// Expected is the text that the fake model gives for a prompt, with the tokens.
+// Expected is the fake model's output for a prompt, as text and tokens.
 func (s *Server) Expected(prompt []int32, params *messages.SamplingParams) (string, []int32) {
 	ids, reason := fakemodel.ExpectedOutput(s.FakeModel, prompt, params, s.Context)
 	shown := ids
