@@ -7,14 +7,6 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// scales is where the F16 numbers of a block stand: its scale, and its minimum
-// or -1.
-var scales = [...]struct{ scale, least int }{
-	gpu.Q8_0: {0, -1}, gpu.Q4_0: {0, -1}, gpu.Q5_0: {0, -1}, gpu.Q4_1: {0, 2}, gpu.Q5_1: {0, 2},
-	gpu.Q2_K: {80, 82}, gpu.Q3_K: {108, -1}, gpu.Q4_K: {0, 2}, gpu.Q5_K: {0, 2}, gpu.Q6_K: {208, -1},
-	gpu.IQ4_NL: {0, -1}, gpu.IQ4_XS: {0, -1},
-}
-
 // The bits of exponents, side by side in 64 bits. A number is NaN or infinite
 // when all of its own are set, which is when adding the lowest one carries into
 // the sign, whose bit the mask has cleared.
@@ -41,7 +33,7 @@ func Finite(d gpu.DType, src []byte) bool {
 	case gpu.BF16:
 		return finite(src, exponentsBF16, carriesBF16)
 	}
-	at, size, seen := scales[d], d.BlockBytes(), byte(0)
+	at, size, seen := &formats[d], d.BlockBytes(), byte(0)
 	for i := at.scale + 1; i < len(src); i += size { // the upper byte has the exponent
 		seen |= src[i]&0x7c + 4
 	}
@@ -125,9 +117,9 @@ func firstBad(d gpu.DType, src []byte) (element int, bad string) {
 			Dequantize(d, x[:], block)
 			return i, fmt.Sprintf("is %v", x[0])
 		}
-		name, x := "scale", half(block[scales[d].scale:])
+		name, x := "scale", half(block[formats[d].scale:])
 		if x-x == 0 {
-			name, x = "minimum", half(block[scales[d].least:])
+			name, x = "minimum", half(block[formats[d].least:])
 		}
 		return i * n, fmt.Sprintf("of %s have the %s %v", d, name, x)
 	}

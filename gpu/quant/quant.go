@@ -7,88 +7,64 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// Dequantize decodes whole blocks of a type of weights. src must hold exactly
-// the bytes of len(dst) elements, as WeightSpec.Check sees to; it panics
-// otherwise, and on a type that is not for weights.
-func Dequantize(d gpu.DType, dst []float32, src []byte) {
-	check(d, len(dst), len(src))
-	switch d {
-	case gpu.F32:
-		decodeF32(dst, src)
-	case gpu.F16:
-		decodeF16(dst, src)
-	case gpu.BF16:
-		decodeBF16(dst, src)
-	case gpu.Q8_0:
-		decodeQ8_0(dst, src)
-	case gpu.Q4_0:
-		decodeQ4_0(dst, src)
-	case gpu.Q4_1:
-		decodeQ4_1(dst, src)
-	case gpu.Q5_0:
-		decodeQ5_0(dst, src)
-	case gpu.Q5_1:
-		decodeQ5_1(dst, src)
-	case gpu.Q2_K:
-		decodeQ2_K(dst, src)
-	case gpu.Q3_K:
-		decodeQ3_K(dst, src)
-	case gpu.Q4_K:
-		decodeQ4_K(dst, src)
-	case gpu.Q5_K:
-		decodeQ5_K(dst, src)
-	case gpu.Q6_K:
-		decodeQ6_K(dst, src)
-	case gpu.IQ4_NL:
-		decodeIQ4_NL(dst, src)
-	case gpu.IQ4_XS:
-		decodeIQ4_XS(dst, src)
-	}
+// format is how a type of weights is stored.
+type format struct {
+	decode func(dst []float32, src []byte)
+	encode func(dst []byte, src []float32) // nil: there is no encoder
+	// scale and least are the offsets of a block's F16 numbers: its scale, and its
+	// minimum or -1. Only for types in blocks, like the following.
+	scale, least int
+	// Of a block of random codes: the minimum for a scale of 1 that makes the mean
+	// about 0, and the standard deviation of the elements then.
+	ratio, deviation float64
 }
 
-// CanQuantize tells whether Quantize knows a type.
-func CanQuantize(d gpu.DType) bool {
-	switch d {
-	case gpu.F32, gpu.F16, gpu.BF16, gpu.Q8_0, gpu.Q4_0, gpu.Q4_1, gpu.Q5_0, gpu.Q5_1:
-		return true
-	}
-	return false
+var formats = [...]format{
+	gpu.F32:    {decode: decodeF32, encode: encodeF32},
+	gpu.F16:    {decode: decodeF16, encode: encodeF16},
+	gpu.BF16:   {decode: decodeBF16, encode: encodeBF16},
+	gpu.Q8_0:   {decodeQ8_0, encodeQ8_0, 0, -1, 0, 73.9},
+	gpu.Q4_0:   {decodeQ4_0, encodeScaled(4), 0, -1, 0, 4.64},
+	gpu.Q5_0:   {decodeQ5_0, encodeScaled(5), 0, -1, 0, 9.25},
+	gpu.Q4_1:   {decodeQ4_1, encodeShifted(4), 0, 2, -7.5, 4.61},
+	gpu.Q5_1:   {decodeQ5_1, encodeShifted(5), 0, 2, -15.5, 9.23},
+	gpu.Q2_K:   {decodeQ2_K, nil, 80, 82, 1.5, 14},
+	gpu.Q3_K:   {decodeQ3_K, nil, 108, -1, 0, 43.4},
+	gpu.Q4_K:   {decodeQ4_K, nil, 0, 2, 7.5, 263},
+	gpu.Q5_K:   {decodeQ5_K, nil, 0, 2, 15.5, 495},
+	gpu.Q6_K:   {decodeQ6_K, nil, 208, -1, 0, 1370},
+	gpu.IQ4_NL: {decodeIQ4_NL, nil, 0, -1, 0, 67},
+	gpu.IQ4_XS: {decodeIQ4_XS, nil, 0, -1, 0, 1235},
 }
+
+// Dequantize decodes whole blocks of a weight type. src must hold exactly the
+// bytes of len(dst) elements, which WeightSpec.Check verifies; otherwise, and for
+// other types, it panics.
+func Dequantize(d gpu.DType, dst []float32, src []byte) {
+	check(d, len(dst), len(src))
+	formats[d].decode(dst, src)
+}
+
+// CanQuantize reports whether Quantize has an encoder for a type.
+func CanQuantize(d gpu.DType) bool { return int(d) < len(formats) && formats[d].encode != nil }
 
 // Quantize encodes whole blocks, for the types of CanQuantize. dst must hold
 // exactly the bytes of len(src) elements; it panics otherwise.
 //
-// A block with an element that is NaN or infinite decodes to NaN as a whole,
-// so that it is noticed. A scale beyond F16 (elements of some 500 000 and more)
-// becomes infinite.
+// A block with an element that is NaN or infinite decodes to NaN as a whole, so
+// that it is noticed. A scale beyond F16 (elements above about 500 000) becomes
+// infinite.
 func Quantize(d gpu.DType, dst []byte, src []float32) {
 	if !CanQuantize(d) {
 		panic(fmt.Sprintf("quant: weights cannot be quantised to %s", d))
 	}
 	check(d, len(src), len(dst))
-	switch d {
-	case gpu.F32:
-		encodeF32(dst, src)
-	case gpu.F16:
-		encodeF16(dst, src)
-	case gpu.BF16:
-		encodeBF16(dst, src)
-	case gpu.Q8_0:
-		encodeQ8_0(dst, src)
-	case gpu.Q4_0:
-		encodeQ4_0(dst, src)
-	case gpu.Q4_1:
-		encodeQ4_1(dst, src)
-	case gpu.Q5_0:
-		encodeQ5_0(dst, src)
-	case gpu.Q5_1:
-		encodeQ5_1(dst, src)
-	}
+	formats[d].encode(dst, src)
 }
 
 func check(d gpu.DType, elements, bytes int) {
 	if !d.ForWeights() {
-		panic(fmt.Sprintf("quant: %s is no type of weights", d))
+		panic(fmt.Sprintf("quant: %s is not a weight type", d))
 	}
 	if want := d.Bytes(elements); bytes != want {
 		panic(fmt.Sprintf("quant: %d bytes for %d elements of %s, want %d", bytes, elements, d, want))
