@@ -69,21 +69,16 @@ type OutputToken struct {
 	TextOffset int
 }
 
-// FinishReason is why a request ended, as its client sees it.
-type FinishReason uint8
+// FinishReason is why a request ended, in the words of the API.
+type FinishReason string
 
 // The reasons that a client sees.
 const (
-	FinishStop   FinishReason = iota + 1 // end token, stop token or stop string
-	FinishLength                         // max_tokens or the context
-	FinishAbort                          // aborted from outside
-	FinishError                          // not computed; Message says why
+	FinishStop   FinishReason = "stop"   // end token, stop token or stop string
+	FinishLength FinishReason = "length" // max_tokens or the context
+	FinishAbort  FinishReason = "abort"  // aborted from outside
+	FinishError  FinishReason = "error"  // not computed; Message says why
 )
-
-var finishNames = [...]string{"", "stop", "length", "abort", "error"}
-
-// String gives the word used in the API.
-func (r FinishReason) String() string { return finishNames[r] }
 
 // Finish is the end of one request as its client sees it, written once.
 type Finish struct {

@@ -2,20 +2,23 @@
 // Messages are commands, events and replies, in one file per receiver. The package
 // imports only the standard library, so that cores and shells can share it.
 //
-// Messages are sent by pointer and do not change after that. A slice in a message is Messages name
-// roles, never processes: the wiring maps roles to processes.
+// Messages are sent by pointer and do not change after that. A slice in a message is
+// either moved (from then on the receiver owns it) or frozen (never changed, so it can
+// be shared); the comment of the field says which. Messages name roles, never
+// processes: the wiring maps roles to processes.
 //
-// The messages of every step are pooled. Their memory, with all slices that were with the step's BatchDone, a CommitPlan and its ReservePages
-// with PagesReserved, a PagesReserved with the next CommitPlan, a StepResults when
-// intake sends it back, a BatchDone when the step after the next is launched.
+// The messages of every step are pooled. Their memory, with all slices that were moved
+// in them, returns to the sender at a fixed point, after which the receiver must not
+// use it: a RunBatch with the step's BatchDone, a CommitPlan and its ReservePages with
+// PagesReserved, a PagesReserved with the next CommitPlan, a StepResults when intake
+// sends it back, a BatchDone when the step after the next is launched.
 //
 // Names: a command is a verb with its object, an event is a past participle, a
 // reply is the command's object with the outcome, and a timer ends in Due.
 //
 // # Protocol
 //
-// All messages with their senders and receivers. A test compares this table with
-// the code.
+// All messages with their senders and receivers. Tests compare the table with the code.
 //
 //	| message             | from → to                 | reply                            | late or refused                                      |
 //	|---------------------|---------------------------|----------------------------------|------------------------------------------------------|
@@ -42,7 +45,7 @@
 //	| PeekPrefixes        | queue → cache             | PrefixesPeeked                   | hints only: nothing is locked                        |
 //	| PrefixesPeeked      | cache → queue             | none                             | may be outdated; only LockPrefixes is binding        |
 //	| LockPrefixes        | former → cache            | PrefixesLocked                   | nothing matched is a match of no pages               |
-//	| PrefixesLocked      | cache → former            | none                             | locks are given back by CommitPlan                   |
+//	| PrefixesLocked      | cache → former            | none                             | released by CommitPlan                               |
 //	| CommitPlan          | former → cache            | PagesReserved by allocator       | one plan at a time                                   |
 //	| ReservePages        | cache → allocator         | PagesReserved or PagesRefused    | all or nothing                                       |
 //	| PagesReserved       | allocator → former        | RunBatch when there is work      | closes the plan                                      |
@@ -76,7 +79,8 @@
 //
 // # Several engines
 //
-// With several engines and one intake, dispatch is between them. To intake it acts
+// With several engines and one intake, dispatch is between them. To intake it acts as
+// queue, batch former and cache of one engine; to an engine as intake and observer.
 //
 //	| message         | from → to                   | reply                            | late or refused                                                     |
 //	|-----------------|-----------------------------|----------------------------------|---------------------------------------------------------------------|
@@ -92,7 +96,7 @@
 //	| SlotsAudited    | former → dispatch → intake  | none                             | of an engine that is down: not waited for                           |
 //	| CacheDescribed  | cache → dispatch → intake   | none                             | of an engine that is down: not waited for                           |
 //	| CacheChanged    | cache → dispatch → observer | none                             | tells the router what an engine holds                               |
-//	| EpochStarted    | engine → dispatch → intake  | none                             | intake is told of the first one                                     |
+//	| EpochStarted    | engine → dispatch → intake  | none                             | intake gets the first one                                           |
 //	| EpochEnded      | engine → dispatch → intake  | EnqueueRequests of what was lost | a part: the requests of this engine                                 |
 //	| FailEpoch       | intake → dispatch           | EpochEnded to intake             | all engines start over                                              |
 //

@@ -21,24 +21,17 @@ type CandidatesOffered struct {
 	Waiting  int              // in the queue in total
 }
 
-// MatchEnd says why the match of a prefix ends, for the request log.
-type MatchEnd uint8
+// MatchEnd says why the match of a prefix ends, in the words of the request log.
+type MatchEnd string
 
-// The reasons.
 const (
-	MatchUnexplained   MatchEnd = iota // not computed: the request log is off
-	MatchLimited                       // all tokens that may match do: the last one and prompt logprobs are always computed
-	MatchNothingCached                 // the namespace has no pages
-	MatchCacheEnds                     // the cached prefix ends and the prompt continues
-	MatchDiverges                      // the prompt differs from the cached tokens
-	MatchTooShort                      // less than one page may match
+	MatchUnexplained   MatchEnd = "" // not computed: the request log is off
+	MatchLimited       MatchEnd = "everything that may match is cached"
+	MatchNothingCached MatchEnd = "nothing is cached in the namespace"
+	MatchCacheEnds     MatchEnd = "the cached prefix ends here"
+	MatchDiverges      MatchEnd = "the prompt differs from what is cached"
+	MatchTooShort      MatchEnd = "less than one page may match"
 )
-
-var matchEndNames = [...]string{"unexplained", "everything that may match is cached", "nothing is cached in the namespace",
-	"the cached prefix ends here", "the prompt differs from what is cached", "less than one page may match"}
-
-// String gives the text used in the log.
-func (e MatchEnd) String() string { return matchEndNames[e] }
 
 // PrefixLocked is one match of PrefixesLocked.
 type PrefixLocked struct {

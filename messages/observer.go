@@ -4,28 +4,15 @@ package messages
 // engine can run without one.
 type ToObserver interface{ toObserver() }
 
-// CacheEventKind says what happened to cached pages.
-type CacheEventKind uint8
+// CacheEventKind says what happened to cached pages, as streams of events name it.
+type CacheEventKind string
 
 // The kinds of cache events.
 const (
-	// PagesStored: pages were added to the cache.
-	PagesStored CacheEventKind = iota + 1
-	// PagesRemoved: pages were evicted.
-	PagesRemoved
-	// PagesCleared: the cache is empty now; no hashes are listed.
-	PagesCleared
+	PagesStored  CacheEventKind = "stored"
+	PagesRemoved CacheEventKind = "removed" // evicted
+	PagesCleared CacheEventKind = "cleared" // the cache is empty now; no hashes are listed
 )
-
-var cacheEventNames = [...]string{"unknown", "stored", "removed", "cleared"}
-
-// String gives the name used in streams of events.
-func (k CacheEventKind) String() string {
-	if int(k) < len(cacheEventNames) {
-		return cacheEventNames[k]
-	}
-	return cacheEventNames[0]
-}
 
 // CacheEvent is one change of the prefix cache. A page is identified by a hash of
 // its tokens, its namespace and all pages before it, so equal hashes mean equal

@@ -2,6 +2,30 @@ package messages
 
 import "time"
 
+// Header says to which epoch of which engine a message belongs. It is embedded in
+// every message between the actors of an epoch.
+//
+// The Outbox stamps it on the messages that a core sends, and rejects messages
+// with another one. So a core inside an epoch does not handle epochs. Intake and
+// the supervisor outlive epochs; they set and compare the header themselves.
+type Header struct {
+	Engine EngineID
+	Epoch  Epoch
+}
+
+// HeaderOf is the header of a message; zero if it has none.
+func HeaderOf(msg any) Header {
+	if s, ok := msg.(stamped); ok {
+		return *s.header()
+	}
+	return Header{}
+}
+
+// stamped is a message with a Header.
+type stamped interface{ header() *Header }
+
+func (h *Header) header() *Header { return h }
+
 // Outbox is the list of effects that a core asks for. The core itself has no
 // effects: the shell carries them out in order and then calls Reset. The zero
 // value is ready to use, for a core that outlives epochs. Not safe for concurrent
@@ -51,34 +75,19 @@ const (
 	NoteWarning
 )
 
-// ToIntake sends a message to intake. Like the methods below, it takes only
-// messages that its receiver accepts. A message must not be changed after it was
-// sent.
-func (o *Outbox) ToIntake(m ToIntake) { o.send(Intake, m) }
+// Each of these methods sends a message to one actor, and takes only the messages that
+// this actor accepts. A message must not be changed after it was sent. An engine may
+// have no observer, and a single engine has no dispatch.
 
-// ToQueue sends a message to the waiting queue.
-func (o *Outbox) ToQueue(m ToQueue) { o.send(Queue, m) }
-
-// ToFormer sends a message to the batch former.
-func (o *Outbox) ToFormer(m ToFormer) { o.send(Former, m) }
-
-// ToCache sends a message to the radix cache.
-func (o *Outbox) ToCache(m ToCache) { o.send(Cache, m) }
-
-// ToAllocator sends a message to the KV allocator.
+func (o *Outbox) ToIntake(m ToIntake)       { o.send(Intake, m) }
+func (o *Outbox) ToQueue(m ToQueue)         { o.send(Queue, m) }
+func (o *Outbox) ToFormer(m ToFormer)       { o.send(Former, m) }
+func (o *Outbox) ToCache(m ToCache)         { o.send(Cache, m) }
 func (o *Outbox) ToAllocator(m ToAllocator) { o.send(Allocator, m) }
-
-// ToRunner sends a message to the device's runner.
-func (o *Outbox) ToRunner(m ToRunner) { o.send(Runner, m) }
-
-// ToEngine sends a message to the engine's supervisor.
-func (o *Outbox) ToEngine(m ToEngine) { o.send(Engine, m) }
-
-// ToObserver sends a message to the observer, if the engine has one.
-func (o *Outbox) ToObserver(m ToObserver) { o.send(Observer, m) }
-
-// ToDispatch sends a message to dispatch, if there are several engines.
-func (o *Outbox) ToDispatch(m ToDispatch) { o.send(Dispatch, m) }
+func (o *Outbox) ToRunner(m ToRunner)       { o.send(Runner, m) }
+func (o *Outbox) ToEngine(m ToEngine)       { o.send(Engine, m) }
+func (o *Outbox) ToObserver(m ToObserver)   { o.send(Observer, m) }
+func (o *Outbox) ToDispatch(m ToDispatch)   { o.send(Dispatch, m) }
 
 func (o *Outbox) send(to Actor, msg any) {
 	o.stamp(msg)
@@ -122,7 +131,6 @@ func (o *Outbox) Note(level NoteLevel, text string) { o.Notes = append(o.Notes, 
 func (o *Outbox) Reset() {
 	clear(o.Sends)
 	clear(o.Timers)
-	o.Sends, o.Timers, o.Readings = o.Sends[:0], o.Timers[:0], o.Readings[:0]
 	clear(o.Notes)
-	o.Notes = o.Notes[:0]
+	o.Sends, o.Timers, o.Readings, o.Notes = o.Sends[:0], o.Timers[:0], o.Readings[:0], o.Notes[:0]
 }

@@ -27,7 +27,9 @@ func TestRequests(t *testing.T) {
 		{&CommitPlan{Inserts: inserts, Reserves: reserves}, []RequestID{1, 3, 9}},
 		{&ReservePages{Inserted: inserted, Reserves: reserves}, []RequestID{1, 3, 9}},
 		{&PagesReserved{Inserted: inserted, Granted: []PagesGranted{{ID: 1}}}, []RequestID{1, 3, 9}},
-		{&StepResults{Tokens: []TokenResult{{ID: 2}, {ID: 1}}}, []RequestID{1, 2}},
+		{&StepResults{Admitted: []RequestID{5}, Prompts: []PromptResult{{ID: 4}}, Tokens: []TokenResult{{ID: 2}, {ID: 1}}, Ended: []RequestEnded{{ID: 3}}},
+			[]RequestID{1, 2, 3, 4, 5}},
+		{&RunBatch{Closed: []Row{1}, Opened: []RowOpened{{Row: 1}}}, nil},
 		{&AuditSlots{}, nil},
 		{nil, nil},
 	} {

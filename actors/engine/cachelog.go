@@ -94,7 +94,7 @@ func (r *cacheLog) committed(m *messages.CommitPlan, evicted int) {
 		}
 		delete(r.found, want.ID)
 		r.log.Debug().Uint64("request", uint64(want.ID)).Int("tokens", found.tokens).Int("cached_tokens", found.pages*r.pageSize).
-			Int("may_match", found.limit).Str("why", found.end.String()).Int("at_token", found.at).
+			Int("may_match", found.limit).Str("why", string(found.end)).Int("at_token", found.at).
 			Int("reserved_pages", want.Pages).Int("evicted_pages", evicted).Int("for_requests", len(m.Reserves)).Msg("prefix looked up")
 	}
 }

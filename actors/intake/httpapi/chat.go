@@ -244,6 +244,6 @@ func (s *Server) chatChunks(out *messages.CallOutput, started *bool, logprobs bo
 }
 
 func finishWord(f *messages.Finish) *string {
-	word := f.Reason.String()
+	word := string(f.Reason)
 	return &word
 }

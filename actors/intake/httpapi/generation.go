@@ -104,7 +104,7 @@ func nativeFinish(out *messages.CallOutput) *generateFinish {
 	if f == nil {
 		return nil
 	}
-	fin := &generateFinish{Type: f.Reason.String(), Message: f.Message}
+	fin := &generateFinish{Type: string(f.Reason), Message: f.Message}
 	switch {
 	case f.MatchedStop != "":
 		fin.Matched = f.MatchedStop

@@ -167,7 +167,7 @@ func (k *kvStream) event(e *messages.ObservedEvent) {
 		parent := fmt.Sprintf("%016x", e.Parent)
 		out.Parent = &parent
 	}
-	k.write(e.Kind.String(), e.Seq, out)
+	k.write(string(e.Kind), e.Seq, out)
 	k.last = e.Seq
 }
 

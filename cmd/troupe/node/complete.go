@@ -145,7 +145,7 @@ func (n *Node) Complete(ctx context.Context, prompt []int32, s Sampling, continu
 					return nil, errors.New(f.Message)
 				}
 				u := out.Usage
-				answer.Finish, answer.Usage = f.Reason.String(), Usage{u.PromptTokens, u.CompletionTokens, u.CachedTokens}
+				answer.Finish, answer.Usage = string(f.Reason), Usage{u.PromptTokens, u.CompletionTokens, u.CachedTokens}
 				return answer, nil
 			}
 			if out.Paused {
