@@ -53,7 +53,7 @@ func (c *Core) submit(now time.Duration, m *messages.SubmitRequests, out *messag
 	}
 	out.Record(messages.RequestsTotal, float64(len(ids)))
 	if at, ok := t.deadline(k.entries[0]); ok { // the same for all of them
-		c.alarm.wakeAt(now, at, out)
+		c.wakeAt(now, at, out)
 	}
 	for _, e := range displaced {
 		c.giveUp(now, e, messages.RefusedBusy,

@@ -19,23 +19,40 @@ func (c *Core) commitPrompt(r *messages.PromptResult, out *messages.Outbox) int 
 	return len(e.sub.Prompt)
 }
 
-// commit applies a computed change. Nothing in it can fail.
-func (c *Core) commit(now time.Duration, ch *change, out *messages.Outbox) {
+// commit applies a computed change. It reports false if the output has ended before, for
+// example with a stop string in the same message: then the change is dropped. Nothing in
+// it can fail.
+func (c *Core) commit(now time.Duration, ch *change, out *messages.Outbox) bool {
 	e := ch.e
-	e.stream, e.stop, e.held = ch.stream, ch.text.state, ch.text.held
-	e.text.add(ch.text.final)
-	e.final += len(ch.text.final)
-	if ch.hasToken {
-		c.commitToken(now, ch, out)
+	if e.finish != nil {
+		return false
 	}
-	e.releaseTokens(ch.over())
-	if !ch.over() {
-		return
+	n, offset := len(e.output), e.final+len(e.held)
+	if ch.hasToken {
+		n++
+	}
+	armed := n > e.params.MinTokens
+	step := e.stops.advance(e.stop, e.held, ch.text, armed, e.sub.KeepStop)
+	if ch.end != 0 && step.matched < 0 { // the text that was held back is final now
+		before := step.final
+		step = e.stops.advance(step.state, step.held, ch.rest, armed, e.sub.KeepStop)
+		step.final, step.held = before+step.final+step.held, ""
+	}
+	over := ch.end != 0 || step.matched >= 0
+	e.stop, e.held = step.state, step.held
+	e.text.add(step.final)
+	e.final += len(step.final)
+	if ch.hasToken {
+		c.commitToken(now, ch, offset, out)
+	}
+	e.releaseTokens(over)
+	if !over {
+		return true
 	}
 	f := &messages.Finish{Reason: messages.FinishStop, MatchedToken: -1}
 	switch {
-	case ch.text.matched >= 0:
-		f.MatchedStop = e.stops.stops[ch.text.matched]
+	case step.matched >= 0:
+		f.MatchedStop = e.stops.stops[step.matched]
 	case byToken(ch.end):
 		f.MatchedToken = ch.token
 	case ch.end == messages.EndFailed:
@@ -45,15 +62,17 @@ func (c *Core) commit(now time.Duration, ch *change, out *messages.Outbox) {
 	}
 	e.endsItself = ch.end != 0
 	c.finish(now, e, f, out)
+	return true
 }
 
-// commitToken appends an accepted token. Progress clears the suspicion.
-func (c *Core) commitToken(now time.Duration, ch *change, out *messages.Outbox) {
+// commitToken appends an accepted token, whose text begins at an offset of the whole
+// text. Progress clears the suspicion.
+func (c *Core) commitToken(now time.Duration, ch *change, offset int, out *messages.Outbox) {
 	e := ch.e
 	e.suspicion = 0
 	e.output = append(e.output, ch.token)
 	e.heldTokens = append(e.heldTokens, heldToken{
-		OutputToken: messages.OutputToken{Token: ch.token, Logprobs: ch.logprobs, TextOffset: ch.offset},
+		OutputToken: messages.OutputToken{Token: ch.token, Logprobs: ch.logprobs, TextOffset: offset},
 		end:         e.final + len(e.held)})
 	if len(e.output) == 1 {
 		out.Record(messages.TimeToFirstToken, (now - e.arrived).Seconds())

@@ -13,6 +13,19 @@ type CoreOptions struct {
 	Sink        Sink // nil means Channels
 }
 
+// change is what one token, or an end without a token, changes in an entry, as far as
+// foreign code or the engine has a say. It is computed before anything is committed.
+type change struct {
+	e        *entry
+	hasToken bool
+	token    int32
+	logprobs *messages.PositionLogprobs
+	text     string             // that the token completes
+	end      messages.EndReason // 0: goes on
+	rest     string             // of an unfinished character, at the end
+	why      string             // for EndFailed
+}
+
 // Core is one incarnation of intake. Everything in it may be lost; the table is
 // what survives.
 type Core struct {
@@ -27,7 +40,12 @@ type Core struct {
 	current   *entry               // whose change is being computed
 	openSeen  int                  // the last RequestsOpen reading, -1: none
 	waitSeen  time.Duration        // the last QueueWait reading, -1: none
-	alarm     alarm
+
+	// due are the times of the pending timers for deadlines, the earliest one last.
+	// Each incarnation sets its own; a timer of an earlier one does no harm.
+	due []time.Duration
+	// settled: no deadline is before the next timer. A timer that fires changes that.
+	settled bool
 }
 
 // NewCore makes a core over a table that no other core uses any more.

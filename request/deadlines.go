@@ -2,10 +2,15 @@ package request
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/troupe-engine/troupe/messages"
 )
+
+// leastPause is the least time between two scans of the deadlines, so that many
+// close deadlines cost one scan.
+const leastPause = 10 * time.Millisecond
 
 // deadline is when an entry times out: by QueueTimeout or by RequestTimeout,
 // whichever comes first. ok is false if it never does. QueueTimeout applies to a
@@ -27,10 +32,10 @@ func (t *Table) deadline(e *entry) (at time.Duration, ok bool) {
 // setAlarm sets a timer for the next deadline, if that may have changed.
 func (c *Core) setAlarm(now time.Duration, out *messages.Outbox) {
 	t := c.table
-	if c.alarm.settled {
+	if c.settled {
 		return
 	}
-	c.alarm.settled = true
+	c.settled = true
 	next, any := time.Duration(0), false
 	for _, e := range t.entries {
 		if at, ok := t.deadline(e); ok && (!any || at < next) {
@@ -38,13 +43,25 @@ func (c *Core) setAlarm(now time.Duration, out *messages.Outbox) {
 		}
 	}
 	if any {
-		c.alarm.wakeAt(now, next, out)
+		c.wakeAt(now, next, out)
+	}
+}
+
+// wakeAt sets a timer for a deadline, unless one fires before.
+func (c *Core) wakeAt(now, at time.Duration, out *messages.Outbox) {
+	at = max(at, now+leastPause)
+	if n := len(c.due); n == 0 || at < c.due[n-1] {
+		c.due = append(c.due, at)
+		out.After(at-now, &messages.DeadlinesDue{At: at})
 	}
 }
 
 // endOverdue ends the requests that have timed out.
 func (c *Core) endOverdue(now time.Duration, m *messages.DeadlinesDue, out *messages.Outbox) {
-	c.alarm.fired(m.At)
+	c.settled = false
+	if i := slices.Index(c.due, m.At); i >= 0 {
+		c.due = slices.Delete(c.due, i, i+1)
+	}
 	t := c.table
 	for _, e := range t.inOrder() {
 		at, ok := t.deadline(e)

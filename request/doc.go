@@ -53,7 +53,6 @@
 //	table
 //	wait validate check
 //	refuse
-//	change alarm
 //	core
 //	deliver asks enqueue
 //	finish compute

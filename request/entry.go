@@ -67,6 +67,7 @@ type entry struct {
 	logprobs []messages.PositionLogprobs // of the prompt
 
 	stream Stream // nil before the first token, or when it must be rebuilt
+	pushed int    // the tokens that it has got
 	stop   int32  // state of stops
 	held   string // text after the final part, see stopStep
 	final  int    // bytes of final text
@@ -91,7 +92,7 @@ type entry struct {
 	endsItself bool
 	compared   uint64 // value of Table.compared at the last token
 	brought    int    // its tokens in that StepResults
-	staging    int    // the index of its last change in Core.changes + 1; 0: none
+	ending     uint64 // value of Table.compared when a token has ended it
 }
 
 // heldToken is an output token whose text ends at byte end of the whole text.

@@ -39,8 +39,7 @@ func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *mess
 		prompts += c.commitPrompt(&m.Prompts[i], out)
 	}
 	for i := range c.changes {
-		c.commit(now, &c.changes[i], out)
-		if c.changes[i].hasToken {
+		if ch := &c.changes[i]; c.commit(now, ch, out) && ch.hasToken {
 			accepted++
 		}
 	}
@@ -57,10 +56,8 @@ func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *mess
 		out.Record(messages.GenerationTokens, float64(accepted))
 	}
 	for i := range c.changes {
-		if e := c.changes[i].e; e.staging == i+1 { // its last change
-			c.emit(e)
-			t.drop(e)
-		}
+		c.emit(c.changes[i].e) // with all of its changes
+		t.drop(c.changes[i].e)
 	}
 	for i := range m.Ended {
 		if e := t.entries[m.Ended[i].ID]; e != nil {
