@@ -84,7 +84,7 @@ func (t *Table) newEntry(now time.Duration, k *call, index int, s *messages.Subm
 func (c *Core) resume(id messages.CallID) {
 	if k := c.table.calls[id]; k != nil {
 		k.paused = false
-		c.emitCall(k)
+		c.deliverCall(k)
 	}
 }
 
@@ -102,7 +102,7 @@ func (c *Core) abort(now time.Duration, m *messages.AbortRequests, out *messages
 		}
 	}
 	for _, k := range calls {
-		c.emitCall(k)
+		c.deliverCall(k)
 	}
 }
 

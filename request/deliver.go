@@ -55,10 +55,14 @@ func (c *Core) emit(e *entry) {
 	}
 }
 
-// emitCall delivers the output of all requests of a call.
-func (c *Core) emitCall(k *call) {
+// deliver emits what an entry has for its client, and drops the entry if that was all.
+func (c *Core) deliver(e *entry) {
+	c.emit(e)
+	c.table.drop(e)
+}
+
+func (c *Core) deliverCall(k *call) {
 	for _, e := range k.entries {
-		c.emit(e)
-		c.table.drop(e)
+		c.deliver(e)
 	}
 }

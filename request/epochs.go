@@ -79,37 +79,30 @@ func (c *Core) countSuspects(now time.Duration, m *messages.EpochEnded, isolated
 	}
 }
 
-// leave removes a request from an engine that has lost it. If its client has its
-// end, it is done; otherwise it waits to be submitted again.
+// leave removes a request from an engine that has lost it. If the request has not ended,
+// it waits to be submitted again. Otherwise it is done, and its end is delivered if
+// intake panicked before; other undelivered output goes with the next token.
 func (c *Core) leave(e *entry) {
-	if e.finish == nil {
+	switch {
+	case e.finish == nil && e.place == placeEngine:
 		e.become(placeWaiting)
-		return
+	case e.finish != nil:
+		if e.place == placeEngine {
+			e.become(placeNone)
+		}
+		c.deliver(e)
 	}
-	e.become(placeNone)
-	c.emit(e)
-	c.table.drop(e)
 }
 
-// leaveEngine takes every request out of an engine whose epoch has ended, and
-// answers the open questions. It delivers the ends that were not delivered
-// because intake panicked; other undelivered output goes with the next token.
+// leaveEngine takes every request out of an engine whose epoch has ended, and answers
+// the open questions.
 func (c *Core) leaveEngine() {
 	t := c.table
 	for _, e := range t.inOrder() {
-		if e.place != placeEngine {
-			continue
-		}
 		c.leave(e)
 	}
 	for id, question := range t.tickets {
 		refuse(question, "the engine restarted before the cache was flushed; the restart has emptied the cache")
 		delete(t.tickets, id)
-	}
-	for _, e := range t.inOrder() {
-		if e.finish != nil {
-			c.emit(e)
-			t.drop(e)
-		}
 	}
 }

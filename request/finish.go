@@ -44,20 +44,15 @@ func (c *Core) finish(now time.Duration, e *entry, f *messages.Finish, out *mess
 	}
 	c.releaseFollowers(e)
 	out.Record(messages.RequestLatency, (now - e.arrived).Seconds())
-	switch f.Reason {
-	case messages.FinishAbort:
+	switch {
+	case f.Reason == messages.FinishAbort || f.Kind == messages.RefusedDraining:
 		out.Record(messages.RequestsAborted, 1)
-	case messages.FinishError:
-		switch f.Kind {
-		case messages.RefusedTimeout:
-			out.Record(messages.RequestsTimedOut, 1)
-		case messages.RefusedBusy:
-			out.Record(messages.RequestsDisplaced, 1)
-		case messages.RefusedDraining:
-			out.Record(messages.RequestsAborted, 1)
-		default:
-			out.Record(messages.RequestsFailed, 1)
-		}
+	case f.Kind == messages.RefusedTimeout:
+		out.Record(messages.RequestsTimedOut, 1)
+	case f.Kind == messages.RefusedBusy:
+		out.Record(messages.RequestsDisplaced, 1)
+	case f.Reason == messages.FinishError:
+		out.Record(messages.RequestsFailed, 1)
 	}
 }
 
@@ -79,6 +74,5 @@ func (c *Core) giveUp(now time.Duration, e *entry, kind messages.RefusalKind, wh
 	c.endEarly(now, e, &messages.Finish{
 		Reason: messages.FinishError, MatchedToken: -1, Message: why, Kind: kind, RetryAfterSeconds: c.table.pause(&e.sub, 1),
 	}, out)
-	c.emit(e)
-	c.table.drop(e)
+	c.deliver(e)
 }

@@ -15,7 +15,7 @@ func (t *Table) refusal(m *messages.SubmitRequests) (displaced []*entry, refused
 		return nil, &messages.CallRefused{Kind: messages.RefusedDraining, Message: "the server is shutting down; send the request to another one", Loggable: true, Code: "shutting_down"}
 	}
 	if bad := t.validateCall(m); bad != nil {
-		return nil, &messages.CallRefused{Kind: messages.RefusedInvalid, Message: bad.message, Param: bad.param, Code: bad.code}
+		return nil, bad
 	}
 	if m.UserID != "" && t.users[userKey{m.Owner, m.UserID}] != nil {
 		return nil, &messages.CallRefused{Kind: messages.RefusedDuplicate, Param: "rid", Code: "duplicate_request_id",

@@ -56,8 +56,7 @@ func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *mess
 		out.Record(messages.GenerationTokens, float64(accepted))
 	}
 	for i := range c.changes {
-		c.emit(c.changes[i].e) // with all of its changes
-		t.drop(c.changes[i].e)
+		c.deliver(c.changes[i].e) // with all of its changes
 	}
 	for i := range m.Ended {
 		if e := t.entries[m.Ended[i].ID]; e != nil {

@@ -62,21 +62,13 @@ func NewTable(opt TableOptions) *Table {
 func (t *Table) Open() int { return len(t.entries) }
 
 // inOrder lists the open requests in arrival order.
-func (t *Table) inOrder() []*entry {
-	ids := slices.Sorted(maps.Keys(t.entries))
-	list := make([]*entry, len(ids))
-	for i, id := range ids {
-		list[i] = t.entries[id]
-	}
-	return list
-}
+func (t *Table) inOrder() []*entry { return byID(t.entries) }
 
-// callsInOrder lists the open calls by id.
-func (t *Table) callsInOrder() []*call {
-	ids := slices.Sorted(maps.Keys(t.calls))
-	list := make([]*call, len(ids))
-	for i, id := range ids {
-		list[i] = t.calls[id]
+// byID lists the values of a map in the order of the keys.
+func byID[K cmp.Ordered, V any](m map[K]V) []V {
+	list := make([]V, 0, len(m))
+	for _, id := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, m[id])
 	}
 	return list
 }
@@ -85,7 +77,7 @@ func (t *Table) callsInOrder() []*call {
 func (t *Table) named(m *messages.AbortRequests) []*call {
 	switch {
 	case m.All:
-		return t.callsInOrder()
+		return byID(t.calls)
 	case m.UserID == "":
 		return nil // a call without a name cannot be named
 	case m.AnyOwner: // several clients may use one name

@@ -1,42 +1,35 @@
 package request
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// invalid is why a call can never be served.
-type invalid struct{ message, param, code string }
+// invalid refuses a call that can never be served.
+func invalid(param, code, format string, args ...any) *messages.CallRefused {
+	return &messages.CallRefused{Kind: messages.RefusedInvalid, Param: param, Code: code, Message: fmt.Sprintf(format, args...)}
+}
 
 // validateCall checks everything that does not depend on other calls.
-func (t *Table) validateCall(m *messages.SubmitRequests) *invalid {
+func (t *Table) validateCall(m *messages.SubmitRequests) *messages.CallRefused {
 	if len(m.Requests) == 0 {
-		return &invalid{"the call has no requests; send at least one", "n", ""}
+		return invalid("n", "", "the call has no requests; send at least one")
 	}
 	if len(m.Requests) > t.opt.MaxOpenRequests {
-		return &invalid{fmt.Sprintf("the call has %d requests (prompts times n), but the server accepts at most %d at a time; split it",
-			len(m.Requests), t.opt.MaxOpenRequests), "n", ""}
+		return invalid("n", "", "the call has %d requests (prompts times n), but the server accepts at most %d at a time; split it",
+			len(m.Requests), t.opt.MaxOpenRequests)
 	}
 	for i := range m.Requests {
 		s := &m.Requests[i]
 		if s.After < -1 || s.After >= i {
-			return &invalid{fmt.Sprintf("request %d of the call waits for request %d, which does not come before it", i, s.After), "", ""}
+			return invalid("", "", "request %d of the call waits for request %d, which does not come before it", i, s.After)
 		}
-		bad := t.validatePrompt(s)
-		if bad == nil {
-			bad = t.validateParams(s.Params)
-		}
-		if bad == nil && s.Priority != 0 && !t.opt.Priorities {
-			bad = &invalid{"priority has no effect on this server; leave it out, or start the server with --schedule-policy priority", "priority", "unsupported_parameter"}
-		}
-		if bad == nil {
-			bad = t.validateStops(s.Stop)
-		}
-		if bad != nil {
+		if bad := cmp.Or(t.validatePrompt(s), t.validateParams(s.Params), t.validatePriority(s), t.validateStops(s.Stop)); bad != nil {
 			if len(m.Requests) > 1 {
-				bad.message = fmt.Sprintf("request %d of %d: %s", i+1, len(m.Requests), bad.message)
+				bad.Message = fmt.Sprintf("request %d of %d: %s", i+1, len(m.Requests), bad.Message)
 			}
 			return bad
 		}
@@ -44,45 +37,52 @@ func (t *Table) validateCall(m *messages.SubmitRequests) *invalid {
 	return nil
 }
 
-func (t *Table) validatePrompt(s *messages.Submission) *invalid {
+func (t *Table) validatePrompt(s *messages.Submission) *messages.CallRefused {
 	n := len(s.Prompt)
 	if n == 0 {
-		return &invalid{"the prompt is empty; give at least one token", "prompt", "empty_prompt"}
+		return invalid("prompt", "empty_prompt", "the prompt is empty; give at least one token")
 	}
 	if n+1 > t.opt.ContextLength {
-		return &invalid{fmt.Sprintf("the prompt has %d tokens, but the model's context is %d tokens including at least one of output; shorten the prompt to at most %d",
-			n, t.opt.ContextLength, t.opt.ContextLength-1), "prompt", "context_length_exceeded"}
+		return invalid("prompt", "context_length_exceeded",
+			"the prompt has %d tokens, but the model's context is %d tokens including at least one of output; shorten the prompt to at most %d", n, t.opt.ContextLength, t.opt.ContextLength-1)
 	}
 	if n+1 > t.opt.PoolTokens {
-		return &invalid{fmt.Sprintf("the prompt has %d tokens, but the server's KV pool holds %d tokens including at least one of output; shorten the prompt, or start the server with a larger pool (max-total-tokens, mem-fraction-static)",
-			n, t.opt.PoolTokens), "prompt", "context_length_exceeded"}
+		return invalid("prompt", "context_length_exceeded",
+			"the prompt has %d tokens, but the server's KV pool holds %d tokens including at least one of output; shorten the prompt, or start the server with a larger pool (max-total-tokens, mem-fraction-static)", n, t.opt.PoolTokens)
 	}
 	for i, id := range s.Prompt {
 		if id < 0 || int(id) >= t.opt.Vocab {
-			return &invalid{fmt.Sprintf("token %d at position %d of the prompt is outside the vocabulary (0 to %d)", id, i, t.opt.Vocab-1), "prompt", "token_out_of_vocabulary"}
+			return invalid("prompt", "token_out_of_vocabulary", "token %d at position %d of the prompt is outside the vocabulary (0 to %d)", id, i, t.opt.Vocab-1)
 		}
 	}
 	return nil
 }
 
-func (t *Table) validateStops(stops []string) *invalid {
+func (t *Table) validatePriority(s *messages.Submission) *messages.CallRefused {
+	if s.Priority != 0 && !t.opt.Priorities {
+		return invalid("priority", "unsupported_parameter", "priority has no effect on this server; leave it out, or start the server with --schedule-policy priority")
+	}
+	return nil
+}
+
+func (t *Table) validateStops(stops []string) *messages.CallRefused {
 	bytes := 0
 	for _, s := range stops {
 		if s == "" {
-			return &invalid{"a stop string is empty; leave it out", "stop", ""}
+			return invalid("stop", "", "a stop string is empty; leave it out")
 		}
 		bytes += len(s)
 	}
 	if bytes > t.opt.MaxStopBytes {
-		return &invalid{fmt.Sprintf("the stop strings have %d bytes in total; at most %d are allowed", bytes, t.opt.MaxStopBytes), "stop", ""}
+		return invalid("stop", "", "the stop strings have %d bytes in total; at most %d are allowed", bytes, t.opt.MaxStopBytes)
 	}
 	return nil
 }
 
 // validateParams checks the ranges that SamplingParams documents.
-func (t *Table) validateParams(p *messages.SamplingParams) *invalid {
+func (t *Table) validateParams(p *messages.SamplingParams) *messages.CallRefused {
 	if p == nil {
-		return &invalid{"the request has no sampling parameters", "", ""}
+		return invalid("", "", "the request has no sampling parameters")
 	}
 	for _, f := range []struct {
 		param string
@@ -98,7 +98,7 @@ func (t *Table) validateParams(p *messages.SamplingParams) *invalid {
 		{"repetition_penalty", p.RepetitionPenalty, p.RepetitionPenalty > 0 && p.RepetitionPenalty <= 2, "above 0 and at most 2"},
 	} {
 		if !f.ok {
-			return &invalid{fmt.Sprintf("%s is %v; it must be %s", f.param, f.value, f.want), f.param, ""}
+			return invalid(f.param, "", "%s is %v; it must be %s", f.param, f.value, f.want)
 		}
 	}
 	for _, f := range []struct {
@@ -114,31 +114,31 @@ func (t *Table) validateParams(p *messages.SamplingParams) *invalid {
 	} {
 		switch {
 		case f.value < f.low:
-			return &invalid{fmt.Sprintf("%s is %d; it must be at least %d", f.param, f.value, f.low), f.param, ""}
+			return invalid(f.param, "", "%s is %d; it must be at least %d", f.param, f.value, f.low)
 		case f.value > f.high:
-			return &invalid{fmt.Sprintf("%s is %d; it must be at most %d", f.param, f.value, f.high), f.param, ""}
+			return invalid(f.param, "", "%s is %d; it must be at most %d", f.param, f.value, f.high)
 		}
 	}
 	return t.validateTokens(p)
 }
 
 // validateTokens checks the token ids among the parameters.
-func (t *Table) validateTokens(p *messages.SamplingParams) *invalid {
+func (t *Table) validateTokens(p *messages.SamplingParams) *messages.CallRefused {
 	for _, id := range p.StopTokenIDs {
 		if id < 0 || int(id) >= t.opt.Vocab {
-			return &invalid{fmt.Sprintf("stop token %d is outside the vocabulary (0 to %d)", id, t.opt.Vocab-1), "stop_token_ids", "token_out_of_vocabulary"}
+			return invalid("stop_token_ids", "token_out_of_vocabulary", "stop token %d is outside the vocabulary (0 to %d)", id, t.opt.Vocab-1)
 		}
 	}
 	last := int32(-1)
 	for _, b := range p.LogitBias {
 		if b.Token < 0 || int(b.Token) >= t.opt.Vocab {
-			return &invalid{fmt.Sprintf("logit_bias names token %d, which is outside the vocabulary (0 to %d)", b.Token, t.opt.Vocab-1), "logit_bias", "token_out_of_vocabulary"}
+			return invalid("logit_bias", "token_out_of_vocabulary", "logit_bias names token %d, which is outside the vocabulary (0 to %d)", b.Token, t.opt.Vocab-1)
 		}
 		if !(b.Bias >= -100 && b.Bias <= 100) {
-			return &invalid{fmt.Sprintf("logit_bias of token %d is %v; it must be between -100 and 100", b.Token, b.Bias), "logit_bias", ""}
+			return invalid("logit_bias", "", "logit_bias of token %d is %v; it must be between -100 and 100", b.Token, b.Bias)
 		}
 		if b.Token <= last {
-			return &invalid{fmt.Sprintf("logit_bias names token %d twice or out of order", b.Token), "logit_bias", ""}
+			return invalid("logit_bias", "", "logit_bias names token %d twice or out of order", b.Token)
 		}
 		last = b.Token
 	}
