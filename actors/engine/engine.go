@@ -116,9 +116,7 @@ type member struct {
 // Start spawns the supervisors, which start the first epochs, and returns once
 // intake runs: from then on no call is lost.
 func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
-	if spec.Name == "" {
-		spec.Name = "engine"
-	}
+	spec.Name = cmp.Or(spec.Name, "engine")
 	if spec.Clock == nil {
 		start := time.Now()
 		spec.Clock = func() time.Duration { return time.Since(start) }
@@ -188,28 +186,30 @@ func (e *Engine) Ready() bool {
 func (e *Engine) Drain(ctx context.Context) error {
 	done := make(chan struct{})
 	e.Send(&messages.DrainIntake{Done: done})
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	_, err := await(ctx, done)
+	return err
 }
 
-// Configure gives intake new limits and waits until they hold. An error is why
-// they stay as they were.
+// await receives a value, unless the context ends before.
+func await[T any](ctx context.Context, from <-chan T) (value T, err error) {
+	select {
+	case value = <-from:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	return value, err
+}
+
+// Configure sets new limits of intake and waits until they apply. If it returns an
+// error that is not the context's, nothing has changed.
 func (e *Engine) Configure(ctx context.Context, limits messages.IntakeLimits) error {
 	reply := make(chan string, 1)
 	e.Send(&messages.ConfigureIntake{Limits: limits, Reply: reply})
-	select {
-	case why := <-reply:
-		if why != "" {
-			return errors.New(why)
-		}
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	why, err := await(ctx, reply)
+	if why != "" {
+		return errors.New(why)
 	}
+	return err
 }
 
 // Stop stops every actor and waits for the device to become quiet. Requests
@@ -220,21 +220,15 @@ func (e *Engine) Stop(ctx context.Context) error {
 	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- e.system.Root.StopFuture(e.trunk).Wait() }()
-	select {
-	case err := <-stopped:
-		if err != nil {
-			return err
-		}
-	case <-ctx.Done():
-		return ctx.Err()
+	failed, err := await(ctx, stopped)
+	if err = cmp.Or(failed, err); err != nil {
+		return err
 	}
 	for _, m := range e.members {
 		quiet := make(chan struct{})
 		m.Executor.Quiesce(func() { close(quiet) })
-		select {
-		case <-quiet:
-		case <-ctx.Done():
-			return ctx.Err()
+		if _, err := await(ctx, quiet); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/troupe-engine/troupe/messages"
@@ -8,29 +9,24 @@ import (
 
 // Backoff is the pause between an epoch and the next.
 type Backoff struct {
-	// Base is the pause after the first failure, doubled with every further
-	// one in a row. Example: 10ms. Zero means 10ms.
+	// Base is the pause after the first failure. It doubles with each further failure
+	// in a row. Zero means 10ms.
 	Base time.Duration
-	// Cap is the longest pause. Example: 5s. Zero means 5s.
+	// Cap is the longest pause. Zero means 5s.
 	Cap time.Duration
-	// Healthy is how long an epoch must stand for its failure to count as the
-	// first again. Example: 10s. Zero means 10s.
+	// Healthy is how long an epoch must run until its failure counts as the first one
+	// again. Zero means 10s.
 	Healthy time.Duration
-	// Quiesce is how long a device may take to become quiet before it is given
-	// up and the process ends. Example: 60s. Zero means 60s.
+	// Quiesce is how long a device may take to become idle; then the process ends. Zero
+	// means 60s.
 	Quiesce time.Duration
 }
 
 func (b Backoff) withDefaults() Backoff {
-	for _, f := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{{&b.Base, 10 * time.Millisecond}, {&b.Cap, 5 * time.Second}, {&b.Healthy, 10 * time.Second}, {&b.Quiesce, 60 * time.Second}} {
-		if *f.field == 0 {
-			*f.field = f.value
-		}
+	return Backoff{
+		Base: cmp.Or(b.Base, 10*time.Millisecond), Cap: cmp.Or(b.Cap, 5*time.Second),
+		Healthy: cmp.Or(b.Healthy, 10*time.Second), Quiesce: cmp.Or(b.Quiesce, 60*time.Second),
 	}
-	return b
 }
 
 // phase is where an engine is between two epochs.

@@ -15,18 +15,15 @@ import (
 	"github.com/troupe-engine/troupe/sched/queue"
 )
 
-// props makes an actor of the current epoch. All but the runner are a core in
-// the common shell:
+// props makes an actor of the current epoch. All but the runner are a core in the common
+// shell, the batch former and the cache with the request log around it:
 //
-//	actor           core              owns                                  on failure, the next epoch
-//	waiting queue   queue.Core   requests that no batch has yet        gets them again from intake
-//	batch former    former.Core      the leases of admitted requests       computes what intake does not have
-//	radix cache     radix.Core  the radix tree and its pages          starts with an empty cache
-//	KV allocator    pages.Core  the free pages                        starts with every page free
-//	runner          package runner    the device's rows                     starts without rows
-//
-// A request log wraps the cores of batch former and cache; it does nothing unless
-// the log is at debug level.
+//	actor           core             owns                               on failure, the next epoch
+//	waiting queue   queue.Core       requests that are not admitted     gets them again from intake
+//	batch former    former.Core      the leases of admitted requests    computes what intake does not have
+//	radix cache     radix.Core       the radix tree and its pages       starts with an empty cache
+//	KV allocator    pages.Core       the free pages                     starts with every page free
+//	runner          package runner   the device's rows                  starts without rows
 func (s *supervisor) props(role messages.Actor) *actor.Props {
 	opt, more := s.shellOptions(role), s.propsFor(role)
 	switch role {
@@ -36,10 +33,12 @@ func (s *supervisor) props(role messages.Actor) *actor.Props {
 		return props(opt, func() shell.Core[messages.ToAllocator] { return pages.New(s.spec.Alloc) }, more)
 	case messages.Cache:
 		return props(opt, func() shell.Core[messages.ToCache] {
-			return newCacheLog(radix.New(s.spec.Cache), s.spec.Cache.PageSize, opt.Log)
+			return &cacheLog{radix.New(s.spec.Cache), opt.Log, s.spec.Cache.PageSize, map[messages.RequestID]match{}}
 		}, more)
 	case messages.Former:
-		return props(opt, func() shell.Core[messages.ToFormer] { return newFormerLog(former.New(s.spec.Batch), opt.Log) }, more)
+		return props(opt, func() shell.Core[messages.ToFormer] {
+			return &formerLog{Core: former.New(s.spec.Batch), log: opt.Log, trails: map[messages.RequestID]*trail{}}
+		}, more)
 	case messages.Queue:
 		return props(opt, func() shell.Core[messages.ToQueue] { return queue.New(s.spec.Queue) }, more)
 	}

@@ -43,12 +43,11 @@ func (t trunk) spawn(ctx actor.Context, props *actor.Props, name string) {
 	}
 }
 
-// HandleFailure implements actor.SupervisorStrategy: the children keep what
-// they need in the Engine, the table or their props, so they go on where they
-// were. There is
-// no limit; the lifecycle's pauses and intake's second failure bound the rate.
-// Once the trunk stops they are not restarted: the runtime would take a restart
-// behind a stop for a new life, and the trunk would wait for its end forever.
+// HandleFailure implements actor.SupervisorStrategy: the children keep their state in the
+// Engine, the table or their props, so they continue from there. There is no limit; the
+// lifecycle's pauses and intake's second failure bound the rate. Once the trunk stops
+// they are not restarted: the runtime would start a new actor, and the trunk would wait
+// for its end forever.
 func (t trunk) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _, _ any) {
 	if t.stopping {
 		sup.StopChildren(child)

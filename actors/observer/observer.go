@@ -13,6 +13,7 @@
 package observer
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -37,12 +38,7 @@ type Options struct {
 const DefaultKeep = 1 << 18
 
 func (o Options) withDefaults() Options {
-	if o.Keep == 0 {
-		o.Keep = DefaultKeep
-	}
-	if o.Readers == 0 {
-		o.Readers = 64
-	}
+	o.Keep, o.Readers = cmp.Or(o.Keep, DefaultKeep), cmp.Or(o.Readers, 64)
 	return o
 }
 

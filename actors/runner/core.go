@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
@@ -12,8 +13,12 @@ import (
 type core struct {
 	executor Executor
 	rows     map[messages.Row]messages.RequestID // as of the newest step submitted
-	progress progress
 	watchdog watchdog
+
+	// How far the executor is. Its callbacks write this, on goroutines of the executor.
+	ended   atomic.Uint64 // the newest step that has ended; steps end in order
+	endedAt atomic.Int64  // when
+	failed  atomic.Bool   // nothing more is computed or answered in this epoch
 
 	// Safe from any goroutine.
 	answer func(messages.ToFormer)
@@ -34,7 +39,7 @@ func (c *core) Handle(now time.Duration, msg messages.ToRunner, out *messages.Ou
 
 // runBatch hands a step to the executor. One may run there already.
 func (c *core) runBatch(now time.Duration, m *messages.RunBatch, out *messages.Outbox) {
-	if c.progress.hasFailed() {
+	if c.failed.Load() {
 		return // the epoch is about to end
 	}
 	for _, row := range m.Closed {
@@ -43,15 +48,16 @@ func (c *core) runBatch(now time.Duration, m *messages.RunBatch, out *messages.O
 	for _, o := range m.Opened {
 		c.rows[o.Row] = o.Request.ID
 	}
-	c.watchdog.watch(now, m, c.progress.newest(), out)
+	c.watchdog.watch(now, m, messages.StepID(c.ended.Load()), out)
 	header, step := m.Header, m.Step
 	c.executor.Submit(m, func(done *messages.BatchDone, err error) {
-		// First, because the answer brings the step after the next.
-		first := c.progress.ended(step, c.clock(), err != nil)
+		// Before the answer, which leads to the step after the next.
+		c.endedAt.Store(int64(c.clock()))
+		c.ended.Store(uint64(step))
 		switch {
 		case err == nil:
 			c.answer(done)
-		case first:
+		case c.failed.CompareAndSwap(false, true): // a step after a failed one fails as well
 			c.answer(&messages.BatchFailed{Header: header, Step: step, Reason: err.Error(), Sticky: isSticky(err)})
 		}
 	})

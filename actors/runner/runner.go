@@ -43,11 +43,14 @@ type Executor interface {
 
 // sticky is implemented by errors that know whether the device will work again
 // in this process.
-type sticky interface{ Sticky() bool }
+type sticky interface {
+	error
+	Sticky() bool
+}
 
 func isSticky(err error) bool {
-	var s sticky
-	return errors.As(err, &s) && s.Sticky()
+	s, ok := errors.AsType[sticky](err)
+	return ok && s.Sticky()
 }
 
 // Props makes the actor of one epoch. A step that takes watchdogTimeout or

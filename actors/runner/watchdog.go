@@ -66,11 +66,11 @@ func (w *watchdog) alarm(after time.Duration, out *messages.Outbox) {
 // watchdogDue ends the epoch if the step that runs has had its time: since it was
 // submitted, and since the one before it ended.
 func (c *core) watchdogDue(now time.Duration, out *messages.Outbox) {
-	w, p := &c.watchdog, &c.progress
+	w := &c.watchdog
 	w.set = false
-	done := p.newest()
-	at := time.Duration(p.at.Load()) // not before that of done, which was written after it
-	if w.forget(done); p.hasFailed() || len(w.steps) == 0 {
+	done := messages.StepID(c.ended.Load())
+	at := time.Duration(c.endedAt.Load()) // not before that of done, which was written after it
+	if w.forget(done); c.failed.Load() || len(w.steps) == 0 {
 		return
 	}
 	s := &w.steps[0]
@@ -79,7 +79,7 @@ func (c *core) watchdogDue(now time.Duration, out *messages.Outbox) {
 		w.alarm(rest, out)
 		return
 	}
-	p.fail()
+	c.failed.Store(true)
 	suspects := make([]messages.RequestID, 0, len(s.rows))
 	for _, row := range s.rows {
 		if id, ok := c.rows[row]; ok {
