@@ -174,11 +174,7 @@ func (s WeightSpec) Check(t Tensor) error {
 	if err := s.CheckType(t); err != nil {
 		return err
 	}
-	elements := 1
-	for _, d := range t.Shape {
-		elements *= d
-	}
-	if n := t.DType.Bytes(elements); n != len(t.Data) {
+	if n := t.DType.Bytes(Elements(t.Shape)); n != len(t.Data) {
 		return fmt.Errorf("weight %s: %d bytes of data for shape %v in %s; it must be %d", s.Name, len(t.Data), t.Shape, t.DType, n)
 	}
 	return nil

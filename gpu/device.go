@@ -38,11 +38,51 @@ type Info struct {
 	Numerics
 }
 
+// Numerics is what a device computes with, and where it gives up exactness on
+// purpose. The test suite of devices takes its cases and tolerances from it.
+type Numerics struct {
+	// Weights are the types of tensors that Load takes, KV those of pools that
+	// NewPool makes.
+	Weights, KV []DType
+	// Requantised are the types among Weights that the device keeps in another
+	// one, which moves a weight by up to half a step of q8_0. All others it
+	// multiplies as package gpu/quant decodes them.
+	Requantised []DType
+	// Int8Activations: the products of quantised weights take the activations
+	// rounded to int8, 32 of them (or more) to a scale. Embeddings are exact.
+	Int8Activations bool
+}
+
+// CheckKV tells whether NewPool makes a pool of a type.
+func (n Numerics) CheckKV(d DType) error {
+	if slices.Contains(n.KV, d) {
+		return nil
+	}
+	return fmt.Errorf("kv-cache-dtype %s: this device stores K and V in %s only; choose one of them", d, names(n.KV))
+}
+
 // Memory is measured in bytes.
 type Memory struct {
 	Total     int64
 	Available int64
 	Source    string // what bounded Available: "cgroup limit", "MemAvailable", ...
+}
+
+// WeightPlan is what a device makes of the weights of a program.
+type WeightPlan struct {
+	Bytes int64 // held once they are loaded
+	// Changed are the matrices that are not held in the type that they are
+	// stored in.
+	Changed []HeldWeights
+}
+
+// HeldWeights are the matrices of one type that are held in another one, for
+// one reason.
+type HeldWeights struct {
+	Stored, Held DType
+	Why          string // for people
+	Tensors      int
+	Bytes        int64
 }
 
 // Weights finds tensors by name. Tensor fails with an error that names the
@@ -78,6 +118,15 @@ type Tensor struct {
 	DType DType
 	Shape []int
 	Data  []byte // DType.Bytes(product of Shape) bytes, rows one after the other
+}
+
+// Elements is how many elements a tensor of a shape has.
+func Elements(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
 }
 
 // PoolSpec sizes the KV pool and the table of rows. All are hard limits: a step
@@ -162,4 +211,12 @@ type Model interface {
 	Bytes() map[string]int64
 	// Close frees everything. No step may be in flight.
 	Close() error
+}
+
+// WeightReader is a Model that knows what it reads, which is what a share of
+// the memory's bandwidth is computed from.
+type WeightReader interface {
+	// WeightBytesRead is how many bytes of weights a step reads at least, as
+	// the device keeps them: each matrix of a product and each vector once.
+	WeightBytesRead() int64
 }

@@ -115,11 +115,20 @@ func dtypesThat(may func(DType) bool) []DType {
 
 // ParseDType is the inverse of String.
 func ParseDType(s string) (DType, error) {
-	names := make([]string, len(dtypes))
-	for i, d := range dtypes {
-		if names[i] = d.name; d.name == s {
-			return DType(i), nil
+	all := dtypesThat(DType.Known)
+	for _, d := range all {
+		if d.String() == s {
+			return d, nil
 		}
 	}
-	return 0, fmt.Errorf("element type %q is not known; use one of %s", s, strings.Join(names, ", "))
+	return 0, fmt.Errorf("element type %q is not known; use one of %s", s, names(all))
+}
+
+// names lists types for an error.
+func names(types []DType) string {
+	list := make([]string, len(types))
+	for i, d := range types {
+		list[i] = d.String()
+	}
+	return strings.Join(list, ", ")
 }

@@ -51,12 +51,12 @@
 //	entry
 //	backlog
 //	table
-//	wait validate check
+//	wait
 //	refuse
 //	core
 //	deliver asks enqueue
-//	finish compute
-//	commit deadlines calls epochs
+//	finish
+//	change deadlines calls epochs
 //	results
 //	handle
 package request

@@ -7,7 +7,6 @@ type ring struct {
 	keep   int // hashes at most, an event without any counts as one
 	held   int
 	last   uint64 // number of the newest event; 0 before the first
-	first  int    // index of the oldest in events
 	events []messages.ObservedEvent
 }
 
@@ -19,16 +18,10 @@ func (r *ring) add(e messages.ObservedEvent) messages.ObservedEvent {
 	e.Seq = r.last
 	r.events = append(r.events, e)
 	r.held += weight(&e)
-	for r.held > r.keep && len(r.events)-r.first > 1 {
-		r.held -= weight(&r.events[r.first])
-		r.events[r.first] = messages.ObservedEvent{}
-		r.first++
-	}
-	// The array moves down once half of it is void: a constant per event.
-	if r.first > len(r.events)/2 {
-		n := copy(r.events, r.events[r.first:])
-		clear(r.events[n:])
-		r.events, r.first = r.events[:n], 0
+	for r.held > r.keep && len(r.events) > 1 {
+		r.held -= weight(&r.events[0])
+		r.events[0] = messages.ObservedEvent{} // append frees the array when it is full
+		r.events = r.events[1:]
 	}
 	return e
 }
@@ -36,7 +29,7 @@ func (r *ring) add(e messages.ObservedEvent) messages.ObservedEvent {
 // after copies the events behind a number. missed says that some of them are
 // not kept any more, or that the number is not of this stream.
 func (r *ring) after(seq uint64) (events []messages.ObservedEvent, missed bool) {
-	kept := r.events[r.first:]
+	kept := r.events
 	oldest := r.last - uint64(len(kept)) // the number before the oldest
 	switch {
 	case seq > r.last || seq < oldest:

@@ -95,10 +95,7 @@ func (b *builder) buffer(name string, width int, perOutput bool) gpu.Buffer {
 // weight makes a random tensor: normal around mean with a deviation, or of
 // random blocks with that deviation where there is no encoder.
 func (b *builder) weight(name string, mean, deviation float64, shape ...int) gpu.Weight {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
+	n := gpu.Elements(shape)
 	d := b.shape.dtypeOf(shape)
 	data := make([]byte, d.Bytes(n))
 	if quant.CanQuantize(d) {

@@ -61,27 +61,35 @@ type way struct {
 	name     string
 	pageSize int
 	layout   gpu.Layout
-	chunk, n int // n: sequences in each step
-	stale    bool
+	chunks   []int // the last one repeats
+	n        int   // streams in each step
+	stale    bool  // the pool is full of NaN before
 }
 
 // ways, the first being the plainest: alone, in one step, pages in order.
 var ways = []way{
-	{"alone", 16, gpu.Contiguous, 132, 1, false},
-	{"paged layout", 16, gpu.Paged, 132, 1, false},
-	{"in chunks of 7", 16, gpu.Contiguous, 7, 1, false},
-	{"token by token", 16, gpu.Paged, 1, 1, false},
-	{"page size 1", 1, gpu.Contiguous, 132, 1, false},
-	{"page size 1, paged layout", 1, gpu.Paged, 132, 1, false},
-	{"page size 4", 4, gpu.Contiguous, 64, 1, false},
-	{"page size 128", 128, gpu.Paged, 33, 1, false},
-	{"over stale slots", 16, gpu.Contiguous, 10, 1, true},
-	{"in a batch of 64", 4, gpu.Paged, 50, 64, true},
-	{"token by token in a batch of 3", 1, gpu.Contiguous, 1, 3, true},
+	{"alone", 16, gpu.Contiguous, []int{132}, 1, false},
+	{"paged layout", 16, gpu.Paged, []int{132}, 1, false},
+	{"in chunks of 7", 16, gpu.Contiguous, []int{7}, 1, false},
+	{"token by token", 16, gpu.Paged, []int{1}, 1, false},
+	{"page size 1", 1, gpu.Contiguous, []int{132}, 1, false},
+	{"page size 1, paged layout", 1, gpu.Paged, []int{132}, 1, false},
+	{"page size 4", 4, gpu.Contiguous, []int{64}, 1, false},
+	{"page size 128", 128, gpu.Paged, []int{33}, 1, false},
+	{"over stale slots", 16, gpu.Contiguous, []int{10}, 1, true},
+	{"in a batch of 64", 4, gpu.Paged, []int{50}, 64, true},
+	{"token by token in a batch of 3", 1, gpu.Contiguous, []int{1}, 3, true},
 }
 
 // waysOfRows are those that differ in how many rows a step has.
 var waysOfRows = []way{ways[0], ways[2], ways[3], ways[9]}
+
+// waysOfLong are for longShape.
+var waysOfLong = []way{
+	{"in three chunks", 32, gpu.Paged, []int{511, 2, 300}, 1, true},
+	{"beside two others", 8, gpu.Contiguous, []int{700, 390, 1}, 3, true},
+	{"beside another one", 64, gpu.Contiguous, []int{1, 1090, 5}, 2, true},
+}
 
 // checkExact computes one stream in several ways, which must agree to the bit
 // with the first.
@@ -96,62 +104,108 @@ func checkExact(d gpu.Device, s Shape, kv gpu.DType, seed uint64, ways []way) er
 	defer model.Close()
 	var want [][]float32
 	for _, way := range ways {
-		got, err := feed(model, p, tokens, gpu.PoolSpec{PageSize: way.pageSize, DType: kv, Layout: way.layout}, way.chunk, way.n, way.stale && !s.Tied, random)
-		if err != nil {
-			return fmt.Errorf("%s, KV %s: %w", way.name, kv, err)
-		}
+		way.stale = way.stale && !s.Tied
+		got, err := feed(model, p, tokens, kv, way, random)
 		if want == nil {
 			want = got
 		}
-		if err := Same(got, want); err != nil {
+		if err == nil {
+			err = Same(got, want)
+		}
+		if err != nil {
 			return fmt.Errorf("%s, KV %s: %w", way.name, kv, err)
 		}
 	}
 	return model.Close()
 }
 
-// feed runs tokens through a new pool in chunks, beside n-1 other streams, and
-// returns their logits. It chooses the number of pages.
-func feed(m gpu.Model, p *gpu.Program, tokens []int32, spec gpu.PoolSpec, chunk, n int, stale bool, random *rand.Rand) ([][]float32, error) {
+// longShape has a context of which a device may give parts to several workers.
+var longShape = Shape{Name: "long", Vocab: 40, Hidden: 16, Layers: 1, Heads: 3, KVHeads: 1, HeadDim: 24, Inner: 12, Context: 2048}
+
+// longTokens is prime to all page and block sizes.
+const longTokens = 1107
+
+// checkLong computes one long stream in several ways. The first one is compared with
+// the reference, the others with the first, bit for bit.
+func checkLong(d gpu.Device, kv gpu.DType) error {
+	p, w := Build(longShape, 21)
+	random := rand.New(rand.NewPCG(21, uint64(kv)))
+	tokens := randomTokens(random, longShape.Vocab, longTokens)
+	spec := gpu.PoolSpec{PageSize: 16, Pages: (longTokens + 15) / 16, DType: kv}
+	both, err := loadPair(d, p, w, spec)
+	if err != nil {
+		return err
+	}
+	defer both.close()
+	all := stream{tokens: tokens}
+	for i := range spec.Pages {
+		all.pages = append(all.pages, int32(i+1))
+	}
+	got, want, err := both.step(all.next(len(tokens)))
+	if err != nil {
+		return err
+	}
+	if err := near(got[0].Logits, want[0].Logits, Tolerance(d.Info().Numerics, longShape.DType, kv)); err != nil {
+		return err
+	}
+	for _, way := range waysOfLong {
+		logits, err := feed(both.model, p, tokens, kv, way, random)
+		if err == nil {
+			err = Same(logits, got[0].Logits)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", way.name, err)
+		}
+	}
+	return nil
+}
+
+// feed runs tokens through a new pool in chunks and returns their logits. The other
+// streams of each step are short ones that are computed again and again.
+func feed(m gpu.Model, p *gpu.Program, tokens []int32, kv gpu.DType, way way, random *rand.Rand) ([][]float32, error) {
 	const others = 6 // tokens of the other streams
-	pageSize := spec.PageSize
-	spec.Pages = (len(tokens)+pageSize-1)/pageSize + (n-1)*((others+pageSize-1)/pageSize)
+	each := (others + way.pageSize - 1) / way.pageSize
+	spec := gpu.PoolSpec{PageSize: way.pageSize, Pages: (len(tokens)+way.pageSize-1)/way.pageSize + (way.n-1)*each, DType: kv, Layout: way.layout}
 	if err := m.NewPool(Pool(p, spec)); err != nil {
 		return nil, err
 	}
-	if stale {
+	if way.stale {
 		if err := Poison(m, p, spec); err != nil {
 			return nil, err
 		}
 	}
 	pages := newDealer(random, spec.Pages)
-	streams := make([]*stream, n)
-	mine := random.IntN(n)
+	streams := make([]*stream, way.n)
+	mine := random.IntN(way.n)
 	for i := range streams {
-		t := randomTokens(random, p.Vocab, others)
-		if i == mine {
-			t = tokens
+		t := tokens
+		if i != mine {
+			t = randomTokens(random, p.Vocab, others)
 		}
-		streams[i] = &stream{row: gpu.Row(i), tokens: t, pages: pages.deal(len(t), pageSize)}
+		streams[i] = &stream{row: gpu.Row(i), tokens: t, pages: pages.deal(len(t), way.pageSize)}
 	}
-	for streams[mine].fed < len(tokens) {
+	for chunks := way.chunks; streams[mine].fed < len(tokens); chunks = chunks[min(1, len(chunks)-1):] {
 		var parts []Part
-		var in []*stream
+		var closed []gpu.Row
 		for i, q := range streams {
-			size := chunk
+			size := chunks[0]
 			if i != mine {
-				size = 1 + random.IntN(2)
+				size = 1 + random.IntN(others)
 			}
-			if q.fed < len(q.tokens) {
-				parts, in = append(parts, q.next(size)), append(in, q)
+			if q.fed == len(q.tokens) {
+				closed = append(closed, q.row)
+				q.fed, q.logits = 0, nil
 			}
+			parts = append(parts, q.next(size))
 		}
-		results, err := Step(m, parts...)
+		b := Batch(parts...)
+		b.Closed = closed
+		results, err := Run(m, b)
 		if err != nil {
 			return nil, err
 		}
 		for i, r := range results {
-			in[i].took(r)
+			streams[i].took(r)
 		}
 	}
 	return streams[mine].logits, nil

@@ -31,21 +31,19 @@ func (p pair) close() {
 
 // step runs parts on both.
 func (p pair) step(parts ...Part) (got, want []gpu.RowResult, err error) {
-	if got, err = Step(p.model, parts...); err != nil {
-		return nil, nil, err
-	}
-	if want, err = Step(p.reference, parts...); err != nil {
-		return nil, nil, fmt.Errorf("ref: %w", err)
-	}
-	return got, want, nil
+	return p.run(Batch(parts...))
 }
 
 // fresh is step with all other rows closed.
 func (p pair) fresh(parts ...Part) (got, want []gpu.RowResult, err error) {
-	if got, err = Fresh(p.model, parts...); err != nil {
+	return p.run(FreshBatch(parts...))
+}
+
+func (p pair) run(b *gpu.StepBatch) (got, want []gpu.RowResult, err error) {
+	if got, err = Run(p.model, b); err != nil {
 		return nil, nil, err
 	}
-	if want, err = Fresh(p.reference, parts...); err != nil {
+	if want, err = Run(p.reference, b); err != nil {
 		return nil, nil, fmt.Errorf("ref: %w", err)
 	}
 	return got, want, nil

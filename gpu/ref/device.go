@@ -45,11 +45,7 @@ func (d *Device) PlanWeights(p *gpu.Program, w gpu.Weights) (gpu.WeightPlan, err
 		return plan, err
 	}
 	for _, s := range p.Weights {
-		elements := int64(1)
-		for _, d := range s.Shape {
-			elements *= int64(d)
-		}
-		plan.Bytes += 4 * elements
+		plan.Bytes += 4 * int64(gpu.Elements(s.Shape))
 	}
 	return plan, nil
 }

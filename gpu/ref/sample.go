@@ -1,6 +1,7 @@
 package ref
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -68,15 +69,7 @@ func order(x []float32) []int32 {
 	for i := range ids {
 		ids[i] = int32(i)
 	}
-	slices.SortStableFunc(ids, func(a, b int32) int {
-		switch {
-		case x[a] > x[b]:
-			return -1
-		case x[a] < x[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(ids, func(a, b int32) int { return cmp.Compare(x[b], x[a]) })
 	return ids
 }
 

@@ -3,6 +3,7 @@ package rows
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
 )
@@ -123,8 +124,8 @@ func (t *Table) begin(b *gpu.StepBatch) error {
 func (t *Table) lay(b *gpu.StepBatch, samples int) {
 	t.sequences = t.sequences[:0]
 	clear(t.result.Rows)
-	t.result.Rows = grow(t.result.Rows, len(b.Work))
-	t.sampled = grow(t.sampled, samples)
+	t.result.Rows = slices.Grow(t.result.Rows[:0], len(b.Work))[:len(b.Work)]
+	t.sampled = slices.Grow(t.sampled[:0], samples)[:samples]
 	room := t.sampled
 	for i := range b.Work {
 		w, out := &b.Work[i], &t.result.Rows[i]
@@ -144,14 +145,6 @@ func (t *Table) lay(b *gpu.StepBatch, samples int) {
 		}
 		t.sequences = append(t.sequences, s)
 	}
-}
-
-// grow is s with n elements; those that it had may be lost.
-func grow[T any](s []T, n int) []T {
-	if n > cap(s) {
-		return make([]T, n, n+n/4)
-	}
-	return s[:n]
 }
 
 // end takes what was sampled into the rows.
