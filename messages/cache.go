@@ -3,7 +3,9 @@ package messages
 // ToCache is the set of messages that the radix cache accepts.
 type ToCache interface{ toCache() }
 
-// PrefixLock asks for the longest cached prefix of one request.
+// PrefixLock asks for the longest cached prefix of one request: whole pages of
+// Tokens[:Limit]. Limit is at most len(Tokens)-1, because one token must be computed to
+// sample the next one.
 type PrefixLock struct {
 	ID        RequestID
 	Namespace string
@@ -29,16 +31,15 @@ type PrefixPeek struct {
 	Tokens    []int32 // that may come from the cache; frozen
 }
 
-// PeekPrefixes asks for the cached prefixes of waiting requests, as hints. It
-// changes and locks nothing. Answered by PrefixesPeeked.
+// PeekPrefixes asks for the cached prefixes of waiting requests, as hints: nothing is
+// changed or locked. Answered by PrefixesPeeked.
 type PeekPrefixes struct {
 	Header
 	Prefixes []PrefixPeek // moved; at least one
-	// MaxTokens bounds the cost: no further prefix is looked up once this many
-	// tokens have matched.
+	// MaxTokens bounds the cost: after this many matched tokens, no further prefix is
+	// looked up.
 	MaxTokens int
-	// PathNodes is how many nodes of each match to report, from the top down; 0
-	// asks for none.
+	// PathNodes is how many nodes of each match to report, from the root down.
 	PathNodes int
 }
 
@@ -48,36 +49,33 @@ type PrefixInsert struct {
 	Namespace string
 	// Tokens are a whole number of pages whose KV is computed. Frozen.
 	Tokens []int32
-	// Pages hold the KV of Tokens. The first Owned of them belong to the tree
-	// already, on the path to Node. The others are private to the request; the tree takes
-	// them over, or frees them if it has their tokens already. Frozen until
-	// PagesReserved.
+	// Pages hold the KV of Tokens. The first Owned of them belong to the tree already,
+	// on the path to Node. The tree takes over the others, which are private to the
+	// request, or frees them if it has their tokens. Frozen until PagesReserved.
 	Pages []Page
 	Owned int
-	// Node is the node that the request has locked so far; it is unlocked.
+	// Node is the node that the request has locked; it is unlocked.
 	Node NodeID
-	// Keep locks the new prefix for the request, which is still running.
+	// Keep locks the new prefix, because the request is still running.
 	Keep bool
-	// KeepCopies leaves private pages whose tokens the tree has already to the
+	// KeepCopies, only with Keep, leaves private pages whose tokens the tree has to the
 	// request instead of freeing them, because a step in flight still reads them.
-	// Only with Keep.
 	KeepCopies bool
 	// Priority is the request's, for the eviction policy "priority".
 	Priority int32
 }
 
-// CommitPlan is the only message of a plan that changes the cache and the
-// allocator: insert, unlock and evict in the cache, then free and reserve in the
-// allocator, which gets it as ReservePages. In this order, so that the pages that
-// a plan frees are available to its reservations.
+// CommitPlan is the only message of a plan that changes the cache and the allocator, in
+// this order, so that freed pages can be reserved: insert, unlock and evict in the
+// cache; free and reserve in the allocator, which gets it as ReservePages.
 type CommitPlan struct {
 	Header
 	Plan    PlanID
 	Inserts []PrefixInsert // moved
 	Unlocks []NodeID       // moved; a node is listed once per lock to release
 	// EvictPages is how many pages must become free besides Frees: duplicates of
-	// insertions first, the rest by evicting unlocked nodes. EvictAll evicts all
-	// unlocked nodes, for a flush.
+	// insertions first, then by evicting unlocked nodes. EvictAll, for a flush, evicts
+	// all of these.
 	EvictPages int
 	EvictAll   bool
 	// Frees are pages returned by leases; moved. A page is listed once in a plan.
@@ -91,8 +89,8 @@ type PageReserve struct {
 	Pages int // >= 1
 }
 
-// CacheLimits bound a description of the cache. Zero fields mean the cache's
-// defaults. The HTTP server limits the values.
+// CacheLimits bound a description of the cache; zero means the cache's default. The
+// HTTP server limits the values.
 type CacheLimits struct {
 	Depth  int // levels below a root
 	Nodes  int // in total

@@ -77,7 +77,7 @@ const (
 
 // Each of these methods sends a message to one actor, and takes only the messages that
 // this actor accepts. A message must not be changed after it was sent. An engine may
-// have no observer, and a single engine has no dispatch.
+// have no observer.
 
 func (o *Outbox) ToIntake(m ToIntake)       { o.send(Intake, m) }
 func (o *Outbox) ToQueue(m ToQueue)         { o.send(Queue, m) }
@@ -87,7 +87,6 @@ func (o *Outbox) ToAllocator(m ToAllocator) { o.send(Allocator, m) }
 func (o *Outbox) ToRunner(m ToRunner)       { o.send(Runner, m) }
 func (o *Outbox) ToEngine(m ToEngine)       { o.send(Engine, m) }
 func (o *Outbox) ToObserver(m ToObserver)   { o.send(Observer, m) }
-func (o *Outbox) ToDispatch(m ToDispatch)   { o.send(Dispatch, m) }
 
 func (o *Outbox) send(to Actor, msg any) {
 	o.stamp(msg)

@@ -2,6 +2,9 @@ package request
 
 import "github.com/troupe-engine/troupe/messages"
 
+// maxTickets bounds the open administrative questions.
+const maxTickets = 16
+
 // ask passes an administrative question of a client on to the engine. It keeps
 // the question, with its reply channel, under a ticket until the engine answers.
 func (c *Core) ask(question messages.ToIntake, out *messages.Outbox) {
@@ -10,7 +13,7 @@ func (c *Core) ask(question messages.ToIntake, out *messages.Outbox) {
 	case !t.engine.answers():
 		refuse(question, "the engine is restarting; try again in a moment")
 		return
-	case len(t.tickets) >= t.opt.MaxTickets:
+	case len(t.tickets) >= maxTickets:
 		refuse(question, "too many administrative requests are open; try again in a moment")
 		return
 	}

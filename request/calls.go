@@ -52,9 +52,7 @@ func (c *Core) submit(now time.Duration, m *messages.SubmitRequests, out *messag
 		}
 	}
 	out.Record(messages.RequestsTotal, float64(len(ids)))
-	if at, ok := t.deadline(k.entries[0]); ok { // the same for all of them
-		c.wakeAt(now, at, out)
-	}
+	c.wakeAt(now, t.deadline(k.entries[0]), out) // the same for all of them
 	for _, e := range displaced {
 		c.giveUp(now, e, messages.RefusedBusy,
 			"the request was removed from the waiting queue for one of higher priority (max-queued-requests); send it again later", out)

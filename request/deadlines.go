@@ -2,6 +2,7 @@ package request
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -12,21 +13,24 @@ import (
 // close deadlines cost one scan.
 const leastPause = 10 * time.Millisecond
 
-// deadline is when an entry times out: by QueueTimeout or by RequestTimeout,
-// whichever comes first. ok is false if it never does. QueueTimeout applies to a
-// call until its first request is admitted; then the call is being worked on,
-// and its other requests may wait longer.
-func (t *Table) deadline(e *entry) (at time.Duration, ok bool) {
+// never is after every deadline.
+const never = time.Duration(math.MaxInt64)
+
+// deadline is when an entry times out: by QueueTimeout or by RequestTimeout, whichever
+// comes first. QueueTimeout applies to a call until its first request is admitted; then
+// the call is being worked on, and its other requests may wait longer.
+func (t *Table) deadline(e *entry) time.Duration {
+	at := never
 	if e.finish != nil {
-		return 0, false
+		return at
 	}
 	if d := e.call.requestTimeout; d > 0 {
-		at, ok = e.arrived+d, true
+		at = e.arrived + d
 	}
-	if d := e.call.queueTimeout; d > 0 && e.waitsForCall() && (!ok || e.arrived+d < at) {
-		at, ok = e.arrived+d, true
+	if d := e.call.queueTimeout; d > 0 && e.waitsForCall() {
+		at = min(at, e.arrived+d)
 	}
-	return at, ok
+	return at
 }
 
 // setAlarm sets a timer for the next deadline, if that may have changed.
@@ -36,21 +40,17 @@ func (c *Core) setAlarm(now time.Duration, out *messages.Outbox) {
 		return
 	}
 	c.settled = true
-	next, any := time.Duration(0), false
+	next := never
 	for _, e := range t.entries {
-		if at, ok := t.deadline(e); ok && (!any || at < next) {
-			next, any = at, true
-		}
+		next = min(next, t.deadline(e))
 	}
-	if any {
-		c.wakeAt(now, next, out)
-	}
+	c.wakeAt(now, next, out)
 }
 
 // wakeAt sets a timer for a deadline, unless one fires before.
 func (c *Core) wakeAt(now, at time.Duration, out *messages.Outbox) {
 	at = max(at, now+leastPause)
-	if n := len(c.due); n == 0 || at < c.due[n-1] {
+	if n := len(c.due); at < never && (n == 0 || at < c.due[n-1]) {
 		c.due = append(c.due, at)
 		out.After(at-now, &messages.DeadlinesDue{At: at})
 	}
@@ -64,8 +64,7 @@ func (c *Core) endOverdue(now time.Duration, m *messages.DeadlinesDue, out *mess
 	}
 	t := c.table
 	for _, e := range t.inOrder() {
-		at, ok := t.deadline(e)
-		if !ok || now < at {
+		if now < t.deadline(e) {
 			continue
 		}
 		queued, whole := e.call.queueTimeout, e.call.requestTimeout

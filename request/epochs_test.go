@@ -296,7 +296,7 @@ func TestTickets(t *testing.T) {
 	}
 	f, _ = flush()
 	a, _ = audit()
-	for range r.table.opt.MaxTickets - 2 {
+	for range maxTickets - 2 {
 		audit()
 	}
 	if over, sends := flush(); len(sends) != 0 || !strings.Contains(<-over, "too many") {

@@ -56,15 +56,12 @@ type TableOptions struct {
 	// SuspectLimit is the number of crashes in a row without progress after which
 	// a request runs alone; zero means 2.
 	SuspectLimit int
-	// MaxTickets bounds the open administrative questions; zero means 16.
-	MaxTickets int
 }
 
 // withDefaults fills in the defaults of zero fields.
 func (o TableOptions) withDefaults() TableOptions {
 	o.MaxStopBytes = cmp.Or(o.MaxStopBytes, 4096)
 	o.SuspectLimit = cmp.Or(o.SuspectLimit, 2)
-	o.MaxTickets = cmp.Or(o.MaxTickets, 16)
 	o.MaxRunning = cmp.Or(o.MaxRunning, 1)
 	return o
 }
@@ -78,13 +75,13 @@ func (o TableOptions) Validate() error {
 		{"ContextLength", o.ContextLength, 2}, {"PoolTokens", o.PoolTokens, 2}, {"Vocab", o.Vocab, 1},
 		{"MaxOpenRequests", o.MaxOpenRequests, 1}, {"MaxQueuedTokens", o.MaxQueuedTokens, 0}, {"MaxLogprobs", o.MaxLogprobs, 0},
 		{"MaxQueuedRequests", o.MaxQueuedRequests, 0}, {"MaxRunning", o.MaxRunning, 0},
-		{"MaxStopBytes", o.MaxStopBytes, 0}, {"SuspectLimit", o.SuspectLimit, 0}, {"MaxTickets", o.MaxTickets, 0},
+		{"MaxStopBytes", o.MaxStopBytes, 0}, {"SuspectLimit", o.SuspectLimit, 0},
 	} {
 		if f.value < f.min {
 			return fmt.Errorf("request table: %s is %d; it must be at least %d", f.name, f.value, f.min)
 		}
 	}
-	if o.QueueTimeout < 0 || o.RequestTimeout < 0 {
+	if min(o.QueueTimeout, o.RequestTimeout) < 0 {
 		return fmt.Errorf("request table: QueueTimeout is %s and RequestTimeout %s; both must be at least 0", o.QueueTimeout, o.RequestTimeout)
 	}
 	return nil

@@ -284,7 +284,6 @@ func TestTableOptions(t *testing.T) {
 		"PoolTokens":      func(o *TableOptions) { o.PoolTokens = 0 },
 		"Vocab":           func(o *TableOptions) { o.Vocab = 0 },
 		"MaxOpenRequests": func(o *TableOptions) { o.MaxOpenRequests = 0 },
-		"MaxTickets":      func(o *TableOptions) { o.MaxTickets = -1 },
 	} {
 		o := tableOptions()
 		change(&o)
