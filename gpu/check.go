@@ -8,9 +8,9 @@ import (
 	"github.com/troupe-engine/troupe/internal/paging"
 )
 
-// Check tells whether a program is well formed: indexes exist, shapes agree,
-// no buffer is read before it was written, what is per token comes before the
-// first Gather and what is per output after it, and Sample is the last op.
+// Check returns an error unless a program is well formed: indexes exist, shapes agree,
+// buffers are written before they are read, ops per token come before the first Gather
+// and ops per output after it, and Sample is the last op.
 func (p *Program) Check() error {
 	if p.Vocab < 1 || p.Context < 1 {
 		return fmt.Errorf("program %s: vocabulary %d and context %d must be positive", p.Name, p.Vocab, p.Context)
@@ -106,7 +106,8 @@ func (c *checker) linear(op Linear) error {
 	return err
 }
 
-// width is 0 for a buffer that does not exist; reads or writes names it.
+// width is 0 for a buffer that does not exist, for which reads or writes return an
+// error.
 func (c *checker) width(b Buffer) int {
 	if b < 0 || int(b) >= len(c.p.Buffers) {
 		return 0
@@ -169,7 +170,7 @@ func (c *checker) layer(l int) error {
 	return nil
 }
 
-// Check tells whether a tensor is what a program expects, and whole.
+// Check returns an error unless a tensor is complete and what a program expects.
 func (s WeightSpec) Check(t Tensor) error {
 	if err := s.CheckType(t); err != nil {
 		return err
@@ -180,7 +181,7 @@ func (s WeightSpec) Check(t Tensor) error {
 	return nil
 }
 
-// CheckType is Check of a tensor whose data is not there yet.
+// CheckType is Check without the data.
 func (s WeightSpec) CheckType(t Tensor) error {
 	if !slices.Equal(t.Shape, s.Shape) {
 		return fmt.Errorf("weight %s: the file has shape %v, but the model needs %v", s.Name, t.Shape, s.Shape)
@@ -198,11 +199,11 @@ func (s WeightSpec) CheckType(t Tensor) error {
 	return nil
 }
 
-// Supported is the check of Device.Supports: a program of ops that a device
-// knows, which is well formed. The device's name is for the error.
-func (p *Program) Supported(device string, knows func(Op) bool) error {
+// Supported implements Device.Supports: the device has every op, and the program is
+// well formed.
+func (p *Program) Supported(device string, has func(Op) bool) error {
 	for i, op := range p.Ops {
-		if !knows(op) {
+		if !has(op) {
 			return fmt.Errorf("%s device: program %s: op %d, %T, is not implemented on this device; choose another device, or a model of another architecture", device, p.Name, i, op)
 		}
 	}
@@ -212,7 +213,7 @@ func (p *Program) Supported(device string, knows func(Op) bool) error {
 	return nil
 }
 
-// Check tells whether a pool of this size is possible for a program.
+// Check returns an error unless a program can have such a pool.
 func (s PoolSpec) Check(p *Program) error {
 	if err := paging.CheckSize(s.PageSize); err != nil {
 		return fmt.Errorf("KV pool: page size %w", err)

@@ -10,20 +10,18 @@ import (
 type Device interface {
 	// Info describes the device; it does not change.
 	Info() Info
-	// Memory tells the bytes that exist and that this process could still get.
+	// Memory is what exists and what this process can still allocate.
 	Memory() (Memory, error)
-	// Supports tells whether the device runs a program: it is well formed, and
-	// the device knows every op. PlanWeights and Load ask this before they look
-	// at a weight.
+	// Supports returns an error unless the program is well formed and the device has
+	// every op. PlanWeights and Load call it before they read a weight.
 	Supports(p *Program) error
-	// PlanWeights tells what Load would hold. It reads no data of
-	// StreamedWeights.
+	// PlanWeights reports what Load would hold. It reads no data of StreamedWeights.
 	PlanWeights(p *Program, w Weights) (WeightPlan, error)
-	// Load takes a program's weights into the device's own layout and returns a
-	// model without a KV pool. weights may be closed afterwards. Weights that are
-	// NaN or infinite, or would be so in the device's layout, are refused; the
-	// error names tensor, row and column. progress, if not nil, is called with
-	// the bytes loaded so far.
+	// Load copies a program's weights into the device's own layout and returns a model
+	// without a KV pool. weights may be closed afterwards. Weights that are NaN or
+	// infinite, or would be so in the device's layout, are refused; the error names
+	// tensor, row and column. progress, if not nil, is called with the bytes loaded so
+	// far.
 	Load(p *Program, weights Weights, progress func(done, total int64)) (Model, error)
 }
 
@@ -38,22 +36,22 @@ type Info struct {
 	Numerics
 }
 
-// Numerics is what a device computes with, and where it gives up exactness on
-// purpose. The test suite of devices takes its cases and tolerances from it.
+// Numerics is what a device computes with, and where it is inexact on purpose. The test
+// suite of devices takes its cases and tolerances from it.
 type Numerics struct {
-	// Weights are the types of tensors that Load takes, KV those of pools that
+	// Weights are the types of tensors that Load accepts, KV those of pools that
 	// NewPool makes.
 	Weights, KV []DType
-	// Requantised are the types among Weights that the device keeps in another
-	// one, which moves a weight by up to half a step of q8_0. All others it
-	// multiplies as package gpu/quant decodes them.
+	// Requantised are the types among Weights that the device stores as another one,
+	// which moves a weight by up to half a step of q8_0. All others it multiplies as
+	// package gpu/quant decodes them.
 	Requantised []DType
-	// Int8Activations: the products of quantised weights take the activations
-	// rounded to int8, 32 of them (or more) to a scale. Embeddings are exact.
+	// Int8Activations: products of quantised weights round the activations to int8,
+	// with a scale for 32 of them (or more). Embeddings are exact.
 	Int8Activations bool
 }
 
-// CheckKV tells whether NewPool makes a pool of a type.
+// CheckKV returns an error unless NewPool makes pools of a type.
 func (n Numerics) CheckKV(d DType) error {
 	if slices.Contains(n.KV, d) {
 		return nil
@@ -68,11 +66,10 @@ type Memory struct {
 	Source    string // what bounded Available: "cgroup limit", "MemAvailable", ...
 }
 
-// WeightPlan is what a device makes of the weights of a program.
+// WeightPlan is how a device stores the weights of a program.
 type WeightPlan struct {
 	Bytes int64 // held once they are loaded
-	// Changed are the matrices that are not held in the type that they are
-	// stored in.
+	// Changed are the matrices that are not held in their stored type.
 	Changed []HeldWeights
 }
 
@@ -85,34 +82,32 @@ type HeldWeights struct {
 	Bytes        int64
 }
 
-// Weights finds tensors by name. Tensor fails with an error that names the
-// tensor and the file.
+// Weights finds tensors by name. Errors of Tensor name the tensor and the file.
 type Weights interface {
 	Tensor(name string) (Tensor, error)
 }
 
-// StreamedWeights is what Weights too large to be in memory twice have besides.
-// A device that copies tensors one after the other then needs little more than
-// the copies.
+// StreamedWeights are Weights that may be too large to be in memory twice. A device
+// that copies tensors one after the other then needs little more than the copies.
 type StreamedWeights interface {
 	Weights
 	// Describe is Tensor without Data.
 	Describe(name string) (Tensor, error)
-	// Discard tells that a tensor's data, or a part of it, has been read. Its
-	// memory may be given back; it stays good and is read again where asked for.
+	// Discard says that a tensor's data, or a part of it, has been read. Its memory may
+	// be freed; the data stays valid and is read again on demand.
 	Discard(data []byte)
 }
 
 // PlacedWeights are Weights that know where their tensors are stored, for errors.
 type PlacedWeights interface {
 	Weights
-	// Place gives, of an index into a tensor's first dimension, the file and
-	// the tensor there, as an error text begins, and the index there.
+	// Place is the file and the tensor of an index into the first dimension, as an
+	// error text begins, and the index there.
 	Place(name string, index int) (tensor string, at int)
 }
 
-// Tensor is a dense row-major array on the host. Data is little-endian, frozen,
-// and good until its source is closed.
+// Tensor is a dense row-major array on the host. Data is little-endian, frozen, and
+// valid until its source is closed.
 type Tensor struct {
 	Name  string
 	DType DType
@@ -129,8 +124,8 @@ func Elements(shape []int) int {
 	return n
 }
 
-// PoolSpec sizes the KV pool and the table of rows. All are hard limits: a step
-// beyond one is refused.
+// PoolSpec sizes the KV pool and the table of rows. All are hard limits: a step that
+// exceeds one is refused.
 type PoolSpec struct {
 	PageSize int // slots a page, a power of two
 	Pages    int // usable pages 1..Pages; page 0 is padding and comes on top
@@ -142,18 +137,18 @@ type PoolSpec struct {
 	StepTokens int // tokens that one step computes, at least 1
 }
 
-// Sharer is a Model whose weights other models can use, so that several engines
-// in one process need them once.
+// Sharer is a Model that can share its weights, so that several engines in one process
+// hold them once.
 type Sharer interface {
 	Model
-	// Share returns another model with the same weights, and with a pool, rows and
-	// steps of its own. The weights are freed when the last one is closed; Bytes
-	// counts them in the first one.
+	// Share returns another model with the same weights and its own pool, rows and
+	// steps. The weights are freed when the last one is closed; only Bytes of the first
+	// one counts them.
 	Share() Model
 }
 
-// Layout is how the KV of a pool lies in memory. It never changes a result:
-// everyone else speaks of pages and slots.
+// Layout is how the KV of a pool is stored. It never changes a result: all other code
+// uses pages and slots.
 type Layout uint8
 
 const (
@@ -167,7 +162,7 @@ const (
 
 var layouts = [...]string{Contiguous: "contiguous", Paged: "paged"}
 
-// String gives the name used in settings.
+// String is the name used in settings.
 func (l Layout) String() string {
 	if int(l) < len(layouts) {
 		return layouts[l]
@@ -183,40 +178,39 @@ func ParseLayout(name string) (Layout, error) {
 	return 0, fmt.Errorf("KV layout %q is not known; use one of %s", name, strings.Join(layouts[:], ", "))
 }
 
-// StepsInFlight is how many steps a model takes at once: one that runs, and one
-// behind it that is computed next.
+// StepsInFlight is how many steps a model accepts at once: one that runs and the next
+// one.
 const StepsInFlight = 2
 
 // Model is a loaded program. Calls come from one goroutine at a time.
 type Model interface {
-	// NewPool makes the KV pool and a table of closed rows, in place of older
-	// ones. What is in the pool is undefined; masked positions may hold NaN. No
-	// step may be in flight.
+	// NewPool makes the KV pool and a table of closed rows, and frees older ones. The
+	// content of the pool is undefined; masked positions may hold NaN. No step may be
+	// in flight.
 	NewPool(spec PoolSpec) error
-	// Submit takes a step and returns. Steps are computed in the order in which
-	// they come, StepsInFlight of them at most: one more is refused. done is
-	// called exactly once, from any goroutine, and must not block; those of
-	// accepted steps are called one after the other, in order. A step is in flight
-	// until its done is called; until then the batch and all it points to stay
-	// frozen.
+	// Submit starts a step and returns. Steps are computed in order; more than
+	// StepsInFlight are refused. done is called exactly once, from any goroutine, and
+	// must not block; those of accepted steps are called one after the other, in order.
+	// A step is in flight until its done is called; until then the batch and all it
+	// points to stay frozen.
 	//
-	// A step that fails leaves the rows in between, so the one behind it fails
-	// as well, and so does every step until one with Reset.
+	// A step that fails leaves the rows undefined, so every step fails until one with
+	// Reset.
 	Submit(batch *StepBatch, done func(*StepResult, error))
 	// Quiesce calls done once no step is in flight and every done has returned.
 	Quiesce(done func())
-	// Bytes is memory held, measured, by purpose: "weights", "kv", "activations"
-	// (buffers of the step's rows), "workspace" (scratch of kernels). It may be
-	// asked from any goroutine, also while a step runs.
+	// Bytes is the memory held, measured, by purpose: "weights", "kv", "activations"
+	// (buffers of the step's rows), "workspace" (scratch of kernels). It may be called
+	// from any goroutine, also while a step runs.
 	Bytes() map[string]int64
 	// Close frees everything. No step may be in flight.
 	Close() error
 }
 
-// WeightReader is a Model that knows what it reads, which is what a share of
-// the memory's bandwidth is computed from.
+// WeightReader is a Model that knows how much it reads, from which the share of the
+// memory's bandwidth is computed.
 type WeightReader interface {
-	// WeightBytesRead is how many bytes of weights a step reads at least, as
-	// the device keeps them: each matrix of a product and each vector once.
+	// WeightBytesRead is how many bytes of weights a step reads at least, as the device
+	// stores them: each matrix of a product and each vector once.
 	WeightBytesRead() int64
 }

@@ -49,10 +49,10 @@ var dtypes = [...]struct {
 	I8: {"int8", 1, 1},
 }
 
-// Known tells whether d is one of the types above.
+// Known reports whether d is one of the types above.
 func (d DType) Known() bool { return int(d) < len(dtypes) }
 
-// String gives the lower-case name used in options and logs.
+// String is the lower-case name used in options and logs.
 func (d DType) String() string {
 	if !d.Known() {
 		return fmt.Sprintf("element type %d", uint8(d))
@@ -60,24 +60,24 @@ func (d DType) String() string {
 	return dtypes[d].name
 }
 
-// Quantised tells whether elements are stored in blocks.
+// Quantised reports whether elements are stored in blocks.
 func (d DType) Quantised() bool { return d.Known() && dtypes[d].block > 1 }
 
-// ForWeights tells whether a tensor of weights may have this type.
+// ForWeights reports whether weights may have this type.
 func (d DType) ForWeights() bool { return d.Known() && d != I8 }
 
-// ForKV tells whether a KV pool may have this type.
+// ForKV reports whether a KV pool may have this type.
 func (d DType) ForKV() bool { return d <= BF16 || d == I8 }
 
-// BlockLen is the elements of a block; 1 where elements stand alone.
+// BlockLen is the number of elements of a block; 1 for types without blocks.
 func (d DType) BlockLen() int { return dtypes[d].block }
 
-// BlockBytes is the size of a block; of one element where elements stand
-// alone. I8 has its scales besides, see VectorBytes.
+// BlockBytes is the size of a block, or of one element. I8 also has scales, see
+// VectorBytes.
 func (d DType) BlockBytes() int { return dtypes[d].bytes }
 
-// Bytes is the size of a number of elements. It panics if they do not fill
-// whole blocks: WeightSpec.Check refuses such a tensor before.
+// Bytes is the size of a number of elements. It panics if they do not fill whole
+// blocks: WeightSpec.Check refuses such a tensor before.
 func (d DType) Bytes(elements int) int {
 	if elements%d.BlockLen() != 0 {
 		panic(fmt.Sprintf("gpu: %d elements of %s do not fill blocks of %d", elements, d, d.BlockLen()))
@@ -89,7 +89,7 @@ func (d DType) Bytes(elements int) int {
 // this type, scale included.
 func (d DType) VectorBytes(headDim int) int { return d.Bytes(headDim) + d.ScaleBytes() }
 
-// ScaleBytes is what a K or V in a KV pool takes besides its elements.
+// ScaleBytes is the size of the scale of one K or V in a KV pool.
 func (d DType) ScaleBytes() int {
 	if d == I8 {
 		return i8ScaleBytes

@@ -1,9 +1,9 @@
 package gpu
 
-// Program is a model as a static list of ops. Immutable after it was made.
+// Program is a model as a static list of ops. Immutable.
 //
-// Ops run in order for all tokens of a step: a buffer [rows, Width] has one
-// row per token of the step, or one per output where PerOutput is set.
+// Ops run in order for all tokens of a step: a buffer [rows, Width] has one row per
+// token of the step, or per output with PerOutput.
 type Program struct {
 	Name    string // architecture and size, for logs
 	Buffers []BufferSpec
@@ -30,8 +30,8 @@ type BufferSpec struct {
 	PerOutput bool // one row per output of the step instead of one per token
 }
 
-// WeightSpec is a tensor that the program reads, under the name by which a
-// Weights finds it. Matrices are [outputs, inputs], row-major.
+// WeightSpec is a tensor that the program reads, by the name in Weights. Matrices are
+// [outputs, inputs], row-major.
 type WeightSpec struct {
 	Name  string
 	Shape []int // one or two dimensions
@@ -78,11 +78,11 @@ type Linear struct {
 	Accumulate bool
 }
 
-// Rope rotates X in place, heads of HeadDim elements at the token's position:
-// element i pairs with i + len(InvFreq) (the half-split layout of Hugging
-// Face), angle = position * InvFreq[i], both parts times Scale (1 except where
-// a scaling says otherwise). Elements past 2*len(InvFreq) stay. Su et al. 2021.
-// Angles and their sine and cosine are computed in float64, then rounded.
+// Rope rotates X in place, heads of HeadDim elements at the token's position: element i
+// pairs with i + len(InvFreq) (the half-split layout of Hugging Face), angle = position
+// * InvFreq[i], both parts times Scale (1 unless the model scales). Elements from
+// 2*len(InvFreq) on are unchanged. Su et al. 2021. Angles and their sine and cosine are
+// computed in float64, then rounded.
 type Rope struct {
 	X       Buffer
 	HeadDim int
@@ -103,7 +103,7 @@ type Attention struct {
 	Q, Out Buffer // [tokens, Heads x head_dim]
 	Layer  int
 	Heads  int
-	Scale  float32 // times q.k, 1/sqrt(head_dim) as a rule
+	Scale  float32 // times q.k, usually 1/sqrt(head_dim)
 }
 
 // SiluMul is Out = Gate * sigmoid(Gate) * Up. Out may be Gate or Up.

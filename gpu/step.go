@@ -2,15 +2,14 @@ package gpu
 
 import "errors"
 
-// Row is an entry of a model's table of rows, 0 to PoolSpec.Rows-1. It holds
-// what a device knows of one sequence: tokens, page table, how to sample.
+// Row is an entry of a model's table of rows, 0 to PoolSpec.Rows-1: the tokens of one
+// sequence, its page table, and how to sample.
 type Row int32
 
-// StepBatch is one step: what changes in the rows, then what rows compute. It
-// carries what is new since the step before, never whole page tables. Order of
-// application: Reset, Closed, Opened, Replaced, Grown, Work.
+// StepBatch is one step: the changes to the rows since the previous step, then the work
+// of rows. Order of application: Reset, Closed, Opened, Replaced, Grown, Work.
 type StepBatch struct {
-	// Reset closes every row first, and lets steps run again after one failed.
+	// Reset closes every row first, and allows steps again after one failed.
 	Reset    bool
 	Closed   []Row
 	Opened   []RowOpened
@@ -19,15 +18,15 @@ type StepBatch struct {
 	Work     []RowWork // each row at most once
 }
 
-// RowOpened puts a sequence into a row. The device copies Prompt, Output and
-// Pages; what Sampling points to stays frozen while the row is open.
+// RowOpened assigns a row to a sequence. The device copies Prompt, Output and Pages;
+// what Sampling points to stays frozen while the row is open.
 type RowOpened struct {
 	Row Row
-	// Prompt, at least one token, and Output, what was sampled before: penalties
-	// and MinTokens see the border between them.
+	// Prompt has at least one token. Output was sampled before: penalties and MinTokens
+	// depend on the boundary.
 	Prompt, Output []int32
-	// Pages of a cached prefix: their KV is there, for whole pages. It leaves at
-	// least one token to compute.
+	// Pages of a cached prefix, with its KV, in whole pages. At least one token remains
+	// to be computed.
 	Pages    []int32
 	Sampling Sampling
 	Score    ScoreSpec
@@ -46,21 +45,20 @@ type RowGrown struct {
 	Pages []int32
 }
 
-// RowWork computes the row's tokens at positions [Start, Start+Count) and stores
-// their K and V. Start is where the row's KV ends. The tokens are known when
-// the step begins: a step that was submitted behind another one may compute what
-// that one samples.
+// RowWork computes the row's tokens at positions [Start, Start+Count) and stores their
+// K and V. Start is where the row's KV ends. The tokens are known when the step begins:
+// it may compute tokens that the previous step, still in flight, samples.
 type RowWork struct {
 	Row          Row
 	Start, Count int
 	// Sample is how many tokens the device may sample for the positions from
-	// Start+Count on, where the row's tokens end; 0: none. Most devices give
-	// one; a device that speculates may give more, and stores the K and V of all
-	// but the last. The row's pages hold Start+Count+Sample-1 positions.
+	// Start+Count on, where the row's tokens end; 0: none. A device that speculates may
+	// return several; it stores the K and V of all but the last. The row's pages hold
+	// Start+Count+Sample-1 positions.
 	Sample int
-	// Allowed, if not nil, has a bit for each token that may be sampled, token t
-	// in bit t%32 of word t/32: a grammar's mask. It is about one position, so
-	// Sample is 1 then. Frozen until the step is done.
+	// Allowed, if not nil, is the mask of a grammar: a bit for each token that may be
+	// sampled, token t in bit t%32 of word t/32. Sample is 1 then. Frozen until the
+	// step is done.
 	Allowed []uint32
 	// KeepLogits returns the raw logits of every token of the work.
 	KeepLogits bool
@@ -87,8 +85,8 @@ type Sampling struct {
 	Seed   uint64
 	Choice uint32
 
-	// TopLogprobs: -1 nothing, otherwise each sampled token's log probability
-	// and those of as many of the most likely tokens.
+	// TopLogprobs: -1 none, otherwise each sampled token's log probability and this
+	// many of the most likely tokens.
 	TopLogprobs int
 }
 
@@ -106,28 +104,27 @@ type ScoreSpec struct {
 	Top      int // most likely tokens beside each, >= 0
 }
 
-// StepResult has one entry per RowWork, in order. It is the device's again when
-// done returns, except for what Logprobs, Scores and Logits point to.
+// StepResult has one entry per RowWork, in order. It belongs to the device again when
+// done returns, except for the memory of Logprobs, Scores and Logits.
 type StepResult struct {
 	Rows []RowResult
 }
 
-// RowResult is what a row's work brought.
+// RowResult is the result of a row's work.
 type RowResult struct {
-	// Tokens were sampled, in order of position: one to RowWork.Sample of them.
+	// Tokens were sampled, by position: one to RowWork.Sample of them.
 	Tokens   []int32
 	Logprobs []Logprobs // per token, if TopLogprobs >= 0
 	// Scores are those of the tokens at positions from ScoredFrom on.
 	ScoredFrom int
 	Scores     []Logprobs
 	Logits     [][]float32 // per token of the work, with KeepLogits
-	// Err is why the row got no token although the step is sound. The row
-	// computes nothing more; work that it is given before it is closed brings
-	// the same error.
+	// Err is why no token was sampled for the row although the step succeeded. Further
+	// work of the row has the same error until the row is closed.
 	Err error
 }
 
-// ErrNothingToSample is a row's outcome when every token is excluded.
+// ErrNothingToSample is the error of a row when every token is excluded.
 var ErrNothingToSample = errors.New("no token can be sampled: logit_bias, min_tokens and the grammar together exclude the whole vocabulary")
 
 // Logprobs is a token's log probability under the log-softmax of the raw logits,

@@ -40,13 +40,13 @@ import (
 	"github.com/troupe-engine/troupe/sched/route"
 )
 
-// Spec is all that an engine is made of, or several behind one intake. The
-// executors with their devices, weights and pools, and intake's table belong to
-// the process and outlive the epochs.
+// Spec is what an engine, or several behind one intake, is made of. The executors with
+// their devices, weights and pools, and intake's table belong to the process and
+// outlive the epochs.
 type Spec struct {
 	Name string // of the root actor; "engine" when empty
-	// Members are the engines behind intake, at least one. With several, each
-	// has actors, a pool and epochs of its own, and Dispatch chooses among them.
+	// Members are the engines behind intake, at least one. Each has its own actors,
+	// pool and epochs; Dispatch chooses among several.
 	Members  []Member
 	Dispatch dispatch.Options // its Replicas is set to the number of members
 	Queue    queue.Options
@@ -58,33 +58,33 @@ type Spec struct {
 	Backoff  Backoff
 	Meter    messages.Meter
 	Log      zerolog.Logger
-	// OnFatal is called when the engine gives up: the device failed for good
-	// or does not become quiet. It must end the process or give the requests
-	// to another one; it must not block.
+	// OnFatal is called when the engine gives up: the device failed permanently or does
+	// not become idle. It must end the process, or pass the requests to another one,
+	// and must not block.
 	OnFatal func(error)
-	// Observer, if not nil, adds the actor that publishes what is cached; the
-	// cache must have Events on.
+	// Observer, if not nil, adds the actor that publishes what is cached; the cache
+	// must have Events on.
 	Observer *observer.Options
 	// Intercept and Props are for tests: fault injection, dispatchers.
 	Intercept func(role messages.Actor, msg any)
 	Props     func(role messages.Actor) []actor.PropsOption
-	// Clock and After are time, virtual in tests: how long the engine has been
-	// there, and how to have f called d later. Nil means the real one.
+	// Clock and After are time, virtual in tests: the time since the start, and a call
+	// of f after d. Nil means the real one.
 	Clock func() time.Duration
 	After func(d time.Duration, f func())
 }
 
-// Member is what one engine has for itself.
+// Member is one engine of a Spec.
 type Member struct {
 	Executor runner.Executor
 	Meter    messages.Meter // nil means the Spec's
-	// OnEpoch, if not nil, is called before the actors of an epoch start, when
-	// every page of the pool is free. It must not block.
+	// OnEpoch, if not nil, is called before the actors of an epoch start, when every
+	// page is free. It must not block.
 	OnEpoch func(messages.Epoch)
 }
 
-// Engine is a running engine, or several behind one intake. Its methods are safe
-// for concurrent use.
+// Engine is a running engine, or several behind one intake. Its methods are safe for
+// concurrent use.
 type Engine struct {
 	spec    Spec
 	system  *actor.ActorSystem
@@ -94,12 +94,12 @@ type Engine struct {
 	first   chan struct{} // closed once the first epoch of any member runs
 	once    sync.Once     // closes first
 
-	stopping bool           // the trunk's, touched on its mailbox only
+	stopping bool           // used on the trunk's mailbox only
 	dispatch *dispatch.Core // the newest incarnation's; nil with one member
 }
 
-// member is one engine. What its supervisor owns is in here and not in the
-// actor, so that an incarnation after a panic continues from there.
+// member is one engine. The state of its supervisor is here and not in the actor, so
+// that the next incarnation after a panic continues from it.
 type member struct {
 	*Engine
 	Member
@@ -107,14 +107,14 @@ type member struct {
 	pid   *actor.PID // the supervisor's
 	ready atomic.Bool
 
-	// Touched on the supervisor's mailbox only.
+	// Used on the supervisor's mailbox only.
 	life    lifecycle
 	out     messages.Outbox
 	running map[string]struct{} // ids of the epoch's actors
 }
 
-// Start spawns the supervisors, which start the first epochs, and returns once
-// intake runs: from then on no call is lost.
+// Start spawns the supervisors, which start the first epochs, and returns when intake
+// runs: from then on no call is lost.
 func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
 	spec.Name = cmp.Or(spec.Name, "engine")
 	if spec.Clock == nil {
@@ -163,18 +163,17 @@ func (e *Engine) propsFor(role messages.Actor) []actor.PropsOption {
 	return e.spec.Props(role)
 }
 
-// Send gives a message to intake.
+// Send sends a message to intake.
 func (e *Engine) Send(msg messages.ToIntake) { e.system.Root.Send(e.pid(messages.Intake), msg) }
 
-// Observe gives a message to the observer; without one it is lost.
+// Observe sends a message to the observer, if there is one.
 func (e *Engine) Observe(msg messages.ToObserver) {
 	if e.spec.Observer != nil {
 		e.system.Root.Send(e.pid(messages.Observer), msg)
 	}
 }
 
-// Started is closed when the first epoch has begun. A request that intake gets
-// from then on finds an engine, unless that epoch has ended again.
+// Started is closed when the first epoch has begun, so that intake can submit requests.
 func (e *Engine) Started() <-chan struct{} { return e.first }
 
 // Ready reports whether an engine accepts requests.
@@ -212,8 +211,8 @@ func (e *Engine) Configure(ctx context.Context, limits messages.IntakeLimits) er
 	return err
 }
 
-// Stop stops every actor and waits for the device to become quiet. Requests
-// still open are lost; Drain first.
+// Stop stops every actor and waits until the device is idle. Open requests are lost;
+// call Drain first.
 func (e *Engine) Stop(ctx context.Context) error {
 	for _, m := range e.members {
 		m.ready.Store(false)

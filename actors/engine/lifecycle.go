@@ -7,18 +7,18 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Backoff is the pause between an epoch and the next.
+// Backoff is the pause between two epochs. Zero fields mean the defaults.
 type Backoff struct {
 	// Base is the pause after the first failure. It doubles with each further failure
-	// in a row. Zero means 10ms.
+	// in a row. Default 10ms.
 	Base time.Duration
-	// Cap is the longest pause. Zero means 5s.
+	// Cap is the longest pause. Default 5s.
 	Cap time.Duration
 	// Healthy is how long an epoch must run until its failure counts as the first one
-	// again. Zero means 10s.
+	// again. Default 10s.
 	Healthy time.Duration
-	// Quiesce is how long a device may take to become idle; then the process ends. Zero
-	// means 60s.
+	// Quiesce is how long a device may take to become idle; then the process ends.
+	// Default 60s.
 	Quiesce time.Duration
 }
 
@@ -34,43 +34,41 @@ type phase uint8
 
 const (
 	pausing   phase = iota // no actors; EpochDue starts the next epoch
-	running                // the epoch's actors stand
+	running                // the epoch's actors run
 	stopping               // waiting for the last of them to stop
 	quiescing              // waiting for the device
 	dead                   // given up; the process ends
 )
 
-// childrenStopped is the shell's word that no actor of the epoch is left.
+// childrenStopped is the event that no actor of the epoch is left.
 type childrenStopped struct{ epoch messages.Epoch }
 
-// effects are what the lifecycle asks of its shell besides messages.
+// effects are what the supervisor must do, besides sending messages.
 type effects struct {
 	start   bool   // spawn the actors of the epoch
 	stop    bool   // stop them all
-	quiesce bool   // ask the device to become quiet
+	quiesce bool   // wait until the device is idle
 	fatal   string // end the process for this reason
 }
 
 // lifecycle is the pure core of the supervisor.
 //
 //  1. At most one epoch's actors exist at any time.
-//  2. The next epoch starts only after every actor of the last one has stopped
-//     and then the device was quiet: otherwise a late step could write into
-//     pages that the next epoch hands out.
-//  3. Intake hears EpochEnded and EpochStarted in turn, each once per epoch.
+//  2. The next epoch starts only after every actor of the last one has stopped and
+//     then the device was idle: a late step could write into pages of the next epoch.
+//  3. Intake gets EpochEnded and EpochStarted in turn, each once per epoch.
 type lifecycle struct {
 	opt      Backoff
 	phase    phase
 	engine   messages.EngineID
 	epoch    messages.Epoch
-	started  time.Duration // when the epoch began to stand
-	failures int           // in a row
+	started  time.Duration
+	failures int // in a row
 	cause    string
 	suspects []messages.RequestID
 	sticky   bool
 }
 
-// header names the incarnation.
 func (l *lifecycle) header() messages.Header {
 	return messages.Header{Engine: l.engine, Epoch: l.epoch}
 }
@@ -119,8 +117,8 @@ func (l *lifecycle) step(now time.Duration, event any, out *messages.Outbox) (do
 	return do
 }
 
-// fail ends the epoch at the first report; later ones of the same epoch are
-// consequences. Epoch 0 stands for the current one (intake has none).
+// fail ends the epoch at the first report; later ones are consequences. Epoch 0 means
+// the current one (intake has none).
 func (l *lifecycle) fail(now time.Duration, e *messages.FailEpoch, out *messages.Outbox) (do effects) {
 	if e.Epoch != 0 && e.Epoch != l.epoch {
 		out.Record(messages.StaleMessages, 1)
@@ -143,7 +141,7 @@ func (l *lifecycle) fail(now time.Duration, e *messages.FailEpoch, out *messages
 	return do
 }
 
-// pause is Base doubled for every failure in a row after the first.
+// pause is Base, doubled for every failure in a row after the first.
 func (l *lifecycle) pause() time.Duration {
 	d := l.opt.Base
 	for i := 1; i < l.failures && d < l.opt.Cap; i++ {

@@ -49,15 +49,15 @@ func props[M any](opt shell.Options, core func() shell.Core[M], more []actor.Pro
 	return actor.PropsFromProducer(func() actor.Actor { return shell.New(opt, core()) }, more...)
 }
 
-// dispatcher is the actor of dispatch. An incarnation after a panic does not know
-// which engine has which request; it makes intake and all engines start over.
+// dispatcher is the actor of dispatch. After a panic, the next incarnation does not
+// know which engine has which request; it makes intake and all engines start over.
 type dispatcher struct {
 	*shell.Actor[messages.ToDispatch]
 	over *messages.FailEpoch // to be handled first; nil in the first incarnation
 }
 
 func (e *Engine) dispatchProps(opt shell.Options, more []actor.PropsOption) *actor.Props {
-	opt.OnPanic = func(actor.Context, any, *messages.FailEpoch) {} // the next incarnation does all that is to do
+	opt.OnPanic = func(actor.Context, any, *messages.FailEpoch) {} // the next incarnation does it
 	return actor.PropsFromProducer(func() actor.Actor {
 		d := &dispatcher{}
 		if old := e.dispatch; old != nil {

@@ -14,6 +14,9 @@ import (
 // not run yet. The names of an epoch's actors carry the epoch, so that a late
 // message to an older actor is a dead letter and not a wrong message.
 
+// Processes are found by name, so that an actor can have routes to others that do not
+// run yet. The names of an epoch's actors contain the epoch, so a late message to an
+// older actor is a dead letter and not a wrong message.
 func supervisorName(member int) string {
 	if member == 0 {
 		return "supervisor"
@@ -43,7 +46,7 @@ func (m *member) childPID(role messages.Actor, epoch messages.Epoch) *actor.PID 
 	return m.system.NewLocalPID(m.pid.Id + "/" + childName(role, epoch))
 }
 
-// upstream is what an engine takes for intake or the observer: dispatch, if
+// upstream is the process that plays intake or the observer for an engine: dispatch, if
 // there are several engines.
 func (e *Engine) upstream(role messages.Actor) *actor.PID {
 	switch {
@@ -67,9 +70,9 @@ func (m *member) routes(epoch messages.Epoch) routeFunc {
 	return func(to messages.Actor, _ messages.Header) *actor.PID { return pids[to] }
 }
 
-// outerRoutes are those of an actor outside the epochs. What it sends to an
-// engine goes to the incarnation that the message names; dispatch plays all
-// roles of the one that intake knows.
+// outerRoutes are those of an actor outside the epochs. A message to an engine goes to
+// the incarnation that its header names. To intake, dispatch plays all roles of an
+// engine.
 func (e *Engine) outerRoutes() routeFunc {
 	dispatcher := e.pid(messages.Dispatch)
 	outer := map[messages.Actor]*actor.PID{messages.Intake: e.pid(messages.Intake)}

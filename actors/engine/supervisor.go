@@ -11,11 +11,10 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// epochRoles are the disposable actors, in the order of their start: receivers
-// of the ring first.
+// epochRoles are the actors of an epoch in the order of their start: receivers first.
 var epochRoles = []messages.Actor{messages.Runner, messages.Allocator, messages.Cache, messages.Former, messages.Queue}
 
-// supervisor spawns and stops a member's actors as the lifecycle says.
+// supervisor starts and stops the actors of a member as the lifecycle says.
 type supervisor struct{ *member }
 
 // Receive implements actor.Actor.
@@ -24,8 +23,8 @@ func (s *supervisor) Receive(ctx actor.Context) {
 	case *actor.Started:
 		s.resume(ctx)
 	case *actor.Stopping:
-		// No epoch follows, and nothing may fail while the actors of this one
-		// stop: the runtime would not end the supervisor then.
+		// No epoch follows. Nothing may fail while the actors stop, or the runtime would
+		// not end the supervisor.
 		s.life.phase = dead
 		s.out.Reset()
 		s.ready.Store(false)
@@ -36,8 +35,8 @@ func (s *supervisor) Receive(ctx actor.Context) {
 	}
 }
 
-// resume starts the first epoch, or goes on where an earlier incarnation of the
-// supervisor panicked. The runtime has stopped its actors by then.
+// resume starts the first epoch, or continues after a panic of the supervisor. The
+// runtime has stopped its actors then.
 func (s *supervisor) resume(ctx actor.Context) {
 	switch s.life.phase {
 	case pausing:
@@ -91,8 +90,7 @@ func (s *supervisor) handle(ctx actor.Context, event any) {
 	}
 }
 
-// open lets clients see the epoch. Intake has heard of it before, so that it
-// knows what a client asks for that has seen this.
+// open lets clients see the epoch, after intake got EpochStarted.
 func (s *supervisor) open() {
 	s.ready.Store(true)
 	s.once.Do(func() { close(s.first) })
@@ -103,7 +101,7 @@ func (s *supervisor) quiesce(ctx actor.Context) {
 	s.Executor.Quiesce(func() { root.Send(self, &messages.DeviceQuiesced{Header: header}) })
 }
 
-// carryOut performs the lifecycle's messages; all of them go to intake.
+// carryOut performs the lifecycle's effects; all messages go to intake.
 func (s *supervisor) carryOut(ctx actor.Context) {
 	for _, send := range s.out.Sends {
 		ctx.Send(s.upstream(messages.Intake), send.Msg)
@@ -138,22 +136,20 @@ func (s *supervisor) startEpoch(ctx actor.Context) {
 	s.spec.Log.Info().Uint32("epoch", uint32(s.life.epoch)).Msg("the engine accepts requests")
 }
 
-// HandleFailure implements actor.SupervisorStrategy for the actors of an epoch:
-// the one that failed is stopped and the epoch ends. The shell's own FailEpoch,
-// with the suspects, is in the mailbox before this one.
+// HandleFailure implements actor.SupervisorStrategy: the actor that failed is stopped
+// and its epoch ends. The shell's own FailEpoch, with the suspects, is in the mailbox
+// before this one.
 func (s *supervisor) HandleFailure(system *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
 	sup.StopChildren(child)
 	system.Root.Send(s.pid, &messages.FailEpoch{Header: messages.Header{Engine: s.id, Epoch: epochOf(child)}, Cause: fmt.Sprintf("%s failed: %s", child.Id, shell.Fault(reason))})
 }
 
-// shellOptions are those of an actor in the member's present epoch.
 func (m *member) shellOptions(role messages.Actor) shell.Options {
 	opt := m.Engine.shellOptions(role, m.routes(m.life.epoch))
 	opt.Own, opt.Meter = m.life.header(), m.Meter
 	return opt
 }
 
-// shellOptions are those of an actor outside the epochs, but for its routes.
 func (e *Engine) shellOptions(role messages.Actor, routes routeFunc) shell.Options {
 	return shell.Options{
 		Role: role, Route: routes,

@@ -8,9 +8,9 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// trunk is the root of an engine's actors. It keeps intake and the supervisor
-// apart, so that what is on its way to one of them outlives a panic of the
-// other: an actor's children are stopped with it, mailboxes and all.
+// trunk is the root of the actors. It keeps intake and the supervisors apart, so that
+// the mailbox of one survives a panic of the other: an actor is stopped with its
+// children and their mailboxes.
 type trunk struct{ *Engine }
 
 // Receive implements actor.Actor.

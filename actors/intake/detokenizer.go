@@ -5,13 +5,13 @@ import (
 	"github.com/troupe-engine/troupe/request"
 )
 
-// Text gives request the streams of a model's tokenizer.
+// Text makes request's detokenizer from a model's tokenizer.
 func Text(t *tokenizer.Tokenizer) request.Detokenizer { return detokenizer{t} }
 
 type detokenizer struct{ t *tokenizer.Tokenizer }
 
-// contextTokens is how much of a prompt a continuation looks at. A character
-// has at most four bytes and every token at least one.
+// contextTokens is how many tokens of a prompt a continuation depends on: a character
+// has at most four bytes, and a token at least one.
 const contextTokens = 8
 
 // NewStream implements request.Detokenizer.
@@ -23,8 +23,8 @@ func (d detokenizer) NewStream(prompt []int32, keepSpecial, continues bool) requ
 	return d.t.NewStreamAfter(prompt[d.tail(prompt):], opts)
 }
 
-// tail is where the part of a prompt begins that a continuation depends on: its
-// last tokens, with one that has text among them if there is any.
+// tail is where the part of a prompt begins that a continuation depends on: its last
+// tokens, with at least one that has text if there is any.
 func (d detokenizer) tail(prompt []int32) int {
 	start := max(0, len(prompt)-contextTokens)
 	for i := len(prompt) - 1; i >= 0; i-- {

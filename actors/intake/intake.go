@@ -7,8 +7,8 @@
 //	Sends:    CallAccepted, CallRefused, CallOutput (client); EnqueueRequests, FinishRequests (queue);
 //	          FlushCache, AuditSlots (former); DescribeCache (cache); FailEpoch (engine)
 //	State:    request.Table
-//	On failure: restarted on its table, with the message in hand first. If that
-//	          fails again, a call is refused and anything else ends the epoch.
+//	On failure: restarted on its table; the current message is handled again. If that
+//	          fails, a call is refused and any other message ends the epoch.
 package intake
 
 import (
@@ -29,10 +29,10 @@ type Options struct {
 // survivor is what an incarnation leaves to the next one besides the table.
 type survivor struct {
 	engine messages.Header // that EpochStarted has announced
-	// pending was in hand when the last incarnation panicked; the next one
-	// takes it before anything else, so that the order of messages stays.
+	// pending was being handled when the last incarnation panicked. The next one
+	// handles it first, so the order of messages is kept.
 	pending messages.ToIntake
-	retried messages.ToIntake // what is taken again; nil once that has gone well
+	retried messages.ToIntake // is being handled again; nil once that has succeeded
 	abandon func(messages.ToIntake)
 	route   func(messages.Actor, messages.Header) *actor.PID
 }
@@ -71,10 +71,10 @@ func (i *incarnation) Receive(ctx actor.Context) {
 	i.retried = nil // its memory may come back as another message
 }
 
-// onPanic decides what becomes of the message in hand. The table is as it was
-// before it, so the next incarnation takes it again. A call that fails a second
-// time is refused; anything else ends the epoch, and the next one computes from
-// the table what is missing.
+// onPanic decides what happens to the message that was being handled. The table is
+// unchanged, so the next incarnation handles it again. A call that fails a second time
+// is refused; any other message ends the epoch, and the next one computes what is
+// missing from the table.
 func (s *survivor) onPanic(ctx actor.Context, msg any, fail *messages.FailEpoch) {
 	m := msg.(messages.ToIntake)
 	if s.retried != m {

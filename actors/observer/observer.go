@@ -5,11 +5,10 @@
 //	Receives: CacheChanged (cache); EpochStarted (engine); SubscribeEvents, DropSubscription (client)
 //	Sends:    EventsSubscribed and events (client, on its channels)
 //	State:    the ring of the latest events; the readers' channels
-//	Invariants: applying every event from the first on gives exactly what is cached;
+//	Invariants: all events from the first on, applied, are exactly what is cached;
 //	          sequence numbers have no gap; the ring keeps a bounded number of hashes
-//	On failure: restarted. Its readers' channels are closed and the message in hand
-//	          is lost, which shows in the next event's number; the stream goes on
-//	          with an event that clears everything.
+//	On failure: restarted. The readers' channels are closed and the current message
+//	          is lost; the stream goes on with an event that clears everything.
 package observer
 
 import (
@@ -24,17 +23,17 @@ import (
 
 // Options configure an observer.
 type Options struct {
-	// Keep is how many page hashes of past events are kept for readers that
-	// come back, 8 bytes each; a soft bound: the newest event is always kept.
-	// Zero means DefaultKeep.
+	// Keep is how many page hashes of past events are kept for readers that reconnect,
+	// 8 bytes each; a soft limit: the newest event is always kept. Zero means
+	// DefaultKeep.
 	Keep int
-	// Readers is how many may read at once, hard. Zero means 64.
+	// Readers is how many may read at once, a hard limit. Zero means 64.
 	Readers int
-	// Stream names the life of the process; random.
+	// Stream identifies the process; random.
 	Stream uint64
 }
 
-// DefaultKeep takes 2 MiB.
+// DefaultKeep is 2 MiB.
 const DefaultKeep = 1 << 18
 
 func (o Options) withDefaults() Options {
@@ -76,7 +75,7 @@ type core struct {
 type observed struct {
 	header  messages.Header // of the newest epoch
 	changes uint64          // of the last CacheChanged in the epoch
-	// unsure says that something may have been lost: the next event clears.
+	// unsure: something may have been lost, so the next event must clear.
 	unsure bool
 }
 
@@ -99,7 +98,7 @@ func (c *core) Handle(_ time.Duration, msg messages.ToObserver, out *messages.Ou
 	}
 }
 
-// enter begins an epoch of an engine, whose cache is empty, if it is a new one.
+// enter begins an epoch of an engine, with an empty cache, if it is a new one.
 func (c *core) enter(h messages.Header, out *messages.Outbox) *observed {
 	e := c.engines[h.Engine]
 	if e == nil {
@@ -113,8 +112,8 @@ func (c *core) enter(h messages.Header, out *messages.Outbox) *observed {
 	return e
 }
 
-// changed takes what a cache tells. After a gap nothing is known, so the stream
-// clears: its readers then know of less than there is, never of more.
+// changed publishes what has changed in a cache. After a gap the stream clears: then
+// its readers assume that too little is cached, never too much.
 func (c *core) changed(m *messages.CacheChanged, out *messages.Outbox) {
 	e := c.enter(m.Header, out)
 	if m.Header != e.header || m.Seq <= e.changes {
@@ -131,8 +130,8 @@ func (c *core) changed(m *messages.CacheChanged, out *messages.Outbox) {
 	}
 }
 
-// publish numbers an event, keeps it and passes it on. The tokens and the
-// namespace stay here: the hashes name the pages, and a cache salt is a secret.
+// publish numbers an event, keeps it and sends it to the readers. It leaves out the
+// tokens and the namespace: hashes identify the pages, and a cache salt is a secret.
 func (c *core) publish(h messages.Header, e messages.CacheEvent, out *messages.Outbox) {
 	event := c.ring.add(messages.ObservedEvent{Header: h, Kind: e.Kind, Hashes: e.Hashes, Parent: e.Parent, HasParent: e.HasParent})
 	out.Record(messages.KVEvents, 1)
@@ -146,7 +145,7 @@ func (c *core) publish(h messages.Header, e messages.CacheEvent, out *messages.O
 	}
 }
 
-// subscribe answers with what is kept and begins to pass on.
+// subscribe replies with the events that are kept and adds the reader.
 func (c *core) subscribe(m *messages.SubscribeEvents) {
 	reply := &messages.EventsSubscribed{Stream: c.opt.Stream, Last: c.ring.last}
 	switch {
@@ -163,11 +162,11 @@ func (c *core) subscribe(m *messages.SubscribeEvents) {
 	}
 	select {
 	case m.Reply <- reply:
-	default: // the asker broke the contract
+	default: // its capacity is at least 1 by contract
 	}
 }
 
-// drop ends a subscription; an unknown one matches nothing.
+// drop ends a subscription, if it is open.
 func (c *core) drop(id messages.Subscription) {
 	if events := c.readers[id]; events != nil {
 		close(events)
@@ -181,8 +180,8 @@ func (c *core) dropAll() {
 	}
 }
 
-// forget follows a panic. Readers have to come back, and since what was in hand
-// is lost, the stream goes on with an event that clears all.
+// forget handles a panic. The current message is lost, so readers must reconnect, and
+// the stream goes on with an event that clears everything.
 func (c *core) forget() {
 	c.dropAll()
 	for _, e := range c.engines {

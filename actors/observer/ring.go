@@ -12,7 +12,7 @@ type ring struct {
 
 func weight(e *messages.ObservedEvent) int { return max(1, len(e.Hashes)) }
 
-// add numbers an event and makes place for it.
+// add numbers an event and drops old ones.
 func (r *ring) add(e messages.ObservedEvent) messages.ObservedEvent {
 	r.last++
 	e.Seq = r.last
@@ -26,8 +26,8 @@ func (r *ring) add(e messages.ObservedEvent) messages.ObservedEvent {
 	return e
 }
 
-// after copies the events behind a number. missed says that some of them are
-// not kept any more, or that the number is not of this stream.
+// after copies the events after a number. missed: some of them are no longer kept, or
+// the number is not of this stream.
 func (r *ring) after(seq uint64) (events []messages.ObservedEvent, missed bool) {
 	kept := r.events
 	oldest := r.last - uint64(len(kept)) // the number before the oldest

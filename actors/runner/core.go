@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// core says whose steps they are and hands them to the executor, which does the
-// work and keeps their order.
+// core passes steps to the executor, which computes them in order, and remembers whose
+// they are.
 type core struct {
 	executor Executor
 	rows     map[messages.Row]messages.RequestID // as of the newest step submitted
@@ -37,7 +37,7 @@ func (c *core) Handle(now time.Duration, msg messages.ToRunner, out *messages.Ou
 	}
 }
 
-// runBatch hands a step to the executor. One may run there already.
+// runBatch submits a step. Another one may be running.
 func (c *core) runBatch(now time.Duration, m *messages.RunBatch, out *messages.Outbox) {
 	if c.failed.Load() {
 		return // the epoch is about to end
@@ -63,8 +63,8 @@ func (c *core) runBatch(now time.Duration, m *messages.RunBatch, out *messages.O
 	})
 }
 
-// Suspects names the requests that work in the step that the message launches:
-// not those of the one that runs, which the message did nothing to.
+// Suspects names the requests with work in the step that the message launches; not
+// those of the running step, which the message does not concern.
 func (c *core) Suspects(msg messages.ToRunner) []messages.RequestID {
 	m, is := msg.(*messages.RunBatch)
 	if !is {

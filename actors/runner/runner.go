@@ -6,9 +6,9 @@
 // computes it after the first one, so it may use the tokens that the first one
 // samples.
 //
-// A watchdog ends the epoch when a step takes too long, because no other actor
-// would notice a device that hangs. It cannot end the step: the supervisor waits
-// until the device is quiet, and gives up if it does not become so.
+// A watchdog ends the epoch when a step takes too long, because no other actor would
+// notice a device that hangs. It cannot end the step: the supervisor waits until the
+// device is idle, and gives up if that takes too long.
 //
 //	Receives: RunBatch (former); WatchdogDue (itself)
 //	Sends:    BatchDone, BatchFailed (former); WatchdogDue (itself); FailEpoch (engine) when it panics or a step is overdue
@@ -28,12 +28,11 @@ import (
 
 // Executor computes steps on a device. It outlives the epochs.
 type Executor interface {
-	// Submit takes a step and returns without waiting. Steps are computed in the
-	// order in which they come; two may be in flight. done is called exactly
-	// once, from any goroutine, in that order, with either a result or an error;
-	// after an error every step fails until Reset. The batch is the executor's
-	// until it calls done, and not looked at after that; the result is the batch
-	// former's until the step after the next is submitted.
+	// Submit starts a step and returns without waiting. Steps are computed in order; two
+	// may be in flight. done is called exactly once, from any goroutine, in that order,
+	// with either a result or an error; after an error every step fails until Reset. The
+	// batch belongs to the executor until it calls done; the result belongs to the batch
+	// former until the step after the next is submitted.
 	Submit(batch *messages.RunBatch, done func(*messages.BatchDone, error))
 	// Reset forgets every row. The runner calls it first, with no step in flight.
 	Reset()
@@ -41,8 +40,7 @@ type Executor interface {
 	Quiesce(done func())
 }
 
-// sticky is implemented by errors that know whether the device will work again
-// in this process.
+// sticky is an error that knows whether the device will work again in this process.
 type sticky interface {
 	error
 	Sticky() bool
@@ -53,8 +51,8 @@ func isSticky(err error) bool {
 	return ok && s.Sticky()
 }
 
-// Props makes the actor of one epoch. A step that takes watchdogTimeout or
-// longer fails the epoch; 0 is no limit. Example: 5m.
+// Props makes the actor of one epoch. A step that takes watchdogTimeout or longer ends
+// the epoch; 0: no limit.
 func Props(opt shell.Options, executor Executor, watchdogTimeout time.Duration, more ...actor.PropsOption) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
 		c := &core{executor: executor, clock: opt.Clock, rows: map[messages.Row]messages.RequestID{}, watchdog: watchdog{timeout: watchdogTimeout}}
@@ -62,7 +60,7 @@ func Props(opt shell.Options, executor Executor, watchdogTimeout time.Duration, 
 	}, more...)
 }
 
-// runner completes the generic shell with the way back from the device.
+// runner is a shell with the way back from the device.
 type runner struct {
 	*shell.Actor[messages.ToRunner]
 	core *core
@@ -72,7 +70,7 @@ type runner struct {
 // Receive implements actor.Actor.
 func (r *runner) Receive(ctx actor.Context) {
 	if _, ok := ctx.Message().(*actor.Started); ok {
-		r.core.executor.Reset() // the last epoch may have left rows behind
+		r.core.executor.Reset() // the last epoch may have left rows open
 		root, former := ctx.ActorSystem().Root, r.opt.Route(messages.Former, r.opt.Own)
 		r.core.answer = func(msg messages.ToFormer) { root.Send(former, msg) }
 		return

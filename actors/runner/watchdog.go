@@ -7,10 +7,9 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// watchdog notices a step that never ends. It has one timer at a time, whatever
-// the number of steps: when the timer goes off early for the step that runs
-// then, it is set again for the rest of that step's time; when no step runs, the
-// next step sets it.
+// watchdog notices a step that never ends. It has one timer, however many steps: if the
+// timer fires early for the running step, it is set again for the rest of the step's
+// time; if no step runs, the next step sets it.
 type watchdog struct {
 	timeout time.Duration // 0: no limit
 	set     bool          // a timer is out
@@ -21,12 +20,12 @@ type watchdog struct {
 type watched struct {
 	step  messages.StepID
 	since time.Duration // when it was submitted
-	// rows that work in it. A copy: the message is its sender's again when the
+	// rows with work in it. A copy, because the message returns to its sender when the
 	// step is done.
 	rows []messages.Row
 }
 
-// watch takes the step that is submitted now; done is the newest that has ended.
+// watch adds a step that is submitted now; done is the newest that has ended.
 func (w *watchdog) watch(now time.Duration, m *messages.RunBatch, done messages.StepID, out *messages.Outbox) {
 	if w.timeout == 0 {
 		return
@@ -63,8 +62,8 @@ func (w *watchdog) alarm(after time.Duration, out *messages.Outbox) {
 	out.After(after, &messages.WatchdogDue{})
 }
 
-// watchdogDue ends the epoch if the step that runs has had its time: since it was
-// submitted, and since the one before it ended.
+// watchdogDue ends the epoch if the running step has used up its time, counted from its
+// submission or from the end of the previous step.
 func (c *core) watchdogDue(now time.Duration, out *messages.Outbox) {
 	w := &c.watchdog
 	w.set = false

@@ -7,10 +7,9 @@ import (
 	"github.com/troupe-engine/troupe/internal/invariants"
 )
 
-// Fault says what a recovered panic was, in words that logs and errors to other
-// clients may have: those of the Go runtime and of a broken invariant, which
-// know ids and counts only. Any other value may quote what a client sent, so
-// only its type is told; the stack tells where it was.
+// Fault describes a recovered panic for logs and for errors to other clients. Errors of
+// the Go runtime and broken invariants contain only ids and counts. Any other value may
+// quote what a client sent, so only its type is given; the stack shows where it was.
 func Fault(panicked any) string {
 	switch v := panicked.(type) {
 	case invariants.Violation:

@@ -28,16 +28,15 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Core is what a shell drives: a plain value without goroutine, clock, lock or
-// IO. M is the set of messages it accepts.
+// Core is a plain value without goroutine, clock, lock or IO. M is the set of messages
+// that it accepts.
 type Core[M any] interface {
-	// Handle takes one message and appends its effects to out.
+	// Handle handles one message and appends its effects to out.
 	Handle(now time.Duration, msg M, out *messages.Outbox)
 }
 
-// Suspecting is a core that knows better than messages.Requests which requests
-// were being executed with a message. It is asked after Handle has panicked, so it
-// must only read.
+// Suspecting is a core that can name the requests of a message better than
+// messages.Requests. It is called after Handle has panicked, so it must only read.
 type Suspecting[M any] interface {
 	Suspects(msg M) []messages.RequestID
 }
@@ -45,7 +44,7 @@ type Suspecting[M any] interface {
 // Options is what every shell needs from the wiring.
 type Options struct {
 	Role messages.Actor
-	// Own is the actor's incarnation; zero for an actor that outlives epochs.
+	// Own is the incarnation; zero for an actor that outlives epochs.
 	Own messages.Header
 	// Route finds the process that plays a role in the incarnation that a
 	// message belongs to; nil if there is none.
@@ -56,15 +55,15 @@ type Options struct {
 	Clock func() time.Duration
 	// After has f called d later, from any goroutine.
 	After func(d time.Duration, f func())
-	// OnPanic, if not nil, replaces the FailEpoch for the supervisor: intake
-	// outlives the epochs and can often do with less.
+	// OnPanic, if not nil, replaces the FailEpoch to the supervisor: intake outlives
+	// the epochs and can often continue.
 	OnPanic func(ctx actor.Context, msg any, fail *messages.FailEpoch)
-	// Intercept, if not nil, sees every message before the core does. Tests
-	// panic in it to inject crashes.
+	// Intercept, if not nil, sees every message before the core. Tests inject crashes
+	// with it.
 	Intercept func(role messages.Actor, msg any)
 }
 
-// Actor is the shell. Construct it with New, one per incarnation.
+// Actor is the shell, one per incarnation.
 type Actor[M any] struct {
 	opt  Options
 	core Core[M]
@@ -73,13 +72,12 @@ type Actor[M any] struct {
 	failed bool
 }
 
-// New wraps a core.
 func New[M any](opt Options, core Core[M]) *Actor[M] {
 	return &Actor[M]{opt: opt, core: core, out: messages.Outbox{Own: opt.Own}}
 }
 
-// Receive implements actor.Actor. The runtime's own messages need nothing done.
-// Any other message that the core does not take went to the wrong actor.
+// Receive implements actor.Actor. Messages of the runtime need nothing. Any other
+// message that the core does not accept went to the wrong actor.
 func (a *Actor[M]) Receive(ctx actor.Context) {
 	if a.failed {
 		return
@@ -93,8 +91,8 @@ func (a *Actor[M]) Receive(ctx actor.Context) {
 	}
 }
 
-// unknown counts a message that the core does not take. In builds with
-// invariants it ends the epoch.
+// unknown counts a message that the core does not accept. In builds with invariants it
+// ends the epoch.
 func (a *Actor[M]) unknown(ctx actor.Context, msg any) {
 	a.opt.Meter.Record(messages.UnknownMessages, 1)
 	a.opt.Log.Error().Str("actor", a.opt.Role.String()).Type("message", msg).Msg("an actor got a message that it does not handle; please report this")
@@ -102,8 +100,8 @@ func (a *Actor[M]) unknown(ctx actor.Context, msg any) {
 	invariants.Check(!invariants.Enabled, "%s does not take a %T", a.opt.Role, msg)
 }
 
-// Handle runs one message through the core, unless it is of another incarnation
-// of the engine: this is the one place that compares epochs.
+// Handle passes a message to the core, unless it is of another incarnation of the
+// engine: only here are epochs compared.
 func (a *Actor[M]) Handle(ctx actor.Context, msg M) {
 	defer a.reportPanic(ctx, msg)
 	if a.opt.Intercept != nil {
@@ -115,7 +113,7 @@ func (a *Actor[M]) Handle(ctx actor.Context, msg M) {
 	a.carryOut(ctx)
 }
 
-// carryOut performs the effects in the order in which the core asked for them.
+// carryOut performs the effects in order.
 func (a *Actor[M]) carryOut(ctx actor.Context) {
 	for _, s := range a.out.Sends {
 		if to := a.opt.Route(s.To, messages.HeaderOf(s.Msg)); to != nil {
@@ -139,8 +137,8 @@ func (a *Actor[M]) carryOut(ctx actor.Context) {
 	a.out.Reset()
 }
 
-// reportPanic tells the supervisor why, with the suspects, and lets the runtime
-// see the panic as well, so that an actor that fails in here is stopped too.
+// reportPanic reports cause and suspects to the supervisor, and panics again, so that
+// the runtime stops the actor.
 func (a *Actor[M]) reportPanic(ctx actor.Context, msg any) {
 	r := recover()
 	if r == nil {
@@ -160,7 +158,7 @@ func (a *Actor[M]) reportPanic(ctx actor.Context, msg any) {
 	panic(r)
 }
 
-// suspects asks the core, whose state may be broken, or the message.
+// suspects come from the core, whose state may be broken, or from the message.
 func (a *Actor[M]) suspects(msg any) (ids []messages.RequestID) {
 	defer func() {
 		if recover() != nil {

@@ -20,10 +20,9 @@ const (
 	signs         = 0x8000_8000_8000_8000 // of 16 bits; of 32 bits every other one
 )
 
-// Finite tells whether no number of whole blocks of a type of weights is NaN or
-// infinite. Of the types in blocks it looks at scales and minimums, which
-// decide it alone: what they are multiplied with is finite, and a block with
-// such a scale is refused even where all of its codes are zero.
+// Finite reports whether all numbers in whole blocks of a weight type are finite. For
+// types in blocks it looks only at scales and minimums: what they are multiplied with
+// is finite. A block with such a scale is refused even if all of its codes are zero.
 func Finite(d gpu.DType, src []byte) bool {
 	switch d {
 	case gpu.F32:
@@ -45,9 +44,9 @@ func Finite(d gpu.DType, src []byte) bool {
 	return seen < 0x80
 }
 
-// finite looks at plain numbers. Hardly any weight is 2 or more, which is when
-// the highest bit of its exponent is set: so most of them need no more than an
-// or, and this does not slow loading down.
+// finite looks at plain numbers. Few weights are 2 or more, which is when the highest
+// bit of the exponent is set; if none is, an or is enough, so this does not slow down
+// loading.
 func finite(src []byte, exponents, lowest uint64) bool {
 	for high := exponents & (signs >> 1); len(src) >= 128; src = src[128:] {
 		b := (*[128]byte)(src)
@@ -62,8 +61,8 @@ func finite(src []byte, exponents, lowest uint64) bool {
 
 func word(b *[128]byte, at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 
-// carries adds lowest to the exponents of all numbers and tells whether one of
-// them carried.
+// carries adds lowest to the exponents of all numbers and reports whether one of them
+// carried.
 func carries(src []byte, exponents, lowest uint64) bool {
 	seen := uint64(0)
 	for ; len(src) >= 8; src = src[8:] {
@@ -75,12 +74,10 @@ func carries(src []byte, exponents, lowest uint64) bool {
 	return seen&signs != 0
 }
 
-// CheckRow refuses a row that a device cannot compute with: as is the row of
-// tensor t in the type that the device holds it in. Of a vector, row is 0 and
-// as all of it.
-//
-// The error says where w knows that the row stands, and tells a file that is
-// damaged from numbers that the held type cannot say.
+// CheckRow refuses a row that a device cannot compute with. as is the row of tensor t
+// in the type in which the device holds it; of a vector, row is 0 and as is all of it.
+// The error has the place from w, and distinguishes a damaged file from numbers that
+// the held type cannot represent.
 func CheckRow(w gpu.Weights, t gpu.Tensor, row int, held gpu.DType, as []byte) error {
 	if Finite(held, as) {
 		return nil
@@ -103,8 +100,8 @@ func CheckRow(w gpu.Weights, t gpu.Tensor, row int, held gpu.DType, as []byte) e
 		place(w, t, row, col, n), reach, greatest(t.DType, stored, col, n), held)
 }
 
-// firstBad finds the first element, or the first element of the first block,
-// that is not finite, and says what is wrong with it; "" where all are.
+// firstBad finds the first element, or the first element of the first block, that is
+// not finite, and says what is wrong with it; "" if all are.
 func firstBad(d gpu.DType, src []byte) (element int, bad string) {
 	n, size := d.BlockLen(), d.BlockBytes()
 	for i := 0; i < len(src)/size; i++ {
@@ -126,7 +123,7 @@ func firstBad(d gpu.DType, src []byte) (element int, bad string) {
 	return 0, ""
 }
 
-// greatest is the element furthest from zero of n from the one given.
+// greatest is the element furthest from zero among n elements.
 func greatest(d gpu.DType, src []byte, from, n int) (far float32) {
 	x := make([]float32, len(src)/d.BlockBytes()*d.BlockLen())
 	Dequantize(d, x, src)
@@ -138,22 +135,24 @@ func greatest(d gpu.DType, src []byte, from, n int) (far float32) {
 	return far
 }
 
-// place names n elements of a row from a column on, as the subject of a verb.
+// place names n elements of a row from a column on, as the subject of a sentence.
 func place(w gpu.Weights, t gpu.Tensor, row, col, n int) string {
 	tensor, at := "tensor "+t.Name, row
 	if len(t.Shape) < 2 {
 		at = col
 	}
-	if w, knows := w.(gpu.PlacedWeights); knows {
+	if w, ok := w.(gpu.PlacedWeights); ok {
 		tensor, at = w.Place(t.Name, at)
 	}
-	switch {
-	case len(t.Shape) < 2 && n == 1:
-		return fmt.Sprintf("%s: element %d", tensor, at)
-	case len(t.Shape) < 2:
-		return fmt.Sprintf("%s: elements %d to %d", tensor, at, at+n-1)
-	case n == 1:
-		return fmt.Sprintf("%s: row %d, column %d", tensor, at, col)
+	if len(t.Shape) < 2 {
+		return tensor + ": " + span("element", at, n)
 	}
-	return fmt.Sprintf("%s: row %d, columns %d to %d", tensor, at, col, col+n-1)
+	return fmt.Sprintf("%s: row %d, %s", tensor, at, span("column", col, n))
+}
+
+func span(what string, from, n int) string {
+	if n == 1 {
+		return fmt.Sprintf("%s %d", what, from)
+	}
+	return fmt.Sprintf("%ss %d to %d", what, from, from+n-1)
 }

@@ -2,19 +2,17 @@ package quant
 
 import "math"
 
-// tiniest is the least absmax of a vector that is not stored as zeros: below
-// it the scale would no longer be a normal number, and 127/absmax soon be
-// infinite.
+// tiniest is the least absmax that is not stored as zeros: below it the scale would not
+// be a normal number, and 127/absmax would become infinite.
 const tiniest = 1.0 / (1 << 119)
 
 // QuantizeI8 is how a KV pool of int8 stores the K or V of one token and head:
 //
 //	scale = absmax / 127, q = x x (127 / absmax) rounded to nearest, ties to even
 //
-// all in float32, both quotients rounded once. q lies in -127..127. A vector
-// whose absmax is below 2^-119 is stored as zeros with scale 0. One that has
-// NaN or an infinity is stored as zeros with scale NaN, so that all of it reads
-// back as NaN. dst has the length of src.
+// all in float32, both quotients rounded once; q is in -127..127. A vector with an
+// absmax below 2^-119 is stored as zeros with scale 0, one with NaN or an infinity as
+// zeros with scale NaN, so that all of it reads back as NaN. dst is as long as src.
 func QuantizeI8(dst []int8, src []float32) (scale float32) {
 	dst = dst[:len(src)]
 	most := uint32(0) // bits of absmax: they order as the numbers do, NaN above Inf

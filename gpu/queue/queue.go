@@ -11,13 +11,12 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// Queue runs steps in the order of Submit, on a goroutine of its own that ends
-// with Close. Steps, questions and the end reach it by channels; only the number
-// of steps in flight is shared. Its methods are safe for concurrent use and do not
-// block.
+// Queue runs steps in the order of Submit, on its own goroutine, which ends with Close.
+// Everything reaches the goroutine by channels; only the number of steps in flight is
+// shared. Its methods are safe for concurrent use and do not block.
 type Queue struct {
 	run     func(*gpu.StepBatch) (*gpu.StepResult, error)
-	steps   chan step     // has room for all that may be in flight
+	steps   chan step     // has space for all steps in flight
 	quiet   chan func()   // Quiesce; nil: a refused step's done has returned
 	stopped chan struct{} // closed by Close
 
@@ -84,7 +83,7 @@ func (q *Queue) Submit(b *gpu.StepBatch, done func(*gpu.StepResult, error)) {
 		case n == gpu.StepsInFlight:
 			q.refuse(done, fmt.Errorf("step: %d steps are in flight; wait for the done of the first", n))
 		case q.inFlight.CompareAndSwap(n, n+1):
-			q.steps <- step{b, done} // has room
+			q.steps <- step{b, done} // has space
 		default:
 			continue // another goroutine was faster
 		}
@@ -92,27 +91,27 @@ func (q *Queue) Submit(b *gpu.StepBatch, done func(*gpu.StepResult, error)) {
 	}
 }
 
-// refuse answers a step that is not taken, while another one may run.
+// refuse ends a step that is not accepted, while another one may run.
 func (q *Queue) refuse(done func(*gpu.StepResult, error), why error) {
 	q.refused.Add(1)
 	go func() {
 		done(nil, why)
 		q.refused.Add(-1)
-		q.tell(nil)
+		q.wake(nil)
 	}()
 }
 
 // Quiesce implements gpu.Model.
 func (q *Queue) Quiesce(done func()) {
 	go func() {
-		if !q.tell(done) {
+		if !q.wake(done) {
 			done()
 		}
 	}()
 }
 
-// tell reports false if the queue is closed.
-func (q *Queue) tell(f func()) bool {
+// wake passes f, or nil, to the goroutine. It reports false if the queue is closed.
+func (q *Queue) wake(f func()) bool {
 	select {
 	case q.quiet <- f:
 		return true
@@ -121,7 +120,7 @@ func (q *Queue) tell(f func()) bool {
 	}
 }
 
-// Idle is an error while a step is in flight, or after Close.
+// Idle returns an error while a step is in flight, and after Close.
 func (q *Queue) Idle() error {
 	switch n := q.inFlight.Load(); {
 	case n == closedQueue:
@@ -132,8 +131,8 @@ func (q *Queue) Idle() error {
 	return nil
 }
 
-// Close ends the goroutine; no step may be in flight. It may be called from the
-// done of the last step. first is whether the queue was open.
+// Close ends the goroutine; no step may be in flight. It may be called from the done of
+// the last step. first: the queue was open.
 func (q *Queue) Close() (first bool, err error) {
 	if q.inFlight.CompareAndSwap(0, closedQueue) {
 		close(q.stopped)

@@ -13,12 +13,12 @@ import (
 
 // Device implements gpu.Device.
 type Device struct {
-	// Alter, if not nil, changes the sequences of each step before they are
-	// computed: a test of the test suite makes defects with it.
+	// Alter, if not nil, changes the sequences of each step before they are computed:
+	// the tests of the test suite make defects with it.
 	Alter func([]rows.Sequence)
 }
 
-// New makes a reference device. It has no options and holds nothing.
+// New makes a reference device. It holds nothing.
 func New() *Device { return &Device{} }
 
 // Info implements gpu.Device.
@@ -29,14 +29,13 @@ func (*Device) Info() gpu.Info {
 	}
 }
 
-// Memory is not known here: a reference serves tests, which size their pools
-// themselves.
+// Memory is not known: a reference is for tests, which size their pools themselves.
 func (*Device) Memory() (gpu.Memory, error) {
 	return gpu.Memory{}, errors.New("the reference device does not measure memory; set max-total-tokens")
 }
 
 // Supports implements gpu.Device.
-func (*Device) Supports(p *gpu.Program) error { return p.Supported("ref", knows) }
+func (*Device) Supports(p *gpu.Program) error { return p.Supported("ref", has) }
 
 // PlanWeights implements gpu.Device.
 func (d *Device) PlanWeights(p *gpu.Program, w gpu.Weights) (gpu.WeightPlan, error) {
@@ -90,7 +89,7 @@ func (d *Device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total i
 	return m, nil
 }
 
-// round writes to out what the stored K or V of one head reads back as.
+// round writes what the stored K or V of one head reads back as.
 func round(d gpu.DType, out, x []float32) {
 	switch d {
 	case gpu.F16:

@@ -23,8 +23,8 @@ type step struct {
 	buffers   [][]float32
 }
 
-// newStep lays out the rows: all tokens in order of the sequences; a token is an
-// output when its logits are kept, scored or sampled from.
+// newStep makes the rows: all tokens in order of the sequences. A token is an output if
+// its logits are kept, scored or sampled from.
 func newStep(m *model, sequences []rows.Sequence) *step {
 	s := &step{model: m, sequences: sequences}
 	for i, q := range sequences {
@@ -57,14 +57,14 @@ func (s *step) row(b gpu.Buffer, i int) []float32 {
 // rows is how many rows a buffer has in this step.
 func (s *step) rows(b gpu.Buffer) int { return len(s.buffers[b]) / s.program.Buffers[b].Width }
 
-// slot is where a position of a sequence lies in the pool.
+// slot is the index of a position of a sequence in the pool.
 func (s *step) slot(seq, position int) int {
 	page := s.sequences[seq].Pages[position/s.pool.PageSize]
 	return int(page)*s.pool.PageSize + position%s.pool.PageSize
 }
 
-// knows tells whether run has an op.
-func knows(op gpu.Op) bool {
+// has reports whether run implements an op.
+func has(op gpu.Op) bool {
 	switch op.(type) {
 	case gpu.Embed, gpu.RMSNorm, gpu.Linear, gpu.Rope, gpu.StoreKV, gpu.Attention, gpu.SiluMul, gpu.Gather, gpu.Sample:
 		return true
@@ -98,7 +98,7 @@ func (s *step) run() error {
 				return err
 			}
 		default:
-			panic(fmt.Sprintf("ref: knows lists %T, which run does not have", op))
+			panic(fmt.Sprintf("ref: has lists %T, which run does not implement", op))
 		}
 	}
 	return nil

@@ -16,7 +16,6 @@ func (t *Table) checkPages(id gpu.Row, pages []int32) error {
 	return nil
 }
 
-// known tells whether a token is in the vocabulary.
 func (t *Table) known(token int32) bool { return token >= 0 && int(token) < t.vocab }
 
 func (t *Table) checkOpened(o *gpu.RowOpened) error {
@@ -45,7 +44,7 @@ func (t *Table) checkOpened(o *gpu.RowOpened) error {
 
 func (t *Table) checkSampling(s *gpu.Sampling) error {
 	switch {
-	case !(s.Temperature >= 0): // NaN too
+	case !(s.Temperature >= 0): // or NaN
 		return fmt.Errorf("temperature %v; must be 0 or more", s.Temperature)
 	case !(s.TopP >= 0):
 		return fmt.Errorf("top_p %v; must be between 0 and 1", s.TopP)
@@ -71,7 +70,7 @@ func (t *Table) checkSampling(s *gpu.Sampling) error {
 	return nil
 }
 
-// checkWork refuses work that no correct plan contains.
+// checkWork refuses work that a correct plan never contains.
 func (t *Table) checkWork(w *gpu.RowWork, r *row) error {
 	end, held := w.Start+w.Count, len(r.pages)*t.spec.PageSize
 	last := end + max(w.Sample, 1) - 1 // positions that get KV, at most

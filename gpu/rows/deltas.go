@@ -6,7 +6,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// apply brings the rows up to a step's state, in the order that StepBatch fixes.
+// apply applies a step's changes in the order of StepBatch.
 func (t *Table) apply(b *gpu.StepBatch) error {
 	for _, id := range b.Closed {
 		r, err := t.find(id, "closed")
@@ -44,7 +44,7 @@ func (t *Table) row(id gpu.Row, what string) (*row, error) {
 	return &t.rows[id], nil
 }
 
-// find finds an open row.
+// find returns an open row.
 func (t *Table) find(id gpu.Row, what string) (*row, error) {
 	r, err := t.row(id, what)
 	if err == nil && !r.open {
@@ -93,7 +93,6 @@ func (t *Table) replace(d *gpu.RowReplaced) error {
 	return nil
 }
 
-// addPages appends to a row's page table.
 func (t *Table) addPages(id gpu.Row, r *row, pages []int32) error {
 	if err := t.checkPages(id, pages); err != nil {
 		return err

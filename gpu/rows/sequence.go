@@ -2,12 +2,11 @@ package rows
 
 import "github.com/troupe-engine/troupe/gpu"
 
-// Sequence is what one row computes in a step. Everything in it is good until
-// the step ends, and only read, but for Result.
+// Sequence is what one row computes in a step. It is valid until the step ends; the
+// device only writes Result.
 type Sequence struct {
 	Row gpu.Row
-	// Pages is the whole page table, by page index; it covers the positions that
-	// are computed.
+	// Pages is the whole page table; it covers the positions that are computed.
 	Pages []int32
 	// Tokens are computed and stored at positions Start, Start+1, …
 	Tokens []int32
@@ -16,7 +15,7 @@ type Sequence struct {
 	Sample     *Sample
 	Score      Score
 	KeepLogits bool
-	// Result is filled in by the device. Tokens has room for those asked for.
+	// Result is filled in by the device. Tokens has space for RowWork.Sample of them.
 	Result *gpu.RowResult
 }
 
@@ -47,8 +46,8 @@ type TokenCount struct {
 	InPrompt bool
 }
 
-// next is how the token after all that are known is sampled. It depends on the
-// row's tokens only, not on how the row came by them.
+// next is how the token after all known ones is sampled. It depends only on the row's
+// tokens, not on how the row got them.
 func (r *row) next(w *gpu.RowWork) *Sample {
 	s := &r.sample
 	*s = Sample{Sampling: &r.sampling, Position: len(r.tokens), History: r.history.counts, Allowed: w.Allowed}
@@ -58,11 +57,11 @@ func (r *row) next(w *gpu.RowWork) *Sample {
 	return s
 }
 
-// history counts a row's tokens for penalties. Off, it stays empty.
+// history counts a row's tokens for penalties. Without penalties it is empty.
 type history struct {
 	on     bool
 	counts []TokenCount    // each token once, in the order of appearance
-	index  map[int32]int32 // token to place in counts
+	index  map[int32]int32 // token to index in counts
 }
 
 func (h *history) clear() {
@@ -84,7 +83,7 @@ func (h *history) begin(s *gpu.Sampling, prompt, output []int32) {
 	}
 }
 
-// at is the place of a token, made where it is new.
+// at is the entry of a token; it is added if it is missing.
 func (h *history) at(token int32) *TokenCount {
 	if h.index == nil {
 		h.index = map[int32]int32{}

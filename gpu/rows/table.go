@@ -13,18 +13,18 @@ type Table struct {
 	vocab int
 	spec  gpu.PoolSpec
 	rows  []row  // [spec.Rows]
-	steps uint64 // that have begun
-	// failed is why no step runs before one with Reset. It is set while a step
-	// runs, so a step that panics leaves it.
+	steps uint64 // begun
+	// failed is why no step runs before one with Reset. It is set while a step runs, so
+	// it stays set if the step panics.
 	failed error
 
 	// Of the step that runs; reused.
 	sequences []Sequence
 	result    gpu.StepResult
-	sampled   []int32 // behind the results' Tokens
+	sampled   []int32 // memory of the results' Tokens
 }
 
-// row is one entry. Its slices are reused by the next sequence of the row.
+// row is one entry. Its slices are reused for its next sequence.
 type row struct {
 	open     bool
 	prompt   int     // tokens of the prompt
@@ -32,7 +32,7 @@ type row struct {
 	pages    []int32 // page table
 	computed int     // positions [0, computed) have their KV in the pages
 	worked   uint64  // the last step with work for the row
-	err      error   // why it computes nothing more
+	err      error   // why it computes nothing until it is closed
 
 	sampling gpu.Sampling
 	score    gpu.ScoreSpec
@@ -40,16 +40,16 @@ type row struct {
 	sample   Sample
 }
 
-// New makes a table of closed rows. The spec has been checked.
+// New makes a table of closed rows. spec must be checked.
 func New(p *gpu.Program, spec gpu.PoolSpec) *Table {
 	return &Table{vocab: p.Vocab, spec: spec, rows: make([]row, spec.Rows)}
 }
 
 var errUnfinished = errors.New("it did not end")
 
-// Run does a step: it applies the deltas, has compute fill in the results of
-// the sequences, and takes what they sampled into the rows. After an error
-// nothing runs before a step with Reset.
+// Run runs a step: it applies the changes, lets compute fill in the results of the
+// sequences, and adds what was sampled to the rows. After an error nothing runs before
+// a step with Reset.
 func (t *Table) Run(b *gpu.StepBatch, compute func([]Sequence) error) (*gpu.StepResult, error) {
 	if b.Reset {
 		t.reset()
@@ -80,7 +80,7 @@ func (t *Table) reset() {
 	t.failed = nil
 }
 
-// close keeps a row's memory for the next sequence.
+// close keeps the row's memory for its next sequence.
 func (r *row) close() {
 	r.open, r.prompt, r.computed, r.worked, r.err = false, 0, 0, 0, nil
 	r.tokens, r.pages = r.tokens[:0], r.pages[:0]
@@ -88,7 +88,7 @@ func (r *row) close() {
 	r.history.clear()
 }
 
-// begin applies a step's deltas and lists its sequences.
+// begin applies a step's changes and lists its sequences.
 func (t *Table) begin(b *gpu.StepBatch) error {
 	t.steps++
 	if err := t.apply(b); err != nil {
@@ -120,7 +120,7 @@ func (t *Table) begin(b *gpu.StepBatch) error {
 	return nil
 }
 
-// lay lists the sequences of checked work, with room for their results.
+// lay lists the sequences of checked work, with space for their results.
 func (t *Table) lay(b *gpu.StepBatch, samples int) {
 	t.sequences = t.sequences[:0]
 	clear(t.result.Rows)
@@ -147,7 +147,7 @@ func (t *Table) lay(b *gpu.StepBatch, samples int) {
 	}
 }
 
-// end takes what was sampled into the rows.
+// end adds what was sampled to the rows.
 func (t *Table) end(b *gpu.StepBatch) error {
 	for i := range b.Work {
 		w, out := &b.Work[i], &t.result.Rows[i]

@@ -1,8 +1,8 @@
 // Package suggest finds the known name that is nearest to a mistyped one.
 package suggest
 
-// Nearest is the known name with the smallest edit distance to name, the first
-// of several, and "" when none is within limit.
+// Nearest is the known name with the smallest edit distance to name, the first of
+// several; "" if none is within limit.
 func Nearest(name string, known []string, limit int) string {
 	best, at := limit+1, ""
 	for _, k := range known {
@@ -13,10 +13,10 @@ func Nearest(name string, known []string, limit int) string {
 	return at
 }
 
-// maxName bounds the work on a name that somebody made up, in bytes.
+// maxName bounds the work on long names, in bytes.
 const maxName = 64
 
-// distance is Levenshtein's; more than limit when it is above it for sure.
+// distance is Levenshtein's, or any number above limit if it exceeds limit.
 func distance(a, b string, limit int) int {
 	if len(a)-len(b) > limit || len(b)-len(a) > limit || len(a) > maxName {
 		return limit + 1
