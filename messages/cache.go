@@ -9,11 +9,8 @@ type ToCache interface{ toCache() }
 type PrefixLock struct {
 	ID        RequestID
 	Namespace string
-	// Tokens are the request's tokens. Whole pages of Tokens[:Limit] may match.
-	// Limit is at most len(Tokens)-1, because one token must be computed to
-	// sample the next one. Frozen.
-	Tokens []int32
-	Limit  int
+	Tokens    []int32 // of the request; frozen
+	Limit     int
 }
 
 // LockPrefixes matches and locks prefixes, for admission. Answered by

@@ -4,7 +4,7 @@ package messages
 // CallRefused, then CallOutputs.
 type CallEvent interface{ toClient() }
 
-// CallAccepted says that every request of the call is in the table.
+// CallAccepted says that intake has accepted every request of the call.
 type CallAccepted struct {
 	Call     CallID
 	Requests []RequestID // frozen, by index
@@ -28,8 +28,7 @@ type CallRefused struct {
 	Call    CallID
 	Kind    RefusalKind
 	Message string // what, where and the remedy
-	// Loggable says that Message contains nothing sent by a client, so it may be
-	// logged.
+	// Loggable: Message contains nothing sent by a client.
 	Loggable bool
 	Param    string // the offending parameter, "" if none
 	Code     string // stable, for programs; "" if none
@@ -51,7 +50,7 @@ type CallOutput struct {
 	// Finish is set on the request's last CallOutput, with Usage.
 	Finish *Finish
 	Usage  Usage
-	// Paused marks the output that took the channel's last free place.
+	// Paused: this output took the channel's last free place.
 	Paused bool
 }
 

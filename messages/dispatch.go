@@ -1,8 +1,8 @@
 package messages
 
-// ToDispatch is the set of messages that dispatch accepts: what intake tells a
-// queue, a batch former or a cache, and what engines tell intake. Dispatch plays
-// one engine to intake, and intake to several engines.
+// ToDispatch is the set of messages that dispatch accepts: those from intake to a
+// queue, a batch former or a cache, and those from engines to intake. To intake,
+// dispatch plays one engine; to engines, it plays intake.
 type ToDispatch interface{ toDispatch() }
 
 func (*EnqueueRequests) toDispatch() {}

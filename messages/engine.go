@@ -3,9 +3,8 @@ package messages
 // ToEngine is the set of messages that an engine's supervisor accepts.
 type ToEngine interface{ toEngine() }
 
-// FailEpoch ends an epoch: a device step failed, an invariant is broken, or a
-// message is missing. The supervisor does the same without a message when an
-// actor panics.
+// FailEpoch ends an epoch: a device step failed, an invariant is broken, or a message
+// is missing. The supervisor also ends it when an actor panics.
 type FailEpoch struct {
 	Header
 	From  Actor
@@ -16,13 +15,13 @@ type FailEpoch struct {
 	Sticky bool
 }
 
-// DeviceQuiesced says that the device runs no step any more.
+// DeviceQuiesced says that the device is idle.
 type DeviceQuiesced struct{ Header }
 
 // EpochDue is the end of the pause between two epochs.
 type EpochDue struct{ Header }
 
-// QuiesceDue says that the time for the device to quiesce is over.
+// QuiesceDue ends the time that the device has to become idle.
 type QuiesceDue struct{ Header }
 
 func (*FailEpoch) toEngine()      {}

@@ -3,13 +3,12 @@ package messages
 // ToFormer is the set of messages that the batch former accepts.
 type ToFormer interface{ toFormer() }
 
-// CandidatesWaiting wakes the batch former: the queue is no longer empty, or a
-// request goes before all that were offered, for which there may be headroom
-// although there was none for those.
+// CandidatesWaiting wakes the batch former: the queue is no longer empty, or a new
+// request goes before all that were offered and may fit although they did not.
 //
-// It does not carry the offer itself: the queue orders requests when it is asked,
-// for the rows that are free then, and a list sent ahead would be old. It costs one
-// hop (0.2 µs) for an arrival in an empty queue, and nothing from step to step.
+// It does not contain the offer: the queue orders requests for the rows that are free
+// when the offer is requested, and a list sent ahead would be outdated. It costs one
+// hop (0.2 µs) for an arrival in an empty queue, and nothing per step.
 type CandidatesWaiting struct{ Header }
 
 // CandidatesOffered answers OfferCandidates: the head of the queue in policy
@@ -39,14 +38,13 @@ type PrefixLocked struct {
 	Node NodeID // locked for the request; RootNode when nothing matched
 	// Pages of the match in token order, whole pages only; frozen.
 	Pages []Page
-	// End is why the match ends, and EndAt at which token: the first one that
-	// differs, if the cache knows it. Only for the request log.
+	// End is why the match ends, and EndAt at which token: the first one that differs,
+	// if known. For the request log.
 	End   MatchEnd
 	EndAt int
 }
 
-// PrefixesLocked answers LockPrefixes, in its order. The counters, in pages, are
-// as after locking.
+// PrefixesLocked answers LockPrefixes, in its order. Cached counts after locking.
 type PrefixesLocked struct {
 	Header
 	Plan    PlanID
@@ -90,9 +88,8 @@ type PagesReserved struct {
 	Free     int // pages left in the allocator
 }
 
-// PagesRefused answers a CommitPlan that asked for more pages than are free. The
-// batch former plans with exact counters, so this is a broken invariant and ends
-// the epoch.
+// PagesRefused answers a CommitPlan that needs more pages than are free. The batch
+// former plans with exact counters, so this is a broken invariant and ends the epoch.
 type PagesRefused struct {
 	Header
 	Plan   PlanID
@@ -135,8 +132,8 @@ type RowFailed struct {
 	Reason string // contains nothing sent by a client
 }
 
-// BatchFailed says that a step could not be computed. It has no results, and the
-// step after it is not answered.
+// BatchFailed says that a step could not be computed. It has no results, and the next
+// step is not answered.
 type BatchFailed struct {
 	Header
 	Step   StepID
@@ -164,10 +161,10 @@ func (c PageCount) Balanced() bool {
 		c.Free+c.Evictable+c.Protected+c.Leased+c.InTransfer == c.Total
 }
 
-// AuditSlots visits all owners of pages: batch former, cache, allocator and the
-// batch former again. Each adds its count. It follows the messages sent before
-// it, so no pages are in transfer when it is counted. Intake sends it with a
-// Ticket; the batch former sends its own without one.
+// AuditSlots visits all owners of pages: batch former, cache, allocator and the batch
+// former again; each adds its count. It follows the messages sent before it, so no
+// pages are in transfer when it is counted. Intake sends it with a Ticket; the batch
+// former sends its own without one.
 type AuditSlots struct {
 	Header
 	Ticket Ticket

@@ -1,9 +1,8 @@
 package messages
 
-// RequestID names one engine request (one choice of one prompt). Intake assigns
-// the ids in arrival order and never uses one twice within a process. An id
-// chosen by a user is an attribute of the call and never a key inside the
-// engine.
+// RequestID names one engine request (one choice of one prompt). Intake assigns the ids
+// in arrival order and never reuses one within a process. Ids of users are attributes
+// of calls and never keys inside the engine.
 type RequestID uint64
 
 // CallID names one call of a client. A call has one or more engine requests (n
@@ -33,10 +32,9 @@ type Row int32
 // never handed out, so the usable pages are 1..Total.
 type Page int32
 
-// NodeID is the handle of a radix node that its holder has locked. RootNode, the
-// zero value, means that nothing matched and nothing has to be unlocked. A handle
-// is valid as long as it is locked, even if the node is split: the part with the
-// deeper tokens keeps the id.
+// NodeID is the handle of a radix node that its holder has locked; RootNode, zero:
+// nothing matched and nothing has to be unlocked. It is valid while it is locked, even
+// if the node is split: the part with the deeper tokens keeps the id.
 type NodeID uint64
 
 // RootNode is the always locked root of the radix tree.
@@ -45,8 +43,8 @@ const RootNode NodeID = 0
 // Ticket pairs an administrative question with its answer. Intake assigns it.
 type Ticket uint64
 
-// Actor is a role. Messages and effects name roles and ids; only the wiring knows
-// which process has which role in an epoch.
+// Actor is a role. Messages and effects name roles and ids; only the wiring maps them
+// to processes.
 type Actor uint8
 
 // The roles, in the order in which a request passes them.
@@ -65,7 +63,7 @@ const (
 
 var actorNames = [...]string{"client", "intake", "queue", "former", "cache", "allocator", "runner", "engine", "observer", "dispatch"}
 
-// String gives the name used in logs, metrics and the protocol table.
+// String is the name used in logs, metrics and the protocol table.
 func (a Actor) String() string {
 	if int(a) < len(actorNames) {
 		return actorNames[a]

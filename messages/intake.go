@@ -33,8 +33,8 @@ type Submission struct {
 	// Priority and Tenant are those of EngineRequest.
 	Priority int32
 	Tenant   string
-	// Stream asks for output as it is produced; otherwise one CallOutput has all
-	// of it at the end.
+	// Stream asks for output as it is produced; otherwise one CallOutput at the end has
+	// all of it.
 	Stream bool
 	// KeepSpecial leaves special tokens in the text.
 	KeepSpecial bool
@@ -59,22 +59,19 @@ type AbortRequests struct {
 	ShuttingDown bool
 }
 
-// DropCall says that a call's client has disconnected. Its channel is not read any
-// more.
+// DropCall says that a call's client has disconnected; its channel is no longer read.
 type DropCall struct{ Call CallID }
 
-// ResumeOutput says that a client has drained its channel up to an output
-// marked Paused.
+// ResumeOutput says that a client has read up to an output marked Paused.
 type ResumeOutput struct{ Call CallID }
 
-// StepResults is all that a batch former reports to intake about one step, or
-// about requests that ended between steps. Intake sends it back when it has used
-// it, because its memory is pooled. Queue policies that need it read the same
-// message, so its slices are frozen.
+// StepResults is the report of a batch former to intake about one step, or about
+// requests that ended between steps. Its memory is pooled, so intake sends it back.
+// Queue policies may read the same message, so its slices are frozen.
 type StepResults struct {
 	Header
-	// Seq counts these messages within an epoch, from 1. A gap means that one was
-	// lost; it ends the epoch.
+	// Seq counts these messages within an epoch, from 1. A gap means that one was lost,
+	// and ends the epoch.
 	Seq  uint64
 	Step StepID // zero if there was no step
 	// Admitted are the requests admitted since the last message; frozen. After a
@@ -109,7 +106,7 @@ const (
 	EndEOS       EndReason = iota + 1 // the model's end token
 	EndStopToken                      // one of the user's stop_token_ids
 	EndLength                         // MaxTokens or the context is full
-	EndCancelled                      // intake has asked for it
+	EndCancelled                      // by FinishRequests
 	EndFailed                         // no token may be sampled; Why has the cause
 )
 
@@ -129,22 +126,22 @@ type RequestEnded struct {
 // EpochStarted says that the actors of an epoch are running and accept requests.
 type EpochStarted struct{ Header }
 
-// EpochEnded says that an epoch's actors have stopped and its device is idle.
-// Suspects are the requests in the step or the message that failed.
+// EpochEnded says that an epoch's actors have stopped and its device is idle. Suspects
+// are the requests in the step or the message that failed.
 //
-// With Requests it is about a part: one of several engines is down and has lost
-// these requests. The other engines, and the epoch as intake knows it, continue.
+// With Requests it is about a part: one of several engines is down and has lost these
+// requests. The other engines and the epoch of dispatch continue.
 type EpochEnded struct {
 	Header
 	Cause    string
 	Suspects []RequestID // moved
-	Requests []RequestID // moved; nil: all that the engine had
+	Requests []RequestID // moved; nil: all of the engine
 	// Seq numbers a part together with the epoch's StepResults.
 	Seq uint64
 }
 
-// AskCacheFlush, from a client, empties the prefix cache if no request runs. The
-// answer, "" or why not, comes on Reply (capacity >= 1).
+// AskCacheFlush, from a client, empties the prefix cache if no request runs. The answer
+// comes on Reply (capacity >= 1): "", or why not.
 type AskCacheFlush struct{ Reply chan<- string }
 
 // AskAudit, from a client, counts the KV pages by owner. The answer comes on Reply
@@ -197,17 +194,16 @@ type SlotsAudited struct {
 
 // DeadlinesDue wakes intake to end requests that have timed out.
 type DeadlinesDue struct {
-	At time.Duration // the time that was asked for; it identifies the timer
+	At time.Duration // when it was due; it identifies the timer
 }
 
 // DrainIntake makes intake refuse all new calls; open ones go on. Done is closed
 // when no call is open.
 type DrainIntake struct{ Done chan<- struct{} }
 
-// ConfigureIntake replaces the limits of intake, all together
-// and for calls that come later: open requests keep the timeouts with which they
-// were accepted. The answer, "" or why the limits stay as they were, comes on
-// Reply (capacity >= 1).
+// ConfigureIntake replaces the limits of intake, all together, for later calls: open
+// requests keep their timeouts. The answer comes on Reply (capacity >= 1): "", or why
+// nothing has changed.
 type ConfigureIntake struct {
 	Limits IntakeLimits
 	Reply  chan<- string

@@ -14,9 +14,8 @@ const (
 	PagesCleared CacheEventKind = "cleared" // the cache is empty now; no hashes are listed
 )
 
-// CacheEvent is one change of the prefix cache. A page is identified by a hash of
-// its tokens, its namespace and all pages before it, so equal hashes mean equal
-// prefixes.
+// CacheEvent is one change of the prefix cache. The hash of a page covers its tokens,
+// its namespace and all pages before it, so equal hashes mean equal prefixes.
 type CacheEvent struct {
 	Kind CacheEventKind
 	// Hashes of the pages: stored ones in token order, each chained to the one
@@ -32,8 +31,8 @@ type CacheEvent struct {
 	Namespace string
 }
 
-// CacheChanged reports what one message changed in the cache. A gap in Seq means
-// that messages were lost, so the observer has to start over.
+// CacheChanged reports what one message changed in the cache. After a gap in Seq,
+// messages were lost and the observer starts over.
 type CacheChanged struct {
 	Header
 	Seq    uint64 // from 1, in each epoch
@@ -58,12 +57,12 @@ type ObservedEvent struct {
 // it.
 type Subscription uint64
 
-// SubscribeEvents asks for the stream of events: those after a sequence number
-// that are still kept, then all new ones.
+// SubscribeEvents asks for the events after a number that are still kept, and all new
+// ones.
 type SubscribeEvents struct {
 	ID Subscription
-	// After is the number of the last event that the reader has. With FromNow it
-	// is ignored, and only new events are sent.
+	// After is the number of the last event that the reader has; with FromNow only new
+	// events are sent.
 	After   uint64
 	FromNow bool
 	// Events gets the new ones, capacity >= 1. The observer never blocks on it: it
@@ -76,7 +75,7 @@ type SubscribeEvents struct {
 type EventsSubscribed struct {
 	Refused string // why the subscription was refused; "" if it was not
 	Stream  uint64 // identifies the process: sequence numbers of another one are not valid
-	// Missed says that some events after After are not available.
+	// Missed: some events after After are not available.
 	Missed bool
 	Last   uint64          // the newest event
 	Replay []ObservedEvent // frozen; those after After that are kept

@@ -8,12 +8,11 @@ import (
 // NoLogprobs switches a logprob field off; zero asks for the chosen token only.
 const NoLogprobs = -1
 
-// SamplingParams says how the tokens of one request are sampled and when its
-// output ends. Frozen: made once by the HTTP server, shared by all actors and
-// epochs.
+// SamplingParams says how the tokens of one request are sampled and when its output
+// ends. Frozen: made once by the HTTP server, shared by all actors and epochs.
 //
-// A device applies LogitBias, penalties, the mask of MinTokens, Temperature, TopK,
-// TopP and MinP, in this order. Of equal logits, the lower token id goes first.
+// A device applies LogitBias, penalties, the mask of MinTokens, Temperature, TopK, TopP
+// and MinP, in this order. Of equal logits, the lower token id goes first.
 type SamplingParams struct {
 	Temperature       float32 // >= 0; below 1e-6 means greedy
 	TopP              float32 // (0, 1]; 1 keeps every token
@@ -25,8 +24,8 @@ type SamplingParams struct {
 
 	LogitBias []TokenBias // frozen, ascending by token, each token once
 
-	// Seed is set for every request: a random one if the user gave none. Choice is
-	// mixed into it; choice 0 leaves it unchanged.
+	// Seed is random if the user gave none. Choice is mixed into it; choice 0 leaves it
+	// unchanged.
 	Seed   uint64
 	Choice uint32
 
@@ -36,20 +35,18 @@ type SamplingParams struct {
 	EOSTokenIDs  []int32 // frozen; the model's, end the output unless IgnoreEOS
 	IgnoreEOS    bool
 
-	// TopLogprobs is NoLogprobs, or how many of the most likely tokens are
-	// reported besides each output token.
+	// TopLogprobs is NoLogprobs, or how many of the most likely tokens to report
+	// besides each output token.
 	TopLogprobs int
-	// PromptLogprobs is the same for the prompt tokens from position
-	// PromptLogprobStart on. Only tokens before that position can come from the
-	// cache.
+	// PromptLogprobs is the same for prompt tokens from position PromptLogprobStart on;
+	// only tokens before it can come from the cache.
 	PromptLogprobs     int
 	PromptLogprobStart int
 }
 
-// EndOf is the rule by which an output ends: why token, as the n-th output
-// token (from 1), is the last one, or 0 if it is not. It needs the parameters and
-// the token only, so that the scheduler and intake come to the same result
-// without a message.
+// EndOf is why token, as the n-th output token (from 1), ends an output, or 0 if it
+// does not. It depends only on the parameters and the token, so the scheduler and
+// intake come to the same result without a message.
 func (p *SamplingParams) EndOf(token int32, n int) EndReason {
 	if n > p.MinTokens {
 		if !p.IgnoreEOS && slices.Contains(p.EOSTokenIDs, token) {
@@ -65,9 +62,8 @@ func (p *SamplingParams) EndOf(token int32, n int) EndReason {
 	return 0
 }
 
-// MaskedEnds are the tokens that must not be sampled before MinTokens outputs:
-// those that would end the output. An end token of the model ends nothing with
-// IgnoreEOS, so it is not hidden then.
+// MaskedEnds are the tokens that must not be sampled before MinTokens outputs, because
+// they would end the output. With IgnoreEOS these are only the user's.
 func (p *SamplingParams) MaskedEnds() []int32 {
 	switch {
 	case p.MinTokens <= 0:
@@ -105,16 +101,16 @@ type PositionLogprobs struct {
 // resubmission after a crash is a new value with a longer Output.
 type EngineRequest struct {
 	ID RequestID
-	// Prompt has at least one token. Output are the tokens that intake accepted
-	// before this submission. The two are kept apart because penalties, limits
-	// and the positions of random draws depend on the boundary.
+	// Prompt has at least one token. Output are the tokens that intake accepted before
+	// this submission. Penalties, limits and the positions of random draws depend on
+	// the boundary.
 	Prompt, Output []int32
 	Params         *SamplingParams
-	// Namespace separates prefixes that must not be shared (cache_salt, extra_key,
-	// the client's key). Only requests with equal namespaces share KV.
+	// Namespace separates prefixes (cache_salt, extra_key, the client's key): only
+	// requests with equal namespaces share KV.
 	Namespace string
-	// Priority is chosen by the user; higher goes first. Only the priority policy
-	// and preemption use it.
+	// Priority is chosen by the user; higher goes first. For the priority policy and
+	// preemption.
 	Priority int32
 	// Tenant is the account that the request is charged to under the fair policy
 	// (API key or user); "" is the tenant of all requests without a name.
@@ -122,24 +118,23 @@ type EngineRequest struct {
 	// Arrived is when intake accepted the request, on the engine's clock. A
 	// resubmission keeps it.
 	Arrived time.Duration
-	// Alone says that no other request may be in a step with this one until it gets
-	// a token: it was in too many crashes without progress.
+	// Alone: no other request may be in a step with this one until it gets a token,
+	// because it was in too many crashes without progress.
 	Alone bool
 }
 
 // Len is the number of tokens known so far, prompt and output.
 func (r *EngineRequest) Len() int { return len(r.Prompt) + len(r.Output) }
 
-// WantsPromptLogprobs reports whether the log probabilities of the prompt are to
-// be computed. A request with output had them computed by an earlier submission.
+// WantsPromptLogprobs reports whether the log probabilities of the prompt must be
+// computed. For a request with output this was done by an earlier submission.
 func (r *EngineRequest) WantsPromptLogprobs() bool {
 	return r.Params != nil && r.Params.PromptLogprobs >= 0 && len(r.Output) == 0
 }
 
-// MatchLimit is how many of its first known tokens may come from the cache. One
-// token must be computed to sample the next. And the log probability of position
-// i comes from the computation of position i-1, unless the prompt's were reported
-// before.
+// MatchLimit is how many of the known tokens may come from the cache. One token must be
+// computed to sample the next. The log probability of position i needs the computation
+// of position i-1, unless the prompt's were reported before.
 func (r *EngineRequest) MatchLimit(known int, reported bool) int {
 	if reported || !r.WantsPromptLogprobs() {
 		return known - 1

@@ -3,18 +3,17 @@ package messages
 // ToQueue is the set of messages that the waiting queue accepts.
 type ToQueue interface{ toQueue() }
 
-// EnqueueRequests submits requests to the engine, in order. Intake checks the
-// limits, so the queue accepts all of them.
+// EnqueueRequests submits requests, in order. Intake checks the limits, so the queue
+// accepts all of them.
 type EnqueueRequests struct {
 	Header
 	Requests []*EngineRequest // moved; the requests are frozen
 }
 
-// FinishRequests asks the engine to release requests: their client has
-// disconnected, they were aborted, or intake found a stop string. It takes the
-// same way as the requests (intake, queue, batch former), so it cannot overtake
-// them. The batch former acknowledges each id with a RequestEnded, known or not;
-// a repeated one is harmless.
+// FinishRequests asks the engine to release requests: their client has disconnected,
+// they were aborted, or intake found a stop string. It goes the same way as the
+// requests (intake, queue, batch former), so it cannot overtake them. The batch former
+// acknowledges each id with a RequestEnded, also unknown and repeated ones.
 type FinishRequests struct {
 	Header
 	IDs []RequestID // frozen
@@ -27,9 +26,8 @@ type OfferCandidates struct {
 	Limit int // at most this many requests, >= 1
 }
 
-// ClaimCandidates removes admitted requests from the queue. An id that was
-// finished in the meantime is skipped: its FinishRequests was passed on to the
-// batch former before.
+// ClaimCandidates removes admitted requests from the queue. An id that was finished
+// meanwhile is skipped; the batch former has got its FinishRequests.
 type ClaimCandidates struct {
 	Header
 	IDs []RequestID // frozen
@@ -39,8 +37,8 @@ type ClaimCandidates struct {
 type PrefixPeeked struct {
 	ID     RequestID
 	Tokens int // matched, whole pages
-	// Path are the first PathNodes nodes of the match from the root down,
-	// without the root; moved.
+	// Path are the first PathNodes nodes of the match from the root down, without the
+	// root; moved.
 	Path []NodeID
 }
 

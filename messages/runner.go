@@ -3,10 +3,10 @@ package messages
 // ToRunner is the set of messages that a device's runner accepts.
 type ToRunner interface{ toRunner() }
 
-// RunBatch launches one step. It has the changes since the last step and no whole
-// page tables: the executor keeps each row's pages and tokens. It may be sent
-// while the last step is in flight; it is computed after that step and may use
-// the tokens that the step samples. Order: Closed, Opened, Replaced, Grown, Work.
+// RunBatch starts one step. It has the changes since the last step and no whole page
+// tables: the executor keeps the pages and tokens of each row. It may be sent while the
+// last step is in flight; it is computed after that step and may use the tokens that
+// the step samples. Order: Closed, Opened, Replaced, Grown, Work.
 type RunBatch struct {
 	Header
 	Step     StepID
@@ -17,7 +17,7 @@ type RunBatch struct {
 	Work     []RowWork     // moved; at least one, each row at most once
 }
 
-// WatchdogDue tells the runner to check how long the step in flight has taken.
+// WatchdogDue wakes the runner to check the time of the step in flight.
 type WatchdogDue struct{ Header }
 
 // RowOpened assigns a row to a request.
@@ -43,10 +43,10 @@ type RowGrown struct {
 	Pages []Page // frozen
 }
 
-// RowWork is the work of one row in a step: compute the tokens at positions
-// [Start, Start+Count) and store their KV. The executor knows these tokens when
-// the earlier steps are done: they are of the prompt, of the output, or sampled
-// by an earlier step whose results the batch former may not have yet.
+// RowWork is the work of one row in a step: compute the tokens at positions [Start,
+// Start+Count) and store their KV. The executor knows these tokens when the earlier
+// steps are done: they are of the prompt, of the output, or sampled by an earlier step,
+// possibly one that is still in flight.
 type RowWork struct {
 	Row          Row
 	Start, Count int
