@@ -5,8 +5,8 @@ import "github.com/troupe-engine/troupe/messages"
 // maxTickets bounds the open administrative questions.
 const maxTickets = 16
 
-// ask passes an administrative question of a client on to the engine. It keeps
-// the question, with its reply channel, under a ticket until the engine answers.
+// ask sends an administrative question of a client to the engine, and keeps it with its
+// reply channel under a ticket until the engine answers.
 func (c *Core) ask(question messages.ToIntake, out *messages.Outbox) {
 	t := c.table
 	switch {
@@ -43,8 +43,8 @@ func refuse(question messages.ToIntake, why string) {
 	}
 }
 
-// asked takes back the question that an answer belongs to. ok is false if it is
-// not open any more because its epoch has ended.
+// asked takes the question of an answer off the list. ok is false if it is no longer
+// open because its epoch has ended.
 func asked[Q messages.ToIntake](c *Core, from messages.Header, id messages.Ticket, out *messages.Outbox) (question Q, ok bool) {
 	t := c.table
 	if from == t.engine.header {

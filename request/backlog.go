@@ -7,21 +7,20 @@ type backlog struct {
 	requests int
 	prompts  int // tokens
 	outputs  int // the most tokens that all outputs together may have
-	// fixed counts the requests with ignore_eos, which are expected to use their
-	// whole limit, and fixedOutputs the sum of these limits.
+	// fixed counts the requests with ignore_eos, which are expected to use their whole
+	// limit; fixedOutputs is the sum of these limits.
 	fixed, fixedOutputs int
 	classes             map[class]int // requests by class
 }
 
-// class is what decides about the order of admission, as far as intake knows the
-// policy; the zero class under all other policies.
+// class is what the order of admission depends on: the tenant or the priority,
+// according to the policy; zero under all other policies.
 type class struct {
 	tenant   string
 	priority int32
 }
 
-// change adds n times a request: 1 when it begins to wait, -1 when it no longer
-// does.
+// change adds a request n times: 1 when it begins to wait, -1 when it stops.
 func (b *backlog) change(e *entry, c class, n int) {
 	b.requests += n
 	b.prompts += n * len(e.sub.Prompt)
@@ -45,8 +44,7 @@ func (o *TableOptions) classOf(s *messages.Submission) class {
 	return class{}
 }
 
-// rank orders priorities: the higher rank goes first, in either direction of the
-// setting.
+// rank orders priorities: the higher rank goes first.
 func (o *TableOptions) rank(priority int32) int64 {
 	if o.LowFirst {
 		return -int64(priority)

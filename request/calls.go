@@ -11,8 +11,7 @@ import (
 // minEventRoom is the smallest capacity of a call's channel.
 const minEventRoom = 4
 
-// submit accepts or refuses a call. It runs no foreign code: the detokeniser is
-// made at the first token.
+// submit accepts or refuses a call.
 func (c *Core) submit(now time.Duration, m *messages.SubmitRequests, out *messages.Outbox) {
 	t := c.table
 	invariants.Check(cap(m.Events) >= minEventRoom, "the channel of call %d holds %d events, want at least %d", m.Call, cap(m.Events), minEventRoom)
@@ -86,21 +85,25 @@ func (c *Core) resume(id messages.CallID) {
 	}
 }
 
-// abort ends the calls that it names and delivers their ends.
+// abort ends calls and delivers the ends.
 func (c *Core) abort(now time.Duration, m *messages.AbortRequests, out *messages.Outbox) {
 	calls := c.table.named(m)
+	f := messages.Finish{Reason: messages.FinishAbort, MatchedToken: -1, Message: "the request was aborted"}
+	if m.ShuttingDown {
+		f = messages.Finish{Reason: messages.FinishError, Kind: messages.RefusedDraining, MatchedToken: -1, RetryAfterSeconds: 1,
+			Message: "the server shut down before the request was finished; send it to another one"}
+	}
 	for _, k := range calls {
-		for _, e := range k.entries {
-			f := &messages.Finish{Reason: messages.FinishAbort, MatchedToken: -1, Message: "the request was aborted"}
-			if m.ShuttingDown {
-				f = &messages.Finish{Reason: messages.FinishError, Kind: messages.RefusedDraining, MatchedToken: -1, RetryAfterSeconds: 1,
-					Message: "the server shut down before the request was finished; send it to another one"}
-			}
-			c.endEarly(now, e, f, out)
-		}
+		c.endCall(now, k, f, out)
 	}
 	for _, k := range calls {
 		c.deliverCall(k)
+	}
+}
+
+func (c *Core) endCall(now time.Duration, k *call, f messages.Finish, out *messages.Outbox) {
+	for _, e := range k.entries {
+		c.endEarly(now, e, f, out)
 	}
 }
 
@@ -111,9 +114,7 @@ func (c *Core) dropCall(now time.Duration, id messages.CallID, out *messages.Out
 	if k == nil {
 		return
 	}
-	for _, e := range k.entries {
-		c.endEarly(now, e, &messages.Finish{Reason: messages.FinishAbort, MatchedToken: -1, Message: "the client has disconnected"}, out)
-	}
+	c.endCall(now, k, messages.Finish{Reason: messages.FinishAbort, MatchedToken: -1, Message: "the client has disconnected"}, out)
 	k.disconnected = true
 	c.table.closeCall(k)
 	for _, e := range k.entries {

@@ -6,7 +6,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// byToken reports whether the last token is an end token.
+// byToken: the last token is an end token.
 func byToken(r messages.EndReason) bool {
 	return r == messages.EndEOS || r == messages.EndStopToken
 }
@@ -32,8 +32,8 @@ func (c *Core) computeToken(r *messages.TokenResult) {
 	c.changes = append(c.changes, ch)
 }
 
-// computeEnd computes the end of an entry that the engine released, if it does not
-// follow from a token.
+// computeEnd computes the end of an entry that the engine released, unless a token has
+// ended it.
 func (c *Core) computeEnd(r *messages.RequestEnded) {
 	t := c.table
 	e := t.entries[r.ID]
@@ -67,8 +67,8 @@ func (c *Core) streamAt(e *entry, n int) Stream {
 	return s
 }
 
-// commitPrompt keeps the first report about a prompt. It returns the number of
-// the prompt's tokens, 0 for a repeated report.
+// commitPrompt keeps the first report about a prompt, and returns the number of the
+// prompt's tokens; 0 for another report.
 func (c *Core) commitPrompt(r *messages.PromptResult, out *messages.Outbox) int {
 	e := c.table.entries[r.ID]
 	if e == nil || e.prompted {
@@ -80,9 +80,9 @@ func (c *Core) commitPrompt(r *messages.PromptResult, out *messages.Outbox) int 
 	return len(e.sub.Prompt)
 }
 
-// commit applies a computed change. It reports false if the output has ended before, for
-// example with a stop string in the same message: then the change is dropped. Nothing in
-// it can fail.
+// commit applies a computed change. It cannot fail. It reports false if the output has
+// ended before, for example at a stop string in the same message; then the change is
+// dropped.
 func (c *Core) commit(now time.Duration, ch *change, out *messages.Outbox) bool {
 	e := ch.e
 	if e.finish != nil {
@@ -110,7 +110,7 @@ func (c *Core) commit(now time.Duration, ch *change, out *messages.Outbox) bool 
 	if !over {
 		return true
 	}
-	f := &messages.Finish{Reason: messages.FinishStop, MatchedToken: -1}
+	f := messages.Finish{Reason: messages.FinishStop, MatchedToken: -1}
 	switch {
 	case step.matched >= 0:
 		f.MatchedStop = e.stops.stops[step.matched]

@@ -26,8 +26,7 @@ type change struct {
 	why      string             // for EndFailed
 }
 
-// Core is one incarnation of intake. Everything in it may be lost; the table is
-// what survives.
+// Core is one incarnation of intake. The table survives it.
 type Core struct {
 	table *Table
 	detok Detokenizer
@@ -42,13 +41,13 @@ type Core struct {
 	waitSeen  time.Duration        // the last QueueWait reading, -1: none
 
 	// due are the times of the pending timers for deadlines, the earliest one last.
-	// Each incarnation sets its own; a timer of an earlier one does no harm.
+	// Each incarnation sets its own; timers of an earlier one do no harm.
 	due []time.Duration
 	// settled: no deadline is before the next timer. A timer that fires changes that.
 	settled bool
 }
 
-// NewCore makes a core over a table that no other core uses any more.
+// NewCore makes a core over a table that no other core uses.
 func NewCore(table *Table, opt CoreOptions) *Core {
 	if opt.Sink == nil {
 		opt.Sink = Channels{}
@@ -57,8 +56,7 @@ func NewCore(table *Table, opt CoreOptions) *Core {
 }
 
 // failEpoch asks for a new epoch because the engine's messages are inconsistent.
-// No further results of this epoch count, so no request can lose or repeat a
-// token.
+// Further results of this epoch are ignored, so no request can lose or repeat a token.
 func (c *Core) failEpoch(out *messages.Outbox, format string, args ...any) {
 	c.table.engine.failed = true
 	out.ToEngine(&messages.FailEpoch{Header: c.table.engine.header, From: messages.Intake, Cause: fmt.Sprintf(format, args...)})

@@ -2,15 +2,15 @@ package request
 
 import "github.com/troupe-engine/troupe/messages"
 
-// outputCell is a CallOutput with space for one token, the usual number, so that
-// an output costs one allocation.
+// outputCell is a CallOutput with space for one token, the usual number, in one
+// allocation.
 type outputCell struct {
 	messages.CallOutput
 	token [1]messages.OutputToken
 }
 
-// emit delivers the output of an entry, if its client wants it now and the
-// channel has space. Output is dropped only after it was delivered.
+// emit delivers the output of an entry if its client wants it now and the channel has
+// space.
 func (c *Core) emit(e *entry) {
 	k := e.call
 	if k.disconnected || k.paused || e.delivered {

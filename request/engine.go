@@ -6,15 +6,14 @@ import "github.com/troupe-engine/troupe/messages"
 type engine struct {
 	header messages.Header // of the newest epoch
 	up     bool            // the epoch's actors accept requests
-	failed bool            // FailEpoch was sent: no results of the epoch count any more
+	failed bool            // FailEpoch was sent: results of the epoch are ignored
 	seq    uint64          // of the last StepResults accepted in the epoch
-	// isolated is the quarantined request that runs without others beside it; 0
-	// for none. It is set until the request's next token, its release or the end
-	// of the epoch.
+	// isolated is the quarantined request that runs alone, 0: none. It is set until the
+	// request's next token, its release or the end of the epoch.
 	isolated messages.RequestID
 }
 
-// start begins an epoch. It reports false if a newer one is known already.
+// start begins an epoch. It reports false if it is not newer than the last one.
 func (g *engine) start(h messages.Header) bool {
 	if h.Epoch <= g.header.Epoch {
 		return false
@@ -23,8 +22,8 @@ func (g *engine) start(h messages.Header) bool {
 	return true
 }
 
-// end ends an epoch and returns the request that was isolated in it. It reports
-// false if the end is known already, or a newer epoch.
+// end ends an epoch and returns the request that was isolated in it. It reports false
+// if the epoch has ended already or a newer one is known.
 func (g *engine) end(h messages.Header) (isolated messages.RequestID, ok bool) {
 	if h.Epoch < g.header.Epoch || h.Epoch == g.header.Epoch && !g.up {
 		return 0, false
@@ -34,11 +33,10 @@ func (g *engine) end(h messages.Header) (isolated messages.RequestID, ok bool) {
 	return isolated, true
 }
 
-// answers reports whether the epoch is up and its answers count.
+// answers: the epoch is up and its answers are valid.
 func (g *engine) answers() bool { return g.up && !g.failed }
 
-// expects reports whether results are of the current epoch and were not taken
-// before.
+// expects: the results are of the current epoch and not repeated.
 func (g *engine) expects(m *messages.StepResults) bool {
 	return m.Header == g.header && g.answers() && m.Seq > g.seq
 }

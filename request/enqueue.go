@@ -2,13 +2,12 @@ package request
 
 import "github.com/troupe-engine/troupe/messages"
 
-// quarantined reports whether a request was in too many crashes without
-// progress.
+// quarantined: the request was in too many crashes without progress.
 func (c *Core) quarantined(e *entry) bool { return e.suspicion >= c.table.opt.SuspectLimit }
 
-// submitFresh sends the requests that became ready to the engine, unless they
-// have ended in the same call. While a quarantined request is isolated, all
-// others wait: if the engine crashes then, that request is the cause.
+// submitFresh sends the requests that became ready to the engine, unless they have
+// ended since. While a quarantined request is isolated, all others wait: if the engine
+// crashes then, that request is the cause.
 func (c *Core) submitFresh(out *messages.Outbox) {
 	t := c.table
 	if !t.engine.up {
@@ -49,8 +48,7 @@ func (c *Core) takeWaiting() {
 	}
 }
 
-// engineRequest puts a request into the engine. The result is frozen and holds
-// the output so far.
+// engineRequest submits a request with the output so far. The result is frozen.
 func (c *Core) engineRequest(e *entry) *messages.EngineRequest {
 	e.become(placeEngine)
 	e.cancelled = false
@@ -58,7 +56,8 @@ func (c *Core) engineRequest(e *entry) *messages.EngineRequest {
 		Params: e.params, Namespace: e.sub.Namespace, Priority: e.sub.Priority, Tenant: e.sub.Tenant, Arrived: e.arrived, Alone: c.quarantined(e)}
 }
 
-// sendCancelled asks the engine to release requests, with one message per call of Handle.
+// sendCancelled asks the engine to release requests, with one message per call of
+// Handle.
 func (c *Core) sendCancelled(out *messages.Outbox) {
 	if len(c.cancelled) > 0 {
 		out.ToQueue(&messages.FinishRequests{Header: c.table.engine.header, IDs: append([]messages.RequestID(nil), c.cancelled...)})

@@ -87,8 +87,8 @@ type entry struct {
 
 	arrived, lastToken time.Duration
 
-	// endsItself: the end follows from the last token, which the engine knows as
-	// well, so it releases the request without being asked.
+	// endsItself: the end follows from the last token, so the engine releases the
+	// request by itself.
 	endsItself bool
 	compared   uint64 // value of Table.compared at the last token
 	brought    int    // its tokens in that StepResults
@@ -109,16 +109,16 @@ func (e *entry) become(to place) {
 	e.place = to
 }
 
-// waitsForCall reports that no request of its call was admitted yet.
+// waitsForCall: no request of its call was admitted yet.
 func (e *entry) waitsForCall() bool { return e.waits && !e.call.begun }
 
-// usageNow counts a request's tokens so far.
+// usageNow counts the tokens so far.
 func (e *entry) usageNow() messages.Usage {
 	return messages.Usage{PromptTokens: len(e.sub.Prompt), CompletionTokens: len(e.output), CachedTokens: e.cached}
 }
 
-// releaseTokens makes the tokens ready whose text is final, or all of them at the
-// end. Their offsets stay inside the text that is shown.
+// releaseTokens makes the tokens ready whose text is final, or all at the end. Their
+// offsets stay inside the text that is shown.
 func (e *entry) releaseTokens(all bool) {
 	n := 0
 	for n < len(e.heldTokens) && (all || e.heldTokens[n].end <= e.final) {
@@ -132,8 +132,7 @@ func (e *entry) releaseTokens(all bool) {
 	e.heldTokens = e.heldTokens[:rest]
 }
 
-// forgetReady drops output that was delivered. It keeps the memory of a short
-// list.
+// forgetReady drops delivered output, and keeps the memory of a short list.
 func (e *entry) forgetReady() {
 	e.text.reset()
 	if clear(e.ready); cap(e.ready) > 64 {

@@ -72,7 +72,7 @@ func (c *Core) countSuspects(now time.Duration, m *messages.EpochEnded, isolated
 		counted[id] = true
 		e.suspicion++
 		if id == isolated {
-			c.finish(now, e, &messages.Finish{Reason: messages.FinishError, MatchedToken: -1, Message: fmt.Sprintf(
+			c.finish(now, e, messages.Finish{Reason: messages.FinishError, MatchedToken: -1, Message: fmt.Sprintf(
 				"the request could not be computed: the engine failed %d times in a row while it ran, the last time with no other request (%s); other requests are not affected",
 				e.suspicion, cause)}, out)
 		}

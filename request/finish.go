@@ -14,8 +14,7 @@ func (c *Core) cancel(e *entry) {
 	}
 }
 
-// releaseFollowers lets the requests go on that waited for this one's first
-// token.
+// releaseFollowers makes the requests ready that waited for this one's first token.
 func (c *Core) releaseFollowers(e *entry) {
 	for _, f := range e.call.entries {
 		if f.place == placeHeld && f.sub.After == e.index {
@@ -26,7 +25,7 @@ func (c *Core) releaseFollowers(e *entry) {
 }
 
 // finish writes the end that the client sees, once.
-func (c *Core) finish(now time.Duration, e *entry, f *messages.Finish, out *messages.Outbox) {
+func (c *Core) finish(now time.Duration, e *entry, f messages.Finish, out *messages.Outbox) {
 	t := c.table
 	t.unqueue(e)
 	t.countEnd(e)
@@ -36,7 +35,7 @@ func (c *Core) finish(now time.Duration, e *entry, f *messages.Finish, out *mess
 		e.held = ""
 		e.releaseTokens(true)
 	}
-	e.finish = f
+	e.finish = &f
 	e.usage = e.usageNow()
 	e.stream, e.stops = nil, nil
 	if e.place == placeHeld || e.place == placeWaiting {
@@ -56,9 +55,8 @@ func (c *Core) finish(now time.Duration, e *entry, f *messages.Finish, out *mess
 	}
 }
 
-// endEarly ends a request for a reason other than its output, unless it has
-// ended already.
-func (c *Core) endEarly(now time.Duration, e *entry, f *messages.Finish, out *messages.Outbox) {
+// endEarly ends a request for a reason other than its output, unless it has ended.
+func (c *Core) endEarly(now time.Duration, e *entry, f messages.Finish, out *messages.Outbox) {
 	if e.finish != nil {
 		return
 	}
@@ -68,10 +66,9 @@ func (c *Core) endEarly(now time.Duration, e *entry, f *messages.Finish, out *me
 	c.finish(now, e, f, out)
 }
 
-// giveUp ends a request that the server cannot serve in time, and delivers the
-// end.
+// giveUp ends a request that the server cannot serve in time, and delivers the end.
 func (c *Core) giveUp(now time.Duration, e *entry, kind messages.RefusalKind, why string, out *messages.Outbox) {
-	c.endEarly(now, e, &messages.Finish{
+	c.endEarly(now, e, messages.Finish{
 		Reason: messages.FinishError, MatchedToken: -1, Message: why, Kind: kind, RetryAfterSeconds: c.table.pause(&e.sub, 1),
 	}, out)
 	c.deliver(e)

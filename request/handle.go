@@ -9,7 +9,7 @@ import (
 )
 
 // Handle handles one message. Events for clients go to the sink at once, all other
-// effects to out. The package comment says what a panic leaves behind.
+// effects to out. For panics see the package comment.
 func (c *Core) Handle(now time.Duration, msg messages.ToIntake, out *messages.Outbox) {
 	c.current = nil
 	c.table.pace.advance(now, c.table.occupied())
@@ -72,8 +72,8 @@ func (c *Core) Handle(now time.Duration, msg messages.ToIntake, out *messages.Ou
 	}
 }
 
-// conclude ends a call of Handle: gauges, the next deadline, and the end of a drain when no
-// request is open.
+// conclude ends a call of Handle: the next deadline, gauges, and the end of a drain
+// when no request is open.
 func (c *Core) conclude(now time.Duration, out *messages.Outbox) {
 	t := c.table
 	c.setAlarm(now, out)
@@ -96,8 +96,8 @@ func (c *Core) conclude(now time.Duration, out *messages.Outbox) {
 	}
 }
 
-// Suspects names the request whose change was being computed when Handle panicked.
-// There is none if the fault did not concern a single request.
+// Suspects names the request whose change was being computed when Handle panicked, if
+// any.
 func (c *Core) Suspects(messages.ToIntake) []messages.RequestID {
 	if c.current == nil {
 		return nil
@@ -105,9 +105,8 @@ func (c *Core) Suspects(messages.ToIntake) []messages.RequestID {
 	return []messages.RequestID{c.current.id}
 }
 
-// Abandon answers the client of a message on which Handle has panicked and which is
-// not delivered again, if the table does not hold the call: nothing else would
-// answer it.
+// Abandon answers the client of a message on which Handle has panicked and which is not
+// handled again, unless the table has the call and will answer it.
 func (c *Core) Abandon(msg messages.ToIntake) {
 	const why = "the server failed while accepting the request; send it again"
 	m, ok := msg.(*messages.SubmitRequests)

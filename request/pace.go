@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// Work is counted in prompt tokens. An output token counts as outputWork of
-// them, because prefill computes many tokens at a time and decoding one. The
-// exact ratio depends on the device. It matters only if requests of very
-// different shapes follow each other.
+// Work is counted in prompt tokens. An output token counts as outputWork of them,
+// because prefill computes many tokens at a time. The exact ratio depends on the
+// device; it matters only if requests of very different shapes follow each other.
 const outputWork = 8
 
 // work of a prompt and an output, in prompt tokens.
@@ -26,9 +25,9 @@ const (
 	firstGuess = 128
 )
 
-// pace measures the work of the engine per request-second. It is a plain value of
-// decayed sums: busy and done decay together, so their ratio does not depend on
-// the age of the measurement, and idle time changes nothing.
+// pace measures the work of the engine per request-second, with decayed sums: busy and
+// done decay together, so their ratio does not depend on the age of the measurement,
+// and idle time changes nothing.
 type pace struct {
 	at     time.Duration // time up to which busy is counted
 	faded  time.Duration // of the last step with work
@@ -43,8 +42,8 @@ type pace struct {
 
 func newPace(running int) pace { return pace{window: float64(max(32, 2*running))} }
 
-// advance counts the time since the last call. requests is how many could run in
-// it.
+// advance counts the time since the last call, in which this number of requests could
+// run.
 func (p *pace) advance(now time.Duration, requests int) {
 	if now > p.at {
 		p.busy += float64(requests) * (now - p.at).Seconds()
@@ -83,14 +82,13 @@ func (p *pace) meanWork() float64 { return p.work / max(p.ends, 1) }
 // enoughSteps is how many steps with work make a measurement.
 const enoughSteps = 8
 
-// longestWait bounds every estimate. The difference between longer ones does not
-// matter.
+// longestWait bounds every estimate.
 const longestWait = 24 * time.Hour
 
-// duration is how long the engine takes for some work, if it runs a number of
-// requests at once and each has the given work. Before there were enough steps,
-// a few requests are assumed to be done already. So a server that has just
-// started is assumed to be fast, and less so the longer it produces nothing.
+// duration is how long the engine takes for some work if it runs a number of requests
+// at once, each with the given work. Until there were enough steps, a few requests
+// count as done already: a server that has just started is assumed to be fast, and less
+// so the longer it produces nothing.
 func (p *pace) duration(total, each float64, running int) time.Duration {
 	done := p.done + 4*each*max(0, 1-p.steps/enoughSteps)
 	if p.busy <= 0 || total <= 0 || done <= 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 // refusal is why a call is not accepted. If it is nil, displaced are the waiting
-// requests that have to make room for the call.
+// requests that make room for the call.
 func (t *Table) refusal(m *messages.SubmitRequests) (displaced []*entry, refused *messages.CallRefused) {
 	if t.draining {
 		return nil, &messages.CallRefused{Kind: messages.RefusedDraining, Message: "the server is shutting down; send the request to another one", Loggable: true, Code: "shutting_down"}
@@ -42,8 +42,7 @@ func (t *Table) refusal(m *messages.SubmitRequests) (displaced []*entry, refused
 	return t.roomInQueue(m)
 }
 
-// roomInQueue is why a call does not fit into the waiting queue. If it is nil,
-// displaced are the requests of a lower priority that have to make room for it.
+// roomInQueue is refusal as far as the waiting queue is concerned.
 func (t *Table) roomInQueue(m *messages.SubmitRequests) (displaced []*entry, refused *messages.CallRefused) {
 	over := t.backlog.requests + len(m.Requests) - t.opt.MaxQueuedRequests
 	if t.opt.MaxQueuedRequests == 0 || over <= 0 {

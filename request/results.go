@@ -7,9 +7,9 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// takeResults takes the results of one step: it compares them with the table,
-// computes the change of every entry, then commits and delivers. It reports
-// whether the message was accepted.
+// takeResults handles the results of one step: it compares them with the table,
+// computes the change of every entry, then commits and delivers. It reports whether the
+// message was accepted.
 func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *messages.Outbox) bool {
 	t := c.table
 	if !t.engine.expects(m) {
@@ -66,8 +66,8 @@ func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *mess
 	return true
 }
 
-// contradiction is why a message contradicts the table, "" if it does not. The
-// check comes before anything is changed, so it costs an epoch but no token.
+// contradiction is why a message contradicts the table; "" if it does not. It changes
+// nothing that counts, so a contradiction costs an epoch but no token.
 func (t *Table) contradiction(m *messages.StepResults) string {
 	if m.Seq != t.engine.seq+1 {
 		return fmt.Sprintf("they follow %d; those in between are lost", t.engine.seq)

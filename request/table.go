@@ -9,17 +9,16 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Table is the part of intake that survives crashes: the open requests with
-// their accepted tokens and the state of their text. The wiring makes one and
-// hands it to every incarnation of intake.
+// Table is the part of intake that survives crashes: the open requests with their
+// accepted tokens and the state of their text. Each incarnation of intake works on the
+// same one.
 //
-// Invariants, checked by check:
+// Invariants, see check:
 //  1. An entry is in the engine only while the engine is up.
-//  2. The table drops an entry when its end was delivered (or its client has
-//     disconnected) and it is not in the engine.
-//  3. queuedTokens is the sum of the prompts of the queued entries, backlog sums
-//     up those that wait, running and output count those that run and their
-//     output tokens.
+//  2. The table drops an entry when its end was delivered, or its client has
+//     disconnected, and it is not in the engine.
+//  3. queuedTokens is the sum of the prompts of the queued entries, backlog sums up those
+//     that wait, running and output count those that run and their output tokens.
 //  4. A call is in calls as long as its client waits for an end.
 type Table struct {
 	opt     TableOptions
@@ -96,7 +95,7 @@ func (t *Table) named(m *messages.AbortRequests) []*call {
 	return nil
 }
 
-// closeCall drops a call whose client expects nothing more.
+// closeCall drops a call that needs no more events.
 func (t *Table) closeCall(c *call) {
 	delete(t.calls, c.id)
 	if t.users[c.user] == c {
@@ -135,8 +134,7 @@ func (t *Table) stopWaiting(e *entry) {
 	}
 }
 
-// admitted records that the engine has admitted an entry. From now on its call
-// is being worked on.
+// admitted records that the engine has admitted an entry.
 func (t *Table) admitted(e *entry) {
 	if e.waits {
 		t.stopWaiting(e)

@@ -23,9 +23,9 @@ import (
 // or while no request waits: the estimate would be based on too little. A call
 // is judged by what is ahead of it, not by its own size.
 
-// fullTurn is how many requests must end, with a backlog all the time, until the
-// running requests count as all that the engine can run: its KV pool may be full
-// before its rows are.
+// fullTurn is how many requests must end, always with a backlog, until the running
+// requests count as all that the engine can run: its KV pool may be full before its
+// rows are.
 const fullTurn = 8
 
 // capacity is how many requests can run at once, and how many more than now.
@@ -75,9 +75,8 @@ func (t *Table) wait(s *messages.Submission) time.Duration {
 	return 0
 }
 
-// Patience is the longest estimated wait with which a call is accepted: half of
-// its timeout, so that an estimate may be wrong by a factor of two. Zero means no
-// bound.
+// Patience is the longest estimated wait with which a call is accepted: half of its
+// timeout, because an estimate may be wrong by a factor of two. Zero: no bound.
 func (o *TableOptions) Patience() time.Duration {
 	switch {
 	case o.QueueTimeout == 0:
@@ -88,7 +87,6 @@ func (o *TableOptions) Patience() time.Duration {
 	return o.QueueTimeout / 2
 }
 
-// tooLong refuses a call that would wait too long.
 func (t *Table) tooLong(m *messages.SubmitRequests) *messages.CallRefused {
 	most := t.opt.Patience()
 	if most == 0 {
@@ -103,20 +101,19 @@ func (t *Table) tooLong(m *messages.SubmitRequests) *messages.CallRefused {
 		t.backlog.requests, wait.Round(time.Second), most))
 }
 
-// busy refuses a call for now. excess is how many requests must end before the
-// call fits.
+// busy refuses a call for now. excess is how many requests must end before it fits.
 func (t *Table) busy(s *messages.Submission, excess int, message string) *messages.CallRefused {
 	pause := t.pause(s, excess)
 	return &messages.CallRefused{Kind: messages.RefusedBusy, Loggable: true, Message: fmt.Sprintf("%s; send it again in %d s", message, pause),
 		Code: "rate_limit_exceeded", RetryAfterSeconds: pause}
 }
 
-// longestPause is the largest Retry-After in seconds. It may be less than the
-// estimate, because clients disconnect and estimates are wrong.
+// longestPause is the largest Retry-After in seconds; estimates may be longer, but they
+// are rough.
 const longestPause = 600
 
-// pause is after how many seconds a client should try again: when a new request
-// would be admitted, and excess requests have ended.
+// pause is after how many seconds a client should try again: when a new request would
+// be admitted, and excess requests have ended.
 func (t *Table) pause(s *messages.Submission, excess int) int {
 	wait := max(t.wait(s), t.timeFor(excess))
 	return int(min(max(math.Ceil(wait.Seconds()), 1), longestPause))
