@@ -30,7 +30,7 @@ func TestProtocolTableMatchesTheCode(t *testing.T) {
 	}
 }
 
-// documentedMessages gives "Message to receiver" for every row.
+// documentedMessages returns "Message to receiver" for every row.
 func documentedMessages(t *testing.T) []string {
 	text, err := os.ReadFile("doc.go")
 	if err != nil {

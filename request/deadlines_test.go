@@ -16,7 +16,7 @@ func urgent(p int32) messages.Submission {
 	return s
 }
 
-// alarms fires every timer that the last step asked for, in virtual time.
+// alarms fires every timer that the last step set, in virtual time.
 func (r *rig) alarms() (sends []messages.Send) {
 	r.t.Helper()
 	timers := slices.Clone(r.out.Timers)
@@ -90,8 +90,7 @@ func TestRequestTimeoutEndsWhoRuns(t *testing.T) {
 	}
 }
 
-// The next incarnation knows nothing of the alarm and sets its own; the old one
-// does no harm.
+// The next incarnation sets its own timer; the old one does no harm.
 func TestDeadlinesOutliveACrash(t *testing.T) {
 	opt := tableOptions()
 	opt.RequestTimeout = time.Second

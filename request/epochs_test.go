@@ -98,7 +98,7 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
-// A cause may go on with a stack, which is for the log and not for strangers.
+// A cause may continue with a stack, which is for the log and not for clients.
 func TestAnErrorTellsOneLineOfTheCause(t *testing.T) {
 	r := newRig(t, letters())
 	r.start()
@@ -189,7 +189,7 @@ func TestAbortAndDrop(t *testing.T) {
 		t.Fatalf("finished %v", got)
 	}
 	if c.read().finish[0] == nil || d.read().finish[0] == nil {
-		t.Fatal("not all were told")
+		t.Fatal("not all were answered")
 	}
 	r.end()
 	if r.table.Open() != 0 {
@@ -237,7 +237,7 @@ func TestOwnersShareNoNames(t *testing.T) {
 	}
 }
 
-// A client that is cut off by a shutdown is told so, and not that it was aborted.
+// A client that is cut off by a shutdown sees that, and not an abort.
 func TestAbortForAShutdown(t *testing.T) {
 	r := newRig(t, letters())
 	r.start()

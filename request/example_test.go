@@ -53,7 +53,7 @@ func ExampleCore() {
 		fmt.Println()
 	}
 
-	// The engine does not know stop strings, so it is asked to release the request.
+	// Stop strings are not known to the engine, so intake asks it to release the request.
 	// The request stays in the table until then.
 	for _, s := range out.Sends {
 		if m, ok := s.Msg.(*messages.FinishRequests); ok {

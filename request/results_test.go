@@ -9,7 +9,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// play gives one request a word of tokens and returns its client.
+// play sends one request the tokens of a word and returns its client.
 func play(t *testing.T, d *bytesDetok, s messages.Submission, tokens []int32) (*client, *rig) {
 	t.Helper()
 	r := newRig(t, d)
@@ -89,7 +89,7 @@ func TestStopStringTellsTheEngine(t *testing.T) {
 		t.Fatalf("finished %v", got)
 	}
 	if got := finished(r.tokens(1, 2, ids("c")...)); len(got) != 0 {
-		t.Fatalf("told twice: %v", got)
+		t.Fatalf("cancelled twice: %v", got)
 	}
 	// An end that the engine sees itself, and one that it has released already.
 	r.submit(2, "", submission("b"))
@@ -97,7 +97,7 @@ func TestStopStringTellsTheEngine(t *testing.T) {
 		t.Fatalf("finished %v", got)
 	}
 	if got := finished(r.tokens(2, 1, 1)); !slices.Equal(got, []messages.RequestID{2}) {
-		t.Fatalf("an engine that goes on was told %v", got)
+		t.Fatalf("an engine that goes on was asked to release %v", got)
 	}
 	r.submit(3, "", submission("b"))
 	sends := r.results(messages.StepResults{Tokens: []messages.TokenResult{{ID: 3, Token: 1}}, Ended: []messages.RequestEnded{{ID: 3, Reason: messages.EndLength}}})
@@ -227,7 +227,7 @@ func TestContradictionsEndTheEpoch(t *testing.T) {
 		if got := failedEpoch(r.step(&m)); !strings.Contains(got, want) {
 			t.Errorf("want %q, got %q", want, got)
 		}
-		// Nothing of this epoch counts any more; the next one goes on.
+		// Results of this epoch are ignored; the next one continues.
 		r.tokens(1, 2, ids("z")...)
 		r.end()
 		if reqs := r.start(); len(reqs) != 1 || !slices.Equal(reqs[0].Output, ids("ab")) {

@@ -55,7 +55,7 @@ func whole(b string, end bool) (text, rest string) {
 }
 
 func (s *bytesStream) Push(id int32) string {
-	// A crash may leave a half-changed stream behind.
+	// A crash may leave a half-changed stream.
 	before := s.rest
 	s.rest = "half-changed"
 	s.d.tick()
@@ -152,7 +152,7 @@ func (r *rig) results(m messages.StepResults) []messages.Send {
 	return r.step(&m)
 }
 
-// tokens gives a request tokens one by one, as separate steps.
+// tokens sends a request tokens one by one, as separate steps.
 func (r *rig) tokens(id messages.RequestID, from int, list ...int32) (sends []messages.Send) {
 	r.t.Helper()
 	for i, tok := range list {
@@ -161,7 +161,7 @@ func (r *rig) tokens(id messages.RequestID, from int, list ...int32) (sends []me
 	return sends
 }
 
-// list gives a request tokens in one step, as a device that speculates does.
+// list sends a request tokens in one step, as a device that speculates does.
 func (r *rig) list(id messages.RequestID, from int, list ...int32) []messages.Send {
 	r.t.Helper()
 	m := messages.StepResults{}

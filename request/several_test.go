@@ -7,13 +7,13 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// A request that gets its tokens in lists, cut anywhere, is what it is when they
-// come one by one: text, tokens with their offsets, end, usage, and what is asked
-// of the engine. What comes behind the end in a list is never seen.
+// A request that gets its tokens in lists, cut anywhere, has the same text, tokens with
+// offsets, end and usage, and the same messages to the engine, as one that gets them one
+// by one. Tokens after the end in a list are ignored.
 func TestTokensInListsAreTokensOneByOne(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*messages.Submission)
-		word   string // of the list; what is behind the end is not counted
+		word   string // of the list; tokens after the end are not counted
 		usage  int
 	}{
 		"eos in the middle":         {word: "abc.xyz", usage: 4},
@@ -50,7 +50,7 @@ func TestTokensInListsAreTokensOneByOne(t *testing.T) {
 				if !slices.EqualFunc(got.tokens[0], want.tokens[0], func(a, b messages.OutputToken) bool { return a.Token == b.Token && a.TextOffset == b.TextOffset }) {
 					t.Errorf("%s, cut at %d: tokens %+v, want %+v", name, cut, got.tokens[0], want.tokens[0])
 				}
-				// The engine is asked to let go where the end is not its own: once.
+				// If the end is not from the engine, it is asked to release the request, once.
 				if asked := len(finished(sends)); cut < c.usage && asked > 1 {
 					t.Errorf("%s, cut at %d: the engine is asked %d times", name, cut, asked)
 				}

@@ -13,8 +13,8 @@ import (
 // shape is what requests of a kind are like.
 type shape struct{ prompt, output int }
 
-// slowEngine is an engine in virtual time: first come, first served, so many
-// rows, and steps that take as long as they have rows and tokens.
+// slowEngine is an engine in virtual time: first come, first served, with a number of
+// rows and steps whose time depends on their rows and tokens.
 type slowEngine struct {
 	rows              int
 	row, token, fixed time.Duration // of a step: per decoding row, per token of a prompt, at all
@@ -194,8 +194,8 @@ func (e *slowEngine) pass(until time.Duration) {
 	e.now = max(e.now, until)
 }
 
-// flood lets requests of some shapes arrive at random, so many a second on
-// average, for a time.
+// flood sends requests of some shapes at random times, with an average rate per second,
+// for a time.
 func (e *slowEngine) flood(seed uint64, rate float64, d time.Duration, shapes ...shape) {
 	r := rand.New(rand.NewPCG(seed, 5))
 	end, next := e.now+d, e.now
@@ -210,7 +210,7 @@ func (e *slowEngine) flood(seed uint64, rate float64, d time.Duration, shapes ..
 	}
 }
 
-// rest goes on until nothing is open.
+// rest continues until nothing is open.
 func (e *slowEngine) rest() {
 	for e.table.Open() > 0 {
 		e.turn(e.now + time.Second)
@@ -247,10 +247,9 @@ func (e *slowEngine) outcome(since time.Duration) (o outcome) {
 	return o
 }
 
-// An overload of ten times what the server can do, for models of very different
-// speed: it goes on at full speed, refuses what would wait for too long, at once,
-// and nothing that it takes waits for longer than queue-timeout, or is taken and
-// then given up. Then it is at rest.
+// An overload of ten times the capacity, for models of very different speed: the server
+// continues at full speed, refuses at once what would wait for too long, and nothing that
+// it accepts waits longer than queue-timeout or times out. Then it becomes idle.
 func TestOverload(t *testing.T) {
 	const timeout = time.Minute
 	for name, tt := range map[string]struct {

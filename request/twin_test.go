@@ -161,7 +161,7 @@ func TestCoreEqualsTwin(t *testing.T) {
 			r.epoch, r.seq = r.epoch+1, 0
 			g.queue = r.step(&messages.EpochStarted{Header: messages.Header{Epoch: r.epoch}})
 		}
-		// deliver gives intake a message, through crashes; false: it is lost
+		// deliver sends intake a message, through crashes; false: it is lost
 		// and the epoch with it.
 		deliver := func(msg messages.ToIntake) {
 			for crashed := true; crashed; {

@@ -64,8 +64,8 @@ func TestEstimatedWait(t *testing.T) {
 	}
 }
 
-// Time without requests leaves the measurement as it is, and one that is old
-// gives way to a new one within some steps.
+// Time without requests does not change the measurement, and a new one replaces an old
+// one within some steps.
 func TestPaceOverTime(t *testing.T) {
 	p := newPace(8)
 	now := time.Duration(0)
@@ -122,10 +122,9 @@ func laptop(timeout time.Duration) *slowEngine {
 		TableOptions{MaxOpenRequests: 4096, MaxRunning: 16, QueueTimeout: timeout})
 }
 
-// A call with many requests is judged by what is ahead of it: on an idle server
-// it is taken, and worked off however long that takes. A call that comes after it is
-// told when to come back, and a call that is in line behind another one goes by
-// the timeout as one.
+// A call with many requests is judged by what is ahead of it: an idle server accepts it,
+// however long it takes. A later call is refused with the time after which to try again,
+// and the timeout of a waiting call is for the whole call.
 func TestABigCallOnAnIdleServer(t *testing.T) {
 	e := laptop(time.Minute)
 	e.flood(1, 0.5, time.Minute, shape{50, 50})
@@ -140,7 +139,7 @@ func TestABigCallOnAnIdleServer(t *testing.T) {
 	behind := e.submit(shape{50, 50}, 1, "")
 	if behind.refused == nil || behind.refused.Kind != messages.RefusedBusy || behind.refused.RetryAfterSeconds < 120 ||
 		!strings.Contains(behind.refused.Message, "half of queue-timeout") || !strings.Contains(behind.refused.Message, "send it again in ") {
-		t.Fatalf("behind it: %+v", behind.refused)
+		t.Fatalf("after it: %+v", behind.refused)
 	}
 	at := e.now
 	e.rest()

@@ -69,7 +69,7 @@ type client struct {
 	leaveAt  int // turns after which it leaves; -1: never
 	accepted bool
 	left     bool
-	dropped  bool // and nobody reads
+	dropped  bool // the channel is not read
 }
 
 // cast makes the clients of a run: equal prompts, common prefixes, prompts that

@@ -38,7 +38,7 @@ func crashPoints() int {
 
 // A panic in any actor, wherever in the course of the requests, costs no request
 // a token and no page its owner.
-func TestAPanicInAnyActorIsNoticedByNobody(t *testing.T) {
+func TestAPanicInAnyActorIsInvisible(t *testing.T) {
 	t.Run("one engine", func(t *testing.T) { panicAnywhere(t, cramped, roles) })
 	s := cramped
 	s.engines = 2
@@ -179,9 +179,9 @@ func (v venom) NewStream(prompt []int32, _, _ bool) request.Stream {
 	return words{}
 }
 
-// A panic of the supervisor itself, before it has started an epoch, while it
-// ends one, and behind its effects.
-func TestAPanicOfTheSupervisorIsNoticedByNobody(t *testing.T) {
+// A panic of the supervisor itself: before it has started an epoch, while it ends
+// one, and after its effects.
+func TestAPanicOfTheSupervisorIsInvisible(t *testing.T) {
 	for _, at := range []string{"reset", "quiesce", "meter"} {
 		t.Run(at, func(t *testing.T) {
 			var crashed atomic.Int64
@@ -271,8 +271,8 @@ func TestAHungDeviceEndsTheProcess(t *testing.T) {
 	}
 }
 
-// The watchdog is who ends the epoch when nothing else does: behind a step that
-// ends late everything goes on, behind one that never ends the process ends.
+// The watchdog ends the epoch when nothing else does. After a step that ends late
+// everything continues; after one that never ends the process ends.
 func TestTheWatchdogEndsTheEpochOfAHungDevice(t *testing.T) {
 	var mu sync.Mutex
 	var now time.Duration
@@ -336,9 +336,9 @@ func (s *tardy) Quiesce(done func()) {
 	}()
 }
 
-// checkBalance counts every page once nothing runs: all are free or in the
-// cache, unlocked. Right after the last client's end some are still on their way
-// back, and an epoch that is just ending cannot be asked.
+// checkBalance counts every page when nothing runs: all are free or in the cache,
+// unlocked. Right after the last client's end some are still in transfer, and an
+// epoch that is just ending does not answer.
 func (h *harness) checkBalance() {
 	h.t.Helper()
 	eventually(h.t, "every page to come back", func() bool {

@@ -41,8 +41,8 @@ func TestSecondPromptIsCachedButForOneToken(t *testing.T) {
 	h.check(subs, second)
 }
 
-// What is asked before the first epoch stands has no answer yet; what is asked
-// once Stands is closed has.
+// A question before the first epoch runs gets no answer; after Started is closed it
+// does.
 func TestTheFirstEpochIsWaitedFor(t *testing.T) {
 	hold := make(chan struct{})
 	h := start(t, plain, func(spec *Spec) { spec.Members[0].OnEpoch = func(messages.Epoch) { <-hold } })
@@ -52,16 +52,16 @@ func TestTheFirstEpochIsWaitedFor(t *testing.T) {
 		return <-reply
 	}
 	if ask() != nil || h.Ready() {
-		t.Error("an epoch stands before it has started")
+		t.Error("the engine answers before the first epoch has started")
 	}
 	select {
 	case <-h.Started():
-		t.Error("Stands is closed before the epoch has started")
+		t.Error("Started is closed before the epoch has started")
 	default:
 	}
 	close(hold)
 	<-h.Started()
 	if ask() == nil || !h.Ready() {
-		t.Error("Stands is closed and no epoch stands")
+		t.Error("Started is closed and the engine does not answer")
 	}
 }

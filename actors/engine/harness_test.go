@@ -112,7 +112,7 @@ func (h *harness) stop() {
 	})
 }
 
-// submit sends a call and gives its channel.
+// submit sends a call and returns its channel.
 func (h *harness) submit(subs ...messages.Submission) chan messages.CallEvent {
 	events := make(chan messages.CallEvent, 8)
 	id := h.calls.Add(1)

@@ -50,7 +50,7 @@ func (e *nothing) Submit(b *messages.RunBatch, done func(*messages.BatchDone, er
 		}()
 		return
 	}
-	e.last <- struct{}{} // hold the step until the benchmark wants more
+	e.last <- struct{}{} // hold the step until the benchmark continues
 	go func() {
 		e.left = <-e.quota
 		done(answer, nil)
@@ -108,11 +108,10 @@ func steadyWith(b *testing.B, rows, pageSize int, stream bool, inFlight int, tak
 	return device
 }
 
-// BenchmarkPlanningPerDecodeStep is what a step costs beside the device: queue,
-// batch former, cache, allocator, runner and the messages between them. Intake
-// gets its message, but no tokens in it: what it does with one is told by
-// BenchmarkIntakeStep in request, and BenchmarkFanOut has all of it. It is
-// processor time, so that what other processes take does not count.
+// BenchmarkPlanningPerDecodeStep is the cost of a step without the device: queue,
+// batch former, cache, allocator, runner and the messages between them. Intake gets
+// its message without tokens: BenchmarkIntakeStep in request measures those, and
+// BenchmarkFanOut everything. It is processor time, so other processes do not count.
 func BenchmarkPlanningPerDecodeStep(b *testing.B) {
 	for _, pageSize := range []int{16, 1} {
 		for _, rows := range []int{1, 64, 256, 2048} {

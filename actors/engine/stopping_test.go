@@ -2,8 +2,8 @@ package engine
 
 import "testing"
 
-// An engine can be stopped at any moment, also while its actors panic, and
-// nobody handles a message afterwards.
+// An engine can be stopped at any moment, also while its actors panic, and no actor
+// handles a message afterwards.
 func TestAStopAmidCrashesComesToAnEnd(t *testing.T) {
 	system := quietSystem()
 	for seed := range uint64(200) {

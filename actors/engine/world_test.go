@@ -36,7 +36,7 @@ type plot struct {
 	ratio                                               float64
 	calls                                               int
 	// Probabilities: of a panic per message before the core sees it, per
-	// reading that an actor publishes behind its effects, and of a device
+	// reading that an actor publishes after its effects, and of a device
 	// error per step.
 	crash, crashBehind, deviceError float64
 	leave                           float64 // share of calls whose client leaves
@@ -260,7 +260,7 @@ func (w *world) intercept(role messages.Actor, msg any) {
 	panic(fmt.Sprintf("injected into %s on %T", role, msg))
 }
 
-// Record implements messages.Meter; it crashes actors behind their effects.
+// Record implements messages.Meter; it crashes actors after their effects.
 func (w *world) Record(m messages.Metric, _ float64) {
 	switch {
 	case m == messages.EpochsStarted:
@@ -274,7 +274,7 @@ func (w *world) Record(m messages.Metric, _ float64) {
 		} else {
 			w.crashes++
 		}
-		panic(fmt.Sprintf("injected behind %s", m))
+		panic(fmt.Sprintf("injected after %s", m))
 	}
 }
 
@@ -305,7 +305,7 @@ func (f frail) Push(id int32) string {
 	return f.words.Push(id)
 }
 
-// quietSystem is an actor system whose log nobody wants.
+// quietSystem is an actor system without a log.
 func quietSystem() *actor.ActorSystem {
 	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
 		actor.WithDeadLetterThrottleInterval(time.Millisecond))

@@ -26,9 +26,9 @@ type silent struct{}
 
 func (silent) Record(messages.Metric, float64) {}
 
-// A StepResults is memory that is used again. When intake panics on one, takes
-// it again and that goes well, a later panic on the same memory is the first of
-// another message: it is taken again, too, and no epoch ends.
+// The memory of a StepResults is reused. If intake panics on one and handles it again
+// with success, a later panic on the same memory is the first of another message: that
+// is also handled again, and no epoch ends.
 func TestMessageOfUsedMemoryIsTakenAgain(t *testing.T) {
 	table := request.NewTable(request.TableOptions{ContextLength: 8, PoolTokens: 8, Vocab: 8, MaxOpenRequests: 1})
 	panics := true

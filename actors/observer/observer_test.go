@@ -17,7 +17,7 @@ type reader struct {
 	events chan messages.ObservedEvent
 	cached map[uint64]bool
 	last   uint64
-	missed bool // knows of less than there is
+	missed bool // lacks pages that are cached
 }
 
 // failer is a *testing.T or a *rapid.T.
@@ -67,7 +67,7 @@ func (r *reader) subscribe(t failer, c *core, id messages.Subscription, room int
 	}
 }
 
-// read takes what waits; it reports whether the subscription stands.
+// read applies the waiting events; it reports whether the subscription is open.
 func (r *reader) read(t failer) bool {
 	for {
 		select {
@@ -82,7 +82,7 @@ func (r *reader) read(t failer) bool {
 	}
 }
 
-// world is a radix tree that tells a core what happens to it.
+// world is a radix tree that reports its changes to a core.
 type world struct {
 	tree  *radix.Tree
 	epoch messages.Epoch
@@ -132,9 +132,9 @@ func (w *world) cached() map[uint64]bool {
 	return all
 }
 
-// Whoever applies the events knows exactly what is cached, however slowly he
-// reads, however often he comes back, and whatever happens to the engine; where
-// he was told of a gap, he knows of nothing that is not there.
+// A reader that applies the events has exactly what is cached, however slow it is,
+// however often it reconnects, and whatever happens to the engine. After a gap that was
+// reported to it, it has nothing that is not cached.
 func TestEventsGiveWhatIsCached(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCore(Options{Keep: rapid.IntRange(1, 60).Draw(t, "keep")})
@@ -200,7 +200,7 @@ func TestEventsGiveWhatIsCached(t *testing.T) {
 				}
 			}
 			if !r.missed && !lossy && !maps.Equal(r.cached, truth) {
-				t.Fatalf("reader %d knows %d pages, %d are cached", i, len(r.cached), len(truth))
+				t.Fatalf("reader %d has %d pages, %d are cached", i, len(r.cached), len(truth))
 			}
 		}
 	})
@@ -218,7 +218,7 @@ func TestAGapInTheCachesNumbersClears(t *testing.T) {
 	store(3, 40) // again: ignored
 	r.read(t)
 	if fmt.Sprint(r.cached) != "map[30:true]" || r.last != 4 {
-		t.Errorf("after a gap the reader knows %v at event %d", r.cached, r.last)
+		t.Errorf("after a gap the reader has %v at event %d", r.cached, r.last)
 	}
 }
 
@@ -235,7 +235,7 @@ func TestASlowReaderLosesItsSubscriptionAndNobodyElse(t *testing.T) {
 		}
 	}
 	if slow.read(t) || slow.last != 2 {
-		t.Errorf("the slow reader stands at event %d", slow.last)
+		t.Errorf("the slow reader is at event %d", slow.last)
 	}
 	if len(c.readers) != 1 {
 		t.Errorf("%d readers are left", len(c.readers))
@@ -246,7 +246,7 @@ func TestASlowReaderLosesItsSubscriptionAndNobodyElse(t *testing.T) {
 	}
 	c.dropAll()
 	if quick.read(t) || len(c.readers) != 0 {
-		t.Error("a stopped observer leaves readers behind")
+		t.Error("a stopped observer still has readers")
 	}
 }
 

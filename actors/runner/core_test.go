@@ -90,9 +90,9 @@ func TestStepsGoToTheDeviceAtOnce(t *testing.T) {
 	}
 }
 
-// A failed step takes the one behind it along; one answer ends the epoch, and
-// nothing more is submitted in it.
-func TestNothingIsSubmittedBehindAFailedStep(t *testing.T) {
+// After a failed step the next one fails also; one answer ends the epoch, and nothing
+// more is submitted in it.
+func TestNothingIsSubmittedAfterAFailedStep(t *testing.T) {
 	s := newScene()
 	s.run(1, 0, 10)
 	s.run(2, 0, 0)

@@ -26,7 +26,7 @@ func newWatched(t *testing.T) *guarded {
 	return &guarded{scene: s, t: t}
 }
 
-// at gives the runner a message at a time and takes its effects.
+// at passes a message to the runner at a time and carries out its effects.
 func (w *guarded) at(now time.Duration, msg messages.ToRunner) {
 	w.t.Helper()
 	w.out.Reset()
@@ -159,7 +159,7 @@ func TestTheWatchdogIgnoresAFailedStep(t *testing.T) {
 	w.end(patience, errors.New("injected")) // the epoch is about to end by itself
 	w.due(2 * patience)
 	if len(w.failed) != 0 {
-		t.Errorf("it failed behind a failed step: %+v", w.failed[0])
+		t.Errorf("it failed after a failed step: %+v", w.failed[0])
 	}
 }
 

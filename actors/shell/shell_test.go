@@ -34,7 +34,7 @@ func (c *counts) Record(m messages.Metric, v float64) {
 	c.of[m] += v
 }
 
-// run sends messages to an actor around a recorder and stops it behind them.
+// run sends messages to an actor around a recorder and then stops it.
 func run(t *testing.T, own messages.Header, sent ...any) (*recorder, *counts, []*messages.FailEpoch) {
 	t.Helper()
 	system := actor.NewActorSystem()

@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// checkBadSteps wants each bad input refused by an error that names the row, the
-// step behind it refused too, and the model to work after a reset.
+// checkBadSteps: each bad input is refused with an error that names the row, the next
+// step is also refused, and the model works after a reset.
 func checkBadSteps(d gpu.Device) error {
 	p, w := Build(Shapes()[3], 8)
 	m, err := Load(d, p, w, gpu.PoolSpec{PageSize: 4, Pages: 8, Rows: 3, StepTokens: 12, Context: 40})
@@ -89,8 +89,8 @@ func checkBadSteps(d gpu.Device) error {
 	return Same(got[0].Logits, want[0].Logits)
 }
 
-// refused wants a step of a good and a bad row refused because of the bad one,
-// which is row 1, and so a sound step behind it, until one with Reset.
+// refused: a step of a good and a bad row is refused because of the bad one, row 1, and
+// so is every good step after it until one with Reset.
 func refused(m gpu.Model, name string, good, bad Part) error {
 	bad.Row = 1
 	b := Batch(good, bad)
@@ -103,7 +103,7 @@ func refused(m gpu.Model, name string, good, bad Part) error {
 		return fmt.Errorf("%s: the error does not name row 1: %v", name, err)
 	}
 	if (<-behind).err == nil {
-		return fmt.Errorf("%s: the step behind was computed", name)
+		return fmt.Errorf("%s: the next step was computed", name)
 	}
 	if _, err := Step(m, good); err == nil {
 		return fmt.Errorf("%s: a step was computed without a reset", name)
@@ -111,7 +111,7 @@ func refused(m gpu.Model, name string, good, bad Part) error {
 	return nil
 }
 
-// checkBadWeights wants Load to fail with an error that names the tensor.
+// checkBadWeights: Load fails with an error that names the tensor.
 func checkBadWeights(d gpu.Device) error {
 	p, good := Build(Shapes()[0], 9)
 	const name = "layer.1.up"
@@ -139,7 +139,7 @@ func checkBadWeights(d gpu.Device) error {
 // unknownOp is an op that no device has.
 type unknownOp struct{ gpu.Op }
 
-// untouched are weights that must not be asked for.
+// untouched are weights that must not be read.
 type untouched struct{ asked []string }
 
 // Tensor implements gpu.Weights.
@@ -148,8 +148,8 @@ func (u *untouched) Tensor(name string) (gpu.Tensor, error) {
 	return gpu.Tensor{}, errors.New("no tensor may be asked for")
 }
 
-// checkUnknownOp wants a program with an op that the device does not have refused
-// by name, before any weight is looked at.
+// checkUnknownOp: a program with an op that the device does not have is refused by name,
+// before any weight is read.
 func checkUnknownOp(d gpu.Device) error {
 	p, _ := Build(Shapes()[0], 9)
 	if err := d.Supports(p); err != nil {
@@ -234,14 +234,14 @@ func checkInFlight(m gpu.Model) error {
 		b.Reset = true
 		return b
 	}
-	// While the done of the first step has not returned, no other is called: so
-	// the steps submitted then stay in flight.
+	// Until the done of the first step returns, no other is called, so the steps
+	// submitted meanwhile stay in flight.
 	inDone, goOn := make(chan struct{}), make(chan struct{})
 	steps, quiet := make(chan error, 4), make(chan int, 1)
 	m.Submit(whole(), func(_ *gpu.StepResult, err error) {
 		close(inDone)
 		<-goOn
-		// done may submit a step, which Quiesce then waits for too.
+		// done may submit a step, for which Quiesce then waits also.
 		steps <- err
 	})
 	<-inDone

@@ -9,8 +9,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// checkRows computes one sequence in rows that came by it in different ways,
-// which must give the same bits.
+// checkRows computes one sequence in rows that got it in different ways; the results
+// must be the same bits.
 func checkRows(d gpu.Device) error {
 	p, w := Build(Shapes()[0], 7)
 	tokens := randomTokens(rand.New(rand.NewPCG(7, 4)), p.Vocab, 30)
@@ -51,8 +51,8 @@ func rowsAlike(m gpu.Model, tokens []int32) error {
 	if err := Same(got[0].Logits, want[0].Logits[16:26]); err != nil {
 		return fmt.Errorf("from a cached prefix: %w", err)
 	}
-	// Two of its own pages are replaced by row 0's; then a third row writes what
-	// it had, and goes on as the output of a shorter prompt.
+	// Two of its own pages are replaced by row 0's; then a third row writes to the
+	// replaced ones, with the tokens as the output of a shorter prompt.
 	b := Batch(Part{Open: &gpu.RowOpened{Prompt: tokens[:5], Output: tokens[5:], Sampling: Plain()}, Grow: []int32{9, 10, 12, 13, 14, 15, 16, 17},
 		RowWork: gpu.RowWork{Row: 2, Count: len(tokens), KeepLogits: true}},
 		Part{Grow: []int32{18}, RowWork: gpu.RowWork{Row: 1, Start: 26, Count: 4, KeepLogits: true}})
@@ -63,7 +63,7 @@ func rowsAlike(m gpu.Model, tokens []int32) error {
 	if err := errors.Join(tail("computed as output", got[0].Logits), tail("on replaced pages", got[1].Logits)); err != nil {
 		return err
 	}
-	// A row that changes hands knows nothing of what it had.
+	// A row that is opened again has nothing of its earlier sequence.
 	b = Batch(Part{Open: &gpu.RowOpened{Prompt: tokens, Sampling: Plain()}, Grow: []int32{18, 19, 20, 21, 22, 23, 24, 11},
 		RowWork: gpu.RowWork{Row: 1, Count: len(tokens), KeepLogits: true}})
 	b.Closed = []gpu.Row{2, 1}
@@ -167,8 +167,8 @@ func overlapScript(p *gpu.Program, spec gpu.PoolSpec) (script []*gpu.StepBatch) 
 	return script
 }
 
-// checkNothingToSample wants a row whose tokens are all excluded to get that as
-// its outcome, until it is closed, and its batch mates to go on.
+// checkNothingToSample: a row whose tokens are all excluded gets that error until it is
+// closed, and the other rows continue.
 func checkNothingToSample(d gpu.Device) error {
 	p, w := Table(4)
 	m, err := Load(d, p, w, gpu.PoolSpec{PageSize: 1, Pages: 1})
@@ -210,7 +210,7 @@ func checkNothingToSample(d gpu.Device) error {
 		return err
 	}
 	if !errors.Is(got[0].Err, gpu.ErrNothingToSample) || got[1].Err != nil || len(got[1].Tokens) != 1 {
-		return fmt.Errorf("in the step behind: %+v", got)
+		return fmt.Errorf("in the next step: %+v", got)
 	}
 	b := Batch(mate)
 	b.Closed = []gpu.Row{0}

@@ -30,9 +30,9 @@ var rowKinds = []func(*rand.Rand) float32{
 	func(r *rand.Rand) float32 { return float32(1e30 * r.NormFloat64()) },
 }
 
-// Table is a program whose logits are known: row t of a table for token t. The
-// table holds half of each, which a linear doubles, exactly: logits of minus
-// infinity come about by that, for weights must be finite.
+// Table is a program whose logits are known: row t of a table for token t. The table
+// has half of each, which a linear doubles, exactly: so logits can be minus infinity
+// although weights must be finite.
 func Table(seed uint64) (*gpu.Program, Tensors) {
 	random := rand.New(rand.NewPCG(seed, 5))
 	halves, double := make([]float32, tableVocab*tableVocab), make([]float32, tableVocab*tableVocab)
@@ -93,7 +93,7 @@ func tableRow(r *rand.Rand, last int32) Part {
 	for _, id := range ids[290 : 290+pickInt(r, 0, 0, 1, 400)] {
 		s.EndTokens = append(s.EndTokens, int32(id))
 	}
-	s.MinTokens = len(output) + r.IntN(2) // masked, or just not any more
+	s.MinTokens = len(output) + r.IntN(2) // masked, or just no longer
 	p := Last(prompt, output, sameSlot(len(prompt)+len(output)), s)
 	p.Sample = 1
 	if r.IntN(3) == 0 {
@@ -231,7 +231,7 @@ func checkLogprobs(d gpu.Device) error {
 			return err
 		}
 		g, w := append(slices.Clone(got[i].Scores), got[i].Logprobs...), append(slices.Clone(want[i].Scores), want[i].Logprobs...)
-		first := max(4, parts[i].Open.Score.From) // behind what is cached
+		first := max(4, parts[i].Open.Score.From) // after the cached tokens
 		if len(g) != len(w) || len(w) != parts[i].Open.Score.To-first+1 || got[i].ScoredFrom != want[i].ScoredFrom {
 			return fmt.Errorf("row %d: %d scores from position %d on, want %d from %d on", i, len(g), got[i].ScoredFrom, len(w), want[i].ScoredFrom)
 		}
@@ -244,8 +244,8 @@ func checkLogprobs(d gpu.Device) error {
 	return nil
 }
 
-// nearScored wants equal tokens in equal order and log probabilities to
-// float32's precision.
+// nearScored: equal tokens in equal order, and log probabilities equal to float32's
+// precision.
 func nearScored(got, want gpu.Logprobs) error {
 	g := append([]gpu.TokenLogprob{got.Chosen}, got.Top...)
 	w := append([]gpu.TokenLogprob{want.Chosen}, want.Top...)

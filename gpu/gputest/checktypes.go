@@ -25,10 +25,10 @@ func randomMatrix(d gpu.DType, rows, cols int, random *rand.Rand) gpu.Tensor {
 	return b.tensors["m"]
 }
 
-// checkElements reads every element of a matrix through the device: as
-// embeddings, and as what a linear gives for inputs that are 0 but for a single
-// 1, which are exact in int8 too. With an embedding that goes straight to the
-// logits, and one row of it for each token, the matrix is square.
+// checkElements reads every element of a matrix through the device: as embeddings, and
+// as the results of a linear for inputs that are 0 except for a single 1, which are exact
+// in int8 also. The embeddings are the logits, with one row for each token, so the matrix
+// is square.
 func checkElements(d gpu.Device, w gpu.DType) error {
 	n := 3 * 32
 	if w.BlockLen() > 32 {
@@ -64,7 +64,7 @@ func checkElements(d gpu.Device, w gpu.DType) error {
 	for _, c := range []struct {
 		p      *gpu.Program
 		w      Tensors
-		across bool // a token gives a column
+		across bool // the logits of a token are a column
 	}{
 		{&embed, Tensors{"table": matrix}, false},
 		{&linear, Tensors{"table": floats(unit, n, n), "head": matrix}, true},
@@ -179,8 +179,8 @@ func attentionLike(d gpu.Device, p *gpu.Program, w Tensors, spec gpu.PoolSpec, r
 	return nil
 }
 
-// checkOtherTypes wants the types that the device does not list refused, by
-// name, and a pool to outlive the attempt.
+// checkOtherTypes: types that the device does not list are refused by name, and a pool
+// survives the attempt.
 func checkOtherTypes(d gpu.Device) error {
 	info := d.Info()
 	for _, t := range gpu.WeightDTypes() {

@@ -16,14 +16,14 @@ type Mutant struct {
 	op func(gpu.Op) gpu.Op
 	// batch changes a step; nil: none.
 	batch func(*gpu.StepBatch)
-	// result changes what a step gave; nil: none.
+	// result changes the result of a step; nil: none.
 	result func(*gpu.StepBatch, *gpu.StepResult)
 	// wrap is put around the model; nil: nothing.
 	wrap func(gpu.Model) gpu.Model
 	// row changes each row of the matrices of type rowsOf; nil: none.
 	row    func([]byte)
 	rowsOf gpu.DType
-	// pool changes the pool asked for; nil: not.
+	// pool changes the spec of the pool; nil: none.
 	pool func(gpu.PoolSpec) gpu.PoolSpec
 }
 
@@ -38,7 +38,7 @@ func on[T gpu.Op](change func(*T)) func(gpu.Op) gpu.Op {
 	}
 }
 
-// Mutants gives a device every defect known, one at a time.
+// Mutants are a device with one known defect each.
 func Mutants(d gpu.Device) []Mutant {
 	nudge := func(x *float32) { *x = math.Nextafter32(*x, 1e9) }
 	list := []Mutant{

@@ -7,7 +7,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// places is where the parts of a block stand, in bytes [from, to).
+// places is where the parts of a block are, in bytes [from, to).
 type places struct {
 	scale, least     int // F16; -1: there is none
 	codes, high, sub [2]int
@@ -33,9 +33,8 @@ func scaled(b []byte, by float32) {
 	binary.LittleEndian.PutUint16(b, gpu.ToF16(gpu.FromF16(binary.LittleEndian.Uint16(b))*by))
 }
 
-// TypeMutants gives a device the defects of reading each quantised type of
-// weights that it takes, and of rounding K and V, one at a time. The checks of
-// Mutant.Checks find them.
+// TypeMutants are a device with one defect each in reading a quantised weight type or in
+// rounding K and V. The checks of Mutant.Checks find them.
 func TypeMutants(d gpu.Device) []Mutant {
 	var list []Mutant
 	for _, w := range d.Info().Weights {

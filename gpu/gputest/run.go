@@ -73,7 +73,7 @@ type ended struct {
 	err  error
 }
 
-// submit starts a step; what it gave comes on the channel.
+// submit starts a step; the result comes on the channel.
 func submit(m gpu.Model, b *gpu.StepBatch) <-chan ended {
 	c := make(chan ended, 1)
 	m.Submit(b, func(r *gpu.StepResult, err error) {

@@ -26,7 +26,7 @@ func (s *stream) next(n int) Part {
 	return p
 }
 
-// took takes in the result of what next gave.
+// took adds the result of the part from next.
 func (s *stream) took(r gpu.RowResult) {
 	s.fed += len(r.Logits)
 	s.logits = append(s.logits, r.Logits...)
@@ -60,8 +60,8 @@ func (d *dealer) deal(positions, pageSize int) []int32 {
 	return out
 }
 
-// Chunked computes a prompt in chunks, in row 0 with all others closed, and
-// gives the logits of its tokens.
+// Chunked computes a prompt in chunks, in row 0 with all others closed, and returns the
+// logits of its tokens.
 func Chunked(m gpu.Model, tokens, pages []int32, chunks ...int) ([][]float32, error) {
 	s := stream{tokens: tokens, pages: pages}
 	for i, n := range chunks {

@@ -61,7 +61,7 @@ func checks(device gpu.Device) []check {
 	}
 	longest := gpu.F32
 	if slices.Contains(info.KV, gpu.I8) {
-		longest = gpu.I8 // whose scales must be found, too
+		longest = gpu.I8 // whose scales must be found also
 	}
 	list = append(list, check{fmt.Sprintf("long/kv-%s", longest), func(d gpu.Device) error { return checkLong(d, longest) }})
 	return append(list, check{"types that are not taken", checkOtherTypes})
@@ -114,8 +114,8 @@ func RandomShape(seed uint64, types []gpu.DType) Shape {
 	return s
 }
 
-// Failure names the first check that a device fails, of those whose names begin
-// with a prefix, "" if it passes: what a test of the suite asks.
+// Failure names the first check that a device fails, among those whose names begin with a
+// prefix; "" if it passes. For tests of the suite.
 func Failure(d gpu.Device, prefix string) string {
 	for _, c := range checks(d) {
 		if !strings.HasPrefix(c.name, prefix) {
@@ -128,8 +128,8 @@ func Failure(d gpu.Device, prefix string) string {
 	return ""
 }
 
-// Shapes are the models of the suite: awkward on purpose, with widths that are
-// no multiple of anything, odd heads, one and many KV heads.
+// Shapes are the models of the suite: awkward on purpose, with widths that are not
+// multiples of anything, odd heads, one and many KV heads.
 func Shapes() []Shape {
 	return []Shape{
 		{Name: "gqa-bias-f32", Vocab: 97, Hidden: 50, Layers: 2, Heads: 6, KVHeads: 2, HeadDim: 10, Inner: 77, Context: 256, Bias: true},

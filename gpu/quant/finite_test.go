@@ -73,7 +73,7 @@ func put(to []byte, size int, bits uint32) {
 	copy(to[:size], word[:])
 }
 
-// placed knows files.
+// placed are weights with files.
 type placed struct{ gpu.Weights }
 
 func (placed) Place(name string, index int) (string, int) {

@@ -79,7 +79,7 @@ func TestBlocksByHand(t *testing.T) {
 				}
 				return want
 			}()},
-		// Code 0 stands for -127.
+		// Code 0 means -127.
 		"iq4_nl": {gpu.IQ4_NL, []func([]byte){set(0, one...), set(2, 0x8f)}, -127,
 			map[int]float32{0: 113, 16: 1}},
 		// All scales are 0 - 32 but that of part 3: low bits 1 in the high half of

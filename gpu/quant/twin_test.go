@@ -6,7 +6,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// bits reads a number whose bits, the lowest first, stand at the given places:
+// bits reads a number whose bits, the lowest first, are at the given places:
 // 8 times the byte plus the bit.
 func bits(b []byte, at ...int) int {
 	n := 0
@@ -69,7 +69,7 @@ func shifted(places []int, bytes int) []int {
 
 var table = [16]float64{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
 
-// element decodes element i of a block, bit by bit, as the format is told, in
+// element decodes element i of a block, bit by bit as the format is documented, in
 // float64; the slow twin of the decoders.
 func element(d gpu.DType, b []byte, i int) float64 {
 	half, part := i/128, i/32 // of a large block

@@ -9,7 +9,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// held is a queue whose steps wait for the test; began hears when one runs.
+// held is a queue whose steps wait for the test; began receives when one runs.
 type held struct {
 	*Queue
 	began chan *gpu.StepBatch

@@ -24,7 +24,7 @@ func tensor(rows ...[]float32) gpu.Tensor {
 	return t
 }
 
-// kept computes one token and gives its logits.
+// kept computes one token and returns its logits.
 func kept(token int32) gputest.Part {
 	part := gputest.Whole([]int32{token}, []int32{1})
 	part.KeepLogits = true

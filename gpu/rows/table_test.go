@@ -13,7 +13,7 @@ var (
 	small   = gpu.PoolSpec{PageSize: 4, Pages: 100, Rows: 4, Context: 60, StepTokens: 64}
 )
 
-// answer samples one token for every sequence that wants one.
+// answer samples one token for every sequence that samples.
 func answer(token int32) func([]Sequence) error {
 	return func(all []Sequence) error {
 		for i := range all {
@@ -166,7 +166,7 @@ func TestAStepThatDoesNotEnd(t *testing.T) {
 			}
 		}()
 		if _, err := table.Run(&gpu.StepBatch{}, answer(1)); err == nil {
-			t.Errorf("%s: a step runs behind it", name)
+			t.Errorf("%s: a step runs after it", name)
 		}
 		if _, err := table.Run(&gpu.StepBatch{Reset: true}, answer(1)); err != nil {
 			t.Errorf("%s: after a reset: %v", name, err)
@@ -174,8 +174,8 @@ func TestAStepThatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// A device that speculates gives several tokens; the KV of all but the last is
-// stored, and the next work goes on behind them.
+// A device that speculates returns several tokens; the KV of all but the last is stored,
+// and the next work continues after them.
 func TestSeveralTokens(t *testing.T) {
 	table := New(program, small)
 	b := first()
@@ -194,7 +194,7 @@ func TestSeveralTokens(t *testing.T) {
 		return answer(1)(s)
 	})
 	if err != nil || !seen {
-		t.Errorf("the step behind three tokens is another one; %v", err)
+		t.Errorf("the step after three tokens is another one; %v", err)
 	}
 }
 
