@@ -112,16 +112,20 @@ func encodeShifted(bits int) func([]byte, []float32) {
 
 // putCodes writes the codes (x - least) x inv + offset of 4 or 5 bits.
 func putCodes(b []byte, x *[small]float32, bits int, least, inv, offset float32) {
-	top, high := int32(1)<<bits-1, uint32(0)
-	codes := (*[16]byte)(b[4*(bits-4):])
+	if bits == 4 {
+		codes := (*[16]byte)(b)
+		for i := range codes {
+			codes[i] = code(float32((x[i]-least)*inv)+offset, 15) | code(float32((x[i+16]-least)*inv)+offset, 15)<<4
+		}
+		return
+	}
+	codes, high := (*[16]byte)(b[4:]), uint32(0)
 	for i := range codes {
-		lo, hi := code(float32((x[i]-least)*inv)+offset, top), code(float32((x[i+16]-least)*inv)+offset, top)
+		lo, hi := code(float32((x[i]-least)*inv)+offset, 31), code(float32((x[i+16]-least)*inv)+offset, 31)
 		codes[i] = lo&15 | hi<<4
 		high |= uint32(lo>>4)<<i | uint32(hi>>4)<<(i+16)
 	}
-	if bits == 5 {
-		binary.LittleEndian.PutUint32(b, high)
-	}
+	binary.LittleEndian.PutUint32(b, high)
 }
 
 // notFinite writes a block whose numbers, the first n of its F16, are NaN.
