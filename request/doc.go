@@ -54,7 +54,7 @@
 //	wait
 //	refuse
 //	core
-//	deliver asks enqueue
+//	deliver asks
 //	finish
 //	change deadlines calls epochs
 //	results
