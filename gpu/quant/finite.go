@@ -144,15 +144,13 @@ func place(w gpu.Weights, t gpu.Tensor, row, col, n int) string {
 	if w, ok := w.(gpu.PlacedWeights); ok {
 		tensor, at = w.Place(t.Name, at)
 	}
-	if len(t.Shape) < 2 {
-		return tensor + ": " + span("element", at, n)
+	switch {
+	case len(t.Shape) < 2 && n == 1:
+		return fmt.Sprintf("%s: element %d", tensor, at)
+	case len(t.Shape) < 2:
+		return fmt.Sprintf("%s: elements %d to %d", tensor, at, at+n-1)
+	case n == 1:
+		return fmt.Sprintf("%s: row %d, column %d", tensor, at, col)
 	}
-	return fmt.Sprintf("%s: row %d, %s", tensor, at, span("column", col, n))
-}
-
-func span(what string, from, n int) string {
-	if n == 1 {
-		return fmt.Sprintf("%s %d", what, from)
-	}
-	return fmt.Sprintf("%ss %d to %d", what, from, from+n-1)
+	return fmt.Sprintf("%s: row %d, columns %d to %d", tensor, at, col, col+n-1)
 }
