@@ -6,37 +6,33 @@ import (
 )
 
 // attr is v.name: a method first, then an element, else undefined.
-func (rt *runtime) attr(v any, name string) (any, error) {
-	switch x := v.(type) {
-	case *Undefined:
-		return nil, x.fail()
+func (rt *runtime) attr(v any, name string) any {
+	if m := methodOf(v, name); m != nil {
+		return &Function{name, m, v}
+	}
+	unsafe := mutates(v, name)
+	switch x := needDefined(v).(type) {
 	case *Dict:
-		if m := methodOf(v, name); m != nil {
-			return &Function{name, m, v}, nil
-		}
-		if val, ok := x.get(name); ok && !mutates(v, name) {
-			return val, nil
+		if val, ok := x.get(name); ok && !unsafe {
+			return val
 		}
 	case *Namespace:
 		if val, ok := x.fields.get(name); ok {
-			return val, nil
+			return val
 		}
 	case *loop:
-		if val, ok := x.attr(name); ok {
-			return val, nil
+		if field, ok := loopFields[name]; ok {
+			return field(x)
 		}
 	}
-	if m := methodOf(v, name); m != nil {
-		return &Function{name, m, v}, nil
-	}
-	if mutates(v, name) || strings.HasPrefix(name, "__") {
-		return &Undefined{kind: SecurityError, hint: "access to attribute '" + name + "' of '" + typeName(v) + "' object is unsafe."}, nil
+	if unsafe || strings.HasPrefix(name, "__") {
+		return &Undefined{kind: SecurityError, hint: "access to attribute '" + name + "' of '" + typeName(v) + "' object is unsafe."}
 	}
 	u := &Undefined{obj: v, of: true, name: name}
-	if strings.Contains(unsupported["method"], " "+name+" ") {
+	if isUnsupported("method", name) {
 		u.kind, u.hint = RuntimeError, noSuch("method", name)
 	}
-	return u, nil
+	return u
 }
 
 // mutates names the methods that would change a value, which the sandbox forbids.
@@ -51,63 +47,55 @@ func mutates(v any, name string) bool {
 }
 
 // item is v[key]: an element first, then, for a string key, an attribute.
-func (rt *runtime) item(v, key any) (any, error) {
-	if u, ok := v.(*Undefined); ok {
-		return nil, u.fail()
-	}
+func (rt *runtime) item(v, key any) any {
+	needDefined(v)
 	if sl, ok := key.(*sliceKey); ok {
 		return rt.slice(v, sl)
 	}
 	if d, ok := v.(*Dict); ok {
-		if rt.hashable(key) == nil {
-			if val, ok := d.get(rt.bareKey(key)); ok {
-				return val, nil
+		if unhashable(key) == nil {
+			if val, ok := rt.get(d, key); ok {
+				return val
 			}
 		}
 	} else if n, ok := toInt64(key); ok {
-		val, ok, err := rt.element(v, n)
-		if err != nil || ok {
-			return val, err
+		if val, ok := rt.element(v, n); ok {
+			return val
 		}
 	}
 	if name, ok := key.(string); ok {
 		return rt.attr(v, rt.bare(name))
 	}
-	return &Undefined{obj: v, of: true, name: key}, nil
+	return &Undefined{obj: v, of: true, name: key}
 }
 
 // element is v[i] for a sequence; negative i counts from the end.
-func (rt *runtime) element(v any, i int64) (any, bool, error) {
-	n, ok, err := rt.length(v)
-	if !ok || err != nil {
-		return nil, false, err
-	}
+func (rt *runtime) element(v any, i int64) (any, bool) {
+	n, ok := rt.length(v)
 	if i < 0 {
 		i += int64(n)
 	}
-	if i < 0 || i >= int64(n) {
-		return nil, false, nil
+	if !ok || i < 0 || i >= int64(n) {
+		return nil, false
 	}
-	switch x := v.(type) {
-	case *List:
-		return x.items[i], true, nil
-	case *Tuple:
-		return x.items[i], true, nil
-	case string:
-		if n == len(x) {
-			return x[i : i+1], true, nil
-		}
-		if err := rt.work(len(x) / 8); err != nil {
-			return nil, false, err
-		}
-		for _, r := range x {
-			if i == 0 {
-				return string(r), true, nil
-			}
-			i--
-		}
+	if items, ok := elements(v); ok {
+		return items[i], true
 	}
-	return nil, false, nil
+	s, ok := v.(string)
+	if !ok {
+		return nil, false
+	}
+	if n == len(s) {
+		return s[i : i+1], true
+	}
+	rt.work(len(s) / 8)
+	for _, r := range s {
+		if i == 0 {
+			return string(r), true
+		}
+		i--
+	}
+	return nil, false
 }
 
 // sliceKey is the value of lo:hi:step inside []; absent parts are nil.
@@ -115,121 +103,86 @@ type sliceKey struct{ lo, hi, step any }
 
 // bounds resolves a slice over n elements as Python does: count elements from
 // start in steps of step.
-func (k *sliceKey) bounds(n int) (start, step, count int, err error) {
-	part := func(v any, def int) (int, error) {
-		switch x := v.(type) {
+func (k *sliceKey) bounds(n int) (start, step, count int) {
+	part := func(v any, missing int) int {
+		switch x := needDefined(v).(type) {
 		case nil:
-			return def, nil
-		case int64, bool:
-			i, _ := toInt64(x)
-			return int(max(min(i, 1<<40), -1<<40)), nil
+			return missing
 		case longInt:
-			return int(x.sign() << 40), nil
-		case *Undefined:
-			return 0, x.fail()
+			return int(x.sign()) << 40
 		}
-		return 0, typeErr("slice indices must be integers or None or have an __index__ method")
+		i, ok := toInt64(v)
+		if !ok {
+			panic(typeErr("slice indices must be integers or None or have an __index__ method"))
+		}
+		return int(max(min(i, 1<<40), -1<<40))
 	}
-	if step, err = part(k.step, 1); err != nil {
-		return
+	if step = part(k.step, 1); step == 0 {
+		panic(newErr(ValueError, "slice step cannot be zero"))
 	}
-	if step == 0 {
-		return 0, 0, 0, newErr(ValueError, "slice step cannot be zero")
-	}
-	lo, hi := 0, n // where start and stop are clamped
+	first, last := 0, n // start and stop are clamped to these
 	if step < 0 {
-		lo, hi = -1, n-1
+		first, last = n-1, -1
 	}
-	clamp := func(v any, def int) (int, error) {
-		i, err := part(v, def)
-		if v == nil || err != nil {
-			return i, err
-		}
-		if i < 0 {
+	clamp := func(v any, missing int) int {
+		i := part(v, missing)
+		if v != nil && i < 0 {
 			i += n
 		}
-		return max(lo, min(i, hi)), nil
+		return max(min(first, last), min(i, max(first, last)))
 	}
-	first, last := lo, hi
+	start = clamp(k.lo, first)
+	return start, step, countSteps(start, clamp(k.hi, last), step)
+}
+
+// countSteps is the length of Python's range(start, stop, step).
+func countSteps(start, stop, step int) int {
 	if step < 0 {
-		first, last = hi, lo
+		start, stop, step = stop, start, -step
 	}
-	if start, err = clamp(k.lo, first); err != nil {
-		return
-	}
-	stop, err := clamp(k.hi, last)
-	if err != nil {
-		return
-	}
-	if step > 0 {
-		count = max(0, (stop-start+step-1)/step)
-	} else {
-		count = max(0, (start-stop-step-1)/-step)
-	}
-	return start, step, count, nil
+	return max(0, (stop-start+step-1)/step)
 }
 
-func (rt *runtime) slice(v any, k *sliceKey) (any, error) {
-	n, _, err := rt.length(v)
-	if err != nil {
-		return nil, err
-	}
-	start, step, count, err := k.bounds(n)
-	if err != nil {
-		return nil, err
-	}
-	pick := func(items []any) ([]any, error) {
-		if err := rt.work(count); err != nil {
-			return nil, err
-		}
+func (rt *runtime) slice(v any, k *sliceKey) any {
+	n, _ := rt.length(v)
+	start, step, count := k.bounds(n)
+	if items, ok := elements(v); ok {
+		rt.work(count)
 		if step == 1 {
-			return items[start : start+count : start+count], nil
+			return sameKind(v, items[start:start+count:start+count])
 		}
-		out := make([]any, count)
-		for i := range out {
-			out[i] = items[start+i*step]
-		}
-		return out, nil
+		return sameKind(v, every(items, start, step, count))
 	}
-	switch x := v.(type) {
-	case *List:
-		items, err := pick(x.items)
-		return &List{items}, err
-	case *Tuple:
-		items, err := pick(x.items)
-		return &Tuple{items}, err
-	case string:
-		if step == 1 && count == n {
-			return x, nil
-		}
-		if n == len(x) && step == 1 {
-			return x[start : start+count], nil
-		}
-		if err := rt.work(len(x) / 8); err != nil {
-			return nil, err
-		}
-		rs := []rune(x)
-		out := make([]rune, count)
-		for i := range out {
-			out[i] = rs[start+i*step]
-		}
-		return string(out), nil
+	s, ok := v.(string)
+	switch {
+	case !ok:
+		return &Undefined{obj: v, of: true, name: "slice"}
+	case step == 1 && count == n:
+		return s
+	case step == 1 && n == len(s):
+		return s[start : start+count]
 	}
-	return &Undefined{obj: v, of: true, name: "slice"}, nil
+	rt.work(len(s) / 8)
+	return string(every([]rune(s), start, step, count))
 }
 
-// path reads a dotted attribute as filters take it: "a.b.0".
-func (rt *runtime) path(v any, parts []any) (any, error) {
-	for _, p := range parts {
-		err := rt.work(1)
-		if err == nil {
-			v, err = rt.item(v, p)
-		}
-		if err != nil {
-			return nil, err
-		}
+// every returns count elements from start in steps of step.
+func every[T any](items []T, start, step, count int) []T {
+	out := make([]T, count)
+	for i := range out {
+		out[i] = items[start+i*step]
 	}
-	return v, nil
+	return out
+}
+
+// path reads an attribute as filters take it: a key, or a dotted path such as
+// "a.b.0".
+func (rt *runtime) path(v any, parts []any) any {
+	for _, p := range parts {
+		rt.work(1)
+		v = rt.item(v, p)
+	}
+	return v
 }
 
 // pathParts splits a filter's attribute argument.

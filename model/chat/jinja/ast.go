@@ -3,16 +3,21 @@ package jinja
 // expr is an expression node. Evaluate children through rt.eval, which counts
 // steps and depth.
 type expr interface {
-	eval(rt *runtime, sc *scope) (any, error)
+	eval(rt *runtime, sc *scope) any
 }
 
-// stmt is a statement node. Execute bodies through rt.exec.
-type stmt interface {
-	exec(rt *runtime, sc *scope, out *output) (signal, error)
-	pos() int // 1-based line
+// stmt is a statement and its 1-based line.
+type stmt struct {
+	line int
+	node
 }
 
-// signal tells a loop what a statement in its body asked for.
+// node is what a statement does. Execute bodies through rt.exec.
+type node interface {
+	exec(rt *runtime, sc *scope, out *output) signal
+}
+
+// signal tells a loop to go on with the body, to end or to take the next item.
 type signal uint8
 
 const (
@@ -20,10 +25,6 @@ const (
 	brk
 	cont
 )
-
-type line int
-
-func (l line) pos() int { return int(l) }
 
 // Expressions.
 type (
@@ -66,7 +67,7 @@ type (
 		args callArgs
 	}
 	filterExpr struct {
-		x    expr // nil in a filter block: the rendered body
+		x    expr
 		name string
 		args callArgs
 	}
@@ -89,7 +90,7 @@ type kwExpr struct {
 	v    expr
 }
 
-// target is what set and for assign to: exactly one form is used.
+// target is the left side of set and for: exactly one form is used.
 type target struct {
 	name  string
 	attr  string   // with name: a namespace field
@@ -98,21 +99,13 @@ type target struct {
 
 // Statements.
 type (
-	textStmt struct {
-		line
-		text string
-	}
-	outStmt struct {
-		line
-		x expr
-	}
-	ifStmt struct {
-		line
+	textStmt struct{ text string }
+	outStmt  struct{ x expr }
+	ifStmt   struct {
 		tests  []expr
 		bodies [][]stmt // one per test, then perhaps one for else
 	}
 	forStmt struct {
-		line
 		target     target
 		iter, test expr // test may be nil
 		body, els  []stmt
@@ -121,39 +114,32 @@ type (
 		captures bool
 	}
 	setStmt struct {
-		line
 		target target
 		x      expr
 	}
 	setBlockStmt struct {
-		line
 		target target
-		filter expr // nil, or filters around a nil operand
-		body   []stmt
+		filteredBody
 	}
-	macroStmt struct {
-		line
-		def *macroDef
-	}
-	callStmt struct {
-		line
+	filterStmt struct{ filteredBody }
+	macroStmt  struct{ def *macroDef }
+	callStmt   struct {
 		call *callExpr
 		def  *macroDef
 	}
-	filterStmt struct {
-		line
-		filter expr
-		body   []stmt
-	}
-	scopeStmt struct { // a generation block
-		line
-		body []stmt
-	}
-	signalStmt struct {
-		line
-		sig signal
-	}
+	scopeStmt  struct{ body []stmt } // a generation block
+	signalStmt struct{ sig signal }
 )
+
+// filteredBody is a body whose text is captured. filter is nil or filters around
+// bodyText.
+type filteredBody struct {
+	filter expr
+	body   []stmt
+}
+
+// bodyText reads the variable that holds the text of a filteredBody.
+var bodyText = &nameExpr{"body of the block"}
 
 // macroDef is a macro or the body of a call block.
 type macroDef struct {

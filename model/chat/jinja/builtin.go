@@ -1,14 +1,19 @@
 package jinja
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// builtin is a filter, a test, a method or a global function. It gets the value
-// on its left, nil for a global function, and its arguments.
+// builtin is a filter, a test, a method or a global function. call gets the
+// value on its left (nil for a global function) and its arguments.
 type builtin struct {
 	params   []param
 	variadic bool // it takes any arguments as they are written
-	call     func(rt *runtime, v any, a args) (any, error)
+	call     builtinFunc
 }
+
+type builtinFunc func(rt *runtime, v any, a args) any
 
 type param struct {
 	name     string
@@ -17,11 +22,8 @@ type param struct {
 
 // define makes a builtin. params are the names of its parameters, separated by
 // blanks, "?" after those that may be left out. "*" takes any arguments.
-func define(params string, call func(rt *runtime, v any, a args) (any, error)) *builtin {
-	if params == "*" {
-		return &builtin{variadic: true, call: call}
-	}
-	b := &builtin{call: call}
+func define(params string, call builtinFunc) *builtin {
+	b := &builtin{call: call, variadic: params == "*"}
 	for _, p := range strings.Fields(params) {
 		name, optional := strings.CutSuffix(p, "?")
 		b.params = append(b.params, param{name, optional})
@@ -30,21 +32,23 @@ func define(params string, call func(rt *runtime, v any, a args) (any, error)) *
 }
 
 // apply binds the arguments and calls the builtin.
-func (b *builtin) apply(rt *runtime, name string, v any, a *arguments) (any, error) {
-	if b.variadic {
-		return b.call(rt, v, args{all: a})
+func (b *builtin) apply(rt *runtime, name string, v any, a args) any {
+	if !b.variadic {
+		a = a.bind(name, b.params)
 	}
-	bound, err := a.bind(name, b.params)
-	if err != nil {
-		return nil, err
-	}
-	return b.call(rt, v, args{bound: bound})
+	return b.call(rt, v, a)
 }
 
-// args are the arguments of one call of a builtin.
+// args are the arguments of one call. After bind, pos has one per parameter,
+// absent where none was given, and kw is empty.
 type args struct {
-	bound []any      // by parameter; absent where none was given
-	all   *arguments // as written, for a variadic builtin only
+	pos []any
+	kw  []keyword
+}
+
+type keyword struct {
+	name string
+	v    any
 }
 
 // absent marks a parameter that was not given.
@@ -52,87 +56,80 @@ type absentType struct{}
 
 var absent any = absentType{}
 
-func (a args) given(i int) bool { return a.bound[i] != absent }
+// bind matches arguments to parameters as Python does.
+func (a args) bind(fn string, params []param) args {
+	if len(a.pos) > len(params) {
+		panic(typeErr("%s() takes at most %d arguments (%d given)", fn, len(params), len(a.pos)))
+	}
+	out := make([]any, len(params))
+	for i := copy(out, a.pos); i < len(params); i++ {
+		out[i] = absent
+	}
+	for _, k := range a.kw {
+		i := slices.IndexFunc(params, func(p param) bool { return p.name == k.name })
+		switch {
+		case i < 0:
+			panic(typeErr("%s() got an unexpected keyword argument '%s'", fn, k.name))
+		case out[i] != absent:
+			panic(typeErr("%s() got multiple values for argument '%s'", fn, k.name))
+		}
+		out[i] = k.v
+	}
+	for i, p := range params {
+		if out[i] == absent && !p.optional {
+			panic(typeErr("%s() missing required argument '%s'", fn, p.name))
+		}
+	}
+	return args{pos: out}
+}
+
+func (a args) given(i int) bool { return a.pos[i] != absent }
 
 // value is an argument, or what replaces an absent one.
 func (a args) value(i int, missing any) any {
 	if a.given(i) {
-		return a.bound[i]
+		return a.pos[i]
 	}
 	return missing
 }
 
-func (a args) bool(i int) bool { return a.given(i) && truth(a.bound[i]) }
+func (a args) bool(i int) bool { return a.given(i) && truth(a.pos[i]) }
 
-func (a args) int(i, missing int) (int, error) {
+func (a args) int(i, missing int) int {
 	if a.given(i) {
-		return asInt(a.bound[i])
+		return needInt(a.pos[i])
 	}
-	return missing, nil
+	return missing
 }
 
-func (a args) str(i int, missing string) (string, error) {
-	if a.given(i) {
-		return needStr(a.bound[i])
+func (a args) str(i int) string { return needStr(a.pos[i]) }
+
+// needDefined returns v and refuses undefined values.
+func needDefined(v any) any {
+	if u, ok := v.(*Undefined); ok {
+		panic(u.failure())
 	}
-	return missing, nil
+	return v
 }
 
-// asInt reads a number that a builtin counts with.
-func asInt(v any) (int, error) {
-	switch n := v.(type) {
-	case bool, int64:
-		i, _ := toInt64(n)
-		if i > 1<<31 || i < -1<<31 {
-			return 0, newErr(OverflowError, "integer %d is too large here", i)
-		}
-		return int(i), nil
-	case *Undefined:
-		return 0, n.fail()
+// needInt reads a number that a builtin counts with.
+func needInt(v any) int {
+	i, ok := toInt64(needDefined(v))
+	if !ok {
+		panic(typeErr("'%s' object cannot be interpreted as an integer", typeName(v)))
 	}
-	return 0, typeErr("'%s' object cannot be interpreted as an integer", typeName(v))
+	if i > 1<<31 || i < -1<<31 {
+		panic(newErr(OverflowError, "integer %d is too large here", i))
+	}
+	return int(i)
 }
 
-func needStr(v any) (string, error) {
-	switch s := v.(type) {
-	case string:
-		return s, nil
-	case *Undefined:
-		return "", s.fail()
+func needStr(v any) string {
+	s, ok := needDefined(v).(string)
+	if !ok {
+		panic(typeErr("expected str, got %s", typeName(v)))
 	}
-	return "", typeErr("expected str, got %s", typeName(v))
-}
-
-// bind matches arguments to parameters as Python does.
-func (a *arguments) bind(fn string, params []param) ([]any, error) {
-	if len(a.Pos) > len(params) {
-		return nil, typeErr("%s() takes at most %d arguments (%d given)", fn, len(params), len(a.Pos))
-	}
-	out := make([]any, len(params))
-	copy(out, a.Pos)
-	for i := len(a.Pos); i < len(params); i++ {
-		out[i] = absent
-	}
-next:
-	for _, k := range a.Kw {
-		for i, p := range params {
-			if p.name != k.Name {
-				continue
-			}
-			if out[i] != absent {
-				return nil, typeErr("%s() got multiple values for argument '%s'", fn, k.Name)
-			}
-			out[i] = k.Value
-			continue next
-		}
-		return nil, typeErr("%s() got an unexpected keyword argument '%s'", fn, k.Name)
-	}
-	for i, p := range params {
-		if out[i] == absent && !p.optional {
-			return nil, typeErr("%s() missing required argument '%s'", fn, p.name)
-		}
-	}
-	return out, nil
+	return s
 }
 
 // Function is a value that templates can call: a global function, a method with
@@ -146,12 +143,12 @@ type Function struct {
 // NewFunction makes a Go function callable. params are as in define. The
 // errors of f reach the caller of Render through errors.As.
 func NewFunction(name, params string, f func(args []any) (any, error)) *Function {
-	return &Function{name: name, of: define(params, func(_ *runtime, _ any, a args) (any, error) {
-		v, err := f(a.bound)
+	return &Function{name: name, of: define(params, func(_ *runtime, _ any, a args) any {
+		v, err := f(a.pos)
 		if err != nil {
-			return nil, &Error{Kind: RuntimeError, Msg: err.Error(), Err: err}
+			panic(&Error{Kind: RuntimeError, Msg: err.Error(), Err: err})
 		}
-		return v, nil
+		return v
 	})}
 }
 
@@ -159,33 +156,31 @@ func NewFunction(name, params string, f func(args []any) (any, error)) *Function
 // it, for use in a Function.
 func Text(v any) string { return plain(v) }
 
-// ofText makes a filter or method from a function over the value's text. It
-// charges for reading the text.
-func ofText(params string, f func(rt *runtime, s string, a args) (any, error)) *builtin {
-	return define(params, func(rt *runtime, v any, a args) (any, error) {
-		s, err := rt.str(v)
-		if err != nil {
-			return nil, err
-		}
-		if err := rt.text(len(s)); err != nil {
-			return nil, err
-		}
+// textFunc is a filter or method of a text.
+type textFunc func(rt *runtime, s string, a args) any
+
+// ofText makes a builtin from a function over the value's text. It charges for
+// reading the text.
+func ofText(params string, f textFunc) *builtin {
+	return define(params, func(rt *runtime, v any, a args) any {
+		s := rt.str(v)
+		rt.text(len(s))
 		return f(rt, s, a)
 	})
 }
 
 // mapsText makes a builtin that rewrites characters one by one.
 func mapsText(f func(s string) string) *builtin {
-	return ofText("", func(_ *runtime, s string, _ args) (any, error) { return f(s), nil })
+	return ofText("", func(_ *runtime, s string, _ args) any { return f(s) })
 }
 
-// asksText makes a builtin that asks something about the characters.
-func asksText(f func(s string) bool) *builtin {
-	return ofText("", func(rt *runtime, s string, _ args) (any, error) { return f(rt.bare(s)), nil })
+// testsText makes a builtin that tests the characters.
+func testsText(f func(s string) bool) *builtin {
+	return ofText("", func(rt *runtime, s string, _ args) any { return f(rt.bare(s)) })
 }
 
-// unsupported are names that Jinja and Python have and no chat template is
-// known to use. They are refused as such and not as unknown.
+// unsupported are names that Jinja and Python have but no known chat template
+// uses. Their errors say so.
 var unsupported = map[string]string{
 	"filter": " abs attr batch center e escape filesizeformat float forceescape format groupby max min pprint random round" +
 		" slice striptags sum truncate urlencode urlize wordcount wordwrap xmlattr ",
@@ -196,9 +191,13 @@ var unsupported = map[string]string{
 	"variable": " varargs kwargs ",
 }
 
-// noSuch words that there is no filter, test, … of a name.
+func isUnsupported(kind, name string) bool {
+	return strings.Contains(unsupported[kind], " "+name+" ")
+}
+
+// noSuch is the message about a filter, test, … that does not exist.
 func noSuch(kind, name string) string {
-	if strings.Contains(unsupported[kind], " "+name+" ") {
+	if isUnsupported(kind, name) {
 		return kind + " '" + name + "' is not supported in chat templates"
 	}
 	return "no " + kind + " named '" + name + "'"

@@ -109,34 +109,43 @@ func hashKey(v any) any {
 	return v
 }
 
-// hashable refuses keys that Python refuses, and tuples. It charges for reading
-// the key.
-func (rt *runtime) hashable(k any) error {
+// unhashable is the error about a key that Python refuses, or a tuple; nil for
+// other keys.
+func unhashable(k any) *Error {
 	switch x := k.(type) {
-	case string:
-		return rt.work(len(x) / 32)
 	case *List, *Dict, *view, *sliceKey:
 		return typeErr("unhashable type: '%s'", typeName(k))
 	case *Undefined:
-		return x.fail()
+		return x.failure()
 	case *Tuple:
 		return typeErr("a tuple as the key of a dict is not supported in chat templates")
 	}
 	return nil
 }
 
+// hashed refuses unhashable keys, charges for reading the key and returns it
+// without stand-ins.
+func (rt *runtime) hashed(k any) any {
+	if s, ok := k.(string); ok {
+		rt.work(len(s) / 32)
+		if rt.marked(s) {
+			return rt.bare(s)
+		}
+	} else if err := unhashable(k); err != nil {
+		panic(err)
+	}
+	return k
+}
+
+// get looks up a key that a template made.
+func (rt *runtime) get(d *Dict, k any) (any, bool) { return d.get(rt.hashed(k)) }
+
 // put adds a key that a template made.
-func (rt *runtime) put(d *Dict, k, v any) error {
-	if err := rt.hashable(k); err != nil {
-		return err
-	}
-	if err := rt.work(4); err != nil {
-		return err
-	}
-	bare := rt.bareKey(k)
+func (rt *runtime) put(d *Dict, k, v any) {
+	bare := rt.hashed(k)
+	rt.work(4)
 	if bare != k && d.index == nil {
-		d.reindex() // the key is not found by a look at the keys
+		d.reindex() // the key is not found by comparing it with the keys
 	}
 	d.putAs(hashKey(bare), k, v)
-	return nil
 }

@@ -26,7 +26,7 @@ func TestLongIntegersAreNotRead(t *testing.T) {
 	for name, read := range map[string]func() (any, bool){
 		"JSON":       func() (any, bool) { v, err := DecodeJSON(json); return v, err == nil },
 		"digits":     func() (any, bool) { return parseInt(digits) },
-		"literal":    func() (any, bool) { v, err := intLiteral(digits); return v, err == nil },
+		"literal":    func() (any, bool) { v, err := try(func() any { return intLiteral(digits) }); return v, err == nil },
 		"int filter": func() (any, bool) { return toInt(digits) },
 	} {
 		n := allocated(func() {

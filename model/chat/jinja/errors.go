@@ -1,7 +1,7 @@
 package jinja
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 )
 
@@ -18,8 +18,8 @@ const (
 	LimitError     = "LimitError" // a bound of Limits was reached
 )
 
-// Error is every failure of Parse and Render. Err, where set, is the cause
-// given by a Function, so errors.As finds the caller's own error types.
+// Error is every failure of Parse and Render. Err, if set, is the cause: a
+// LengthError or the error of a Function, which errors.As finds.
 type Error struct {
 	Template string
 	Line     int // 1-based; 0 = unknown
@@ -42,12 +42,12 @@ func (e *Error) Error() string {
 	return where + ": " + e.Kind + ": " + e.Msg
 }
 
-// Unwrap returns the cause given by a Function, or nil.
+// Unwrap returns the cause or nil.
 func (e *Error) Unwrap() error { return e.Err }
 
 // LengthError is the cause of an Error when a text exceeds Limits.OutputBytes.
 type LengthError struct {
-	Bytes int // at least so long would the text be
+	Bytes int // length of the text, at least
 	Max   int
 }
 
@@ -55,30 +55,32 @@ func (e *LengthError) Error() string {
 	return fmt.Sprintf("a text of %d bytes; at most %d are allowed", e.Bytes, e.Max)
 }
 
-// tooLong is the failure of a text that would have n bytes.
-func tooLong(n, most int) error {
+// failTooLong refuses a text that would have n bytes.
+func failTooLong(n, most int) {
 	cause := &LengthError{n, most}
-	return &Error{Kind: LimitError, Msg: cause.Error(), Err: cause}
+	panic(&Error{Kind: LimitError, Msg: cause.Error(), Err: cause})
 }
 
-func newErr(kind, format string, args ...any) error {
+func newErr(kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Msg: fmt.Sprintf(format, args...)}
 }
 
-func typeErr(format string, args ...any) error { return newErr(TypeError, format, args...) }
+func typeErr(format string, args ...any) *Error { return newErr(TypeError, format, args...) }
 
-// locate fills in template and line where the error does not know them yet:
-// the innermost statement wins.
-func locate(err error, template string, line int) error {
-	var e *Error
-	if !errors.As(err, &e) {
-		return &Error{Template: template, Line: line, Kind: RuntimeError, Msg: err.Error(), Err: err}
+// Within the package a failure is a panic with an *Error, so that an expression
+// reads as one. Parse and render recover it.
+
+// recovered returns the failure among the results of recover, or nil. Other
+// panics go on.
+func recovered(p any) *Error {
+	if e, ok := p.(*Error); ok || p == nil {
+		return e
 	}
-	if e.Line == 0 {
-		e.Line = line
-	}
-	if e.Template == "" {
-		e.Template = template
-	}
-	return err
+	panic(p)
+}
+
+// locate fills in template and line where the error has none.
+func (e *Error) locate(template string, line int) *Error {
+	e.Template, e.Line = cmp.Or(e.Template, template), cmp.Or(e.Line, line)
+	return e
 }

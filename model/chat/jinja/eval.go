@@ -2,210 +2,150 @@ package jinja
 
 import "strings"
 
-func (e *constExpr) eval(*runtime, *scope) (any, error) { return e.v, nil }
+func (e *constExpr) eval(*runtime, *scope) any { return e.v }
 
-func (e *nameExpr) eval(rt *runtime, sc *scope) (any, error) { return rt.lookup(sc, e.name), nil }
+func (e *nameExpr) eval(rt *runtime, sc *scope) any { return rt.lookup(sc, e.name) }
 
-func (rt *runtime) evalAll(xs []expr, sc *scope) ([]any, error) {
-	vs := make([]any, len(xs))
-	for i, x := range xs {
-		v, err := rt.eval(x, sc)
-		if err != nil {
-			return nil, err
-		}
-		vs[i] = v
-	}
-	return vs, nil
-}
+func (e *listExpr) eval(rt *runtime, sc *scope) any { return &List{rt.evalAll(e.items, sc)} }
 
-func (e *listExpr) eval(rt *runtime, sc *scope) (any, error) {
-	vs, err := rt.evalAll(e.items, sc)
-	return &List{vs}, err
-}
+func (e *tupleExpr) eval(rt *runtime, sc *scope) any { return &Tuple{rt.evalAll(e.items, sc)} }
 
-func (e *tupleExpr) eval(rt *runtime, sc *scope) (any, error) {
-	vs, err := rt.evalAll(e.items, sc)
-	return &Tuple{vs}, err
-}
-
-func (e *dictExpr) eval(rt *runtime, sc *scope) (any, error) {
+func (e *dictExpr) eval(rt *runtime, sc *scope) any {
 	d := NewDict(len(e.keys))
-	for i := range e.keys {
-		k, err := rt.eval(e.keys[i], sc)
-		if err != nil {
-			return nil, err
-		}
-		v, err := rt.eval(e.vals[i], sc)
-		if err != nil {
-			return nil, err
-		}
-		if err := rt.put(d, k, v); err != nil {
-			return nil, err
-		}
+	for i, key := range e.keys {
+		k := rt.eval(key, sc)
+		rt.put(d, k, rt.eval(e.vals[i], sc))
 	}
-	return d, nil
+	return d
 }
 
-func (e *condExpr) eval(rt *runtime, sc *scope) (any, error) {
-	t, err := rt.eval(e.test, sc)
-	if err != nil {
-		return nil, err
-	}
-	if truth(t) {
+func (e *condExpr) eval(rt *runtime, sc *scope) any {
+	switch {
+	case truth(rt.eval(e.test, sc)):
 		return rt.eval(e.then, sc)
-	}
-	if e.els == nil {
-		return &Undefined{hint: "the inline if-expression evaluated to false and no else section was defined."}, nil
+	case e.els == nil:
+		return &Undefined{hint: "the inline if-expression evaluated to false and no else section was defined."}
 	}
 	return rt.eval(e.els, sc)
 }
 
-func (e *logicExpr) eval(rt *runtime, sc *scope) (any, error) {
-	l, err := rt.eval(e.l, sc)
-	if err != nil || truth(l) != e.and {
-		return l, err
+func (e *logicExpr) eval(rt *runtime, sc *scope) any {
+	if l := rt.eval(e.l, sc); truth(l) != e.and {
+		return l
 	}
 	return rt.eval(e.r, sc)
 }
 
-func (e *notExpr) eval(rt *runtime, sc *scope) (any, error) {
-	v, err := rt.eval(e.x, sc)
-	return !truth(v), err
+func (e *notExpr) eval(rt *runtime, sc *scope) any { return !truth(rt.eval(e.x, sc)) }
+
+func (e *binaryExpr) eval(rt *runtime, sc *scope) any {
+	l := rt.eval(e.l, sc)
+	return rt.binary(e.op, l, rt.eval(e.r, sc))
 }
 
-func (e *binaryExpr) eval(rt *runtime, sc *scope) (any, error) {
-	l, err := rt.eval(e.l, sc)
-	if err != nil {
-		return nil, err
-	}
-	r, err := rt.eval(e.r, sc)
-	if err != nil {
-		return nil, err
-	}
-	return rt.binary(e.op, l, r)
-}
-
-func (e *unaryExpr) eval(rt *runtime, sc *scope) (any, error) {
-	v, err := rt.eval(e.x, sc)
-	if err != nil {
-		return nil, err
-	}
-	if u, ok := v.(*Undefined); ok {
-		return nil, u.fail()
-	}
+func (e *unaryExpr) eval(rt *runtime, sc *scope) any {
+	v := needDefined(rt.eval(e.x, sc))
 	if !isNumber(v) {
-		return nil, typeErr("bad operand type for unary %s: '%s'", e.op, typeName(v))
+		panic(typeErr("bad operand type for unary %s: '%s'", e.op, typeName(v)))
 	}
-	if e.op == "+" {
-		return rt.binary("+", int64(0), v)
+	if f, ok := v.(float64); ok && e.op == "-" {
+		return -f // 0 - f would lose the sign of zero
 	}
-	if f, ok := v.(float64); ok {
-		return -f, nil
-	}
-	return rt.binary("-", int64(0), v)
+	return arith(e.op, int64(0), v)
 }
 
-func (e *concatExpr) eval(rt *runtime, sc *scope) (any, error) {
+func (e *concatExpr) eval(rt *runtime, sc *scope) any {
 	var b strings.Builder
 	for _, x := range e.items {
-		v, err := rt.eval(x, sc)
-		if err != nil {
-			return nil, err
-		}
-		s, err := rt.str(v)
-		if err != nil {
-			return nil, err
-		}
-		if err := rt.text(b.Len() + len(s)); err != nil {
-			return nil, err
-		}
+		s := rt.str(rt.eval(x, sc))
+		rt.text(b.Len() + len(s))
 		b.WriteString(s)
 	}
-	return b.String(), nil
+	return b.String()
 }
 
-func (e *compareExpr) eval(rt *runtime, sc *scope) (any, error) {
-	l, err := rt.eval(e.first, sc)
-	if err != nil {
-		return nil, err
-	}
+func (e *compareExpr) eval(rt *runtime, sc *scope) any {
+	l := rt.eval(e.first, sc)
 	for i, op := range e.ops {
-		r, err := rt.eval(e.rest[i], sc)
-		if err != nil {
-			return nil, err
-		}
-		ok, err := rt.compareOp(op, l, r)
-		if err != nil || !ok {
-			return false, err
+		r := rt.eval(e.rest[i], sc)
+		if !rt.compareOp(op, l, r) {
+			return false
 		}
 		l = r
 	}
-	return true, nil
+	return true
 }
 
-func (e *attrExpr) eval(rt *runtime, sc *scope) (any, error) {
-	v, err := rt.eval(e.x, sc)
-	if err != nil {
-		return nil, err
-	}
-	return rt.attr(v, e.name)
+func (e *attrExpr) eval(rt *runtime, sc *scope) any { return rt.attr(rt.eval(e.x, sc), e.name) }
+
+func (e *itemExpr) eval(rt *runtime, sc *scope) any {
+	v := rt.eval(e.x, sc)
+	return rt.item(v, rt.eval(e.key, sc))
 }
 
-func (e *itemExpr) eval(rt *runtime, sc *scope) (any, error) {
-	v, err := rt.eval(e.x, sc)
-	if err != nil {
-		return nil, err
-	}
-	k, err := rt.eval(e.key, sc)
-	if err != nil {
-		return nil, err
-	}
-	return rt.item(v, k)
-}
-
-// eval gives a *sliceKey, which only item understands.
-func (e *sliceExpr) eval(rt *runtime, sc *scope) (any, error) {
-	k := &sliceKey{}
-	for _, p := range []struct {
-		x  expr
-		to *any
-	}{{e.lo, &k.lo}, {e.hi, &k.hi}, {e.step, &k.step}} {
-		if p.x == nil {
-			continue
+// eval returns a *sliceKey, which only item understands.
+func (e *sliceExpr) eval(rt *runtime, sc *scope) any {
+	part := func(x expr) any {
+		if x == nil {
+			return nil
 		}
-		v, err := rt.eval(p.x, sc)
-		if err != nil {
-			return nil, err
-		}
-		*p.to = v
+		return rt.eval(x, sc)
 	}
-	return k, nil
+	return &sliceKey{part(e.lo), part(e.hi), part(e.step)}
 }
 
-func (e *filterExpr) eval(rt *runtime, sc *scope) (any, error) {
-	v, err := rt.eval(e.x, sc)
-	if err != nil {
-		return nil, err
-	}
-	return e.apply(rt, sc, v)
+func (e *filterExpr) eval(rt *runtime, sc *scope) any {
+	v := rt.eval(e.x, sc)
+	return rt.filter(e.name, v, e.args.eval(rt, sc))
 }
 
-func (e *filterExpr) apply(rt *runtime, sc *scope, v any) (any, error) {
-	a, err := e.args.eval(rt, sc)
-	if err != nil {
-		return nil, err
-	}
-	return rt.filter(e.name, v, a)
+func (e *testExpr) eval(rt *runtime, sc *scope) any {
+	v := rt.eval(e.x, sc)
+	return rt.test(e.name, v, e.args.eval(rt, sc))
 }
 
-func (e *testExpr) eval(rt *runtime, sc *scope) (any, error) {
-	v, err := rt.eval(e.x, sc)
-	if err != nil {
-		return nil, err
+// eval evaluates written arguments.
+func (c *callArgs) eval(rt *runtime, sc *scope) (a args) {
+	if len(c.pos) > 0 {
+		a.pos = rt.evalAll(c.pos, sc)
 	}
-	a, err := e.args.eval(rt, sc)
-	if err != nil {
-		return nil, err
+	for _, k := range c.kw {
+		a.kw = append(a.kw, keyword{k.name, rt.eval(k.v, sc)})
 	}
-	return rt.test(e.name, v, a)
+	if c.star != nil {
+		a.pos = append(a.pos, rt.iterate(rt.eval(c.star, sc))...)
+	}
+	return a
+}
+
+func (e *callExpr) eval(rt *runtime, sc *scope) any { return e.invoke(rt, sc) }
+
+// invoke calls with the written arguments and more keywords. A method is called
+// without making a Function of it.
+func (e *callExpr) invoke(rt *runtime, sc *scope, more ...keyword) any {
+	var f, obj any
+	var method *builtin
+	at, isAttr := e.f.(*attrExpr)
+	if isAttr {
+		obj = rt.eval(at.x, sc)
+		method = methodOf(obj, at.name)
+	}
+	switch {
+	case !isAttr:
+		f = rt.eval(e.f, sc)
+	case method == nil:
+		f = rt.attr(obj, at.name)
+	}
+	a := e.args.eval(rt, sc)
+	a.kw = append(a.kw, more...)
+	if method != nil {
+		return method.apply(rt, at.name, obj, a)
+	}
+	switch c := needDefined(f).(type) {
+	case *Function:
+		return c.of.apply(rt, c.name, c.recv, a)
+	case *Macro:
+		return c.call(rt, a)
+	}
+	panic(typeErr("'%s' object is not callable", typeName(f)))
 }

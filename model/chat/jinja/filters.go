@@ -14,9 +14,9 @@ func init() {
 	filters = map[string]*builtin{
 		"default":    define("default_value? boolean?", defaultFilter),
 		"length":     define("", lengthFilter),
-		"first":      define("", func(rt *runtime, v any, _ args) (any, error) { return rt.end(v, "first") }),
-		"last":       define("", func(rt *runtime, v any, _ args) (any, error) { return rt.end(v, "last") }),
-		"list":       define("", listFilter),
+		"first":      define("", firstFilter),
+		"last":       define("", lastFilter),
+		"list":       define("", func(rt *runtime, v any, _ args) any { return &List{rt.iterate(v)} }),
 		"items":      define("", itemsFilter),
 		"join":       define("d? attribute?", joinFilter),
 		"reverse":    define("", reverseFilter),
@@ -32,9 +32,7 @@ func init() {
 		"float":      define("default?", floatFilter),
 		"tojson":     define("ensure_ascii? indent? separators?", toJSONFilter),
 		"from_json":  define("", fromJSONFilter),
-		"string":     define("", func(rt *runtime, v any, _ args) (any, error) { return rt.str(v) }),
-		// Texts are never escaped, so all of them are safe.
-		"safe":       define("", func(rt *runtime, v any, _ args) (any, error) { return rt.str(v) }),
+		"string":     define("", func(rt *runtime, v any, _ args) any { return rt.str(v) }),
 		"upper":      mapsText(upper),
 		"lower":      mapsText(strings.ToLower),
 		"capitalize": mapsText(capitalize),
@@ -45,54 +43,49 @@ func init() {
 	}
 	filters["d"] = filters["default"]
 	filters["count"] = filters["length"]
+	filters["safe"] = filters["string"] // texts are never escaped
 }
 
 // filter applies a filter by name.
-func (rt *runtime) filter(name string, v any, a *arguments) (any, error) {
+func (rt *runtime) filter(name string, v any, a args) any {
 	f, ok := filters[name]
 	if !ok {
-		return nil, newErr(RuntimeError, "%s", noSuch("filter", name))
+		panic(newErr(RuntimeError, "%s", noSuch("filter", name)))
 	}
 	return f.apply(rt, name, v, a)
 }
 
-func defaultFilter(_ *runtime, v any, a args) (any, error) {
+func defaultFilter(_ *runtime, v any, a args) any {
 	if isUndefined(v) || a.bool(1) && !truth(v) {
-		return a.value(0, ""), nil
+		return a.value(0, "")
 	}
-	return v, nil
+	return v
 }
 
-func lengthFilter(rt *runtime, v any, _ args) (any, error) {
-	n, ok, err := rt.length(v)
-	if err == nil && !ok {
-		err = typeErr("object of type '%s' has no len()", typeName(v))
+func lengthFilter(rt *runtime, v any, _ args) any {
+	n, ok := rt.length(v)
+	if !ok {
+		panic(typeErr("object of type '%s' has no len()", typeName(v)))
 	}
-	return int64(n), err
+	return int64(n)
 }
 
-func intFilter(rt *runtime, v any, a args) (any, error) {
-	if s, ok := v.(string); ok {
-		if err := rt.text(len(s)); err != nil {
-			return nil, err
-		}
+func intFilter(rt *runtime, v any, a args) any {
+	if s, ok := needDefined(v).(string); ok {
+		rt.text(len(s))
 		v = rt.bare(s)
 	}
-	if u, ok := v.(*Undefined); ok {
-		return nil, u.fail()
-	}
 	if n, ok := toInt(v); ok {
-		return n, nil
+		return n
 	}
-	return a.value(0, int64(0)), nil
+	return a.value(0, int64(0))
 }
 
 // toInt is Python's int(v) of a number or a text, else int(float(v)).
 func toInt(v any) (any, bool) {
 	switch x := v.(type) {
 	case bool:
-		n, _ := toInt64(x)
-		return n, true
+		return toInt64(x)
 	case int64, longInt:
 		return x, true
 	case float64:
@@ -111,22 +104,17 @@ func toInt(v any) (any, bool) {
 	return nil, false
 }
 
-func floatFilter(rt *runtime, v any, a args) (any, error) {
-	switch x := v.(type) {
-	case *Undefined:
-		return nil, x.fail()
-	case string:
-		if err := rt.text(len(x)); err != nil {
-			return nil, err
-		}
-		if f, ok := parseFloat(rt.bare(x)); ok {
-			return f, nil
+func floatFilter(rt *runtime, v any, a args) any {
+	if s, ok := needDefined(v).(string); ok {
+		rt.text(len(s))
+		if f, ok := parseFloat(rt.bare(s)); ok {
+			return f
 		}
 	}
 	if isNumber(v) {
-		return toFloat(v), nil
+		return toFloat(v)
 	}
-	return a.value(0, 0.0), nil
+	return a.value(0, 0.0)
 }
 
 // parseFloat is Python's float(s).
@@ -141,7 +129,7 @@ func parseFloat(s string) (float64, bool) {
 
 // titleFilter raises the first character of each word. Words are split at
 // blanks, hyphens and opening brackets.
-func titleFilter(rt *runtime, s string, _ args) (any, error) {
+func titleFilter(rt *runtime, s string, _ args) any {
 	var b strings.Builder
 	start := true
 	for _, r := range s {
@@ -156,86 +144,52 @@ func titleFilter(rt *runtime, s string, _ args) (any, error) {
 			b.WriteString(strings.ToLower(string(r)))
 		}
 	}
-	return b.String(), nil
+	return b.String()
 }
 
-// replaceFilter is the method replace of what it makes texts first.
-func replaceFilter(rt *runtime, s string, a args) (any, error) {
-	for i := range 2 {
-		text, err := rt.str(a.bound[i])
-		if err != nil {
-			return nil, err
-		}
-		a.bound[i] = text
+// replaceFilter is the method replace, with arguments that it converts to text.
+func replaceFilter(rt *runtime, s string, a args) any {
+	from, to := rt.str(a.pos[0]), rt.str(a.pos[1])
+	if a.pos[2] == nil {
+		a.pos[2] = absent
 	}
-	if a.bound[2] == nil {
-		a.bound[2] = absent
-	}
-	return replaceMethod(rt, s, a)
+	return replaceMethod(rt, s, args{pos: []any{from, to, a.pos[2]}})
 }
 
-func indentFilter(rt *runtime, s string, a args) (any, error) {
-	prefix, isStr := a.bound[0].(string)
-	if !isStr {
-		n, err := a.int(0, 4)
-		if err != nil {
-			return nil, err
-		}
-		if err := rt.text(n); err != nil {
-			return nil, err
-		}
-		prefix = strings.Repeat(" ", max(n, 0))
-	}
-	lines, err := rt.splitLines(s + "\n")
-	if err != nil {
-		return nil, err
-	}
-	if err := rt.text(len(s) + len(lines)*(len(prefix)+1)); err != nil {
-		return nil, err
-	}
+func indentFilter(rt *runtime, s string, a args) any {
+	prefix := rt.indentation(a.value(0, int64(4)))
+	lines := rt.splitLines(s + "\n")
+	rt.text(len(s) + len(lines)*(len(prefix)+1))
 	first, blank := a.bool(1), a.bool(2)
-	var b strings.Builder
 	for i, l := range lines {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
 		if i == 0 && first || i > 0 && (blank || l != "") {
-			b.WriteString(prefix)
+			lines[i] = prefix + l
 		}
-		b.WriteString(l)
 	}
-	return b.String(), nil
+	return strings.Join(lines, "\n")
 }
 
 // fromJSONFilter is not in transformers, but templates written for other
 // engines read tool arguments with it.
-func fromJSONFilter(rt *runtime, v any, _ args) (any, error) {
-	s, err := needStr(v)
-	if err != nil {
-		return nil, err
-	}
-	if err := rt.work(len(s)); err != nil {
-		return nil, err
-	}
+func fromJSONFilter(rt *runtime, v any, _ args) any {
+	s := needStr(v)
+	rt.work(len(s))
 	d, err := DecodeJSON([]byte(rt.bare(s)))
 	if err != nil {
-		return nil, newErr(ValueError, "from_json: %v", err)
+		panic(newErr(ValueError, "from_json: %v", err))
 	}
 	if rt.marks == nil {
-		return d, nil
+		return d
 	}
 	// Escapes are characters now. A stand-in among them would become another
-	// character, and what a client's text says is the client's, even if the
-	// text had none of the characters that are followed.
-	check := marker{rt: rt, each: func(s string) (string, error) {
+	// character, and the whole text is the client's, even if it had none of the
+	// characters that are followed.
+	rt.rewrite(d, func(s string) string {
 		if at, _ := rt.nextStandIn(s, 0); at < len(s) {
 			r, _ := utf8.DecodeRuneInString(s[at:])
-			return "", newErr(ValueError, "from_json: the text has \\u%04x, which is not a character; leave it out", r)
+			panic(newErr(ValueError, "from_json: the text has \\u%04x, which is not a character; leave it out", r))
 		}
-		return s, nil
-	}}
-	if _, err := check.value(d); err != nil {
-		return nil, err
-	}
-	return rt.markValue(d)
+		return s
+	})
+	return rt.rewrite(d, rt.markText)
 }

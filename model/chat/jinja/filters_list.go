@@ -2,256 +2,183 @@ package jinja
 
 import (
 	"slices"
-	"sort"
 	"strings"
 )
 
-// end is the first or last element, undefined if there is none.
-func (rt *runtime) end(v any, which string) (any, error) {
-	it, isIterator := v.(*iterator)
-	if isIterator && which == "last" {
-		return nil, typeErr("'%s' object is not reversible", typeName(v))
+func firstFilter(rt *runtime, v any, _ args) any {
+	items := rt.iterate(v)
+	if len(items) == 0 {
+		return &Undefined{hint: "No first item, sequence was empty."}
 	}
-	items, err := rt.iterate(v)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(items) == 0:
-		return &Undefined{hint: "No " + which + " item, sequence was empty."}, nil
-	case which == "last":
-		return items[len(items)-1], nil
-	case isIterator:
+	if it, ok := v.(*iterator); ok {
 		it.rest = items[1:]
 	}
-	return items[0], nil
+	return items[0]
 }
 
-func listFilter(rt *runtime, v any, _ args) (any, error) {
-	items, err := rt.iterate(v)
-	return &List{items}, err
+func lastFilter(rt *runtime, v any, _ args) any {
+	if is[*iterator](v) {
+		panic(typeErr("'%s' object is not reversible", typeName(v)))
+	}
+	items := rt.iterate(v)
+	if len(items) == 0 {
+		return &Undefined{hint: "No last item, sequence was empty."}
+	}
+	return items[len(items)-1]
 }
 
-func itemsFilter(rt *runtime, v any, _ args) (any, error) {
+func itemsFilter(rt *runtime, v any, _ args) any {
 	if isUndefined(v) {
-		return &iterator{}, nil
+		return &iterator{}
 	}
 	d, ok := v.(*Dict)
 	if !ok {
-		return nil, typeErr("Can only get item pairs from a mapping.")
+		panic(typeErr("Can only get item pairs from a mapping."))
 	}
-	items, err := rt.viewItems(&view{d, "items"})
-	return &iterator{items}, err
+	return &iterator{rt.viewItems(&view{d, "items"})}
 }
 
-func joinFilter(rt *runtime, v any, a args) (any, error) {
-	sep, err := rt.str(a.value(0, ""))
-	if err != nil {
-		return nil, err
-	}
-	items, err := rt.iterate(v)
-	if attr := a.value(1, nil); err == nil && attr != nil {
-		items, err = rt.attrs(items, attr, absent)
-	}
-	if err != nil {
-		return nil, err
+func joinFilter(rt *runtime, v any, a args) any {
+	sep := rt.str(a.value(0, ""))
+	items := rt.iterate(v)
+	if attr := a.value(1, nil); attr != nil {
+		items = rt.attrs(items, attr, absent)
 	}
 	return rt.join(items, sep)
 }
 
-func reverseFilter(rt *runtime, v any, _ args) (any, error) {
+func reverseFilter(rt *runtime, v any, _ args) any {
 	if s, ok := v.(string); ok {
 		return rt.slice(s, &sliceKey{step: int64(-1)})
 	}
-	items, err := rt.iterate(v)
-	if err != nil {
-		return nil, err
-	}
-	items = slices.Clone(items)
+	items := slices.Clone(rt.iterate(v))
 	slices.Reverse(items)
-	return &iterator{items}, nil
+	return &iterator{items}
 }
 
 // attrs reads a dotted attribute of each item; missing, unless absent, replaces
-// what is undefined.
-func (rt *runtime) attrs(items []any, attr, missing any) ([]any, error) {
+// undefined values.
+func (rt *runtime) attrs(items []any, attr, missing any) []any {
 	parts := pathParts(attr)
+	return rt.mapped(items, func(it any) any {
+		v := rt.path(it, parts)
+		if isUndefined(v) && missing != absent {
+			return missing
+		}
+		return v
+	})
+}
+
+// mapped calls f for each item.
+func (rt *runtime) mapped(items []any, f func(it any) any) []any {
 	out := make([]any, len(items))
 	for i, it := range items {
-		err := rt.work(1)
-		if err == nil {
-			out[i], err = rt.path(it, parts)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if isUndefined(out[i]) && missing != absent {
-			out[i] = missing
-		}
+		rt.work(1)
+		out[i] = f(it)
 	}
-	return out, nil
+	return out
 }
 
 // mapParams are those of map(attribute='a', default=…).
 var mapParams = define("attribute default?", nil).params
 
 // mapFilter is map(attribute='a', default=…) or map('filter', args…).
-func mapFilter(rt *runtime, v any, a args) (any, error) {
-	items, err := rt.iterate(v)
-	if err != nil {
-		return nil, err
+func mapFilter(rt *runtime, v any, a args) any {
+	items := rt.iterate(v)
+	if len(a.pos) == 0 {
+		a = a.bind("map", mapParams)
+		return &iterator{rt.attrs(items, a.pos[0], a.pos[1])}
 	}
-	if len(a.all.Pos) == 0 {
-		o, err := a.all.bind("map", mapParams)
-		if err != nil {
-			return nil, err
-		}
-		items, err = rt.attrs(items, o[0], o[1])
-		return &iterator{items}, err
-	}
-	name, err := needStr(a.all.Pos[0])
-	if err != nil {
-		return nil, err
-	}
-	rest := &arguments{a.all.Pos[1:], a.all.Kw}
-	out := make([]any, len(items))
-	for i, it := range items {
-		if err := rt.work(1); err != nil {
-			return nil, err
-		}
-		if out[i], err = rt.filter(name, it, rest); err != nil {
-			return nil, err
-		}
-	}
-	return &iterator{out}, nil
+	name := a.str(0)
+	a.pos = a.pos[1:]
+	return &iterator{rt.mapped(items, func(it any) any { return rt.filter(name, it, a) })}
 }
 
-// pick is select and its variants. It keeps the items for which a test (or,
-// without one, truth) gives keep. byAttr: the first argument names what of an
-// item is tested.
-func pick(byAttr, keep bool) func(*runtime, any, args) (any, error) {
-	return func(rt *runtime, v any, a args) (any, error) {
-		items, err := rt.iterate(v)
-		if err != nil {
-			if v == nil {
-				return &iterator{}, nil // as in Python
-			}
-			return nil, err
+// pick is select and its variants. It keeps the items for which a test (or
+// truth, without a test) returns keep. byAttr: the first argument names the
+// attribute of an item that is tested.
+func pick(byAttr, keep bool) builtinFunc {
+	return func(rt *runtime, v any, a args) any {
+		if v == nil {
+			return &iterator{} // as in Python
 		}
-		subjects, rest := items, a.all.Pos
+		items := rt.iterate(v)
+		subjects := items
 		if byAttr {
-			if len(rest) == 0 {
-				return nil, newErr(RuntimeError, "Missing parameter for attribute name")
+			if len(a.pos) == 0 {
+				panic(newErr(RuntimeError, "Missing parameter for attribute name"))
 			}
-			if subjects, err = rt.attrs(items, rest[0], absent); err != nil {
-				return nil, err
-			}
-			rest = rest[1:]
+			subjects = rt.attrs(items, a.pos[0], absent)
+			a.pos = a.pos[1:]
+		}
+		passes := truth
+		if len(a.pos) > 0 {
+			test := args{a.pos[1:], a.kw}
+			passes = func(v any) bool { return rt.test(a.str(0), v, test) }
 		}
 		var out []any
 		for i, s := range subjects {
-			ok, err := rt.passes(s, rest, a.all.Kw)
-			if err != nil {
-				return nil, err
-			}
-			if err := rt.work(1); err != nil {
-				return nil, err
-			}
-			if ok == keep {
+			if passes(s) == keep {
 				out = append(out, items[i])
 			}
+			rt.work(1)
 		}
-		return &iterator{out}, nil
+		return &iterator{out}
 	}
 }
 
-// passes applies a test, given by its name and arguments, or truth.
-func (rt *runtime) passes(v any, test []any, kw []keyword) (bool, error) {
-	if len(test) == 0 {
-		return truth(v), nil
-	}
-	name, err := needStr(test[0])
-	if err != nil {
-		return false, err
-	}
-	return rt.test(name, v, &arguments{test[1:], kw})
-}
-
-// keysOf is what items are sorted and compared by.
-func (rt *runtime) keysOf(items []any, attr any, caseSensitive bool) ([]any, error) {
-	if err := rt.work(len(items)); err != nil {
-		return nil, err
-	}
+// keysOf returns the values by which items are sorted and compared.
+func (rt *runtime) keysOf(items []any, attr any, caseSensitive bool) []any {
+	rt.work(len(items))
 	keys := slices.Clone(items)
 	if attr != nil {
-		var err error
-		if keys, err = rt.attrs(items, attr, absent); err != nil {
-			return nil, err
-		}
+		keys = rt.attrs(items, attr, absent)
 	}
 	for i, k := range keys {
 		if s, ok := k.(string); ok && !caseSensitive {
-			if err := rt.text(len(s)); err != nil {
-				return nil, err
-			}
+			rt.text(len(s))
 			keys[i] = strings.ToLower(rt.bare(s))
 		}
 	}
-	return keys, nil
+	return keys
 }
 
-func sortFilter(rt *runtime, v any, a args) (any, error) {
-	items, err := rt.iterate(v)
-	if err != nil {
-		return nil, err
-	}
-	attr := a.value(2, nil)
+func sortFilter(rt *runtime, v any, a args) any {
+	items, attr := rt.iterate(v), a.value(2, nil)
 	if s, ok := attr.(string); ok && strings.Contains(s, ",") {
-		return nil, newErr(RuntimeError, "sort by several attributes is not supported in chat templates")
+		panic(newErr(RuntimeError, "sort by several attributes is not supported in chat templates"))
 	}
-	keys, err := rt.keysOf(items, attr, a.bool(1))
-	if err != nil {
-		return nil, err
-	}
-	items, err = rt.sortBy(items, keys, a.bool(0))
-	return &List{items}, err
+	return rt.sortBy(items, rt.keysOf(items, attr, a.bool(1)), a.bool(0))
 }
 
-// sortBy sorts stably by keys; reverse keeps the order of equals, as in Python.
-func (rt *runtime) sortBy(items, keys []any, reverse bool) ([]any, error) {
+// sortBy makes a sorted list. It is stable, also in reverse, as in Python.
+func (rt *runtime) sortBy(items, keys []any, reverse bool) *List {
 	order := make([]int, len(items))
 	for i := range order {
 		order[i] = i
 	}
-	var failed error
-	sort.SliceStable(order, func(i, j int) bool {
-		if failed != nil {
-			return false
-		}
-		a, b := keys[order[i]], keys[order[j]]
+	slices.SortStableFunc(order, func(i, j int) int {
 		if reverse {
-			a, b = b, a
+			i, j = j, i
 		}
-		if failed = rt.work(1); failed != nil {
-			return false
+		rt.work(1)
+		c, ok := rt.order("<", keys[i], keys[j])
+		if !ok {
+			return 0
 		}
-		c, ok, err := rt.order("<", a, b)
-		failed = err
-		return ok && c < 0
+		return c
 	})
 	out := make([]any, len(items))
 	for i, o := range order {
 		out[i] = items[o]
 	}
-	return out, failed
+	return &List{out}
 }
 
-func dictSortFilter(rt *runtime, v any, a args) (any, error) {
-	d, ok := v.(*Dict)
+func dictSortFilter(rt *runtime, v any, a args) any {
+	d, ok := needDefined(v).(*Dict)
 	if !ok {
-		if u, ok := v.(*Undefined); ok {
-			return nil, u.fail()
-		}
-		return nil, newErr(UndefinedError, "'%s object' has no attribute 'items'", typeName(v))
+		panic(newErr(UndefinedError, "'%s object' has no attribute 'items'", typeName(v)))
 	}
 	by := d.keys
 	switch a.value(1, "key") {
@@ -259,38 +186,22 @@ func dictSortFilter(rt *runtime, v any, a args) (any, error) {
 	case "value":
 		by = d.vals
 	default:
-		return nil, newErr(RuntimeError, `You can only sort by either "key" or "value"`)
+		panic(newErr(RuntimeError, `You can only sort by either "key" or "value"`))
 	}
-	keys, err := rt.keysOf(by, nil, a.bool(0))
-	if err != nil {
-		return nil, err
-	}
-	items, err := rt.viewItems(&view{d, "items"})
-	if err == nil {
-		items, err = rt.sortBy(items, keys, a.bool(2))
-	}
-	return &List{items}, err
+	keys := rt.keysOf(by, nil, a.bool(0))
+	return rt.sortBy(rt.viewItems(&view{d, "items"}), keys, a.bool(2))
 }
 
-func uniqueFilter(rt *runtime, v any, a args) (any, error) {
-	items, err := rt.iterate(v)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := rt.keysOf(items, a.value(1, nil), a.bool(0))
-	if err != nil {
-		return nil, err
-	}
+func uniqueFilter(rt *runtime, v any, a args) any {
+	items := rt.iterate(v)
 	seen := NewDict(0)
 	var out []any
-	for i, k := range keys {
+	for i, k := range rt.keysOf(items, a.value(1, nil), a.bool(0)) {
 		n := seen.Len()
-		if err := rt.put(seen, k, nil); err != nil {
-			return nil, err
-		}
+		rt.put(seen, k, nil)
 		if seen.Len() > n {
 			out = append(out, items[i])
 		}
 	}
-	return &iterator{out}, nil
+	return &iterator{out}
 }

@@ -1,6 +1,8 @@
 package jinja
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -30,24 +32,14 @@ type token struct {
 	line int
 }
 
-// describe names the token for an error message.
-func (t token) describe() string {
-	switch t.kind {
-	case tokEOF:
-		return "end of template"
-	case tokData:
-		return "template data"
-	case tokVarEnd:
-		return "end of print statement"
-	case tokBlockEnd:
-		return "end of statement block"
-	case tokVarBegin:
-		return "begin of print statement"
-	case tokBlockBegin:
-		return "begin of statement block"
-	}
-	return "'" + t.text + "'"
+var tokenNames = map[tokenKind]string{
+	tokEOF: "end of template", tokData: "template data",
+	tokVarBegin: "begin of print statement", tokVarEnd: "end of print statement",
+	tokBlockBegin: "begin of statement block", tokBlockEnd: "end of statement block",
 }
+
+// describe names the token for an error message.
+func (t token) describe() string { return cmp.Or(tokenNames[t.kind], "'"+t.text+"'") }
 
 // lexer splits a source with the whitespace rules of trim_blocks and
 // lstrip_blocks: a newline after a block or comment is dropped, blanks from
@@ -64,18 +56,16 @@ type lexer struct {
 }
 
 // lex returns the tokens of a template, ended by tokEOF.
-func lex(src string) ([]token, error) {
+func lex(src string) []token {
 	src = newlines.Replace(src)
 	// keep_trailing_newline is off: one newline at the very end is not text.
 	src = strings.TrimSuffix(src, "\n")
 	lx := &lexer{src: src, line: 1, lineStart: true}
 	for lx.pos < len(lx.src) {
-		if err := lx.root(); err != nil {
-			return nil, err
-		}
+		lx.root()
 	}
 	lx.emit(tokEOF, "")
-	return lx.toks, nil
+	return lx.toks
 }
 
 var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
@@ -84,10 +74,8 @@ func (lx *lexer) emit(k tokenKind, text string) {
 	lx.toks = append(lx.toks, token{k, text, lx.line})
 }
 
-func (lx *lexer) fail(format string, args ...any) error {
-	err := newErr(SyntaxError, format, args...).(*Error)
-	err.Line = lx.line
-	return err
+func (lx *lexer) fail(format string, args ...any) {
+	panic(newErr(SyntaxError, format, args...).locate("", lx.line))
 }
 
 // advance consumes n bytes and keeps line and lineStart.
@@ -102,47 +90,49 @@ func (lx *lexer) advance(n int) {
 }
 
 // root consumes text up to the next tag and the tag itself.
-func (lx *lexer) root() error {
+func (lx *lexer) root() {
 	rest := lx.src[lx.pos:]
-	at := 0
-	for {
-		i := strings.IndexByte(rest[at:], '{')
-		if i < 0 || at+i+1 >= len(rest) {
-			lx.emit(tokData, rest)
-			lx.advance(len(rest))
-			return nil
-		}
-		at += i
-		if c := rest[at+1]; c == '{' || c == '%' || c == '#' {
-			break
-		}
-		at++
+	at := tagStart(rest)
+	if at < 0 {
+		lx.emit(tokData, rest)
+		lx.advance(len(rest))
+		return
 	}
-	text, kind := rest[:at], rest[at+1]
-	var sign byte
+	kind, open, sign := rest[at+1], 2, byte(0)
 	if at+2 < len(rest) && (rest[at+2] == '-' || rest[at+2] == '+') {
-		sign = rest[at+2]
+		open, sign = 3, rest[at+2]
 	}
-	if kept := lx.leading(text, kind, sign); kept != "" {
+	if kept := lx.leading(rest[:at], kind, sign); kept != "" {
 		lx.emit(tokData, kept)
 	}
 	lx.advance(at)
-	open := 2
-	if sign != 0 {
-		open = 3
-	}
 	switch kind {
 	case '#':
 		lx.advance(open)
-		return lx.comment()
+		lx.comment()
 	case '{':
 		lx.emit(tokVarBegin, "{{")
 		lx.advance(open)
-		return lx.tag("}}", tokVarEnd)
+		lx.tag("}}", tokVarEnd)
+	default:
+		lx.emit(tokBlockBegin, "{%")
+		lx.advance(open)
+		lx.tag("%}", tokBlockEnd)
 	}
-	lx.emit(tokBlockBegin, "{%")
-	lx.advance(open)
-	return lx.tag("%}", tokBlockEnd)
+}
+
+// tagStart finds "{{", "{%" or "{#"; -1 without one.
+func tagStart(s string) int {
+	for at := 0; ; at++ {
+		i := strings.IndexByte(s[at:], '{')
+		at += i
+		if i < 0 || at+1 >= len(s) {
+			return -1
+		}
+		if c := s[at+1]; c == '{' || c == '%' || c == '#' {
+			return at
+		}
+	}
 }
 
 // leading applies the whitespace rule on the left of a tag.
@@ -172,10 +162,10 @@ func (lx *lexer) closing(strip, trim bool) {
 	}
 }
 
-func (lx *lexer) comment() error {
+func (lx *lexer) comment() {
 	i := strings.Index(lx.src[lx.pos:], "#}")
 	if i < 0 {
-		return lx.fail("missing end of comment tag")
+		lx.fail("missing end of comment tag")
 	}
 	var sign byte
 	if i > 0 {
@@ -183,7 +173,6 @@ func (lx *lexer) comment() error {
 	}
 	lx.advance(i + 2)
 	lx.closing(sign == '-', sign != '+')
-	return nil
 }
 
 // operators, longest first among those with a common start.
@@ -194,72 +183,68 @@ var closes = map[string]string{"(": ")", "[": "]", "{": "}"}
 
 // tag lexes the inside of {{ }} or {% %}. The end counts only when all
 // brackets are closed, so that {{ {'a': {}}} }} works.
-func (lx *lexer) tag(end string, endKind tokenKind) error {
+func (lx *lexer) tag(end string, endKind tokenKind) {
 	var open []string
 	for lx.pos < len(lx.src) {
 		rest := lx.src[lx.pos:]
-		if len(open) == 0 {
-			n, sign := 0, byte(0)
-			if strings.HasPrefix(rest, end) {
-				n = 2
-			} else if (rest[0] == '-' || rest[0] == '+' && end == "%}") && strings.HasPrefix(rest[1:], end) {
-				n, sign = 3, rest[0]
-			}
-			if n > 0 {
-				lx.emit(endKind, end)
-				lx.advance(n)
-				lx.closing(sign == '-', sign == 0 && end == "%}")
-				return nil
-			}
+		if len(open) == 0 && lx.tagEnd(rest, end, endKind) {
+			return
 		}
 		r, size := utf8.DecodeRuneInString(rest)
 		switch {
 		case isSpace(r):
 			lx.advance(size)
 		case r >= '0' && r <= '9':
-			kind, n := number(rest)
-			if lx.src[lx.pos-1] == '.' { // x.0.1 is two subscripts, no float
-				kind, n = tokInt, digits(rest)
-			}
-			if n == 1 && r == '0' && len(rest) > 1 && strings.IndexByte("xXoObB", rest[1]) >= 0 {
-				return lx.fail("the number %.2s… is not supported in chat templates; write it in decimal digits", rest)
-			}
-			lx.emit(kind, rest[:n])
-			lx.advance(n)
+			lx.number(rest)
 		case r == '_' || unicode.IsLetter(r):
-			n := nameLen(rest)
-			lx.emit(tokName, rest[:n])
-			lx.advance(n)
+			lx.take(tokName, rest[:nameLen(rest)])
 		case r == '\'' || r == '"':
-			if err := lx.str(rest); err != nil {
-				return err
-			}
+			lx.str(rest)
 		default:
-			op := ""
-			for _, o := range operators {
-				if strings.HasPrefix(rest, o) {
-					op = o
-					break
-				}
+			i := slices.IndexFunc(operators, func(o string) bool { return strings.HasPrefix(rest, o) })
+			if i < 0 {
+				lx.fail("unexpected char %q", r)
 			}
+			op := operators[i]
 			switch op {
-			case "":
-				return lx.fail("unexpected char %q", r)
 			case "(", "[", "{":
 				open = append(open, closes[op])
 			case ")", "]", "}":
 				if len(open) == 0 {
-					return lx.fail("unexpected '%s'", op)
+					lx.fail("unexpected '%s'", op)
 				}
-				want := open[len(open)-1]
-				if want != op {
-					return lx.fail("unexpected '%s', expected '%s'", op, want)
+				last := len(open) - 1
+				if open[last] != op {
+					lx.fail("unexpected '%s', expected '%s'", op, open[last])
 				}
-				open = open[:len(open)-1]
+				open = open[:last]
 			}
-			lx.emit(tokOp, op)
-			lx.advance(len(op))
+			lx.take(tokOp, op)
 		}
 	}
-	return lx.fail("template ends inside a tag, expected '%s'", end)
+	lx.fail("template ends inside a tag, expected '%s'", end)
+}
+
+// take emits and consumes a token that is written as its text.
+func (lx *lexer) take(kind tokenKind, text string) {
+	lx.emit(kind, text)
+	lx.advance(len(text))
+}
+
+// tagEnd consumes the end of a tag if rest starts with it.
+func (lx *lexer) tagEnd(rest, end string, kind tokenKind) bool {
+	sign := byte(0)
+	if rest[0] == '-' || rest[0] == '+' && end == "%}" {
+		sign, rest = rest[0], rest[1:]
+	}
+	if !strings.HasPrefix(rest, end) {
+		return false
+	}
+	lx.emit(kind, end)
+	if sign != 0 {
+		lx.advance(1)
+	}
+	lx.advance(len(end))
+	lx.closing(sign == '-', sign == 0 && end == "%}")
+	return true
 }

@@ -8,12 +8,13 @@ import (
 )
 
 func nameLen(s string) int {
-	for i, r := range s {
-		if r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.Is(unicode.Mn, r) {
-			return i
-		}
+	end := strings.IndexFunc(s, func(r rune) bool {
+		return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.Is(unicode.Mn, r)
+	})
+	if end < 0 {
+		return len(s)
 	}
-	return len(s)
+	return end
 }
 
 // digits returns the length of a run of decimal digits with single
@@ -32,57 +33,59 @@ func digits(s string) int {
 	return i
 }
 
-// number measures the numeric literal at the start of s.
-func number(s string) (tokenKind, int) {
-	kind, end := tokInt, digits(s)
-	if end < len(s) && s[end] == '.' {
-		if f := digits(s[end+1:]); f > 0 {
-			kind, end = tokFloat, end+1+f
+// number lexes the numeric literal at the start of rest.
+func (lx *lexer) number(rest string) {
+	kind, end := tokInt, digits(rest)
+	if end == 1 && len(rest) > 1 && rest[0] == '0' && strings.IndexByte("xXoObB", rest[1]) >= 0 {
+		lx.fail("the number %.2s… is not supported in chat templates; write it in decimal digits", rest)
+	}
+	if lx.src[lx.pos-1] == '.' { // x.0.1 has two subscripts, not a float
+		lx.take(tokInt, rest[:end])
+		return
+	}
+	// part takes the digits after a mark such as "." or "e-".
+	part := func(mark int) {
+		if n := digits(rest[end+mark:]); n > 0 {
+			kind, end = tokFloat, end+mark+n
 		}
 	}
-	if end < len(s) && (s[end] == 'e' || s[end] == 'E') {
-		x := end + 1
-		if x < len(s) && (s[x] == '+' || s[x] == '-') {
-			x++
-		}
-		if f := digits(s[x:]); f > 0 {
-			kind, end = tokFloat, x+f
-		}
+	if strings.HasPrefix(rest[end:], ".") {
+		part(1)
 	}
-	return kind, end
+	if exp := strings.ToLower(rest[end:min(end+2, len(rest))]); exp == "e+" || exp == "e-" {
+		part(2)
+	} else if strings.HasPrefix(exp, "e") {
+		part(1)
+	}
+	lx.take(kind, rest[:end])
 }
 
 // str lexes a string literal with Python's escapes.
-func (lx *lexer) str(rest string) error {
-	q := rest[0]
+func (lx *lexer) str(rest string) {
 	for i := 1; i < len(rest); i++ {
 		switch rest[i] {
 		case '\\':
 			i++
-		case q:
-			v, bad := unescape(rest[1:i])
-			if bad != "" {
-				return lx.fail("bad escape %q in string literal", bad)
-			}
-			lx.emit(tokString, v)
+		case rest[0]:
+			lx.emit(tokString, lx.unescape(rest[1:i]))
 			lx.advance(i + 1)
-			return nil
+			return
 		}
 	}
-	return lx.fail("unterminated string literal")
+	lx.fail("unterminated string literal")
 }
 
 var simpleEscapes = map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'b': '\b', 'f': '\f', 'v': '\v',
 	'a': 7, '\\': '\\', '\'': '\'', '"': '"'}
 
-// hexEscapes gives the number of hexadecimal digits that follow.
+// hexEscapes holds the number of hexadecimal digits that follow.
 var hexEscapes = map[byte]int{'x': 2, 'u': 4, 'U': 8}
 
 // unescape resolves backslash escapes as Python does; an unknown escape keeps
-// its backslash. bad is the offending escape, "" when all is well.
-func unescape(s string) (v, bad string) {
+// its backslash.
+func (lx *lexer) unescape(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
-		return s, ""
+		return s
 	}
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -90,31 +93,26 @@ func unescape(s string) (v, bad string) {
 			b.WriteByte(s[i])
 			continue
 		}
+		start := i
 		i++
 		c := s[i]
-		if r, ok := simpleEscapes[c]; ok {
-			b.WriteByte(r)
-			continue
-		}
-		width := hexEscapes[c]
-		switch {
+		simple, isSimple := simpleEscapes[c]
+		switch width := hexEscapes[c]; {
+		case isSimple:
+			b.WriteByte(simple)
 		case width > 0:
-			if i+1+width > len(s) {
-				return "", s[i-1:]
-			}
-			n, err := strconv.ParseUint(s[i+1:i+1+width], 16, 32)
-			if err != nil || n > utf8.MaxRune {
-				return "", s[i-1 : i+1+width]
+			i = min(i+width, len(s)-1)
+			n, err := strconv.ParseUint(s[start+2:i+1], 16, 32)
+			if err != nil || n > utf8.MaxRune || i < start+1+width {
+				lx.fail("bad escape %q in string literal", s[start:i+1])
 			}
 			b.WriteRune(rune(n))
-			i += width
-		case c >= '0' && c <= '7': // octal
-			return "", s[i-1 : i+1]
-		case c == '\n':
-		default:
+		case c >= '0' && c <= '7':
+			lx.fail("bad escape %q in string literal", s[start:i+1])
+		case c != '\n':
 			b.WriteByte('\\')
 			b.WriteByte(c)
 		}
 	}
-	return b.String(), ""
+	return b.String()
 }

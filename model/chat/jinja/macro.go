@@ -10,55 +10,38 @@ type Macro struct {
 
 // call binds arguments as Jinja does: by position, then by keyword, then the
 // defaults.
-func (m *Macro) call(rt *runtime, a *arguments) (any, error) {
+func (m *Macro) call(rt *runtime, a args) any {
 	d := m.def
-	if len(a.Pos) > len(d.params) {
-		return nil, typeErr("macro '%s' takes not more than %d argument(s)", d.name, len(d.params))
+	if len(a.pos) > len(d.params) {
+		panic(typeErr("macro '%s' takes not more than %d argument(s)", d.name, len(d.params)))
 	}
 	in := &scope{parent: m.sc}
 	if d.caller {
 		in.set("caller", &Undefined{hint: "No caller defined"})
 	}
-	if err := m.keywords(in, a); err != nil {
-		return nil, err
+	for _, k := range a.kw {
+		i := slices.Index(d.params, k.name)
+		if i < len(a.pos) && !(i < 0 && d.caller && k.name == "caller") {
+			panic(typeErr("macro '%s' takes no keyword argument '%s'", d.name, k.name))
+		}
+		in.set(k.name, k.v)
 	}
+	firstDefault := len(d.params) - len(d.defaults)
 	for i, p := range d.params {
-		firstDefault := len(d.params) - len(d.defaults)
 		switch {
-		case i < len(a.Pos):
-			in.set(p, a.Pos[i])
+		case i < len(a.pos):
+			in.set(p, a.pos[i])
 		case in.has(p):
 		case i >= firstDefault:
-			v, err := rt.eval(d.defaults[i-firstDefault], in)
-			if err != nil {
-				return nil, err
-			}
-			in.set(p, v)
+			in.set(p, rt.eval(d.defaults[i-firstDefault], in))
 		default:
 			in.set(p, &Undefined{hint: "parameter '" + p + "' was not provided"})
 		}
 	}
-	if err := rt.enter(); err != nil {
-		rt.depth--
-		return nil, err
-	}
-	text, _, err := rt.capture(d.body, in)
+	rt.enter()
+	text, _ := rt.capture(d.body, in)
 	rt.depth--
-	return text, err
-}
-
-// keywords sets the parameters that are given by name.
-func (m *Macro) keywords(in *scope, a *arguments) error {
-	for _, k := range a.Kw {
-		i := slices.Index(m.def.params, k.Name)
-		switch {
-		case i >= len(a.Pos), i < 0 && m.def.caller && k.Name == "caller":
-			in.set(k.Name, k.Value)
-		default:
-			return typeErr("macro '%s' takes no keyword argument '%s'", m.def.name, k.Name)
-		}
-	}
-	return nil
+	return text
 }
 
 // loop is the loop variable.
@@ -67,35 +50,29 @@ type loop struct {
 	i     int // 0-based
 }
 
-func (l *loop) attr(name string) (any, bool) {
-	n := len(l.items)
-	switch name {
-	case "index":
-		return int64(l.i + 1), true
-	case "index0":
-		return int64(l.i), true
-	case "revindex":
-		return int64(n - l.i), true
-	case "revindex0":
-		return int64(n - l.i - 1), true
-	case "first":
-		return l.i == 0, true
-	case "last":
-		return l.i == n-1, true
-	case "length":
-		return int64(n), true
-	case "previtem":
-		if l.i == 0 {
-			return &Undefined{hint: "there is no previous item"}, true
+var loopFields = map[string]func(*loop) any{
+	"index":     func(l *loop) any { return int64(l.i + 1) },
+	"index0":    func(l *loop) any { return int64(l.i) },
+	"revindex":  func(l *loop) any { return int64(len(l.items) - l.i) },
+	"revindex0": func(l *loop) any { return int64(len(l.items) - l.i - 1) },
+	"first":     func(l *loop) any { return l.i == 0 },
+	"last":      func(l *loop) any { return l.i == len(l.items)-1 },
+	"length":    func(l *loop) any { return int64(len(l.items)) },
+	"previtem":  func(l *loop) any { return l.item(l.i-1, "previous") },
+	"nextitem":  func(l *loop) any { return l.item(l.i+1, "next") },
+}
+
+func init() {
+	for _, name := range []string{"cycle", "changed", "depth", "depth0"} {
+		loopFields[name] = func(*loop) any {
+			return &Undefined{kind: RuntimeError, hint: "loop." + name + " is not supported in chat templates"}
 		}
-		return l.items[l.i-1], true
-	case "nextitem":
-		if l.i == n-1 {
-			return &Undefined{hint: "there is no next item"}, true
-		}
-		return l.items[l.i+1], true
-	case "cycle", "changed", "depth", "depth0":
-		return &Undefined{kind: RuntimeError, hint: "loop." + name + " is not supported in chat templates"}, true
 	}
-	return nil, false
+}
+
+func (l *loop) item(i int, which string) any {
+	if i < 0 || i >= len(l.items) {
+		return &Undefined{hint: "there is no " + which + " item"}
+	}
+	return l.items[i]
 }

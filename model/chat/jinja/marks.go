@@ -1,14 +1,13 @@
 package jinja
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// marks follow characters of the client's text through a rendering, so that it
-// can be told afterwards which of them the client wrote and which the template.
+// marks follow characters of the client's text through a rendering, so that
+// afterwards those of the client and those of the template can be told apart.
 //
 // Each marked character is replaced, in the client's values, by a stand-in: a
 // noncharacter of Unicode (U+FDD0 to U+FDEF) that neither the values nor the
@@ -39,46 +38,7 @@ type Rendered struct {
 	Client [][2]int
 }
 
-// RenderMarked is Render with further variables that come from the client:
-// those of their characters that are in chars, in keys and values, are followed
-// into the result. At most 32 characters can be followed.
-func (t *Template) RenderMarked(ctx context.Context, lim Limits, vars, client map[string]any, chars []rune) (Rendered, error) {
-	_, r, err := t.render(ctx, lim, vars, client, chars)
-	return r, err
-}
-
-// render is RenderMarked that returns what it left of its limits.
-func (t *Template) render(ctx context.Context, lim Limits, vars, client map[string]any, chars []rune) (*runtime, Rendered, error) {
-	lim = lim.orDefault()
-	rt := &runtime{ctx: ctx, lim: lim, name: t.name, vars: make(map[string]any, len(vars)+len(client)), left: lim.Steps, looked: lim.Steps, valueBytes: lim.OutputBytes}
-	for _, from := range []map[string]any{vars, client} {
-		for k, v := range from {
-			c, err := FromGo(v)
-			if err != nil {
-				return rt, Rendered{}, locate(typeErr("variable %s: %v", k, err), t.name, 0)
-			}
-			rt.vars[k] = c
-		}
-	}
-	if len(chars) > 0 {
-		if err := rt.mark(client, chars, t.standIns); err != nil {
-			return rt, Rendered{}, locate(err, t.name, 0)
-		}
-	}
-	var out output
-	if _, err := rt.exec(t.body, &scope{}, &out); err != nil {
-		if ctx.Err() != nil {
-			return rt, Rendered{}, context.Cause(ctx)
-		}
-		return rt, Rendered{}, rt.forReaders(locate(err, t.name, 0))
-	}
-	if rt.marks == nil {
-		return rt, Rendered{Text: out.b.String()}, nil
-	}
-	return rt, rt.marks.settle(out.b.String()), nil
-}
-
-// standInsOf says which stand-ins s has, one bit each.
+// standInsOf returns the stand-ins of s, one bit each.
 func standInsOf(s string) (set uint32) {
 	for {
 		i := strings.Index(s, standInStart)
@@ -94,15 +54,12 @@ func standInsOf(s string) (set uint32) {
 }
 
 // mark replaces the characters in the client's variables.
-func (rt *runtime) mark(client map[string]any, chars []rune, used uint32) error {
-	scan := marker{rt: rt, each: func(s string) (string, error) {
-		used |= standInsOf(s)
-		return s, nil
-	}}
+func (rt *runtime) mark(client map[string]any, chars []rune, used uint32) {
 	for k := range client {
-		if _, err := scan.value(rt.vars[k]); err != nil {
-			return err
-		}
+		rt.rewrite(rt.vars[k], func(s string) string {
+			used |= standInsOf(s)
+			return s
+		})
 	}
 	m := &marks{standIn: make(map[rune]rune, len(chars))}
 	m.first[standInStart[0]] = true
@@ -112,7 +69,7 @@ func (rt *runtime) mark(client map[string]any, chars []rune, used uint32) error 
 			next++
 		}
 		if next > lastStandIn {
-			return newErr(LimitError, "%d characters cannot be told apart from the template's: the texts have too many of U+FDD0 to U+FDEF, which are not characters; remove them", len(chars))
+			panic(newErr(LimitError, "%d characters cannot be told apart from the template's: the texts have too many of U+FDD0 to U+FDEF, which are not characters; remove them", len(chars)))
 		}
 		if _, twice := m.standIn[c]; twice {
 			continue
@@ -124,125 +81,82 @@ func (rt *runtime) mark(client map[string]any, chars []rune, used uint32) error 
 	rt.marks = m
 	rt.valueBytes *= standInBytes // a stand-in may be three times as long as its character
 	for k := range client {
-		v, err := rt.markValue(rt.vars[k])
-		if err != nil {
-			return err
-		}
-		rt.vars[k] = v
+		rt.vars[k] = rt.rewrite(rt.vars[k], rt.markText)
 	}
-	return nil
 }
 
-// markValue replaces the characters in a value.
-func (rt *runtime) markValue(v any) (any, error) {
-	m := rt.marks
-	put := marker{rt: rt, each: func(s string) (string, error) {
-		var b strings.Builder
-		done := 0
-		for i := 0; i < len(s); {
-			if !m.first[s[i]] {
-				i++
-				continue
-			}
-			r, n := utf8.DecodeRuneInString(s[i:])
-			if to, is := m.standIn[r]; is {
-				if done == 0 {
-					b.Grow(len(s))
-				}
-				b.WriteString(s[done:i])
-				b.WriteRune(to)
-				done = i + n
-			}
-			i += n
+// markText replaces the characters in a text.
+func (rt *runtime) markText(s string) string {
+	var b strings.Builder
+	done := 0
+	for i := 0; i < len(s); {
+		if !rt.marks.first[s[i]] {
+			i++
+			continue
 		}
-		if done == 0 {
-			return s, nil
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if to, is := rt.marks.standIn[r]; is {
+			if done == 0 {
+				b.Grow(len(s))
+			}
+			b.WriteString(s[done:i])
+			b.WriteRune(to)
+			done = i + n
 		}
-		b.WriteString(s[done:])
-		return b.String(), rt.work(b.Len() / 8) // what is kept to the end is dear
-	}}
-	return put.value(v)
-}
-
-// marker rewrites every text within a value. What does not change is shared
-// with the original.
-type marker struct {
-	rt   *runtime
-	each func(string) (string, error)
-}
-
-func (m *marker) value(v any) (any, error) {
-	if err := m.rt.work(1); err != nil {
-		return nil, err
+		i += n
 	}
+	if done == 0 {
+		return s
+	}
+	b.WriteString(s[done:])
+	rt.work(b.Len() / 8) // it is kept until the end
+	return b.String()
+}
+
+// rewrite applies f to every text within a value. Parts that do not change are
+// shared with the original.
+func (rt *runtime) rewrite(v any, f func(string) string) any {
+	rt.work(1)
 	switch x := v.(type) {
 	case string:
-		if err := m.rt.text(len(x)); err != nil {
-			return nil, err
+		rt.text(len(x))
+		return f(x)
+	case *List, *Tuple:
+		items, _ := elements(v)
+		if changed, is := rt.rewriteAll(items, f); is {
+			return sameKind(v, changed)
 		}
-		return m.each(x)
-	case *List:
-		items, err := m.list(x.items)
-		if err != nil || len(items) == 0 || &items[0] == &x.items[0] {
-			return x, err
-		}
-		return &List{items}, nil
-	case *Tuple:
-		items, err := m.list(x.items)
-		return &Tuple{items}, err
 	case *Dict:
-		return m.dict(x)
+		keys, newKeys := rt.rewriteAll(x.keys, f)
+		vals, newVals := rt.rewriteAll(x.vals, f)
+		if !newKeys && !newVals {
+			return v
+		}
+		if newKeys && x.index == nil {
+			// The new keys are found by the texts that the client wrote.
+			x = &Dict{keys: x.keys}
+			x.reindex()
+		}
+		return &Dict{keys: keys, vals: vals, index: x.index}
 	}
-	return v, nil
+	return v
 }
 
-func (m *marker) list(items []any) ([]any, error) {
-	out := items
+// rewriteAll is rewrite for items, and reports whether one changed.
+func (rt *runtime) rewriteAll(items []any, f func(string) string) (out []any, changed bool) {
+	out = items
 	for i, it := range items {
-		v, err := m.value(it)
-		if err != nil {
-			return nil, err
-		}
-		if !sameValue(v, it) {
-			if &out[0] == &items[0] {
-				out = slices.Clone(items)
+		if v := rt.rewrite(it, f); v != it {
+			if !changed {
+				out, changed = slices.Clone(items), true
 			}
 			out[i] = v
 		}
 	}
-	return out, nil
+	return out, changed
 }
 
-func (m *marker) dict(d *Dict) (any, error) {
-	keys, err := m.list(d.keys)
-	if err != nil {
-		return nil, err
-	}
-	vals, err := m.list(d.vals)
-	if err != nil || len(keys) == 0 || &keys[0] == &d.keys[0] && &vals[0] == &d.vals[0] {
-		return d, err
-	}
-	out := &Dict{keys: keys, vals: vals, index: d.index}
-	if &keys[0] != &d.keys[0] && out.index == nil {
-		// Keys are found by what the client wrote.
-		out.index = make(map[any]int, len(keys))
-		for i, k := range d.keys {
-			out.index[hashKey(k)] = i
-		}
-	}
-	return out, nil
-}
-
-// sameValue tells whether a rewritten value is the one before.
-func sameValue(v, before any) bool {
-	if s, ok := v.(string); ok {
-		t, ok := before.(string)
-		return ok && len(s) == len(t) && s == t
-	}
-	return v == before
-}
-
-// settle puts the characters back and says where they are.
+// settle puts the characters back and returns where they are.
 func (m *marks) settle(s string) Rendered {
 	var b strings.Builder
 	var client [][2]int
@@ -256,11 +170,11 @@ func (m *marks) settle(s string) Rendered {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		at := i
 		i += n
-		if r >= firstStandIn && r <= lastStandIn && m.char[r-firstStandIn] != 0 {
+		if c := m.bare(r); c != r {
 			b.WriteString(s[done:at])
 			done = i
 			start := b.Len()
-			b.WriteRune(m.char[r-firstStandIn])
+			b.WriteRune(c)
 			if open {
 				client[len(client)-1][1] = b.Len()
 			} else {
@@ -285,13 +199,9 @@ type Rewriter interface {
 
 const maxQuote = 1 << 10 // bytes of an error's text
 
-// forReaders is err with the characters in place of the stand-ins, and no
-// longer than anybody reads.
-func (rt *runtime) forReaders(err error) error {
-	e, ok := err.(*Error)
-	if !ok {
-		return err
-	}
+// forReaders puts the characters in place of the stand-ins in the error's texts
+// and shortens them.
+func (rt *runtime) forReaders(e *Error) *Error {
 	text := func(s string) string {
 		if s = rt.bare(s); len(s) <= maxQuote {
 			return s
@@ -306,5 +216,5 @@ func (rt *runtime) forReaders(err error) error {
 	if b, ok := e.Err.(Rewriter); ok {
 		b.Rewrite(text)
 	}
-	return err
+	return e
 }

@@ -11,15 +11,15 @@ import (
 // What follows lets texts with stand-ins be read, searched and cut as if they
 // had the characters themselves.
 
-// bareRune is the character that r stands for.
-func (rt *runtime) bareRune(r rune) rune {
-	if rt.marks != nil && r >= firstStandIn && r <= lastStandIn {
-		if c := rt.marks.char[r-firstStandIn]; c != 0 {
-			return c
-		}
+// bare returns the character that r stands for.
+func (m *marks) bare(r rune) rune {
+	if m != nil && r >= firstStandIn && r <= lastStandIn && m.char[r-firstStandIn] != 0 {
+		return m.char[r-firstStandIn]
 	}
 	return r
 }
+
+func (rt *runtime) bareRune(r rune) rune { return rt.marks.bare(r) }
 
 // nextStandIn is where the first stand-in of s from i on is, and its character;
 // len(s) without one. Each call is charged for, at the next work.
@@ -84,28 +84,24 @@ func (rt *runtime) bare(s string) string {
 
 // compareText compares two texts by their characters. It reads no further than
 // to the first difference, and copies nothing.
-func (rt *runtime) compareText(a, b string) (int, error) {
-	if err := rt.work(min(len(a), len(b)) / 32); err != nil {
-		return 0, err
-	}
+func (rt *runtime) compareText(a, b string) int {
+	rt.work(min(len(a), len(b)) / 32)
 	if rt.marks == nil {
-		return strings.Compare(a, b), nil
+		return strings.Compare(a, b)
 	}
 	for {
 		n := commonPrefix(a, b)
 		a, b = a[n:], b[n:]
 		if a == "" || b == "" {
-			return cmp.Compare(len(a), len(b)), nil
+			return cmp.Compare(len(a), len(b))
 		}
 		x, xn := utf8.DecodeRuneInString(a)
 		y, yn := utf8.DecodeRuneInString(b)
 		if c := cmp.Compare(rt.bareRune(x), rt.bareRune(y)); c != 0 {
-			return c, nil
+			return c
 		}
 		if rt.hits++; rt.hits >= 8 {
-			if err := rt.work(0); err != nil {
-				return 0, err
-			}
+			rt.work(0)
 		}
 		a, b = a[xn:], b[yn:]
 	}
@@ -131,14 +127,6 @@ func commonPrefix(a, b string) int {
 func (rt *runtime) firstRune(s string) (rune, int) {
 	r, n := utf8.DecodeRuneInString(s)
 	return rt.bareRune(r), n
-}
-
-// bareKey is bare for a dict's key.
-func (rt *runtime) bareKey(k any) any {
-	if s, ok := k.(string); ok && rt.marked(s) {
-		return rt.bare(s)
-	}
-	return k
 }
 
 // bareLen is len(bare(s)).

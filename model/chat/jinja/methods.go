@@ -14,15 +14,15 @@ func init() {
 		"strip":        ofText("chars?", strip(true, true)),
 		"lstrip":       ofText("chars?", strip(true, false)),
 		"rstrip":       ofText("chars?", strip(false, true)),
-		"split":        ofText("sep? maxsplit?", splitMethod),
-		"rsplit":       ofText("sep? maxsplit?", rsplitMethod),
-		"splitlines":   ofText("", splitLinesMethod),
+		"split":        ofText("sep? maxsplit?", split(false)),
+		"rsplit":       ofText("sep? maxsplit?", split(true)),
+		"splitlines":   ofText("", func(rt *runtime, s string, _ args) any { return rt.strList(rt.splitLines(s)) }),
 		"partition":    ofText("sep", partition(false)),
 		"rpartition":   ofText("sep", partition(true)),
 		"startswith":   ofText("affix start? end?", affixMethod(strings.HasPrefix)),
 		"endswith":     ofText("affix start? end?", affixMethod(strings.HasSuffix)),
-		"removeprefix": ofText("affix", removePrefixMethod),
-		"removesuffix": ofText("affix", removeSuffixMethod),
+		"removeprefix": ofText("affix", removeAffix(strings.HasPrefix, false)),
+		"removesuffix": ofText("affix", removeAffix(strings.HasSuffix, true)),
 		"replace":      ofText("old new count?", replaceMethod),
 		"join":         ofText("iterable", joinMethod),
 		"find":         ofText("sub start? end?", findMethod(strings.Index, false)),
@@ -34,13 +34,13 @@ func init() {
 		"lower":        mapsText(strings.ToLower),
 		"title":        mapsText(title),
 		"capitalize":   mapsText(capitalize),
-		"isspace":      asksText(func(s string) bool { return all(s, isSpace) }),
-		"isalpha":      asksText(func(s string) bool { return all(s, unicode.IsLetter) }),
-		"isdigit":      asksText(func(s string) bool { return all(s, unicode.IsDigit) }),
-		"isalnum":      asksText(func(s string) bool { return all(s, isLetterOrNumber) }),
-		"isascii":      asksText(func(s string) bool { return s == "" || all(s, func(r rune) bool { return r < 0x80 }) }),
-		"isupper":      asksText(isUpper),
-		"islower":      asksText(isLower),
+		"isspace":      testsText(func(s string) bool { return all(s, isSpace) }),
+		"isalpha":      testsText(func(s string) bool { return all(s, unicode.IsLetter) }),
+		"isdigit":      testsText(func(s string) bool { return all(s, unicode.IsDigit) }),
+		"isalnum":      testsText(func(s string) bool { return all(s, isLetterOrNumber) }),
+		"isascii":      testsText(func(s string) bool { return s == "" || all(s, func(r rune) bool { return r < 0x80 }) }),
+		"isupper":      testsText(isUpper),
+		"islower":      testsText(isLower),
 	}
 	dictMethods = map[string]*builtin{
 		"get":    define("key default?", getMethod),
@@ -61,42 +61,35 @@ func methodOf(v any, name string) *builtin {
 	return nil
 }
 
-func getMethod(rt *runtime, v any, a args) (any, error) {
-	if err := rt.hashable(a.bound[0]); err != nil {
-		return nil, err
+func getMethod(rt *runtime, v any, a args) any {
+	if found, ok := rt.get(v.(*Dict), a.pos[0]); ok {
+		return found
 	}
-	if found, ok := v.(*Dict).get(rt.bareKey(a.bound[0])); ok {
-		return found, nil
-	}
-	return a.value(1, nil), nil
+	return a.value(1, nil)
 }
 
 func dictView(what string) *builtin {
-	return define("", func(_ *runtime, v any, _ args) (any, error) { return &view{v.(*Dict), what}, nil })
+	return define("", func(_ *runtime, v any, _ args) any { return &view{v.(*Dict), what} })
 }
 
 // formatMethod is str.format with fields by order, number or name: "{}", "{0}"
 // and "{name}".
-func formatMethod(rt *runtime, v any, a args) (any, error) {
+func formatMethod(rt *runtime, v any, a args) any {
 	s, byOrder := v.(string), 0
-	if err := rt.text(len(s)); err != nil {
-		return nil, err
-	}
-	if err := rt.work(len(s) / 8); err != nil {
-		return nil, err
-	}
+	rt.text(len(s))
+	rt.work(len(s) / 8)
 	isBrace := func(r rune) bool { r = rt.bareRune(r); return r == '{' || r == '}' }
 	var b strings.Builder
 	for {
 		i := strings.IndexFunc(s, isBrace)
 		if i < 0 {
 			b.WriteString(s)
-			return b.String(), nil
+			return b.String()
 		}
 		b.WriteString(s[:i])
 		brace, size := rt.firstRune(s[i:])
 		s = s[i+size:]
-		if twin, size := rt.firstRune(s); twin == brace { // a brace that is written
+		if twin, size := rt.firstRune(s); twin == brace { // a doubled brace is text
 			b.WriteString(s[:size])
 			s = s[size:]
 			continue
@@ -104,43 +97,38 @@ func formatMethod(rt *runtime, v any, a args) (any, error) {
 		end := strings.IndexFunc(s, isBrace)
 		switch {
 		case brace == '}':
-			return nil, newErr(ValueError, "Single '}' encountered in format string")
+			panic(newErr(ValueError, "Single '}' encountered in format string"))
 		case end < 0:
-			return nil, newErr(ValueError, "expected '}' before end of string")
+			panic(newErr(ValueError, "expected '}' before end of string"))
 		}
 		name := rt.bare(s[:end])
 		closing, size := rt.firstRune(s[end:])
 		if closing == '{' || strings.ContainsAny(name, "!:.[") {
-			return nil, newErr(ValueError, "the format field {%s is not supported in chat templates, only {}, {0} and {name} are", name)
+			panic(newErr(ValueError, "the format field {%s is not supported in chat templates, only {}, {0} and {name} are", name))
 		}
 		s = s[end+size:]
 		if name == "" {
 			name = plain(int64(byOrder))
 			byOrder++
 		}
-		text, err := rt.formatField(name, a.all)
-		if err == nil {
-			err = rt.text(b.Len() + len(text))
-		}
-		if err != nil {
-			return nil, err
-		}
+		text := rt.formatField(name, a)
+		rt.text(b.Len() + len(text))
 		b.WriteString(text)
 	}
 }
 
 // formatField is the text of the argument of a number or name.
-func (rt *runtime) formatField(name string, a *arguments) (string, error) {
+func (rt *runtime) formatField(name string, a args) string {
 	if n, err := strconv.Atoi(name); err == nil {
-		if n < 0 || n >= len(a.Pos) {
-			return "", newErr("IndexError", "Replacement index %d out of range for positional args tuple", n)
+		if n < 0 || n >= len(a.pos) {
+			panic(newErr("IndexError", "Replacement index %d out of range for positional args tuple", n))
 		}
-		return rt.str(a.Pos[n])
+		return rt.str(a.pos[n])
 	}
-	for _, k := range a.Kw {
-		if k.Name == name {
-			return rt.str(k.Value)
+	for _, k := range a.kw {
+		if k.name == name {
+			return rt.str(k.v)
 		}
 	}
-	return "", newErr("KeyError", "'%s'", name)
+	panic(newErr("KeyError", "'%s'", name))
 }

@@ -7,129 +7,96 @@ import (
 )
 
 // strList makes a list of the parts, charging for each.
-func (rt *runtime) strList(parts []string) (any, error) {
-	if err := rt.work(2 * len(parts)); err != nil {
-		return nil, err
-	}
+func (rt *runtime) strList(parts []string) any {
+	rt.work(2 * len(parts))
 	items := make([]any, len(parts))
 	for i, p := range parts {
 		items[i] = p
 	}
-	return &List{items}, nil
+	return &List{items}
 }
 
-// separator reads the argument of a separator, "" where none is given: runs of
-// whitespace. It charges for the parts.
-func (rt *runtime) separator(s string, a args) (string, error) {
-	v := a.value(0, nil)
-	if v == nil {
-		return "", rt.work(len(s))
-	}
-	sep, err := needStr(v)
-	if err != nil {
-		return "", err
-	}
-	if sep == "" {
-		return "", newErr(ValueError, "empty separator")
-	}
-	sep = rt.bare(sep)
-	return sep, rt.work(strings.Count(rt.bare(s), sep))
-}
-
-func splitMethod(rt *runtime, s string, a args) (any, error) {
-	sep, err := rt.separator(s, a)
-	if err != nil {
-		return nil, err
-	}
-	limit, err := a.int(1, -1)
-	if err != nil {
-		return nil, err
-	}
-	if sep != "" {
+// split is the methods split and, if fromEnd, rsplit. It charges for the parts
+// before it makes them.
+func split(fromEnd bool) textFunc {
+	return func(rt *runtime, s string, a args) any {
+		v := a.value(0, nil)
+		if v == nil {
+			rt.work(len(s))
+			return rt.strList(splitSpace(s, a.int(1, -1), fromEnd))
+		}
+		sep := rt.separator(v)
+		rt.work(strings.Count(rt.bare(s), sep))
+		limit := a.int(1, -1)
+		if fromEnd {
+			return rt.strList(rt.rsplitN(s, sep, limit))
+		}
 		return rt.strList(rt.splitN(s, sep, limit))
 	}
-	var parts []string
-	for s = strings.TrimLeftFunc(s, isSpace); s != ""; {
-		i := strings.IndexFunc(s, isSpace)
-		if i < 0 || limit >= 0 && len(parts) >= limit {
-			// What is left keeps its inner whitespace; at the limit Python keeps
-			// the trailing one too.
-			parts = append(parts, s)
-			break
-		}
-		parts = append(parts, s[:i])
-		s = strings.TrimLeftFunc(s[i:], isSpace)
-	}
-	return rt.strList(parts)
 }
 
-func rsplitMethod(rt *runtime, s string, a args) (any, error) {
-	sep, err := rt.separator(s, a)
-	if err != nil {
-		return nil, err
+func (rt *runtime) separator(v any) string {
+	sep := needStr(v)
+	if sep == "" {
+		panic(newErr(ValueError, "empty separator"))
 	}
-	limit, err := a.int(1, -1)
-	if err != nil {
-		return nil, err
+	return rt.bare(sep)
+}
+
+// splitSpace splits at runs of whitespace, at most limit times, without a limit
+// if it is negative.
+func splitSpace(s string, limit int, fromEnd bool) []string {
+	trim, index := strings.TrimLeftFunc, strings.IndexFunc
+	if fromEnd {
+		trim, index = strings.TrimRightFunc, strings.LastIndexFunc
 	}
-	if sep != "" {
-		return rt.strList(rt.rsplitN(s, sep, limit))
-	}
-	var parts []string // from the end
-	for s = strings.TrimRightFunc(s, isSpace); s != ""; {
-		i := strings.LastIndexFunc(s, isSpace)
+	var parts []string
+	for s = trim(s, isSpace); s != ""; {
+		i := index(s, isSpace)
 		if i < 0 || limit >= 0 && len(parts) >= limit {
+			// The rest keeps its inner whitespace; at the limit Python keeps that
+			// at the other end also.
 			parts = append(parts, s)
 			break
 		}
 		_, size := utf8.DecodeRuneInString(s[i:])
-		parts = append(parts, s[i+size:])
-		s = strings.TrimRightFunc(s[:i], isSpace)
+		word, rest := s[:i], s[i+size:]
+		if fromEnd {
+			word, rest = rest, word
+		}
+		parts = append(parts, word)
+		s = trim(rest, isSpace)
 	}
-	slices.Reverse(parts)
-	return rt.strList(parts)
+	if fromEnd {
+		slices.Reverse(parts)
+	}
+	return parts
 }
 
 // partition splits in three at one separator, the last one if fromEnd.
-func partition(fromEnd bool) func(*runtime, string, args) (any, error) {
-	return func(rt *runtime, s string, a args) (any, error) {
-		sep, err := a.str(0, "")
-		if err != nil {
-			return nil, err
-		}
-		if sep == "" {
-			return nil, newErr(ValueError, "empty separator")
-		}
-		parts, items := rt.splitN(s, rt.bare(sep), 1), []any{s, "", ""}
+func partition(fromEnd bool) textFunc {
+	return func(rt *runtime, s string, a args) any {
+		sep := rt.separator(a.pos[0])
+		parts, items := rt.splitN(s, sep, 1), []any{s, "", ""}
 		if fromEnd {
-			parts, items = rt.rsplitN(s, rt.bare(sep), 1), []any{"", "", s}
+			parts, items = rt.rsplitN(s, sep, 1), []any{"", "", s}
 		}
 		if len(parts) == 2 {
 			items = []any{parts[0], s[len(parts[0]) : len(s)-len(parts[1])], parts[1]}
 		}
-		return &Tuple{items}, nil
+		return &Tuple{items}
 	}
-}
-
-func splitLinesMethod(rt *runtime, s string, _ args) (any, error) {
-	parts, err := rt.splitLines(s)
-	if err != nil {
-		return nil, err
-	}
-	return rt.strList(parts)
 }
 
 // splitLines is Python's str.splitlines, charged for before the lines are made.
-func (rt *runtime) splitLines(s string) ([]string, error) {
+func (rt *runtime) splitLines(s string) []string {
 	n := 1
 	for i := range len(s) {
 		if c := s[i]; c >= '\n' && c <= '\r' || c >= 0x1c && c <= 0x1e || c == 0xc2 || c == 0xe2 {
 			n++
 		}
 	}
-	if err := rt.work(2 * n); err != nil {
-		return nil, err
-	}
+	rt.work(2 * n)
 	out := make([]string, 0, n)
 	start := 0
 	for i, r := range s {
@@ -150,5 +117,5 @@ func (rt *runtime) splitLines(s string) ([]string, error) {
 	if start < len(s) {
 		out = append(out, s[start:])
 	}
-	return out, nil
+	return out
 }

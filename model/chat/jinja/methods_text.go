@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -50,17 +51,12 @@ func title(s string) string {
 }
 
 // strip removes whitespace, or the characters of chars, from the ends.
-func strip(left, right bool) func(*runtime, string, args) (any, error) {
-	return func(rt *runtime, s string, a args) (any, error) {
+func strip(left, right bool) textFunc {
+	return func(rt *runtime, s string, a args) any {
 		in := isSpace
 		if chars := a.value(0, nil); chars != nil {
-			set, err := needStr(chars)
-			if err != nil {
-				return nil, err
-			}
-			if err := rt.work(len(set)); err != nil {
-				return nil, err
-			}
+			set := needStr(chars)
+			rt.work(len(set))
 			member := map[rune]bool{}
 			for _, r := range rt.bare(set) {
 				member[r] = true
@@ -73,169 +69,112 @@ func strip(left, right bool) func(*runtime, string, args) (any, error) {
 		if right {
 			s = strings.TrimRightFunc(s, in)
 		}
-		return s, nil
+		return s
 	}
 }
 
 // affixMethod is startswith and endswith, which also take a tuple.
-func affixMethod(has func(s, affix string) bool) func(*runtime, string, args) (any, error) {
-	return func(rt *runtime, s string, a args) (any, error) {
-		part, _, err := rt.part(s, a)
-		if err != nil {
-			return nil, err
-		}
+func affixMethod(has func(s, affix string) bool) textFunc {
+	return func(rt *runtime, s string, a args) any {
+		part, _ := rt.part(s, a)
 		bare := rt.bare(part)
-		options := []any{a.bound[0]}
-		if t, ok := a.bound[0].(*Tuple); ok {
+		options := []any{a.pos[0]}
+		if t, ok := a.pos[0].(*Tuple); ok {
 			options = t.items
 		}
-		for _, o := range options {
-			affix, err := needStr(o)
-			if err == nil {
-				err = rt.work(1 + len(affix)/32)
-			}
-			if err != nil {
-				return nil, err
-			}
-			if has(bare, rt.bare(affix)) {
-				return true, nil
-			}
-		}
-		return false, nil
+		return slices.ContainsFunc(options, func(o any) bool {
+			affix := needStr(o)
+			rt.work(1 + len(affix)/32)
+			return has(bare, rt.bare(affix))
+		})
 	}
 }
 
 // part is s[start:end] of the arguments after the first one, and the position
 // at which it starts.
-func (rt *runtime) part(s string, a args) (string, int, error) {
+func (rt *runtime) part(s string, a args) (string, int) {
 	if !a.given(1) && !a.given(2) {
-		return s, 0, nil
+		return s, 0
 	}
 	key := &sliceKey{lo: a.value(1, nil), hi: a.value(2, nil)}
-	n, _, err := rt.length(s)
-	if err != nil {
-		return "", 0, err
-	}
-	start, _, _, err := key.bounds(n)
-	if err != nil {
-		return "", 0, err
-	}
-	part, err := rt.slice(s, key)
-	if err != nil {
-		return "", 0, err
-	}
-	return part.(string), start, nil
+	n, _ := rt.length(s)
+	start, _, _ := key.bounds(n)
+	return rt.slice(s, key).(string), start
 }
 
-func removePrefixMethod(rt *runtime, s string, a args) (any, error) {
-	affix, err := a.str(0, "")
-	if err != nil {
-		return nil, err
+// removeAffix is removeprefix and, if atEnd, removesuffix.
+func removeAffix(has func(s, affix string) bool, atEnd bool) textFunc {
+	return func(rt *runtime, s string, a args) any {
+		affix, bare := rt.bare(a.str(0)), rt.bare(s)
+		switch {
+		case !has(bare, affix):
+			return s
+		case atEnd:
+			return s[:rt.unbared(s, len(bare)-len(affix))]
+		}
+		return s[rt.unbared(s, len(affix)):]
 	}
-	if bare, affix := rt.bare(s), rt.bare(affix); strings.HasPrefix(bare, affix) {
-		return s[rt.unbared(s, len(affix)):], nil
-	}
-	return s, nil
-}
-
-func removeSuffixMethod(rt *runtime, s string, a args) (any, error) {
-	affix, err := a.str(0, "")
-	if err != nil {
-		return nil, err
-	}
-	if bare, affix := rt.bare(s), rt.bare(affix); strings.HasSuffix(bare, affix) {
-		return s[:rt.unbared(s, len(bare)-len(affix))], nil
-	}
-	return s, nil
 }
 
 // replaceMethod charges for the result before making it.
-func replaceMethod(rt *runtime, s string, a args) (any, error) {
-	from, err := a.str(0, "")
-	if err != nil {
-		return nil, err
-	}
-	to, err := a.str(1, "")
-	if err != nil {
-		return nil, err
-	}
-	n, err := a.int(2, -1)
-	if err != nil {
-		return nil, err
-	}
-	from = rt.bare(from)
+func replaceMethod(rt *runtime, s string, a args) any {
+	from, to, n := rt.bare(a.str(0)), a.str(1), a.int(2, -1)
 	hits := strings.Count(rt.bare(s), from)
 	if n >= 0 {
 		hits = min(hits, n)
 	}
-	if err := rt.text(len(s) + hits*max(0, len(to)-len(from))); err != nil {
-		return nil, err
-	}
+	rt.text(len(s) + hits*max(0, len(to)-len(from)))
 	if from != "" && rt.marked(s) {
-		return strings.Join(rt.splitN(s, from, n), to), nil
+		return strings.Join(rt.splitN(s, from, n), to)
 	}
-	return strings.Replace(s, from, to, n), nil
+	return strings.Replace(s, from, to, n)
 }
 
-func countMethod(rt *runtime, s string, a args) (any, error) {
-	sub, err := a.str(0, "")
-	return int64(strings.Count(rt.bare(s), rt.bare(sub))), err
+func countMethod(rt *runtime, s string, a args) any {
+	sub := a.str(0)
+	return int64(strings.Count(rt.bare(s), rt.bare(sub)))
 }
 
 // findMethod counts positions in characters. must: not found is an error.
-func findMethod(find func(s, sub string) int, must bool) func(*runtime, string, args) (any, error) {
-	return func(rt *runtime, s string, a args) (any, error) {
-		sub, err := a.str(0, "")
-		if err != nil {
-			return nil, err
-		}
-		part, start, err := rt.part(s, a)
-		if err != nil {
-			return nil, err
-		}
+func findMethod(find func(s, sub string) int, must bool) textFunc {
+	return func(rt *runtime, s string, a args) any {
+		sub := a.str(0)
+		part, start := rt.part(s, a)
 		text := rt.bare(part) // character for character the same
 		i := find(text, rt.bare(sub))
-		if i < 0 && must {
-			return nil, newErr(ValueError, "substring not found")
+		switch {
+		case i >= 0:
+			return int64(start + utf8.RuneCountInString(text[:i]))
+		case must:
+			panic(newErr(ValueError, "substring not found"))
 		}
-		if i < 0 {
-			return int64(-1), nil
-		}
-		return int64(start + utf8.RuneCountInString(text[:i])), nil
+		return int64(-1)
 	}
 }
 
-func joinMethod(rt *runtime, s string, a args) (any, error) {
-	items, err := rt.iterate(a.bound[0])
-	if err != nil {
-		return nil, err
-	}
+func joinMethod(rt *runtime, s string, a args) any {
+	items := rt.iterate(a.pos[0])
 	for i, it := range items {
-		if _, ok := it.(string); !ok {
-			return nil, typeErr("sequence item %d: expected str instance, %s found", i, typeName(it))
+		if !is[string](it) {
+			panic(typeErr("sequence item %d: expected str instance, %s found", i, typeName(it)))
 		}
 	}
 	return rt.join(items, s)
 }
 
 // join prints the items with sep between them.
-func (rt *runtime) join(items []any, sep string) (any, error) {
+func (rt *runtime) join(items []any, sep string) any {
 	var b strings.Builder
 	for i, it := range items {
-		s, err := rt.str(it)
-		if err != nil {
-			return nil, err
-		}
+		s := rt.str(it)
 		if n := b.Len() + len(sep) + len(s); n > rt.valueBytes {
-			return nil, rt.text(n)
+			rt.text(n)
 		}
-		if err := rt.text(len(sep) + len(s)); err != nil {
-			return nil, err
-		}
+		rt.text(len(sep) + len(s))
 		if i > 0 {
 			b.WriteString(sep)
 		}
 		b.WriteString(s)
 	}
-	return b.String(), nil
+	return b.String()
 }

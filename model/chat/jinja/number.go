@@ -50,6 +50,8 @@ func isNumber(v any) bool {
 	return false
 }
 
+func isInteger(v any) bool { return is[int64](v) || is[longInt](v) }
+
 // toInt64 returns the integer of a bool or int64.
 func toInt64(v any) (int64, bool) {
 	switch x := v.(type) {
@@ -85,76 +87,70 @@ func floatToInt(f float64) (any, bool) {
 }
 
 // arith computes l op r for two numbers.
-func arith(op string, l, r any) (any, error) {
-	a, aInt := toInt64(l)
-	b, bInt := toInt64(r)
-	if aInt && bInt && op != "/" {
-		return intArith(op, a, b)
+func arith(op string, l, r any) any {
+	a, aShort := toInt64(l)
+	b, bShort := toInt64(r)
+	switch {
+	case op == "/" || is[float64](l) || is[float64](r):
+		return floatArith(op, toFloat(l), toFloat(r))
+	case aShort && bShort:
+		if c, fits := intArith(op, a, b); fits {
+			return c
+		}
 	}
-	if isInteger(l) && isInteger(r) && op != "/" {
-		return nil, tooBig()
-	}
-	return floatArith(op, toFloat(l), toFloat(r))
+	panic(newErr(OverflowError, "integers of more than 64 bits can be printed and compared, but not computed with"))
 }
 
-func tooBig() error {
-	return newErr(OverflowError, "integers of more than 64 bits can be printed and compared, but not computed with")
-}
-
-func intArith(op string, a, b int64) (any, error) {
-	c, fits := int64(0), true
+// intArith also reports whether the result fits.
+func intArith(op string, a, b int64) (c int64, fits bool) {
 	switch op {
 	case "+":
 		c = a + b
-		fits = (c > a) == (b > 0)
+		return c, (c > a) == (b > 0)
 	case "-":
 		c = a - b
-		fits = (c < a) == (b > 0)
+		return c, (c < a) == (b > 0)
 	case "*":
 		c = a * b
-		fits = a == 0 || c/a == b && !(a == -1 && b == math.MinInt64)
-	default: // "//" and "%", which round down
-		if b == 0 {
-			return nil, newErr(ZeroDivision, "integer division or modulo by zero")
-		}
-		quotient, rest := a/b, a%b
-		if rest != 0 && (rest < 0) != (b < 0) {
-			quotient, rest = quotient-1, rest+b
-		}
-		c, fits = quotient, !(a == math.MinInt64 && b == -1)
-		if op == "%" {
-			c, fits = rest, true
-		}
+		return c, a == 0 || c/a == b && !(a == -1 && b == math.MinInt64)
 	}
-	if !fits {
-		return nil, tooBig()
-	}
-	return c, nil
-}
-
-func floatArith(op string, a, b float64) (any, error) {
-	switch op {
-	case "+":
-		return a + b, nil
-	case "-":
-		return a - b, nil
-	case "*":
-		return a * b, nil
-	}
+	// "//" and "%" round down.
 	if b == 0 {
-		return nil, newErr(ZeroDivision, "division by zero")
+		panic(newErr(ZeroDivision, "integer division or modulo by zero"))
 	}
-	if op == "/" {
-		return a / b, nil
-	}
-	m := math.Mod(a, b)
-	if m != 0 && (m < 0) != (b < 0) {
-		m += b
+	quotient, rest := a/b, a%b
+	if rest != 0 && (rest < 0) != (b < 0) {
+		quotient, rest = quotient-1, rest+b
 	}
 	if op == "%" {
-		return m, nil
+		return rest, true
 	}
-	return math.Floor((a-m)/b + 0.5), nil
+	return quotient, !(a == math.MinInt64 && b == -1)
+}
+
+func floatArith(op string, a, b float64) float64 {
+	switch op {
+	case "+":
+		return a + b
+	case "-":
+		return a - b
+	case "*":
+		return a * b
+	}
+	if b == 0 {
+		panic(newErr(ZeroDivision, "division by zero"))
+	}
+	if op == "/" {
+		return a / b
+	}
+	rest := math.Mod(a, b)
+	if rest != 0 && (rest < 0) != (b < 0) {
+		rest += b
+	}
+	if op == "%" {
+		return rest
+	}
+	return math.Floor((a-rest)/b + 0.5)
 }
 
 // compareNumbers returns -1, 0 or 1; ok is false if one is NaN.

@@ -1,54 +1,40 @@
 package jinja
 
+import "slices"
+
 // postfix parses .name, [key] and (args) after a value.
-func (p *parser) postfix(x expr) (expr, error) {
+func (p *parser) postfix(x expr) expr {
 	for {
-		var err error
-		switch t := p.cur(); {
-		case t.op("."):
-			p.next()
+		switch {
+		case p.skipOp("."):
 			switch n := p.next(); n.kind {
 			case tokName:
 				x = &attrExpr{x, n.text}
 			case tokInt:
-				var k expr
-				k, err = intLiteral(n.text)
-				x = &itemExpr{x, k}
+				x = &itemExpr{x, intLiteral(n.text)}
 			default:
-				err = p.fail("expected name or number after '.', got %s", n.describe())
+				p.fail("expected name or number after '.', got %s", n.describe())
 			}
-		case t.op("["):
-			p.next()
-			x, err = p.subscript(x)
-		case t.op("("):
-			x, err = p.call(x)
+		case p.skipOp("["):
+			if p.cur().op("]") {
+				p.fail("expected subscript expression")
+			}
+			x = &itemExpr{x, p.sliceKey()}
+			p.expectOp("]")
+		case p.cur().op("("):
+			x = &callExpr{x, p.callArgs()}
 		default:
-			return x, nil
-		}
-		if err != nil {
-			return nil, err
+			return x
 		}
 	}
-}
-
-func (p *parser) subscript(x expr) (expr, error) {
-	if p.cur().op("]") {
-		return nil, p.fail("expected subscript expression")
-	}
-	k, err := p.sliceKey()
-	if err != nil {
-		return nil, err
-	}
-	return &itemExpr{x, k}, p.expectOp("]")
 }
 
 // sliceKey parses "a", "a:b" or "a:b:c", every part optional.
-func (p *parser) sliceKey() (expr, error) {
+func (p *parser) sliceKey() expr {
 	s := &sliceExpr{}
-	var err error
 	if !p.cur().op(":") {
-		if s.lo, err = p.condExpr(); err != nil || !p.cur().op(":") {
-			return s.lo, err
+		if s.lo = p.condExpr(); !p.cur().op(":") {
+			return s.lo
 		}
 	}
 	for _, part := range []*expr{&s.hi, &s.step} {
@@ -56,104 +42,76 @@ func (p *parser) sliceKey() (expr, error) {
 			break
 		}
 		if t := p.cur(); !t.op(":") && !t.op("]") && !t.op(",") {
-			if *part, err = p.condExpr(); err != nil {
-				return nil, err
-			}
+			*part = p.condExpr()
 		}
 	}
-	return s, nil
+	return s
 }
 
-func (p *parser) call(f expr) (expr, error) {
-	a, err := p.callArgs()
-	return &callExpr{f, a}, err
-}
-
-func (p *parser) callArgs() (callArgs, error) {
-	var a callArgs
-	if err := p.expectOp("("); err != nil {
-		return a, err
-	}
-	err := p.list(")", func() (err error) {
+func (p *parser) callArgs() (a callArgs) {
+	p.expectOp("(")
+	p.list(")", func() {
 		switch t := p.cur(); {
 		case t.op("**"):
-			return p.fail("arguments with ** are not supported in chat templates")
+			p.fail("arguments with ** are not supported in chat templates")
 		case t.op("*") && a.star == nil:
 			p.next()
-			a.star, err = p.condExpr()
+			a.star = p.condExpr()
 		case t.kind == tokName && p.peek().op("="):
 			p.next()
 			p.next()
-			var v expr
-			v, err = p.condExpr()
-			a.kw = append(a.kw, kwExpr{t.text, v})
+			a.kw = append(a.kw, kwExpr{t.text, p.condExpr()})
 		case a.star != nil || len(a.kw) > 0:
-			return p.fail("positional argument after a keyword argument")
+			p.fail("positional argument after a keyword argument")
 		default:
-			var v expr
-			v, err = p.condExpr()
-			a.pos = append(a.pos, v)
+			a.pos = append(a.pos, p.condExpr())
 		}
-		return err
 	})
-	return a, err
+	return a
 }
 
 // filters parses "|name(args)|…" after x.
-func (p *parser) filters(x expr) (expr, error) {
-	var err error
-	for err == nil && p.skipOp("|") {
-		x, err = p.filter(x)
+func (p *parser) filters(x expr) expr {
+	for p.skipOp("|") {
+		x = p.filter(x)
 	}
-	return x, err
+	return x
 }
 
 // filter parses one filter's name and arguments.
-func (p *parser) filter(x expr) (expr, error) {
-	name, err := p.expectName()
-	if err != nil {
-		return nil, err
+func (p *parser) filter(x expr) expr {
+	f := &filterExpr{x: x, name: p.expectName()}
+	if _, ok := filters[f.name]; !ok {
+		p.missing("filter", f.name)
 	}
-	if _, ok := filters[name]; !ok {
-		p.missing("filter", name)
-	}
-	f := &filterExpr{x: x, name: name}
 	if p.cur().op("(") {
-		f.args, err = p.callArgs()
+		f.args = p.callArgs()
 	}
-	return f, err
+	return f
 }
 
+// noArgument are the words that end a test.
+var noArgument = []string{"else", "or", "and", "if", "in", "not"}
+
 // test parses "is [not] name [argument]".
-func (p *parser) test(x expr) (expr, error) {
+func (p *parser) test(x expr) expr {
 	p.next()
 	negated := p.skipWord("not")
-	name, err := p.expectName()
-	if err != nil {
-		return nil, err
+	t := &testExpr{x: x, name: p.expectName()}
+	if _, ok := tests[t.name]; !ok {
+		p.missing("test", t.name)
 	}
-	if _, ok := tests[name]; !ok {
-		p.missing("test", name)
-	}
-	t := &testExpr{x: x, name: name}
 	switch c := p.cur(); {
 	case c.op("("):
-		t.args, err = p.callArgs()
+		t.args = p.callArgs()
 	case c.word("is"):
-		return nil, p.fail("You cannot chain multiple tests with is")
-	case c.kind == tokName && c.text != "else" && c.text != "or" && c.text != "and" && c.text != "if" && c.text != "in" && c.text != "not",
-		c.kind == tokString, c.kind == tokInt, c.kind == tokFloat, c.op("("), c.op("["), c.op("{"):
-		var a expr
-		if a, err = p.primary(); err == nil {
-			a, err = p.postfix(a)
-		}
-		t.args.pos = []expr{a}
-	}
-	if err != nil {
-		return nil, err
+		p.fail("You cannot chain multiple tests with is")
+	case c.kind == tokName && !slices.Contains(noArgument, c.text),
+		c.kind == tokString, c.kind == tokInt, c.kind == tokFloat, c.op("["), c.op("{"):
+		t.args.pos = []expr{p.postfix(p.primary())}
 	}
 	if negated {
-		return &notExpr{t}, nil
+		return &notExpr{t}
 	}
-	return t, nil
+	return t
 }

@@ -10,233 +10,164 @@ var refused = map[string]string{
 	"with":       "is not supported in chat templates; use set", "raw": "is not supported in chat templates; print a string",
 }
 
-func (p *parser) statement() (stmt, error) {
+// statement parses the inside of a block tag, and the body with its end tag.
+func (p *parser) statement() node {
 	t := p.next()
-	at := line(t.line)
-	if t.text == "macro" || t.text == "call" {
-		for _, f := range p.fors {
-			f.captures = true
-		}
-	}
 	switch t.text {
 	case "if":
-		return p.ifStmt(at)
+		return p.ifStmt()
 	case "for":
-		return p.forStmt(at)
+		return p.forStmt()
 	case "set":
-		return p.setStmt(at)
+		return p.setStmt()
 	case "macro":
-		name, err := p.expectName()
-		if err != nil {
-			return nil, err
-		}
-		def := &macroDef{name: name}
-		if err := p.signature(def); err != nil {
-			return nil, err
-		}
-		return &macroStmt{at, def}, p.macroBody(def, "endmacro")
+		def := &macroDef{name: p.expectName()}
+		p.signature(def)
+		p.macroBody(def, "endmacro")
+		return &macroStmt{def}
 	case "call":
-		return p.callBlock(at)
+		return p.callBlock()
 	case "filter":
-		f, err := p.filter(nil)
-		if err != nil {
-			return nil, err
-		}
-		if f, err = p.filters(f); err != nil {
-			return nil, err
-		}
-		b, _, err := p.block("endfilter")
-		return &filterStmt{at, f, b}, err
+		f := p.filters(p.filter(bodyText))
+		return &filterStmt{filteredBody{f, p.onlyBlock("endfilter")}}
 	case "generation":
-		def := &macroDef{}
-		err := p.macroBody(def, "endgeneration")
-		return &scopeStmt{at, def.body}, err
+		return &scopeStmt{p.outsideLoops("endgeneration")}
 	case "break", "continue":
 		if p.loops == 0 {
-			return nil, p.fail("'%s' outside of a loop", t.text)
+			p.fail("'%s' outside of a loop", t.text)
 		}
 		if t.text == "break" {
-			return &signalStmt{at, brk}, nil
+			return &signalStmt{brk}
 		}
-		return &signalStmt{at, cont}, nil
+		return &signalStmt{cont}
 	}
 	p.i--
 	if why, ok := refused[t.text]; ok {
-		return nil, p.fail("{%% %s %%} %s", t.text, why)
+		p.fail("{%% %s %%} %s", t.text, why)
 	}
-	return nil, p.fail("encountered unknown tag '%s'", t.text)
+	p.fail("encountered unknown tag '%s'", t.text)
+	return nil
 }
 
-func (p *parser) ifStmt(at line) (stmt, error) {
-	s := &ifStmt{line: at}
+func (p *parser) ifStmt() node {
+	s := &ifStmt{}
 	mark := len(p.unknown)
-	defer func() { p.unknown = p.unknown[:mark] }()
-	for {
-		test, err := p.tuple(tupleOpts{})
-		if err != nil {
-			return nil, err
+	for end := "elif"; end == "elif"; {
+		s.tests = append(s.tests, p.tuple(tupleOpts{}))
+		var body []stmt
+		body, end = p.block("elif", "else", "endif")
+		s.bodies = append(s.bodies, body)
+		if end == "else" {
+			s.bodies = append(s.bodies, p.onlyBlock("endif"))
 		}
-		b, end, err := p.block("elif", "else", "endif")
-		if err != nil {
-			return nil, err
-		}
-		s.tests, s.bodies = append(s.tests, test), append(s.bodies, b)
-		switch end {
-		case "elif":
-			continue
-		case "else":
-			b, _, err := p.block("endif")
-			s.bodies = append(s.bodies, b)
-			return s, err
-		}
-		return s, nil
 	}
+	p.unknown = p.unknown[:mark]
+	return s
 }
 
-func (p *parser) forStmt(at line) (stmt, error) {
-	s := &forStmt{line: at}
-	var err error
-	if s.target, err = p.target("in"); err != nil {
-		return nil, err
-	}
+func (p *parser) forStmt() node {
+	s := &forStmt{target: p.target("in")}
 	if !p.skipWord("in") {
-		return nil, p.fail("expected 'in', got %s", p.cur().describe())
+		p.unexpected("'in'")
 	}
-	if s.iter, err = p.tuple(tupleOpts{}); err != nil {
-		return nil, err
-	}
+	s.iter = p.tuple(tupleOpts{})
 	p.fors = append(p.fors, s)
 	p.loops++
-	defer func() { p.fors = p.fors[:len(p.fors)-1] }()
 	if p.skipWord("if") {
-		if s.test, err = p.condExpr(); err != nil {
-			return nil, err
-		}
+		s.test = p.condExpr()
 	}
 	if p.cur().word("recursive") {
-		return nil, p.fail("recursive loops are not supported in chat templates")
+		p.fail("recursive loops are not supported in chat templates")
 	}
-	b, end, err := p.block("else", "endfor")
+	var end string
+	s.body, end = p.block("else", "endfor")
 	p.loops--
-	s.body = b
-	if err == nil && end == "else" {
-		s.els, _, err = p.block("endfor")
+	if end == "else" {
+		s.els = p.onlyBlock("endfor")
 	}
-	return s, err
+	p.fors = p.fors[:len(p.fors)-1]
+	return s
 }
 
-// target parses what an assignment writes to, up to the word end if given.
-func (p *parser) target(end string) (target, error) {
+// target parses the left side of an assignment, up to the word end if given.
+func (p *parser) target(end string) target {
 	var parts []target
-	tuple := false
 	for {
 		if end != "" && p.cur().word(end) && len(parts) > 0 {
 			break
 		}
-		if p.skipOp("(") {
-			if err := p.enter(); err != nil {
-				return target{}, err
-			}
-			t, err := p.target("")
-			p.depth--
-			if err != nil {
-				return target{}, err
-			}
-			if err := p.expectOp(")"); err != nil {
-				return target{}, err
-			}
-			parts = append(parts, t)
-		} else {
-			t := p.cur()
-			name, err := p.expectName()
-			if err != nil {
-				return target{}, err
-			}
-			if _, isConst := constants[name]; isConst {
-				return target{}, p.fail("can't assign to %s", t.describe())
-			}
-			n := target{name: name}
-			if end == "" && p.skipOp(".") {
-				if n.attr, err = p.expectName(); err != nil {
-					return target{}, err
-				}
-			}
-			parts = append(parts, n)
-		}
+		parts = append(parts, p.targetPart(end == ""))
 		if !p.skipOp(",") {
+			if len(parts) == 1 {
+				return parts[0]
+			}
 			break
 		}
-		tuple = true
 		if c := p.cur(); c.kind == tokBlockEnd || c.op(")") || c.op("=") {
 			break
 		}
 	}
-	if !tuple {
-		return parts[0], nil
-	}
-	return target{parts: parts}, nil
+	return target{parts: parts}
 }
 
-func (p *parser) setStmt(at line) (stmt, error) {
-	tg, err := p.target("")
-	if err != nil {
-		return nil, err
+func (p *parser) targetPart(fields bool) target {
+	if p.skipOp("(") {
+		p.enter()
+		t := p.target("")
+		p.depth--
+		p.expectOp(")")
+		return t
 	}
+	at := p.cur()
+	t := target{name: p.expectName()}
+	if _, isConst := constants[t.name]; isConst {
+		p.fail("can't assign to %s", at.describe())
+	}
+	if fields && p.skipOp(".") {
+		t.attr = p.expectName()
+	}
+	return t
+}
+
+func (p *parser) setStmt() node {
+	to := p.target("")
 	if p.skipOp("=") {
-		x, err := p.tuple(tupleOpts{cond: true})
-		return &setStmt{at, tg, x}, err
+		return &setStmt{to, p.tuple(tupleOpts{cond: true})}
 	}
-	f, err := p.filters(nil)
-	if err != nil {
-		return nil, err
+	s := &setBlockStmt{target: to}
+	if p.cur().op("|") {
+		s.filter = p.filters(bodyText)
 	}
-	b, _, err := p.block("endset")
-	return &setBlockStmt{at, tg, f, b}, err
+	s.body = p.onlyBlock("endset")
+	return s
 }
 
 // signature parses "(a, b=1)".
-func (p *parser) signature(def *macroDef) error {
-	if err := p.expectOp("("); err != nil {
-		return err
-	}
+func (p *parser) signature(def *macroDef) {
+	p.expectOp("(")
 	for !p.skipOp(")") {
 		if len(def.params) > 0 {
-			if err := p.expectOp(","); err != nil {
-				return err
-			}
+			p.expectOp(",")
 		}
-		name, err := p.expectName()
-		if err != nil {
-			return err
-		}
+		name := p.expectName()
 		if p.skipOp("=") {
-			x, err := p.condExpr()
-			if err != nil {
-				return err
-			}
-			def.defaults = append(def.defaults, x)
+			def.defaults = append(def.defaults, p.condExpr())
 		} else if len(def.defaults) > 0 {
-			return p.fail("parameter '%s' without a default follows one with a default", name)
+			p.fail("parameter '%s' without a default follows one with a default", name)
 		}
 		def.params = append(def.params, name)
 	}
-	return nil
 }
 
-func (p *parser) callBlock(at line) (stmt, error) {
+func (p *parser) callBlock() node {
 	def := &macroDef{name: "caller"}
 	if p.cur().op("(") {
-		if err := p.signature(def); err != nil {
-			return nil, err
-		}
+		p.signature(def)
 	}
-	x, err := p.condExpr()
-	if err != nil {
-		return nil, err
-	}
-	c, ok := x.(*callExpr)
+	call, ok := p.condExpr().(*callExpr)
 	if !ok {
-		return nil, p.fail("expected a call after 'call'")
+		p.fail("expected a call after 'call'")
 	}
-	return &callStmt{at, c, def}, p.macroBody(def, "endcall")
+	p.macroBody(def, "endcall")
+	return &callStmt{call, def}
 }

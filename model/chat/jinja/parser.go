@@ -1,9 +1,12 @@
 package jinja
 
-import "unicode/utf8"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
-// Bounds of the parser. They are far above real templates (the largest known
-// has 17 KB and nests 15 deep) and keep recursion within a small stack.
+// Bounds of the parser, far above real templates: the largest known one has 17 KB
+// and nests 15 deep. Recursion stays within a small stack.
 const (
 	maxSource = 1 << 20 // bytes
 	maxNest   = 150     // blocks and brackets inside each other
@@ -13,33 +16,32 @@ const (
 type Template struct {
 	name string
 	body []stmt
-	// standIns are those of U+FDD0 to U+FDEF that its texts have, one bit each.
+	// standIns are the characters U+FDD0 to U+FDEF in its texts, one bit each.
 	standIns uint32
 }
 
 // Parse reads a template. The error is an *Error with kind SyntaxError or
 // LimitError and the line.
-func Parse(name, source string) (*Template, error) {
+func Parse(name, source string) (t *Template, err error) {
+	p := &parser{toks: []token{{}}}
+	defer func() {
+		if e := recovered(recover()); e != nil {
+			err = e.locate(name, p.cur().line)
+		}
+	}()
 	if len(source) > maxSource {
-		return nil, locate(newErr(LimitError, "source has %d bytes; at most %d are allowed", len(source), maxSource), name, 0)
+		panic(newErr(LimitError, "source has %d bytes; at most %d are allowed", len(source), maxSource))
 	}
 	if !utf8.ValidString(source) {
-		return nil, locate(newErr(SyntaxError, "source is not UTF-8"), name, 0)
+		p.fail("source is not UTF-8")
 	}
-	toks, err := lex(source)
-	if err != nil {
-		return nil, locate(err, name, 0)
-	}
-	p := &parser{toks: toks}
-	body, err := p.body()
-	if err != nil {
-		return nil, locate(err, name, p.cur().line)
-	}
+	p.toks = lex(source)
+	body := p.body()
 	if len(p.unknown) > 0 {
-		return nil, locate(p.unknown[0], name, 0)
+		panic(p.unknown[0])
 	}
-	t := &Template{name: name, body: body}
-	for _, tok := range toks {
+	t = &Template{name: name, body: body}
+	for _, tok := range p.toks {
 		t.standIns |= standInsOf(tok.text)
 	}
 	return t, nil
@@ -52,7 +54,7 @@ type parser struct {
 	loops int // loops around the current statement, within one macro
 	// unknown holds the failures for unknown filters and tests. Those inside a
 	// condition are dropped: there they fail only when reached.
-	unknown []error
+	unknown []*Error
 	macros  []*macroDef // being parsed, innermost last
 	fors    []*forStmt  // being parsed, innermost last
 }
@@ -68,22 +70,25 @@ func (p *parser) next() token {
 	return t
 }
 
-func (p *parser) fail(format string, args ...any) error {
-	return newErr(SyntaxError, format, args...)
+func (p *parser) fail(format string, args ...any) {
+	panic(newErr(SyntaxError, format, args...))
+}
+
+// unexpected refuses the current token.
+func (p *parser) unexpected(want string) {
+	p.fail("expected %s, got %s", want, p.cur().describe())
 }
 
 // missing notes an unknown filter or test.
 func (p *parser) missing(what, name string) {
-	p.unknown = append(p.unknown, locate(p.fail("%s", noSuch(what, name)), "", p.cur().line))
+	p.unknown = append(p.unknown, newErr(SyntaxError, "%s", noSuch(what, name)).locate("", p.cur().line))
 }
 
 // enter counts one nesting; the caller leaves with p.depth--.
-func (p *parser) enter() error {
-	p.depth++
-	if p.depth > maxNest {
-		return newErr(LimitError, "nested more than %d deep", maxNest)
+func (p *parser) enter() {
+	if p.depth++; p.depth > maxNest {
+		panic(newErr(LimitError, "nested more than %d deep", maxNest))
 	}
-	return nil
 }
 
 func (t token) op(s string) bool   { return t.kind == tokOp && t.text == s }
@@ -105,103 +110,91 @@ func (p *parser) skipWord(s string) bool {
 	return false
 }
 
-func (p *parser) expectOp(s string) error {
+func (p *parser) expectOp(s string) {
 	if !p.skipOp(s) {
-		return p.fail("expected '%s', got %s", s, p.cur().describe())
+		p.unexpected("'" + s + "'")
 	}
-	return nil
 }
 
-func (p *parser) expectName() (string, error) {
-	if p.cur().kind != tokName {
-		return "", p.fail("expected a name, got %s", p.cur().describe())
+func (p *parser) expectName() string { return p.expect(tokName, "a name").text }
+
+func (p *parser) expect(kind tokenKind, what string) token {
+	if p.cur().kind != kind {
+		p.unexpected(what)
 	}
-	return p.next().text, nil
+	return p.next()
 }
 
-func (p *parser) blockEnd() error {
-	if p.cur().kind != tokBlockEnd {
-		return p.fail("expected end of statement block, got %s", p.cur().describe())
-	}
-	p.next()
-	return nil
-}
+func (p *parser) blockEnd() { p.expect(tokBlockEnd, tokenNames[tokBlockEnd]) }
 
 // body parses statements until a tag named in ends, which stays current (its
 // block begin is consumed), or to the end of the template without ends.
-func (p *parser) body(ends ...string) ([]stmt, error) {
-	if err := p.enter(); err != nil {
-		return nil, err
-	}
-	defer func() { p.depth-- }()
-	var out []stmt
+func (p *parser) body(ends ...string) (out []stmt) {
+	p.enter()
 	for {
 		t := p.next()
+		var n node
 		switch t.kind {
+		case tokData:
+			n = &textStmt{t.text}
+		case tokVarBegin:
+			n = &outStmt{p.tuple(tupleOpts{cond: true})}
+			p.expect(tokVarEnd, tokenNames[tokVarEnd])
+		case tokBlockBegin:
+			name := p.cur()
+			if name.kind != tokName {
+				p.fail("tag name expected, got %s", name.describe())
+			}
+			if slices.Contains(ends, name.text) {
+				p.depth--
+				return out
+			}
+			n = p.statement()
+			p.blockEnd()
 		case tokEOF:
 			if len(ends) > 0 {
-				return nil, p.fail("unexpected end of template, looking for '%s'", ends[len(ends)-1])
+				p.fail("unexpected end of template, looking for '%s'", ends[len(ends)-1])
 			}
-			return out, nil
-		case tokData:
-			out = append(out, &textStmt{line(t.line), t.text})
-		case tokVarBegin:
-			x, err := p.tuple(tupleOpts{cond: true})
-			if err != nil {
-				return nil, err
-			}
-			if p.cur().kind != tokVarEnd {
-				return nil, p.fail("expected end of print statement, got %s", p.cur().describe())
-			}
-			p.next()
-			out = append(out, &outStmt{line(t.line), x})
-		case tokBlockBegin:
-			if p.cur().kind != tokName {
-				return nil, p.fail("tag name expected, got %s", p.cur().describe())
-			}
-			for _, e := range ends {
-				if p.cur().text == e {
-					return out, nil
-				}
-			}
-			s, err := p.statement()
-			if err != nil {
-				return nil, err
-			}
-			if err := p.blockEnd(); err != nil {
-				return nil, err
-			}
-			out = append(out, s)
+			return out
 		default:
-			return nil, p.fail("unexpected %s", t.describe())
+			p.fail("unexpected %s", t.describe())
 		}
+		out = append(out, stmt{t.line, n})
 	}
 }
 
 // block parses "%} body {% end" for one of ends; the end word is consumed and
 // returned.
-func (p *parser) block(ends ...string) ([]stmt, string, error) {
+func (p *parser) block(ends ...string) ([]stmt, string) {
 	p.skipOp(":")
-	if err := p.blockEnd(); err != nil {
-		return nil, "", err
-	}
-	b, err := p.body(ends...)
-	if err != nil {
-		return nil, "", err
-	}
-	return b, p.next().text, nil
+	p.blockEnd()
+	b := p.body(ends...)
+	return b, p.next().text
 }
 
-// macroBody parses a body that becomes a function: loops outside do not count.
-func (p *parser) macroBody(def *macroDef, end string) error {
+// onlyBlock is block with one possible end.
+func (p *parser) onlyBlock(end string) []stmt {
+	b, _ := p.block(end)
+	return b
+}
+
+// outsideLoops parses a body that break and continue do not leave.
+func (p *parser) outsideLoops(end string) []stmt {
 	loops := p.loops
 	p.loops = 0
-	p.macros = append(p.macros, def)
-	b, _, err := p.block(end)
-	p.macros = p.macros[:len(p.macros)-1]
+	b := p.onlyBlock(end)
 	p.loops = loops
-	def.body = b
-	return err
+	return b
+}
+
+// macroBody parses the body of a macro or call block.
+func (p *parser) macroBody(def *macroDef, end string) {
+	for _, f := range p.fors {
+		f.captures = true
+	}
+	p.macros = append(p.macros, def)
+	def.body = p.outsideLoops(end)
+	p.macros = p.macros[:len(p.macros)-1]
 }
 
 // mention notes that a name is read.

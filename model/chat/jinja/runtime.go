@@ -45,28 +45,20 @@ func (l Limits) Bounded(n int) Limits {
 	return l
 }
 
-// Render runs the template. vars are its variables, read only: values of the
-// package, or whatever FromGo takes. The error is an *Error, or the
-// context's, which is looked at every few thousand steps.
-func (t *Template) Render(ctx context.Context, lim Limits, vars map[string]any) (string, error) {
-	r, err := t.RenderMarked(ctx, lim, vars, nil, nil)
-	return r.Text, err
-}
-
 // runtime is the state of one rendering. Not safe for concurrent use.
 type runtime struct {
 	ctx  context.Context
 	lim  Limits
-	name string
 	vars map[string]any
 	left int64 // steps
-	// looked is what was left when the context was looked at.
+	// looked is the value of left at the last look at the context.
 	looked int64
 	// hits are eighths of a step that the next work charges: one for each
 	// stand-in that was read. Where their number is not known before, they are
 	// counted while a text is read.
 	hits  int
 	depth int
+	line  int    // of the innermost statement
 	marks *marks // nil when no character is followed
 	last  bareText
 	// valueBytes bounds a value, stand-ins included.
@@ -76,106 +68,90 @@ type runtime struct {
 const ctxEvery = 1 << 12 // steps between looks at the context
 
 // work charges n steps, and the hits since the last call.
-func (rt *runtime) work(n int) error {
+func (rt *runtime) work(n int) {
 	rt.left -= int64(n) + int64(rt.hits/8)
 	rt.hits %= 8
+	if rt.left < 0 || rt.looked-rt.left >= ctxEvery {
+		rt.look()
+	}
+}
+
+// look ends a rendering without steps or with a cancelled context.
+func (rt *runtime) look() {
 	if rt.left < 0 {
-		return newErr(LimitError, "more than %d steps", rt.lim.Steps)
+		panic(newErr(LimitError, "more than %d steps", rt.lim.Steps))
 	}
-	if rt.looked-rt.left >= ctxEvery {
-		rt.looked = rt.left
-		if rt.ctx.Err() != nil {
-			return context.Cause(rt.ctx)
-		}
+	rt.looked = rt.left
+	if rt.ctx.Err() != nil {
+		panic(newErr(RuntimeError, "the rendering was cancelled"))
 	}
-	return nil
 }
 
 // text charges for n bytes of text about to be made.
-func (rt *runtime) text(n int) error {
+func (rt *runtime) text(n int) {
 	if n > rt.valueBytes {
-		return tooLong(n, rt.lim.OutputBytes)
+		failTooLong(n, rt.lim.OutputBytes)
 	}
-	return rt.work(n / 32)
+	rt.work(n / 32)
 }
 
 // enter counts one level of recursion; leave with rt.depth--.
-func (rt *runtime) enter() error {
-	rt.depth++
-	if rt.depth > rt.lim.Depth {
-		return newErr(LimitError, "nested or recursive more than %d deep", rt.lim.Depth)
+func (rt *runtime) enter() {
+	if rt.depth++; rt.depth > rt.lim.Depth {
+		panic(newErr(LimitError, "nested or recursive more than %d deep", rt.lim.Depth))
 	}
-	return nil
 }
 
 // eval evaluates one node.
-func (rt *runtime) eval(x expr, sc *scope) (any, error) {
-	if err := rt.enter(); err != nil {
-		rt.depth--
-		return nil, err
-	}
-	err := rt.work(1)
-	var v any
-	if err == nil {
-		v, err = x.eval(rt, sc)
-	}
+func (rt *runtime) eval(x expr, sc *scope) any {
+	rt.enter()
+	rt.work(1)
+	v := x.eval(rt, sc)
 	rt.depth--
-	return v, err
+	return v
+}
+
+func (rt *runtime) evalAll(xs []expr, sc *scope) []any {
+	vs := make([]any, len(xs))
+	for i, x := range xs {
+		vs[i] = rt.eval(x, sc)
+	}
+	return vs
 }
 
 // exec executes a body; a signal other than next ends it early.
-func (rt *runtime) exec(body []stmt, sc *scope, out *output) (signal, error) {
-	err := rt.enter()
-	defer func() { rt.depth-- }()
-	if err != nil {
-		return next, err
+func (rt *runtime) exec(body []stmt, sc *scope, out *output) signal {
+	rt.enter()
+	outer, sig := rt.line, next
+	for i := 0; i < len(body) && sig == next; i++ {
+		rt.line = body[i].line
+		rt.work(1)
+		sig = body[i].exec(rt, sc, out)
 	}
-	for _, s := range body {
-		if err := rt.work(1); err != nil {
-			return next, locate(err, rt.name, s.pos())
-		}
-		sig, err := s.exec(rt, sc, out)
-		if err != nil {
-			return next, locate(err, rt.name, s.pos())
-		}
-		if sig != next {
-			return sig, nil
-		}
-	}
-	return next, nil
+	rt.line = outer
+	rt.depth--
+	return sig
 }
 
 // capture renders a body into a string of its own.
-func (rt *runtime) capture(body []stmt, sc *scope) (string, signal, error) {
+func (rt *runtime) capture(body []stmt, sc *scope) (string, signal) {
 	var out output
-	sig, err := rt.exec(body, sc, &out)
-	return out.b.String(), sig, err
+	sig := rt.exec(body, sc, &out)
+	return out.b.String(), sig
 }
 
 // output collects rendered text.
 type output struct {
 	b strings.Builder
-	n int // bytes, without what stand-ins are longer than their characters
+	n int // bytes, with each stand-in counted as its character
 }
 
-func (o *output) write(rt *runtime, s string) error {
-	if err := rt.text(len(s)); err != nil {
-		return err
-	}
+func (o *output) write(rt *runtime, s string) {
+	rt.text(len(s))
 	if o.n += rt.bareLen(s); o.n > rt.lim.OutputBytes {
-		return tooLong(o.n, rt.lim.OutputBytes)
+		failTooLong(o.n, rt.lim.OutputBytes)
 	}
 	o.b.WriteString(s)
-	return nil
-}
-
-// print writes a value's text.
-func (o *output) print(rt *runtime, v any) error {
-	s, err := rt.str(v)
-	if err != nil {
-		return err
-	}
-	return o.write(rt, s)
 }
 
 // scope is one level of variables. Scopes hold few names, so a scan beats a map.
@@ -220,7 +196,7 @@ func (rt *runtime) lookup(sc *scope, name string) any {
 		return v
 	}
 	for _, kind := range []string{"function", "variable"} {
-		if strings.Contains(unsupported[kind], " "+name+" ") {
+		if isUnsupported(kind, name) {
 			return &Undefined{kind: RuntimeError, hint: noSuch(kind, name)}
 		}
 	}

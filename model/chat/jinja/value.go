@@ -1,10 +1,16 @@
 package jinja
 
-import "unicode/utf8"
+import (
+	"cmp"
+	"unicode/utf8"
+)
 
 // Template values are Go values: nil (None), bool, int64, longInt, float64,
 // string, *List, *Tuple, *Dict, *Undefined, *Namespace, *Function and the views
 // and macros of the package.
+
+// is reports whether a value has a type.
+func is[T any](v any) bool { _, ok := v.(T); return ok }
 
 // List is a Python list. Templates cannot change it.
 type List struct{ items []any }
@@ -14,6 +20,35 @@ func (l *List) Items() []any { return l.items }
 
 // Tuple is a Python tuple.
 type Tuple struct{ items []any }
+
+// elements returns the elements of a list or tuple, shared with it.
+func elements(v any) (items []any, ok bool) {
+	switch x := v.(type) {
+	case *List:
+		return x.items, true
+	case *Tuple:
+		return x.items, true
+	}
+	return nil, false
+}
+
+// twoSequences returns the elements of two lists or of two tuples.
+func twoSequences(l, r any) (a, b []any, ok bool) {
+	a, ok = elements(l)
+	if !ok || is[*List](l) != is[*List](r) {
+		return nil, nil, false
+	}
+	b, ok = elements(r)
+	return a, b, ok
+}
+
+// sameKind makes a tuple if like is one, else a list.
+func sameKind(like any, items []any) any {
+	if is[*Tuple](like) {
+		return &Tuple{items}
+	}
+	return &List{items}
+}
 
 // Undefined is a variable, attribute or element that does not exist. It prints
 // as nothing, is empty and false, and fails when used otherwise.
@@ -42,47 +77,38 @@ func (u *Undefined) message() string {
 	return repr + " has no element " + plain(u.name)
 }
 
-func (u *Undefined) fail() error {
-	kind := u.kind
-	if kind == "" {
-		kind = UndefinedError
-	}
-	return &Error{Kind: kind, Msg: u.message()}
+func (u *Undefined) failure() *Error {
+	return newErr(cmp.Or(u.kind, UndefinedError), "%s", u.message())
 }
+
+func isUndefined(v any) bool { return is[*Undefined](v) }
 
 // Namespace is the one value whose fields a template can set.
 type Namespace struct{ fields *Dict }
 
-// view is what dict.keys(), values() and items() return.
+// view is the result of dict.keys(), values() and items().
 type view struct {
 	d    *Dict
 	what string // "keys", "values" or "items"
 }
 
-func (v *view) items() []any {
-	switch v.what {
-	case "keys":
-		return v.d.keys
-	case "values":
+// viewItems returns the elements of a view; for "items" tuples, which are made
+// here.
+func (rt *runtime) viewItems(v *view) []any {
+	n := len(v.d.keys)
+	if v.what != "items" {
+		rt.work(n)
+		if v.what == "keys" {
+			return v.d.keys
+		}
 		return v.d.vals
 	}
-	out := make([]any, len(v.d.keys))
+	rt.work(6 * n)
+	out := make([]any, n)
 	for i := range out {
 		out[i] = &Tuple{[]any{v.d.keys[i], v.d.vals[i]}}
 	}
 	return out
-}
-
-// viewItems is v.items(), charged for.
-func (rt *runtime) viewItems(v *view) ([]any, error) {
-	each := 1
-	if v.what == "items" {
-		each = 6 // a tuple of its own
-	}
-	if err := rt.work(each * len(v.d.keys)); err != nil {
-		return nil, err
-	}
-	return v.items(), nil
 }
 
 // iterator can be walked once, like a Python generator.
@@ -136,13 +162,11 @@ func truth(v any) bool {
 		return x != 0
 	case float64:
 		return x != 0
-	case string: // counting its characters would read all of it
+	case string: // length would read all of it
 		return x != ""
 	}
-	if n, ok := length(v); ok {
-		return n > 0
-	}
-	return true
+	n, ok := length(v)
+	return !ok || n > 0
 }
 
 // length is Python's len(v); false where v has none. For texts use rt.length,
@@ -151,10 +175,6 @@ func length(v any) (int, bool) {
 	switch x := v.(type) {
 	case string:
 		return utf8.RuneCountInString(x), true
-	case *List:
-		return len(x.items), true
-	case *Tuple:
-		return len(x.items), true
 	case *Dict:
 		return len(x.keys), true
 	case *view:
@@ -164,23 +184,21 @@ func length(v any) (int, bool) {
 	case *loop:
 		return len(x.items), true
 	}
-	return 0, false
+	items, ok := elements(v)
+	return len(items), ok
 }
 
 // length is len(v), charged for where it reads a text.
-func (rt *runtime) length(v any) (int, bool, error) {
+func (rt *runtime) length(v any) (int, bool) {
 	if s, ok := v.(string); ok {
-		if err := rt.text(len(s)); err != nil {
-			return 0, false, err
-		}
+		rt.text(len(s))
 	}
-	n, ok := length(v)
-	return n, ok, nil
+	return length(v)
 }
 
 // iterate returns the elements that a loop over v sees. The slice is shared
 // with v and must not be changed.
-func (rt *runtime) iterate(v any) ([]any, error) {
+func (rt *runtime) iterate(v any) []any {
 	var out []any
 	switch x := v.(type) {
 	case *List:
@@ -197,23 +215,19 @@ func (rt *runtime) iterate(v any) ([]any, error) {
 		return rt.chars(x)
 	case *Undefined:
 	default:
-		return nil, typeErr("'%s' object is not iterable", typeName(v))
+		panic(typeErr("'%s' object is not iterable", typeName(v)))
 	}
-	return out, rt.work(len(out))
+	rt.work(len(out))
+	return out
 }
 
-func (rt *runtime) chars(s string) ([]any, error) {
-	if err := rt.text(len(s)); err != nil {
-		return nil, err
-	}
-	// Each takes a slot and a text of its own.
+func (rt *runtime) chars(s string) []any {
+	rt.text(len(s))
 	n := utf8.RuneCountInString(s)
-	if err := rt.work(4 * n); err != nil {
-		return nil, err
-	}
+	rt.work(4 * n) // each takes a slot and a text of its own
 	out := make([]any, 0, n)
 	for _, r := range s {
 		out = append(out, string(r))
 	}
-	return out, nil
+	return out
 }

@@ -1,0 +1,51 @@
+package jinja
+
+import "context"
+
+// Render runs the template. vars are its variables, read only: values of the
+// package, or any value that FromGo takes. The error is an *Error, or the
+// context's. The context is looked at every few thousand steps.
+func (t *Template) Render(ctx context.Context, lim Limits, vars map[string]any) (string, error) {
+	r, err := t.RenderMarked(ctx, lim, vars, nil, nil)
+	return r.Text, err
+}
+
+// RenderMarked is Render with further variables that come from the client:
+// those of their characters that are in chars, in keys and values, are followed
+// into the result. At most 32 characters can be followed.
+func (t *Template) RenderMarked(ctx context.Context, lim Limits, vars, client map[string]any, chars []rune) (Rendered, error) {
+	_, r, err := t.render(ctx, lim, vars, client, chars)
+	return r, err
+}
+
+// render is RenderMarked that also returns the runtime, for its use of limits.
+func (t *Template) render(ctx context.Context, lim Limits, vars, client map[string]any, chars []rune) (rt *runtime, r Rendered, err error) {
+	lim = lim.orDefault()
+	rt = &runtime{ctx: ctx, lim: lim, vars: make(map[string]any, len(vars)+len(client)), left: lim.Steps, looked: lim.Steps, valueBytes: lim.OutputBytes}
+	defer func() {
+		if e := recovered(recover()); e != nil {
+			err = rt.forReaders(e.locate(t.name, rt.line))
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+		}
+	}()
+	for _, from := range []map[string]any{vars, client} {
+		for k, v := range from {
+			c, err := FromGo(v)
+			if err != nil {
+				panic(typeErr("variable %s: %v", k, err))
+			}
+			rt.vars[k] = c
+		}
+	}
+	if len(chars) > 0 {
+		rt.mark(client, chars, t.standIns)
+	}
+	var out output
+	rt.exec(t.body, &scope{}, &out)
+	if rt.marks == nil {
+		return rt, Rendered{Text: out.b.String()}, nil
+	}
+	return rt, rt.marks.settle(out.b.String()), nil
+}
