@@ -28,9 +28,11 @@ func strftime(t time.Time, format string) string {
 		if bare {
 			i++
 		}
-		text, ok := directive(t, format[i])
-		if !ok {
-			text = "%" + format[i:i+1]
+		text := "%" + format[i:i+1]
+		if layout, ok := strftimeLayouts[format[i]]; ok {
+			text = t.Format(layout)
+		} else if number, ok := strftimeNumbers[format[i]]; ok {
+			text = number(t)
 		}
 		if bare {
 			if text = strings.TrimLeft(text, "0 "); text == "" {
@@ -42,41 +44,23 @@ func strftime(t time.Time, format string) string {
 	return b.String()
 }
 
-func directive(t time.Time, c byte) (string, bool) {
-	if l, ok := strftimeLayouts[c]; ok {
-		return t.Format(l), true
-	}
-	monday := (int(t.Weekday()) + 6) % 7 // 0 = Monday
-	year, week := t.ISOWeek()
-	switch c {
-	case '%':
-		return "%", true
-	case 'n':
-		return "\n", true
-	case 't':
-		return "\t", true
-	case 'f':
-		return fmt.Sprintf("%06d", t.Nanosecond()/1000), true
-	case 's':
-		return fmt.Sprint(t.Unix()), true
-	case 'k':
-		return fmt.Sprintf("%2d", t.Hour()), true
-	case 'l':
-		return fmt.Sprintf("%2d", (t.Hour()+11)%12+1), true
-	case 'C':
-		return fmt.Sprintf("%02d", t.Year()/100), true
-	case 'u':
-		return fmt.Sprint(monday + 1), true
-	case 'w':
-		return fmt.Sprint(int(t.Weekday())), true
-	case 'U':
-		return fmt.Sprintf("%02d", (t.YearDay()+6-int(t.Weekday()))/7), true
-	case 'W':
-		return fmt.Sprintf("%02d", (t.YearDay()+6-monday)/7), true
-	case 'V':
-		return fmt.Sprintf("%02d", week), true
-	case 'G':
-		return fmt.Sprint(year), true
-	}
-	return "", false
+// strftimeNumbers are the directives without a Go layout.
+var strftimeNumbers = map[byte]func(t time.Time) string{
+	'%': func(time.Time) string { return "%" },
+	'n': func(time.Time) string { return "\n" },
+	't': func(time.Time) string { return "\t" },
+	'f': func(t time.Time) string { return fmt.Sprintf("%06d", t.Nanosecond()/1000) },
+	's': func(t time.Time) string { return fmt.Sprint(t.Unix()) },
+	'k': func(t time.Time) string { return fmt.Sprintf("%2d", t.Hour()) },
+	'l': func(t time.Time) string { return fmt.Sprintf("%2d", (t.Hour()+11)%12+1) },
+	'C': func(t time.Time) string { return fmt.Sprintf("%02d", t.Year()/100) },
+	'u': func(t time.Time) string { return fmt.Sprint(sinceMonday(t) + 1) },
+	'w': func(t time.Time) string { return fmt.Sprint(int(t.Weekday())) },
+	'U': func(t time.Time) string { return fmt.Sprintf("%02d", (t.YearDay()+6-int(t.Weekday()))/7) },
+	'W': func(t time.Time) string { return fmt.Sprintf("%02d", (t.YearDay()+6-sinceMonday(t))/7) },
+	'V': func(t time.Time) string { _, week := t.ISOWeek(); return fmt.Sprintf("%02d", week) },
+	'G': func(t time.Time) string { year, _ := t.ISOWeek(); return fmt.Sprint(year) },
 }
+
+// sinceMonday is the number of days since Monday.
+func sinceMonday(t time.Time) int { return (int(t.Weekday()) + 6) % 7 }

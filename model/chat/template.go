@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,8 +15,8 @@ type Template struct{ t *jinja.Template }
 // Limits bound one rendering; zero fields take the defaults.
 type Limits = jinja.Limits
 
-// Error is every failure of Parse and Render but the context's own; it names
-// template, line and kind.
+// Error is every failure of Parse and Render but that of a cancelled context. It
+// names template, line and kind.
 type Error = jinja.Error
 
 // LengthError, the cause of an Error, says that the prompt or a text in it is
@@ -29,7 +30,7 @@ func (e *ReservedError) Error() string {
 	return fmt.Sprintf("%s is set by the server and cannot be replaced; leave it out", e.Name)
 }
 
-// own are the variables that Render sets.
+// own are the variables that Render sets itself.
 var own = map[string]bool{"messages": true, "tools": true, "add_generation_prompt": true, "bos_token": true,
 	"eos_token": true, "raise_exception": true, "strftime_now": true}
 
@@ -61,7 +62,7 @@ func Parse(name, source string) (*Template, error) {
 	return &Template{t}, nil
 }
 
-// Input is what a template sees. Messages and Tools are values of DecodeJSON,
+// Input holds the variables of a template. Messages and Tools are values of DecodeJSON,
 // or any Go values that have a JSON form; they are read only.
 type Input struct {
 	Messages any
@@ -69,7 +70,7 @@ type Input struct {
 	Tools               any
 	AddGenerationPrompt bool
 	BOS, EOS            string // the tokens' text; "" is an empty text, not undefined
-	// Now is what strftime_now shows.
+	// Now is the time that strftime_now formats.
 	Now time.Time
 	// Extra holds further variables such as enable_thinking, documents or
 	// pad_token. Render refuses those that are Reserved.
@@ -79,21 +80,15 @@ type Input struct {
 	// rendering ends with a LengthError. 0, and more than Limits.OutputBytes,
 	// mean Limits.OutputBytes.
 	MaxBytes int
-	// Follow are characters that are followed through the template, for
-	// RenderFollowed; at most 32.
+	// Follow are the characters that RenderFollowed follows through the
+	// template, at most 32.
 	Follow []rune
 	Limits Limits
 }
 
-// Prompt is what RenderFollowed makes.
-type Prompt struct {
-	Text string
-	// Client are ranges [start, end) of bytes of Text, in order. Every
-	// character of Input.Follow in one comes from Messages, Tools or Extra, and
-	// every one outside from the template. What lies between two of them may be
-	// either.
-	Client [][2]int
-}
+// Prompt is the result of RenderFollowed. Its Client are ranges of the text in
+// which every character of Input.Follow comes from Messages, Tools or Extra.
+type Prompt = jinja.Rendered
 
 // Render makes the prompt. A refusal by the template is a *RaisedError within
 // the error; a cancelled ctx ends a long rendering with the context's error.
@@ -103,8 +98,8 @@ func (t *Template) Render(ctx context.Context, in Input) (string, error) {
 	return p.Text, err
 }
 
-// RenderFollowed is Render that tells the client's characters from the
-// template's, whatever the template cuts out of texts or joins.
+// RenderFollowed is Render that also returns which characters are the client's,
+// even if the template cuts and joins texts.
 func (t *Template) RenderFollowed(ctx context.Context, in Input) (Prompt, error) {
 	client := make(map[string]any, 2+len(in.Extra))
 	for k, v := range in.Extra {
@@ -119,28 +114,27 @@ func (t *Template) RenderFollowed(ctx context.Context, in Input) (Prompt, error)
 	} else if in.Tools != nil {
 		client["tools"] = in.Tools
 	}
-	vars := make(map[string]any, 5)
-	vars["add_generation_prompt"] = in.AddGenerationPrompt
-	vars["bos_token"] = in.BOS
-	vars["eos_token"] = in.EOS
-	vars["raise_exception"] = raiseException
-	vars["strftime_now"] = jinja.NewFunction("strftime_now", "format", func(args []any) (any, error) {
-		format, ok := args[0].(string)
-		if !ok {
-			return nil, fmt.Errorf("strftime_now: the format must be a string")
-		}
-		return strftime(in.Now, format), nil
-	})
-	limits := in.Limits.Bounded(in.MaxBytes)
-	p, err := t.t.RenderMarked(ctx, limits, vars, client, in.Follow)
-	return Prompt(p), err
+	vars := map[string]any{
+		"add_generation_prompt": in.AddGenerationPrompt,
+		"bos_token":             in.BOS,
+		"eos_token":             in.EOS,
+		"raise_exception":       raiseException,
+		"strftime_now": jinja.NewFunction("strftime_now", "format", func(args []any) (any, error) {
+			format, ok := args[0].(string)
+			if !ok {
+				return nil, errors.New("strftime_now: the format must be a string")
+			}
+			return strftime(in.Now, format), nil
+		}),
+	}
+	return t.t.RenderMarked(ctx, in.Limits.Bounded(in.MaxBytes), vars, client, in.Follow)
 }
 
 var raiseException = jinja.NewFunction("raise_exception", "message", func(args []any) (any, error) {
 	return nil, &RaisedError{Message: jinja.Text(args[0])}
 })
 
-// Builder makes of JSON what templates see: keys in order, integers as integers.
+// Builder makes template values of JSON: keys in order, integers as integers.
 var Builder = jinja.Builder
 
 // DecodeJSON reads one JSON value with Builder. The error says what is wrong and

@@ -85,6 +85,7 @@ type callArgs struct {
 	star expr
 }
 
+// kwExpr is name=v.
 type kwExpr struct {
 	name string
 	v    expr
@@ -102,8 +103,8 @@ type (
 	textStmt struct{ text string }
 	outStmt  struct{ x expr }
 	ifStmt   struct {
-		tests  []expr
-		bodies [][]stmt // one per test, then perhaps one for else
+		tests  []expr // else is a test that is true
+		bodies [][]stmt
 	}
 	forStmt struct {
 		target     target
@@ -122,11 +123,6 @@ type (
 		filteredBody
 	}
 	filterStmt struct{ filteredBody }
-	macroStmt  struct{ def *macroDef }
-	callStmt   struct {
-		call *callExpr
-		def  *macroDef
-	}
 	scopeStmt  struct{ body []stmt } // a generation block
 	signalStmt struct{ sig signal }
 )
@@ -140,6 +136,10 @@ type filteredBody struct {
 
 // bodyText reads the variable that holds the text of a filteredBody.
 var bodyText = &nameExpr{"body of the block"}
+
+// macroExpr makes a macro of its definition and the scope. It stands for the body
+// of a call block also.
+type macroExpr struct{ *macroDef }
 
 // macroDef is a macro or the body of a call block.
 type macroDef struct {

@@ -43,12 +43,7 @@ func (b *builtin) apply(rt *runtime, name string, v any, a args) any {
 // absent where none was given, and kw is empty.
 type args struct {
 	pos []any
-	kw  []keyword
-}
-
-type keyword struct {
-	name string
-	v    any
+	kw  []named
 }
 
 // absent marks a parameter that was not given.

@@ -21,7 +21,7 @@ func NewDict(n int) *Dict {
 }
 
 // Set puts a value under a string key; an existing key keeps its place.
-func (d *Dict) Set(key string, v any) { d.put(key, v) }
+func (d *Dict) Set(key string, v any) { d.putAs(key, key, v) }
 
 // Get returns the value under a string key.
 func (d *Dict) Get(key string) (any, bool) { return d.get(key) }
@@ -61,9 +61,6 @@ func (d *Dict) find(h any) int {
 	return -1
 }
 
-// put and get take a hashable key: see rt.put for keys from a template.
-func (d *Dict) put(key, v any) { d.putAs(hashKey(key), key, v) }
-
 // putAs puts a value under a key that is found as h.
 func (d *Dict) putAs(h, key, v any) {
 	if i := d.find(h); i >= 0 {
@@ -85,6 +82,7 @@ func (d *Dict) reindex() {
 	}
 }
 
+// get takes a hashable key; see rt.get for keys from a template.
 func (d *Dict) get(key any) (any, bool) {
 	if i := d.find(hashKey(key)); i >= 0 {
 		return d.vals[i], true

@@ -110,7 +110,7 @@ func (c *callArgs) eval(rt *runtime, sc *scope) (a args) {
 		a.pos = rt.evalAll(c.pos, sc)
 	}
 	for _, k := range c.kw {
-		a.kw = append(a.kw, keyword{k.name, rt.eval(k.v, sc)})
+		a.kw = append(a.kw, named{k.name, rt.eval(k.v, sc)})
 	}
 	if c.star != nil {
 		a.pos = append(a.pos, rt.iterate(rt.eval(c.star, sc))...)
@@ -118,29 +118,24 @@ func (c *callArgs) eval(rt *runtime, sc *scope) (a args) {
 	return a
 }
 
-func (e *callExpr) eval(rt *runtime, sc *scope) any { return e.invoke(rt, sc) }
+func (e *macroExpr) eval(_ *runtime, sc *scope) any { return &Macro{e.macroDef, sc} }
 
-// invoke calls with the written arguments and more keywords. A method is called
-// without making a Function of it.
-func (e *callExpr) invoke(rt *runtime, sc *scope, more ...keyword) any {
-	var f, obj any
-	var method *builtin
-	at, isAttr := e.f.(*attrExpr)
-	if isAttr {
-		obj = rt.eval(at.x, sc)
-		method = methodOf(obj, at.name)
+// eval calls. A method is called without making a Function of it.
+func (e *callExpr) eval(rt *runtime, sc *scope) any {
+	at, ok := e.f.(*attrExpr)
+	if !ok {
+		f := rt.eval(e.f, sc)
+		return rt.call(f, e.args.eval(rt, sc))
 	}
-	switch {
-	case !isAttr:
-		f = rt.eval(e.f, sc)
-	case method == nil:
-		f = rt.attr(obj, at.name)
+	obj := rt.eval(at.x, sc)
+	if m := methodOf(obj, at.name); m != nil {
+		return m.apply(rt, at.name, obj, e.args.eval(rt, sc))
 	}
-	a := e.args.eval(rt, sc)
-	a.kw = append(a.kw, more...)
-	if method != nil {
-		return method.apply(rt, at.name, obj, a)
-	}
+	f := rt.attr(obj, at.name)
+	return rt.call(f, e.args.eval(rt, sc))
+}
+
+func (rt *runtime) call(f any, a args) any {
 	switch c := needDefined(f).(type) {
 	case *Function:
 		return c.of.apply(rt, c.name, c.recv, a)

@@ -16,9 +16,6 @@ func (s *ifStmt) exec(rt *runtime, sc *scope, out *output) signal {
 			return rt.exec(s.bodies[i], sc, out)
 		}
 	}
-	if len(s.bodies) > len(s.tests) {
-		return rt.exec(s.bodies[len(s.tests)], sc, out)
-	}
 	return next
 }
 
@@ -86,7 +83,7 @@ func (rt *runtime) assign(sc *scope, t target, v any) {
 		if !ok {
 			panic(newErr(RuntimeError, "cannot assign attribute on non-namespace object"))
 		}
-		ns.fields.put(t.attr, v)
+		ns.fields.Set(t.attr, v)
 	default:
 		sc.set(t.name, v)
 	}
@@ -119,18 +116,7 @@ func (s *filteredBody) render(rt *runtime, sc *scope) (any, signal) {
 	if sig != next || s.filter == nil {
 		return text, sig
 	}
-	return rt.eval(s.filter, &scope{sc, []variable{{bodyText.name, text}}}), next
-}
-
-func (s *macroStmt) exec(_ *runtime, sc *scope, _ *output) signal {
-	sc.set(s.def.name, &Macro{def: s.def, sc: sc})
-	return next
-}
-
-func (s *callStmt) exec(rt *runtime, sc *scope, out *output) signal {
-	v := s.call.invoke(rt, sc, keyword{"caller", &Macro{def: s.def, sc: sc}})
-	out.write(rt, rt.str(v))
-	return next
+	return rt.eval(s.filter, &scope{sc, []named{{bodyText.name, text}}}), next
 }
 
 func (s *scopeStmt) exec(rt *runtime, sc *scope, out *output) signal {

@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -17,47 +18,23 @@ func nameLen(s string) int {
 	return end
 }
 
-// digits returns the length of a run of decimal digits with single
-// underscores between them.
-func digits(s string) int {
-	i := 0
-	for i < len(s) {
-		if s[i] >= '0' && s[i] <= '9' {
-			i++
-		} else if s[i] == '_' && i > 0 && i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '9' {
-			i++
-		} else {
-			break
-		}
-	}
-	return i
-}
+var (
+	integer = regexp.MustCompile(`^\d+(_\d+)*`)
+	number  = regexp.MustCompile(`^\d+(_\d+)*(\.\d+(_\d+)*)?([eE][+-]?\d+(_\d+)*)?`)
+)
 
 // number lexes the numeric literal at the start of rest.
 func (lx *lexer) number(rest string) {
-	kind, end := tokInt, digits(rest)
-	if end == 1 && len(rest) > 1 && rest[0] == '0' && strings.IndexByte("xXoObB", rest[1]) >= 0 {
+	kind, text := tokInt, integer.FindString(rest)
+	if text == "0" && len(rest) > 1 && strings.IndexByte("xXoObB", rest[1]) >= 0 {
 		lx.fail("the number %.2s… is not supported in chat templates; write it in decimal digits", rest)
 	}
-	if lx.src[lx.pos-1] == '.' { // x.0.1 has two subscripts, not a float
-		lx.take(tokInt, rest[:end])
-		return
-	}
-	// part takes the digits after a mark such as "." or "e-".
-	part := func(mark int) {
-		if n := digits(rest[end+mark:]); n > 0 {
-			kind, end = tokFloat, end+mark+n
+	if lx.src[lx.pos-1] != '.' { // x.0.1 has two subscripts, not a float
+		if all := number.FindString(rest); all != text {
+			kind, text = tokFloat, all
 		}
 	}
-	if strings.HasPrefix(rest[end:], ".") {
-		part(1)
-	}
-	if exp := strings.ToLower(rest[end:min(end+2, len(rest))]); exp == "e+" || exp == "e-" {
-		part(2)
-	} else if strings.HasPrefix(exp, "e") {
-		part(1)
-	}
-	lx.take(kind, rest[:end])
+	lx.take(kind, text)
 }
 
 // str lexes a string literal with Python's escapes.

@@ -31,7 +31,7 @@ func (m *Macro) call(rt *runtime, a args) any {
 		switch {
 		case i < len(a.pos):
 			in.set(p, a.pos[i])
-		case in.has(p):
+		case in.find(p) != nil:
 		case i >= firstDefault:
 			in.set(p, rt.eval(d.defaults[i-firstDefault], in))
 		default:

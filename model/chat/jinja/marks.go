@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -85,25 +86,37 @@ func (rt *runtime) mark(client map[string]any, chars []rune, used uint32) {
 	}
 }
 
+// chars walks the characters of s that are followed and the stand-ins, and perhaps
+// others, with their positions.
+func (m *marks) chars(s string) iter.Seq2[int, rune] {
+	return func(yield func(int, rune) bool) {
+		for i := 0; i < len(s); {
+			if !m.first[s[i]] {
+				i++
+				continue
+			}
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if !yield(i, r) {
+				return
+			}
+			i += n
+		}
+	}
+}
+
 // markText replaces the characters in a text.
 func (rt *runtime) markText(s string) string {
 	var b strings.Builder
 	done := 0
-	for i := 0; i < len(s); {
-		if !rt.marks.first[s[i]] {
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
+	for at, r := range rt.marks.chars(s) {
 		if to, is := rt.marks.standIn[r]; is {
 			if done == 0 {
 				b.Grow(len(s))
 			}
-			b.WriteString(s[done:i])
+			b.WriteString(s[done:at])
 			b.WriteRune(to)
-			done = i + n
+			done = at + utf8.RuneLen(r)
 		}
-		i += n
 	}
 	if done == 0 {
 		return s
@@ -160,32 +173,23 @@ func (rt *runtime) rewriteAll(items []any, f func(string) string) (out []any, ch
 func (m *marks) settle(s string) Rendered {
 	var b strings.Builder
 	var client [][2]int
-	open := false // no marked character of the template since the last range
+	open := false // the last marked character was the client's
 	done := 0
-	for i := 0; i < len(s); {
-		if !m.first[s[i]] {
-			i++
+	for at, r := range m.chars(s) {
+		c := m.bare(r)
+		if c == r {
+			_, marked := m.standIn[r]
+			open = open && !marked
 			continue
 		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		at := i
-		i += n
-		if c := m.bare(r); c != r {
-			b.WriteString(s[done:at])
-			done = i
-			start := b.Len()
-			b.WriteRune(c)
-			if open {
-				client[len(client)-1][1] = b.Len()
-			} else {
-				client = append(client, [2]int{start, b.Len()})
-			}
-			open = true
-			continue
+		b.WriteString(s[done:at])
+		done = at + standInBytes
+		if !open {
+			client = append(client, [2]int{b.Len(), 0})
 		}
-		if _, is := m.standIn[r]; is {
-			open = false
-		}
+		b.WriteRune(c)
+		client[len(client)-1][1] = b.Len()
+		open = true
 	}
 	b.WriteString(s[done:])
 	return Rendered{b.String(), client}

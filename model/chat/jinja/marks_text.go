@@ -160,16 +160,32 @@ func (rt *runtime) unbared(s string, at int) int {
 }
 
 // splitN splits at most limit times, without a limit if it is negative, by a
-// separator that is bare and not empty.
-func (rt *runtime) splitN(s, sep string, limit int) []string {
-	n := -1
-	if limit >= 0 {
-		n = limit + 1
+// separator that is bare and not empty. fromEnd: it begins at the end.
+func (rt *runtime) splitN(s, sep string, limit int, fromEnd bool) []string {
+	index := strings.Index
+	if fromEnd {
+		index = strings.LastIndex
+	}
+	var parts []string
+	for rest := rt.bare(s); ; {
+		i := index(rest, sep)
+		if i < 0 || limit >= 0 && len(parts) >= limit {
+			parts = append(parts, rest)
+			break
+		}
+		part, after := rest[:i], rest[i+len(sep):]
+		if fromEnd {
+			part, after = after, part
+		}
+		parts, rest = append(parts, part), after
+	}
+	if fromEnd {
+		slices.Reverse(parts)
 	}
 	if !rt.marked(s) {
-		return strings.SplitN(s, sep, n)
+		return parts
 	}
-	parts := strings.SplitN(rt.bare(s), sep, n)
+	// Cut s in the same places.
 	at := make([]int, 0, 2*len(parts))
 	end := -len(sep)
 	for _, p := range parts {
@@ -179,28 +195,6 @@ func (rt *runtime) splitN(s, sep string, limit int) []string {
 	rt.unbare(s, at)
 	for i := range parts {
 		parts[i] = s[at[2*i]:at[2*i+1]]
-	}
-	return parts
-}
-
-// rsplitN is splitN from the end.
-func (rt *runtime) rsplitN(s, sep string, limit int) []string {
-	bare := rt.bare(s)
-	at := []int{len(bare)} // from the end: end of the last part, its start, …
-	for end := len(bare); limit < 0 || len(at) <= 2*limit; {
-		i := strings.LastIndex(bare[:end], sep)
-		if i < 0 {
-			break
-		}
-		at = append(at, i+len(sep), i)
-		end = i
-	}
-	at = append(at, 0)
-	slices.Reverse(at)
-	rt.unbare(s, at)
-	var parts []string
-	for i := 0; i < len(at); i += 2 {
-		parts = append(parts, s[at[i]:at[i+1]])
 	}
 	return parts
 }

@@ -27,11 +27,7 @@ func split(fromEnd bool) textFunc {
 		}
 		sep := rt.separator(v)
 		rt.work(strings.Count(rt.bare(s), sep))
-		limit := a.int(1, -1)
-		if fromEnd {
-			return rt.strList(rt.rsplitN(s, sep, limit))
-		}
-		return rt.strList(rt.splitN(s, sep, limit))
+		return rt.strList(rt.splitN(s, sep, a.int(1, -1), fromEnd))
 	}
 }
 
@@ -77,14 +73,15 @@ func splitSpace(s string, limit int, fromEnd bool) []string {
 func partition(fromEnd bool) textFunc {
 	return func(rt *runtime, s string, a args) any {
 		sep := rt.separator(a.pos[0])
-		parts, items := rt.splitN(s, sep, 1), []any{s, "", ""}
-		if fromEnd {
-			parts, items = rt.rsplitN(s, sep, 1), []any{"", "", s}
+		parts := rt.splitN(s, sep, 1, fromEnd)
+		switch {
+		case len(parts) == 2:
+			sep = s[len(parts[0]) : len(s)-len(parts[1])]
+			return &Tuple{[]any{parts[0], sep, parts[1]}}
+		case fromEnd:
+			return &Tuple{[]any{"", "", s}}
 		}
-		if len(parts) == 2 {
-			items = []any{parts[0], s[len(parts[0]) : len(s)-len(parts[1])], parts[1]}
-		}
-		return &Tuple{items}
+		return &Tuple{[]any{s, "", ""}}
 	}
 }
 

@@ -125,7 +125,7 @@ func replaceMethod(rt *runtime, s string, a args) any {
 	}
 	rt.text(len(s) + hits*max(0, len(to)-len(from)))
 	if from != "" && rt.marked(s) {
-		return strings.Join(rt.splitN(s, from, n), to)
+		return strings.Join(rt.splitN(s, from, n, false), to)
 	}
 	return strings.Replace(s, from, to, n)
 }

@@ -8,18 +8,8 @@ import (
 
 var constants = map[string]any{"true": true, "True": true, "false": false, "False": false, "none": nil, "None": nil}
 
-// tupleOpts describes the place of a tuple without brackets.
-type tupleOpts struct {
-	cond   bool // "a if b else c" allowed
-	parens bool // inside (): may be empty
-}
-
 // tuple parses one expression, or several with commas as a tuple.
-func (p *parser) tuple(o tupleOpts) expr {
-	element := p.or
-	if o.cond || o.parens {
-		element = p.condExpr
-	}
+func (p *parser) tuple(element func() expr, mayBeEmpty bool) expr {
 	var items []expr
 	isTuple := false
 	for {
@@ -36,7 +26,7 @@ func (p *parser) tuple(o tupleOpts) expr {
 	switch {
 	case !isTuple && len(items) == 1:
 		return items[0]
-	case !isTuple && !o.parens:
+	case !isTuple && !mayBeEmpty:
 		p.unexpected("an expression")
 	}
 	return &tupleExpr{items}
@@ -185,7 +175,7 @@ func (p *parser) primary() expr {
 		f, _ := strconv.ParseFloat(strings.ReplaceAll(t.text, "_", ""), 64) // out of range is infinity, as in Python
 		return &constExpr{f}
 	case t.op("("):
-		x := p.tuple(tupleOpts{parens: true})
+		x := p.tuple(p.condExpr, true)
 		p.expectOp(")")
 		return x
 	case t.op("["):

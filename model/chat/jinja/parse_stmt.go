@@ -24,7 +24,7 @@ func (p *parser) statement() node {
 		def := &macroDef{name: p.expectName()}
 		p.signature(def)
 		p.macroBody(def, "endmacro")
-		return &macroStmt{def}
+		return &setStmt{target{name: def.name}, &macroExpr{def}}
 	case "call":
 		return p.callBlock()
 	case "filter":
@@ -53,11 +53,12 @@ func (p *parser) ifStmt() node {
 	s := &ifStmt{}
 	mark := len(p.unknown)
 	for end := "elif"; end == "elif"; {
-		s.tests = append(s.tests, p.tuple(tupleOpts{}))
+		s.tests = append(s.tests, p.tuple(p.or, false))
 		var body []stmt
 		body, end = p.block("elif", "else", "endif")
 		s.bodies = append(s.bodies, body)
 		if end == "else" {
+			s.tests = append(s.tests, &constExpr{true})
 			s.bodies = append(s.bodies, p.onlyBlock("endif"))
 		}
 	}
@@ -70,7 +71,7 @@ func (p *parser) forStmt() node {
 	if !p.skipWord("in") {
 		p.unexpected("'in'")
 	}
-	s.iter = p.tuple(tupleOpts{})
+	s.iter = p.tuple(p.or, false)
 	p.fors = append(p.fors, s)
 	p.loops++
 	if p.skipWord("if") {
@@ -132,7 +133,7 @@ func (p *parser) targetPart(fields bool) target {
 func (p *parser) setStmt() node {
 	to := p.target("")
 	if p.skipOp("=") {
-		return &setStmt{to, p.tuple(tupleOpts{cond: true})}
+		return &setStmt{to, p.tuple(p.condExpr, false)}
 	}
 	s := &setBlockStmt{target: to}
 	if p.cur().op("|") {
@@ -169,5 +170,6 @@ func (p *parser) callBlock() node {
 		p.fail("expected a call after 'call'")
 	}
 	p.macroBody(def, "endcall")
-	return &callStmt{call, def}
+	call.args.kw = append(call.args.kw, kwExpr{"caller", &macroExpr{def}})
+	return &outStmt{call}
 }

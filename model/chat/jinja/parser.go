@@ -94,20 +94,14 @@ func (p *parser) enter() {
 func (t token) op(s string) bool   { return t.kind == tokOp && t.text == s }
 func (t token) word(s string) bool { return t.kind == tokName && t.text == s }
 
-func (p *parser) skipOp(s string) bool {
-	if p.cur().op(s) {
-		p.next()
-		return true
-	}
-	return false
-}
+func (p *parser) skipOp(s string) bool   { return p.skip(p.cur().op(s)) }
+func (p *parser) skipWord(s string) bool { return p.skip(p.cur().word(s)) }
 
-func (p *parser) skipWord(s string) bool {
-	if p.cur().word(s) {
+func (p *parser) skip(is bool) bool {
+	if is {
 		p.next()
-		return true
 	}
-	return false
+	return is
 }
 
 func (p *parser) expectOp(s string) {
@@ -138,7 +132,7 @@ func (p *parser) body(ends ...string) (out []stmt) {
 		case tokData:
 			n = &textStmt{t.text}
 		case tokVarBegin:
-			n = &outStmt{p.tuple(tupleOpts{cond: true})}
+			n = &outStmt{p.tuple(p.condExpr, false)}
 			p.expect(tokVarEnd, tokenNames[tokVarEnd])
 		case tokBlockBegin:
 			name := p.cur()

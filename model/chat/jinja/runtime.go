@@ -2,7 +2,6 @@ package jinja
 
 import (
 	"context"
-	"slices"
 	"strings"
 )
 
@@ -157,36 +156,39 @@ func (o *output) write(rt *runtime, s string) {
 // scope is one level of variables. Scopes hold few names, so a scan beats a map.
 type scope struct {
 	parent *scope
-	vars   []variable
+	vars   []named
 }
 
-type variable struct {
+// named is a variable, or an argument that is given by name.
+type named struct {
 	name string
 	v    any
 }
 
-func (s *scope) set(name string, v any) {
+// find returns where the scope has a variable, nil without it.
+func (s *scope) find(name string) *any {
 	for i := range s.vars {
 		if s.vars[i].name == name {
-			s.vars[i].v = v
-			return
+			return &s.vars[i].v
 		}
 	}
-	s.vars = append(s.vars, variable{name, v})
+	return nil
 }
 
-func (s *scope) has(name string) bool {
-	return slices.ContainsFunc(s.vars, func(v variable) bool { return v.name == name })
+func (s *scope) set(name string, v any) {
+	if at := s.find(name); at != nil {
+		*at = v
+	} else {
+		s.vars = append(s.vars, named{name, v})
+	}
 }
 
 // lookup finds a variable: scopes from the inside, then the render's
 // variables, then the globals.
 func (rt *runtime) lookup(sc *scope, name string) any {
 	for ; sc != nil; sc = sc.parent {
-		for i := range sc.vars {
-			if sc.vars[i].name == name {
-				return sc.vars[i].v
-			}
+		if at := sc.find(name); at != nil {
+			return *at
 		}
 	}
 	if v, ok := rt.vars[name]; ok {

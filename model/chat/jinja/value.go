@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"cmp"
+	"reflect"
 	"unicode/utf8"
 )
 
@@ -114,41 +115,30 @@ func (rt *runtime) viewItems(v *view) []any {
 // iterator can be walked once, like a Python generator.
 type iterator struct{ rest []any }
 
+var typeNames = map[reflect.Type]string{
+	nil:                           "NoneType",
+	reflect.TypeFor[bool]():       "bool",
+	reflect.TypeFor[int64]():      "int",
+	reflect.TypeFor[longInt]():    "int",
+	reflect.TypeFor[float64]():    "float",
+	reflect.TypeFor[string]():     "str",
+	reflect.TypeFor[*List]():      "list",
+	reflect.TypeFor[*Tuple]():     "tuple",
+	reflect.TypeFor[*Dict]():      "dict",
+	reflect.TypeFor[*Undefined](): "Undefined",
+	reflect.TypeFor[*Namespace](): "Namespace",
+	reflect.TypeFor[*iterator]():  "generator",
+	reflect.TypeFor[*Macro]():     "Macro",
+	reflect.TypeFor[*loop]():      "LoopContext",
+	reflect.TypeFor[*sliceKey]():  "slice",
+}
+
 // typeName is Python's name of a value's type.
 func typeName(v any) string {
-	switch x := v.(type) {
-	case nil:
-		return "NoneType"
-	case bool:
-		return "bool"
-	case int64, longInt:
-		return "int"
-	case float64:
-		return "float"
-	case string:
-		return "str"
-	case *List:
-		return "list"
-	case *Tuple:
-		return "tuple"
-	case *Dict:
-		return "dict"
-	case *Undefined:
-		return "Undefined"
-	case *Namespace:
-		return "Namespace"
-	case *view:
+	if x, ok := v.(*view); ok {
 		return "dict_" + x.what
-	case *iterator:
-		return "generator"
-	case *Macro:
-		return "Macro"
-	case *loop:
-		return "LoopContext"
-	case *sliceKey:
-		return "slice"
 	}
-	return "function"
+	return cmp.Or(typeNames[reflect.TypeOf(v)], "function")
 }
 
 // truth is Python's bool(v).

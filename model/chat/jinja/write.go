@@ -39,10 +39,6 @@ func (w *writer) value(v any, level int) {
 	w.rt.work(1)
 	w.full()
 	switch x := v.(type) {
-	case nil, bool, int64, longInt, float64:
-		w.b.WriteString(w.number(v))
-	case string:
-		w.str(x)
 	case *List:
 		w.list("[", x.items, "]", level)
 	case *Tuple:
@@ -57,23 +53,28 @@ func (w *writer) value(v any, level int) {
 	case *Dict:
 		w.dict(x, level)
 	default:
-		if w.json {
-			panic(typeErr("Object of type %s is not JSON serializable", typeName(v)))
-		}
-		w.object(v)
+		w.leaf(v, "Object of type %s is not JSON serializable")
 	}
 	w.rt.depth--
 }
 
-func (w *writer) number(v any) string {
-	if w.json {
-		return jsonNumber(v)
+// leaf writes any other value. notJSON is the error for a type that JSON has not.
+func (w *writer) leaf(v any, notJSON string) {
+	switch x := v.(type) {
+	case string:
+		w.str(x)
+		return
+	case nil, bool, int64, longInt, float64:
+		if w.json {
+			w.b.WriteString(jsonNumber(v))
+		} else {
+			w.b.WriteString(plain(v))
+		}
+		return
 	}
-	return plain(v)
-}
-
-// object writes a value that has no JSON form.
-func (w *writer) object(v any) {
+	if w.json {
+		panic(typeErr(notJSON, typeName(v)))
+	}
 	switch x := v.(type) {
 	case *view:
 		w.b.WriteString(typeName(x))
@@ -105,21 +106,10 @@ func (w *writer) dict(d *Dict, level int) {
 	w.b.WriteByte('{')
 	for i, key := range d.keys {
 		w.next(i, level)
-		switch k := key.(type) {
-		case string:
-			w.str(k)
-		case nil, bool, int64, longInt, float64:
-			if w.json {
-				w.str(jsonNumber(k))
-			} else {
-				w.b.WriteString(plain(k))
-			}
-		default:
-			if w.json {
-				panic(typeErr("keys must be str, int, float, bool or None, not %s", typeName(k)))
-			}
-			w.object(k)
+		if w.json && (key == nil || isNumber(key)) {
+			key = jsonNumber(key)
 		}
+		w.leaf(key, "keys must be str, int, float, bool or None, not %s")
 		w.b.WriteString(w.key)
 		w.value(d.vals[i], level+1)
 	}
