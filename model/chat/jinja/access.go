@@ -1,9 +1,6 @@
 package jinja
 
-import (
-	"strconv"
-	"strings"
-)
+import "strings"
 
 // attr is v.name: a method first, then an element, else undefined.
 func (rt *runtime) attr(v any, name string) any {
@@ -78,8 +75,8 @@ func (rt *runtime) element(v any, i int64) (any, bool) {
 	if !ok || i < 0 || i >= int64(n) {
 		return nil, false
 	}
-	if items, ok := elements(v); ok {
-		return items[i], true
+	if l, ok := v.(*List); ok {
+		return l.items[i], true
 	}
 	s, ok := v.(string)
 	if !ok {
@@ -146,12 +143,12 @@ func countSteps(start, stop, step int) int {
 func (rt *runtime) slice(v any, k *sliceKey) any {
 	n, _ := rt.length(v)
 	start, step, count := k.bounds(n)
-	if items, ok := elements(v); ok {
+	if l, ok := v.(*List); ok {
 		rt.work(count)
 		if step == 1 {
-			return sameKind(v, items[start:start+count:start+count])
+			return l.with(l.items[start : start+count : start+count])
 		}
-		return sameKind(v, every(items, start, step, count))
+		return l.with(every(l.items, start, step, count))
 	}
 	s, ok := v.(string)
 	switch {
@@ -173,31 +170,4 @@ func every[T any](items []T, start, step, count int) []T {
 		out[i] = items[start+i*step]
 	}
 	return out
-}
-
-// path reads an attribute as filters take it: a key, or a dotted path such as
-// "a.b.0".
-func (rt *runtime) path(v any, parts []any) any {
-	for _, p := range parts {
-		rt.work(1)
-		v = rt.item(v, p)
-	}
-	return v
-}
-
-// pathParts splits a filter's attribute argument.
-func pathParts(attr any) []any {
-	s, ok := attr.(string)
-	if !ok {
-		return []any{attr}
-	}
-	var parts []any
-	for part := range strings.SplitSeq(s, ".") {
-		if n, err := strconv.ParseUint(part, 10, 31); err == nil {
-			parts = append(parts, int64(n))
-		} else {
-			parts = append(parts, part)
-		}
-	}
-	return parts
 }

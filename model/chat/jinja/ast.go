@@ -30,10 +30,12 @@ const (
 type (
 	constExpr struct{ v any }
 	nameExpr  struct{ name string }
-	listExpr  struct{ items []expr }
-	tupleExpr struct{ items []expr }
-	dictExpr  struct{ keys, vals []expr }
-	condExpr  struct {
+	listExpr  struct {
+		items []expr
+		tuple bool
+	}
+	dictExpr struct{ keys, vals []expr }
+	condExpr struct {
 		test, then, els expr // els nil = undefined
 	}
 	// logicExpr is "l and r" if and, else "l or r".
@@ -66,15 +68,11 @@ type (
 		f    expr
 		args callArgs
 	}
-	filterExpr struct {
-		x    expr
-		name string
-		args callArgs
-	}
-	testExpr struct {
-		x    expr
-		name string
-		args callArgs
+	// builtinExpr is "x | name(args)" or "x is name(args)".
+	builtinExpr struct {
+		x          expr
+		kind, name string // kind is "filter" or "test"
+		args       callArgs
 	}
 )
 
@@ -118,23 +116,17 @@ type (
 		target target
 		x      expr
 	}
-	setBlockStmt struct {
-		target target
-		filteredBody
+	// captureStmt is a block of set or filter: it captures the text of its body.
+	captureStmt struct {
+		body   []stmt
+		filter expr    // filters around bodyText, or nil
+		target *target // nil: print
 	}
-	filterStmt struct{ filteredBody }
 	scopeStmt  struct{ body []stmt } // a generation block
 	signalStmt struct{ sig signal }
 )
 
-// filteredBody is a body whose text is captured. filter is nil or filters around
-// bodyText.
-type filteredBody struct {
-	filter expr
-	body   []stmt
-}
-
-// bodyText reads the variable that holds the text of a filteredBody.
+// bodyText reads the variable with the text of a captureStmt's body.
 var bodyText = &nameExpr{"body of the block"}
 
 // macroExpr makes a macro of its definition and the scope. It stands for the body

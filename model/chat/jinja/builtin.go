@@ -8,33 +8,41 @@ import (
 // builtin is a filter, a test, a method or a global function. call gets the
 // value on its left (nil for a global function) and its arguments.
 type builtin struct {
-	params   []param
+	params   []string
+	required int  // the first params, which must be given
 	variadic bool // it takes any arguments as they are written
 	call     builtinFunc
 }
 
 type builtinFunc func(rt *runtime, v any, a args) any
 
-type param struct {
-	name     string
-	optional bool
-}
-
 // define makes a builtin. params are the names of its parameters, separated by
 // blanks, "?" after those that may be left out. "*" takes any arguments.
 func define(params string, call builtinFunc) *builtin {
-	b := &builtin{call: call, variadic: params == "*"}
-	for _, p := range strings.Fields(params) {
-		name, optional := strings.CutSuffix(p, "?")
-		b.params = append(b.params, param{name, optional})
+	names := strings.Fields(strings.ReplaceAll(params, "?", ""))
+	return &builtin{names, len(names) - strings.Count(params, "?"), params == "*", call}
+}
+
+// builtin applies a filter or test by name.
+func (rt *runtime) builtin(kind, name string, v any, a args) any {
+	f := lookupBuiltin(kind, name)
+	if f == nil {
+		panic(newErr(RuntimeError, "%s", noSuch(kind, name)))
 	}
-	return b
+	return f.apply(rt, name, v, a)
+}
+
+func lookupBuiltin(kind, name string) *builtin {
+	if kind == "filter" {
+		return filters[name]
+	}
+	return tests[name]
 }
 
 // apply binds the arguments and calls the builtin.
 func (b *builtin) apply(rt *runtime, name string, v any, a args) any {
 	if !b.variadic {
-		a = a.bind(name, b.params)
+		a = b.bind(name, a)
 	}
 	return b.call(rt, v, a)
 }
@@ -52,7 +60,8 @@ type absentType struct{}
 var absent any = absentType{}
 
 // bind matches arguments to parameters as Python does.
-func (a args) bind(fn string, params []param) args {
+func (b *builtin) bind(fn string, a args) args {
+	params := b.params
 	if len(a.pos) > len(params) {
 		panic(typeErr("%s() takes at most %d arguments (%d given)", fn, len(params), len(a.pos)))
 	}
@@ -61,7 +70,7 @@ func (a args) bind(fn string, params []param) args {
 		out[i] = absent
 	}
 	for _, k := range a.kw {
-		i := slices.IndexFunc(params, func(p param) bool { return p.name == k.name })
+		i := slices.Index(params, k.name)
 		switch {
 		case i < 0:
 			panic(typeErr("%s() got an unexpected keyword argument '%s'", fn, k.name))
@@ -70,10 +79,8 @@ func (a args) bind(fn string, params []param) args {
 		}
 		out[i] = k.v
 	}
-	for i, p := range params {
-		if out[i] == absent && !p.optional {
-			panic(typeErr("%s() missing required argument '%s'", fn, p.name))
-		}
+	if i := slices.Index(out[:b.required], absent); i >= 0 {
+		panic(typeErr("%s() missing required argument '%s'", fn, params[i]))
 	}
 	return args{pos: out}
 }

@@ -1,6 +1,9 @@
 package jinja
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 func (rt *runtime) compareOp(op string, l, r any) bool {
 	switch op {
@@ -43,16 +46,8 @@ func (rt *runtime) equal(l, r any) bool {
 		c, ok := compareNumbers(l, r)
 		return ok && c == 0
 	}
-	if a, b, ok := twoSequences(l, r); ok {
-		if len(a) != len(b) {
-			return false
-		}
-		for i := range a {
-			if !rt.deepEqual(a[i], b[i]) {
-				return false
-			}
-		}
-		return true
+	if a, b, ok := twoLists(l, r); ok {
+		return slices.EqualFunc(a.items, b.items, rt.deepEqual)
 	}
 	if isUndefined(l) {
 		return isUndefined(r)
@@ -94,11 +89,12 @@ func (rt *runtime) order(op string, l, r any) (c int, ok bool) {
 	if lStr && rStr {
 		return rt.compareText(ls, rs), true
 	}
-	a, b, ok := twoSequences(l, r)
+	x, y, ok := twoLists(l, r)
 	if !ok {
 		panic(typeErr("'%s' not supported between instances of '%s' and '%s'", op, typeName(l), typeName(r)))
 	}
 	rt.enter()
+	a, b := x.items, y.items
 	i, shorter := 0, min(len(a), len(b))
 	for i < shorter && rt.deepEqual(a[i], b[i]) {
 		i++

@@ -24,7 +24,7 @@ var Builder = &jsonread.Builder{
 		f, _ := strconv.ParseFloat(digits, 64) // out of range is infinity, as in Python
 		return f
 	},
-	Array: func(elements []any) any { return &List{elements} },
+	Array: func(elements []any) any { return newList(elements) },
 	Object: func(keys []string, values []any) any {
 		d := NewDict(len(keys))
 		for i, key := range keys {
@@ -48,13 +48,13 @@ func DecodeJSON(data []byte) (any, error) {
 // basic types as they are, anything else by way of its JSON.
 func FromGo(v any) (any, error) {
 	switch x := v.(type) {
-	case nil, bool, int64, longInt, float64, *List, *Tuple, *Dict, *Undefined, *Function:
+	case nil, bool, int64, longInt, float64, *List, *Dict, *Undefined, *Function:
 		return v, nil
 	case string:
 		// Slicing and padding count on valid UTF-8.
 		return strings.ToValidUTF8(x, "\ufffd"), nil
 	case []any: // may hold values of templates, which JSON does not know
-		list := &List{items: make([]any, len(x))}
+		list := newList(make([]any, len(x)))
 		for i, item := range x {
 			var err error
 			if list.items[i], err = FromGo(item); err != nil {

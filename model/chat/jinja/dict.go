@@ -111,12 +111,13 @@ func hashKey(v any) any {
 // other keys.
 func unhashable(k any) *Error {
 	switch x := k.(type) {
-	case *List, *Dict, *view, *sliceKey:
-		return typeErr("unhashable type: '%s'", typeName(k))
 	case *Undefined:
 		return x.failure()
-	case *Tuple:
-		return typeErr("a tuple as the key of a dict is not supported in chat templates")
+	case *List, *Dict, *view, *sliceKey:
+		if typeName(k) == "tuple" {
+			return typeErr("a tuple as the key of a dict is not supported in chat templates")
+		}
+		return typeErr("unhashable type: '%s'", typeName(k))
 	}
 	return nil
 }

@@ -6,9 +6,7 @@ func (e *constExpr) eval(*runtime, *scope) any { return e.v }
 
 func (e *nameExpr) eval(rt *runtime, sc *scope) any { return rt.lookup(sc, e.name) }
 
-func (e *listExpr) eval(rt *runtime, sc *scope) any { return &List{rt.evalAll(e.items, sc)} }
-
-func (e *tupleExpr) eval(rt *runtime, sc *scope) any { return &Tuple{rt.evalAll(e.items, sc)} }
+func (e *listExpr) eval(rt *runtime, sc *scope) any { return &List{rt.evalAll(e.items, sc), e.tuple} }
 
 func (e *dictExpr) eval(rt *runtime, sc *scope) any {
 	d := NewDict(len(e.keys))
@@ -94,14 +92,9 @@ func (e *sliceExpr) eval(rt *runtime, sc *scope) any {
 	return &sliceKey{part(e.lo), part(e.hi), part(e.step)}
 }
 
-func (e *filterExpr) eval(rt *runtime, sc *scope) any {
+func (e *builtinExpr) eval(rt *runtime, sc *scope) any {
 	v := rt.eval(e.x, sc)
-	return rt.filter(e.name, v, e.args.eval(rt, sc))
-}
-
-func (e *testExpr) eval(rt *runtime, sc *scope) any {
-	v := rt.eval(e.x, sc)
-	return rt.test(e.name, v, e.args.eval(rt, sc))
+	return rt.builtin(e.kind, e.name, v, e.args.eval(rt, sc))
 }
 
 // eval evaluates written arguments.

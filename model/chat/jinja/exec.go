@@ -94,29 +94,21 @@ func (s *setStmt) exec(rt *runtime, sc *scope, _ *output) signal {
 	return next
 }
 
-func (s *setBlockStmt) exec(rt *runtime, sc *scope, _ *output) signal {
-	v, sig := s.render(rt, sc)
-	if sig == next {
-		rt.assign(sc, s.target, v)
-	}
-	return sig
-}
-
-func (s *filterStmt) exec(rt *runtime, sc *scope, out *output) signal {
-	v, sig := s.render(rt, sc)
-	if sig == next {
-		out.write(rt, rt.str(v))
-	}
-	return sig
-}
-
-// render returns the text of the body after the filters.
-func (s *filteredBody) render(rt *runtime, sc *scope) (any, signal) {
+func (s *captureStmt) exec(rt *runtime, sc *scope, out *output) signal {
 	text, sig := rt.capture(s.body, &scope{parent: sc})
-	if sig != next || s.filter == nil {
-		return text, sig
+	if sig != next {
+		return sig
 	}
-	return rt.eval(s.filter, &scope{sc, []named{{bodyText.name, text}}}), next
+	var v any = text
+	if s.filter != nil {
+		v = rt.eval(s.filter, &scope{sc, []named{{bodyText.name, text}}})
+	}
+	if s.target == nil {
+		out.write(rt, rt.str(v))
+	} else {
+		rt.assign(sc, *s.target, v)
+	}
+	return next
 }
 
 func (s *scopeStmt) exec(rt *runtime, sc *scope, out *output) signal {

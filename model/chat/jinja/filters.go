@@ -16,7 +16,7 @@ func init() {
 		"length":     define("", lengthFilter),
 		"first":      define("", firstFilter),
 		"last":       define("", lastFilter),
-		"list":       define("", func(rt *runtime, v any, _ args) any { return &List{rt.iterate(v)} }),
+		"list":       define("", func(rt *runtime, v any, _ args) any { return newList(rt.iterate(v)) }),
 		"items":      define("", itemsFilter),
 		"join":       define("d? attribute?", joinFilter),
 		"reverse":    define("", reverseFilter),
@@ -46,15 +46,6 @@ func init() {
 	filters["safe"] = filters["string"] // texts are never escaped
 }
 
-// filter applies a filter by name.
-func (rt *runtime) filter(name string, v any, a args) any {
-	f, ok := filters[name]
-	if !ok {
-		panic(newErr(RuntimeError, "%s", noSuch("filter", name)))
-	}
-	return f.apply(rt, name, v, a)
-}
-
 func defaultFilter(_ *runtime, v any, a args) any {
 	if isUndefined(v) || a.bool(1) && !truth(v) {
 		return a.value(0, "")
@@ -71,14 +62,32 @@ func lengthFilter(rt *runtime, v any, _ args) any {
 }
 
 func intFilter(rt *runtime, v any, a args) any {
-	if s, ok := needDefined(v).(string); ok {
-		rt.text(len(s))
-		v = rt.bare(s)
-	}
-	if n, ok := toInt(v); ok {
+	if n, ok := toInt(rt.numeral(v)); ok {
 		return n
 	}
 	return a.value(0, int64(0))
+}
+
+func floatFilter(rt *runtime, v any, a args) any {
+	v = rt.numeral(v)
+	if isNumber(v) {
+		return toFloat(v)
+	}
+	if s, ok := v.(string); ok {
+		if f, ok := parseFloat(s); ok {
+			return f
+		}
+	}
+	return a.value(0, 0.0)
+}
+
+// numeral returns a value for conversion to a number, a text without stand-ins.
+func (rt *runtime) numeral(v any) any {
+	if s, ok := needDefined(v).(string); ok {
+		rt.text(len(s))
+		return rt.bare(s)
+	}
+	return v
 }
 
 // toInt is Python's int(v) of a number or a text, else int(float(v)).
@@ -102,19 +111,6 @@ func toInt(v any) (any, bool) {
 		}
 	}
 	return nil, false
-}
-
-func floatFilter(rt *runtime, v any, a args) any {
-	if s, ok := needDefined(v).(string); ok {
-		rt.text(len(s))
-		if f, ok := parseFloat(rt.bare(s)); ok {
-			return f
-		}
-	}
-	if isNumber(v) {
-		return toFloat(v)
-	}
-	return a.value(0, 0.0)
 }
 
 // parseFloat is Python's float(s).

@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -61,12 +62,33 @@ func reverseFilter(rt *runtime, v any, _ args) any {
 func (rt *runtime) attrs(items []any, attr, missing any) []any {
 	parts := pathParts(attr)
 	return rt.mapped(items, func(it any) any {
-		v := rt.path(it, parts)
-		if isUndefined(v) && missing != absent {
+		for _, p := range parts {
+			rt.work(1)
+			it = rt.item(it, p)
+		}
+		if isUndefined(it) && missing != absent {
 			return missing
 		}
-		return v
+		return it
 	})
+}
+
+// pathParts splits a filter's attribute argument: a key, or a dotted path such
+// as "a.b.0".
+func pathParts(attr any) []any {
+	s, ok := attr.(string)
+	if !ok {
+		return []any{attr}
+	}
+	var parts []any
+	for part := range strings.SplitSeq(s, ".") {
+		if n, err := strconv.ParseUint(part, 10, 31); err == nil {
+			parts = append(parts, int64(n))
+		} else {
+			parts = append(parts, part)
+		}
+	}
+	return parts
 }
 
 // mapped calls f for each item.
@@ -79,19 +101,18 @@ func (rt *runtime) mapped(items []any, f func(it any) any) []any {
 	return out
 }
 
-// mapParams are those of map(attribute='a', default=…).
-var mapParams = define("attribute default?", nil).params
+var mapAttribute = define("attribute default?", nil)
 
 // mapFilter is map(attribute='a', default=…) or map('filter', args…).
 func mapFilter(rt *runtime, v any, a args) any {
 	items := rt.iterate(v)
 	if len(a.pos) == 0 {
-		a = a.bind("map", mapParams)
+		a = mapAttribute.bind("map", a)
 		return &iterator{rt.attrs(items, a.pos[0], a.pos[1])}
 	}
 	name := a.str(0)
 	a.pos = a.pos[1:]
-	return &iterator{rt.mapped(items, func(it any) any { return rt.filter(name, it, a) })}
+	return &iterator{rt.mapped(items, func(it any) any { return rt.builtin("filter", name, it, a) })}
 }
 
 // pick is select and its variants. It keeps the items for which a test (or
@@ -114,7 +135,7 @@ func pick(byAttr, keep bool) builtinFunc {
 		passes := truth
 		if len(a.pos) > 0 {
 			test := args{a.pos[1:], a.kw}
-			passes = func(v any) bool { return rt.test(a.str(0), v, test) }
+			passes = func(v any) bool { return rt.builtin("test", a.str(0), v, test).(bool) }
 		}
 		var out []any
 		for i, s := range subjects {
@@ -172,7 +193,7 @@ func (rt *runtime) sortBy(items, keys []any, reverse bool) *List {
 	for i, o := range order {
 		out[i] = items[o]
 	}
-	return &List{out}
+	return newList(out)
 }
 
 func dictSortFilter(rt *runtime, v any, a args) any {

@@ -51,7 +51,7 @@ func rangeGlobal(rt *runtime, _ any, a args) any {
 	for i := range items {
 		items[i] = int64(start + i*step)
 	}
-	return &List{items}
+	return newList(items)
 }
 
 // makeDict is dict(mapping or pairs, key=value…).

@@ -50,9 +50,6 @@ type lexer struct {
 	pos  int
 	line int
 	toks []token
-	// lineStart: the text consumed so far ended with a newline (or nothing
-	// was consumed), so blanks that follow are at the start of a line.
-	lineStart bool
 }
 
 // lex returns the tokens of a template, ended by tokEOF.
@@ -60,7 +57,7 @@ func lex(src string) []token {
 	src = newlines.Replace(src)
 	// keep_trailing_newline is off: one newline at the very end is not text.
 	src = strings.TrimSuffix(src, "\n")
-	lx := &lexer{src: src, line: 1, lineStart: true}
+	lx := &lexer{src: src, line: 1}
 	for lx.pos < len(lx.src) {
 		lx.root()
 	}
@@ -78,15 +75,10 @@ func (lx *lexer) fail(format string, args ...any) {
 	panic(newErr(SyntaxError, format, args...).locate("", lx.line))
 }
 
-// advance consumes n bytes and keeps line and lineStart.
+// advance consumes n bytes.
 func (lx *lexer) advance(n int) {
-	if n == 0 {
-		return
-	}
-	s := lx.src[lx.pos : lx.pos+n]
-	lx.line += strings.Count(s, "\n")
+	lx.line += strings.Count(lx.src[lx.pos:lx.pos+n], "\n")
 	lx.pos += n
-	lx.lineStart = s[n-1] == '\n'
 }
 
 // root consumes text up to the next tag and the tag itself.
@@ -143,9 +135,10 @@ func (lx *lexer) leading(text string, kind, sign byte) string {
 	if sign == '+' || kind == '{' {
 		return text
 	}
-	l := strings.LastIndexByte(text, '\n') + 1
-	if (l > 0 || lx.lineStart) && strings.TrimLeftFunc(text[l:], isSpace) == "" {
-		return text[:l]
+	line := strings.LastIndexByte(text, '\n') + 1
+	startsLine := line > 0 || lx.pos == 0 || lx.src[lx.pos-1] == '\n'
+	if startsLine && strings.TrimLeftFunc(text[line:], isSpace) == "" {
+		return text[:line]
 	}
 	return text
 }

@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"iter"
+	"math/bits"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -64,20 +65,18 @@ func (rt *runtime) mark(client map[string]any, chars []rune, used uint32) {
 	}
 	m := &marks{standIn: make(map[rune]rune, len(chars))}
 	m.first[standInStart[0]] = true
-	next := rune(firstStandIn)
+	free := ^used
 	for _, c := range chars {
-		for next <= lastStandIn && used&(1<<(next-firstStandIn)) != 0 {
-			next++
-		}
-		if next > lastStandIn {
-			panic(newErr(LimitError, "%d characters cannot be told apart from the template's: the texts have too many of U+FDD0 to U+FDEF, which are not characters; remove them", len(chars)))
-		}
-		if _, twice := m.standIn[c]; twice {
+		if m.standIn[c] != 0 {
 			continue
 		}
-		m.standIn[c], m.char[next-firstStandIn] = next, c
+		if free == 0 {
+			panic(newErr(LimitError, "%d characters cannot be told apart from the template's: the texts have too many of U+FDD0 to U+FDEF, which are not characters; remove them", len(chars)))
+		}
+		i := bits.TrailingZeros32(free)
+		free &^= 1 << i
+		m.standIn[c], m.char[i] = firstStandIn+rune(i), c
 		m.first[string(c)[0]] = true
-		next++
 	}
 	rt.marks = m
 	rt.valueBytes *= standInBytes // a stand-in may be three times as long as its character
@@ -134,10 +133,9 @@ func (rt *runtime) rewrite(v any, f func(string) string) any {
 	case string:
 		rt.text(len(x))
 		return f(x)
-	case *List, *Tuple:
-		items, _ := elements(v)
-		if changed, is := rt.rewriteAll(items, f); is {
-			return sameKind(v, changed)
+	case *List:
+		if items, changed := rt.rewriteAll(x.items, f); changed {
+			return x.with(items)
 		}
 	case *Dict:
 		keys, newKeys := rt.rewriteAll(x.keys, f)

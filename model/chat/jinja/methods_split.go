@@ -13,7 +13,7 @@ func (rt *runtime) strList(parts []string) any {
 	for i, p := range parts {
 		items[i] = p
 	}
-	return &List{items}
+	return newList(items)
 }
 
 // split is the methods split and, if fromEnd, rsplit. It charges for the parts
@@ -77,42 +77,37 @@ func partition(fromEnd bool) textFunc {
 		switch {
 		case len(parts) == 2:
 			sep = s[len(parts[0]) : len(s)-len(parts[1])]
-			return &Tuple{[]any{parts[0], sep, parts[1]}}
+			return newTuple(parts[0], sep, parts[1])
 		case fromEnd:
-			return &Tuple{[]any{"", "", s}}
+			return newTuple("", "", s)
 		}
-		return &Tuple{[]any{s, "", ""}}
+		return newTuple(s, "", "")
 	}
 }
 
 // splitLines is Python's str.splitlines, charged for before the lines are made.
-func (rt *runtime) splitLines(s string) []string {
+func (rt *runtime) splitLines(s string) (lines []string) {
 	n := 1
-	for i := range len(s) {
-		if c := s[i]; c >= '\n' && c <= '\r' || c >= 0x1c && c <= 0x1e || c == 0xc2 || c == 0xe2 {
+	for _, r := range s {
+		if endsLine(r) {
 			n++
 		}
 	}
 	rt.work(2 * n)
-	out := make([]string, 0, n)
-	start := 0
-	for i, r := range s {
-		if i < start {
-			continue // the second half of \r\n
+	for s != "" {
+		i := strings.IndexFunc(s, endsLine)
+		if i < 0 {
+			return append(lines, s)
 		}
-		switch r {
-		case '\n', '\r', '\v', '\f', 0x1c, 0x1d, 0x1e, 0x85, 0x2028, 0x2029:
-		default:
-			continue
+		_, size := utf8.DecodeRuneInString(s[i:])
+		if strings.HasPrefix(s[i:], "\r\n") {
+			size = 2
 		}
-		end := i + utf8.RuneLen(r)
-		if r == '\r' && end < len(s) && s[end] == '\n' {
-			end++
-		}
-		out, start = append(out, s[start:i]), end
+		lines, s = append(lines, s[:i]), s[i+size:]
 	}
-	if start < len(s) {
-		out = append(out, s[start:])
-	}
-	return out
+	return lines
+}
+
+func endsLine(r rune) bool {
+	return r >= '\n' && r <= '\r' || r >= 0x1c && r <= 0x1e || r == 0x85 || r == 0x2028 || r == 0x2029
 }

@@ -79,7 +79,7 @@ func affixMethod(has func(s, affix string) bool) textFunc {
 		part, _ := rt.part(s, a)
 		bare := rt.bare(part)
 		options := []any{a.pos[0]}
-		if t, ok := a.pos[0].(*Tuple); ok {
+		if t, ok := a.pos[0].(*List); ok && t.tuple {
 			options = t.items
 		}
 		return slices.ContainsFunc(options, func(o any) bool {

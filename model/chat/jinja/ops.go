@@ -20,11 +20,12 @@ func (rt *runtime) binary(op string, l, r any) any {
 			rt.text(len(ls) + len(rs))
 			return ls + rs
 		}
-		if a, b, ok := twoSequences(l, r); ok {
-			rt.work(len(a) + len(b))
-			return sameKind(l, slices.Concat(a, b))
+		a, b, ok := twoLists(l, r)
+		if ok {
+			rt.work(len(a.items) + len(b.items))
+			return a.with(slices.Concat(a.items, b.items))
 		}
-		if _, isList := l.(*List); lStr || isList {
+		if lStr || a != nil && !a.tuple {
 			panic(typeErr("can only concatenate %s (not \"%s\") to %[1]s", typeName(l), typeName(r)))
 		}
 	}
@@ -43,18 +44,18 @@ func isCount(v any) bool { return isInteger(v) || is[bool](v) }
 // repeat is v * count for text and lists.
 func (rt *runtime) repeat(v, count any) any {
 	times, _ := toInt64(count)
-	if l, isLong := count.(longInt); isLong {
-		times = l.sign() << 31
+	if long, ok := count.(longInt); ok {
+		times = long.sign() << 31
 	}
 	n := int(max(0, min(times, 1<<31))) // beyond any limit, and still safe to multiply with a length
 	if s, ok := v.(string); ok {
 		rt.text(len(s) * n)
 		return strings.Repeat(s, n)
 	}
-	items, ok := elements(v)
+	l, ok := v.(*List)
 	if !ok {
 		panic(typeErr("unsupported operand type(s) for *: '%s' and 'int'", typeName(v)))
 	}
-	rt.work(len(items) * n)
-	return sameKind(v, slices.Repeat(items, n))
+	rt.work(len(l.items) * n)
+	return l.with(slices.Repeat(l.items, n))
 }

@@ -29,7 +29,7 @@ func (p *parser) tuple(element func() expr, mayBeEmpty bool) expr {
 	case !isTuple && !mayBeEmpty:
 		p.unexpected("an expression")
 	}
-	return &tupleExpr{items}
+	return &listExpr{items, true}
 }
 
 func (p *parser) condExpr() expr {
@@ -48,15 +48,41 @@ func (p *parser) condExpr() expr {
 	return x
 }
 
-func (p *parser) or() expr  { return p.logic("or", p.and) }
-func (p *parser) and() expr { return p.logic("and", p.not) }
+// The binary operators, loosest first; "not" and the comparisons are between
+// "and" and "+".
+func (p *parser) or() expr      { return p.left(p.and, "or") }
+func (p *parser) and() expr     { return p.left(p.not, "and") }
+func (p *parser) sum() expr     { return p.left(p.concat, "+", "-") }
+func (p *parser) concat() expr  { return p.left(p.product, "~") }
+func (p *parser) product() expr { return p.left(p.filtered, "*", "/", "//", "%") }
 
-func (p *parser) logic(word string, operand func() expr) expr {
+// left parses a left-associative chain of operators.
+func (p *parser) left(operand func() expr, ops ...string) expr {
 	l := operand()
-	for p.skipWord(word) {
-		l = &logicExpr{word == "and", l, operand()}
+	for {
+		t := p.cur()
+		if t.op("**") {
+			p.fail("the operator ** is not supported in chat templates")
+		}
+		if t.kind != tokOp && t.kind != tokName || !slices.Contains(ops, t.text) {
+			return l
+		}
+		p.next()
+		r := operand()
+		switch t.text {
+		case "or", "and":
+			l = &logicExpr{t.text == "and", l, r}
+		case "~":
+			c, ok := l.(*concatExpr)
+			if !ok {
+				c = &concatExpr{[]expr{l}}
+			}
+			c.items = append(c.items, r)
+			l = c
+		default:
+			l = &binaryExpr{t.text, l, r}
+		}
 	}
-	return l
 }
 
 func (p *parser) not() expr {
@@ -71,57 +97,28 @@ func (p *parser) not() expr {
 
 func (p *parser) compare() expr {
 	first := p.sum()
-	var c *compareExpr
-	for {
-		op := ""
-		switch t := p.cur(); {
-		case t.kind == tokOp && strings.Contains(" == != < > <= >= ", " "+t.text+" "), t.word("in"):
-			op = p.next().text
-		case t.word("not") && p.peek().word("in"):
-			p.next()
-			p.next()
-			op = "not in"
-		case c == nil:
-			return first
-		default:
-			return c
-		}
-		if c == nil {
-			c = &compareExpr{first: first}
-		}
+	op := p.comparison()
+	if op == "" {
+		return first
+	}
+	c := &compareExpr{first: first}
+	for ; op != ""; op = p.comparison() {
 		c.ops, c.rest = append(c.ops, op), append(c.rest, p.sum())
 	}
-}
-
-// left parses a left-associative chain of operators.
-func (p *parser) left(operand func() expr, ops ...string) expr {
-	l := operand()
-	for {
-		t := p.cur()
-		if t.op("**") {
-			p.fail("the operator ** is not supported in chat templates")
-		}
-		if t.kind != tokOp || !slices.Contains(ops, t.text) {
-			return l
-		}
-		p.next()
-		l = &binaryExpr{t.text, l, operand()}
-	}
-}
-
-func (p *parser) sum() expr     { return p.left(p.concat, "+", "-") }
-func (p *parser) product() expr { return p.left(p.filtered, "*", "/", "//", "%") }
-
-func (p *parser) concat() expr {
-	x := p.product()
-	if !p.cur().op("~") {
-		return x
-	}
-	c := &concatExpr{[]expr{x}}
-	for p.skipOp("~") {
-		c.items = append(c.items, p.product())
-	}
 	return c
+}
+
+// comparison takes a comparison operator, "" without one.
+func (p *parser) comparison() string {
+	switch t := p.cur(); {
+	case t.kind == tokOp && strings.Contains(" == != < > <= >= ", " "+t.text+" "), t.word("in"):
+		return p.next().text
+	case t.word("not") && p.peek().word("in"):
+		p.next()
+		p.next()
+		return "not in"
+	}
+	return ""
 }
 
 // filtered parses an operand with its filters and tests.

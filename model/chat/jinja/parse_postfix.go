@@ -80,14 +80,20 @@ func (p *parser) filters(x expr) expr {
 
 // filter parses one filter's name and arguments.
 func (p *parser) filter(x expr) expr {
-	f := &filterExpr{x: x, name: p.expectName()}
-	if _, ok := filters[f.name]; !ok {
-		p.missing("filter", f.name)
-	}
+	f := p.builtin("filter", x)
 	if p.cur().op("(") {
 		f.args = p.callArgs()
 	}
 	return f
+}
+
+// builtin parses the name of a filter or test.
+func (p *parser) builtin(kind string, x expr) *builtinExpr {
+	name := p.expect(tokName).text
+	if lookupBuiltin(kind, name) == nil {
+		p.unknown = append(p.unknown, newErr(SyntaxError, "%s", noSuch(kind, name)).locate("", p.cur().line))
+	}
+	return &builtinExpr{x: x, kind: kind, name: name}
 }
 
 // noArgument are the words that end a test.
@@ -97,10 +103,7 @@ var noArgument = []string{"else", "or", "and", "if", "in", "not"}
 func (p *parser) test(x expr) expr {
 	p.next()
 	negated := p.skipWord("not")
-	t := &testExpr{x: x, name: p.expectName()}
-	if _, ok := tests[t.name]; !ok {
-		p.missing("test", t.name)
-	}
+	t := p.builtin("test", x)
 	switch c := p.cur(); {
 	case c.op("("):
 		t.args = p.callArgs()

@@ -21,7 +21,7 @@ func (p *parser) statement() node {
 	case "set":
 		return p.setStmt()
 	case "macro":
-		def := &macroDef{name: p.expectName()}
+		def := &macroDef{name: p.expect(tokName).text}
 		p.signature(def)
 		p.macroBody(def, "endmacro")
 		return &setStmt{target{name: def.name}, &macroExpr{def}}
@@ -29,7 +29,7 @@ func (p *parser) statement() node {
 		return p.callBlock()
 	case "filter":
 		f := p.filters(p.filter(bodyText))
-		return &filterStmt{filteredBody{f, p.onlyBlock("endfilter")}}
+		return &captureStmt{body: p.onlyBlock("endfilter"), filter: f}
 	case "generation":
 		return &scopeStmt{p.outsideLoops("endgeneration")}
 	case "break", "continue":
@@ -120,12 +120,12 @@ func (p *parser) targetPart(fields bool) target {
 		return t
 	}
 	at := p.cur()
-	t := target{name: p.expectName()}
+	t := target{name: p.expect(tokName).text}
 	if _, isConst := constants[t.name]; isConst {
 		p.fail("can't assign to %s", at.describe())
 	}
 	if fields && p.skipOp(".") {
-		t.attr = p.expectName()
+		t.attr = p.expect(tokName).text
 	}
 	return t
 }
@@ -135,7 +135,7 @@ func (p *parser) setStmt() node {
 	if p.skipOp("=") {
 		return &setStmt{to, p.tuple(p.condExpr, false)}
 	}
-	s := &setBlockStmt{target: to}
+	s := &captureStmt{target: &to}
 	if p.cur().op("|") {
 		s.filter = p.filters(bodyText)
 	}
@@ -150,7 +150,7 @@ func (p *parser) signature(def *macroDef) {
 		if len(def.params) > 0 {
 			p.expectOp(",")
 		}
-		name := p.expectName()
+		name := p.expect(tokName).text
 		if p.skipOp("=") {
 			def.defaults = append(def.defaults, p.condExpr())
 		} else if len(def.defaults) > 0 {

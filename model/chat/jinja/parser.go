@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"cmp"
 	"slices"
 	"unicode/utf8"
 )
@@ -79,11 +80,6 @@ func (p *parser) unexpected(want string) {
 	p.fail("expected %s, got %s", want, p.cur().describe())
 }
 
-// missing notes an unknown filter or test.
-func (p *parser) missing(what, name string) {
-	p.unknown = append(p.unknown, newErr(SyntaxError, "%s", noSuch(what, name)).locate("", p.cur().line))
-}
-
 // enter counts one nesting; the caller leaves with p.depth--.
 func (p *parser) enter() {
 	if p.depth++; p.depth > maxNest {
@@ -110,16 +106,12 @@ func (p *parser) expectOp(s string) {
 	}
 }
 
-func (p *parser) expectName() string { return p.expect(tokName, "a name").text }
-
-func (p *parser) expect(kind tokenKind, what string) token {
+func (p *parser) expect(kind tokenKind) token {
 	if p.cur().kind != kind {
-		p.unexpected(what)
+		p.unexpected(cmp.Or(tokenNames[kind], "a name"))
 	}
 	return p.next()
 }
-
-func (p *parser) blockEnd() { p.expect(tokBlockEnd, tokenNames[tokBlockEnd]) }
 
 // body parses statements until a tag named in ends, which stays current (its
 // block begin is consumed), or to the end of the template without ends.
@@ -133,7 +125,7 @@ func (p *parser) body(ends ...string) (out []stmt) {
 			n = &textStmt{t.text}
 		case tokVarBegin:
 			n = &outStmt{p.tuple(p.condExpr, false)}
-			p.expect(tokVarEnd, tokenNames[tokVarEnd])
+			p.expect(tokVarEnd)
 		case tokBlockBegin:
 			name := p.cur()
 			if name.kind != tokName {
@@ -144,7 +136,7 @@ func (p *parser) body(ends ...string) (out []stmt) {
 				return out
 			}
 			n = p.statement()
-			p.blockEnd()
+			p.expect(tokBlockEnd)
 		case tokEOF:
 			if len(ends) > 0 {
 				p.fail("unexpected end of template, looking for '%s'", ends[len(ends)-1])
@@ -161,7 +153,7 @@ func (p *parser) body(ends ...string) (out []stmt) {
 // returned.
 func (p *parser) block(ends ...string) ([]stmt, string) {
 	p.skipOp(":")
-	p.blockEnd()
+	p.expect(tokBlockEnd)
 	b := p.body(ends...)
 	return b, p.next().text
 }

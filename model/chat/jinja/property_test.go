@@ -64,7 +64,7 @@ func TestSliceAgainstTwin(t *testing.T) {
 				want = append(want, items[i])
 			}
 		}
-		got, err := try(func() any { return testRuntime().slice(&List{items}, key) })
+		got, err := try(func() any { return testRuntime().slice(newList(items), key) })
 		if err != nil || fmt.Sprint(got.(*List).items) != fmt.Sprint(want) {
 			t.Fatalf("got %v %v, want %v", got, err, want)
 		}
@@ -125,7 +125,7 @@ func TestHashMatchesEquality(t *testing.T) {
 		rt := testRuntime()
 		keys := rapid.SliceOfN(values(), 1, 30).Draw(t, "keys")
 		d := NewDict(0)
-		var twin []*Tuple
+		var twin []*List
 	insert:
 		for i, k := range keys {
 			rt.put(d, k, i)
@@ -139,7 +139,7 @@ func TestHashMatchesEquality(t *testing.T) {
 					continue insert
 				}
 			}
-			twin = append(twin, &Tuple{items: []any{k, i}})
+			twin = append(twin, newTuple(k, i))
 		}
 		if d.Len() != len(twin) {
 			t.Fatalf("%d keys, want %d", d.Len(), len(twin))

@@ -2,7 +2,7 @@ package jinja
 
 import "strings"
 
-// tests are "v is name(args)".
+// tests are "v is name(args)". They return a bool.
 var tests map[string]*builtin
 
 func init() {
@@ -38,15 +38,6 @@ func init() {
 	}
 }
 
-// test applies a test by name.
-func (rt *runtime) test(name string, v any, a args) bool {
-	f, ok := tests[name]
-	if !ok {
-		panic(newErr(RuntimeError, "%s", noSuch("test", name)))
-	}
-	return truth(f.apply(rt, name, v, a))
-}
-
 // test makes a test without arguments.
 func test(f func(v any) bool) *builtin {
 	return define("", func(_ *runtime, v any, _ args) any { return f(v) })
@@ -60,6 +51,5 @@ func remainder(rest int64) *builtin {
 }
 
 func isSequence(v any) bool {
-	_, ok := elements(v)
-	return ok || is[string](v) || is[*Dict](v) || isUndefined(v)
+	return is[*List](v) || is[string](v) || is[*Dict](v) || isUndefined(v)
 }

@@ -7,48 +7,32 @@ import (
 )
 
 // Template values are Go values: nil (None), bool, int64, longInt, float64,
-// string, *List, *Tuple, *Dict, *Undefined, *Namespace, *Function and the views
-// and macros of the package.
+// string, *List, *Dict, *Undefined, *Namespace, *Function and the views and
+// macros of the package.
 
 // is reports whether a value has a type.
 func is[T any](v any) bool { _, ok := v.(T); return ok }
 
-// List is a Python list. Templates cannot change it.
-type List struct{ items []any }
+// List is a Python list, or a tuple. Templates cannot change it.
+type List struct {
+	items []any
+	tuple bool
+}
 
 // Items returns the elements, shared with the list: read only.
 func (l *List) Items() []any { return l.items }
 
-// Tuple is a Python tuple.
-type Tuple struct{ items []any }
+// with is a list of other elements, a tuple if l is one.
+func (l *List) with(items []any) *List { return &List{items, l.tuple} }
 
-// elements returns the elements of a list or tuple, shared with it.
-func elements(v any) (items []any, ok bool) {
-	switch x := v.(type) {
-	case *List:
-		return x.items, true
-	case *Tuple:
-		return x.items, true
-	}
-	return nil, false
-}
+func newList(items []any) *List   { return &List{items, false} }
+func newTuple(items ...any) *List { return &List{items, true} }
 
-// twoSequences returns the elements of two lists or of two tuples.
-func twoSequences(l, r any) (a, b []any, ok bool) {
-	a, ok = elements(l)
-	if !ok || is[*List](l) != is[*List](r) {
-		return nil, nil, false
-	}
-	b, ok = elements(r)
-	return a, b, ok
-}
-
-// sameKind makes a tuple if like is one, else a list.
-func sameKind(like any, items []any) any {
-	if is[*Tuple](like) {
-		return &Tuple{items}
-	}
-	return &List{items}
+// twoLists returns two values that are both lists or both tuples.
+func twoLists(l, r any) (a, b *List, ok bool) {
+	a, aList := l.(*List)
+	b, bList := r.(*List)
+	return a, b, aList && bList && a.tuple == b.tuple
 }
 
 // Undefined is a variable, attribute or element that does not exist. It prints
@@ -107,7 +91,7 @@ func (rt *runtime) viewItems(v *view) []any {
 	rt.work(6 * n)
 	out := make([]any, n)
 	for i := range out {
-		out[i] = &Tuple{[]any{v.d.keys[i], v.d.vals[i]}}
+		out[i] = newTuple(v.d.keys[i], v.d.vals[i])
 	}
 	return out
 }
@@ -123,7 +107,6 @@ var typeNames = map[reflect.Type]string{
 	reflect.TypeFor[float64]():    "float",
 	reflect.TypeFor[string]():     "str",
 	reflect.TypeFor[*List]():      "list",
-	reflect.TypeFor[*Tuple]():     "tuple",
 	reflect.TypeFor[*Dict]():      "dict",
 	reflect.TypeFor[*Undefined](): "Undefined",
 	reflect.TypeFor[*Namespace](): "Namespace",
@@ -135,8 +118,13 @@ var typeNames = map[reflect.Type]string{
 
 // typeName is Python's name of a value's type.
 func typeName(v any) string {
-	if x, ok := v.(*view); ok {
+	switch x := v.(type) {
+	case *view:
 		return "dict_" + x.what
+	case *List:
+		if x.tuple {
+			return "tuple"
+		}
 	}
 	return cmp.Or(typeNames[reflect.TypeOf(v)], "function")
 }
@@ -165,6 +153,8 @@ func length(v any) (int, bool) {
 	switch x := v.(type) {
 	case string:
 		return utf8.RuneCountInString(x), true
+	case *List:
+		return len(x.items), true
 	case *Dict:
 		return len(x.keys), true
 	case *view:
@@ -174,8 +164,7 @@ func length(v any) (int, bool) {
 	case *loop:
 		return len(x.items), true
 	}
-	items, ok := elements(v)
-	return len(items), ok
+	return 0, false
 }
 
 // length is len(v), charged for where it reads a text.
@@ -192,8 +181,6 @@ func (rt *runtime) iterate(v any) []any {
 	var out []any
 	switch x := v.(type) {
 	case *List:
-		out = x.items
-	case *Tuple:
 		out = x.items
 	case *Dict:
 		out = x.keys

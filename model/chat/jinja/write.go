@@ -40,10 +40,8 @@ func (w *writer) value(v any, level int) {
 	w.full()
 	switch x := v.(type) {
 	case *List:
-		w.list("[", x.items, "]", level)
-	case *Tuple:
 		switch {
-		case w.json:
+		case w.json || !x.tuple:
 			w.list("[", x.items, "]", level)
 		case len(x.items) == 1:
 			w.list("(", x.items, ",)", level)
