@@ -102,17 +102,13 @@ type sliceKey struct{ lo, hi, step any }
 // start in steps of step.
 func (k *sliceKey) bounds(n int) (start, step, count int) {
 	part := func(v any, missing int) int {
-		switch x := needDefined(v).(type) {
-		case nil:
+		if v == nil {
 			return missing
-		case longInt:
-			return int(x.sign()) << 40
 		}
-		i, ok := toInt64(v)
-		if !ok {
+		if !isCount(needDefined(v)) {
 			panic(typeErr("slice indices must be integers or None or have an __index__ method"))
 		}
-		return int(max(min(i, 1<<40), -1<<40))
+		return clampInt(v)
 	}
 	if step = part(k.step, 1); step == 0 {
 		panic(newErr(ValueError, "slice step cannot be zero"))

@@ -35,9 +35,7 @@ type (
 		tuple bool
 	}
 	dictExpr struct{ keys, vals []expr }
-	condExpr struct {
-		test, then, els expr // els nil = undefined
-	}
+	condExpr struct{ test, then, els expr }
 	// logicExpr is "l and r" if and, else "l or r".
 	logicExpr struct {
 		and  bool
@@ -63,7 +61,7 @@ type (
 		name string
 	}
 	itemExpr  struct{ x, key expr }
-	sliceExpr struct{ lo, hi, step expr } // nil = left out; only as an itemExpr's key
+	sliceExpr struct{ lo, hi, step expr } // only as an itemExpr's key
 	callExpr  struct {
 		f    expr
 		args callArgs
@@ -108,7 +106,6 @@ type (
 		target     target
 		iter, test expr // test may be nil
 		body, els  []stmt
-		usesLoop   bool
 		// captures: the body makes macros, which keep the scope of their turn.
 		captures bool
 	}

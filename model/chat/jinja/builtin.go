@@ -116,14 +116,11 @@ func needDefined(v any) any {
 
 // needInt reads a number that a builtin counts with.
 func needInt(v any) int {
-	i, ok := toInt64(needDefined(v))
-	if !ok {
-		panic(typeErr("'%s' object cannot be interpreted as an integer", typeName(v)))
-	}
+	i := clampInt(v)
 	if i > 1<<31 || i < -1<<31 {
-		panic(newErr(OverflowError, "integer %d is too large here", i))
+		panic(newErr(OverflowError, "integer %s is too large here", plain(v)))
 	}
-	return int(i)
+	return i
 }
 
 func needStr(v any) string {

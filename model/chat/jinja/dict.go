@@ -113,7 +113,7 @@ func unhashable(k any) *Error {
 	switch x := k.(type) {
 	case *Undefined:
 		return x.failure()
-	case *List, *Dict, *view, *sliceKey:
+	case *List, *Dict, *view:
 		if typeName(k) == "tuple" {
 			return typeErr("a tuple as the key of a dict is not supported in chat templates")
 		}

@@ -18,11 +18,8 @@ func (e *dictExpr) eval(rt *runtime, sc *scope) any {
 }
 
 func (e *condExpr) eval(rt *runtime, sc *scope) any {
-	switch {
-	case truth(rt.eval(e.test, sc)):
+	if truth(rt.eval(e.test, sc)) {
 		return rt.eval(e.then, sc)
-	case e.els == nil:
-		return &Undefined{hint: "the inline if-expression evaluated to false and no else section was defined."}
 	}
 	return rt.eval(e.els, sc)
 }
@@ -83,13 +80,7 @@ func (e *itemExpr) eval(rt *runtime, sc *scope) any {
 
 // eval returns a *sliceKey, which only item understands.
 func (e *sliceExpr) eval(rt *runtime, sc *scope) any {
-	part := func(x expr) any {
-		if x == nil {
-			return nil
-		}
-		return rt.eval(x, sc)
-	}
-	return &sliceKey{part(e.lo), part(e.hi), part(e.step)}
+	return &sliceKey{rt.eval(e.lo, sc), rt.eval(e.hi, sc), rt.eval(e.step, sc)}
 }
 
 func (e *builtinExpr) eval(rt *runtime, sc *scope) any {

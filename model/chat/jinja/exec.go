@@ -24,10 +24,7 @@ func (s *forStmt) exec(rt *runtime, sc *scope, out *output) signal {
 	if s.test != nil {
 		items = s.filter(rt, sc, items)
 	}
-	var lp *loop
-	if s.usesLoop {
-		lp = &loop{items: items}
-	}
+	lp := &loop{items: items}
 	in := &scope{parent: sc}
 	for i, it := range items {
 		rt.work(2)
@@ -35,10 +32,8 @@ func (s *forStmt) exec(rt *runtime, sc *scope, out *output) signal {
 			in = &scope{parent: sc}
 		}
 		in.vars = in.vars[:0]
-		if lp != nil {
-			lp.i = i
-			in.set("loop", lp)
-		}
+		lp.i = i
+		in.set("loop", lp)
 		rt.assign(in, s.target, it)
 		if rt.exec(s.body, in, out) == brk {
 			break

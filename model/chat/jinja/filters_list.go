@@ -36,7 +36,7 @@ func itemsFilter(rt *runtime, v any, _ args) any {
 	if !ok {
 		panic(typeErr("Can only get item pairs from a mapping."))
 	}
-	return &iterator{rt.viewItems(&view{d, "items"})}
+	return &iterator{rt.pairs(d)}
 }
 
 func joinFilter(rt *runtime, v any, a args) any {
@@ -210,7 +210,7 @@ func dictSortFilter(rt *runtime, v any, a args) any {
 		panic(newErr(RuntimeError, `You can only sort by either "key" or "value"`))
 	}
 	keys := rt.keysOf(by, nil, a.bool(0))
-	return rt.sortBy(rt.viewItems(&view{d, "items"}), keys, a.bool(2))
+	return rt.sortBy(rt.pairs(d), keys, a.bool(2))
 }
 
 func uniqueFilter(rt *runtime, v any, a args) any {

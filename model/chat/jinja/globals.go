@@ -26,14 +26,7 @@ func rangeGlobal(rt *runtime, _ any, a args) any {
 	}
 	n := [3]int{0, 0, 1}
 	for i, v := range a.pos {
-		whole, ok := toInt64(needDefined(v))
-		if l, isLong := v.(longInt); isLong {
-			whole, ok = l.sign()<<60, true
-		}
-		if !ok {
-			panic(typeErr("'%s' object cannot be interpreted as an integer", typeName(v)))
-		}
-		n[i] = int(max(min(whole, 1<<60), -1<<60)) // far outside maxRange, and safe from overflow
+		n[i] = clampInt(v)
 	}
 	start, stop, step := n[0], n[1], n[2]
 	if len(a.pos) == 1 {
@@ -72,7 +65,7 @@ func (rt *runtime) makeDict(name string, a args) *Dict {
 // putPairs puts the members of a dict, or of a list of pairs, into d.
 func (rt *runtime) putPairs(d *Dict, pairs any) {
 	if from, ok := pairs.(*Dict); ok {
-		pairs = &view{from, "items"}
+		pairs = newList(rt.pairs(from))
 	}
 	for _, it := range rt.iterate(pairs) {
 		kv := rt.iterate(it)

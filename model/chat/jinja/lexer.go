@@ -32,10 +32,9 @@ type token struct {
 	line int
 }
 
+// tokenNames are those of the tokens that can be in a wrong place.
 var tokenNames = map[tokenKind]string{
-	tokEOF: "end of template", tokData: "template data",
-	tokVarBegin: "begin of print statement", tokVarEnd: "end of print statement",
-	tokBlockBegin: "begin of statement block", tokBlockEnd: "end of statement block",
+	tokEOF: "end of template", tokVarEnd: "end of print statement", tokBlockEnd: "end of statement block",
 }
 
 // describe names the token for an error message.

@@ -48,19 +48,15 @@ func (rt *runtime) marked(s string) bool {
 	return at < len(s)
 }
 
-// bareText is a text and what bare makes of it. Templates ask several things of
-// one text, so the last long one is kept.
-type bareText struct{ s, bare string }
-
-const keepBare = 256 // bytes from which on a text is kept
+const keepBare = 256 // bytes from which on the last text and its bare are kept
 
 // bare is s with its characters in place of the stand-ins.
 func (rt *runtime) bare(s string) string {
 	if rt.marks == nil {
 		return s
 	}
-	if len(s) >= keepBare && len(s) == len(rt.last.s) && unsafe.StringData(s) == unsafe.StringData(rt.last.s) {
-		return rt.last.bare
+	if len(s) >= keepBare && len(s) == len(rt.last) && unsafe.StringData(s) == unsafe.StringData(rt.last) {
+		return rt.lastBare
 	}
 	bare := s
 	if at, c := rt.nextStandIn(s, 0); at < len(s) {
@@ -77,7 +73,7 @@ func (rt *runtime) bare(s string) string {
 		bare = b.String()
 	}
 	if len(s) >= keepBare {
-		rt.last = bareText{s, bare}
+		rt.last, rt.lastBare = s, bare
 	}
 	return bare
 }

@@ -44,9 +44,9 @@ func init() {
 	}
 	dictMethods = map[string]*builtin{
 		"get":    define("key default?", getMethod),
-		"items":  dictView("items"),
-		"keys":   dictView("keys"),
-		"values": dictView("values"),
+		"items":  define("", func(rt *runtime, v any, _ args) any { return &view{"items", rt.pairs(v.(*Dict))} }),
+		"keys":   define("", func(_ *runtime, v any, _ args) any { return &view{"keys", v.(*Dict).keys} }),
+		"values": define("", func(_ *runtime, v any, _ args) any { return &view{"values", v.(*Dict).vals} }),
 	}
 }
 
@@ -66,10 +66,6 @@ func getMethod(rt *runtime, v any, a args) any {
 		return found
 	}
 	return a.value(1, nil)
-}
-
-func dictView(what string) *builtin {
-	return define("", func(_ *runtime, v any, _ args) any { return &view{v.(*Dict), what} })
 }
 
 // formatMethod is str.format with fields by order, number or name: "{}", "{0}"

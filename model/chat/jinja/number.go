@@ -52,6 +52,22 @@ func isNumber(v any) bool {
 
 func isInteger(v any) bool { return is[int64](v) || is[longInt](v) }
 
+// isCount reports whether v is an integer or, as in Python, a bool.
+func isCount(v any) bool { return isInteger(v) || is[bool](v) }
+
+// clampInt reads a count, at most 1<<60 from zero: beyond any limit, and sums do
+// not overflow.
+func clampInt(v any) int {
+	if !isCount(needDefined(v)) {
+		panic(typeErr("'%s' object cannot be interpreted as an integer", typeName(v)))
+	}
+	if l, ok := v.(longInt); ok {
+		return int(l.sign()) << 60
+	}
+	i, _ := toInt64(v)
+	return int(max(min(i, 1<<60), -1<<60))
+}
+
 // toInt64 returns the integer of a bool or int64.
 func toInt64(v any) (int64, bool) {
 	switch x := v.(type) {

@@ -38,16 +38,9 @@ func (rt *runtime) binary(op string, l, r any) any {
 	panic(typeErr("unsupported operand type(s) for %s: '%s' and '%s'", op, typeName(l), typeName(r)))
 }
 
-// isCount reports whether v is an integer or, as in Python, a bool.
-func isCount(v any) bool { return isInteger(v) || is[bool](v) }
-
 // repeat is v * count for text and lists.
 func (rt *runtime) repeat(v, count any) any {
-	times, _ := toInt64(count)
-	if long, ok := count.(longInt); ok {
-		times = long.sign() << 31
-	}
-	n := int(max(0, min(times, 1<<31))) // beyond any limit, and still safe to multiply with a length
+	n := max(0, min(clampInt(count), 1<<31)) // beyond any limit, and still safe to multiply with a length
 	if s, ok := v.(string); ok {
 		rt.text(len(s) * n)
 		return strings.Repeat(s, n)

@@ -32,12 +32,14 @@ func (p *parser) tuple(element func() expr, mayBeEmpty bool) expr {
 	return &listExpr{items, true}
 }
 
+var noElse = &constExpr{&Undefined{hint: "the inline if-expression evaluated to false and no else section was defined."}}
+
 func (p *parser) condExpr() expr {
 	p.enter()
 	mark := len(p.unknown)
 	x := p.or()
 	for p.skipWord("if") {
-		c := &condExpr{then: x, test: p.or()}
+		c := &condExpr{then: x, test: p.or(), els: noElse}
 		if p.skipWord("else") {
 			c.els = p.condExpr()
 		}
@@ -157,7 +159,11 @@ func (p *parser) primary() expr {
 		if v, ok := constants[t.text]; ok {
 			return &constExpr{v}
 		}
-		p.mention(t.text)
+		if t.text == "caller" {
+			for _, m := range p.macros {
+				m.caller = true
+			}
+		}
 		return &nameExpr{t.text}
 	case t.kind == tokString:
 		var b strings.Builder

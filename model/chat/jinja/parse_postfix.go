@@ -31,7 +31,8 @@ func (p *parser) postfix(x expr) expr {
 
 // sliceKey parses "a", "a:b" or "a:b:c", every part optional.
 func (p *parser) sliceKey() expr {
-	s := &sliceExpr{}
+	none := &constExpr{nil} // for a part that is left out
+	s := &sliceExpr{none, none, none}
 	if !p.cur().op(":") {
 		if s.lo = p.condExpr(); !p.cur().op(":") {
 			return s.lo

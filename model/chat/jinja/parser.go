@@ -182,17 +182,3 @@ func (p *parser) macroBody(def *macroDef, end string) {
 	def.body = p.outsideLoops(end)
 	p.macros = p.macros[:len(p.macros)-1]
 }
-
-// mention notes that a name is read.
-func (p *parser) mention(name string) {
-	if name == "loop" {
-		for _, f := range p.fors {
-			f.usesLoop = true
-		}
-	}
-	if name == "caller" {
-		for _, m := range p.macros {
-			m.caller = true
-		}
-	}
-}

@@ -59,7 +59,8 @@ type runtime struct {
 	depth int
 	line  int    // of the innermost statement
 	marks *marks // nil when no character is followed
-	last  bareText
+	// lastBare is bare(last): templates ask several things of one text.
+	last, lastBare string
 	// valueBytes bounds a value, stand-ins included.
 	valueBytes int
 }

@@ -73,25 +73,16 @@ type Namespace struct{ fields *Dict }
 
 // view is the result of dict.keys(), values() and items().
 type view struct {
-	d    *Dict
-	what string // "keys", "values" or "items"
+	what  string // "keys", "values" or "items"
+	items []any
 }
 
-// viewItems returns the elements of a view; for "items" tuples, which are made
-// here.
-func (rt *runtime) viewItems(v *view) []any {
-	n := len(v.d.keys)
-	if v.what != "items" {
-		rt.work(n)
-		if v.what == "keys" {
-			return v.d.keys
-		}
-		return v.d.vals
-	}
-	rt.work(6 * n)
-	out := make([]any, n)
-	for i := range out {
-		out[i] = newTuple(v.d.keys[i], v.d.vals[i])
+// pairs makes a tuple of each key and value.
+func (rt *runtime) pairs(d *Dict) []any {
+	rt.work(6 * len(d.keys))
+	out := make([]any, len(d.keys))
+	for i, k := range d.keys {
+		out[i] = newTuple(k, d.vals[i])
 	}
 	return out
 }
@@ -113,7 +104,6 @@ var typeNames = map[reflect.Type]string{
 	reflect.TypeFor[*iterator]():  "generator",
 	reflect.TypeFor[*Macro]():     "Macro",
 	reflect.TypeFor[*loop]():      "LoopContext",
-	reflect.TypeFor[*sliceKey]():  "slice",
 }
 
 // typeName is Python's name of a value's type.
@@ -158,7 +148,7 @@ func length(v any) (int, bool) {
 	case *Dict:
 		return len(x.keys), true
 	case *view:
-		return len(x.d.keys), true
+		return len(x.items), true
 	case *Undefined:
 		return 0, true
 	case *loop:
@@ -185,26 +175,22 @@ func (rt *runtime) iterate(v any) []any {
 	case *Dict:
 		out = x.keys
 	case *view:
-		return rt.viewItems(x)
+		out = x.items
 	case *iterator:
 		out, x.rest = x.rest, nil
 	case string:
-		return rt.chars(x)
+		rt.text(len(x))
+		n := utf8.RuneCountInString(x)
+		rt.work(4 * n) // each takes a slot and a text of its own
+		out = make([]any, 0, n)
+		for _, r := range x {
+			out = append(out, string(r))
+		}
+		return out
 	case *Undefined:
 	default:
 		panic(typeErr("'%s' object is not iterable", typeName(v)))
 	}
 	rt.work(len(out))
-	return out
-}
-
-func (rt *runtime) chars(s string) []any {
-	rt.text(len(s))
-	n := utf8.RuneCountInString(s)
-	rt.work(4 * n) // each takes a slot and a text of its own
-	out := make([]any, 0, n)
-	for _, r := range s {
-		out = append(out, string(r))
-	}
 	return out
 }

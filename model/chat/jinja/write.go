@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -76,7 +77,7 @@ func (w *writer) leaf(v any, notJSON string) {
 	switch x := v.(type) {
 	case *view:
 		w.b.WriteString(typeName(x))
-		w.list("([", w.rt.viewItems(x), "])", 0)
+		w.list("([", x.items, "])", 0)
 	case *Namespace:
 		w.b.WriteString("<Namespace ")
 		w.dict(x.fields, 0)
@@ -91,43 +92,36 @@ func (w *writer) leaf(v any, notJSON string) {
 }
 
 func (w *writer) list(open string, items []any, end string, level int) {
-	w.b.WriteString(open)
-	for i, it := range items {
-		w.next(i, level)
-		w.value(it, level+1)
-	}
-	w.end(len(items), end, level)
+	w.elements(open, len(items), end, level, func(i int) { w.value(items[i], level+1) })
 }
 
 func (w *writer) dict(d *Dict, level int) {
 	w.rt.work(len(d.keys))
-	w.b.WriteByte('{')
-	for i, key := range d.keys {
-		w.next(i, level)
+	w.elements("{", len(d.keys), "}", level, func(i int) {
+		key := d.keys[i]
 		if w.json && (key == nil || isNumber(key)) {
 			key = jsonNumber(key)
 		}
 		w.leaf(key, "keys must be str, int, float, bool or None, not %s")
 		w.b.WriteString(w.key)
 		w.value(d.vals[i], level+1)
-	}
-	w.end(len(d.keys), "}", level)
+	})
 }
 
-// next begins element i of a list or dict.
-func (w *writer) next(i, level int) {
-	if i > 0 {
-		w.b.WriteString(w.item)
+// elements writes n elements between brackets.
+func (w *writer) elements(open string, n int, end string, level int, write func(i int)) {
+	w.b.WriteString(open)
+	for i := range n {
+		if i > 0 {
+			w.b.WriteString(w.item)
+		}
+		w.newline(level + 1)
+		write(i)
 	}
-	w.newline(level + 1)
-}
-
-// end closes a list or dict of n elements.
-func (w *writer) end(n int, bracket string, level int) {
 	if n > 0 {
 		w.newline(level)
 	}
-	w.b.WriteString(bracket)
+	w.b.WriteString(end)
 }
 
 func (w *writer) newline(level int) {
@@ -234,18 +228,11 @@ func (rt *runtime) indentation(v any) string {
 	return strings.Repeat(" ", max(n, 0))
 }
 
+// jsonNames are constants as json.dumps writes them, by their repr.
+var jsonNames = map[string]string{"None": "null", "True": "true", "False": "false", "nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
 // jsonNumber prints None, a bool or a number as json.dumps does.
 func jsonNumber(v any) string {
-	switch s := plain(v); s {
-	case "None":
-		return "null"
-	case "True", "False":
-		return strings.ToLower(s)
-	case "nan":
-		return "NaN"
-	case "inf", "-inf":
-		return strings.Replace(s, "inf", "Infinity", 1)
-	default:
-		return s
-	}
+	s := plain(v)
+	return cmp.Or(jsonNames[s], s)
 }
