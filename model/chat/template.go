@@ -53,7 +53,7 @@ func (e *RaisedError) Error() string { return e.Message }
 func (e *RaisedError) Rewrite(text func(string) string) { e.Message = text(e.Message) }
 
 // Parse reads a template. name is for error messages only. The error names the
-// line and what is wrong there.
+// line and the problem.
 func Parse(name, source string) (*Template, error) {
 	t, err := jinja.Parse(name, source)
 	if err != nil {
@@ -137,8 +137,7 @@ var raiseException = jinja.NewFunction("raise_exception", "message", func(args [
 // Builder makes template values of JSON: keys in order, integers as integers.
 var Builder = jinja.Builder
 
-// DecodeJSON reads one JSON value with Builder. The error says what is wrong and
-// where.
+// DecodeJSON reads one JSON value with Builder. The error names problem and place.
 func DecodeJSON(data []byte) (any, error) { return jinja.DecodeJSON(data) }
 
 // List and Dict are the arrays and objects among the values of DecodeJSON.

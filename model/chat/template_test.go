@@ -170,7 +170,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// TestReservedVariables: what Render sets, nobody replaces.
+// TestReservedVariables: a variable that Render sets cannot be replaced.
 func TestReservedVariables(t *testing.T) {
 	tmpl := mustParse(t, "{{ bos_token }}{{ x }}")
 	for _, name := range []string{"messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "raise_exception", "strftime_now", "range", "dict"} {
@@ -202,7 +202,7 @@ func TestMaxBytes(t *testing.T) {
 	}
 }
 
-// TestErrorsAreTheClientsWords: a refusal says what the client wrote, shortened.
+// TestErrorsAreTheClientsWords: a refusal quotes the client's text, shortened.
 func TestErrorsAreTheClientsWords(t *testing.T) {
 	tmpl := mustParse(t, "{{ raise_exception('no ' ~ messages) }}")
 	_, err := tmpl.RenderFollowed(context.Background(), Input{Messages: "<b>", Follow: []rune("<>")})

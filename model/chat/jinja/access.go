@@ -7,10 +7,9 @@ func (rt *runtime) attr(v any, name string) any {
 	if m := methodOf(v, name); m != nil {
 		return &Function{name, m, v}
 	}
-	unsafe := mutates(v, name)
 	switch x := needDefined(v).(type) {
 	case *Dict:
-		if val, ok := x.get(name); ok && !unsafe {
+		if val, ok := x.get(name); ok && !mutates(v, name) {
 			return val
 		}
 	case *Namespace:
@@ -21,8 +20,11 @@ func (rt *runtime) attr(v any, name string) any {
 		if field, ok := loopFields[name]; ok {
 			return field(x)
 		}
+		if isUnsupported("loop", name) {
+			return &Undefined{kind: RuntimeError, hint: "loop." + name + " is not supported in chat templates"}
+		}
 	}
-	if unsafe || strings.HasPrefix(name, "__") {
+	if mutates(v, name) || strings.HasPrefix(name, "__") {
 		return &Undefined{kind: SecurityError, hint: "access to attribute '" + name + "' of '" + typeName(v) + "' object is unsafe."}
 	}
 	u := &Undefined{obj: v, of: true, name: name}
@@ -32,11 +34,12 @@ func (rt *runtime) attr(v any, name string) any {
 	return u
 }
 
-// mutates names the methods that would change a value, which the sandbox forbids.
+// mutates reports whether a method of this name would change the value, which the
+// sandbox forbids.
 func mutates(v any, name string) bool {
-	switch v.(type) {
+	switch x := v.(type) {
 	case *List:
-		return strings.Contains(" append clear pop reverse insert sort extend remove ", " "+name+" ")
+		return !x.tuple && strings.Contains(" append clear pop reverse insert sort extend remove ", " "+name+" ")
 	case *Dict:
 		return strings.Contains(" clear pop popitem setdefault update ", " "+name+" ")
 	}

@@ -12,7 +12,7 @@ type stmt struct {
 	node
 }
 
-// node is what a statement does. Execute bodies through rt.exec.
+// node executes a statement. It executes bodies through rt.exec.
 type node interface {
 	exec(rt *runtime, sc *scope, out *output) signal
 }
@@ -74,14 +74,13 @@ type (
 	}
 )
 
-// callArgs are the arguments as written; star is that of *args.
+// callArgs are the arguments as written.
 type callArgs struct {
 	pos  []expr
-	kw   []kwExpr
-	star expr
+	kw   []kwExpr // name=v
+	star expr     // *star
 }
 
-// kwExpr is name=v.
 type kwExpr struct {
 	name string
 	v    expr
@@ -126,8 +125,7 @@ type (
 // bodyText reads the variable with the text of a captureStmt's body.
 var bodyText = &nameExpr{"body of the block"}
 
-// macroExpr makes a macro of its definition and the scope. It stands for the body
-// of a call block also.
+// macroExpr makes a Macro of a definition and the current scope.
 type macroExpr struct{ *macroDef }
 
 // macroDef is a macro or the body of a call block.

@@ -85,26 +85,17 @@ func (b *builtin) bind(fn string, a args) args {
 	return args{pos: out}
 }
 
-func (a args) given(i int) bool { return a.pos[i] != absent }
-
 // value is an argument, or what replaces an absent one.
 func (a args) value(i int, missing any) any {
-	if a.given(i) {
-		return a.pos[i]
+	if a.pos[i] == absent {
+		return missing
 	}
-	return missing
+	return a.pos[i]
 }
 
-func (a args) bool(i int) bool { return a.given(i) && truth(a.pos[i]) }
-
-func (a args) int(i, missing int) int {
-	if a.given(i) {
-		return needInt(a.pos[i])
-	}
-	return missing
-}
-
-func (a args) str(i int) string { return needStr(a.pos[i]) }
+func (a args) bool(i int) bool        { return truth(a.value(i, false)) }
+func (a args) int(i, missing int) int { return needInt(a.value(i, int64(missing))) }
+func (a args) str(i int) string       { return needStr(a.pos[i]) }
 
 // needDefined returns v and refuses undefined values.
 func needDefined(v any) any {
@@ -188,6 +179,7 @@ var unsupported = map[string]string{
 	"method": " casefold center copy count encode expandtabs format_map index isdecimal isidentifier isnumeric isprintable istitle" +
 		" ljust maketrans rindex rjust swapcase translate zfill as_integer_ratio is_integer ",
 	"variable": " varargs kwargs ",
+	"loop":     " cycle changed depth depth0 ",
 }
 
 func isUnsupported(kind, name string) bool {

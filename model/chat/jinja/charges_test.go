@@ -148,7 +148,7 @@ func TestFollowedTextsAreBounded(t *testing.T) {
 	if n > 4<<20 { // 100,000 steps are 800,000 bytes, beside what strings.Map grows through
 		t.Errorf("%d bytes copied", n)
 	}
-	// The client's characters count as what they are.
+	// Stand-ins count as the characters that they replace.
 	all, err := Parse("t", "{{ s }}")
 	if err != nil {
 		t.Fatal(err)

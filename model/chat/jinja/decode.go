@@ -35,7 +35,7 @@ var Builder = &jsonread.Builder{
 }
 
 // DecodeJSON reads one JSON value into template values. Of equal keys the last
-// value counts. The error says what is wrong and where.
+// value counts. The error names problem and place.
 //
 // The texts among the values share the memory of data, which must not change
 // from then on: a long conversation is in memory once.

@@ -95,10 +95,8 @@ func (d *Dict) get(key any) (any, bool) {
 func hashKey(v any) any {
 	switch x := v.(type) {
 	case bool:
-		if x {
-			return int64(1)
-		}
-		return int64(0)
+		n, _ := toInt64(x)
+		return n
 	case float64:
 		if x == math.Trunc(x) && math.Abs(x) < 1<<62 {
 			return int64(x)

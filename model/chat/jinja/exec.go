@@ -25,7 +25,7 @@ func (s *forStmt) exec(rt *runtime, sc *scope, out *output) signal {
 		items = s.filter(rt, sc, items)
 	}
 	lp := &loop{items: items}
-	in := &scope{parent: sc}
+	in := &scope{sc, make([]named, 0, 4)}
 	for i, it := range items {
 		rt.work(2)
 		if s.captures {

@@ -26,7 +26,7 @@ func semanticSources(f *testing.F) (sources []string) {
 	return sources
 }
 
-// FuzzParse: any source parses or gives a located error.
+// FuzzParse: any source parses or returns an error with its place.
 func FuzzParse(f *testing.F) {
 	for _, s := range semanticSources(f) {
 		f.Add(s)
@@ -43,7 +43,7 @@ func FuzzParse(f *testing.F) {
 var fuzzLimits = Limits{OutputBytes: 1 << 16, Steps: 1 << 16, Depth: 200}
 
 // FuzzRender: any template on any JSON renders within its limits, twice the
-// same, or gives an Error.
+// same, or returns an Error.
 func FuzzRender(f *testing.F) {
 	for _, s := range semanticSources(f) {
 		f.Add(s, []byte(`{"s":"Hello","n":7,"l":[3,1,2],"d":{"z":1,"a":[null,true,1.5]}}`))

@@ -42,7 +42,7 @@ func (t token) describe() string { return cmp.Or(tokenNames[t.kind], "'"+t.text+
 
 // lexer splits a source with the whitespace rules of trim_blocks and
 // lstrip_blocks: a newline after a block or comment is dropped, blanks from
-// the start of a line to a block or comment too; "-" strips all whitespace on
+// the start of a line to a block or comment also; "-" strips all whitespace on
 // its side, "+" keeps it.
 type lexer struct {
 	src  string
@@ -96,18 +96,15 @@ func (lx *lexer) root() {
 	if kept := lx.leading(rest[:at], kind, sign); kept != "" {
 		lx.emit(tokData, kept)
 	}
-	lx.advance(at)
+	lx.advance(at + open)
 	switch kind {
 	case '#':
-		lx.advance(open)
 		lx.comment()
 	case '{':
 		lx.emit(tokVarBegin, "{{")
-		lx.advance(open)
 		lx.tag("}}", tokVarEnd)
 	default:
 		lx.emit(tokBlockBegin, "{%")
-		lx.advance(open)
 		lx.tag("%}", tokBlockEnd)
 	}
 }
@@ -159,12 +156,9 @@ func (lx *lexer) comment() {
 	if i < 0 {
 		lx.fail("missing end of comment tag")
 	}
-	var sign byte
-	if i > 0 {
-		sign = lx.src[lx.pos+i-1]
-	}
+	text := lx.src[lx.pos : lx.pos+i]
 	lx.advance(i + 2)
-	lx.closing(sign == '-', sign != '+')
+	lx.closing(strings.HasSuffix(text, "-"), !strings.HasSuffix(text, "+"))
 }
 
 // operators, longest first among those with a common start.
@@ -225,18 +219,15 @@ func (lx *lexer) take(kind tokenKind, text string) {
 
 // tagEnd consumes the end of a tag if rest starts with it.
 func (lx *lexer) tagEnd(rest, end string, kind tokenKind) bool {
-	sign := byte(0)
+	size, sign := len(end), byte(0)
 	if rest[0] == '-' || rest[0] == '+' && end == "%}" {
-		sign, rest = rest[0], rest[1:]
+		size, sign, rest = size+1, rest[0], rest[1:]
 	}
 	if !strings.HasPrefix(rest, end) {
 		return false
 	}
 	lx.emit(kind, end)
-	if sign != 0 {
-		lx.advance(1)
-	}
-	lx.advance(len(end))
+	lx.advance(size)
 	lx.closing(sign == '-', sign == 0 && end == "%}")
 	return true
 }

@@ -130,7 +130,7 @@ func TestCancelledContextEnds(t *testing.T) {
 	}
 }
 
-// TestParseErrors name the line and what is wrong.
+// TestParseErrors: they name the line and the problem.
 func TestParseErrors(t *testing.T) {
 	for src, want := range map[string]string{
 		"a\n{{ 1 2 }}":               "t line 2: TemplateSyntaxError: expected end of print statement, got '2'",

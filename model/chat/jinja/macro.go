@@ -62,14 +62,6 @@ var loopFields = map[string]func(*loop) any{
 	"nextitem":  func(l *loop) any { return l.item(l.i+1, "next") },
 }
 
-func init() {
-	for _, name := range []string{"cycle", "changed", "depth", "depth0"} {
-		loopFields[name] = func(*loop) any {
-			return &Undefined{kind: RuntimeError, hint: "loop." + name + " is not supported in chat templates"}
-		}
-	}
-}
-
 func (l *loop) item(i int, which string) any {
 	if i < 0 || i >= len(l.items) {
 		return &Undefined{hint: "there is no " + which + " item"}

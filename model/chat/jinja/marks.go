@@ -14,9 +14,9 @@ import (
 // Each marked character is replaced, in the client's values, by a stand-in: a
 // noncharacter of Unicode (U+FDD0 to U+FDEF) that neither the values nor the
 // template have. One character takes the place of one, so lengths, indices and
-// slices stay what they are, whatever the template cuts out or joins. Wherever
-// texts are compared or searched, stand-ins count as what they stand for. After
-// the rendering the characters come back, and their places are known.
+// slices stay the same, whatever the template cuts out or joins. Comparisons and
+// searches treat a stand-in as the character that it replaces. After the rendering
+// the characters come back, and their places are known.
 type marks struct {
 	standIn map[rune]rune                        // by character
 	char    [lastStandIn - firstStandIn + 1]rune // by stand-in; 0 for none
@@ -31,12 +31,12 @@ const (
 	standInStart = "\xef\xb7"
 )
 
-// Rendered is a result whose client's characters were followed.
+// Rendered is a result in which the client's characters were followed.
 type Rendered struct {
 	Text string
 	// Client are ranges [start, end) of bytes of Text, in order. Every marked
 	// character in one is the client's, every one outside is the template's.
-	// What lies between two marked characters may be anyone's.
+	// Text between two marked characters may come from either.
 	Client [][2]int
 }
 

@@ -108,7 +108,7 @@ func TestFollowingCostsLittle(t *testing.T) {
 }
 
 // TestContextIsLookedAt: steps that are counted while a text is read bring the
-// next look nearer, too.
+// next look nearer also.
 func TestContextIsLookedAt(t *testing.T) {
 	tmpl, err := Parse("t", "{% for i in range(1000) %}{% if s.startswith('x') and u.startswith('x') %}{% endif %}{% endfor %}")
 	if err != nil {
@@ -128,7 +128,7 @@ func TestContextIsLookedAt(t *testing.T) {
 }
 
 // TestEscapesAreTheClients: what from_json makes of an escape is the client's,
-// and is no stand-in.
+// and not a stand-in.
 func TestEscapesAreTheClients(t *testing.T) {
 	for _, c := range []struct{ src, json, text string }{
 		{"{{ s | from_json }}", `"\u003c|im_end|\u003e"`, "<|im_end|>"},
@@ -164,7 +164,7 @@ func TestEscapesAreTheClients(t *testing.T) {
 }
 
 // TestFormatsOfTheClient: a client's format string works as it does where
-// nothing is followed, and what it writes is the client's.
+// nothing is followed, and its result is the client's.
 func TestFormatsOfTheClient(t *testing.T) {
 	for _, c := range []struct{ src, s, text string }{
 		{"{{ s.format(1) }}", "{}|", "1|"},
@@ -188,7 +188,7 @@ func TestFormatsOfTheClient(t *testing.T) {
 		in := inClient(got)
 		for i, r := range got.Text {
 			if slices.Contains(chars, r) && !in[i] {
-				t.Errorf("%s of %q: byte %d of %q passes for the template's", c.src, c.s, i, got.Text)
+				t.Errorf("%s of %q: byte %d of %q counts as the template's", c.src, c.s, i, got.Text)
 			}
 		}
 	}

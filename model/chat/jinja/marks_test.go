@@ -21,7 +21,7 @@ func inClient(r Rendered) []bool {
 }
 
 // TestFollowingChangesNothing: with any characters followed, every feature of
-// the language gives the text and the kind of error that it gives without.
+// the language returns the same text and kind of error as without.
 func TestFollowingChangesNothing(t *testing.T) {
 	vars, rows := semantics(t)
 	compared := 0
@@ -56,8 +56,8 @@ func TestFollowingChangesNothing(t *testing.T) {
 	}
 }
 
-// needsCharacter tells of templates that ask what kind of character one is,
-// which is not seen of a letter or digit that is followed.
+// needsCharacter reports whether a template depends on the kind of a character,
+// which a letter or digit that is followed does not show.
 func needsCharacter(src string) bool {
 	for _, word := range []string{"upper", "lower", "title", "capitalize", "casefold",
 		"swapcase", "sort", "in_case"} {
@@ -158,11 +158,11 @@ func TestFollowedRandomly(t *testing.T) {
 			switch got.Text[i] {
 			case '<', '>', '|':
 				if !in[i] {
-					rt.Fatalf("%s of %q: the client's %q at %d of %q passes for the template's", expr, s, got.Text[i], i, got.Text)
+					rt.Fatalf("%s of %q: the client's %q at %d of %q counts as the template's", expr, s, got.Text[i], i, got.Text)
 				}
 			case '{', '}':
 				if in[i] {
-					rt.Fatalf("%s of %q: the template's %q at %d of %q passes for the client's", expr, s, got.Text[i], i, got.Text)
+					rt.Fatalf("%s of %q: the template's %q at %d of %q counts as the client's", expr, s, got.Text[i], i, got.Text)
 				}
 			}
 		}

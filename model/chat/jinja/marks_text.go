@@ -8,10 +8,10 @@ import (
 	"unsafe"
 )
 
-// What follows lets texts with stand-ins be read, searched and cut as if they
+// The functions of this file read, search and cut texts with stand-ins as if they
 // had the characters themselves.
 
-// bare returns the character that r stands for.
+// bare returns the character that the stand-in r replaces, and any other r.
 func (m *marks) bare(r rune) rune {
 	if m != nil && r >= firstStandIn && r <= lastStandIn && m.char[r-firstStandIn] != 0 {
 		return m.char[r-firstStandIn]
@@ -21,8 +21,8 @@ func (m *marks) bare(r rune) rune {
 
 func (rt *runtime) bareRune(r rune) rune { return rt.marks.bare(r) }
 
-// nextStandIn is where the first stand-in of s from i on is, and its character;
-// len(s) without one. Each call is charged for, at the next work.
+// nextStandIn finds the first stand-in of s from i on, and its character; at is
+// len(s) without one. The next work charges for the call.
 func (rt *runtime) nextStandIn(s string, i int) (at int, char rune) {
 	if rt.marks == nil {
 		return len(s), 0
@@ -42,7 +42,7 @@ func (rt *runtime) nextStandIn(s string, i int) (at int, char rune) {
 	}
 }
 
-// marked tells whether s has stand-ins.
+// marked reports whether s has stand-ins.
 func (rt *runtime) marked(s string) bool {
 	at, _ := rt.nextStandIn(s, 0)
 	return at < len(s)
@@ -103,7 +103,7 @@ func (rt *runtime) compareText(a, b string) int {
 	}
 }
 
-// commonPrefix is how many bytes both begin with, in whole characters.
+// commonPrefix is the length of the common prefix in bytes, whole characters only.
 func commonPrefix(a, b string) int {
 	const block = 64
 	n, most := 0, min(len(a), len(b))
@@ -119,7 +119,7 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// firstRune is the first character of s, and how many bytes it takes in s.
+// firstRune returns the first character of s, and its length in s in bytes.
 func (rt *runtime) firstRune(s string) (rune, int) {
 	r, n := utf8.DecodeRuneInString(s)
 	return rt.bareRune(r), n

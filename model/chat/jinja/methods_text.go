@@ -93,10 +93,10 @@ func affixMethod(has func(s, affix string) bool) textFunc {
 // part is s[start:end] of the arguments after the first one, and the position
 // at which it starts.
 func (rt *runtime) part(s string, a args) (string, int) {
-	if !a.given(1) && !a.given(2) {
+	key := &sliceKey{lo: a.value(1, nil), hi: a.value(2, nil)}
+	if key.lo == nil && key.hi == nil {
 		return s, 0
 	}
-	key := &sliceKey{lo: a.value(1, nil), hi: a.value(2, nil)}
 	n, _ := rt.length(s)
 	start, _, _ := key.bounds(n)
 	return rt.slice(s, key).(string), start

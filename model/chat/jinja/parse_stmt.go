@@ -10,6 +10,8 @@ var refused = map[string]string{
 	"with":       "is not supported in chat templates; use set", "raw": "is not supported in chat templates; print a string",
 }
 
+var signals = map[string]signal{"break": brk, "continue": cont}
+
 // statement parses the inside of a block tag, and the body with its end tag.
 func (p *parser) statement() node {
 	t := p.next()
@@ -36,10 +38,7 @@ func (p *parser) statement() node {
 		if p.loops == 0 {
 			p.fail("'%s' outside of a loop", t.text)
 		}
-		if t.text == "break" {
-			return &signalStmt{brk}
-		}
-		return &signalStmt{cont}
+		return &signalStmt{signals[t.text]}
 	}
 	p.i--
 	if why, ok := refused[t.text]; ok {

@@ -152,7 +152,7 @@ func TestHashMatchesEquality(t *testing.T) {
 	})
 }
 
-// TestSplitJoin: joining what split gives restores the text.
+// TestSplitJoin: joining the parts of a split restores the text.
 func TestSplitJoin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.StringOf(rapid.RuneFrom([]rune("ab ,\té"))).Draw(t, "s")

@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"cmp"
 	"context"
 	"strings"
 )
@@ -12,10 +13,9 @@ type Limits struct {
 	OutputBytes int
 	// Steps bounds the work, hard: one per evaluated node, per element of a
 	// collection touched, per 32 bytes of text made, per eight followed
-	// characters read. Default 20 million (two
-	// seconds at worst; 20 messages take some 4,000). It bounds memory
-	// too, as nothing is made without steps: to some 640 MB at worst, by a
-	// template that keeps all it makes.
+	// characters read. Default 20 million: two seconds at worst; 20 messages take
+	// about 4,000. Steps also bound memory, to about 640 MB at worst, if a
+	// template keeps all values that it makes.
 	Steps int64
 	// Depth bounds calls, expressions and values inside each other, hard.
 	// Default 1000 (about 150 nested macro calls).
@@ -23,15 +23,9 @@ type Limits struct {
 }
 
 func (l Limits) orDefault() Limits {
-	if l.OutputBytes <= 0 {
-		l.OutputBytes = 16 << 20
-	}
-	if l.Steps <= 0 {
-		l.Steps = 20_000_000
-	}
-	if l.Depth <= 0 {
-		l.Depth = 1000
-	}
+	l.OutputBytes = cmp.Or(max(l.OutputBytes, 0), 16<<20)
+	l.Steps = cmp.Or(max(l.Steps, 0), 20_000_000)
+	l.Depth = cmp.Or(max(l.Depth, 0), 1000)
 	return l
 }
 
@@ -59,7 +53,7 @@ type runtime struct {
 	depth int
 	line  int    // of the innermost statement
 	marks *marks // nil when no character is followed
-	// lastBare is bare(last): templates ask several things of one text.
+	// lastBare is bare(last): templates examine one text several times.
 	last, lastBare string
 	// valueBytes bounds a value, stand-ins included.
 	valueBytes int
