@@ -152,7 +152,7 @@ func textsOf(file *ast.File) (texts []string) {
 		case *ast.Field:
 			n.Tag = nil
 		case *ast.CallExpr:
-			return !developers.MatchString(called(n.Fun))
+			return !developers.MatchString(called(n.Fun)) || raisesError(n)
 		case *ast.BinaryExpr:
 			if text, ok := folded(n); ok {
 				if isText(text) {
@@ -174,6 +174,16 @@ func textsOf(file *ast.File) (texts []string) {
 	}
 	ast.Inspect(file, visit)
 	return texts
+}
+
+// raisesError reports whether a call panics with an error for users, as the
+// interpreter of chat templates does; its callers get the error.
+func raisesError(call *ast.CallExpr) bool {
+	if called(call.Fun) != "panic" {
+		return false
+	}
+	made, ok := call.Args[0].(*ast.CallExpr)
+	return ok && slices.Contains([]string{"newErr", "typeErr"}, called(made.Fun))
 }
 
 // called returns the name of a function as in the source.

@@ -85,7 +85,7 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-// FuzzDecodeJSON: accepts what encoding/json accepts, and what tojson writes
+// FuzzDecodeJSON: accepts UTF-8 that encoding/json accepts, and what tojson writes
 // of it decodes to the same text again.
 func FuzzDecodeJSON(f *testing.F) {
 	for _, s := range []string{`{"b":1,"a":[1.0,2e3,-0,"x\u0041\ud83d\ude00\ud800"],"b":null}`, `[]`, `{}`, ` true `, `12345678901234567890`, `1e999`, `"\q"`, `[1,]`} {
@@ -98,7 +98,7 @@ func FuzzDecodeJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		v, err := DecodeJSON(data)
 		if err != nil {
-			if json.Valid(data) && len(data) < maxJSONDepth {
+			if json.Valid(data) && utf8.Valid(data) && len(data) < maxJSONDepth {
 				t.Fatalf("valid JSON refused: %v", err)
 			}
 			return
