@@ -9,38 +9,34 @@ import (
 
 // Handle handles one message.
 func (c *Core) Handle(now time.Duration, msg messages.ToDispatch, out *messages.Outbox) {
+	switch msg.(type) {
+	case *messages.EnqueueRequests, *messages.FinishRequests, *messages.FlushCache,
+		*messages.AuditSlots, *messages.DescribeCache, *messages.FailEpoch:
+		if messages.HeaderOf(msg) != c.own { // for an earlier incarnation
+			out.Record(messages.StaleMessages, 1)
+			return
+		}
+	}
 	switch m := msg.(type) {
 	// of intake
 	case *messages.EnqueueRequests:
-		if c.ofIntake(m.Header, out) {
-			c.enqueue(now, m.Requests, out)
-		}
+		c.enqueue(now, m.Requests, out)
 	case *messages.FinishRequests:
-		if c.ofIntake(m.Header, out) {
-			c.finish(m.IDs, out)
-		}
+		c.finish(m.IDs, out)
 	case *messages.FlushCache:
-		if c.ofIntake(m.Header, out) {
-			c.flush(m, out)
-		}
+		c.flush(m, out)
 	case *messages.AuditSlots:
-		if c.ofIntake(m.Header, out) {
-			c.audit(m, out)
-		}
+		c.audit(m, out)
 	case *messages.DescribeCache:
-		if c.ofIntake(m.Header, out) {
-			c.describe(m, out)
-		}
+		c.describe(m, out)
+	case *messages.FailEpoch:
+		c.startOver(m.Cause, m.Suspects, out)
 	// of both
 	case *messages.StepResults:
 		if m.Engine == Self {
 			c.returned(m, out)
 		} else {
 			c.relay(m, out)
-		}
-	case *messages.FailEpoch:
-		if c.ofIntake(m.Header, out) {
-			c.startOver(m.Cause, m.Suspects, out)
 		}
 	// of an engine
 	case *messages.EpochStarted:
@@ -50,14 +46,15 @@ func (c *Core) Handle(now time.Duration, msg messages.ToDispatch, out *messages.
 	case *messages.CacheChanged:
 		c.cacheChanged(now, m, out)
 	case *messages.CacheFlushed:
-		c.answered(m.Header, m.Ticket, func(q *question) { q.flushed.Pages += m.Pages }, out)
+		c.answered(m.Header, m.Ticket, func(q *question) { q.sum.(*messages.CacheFlushed).Pages += m.Pages }, out)
 	case *messages.FlushRefused:
-		c.answered(m.Header, m.Ticket, func(q *question) { q.refused.Running += m.Running }, out)
+		c.answered(m.Header, m.Ticket, func(q *question) { q.running += m.Running }, out)
 	case *messages.SlotsAudited:
-		c.answered(m.Header, m.Ticket, func(q *question) { addAudit(q.audited, m) }, out)
+		c.answered(m.Header, m.Ticket, func(q *question) { addAudit(q.sum.(*messages.SlotsAudited), m) }, out)
 	case *messages.CacheDescribed:
 		c.answered(m.Header, m.Ticket, func(q *question) {
-			q.views.Engines = append(q.views.Engines, EngineView{m.Engine, m.View})
+			views := q.sum.(*messages.CacheDescribed).View.(*Views)
+			views.Engines = append(views.Engines, EngineView{m.Engine, m.View})
 		}, out)
 	default:
 		invariants.Fail("dispatch got a %T", msg)
@@ -65,13 +62,4 @@ func (c *Core) Handle(now time.Duration, msg messages.ToDispatch, out *messages.
 	if invariants.Enabled {
 		c.check()
 	}
-}
-
-// ofIntake reports whether intake speaks to this incarnation.
-func (c *Core) ofIntake(h messages.Header, out *messages.Outbox) bool {
-	if h != c.own {
-		out.Record(messages.StaleMessages, 1)
-		return false
-	}
-	return true
 }

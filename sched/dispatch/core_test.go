@@ -118,7 +118,7 @@ func TestALostEngineReturnsItsRequests(t *testing.T) {
 	}
 	m := only[*messages.EpochEnded](t, s.step(&messages.EpochEnded{Header: header(0, 1), Cause: "boom", Suspects: of[:1]}), messages.Intake)
 	if m.Header != s.own || !slices.Equal(m.Requests, of) || !slices.Equal(m.Suspects, of[:1]) || m.Cause != "boom" {
-		t.Errorf("intake hears %+v", m)
+		t.Errorf("intake gets %+v", m)
 	}
 	for id, engine := range s.submit(int(of[0]), int(of[1])) {
 		if engine != 1 {
@@ -126,9 +126,9 @@ func TestALostEngineReturnsItsRequests(t *testing.T) {
 		}
 	}
 	if sends := s.step(&messages.EpochEnded{Header: header(0, 1)}); len(sends) > 0 {
-		t.Errorf("the end was told twice: %v", sends)
+		t.Errorf("the end was reported twice: %v", sends)
 	}
-	if sends := s.up(0, 1); len(sends) > 0 || s.Core.up() != 1 {
+	if sends := s.up(0, 1); len(sends) > 0 || s.Core.engines[0].up || !s.Core.engines[1].up {
 		t.Errorf("an epoch that has ended started again: %v", sends)
 	}
 }
@@ -173,7 +173,7 @@ func TestAGapFailsTheEngine(t *testing.T) {
 	s.submit(1)
 	m := only[*messages.FailEpoch](t, s.step(&messages.StepResults{Header: header(0, 1), Seq: 2}), messages.Engine)
 	if m.Header != header(0, 1) || m.From != messages.Dispatch {
-		t.Errorf("the engine hears %+v", m)
+		t.Errorf("the engine gets %+v", m)
 	}
 	if sends := s.step(&messages.StepResults{Header: header(0, 1), Seq: 1}); len(sends) > 0 {
 		t.Errorf("results after a gap were relayed: %v", sends)
@@ -232,7 +232,7 @@ func TestStartingOver(t *testing.T) {
 		}
 		for i, send := range sends[1:] {
 			if m := send.Msg.(*messages.FailEpoch); int(m.Engine) != i {
-				t.Errorf("engine %d hears %+v", i, m)
+				t.Errorf("engine %d gets %+v", i, m)
 			}
 		}
 	}
@@ -246,13 +246,13 @@ func TestStartingOver(t *testing.T) {
 			t.Error("a request of the incarnation before was taken")
 		}
 		if m := only[*messages.EpochStarted](t, c.up(0, 2), messages.Intake); m.Header != c.own {
-			t.Errorf("intake hears %+v", m)
+			t.Errorf("intake gets %+v", m)
 		}
 	}
 }
 
-// Whatever engines do, intake hears of every request that it has submitted: an
-// end, or that it has to submit it again; and an engine gets no request twice.
+// Whatever engines do, intake gets an end for every request that it has submitted, or
+// has to submit it again; and an engine gets no request twice.
 func TestNoRequestIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene(t, rapid.IntRange(1, 4).Draw(t, "engines"))

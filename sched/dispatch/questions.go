@@ -20,8 +20,8 @@ func (v *Views) Text(ages bool) string {
 
 // ask passes a question on to every engine that is up. With none up it is
 // answered at once: there is nothing to count.
-func (c *Core) ask(ticket messages.Ticket, q *question, send func(h messages.Header), out *messages.Outbox) {
-	q.open = map[int]bool{}
+func (c *Core) ask(ticket messages.Ticket, sum messages.ToIntake, send func(h messages.Header), out *messages.Outbox) {
+	q := &question{open: map[int]bool{}, sum: sum}
 	for i := range c.engines {
 		if c.engines[i].up {
 			q.open[i] = true
@@ -60,34 +60,26 @@ func (c *Core) conclude(ticket messages.Ticket, out *messages.Outbox) {
 		return
 	}
 	delete(c.asked, ticket)
-	switch {
-	case q.refused != nil && q.refused.Running > 0:
-		q.refused.Header, q.refused.Ticket = c.own, ticket
-		out.ToIntake(q.refused)
-	case q.flushed != nil:
-		q.flushed.Header, q.flushed.Ticket = c.own, ticket
-		out.ToIntake(q.flushed)
-	case q.audited != nil:
-		q.audited.Header, q.audited.Ticket = c.own, ticket
-		out.ToIntake(q.audited)
-	case q.views != nil:
-		out.ToIntake(&messages.CacheDescribed{Header: c.own, Ticket: ticket, View: q.views})
+	if q.running > 0 {
+		out.ToIntake(&messages.FlushRefused{Header: c.own, Ticket: ticket, Running: q.running})
+	} else {
+		out.ToIntake(q.sum)
 	}
 }
 
 func (c *Core) flush(m *messages.FlushCache, out *messages.Outbox) {
-	q := &question{flushed: &messages.CacheFlushed{}, refused: &messages.FlushRefused{}}
-	c.ask(m.Ticket, q, func(h messages.Header) { out.ToFormer(&messages.FlushCache{Header: h, Ticket: m.Ticket}) }, out)
+	sum := &messages.CacheFlushed{Header: c.own, Ticket: m.Ticket}
+	c.ask(m.Ticket, sum, func(h messages.Header) { out.ToFormer(&messages.FlushCache{Header: h, Ticket: m.Ticket}) }, out)
 }
 
 func (c *Core) audit(m *messages.AuditSlots, out *messages.Outbox) {
-	q := &question{audited: &messages.SlotsAudited{OK: true}}
-	c.ask(m.Ticket, q, func(h messages.Header) { out.ToFormer(&messages.AuditSlots{Header: h, Ticket: m.Ticket}) }, out)
+	sum := &messages.SlotsAudited{Header: c.own, Ticket: m.Ticket, OK: true}
+	c.ask(m.Ticket, sum, func(h messages.Header) { out.ToFormer(&messages.AuditSlots{Header: h, Ticket: m.Ticket}) }, out)
 }
 
 func (c *Core) describe(m *messages.DescribeCache, out *messages.Outbox) {
-	q := &question{views: &Views{}}
-	c.ask(m.Ticket, q, func(h messages.Header) {
+	sum := &messages.CacheDescribed{Header: c.own, Ticket: m.Ticket, View: &Views{}}
+	c.ask(m.Ticket, sum, func(h messages.Header) {
 		out.ToCache(&messages.DescribeCache{Header: h, Ticket: m.Ticket, Limits: m.Limits})
 	}, out)
 }

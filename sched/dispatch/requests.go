@@ -11,7 +11,7 @@ import (
 // enqueue gives new requests to engines, each engine its own in one message, or
 // holds them while no engine is up.
 func (c *Core) enqueue(now time.Duration, requests []*messages.EngineRequest, out *messages.Outbox) {
-	if c.up() == 0 {
+	if !c.anyUp() {
 		c.held = append(c.held, requests...)
 		return
 	}

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/messages"
@@ -44,13 +45,12 @@ type Core struct {
 	engines []engine
 	held    []*messages.EngineRequest // in order of submission, while no engine is up
 	asked   map[messages.Ticket]*question
-	started bool       // intake has heard EpochStarted
+	started bool       // EpochStarted was sent to intake
 	seq     uint64     // of the newest StepResults to intake
 	sent    []*relayed // not yet returned by intake, oldest first
 	spare   []*relayed
 }
 
-// engine is what dispatch knows of one engine.
 type engine struct {
 	header messages.Header // of its epoch
 	up     bool
@@ -65,15 +65,12 @@ type relayed struct {
 	origin *messages.StepResults
 }
 
-// question is one of intake's that every engine answers: the answers are added
-// up. An engine whose epoch ends meanwhile has nothing to add: its cache is empty
-// and its pages are free again.
+// question is one of intake's that every engine answers. An engine whose epoch ends
+// meanwhile has nothing to add: its cache is empty and its pages are free again.
 type question struct {
-	open    map[int]bool // engines that have not answered
-	flushed *messages.CacheFlushed
-	refused *messages.FlushRefused
-	audited *messages.SlotsAudited
-	views   *Views
+	open    map[int]bool      // engines that have not answered
+	sum     messages.ToIntake // of the answers; sent when all have come
+	running int               // requests because of which engines refuse to flush
 }
 
 // Views are the pictures of several engines' caches. It marshals to JSON.
@@ -118,15 +115,9 @@ func (c *Core) current(h messages.Header, out *messages.Outbox) *engine {
 	return nil
 }
 
-// up counts the engines that are up.
-func (c *Core) up() int {
-	n := 0
-	for i := range c.engines {
-		if c.engines[i].up {
-			n++
-		}
-	}
-	return n
+// anyUp reports whether an engine is up.
+func (c *Core) anyUp() bool {
+	return slices.ContainsFunc(c.engines, func(e engine) bool { return e.up })
 }
 
 // check fails on the first invariant that does not hold.
@@ -139,7 +130,7 @@ func (c *Core) check() {
 		_, given := c.router.Replica(r.ID)
 		invariants.Check(!given, "1: request %d is held and in an engine", r.ID)
 	}
-	invariants.Check(len(c.held) == 0 || c.up() == 0, "2: %d requests are held while %d engines are up", len(c.held), c.up())
+	invariants.Check(len(c.held) == 0 || !c.anyUp(), "2: %d requests are held while an engine is up", len(c.held))
 	for ticket, q := range c.asked {
 		invariants.Check(len(q.open) > 0, "3: question %d waits for no engine", ticket)
 		for i := range q.open {

@@ -2,6 +2,7 @@ package route
 
 import (
 	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -16,29 +17,27 @@ type pageIndex struct {
 	max   int
 	words int // of 64 replicas in a set
 	slots map[uint64]int32
-	pages []indexed
-	sets  []uint64 // words for each of pages
+	pages []indexed // each in the LRU list or free
+	sets  []uint64  // words for each of pages
 	free  []int32
-	// first is the most recently used page, last the least recently used one;
-	// noPage if the index is empty.
-	first, last int32
-	held        []int    // pages by replica
-	alive       []uint64 // scratch of match: the replicas that hold all pages so far
+	held  []int    // pages by replica
+	alive []uint64 // scratch of match: the replicas that hold all pages so far
 }
 
-// indexed is a page in the list.
+// indexed is a page in the LRU list.
 type indexed struct {
 	hash       uint64
 	used       time.Duration
 	prev, next int32
 }
 
-const noPage = -1
+// ends is a slot without a page, where both ends of the LRU list meet.
+const ends = 0
 
 func newPageIndex(replicas, max int) pageIndex {
 	words := (replicas + 63) / 64
 	return pageIndex{
-		max: max, words: words, slots: map[uint64]int32{}, first: noPage, last: noPage,
+		max: max, words: words, slots: map[uint64]int32{}, pages: make([]indexed, 1), sets: make([]uint64, words),
 		held: make([]int, replicas), alive: make([]uint64, words),
 	}
 }
@@ -90,7 +89,7 @@ func (x *pageIndex) add(now time.Duration, replica int, pages []uint64) {
 		}
 	}
 	for len(x.slots) > x.max {
-		x.drop(x.last)
+		x.drop(x.pages[ends].prev)
 	}
 }
 
@@ -103,9 +102,7 @@ func (x *pageIndex) take(hash uint64) int32 {
 	} else {
 		slot = int32(len(x.pages))
 		x.pages = append(x.pages, indexed{})
-		for range x.words {
-			x.sets = append(x.sets, 0)
-		}
+		x.sets = append(x.sets, make([]uint64, x.words)...)
 	}
 	x.pages[slot] = indexed{hash: hash}
 	x.slots[hash] = slot
@@ -125,23 +122,20 @@ func (x *pageIndex) remove(replica int, pages []uint64) {
 // other replica holds it.
 func (x *pageIndex) lose(replica int, slot int32) {
 	set := x.set(slot)
-	bit := uint64(1) << (replica % 64)
-	if set[replica/64]&bit == 0 {
+	word, bit := &set[replica/64], uint64(1)<<(replica%64)
+	if *word&bit == 0 {
 		return
 	}
-	set[replica/64] &^= bit
+	*word &^= bit
 	x.held[replica]--
-	for _, word := range set {
-		if word != 0 {
-			return
-		}
+	if !slices.ContainsFunc(set, func(word uint64) bool { return word != 0 }) {
+		x.drop(slot)
 	}
-	x.drop(slot)
 }
 
 // clear removes a replica from all pages.
 func (x *pageIndex) clear(replica int) {
-	for slot := x.first; slot != noPage; {
+	for slot := x.pages[ends].next; slot != ends; {
 		next := x.pages[slot].next
 		x.lose(replica, slot)
 		slot = next
@@ -150,8 +144,8 @@ func (x *pageIndex) clear(replica int) {
 
 // expire drops the pages that were last used before a time.
 func (x *pageIndex) expire(before time.Duration) {
-	for x.last != noPage && x.pages[x.last].used < before {
-		x.drop(x.last)
+	for oldest := x.pages[ends].prev; oldest != ends && x.pages[oldest].used < before; oldest = x.pages[ends].prev {
+		x.drop(oldest)
 	}
 }
 
@@ -167,27 +161,14 @@ func (x *pageIndex) drop(slot int32) {
 	x.free = append(x.free, slot)
 }
 
+// link makes a page the one used last.
 func (x *pageIndex) link(slot int32) {
-	p := &x.pages[slot]
-	p.prev, p.next = noPage, x.first
-	if x.first != noPage {
-		x.pages[x.first].prev = slot
-	} else {
-		x.last = slot
-	}
-	x.first = slot
+	first := x.pages[ends].next
+	x.pages[slot].prev, x.pages[slot].next = ends, first
+	x.pages[first].prev, x.pages[ends].next = slot, slot
 }
 
 func (x *pageIndex) unlink(slot int32) {
 	p := &x.pages[slot]
-	if p.prev != noPage {
-		x.pages[p.prev].next = p.next
-	} else {
-		x.first = p.next
-	}
-	if p.next != noPage {
-		x.pages[p.next].prev = p.prev
-	} else {
-		x.last = p.prev
-	}
+	x.pages[p.prev].next, x.pages[p.next].prev = p.next, p.prev
 }

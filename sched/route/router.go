@@ -21,9 +21,7 @@ const (
 )
 
 // Policies are the names of the policies, the default first.
-func Policies() []string {
-	return []string{CacheAware, LeastLoaded, RoundRobin, Random}
-}
+func Policies() []string { return []string{CacheAware, LeastLoaded, RoundRobin, Random} }
 
 // Options configure a Router.
 type Options struct {
@@ -59,12 +57,8 @@ const (
 
 // Validate reports the first option that is out of range.
 func (o *Options) Validate() error {
-	known := o.Policy == ""
-	for _, name := range Policies() {
-		known = known || o.Policy == name
-	}
 	switch {
-	case !known:
+	case o.Policy != "" && !slices.Contains(Policies(), o.Policy):
 		return fmt.Errorf("routing %q is not known; use one of %s", o.Policy, strings.Join(Policies(), ", "))
 	case o.Replicas < 1 || o.Replicas > maxReplicas:
 		return fmt.Errorf("router: %d replicas; the number must be between 1 and %d", o.Replicas, maxReplicas)
@@ -99,8 +93,7 @@ type Load struct {
 	RunningTokens int // of their prompts
 }
 
-// Router chooses a replica for each request. It is a plain value like the cores,
-// without a clock or randomness of its own.
+// Router chooses a replica for each request.
 //
 // The cache-aware policy chooses the replica where the first token is expected
 // first. All costs are in tokens to compute:
@@ -111,16 +104,13 @@ type Load struct {
 //
 // So a match counts for exactly the work it saves, and a replica whose queue is
 // shorter by more than that wins. There are no thresholds to tune for the number
-// of replicas and the length of prompts (SGLang's router has three). A request is
-// charged when it is routed, not when the replica reports it, so a burst spreads
-// over the replicas even if nothing matches. Of equal costs the replica with the
-// lower load wins, then the one with the fewest pages in the index, then the next
-// one in turn.
+// of replicas and the length of prompts (SGLang's router has three). Of equal costs
+// the replica with the lower load wins, then the one with the fewest pages in the
+// index, then the next one in turn.
 //
-// A prompt enters the index when it is routed, before it is computed, so that a
-// second request with the same prefix follows it. Events of the replica's cache
-// correct the index: Stored adds pages that came another way, Removed removes
-// evicted ones.
+// A request is charged and its prompt enters the index when it is routed. So a burst
+// spreads over the replicas, and a second request with the same prefix follows the
+// first. Events of the replica's cache correct the index.
 type Router struct {
 	opt      Options
 	replicas []replica
@@ -187,10 +177,21 @@ func (r *Router) Route(now time.Duration, q Request) (Route, bool) {
 	}
 	charge := routed{replica: to, tokens: q.Tokens, unshared: q.Tokens - route.Matched*r.opt.PageSize}
 	r.requests[q.ID] = charge
-	r.replicas[to].Waiting++
-	r.replicas[to].WaitingTokens += charge.unshared
+	r.charge(charge, 1)
 	r.turn = (to + 1) % len(r.replicas)
 	return route, true
+}
+
+// charge adds a request to the load of its replica, or takes it off with sign -1.
+func (r *Router) charge(c routed, sign int) {
+	l := &r.replicas[c.replica]
+	if c.running {
+		l.Running += sign
+		l.RunningTokens += sign * c.tokens
+	} else {
+		l.Waiting += sign
+		l.WaitingTokens += sign * c.unshared
+	}
 }
 
 // choose applies the policy.
@@ -236,29 +237,17 @@ func (r *Router) Started(id messages.RequestID) {
 	if !ok || c.running {
 		return
 	}
+	r.charge(c, -1)
 	c.running = true
+	r.charge(c, 1)
 	r.requests[id] = c
-	l := &r.replicas[c.replica]
-	l.Waiting--
-	l.WaitingTokens -= c.unshared
-	l.Running++
-	l.RunningTokens += c.tokens
 }
 
 // Ended takes a request off its replica's load, for whatever reason it ended.
 func (r *Router) Ended(id messages.RequestID) {
-	c, ok := r.requests[id]
-	if !ok {
-		return
-	}
-	delete(r.requests, id)
-	l := &r.replicas[c.replica]
-	if c.running {
-		l.Running--
-		l.RunningTokens -= c.tokens
-	} else {
-		l.Waiting--
-		l.WaitingTokens -= c.unshared
+	if c, ok := r.requests[id]; ok {
+		delete(r.requests, id)
+		r.charge(c, -1)
 	}
 }
 
@@ -272,7 +261,7 @@ func (r *Router) Replica(id messages.RequestID) (replica int, ok bool) {
 // have ended. It returns their ids in order. SetAvailable includes it again.
 func (r *Router) Lost(replica int) []messages.RequestID {
 	r.SetAvailable(replica, false)
-	r.Cleared(replica)
+	r.index.clear(replica)
 	var ids []messages.RequestID
 	for id, c := range r.requests {
 		if c.replica == replica {
@@ -291,25 +280,14 @@ func (r *Router) Changed(now time.Duration, replica int, m *messages.CacheChange
 	for i := range m.Events {
 		switch e := &m.Events[i]; e.Kind {
 		case messages.PagesStored:
-			r.Stored(now, replica, e.Hashes)
+			r.index.add(now, replica, e.Hashes)
 		case messages.PagesRemoved:
-			r.Removed(replica, e.Hashes)
+			r.index.remove(replica, e.Hashes)
 		case messages.PagesCleared:
-			r.Cleared(replica)
+			r.index.clear(replica)
 		}
 	}
 }
-
-// Stored records pages that a replica's cache holds, by their chained hashes.
-func (r *Router) Stored(now time.Duration, replica int, pages []uint64) {
-	r.index.add(now, replica, pages)
-}
-
-// Removed records pages that a replica has evicted.
-func (r *Router) Removed(replica int, pages []uint64) { r.index.remove(replica, pages) }
-
-// Cleared records that a replica's cache is empty.
-func (r *Router) Cleared(replica int) { r.index.clear(replica) }
 
 // SetAvailable excludes a replica from the choice, or includes it again. Its
 // requests stay charged until they end or are routed again.

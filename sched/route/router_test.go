@@ -197,18 +197,18 @@ func TestRouterAgainstTwin(t *testing.T) {
 			},
 			"stored": func(r *rapid.T) {
 				to, pages := replica(), prompt()
-				router.Stored(now, to, pages)
+				router.index.add(now, to, pages)
 				twin.add(now, to, pages)
 			},
 			"removed": func(r *rapid.T) {
 				to, pages := replica(), prompt()
 				pages = pages[len(pages)/2:]
-				router.Removed(to, pages)
+				router.index.remove(to, pages)
 				twin.remove(to, pages)
 			},
 			"cleared": func(r *rapid.T) {
 				to := replica()
-				router.Cleared(to)
+				router.index.clear(to)
 				twin.clear(to)
 			},
 			"changed": func(r *rapid.T) {
@@ -300,7 +300,7 @@ func TestRouterPainPoints(t *testing.T) {
 			for i := range replicas { // all are known, and one is not busy any more
 				route(r, 100*page, pagesOf(i, 100))
 			}
-			r.Stored(0, 1, pagesOf(1<<20, 1000)) // and has the biggest tree
+			r.index.add(0, 1, pagesOf(1<<20, 1000)) // and has the biggest tree
 			r.Ended(next - messages.RequestID(replicas-2))
 			if to := route(r, 100*page, pagesOf(1<<21, 100)); to.Replica != 1 {
 				t.Errorf("the miss goes to replica %d", to.Replica)
@@ -338,7 +338,7 @@ func TestRouterPainPoints(t *testing.T) {
 		})
 		t.Run(name("a match loses against a queue that is longer than it saves"), func(t *testing.T) {
 			r := newRouter()
-			r.Stored(0, 1, pagesOf(7, 50))
+			r.index.add(0, 1, pagesOf(7, 50))
 			for waiting := 0; waiting < 50; waiting += 10 { // pages at replica 1, none elsewhere
 				pages := slices.Concat(pagesOf(7, 50), pagesOf(8+waiting, 10))
 				if to := route(r, 60*page, pages); to.Replica != 1 || to.Matched != 50 {
@@ -364,7 +364,7 @@ func TestRouterPainPoints(t *testing.T) {
 			r := newRouter()
 			home := route(r, 50*page+1, pagesOf(7, 50)).Replica
 			r.Ended(next)
-			r.Removed(home, pagesOf(7, 50))
+			r.index.remove(home, pagesOf(7, 50))
 			if to := route(r, 50*page+1, pagesOf(7, 50)); to.Matched != 0 || to.Replica == home && replicas > 1 {
 				t.Errorf("it goes to %+v, as if replica %d still held its pages", to, home)
 			}
@@ -373,7 +373,7 @@ func TestRouterPainPoints(t *testing.T) {
 			r := newRouter()
 			home := route(r, 50*page+1, pagesOf(7, 50)).Replica
 			r.SetAvailable(home, false)
-			r.Cleared(home)
+			r.index.clear(home)
 			to, ok := r.Route(0, Request{ID: next, Tokens: 50*page + 1, Pages: pagesOf(7, 50)})
 			if !ok || to.Replica == home || r.Load(home) != (Load{}) {
 				t.Errorf("it is routed to %+v (%v), and replica %d keeps %+v", to, ok, home, r.Load(home))
