@@ -7,36 +7,33 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Audits that intake has asked for go first, one at a time; the batch former's own
+// Audits of intake go first, one at a time; the batch former's own
 // follow a step, if every step is audited, and the last request.
 func TestAuditsAreDueInOrder(t *testing.T) {
 	o := options(func(o *Options) { o.AuditEveryStep = true })
 	a := admin{opt: &o, stepped: true, changed: true}
-	a.ask(4)
-	a.ask(5)
+	a.audits = []messages.Ticket{4, 5}
 	var got []messages.Ticket
-	var out messages.Outbox
-	for a.auditDue() {
+	for a.auditDue(false) {
 		got = append(got, a.ticket)
-		a.send(3, &out)
-		if a.auditDue() {
+		if a.auditDue(true) {
 			t.Fatal("two audits are out")
 		}
 		a.out = false
 	}
-	if want := []messages.Ticket{4, 5, 0}; !slices.Equal(got, want) || len(out.Sends) != 3 {
+	if want := []messages.Ticket{4, 5, 0}; !slices.Equal(got, want) {
 		t.Errorf("audits %v, want %v", got, want)
 	}
-	if a.idleAuditDue() {
+	if a.auditDue(true) {
 		t.Error("idle, all is audited again although nothing has changed")
 	}
-	if a.changed = true; !a.idleAuditDue() {
+	if a.changed = true; !a.auditDue(true) {
 		t.Error("idle, what has changed is not audited")
 	}
 }
 
 // Results that intake has read are used again, but not more than can be under way,
-// and not while the queue reads them, too.
+// and not while the queue may also read them.
 func TestResultsAreRecycled(t *testing.T) {
 	for _, toQueue := range []bool{false, true} {
 		o := options(func(o *Options) { o.ReportToQueue = toQueue })

@@ -66,7 +66,7 @@ func TestEligible(t *testing.T) {
 		{"the same, and others were retracted", 9, 1, false, nil, 0},
 	} {
 		o := options(func(o *Options) { o.PriorityPreemption = c.preempt })
-		a, v := admission{drainFor: c.drainFor}, snapshot{opt: &o, retracted: make([]*sequence, c.retracted)}
+		a, v := admission{drainFor: c.drainFor}, snapshot{batch: &batch{opt: &o, retracted: make([]*sequence, c.retracted)}}
 		var got []messages.RequestID
 		for _, r := range a.eligible(&v, requests(4, 5, 6)) {
 			got = append(got, r.ID)
@@ -177,7 +177,7 @@ func TestBatchAges(t *testing.T) {
 	}
 	b.running = b.running[:0]
 	b.byRow[3] = nil
-	b.dropRetracted(b.retracted[0])
+	b.drop(b.retracted[0])
 	if len(b.retracted) != 1 || b.byID[2] != nil {
 		t.Errorf("%d are retracted, %v by id", len(b.retracted), b.byID)
 	}

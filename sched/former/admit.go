@@ -75,10 +75,10 @@ func (c *Core) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 			if !c.opt.CacheDisabled {
 				asked, hit = asked+s.matchLimit(), hit+len(match.Pages)*c.opt.PageSize
 			}
-			r.admitted(s, need, c.batch.running)
+			r.admitted(s, need)
 			continue
 		case discard:
-			c.endCandidate(s)
+			c.end(s)
 		}
 		c.pages.unlock(match)
 	}

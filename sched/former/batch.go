@@ -90,16 +90,12 @@ func (b *batch) age(now time.Duration) {
 	}
 }
 
-// dropRetracted forgets a sequence that was retracted and has ended.
-func (b *batch) dropRetracted(s *sequence) {
-	i := slices.Index(b.retracted, s)
-	b.retracted = slices.Delete(b.retracted, i, i+1)
-	b.drop(s)
-}
-
 // drop forgets a sequence that has ended and has no lease. The caller prunes
 // running.
 func (b *batch) drop(s *sequence) {
+	if s.state == retracted {
+		b.retracted = slices.DeleteFunc(b.retracted, func(other *sequence) bool { return other == s })
+	}
 	s.state = gone
 	delete(b.byID, s.req.ID)
 }

@@ -166,10 +166,10 @@ func (c *Core) pagesReserved(m *messages.PagesReserved, out *messages.Outbox) {
 	was := c.phase
 	c.phase.to(resting)
 	c.takeHeld(out)
-	c.sweep() // so that the device hears of closed rows before their pages are used again
+	c.sweep() // rows are closed on the device before their pages are used again
 	switch was {
 	case flushing:
-		c.admin.flushed(m.Free-free, out)
+		out.ToIntake(&messages.CacheFlushed{Ticket: c.admin.nextFlush(), Pages: m.Free - free})
 	case settling:
 		c.plan.id++
 		c.commit(out)

@@ -79,13 +79,9 @@ func (c *Core) Suspects(msg messages.ToFormer) []messages.RequestID {
 	return slices.Compact(ids)
 }
 
-// snapshot is the running batch as it is now.
 func (c *Core) snapshot() snapshot {
-	return snapshot{
-		opt: c.opt, now: c.now, ratio: c.pressure.ratio.now,
-		byID: c.batch.byID, running: c.batch.running, active: c.batch.active(), retracted: c.batch.retracted,
-		freeRows: c.pages.rows.Free(), reservable: c.pages.reservableNow(c.flight.done), settled: c.flight.idle(),
-	}
+	return snapshot{batch: &c.batch, now: c.now, ratio: c.pressure.ratio.now,
+		freeRows: c.pages.rows.Free(), reservable: c.pages.reservableNow(c.flight.done), settled: c.flight.idle()}
 }
 
 // missing is how many pages the running batch needs for its next steps.

@@ -18,7 +18,7 @@ func (c *Core) release(s *sequence) {
 	c.flight.planBlocked = false
 }
 
-// drop forgets a sequence that has ended and was released.
+// drop forgets a sequence that has ended and has no lease.
 func (c *Core) drop(s *sequence) {
 	c.pressure.ended(s)
 	c.batch.drop(s)
@@ -74,7 +74,7 @@ func (c *Core) finish(ids []messages.RequestID) {
 		case s == nil:
 			c.reports.end(id)
 		case s.state == retracted:
-			c.endRetracted(s)
+			c.end(s)
 		case s.active():
 			s.state = cancelled
 			c.batch.closing++
@@ -84,18 +84,10 @@ func (c *Core) finish(ids []messages.RequestID) {
 	}
 }
 
-// endRetracted ends a sequence that was retracted.
-func (c *Core) endRetracted(s *sequence) {
-	c.pressure.ended(s)
-	c.batch.dropRetracted(s)
-	c.reports.end(s.req.ID)
-}
-
-// endCandidate ends a request between its offer and its admission.
-func (c *Core) endCandidate(s *sequence) {
+// end ends a sequence without a lease: it was retracted, or is a new candidate.
+func (c *Core) end(s *sequence) {
 	if s.state == retracted {
-		c.endRetracted(s)
-		return
+		c.drop(s)
 	}
 	s.state = gone
 	c.reports.end(s.req.ID)

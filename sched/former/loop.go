@@ -54,8 +54,8 @@ func (c *Core) Handle(now time.Duration, msg messages.ToFormer, out *messages.Ou
 func (c *Core) advance(out *messages.Outbox) {
 	for {
 		c.answerFlushes(out)
-		if c.phase == resting && c.admin.auditDue() {
-			c.admin.send(c.pages.leased(c.batch.running), out)
+		if c.phase == resting && c.admin.auditDue(false) {
+			c.sendAudit(out)
 		}
 		if c.phase != resting || c.admin.out || c.flight.full() || !c.openPlan(out) {
 			return
@@ -125,18 +125,23 @@ func (c *Core) acknowledge(out *messages.Outbox) {
 func (c *Core) idle(out *messages.Outbox) {
 	c.pressure.ratio.reset()
 	c.admission.idle()
-	if c.admin.idleAuditDue() {
+	if c.admin.auditDue(true) {
 		c.pressure.forget()
-		c.admin.send(c.pages.leased(c.batch.running), out)
+		c.sendAudit(out)
 		c.recordState(out)
 	}
+}
+
+func (c *Core) sendAudit(out *messages.Outbox) {
+	out.ToCache(&messages.AuditSlots{Ticket: c.admin.ticket, Count: messages.PageCount{Leased: c.pages.leased(c.batch.running)}})
 }
 
 // auditSlots takes intake's request for an audit, or the answer to the one that is
 // out.
 func (c *Core) auditSlots(m *messages.AuditSlots, out *messages.Outbox) {
-	if !c.admin.isAnswer(m) {
-		c.admin.ask(m.Ticket)
+	if !c.admin.out || m.Ticket != c.admin.ticket {
+		invariants.Check(m.Ticket != 0, "an audit came back that was not sent")
+		c.admin.audits = append(c.admin.audits, m.Ticket)
 	} else if wrong := c.admin.answered(m, &c.pages, out); wrong != "" {
 		c.fail(wrong, nil, false, out)
 	}
@@ -148,7 +153,7 @@ func (c *Core) answerFlushes(out *messages.Outbox) {
 	for len(c.admin.flushes) > 0 && c.phase == resting {
 		settled := !c.admin.out && c.flight.idle()
 		if n := len(c.batch.byID); n > 0 && !(c.admin.out && c.flight.idle()) {
-			c.admin.refuseFlush(n, out)
+			out.ToIntake(&messages.FlushRefused{Ticket: c.admin.nextFlush(), Running: n})
 			continue
 		}
 		if !settled {

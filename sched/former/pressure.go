@@ -35,11 +35,11 @@ func newPressure(opt *Options) pressure { return pressure{opt: opt, ratio: newRa
 // that cost the fewest tokens computed again per page that is needed, and only as
 // many as needed. At least one sequence goes on.
 func (p *pressure) choose(v *snapshot, need int) []victim {
-	if v.active <= 1 {
+	if v.active() <= 1 {
 		return nil
 	}
 	list := firstVictims(p.retractable(v, need, true), need)
-	return list[:min(len(list), v.active-1)]
+	return list[:min(len(list), v.active()-1)]
 }
 
 // retractable lists running sequences as victims for a need, with or without those
@@ -54,10 +54,11 @@ func (p *pressure) retractable(v *snapshot, need int, prompts bool) []victim {
 	return p.victims
 }
 
-// preemptible lists the sequences that a waiting request may preempt to get pages,
-// and at least one row. It is empty if all of them together do not have enough.
-// The list is good until the next one is made.
-func (p *pressure) preemptible(v *snapshot, r *messages.EngineRequest, pages int) []victim {
+// preempt lists the sequences that a waiting request preempts to get pages, and at
+// least one row. It is empty if all of them together do not have enough. While a
+// step is in flight it is also empty; preemptionPending then says that there will be
+// victims. The list is good until the next one is made.
+func (p *pressure) preempt(v *snapshot, r *messages.EngineRequest, pages int) []victim {
 	if !v.opt.PriorityPreemption {
 		return nil
 	}
@@ -69,22 +70,14 @@ func (p *pressure) preemptible(v *snapshot, r *messages.EngineRequest, pages int
 		}
 	}
 	p.victims = list
-	if all < pages {
+	if all < pages || len(list) == 0 {
+		return nil
+	}
+	if !v.settled {
+		p.preemptionPending = true
 		return nil
 	}
 	return lowestRanks(list, pages)
-}
-
-// preempt gives the victims for a waiting request that lacks pages, or a row. While
-// a step is in flight there are none; preemptionPending then says that there will
-// be.
-func (p *pressure) preempt(v *snapshot, r *messages.EngineRequest, pages int) []victim {
-	list := p.preemptible(v, r, pages)
-	if len(list) == 0 || v.settled {
-		return list
-	}
-	p.preemptionPending = true
-	return nil
 }
 
 // measure sets the new-token ratio after a retraction, from what the remaining

@@ -88,9 +88,8 @@ func (r *round) fit(s *sequence, need int) (d decision) {
 }
 
 // admitted follows the admission of a candidate to the running batch.
-func (r *round) admitted(s *sequence, need int, running []*sequence) {
-	r.running, r.left, r.freeRows = running, r.left-need, r.freeRows-1
-	r.active++
+func (r *round) admitted(s *sequence, need int) {
+	r.left, r.freeRows = r.left-need, r.freeRows-1
 	r.admission.producers.add(s)
 	r.admission.block = headOfLineBlock{}
 	if r.admission.drainFor == s.req.ID {

@@ -1,7 +1,6 @@
 package former
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/troupe-engine/troupe/messages"
@@ -190,10 +189,9 @@ func TestDecide(t *testing.T) {
 func TestAdmitted(t *testing.T) {
 	r, candidate := scene{running: 1, rows: 2}.round()
 	r.admission.block, r.admission.drainFor = headOfLineBlock{99, 7}, 99
-	running := append(slices.Clone(r.running), candidate.seq)
-	r.admitted(candidate.seq, 4, running)
-	if r.left != 6 || r.freeRows != 1 || r.active != 2 || len(r.running) != 2 {
-		t.Errorf("room %d, %d rows, %d active, %d run", r.left, r.freeRows, r.active, len(r.running))
+	r.admitted(candidate.seq, 4)
+	if r.left != 6 || r.freeRows != 1 {
+		t.Errorf("room %d, %d rows", r.left, r.freeRows)
 	}
 	if a := r.admission; a.block != (headOfLineBlock{}) || a.drainFor != 0 || len(a.producers) != 1 {
 		t.Errorf("block %v, drained for %d, %d producers", a.block, a.drainFor, len(a.producers))

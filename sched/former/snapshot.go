@@ -1,30 +1,21 @@
 package former
 
 import (
-	"slices"
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
-	"github.com/troupe-engine/troupe/messages"
 )
 
-// snapshot is the running batch as the planners of admission and preemption see
-// it. They do not change it; what they decide is done by the Core.
+// snapshot is what the planners of admission and preemption see. They only read the
+// batch; the Core carries out their decisions.
 type snapshot struct {
-	opt        *Options
+	*batch
 	now        time.Duration
 	ratio      float64 // new-token ratio
-	byID       map[messages.RequestID]*sequence
-	running    []*sequence // in order of admission
-	active     int         // of them, those that take part in steps to come
-	retracted  []*sequence // in the order in which they are admitted again
 	freeRows   int
 	reservable int  // pages that the next CommitPlan can reserve at least
 	settled    bool // no step is in flight: every lease may be taken away
 }
-
-// alone reports whether a running request must run alone.
-func (v *snapshot) alone() bool { return slices.ContainsFunc(v.running, (*sequence).alone) }
 
 // need is how many pages a sequence will have with its expected output.
 func (v *snapshot) need(s *sequence) int {

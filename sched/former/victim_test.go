@@ -36,7 +36,8 @@ func retractable(f *Core, need int, prompts bool) []victim {
 
 func preemptible(f *Core, r *messages.EngineRequest, pages int) []victim {
 	v := f.snapshot()
-	return f.pressure.preemptible(&v, r, pages)
+	v.settled = true
+	return f.pressure.preempt(&v, r, pages)
 }
 
 func headroom(f *Core) int {
