@@ -6,8 +6,7 @@ import (
 )
 
 // commit sends what changes the cache and the allocator, or goes on to the step if
-// nothing does. If the pages are not there before the step in flight has given some
-// back, it waits.
+// nothing does. If the step in flight must give back pages first, it waits.
 func (c *Core) commit(out *messages.Outbox) (again bool) {
 	c.prefill.wantPages(c.batch.running)
 	when := c.ensurePages(out)
@@ -46,12 +45,12 @@ const (
 	afterStep                 // once the step in flight is done
 )
 
-// ensurePages sees to it that the next step's pages can be reserved, and retracts
-// sequences if it must. A plan never asks for more than there is, and never retracts
-// more than it needs. So if the pages depend on whether others share the prefixes
-// that are unlocked, or on copies that the tree already has, which only the cache
-// knows, the plan first gives back without reserving. While a step is in flight
-// nothing is retracted: the step may give back enough.
+// ensurePages says when the next step's pages can be reserved, and retracts sequences
+// if it must. A plan never asks for more than there is, and never retracts more than
+// it needs. Only the cache knows whether others share the prefixes that are unlocked,
+// and which copies the tree already has. If the pages depend on that, the plan first
+// gives back without reserving. While a step is in flight nothing is retracted: the
+// step may give back enough.
 func (c *Core) ensurePages(out *messages.Outbox) reservation {
 	if c.countSpare() {
 		return atOnce
@@ -101,8 +100,8 @@ func (c *Core) wait() {
 	c.phase.close()
 }
 
-// launch closes the plan and sends the step, and reports whether there may be more
-// to plan. If there is nothing to compute it waits for the step in flight.
+// launch closes the plan and sends the step, or waits for the one in flight if there
+// is nothing to compute. It reports whether there may be more to plan.
 func (c *Core) launch(out *messages.Outbox) (again bool) {
 	c.phase.close()
 	st := c.fill(out)
@@ -132,8 +131,8 @@ func (c *Core) launch(out *messages.Outbox) (again bool) {
 }
 
 // fill gives the rows their work, decoding rows first; nil if there is none. A
-// sequence that ends with a step in flight gets none, and neither does one of which
-// that step may sample several tokens.
+// sequence gets none if it ends with a step in flight, or if that step may sample
+// several of its tokens.
 func (c *Core) fill(out *messages.Outbox) *launchedStep {
 	active := c.batch.active()
 	if active == 0 {
@@ -165,7 +164,10 @@ func (c *Core) pagesReserved(m *messages.PagesReserved, out *messages.Outbox) {
 	c.admin.history.close(m)
 	was := c.phase
 	c.phase.to(resting)
-	c.takeHeld(out)
+	if held := c.flight.heldResult; held != nil {
+		c.takeResults(held, out)
+		c.flight.heldResult = nil
+	}
 	c.sweep() // rows are closed on the device before their pages are used again
 	switch was {
 	case flushing:

@@ -8,9 +8,9 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Core is the batch former's actor core: a loop over parts that each own their
-// state. It forms one step after the other. The parts' invariants are checked after
-// each message in builds with invariants, and one of its own:
+// Core is the batch former's actor core: a loop over parts that each own their state.
+// It forms one step after the other. In builds with invariants, each message is
+// followed by a check of the parts' invariants and one of its own:
 //
 //  8. A cancelled or closing sequence has a lease that a step or a plan still uses.
 type Core struct {
@@ -51,14 +51,13 @@ type Load struct {
 	Resting   bool
 }
 
-// Load reports what the batch former holds now.
 func (c *Core) Load() Load {
 	return Load{len(c.batch.running), len(c.batch.retracted), c.pages.leased(c.batch.running),
 		c.phase == resting && !c.admin.out && c.flight.idle()}
 }
 
-// Suspects are the requests that a message is about, each once: those to suspect if
-// handling it fails. It only reads.
+// Suspects returns the requests that a message is about, each once. They are suspects
+// if handling it fails.
 func (c *Core) Suspects(msg messages.ToFormer) []messages.RequestID {
 	ids := messages.Requests(msg)
 	switch m := msg.(type) {
@@ -93,7 +92,7 @@ func (c *Core) missing(steps int) int {
 	return n
 }
 
-// must fails unless the batch former waits for a message that has come.
+// must fails unless the batch former was waiting for the message that has come.
 func (c *Core) must(ok bool, what string) {
 	if !ok {
 		invariants.Fail("%s came while the batch former is %s, with %d steps in flight", what, c.phase, len(c.flight.steps))
@@ -106,7 +105,6 @@ func (c *Core) fail(cause string, suspects []messages.RequestID, sticky bool, ou
 	out.ToEngine(&messages.FailEpoch{From: messages.Former, Cause: cause, Suspects: suspects, Sticky: sticky})
 }
 
-// recordState records the gauges.
 func (c *Core) recordState(out *messages.Outbox) {
 	used := c.opt.Pages - c.pages.free - c.pages.cached.Evictable
 	out.Record(messages.RequestsRunning, float64(c.batch.active()))

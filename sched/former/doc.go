@@ -1,7 +1,7 @@
-// Package former is the core of the batch former: it decides which requests run and
-// what each step computes. Other engines call it the scheduler. It also decides
-// which requests are retracted when memory runs out. Only the batch former changes
-// the cache and the allocator, by messages, and only it holds leases.
+// Package former is the core of the batch former, which other engines call the
+// scheduler: it decides which requests run, what each step computes, and which
+// requests are retracted when memory runs out. Only the batch former changes the
+// cache and the allocator, by messages, and only it holds leases.
 //
 // # One step
 //
@@ -29,8 +29,13 @@
 //	admin      audits and flushes
 //
 // Admission and pressure plan from a snapshot and return decisions; the Core carries
+// them out. Formulas that come from SGLang name their source.
 //
-// Formulas that come from SGLang name their source: its scheduler tests,
+// What is sent every step is pooled, so a step of decoding rows allocates nothing: a
+// RunBatch is the runner's until the step's BatchDone, a CommitPlan the cache's and
+// the allocator's until PagesReserved, a StepResults intake's until it sends it back.
+// The answers of cache and allocator are good until the next CommitPlan, those of a
+// device until the step after the next is launched.
 //
 // # Floors
 //

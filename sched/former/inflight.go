@@ -13,8 +13,8 @@ import (
 //
 //  6. No lease is released while a step that uses it may run: LastStep <= done.
 //  9. steps are the steps (done, step], at most StepsInFlight. What they compute
-//     and sample leads from a sequence's done to its scheduled tokens, and to its
-//     pending ones.
+//     and sample is the difference between a sequence's done and scheduled tokens,
+//     and its pending ones.
 type inFlight struct {
 	opt    *Options
 	step   messages.StepID // newest launched
@@ -31,21 +31,21 @@ func newInFlight(opt *Options) inFlight {
 	return inFlight{opt: opt, steps: make([]launchedStep, 0, opt.StepsInFlight)}
 }
 
-// idle reports whether no step is in flight. Only then is every lease settled and
-// every token known, and a sequence can be retracted.
+// idle reports whether no step is in flight: every lease is settled, every token is
+// known, and sequences can be retracted.
 func (f *inFlight) idle() bool { return len(f.steps) == 0 }
 
 // full reports whether no further step may be planned now.
 func (f *inFlight) full() bool { return f.planBlocked || len(f.steps) >= f.opt.StepsInFlight }
 
-// block puts planning off until the oldest step is done, or until something else
-// changes the situation: a released lease, or an arrival.
+// block puts planning off until the oldest step is done, a lease is released, or a
+// request arrives.
 func (f *inFlight) block() {
 	invariants.Check(!f.idle(), "the batch former waits for a step and none is in flight")
 	f.planBlocked = true
 }
 
-// begin appends an empty step, in the memory of an earlier one.
+// begin adds an empty step, in the memory of an earlier one.
 func (f *inFlight) begin() *launchedStep {
 	n := len(f.steps)
 	invariants.Check(n < f.opt.StepsInFlight, "a step is launched while %d are in flight", n)
@@ -59,11 +59,11 @@ func (f *inFlight) begin() *launchedStep {
 	return st
 }
 
-// cancel takes the step that was begun back.
+// cancel removes the step that was begun.
 func (f *inFlight) cancel() { f.steps = f.steps[:len(f.steps)-1] }
 
-// retire takes the oldest step off the list. Its memory goes to the end of it,
-// without references to requests.
+// retire removes the oldest step. Its memory goes to the end of the list, without
+// references to requests.
 func (f *inFlight) retire() {
 	first, last := f.steps[0], len(f.steps)-1
 	clear(first.work)

@@ -1,13 +1,16 @@
 package former
 
 import (
+	"math"
+	"slices"
+
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/messages"
 )
 
 // ledger counts the pages of the pool by owner, and has the rows. The counters are
-// exact: only a CommitPlan changes them, and its answer brings the new ones.
+// exact: only a CommitPlan changes them, and its answer has the new ones.
 //
 // Invariants:
 //
@@ -56,7 +59,11 @@ func newLedger(opt *Options) ledger {
 // private pages of released leases become evictable or free. What their locked
 // prefixes add is known only when they are unlocked, since others may share them.
 func (l *ledger) reservableNow(done messages.StepID) int {
-	n := l.free + l.cached.Evictable
+	return l.free + l.cached.Evictable + l.returned(done)
+}
+
+// returned is how many private pages no step up to done uses any more.
+func (l *ledger) returned(done messages.StepID) (n int) {
 	for i := range l.released {
 		n += len(l.released[i].lease.Private())
 	}
@@ -89,15 +96,9 @@ func (l *ledger) reservableAtBest(running []*sequence, done messages.StepID) int
 
 // leased is how many pages are private to leases, or deferred frees.
 func (l *ledger) leased(running []*sequence) int {
-	n := 0
+	n := l.returned(math.MaxUint64)
 	for _, s := range running {
 		n += len(s.lease.Private())
-	}
-	for _, d := range l.deferred {
-		n += len(d.pages)
-	}
-	for i := range l.released {
-		n += len(l.released[i].lease.Private())
 	}
 	return n
 }
@@ -116,7 +117,7 @@ func (l *ledger) release(s *sequence, done messages.StepID) {
 	s.lease = Lease{}
 }
 
-// unlock gives the lock of a candidate back that was not admitted.
+// unlock returns the lock of a candidate that was not admitted.
 func (l *ledger) unlock(match *messages.PrefixLocked) {
 	if match.Node != messages.RootNode {
 		l.unlocks = append(l.unlocks, unlock{match.Node, len(match.Pages)})
@@ -151,25 +152,16 @@ func (l *ledger) giveBack(p *plan, done messages.StepID) {
 	}
 	clear(l.released)
 	l.released = l.released[:0]
-	l.freeDeferred(m, done)
+	l.deferred = slices.DeleteFunc(l.deferred, func(d deferredFrees) bool {
+		if d.until <= done {
+			m.Frees = append(m.Frees, d.pages...)
+		}
+		return d.until <= done
+	})
 	for _, u := range l.unlocks {
 		m.Unlocks = append(m.Unlocks, u.node)
 	}
 	l.unlocks = l.unlocks[:0]
-}
-
-// freeDeferred frees the pages that no step reads any more.
-func (l *ledger) freeDeferred(m *messages.CommitPlan, done messages.StepID) {
-	kept := l.deferred[:0]
-	for _, d := range l.deferred {
-		if d.until <= done {
-			m.Frees = append(m.Frees, d.pages...)
-		} else {
-			kept = append(kept, d)
-		}
-	}
-	clear(l.deferred[len(kept):])
-	l.deferred = kept
 }
 
 // take records the answer to a plan: the outcome of its insertions, the pages that
@@ -205,7 +197,7 @@ func (l *ledger) inserted(ins insertion, outcome messages.PrefixInserted) {
 	invariants.Check(outcome.ID == s.req.ID, "request %d was inserted instead of %d", outcome.ID, s.req.ID)
 	from, to := outcome.First, outcome.First+len(outcome.Pages)
 	if ins.copies && len(outcome.Pages) > 0 {
-		l.deferred = append(l.deferred, deferredFrees{s.lease.LastStep, append([]messages.Page(nil), s.lease.Pages[from:to]...)})
+		l.deferred = append(l.deferred, deferredFrees{s.lease.LastStep, slices.Clone(s.lease.Pages[from:to])})
 	}
 	if !s.lease.Inserted(outcome, ins.pages) {
 		return

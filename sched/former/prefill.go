@@ -10,13 +10,11 @@ import (
 
 // prefill divides a step's prefill budget among the prompts in progress.
 //
-// Half of the budget belongs to the oldest prompt. So none waits for ever: the
-// oldest one makes progress, and every prompt becomes the oldest in the end. The
-// rest goes to the prompt with the fewest tokens left, which gives the shortest
-// average wait: a short prompt does not wait for long ones that came before it.
-// The oldest prompt's half may be owed for up to one whole budget. So a short
-// prompt that has just arrived gets a step to itself, and with small budgets
-// prompts compute whole pages in turns.
+// Half of the budget belongs to the oldest prompt. So none waits for ever: every
+// prompt becomes the oldest in the end. The rest goes to the prompt with the fewest
+// tokens left, which makes the average wait shortest. The oldest prompt's half may be
+// owed for up to one whole budget. So a short prompt that has just arrived gets a
+// step to itself, and with small budgets prompts compute whole pages in turns.
 type prefill struct {
 	opt    *Options
 	pacer  pace.Pacer
@@ -29,10 +27,9 @@ func newPrefill(opt *Options) prefill {
 	return prefill{opt: opt, pacer: pace.New(pace.Options{Target: opt.InterTokenLatencyTarget, PageSize: opt.PageSize, ChunkSize: opt.ChunkedPrefillSize})}
 }
 
-// budget is how many prompt tokens a step computes beside decoding rows: what
-// these leave of both limits (SGLang's PrefillAdder with a mixed chunk, item 23),
-// but at least a page, so that neither starves the other. Without chunks one
-// prompt may exceed it.
+// budget is how many prompt tokens a step computes: what decoding rows leave of both
+// limits (SGLang's PrefillAdder with a mixed chunk, item 23), but at least a page, so
+// that neither starves the other. Without chunks one prompt may exceed it.
 func (p *prefill) budget(decoding int) int {
 	budget, least := p.opt.MaxPrefillTokens-decoding, p.opt.PageSize
 	if c := p.opt.ChunkedPrefillSize; c > 0 {
@@ -67,11 +64,10 @@ func (p *prefill) fill(st *launchedStep, running []*sequence, out *messages.Outb
 	clear(order)
 }
 
-// wantPages decides for which prompts the plan reserves pages: for the oldest and
-// the shortest ones, as much as the next step can compute of them, and twice that,
-// because some may end meanwhile. The others are admitted and their pages are
-// counted as needed, but until their turn comes the cache keeps what is on these
-// pages. A step computes only what has pages.
+// wantPages decides for which prompts the plan reserves pages: the oldest and the
+// shortest ones, twice as much as the next step can compute, because some may end
+// meanwhile. The pages of the others are counted as needed, but until their turn the
+// cache keeps what is on them. A step computes only what has pages.
 func (p *prefill) wantPages(running []*sequence) {
 	order := p.collect(running)
 	if len(order) == 0 {
@@ -110,9 +106,9 @@ func (p *prefill) withoutPages(running []*sequence) (n int) {
 	return n
 }
 
-// addWhole computes prompts without chunks: the oldest one in any case, others if
-// they fit beside it. The oldest one has no pages if the prompts for which the
-// plan reserved pages have ended since; then the first one with pages is computed.
+// addWhole computes prompts without chunks: the oldest one in any case, others if they
+// fit beside it. If the oldest one has no pages, because the prompts for which the plan
+// reserved pages have ended since, the first one with pages is computed.
 func (p *prefill) addWhole(st *launchedStep, budget int) {
 	idle := true
 	slices.SortStableFunc(p.order[1:], shorterRest)

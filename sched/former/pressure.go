@@ -12,18 +12,14 @@ import "github.com/troupe-engine/troupe/messages"
 // and 30). What counts is what the victims held and were expected to need, not
 // what the newcomer needs. Victims are admitted again before new requests of their
 // priority and after the newcomer, so that none is preempted twice for the same
-// one.
+// one. A sequence that has waited for Aging is not preempted for as long, so that
+// none starves.
 //
-// A sequence that has waited for Aging is not preempted for as long, so that none
-// starves.
-//
-// No lease is taken away while a step is in flight. The next plan then waits for
-// it.
+// No lease is taken away while a step is in flight: the next plan waits for it.
 type pressure struct {
 	opt   *Options
 	ratio newTokenRatio
-	// preemptionPending says that a sequence would be preempted if no step were in
-	// flight.
+	// preemptionPending: a sequence would be preempted if no step were in flight.
 	preemptionPending bool
 	sinceForced       int      // steps since the last forced retraction
 	victims           []victim // reused
@@ -31,9 +27,9 @@ type pressure struct {
 
 func newPressure(opt *Options) pressure { return pressure{opt: opt, ratio: newRatio(opt)} }
 
-// choose gives the victims when pages are missing for the running batch: those
-// that cost the fewest tokens computed again per page that is needed, and only as
-// many as needed. At least one sequence goes on.
+// choose returns the victims when pages are missing for the running batch: as few as
+// possible, those with the fewest tokens to compute again per page. At least one
+// sequence goes on.
 func (p *pressure) choose(v *snapshot, need int) []victim {
 	if v.active() <= 1 {
 		return nil
@@ -92,14 +88,13 @@ func (p *pressure) measure(running []*sequence) {
 	p.ratio.retracted(requests, produced, limit)
 }
 
-// ended follows the end of a request.
+// ended adds the output of a request that has ended to the ratio's mean.
 func (p *pressure) ended(s *sequence) {
 	if n := s.output(); n > 0 {
 		p.ratio.ended(n, min(s.req.Params.MaxTokens, maxExpected))
 	}
 }
 
-// stepped follows a step without a retraction, or with one.
 func (p *pressure) stepped(retracted bool) {
 	p.sinceForced++
 	if !retracted {
@@ -112,9 +107,9 @@ func (p *pressure) forcedDue() bool {
 	return p.opt.RetractEvery > 0 && p.sinceForced >= p.opt.RetractEvery
 }
 
-// forced gives the decoding sequence that is retracted by force, also if it is the
-// only one that runs: the next plan admits it again. A decoding sequence has got a
-// token since its admission, so that forced retractions never undo all progress.
+// forced returns the decoding sequence that is retracted by force, even if it is the
+// only one that runs: the next plan admits it again. It has got a token since its
+// admission, so forced retractions never undo all progress.
 func (p *pressure) forced(v *snapshot) []victim {
 	if !p.forcedDue() {
 		return nil

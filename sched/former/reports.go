@@ -2,18 +2,8 @@ package former
 
 import "github.com/troupe-engine/troupe/messages"
 
-// What the batch former sends every step is pooled: its memory returns to its
-// owner and is used again. So a step of decoding rows allocates nothing, however
-// many there are:
-//
-//	RunBatch     is the runner's until the step's BatchDone
-//	CommitPlan   is the cache's and the allocator's until PagesReserved
-//	StepResults  is intake's until it sends it back
-//
-// The answers of cache and allocator are likewise good until the next CommitPlan,
-// those of a device until the step after the next is launched.
-
-// reports tells intake how requests go on, and the queue if its policy needs it.
+// reports are the results on their way to intake, and to the queue if its policy
+// needs them.
 type reports struct {
 	opt           *Options
 	seq           uint64 // of the newest StepResults
@@ -22,8 +12,8 @@ type reports struct {
 	freeList      []*messages.StepResults
 }
 
-// maxFreeResults bounds the free list: as many results as may be on their way back
-// while new ones are sent. More are left to the garbage collector.
+// maxFreeResults bounds the free list: more are never on their way back while new ones
+// are sent.
 const maxFreeResults = 4
 
 // end adds the end of a request outside of a step's results.
@@ -31,7 +21,7 @@ func (r *reports) end(id messages.RequestID) {
 	r.ended = append(r.ended, messages.RequestEnded{ID: id, Reason: messages.EndCancelled})
 }
 
-// next gives empty results with the next number.
+// next returns empty results with the next number.
 func (r *reports) next(step messages.StepID) *messages.StepResults {
 	var m *messages.StepResults
 	if n := len(r.freeList); n > 0 {

@@ -9,10 +9,9 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// batchDone takes a step's results, or holds them until the CommitPlan that is out
-// is answered: the answer is about leases as they were. Steps are done in their
-// order, and a plan has at most one in flight beside it, so there is never more
-// than one result to hold.
+// batchDone takes a step's results. While a CommitPlan is out it holds them, because
+// the answer is about the leases of before. Steps are done in their order, and a plan
+// has at most one in flight beside it, so there is never more than one result to hold.
 func (c *Core) batchDone(m *messages.BatchDone, out *messages.Outbox) {
 	c.must(!c.flight.idle() && c.flight.heldResult == nil && m.Step == c.flight.steps[0].id, "BatchDone")
 	c.prefill.pacer.Done(c.now, m.Step)
@@ -23,16 +22,8 @@ func (c *Core) batchDone(m *messages.BatchDone, out *messages.Outbox) {
 	c.takeResults(m, out)
 }
 
-// takeHeld takes results that came while a CommitPlan was out.
-func (c *Core) takeHeld(out *messages.Outbox) {
-	if c.flight.heldResult != nil {
-		c.takeResults(c.flight.heldResult, out)
-		c.flight.heldResult = nil
-	}
-}
-
-// takeResults moves the fence: it appends tokens, decides ends, and tells intake in
-// one message.
+// takeResults moves the fence: it appends tokens, decides ends, and sends both to
+// intake in one message.
 func (c *Core) takeResults(m *messages.BatchDone, out *messages.Outbox) {
 	st := &c.flight.steps[0] // on the list to the end, to name suspects
 	c.flight.done, c.flight.planBlocked = m.Step, false
@@ -42,14 +33,10 @@ func (c *Core) takeResults(m *messages.BatchDone, out *messages.Outbox) {
 	}
 	r := c.reports.next(m.Step)
 	r.Tokens = slices.Grow(r.Tokens, len(m.Sampled))
-	left, ends := stepResults{m.Sampled, m.Failed}, false
+	left, ends := rowResults{m.Sampled, m.Failed}, false
 	for i := range st.work {
 		w := &st.work[i]
-		var got rowResult
-		if w.sample > 0 {
-			got = left.cut(w)
-		}
-		ends = c.rowDone(w, got, r) || ends
+		ends = c.rowDone(w, left.cut(w), r) || ends
 	}
 	if n := len(left.sampled) + len(left.failed); n > 0 {
 		invariants.Fail("step %d brought %d results that were not asked for", m.Step, n)
@@ -70,47 +57,44 @@ func (c *Core) takeResults(m *messages.BatchDone, out *messages.Outbox) {
 	c.flight.retire()
 }
 
-// stepResults is what is left of a step's results.
-type stepResults struct {
+// rowResults are the results of a step's rows: the tokens of a row that samples, or why
+// it has none.
+type rowResults struct {
 	sampled []messages.SampledToken
 	failed  []messages.RowFailed
 }
 
-// rowResult is one row's part: one token or several, or why there is none.
-type rowResult struct {
-	tokens []messages.SampledToken
-	failed *messages.RowFailed
-}
-
-// cut takes the part of the next row.
-func (r *stepResults) cut(w *rowWork) (got rowResult) {
-	row := w.seq.lease.Row
-	if len(r.failed) > 0 && r.failed[0].Row == row {
-		got.failed, r.failed = &r.failed[0], r.failed[1:]
+// cut takes the results of the next row off.
+func (r *rowResults) cut(w *rowWork) (got rowResults) {
+	if w.sample == 0 {
 		return got
 	}
-	n := 0
+	row, n := w.seq.lease.Row, 0
+	if len(r.failed) > 0 && r.failed[0].Row == row {
+		got.failed, r.failed = r.failed[:1], r.failed[1:]
+		return got
+	}
 	for n < len(r.sampled) && r.sampled[n].Row == row {
 		n++
 	}
 	if n == 0 || n > w.sample {
 		invariants.Fail("row %d got %d tokens, asked for were 1 to %d", row, n, w.sample)
 	}
-	got.tokens, r.sampled = r.sampled[:n], r.sampled[n:]
+	got.sampled, r.sampled = r.sampled[:n], r.sampled[n:]
 	return got
 }
 
 // rowDone takes one row's part of a step and reports whether its request is gone. A
 // request that ends while the next step already computes it is closing until that
 // step is done.
-func (c *Core) rowDone(w *rowWork, got rowResult, r *messages.StepResults) (ended bool) {
+func (c *Core) rowDone(w *rowWork, got rowResults, r *messages.StepResults) (ended bool) {
 	s := w.seq
 	s.done = w.end
 	if w.sample > 0 {
 		s.pending--
 	}
-	if n := len(got.tokens); n > 1 {
-		s.done += n - 1 // their KV is there, too
+	if n := len(got.sampled); n > 1 {
+		s.done += n - 1 // they have KV as well
 		s.scheduled = s.done
 	}
 	s.uncertain = s.uncertain && w.sample <= 1
@@ -129,11 +113,11 @@ func (c *Core) rowDone(w *rowWork, got rowResult, r *messages.StepResults) (ende
 		s.prompts = nil
 	}
 	end := messages.RequestEnded{ID: s.req.ID}
-	if got.failed != nil {
-		end.Reason, end.Why = messages.EndFailed, got.failed.Reason
+	if len(got.failed) > 0 {
+		end.Reason, end.Why = messages.EndFailed, got.failed[0].Reason
 	}
-	for i := range got.tokens {
-		t := &got.tokens[i]
+	for i := range got.sampled {
+		t := &got.sampled[i]
 		r.Tokens = append(r.Tokens, messages.TokenResult{ID: s.req.ID, Position: s.output(), Token: t.Token, Logprobs: t.Logprobs})
 		if end.Reason = s.take(t.Token, c.opt.ContextLength); end.Reason != 0 {
 			if end.Reason != messages.EndLength {

@@ -75,7 +75,7 @@ type sequence struct {
 	promptAt int
 }
 
-// newSequence makes a candidate. It never appends to the request's own slices.
+// newSequence makes a candidate, which never appends to the request's own slices.
 func newSequence(r *messages.EngineRequest) *sequence {
 	tokens := slices.Clip(r.Prompt)
 	if len(r.Output) > 0 {
@@ -91,15 +91,11 @@ func (s *sequence) output() int { return len(s.tokens) - len(s.req.Prompt) }
 func (s *sequence) length() int { return len(s.tokens) + s.pending }
 
 // alone reports whether the sequence must run alone: until its first token, which
-// shows that it is not what crashed the engine.
+// shows that it does not crash the engine.
 func (s *sequence) alone() bool { return s.req.Alone && s.output() == len(s.req.Output) }
 
 // active reports whether the sequence takes part in steps to come.
 func (s *sequence) active() bool { return s.state == prefilling || s.state == decoding }
-
-// wantsPrompt reports whether the log probabilities of the prompt are still to
-// be computed.
-func (s *sequence) wantsPrompt() bool { return s.req.WantsPromptLogprobs() && !s.reported }
 
 // matchLimit is how many tokens may come from the cache.
 func (s *sequence) matchLimit() int { return s.req.MatchLimit(len(s.tokens), s.reported) }
@@ -113,9 +109,9 @@ func (s *sequence) left(contextLength int) int {
 // with a step in flight, whatever that samples.
 func (s *sequence) ahead(contextLength int) int { return s.left(contextLength) - s.pending }
 
-// maxExpected bounds the output that admission expects of one request
-// (SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION), so that a request without max_tokens
-// does not keep all others out.
+// maxExpected bounds the output that admission expects of a request, so that one
+// without max_tokens does not keep all others out
+// (SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION).
 const maxExpected = 4096
 
 // expected is how many output tokens admission charges for, besides those that
@@ -125,8 +121,8 @@ func (s *sequence) expected(ratio float64, contextLength int) int {
 	return min(left, max(1, int(math.Ceil(float64(min(left, maxExpected))*ratio))))
 }
 
-// pagesAfter is how many pages hold the KV of a sequence that gets output more
-// tokens after those of launched steps. The last token has no KV.
+// pagesAfter is how many pages it needs for output more tokens after those of launched
+// steps. The last token has no KV.
 func (s *sequence) pagesAfter(output, pageSize int) int {
 	return paging.Pages(s.length()+output-1, pageSize)
 }
@@ -149,8 +145,8 @@ func (s *sequence) rest() int { return len(s.tokens) - s.scheduled }
 // computable is how many more tokens have pages.
 func (s *sequence) computable(pageSize int) int { return s.lease.Capacity(pageSize) - s.scheduled }
 
-// outgrown reports whether a decoding sequence has got more tokens, while the plan
-// was out, than it reserved pages for. The next plan does.
+// outgrown reports whether a decoding sequence got more tokens, while the plan was
+// out, than that reserved pages for. The next plan does.
 func (s *sequence) outgrown(o *Options) bool {
 	return o.TokensPerStep > 1 && s.state == decoding && s.computable(o.PageSize) < 1
 }
@@ -165,9 +161,9 @@ func (s *sequence) take(token int32, contextLength int) messages.EndReason {
 	return reason
 }
 
-// addPrompts appends the log probabilities of one step.
+// addPrompts appends the log probabilities of a step, until they are reported.
 func (s *sequence) addPrompts(m *messages.PromptLogprobs) {
-	if !s.wantsPrompt() {
+	if !s.req.WantsPromptLogprobs() || s.reported {
 		return
 	}
 	if len(s.prompts) == 0 {
