@@ -43,7 +43,7 @@ type checker struct {
 	below, locked map[nodeIndex]int           // children and their locks, by parent
 	owner         map[messages.Page]nodeIndex // of each page
 
-	found, free, held, leafs, spares int // nodes; pages of unlocked and of locked ones; leaves; unused pages
+	found, free, held, leafs int // nodes; pages of unlocked and of locked ones; leaves
 }
 
 // contents checks and counts what a node holds.
@@ -109,10 +109,9 @@ func (c *checker) leaf(i nodeIndex, n *node) error {
 
 // memory checks what a node's arrays waste.
 func (c *checker) memory(i nodeIndex, n *node) error {
-	pages, spare := n.pages.len(), n.spare(c.pageSize)
-	c.spares += spare
-	if n.slack() || n.locks == 0 && n.pages.spare()*c.pageSize > cap(n.tokens)-len(n.tokens) {
-		return fmt.Errorf("8: node %d of %d pages has %d unused in front, %d behind", i, pages, n.pages.cut, spare)
+	pages, behind := n.pages.len(), cap(n.tokens)-len(n.tokens)
+	if int(n.pages.cut)*slackShare > pages || n.locks == 0 && (n.wasteful() || n.pages.spare()*c.pageSize > behind) {
+		return fmt.Errorf("8: node %d of %d pages has %d unused in front, %d tokens behind", i, pages, n.pages.cut, behind)
 	}
 	if len(n.pages.code) > pages {
 		return fmt.Errorf("8: node %d has its %d pages in %d elements", i, pages, len(n.pages.code))
@@ -147,8 +146,6 @@ func (c *checker) totals() error {
 		return fmt.Errorf("4: counted %d evictable and %d protected pages, found %d and %d", c.evictable, c.protected, c.free, c.held)
 	case c.leafs != c.leaves.len():
 		return fmt.Errorf("5: %d leaves in the heaps, %d in the tree", c.leaves.len(), c.leafs)
-	case c.spares != c.unused:
-		return fmt.Errorf("8: counted %d unused pages, found %d", c.unused, c.spares)
 	case c.found != c.count || c.found != linked:
 		return fmt.Errorf("2: counted %d nodes, %d among the children, found %d", c.count, linked, c.found)
 	case len(c.roots) != len(c.names):

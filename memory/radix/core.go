@@ -198,7 +198,7 @@ func (c *Core) record(out *messages.Outbox) {
 // describe copies a part of the tree. A namespace is named by its hash: a cache
 // salt is a secret.
 func (c *Core) describe(limits messages.CacheLimits) View {
-	v := c.tree.View(ViewOptions{Depth: limits.Depth, Nodes: limits.Nodes, Tokens: limits.Tokens})
+	v := c.tree.View(limits)
 	for i := range v.Namespaces {
 		if n := &v.Namespaces[i]; n.Name != "" {
 			n.Name = fmt.Sprintf("%016x", RootHash(n.Name))

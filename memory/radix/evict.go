@@ -68,8 +68,7 @@ func (t *Tree) shorten(i nodeIndex, k int, freed []messages.PageRun) []messages.
 	if t.hashes != nil {
 		t.hashes.nodes[i] = t.hashes.nodes[i][:keep]
 	}
-	t.unused += k
-	if n.wasteful() && t.unused*slackShare > t.evictable+t.protected || n.slack() {
+	if n.wasteful() {
 		t.fit(i)
 	}
 	return freed
@@ -84,7 +83,6 @@ func (t *Tree) removeLeaf(i nodeIndex, freed []messages.PageRun) []messages.Page
 	t.evicted(i, 0)
 	t.evictable -= n.pages.len()
 	t.leaves.remove(i)
-	t.unused -= n.spare(t.pageSize)
 	t.unlink(i)
 	parent := n.parent
 	t.nodes.give(i)

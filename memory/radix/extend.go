@@ -24,10 +24,7 @@ func (t *Tree) extend(cur nodeIndex, in *messages.PrefixInsert, at int) (end nod
 		tokens, pages := in.Tokens[from*t.pageSize:to*t.pageSize], in.Pages[from:to]
 		if !t.endsPrompt(in, from) && t.growable(cur, in, &usage) {
 			// fit gives unused room back when the request unlocks the leaf.
-			n := t.nodes.at(cur)
-			spare := n.spare(t.pageSize)
-			n.grow(tokens, pages)
-			t.unused += n.spare(t.pageSize) - spare
+			t.nodes.at(cur).grow(tokens, pages)
 			t.protected += len(pages)
 		} else {
 			cur = t.addLeaf(cur, tokens, pages, usage)

@@ -32,13 +32,8 @@ func PageHash(parent uint64, page []int32) uint64 {
 
 // PageHashes names the whole pages of a prompt, in order.
 func PageHashes(namespace string, tokens []int32, pageSize int) []uint64 {
-	hashes := make([]uint64, 0, len(tokens)/pageSize)
-	parent := RootHash(namespace)
-	for ; len(tokens) >= pageSize; tokens = tokens[pageSize:] {
-		parent = PageHash(parent, tokens[:pageSize])
-		hashes = append(hashes, parent)
-	}
-	return hashes
+	h := pageHashes{pageSize: pageSize, next: PageHash}
+	return h.chain(RootHash(namespace), tokens[:len(tokens)/pageSize*pageSize])
 }
 
 // mixTokens is a fast hash of a start value and a page of tokens: a product of

@@ -26,23 +26,15 @@ type node struct {
 	place    leafPlace
 }
 
-// slackShare: at most 1/slackShare of a node's pages is unused in front.
+// slackShare: at most 1/slackShare of a node's pages is unused in front, and at most
+// half of its arrays behind.
 const slackShare = 16
 
-// drop cuts off the first k pages and reports whether the arrays were moved to
-// smaller ones. They are once enough is unused. At least as many tokens were
-// compared to get to the cuts, so matching remains linear in the tokens compared.
-func (n *node) drop(k, pageSize int) (moved bool) {
+// drop cuts off the first k pages.
+func (n *node) drop(k, pageSize int) {
 	n.tokens = n.tokens[k*pageSize:]
 	n.pages.cutFirst(k)
-	if moved = n.slack(); moved {
-		n.fit()
-	}
-	return moved
 }
-
-// slack reports whether too much is unused in front of the arrays.
-func (n *node) slack() bool { return int(n.pages.cut)*slackShare > n.pages.len() }
 
 // grow appends pages and leaves room for more, so that a prompt inserted in chunks
 // is not copied for each of them. fit gives the room back.
@@ -54,16 +46,11 @@ func (n *node) grow(tokens []int32, pages []messages.Page) {
 // fits reports whether nothing behind the arrays is unused.
 func (n *node) fits() bool { return len(n.tokens) == cap(n.tokens) && n.pages.spare() == 0 }
 
-// wasteful reports whether more of the arrays is unused behind than used.
-func (n *node) wasteful() bool { return cap(n.tokens)-len(n.tokens) > len(n.tokens) }
-
-// spare is how many pages fit into the unused memory behind the arrays: behind
-// tokens, or behind pages if that is more, which only growth causes.
-func (n *node) spare(pageSize int) int {
-	if n.fits() {
-		return 0
-	}
-	return max((cap(n.tokens)-len(n.tokens))/pageSize, n.pages.spare())
+// wasteful reports whether too much of the arrays is unused: in front, after splits, or
+// behind, after evictions and growth. What was unused has paid for moving the rest: at
+// least as many tokens were compared, evicted or appended.
+func (n *node) wasteful() bool {
+	return int(n.pages.cut)*slackShare > n.pages.len() || cap(n.tokens)-len(n.tokens) > len(n.tokens)
 }
 
 // fit moves the arrays to new ones of the right size.

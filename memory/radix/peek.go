@@ -1,6 +1,10 @@
 package radix
 
-import "github.com/troupe-engine/troupe/messages"
+import (
+	"slices"
+
+	"github.com/troupe-engine/troupe/messages"
+)
 
 // peekPrefixes answers with hints for the waiting queue. Its cost is linear in the
 // tokens matched; it stops after MaxTokens of them. The first request is always
@@ -14,11 +18,9 @@ func (c *Core) peekPrefixes(m *messages.PeekPrefixes, out *messages.Outbox) {
 		}
 		p := &m.Prefixes[i]
 		found := messages.PrefixPeeked{ID: p.ID}
-		switch {
-		case c.disabled:
-		case m.PathNodes > 0:
+		if m.PathNodes > 0 {
 			found.Tokens, found.Path = c.tree.PeekPath(p.Namespace, p.Tokens, m.PathNodes)
-		default:
+		} else {
 			found.Tokens = c.tree.Peek(p.Namespace, p.Tokens)
 		}
 		tokens += found.Tokens
@@ -31,22 +33,13 @@ func (c *Core) peekPrefixes(m *messages.PeekPrefixes, out *messages.Outbox) {
 // them, from the top down and without the root. A node that matches in part is
 // included: a Lock would split it. The ids are names only: nothing is locked.
 func (t *Tree) PeekPath(namespace string, tokens []int32, most int) (matched int, path []messages.NodeID) {
-	cur := t.roots[namespace]
-	if cur == none {
-		return 0, nil
+	i, part, _, matched := t.match(t.roots[namespace], tokens)
+	if part != none {
+		i = part
 	}
-	for {
-		child, k := t.next(cur, tokens[matched:])
-		if child == none {
-			return matched, path
-		}
-		matched += k * t.pageSize
-		if len(path) < most {
-			path = append(path, t.nodes.id(child))
-		}
-		if k < t.nodes.at(child).pages.len() {
-			return matched, path
-		}
-		cur = child
+	for ; i != none && t.nodes.at(i).parent != none; i = t.nodes.at(i).parent {
+		path = append(path, t.nodes.id(i))
 	}
+	slices.Reverse(path)
+	return matched, path[:min(len(path), most)]
 }

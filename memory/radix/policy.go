@@ -23,10 +23,6 @@ type Rank struct {
 	Minor uint64
 }
 
-func (r Rank) before(o Rank) bool {
-	return r.Major < o.Major || r.Major == o.Major && r.Minor < o.Minor
-}
-
 // Policy decides which unlocked leaf is evicted first: the one of the least rank.
 //
 // The tree asks for a leaf's rank once, when the leaf gets unlocked, and keeps
@@ -44,52 +40,23 @@ type Policy interface {
 	Rank(u *Usage) Rank
 }
 
-// The policies of SGLang, with its keys.
+// The policies of SGLang, with its keys. They evict
 type (
-	// LRU evicts what was used least recently.
-	LRU struct{}
-	// LFU evicts what the fewest requests used, of equals the least recent.
-	LFU struct{}
-	// SLRU evicts the least recent of those that one request used, and only
-	// then the least recent of the protected, those that two or more used.
-	SLRU struct{}
-	// FIFO evicts what came first.
-	FIFO struct{}
-	// MRU evicts what was used most recently.
-	MRU struct{}
-	// FILO evicts what came last.
-	FILO struct{}
-	// Priority evicts the lowest priority, of equals the least recent.
-	Priority struct{}
+	LRU      struct{} // what was used least recently
+	LFU      struct{} // what the fewest requests used, of equals the least recent
+	SLRU     struct{} // what one request used, then what more used, each the least recent first
+	FIFO     struct{} // what came first
+	MRU      struct{} // what was used most recently
+	FILO     struct{} // what came last
+	Priority struct{} // the lowest priority, of equals the least recent
 )
 
-// protectedHits is how many requests make a node protected in SLRU.
-const protectedHits = 2
+// Each of these ranks is its policy's key.
 
-// Rank is the last use.
-func (LRU) Rank(u *Usage) Rank { return Rank{Minor: u.LastUse} }
-
-// Rank is (hits, last use).
-func (LFU) Rank(u *Usage) Rank { return Rank{u.Hits, u.LastUse} }
-
-// Rank is (protected or not, last use).
-func (SLRU) Rank(u *Usage) Rank {
-	if u.Hits >= protectedHits {
-		return Rank{1, u.LastUse}
-	}
-	return Rank{0, u.LastUse}
-}
-
-// Rank is the creation.
-func (FIFO) Rank(u *Usage) Rank { return Rank{Minor: u.Created} }
-
-// Rank is the last use, reversed.
-func (MRU) Rank(u *Usage) Rank { return Rank{Minor: ^u.LastUse} }
-
-// Rank is the creation, reversed.
-func (FILO) Rank(u *Usage) Rank { return Rank{Minor: ^u.Created} }
-
-// Rank is (priority, last use).
-func (Priority) Rank(u *Usage) Rank {
-	return Rank{uint32(u.Priority) ^ 1<<31, u.LastUse}
-}
+func (LRU) Rank(u *Usage) Rank      { return Rank{Minor: u.LastUse} }
+func (LFU) Rank(u *Usage) Rank      { return Rank{u.Hits, u.LastUse} }
+func (SLRU) Rank(u *Usage) Rank     { return Rank{min(u.Hits/2, 1), u.LastUse} }
+func (FIFO) Rank(u *Usage) Rank     { return Rank{Minor: u.Created} }
+func (MRU) Rank(u *Usage) Rank      { return Rank{Minor: ^u.LastUse} }
+func (FILO) Rank(u *Usage) Rank     { return Rank{Minor: ^u.Created} }
+func (Priority) Rank(u *Usage) Rank { return Rank{uint32(u.Priority) ^ 1<<31, u.LastUse} }

@@ -190,7 +190,7 @@ func TestLearnerHearsOfEveryPage(t *testing.T) {
 	a.insert(true, 6) // hits four, brings one
 	a.insert(false, 7, 8)
 	if policy.added != 4+1+1+2 || policy.hit != 2+4 {
-		t.Fatalf("heard of %d pages added and %d hit", policy.added, policy.hit)
+		t.Fatalf("counted %d pages added and %d hit", policy.added, policy.hit)
 	}
 	// Part of the new pages goes elsewhere because some of them are remembered.
 	other := &agingClasses{}
@@ -204,19 +204,19 @@ func TestLearnerHearsOfEveryPage(t *testing.T) {
 	b := tt.admit(1)
 	b.insert(true, 2, 9)
 	b.insert(false, 8)
-	// The leaf that has grown by 2 is told of as a whole.
+	// The leaf that has grown by 2 is counted as a whole.
 	if other.added != 3 || other.hit != 2 {
-		t.Fatalf("heard of %d pages added and %d hit", other.added, other.hit)
+		t.Fatalf("counted %d pages added and %d hit", other.added, other.hit)
 	}
 }
 
 func TestCoresHavePoliciesOfTheirOwn(t *testing.T) {
 	opts := Options{PageSize: 1, Policy: func() Policy { return &agingClasses{} }}
 	a, b := New(opts), New(opts)
-	if a.tree.policy == b.tree.policy {
+	if a.tree.leaves.policy == b.tree.leaves.policy {
 		t.Error("two cores share a policy")
 	}
-	if core := New(Options{PageSize: 1}); core.tree.policy != (LRU{}) {
-		t.Errorf("the default is %T", core.tree.policy)
+	if core := New(Options{PageSize: 1}); core.tree.leaves.policy != (LRU{}) {
+		t.Errorf("the default is %T", core.tree.leaves.policy)
 	}
 }

@@ -3,20 +3,21 @@ package radix
 import (
 	"fmt"
 	"strings"
+
+	"github.com/troupe-engine/troupe/messages"
 )
 
 // String draws the tree for a person; View says what it costs.
 func (t *Tree) String() string {
-	v := t.View(ViewOptions{})
+	v := t.View(messages.CacheLimits{})
 	return fmt.Sprintf("%d nodes, %d pages of %d tokens evictable, %d protected\n%s",
 		v.Nodes, v.Evictable, v.PageSize, v.Protected, v.Text(true))
 }
 
-// Text draws the view as the notebook of the source documents does: one line
-// for each node, roots first, [R] for a root and [L] for a leaf, ref for the
-// lock count. A root is always protected, which the notebook shows as ref=1.
-// With ages, a line also tells the ticks since the last use and the requests
-// that used the node.
+// Text draws the view: one line for each node, roots first, [R] for a root and [L] for
+// a leaf, ref for the lock count. A root is always protected, shown as ref=1. With
+// ages, a line also has the ticks since the last use and the requests that used the
+// node.
 func (v View) Text(ages bool) string {
 	p := &printer{ages: ages}
 	for _, n := range v.Namespaces {

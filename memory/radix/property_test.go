@@ -22,7 +22,7 @@ func soak(ops int) int {
 func newRNG(seed uint64) func(int) int { return rand.New(rand.NewPCG(seed, 1)).IntN }
 
 // agingClasses is a Learner whose choice depends on the time: leaves that were
-// hit wait four times as long as others. It counts what it is told.
+// hit wait four times as long as others. It counts what is reported to it.
 type agingClasses struct {
 	LRU
 	added, hit int // pages

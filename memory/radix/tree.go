@@ -23,8 +23,8 @@ type TreeOptions struct {
 	// TakeEvents. 8 bytes per cached page and 24 per node, and a SHA-256 over
 	// each new page.
 	Events bool
-	// HashSeed is mixed into the hash of children, so that nobody can prepare
-	// tokens that collide. Results never depend on it.
+	// HashSeed is mixed into the hash of children, so that a user cannot
+	// prepare tokens that collide. Results never depend on it.
 	HashSeed uint64
 }
 
@@ -54,12 +54,10 @@ type TreeOptions struct {
 //     order. With 3, eviction can reach every evictable page.
 //  6. A node's last use is not later than its parent's.
 //  7. A namespace has a root exactly while it has a page.
-//  8. At most 1/16 of a node's arrays is unused in front. unused counts what is
-//     unused behind: in locked nodes the room to grow, in others what eviction
-//     left. Once it exceeds 1/16 of the cache, a leaf that is shortened keeps at
-//     most as much unused as used. The memory allocator's own rounding comes on
-//     top. A page list takes at most 4 bytes per page. No array is shared between
-//     nodes or with callers.
+//  8. At most 1/16 of a node's arrays is unused in front. Behind, locked nodes have
+//     room to grow, and at most half of an unlocked one is unused. The memory
+//     allocator's own rounding comes on top. A page list takes at most 4 bytes per
+//     page. No array is shared between nodes or with callers.
 //  9. A node's Depth is the pages above it.
 //  10. With hashes, a node has the hash of each of its pages.
 //
@@ -69,7 +67,6 @@ type TreeOptions struct {
 // of the cache. Not safe for concurrent use.
 type Tree struct {
 	pageSize int
-	policy   Policy
 	learner  Learner    // the policy, if it is one
 	path     []PathNode // reused by touchPath
 	nodes    slab
@@ -85,7 +82,6 @@ type Tree struct {
 	work     Work
 
 	evictable, protected int // pages
-	unused               int // pages that fit into unused memory behind nodes
 }
 
 // Work counts what the tree has done since it was made. Both depend on the
@@ -108,13 +104,12 @@ func NewTree(opts TreeOptions) *Tree {
 	}
 	t := &Tree{
 		pageSize: opts.PageSize,
-		policy:   opts.Policy,
 		children: children{first: map[childKey]nodeIndex{}, seed: opts.HashSeed},
 		roots:    map[string]nodeIndex{},
 		names:    map[nodeIndex]string{},
 	}
 	t.leaves = newLeaves(opts.Policy, &t.nodes)
-	t.learner, _ = opts.Policy.(Learner)
+	t.learner = t.leaves.learner
 	if opts.Events {
 		t.events = &eventLog{pageSize: opts.PageSize}
 	}
@@ -146,16 +141,26 @@ func (t *Tree) PageSize() int { return t.pageSize }
 // changes nothing, and what it found may be evicted at once: only Lock prevents
 // that.
 func (t *Tree) Peek(namespace string, tokens []int32) int {
-	cur, matched := t.roots[namespace], 0
+	_, _, _, matched := t.match(t.roots[namespace], tokens)
+	return matched
+}
+
+// match follows tokens down from cur, which may be none. It returns the last node that
+// they match whole, the child of it that they match in part with the number of its
+// pages, none and 0 if there is no such child, and how many tokens match in all.
+func (t *Tree) match(cur nodeIndex, tokens []int32) (whole, part nodeIndex, pages, matched int) {
 	for cur != none {
 		child, k := t.next(cur, tokens[matched:])
-		matched += k * t.pageSize
-		if child == none || k < t.nodes.at(child).pages.len() {
+		if child == none {
 			break
+		}
+		matched += k * t.pageSize
+		if k < t.nodes.at(child).pages.len() {
+			return cur, child, k, matched
 		}
 		cur = child
 	}
-	return matched
+	return cur, none, 0, matched
 }
 
 // Lock finds the longest cached prefix of tokens[:limit], in whole pages,
@@ -166,20 +171,9 @@ func (t *Tree) Lock(namespace string, tokens []int32, limit int, into []messages
 		invariants.Fail("match limit %d of %d tokens", limit, len(tokens))
 	}
 	root := t.roots[namespace]
-	if root == none {
-		return messages.RootNode, into
-	}
-	cur, tokens := root, tokens[:limit]
-	for {
-		child, k := t.next(cur, tokens)
-		if child == none {
-			break
-		}
-		if k < t.nodes.at(child).pages.len() {
-			cur = t.split(child, k)
-			break
-		}
-		cur, tokens = child, tokens[k*t.pageSize:]
+	cur, part, k, _ := t.match(root, tokens[:limit])
+	if part != none {
+		cur = t.split(part, k)
 	}
 	if cur == root {
 		return messages.RootNode, into
@@ -198,7 +192,7 @@ func (t *Tree) Lock(namespace string, tokens []int32, limit int, into []messages
 // Unlock releases a lock whose holder did not use what it protects, such as a
 // candidate that does not fit yet. The handle becomes invalid. RootNode is
 // ignored. Unless an insertion has counted the holder, the path becomes as recent
-// as by an insertion, but it is no hit.
+// as by an insertion, but this does not count as a hit.
 func (t *Tree) Unlock(id messages.NodeID) {
 	if id == messages.RootNode {
 		return
@@ -264,21 +258,17 @@ func (t *Tree) split(i nodeIndex, k int) nodeIndex {
 	// The upper part gets its own memory: no more than was compared to get here.
 	u.tokens, u.pages = fitted(n.tokens[:k*t.pageSize]), n.pages.first(k)
 	u.usage, u.parent, u.locks, u.children = n.usage, n.parent, n.locks, 1
-	spare := n.spare(t.pageSize)
-	moved := n.drop(k, t.pageSize)
+	n.drop(k, t.pageSize)
 	n.parent = up
 	n.usage.Depth += int32(k)
 	t.link(up)
 	t.link(i)
 	t.count++
-	if moved {
-		t.unused -= spare
-	}
 	if t.hashes != nil {
 		t.hashes.split(i, up, k)
-		if moved {
-			t.hashes.fit(i)
-		}
+	}
+	if n.wasteful() {
+		t.fit(i)
 	}
 	return up
 }
@@ -316,9 +306,7 @@ func (t *Tree) becomeLeaf(i nodeIndex) {
 
 // fit moves a node's data to arrays of the right size.
 func (t *Tree) fit(i nodeIndex) {
-	n := t.nodes.at(i)
-	t.unused -= n.spare(t.pageSize)
-	n.fit()
+	t.nodes.at(i).fit()
 	if t.hashes != nil {
 		t.hashes.fit(i)
 	}

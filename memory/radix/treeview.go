@@ -8,20 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// ViewOptions bound a view of the tree.
-type ViewOptions struct {
-	// Depth is how many levels below a root are shown; 0 means 10.
-	Depth int
-	// Nodes is how many nodes are shown in all; 0 means 200.
-	Nodes int
-	// Tokens is how many tokens and slots of a node are shown; 0 means 8.
-	Tokens int
-	// Base is subtracted from slots: with 0 they are shown as the device counts
-	// them, with the page size as if the pool had no padding page.
-	Base int
-}
-
-// Defaults of ViewOptions.
+// Defaults of CacheLimits.
 const (
 	viewDepth  = 10
 	viewNodes  = 200
@@ -53,15 +40,14 @@ type NamespaceView struct {
 	Children []NodeView `json:"children"`
 }
 
-// NodeView is a node, in the order of the first page of tokens among its
-// siblings.
+// NodeView is a node; siblings are in the order of their first page of tokens.
 type NodeView struct {
 	// Number is unique among the present nodes. The first is 0. A split gives the
 	// upper part a new number. The number of an evicted node is reused.
 	Number   int        `json:"number"`
 	Length   int        `json:"length"`          // tokens
 	Tokens   []int32    `json:"tokens"`          // the first of them
-	Slots    []int      `json:"slots"`           // of these tokens, less ViewOptions.Base
+	Slots    []int      `json:"slots"`           // of these tokens
 	Locks    int        `json:"locks"`           // handles whose path goes through here
 	Age      uint64     `json:"age"`             // ticks since the last use
 	Hits     uint32     `json:"hits"`            // requests that used it, the first included
@@ -74,17 +60,17 @@ type NodeView struct {
 // it has found and what is above it.
 type viewer struct {
 	t           *Tree
-	opts        ViewOptions
+	limits      messages.CacheLimits
 	roots       []nodeIndex
 	first, next map[nodeIndex]nodeIndex // first child and next sibling of each node
 	looks       int                     // left
 	left        int                     // nodes that may still be shown
 }
 
-// View copies what the options ask for. It costs a pass over the nodes, at most
+// View copies a part of the tree within limits. It costs a pass over the nodes, at most
 // viewLooks of them, so it is for people and not for every step.
-func (t *Tree) View(opts ViewOptions) View {
-	v := t.newViewer(opts)
+func (t *Tree) View(limits messages.CacheLimits) View {
+	v := t.newViewer(limits)
 	view := View{PageSize: t.pageSize, Nodes: t.count, Evictable: t.evictable, Protected: t.protected, Tick: t.tick}
 	slices.SortFunc(v.roots, func(a, b nodeIndex) int { return cmp.Compare(t.names[a], t.names[b]) })
 	for _, root := range v.roots {
@@ -94,16 +80,16 @@ func (t *Tree) View(opts ViewOptions) View {
 		children, hidden := v.children(root, 1)
 		view.Namespaces = append(view.Namespaces, NamespaceView{Name: t.names[root], Number: number(root), Below: hidden, Children: children})
 	}
-	view.Hidden = t.count - (v.opts.Nodes - v.left)
+	view.Hidden = t.count - (v.limits.Nodes - v.left)
 	return view
 }
 
 // newViewer looks at the nodes, chunk by chunk where there are any.
-func (t *Tree) newViewer(opts ViewOptions) *viewer {
-	opts.Depth = cmp.Or(opts.Depth, viewDepth)
-	opts.Nodes = cmp.Or(opts.Nodes, viewNodes)
-	opts.Tokens = cmp.Or(opts.Tokens, viewTokens)
-	v := &viewer{t: t, opts: opts, left: opts.Nodes, first: map[nodeIndex]nodeIndex{}, next: map[nodeIndex]nodeIndex{}, looks: viewLooks}
+func (t *Tree) newViewer(limits messages.CacheLimits) *viewer {
+	limits.Depth = cmp.Or(limits.Depth, viewDepth)
+	limits.Nodes = cmp.Or(limits.Nodes, viewNodes)
+	limits.Tokens = cmp.Or(limits.Tokens, viewTokens)
+	v := &viewer{t: t, limits: limits, left: limits.Nodes, first: map[nodeIndex]nodeIndex{}, next: map[nodeIndex]nodeIndex{}, looks: viewLooks}
 	for chunk, live := range t.nodes.live {
 		if live == 0 {
 			continue
@@ -149,7 +135,7 @@ func number(i nodeIndex) int { return int(i) - 1 }
 func (v *viewer) children(parent nodeIndex, depth int) (shown []NodeView, hidden int) {
 	t := v.t
 	hidden = int(t.nodes.at(parent).children)
-	if depth > v.opts.Depth {
+	if depth > v.limits.Depth {
 		return nil, hidden
 	}
 	var all []nodeIndex
@@ -173,19 +159,14 @@ func (v *viewer) children(parent nodeIndex, depth int) (shown []NodeView, hidden
 
 func (v *viewer) node(i nodeIndex) NodeView {
 	n := v.t.nodes.at(i)
-	tokens := min(len(n.tokens), v.opts.Tokens)
+	tokens, size := min(len(n.tokens), v.limits.Tokens), v.t.pageSize
 	view := NodeView{
 		Number: number(i), Length: len(n.tokens), Tokens: slices.Clone(n.tokens[:tokens]), Slots: make([]int, tokens),
 		Locks: int(n.locks), Age: v.t.tick - n.usage.LastUse, Hits: n.usage.Hits,
 	}
-	pages := n.pages.appendFirst(paging.Pages(tokens, v.t.pageSize), nil)
+	pages := n.pages.appendFirst(paging.Pages(tokens, size), nil)
 	for at := range view.Slots {
-		view.Slots[at] = slotOf(pages, at, v.t.pageSize) - v.opts.Base
+		view.Slots[at] = int(pages[at/size])*size + at%size
 	}
 	return view
-}
-
-// slotOf is the slot of the token at a position of some pages.
-func slotOf(pages []messages.Page, position, pageSize int) int {
-	return int(pages[position/pageSize])*pageSize + position%pageSize
 }

@@ -29,22 +29,22 @@ func TestTreeViewBounds(t *testing.T) {
 		walk(v.Namespaces[0].Children, 1)
 		return nodes, hidden, deepest
 	}
-	if nodes, hidden, deepest := count(tt.View(ViewOptions{Depth: 3})); deepest != 3 || nodes != 5 || hidden != 2 {
+	if nodes, hidden, deepest := count(tt.View(messages.CacheLimits{Depth: 3})); deepest != 3 || nodes != 5 || hidden != 2 {
 		t.Errorf("%d nodes to depth %d, %d children hidden", nodes, deepest, hidden)
 	}
-	v := tt.View(ViewOptions{Nodes: 7, Depth: 100, Tokens: 1})
+	v := tt.View(messages.CacheLimits{Nodes: 7, Depth: 100, Tokens: 1})
 	if nodes, _, _ := count(v); nodes != 7 || v.Hidden != tt.Nodes()-7 {
 		t.Errorf("%d nodes shown, %d hidden, of %d", nodes, v.Hidden, tt.Nodes())
 	}
-	if all := tt.View(ViewOptions{Nodes: 1000, Depth: 1000}); all.Hidden != 0 || strings.Contains(all.Text(false), "…") {
+	if all := tt.View(messages.CacheLimits{Nodes: 1000, Depth: 1000}); all.Hidden != 0 || strings.Contains(all.Text(false), "…") {
 		t.Errorf("a view without bounds hides %d:\n%s", all.Hidden, all.Text(false))
 	}
-	if empty := NewTree(TreeOptions{PageSize: 1}).View(ViewOptions{}); empty.Nodes != 0 || empty.Text(true) != "" {
+	if empty := NewTree(TreeOptions{PageSize: 1}).View(messages.CacheLimits{}); empty.Nodes != 0 || empty.Text(true) != "" {
 		t.Errorf("an empty tree: %+v", empty)
 	}
 }
 
-// bigTree has so many nodes: in each of two namespaces 7 with many leaves.
+// bigTree has at least nodes nodes: in each of two namespaces 7 with many leaves.
 func bigTree(nodes int) *Tree {
 	t := NewTree(TreeOptions{PageSize: 1})
 	page := messages.Page(1)
@@ -67,11 +67,11 @@ func bigTree(nodes int) *Tree {
 // those that are left after most have gone.
 func TestTreeViewLooksAreBounded(t *testing.T) {
 	tree := bigTree(3 * viewLooks)
-	v := tree.newViewer(ViewOptions{})
+	v := tree.newViewer(messages.CacheLimits{})
 	if worked := viewLooks - v.looks; worked < viewLooks || worked > viewLooks+viewDepth || len(v.next) > viewLooks {
 		t.Errorf("%d looks and %d nodes found, at most %d are allowed", worked, len(v.next), viewLooks)
 	}
-	view := tree.View(ViewOptions{Nodes: 1000, Depth: 1000})
+	view := tree.View(messages.CacheLimits{Nodes: 1000, Depth: 1000})
 	if view.Nodes != tree.Nodes() || view.Hidden != tree.Nodes()-1000 {
 		t.Errorf("%d nodes, %d hidden", view.Nodes, view.Hidden)
 	}
@@ -79,7 +79,7 @@ func TestTreeViewLooksAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rest := tree.View(ViewOptions{}); rest.Hidden != 0 || rest.Nodes != tree.Nodes() || rest.Nodes == 0 {
+	if rest := tree.View(messages.CacheLimits{}); rest.Hidden != 0 || rest.Nodes != tree.Nodes() || rest.Nodes == 0 {
 		t.Errorf("%d nodes are left, %d of them hidden", rest.Nodes, rest.Hidden)
 	}
 }
@@ -89,7 +89,7 @@ func BenchmarkTreeView(b *testing.B) {
 		tree := bigTree(nodes)
 		b.Run(fmt.Sprint(nodes), func(b *testing.B) {
 			for b.Loop() {
-				tree.View(ViewOptions{})
+				tree.View(messages.CacheLimits{})
 			}
 		})
 	}

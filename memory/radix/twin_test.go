@@ -123,7 +123,7 @@ func (w *treeTwin) victim() string {
 		if learner != nil {
 			class = learner.Class(u)
 		}
-		if heads[class] == nil || w.policy.Rank(u).before(w.policy.Rank(heads[class])) {
+		if heads[class] == nil || before(w.policy.Rank(u), w.policy.Rank(heads[class])) {
 			least[class], heads[class] = key, u
 		}
 	}
@@ -170,3 +170,5 @@ func (w *treeTwin) removed(freed []messages.Page) (wrong messages.Page) {
 	}
 	return 0
 }
+
+func before(a, b Rank) bool { return a.Major < b.Major || a.Major == b.Major && a.Minor < b.Minor }

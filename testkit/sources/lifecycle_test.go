@@ -28,7 +28,7 @@ func (p *printer) letters(when string, t *radix.Tree) {
 			walk(path+text+"-", n.Children)
 		}
 	}
-	for _, n := range t.View(radix.ViewOptions{}).Namespaces {
+	for _, n := range t.View(messages.CacheLimits{}).Namespaces {
 		walk("", n.Children)
 	}
 	p.line("%s: %s", when, strings.Join(words, " "))
@@ -92,7 +92,7 @@ func poolsAtTheEnd(t *testing.T, p *printer) {
 				walk(n.Children)
 			}
 		}
-		for _, n := range tree.View(radix.ViewOptions{Tokens: 100}).Namespaces {
+		for _, n := range tree.View(messages.CacheLimits{Tokens: 100}).Namespaces {
 			walk(n.Children)
 		}
 		for slot, n := range owners {

@@ -61,10 +61,23 @@ func (p *printer) slots(what string, pages []messages.Page) {
 	p.line("%s[%s]", what, strings.Join(words, ", "))
 }
 
-// tree prints a tree of pages of one slot as the notebook does.
+// tree prints a tree of pages of one slot as the notebook does, with slots from 0 on.
 func (p *printer) tree(t *radix.Tree) {
 	p.line("\nRADIX TREE STRUCTURE")
-	p.WriteString(t.View(radix.ViewOptions{Base: 1}).Text(false))
+	view := t.View(messages.CacheLimits{})
+	var shift func(nodes []radix.NodeView)
+	shift = func(nodes []radix.NodeView) {
+		for _, n := range nodes {
+			for i := range n.Slots {
+				n.Slots[i]--
+			}
+			shift(n.Children)
+		}
+	}
+	for _, n := range view.Namespaces {
+		shift(n.Children)
+	}
+	p.WriteString(view.Text(false))
 }
 
 // cachePool is the notebook's cache manager: a tree over an allocator, one slot to a
