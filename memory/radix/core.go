@@ -112,6 +112,29 @@ func (c *Core) lockPrefixes(m *messages.LockPrefixes, out *messages.Outbox) {
 	c.record(out)
 }
 
+// peekPrefixes answers with hints for the waiting queue. Its cost is linear in the
+// tokens matched; it stops after MaxTokens of them. The first request is always
+// answered.
+func (c *Core) peekPrefixes(m *messages.PeekPrefixes, out *messages.Outbox) {
+	reply := &messages.PrefixesPeeked{Peeked: make([]messages.PrefixPeeked, 0, len(m.Prefixes))}
+	tokens := 0
+	for i := range m.Prefixes {
+		if i > 0 && tokens >= m.MaxTokens {
+			break
+		}
+		p := &m.Prefixes[i]
+		found := messages.PrefixPeeked{ID: p.ID}
+		if m.PathNodes > 0 {
+			found.Tokens, found.Path = c.tree.PeekPath(p.Namespace, p.Tokens, m.PathNodes)
+		} else {
+			found.Tokens = c.tree.Peek(p.Namespace, p.Tokens)
+		}
+		tokens += found.Tokens
+		reply.Peeked = append(reply.Peeked, found)
+	}
+	out.ToQueue(reply)
+}
+
 // commitPlan inserts, unlocks and evicts, in this order, and sends all freed pages
 // to the allocator, together with those of the leases; evicted pages as runs.
 // Duplicates that insertions free need not be evicted any more. The batch former

@@ -7,6 +7,18 @@
 //	Core     the cache's actor core, around a Tree
 //	View     a part of a tree, for people
 //
-// Everything here is plain data for one owner: no goroutine, clock, lock,
-// randomness or IO. Equal calls give equal results, page numbers included.
+// Everything here is plain data for one owner. Equal calls return equal results,
+// page numbers included.
+//
+// # Floors
+//
+//	policy pagelist
+//	learner history
+//	node
+//	leaves leafheap hashes events
+//	tree children
+//	evict extend
+//	insert matchend treeview check
+//	print
+//	core
 package radix

@@ -57,14 +57,3 @@ func (l *eventLog) mute(on bool) {
 		l.muted = on
 	}
 }
-
-// TakeEvents returns what was stored and removed since the last call, in order.
-// It belongs to the caller. Nil without TreeOptions.Events.
-func (t *Tree) TakeEvents() []messages.CacheEvent {
-	if t.events == nil {
-		return nil
-	}
-	list := t.events.list
-	t.events.list = nil
-	return list
-}

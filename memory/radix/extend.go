@@ -1,6 +1,10 @@
 package radix
 
-import "github.com/troupe-engine/troupe/messages"
+import (
+	"math"
+
+	"github.com/troupe-engine/troupe/messages"
+)
 
 // extend adds an insertion's pages from index at on below cur, which has no child
 // that continues with them. It returns the node that ends with them. cur itself
@@ -93,6 +97,15 @@ func (t *Tree) growable(cur nodeIndex, in *messages.PrefixInsert, u *Usage) bool
 	old := n.usage // as it will be after this insertion
 	t.use(&old, in.Node&counted == 0, in.Priority)
 	return t.leaves.alike(&old, u)
+}
+
+// use records in u that a request went through.
+func (t *Tree) use(u *Usage, hit bool, priority int32) {
+	if hit && u.Hits < math.MaxUint32 {
+		u.Hits++
+	}
+	u.LastUse = t.tick
+	u.Priority = max(u.Priority, priority)
 }
 
 // addLeaf makes a node below cur. tokens and pages are copied.

@@ -55,14 +55,6 @@ type pageHashes struct {
 	nodes    [][]uint64 // by nodeIndex; one hash for each page of the node
 }
 
-func newPageHashes(opts TreeOptions) *pageHashes {
-	next := mixTokens
-	if opts.Events {
-		next = PageHash
-	}
-	return &pageHashes{pageSize: opts.PageSize, next: next}
-}
-
 // chain computes the hashes of the pages of tokens, the first one chained to
 // parent.
 func (h *pageHashes) chain(parent uint64, tokens []int32) []uint64 {

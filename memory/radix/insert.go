@@ -101,13 +101,15 @@ func (t *Tree) touchPath(cur, start nodeIndex, in *messages.PrefixInsert) {
 	t.becomeLeaf(cur)
 }
 
-// use records in u that a request went through.
-func (t *Tree) use(u *Usage, hit bool, priority int32) {
-	if hit && u.Hits < math.MaxUint32 {
-		u.Hits++
+// UnlockUsed releases the lock of a request that ends and has nothing to insert.
+// It counts as an insertion of what is cached already.
+func (t *Tree) UnlockUsed(id messages.NodeID) {
+	if id == messages.RootNode {
+		return
 	}
-	u.LastUse = t.tick
-	u.Priority = max(u.Priority, priority)
+	i := t.locked(id)
+	t.tick++
+	t.touchPath(i, i, &messages.PrefixInsert{Node: id, Priority: math.MinInt32})
 }
 
 // insertionStart checks an insertion and returns the node at which its first

@@ -24,14 +24,6 @@ type leafOrder struct {
 	count       int
 }
 
-// leafPlace is where a leaf is in its order.
-type leafPlace struct {
-	heap       int32     // 1 + index in the heap, inList, or 0 when in neither
-	prev, next nodeIndex // in the list
-}
-
-const inList = -1
-
 func newLeaves(policy Policy, nodes *slab) leaves {
 	l := leaves{nodes: nodes, policy: policy, orders: make([]leafOrder, 1)}
 	if learner, ok := policy.(Learner); ok {

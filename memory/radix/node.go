@@ -26,6 +26,14 @@ type node struct {
 	place    leafPlace
 }
 
+// leafPlace is where a leaf is in its order.
+type leafPlace struct {
+	heap       int32     // 1 + index in the heap, inList, or 0 when in neither
+	prev, next nodeIndex // in the list
+}
+
+const inList = -1
+
 // slackShare: at most 1/slackShare of a node's pages is unused in front, and at most
 // half of its arrays behind.
 const slackShare = 16

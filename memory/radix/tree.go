@@ -1,7 +1,6 @@
 package radix
 
 import (
-	"math"
 	"slices"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
@@ -116,8 +115,11 @@ func NewTree(opts TreeOptions) *Tree {
 	if opts.History > 0 {
 		t.history = newHistory(opts.History)
 	}
-	if opts.Events || opts.History > 0 {
-		t.hashes = newPageHashes(opts)
+	switch {
+	case opts.Events:
+		t.hashes = &pageHashes{pageSize: opts.PageSize, next: PageHash}
+	case opts.History > 0:
+		t.hashes = &pageHashes{pageSize: opts.PageSize, next: mixTokens}
 	}
 	return t
 }
@@ -137,12 +139,38 @@ func (t *Tree) Nodes() int { return t.count }
 // PageSize is the number of tokens in a page.
 func (t *Tree) PageSize() int { return t.pageSize }
 
+// TakeEvents returns what was stored and removed since the last call, in order.
+// It belongs to the caller. Nil without TreeOptions.Events.
+func (t *Tree) TakeEvents() []messages.CacheEvent {
+	if t.events == nil {
+		return nil
+	}
+	list := t.events.list
+	t.events.list = nil
+	return list
+}
+
 // Peek returns how many leading tokens are cached, a whole number of pages. It
 // changes nothing, and what it found may be evicted at once: only Lock prevents
 // that.
 func (t *Tree) Peek(namespace string, tokens []int32) int {
 	_, _, _, matched := t.match(t.roots[namespace], tokens)
 	return matched
+}
+
+// PeekPath is Peek that also returns the ids of the matching nodes, at most most of
+// them, from the top down and without the root. A node that matches in part is
+// included: a Lock would split it. The ids are names only: nothing is locked.
+func (t *Tree) PeekPath(namespace string, tokens []int32, most int) (matched int, path []messages.NodeID) {
+	i, part, _, matched := t.match(t.roots[namespace], tokens)
+	if part != none {
+		i = part
+	}
+	for ; i != none && t.nodes.at(i).parent != none; i = t.nodes.at(i).parent {
+		path = append(path, t.nodes.id(i))
+	}
+	slices.Reverse(path)
+	return matched, path[:min(len(path), most)]
 }
 
 // match follows tokens down from cur, which may be none. It returns the last node that
@@ -210,17 +238,6 @@ func (t *Tree) Unlock(id messages.NodeID) {
 		i = n.parent
 	}
 	t.becomeLeaf(last)
-}
-
-// UnlockUsed releases the lock of a request that ends and has nothing to insert.
-// It counts as an insertion of what is cached already.
-func (t *Tree) UnlockUsed(id messages.NodeID) {
-	if id == messages.RootNode {
-		return
-	}
-	i := t.locked(id)
-	t.tick++
-	t.touchPath(i, i, &messages.PrefixInsert{Node: id, Priority: math.MinInt32})
 }
 
 // locked returns the node of a handle, which must be locked.

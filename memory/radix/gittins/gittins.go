@@ -12,10 +12,9 @@ import (
 //	index(age) = max over d of P(hit within d) / E[min(time to the hit, d)],
 //
 // given that its last use is age ticks ago. For independent waiting times it is the
-// optimal order of service (Gittins 1979;
-// Aalto, Ayesta, Righter 2009), and it is the hit density of LHD (Beckmann,
-// Chen, Cidon, NSDI 2018) with the best horizon in place of the actual one.
-// Every page costs the same to keep, and about the same to recompute.
+// optimal order of service (Gittins 1979; Aalto, Ayesta, Righter 2009), and the hit
+// density of LHD (Beckmann, Chen, Cidon, NSDI 2018) with the best horizon. Every page
+// costs the same to keep, and about the same to recompute.
 //
 // How long pages wait is learned, per class, from all pages that came back, the
 // evicted ones included if the tree has a History; lifeTable says how. Classes
@@ -35,8 +34,7 @@ import (
 // is evicted unless another is clearly worse: what a class has learned is
 // uncertain, and LRU is never far off.
 //
-// Decisions depend on the order of operations only, not on a clock or randomness.
-// At most 2 MB, and O(classes) per eviction.
+// It takes at most 2 MB, and O(classes) per eviction.
 type Policy struct {
 	lives lifeTable
 	index [classes][ageBins]float64
@@ -53,21 +51,6 @@ type previous struct {
 	lastUse uint64
 }
 
-// The classes. Each fits into noteClass.
-const (
-	inUse        = iota // a request has the pages, or had them and was aborted
-	promptEnd           // the last page that a request brought
-	firstTurn           // and four more, by length
-	laterTurn    = firstTurn + lengths
-	sharedPrefix = laterTurn + turns*gaps*2
-	classes      = sharedPrefix + sharings
-
-	lengths  = 5
-	turns    = 6
-	gaps     = 3
-	sharings = 6
-)
-
 const (
 	// meanWeight is how many requests the moving average of lengths spans.
 	meanWeight = 256
@@ -79,39 +62,7 @@ const (
 	indexAge = 64
 )
 
-// Usage.Note of a page has its class, the turn that brought it (0: not known yet)
-// and the tick at which its wait for the next use began. While the page is in use
-// it does not wait; instead of the tick the note has the number of its users, so
-// that pages with different pasts are different nodes, and the pause before the
-// request that uses it.
-const (
-	noteTick  = 18 // bits
-	noteTurn  = 8
-	maxTurn   = 1<<noteTurn - 1
-	tickMask  = 1<<noteTick - 1
-	turnShift = noteTick
-	kindShift = noteTick + noteTurn
-	usesMask  = 1<<16 - 1
-)
-
-func makeNote(class int, turn uint32, tick uint64) uint32 {
-	return uint32(class)<<kindShift | turn<<turnShift | uint32(tick&tickMask)
-}
-
-func inUseNote(turn uint32, hits uint32, pause int) uint32 {
-	return makeNote(inUse, turn, uint64(min(hits, usesMask))|uint64(pause)<<16)
-}
-
-func noteClass(note uint32) int     { return int(note >> kindShift) }
-func noteTurnOf(note uint32) uint32 { return note >> turnShift & maxTurn }
-
-// began is the tick at which the wait in a note began, within the last 2^18.
-func began(note uint32, now uint64) uint64 {
-	return now - (now-uint64(note))&tickMask
-}
-
-// New returns a policy that has seen nothing yet and uses what is known of
-// conversations in general.
+// New returns a policy that knows only the priors.
 func New() *Policy {
 	return &Policy{lives: newLifeTable(), last: previous{depth: -1}}
 }
@@ -206,7 +157,7 @@ func (g *Policy) Used(now uint64, path []radix.PathNode, first, last bool) {
 		case i == 0 && s.Pages == 1:
 			class = promptEnd
 		case u.Hits > turn && u.Hits > 1:
-			class = sharedPrefix + sharing(u.Hits)
+			class = sharedPrefix + group(uint64(u.Hits), mostHits[:])
 		}
 		u.Note = makeNote(class, brought, now)
 		g.lives.begin(class, now, s.Pages)
@@ -239,7 +190,7 @@ func (g *Policy) conversation(now uint64, path []radix.PathNode, first bool) (tu
 		case !first: // another request has used it meanwhile
 			return turn, gaps / 2
 		case s.Usage.Hits == 2:
-			return min(turn+1, maxTurn), gap(now - g.last.lastUse)
+			return min(turn+1, maxTurn), group(now-g.last.lastUse, mostTicks[:])
 		default:
 			return 1, 0
 		}
@@ -267,47 +218,9 @@ func (g *Policy) ownClass(path []radix.PathNode, turn uint32, pause int, last bo
 	if turn == 1 {
 		return firstTurn + min(max(int(lengths+math.Log2(share)), 0), lengths-1)
 	}
-	class := laterTurn + 2*(gaps*turnGroup(turn)+pause)
+	class := laterTurn + 2*(gaps*group(uint64(turn), mostTurns[:])+pause)
 	if share > longPart {
 		class++
 	}
 	return class
-}
-
-func turnGroup(turn uint32) int {
-	switch {
-	case turn <= 4:
-		return int(turn) - 2
-	case turn <= 6:
-		return 3
-	case turn <= 9:
-		return 4
-	}
-	return turns - 1
-}
-
-// gap is the class of a number of ticks between two turns.
-func gap(ticks uint64) int {
-	switch {
-	case ticks <= 150:
-		return 0
-	case ticks <= 500:
-		return 1
-	}
-	return gaps - 1
-}
-
-// sharing is the class of a number of requests that used a page.
-func sharing(hits uint32) int {
-	switch {
-	case hits <= 3:
-		return int(hits) - 2
-	case hits <= 5:
-		return 2
-	case hits <= 9:
-		return 3
-	case hits <= 17:
-		return 4
-	}
-	return sharings - 1
 }

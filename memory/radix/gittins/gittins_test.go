@@ -87,7 +87,7 @@ func run(from, to int32) (tokens []int32) {
 }
 
 func later(turn uint32, pause int, long bool) int {
-	class := laterTurn + 2*(gaps*turnGroup(turn)+pause)
+	class := laterTurn + 2*(gaps*group(uint64(turn), mostTurns[:])+pause)
 	if long {
 		class++
 	}
@@ -114,8 +114,8 @@ func TestTurns(t *testing.T) {
 	// An answer that is asked for again begins anew, and what both use has one
 	// use more than the new conversation has turns.
 	c.request(append(run(0, 109), run(500, 560)...))
-	c.wantClass(sharedPrefix+sharing(4), 1, 98)
-	c.wantClass(sharedPrefix+sharing(3), 2, 108)
+	c.wantClass(sharedPrefix+group(4, mostHits[:]), 1, 98)
+	c.wantClass(sharedPrefix+group(3, mostHits[:]), 2, 108)
 	if noteClass(apart.Note) != promptEnd || noteClass(rest.Note) != later(3, 1, true) || noteTurnOf(rest.Note) != 3 {
 		t.Errorf("the other answer changed: classes %d and %d", noteClass(apart.Note), noteClass(rest.Note))
 	}
