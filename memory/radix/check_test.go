@@ -22,7 +22,7 @@ func TestCheckFindsDamage(t *testing.T) {
 		{"pages in more room than one by one", func(_ *Tree, leaf *node) { leaf.pages.code = []messages.Page{-1, 15, 16} }, "8: node"},
 		{"an unlocked leaf that is mostly unused", func(t *Tree, leaf *node) {
 			other := t.nodes.at(t.find(leaf.parent, []int32{3, 4}))
-			other.tokens = append(make([]int32, 0, 9), other.tokens...)
+			other.tokens = append(make([]int32, 0, 17), other.tokens...)
 		}, "8: node"},
 		{"counters wrong in sum", func(t *Tree, _ *node) { t.evictable++ }, "4: counted"},
 		{"counters wrong, though their sum is right", func(t *Tree, _ *node) { t.evictable, t.protected = t.evictable+1, t.protected-1 }, "4: counted"},

@@ -34,9 +34,12 @@ type leafPlace struct {
 
 const inList = -1
 
-// slackShare: at most 1/slackShare of a node's pages is unused in front, and at most
-// half of its arrays behind.
-const slackShare = 16
+// A node's arrays are moved to smaller ones when more than 1/slackShare of its pages is
+// unused in front, or less than 1/keptShare of the arrays is used.
+const (
+	slackShare = 16
+	keptShare  = 8
+)
 
 // drop cuts off the first k pages.
 func (n *node) drop(k, pageSize int) {
@@ -58,7 +61,7 @@ func (n *node) fits() bool { return len(n.tokens) == cap(n.tokens) && n.pages.sp
 // behind, after evictions and growth. What was unused has paid for moving the rest: at
 // least as many tokens were compared, evicted or appended.
 func (n *node) wasteful() bool {
-	return int(n.pages.cut)*slackShare > n.pages.len() || cap(n.tokens)-len(n.tokens) > len(n.tokens)
+	return int(n.pages.cut)*slackShare > n.pages.len() || cap(n.tokens) > keptShare*len(n.tokens)
 }
 
 // fit moves the arrays to new ones of the right size.

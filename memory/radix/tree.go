@@ -54,9 +54,9 @@ type TreeOptions struct {
 //  6. A node's last use is not later than its parent's.
 //  7. A namespace has a root exactly while it has a page.
 //  8. At most 1/16 of a node's arrays is unused in front. Behind, locked nodes have
-//     room to grow, and at most half of an unlocked one is unused. The memory
-//     allocator's own rounding comes on top. A page list takes at most 4 bytes per
-//     page. No array is shared between nodes or with callers.
+//     room to grow, and eviction leaves at least 1/8 of an unlocked one's in use. The
+//     memory allocator's own rounding comes on top. A page list takes at most 4 bytes
+//     per page. No array is shared between nodes or with callers.
 //  9. A node's Depth is the pages above it.
 //  10. With hashes, a node has the hash of each of its pages.
 //
