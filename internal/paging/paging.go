@@ -1,5 +1,5 @@
-// Package paging has the arithmetic of KV pages: valid page sizes, and the number of
-// pages for a number of tokens.
+// Package paging has the arithmetic of KV pages: valid page sizes, the number of pages
+// for a number of tokens, and the prefix that two token sequences share.
 package paging
 
 import "fmt"
@@ -20,3 +20,20 @@ func Pages(tokens, pageSize int) int { return (tokens + pageSize - 1) / pageSize
 // Whole is the number of pages that some tokens fill completely: rounded down.
 // Only whole pages are cached; a partial last page stays with its request.
 func Whole(tokens, pageSize int) int { return tokens / pageSize }
+
+// CommonPrefix is the length of the longest common prefix of two token sequences.
+func CommonPrefix(a, b []int32) int {
+	const block = 16
+	n := min(len(a), len(b))
+	a, b = a[:n], b[:n]
+	i := 0
+	for ; i+block <= n; i += block {
+		// Arrays compare as one piece of memory.
+		if *(*[block]int32)(a[i:]) != *(*[block]int32)(b[i:]) {
+			break
+		}
+	}
+	for ; i < n && a[i] == b[i]; i++ {
+	}
+	return i
+}

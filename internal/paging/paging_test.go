@@ -29,3 +29,21 @@ func TestCheckSize(t *testing.T) {
 		}
 	}
 }
+
+func TestCommonPrefix(t *testing.T) {
+	a := make([]int32, 40)
+	for n := range 41 {
+		for differ := range n + 1 {
+			b := make([]int32, n)
+			if differ < n {
+				b[differ] = 1
+			}
+			if got := CommonPrefix(a, b); got != differ {
+				t.Fatalf("%d tokens, first difference at %d: got %d", n, differ, got)
+			}
+			if got := CommonPrefix(b, a); got != differ {
+				t.Fatalf("%d tokens, first difference at %d, swapped: got %d", n, differ, got)
+			}
+		}
+	}
+}

@@ -1,5 +1,7 @@
 package radix
 
+import "github.com/troupe-engine/troupe/internal/paging"
+
 // childKey finds a node by its parent and a hash of its first page of tokens. One
 // map serves the whole tree, so that a node with one child costs as little as a
 // node with a hundred thousand is fast. Nodes of equal keys are chained.
@@ -31,7 +33,7 @@ func (t *Tree) find(parent nodeIndex, page []int32) nodeIndex {
 	}
 	for i := t.children.first[t.children.key(parent, page)]; i != none; {
 		n := t.nodes.at(i)
-		if commonTokens(n.tokens[:t.pageSize], page) == t.pageSize {
+		if paging.CommonPrefix(n.tokens[:t.pageSize], page) == t.pageSize {
 			return i
 		}
 		i = n.chain
@@ -63,21 +65,4 @@ func (t *Tree) unlink(i nodeIndex) {
 		delete(t.children.first, key)
 	}
 	n.chain = none
-}
-
-// commonTokens is the length of the longest common prefix of a and b.
-func commonTokens(a, b []int32) int {
-	const block = 16
-	n := min(len(a), len(b))
-	a, b = a[:n], b[:n]
-	i := 0
-	for ; i+block <= n; i += block {
-		// Arrays compare as one piece of memory.
-		if *(*[block]int32)(a[i:]) != *(*[block]int32)(b[i:]) {
-			break
-		}
-	}
-	for ; i < n && a[i] == b[i]; i++ {
-	}
-	return i
 }

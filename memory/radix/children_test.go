@@ -1,6 +1,8 @@
 package radix
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestEqualHashesAreToldApart finds children of one parent whose hashes are
 // equal and puts them side by side.
@@ -49,24 +51,6 @@ func TestEqualPagesOfTwoParents(t *testing.T) {
 	_, b := tt.put("", 2, 7)
 	tt.wantPages(tt.get("", 1, 7)[1:], a[1])
 	tt.wantPages(tt.get("", 2, 7)[1:], b[1])
-}
-
-func TestCommonTokens(t *testing.T) {
-	a := make([]int32, 40)
-	for n := range 41 {
-		for differ := range n + 1 {
-			b := make([]int32, n)
-			if differ < n {
-				b[differ] = 1
-			}
-			if got := commonTokens(a, b); got != differ {
-				t.Fatalf("%d tokens, first difference at %d: got %d", n, differ, got)
-			}
-			if got := commonTokens(b, a); got != differ {
-				t.Fatalf("%d tokens, first difference at %d, swapped: got %d", n, differ, got)
-			}
-		}
-	}
 }
 
 // TestHashSeedChangesNothing: two trees with different seeds do the same.

@@ -1,6 +1,9 @@
 package radix
 
-import "github.com/troupe-engine/troupe/messages"
+import (
+	"github.com/troupe-engine/troupe/internal/paging"
+	"github.com/troupe-engine/troupe/messages"
+)
 
 // matchEnd says why the match of tokens[:limit] ends where it does, and at which
 // token. It must be called before Lock, which splits the node in which a match
@@ -16,7 +19,7 @@ func (t *Tree) matchEnd(namespace string, tokens []int32, limit int) (messages.M
 	cur, part, k, at := t.match(root, tokens[:limit])
 	switch {
 	case part != none:
-		at += commonTokens(t.nodes.at(part).tokens[k*t.pageSize:], tokens[at:limit])
+		at += paging.CommonPrefix(t.nodes.at(part).tokens[k*t.pageSize:], tokens[at:limit])
 		if at < limit {
 			return messages.MatchDiverges, at
 		}

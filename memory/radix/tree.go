@@ -260,7 +260,7 @@ func (t *Tree) next(cur nodeIndex, tokens []int32) (child nodeIndex, pages int) 
 		return none, 0
 	}
 	n := t.nodes.at(child)
-	same := t.pageSize + commonTokens(n.tokens[t.pageSize:], tokens[t.pageSize:])
+	same := t.pageSize + paging.CommonPrefix(n.tokens[t.pageSize:], tokens[t.pageSize:])
 	t.work.NodeVisits++
 	t.work.WordsCompared += same
 	return child, same / t.pageSize

@@ -41,8 +41,8 @@ func (h *heap[E]) check(name string) {
 }
 
 func (p *ranked) check(members int) {
-	p.order.check("ranks")
-	invariants.Check(p.order.len() == members, "the policy holds %d requests of %d", p.order.len(), members)
+	p.heap.check("ranks")
+	invariants.Check(p.len() == members, "the policy holds %d requests of %d", p.len(), members)
 }
 
 func (p *lpm) check(members int) {

@@ -6,17 +6,15 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// maxDepth is how deep dfsWeight follows the tree: prompts that diverge below it
-// count as equal. It bounds the cost of a change, because a conversation may add
-// a node with each turn.
+// maxDepth is how deep dfsWeight follows the tree, where a conversation may add a node
+// with each turn. It bounds the cost of a change: prompts that diverge below it count
+// as equal.
 const maxDepth = 64
 
-// dfsWeight offers requests depth first through the tree of cached prefixes.
-// Below each node, the child with the most waiting requests in its subtree comes
-// first, then the node's own requests by arrival. So requests that use the same
-// part of the cache run together, and the part with the most requests goes
-// first. The order is that of SGLang's dfs-weight; of equal weights the smaller
-// NodeID goes first.
+// dfsWeight offers requests depth first through the tree of cached prefixes, as SGLang's
+// dfs-weight does. Below each node, the child with the most waiting requests in its
+// subtree comes first, of equals the smaller NodeID, then the node's own requests by
+// arrival. So requests that use the same part of the cache run together.
 //
 // The tree mirrors the nodes that hints have named and at which requests wait.
 // The cache splits nodes, so a node may get another parent; the latest hint
@@ -26,12 +24,11 @@ const maxDepth = 64
 // A change costs O(depth log n), an offer of k O(k (log n + depth)), with a depth
 // of at most maxDepth.
 type dfsWeight struct {
-	fresh newcomers
+	fresh list // requests without a hint, by arrival; not offered yet
 	root  *branch
 	byID  map[messages.NodeID]*branch
 	walks []walk[*branch] // by depth
 	own   walk[*waiter]
-	asked []*waiter
 }
 
 // branch is a node of the cache with waiting requests in its subtree.
@@ -57,9 +54,7 @@ func newBranch(id messages.NodeID, parent *branch) *branch {
 }
 
 func newDFSWeight() *dfsWeight {
-	p := &dfsWeight{root: newBranch(messages.RootNode, nil), byID: map[messages.NodeID]*branch{}}
-	p.fresh.init()
-	return p
+	return &dfsWeight{fresh: list{heap: newOrder(earlier)}, root: newBranch(messages.RootNode, nil), byID: map[messages.NodeID]*branch{}}
 }
 
 func (p *dfsWeight) pathNodes() int { return maxDepth }
@@ -176,15 +171,6 @@ func (p *dfsWeight) descend(dst []*waiter, b *branch, depth, full int) []*waiter
 	return p.own.take(dst, full-len(dst))
 }
 
-func (p *dfsWeight) ask(dst []messages.PrefixPeek, n int) []messages.PrefixPeek {
-	dst = p.fresh.ask(dst)
-	if n == 0 {
-		return dst
-	}
-	p.asked = p.head(p.asked[:0], n, 0)
-	for _, w := range p.asked {
-		dst = append(dst, w.peek())
-	}
-	clear(p.asked)
-	return dst
+func (p *dfsWeight) ask(dst []*waiter, n int) []*waiter {
+	return p.head(p.fresh.take(dst, maxPeeks), n, 0)
 }

@@ -18,14 +18,13 @@ import (
 //
 // So tenants that always have requests waiting get equal weighted service, up to
 // twice the cost of what fits into the engine at once, regardless of how many
-// requests they send. An idle tenant saves up no service.
+// requests they send. An idle tenant saves up no service. Counters start at zero in
+// each epoch.
 //
 // Requests of one tenant go by arrival. If no request of a tenant was taken for
 // longer than aging, counted from its last claim or the arrival of its oldest
-// request, its oldest request goes first: one request per period, so that
-// flooding the queue with old requests gains nothing.
-//
-// Counters start at zero in each epoch.
+// request, its oldest request goes first: one per period, so that flooding the queue
+// with old requests gains nothing.
 type fair struct {
 	input, output float64
 	aging         time.Duration
@@ -46,7 +45,6 @@ type fair struct {
 	offered   time.Duration // when the last one was
 }
 
-// tenant is the account that requests are charged to.
 type tenant struct {
 	name    string
 	counter float64
@@ -154,9 +152,8 @@ func (p *fair) remove(w *waiter, claimed bool) {
 // prefilled again, so it counts as input.
 func (p *fair) cost(w *waiter) float64 { return p.input * float64(len(w.tokens)) }
 
-// keepIdle keeps the counter of a tenant without requests, for a limited number
-// of tenants. The smallest counters are forgotten first: those would most likely
-// be raised on return anyway.
+// keepIdle keeps the counter of a tenant without requests, for a limited number of
+// tenants. The smallest counters are forgotten first: add would most likely raise them.
 func (p *fair) keepIdle(t *tenant) {
 	if t.queue.len() > 0 || t.running > 0 {
 		return

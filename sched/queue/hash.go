@@ -24,14 +24,3 @@ func prefixKey(namespace string, tokens []int32) uint64 {
 	}
 	return h
 }
-
-// commonPrefix is the length of the longest common prefix of a and b.
-func commonPrefix(a, b []int32) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return n
-}

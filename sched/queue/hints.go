@@ -35,25 +35,3 @@ func (h *hints) await(m *messages.OfferCandidates) {
 	}
 	h.offer, h.rounds = m, 0
 }
-
-// newcomers are the requests of a hinted policy without a hint, by arrival. They
-// are not offered until the cache has answered.
-type newcomers struct {
-	heap[*waiter]
-	walk walk[*waiter]
-}
-
-func (f *newcomers) init() { f.heap = newOrder(earlier) }
-
-// ask appends the first maxPeeks newcomers.
-func (f *newcomers) ask(dst []messages.PrefixPeek) []messages.PrefixPeek {
-	f.walk.start(&f.heap)
-	for range maxPeeks {
-		w, ok := f.walk.next()
-		if !ok {
-			break
-		}
-		dst = append(dst, w.peek())
-	}
-	return dst
-}

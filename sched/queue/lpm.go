@@ -4,16 +4,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/messages"
 )
 
 func newLPM(page int) *lpm {
-	p := &lpm{
-		page: page, share: (inBatchShareTokens + page - 1) / page * page,
-		main: newOrder(byRank), groups: map[uint64]*group{}, filling: map[messages.RequestID]*group{},
+	return &lpm{
+		page: page, share: paging.Pages(inBatchShareTokens, page) * page,
+		fresh: list{heap: newOrder(earlier)}, main: list{heap: newOrder(byRank)},
+		groups: map[uint64]*group{}, filling: map[messages.RequestID]*group{},
 	}
-	p.fresh.init()
-	return p
 }
 
 func (p *lpm) pathNodes() int { return 0 }
@@ -52,27 +52,15 @@ func (p *lpm) remove(w *waiter, claimed bool) {
 func (p *lpm) front() *waiter { return p.main.front() }
 
 func (p *lpm) head(dst []*waiter, n int, _ time.Duration) []*waiter {
-	p.walk.start(&p.main)
-	return p.walk.take(dst, n)
+	return p.main.take(dst, n)
 }
 
-func (p *lpm) ask(dst []messages.PrefixPeek, n int) []messages.PrefixPeek {
+func (p *lpm) ask(dst []*waiter, n int) []*waiter {
 	p.dissolve(n > 0)
-	dst = p.fresh.ask(dst)
-	if n == 0 {
-		return dst
-	}
-	p.walk.start(&p.main)
-	for ; n > 0; n-- {
-		w, ok := p.walk.next()
-		if !ok {
-			break
-		}
-		dst = append(dst, w.peek())
-	}
+	dst = p.main.take(p.fresh.take(dst, maxPeeks), n)
 	for _, g := range p.byClaim {
-		if g.followers.len() > 0 {
-			dst = append(dst, g.leader.peek())
+		if n > 0 && g.followers.len() > 0 {
+			dst = append(dst, g.leader)
 		}
 	}
 	return dst

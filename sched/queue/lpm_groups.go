@@ -3,32 +3,31 @@ package queue
 import (
 	"slices"
 
+	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/messages"
 )
 
 // lpm offers the request with the longest cached prefix first, according to
 // hints.
 //
-// If several requests share a long prefix that is not cached, they form a group.
-// The earliest one leads. The others follow: they are not offered while the
-// leader waits, nor while it runs and the part of its prompt that they share is
-// not yet cached. So the prefix is computed once. SGLang only sorts the others
-// last.
+// Requests that share a long prefix that is not cached form a group. The earliest
+// leads. The others follow: they are not offered while the leader waits, nor while it
+// runs and the part of its prompt that they share is not cached. So the prefix is
+// computed once. SGLang only sorts the others last.
 //
 // A change costs O(log n), plus O(inBatchCheckTokens + share) to find the group.
 // An offer of k asks the cache for k requests and the running leaders.
 type lpm struct {
-	page, share int // tokens
-	fresh       newcomers
-	main        heap[*waiter] // may be offered, by byRank
-	walk        walk[*waiter]
+	page, share int                           // tokens
+	fresh       list                          // requests without a hint, by arrival; not offered yet
+	main        list                          // may be offered, by byRank
 	groups      map[uint64]*group             // by key
 	filling     map[messages.RequestID]*group // phase filled, by leader
 	byClaim     []*group                      // the same, in the order of their claims
 	ending      []*group                      // phases ending and drained
 }
 
-// hint is what lpm keeps with a request.
+// hint is waiter.state under lpm.
 type hint struct {
 	state   hintState
 	matched int    // cached tokens
@@ -47,7 +46,6 @@ const (
 	following                  // in followers of its group
 )
 
-// hintOf is what lpm keeps with a request that was added to it.
 func hintOf(w *waiter) *hint { return w.state.(*hint) }
 
 // Thresholds of in-batch prefix sharing in tokens, SGLang's
@@ -66,8 +64,8 @@ const (
 	releaseTokens = 1 << 16
 )
 
-// group is a set of requests that share an uncached prefix. Others can join
-// until it is drained.
+// group is a set of requests that share an uncached prefix. Others can join until it
+// is drained.
 type group struct {
 	key       uint64
 	phase     groupPhase
@@ -155,11 +153,10 @@ func (p *lpm) end(g *group, phase groupPhase) {
 	p.ending = append(p.ending, g)
 }
 
-// dissolve advances the groups that end. First the cache is asked for one
-// follower: if nothing new is cached, because the leader was cancelled, that one
-// leads. This does not happen at the first offer after the results of a prompt:
-// the plan of that offer inserts the prompt into the cache, but only after it
-// has locked the prefixes of its candidates.
+// dissolve advances the groups that end. First the cache is asked for one follower,
+// which leads if nothing new is cached, because the leader was cancelled. This is not
+// done at the first offer after the results of a prompt: the plan of that offer inserts
+// the prompt, but only after it has locked the prefixes of its candidates.
 func (p *lpm) dissolve(offer bool) {
 	left := releaseBatch
 	p.ending = slices.DeleteFunc(p.ending, func(g *group) bool {
@@ -193,9 +190,9 @@ func (p *lpm) askAgain(w *waiter) {
 	p.renew(w)
 }
 
-// release frees the followers whose shared part of a running leader's prompt is
-// cached. cached is how many tokens of the prompt are. It examines a limited
-// part of a long list, and continues there the next time.
+// release frees the followers for which enough of a running leader's prompt is cached,
+// cached tokens. It examines a limited part of a long list, and continues there the
+// next time.
 func (p *lpm) release(g *group, cached int) {
 	items := g.followers.items
 	var free []*waiter
@@ -205,7 +202,7 @@ func (p *lpm) release(g *group, cached int) {
 		w := items[(g.cursor+seen)%len(items)]
 		h := hintOf(w)
 		if h.with != g.leader.req.ID {
-			h.with, h.shared = g.leader.req.ID, commonPrefix(w.tokens[:w.limit], g.leader.tokens)
+			h.with, h.shared = g.leader.req.ID, paging.CommonPrefix(w.tokens[:w.limit], g.leader.tokens)
 			budget -= h.shared
 		}
 		if h.shared/p.page*p.page <= cached {

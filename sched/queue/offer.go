@@ -35,8 +35,8 @@ func (q *Core) announceFront(out *messages.Outbox) {
 	out.ToFormer(&messages.CandidatesWaiting{})
 }
 
-// consult asks the cache for hints as long as the policy wants some, and answers
-// the pending offer as soon as it wants none.
+// consult asks the cache for hints as long as the policy needs some, and answers the
+// pending offer as soon as it needs none.
 func (q *Core) consult(now time.Duration, out *messages.Outbox) {
 	h := &q.hints
 	for h.policy != nil && !h.inFlight {
@@ -45,13 +45,18 @@ func (q *Core) consult(now time.Duration, out *messages.Outbox) {
 			q.waiting.age(now)
 			n = h.offer.Limit
 		}
-		var asks []messages.PrefixPeek
+		q.head = q.head[:0]
 		if h.offer == nil || h.rounds < maxPeekRounds {
-			asks = h.policy.ask(nil, n)
+			q.head = h.policy.ask(q.head, n)
 		}
 		switch {
-		case len(asks) > 0:
-			out.ToCache(&messages.PeekPrefixes{Prefixes: asks, MaxTokens: maxPeekTokens, PathNodes: h.policy.pathNodes()})
+		case len(q.head) > 0:
+			peeks := make([]messages.PrefixPeek, len(q.head))
+			for i, w := range q.head {
+				peeks[i] = messages.PrefixPeek{ID: w.req.ID, Namespace: w.req.Namespace, Tokens: w.tokens[:w.limit:w.limit]}
+			}
+			clear(q.head)
+			out.ToCache(&messages.PeekPrefixes{Prefixes: peeks, MaxTokens: maxPeekTokens, PathNodes: h.policy.pathNodes()})
 			h.inFlight = true
 			h.rounds++
 		case h.offer == nil:

@@ -23,8 +23,7 @@ type waitOrder struct {
 	aging     time.Duration // 0: never
 	byID      map[messages.RequestID]*waiter
 	byArrival heap[*waiter] // the first one ages next
-	boosted   heap[*waiter]
-	walk      walk[*waiter]
+	boosted   list
 }
 
 // newWaitOrder returns an empty order. fcfs orders by arrival already, and fair
@@ -34,12 +33,12 @@ func newWaitOrder(opt Options) waitOrder {
 	o := waitOrder{
 		policy: newPolicy(opt), aging: opt.Aging, byID: map[messages.RequestID]*waiter{},
 		byArrival: heap[*waiter]{less: earlier, pos: pos},
-		boosted: heap[*waiter]{pos: pos, less: func(a, b *waiter) bool {
+		boosted: list{heap: heap[*waiter]{pos: pos, less: func(a, b *waiter) bool {
 			if a.pinned != b.pinned {
 				return a.pinned
 			}
 			return earlier(a, b)
-		}},
+		}}},
 	}
 	if p := opt.Effective(); p == "fcfs" || p == "fair" {
 		o.aging = 0
@@ -99,9 +98,8 @@ func (o *waitOrder) age(now time.Duration) {
 // head appends the first n requests that may run.
 func (o *waitOrder) head(dst []*waiter, n int, now time.Duration) []*waiter {
 	o.age(now)
-	o.walk.start(&o.boosted)
 	full := len(dst) + n
-	if dst = o.walk.take(dst, n); len(dst) == full {
+	if dst = o.boosted.take(dst, n); len(dst) == full {
 		return dst
 	}
 	return o.policy.head(dst, full-len(dst), now)
@@ -145,14 +143,8 @@ func newPolicy(o Options) policy {
 		return newLPM(o.PageSize)
 	case "dfs-weight":
 		return newDFSWeight()
-	case "lof":
-		return newLOF()
-	case "random":
-		return newRandom(o.Seed)
-	case "priority":
-		return newPriority(o.LowPriorityFirst)
 	case "fair":
 		return newFair(&o)
 	}
-	return newFCFS()
+	return &ranked{list: list{heap: newOrder(byRank)}, rank: rankOf(&o)}
 }

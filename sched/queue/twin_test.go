@@ -24,7 +24,7 @@ func newSlowOrder(opt *Options) slowOrder {
 			return -int64(r.Priority)
 		})
 	case "random":
-		return by(newRandom(opt.Seed).rank)
+		return by(rankOf(&Options{SchedulePolicy: "random", Seed: opt.Seed}))
 	case "lpm":
 		return &slowLPM{share: max(32, opt.PageSize), known: map[messages.RequestID]*slowHint{}}
 	case "dfs-weight":

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"slices"
 	"time"
 
 	"github.com/troupe-engine/troupe/messages"
@@ -28,18 +29,13 @@ type waiter struct {
 func newWaiter(r *messages.EngineRequest) *waiter {
 	w := &waiter{req: r, tokens: r.Prompt}
 	if len(r.Output) > 0 {
-		w.tokens = append(append(make([]int32, 0, r.Len()), r.Prompt...), r.Output...)
+		w.tokens = slices.Concat(r.Prompt, r.Output)
 	}
 	w.limit = r.MatchLimit(len(w.tokens), false)
 	return w
 }
 
-// peek asks for the cached prefix of a request.
-func (w *waiter) peek() messages.PrefixPeek {
-	return messages.PrefixPeek{ID: w.req.ID, Namespace: w.req.Namespace, Tokens: w.tokens[:w.limit:w.limit]}
-}
-
-// policy is an order of waiting requests. Not safe for concurrent use.
+// policy is an order of waiting requests.
 type policy interface {
 	// add takes a request that the policy does not hold.
 	add(w *waiter)
@@ -67,9 +63,9 @@ type observer interface {
 // the cache may have changed since. Only LockPrefixes gives a firm answer.
 type hinted interface {
 	policy
-	// ask appends new requests, at most maxPeeks. Before an offer of n it also
-	// appends the requests whose hints decide about the offer.
-	ask(dst []messages.PrefixPeek, n int) []messages.PrefixPeek
+	// ask appends the requests to ask for: new ones, at most maxPeeks, and before an
+	// offer of n those whose hints decide about the offer.
+	ask(dst []*waiter, n int) []*waiter
 	// learn takes the cache's answer for one request. w is nil if the policy
 	// does not hold the request.
 	learn(w *waiter, found *messages.PrefixPeeked)
@@ -77,8 +73,7 @@ type hinted interface {
 	pathNodes() int
 }
 
-// earlier orders by arrival, and by id within the same instant: ids are given
-// in order of arrival.
+// earlier orders by arrival, and by id within the same instant.
 func earlier(a, b *waiter) bool {
 	if a.req.Arrived != b.req.Arrived {
 		return a.req.Arrived < b.req.Arrived
@@ -97,4 +92,16 @@ func byRank(a, b *waiter) bool {
 // newOrder returns an empty heap for a policy.
 func newOrder(less func(a, b *waiter) bool) heap[*waiter] {
 	return heap[*waiter]{less: less, pos: func(w *waiter) *int32 { return &w.inPolicy }}
+}
+
+// list is a heap with the memory to walk over it.
+type list struct {
+	heap[*waiter]
+	walk walk[*waiter]
+}
+
+// take appends the first n requests, or as many as there are.
+func (l *list) take(dst []*waiter, n int) []*waiter {
+	l.walk.start(&l.heap)
+	return l.walk.take(dst, n)
 }
