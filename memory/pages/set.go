@@ -17,48 +17,33 @@ func (s set) add(run messages.PageRun) {
 		s[run.First/64] |= 1 << (run.First % 64)
 		return
 	}
-	first, last, head, tail := words(run)
-	for word := first; word <= last; word++ {
-		s[word] |= maskOf(word, first, last, head, tail)
+	for at, end := uint(run.First), uint(run.First+run.N); at < end; at = at | 63 + 1 {
+		s[at/64] |= mask(at, end)
 	}
 }
 
 // remove removes a run, and returns the first page of it that was not in the set,
 // 0 if all were.
 func (s set) remove(run messages.PageRun) messages.Page {
-	if run.N == 1 {
-		if !s.has(run.First) {
-			return run.First
-		}
+	if run.N == 1 && s.has(run.First) {
 		s[run.First/64] &^= 1 << (run.First % 64)
 		return 0
 	}
-	first, last, head, tail := words(run)
-	for word := first; word <= last; word++ {
-		mask := maskOf(word, first, last, head, tail)
-		if missing := mask &^ s[word]; missing != 0 {
-			return messages.Page(word*64 + bits.TrailingZeros64(missing))
+	for at, end := uint(run.First), uint(run.First+run.N); at < end; at = at | 63 + 1 {
+		word, gone := &s[at/64], mask(at, end)
+		if missing := gone &^ *word; missing != 0 {
+			return messages.Page(at&^63) + messages.Page(bits.TrailingZeros64(missing))
 		}
-		s[word] &^= mask
+		*word &^= gone
 	}
 	return 0
 }
 
-// words returns the first and the last word with bits of a run, and which bits of
-// them are the run's. Of the words between all bits are.
-func words(run messages.PageRun) (first, last int, head, tail uint64) {
-	begin, end := uint(run.First), uint(run.First+run.N-1)
-	return int(begin / 64), int(end / 64), ^uint64(0) << (begin % 64), ^uint64(0) >> (63 - end%64)
-}
-
-// maskOf is the bits of a run in one of its words.
-func maskOf(word, first, last int, head, tail uint64) uint64 {
-	mask := ^uint64(0)
-	if word == first {
-		mask = head
+// mask is the bits of [at, end) in the word of at.
+func mask(at, end uint) uint64 {
+	all := ^uint64(0) << (at % 64)
+	if next := at | 63 + 1; end < next {
+		all &= ^uint64(0) >> (next - end)
 	}
-	if word == last {
-		mask &= tail
-	}
-	return mask
+	return all
 }
