@@ -6,18 +6,16 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// admission decides which waiting requests are admitted. It plans from a snapshot
-// of the running batch; what it decides is done by the Core.
+// admission decides which waiting requests are admitted.
 type admission struct {
-	// queued is false only after the queue has said that no request waits. It sends
+	// queued is false only after the queue has reported that no request waits. It sends
 	// CandidatesWaiting when that changes.
 	queued bool
 	block  headOfLineBlock
 	// drainFor is the request at the head of the queue that must run alone, so that
 	// all others are retracted for it; 0: none.
-	drainFor messages.RequestID
-	// waiting is how many requests of the last offer wait for a prefix.
-	waiting    int
+	drainFor   messages.RequestID
+	waiting    int // requests of the last offer that wait for a prefix
 	producers  prefixProducers
 	candidates []planCandidate
 }
@@ -28,10 +26,9 @@ type planCandidate struct {
 	ended bool // since it was offered
 }
 
-// headOfLineBlock remembers how many pages the first waiting request lacked, so
-// that it is not asked for and matched again at every step. Releasing a lease ends
-// it, and so does the request's own end. Headroom also grows while the ratio
-// decays.
+// headOfLineBlock remembers how many pages the first waiting request needed, so that it
+// is not offered and matched again at every step. It lasts until the headroom covers
+// them, a lease is released or the request ends.
 type headOfLineBlock struct {
 	head messages.RequestID
 	need int // pages
@@ -45,8 +42,7 @@ const (
 	maxOffered = 256
 )
 
-// mayPreempt reports whether the head of the queue should be looked at although it
-// does not fit.
+// mayPreempt reports whether the head of the queue is looked at although it does not fit.
 func (a *admission) mayPreempt(o *Options) bool { return o.PriorityPreemption && a.queued }
 
 // admits reports whether there is a row, and headroom for the request that was
@@ -74,9 +70,9 @@ func (a *admission) asksQueue(v *snapshot) bool {
 	return len(v.retracted) == 0 || a.drainFor != 0 || a.mayPreempt(v.opt)
 }
 
-// offerLimit is how many requests to ask for: as many as there are rows, and more
-// when some of the last offer wait for a prefix, so that they do not hold up those
-// after them. If nothing fits it is the one that may preempt.
+// offerLimit is how many requests to ask for: one for each row, and more when some of
+// the last offer wait for a prefix, so that they do not hold up those after them. If
+// nothing fits it is the one that may preempt.
 func (a *admission) offerLimit(v *snapshot) int {
 	if !a.admits(v) {
 		return 1
@@ -84,7 +80,7 @@ func (a *admission) offerLimit(v *snapshot) int {
 	return min(min(v.freeRows, maxCandidates)+2*a.waiting, maxOffered)
 }
 
-// eligible gives the part of an offer that may be admitted now.
+// eligible returns the part of an offer that may be admitted now.
 func (a *admission) eligible(v *snapshot, offered []*messages.EngineRequest) []*messages.EngineRequest {
 	if a.drainFor != 0 {
 		at := slices.IndexFunc(offered, func(r *messages.EngineRequest) bool { return r.ID == a.drainFor })
@@ -151,10 +147,10 @@ func nextCandidate(resuming *[]*sequence, offered *[]*messages.EngineRequest, o 
 	return s
 }
 
-// mayFit reports whether a sequence fits if as much of it as possible comes from
-// the cache, and how many pages it needs then. If it does not, nothing after it is
-// a candidate either, and no prefix is locked in vain. The head may preempt others;
-// and it always fits when no request runs.
+// mayFit reports whether a sequence fits if as much of it as possible comes from the
+// cache, and how many pages it needs then. If it does not, nothing after it is a
+// candidate either, and no prefix is locked in vain. The head may preempt others, and
+// always fits when no request runs.
 func (a *admission) mayFit(v *snapshot, p *pressure, s *sequence, headroom int) (need int, ok bool) {
 	need = v.leastNeed(s)
 	if a.block.head == s.req.ID {
@@ -170,14 +166,13 @@ func (a *admission) mayFit(v *snapshot, p *pressure, s *sequence, headroom int) 
 	return need, head && len(p.preempt(v, s.req, need-headroom)) > 0
 }
 
-// candidate finds a candidate by its request.
-func (a *admission) candidate(id messages.RequestID) *planCandidate {
-	for i := range a.candidates {
-		if a.candidates[i].seq.req.ID == id {
-			return &a.candidates[i]
-		}
+// endCandidate marks a candidate whose request has ended; false if it is not one.
+func (a *admission) endCandidate(id messages.RequestID) bool {
+	at := slices.IndexFunc(a.candidates, func(c planCandidate) bool { return c.seq.req.ID == id })
+	if at >= 0 {
+		a.candidates[at].ended = true
 	}
-	return nil
+	return at >= 0
 }
 
 // arrived follows a request that waits in an empty queue, or before all that were

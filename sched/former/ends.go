@@ -65,9 +65,8 @@ func (c *Core) sweep() {
 func (c *Core) finish(ids []messages.RequestID) {
 	for _, id := range ids {
 		c.admission.ended(id)
-		if locked := c.admission.candidate(id); locked != nil && c.phase == locking {
-			locked.ended = true // reported when its lock is known
-			continue
+		if c.phase == locking && c.admission.endCandidate(id) {
+			continue // reported when its lock is known
 		}
 		s := c.batch.byID[id]
 		switch {

@@ -24,10 +24,8 @@ var leaseStateNames = [...]string{"none", "open", "closing"}
 // String gives the name used in logs.
 func (s leaseState) String() string { return leaseStateNames[s] }
 
-// Lease is what an admitted request holds of the KV pool: a row and its pages.
-// It lives in the batch former, which is its only owner.
-//
-// Pages is the request's page table, in token order. Its parts:
+// Lease is what an admitted request holds of the KV pool: a row and its pages. Pages is
+// the request's page table, in token order. Its parts:
 //
 //	[0, Owned)           belong to the radix tree, locked through Node
 //	[Owned, len(Pages))  belong to the lease; the last may be partly filled
@@ -47,8 +45,8 @@ type Lease struct {
 	LastStep messages.StepID
 }
 
-// OpenLease starts a lease with a row and the prefix that the cache locked.
-// It copies the pages of the match.
+// OpenLease starts a lease with a row and the prefix that the cache locked. It copies
+// the pages of the match.
 func OpenLease(row messages.Row, match messages.PrefixLocked, pageSize int) Lease {
 	l := Lease{
 		state: leaseOpen, Row: row, Node: match.Node,
@@ -66,8 +64,8 @@ func (l *Lease) Missing(tokens, pageSize int) int {
 	return max(0, paging.Pages(tokens, pageSize)-len(l.Pages))
 }
 
-// Private is the part of Pages that the lease owns; it counts as leased.
-// A view, good until the lease changes.
+// Private is the part of Pages that the lease owns. A view, good until the lease
+// changes.
 func (l *Lease) Private() []messages.Page { return l.Pages[l.Owned:] }
 
 // Grow appends pages that the allocator granted; they are copied.
@@ -76,9 +74,9 @@ func (l *Lease) Grow(pages []messages.Page) {
 	l.Pages = append(l.Pages, pages...)
 }
 
-// Inserted records the outcome of an insertion of the first pages with Keep. Where
-// the tree already had these pages, the page table takes the tree's, and Inserted
-// reports true: the row on the device needs the same change.
+// Inserted records the outcome of inserting the first pages with Keep. Where the tree
+// already had these pages, the page table takes the tree's. It reports whether it did:
+// the row on the device needs the same change.
 func (l *Lease) Inserted(outcome messages.PrefixInserted, pages int) (replaced bool) {
 	l.mustBe(leaseOpen, "be inserted")
 	if pages < l.Owned || pages > len(l.Pages) {
@@ -102,9 +100,8 @@ func (l *Lease) Launch(step messages.StepID) {
 	l.LastStep = step
 }
 
-// Settled reports whether the last step that uses the lease is done, so that its
-// row and pages may be freed or replaced. done is the newest step whose results
-// were taken: the fence.
+// Settled reports whether the last step that uses the lease is done, so that its row
+// and pages may be freed or replaced. done is the fence.
 func (l *Lease) Settled(done messages.StepID) bool { return l.LastStep <= done }
 
 // Close ends the use of the lease. A closing lease stays closing.
@@ -115,9 +112,8 @@ func (l *Lease) Close() {
 	l.state = leaseClosing
 }
 
-// Release empties a closing lease and returns what must be given back: the row,
-// the private pages and the node to unlock. If the prefix is inserted into the
-// tree, only the pages that are not inserted are freed.
+// Release empties a closing lease and returns what must be given back: the row, the
+// private pages and the node to unlock.
 func (l *Lease) Release(done messages.StepID) (messages.Row, []messages.Page, messages.NodeID) {
 	l.mustBe(leaseClosing, "be released")
 	if !l.Settled(done) {

@@ -15,16 +15,14 @@ type Options struct {
 	PageSize int
 	// Pages is the number of usable pages of the pool. Example: 4096.
 	Pages int
-	// MaxRunning is the number of rows: how many requests may run at once. Example:
-	// 64.
+	// MaxRunning is the number of rows: how many requests may run at once. Example: 64.
 	MaxRunning int
 	// MaxPrefillTokens is the most tokens that one step computes, decoding rows
 	// included. 0 means DefaultMaxPrefillTokens. Soft: without chunks a longer prompt
 	// is computed whole, and prefill always gets a page per step.
 	MaxPrefillTokens int
 	// ChunkedPrefillSize is the most tokens of long prompts that one step computes,
-	// decoding rows included. 0 or less means no chunks. Soft as above. Example:
-	// 512.
+	// decoding rows included. 0 or less means no chunks. Soft as above. Example: 512.
 	ChunkedPrefillSize int
 	// InterTokenLatencyTarget is the target for the duration of a step with decoding
 	// rows: chunks of prompts are made small enough for 99 of 100 steps to keep it.
@@ -50,9 +48,9 @@ type Options struct {
 	// PreemptionThreshold is what the difference of priorities must exceed. 0 means
 	// that any difference counts. Example: 10.
 	PreemptionThreshold int
-	// Aging is after what time of waiting a preempted request goes first, whatever
-	// its priority; it is then not preempted for as long. 0 means never. See
-	// queue.Options.Aging for requests in the queue. Example: 1m.
+	// Aging is after what time of waiting a preempted request goes first, whatever its
+	// priority; it is then not preempted for as long. 0 means never. Example: 1m.
+	// queue.Options.Aging is for requests in the queue.
 	Aging time.Duration
 	// LowPriorityFirst makes lower values the higher priority.
 	LowPriorityFirst bool
@@ -84,13 +82,6 @@ type Options struct {
 // activation buffers for the largest step.
 const DefaultMaxPrefillTokens = 16384
 
-// Defaults of the other fields whose zero means something else.
-const (
-	defaultInitRatio       = 0.7
-	defaultMinRatioFactor  = 0.14
-	defaultRatioDecaySteps = 600
-)
-
 // maxStepsInFlight is 2: with one step that runs and one that waits the device never
 // waits for a plan. More steps would only compute more rows that have ended.
 const maxStepsInFlight = 2
@@ -98,34 +89,35 @@ const maxStepsInFlight = 2
 // Validate reports the first option that is out of range.
 func (o *Options) Validate() error {
 	for _, f := range []struct {
-		name       string
-		value, min int
+		name  string
+		value any
+		ok    bool // false for NaN
+		must  string
 	}{
-		{"Pages", o.Pages, 1}, {"MaxRunning", o.MaxRunning, 1}, {"ContextLength", o.ContextLength, 2},
-		{"MaxPrefillTokens", o.MaxPrefillTokens, 0}, {"NewTokenRatioDecaySteps", o.NewTokenRatioDecaySteps, 0},
-		{"RetractEvery", o.RetractEvery, 0}, {"TokensPerStep", o.TokensPerStep, 0}, {"PreemptionThreshold", o.PreemptionThreshold, 0},
+		{"Pages", o.Pages, o.Pages >= 1, "at least 1"},
+		{"MaxRunning", o.MaxRunning, o.MaxRunning >= 1, "at least 1"},
+		{"ContextLength", o.ContextLength, o.ContextLength >= 2, "at least 2"},
+		{"MaxPrefillTokens", o.MaxPrefillTokens, o.MaxPrefillTokens >= 0, "at least 0"},
+		{"NewTokenRatioDecaySteps", o.NewTokenRatioDecaySteps, o.NewTokenRatioDecaySteps >= 0, "at least 0"},
+		{"RetractEvery", o.RetractEvery, o.RetractEvery >= 0, "at least 0"},
+		{"TokensPerStep", o.TokensPerStep, o.TokensPerStep >= 0, "at least 0"},
+		{"PreemptionThreshold", o.PreemptionThreshold, o.PreemptionThreshold >= 0, "at least 0"},
+		{"StepsInFlight", o.StepsInFlight, o.StepsInFlight >= 0 && o.StepsInFlight <= maxStepsInFlight, "1 or 2"},
+		{"InitNewTokenRatio", o.InitNewTokenRatio, o.InitNewTokenRatio >= 0 && o.InitNewTokenRatio <= 1, "between 0 and 1"},
+		{"MinNewTokenRatioFactor", o.MinNewTokenRatioFactor, o.MinNewTokenRatioFactor >= 0 && o.MinNewTokenRatioFactor <= 1, "between 0 and 1"},
+		{"Aging", o.Aging, o.Aging >= 0, "at least 0"},
+		{"InterTokenLatencyTarget", o.InterTokenLatencyTarget, o.InterTokenLatencyTarget >= 0, "at least 0"},
+		{"Conservativeness", o.Conservativeness, o.Conservativeness >= 0, "at least 0"},
 	} {
-		if f.value < f.min {
-			return fmt.Errorf("batch former: %s is %d; it must be at least %d", f.name, f.value, f.min)
+		if !f.ok {
+			return fmt.Errorf("batch former: %s is %v; it must be %s", f.name, f.value, f.must)
 		}
 	}
-	switch {
-	case o.StepsInFlight < 0 || o.StepsInFlight > maxStepsInFlight:
-		return fmt.Errorf("batch former: StepsInFlight is %d; it must be 1 or %d", o.StepsInFlight, maxStepsInFlight)
-	case paging.CheckSize(o.PageSize) != nil:
-		return fmt.Errorf("batch former: PageSize %w", paging.CheckSize(o.PageSize))
-	case !(o.InitNewTokenRatio >= 0 && o.InitNewTokenRatio <= 1):
-		return fmt.Errorf("batch former: InitNewTokenRatio is %v; it must be between 0 and 1", o.InitNewTokenRatio)
-	case !(o.MinNewTokenRatioFactor >= 0 && o.MinNewTokenRatioFactor <= 1):
-		return fmt.Errorf("batch former: MinNewTokenRatioFactor is %v; it must be between 0 and 1", o.MinNewTokenRatioFactor)
-	case o.Aging < 0:
-		return fmt.Errorf("batch former: Aging is %v; it must be at least 0", o.Aging)
-	case o.InterTokenLatencyTarget < 0:
-		return fmt.Errorf("batch former: InterTokenLatencyTarget is %v; it must be at least 0", o.InterTokenLatencyTarget)
-	case o.InterTokenLatencyTarget > 0 && o.ChunkedPrefillSize <= 0:
+	if err := paging.CheckSize(o.PageSize); err != nil {
+		return fmt.Errorf("batch former: PageSize %w", err)
+	}
+	if o.InterTokenLatencyTarget > 0 && o.ChunkedPrefillSize <= 0 {
 		return fmt.Errorf("batch former: InterTokenLatencyTarget is %v, but ChunkedPrefillSize is %d; a target requires chunked prefill", o.InterTokenLatencyTarget, o.ChunkedPrefillSize)
-	case !(o.Conservativeness >= 0):
-		return fmt.Errorf("batch former: Conservativeness is %v; it must be at least 0", o.Conservativeness)
 	}
 	return nil
 }
@@ -133,9 +125,9 @@ func (o *Options) Validate() error {
 // withDefaults replaces zeros by the defaults.
 func (o Options) withDefaults() Options {
 	o.MaxPrefillTokens = cmp.Or(o.MaxPrefillTokens, DefaultMaxPrefillTokens)
-	o.InitNewTokenRatio = cmp.Or(o.InitNewTokenRatio, defaultInitRatio)
-	o.MinNewTokenRatioFactor = cmp.Or(o.MinNewTokenRatioFactor, defaultMinRatioFactor)
-	o.NewTokenRatioDecaySteps = cmp.Or(o.NewTokenRatioDecaySteps, defaultRatioDecaySteps)
+	o.InitNewTokenRatio = cmp.Or(o.InitNewTokenRatio, 0.7)
+	o.MinNewTokenRatioFactor = cmp.Or(o.MinNewTokenRatioFactor, 0.14)
+	o.NewTokenRatioDecaySteps = cmp.Or(o.NewTokenRatioDecaySteps, 600)
 	o.Conservativeness = cmp.Or(o.Conservativeness, 1)
 	o.StepsInFlight = cmp.Or(o.StepsInFlight, 1)
 	o.TokensPerStep = cmp.Or(o.TokensPerStep, 1)

@@ -5,8 +5,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// plan is the plan of the next step. Its id changes for each CommitPlan, so that
-// no two have the same.
+// plan is the plan of the next step. Each CommitPlan has its own id.
 type plan struct {
 	id        messages.PlanID
 	commit    messages.CommitPlan // its memory is used again for each plan
@@ -47,14 +46,13 @@ func (p *plan) empty() bool {
 
 // insertPrefixes shares the whole pages that running prefills have computed.
 //
-// Pages that the tree already has are usually freed. While a step still reads
-// them they are not, yet the tree's own pages may have been evictable and get
-// locked. So the plan may lose as many pages as it inserts. Such prefixes are
-// inserted only while the plan has pages to spare; the others wait until the step
-// is done.
+// Copies of pages that the tree already has are freed, unless a step still reads them.
+// The tree's own pages may have been evictable and get locked, so such an insertion may
+// take as many pages as it inserts. It is made only while the plan has pages to spare,
+// otherwise when the step is done.
 //
-// No lease changes while the plan is out, so the cache may look at its pages. A
-// copy with every chunk would cost quadratic time.
+// No lease changes while the plan is out, so the cache may look at its pages. A copy
+// with every chunk would cost quadratic time.
 func (p *plan) insertPrefixes(running []*sequence, done messages.StepID, o *Options) {
 	for _, s := range running {
 		if !s.insertDue || !s.active() {
@@ -79,13 +77,10 @@ func (p *plan) insertPrefixes(running []*sequence, done messages.StepID, o *Opti
 }
 
 // A plan that must reserve pages for a decoding row reserves the pages of the next
-// reserveAhead tokens, for every row that has pages for less than half of that.
-// The steps until then need no CommitPlan, which costs more than reserving. And
-// the pages that a row gets at once are mostly consecutive.
-//
-// It does so only while these pages are at most 1/ampleShare of the spare ones.
-// So hardly anything is evicted, or any request retracted, for pages that are not
-// needed yet.
+// reserveAhead tokens, for every row that has pages for less than half of that. The
+// steps until then need no CommitPlan, and the pages of a row are mostly consecutive.
+// It does so only while these pages are at most 1/ampleShare of the spare ones, so
+// that hardly anything is evicted or retracted for pages that are not needed yet.
 const (
 	reserveAhead = 16
 	ampleShare   = 16

@@ -47,12 +47,9 @@ func (p *prefixProducers) add(s *sequence) {
 func (p prefixProducers) forget() { clear(p[:cap(p)]) }
 
 // awaited reports whether a candidate should wait for the prefix that a prompt in
-// progress is about to put into the cache, instead of computing it a second time.
-// It waits only for prompts that are computed before its own would be: the oldest
-// one, or one with fewer tokens left. Candidates after it do not wait for it.
-//
-// Compared are the next tokens that the other sequence will insert, and the first
-// ones. That is enough: a mistake ends when the other sequence has moved on.
+// progress is about to put into the cache, instead of computing it a second time. It
+// waits only for prompts that are computed before its own would be: the oldest one, or
+// one with fewer tokens left.
 func (p prefixProducers) awaited(c *sequence, pageSize int) bool {
 	if c.alone() {
 		return false
@@ -66,7 +63,8 @@ func (p prefixProducers) awaited(c *sequence, pageSize int) bool {
 }
 
 // aboutToShare reports whether a prompt in progress has yet to insert tokens that a
-// candidate can use.
+// candidate can use. It compares the next tokens to insert and the first ones. That is
+// enough: a mistake ends when the other sequence has moved on.
 func aboutToShare(s, c *sequence, pageSize int) bool {
 	from := s.lease.Owned * pageSize
 	to := from + paging.Pages(sharedTokens, pageSize)*pageSize

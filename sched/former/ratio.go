@@ -8,16 +8,14 @@ package former
 // init = min(0.7·c, 1), min = 0.14·init, 600 steps from one to the other. Two
 // things are different.
 //
-// After a retraction SGLang's ratio decays from the measured value by the same
-// small steps, so that one moment of pressure keeps requests out for hundreds of
-// steps. Here the undisturbed course goes on, and the distance of the measured
-// value to it halves every 14 steps. After a hundred steps nothing of it is left.
+// After a retraction SGLang's ratio decays from the measured value by the same small
+// steps, which keeps requests out for hundreds of steps. Here the undisturbed course
+// goes on, and the distance of the measured value to it halves every 14 steps.
 //
 // SGLang's ratio decays to min whatever requests produce. Here it stops at half of
-// the share that requests have used lately, if that is more. Half, because
-// requests that run together are at different places: on average half of the
-// output is done, and when the last ones need most, others have ended. So if
-// outputs become longer, admission reacts before retraction has to.
+// the share that requests have used lately, if that is more: requests that run
+// together have produced half of their output on average. So if outputs become
+// longer, admission reacts before retraction has to.
 type newTokenRatio struct {
 	init, min, decay float64
 	now              float64

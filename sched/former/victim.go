@@ -17,11 +17,10 @@ type victim struct {
 
 // newVictim weighs gain and cost of retracting a sequence for a need of pages.
 //
-// Its whole pages become evictable. Pages that it found in the cache at its
-// admission count as shared with others: they free nothing and cost nothing. Of
-// the others as many are evicted as are needed beyond the pages that are freed
-// anyway; the rest will be found in the cache again. Without a cache everything is
-// computed again.
+// Its whole pages become evictable. Those that it found in the cache at its admission
+// count as shared: they free nothing and cost nothing. Of the others, those needed
+// beyond the pages that are freed anyway are evicted; the rest will be found again.
+// Without a cache everything is computed again.
 func newVictim(s *sequence, need int, o *Options) victim {
 	v := victim{s: s, rank: o.rank(s.req), frees: s.missing(lookaheadSteps, o) + len(s.lease.Pages)}
 	if o.CacheDisabled {
