@@ -34,7 +34,7 @@ func (p *pressure) choose(v *snapshot, need int) []victim {
 	if v.active() <= 1 {
 		return nil
 	}
-	list := firstVictims(p.retractable(v, need, true), need)
+	list := cover(p.retractable(v, need, true), need, cheapest(need))
 	return list[:min(len(list), v.active()-1)]
 }
 
@@ -73,7 +73,7 @@ func (p *pressure) preempt(v *snapshot, r *messages.EngineRequest, pages int) []
 		p.preemptionPending = true
 		return nil
 	}
-	return lowestRanks(list, pages)
+	return cover(list, pages, latest)
 }
 
 // measure sets the new-token ratio after a retraction, from what the remaining
@@ -117,7 +117,7 @@ func (p *pressure) forced(v *snapshot) []victim {
 	list := p.retractable(v, 1, false)
 	if len(list) > 0 {
 		p.sinceForced = 0
-		list = firstVictims(list, 1)[:1]
+		list = cover(list, 1, cheapest(1))[:1]
 	}
 	return list
 }

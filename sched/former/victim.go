@@ -34,37 +34,17 @@ func newVictim(s *sequence, need int, o *Options) victim {
 	return v
 }
 
-// firstVictims sorts a list by cost and returns as many of it as cover the need,
-// or all. None of them can be spared.
-func firstVictims(list []victim, need int) []victim {
-	slices.SortFunc(list, func(a, b victim) int { return a.compare(b, need) })
+// cover sorts a list and returns as many of it as cover the need, at least one, or all.
+// Victims that are not needed, because later ones free more, are taken out again.
+func cover(list []victim, need int, order func(a, b victim) int) []victim {
+	slices.SortFunc(list, order)
 	covered, n := 0, 0
-	for n < len(list) && covered < need {
+	for n < len(list) && (n == 0 || covered < need) {
 		covered += list[n].frees
 		n++
 	}
-	return spare(list[:n], covered, need)
-}
-
-// lowestRanks sorts a list by rank, the latest first, and returns as many of it as
-// cover the need, at least one; nil if the list is empty.
-func lowestRanks(list []victim, need int) []victim {
-	slices.SortFunc(list, func(a, b victim) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.s.req.ID, a.s.req.ID))
-	})
-	covered := 0
-	for i := range list {
-		if covered += list[i].frees; covered >= need {
-			return spare(list[:i+1], covered, need)
-		}
-	}
-	return nil
-}
-
-// spare takes out the victims that are not needed, since later ones free more: the
-// last in the order of choice first.
-func spare(list []victim, covered, need int) []victim {
-	for i := len(list) - 2; i >= 0; i-- {
+	list = list[:n]
+	for i := n - 2; i >= 0; i-- {
 		if covered-list[i].frees >= need {
 			covered -= list[i].frees
 			list = slices.Delete(list, i, i+1)
@@ -73,15 +53,22 @@ func spare(list []victim, covered, need int) []victim {
 	return list
 }
 
-// compare orders victims: the lowest rank, then the fewest tokens computed again
-// per page that is needed. Among equals it is SGLang's retract_decode order: the
-// fewest output tokens, the longest prompt, the latest.
-func (a victim) compare(b victim, need int) int {
-	return cmp.Or(
-		cmp.Compare(a.rank, b.rank),
-		cmp.Compare(a.cost*max(1, min(b.frees, need)), b.cost*max(1, min(a.frees, need))),
-		cmp.Compare(a.s.output(), b.s.output()),
-		cmp.Compare(len(b.s.req.Prompt), len(a.s.req.Prompt)),
-		cmp.Compare(b.s.req.ID, a.s.req.ID),
-	)
+// latest orders victims for preemption: the lowest rank, then the latest.
+func latest(a, b victim) int {
+	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.s.req.ID, a.s.req.ID))
+}
+
+// cheapest orders victims by rank, then by the fewest tokens computed again per page
+// that is needed. Among equals it is SGLang's retract_decode order: the fewest output
+// tokens, the longest prompt, the latest.
+func cheapest(need int) func(a, b victim) int {
+	return func(a, b victim) int {
+		return cmp.Or(
+			cmp.Compare(a.rank, b.rank),
+			cmp.Compare(a.cost*max(1, min(b.frees, need)), b.cost*max(1, min(a.frees, need))),
+			cmp.Compare(a.s.output(), b.s.output()),
+			cmp.Compare(len(b.s.req.Prompt), len(a.s.req.Prompt)),
+			cmp.Compare(b.s.req.ID, a.s.req.ID),
+		)
+	}
 }

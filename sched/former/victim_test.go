@@ -85,7 +85,7 @@ func TestVictimsAmongEquals(t *testing.T) {
 	oldest, long := add(5, 8), add(6, 7)
 	later, latest := add(5, 8), add(5, 8)
 	few := add(8, 5) // all of them 13 tokens
-	list := firstVictims(retractable(f, 1, true), 1000)
+	list := cover(retractable(f, 1, true), 1000, cheapest(1000))
 	if want := []messages.RequestID{few, long, latest, later, oldest}; !slices.Equal(ids(list), want) {
 		t.Errorf("they give way in the order %v, want %v", ids(list), want)
 	}
@@ -105,7 +105,7 @@ func TestPromptsGiveWay(t *testing.T) {
 	if got := ids(choose(f, 10)); !slices.Equal(got, []messages.RequestID{long.req.ID}) {
 		t.Errorf("%v give way, want the prompt %d", got, long.req.ID)
 	}
-	if got := firstVictims(retractable(f, 1, false), 1); len(got) != 1 || got[0].s == long {
+	if got := cover(retractable(f, 1, false), 1, cheapest(1)); len(got) != 1 || got[0].s == long {
 		t.Errorf("a forced retraction takes %v", ids(got))
 	}
 }

@@ -52,9 +52,8 @@ func (l Load) features() features {
 }
 
 // model learns from completed steps how long steps take. The duration is assumed
-// to be linear in the Load, with non-negative coefficients: more work never takes
-// less time. This is a good local approximation; a margin and the guard cover
-// what is not linear.
+// to be linear in the Load, with non-negative coefficients. A margin and the guard
+// cover what is not linear.
 //
 // The fit is least squares on relative errors, with decaying weights. It keeps
 // the normal equations and improves the last solution by a few sweeps of
@@ -95,15 +94,9 @@ const (
 	sweeps = 6
 )
 
-// launched records a step.
-func (p *model) launched(now time.Duration, b *messages.RunBatch) {
-	p.launches[int(b.Step)%len(p.launches)] = launchedLoad{b.Step, now, LoadOf(b)}
-}
-
 // done learns from a completed step. Its duration counts from its launch, or from
-// the end of the last step if it was launched before or soon after that: planning
-// between delays tokens as well. After a long pause, no request was waiting for a
-// token.
+// the end of the last step if it was launched before or soon after that, because
+// planning delays tokens as well. After a long pause no request waited for a token.
 func (p *model) done(now time.Duration, step messages.StepID, target float64) {
 	s := p.launches[int(step)%len(p.launches)]
 	if s.step != step {

@@ -31,7 +31,8 @@ func (p *Pacer) Load(b *messages.RunBatch) Load {
 // Launched records that a step was sent to the device.
 func (p *Pacer) Launched(now time.Duration, b *messages.RunBatch) {
 	if p.target > 0 {
-		p.model.launched(now, b)
+		launches := &p.model.launches
+		launches[int(b.Step)%len(launches)] = launchedLoad{b.Step, now, LoadOf(b)}
 	}
 }
 
@@ -42,14 +43,14 @@ func (p *Pacer) Done(now time.Duration, step messages.StepID) {
 	}
 }
 
-// wayShare is the share of the target reserved for the varying delay of a token on
-// its way to the client, measured with 32 clients on the one core that the device
-// leaves free.
-const wayShare = 1.0 / 8
-
-// leastChunk is the smallest chunk of a prompt under a target, in tokens, unless a
-// page is larger.
-const leastChunk = 16
+const (
+	// wayShare is the share of the target reserved for the varying delay of a token on
+	// its way to the client, measured with 32 clients on one core.
+	wayShare = 1.0 / 8
+	// leastChunk is the smallest chunk of a prompt under a target, in tokens, unless a
+	// page is larger.
+	leastChunk = 16
+)
 
 // Options configure a Pacer.
 type Options struct {
@@ -110,12 +111,9 @@ func (p *Pacer) Allow(budget int, decoding Load, start int, out *messages.Outbox
 	return Allowance{tokens: budget, seconds: max(p.aim/factor-alone, least), model: &p.model}
 }
 
-// patience is how many steps in a row must contradict the last report about the
-// target before the next one. worse is the factor by which the reachable value
-// must grow to be reported again.
 const (
-	patience = 16
-	worse    = 1.25
+	patience = 16   // steps in a row that contradict the last report before the next one
+	worse    = 1.25 // factor by which the reachable value must grow to be reported again
 )
 
 // check reports when the target cannot be met any more, and when it can again.

@@ -61,8 +61,6 @@ const (
 	DefaultOutputWeight = 2
 )
 
-const defaultFairTenants = 4096
-
 // Validate reports the first option that is out of range.
 func (o *Options) Validate() error {
 	if names := Policies(); o.SchedulePolicy != "" && !slices.Contains(names, o.SchedulePolicy) {

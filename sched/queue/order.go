@@ -137,7 +137,7 @@ func newPolicy(o Options) policy {
 	o.PageSize = cmp.Or(o.PageSize, 1)
 	o.FairInputWeight = cmp.Or(o.FairInputWeight, DefaultInputWeight)
 	o.FairOutputWeight = cmp.Or(o.FairOutputWeight, DefaultOutputWeight)
-	o.FairTenants = cmp.Or(o.FairTenants, defaultFairTenants)
+	o.FairTenants = cmp.Or(o.FairTenants, 4096)
 	switch o.Effective() {
 	case "lpm":
 		return newLPM(o.PageSize)
