@@ -13,13 +13,10 @@ import (
 type Options struct {
 	// PageSize is the number of tokens in a page: a power of two, 1 allowed.
 	PageSize int
-	// Disabled switches prefix caching off: nothing ever matches, and an
-	// insertion only frees its pages. A batch former then has nothing to keep:
-	// an insertion with Keep or with a node is a broken invariant.
+	// Disabled switches prefix caching off: nothing ever matches, and an insertion only
+	// frees its pages. One with Keep or with a node is a broken invariant.
 	Disabled bool
-	// Policy makes the eviction policy; nil means LRU. Each Core gets a policy
-	// of its own, which has learned nothing yet. Package policies has them all
-	// by name.
+	// Policy makes the eviction policy of a Core; nil means LRU.
 	Policy func() Policy
 	// History, Events and HashSeed go to the tree; see TreeOptions.
 	// With Events, each message that changed the cache is followed by one
@@ -41,9 +38,8 @@ type Core struct {
 	reserve  messages.ReservePages
 	lastPlan messages.PlanID // committed
 	events   uint64          // messages sent to the observer
-	// offered are the handles given to the candidates of the plan candidates.
-	// Those that the plan unlocks belong to candidates that were not admitted;
-	// other handles that come back belong to requests that ran.
+	// offered are the handles given to the candidates of the plan candidates. Those
+	// that the plan unlocks were not admitted; other handles are of requests that ran.
 	offered    []messages.NodeID
 	candidates messages.PlanID
 }
@@ -136,10 +132,9 @@ func (c *Core) peekPrefixes(m *messages.PeekPrefixes, out *messages.Outbox) {
 }
 
 // commitPlan inserts, unlocks and evicts, in this order, and sends all freed pages
-// to the allocator, together with those of the leases; evicted pages as runs.
-// Duplicates that insertions free need not be evicted any more. The batch former
-// could not count them, so the plan may ask for more than is evictable: then all
-// of that is evicted, and the allocator decides.
+// to the allocator, together with those of the leases; evicted pages as runs. The batch
+// former cannot count the duplicates that insertions free. They need not be evicted, and
+// a plan may ask for more than is evictable.
 func (c *Core) commitPlan(m *messages.CommitPlan, out *messages.Outbox) {
 	if m.Plan <= c.lastPlan { // not Check, whose arguments cost allocations
 		invariants.Fail("plan %d committed after plan %d", m.Plan, c.lastPlan)

@@ -11,12 +11,10 @@ import (
 type eventLog struct {
 	pageSize int
 	list     []messages.CacheEvent
-	muted    bool
 }
 
-// stored records new pages, the first of them chained to parent; first means that
-// it is the first page of its namespace, which has no parent. hashes is copied,
-// tokens is frozen.
+// stored records new pages, the first of them chained to parent unless it is the first
+// page of its namespace. hashes is copied, tokens is frozen.
 func (l *eventLog) stored(namespace string, parent uint64, first bool, hashes []uint64, tokens []int32) {
 	if l == nil {
 		return
@@ -33,7 +31,7 @@ func (l *eventLog) stored(namespace string, parent uint64, first bool, hashes []
 
 // removed records evicted pages; those of one eviction are one event.
 func (l *eventLog) removed(hashes []uint64) {
-	if l == nil || l.muted {
+	if l == nil {
 		return
 	}
 	if last := len(l.list) - 1; last >= 0 && l.list[last].Kind == messages.PagesRemoved {
@@ -47,13 +45,5 @@ func (l *eventLog) removed(hashes []uint64) {
 func (l *eventLog) cleared() {
 	if l != nil {
 		l.list = append(l.list, messages.CacheEvent{Kind: messages.PagesCleared})
-	}
-}
-
-// mute switches the recording of removals off or on, for a clear that replaces
-// them.
-func (l *eventLog) mute(on bool) {
-	if l != nil {
-		l.muted = on
 	}
 }

@@ -17,12 +17,11 @@ func (e *EvictionRefused) Error() string {
 	return fmt.Sprintf("cannot evict %d pages: %d are evictable; end or retract requests to unlock more", e.Wanted, e.Evictable)
 }
 
-// Evict removes exactly n pages from unlocked leaves, in the policy's order, and
-// appends them to freed, whose last run may grow. Each leaf's pages come in the
-// order of its tokens. If only a part of the last leaf must go, it is shortened
-// from its end and keeps its place in the order. A parent becomes a leaf when its
-// last child is evicted. All namespaces compete. Evicting 0 pages does nothing.
-// More than is evictable is refused with an *EvictionRefused and changes nothing.
+// Evict removes exactly n pages from unlocked leaves of all namespaces, in the policy's
+// order, and appends them to freed, whose last run may grow. Each leaf's pages come in
+// the order of its tokens. If only a part of the last leaf must go, it is shortened from
+// its end and keeps its place in the order. A parent becomes a leaf when its last child
+// is evicted. More than is evictable is refused with an *EvictionRefused.
 func (t *Tree) Evict(n int, freed []messages.PageRun) ([]messages.PageRun, error) {
 	if n < 0 {
 		invariants.Fail("evicting %d pages", n)
@@ -45,15 +44,15 @@ func (t *Tree) Evict(n int, freed []messages.PageRun) ([]messages.PageRun, error
 // EvictAll removes everything that is not locked and appends it to freed, as
 // Evict does.
 func (t *Tree) EvictAll(freed []messages.PageRun) []messages.PageRun {
-	cleared := t.protected == 0 && t.evictable > 0
-	t.events.mute(cleared)
+	events := t.events
+	if t.protected == 0 && t.evictable > 0 {
+		events.cleared() // instead of an event for each page
+		t.events = nil
+	}
 	for t.evictable > 0 {
 		freed = t.removeLeaf(t.leaves.next(t.tick), freed)
 	}
-	t.events.mute(false)
-	if cleared {
-		t.events.cleared()
-	}
+	t.events = events
 	return freed
 }
 
@@ -79,7 +78,7 @@ func (t *Tree) removeLeaf(i nodeIndex, freed []messages.PageRun) []messages.Page
 	if n.children != 0 || n.locks != 0 {
 		invariants.Fail("evicting a node with %d children and %d locks", n.children, n.locks)
 	}
-	freed = n.pages.appendRunsTo(freed)
+	freed = appendRuns(freed, n.pages.code)
 	t.evicted(i, 0)
 	t.evictable -= n.pages.len()
 	t.leaves.remove(i)

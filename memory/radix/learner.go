@@ -1,10 +1,9 @@
 package radix
 
 // Learner is a Policy that learns from the traffic and weighs leaves at the time
-// of the eviction. It sorts leaves into classes; the order within a class is
-// that of Rank and fixed, as the last use is, but which class is evicted from
-// may change with time. It may keep what it likes in itself, and 32 bits per
-// node in Usage.Note. A Learner serves one tree.
+// of the eviction. It sorts leaves into classes. The order within a class is that of
+// Rank and fixed, but which class is evicted from may change with time. It may use 32
+// bits per node in Usage.Note. A Learner serves one tree.
 //
 // Under a Learner the last page that a request brings becomes a node of its own,
 // because the end of a prompt is less likely to be used again than the rest.
@@ -19,15 +18,14 @@ type Learner interface {
 	// class c and newest[c] the last that came with a rank above all others of
 	// its class; nil where there is none. At least one of least is not nil.
 	Choose(now uint64, least, newest []*Usage) (class int, takeNewest bool)
-	// Added tells of consecutive pages that come into the cache, the first of
-	// them at u.Depth. u is final but for LastUse, which is the last use before
-	// the last eviction of the pages if the history remembers it and 0
-	// otherwise, and for Note, which is what it was then; Added may change Note.
+	// Added reports consecutive pages that come into the cache, the first of them at
+	// u.Depth. u is final but for LastUse and Note. These are what they were before the
+	// last eviction of the pages, if the history remembers it, and 0 otherwise. Added
+	// may change Note.
 	Added(u *Usage, now uint64, pages int)
-	// Used tells of an insertion, after Added: the nodes from its end up to the
-	// root, with their usage after it. Used may change their notes. first and
-	// last say whether it is the first insertion of its request, and whether the
-	// request gives its pages up with it.
+	// Used reports an insertion, after Added: the nodes from its end up to the root,
+	// with their usage after it. Used may change their notes. first and last say whether
+	// it is the first insertion of its request and the last.
 	Used(now uint64, path []PathNode, first, last bool)
 }
 

@@ -3,11 +3,10 @@ package radix
 // leaves holds the unlocked leaves of a tree in the order of eviction: one order
 // per class of a Learner, a single one for other policies.
 //
-// An order has two parts. Most leaves come with a rank above all others, for
-// example the latest use. They form a sorted list, in which adding, removing and
-// evicting cost O(1). The others are in a heap, at O(log) each: parents that
-// became leaves, and all leaves under policies that rank by something other than
-// time. The next victim is the lesser of the list's first and the heap's first.
+// An order has two parts. Leaves that come with a rank above all others, such as the
+// latest use, form a sorted list, in which adding, removing and evicting cost O(1). The
+// others are in a heap, at O(log) each: parents that became leaves, and most leaves
+// under policies that do not rank by time. The next victim is the lesser of both firsts.
 type leaves struct {
 	nodes         *slab
 	policy        Policy

@@ -8,9 +8,8 @@ import (
 )
 
 // pageList is a node's pages in the order of their tokens, run-length encoded: a
-// page that continues no other is one element, itself, and a run of n >= 2
-// consecutive pages is two, -n and its first page. So it takes next to nothing
-// where the pool has long runs, never more than the pages one by one, and can be
+// single page is one element, itself, and a run of n >= 2 consecutive pages is two, -n
+// and its first page. So it never takes more than the pages one by one, and can be
 // read from both ends. docs/decisions/0023 has what that saves.
 //
 // No run continues the one before it. The zero value is an empty list. The
@@ -110,11 +109,6 @@ func (l *pageList) appendFirst(k int, into []messages.Page) []messages.Page {
 		left -= run.N
 	}
 	return into
-}
-
-// appendRunsTo appends the list's pages to into, as runs.
-func (l *pageList) appendRunsTo(into []messages.PageRun) []messages.PageRun {
-	return appendRuns(into, l.code)
 }
 
 // appendRuns decodes code, of which the first run may continue the last of into.

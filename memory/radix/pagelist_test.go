@@ -134,7 +134,7 @@ func TestPageListLikeSlice(t *testing.T) {
 				}
 			case 6:
 				before := drawPages(t, rapid.IntRange(0, 3).Draw(t, "before"))
-				if got, want := list.appendRunsTo(longestRuns(before)), longestRuns(append(before, flat...)); !slices.Equal(got, want) {
+				if got, want := appendRuns(longestRuns(before), list.code), longestRuns(append(before, flat...)); !slices.Equal(got, want) {
 					t.Fatalf("runs %v, want %v", got, want)
 				}
 			case 7:

@@ -23,19 +23,14 @@ type Rank struct {
 	Minor uint64
 }
 
-// Policy decides which unlocked leaf is evicted first: the one of the least rank.
-//
-// The tree asks for a leaf's rank once, when the leaf gets unlocked, and keeps
-// it in a heap: O(log leaves) per evicted node. So a rank must depend on the
-// Usage only. A policy whose ranks change while leaves wait, or that learns from
-// the traffic, implements Learner as well.
+// Policy decides which unlocked leaf is evicted first: the one of the least rank. The
+// rank must depend on the Usage only, because the tree keeps it while the leaf is
+// unlocked. A policy whose ranks change, or that learns from the traffic, implements
+// Learner as well. Package policies has the names.
 //
 // Pages stay together in a node only while the policy treats them alike: where
 // rank, class or note would differ, new pages become nodes of their own. So
 // every decision is exact to the page.
-//
-// To add a policy, write one like those below and give it a name in package
-// policies.
 type Policy interface {
 	Rank(u *Usage) Rank
 }

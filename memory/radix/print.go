@@ -22,21 +22,21 @@ func (v View) Text(ages bool) string {
 	p := &printer{ages: ages}
 	for _, n := range v.Namespaces {
 		if n.Name == "" {
-			p.b.WriteString("Root Node:\n")
+			p.WriteString("Root Node:\n")
 		} else {
-			fmt.Fprintf(&p.b, "Root Node of namespace %q:\n", n.Name)
+			fmt.Fprintf(p, "Root Node of namespace %q:\n", n.Name)
 		}
-		fmt.Fprintf(&p.b, "└── uuid=%d, ref=1 [R]\n", n.Number)
+		fmt.Fprintf(p, "└── uuid=%d, ref=1 [R]\n", n.Number)
 		p.children(n.Children, n.Below, "    ")
 	}
 	if v.Hidden > 0 {
-		fmt.Fprintf(&p.b, "… and %d more nodes\n", v.Hidden)
+		fmt.Fprintf(p, "… and %d more nodes\n", v.Hidden)
 	}
-	return p.b.String()
+	return p.String()
 }
 
 type printer struct {
-	b    strings.Builder
+	strings.Builder
 	ages bool
 }
 
@@ -47,12 +47,12 @@ func (p *printer) children(all []NodeView, hidden int, indent string) {
 		if i == len(all)-1 && hidden == 0 {
 			mark, deeper = "└── ", "    "
 		}
-		p.b.WriteString(indent + mark)
+		p.WriteString(indent + mark)
 		p.node(&all[i])
 		p.children(all[i].Children, all[i].Below, indent+deeper)
 	}
 	if hidden > 0 {
-		fmt.Fprintf(&p.b, "%s└── … %d more\n", indent, hidden)
+		fmt.Fprintf(p, "%s└── … %d more\n", indent, hidden)
 	}
 }
 
@@ -61,14 +61,14 @@ func (p *printer) node(n *NodeView) {
 	if n.Length > len(n.Tokens) {
 		more = fmt.Sprintf(", … %d", n.Length)
 	}
-	fmt.Fprintf(&p.b, "uuid=%d, tokens=[%s%s], slots=[%s%s], ref=%d", n.Number, list(n.Tokens), more, list(n.Slots), more, n.Locks)
+	fmt.Fprintf(p, "uuid=%d, tokens=[%s%s], slots=[%s%s], ref=%d", n.Number, list(n.Tokens), more, list(n.Slots), more, n.Locks)
 	if p.ages {
-		fmt.Fprintf(&p.b, ", age=%d, hits=%d", n.Age, n.Hits)
+		fmt.Fprintf(p, ", age=%d, hits=%d", n.Age, n.Hits)
 	}
 	if len(n.Children) == 0 && n.Below == 0 {
-		p.b.WriteString(" [L]")
+		p.WriteString(" [L]")
 	}
-	p.b.WriteByte('\n')
+	p.WriteByte('\n')
 }
 
 func list[T any](values []T) string {

@@ -15,9 +15,8 @@ const (
 	viewTokens = 8
 )
 
-// viewLooks is how many nodes a view looks at, besides the path that it is on:
-// the cache does nothing else meanwhile. Of a bigger tree a part is shown,
-// whatever the options.
+// viewLooks is how many nodes a view looks at, besides the path that it is on, because
+// the cache does nothing else meanwhile. Of a bigger tree a part is shown.
 const viewLooks = 1 << 14
 
 // View is what a person may see of a tree: a part of it if it is big. Its
@@ -55,9 +54,8 @@ type NodeView struct {
 	Children []NodeView `json:"children,omitempty"`
 }
 
-// viewer walks a tree. Children are not linked from their parents, so it finds
-// them in one pass over the nodes, as far as viewLooks allows, and shows what
-// it has found and what is above it.
+// viewer walks a tree. Children are not linked from their parents, so it finds them in
+// one pass over the nodes, as far as viewLooks allows.
 type viewer struct {
 	t           *Tree
 	limits      messages.CacheLimits
