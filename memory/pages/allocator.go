@@ -19,9 +19,8 @@ import (
 //     AllocContiguous took out of its middle.
 //  3. Free() = pages of free - stale.
 //
-// Free pages are stored, marked and checked as runs of consecutive ones, so Alloc
-// and Release cost well under a nanosecond per page of a long run, and some
-// nanoseconds for a single page. Not safe for concurrent use.
+// Free pages are stored, marked and checked as runs of consecutive ones, so a page of a
+// long run costs well under a nanosecond, and a single page some nanoseconds.
 type Allocator struct {
 	total int
 	free  ring

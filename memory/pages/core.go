@@ -8,13 +8,11 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Options configure an Core.
+// Options configure a Core.
 type Options struct {
-	// Pages is the number of usable pages of the pool, without page 0.
-	Pages int
-	// Contiguous (contiguous-kv) gives each reservation consecutive pages if a
-	// long enough run is free, and scattered ones otherwise. It searches the
-	// pool's bitmap, one word for 64 pages. Off, pages are first in, first out.
+	Pages int // usable pages of the pool, without page 0
+	// Contiguous (contiguous-kv) gives each reservation consecutive pages if a long enough
+	// run is free. Off, pages are first in, first out.
 	Contiguous bool
 }
 

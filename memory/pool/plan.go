@@ -15,31 +15,29 @@ const (
 
 // Options are the settings that decide the size of the KV pool.
 type Options struct {
-	// OwnMemory says that the device has memory of its own and shares it with no
-	// other program, as an accelerator does. It changes what zero means for
-	// MemFraction (AutoMemFraction) and MaxRunning (AutoMaxRunning).
+	// OwnMemory: the device has memory that it shares with no other program, as an
+	// accelerator does. Zeros of MemFraction and MaxRunning then mean AutoMemFraction and
+	// AutoMaxRunning.
 	OwnMemory bool
-	// MemFraction (mem-fraction-static) is the share of the available memory
-	// for everything that stays: weights, workspace and KV pool. In (0, 1];
-	// zero means DefaultMemFraction. A hard limit. Example: 0.5.
+	// MemFraction (mem-fraction-static) is the share of the available memory for weights,
+	// workspace and KV pool, in (0, 1]; zero means DefaultMemFraction. A hard limit.
+	// Example: 0.5.
 	MemFraction float64
-	// StepTokens is the tokens of the biggest step, for AutoMemFraction.
-	StepTokens int
-	// MaxTotalTokens (max-total-tokens) is a cap on the tokens of the pool,
-	// rounded down to pages; zero means none. It can only lower what memory
-	// allows: a bigger value gets a warning. Example: 65536.
+	StepTokens  int // of the biggest step, for AutoMemFraction
+	// MaxTotalTokens (max-total-tokens) is a cap on the tokens of the pool, rounded down
+	// to pages; zero means none. A value above what memory allows gets a warning.
+	// Example: 65536.
 	MaxTotalTokens int
-	// MaxRunning (max-running-requests) is the number of requests that may run
-	// at the same time; zero means DefaultMaxRunning. On a device with memory of
-	// its own, AutoMaxRunning may lower it. Example: 64.
+	// MaxRunning (max-running-requests) is the number of requests that may run at the same
+	// time; zero means DefaultMaxRunning. With OwnMemory, AutoMaxRunning may lower it.
+	// Example: 64.
 	MaxRunning int
-	// CapToRunning limits the pool to MaxRunning contexts, so that a small
-	// model does not take half a machine. An explicit MaxTotalTokens replaces
-	// this cap. For devices that share memory with other programs.
+	// CapToRunning limits the pool to MaxRunning contexts, so that a small model does not
+	// take half a machine. An explicit MaxTotalTokens replaces this cap.
 	CapToRunning bool
-	// Pools (data-parallel-size) is the number of equal pools that share the
-	// memory, one for each engine; zero means 1. MaxTotalTokens and MaxRunning
-	// count for each of them. The plan is that of one. Example: 2.
+	// Pools (data-parallel-size) is the number of equal pools that share the memory, one
+	// for each engine; zero means 1. MaxTotalTokens, MaxRunning and the plan are those of
+	// one. Example: 2.
 	Pools int
 	// PageSize (page-size) is the number of tokens in a page: a power of two.
 	PageSize int
@@ -47,20 +45,16 @@ type Options struct {
 
 // Facts are what is known of model and device.
 type Facts struct {
-	// AvailableBytes is the memory that the device could use before the
-	// weights were loaded, AvailableFrom how that was found out.
-	AvailableBytes int64
-	AvailableFrom  string // for people, for example "cgroup limit"
-	// AfterLoadBytes is the same measured again with the weights loaded; zero
-	// while they are not. It then decides, since it counts what loading took.
+	AvailableBytes int64  // what the device could use before the weights were loaded
+	AvailableFrom  string // how that was found out, for people, for example "cgroup limit"
+	// AfterLoadBytes is the same measured with the weights loaded; zero while they are
+	// not. It then decides, because it counts what loading took.
 	AfterLoadBytes int64
 	WeightBytes    int64
-	WorkspaceBytes int64 // activations and logits of the biggest step
-	// BytesPerToken is what K and V of one token take on all layers, and
-	// PerTokenFrom how that comes about, for people.
-	BytesPerToken int64
-	PerTokenFrom  string
-	Context       int // tokens that a request may have
+	WorkspaceBytes int64  // activations and logits of the biggest step
+	BytesPerToken  int64  // K and V of one token on all layers
+	PerTokenFrom   string // how that comes about, for people
+	Context        int    // tokens that a request may have
 }
 
 // Figure is one line of a plan.
@@ -73,13 +67,12 @@ type Figure struct {
 
 // Plan is how big the pool becomes, and why.
 type Plan struct {
-	Pages     int   `json:"pages"`      // usable, without page 0
-	Tokens    int   `json:"tokens"`     // Pages times page size
-	PoolBytes int64 `json:"pool_bytes"` // with page 0
-	// MaxRunning is how many requests may run at once.
-	MaxRunning int `json:"max_running_requests"`
-	// Bound names the setting that decided: mem-fraction-static,
-	// max-total-tokens or max-running-requests.
+	Pages      int   `json:"pages"`      // usable, without page 0
+	Tokens     int   `json:"tokens"`     // Pages times page size
+	PoolBytes  int64 `json:"pool_bytes"` // with page 0
+	MaxRunning int   `json:"max_running_requests"`
+	// Bound is the setting that decided: mem-fraction-static, max-total-tokens or
+	// max-running-requests.
 	Bound    string   `json:"bound"`
 	Figures  []Figure `json:"figures"`            // every number used, in the order of the calculation
 	Warnings []string `json:"warnings,omitempty"` // for the log

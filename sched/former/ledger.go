@@ -55,9 +55,8 @@ func newLedger(opt *Options) ledger {
 	return ledger{opt: opt, free: opt.Pages, rows: NewRows(opt.MaxRunning)}
 }
 
-// reservableNow is how many pages the next CommitPlan can reserve at least. The
-// private pages of released leases become evictable or free. What their locked
-// prefixes add is known only when they are unlocked, since others may share them.
+// reservableNow is how many pages the next CommitPlan can reserve at least. What the
+// locked prefixes of released leases add is not known yet: others may share them.
 func (l *ledger) reservableNow(done messages.StepID) int {
 	return l.free + l.cached.Evictable + l.returned(done)
 }
@@ -75,9 +74,8 @@ func (l *ledger) returned(done messages.StepID) (n int) {
 	return n
 }
 
-// reservableAtBest is reservableNow if no other request shares what the next
-// CommitPlan unlocks, and the tree already has all that it inserts, so that these
-// copies are freed.
+// reservableAtBest is reservableNow if no other request shares what the next CommitPlan
+// unlocks, and the tree already has all that it inserts.
 func (l *ledger) reservableAtBest(running []*sequence, done messages.StepID) int {
 	n := l.reservableNow(done)
 	for _, s := range running {
@@ -124,10 +122,8 @@ func (l *ledger) unlock(match *messages.PrefixLocked) {
 	}
 }
 
-// giveBack adds released leases, locks and deferred frees to a plan. The whole
-// pages of a lease go to the tree, where a retracted request or the next turn of a
-// conversation finds them. The partial page, and pages that were never written,
-// are freed.
+// giveBack adds released leases, locks and deferred frees to a plan. The whole pages of
+// a lease go to the tree. The partial page and pages that were never written are freed.
 func (l *ledger) giveBack(p *plan, done messages.StepID) {
 	m := &p.commit
 	for i := range l.released {
@@ -164,9 +160,8 @@ func (l *ledger) giveBack(p *plan, done messages.StepID) {
 	l.unlocks = l.unlocks[:0]
 }
 
-// take records the answer to a plan: the outcome of its insertions, the pages that
-// were granted, and the new counters. It reports whether a running sequence's
-// prefix is in the tree now.
+// take records the answer to a plan, and reports whether it has inserted a running
+// sequence's prefix.
 func (l *ledger) take(p *plan, m *messages.PagesReserved) (shared bool) {
 	if len(m.Inserted) != len(p.inserts) || len(m.Granted) != len(p.reserves) {
 		invariants.Fail("plan %d asked for %d insertions and %d reservations and got %d and %d",
@@ -189,9 +184,8 @@ func (l *ledger) take(p *plan, m *messages.PagesReserved) (shared bool) {
 	return shared
 }
 
-// inserted records the outcome of inserting a running sequence's prefix. From its
-// next step on the row uses the tree's pages. Copies that a step still reads are
-// freed later.
+// inserted records the outcome of inserting a running sequence's prefix. From its next
+// step on the row uses the tree's pages. Copies that a step still reads are freed later.
 func (l *ledger) inserted(ins insertion, outcome messages.PrefixInserted) {
 	s := ins.seq
 	invariants.Check(outcome.ID == s.req.ID, "request %d was inserted instead of %d", outcome.ID, s.req.ID)

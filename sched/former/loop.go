@@ -95,11 +95,10 @@ func (c *Core) fenced() bool {
 	return !c.flight.idle() && (c.pressure.forcedDue() || c.admission.drainFor != 0 || c.pressure.preemptionPending)
 }
 
-// retractFirst makes the retractions with which a plan begins: one that RetractEvery
-// asks for, and of all decoding sequences for a request that must run alone. Waiting
-// for their ends would keep all others out for as long. They are admitted again at
-// its first token. Sequences in prefill go on until they decode, so that several
-// such requests do not undo all progress.
+// retractFirst makes the retractions with which a plan begins: one for RetractEvery, and
+// of all decoding sequences for a request that must run alone, instead of waiting for
+// their ends. They are admitted again at its first token. Sequences in prefill go on
+// until they decode, so that several such requests do not undo all progress.
 func (c *Core) retractFirst(out *messages.Outbox) {
 	v := c.snapshot()
 	if victims := c.pressure.forced(&v); len(victims) > 0 {
@@ -136,8 +135,7 @@ func (c *Core) sendAudit(out *messages.Outbox) {
 	out.ToCache(&messages.AuditSlots{Ticket: c.admin.ticket, Count: messages.PageCount{Leased: c.pages.leased(c.batch.running)}})
 }
 
-// auditSlots takes intake's request for an audit, or the answer to the one that is
-// out.
+// auditSlots takes a request for an audit, or the answer to the one that is out.
 func (c *Core) auditSlots(m *messages.AuditSlots, out *messages.Outbox) {
 	if !c.admin.out || m.Ticket != c.admin.ticket {
 		invariants.Check(m.Ticket != 0, "an audit came back that was not sent")
@@ -147,8 +145,8 @@ func (c *Core) auditSlots(m *messages.AuditSlots, out *messages.Outbox) {
 	}
 }
 
-// answerFlushes empties the cache if no request holds a page, once no plan is open.
-// A request that has ended only delays it until the step in flight is done.
+// answerFlushes empties the cache if no request holds a page, once no plan is open. A
+// request that has ended only delays it until the step in flight is done.
 func (c *Core) answerFlushes(out *messages.Outbox) {
 	for len(c.admin.flushes) > 0 && c.phase == resting {
 		settled := !c.admin.out && c.flight.idle()

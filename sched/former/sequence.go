@@ -16,9 +16,8 @@ import (
 //	               ↑            ↓
 //	               └─────── retracted
 //
-// An end leads to gone from every state. While a launched step or a plan still
-// uses the lease, the sequence is cancelled or closing first. A state is about
-// what has been launched: a sequence decodes from the launch of the step that
+// An end leads to gone from every state, by cancelled or closing while a launched step
+// or a plan still uses the lease. A sequence decodes from the launch of the step that
 // completes its prompt.
 type seqState uint8
 

@@ -23,8 +23,7 @@ type runBatch struct {
 	pages []messages.Page // those in the changes of rows
 }
 
-// rowWork is one row's work in a step. The sequence keeps its lease at least until
-// the step is done.
+// rowWork is one row's work in a step.
 type rowWork struct {
 	seq     *sequence
 	end     int  // tokens with KV after it, without those that it samples
@@ -32,10 +31,9 @@ type rowWork struct {
 	sample  int  // the most tokens that it samples
 }
 
-// add gives a row count tokens to compute. One token that is sampled after the last
-// one is pending from now on: the executor appends it before it computes the next
-// step. If several may be sampled, as many as the row's pages hold, it is not known
-// where the row's next work begins, and the row waits for them.
+// add gives a row count tokens to compute. A token that is sampled after the last one is
+// pending from now on. If several may be sampled, as many as the row's pages hold, it is
+// not known where the row's next work begins, and the row waits for them.
 func (st *launchedStep) add(s *sequence, count int, o *Options) {
 	end, capacity := s.scheduled+count, s.lease.Capacity(o.PageSize)
 	if end > capacity { // not Check, whose arguments cost allocations per row

@@ -30,21 +30,14 @@ func Policies() []string {
 type Options struct {
 	// SchedulePolicy is one of Policies; "" means fcfs.
 	SchedulePolicy string
-	// Aging is the time after which a waiting request goes before all younger
-	// ones, whatever the policy; 0 means never. Under fair, it is the time after
-	// which a tenant goes first if none of its waiting requests was taken.
-	// Example: 1m.
-	Aging time.Duration
-	// LowPriorityFirst reverses the order of the policy priority.
-	LowPriorityFirst bool
-	// CacheDisabled says that no prefixes are cached: lpm and dfs-weight fall back
-	// to fcfs.
-	CacheDisabled bool
-	// PageSize is the number of tokens in a page, the unit in which prefixes are
-	// shared; 0 means 1. Only lpm uses it.
-	PageSize int
-	// Seed determines the order of the policy random.
-	Seed uint64
+	// Aging is the time after which a waiting request goes before all younger ones,
+	// whatever the policy; 0 means never. Under fair, a tenant goes first if none of its
+	// waiting requests was taken for that time. Example: 1m.
+	Aging            time.Duration
+	LowPriorityFirst bool   // reverses the order of the policy priority
+	CacheDisabled    bool   // no prefixes are cached: lpm and dfs-weight fall back to fcfs
+	PageSize         int    // tokens in a page, for lpm; 0 means 1
+	Seed             uint64 // of the policy random
 	// FairInputWeight and FairOutputWeight are what fair charges a tenant for an
 	// input token and an output token; 0 means DefaultInputWeight and
 	// DefaultOutputWeight.

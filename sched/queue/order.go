@@ -105,10 +105,9 @@ func (o *waitOrder) head(dst []*waiter, n int, now time.Duration) []*waiter {
 	return o.policy.head(dst, full-len(dst), now)
 }
 
-// offered records which requests were offered and returns how many of them are
-// counted as aged for the first time. It pins requests that must run alone: the
-// batch former drains the engine for them, which would be wasted if a request
-// with a better rank arrived and went first.
+// offered returns how many of the offered requests are counted as aged for the first
+// time. It pins requests that must run alone: the batch former drains the engine for
+// them, which would be wasted if a request with a better rank went first.
 func (o *waitOrder) offered(head []*waiter) (aged int) {
 	for _, w := range head {
 		if w.aged && !w.counted {
