@@ -130,7 +130,7 @@ func (e *engine) step(now time.Duration, m envelope) {
 	case messages.Intake:
 		e.results(now, m.msg)
 	case messages.Observer:
-		e.world.router.Changed(now, e.id, m.msg.(*messages.CacheChanged))
+		e.world.router.Changed(e.id, m.msg.(*messages.CacheChanged))
 	case messages.Engine:
 		e.fail("%s", m.msg.(*messages.FailEpoch).Cause)
 	default:

@@ -182,7 +182,7 @@ func (w *world) submit(a *arrival) error {
 		if w.opt.routesByPrefix() {
 			q.Pages = radix.PageHashes("", request.Prompt, w.opt.PageSize)
 		}
-		route, ok := w.router.Route(w.now, q)
+		route, ok := w.router.Route(q)
 		if !ok {
 			return fmt.Errorf("no replica is available for line %d", a.line)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // Handle handles one message.
-func (c *Core) Handle(now time.Duration, msg messages.ToDispatch, out *messages.Outbox) {
+func (c *Core) Handle(_ time.Duration, msg messages.ToDispatch, out *messages.Outbox) {
 	switch msg.(type) {
 	case *messages.EnqueueRequests, *messages.FinishRequests, *messages.FlushCache,
 		*messages.AuditSlots, *messages.DescribeCache, *messages.FailEpoch:
@@ -20,7 +20,7 @@ func (c *Core) Handle(now time.Duration, msg messages.ToDispatch, out *messages.
 	switch m := msg.(type) {
 	// of intake
 	case *messages.EnqueueRequests:
-		c.enqueue(now, m.Requests, out)
+		c.enqueue(m.Requests, out)
 	case *messages.FinishRequests:
 		c.finish(m.IDs, out)
 	case *messages.FlushCache:
@@ -40,11 +40,11 @@ func (c *Core) Handle(now time.Duration, msg messages.ToDispatch, out *messages.
 		}
 	// of an engine
 	case *messages.EpochStarted:
-		c.engineUp(now, m.Header, out)
+		c.engineUp(m.Header, out)
 	case *messages.EpochEnded:
 		c.engineEnded(m, out)
 	case *messages.CacheChanged:
-		c.cacheChanged(now, m, out)
+		c.cacheChanged(m, out)
 	case *messages.CacheFlushed:
 		c.answered(m.Header, m.Ticket, func(q *question) { q.sum.(*messages.CacheFlushed).Pages += m.Pages }, out)
 	case *messages.FlushRefused:

@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"slices"
-	"time"
 
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/route"
@@ -10,7 +9,7 @@ import (
 
 // enqueue gives new requests to engines, each engine its own in one message, or
 // holds them while no engine is up.
-func (c *Core) enqueue(now time.Duration, requests []*messages.EngineRequest, out *messages.Outbox) {
+func (c *Core) enqueue(requests []*messages.EngineRequest, out *messages.Outbox) {
 	if !c.anyUp() {
 		c.held = append(c.held, requests...)
 		return
@@ -21,7 +20,7 @@ func (c *Core) enqueue(now time.Duration, requests []*messages.EngineRequest, ou
 		if c.opt.Pages != nil {
 			q.Pages = c.opt.Pages(r)
 		}
-		to, _ := c.router.Route(now, q) // an engine is up
+		to, _ := c.router.Route(q) // an engine is up
 		share[to.Replica] = append(share[to.Replica], r)
 	}
 	for i, mine := range share {
@@ -57,7 +56,7 @@ func (c *Core) finish(ids []messages.RequestID, out *messages.Outbox) {
 
 // engineUp takes an engine's new epoch into the choice. The first one lets
 // intake submit, and gets what was held.
-func (c *Core) engineUp(now time.Duration, h messages.Header, out *messages.Outbox) {
+func (c *Core) engineUp(h messages.Header, out *messages.Outbox) {
 	if int(h.Engine) >= len(c.engines) || h.Epoch <= c.engines[h.Engine].header.Epoch {
 		out.Record(messages.StaleMessages, 1)
 		return
@@ -71,7 +70,7 @@ func (c *Core) engineUp(now time.Duration, h messages.Header, out *messages.Outb
 	}
 	if held := c.held; len(held) > 0 {
 		c.held = nil
-		c.enqueue(now, held, out)
+		c.enqueue(held, out)
 	}
 }
 

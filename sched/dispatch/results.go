@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -68,11 +67,11 @@ func (c *Core) returned(m *messages.StepResults, out *messages.Outbox) {
 	}
 }
 
-// cacheChanged tells the router what an engine's cache holds, and the observer.
-func (c *Core) cacheChanged(now time.Duration, m *messages.CacheChanged, out *messages.Outbox) {
+// cacheChanged passes on what an engine's cache holds to the router and the observer.
+func (c *Core) cacheChanged(m *messages.CacheChanged, out *messages.Outbox) {
 	if c.current(m.Header, out) == nil {
 		return
 	}
-	c.router.Changed(now, int(m.Engine), m)
+	c.router.Changed(int(m.Engine), m)
 	out.ToObserver(m)
 }

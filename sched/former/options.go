@@ -58,11 +58,6 @@ type Options struct {
 	// InitNewTokenRatio is the share of a request's maximum output that admission
 	// expects at first, in (0, 1]. 0 means 0.7. Soft.
 	InitNewTokenRatio float64
-	// MinNewTokenRatioFactor times the initial ratio is what the ratio decays to
-	// while no request is retracted, in (0, 1]. 0 means 0.14.
-	MinNewTokenRatioFactor float64
-	// NewTokenRatioDecaySteps is how many steps the decay takes. 0 means 600.
-	NewTokenRatioDecaySteps int
 	// Conservativeness multiplies the initial ratio: above 1 admits less and
 	// retracts less. 0 means 1.
 	Conservativeness float64
@@ -98,13 +93,11 @@ func (o *Options) Validate() error {
 		{"MaxRunning", o.MaxRunning, o.MaxRunning >= 1, "at least 1"},
 		{"ContextLength", o.ContextLength, o.ContextLength >= 2, "at least 2"},
 		{"MaxPrefillTokens", o.MaxPrefillTokens, o.MaxPrefillTokens >= 0, "at least 0"},
-		{"NewTokenRatioDecaySteps", o.NewTokenRatioDecaySteps, o.NewTokenRatioDecaySteps >= 0, "at least 0"},
 		{"RetractEvery", o.RetractEvery, o.RetractEvery >= 0, "at least 0"},
 		{"TokensPerStep", o.TokensPerStep, o.TokensPerStep >= 0, "at least 0"},
 		{"PreemptionThreshold", o.PreemptionThreshold, o.PreemptionThreshold >= 0, "at least 0"},
 		{"StepsInFlight", o.StepsInFlight, o.StepsInFlight >= 0 && o.StepsInFlight <= maxStepsInFlight, "1 or 2"},
 		{"InitNewTokenRatio", o.InitNewTokenRatio, o.InitNewTokenRatio >= 0 && o.InitNewTokenRatio <= 1, "between 0 and 1"},
-		{"MinNewTokenRatioFactor", o.MinNewTokenRatioFactor, o.MinNewTokenRatioFactor >= 0 && o.MinNewTokenRatioFactor <= 1, "between 0 and 1"},
 		{"Aging", o.Aging, o.Aging >= 0, "at least 0"},
 		{"InterTokenLatencyTarget", o.InterTokenLatencyTarget, o.InterTokenLatencyTarget >= 0, "at least 0"},
 		{"Conservativeness", o.Conservativeness, o.Conservativeness >= 0, "at least 0"},
@@ -126,8 +119,6 @@ func (o *Options) Validate() error {
 func (o Options) withDefaults() Options {
 	o.MaxPrefillTokens = cmp.Or(o.MaxPrefillTokens, DefaultMaxPrefillTokens)
 	o.InitNewTokenRatio = cmp.Or(o.InitNewTokenRatio, 0.7)
-	o.MinNewTokenRatioFactor = cmp.Or(o.MinNewTokenRatioFactor, 0.14)
-	o.NewTokenRatioDecaySteps = cmp.Or(o.NewTokenRatioDecaySteps, 600)
 	o.Conservativeness = cmp.Or(o.Conservativeness, 1)
 	o.StepsInFlight = cmp.Or(o.StepsInFlight, 1)
 	o.TokensPerStep = cmp.Or(o.TokensPerStep, 1)

@@ -14,7 +14,6 @@ func TestOptionsAreValidated(t *testing.T) {
 		"MaxPrefillTokens": func(o *Options) { o.MaxPrefillTokens = -1 },
 		"RetractEvery":     func(o *Options) { o.RetractEvery = -1 },
 		"ratio":            func(o *Options) { o.InitNewTokenRatio = 2 },
-		"factor":           func(o *Options) { o.MinNewTokenRatioFactor = -1 },
 		"Conservativeness": func(o *Options) { o.Conservativeness = -1 },
 		"target":           func(o *Options) { o.ChunkedPrefillSize, o.InterTokenLatencyTarget = 512, -1 },
 		"target, no chunk": func(o *Options) { o.ChunkedPrefillSize, o.InterTokenLatencyTarget = -1, time.Second },

@@ -26,27 +26,28 @@ type newTokenRatio struct {
 	ends  int     // requests in it
 }
 
-// lookaheadSteps is for how many steps the remaining requests have pages after a
-// retraction (SGLANG_RETRACT_DECODE_STEPS).
-const lookaheadSteps = 20
-
-// calming is the factor by which a step reduces the distance to the undisturbed
-// course: to half of it after 14 steps, to 0.6 % after 100.
-const calming = 0.95
-
-func newRatio(opt *Options) newTokenRatio {
-	r := newTokenRatio{init: min(opt.InitNewTokenRatio*opt.Conservativeness, 1)}
-	r.min = min(r.init*opt.MinNewTokenRatioFactor, 1)
-	r.decay = (r.init - r.min) / float64(opt.NewTokenRatioDecaySteps)
-	r.reset()
-	return r
-}
-
 const (
+	minRatioFactor = 0.14 // min by init
+	decaySteps     = 600  // from init to min
+	// lookaheadSteps is for how many steps the remaining requests have pages after a
+	// retraction (SGLANG_RETRACT_DECODE_STEPS).
+	lookaheadSteps = 20
+	// calming is the factor by which a step reduces the distance to the undisturbed
+	// course: to half of it after 14 steps, to 0.6 % after 100.
+	calming = 0.95
+
 	staggered   = 0.5 // of the share that requests used lately is expected of running ones
 	shareOf     = 32  // requests are in the fading mean
 	sharesKnown = 16  // requests at least, or the share does not count
 )
+
+func newRatio(opt *Options) newTokenRatio {
+	r := newTokenRatio{init: min(opt.InitNewTokenRatio*opt.Conservativeness, 1)}
+	r.min = r.init * minRatioFactor
+	r.decay = (r.init - r.min) / decaySteps
+	r.reset()
+	return r
+}
 
 // ended follows the end of a request with output tokens of at most limit.
 func (r *newTokenRatio) ended(output, limit int) {

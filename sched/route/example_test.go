@@ -24,7 +24,7 @@ func ExampleRouter() {
 		return route.Request{ID: messages.RequestID(id), Tokens: 1024, Pages: pages}
 	}
 	route := func(id int) {
-		to, _ := r.Route(0, prompt(id))
+		to, _ := r.Route(prompt(id))
 		fmt.Printf("request %d: replica %d, %d cached pages\n", id, to.Replica, to.Matched)
 	}
 	route(1)

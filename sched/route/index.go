@@ -3,7 +3,6 @@ package route
 import (
 	"math/bits"
 	"slices"
-	"time"
 )
 
 // pageIndex records which replicas hold which pages: a hash table of pages with a
@@ -27,7 +26,6 @@ type pageIndex struct {
 // indexed is a page in the LRU list.
 type indexed struct {
 	hash       uint64
-	used       time.Duration
 	prev, next int32
 }
 
@@ -72,7 +70,7 @@ func (x *pageIndex) match(pages []uint64, into []int) {
 }
 
 // add records that a replica holds pages, or soon will.
-func (x *pageIndex) add(now time.Duration, replica int, pages []uint64) {
+func (x *pageIndex) add(replica int, pages []uint64) {
 	for i := len(pages) - 1; i >= 0; i-- {
 		slot, ok := x.slots[pages[i]]
 		if ok {
@@ -80,7 +78,6 @@ func (x *pageIndex) add(now time.Duration, replica int, pages []uint64) {
 		} else {
 			slot = x.take(pages[i])
 		}
-		x.pages[slot].used = now
 		x.link(slot)
 		word, bit := &x.set(slot)[replica/64], uint64(1)<<(replica%64)
 		if *word&bit == 0 {
@@ -139,13 +136,6 @@ func (x *pageIndex) clear(replica int) {
 		next := x.pages[slot].next
 		x.lose(replica, slot)
 		slot = next
-	}
-}
-
-// expire drops the pages that were last used before a time.
-func (x *pageIndex) expire(before time.Duration) {
-	for oldest := x.pages[ends].prev; oldest != ends && x.pages[oldest].used < before; oldest = x.pages[ends].prev {
-		x.drop(oldest)
 	}
 }
 

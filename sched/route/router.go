@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/internal/paging"
@@ -35,25 +34,21 @@ type Options struct {
 	// MaxPages bounds the pages in the index, over all replicas. The least
 	// recently used ones are dropped first. 0 means 1,048,576, about 100 MB.
 	MaxPages int
-	// MaxAge is how long an unused page stays in the index, for replicas that do
-	// not report evictions; 0 means for ever.
-	MaxAge time.Duration
-	// DecodeWeight is the cost of a context token of a running request, relative
-	// to a prompt token that is not yet computed. It is the time for the rest of a
-	// request's output divided by the time for its prompt. 0 means 0.25: an 8B
-	// model on an H200 reads the KV of 640 tokens in the time it takes to compute
-	// one (docs/simulator.md), so 350 output tokens cost half as much as the
-	// prompt, and on average half of them are still ahead.
-	DecodeWeight float64
 	// Seed is for the random policy.
 	Seed uint64
 }
 
 const (
-	defaultRouterPages  = 1 << 20
-	defaultDecodeWeight = 0.25
-	maxReplicas         = 1 << 16
+	defaultRouterPages = 1 << 20
+	maxReplicas        = 1 << 16
 )
+
+// decodeWeight is the cost of a context token of a running request, relative to a
+// prompt token that is not yet computed: the time for the rest of a request's output
+// divided by the time for its prompt. An 8B model on an H200 reads the KV of 640 tokens
+// in the time it takes to compute one (docs/simulator.md), so 350 output tokens cost
+// half as much as the prompt, and on average half of them are still ahead.
+const decodeWeight = 0.25
 
 // Validate reports the first option that is out of range.
 func (o *Options) Validate() error {
@@ -64,8 +59,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("router: %d replicas; the number must be between 1 and %d", o.Replicas, maxReplicas)
 	case paging.CheckSize(o.PageSize) != nil:
 		return fmt.Errorf("router: PageSize %w", paging.CheckSize(o.PageSize))
-	case o.MaxPages < 0 || o.MaxAge < 0 || !(o.DecodeWeight >= 0):
-		return fmt.Errorf("router: %d pages, an age of %v and a decode weight of %v; none may be negative", o.MaxPages, o.MaxAge, o.DecodeWeight)
+	case o.MaxPages < 0:
+		return fmt.Errorf("router: MaxPages is %d; it must be at least 0", o.MaxPages)
 	}
 	return nil
 }
@@ -100,7 +95,7 @@ type Load struct {
 //
 //	cost = tokens of the prompt not matched
 //	     + tokens of earlier requests not yet computed
-//	     + DecodeWeight × context of the running requests
+//	     + decodeWeight × context of the running requests
 //
 // So a match counts for exactly the work it saves, and a replica whose queue is
 // shorter by more than that wins. There are no thresholds to tune for the number
@@ -142,7 +137,6 @@ func New(opt Options) *Router {
 	}
 	opt.Policy = cmp.Or(opt.Policy, CacheAware)
 	opt.MaxPages = cmp.Or(opt.MaxPages, defaultRouterPages)
-	opt.DecodeWeight = cmp.Or(opt.DecodeWeight, defaultDecodeWeight)
 	r := &Router{
 		opt: opt, replicas: make([]replica, opt.Replicas), requests: map[messages.RequestID]routed{},
 		index: newPageIndex(opt.Replicas, opt.MaxPages), random: opt.Seed, scratch: make([]int, opt.Replicas),
@@ -156,11 +150,8 @@ func New(opt Options) *Router {
 // Route chooses a replica and charges it. It reports false if no replica is
 // available. A request that is routed again is moved: it was lost at its first
 // replica.
-func (r *Router) Route(now time.Duration, q Request) (Route, bool) {
+func (r *Router) Route(q Request) (Route, bool) {
 	r.Ended(q.ID)
-	if r.opt.MaxAge > 0 {
-		r.index.expire(now - r.opt.MaxAge)
-	}
 	aware := r.opt.Policy == CacheAware
 	if aware {
 		r.index.match(q.Pages, r.scratch)
@@ -173,7 +164,7 @@ func (r *Router) Route(now time.Duration, q Request) (Route, bool) {
 	if aware {
 		// At least one token is computed, for the first output.
 		route.Matched = min(r.scratch[to], (q.Tokens-1)/r.opt.PageSize)
-		r.index.add(now, to, q.Pages)
+		r.index.add(to, q.Pages)
 	}
 	charge := routed{replica: to, tokens: q.Tokens, unshared: q.Tokens - route.Matched*r.opt.PageSize}
 	r.requests[q.ID] = charge
@@ -227,7 +218,7 @@ func (r *Router) choose(q Request) (to int, ok bool) {
 // load is the work ahead of a new request, in tokens to compute.
 func (r *Router) load(i int) float64 {
 	l := &r.replicas[i]
-	return float64(l.WaitingTokens) + float64(r.opt.DecodeWeight*float64(l.RunningTokens))
+	return float64(l.WaitingTokens) + float64(decodeWeight*float64(l.RunningTokens))
 }
 
 // Started records a request's first token: its prompt is computed. Unknown ids are
@@ -276,11 +267,11 @@ func (r *Router) Lost(replica int) []messages.RequestID {
 }
 
 // Changed records what a replica reports of its cache.
-func (r *Router) Changed(now time.Duration, replica int, m *messages.CacheChanged) {
+func (r *Router) Changed(replica int, m *messages.CacheChanged) {
 	for i := range m.Events {
 		switch e := &m.Events[i]; e.Kind {
 		case messages.PagesStored:
-			r.index.add(now, replica, e.Hashes)
+			r.index.add(replica, e.Hashes)
 		case messages.PagesRemoved:
 			r.index.remove(replica, e.Hashes)
 		case messages.PagesCleared:

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -26,7 +25,6 @@ type twinRouter struct {
 
 type twinPage struct {
 	hash  uint64
-	used  time.Duration
 	holds map[int]bool
 }
 
@@ -43,14 +41,13 @@ func (t *twinRouter) matched(replica int, pages []uint64) int {
 	return len(pages)
 }
 
-func (t *twinRouter) add(now time.Duration, replica int, pages []uint64) {
+func (t *twinRouter) add(replica int, pages []uint64) {
 	for i := len(pages) - 1; i >= 0; i-- {
 		p := twinPage{hash: pages[i], holds: map[int]bool{}}
 		if at := t.find(pages[i]); at >= 0 {
 			p = t.pages[at]
 			t.pages = slices.Delete(t.pages, at, at+1)
 		}
-		p.used = now
 		p.holds[replica] = true
 		t.pages = slices.Insert(t.pages, 0, p)
 	}
@@ -110,11 +107,8 @@ func (t *twinRouter) load(replica int) (l Load) {
 	return l
 }
 
-func (t *twinRouter) route(now time.Duration, q Request) (Route, bool) {
+func (t *twinRouter) route(q Request) (Route, bool) {
 	delete(t.requests, q.ID)
-	if t.opt.MaxAge > 0 {
-		t.pages = slices.DeleteFunc(t.pages, func(p twinPage) bool { return p.used < now-t.opt.MaxAge })
-	}
 	type rank struct{ cost, load, held, turn float64 }
 	best, to, matched := rank{cost: math.Inf(1)}, -1, 0
 	for i := range t.opt.Replicas {
@@ -127,7 +121,7 @@ func (t *twinRouter) route(now time.Duration, q Request) (Route, bool) {
 		}
 		l := t.load(i)
 		r := rank{
-			load: float64(l.WaitingTokens) + t.opt.DecodeWeight*float64(l.RunningTokens),
+			load: float64(l.WaitingTokens) + decodeWeight*float64(l.RunningTokens),
 			held: float64(t.held(i)), turn: float64((i - t.turn + t.opt.Replicas) % t.opt.Replicas),
 		}
 		r.cost = r.load + float64(q.Tokens-m*t.opt.PageSize)
@@ -142,7 +136,7 @@ func (t *twinRouter) route(now time.Duration, q Request) (Route, bool) {
 		return Route{}, false
 	}
 	if t.opt.Policy == CacheAware {
-		t.add(now, to, q.Pages)
+		t.add(to, q.Pages)
 	}
 	t.requests[q.ID] = routed{replica: to, tokens: q.Tokens, unshared: q.Tokens - matched*t.opt.PageSize}
 	t.turn = (to + 1) % t.opt.Replicas
@@ -154,12 +148,10 @@ func TestRouterAgainstTwin(t *testing.T) {
 		opt := Options{
 			Policy:   rapid.SampledFrom([]string{CacheAware, LeastLoaded, RoundRobin}).Draw(r, "policy"),
 			Replicas: rapid.SampledFrom([]int{1, 2, 3, 70, 130}).Draw(r, "replicas"),
-			PageSize: 4, MaxPages: rapid.IntRange(1, 30).Draw(r, "max"), DecodeWeight: 0.25,
-			MaxAge: time.Duration(rapid.IntRange(0, 20).Draw(r, "age")),
+			PageSize: 4, MaxPages: rapid.IntRange(1, 30).Draw(r, "max"),
 		}
 		router := New(opt)
 		twin := &twinRouter{opt: opt, requests: map[messages.RequestID]routed{}, down: make([]bool, opt.Replicas)}
-		now := time.Duration(0)
 		prompt := func() []uint64 { // prefixes of a small tree
 			var pages []uint64
 			hash := uint64(0)
@@ -176,8 +168,8 @@ func TestRouterAgainstTwin(t *testing.T) {
 				pages := prompt()
 				q := Request{ID: id(), Tokens: len(pages)*4 + rapid.IntRange(0, 3).Draw(r, "tail"), Pages: pages}
 				q.Tokens = max(q.Tokens, 1)
-				got, ok := router.Route(now, q)
-				want, wantOK := twin.route(now, q)
+				got, ok := router.Route(q)
+				want, wantOK := twin.route(q)
 				if got != want || ok != wantOK {
 					r.Fatalf("%+v goes to %+v %v, want %+v %v", q, got, ok, want, wantOK)
 				}
@@ -197,8 +189,8 @@ func TestRouterAgainstTwin(t *testing.T) {
 			},
 			"stored": func(r *rapid.T) {
 				to, pages := replica(), prompt()
-				router.index.add(now, to, pages)
-				twin.add(now, to, pages)
+				router.index.add(to, pages)
+				twin.add(to, pages)
 			},
 			"removed": func(r *rapid.T) {
 				to, pages := replica(), prompt()
@@ -216,13 +208,13 @@ func TestRouterAgainstTwin(t *testing.T) {
 				m := &messages.CacheChanged{Events: []messages.CacheEvent{
 					{Kind: messages.PagesStored, Hashes: stored}, {Kind: messages.PagesRemoved, Hashes: removed},
 				}}
-				twin.add(now, to, stored)
+				twin.add(to, stored)
 				twin.remove(to, removed)
 				if rapid.Bool().Draw(r, "clears") {
 					m.Events = append(m.Events, messages.CacheEvent{Kind: messages.PagesCleared})
 					twin.clear(to)
 				}
-				router.Changed(now, to, m)
+				router.Changed(to, m)
 			},
 			"lost": func(r *rapid.T) {
 				to := replica()
@@ -235,7 +227,6 @@ func TestRouterAgainstTwin(t *testing.T) {
 				router.SetAvailable(to, ok)
 				twin.down[to] = !ok
 			},
-			"time": func(r *rapid.T) { now += time.Duration(rapid.IntRange(1, 5).Draw(r, "passes")) },
 			"": func(r *rapid.T) {
 				if len(router.index.slots) != len(twin.pages) {
 					r.Fatalf("%d pages in the index, want %d", len(router.index.slots), len(twin.pages))
@@ -276,7 +267,7 @@ func TestRouterPainPoints(t *testing.T) {
 		next := messages.RequestID(0)
 		route := func(r *Router, tokens int, pages []uint64) Route {
 			next++
-			to, ok := r.Route(0, Request{ID: next, Tokens: tokens, Pages: pages})
+			to, ok := r.Route(Request{ID: next, Tokens: tokens, Pages: pages})
 			if !ok {
 				t.Fatal("no replica")
 			}
@@ -300,7 +291,7 @@ func TestRouterPainPoints(t *testing.T) {
 			for i := range replicas { // all are known, and one is not busy any more
 				route(r, 100*page, pagesOf(i, 100))
 			}
-			r.index.add(0, 1, pagesOf(1<<20, 1000)) // and has the biggest tree
+			r.index.add(1, pagesOf(1<<20, 1000)) // and has the biggest tree
 			r.Ended(next - messages.RequestID(replicas-2))
 			if to := route(r, 100*page, pagesOf(1<<21, 100)); to.Replica != 1 {
 				t.Errorf("the miss goes to replica %d", to.Replica)
@@ -338,7 +329,7 @@ func TestRouterPainPoints(t *testing.T) {
 		})
 		t.Run(name("a match loses against a queue that is longer than it saves"), func(t *testing.T) {
 			r := newRouter()
-			r.index.add(0, 1, pagesOf(7, 50))
+			r.index.add(1, pagesOf(7, 50))
 			for waiting := 0; waiting < 50; waiting += 10 { // pages at replica 1, none elsewhere
 				pages := slices.Concat(pagesOf(7, 50), pagesOf(8+waiting, 10))
 				if to := route(r, 60*page, pages); to.Replica != 1 || to.Matched != 50 {
@@ -374,14 +365,14 @@ func TestRouterPainPoints(t *testing.T) {
 			home := route(r, 50*page+1, pagesOf(7, 50)).Replica
 			r.SetAvailable(home, false)
 			r.index.clear(home)
-			to, ok := r.Route(0, Request{ID: next, Tokens: 50*page + 1, Pages: pagesOf(7, 50)})
+			to, ok := r.Route(Request{ID: next, Tokens: 50*page + 1, Pages: pagesOf(7, 50)})
 			if !ok || to.Replica == home || r.Load(home) != (Load{}) {
 				t.Errorf("it is routed to %+v (%v), and replica %d keeps %+v", to, ok, home, r.Load(home))
 			}
 			for i := range replicas {
 				r.SetAvailable(i, false)
 			}
-			if _, ok := r.Route(0, Request{ID: 1, Tokens: 1}); ok {
+			if _, ok := r.Route(Request{ID: 1, Tokens: 1}); ok {
 				t.Error("a request is routed although no replica is available")
 			}
 		})
@@ -392,7 +383,7 @@ func TestRandomRoutingIsSeededAndEven(t *testing.T) {
 	run := func(seed uint64) (all []int, counts [5]int) {
 		r := New(Options{Policy: Random, Replicas: 5, PageSize: 1, Seed: seed})
 		for id := range 5000 {
-			to, _ := r.Route(0, Request{ID: messages.RequestID(id), Tokens: 1})
+			to, _ := r.Route(Request{ID: messages.RequestID(id), Tokens: 1})
 			all = append(all, to.Replica)
 			counts[to.Replica]++
 		}
@@ -417,7 +408,7 @@ func TestRouterRefusesOptions(t *testing.T) {
 		"0 replicas":                {PageSize: 1},
 		"65537 replicas":            {Replicas: 65537, PageSize: 1},
 		"power of two":              {Replicas: 1, PageSize: 48},
-		"none may be negative":      {Replicas: 1, PageSize: 1, MaxPages: -1},
+		"it must be at least 0":      {Replicas: 1, PageSize: 1, MaxPages: -1},
 	} {
 		if err := opt.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
@@ -435,7 +426,7 @@ func BenchmarkRoute(b *testing.B) {
 	id := messages.RequestID(0)
 	for b.Loop() {
 		id++
-		r.Route(0, Request{ID: id, Tokens: 12032, Pages: prompts[id%256]})
+		r.Route(Request{ID: id, Tokens: 12032, Pages: prompts[id%256]})
 		r.Ended(id)
 	}
 }
