@@ -15,10 +15,8 @@ type ring struct {
 	pages int
 }
 
-// at is the i-th run from the head.
 func (r *ring) at(i int) *messages.PageRun { return &r.runs[(r.head+i)&(len(r.runs)-1)] }
 
-// put appends a run.
 func (r *ring) put(run messages.PageRun) {
 	r.pages += int(run.N)
 	if r.count > 0 {

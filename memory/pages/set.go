@@ -11,7 +11,6 @@ type set []uint64
 
 func (s set) has(page messages.Page) bool { return s[page/64]&(1<<(page%64)) != 0 }
 
-// add adds a run.
 func (s set) add(run messages.PageRun) {
 	if run.N == 1 {
 		s[run.First/64] |= 1 << (run.First % 64)

@@ -97,7 +97,6 @@ func NewPlan(opts Options, facts Facts) (Plan, error) {
 	return p.plan, nil
 }
 
-// planner is a Plan in the making.
 type planner struct {
 	Options   // with defaults
 	facts     Facts

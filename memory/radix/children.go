@@ -20,7 +20,6 @@ type children struct {
 	seed  uint64
 }
 
-// key of the child of a parent whose tokens begin with page.
 func (c *children) key(parent nodeIndex, page []int32) childKey {
 	h := mixTokens(c.seed, page)
 	return childKey{parent, uint32(h ^ h>>32)}

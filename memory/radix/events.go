@@ -41,7 +41,6 @@ func (l *eventLog) removed(hashes []uint64) {
 	l.list = append(l.list, messages.CacheEvent{Kind: messages.PagesRemoved, Hashes: slices.Clone(hashes)})
 }
 
-// cleared records that the cache is empty.
 func (l *eventLog) cleared() {
 	if l != nil {
 		l.list = append(l.list, messages.CacheEvent{Kind: messages.PagesCleared})

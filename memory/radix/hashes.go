@@ -73,7 +73,6 @@ func (h *pageHashes) set(i nodeIndex, hashes []uint64) {
 	h.nodes[i] = hashes
 }
 
-// last is the hash of a node's last page.
 func (h *pageHashes) last(i nodeIndex) uint64 {
 	hashes := h.nodes[i]
 	return hashes[len(hashes)-1]

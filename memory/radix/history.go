@@ -21,7 +21,6 @@ type history struct {
 
 func newHistory(limit int) *history { return &history{limit: limit, pages: map[uint64]past{}} }
 
-// remember adds an evicted page.
 func (h *history) remember(hash uint64, u *Usage) {
 	at := int(h.serial % uint64(h.limit))
 	if at == len(h.order) {
@@ -37,7 +36,6 @@ func (h *history) remember(hash uint64, u *Usage) {
 	h.serial++
 }
 
-// peek returns what is known of a page.
 func (h *history) peek(hash uint64) past {
 	p := h.pages[hash]
 	p.serial = 0

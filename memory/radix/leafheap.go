@@ -19,7 +19,6 @@ func (e *leafEntry) before(o *leafEntry) bool {
 
 const heapWidth = 4
 
-// cut removes the entry at an index.
 func (l *leaves) cut(h leafHeap, at int) leafHeap {
 	last := len(h) - 1
 	moved := h[last]

@@ -40,7 +40,6 @@ func (l *leaves) alike(a, b *Usage) bool {
 
 func (l *leaves) has(i nodeIndex) bool { return l.nodes.at(i).place.heap != 0 }
 
-// class is the order that a leaf belongs to.
 func (l *leaves) class(u *Usage) int {
 	if l.learner == nil {
 		return 0
@@ -82,7 +81,6 @@ func (l *leaves) push(i nodeIndex) {
 	o.last = i
 }
 
-// remove removes a leaf.
 func (l *leaves) remove(i nodeIndex) {
 	o := &l.orders[l.class(&l.nodes.at(i).usage)]
 	o.count--

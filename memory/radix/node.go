@@ -6,7 +6,6 @@ import "github.com/troupe-engine/troupe/messages"
 // half as big as pointers, and the garbage collector does not follow them.
 type nodeIndex int32
 
-// none is the index of no node.
 const none nodeIndex = 0
 
 // node is one edge of the tree with the node below it. A namespace's root has no
@@ -41,7 +40,6 @@ const (
 	keptShare  = 8
 )
 
-// drop cuts off the first k pages.
 func (n *node) drop(k, pageSize int) {
 	n.tokens = n.tokens[k*pageSize:]
 	n.pages.cutFirst(k)

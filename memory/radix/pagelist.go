@@ -71,7 +71,6 @@ func lastRun(code []messages.Page) (run messages.PageRun, before []messages.Page
 	return messages.PageRun{First: code[last], N: 1}, code[:last]
 }
 
-// len is the number of pages.
 func (l *pageList) len() int { return int(l.n) }
 
 // spare is how many elements of memory behind the list are unused.
@@ -90,7 +89,6 @@ func (l *pageList) append(pages []messages.Page) {
 	l.code = encode(l.code, pages)
 }
 
-// appendTo appends the list's pages to into.
 func (l *pageList) appendTo(into []messages.Page) []messages.Page {
 	return l.appendFirst(l.len(), into)
 }

@@ -3,8 +3,8 @@ package radix
 import "github.com/troupe-engine/troupe/messages"
 
 // refPool is the KV pool as the memory article writes it, in the role of a slow
-// twin: one reference count per slot, raised by everybody who uses the slot and
-// lowered again, and a slot is free at zero.
+// twin: one reference count per slot, raised by each user of the slot and
+// lowered again; a slot is free at zero.
 type refPool struct{ state []int }
 
 func newRefPool(pages int) *refPool { return &refPool{state: make([]int, pages+1)} }

@@ -16,7 +16,7 @@ func TestTreeViolations(t *testing.T) {
 			tt.Insert(in, nil)
 		}
 	}
-	const held = 1 // stands for the held node
+	const held = 1 // replaced by the handle of the held node
 	tests := []struct {
 		what string
 		f    func(*treeTest, messages.NodeID)

@@ -193,7 +193,7 @@ func TestQuestions(t *testing.T) {
 	answer := func(engine int, ok bool) []messages.Send {
 		return s.step(&messages.SlotsAudited{Header: header(engine, 1), Ticket: 5, Count: messages.PageCount{Free: 10 * (engine + 1), Total: 10 * (engine + 1)}, OK: ok})
 	}
-	for range 2 { // the second time it is no answer any more
+	for range 2 { // the second answer is ignored
 		if sends := answer(0, true); len(sends) > 0 {
 			t.Fatalf("one of three answered: %v", sends)
 		}

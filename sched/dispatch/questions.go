@@ -32,7 +32,6 @@ func (c *Core) ask(ticket messages.Ticket, sum messages.ToIntake, send func(h me
 	c.conclude(ticket, out)
 }
 
-// answered adds one engine's answer to a question.
 func (c *Core) answered(h messages.Header, ticket messages.Ticket, add func(q *question), out *messages.Outbox) {
 	q := c.asked[ticket]
 	if c.current(h, out) == nil || q == nil || !q.open[int(h.Engine)] {
@@ -84,7 +83,6 @@ func (c *Core) describe(m *messages.DescribeCache, out *messages.Outbox) {
 	}, out)
 }
 
-// addAudit adds one engine's pages to the sum.
 func addAudit(sum, m *messages.SlotsAudited) {
 	s, c := &sum.Count, &m.Count
 	s.Free, s.Evictable, s.Protected = s.Free+c.Free, s.Evictable+c.Evictable, s.Protected+c.Protected

@@ -74,7 +74,6 @@ func (c *Core) engineUp(h messages.Header, out *messages.Outbox) {
 	}
 }
 
-// engineEnded follows the end of an engine's epoch.
 func (c *Core) engineEnded(m *messages.EpochEnded, out *messages.Outbox) {
 	if int(m.Engine) >= len(c.engines) || m.Epoch != c.engines[m.Engine].header.Epoch || !c.engines[m.Engine].up {
 		out.Record(messages.StaleMessages, 1)

@@ -115,12 +115,10 @@ func (c *Core) current(h messages.Header, out *messages.Outbox) *engine {
 	return nil
 }
 
-// anyUp reports whether an engine is up.
 func (c *Core) anyUp() bool {
 	return slices.ContainsFunc(c.engines, func(e engine) bool { return e.up })
 }
 
-// check fails on the first invariant that does not hold.
 func (c *Core) check() {
 	for i := range c.engines {
 		l := c.router.Load(i)

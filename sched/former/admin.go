@@ -57,13 +57,11 @@ func (a *admin) answered(m *messages.AuditSlots, l *ledger, out *messages.Outbox
 		c, a.opt.Pages, l.free, l.cached.Evictable, l.cached.Protected, &a.history)
 }
 
-// committed records a CommitPlan that is sent.
 func (a *admin) committed(m *messages.CommitPlan) {
 	a.changed = true
 	a.history.record(m)
 }
 
-// nextFlush takes the oldest flush off the list.
 func (a *admin) nextFlush() (ticket messages.Ticket) {
 	ticket, a.flushes = a.flushes[0], a.flushes[1:]
 	return ticket

@@ -20,7 +20,6 @@ type admission struct {
 	candidates []planCandidate
 }
 
-// planCandidate is a request that may be admitted.
 type planCandidate struct {
 	seq   *sequence
 	ended bool // since it was offered
@@ -179,7 +178,6 @@ func (a *admission) endCandidate(id messages.RequestID) bool {
 // offered.
 func (a *admission) arrived() { a.queued, a.block = true, headOfLineBlock{} }
 
-// ended follows the end of a request.
 func (a *admission) ended(id messages.RequestID) {
 	if a.block.head == id {
 		a.block = headOfLineBlock{}
@@ -192,10 +190,8 @@ func (a *admission) ended(id messages.RequestID) {
 // unblock follows a change that may give the blocked request more pages.
 func (a *admission) unblock() { a.block = headOfLineBlock{} }
 
-// idle follows the end of the last request.
 func (a *admission) idle() { a.block, a.waiting = headOfLineBlock{}, 0 }
 
-// forget drops the candidates.
 func (a *admission) forget() {
 	clear(a.candidates)
 	a.candidates = a.candidates[:0]

@@ -38,7 +38,6 @@ func (b *batch) active() int { return len(b.running) - b.closing }
 // alone reports whether a running request must run alone.
 func (b *batch) alone() bool { return slices.ContainsFunc(b.running, (*sequence).alone) }
 
-// at gives the sequence that has a row.
 func (b *batch) at(row messages.Row) *sequence {
 	invariants.Check(row >= 0 && int(row) < len(b.byRow) && b.byRow[row] != nil, "results for row %d, which no request has", row)
 	return b.byRow[row]
@@ -61,7 +60,6 @@ func (b *batch) admit(s *sequence, row messages.Row, match *messages.PrefixLocke
 	b.running = append(b.running, s)
 }
 
-// prune takes the sequences out of running that are in a state.
 func (b *batch) prune(state seqState) {
 	b.running = slices.DeleteFunc(b.running, func(s *sequence) bool { return s.state == state })
 }

@@ -29,7 +29,6 @@ func (c *Core) commit(out *messages.Outbox) (again bool) {
 	return false
 }
 
-// send sends a CommitPlan.
 func (c *Core) send(m *messages.CommitPlan, next phase, out *messages.Outbox) {
 	c.admin.committed(m)
 	out.ToCache(m)

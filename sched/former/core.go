@@ -99,7 +99,6 @@ func (c *Core) must(ok bool, what string) {
 	}
 }
 
-// fail ends the epoch.
 func (c *Core) fail(cause string, suspects []messages.RequestID, sticky bool, out *messages.Outbox) {
 	c.phase.to(failed)
 	out.ToEngine(&messages.FailEpoch{From: messages.Former, Cause: cause, Suspects: suspects, Sticky: sticky})

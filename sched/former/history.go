@@ -26,7 +26,6 @@ type history struct {
 	next int
 }
 
-// record adds a plan that is sent.
 func (h *history) record(m *messages.CommitPlan) {
 	c := committed{plan: m.Plan, unlocked: len(m.Unlocks), evicted: m.EvictPages, freed: len(m.Frees)}
 	for i := range m.Inserts {

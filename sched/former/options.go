@@ -115,7 +115,6 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// withDefaults replaces zeros by the defaults.
 func (o Options) withDefaults() Options {
 	o.MaxPrefillTokens = cmp.Or(o.MaxPrefillTokens, DefaultMaxPrefillTokens)
 	o.InitNewTokenRatio = cmp.Or(o.InitNewTokenRatio, 0.7)

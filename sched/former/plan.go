@@ -38,7 +38,6 @@ func (p *plan) forget() {
 	p.inserts, p.reserves = p.inserts[:0], p.reserves[:0]
 }
 
-// empty reports whether the CommitPlan changes nothing.
 func (p *plan) empty() bool {
 	m := &p.commit
 	return len(m.Inserts)+len(m.Unlocks)+len(m.Frees)+len(m.Reserves) == 0

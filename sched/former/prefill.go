@@ -38,7 +38,6 @@ func (p *prefill) budget(decoding int) int {
 	return max(budget, least)
 }
 
-// collect lists the prompts in progress, the oldest first.
 func (p *prefill) collect(running []*sequence) []*sequence {
 	p.order = p.order[:0]
 	for _, s := range running {

@@ -36,7 +36,6 @@ func (p *prefixProducers) find(v *snapshot, done messages.StepID) {
 	}
 }
 
-// add appends a sequence that was just admitted.
 func (p *prefixProducers) add(s *sequence) {
 	if len(*p) < maxProducers {
 		*p = append(*p, s)

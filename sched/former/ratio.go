@@ -64,7 +64,6 @@ func (r *newTokenRatio) goal() float64 {
 	return max(r.course, staggered*r.share)
 }
 
-// step follows a step without retraction.
 func (r *newTokenRatio) step() {
 	r.course = max(r.course-r.decay, r.min)
 	goal := r.goal()

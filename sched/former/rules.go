@@ -87,7 +87,6 @@ func (r *round) fit(s *sequence, need int) (d decision) {
 	return d
 }
 
-// admitted follows the admission of a candidate to the running batch.
 func (r *round) admitted(s *sequence, need int) {
 	r.left, r.freeRows = r.left-need, r.freeRows-1
 	r.admission.producers.add(s)

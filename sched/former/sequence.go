@@ -83,7 +83,6 @@ func newSequence(r *messages.EngineRequest) *sequence {
 	return &sequence{req: r, tokens: tokens, waitingSince: r.Arrived}
 }
 
-// output is how many output tokens there are.
 func (s *sequence) output() int { return len(s.tokens) - len(s.req.Prompt) }
 
 // length is how many tokens there will be once all launched steps are done.

@@ -44,7 +44,6 @@ const (
 	coefficients
 )
 
-// features are the factors of the coefficients.
 type features [coefficients]float64
 
 func (l Load) features() features {
@@ -82,7 +81,6 @@ type model struct {
 	took     time.Duration   // duration of the last step
 }
 
-// launchedLoad is a step in flight.
 type launchedLoad struct {
 	step messages.StepID
 	at   time.Duration

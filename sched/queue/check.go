@@ -32,7 +32,6 @@ func (q *Core) checkInvariants() {
 	}
 }
 
-// check checks the invariants of a heap.
 func (h *heap[E]) check(name string) {
 	for i, e := range h.items {
 		invariants.Check(int(*h.pos(e)) == i+1, "%s: element %d has position %d", name, i, *h.pos(e)-1)

@@ -26,7 +26,6 @@ func New(opt Options) *Core {
 // Waiting is the number of waiting requests.
 func (q *Core) Waiting() int { return q.waiting.len() }
 
-// remove removes and returns a request, nil if it does not wait.
 func (q *Core) remove(id messages.RequestID, claimed bool) *messages.EngineRequest {
 	r := q.waiting.remove(id, claimed)
 	if r != nil {

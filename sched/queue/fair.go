@@ -166,7 +166,6 @@ func (p *fair) keepIdle(t *tenant) {
 	}
 }
 
-// results charges for output.
 func (p *fair) results(m *messages.StepResults) {
 	for i := range m.Tokens {
 		if t := p.running[m.Tokens[i].ID]; t != nil {

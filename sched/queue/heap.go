@@ -93,13 +93,11 @@ type walk[E any] struct {
 	front []int32 // heap of indices, ordered by their elements
 }
 
-// start begins a new walk and reuses the memory of the last one.
 func (w *walk[E]) start(of *heap[E]) {
 	w.of, w.front = of, w.front[:0]
 	w.visit(0)
 }
 
-// next returns the next element, false after the last one.
 func (w *walk[E]) next() (e E, ok bool) {
 	if len(w.front) == 0 {
 		return e, false

@@ -105,7 +105,6 @@ func (p *lpm) lead(w *waiter, g *group) {
 	p.main.push(w)
 }
 
-// follow adds a request to the followers of a group.
 func (p *lpm) follow(w *waiter, g *group) {
 	h := hintOf(w)
 	h.state, h.group = following, g
@@ -184,7 +183,6 @@ func (p *lpm) dissolve(offer bool) {
 	})
 }
 
-// askAgain turns a follower into a newcomer.
 func (p *lpm) askAgain(w *waiter) {
 	hintOf(w).group.followers.remove(w)
 	p.renew(w)

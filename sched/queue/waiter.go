@@ -7,7 +7,6 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// waiter is a waiting request.
 type waiter struct {
 	req *messages.EngineRequest
 	// tokens are all known tokens, prompt and output. At most the first limit
@@ -89,7 +88,6 @@ func byRank(a, b *waiter) bool {
 	return earlier(a, b)
 }
 
-// newOrder returns an empty heap for a policy.
 func newOrder(less func(a, b *waiter) bool) heap[*waiter] {
 	return heap[*waiter]{less: less, pos: func(w *waiter) *int32 { return &w.inPolicy }}
 }

@@ -23,7 +23,6 @@ type pageIndex struct {
 	alive []uint64 // scratch of match: the replicas that hold all pages so far
 }
 
-// indexed is a page in the LRU list.
 type indexed struct {
 	hash       uint64
 	prev, next int32
@@ -139,7 +138,6 @@ func (x *pageIndex) clear(replica int) {
 	}
 }
 
-// drop removes a page.
 func (x *pageIndex) drop(slot int32) {
 	for w, set := range x.set(slot) {
 		for ; set != 0; set &= set - 1 {

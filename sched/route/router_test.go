@@ -408,7 +408,7 @@ func TestRouterRefusesOptions(t *testing.T) {
 		"0 replicas":                {PageSize: 1},
 		"65537 replicas":            {Replicas: 65537, PageSize: 1},
 		"power of two":              {Replicas: 1, PageSize: 48},
-		"it must be at least 0":      {Replicas: 1, PageSize: 1, MaxPages: -1},
+		"it must be at least 0":     {Replicas: 1, PageSize: 1, MaxPages: -1},
 	} {
 		if err := opt.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)

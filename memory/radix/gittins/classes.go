@@ -22,7 +22,6 @@ var (
 	mostHits  = [sharings - 1]uint64{2, 3, 5, 9, 17}
 )
 
-// group is the group of a value.
 func group(value uint64, most []uint64) int {
 	i := 0
 	for i < len(most) && value > most[i] {

@@ -171,7 +171,6 @@ func (g *Policy) reused(note uint32, now uint64, pages int) {
 	}
 }
 
-// previous records a page that an earlier request used.
 func (g *Policy) previous(depth int32, lastUse uint64) {
 	if depth > g.last.depth {
 		g.last = previous{depth, lastUse}

@@ -37,7 +37,6 @@ func newLifeTable() lifeTable {
 	return lifeTable{ring: make([][classes]int32, maxAge), classes: make([]uint64, maxAge)}
 }
 
-// binAge is the least age of each bin.
 var binAge = func() (ages [ageBins + 1]uint64) {
 	for i := range ages {
 		ages[i] = uint64(math.Ceil(math.Pow(2, float64(i)/2)))
@@ -64,7 +63,6 @@ var binOfAge = func() (bins [maxAge]uint8) {
 	return bins
 }()
 
-// advance moves the time forward to now.
 func (t *lifeTable) advance(now uint64) {
 	for ; t.now < now; t.now++ {
 		next := t.now + 1

@@ -11,7 +11,6 @@ import (
 	"github.com/troupe-engine/troupe/memory/radix/gittins"
 )
 
-// makers makes each policy by its name.
 var makers = map[string]func() radix.Policy{
 	"lru":      func() radix.Policy { return radix.LRU{} },
 	"lfu":      func() radix.Policy { return radix.LFU{} },
