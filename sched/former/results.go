@@ -33,10 +33,15 @@ func (c *Core) takeResults(m *messages.BatchDone, out *messages.Outbox) {
 	}
 	r := c.reports.next(m.Step)
 	r.Tokens = slices.Grow(r.Tokens, len(m.Sampled))
-	left, ends := rowResults{m.Sampled, m.Failed}, false
+	left, ends := stepResults{m.Sampled, m.Failed}, false
 	for i := range st.work {
 		w := &st.work[i]
-		ends = c.rowDone(w, left.cut(w), r) || ends
+		var sampled []messages.SampledToken
+		var failed *messages.RowFailed
+		if w.sample > 0 {
+			sampled, failed = left.cut(w)
+		}
+		ends = c.rowDone(w, sampled, failed, r) || ends
 	}
 	if n := len(left.sampled) + len(left.failed); n > 0 {
 		invariants.Fail("step %d brought %d results that were not asked for", m.Step, n)
@@ -57,22 +62,18 @@ func (c *Core) takeResults(m *messages.BatchDone, out *messages.Outbox) {
 	c.flight.retire()
 }
 
-// rowResults are the results of a step's rows: the tokens of a row that samples, or why
-// it has none.
-type rowResults struct {
+// stepResults is what is left of a step's results.
+type stepResults struct {
 	sampled []messages.SampledToken
 	failed  []messages.RowFailed
 }
 
-// cut takes the results of the next row off.
-func (r *rowResults) cut(w *rowWork) (got rowResults) {
-	if w.sample == 0 {
-		return got
-	}
+// cut takes the tokens of the next row off, or why there are none.
+func (r *stepResults) cut(w *rowWork) (sampled []messages.SampledToken, failed *messages.RowFailed) {
 	row, n := w.seq.lease.Row, 0
 	if len(r.failed) > 0 && r.failed[0].Row == row {
-		got.failed, r.failed = r.failed[:1], r.failed[1:]
-		return got
+		failed, r.failed = &r.failed[0], r.failed[1:]
+		return nil, failed
 	}
 	for n < len(r.sampled) && r.sampled[n].Row == row {
 		n++
@@ -80,20 +81,20 @@ func (r *rowResults) cut(w *rowWork) (got rowResults) {
 	if n == 0 || n > w.sample {
 		invariants.Fail("row %d got %d tokens, asked for were 1 to %d", row, n, w.sample)
 	}
-	got.sampled, r.sampled = r.sampled[:n], r.sampled[n:]
-	return got
+	sampled, r.sampled = r.sampled[:n], r.sampled[n:]
+	return sampled, nil
 }
 
 // rowDone takes one row's part of a step and reports whether its request is gone. A
 // request that ends while the next step already computes it is closing until that
 // step is done.
-func (c *Core) rowDone(w *rowWork, got rowResults, r *messages.StepResults) (ended bool) {
+func (c *Core) rowDone(w *rowWork, sampled []messages.SampledToken, failed *messages.RowFailed, r *messages.StepResults) (ended bool) {
 	s := w.seq
 	s.done = w.end
 	if w.sample > 0 {
 		s.pending--
 	}
-	if n := len(got.sampled); n > 1 {
+	if n := len(sampled); n > 1 {
 		s.done += n - 1 // they have KV as well
 		s.scheduled = s.done
 	}
@@ -113,11 +114,11 @@ func (c *Core) rowDone(w *rowWork, got rowResults, r *messages.StepResults) (end
 		s.prompts = nil
 	}
 	end := messages.RequestEnded{ID: s.req.ID}
-	if len(got.failed) > 0 {
-		end.Reason, end.Why = messages.EndFailed, got.failed[0].Reason
+	if failed != nil {
+		end.Reason, end.Why = messages.EndFailed, failed.Reason
 	}
-	for i := range got.sampled {
-		t := &got.sampled[i]
+	for i := range sampled {
+		t := &sampled[i]
 		r.Tokens = append(r.Tokens, messages.TokenResult{ID: s.req.ID, Position: s.output(), Token: t.Token, Logprobs: t.Logprobs})
 		if end.Reason = s.take(t.Token, c.opt.ContextLength); end.Reason != 0 {
 			if end.Reason != messages.EndLength {

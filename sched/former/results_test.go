@@ -19,14 +19,14 @@ func TestResultsAreCutByRow(t *testing.T) {
 		}
 		return list
 	}
-	r := rowResults{tokens(4, 4, 1, 2), []messages.RowFailed{{Row: 3, Reason: "no token"}}}
+	r := stepResults{tokens(4, 4, 1, 2), []messages.RowFailed{{Row: 3, Reason: "no token"}}}
 	for _, c := range []struct {
 		row            messages.Row
 		sample, tokens int
 		failed         bool
 	}{{4, 3, 2, false}, {1, 1, 1, false}, {3, 1, 0, true}, {2, 2, 1, false}} {
-		if got := r.cut(work(c.row, c.sample)); len(got.sampled) != c.tokens || (len(got.failed) > 0) != c.failed {
-			t.Errorf("row %d of at most %d: %d tokens, failed %t", c.row, c.sample, len(got.sampled), len(got.failed) > 0)
+		if sampled, failed := r.cut(work(c.row, c.sample)); len(sampled) != c.tokens || (failed != nil) != c.failed {
+			t.Errorf("row %d of at most %d: %d tokens, failed %t", c.row, c.sample, len(sampled), failed != nil)
 		}
 	}
 	if len(r.sampled)+len(r.failed) != 0 {
