@@ -59,7 +59,7 @@ fuzz: ## fuzz every parser for FUZZ (30s) each
 	    echo "$$d $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZ) -fuzzminimizetime 5x $$d; done; done
 
 generate: ## write the assembly of the kernels again from its source
-	$(GO) generate ./gpu/cpu/kernel/...
+	$(GO) generate ./gpu/cpu/kernel/gen
 
 train: ## train the embedded model again (Debian's python3-torch, under an hour)
 	cd tools/train-bundled && /usr/bin/python3 train.py && /usr/bin/python3 evaluate.py --golden

@@ -70,15 +70,15 @@ func Scores(l simd.Level, t KV, q []float32, ldq, rows int, base *byte, runs *Ru
 	if rows < 1 || count < 1 || count > blockRuns || dim < 1 || len(q) < (rows-1)*ldq+dim || len(out) < rows*BlockSlots {
 		panic(fmt.Sprintf("attn: scores of %d rows of %d, %d runs: %d elements of q, %d of out", rows, dim, count, len(q), len(out)))
 	}
+	if l >= simd.AVX512 {
+		count = (count + 1) &^ 1 // it takes two at a time
+	}
 	for n := rowsAtOnce(l, rows); rows > 0; rows -= n {
 		n = min(n, rows)
-		switch {
-		case l >= simd.AVX512:
-			scoresAVX512(int(t), &q[0], 4*ldq, n, base, &runs[0].At, (count+1)&^1, dim, &out[0])
-		case l == simd.AVX2:
-			scoresAVX2(int(t), &q[0], 4*ldq, n, base, &runs[0].At, count, dim, &out[0])
-		default:
+		if l == simd.Portable {
 			scoresPortable(t, q[:dim], base, runs[:count], out)
+		} else {
+			scoresAVX(l, int(t), &q[0], 4*ldq, n, base, &runs[0].At, count, dim, &out[0])
 		}
 		if rows > n {
 			q, out = q[n*ldq:], out[n*BlockSlots:]
@@ -95,17 +95,17 @@ func Values(l simd.Level, t KV, p []float32, rows int, base *byte, runs *Runs, f
 	if rows < 1 || from < 0 || n < 1 || from+n > BlockSlots || dim < 1 || len(p) < rows*BlockSlots || len(acc) < rows*width {
 		panic(fmt.Sprintf("attn: values of %d rows of %d, positions %d to %d: %d weights, %d sums", rows, dim, from, from+n, len(p), len(acc)))
 	}
-	run, skip := &runs[from/RunSlots].At, from%RunSlots
+	run, skip, size := &runs[from/RunSlots].At, from%RunSlots, elementBytes[t]
+	group := 16 // dimensions of two vectors
+	if l >= simd.AVX512 {
+		group = 32
+	}
 	for k := rowsAtOnce(l, rows); rows > 0; rows -= k {
 		k = min(k, rows)
-		w, a := &p[from], &acc[0]
-		switch size := elementBytes[t]; {
-		case l >= simd.AVX512:
-			valuesAVX512(int(t), w, k, base, run, skip, n, width/32, 32*size, size*dim, a, 4*width)
-		case l == simd.AVX2:
-			valuesAVX2(int(t), w, k, base, run, skip, n, (dim+15)/16, 16*size, size*dim, a, 4*width)
-		default:
+		if l == simd.Portable {
 			valuesPortable(t, p, base, runs, from, n, acc[:dim])
+		} else {
+			valuesAVX(l, int(t), &p[from], k, base, run, skip, n, (dim+group-1)/group, group*size, size*dim, &acc[0], 4*width)
 		}
 		if rows > k {
 			p, acc = p[k*BlockSlots:], acc[k*width:]
@@ -135,43 +135,34 @@ func Softmax(l simd.Level, s []float32, seen []int32, scale float32, keyScales, 
 	if rows == 0 {
 		return
 	}
-	keys, values := unsafe.SliceData(keyScales), unsafe.SliceData(valueScales)
-	switch l {
-	case simd.AVX512, simd.AMX:
-		softmaxAVX512(&s[0], rows, &seen[0], scale, keys, values, &w.Max[0], &w.Sums[0], &w.Rescale[0])
-	case simd.AVX2:
-		softmaxAVX2(&s[0], rows, &seen[0], scale, keys, values, &w.Max[0], &w.Sums[0], &w.Rescale[0])
-	default:
+	if l == simd.Portable {
 		softmaxPortable(s, seen, scale, keyScales, valueScales, w)
+		return
 	}
+	keys, values := unsafe.SliceData(keyScales), unsafe.SliceData(valueScales)
+	softmaxAVX(l, &s[0], rows, &seen[0], scale, keys, values, &w.Max[0], &w.Sums[0], &w.Rescale[0])
 }
 
 // ScaleAdd is x = x a + y b; both have the length of x.
 func ScaleAdd(l simd.Level, x, y []float32, a, b float32) {
 	y = y[:len(x)]
-	switch l {
-	case simd.AVX512, simd.AMX:
-		scaleAddAVX512(&x[0], &y[0], a, b, len(x))
-	case simd.AVX2:
-		scaleAddAVX2(&x[0], &y[0], a, b, len(x))
-	default:
-		for i := range x {
-			x[i] = float32(x[i]*a) + float32(y[i]*b)
-		}
+	if l != simd.Portable {
+		scaleAddAVX(l, &x[0], &y[0], a, b, len(x))
+		return
+	}
+	for i := range x {
+		x[i] = float32(x[i]*a) + float32(y[i]*b)
 	}
 }
 
 // Scale is out = x a; out has the length of x and may be x.
 func Scale(l simd.Level, x, out []float32, a float32) {
 	out = out[:len(x)]
-	switch l {
-	case simd.AVX512, simd.AMX:
-		scaleAVX512(&x[0], &out[0], a, len(x))
-	case simd.AVX2:
-		scaleAVX2(&x[0], &out[0], a, len(x))
-	default:
-		for i := range x {
-			out[i] = float32(x[i] * a)
-		}
+	if l != simd.Portable {
+		scaleAVX(l, &x[0], &out[0], a, len(x))
+		return
+	}
+	for i := range x {
+		out[i] = float32(x[i] * a)
 	}
 }

@@ -20,7 +20,9 @@ func scaleAddAVX512(x *float32, y *float32, a float32, b float32, n int) {
 	panic("no assembly for this platform")
 }
 
-func scaleAVX512(x *float32, out *float32, a float32, n int) { panic("no assembly for this platform") }
+func scaleAVX512(x *float32, out *float32, a float32, n int) {
+	panic("no assembly for this platform")
+}
 
 func scoresAVX2(form int, q *float32, ldq int, rows int, keys *byte, runs *int, count int, dim int, out *float32) {
 	panic("no assembly for this platform")
@@ -38,4 +40,6 @@ func scaleAddAVX2(x *float32, y *float32, a float32, b float32, n int) {
 	panic("no assembly for this platform")
 }
 
-func scaleAVX2(x *float32, out *float32, a float32, n int) { panic("no assembly for this platform") }
+func scaleAVX2(x *float32, out *float32, a float32, n int) {
+	panic("no assembly for this platform")
+}

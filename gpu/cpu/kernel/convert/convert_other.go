@@ -4,30 +4,58 @@
 
 package convert
 
-func widenBF16AVX512(out *float32, in *uint16, n int) { panic("no assembly for this platform") }
+func widenBF16AVX512(out *float32, in *uint16, n int) {
+	panic("no assembly for this platform")
+}
 
-func narrowBF16AVX512(out *uint16, in *float32, n int) { panic("no assembly for this platform") }
+func narrowBF16AVX512(out *uint16, in *float32, n int) {
+	panic("no assembly for this platform")
+}
 
-func widenF16AVX512(out *float32, in *uint16, n int) { panic("no assembly for this platform") }
+func widenF16AVX512(out *float32, in *uint16, n int) {
+	panic("no assembly for this platform")
+}
 
-func narrowF16AVX512(out *uint16, in *float32, n int) { panic("no assembly for this platform") }
+func narrowF16AVX512(out *uint16, in *float32, n int) {
+	panic("no assembly for this platform")
+}
 
-func widenI8AVX512(out *float32, in *int8, n int) { panic("no assembly for this platform") }
+func widenI8AVX512(out *float32, in *int8, n int) {
+	panic("no assembly for this platform")
+}
 
-func magnitudeAVX512(x *float32, n int) uint32 { panic("no assembly for this platform") }
+func magnitudeAVX512(x *float32, n int) uint32 {
+	panic("no assembly for this platform")
+}
 
-func toI8AVX512(out *int8, x *float32, factor float32, n int) { panic("no assembly for this platform") }
+func toI8AVX512(out *int8, x *float32, factor float32, n int) {
+	panic("no assembly for this platform")
+}
 
-func widenBF16AVX2(out *float32, in *uint16, n int) { panic("no assembly for this platform") }
+func widenBF16AVX2(out *float32, in *uint16, n int) {
+	panic("no assembly for this platform")
+}
 
-func narrowBF16AVX2(out *uint16, in *float32, n int) { panic("no assembly for this platform") }
+func narrowBF16AVX2(out *uint16, in *float32, n int) {
+	panic("no assembly for this platform")
+}
 
-func widenF16AVX2(out *float32, in *uint16, n int) { panic("no assembly for this platform") }
+func widenF16AVX2(out *float32, in *uint16, n int) {
+	panic("no assembly for this platform")
+}
 
-func narrowF16AVX2(out *uint16, in *float32, n int) { panic("no assembly for this platform") }
+func narrowF16AVX2(out *uint16, in *float32, n int) {
+	panic("no assembly for this platform")
+}
 
-func widenI8AVX2(out *float32, in *int8, n int) { panic("no assembly for this platform") }
+func widenI8AVX2(out *float32, in *int8, n int) {
+	panic("no assembly for this platform")
+}
 
-func magnitudeAVX2(x *float32, n int) uint32 { panic("no assembly for this platform") }
+func magnitudeAVX2(x *float32, n int) uint32 {
+	panic("no assembly for this platform")
+}
 
-func toI8AVX2(out *int8, x *float32, factor float32, n int) { panic("no assembly for this platform") }
+func toI8AVX2(out *int8, x *float32, factor float32, n int) {
+	panic("no assembly for this platform")
+}

@@ -44,66 +44,41 @@ func Multiply(l simd.Level, f layout.Form, panel []byte, cols int, x []float32, 
 		multiplyPortable(f, panel, cols, x, tokens, y, ldy, add)
 		return
 	}
-	w, in, out, sum := &panel[0], &x[0], &y[0], 0
+	sum := 0
 	if add {
 		sum = 1
 	}
-	if f.Integer() {
-		multiplyUnpacked(l, f, panel, cols, x, tokens, out, ldy, sum, ahead)
+	if !f.Integer() {
+		gemmFloatsAVX(l, int(f), &panel[0], cols, &x[0], tokens, &y[0], ldy, sum, ahead)
 		return
 	}
-	multiplyFloats(l, f, w, cols, in, tokens, out, ldy, sum, ahead)
-}
-
-func multiplyFloats(l simd.Level, f layout.Form, w *byte, cols int, x *float32, tokens int, y *float32, ldy, sum, ahead int) {
-	if l >= simd.AVX512 {
-		gemmFloatsAVX512(int(f), w, cols, x, tokens, y, ldy, sum, ahead)
-	} else {
-		gemmFloatsAVX2(int(f), w, cols, x, tokens, y, ldy, sum, ahead)
-	}
-}
-
-// multiplyUnpacked converts a few columns at a time to float32 and multiplies
-// those.
-func multiplyUnpacked(l simd.Level, f layout.Form, panel []byte, cols int, x []float32, tokens int, y *float32, ldy, sum, ahead int) {
-	// Memory on the stack begins anywhere; vectors that cross cache lines would cost
-	// 10 to 40 %.
+	// A few columns at a time are converted to float32 and multiplied. Memory on the
+	// stack begins anywhere; vectors that cross cache lines would cost 10 to 40 %.
 	const line = 64
 	var memory [layout.UnpackCols*layout.PanelRows + line/4]float32
 	columns := memory[-uintptr(unsafe.Pointer(&memory[0]))%line/4:]
 	for from := 0; from < cols; from += layout.UnpackCols {
 		n := min(layout.UnpackCols, cols-from)
 		unpack(l, f, panel, from/layout.GroupCols, n/layout.GroupCols, &columns[0], ahead)
-		multiplyFloats(l, layout.F32, (*byte)(unsafe.Pointer(&columns[0])), n, &x[from*tokens], tokens, y, ldy, sum, 0)
+		gemmFloatsAVX(l, int(layout.F32), (*byte)(unsafe.Pointer(&columns[0])), n, &x[from*tokens], tokens, &y[0], ldy, sum, 0)
 		sum = 1
 	}
 }
 
-// unpack converts groups of columns from group g on, which are of one block. It
-// calls by name: pointers passed through a func value escape.
+// unpack converts groups of columns from group g on, which are of one block.
 func unpack(l simd.Level, f layout.Form, panel []byte, g, groups int, out *float32, ahead int) {
 	head, group := layout.Group(f, panel, g)
 	w, h := &group[0], unsafe.SliceData(head)
-	switch wide := l >= simd.AVX512; {
-	case wide && f == layout.Q8:
-		unpackQ8AVX512(w, h, groups, out, ahead)
-	case wide && f == layout.Q4:
-		unpackQ4AVX512(w, h, groups, out, ahead)
-	case wide && f == layout.Q41:
-		unpackQ41AVX512(w, h, groups, out, ahead)
-	case wide && f == layout.Q4K:
-		unpackQ4KAVX512(w, h, groups, out, ahead)
-	case wide:
-		unpackQ6KAVX512(w, h, groups, out, ahead)
-	case f == layout.Q8:
-		unpackQ8AVX2(w, h, groups, out, ahead)
-	case f == layout.Q4:
-		unpackQ4AVX2(w, h, groups, out, ahead)
-	case f == layout.Q41:
-		unpackQ41AVX2(w, h, groups, out, ahead)
-	case f == layout.Q4K:
-		unpackQ4KAVX2(w, h, groups, out, ahead)
+	switch f {
+	case layout.Q8:
+		unpackQ8AVX(l, w, h, groups, out, ahead)
+	case layout.Q4:
+		unpackQ4AVX(l, w, h, groups, out, ahead)
+	case layout.Q41:
+		unpackQ41AVX(l, w, h, groups, out, ahead)
+	case layout.Q4K:
+		unpackQ4KAVX(l, w, h, groups, out, ahead)
 	default:
-		unpackQ6KAVX2(w, h, groups, out, ahead)
+		unpackQ6KAVX(l, w, h, groups, out, ahead)
 	}
 }

@@ -56,6 +56,10 @@ func transposeAVX2(out *float32, stride int, x *float32, ldx int, columns int) {
 	panic("no assembly for this platform")
 }
 
-func widenPairsAVX512(out *byte, in *byte, pairs int) { panic("no assembly for this platform") }
+func widenPairsAVX512(out *byte, in *byte, pairs int) {
+	panic("no assembly for this platform")
+}
 
-func widenPairsAVX2(out *byte, in *byte, pairs int) { panic("no assembly for this platform") }
+func widenPairsAVX2(out *byte, in *byte, pairs int) {
+	panic("no assembly for this platform")
+}

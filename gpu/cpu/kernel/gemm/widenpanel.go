@@ -22,11 +22,7 @@ func WidenPanel(l simd.Level, f layout.Form, out, panel []byte, cols int) {
 	}
 	done := 0
 	if pairs := cols / 2; pairs > 0 && l != simd.Portable {
-		if l >= simd.AVX512 {
-			widenPairsAVX512(&out[0], &panel[0], pairs)
-		} else {
-			widenPairsAVX2(&out[0], &panel[0], pairs)
-		}
+		widenPairsAVX(l, &out[0], &panel[0], pairs)
 		done = 2 * pairs
 	}
 	in, to := layout.Words(panel), layout.Floats(out)

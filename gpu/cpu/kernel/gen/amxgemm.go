@@ -43,7 +43,7 @@ func tileConfigurations() Mem {
 		rowBytes = 16 // 2 bytes for each tile
 		rows     = 48 // 1 byte for each tile
 	)
-	table := GLOBL("tileConfigurations", RODATA|NOPTR)
+	var all []U64
 	for tokens := leastTokens; tokens <= tileRows; tokens++ {
 		var c [64]byte
 		c[palette] = 1
@@ -54,10 +54,10 @@ func tileConfigurations() Mem {
 			}
 		}
 		for i := 0; i < 64; i += 8 {
-			DATA(64*(tokens-leastTokens)+i, U64(binary.LittleEndian.Uint64(c[i:])))
+			all = append(all, U64(binary.LittleEndian.Uint64(c[i:])))
 		}
 	}
-	return table
+	return table("tileConfigurations", all)
 }
 
 // tileKernel multiplies a panel, sixteen rows at a time, by each tile of tokens.
@@ -80,41 +80,39 @@ type tileKernel struct {
 
 func tileGemm(tokens int, configurations Mem) {
 	name := fmt.Sprintf("tileGemmx%dAMX", tokens)
-	TEXT(name, 0, "func(w, x *byte, y *float32, groups, ldy, add, tiles, apart int, fetch *byte, fetchBytes, lines int)")
-	Pragma("noescape")
-	Doc(fmt.Sprintf("%s multiplies one panel by tiles of %d tokens; see MultiplyAMX.", name, tokens))
+	largeFunction(name, "func(w, x *byte, y *float32, groups, ldy, add, tiles, apart int, fetch *byte, fetchBytes, lines int)",
+		fmt.Sprintf("multiplies one panel by tiles of %d tokens; see MultiplyAMX.", tokens))
 	k := &tileKernel{tokens: tokens, w: reg.RSI, x: reg.RDI, c: reg.R8, rowW: reg.RBX, rowX: reg.RDX, rowC: reg.RCX}
 	k.setUp(configurations.Offset(64 * (tokens - leastTokens)))
 
-	Label("tile")
-	MOVQ(U32(0), k.half)
-	Label("half")
-	k.begin()
-	Label("group")
-	for place := range byte(2) {
-		k.ahead(place)
-		k.fetchLines(place)
-		k.scale(place)
-		DECQ(k.left)
-		if place == 0 {
-			JZ(LabelRef("done"))
-		} else {
-			JNZ(LabelRef("group"))
+	loop("tile", argument("tiles"), func() {
+		MOVQ(U32(0), k.half)
+		Label("half")
+		k.begin()
+		Label("group")
+		for place := range byte(2) {
+			k.ahead(place)
+			k.fetchLines(place)
+			k.scale(place)
+			DECQ(k.left)
+			if place == 0 {
+				JZ(LabelRef("done"))
+			} else {
+				JNZ(LabelRef("group"))
+			}
 		}
-	}
-	Label("done")
-	k.eachRow(func(t int, row Mem) { VMOVUPS(k.sums[t], row) })
-	ADDQ(U8(64), k.y)
-	XORQ(U32(64), k.half)
-	JNZ(LabelRef("half"))
-	SUBQ(U32(128), k.y)
-	rows := parameter("ldy")
-	IMUL3Q(U8(4*tokens), rows, rows)
-	ADDQ(rows, k.y)
-	apart := parameter("apart")
-	ADDQ(apart, argument("x"))
-	DECQ(argument("tiles"))
-	JNZ(LabelRef("tile"))
+		Label("done")
+		k.eachRow(func(t int, row Mem) { VMOVUPS(k.sums[t], row) })
+		ADDQ(U8(64), k.y)
+		XORQ(U32(64), k.half)
+		JNZ(LabelRef("half"))
+		SUBQ(U32(128), k.y)
+		rows := parameter("ldy")
+		IMUL3Q(U8(4*tokens), rows, rows)
+		ADDQ(rows, k.y)
+		apart := parameter("apart")
+		ADDQ(apart, argument("x"))
+	})
 	tileRelease()
 	end()
 }
@@ -138,9 +136,7 @@ func (k *tileKernel) setUp(configuration Mem) {
 	// From now on the argument's slot holds the end. Go does not see it as a pointer:
 	// it may be past the end of the memory.
 	ADDQ(k.fetch, argument("fetchBytes"))
-	for range k.tokens {
-		k.sums = append(k.sums, ZMM())
-	}
+	k.sums = avx512.regs(k.tokens)
 	k.y, k.half = parameter("y"), GP64()
 	k.ws, k.xs, k.left = GP64(), GP64(), GP64()
 }
@@ -153,7 +149,7 @@ func (k *tileKernel) begin() {
 	Load(Param("x"), k.xs)
 	MOVQ(k.xs, k.x)
 	for _, s := range k.sums {
-		clearVector(true, s)
+		avx512.clear(s)
 	}
 	add := parameter("add")
 	TESTQ(add, add)
@@ -242,24 +238,13 @@ func (k *tileKernel) scale(place byte) {
 	ADDQ(U32(uint32(40*k.tokens)), k.xs)
 }
 
-// argument is the memory of an argument.
-func argument(name string) Mem {
-	a, err := Param(name).Resolve()
-	if err != nil {
-		panic(err)
-	}
-	return a.Addr
-}
-
 // unpackTiles writes groups of a panel as tiles read them.
 func unpackTiles(q4 bool) {
 	name, bytes := "unpackTilesQ8AVX512", q8Weights
 	if q4 {
 		name, bytes = "unpackTilesQ4AVX512", q4Weights
 	}
-	TEXT(name, NOSPLIT, "func(w, out *byte, groups int)")
-	Pragma("noescape")
-	Doc(name + " writes signed weights and scales of float32; see UnpackAMX.")
+	function(name, "func(w, out *byte, groups int)", "writes signed weights and scales of float32; see UnpackAMX.")
 	w, out, groups := parameter("w"), parameter("out"), parameter("groups")
 	offset, low := ZMM(), ZMM()
 	r := GP32()
@@ -272,32 +257,31 @@ func unpackTiles(q4 bool) {
 		MOVL(U32(0x0f0f0f0f), r)
 		VPBROADCASTD(r, low)
 	}
-	Label("group")
-	for i := 0; i < bytes; i += 64 {
-		v := ZMM()
-		VMOVDQU64(at(w, i), v)
-		if !q4 {
-			VPXORD(offset, v, v)
+	loop("group", groups, func() {
+		for i := 0; i < bytes; i += 64 {
+			v := ZMM()
+			VMOVDQU64(at(w, i), v)
+			if !q4 {
+				VPXORD(offset, v, v)
+				VMOVDQU64(v, at(out, i))
+				continue
+			}
+			high := ZMM()
+			VPSRLW(U8(4), v, high)
+			VPANDD(low, v, v)
+			VPANDD(low, high, high)
+			VPSUBB(offset, v, v)
+			VPSUBB(offset, high, high)
 			VMOVDQU64(v, at(out, i))
-			continue
+			VMOVDQU64(high, at(out, i+bytes))
 		}
-		high := ZMM()
-		VPSRLW(U8(4), v, high)
-		VPANDD(low, v, v)
-		VPANDD(low, high, high)
-		VPSUBB(offset, v, v)
-		VPSUBB(offset, high, high)
-		VMOVDQU64(v, at(out, i))
-		VMOVDQU64(high, at(out, i+bytes))
-	}
-	for h := range 2 {
-		v := ZMM()
-		VCVTPH2PS(at(w, bytes+32*h), v)
-		VMOVUPS(v, at(out, q8Weights+64*h))
-	}
-	ADDQ(U32(uint32(bytes+scales)), w)
-	ADDQ(U32(tileGroup), out)
-	DECQ(groups)
-	JNZ(LabelRef("group"))
+		for h := range 2 {
+			v := ZMM()
+			VCVTPH2PS(at(w, bytes+32*h), v)
+			VMOVUPS(v, at(out, q8Weights+64*h))
+		}
+		ADDQ(U32(uint32(bytes+scales)), w)
+		ADDQ(U32(tileGroup), out)
+	})
 	end()
 }

@@ -28,10 +28,11 @@ var kvForms = []struct {
 func attention() {
 	exp := newExpTable("attentionExp")
 	tail := newTailTable("attentionTail")
-	lanesTable := GLOBL("attentionLanes", NOPTR|RODATA)
-	for i := range 64 {
-		DATA(4*i, U32(uint32(i)))
+	numbers := make([]U32, 64)
+	for i := range numbers {
+		numbers[i] = U32(i)
 	}
+	lanesTable := table("attentionLanes", numbers)
 	eachLevel(func(v lanes) {
 		scores(v)
 		values(v)
@@ -65,11 +66,7 @@ type attentionRows struct {
 // eachRows writes a body for each number of rows and the jumps to it.
 func (v lanes) eachRows(body func(attentionRows)) {
 	all := attentionRows{lanes: v, x: v.reg(), y: v.reg(), n: v.reg()}
-	for half := range all.sums {
-		for range v.maxRows() {
-			all.sums[half] = append(all.sums[half], v.reg())
-		}
-	}
+	all.sums = [2][]reg.VecVirtual{v.regs(v.maxRows()), v.regs(v.maxRows())}
 	dispatch(argument("rows"), 1, v.maxRows(), "rows")
 	for rows := 1; rows <= v.maxRows(); rows++ {
 		b := all
@@ -86,18 +83,9 @@ func (v lanes) eachRows(body func(attentionRows)) {
 // after the last one.
 func (b attentionRows) eachForm(label string, body func(form string, bytes int, label func(string) string)) {
 	name := func(i int, s string) string { return b.label(fmt.Sprintf("%s%dof", s, i)) }
-	for i := 1; i < len(kvForms); i++ {
-		CMPQ(argument("form"), U8(i))
-		JEQ(LabelRef(name(i, label)))
-	}
-	for i, f := range kvForms {
-		Label(name(i, label))
-		body(f.name, f.bytes, func(s string) string { return name(i, s) })
-		if i < len(kvForms)-1 {
-			JMP(LabelRef(b.label(label + "done")))
-		}
-	}
-	Label(b.label(label + "done"))
+	cases([]int{0, 1, 2, 3}, func(i int) string { return name(i, label) }, b.label(label+"done"), func(i int) {
+		body(kvForms[i].name, kvForms[i].bytes, func(s string) string { return name(i, s) })
+	})
 }
 
 // multiply adds the two loaded vectors times each row's number to the row's sums.
@@ -120,9 +108,6 @@ func (b attentionRows) multiply(load func(half int, r reg.VecVirtual), number fu
 		VFMADD231PS(b.y, b.n, b.sums[1][r])
 	}
 }
-
-// reload loads an argument into a register again.
-func reload(name string, r reg.Register) { Load(Param(name), r) }
 
 // rowAddresses are pointers to rows 0, 3, 6 and 9, from which an index register
 // reaches rows 0 to 11.
@@ -236,11 +221,10 @@ func scoresOverDims(b attentionRows, form string, column int, q rowAddresses, pa
 	}
 	line := 64 / column // dimensions in a line of keys
 	if line == 1 || b.rows > fewRows {
-		Label(label("dim"))
-		fetch(column)
-		dimensions(1)
-		DECQ(dim)
-		JNZ(LabelRef(label("dim")))
+		loop(label("dim"), dim, func() {
+			fetch(column)
+			dimensions(1)
+		})
 		return
 	}
 	Label(label("lines"))
@@ -252,10 +236,7 @@ func scoresOverDims(b attentionRows, form string, column int, q rowAddresses, pa
 	Label(label("rest"))
 	ADDQ(U8(line), dim)
 	JZ(LabelRef(b.label("dimsdone")))
-	Label(label("single"))
-	dimensions(1)
-	DECQ(dim)
-	JNZ(LabelRef(label("single")))
+	loop(label("single"), dim, func() { dimensions(1) })
 }
 
 // fewRows is the largest number of rows for which a loop over single dimensions is
@@ -300,18 +281,17 @@ func values(v lanes) {
 		ADDQ(aheadOf, ahead)
 		b.eachForm("positions", func(form string, bytes int, label func(string) string) {
 			width := 2 * v.n() * bytes
-			Label(label("position"))
-			PREFETCHT0(at(ahead, 0))
-			if width == 128 {
-				PREFETCHT0(at(ahead, 64))
-			}
-			ADDQ(U8(width), ahead)
-			b.multiply(func(half int, r reg.VecVirtual) { v.widened(form, at(from, width/2*half), r) },
-				func(row int) Mem { return at(p, blockBytes*row) })
-			ADDQ(stride, from)
-			ADDQ(U8(4), p)
-			DECQ(count)
-			JNZ(LabelRef(label("position")))
+			loop(label("position"), count, func() {
+				PREFETCHT0(at(ahead, 0))
+				if width == 128 {
+					PREFETCHT0(at(ahead, 64))
+				}
+				ADDQ(U8(width), ahead)
+				b.multiply(func(half int, r reg.VecVirtual) { v.widened(form, at(from, width/2*half), r) },
+					func(row int) Mem { return at(p, blockBytes*row) })
+				ADDQ(stride, from)
+				ADDQ(U8(4), p)
+			})
 		})
 		ADDQ(U8(runEntry), runs)
 		XORQ(from, from)

@@ -37,14 +37,6 @@ func (v lanes) widened(form string, m Mem, r reg.VecVirtual) {
 	}
 }
 
-// vectors loops over n elements, whole vectors only.
-func (v lanes) vectors(n reg.GPVirtual, body func()) {
-	Label("vectors")
-	body()
-	SUBQ(U8(v.n()), n)
-	JNZ(LabelRef("vectors"))
-}
-
 func widen(v lanes, form string) {
 	v.function("widen"+form, "func(out *float32, in *uint16, n int)", "widens n elements; n is a positive multiple of 16.")
 	out, in, n := parameter("out"), parameter("in"), parameter("n")
@@ -80,34 +72,24 @@ func narrow(v lanes, form string) {
 // narrowBF16 rounds to nearest even: it adds 0x7fff, and one more if the kept part
 // is odd, and truncates. NaN is truncated and made quiet.
 func narrowBF16(v lanes, r, out reg.Register) func() {
-	integer := func(x uint32) reg.VecVirtual {
-		g, c := GP32(), v.reg()
-		MOVL(U32(x), g)
-		VMOVD(g, c.AsX())
-		VPBROADCASTD(c.AsX(), c)
-		return c
-	}
-	half, one, quiet := integer(0x7fff), integer(1), integer(0x400000)
-	odd, nan := v.reg(), v.reg()
+	half, one, quiet := v.word(0x7fff), v.word(1), v.word(0x400000)
+	odd := v.reg()
+	var nan Op = v.reg()
 	if v.wide {
-		k := K()
-		return func() {
-			VCMPPS(U8(3), r, r, k) // unordered
-			VPSRLD(U8(16), r, odd)
-			VPANDD(one, odd, odd)
-			VPADDD(half, odd, odd)
-			VPADDD(r, odd, odd)
-			VPORD(quiet, r, k, odd)
-			VPSRLD(U8(16), odd, odd)
-			VPMOVDW(odd, at(out, 0))
-		}
+		nan = K()
 	}
 	return func() {
-		VCMPPS(U8(3), r, r, nan)
+		VCMPPS(U8(3), r, r, nan) // unordered
 		VPSRLD(U8(16), r, odd)
-		VPAND(one, odd, odd)
+		v.and(one, odd, odd)
 		VPADDD(half, odd, odd)
 		VPADDD(r, odd, odd)
+		if v.wide {
+			VPORD(quiet, r, nan, odd)
+			VPSRLD(U8(16), odd, odd)
+			VPMOVDW(odd, at(out, 0))
+			return
+		}
 		VPOR(quiet, r, r)
 		VPBLENDVB(nan, r, odd, odd)
 		VPSRLD(U8(16), odd, odd)
@@ -115,4 +97,57 @@ func narrowBF16(v lanes, r, out reg.Register) func() {
 		VPERMQ(U8(0b1000), odd, odd)
 		VMOVDQU(odd.AsX(), at(out, 0))
 	}
+}
+
+func widenI8(v lanes) {
+	v.function("widenI8", "func(out *float32, in *int8, n int)", "widens n elements; n is a positive multiple of 16.")
+	out, in, n := parameter("out"), parameter("in"), parameter("n")
+	r := v.reg()
+	v.vectors(n, func() {
+		v.widened("I8", at(in, 0), r)
+		VMOVUPS(r, at(out, 0))
+		ADDQ(U8(v.n()), in)
+		ADDQ(U8(4*v.n()), out)
+	})
+	end()
+}
+
+// magnitude compares float32 without signs as integers, which have the same order,
+// NaN above infinity.
+func magnitude(v lanes) {
+	v.function("magnitude", "func(x *float32, n int) uint32", "is the largest of x without signs, as bits. n is a positive multiple of 16.")
+	x, n := parameter("x"), parameter("n")
+	most, sign, r, bits := v.zero(), v.reg(), v.reg(), GP32()
+	MOVL(U32(0x7fffffff), bits)
+	VMOVD(bits, sign.AsX())
+	VPBROADCASTD(sign.AsX(), sign)
+	v.vectors(n, func() {
+		v.and(at(x, 0), sign, r)
+		VPMAXUD(r, most, most)
+		ADDQ(U8(v.bytes()), x)
+	})
+	VMOVD(v.fold(most, VPMAXUD), bits)
+	Store(bits, ReturnIndex(0))
+	end()
+}
+
+func toI8(v lanes) {
+	v.function("toI8", "func(out *int8, x *float32, factor float32, n int)", "is x factor to nearest even; n is a positive multiple of 16.")
+	out, x, n := parameter("out"), parameter("x"), parameter("n")
+	factor, r, upper := v.parameter("factor"), v.reg(), XMM()
+	v.vectors(n, func() {
+		VMULPS(at(x, 0), factor, r)
+		VCVTPS2DQ(r, r)
+		if v.wide {
+			VPMOVSDB(r, at(out, 0))
+		} else {
+			VEXTRACTI128(U8(1), r, upper)
+			VPACKSSDW(upper, r.AsX(), r.AsX())
+			VPACKSSWB(r.AsX(), r.AsX(), r.AsX())
+			VMOVQ(r.AsX(), at(out, 0))
+		}
+		ADDQ(U8(v.bytes()), x)
+		ADDQ(U8(v.n()), out)
+	})
+	end()
 }

@@ -30,8 +30,8 @@ func (v lanes) tileTokens() int {
 	return 6
 }
 
-// tile is a body for one number of tokens. A pass multiplies as many rows as there
-// are vectors of weights: all 32 of a panel, or 16 with AVX2 and many tokens.
+// tile is a body of a product for one number of tokens. A pass over the panel multiplies
+// as many rows as there are vectors of weights.
 type tile struct {
 	lanes
 	name    string // prefix of labels
@@ -40,10 +40,65 @@ type tile struct {
 	first   reg.Register // the first row of the pass; nil: always 0
 
 	w, x  reg.GPVirtual // the next weights and activations
-	left  reg.GPVirtual // columns to come
+	named map[string]reg.VecVirtual
+}
+
+// vector is the register of a name and number. All bodies of a kernel share them:
+// avo's time grows with the square of their number.
+func (b *tile) vector(name string, i int) reg.VecVirtual {
+	name = fmt.Sprint(name, i)
+	if _, ok := b.named[name]; !ok {
+		b.named[name] = b.reg()
+	}
+	return b.named[name]
+}
+
+// rows is the memory of a vector of rows, rowBytes each. Row 0 is disp bytes after base.
+func (b *tile) rows(base reg.Register, disp, rowBytes, vector int) Mem {
+	m := at(base, disp+rowBytes*b.n()*vector)
+	if b.first != nil {
+		m.Index, m.Scale = b.first, uint8(rowBytes)
+	}
+	return m
+}
+
+// eachRow calls do for the row of y of each token; row and ldy are its scratch.
+func (b *tile) eachRow(row, ldy reg.GPVirtual, do func(token int)) {
+	reload("y", row)
+	reload("ldy", ldy)
+	for t := range b.tokens {
+		do(t)
+		if t < b.tokens-1 {
+			LEAQ(Mem{Base: row, Index: ldy, Scale: 4}, row)
+		}
+	}
+}
+
+// firstPass begins the passes over a panel, if they are several.
+func (b *tile) firstPass() (several bool) {
+	if b.vectors*b.n() == 32 {
+		return false
+	}
+	first := GP64()
+	XORQ(first, first)
+	b.first = first
+	Label(b.name + "pass")
+	return true
+}
+
+// nextPass repeats a pass for the next rows.
+func (b *tile) nextPass() {
+	ADDQ(U8(b.vectors*b.n()), b.first)
+	CMPQ(b.first, U8(32))
+	JNE(LabelRef(b.name + "pass"))
+}
+
+// floatTile is a tile of a product of floats.
+type floatTile struct {
+	tile
+	left  reg.GPVirtual // remaining columns
 	ahead reg.GPVirtual
 	acc   [][]reg.VecVirtual // [token][vector]
-	named map[string]reg.VecVirtual
 }
 
 // direct writes the kernel for panels of floats, with one body for each number of
@@ -53,137 +108,63 @@ func direct(v lanes) {
 	most := v.tileTokens()
 	v.function("gemmFloats", "func(form int, panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)",
 		fmt.Sprintf("multiplies a panel with a tile of 1 to %d tokens.", most))
-	all := tile{lanes: v, named: map[string]reg.VecVirtual{}, w: GP64(), x: GP64(), left: GP64(), ahead: GP64()}
+	all := floatTile{tile: tile{lanes: v, named: map[string]reg.VecVirtual{}, w: GP64(), x: GP64()}, left: GP64(), ahead: GP64()}
 	dispatch(argument("tokens"), 1, most, "t")
 	for t := 1; t <= most; t++ {
 		b := all
-		b.name, b.tokens, b.vectors = fmt.Sprintf("t%d", t), t, 2
-		Label(b.name)
+		b.name, b.tokens, b.vectors = fmt.Sprintf("t%d", t), t, 32/v.n()
 		if !v.wide && t > 2 {
-			first := GP64()
-			XORQ(first, first)
-			b.first = first
-			Label(b.name + "pass")
-		} else {
-			b.vectors = 32 / v.n()
+			b.vectors = 2
 		}
+		Label(b.name)
+		several := b.firstPass()
 		b.begin()
 		reload("panel", b.w)
 		reload("x", b.x)
 		reload("ahead", b.ahead)
 		reload("cols", b.left)
-		for i := range floatForms[1:] {
-			CMPQ(argument("form"), U8(i+1))
-			JEQ(LabelRef(b.name + floatForms[i+1].name))
-		}
-		for i, f := range floatForms {
+		cases([]int{0, 1, 2}, func(i int) string { return b.name + floatForms[i].name }, b.name+"sums", func(i int) {
 			form := b
-			form.name += f.name
-			Label(form.name)
-			f.body(&form)
-			if i < len(floatForms)-1 {
-				JMP(LabelRef(b.name + "sums"))
-			}
-		}
-		Label(b.name + "sums")
-		b.end()
-		if b.first != nil {
+			form.name += floatForms[i].name
+			floatForms[i].body(&form)
+		})
+		b.eachSum(func(m Mem, acc reg.VecVirtual) { VMOVUPS(acc, m) })
+		if several {
 			b.nextPass()
 		}
 		end()
 	}
 }
 
-// nextPass repeats a pass for the rows from 16 on.
-func (b *tile) nextPass() {
-	ADDQ(U8(16), b.first)
-	CMPQ(b.first, U8(32))
-	JNE(LabelRef(b.name + "pass"))
-}
-
-// dispatch jumps to PREFIXn for a number from lo to hi, by halves.
-func dispatch(n Op, lo, hi int, prefix string) {
-	if lo == hi {
-		JMP(LabelRef(fmt.Sprint(prefix, lo)))
-		return
-	}
-	if hi-lo < 3 {
-		for i := hi; i > lo; i-- {
-			CMPQ(n, U8(i))
-			JEQ(LabelRef(fmt.Sprint(prefix, i)))
-		}
-		JMP(LabelRef(fmt.Sprint(prefix, lo)))
-		return
-	}
-	middle := (lo + hi + 1) / 2
-	upper := fmt.Sprintf("%sfrom%d", prefix, middle)
-	CMPQ(n, U8(middle))
-	JGE(LabelRef(upper))
-	dispatch(n, lo, middle-1, prefix)
-	Label(upper)
-	dispatch(n, middle, hi, prefix)
-}
-
-// vector is the register of a name and number. All bodies of a kernel share them:
-// avo's time grows with the square of their number.
-func (b *tile) vector(name string, i int) reg.VecVirtual {
-	name = fmt.Sprint(name, i)
-	v, ok := b.named[name]
-	if !ok {
-		v = b.reg()
-		b.named[name] = v
-	}
-	return v
-}
-
-// rows is the memory of a vector of rows with so many bytes a row, in which row 0
-// is disp bytes after base.
-func (b *tile) rows(base reg.Register, disp, rowBytes, vector int) Mem {
-	m := at(base, disp+rowBytes*b.n()*vector)
-	if b.first != nil {
-		m.Index, m.Scale = b.first, uint8(rowBytes)
-	}
-	return m
-}
-
 // begin sets the accumulators to zero or to y.
-func (b *tile) begin() {
+func (b *floatTile) begin() {
 	b.acc = make([][]reg.VecVirtual, b.tokens)
 	for t := range b.acc {
 		for v := range b.vectors {
 			acc := b.vector("acc", t*b.vectors+v)
-			clearVector(b.wide, acc)
+			b.clear(acc)
 			b.acc[t] = append(b.acc[t], acc)
 		}
 	}
 	CMPQ(argument("add"), U8(0))
 	JEQ(LabelRef(b.name + "begun"))
-	b.eachRow(func(m Mem, acc reg.VecVirtual) { VMOVUPS(m, acc) })
+	b.eachSum(func(m Mem, acc reg.VecVirtual) { VMOVUPS(m, acc) })
 	Label(b.name + "begun")
 }
 
-// end writes the accumulators to y.
-func (b *tile) end() {
-	b.eachRow(func(m Mem, acc reg.VecVirtual) { VMOVUPS(acc, m) })
-}
-
-func (b *tile) eachRow(do func(Mem, reg.VecVirtual)) {
-	row, ldy := GP64(), GP64()
-	reload("y", row)
-	reload("ldy", ldy)
-	for t := range b.acc {
+// eachSum calls do for the accumulators and their memory in y.
+func (b *floatTile) eachSum(do func(Mem, reg.VecVirtual)) {
+	row := GP64()
+	b.eachRow(row, GP64(), func(t int) {
 		for v, acc := range b.acc[t] {
 			do(b.rows(row, 0, 4, v), acc)
 		}
-		if t < b.tokens-1 {
-			LEAQ(Mem{Base: row, Index: ldy, Scale: 4}, row)
-		}
-	}
+	})
 }
 
-// column multiplies a column of weights by the activations of each token. It is
-// so many columns after the next one.
-func (b *tile) column(column int, weights []reg.VecVirtual) {
+// column multiplies a column of weights by the activations of each token. column is
+// counted from the next one.
+func (b *floatTile) column(column int, weights []reg.VecVirtual) {
 	for t := range b.acc {
 		x := b.vector("x", 0)
 		VBROADCASTSS(at(b.x, 4*(column*b.tokens+t)), x)
@@ -193,37 +174,28 @@ func (b *tile) column(column int, weights []reg.VecVirtual) {
 	}
 }
 
-// advance moves on by so many columns.
-func (b *tile) advance(columns int) { ADDQ(U32(4*b.tokens*columns), b.x) }
+// advance moves on by columns that take bytes of weights.
+func (b *floatTile) advance(columns, bytes int) {
+	ADDQ(U32(bytes), b.w)
+	ADDQ(U32(4*b.tokens*columns), b.x)
+}
 
 // prefetch prefetches a line of weights. T1, not NTA, with which reading is slower.
-func (b *tile) prefetch(disp int) {
+func (b *floatTile) prefetch(disp int) {
 	PREFETCHT1(Mem{Base: b.w, Index: b.ahead, Scale: 1, Disp: disp})
 	PREFETCHT0(at(b.w, near+disp))
 }
 
-// loop repeats a body of so many columns, then one of a single column for the
-// remainder of left.
-func (b *tile) loop(columns int, body func(columns int)) {
-	if columns == 1 {
-		Label(b.name + "loop")
-		body(1)
-		DECQ(b.left)
-		JNZ(LabelRef(b.name + "loop"))
-		return
-	}
+// unrolled repeats a body of several columns, then jumps to label done or leaves the
+// remainder in left.
+func (b *floatTile) unrolled(columns int, body func()) {
 	SUBQ(U8(columns), b.left)
 	JLT(LabelRef(b.name + "rest"))
 	Label(b.name + "loop")
-	body(columns)
+	body()
 	SUBQ(U8(columns), b.left)
 	JGE(LabelRef(b.name + "loop"))
 	Label(b.name + "rest")
 	ADDQ(U8(columns), b.left)
 	JZ(LabelRef(b.name + "done"))
-	Label(b.name + "one")
-	body(1)
-	DECQ(b.left)
-	JNZ(LabelRef(b.name + "one"))
-	Label(b.name + "done")
 }

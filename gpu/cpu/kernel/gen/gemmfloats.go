@@ -9,63 +9,66 @@ import (
 // floatForms are the forms of panels without scales.
 var floatForms = []struct {
 	name string
-	body func(*tile)
+	body func(*floatTile)
 }{
-	{"F32", func(b *tile) { b.floats(4, func(m Mem, w reg.VecVirtual) { VMOVUPS(m, w) }) }},
-	{"BF16", (*tile).bf16},
-	{"F16", func(b *tile) { b.floats(2, func(m Mem, w reg.VecVirtual) { VCVTPH2PS(m, w) }) }},
+	{"F32", func(b *floatTile) { b.floats(4, func(m Mem, w reg.VecVirtual) { VMOVUPS(m, w) }) }},
+	{"BF16", (*floatTile).bf16},
+	{"F16", func(b *floatTile) { b.floats(2, func(m Mem, w reg.VecVirtual) { VCVTPH2PS(m, w) }) }},
 }
 
 // unroll is the columns of an iteration: more where a tile has few tokens and an
 // iteration little to do.
-func (b *tile) unroll() int {
+func (b *floatTile) unroll() int {
 	if b.tokens <= 2 {
 		return 4
 	}
 	return 1
 }
 
-// floats takes columns whose elements have so many bytes each and become float32
-// as they are loaded.
-func (b *tile) floats(bytes int, load func(m Mem, w reg.VecVirtual)) {
+// floats takes columns of elements of some bytes each, which load converts to float32.
+func (b *floatTile) floats(bytes int, load func(m Mem, w reg.VecVirtual)) {
 	column := 32 * bytes
-	b.loop(b.unroll(), func(n int) {
+	unroll := b.unroll()
+	columns := func(n int) {
 		for c := range n {
 			var w []reg.VecVirtual
 			for v := range b.vectors {
 				w = append(w, b.vector("w", v))
 				load(b.rows(b.w, column*c, bytes, v), w[v])
 			}
-			if n == b.unroll() {
+			if n == unroll {
 				for line := 0; line < column; line += 64 {
 					b.prefetch(column*c + line)
 				}
 			}
 			b.column(c, w)
 		}
-		ADDQ(U32(column*n), b.w)
-		b.advance(n)
-	})
+		b.advance(n, column*n)
+	}
+	if unroll == 1 {
+		loop(b.name+"loop", b.left, func() { columns(1) })
+		return
+	}
+	b.unrolled(unroll, func() { columns(unroll) })
+	loop(b.name+"one", b.left, func() { columns(1) })
+	Label(b.name + "done")
 }
 
 // bf16 takes pairs of columns. The bits of a bfloat16 are the upper half of a
 // float32: the even column is shifted there, the odd one is there already.
-func (b *tile) bf16() {
+func (b *floatTile) bf16() {
 	const pairBytes = 128
 	upper := b.vector("upper", 0)
-	upperHalves(b.wide, upper)
+	b.upperHalves(upper)
 	half := func(pair int, odd bool) {
 		var w []reg.VecVirtual
 		for v := range b.vectors {
 			w = append(w, b.vector("w", v))
-			switch m := b.rows(b.w, pairBytes*pair, 4, v); {
-			case !odd:
+			if m := b.rows(b.w, pairBytes*pair, 4, v); odd {
+				b.and(m, upper, w[v])
+			} else {
 				VMOVUPS(m, w[v])
 				VPSLLD(U8(16), w[v], w[v])
-			case b.wide:
-				VPANDD(m, upper, w[v])
-			default:
-				VPAND(m, upper, w[v])
 			}
 		}
 		column := 2 * pair
@@ -85,23 +88,34 @@ func (b *tile) bf16() {
 			}
 			half(p, true)
 		}
-		ADDQ(U32(pairBytes*n), b.w)
-		b.advance(2 * n)
+		b.advance(2*n, pairBytes*n)
 	}
 	if n := b.unroll() / 2; n > 0 {
-		SUBQ(U8(2*n), b.left)
-		JLT(LabelRef(b.name + "rest"))
-		Label(b.name + "loop")
-		pairs(n, false)
-		SUBQ(U8(2*n), b.left)
-		JGE(LabelRef(b.name + "loop"))
-		Label(b.name + "rest")
-		ADDQ(U8(2*n), b.left)
-		JZ(LabelRef(b.name + "done"))
+		b.unrolled(2*n, func() { pairs(n, false) })
 	}
-	Label(b.name + "pair")
-	pairs(1, true)
-	DECQ(b.left)
-	JNZ(LabelRef(b.name + "pair"))
+	loop(b.name+"pair", b.left, func() { pairs(1, true) })
 	Label(b.name + "done")
+}
+
+// widenPairs turns pairs of columns of a BF16 panel into columns of float32: a
+// bfloat16 is the upper half of one.
+func widenPairs(v lanes) {
+	v.function("widenPairs", "func(out *byte, in *byte, pairs int)", "turns pairs of columns of a BF16 panel into columns of F32; pairs is positive.")
+	out, in, pairs := parameter("out"), parameter("in"), parameter("pairs")
+	column := 32 * 4
+	upper := v.reg()
+	v.upperHalves(upper)
+	loop("pair", pairs, func() {
+		for row := 0; row < column; row += v.bytes() {
+			even, odd := v.reg(), v.reg()
+			VMOVUPS(at(in, row), even)
+			v.and(even, upper, odd)
+			VPSLLD(U8(16), even, even)
+			VMOVUPS(even, at(out, row))
+			VMOVUPS(odd, at(out, column+row))
+		}
+		ADDQ(U32(column), in)
+		ADDQ(U32(2*column), out)
+	})
+	end()
 }

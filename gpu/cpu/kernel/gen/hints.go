@@ -8,34 +8,19 @@ import (
 
 // hints writes hints to the processor and CPUID.
 func hints() {
-	prefetch()
-	pause()
-	features()
-}
-
-func prefetch() {
-	function("prefetch", "func(p *byte, n int, apart int)", "prefetch brings n lines into the L2 cache, apart bytes from each other; n is positive.")
+	function("prefetch", "func(p *byte, n int, apart int)", "brings n lines into the L2 cache, apart bytes from each other; n is positive.")
 	p, n, apart := parameter("p"), parameter("n"), parameter("apart")
-	Label("loop")
-	PREFETCHT1(at(p, 0))
-	ADDQ(apart, p)
-	DECQ(n)
-	JNZ(LabelRef("loop"))
+	loop("loop", n, func() {
+		PREFETCHT1(at(p, 0))
+		ADDQ(apart, p)
+	})
 	RET()
-}
 
-func pause() {
-	function("pause", "func(n int)", "pause is n times PAUSE; n is positive.")
-	n := parameter("n")
-	Label("loop")
-	PAUSE()
-	DECQ(n)
-	JNZ(LabelRef("loop"))
+	function("pause", "func(n int)", "is n times PAUSE; n is positive.")
+	loop("loop", parameter("n"), PAUSE)
 	RET()
-}
 
-func features() {
-	function("featuresECX", "func() uint32", "featuresECX is ECX of CPUID leaf 1.")
+	function("featuresECX", "func() uint32", "is ECX of CPUID leaf 1.")
 	MOVL(U32(1), reg.EAX)
 	XORL(reg.ECX, reg.ECX)
 	CPUID()

@@ -174,7 +174,7 @@ func (k *intKernel) minimums() {
 	if k.wide {
 		for t := range sums {
 			for _, s := range sums[t] {
-				clearVector(true, s)
+				k.clear(s)
 			}
 		}
 	}

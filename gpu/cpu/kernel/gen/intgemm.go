@@ -63,36 +63,31 @@ func intgemm() {
 	})
 }
 
-// intKernel is a body for one number of tokens. It passes over the panel once for
-// every so many vectors of rows: integer sums of all tokens and of the rows of a
-// pass must fit the registers.
+// intKernel is a tile of a product of integers. It passes over the panel once for
+// each part of its rows: integer sums of all tokens and of the rows of a pass must fit
+// the registers.
 type intKernel struct {
-	lanes
-	form    intForm
-	name    string // prefix of labels
-	tokens  int
-	vectors int          // of rows of a pass
-	first   reg.Register // the first row of the pass; nil: always 0
-	half    reg.Register // the first row of the part of a pass under way; nil: the pass is not divided
+	tile
+	form intForm
+	half reg.Register // first row of the current part of a pass; nil: the pass is not divided
 
-	w, x, groups, head, inner, step reg.GPVirtual
-	fetchAt, fetchIn                reg.GPVirtual
-	stack                           reg.GPVirtual // sums over groups, unless they are in registers
-	inRegisters                     bool
-	wDone, xDone                    int  // bytes of the group that w and x are past
-	lines                           int  // lines of the group fetched so far
-	fetched                         int  // bytes that fetchAt has to move on
-	skips                           *int // labels written
-	named                           map[string]reg.VecVirtual
+	groups, head, inner, step reg.GPVirtual
+	fetchAt, fetchIn          reg.GPVirtual
+	stack                     reg.GPVirtual // sums over groups, unless they are in registers
+	inRegisters               bool
+	wDone, xDone              int  // bytes of the group that w and x are past
+	lines                     int  // lines of the group fetched so far
+	fetched                   int  // bytes that fetchAt has to move on
+	skips                     *int // labels written
 }
 
 func intProduct(v lanes, name string, forms []intForm) {
 	most := v.tileTokens()
-	v.name(name, "func(form int, w, x *byte, y *float32, groups, tokens, ldy, add, ahead, every int)",
+	largeFunction(name+v.suffix(), "func(form int, w, x *byte, y *float32, groups, tokens, ldy, add, ahead, every int)",
 		fmt.Sprintf("multiplies a panel with a tile of 1 to %d tokens.", most))
 	all := intKernel{
-		lanes: v, named: map[string]reg.VecVirtual{}, skips: new(int), stack: GP64(),
-		w: GP64(), x: GP64(), groups: GP64(), head: GP64(), inner: GP64(), step: GP64(), fetchAt: GP64(), fetchIn: GP64(),
+		skips: new(int), stack: GP64(), tile: tile{lanes: v, named: map[string]reg.VecVirtual{}, w: GP64(), x: GP64()},
+		groups: GP64(), head: GP64(), inner: GP64(), step: GP64(), fetchAt: GP64(), fetchIn: GP64(),
 	}
 	// Sums, and before them what a body needs.
 	LEAQ(AllocLocal(intScratch+128*most+64), all.stack)
@@ -146,38 +141,24 @@ func (k *intKernel) write(forms []intForm) {
 	reload("ahead", k.fetchAt)
 	ADDQ(k.w, k.fetchAt)
 	reload("every", k.fetchIn)
-	passes := 32 / k.n() / k.vectors
-	if passes > 1 {
-		first := GP64()
-		XORQ(first, first)
-		k.first = first
-		Label(k.name + "pass")
+	several := k.firstPass()
+	if several {
 		reload("w", k.w)
 	}
 	k.begin()
 	reload("x", k.x)
 	reload("groups", k.groups)
 	XORQ(k.inner, k.inner)
-	for i := range forms[:len(forms)-1] {
-		CMPQ(argument("form"), U8(i))
-		JEQ(LabelRef(k.name + forms[i].name))
-	}
-	for i := range forms {
+	order := []int{2, 1, 0}[3-len(forms):]
+	cases(order, func(i int) string { return k.name + forms[i].name }, k.name+"sums", func(i int) {
 		f := *k
-		f.name, f.form = k.name+forms[len(forms)-1-i].name, forms[len(forms)-1-i]
-		Label(f.name)
+		f.name, f.form = k.name+forms[i].name, forms[i]
 		f.eachGroup()
-		if i < len(forms)-1 {
-			JMP(LabelRef(k.name + "sums"))
-		}
-	}
-	Label(k.name + "sums")
+	})
 	k.end()
-	if passes > 1 {
+	if several {
 		XORQ(k.fetchIn, k.fetchIn) // nothing is fetched again
-		ADDQ(U8(uint8(k.vectors*k.n())), k.first)
-		CMPQ(k.first, U8(32))
-		JNE(LabelRef(k.name + "pass"))
+		k.nextPass()
 	}
 	end()
 }
@@ -200,23 +181,22 @@ func (k *intKernel) eachGroup() {
 			VMOVUPS(word(w), k.constant(w))
 		}
 	}
-	Label(k.name + "group")
-	k.enterBlock()
-	DECQ(k.fetchIn)
-	k.form.body(k)
-	k.fetchRest()
-	if k.twoForms() {
-		ADDQ(at(k.stack, 0), k.w)
-		if k.wDone > 0 {
-			SUBQ(U32(uint32(k.wDone)), k.w)
+	loop(k.name+"group", k.groups, func() {
+		k.enterBlock()
+		DECQ(k.fetchIn)
+		k.form.body(k)
+		k.fetchRest()
+		if k.twoForms() {
+			ADDQ(at(k.stack, 0), k.w)
+			if k.wDone > 0 {
+				SUBQ(U32(uint32(k.wDone)), k.w)
+			}
+		} else {
+			ADDQ(U32(uint32(k.form.group-k.wDone)), k.w)
 		}
-	} else {
-		ADDQ(U32(uint32(k.form.group-k.wDone)), k.w)
-	}
-	ADDQ(U32(uint32(40*k.tokens-k.xDone)), k.x)
-	k.wDone, k.xDone = 0, 0
-	DECQ(k.groups)
-	JNZ(LabelRef(k.name + "group"))
+		ADDQ(U32(uint32(40*k.tokens-k.xDone)), k.x)
+		k.wDone, k.xDone = 0, 0
+	})
 }
 
 // twoForms: the body is that of Q41 and of Q4K.
@@ -241,31 +221,9 @@ func (k *intKernel) enterBlock() {
 	Label(k.name + "entered")
 }
 
-// vector is the register of a name and number; bodies share them.
-func (k *intKernel) vector(name string, i int) reg.VecVirtual {
-	name = fmt.Sprint(name, i)
-	v, ok := k.named[name]
-	if !ok {
-		v = k.reg()
-		k.named[name] = v
-	}
-	return v
-}
-
 // constant is the register that keeps one.
 func (k *intKernel) constant(w uint32) reg.VecVirtual {
 	return k.vector(fmt.Sprintf("constant%x", w), 0)
-}
-
-// rows is the memory of a vector of rows with so many bytes each.
-func (k *intKernel) rows(base reg.Register, disp, rowBytes, vector int) Mem {
-	m := at(base, disp+rowBytes*k.n()*vector)
-	for _, first := range []reg.Register{k.first, k.half} { // one of them at most
-		if first != nil {
-			m.Index, m.Scale = first, uint8(rowBytes)
-		}
-	}
-	return m
 }
 
 // weights is a vector of rows, so many bytes after the group's begin.
@@ -295,12 +253,11 @@ func (k *intKernel) steps(label string, n, bytes int, body func(step int)) {
 		return
 	}
 	MOVQ(U32(uint32(n)), k.step)
-	Label(k.name + label)
-	body(0)
-	ADDQ(U32(uint32(bytes)), k.w)
-	ADDQ(U8(uint8(4*k.tokens)), k.x)
-	DECQ(k.step)
-	JNZ(LabelRef(k.name + label))
+	loop(k.name+label, k.step, func() {
+		body(0)
+		ADDQ(U32(uint32(bytes)), k.w)
+		ADDQ(U8(uint8(4*k.tokens)), k.x)
+	})
 	k.wDone, k.xDone, k.lines = k.wDone+n*bytes, k.xDone+n*4*k.tokens, n*k.lines
 }
 

@@ -38,13 +38,13 @@ func (k *intKernel) sixBits512() {
 	}
 	half := GP64()
 	XORQ(half, half)
-	k.half = half
+	k.half, k.first = half, half
 	Label(k.name + "half")
 	k.sixBitRows(0)
 	ADDQ(U8(16), half)
 	CMPQ(half, U8(32))
 	JNE(LabelRef(k.name + "half"))
-	k.half, k.lines = nil, 8
+	k.half, k.first, k.lines = nil, nil, 8
 }
 
 // sixBitRows takes 16 rows.
@@ -99,12 +99,11 @@ func (k *intKernel) parts(body func(part int)) {
 		return
 	}
 	MOVQ(U32(2), k.step)
-	Label(k.name + "part")
-	body(0)
-	ADDQ(U32(q6kPart), k.w)
-	ADDQ(U8(uint8(8*k.tokens)), k.x)
-	DECQ(k.step)
-	JNZ(LabelRef(k.name + "part"))
+	loop(k.name+"part", k.step, func() {
+		body(0)
+		ADDQ(U32(q6kPart), k.w)
+		ADDQ(U8(uint8(8*k.tokens)), k.x)
+	})
 	SUBQ(U32(2*q6kPart), k.w)
 	SUBQ(U8(uint8(16*k.tokens)), k.x)
 	k.lines = 0
@@ -117,7 +116,7 @@ func (k *intKernel) sixBitStarts() {
 	MOVL(U32(1<<k.tokens-1), bits)
 	KMOVW(bits, tokens)
 	first, second, x := k.vector("w", 0), k.vector("w", 1), k.vector("x", 0)
-	clearVector(true, first)
+	k.clear(first)
 	VMOVDQU32(word(0x20202020), second)
 	for step := range 4 {
 		VMOVDQU32_Z(k.activation(step, 0), tokens, x)
@@ -126,7 +125,7 @@ func (k *intKernel) sixBitStarts() {
 	VMOVDQU32_Z(k.correction(0), tokens, second)
 	VPSRAD(U8(2), second, second) // -32 sums of -128
 	VPADDD(first, second, second)
-	clearVector(true, x)
+	k.clear(x)
 	VPSUBD(first, x, first)
 	VMOVDQU32(first, at(k.stack, 0))
 	VMOVDQU32(second, at(k.stack, 64))

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -22,20 +20,20 @@ func (k *intKernel) begin() {
 	label := k.name + "begun"
 	if k.inRegisters {
 		for i := range k.tokens * k.vectors {
-			clearVector(k.wide, k.vector("sum", i))
+			k.clear(k.vector("sum", i))
 		}
 		CMPQ(argument("add"), U8(0))
 		JEQ(LabelRef(label))
-		k.yRows(func(t int, row reg.Register) {
+		k.eachRow(k.step, GP64(), func(t int) {
 			for v := range k.vectors {
-				VMOVUPS(k.rows(row, 0, 4, v), k.register(t, v))
+				VMOVUPS(k.rows(k.step, 0, 4, v), k.register(t, v))
 			}
 		})
 		Label(label)
 		return
 	}
 	v := k.vector("x", 0)
-	clearVector(k.wide, v)
+	k.clear(v)
 	k.tokenLoop("begin", func(row, sums reg.Register) {
 		skip := k.name + "zero"
 		CMPQ(argument("add"), U8(0))
@@ -58,9 +56,9 @@ func (k *intKernel) begin() {
 // end writes the sums of a pass to y.
 func (k *intKernel) end() {
 	if k.inRegisters {
-		k.yRows(func(t int, row reg.Register) {
+		k.eachRow(k.step, GP64(), func(t int) {
 			for v := range k.vectors {
-				VMOVUPS(k.register(t, v), k.rows(row, 0, 4, v))
+				VMOVUPS(k.register(t, v), k.rows(k.step, 0, 4, v))
 			}
 		})
 		return
@@ -81,25 +79,11 @@ func (k *intKernel) tokenLoop(label string, body func(row, sums reg.Register)) {
 	reload("ldy", ldy)
 	MOVQ(U32(uint32(k.tokens)), k.inner)
 	LEAQ(at(k.stack, intScratch), sums)
-	Label(k.name + label)
-	body(row, sums)
-	LEAQ(Mem{Base: row, Index: ldy, Scale: 4}, row)
-	ADDQ(U32(uint32(k.bytes()*k.vectors)), sums)
-	DECQ(k.inner)
-	JNZ(LabelRef(k.name + label))
-}
-
-// yRows calls do for the row of y of each token.
-func (k *intKernel) yRows(do func(token int, row reg.Register)) {
-	ldy := GP64()
-	reload("y", k.step)
-	reload("ldy", ldy)
-	for t := range k.tokens {
-		do(t, k.step)
-		if t < k.tokens-1 {
-			LEAQ(Mem{Base: k.step, Index: ldy, Scale: 4}, k.step)
-		}
-	}
+	loop(k.name+label, k.inner, func() {
+		body(row, sums)
+		LEAQ(Mem{Base: row, Index: ldy, Scale: 4}, row)
+		ADDQ(U32(uint32(k.bytes()*k.vectors)), sums)
+	})
 }
 
 // register is that of a sum over groups.
@@ -127,6 +111,3 @@ func (k *intKernel) add(token, vector int, product, factor reg.Register) {
 	VFMADD213PS(k.sum(token, vector), factor, product)
 	VMOVUPS(product, k.sum(token, vector))
 }
-
-// word is a constant in memory: one 32-bit word in all lanes.
-func word(w uint32) Mem { return constant(fmt.Sprintf("word%08x", w), repeated(w)...) }

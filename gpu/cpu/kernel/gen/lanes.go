@@ -1,8 +1,6 @@
 package main
 
 import (
-	"math"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -12,10 +10,12 @@ import (
 // otherwise hardly differ between the two are written once in terms of it.
 type lanes struct{ wide bool }
 
+var avx512, avx2 = lanes{wide: true}, lanes{}
+
 // eachLevel writes a kernel at both levels.
 func eachLevel(write func(v lanes)) {
-	write(lanes{wide: true})
-	write(lanes{})
+	write(avx512)
+	write(avx2)
 }
 
 func (v lanes) n() int {
@@ -28,18 +28,7 @@ func (v lanes) n() int {
 func (v lanes) bytes() int { return 4 * v.n() }
 
 // function begins NAMEAVX512 or NAMEAVX2, whose doc follows the name.
-func (v lanes) function(name, signature, doc string) {
-	name += v.suffix()
-	function(name, signature, name+" "+doc)
-}
-
-// name begins a function with a large frame, which NOSPLIT does not allow.
-func (v lanes) name(name, signature, doc string) {
-	name += v.suffix()
-	TEXT(name, 0, signature)
-	Pragma("noescape")
-	Doc(name + " " + doc)
-}
+func (v lanes) function(name, signature, doc string) { function(name+v.suffix(), signature, doc) }
 
 func (v lanes) suffix() string {
 	if v.wide {
@@ -55,56 +44,76 @@ func (v lanes) reg() reg.VecVirtual {
 	return YMM()
 }
 
-func (v lanes) zero() reg.VecVirtual { return zero(v.wide) }
+// regs returns n registers.
+func (v lanes) regs(n int) (all []reg.VecVirtual) {
+	for range n {
+		all = append(all, v.reg())
+	}
+	return all
+}
+
+// zero returns a register of zeros.
+func (v lanes) zero() reg.VecVirtual {
+	r := v.reg()
+	v.clear(r)
+	return r
+}
+
+func (v lanes) clear(r reg.Register) {
+	if v.wide {
+		VPXORD(r, r, r)
+	} else {
+		VPXOR(r, r, r)
+	}
+}
+
+// and is r = a & b.
+func (v lanes) and(a, b Op, r reg.Register) {
+	if v.wide {
+		VPANDD(a, b, r)
+	} else {
+		VPAND(a, b, r)
+	}
+}
+
+// or is r |= a.
+func (v lanes) or(a, r reg.Register) {
+	if v.wide {
+		VPORD(a, r, r)
+	} else {
+		VPOR(a, r, r)
+	}
+}
+
+// word fills a register with a 32-bit word.
+func (v lanes) word(w uint32) reg.VecVirtual {
+	g, r := GP32(), v.reg()
+	MOVL(U32(w), g)
+	VMOVD(g, r.AsX())
+	VPBROADCASTD(r.AsX(), r)
+	return r
+}
+
+// upperHalves sets the upper 16 bits of each lane.
+func (v lanes) upperHalves(r reg.Register) {
+	if v.wide {
+		VPTERNLOGD(U8(0xff), r, r, r)
+	} else {
+		VPCMPEQD(r, r, r)
+	}
+	VPSLLD(U8(16), r, r)
+}
 
 // parameter broadcasts a float32 argument.
 func (v lanes) parameter(name string) reg.VecVirtual {
 	r := v.reg()
-	a, err := Param(name).Resolve()
-	if err != nil {
-		panic(err)
-	}
-	VBROADCASTSS(a.Addr, r)
+	VBROADCASTSS(argument(name), r)
 	return r
 }
 
-// laneConstants are values in all 16 lanes, 64 bytes each.
-type laneConstants map[float32]Mem
-
-// newLaneConstants writes a table; name is unique in the family.
-func newLaneConstants(name string, values ...float32) laneConstants {
-	c := laneConstants{}
-	table := GLOBL(name, NOPTR|RODATA)
-	for i, x := range values {
-		for lane := range 16 {
-			DATA(64*i+4*lane, F32(x))
-		}
-		c[x] = table.Offset(64 * i)
-	}
-	return c
-}
-
-// mask selects the first lanes of a vector.
-type mask struct {
-	k reg.OpmaskVirtual // wide
-	y reg.VecVirtual    // narrow
-}
-
-// newTailTable writes the table for narrow masks: 8 lanes of ones, 8 of zeros.
-func newTailTable(name string) Mem {
-	table := GLOBL(name, NOPTR|RODATA)
-	for i := range 16 {
-		lane := uint32(math.MaxUint32)
-		if i >= 8 {
-			lane = 0
-		}
-		DATA(4*i, U32(lane))
-	}
-	return table
-}
-
-// first makes a mask of the first n lanes; n is less than all of them.
-func (v lanes) first(n reg.Register, table Mem) mask {
+// first makes a mask of the first n lanes; n is less than all of them. table is from
+// newTailTable.
+func (v lanes) first(n reg.Register, table Mem) (mask reg.Register) {
 	if v.wide {
 		bits := GP32()
 		MOVQ(n, reg.RCX)
@@ -113,7 +122,7 @@ func (v lanes) first(n reg.Register, table Mem) mask {
 		DECL(bits)
 		k := K()
 		KMOVW(bits, k)
-		return mask{k: k}
+		return k
 	}
 	p := GP64()
 	LEAQ(table.Offset(32), p)
@@ -123,62 +132,89 @@ func (v lanes) first(n reg.Register, table Mem) mask {
 	SUBQ(back, p)
 	y := YMM()
 	VMOVDQU(at(p, 0), y)
-	return mask{y: y}
+	return y
 }
 
-func (v lanes) loadMasked(m Mem, k mask, r reg.Register) {
-	if v.wide {
-		VMOVUPS_Z(m, k.k, r)
-		return
+// load loads a vector. Under a mask other lanes are zero; nil is no mask.
+func (v lanes) load(from, mask, r reg.Register) {
+	switch {
+	case mask == nil:
+		VMOVUPS(at(from, 0), r)
+	case v.wide:
+		VMOVUPS_Z(at(from, 0), mask, r)
+	default:
+		VMASKMOVPS(at(from, 0), mask, r)
 	}
-	VMASKMOVPS(m, k.y, r)
 }
 
-func (v lanes) storeMasked(r reg.Register, m Mem, k mask) {
-	if v.wide {
-		VMOVUPS(r, k.k, m)
-		return
+// store stores a vector, or its lanes under a mask.
+func (v lanes) store(r, mask, to reg.Register) {
+	switch {
+	case mask == nil:
+		VMOVUPS(r, at(to, 0))
+	case v.wide:
+		VMOVUPS(r, mask, at(to, 0))
+	default:
+		VMASKMOVPS(r, mask, at(to, 0))
 	}
-	VMASKMOVPS(r, k.y, m)
 }
 
-// answer returns lane 0 of r from a kernel.
-func answer(r reg.Register, index int) {
-	VZEROUPPER() // before the store, which is legacy SSE
-	Store(r, ReturnIndex(index))
-}
-
-// loader and storer are a load and a store of a whole vector or of its first lanes.
-type (
-	loader func(from reg.Register, r reg.Register)
-	storer func(r reg.Register, to reg.Register)
-)
-
-// each takes n elements a vector at a time, the last ones under a mask; masked lanes
-// read as 0. It advances the pointers and changes n.
-func (v lanes) each(n reg.GPVirtual, table Mem, pointers []reg.GPVirtual, body func(load loader, store storer)) {
-	Label("vectors")
-	CMPQ(n, U8(v.n()))
-	JLT(LabelRef("tail"))
-	body(func(from, r reg.Register) { VMOVUPS(at(from, 0), r) }, func(r, to reg.Register) { VMOVUPS(r, at(to, 0)) })
-	for _, p := range pointers {
-		ADDQ(U8(v.bytes()), p)
-	}
-	SUBQ(U8(v.n()), n)
-	JMP(LabelRef("vectors"))
+// each takes n elements a vector at a time, the last ones under a mask. It advances
+// the pointers and changes n.
+func (v lanes) each(n reg.GPVirtual, table Mem, pointers []reg.GPVirtual, body func(mask reg.Register)) {
+	v.blocks(n, v.n(), "vectors", "tail", pointers, func() { body(nil) })
 	Label("tail")
 	TESTQ(n, n)
 	JZ(LabelRef("done"))
-	k := v.first(n, table)
-	body(func(from, r reg.Register) { v.loadMasked(at(from, 0), k, r) }, func(r, to reg.Register) { v.storeMasked(r, at(to, 0), k) })
+	body(v.first(n, table))
 	Label("done")
 }
 
-// sum adds the lanes of r, halves first, into lane 0 of what it returns.
-func (v lanes) sum(r reg.VecVirtual) reg.Register { return v.fold(r, VADDPS) }
+// blocks repeats a body while there are at least block elements, then jumps to label
+// rest. It advances the pointers and reduces n.
+func (v lanes) blocks(n reg.GPVirtual, block int, label, rest string, pointers []reg.GPVirtual, body func()) {
+	Label(label)
+	CMPQ(n, U8(block))
+	JLT(LabelRef(rest))
+	body()
+	for _, p := range pointers {
+		advance(p, 4*block)
+	}
+	SUBQ(U8(block), n)
+	JMP(LabelRef(label))
+}
 
-// fold combines the lanes of r by halves: 8 apart, 4, 2, 1.
+// advance adds to a pointer.
+func advance(p Op, bytes int) {
+	if bytes < 128 {
+		ADDQ(U8(bytes), p)
+	} else {
+		ADDQ(U32(bytes), p)
+	}
+}
+
+// vectors loops over n elements, whole vectors only.
+func (v lanes) vectors(n reg.GPVirtual, body func()) {
+	Label("vectors")
+	body()
+	SUBQ(U8(v.n()), n)
+	JNZ(LabelRef("vectors"))
+}
+
+// fold combines the lanes of r by halves, 8 apart, 4, 2, 1, into lane 0 of what it
+// returns.
 func (v lanes) fold(r reg.VecVirtual, op func(...Op)) reg.Register {
+	upper := v.quarter(r, op)
+	VPSHUFD(U8(0b1110), r.AsX(), upper)
+	op(upper, r.AsX(), r.AsX())
+	VPSHUFD(U8(0b0001), r.AsX(), upper)
+	op(upper, r.AsX(), r.AsX())
+	return r.AsX()
+}
+
+// quarter combines the lanes of r into its lowest 128 bits. It returns a register that
+// is free again.
+func (v lanes) quarter(r reg.VecVirtual, op func(...Op)) reg.Register {
 	if v.wide {
 		upper := YMM()
 		VEXTRACTF64X4(U8(1), r, upper)
@@ -187,9 +223,19 @@ func (v lanes) fold(r reg.VecVirtual, op func(...Op)) reg.Register {
 	upper := XMM()
 	VEXTRACTF128(U8(1), r.AsY(), upper)
 	op(upper, r.AsX(), r.AsX())
-	VPSHUFD(U8(0b1110), r.AsX(), upper)
-	op(upper, r.AsX(), r.AsX())
-	VPSHUFD(U8(0b0001), r.AsX(), upper)
-	op(upper, r.AsX(), r.AsX())
-	return r.AsX()
+	return upper
+}
+
+// addFour adds four registers in pairs, into the first one.
+func addFour(r []reg.VecVirtual, add func(...Op)) {
+	add(r[1], r[0], r[0])
+	add(r[3], r[2], r[2])
+	add(r[2], r[0], r[0])
+}
+
+// answer returns lane 0 of r from a kernel.
+func answer(r reg.Register, index int) {
+	VZEROUPPER() // before the store, which is legacy SSE
+	Store(r, ReturnIndex(index))
+	RET()
 }

@@ -13,7 +13,7 @@ type quantizer struct {
 	next                   reg.GPVirtual // bytes from group to group of the tile
 
 	magnitude, least, full, ones8, ones16, unpack reg.VecVirtual
-	v                                             [4]reg.VecVirtual // the group
+	v                                             []reg.VecVirtual // the group
 	peak, a, half                                 reg.VecVirtual
 }
 
@@ -21,18 +21,17 @@ type quantizer struct {
 // it is a hundredth of the product that follows.
 func quantizeRow() {
 	function("quantizeRowAVX2", "func(x *float32, out *byte, groups, step, sums, tokens int)",
-		"quantizeRowAVX2 quantises one token into its place in a tile: step and sums are those of Order.at. See QuantizeRow.")
+		"quantises one token into its place in a tile: step and sums are those of Order.at. See QuantizeRow.")
 	q := &quantizer{}
 	q.setUp()
-	Label("group")
-	q.findPeak()
-	q.round()
-	q.sum()
-	q.store()
-	ADDQ(q.next, q.out)
-	ADDQ(U32(128), q.x)
-	DECQ(q.groups)
-	JNZ(LabelRef("group"))
+	loop("group", q.groups, func() {
+		q.findPeak()
+		q.round()
+		q.sum()
+		q.store()
+		ADDQ(q.next, q.out)
+		ADDQ(U32(128), q.x)
+	})
 	end()
 }
 
@@ -42,21 +41,14 @@ func (q *quantizer) setUp() {
 	LEAQ(Mem{Base: q.correction, Index: q.next, Scale: 4}, q.scale)
 	LEAQ(Mem{Base: q.next, Index: q.next, Scale: 4}, q.next)
 	SHLQ(U8(3), q.next) // 40 bytes of each token
-	narrow := lanes{}
-	q.magnitude = narrow.word(0x7fffffff)
-	q.least = narrow.word(0x0da24260) // 1e-30
-	q.full = narrow.word(0x42fe0000)  // 127
-	q.ones8 = narrow.word(0x01010101)
-	q.ones16 = narrow.word(ones16)
-	order := GLOBL("quantizeOrder", RODATA|NOPTR)
-	for i, lane := range []uint32{0, 4, 1, 5, 2, 6, 3, 7} {
-		DATA(4*i, U32(lane))
-	}
+	q.magnitude = avx2.word(0x7fffffff)
+	q.least = avx2.word(0x0da24260) // 1e-30
+	q.full = avx2.word(0x42fe0000)  // 127
+	q.ones8 = avx2.word(0x01010101)
+	q.ones16 = avx2.word(ones16)
 	q.unpack = YMM()
-	VMOVDQU(order.Offset(0), q.unpack)
-	for i := range q.v {
-		q.v[i] = YMM()
-	}
+	VMOVDQU(table("quantizeOrder", []U32{0, 4, 1, 5, 2, 6, 3, 7}), q.unpack)
+	q.v = avx2.regs(4)
 	q.peak, q.a, q.half = YMM(), YMM(), YMM()
 }
 
@@ -78,12 +70,13 @@ func (q *quantizer) findPeak() {
 
 // fold combines the lanes of r into all lanes of its lower half.
 func (q *quantizer) fold(r reg.VecVirtual, op func(...Op)) {
-	VEXTRACTI128(U8(1), r, q.half.AsX())
-	op(q.half.AsX(), r.AsX(), r.AsX())
-	VPSHUFD(U8(0x4e), r.AsX(), q.half.AsX())
-	op(q.half.AsX(), r.AsX(), r.AsX())
-	VPSHUFD(U8(0xb1), r.AsX(), q.half.AsX())
-	op(q.half.AsX(), r.AsX(), r.AsX())
+	half := q.half.AsX()
+	VEXTRACTI128(U8(1), r, half)
+	op(half, r.AsX(), r.AsX())
+	for _, order := range []U8{0x4e, 0xb1} {
+		VPSHUFD(order, r.AsX(), half)
+		op(half, r.AsX(), r.AsX())
+	}
 }
 
 // round writes the scale and rounds the group to bytes in q.v[0].

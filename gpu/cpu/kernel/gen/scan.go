@@ -22,10 +22,9 @@ func scan() {
 func rowMax(v lanes) {
 	v.function("max", "func(x *float32, n int) (most float32, nan int32)", "is the largest of x; nan is not 0 where one is NaN (then the other result means nothing). n is at least 16.")
 	x, n := parameter("x"), parameter("n")
-	var peaks [4]reg.VecVirtual
-	for i := range peaks {
-		peaks[i] = v.reg()
-		VMOVUPS(at(x, 0), peaks[i])
+	peaks := v.regs(4)
+	for _, p := range peaks {
+		VMOVUPS(at(x, 0), p)
 	}
 	nan := v.zero()
 	r, s, u := v.reg(), v.reg(), v.reg()
@@ -44,57 +43,44 @@ func rowMax(v lanes) {
 		VCMPPS(U8(3), a, b, u)
 		VORPS(u, nan, nan)
 	}
-	Label("four")
-	CMPQ(n, U8(4*v.n()))
-	JLT(LabelRef("one"))
-	for i := 0; i < 4; i += 2 {
-		VMOVUPS(at(x, v.bytes()*i), r)
-		VMOVUPS(at(x, v.bytes()*(i+1)), s)
-		unordered(r, s)
-		VMAXPS(r, peaks[i], peaks[i])
-		VMAXPS(s, peaks[i+1], peaks[i+1])
+	v.blocks(n, 4*v.n(), "four", "one", []reg.GPVirtual{x}, func() {
+		for i := 0; i < 4; i += 2 {
+			VMOVUPS(at(x, v.bytes()*i), r)
+			VMOVUPS(at(x, v.bytes()*(i+1)), s)
+			unordered(r, s)
+			VMAXPS(r, peaks[i], peaks[i])
+			VMAXPS(s, peaks[i+1], peaks[i+1])
+		}
+	})
+	vector := func() {
+		VMOVUPS(at(x, 0), r)
+		unordered(r, r)
+		VMAXPS(r, peaks[0], peaks[0])
 	}
-	ADDQ(U32(4*v.bytes()), x)
-	SUBQ(U8(4*v.n()), n)
-	JMP(LabelRef("four"))
-	Label("one")
-	CMPQ(n, U8(v.n()))
-	JLT(LabelRef("rest"))
-	VMOVUPS(at(x, 0), r)
-	unordered(r, r)
-	VMAXPS(r, peaks[0], peaks[0])
-	ADDQ(U8(v.bytes()), x)
-	SUBQ(U8(v.n()), n)
-	JMP(LabelRef("one"))
+	v.blocks(n, v.n(), "one", "rest", []reg.GPVirtual{x}, vector)
 	Label("rest")
 	TESTQ(n, n)
 	JZ(LabelRef("fold"))
 	LEAQ(Mem{Base: x, Index: n, Scale: 4, Disp: -v.bytes()}, x)
-	VMOVUPS(at(x, 0), r)
-	unordered(r, r)
-	VMAXPS(r, peaks[0], peaks[0])
+	vector()
 	Label("fold")
-	VMAXPS(peaks[1], peaks[0], peaks[0])
-	VMAXPS(peaks[3], peaks[2], peaks[2])
-	VMAXPS(peaks[2], peaks[0], peaks[0])
+	addFour(peaks, VMAXPS)
 	if !v.wide {
 		VMOVMSKPS(nan, k)
 	}
 	Store(k, ReturnIndex(1))
 	answer(v.fold(peaks[0], VMAXPS), 0)
-	RET()
 }
 
 // where sets a bit for each lane at x for which a comparison with value holds.
 func (v lanes) where(x reg.Register, predicate int, value, scratch reg.VecVirtual, bits reg.GPVirtual) {
+	VMOVUPS(at(x, 0), scratch)
 	if v.wide {
-		VMOVUPS(at(x, 0), scratch)
 		m := K()
 		VCMPPS(U8(predicate), value, scratch, m)
 		KMOVW(m, bits)
 		return
 	}
-	VMOVUPS(at(x, 0), scratch)
 	VCMPPS(U8(predicate), value, scratch, scratch)
 	VMOVMSKPS(scratch, bits)
 }

@@ -60,20 +60,19 @@ func softmax(v lanes, c laneConstants, lanesTable Mem) {
 	reload("peaks", peaks)
 	reload("shrinks", shrinks)
 	reload("rows", rows)
-	Label("weights")
-	VBROADCASTSS(at(peaks, 0), b.peak)
-	b.weights(sum)
-	v.fold(sum, VADDPS)
-	VMOVSS(at(totals, 0), old)
-	VMOVSS(at(shrinks, 0), shrink.AsX())
-	VFMADD213SS(sum.AsX(), shrink.AsX(), old)
-	VMOVSS(old, at(totals, 0))
-	ADDQ(U32(blockBytes), b.s)
-	for _, p := range []reg.Register{peaks, totals, shrinks} {
-		ADDQ(U8(4), p)
-	}
-	DECQ(rows)
-	JNZ(LabelRef("weights"))
+	loop("weights", rows, func() {
+		VBROADCASTSS(at(peaks, 0), b.peak)
+		b.weights(sum)
+		v.fold(sum, VADDPS)
+		VMOVSS(at(totals, 0), old)
+		VMOVSS(at(shrinks, 0), shrink.AsX())
+		VFMADD213SS(sum.AsX(), shrink.AsX(), old)
+		VMOVSS(old, at(totals, 0))
+		ADDQ(U32(blockBytes), b.s)
+		for _, p := range []reg.Register{peaks, totals, shrinks} {
+			ADDQ(U8(4), p)
+		}
+	})
 	end()
 }
 
@@ -130,9 +129,7 @@ func (b *softmaxRow) weights(sum reg.VecVirtual) {
 		where(b.valueScales, fmt.Sprintf("weight%d", i), func() { VMULPS(at(b.valueScales, b.bytes()*i), x, x) })
 		VMOVUPS(x, m)
 	}
-	VADDPS(sums[1], sums[0], sums[0])
-	VADDPS(sums[3], sums[2], sums[2])
-	VADDPS(sums[2], sums[0], sums[0])
+	addFour(sums, VADDPS)
 }
 
 // where runs do if a pointer is not nil.
@@ -148,12 +145,12 @@ func scaleAdd(v lanes, tail Mem) {
 	x, y, n := parameter("x"), parameter("y"), parameter("n")
 	a, b := v.parameter("a"), v.parameter("b")
 	p, q := v.reg(), v.reg()
-	v.each(n, tail, []reg.GPVirtual{x, y}, func(load loader, store storer) {
-		load(x, p)
-		load(y, q)
+	v.each(n, tail, []reg.GPVirtual{x, y}, func(mask reg.Register) {
+		v.load(x, mask, p)
+		v.load(y, mask, q)
 		VMULPS(a, p, p)
 		VFMADD231PS(b, q, p)
-		store(p, x)
+		v.store(p, mask, x)
 	})
 	end()
 }
@@ -162,10 +159,10 @@ func scale(v lanes, tail Mem) {
 	v.function("scale", "func(x, out *float32, a float32, n int)", "is out = x a; out may be x.")
 	x, out, n := parameter("x"), parameter("out"), parameter("n")
 	a, p := v.parameter("a"), v.reg()
-	v.each(n, tail, []reg.GPVirtual{x, out}, func(load loader, store storer) {
-		load(x, p)
+	v.each(n, tail, []reg.GPVirtual{x, out}, func(mask reg.Register) {
+		v.load(x, mask, p)
 		VMULPS(a, p, p)
-		store(p, out)
+		v.store(p, mask, out)
 	})
 	end()
 }

@@ -10,7 +10,7 @@ import (
 // a time: a transposition of four by four in each half of a register.
 func transpose() {
 	function("transposeAVX2", "func(out *float32, stride int, x *float32, ldx int, columns int)",
-		"transposeAVX2 writes x[t*ldx+c] of 4 tokens to out[c*stride+t]; columns is a positive multiple of 8.")
+		"writes x[t*ldx+c] of 4 tokens to out[c*stride+t]; columns is a positive multiple of 8.")
 	out, stride, x, ldx, columns := parameter("out"), parameter("stride"), parameter("x"), parameter("ldx"), parameter("columns")
 	SHLQ(U8(2), stride)
 	SHLQ(U8(2), ldx)

@@ -35,30 +35,19 @@ func unpack(v lanes) {
 		v.function("unpack"+f.name, "func(w *byte, head *byte, groups int, out *float32, ahead int)",
 			"converts groups of 32 columns of a panel; head is that of their block, if any.")
 		u := &unpacker{lanes: v, w: parameter("w"), head: parameter("head"), out: parameter("out"), ahead: parameter("ahead"), count: GP64()}
-		u.scale, u.offset = u.regs(), u.regs()
+		u.scale, u.offset = v.regs(32/v.n()), v.regs(32/v.n())
 		groups := parameter("groups")
-		Label("group")
-		f.group(u)
-		DECQ(groups)
-		JNZ(LabelRef("group"))
+		loop("group", groups, func() { f.group(u) })
 		end()
 	}
 }
 
-// regs is a register for each vector of a column.
-func (u *unpacker) regs() (all []reg.VecVirtual) {
-	for range 32 / u.n() {
-		all = append(all, u.reg())
-	}
-	return all
-}
-
-// rows is vector i of rows with so many bytes each.
+// rows is the memory of vector i of rows, rowBytes each. Row 0 is disp bytes after base.
 func (u *unpacker) rows(base reg.Register, disp, rowBytes, i int) Mem {
 	return at(base, disp+rowBytes*u.n()*i)
 }
 
-// store writes a vector of the column that is so many after the next one.
+// store writes vector i of a column, counted from the next one.
 func (u *unpacker) store(r reg.Register, column, i int) {
 	VMOVUPS(r, at(u.out, columnBytes*column+u.bytes()*i))
 }
@@ -67,10 +56,7 @@ func (u *unpacker) store(r reg.Register, column, i int) {
 func (u *unpacker) loop(label string, n int, body func()) {
 	count := GP64()
 	MOVQ(U32(n), count)
-	Label(label)
-	body()
-	DECQ(count)
-	JNZ(LabelRef(label))
+	loop(label, count, body)
 }
 
 // fetch prefetches weights.
@@ -81,30 +67,10 @@ func (u *unpacker) fetch(bytes int) {
 	}
 }
 
-// and is r = a & b.
-func (u *unpacker) and(a, b, r reg.Register) {
-	if u.wide {
-		VPANDD(a, b, r)
-	} else {
-		VPAND(a, b, r)
-	}
-}
-
-func (u *unpacker) or(a, r reg.Register) {
-	if u.wide {
-		VPORD(a, r, r)
-	} else {
-		VPOR(a, r, r)
-	}
-}
-
-// word fills a register with a 32-bit word.
-func (v lanes) word(w uint32) reg.VecVirtual {
-	g, r := GP32(), v.reg()
-	MOVL(U32(w), g)
-	VMOVD(g, r.AsX())
-	VPBROADCASTD(r.AsX(), r)
-	return r
+// skip goes past the scales of a group.
+func (u *unpacker) skip(bytes int) {
+	u.fetch(bytes)
+	ADDQ(U32(bytes), u.w)
 }
 
 // weight turns a value into scale*value + offset and stores it.
@@ -117,7 +83,7 @@ func (u *unpacker) weight(value reg.VecVirtual, column, i int) {
 // q8: both products and the sum are exact in float32, as a scale has 11 bits.
 func (u *unpacker) q8() {
 	u.offsets(q8Weights, 0xc3000000) // -128
-	mask, words, value := u.word(0xff), u.regs(), u.reg()
+	mask, words, value := u.word(0xff), u.regs(len(u.scale)), u.reg()
 	u.loop("step", 8, func() {
 		u.fetch(128)
 		for i, w := range words {
@@ -139,8 +105,7 @@ func (u *unpacker) q8() {
 		ADDQ(U32(128), u.w)
 		ADDQ(U32(4*columnBytes), u.out)
 	})
-	u.fetch(scales)
-	ADDQ(U32(scales), u.w)
+	u.skip(scales)
 }
 
 // offsets loads the scales of a group, disp bytes after its start; offsets are scales
@@ -157,8 +122,7 @@ func (u *unpacker) offsets(disp int, factor uint32) {
 func (u *unpacker) q4() {
 	u.offsets(q4Weights, 0xc1000000) // -8
 	u.nibbles()
-	u.fetch(scales)
-	ADDQ(U32(scales), u.w)
+	u.skip(scales)
 }
 
 // q41: the product is exact, the sum rounded once.
@@ -168,8 +132,7 @@ func (u *unpacker) q41() {
 		VCVTPH2PS(u.rows(u.w, nibbleBytes+64, 2, i), u.offset[i])
 	}
 	u.nibbles()
-	u.fetch(128)
-	ADDQ(U32(128), u.w)
+	u.skip(128)
 }
 
 // q4k has scale and minimum as bytes times a float16 of the head. The offset is the
@@ -189,14 +152,13 @@ func (u *unpacker) q4k() {
 		VXORPS(sign, o, o)
 	}
 	u.nibbles()
-	u.fetch(64)
-	ADDQ(U32(64), u.w)
+	u.skip(64)
 }
 
 // nibbles are the columns of a group: byte j of a row has column j in its lower
 // half and column 16+j in its upper one.
 func (u *unpacker) nibbles() {
-	mask, words, value := u.word(0x0f), u.regs(), u.reg()
+	mask, words, value := u.word(0x0f), u.regs(len(u.scale)), u.reg()
 	u.loop("step", 4, func() {
 		u.fetch(128)
 		for i, w := range words {
@@ -256,7 +218,7 @@ func (u *unpacker) q6k() {
 					u.or(bits, value)
 					VPSUBD(thirtyTwo, value, value)
 					VCVTDQ2PS(value, value)
-					VMULPS([]reg.VecVirtual{u.scale[i], u.offset[i]}[k%2], value, value)
+					VMULPS([...]reg.Register{u.scale[i], u.offset[i]}[k%2], value, value)
 					u.store(value, 4*(k/2)+16*(k%2), i)
 				}
 				VPSRLD(U8(8), upper, upper)
@@ -267,7 +229,6 @@ func (u *unpacker) q6k() {
 		ADDQ(U32(q6kPart), u.w)
 		ADDQ(U32(8*columnBytes), u.out)
 	})
-	u.fetch(64)
-	ADDQ(U32(64), u.w)
+	u.skip(64)
 	ADDQ(U32(16*columnBytes), u.out)
 }

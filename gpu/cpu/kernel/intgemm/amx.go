@@ -2,6 +2,7 @@ package intgemm
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 )
@@ -51,10 +52,8 @@ func MultiplyAMX(w []byte, groups int, x []byte, tokens, tiles, apart int, y []f
 			groups, len(w), tiles, tokens, apart, len(x), len(y), ldy))
 	}
 	if groups == 0 {
-		for t := range tiles * tokens {
-			if !add {
-				clear(y[t*ldy : t*ldy+layout.PanelRows])
-			}
+		if !add {
+			clearRows(y, tiles*tokens, ldy)
 		}
 		return
 	}
@@ -65,5 +64,15 @@ func MultiplyAMX(w []byte, groups int, x []byte, tokens, tiles, apart int, y []f
 	const line = 64
 	rounds := 2 * tiles * groups
 	lines := (len(next)/line + rounds - 1) / rounds
-	tileGemmAMX(w, x, y, groups, tokens, ldy, adds, tiles, apart, next, lines)
+	from, bytes := unsafe.SliceData(next), len(next)
+	switch tokens { // by name: pointers passed through a func value escape
+	case 13:
+		tileGemmx13AMX(&w[0], &x[0], &y[0], groups, ldy, adds, tiles, apart, from, bytes, lines)
+	case 14:
+		tileGemmx14AMX(&w[0], &x[0], &y[0], groups, ldy, adds, tiles, apart, from, bytes, lines)
+	case 15:
+		tileGemmx15AMX(&w[0], &x[0], &y[0], groups, ldy, adds, tiles, apart, from, bytes, lines)
+	case 16:
+		tileGemmx16AMX(&w[0], &x[0], &y[0], groups, ldy, adds, tiles, apart, from, bytes, lines)
+	}
 }

@@ -20,6 +20,10 @@ func tileGemmx16AMX(w *byte, x *byte, y *float32, groups int, ldy int, add int, 
 	panic("no assembly for this platform")
 }
 
-func unpackTilesQ8AVX512(w *byte, out *byte, groups int) { panic("no assembly for this platform") }
+func unpackTilesQ8AVX512(w *byte, out *byte, groups int) {
+	panic("no assembly for this platform")
+}
 
-func unpackTilesQ4AVX512(w *byte, out *byte, groups int) { panic("no assembly for this platform") }
+func unpackTilesQ4AVX512(w *byte, out *byte, groups int) {
+	panic("no assembly for this platform")
+}

@@ -53,34 +53,20 @@ func Multiply(l simd.Level, f layout.Form, panel []byte, groups int, x []byte, t
 	if add {
 		adds = 1
 	}
+	ahead, every := fetch.Ahead, fetch.Every
 	switch {
-	case groups == 0:
-		for t := range tokens {
-			if !add {
-				clear(y[t*ldy : t*ldy+layout.PanelRows])
-			}
-		}
-	case l == simd.Portable && f >= layout.Q41:
-		blocksPortable(f, panel, groups, x, tokens, y, ldy, add)
-	case l == simd.Portable:
+	case l == simd.Portable || groups == 0:
 		multiplyPortable(f, panel, groups, x, tokens, y, ldy, add)
+	case f == layout.Q6K:
+		intSixBitsAVX(l, 0, &panel[0], &x[0], &y[0], groups, tokens, ldy, adds, ahead, every)
 	default:
-		assembly(l, f, &panel[0], &x[0], &y[0], groups, tokens, ldy, adds, fetch)
+		intNibblesAVX(l, int(f-layout.Q8), &panel[0], &x[0], &y[0], groups, tokens, ldy, adds, ahead, every)
 	}
 }
 
-// assembly calls by name: pointers passed through a func value escape.
-func assembly(l simd.Level, f layout.Form, w, x *byte, y *float32, groups, tokens, ldy, add int, fetch Fetch) {
-	ahead, every := fetch.Ahead, fetch.Every
-	number := int(f - layout.Q8)
-	switch wide := l >= simd.AVX512; {
-	case wide && f == layout.Q6K:
-		intSixBitsAVX512(number, w, x, y, groups, tokens, ldy, add, ahead, every)
-	case wide:
-		intNibblesAVX512(number, w, x, y, groups, tokens, ldy, add, ahead, every)
-	case f == layout.Q6K:
-		intSixBitsAVX2(number, w, x, y, groups, tokens, ldy, add, ahead, every)
-	default:
-		intNibblesAVX2(number, w, x, y, groups, tokens, ldy, add, ahead, every)
+// clearRows sets the results of all tokens to zero.
+func clearRows(y []float32, tokens, ldy int) {
+	for t := range tokens {
+		clear(y[t*ldy : t*ldy+layout.PanelRows])
 	}
 }

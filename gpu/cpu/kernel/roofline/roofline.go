@@ -3,6 +3,7 @@
 package roofline
 
 import (
+	"encoding/binary"
 	"math"
 
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
@@ -18,41 +19,49 @@ func ReadSum(l simd.Level, b []byte) float32 {
 	if len(b) == 0 {
 		return 0
 	}
-	switch l {
-	case simd.AVX512, simd.AMX:
-		return readSumAVX512(&b[0], len(b))
-	case simd.AVX2:
-		return readSumAVX2(&b[0], len(b))
+	if l != simd.Portable {
+		return readSumAVX(l, &b[0], len(b))
 	}
 	var sums [4]uint32
 	for ; len(b) > 0; b = b[16:] {
 		for i := range sums {
-			sums[i] += word(b[4*i:])
+			sums[i] += binary.LittleEndian.Uint32(b[4*i:])
 		}
 	}
 	return math.Float32frombits(sums[0] ^ sums[1] ^ sums[2] ^ sums[3])
 }
 
-func word(b []byte) uint32 {
-	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
-}
+// Operations of a round of multiply-adds, two each: of float32 and of integers.
+var (
+	floatOps = [...]int{simd.Portable: 8 * 2, simd.AVX2: 12 * 8 * 2, simd.AVX512: 24 * 16 * 2, simd.AMX: 24 * 16 * 2}
+	intOps   = [...]int{simd.Portable: 4 * 2, simd.AVX2: 20 * 32 * 2, simd.AVX512: 20 * 64 * 2, simd.AMX: 20 * 64 * 2}
+)
 
 // MultiplyAdds does n rounds of float32 multiply-adds in registers and returns the
-// number of operations, two each: the peak of package gemm.
+// number of operations: the peak of package gemm.
 func MultiplyAdds(l simd.Level, n int) (operations int) {
-	if n <= 0 {
+	switch {
+	case n < 1:
 		return 0
+	case l == simd.Portable:
+		multiplyAddsPortable(n)
+	default:
+		multiplyAddsAVX(l, n)
 	}
-	switch l {
-	case simd.AVX512, simd.AMX:
-		multiplyAddsAVX512(n)
-		return n * 24 * 16 * 2
-	case simd.AVX2:
-		multiplyAddsAVX2(n)
-		return n * 12 * 8 * 2
+	return n * floatOps[l]
+}
+
+// IntMultiplyAdds is MultiplyAdds of integers: the peak of package intgemm.
+func IntMultiplyAdds(l simd.Level, n int) (operations int) {
+	switch {
+	case n < 1:
+		return 0
+	case l == simd.Portable:
+		intPeakPortable(n)
+	default:
+		intPeakAVX(l, n)
 	}
-	multiplyAddsPortable(n)
-	return n * 8 * 2
+	return n * intOps[l]
 }
 
 // sink keeps the compiler from removing the work.
@@ -72,4 +81,15 @@ func multiplyAddsPortable(n int) {
 		h = float32(h*x) + y
 	}
 	sink = a + b + c + d + e + f + g + h
+}
+
+//go:noinline
+func intPeakPortable(n int) int32 {
+	sums := [4]int32{1, 2, 3, 4}
+	for range n {
+		for i := range sums {
+			sums[i] += sums[i] * int32(i)
+		}
+	}
+	return sums[0] + sums[1] + sums[2] + sums[3]
 }

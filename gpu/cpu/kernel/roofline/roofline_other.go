@@ -4,14 +4,26 @@
 
 package roofline
 
-func readSumAVX512(p *byte, n int) float32 { panic("no assembly for this platform") }
+func readSumAVX512(p *byte, n int) float32 {
+	panic("no assembly for this platform")
+}
 
-func multiplyAddsAVX512(n int) { panic("no assembly for this platform") }
+func multiplyAddsAVX512(n int) {
+	panic("no assembly for this platform")
+}
 
-func intPeakAVX512(n int) { panic("no assembly for this platform") }
+func intPeakAVX512(n int) {
+	panic("no assembly for this platform")
+}
 
-func readSumAVX2(p *byte, n int) float32 { panic("no assembly for this platform") }
+func readSumAVX2(p *byte, n int) float32 {
+	panic("no assembly for this platform")
+}
 
-func multiplyAddsAVX2(n int) { panic("no assembly for this platform") }
+func multiplyAddsAVX2(n int) {
+	panic("no assembly for this platform")
+}
 
-func intPeakAVX2(n int) { panic("no assembly for this platform") }
+func intPeakAVX2(n int) {
+	panic("no assembly for this platform")
+}

@@ -4,7 +4,9 @@
 
 package rowops
 
-func sumSquaresAVX512(x *float32, n int) float32 { panic("no assembly for this platform") }
+func sumSquaresAVX512(x *float32, n int) float32 {
+	panic("no assembly for this platform")
+}
 
 func scaleGainAVX512(x *float32, gain *float32, out *float32, scale float32, n int) {
 	panic("no assembly for this platform")
@@ -18,7 +20,9 @@ func siluMulAVX512(gate *float32, up *float32, out *float32, n int) {
 	panic("no assembly for this platform")
 }
 
-func sumSquaresAVX2(x *float32, n int) float32 { panic("no assembly for this platform") }
+func sumSquaresAVX2(x *float32, n int) float32 {
+	panic("no assembly for this platform")
+}
 
 func scaleGainAVX2(x *float32, gain *float32, out *float32, scale float32, n int) {
 	panic("no assembly for this platform")

@@ -5,6 +5,7 @@ package rowops
 import (
 	"math"
 
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/expf"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
@@ -14,25 +15,19 @@ func RMSNorm(l simd.Level, x, gain, out []float32, eps float32) {
 	mean := sumSquares(l, x) / float32(len(x))
 	scale := float32(1 / math.Sqrt(float64(mean+eps)))
 	gain, out = gain[:len(x)], out[:len(x)]
-	switch l {
-	case simd.AVX512, simd.AMX:
-		scaleGainAVX512(&x[0], &gain[0], &out[0], scale, len(x))
-	case simd.AVX2:
-		scaleGainAVX2(&x[0], &gain[0], &out[0], scale, len(x))
-	default:
-		for i, g := range gain {
-			out[i] = float32(x[i]*scale) * g
-		}
+	if l != simd.Portable {
+		scaleGainAVX(l, &x[0], &gain[0], &out[0], scale, len(x))
+		return
+	}
+	for i, g := range gain {
+		out[i] = float32(x[i]*scale) * g
 	}
 }
 
 // sumSquares adds in an order that depends on the length only.
 func sumSquares(l simd.Level, x []float32) float32 {
-	switch l {
-	case simd.AVX512, simd.AMX:
-		return sumSquaresAVX512(&x[0], len(x))
-	case simd.AVX2:
-		return sumSquaresAVX2(&x[0], len(x))
+	if l != simd.Portable {
+		return sumSquaresAVX(l, &x[0], len(x))
 	}
 	return sumSquaresPortable(x)
 }
@@ -45,17 +40,14 @@ func Rotate(l simd.Level, first, second, cos, sin []float32) {
 		return
 	}
 	second, cos, sin = second[:n], cos[:n], sin[:n]
-	switch l {
-	case simd.AVX512, simd.AMX:
-		rotateAVX512(&first[0], &second[0], &cos[0], &sin[0], n)
-	case simd.AVX2:
-		rotateAVX2(&first[0], &second[0], &cos[0], &sin[0], n)
-	default:
-		for i, a := range first {
-			b := second[i]
-			first[i] = float32(a*cos[i]) - float32(b*sin[i])
-			second[i] = float32(b*cos[i]) + float32(a*sin[i])
-		}
+	if l != simd.Portable {
+		rotateAVX(l, &first[0], &second[0], &cos[0], &sin[0], n)
+		return
+	}
+	for i, a := range first {
+		b := second[i]
+		first[i] = float32(a*cos[i]) - float32(b*sin[i])
+		second[i] = float32(b*cos[i]) + float32(a*sin[i])
 	}
 }
 
@@ -67,12 +59,42 @@ func SiluMul(l simd.Level, gate, up, out []float32) {
 		return
 	}
 	up, out = up[:n], out[:n]
-	switch l {
-	case simd.AVX512, simd.AMX:
-		siluMulAVX512(&gate[0], &up[0], &out[0], n)
-	case simd.AVX2:
-		siluMulAVX2(&gate[0], &up[0], &out[0], n)
-	default:
-		siluMulPortable(gate, up, out)
+	if l != simd.Portable {
+		siluMulAVX(l, &gate[0], &up[0], &out[0], n)
+		return
+	}
+	siluMulPortable(gate, up, out)
+}
+
+// sumSquaresPortable adds in four lanes.
+func sumSquaresPortable(x []float32) float32 {
+	var a, b, c, d float32
+	i := 0
+	for ; i+4 <= len(x); i += 4 {
+		p := (*[4]float32)(x[i:])
+		a += float32(p[0] * p[0])
+		b += float32(p[1] * p[1])
+		c += float32(p[2] * p[2])
+		d += float32(p[3] * p[3])
+	}
+	for ; i < len(x); i++ {
+		a += float32(x[i] * x[i])
+	}
+	return (a + b) + (c + d)
+}
+
+func siluMulPortable(gate, up, out []float32) {
+	var e [64]float32
+	for len(gate) > 0 {
+		n := min(len(gate), len(e))
+		g, u, o := gate[:n], up[:n], out[:n]
+		for i, x := range g {
+			e[i] = -x
+		}
+		expf.Of(e[:n])
+		for i, x := range g {
+			o[i] = float32(x/(1+e[i&63])) * u[i]
+		}
+		gate, up, out = gate[n:], up[n:], out[n:]
 	}
 }

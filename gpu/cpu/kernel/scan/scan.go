@@ -15,12 +15,7 @@ const scanRun = 32
 // is NaN; the maximum then has no meaning.
 func Max(l simd.Level, x []float32) (peak float32, nan bool) {
 	if l != simd.Portable && len(x) >= scanRun {
-		var flag int32
-		if l >= simd.AVX512 {
-			peak, flag = maxAVX512(&x[0], len(x))
-		} else {
-			peak, flag = maxAVX2(&x[0], len(x))
-		}
+		peak, flag := maxAVX(l, &x[0], len(x))
 		return peak, flag != 0
 	}
 	peak = x[0]
@@ -37,12 +32,7 @@ func Max(l simd.Level, x []float32) (peak float32, nan bool) {
 func Index(l simd.Level, x []float32, v float32) int {
 	at := 0
 	if n := len(x) &^ (scanRun - 1); n > 0 && l != simd.Portable {
-		if l >= simd.AVX512 {
-			at = indexAVX512(&x[0], n, v)
-		} else {
-			at = indexAVX2(&x[0], n, v)
-		}
-		if at < n {
+		if at = indexAVX(l, &x[0], n, v); at < n {
 			return at
 		}
 	}
@@ -57,14 +47,8 @@ func Index(l simd.Level, x []float32, v float32) int {
 func AtLeast(l simd.Level, x []float32, bound float32, ids []int32) int {
 	ids = ids[:len(x)]
 	n, at := 0, 0
-	if at = len(x) &^ (scanRun - 1); at > 0 && l != simd.Portable {
-		if l >= simd.AVX512 {
-			n = atLeastAVX512(&x[0], at, bound, 0, &ids[0])
-		} else {
-			n = atLeastAVX2(&x[0], at, bound, 0, &ids[0])
-		}
-	} else {
-		at = 0
+	if runs := len(x) &^ (scanRun - 1); runs > 0 && l != simd.Portable {
+		n, at = atLeastAVX(l, &x[0], runs, bound, 0, &ids[0]), runs
 	}
 	for i, v := range x[at:] {
 		if v >= bound {
@@ -81,11 +65,7 @@ func AtLeast(l simd.Level, x []float32, bound float32, ids []int32) int {
 func SumExp(l simd.Level, x []float32, highest, inverse float64) float64 {
 	var sum float64
 	if n := len(x) &^ (scanRun - 1); n > 0 && l != simd.Portable {
-		if l >= simd.AVX512 {
-			sum = sumExpAVX512(&x[0], n, highest, inverse*math.Log2E)
-		} else {
-			sum = sumExpAVX2(&x[0], n, highest, inverse*math.Log2E)
-		}
+		sum = sumExpAVX(l, &x[0], n, highest, inverse*math.Log2E)
 		x = x[n:]
 	}
 	for _, v := range x {

@@ -4,9 +4,13 @@
 
 package scan
 
-func maxAVX512(x *float32, n int) (most float32, nan int32) { panic("no assembly for this platform") }
+func maxAVX512(x *float32, n int) (most float32, nan int32) {
+	panic("no assembly for this platform")
+}
 
-func indexAVX512(x *float32, n int, value float32) int { panic("no assembly for this platform") }
+func indexAVX512(x *float32, n int, value float32) int {
+	panic("no assembly for this platform")
+}
 
 func atLeastAVX512(x *float32, n int, bound float32, base int32, ids *int32) int {
 	panic("no assembly for this platform")
@@ -16,9 +20,13 @@ func sumExpAVX512(x *float32, n int, highest float64, inverse float64) float64 {
 	panic("no assembly for this platform")
 }
 
-func maxAVX2(x *float32, n int) (most float32, nan int32) { panic("no assembly for this platform") }
+func maxAVX2(x *float32, n int) (most float32, nan int32) {
+	panic("no assembly for this platform")
+}
 
-func indexAVX2(x *float32, n int, value float32) int { panic("no assembly for this platform") }
+func indexAVX2(x *float32, n int, value float32) int {
+	panic("no assembly for this platform")
+}
 
 func atLeastAVX2(x *float32, n int, bound float32, base int32, ids *int32) int {
 	panic("no assembly for this platform")

@@ -1,3 +1,0 @@
-package attn
-
-//go:generate go run ../gen -family attn

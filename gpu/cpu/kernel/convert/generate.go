@@ -1,3 +1,0 @@
-package convert
-
-//go:generate go run ../gen -family convert

@@ -1,3 +1,0 @@
-package gemm
-
-//go:generate go run ../gen -family gemm

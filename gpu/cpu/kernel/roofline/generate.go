@@ -1,3 +1,0 @@
-package roofline
-
-//go:generate go run ../gen -family roofline

@@ -1,3 +1,0 @@
-package rowops
-
-//go:generate go run ../gen -family rowops

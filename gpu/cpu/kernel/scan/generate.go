@@ -1,3 +1,0 @@
-package scan
-
-//go:generate go run ../gen -family scan

@@ -1,3 +1,0 @@
-package simd
-
-//go:generate go run ../gen -family simd
