@@ -90,34 +90,15 @@ func (a *lookahead) bytes(worker, workers, at int) []byte {
 		return nil
 	}
 	unit, _ := span(a.unitsOf(each), workers, worker)
-	for i := range a.ops {
-		w := a.ops[i].w
-		panels := layout.Panels(w.rows)
-		if n := (panels + each - 1) / each; unit >= n {
-			unit -= n
-			continue
-		}
-		run := min(each, panels-unit*each) * w.form.PanelBytes(w.cols)
-		if a.silu != nil && at >= run {
-			w, at = a.ops[1].w, at-run
-		}
-		b := w.panel(unit * each)
-		if at >= len(b) {
-			return nil
-		}
-		return b[at:min(at+aheadChunk, len(b))]
+	op, panel := a.find(unit, each)
+	w := op.w
+	run := min(each, layout.Panels(w.rows)-panel) * w.form.PanelBytes(w.cols)
+	if a.silu != nil && at >= run {
+		w, at = a.ops[1].w, at-run
 	}
-	return nil
-}
-
-// unitsOf is how many units a block has, with each panels in a unit.
-func (l *linears) unitsOf(each int) int {
-	n := 0
-	for i := range l.ops {
-		n += (layout.Panels(l.ops[i].w.rows) + each - 1) / each
-		if l.silu != nil {
-			break
-		}
+	b := w.panel(panel)
+	if at >= len(b) {
+		return nil
 	}
-	return n
+	return b[at:min(at+aheadChunk, len(b))]
 }

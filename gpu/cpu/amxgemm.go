@@ -40,43 +40,26 @@ func newAMXScratch() amxScratch {
 	return amxScratch{make([]byte, intgemm.UnpackedBytes(amxGroups)), make([]float32, amxPanels*amxTokens*layout.PanelRows)}
 }
 
-// amxUnit is one unit: panels [lo, hi) by tiles [first, end), which are tokens
-// [from, to).
-type amxUnit struct {
-	s          *step
-	w          *amxScratch
-	in         *activations
-	tiles      layout.Tiling
-	first, end int
-	from, to   int
-	lo, hi     int
+// sums is the memory for the sums of panel i of a unit.
+func (u *productUnit) sums(i int) []float32 {
+	n := (u.to - u.from) * layout.PanelRows
+	return u.w.amxSums.sums[i*n : (i+1)*n]
 }
 
-func (u *amxUnit) tokens() int { return u.to - u.from }
-
-// sums is the place for the sums of panel i.
-func (u *amxUnit) sums(i int) []float32 {
-	n := u.tokens() * layout.PanelRows
-	return u.w.sums[i*n : (i+1)*n]
-}
-
-// runAMX runs a unit of the stage by AMX.
-func (l *linears) runAMX(s *step, w *scratch, op *linear, first, end, lo, hi int) {
-	u := amxUnit{s: s, w: &w.amxSums, in: l.in, tiles: l.now.tiles, first: first, end: end, lo: lo, hi: hi}
-	u.from, _ = u.tiles.At(first)
-	u.to, _ = u.tiles.At(end)
+// runAMX runs a unit by AMX.
+func (l *linears) runAMX(u *productUnit, op *linear) {
 	if l.silu == nil {
-		u.product(op, 0)
-		u.write(op, 0)
+		op.multiplyAMX(u, 0)
+		op.writeSums(u, 0)
 		return
 	}
-	panels := hi - lo
-	u.product(&l.ops[0], 0)
-	u.product(&l.ops[1], panels)
+	panels := u.hi - u.lo
+	l.ops[0].multiplyAMX(u, 0)
+	l.ops[1].multiplyAMX(u, panels)
 	if !l.inner {
-		u.write(&l.ops[0], 0)
-		u.write(&l.ops[1], panels)
-		l.activate(s, u.tiles, first, end, lo*layout.PanelRows, min(hi*layout.PanelRows, op.w.rows))
+		l.ops[0].writeSums(u, 0)
+		l.ops[1].writeSums(u, panels)
+		l.activate(u)
 		return
 	}
 	gate, up := 0, panels
@@ -85,80 +68,70 @@ func (l *linears) runAMX(s *step, w *scratch, op *linear, first, end, lo, hi int
 	}
 	for i := range panels {
 		x := u.sums(gate + i)
-		rowops.SiluMul(s.level, x, u.sums(up+i), x)
-		for tile := first; tile < end; tile++ {
+		rowops.SiluMul(u.s.level, x, u.sums(up+i), x)
+		for tile := u.first; tile < u.end; tile++ {
 			t, _ := u.tiles.At(tile)
-			l.next.quantise(s.level, u.tiles, tile, (lo+i)*layout.PanelRows, x[(t-u.from)*layout.PanelRows:], layout.PanelRows, layout.PanelRows)
+			l.next.quantise(u.s.level, u.tiles, tile, (u.lo+i)*layout.PanelRows, x[(t-u.from)*layout.PanelRows:], layout.PanelRows, layout.PanelRows)
 		}
 	}
 }
 
-// product multiplies into places from at on.
-func (u *amxUnit) product(l *linear, at int) {
+// multiplyAMX computes the sums of a unit. Those of its first panel are number at.
+func (l *linear) multiplyAMX(u *productUnit, at int) {
 	panels := u.hi - u.lo
 	for i := range panels {
-		u.begin(l, u.lo+i, u.sums(at+i))
+		l.beginSums(u, u.lo+i, u.sums(at+i))
 	}
 	blocks := (l.w.cols + amxColumns - 1) / amxColumns
-	for b := range blocks * panels {
-		weights, groups := l.amxBlock(u.lo+b%panels, b/panels)
-		intgemm.UnpackAMX(l.w.form, weights, groups, u.w.spread)
+	for i := range blocks * panels {
+		weights, n := l.block(u.lo+i%panels, i/panels, amxColumns)
+		intgemm.UnpackAMX(l.w.form, weights, n/layout.GroupCols, u.w.amxSums.spread)
 		var next []byte
-		if b+1 < blocks*panels {
-			next, _ = l.amxBlock(u.lo+(b+1)%panels, (b+1)/panels)
+		if i+1 < blocks*panels {
+			next, _ = l.block(u.lo+(i+1)%panels, (i+1)/panels, amxColumns)
 		}
-		u.multiply(groups, b/panels*amxColumns, u.sums(at+b%panels), b >= panels || l.adds(), next)
-		if (b+1)%(amxYield*panels) == 0 {
+		u.multiplyTiles(n/layout.GroupCols, i/panels*amxColumns, u.sums(at+i%panels), i >= panels || l.adds(), next)
+		if (i+1)%(amxYield*panels) == 0 {
 			runtime.Gosched()
 		}
 	}
 }
 
-// amxBlock is block b of a panel.
-func (l *linear) amxBlock(panel, b int) (weights []byte, groups int) {
-	columns := min(amxColumns, l.w.cols-b*amxColumns)
-	return l.w.panel(panel)[l.w.form.PanelBytes(b*amxColumns):][:l.w.form.PanelBytes(columns)], columns / layout.GroupCols
-}
-
-// multiply computes groups of columns from one on, for each run of tiles of one
-// size at once.
-func (u *amxUnit) multiply(groups, column int, sums []float32, add bool, next []byte) {
+// multiplyTiles multiplies groups of unpacked columns from a column on. Each call of the
+// kernel takes a run of tiles of one size.
+func (u *productUnit) multiplyTiles(groups, column int, sums []float32, add bool, next []byte) {
 	for first := u.first; first < u.end; {
 		t, tokens := u.tiles.At(first)
 		end := min(u.end, u.tiles.Alike(first))
 		each := intgemm.TileBytes(u.in.width/layout.GroupCols, tokens)
 		x := u.in.quantised[intgemm.TileBytes(u.in.width/layout.GroupCols, t)+intgemm.TileBytes(column/layout.GroupCols, tokens):]
-		intgemm.MultiplyAMX(u.w.spread, groups, x, tokens, end-first, each, sums[(t-u.from)*layout.PanelRows:], layout.PanelRows, add, next)
+		intgemm.MultiplyAMX(u.w.amxSums.spread, groups, x, tokens, end-first, each, sums[(t-u.from)*layout.PanelRows:], layout.PanelRows, add, next)
 		first, next = end, nil
 	}
 }
 
-// columns is the part of a row of the output that a panel computes.
-func (u *amxUnit) columns(l *linear, panel, t int) []float32 {
-	at := panel * layout.PanelRows
-	return u.s.row(l.Out, t)[at:min(at+layout.PanelRows, l.w.rows)]
-}
-
-// begin starts the sums of a panel with the bias and with what is accumulated.
-func (u *amxUnit) begin(l *linear, panel int, sums []float32) {
+// beginSums starts the sums of a panel with the bias and the output that is added to.
+func (l *linear) beginSums(u *productUnit, panel int, sums []float32) {
 	if !l.adds() {
 		return
 	}
-	for t := range u.tokens() {
-		row, output := sums[t*layout.PanelRows:][:layout.PanelRows], u.columns(l, panel, u.from+t)
-		l.beginRow(row, output, panel*layout.PanelRows)
+	column := panel * layout.PanelRows
+	for t := u.from; t < u.to; t++ {
+		row := sums[(t-u.from)*layout.PanelRows:][:layout.PanelRows]
+		output := u.s.row(l.Out, t)[column:min(column+layout.PanelRows, l.w.rows)]
+		l.beginRow(row, output, column)
 		clear(row[len(output):])
 	}
 }
 
-// write stores the sums of the panels from place at on.
-func (u *amxUnit) write(l *linear, at int) {
+// writeSums stores the sums of a unit; those of its first panel are number at.
+func (l *linear) writeSums(u *productUnit, at int) {
 	y, stride := u.s.buffers[l.Out], u.s.stride(l.Out)
 	for i := range u.hi - u.lo {
 		sums, column := u.sums(at+i), (u.lo+i)*layout.PanelRows
-		for t := range u.tokens() {
+		for t := u.from; t < u.to; t++ {
 			// Whole panels: a buffer's stride has room for the padding of the last one.
-			*(*[layout.PanelRows]float32)(y[(u.from+t)*stride+column:]) = *(*[layout.PanelRows]float32)(sums[t*layout.PanelRows:])
+			*(*[layout.PanelRows]float32)(y[t*stride+column:]) = *(*[layout.PanelRows]float32)(sums[(t-u.from)*layout.PanelRows:])
 		}
 	}
 }

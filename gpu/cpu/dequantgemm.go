@@ -30,38 +30,32 @@ func (l *linear) dequantises(tiles int) bool {
 
 // runDequantised is run with converted weights; the bits are the same. All panels
 // share the reading of the activations of a block of columns.
-func (l *linear) runDequantised(s *step, w *scratch, in *activations, tiles layout.Tiling, first, end, lo, hi int) {
-	y, stride := s.buffers[l.Out], s.stride(l.Out)
-	panels := hi - lo
+func (l *linear) runDequantised(u *productUnit) {
+	y, stride := u.s.buffers[l.Out], u.s.stride(l.Out)
+	panels := u.hi - u.lo
 	blocks := (l.w.cols + dequantColumns - 1) / dequantColumns
-	for b := range blocks * panels {
-		p, from := lo+b%panels, b/panels*dequantColumns
-		weights, n := l.dequantBlock(p, b/panels)
-		gemm.WidenPanel(s.level, l.w.form, w.dequantised, weights, n)
+	for i := range blocks * panels {
+		p, b := u.lo+i%panels, i/panels
+		weights, n := l.block(p, b, dequantColumns)
+		gemm.WidenPanel(u.s.level, l.w.form, u.w.dequantised, weights, n)
 		var next []byte
 		switch {
-		case b+1 < blocks*panels:
-			next, _ = l.dequantBlock(lo+(b+1)%panels, (b+1)/panels)
-		case hi < layout.Panels(l.w.rows): // likely the unit that follows
-			next, _ = l.dequantBlock(hi, 0)
+		case i+1 < blocks*panels:
+			next, _ = l.block(u.lo+(i+1)%panels, (i+1)/panels, dequantColumns)
+		case u.hi < layout.Panels(l.w.rows): // likely the next unit
+			next, _ = l.block(u.hi, 0, dequantColumns)
 		}
-		// Each tile fetches a share of what comes next.
-		share := (len(next)/(end-first)/lineBytes + 1) * lineBytes
-		for i := first; i < end; i++ {
-			t, tokens := tiles.At(i)
+		// Each tile prefetches a share of what comes next.
+		share := (len(next)/(u.end-u.first)/lineBytes + 1) * lineBytes
+		for tile := u.first; tile < u.end; tile++ {
+			t, tokens := u.tiles.At(tile)
 			simd.Prefetch(next[:min(share, len(next))], lineBytes)
 			next = next[min(share, len(next)):]
-			gemm.Multiply(s.level, layout.F32, w.dequantised, n, in.tile(s, t, tokens, from), tokens,
-				y[t*stride+p*layout.PanelRows:], stride, from > 0 || l.adds(), 0)
+			gemm.Multiply(u.s.level, layout.F32, u.w.dequantised, n, u.in.tile(u.s, t, tokens, b*dequantColumns), tokens,
+				y[t*stride+p*layout.PanelRows:], stride, b > 0 || l.adds(), 0)
 		}
-		if (b+1)%dequantYield == 0 {
+		if (i+1)%dequantYield == 0 {
 			runtime.Gosched()
 		}
 	}
-}
-
-// dequantBlock is block b of a panel, and the number of its columns.
-func (l *linear) dequantBlock(panel, b int) (weights []byte, columns int) {
-	columns = min(dequantColumns, l.w.cols-b*dequantColumns)
-	return l.w.panel(panel)[l.w.form.PanelBytes(b*dequantColumns):][:l.w.form.PanelBytes(columns)], columns
 }

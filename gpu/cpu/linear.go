@@ -126,13 +126,35 @@ func (l *linears) shape(s *step) shape {
 		}
 	}
 	h.panels = max(1, min(panels, all/(4*l.threads)))
+	h.units = l.unitsOf(h.panels)
+	return h
+}
+
+// unitsOf is the number of units of a block of tokens, with each panels in a unit.
+func (l *linears) unitsOf(each int) int {
+	n := 0
 	for i := range l.ops {
-		h.units += (layout.Panels(l.ops[i].w.rows) + h.panels - 1) / h.panels
+		n += (layout.Panels(l.ops[i].w.rows) + each - 1) / each
 		if l.silu != nil {
 			break
 		}
 	}
-	return h
+	return n
+}
+
+// find returns the Linear of a unit of a block, with each panels in a unit, and the
+// unit's first panel.
+func (l *linears) find(unit, each int) (op *linear, panel int) {
+	panel = unit * each
+	for i := range l.ops {
+		op = &l.ops[i]
+		panels := layout.Panels(op.w.rows)
+		if panel < panels {
+			break
+		}
+		panel -= (panels + each - 1) / each * each
+	}
+	return op, panel
 }
 
 func (l *linears) units(s *step) int {
@@ -140,44 +162,47 @@ func (l *linears) units(s *step) int {
 	return l.now.units * l.now.blocks
 }
 
+// productUnit is a unit of products: panels [lo, hi) by tiles [first, end), which are
+// tokens [from, to).
+type productUnit struct {
+	s          *step
+	w          *scratch
+	in         *activations
+	tiles      layout.Tiling
+	first, end int
+	from, to   int
+	lo, hi     int
+}
+
 func (l *linears) run(s *step, w *scratch, unit int) error {
 	h := l.now
-	first := unit / h.units * h.run
-	end := min(first+h.run, h.tiles.Tiles)
-	unit %= h.units
-	for i := range l.ops {
-		op := &l.ops[i]
-		panels := layout.Panels(op.w.rows)
-		if units := (panels + h.panels - 1) / h.panels; unit >= units {
-			unit -= units
-			continue
-		}
-		lo, hi := unit*h.panels, min((unit+1)*h.panels, panels)
-		switch {
-		case h.amx:
-			l.runAMX(s, w, op, first, end, lo, hi)
-			return nil
-		case l.silu == nil:
-			op.run(s, w, l.in, h.tiles, first, end, lo, hi)
-			return nil
-		}
-		l.ops[0].run(s, w, l.in, h.tiles, first, end, lo, hi)
-		l.ops[1].run(s, w, l.in, h.tiles, first, end, lo, hi)
-		l.activate(s, h.tiles, first, end, lo*layout.PanelRows, min(hi*layout.PanelRows, op.w.rows))
-		return nil
+	u := productUnit{s: s, w: w, in: l.in, tiles: h.tiles, first: unit / h.units * h.run}
+	u.end = min(u.first+h.run, h.tiles.Tiles)
+	u.from, _ = u.tiles.At(u.first)
+	u.to, _ = u.tiles.At(u.end)
+	op, lo := l.find(unit%h.units, h.panels)
+	u.lo, u.hi = lo, min(lo+h.panels, layout.Panels(op.w.rows))
+	switch {
+	case h.amx:
+		l.runAMX(&u, op)
+	case l.silu == nil:
+		op.run(&u)
+	default:
+		l.ops[0].run(&u)
+		l.ops[1].run(&u)
+		l.activate(&u)
 	}
 	return nil
 }
 
-// activate does the SiluMul of columns [lo, hi) for tiles [first, end).
-func (l *linears) activate(s *step, tiles layout.Tiling, first, end, lo, hi int) {
-	from, _ := tiles.At(first)
-	to, _ := tiles.At(end)
-	for t := from; t < to; t++ {
-		rowops.SiluMul(s.level, s.row(l.silu.Gate, t)[lo:hi], s.row(l.silu.Up, t)[lo:hi], s.row(l.silu.Out, t)[lo:hi])
+// activate does the SiluMul of a unit.
+func (l *linears) activate(u *productUnit) {
+	lo, hi := u.lo*layout.PanelRows, min(u.hi*layout.PanelRows, l.ops[0].w.rows)
+	for t := u.from; t < u.to; t++ {
+		rowops.SiluMul(u.s.level, u.s.row(l.silu.Gate, t)[lo:hi], u.s.row(l.silu.Up, t)[lo:hi], u.s.row(l.silu.Out, t)[lo:hi])
 	}
 	if l.next != nil {
-		l.next.pack(s, tiles, first, end, lo, hi)
+		l.next.pack(u.s, u.tiles, u.first, u.end, lo, hi)
 	}
 }
 
@@ -193,85 +218,88 @@ const (
 // KiB.
 const ahead = 8 << 10
 
-// run computes panels [lo, hi) for tiles [first, end).
-func (l *linear) run(s *step, w *scratch, in *activations, tiles layout.Tiling, first, end, lo, hi int) {
-	l.begin(s, tiles, first, end, lo, hi)
-	if l.dequantises(end - first) {
-		l.runDequantised(s, w, in, tiles, first, end, lo, hi)
+// run computes a unit.
+func (l *linear) run(u *productUnit) {
+	l.begin(u)
+	tiles := u.end - u.first
+	if l.dequantises(tiles) {
+		l.runDequantised(u)
 		return
 	}
-	y, stride := s.buffers[l.Out], s.stride(l.Out)
-	columns, panels := callColumns, hi-lo
-	if end-first > 1 {
+	y, stride := u.s.buffers[l.Out], u.s.stride(l.Out)
+	columns, panels := callColumns, u.hi-u.lo
+	if tiles > 1 {
 		unit := max(layout.GroupCols, l.w.form.Unit())
 		columns = blockBytes / l.w.form.PanelBytes(unit) * unit
 	}
 	blocks := (l.w.cols + columns - 1) / columns
-	for b := range blocks * panels {
-		// One tile reads the panels as they lie; of several, the activations of
-		// a block stay near for all panels.
-		p, from := lo+b/blocks, b%blocks*columns
-		if end-first > 1 {
-			p, from = lo+b%panels, b/panels*columns
+	for i := range blocks * panels {
+		// One tile reads the panels in order; with several, the activations of a block
+		// stay in the cache for all panels.
+		p, b := u.lo+i/blocks, i%blocks
+		if tiles > 1 {
+			p, b = u.lo+i%panels, i/panels
 		}
-		n := min(columns, l.w.cols-from)
-		w, add := l.w.panel(p)[l.w.form.PanelBytes(from):], from > 0 || l.adds()
+		w, n := l.block(p, b, columns)
+		from, out := b*columns, y[p*layout.PanelRows:]
+		add := b > 0 || l.adds()
 		if l.ints {
-			l.multiplyInts(s, in, tiles, first, end, w, from, n, y[p*layout.PanelRows:], stride, add)
+			l.multiplyInts(u, w, from, n, out, stride, add)
 			continue
 		}
 		fetch := ahead
-		for i := first; i < end; i++ {
-			t, tokens := tiles.At(i)
-			gemm.Multiply(s.level, l.w.form, w, n, in.tile(s, t, tokens, from), tokens,
-				y[t*stride+p*layout.PanelRows:], stride, add, fetch)
+		for i := u.first; i < u.end; i++ {
+			t, tokens := u.tiles.At(i)
+			gemm.Multiply(u.s.level, l.w.form, w, n, u.in.tile(u.s, t, tokens, from), tokens, out[t*stride:], stride, add, fetch)
 			fetch = 0
 		}
 	}
 }
 
-// fetchers is how many tiles share the fetching of the next block at most;
-// more would leave none to the last ones.
+// block returns block b of a panel, of some columns each, and the number of its columns.
+func (l *linear) block(panel, b, columns int) (weights []byte, n int) {
+	n = min(columns, l.w.cols-b*columns)
+	return l.w.panel(panel)[l.w.form.PanelBytes(b*columns):][:l.w.form.PanelBytes(n)], n
+}
+
+// fetchers is the maximum number of tiles that share the prefetch of the next block; with
+// more, the last ones would have nothing to prefetch.
 const fetchers = 4
 
-// multiplyInts computes n columns of a panel for tiles [first, end). Integer
-// products of many tokens are quicker than memory: all tiles fetch a share of
-// what comes next.
-func (l *linear) multiplyInts(s *step, in *activations, tiles layout.Tiling, first, end int, w []byte, from, n int, y []float32, stride int, add bool) {
-	groups, share := n/layout.GroupCols, min(end-first, fetchers)
-	for i := first; i < end; i++ {
+// multiplyInts computes n columns of a panel from a column on. Integer products of many
+// tokens are faster than memory: all tiles prefetch a share of what comes next.
+func (l *linear) multiplyInts(u *productUnit, w []byte, from, n int, y []float32, stride int, add bool) {
+	groups, share := n/layout.GroupCols, min(u.end-u.first, fetchers)
+	for i := u.first; i < u.end; i++ {
 		fetch := intgemm.Fetch{}
-		switch k := i - first; {
+		switch k := i - u.first; {
 		case share == 1:
 			fetch = intgemm.Fetch{Ahead: ahead, Every: 1}
 		case k < share:
-			bytes := l.w.form.PanelBytes(n)
-			fetch = intgemm.Fetch{Ahead: bytes + bytes*k/share, Every: share}
+			fetch = intgemm.Fetch{Ahead: len(w) + len(w)*k/share, Every: share}
 		}
-		t, tokens := tiles.At(i)
-		intgemm.Multiply(s.level, l.w.form, w, groups, in.intTile(t, tokens, from), tokens, y[t*stride:], stride, add, fetch)
+		t, tokens := u.tiles.At(i)
+		intgemm.Multiply(u.s.level, l.w.form, w, groups, u.in.intTile(t, tokens, from), tokens, y[t*stride:], stride, add, fetch)
 	}
 }
 
-// adds tells whether sums begin with what is in the output.
+// adds reports whether sums start from what is in the output.
 func (l *linear) adds() bool { return l.Accumulate || l.bias != nil }
 
-// begin lets sums of tiles [first, end) begin in the output.
-func (l *linear) begin(s *step, tiles layout.Tiling, first, end, lo, hi int) {
+// begin writes the start of the sums of a unit to the output.
+func (l *linear) begin(u *productUnit) {
 	if l.bias == nil {
 		return
 	}
-	from, _ := tiles.At(first)
-	to, _ := tiles.At(end)
-	column, width := lo*layout.PanelRows, min(hi*layout.PanelRows, l.w.rows)-lo*layout.PanelRows
-	for t := from; t < to; t++ {
-		out := s.row(l.Out, t)[column:][:width]
+	column, width := u.lo*layout.PanelRows, min(u.hi*layout.PanelRows, l.w.rows)-u.lo*layout.PanelRows
+	for t := u.from; t < u.to; t++ {
+		out := u.s.row(l.Out, t)[column:][:width]
 		l.beginRow(out, out, column)
 	}
 }
 
-// beginRow puts the bias, and the output if it is added to, where the sums of a
-// token begin; the output is its row from a column on. It may be sums itself.
+// beginRow writes the start of a token's sums: the bias, and the output if it is added to.
+// The output is a row from a column on; it may be sums itself.
 func (l *linear) beginRow(sums, output []float32, column int) {
 	if !l.Accumulate {
 		copy(sums[:len(output)], l.bias[column:])

@@ -12,7 +12,7 @@ import (
 func TestProductsStayInside(t *testing.T) {
 	kerneltest.Fences(t, func(f *kerneltest.Fenced) {
 		for _, l := range simd.Levels() {
-			for _, form := range kerneltest.Forms {
+			for _, form := range layout.Forms {
 				for _, cols := range []int{1, 2, 3, 5, layout.GroupCols, 3 * layout.GroupCols, layout.Q4K.Unit(), 3 * layout.Q4K.Unit()} {
 					if cols%form.Unit() != 0 && form != layout.BF16 {
 						continue

@@ -15,7 +15,7 @@ import (
 const timedCols = 1536
 
 func BenchmarkPack(b *testing.B) {
-	for _, f := range kerneltest.Forms {
+	for _, f := range layout.Forms {
 		b.Run(f.String(), func(b *testing.B) {
 			encoded, _ := kerneltest.NativeRows(rand.New(rand.NewPCG(1, 1)), f, layout.PanelRows, timedCols)
 			panel := make([]byte, f.PanelBytes(timedCols))

@@ -50,7 +50,7 @@ func TestActivationsStayInside(t *testing.T) {
 func TestProductsStayInside(t *testing.T) {
 	kerneltest.Fences(t, func(f *kerneltest.Fenced) {
 		for _, l := range simd.Levels() {
-			for _, form := range kerneltest.Forms {
+			for _, form := range layout.Forms {
 				for _, groups := range []int{1, 3, 8, 24} {
 					if !form.Integer() || groups*layout.GroupCols%form.Unit() != 0 {
 						continue

@@ -62,7 +62,7 @@ func randomPanel(r *rand.Rand, f layout.Form, n int) (panel []byte, cols int) {
 func TestGemmAVX512(t *testing.T) {
 	a := open(t, "gemm")
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, f := range kerneltest.Forms {
+	for _, f := range layout.Forms {
 		for _, n := range []int{1, 2, 3} {
 			panel, cols := randomPanel(r, f, n)
 			for tokens := 1; tokens <= tokensAVX512; tokens++ {
@@ -109,7 +109,7 @@ func multiplyAVX512(a *listing, f layout.Form, panel []byte, cols int, x []float
 func TestIntGemmAVX512(t *testing.T) {
 	a := open(t, "intgemm")
 	r := rand.New(rand.NewPCG(3, 4))
-	for _, f := range kerneltest.Forms[layout.Q8:] {
+	for _, f := range layout.Forms[layout.Q8:] {
 		for _, n := range []int{1, 2, 3} {
 			panel, cols := randomPanel(r, f, n)
 			groups := cols / layout.GroupCols

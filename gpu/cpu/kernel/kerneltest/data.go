@@ -8,9 +8,6 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 )
 
-// Forms are all forms of panels.
-var Forms = []layout.Form{layout.F32, layout.BF16, layout.F16, layout.Q8, layout.Q4, layout.Q41, layout.Q4K, layout.Q6K}
-
 // NativeRows are random rows in the encoding that Pack takes, and their values.
 // Scales are of about the same size.
 func NativeRows(r *rand.Rand, f layout.Form, rows, cols int) (encoded [][]byte, values [][]float64) {
@@ -34,28 +31,7 @@ func NativeRows(r *rand.Rand, f layout.Form, rows, cols int) (encoded [][]byte, 
 				h, x := RandomHalf(r, 0, 17)
 				row, value = le.AppendUint16(row, h), append(value, x)
 			}
-		case layout.Q8:
-			for range cols / layout.GroupCols {
-				h, scale := RandomHalf(r, 12, 15)
-				row = le.AppendUint16(row, h)
-				for range layout.GroupCols {
-					q := int8(r.IntN(256) - 128)
-					row, value = append(row, byte(q)), append(value, float64(q)*scale)
-				}
-			}
-		case layout.Q4:
-			for range cols / layout.GroupCols {
-				h, scale := RandomHalf(r, 12, 15)
-				row = le.AppendUint16(row, h)
-				group := make([]float64, layout.GroupCols)
-				for j := range layout.GroupCols / 2 {
-					b := byte(r.IntN(256))
-					row = append(row, b)
-					group[j], group[16+j] = float64(int(b&15)-8)*scale, float64(int(b>>4)-8)*scale
-				}
-				value = append(value, group...)
-			}
-		case layout.Q41, layout.Q4K, layout.Q6K:
+		default:
 			for range cols / f.Unit() {
 				b := RandomBlock(r, f, 12, 15)
 				row = append(row, b.Encoded...)
@@ -73,14 +49,7 @@ func NativeRows(r *rand.Rand, f layout.Form, rows, cols int) (encoded [][]byte, 
 // subnormal), and its value.
 func RandomHalf(r *rand.Rand, lo, hi int) (uint16, float64) {
 	h := uint16(r.IntN(1<<10)) | uint16(lo+r.IntN(hi-lo+1))<<10 | uint16(r.IntN(2))<<15
-	value := float64(1<<10|h&0x3ff) * math.Pow(2, float64(h>>10&31)-25)
-	if h>>10&31 == 0 {
-		value = float64(h&0x3ff) * 0x1p-24
-	}
-	if h>>15 == 1 {
-		value = -value
-	}
-	return h, value
+	return h, float64(HalfTwin(h))
 }
 
 // Normal is n normally distributed numbers.
@@ -103,8 +72,8 @@ func ColumnsOf(f layout.Form) []int {
 	return []int{1, 2, 3, 5, 31, 64, 65, 130, 257}
 }
 
-// Block is a block of Q4_1, Q4_K or Q6_K with the integer, scale and offset of each
-// column.
+// Block is a block of a form of integers as Pack reads it, with the integer, scale and
+// offset of each column.
 type Block struct {
 	Encoded       []byte
 	Value         []int
@@ -124,9 +93,21 @@ func RandomBlock(r *rand.Rand, f layout.Form, lo, hi int) *Block {
 	d, dValue := RandomHalf(r, lo, hi)
 	m, mValue := RandomHalf(r, lo, hi)
 	put := binary.LittleEndian.PutUint16
+	b.Encoded = make([]byte, f.RowBytes(n))
 	switch f {
+	case layout.Q8:
+		put(b.Encoded, d)
+		for c := range n {
+			b.Value[c] = r.IntN(256) - 128
+			b.Encoded[2+c], b.Scale[c] = byte(b.Value[c]), dValue
+		}
+	case layout.Q4:
+		put(b.Encoded, d)
+		for c := range n {
+			b.Encoded[2+c%16] |= byte(b.Value[c] << (c / 16 * 4))
+			b.Value[c], b.Scale[c] = b.Value[c]-8, dValue
+		}
 	case layout.Q41:
-		b.Encoded = make([]byte, 20)
 		put(b.Encoded, d)
 		put(b.Encoded[2:], m)
 		for c := range n {
@@ -134,7 +115,6 @@ func RandomBlock(r *rand.Rand, f layout.Form, lo, hi int) *Block {
 			b.Scale[c], b.Offset[c] = dValue, mValue
 		}
 	case layout.Q4K:
-		b.Encoded = make([]byte, 144)
 		put(b.Encoded, d)
 		put(b.Encoded[2:], m)
 		scales := b.Encoded[4:]
@@ -154,7 +134,6 @@ func RandomBlock(r *rand.Rand, f layout.Form, lo, hi int) *Block {
 			}
 		}
 	case layout.Q6K:
-		b.Encoded = make([]byte, 210)
 		put(b.Encoded[208:], d)
 		for c := range n {
 			v := r.IntN(64)

@@ -35,16 +35,11 @@ const (
 // Group is group g of a panel of integers and the head of its block, if the form
 // has blocks.
 func Group(f Form, panel []byte, g int) (head, group []byte) {
-	switch f {
-	case Q4K:
-		block := panel[g/blockGroups*q4kBlock:][:q4kBlock]
-		return block[:q4kHead], block[q4kHead+g%blockGroups*q4kGroup:][:q4kGroup]
-	case Q6K:
-		block := panel[g/blockGroups*q6kBlock:][:q6kBlock]
-		return block[:q6kHead], block[q6kHead+g%blockGroups*q6kGroup:][:q6kGroup]
-	}
-	size := f.PanelBytes(GroupCols)
-	return nil, panel[g*size:][:size]
+	d := &forms[f]
+	groups := f.Unit() / GroupCols
+	size := (d.panel - d.head) / groups
+	block := panel[g/groups*d.panel:][:d.panel]
+	return block[:d.head], block[d.head+g%groups*size:][:size]
 }
 
 // ScaleAndOffset returns those of row r in a group of Q41 or Q4K: a weight is
@@ -63,29 +58,40 @@ func scaleOfHalf(head, group []byte, r, half int) float32 {
 	return gpu.FromF16(binary.NativeEndian.Uint16(head[2*r:])) * float32(int8(group[2*Q6KPart+half*PanelRows+r]))
 }
 
-// valueOf is the integer of a row and column in a group, for Q6K minus 32.
+// valueOf is the integer of a row and column in a group, without the offset of its form.
 func valueOf(f Form, group []byte, r, c int) int8 {
 	s, i, shift := c%16/4, c%4, c/16*4
-	if f != Q6K {
-		return int8(group[s*4*PanelRows+4*r+i] >> shift & 15)
+	switch f {
+	case Q8:
+		return int8(group[c/4*4*PanelRows+4*r+i] - 128)
+	case Q4:
+		return int8(group[s*4*PanelRows+4*r+i]>>shift&15) - 8
+	case Q6K:
+		part := group[s/2*Q6KPart+4*r+i:]
+		low, high := part[s%2*4*PanelRows]>>shift&15, part[2*4*PanelRows]>>(s%2*4+shift/2)&3
+		return int8(low|high<<4) - 32
 	}
-	part := group[s/2*Q6KPart+4*r+i:]
-	low, high := part[s%2*4*PanelRows]>>shift&15, part[2*4*PanelRows]>>(s%2*4+shift/2)&3
-	return int8(low|high<<4) - 32
+	return int8(group[s*4*PanelRows+4*r+i] >> shift & 15)
 }
 
-// rowOfGroup converts row r of a group, rounding each weight once.
+// rowOfGroup converts row r of a group, rounding each weight once at most.
 func rowOfGroup(f Form, panel []byte, g, r int, out *[GroupCols]float32) {
 	head, group := Group(f, panel, g)
-	if f == Q6K {
-		scales := [2]float32{scaleOfHalf(head, group, r, 0), scaleOfHalf(head, group, r, 1)}
+	var scales [2]float32 // of columns 0 to 15 and 16 to 31
+	switch f {
+	case Q8, Q4:
+		scales[0] = gpu.FromF16(scaleBits(group)[r])
+		scales[1] = scales[0]
+	case Q6K:
+		scales = [2]float32{scaleOfHalf(head, group, r, 0), scaleOfHalf(head, group, r, 1)}
+	default:
+		scale, offset := ScaleAndOffset(f, head, group, r)
 		for c := range out {
-			out[c] = scales[c/16] * float32(valueOf(f, group, r, c))
+			out[c] = float32(scale*float32(valueOf(f, group, r, c))) + offset
 		}
 		return
 	}
-	scale, offset := ScaleAndOffset(f, head, group, r)
 	for c := range out {
-		out[c] = float32(scale*float32(valueOf(f, group, r, c))) + offset
+		out[c] = scales[c/16] * float32(valueOf(f, group, r, c))
 	}
 }

@@ -54,59 +54,47 @@ const (
 	Q6K
 )
 
-var forms = [...]string{F32: "f32", BF16: "bf16", F16: "f16", Q8: "q8", Q4: "q4", Q41: "q4_1", Q4K: "q4_k", Q6K: "q6_k"}
+// forms has, for each form, its name, log2 of its unit of columns, and the bytes of a
+// unit: of a row as Pack reads it, of a panel, and of the panel's head, which a block has.
+var forms = [...]struct {
+	name             string
+	bits             uint
+	row, panel, head int
+}{
+	F32:  {"f32", 0, 4, 4 * PanelRows, 0},
+	BF16: {"bf16", 1, 4, 4 * PanelRows, 0},
+	F16:  {"f16", 0, 2, 2 * PanelRows, 0},
+	Q8:   {"q8", 5, 34, 34 * PanelRows, 0},
+	Q4:   {"q4", 5, 18, 18 * PanelRows, 0},
+	Q41:  {"q4_1", 5, q41Row, q41Group, 0},
+	Q4K:  {"q4_k", 8, q4kRow, q4kBlock, q4kHead},
+	Q6K:  {"q6_k", 8, q6kRow, q6kBlock, q6kHead},
+}
 
-// String gives the name used in logs.
-func (f Form) String() string { return forms[f] }
+// Forms are all forms.
+var Forms = []Form{F32, BF16, F16, Q8, Q4, Q41, Q4K, Q6K}
+
+// String returns the name used in logs.
+func (f Form) String() string { return forms[f].name }
 
 // Integer reports whether weights are integers with scales; columns then come in
 // groups.
 func (f Form) Integer() bool { return f >= Q8 }
 
 // Unit is the number of columns of which every range is a multiple.
-func (f Form) Unit() int {
-	switch f {
-	case F32, F16:
-		return 1
-	case BF16:
-		return 2
-	case Q4K, Q6K:
-		return blockGroups * GroupCols
-	}
-	return GroupCols
-}
-
-// Bytes of a group of 32 columns in a panel.
-const (
-	q8Group = 8*PanelRows*4 + 2*PanelRows
-	q4Group = 4*PanelRows*4 + 2*PanelRows
-)
+func (f Form) Unit() int { return 1 << forms[f].bits }
 
 // PanelBytes is the size of a panel of cols columns: a multiple of 64.
 func (f Form) PanelBytes(cols int) int {
-	switch f {
-	case F32:
-		return cols * PanelRows * 4
-	case BF16:
-		return (cols + 1) / 2 * PanelRows * 4
-	case F16:
-		return cols * PanelRows * 2
+	d := &forms[f]
+	if f.Integer() && cols&(1<<d.bits-1) != 0 {
+		panic(fmt.Sprintf("layout: a matrix of %d columns has no whole groups of %d for %s", cols, f.Unit(), f))
 	}
-	if unit := f.Unit(); cols%unit != 0 {
-		panic(fmt.Sprintf("layout: a matrix of %d columns has no whole groups of %d for %s", cols, unit, f))
-	}
-	switch f {
-	case Q4:
-		return cols / GroupCols * q4Group
-	case Q41:
-		return cols / GroupCols * q41Group
-	case Q4K:
-		return cols / GroupCols / blockGroups * q4kBlock
-	case Q6K:
-		return cols / GroupCols / blockGroups * q6kBlock
-	}
-	return cols / GroupCols * q8Group
+	return (cols + 1<<d.bits - 1) >> d.bits * d.panel
 }
 
-// Panels is the number of panels of a matrix with so many rows.
+// RowBytes is the size of a row of cols columns as Pack reads it.
+func (f Form) RowBytes(cols int) int { return cols * forms[f].row >> forms[f].bits }
+
+// Panels is the number of panels of a matrix.
 func Panels(rows int) int { return (rows + PanelRows - 1) / PanelRows }

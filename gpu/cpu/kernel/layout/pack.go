@@ -7,19 +7,6 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// RowBytes is the size of a row of cols columns as Pack reads it.
-func (f Form) RowBytes(cols int) int {
-	switch f {
-	case F32:
-		return 4 * cols
-	case BF16, F16:
-		return 2 * cols
-	case Q4K:
-		return cols / f.Unit() * q4kRow
-	}
-	return f.PanelBytes(cols) / PanelRows
-}
-
 // Pack writes up to 32 rows as a panel, padded with rows of zeros. A row is
 // little-endian numbers, or for Q8 and Q4 blocks of Q8_0 and Q4_0: a float16 scale,
 // then 32 int8, or 16 bytes of which byte j holds column j in its lower half and
@@ -141,22 +128,7 @@ func Row(f Form, panel []byte, cols, r int, out []float32) {
 		for c, in := 0, Halves(panel); c < cols; c++ {
 			out[c] = gpu.FromF16(in[c*PanelRows+r])
 		}
-	case Q8:
-		for g := range cols / GroupCols {
-			scale, group := gpu.FromF16(scaleBits(panel, g, q8Group)[r]), panel[g*q8Group:]
-			for c := range GroupCols {
-				out[g*GroupCols+c] = q8(group[c/4*4*PanelRows+4*r+c%4], scale)
-			}
-		}
-	case Q4:
-		for g := range cols / GroupCols {
-			scale, group := gpu.FromF16(scaleBits(panel, g, q4Group)[r]), panel[g*q4Group:]
-			for c := range GroupCols / 2 {
-				b := group[c/4*4*PanelRows+4*r+c%4]
-				out[g*GroupCols+c], out[g*GroupCols+16+c] = q4(b&15, scale), q4(b>>4, scale)
-			}
-		}
-	case Q41, Q4K, Q6K:
+	default:
 		for g := range cols / GroupCols {
 			rowOfGroup(f, panel, g, r, (*[GroupCols]float32)(out[g*GroupCols:]))
 		}

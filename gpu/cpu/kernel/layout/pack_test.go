@@ -10,7 +10,7 @@ import (
 
 func TestPackedRowsComeBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
-	for _, f := range kerneltest.Forms {
+	for _, f := range layout.Forms {
 		for _, cols := range kerneltest.ColumnsOf(f) {
 			for _, rows := range []int{32, 31, 1, 0} {
 				encoded, values := kerneltest.NativeRows(r, f, rows, cols)

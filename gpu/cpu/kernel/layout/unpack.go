@@ -31,9 +31,10 @@ func Unpack(f Form, panel []byte, from, n int, out *Columns) {
 }
 
 func unpackGroup(f Form, panel []byte, g int, out *[GroupCols * PanelRows]float32) {
+	head, group := Group(f, panel, g)
 	switch f {
 	case Q8:
-		scales, group := scalesOf(panel, g, q8Group), panel[g*q8Group:]
+		scales := scalesOf(group)
 		for i := range 8 * PanelRows {
 			b, scale := (*[4]byte)(group[4*i:]), scales[i%PanelRows]
 			to := out[i/PanelRows*4*PanelRows+i%PanelRows:][:3*PanelRows+1]
@@ -41,7 +42,7 @@ func unpackGroup(f Form, panel []byte, g int, out *[GroupCols * PanelRows]float3
 			to[2*PanelRows], to[3*PanelRows] = q8(b[2], scale), q8(b[3], scale)
 		}
 	case Q4:
-		scales, group := scalesOf(panel, g, q4Group), panel[g*q4Group:]
+		scales := scalesOf(group)
 		for i := range 4 * PanelRows {
 			b, scale := (*[4]byte)(group[4*i:]), scales[i%PanelRows]
 			to := out[i/PanelRows*4*PanelRows+i%PanelRows:][:19*PanelRows+1]
@@ -50,26 +51,22 @@ func unpackGroup(f Form, panel []byte, g int, out *[GroupCols * PanelRows]float3
 			}
 		}
 	case Q6K:
-		head, group := Group(f, panel, g)
 		unpackSix(head, group, out)
 	default:
-		head, group := Group(f, panel, g)
 		unpackMinimums(f, head, group, out)
 	}
 }
 
 // scalesOf converts the scales of a group of Q8 or Q4.
-func scalesOf(panel []byte, g, size int) (scales [PanelRows]float32) {
-	for r, h := range scaleBits(panel, g, size) {
+func scalesOf(group []byte) (scales [PanelRows]float32) {
+	for r, h := range scaleBits(group) {
 		scales[r%PanelRows] = gpu.FromF16(h)
 	}
 	return scales
 }
 
-// scaleBits are the float16 scales of a group.
-func scaleBits(panel []byte, g, size int) []uint16 {
-	return Halves(panel[(g+1)*size-2*PanelRows : (g+1)*size])
-}
+// scaleBits are the float16 scales of a group of Q8 or Q4.
+func scaleBits(group []byte) []uint16 { return Halves(group[len(group)-2*PanelRows:]) }
 
 // unpackMinimums is a group of Q41 or Q4K.
 func unpackMinimums(f Form, head, group []byte, out *[GroupCols * PanelRows]float32) {
