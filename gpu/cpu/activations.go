@@ -16,20 +16,20 @@ type activations struct {
 	floats, ints bool      // what is read
 	tiles        []float32 // tile by tile, [width][tokens of the tile]
 	quantised    []byte    // tile by tile, as intgemm.QuantizeRow says
-	// narrow: a product that reads it is not for intgemm.MultiplyAMX.
+	// narrow: intgemm.MultiplyAMX does not support one of the products that read it.
 	narrow bool
 }
 
-// amxRows is the number of rows from which intgemm.MultiplyAMX pays. Fewer are bound
+// amxRows is the number of rows from which intgemm.MultiplyAMX pays. Fewer are limited
 // by memory, which the kernels that stream their weights use better.
 const amxRows = intgemm.AMXMinRows
 
-// usesAMX tells whether a GEMM of that many rows runs on AMX tiles.
+// usesAMX reports whether a GEMM of some rows runs on AMX tiles.
 func (a *activations) usesAMX(l simd.Level, rows int) bool {
 	return l >= simd.AMX && a.ints && !a.narrow && rows >= amxRows
 }
 
-// tiling is the tiles of the rows that a buffer has now.
+// tiling divides the current rows of a buffer.
 func (s *step) tiling(a *activations) layout.Tiling {
 	rows := s.rows(a.buffer)
 	if a.usesAMX(s.level, rows) {
@@ -48,9 +48,7 @@ func (a *activations) grow(rows int) {
 	}
 }
 
-func (a *activations) bytes() int64 { return 4*int64(cap(a.tiles)) + int64(cap(a.quantised)) }
-
-// pack lays out columns [lo, hi) of some tiles, [first, end).
+// pack lays out columns [lo, hi) of tiles [first, end).
 func (a *activations) pack(s *step, tiles layout.Tiling, first, end, lo, hi int) {
 	x, stride := s.buffers[a.buffer], s.stride(a.buffer)
 	for i := first; i < end; i++ {
@@ -64,8 +62,8 @@ func (a *activations) pack(s *step, tiles layout.Tiling, first, end, lo, hi int)
 	}
 }
 
-// quantise packs columns of tile i from column on. x begins with them; its rows
-// are stride apart.
+// quantise packs columns of tile i from column on. They are the first ones of x, whose
+// rows are stride apart.
 func (a *activations) quantise(l simd.Level, tiles layout.Tiling, i, column int, x []float32, stride, columns int) {
 	order := intgemm.Quads
 	if a.usesAMX(l, tiles.Tokens) {
@@ -93,11 +91,10 @@ func (a *activations) intTile(t, n, column int) []byte {
 }
 
 // packing is a stage that lays out a buffer for the products after it. A unit
-// is some columns of a tile, so that workers write lines of memory of their
-// own.
+// is some columns of a tile, so that workers do not write the same cache lines.
 type packing struct {
 	in *activations
-	// alone: the stage before has laid out a row that is alone.
+	// alone: the previous stage lays out a single row.
 	alone   bool
 	threads int
 }
@@ -105,8 +102,8 @@ type packing struct {
 // packElements is the elements of a unit: about 10 microseconds.
 const packElements = 12 << 10
 
-// columns is the columns of a unit, a multiple of the groups of integers. One
-// tile is cut so that all workers have some.
+// columns is the number of columns of a unit, a multiple of GroupCols. A single
+// tile is divided among all workers.
 func (p packing) columns(tiles layout.Tiling) int {
 	_, tokens := tiles.At(0)
 	groups := packElements / max(1, tokens) / layout.GroupCols

@@ -7,18 +7,17 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// lookahead is where a worker that waits finds something to do: it asks for the
-// weights that it will multiply with next, so that memory is read while other
-// workers end a stage or do the small ones between products.
+// lookahead is a stage of products whose weights waiting workers prefetch, so that memory
+// is read while other workers finish a stage or run the small stages between products.
 type lookahead struct {
 	*linears
-	// panels is how many panels a unit had in the last step; 0 while there are
-	// several blocks of tokens, whose products wait for no memory.
+	// panels is how many panels a unit had in the last step. 0: there are several blocks
+	// of tokens, whose products do not wait for memory.
 	panels atomic.Int32
 }
 
 // lookAheads makes one for every stage of products, and lists for every stage
-// the one that comes next: behind the last that of the next step.
+// the next one. The last stage is followed by the first one of the next step.
 func lookAheads(stages []stage) (at, next []*lookahead) {
 	at, next = make([]*lookahead, len(stages)), make([]*lookahead, len(stages))
 	for i, s := range stages {
@@ -38,22 +37,21 @@ func lookAheads(stages []stage) (at, next []*lookahead) {
 }
 
 const (
-	// aheadBytes is how much of weights a worker asks for: less than the second
-	// cache holds, more than it can get in the time of a small stage.
+	// aheadBytes is how much a worker prefetches: less than the L2 cache holds, more
+	// than it can read in the time of a small stage.
 	aheadBytes = 256 << 10
-	// aheadChunk is what it asks for before it looks again whether there is a
-	// unit.
+	// aheadChunk is what it prefetches before it checks again whether there is a unit.
 	aheadChunk = 4 << 10
 	lineBytes  = 64
 )
 
-// fetched is what a worker has asked for.
+// fetched is what a worker has prefetched.
 type fetched struct {
 	from  *lookahead
 	bytes int
 }
 
-// wait is what a worker does that finds no unit left, until a stage is opened.
+// wait prefetches for a worker that found no unit, until the next stage is opened.
 func (s *step) wait(worker int, state uint64) {
 	w := s.scratch[worker]
 	next := s.next[w.at]
@@ -73,8 +71,8 @@ func (s *step) wait(worker int, state uint64) {
 	}
 }
 
-// tell notes how the stage is split in this step.
-func (a *lookahead) tell() {
+// store stores how the stage is split in this step.
+func (a *lookahead) store() {
 	panels := 0
 	if a.now.blocks == 1 {
 		panels = a.now.panels
@@ -82,8 +80,7 @@ func (a *lookahead) tell() {
 	a.panels.Store(int32(panels))
 }
 
-// bytes is the chunk that lies at bytes behind the first byte that a worker will
-// read.
+// bytes is the chunk that begins at bytes after the first byte that a worker will read.
 func (a *lookahead) bytes(worker, workers, at int) []byte {
 	each := int(a.panels.Load())
 	if each == 0 {

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"runtime"
+	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/intgemm"
@@ -12,27 +13,27 @@ import (
 // Blocked GEMM by AMX tiles (intgemm.MultiplyAMX): many rows times matrices that
 // come from memory. The multiplications are so fast that everything around them
 // counts. Sums stay in the L2 cache until they are complete; those of a SiluMul
-// leave it only as the activations of the GEMM that follows.
+// leave it only as the activations of the next GEMM.
 
 const (
-	// amxTokens is how many tokens are multiplied with a run of panels at most.
+	// amxTokens is the maximum number of tokens that are multiplied with a run of panels.
 	amxTokens = 512
-	// amxPanels is how many panels share the reading of activations, and of two
+	// amxPanels is how many panels share the reading of activations, those of two
 	// matrices together.
 	amxPanels = 4
-	// amxGroups is how many groups of 32 columns of a panel are spread at once:
+	// amxGroups is how many groups of 32 columns of a panel are unpacked at once:
 	// with the activations of a tile they stay in the L1 cache.
 	amxGroups = 16
 	// amxColumns is their columns.
 	amxColumns = amxGroups * layout.GroupCols
-	// amxYield is how many blocks of columns are multiplied, of some 50
-	// microseconds each, before the worker yields the processor.
+	// amxYield is how many blocks of columns, of some 50 microseconds each, are
+	// multiplied before the worker yields the processor.
 	amxYield = 4
 )
 
-// amxScratch is what a worker needs for AMX GEMM.
+// amxScratch is the memory of a worker for AMX GEMM.
 type amxScratch struct {
-	spread []byte    // amxGroups of a panel
+	spread []byte    // amxGroups of a panel, unpacked
 	sums   []float32 // [panels][tokens][32]
 }
 
@@ -136,34 +137,25 @@ func (l *linear) writeSums(u *productUnit, at int) {
 	}
 }
 
-// keepInside marks the stages whose sums only their SiluMul reads, and whose
-// output only the products read that it is packed for. The output may replace one
-// of the sums.
-func keepInside(p *gpu.Program, stages []stage) {
-	readers := otherReaders(p)
+// keepInside marks the stages whose sums only their SiluMul reads, and whose output is
+// only read as it is packed for products. The output may replace one of the sums.
+func (c *compiled) keepInside() {
+	stages := slices.Concat(c.body, c.tail)
 	for _, st := range stages {
-		switch st := st.(type) {
-		case *rowwise:
-			for _, op := range st.ops {
-				if o, is := op.(siluMul); is {
-					readers[o.Gate]++
-					readers[o.Up]++
-				}
-			}
-		case packing: // products read what it lays out
-			readers[st.in.buffer]++
+		if p, is := st.(packing); is {
+			c.readers[p.in.buffer]++
 		}
 	}
 	for _, st := range stages {
 		if l, is := st.(*linears); is && l.silu != nil && l.next != nil && !l.next.narrow {
-			l.inner = readers[l.silu.Gate] == 0 && readers[l.silu.Up] == 0 && readers[l.silu.Out] == 0
+			l.inner = c.readers[l.silu.Gate] == 0 && c.readers[l.silu.Up] == 0 && c.readers[l.silu.Out] == 0
 		}
 	}
 }
 
-// otherReaders counts, per buffer, the ops that read it, except SiluMul and
-// products, which read what a packing or a SiluMul has packed.
-func otherReaders(p *gpu.Program) []int {
+// countReaders counts, per buffer, the ops that read it, except SiluMul and products,
+// which read what a packing or a fused SiluMul has packed.
+func countReaders(p *gpu.Program) []int {
 	n := make([]int, len(p.Buffers))
 	for _, op := range p.Ops {
 		switch op := op.(type) {

@@ -5,12 +5,12 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
 )
 
-// segment is the positions whose softmax runs on its own, counted from 0 of the
-// sequence. A query's segments are merged in order, so that they may be computed
-// at once, by any number of threads, to the same bits.
+// segment is the number of positions with a softmax of their own, counted from the start
+// of the sequence. A query's segments are merged in order, so any number of threads may
+// compute them at once, with the same bits.
 const segment = 8 * attn.BlockSlots
 
-// segmentsTo is how many segments positions 0 to end-1 have.
+// segmentsTo is the number of segments of positions 0 to end-1.
 func segmentsTo(end int) int { return (end + segment - 1) / segment }
 
 // attention is causal attention with an online softmax over blocks of 64
@@ -22,7 +22,7 @@ type attention struct {
 	group int // query heads of one KV head
 }
 
-// units counts from the last span, which as a rule has most to do.
+// units counts from the last span, which usually has most to do.
 func (a *attention) units(s *step) int { return len(s.spans) * s.program.KV.Heads }
 
 func (a *attention) run(s *step, w *scratch, unit int) error {
@@ -61,17 +61,15 @@ type sums struct {
 	peaks, totals []float32
 }
 
-func newSums(rows, width int) sums {
-	return sums{make([]float32, rows*width), make([]float32, rows), make([]float32, rows)}
-}
+func newSums(rows, width int) sums { return sumsIn(make([]float32, sumsLen(rows, width)), rows, width) }
 
-// sumsLen is the floats that sums take.
+// sumsLen is the number of floats of sums.
 func sumsLen(rows, width int) int { return rows * (width + 2) }
 
-// sumsIn are sums laid into memory of sumsLen.
+// sumsIn are sums in memory of sumsLen.
 func sumsIn(x []float32, rows, width int) sums {
 	n := rows * width
-	return sums{x[:n], x[n : n+rows], x[n+rows : n+2*rows]}
+	return sums{x[:n:n], x[n : n+rows : n+rows], x[n+rows : n+2*rows : n+2*rows]}
 }
 
 func (to sums) copy(from *sums, rows, width int) {
@@ -80,8 +78,8 @@ func (to sums) copy(from *sums, rows, width int) {
 	copy(to.totals, from.totals[:rows])
 }
 
-// attending is one unit that runs. A row is a query: of one token the heads of
-// the group, of several all tokens for one head, then for the next.
+// attending is one running unit. A row is a query. The rows of one token are the heads of
+// the group; those of several are all tokens for one head, then for the next.
 type attending struct {
 	*attention
 	s                      *step
@@ -90,14 +88,14 @@ type attending struct {
 	head, dim, rows, width int
 }
 
-// token and part of a row.
+// row returns the part of buffer b for row r.
 func (t *attending) row(b gpu.Buffer, r int) []float32 {
 	x := t.s.row(b, t.tile.row+r%t.tile.n)
 	at := (t.head*t.group + r/t.tile.n) * t.dim
 	return x[at : at+t.dim : at+t.dim]
 }
 
-// segment computes one segment for all rows that see it, into w.sums.
+// segment computes segment i for all rows that see it, into w.sums.
 func (t *attending) segment(i int) {
 	w, s, sums := t.w, t.s, &t.w.sums
 	clear(sums.acc[:t.rows*t.width])
@@ -128,10 +126,9 @@ func (t *attending) segment(i int) {
 	}
 }
 
-// attend adds a block to n rows, whose queries lie ldq apart; of several tokens
-// later ones see more. All rows of a part see what its first one sees; what
-// others see besides is added row by row, so that no weight of 0 meets a value
-// that may be NaN.
+// attend adds a block to n rows, whose queries are ldq apart. Later tokens see more
+// positions. All rows of a part see what its first one sees; the other positions are
+// added row by row, so that no weight of 0 is multiplied by a value that may be NaN.
 func (t *attending) attend(b *kvBlock, row, n, ldq int) {
 	l, w, sums := t.s.level, t.w, &t.w.sums
 	q := t.s.buffers[t.op.Q]
@@ -164,8 +161,7 @@ func (t *attending) attend(b *kvBlock, row, n, ldq int) {
 	}
 }
 
-// merge adds segment i to the rows that see it, in w.merged; segments come in
-// order.
+// merge adds segment i to the rows that see it, in w.merged. Segments are merged in order.
 func (t *attending) merge(i int, part *sums) {
 	all, l := &t.w.merged, t.s.level
 	if i == 0 {

@@ -12,8 +12,8 @@ import (
 
 // stage is a part of a step whose units may run in any order and at once.
 type stage interface {
-	// units tells how many units the stage has in this step. It is called once
-	// before they run, and may keep what they have in common.
+	// units returns how many units the stage has in this step. It is called once
+	// before they run, and may store what they have in common.
 	units(*step) int
 	run(s *step, w *scratch, unit int) error
 }
@@ -30,10 +30,11 @@ type compiled struct {
 	queryTile  int            // tokens of one sequence that attend together, at most
 	queryGroup int            // query heads that share a KV head, at most; 0: no attention
 	threads    int
-	amx        bool // some products are for intgemm.MultiplyAMX
+	amx        bool  // some products are for intgemm.MultiplyAMX
+	readers    []int // by buffer: see countReaders
 }
 
-// knows tells whether compile has a stage for an op.
+// knows reports whether compile has a stage for an op.
 func knows(op gpu.Op) bool {
 	switch op.(type) {
 	case gpu.Embed, gpu.RMSNorm, gpu.Linear, gpu.Rope, gpu.StoreKV, gpu.Attention, gpu.SiluMul, gpu.Gather, gpu.Sample:
@@ -47,7 +48,7 @@ func knows(op gpu.Op) bool {
 // end of each unit; ops that work row by row run one after the other in one.
 func compile(p *gpu.Program, weights []matrix, o *Options) compiled {
 	threads := o.Threads
-	c := compiled{threads: threads}
+	c := compiled{threads: threads, readers: countReaders(p)}
 	tail := false
 	for _, op := range p.Ops {
 		if a, is := op.(gpu.Attention); is {
@@ -109,16 +110,20 @@ func compile(p *gpu.Program, weights []matrix, o *Options) compiled {
 			rows = &rowwise{threads: threads, tail: tail}
 			*stages = append(*stages, rows)
 		}
-		rows.ops = append(rows.ops, c.rowOps(p, weights, op)...)
+		ops := c.rowOps(p, weights, op)
+		if ops == nil {
+			panic(fmt.Sprintf("cpu: knows lists %T, for which compile has no stage", op))
+		}
+		rows.ops = append(rows.ops, ops...)
 	}
 	c.body, c.tail = splitPacking(c.body), splitPacking(c.tail)
-	keepInside(p, slices.Concat(c.body, c.tail))
+	c.keepInside()
 	c.amx = o.level >= simd.AMX && slices.ContainsFunc(c.inputs, func(a *activations) bool { return !a.narrow })
 	return c
 }
 
-// splitPacking gives a stage of products whose output is read in tiles of
-// another size than its own a stage of packing behind it.
+// splitPacking adds a stage of packing after products whose output is read in tiles of
+// another size than their own.
 func splitPacking(stages []stage) (split []stage) {
 	for _, st := range stages {
 		split = append(split, st)
@@ -130,7 +135,7 @@ func splitPacking(stages []stage) (split []stage) {
 	return split
 }
 
-// input is the place where a buffer is laid out for products.
+// input returns the layout of a buffer for products.
 func (c *compiled) input(p *gpu.Program, b gpu.Buffer) *activations {
 	for _, a := range c.inputs {
 		if a.buffer == b {
@@ -142,44 +147,19 @@ func (c *compiled) input(p *gpu.Program, b gpu.Buffer) *activations {
 	return a
 }
 
-// rowOps makes the ops that work row by row.
-func (c *compiled) rowOps(p *gpu.Program, weights []matrix, op gpu.Op) []rowOp {
-	switch op := op.(type) {
-	case gpu.Embed:
-		return []rowOp{embed{op, &weights[op.Table]}}
-	case gpu.RMSNorm:
-		return []rowOp{rmsNorm{op, weights[op.Gain].f32}}
-	case gpu.Rope:
-		same := func(r *ropeTable) bool { return r.scale == op.Scale && slices.Equal(r.invFreq, op.InvFreq) }
-		if i := slices.IndexFunc(c.ropes, same); i >= 0 {
-			return []rowOp{rope{op, c.ropes[i]}}
-		}
-		t := &ropeTable{invFreq: op.InvFreq, scale: op.Scale}
-		c.ropes = append(c.ropes, t)
-		return []rowOp{t, rope{op, t}}
-	case gpu.StoreKV:
-		return []rowOp{storeKV{op, p.KV}}
-	case gpu.SiluMul:
-		return []rowOp{siluMul{op}}
-	case gpu.Gather:
-		return []rowOp{gather{op}}
-	}
-	panic(fmt.Sprintf("cpu: knows lists %T, for which compile has no stage", op))
-}
-
 // queriesTogether is how many queries of one head attend together: a multiple of
-// the rows that the kernels take at a time at every level. It is more while fewer
-// than queriesShare such runs share one read of keys and values.
+// the rows that the kernels take at a time at every level. There are several such runs
+// if fewer than queriesShare share one read of keys and values.
 const (
 	queriesTogether = 12
 	queriesShare    = 8
 )
 
-// scratch is what one worker needs beside the buffers.
+// scratch is the memory of one worker besides the buffers.
 type scratch struct {
 	rows []float32 // a widened row of a matrix
 
-	at      int // place of the stage that the worker has run a unit of last
+	at      int // index of the stage of the worker's last unit
 	fetched fetched
 
 	// Of attention: see attending.
@@ -230,7 +210,9 @@ func newScratch(p *gpu.Program, c *compiled) *scratch {
 }
 
 func (w *scratch) bytes() int64 {
-	n := len(w.rows) + len(w.floats) + len(w.scores) + len(w.seen) + len(w.shrinks)
-	n += 2*(len(w.sums.acc)+len(w.sums.peaks)+len(w.sums.totals)) + len(w.amxSums.sums)
-	return 4*int64(n) + int64(len(w.gathered)+len(w.dequantised)+2*len(w.halves)+len(w.codes)+len(w.amxSums.spread)) + w.candidates.bytes()
+	n := size(w.rows, w.floats, w.scores, w.shrinks, w.amxSums.sums) + size(w.seen)
+	for _, s := range []sums{w.sums, w.merged} {
+		n += size(s.acc, s.peaks, s.totals)
+	}
+	return n + size(w.gathered, w.dequantised, w.amxSums.spread) + size(w.halves) + size(w.codes) + w.candidates.bytes()
 }

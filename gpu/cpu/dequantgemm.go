@@ -12,18 +12,17 @@ import (
 // for all tiles of a block.
 
 const (
-	// dequantTiles is from how many tiles on this pays: converting takes about a
+	// dequantTiles is the number of tiles from which this pays: converting takes about a
 	// fifth of the time of a tile and saves each of them about a tenth.
 	dequantTiles = 4
-	// dequantColumns is the columns that are converted at once: blockBytes.
+	// dequantColumns is the number of columns converted at once: blockBytes.
 	dequantColumns = blockBytes / (4 * layout.PanelRows)
-	// dequantYield is how many blocks of columns are multiplied, of some 15
-	// microseconds each, before the worker yields the processor.
+	// dequantYield is how many blocks of columns, of some 15 microseconds each, are
+	// multiplied before the worker yields the processor.
 	dequantYield = 16
 )
 
-// dequantises tells whether a product with so many tiles converts its weights
-// first.
+// dequantises reports whether a product of some tiles converts its weights first.
 func (l *linear) dequantises(tiles int) bool {
 	return (l.w.form == layout.BF16 || l.w.form == layout.F16) && tiles >= dequantTiles
 }

@@ -27,9 +27,9 @@ func New(options Options) (gpu.Device, error) {
 	return &device{options}, nil
 }
 
-// Info implements gpu.Device. math.Exp, which sampling uses, takes fused
-// multiply-add where the processor has it, so that is part of the fingerprint.
-// AMX gives the bits of AVX-512.
+// Info implements gpu.Device. math.Exp, which sampling uses, uses fused multiply-add
+// if the processor has it, so that is part of the fingerprint. AMX has the same bits as
+// AVX-512.
 func (d *device) Info() gpu.Info {
 	tier := runtime.GOARCH
 	if xcpu.X86.HasFMA && xcpu.X86.HasAVX {

@@ -2,8 +2,10 @@
 // for which gpu/cpu/kernel has some, no cgo.
 //
 // Load compiles a gpu.Program into stages (compile.go). A stage is split into
-// units, and a model's workers claim units until the stage is done, each first from One step is one region: no worker is woken or
-// joined between stages. A waiting worker prefetches the weights that it will read
+// units, and a model's workers claim units until the stage is done: first those of their
+// own range, then those of others (stealing.go). No worker is woken or joined between
+// the stages of a step. A waiting worker prefetches the weights that it will read next
+// (ahead.go).
 //
 // # Exactness
 //
@@ -14,7 +16,7 @@
 // in order of ids, or are known to give the same result (sampler.go). In plain Go
 // products are converted to float32 explicitly before they are added, so that the
 // compiler may not fuse them. A scale of int8 activations belongs to 32 columns of
-// one row. So a row gives the same bits alone, in a batch of 64, chunked, with
+// one row. So a row has the same bits alone, in a batch of 64, chunked, with
 // another number of threads or another page size.
 //
 // # Memory

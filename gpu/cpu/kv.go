@@ -14,17 +14,16 @@ import (
 
 // pool is the KV pool: for each layer and KV head a plane of keys and one of
 // values, all planes of keys first. In both layouts a page of one plane is one
-// run of memory; they differ in where the next page of the plane begins:
+// run of memory; they differ in the position of the plane's next page:
 //
 //	contiguous  [keys and values, layers, heads, pages, page of a plane]
 //	paged       [pages, keys and values, layers, heads, page of a plane]
 //
 // A page of values is [slot][head_dim]. A page of keys is [run of slots]
-// [head_dim][slot of the run], runs of 16 slots or of the page where that is
-// less: so scores have positions in lanes, and sums over values dimensions.
+// [head_dim][slot of the run], in runs of 16 slots, or of the page if it has fewer. So
+// scores have positions in lanes, and sums over values have dimensions.
 //
-// A pool of I8 has behind its elements a float32 scale for each slot of a plane,
-// in the same order.
+// A pool of I8 also has a float32 scale for each slot of a plane, in the same order.
 type pool struct {
 	spec  gpu.PoolSpec
 	shape gpu.KVSpec
@@ -42,11 +41,11 @@ type pool struct {
 	free                    func() error
 }
 
-// overread is how many bytes past a plane's last value attention may load.
+// overread is how many bytes attention may load after a plane's last value.
 const overread = 128
 
-// hugePlane is the bytes of a plane from which on it is a small matter that each
-// is backed by 2 MiB at a time.
+// hugePlane is the size of a plane from which backing each with 2 MiB at a time wastes
+// little.
 const hugePlane = 16 << 20
 
 var kvKinds = map[gpu.DType]attn.KV{gpu.F32: attn.F32, gpu.F16: attn.F16, gpu.BF16: attn.BF16, gpu.I8: attn.I8}
@@ -76,40 +75,40 @@ func newPool(spec gpu.PoolSpec, shape gpu.KVSpec) (*pool, error) {
 		return nil, fmt.Errorf("KV pool: %w", err)
 	}
 	p.free, p.mem = free, mem
-	// A plane of the contiguous layout is touched from its begin: many small
-	// ones would be backed almost whole by the first sequence.
+	// A plane of the contiguous layout is used from its start: the first sequence
+	// would back many small ones almost completely.
 	if spec.Layout == gpu.Paged || p.bytes/p.planes() >= hugePlane {
 		adviseHuge(mem)
 	}
 	if spec.DType == gpu.I8 {
-		// Scales stand first, where they are aligned.
+		// Scales come first, where they are aligned.
 		n := p.slots * p.planes()
 		p.scales, p.mem = unsafe.Slice((*float32)(unsafe.Pointer(&mem[0])), n), mem[4*n:]
 	}
 	return p, nil
 }
 
-// planes is how many there are.
+// planes is the number of planes.
 func (p *pool) planes() int { return 2 * p.shape.Layers * p.shape.Heads }
 
-// plane is where the keys and the values of a head begin, in slots.
+// plane is the start of the keys and of the values of a head, in slots.
 func (p *pool) plane(layer, head int) (keys, values int) {
 	k := layer*p.shape.Heads + head
 	return k * p.planeStride, (k + p.shape.Layers*p.shape.Heads) * p.planeStride
 }
 
-// slot is where a position lies, through a page table.
+// slot is the slot of a position by a page table.
 func (p *pool) slot(pages []int32, position int) int {
 	return int(pages[position>>p.shift])<<p.shift | position&(p.spec.PageSize-1)
 }
 
-// at is a slot of a plane, counted in slots from the plane's begin.
+// at is the place of a slot in a plane, in slots from the plane's start.
 func (p *pool) at(slot int) int {
 	return slot>>p.shift*p.pageStride + slot&(p.spec.PageSize-1)
 }
 
-// store rounds one row of keys or values into slot at, counted over all planes;
-// of keys elements lie p.run apart.
+// store rounds one row of keys or values into slot at, counted over all planes.
+// Elements of keys are p.run apart.
 func (p *pool) store(l simd.Level, w *scratch, at int, x []float32, keys bool) {
 	first, step := at*len(x), 1
 	if keys && p.run > 1 {

@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// kvBlock is where the keys and values of one head lie for a block of
-// positions of a sequence.
+// kvBlock locates the keys and values of one head for a block of positions of a
+// sequence.
 type kvBlock struct {
 	base         *byte
 	kind         attn.KV
@@ -27,7 +27,7 @@ type kvReader struct {
 	pages        []int32
 	keys, values int  // planes, in slots
 	end          int  // positions
-	widen        bool // to float32: many queries share it, or plain Go computes
+	widen        bool // to float32: many queries share it, or the level is Portable
 	block        kvBlock
 }
 
@@ -39,8 +39,8 @@ func (w *scratch) reader(s *step, pages []int32, layer, head, end int, widen boo
 	return r
 }
 
-// read finds the block from a position on. What lies in runs of 16 slots is
-// read where it is; smaller pages are brought together first.
+// read locates the block from a position on. Runs of 16 slots are read in place; smaller
+// pages are copied together first.
 func (r *kvReader) read(from int) *kvBlock {
 	b, p := &r.block, r.pool
 	n := min(attn.BlockSlots, r.end-from)
@@ -81,13 +81,13 @@ func (r *kvReader) read(from int) *kvBlock {
 	return b
 }
 
-// offset is where the run of a position begins, in bytes.
+// offset is the start of the run of a position, in bytes.
 func (r *kvReader) offset(plane, position int) int {
 	p := r.pool
 	return (plane + p.at(p.slot(r.pages, position))) * p.shape.HeadDim * p.size
 }
 
-// runs finds the runs of a plane; those past the last repeat it.
+// runs locates the runs of a plane; those after the last one repeat it.
 func (r *kvReader) runs(out *attn.Runs, plane, from, count int) {
 	for i := range out {
 		if i < count {
@@ -98,7 +98,7 @@ func (r *kvReader) runs(out *attn.Runs, plane, from, count int) {
 	}
 }
 
-// scales brings the scales of positions together.
+// scales copies the scales of positions together.
 func (r *kvReader) scales(from, n int) {
 	p, w := r.pool, r.scratch
 	for j := 0; j < n; {
@@ -131,7 +131,7 @@ func gatherRuns[T any](r *kvReader, from, n int) {
 	}
 }
 
-// widenBlock puts float32 in place of the block's elements.
+// widenBlock converts the block to float32.
 func (r *kvReader) widenBlock() {
 	b, wide := &r.block, r.scratch.floats
 	size := r.pool.shape.HeadDim * attn.RunSlots

@@ -35,13 +35,13 @@ func (p *kvSplit) done(head, segments int) bool {
 	return true
 }
 
-// spansPerThread is how many units attention should have for each thread, so
-// that all end at about the same time.
+// spansPerThread is how many units attention should have per thread, so that all end at
+// about the same time.
 const spansPerThread = 4
 
-// planSplits cuts the attention of tiles into spans: whole tiles where there are
-// enough of them, fewer segments where one thread would be left alone with a long
-// context. It changes no result.
+// planSplits divides the attention of tiles into spans: whole tiles if there are
+// enough of them, fewer segments if one thread would otherwise compute a long
+// context alone. It does not change results.
 func (s *step) planSplits(heads, rowsPerToken, width int) {
 	s.spans, s.splits = s.spans[:0], s.splits[:0]
 	total := 0
@@ -83,7 +83,7 @@ func (s *step) planSplits(heads, rowsPerToken, width int) {
 	}
 }
 
-// segmentsOf is how many segments a tile's last token sees.
+// segmentsOf is the number of segments that a tile's last token sees.
 func (s *step) segmentsOf(i int) int {
 	t := s.tiles[i]
 	return segmentsTo(int(s.pos[t.row+t.n-1]) + 1)

@@ -29,17 +29,17 @@ func newLinear(p *gpu.Program, weights []matrix, op gpu.Linear, int8 bool) linea
 }
 
 // linears is a stage of Linears over one input. A unit is a run of panels of
-// one of them for a block of tokens; with silu, of both of them.
+// one of them, or of both with silu, for a block of tokens.
 type linears struct {
 	threads int
 	in      *activations
 	ops     []linear
 	silu    *gpu.SiluMul // at the end of a unit, or nil
-	// next is where the output of silu is laid out, if products read it next.
+	// next is where the output of silu is laid out if products read it next.
 	next *activations
-	// inner: nothing else reads what the stage computes.
+	// inner: nothing else reads the sums and the output.
 	inner bool
-	now   shape // of the step that runs; written before its units run
+	now   shape // of the current step; written before its units run
 }
 
 // join adds a Linear that reads the same input and writes elsewhere.
@@ -56,8 +56,8 @@ func (l *linears) join(op linear) bool {
 	return true
 }
 
-// fuse takes in a SiluMul of exactly the two outputs. It works on columns, so
-// it must not write what other units still read.
+// fuse adds a SiluMul of exactly the two outputs. It works on columns, so it must not
+// write what other units still read.
 func (l *linears) fuse(op gpu.SiluMul) bool {
 	if l.silu != nil || len(l.ops) != 2 || op.Out == l.in.buffer {
 		return false
@@ -81,20 +81,20 @@ type shape struct {
 }
 
 // blockTokens is how many tokens are multiplied with a run of panels before
-// the next one: their activations stay in the second cache, weights are read
+// the next one: their activations stay in the L2 cache, and weights are read
 // once for all of them.
 const blockTokens = 192
 
-// unitTime is about how long a unit should take, in nanoseconds.
+// unitTime is the approximate time that a unit should take, in nanoseconds.
 const unitTime = 20_000
 
-// speeds of one processor, about: operations of a product of floats and of
-// integers, and bytes of weights from memory, in a nanosecond.
+// speeds are approximate speeds of one processor per nanosecond: operations of a product
+// of floats and of integers, and bytes of weights from memory.
 var speeds = [...]struct{ floats, ints, bytes int }{
 	simd.Portable: {4, 8, 2}, simd.AVX2: {80, 110, 12}, simd.AVX512: {160, 500, 16}, simd.AMX: {160, 500, 16},
 }
 
-// amxSpeed is that of intgemm.MultiplyAMX.
+// amxSpeed is the speed of intgemm.MultiplyAMX.
 const amxSpeed = 1200
 
 func (l *linears) shape(s *step) shape {
@@ -118,7 +118,7 @@ func (l *linears) shape(s *step) shape {
 	for i := range l.ops {
 		all += layout.Panels(l.ops[i].w.rows)
 	}
-	// Few enough that every worker has some units.
+	// Few enough panels that every worker has several units.
 	panels := unitTime / max(1, each)
 	if h.amx || l.ops[0].dequantises(h.run) {
 		if panels = amxPanels; l.silu != nil {
@@ -206,16 +206,14 @@ func (l *linears) activate(u *productUnit) {
 	}
 }
 
-// What a call of a kernel takes: columns of weights that stay in the first
-// cache for all tiles of a block, and, of one tile, as many as keep a call
-// below 20 microseconds.
+// What a call of a kernel takes: columns of weights that stay in the L1 cache for all
+// tiles of a block, or, for one tile, as many as keep a call below 20 microseconds.
 const (
 	blockBytes  = 32 << 10
 	callColumns = 4096
 )
 
-// ahead is how many bytes ahead weights are fetched; measured best from 4 to 8
-// KiB.
+// ahead is the prefetch distance of weights in bytes; 4 to 8 KiB measured best.
 const ahead = 8 << 10
 
 // run computes a unit.

@@ -14,16 +14,15 @@ import (
 )
 
 const (
-	// jobBytes is what one worker packs in one go, measured in panels. A
-	// matrix of less is one job, so that the matrices of a layer are fetched
-	// side by side.
+	// jobBytes is the size of the panels that one worker packs at a time. A smaller
+	// matrix is one job, so that the matrices of a layer are read at the same time.
 	jobBytes = 64 << 20
-	// pieceBytes is after how much the source's memory is given back and
-	// progress is told.
+	// pieceBytes is the amount after which the source's memory is released and
+	// progress is reported.
 	pieceBytes = 4 << 20
 )
 
-// loading packs the weights of a program, straight from where they are mapped
+// loading packs the weights of a program directly from where they are mapped
 // into one arena.
 type loading struct {
 	program *gpu.Program
@@ -47,7 +46,7 @@ type tensor struct {
 	gpu.Tensor
 	once sync.Once
 	err  error
-	jobs atomic.Int32 // to come
+	jobs atomic.Int32 // remaining
 }
 
 // job is panels [lo, hi) of a weight; a vector has none.
@@ -78,9 +77,8 @@ func loadWeights(p *gpu.Program, w gpu.Weights, o Options, progress func(done, t
 	return l.weights, nil
 }
 
-// work does all jobs. A failure ends it: jobs that run are finished, and the
-// first failure in the order of jobs is the error, so that the same file gives
-// the same one.
+// work does all jobs. After a failure only running jobs are finished. The error is the
+// first failure in the order of jobs, so that a file always has the same error.
 func (l *loading) work(workers int) error {
 	var next atomic.Int64
 	var failed atomic.Bool
@@ -88,7 +86,7 @@ func (l *loading) work(workers int) error {
 	errs := make([]error, len(l.jobs))
 	for range workers {
 		all.Go(func() {
-			for !failed.Load() { // before taking: what is taken is done
+			for !failed.Load() { // checked before a job is taken: a taken job is done
 				j := next.Add(1) - 1
 				if j >= int64(len(l.jobs)) {
 					return
@@ -106,7 +104,7 @@ func (l *loading) work(workers int) error {
 	return nil
 }
 
-// choose checks all tensors, decides how each is held and lists the jobs.
+// choose checks all tensors, decides how each is stored and lists the jobs.
 func (l *loading) choose() error {
 	logits := logitsOf(l.program)
 	for i, s := range l.program.Weights {
@@ -125,7 +123,7 @@ func (l *loading) choose() error {
 			continue
 		}
 		m.rows, m.cols = s.Shape[0], s.Shape[1]
-		m.form, _ = formOf(h.dtype)
+		m.form = forms[h.dtype]
 		size, panels := m.form.PanelBytes(m.cols), layout.Panels(m.rows)
 		l.arena += panels * size
 		l.note(t.DType, h, panels*size)
@@ -172,8 +170,8 @@ func (l *loading) reserve() error {
 	return nil
 }
 
-// describe tells type and shape of a weight. Where the source cannot do so
-// without the data, that is kept for the jobs.
+// describe returns type and shape of a weight. If the source cannot do so without
+// the data, the data is kept for the jobs.
 func (l *loading) describe(i int) (gpu.Tensor, error) {
 	s := l.program.Weights[i]
 	if l.stream != nil {
@@ -186,7 +184,7 @@ func (l *loading) describe(i int) (gpu.Tensor, error) {
 	return l.fetch(i)
 }
 
-// fetch is the tensor of a weight, checked; asked for once.
+// fetch returns the checked tensor of a weight; it is read once.
 func (l *loading) fetch(i int) (gpu.Tensor, error) {
 	t, s := &l.sources[i], l.program.Weights[i]
 	t.once.Do(func() {
@@ -246,7 +244,7 @@ func (l *loading) do(j job) error {
 				}
 			}
 			layout.Pack(m.form, m.panel(p), m.cols, lines[:n])
-			for r, line := range lines[:n] { // now, for packing has fetched them into the caches
+			for r, line := range lines[:n] { // now: packing has read them into the caches
 				if err := quant.CheckRow(l.source, t, first+r, h.dtype, line); err != nil {
 					return err
 				}
@@ -260,7 +258,7 @@ func (l *loading) do(j job) error {
 	return nil
 }
 
-// read counts what was read of a tensor and gives its memory back.
+// read counts what was read of a tensor and releases its memory.
 func (l *loading) read(data []byte) {
 	if l.stream != nil {
 		l.stream.Discard(data)

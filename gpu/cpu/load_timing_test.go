@@ -28,7 +28,7 @@ func BenchmarkPackingChecked(b *testing.B) {
 					t.Data[i] = byte(random.Uint32()) & 0x3f
 				}
 			}
-			form, _ := formOf(d)
+			form := forms[d]
 			panels := make([]byte, layout.Panels(rows)*form.PanelBytes(cols))
 			var lines [layout.PanelRows][]byte
 			pack := func(panel int, check bool) time.Duration {

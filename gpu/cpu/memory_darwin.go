@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// systemMemory counts free pages and cached files as available; where the
-// system does not tell them, half of the memory.
+// systemMemory counts free pages and cached files as available, or half of the memory if
+// the system does not report them.
 func systemMemory() (gpu.Memory, error) {
 	total, err := unix.SysctlUint64("hw.memsize")
 	if err != nil {

@@ -18,7 +18,7 @@ func systemMemory() (gpu.Memory, error) { return linuxMemory(os.DirFS("/")) }
 
 // linuxMemory is the least of MemAvailable, what the memory cgroups of this
 // process, version 1 or 2, and their parents leave, and what its limit of
-// address space does.
+// address space leaves.
 func linuxMemory(root fs.FS) (gpu.Memory, error) {
 	info, err := fs.ReadFile(root, "proc/meminfo")
 	if err != nil {
@@ -49,9 +49,9 @@ func linuxMemory(root fs.FS) (gpu.Memory, error) {
 	return m, nil
 }
 
-// heapSpace is what a limit of address space must leave beside weights and KV
-// pool, in bytes: Go's heap takes 64 MiB at once, and ends the process where it
-// cannot. Sixteen bodies of 64 MiB at once take 450 MB of it.
+// heapSpace is what a limit of address space must leave besides weights and KV
+// pool, in bytes: Go's heap grows by 64 MiB and ends the process if it cannot. Sixteen
+// request bodies of 64 MiB at once take 450 MB of it.
 const heapSpace = 640 << 20
 
 // addressSpace applies a limit as `ulimit -v` sets it. What is reserved counts
@@ -73,7 +73,7 @@ func addressSpace(root fs.FS, m gpu.Memory) gpu.Memory {
 	return m
 }
 
-// groupFiles names what a cgroup version tells.
+// groupFiles names the files of a cgroup version, and its key for cached files.
 type groupFiles struct{ limit, usage, cache string }
 
 var (
@@ -81,14 +81,14 @@ var (
 	v2 = groupFiles{"memory.max", "memory.current", "inactive_file"}
 )
 
-// eachGroup applies the limits of a cgroup and its parents. A path that is not
-// there (the host's, seen from a container) leaves the mount's own files.
+// eachGroup applies the limits of a cgroup and its parents. If the path does not exist
+// (the host's, seen from a container), the mount's own files remain.
 func eachGroup(root fs.FS, mount, group string, files groupFiles, m gpu.Memory) gpu.Memory {
 	for dir := path.Join(mount, path.Clean("/"+group)); ; dir = path.Dir(dir) {
 		if limit, ok := number(root, path.Join(dir, files.limit)); ok && limit < m.Total {
 			usage, _ := number(root, path.Join(dir, files.usage))
 			stat, _ := fs.ReadFile(root, path.Join(dir, "memory.stat"))
-			// The kernel reclaims cached files that were not used lately.
+			// The kernel reclaims cached files that were not used recently.
 			used := max(0, usage-field(stat, files.cache))
 			m = lesser(m, limit, limit-used, "cgroup limit")
 		}

@@ -19,16 +19,16 @@ type model struct {
 	numerics gpu.Numerics
 	weights  *weights
 	options  Options
-	shares   bool // counts its weights with another model
+	shares   bool // another model counts the weights
 	compiled
 	workers *workerPool
 	scratch []*scratch // per worker
 	step    step
 	pool    *pool
 	rows    *rows.Table
-	compute func([]rows.Sequence) error // step.run, as a value made once
-	// activations is what step holds and workspace what scratch does, in bytes,
-	// as of the last step: Bytes may be asked while one runs.
+	compute func([]rows.Sequence) error // step.run, made a value once
+	// activations is the size of step and workspace that of scratch, in bytes, after the
+	// last step: Bytes may be called while one runs.
 	activations, workspace atomic.Int64
 	// Queue runs the steps; its goroutine leads the worker pool.
 	*queue.Queue

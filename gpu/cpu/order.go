@@ -24,15 +24,14 @@ func sortCandidates(x []float32, ids []int32) {
 	})
 }
 
-// peakRun is the ids whose largest logit bounds the first candidates, and
-// peakRuns how many such runs a candidate wanted needs for that to pay.
+// peakRun is the number of ids whose largest logit bounds the first candidates. This
+// pays if there are peakRuns such runs for each candidate.
 const (
 	peakRun  = 128
 	peakRuns = 4
 )
 
-// first is the first k candidates in order. The result is good until the next
-// call.
+// first returns the first k candidates in order, valid until the next call.
 func (c *candidates) first(level simd.Level, x []float32, k int) []int32 {
 	c.ids = slices.Grow(c.ids[:0], len(x))[:len(x)]
 	runs := len(x) / peakRun
@@ -51,7 +50,7 @@ func (c *candidates) first(level simd.Level, x []float32, k int) []int32 {
 	return ids[:k]
 }
 
-// leading is the first k candidates in order, in ids: O(n log k), by a heap
+// leading returns the first k candidates in order, in ids: O(n log k), by a heap
 // whose root is the last of the best k so far.
 func leading(x []float32, ids []int32, k int) []int32 {
 	heap := ids[:k]

@@ -2,9 +2,9 @@ package cpu
 
 import "github.com/troupe-engine/troupe/gpu"
 
-// WeightBytesRead implements gpu.WeightReader: every matrix that is multiplied
-// with and every vector, once each, as they lie in memory. Of an embedding only
-// the rows of a step's tokens are read, which are left out.
+// WeightBytesRead implements gpu.WeightReader: the size in memory of every matrix of a
+// product and every vector, counted once. An embedding, of which a step reads only the
+// rows of its tokens, is left out.
 func (m *model) WeightBytesRead() int64 {
 	seen := make([]bool, len(m.weights.all))
 	total := int64(0)
@@ -28,7 +28,6 @@ func (m *model) WeightBytesRead() int64 {
 	return total
 }
 
-// Reserve takes zeroed memory from the system, in large pages where there are
-// any, for measurements that must not lie on the Go heap. It tells how to give
-// it back.
+// Reserve takes zeroed memory from the system, in large pages if it has them, for
+// measurements outside the Go heap. It returns the function that frees it.
 func Reserve(bytes int) ([]byte, func() error, error) { return reserveWeights(bytes) }

@@ -2,15 +2,14 @@ package cpu
 
 import (
 	"math"
+	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/rowops"
 )
 
-// rowOp works on one row at a time.
-type rowOp interface {
-	row(s *step, w *scratch, r int)
-}
+// rowOp computes row r of one op.
+type rowOp func(s *step, w *scratch, r int)
 
 // rowwise is a stage of ops that each read and write row r only. A unit is a
 // run of rows.
@@ -18,9 +17,9 @@ type rowwise struct {
 	threads int
 	tail    bool
 	ops     []rowOp
-	// next is where what they leave is laid out, if products read it next. A
-	// row alone is laid out here and saves a stage; rows of a tile share lines
-	// of memory, which workers had better not.
+	// next is where the output is laid out if products read it next. This stage lays
+	// out a single row, which saves a stage. Rows of a tile share cache lines, which
+	// different workers should not write.
 	next *activations
 }
 
@@ -37,7 +36,7 @@ func (o *rowwise) run(s *step, w *scratch, unit int) error {
 	lo, hi := span(o.rows(s), o.units(s), unit)
 	for r := lo; r < hi; r++ {
 		for _, op := range o.ops {
-			op.row(s, w, r)
+			op(s, w, r)
 		}
 	}
 	if o.next != nil && o.rows(s) == 1 {
@@ -46,82 +45,86 @@ func (o *rowwise) run(s *step, w *scratch, unit int) error {
 	return nil
 }
 
-type embed struct {
-	gpu.Embed
-	table *matrix
-}
-
-func (o embed) row(s *step, w *scratch, r int) {
-	out := s.row(o.Out, r)
-	copy(out, o.table.row(int(s.tokens[r]), w.rows))
-}
-
-type rmsNorm struct {
-	gpu.RMSNorm
-	gain []float32
-}
-
-func (o rmsNorm) row(s *step, _ *scratch, r int) {
-	in, out := s.row(o.In, r), s.row(o.Out, r)
-	for g := 0; g < len(in); g += o.Group {
-		rowops.RMSNorm(s.level, in[g:g+o.Group], o.gain, out[g:g+o.Group], o.Eps)
+// rowOps returns the functions of an op that works row by row; none for another op.
+func (c *compiled) rowOps(p *gpu.Program, weights []matrix, op gpu.Op) []rowOp {
+	switch op := op.(type) {
+	case gpu.Embed:
+		table := &weights[op.Table]
+		return []rowOp{func(s *step, w *scratch, r int) {
+			copy(s.row(op.Out, r), table.row(int(s.tokens[r]), w.rows))
+		}}
+	case gpu.RMSNorm:
+		gain := weights[op.Gain].f32
+		return []rowOp{func(s *step, _ *scratch, r int) {
+			in, out := s.row(op.In, r), s.row(op.Out, r)
+			for g := 0; g < len(in); g += op.Group {
+				rowops.RMSNorm(s.level, in[g:g+op.Group], gain, out[g:g+op.Group], op.Eps)
+			}
+		}}
+	case gpu.Rope:
+		return c.rope(op)
+	case gpu.StoreKV:
+		n := p.KV.HeadDim
+		return []rowOp{func(s *step, w *scratch, r int) {
+			k, v, at := s.row(op.K, r), s.row(op.V, r), s.pool.at(int(s.slots[r]))
+			for h := range p.KV.Heads {
+				keys, values := s.pool.plane(op.Layer, h)
+				s.pool.store(s.level, w, keys+at, k[h*n:(h+1)*n], true)
+				s.pool.store(s.level, w, values+at, v[h*n:(h+1)*n], false)
+			}
+		}}
+	case gpu.SiluMul:
+		c.readers[op.Gate]++
+		c.readers[op.Up]++
+		return []rowOp{func(s *step, _ *scratch, r int) {
+			rowops.SiluMul(s.level, s.row(op.Gate, r), s.row(op.Up, r), s.row(op.Out, r))
+		}}
+	case gpu.Gather:
+		return []rowOp{func(s *step, _ *scratch, r int) {
+			copy(s.row(op.Out, r), s.row(op.In, s.outputs[s.first+r].row))
+		}}
 	}
+	return nil
 }
 
-// ropeTable holds the cosines, then the sines, of each token's angles. It runs
-// before the first Rope with its frequencies and serves all layers.
+// ropeTable holds the cosines, then the sines, of each token's angles. The first Rope with
+// its frequencies computes it for all layers.
 type ropeTable struct {
 	invFreq []float64
 	scale   float32
 	table   []float32 // [tokens, 2, len(invFreq)]
 }
 
-func (t *ropeTable) row(s *step, _ *scratch, r int) {
+func (t *ropeTable) row(r int) (cos, sin []float32) {
 	n := len(t.invFreq)
-	cos, sin := t.table[r*2*n:r*2*n+n], t.table[r*2*n+n:(r+1)*2*n]
-	for i, f := range t.invFreq {
-		sn, cs := math.Sincos(float64(s.pos[r]) * f)
-		cos[i], sin[i] = float32(cs)*t.scale, float32(sn)*t.scale
+	row := t.table[r*2*n : (r+1)*2*n]
+	return row[:n], row[n:]
+}
+
+func (c *compiled) rope(op gpu.Rope) []rowOp {
+	n := len(op.InvFreq)
+	same := func(t *ropeTable) bool { return t.scale == op.Scale && slices.Equal(t.invFreq, op.InvFreq) }
+	i := slices.IndexFunc(c.ropes, same)
+	first := i < 0
+	if first {
+		i, c.ropes = len(c.ropes), append(c.ropes, &ropeTable{invFreq: op.InvFreq, scale: op.Scale})
 	}
-}
-
-type rope struct {
-	gpu.Rope
-	angles *ropeTable
-}
-
-func (o rope) row(s *step, _ *scratch, r int) {
-	n := len(o.InvFreq)
-	cos, sin := o.angles.table[r*2*n:r*2*n+n], o.angles.table[r*2*n+n:(r+1)*2*n]
-	x := s.row(o.X, r)
-	for h := 0; h < len(x); h += o.HeadDim {
-		rowops.Rotate(s.level, x[h:h+n], x[h+n:h+2*n], cos, sin)
+	t := c.ropes[i]
+	rotate := func(s *step, _ *scratch, r int) {
+		cos, sin := t.row(r)
+		x := s.row(op.X, r)
+		for h := 0; h < len(x); h += op.HeadDim {
+			rowops.Rotate(s.level, x[h:h+n], x[h+n:h+2*n], cos, sin)
+		}
 	}
-}
-
-type storeKV struct {
-	gpu.StoreKV
-	shape gpu.KVSpec
-}
-
-func (o storeKV) row(s *step, w *scratch, r int) {
-	k, v, n := s.row(o.K, r), s.row(o.V, r), o.shape.HeadDim
-	at := s.pool.at(int(s.slots[r]))
-	for h := range o.shape.Heads {
-		keys, values := s.pool.plane(o.Layer, h)
-		s.pool.store(s.level, w, keys+at, k[h*n:(h+1)*n], true)
-		s.pool.store(s.level, w, values+at, v[h*n:(h+1)*n], false)
+	if !first {
+		return []rowOp{rotate}
 	}
-}
-
-type siluMul struct{ gpu.SiluMul }
-
-func (o siluMul) row(s *step, _ *scratch, r int) {
-	rowops.SiluMul(s.level, s.row(o.Gate, r), s.row(o.Up, r), s.row(o.Out, r))
-}
-
-type gather struct{ gpu.Gather }
-
-func (o gather) row(s *step, _ *scratch, r int) {
-	copy(s.row(o.Out, r), s.row(o.In, s.outputs[s.first+r].row))
+	return []rowOp{func(s *step, _ *scratch, r int) {
+		cos, sin := t.row(r)
+		for i, f := range t.invFreq {
+			sn, cs := math.Sincos(float64(s.pos[r]) * f)
+			cos[i], sin[i] = float32(cs)*t.scale, float32(sn)*t.scale
+		}
+	}, rotate}
 }

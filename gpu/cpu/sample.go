@@ -49,7 +49,7 @@ func (o *sampling) run(s *step, w *scratch, unit int) error {
 	return nil
 }
 
-// normalizer turns logits into log probabilities. It uses a fast sum, good to
+// normalizer turns logits into log probabilities. It uses a fast sum, accurate to
 // sumError, until a result is so near to a rounding border of float32 that the
 // sum in order of ids is needed.
 type normalizer struct {
@@ -107,8 +107,8 @@ func (c *candidates) score(norm *normalizer, token int32, top int) gpu.Logprobs 
 	return out
 }
 
-// adjusted is the logits after bias, penalties and masks: a copy, or the logits
-// themselves where nothing changes.
+// adjusted returns the logits after bias, penalties and masks: a copy, or the logits
+// themselves if nothing changes.
 func (c *candidates) adjusted(logits []float32, spec *rows.Sample) []float32 {
 	if len(spec.Bias) == 0 && len(spec.Mask) == 0 && len(spec.History) == 0 && spec.Allowed == nil {
 		return logits

@@ -14,7 +14,7 @@ import (
 // candidates is one worker's scratch for sampling, grown on use.
 type candidates struct {
 	x      []float32 // adjusted logits
-	weight []float64 // by id, of those that are looked at
+	weight []float64 // by id, of the considered ones
 	sums   []float64 // of weights, by run of ids
 	ids    []int32
 	byID   []int32
@@ -22,12 +22,12 @@ type candidates struct {
 }
 
 func (c *candidates) bytes() int64 {
-	return 4*int64(cap(c.x)+cap(c.ids)+cap(c.byID)+cap(c.peaks)) + 8*int64(cap(c.weight)+cap(c.sums))
+	return size(c.x, c.peaks) + size(c.ids, c.byID) + size(c.weight, c.sums)
 }
 
 // sample samples the next token as gpu/ref defines it. Weights of the whole
-// vocabulary, and their sum in order of ids, are computed only where a faster sum
-// leaves doubt (see sumError). Only what top-k and top-p may keep is sorted.
+// vocabulary, and their sum in order of ids, are computed only if a faster sum
+// is not exact enough (see sumError). Only what top-k and top-p may keep is sorted.
 func (c *candidates) sample(level simd.Level, logits []float32, spec *rows.Sample) (int32, error) {
 	d := sampler{candidates: c, level: level, x: c.adjusted(logits, spec), temperature: spec.Temperature}
 	highest, nan := scan.Max(level, d.x)
@@ -78,13 +78,13 @@ type sampler struct {
 	level                simd.Level
 	x                    []float32
 	highest, temperature float32
-	fast                 bool // the level has sums of its own, and they are finite
+	fast                 bool // the level has its own sums, and they are finite
 }
 
 // weigh is the weight of a logit, relative to the highest.
 func (d *sampler) weigh(x float32) float64 {
 	if x == d.highest {
-		return 1 // also where both are infinite
+		return 1 // also if both are infinite
 	}
 	return math.Exp((float64(x) - float64(d.highest)) / float64(d.temperature))
 }
@@ -108,8 +108,8 @@ func (d *sampler) downTo(depth float64) []int32 {
 }
 
 // nucleus is what top-p keeps: the shortest run of first candidates whose weight
-// reaches topP of the total, in any order. It looks at those near the highest,
-// and farther as needed: with weights down to e^-4, e^-8, ... of the highest.
+// reaches topP of the total, in any order. It considers weights down to e^-4 of the
+// highest, and then, as needed, down to e^-8, e^-16, ...
 func (d *sampler) nucleus(topP float64) []int32 {
 	if d.fast {
 		total := 0.0
@@ -120,7 +120,7 @@ func (d *sampler) nucleus(topP float64) []int32 {
 		for depth := 4.0; depth < 1000; depth *= 2 {
 			ids := d.downTo(depth)
 			if d.total(ids) < high {
-				continue // not enough, in any order
+				continue // not enough in any order of summing
 			}
 			if ids, sure := d.until(ids, depth, low, high); sure {
 				return ids
@@ -138,10 +138,9 @@ func (d *sampler) nucleus(topP float64) []int32 {
 // ranks is how many classes until sorts candidates into.
 const ranks = 256
 
-// until keeps of ids, all candidates down to a depth, the shortest run of first
-// ones whose weight reaches a goal between low and high. Only the class in which
-// that happens is sorted. It is not sure if low and high are reached by different
-// candidates.
+// until reduces ids, all candidates down to a depth, to the shortest run of first ones
+// whose weight reaches a goal between low and high. Only the class in which that
+// happens is sorted. It is not sure if different candidates reach low and high.
 func (d *sampler) until(ids []int32, depth, low, high float64) (kept []int32, sure bool) {
 	var sums [ranks]float64
 	scale := ranks / (depth * float64(d.temperature))
@@ -175,7 +174,7 @@ func (d *sampler) until(ids []int32, depth, low, high float64) (kept []int32, su
 // sumRun is the ids whose weights are summed in one call.
 const sumRun = 1024
 
-// runs are the sums of weights by run of ids, each good to sumError.
+// runs are the sums of weights by run of ids, each accurate to sumError.
 func (d *sampler) runs() []float64 {
 	d.sums = d.sums[:0]
 	for x := d.x; len(x) > 0; {
@@ -187,7 +186,7 @@ func (d *sampler) runs() []float64 {
 }
 
 // ofAll samples from the whole vocabulary. It is not sure if the goal is so near
-// to the border between two tokens that the order of sums decides.
+// to the border between two tokens that the order of summing decides.
 func (d *sampler) ofAll(u float64) (id int32, sure bool) {
 	if !d.fast {
 		return 0, false

@@ -3,19 +3,19 @@ package cpu
 import "sync/atomic"
 
 // stealing hands out the units of one stage after another. Each worker owns a
-// contiguous range of units, whose weights lie in one run of memory that the
+// contiguous range of units, whose weights are one run of memory that the
 // processor can prefetch. Idle workers steal from the ranges of others, so a late
 // worker never blocks a stage.
 //
-// A stage is opened when every unit of the one before was claimed. A worker that
-// claims a unit sees all that the opener of the stage wrote.
+// A stage is opened when every unit of the previous one is finished. A worker that
+// claims a unit sees everything that the opener of the stage wrote.
 type stealing struct {
 	// state is the number of the stage (40 bits, wrapping) | its units (24).
 	state  atomic.Uint64
 	shares []share // per worker
 }
 
-// share is what is claimed of a worker's range: the number of the stage | units,
+// share is the claimed part of a worker's range: the number of the stage | units,
 // as in the state. A count of an earlier stage counts as 0.
 type share struct {
 	taken atomic.Uint64

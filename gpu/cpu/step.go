@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
@@ -15,8 +16,8 @@ import (
 // bounds the memory of logits: 64 x vocabulary x 4 bytes.
 const outputTile = 64
 
-// step is the state of the step that runs. It is reused, so that a step allocates
-// nothing but what Logprobs, Scores and Logits point to.
+// step is the state of the current step. It is reused, so that a step allocates
+// only what Logprobs, Scores and Logits point to.
 type step struct {
 	*model
 	sequences []rows.Sequence
@@ -34,14 +35,14 @@ type step struct {
 	missing []atomic.Int32
 
 	outputs []output
-	first   int // first output of the tile that runs
+	first   int // first output of the current tile
 	tile    int // outputs in it
 
-	stage   stage       // that runs
-	at      int         // its place among all stages
+	stage   stage       // the current one
+	at      int         // its index among all stages
 	buffers [][]float32 // per Program.Buffers
 
-	// For workers that wait, by place of a stage: see lookAheads.
+	// For waiting workers, by index of a stage: see lookAheads.
 	products, next []*lookahead
 }
 
@@ -73,19 +74,12 @@ func (s *step) prepare(sequences []rows.Sequence) {
 	if s.queryGroup > 0 {
 		s.planSplits(s.program.KV.Heads, s.queryGroup, attn.AccWidth(s.program.KV.HeadDim))
 	}
-	for i, b := range s.program.Buffers {
-		rows := len(s.tokens)
-		if b.PerOutput {
-			rows = min(len(s.outputs), outputTile)
-		}
-		s.buffers[i] = grow(s.buffers[i], rows*s.stride(gpu.Buffer(i)))
+	s.tile = min(len(s.outputs), outputTile)
+	for i := range s.buffers {
+		s.buffers[i] = grow(s.buffers[i], s.rows(gpu.Buffer(i))*s.stride(gpu.Buffer(i)))
 	}
 	for _, a := range s.inputs {
-		rows := len(s.tokens)
-		if s.program.Buffers[a.buffer].PerOutput {
-			rows = min(len(s.outputs), outputTile)
-		}
-		a.grow(rows)
+		a.grow(s.rows(a.buffer))
 	}
 	for _, r := range s.ropes {
 		r.table = grow(r.table, len(s.tokens)*2*len(r.invFreq))
@@ -122,7 +116,7 @@ func (s *step) wanted(i int, q *rows.Sequence) {
 	}
 }
 
-// grow makes x at least n long; old contents are lost when it must be moved.
+// grow returns x with length n. Old contents are lost if x is too small.
 func grow(x []float32, n int) []float32 {
 	if n > cap(x) {
 		return make([]float32, n+n/4)
@@ -148,11 +142,11 @@ func (s *step) open(i int) (int, bool) {
 	return s.units(), true
 }
 
-// units prepares the stage that runs.
+// units prepares the current stage.
 func (s *step) units() int {
 	n := s.stage.units(s)
 	if a := s.products[s.at]; a != nil {
-		a.tell()
+		a.store()
 	}
 	return n
 }
@@ -210,18 +204,23 @@ func (s *step) cost() int {
 
 // bytes is what the buffers hold.
 func (s *step) bytes() int64 {
-	var n int64
-	for _, b := range s.buffers {
-		n += 4 * int64(cap(b))
-	}
+	n := size(s.buffers...) + size(s.partial) + size(s.missing) + size(s.spans) + size(s.splits) +
+		size(s.tokens, s.pos, s.slots) + size(s.tiles) + size(s.outputs)
 	for _, r := range s.ropes {
-		n += 4 * int64(cap(r.table))
+		n += size(r.table)
 	}
-	n += 4*int64(cap(s.partial)+cap(s.missing)) + 32*int64(cap(s.spans)) + 64*int64(cap(s.splits))
 	for _, a := range s.inputs {
-		n += a.bytes()
+		n += size(a.tiles) + size(a.quantised)
 	}
-	return n + 4*int64(cap(s.tokens)+cap(s.pos)+cap(s.slots)) + 24*int64(cap(s.tiles)) + 40*int64(cap(s.outputs))
+	return n
+}
+
+// size is the memory of slices in bytes.
+func size[T any](all ...[]T) (n int64) {
+	for _, s := range all {
+		n += int64(cap(s)) * int64(unsafe.Sizeof(*new(T)))
+	}
+	return n
 }
 
 // span is part i of [0, n) cut into parts.

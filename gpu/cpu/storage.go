@@ -5,28 +5,28 @@ import (
 	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
-// storage is how the device keeps a tensor: a matrix in a type that has a form
-// (formOf), a vector as float32.
+// storage is how the device stores a tensor: a matrix in a type that has a form
+// (forms), a vector as float32.
 type storage struct {
 	dtype gpu.DType
 	why   reason
 }
 
-// reason tells why a tensor is not kept as it is stored.
+// reason is why a tensor is not kept in its stored type.
 type reason uint8
 
 const (
 	asStored    reason = iota
 	asRequested        // weight-dtype
-	sameValues         // there is no form of this type, but one with the same numbers
-	asFloat32          // there is no form; the same numbers as float32
-	toNearest          // there is no form; the nearest numbers of q8_0
+	sameValues         // this type has no form; another one holds the same numbers
+	asFloat32          // this type has no form; float32 holds the same numbers
+	toNearest          // this type has no form; the nearest numbers of q8_0
 	unevenRows         // weight-dtype needs groups of 32 columns, and the rows do not fill them
 	forLogits          // weight-dtype is coarser than logits may be
 )
 
-// exact tells whether a tensor is kept without loss. What weight-dtype asks for
-// counts as loss.
+// exact reports whether a tensor is kept without loss. A change that weight-dtype
+// requests counts as loss.
 func (h storage) exact() bool {
 	return h.why != toNearest && h.why != asRequested && h.why != forLogits || h.dtype == gpu.F32
 }
@@ -40,9 +40,9 @@ var reasons = [...]string{
 	forLogits:  "the output matrix stays more exact than weight-dtype",
 }
 
-// storageOf chooses the storage of a tensor. logits is whether a matrix computes
-// logits: it is kept as q8_0 where q4_0 is asked for (llama.cpp takes q6_k),
-// because it decides between tokens at the very end.
+// storageOf chooses the storage of a tensor. logits: the matrix computes logits. It is
+// kept as q8_0 if weight-dtype is q4_0 (llama.cpp takes q6_k), because it decides
+// between tokens at the very end.
 func storageOf(o *Options, t gpu.Tensor, logits bool) storage {
 	if len(t.Shape) != 2 {
 		return storage{dtype: gpu.F32}
@@ -60,7 +60,7 @@ func storageOf(o *Options, t gpu.Tensor, logits bool) storage {
 			why = asStored
 		}
 	}
-	if _, has := formOf(d); has {
+	if _, has := forms[d]; has {
 		return storage{d, why}
 	}
 	switch {
@@ -72,12 +72,11 @@ func storageOf(o *Options, t gpu.Tensor, logits bool) storage {
 	return storage{gpu.F32, asFloat32}
 }
 
-// inBytes tells whether a block is one float16 times 32 int8, which q8_0 stores
+// inBytes reports whether a block is one float16 times 32 int8, which q8_0 stores
 // without loss.
 func inBytes(d gpu.DType) bool { return d == gpu.Q5_0 || d == gpu.IQ4_NL }
 
-// logitsOf tells which weights compute logits: those that are multiplied behind
-// Gather.
+// logitsOf reports which weights compute logits: those of products after Gather.
 func logitsOf(p *gpu.Program) []bool {
 	logits, tail := make([]bool, len(p.Weights)), false
 	for _, op := range p.Ops {
@@ -105,8 +104,8 @@ func encodeRow(to gpu.DType, dst []byte, from gpu.DType, src []byte, floats []fl
 	}
 }
 
-// recodeRow writes blocks of a float16 and codes as blocks of q8_0. The int8 of a
-// code is what it decodes to with a scale of 1.
+// recodeRow converts blocks of a float16 and codes to blocks of q8_0. The int8 of a
+// code is its value with a scale of 1.
 func recodeRow(dst []byte, from gpu.DType, src []byte) {
 	var unit [34]byte // a block of any type that is inBytes
 	var codes [32]float32

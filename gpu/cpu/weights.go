@@ -15,7 +15,7 @@ type matrix struct {
 	f32        []float32 // of a vector
 }
 
-// panel is panel i and what follows it.
+// panel is the panels from i on.
 func (m *matrix) panel(i int) []byte { return m.panels[i*m.form.PanelBytes(m.cols):] }
 
 // row widens a row of a matrix into buf.
@@ -42,25 +42,8 @@ func (w *weights) release() error {
 	return w.free()
 }
 
-// formOf is the form that holds a type of weights as it is.
-func formOf(d gpu.DType) (form layout.Form, ok bool) {
-	switch d {
-	case gpu.F32:
-		return layout.F32, true
-	case gpu.BF16:
-		return layout.BF16, true
-	case gpu.F16:
-		return layout.F16, true
-	case gpu.Q8_0:
-		return layout.Q8, true
-	case gpu.Q4_0:
-		return layout.Q4, true
-	case gpu.Q4_1:
-		return layout.Q41, true
-	case gpu.Q4_K:
-		return layout.Q4K, true
-	case gpu.Q6_K:
-		return layout.Q6K, true
-	}
-	return 0, false
+// forms are the forms that hold a type of weights without change.
+var forms = map[gpu.DType]layout.Form{
+	gpu.F32: layout.F32, gpu.BF16: layout.BF16, gpu.F16: layout.F16, gpu.Q8_0: layout.Q8,
+	gpu.Q4_0: layout.Q4, gpu.Q4_1: layout.Q41, gpu.Q4_K: layout.Q4K, gpu.Q6_K: layout.Q6K,
 }

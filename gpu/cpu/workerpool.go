@@ -20,15 +20,15 @@ type work interface {
 
 // workerPool is a leader, the goroutine that calls run, and helpers. Workers
 // claim units one by one, and the worker that finishes the last unit of a stage
-// opens the next one. So a stage waits for units that run, never for a worker that
-// is late, and a helper may join or leave at any time.
+// opens the next one. So a stage waits only for running units, never for a late
+// worker, and a helper may join or leave at any time.
 //
 // Invariants: work, stage and awake are written only by the leader between
 // runs or by the worker that finished a stage's last unit, and read only by a
 // worker that holds a claimed unit; claiming orders the two.
 type workerPool struct {
 	stealing
-	_        [64]byte     // all workers read what comes before it all the time
+	_        [64]byte     // all workers often read the fields above
 	finished atomic.Int64 // units of this stage
 	idle     atomic.Bool  // no run
 	// crowded: the workers of this run, or of the last one, use all processors of
@@ -41,7 +41,7 @@ type workerPool struct {
 
 	work  work
 	stage int
-	awake int // helpers that this run wants
+	awake int // helpers that this run wakes
 	// failure is the first error of a unit; once set, units are skipped.
 	failure atomic.Pointer[error]
 
@@ -58,20 +58,20 @@ type helper struct {
 }
 
 const (
-	spins  = 100 // looks at the state before yielding
-	pauses = 10  // instead of yielding; as long
-	// idleYield is how many yields before a helper parks, about 200 microseconds:
+	spins  = 100 // reads of the state before yielding
+	pauses = 10  // take as long as yielding
+	// idleYield is the number of yields before a helper parks, about 200 microseconds:
 	// longer than actors and connections take between two steps, because waking
 	// a parked helper takes as long and delays the waker.
 	idleYield = 500
-	// yieldUnits is how many units a worker runs, of some 20 microseconds each,
+	// yieldUnits is how many units, of some 20 microseconds each, a worker runs
 	// before it yields the processor: otherwise timers and actors would wait for
-	// the end of a stage, which is 10 milliseconds for the logits of a large
-	// vocabulary. A yield takes a quarter of a microsecond.
+	// the end of a stage, 10 milliseconds for the logits of a large vocabulary. A yield
+	// takes a quarter of a microsecond.
 	yieldUnits = 8
-	// patience is how many yields a worker waits for another's unit, about a
+	// patience is how many yields a worker waits for another worker's unit, about a
 	// millisecond. Units take 20 microseconds, so that worker was descheduled, and
-	// more spinning would only keep a processor from it.
+	// more spinning would only take processor time from it.
 	patience = 2000
 	nap      = 50 * time.Microsecond
 )
@@ -151,7 +151,7 @@ func (t *workerPool) help(i int) {
 	}
 }
 
-// over tells whether a stage behind that of a state was opened.
+// over reports whether a later stage than that of a state was opened.
 func (t *workerPool) over(state uint64) bool { return t.state.Load() != state }
 
 // worker is the leader, 0, or a helper.
@@ -161,7 +161,7 @@ type worker struct {
 	ran   int    // units
 }
 
-// claim runs units while there are any; false if there was none.
+// claim runs units while there are any. It returns false if there was none.
 func (t *workerPool) claim(w *worker) bool {
 	any := false
 	for done := 0; ; {
@@ -201,9 +201,8 @@ func (t *workerPool) finish(done int, state uint64) {
 	}
 }
 
-// yield gives up the processor for a moment. Where processors are free, other
-// goroutines run there already, and the runtime would only wake one to move this
-// worker.
+// yield gives up the processor for a moment. If processors are free, other goroutines
+// run there already, and the runtime would only wake one to move this worker.
 func (t *workerPool) yield() {
 	if t.crowded.Load() {
 		runtime.Gosched()
@@ -212,22 +211,25 @@ func (t *workerPool) yield() {
 	}
 }
 
-// do runs a unit; a panic becomes a failure.
+// do runs a unit.
 func (t *workerPool) do(worker, unit int) {
 	if t.failure.Load() != nil {
 		return
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			t.fail(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
-		}
-	}()
+	defer t.recovered()
 	if err := t.work.unit(worker, unit); err != nil {
 		t.fail(err)
 	}
 }
 
 func (t *workerPool) fail(err error) { t.failure.CompareAndSwap(nil, &err) }
+
+// recovered, when deferred, turns a panic into a failure.
+func (t *workerPool) recovered() {
+	if p := recover(); p != nil {
+		t.fail(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+	}
+}
 
 // advance opens the next stage that has units, or ends the run.
 func (t *workerPool) advance() {
@@ -250,13 +252,9 @@ func (t *workerPool) advance() {
 	}
 }
 
-// next asks for the next stage; a panic becomes a failure.
+// next prepares the next stage.
 func (t *workerPool) next() (units int, more bool) {
-	defer func() {
-		if p := recover(); p != nil {
-			t.fail(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
-		}
-	}()
+	defer t.recovered()
 	units, more = t.work.open(t.stage)
 	if units > maxUnits {
 		panic(fmt.Sprintf("stage %d has %d units, more than %d", t.stage, units, maxUnits))
