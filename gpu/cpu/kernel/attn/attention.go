@@ -2,8 +2,8 @@
 //
 // Keys are stored with 16 positions side by side, values with their dimensions
 // side by side. A score is summed over dimensions in one lane and an output over
-// positions, both in order. Loaded keys and values serve all queries of a group.
-// Masked positions stay in lanes of their own, so their contents do not matter.
+// positions, both in order. All queries of a group share the loaded keys and values.
+// Masked positions have their own lanes, so their contents do not matter.
 package attn
 
 import (
@@ -45,7 +45,7 @@ type Run struct{ At, Ahead int }
 type Runs [blockRuns]Run
 
 // AccWidth is the length of a row of accumulators: head_dim rounded up to whole
-// vectors of every level. Values may be read up to that length, too.
+// vectors of every level. Values may also be read up to that length.
 func AccWidth(dim int) int { return (dim + 31) &^ 31 }
 
 // queriesAtOnce is how many rows share a load of keys or values.

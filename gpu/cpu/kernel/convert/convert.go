@@ -98,9 +98,9 @@ const leastMagnitude = 1.0 / (1 << 119)
 
 // QuantizeI8 rounds x * (127 / magnitude) to out, to nearest even, where magnitude
 // is the largest of x, and returns the scale magnitude / 127. This is the format of
-// int8 KV pools in gpu/quant, with the same bits at every level. A magnitude below
-// 2^-119 gives zeros and scale 0; NaN or an infinity gives zeros and scale NaN. out
-// has the length of x.
+// int8 KV pools in gpu/quant, with the same bits at every level. The result is
+// zeros with scale 0 for a magnitude below 2^-119, and with scale NaN for NaN or an
+// infinity. out has the length of x.
 func QuantizeI8(l simd.Level, out []int8, x []float32) (scale float32) {
 	out = out[:len(x)]
 	n, most := whole(l, len(x)), uint32(0)

@@ -9,7 +9,7 @@ import (
 )
 
 // WidenPanel converts cols columns of a panel of BF16 or F16 exactly to a panel of
-// F32, which takes F32.PanelBytes(cols) bytes of out. Multiply gives the same bits
+// F32, which takes F32.PanelBytes(cols) bytes of out. Multiply has the same bits
 // for both. With many tiles of tokens it is faster to convert once than per tile.
 func WidenPanel(l simd.Level, f layout.Form, out, panel []byte, cols int) {
 	if f != layout.BF16 && f != layout.F16 || len(panel) < f.PanelBytes(cols) || len(out) < layout.F32.PanelBytes(cols) {

@@ -13,26 +13,27 @@ import (
 // bytes (Intel's Software Developer's Manual, volume 2, tile instructions).
 // Addresses are two registers, base + stride, and a displacement; tiles are 0 to 7.
 
-// code writes an instruction that reads some registers.
+// code writes the bytes of an instruction that reads some registers.
 func code(reads []reg.Register, bytes ...byte) {
 	var inputs []Op
 	for _, r := range reads {
 		inputs = append(inputs, r)
 	}
-	for len(bytes) >= 8 {
-		Instruction(&ir.Instruction{Opcode: "QUAD", Operands: []Op{U64(binary.LittleEndian.Uint64(bytes))}, Inputs: inputs})
-		bytes = bytes[8:]
+	write := func(opcode string, bits Constant) {
+		Instruction(&ir.Instruction{Opcode: opcode, Operands: []Op{bits}, Inputs: inputs})
+		bytes = bytes[bits.Bytes():]
 	}
-	for len(bytes) >= 4 {
-		Instruction(&ir.Instruction{Opcode: "LONG", Operands: []Op{U32(binary.LittleEndian.Uint32(bytes))}, Inputs: inputs})
-		bytes = bytes[4:]
-	}
-	for len(bytes) >= 2 {
-		Instruction(&ir.Instruction{Opcode: "WORD", Operands: []Op{U16(binary.LittleEndian.Uint16(bytes))}, Inputs: inputs})
-		bytes = bytes[2:]
-	}
-	for _, b := range bytes {
-		Instruction(&ir.Instruction{Opcode: "BYTE", Operands: []Op{U8(b)}, Inputs: inputs})
+	for len(bytes) > 0 {
+		switch {
+		case len(bytes) >= 8:
+			write("QUAD", U64(binary.LittleEndian.Uint64(bytes)))
+		case len(bytes) >= 4:
+			write("LONG", U32(binary.LittleEndian.Uint32(bytes)))
+		case len(bytes) >= 2:
+			write("WORD", U16(binary.LittleEndian.Uint16(bytes)))
+		default:
+			write("BYTE", U8(bytes[0]))
+		}
 	}
 }
 
@@ -49,7 +50,7 @@ func tileMemory(prefix, tile byte, base, stride reg.Physical, disp int) {
 		byte(d), byte(d>>8), byte(d>>16), byte(d>>24))
 }
 
-// tileLoad loads rows that lie stride bytes apart.
+// tileLoad loads rows that are stride bytes apart.
 func tileLoad(tile byte, base, stride reg.Physical, disp int) {
 	tileMemory(0x7b, tile, base, stride, disp)
 }

@@ -33,7 +33,7 @@ func amx() {
 // Tile registers: sums, activations, weights.
 const (
 	sumsTile, actsTile, weightsTile = 0, 1, 2
-	nextTiles                       = 3 // those of the other place
+	nextTiles                       = 3 // added for the other place
 )
 
 // tileConfigurations is what LDTILECFG loads for each number of tokens.
@@ -60,13 +60,12 @@ func tileConfigurations() Mem {
 	return table("tileConfigurations", all)
 }
 
-// tileKernel multiplies a panel, sixteen rows at a time, by each tile of tokens.
-// While the sums of one group are scaled, those of the next are stored and those of
-// the one after it are multiplied: a tile register can be read through memory only,
-// and not at once.
+// tileKernel multiplies a panel, sixteen rows at a time, by each tile of tokens. While
+// the sums of one group are scaled, those of the next group are stored and the one after
+// it is multiplied: a tile register can only be read through memory, which takes time.
 type tileKernel struct {
 	tokens int
-	// Of the next product: weights, activations, and where its sums go. Sums have
+	// Of the next product: weights, activations, and memory for its sums. Sums have
 	// two places, which groups use in turns.
 	w, x, c          reg.GPPhysical
 	rowW, rowX, rowC reg.GPPhysical // bytes from row to row
@@ -133,8 +132,8 @@ func (k *tileKernel) setUp(configuration Mem) {
 	MOVL(U32(0x4b400000), bits)
 	VPBROADCASTD(bits, k.magic)
 	k.fetch = parameter("fetch")
-	// From now on the argument's slot holds the end. Go does not see it as a pointer:
-	// it may be past the end of the memory.
+	// From now on the argument's slot holds the end. For Go it is no pointer, because it
+	// may be past the end of the memory.
 	ADDQ(k.fetch, argument("fetchBytes"))
 	k.sums = avx512.regs(k.tokens)
 	k.y, k.half = parameter("y"), GP64()
@@ -192,8 +191,7 @@ func (k *tileKernel) store(place byte) {
 	tileStore(sumsTile+nextTiles*place, k.c, k.rowC, int(place)*tileRows*64)
 }
 
-// ahead stores the sums of the next group and multiplies the one after it, as far
-// as there are such.
+// ahead stores the sums of the next group and multiplies the one after it, if they exist.
 func (k *tileKernel) ahead(place byte) {
 	end := fmt.Sprint("ahead", place)
 	CMPQ(k.left, U8(2))
@@ -205,7 +203,7 @@ func (k *tileKernel) ahead(place byte) {
 	Label(end)
 }
 
-// fetchLines asks for so many lines of the memory that is read next.
+// fetchLines prefetches some lines of the memory that is read next.
 func (k *tileKernel) fetchLines(place byte) {
 	loop, end := fmt.Sprint("fetch", place), fmt.Sprint("fetched", place)
 	want := parameter("lines")

@@ -8,16 +8,16 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Attention works on blocks of 64 positions, each 16 of them a run of memory. A run
-// of keys is [dimension][16], a run of values [16][head_dim].
+// Attention works on blocks of 64 positions. Each 16 of them are a run of memory: of keys
+// [dimension][16], of values [16][head_dim].
 const (
 	runSlots   = 16
 	blockBytes = 4 * 64 // a row of scores or weights of a block
 	runEntry   = 16     // of the table of runs: int64 at, int64 ahead
 )
 
-// kvForms are the types of the elements of keys and values and their bytes, in the
-// order of package attn.
+// kvForms are the types of keys and values and the bytes of an element, in the order of
+// package attn.
 var kvForms = []struct {
 	name  string
 	bytes int

@@ -10,8 +10,8 @@ import (
 
 // gemm writes the products of a panel with a tile of tokens whose activations are
 // float32. Quantised weights are converted first, a few columns at a time into
-// memory that stays in the first cache: one product then serves all forms, and the
-// conversion has all registers.
+// memory that stays in the L1 cache: so all forms share one product, and the
+// conversion can use all registers.
 func gemm() {
 	eachLevel(func(v lanes) {
 		direct(v)

@@ -16,8 +16,8 @@ var floatForms = []struct {
 	{"F16", func(b *floatTile) { b.floats(2, func(m Mem, w reg.VecVirtual) { VCVTPH2PS(m, w) }) }},
 }
 
-// unroll is the columns of an iteration: more where a tile has few tokens and an
-// iteration little to do.
+// unroll is the number of columns of an iteration: more if a tile has few tokens and an
+// iteration little work.
 func (b *floatTile) unroll() int {
 	if b.tokens <= 2 {
 		return 4

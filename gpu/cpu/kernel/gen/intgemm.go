@@ -18,7 +18,7 @@ const (
 	q6kScales   = 2 * q6kPart
 )
 
-// intForm is a form of panel of integers; package layout has the description.
+// intForm is a form of panels of integers, which package layout describes.
 type intForm struct {
 	name  string
 	head  int // bytes of the head of a block of eight groups; 0: no blocks
@@ -35,8 +35,8 @@ const (
 )
 
 // nibbleForms have one integer sum for each token and vector of rows. They are
-// numbered in this order, as in package layout, and share a kernel. The entry Q41
-// serves Q4K, too, whose head, group and scales differ.
+// numbered in this order, as in package layout, and share a kernel. The entry Q41 is also
+// that of Q4K, whose head, group and scales differ.
 var nibbleForms = []intForm{
 	{"Q8", 0, q8Weights + scales, []uint32{signBits, ones16}, (*intKernel).q8},
 	{"Q4", 0, q4Weights + scales, []uint32{lowNibbles, ones16}, (*intKernel).q4},
@@ -109,8 +109,8 @@ func intProduct(v lanes, name string, forms []intForm) {
 // intScratch is memory on the stack for a body.
 const intScratch = 128
 
-// intVectors is the vectors of rows of a pass: as many as have registers for the
-// integer sums of all tokens.
+// intVectors is the number of vectors of rows of a pass: as many as have registers for
+// the integer sums of all tokens.
 func (v lanes) intVectors(forms []intForm, tokens int) int {
 	if v.wide {
 		return 2
@@ -127,7 +127,7 @@ func (v lanes) intVectors(forms []intForm, tokens int) int {
 	return 1
 }
 
-// intRegisters is how many sums over groups have registers beside integer sums.
+// intRegisters is how many sums over groups have registers besides integer sums.
 func (v lanes) intRegisters() int {
 	if v.wide {
 		return 12
@@ -163,7 +163,7 @@ func (k *intKernel) write(forms []intForm) {
 	end()
 }
 
-// sizes writes what Q41 and Q4K have of different size to the stack.
+// sizes writes the sizes that differ between Q41 and Q4K to the stack.
 func (k *intKernel) sizes() {
 	MOVQ(U32(q41Group), at(k.stack, 0))
 	MOVQ(U32(q41Group), at(k.stack, 8))
@@ -199,10 +199,10 @@ func (k *intKernel) eachGroup() {
 	})
 }
 
-// twoForms: the body is that of Q41 and of Q4K.
+// twoForms reports whether the body is that of Q41 and Q4K.
 func (k *intKernel) twoForms() bool { return k.form.name == "Q41" }
 
-// enterBlock goes past the head where a block begins.
+// enterBlock skips the head at the start of a block.
 func (k *intKernel) enterBlock() {
 	if k.form.head == 0 {
 		return
@@ -221,17 +221,17 @@ func (k *intKernel) enterBlock() {
 	Label(k.name + "entered")
 }
 
-// constant is the register that keeps one.
+// constant is the register of a constant.
 func (k *intKernel) constant(w uint32) reg.VecVirtual {
 	return k.vector(fmt.Sprintf("constant%x", w), 0)
 }
 
-// weights is a vector of rows, so many bytes after the group's begin.
+// weights is a vector of rows, disp bytes after the start of the group.
 func (k *intKernel) weights(disp, rowBytes, vector int) Mem {
 	return k.rows(k.w, disp-k.wDone, rowBytes, vector)
 }
 
-// What a group of activations has: in step s the columns 4s to 4s+3 of a token,
+// A group of activations has, for each token, in step s the columns 4s to 4s+3, then
 // -128 times the sum of all, and their scale.
 func (k *intKernel) activation(step, token int) Mem {
 	return at(k.x, 4*(step*k.tokens+token)-k.xDone)
@@ -243,8 +243,7 @@ func (k *intKernel) scale(token int) Mem      { return k.activation(9, token) }
 // AVX-512 and more tokens the multipliers are busy longer than the loop takes.
 func (k *intKernel) unrolled() bool { return !k.wide || k.tokens <= 4 }
 
-// steps repeats a body, which takes so many bytes of weights and one step of
-// activations.
+// steps repeats a body, which takes some bytes of weights and one step of activations.
 func (k *intKernel) steps(label string, n, bytes int, body func(step int)) {
 	if k.unrolled() {
 		for i := range n {
@@ -261,9 +260,9 @@ func (k *intKernel) steps(label string, n, bytes int, body func(step int)) {
 	k.wDone, k.xDone, k.lines = k.wDone+n*bytes, k.xDone+n*4*k.tokens, n*k.lines
 }
 
-// fetch prefetches so many lines of a later group, in every n-th group, where n tiles
-// share the work. The lines are spread over the steps of a group, because the
-// processor has few buffers for outstanding lines.
+// fetch prefetches lines of a later group, in every n-th group if n tiles share the
+// work. The lines are spread over the steps of a group, because the processor has few
+// buffers for outstanding lines.
 func (k *intKernel) fetch(lines int) {
 	k.ifFetching(func() {
 		for i := range lines {
@@ -278,8 +277,8 @@ func (k *intKernel) fetch(lines int) {
 	k.lines += lines
 }
 
-// fetchPairs prefetches the two lines of a step; where steps are unrolled, those of
-// two steps in the first of them.
+// fetchPairs prefetches the two lines of a step, or those of two unrolled steps in the
+// first of them.
 func (k *intKernel) fetchPairs(step int) {
 	switch {
 	case !k.unrolled():
@@ -289,8 +288,8 @@ func (k *intKernel) fetchPairs(step int) {
 	}
 }
 
-// prefetch prefetches a line of a group, ahead bytes after fetchAt, and the same line
-// near.
+// prefetch prefetches a line into L2, ahead bytes after fetchAt, and a line of this group
+// into L1.
 func (k *intKernel) prefetch(line, ahead int) {
 	m := at(k.w, near+64*line-k.wDone)
 	if k.half != nil {

@@ -26,9 +26,9 @@ func sixBitShift(step, half int, r reg.VecVirtual) {
 	}
 }
 
-// sixBits512 takes 16 rows and then the others, because each token has two integer
-// sums. They start from -32 times the sums of activations, because weights are
-// stored plus 32. Times their scales they are at most 2^24, exact in float32.
+// sixBits512 takes 16 rows at a time, because each token has two integer sums. They
+// start from -32 times the sums of activations, because weights are stored plus 32.
+// Multiplied by their scales they are at most 2^24, exact in float32.
 func (k *intKernel) sixBits512() {
 	k.sixBitStarts()
 	if k.unrolled() {

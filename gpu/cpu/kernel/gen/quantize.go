@@ -6,10 +6,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// quantizer is quantizeRow under way: a group of 32 columns of one token at a time.
+// quantizer is the state of quantizeRow: a group of 32 columns of one token.
 type quantizer struct {
 	x, out, groups, stride reg.GPVirtual
-	correction, scale      reg.GPVirtual // where they go, in bytes after out
+	correction, scale      reg.GPVirtual // their places, in bytes after out
 	next                   reg.GPVirtual // bytes from group to group of the tile
 
 	magnitude, least, full, ones8, ones16, unpack reg.VecVirtual
@@ -17,8 +17,8 @@ type quantizer struct {
 	peak, a, half                                 reg.VecVirtual
 }
 
-// quantizeRow writes one token of a tile of activations. AVX-512 has no faster one:
-// it is a hundredth of the product that follows.
+// quantizeRow writes one token of a tile of activations. There is no faster version for
+// AVX-512, because it takes a hundredth of the time of the product.
 func quantizeRow() {
 	function("quantizeRowAVX2", "func(x *float32, out *byte, groups, step, sums, tokens int)",
 		"quantises one token into its place in a tile: step and sums are those of Order.at. See QuantizeRow.")

@@ -20,7 +20,7 @@ func scan() {
 // rowMax finds the largest element and whether any is NaN. The last vector overlaps
 // the one before it, which changes neither result.
 func rowMax(v lanes) {
-	v.function("max", "func(x *float32, n int) (most float32, nan int32)", "is the largest of x; nan is not 0 where one is NaN (then the other result means nothing). n is at least 16.")
+	v.function("max", "func(x *float32, n int) (most float32, nan int32)", "is the largest of x; nan is not 0 if an element is NaN (then the maximum has no meaning). n is at least 16.")
 	x, n := parameter("x"), parameter("n")
 	peaks := v.regs(4)
 	for _, p := range peaks {
@@ -30,7 +30,7 @@ func rowMax(v lanes) {
 	r, s, u := v.reg(), v.reg(), v.reg()
 	k := GP32()
 	XORL(k, k)
-	// unordered notes NaN in a or b.
+	// unordered records NaN in a or b.
 	unordered := func(a, b reg.Register) {
 		if v.wide {
 			m := K()
@@ -109,7 +109,7 @@ func index(v lanes) {
 }
 
 func atLeast(v lanes) {
-	v.function("atLeast", "func(x *float32, n int, bound float32, base int32, ids *int32) int", "lists base + i for each x[i] >= bound, ascending, and tells how many. n is a positive multiple of 16.")
+	v.function("atLeast", "func(x *float32, n int, bound float32, base int32, ids *int32) int", "lists base + i for each x[i] >= bound, ascending, and returns their number. n is a positive multiple of 16.")
 	x, n, ids := parameter("x"), parameter("n"), parameter("ids")
 	bound, r := v.parameter("bound"), v.reg()
 	base := Load(Param("base"), GP32()).(reg.GPVirtual)

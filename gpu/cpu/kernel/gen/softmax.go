@@ -9,7 +9,7 @@ import (
 )
 
 // softmax turns scores of a block into weights relative to the row maximum so far.
-// Lanes past a row's number of positions are masked, whatever they hold; at least
+// Lanes after a row's number of positions are masked, whatever they hold; at least
 // one is not. The sum adds vectors by halves, then lanes by halves.
 func softmax(v lanes, c laneConstants, lanesTable Mem) {
 	v.function("softmax", "func(s *float32, rows int, seen *int32, scale float32, keyScales *float32, valueScales *float32, peaks *float32, totals *float32, shrinks *float32)",

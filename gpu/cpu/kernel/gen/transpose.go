@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// transpose lays the activations of four tokens side by side, eight columns at
+// transpose writes the activations of four tokens next to each other, eight columns at
 // a time: a transposition of four by four in each half of a register.
 func transpose() {
 	function("transposeAVX2", "func(out *float32, stride int, x *float32, ldx int, columns int)",

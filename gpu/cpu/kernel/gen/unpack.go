@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// columnBytes is a column of float32 of a panel.
+// columnBytes is the size of a column of float32 of a panel.
 const columnBytes = 4 * 32
 
 // unpacker converts groups of 32 columns of quantised weights to float32 columns
@@ -118,7 +118,7 @@ func (u *unpacker) offsets(disp int, factor uint32) {
 	}
 }
 
-// q4 is exact as q8 is.
+// q4 is exact, as q8 is.
 func (u *unpacker) q4() {
 	u.offsets(q4Weights, 0xc1000000) // -8
 	u.nibbles()

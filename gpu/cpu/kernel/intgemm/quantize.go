@@ -44,7 +44,7 @@ func (o Order) at(t, tokens int) (first, step, correction int) {
 //
 // A group's scale is its largest magnitude / 127, at least 1e-30 / 127. An element
 // is x * (127 / magnitude), rounded to nearest even. A group with an infinity or a
-// NaN has the scale NaN, and so have its products. Every level gives the same bits.
+// NaN has the scale NaN, and so have its products. Every level has the same bits.
 func QuantizeRow(l simd.Level, order Order, x []float32, tile []byte, t, tokens int) {
 	groups := len(x) / layout.GroupCols
 	if len(x)%layout.GroupCols != 0 || t < 0 || t >= tokens || len(tile) < TileBytes(groups, tokens) {

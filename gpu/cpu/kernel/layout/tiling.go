@@ -27,7 +27,7 @@ func (t Tiling) At(i int) (first, tokens int) {
 	return first, tokens
 }
 
-// Alike is the end of the run of tiles with as many tokens as tile i.
+// Alike is the end of the run of tiles that have as many tokens as tile i.
 func (t Tiling) Alike(i int) int {
 	if larger := t.Tokens % t.Tiles; i < larger {
 		return larger

@@ -2,11 +2,11 @@ package layout
 
 import "github.com/troupe-engine/troupe/gpu"
 
-// UnpackCols is the most columns that Unpack takes: 8 KiB of float32, which fit the
-// L1 cache.
+// UnpackCols is the maximum number of columns for Unpack: 8 KiB of float32, which fit
+// the L1 cache.
 const UnpackCols = 64
 
-// Columns is room for unpacked columns, [column][row].
+// Columns is memory for unpacked columns, [column][row].
 type Columns [UnpackCols * PanelRows]float32
 
 // Unpack converts the columns [from, from+n) of a panel to float32, rounding each

@@ -4,7 +4,7 @@
 
 package scan
 
-// maxAVX512 is the largest of x; nan is not 0 where one is NaN (then the other result means nothing). n is at least 16.
+// maxAVX512 is the largest of x; nan is not 0 if an element is NaN (then the maximum has no meaning). n is at least 16.
 //
 //go:noescape
 func maxAVX512(x *float32, n int) (most float32, nan int32)
@@ -14,7 +14,7 @@ func maxAVX512(x *float32, n int) (most float32, nan int32)
 //go:noescape
 func indexAVX512(x *float32, n int, value float32) int
 
-// atLeastAVX512 lists base + i for each x[i] >= bound, ascending, and tells how many. n is a positive multiple of 16.
+// atLeastAVX512 lists base + i for each x[i] >= bound, ascending, and returns their number. n is a positive multiple of 16.
 //
 //go:noescape
 func atLeastAVX512(x *float32, n int, bound float32, base int32, ids *int32) int
@@ -24,7 +24,7 @@ func atLeastAVX512(x *float32, n int, bound float32, base int32, ids *int32) int
 //go:noescape
 func sumExpAVX512(x *float32, n int, highest float64, inverse float64) float64
 
-// maxAVX2 is the largest of x; nan is not 0 where one is NaN (then the other result means nothing). n is at least 16.
+// maxAVX2 is the largest of x; nan is not 0 if an element is NaN (then the maximum has no meaning). n is at least 16.
 //
 //go:noescape
 func maxAVX2(x *float32, n int) (most float32, nan int32)
@@ -34,7 +34,7 @@ func maxAVX2(x *float32, n int) (most float32, nan int32)
 //go:noescape
 func indexAVX2(x *float32, n int, value float32) int
 
-// atLeastAVX2 lists base + i for each x[i] >= bound, ascending, and tells how many. n is a positive multiple of 16.
+// atLeastAVX2 lists base + i for each x[i] >= bound, ascending, and returns their number. n is a positive multiple of 16.
 //
 //go:noescape
 func atLeastAVX2(x *float32, n int, bound float32, base int32, ids *int32) int

@@ -9,8 +9,7 @@ const (
 	xfeatureTileData = 18
 )
 
-// tilesAllowed reports whether the system lets this process use AMX. Without AMX it
-// does not.
+// tilesAllowed reports whether the system lets this process use AMX.
 var tilesAllowed = func() bool {
 	_, _, err := unix.RawSyscall(unix.SYS_ARCH_PRCTL, archReqXcompPerm, xfeatureTileData, 0)
 	return err == 0

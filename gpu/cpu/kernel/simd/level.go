@@ -12,7 +12,7 @@ type Level uint8
 const (
 	// Portable is plain Go.
 	Portable Level = iota
-	// AVX2 needs AVX2, FMA and F16C: every x86 processor since 2015 or so.
+	// AVX2 needs AVX2, FMA and F16C: most x86 processors since 2015.
 	AVX2
 	// AVX512 needs AVX-512 F, BW, DQ, VL and VNNI.
 	AVX512
@@ -23,7 +23,7 @@ const (
 
 var levels = [...]string{Portable: "portable", AVX2: "avx2", AVX512: "avx512", AMX: "amx"}
 
-// String gives the name used in settings.
+// String returns the name used in settings.
 func (l Level) String() string { return levels[l] }
 
 // Best is the highest level of this processor.
