@@ -95,8 +95,7 @@ func (a *activations) intTile(t, n, column int) []byte {
 type packing struct {
 	in *activations
 	// alone: the previous stage lays out a single row.
-	alone   bool
-	threads int
+	alone bool
 }
 
 // packElements is the elements of a unit: about 10 microseconds.
@@ -104,11 +103,11 @@ const packElements = 12 << 10
 
 // columns is the number of columns of a unit, a multiple of GroupCols. A single
 // tile is divided among all workers.
-func (p packing) columns(tiles layout.Tiling) int {
+func (p packing) columns(threads int, tiles layout.Tiling) int {
 	_, tokens := tiles.At(0)
 	groups := packElements / max(1, tokens) / layout.GroupCols
 	if all := p.in.width / layout.GroupCols; tiles.Tiles == 1 {
-		groups = min(groups, (all+p.threads-1)/p.threads)
+		groups = min(groups, (all+threads-1)/threads)
 	}
 	return max(1, groups) * layout.GroupCols
 }
@@ -118,13 +117,13 @@ func (p packing) units(s *step) int {
 	if tiles.Tokens <= 1 && (p.alone || !p.in.ints) {
 		return 0
 	}
-	columns := p.columns(tiles)
+	columns := p.columns(s.threads, tiles)
 	return tiles.Tiles * ((p.in.width + columns - 1) / columns)
 }
 
 func (p packing) run(s *step, _ *scratch, unit int) error {
 	tiles := s.tiling(p.in)
-	columns := p.columns(tiles)
+	columns := p.columns(s.threads, tiles)
 	i, lo := unit%tiles.Tiles, unit/tiles.Tiles*columns
 	p.in.pack(s, tiles, i, i+1, lo, min(lo+columns, p.in.width))
 	return nil

@@ -47,8 +47,7 @@ func knows(op gpu.Op) bool {
 // over the same input run in one stage, with the SiluMul of two of them at the
 // end of each unit; ops that work row by row run one after the other in one.
 func compile(p *gpu.Program, weights []matrix, o *Options) compiled {
-	threads := o.Threads
-	c := compiled{threads: threads, readers: countReaders(p)}
+	c := compiled{threads: o.Threads, readers: countReaders(p)}
 	tail := false
 	for _, op := range p.Ops {
 		if a, is := op.(gpu.Attention); is {
@@ -87,12 +86,12 @@ func compile(p *gpu.Program, weights []matrix, o *Options) compiled {
 			if is && b.silu != nil && b.silu.Out == op.In {
 				b.next = in
 			} else {
-				*stages = append(*stages, packing{in, alone, threads})
+				*stages = append(*stages, packing{in, alone})
 			}
 			if alone {
 				rows.next = in
 			}
-			*stages = append(*stages, &linears{threads: threads, in: in, ops: []linear{l}})
+			*stages = append(*stages, &linears{in: in, ops: []linear{l}})
 			continue
 		case gpu.SiluMul:
 			if b, is := before.(*linears); is && b.fuse(op) {
@@ -107,7 +106,7 @@ func compile(p *gpu.Program, weights []matrix, o *Options) compiled {
 		}
 		rows, is := before.(*rowwise)
 		if !is {
-			rows = &rowwise{threads: threads, tail: tail}
+			rows = &rowwise{tail: tail}
 			*stages = append(*stages, rows)
 		}
 		ops := c.rowOps(p, weights, op)
@@ -128,7 +127,7 @@ func splitPacking(stages []stage) (split []stage) {
 	for _, st := range stages {
 		split = append(split, st)
 		if l, is := st.(*linears); is && l.next != nil && l.next.narrow != l.in.narrow {
-			split = append(split, packing{in: l.next, threads: l.threads})
+			split = append(split, packing{in: l.next})
 			l.next = nil
 		}
 	}

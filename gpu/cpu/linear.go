@@ -31,10 +31,9 @@ func newLinear(p *gpu.Program, weights []matrix, op gpu.Linear, int8 bool) linea
 // linears is a stage of Linears over one input. A unit is a run of panels of
 // one of them, or of both with silu, for a block of tokens.
 type linears struct {
-	threads int
-	in      *activations
-	ops     []linear
-	silu    *gpu.SiluMul // at the end of a unit, or nil
+	in   *activations
+	ops  []linear
+	silu *gpu.SiluMul // at the end of a unit, or nil
 	// next is where the output of silu is laid out if products read it next.
 	next *activations
 	// inner: nothing else reads the sums and the output.
@@ -125,7 +124,7 @@ func (l *linears) shape(s *step) shape {
 			panels /= 2
 		}
 	}
-	h.panels = max(1, min(panels, all/(4*l.threads)))
+	h.panels = max(1, min(panels, all/(4*s.threads)))
 	h.units = l.unitsOf(h.panels)
 	return h
 }

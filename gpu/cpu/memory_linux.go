@@ -73,6 +73,15 @@ func addressSpace(root fs.FS, m gpu.Memory) gpu.Memory {
 	return m
 }
 
+// lesser applies a limit if it leaves less than m has.
+func lesser(m gpu.Memory, total, available int64, source string) gpu.Memory {
+	m.Total = min(m.Total, total)
+	if available = max(0, available); available < m.Available {
+		m.Available, m.Source = available, source
+	}
+	return m
+}
+
 // groupFiles names the files of a cgroup version, and its key for cached files.
 type groupFiles struct{ limit, usage, cache string }
 

@@ -28,5 +28,8 @@ func systemMemory() (gpu.Memory, error) {
 		return gpu.Memory{}, fmt.Errorf("cpu device: measure memory: GlobalMemoryStatusEx: %w", err)
 	}
 	m := gpu.Memory{Total: int64(s.totalPhys), Available: int64(s.availPhys), Source: "free physical memory"}
-	return lesser(m, m.Total, int64(s.availPage), "commit limit"), nil
+	if s.availPage < s.availPhys {
+		m.Available, m.Source = int64(s.availPage), "commit limit"
+	}
+	return m, nil
 }

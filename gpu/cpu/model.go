@@ -14,12 +14,11 @@ import (
 
 // model implements gpu.Model.
 type model struct {
-	program  *gpu.Program
-	level    simd.Level
-	numerics gpu.Numerics
-	weights  *weights
-	options  Options
-	shares   bool // another model counts the weights
+	program *gpu.Program
+	level   simd.Level
+	weights *weights
+	options Options
+	shares  bool // another model counts the weights
 	compiled
 	workers *workerPool
 	scratch []*scratch // per worker
@@ -35,17 +34,16 @@ type model struct {
 }
 
 func newModel(p *gpu.Program, weights *weights, o Options) *model {
-	threads := o.Threads
-	m := &model{program: p, level: o.level, numerics: o.numerics(), weights: weights, options: o}
+	m := &model{program: p, level: o.level, weights: weights, options: o}
 	weights.users.Add(1)
 	m.compiled = compile(p, weights.all, &o)
-	for range threads {
+	for range o.Threads {
 		m.scratch = append(m.scratch, newScratch(p, &m.compiled))
 	}
 	m.step = step{model: m, buffers: make([][]float32, len(p.Buffers))}
 	m.step.products, m.step.next = lookAheads(slices.Concat(m.body, m.tail))
 	m.compute = m.step.run
-	m.workers = newWorkerPool(threads, m.step.wait)
+	m.workers = newWorkerPool(o.Threads, m.step.wait)
 	m.countActivations()
 	m.Queue = queue.New(m.runStep)
 	return m
@@ -75,7 +73,7 @@ func (m *model) NewPool(spec gpu.PoolSpec) error {
 	if err := spec.Check(m.program); err != nil {
 		return err
 	}
-	if err := m.numerics.CheckKV(spec.DType); err != nil {
+	if err := m.options.numerics().CheckKV(spec.DType); err != nil {
 		return fmt.Errorf("cpu device: %w", err)
 	}
 	if err := m.Idle(); err != nil {

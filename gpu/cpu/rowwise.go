@@ -14,9 +14,8 @@ type rowOp func(s *step, w *scratch, r int)
 // rowwise is a stage of ops that each read and write row r only. A unit is a
 // run of rows.
 type rowwise struct {
-	threads int
-	tail    bool
-	ops     []rowOp
+	tail bool
+	ops  []rowOp
 	// next is where the output is laid out if products read it next. This stage lays
 	// out a single row, which saves a stage. Rows of a tile share cache lines, which
 	// different workers should not write.
@@ -30,7 +29,7 @@ func (o *rowwise) rows(s *step) int {
 	return len(s.tokens)
 }
 
-func (o *rowwise) units(s *step) int { return min(o.rows(s), 4*o.threads) }
+func (o *rowwise) units(s *step) int { return min(o.rows(s), 4*s.threads) }
 
 func (o *rowwise) run(s *step, w *scratch, unit int) error {
 	lo, hi := span(o.rows(s), o.units(s), unit)

@@ -13,7 +13,7 @@ func conversions() {
 			widen(v, f)
 			narrow(v, f)
 		}
-		widenI8(v)
+		widen(v, "I8")
 		magnitude(v)
 		toI8(v)
 	})
@@ -38,13 +38,17 @@ func (v lanes) widened(form string, m Mem, r reg.VecVirtual) {
 }
 
 func widen(v lanes, form string) {
-	v.function("widen"+form, "func(out *float32, in *uint16, n int)", "widens n elements; n is a positive multiple of 16.")
+	element, bytes := "uint16", 2
+	if form == "I8" {
+		element, bytes = "int8", 1
+	}
+	v.function("widen"+form, "func(out *float32, in *"+element+", n int)", "widens n elements; n is a positive multiple of 16.")
 	out, in, n := parameter("out"), parameter("in"), parameter("n")
 	r := v.reg()
 	v.vectors(n, func() {
 		v.widened(form, at(in, 0), r)
 		VMOVUPS(r, at(out, 0))
-		ADDQ(U8(2*v.n()), in)
+		ADDQ(U8(bytes*v.n()), in)
 		ADDQ(U8(4*v.n()), out)
 	})
 	end()
@@ -97,19 +101,6 @@ func narrowBF16(v lanes, r, out reg.Register) func() {
 		VPERMQ(U8(0b1000), odd, odd)
 		VMOVDQU(odd.AsX(), at(out, 0))
 	}
-}
-
-func widenI8(v lanes) {
-	v.function("widenI8", "func(out *float32, in *int8, n int)", "widens n elements; n is a positive multiple of 16.")
-	out, in, n := parameter("out"), parameter("in"), parameter("n")
-	r := v.reg()
-	v.vectors(n, func() {
-		v.widened("I8", at(in, 0), r)
-		VMOVUPS(r, at(out, 0))
-		ADDQ(U8(v.n()), in)
-		ADDQ(U8(4*v.n()), out)
-	})
-	end()
 }
 
 // magnitude compares float32 without signs as integers, which have the same order,

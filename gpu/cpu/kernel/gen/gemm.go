@@ -62,16 +62,40 @@ func (b *tile) rows(base reg.Register, disp, rowBytes, vector int) Mem {
 	return m
 }
 
-// eachRow calls do for the row of y of each token; row and ldy are its scratch.
-func (b *tile) eachRow(row, ldy reg.GPVirtual, do func(token int)) {
+// sum is the register of the sum of a token and a vector of rows.
+func (b *tile) sum(token, vector int) reg.VecVirtual {
+	return b.vector("sum", token*b.vectors+vector)
+}
+
+// eachSum calls do for the registers of sums and their memory in y; row is scratch.
+func (b *tile) eachSum(row reg.GPVirtual, do func(Mem, reg.VecVirtual)) {
+	ldy := GP64()
 	reload("y", row)
 	reload("ldy", ldy)
 	for t := range b.tokens {
-		do(t)
+		for v := range b.vectors {
+			do(b.rows(row, 0, 4, v), b.sum(t, v))
+		}
 		if t < b.tokens-1 {
 			LEAQ(Mem{Base: row, Index: ldy, Scale: 4}, row)
 		}
 	}
+}
+
+// loadSums sets the sums in registers to zero or to y; row is scratch.
+func (b *tile) loadSums(row reg.GPVirtual) {
+	for i := range b.tokens * b.vectors {
+		b.clear(b.vector("sum", i))
+	}
+	CMPQ(argument("add"), U8(0))
+	JEQ(LabelRef(b.name + "begun"))
+	b.eachSum(row, func(m Mem, sum reg.VecVirtual) { VMOVUPS(m, sum) })
+	Label(b.name + "begun")
+}
+
+// storeSums writes the sums in registers to y.
+func (b *tile) storeSums(row reg.GPVirtual) {
+	b.eachSum(row, func(m Mem, sum reg.VecVirtual) { VMOVUPS(sum, m) })
 }
 
 // firstPass begins the passes over a panel, if they are several.
@@ -98,7 +122,6 @@ type floatTile struct {
 	tile
 	left  reg.GPVirtual // remaining columns
 	ahead reg.GPVirtual
-	acc   [][]reg.VecVirtual // [token][vector]
 }
 
 // direct writes the kernel for panels of floats, with one body for each number of
@@ -118,7 +141,7 @@ func direct(v lanes) {
 		}
 		Label(b.name)
 		several := b.firstPass()
-		b.begin()
+		b.loadSums(GP64())
 		reload("panel", b.w)
 		reload("x", b.x)
 		reload("ahead", b.ahead)
@@ -128,7 +151,7 @@ func direct(v lanes) {
 			form.name += floatForms[i].name
 			floatForms[i].body(&form)
 		})
-		b.eachSum(func(m Mem, acc reg.VecVirtual) { VMOVUPS(acc, m) })
+		b.storeSums(GP64())
 		if several {
 			b.nextPass()
 		}
@@ -136,40 +159,14 @@ func direct(v lanes) {
 	}
 }
 
-// begin sets the accumulators to zero or to y.
-func (b *floatTile) begin() {
-	b.acc = make([][]reg.VecVirtual, b.tokens)
-	for t := range b.acc {
-		for v := range b.vectors {
-			acc := b.vector("acc", t*b.vectors+v)
-			b.clear(acc)
-			b.acc[t] = append(b.acc[t], acc)
-		}
-	}
-	CMPQ(argument("add"), U8(0))
-	JEQ(LabelRef(b.name + "begun"))
-	b.eachSum(func(m Mem, acc reg.VecVirtual) { VMOVUPS(m, acc) })
-	Label(b.name + "begun")
-}
-
-// eachSum calls do for the accumulators and their memory in y.
-func (b *floatTile) eachSum(do func(Mem, reg.VecVirtual)) {
-	row := GP64()
-	b.eachRow(row, GP64(), func(t int) {
-		for v, acc := range b.acc[t] {
-			do(b.rows(row, 0, 4, v), acc)
-		}
-	})
-}
-
 // column multiplies a column of weights by the activations of each token. column is
 // counted from the next one.
 func (b *floatTile) column(column int, weights []reg.VecVirtual) {
-	for t := range b.acc {
+	for t := range b.tokens {
 		x := b.vector("x", 0)
 		VBROADCASTSS(at(b.x, 4*(column*b.tokens+t)), x)
 		for v, w := range weights {
-			VFMADD231PS(w, x, b.acc[t][v])
+			VFMADD231PS(w, x, b.sum(t, v))
 		}
 	}
 }

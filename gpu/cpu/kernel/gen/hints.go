@@ -2,11 +2,9 @@ package main
 
 import (
 	. "github.com/mmcloughlin/avo/build"
-	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
-// hints writes hints to the processor and CPUID.
+// hints writes hints to the processor.
 func hints() {
 	function("prefetch", "func(p *byte, n int, apart int)", "brings n lines into the L2 cache, apart bytes from each other; n is positive.")
 	p, n, apart := parameter("p"), parameter("n"), parameter("apart")
@@ -18,12 +16,5 @@ func hints() {
 
 	function("pause", "func(n int)", "is n times PAUSE; n is positive.")
 	loop("loop", parameter("n"), PAUSE)
-	RET()
-
-	function("featuresECX", "func() uint32", "is ECX of CPUID leaf 1.")
-	MOVL(U32(1), reg.EAX)
-	XORL(reg.ECX, reg.ECX)
-	CPUID()
-	Store(reg.ECX, ReturnIndex(0))
 	RET()
 }

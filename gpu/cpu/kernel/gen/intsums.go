@@ -6,8 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// sum is a vector of sums over groups on the stack.
-func (k *intKernel) sum(token, vector int) Mem {
+// stored is a vector of sums over groups on the stack.
+func (k *intKernel) stored(token, vector int) Mem {
 	m := at(k.stack, intScratch+k.bytes()*(token*k.vectors+vector))
 	if k.half != nil {
 		m.Index, m.Scale = k.half, 4
@@ -17,19 +17,8 @@ func (k *intKernel) sum(token, vector int) Mem {
 
 // begin sets the sums of a pass to zero or to y.
 func (k *intKernel) begin() {
-	label := k.name + "begun"
 	if k.inRegisters {
-		for i := range k.tokens * k.vectors {
-			k.clear(k.vector("sum", i))
-		}
-		CMPQ(argument("add"), U8(0))
-		JEQ(LabelRef(label))
-		k.eachRow(k.step, GP64(), func(t int) {
-			for v := range k.vectors {
-				VMOVUPS(k.rows(k.step, 0, 4, v), k.register(t, v))
-			}
-		})
-		Label(label)
+		k.loadSums(k.step)
 		return
 	}
 	v := k.vector("x", 0)
@@ -56,11 +45,7 @@ func (k *intKernel) begin() {
 // end writes the sums of a pass to y.
 func (k *intKernel) end() {
 	if k.inRegisters {
-		k.eachRow(k.step, GP64(), func(t int) {
-			for v := range k.vectors {
-				VMOVUPS(k.register(t, v), k.rows(k.step, 0, 4, v))
-			}
-		})
+		k.storeSums(k.step)
 		return
 	}
 	k.tokenLoop("end", func(row, sums reg.Register) {
@@ -86,11 +71,6 @@ func (k *intKernel) tokenLoop(label string, body func(row, sums reg.Register)) {
 	})
 }
 
-// register is that of a sum over groups.
-func (k *intKernel) register(token, vector int) reg.VecVirtual {
-	return k.vector("sum", token*k.vectors+vector)
-}
-
 // ints are registers for the integer sums of a group, [token][vector].
 func (k *intKernel) ints(name string) [][]reg.VecVirtual {
 	all := make([][]reg.VecVirtual, k.tokens)
@@ -105,9 +85,9 @@ func (k *intKernel) ints(name string) [][]reg.VecVirtual {
 // add adds product*factor to a sum over groups; it may change product.
 func (k *intKernel) add(token, vector int, product, factor reg.Register) {
 	if k.inRegisters {
-		VFMADD231PS(factor, product, k.register(token, vector))
+		VFMADD231PS(factor, product, k.sum(token, vector))
 		return
 	}
-	VFMADD213PS(k.sum(token, vector), factor, product)
-	VMOVUPS(product, k.sum(token, vector))
+	VFMADD213PS(k.stored(token, vector), factor, product)
+	VMOVUPS(product, k.stored(token, vector))
 }

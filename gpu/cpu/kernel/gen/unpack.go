@@ -14,9 +14,9 @@ const columnBytes = 4 * 32
 // unpacker converts groups of 32 columns of quantised weights to float32 columns
 // of 32 rows.
 type unpacker struct {
-	lanes
-	w, head, out, ahead, count reg.GPVirtual
-	scale, offset              []reg.VecVirtual // of each vector of rows
+	tile
+	head, out, ahead reg.GPVirtual
+	scale, offset    []reg.VecVirtual // of each vector of rows
 }
 
 // unpack writes the conversion of each form with scales. Every weight is rounded
@@ -34,17 +34,12 @@ func unpack(v lanes) {
 	} {
 		v.function("unpack"+f.name, "func(w *byte, head *byte, groups int, out *float32, ahead int)",
 			"converts groups of 32 columns of a panel; head is that of their block, if any.")
-		u := &unpacker{lanes: v, w: parameter("w"), head: parameter("head"), out: parameter("out"), ahead: parameter("ahead"), count: GP64()}
+		u := &unpacker{tile: tile{lanes: v, w: parameter("w")}, head: parameter("head"), out: parameter("out"), ahead: parameter("ahead")}
 		u.scale, u.offset = v.regs(32/v.n()), v.regs(32/v.n())
 		groups := parameter("groups")
 		loop("group", groups, func() { f.group(u) })
 		end()
 	}
-}
-
-// rows is the memory of vector i of rows, rowBytes each. Row 0 is disp bytes after base.
-func (u *unpacker) rows(base reg.Register, disp, rowBytes, i int) Mem {
-	return at(base, disp+rowBytes*u.n()*i)
 }
 
 // store writes vector i of a column, counted from the next one.
@@ -140,19 +135,22 @@ func (u *unpacker) q41() {
 func (u *unpacker) q4k() {
 	h, sign := u.reg(), u.word(0x80000000)
 	for i := range u.scale {
-		s, o := u.scale[i], u.offset[i]
-		VPMOVZXBD(u.rows(u.w, nibbleBytes, 1, i), s)
-		VCVTDQ2PS(s, s)
-		VCVTPH2PS(u.rows(u.head, 0, 2, i), h)
-		VMULPS(h, s, s)
-		VPMOVZXBD(u.rows(u.w, nibbleBytes+32, 1, i), o)
-		VCVTDQ2PS(o, o)
-		VCVTPH2PS(u.rows(u.head, 64, 2, i), h)
-		VMULPS(h, o, o)
-		VXORPS(sign, o, o)
+		for k, r := range []reg.VecVirtual{u.scale[i], u.offset[i]} {
+			VPMOVZXBD(u.rows(u.w, nibbleBytes+32*k, 1, i), r)
+			u.timesHead(64*k, i, r, h)
+		}
+		VXORPS(sign, u.offset[i], u.offset[i])
 	}
 	u.nibbles()
 	u.skip(64)
+}
+
+// timesHead multiplies integers by float16 of vector i, disp bytes after the head's start;
+// h is scratch.
+func (u *unpacker) timesHead(disp, i int, r, h reg.Register) {
+	VCVTDQ2PS(r, r)
+	VCVTPH2PS(u.rows(u.head, disp, 2, i), h)
+	VMULPS(h, r, r)
 }
 
 // nibbles are the columns of a group: byte j of a row has column j in its lower
@@ -188,9 +186,7 @@ func (u *unpacker) q6k() {
 	for i := range u.scale {
 		for half, s := range []reg.VecVirtual{u.scale[i], u.offset[i]} {
 			VPMOVSXBD(u.rows(u.w, q6kScales+32*half, 1, i), s)
-			VCVTDQ2PS(s, s)
-			VCVTPH2PS(u.rows(u.head, 0, 2, i), d)
-			VMULPS(d, s, s)
+			u.timesHead(0, i, s, d)
 		}
 	}
 	low, high, thirtyTwo := u.word(0x0f), u.word(0x30), u.word(0x20)
@@ -205,16 +201,16 @@ func (u *unpacker) q6k() {
 				for k, from := range []reg.VecVirtual{a, a, b, b} {
 					u.and(low, from, value)
 					VPSRLD(U8(4), from, from)
+					moved := bits
 					switch k {
 					case 0, 1:
 						VPSLLD(U8(4-2*k), upper, bits)
-						u.and(high, bits, bits)
 					case 2:
-						u.and(high, upper, bits)
+						moved = upper
 					case 3:
 						VPSRLD(U8(2), upper, bits)
-						u.and(high, bits, bits)
 					}
+					u.and(high, moved, bits)
 					u.or(bits, value)
 					VPSUBD(thirtyTwo, value, value)
 					VCVTDQ2PS(value, value)

@@ -20,7 +20,7 @@ func (l Level) lacks() string {
 	if l >= AVX2 {
 		need(cpu.X86.HasAVX2, "AVX2")
 		need(cpu.X86.HasFMA, "FMA")
-		need(hasF16C, "F16C")
+		need(cpu.X86.HasF16C, "F16C")
 	}
 	if l >= AVX512 {
 		need(cpu.X86.HasAVX512F, "AVX512F")
@@ -36,7 +36,3 @@ func (l Level) lacks() string {
 	}
 	return strings.Join(missing, ", ")
 }
-
-// x/sys/cpu does not report F16C: bit 29 of ECX of leaf 1. HasAVX2 already says that
-// the system saves AVX registers.
-var hasF16C = featuresECX()&(1<<29) != 0

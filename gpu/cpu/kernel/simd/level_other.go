@@ -11,3 +11,7 @@ func (l Level) lacks() string {
 	}
 	return "an x86-64 instruction set"
 }
+
+func pause(int) {}
+
+func prefetch(*byte, int, int) {}

@@ -13,8 +13,3 @@ func prefetch(p *byte, n int, apart int)
 //
 //go:noescape
 func pause(n int)
-
-// featuresECX is ECX of CPUID leaf 1.
-//
-//go:noescape
-func featuresECX() uint32

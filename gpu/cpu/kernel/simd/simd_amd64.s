@@ -27,12 +27,3 @@ loop:
 	DECQ AX
 	JNZ  loop
 	RET
-
-// func featuresECX() uint32
-// Requires: CPUID
-TEXT ·featuresECX(SB), NOSPLIT, $0-4
-	MOVL $0x00000001, AX
-	XORL CX, CX
-	CPUID
-	MOVL CX, ret+0(FP)
-	RET
