@@ -9,8 +9,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/gputest"
 )
 
-// What a worker asks for ahead is what the first unit of its share reads: of
-// plain products, and of two whose outputs are multiplied.
+// A worker prefetches what the first unit of its share reads, for plain products and for
+// two whose outputs are multiplied.
 func TestLookaheadIsWhatComesNext(t *testing.T) {
 	s := gputest.Shape{Name: "ahead", Vocab: 2048, Hidden: 256, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 64, Inner: 1024, Context: 64, Bias: true, DType: gpu.BF16}
 	for _, threads := range []int{1, 2, 3} {
@@ -37,7 +37,7 @@ func TestLookaheadIsWhatComesNext(t *testing.T) {
 				}
 			}
 			if want := 2*4 + 1; len(seen) != want { // qkv, o, gate with up, down; logits
-				t.Errorf("%d stages of products are looked ahead to, want %d", len(seen), want)
+				t.Errorf("weights of %d stages are prefetched, want %d", len(seen), want)
 			}
 		})
 	}
@@ -57,20 +57,20 @@ func firstRead(t *testing.T, a *lookahead, worker, workers int) {
 		}
 		run := min(each*w.form.PanelBytes(w.cols), len(w.panel(unit*each)))
 		if got := a.bytes(worker, workers, 0); unsafe.SliceData(got) != &w.panel(unit * each)[0] {
-			t.Errorf("worker %d of %d: something else is fetched than unit %d of product %d", worker, workers, unit, i)
+			t.Errorf("worker %d of %d: the prefetched memory is not unit %d of product %d", worker, workers, unit, i)
 		}
 		if a.silu != nil {
 			up := a.ops[1].w.panel(unit * each)
 			if got := a.bytes(worker, workers, run); unsafe.SliceData(got) != &up[0] {
-				t.Errorf("worker %d of %d: behind the first product's panels something else is fetched than the second's", worker, workers)
+				t.Errorf("worker %d of %d: after the first product's panels, the prefetched memory is not the second's", worker, workers)
 			}
 		}
 		return
 	}
-	t.Errorf("unit %d is none of any product", unit)
+	t.Errorf("unit %d does not belong to a product", unit)
 }
 
-// Products of several blocks of tokens wait for no memory, and are left alone.
+// Products of several blocks of tokens do not wait for memory, so nothing is prefetched.
 func TestNoLookaheadForLongPrompts(t *testing.T) {
 	s := gputest.Shape{Name: "ahead", Vocab: 256, Hidden: 64, Layers: 1, Heads: 2, KVHeads: 1, HeadDim: 32, Inner: 128, Context: 512}
 	spec := gpu.PoolSpec{PageSize: 16, Pages: 40, DType: gpu.BF16}
@@ -81,7 +81,7 @@ func TestNoLookaheadForLongPrompts(t *testing.T) {
 	step := &m.step
 	for i, a := range step.products {
 		if a != nil && i < len(step.body) && a.bytes(0, 2, 0) != nil {
-			t.Errorf("stage %d: weights are fetched ahead of %d tokens", i, 2*blockTokens)
+			t.Errorf("stage %d: weights are prefetched for %d tokens", i, 2*blockTokens)
 		}
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/troupe-engine/troupe/gpu/gputest"
 )
 
-// TestAMXGivesTheBitsOfAVX512: however a prompt is cut, and so whichever
-// kernels its rows meet.
-func TestAMXGivesTheBitsOfAVX512(t *testing.T) {
+// TestAMXHasTheBitsOfAVX512: for any chunks of a prompt, and so for any kernels that
+// compute its rows.
+func TestAMXHasTheBitsOfAVX512(t *testing.T) {
 	if !simd.AMX.Supported() {
 		t.Skip("this processor has no AMX, or the system does not allow it")
 	}
@@ -48,10 +48,9 @@ func TestAMXGivesTheBitsOfAVX512(t *testing.T) {
 	}
 }
 
-// TestSumsStayInsideWhereNobodyReadsThem: of the usual program, whose SiluMul
-// writes over its input, and of one that writes elsewhere; not where other
-// stages read what one computes.
-func TestSumsStayInsideWhereNobodyReadsThem(t *testing.T) {
+// TestSumsStayInside: in the usual program, whose SiluMul overwrites its input, and in
+// one that writes elsewhere, but not if other stages read a result.
+func TestSumsStayInside(t *testing.T) {
 	if !simd.AMX.Supported() {
 		t.Skip("this processor has no AMX, or the system does not allow it")
 	}
@@ -63,7 +62,7 @@ func TestSumsStayInsideWhereNobodyReadsThem(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		elsewhere bool // SiluMul writes into a buffer of its own
-		// after is what follows the SiluMul, a product that adds at first.
+		// after are the ops after the SiluMul, at first a product that adds.
 		after func(silu gpu.SiluMul, down gpu.Linear) []gpu.Op
 		want  bool
 	}{
@@ -122,7 +121,7 @@ func TestSumsStayInsideWhereNobodyReadsThem(t *testing.T) {
 	}
 }
 
-// What products by tiles keep for each worker is counted.
+// The memory of products by tiles is counted for each worker.
 func TestBytesCountTheSumsOfTiles(t *testing.T) {
 	if !simd.AMX.Supported() {
 		t.Skip("this processor has no AMX, or the system does not allow it")

@@ -10,11 +10,11 @@ import (
 	"github.com/troupe-engine/troupe/gpu/gputest"
 )
 
-// long is a small model of a long context, whose attention has segments.
+// long is a small model with a long context, so that attention has several segments.
 var long = gputest.Shape{Name: "long", Vocab: 60, Hidden: 24, Layers: 1, Heads: 6, KVHeads: 2, HeadDim: 20, Inner: 16, Context: 4096}
 
-// A context of several segments, cut into units for one thread, for many, and
-// for all kinds of steps.
+// A context of several segments, divided into units for one thread, for many threads,
+// and for all kinds of steps.
 func TestSplitsOfLongContextsDoNotChangeABit(t *testing.T) {
 	const n = 2*segment + 100
 	for i, level := range simd.Levels() {
@@ -40,8 +40,8 @@ func TestSplitsOfLongContextsDoNotChangeABit(t *testing.T) {
 	}
 }
 
-// lastLogits feeds a prompt, all but its last 30 tokens in one step, those in
-// chunks, beside short sequences, and gives the logits of those.
+// lastLogits computes a prompt next to short sequences: all but its last 30 tokens in one
+// step, those in chunks. It returns the logits of the 30 tokens.
 func lastLogits(m gpu.Model, spec gpu.PoolSpec, n, chunk, beside int) ([][]float32, error) {
 	q := prompt(long, spec, n)
 	var others []gputest.Part
@@ -76,7 +76,7 @@ func lastLogits(m gpu.Model, spec gpu.PoolSpec, n, chunk, beside int) ([][]float
 	return logits[n-30:], nil
 }
 
-// Neither do steps over split contexts allocate.
+// Steps over split contexts do not allocate either.
 func TestAllocationsOfSplitAttention(t *testing.T) {
 	spec := gpu.PoolSpec{PageSize: 16, Pages: 300, DType: gpu.I8}
 	m, _ := load(t, long, Options{Threads: 3}, spec)
@@ -99,7 +99,7 @@ func TestAllocationsOfSplitAttention(t *testing.T) {
 	}
 }
 
-// Whatever the steps, spans cover each tile's segments once, for each head.
+// In any step, spans cover each tile's segments once for each head.
 func TestSpansCoverEverySegment(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 300 {

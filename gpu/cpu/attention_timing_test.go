@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-engine/troupe/lab/measure"
 )
 
-// onlyAttention is a program of attention and what it needs to be one.
+// onlyAttention is a program of attention and the ops that every program must have.
 func onlyAttention(layers, heads, kvHeads, dim int) (*gpu.Program, gputest.Tensors) {
 	const vocab = 4
 	p := &gpu.Program{
@@ -79,7 +79,7 @@ func stepTime(b *testing.B, m *model, batch *gpu.StepBatch) time.Duration {
 	}
 }
 
-// compared runs two things in turns and reports the rate of the first and its
+// compared runs two functions in turns and reports the rate of the first and its
 // share of the second, medians of seven.
 func compared(b *testing.B, unit string, work float64, do func() time.Duration, most float64, peak func() time.Duration) {
 	do()
@@ -95,8 +95,8 @@ func compared(b *testing.B, unit string, work float64, do func() time.Duration, 
 	b.ReportMetric(0, "ns/op")
 }
 
-// What decode reads of the KV pool, as a share of what the level reads of
-// memory at all. The pool is larger than any cache.
+// The read rate of decode from the KV pool, as a share of the level's memory bandwidth.
+// The pool is larger than any cache.
 func BenchmarkAttentionDecode(b *testing.B) {
 	memory := make([]byte, 1<<30)
 	for i := range memory {
@@ -116,7 +116,7 @@ func BenchmarkAttentionDecode(b *testing.B) {
 						m := loadAttention(b, level, 1, spec, layers, s.heads, s.kvHeads, s.dim)
 						var parts []gputest.Part
 						pages, each := rand.New(rand.NewPCG(3, 3)).Perm(spec.Pages), context/16
-						for i := range sequences { // each computes the token behind a cached context
+						for i := range sequences { // each computes the token after a cached context
 							q := gputest.Whole(make([]int32, context+1), []int32{int32(pages[len(pages)-1-i] + 1)})
 							for _, page := range pages[i*each : (i+1)*each] {
 								q.Open.Pages = append(q.Open.Pages, int32(page+1))
@@ -138,7 +138,7 @@ func BenchmarkAttentionDecode(b *testing.B) {
 	}
 }
 
-// Operations of a prompt's attention, as a share of what the level can do.
+// Operations per second of a prompt's attention, as a share of the level's peak.
 func BenchmarkAttentionPrefill(b *testing.B) {
 	for _, level := range simd.Levels() {
 		for _, s := range []struct{ heads, kvHeads, dim int }{{14, 2, 64}, {12, 2, 128}, {8, 8, 128}} {

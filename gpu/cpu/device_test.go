@@ -21,14 +21,14 @@ func open(t testing.TB, o cpu.Options) gpu.Device {
 	return d
 }
 
-// Every level that this processor has. Other numbers of threads have a test of
-// their own, which compares bits.
+// Every level of this processor. Another test compares the bits of different numbers of
+// threads.
 func TestDevice(t *testing.T) {
 	for i, level := range simd.Levels() {
 		o := cpu.Options{Threads: 1 + i, InstructionSet: level.String()}
 		t.Run(level.String(), func(t *testing.T) { gputest.RunDevice(t, open(t, o)) })
-		// Without int8, what is not about quantised weights is the same: types
-		// with kernels, one that is held exactly by those, one that is widened.
+		// Without int8 only quantised weights differ: types
+		// with kernels, one that another form holds exactly, one that is widened.
 		o.Activations = "f32"
 		t.Run(level.String()+"/f32", func(t *testing.T) {
 			for _, w := range []string{"q8_0", "q4_0", "iq4_nl", "q6_k"} {
@@ -58,7 +58,7 @@ func TestRandomShapes(t *testing.T) {
 	}
 }
 
-// Head sizes and groups of models that there are, at the levels whose kernels
+// Head sizes and groups of real models, at the levels whose kernels
 // take several at a time.
 func TestHeadsOfModels(t *testing.T) {
 	for i, s := range []gputest.Shape{

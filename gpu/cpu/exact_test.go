@@ -9,11 +9,11 @@ import (
 	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
-// With activations in float32, matrices of integers give what the same numbers
-// as F32 give, bit for bit, at every level: for one token and for many, whose
+// With activations in float32, matrices of integers have the same results as the same
+// numbers in F32, bit for bit, at every level: for one token and for many, whose
 // columns are split at blocks.
 //
-// With activations in int8, chunks change no bit.
+// With activations in int8, chunks do not change a bit.
 func TestIntegersAreTheirNumbers(t *testing.T) {
 	for _, dtype := range []gpu.DType{gpu.Q8_0, gpu.Q4_0, gpu.Q4_1, gpu.Q4_K, gpu.Q6_K} {
 		shape := wide
@@ -59,7 +59,7 @@ func TestIntegersAreTheirNumbers(t *testing.T) {
 	}
 }
 
-// chunked loads a model and gives the logits of a prompt that comes in chunks.
+// chunked loads a model and returns the logits of a prompt computed in chunks.
 func chunked(t *testing.T, d gpu.Device, p *gpu.Program, w gpu.Weights, shape gputest.Shape, sizes ...int) (logits [][]float32) {
 	t.Helper()
 	spec := gpu.PoolSpec{PageSize: 16, Pages: 8, DType: gpu.BF16}

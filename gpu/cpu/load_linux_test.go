@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-engine/troupe/model/blob"
 )
 
-// file is matrices one after the other in a mapped file.
+// file is a mapped file of matrices.
 type file struct {
 	blob.Blob
 	program *gpu.Program
@@ -42,8 +42,7 @@ func (f file) Discard(data []byte) {
 	}
 }
 
-// resident is the memory of this process that is in use, pages of files
-// included, in bytes.
+// resident is the memory of this process in bytes, including pages of files.
 func resident(t *testing.T) int64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -57,8 +56,8 @@ func resident(t *testing.T) int64 {
 	return kB << 10
 }
 
-// What loading takes at its peak is the packed weights and little more, the
-// mapped pages of the file included.
+// The peak memory of loading is little more than the packed weights, including the
+// mapped pages of the file.
 func TestPeakMemoryOfLoading(t *testing.T) {
 	const matrices, rows, cols = 12, 2048, 4096
 	path := filepath.Join(t.TempDir(), "weights")

@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
-// streamed is a source that counts what is asked for and given back.
+// streamed is a source that counts what is fetched and released.
 type streamed struct {
 	gputest.Tensors
 	lock      sync.Mutex
@@ -61,7 +61,7 @@ func (s *streamed) Discard(data []byte) {
 	}
 }
 
-// within tells whether part is a part of all, by address.
+// within reports whether part is a part of all, by address.
 func within(all, part []byte) bool {
 	for i := range all {
 		if &all[i] == &part[0] {
@@ -94,7 +94,7 @@ func TestLoadingStreams(t *testing.T) {
 		}
 	}
 	if s.discarded != all || last != int64(all) || s.held != 0 {
-		t.Errorf("of %d bytes %d were given back and %d told, %d tensors are held", all, s.discarded, last, s.held)
+		t.Errorf("of %d bytes %d were released and %d reported, %d tensors are held", all, s.discarded, last, s.held)
 	}
 	if s.most > threads {
 		t.Errorf("%d tensors were held at once by %d workers", s.most, threads)
@@ -112,7 +112,7 @@ func TestLoadingStreams(t *testing.T) {
 	}
 }
 
-// A matrix that several jobs pack has every row.
+// A matrix packed by several jobs has every row.
 func TestRowsOfPackedMatrices(t *testing.T) {
 	p, w := gputest.Build(wide, 1)
 	got, err := loadWeights(p, w, Options{Threads: 3, jobBytes: 10_000}, nil)
@@ -166,8 +166,8 @@ func TestLoadingFailsWithTheTensor(t *testing.T) {
 	}
 }
 
-// Loading ends with the first weight that is not finite, in the program's
-// order, whoever finds one first, and takes up nothing after that.
+// Loading fails with the first weight in the program's order that is not finite, whichever
+// worker finds one first, and starts no job after that.
 func TestLoadingEndsWithTheFirstBadWeight(t *testing.T) {
 	p, w := gputest.Build(wide, 1)
 	first, last := p.Weights[3].Name, p.Weights[len(p.Weights)-1].Name
@@ -184,7 +184,7 @@ func TestLoadingEndsWithTheFirstBadWeight(t *testing.T) {
 			t.Errorf("%d threads: %v", threads+1, err)
 		}
 		if most := 4 + threads + 1; threads == 0 && len(s.fetched) > most {
-			t.Errorf("%d tensors were fetched, %d would do", len(s.fetched), most)
+			t.Errorf("%d tensors were fetched, at most %d are needed", len(s.fetched), most)
 		}
 	}
 }

@@ -11,10 +11,9 @@ import (
 	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
-// BenchmarkPackingChecked packs matrices of the types that are held as they are
-// stored, with the check for what is not finite. Beside it, panel by panel in
-// turn, it packs without: "check-%" is the median of what the check adds. MB/s
-// are of stored bytes.
+// BenchmarkPackingChecked packs matrices of the types that are kept as they are
+// stored, with and without the check for numbers that are not finite, panel by panel in
+// turns: "check-%" is the median of what the check adds. MB/s are of stored bytes.
 func BenchmarkPackingChecked(b *testing.B) {
 	const rows, cols = 8960, 1536
 	for _, d := range []gpu.DType{gpu.F32, gpu.F16, gpu.BF16, gpu.Q8_0, gpu.Q4_0, gpu.Q4_1, gpu.Q4_K, gpu.Q6_K} {

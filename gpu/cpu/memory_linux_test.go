@@ -64,7 +64,7 @@ func TestLinuxMemory(t *testing.T) {
 		}
 	}
 	if _, err := linuxMemory(fstest.MapFS{"proc/meminfo": {Data: []byte("MemTotal: 5 kB\n")}}); err == nil {
-		t.Error("a meminfo without MemAvailable is no error")
+		t.Error("a meminfo without MemAvailable is accepted")
 	}
 	if m, err := systemMemory(); err != nil || m.Available <= 0 || m.Available > m.Total {
 		t.Errorf("this machine: %+v, %v", m, err)

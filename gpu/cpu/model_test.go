@@ -14,7 +14,7 @@ import (
 // wide is a model large enough for five tokens to wake helpers.
 var wide = gputest.Shape{Name: "wide", Vocab: 300, Hidden: 96, Layers: 2, Heads: 6, KVHeads: 3, HeadDim: 16, Inner: 200, Context: 512, DType: gpu.BF16}
 
-// load makes a model of a shape and its pool, both gone at the end of the test.
+// load makes a model of a shape and its pool, which are closed at the end of the test.
 func load(t testing.TB, s gputest.Shape, o Options, spec gpu.PoolSpec) (*model, *gpu.Program) {
 	t.Helper()
 	p, w := gputest.Build(s, 1)
@@ -40,7 +40,7 @@ func loadProgram(t testing.TB, o Options, p *gpu.Program, w gpu.Weights, spec gp
 	return m.(*model)
 }
 
-// prompt is n tokens that are computed whole, on their own pages.
+// prompt is n tokens computed in one step, on their own pages.
 func prompt(s gputest.Shape, spec gpu.PoolSpec, n int) gputest.Part {
 	var tokens, pages []int32
 	for i := range n {
@@ -52,7 +52,7 @@ func prompt(s gputest.Shape, spec gpu.PoolSpec, n int) gputest.Part {
 	return gputest.Whole(tokens, pages)
 }
 
-// chunks computes a prompt in chunks and gives its logits.
+// chunks computes a prompt in chunks and returns its logits.
 func chunks(t testing.TB, m gpu.Model, s gputest.Shape, spec gpu.PoolSpec, sizes ...int) [][]float32 {
 	t.Helper()
 	n := 0
@@ -122,7 +122,7 @@ func TestAFaultInAKernelFailsTheStepOnly(t *testing.T) {
 	}
 }
 
-// A step allocates nothing, not even for its results.
+// A step does not allocate, not even for its results.
 func TestAllocationsOfAStep(t *testing.T) {
 	for _, d := range []gpu.DType{gpu.BF16, gpu.Q8_0} {
 		shape := wide
@@ -170,7 +170,7 @@ func TestCloseEndsGoroutinesAndFreesMemory(t *testing.T) {
 			t.Errorf("held after Close: %v", b)
 		}
 	}
-	// Helpers end on their own time; each needs to be scheduled once, and the
+	// Helpers end later; each needs to be scheduled once, and the
 	// thread that it is on may be late.
 	deadline := time.After(time.Minute)
 	for tick := time.Tick(time.Millisecond); runtime.NumGoroutine() > before; {
@@ -196,8 +196,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// The pool's pages are reserved, not touched: more than the machine has is
-// refused by the system or costs nothing, and is never an end of the process.
+// The pool's pages are reserved, not touched: a pool larger than the machine is refused by
+// the system or costs nothing, and never ends the process.
 func TestPoolBeyondMemory(t *testing.T) {
 	m, p := load(t, wide, Options{Threads: 1}, gpu.PoolSpec{PageSize: 16, Pages: 4})
 	huge := gputest.Pool(p, gpu.PoolSpec{PageSize: 1 << 20, Pages: 1 << 40, DType: gpu.F32})

@@ -28,7 +28,7 @@ var logitSorts = []func(*rand.Rand) float32{
 }
 
 // Plain Go computes samples and log probabilities as they are defined; the faster
-// ways of the other levels must give the same.
+// methods of the other levels must have the same results.
 func TestAllLevelsSampleTheSame(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	var plain, other candidates
@@ -54,7 +54,7 @@ func TestAllLevelsSampleTheSame(t *testing.T) {
 			got := other.score(&norm, want, 20)
 			for i, w := range scored.Top {
 				if got.Chosen != scored.Chosen || got.Top[i] != w {
-					t.Fatalf("%s: log probability %v and of place %d %v, want %v and %v", level, got.Chosen, i, got.Top[i], scored.Chosen, w)
+					t.Fatalf("%s: log probability %v and number %d %v, want %v and %v", level, got.Chosen, i, got.Top[i], scored.Chosen, w)
 				}
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/gputest"
 )
 
-// Models that share weights compute the same, side by side, each on a pool of its
-// own; and the weights live as long as the last of them.
+// Models that share weights compute the same at the same time, each on its own pool, and
+// the weights are kept until the last one is closed.
 func TestSharedWeights(t *testing.T) {
 	d, err := New(Options{Threads: 1})
 	if err != nil {

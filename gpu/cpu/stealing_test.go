@@ -17,8 +17,7 @@ func newStealing(workers int, stage uint64) *stealing {
 	return c
 }
 
-// What a worker reads is contiguous as long as no other worker steals of its
-// share.
+// A worker's units are contiguous if no other worker steals from its range.
 func TestSharesAreRuns(t *testing.T) {
 	c := newStealing(3, 0)
 	c.open(11)
@@ -32,13 +31,13 @@ func TestSharesAreRuns(t *testing.T) {
 	}
 	for worker := range 3 {
 		if unit, ok := c.take(worker, state); ok {
-			t.Errorf("worker %d has unit %d of a stage that has none left", worker, unit)
+			t.Errorf("worker %d has unit %d of a stage without units left", worker, unit)
 		}
 	}
 }
 
-// A lone worker takes the units of all, and one that still works on an
-// earlier stage none of a later one, also where the number of the stage wraps.
+// A single worker takes all units. One that still works on an earlier stage takes none of
+// a later one, even if the number of the stage wraps.
 func TestStealingOfOneWorker(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		workers := rapid.IntRange(1, 6).Draw(rt, "workers")
@@ -47,7 +46,7 @@ func TestStealingOfOneWorker(t *testing.T) {
 		for _, units := range rapid.SliceOfN(rapid.IntRange(0, 20), 1, 12).Draw(rt, "stages") {
 			c.open(units)
 			if unit, ok := c.take(rapid.IntRange(0, workers-1).Draw(rt, "late"), before); ok {
-				rt.Fatalf("unit %d is claimed of a stage that is over", unit)
+				rt.Fatalf("unit %d of a finished stage is claimed", unit)
 			}
 			state, ran := c.state.Load(), make([]bool, units)
 			worker := rapid.IntRange(0, workers-1).Draw(rt, "worker")
@@ -66,7 +65,7 @@ func TestStealingOfOneWorker(t *testing.T) {
 	})
 }
 
-// Workers that race for the units of many stages get each once.
+// Workers that race for the units of many stages get each unit once.
 func TestStealingOfManyWorkers(t *testing.T) {
 	const workers, stages = 4, 3000
 	c := newStealing(workers, maxStage-stages/2)

@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-engine/troupe/lab/measure"
 )
 
-// The shapes that speed is stated for.
+// The shapes whose speed is documented.
 var timed = []gputest.Shape{
 	{Name: "260K", Vocab: 512, Hidden: 64, Layers: 5, Heads: 8, KVHeads: 4, HeadDim: 8, Inner: 172, Context: 512, Tied: true},
 	{Name: "2M", Vocab: 1024, Hidden: 192, Layers: 7, Heads: 6, KVHeads: 3, HeadDim: 32, Inner: 512, Context: 1024, Tied: true, DType: gpu.BF16},
@@ -59,7 +59,7 @@ func benchmarkFrom(b *testing.B, s gputest.Shape, o Options, layout gpu.Layout, 
 	}
 	all := float64(sequences * tokens * b.N)
 	b.ReportMetric(all/b.Elapsed().Seconds(), "tokens/s")
-	// Own time is what to compare where other processes run too.
+	// Compare processor time if other processes also run.
 	b.ReportMetric(float64((measure.CPUTime()-before).Nanoseconds())/1e3/all, "cpu-us/token")
 }
 
@@ -75,7 +75,7 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// What the layout of the pool costs attention, over a long context.
+// The cost of the pool's layout for attention over a long context.
 func BenchmarkLayout(b *testing.B) {
 	for _, layout := range []gpu.Layout{gpu.Contiguous, gpu.Paged} {
 		for _, n := range []int{1, 16} {
@@ -135,10 +135,10 @@ func BenchmarkSample(b *testing.B) {
 	}
 }
 
-// Decoding reads every weight once a step. What share of the bandwidth a step
-// of one worker reaches, as own processor time against that of reading the same
-// bytes, at a size that no cache holds: a quarter of a 1.5B model. And prefill
-// against multiplying and adding.
+// Decode reads every weight once a step. This measures the share of the bandwidth that a
+// step of one worker reaches: its processor time against that of reading the same
+// bytes, at a size larger than the caches, a quarter of a 1.5B model. It also compares
+// prefill with the peak of multiply-adds.
 func BenchmarkShareOfTheMachine(b *testing.B) {
 	s := gputest.Shape{Name: "1.5B/4", Vocab: 20_000, Hidden: 1536, Layers: 7, Heads: 12, KVHeads: 2, HeadDim: 128, Inner: 8960, Context: 2048, Tied: true, Bias: true, DType: gpu.BF16}
 	for _, dtype := range []gpu.DType{gpu.BF16, gpu.Q8_0} {

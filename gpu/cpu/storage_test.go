@@ -52,8 +52,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestEncodedRows: what is held decodes to the stored numbers, to the bit where
-// it is said to be exact, within half a step of q8_0 where it is rounded.
+// TestEncodedRows: stored rows decode to the original numbers, to the bit if the storage
+// is exact, within half a step of q8_0 if it rounds.
 func TestEncodedRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const n = 512
@@ -83,7 +83,7 @@ func TestEncodedRows(t *testing.T) {
 	}
 }
 
-// TestRecodedRowsOfAnyScale: infinite and tiny scales, too, are taken over.
+// TestRecodedRowsOfAnyScale: infinite and tiny scales are also copied.
 func TestRecodedRowsOfAnyScale(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, from := range []gpu.DType{gpu.Q5_0, gpu.IQ4_NL} {

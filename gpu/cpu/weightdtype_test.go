@@ -11,8 +11,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
-// groups is a model whose matrices have whole groups of 32 columns but for down,
-// which has 200.
+// groups is a model whose matrices have whole groups of 32 columns, except down, which
+// has 200 columns.
 var groups = gputest.Shape{Name: "groups", Vocab: 70, Hidden: 96, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 16, Inner: 200, Context: 64, Bias: true, DType: gpu.F32}
 
 // logits loads a model and computes the logits of 30 tokens.
@@ -29,8 +29,8 @@ func logits(t *testing.T, o Options, p *gpu.Program, w gpu.Weights) ([][]float32
 	return got[0].Logits, m
 }
 
-// TestWeightDType: asking for a type gives, bit for bit, what a file of that
-// type gives; and what is held is what was planned.
+// TestWeightDType: weight-dtype has, bit for bit, the results of a file of that type, and
+// the weights take the planned memory.
 func TestWeightDType(t *testing.T) {
 	for _, tied := range []bool{false, true} {
 		shape := groups
@@ -74,16 +74,15 @@ func TestWeightDType(t *testing.T) {
 				}
 				if all := fmt.Sprint(plan.Changed); asked.Quantised() != strings.Contains(all, reasons[unevenRows]) ||
 					(asked == gpu.Q4_0) != strings.Contains(all, reasons[forLogits]) || (asked != gpu.F32) != strings.Contains(all, reasons[asRequested]) {
-					t.Errorf("%s: what changes is %+v", name, plan.Changed)
+					t.Errorf("%s: the changes are %+v", name, plan.Changed)
 				}
 			}
 		}
 	}
 }
 
-// TestPlanWeightsTellsWhatChanges: once per type and reason, with bytes and
-// matrices.
-func TestPlanWeightsTellsWhatChanges(t *testing.T) {
+// TestPlanWeightsListsChanges: once per type and reason, with bytes and matrices.
+func TestPlanWeightsListsChanges(t *testing.T) {
 	shape := groups
 	shape.DType = gpu.Q5_1
 	p, w := gputest.Build(shape, 4)
@@ -118,7 +117,7 @@ func TestPlanWeightsTellsWhatChanges(t *testing.T) {
 	}
 }
 
-// TestNumbersAreInTheFingerprint: what changes a bit of a result changes it.
+// TestNumbersAreInTheFingerprint: options that change a bit of a result change it.
 func TestNumbersAreInTheFingerprint(t *testing.T) {
 	seen := map[string]Options{}
 	for _, o := range []Options{{}, {Activations: "f32"}, {WeightDType: "q8_0"}, {WeightDType: "q4_0"}, {WeightDType: "q4_0", Activations: "f32"}} {
@@ -135,7 +134,7 @@ func TestNumbersAreInTheFingerprint(t *testing.T) {
 	a, _ := New(Options{Activations: "auto", WeightDType: "auto"})
 	b, _ := New(Options{Activations: "int8"})
 	if a.Info().Fingerprint != b.Info().Fingerprint {
-		t.Error("auto is int8 and differs from it")
+		t.Error("auto has another fingerprint than int8")
 	}
 	for _, o := range []Options{{Activations: "int4"}, {WeightDType: "q4_k"}, {WeightDType: "int8"}, {WeightDType: "x"}} {
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), "auto, f32") {

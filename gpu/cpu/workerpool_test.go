@@ -11,7 +11,7 @@ import (
 )
 
 // staged is work whose units count themselves; a stage may only run when all
-// before it are complete.
+// previous ones are complete.
 type staged struct {
 	sizes []int
 	ran   [][]atomic.Int32
@@ -107,7 +107,7 @@ func TestWorkerPoolSurvivesFailures(t *testing.T) {
 	}
 }
 
-// busy is one long stage that notes whether anybody else ran meanwhile.
+// busy is one long stage that records whether another goroutine ran meanwhile.
 type busy struct {
 	units   int
 	met     atomic.Bool
@@ -123,9 +123,8 @@ func (b *busy) unit(_, u int) error {
 	return nil
 }
 
-// A long stage keeps the only processor to itself for yieldUnits units, and for
-// as many again when it meets the one turn in 61 for which the scheduler prefers
-// the goroutine that has just yielded.
+// A long stage keeps the only processor for yieldUnits units, or for twice as many if the
+// scheduler prefers the goroutine that has just yielded, once in 61 turns.
 func TestWorkerPoolLetsOthersRun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	pool := newWorkerPool(1, nil)
@@ -136,6 +135,6 @@ func TestWorkerPoolLetsOthersRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w.metWhen == 0 || w.metWhen > 2*yieldUnits {
-		t.Errorf("a goroutine that waits for the processor got it before unit %d of %d, want %d at the latest", w.metWhen, w.units, 2*yieldUnits)
+		t.Errorf("a waiting goroutine got the processor before unit %d of %d, want %d at the latest", w.metWhen, w.units, 2*yieldUnits)
 	}
 }

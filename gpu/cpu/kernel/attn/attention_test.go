@@ -21,7 +21,7 @@ func (t KV) String() string { return [...]string{"f32", "bf16", "f16", "int8"}[t
 func (t KV) bytes() int { return [...]int{4, 2, 2, 1}[t] }
 
 // kvBlock is a block of keys and values in memory and as numbers: runs in random
-// order, NaN (or, of integers, -128) behind the last of n positions.
+// order, with NaN (for integers -128) after the last of n positions.
 type kvBlock struct {
 	mem          []byte
 	keys, values Runs
@@ -77,7 +77,7 @@ func newKVBlock(r *rand.Rand, t KV, n, dim int) *kvBlock {
 	return b
 }
 
-// wide is the block as float32, which plain Go needs.
+// wide is the block as float32, for plain Go.
 func (b *kvBlock) wide() (*byte, *Runs, *Runs) {
 	out := make([]float32, 8*RunSlots*b.dim+32)
 	var keys, values Runs
@@ -99,8 +99,8 @@ var (
 	awkwardRows = []int{1, 2, 3, 5, 6, 7, 8, 11, 12, 13, 16, 25}
 )
 
-// eachBlock runs a test at every level, for every type, with few combinations
-// of sizes each, all of which occur.
+// eachBlock runs a test at every level and for every type, each with a few combinations
+// of sizes. Every size occurs.
 func eachBlock(t *testing.T, run func(t *testing.T, l simd.Level, kv KV, r *rand.Rand, b *kvBlock, rows int)) {
 	for _, l := range kerneltest.VectorLevels() {
 		for _, kv := range allKV {
@@ -138,8 +138,8 @@ func (b *kvBlock) weighted(l simd.Level, kv KV, p []float32, rows, from, n int, 
 	Values(l, kv, p, rows, base, values, from, n, b.dim, acc)
 }
 
-// Rows of queries stand apart, as the heads of one token or one head of several
-// tokens do.
+// Rows of queries are apart, as the heads of one token or one head of several
+// tokens are.
 func TestScores(t *testing.T) {
 	eachBlock(t, func(t *testing.T, l simd.Level, kv KV, r *rand.Rand, b *kvBlock, rows int) {
 		ldq := b.dim + r.IntN(3)*5
@@ -170,8 +170,8 @@ func TestScores(t *testing.T) {
 	})
 }
 
-// An element that a query sees and that is wrong is noticed, and changes no
-// other position; one that it does not see changes nothing.
+// A wrong element that a query sees is noticed and changes no other position. One that
+// it does not see changes nothing.
 func TestWrongKeysAreNoticed(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	for _, l := range kerneltest.VectorLevels() {
@@ -310,7 +310,7 @@ func TestSoftmax(t *testing.T) {
 	}
 }
 
-// NaN in sight must come through.
+// NaN in a seen position must reach the result.
 func TestSoftmaxKeepsNaN(t *testing.T) {
 	for _, l := range kerneltest.VectorLevels() {
 		s := make([]float32, BlockSlots)

@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// Every 16-bit element there and back, and float32s of all sorts down: the same
-// at every level.
+// Every 16-bit element is widened and narrowed again, and float32 of all kinds are
+// narrowed: the results are the same at every level.
 func TestWidenAndNarrow(t *testing.T) {
 	for _, f := range []layout.Form{layout.BF16, layout.F16} {
 		in, wide, plain, back := make([]uint16, 1<<16), make([]float32, 1<<16), make([]float32, 1<<16), make([]uint16, 1<<16)

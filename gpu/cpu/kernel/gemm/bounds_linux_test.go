@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// TestProductsStayInside: of any size of tile, of columns and of rows apart.
+// TestProductsStayInside: for any size of tile, number of columns and distance of rows.
 func TestProductsStayInside(t *testing.T) {
 	kerneltest.Fences(t, func(f *kerneltest.Fenced) {
 		for _, l := range simd.Levels() {

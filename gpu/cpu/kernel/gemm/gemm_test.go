@@ -100,15 +100,15 @@ func TestMutationIsCaught(t *testing.T) {
 					continue // bits that are within the tolerance
 				}
 				if e := worst(values, x, tokens, make([]float32, len(y)), y, layout.PanelRows); e <= 1 {
-					t.Fatalf("%s, %s: byte %d of %d may be wrong", l, f, at, len(panel))
+					t.Fatalf("%s, %s: a wrong byte %d of %d is not noticed", l, f, at, len(panel))
 				}
 			}
 		}
 	}
 }
 
-// Tiles, ranges of columns and the form that holds the same numbers change no
-// bit, and nothing but 32 elements a token is written.
+// Tiles, ranges of columns and another form with the same numbers do not change a bit,
+// and only 32 elements per token are written.
 func TestGemmBits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := rapid.SampledFrom(kerneltest.VectorLevels()).Draw(t, "level")

@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// Columns of a projection of a model of 1.5 billion parameters. What the
-// products take is measured by lab/bench/kernels.
+// Columns of a projection of a model of 1.5 billion parameters. lab/bench/kernels
+// measures the products.
 const timedCols = 1536
 
 func BenchmarkPack(b *testing.B) {

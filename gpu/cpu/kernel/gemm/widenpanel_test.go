@@ -12,7 +12,7 @@ import (
 )
 
 // A widened panel is the panel of the same numbers as float32, and nothing is
-// written behind it.
+// written after it.
 func TestWidenPanel(t *testing.T) {
 	for _, l := range simd.Levels() {
 		for _, f := range []layout.Form{layout.BF16, layout.F16} {

@@ -38,7 +38,7 @@ func (p tileProblem) operands() (w, x []byte) {
 	return w, x
 }
 
-// check compares all of y, what lies between its rows included.
+// check compares all of y, including the elements between rows.
 func (p tileProblem) check(t *testing.T, add bool) {
 	t.Helper()
 	ldy := layout.PanelRows + 5
@@ -78,8 +78,8 @@ func TestTileGemmIsExact(t *testing.T) {
 	}
 }
 
-// TestTileGemmExtremes has the largest sums that there are, of each sign: the
-// conversion to float32 must take them.
+// TestTileGemmExtremes has the largest possible sums of each sign: the conversion to
+// float32 must support them.
 func TestTileGemmExtremes(t *testing.T) {
 	needTiles(t)
 	r := rand.New(rand.NewPCG(3, 4))
@@ -103,8 +103,8 @@ func TestTileGemmExtremes(t *testing.T) {
 	}
 }
 
-// TestTileGemmEqualsIntGemm: a split of the columns and a token alone with
-// products of AVX-512 give the same bits.
+// TestTileGemmEqualsIntGemm: split columns, and single tokens with products of AVX-512,
+// have the same bits.
 func TestTileGemmEqualsMultiply(t *testing.T) {
 	needTiles(t)
 	const groups, tokens, tiles = 9, 14, 3
@@ -130,8 +130,7 @@ func TestTileGemmEqualsMultiply(t *testing.T) {
 	}
 }
 
-// TestTileGemmPoison: an infinity or a NaN makes its token's results NaN and no
-// other's.
+// TestTileGemmPoison: an infinity or a NaN makes only its token's results NaN.
 func TestTileGemmPoison(t *testing.T) {
 	needTiles(t)
 	r := rand.New(rand.NewPCG(11, 12))
@@ -146,7 +145,7 @@ func TestTileGemmPoison(t *testing.T) {
 	}
 }
 
-// TestTileGemmMutants: one wrong weight, scale or activation shows.
+// TestTileGemmMutants: one wrong weight, scale or activation is noticed.
 func TestTileGemmMutants(t *testing.T) {
 	needTiles(t)
 	const groups = 3
@@ -171,7 +170,7 @@ func TestTileGemmMutants(t *testing.T) {
 		mutate := func(b []byte, at int, what string) {
 			b[at] ^= 0x10
 			if slices.Equal(run(), want) {
-				t.Errorf("%d tokens: %s byte %d changed and nothing came of it", tokens, what, at)
+				t.Errorf("%d tokens: %s a change of byte %d is not noticed", tokens, what, at)
 			}
 			b[at] ^= 0x10
 		}
@@ -186,10 +185,10 @@ func TestTileGemmMutants(t *testing.T) {
 	}
 }
 
-// TestTileGemmKeepsNoPointerBehindMemory: the collector ends a process that holds
-// a pointer to where no object can be. What is asked for ends there, in one of a
-// few cases, while stacks are looked at all the time.
-func TestTileGemmKeepsNoPointerBehindMemory(t *testing.T) {
+// TestTileGemmKeepsNoPointerPastMemory: the collector ends a process that holds a pointer
+// to memory without objects. In some of these cases the prefetched memory ends there,
+// while the collector scans stacks all the time.
+func TestTileGemmKeepsNoPointerPastMemory(t *testing.T) {
 	needTiles(t)
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -234,7 +233,7 @@ func TestTilingsSuitAMX(t *testing.T) {
 		tiles := layout.NewTiling(rows, AMXTokens)
 		for i := range tiles.Tiles {
 			if _, n := tiles.At(i); n < AMXMinTokens || n > AMXTokens {
-				t.Fatalf("%d rows have a tile of %d", rows, n)
+				t.Fatalf("%d rows have a tile of %d tokens", rows, n)
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func (p *blockProblem) tile(l simd.Level) []byte {
 	return (&integers{groups: p.groups, x: p.x}).tile(l)
 }
 
-// twin is the sum that row and token must have, to the bit, from y on.
+// twin is the sum that row and token must have, to the bit; it starts from y.
 func (p *blockProblem) twin(l simd.Level, row, token int, y float32) float32 {
 	fma := kerneltest.FMA32
 	if l == simd.Portable {
@@ -78,7 +78,7 @@ func (p *blockProblem) twin(l simd.Level, row, token int, y float32) float32 {
 	return y
 }
 
-// check compares all of y, what lies between its rows included.
+// check compares all of y, including the elements between rows.
 func (p *blockProblem) check(t *testing.T, l simd.Level, add bool) {
 	t.Helper()
 	tokens, ldy := len(p.x), layout.PanelRows+5
@@ -124,7 +124,7 @@ func TestBlocksAreExact(t *testing.T) {
 	})
 }
 
-// TestBlocksExtremes has the largest sums that there are, of each sign.
+// TestBlocksExtremes has the largest possible sums of each sign.
 func TestBlocksExtremes(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	eachBlockForm(func(l simd.Level, f layout.Form, unit, tokens int) {
@@ -159,8 +159,7 @@ func TestBlocksExtremes(t *testing.T) {
 	})
 }
 
-// TestBlocksSplitsAndTiles: any split at whole units and any tile gives the same
-// bits.
+// TestBlocksSplitsAndTiles: any split at whole units and any tile has the same bits.
 func TestBlocksSplitsAndTiles(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	eachBlockForm(func(l simd.Level, f layout.Form, unit, tokens int) {
@@ -188,7 +187,7 @@ func TestBlocksSplitsAndTiles(t *testing.T) {
 	})
 }
 
-// TestBlocksMutants: one wrong bit of a panel or a tile shows.
+// TestBlocksMutants: one wrong bit of a panel or a tile is noticed.
 func TestBlocksMutants(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	eachBlockForm(func(l simd.Level, f layout.Form, unit, tokens int) {
@@ -221,7 +220,7 @@ func TestBlocksMutants(t *testing.T) {
 		mutate := func(b []byte, at int, bit byte, what string) {
 			b[at] ^= bit
 			if slices.Equal(run(), want) {
-				t.Errorf("%s %s %d tokens: %s byte %d changed and nothing came of it", l, f, tokens, what, at)
+				t.Errorf("%s %s %d tokens: %s a change of byte %d is not noticed", l, f, tokens, what, at)
 			}
 			b[at] ^= bit
 		}
@@ -242,8 +241,7 @@ func TestBlocksMutants(t *testing.T) {
 	})
 }
 
-// TestBlocksPoison: an infinity or a NaN makes its token's results NaN and no
-// other's.
+// TestBlocksPoison: an infinity or a NaN makes only its token's results NaN.
 func TestBlocksPoison(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	eachBlockForm(func(l simd.Level, f layout.Form, unit, tokens int) {
@@ -258,8 +256,7 @@ func TestBlocksPoison(t *testing.T) {
 	})
 }
 
-// TestRowsOfBlocks: what is packed is read back as the numbers that it stands
-// for, rounded once.
+// TestRowsOfBlocks: packed rows are read back as their numbers, rounded once.
 func TestRowsOfBlocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	for _, f := range []layout.Form{layout.Q41, layout.Q4K, layout.Q6K} {

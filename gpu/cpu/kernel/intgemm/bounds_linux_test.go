@@ -46,7 +46,7 @@ func TestActivationsStayInside(t *testing.T) {
 	})
 }
 
-// TestProductsStayInside: of any size of tile, of columns and of rows apart.
+// TestProductsStayInside: for any size of tile, number of columns and distance of rows.
 func TestProductsStayInside(t *testing.T) {
 	kerneltest.Fences(t, func(f *kerneltest.Fenced) {
 		for _, l := range simd.Levels() {

@@ -12,8 +12,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// integers is a problem for Multiply written down without its layouts: [row] or
-// [token], then [column].
+// integers is a problem for Multiply without its layouts: [row] or [token], then
+// [column].
 type integers struct {
 	form   layout.Form
 	groups int
@@ -22,7 +22,7 @@ type integers struct {
 	x      [][]float32
 }
 
-// randomIntegers has weights and activations of all sizes, extremes among them.
+// randomIntegers has weights and activations of all sizes, including extremes.
 func randomIntegers(r *rand.Rand, f layout.Form, groups, tokens int) *integers {
 	p := &integers{form: f, groups: groups, x: make([][]float32, tokens)}
 	top := 255
@@ -66,7 +66,7 @@ func randomIntegers(r *rand.Rand, f layout.Form, groups, tokens int) *integers {
 	return p
 }
 
-// panel lays the weights out as package layout says.
+// panel is the weights as package layout describes.
 func (p *integers) panel() []byte {
 	b := make([]byte, 0, p.form.PanelBytes(p.groups*layout.GroupCols))
 	for g := range p.groups {
@@ -101,7 +101,7 @@ func (p *integers) tile(l simd.Level) []byte {
 	return b
 }
 
-// twin is the sum that row and token must have, to the bit, from y on.
+// twin is the sum that row and token must have, to the bit; it starts from y.
 func (p *integers) twin(l simd.Level, row, token int, y float32) float32 {
 	offset := 128
 	if p.form == layout.Q4 {
@@ -122,7 +122,7 @@ func (p *integers) twin(l simd.Level, row, token int, y float32) float32 {
 	return y
 }
 
-// checkIntegers compares all of y, what lies between its rows included.
+// checkIntegers compares all of y, including the elements between rows.
 func checkIntegers(t *testing.T, l simd.Level, p *integers, add bool) {
 	t.Helper()
 	tokens := len(p.x)
@@ -169,7 +169,7 @@ func TestIntGemmIsExact(t *testing.T) {
 	})
 }
 
-// TestIntGemmExtremes has the largest sums that there are, of each sign.
+// TestIntGemmExtremes has the largest possible sums of each sign.
 func TestIntGemmExtremes(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	eachInteger(func(l simd.Level, f layout.Form, tokens int) {
@@ -193,8 +193,7 @@ func TestIntGemmExtremes(t *testing.T) {
 	})
 }
 
-// TestIntGemmSplitsAndTiles: any split of the groups and any tile gives the
-// same bits.
+// TestIntGemmSplitsAndTiles: any split of the groups and any tile has the same bits.
 func TestIntGemmSplitsAndTiles(t *testing.T) {
 	const groups = 9
 	r := rand.New(rand.NewPCG(5, 6))
@@ -222,7 +221,7 @@ func TestIntGemmSplitsAndTiles(t *testing.T) {
 	})
 }
 
-// TestIntGemmMutants: one wrong nibble, scale or correction shows.
+// TestIntGemmMutants: one wrong nibble, scale or correction is noticed.
 func TestIntGemmMutants(t *testing.T) {
 	const groups = 3
 	r := rand.New(rand.NewPCG(7, 8))
@@ -246,7 +245,7 @@ func TestIntGemmMutants(t *testing.T) {
 		mutate := func(b []byte, at int, bit byte, what string) {
 			b[at] ^= bit
 			if slices.Equal(run(), want) {
-				t.Errorf("%s %s %d tokens: %s byte %d changed and nothing came of it", l, f, tokens, what, at)
+				t.Errorf("%s %s %d tokens: %s a change of byte %d is not noticed", l, f, tokens, what, at)
 			}
 			b[at] ^= bit
 		}
@@ -267,8 +266,7 @@ func TestIntGemmMutants(t *testing.T) {
 	})
 }
 
-// TestIntGemmPoison: an infinity or a NaN makes its token's results NaN and no
-// other's.
+// TestIntGemmPoison: an infinity or a NaN makes only its token's results NaN.
 func TestIntGemmPoison(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	eachInteger(func(l simd.Level, f layout.Form, tokens int) {

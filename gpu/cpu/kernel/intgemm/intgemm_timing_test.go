@@ -13,8 +13,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// times are seconds of runs so short that few are interrupted, so that their
-// median stands for a quiet machine.
+// times are seconds of runs so short that few are interrupted. Their median is that of a
+// quiet machine.
 type times []float64
 
 func (t *times) since(start time.Time) { *t = append(*t, time.Since(start).Seconds()) }
@@ -24,9 +24,9 @@ func (t times) median() float64 {
 	return t[len(t)/2]
 }
 
-// BenchmarkIntGemm gives the memory that one processor reads per second in
-// decode of a matrix that no cache holds, and the operations per second of a
-// prefill; each as a share of the limit measured beside it.
+// BenchmarkMultiply reports the bytes per second that one processor reads in decode of a
+// matrix larger than the caches, and the operations per second of prefill, each as a
+// share of the limit measured next to it.
 func BenchmarkMultiply(b *testing.B) {
 	const cols, groups = 1536, 1536 / layout.GroupCols
 	for _, l := range kerneltest.VectorLevels() {
@@ -77,7 +77,7 @@ func benchCold(b *testing.B, l simd.Level, f layout.Form, matrix []byte, groups,
 	at := 0
 	const run = 4 << 20
 	for b.Loop() {
-		// A run of the matrix with one, the next with the other.
+		// Runs of the matrix use the two in turns.
 		if at+2*run+2*size > len(matrix) {
 			at = 0
 		}
@@ -101,8 +101,8 @@ func benchCold(b *testing.B, l simd.Level, f layout.Form, matrix []byte, groups,
 	b.ReportMetric(ourRate/float64(size)*float64(groups*layout.GroupCols*layout.PanelRows*2*tokens)/1e9, "GOP/s")
 }
 
-// benchAhead is far enough for memory to answer; where tiles share the fetching
-// of a panel, that of the next one.
+// benchAhead is a distance that hides the latency of memory. If tiles share the prefetch
+// of a panel, they prefetch the next one.
 func benchAhead(tiles, size int) int {
 	if tiles > 1 {
 		return size
@@ -143,8 +143,8 @@ func benchManyTokens(b *testing.B, l simd.Level, f layout.Form, matrix []byte, g
 	b.ReportMetric(100*float64(ops)/ours.median()/(float64(peakOps)/peak.median()), "%peak")
 }
 
-// BenchmarkTileGemm gives the operations per second of a prefill by tiles,
-// spreading of the weights included.
+// BenchmarkTileGemm reports the operations per second of prefill by tiles, including the
+// unpacking of the weights.
 func BenchmarkTileGemm(b *testing.B) {
 	needTiles(b)
 	const groups, columns = 1536 / layout.GroupCols, 24

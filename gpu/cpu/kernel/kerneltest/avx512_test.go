@@ -16,7 +16,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// The kernels of AVX-512 run in the interpreter and must give the bits of those of
+// The kernels of AVX-512 run in the interpreter and must have the same bits as those of
 // AVX2, one token or row at a time, which the tests of their packages check. Sums
 // are in the same order at both levels.
 
@@ -47,7 +47,7 @@ func wantSame(t *testing.T, got, want []float32, what ...any) {
 	}
 }
 
-// randomPanel is a panel and as many columns as the form needs at least, times n.
+// randomPanel is a panel of n times the smallest number of columns of the form.
 func randomPanel(r *rand.Rand, f layout.Form, n int) (panel []byte, cols int) {
 	cols = n
 	if f.Integer() {
@@ -99,7 +99,7 @@ func multiplyAVX512(a *listing, f layout.Form, panel []byte, cols int, x []float
 		n := min(layout.UnpackCols, cols-from)
 		var columns layout.Columns
 		head, group := layout.Group(f, panel, from/layout.GroupCols)
-		// Both groups of the call follow one another.
+		// The two groups of the call are adjacent.
 		at := len(panel) - cap(group)
 		m.call("unpack"+name+"AVX512", m.operand(panel[at:]), m.operand(head), uint64(n/layout.GroupCols), m.operand(floatBytes(columns[:])), 64)
 		floats(layout.F32, floatBytes(columns[:]), n, x[from*tokens:], add || from > 0)

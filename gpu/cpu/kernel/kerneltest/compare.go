@@ -46,7 +46,7 @@ func Same(a, b float32) bool {
 	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
 }
 
-// HalfTwin converts a float16 in the plainest way.
+// HalfTwin converts a float16 in the simplest way.
 func HalfTwin(h uint16) float32 {
 	m, e := float64(h&1023)/1024+1, int(h>>10&31)-15
 	if e == -15 {
@@ -78,7 +78,7 @@ func Unspoilt(t *testing.T, what string, x []float32, n int) {
 	t.Helper()
 	for i, v := range x[n:] {
 		if v != sentinel {
-			t.Fatalf("%s: element %d behind %d is %v", what, i, n, v)
+			t.Fatalf("%s: element %d after %d elements is %v", what, i, n, v)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/kerneltest"
 )
 
-// An interpreter of the generated assembly, for machines without AVX-512. It knows
-// the instructions of the products and of attention, and checks that memory stays
+// An interpreter of the generated assembly, for machines without AVX-512. It supports
+// the instructions of the products and of attention, and checks that every access is
 // inside the operands.
 
 // vector is a register; X and Y registers are its lower bytes.
@@ -276,7 +276,7 @@ func (m *machine) jumps(op string) bool {
 	panic("unknown jump " + op)
 }
 
-// scalar runs an instruction of general registers; false: it is another one.
+// scalar runs an instruction of general registers; it returns false for another one.
 func (m *machine) scalar(op string, a []string) bool {
 	// result compares what an instruction wrote with 0.
 	result := func(to string, x uint64) {

@@ -13,7 +13,7 @@ func TestReadSumReadsAll(t *testing.T) {
 		for i := 3; i < len(b); i += 4 {
 			b[i] = 0x3f // a float32 of 0.5 and more
 			if l == simd.Portable && ReadSum(l, b) == empty {
-				t.Fatalf("%s: byte %d does not count", l, i)
+				t.Fatalf("%s: byte %d does not change the sum", l, i)
 			}
 			b[i] = 0
 		}

@@ -67,7 +67,7 @@ func TestSiluMul(t *testing.T) {
 				t.Fatalf("%d elements: silu(%v) x %v is %v, want %v", n, gate[i], up[i], out[i], want)
 			}
 		}
-		// Cut in two, over gate: the same bits.
+		// Split in two and written over gate: the same bits.
 		cut := r.IntN(n + 1)
 		SiluMul(l, gate[:cut], up[:cut], gate[:cut])
 		SiluMul(l, gate[cut:n], up[cut:n], gate[cut:n])

@@ -30,7 +30,7 @@ func TestPeakFindAndAtLeast(t *testing.T) {
 			t.Fatalf("%d elements: found at %d, want %d", n, got, want)
 		}
 		if got := Index(l, x, 3); got != n {
-			t.Fatalf("%d elements: what is not there is found at %d", n, got)
+			t.Fatalf("%d elements: a missing value is found at %d", n, got)
 		}
 		ids := make([]int32, n)
 		bound := float32(r.IntN(60)) - 65
@@ -49,7 +49,7 @@ func TestPeakFindAndAtLeast(t *testing.T) {
 		}
 		x[r.IntN(n)] = float32(math.NaN())
 		if _, nan := Max(l, x); !nan {
-			t.Fatalf("%d elements: NaN is not seen", n)
+			t.Fatalf("%d elements: NaN is not reported", n)
 		}
 	})
 }

@@ -24,7 +24,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// The hints change nothing and take any length.
+// The hints change nothing and accept any length.
 func TestHints(t *testing.T) {
 	Pause(0)
 	Pause(3)
