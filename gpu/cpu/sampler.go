@@ -112,10 +112,7 @@ func (d *sampler) downTo(depth float64) []int32 {
 // highest, and then, as needed, down to e^-8, e^-16, ...
 func (d *sampler) nucleus(topP float64) []int32 {
 	if d.fast {
-		total := 0.0
-		for _, sum := range d.runs() {
-			total += sum
-		}
+		_, total := d.runs()
 		low, high := topP*total*(1-sumError), topP*total*(1+sumError)
 		for depth := 4.0; depth < 1000; depth *= 2 {
 			ids := d.downTo(depth)
@@ -174,15 +171,16 @@ func (d *sampler) until(ids []int32, depth, low, high float64) (kept []int32, su
 // sumRun is the ids whose weights are summed in one call.
 const sumRun = 1024
 
-// runs are the sums of weights by run of ids, each accurate to sumError.
-func (d *sampler) runs() []float64 {
+// runs are the sums of weights by run of ids, each accurate to sumError, and their total.
+func (d *sampler) runs() (sums []float64, total float64) {
 	d.sums = d.sums[:0]
 	for x := d.x; len(x) > 0; {
 		n := min(len(x), sumRun)
-		d.sums = append(d.sums, scan.SumExp(d.level, x[:n], float64(d.highest), 1/float64(d.temperature)))
+		sum := scan.SumExp(d.level, x[:n], float64(d.highest), 1/float64(d.temperature))
+		d.sums, total = append(d.sums, sum), total+sum
 		x = x[n:]
 	}
-	return d.sums
+	return d.sums, total
 }
 
 // ofAll samples from the whole vocabulary. It is not sure if the goal is so near
@@ -191,10 +189,7 @@ func (d *sampler) ofAll(u float64) (id int32, sure bool) {
 	if !d.fast {
 		return 0, false
 	}
-	runs, total := d.runs(), 0.0
-	for _, sum := range runs {
-		total += sum
-	}
+	runs, total := d.runs()
 	goal, doubt := u*total, 2*sumError*total
 	run, sum := 0, 0.0
 	for run < len(runs)-1 && sum+runs[run] <= goal {

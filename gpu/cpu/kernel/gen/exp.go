@@ -119,7 +119,7 @@ func expSum(v lanes, d doubles) {
 	VBROADCASTSD(argument("highest"), highest)
 	VBROADCASTSD(argument("inverse"), inverse)
 	VMOVUPD(d.lowest, lowest)
-	sums := []reg.VecVirtual{v.zero(), v.zero()}
+	sums := v.zeros(2)
 	each := v.n() / 2
 	Label("loop")
 	for i := range sums {

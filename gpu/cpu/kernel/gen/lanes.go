@@ -59,6 +59,14 @@ func (v lanes) zero() reg.VecVirtual {
 	return r
 }
 
+// zeros returns n registers of zeros.
+func (v lanes) zeros(n int) (all []reg.VecVirtual) {
+	for range n {
+		all = append(all, v.zero())
+	}
+	return all
+}
+
 func (v lanes) clear(r reg.Register) {
 	if v.wide {
 		VPXORD(r, r, r)

@@ -5,7 +5,6 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // limits writes loops that reach a limit of the processor.
@@ -15,14 +14,6 @@ func limits() {
 		multiplyAdds(v)
 		intPeak(v)
 	})
-}
-
-// zeros returns n registers of zeros.
-func (v lanes) zeros(n int) (all []reg.VecVirtual) {
-	for range n {
-		all = append(all, v.zero())
-	}
-	return all
 }
 
 // readSum sums memory as fast as it can be read.

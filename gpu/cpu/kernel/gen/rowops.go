@@ -23,8 +23,7 @@ func rowops() {
 func sumSquares(v lanes, tail Mem) {
 	v.function("sumSquares", "func(x *float32, n int) float32", "is the sum of the squares of x.")
 	x, n := parameter("x"), parameter("n")
-	sums := []reg.VecVirtual{v.zero(), v.zero(), v.zero(), v.zero()}
-	r := v.reg()
+	sums, r := v.zeros(4), v.reg()
 	v.blocks(n, 4*v.n(), "four", "vectors", []reg.GPVirtual{x}, func() {
 		for i, s := range sums {
 			VMOVUPS(at(x, v.bytes()*i), r)
