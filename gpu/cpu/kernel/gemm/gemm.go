@@ -52,15 +52,20 @@ func Multiply(l simd.Level, f layout.Form, panel []byte, cols int, x []float32, 
 		gemmFloatsAVX(l, int(f), &panel[0], cols, &x[0], tokens, &y[0], ldy, sum, ahead)
 		return
 	}
-	// A few columns at a time are converted to float32 and multiplied. Memory on the
-	// stack begins anywhere; vectors that cross cache lines would cost 10 to 40 %.
+	multiplyUnpacked(l, f, panel, cols, x, tokens, &y[0], ldy, sum, ahead)
+}
+
+// multiplyUnpacked converts a few columns at a time to float32 and multiplies them.
+func multiplyUnpacked(l simd.Level, f layout.Form, panel []byte, cols int, x []float32, tokens int, y *float32, ldy, sum, ahead int) {
+	// Memory on the stack begins anywhere; vectors that cross cache lines would cost
+	// 10 to 40 %.
 	const line = 64
 	var memory [layout.UnpackCols*layout.PanelRows + line/4]float32
 	columns := memory[-uintptr(unsafe.Pointer(&memory[0]))%line/4:]
 	for from := 0; from < cols; from += layout.UnpackCols {
 		n := min(layout.UnpackCols, cols-from)
 		unpack(l, f, panel, from/layout.GroupCols, n/layout.GroupCols, &columns[0], ahead)
-		gemmFloatsAVX(l, int(layout.F32), (*byte)(unsafe.Pointer(&columns[0])), n, &x[from*tokens], tokens, &y[0], ldy, sum, 0)
+		gemmFloatsAVX(l, int(layout.F32), (*byte)(unsafe.Pointer(&columns[0])), n, &x[from*tokens], tokens, y, ldy, sum, 0)
 		sum = 1
 	}
 }

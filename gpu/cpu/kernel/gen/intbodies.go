@@ -40,7 +40,7 @@ func (k *intKernel) q8() {
 		VMOVDQA64(sums[t][0], sums[t][1])
 	}
 	w := []reg.VecVirtual{k.vector("w", 0), k.vector("w", 1)}
-	k.steps("step", 8, 128, func(step int) {
+	k.steps(8, func(step int) {
 		for v := range w {
 			VMOVDQU64(k.weights(128*step, 4, v), w[v])
 		}
@@ -56,7 +56,7 @@ func (k *intKernel) q8() {
 // twice 128 * 127 fits. The correction is not needed.
 func (k *intKernel) signedBytes(sums [][]reg.VecVirtual) {
 	w, magnitude, x := k.vector("w", 0), k.vector("w", 1), k.vector("x", 0)
-	k.steps("step", 8, 128, func(step int) {
+	k.steps(8, func(step int) {
 		k.fetchPairs(step)
 		for v := range k.vectors {
 			VPXOR(k.weights(128*step, 4, v), k.constant(signBits), w)
@@ -105,7 +105,7 @@ func (k *intKernel) q4() {
 // AVX2 the sums begin here and have 16 bits: eight steps add up to at most
 // 16 * 15 * 127, which fits.
 func (k *intKernel) nibbles(sums [][]reg.VecVirtual) {
-	k.steps("step", 4, 128, func(step int) {
+	k.steps(4, func(step int) {
 		if k.wide {
 			k.nibbles512(step, sums)
 			return

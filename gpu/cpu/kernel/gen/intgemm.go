@@ -243,8 +243,10 @@ func (k *intKernel) scale(token int) Mem      { return k.activation(9, token) }
 // AVX-512 and more tokens the multipliers are busy longer than the loop takes.
 func (k *intKernel) unrolled() bool { return !k.wide || k.tokens <= 4 }
 
-// steps repeats a body, which takes some bytes of weights and one step of activations.
-func (k *intKernel) steps(label string, n, bytes int, body func(step int)) {
+// steps repeats a body, which takes four bytes of weights of each row and one step of
+// activations.
+func (k *intKernel) steps(n int, body func(step int)) {
+	const bytes = 4 * 32
 	if k.unrolled() {
 		for i := range n {
 			body(i)
@@ -252,9 +254,9 @@ func (k *intKernel) steps(label string, n, bytes int, body func(step int)) {
 		return
 	}
 	MOVQ(U32(uint32(n)), k.step)
-	loop(k.name+label, k.step, func() {
+	loop(k.name+"step", k.step, func() {
 		body(0)
-		ADDQ(U32(uint32(bytes)), k.w)
+		ADDQ(U32(bytes), k.w)
 		ADDQ(U8(uint8(4*k.tokens)), k.x)
 	})
 	k.wDone, k.xDone, k.lines = k.wDone+n*bytes, k.xDone+n*4*k.tokens, n*k.lines
@@ -288,8 +290,8 @@ func (k *intKernel) fetchPairs(step int) {
 	}
 }
 
-// prefetch prefetches a line into L2, ahead bytes after fetchAt, and a line of this group
-// into L1.
+// prefetch prefetches a line into L2, ahead bytes after fetchAt, and into L1 the one near
+// bytes after a line of this group.
 func (k *intKernel) prefetch(line, ahead int) {
 	m := at(k.w, near+64*line-k.wDone)
 	if k.half != nil {
