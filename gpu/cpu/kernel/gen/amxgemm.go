@@ -132,8 +132,8 @@ func (k *tileKernel) setUp(configuration Mem) {
 	MOVL(U32(0x4b400000), bits)
 	VPBROADCASTD(bits, k.magic)
 	k.fetch = parameter("fetch")
-	// From now on the argument's slot holds the end. For Go it is no pointer, because it
-	// may be past the end of the memory.
+	// From now on the argument's slot holds the end. Go does not treat it as
+	// a pointer, because it may be past the end of the memory.
 	ADDQ(k.fetch, argument("fetchBytes"))
 	k.sums = avx512.regs(k.tokens)
 	k.y, k.half = parameter("y"), GP64()

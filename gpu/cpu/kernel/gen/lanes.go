@@ -143,7 +143,7 @@ func (v lanes) first(n reg.Register, table Mem) (mask reg.Register) {
 	return y
 }
 
-// load loads a vector. Under a mask other lanes are zero; nil is no mask.
+// load loads a vector. Under a mask other lanes are zero; nil: no mask.
 func (v lanes) load(from, mask, r reg.Register) {
 	switch {
 	case mask == nil:

@@ -8,7 +8,7 @@ import (
 )
 
 // Tokens of a tile of AMX. A tiling of AMXMinRows tokens or more has no smaller
-// ones, so there is no kernel for them.
+// tiles, so they need no kernel.
 const (
 	AMXTokens    = 16 // at most
 	AMXMinTokens = 13
