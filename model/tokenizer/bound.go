@@ -2,12 +2,8 @@ package tokenizer
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"unicode/utf8"
 )
-
-// maxShrink bounds what is told of steps that make a text shorter.
-const maxShrink = 1 << 10
 
 // LongestToken returns the most bytes of text that one id can stand for, so
 // that a text of more than n x LongestToken bytes certainly has more than n ids.
@@ -116,57 +112,4 @@ func (m *bpe) lacksBytes(rawBytes bool) bool {
 		}
 	}
 	return false
-}
-
-// shrinkOf returns how many times shorter the steps of a tokenizer can make a
-// text, 0 without a bound.
-func shrinkOf(normalizers, preTokenizers json.RawMessage) (int, error) {
-	total := 1
-	step := func(factor int) {
-		if total *= factor; total > maxShrink {
-			total = 0
-		}
-	}
-	err := sequence(normalizers, "normalizer", "normalizers", func(raw json.RawMessage, kind, _ string) error {
-		switch kind {
-		case "NFD", "Lowercase":
-			step(3)
-		case "NFC", "NFKC", "NFKD":
-			step(4)
-		case "Strip", "StripAccents":
-			step(0)
-		case "Replace":
-			var f fileReplace
-			if err := decodeJSON(raw, &f); err != nil {
-				return err
-			}
-			if f.Pattern.String == nil || f.Content == "" {
-				step(0)
-				return nil
-			}
-			step(max(1, (len(*f.Pattern.String)+len(f.Content)-1)/len(f.Content)))
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	err = sequence(preTokenizers, "pre_tokenizer", "pretokenizers", func(raw json.RawMessage, kind, _ string) error {
-		switch kind {
-		case "Whitespace", "WhitespaceSplit", "CharDelimiterSplit":
-			step(0)
-		case "Split", "Punctuation":
-			var f struct {
-				Behavior string `json:"behavior"`
-			}
-			if err := decodeJSON(raw, &f); err != nil {
-				return err
-			}
-			if f.Behavior == "Removed" {
-				step(0)
-			}
-		}
-		return nil
-	})
-	return total, err
 }

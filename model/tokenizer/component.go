@@ -20,9 +20,32 @@ const regexLimit = 5 * time.Second
 // before the first is used, which is quicker.
 const matchesAtOnce = 1 << 18
 
-// component is one element of a pipeline as the file has it.
+// component is one element of a pipeline: its type, and the fields that any of
+// the known types has.
 type component struct {
-	Type string `json:"type"`
+	at string // its place in the file, for errors
+
+	Type           string                           `json:"type"`
+	Pattern        filePattern                      `json:"pattern"`
+	Content        string                           `json:"content"`
+	Prepend        string                           `json:"prepend"`
+	StripLeft      bool                             `json:"strip_left"`
+	StripRight     bool                             `json:"strip_right"`
+	AddPrefixSpace *bool                            `json:"add_prefix_space"`
+	UseRegex       *bool                            `json:"use_regex"`
+	Behavior       string                           `json:"behavior"`
+	Invert         bool                             `json:"invert"`
+	Individual     bool                             `json:"individual_digits"`
+	Delimiter      string                           `json:"delimiter"`
+	Replacement    *string                          `json:"replacement"`
+	PrependScheme  *string                          `json:"prepend_scheme"`
+	Split          *bool                            `json:"split"`
+	Start          int                              `json:"start"`
+	Stop           int                              `json:"stop"`
+	Single         []templateItem                   `json:"single"`
+	SpecialTokens  map[string]struct{ IDs []int64 } `json:"special_tokens"`
+	Cls            []json.RawMessage                `json:"cls"`
+	Sep            []json.RawMessage                `json:"sep"`
 }
 
 // decodeJSON decodes data strictly enough to name the wrong field.
@@ -43,46 +66,53 @@ func isNull(raw json.RawMessage) bool {
 	return len(raw) == 0 || string(raw) == "null"
 }
 
-// componentType reads the "type" of a component.
-func componentType(raw json.RawMessage, at string) (string, error) {
-	var c component
-	if err := decodeJSON(raw, &c); err != nil {
-		return "", fmt.Errorf("%s: %w", at, err)
-	}
-	if c.Type == "" {
-		return "", fmt.Errorf("%s: field \"type\" is missing", at)
-	}
-	return c.Type, nil
+// fail is an error at the component. The format goes on from its place in the
+// file.
+func (c *component) fail(format string, args ...any) error {
+	return fmt.Errorf("%s%w", c.at, fmt.Errorf(format, args...))
 }
 
-// refused is the error for a component that is not supported.
-func refused(at, kind, known string) error {
-	return fmt.Errorf("%s: type %q is not supported (supported: %s)", at, kind, known)
+// refused is the error for a type that is not supported.
+func (c *component) refused(known string) error {
+	return c.fail(": type %q is not supported (supported: %s)", c.Type, known)
 }
 
-// sequence flattens nested Sequence components under the list name field into
-// their elements, each with its place in the file.
-func sequence(raw json.RawMessage, at, field string, visit func(raw json.RawMessage, kind, at string) error) error {
+// oneCharacter checks the value of a field that must be a single character.
+func (c *component) oneCharacter(field, value string) error {
+	if utf8.RuneCountInString(value) != 1 {
+		return c.fail(".%s: %s is not one character", field, clip(value))
+	}
+	return nil
+}
+
+// components visits the elements of a section of tokenizer.json in order.
+// Nested Sequence components, which have their elements under the name list,
+// are flattened.
+func components(raw json.RawMessage, at, list string, visit func(*component) error) error {
 	if isNull(raw) {
 		return nil
 	}
-	kind, err := componentType(raw, at)
-	if err != nil {
-		return err
+	c := &component{at: at}
+	if err := decodeJSON(raw, c); err != nil {
+		return c.fail(": %w", err)
 	}
-	if kind != "Sequence" {
-		return visit(raw, kind, at)
+	switch c.Type {
+	case "":
+		return c.fail(": field \"type\" is missing")
+	case "Sequence":
+	default:
+		return visit(c)
 	}
 	var fields map[string]json.RawMessage
 	if err := decodeJSON(raw, &fields); err != nil {
-		return fmt.Errorf("%s: %w", at, err)
+		return c.fail(": %w", err)
 	}
-	var list []json.RawMessage
-	if err := decodeJSON(fields[field], &list); err != nil {
-		return fmt.Errorf("%s.%s: %w", at, field, err)
+	var elements []json.RawMessage
+	if err := decodeJSON(fields[list], &elements); err != nil {
+		return c.fail(".%s: %w", list, err)
 	}
-	for i, item := range list {
-		if err := sequence(item, fmt.Sprintf("%s.%s[%d]", at, field, i), field, visit); err != nil {
+	for i, element := range elements {
+		if err := components(element, fmt.Sprintf("%s.%s[%d]", at, list, i), list, visit); err != nil {
 			return err
 		}
 	}
@@ -98,22 +128,19 @@ type pattern struct {
 }
 
 // filePattern is {"String": …} or {"Regex": …}.
-type filePattern struct {
-	String *string `json:"String"`
-	Regex  *string `json:"Regex"`
-}
+type filePattern struct{ String, Regex *string }
 
-func (f filePattern) compile(at string) (pattern, error) {
+func (c *component) pattern() (pattern, error) {
+	literal, regex := c.Pattern.String, c.Pattern.Regex
 	switch {
-	case f.String != nil && f.Regex == nil:
-		if *f.String == "" {
-			return pattern{}, fmt.Errorf("%s.pattern.String is empty; it would match everywhere", at)
-		}
-		return pattern{literal: *f.String}, nil
-	case f.Regex != nil && f.String == nil:
-		return compileRegex(*f.Regex, at+".pattern.Regex")
+	case (literal == nil) == (regex == nil):
+		return pattern{}, c.fail(".pattern must have exactly one of String and Regex")
+	case regex != nil:
+		return compileRegex(*regex, c.at+".pattern.Regex")
+	case *literal == "":
+		return pattern{}, c.fail(".pattern.String is empty; it would match everywhere")
 	}
-	return pattern{}, fmt.Errorf("%s.pattern must have exactly one of String and Regex", at)
+	return pattern{literal: *literal}, nil
 }
 
 func compileRegex(source, at string) (pattern, error) {

@@ -2,9 +2,7 @@ package tokenizer
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -20,9 +18,9 @@ const (
 	joinFallback                // <0xNN> tokens are bytes
 )
 
-// decoder is the "decoder" component in three parts: what happens to each
-// token, how tokens are joined, and what happens to the joined text. The known
-// files fit this shape, and it can be streamed.
+// decoder is the "decoder" section in three parts: what happens to each token,
+// how tokens are joined, and what happens to the joined text. The known files
+// fit this shape, and it can be streamed.
 type decoder struct {
 	perToken []func(token string, first bool) string
 	join     joining
@@ -36,17 +34,13 @@ func parseDecoder(raw json.RawMessage) (decoder, error) {
 	}
 	d.join = joinPlain
 	fused := false
-	var grown growth
-	err := sequence(raw, "decoder", "decoders", func(raw json.RawMessage, kind, at string) error {
-		if err := grown.add(raw, kind, at); err != nil {
-			return err
-		}
-		switch kind {
+	err := components(raw, "decoder", "decoders", bounded(func(c *component) error {
+		switch c.Type {
 		case "ByteLevel", "ByteFallback":
 			if fused || d.join != joinPlain {
-				return fmt.Errorf("%s: %s after another ByteLevel, ByteFallback or Fuse is not supported", at, kind)
+				return c.fail(": %s after another ByteLevel, ByteFallback or Fuse is not supported", c.Type)
 			}
-			if d.join = joinFallback; kind == "ByteLevel" {
+			if d.join = joinFallback; c.Type == "ByteLevel" {
 				d.join, fused = joinBytes, true
 			}
 			return nil
@@ -55,89 +49,79 @@ func parseDecoder(raw json.RawMessage) (decoder, error) {
 			return nil
 		}
 		if fused {
-			step, err := parseTextStep(raw, kind, at)
+			step, err := c.textStep()
 			d.onText = append(d.onText, step)
 			return err
 		}
 		if d.join != joinPlain {
-			return fmt.Errorf("%s: %s between ByteFallback and Fuse is not supported; put Fuse before it", at, kind)
+			return c.fail(": %s between ByteFallback and Fuse is not supported; put Fuse before it", c.Type)
 		}
-		step, err := parseTokenStep(raw, kind, at)
+		step, err := c.tokenStep()
 		d.perToken = append(d.perToken, step)
 		return err
-	})
+	}))
 	return d, err
 }
 
-func parseTokenStep(raw json.RawMessage, kind, at string) (func(string, bool) string, error) {
-	switch kind {
+func (c *component) tokenStep() (func(string, bool) string, error) {
+	switch c.Type {
 	case "Metaspace":
-		m, err := parseMetaspaceFields(raw, at)
+		m, err := c.metaspace()
 		return m.decode, err
 	case "Replace":
-		replace, _, err := parseReplace(raw, at)
+		replace, err := c.replacement()
 		return func(s string, _ bool) string { return replace(s) }, err
 	case "Strip":
-		step, err := parseTextStep(raw, kind, at)
-		return func(s string, _ bool) string { return step.apply(s) }, err
+		step, err := c.textStep()
+		return func(s string, _ bool) string {
+			st := step.begin()
+			return st.push(&step, s) + st.end(&step)
+		}, err
 	}
-	return nil, refused(at, kind, knownDecoders)
+	return nil, c.refused(knownDecoders)
 }
 
-// token applies the per-token steps.
-func (d *decoder) token(content string, first bool) string {
+// textStep returns a Replace or Strip that works on joined text.
+func (c *component) textStep() (textStep, error) {
+	switch c.Type {
+	case "Replace":
+		p, err := c.pattern()
+		switch {
+		case err != nil:
+			return textStep{}, err
+		case p.regex != nil:
+			return textStep{}, c.fail(": Replace with a Regex after Fuse is not supported: it cannot be streamed")
+		case len(p.literal) > maxTextPattern:
+			return textStep{}, c.fail(".pattern.String has %d bytes, more than %d; shorten it", len(p.literal), maxTextPattern)
+		}
+		return textStep{from: p.literal, to: c.Content}, nil
+	case "Strip":
+		if c.Start < 0 || c.Stop < 0 || c.Start > maxStrip || c.Stop > maxStrip {
+			return textStep{}, c.fail(": start %d and stop %d must be between 0 and %d", c.Start, c.Stop, maxStrip)
+		}
+		return textStep{strip: c.Content, start: c.Start, stop: c.Stop}, c.oneCharacter("content", c.Content)
+	}
+	return textStep{}, c.fail(": type %q is not supported (supported: Replace, Strip)", c.Type+" after Fuse")
+}
+
+// render appends the bytes that a token stands for and returns its flags for
+// decoding.
+func (d *decoder) render(dst []byte, content string, first bool) ([]byte, tokenFlag) {
 	for _, step := range d.perToken {
 		content = step(content, first)
 	}
-	return content
-}
-
-// text joins token texts and applies the steps on the whole.
-func (d *decoder) text(contents []string) string {
-	tokens := make([]string, len(contents))
-	for i, c := range contents {
-		tokens[i] = d.token(c, i == 0)
+	start, flags := len(dst), tokenFlag(0)
+	if b, ok := fallbackByte(content); ok && d.join == joinFallback {
+		dst, flags = append(dst, b), flagFallback
+	} else if d.join == joinBytes {
+		dst = appendCharBytes(dst, content)
+	} else {
+		dst = append(dst, content...)
 	}
-	var text string
-	switch d.join {
-	case joinSpaces:
-		text = strings.Join(tokens, " ")
-	case joinPlain:
-		text = strings.Join(tokens, "")
-	case joinBytes:
-		var b []byte
-		for _, tok := range tokens {
-			b = appendCharBytes(b, tok)
-		}
-		text = lossy(string(b))
-	case joinFallback:
-		text = joinByteRuns(tokens)
+	if utf8.Valid(dst[start:]) {
+		flags |= flagWhole
 	}
-	for _, step := range d.onText {
-		text = step.apply(text)
-	}
-	return text
-}
-
-// joinByteRuns concatenates tokens; each run of <0xNN> tokens is decoded as
-// UTF-8, without a byte order mark at its start.
-func joinByteRuns(tokens []string) string {
-	var out strings.Builder
-	var run []byte
-	for i, tok := range tokens {
-		b, ok := fallbackByte(tok)
-		if ok {
-			run = append(run, b)
-		}
-		if !ok || i == len(tokens)-1 {
-			out.WriteString(strings.TrimPrefix(lossy(string(run)), byteOrderMark))
-			run = run[:0]
-		}
-		if !ok {
-			out.WriteString(tok)
-		}
-	}
-	return out.String()
+	return dst, flags
 }
 
 const byteOrderMark = "\uFEFF"
@@ -149,39 +133,4 @@ func fallbackByte(token string) (byte, bool) {
 	}
 	n, err := strconv.ParseUint(token[3:5], 16, 8)
 	return byte(n), err == nil
-}
-
-// parseTextStep reads a Replace or Strip that works on joined text.
-func parseTextStep(raw json.RawMessage, kind, at string) (textStep, error) {
-	switch kind {
-	case "Replace":
-		_, f, err := parseReplace(raw, at)
-		if err != nil {
-			return textStep{}, err
-		}
-		if f.Pattern.String == nil {
-			return textStep{}, fmt.Errorf("%s: Replace with a Regex after Fuse is not supported: it cannot be streamed", at)
-		}
-		if len(*f.Pattern.String) > maxTextPattern {
-			return textStep{}, fmt.Errorf("%s.pattern.String has %d bytes, more than %d; shorten it", at, len(*f.Pattern.String), maxTextPattern)
-		}
-		return textStep{from: *f.Pattern.String, to: f.Content}, nil
-	case "Strip":
-		var f struct {
-			Content string `json:"content"`
-			Start   int    `json:"start"`
-			Stop    int    `json:"stop"`
-		}
-		if err := decodeJSON(raw, &f); err != nil {
-			return textStep{}, fmt.Errorf("%s: %w", at, err)
-		}
-		if utf8.RuneCountInString(f.Content) != 1 {
-			return textStep{}, fmt.Errorf("%s.content: %s is not one character", at, clip(f.Content))
-		}
-		if f.Start < 0 || f.Stop < 0 || f.Start > maxStrip || f.Stop > maxStrip {
-			return textStep{}, fmt.Errorf("%s: start %d and stop %d must be between 0 and %d", at, f.Start, f.Stop, maxStrip)
-		}
-		return textStep{strip: f.Content, start: f.Start, stop: f.Stop}, nil
-	}
-	return textStep{}, refused(at, kind+" after Fuse", "Replace, Strip")
 }

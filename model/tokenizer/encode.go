@@ -1,6 +1,9 @@
 package tokenizer
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // EncodeOptions says how text becomes ids. The zero value encodes the text
 // alone and takes nothing in it for a special token, which is right for text
@@ -118,13 +121,14 @@ type DecodeOptions struct {
 // Decode returns the text of ids. Unknown ids, negative and out of range ones
 // included, are left out. Bytes that are not UTF-8 become U+FFFD.
 func (t *Tokenizer) Decode(ids []int32, opts DecodeOptions) string {
-	contents := make([]string, 0, len(ids))
+	s := t.NewStream(opts)
+	var text strings.Builder
+	text.Grow(4 * len(ids))
 	for _, id := range ids {
-		if t.decodes(id, opts) {
-			contents = append(contents, t.content[id])
-		}
+		text.WriteString(s.Push(id))
 	}
-	return t.decoder.text(contents)
+	text.WriteString(s.Flush())
+	return text.String()
 }
 
 // decodes reports whether id has a part in decoded text.

@@ -1,48 +1,75 @@
 package tokenizer
 
-import (
-	"encoding/json"
-	"fmt"
+const (
+	// maxGrowth bounds how many times longer the steps of one pipeline section may
+	// make a text. Real files reach 3; a hostile chain of replacements doubles
+	// with every step.
+	maxGrowth = 64
+	// maxShrink is the most that LongestToken takes into account of steps that
+	// make a text shorter.
+	maxShrink = 1 << 10
 )
 
-// maxGrowth bounds how many times longer the steps of one pipeline section may
-// make a text. Real files reach 3; a hostile chain of replacements doubles
-// with every step.
-const maxGrowth = 64
+// bounded refuses a section that may make a text too long before visit sees
+// the component that does.
+func bounded(visit func(*component) error) func(*component) error {
+	grown := 1
+	return func(c *component) error {
+		if len(c.Prepend) > maxGrowth && c.Type == "Prepend" {
+			return c.fail(".prepend has %d bytes, more than %d; shorten it", len(c.Prepend), maxGrowth)
+		}
+		grown *= min(c.grows(), maxGrowth+1)
+		if grown > maxGrowth {
+			return c.fail(": with this step a text may become %d times longer, but at most %d times is allowed; shorten the replacements", grown, maxGrowth)
+		}
+		return visit(c)
+	}
+}
 
-// growth accumulates the factors of the steps of a section.
-type growth int
-
-// add takes a step into account.
-func (g *growth) add(raw json.RawMessage, kind, at string) error {
-	factor := 1
-	switch kind {
+// grows returns how many times longer the component can make a text.
+func (c *component) grows() int {
+	switch c.Type {
 	case "ByteLevel":
-		factor = 2 // bytes from 0x80 on have two-byte characters
-	case "Prepend":
-		var f struct {
-			Prepend string `json:"prepend"`
+		return 2 // bytes from 0x80 on have two-byte characters
+	case "Replace":
+		matched := 1
+		if c.Pattern.String != nil {
+			matched = max(1, len(*c.Pattern.String))
 		}
-		if err := decodeJSON(raw, &f); err != nil {
-			return fmt.Errorf("%s: %w", at, err)
-		}
-		if len(f.Prepend) > maxGrowth {
-			return fmt.Errorf("%s.prepend has %d bytes, more than %d; shorten it", at, len(f.Prepend), maxGrowth)
+		return max(1, ratio(len(c.Content), matched))
+	}
+	return 1
+}
+
+// shrinks returns how many times shorter the component can make a text, 0
+// without a bound.
+func (c *component) shrinks() int {
+	switch c.Type {
+	case "NFD", "Lowercase":
+		return 3
+	case "NFC", "NFKC", "NFKD":
+		return 4
+	case "Strip", "StripAccents", "Whitespace", "WhitespaceSplit", "CharDelimiterSplit":
+		return 0
+	case "Split", "Punctuation":
+		if c.Behavior == "Removed" {
+			return 0
 		}
 	case "Replace":
-		var f fileReplace
-		if err := decodeJSON(raw, &f); err != nil {
-			return fmt.Errorf("%s: %w", at, err)
+		if c.Pattern.String == nil || c.Content == "" {
+			return 0
 		}
-		matched := 1
-		if f.Pattern.String != nil {
-			matched = max(1, len(*f.Pattern.String))
-		}
-		factor = max(1, (len(f.Content)+matched-1)/matched)
+		return max(1, ratio(len(*c.Pattern.String), len(c.Content)))
 	}
-	*g = max(1, *g) * growth(min(factor, maxGrowth+1))
-	if *g > maxGrowth {
-		return fmt.Errorf("%s: with this step a text may become %d times longer, but at most %d times is allowed; shorten the replacements", at, *g, maxGrowth)
+	return 1
+}
+
+// ratio is a/b, rounded up.
+func ratio(a, b int) int { return (a + b - 1) / b }
+
+// shrinkBy adds a component to those that may make a text shorter.
+func (t *Tokenizer) shrinkBy(c *component) {
+	if t.shrink *= c.shrinks(); t.shrink > maxShrink {
+		t.shrink = 0
 	}
-	return nil
 }

@@ -131,3 +131,10 @@ func smallSentencePiece() fixture {
 		files: map[string]string{fileConfig: `{"bos_token": "<s>", "eos_token": {"content": "</s>"}}`},
 	}
 }
+
+// preTokenizersOf reads a "pre_tokenizer" section.
+func preTokenizersOf(section []byte) (preTokenizers, error) {
+	tok := &Tokenizer{model: &bpe{}}
+	err := tok.readPreTokenizers(section)
+	return tok.pre, err
+}

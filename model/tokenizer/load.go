@@ -73,27 +73,17 @@ func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	defer f.Close() //nolint:errcheck // opened for reading
-	data := []byte{}
-	if info, err := f.Stat(); err == nil && info.Size() > 0 && info.Size() <= limit {
-		data = make([]byte, 0, info.Size()+1)
+	data := bytes.NewBuffer([]byte{})
+	if info, err := f.Stat(); err == nil {
+		data.Grow(int(min(max(info.Size(), 0), limit)) + bytes.MinRead)
 	}
-	for {
-		if len(data) == cap(data) {
-			data = append(data, 0)[:len(data)]
-		}
-		n, err := f.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		if int64(len(data)) > limit {
-			return nil, fmt.Errorf("%s is larger than %d MiB; this is not a tokenizer file", name, limit>>20)
-		}
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
+	if _, err = data.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return data, nil
+	if int64(data.Len()) > limit {
+		return nil, fmt.Errorf("%s is larger than %d MiB; this is not a tokenizer file", name, limit>>20)
+	}
+	return data.Bytes(), nil
 }
 
 // read fills t from tokenizer.json.
@@ -108,21 +98,7 @@ func (t *Tokenizer) read(data []byte) error {
 	if t.model == nil {
 		return errors.New("field model is missing; download the file again")
 	}
-	if err = t.readNormalizers(sections["normalizer"]); err != nil {
-		return err
-	}
-	if t.pre, err = parsePreTokenizers(sections["pre_tokenizer"]); err != nil {
-		return err
-	}
-	if t.pre.rawBytes && (t.model.byteFallback || t.model.prefix != "" || t.model.suffix != "") {
-		// These look at characters, so the mapping must really be made.
-		t.pre.steps = append(t.pre.steps, mapBytes)
-		t.pre.rawBytes = false
-	}
-	if t.shrink, err = shrinkOf(sections["normalizer"], sections["pre_tokenizer"]); err != nil {
-		return err
-	}
-	if t.decoder, err = parseDecoder(sections["decoder"]); err != nil {
+	if err = t.readComponents(sections); err != nil {
 		return err
 	}
 	var added []addedToken
@@ -134,8 +110,21 @@ func (t *Tokenizer) read(data []byte) error {
 	if err := t.index(added); err != nil {
 		return err
 	}
-	known := func(id int64) bool { return id >= 0 && id <= maxTokenID && t.flag(int32(id))&flagKnown != 0 }
-	t.around, err = parsePostProcessor(sections["post_processor"], known)
+	return t.readPostProcessor(sections["post_processor"])
+}
+
+// readComponents reads the sections that say what happens to text. The model
+// is there.
+func (t *Tokenizer) readComponents(sections map[string]json.RawMessage) error {
+	t.shrink = 1
+	if err := t.readNormalizers(sections["normalizer"]); err != nil {
+		return err
+	}
+	if err := t.readPreTokenizers(sections["pre_tokenizer"]); err != nil {
+		return err
+	}
+	var err error
+	t.decoder, err = parseDecoder(sections["decoder"])
 	return err
 }
 
@@ -168,22 +157,10 @@ func (t *Tokenizer) renderTokens() {
 	t.bytesEnd = make([]uint32, len(t.content))
 	t.bytes = make([]byte, 0, 8*len(t.content))
 	for id, content := range t.content {
-		start := len(t.bytes)
 		if t.flags[id]&flagKnown != 0 {
-			text := t.decoder.token(content, false)
-			b, isByte := fallbackByte(text)
-			switch {
-			case t.decoder.join == joinBytes:
-				t.bytes = appendCharBytes(t.bytes, text)
-			case t.decoder.join == joinFallback && isByte:
-				t.bytes = append(t.bytes, b)
-				t.flags[id] |= flagFallback
-			default:
-				t.bytes = append(t.bytes, text...)
-			}
-		}
-		if utf8.Valid(t.bytes[start:]) {
-			t.flags[id] |= flagWhole
+			var flags tokenFlag
+			t.bytes, flags = t.decoder.render(t.bytes, content, false)
+			t.flags[id] |= flags
 		}
 		t.bytesEnd[id] = uint32(len(t.bytes))
 	}

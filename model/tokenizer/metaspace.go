@@ -1,11 +1,6 @@
 package tokenizer
 
-import (
-	"encoding/json"
-	"fmt"
-	"strings"
-	"unicode/utf8"
-)
+import "strings"
 
 // metaspace replaces spaces by a visible character, as SentencePiece does. It
 // is a pre-tokenizer and a decoder.
@@ -15,42 +10,27 @@ type metaspace struct {
 	split  bool
 }
 
-func parseMetaspaceFields(raw json.RawMessage, at string) (metaspace, error) {
-	var f struct {
-		Replacement    *string `json:"replacement"`
-		Scheme         *string `json:"prepend_scheme"`
-		AddPrefixSpace *bool   `json:"add_prefix_space"`
-		Split          *bool   `json:"split"`
-	}
-	if err := decodeJSON(raw, &f); err != nil {
-		return metaspace{}, fmt.Errorf("%s: %w", at, err)
-	}
-	m := metaspace{mark: "▁", scheme: "always", split: f.Split == nil || *f.Split}
-	if f.Replacement != nil {
-		m.mark = *f.Replacement
-	}
-	if utf8.RuneCountInString(m.mark) != 1 {
-		return m, fmt.Errorf("%s.replacement: %s is not one character", at, clip(m.mark))
+func (c *component) metaspace() (metaspace, error) {
+	m := metaspace{mark: "▁", scheme: "always", split: says(c.Split, true)}
+	if c.Replacement != nil {
+		m.mark = *c.Replacement
 	}
 	// Files from before prepend_scheme have only add_prefix_space.
-	if f.AddPrefixSpace != nil && !*f.AddPrefixSpace {
+	if !says(c.AddPrefixSpace, true) {
 		m.scheme = "never"
 	}
-	if f.Scheme != nil {
-		m.scheme = *f.Scheme
+	if c.PrependScheme != nil {
+		m.scheme = *c.PrependScheme
 	}
 	switch m.scheme {
 	case "always", "first", "never":
-		return m, nil
+		return m, c.oneCharacter("replacement", m.mark)
 	}
-	return m, fmt.Errorf("%s.prepend_scheme: %q is not supported (supported: always, first, never)", at, m.scheme)
+	return m, c.fail(".prepend_scheme: %q is not supported (supported: always, first, never)", m.scheme)
 }
 
-func parseMetaspace(raw json.RawMessage, at string) (preTokenizer, error) {
-	m, err := parseMetaspaceFields(raw, at)
-	if err != nil {
-		return nil, err
-	}
+func (m metaspace) preTokenizer() preTokenizer {
+	split := matchStep(pattern{literal: m.mark}.matches, mergedWithNext, false)
 	return func(piece string, atStart bool, emit emitter) bool {
 		piece = strings.ReplaceAll(piece, " ", m.mark)
 		prepend := m.scheme == "always" || (m.scheme == "first" && atStart)
@@ -60,13 +40,11 @@ func parseMetaspace(raw json.RawMessage, at string) (preTokenizer, error) {
 		if !m.split {
 			return emit(piece, atStart)
 		}
-		return splitSpans(piece, literalMatches(piece, m.mark), mergedWithNext, false, func(start, end int) bool {
-			return emit(piece[start:end], atStart && start == 0)
-		})
-	}, nil
+		return split(piece, atStart, emit)
+	}
 }
 
-// decode gives the text of a token; the first token loses its marks.
+// decode returns the text of a token; the first token loses its marks.
 func (m metaspace) decode(token string, first bool) string {
 	if first && m.scheme != "never" {
 		return strings.ReplaceAll(token, m.mark, "")

@@ -2,52 +2,28 @@ package tokenizer
 
 import (
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxMarks is the run of combining marks from which on x/text inserts
-// U+034F to keep text stream-safe, which no tokenizer expects.
-const maxMarks = 28
+// joiner is the character that x/text inserts into long runs of combining marks,
+// to keep text stream-safe. No tokenizer expects that.
+const joiner = "\u034F"
 
 // normalForm normalizes s. Text with very long runs of combining marks takes a
 // slow path that inserts nothing.
 func normalForm(form norm.Form, s string) string {
-	if form.IsNormalString(s) && !longMarks(s) {
-		return s
-	}
-	if !longMarks(s) {
-		return form.String(s)
+	// No form removes the character or makes it of another one.
+	if out := form.String(s); strings.Count(out, joiner) == strings.Count(s, joiner) {
+		return out
 	}
 	decomposed := decompose(form, s)
 	if form == norm.NFC || form == norm.NFKC {
 		decomposed = compose(decomposed)
 	}
 	return string(decomposed)
-}
-
-// longMarks reports a run of characters that could reach x/text's limit. One
-// character decomposes into at most four marks.
-func longMarks(s string) bool {
-	run := 0
-	for i := 0; i < len(s); {
-		if s[i] < utf8.RuneSelf {
-			run, i = 0, i+1
-			continue
-		}
-		p := norm.NFKD.PropertiesString(s[i:])
-		if p.LeadCCC() == 0 {
-			run = 0
-		}
-		if p.LeadCCC() != 0 || p.TrailCCC() != 0 {
-			if run += 4; run > maxMarks {
-				return true
-			}
-		}
-		i += max(p.Size(), 1)
-	}
-	return false
 }
 
 // decompose returns the canonically ordered full decomposition of s.
@@ -59,57 +35,34 @@ func decompose(form norm.Form, s string) []rune {
 	out := make([]rune, 0, len(s)/2)
 	var buf []byte
 	for i, r := range s {
-		if r < utf8.RuneSelf {
-			out = append(out, r)
-			continue
-		}
 		buf = full.AppendString(buf[:0], s[i:i+utf8.RuneLen(r)])
-		for b := buf; len(b) > 0; {
-			part, n := utf8.DecodeRune(b)
-			out, b = append(out, part), b[n:]
-		}
+		out = append(out, []rune(string(buf))...)
 	}
-	var other []rune
-	for start := 0; start < len(out); {
-		if class(out[start]) == 0 {
-			start++
-			continue
-		}
+	for start := 0; start < len(out); start++ {
 		end := start
 		for end < len(out) && class(out[end]) != 0 {
 			end++
 		}
-		other = sortByClass(out[start:end], other)
+		sortByClass(out[start:end])
 		start = end
 	}
 	return out
 }
 
-// sortByClass sorts marks by their class and leaves equals in order. A run may
-// be all of a long text, so it counts; other is scratch memory.
-func sortByClass(run, other []rune) []rune {
-	if len(run) < 32 {
-		slices.SortStableFunc(run, func(a, b rune) int { return int(class(a)) - int(class(b)) })
-		return other
+// sortByClass sorts marks by their class and leaves equals in order.
+func sortByClass(run []rune) {
+	keys := make([]uint64, len(run)) // class, place, character
+	for i, r := range run {
+		keys[i] = uint64(class(r))<<56 | uint64(i)<<21 | uint64(r)
 	}
-	var place [257]int
-	for _, r := range run {
-		place[int(class(r))+1]++
+	slices.Sort(keys)
+	for i, k := range keys {
+		run[i] = rune(k & (1<<21 - 1))
 	}
-	for c := range 256 {
-		place[c+1] += place[c]
-	}
-	other = append(other[:0], run...)
-	for _, r := range other {
-		c := class(r)
-		run[place[c]] = r
-		place[c]++
-	}
-	return other
 }
 
 // compose joins each character with the last starter before it unless a
-// character of the same or a higher class, or another starter, stands between.
+// character of the same or a higher class, or another starter, is between them.
 func compose(in []rune) []rune {
 	out := make([]rune, 0, len(in))
 	starter := -1

@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"unicode"
 
@@ -14,114 +13,76 @@ const knownNormalizers = "Sequence, NFC, NFD, NFKC, NFKD, Lowercase, Strip, Stri
 // normalizer rewrites text before it is split.
 type normalizer func(string) string
 
-// readNormalizers reads the "normalizer" component.
-func (t *Tokenizer) readNormalizers(raw json.RawMessage) error {
-	var grown growth
-	return sequence(raw, "normalizer", "normalizers", func(raw json.RawMessage, kind, at string) error {
-		if err := grown.add(raw, kind, at); err != nil {
-			return err
-		}
-		step, err := parseNormalizer(raw, kind, at)
-		if err != nil {
-			return err
-		}
-		t.normalize = append(t.normalize, step)
-		var writes struct{ Prepend, Content string }
-		if kind == "Prepend" || kind == "Replace" {
-			err = decodeJSON(raw, &writes)
-		}
-		t.written += writes.Prepend + writes.Content
-		return err
-	})
+// normalizers are those without settings.
+var normalizers = map[string]normalizer{
+	"NFC":          func(s string) string { return normalForm(norm.NFC, s) },
+	"NFD":          func(s string) string { return normalForm(norm.NFD, s) },
+	"NFKC":         func(s string) string { return normalForm(norm.NFKC, s) },
+	"NFKD":         func(s string) string { return normalForm(norm.NFKD, s) },
+	"Lowercase":    lowercase,
+	"StripAccents": stripAccents,
+	"ByteLevel":    func(s string) string { return string(appendByteChars(nil, s)) },
 }
 
-func parseNormalizer(raw json.RawMessage, kind, at string) (normalizer, error) {
-	switch kind {
-	case "NFC":
-		return func(s string) string { return normalForm(norm.NFC, s) }, nil
-	case "NFD":
-		return func(s string) string { return normalForm(norm.NFD, s) }, nil
-	case "NFKC":
-		return func(s string) string { return normalForm(norm.NFKC, s) }, nil
-	case "NFKD":
-		return func(s string) string { return normalForm(norm.NFKD, s) }, nil
-	case "Lowercase":
-		return lowercase, nil
-	case "StripAccents":
-		return stripAccents, nil
-	case "ByteLevel":
-		return func(s string) string { return string(appendByteChars(nil, s)) }, nil
+// readNormalizers reads the "normalizer" section.
+func (t *Tokenizer) readNormalizers(raw json.RawMessage) error {
+	return components(raw, "normalizer", "normalizers", bounded(func(c *component) error {
+		step, err := c.normalizer()
+		t.normalize = append(t.normalize, step)
+		t.shrinkBy(c)
+		if c.Type == "Prepend" || c.Type == "Replace" {
+			t.written += c.Prepend + c.Content
+		}
+		return err
+	}))
+}
+
+func (c *component) normalizer() (normalizer, error) {
+	switch c.Type {
 	case "Strip":
-		return parseStripNormalizer(raw, at)
+		return func(s string) string {
+			if c.StripLeft {
+				s = strings.TrimLeftFunc(s, unicode.IsSpace)
+			}
+			if c.StripRight {
+				s = strings.TrimRightFunc(s, unicode.IsSpace)
+			}
+			return s
+		}, nil
 	case "Prepend":
-		var f struct {
-			Prepend string `json:"prepend"`
-		}
-		if err := decodeJSON(raw, &f); err != nil {
-			return nil, fmt.Errorf("%s: %w", at, err)
-		}
 		return func(s string) string {
 			if s == "" {
 				return s
 			}
-			return f.Prepend + s
+			return c.Prepend + s
 		}, nil
 	case "Replace":
-		replace, _, err := parseReplace(raw, at)
-		return normalizer(replace), err
+		return c.replacement()
 	}
-	return nil, refused(at, kind, knownNormalizers)
+	step, ok := normalizers[c.Type]
+	if !ok {
+		return nil, c.refused(knownNormalizers)
+	}
+	return step, nil
 }
 
-func parseStripNormalizer(raw json.RawMessage, at string) (normalizer, error) {
-	var f struct {
-		Left  bool `json:"strip_left"`
-		Right bool `json:"strip_right"`
-	}
-	if err := decodeJSON(raw, &f); err != nil {
-		return nil, fmt.Errorf("%s: %w", at, err)
-	}
-	return func(s string) string {
-		if f.Left {
-			s = strings.TrimLeftFunc(s, unicode.IsSpace)
-		}
-		if f.Right {
-			s = strings.TrimRightFunc(s, unicode.IsSpace)
-		}
-		return s
-	}, nil
-}
-
-// fileReplace is a Replace component, a normalizer and a decoder.
-type fileReplace struct {
-	Pattern filePattern `json:"pattern"`
-	Content string      `json:"content"`
-}
-
-// parseReplace returns the replacement as a function; literal is its pattern
-// where that is no regular expression.
-func parseReplace(raw json.RawMessage, at string) (replace func(string) string, f fileReplace, err error) {
-	if err := decodeJSON(raw, &f); err != nil {
-		return nil, f, fmt.Errorf("%s: %w", at, err)
-	}
-	p, err := f.Pattern.compile(at)
-	if err != nil {
-		return nil, f, err
-	}
+// replacement returns what a Replace, a normalizer or a decoder, does.
+func (c *component) replacement() (normalizer, error) {
+	p, err := c.pattern()
 	if p.regex == nil {
-		return func(s string) string { return strings.ReplaceAll(s, p.literal, f.Content) }, f, nil
+		return func(s string) string { return strings.ReplaceAll(s, p.literal, c.Content) }, err
 	}
 	return func(s string) string {
 		var b strings.Builder
 		last := 0
 		for start, end := range p.matches(s) {
 			b.WriteString(s[last:start])
-			b.WriteString(f.Content)
+			b.WriteString(c.Content)
 			last = end
 		}
 		b.WriteString(s[last:])
 		return b.String()
-	}, f, nil
+	}, err
 }
 
 // lowercase maps each character for itself, without the final-sigma rule.

@@ -72,6 +72,14 @@ func TestNormalFormSlowPath(t *testing.T) {
 			if want := form.String(s); string(slow) != want {
 				rt.Fatalf("form %d of %+q is %+q, want %+q", form, s, string(slow), want)
 			}
+			marks := strings.Repeat(s[:len(s)/2], 20)
+			slow = decompose(form, lossy(marks))
+			if form == norm.NFC || form == norm.NFKC {
+				slow = compose(slow)
+			}
+			if got := normalForm(form, lossy(marks)); got != string(slow) {
+				rt.Fatalf("form %d of %+q is %+q, want %+q", form, marks, got, string(slow))
+			}
 		}
 	})
 }
@@ -117,7 +125,7 @@ func TestPreTokenizers(t *testing.T) {
 			dict{"type": "ByteLevel", "add_prefix_space": false}, dict{"type": "Digits", "individual_digits": true},
 		}}, "a 12é", "a|Ġ|1|2|Ã©"},
 	} {
-		p, err := parsePreTokenizers(marshal(t, c.step))
+		p, err := preTokenizersOf(marshal(t, c.step))
 		if err != nil {
 			t.Fatal(err)
 		}

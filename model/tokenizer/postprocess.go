@@ -1,107 +1,84 @@
 package tokenizer
 
-import (
-	"encoding/json"
-	"fmt"
-)
+import "encoding/json"
 
 const knownPostProcessors = "Sequence, TemplateProcessing, ByteLevel, BertProcessing, RobertaProcessing"
 
-// template is what a post-processor puts around the ids of one text.
+// template has the ids that a post-processor puts around those of a text.
 type template struct{ before, after []int32 }
 
-// parsePostProcessor reads the "post_processor" component. known says whether
-// an id exists.
-func parsePostProcessor(raw json.RawMessage, known func(int64) bool) (template, error) {
-	var t template
-	err := sequence(raw, "post_processor", "processors", func(raw json.RawMessage, kind, at string) error {
+// templateItem is an element of a template: one of the two.
+type templateItem struct{ SpecialToken, Sequence *struct{ ID string } }
+
+// readPostProcessor reads the "post_processor" section.
+func (t *Tokenizer) readPostProcessor(raw json.RawMessage) error {
+	return components(raw, "post_processor", "processors", func(c *component) (err error) {
 		var outer template
-		var err error
-		switch kind {
+		switch c.Type {
 		case "ByteLevel": // changes offsets only
 		case "TemplateProcessing":
-			outer, err = parseTemplate(raw, at, known)
+			outer, err = c.template(t)
 		case "BertProcessing", "RobertaProcessing":
-			outer, err = parseClsSep(raw, at, known)
+			if outer.before, err = c.end(t, "cls", c.Cls); err == nil {
+				outer.after, err = c.end(t, "sep", c.Sep)
+			}
 		default:
-			err = refused(at, kind, knownPostProcessors)
+			err = c.refused(knownPostProcessors)
 		}
-		t.before = append(outer.before, t.before...)
-		t.after = append(t.after, outer.after...)
+		t.around.before = append(outer.before, t.around.before...)
+		t.around.after = append(t.around.after, outer.after...)
 		return err
 	})
-	return t, err
 }
 
-func parseTemplate(raw json.RawMessage, at string, known func(int64) bool) (template, error) {
-	var f struct {
-		Single []struct {
-			SpecialToken *struct {
-				ID string `json:"id"`
-			} `json:"SpecialToken"`
-			Sequence *struct {
-				ID string `json:"id"`
-			} `json:"Sequence"`
-		} `json:"single"`
-		SpecialTokens map[string]struct {
-			IDs []int64 `json:"ids"`
-		} `json:"special_tokens"`
-	}
-	var t template
-	if err := decodeJSON(raw, &f); err != nil {
-		return t, fmt.Errorf("%s: %w", at, err)
-	}
+func (c *component) template(t *Tokenizer) (around template, err error) {
 	texts := 0
-	for i, item := range f.Single {
+	for i, item := range c.Single {
 		switch {
 		case item.Sequence != nil && item.SpecialToken == nil && item.Sequence.ID == "A":
 			texts++
 		case item.SpecialToken != nil && item.Sequence == nil:
-			tok, ok := f.SpecialTokens[item.SpecialToken.ID]
+			name := item.SpecialToken.ID
+			tok, ok := c.SpecialTokens[name]
 			if !ok {
-				return t, fmt.Errorf("%s.single[%d]: %s is not in %s.special_tokens; add it", at, i, clip(item.SpecialToken.ID), at)
+				return around, c.fail(".single[%d]: %s is not in %s.special_tokens; add it", i, clip(name), c.at)
 			}
 			for _, id := range tok.IDs {
-				if !known(id) {
-					return t, fmt.Errorf("%s.special_tokens[%s]: no token has id %d; correct the id", at, clip(item.SpecialToken.ID), id)
+				if !t.known(id) {
+					return around, c.fail(".special_tokens[%s]: no token has id %d; correct the id", clip(name), id)
 				}
 				if texts == 0 {
-					t.before = append(t.before, int32(id))
+					around.before = append(around.before, int32(id))
 				} else {
-					t.after = append(t.after, int32(id))
+					around.after = append(around.after, int32(id))
 				}
 			}
 		default:
-			return t, fmt.Errorf("%s.single[%d] must be a SpecialToken or the Sequence \"A\"", at, i)
+			return around, c.fail(".single[%d] must be a SpecialToken or the Sequence \"A\"", i)
 		}
 	}
 	if texts != 1 {
-		return t, fmt.Errorf("%s.single has the Sequence \"A\" %d times; it must be there once", at, texts)
+		return around, c.fail(".single has the Sequence \"A\" %d times; it must be there once", texts)
 	}
-	return t, nil
+	return around, nil
 }
 
-// parseClsSep reads {"cls": [token, id], "sep": [token, id]}.
-func parseClsSep(raw json.RawMessage, at string, known func(int64) bool) (template, error) {
-	var f struct {
-		Cls []json.RawMessage `json:"cls"`
-		Sep []json.RawMessage `json:"sep"`
+// end reads the [token, id] of an end of the text.
+func (c *component) end(t *Tokenizer, name string, pair []json.RawMessage) ([]int32, error) {
+	if len(pair) != 2 {
+		return nil, c.fail(".%s must be [token, id]", name)
 	}
-	if err := decodeJSON(raw, &f); err != nil {
-		return template{}, fmt.Errorf("%s: %w", at, err)
+	var id int64
+	if err := decodeJSON(pair[1], &id); err != nil {
+		return nil, c.fail(".%s[1]: %w", name, err)
 	}
-	ids := [2]int64{}
-	for i, pair := range [][]json.RawMessage{f.Cls, f.Sep} {
-		name := []string{"cls", "sep"}[i]
-		if len(pair) != 2 {
-			return template{}, fmt.Errorf("%s.%s must be [token, id]", at, name)
-		}
-		if err := decodeJSON(pair[1], &ids[i]); err != nil {
-			return template{}, fmt.Errorf("%s.%s[1]: %w", at, name, err)
-		}
-		if !known(ids[i]) {
-			return template{}, fmt.Errorf("%s.%s: no token has id %d; correct the id", at, name, ids[i])
-		}
+	if !t.known(id) {
+		return nil, c.fail(".%s: no token has id %d; correct the id", name, id)
 	}
-	return template{before: []int32{int32(ids[0])}, after: []int32{int32(ids[1])}}, nil
+	return []int32{int32(id)}, nil
+}
+
+// known reports whether a token has the id.
+func (t *Tokenizer) known(id int64) bool {
+	return id >= 0 && id <= maxTokenID && t.flag(int32(id))&flagKnown != 0
 }

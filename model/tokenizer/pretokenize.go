@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"encoding/json"
-	"fmt"
 	"iter"
 	"strings"
 	"unicode"
@@ -11,14 +10,14 @@ import (
 
 const knownPreTokenizers = "Sequence, Split, ByteLevel, Digits, Metaspace, Punctuation, Whitespace, WhitespaceSplit, CharDelimiterSplit"
 
-// preTokenizer cuts a piece of text into smaller ones and hands each to emit,
-// in order, until that returns false; then it does so, too. atStart tells that
-// the piece begins the whole text.
+// preTokenizer cuts a piece of text into smaller ones and calls emit with each,
+// in order. If emit returns false it stops and returns false. atStart: the piece
+// begins the whole text.
 type preTokenizer func(piece string, atStart bool, emit emitter) bool
 
 type emitter func(piece string, atStart bool) bool
 
-// preTokenizers is the "pre_tokenizer" component as a list of steps.
+// preTokenizers is the "pre_tokenizer" section as a list of steps.
 type preTokenizers struct {
 	steps []preTokenizer
 	// rawBytes: the list ended with the byte-level mapping, which is left to
@@ -26,34 +25,29 @@ type preTokenizers struct {
 	rawBytes bool
 }
 
-func parsePreTokenizers(raw json.RawMessage) (preTokenizers, error) {
-	var p preTokenizers
-	pendingMap := false
-	var grown growth
-	err := sequence(raw, "pre_tokenizer", "pretokenizers", func(raw json.RawMessage, kind, at string) error {
-		if err := grown.add(raw, kind, at); err != nil {
-			return err
+// readPreTokenizers reads the "pre_tokenizer" section.
+func (t *Tokenizer) readPreTokenizers(raw json.RawMessage) error {
+	err := components(raw, "pre_tokenizer", "pretokenizers", bounded(func(c *component) error {
+		t.shrinkBy(c)
+		if t.pre.rawBytes = c.Type == "ByteLevel"; t.pre.rawBytes {
+			t.pre.addByteLevel(c)
+			return nil
 		}
-		if pendingMap {
-			p.steps = append(p.steps, mapBytes)
-			pendingMap = false
-		}
-		if kind == "ByteLevel" {
-			pendingMap = true
-			steps, err := parseByteLevel(raw, at)
-			p.steps = append(p.steps, steps...)
-			return err
-		}
-		step, err := parsePreTokenizer(raw, kind, at)
-		p.steps = append(p.steps, step)
+		step, err := c.preTokenizer()
+		t.pre.steps = append(t.pre.steps, step)
 		return err
-	})
-	p.rawBytes = pendingMap
-	return p, err
+	}))
+	if m := t.model; m.byteFallback || m.prefix != "" || m.suffix != "" {
+		t.pre.rawBytes = false // the model looks at characters
+	}
+	if t.pre.rawBytes {
+		t.pre.steps = t.pre.steps[:len(t.pre.steps)-1]
+	}
+	return err
 }
 
-// run hands the final pieces of text to emit until that returns false; then it
-// does so, too.
+// run calls emit with the final pieces of text. If emit returns false it stops
+// and returns false.
 func (p preTokenizers) run(text string, atStart bool, emit func(piece string) bool) bool {
 	return p.from(0, text, atStart, emit)
 }
@@ -72,30 +66,19 @@ func mapBytes(piece string, atStart bool, emit emitter) bool {
 	return emit(string(appendByteChars(make([]byte, 0, 2*len(piece)), piece)), atStart)
 }
 
-// fileByteLevel is a ByteLevel component; its offsets setting does not matter here.
-type fileByteLevel struct {
-	AddPrefixSpace *bool `json:"add_prefix_space"`
-	UseRegex       *bool `json:"use_regex"`
-}
-
-func parseByteLevel(raw json.RawMessage, at string) ([]preTokenizer, error) {
-	var f fileByteLevel
-	if err := decodeJSON(raw, &f); err != nil {
-		return nil, fmt.Errorf("%s: %w", at, err)
-	}
-	var steps []preTokenizer
-	if f.AddPrefixSpace == nil || *f.AddPrefixSpace {
-		steps = append(steps, func(piece string, atStart bool, emit emitter) bool {
+func (p *preTokenizers) addByteLevel(c *component) {
+	if says(c.AddPrefixSpace, true) {
+		p.steps = append(p.steps, func(piece string, atStart bool, emit emitter) bool {
 			if !strings.HasPrefix(piece, " ") {
 				piece = " " + piece
 			}
 			return emit(piece, atStart)
 		})
 	}
-	if f.UseRegex == nil || *f.UseRegex {
-		steps = append(steps, fastStep(splitGPT2))
+	if says(c.UseRegex, true) {
+		p.steps = append(p.steps, fastStep(splitGPT2))
 	}
-	return steps, nil
+	p.steps = append(p.steps, mapBytes)
 }
 
 func fastStep(split fastSplit) preTokenizer {
@@ -123,60 +106,41 @@ func runeStep(is func(rune) bool, b behavior) preTokenizer {
 	return matchStep(func(s string) iter.Seq2[int, int] { return runeMatches(s, is) }, b, false)
 }
 
-func parsePreTokenizer(raw json.RawMessage, kind, at string) (preTokenizer, error) {
-	var f struct {
-		Pattern    filePattern `json:"pattern"`
-		Behavior   string      `json:"behavior"`
-		Invert     bool        `json:"invert"`
-		Individual bool        `json:"individual_digits"`
-		Delimiter  string      `json:"delimiter"`
-	}
-	if kind == "Metaspace" {
-		return parseMetaspace(raw, at)
-	}
-	if err := decodeJSON(raw, &f); err != nil {
-		return nil, fmt.Errorf("%s: %w", at, err)
-	}
-	switch kind {
+func (c *component) preTokenizer() (preTokenizer, error) {
+	switch c.Type {
+	case "Metaspace":
+		m, err := c.metaspace()
+		return m.preTokenizer(), err
 	case "Split":
-		b, err := parseBehavior(f.Behavior, at)
+		b, err := c.behavior()
 		if err != nil {
 			return nil, err
 		}
-		p, err := f.Pattern.compile(at)
-		if err != nil {
-			return nil, err
-		}
+		p, err := c.pattern()
 		if fast := fastSplits[p.source]; fast != nil && b == isolated {
-			return fastStep(fast), nil
+			return fastStep(fast), err
 		}
-		return matchStep(p.matches, b, f.Invert), nil
+		return matchStep(p.matches, b, c.Invert), err
 	case "Digits":
-		if f.Individual {
+		if c.Individual {
 			return runeStep(unicode.IsNumber, isolated), nil
 		}
 		return runeStep(unicode.IsNumber, contiguous), nil
 	case "Punctuation":
-		b := isolated
-		if f.Behavior != "" {
-			var err error
-			if b, err = parseBehavior(f.Behavior, at); err != nil {
-				return nil, err
-			}
+		if c.Behavior == "" {
+			return runeStep(isPunctuation, isolated), nil
 		}
-		return runeStep(isPunctuation, b), nil
+		b, err := c.behavior()
+		return runeStep(isPunctuation, b), err
 	case "WhitespaceSplit":
 		return runeStep(unicode.IsSpace, removed), nil
 	case "Whitespace":
-		p, err := compileRegex(`\w+|[^\w\s]+`, at)
+		p, err := compileRegex(`\w+|[^\w\s]+`, c.at)
 		return matchStep(p.matches, removed, true), err
 	case "CharDelimiterSplit":
-		if utf8.RuneCountInString(f.Delimiter) != 1 {
-			return nil, fmt.Errorf("%s.delimiter: %s is not one character", at, clip(f.Delimiter))
-		}
-		return matchStep(func(s string) iter.Seq2[int, int] { return literalMatches(s, f.Delimiter) }, removed, false), nil
+		return matchStep(pattern{literal: c.Delimiter}.matches, removed, false), c.oneCharacter("delimiter", c.Delimiter)
 	}
-	return nil, refused(at, kind, knownPreTokenizers)
+	return nil, c.refused(knownPreTokenizers)
 }
 
 // isPunctuation: ASCII punctuation and symbols, and Unicode punctuation.

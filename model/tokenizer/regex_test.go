@@ -21,7 +21,7 @@ var otherPatterns = map[string]struct{ pattern, text, want string }{
 }
 
 func splitStep(tb testing.TB, source string) preTokenizers {
-	p, err := parsePreTokenizers(marshal(tb, dict{"type": "Split", "pattern": dict{"Regex": source}, "behavior": "Isolated"}))
+	p, err := preTokenizersOf(marshal(tb, dict{"type": "Split", "pattern": dict{"Regex": source}, "behavior": "Isolated"}))
 	if err != nil {
 		tb.Fatal(err)
 	}

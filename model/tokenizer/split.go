@@ -1,8 +1,8 @@
 package tokenizer
 
 import (
-	"fmt"
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -17,13 +17,14 @@ const (
 	contiguous
 )
 
-func parseBehavior(name, at string) (behavior, error) {
-	for b, known := range []string{"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"} {
-		if name == known {
-			return behavior(b), nil
-		}
+var behaviors = []string{"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"}
+
+func (c *component) behavior() (behavior, error) {
+	b := slices.Index(behaviors, c.Behavior)
+	if b < 0 {
+		return 0, c.fail(".behavior: %q is not supported (supported: %s)", c.Behavior, strings.Join(behaviors, ", "))
 	}
-	return 0, fmt.Errorf("%s.behavior: %q is not supported (supported: Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous)", at, name)
+	return behavior(b), nil
 }
 
 // literalMatches walks the ranges [start, end) of all places where literal is

@@ -1,7 +1,7 @@
 package tokenizer
 
 // Stream decodes ids as they arrive. All texts returned by Push, followed by
-// that of Flush, are exactly what [Tokenizer.Decode] gives for all the ids. No
+// that of Flush, are exactly what [Tokenizer.Decode] returns for all the ids. No
 // returned text ends inside a character, and no later id changes it.
 //
 // A push takes time in proportion to its token's text, and the stream keeps a
@@ -44,34 +44,14 @@ func (s *Stream) Push(id int32) string {
 	if !t.decodes(id, s.opts) {
 		return ""
 	}
-	first := !s.begun
-	s.begun = true
 	text, flags := t.piece(id), t.flags[id]
-	s.buf = s.buf[:0]
-	switch t.decoder.join {
-	case joinBytes:
-		if s.run.n > 0 || flags&flagWhole == 0 {
-			text = s.bytes(text)
-		}
-	case joinFallback:
-		if flags&flagFallback != 0 {
-			text = s.runByte(text[0])
-			break
-		}
-		if first {
-			text = t.decoder.token(t.content[id], true)
-		}
-		if s.run.n > 0 {
-			s.buf = append(s.run.end(s.buf), text...)
-			text = string(s.buf)
-		}
-		s.run = utf8Run{}
-	default:
-		if first {
-			text = t.decoder.token(t.content[id], true)
-		} else if t.decoder.join == joinSpaces {
-			text = " " + text
-		}
+	if !s.begun {
+		text, flags = s.begin(id)
+	} else if t.decoder.join == joinSpaces {
+		text = " " + text
+	}
+	if flags&(flagWhole|flagFallback) != flagWhole || s.run.n > 0 || s.run.text {
+		text = s.join(text, flags)
 	}
 	for i := range s.states {
 		if text == "" {
@@ -82,11 +62,33 @@ func (s *Stream) Push(id int32) string {
 	return text
 }
 
+// begin returns what the first token stands for, which some steps treat
+// differently.
+func (s *Stream) begin(id int32) (string, tokenFlag) {
+	s.begun = true
+	text, flags := s.t.decoder.render(nil, s.t.content[id], true)
+	return string(text), flags
+}
+
+// join joins a token to those before where bytes make characters.
+func (s *Stream) join(text string, flags tokenFlag) string {
+	switch {
+	case flags&flagFallback != 0:
+		return s.runByte(text[0])
+	case s.t.decoder.join != joinBytes:
+		return s.run.end() + text
+	}
+	s.buf = s.buf[:0]
+	for i := range len(text) {
+		s.buf = s.run.push(s.buf, text[i])
+	}
+	return string(s.buf)
+}
+
 // Flush ends the text and returns what was kept back: invalid bytes become
 // U+FFFD. The stream may then decode another text from its beginning.
 func (s *Stream) Flush() string {
-	s.buf = s.run.end(s.buf[:0])
-	text := string(s.buf)
+	text := s.run.end()
 	for i := range s.states {
 		step := &s.t.decoder.onText[i]
 		text = s.states[i].push(step, text)
@@ -96,23 +98,12 @@ func (s *Stream) Flush() string {
 	return text
 }
 
-// bytes decodes the bytes of a byte-level token.
-func (s *Stream) bytes(piece string) string {
-	for i := range len(piece) {
-		s.buf = s.run.push(s.buf, piece[i])
-	}
-	return string(s.buf)
-}
-
 // runByte decodes one byte of a fallback run, without a byte order mark at
 // the run's start.
 func (s *Stream) runByte(b byte) string {
 	atStart := !s.run.text
-	s.buf = s.run.push(s.buf, b)
-	if len(s.buf) == 0 {
-		return ""
-	}
-	s.run.text = true
+	s.buf = s.run.push(s.buf[:0], b)
+	s.run.text = s.run.text || len(s.buf) > 0
 	if atStart && string(s.buf) == byteOrderMark {
 		return ""
 	}

@@ -15,20 +15,6 @@ type textStep struct {
 	start, stop int    // at most this many are stripped from each end
 }
 
-// apply rewrites a whole text.
-func (s textStep) apply(text string) string {
-	if s.strip == "" {
-		return strings.ReplaceAll(text, s.from, s.to)
-	}
-	for i := 0; i < s.start && strings.HasPrefix(text, s.strip); i++ {
-		text = text[len(s.strip):]
-	}
-	for i := 0; i < s.stop && strings.HasSuffix(text, s.strip); i++ {
-		text = text[:len(text)-len(s.strip)]
-	}
-	return text
-}
-
 // textState applies a step to text that arrives in pieces. It keeps back what
 // later text could still change: a possible beginning of the pattern, or
 // characters that may be stripped at the end.

@@ -101,16 +101,9 @@ func (v *Vocabulary) sentencePiece() family {
 
 // apply gives the tokenizer its components and its merges.
 func (f family) apply(t *Tokenizer, v Vocabulary) (err error) {
-	if err = t.readNormalizers(json.RawMessage(f.normalizer)); err != nil {
-		return err
-	}
-	if t.pre, err = parsePreTokenizers(json.RawMessage(f.preTokenizer)); err != nil {
-		return err
-	}
-	if t.shrink, err = shrinkOf(json.RawMessage(f.normalizer), json.RawMessage(f.preTokenizer)); err != nil {
-		return err
-	}
-	if t.decoder, err = parseDecoder(json.RawMessage(f.decoder)); err != nil {
+	if err = t.readComponents(map[string]json.RawMessage{
+		"normalizer": json.RawMessage(f.normalizer), "pre_tokenizer": json.RawMessage(f.preTokenizer), "decoder": json.RawMessage(f.decoder),
+	}); err != nil {
 		return err
 	}
 	m := t.model
