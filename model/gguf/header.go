@@ -3,6 +3,8 @@ package gguf
 import (
 	"fmt"
 	"math/bits"
+	"slices"
+	"strings"
 
 	"github.com/troupe-engine/troupe/model/blob"
 )
@@ -16,7 +18,7 @@ const (
 	maxKeyBytes  = 1<<16 - 1
 	minAlignment = 8
 	maxAlignment = 1 << 20
-	// defaultAlignment holds where general.alignment is not there.
+	// defaultAlignment holds if general.alignment is missing.
 	defaultAlignment = 32
 )
 
@@ -24,7 +26,7 @@ const (
 type part struct {
 	name    string
 	version uint32
-	keys    []string // as they stand in the file
+	keys    []string // in the order of the file
 	meta    map[string]Value
 	tensors []Tensor
 }
@@ -36,21 +38,14 @@ func readPart(b blob.Blob, name string) (*part, error) {
 	if err := p.readVersion(c); err != nil {
 		return nil, err
 	}
-	tensors, err := c.count(minTensor, maxTensors, "tensors")
-	if err != nil {
-		return nil, err
+	tensors := c.count(minTensor, maxTensors, "tensors")
+	keys := c.count(minKey, maxKeys, "metadata keys")
+	for i := int64(0); i < keys && c.err == nil; i++ {
+		p.readKey(c, i)
 	}
-	keys, err := c.count(minKey, maxKeys, "metadata keys")
-	if err != nil {
-		return nil, err
-	}
-	for i := range keys {
-		if err := p.readKey(c, i); err != nil {
-			return nil, err
-		}
-	}
-	if err := p.readTensors(c, tensors); err != nil {
-		return nil, err
+	p.readTensors(c, tensors)
+	if c.err != nil {
+		return nil, c.err
 	}
 	return p, p.placeTensors(c)
 }
@@ -59,24 +54,18 @@ func (p *part) readVersion(c *cursor) error {
 	if c.size < 8 {
 		return fmt.Errorf("has %d bytes, too short to be a GGUF file; %s", c.size, incomplete)
 	}
-	head, err := c.take(4, "the magic number")
-	if err != nil {
-		return err
-	}
-	switch string(head) {
-	case Magic:
-	case "vers":
-		return fmt.Errorf("is a Git LFS pointer, not the model; run `git lfs pull` in its directory")
-	case "lmgg", "fmgg", "tjgg", "algg":
-		return fmt.Errorf("has a format older than GGUF (%q); download the model as GGUF", head)
-	default:
-		return fmt.Errorf("is not a GGUF file: it begins with %q instead of %q", head, Magic)
-	}
-	if p.version, err = c.u32("the version"); err != nil {
-		return err
-	}
+	head := string(c.take(4, "the magic number"))
+	p.version = c.u32("the version")
 	v := p.version
 	switch {
+	case c.err != nil:
+		return c.err
+	case head == "vers":
+		return fmt.Errorf("is a Git LFS pointer, not the model; run `git lfs pull` in its directory")
+	case slices.Contains([]string{"lmgg", "fmgg", "tjgg", "algg"}, head):
+		return fmt.Errorf("has a format older than GGUF (%q); download the model as GGUF", head)
+	case head != Magic:
+		return fmt.Errorf("is not a GGUF file: it begins with %q instead of %q", head, Magic)
 	case v == 2 || v == 3:
 		return nil
 	case v == 1:
@@ -90,35 +79,21 @@ func (p *part) readVersion(c *cursor) error {
 // minKey is the least that a key takes: its length, its kind, one byte.
 const minKey = 8 + 4 + 1
 
-func (p *part) readKey(c *cursor, i int64) error {
+func (p *part) readKey(c *cursor, i int64) {
 	at := c.at
-	key, err := c.text(maxKeyBytes, fmt.Sprintf("the name of key %d", i))
-	if err != nil {
-		return err
-	}
-	for _, b := range []byte(key) {
-		if b <= ' ' || b > '~' {
-			return fmt.Errorf("byte %d: key %s is not printable ASCII; %s", at, clip(key), again)
-		}
+	key := string(c.text(maxKeyBytes, fmt.Sprintf("the name of key %d", i)))
+	if strings.IndexFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0 {
+		c.fail(at, "key %s is not printable ASCII; %s", clip(key), again)
 	}
 	if _, twice := p.meta[key]; twice || key == "" {
-		return fmt.Errorf("byte %d: key %s is empty or appears twice; %s", at, clip(key), again)
+		c.fail(at, "key %s is empty or appears twice; %s", clip(key), again)
 	}
 	what := "key " + key
 	if len(key) > 80 {
 		what = "key " + key[:80] + "…"
 	}
-	kind, err := c.u32("the kind of " + what)
-	if err != nil {
-		return err
-	}
-	v, err := readValue(c, Kind(kind), what)
-	if err != nil {
-		return err
-	}
-	p.meta[key] = v
+	p.meta[key] = readValue(c, Kind(c.u32("the kind of "+what)), what)
 	p.keys = append(p.keys, key)
-	return nil
 }
 
 // alignment of the data, in bytes.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/troupe-engine/troupe/gpu"
@@ -32,7 +33,7 @@ type Tensor struct {
 	File  string
 	Blob  blob.Blob
 
-	listed int64 // where the entry stands
+	listed int64 // place of the entry in the file
 }
 
 // Shape is Dims the other way round, as other formats have it: [outputs,
@@ -43,96 +44,79 @@ func (t *Tensor) Shape() []int {
 	return s
 }
 
-func (p *part) readTensors(c *cursor, n int64) error {
+func (p *part) readTensors(c *cursor, n int64) {
 	p.tensors = make([]Tensor, 0, n)
 	seen := make(map[string]bool, n)
-	for i := range n {
+	for i := int64(0); i < n && c.err == nil; i++ {
 		t := Tensor{File: p.name, Blob: c.b, listed: c.at}
-		name, err := c.textBytes(maxTensorName, fmt.Sprintf("the name of tensor %d", i))
-		if err != nil {
-			return err
-		}
-		if t.Name = string(name); t.Name == "" || !printable(t.Name) {
-			return fmt.Errorf("byte %d: the name %s of tensor %d is not printable text; %s", t.listed, clip(t.Name), i, again)
-		}
-		if seen[t.Name] {
-			return t.fail("appears twice in the list; %s", again)
+		t.Name = string(c.text(maxTensorName, fmt.Sprintf("the name of tensor %d", i)))
+		if t.Name == "" || !printable(t.Name) {
+			c.fail(t.listed, "the name %s of tensor %d is not printable text; %s", clip(t.Name), i, again)
+		} else if seen[t.Name] {
+			t.refuse(c, "appears twice in the list; %s", again)
 		}
 		seen[t.Name] = true
-		if err := t.read(c); err != nil {
-			return err
-		}
+		t.read(c)
 		p.tensors = append(p.tensors, t)
 	}
-	return nil
 }
 
 func printable(s string) bool {
-	for _, r := range s {
-		if r <= ' ' || r == 0x7f || r == utf8.RuneError {
-			return false
-		}
-	}
-	return true
+	return strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || r == utf8.RuneError }) < 0
 }
 
 func (t *Tensor) fail(format string, args ...any) error {
 	return fmt.Errorf("byte %d: tensor %s %w", t.listed, t.Name, fmt.Errorf(format, args...))
 }
 
-// read takes what follows the name.
-func (t *Tensor) read(c *cursor) error {
+// refuse is fail for the cursor that reads the tensor.
+func (t *Tensor) refuse(c *cursor, format string, args ...any) {
+	c.fail(t.listed, "tensor %s %w", t.Name, fmt.Errorf(format, args...))
+}
+
+// read reads what follows the name.
+func (t *Tensor) read(c *cursor) {
 	what := "tensor " + t.Name
-	n, err := c.u32("the number of dimensions of " + what)
-	if err != nil {
-		return err
-	}
+	n := c.u32("the number of dimensions of " + what)
 	if n < 1 || n > maxDims {
-		return t.fail("has %d dimensions; it must have 1 to %d; %s", n, maxDims, again)
+		t.refuse(c, "has %d dimensions; it must have 1 to %d; %s", n, maxDims, again)
+		return
 	}
 	for range n {
-		d, err := c.u64("a dimension of " + what)
-		if err != nil {
-			return err
-		}
+		d := c.u64("a dimension of " + what)
 		if d == 0 || d > math.MaxInt32 {
-			return t.fail("has a dimension of %d; it must be between 1 and %d; %s", d, math.MaxInt32, again)
+			t.refuse(c, "has a dimension of %d; it must be between 1 and %d; %s", d, math.MaxInt32, again)
+			return
 		}
 		t.Dims = append(t.Dims, int(d))
 	}
-	number, err := c.u32("the element type of " + what)
-	if err != nil {
-		return err
+	var err error
+	if t.Type, err = typeOf(c.u32("the element type of " + what)); err != nil {
+		t.refuse(c, "cannot be used: %w", err)
+		return
 	}
-	if t.Type, err = typeOf(number); err != nil {
-		return t.fail("cannot be used: %w", err)
-	}
-	at, err := c.u64("the offset of " + what)
-	if err != nil {
-		return err
-	}
+	at := c.u64("the offset of " + what)
 	if at > math.MaxInt64 {
-		return t.fail("begins at byte %d of the data, which no file has; %s", at, again)
+		t.refuse(c, "begins at byte %d of the data, which no file has; %s", at, again)
 	}
 	t.At = int64(at) // within the data until placeTensors
-	return t.measure()
+	t.measure(c)
 }
 
 // measure computes the tensor's size from its type and dimensions.
-func (t *Tensor) measure() error {
+func (t *Tensor) measure(c *cursor) {
 	if block := t.Type.BlockLen(); t.Dims[0]%block != 0 {
-		return t.fail("has rows of %d elements, not a multiple of the %d in a block of %s; %s", t.Dims[0], block, TypeName(t.Type), again)
+		t.refuse(c, "has rows of %d elements, not a multiple of the %d in a block of %s; %s", t.Dims[0], block, TypeName(t.Type), again)
 	}
 	n := uint64(t.Dims[0] / t.Type.BlockLen() * t.Type.BlockBytes())
 	for _, d := range t.Dims[1:] {
 		high, low := bits.Mul64(n, uint64(d))
 		if high != 0 || low > math.MaxInt64 {
-			return t.fail("has dimensions %v, too large to count; %s", t.Dims, again)
+			t.refuse(c, "has dimensions %v, too large to count; %s", t.Dims, again)
 		}
 		n = low
 	}
 	t.Bytes = int64(n)
-	return nil
 }
 
 // placeTensors makes offsets relative to the file and checks that tensors are

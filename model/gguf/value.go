@@ -15,83 +15,67 @@ type Value struct {
 	Kind Kind
 	Elem Kind  // of an array's elements
 	Len  int   // elements of an array
-	At   int64 // byte of the file where the value stands
+	At   int64 // byte of the file at which the value begins
 	raw  []byte
 }
 
-// readValue checks a value and steps over it.
-func readValue(c *cursor, k Kind, what string) (Value, error) {
+// readValue checks a value and passes over it.
+func readValue(c *cursor, k Kind, what string) Value {
 	v := Value{Kind: k, At: c.at}
 	switch {
 	case !k.known():
-		return v, fmt.Errorf("byte %d: %s is of kind %d, which is not known; the file is damaged or newer than this program", c.at, what, uint32(k))
+		c.fail(c.at, "%s is of kind %d, which is not known; the file is damaged or newer than this program", what, uint32(k))
 	case k == Array:
-		if err := v.walkArray(c, what, 1); err != nil {
-			return v, err
-		}
+		v.Elem, v.Len = skipArray(c, what, 1)
 	default:
-		if err := step(c, k, what); err != nil {
-			return v, err
-		}
+		skip(c, k, what)
+	}
+	if c.err != nil {
+		return v
 	}
 	var err error
-	v.raw, err = c.b.Bytes(v.At, c.at-v.At)
-	if err != nil {
-		return v, fmt.Errorf("byte %d: %s cannot be read: %w", v.At, what, err)
+	if v.raw, err = c.b.Bytes(v.At, c.at-v.At); err != nil {
+		c.fail(v.At, "%s cannot be read: %w", what, err)
 	}
-	return v, nil
+	return v
 }
 
-// step moves over one value that is no array.
-func step(c *cursor, k Kind, what string) error {
+// skip passes over one value that is not an array.
+func skip(c *cursor, k Kind, what string) {
 	if k == String {
-		_, err := c.textBytes(maxHeader, what)
-		return err
+		c.text(maxHeader, what)
+		return
 	}
 	at := c.at
-	b, err := c.take(kinds[k].size, what)
-	if err == nil && k == Bool && b[0] > 1 {
-		return fmt.Errorf("byte %d: %s is a bool of value %d; %s", at, what, b[0], again)
+	if b := c.take(kinds[k].size, what); k == Bool && b != nil && b[0] > 1 {
+		c.fail(at, "%s is a bool of value %d; %s", what, b[0], again)
 	}
-	return err
 }
 
-// walkArray checks an array. The outermost one's shape is kept in v.
-func (v *Value) walkArray(c *cursor, what string, depth int) error {
+// skipArray checks an array, passes over it and returns its shape.
+func skipArray(c *cursor, what string, depth int) (elem Kind, n int) {
 	at := c.at
-	number, err := c.u32("the kind of elements of " + what)
-	if err != nil {
-		return err
-	}
-	elem := Kind(number)
+	elem = Kind(c.u32("the kind of elements of " + what))
 	if !elem.known() {
-		return fmt.Errorf("byte %d: %s has elements of kind %d, which is not known; the file is damaged or newer than this program", at, what, number)
+		c.fail(at, "%s has elements of kind %d, which is not known; the file is damaged or newer than this program", what, uint32(elem))
+		return elem, 0
 	}
 	if elem == Array && depth == maxNesting {
-		return fmt.Errorf("byte %d: %s has arrays in arrays more than %d deep; %s", at, what, maxNesting, again)
+		c.fail(at, "%s has arrays in arrays more than %d deep; %s", what, maxNesting, again)
 	}
-	n, err := c.count(kinds[elem].size, math.MaxInt32, "elements of "+what)
-	if err != nil {
-		return err
-	}
-	if depth == 1 {
-		v.Elem, v.Len = elem, int(n)
-	}
+	n = int(c.count(kinds[elem].size, math.MaxInt32, "elements of "+what))
 	if elem.fixed() && elem != Bool {
-		_, err := c.take(n*kinds[elem].size, what)
-		return err
+		c.take(int64(n)*kinds[elem].size, what)
+		return elem, n
 	}
-	for range n {
+	for i := 0; i < n && c.err == nil; i++ {
 		if elem == Array {
-			err = v.walkArray(c, what, depth+1)
+			skipArray(c, what, depth+1)
 		} else {
-			err = step(c, elem, what)
-		}
-		if err != nil {
-			return err
+			skip(c, elem, what)
 		}
 	}
-	return nil
+	return elem, n
 }
 
 // Int is an integer of any size, signed or not.
@@ -147,40 +131,33 @@ func (v Value) Texts() ([]string, bool) {
 }
 
 // Ints is an array of integers.
-func (v Value) Ints() ([]int64, bool) {
-	if v.Kind != Array || !v.Elem.fixed() {
-		return nil, false
-	}
-	if _, ok := integer(v.Elem, make([]byte, 8)); !ok {
-		return nil, false
-	}
-	list, size := make([]int64, v.Len), int(kinds[v.Elem].size)
-	for i := range list {
-		n, ok := integer(v.Elem, v.elements()[i*size:])
-		if !ok {
-			return nil, false
-		}
-		list[i] = n
-	}
-	return list, true
-}
+func (v Value) Ints() ([]int64, bool) { return numbers(v, integer) }
 
 // Floats is an array of float32 or of integers.
 func (v Value) Floats() ([]float32, bool) {
-	if v.Kind == Array && v.Elem == Float32 {
-		list := make([]float32, v.Len)
-		for i := range list {
-			list[i] = math.Float32frombits(binary.LittleEndian.Uint32(v.elements()[4*i:]))
+	return numbers(v, func(k Kind, b []byte) (float32, bool) {
+		if k == Float32 {
+			return math.Float32frombits(binary.LittleEndian.Uint32(b)), true
 		}
-		return list, true
-	}
-	whole, ok := v.Ints()
-	if !ok {
+		n, ok := integer(k, b)
+		return float32(n), ok
+	})
+}
+
+// numbers decodes the elements of an array.
+func numbers[T any](v Value, decode func(Kind, []byte) (T, bool)) ([]T, bool) {
+	if v.Kind != Array || !v.Elem.fixed() {
 		return nil, false
 	}
-	list := make([]float32, len(whole))
-	for i, n := range whole {
-		list[i] = float32(n)
+	if _, ok := decode(v.Elem, make([]byte, 8)); !ok {
+		return nil, false
+	}
+	list, size := make([]T, v.Len), int(kinds[v.Elem].size)
+	for i := range list {
+		var ok bool
+		if list[i], ok = decode(v.Elem, v.elements()[i*size:]); !ok {
+			return nil, false
+		}
 	}
 	return list, true
 }

@@ -22,7 +22,7 @@ func TestFilesAreGivenBack(t *testing.T) {
 		r := &recorder{Memory: blob.Memory("..abcdefgh")}
 		return r, FromFiles([]blob.Blob{r}, []Placed{{
 			Info: Info{Name: "x", DType: "F16", Shape: []int{4, 1}, Bytes: 8, File: "f"}, Blob: r, At: 2, Order: order,
-		}})
+		}}, nil)
 	}
 	tensor := func(s Source) gpu.Tensor {
 		x, err := s.Tensor("x")

@@ -47,12 +47,11 @@ type dummy struct {
 func (s *dummy) Names() []string { return s.names }
 
 func (s *dummy) Info(name string) (Info, bool) {
-	shape, ok := s.shapes[name]
-	if !ok {
+	t, err := s.Describe(name)
+	if err != nil {
 		return Info{}, false
 	}
-	d := s.dtypeOf(shape)
-	return Info{Name: name, DType: strings.ToUpper(d.String()), Shape: shape, Bytes: int64(d.Bytes(elements(shape))), File: "dummy weights"}, true
+	return Info{Name: name, DType: strings.ToUpper(t.DType.String()), Shape: t.Shape, Bytes: int64(t.DType.Bytes(elements(t.Shape))), File: "dummy weights"}, true
 }
 
 func (s *dummy) dtypeOf(shape []int) gpu.DType {
@@ -76,7 +75,8 @@ func (s *dummy) Describe(name string) (gpu.Tensor, error) {
 	return gpu.Tensor{Name: name, DType: s.dtypeOf(shape), Shape: shape}, nil
 }
 
-// Discard implements gpu.StreamedWeights: what is made up is the collector's.
+// Discard implements gpu.StreamedWeights: made-up data is left to the garbage
+// collector.
 func (s *dummy) Discard([]byte) {}
 
 // Place implements gpu.PlacedWeights.
@@ -85,30 +85,30 @@ func (s *dummy) Place(name string, index int) (string, int) {
 }
 
 func (s *dummy) Tensor(name string) (gpu.Tensor, error) {
-	shape, ok := s.shapes[name]
-	if !ok {
-		return gpu.Tensor{}, fmt.Errorf("dummy weights have no tensor %s: the program does not name it", name)
+	t, err := s.Describe(name)
+	if err != nil {
+		return t, err
 	}
-	n, d := elements(shape), s.dtypeOf(shape)
+	n, d := elements(t.Shape), t.DType
 	if n/d.BlockLen() > maxDummy/d.BlockBytes() {
-		return gpu.Tensor{}, fmt.Errorf("dummy weights: tensor %s of shape %v would take more than %d bytes; use a smaller model", name, shape, int64(maxDummy))
+		return gpu.Tensor{}, fmt.Errorf("dummy weights: tensor %s of shape %v would take more than %d bytes; use a smaller model", name, t.Shape, int64(maxDummy))
 	}
 	key := sha256.Sum256(binary.LittleEndian.AppendUint64([]byte(name), s.seed))
 	r := rand.New(rand.NewPCG(binary.LittleEndian.Uint64(key[:]), binary.LittleEndian.Uint64(key[8:])))
-	mean, half := spread(name, shape)
-	data := make([]byte, d.Bytes(n))
+	mean, half := spread(name, t.Shape)
+	t.Data = make([]byte, d.Bytes(n))
 	if d.Quantised() {
-		quant.Random(d, data, half/math.Sqrt(3), r.Uint64)
-		return gpu.Tensor{Name: name, DType: d, Shape: shape, Data: data}, nil
+		quant.Random(d, t.Data, half/math.Sqrt(3), r.Uint64)
+		return t, nil
 	}
-	data = data[:0]
+	data := t.Data[:0]
 	for range n {
 		data = appendElement(data, d, float32(mean+half*(2*r.Float64()-1)))
 	}
-	return gpu.Tensor{Name: name, DType: d, Shape: shape, Data: data}, nil
+	return t, nil
 }
 
-// spread gives the middle and the half width of a uniform distribution.
+// spread returns the middle and the half width of a uniform distribution.
 func spread(name string, shape []int) (mean, half float64) {
 	switch {
 	case len(shape) == 1 && strings.HasSuffix(name, ".bias"):

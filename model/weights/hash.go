@@ -5,10 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"hash"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/troupe-engine/troupe/model/blob"
 )
@@ -27,53 +27,19 @@ const (
 	sampleBlock  = 64 << 10
 )
 
-// onceHash remembers a hash once it was computed; a failure is tried again.
-type onceHash struct {
-	mu  sync.Mutex
-	sum string
-}
-
-func (o *onceHash) get(compute func() (string, error)) (string, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.sum != "" {
-		return o.sum, nil
-	}
-	sum, err := compute()
-	if err == nil {
-		o.sum = sum
-	}
-	return sum, err
-}
-
-func hashFiles(ctx context.Context, s *files) (string, error) {
-	total := int64(0)
-	for _, e := range s.entries {
-		total += e.Bytes
-	}
-	return hashTensors(ctx, s, total > fullHash)
-}
-
 // hashTensors hashes the tensors side by side, then the list of their hashes.
 func hashTensors(ctx context.Context, s *files, sampled bool) (string, error) {
 	sums := make([][sha256.Size]byte, len(s.names))
 	errs := make([]error, len(s.names))
 	var wg sync.WaitGroup
-	next := make(chan int)
+	var next atomic.Int64
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
-			for i := range next {
+			for i := next.Add(1) - 1; i < int64(len(s.names)) && ctx.Err() == nil; i = next.Add(1) - 1 {
 				sums[i], errs[i] = hashTensor(s.entries[s.names[i]], sampled)
 			}
 		})
 	}
-	for i := range s.names {
-		if ctx.Err() != nil {
-			break
-		}
-		next <- i
-	}
-	close(next)
 	wg.Wait()
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -103,19 +69,15 @@ func hashTensor(e Placed, sampled bool) (sum [sha256.Size]byte, err error) {
 	for _, row := range e.Order {
 		writeNumber(h, row)
 	}
-	n := e.Bytes
-	if !sampled || n <= sampleBlocks*sampleBlock {
-		err = writeRange(h, e, 0, n)
-	} else {
-		for i := range int64(sampleBlocks) {
-			at := i * (n - sampleBlock) / (sampleBlocks - 1)
-			if err = writeRange(h, e, at, sampleBlock); err != nil {
-				break
-			}
-		}
+	steps, length := int64(1), e.Bytes
+	if sampled && e.Bytes > sampleBlocks*sampleBlock {
+		steps, length = sampleBlocks, sampleBlock
 	}
-	if err != nil {
-		return sum, fmt.Errorf("%s: tensor %s cannot be read: %w", e.File, e.Title(), err)
+	for i := range steps {
+		at := i * (e.Bytes - length) / max(1, steps-1)
+		if err := writeRange(h, e, at, length); err != nil {
+			return sum, e.unreadable(err)
+		}
 	}
 	h.Sum(sum[:0])
 	return sum, nil

@@ -23,14 +23,6 @@ const (
 	maxRank   = 16
 )
 
-// tensor is one entry of a header, checked.
-type tensor struct {
-	name       string
-	dtype      string
-	shape      []int
-	begin, end int64 // relative to the data
-}
-
 // elementBits has all types that a header may name; gpu.WeightDTypes has those
 // that can be used.
 var elementBits = map[string]int64{
@@ -42,57 +34,64 @@ var elementBits = map[string]int64{
 const again = "the file is damaged; download it again"
 
 // readHeader checks a file's header against the file and returns its tensors,
-// ascending by offset, and where the data begins.
-func readHeader(b blob.Blob) ([]tensor, int64, error) {
+// ascending by place.
+func readHeader(b blob.Blob, file string) ([]Placed, error) {
 	size := b.Size()
 	if size < 8 {
-		return nil, 0, fmt.Errorf("has %d bytes, too short to be a safetensors file; download it again", size)
+		return nil, fmt.Errorf("has %d bytes, too short to be a safetensors file; download it again", size)
 	}
 	head, err := b.Bytes(0, 8)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	switch {
 	case string(head) == "version ":
-		return nil, 0, fmt.Errorf("is a Git LFS pointer, not the weights; run `git lfs pull` in the model's directory")
+		return nil, fmt.Errorf("is a Git LFS pointer, not the weights; run `git lfs pull` in the model's directory")
 	case string(head[:4]) == "GGUF":
-		return nil, 0, fmt.Errorf("is a GGUF file with another ending; rename it to end in .gguf, and give its path as the model")
+		return nil, fmt.Errorf("is a GGUF file with another ending; rename it to end in .gguf, and give its path as the model")
 	}
 	n := binary.LittleEndian.Uint64(head)
 	if n > maxHeader {
-		return nil, 0, fmt.Errorf("claims a header of %d bytes, more than the %d that the format allows; this is not a safetensors file or %s", n, maxHeader, again)
+		return nil, fmt.Errorf("claims a header of %d bytes, more than the %d that the format allows; this is not a safetensors file or %s", n, maxHeader, again)
 	}
 	if int64(n) > size-8 {
-		return nil, 0, fmt.Errorf("claims a header of %d bytes but has only %d; the download is incomplete; download it again", n, size)
+		return nil, fmt.Errorf("claims a header of %d bytes but has only %d; the download is incomplete; download it again", n, size)
 	}
 	text, err := b.Bytes(8, int64(n))
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	tensors, err := parseHeader(text)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	return tensors, 8 + int64(n), checkCover(tensors, size-8-int64(n))
+	if err := checkCover(tensors, size-8-int64(n)); err != nil {
+		return nil, err
+	}
+	for i := range tensors {
+		t := &tensors[i]
+		t.At += 8 + int64(n)
+		t.Blob, t.File = b, file
+	}
+	return tensors, nil
 }
 
 // checkCover sorts tensors by offset and checks that they cover the data.
-func checkCover(tensors []tensor, data int64) error {
-	slices.SortFunc(tensors, func(a, b tensor) int {
-		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end))
+func checkCover(tensors []Placed, data int64) error {
+	slices.SortFunc(tensors, func(a, b Placed) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Bytes, b.Bytes))
 	})
 	at := int64(0)
 	for _, t := range tensors {
-		if t.begin < at {
-			return fmt.Errorf("tensor %s begins at byte %d of the data, inside the tensor before it, which ends at %d; %s", t.name, t.begin, at, again)
+		if t.At < at {
+			return fmt.Errorf("tensor %s begins at byte %d of the data, inside the tensor before it, which ends at %d; %s", t.Name, t.At, at, again)
 		}
-		if t.begin > at {
-			return fmt.Errorf("tensor %s begins at byte %d of the data, %d after the one before it; %s", t.name, t.begin, t.begin-at, again)
+		if t.At > at {
+			return fmt.Errorf("tensor %s begins at byte %d of the data, %d after the one before it; %s", t.Name, t.At, t.At-at, again)
 		}
-		if t.end > data {
-			return fmt.Errorf("tensor %s ends at byte %d of the data, which has %d bytes; the download is incomplete; download it again", t.name, t.end, data)
+		if at += t.Bytes; at > data {
+			return fmt.Errorf("tensor %s ends at byte %d of the data, which has %d bytes; the download is incomplete; download it again", t.Name, at, data)
 		}
-		at = t.end
 	}
 	if at != data {
 		return fmt.Errorf("has %d bytes after the last tensor; %s", data-at, again)
@@ -102,8 +101,8 @@ func checkCover(tensors []tensor, data int64) error {
 
 // parseHeader reads the JSON by its fixed shape, so nesting is bounded by the
 // format and a duplicate name is seen.
-func parseHeader(text []byte) ([]tensor, error) {
-	var tensors []tensor
+func parseHeader(text []byte) ([]Placed, error) {
+	var tensors []Placed
 	seen := map[string]bool{}
 	r, err := jsonread.NewReader(text)
 	if err == nil {
@@ -137,8 +136,9 @@ func parseHeader(text []byte) ([]tensor, error) {
 	return tensors, nil
 }
 
-func parseTensor(r *jsonread.Reader, name string) (tensor, error) {
-	t := tensor{name: name, begin: -1}
+// parseTensor reads an entry. Its place is relative to the data.
+func parseTensor(r *jsonread.Reader, name string) (Placed, error) {
+	t := Placed{Info: Info{Name: name}}
 	known := map[string]bool{}
 	err := r.Object(func(key []byte) error {
 		if known[string(key)] {
@@ -148,23 +148,26 @@ func parseTensor(r *jsonread.Reader, name string) (tensor, error) {
 		switch string(key) {
 		case "dtype":
 			text, err := r.Text()
-			t.dtype = string(text)
+			t.DType = string(text)
 			return err
 		case "shape":
 			dims, err := numbers(r, maxRank)
 			for _, n := range dims {
-				t.shape = append(t.shape, int(n))
+				t.Shape = append(t.Shape, int(n))
 			}
 			return err
 		case "data_offsets":
 			at, err := numbers(r, 2)
-			if err == nil && len(at) != 2 {
-				err = fmt.Errorf("data_offsets has %d numbers; it must have 2; %s", len(at), again)
+			switch {
+			case err != nil:
+				return err
+			case len(at) != 2:
+				return fmt.Errorf("data_offsets has %d numbers; it must have 2; %s", len(at), again)
+			case at[1] < at[0]:
+				return fmt.Errorf("ends at byte %d, before it begins at %d; %s", at[1], at[0], again)
 			}
-			if err == nil {
-				t.begin, t.end = at[0], at[1]
-			}
-			return err
+			t.At, t.Bytes = at[0], at[1]-at[0]
+			return nil
 		}
 		return fmt.Errorf("key %q is not known; %s", clip(string(key)), again)
 	})
@@ -175,29 +178,26 @@ func parseTensor(r *jsonread.Reader, name string) (tensor, error) {
 }
 
 // check compares a tensor's type and shape with its extent.
-func (t *tensor) check(known map[string]bool) error {
+func (t *Placed) check(known map[string]bool) error {
 	for _, key := range []string{"dtype", "shape", "data_offsets"} {
 		if !known[key] {
 			return fmt.Errorf("%s is missing; %s", key, again)
 		}
 	}
-	width, ok := elementBits[t.dtype]
+	width, ok := elementBits[t.DType]
 	if !ok {
-		return fmt.Errorf("element type %q is not known; supported: F32, F16 and BF16", clip(t.dtype))
-	}
-	if t.end < t.begin {
-		return fmt.Errorf("ends at byte %d, before it begins at %d; %s", t.end, t.begin, again)
+		return fmt.Errorf("element type %q is not known; supported: F32, F16 and BF16", clip(t.DType))
 	}
 	n := uint64(width)
-	for _, dim := range t.shape {
+	for _, dim := range t.Shape {
 		high, low := bits.Mul64(n, uint64(dim))
 		if high != 0 || low > math.MaxInt64 {
-			return fmt.Errorf("shape %v is too large to count; %s", t.shape, again)
+			return fmt.Errorf("shape %v is too large to count; %s", t.Shape, again)
 		}
 		n = low
 	}
-	if n%8 != 0 || int64(n/8) != t.end-t.begin {
-		return fmt.Errorf("%s of shape %v has %d bytes, but the offsets span %d; %s", t.dtype, t.shape, n/8, t.end-t.begin, again)
+	if n%8 != 0 || int64(n/8) != t.Bytes {
+		return fmt.Errorf("%s of shape %v has %d bytes, but the offsets span %d; %s", t.DType, t.Shape, n/8, t.Bytes, again)
 	}
 	return nil
 }

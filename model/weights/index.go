@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,23 +27,13 @@ func (s *files) addIndexed(fsys fs.FS) error {
 	for name, file := range where {
 		byFile[file] = append(byFile[file], name)
 	}
-	shards := make([]string, 0, len(byFile))
-	for file := range byFile {
-		shards = append(shards, file)
-	}
-	slices.Sort(shards)
+	shards := slices.Sorted(maps.Keys(byFile))
 	if len(shards) > maxShards {
 		return fmt.Errorf("%s: names %d files, more than the %d that are plausible; %s", IndexFile, len(shards), maxShards, again)
 	}
 	for _, file := range shards {
-		b, tensors, data, err := s.openFile(fsys, file)
-		if err != nil {
+		if err := s.add(fsys, file, func(tensor string) bool { return where[tensor] == file }); err != nil {
 			return err
-		}
-		for _, t := range tensors {
-			if where[t.name] == file {
-				s.entries[t.name] = t.place(file, b, data)
-			}
 		}
 		slices.Sort(byFile[file])
 		for _, name := range byFile[file] {

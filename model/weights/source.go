@@ -16,8 +16,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/model/blob"
@@ -29,8 +31,8 @@ type Info struct {
 	DType  string // as the file spells it, "BF16" or "Q4_K"
 	Shape  []int
 	Bytes  int64
-	File   string // in which it stands
-	Stored string // its name in the file, where that is another one
+	File   string // name of its file
+	Stored string // its name in the file, if that is another one
 }
 
 // Title is the tensor's name for an error text, with that in the file.
@@ -60,15 +62,15 @@ func TypeNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Source is a set of tensors. Safe for concurrent reading. It is streamed by
-// its type: what wraps one passes Describe and Discard on, too, and cannot
-// leave a device to hold the files beside its copies.
+// Source is a set of tensors. Safe for concurrent reading. A wrapper also passes
+// Describe and Discard on, so that a device does not hold the files beside its
+// copies.
 type Source interface {
 	gpu.StreamedWeights
 	gpu.PlacedWeights
 	// Names lists all tensors, ascending.
 	Names() []string
-	// Info describes one; false where there is none of that name.
+	// Info describes one; false if there is none of that name.
 	Info(name string) (Info, bool)
 	// Hash identifies the contents; see hash.go for what it covers. The first
 	// call may read a lot, later ones are free.
@@ -88,10 +90,11 @@ const (
 // (an embedded directory) are read into memory.
 func Open(fsys fs.FS) (Source, error) {
 	s := &files{entries: map[string]Placed{}}
+	s.unknown = s.near
 	var err error
 	switch {
 	case exists(fsys, SingleFile):
-		err = s.addSingle(fsys)
+		err = s.add(fsys, SingleFile, func(string) bool { return true })
 	case exists(fsys, IndexFile):
 		err = s.addIndexed(fsys)
 	default:
@@ -118,9 +121,10 @@ type Placed struct {
 
 // FromFiles makes a Source of tensors whose places have been checked: inside
 // their files, with as many bytes as type and shape have, each name once. The
-// Source takes the files over.
-func FromFiles(open []blob.Blob, tensors []Placed) Source {
-	s := &files{blobs: open, entries: make(map[string]Placed, len(tensors))}
+// Source takes the files over. unknown words the error for a name that is not
+// among them.
+func FromFiles(open []blob.Blob, tensors []Placed, unknown func(name string) error) Source {
+	s := &files{blobs: open, entries: make(map[string]Placed, len(tensors)), unknown: unknown}
 	for _, t := range tensors {
 		s.entries[t.Name] = t
 	}
@@ -153,46 +157,31 @@ type files struct {
 	blobs   []blob.Blob
 	entries map[string]Placed
 	names   []string // ascending
-	hash    onceHash
+	unknown func(name string) error
+
+	mu  sync.Mutex
+	sum string // result of Hash, empty before
 }
 
-func (s *files) sortNames() {
-	s.names = make([]string, 0, len(s.entries))
-	for name := range s.entries {
-		s.names = append(s.names, name)
-	}
-	slices.Sort(s.names)
-}
+func (s *files) sortNames() { s.names = slices.Sorted(maps.Keys(s.entries)) }
 
-// place is where a tensor of a safetensors file stands.
-func (t tensor) place(file string, b blob.Blob, data int64) Placed {
-	return Placed{Info: Info{Name: t.name, DType: t.dtype, Shape: t.shape, Bytes: t.end - t.begin, File: file}, Blob: b, At: data + t.begin}
-}
-
-func (s *files) addSingle(fsys fs.FS) error {
-	b, tensors, data, err := s.openFile(fsys, SingleFile)
+// add opens a safetensors file and adds the tensors for which keep holds.
+func (s *files) add(fsys fs.FS, name string, keep func(tensor string) bool) error {
+	b, err := blob.Open(fsys, name)
 	if err != nil {
 		return err
 	}
+	s.blobs = append(s.blobs, b)
+	tensors, err := readHeader(b, name)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
 	for _, t := range tensors {
-		s.entries[t.name] = t.place(SingleFile, b, data)
+		if keep(t.Name) {
+			s.entries[t.Name] = t
+		}
 	}
 	return nil
-}
-
-// openFile opens one safetensors file and reads its header. data is where the
-// tensors' data begins.
-func (s *files) openFile(fsys fs.FS, name string) (b blob.Blob, tensors []tensor, data int64, err error) {
-	b, err = blob.Open(fsys, name)
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	s.blobs = append(s.blobs, b)
-	tensors, data, err = readHeader(b)
-	if err != nil {
-		return nil, nil, 0, fmt.Errorf("%s: %w", name, err)
-	}
-	return b, tensors, data, nil
 }
 
 func (s *files) Names() []string { return s.names }
@@ -200,27 +189,6 @@ func (s *files) Names() []string { return s.names }
 func (s *files) Info(name string) (Info, bool) {
 	e, ok := s.entries[name]
 	return e.Info, ok
-}
-
-func (s *files) Tensor(name string) (gpu.Tensor, error) {
-	e, ok := s.entries[name]
-	if !ok {
-		return gpu.Tensor{}, s.unknown(name)
-	}
-	d, err := e.Type()
-	if err != nil {
-		return gpu.Tensor{}, err
-	}
-	data, err := e.Blob.Bytes(e.At, e.Bytes)
-	if err != nil {
-		return gpu.Tensor{}, fmt.Errorf("%s: tensor %s cannot be read: %w", e.File, e.Title(), err)
-	}
-	t := gpu.Tensor{Name: name, DType: d, Shape: e.Shape, Data: data}
-	if e.Order != nil {
-		t.Data = ordered(data, e.Order)
-		s.Discard(data) // nobody else can: what the device gets is a copy
-	}
-	return t, nil
 }
 
 // Describe implements gpu.StreamedWeights.
@@ -231,6 +199,27 @@ func (s *files) Describe(name string) (gpu.Tensor, error) {
 	}
 	d, err := e.Type()
 	return gpu.Tensor{Name: name, DType: d, Shape: e.Shape}, err
+}
+
+func (s *files) Tensor(name string) (gpu.Tensor, error) {
+	t, err := s.Describe(name)
+	if err != nil {
+		return gpu.Tensor{}, err
+	}
+	e := s.entries[name]
+	if t.Data, err = e.Blob.Bytes(e.At, e.Bytes); err != nil {
+		return gpu.Tensor{}, e.unreadable(err)
+	}
+	if e.Order != nil {
+		data := t.Data
+		t.Data = ordered(data, e.Order)
+		s.Discard(data) // the caller has a copy only
+	}
+	return t, nil
+}
+
+func (i Info) unreadable(err error) error {
+	return fmt.Errorf("%s: tensor %s cannot be read: %w", i.File, i.Title(), err)
 }
 
 // Discard implements gpu.StreamedWeights.
@@ -264,27 +253,31 @@ func ordered(data []byte, order []int) []byte {
 	return out
 }
 
-func (s *files) unknown(name string) error {
-	return fmt.Errorf("tensor %s is in no file%s; the model's configuration and its weights do not belong together; download both from the same place", name, s.near(name))
-}
-
-// near names a tensor with the same ending, which is what prefixes of other
-// layouts leave recognisable.
-func (s *files) near(name string) string {
-	tail := name
+// near is the error for a tensor that is in no file. It names one with the same
+// ending, which is what prefixes of other layouts leave recognisable.
+func (s *files) near(name string) error {
+	tail, there := name, ""
 	if _, after, ok := strings.Cut(name, "."); ok {
 		tail = after
 	}
-	for _, n := range s.names {
-		if strings.HasSuffix(n, tail) {
-			return fmt.Sprintf(" (there is %s)", n)
-		}
+	if i := slices.IndexFunc(s.names, func(n string) bool { return strings.HasSuffix(n, tail) }); i >= 0 {
+		there = fmt.Sprintf(" (there is %s)", s.names[i])
 	}
-	return ""
+	return fmt.Errorf("tensor %s is in no file%s; the model's configuration and its weights do not belong together; download both from the same place", name, there)
 }
 
-func (s *files) Hash(ctx context.Context) (string, error) {
-	return s.hash.get(func() (string, error) { return hashFiles(ctx, s) })
+// Hash remembers its result; a failure is tried again.
+func (s *files) Hash(ctx context.Context) (sum string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sum == "" {
+		total := int64(0)
+		for _, e := range s.entries {
+			total += e.Bytes
+		}
+		s.sum, err = hashTensors(ctx, s, total > fullHash)
+	}
+	return s.sum, err
 }
 
 func (s *files) Close() error {

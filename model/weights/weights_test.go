@@ -58,14 +58,15 @@ func TestOpenReadsEveryWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	byPiece := &files{entries: map[string]Placed{}}
+	byPiece.unknown = byPiece.near
 	p := blob.Pieces(f, int64(len(raw)))
-	tensors, data, err := readHeader(p)
+	tensors, err := readHeader(p, SingleFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range tensors {
-		byPiece.entries[x.name] = x.place(SingleFile, p, data)
-		byPiece.names = append(byPiece.names, x.name)
+		byPiece.entries[x.Name] = x
+		byPiece.names = append(byPiece.names, x.Name)
 	}
 	slices.Sort(byPiece.names)
 	byPiece.blobs = []blob.Blob{p}
@@ -131,7 +132,7 @@ func TestFromFiles(t *testing.T) {
 	source := func(order []int) Source {
 		return FromFiles([]blob.Blob{data}, []Placed{{
 			Info: Info{Name: "x", Stored: "y", DType: "F16", Shape: []int{4, 1}, Bytes: 8, File: "f"}, Blob: data, At: 2, Order: order,
-		}})
+		}}, nil)
 	}
 	plain, turned := source(nil), source([]int{2, 0, 3, 1})
 	for want, s := range map[string]Source{"abcdefgh": plain, "efabghcd": turned} {

@@ -14,17 +14,16 @@ import (
 // Config reads a file's configuration. Biases and norms of heads are there
 // where their tensors are.
 func Config(f *gguf.File, o config.Options) (*config.Config, error) {
-	a, err := architecture(f)
+	a, err := architectureOf(f)
 	if err != nil {
 		return nil, err
 	}
-	if err := refuse(f, architectures[a].name); err != nil {
+	if err := refuse(f, a.name); err != nil {
 		return nil, err
 	}
-	k := &keys{f: f, arch: architectures[a].name, out: config.Keys{
-		Where: f.Name, Values: map[string]any{}, Generation: map[string]any{}, Names: map[string]string{},
+	k := &keys{reader: reader{f: f}, arch: a.name, out: config.Keys{
+		Where: f.Name, Values: map[string]any{"architectures": []string{a.class}}, Generation: map[string]any{}, Names: map[string]string{},
 	}}
-	k.out.Values["architectures"] = []string{architectures[a].class}
 	k.sizes()
 	k.rope()
 	k.window()
@@ -37,7 +36,7 @@ func Config(f *gguf.File, o config.Options) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if architectures[a].name != "qwen2" {
+	if a.name != "qwen2" {
 		c.QKVBias = f.Tensor("blk.0.attn_q.bias") != nil
 	}
 	c.OutBias = f.Tensor("blk.0.attn_output.bias") != nil
@@ -51,13 +50,12 @@ func Config(f *gguf.File, o config.Options) (*config.Config, error) {
 
 // keys carries metadata over to the keys of config.json.
 type keys struct {
-	f    *gguf.File
+	reader
 	arch string
 	out  config.Keys
-	err  error
 }
 
-// take carries one value over, and tells whether it was there.
+// take carries one value over and returns whether it was there.
 func (k *keys) take(to, from string) bool {
 	from = k.arch + "." + from
 	k.out.Names[to] = from
@@ -73,8 +71,8 @@ func (k *keys) take(to, from string) bool {
 func (k *keys) plain(key string, v gguf.Value) any {
 	if list, ok := v.Ints(); ok && len(list) > 0 {
 		for _, n := range list {
-			if n != list[0] && k.err == nil {
-				k.err = fmt.Errorf("%s: byte %d: %s differs by layer (%d and %d), which is not supported", k.f.Name, v.At, key, list[0], n)
+			if n != list[0] {
+				k.fail("byte %d: %s differs by layer (%d and %d), which is not supported", v.At, key, list[0], n)
 			}
 		}
 		return list[0]
@@ -91,7 +89,7 @@ func (k *keys) plain(key string, v gguf.Value) any {
 	if s, ok := v.Text(); ok && len(s) < 64 {
 		return s
 	}
-	return v.String() // of no kind that fits; config says so
+	return v.String() // config refuses it
 }
 
 func (k *keys) int(key string) (int64, bool) {
@@ -108,8 +106,8 @@ func (k *keys) sizes() {
 	if !k.take("num_key_value_heads", "attention.head_count_kv") {
 		k.out.Values["num_key_value_heads"] = k.out.Values["num_attention_heads"]
 	}
-	if !k.take("rms_norm_eps", "attention.layer_norm_rms_epsilon") && k.err == nil {
-		k.err = fmt.Errorf("%s: %s.attention.layer_norm_rms_epsilon is missing; use the model's original file", k.f.Name, k.arch)
+	if !k.take("rms_norm_eps", "attention.layer_norm_rms_epsilon") {
+		k.fail("%s.attention.layer_norm_rms_epsilon is missing; use the model's original file", k.arch)
 	}
 	if !k.take("head_dim", "attention.key_length") {
 		// Not an architecture's usual size, as in a config.json.
@@ -121,7 +119,7 @@ func (k *keys) sizes() {
 	if !k.take("vocab_size", "vocab_size") {
 		if t := k.f.Tensor(embedding); t != nil {
 			k.out.Values["vocab_size"] = int64(t.Shape()[0])
-		} else if v, ok := k.f.Value("tokenizer.ggml.tokens"); ok {
+		} else if v, ok := k.f.Value(ggml + "tokens"); ok {
 			k.out.Values["vocab_size"] = int64(v.Len)
 		}
 	}
@@ -138,8 +136,8 @@ func (k *keys) same(key, what string) {
 		return
 	}
 	n, isInt := k.plain(key, v).(int64)
-	if dim, known := k.int("head_dim"); (!isInt || known && n != dim) && k.err == nil {
-		k.err = fmt.Errorf("%s: byte %d: %s is %s, but a head has %d elements; %s is not supported", k.f.Name, v.At, key, v, dim, what)
+	if dim, known := k.int("head_dim"); !isInt || known && n != dim {
+		k.fail("byte %d: %s is %s, but a head has %d elements; %s is not supported", v.At, key, v, dim, what)
 	}
 }
 
@@ -149,10 +147,7 @@ func (k *keys) rope() {
 	k.take("rope_theta", "rope.freq_base")
 	k.out.Names["rope_scaling"] = k.arch + ".rope.scaling.type"
 	k.out.Names["rope_scaling.factor"] = k.arch + ".rope.scaling.factor"
-	kind, err := text(k.f, k.arch+".rope.scaling.type")
-	if err != nil && k.err == nil {
-		k.err = err
-	}
+	kind := k.text(k.arch + ".rope.scaling.type")
 	if kind == "none" {
 		return
 	}

@@ -7,59 +7,36 @@
 // package config.
 package hf
 
-import (
-	"fmt"
-	"strings"
+import "github.com/troupe-engine/troupe/model/gguf"
 
-	"github.com/troupe-engine/troupe/model/gguf"
-)
-
-// architectures are the values of general.architecture, with the Hugging Face
-// names.
-var architectures = []struct {
+// architecture is a value of general.architecture, with the Hugging Face name.
+type architecture struct {
 	name, class string
 	// paired: the converter has put the two elements that rope turns together
 	// side by side, in the rows of Q and K.
 	paired bool
-}{
+}
+
+var architectures = []architecture{
 	{"llama", "LlamaForCausalLM", true},
 	{"qwen2", "Qwen2ForCausalLM", false},
 	{"qwen3", "Qwen3ForCausalLM", false},
 }
 
-// architecture finds the index of a file's in architectures.
-func architecture(f *gguf.File) (int, error) {
+// architectureOf finds a file's.
+func architectureOf(f *gguf.File) (a architecture, err error) {
 	const key = "general.architecture"
-	var known []string
-	name, err := text(f, key)
-	if err != nil {
-		return 0, err
-	}
-	for i, a := range architectures {
+	r := &reader{f: f}
+	name, known := r.text(key), ""
+	for _, a := range architectures {
 		if a.name == name {
-			return i, nil
+			return a, nil
 		}
-		known = append(known, a.name)
+		known += ", " + a.name
 	}
 	if name == "" {
-		return 0, fmt.Errorf("%s: %s is missing; the file is not a model or is damaged; download it again", f.Name, key)
+		r.fail("%s is missing; the file is not a model or is damaged; download it again", key)
 	}
-	return 0, fmt.Errorf("%s: %s is %q, which is not supported; supported: %s", f.Name, key, name, strings.Join(known, ", "))
-}
-
-// text is a string of the metadata, empty where it is not there.
-func text(f *gguf.File, key string) (string, error) {
-	v, ok := f.Value(key)
-	if !ok {
-		return "", nil
-	}
-	s, ok := v.Text()
-	if !ok {
-		return "", wrongKind(f, key, v, "a string")
-	}
-	return strings.ToValidUTF8(s, "\uFFFD"), nil
-}
-
-func wrongKind(f *gguf.File, key string, v gguf.Value, want string) error {
-	return fmt.Errorf("%s: byte %d: %s is %s; it must be %s; use the model's original file", f.Name, v.At, key, v, want)
+	r.fail("%s is %q, which is not supported; supported: %s", key, name, known[2:])
+	return a, r.err
 }

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/model/config"
 	"github.com/troupe-engine/troupe/model/gguf"
 	"github.com/troupe-engine/troupe/model/weights"
@@ -41,8 +40,8 @@ var modules = map[string]string{
 
 var layerName = regexp.MustCompile(`^blk\.(\d{1,6})\.(.+)$`)
 
-// nameOf gives a tensor's Hugging Face name; one of its own, below that of its
-// layer, to a tensor that is not known there.
+// nameOf returns a tensor's Hugging Face name. A tensor that is not known there
+// keeps its name, below that of its layer.
 func nameOf(name string) string {
 	if n, ok := names[name]; ok {
 		return n
@@ -83,14 +82,13 @@ func storedName(name string) string {
 	return name
 }
 
-// Weights gives a file's tensors under their Hugging Face names. It takes the
+// Weights returns a file's tensors under their Hugging Face names. It takes the
 // file over: closing it closes the file.
 func Weights(f *gguf.File, c *config.Config) (weights.Source, error) {
-	a, err := architecture(f)
+	a, err := architectureOf(f)
 	if err != nil {
 		return nil, err
 	}
-	s := &source{file: f.Name}
 	orders := map[int][]int{} // by number of heads
 	var placed []weights.Placed
 	seen := map[string]string{}
@@ -106,7 +104,7 @@ func Weights(f *gguf.File, c *config.Config) (weights.Source, error) {
 		}
 		seen[p.Name] = t.Name
 		// Another number of rows than the configuration's is refused later.
-		if heads := pairedHeads(p.Name, c); architectures[a].paired && heads > 0 && p.Shape[0] == heads*c.HeadDim {
+		if heads := pairedHeads(p.Name, c); a.paired && heads > 0 && p.Shape[0] == heads*c.HeadDim {
 			if len(p.Shape) == 1 && t.Type.Quantised() {
 				return nil, fmt.Errorf("%s: tensor %s is a vector of %s, whose elements cannot be reordered; use another file of the model", t.File, t.Name, p.DType)
 			}
@@ -117,7 +115,10 @@ func Weights(f *gguf.File, c *config.Config) (weights.Source, error) {
 		}
 		placed = append(placed, p)
 	}
-	s.Source = weights.FromFiles(f.Blobs(), placed)
+	file := f.Name
+	s := weights.FromFiles(f.Blobs(), placed, func(name string) error {
+		return fmt.Errorf("%s: tensor %s is missing; the file is not a complete model of this architecture; download it again", file, storedName(name))
+	})
 	f.Release()
 	return s, nil
 }
@@ -147,33 +148,4 @@ func unpaired(heads, headDim int) []int {
 		}
 	}
 	return order
-}
-
-// source words errors in the file's names.
-type source struct {
-	weights.Source
-	file string
-}
-
-// Tensor implements gpu.Weights.
-func (s *source) Tensor(name string) (gpu.Tensor, error) {
-	if err := s.check(name); err != nil {
-		return gpu.Tensor{}, err
-	}
-	return s.Source.Tensor(name)
-}
-
-// Describe implements gpu.StreamedWeights.
-func (s *source) Describe(name string) (gpu.Tensor, error) {
-	if err := s.check(name); err != nil {
-		return gpu.Tensor{}, err
-	}
-	return s.Source.Describe(name)
-}
-
-func (s *source) check(name string) error {
-	if _, ok := s.Info(name); !ok {
-		return fmt.Errorf("%s: tensor %s is missing; the file is not a complete model of this architecture; download it again", s.file, storedName(name))
-	}
-	return nil
 }

@@ -15,46 +15,28 @@ var turnEnds = []string{
 	"<|end|>", "<end_of_turn>", "<EOT>",
 }
 
-// none is what some writers put for a token that the model does not have.
-const none = 1<<32 - 1
-
 // tokens carries over what begins and ends a text.
 func (k *keys) tokens() {
-	bos := k.id("bos_token_id", 1)
-	ends := k.id("eos_token_id", 2)
-	for _, key := range []string{"eot_token_id", "eom_token_id"} {
-		ends = append(ends, k.id(key, -1)...)
+	var ends []int64
+	for _, end := range []struct {
+		name  string
+		usual int64
+	}{{"bos_token_id", 1}, {"eos_token_id", 2}, {"eot_token_id", -1}, {"eom_token_id", -1}} {
+		k.out.Names[end.name] = ggml + end.name
+		if id := k.id(end.name, end.usual); id >= 0 && end.name == "bos_token_id" {
+			k.out.Values["bos_token_id"] = id
+		} else if id >= 0 {
+			ends = append(ends, id)
+		}
 	}
 	vocab, _ := k.int("vocab_size")
-	k.out.Values["bos_token_id"] = bos
 	k.out.Values["eos_token_id"] = append(ends, k.turnEnds(vocab)...)
-}
-
-// id reads a special token. SentencePiece models have the usual one where the
-// file does not say.
-func (k *keys) id(name string, usual int64) []int64 {
-	key := ggml + name
-	k.out.Names[name] = key
-	if v, ok := k.f.Value(key); ok {
-		n, ok := v.Int()
-		if !ok && k.err == nil {
-			k.err = wrongKind(k.f, key, v, "a token id")
-		}
-		if n < 0 || n == none {
-			return nil
-		}
-		return []int64{n}
-	}
-	if model, _ := text(k.f, ggml+"model"); model == "llama" && usual >= 0 {
-		return []int64{usual}
-	}
-	return nil
 }
 
 // turnEnds finds the special tokens among the vocabulary that end an answer.
 func (k *keys) turnEnds(vocab int64) []int64 {
-	tokens, _ := k.f.Value("tokenizer.ggml.tokens")
-	types, _ := k.f.Value("tokenizer.ggml.token_type")
+	tokens, _ := k.f.Value(ggml + "tokens")
+	types, _ := k.f.Value(ggml + "token_type")
 	names, _ := tokens.Texts()
 	kinds, _ := types.Ints()
 	var ids []int64
