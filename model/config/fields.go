@@ -13,19 +13,19 @@ import (
 // maxFile bounds the bytes of a configuration file; real ones have a few KB.
 const maxFile = 16 << 20
 
-// fields reads typed values out of one JSON object and keeps the first error,
-// so that a parser can read everything and ask once.
+// fields reads typed values of one JSON object and keeps the first error, so
+// that a parser can read everything and check once.
 type fields struct {
 	where string // "config.json" or "config.json: rope_scaling"
 	m     map[string]json.RawMessage
 	err   *error
-	// names are what the file calls a key, where that is not config.json's
-	// name; path goes before a key of a nested object there.
+	// names are the file's names of keys that are not config.json's; path is the
+	// prefix of a nested object's keys there.
 	names map[string]string
 	path  string
 }
 
-// name is what the file calls a key.
+// name returns the file's name of a key.
 func (f fields) name(key string) string {
 	if n, ok := f.names[f.path+key]; ok {
 		return n
@@ -33,7 +33,7 @@ func (f fields) name(key string) string {
 	return key
 }
 
-// isMissing tells whether readFields failed only for want of the file.
+// isMissing reports whether readFields failed because there is no such file.
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 func readFields(fsys fs.FS, name string) (fields, error) {
@@ -69,13 +69,13 @@ func (f fields) fail(key, format string, args ...any) {
 	}
 }
 
-// has tells whether a key is there and not null.
+// has reports whether a key is there and not null.
 func (f fields) has(key string) bool {
 	v, ok := f.m[key]
 	return ok && string(v) != "null"
 }
 
-// isNull tells whether a key is there and null.
+// isNull reports whether a key is there and null.
 func (f fields) isNull(key string) bool { return string(f.m[key]) == "null" }
 
 func (f fields) shown(key string) string {
@@ -86,85 +86,59 @@ func (f fields) shown(key string) string {
 	return v
 }
 
-// integer reads a whole number in [low, high]; absent or null gives def, or an
-// error where def is 0.
-func (f fields) integer(key string, low, high, def int) int {
+// number reads a number in [low, high]; def if it is absent or null.
+func number[T int | float64](f fields, key string, low, high, def T) T {
 	if !f.has(key) {
-		if def == 0 {
-			f.fail(key, "is missing; it must be a whole number from %d to %d; use the model's original file", low, high)
+		return def
+	}
+	return required(f, key, low, high)
+}
+
+// required is number without a default. It returns low after an error.
+func required[T int | float64](f fields, key string, low, high T) T {
+	kind, problem := "a number", "is missing"
+	if _, whole := any(low).(int); whole {
+		kind = "a whole number"
+	}
+	if f.has(key) {
+		var v T
+		if json.Unmarshal(f.m[key], &v) == nil && v >= low && v <= high {
+			return v
 		}
-		return def
+		problem = "is " + f.shown(key)
 	}
-	var v int
-	if err := json.Unmarshal(f.m[key], &v); err != nil || v < low || v > high {
-		f.fail(key, "is %s; it must be a whole number from %d to %d; use the model's original file", f.shown(key), low, high)
-		return low
-	}
-	return v
+	f.fail(key, "%s; it must be %s from %v to %v; use the model's original file", problem, kind, low, high)
+	return low
 }
 
-// number reads a number in [low, high]; absent or null gives def.
-func (f fields) number(key string, low, high, def float64) float64 {
+// value reads a value of another type; def if it is absent or null.
+func value[T any](f fields, key, want string, def T) T {
 	if !f.has(key) {
 		return def
 	}
-	var v float64
-	if err := json.Unmarshal(f.m[key], &v); err != nil || !(v >= low && v <= high) {
-		f.fail(key, "is %s; it must be a number from %g to %g; use the model's original file", f.shown(key), low, high)
-		return low
-	}
-	return v
-}
-
-// need is number without a default.
-func (f fields) need(key string, low, high float64) float64 {
-	if !f.has(key) {
-		f.fail(key, "is missing; it must be a number from %g to %g; use the model's original file", low, high)
-		return low
-	}
-	return f.number(key, low, high, low)
-}
-
-func (f fields) boolean(key string, def bool) bool {
-	if !f.has(key) {
-		return def
-	}
-	var v bool
+	var v T
 	if json.Unmarshal(f.m[key], &v) != nil {
-		f.fail(key, "is %s; it must be true or false", f.shown(key))
+		f.fail(key, "is %s; it must be %s", f.shown(key), want)
 	}
 	return v
 }
 
-func (f fields) text(key, def string) string {
-	if !f.has(key) {
-		return def
-	}
-	var v string
-	if json.Unmarshal(f.m[key], &v) != nil {
-		f.fail(key, "is %s; it must be a string", f.shown(key))
-	}
-	return v
-}
+func (f fields) boolean(key string, def bool) bool { return value(f, key, "true or false", def) }
+
+func (f fields) text(key, def string) string { return value(f, key, "a string", def) }
 
 func (f fields) texts(key string) []string {
-	var v []string
-	if f.has(key) && json.Unmarshal(f.m[key], &v) != nil {
-		f.fail(key, "is %s; it must be a list of strings", f.shown(key))
-	}
-	return v
+	return value[[]string](f, key, "a list of strings", nil)
 }
 
-// object reads a nested object; absent or null gives one without keys.
+// object reads a nested object; one without keys if it is absent or null.
 func (f fields) object(key string) fields {
 	sub := fields{where: f.where + ": " + key, err: f.err}
 	if f.names != nil {
 		// The file is flat and has a name of its own for each nested key.
 		sub.where, sub.names, sub.path = f.where, f.names, key+"."
 	}
-	if f.has(key) && json.Unmarshal(f.m[key], &sub.m) != nil {
-		f.fail(key, "is %s; it must be an object", f.shown(key))
-	}
+	sub.m = value[map[string]json.RawMessage](f, key, "an object", nil)
 	return sub
 }
 
@@ -176,12 +150,7 @@ func (f fields) tokens(key string, vocab int) []int32 {
 	}
 	var many []int64
 	if json.Unmarshal(f.m[key], &many) != nil {
-		var one int64
-		if json.Unmarshal(f.m[key], &one) != nil {
-			f.fail(key, "is %s; it must be a token id or a list of token ids", f.shown(key))
-			return nil
-		}
-		many = []int64{one}
+		many = []int64{value[int64](f, key, "a token id or a list of token ids", 0)}
 	}
 	var ids []int32
 	for _, id := range many {

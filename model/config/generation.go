@@ -23,8 +23,7 @@ func (c *Config) applyGeneration(f fields) error {
 	}
 	g := &c.Generation
 	if f.has("do_sample") {
-		v := f.boolean("do_sample", false)
-		g.DoSample = &v
+		g.DoSample = new(f.boolean("do_sample", false))
 	}
 	g.Temperature = f.optional("temperature", 0, 1e4)
 	g.TopP = f.optional("top_p", 1e-9, 1)
@@ -32,8 +31,7 @@ func (c *Config) applyGeneration(f fields) error {
 	g.RepetitionPenalty = f.optional("repetition_penalty", 1e-9, 2)
 	if f.has("top_k") {
 		// Some files write -1 for "off".
-		v := int32(max(0, f.integer("top_k", -1, maxVocab, 0)))
-		g.TopK = &v
+		g.TopK = new(int32(max(0, required(f, "top_k", -1, maxVocab))))
 	}
 	return *f.err
 }
@@ -42,6 +40,5 @@ func (f fields) optional(key string, low, high float64) *float32 {
 	if !f.has(key) {
 		return nil
 	}
-	v := float32(f.number(key, low, high, low))
-	return &v
+	return new(float32(required(f, key, low, high)))
 }

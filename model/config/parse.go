@@ -26,9 +26,8 @@ type family struct {
 	model   string // model_type, used where architectures is absent
 	kvHeads int    // when num_key_value_heads is absent; 0: as many as heads
 	headDim int    // when head_dim is absent; 0: hidden_size / heads
-	// window says whose sliding_window counts.
-	window windowRule
-	qkNorm bool
+	window  windowRule
+	qkNorm  bool
 	// qkvBias is fixed; optionalBias reads attention_bias for all four
 	// projections instead, mlpBias reads mlp_bias.
 	qkvBias, optionalBias, mlpBias bool
@@ -66,13 +65,13 @@ func parse(f fields, o Options) (*Config, error) {
 	}
 	c := &Config{
 		Architecture: a.name,
-		Vocab:        f.integer("vocab_size", 1, maxVocab, 0),
-		Hidden:       f.integer("hidden_size", 1, maxHidden, 0),
-		Intermediate: f.integer("intermediate_size", 1, maxIntermediate, 0),
-		Layers:       f.integer("num_hidden_layers", 1, maxLayers, 0),
-		Heads:        f.integer("num_attention_heads", 1, maxHeads, 0),
-		Context:      f.integer("max_position_embeddings", 1, maxContext, 0),
-		NormEps:      float32(f.number("rms_norm_eps", 1e-30, 1, 1e-6)),
+		Vocab:        required(f, "vocab_size", 1, maxVocab),
+		Hidden:       required(f, "hidden_size", 1, maxHidden),
+		Intermediate: required(f, "intermediate_size", 1, maxIntermediate),
+		Layers:       required(f, "num_hidden_layers", 1, maxLayers),
+		Heads:        required(f, "num_attention_heads", 1, maxHeads),
+		Context:      required(f, "max_position_embeddings", 1, maxContext),
+		NormEps:      float32(number(f, "rms_norm_eps", 1e-30, 1, 1e-6)),
 		QKVBias:      a.qkvBias,
 		QKNorm:       a.qkNorm,
 		Tied:         f.boolean("tie_word_embeddings", false),
@@ -103,25 +102,19 @@ func parse(f fields, o Options) (*Config, error) {
 }
 
 func findFamily(f fields) family {
-	key, name := "architectures", ""
-	if names := f.texts(key); len(names) > 0 {
-		name = names[0]
-		for _, a := range families {
-			if a.name == name {
-				return a
-			}
-		}
-	} else {
-		key = "model_type"
-		name = f.text(key, "")
-		for _, a := range families {
-			if a.model == name {
-				return a
-			}
-		}
+	key := "architectures"
+	names := f.texts(key)
+	if len(names) == 0 {
+		key, names = "model_type", []string{f.text("model_type", "")}
 	}
+	name := names[0]
 	if f.has("text_config") {
 		f.fail("text_config", "makes this a model of several parts (%q); only text models are supported: %s", name, list(Architectures()))
+	}
+	for _, a := range families {
+		if key == "architectures" && a.name == name || key == "model_type" && a.model == name {
+			return a
+		}
 	}
 	f.fail(key, "is %q, which is not supported; supported: %s", name, list(Architectures()))
 	return family{}
@@ -129,9 +122,6 @@ func findFamily(f fields) family {
 
 // refuseUnknown stops at keys that change results in ways not implemented.
 func refuseUnknown(f fields) {
-	if f.has("text_config") {
-		f.fail("text_config", "makes this a model of several parts; only text models are supported: %s", list(Architectures()))
-	}
 	if f.has("quantization_config") {
 		q := f.object("quantization_config")
 		f.fail("quantization_config", "says %q; quantised weights of this kind are not supported; use the model's F32, F16 or BF16 release, with weight-dtype if memory is short, or a GGUF file of it", q.text("quant_method", "unknown method"))
@@ -149,12 +139,12 @@ func parseHeads(f fields, a family, c *Config) {
 	if kv == 0 || f.isNull("num_key_value_heads") {
 		kv = c.Heads
 	}
-	c.KVHeads = f.integer("num_key_value_heads", 1, maxHeads, kv)
+	c.KVHeads = number(f, "num_key_value_heads", 1, maxHeads, kv)
 	if c.Heads%c.KVHeads != 0 {
 		f.fail("num_key_value_heads", "is %d and does not divide %s, which is %d; use the model's original file", c.KVHeads, f.name("num_attention_heads"), c.Heads)
 	}
 	if f.has("head_dim") || a.headDim > 0 {
-		c.HeadDim = f.integer("head_dim", 2, maxHeadDim, a.headDim)
+		c.HeadDim = number(f, "head_dim", 2, maxHeadDim, a.headDim)
 	} else {
 		c.HeadDim = c.Hidden / c.Heads
 		if c.Hidden%c.Heads != 0 || c.HeadDim > maxHeadDim {
@@ -179,10 +169,10 @@ func limitContext(f fields, a family, c *Config, o Options) {
 	window := 0 // none
 	switch {
 	case a.window == windowAlways && !f.isNull("sliding_window"):
-		window = f.integer("sliding_window", 1, 1<<30, 4096)
+		window = number(f, "sliding_window", 1, 1<<30, 4096)
 	case a.window == windowSwitch && f.boolean("use_sliding_window", false) && !f.isNull("sliding_window"):
-		if f.integer("max_window_layers", 0, 1<<20, 28) < c.Layers || f.has("layer_types") {
-			window = f.integer("sliding_window", 1, 1<<30, 4096)
+		if number(f, "max_window_layers", 0, 1<<20, 28) < c.Layers || f.has("layer_types") {
+			window = number(f, "sliding_window", 1, 1<<30, 4096)
 		}
 	}
 	layers := f.texts("layer_types")

@@ -19,31 +19,31 @@ func parseRope(f fields, c *Config) Rope {
 		}
 	}
 	for _, g := range []fields{f, s} {
-		if p := g.number("partial_rotary_factor", 0, 1, 1); p != 1 {
+		if p := number[float64](g, "partial_rotary_factor", 0, 1, 1); p != 1 {
 			g.fail("partial_rotary_factor", "is %g; rotating a part of each head is not supported", p)
 		}
 	}
-	theta := f.number("rope_theta", 1, 1e18, 10000)
+	theta := number(f, "rope_theta", 1, 1e18, 10000)
 	r := Rope{
-		Theta:   s.number("rope_theta", 1, 1e18, theta),
+		Theta:   number(s, "rope_theta", 1, 1e18, theta),
 		Scaling: s.text("rope_type", s.text("type", "default")),
 		Factor:  1,
 	}
 	switch r.Scaling {
 	case "default":
 	case "linear":
-		r.Factor = s.need("factor", 1, 1e6)
+		r.Factor = required(s, "factor", 1, 1e6)
 	case "llama3":
-		r.Factor = s.need("factor", 1, 1e6)
-		r.LowFreq = s.need("low_freq_factor", 1e-3, 1e6)
-		r.HighFreq = s.need("high_freq_factor", 1e-3, 1e6)
-		r.Original = s.integer("original_max_position_embeddings", 1, maxContext, 0)
+		r.Factor = required(s, "factor", 1, 1e6)
+		r.LowFreq = required(s, "low_freq_factor", 1e-3, 1e6)
+		r.HighFreq = required(s, "high_freq_factor", 1e-3, 1e6)
+		r.Original = required(s, "original_max_position_embeddings", 1, maxContext)
 		if *f.err == nil && r.HighFreq <= r.LowFreq {
 			s.fail("high_freq_factor", "is %g; it must be more than %s, which is %g; use the model's original file", r.HighFreq, s.name("low_freq_factor"), r.LowFreq)
 		}
 	default:
 		remedy := "use another model"
-		if n := s.integer("original_max_position_embeddings", 1, maxContext, c.Context); s.has("original_max_position_embeddings") && *f.err == nil {
+		if n := number(s, "original_max_position_embeddings", 1, maxContext, c.Context); s.has("original_max_position_embeddings") && *f.err == nil {
 			// True for models whose scaling was switched on afterwards, which
 			// is how yarn is usually found.
 			remedy = "if the scaling only extends the trained context, remove " + f.name(key) + " and set " + f.name("max_position_embeddings") + " to " + strconv.Itoa(n)
