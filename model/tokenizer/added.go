@@ -151,8 +151,8 @@ func (m *matcher) find(s string, from int, where specials) (start, end int, tok 
 	return 0, 0, nil
 }
 
-// split cuts s into text and added tokens, until text or token returns false;
-// then it does so, too.
+// split cuts s into text and added tokens. If text or token returns false it
+// stops and returns false.
 func (m *matcher) split(s string, where specials, text func(part string, start int) bool, token func(*addedToken) bool) bool {
 	done, from := 0, 0
 	for {
@@ -161,7 +161,9 @@ func (m *matcher) split(s string, where specials, text func(part string, start i
 			break
 		}
 		from = end
-		if tok.SingleWord && (wordBefore(s[:start]) || wordAfter(s[end:])) {
+		before, _ := utf8.DecodeLastRuneInString(s[:start])
+		after, _ := utf8.DecodeRuneInString(s[end:])
+		if tok.SingleWord && (isWordChar(before) || isWordChar(after)) {
 			continue
 		}
 		if tok.LStrip {
@@ -178,17 +180,8 @@ func (m *matcher) split(s string, where specials, text func(part string, start i
 	return done == len(s) || text(s[done:], done)
 }
 
-func wordBefore(s string) bool {
-	r, n := utf8.DecodeLastRuneInString(s)
-	return n > 0 && isWordChar(r)
-}
-
-func wordAfter(s string) bool {
-	r, n := utf8.DecodeRuneInString(s)
-	return n > 0 && isWordChar(r)
-}
-
-// isWordChar is \w of Unicode's regular expressions.
+// isWordChar is \w of Unicode's regular expressions. U+FFFD, which stands for no
+// character, is not one.
 func isWordChar(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc,
 		unicode.Other_Alphabetic, unicode.Join_Control)

@@ -24,12 +24,12 @@ func (t *Tokenizer) LongestToken() int { return t.longest }
 func (t *Tokenizer) bound(added []addedToken) {
 	m := t.model
 	m.longestID = 0
-	if unknown := m.lacksBytes(t.pre.rawBytes); unknown && (m.unk < 0 || m.fuseUnk) {
+	if unknown := m.lacksBytes(); unknown && (m.unk < 0 || m.fuseUnk) {
 		return
 	} else if unknown {
 		m.longestID = utf8.UTFMax
 	}
-	m.measure(t.pre.rawBytes)
+	m.measure()
 	if t.shrink == 0 {
 		return
 	}
@@ -46,14 +46,14 @@ func (t *Tokenizer) bound(added []addedToken) {
 const startBytes = 4
 
 // measure raises longestID to the longest token and fills the table of starts.
-func (m *bpe) measure(rawBytes bool) {
+func (m *bpe) measure() {
 	m.starts = nil
 	if m.prefix == "" && m.suffix == "" {
 		m.starts = make(map[uint32]uint16, len(m.vocab)/2)
 	}
 	buf := make([]byte, 0, m.longest)
 	for token := range m.vocab {
-		if rawBytes {
+		if m.rawBytes {
 			buf = appendCharBytes(buf[:0], token)
 		} else {
 			buf = append(buf[:0], token...)
@@ -99,9 +99,9 @@ func (m *bpe) exceeds(word string, n int) bool {
 }
 
 // lacksBytes tells whether a text can have what the vocabulary has no token for.
-func (m *bpe) lacksBytes(rawBytes bool) bool {
+func (m *bpe) lacksBytes() bool {
 	ids := &m.fallback
-	if rawBytes {
+	if m.rawBytes {
 		ids = &m.byteIDs
 	} else if !m.byteFallback {
 		return true

@@ -94,13 +94,13 @@ func (t *Tokenizer) normal(text string) string {
 func (e *encoder) piece(piece string) bool {
 	m := e.t.model
 	for {
-		end := m.wordEnd(piece, e.t.pre.rawBytes)
+		end := m.wordEnd(piece)
 		word := piece[:end]
 		if left := e.most - len(e.ids); m.exceeds(word, left) {
-			e.ids = m.unmerged(e.scratch, word, e.t.pre.rawBytes, left+1, e.ids)
+			e.ids = m.unmerged(e.scratch, word, left+1, e.ids)
 			return false
 		}
-		e.ids = m.appendWord(e.scratch, word, e.t.pre.rawBytes, e.ids)
+		e.ids = m.appendWord(e.scratch, word, e.ids)
 		if !e.more() {
 			return false
 		}

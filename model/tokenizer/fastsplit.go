@@ -88,34 +88,23 @@ func splitLlama3(s string, i, digits int) int {
 
 // contraction matches 's, 't, 're, 've, 'm, 'll or 'd at s[i].
 func contraction(s string, i int, foldCase bool) int {
-	if s[i] != '\'' || i+1 >= len(s) {
+	if s[i] != '\'' {
 		return i
 	}
-	a, b := s[i+1], byte(0)
-	if i+2 < len(s) {
-		b = s[i+2]
-	}
+	rest := s[i+1 : min(i+3, len(s))]
 	if foldCase {
+		rest = strings.ToLower(rest)
 		// The only letter beyond ASCII that folds to one of these.
-		if strings.HasPrefix(s[i+1:], "ſ") {
+		if strings.HasPrefix(rest, "ſ") {
 			return i + 1 + len("ſ")
 		}
-		a, b = lowerASCII(a), lowerASCII(b)
 	}
-	switch {
-	case strings.IndexByte("stmd", a) >= 0:
-		return i + 2
-	case (a == 'r' || a == 'v') && b == 'e', a == 'l' && b == 'l':
-		return i + 3
+	for _, end := range [...]string{"s", "t", "re", "ve", "m", "ll", "d"} {
+		if strings.HasPrefix(rest, end) {
+			return i + 1 + len(end)
+		}
 	}
 	return i
-}
-
-func lowerASCII(c byte) byte {
-	if c >= 'A' && c <= 'Z' {
-		return c + 'a' - 'A'
-	}
-	return c
 }
 
 // runEnd returns the end of the run of characters of class from s[i] on.

@@ -123,28 +123,27 @@ func (t *Tokenizer) placeTokens(added []addedToken) error {
 
 // applyConfig takes over what the other files say about the ends of a text.
 func (t *Tokenizer) applyConfig() {
-	if id, ok := t.TokenID(t.config.bos); ok && t.config.bos != "" {
-		t.bos = id
-	}
-	if id, ok := t.TokenID(t.config.eos); ok && t.config.eos != "" {
-		t.eos = id
-	}
 	// transformers makes a new post-processor for these classes.
-	switch strings.TrimSuffix(t.config.class, "Fast") {
-	case "LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer":
-	default:
-		return
-	}
-	if add := t.config.addBOS; add != nil && t.bos >= 0 {
-		t.around.before = nil
-		if *add {
-			t.around.before = []int32{t.bos}
+	remade := slices.Contains([]string{"LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer"}, strings.TrimSuffix(t.config.class, "Fast"))
+	for _, end := range []struct {
+		text   string
+		add    *bool
+		into   *int32
+		around *[]int32
+	}{
+		{t.config.bos, t.config.addBOS, &t.bos, &t.around.before},
+		{t.config.eos, t.config.addEOS, &t.eos, &t.around.after},
+	} {
+		id, ok := t.TokenID(end.text)
+		if !ok || end.text == "" {
+			continue
 		}
-	}
-	if add := t.config.addEOS; add != nil && t.eos >= 0 {
-		t.around.after = nil
-		if *add {
-			t.around.after = []int32{t.eos}
+		*end.into = id
+		if remade && end.add != nil {
+			*end.around = nil
+			if *end.add {
+				*end.around = []int32{id}
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/troupe-engine/troupe/internal/jsonread"
@@ -28,6 +29,7 @@ type bpe struct {
 	byteFallback bool
 	fallback     [256]int32 // id of <0x00> to <0xFF>, -1 where there is none
 	ignoreMerges bool       // a word that is a token is that token
+	rawBytes     bool       // text comes as bytes, not in the byte-level alphabet
 	prefix       string     // continuing_subword_prefix
 	suffix       string     // end_of_word_suffix
 
@@ -184,11 +186,11 @@ func readMerge(r *jsonread.Reader) (m mergeText, err error) {
 		if err != nil {
 			return m, err
 		}
-		i := bytes.IndexByte(text, ' ')
-		if i < 0 || bytes.IndexByte(text[i+1:], ' ') >= 0 {
-			return m, fmt.Errorf("%s is not two tokens separated by one space", clip(string(text)))
+		m, ok := splitMerge(text)
+		if !ok {
+			err = fmt.Errorf("%s is not two tokens separated by one space", clip(string(text)))
 		}
-		return mergeText{text[:i], text[i+1:]}, nil
+		return m, err
 	}
 	n := 0
 	err = r.Array(func() error {
@@ -207,14 +209,18 @@ func readMerge(r *jsonread.Reader) (m mergeText, err error) {
 	return m, err
 }
 
-// takeMerges looks the tokens of merges up.
+// splitMerge reads "left right".
+func splitMerge(text []byte) (m mergeText, ok bool) {
+	m.left, m.right, ok = bytes.Cut(text, []byte{' '})
+	return m, ok && !bytes.Contains(m.right, []byte{' '})
+}
+
+// takeMerges looks up the tokens of merges.
 func (m *bpe) takeMerges(texts []mergeText) error {
 	merges := make([]merge, len(texts))
-	prefix, joined := []byte(m.prefix), make([]byte, 0, 256)
 	for i, text := range texts {
-		joined = append(append(joined[:0], text.left...), bytes.TrimPrefix(text.right, prefix)...)
 		var missing []byte
-		if merges[i], missing = m.merge(text.left, text.right, joined); missing != nil {
+		if merges[i], missing = m.merge(text); missing != nil {
 			return fmt.Errorf("model.merges[%d]: token %s is not in model.vocab; vocabulary and merges do not belong together; download the file again", i, clip(string(missing)))
 		}
 	}
@@ -226,16 +232,18 @@ func (m *bpe) takeMerges(texts []mergeText) error {
 type merge struct{ left, right, merged int32 }
 
 // merge looks up a merge's three tokens; missing is the first that is not there.
-func (m *bpe) merge(left, right, joined []byte) (p merge, missing []byte) {
+func (m *bpe) merge(text mergeText) (p merge, missing []byte) {
+	var buf [64]byte
+	joined := append(append(buf[:0], text.left...), bytes.TrimPrefix(text.right, []byte(m.prefix))...)
 	var ok bool
-	if p.left, ok = m.vocab[string(left)]; !ok {
-		return p, left
+	if p.left, ok = m.vocab[string(text.left)]; !ok {
+		return p, text.left
 	}
-	if p.right, ok = m.vocab[string(right)]; !ok {
-		return p, right
+	if p.right, ok = m.vocab[string(text.right)]; !ok {
+		return p, text.right
 	}
 	if p.merged, ok = m.vocab[string(joined)]; !ok {
-		return p, joined
+		return p, slices.Clone(joined)
 	}
 	return p, nil
 }

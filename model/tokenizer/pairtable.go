@@ -8,7 +8,6 @@ import "math/bits"
 type pairTable struct {
 	slots []pairSlot // length is a power of two, at most half full
 	shift uint
-	count int
 }
 
 // pairSlot holds key+1 so that the zero slot is empty.
@@ -36,9 +35,6 @@ func (t *pairTable) set(left, right int32, rank uint32, merged int32) {
 	mask := uint64(len(t.slots) - 1)
 	for i := key * 0x9E3779B97F4A7C15 >> t.shift; ; i = (i + 1) & mask {
 		slot := &t.slots[i]
-		if slot.key == 0 {
-			t.count++
-		}
 		if slot.key == 0 || slot.key == key {
 			*slot = pairSlot{key: key, rank: rank, merged: merged}
 			return

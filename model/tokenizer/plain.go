@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -59,7 +60,7 @@ func specialMarks(tokens []addedToken) (marks, more []rune) {
 		marks = append(marks, best)
 		open = slices.DeleteFunc(open, func(text string) bool { return strings.ContainsRune(text, best) })
 	}
-	for _, r := range sortedRunes(ends) {
+	for _, r := range slices.Sorted(maps.Keys(ends)) {
 		if !slices.Contains(marks, r) {
 			more = append(more, r)
 		}
@@ -71,24 +72,11 @@ func specialMarks(tokens []addedToken) (marks, more []rune) {
 func countTokens(tokens []string) map[rune]int {
 	count := map[rune]int{}
 	for _, text := range tokens {
-		seen := map[rune]bool{}
-		for _, r := range text {
-			if !seen[r] {
-				seen[r] = true
-				count[r]++
-			}
+		for _, r := range slices.Compact(slices.Sorted(slices.Values([]rune(text)))) {
+			count[r]++
 		}
 	}
 	return count
-}
-
-func sortedRunes(set map[rune]bool) []rune {
-	var out []rune
-	for r := range set {
-		out = append(out, r)
-	}
-	slices.Sort(out)
-	return out
 }
 
 func isWordOrSpace(r rune) bool { return isWordChar(r) || unicode.IsSpace(r) }

@@ -18,30 +18,26 @@ type preTokenizer func(piece string, atStart bool, emit emitter) bool
 type emitter func(piece string, atStart bool) bool
 
 // preTokenizers is the "pre_tokenizer" section as a list of steps.
-type preTokenizers struct {
-	steps []preTokenizer
-	// rawBytes: the list ended with the byte-level mapping, which is left to
-	// the model so that text is not copied at twice its size.
-	rawBytes bool
-}
+type preTokenizers []preTokenizer
 
 // readPreTokenizers reads the "pre_tokenizer" section.
 func (t *Tokenizer) readPreTokenizers(raw json.RawMessage) error {
+	mapped := false // the section ends with the byte-level mapping
 	err := components(raw, "pre_tokenizer", "pretokenizers", bounded(func(c *component) error {
 		t.shrinkBy(c)
-		if t.pre.rawBytes = c.Type == "ByteLevel"; t.pre.rawBytes {
+		if mapped = c.Type == "ByteLevel"; mapped {
 			t.pre.addByteLevel(c)
 			return nil
 		}
 		step, err := c.preTokenizer()
-		t.pre.steps = append(t.pre.steps, step)
+		t.pre = append(t.pre, step)
 		return err
 	}))
-	if m := t.model; m.byteFallback || m.prefix != "" || m.suffix != "" {
-		t.pre.rawBytes = false // the model looks at characters
-	}
-	if t.pre.rawBytes {
-		t.pre.steps = t.pre.steps[:len(t.pre.steps)-1]
+	// The last mapping is left to the model, so that text is not copied at twice
+	// its size, unless the model looks at characters.
+	if m := t.model; mapped && !m.byteFallback && m.prefix == "" && m.suffix == "" {
+		m.rawBytes = true
+		t.pre = t.pre[:len(t.pre)-1]
 	}
 	return err
 }
@@ -56,10 +52,10 @@ func (p preTokenizers) from(step int, text string, atStart bool, emit func(piece
 	if text == "" {
 		return true
 	}
-	if step == len(p.steps) {
+	if step == len(p) {
 		return emit(text)
 	}
-	return p.steps[step](text, atStart, func(piece string, atStart bool) bool { return p.from(step+1, piece, atStart, emit) })
+	return p[step](text, atStart, func(piece string, atStart bool) bool { return p.from(step+1, piece, atStart, emit) })
 }
 
 func mapBytes(piece string, atStart bool, emit emitter) bool {
@@ -68,7 +64,7 @@ func mapBytes(piece string, atStart bool, emit emitter) bool {
 
 func (p *preTokenizers) addByteLevel(c *component) {
 	if says(c.AddPrefixSpace, true) {
-		p.steps = append(p.steps, func(piece string, atStart bool, emit emitter) bool {
+		*p = append(*p, func(piece string, atStart bool, emit emitter) bool {
 			if !strings.HasPrefix(piece, " ") {
 				piece = " " + piece
 			}
@@ -76,9 +72,9 @@ func (p *preTokenizers) addByteLevel(c *component) {
 		})
 	}
 	if says(c.UseRegex, true) {
-		p.steps = append(p.steps, fastStep(splitGPT2))
+		*p = append(*p, fastStep(splitGPT2))
 	}
-	p.steps = append(p.steps, mapBytes)
+	*p = append(*p, mapBytes)
 }
 
 func fastStep(split fastSplit) preTokenizer {

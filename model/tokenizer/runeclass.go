@@ -4,6 +4,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/rangetable"
 )
 
 // Character classes of the well-known splitting patterns; a character is in
@@ -16,21 +18,12 @@ const (
 	classNewline // CR and LF
 )
 
-// classTable holds the class of every character below its length; few
-// characters lie above (about 200 KiB, made on first use).
+// classTable holds the class of every character below its length; all above are
+// of classOther (about 200 KiB, made on first use).
 var classTable = sync.OnceValue(func() *[0x33480]uint8 {
 	t := new([0x33480]uint8)
 	fill := func(tab *unicode.RangeTable, class uint8) {
-		for _, r := range tab.R16 {
-			for c := rune(r.Lo); c <= rune(r.Hi); c += rune(r.Stride) {
-				t[c] = class
-			}
-		}
-		for _, r := range tab.R32 {
-			for c := rune(r.Lo); c <= rune(r.Hi) && int(c) < len(t); c += rune(r.Stride) {
-				t[c] = class
-			}
-		}
+		rangetable.Visit(tab, func(r rune) { t[r] = class })
 	}
 	fill(unicode.L, classLetter)
 	fill(unicode.N, classNumber)
@@ -47,12 +40,6 @@ func classAt(t *[0x33480]uint8, s string, i int) (class uint8, size int) {
 	r, n := utf8.DecodeRuneInString(s[i:])
 	if int(r) < len(t) {
 		return t[r], n
-	}
-	switch {
-	case unicode.Is(unicode.L, r):
-		return classLetter, n
-	case unicode.Is(unicode.N, r):
-		return classNumber, n
 	}
 	return classOther, n
 }

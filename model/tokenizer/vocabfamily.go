@@ -126,19 +126,16 @@ func (v *Vocabulary) listedMerges(m *bpe) ([]merge, error) {
 	if v.Merges == nil {
 		return nil, keyError("merges", "is missing; download the whole model")
 	}
-	merges := make([]merge, 0, len(v.Merges))
-	joined := make([]byte, 0, 256)
+	merges := make([]merge, len(v.Merges))
 	for i, text := range v.Merges {
-		left, right, ok := strings.Cut(text, " ")
-		if !ok || left == "" || strings.Contains(right, " ") {
+		parts, ok := splitMerge([]byte(text))
+		if !ok || len(parts.left) == 0 {
 			return nil, keyError(fmt.Sprintf("merges[%d]", i), "is %s, not two tokens separated by one space; download the file again", clip(text))
 		}
-		joined = append(append(joined[:0], left...), right...)
-		p, missing := m.merge([]byte(left), []byte(right), joined)
-		if missing != nil {
+		var missing []byte
+		if merges[i], missing = m.merge(parts); missing != nil {
 			return nil, keyError(fmt.Sprintf("merges[%d]", i), "needs token %s, which is not in tokenizer.ggml.tokens; download the file again or convert it again", clip(string(missing)))
 		}
-		merges = append(merges, p)
 	}
 	return merges, nil
 }
@@ -173,7 +170,7 @@ func (v *Vocabulary) scoredMerges(m *bpe) ([]merge, error) {
 			if at += n; at >= len(text) {
 				break
 			}
-			if p, missing := m.merge(text[:at], text[at:], text); missing == nil {
+			if p, missing := m.merge(mergeText{text[:at], text[at:]}); missing == nil {
 				merges = append(merges, p)
 			}
 		}

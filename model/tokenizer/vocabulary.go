@@ -135,30 +135,27 @@ func (v *Vocabulary) sort(m *bpe) ([]addedToken, error) {
 // applyEnds sets what begins and ends a text.
 func (t *Tokenizer) applyEnds(v Vocabulary, f family) error {
 	for _, end := range []struct {
-		key  string
-		id   int32
-		into *int32
-		text *string
-	}{{"bos_token_id", v.BOS, &t.bos, &t.config.bos}, {"eos_token_id", v.EOS, &t.eos, &t.config.eos}} {
-		if end.id < 0 {
-			continue
+		name   string
+		id     int32
+		add    bool
+		into   *int32
+		text   *string
+		around *[]int32
+	}{
+		{"bos", v.BOS, says(v.AddBOS, f.addBOS), &t.bos, &t.config.bos, &t.around.before},
+		{"eos", v.EOS, says(v.AddEOS, false), &t.eos, &t.config.eos, &t.around.after},
+	} {
+		switch {
+		case end.id >= 0 && !t.known(int64(end.id)):
+			return keyError(end.name+"_token_id", "is %d, but tokenizer.ggml.tokens has %d tokens; download the file again", end.id, len(v.Tokens))
+		case end.id >= 0:
+			*end.into, *end.text = end.id, t.content[end.id]
+		case end.add:
+			return keyError("add_"+end.name+"_token", "is true, but there is no tokenizer.ggml.%s_token_id; download the file again or convert it again", end.name)
 		}
-		if t.flag(end.id)&flagKnown == 0 {
-			return keyError(end.key, "is %d, but tokenizer.ggml.tokens has %d tokens; download the file again", end.id, len(v.Tokens))
+		if end.add {
+			*end.around = []int32{end.id}
 		}
-		*end.into, *end.text = end.id, t.content[end.id]
-	}
-	if says(v.AddBOS, f.addBOS) {
-		if t.bos < 0 {
-			return keyError("add_bos_token", "is true, but there is no tokenizer.ggml.bos_token_id; download the file again or convert it again")
-		}
-		t.around.before = []int32{t.bos}
-	}
-	if says(v.AddEOS, false) {
-		if t.eos < 0 {
-			return keyError("add_eos_token", "is true, but there is no tokenizer.ggml.eos_token_id; download the file again or convert it again")
-		}
-		t.around.after = []int32{t.eos}
 	}
 	return nil
 }

@@ -49,8 +49,8 @@ func (p scratchPool) put(s *scratch) {
 
 // wordEnd returns where the first word of piece ends: in front of the next
 // mark that follows another character, or else with the piece.
-func (m *bpe) wordEnd(piece string, rawBytes bool) int {
-	if rawBytes || m.wordMark == "" {
+func (m *bpe) wordEnd(piece string) int {
+	if m.rawBytes || m.wordMark == "" {
 		return len(piece)
 	}
 	i := 0
@@ -64,7 +64,7 @@ func (m *bpe) wordEnd(piece string, rawBytes bool) int {
 }
 
 // unmerged appends the first n symbols of a word that has more.
-func (m *bpe) unmerged(s *scratch, word string, rawBytes bool, n int, dst []int32) []int32 {
+func (m *bpe) unmerged(s *scratch, word string, n int, dst []int32) []int32 {
 	// A symbol stands for a character at most, and no word has fewer symbols
 	// than ids.
 	end := min(len(word), n*m.longestID)
@@ -72,24 +72,20 @@ func (m *bpe) unmerged(s *scratch, word string, rawBytes bool, n int, dst []int3
 		end++
 	}
 	s.merger.reset(0)
-	if rawBytes {
-		m.addBytes(s, word[:end])
-	} else {
-		m.addChars(s, word[:end])
-	}
+	m.addSymbols(s, word[:end])
 	return append(dst, s.slots[:min(n, len(s.slots))]...)
 }
 
 // appendWord appends the ids of one word, from the cache where possible.
-func (m *bpe) appendWord(s *scratch, word string, rawBytes bool, dst []int32) []int32 {
+func (m *bpe) appendWord(s *scratch, word string, dst []int32) []int32 {
 	if len(word) > cachedWordLen {
-		return m.mergeWord(s, word, rawBytes, dst)
+		return m.mergeWord(s, word, dst)
 	}
 	if ids, ok := s.cache[word]; ok {
 		return append(dst, ids...)
 	}
 	start := len(dst)
-	dst = m.mergeWord(s, word, rawBytes, dst)
+	dst = m.mergeWord(s, word, dst)
 	if len(s.cache) >= cachedWords {
 		clear(s.cache)
 	}
@@ -97,9 +93,9 @@ func (m *bpe) appendWord(s *scratch, word string, rawBytes bool, dst []int32) []
 	return dst
 }
 
-func (m *bpe) mergeWord(s *scratch, word string, rawBytes bool, dst []int32) []int32 {
+func (m *bpe) mergeWord(s *scratch, word string, dst []int32) []int32 {
 	if m.ignoreMerges && len(word) <= m.longest {
-		if rawBytes {
+		if m.rawBytes {
 			s.buf = appendByteChars(s.buf[:0], word)
 		} else {
 			s.buf = append(s.buf[:0], word...)
@@ -109,16 +105,16 @@ func (m *bpe) mergeWord(s *scratch, word string, rawBytes bool, dst []int32) []i
 		}
 	}
 	s.merger.reset(len(word))
-	if rawBytes {
-		m.addBytes(s, word)
-	} else {
-		m.addChars(s, word)
-	}
+	m.addSymbols(s, word)
 	return s.merger.run(m.pairs, dst)
 }
 
-// addBytes adds one symbol per byte.
-func (m *bpe) addBytes(s *scratch, word string) {
+// addSymbols adds one symbol per byte of a word, or per character.
+func (m *bpe) addSymbols(s *scratch, word string) {
+	if !m.rawBytes {
+		m.addChars(s, word)
+		return
+	}
 	unknown := false
 	for i := range len(word) {
 		id := m.byteIDs[word[i]]
