@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -15,7 +16,7 @@ func TestConformanceVectors(t *testing.T) {
 		"tok512": "weights/stories260k/hf-f32",
 	} {
 		t.Run(name, func(t *testing.T) {
-			tok, err := Load(filepath.Join(dir, model))
+			tok, err := LoadFS(os.DirFS(filepath.Join(dir, model)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +61,7 @@ func TestConformanceTokenizersLoad(t *testing.T) {
 		"weights/fixtures/tiny-llama": {1024, "<|im_end|>", false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tok, err := Load(filepath.Join(dir, name))
+			tok, err := LoadFS(os.DirFS(filepath.Join(dir, name)))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"unicode/utf8"
 
 	"github.com/troupe-engine/troupe/internal/jsonread"
@@ -18,19 +17,10 @@ const (
 	maxSideFile      = 16 << 20
 )
 
-// Load reads the tokenizer of a Hugging Face model directory: tokenizer.json
+// LoadFS reads the tokenizer of a Hugging Face model directory: tokenizer.json
 // and, where they exist, tokenizer_config.json, special_tokens_map.json,
 // added_tokens.json and the chat templates. Errors name the file, the field
 // and the remedy.
-func Load(dir string) (*Tokenizer, error) {
-	t, err := LoadFS(os.DirFS(dir))
-	if err != nil {
-		return nil, fmt.Errorf("load tokenizer from %s: %w", dir, err)
-	}
-	return t, nil
-}
-
-// LoadFS is [Load] for the root of a file system.
 func LoadFS(fsys fs.FS) (*Tokenizer, error) {
 	data, err := readFile(fsys, fileTokenizer, maxTokenizerFile)
 	if err != nil {

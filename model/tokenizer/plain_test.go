@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -280,7 +281,7 @@ func TestConformancePlain(t *testing.T) {
 	dir := conformance.Path(t)
 	for _, name := range []string{"llama3", "gpt2", "llama2", "mistral_v1", "phi3", "qwen25", "qwen3"} {
 		t.Run(name, func(t *testing.T) {
-			tok, err := Load(filepath.Join(dir, "tokenizers", name))
+			tok, err := LoadFS(os.DirFS(filepath.Join(dir, "tokenizers", name)))
 			if err != nil {
 				t.Fatal(err)
 			}

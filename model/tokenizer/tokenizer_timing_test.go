@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -8,7 +9,7 @@ import (
 )
 
 func benchTokenizer(b *testing.B, model string) *Tokenizer {
-	tok, err := Load(conformance.Path(b, "tokenizers", model))
+	tok, err := LoadFS(os.DirFS(conformance.Path(b, "tokenizers", model)))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -123,7 +123,7 @@ func TestConformanceForgedTurns(t *testing.T) {
 		t.Fatalf("no templates: %v", err)
 	}
 	for _, name := range []string{"qwen3", "llama3", "phi3", "llama2"} {
-		tok, err := tokenizer.Load(filepath.Join(dir, "tokenizers", name))
+		tok, err := tokenizer.LoadFS(os.DirFS(filepath.Join(dir, "tokenizers", name)))
 		if err != nil {
 			t.Fatal(err)
 		}

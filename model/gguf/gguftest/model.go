@@ -59,30 +59,27 @@ func (m Model) File() File {
 		seed := m.Seed<<32 + uint64(len(f.Tensors))
 		f.Tensors = append(f.Tensors, Tensor{Name: name, Type: d, Wanted: wanted, Shape: shape, Data: Random(d, elements, mean, deviation, seed)})
 	}
-	matrix := func(name string, outputs, inputs int) {
-		add(name, m.Type, 0, 1/math.Sqrt(float64(inputs)), outputs, inputs)
-	}
-	finer := func(yes bool, name string, outputs, inputs int) {
-		if whole := m.Type; yes && m.Medium {
-			m.Type = gpu.Q6_K
-			defer func() { m.Type = whole }()
+	matrix := func(name string, finer bool, outputs, inputs int) {
+		d := m.Type
+		if finer && m.Medium {
+			d = gpu.Q6_K
 		}
-		matrix(name, outputs, inputs)
+		add(name, d, 0, 1/math.Sqrt(float64(inputs)), outputs, inputs)
 	}
 	gain := func(name string, n int) { add(name, gpu.F32, 1, 0.05, n) }
 
 	q, kv := m.Heads*m.HeadDim, m.KVHeads*m.HeadDim
-	finer(m.Tied, "token_embd.weight", m.Vocab, m.Hidden)
+	matrix("token_embd.weight", m.Tied, m.Vocab, m.Hidden)
 	gain("output_norm.weight", m.Hidden)
 	if !m.Tied {
-		finer(true, "output.weight", m.Vocab, m.Hidden)
+		matrix("output.weight", true, m.Vocab, m.Hidden)
 	}
 	for l := range m.Layers {
 		at := fmt.Sprintf("blk.%d.", l)
 		gain(at+"attn_norm.weight", m.Hidden)
-		matrix(at+"attn_q.weight", q, m.Hidden)
-		matrix(at+"attn_k.weight", kv, m.Hidden)
-		finer(m.sensitive(l), at+"attn_v.weight", kv, m.Hidden)
+		matrix(at+"attn_q.weight", false, q, m.Hidden)
+		matrix(at+"attn_k.weight", false, kv, m.Hidden)
+		matrix(at+"attn_v.weight", m.sensitive(l), kv, m.Hidden)
 		switch m.Arch {
 		case "qwen2":
 			add(at+"attn_q.bias", gpu.F32, 0, 0.02, q)
@@ -92,11 +89,11 @@ func (m Model) File() File {
 			gain(at+"attn_q_norm.weight", m.HeadDim)
 			gain(at+"attn_k_norm.weight", m.HeadDim)
 		}
-		matrix(at+"attn_output.weight", m.Hidden, q)
+		matrix(at+"attn_output.weight", false, m.Hidden, q)
 		gain(at+"ffn_norm.weight", m.Hidden)
-		matrix(at+"ffn_gate.weight", m.Intermediate, m.Hidden)
-		matrix(at+"ffn_up.weight", m.Intermediate, m.Hidden)
-		finer(m.sensitive(l), at+"ffn_down.weight", m.Hidden, m.Intermediate)
+		matrix(at+"ffn_gate.weight", false, m.Intermediate, m.Hidden)
+		matrix(at+"ffn_up.weight", false, m.Intermediate, m.Hidden)
+		matrix(at+"ffn_down.weight", m.sensitive(l), m.Hidden, m.Intermediate)
 	}
 	return f
 }
@@ -111,10 +108,17 @@ func (m Model) sensitive(layer int) bool {
 func (m Model) keys() []Key {
 	a := m.Arch
 	tokens, types := make([]string, m.Vocab), make([]int32, m.Vocab)
+	other := rune(256)
 	for i := range tokens {
 		tokens[i], types[i] = fmt.Sprintf("<%d>", i), 1
 		if i < 256 {
-			tokens[i] = byteChar(i)
+			// The character of a byte: itself where it is printable, else the
+			// next free one from U+0100 on.
+			tokens[i] = string(rune(i))
+			if printable := i >= '!' && i <= '~' || i >= 0xA1 && i <= 0xAC || i >= 0xAE; !printable {
+				tokens[i] = string(other)
+				other++
+			}
 		}
 	}
 	return Keys(
@@ -141,26 +145,8 @@ func (m Model) keys() []Key {
 	)
 }
 
-// byteChar is the character that stands for a byte in byte-level vocabularies:
-// itself where it is printable, else the next free one from U+0100 on.
-func byteChar(b int) string {
-	next := rune(256)
-	for i := range 256 {
-		printable := i >= '!' && i <= '~' || i >= 0xA1 && i <= 0xAC || i >= 0xAE
-		r := rune(i)
-		if !printable {
-			r = next
-			next++
-		}
-		if i == b {
-			return string(r)
-		}
-	}
-	return ""
-}
-
-// fitting is the type for rows of so many elements; the stand-ins are
-// llama.cpp's.
+// fitting returns d, or the type that llama.cpp takes instead if rows of that
+// many elements do not fill its blocks.
 func fitting(d gpu.DType, row int) gpu.DType {
 	if row%d.BlockLen() == 0 {
 		return d

@@ -45,8 +45,8 @@ type Tensor struct {
 	Name  string
 	Type  gpu.DType
 	Shape []int // [outputs, inputs]; the file has it the other way round
-	// Wanted is the type that a Model has for it, another than Type where rows
-	// are no multiple of its block; of other files it says nothing.
+	// Wanted is the type that a Model has for it, which differs from Type if rows
+	// do not fill its blocks; unused for other files.
 	Wanted gpu.DType
 	// Data writes exactly Bytes() bytes.
 	Data func(io.Writer) error

@@ -161,7 +161,7 @@ func TestConformanceTokenizers(t *testing.T) {
 		"phi3":       {"", 32064, ids(1, 32000, addBOS, true), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			original, err := tokenizer.Load(filepath.Join(dir, name))
+			original, err := tokenizer.LoadFS(os.DirFS(filepath.Join(dir, name)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -238,7 +238,7 @@ func TestConformanceFileTokenizers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := tokenizer.Load(filepath.Join(dir, "weights", original))
+		want, err := tokenizer.LoadFS(os.DirFS(filepath.Join(dir, "weights", original)))
 		if err != nil {
 			t.Fatal(err)
 		}
