@@ -19,11 +19,11 @@ import (
 // GGUFExtension ends the names of GGUF files.
 const GGUFExtension = ".gguf"
 
-// Files are where a model is: a directory in Hugging Face's layout, or a GGUF
+// Files is the place of a model: a directory in Hugging Face's layout, or a GGUF
 // file. A plain value; nothing is open.
 type Files struct {
 	fsys fs.FS
-	path string // for errors, empty for a file system that is no directory of the system
+	path string // for errors, empty for a file system that is not a directory of the system
 	gguf string // the file in fsys, empty for a directory
 }
 
@@ -42,8 +42,8 @@ func At(path string) (Files, error) {
 	return Files{}, fmt.Errorf("model %s is not a GGUF file; give a GGUF file, or the directory that holds config.json", path)
 }
 
-// isGGUF looks into a file whose name does not say what it is, as in the
-// stores of programs that name files by their hash.
+// isGGUF reads the first bytes of a file whose name does not tell its format, as
+// in the stores of programs that name files by their hash.
 func isGGUF(path string) bool {
 	f, err := os.Open(filepath.Clean(path))
 	if err != nil {
@@ -55,8 +55,8 @@ func isGGUF(path string) bool {
 	return err == nil && string(head) == gguf.Magic
 }
 
-// Name is what the model is called where nobody says: the name of its
-// directory or file, without the endings of GGUF files and of their parts.
+// Name is the model's default name: that of its directory or file, without the
+// endings of GGUF files and of their parts.
 func (f Files) Name() string {
 	path, err := filepath.Abs(f.path)
 	if err != nil {
@@ -68,9 +68,8 @@ func (f Files) Name() string {
 
 var partSuffix = regexp.MustCompile(`-\d{5}-of-\d{5}$`)
 
-// ChatTemplate says, for errors, where the model's chat template stands: the
-// file without the directories above it, which are nobody's business who asks
-// over a network.
+// ChatTemplate returns, for errors, the file of the model's chat template without
+// the directories above it, which clients must not learn.
 func (f Files) ChatTemplate() string {
 	if f.gguf != "" {
 		return f.gguf + " (tokenizer.chat_template)"
@@ -91,10 +90,7 @@ func Directory(fsys fs.FS) Files { return Files{fsys: fsys} }
 // Open opens the model.
 func (f Files) Open(o OpenOptions) (*Checkpoint, error) {
 	c, err := f.open(o)
-	if err != nil {
-		return nil, f.at(err)
-	}
-	return c, nil
+	return c, f.at(err)
 }
 
 func (f Files) open(o OpenOptions) (*Checkpoint, error) {
@@ -114,7 +110,7 @@ func (f Files) open(o OpenOptions) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() // what is left of it
+	defer file.Close() // unless the weights have taken it over
 	if c.Config, err = hf.Config(file, options); err != nil {
 		return nil, err
 	}
@@ -124,10 +120,7 @@ func (f Files) open(o OpenOptions) (*Checkpoint, error) {
 // Tokenizer reads the model's tokenizer and chat templates.
 func (f Files) Tokenizer() (*tokenizer.Tokenizer, error) {
 	t, err := f.tokenizer()
-	if err != nil {
-		return nil, f.at(err)
-	}
-	return t, nil
+	return t, f.at(err)
 }
 
 func (f Files) tokenizer() (*tokenizer.Tokenizer, error) {
@@ -163,10 +156,10 @@ func (f Files) onlyGGUF() error {
 	return fmt.Errorf("there is no %s, only GGUF files: %s; give the path of one of them", config.File, names)
 }
 
-// at says which model an error is of.
+// at adds to an error which model it is about.
 func (f Files) at(err error) error {
 	switch {
-	case f.path == "":
+	case err == nil || f.path == "":
 		return err
 	case f.gguf == "":
 		return fmt.Errorf("model directory %s: %w", f.path, err)

@@ -60,6 +60,17 @@ func decodeJSON(data []byte, into any) error {
 	return nil
 }
 
+// decodeField decodes a field that may be absent or null.
+func decodeField(raw json.RawMessage, name string, into any) error {
+	if isNull(raw) {
+		return nil
+	}
+	if err := decodeJSON(raw, into); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
 // isNull reports an absent or null JSON value.
 func isNull(raw json.RawMessage) bool {
 	raw = bytes.TrimSpace(raw)

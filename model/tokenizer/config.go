@@ -63,96 +63,81 @@ func (c *config) read(data []byte) error {
 		return err
 	}
 	for _, name := range specialFields {
-		tok, err := namedToken(f[name])
+		tok, err := namedToken(f[name], name)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return err
 		}
-		if tok == "" {
+		switch {
+		case tok == "":
 			continue
-		}
-		c.special = append(c.special, tok)
-		switch name {
-		case "bos_token":
+		case name == "bos_token":
 			c.bos = tok
-		case "eos_token":
+		case name == "eos_token":
 			c.eos = tok
 		}
+		c.special = append(c.special, tok)
 	}
-	if err := c.readExtraSpecial(f); err != nil {
-		return err
+	for _, name := range []string{"additional_special_tokens", "extra_special_tokens"} {
+		if err := c.readExtraSpecial(f[name], name); err != nil {
+			return err
+		}
 	}
 	for name, into := range map[string]any{
 		"tokenizer_class": &c.class, "add_bos_token": &c.addBOS, "add_eos_token": &c.addEOS,
 	} {
-		if isNull(f[name]) {
-			continue
-		}
-		if err := decodeJSON(f[name], into); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		if err := decodeField(f[name], name, into); err != nil {
+			return err
 		}
 	}
 	if err := c.readConfigTemplates(f["chat_template"]); err != nil {
-		return fmt.Errorf("chat_template: %w", err)
+		return err
 	}
 	return c.readAddedDecoder(f["added_tokens_decoder"])
 }
 
-// readExtraSpecial reads the lists of further special tokens. The newer field
-// may also be an object of name to token.
-func (c *config) readExtraSpecial(f map[string]json.RawMessage) error {
-	for _, name := range []string{"additional_special_tokens", "extra_special_tokens"} {
-		if isNull(f[name]) {
-			continue
+// readExtraSpecial reads a list of further special tokens. The newer field may
+// also be an object of name to token.
+func (c *config) readExtraSpecial(raw json.RawMessage, name string) error {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil && !isNull(raw) {
+		var named map[string]json.RawMessage
+		if json.Unmarshal(raw, &named) != nil {
+			return fmt.Errorf("%s must be a list of tokens", name)
 		}
-		var list []json.RawMessage
-		if err := json.Unmarshal(f[name], &list); err != nil {
-			var named map[string]json.RawMessage
-			if json.Unmarshal(f[name], &named) != nil {
-				return fmt.Errorf("%s must be a list of tokens", name)
-			}
-			for _, key := range slices.Sorted(maps.Keys(named)) {
-				list = append(list, named[key])
-			}
+		for _, key := range slices.Sorted(maps.Keys(named)) {
+			list = append(list, named[key])
 		}
-		for i, raw := range list {
-			tok, err := namedToken(raw)
-			if err != nil {
-				return fmt.Errorf("%s[%d]: %w", name, i, err)
-			}
-			if tok != "" {
-				c.special = append(c.special, tok)
-			}
+	}
+	for i, raw := range list {
+		tok, err := namedToken(raw, fmt.Sprintf("%s[%d]", name, i))
+		if err != nil {
+			return err
+		}
+		if tok != "" {
+			c.special = append(c.special, tok)
 		}
 	}
 	return nil
 }
 
 // namedToken reads null, "token" or {"content": "token", …}.
-func namedToken(raw json.RawMessage) (string, error) {
-	if isNull(raw) {
-		return "", nil
-	}
+func namedToken(raw json.RawMessage, at string) (string, error) {
 	var text string
-	if json.Unmarshal(raw, &text) == nil {
+	if isNull(raw) || json.Unmarshal(raw, &text) == nil {
 		return text, nil
 	}
-	var tok struct {
-		Content *string `json:"content"`
-	}
-	if err := json.Unmarshal(raw, &tok); err != nil || tok.Content == nil {
-		return "", fmt.Errorf("must be a token or an object with its content")
+	var tok struct{ Content *string }
+	if json.Unmarshal(raw, &tok) != nil || tok.Content == nil {
+		return "", fmt.Errorf("%s: must be a token or an object with its content", at)
 	}
 	return *tok.Content, nil
 }
 
 // readAddedDecoder reads {"id": {"content": …, flags}}.
 func (c *config) readAddedDecoder(raw json.RawMessage) error {
-	if isNull(raw) {
-		return nil
-	}
 	var f map[string]addedToken
-	if err := decodeJSON(raw, &f); err != nil {
-		return fmt.Errorf("added_tokens_decoder: %w", err)
+	if err := decodeField(raw, "added_tokens_decoder", &f); err != nil {
+		return err
 	}
 	for key, tok := range f {
 		id, err := strconv.ParseInt(key, 10, 64)
@@ -191,24 +176,18 @@ func (c *config) readAddedTokens(fsys fs.FS) error {
 
 // readConfigTemplates reads "template" or [{"name": …, "template": …}].
 func (c *config) readConfigTemplates(raw json.RawMessage) error {
-	if isNull(raw) {
+	var text *string
+	if json.Unmarshal(raw, &text) == nil && text != nil {
+		c.templates[defaultTemplate] = *text
 		return nil
 	}
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		c.templates[defaultTemplate] = text
-		return nil
-	}
-	var list []struct {
-		Name     string `json:"name"`
-		Template string `json:"template"`
-	}
-	if err := decodeJSON(raw, &list); err != nil {
-		return fmt.Errorf("must be a text or a list of {name, template}: %w", err)
+	var list []struct{ Name, Template string }
+	if err := decodeField(raw, "chat_template: must be a text or a list of {name, template}", &list); err != nil {
+		return err
 	}
 	for i, t := range list {
 		if t.Name == "" {
-			return fmt.Errorf("[%d].name is missing", i)
+			return fmt.Errorf("chat_template: [%d].name is missing", i)
 		}
 		c.templates[t.Name] = t.Template
 	}
@@ -217,23 +196,22 @@ func (c *config) readConfigTemplates(raw json.RawMessage) error {
 
 // readTemplates reads the templates that are files of their own.
 func (c *config) readTemplates(fsys fs.FS) error {
-	type source struct{ file, name string }
-	var files []source
 	// The folder is optional, and an unreadable one holds no template.
-	entries, _ := fs.ReadDir(fsys, dirChatTemplates)
-	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), templateExtension); ok && !e.IsDir() {
-			files = append(files, source{path.Join(dirChatTemplates, e.Name()), name})
+	files, _ := fs.Glob(fsys, dirChatTemplates+"/*"+templateExtension)
+	for _, file := range append(files, fileChatTemplate) { // last, so that it wins
+		if info, err := fs.Stat(fsys, file); err == nil && info.IsDir() {
+			continue
 		}
-	}
-	files = append(files, source{fileChatTemplate, defaultTemplate}) // last, so that it wins
-	for _, src := range files {
-		data, err := readText(fsys, src.file, maxSideFile)
+		name := strings.TrimSuffix(path.Base(file), templateExtension)
+		if file == fileChatTemplate {
+			name = defaultTemplate
+		}
+		data, err := readText(fsys, file, maxSideFile)
 		if err != nil {
 			return err
 		}
 		if data != nil {
-			c.templates[src.name] = string(data)
+			c.templates[name] = string(data)
 		}
 	}
 	return nil

@@ -92,10 +92,8 @@ func (t *Tokenizer) read(data []byte) error {
 		return err
 	}
 	var added []addedToken
-	if raw := sections["added_tokens"]; !isNull(raw) {
-		if err := decodeJSON(raw, &added); err != nil {
-			return fmt.Errorf("added_tokens: %w", err)
-		}
+	if err := decodeField(sections["added_tokens"], "added_tokens", &added); err != nil {
+		return err
 	}
 	if err := t.index(added); err != nil {
 		return err
