@@ -259,6 +259,12 @@ func TestMarksAreNormalizedInLinearMemory(t *testing.T) {
 	}
 }
 
+// span is a range of a text, a match of the delimiter or the text between.
+type span struct {
+	start, end int
+	match      bool
+}
+
 // TestSplitSpansAgainstTwin compares with all spans in a list.
 func TestSplitSpansAgainstTwin(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

@@ -52,66 +52,45 @@ func runeMatches(s string, is func(rune) bool) iter.Seq2[int, int] {
 	}
 }
 
-// span is a range of a text, a match of the delimiter or the text between.
-type span struct {
-	start, end int
-	match      bool
+// joins reports whether two neighbouring ranges of a text belong to one piece;
+// each is a match or not.
+func (b behavior) joins(left, right bool) bool {
+	switch b {
+	case mergedWithPrevious:
+		return !left && right
+	case mergedWithNext:
+		return left && !right
+	case contiguous:
+		return left == right
+	}
+	return false
 }
 
-// splitSpans cuts s at the matches, which it asks for one by one, until emit
+// splitSpans cuts s at the matches, which it takes one by one, until emit
 // returns false. With invert, matches and gaps change roles. Empty pieces are
 // left out. It returns false if emit did.
 func splitSpans(s string, matches iter.Seq2[int, int], b behavior, invert bool, emit func(start, end int) bool) bool {
-	c := cutter{behavior: b, emit: emit}
-	at, on := 0, true
+	// The piece that is not emitted yet, as the next range may belong to it, and
+	// whether its last range is a match.
+	from, to, last := 0, 0, false
+	add := func(start, end int, match bool) bool {
+		if start == end || b == removed && match {
+			return true
+		}
+		on := true
+		if to != start || !b.joins(last, match) {
+			on = from == to || emit(from, to)
+			from = start
+		}
+		to, last = end, match
+		return on
+	}
+	at := 0
 	for start, end := range matches {
-		on = c.add(span{at, start, invert}) && c.add(span{start, end, !invert})
-		if at = end; !on {
+		if !add(at, start, invert) || !add(start, end, !invert) {
 			return false
 		}
+		at = end
 	}
-	return c.add(span{at, len(s), invert}) && c.flush()
-}
-
-// cutter joins spans to pieces as the behavior says. It holds one back, which
-// the next may belong to.
-type cutter struct {
-	behavior
-	held span // empty for none
-	emit func(start, end int) bool
-}
-
-func (c *cutter) add(s span) bool {
-	if s.start == s.end || c.behavior == removed && s.match {
-		return true
-	}
-	joins := false
-	if c.held.end > c.held.start && c.held.end == s.start {
-		switch c.behavior {
-		case mergedWithPrevious:
-			joins = !c.held.match && s.match
-		case mergedWithNext:
-			joins = c.held.match && !s.match
-		case contiguous:
-			joins = c.held.match == s.match
-		}
-	}
-	if joins {
-		c.held.end = s.end
-		// A pair is whole; only runs go on.
-		return c.behavior == contiguous || c.flush()
-	}
-	on := c.flush()
-	c.held = s
-	if c.behavior == removed || c.behavior == isolated {
-		on = on && c.flush()
-	}
-	return on
-}
-
-// flush emits what is held back.
-func (c *cutter) flush() bool {
-	s := c.held
-	c.held = span{}
-	return s.start == s.end || c.emit(s.start, s.end)
+	return add(at, len(s), invert) && (from == to || emit(from, to))
 }
