@@ -33,27 +33,26 @@ func (t *Tokenizer) chooseMarks(tokens []addedToken) {
 // decomposition. A test looks at all characters behind it.
 const lastChanging = 0x2FFFF
 
+// cases has the changes of case that simple folding does not connect.
+var cases = map[rune][]rune{'i': {'İ'}, 'I': {'ı'}, 's': {'ß'}, 'S': {'ß'}} // SS is ß in capitals
+
 // withCases adds the characters that a template's lower and upper make a mark
 // of: only letters have such, and only tokens of nothing but letters have a
 // letter as their mark.
 func withCases(marks []rune) []rune {
-	for {
-		n := len(marks)
-		cased := slices.ContainsFunc(marks, func(r rune) bool { return unicode.ToLower(r) != r || unicode.ToUpper(r) != r })
-		for r := rune(0); cased && r <= lastChanging; r++ {
-			for _, to := range []rune{unicode.ToLower(r), unicode.ToUpper(r), unicode.ToTitle(r)} {
-				if to != r && slices.Contains(marks, to) && !slices.Contains(marks, r) {
-					marks = append(marks, r)
-				}
+	for i := 0; i < len(marks); i++ {
+		var others []rune
+		for r := unicode.SimpleFold(marks[i]); r != marks[i]; r = unicode.SimpleFold(r) {
+			others = append(others, r)
+		}
+		slices.Sort(others)
+		for _, r := range append(others, cases[marks[i]]...) {
+			if !slices.Contains(marks, r) {
+				marks = append(marks, r)
 			}
 		}
-		if slices.ContainsFunc(marks, func(r rune) bool { return r == 's' || r == 'S' }) && !slices.Contains(marks, 'ß') {
-			marks = append(marks, 'ß') // SS in capitals
-		}
-		if len(marks) == n {
-			return marks
-		}
 	}
+	return marks
 }
 
 // withSources adds the characters that the normalizer makes a mark of, such as
