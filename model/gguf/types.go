@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -51,13 +52,8 @@ func typeOf(n uint32) (gpu.DType, error) {
 }
 
 func typeNames() string {
-	var list []gpu.DType
-	for _, d := range types {
-		list = append(list, d)
-	}
-	slices.Sort(list)
 	var names []string
-	for _, d := range list {
+	for _, d := range slices.Sorted(maps.Values(types)) {
 		names = append(names, TypeName(d))
 	}
 	return strings.Join(names, ", ")

@@ -93,11 +93,7 @@ func (t *Tokenizer) placeTokens(added []addedToken) error {
 	t.addedIDs = make(map[string]int32, len(added))
 	place := func(content string, id int32, flags tokenFlag) error {
 		if t.flags[id]&flagKnown != 0 && t.content[id] != content {
-			first, second := t.content[id], content
-			if strings.Compare(first, second) > 0 {
-				first, second = second, first
-			}
-			return fmt.Errorf("id %d belongs to two tokens, %s and %s; correct one", id, clip(first), clip(second))
+			return fmt.Errorf("id %d belongs to two tokens, %s and %s; correct one", id, clip(min(t.content[id], content)), clip(max(t.content[id], content)))
 		}
 		t.content[id] = content
 		t.flags[id] |= flagKnown | flags

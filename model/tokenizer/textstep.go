@@ -51,22 +51,11 @@ func (st *textState) push(s *textStep, text string) string {
 }
 
 func (st *textState) replace(s *textStep, text string) string {
-	if st.held != "" {
-		text = st.held + text
-	}
-	out := ""
-	if strings.Contains(text, s.from) {
-		var b strings.Builder
-		for i := strings.Index(text, s.from); i >= 0; i = strings.Index(text, s.from) {
-			b.WriteString(text[:i])
-			b.WriteString(s.to)
-			text = text[i+len(s.from):]
-		}
-		out = b.String()
-	}
-	end := len(text) - heldPrefix(text, s.from)
-	st.held = text[end:]
-	return out + text[:end]
+	parts := strings.Split(st.held+text, s.from)
+	last := &parts[len(parts)-1]
+	end := len(*last) - heldPrefix(*last, s.from)
+	st.held, *last = (*last)[end:], (*last)[:end]
+	return strings.Join(parts, s.to)
 }
 
 // end returns what was kept back.

@@ -106,7 +106,5 @@ func writeString(h hash.Hash, s string) {
 }
 
 func writeNumber(h hash.Hash, n int) {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], uint64(n))
-	h.Write(b[:])
+	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n)))
 }
