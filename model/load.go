@@ -25,17 +25,17 @@ import (
 
 // The values of OpenOptions.LoadFormat.
 const (
-	LoadAuto  = "auto"  // what is there: safetensors or GGUF
+	LoadAuto  = "auto"  // safetensors or GGUF, whichever there is
 	LoadDummy = "dummy" // random weights; only the configuration is needed
 )
 
-// OpenOptions say how a model is opened. The zero value opens what is there.
+// OpenOptions are options of Open. The zero value opens the weights as they are.
 type OpenOptions struct {
 	LoadFormat string // LoadAuto or LoadDummy; empty means LoadAuto
 	// Seed makes dummy weights; any value. Example 42.
 	Seed uint64
-	// ContextLength lowers the model's number of positions, in tokens; 0 takes
-	// the model's. Hard: more than the model's is refused. Example 4096.
+	// ContextLength lowers the model's number of positions, in tokens; 0: the
+	// model's. Hard: more than the model's is refused. Example 4096.
 	ContextLength int
 }
 
@@ -61,8 +61,8 @@ func Open(path string, o OpenOptions) (*Checkpoint, error) {
 // OpenFS opens a model directory in a file system, such as the embedded one.
 func OpenFS(fsys fs.FS, o OpenOptions) (*Checkpoint, error) { return Directory(fsys).Open(o) }
 
-// complete makes the program that a configuration asks for and checks the
-// weights against it; open finds them.
+// complete makes the program of the configuration and checks the weights against
+// it; open finds them.
 func (c *Checkpoint) complete(o OpenOptions, open func() (weights.Source, error)) (err error) {
 	if c.Program, err = arch.Program(c.Config); err != nil {
 		return err
@@ -83,14 +83,14 @@ func (c *Checkpoint) complete(o OpenOptions, open func() (weights.Source, error)
 	return fmt.Errorf("load-format %q is not known; use %s or %s", o.LoadFormat, LoadAuto, LoadDummy)
 }
 
-// match compares the tensors that are there with those that the program wants.
+// match compares the tensors of the files with those that the program needs.
 func (c *Checkpoint) match() error {
 	wanted := map[string]bool{}
 	for _, w := range c.Program.Weights {
 		wanted[w.Name] = true
 		have, ok := c.Weights.Info(w.Name)
 		if !ok {
-			_, err := c.Weights.Tensor(w.Name) // words the error
+			_, err := c.Weights.Tensor(w.Name) // for its error
 			return err
 		}
 		if !slices.Equal(have.Shape, w.Shape) {
@@ -105,8 +105,8 @@ func (c *Checkpoint) match() error {
 			continue
 		}
 		if strings.HasPrefix(name, "model.layers.") && layerOf(name) < c.Config.Layers {
-			// A bias or a norm that the configuration does not speak of: the
-			// result would be wrong without a sign of it.
+			// A bias or a norm that the configuration does not mention: results
+			// would be wrong without an error.
 			info, _ := c.Weights.Info(name)
 			return fmt.Errorf("%s: tensor %s is not part of a %s with this configuration; the model is of another architecture, or the file belongs to another model", info.File, info.Title(), c.Config.Architecture)
 		}
@@ -115,13 +115,13 @@ func (c *Checkpoint) match() error {
 	return nil
 }
 
-// harmless tensors are stored by habit: the angles of rope, which are computed
-// here, and a copy of the embedding where the output is tied to it.
+// harmless tensors need not be read: the angles of rope, which are computed here,
+// and a copy of the embedding if the output is tied to it.
 func harmless(name string, c *config.Config) bool {
 	return strings.HasSuffix(name, ".rotary_emb.inv_freq") || c.Tied && name == "lm_head.weight"
 }
 
-// layerOf reads N of "model.layers.N.…"; a huge number where there is none.
+// layerOf reads N of "model.layers.N.…"; a huge number for other names.
 func layerOf(name string) int {
 	n := 0
 	if _, err := fmt.Sscanf(name, "model.layers.%d.", &n); err != nil {
@@ -157,7 +157,7 @@ func (c *Checkpoint) WeightDType() gpu.DType {
 	return most
 }
 
-// Hash identifies everything of the model that results depend on: the program
+// Hash identifies all parts of the model that results depend on: the program
 // with its constants and the weights (see package weights for what is covered
 // of large files). The first call may read the weights.
 func (c *Checkpoint) Hash(ctx context.Context) (string, error) {
@@ -166,7 +166,7 @@ func (c *Checkpoint) Hash(ctx context.Context) (string, error) {
 		return "", err
 	}
 	h := sha256.New()
-	// The context only limits, and must not tell replicas apart.
+	// Without the context, which only limits: replicas may differ in it.
 	fmt.Fprintf(h, "%s\n%d\n%+v\n%+v\n", w, c.Program.Vocab, c.Program.KV, c.Program.Weights)
 	for _, op := range c.Program.Ops {
 		fmt.Fprintf(h, "%T%+v\n", op, op)
@@ -175,5 +175,5 @@ func (c *Checkpoint) Hash(ctx context.Context) (string, error) {
 	return kind + ":" + hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Close frees the weights; what a device has loaded stays.
+// Close frees the weights; a device keeps what it has loaded.
 func (c *Checkpoint) Close() error { return c.Weights.Close() }

@@ -7,9 +7,9 @@ import (
 	"github.com/troupe-engine/troupe/model/config"
 )
 
-// InvFreq gives the angle per position of each pair of a head's elements,
-// headDim/2 of them: theta^(-2i/headDim) (Su et al. 2021), scaled as the model
-// asks. Hugging Face computes the same in float32 (modeling_rope_utils.py).
+// InvFreq returns the angle per position of each pair of a head's elements,
+// headDim/2 of them: theta^(-2i/headDim) (Su et al. 2021), with the scaling of the
+// model. Hugging Face computes the same in float32 (modeling_rope_utils.py).
 func InvFreq(headDim int, r config.Rope) ([]float64, error) {
 	freq := make([]float64, headDim/2)
 	if r.Scaling == "factors" && len(r.Factors) != len(freq) {

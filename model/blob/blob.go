@@ -24,17 +24,17 @@ type Blob interface {
 
 // Discarder is a Blob whose memory can be given back before Close.
 type Discarder interface {
-	// Discard tells that bytes have been read. They stay good and are read from
-	// the file again where they are used. What is not memory of this blob is
-	// left alone.
+	// Discard gives the memory of these bytes back. They stay valid: the next use
+	// reads them from the file again. Memory that is not of this blob is left
+	// alone.
 	Discard(data []byte)
 }
 
-// Open maps a file of the operating system, reads it piece by piece where
-// mapping is not to be had, and takes any other file (of an embedded
-// directory) into memory. Errors name the file.
+// Open maps a file of the operating system, or reads it on demand if it cannot
+// be mapped. Any other file (of an embedded directory) is read into memory.
+// Errors name the file.
 func Open(fsys fs.FS, name string) (Blob, error) {
-	// Before opening: to open a named pipe would wait for its writer.
+	// Before opening: opening a named pipe would wait for its writer.
 	st, err := fs.Stat(fsys, name)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open %s: %w; download it again", name, err)
@@ -62,7 +62,7 @@ func Open(fsys fs.FS, name string) (Blob, error) {
 	return Memory(data), nil
 }
 
-// openFile takes the file over unless it fails.
+// openFile owns the file from now on unless it fails.
 func openFile(f *os.File) (Blob, error) {
 	st, err := f.Stat()
 	if err != nil {
@@ -100,8 +100,8 @@ func (m mapped) Close() error { return unmap(m.Memory) }
 // Discard implements Discarder.
 func (m mapped) Discard(data []byte) { discard(m.Memory, data) }
 
-// Pieces is a file of size bytes of which every piece is read when it is asked
-// for. It takes the file over.
+// Pieces is a file of size bytes that is read on demand. It owns the file from
+// now on.
 func Pieces(f *os.File, size int64) Blob { return &pieces{f: f, length: size} }
 
 type pieces struct {

@@ -4,7 +4,7 @@ package blob
 
 import "os"
 
-// mapFile says no: files are read piece by piece here.
+// mapFile fails: files are read on demand here.
 func mapFile(*os.File, int64) ([]byte, bool) { return nil, false }
 
 func unmap([]byte) error { return nil }

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapFile maps a whole file for reading; false where that does not work, an
-// empty file or a file system without mapping.
+// mapFile maps a whole file for reading; false if that is not possible (an empty
+// file, or a file system without mapping).
 func mapFile(f *os.File, size int64) ([]byte, bool) {
 	if size <= 0 || int64(int(size)) != size {
 		return nil, false
@@ -22,9 +22,9 @@ func mapFile(f *os.File, size int64) ([]byte, bool) {
 
 func unmap(data []byte) error { return syscall.Munmap(data) }
 
-// discard gives the whole pages of a part of a mapped file back, nothing of
-// what lies elsewhere: the pages of other memory would come back as zeros. What
-// fails leaves them where they are.
+// discard gives the whole pages of a part of a mapped file back, and leaves other
+// memory alone, whose pages would come back as zeros. If it fails, the pages stay
+// where they are.
 func discard(file, part []byte) {
 	if len(part) == 0 {
 		return

@@ -43,11 +43,11 @@ type Config struct {
 	QKNorm  bool // RMSNorm of each query and key head before rope
 	Tied    bool // the output matrix is the embedding
 
-	// DType is what the file says its weights are, F32 where it says nothing.
-	// The weights themselves decide; this is for weights that are made up.
+	// DType is the type of the weights according to the file, F32 if it has none.
+	// The weights' own types count; this one is for dummy weights.
 	DType gpu.DType
 
-	BOS int32   // begins a text; NoToken where there is none
+	BOS int32   // begins a text; NoToken for none
 	EOS []int32 // end an output; generation_config.json wins over config.json
 
 	Generation Generation
@@ -56,7 +56,7 @@ type Config struct {
 // NoToken stands for a special token that the model does not have.
 const NoToken int32 = -1
 
-// Rope says how positions rotate queries and keys.
+// Rope defines how positions rotate queries and keys.
 type Rope struct {
 	Theta   float64
 	Scaling string // "default", "linear", "llama3" or "factors"
@@ -67,20 +67,20 @@ type Rope struct {
 	// fully, those below Original/HighFreq not at all.
 	LowFreq, HighFreq float64
 	Original          int // context before scaling
-	// Factors divide the frequency of each pair, HeadDim/2 of them; for
-	// factors, which is how GGUF files state llama3.
+	// Factors divide the frequency of each pair, HeadDim/2 of them; for the
+	// scaling "factors", the form of llama3 in GGUF files.
 	Factors []float32
 }
 
 // Options of Load.
 type Options struct {
-	// Context lowers the number of positions, in tokens; 0 takes the model's.
+	// Context lowers the number of positions, in tokens; 0: the model's.
 	// Hard: a larger one than the model's is refused. Example: 4096 serves a
 	// model with a sliding window of 4096 exactly.
 	Context int
 }
 
-// Load reads config.json, and generation_config.json where there is one.
+// Load reads config.json, and generation_config.json if there is one.
 // Errors name the file, the key, the value and the remedy.
 func Load(fsys fs.FS, o Options) (*Config, error) {
 	f, err := readFields(fsys, File)

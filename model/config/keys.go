@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Keys are a configuration that a file of another format states, under names
-// of its own.
+// Keys is a configuration from a file of another format, which has names of its
+// own for the keys.
 type Keys struct {
 	Where string // the file's name, for errors
 	// Values by the keys of config.json; those of a nested object as
-	// "rope_scaling.factor". What is not there is absent from the file.
+	// "rope_scaling.factor". Missing keys are absent from the file.
 	Values map[string]any
 	// Generation has values by the keys of generation_config.json.
 	Generation map[string]any
-	// Names are what the file calls the keys, for errors.
+	// Names are the file's names of the keys, for errors.
 	Names map[string]string
 }
 
-// FromKeys is Load for what another format states: with the same checks,
-// defaults and refusals.
+// FromKeys is Load for keys of another format, with the same checks, defaults
+// and refusals.
 func FromKeys(k Keys, o Options) (*Config, error) {
 	f, err := k.fields(k.Values)
 	if err != nil {

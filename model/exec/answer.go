@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// take checks a device's result and words the answer.
+// take checks a device's result and makes the answer of it.
 func (e *Executor) take(b *messages.RunBatch, result *gpu.StepResult) (*messages.BatchDone, error) {
 	if result == nil || len(result.Rows) != len(b.Work) {
 		return nil, errors.New("executor: the device did not answer for every row of the step")

@@ -4,8 +4,8 @@
 //
 // # Concurrency properties
 //
-//   - Submit and Reset are called by the runner, one call at a time; Quiesce by
-//     anyone.
+//   - Submit and Reset are called by the runner, one call at a time; Quiesce may
+//     be called from any goroutine.
 //   - A callback runs on the goroutine of Submit (steps that are refused here) or
 //     on the device's, never under a lock, exactly once, and must not block.
 package exec
@@ -33,15 +33,15 @@ type Executor struct {
 }
 
 // New makes an executor of a model with a vocabulary of vocab tokens. The model
-// has a pool, whose limits are those of the steps.
+// has a pool already; its limits apply to the steps.
 func New(model gpu.Model, vocab int) *Executor {
 	return &Executor{model: model, vocab: vocab, idle: make(chan *flight, gpu.StepsInFlight+1)}
 }
 
-// Submit takes a step, whose slices are its own until it calls done, exactly
-// once, with the results or an error. A step may come while another one runs; it
-// is computed after that one. The results are good until the step after the next
-// is done. Errors of the device are handed on as they are. After a failed step
+// Submit runs a step. It owns the slices of the step until it calls done, exactly
+// once, with the results or an error. If another step is running, this one is
+// computed after it. The results are valid until the step after the next is done.
+// Errors of the device are passed on unchanged. After a failed step
 // every further one fails until Reset.
 func (e *Executor) Submit(b *messages.RunBatch, done func(*messages.BatchDone, error)) {
 	f, err := e.prepare(b, done)
@@ -86,8 +86,8 @@ func (e *Executor) flight() *flight {
 	return f
 }
 
-// keep keeps memory for a later step; what has no room is left to the garbage
-// collector.
+// keep keeps memory for a later step, or leaves it to the garbage collector if
+// there is enough.
 func (e *Executor) keep(f *flight) {
 	select {
 	case e.idle <- f:
@@ -110,7 +110,7 @@ func (e *Executor) complete(f *flight, r *gpu.StepResult, err error) {
 	done(out, err)
 }
 
-// Reset has the next step close all rows, for a new epoch. The pool keeps its
+// Reset makes the next step close all rows, for a new epoch. The pool keeps its
 // contents.
 func (e *Executor) Reset() { e.epoch, e.step = 0, 0 }
 

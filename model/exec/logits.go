@@ -12,8 +12,8 @@ const (
 )
 
 // Logits computes one sequence and returns the raw logits after each of its
-// tokens, [len(tokens)][vocab]. It gives the model an F32 pool of its own in
-// place of any older one, so no step may be in flight.
+// tokens, [len(tokens)][vocab]. It replaces the model's pool by an F32 pool,
+// so no step may be in flight.
 func Logits(model gpu.Model, p *gpu.Program, tokens []int32) ([][]float32, error) {
 	if len(tokens) == 0 {
 		return nil, fmt.Errorf("logits: no tokens; give at least one")

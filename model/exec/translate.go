@@ -90,8 +90,8 @@ func sampling(p *messages.SamplingParams, vocab int) gpu.Sampling {
 	return s
 }
 
-// score asks for the log probabilities of the prompt. A request that was
-// submitted with output has had them reported before.
+// score requests the log probabilities of the prompt. For a request that was
+// submitted with output they were reported before.
 func score(r *messages.EngineRequest) gpu.ScoreSpec {
 	if p := r.Params; p.PromptLogprobs >= 0 && len(r.Output) == 0 {
 		return gpu.ScoreSpec{From: max(1, p.PromptLogprobStart), To: len(r.Prompt), Top: p.PromptLogprobs}

@@ -11,9 +11,9 @@ import (
 // File is an open GGUF file, or the files of a split one together. Immutable
 // and safe for concurrent reading until Close.
 type File struct {
-	Name    string // of the file; of the first one of a split model
+	Name    string // of the file; of a split model, of the first one
 	Version uint32
-	Tensors []Tensor // as they stand in the files
+	Tensors []Tensor // in the order of the files
 
 	keys  []string
 	meta  map[string]Value
@@ -21,8 +21,8 @@ type File struct {
 	blobs []blob.Blob
 }
 
-// Open reads a file's metadata and list of tensors and maps its data. Of a
-// split model any part may be named; all of them must be in the directory.
+// Open reads a file's metadata and list of tensors and maps its data. name may
+// be any part of a split model; all of them must be in the directory.
 func Open(fsys fs.FS, name string) (*File, error) {
 	f := &File{Name: name, index: map[string]int{}}
 	p, err := f.open(fsys, name)
@@ -70,7 +70,7 @@ func (f *File) add(p *part) error {
 	return nil
 }
 
-// Keys lists the metadata as it stands in the file.
+// Keys lists the metadata in the order of the file.
 func (f *File) Keys() []string { return f.keys }
 
 // Value finds a metadata value.
@@ -79,7 +79,7 @@ func (f *File) Value(key string) (Value, bool) {
 	return v, ok
 }
 
-// Tensor finds a tensor, nil where there is none of that name.
+// Tensor finds a tensor; nil if there is none of that name.
 func (f *File) Tensor(name string) *Tensor {
 	i, ok := f.index[name]
 	if !ok {
@@ -88,11 +88,11 @@ func (f *File) Tensor(name string) *Tensor {
 	return &f.Tensors[i]
 }
 
-// Blobs are the open files, for who takes the tensors' data over. They belong
+// Blobs returns the open files, for a new owner of the tensors' data. They belong
 // to the File until Release.
 func (f *File) Blobs() []blob.Blob { return f.blobs }
 
-// Release gives the open files away: Close leaves them open from now on.
+// Release ends the ownership of the open files: Close leaves them open.
 func (f *File) Release() { f.blobs = nil }
 
 // Close frees the files. Values and data must not be used afterwards.

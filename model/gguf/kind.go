@@ -33,7 +33,7 @@ var kinds = [...]struct {
 
 func (k Kind) known() bool { return int(k) < len(kinds) }
 
-// fixed tells whether every value of the kind has the same size.
+// fixed reports whether all values of the kind have the same size.
 func (k Kind) fixed() bool { return k.known() && k != String && k != Array }
 
 // String is the name in errors.

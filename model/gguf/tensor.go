@@ -21,12 +21,11 @@ const (
 	minTensor = 8 + 4 + 8 + 4 + 8
 )
 
-// Tensor is an entry of a file's list, checked: its data lies within the file.
+// Tensor is an entry of a file's list, checked: its data is inside the file.
 type Tensor struct {
 	Name string
 	Type gpu.DType
-	// Dims are as in the file, the one that runs fastest first: a matrix is
-	// [inputs, outputs].
+	// Dims are as in the file, the fastest first: a matrix is [inputs, outputs].
 	Dims  []int
 	At    int64 // bytes from the beginning of the file
 	Bytes int64
@@ -36,8 +35,7 @@ type Tensor struct {
 	listed int64 // place of the entry in the file
 }
 
-// Shape is Dims the other way round, as other formats have it: [outputs,
-// inputs].
+// Shape is Dims in the order of other formats: [outputs, inputs].
 func (t *Tensor) Shape() []int {
 	s := slices.Clone(t.Dims)
 	slices.Reverse(s)

@@ -9,8 +9,8 @@ import (
 
 const maxNesting = 4
 
-// Value is a metadata value. Its methods return false where it is of another
-// kind. Good until its File is closed; what the methods return is the caller's.
+// Value is a metadata value. Its methods return false if it is of another kind.
+// Valid until its File is closed; the caller owns what the methods return.
 type Value struct {
 	Kind Kind
 	Elem Kind  // of an array's elements
@@ -179,11 +179,11 @@ func (v Value) String() string {
 	return fmt.Sprintf("an array of %d %ss", v.Len, v.Elem)
 }
 
-// elements are the bytes behind an array's kind and length.
+// elements are the bytes after an array's kind and length.
 func (v Value) elements() []byte { return v.raw[12:] }
 
-// integer decodes the first bytes of b; false for other kinds and for what
-// does not fit.
+// integer decodes the first bytes of b; false for other kinds and for numbers
+// that do not fit.
 func integer(k Kind, b []byte) (int64, bool) {
 	switch k {
 	case Uint8:
@@ -207,7 +207,7 @@ func integer(k Kind, b []byte) (int64, bool) {
 	return 0, false
 }
 
-// clip bounds a foreign string for an error text.
+// clip quotes a string of the file for an error text, shortened.
 func clip(s string) string {
 	const most = 80
 	if len(s) > most {

@@ -13,8 +13,8 @@ type addedToken struct {
 	ID         int64  `json:"id"`
 	Content    string `json:"content"`
 	SingleWord bool   `json:"single_word"` // only between characters that are not of a word
-	LStrip     bool   `json:"lstrip"`      // takes the white space before it
-	RStrip     bool   `json:"rstrip"`      // takes the white space behind it
+	LStrip     bool   `json:"lstrip"`      // includes the white space before it
+	RStrip     bool   `json:"rstrip"`      // includes the white space after it
 	Normalized bool   `json:"normalized"`  // looked for in the normalized text
 	Special    bool   `json:"special"`
 }
@@ -28,7 +28,7 @@ type matcher struct {
 
 type trieNode struct {
 	edges []trieEdge
-	token *addedToken // ends here, nil for none
+	token *addedToken // that ends here, nil for none
 }
 
 type trieEdge struct {
@@ -70,7 +70,7 @@ func (m *matcher) child(node int32, b byte) int32 {
 	return -1
 }
 
-// specials says where special tokens are recognised.
+// specials defines where special tokens are recognised.
 type specials struct {
 	parse bool
 	// plain are ranges [start, end) of bytes of the text, in order. A token
@@ -97,8 +97,8 @@ func (s specials) overlapping(start, end int) [][2]int {
 	return s.plain[first:last]
 }
 
-// text tells whether a special token at [start, end) is text, and where to look
-// for the next token then.
+// text reports whether a special token at [start, end) is text, and if so, where
+// to look for the next token.
 func (s specials) text(start, end int) (is bool, next int) {
 	if !s.parse {
 		return true, end
@@ -110,8 +110,8 @@ func (s specials) text(start, end int) (is bool, next int) {
 	return true, max(start+1, min(end, in[len(in)-1][1]))
 }
 
-// find returns the first match at or after from, nil without one. Special
-// tokens that are text are passed over, with what is inside of them.
+// find returns the first match at or after from, nil without one. Special tokens
+// that are text are skipped, together with tokens inside them.
 func (m *matcher) find(s string, from int, where specials) (start, end int, tok *addedToken) {
 	if m.nodes == nil {
 		return 0, 0, nil
@@ -121,7 +121,7 @@ func (m *matcher) find(s string, from int, where specials) (start, end int, tok 
 			continue
 		}
 		node := int32(0)
-		next := 0 // behind a special token that is text
+		next := 0 // after a special token that is text
 		for j := i; j < len(s); j++ {
 			if node = m.child(node, s[j]); node < 0 {
 				break

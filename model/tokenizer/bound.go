@@ -16,7 +16,7 @@ import (
 // normalizer puts in front only makes it longer, and a byte of a fallback token
 // is one byte.
 //
-// White space beside added tokens that take it (lstrip, rstrip) does not count:
+// White space beside added tokens that include it (lstrip, rstrip) does not count:
 // such a text can have any length and few ids.
 func (t *Tokenizer) LongestToken() int { return t.longest }
 
@@ -66,8 +66,8 @@ func (m *bpe) measure() {
 	}
 }
 
-// exceeds tells that a word has more than n ids, however it is merged. A word
-// for which it does not may have more.
+// exceeds reports that a word certainly has more than n ids, however it is
+// merged. If it returns false, the word may still have more.
 //
 // From each place an id reaches no further than the longest token with the same
 // first bytes, so the fewest ids are the fewest such steps to the end.
@@ -98,7 +98,7 @@ func (m *bpe) exceeds(word string, n int) bool {
 	return false
 }
 
-// lacksBytes tells whether a text can have what the vocabulary has no token for.
+// lacksBytes reports whether a text can have bytes that no token covers.
 func (m *bpe) lacksBytes() bool {
 	ids := &m.fallback
 	if m.rawBytes {

@@ -22,12 +22,12 @@ const (
 	templateExtension = ".jinja"
 )
 
-// config is what the files beside tokenizer.json say.
+// config has the contents of the files beside tokenizer.json.
 type config struct {
 	class          string // tokenizer_class
 	bos, eos       string
 	special        []string // every token named as special
-	addBOS, addEOS *bool    // nil where not said
+	addBOS, addEOS *bool    // nil if not set
 	templates      map[string]string
 	added          []addedToken // of added_tokens_decoder
 	plain          []addedToken // of added_tokens.json, which has no flags
@@ -38,7 +38,7 @@ var specialFields = []string{"bos_token", "eos_token", "unk_token", "sep_token",
 
 func loadConfig(fsys fs.FS) (config, error) {
 	c := config{templates: map[string]string{}}
-	// tokenizer_config.json comes last: it wins where both name a token.
+	// tokenizer_config.json comes last: it wins if both name a token.
 	for _, name := range []string{fileSpecialTokens, fileConfig} {
 		data, err := readText(fsys, name, maxSideFile)
 		if err != nil {
@@ -155,7 +155,7 @@ func (c *config) readAddedDecoder(raw json.RawMessage) error {
 }
 
 // readAddedTokens reads the older {"content": id} file; its tokens are plain
-// unless another file says more about them.
+// unless another file has flags for them.
 func (c *config) readAddedTokens(fsys fs.FS) error {
 	data, err := readText(fsys, fileAddedTokens, maxSideFile)
 	if err != nil || data == nil {

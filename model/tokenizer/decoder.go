@@ -8,7 +8,7 @@ import (
 
 const knownDecoders = "Sequence, ByteLevel, ByteFallback, Fuse, Metaspace, Replace, Strip"
 
-// joining says how token texts become one text.
+// joining is the way in which token texts become one text.
 type joining int
 
 const (

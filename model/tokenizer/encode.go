@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// EncodeOptions says how text becomes ids. The zero value encodes the text
-// alone and takes nothing in it for a special token, which is right for text
-// from outside; Hugging Face's own default is to set both.
+// EncodeOptions are options of Encode. The zero value encodes the text alone and
+// recognises no special tokens in it, which is right for text from outside;
+// Hugging Face sets both AddSpecial and ParseSpecial by default.
 type EncodeOptions struct {
-	// AddSpecial puts the tokens around the text that the model's
-	// post-processor asks for, usually BOS in front.
+	// AddSpecial adds the tokens of the model's post-processor around the text,
+	// usually BOS in front.
 	AddSpecial bool
 	// ParseSpecial recognises special tokens within the text. Without it
 	// their text is encoded like any other. Added tokens that are not
@@ -20,9 +20,9 @@ type EncodeOptions struct {
 	// ParseSpecial does not hold: a special token that has a byte in one is
 	// encoded as text. Chat prompts have the client's text there.
 	Plain [][2]int
-	// Max, above 0, ends the encoding soon after there are more than Max ids.
-	// The result then has more than Max and is not whole: the ids behind the
-	// first Max may be any.
+	// If Max is above 0, encoding stops soon after there are more than Max ids.
+	// The result then has more than Max ids and is incomplete, and ids after the
+	// first Max may be wrong.
 	Max int
 }
 
@@ -48,8 +48,8 @@ func (t *Tokenizer) Encode(text string, opts EncodeOptions) []int32 {
 	return e.ids
 }
 
-// firstIDs is the room for ids that is taken where Max allows fewer than the
-// text may have.
+// firstIDs is the capacity for ids at first if Max allows fewer than the text may
+// have.
 const firstIDs = 1 << 12
 
 // encoder is one call of Encode. Its methods return false when there are more
@@ -69,7 +69,7 @@ func (e *encoder) token(tok *addedToken) bool {
 	return e.more()
 }
 
-// text encodes what lies between two added tokens of the text.
+// text encodes the part between two added tokens of the text.
 func (e *encoder) text(part string, start int) bool {
 	where := specials{parse: e.where.parse}
 	if len(e.where.plain) > 0 && e.t.normalizedSpecial {
@@ -111,8 +111,8 @@ func (e *encoder) piece(piece string) bool {
 	}
 }
 
-// DecodeOptions says how ids become text. The zero value gives the text of
-// every token.
+// DecodeOptions are options of Decode. The zero value returns the text of every
+// token.
 type DecodeOptions struct {
 	// SkipSpecial leaves special tokens out.
 	SkipSpecial bool

@@ -7,8 +7,8 @@ import (
 )
 
 // index gives every token its id: those of the vocabulary, of tokenizer.json's
-// added_tokens, and of the other files, where the last one that speaks of a
-// token decides its flags.
+// added_tokens, and of the other files. The last file that has a token decides
+// its flags.
 func (t *Tokenizer) index(added []addedToken) error {
 	for i, tok := range added {
 		if err := checkToken(tok.Content, tok.ID); err != nil {
@@ -117,7 +117,7 @@ func (t *Tokenizer) placeTokens(added []addedToken) error {
 	return nil
 }
 
-// applyConfig takes over what the other files say about the ends of a text.
+// applyConfig sets the ends of a text according to the other files.
 func (t *Tokenizer) applyConfig() {
 	// transformers makes a new post-processor for these classes.
 	remade := slices.Contains([]string{"LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer"}, strings.TrimSuffix(t.config.class, "Fast"))

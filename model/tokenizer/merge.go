@@ -22,7 +22,7 @@ func (m *merger) reset(n int) {
 // add appends one initial symbol.
 func (m *merger) add(id int32) { m.slots = append(m.slots, id) }
 
-// next is the slot behind the symbol at pos.
+// next is the slot after the symbol at pos.
 func (m *merger) next(pos int) int {
 	if pos+1 < len(m.slots) && m.slots[pos+1] < 0 {
 		return pos - int(m.slots[pos+1])

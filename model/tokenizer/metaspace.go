@@ -11,12 +11,12 @@ type metaspace struct {
 }
 
 func (c *component) metaspace() (metaspace, error) {
-	m := metaspace{mark: "▁", scheme: "always", split: says(c.Split, true)}
+	m := metaspace{mark: "▁", scheme: "always", split: valueOr(c.Split, true)}
 	if c.Replacement != nil {
 		m.mark = *c.Replacement
 	}
 	// Files from before prepend_scheme have only add_prefix_space.
-	if !says(c.AddPrefixSpace, true) {
+	if !valueOr(c.AddPrefixSpace, true) {
 		m.scheme = "never"
 	}
 	if c.PrependScheme != nil {

@@ -25,7 +25,7 @@ type bpe struct {
 	pairs *pairTable
 
 	unk          int32 // id for unknown characters, -1 to drop them
-	fuseUnk      bool  // a run of unknown characters gives one unk
+	fuseUnk      bool  // a run of unknown characters becomes one unk
 	byteFallback bool
 	fallback     [256]int32 // id of <0x00> to <0xFF>, -1 where there is none
 	ignoreMerges bool       // a word that is a token is that token
@@ -35,16 +35,16 @@ type bpe struct {
 
 	byteIDs [256]int32 // id of each byte's character in the byte-level alphabet, -1 without
 	longest int        // bytes of the longest token
-	// longestID is the most bytes of a word that one id of it stands for; 0
-	// where there is no bound.
+	// longestID is the most bytes of a word that one id stands for; 0 without a
+	// bound.
 	longestID int
-	// starts has the bytes of the longest token by the first startBytes of what
-	// it stands for, where it has more; nil where ids cannot be counted so.
+	// starts has the length in bytes of the longest token by its first
+	// startBytes, for tokens that have more; nil if ids cannot be counted so.
 	starts map[uint32]uint16
 
-	// wordMark, where not empty, is a character that no token has behind a
-	// different character. No merge crosses the border in front of it, so a
-	// text may be cut there without changing the result.
+	// wordMark, if not empty, is a character that no token has after a different
+	// character. No merge crosses the border before it, so a text may be cut
+	// there without changing the result.
 	wordMark string
 }
 
@@ -92,8 +92,8 @@ func parseBPE(r *jsonread.Reader) (*bpe, error) {
 	return m, nil
 }
 
-// bpeSettings are the fields of the model beside its tables; null is like an
-// absent one.
+// bpeSettings are the fields of the model beside its tables; null is the same as
+// absent.
 type bpeSettings struct {
 	Type         *string
 	Dropout      float64
@@ -151,7 +151,7 @@ func (m *bpe) readVocab(r *jsonread.Reader) error {
 	})
 }
 
-// checkToken refuses what would cost memory or time in proportion to a claim.
+// checkToken refuses ids and tokens that would cost too much memory or time.
 func checkToken(token string, id int64) error {
 	if id < 0 || id > maxTokenID {
 		return fmt.Errorf("id %d is not between 0 and %d; correct the file", id, maxTokenID)

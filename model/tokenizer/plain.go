@@ -11,13 +11,13 @@ import (
 // MaxMarks is how many characters SpecialMarks returns at most.
 const MaxMarks = 32
 
-// SpecialMarks returns characters of which every special token has at least
-// one, so that whoever knows whose these characters of a text are knows whose
-// the special tokens are. With them are the characters that become one of these
-// by a change of case, or by the normalizer where special tokens are looked for
-// behind it. It prefers punctuation, and the characters at the ends of tokens.
-// The error says why there are none, and ends so that a remedy can follow. The
-// slice is frozen.
+// SpecialMarks returns characters of which every special token has at least one.
+// A caller that records the origin of these characters in a text can tell the
+// origin of every special token. The result includes the characters that become
+// one of them by a change of case, or by the normalizer if special tokens are
+// matched after it. Punctuation and characters at the ends of tokens are
+// preferred. The error is the reason why there are none; callers add a remedy.
+// The slice is frozen.
 func (t *Tokenizer) SpecialMarks() ([]rune, error) {
 	if t.noMarks != nil {
 		return nil, t.noMarks
@@ -81,9 +81,9 @@ func countTokens(tokens []string) map[rune]int {
 
 func isWordOrSpace(r rune) bool { return isWordChar(r) || unicode.IsSpace(r) }
 
-// normalizeAround normalizes a text of which parts are plain, and finds these
-// again. A noncharacter in front of each mark in them, which no normalizer
-// touches, shows where it went; it is taken out afterwards.
+// normalizeAround normalizes a text with plain parts, and finds these parts in
+// the result. For that it inserts a noncharacter, which no normalizer changes,
+// before each mark in them, and removes it afterwards.
 func (t *Tokenizer) normalizeAround(text string, where specials) (string, specials) {
 	if len(where.plain) == 0 {
 		return t.normal(text), where

@@ -63,7 +63,7 @@ func mapBytes(piece string, atStart bool, emit emitter) bool {
 }
 
 func (p *preTokenizers) addByteLevel(c *component) {
-	if says(c.AddPrefixSpace, true) {
+	if valueOr(c.AddPrefixSpace, true) {
 		*p = append(*p, func(piece string, atStart bool, emit emitter) bool {
 			if !strings.HasPrefix(piece, " ") {
 				piece = " " + piece
@@ -71,7 +71,7 @@ func (p *preTokenizers) addByteLevel(c *component) {
 			return emit(piece, atStart)
 		})
 	}
-	if says(c.UseRegex, true) {
+	if valueOr(c.UseRegex, true) {
 		*p = append(*p, fastStep(splitGPT2))
 	}
 	*p = append(*p, mapBytes)

@@ -30,7 +30,7 @@ func (t *Tokenizer) chooseMarks(tokens []addedToken) {
 }
 
 // lastChanging is the end of the planes that have characters with a case or a
-// decomposition. A test looks at all characters behind it.
+// decomposition. A test checks all characters after it.
 const lastChanging = 0x2FFFF
 
 // cases has the changes of case that simple folding does not connect.
@@ -56,7 +56,7 @@ func withCases(marks []rune) []rune {
 }
 
 // withSources adds the characters that the normalizer makes a mark of, such as
-// U+FF1C of "<" by NFKC. The error says why that cannot be told.
+// U+FF1C of "<" by NFKC. The error is the reason if they cannot be found.
 func (t *Tokenizer) withSources(marks []rune, tokens []addedToken) ([]rune, error) {
 	if guard := rune(0xFDD0); !slices.Equal(t.normalOf(guard), []rune{guard}) {
 		return nil, fmt.Errorf("special tokens are matched after a normalizer that changes every text, so those of messages cannot be told from those of the template")
@@ -90,7 +90,7 @@ func (t *Tokenizer) withSources(marks []rune, tokens []addedToken) ([]rune, erro
 	return marks, nil
 }
 
-// normalOf is what the normalizers make of a character within a text.
+// normalOf returns what a character within a text is after the normalizers.
 func (t *Tokenizer) normalOf(r rune) []rune {
 	around := len([]rune(t.normal("xx")))
 	within := []rune(t.normal("x" + string(r) + "x"))

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// behavior says what becomes of the matches of a split.
+// behavior is what happens to the matches of a split.
 type behavior int
 
 const (

@@ -18,12 +18,13 @@ type Tokenizer struct {
 	// normalizedSpecial: normalized has a special token.
 	normalizedSpecial bool
 	longest           int    // what LongestToken returns
-	shrink            int    // how many times shorter the steps can make a text, 0 without a bound
+	shrink            int    // how many times shorter the steps can make a text, 0: unbounded
 	marks             []rune // what SpecialMarks returns
 	noMarks           error  // why it returns none
-	// spread: of the marks that normalizers make several characters of, how many.
+	// spread has the number of characters that normalizers make of a mark, if more
+	// than one.
 	spread  map[rune]int
-	written string // what steps of the normalizer write by themselves
+	written string // text that steps of the normalizer insert
 
 	content  []string // text of each id as the files have it
 	flags    []tokenFlag
@@ -37,7 +38,7 @@ type Tokenizer struct {
 	scratch scratchPool
 }
 
-// tokenFlag holds what is asked about an id on hot paths.
+// tokenFlag holds properties of an id for hot paths.
 type tokenFlag uint8
 
 const (

@@ -17,19 +17,19 @@ type family struct {
 	ignoreMerges, addBOS              bool
 }
 
-// The splits of byte-level vocabularies, by the names that tokenizer.ggml.pre
-// gives them. Names whose tokenizer.json is not known are refused.
+// The splits of byte-level vocabularies, by their names in tokenizer.ggml.pre.
+// Names whose tokenizer.json is not known are refused.
 var families = map[string]family{
 	"llama-bpe": {preTokenizer: splitBytes(patternLlama3), ignoreMerges: true, addBOS: true},
 	"tekken":    {preTokenizer: splitBytes(patternTekken), ignoreMerges: true, addBOS: true},
 	"qwen2":     {normalizer: `{"type":"NFC"}`, preTokenizer: splitBytes(patternQwen2)},
 	"gpt-2":     {preTokenizer: byteLevelGPT2},
 	"smollm":    {preTokenizer: sequenceOf(`{"type":"Digits","individual_digits":true}`, byteLevelGPT2)},
-	// What llama.cpp does where a file names no split.
+	// What llama.cpp does if a file names no split.
 	"default": {preTokenizer: sequenceOf(split(`[\p{P}\$\+<=>\^~\|]+`), split(patternGPT2), split(`\p{N}+`), split(`[0-9][0-9][0-9]`), byteLevelOnly)},
 }
 
-// aliases are further names of the same.
+// aliases are other names of them.
 var aliases = map[string]string{
 	"llama3": "llama-bpe", "llama-v3": "llama-bpe", "deepseek-r1-qwen": "qwen2",
 	"starcoder": "smollm", "refact": "smollm", "codeshell": "smollm",
@@ -56,7 +56,7 @@ func split(pattern string) string {
 
 func splitBytes(pattern string) string { return sequenceOf(split(pattern), byteLevelOnly) }
 
-// family finds what belongs to the names in the file.
+// family finds the family by the names in the file.
 func (v *Vocabulary) family() (family, error) {
 	switch v.Model {
 	case modelSPM:
@@ -85,11 +85,11 @@ func (v *Vocabulary) family() (family, error) {
 	return family{}, keyError("pre", "is %s, which is not supported; supported: %s; use the Hugging Face directory of the same model", clip(name), strings.Join(known, ", "))
 }
 
-// sentencePiece is what Hugging Face makes of a SentencePiece BPE model
+// sentencePiece is the pipeline that Hugging Face makes of a SentencePiece BPE model
 // (LlamaConverter in convert_slow_tokenizer.py of transformers 4).
 func (v *Vocabulary) sentencePiece() family {
 	f := family{addBOS: true}
-	if says(v.AddSpacePrefix, true) {
+	if valueOr(v.AddSpacePrefix, true) {
 		f.normalizer = `{"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},` + spaceToMark + `]}`
 		f.decoder = `{"type":"Sequence","decoders":[` + markToSpace + `,{"type":"ByteFallback"},{"type":"Fuse"},{"type":"Strip","content":" ","start":1,"stop":0}]}`
 	} else {
@@ -99,7 +99,7 @@ func (v *Vocabulary) sentencePiece() family {
 	return f
 }
 
-// apply gives the tokenizer its components and its merges.
+// apply sets the components and merges of the tokenizer.
 func (f family) apply(t *Tokenizer, v Vocabulary) (err error) {
 	if err = t.readComponents(map[string]json.RawMessage{
 		"normalizer": json.RawMessage(f.normalizer), "pre_tokenizer": json.RawMessage(f.preTokenizer), "decoder": json.RawMessage(f.decoder),
@@ -147,7 +147,7 @@ const maxScored = 256
 // ways to make one token are ordered by the ids of their parts
 // (generate_merges in convert_slow_tokenizer.py of transformers 4). Tokens of
 // more than maxScored bytes are not made: trying all their parts takes time by
-// the square of their length, and SentencePiece makes none.
+// the square of their length, and SentencePiece has none.
 func (v *Vocabulary) scoredMerges(m *bpe) ([]merge, error) {
 	if len(v.Scores) < len(v.Tokens) {
 		return nil, keyError("scores", "has %d scores for %d tokens; download the file again", len(v.Scores), len(v.Tokens))

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Vocabulary is a tokenizer as GGUF files state it (keys tokenizer.ggml.…): a
-// list of tokens, and names for what is done with text.
+// Vocabulary is a tokenizer as in GGUF files (keys tokenizer.ggml.…): a list of
+// tokens, and names of the steps that text goes through.
 type Vocabulary struct {
 	// Model is "gpt2", byte-level BPE with Merges, or "llama", SentencePiece
 	// BPE with Scores.
@@ -15,19 +15,18 @@ type Vocabulary struct {
 	Pre    string
 	Tokens []string
 	Types  []TokenType // nil: all normal
-	Scores []float32   // the higher the earlier is a token made
+	Scores []float32   // tokens with higher scores are made first
 	Merges []string    // "left right", the first ones first
 	// Ids of special tokens, -1 without.
 	BOS, EOS, Unknown int32
-	// What the file says of the ends of a text; nil: what is usual for Pre.
+	// Whether BOS and EOS are added to a text; nil: the default of Pre.
 	AddBOS, AddEOS *bool
-	// AddSpacePrefix puts a space before a text; for llama only, nil means it
-	// does.
+	// AddSpacePrefix puts a space before a text; for llama only; nil: true.
 	AddSpacePrefix *bool
 	Templates      map[string]string // chat templates by name
 }
 
-// TokenType says what a token is for.
+// TokenType is the purpose of a token.
 type TokenType int32
 
 // Types of tokens, with their numbers in GGUF files.
@@ -36,7 +35,7 @@ const (
 	TokenNormal
 	TokenUnknown     // stands for characters that have no token
 	TokenControl     // special
-	TokenUserDefined // added to the vocabulary, found in text as it stands
+	TokenUserDefined // added to the vocabulary, matched in the text itself
 	TokenUnused
 	TokenByte // <0x00> to <0xFF>
 )
@@ -46,7 +45,7 @@ const (
 	modelSPM = "llama"
 )
 
-// FromVocabulary makes a tokenizer that gives the ids of the Hugging Face
+// FromVocabulary makes a tokenizer that returns the same ids as the Hugging Face
 // tokenizer from which the vocabulary was converted. Errors name the key of a
 // GGUF file and the remedy.
 //
@@ -120,7 +119,7 @@ func (v *Vocabulary) sort(m *bpe) ([]addedToken, error) {
 			}
 		case TokenUnused:
 			if token == fmt.Sprintf("[PAD%d]", id) {
-				continue // fills the embedding's rows up; no tokenizer has it
+				continue // fills rows of the embedding; no tokenizer has it
 			}
 		}
 		if other, twice := m.vocab[token]; twice {
@@ -142,8 +141,8 @@ func (t *Tokenizer) applyEnds(v Vocabulary, f family) error {
 		text   *string
 		around *[]int32
 	}{
-		{"bos", v.BOS, says(v.AddBOS, f.addBOS), &t.bos, &t.config.bos, &t.around.before},
-		{"eos", v.EOS, says(v.AddEOS, false), &t.eos, &t.config.eos, &t.around.after},
+		{"bos", v.BOS, valueOr(v.AddBOS, f.addBOS), &t.bos, &t.config.bos, &t.around.before},
+		{"eos", v.EOS, valueOr(v.AddEOS, false), &t.eos, &t.config.eos, &t.around.after},
 	} {
 		switch {
 		case end.id >= 0 && !t.known(int64(end.id)):
@@ -160,10 +159,10 @@ func (t *Tokenizer) applyEnds(v Vocabulary, f family) error {
 	return nil
 }
 
-// says is what a file says, or else what is usual.
-func says(value *bool, usual bool) bool {
+// valueOr returns a value of a file, or the default if it is absent.
+func valueOr(value *bool, def bool) bool {
 	if value != nil {
 		return *value
 	}
-	return usual
+	return def
 }

@@ -12,7 +12,7 @@ const (
 	keptSymbols   = 1 << 16 // a scratch that grew beyond this is not kept
 )
 
-// scratch is what one call of Encode works with.
+// scratch is the working memory of one call of Encode.
 type scratch struct {
 	merger
 	cache map[string][]int32

@@ -20,11 +20,11 @@ import (
 const maxDummy = 16 << 30
 
 // Dummy makes random weights for a program, the same for the same seed, type
-// and names, whatever the order of asking. Gains are near 1 and matrices keep
-// the size of what goes through them, so that logits are in a usual range.
+// and names, in any order of calls. Gains are near 1 and matrices keep the norm
+// of their inputs, so that logits are in a usual range.
 // Each call of Tensor makes the tensor anew.
 //
-// Of a quantised type are matrices only, as in files: vectors are F32, and a
+// Only matrices have a quantised type, as in files: vectors are F32, and a
 // matrix whose rows do not fill blocks is F16.
 func Dummy(p *gpu.Program, d gpu.DType, seed uint64) Source {
 	s := &dummy{dtype: d, seed: seed, shapes: map[string][]int{}}
@@ -116,7 +116,7 @@ func spread(name string, shape []int) (mean, half float64) {
 	case len(shape) == 1:
 		return 1, 0.1
 	}
-	// Unit rows in give unit rows out: variance 1/inputs, half width sqrt(3)
+	// Unit rows stay unit rows: variance 1/inputs, half width sqrt(3)
 	// deviations. The output matrix is wider, so that tokens differ clearly.
 	half = math.Sqrt(3 / float64(shape[len(shape)-1]))
 	if name == "lm_head.weight" || name == "model.embed_tokens.weight" {
@@ -149,7 +149,7 @@ func elements(shape []int) int {
 }
 
 // appendElement rounds to the type (to nearest for F32 and BF16, towards zero
-// for F16, whose range the values stay well inside).
+// for F16; the values are well inside its range).
 func appendElement(b []byte, d gpu.DType, v float32) []byte {
 	u := math.Float32bits(v)
 	switch d {

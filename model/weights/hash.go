@@ -17,10 +17,10 @@ import (
 // every tensor, by ascending name, so that one file and the same model in
 // shards are equal. Up to fullHash bytes altogether the data is covered whole
 // ("sha256:…"). Larger models would take minutes to read at every start, so
-// there each tensor gives sampleBlocks blocks spread evenly over its data, the
-// first and the last included ("sampled-sha256:…"): two models that were
+// there the hash covers sampleBlocks blocks of each tensor, spread evenly over its
+// data, the first and the last included ("sampled-sha256:…"): two models that were
 // trained differently differ nearly everywhere, but a few flipped bits can go
-// unseen. The hash tells models apart; it is no proof against tampering.
+// unseen. The hash tells models apart; it does not protect against tampering.
 const (
 	fullHash     = 1 << 30
 	sampleBlocks = 16
@@ -93,7 +93,7 @@ func writeRange(h hash.Hash, e Placed, from, n int64) error {
 		}
 		h.Write(data)
 		if b, is := e.Blob.(blob.Discarder); is {
-			b.Discard(data) // a device that has its weights needs the file no more
+			b.Discard(data) // a device has its own copy by now
 		}
 		from, n = from+k, n-k
 	}

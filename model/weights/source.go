@@ -25,7 +25,7 @@ import (
 	"github.com/troupe-engine/troupe/model/blob"
 )
 
-// Info is what is known of a tensor without its data.
+// Info describes a tensor without its data.
 type Info struct {
 	Name   string
 	DType  string // as the file spells it, "BF16" or "Q4_K"
@@ -121,8 +121,8 @@ type Placed struct {
 
 // FromFiles makes a Source of tensors whose places have been checked: inside
 // their files, with as many bytes as type and shape have, each name once. The
-// Source takes the files over. unknown words the error for a name that is not
-// among them.
+// Source owns the files from now on. unknown returns the error for a name that is
+// not among them.
 func FromFiles(open []blob.Blob, tensors []Placed, unknown func(name string) error) Source {
 	s := &files{blobs: open, entries: make(map[string]Placed, len(tensors)), unknown: unknown}
 	for _, t := range tensors {
@@ -137,7 +137,7 @@ func exists(fsys fs.FS, name string) bool {
 	return err == nil
 }
 
-// missing explains an absent model by what is there instead.
+// missing explains an absent model by the files that there are instead.
 func missing(fsys fs.FS) error {
 	for _, c := range []struct{ pattern, remedy string }{
 		{"*.gguf", "a GGUF file is a whole model by itself; give its path"},

@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/model/gguf"
 )
 
-// encode gives a value's kind and bytes.
+// encode returns a value's kind and bytes.
 func encode(value any) (gguf.Kind, []byte, error) {
 	v := reflect.ValueOf(value)
 	kind, err := kindOf(v.Type())

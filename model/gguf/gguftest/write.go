@@ -16,7 +16,7 @@ import (
 	"github.com/troupe-engine/troupe/model/gguf"
 )
 
-// File is what is written.
+// File is the contents of a file.
 type File struct {
 	Version   uint32 // 0: 3
 	Alignment int    // bytes, a power of two; 0: 32, and no key says so
@@ -31,7 +31,7 @@ type Key struct {
 	Value any
 }
 
-// Keys are made from names and values in turn.
+// Keys makes a list of names and values in turn.
 func Keys(pairs ...any) []Key {
 	var keys []Key
 	for i := 0; i < len(pairs); i += 2 {
@@ -61,7 +61,7 @@ func (t Tensor) Bytes() int64 {
 	return row
 }
 
-// Bytes is Data that is there already.
+// Bytes returns Data of these bytes.
 func Bytes(data []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -69,7 +69,7 @@ func Bytes(data []byte) func(io.Writer) error {
 	}
 }
 
-// Floats is Data of F32.
+// Floats returns Data of F32.
 func Floats(values ...float32) func(io.Writer) error {
 	var b []byte
 	for _, v := range values {
@@ -96,9 +96,9 @@ func Create(path string, f File) (err error) {
 	return w.Flush()
 }
 
-// CreateEmpty writes a file without its data, which reads as zeros and, where
-// the file system can leave holes, takes no room: for what needs to know a
-// model but not its weights.
+// CreateEmpty writes a file without its data, which reads as zeros and takes no
+// room if the file system can leave holes: for programs that need a model's
+// metadata but not its weights.
 func CreateEmpty(path string, f File) error {
 	if f.Alignment != 0 {
 		return fmt.Errorf("a file without data has the usual alignment, not %d", f.Alignment)
@@ -182,7 +182,7 @@ func (f File) head(align int64) ([]byte, error) {
 	return b, nil
 }
 
-// counter knows how much was written.
+// counter counts the bytes that were written.
 type counter struct {
 	w io.Writer
 	n int64

@@ -11,8 +11,8 @@ import (
 	"github.com/troupe-engine/troupe/model/gguf"
 )
 
-// Config reads a file's configuration. Biases and norms of heads are there
-// where their tensors are.
+// Config reads a file's configuration. A model has the biases that the file has
+// tensors of.
 func Config(f *gguf.File, o config.Options) (*config.Config, error) {
 	a, err := architectureOf(f)
 	if err != nil {
@@ -66,8 +66,8 @@ func (k *keys) take(to, from string) bool {
 	return ok
 }
 
-// plain is a value as config reads it. A list that has one value per layer is
-// that value, if all are equal.
+// plain converts a value to what config reads. A list of one value per layer
+// becomes that value if all are equal.
 func (k *keys) plain(key string, v gguf.Value) any {
 	if list, ok := v.Ints(); ok && len(list) > 0 {
 		for _, n := range list {
@@ -110,7 +110,7 @@ func (k *keys) sizes() {
 		k.fail("%s.attention.layer_norm_rms_epsilon is missing; use the model's original file", k.arch)
 	}
 	if !k.take("head_dim", "attention.key_length") {
-		// Not an architecture's usual size, as in a config.json.
+		// Unlike in config.json, the default is not the architecture's.
 		hidden, _ := k.int("hidden_size")
 		if heads, _ := k.int("num_attention_heads"); heads > 0 && hidden%heads == 0 {
 			k.out.Values["head_dim"] = hidden / heads
@@ -128,7 +128,7 @@ func (k *keys) sizes() {
 	k.same("rope.dimension_count", "rotating a part of each head")
 }
 
-// same refuses a length other than that of a head.
+// same refuses a length that differs from that of a head.
 func (k *keys) same(key, what string) {
 	key = k.arch + "." + key
 	v, ok := k.f.Value(key)
@@ -190,8 +190,8 @@ func (k *keys) window() {
 	k.out.Values["use_sliding_window"], k.out.Values["max_window_layers"] = true, 0
 }
 
-// ropeFactors reads what a converter has made of Llama 3.1's scaling: a
-// tensor of divisors of the frequencies.
+// ropeFactors reads the form that Llama 3.1's scaling has in GGUF files: a tensor
+// of divisors of the frequencies.
 func ropeFactors(f *gguf.File, c *config.Config) error {
 	t := f.Tensor(freqFactors)
 	if t == nil {

@@ -43,7 +43,7 @@ func (r *reader) text(key string) string {
 	return s
 }
 
-// sentencePiece tells whether the tokenizer is of this kind.
+// sentencePiece reports whether the tokenizer is of this kind.
 func (r *reader) sentencePiece() bool { return r.text(ggml+"model") == "llama" }
 
 // none is what some writers put for a token that the model does not have.

@@ -30,7 +30,7 @@ var foreign = []struct {
 	{"rope.scaling.yarn_attn_factor", 1, "attention scaled with rope"},
 }
 
-// refuse stops at what the file states and is not supported.
+// refuse returns an error for features of the file that are not supported.
 func refuse(f *gguf.File, arch string) error {
 	if v, ok := f.Value("general.type"); ok {
 		if kind, _ := v.Text(); kind != "model" {
@@ -49,7 +49,7 @@ func refuse(f *gguf.File, arch string) error {
 				n = 1
 			}
 		}
-		// 0 stands for "as usual" wherever a factor is meant.
+		// 0 means "as usual" for all factors.
 		if ok && (n == r.neutral || n == 0 && r.key != "attention.causal") {
 			continue
 		}
