@@ -19,8 +19,8 @@ import (
 	"github.com/troupe-engine/troupe/model/weights"
 )
 
-// bad are bits that are NaN or infinite, and where in a block of the type such
-// bits can stand.
+// bad are bits that are NaN or infinite, and their possible places in a block of
+// the type.
 var bad = map[gpu.DType]struct {
 	bits []byte
 	at   []int
@@ -63,7 +63,7 @@ func devices(t *testing.T, options ...cpu.Options) []gpu.Device {
 	return list
 }
 
-// refused wants every device to refuse a model, with texts in the error.
+// refused checks that every device refuses a model, with texts in the error.
 func refused(t *testing.T, c *model.Checkpoint, devices []gpu.Device, want ...string) {
 	t.Helper()
 	for _, d := range devices {
@@ -169,8 +169,8 @@ func dataOf(t *testing.T, file []byte, tensor string) int {
 	return 8 + n + head[tensor].Offsets[0]
 }
 
-// What is finite in the file, but in no other type, is refused where that type
-// is asked for, and loads as it is.
+// Values that are finite in the file but not in another type are refused for that
+// type, and load in their own.
 func TestLoadRefusesWhatATypeCannotHold(t *testing.T) {
 	m := gguftest.Model{Arch: "llama", Layers: 1, Hidden: 64, Intermediate: 64, Heads: 2, KVHeads: 1, HeadDim: 32, Vocab: 70, Context: 64, Type: gpu.F32}
 	const tensor = "blk.0.ffn_up.weight"

@@ -19,9 +19,9 @@ import (
 	"github.com/troupe-engine/troupe/testkit/conformance"
 )
 
-// forward is the transformer written down once more, in float64, without
-// programs, buffers or a KV pool: it knows config.json's meaning only from the
-// papers. Its numbers come from the same tensors.
+// forward is a second implementation of the transformer, in float64, without
+// programs, buffers or a KV pool, and made from the papers only. It reads the
+// same tensors.
 type forward struct {
 	c    *config.Config
 	w    gpu.Weights
@@ -227,7 +227,7 @@ func TestProgramsComputeTheModel(t *testing.T) {
 	}
 }
 
-// compare gives the largest difference to forward, and the largest logit.
+// compare returns the largest difference to forward, and the largest logit.
 func compare(t *testing.T, c *model.Checkpoint, tokens []int32, got [][]float32) (worst, size float64) {
 	t.Helper()
 	want := forward{c.Config, c.Weights, t, map[string][]float64{}}.logits(tokens)

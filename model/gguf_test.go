@@ -164,7 +164,7 @@ func TestOpenGGUFOfEachType(t *testing.T) {
 	}
 }
 
-// checkComputes wants logits of a usual size, on the reference device.
+// checkComputes checks for logits of a usual size, on the reference device.
 func checkComputes(t *testing.T, c *model.Checkpoint) {
 	t.Helper()
 	m, err := ref.New().Load(c.Program, c.Weights, nil)
@@ -237,7 +237,7 @@ func TestOpenGGUFRefuses(t *testing.T) {
 	}
 }
 
-// TestFiles: what is no model says what is there instead.
+// TestFiles: the error for something that is not a model names what it is.
 func TestFiles(t *testing.T) {
 	f := shapes["qwen2"].shape
 	f.Type = gpu.F32

@@ -11,7 +11,7 @@ import (
 )
 
 // A device copies the weights of a GGUF file one after the other, as it does
-// those of a directory: it is told of each without its data, and errors keep
+// those of a directory: each is described without its data, and errors keep
 // the file's names.
 func TestGGUFWeightsAreStreamed(t *testing.T) {
 	m := gguftest.Model{Arch: "llama", Layers: 1, Hidden: 64, Intermediate: 64, Heads: 2, KVHeads: 1, HeadDim: 32, Vocab: 300, Context: 64, Type: gpu.Q8_0}

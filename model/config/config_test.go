@@ -98,7 +98,7 @@ func TestLoadRefusesByName(t *testing.T) {
 	cases := []struct {
 		name string
 		keys keys
-		want []string // all of them stand in the error
+		want []string // all of them are in the error
 	}{
 		{"architecture", base("GemmaForCausalLM", nil), []string{"config.json", "architectures", "GemmaForCausalLM", "LlamaForCausalLM, MistralForCausalLM"}},
 		{"no architecture", keys{"vocab_size": 3}, []string{"model_type", "not supported"}},

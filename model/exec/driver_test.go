@@ -96,7 +96,7 @@ func (d *driver) must(b *messages.RunBatch) *messages.BatchDone {
 	return done
 }
 
-// reserve gives out the pages for n more tokens than a table of have holds.
+// reserve returns the pages for more tokens than a table of have pages holds.
 func (d *driver) reserve(have, tokens int) []messages.Page {
 	var out []messages.Page
 	for ; have*d.pool.PageSize < tokens; have++ {
@@ -168,7 +168,7 @@ func (l *life) learn(done *messages.BatchDone) {
 	}
 }
 
-// runAll runs requests side by side until each has what it wants.
+// runAll runs requests side by side until each is done.
 func (d *driver) runAll(lives ...*life) {
 	d.t.Helper()
 	for {

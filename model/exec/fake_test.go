@@ -8,12 +8,12 @@ import (
 	"github.com/troupe-engine/troupe/model/exec"
 )
 
-// recorder is a gpu.Model that computes nothing: answer decides what a step
-// gives, and complete when.
+// recorder is a gpu.Model that computes nothing: answer returns the result of a
+// step, complete decides when.
 type recorder struct {
 	gpu.Model
 	answer func(*gpu.StepBatch) (*gpu.StepResult, error)
-	manual bool // completes when the test says so
+	manual bool // completes when the test calls complete
 	done   []func()
 	quiet  []func()
 }

@@ -105,7 +105,7 @@ func TestConformanceQuantisedLogits(t *testing.T) {
 // TestConformanceQuantisedOnCPU runs the files at every level: exactly, where
 // no activation is rounded, and otherwise no further from the truth than
 // llama.cpp. The two round at other places, so that on a single prompt either
-// may be ahead; the mean of all is compared, and no prompt may be far behind.
+// may be ahead; the mean of all is compared, and no prompt may be much worse.
 func TestConformanceQuantisedOnCPU(t *testing.T) {
 	dir, all := quantGoldens(t)
 	for _, level := range simd.Levels() {

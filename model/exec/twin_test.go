@@ -64,7 +64,7 @@ func TestParametersAreTranslated(t *testing.T) {
 				t.Fatalf("end tokens %v of %+v", s.EndTokens, p)
 			}
 		}
-		wanted := 0 // positions of the prompt behind the first
+		wanted := 0 // positions of the prompt after the first
 		for at := 1; at < len(req.Prompt); at++ {
 			if p.PromptLogprobs >= 0 && len(req.Output) == 0 && at >= p.PromptLogprobStart {
 				wanted++

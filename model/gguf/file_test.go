@@ -18,7 +18,7 @@ import (
 	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 )
 
-// written gives a file's bytes.
+// written returns a file's bytes.
 func written(tb testing.TB, f gguftest.File) []byte {
 	tb.Helper()
 	var b bytes.Buffer

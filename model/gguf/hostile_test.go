@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 )
 
-// patch writes numbers over a file at the place behind a text in it.
+// patch overwrites a file with numbers after a text in it.
 func patch(data []byte, after string, skip int, value any) []byte {
 	out := slices.Clone(data)
 	at := bytes.Index(out, []byte(after)) + len(after) + skip

@@ -36,8 +36,8 @@ func boundFixtures(tb testing.TB) map[string]*Tokenizer {
 
 var boundText = rapid.StringOf(rapid.OneOf(rapid.SampledFrom([]rune("hello world  aaa1é\u0301\u030a\u0304\u1100\u1161\u11a8Kﬁ𝐀Å<>|")), rapid.Rune()))
 
-// TestMaxAgrees: a bound on the ids changes nothing where it is kept, and gives
-// too many where it is not.
+// TestMaxAgrees: a bound on the ids changes nothing for a text that keeps it, and
+// returns too many ids for one that does not.
 func TestMaxAgrees(t *testing.T) {
 	toks := boundFixtures(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -186,7 +186,7 @@ func TestMaxBoundsMemory(t *testing.T) {
 			tok.Encode("warm", EncodeOptions{})
 			limit := uint64(most)
 			if name == "regex" {
-				limit += 48 << 20 // the regular expression wants the text in characters
+				limit += 48 << 20 // the regular expression needs the text in characters
 			}
 			n := allocated(func() {
 				if ids := tok.Encode(text, EncodeOptions{ParseSpecial: true, Max: 100}); len(ids) <= 100 {

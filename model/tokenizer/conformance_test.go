@@ -78,7 +78,7 @@ func TestConformanceTokenizersLoad(t *testing.T) {
 				want = tok.normalize[0](text)
 			}
 			if back != want {
-				t.Errorf("round trip gives %q, want %q", back, want)
+				t.Errorf("round trip returned %q, want %q", back, want)
 			}
 			for _, id := range ids {
 				if tok.IsSpecial(id) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// FuzzLoad: any file gives a tokenizer that works or an error, never a panic,
+// FuzzLoad: any file is loaded as a tokenizer that works or refused with an error, never a panic,
 // and no table larger than the files justify.
 func FuzzLoad(f *testing.F) {
 	fixtures := streamFixtures()
@@ -82,7 +82,7 @@ func FuzzEncodeDecode(f *testing.F) {
 	})
 }
 
-// FuzzStream: any ids, in every shape of decoder, stream to what Decode gives.
+// FuzzStream: any ids, in every shape of decoder, stream to the text of Decode.
 func FuzzStream(f *testing.F) {
 	var toks []*Tokenizer
 	fixtures := streamFixtures()

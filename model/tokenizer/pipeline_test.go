@@ -137,7 +137,7 @@ func TestPreTokenizers(t *testing.T) {
 	}
 }
 
-// "first" puts a mark in front of the text only, not behind an added token.
+// "first" puts a mark in front of the text only, not after an added token.
 func TestMetaspaceFirst(t *testing.T) {
 	f := fixture{
 		vocab:        []string{"▁", "a", "b", "▁a"},

@@ -123,10 +123,10 @@ func TestPlain(t *testing.T) {
 		{[]segment{{"<|end|>", false}, {"<|end|>", true}}, "<|end|>|<|||e|n|d|||>"},
 		// The client cannot take a token from the template by making it longer,
 		{[]segment{{"<|end|>", false}, {">", true}}, "<|end|>|>"},
-		// nor make one of the template's text and his own,
+		// nor make one of the template's text and its own,
 		{[]segment{{"<|end|", false}, {">", true}}, "<|end||>"},
 		{[]segment{{"<", true}, {"|end|>", false}}, "<|||e|n|d|||>"},
-		// and what his text ends with leaves the token behind it whole.
+		// and the end of its text leaves the token after it whole.
 		{[]segment{{"<|end|", true}, {"<|end|>", false}}, "<|end||<|end|>"},
 		{[]segment{{"a ", true}, {"[L]", false}, {" a", true}}, "a|[L]|a"},
 		{[]segment{{"a [L] a", true}}, "a|Ġ|[|L|]|Ġ|a"},
@@ -136,8 +136,8 @@ func TestPlain(t *testing.T) {
 			t.Errorf("%v: %s, want %s", c.segments, got, c.want)
 		}
 	}
-	// Without ranges nothing changes, with all of the text it is as if special
-	// tokens were not asked for.
+	// Without ranges nothing changes; with the whole text it is as without
+	// ParseSpecial.
 	const text = "<|end|>>hello<|end|><think>[L]"
 	if got, want := tok.Encode(text, EncodeOptions{ParseSpecial: true, Plain: [][2]int{{0, len(text)}}}), tok.Encode(text, EncodeOptions{}); !slices.Equal(got, want) {
 		t.Errorf("all plain: %s, want %s", contents(tok, got), contents(tok, want))
@@ -187,14 +187,14 @@ func TestPlainNormalized(t *testing.T) {
 	}
 }
 
-// TestPlainSources: whatever the normalizer makes the token of, one character of
-// the client's is enough to be followed; a normalizer for which that cannot be
-// told is refused.
+// TestPlainSources: from whatever text the normalizer makes the token, it is enough
+// to follow one character of the client's; a normalizer for which that is not
+// known to be true is refused.
 func TestPlainSources(t *testing.T) {
 	for name, c := range map[string]struct {
 		normalizer any
 		token      string
-		client     string // becomes the token if nobody follows it
+		client     string // becomes the token if it is not followed
 		refused    string
 	}{
 		"compatibility":   {dict{"type": "NFKC"}, "<|end|>", "＜｜end｜＞", ""},
@@ -275,7 +275,7 @@ func TestSpecialMarks(t *testing.T) {
 	}
 }
 
-// TestConformancePlain: with real vocabularies, a client's text gives the ids
+// TestConformancePlain: with real vocabularies, a client's text has the ids
 // that it has without special tokens, and a bound on the ids changes nothing.
 func TestConformancePlain(t *testing.T) {
 	dir := conformance.Path(t)
@@ -298,7 +298,7 @@ func TestConformancePlain(t *testing.T) {
 			want := tok.Encode(text, EncodeOptions{})
 			got := tok.Encode(text, EncodeOptions{ParseSpecial: true, Plain: marksIn(tok, text)})
 			if !slices.Equal(got, want) {
-				t.Errorf("plain text gives other ids:\n got %v\nwant %v", got, want)
+				t.Errorf("plain text has other ids:\n got %v\nwant %v", got, want)
 			}
 			if slices.ContainsFunc(got, tok.IsSpecial) {
 				t.Error("a special token was found in plain text")
@@ -313,7 +313,7 @@ func TestConformancePlain(t *testing.T) {
 	}
 }
 
-// TestCharactersThatChange: characters behind lastChanging have neither a case
+// TestCharactersThatChange: characters after lastChanging have neither a case
 // nor a decomposition.
 func TestCharactersThatChange(t *testing.T) {
 	for r := rune(lastChanging + 1); r <= unicode.MaxRune; r++ {

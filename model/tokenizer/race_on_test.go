@@ -2,5 +2,5 @@
 
 package tokenizer
 
-// raced: the race detector allocates, too, and keeps functions from being inlined.
+// raced: the race detector also allocates and keeps functions from being inlined.
 const raced = true

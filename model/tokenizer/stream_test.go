@@ -86,7 +86,7 @@ func checkStreamProperties(tb fataler, tok *Tokenizer, ids []int32, opts DecodeO
 	for i, id := range ids {
 		part := s.Push(id)
 		if !utf8.ValidString(part) {
-			tb.Fatalf("push %d of %v gives half a character: %q", i, ids, part)
+			tb.Fatalf("push %d of %v returned half a character: %q", i, ids, part)
 		}
 		got += part
 		if held := len(s.held()); held > 256 {
@@ -183,7 +183,7 @@ func (s *Stream) held() string {
 	return all
 }
 
-// A continuation is what Decode gives behind the context's final text.
+// A continuation is the text of Decode after the context's final text.
 func TestStreamAfterContext(t *testing.T) {
 	for name, f := range streamFixtures() {
 		tok := f.load(t)
@@ -227,15 +227,15 @@ func TestStreamGolden(t *testing.T) {
 		{euro[0], ""}, {id("b"), "\uFFFDb"}, {euro[0], ""}, {euro[0], "\uFFFD"},
 	} {
 		if got := s.Push(step.id); got != step.want {
-			t.Errorf("push %d gives %q, want %q", i, got, step.want)
+			t.Errorf("push %d returned %q, want %q", i, got, step.want)
 		}
 	}
 	if got := s.Flush(); got != "\uFFFD" {
-		t.Errorf("flush gives %q", got)
+		t.Errorf("flush returned %q", got)
 	}
 	after := piece.NewStreamAfter([]int32{id("<s>"), id("a"), euro[0]}, DecodeOptions{SkipSpecial: true})
 	if got := after.Push(euro[1]) + after.Push(euro[2]) + after.Push(id("▁a")); got != "€ a" {
-		t.Errorf("continuation gives %q, want %q", got, "€ a")
+		t.Errorf("continuation is %q, want %q", got, "€ a")
 	}
 	onlyBOS := piece.NewStreamAfter([]int32{id("<s>")}, DecodeOptions{SkipSpecial: true})
 	if got := onlyBOS.Push(id("▁a")); got != "a" {

@@ -42,7 +42,7 @@ func fromVocabulary(tb testing.TB, v Vocabulary) *Tokenizer {
 	return t
 }
 
-// split gives the texts of what a text is encoded to.
+// split returns the texts of the tokens of a text.
 func splitTexts(t *Tokenizer, text string, o EncodeOptions) string {
 	var parts []string
 	for _, id := range t.Encode(text, o) {
@@ -80,7 +80,7 @@ func TestFromVocabularyBytes(t *testing.T) {
 	}
 }
 
-// TestFromVocabularyFamilies: what a name stands for.
+// TestFromVocabularyFamilies: each name means the right pipeline.
 func TestFromVocabularyFamilies(t *testing.T) {
 	const text = "It's 1234 e\u0301\n\n go"
 	for pre, want := range map[string]string{

@@ -15,8 +15,8 @@ type recorder struct {
 
 func (r *recorder) Discard(data []byte) { r.discarded += len(data) }
 
-// What a Source copies or hashes it gives back itself, and what is read
-// straight from the file when the reader says so.
+// A Source gives the memory of what it copies or hashes back by itself, and that
+// of data that is read straight from the file when the reader calls Discard.
 func TestFilesAreGivenBack(t *testing.T) {
 	open := func(order []int) (*recorder, Source) {
 		r := &recorder{Memory: blob.Memory("..abcdefgh")}

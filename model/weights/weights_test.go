@@ -126,7 +126,7 @@ func TestOpenReadsEveryWay(t *testing.T) {
 	}
 }
 
-// TestFromFiles: rows come in the order asked for, and the hash knows it.
+// TestFromFiles: rows come in the given order, which the hash covers.
 func TestFromFiles(t *testing.T) {
 	data := blob.Memory("..abcdefgh")
 	source := func(order []int) Source {

@@ -17,7 +17,7 @@ func small(d gpu.DType) gguftest.File {
 // A file without data is as long as one with it and says the same of the model;
 // dummy weights then have the file's type.
 func TestCreateEmpty(t *testing.T) {
-	// Plain types make dummy vectors, too, which files have in F32.
+	// Plain types also make dummy vectors, which files have in F32.
 	for _, d := range []gpu.DType{gpu.F16, gpu.Q8_0, gpu.Q4_0} {
 		dir := t.TempDir()
 		whole, empty := filepath.Join(dir, "whole.gguf"), filepath.Join(dir, "empty.gguf")
