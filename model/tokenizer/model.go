@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -51,37 +50,44 @@ type bpe struct {
 // parseBPE reads the "model" object.
 func parseBPE(r *jsonread.Reader) (*bpe, error) {
 	m := &bpe{unk: -1}
-	var settings bpeSettings
+	var kind, unk *string
+	var dropout float64
+	settings := map[string]any{
+		"type": &kind, "dropout": &dropout, "unk_token": &unk, "continuing_subword_prefix": &m.prefix, "end_of_word_suffix": &m.suffix,
+		"fuse_unk": &m.fuseUnk, "byte_fallback": &m.byteFallback, "ignore_merges": &m.ignoreMerges,
+	}
 	var merges []mergeText
 	err := r.Object(func(key []byte) (err error) {
-		switch string(key) {
+		name := string(key)
+		switch name {
 		case "vocab":
 			return m.readVocab(r)
 		case "merges":
 			merges, err = readMerges(r)
 			return err
 		}
-		name := string(key)
 		value, err := r.Raw()
-		if err != nil {
-			return err
+		if into, known := settings[name]; known && err == nil {
+			err = decodeField(value, "model."+name, into)
 		}
-		return settings.read(name, value)
+		return err
 	})
 	switch {
 	case err != nil:
 		return nil, err
+	case kind != nil && *kind != "BPE":
+		return nil, fmt.Errorf("model.type %q is not supported (supported: BPE)", *kind)
+	case dropout != 0:
+		return nil, fmt.Errorf("model.dropout is %g: encoding would be random; set it to null", dropout)
 	case m.vocab == nil:
 		return nil, errors.New("model.vocab is missing; the file is not a BPE tokenizer or is incomplete; download it again")
 	case merges == nil:
 		return nil, errors.New("model.merges is missing; the file is not a BPE tokenizer or is incomplete; download it again")
 	}
-	m.prefix, m.suffix = settings.Prefix, settings.Suffix
-	m.fuseUnk, m.byteFallback, m.ignoreMerges = settings.FuseUnk, settings.ByteFallback, settings.IgnoreMerges
 	if err := m.takeMerges(merges); err != nil {
 		return nil, err
 	}
-	if unk := settings.Unk; unk != nil {
+	if unk != nil {
 		id, ok := m.vocab[*unk]
 		if !ok {
 			return nil, fmt.Errorf("model.unk_token %q is not in model.vocab; add it or set unk_token to null", *unk)
@@ -90,39 +96,6 @@ func parseBPE(r *jsonread.Reader) (*bpe, error) {
 	}
 	m.index()
 	return m, nil
-}
-
-// bpeSettings are the fields of the model beside its tables; null is the same as
-// absent.
-type bpeSettings struct {
-	Type         *string
-	Dropout      float64
-	Unk          *string
-	Prefix       string
-	Suffix       string
-	FuseUnk      bool
-	ByteFallback bool
-	IgnoreMerges bool
-}
-
-func (b *bpeSettings) read(key string, value json.RawMessage) error {
-	into, known := map[string]any{
-		"type": &b.Type, "dropout": &b.Dropout, "unk_token": &b.Unk, "continuing_subword_prefix": &b.Prefix, "end_of_word_suffix": &b.Suffix,
-		"fuse_unk": &b.FuseUnk, "byte_fallback": &b.ByteFallback, "ignore_merges": &b.IgnoreMerges,
-	}[key]
-	if !known {
-		return nil
-	}
-	if err := decodeJSON(value, into); err != nil {
-		return fmt.Errorf("model.%s: %w", key, err)
-	}
-	if b.Type != nil && *b.Type != "BPE" {
-		return fmt.Errorf("model.type %q is not supported (supported: BPE)", *b.Type)
-	}
-	if b.Dropout != 0 {
-		return fmt.Errorf("model.dropout is %g: encoding would be random; set it to null", b.Dropout)
-	}
-	return nil
 }
 
 func (m *bpe) readVocab(r *jsonread.Reader) error {

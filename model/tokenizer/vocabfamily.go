@@ -88,14 +88,13 @@ func (v *Vocabulary) family() (family, error) {
 // sentencePiece is the pipeline that Hugging Face makes of a SentencePiece BPE model
 // (LlamaConverter in convert_slow_tokenizer.py of transformers 4).
 func (v *Vocabulary) sentencePiece() family {
-	f := family{addBOS: true}
+	f := family{addBOS: true, normalizer: spaceToMark}
+	strip := ""
 	if valueOr(v.AddSpacePrefix, true) {
 		f.normalizer = `{"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},` + spaceToMark + `]}`
-		f.decoder = `{"type":"Sequence","decoders":[` + markToSpace + `,{"type":"ByteFallback"},{"type":"Fuse"},{"type":"Strip","content":" ","start":1,"stop":0}]}`
-	} else {
-		f.normalizer = spaceToMark
-		f.decoder = `{"type":"Sequence","decoders":[` + markToSpace + `,{"type":"ByteFallback"},{"type":"Fuse"}]}`
+		strip = `,{"type":"Strip","content":" ","start":1,"stop":0}`
 	}
+	f.decoder = `{"type":"Sequence","decoders":[` + markToSpace + `,{"type":"ByteFallback"},{"type":"Fuse"}` + strip + `]}`
 	return f
 }
 

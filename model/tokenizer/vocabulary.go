@@ -54,9 +54,6 @@ const (
 // which tokens take the white space beside them (here none does).
 func FromVocabulary(v Vocabulary) (*Tokenizer, error) {
 	t := &Tokenizer{config: config{templates: v.Templates}, bos: -1, eos: -1, scratch: newScratchPool()}
-	if t.config.templates == nil {
-		t.config.templates = map[string]string{}
-	}
 	if len(v.Tokens) == 0 {
 		return nil, keyError("tokens", "is missing or empty; the file has no vocabulary; download the whole model")
 	}
