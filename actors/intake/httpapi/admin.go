@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/troupe-engine/troupe/messages"
@@ -23,7 +24,7 @@ func (s *Server) listModels(w http.ResponseWriter, _ *http.Request) *apiError {
 }
 
 func (s *Server) getModel(w http.ResponseWriter, r *http.Request) *apiError {
-	if err := s.checkModel(orElse(r.PathValue("id"), "/")); err != nil {
+	if err := s.checkModel(cmp.Or(r.PathValue("id"), "/")); err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusOK, s.modelObject())
@@ -62,16 +63,15 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) *apiError {
 func (s *Server) flushCache(w http.ResponseWriter, r *http.Request) *apiError {
 	reply := make(chan string, 1)
 	s.Engine.Send(&messages.AskCacheFlush{Reply: reply})
-	select {
-	case why := <-reply:
-		if why != "" {
-			return invalid("", "%s", own(why))
-		}
-		writeJSON(w, http.StatusOK, map[string]any{"success": true, "message": "the cache is empty"})
-		return nil
-	case <-r.Context().Done():
-		return clientGone(r.Context(), nil)
+	why, err := await(r, reply)
+	switch {
+	case err != nil:
+		return err
+	case why != "":
+		return invalid("", "%s", own(why))
 	}
+	writeJSON(w, http.StatusOK, map[string]any{"success": true, "message": "the cache is empty"})
+	return nil
 }
 
 type abortBody struct {
@@ -80,14 +80,8 @@ type abortBody struct {
 }
 
 // abortRequest ends requests by the id that their client chose, or all. A client
-// reaches its own ones, the admin everyone's.
-func (s *Server) abortRequest(w http.ResponseWriter, r *http.Request) *apiError {
-	var body abortBody
-	job, err := s.decode(w, r, &body)
-	if err != nil {
-		return err
-	}
-	defer job.end()
+// reaches its own requests, the admin those of all clients.
+func (s *Server) abortRequest(w http.ResponseWriter, r *http.Request, _ *work, body *abortBody) *apiError {
 	if body.RID == "" && !body.AbortAll {
 		return invalid("rid", "rid is missing; send the id of a request, or abort_all: true")
 	}
@@ -96,26 +90,35 @@ func (s *Server) abortRequest(w http.ResponseWriter, r *http.Request) *apiError 
 			return err
 		}
 	}
-	who, key := sender(r.Context())
-	s.Engine.Send(&messages.AbortRequests{UserID: body.RID, Owner: key, AnyOwner: who == admin, All: body.AbortAll})
+	t := trailOf(r.Context())
+	s.Engine.Send(&messages.AbortRequests{UserID: body.RID, Owner: t.key, AnyOwner: t.role == admin, All: body.AbortAll})
 	writeJSON(w, http.StatusOK, map[string]any{"success": true})
 	return nil
+}
+
+// await waits for an actor's reply.
+func await[T any](r *http.Request, reply <-chan T) (answer T, gone *apiError) {
+	select {
+	case answer = <-reply:
+		return answer, nil
+	case <-r.Context().Done():
+		return answer, clientGone(r.Context(), nil)
+	}
 }
 
 // audit counts every page of the KV pool by owner.
 func (s *Server) audit(w http.ResponseWriter, r *http.Request) *apiError {
 	reply := make(chan *messages.SlotsAudited, 1)
 	s.Engine.Send(&messages.AskAudit{Reply: reply})
-	select {
-	case a := <-reply:
-		if a == nil {
-			return unready()
-		}
-		c := a.Count
-		writeJSON(w, http.StatusOK, map[string]any{"ok": a.OK, "unit": "pages", "total": c.Total, "free": c.Free,
-			"evictable": c.Evictable, "protected": c.Protected, "leased": c.Leased, "in_transfer": c.InTransfer})
-		return nil
-	case <-r.Context().Done():
-		return clientGone(r.Context(), nil)
+	a, err := await(r, reply)
+	switch {
+	case err != nil:
+		return err
+	case a == nil:
+		return unready()
 	}
+	c := a.Count
+	writeJSON(w, http.StatusOK, map[string]any{"ok": a.OK, "unit": "pages", "total": c.Total, "free": c.Free,
+		"evictable": c.Evictable, "protected": c.Protected, "leased": c.Leased, "in_transfer": c.InTransfer})
+	return nil
 }

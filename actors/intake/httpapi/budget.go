@@ -72,7 +72,7 @@ func largePart(bytes int64) int64 {
 // client is for whom a body is charged: the API key, or the address where there
 // is none.
 func client(r *http.Request) string {
-	if _, key := sender(r.Context()); key != "" {
+	if key := trailOf(r.Context()).key; key != "" {
 		return key
 	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"strconv"
@@ -39,27 +40,25 @@ func (s *Server) cacheTree(w http.ResponseWriter, r *http.Request) *apiError {
 		}
 		*l.to = n
 	}
-	format := orElse(query.Get("format"), "json")
+	format := cmp.Or(query.Get("format"), "json")
 	if format != "json" && format != "text" {
 		return invalid("format", "format is %q; it must be json or text", clip(format, 64))
 	}
 	reply := make(chan *messages.CacheDescribed, 1)
 	s.Engine.Send(&messages.AskCacheTree{Limits: limits, Reply: reply})
-	select {
-	case a := <-reply:
-		switch {
-		case a == nil:
-			return unready()
-		case format == "json":
-			writeJSON(w, http.StatusOK, a.View)
-		default:
-			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			if _, err := io.WriteString(w, a.View.Text(true)); err != nil {
-				return stalled(err)
-			}
-		}
+	a, gone := await(r, reply)
+	switch {
+	case gone != nil:
+		return gone
+	case a == nil:
+		return unready()
+	case format == "json":
+		writeJSON(w, http.StatusOK, a.View)
 		return nil
-	case <-r.Context().Done():
-		return clientGone(r.Context(), nil)
 	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if _, err := io.WriteString(w, a.View.Text(true)); err != nil {
+		return stalled(err)
+	}
+	return nil
 }

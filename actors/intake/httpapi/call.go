@@ -18,12 +18,8 @@ type call struct {
 	id     messages.CallID
 	events chan messages.CallEvent
 	open   int // requests without a finish
-	// promptOnly: the client asked for no output token. The engine makes one,
-	// since that ends a prefill, and it is not shown.
-	promptOnly bool
-	// abortIsResult: an aborted request answers with what it had (/generate)
-	// instead of an error.
-	abortIsResult bool
+	// promptOnly and abortIsResult are those of the plan.
+	promptOnly, abortIsResult bool
 
 	requests []messages.RequestID // the engine's ids, by index
 	// ends has, for each request that is recorded, what notes its end; outputs
@@ -40,10 +36,7 @@ func submit(ctx context.Context, engine Engine, owner, userID string, subs []mes
 	if len(userID) > maxUserID {
 		return nil, invalid("rid", "rid has %d bytes; at most %d are allowed", own(len(userID)), own(maxUserID))
 	}
-	c := &call{
-		engine: engine, id: messages.CallID(lastCall.Add(1)), open: len(subs),
-		events: make(chan messages.CallEvent, eventBuffer),
-	}
+	c := &call{engine: engine, id: messages.CallID(lastCall.Add(1)), open: len(subs), events: make(chan messages.CallEvent, eventBuffer)}
 	engine.Send(&messages.SubmitRequests{Call: c.id, UserID: userID, Owner: owner, Requests: subs, Events: c.events})
 	select {
 	case event := <-c.events:
@@ -90,7 +83,12 @@ func (c *call) next(ctx context.Context) (*messages.CallOutput, *apiError) {
 		if out.Finish != nil {
 			c.open--
 		}
-		c.noteOutput(out)
+		if c.ends != nil {
+			c.outputs[out.Index] = out.Usage.CompletionTokens
+			if out.Finish != nil {
+				c.end(out.Index)
+			}
+		}
 		if out.Paused && c.open > 0 {
 			c.engine.Send(&messages.ResumeOutput{Call: c.id})
 		}
@@ -155,37 +153,26 @@ func (c *call) collect(ctx context.Context) ([]*messages.CallOutput, *apiError) 
 
 // begin submits a call of a client, logs under which ids it runs, and records
 // it.
-func (s *Server) begin(ctx context.Context, userID string, subs []messages.Submission) (*call, *apiError) {
-	_, owner := sender(ctx)
-	c, err := submit(ctx, s.Engine, owner, userID, subs)
+func (s *Server) begin(ctx context.Context, p *plan) (*call, *apiError) {
+	c, err := submit(ctx, s.Engine, trailOf(ctx).key, p.rid, p.subs)
 	if err != nil {
-		return nil, err
+		return nil, err.about(p.name(err.Param))
 	}
+	c.promptOnly, c.abortIsResult = p.promptOnly, p.abortIsResult
 	if e := s.Log.Debug(); e.Enabled() {
 		ids := make([]uint64, len(c.requests))
 		for i, id := range c.requests {
 			ids[i] = uint64(id)
 		}
-		e.Str("request_id", requestID(ctx)).Str("rid_digest", digest([]byte(userID))).Uints64("requests", ids).Msg("call accepted")
+		e.Str("request_id", trailOf(ctx).id).Str("rid_digest", digest([]byte(p.rid))).Uints64("requests", ids).Msg("call accepted")
 	}
 	if s.Record != nil {
-		c.ends, c.outputs = make([]func(int), len(subs)), make([]int, len(subs))
-		for i := range subs {
-			c.ends[i] = s.Record(&subs[i])
+		c.ends, c.outputs = make([]func(int), len(p.subs)), make([]int, len(p.subs))
+		for i := range p.subs {
+			c.ends[i] = s.Record(&p.subs[i])
 		}
 	}
 	return c, nil
-}
-
-// noteOutput follows the requests that are recorded.
-func (c *call) noteOutput(out *messages.CallOutput) {
-	if c.ends == nil {
-		return
-	}
-	c.outputs[out.Index] = out.Usage.CompletionTokens
-	if out.Finish != nil {
-		c.end(out.Index)
-	}
 }
 
 // end notes the end of a request, once.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 
@@ -24,41 +25,6 @@ type chatRequest struct {
 	RID                 string        `json:"rid"`
 	TemplateArgs        templateValue `json:"chat_template_kwargs"`
 	AddGenerationPrompt *bool         `json:"add_generation_prompt"`
-}
-
-// stream are the parameters of a streamed answer.
-type stream struct {
-	Stream        *bool `json:"stream"`
-	StreamOptions *struct {
-		IncludeUsage       *bool `json:"include_usage"`
-		IncludeObfuscation *bool `json:"include_obfuscation"`
-	} `json:"stream_options"`
-}
-
-func (s *stream) on() bool { return s.Stream != nil && *s.Stream }
-
-func (s *stream) includeUsage() bool {
-	return s.StreamOptions != nil && s.StreamOptions.IncludeUsage != nil && *s.StreamOptions.IncludeUsage
-}
-
-func (s *stream) check() *apiError {
-	if s.StreamOptions != nil && !s.on() {
-		return invalid("stream_options", "stream_options is only for stream: true; leave it out or stream")
-	}
-	if s.StreamOptions != nil && s.StreamOptions.IncludeObfuscation != nil && *s.StreamOptions.IncludeObfuscation {
-		return unsupported("stream_options.include_obfuscation", "leave it out or send false")
-	}
-	return nil
-}
-
-type chatResponse struct {
-	ID          string `json:"id"`
-	Object      string `json:"object"`
-	Created     int64  `json:"created"`
-	Model       string `json:"model"`
-	Fingerprint string `json:"system_fingerprint,omitempty"`
-	Choices     any    `json:"choices"`         // []chatChoice, or []chatChunk in a stream
-	Usage       any    `json:"usage,omitempty"` // *usage; nil leaves it out, a nil *usage is null
 }
 
 type chatChoice struct {
@@ -86,50 +52,8 @@ type chatDelta struct {
 	Content *string `json:"content,omitempty"`
 }
 
-func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) *apiError {
-	var req chatRequest
-	job, err := s.decode(w, r, &req)
-	if err != nil {
-		return err
-	}
-	defer job.end()
-	subs, err := s.prepareChat(r, &req)
-	if err != nil {
-		return err
-	}
-	if err := s.prepared(job, subs, nil, 1, "n"); err != nil {
-		return err
-	}
-	id := "chatcmpl-" + newID()
-	c, err := s.begin(r.Context(), orElse(req.RID, id), subs)
-	if err != nil {
-		return err.named("prompt", "messages")
-	}
-	head := chatResponse{ID: id, Object: "chat.completion", Created: s.Now().Unix(), Model: s.Model.ID, Fingerprint: s.fingerprint()}
-	logprobs := req.Logprobs != nil && *req.Logprobs
-	if req.on() {
-		head.Object = "chat.completion.chunk"
-		return s.streamChat(w, r, c, head, logprobs, req.includeUsage())
-	}
-	outputs, err := c.collect(r.Context())
-	if err != nil {
-		return err
-	}
-	total, choices := &usage{}, make([]chatChoice, len(outputs))
-	for i, out := range outputs {
-		total.add(out.Usage, i == 0)
-		choices[i] = chatChoice{Index: i, Message: chatMessage{Role: "assistant", Content: out.Text}, FinishReason: finishWord(out.Finish)}
-		if logprobs {
-			choices[i].Logprobs = newChatLogprobs(&s.Model, out.Tokens)
-		}
-	}
-	head.Choices, head.Usage = choices, total
-	writeJSON(w, http.StatusOK, head)
-	return nil
-}
-
-// prepareChat turns a checked body into submissions.
-func (s *Server) prepareChat(r *http.Request, req *chatRequest) ([]messages.Submission, *apiError) {
+// prepareChat turns a checked body into a plan.
+func (s *Server) prepareChat(r *http.Request, req *chatRequest) (*plan, *apiError) {
 	if err := firstOf(s.checkModel(req.Model), refuseSet("", req.refusable), req.stream.check()); err != nil {
 		return nil, err
 	}
@@ -144,23 +68,30 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) ([]messages.Subm
 	if err != nil {
 		return nil, err
 	}
+	logprobs, top := given(req.Logprobs, false), given(req.TopLogprobs, 0)
 	switch {
-	case req.TopLogprobs != nil && (req.Logprobs == nil || !*req.Logprobs):
+	case req.TopLogprobs != nil && !logprobs:
 		return nil, invalid("top_logprobs", "top_logprobs needs logprobs: true")
-	case req.TopLogprobs != nil && (*req.TopLogprobs < 0 || *req.TopLogprobs > maxTopLogprobs):
-		return nil, outside("top_logprobs", *req.TopLogprobs, 0, maxTopLogprobs)
-	case req.TopLogprobs != nil:
-		params.TopLogprobs = *req.TopLogprobs
-	case req.Logprobs != nil && *req.Logprobs:
-		params.TopLogprobs = 0
+	case top < 0 || top > maxTopLogprobs:
+		return nil, outside("top_logprobs", top, 0, maxTopLogprobs)
+	case logprobs:
+		params.TopLogprobs = top
 	}
 	ids, err := s.renderChat(r, req)
 	if err != nil {
 		return nil, err
 	}
+	id, n := "chatcmpl-"+newID(), req.choices()
+	p := &plan{rid: cmp.Or(req.RID, id), stream: req.on(), copies: 1, names: map[string]string{"prompt": "messages"}}
+	if p.stream {
+		p.answer = newOpenAIAnswer(s, id, "chat.completion.chunk", n, &req.stream, s.chatChunks(n, logprobs))
+	} else {
+		p.answer = newOpenAIAnswer(s, id, "chat.completion", n, &req.stream, s.chatChoices(logprobs))
+	}
 	base := s.submission(r.Context(), &req.scheduling, req.User)
-	base.Stream = req.on()
-	return req.sampling.submissions([]prompt{{ids: ids}}, params, base, s.Seed), nil
+	base.Stream = p.stream
+	p.subs = req.sampling.submissions([]prompt{{ids: ids}}, params, base, s.Seed)
+	return p, nil
 }
 
 // renderChat applies the model's template and tokenises the prompt.
@@ -171,79 +102,58 @@ func (s *Server) renderChat(r *http.Request, req *chatRequest) ([]int32, *apiErr
 	if s.Model.Template == nil {
 		return nil, invalid("messages", "the model %s has no chat template; use /v1/completions, or serve it with --chat-template FILE", own(s.Model.ID))
 	}
-	conversation, err := chatMessages(req.Messages.value)
-	if err != nil {
+	if err := checkMessages(req.Messages.value); err != nil {
 		return nil, err
 	}
 	args, err := templateArgs(req.TemplateArgs.value)
 	if err != nil {
 		return nil, err
 	}
-	ids, failed := s.Model.EncodeChat(r.Context(), chat.Input{Messages: conversation, Now: s.Now(), Extra: args,
-		AddGenerationPrompt: req.AddGenerationPrompt == nil || *req.AddGenerationPrompt}, s.rules.Load().SpecialTokens)
+	ids, failed := s.Model.EncodeChat(r.Context(), chat.Input{Messages: req.Messages.value, Now: s.Now(), Extra: args,
+		AddGenerationPrompt: given(req.AddGenerationPrompt, true)}, s.rules.Load().SpecialTokens)
 	var long *PromptTooLongError
 	switch {
 	case failed != nil && r.Context().Err() != nil:
 		return nil, clientGone(r.Context(), nil)
 	case errors.As(failed, &long):
-		err := invalid("messages", "%s", own(long))
-		err.Code = "context_length_exceeded"
-		return nil, err
+		return nil, invalid("messages", "%s", own(long)).coded(codeTooLong)
 	case failed != nil:
 		return nil, invalid("messages", "the model's chat template rejects these messages: %v", failed)
-	}
-	if len(ids) == 0 {
+	case len(ids) == 0:
 		return nil, invalid("messages", "the prompt of these messages is empty; send at least one message with content")
 	}
 	return ids, nil
 }
 
-// streamChat writes chunks as outputs come.
-func (s *Server) streamChat(w http.ResponseWriter, r *http.Request, c *call, head chatResponse, logprobs, withUsage bool) *apiError {
-	total, started := &usage{}, make([]bool, c.open)
-	if withUsage {
-		head.Usage = (*usage)(nil)
-	}
-	return s.stream(w, r, c, func(events *sse, out *messages.CallOutput) {
-		if out.Finish != nil {
-			total.add(out.Usage, out.Index == 0)
-		}
-		send := func(one chatChunk) {
-			one.Index = out.Index
-			chunk := head
-			chunk.Choices = []chatChunk{one}
-			events.add(chunk)
-		}
-		s.chatChunks(out, &started[out.Index], logprobs, send)
-	}, func(events *sse) {
-		if withUsage {
-			head.Choices, head.Usage = []chatChunk{}, total
-			events.add(head)
-		}
-	})
-}
-
-// chatChunks is one output as chunks: the role first, then content, and the
-// reason to finish in a chunk with an empty delta.
-func (s *Server) chatChunks(out *messages.CallOutput, started *bool, logprobs bool, send func(chatChunk)) {
-	if !*started {
-		*started = true
-		empty := ""
-		send(chatChunk{Delta: chatDelta{Role: "assistant", Content: &empty}})
-	}
-	if out.Text != "" || len(out.Tokens) > 0 && logprobs {
-		one := chatChunk{Delta: chatDelta{Content: &out.Text}}
+// chatChoices converts complete outputs.
+func (s *Server) chatChoices(logprobs bool) func(*messages.CallOutput, func(chatChoice)) {
+	return func(out *messages.CallOutput, send func(chatChoice)) {
+		one := chatChoice{Index: out.Index, Message: chatMessage{Role: "assistant", Content: out.Text}, FinishReason: finishWord(out.Finish)}
 		if logprobs {
 			one.Logprobs = newChatLogprobs(&s.Model, out.Tokens)
 		}
 		send(one)
 	}
-	if out.Finish != nil {
-		send(chatChunk{FinishReason: finishWord(out.Finish)})
-	}
 }
 
-func finishWord(f *messages.Finish) *string {
-	word := string(f.Reason)
-	return &word
+// chatChunks converts outputs of a stream: the role first, then content, and the
+// reason to finish in a chunk with an empty delta.
+func (s *Server) chatChunks(n int, logprobs bool) func(*messages.CallOutput, func(chatChunk)) {
+	started := make([]bool, n)
+	return func(out *messages.CallOutput, send func(chatChunk)) {
+		if !started[out.Index] {
+			started[out.Index] = true
+			send(chatChunk{Index: out.Index, Delta: chatDelta{Role: "assistant", Content: new("")}})
+		}
+		if out.Text != "" || len(out.Tokens) > 0 && logprobs {
+			one := chatChunk{Index: out.Index, Delta: chatDelta{Content: &out.Text}}
+			if logprobs {
+				one.Logprobs = newChatLogprobs(&s.Model, out.Tokens)
+			}
+			send(one)
+		}
+		if out.Finish != nil {
+			send(chatChunk{Index: out.Index, FinishReason: finishWord(out.Finish)})
+		}
+	}
 }

@@ -26,17 +26,6 @@ type completionRequest struct {
 // maxCompletionLogprobs is the API's own bound.
 const maxCompletionLogprobs = 5
 
-// completionResponse is the answer and, as the API has it, also a chunk.
-type completionResponse struct {
-	ID          string             `json:"id"`
-	Object      string             `json:"object"`
-	Created     int64              `json:"created"`
-	Model       string             `json:"model"`
-	Fingerprint string             `json:"system_fingerprint,omitempty"`
-	Choices     []completionChoice `json:"choices"`
-	Usage       any                `json:"usage,omitempty"` // *usage; nil leaves it out, a nil *usage is null
-}
-
 // completionChoice is a choice. The API's description gives finish_reason no
 // null, but its server sends null until the end, as this one does: any of the
 // words would end the stream in a client's eyes.
@@ -65,97 +54,64 @@ type choiceState struct {
 	waiting []*messages.CallOutput // held until the prompt's scores are known
 }
 
-func (s *Server) completions(w http.ResponseWriter, r *http.Request) *apiError {
-	var req completionRequest
-	job, err := s.decode(w, r, &req)
-	if err != nil {
-		return err
-	}
-	defer job.end()
-	subs, p, err := s.prepareCompletion(r, &req)
-	if err != nil {
-		return err
-	}
-	if err := s.prepared(job, subs, p.prompts, p.n, "n"); err != nil {
-		return err
-	}
-	id := "cmpl-" + newID()
-	c, err := s.begin(r.Context(), orElse(req.RID, id), subs)
-	if err != nil {
-		return err
-	}
-	c.promptOnly = req.MaxTokens != nil && *req.MaxTokens == 0
-	head := completionResponse{ID: id, Object: "text_completion", Created: s.Now().Unix(), Model: s.Model.ID, Fingerprint: s.fingerprint()}
-	if req.on() {
-		return s.streamCompletion(w, r, c, p, head, req.includeUsage())
-	}
-	outputs, err := c.collect(r.Context())
-	if err != nil {
-		return err
-	}
-	total := &usage{}
-	for i, out := range outputs {
-		total.add(out.Usage, i%p.n == 0)
-		head.Choices = append(head.Choices, p.take(out)...)
-	}
-	head.Usage = total
-	writeJSON(w, http.StatusOK, head)
-	return nil
-}
-
-func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) ([]messages.Submission, *completion, *apiError) {
+// prepareCompletion turns a checked body into a plan.
+func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) (*plan, *apiError) {
 	if err := firstOf(s.checkModel(req.Model), refuseSet("", req.refusable), req.stream.check()); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	params, err := req.sampling.params(&s.Model, maxTokens{"max_tokens", req.MaxTokens, 0}, s.Seed)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	p := &completion{model: &s.Model, n: req.choices(), logprobs: req.Logprobs != nil, echo: req.Echo != nil && *req.Echo}
-	if req.Logprobs != nil {
-		if *req.Logprobs < 0 || *req.Logprobs > maxCompletionLogprobs {
-			return nil, nil, outside("logprobs", *req.Logprobs, 0, maxCompletionLogprobs)
+	c := &completion{model: &s.Model, n: req.choices(), logprobs: req.Logprobs != nil, echo: given(req.Echo, false)}
+	if top := given(req.Logprobs, 0); c.logprobs {
+		if top < 0 || top > maxCompletionLogprobs {
+			return nil, outside("logprobs", top, 0, maxCompletionLogprobs)
 		}
-		params.TopLogprobs = *req.Logprobs
-		if p.echo {
-			params.PromptLogprobs = *req.Logprobs
+		params.TopLogprobs = top
+		if c.echo {
+			params.PromptLogprobs = top
 		}
 	}
-	if p.prompts, _, err = parsePrompts(r.Context(), &s.Model, req.Prompt, "prompt", p.echo); err != nil {
-		return nil, nil, err
+	if c.prompts, _, err = parsePrompts(r.Context(), &s.Model, req.Prompt, "prompt", c.echo); err != nil {
+		return nil, err
 	}
-	if err := checkChoices("n", len(p.prompts), p.n); err != nil {
-		return nil, nil, err
+	if err := checkChoices("n", len(c.prompts), c.n); err != nil {
+		return nil, err
 	}
-	p.scores = make([]*messages.PromptOutput, len(p.prompts))
-	p.choices = make([]choiceState, len(p.prompts)*p.n)
+	c.scores = make([]*messages.PromptOutput, len(c.prompts))
+	c.choices = make([]choiceState, len(c.prompts)*c.n)
 	base := s.submission(r.Context(), &req.scheduling, req.User)
 	base.Stream, base.Continues = req.on(), true
-	return req.sampling.submissions(p.prompts, params, base, s.Seed), p, nil
+	id := "cmpl-" + newID()
+	return &plan{
+		subs: req.sampling.submissions(c.prompts, params, base, s.Seed), rid: cmp.Or(req.RID, id), stream: req.on(),
+		promptOnly: given(req.MaxTokens, 1) == 0, prompts: c.prompts, copies: c.n,
+		answer: newOpenAIAnswer(s, id, "text_completion", c.n, &req.stream, c.take),
+	}, nil
 }
 
-// take turns an output into choices: usually one. With echoed log probabilities
-// the later choices of a prompt wait for those of its first one, which alone
-// computes them.
-func (p *completion) take(out *messages.CallOutput) []completionChoice {
+// take converts an output into choices: usually one. With echoed log
+// probabilities the later choices of a prompt wait for those of its first one,
+// which alone computes them.
+func (p *completion) take(out *messages.CallOutput, send func(completionChoice)) {
 	which := out.Index / p.n
-	state := &p.choices[out.Index]
-	if p.echo && p.logprobs && p.scores[which] == nil {
-		state.waiting = append(state.waiting, out)
-		if out.Index%p.n != 0 || out.Prompt == nil && out.Finish == nil {
-			return nil
-		}
-		p.scores[which] = cmp.Or(out.Prompt, &messages.PromptOutput{})
-		var all []completionChoice
-		for i := which * p.n; i < (which+1)*p.n; i++ {
-			for _, held := range p.choices[i].waiting {
-				all = append(all, p.choice(held))
-			}
-			p.choices[i].waiting = nil
-		}
-		return all
+	if !p.echo || !p.logprobs || p.scores[which] != nil {
+		send(p.choice(out))
+		return
 	}
-	return []completionChoice{p.choice(out)}
+	state := &p.choices[out.Index]
+	state.waiting = append(state.waiting, out)
+	if out.Index%p.n != 0 || out.Prompt == nil && out.Finish == nil {
+		return
+	}
+	p.scores[which] = cmp.Or(out.Prompt, &messages.PromptOutput{})
+	for i := which * p.n; i < (which+1)*p.n; i++ {
+		for _, held := range p.choices[i].waiting {
+			send(p.choice(held))
+		}
+		p.choices[i].waiting = nil
+	}
 }
 
 // choice is one output as a choice; the first of a choice brings the echo.
@@ -183,26 +139,4 @@ func (p *completion) choice(out *messages.CallOutput) completionChoice {
 		c.FinishReason = finishWord(out.Finish)
 	}
 	return c
-}
-
-func (s *Server) streamCompletion(w http.ResponseWriter, r *http.Request, c *call, p *completion, head completionResponse, withUsage bool) *apiError {
-	total := &usage{}
-	if withUsage {
-		head.Usage = (*usage)(nil)
-	}
-	return s.stream(w, r, c, func(events *sse, out *messages.CallOutput) {
-		if out.Finish != nil {
-			total.add(out.Usage, out.Index%p.n == 0)
-		}
-		for _, choice := range p.take(out) {
-			chunk := head
-			chunk.Choices = []completionChoice{choice}
-			events.add(chunk)
-		}
-	}, func(events *sse) {
-		if withUsage {
-			head.Choices, head.Usage = []completionChoice{}, total
-			events.add(head)
-		}
-	})
 }

@@ -19,25 +19,25 @@ type (
 	}
 )
 
-// chatMessages checks the messages and makes them what templates expect: content
+// checkMessages checks the messages and makes them what templates expect: content
 // parts are joined to one text, and the role developer becomes system, its older
 // name.
-func chatMessages(value any) (any, *apiError) {
+func checkMessages(value any) *apiError {
 	list, isList := value.(*chat.List)
 	switch {
 	case value == nil:
-		return nil, invalid("messages", "messages is missing; send at least one message")
+		return invalid("messages", "messages is missing; send at least one message")
 	case !isList:
-		return nil, invalid("messages", "messages must be an array of objects")
+		return invalid("messages", "messages must be an array of objects")
 	case len(list.Items()) == 0:
-		return nil, invalid("messages", "messages is empty; send at least one message")
+		return invalid("messages", "messages is empty; send at least one message")
 	}
 	for i, one := range list.Items() {
 		if err := oneMessage(one, fmt.Sprintf("messages[%d]", i)); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return value, nil
+	return nil
 }
 
 var roles = map[string]bool{"system": true, "user": true, "assistant": true, "tool": true, "developer": true, "function": true}

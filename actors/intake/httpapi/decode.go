@@ -35,40 +35,39 @@ type promptJSON json.RawMessage
 // shares the body's memory.
 type templateValue struct{ value any }
 
-// decode reads a JSON body into a struct, strictly: an unknown field is an
-// error that names the nearest known one, since a parameter that is silently
-// ignored is worse than a refused one. The raw parts of the struct are parts of
-// the body.
-//
-// The caller holds a place to parse from here on, and ends the work.
-func (s *Server) decode(w http.ResponseWriter, r *http.Request, into any) (*work, *apiError) {
-	job, ready := s.startWork(r), false
-	defer func() { // also when something below panics
-		if !ready {
-			job.end()
+// unknownNamer is a body that says more about a key that it does not have.
+type unknownNamer interface{ unknown(*apiError) *apiError }
+
+// post is the handler of an endpoint that takes a JSON body. While it runs it has
+// a place to parse, until it calls job.parsed.
+func post[B any](s *Server, handle func(w http.ResponseWriter, r *http.Request, job *work, body *B) *apiError) handler {
+	return func(w http.ResponseWriter, r *http.Request) *apiError {
+		job := s.startWork(r)
+		defer job.end() // also when something below panics
+		text, err := s.readBody(w, r, job)
+		if err == nil {
+			err = s.takePlace(r.Context(), job, len(text))
 		}
-	}()
-	body, err := s.readBody(w, r, job)
-	if err == nil {
-		err = s.takePlace(r.Context(), job, len(body))
+		body := new(B)
+		if err == nil {
+			err = unmarshal(r.Context(), text, body)
+		}
+		if err != nil {
+			return err
+		}
+		return handle(w, r, job, body)
 	}
-	if err == nil {
-		err = unmarshal(r.Context(), body, into)
-	}
-	if err != nil {
-		return nil, err
-	}
-	ready = true
-	return job, nil
 }
 
-// unmarshal reads one JSON object strictly: every key is known and there once. It
-// ends early with ctx.
+// unmarshal reads one JSON object into a struct. It refuses repeated keys and, with
+// the nearest known name, unknown ones: a parameter that is silently ignored is
+// worse than a refused one. The raw parts of the struct are parts of body. It ends
+// early with ctx.
 //
-// A body is gone over twice: once to see that it is UTF-8, once by jsonread,
-// which checks everything and makes the values that a template sees. Only what
-// is short or has bounds of its own is read again: parameters, of at most
-// maxFieldBytes each, and prompts, token ids and texts of a promptJSON.
+// A body is read twice: once to check that it is UTF-8, and once by jsonread, which
+// checks everything else and builds the values for the template. Only what is short
+// or has its own bounds is read again: parameters of at most maxFieldBytes each,
+// and prompts, token ids and texts of a promptJSON.
 func unmarshal(ctx context.Context, body []byte, into any) *apiError {
 	err := unmarshalFields(ctx, body, reflect.ValueOf(into).Elem(), "")
 	var ours *apiError
@@ -89,7 +88,11 @@ func unmarshalFields(ctx context.Context, body []byte, into reflect.Value, prefi
 			f, known := fields[key]
 			switch {
 			case !known:
-				return jsonread.Check, unknownField(prefix+key, didYouMean(key, fieldNames(into.Type())))
+				err := unknownField(prefix+key, didYouMean(key, fieldNames(into.Type())))
+				if more, ok := into.Addr().Interface().(unknownNamer); ok {
+					err = more.unknown(err)
+				}
+				return jsonread.Check, err
 			case f.Type == reflect.TypeFor[promptJSON]():
 				return jsonread.Skim, nil
 			case f.Type == reflect.TypeFor[templateValue]():
@@ -185,7 +188,7 @@ func kindName(first string) string {
 }
 
 func unknownField(name, suggestion string) *apiError {
-	return newError(http.StatusBadRequest).coded(codeUnknown).about(name).
+	return newError(http.StatusBadRequest).coded("unknown_parameter").about(name).
 		say("%s is not a parameter of this endpoint%s", clip(name, 64), own(suggestion))
 }
 

@@ -55,8 +55,11 @@ func (e *apiError) retry(seconds int) *apiError {
 	return e
 }
 
-// codeUnknown is the code of a parameter that an endpoint does not have.
-const codeUnknown = "unknown_parameter"
+// Codes that several errors have.
+const (
+	codeTooLong = "context_length_exceeded"
+	codeLimited = "rate_limit_exceeded"
+)
 
 func invalid(param, format string, args ...any) *apiError {
 	return newError(http.StatusBadRequest).about(param).say(format, args...)
@@ -96,14 +99,8 @@ func shuttingDown() *apiError {
 	return newError(http.StatusServiceUnavailable).retry(5).say("the server is shutting down")
 }
 
-// named changes the parameter that an error of intake is about to its name at
-// an endpoint.
-func (e *apiError) named(from, to string) *apiError {
-	if e != nil && e.Param == from {
-		e.Param = to
-	}
-	return e
-}
+// within puts a prefix before the parameter that an error is about.
+func (e *apiError) within(prefix string) *apiError { return e.about(prefix + e.Param) }
 
 // refused translates a refusal of intake.
 func refused(r *messages.CallRefused) *apiError {

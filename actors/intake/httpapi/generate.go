@@ -1,9 +1,12 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
+	"reflect"
+	"slices"
 
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -36,88 +39,49 @@ type nativeSampling struct {
 	Spaces *bool `json:"spaces_between_special_tokens"`
 }
 
-func (s *Server) generate(w http.ResponseWriter, r *http.Request) *apiError {
-	var req generateRequest
-	job, err := s.decode(w, r, &req)
-	if err != nil {
-		return misplaced(err)
-	}
-	defer job.end()
-	subs, g, err := s.prepareGenerate(r.Context(), &req)
-	if err != nil {
-		return err
-	}
-	if err := s.prepared(job, subs, nil, 1, "sampling_params.n"); err != nil {
-		return err
-	}
-	c, err := s.begin(r.Context(), g.rid, subs)
-	if err != nil {
-		return err.named("prompt", g.source).named("max_tokens", "sampling_params.max_new_tokens")
-	}
-	c.promptOnly, c.abortIsResult = g.promptOnly, true
-	g.answers = make([]generateResponse, len(subs))
-	if req.Stream != nil && *req.Stream {
-		return s.stream(w, r, c, func(events *sse, out *messages.CallOutput) {
-			g.append(out, s.Now())
-			events.add(g.event(out.Index))
-		}, nil)
-	}
-	outputs, err := c.collect(r.Context())
-	if err != nil {
-		return err
-	}
-	for _, out := range outputs {
-		g.append(out, s.Now())
-	}
-	if g.list {
-		writeJSON(w, http.StatusOK, g.answers)
-	} else {
-		writeJSON(w, http.StatusOK, g.answers[0])
-	}
-	return nil
-}
-
-// prepareGenerate turns a checked body into submissions.
-func (s *Server) prepareGenerate(ctx context.Context, req *generateRequest) ([]messages.Submission, *generation, *apiError) {
+// prepareGenerate turns a checked body into a plan.
+func (s *Server) prepareGenerate(r *http.Request, req *generateRequest) (*plan, *apiError) {
+	ctx := r.Context()
 	native, err := req.sampling(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	params, err := native.params(&s.Model, maxTokens{"max_new_tokens", native.MaxNewTokens, 0}, s.Seed)
 	if err != nil {
-		err.Param = "sampling_params." + err.Param
-		return nil, nil, err
+		return nil, err.within("sampling_params.")
 	}
-	g := &generation{model: &s.Model, rid: orElse(req.RID, newID()), start: s.Now(), withText: req.ReturnText != nil && *req.ReturnText,
-		promptOnly: native.MaxNewTokens != nil && *native.MaxNewTokens == 0}
+	g := &generation{model: &s.Model, rid: cmp.Or(req.RID, newID()), now: s.Now, start: s.Now(), withText: given(req.ReturnText, false)}
 	if err := g.logprobParams(req, params); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	source := req.Text
-	g.source = "text"
+	source, name := req.Text, "text"
 	switch {
 	case !isNull(req.Text) && !isNull(req.InputIDs):
-		return nil, nil, invalid("input_ids", "text and input_ids are both given; send one of them")
+		return nil, invalid("input_ids", "text and input_ids are both given; send one of them")
 	case !isNull(req.InputIDs):
-		source, g.source = req.InputIDs, "input_ids"
+		source, name = req.InputIDs, "input_ids"
 		if source[0] != '[' {
-			return nil, nil, invalid("input_ids", "input_ids must be an array of token ids, or an array of such arrays")
+			return nil, invalid("input_ids", "input_ids must be an array of token ids, or an array of such arrays")
 		}
 	case !isNull(req.Text) && isIDs(req.Text):
-		return nil, nil, invalid("text", "text must be a string or an array of strings; token ids go into input_ids")
+		return nil, invalid("text", "text must be a string or an array of strings; token ids go into input_ids")
 	}
-	if g.prompts, g.list, err = parsePrompts(ctx, &s.Model, source, g.source, false); err != nil {
-		return nil, nil, err
+	if g.prompts, g.list, err = parsePrompts(ctx, &s.Model, source, name, false); err != nil {
+		return nil, err
 	}
-	n := native.choices()
-	g.list = g.list || n > 1
-	if err := checkChoices("sampling_params.n", len(g.prompts), n); err != nil {
-		return nil, nil, err
+	g.n = native.choices()
+	g.list = g.list || g.n > 1
+	if err := checkChoices("sampling_params.n", len(g.prompts), g.n); err != nil {
+		return nil, err
 	}
-	g.n = n
+	g.promptOnly = given(native.MaxNewTokens, 1) == 0
 	base := s.submission(ctx, &req.scheduling, req.User)
-	base.Stream, base.Continues = req.Stream != nil && *req.Stream, true
-	return native.submissions(g.prompts, params, base, s.Seed), g, nil
+	base.Stream, base.Continues = given(req.Stream, false), true
+	p := &plan{subs: native.submissions(g.prompts, params, base, s.Seed), rid: g.rid, stream: base.Stream, answer: g,
+		promptOnly: g.promptOnly, abortIsResult: true, copies: 1,
+		names: map[string]string{"prompt": name, "max_tokens": "sampling_params.max_new_tokens", "n": "sampling_params.n"}}
+	g.answers = make([]generateResponse, len(p.subs))
+	return p, nil
 }
 
 // sampling reads sampling_params.
@@ -128,27 +92,21 @@ func (req *generateRequest) sampling(ctx context.Context) (*nativeSampling, *api
 			return nil, invalid("sampling_params", "sampling_params must be an object")
 		}
 		if err := unmarshal(ctx, raw, native); err != nil {
-			err = misplacedDeep(err)
 			if err.Param != "" {
-				err.Param = "sampling_params." + err.Param
+				err = err.within("sampling_params.")
 			}
 			err.Message = "sampling_params: " + err.Message
 			return nil, err
 		}
 	}
-	if native.MinNewTokens != nil {
-		if err := differ("sampling_params.", "min_tokens", native.MinTokens, "min_new_tokens", native.MinNewTokens); err != nil {
-			return nil, err
-		}
-		native.MinTokens = native.MinNewTokens
+	if err := firstOf(
+		differ("sampling_params.", "min_tokens", native.MinTokens, "min_new_tokens", native.MinNewTokens),
+		differ("sampling_params.", "seed", native.Seed, "sampling_seed", native.SamplingSeed)); err != nil {
+		return nil, err
 	}
-	if native.SamplingSeed != nil {
-		if err := differ("sampling_params.", "seed", native.Seed, "sampling_seed", native.SamplingSeed); err != nil {
-			return nil, err
-		}
-		native.Seed = native.SamplingSeed
-	}
-	if native.Spaces != nil && !*native.Spaces {
+	native.MinTokens = cmp.Or(native.MinNewTokens, native.MinTokens)
+	native.Seed = cmp.Or(native.SamplingSeed, native.Seed)
+	if !given(native.Spaces, true) {
 		return nil, unsupported("sampling_params.spaces_between_special_tokens", "leave it out or send true")
 	}
 	return native, firstOf(
@@ -158,17 +116,12 @@ func (req *generateRequest) sampling(ctx context.Context) (*nativeSampling, *api
 
 // logprobParams reads what is asked about probabilities.
 func (g *generation) logprobParams(req *generateRequest, p *messages.SamplingParams) *apiError {
-	g.logprobs = req.ReturnLogprob != nil && *req.ReturnLogprob
-	if req.TopLogprobsNum != nil {
-		g.top = *req.TopLogprobsNum
-	}
+	g.logprobs = given(req.ReturnLogprob, false)
+	g.top = given(req.TopLogprobsNum, 0)
 	if g.top < 0 || g.top > maxTopLogprobs {
 		return outside("top_logprobs_num", g.top, 0, maxTopLogprobs)
 	}
-	start := -1
-	if req.LogprobStartLen != nil {
-		start = *req.LogprobStartLen
-	}
+	start := given(req.LogprobStartLen, -1)
 	switch {
 	case start < -1:
 		return invalid("logprob_start_len", "logprob_start_len is %d; it must be a position in the prompt, or -1 for output only", start)
@@ -184,4 +137,31 @@ func (g *generation) logprobParams(req *generateRequest, p *messages.SamplingPar
 		p.PromptLogprobs, p.PromptLogprobStart = g.top, start
 	}
 	return nil
+}
+
+// unknown implements unknownNamer: SGLang has what other APIs have on top one
+// level deeper.
+func (*generateRequest) unknown(err *apiError) *apiError {
+	name, deeper := clip(err.Param, 64), fieldNames(reflect.TypeFor[nativeSampling]())
+	if _, known := fieldsOf(reflect.TypeFor[refusableSampling]())[err.Param]; known {
+		return unsupported(name, "leave it out")
+	}
+	if slices.Contains(deeper, err.Param) {
+		return err.say(`%s is a sampling parameter; put it in sampling_params, as in {"sampling_params": {"%s": …}}`, name, name)
+	}
+	// A name that is near to one of this level has been suggested that.
+	if didYouMean(err.Param, fieldNames(reflect.TypeFor[generateRequest]())) == "" {
+		if near := didYouMean(err.Param, deeper); near != "" {
+			err.say("%s is not a parameter of this endpoint; put sampling parameters in sampling_params%s", name, own(near))
+		}
+	}
+	return err
+}
+
+// unknown implements unknownNamer.
+func (*nativeSampling) unknown(err *apiError) *apiError {
+	if slices.Contains(fieldNames(reflect.TypeFor[generateRequest]()), err.Param) {
+		err.say("%s is not a sampling parameter; put it beside sampling_params, not in it", clip(err.Param, 64))
+	}
+	return err
 }

@@ -41,32 +41,48 @@ type nativeLogprob [3]any
 type generation struct {
 	model      *Model
 	prompts    []prompt
-	n          int    // choices of each prompt
-	source     string // the field that the prompts came in
-	list       bool   // the answer is a list, since the prompt was one or n > 1
+	n          int  // choices of each prompt
+	list       bool // the answer is a list, since the prompt was one or n > 1
 	logprobs   bool
 	top        int // likeliest tokens per position
 	startLen   int // first position of the prompt that is scored; -1: none
 	withText   bool
 	promptOnly bool // no output token was asked for
 	rid        string
+	now        func() time.Time
 	start      time.Time
 	answers    []generateResponse
 }
 
-// event is the answer so far of one choice, as SGLang streams it.
-func (g *generation) event(index int) any {
+// events implements answer: the answer so far of one choice, as SGLang streams it.
+func (g *generation) events(to *sse, out *messages.CallOutput) {
+	g.append(out)
 	if !g.list {
-		return g.answers[index]
+		to.add(&g.answers[out.Index])
+		return
 	}
-	return struct {
-		generateResponse
+	to.add(&struct {
+		*generateResponse
 		Index int `json:"index"`
-	}{g.answers[index], index}
+	}{&g.answers[out.Index], out.Index})
+}
+
+// last implements answer.
+func (g *generation) last(*sse) {}
+
+// whole implements answer.
+func (g *generation) whole(outputs []*messages.CallOutput) any {
+	for _, out := range outputs {
+		g.append(out)
+	}
+	if g.list {
+		return g.answers
+	}
+	return g.answers[0]
 }
 
 // append adds an output to its answer, which is cumulative.
-func (g *generation) append(out *messages.CallOutput, now time.Time) {
+func (g *generation) append(out *messages.CallOutput) {
 	a := &g.answers[out.Index]
 	a.Text += out.Text
 	if a.OutputIDs == nil {
@@ -95,7 +111,7 @@ func (g *generation) append(out *messages.CallOutput, now time.Time) {
 	}
 	u := out.Usage
 	a.Meta.ID, a.Meta.PromptTokens, a.Meta.CompletionTokens, a.Meta.CachedTokens = g.rid, u.PromptTokens, u.CompletionTokens, u.CachedTokens
-	a.Meta.Latency = now.Sub(g.start).Seconds()
+	a.Meta.Latency = g.now().Sub(g.start).Seconds()
 	a.Meta.FinishReason = nativeFinish(out)
 }
 

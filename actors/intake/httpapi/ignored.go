@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -87,7 +88,7 @@ func refuseSet(prefix string, params any) *apiError {
 			_ = json.Compact(&compact, value) // it was checked, so it is JSON
 		}
 		if !slices.Contains(strings.Fields(f.Tag.Get("neutral")), compact.String()) {
-			return unsupported(prefix+jsonName(f), orElse(f.Tag.Get("remedy"), "leave it out"))
+			return unsupported(prefix+jsonName(f), cmp.Or(f.Tag.Get("remedy"), "leave it out"))
 		}
 	}
 	return nil

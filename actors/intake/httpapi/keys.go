@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
@@ -119,9 +118,8 @@ func (s *Server) withKey(needed access, next handler) handler {
 		if who == stranger {
 			return unauthorized(w, "the API key is missing or wrong; send it as Authorization: Bearer KEY")
 		}
-		if t, ok := r.Context().Value(trailKey{}).(*trail); ok {
-			t.role, t.key, t.cache = who, key, cache
-		}
+		t := trailOf(r.Context())
+		t.role, t.key, t.cache = who, key, cache
 		if needed == forAdmin {
 			if err := s.needsAdmin(w, r, r.URL.Path); err != nil {
 				return err
@@ -134,32 +132,16 @@ func (s *Server) withKey(needed access, next handler) handler {
 // needsAdmin rejects callers without the admin key from endpoints that affect
 // all clients.
 func (s *Server) needsAdmin(w http.ResponseWriter, r *http.Request, what string) *apiError {
-	who, key := sender(r.Context())
+	t := trailOf(r.Context())
 	switch {
-	case who == admin:
+	case t.role == admin:
 		return nil
-	case key == "":
+	case t.key == "":
 		return unauthorized(w, "%s requires the admin key; send it as Authorization: Bearer KEY", what)
 	case len(s.rulesFor(r.Context()).keys.admin) > 0:
 		return forbidden("%s affects all clients and requires the admin key", what)
 	}
 	return forbidden("%s affects all clients and is disabled, because the server has several API keys but no admin key; start it with admin-api-key", what)
-}
-
-// sender is who sends a request, and the digest of the key or "".
-func sender(ctx context.Context) (who role, key string) {
-	if t, ok := ctx.Value(trailKey{}).(*trail); ok {
-		return t.role, t.key
-	}
-	return stranger, ""
-}
-
-// cacheOwner is whose prefix cache a request uses, "" for the common one.
-func cacheOwner(ctx context.Context) string {
-	if t, ok := ctx.Value(trailKey{}).(*trail); ok {
-		return t.cache
-	}
-	return ""
 }
 
 func unauthorized(w http.ResponseWriter, format string, args ...any) *apiError {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -78,7 +79,7 @@ func eventsAfter(r *http.Request) (after uint64, fromNow bool, bad *apiError) {
 	if bad := knownQuery(query, "after"); bad != nil {
 		return 0, false, bad
 	}
-	text := orElse(query.Get("after"), r.Header.Get("Last-Event-ID"))
+	text := cmp.Or(query.Get("after"), r.Header.Get("Last-Event-ID"))
 	if text == "" {
 		return 0, true, nil
 	}

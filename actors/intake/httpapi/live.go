@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"slices"
 )
@@ -36,10 +37,7 @@ func (s *Server) Configure(o Options) {
 
 // rulesFor are the rules of a request.
 func (s *Server) rulesFor(ctx context.Context) *rules {
-	if t, ok := ctx.Value(trailKey{}).(*trail); ok && t.rules != nil {
-		return t.rules
-	}
-	return s.rules.Load()
+	return cmp.Or(trailOf(ctx).rules, s.rules.Load())
 }
 
 // follow keeps what old keys have cached from new ones: after any change each

@@ -1,10 +1,10 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -25,27 +25,13 @@ type trail struct {
 
 type trailKey struct{}
 
-func requestID(ctx context.Context) string {
+// trailOf is the trail of a request, an empty one for a context that has none
+// (tests, probes).
+func trailOf(ctx context.Context) *trail {
 	if t, ok := ctx.Value(trailKey{}).(*trail); ok {
-		return t.id
+		return t
 	}
-	return ""
-}
-
-// note keeps an error for the access log.
-func note(ctx context.Context, err *apiError) {
-	if t, ok := ctx.Value(trailKey{}).(*trail); ok {
-		t.err = err
-	}
-}
-
-// noteRoute keeps the pattern that a request was found by.
-func noteRoute(r *http.Request) {
-	if t, ok := r.Context().Value(trailKey{}).(*trail); ok {
-		if slash := strings.IndexByte(r.Pattern, '/'); slash >= 0 { // not before one is found
-			t.route = r.Pattern[slash:]
-		}
-	}
+	return &trail{}
 }
 
 // withRequestID keeps the client's X-Request-ID or makes one, gives it back,
@@ -126,7 +112,7 @@ func (s *Server) logAccess(r *http.Request, t *trail, rec *recorder, took time.D
 	event = event.Str("request_id", t.id).Str("method", knownMethod(r.Method)).Str("path", path).Str("client", r.RemoteAddr).
 		Int("status", status).Int64("bytes", rec.bytes).Dur("took_ms", took)
 	if t.err != nil {
-		event = event.Str("error", clip(orElse(t.err.logged, "…"), maxErrorMessage))
+		event = event.Str("error", clip(cmp.Or(t.err.logged, "…"), maxErrorMessage))
 		if name, known := parameter(t.err.Param); known {
 			event = event.Str("param", name)
 		}
@@ -208,7 +194,7 @@ func (s *Server) withCORS(next http.Handler) http.Handler {
 		h.Set("Access-Control-Expose-Headers", "X-Request-ID, Retry-After")
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 			h.Set("Access-Control-Allow-Methods", "GET, POST")
-			h.Set("Access-Control-Allow-Headers", orElse(r.Header.Get("Access-Control-Request-Headers"), "Authorization, Content-Type"))
+			h.Set("Access-Control-Allow-Headers", cmp.Or(r.Header.Get("Access-Control-Request-Headers"), "Authorization, Content-Type"))
 			h.Set("Access-Control-Max-Age", "600")
 			w.WriteHeader(http.StatusNoContent)
 			return
@@ -216,5 +202,3 @@ func (s *Server) withCORS(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
-
-func stack() string { return string(debug.Stack()) }

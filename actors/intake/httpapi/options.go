@@ -7,6 +7,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 	"runtime"
 	"time"
@@ -92,42 +93,18 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	if o.MaxBodyBytes == 0 {
-		o.MaxBodyBytes = DefaultMaxBodyBytes
-	}
-	if o.MaxBodiesBytes == 0 {
-		o.MaxBodiesBytes = 4 * o.MaxBodyBytes
-	}
-	if o.HeaderTimeout == 0 {
-		o.HeaderTimeout = DefaultHeaderTimeout
-	}
-	if o.BodyTimeout == 0 {
-		o.BodyTimeout = 60 * time.Second
-	}
-	if o.BodyRate == 0 {
-		o.BodyRate = 16 << 10
-	}
-	if o.BodyGrace == 0 {
-		o.BodyGrace = 10 * time.Second
-	}
-	if o.WriteStall == 0 {
-		o.WriteStall = DefaultWriteStall
-	}
-	if o.HealthTimeout == 0 {
-		o.HealthTimeout = DefaultHealthTimeout
-	}
-	if o.HealthInterval == 0 {
-		o.HealthInterval = time.Second
-	}
-	if o.HealthWaiters == 0 {
-		o.HealthWaiters = 8192
-	}
-	if o.KeepAlive == 0 {
-		o.KeepAlive = 15 * time.Second
-	}
-	if o.PrepareConcurrency == 0 {
-		o.PrepareConcurrency = max(1, runtime.GOMAXPROCS(0)/2)
-	}
+	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, DefaultMaxBodyBytes)
+	o.MaxBodiesBytes = cmp.Or(o.MaxBodiesBytes, 4*o.MaxBodyBytes)
+	o.HeaderTimeout = cmp.Or(o.HeaderTimeout, DefaultHeaderTimeout)
+	o.BodyTimeout = cmp.Or(o.BodyTimeout, 60*time.Second)
+	o.BodyRate = cmp.Or(o.BodyRate, 16<<10)
+	o.BodyGrace = cmp.Or(o.BodyGrace, 10*time.Second)
+	o.WriteStall = cmp.Or(o.WriteStall, DefaultWriteStall)
+	o.HealthTimeout = cmp.Or(o.HealthTimeout, DefaultHealthTimeout)
+	o.HealthInterval = cmp.Or(o.HealthInterval, time.Second)
+	o.HealthWaiters = cmp.Or(o.HealthWaiters, 8192)
+	o.KeepAlive = cmp.Or(o.KeepAlive, 15*time.Second)
+	o.PrepareConcurrency = cmp.Or(o.PrepareConcurrency, max(1, runtime.GOMAXPROCS(0)/2))
 	return o
 }
 

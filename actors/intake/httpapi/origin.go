@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -91,5 +92,5 @@ func sameOrigin(origin string, r *http.Request) bool {
 	name, port, ok := splitHost(u.Host)
 	wanted, wantedPort, wantedOK := splitHost(r.Host)
 	usual := map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	return ok && wantedOK && name == wanted && orElse(port, usual) == orElse(wantedPort, usual)
+	return ok && wantedOK && name == wanted && cmp.Or(port, usual) == cmp.Or(wantedPort, usual)
 }

@@ -76,7 +76,7 @@ func (s *sampling) params(m *Model, most maxTokens, seed func() uint64) (*messag
 	p := &messages.SamplingParams{
 		EOSTokenIDs: m.EOS, MaxTokens: unlimitedTokens,
 		TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs,
-		IgnoreEOS: s.IgnoreEOS != nil && *s.IgnoreEOS,
+		IgnoreEOS: given(s.IgnoreEOS, false),
 	}
 	if err := firstOf(s.numbers(p, m), s.counts(p, m.Defaults.TopK, most), s.stops(p, m), s.bias(p, m)); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (s *sampling) numbers(p *messages.SamplingParams, m *Model) *apiError {
 	for _, f := range []struct {
 		name      string
 		into      *float32
-		given     *float64
+		value     *float64
 		fallback  float64
 		low, high float64
 		openLow   bool // low itself is out
@@ -107,10 +107,7 @@ func (s *sampling) numbers(p *messages.SamplingParams, m *Model) *apiError {
 		{"presence_penalty", &p.PresencePenalty, s.PresencePenalty, 0, -2, 2, false},
 		{"repetition_penalty", &p.RepetitionPenalty, s.RepetitionPenalty, d.RepetitionPenalty, 0, 2, true},
 	} {
-		v := f.fallback
-		if f.given != nil {
-			v = *f.given
-		}
+		v := given(f.value, f.fallback)
 		*f.into = float32(v)
 		switch {
 		case f.openLow && !(*f.into > float32(f.low) && v <= f.high):
@@ -124,9 +121,7 @@ func (s *sampling) numbers(p *messages.SamplingParams, m *Model) *apiError {
 
 // counts checks the integers.
 func (s *sampling) counts(p *messages.SamplingParams, topK int, most maxTokens) *apiError {
-	if s.TopK != nil {
-		topK = *s.TopK
-	}
+	topK = given(s.TopK, topK)
 	if topK < -1 {
 		return invalid("top_k", "top_k is %d; it must be at least 1, or 0 or -1 to keep every token", topK)
 	}
@@ -134,8 +129,8 @@ func (s *sampling) counts(p *messages.SamplingParams, topK int, most maxTokens) 
 	if p.TopP < smallestTopP { // the smallest nucleus is the likeliest token
 		p.TopP, p.TopK = 1, 1
 	}
-	if s.N != nil && (*s.N < 1 || *s.N > maxChoices) {
-		return outside("n", *s.N, 1, maxChoices)
+	if n := s.choices(); n < 1 || n > maxChoices {
+		return outside("n", n, 1, maxChoices)
 	}
 	if most.value != nil {
 		if *most.value < most.least {
@@ -203,12 +198,7 @@ func (s *sampling) bias(p *messages.SamplingParams, m *Model) *apiError {
 	return nil
 }
 
-func (s *sampling) choices() int {
-	if s.N == nil {
-		return 1
-	}
-	return *s.N
-}
+func (s *sampling) choices() int { return given(s.N, 1) }
 
 // submissions makes one submission per prompt and choice, choice by choice
 // within a prompt. The later choices of a prompt wait for the first one, whose
@@ -218,8 +208,8 @@ func (s *sampling) submissions(prompts []prompt, p *messages.SamplingParams, bas
 	n := s.choices()
 	subs := make([]messages.Submission, 0, len(prompts)*n)
 	base.Stop = s.Stop
-	base.KeepStop = s.NoStopTrim != nil && *s.NoStopTrim
-	base.KeepSpecial = s.SkipSpecialTokens != nil && !*s.SkipSpecialTokens
+	base.KeepStop = given(s.NoStopTrim, false)
+	base.KeepSpecial = !given(s.SkipSpecialTokens, true)
 	own := *p
 	p = &own
 	for i := range prompts {

@@ -24,11 +24,7 @@ type scheduling struct {
 // submission is what all requests of a call have in common. user is the body's
 // field of that name.
 func (s *Server) submission(ctx context.Context, p *scheduling, user *string) messages.Submission {
-	base := messages.Submission{Namespace: p.namespace(cacheOwner(ctx)), Tenant: s.tenant(ctx, user)}
-	if p.Priority != nil {
-		base.Priority = *p.Priority
-	}
-	return base
+	return messages.Submission{Namespace: p.namespace(trailOf(ctx).cache), Tenant: s.tenant(ctx, user), Priority: given(p.Priority, 0)}
 }
 
 // namespace is the name of what a request shares cached prefixes with. Different
@@ -69,13 +65,12 @@ func (s *Server) tenant(ctx context.Context, user *string) string {
 		}
 	}
 	if from == TenantKey {
-		_, key := sender(ctx)
-		return key
+		return trailOf(ctx).key
 	}
-	if user == nil || *user == "" {
-		return ""
+	if name := given(user, ""); name != "" {
+		return digest([]byte(name))
 	}
-	return digest([]byte(*user))
+	return ""
 }
 
 // digest is a short name of something that must not be shown.

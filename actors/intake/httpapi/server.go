@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
+	"runtime/debug"
+	"strings"
 	"sync/atomic"
 
 	"github.com/troupe-engine/troupe/actors/shell"
@@ -55,15 +57,15 @@ type route struct {
 
 func (s *Server) routes() []route {
 	return []route{
-		{"POST", "/v1/chat/completions", forUsers, s.unlessFull(s.chatCompletions)},
-		{"POST", "/v1/completions", forUsers, s.unlessFull(s.completions)},
+		{"POST", "/v1/chat/completions", forUsers, generating(s, s.prepareChat)},
+		{"POST", "/v1/completions", forUsers, generating(s, s.prepareCompletion)},
 		{"GET", "/v1/models", forUsers, s.listModels},
 		{"GET", "/v1/models/{id...}", forUsers, s.getModel},
-		{"POST", "/generate", forUsers, s.unlessFull(s.generate)},
-		{"POST", "/tokenize", forUsers, s.tokenize},
-		{"POST", "/v1/tokenize", forUsers, s.tokenize},
-		{"POST", "/detokenize", forUsers, s.detokenize},
-		{"POST", "/v1/detokenize", forUsers, s.detokenize},
+		{"POST", "/generate", forUsers, generating(s, s.prepareGenerate)},
+		{"POST", "/tokenize", forUsers, post(s, s.tokenize)},
+		{"POST", "/v1/tokenize", forUsers, post(s, s.tokenize)},
+		{"POST", "/detokenize", forUsers, post(s, s.detokenize)},
+		{"POST", "/v1/detokenize", forUsers, post(s, s.detokenize)},
 		{"GET", "/livez", forAnyone, s.live},
 		{"GET", "/readyz", forAnyone, s.readyNow},
 		{"GET", "/health", forAnyone, s.readyNow},
@@ -71,7 +73,7 @@ func (s *Server) routes() []route {
 		{"GET", "/server_info", forUsers, s.serverInfo},
 		{"GET", "/get_server_info", forUsers, s.serverInfo},
 		{"POST", "/flush_cache", forAdmin, s.flushCache},
-		{"POST", "/abort_request", forUsers, s.abortRequest},
+		{"POST", "/abort_request", forUsers, post(s, s.abortRequest)},
 		{"GET", "/debug/audit", forAdmin, s.audit},
 		{"GET", "/debug/cache", forAdmin, s.cacheTree},
 		{"GET", "/v1/kv_events", forAdmin, s.kvEvents},
@@ -107,12 +109,14 @@ func (s *Server) Handler() http.Handler {
 // ends its connection: a clean end would look like a whole answer.
 func (s *Server) answer(handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		noteRoute(r)
+		if slash := strings.IndexByte(r.Pattern, '/'); slash >= 0 { // not for what the door refuses
+			trailOf(r.Context()).route = r.Pattern[slash:]
+		}
 		err := s.guarded(handle, w, r)
 		if err == nil {
 			return
 		}
-		note(r.Context(), err)
+		trailOf(r.Context()).err = err
 		switch {
 		case err.Status == statusStreamed:
 		case begun(w) || err.Status == statusClientGone:
@@ -126,8 +130,9 @@ func (s *Server) answer(handle handler) http.HandlerFunc {
 func (s *Server) guarded(handle handler, w http.ResponseWriter, r *http.Request) (err *apiError) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.Log.Error().Str("panic", shell.Fault(p)).Str("request_id", requestID(r.Context())).Str("stack", stack()).Msg("a handler panicked; only its request is affected")
-			err = internal("internal server error; the id of this request is %s", own(requestID(r.Context())))
+			id := trailOf(r.Context()).id
+			s.Log.Error().Str("panic", shell.Fault(p)).Str("request_id", id).Str("stack", string(debug.Stack())).Msg("a handler panicked; only its request is affected")
+			err = internal("internal server error; the id of this request is %s", own(id))
 		}
 	}()
 	return handle(w, r)
@@ -142,14 +147,6 @@ func (s *Server) checkModel(name string) *apiError {
 		say("the model %q is not served here; this server has %q", clip(name, 128), own(s.Model.ID))
 }
 
-// fingerprint is the answers' system_fingerprint, "" for none.
-func (s *Server) fingerprint() string {
-	if s.Model.Fingerprint == nil {
-		return ""
-	}
-	return s.Model.Fingerprint()
-}
-
 // newID is 96 random bits as hex.
 func newID() string {
 	var b [12]byte
@@ -157,9 +154,10 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-func orElse(s, fallback string) string {
-	if s == "" {
-		return fallback
+// given is the value of an optional parameter.
+func given[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
 	}
-	return s
+	return *p
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"time"
-
-	"github.com/troupe-engine/troupe/messages"
 )
 
 // flushBytes is how much a stream gathers at most while more is at hand.
@@ -63,9 +61,8 @@ func (s *sse) flush() error {
 	return nil
 }
 
-// stream reads a call to its end. each adds the events of one output, last
-// those that follow the outputs; then comes the end mark of the API.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *call, each func(*sse, *messages.CallOutput), last func(*sse)) *apiError {
+// stream writes a call to its end, which the API's end mark follows.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *call, a answer) *apiError {
 	defer c.close()
 	events := newSSE(w)
 	for {
@@ -79,7 +76,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *call, each fu
 		if out == nil {
 			break
 		}
-		each(events, out)
+		a.events(events, out)
 		if len(c.events) > 0 && events.buf.Len() < flushBytes {
 			continue // more is at hand: one write for all of it
 		}
@@ -87,9 +84,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *call, each fu
 			return stalled(err)
 		}
 	}
-	if last != nil {
-		last(events)
-	}
+	a.last(events)
 	events.buf.WriteString("data: [DONE]\n\n")
 	if err := events.flush(); err != nil {
 		return stalled(err)

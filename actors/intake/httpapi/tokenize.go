@@ -28,13 +28,7 @@ type tokenizeRequest struct {
 }
 
 // tokenize answers with the ids of a text or of each of a list.
-func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) *apiError {
-	var req tokenizeRequest
-	job, err := s.decode(w, r, &req)
-	if err != nil {
-		return err
-	}
-	defer job.end()
+func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, job *work, req *tokenizeRequest) *apiError {
 	if err := s.checkModel(req.Model); err != nil {
 		return err
 	}
@@ -56,7 +50,7 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) *apiError {
 		if r.Context().Err() != nil { // nobody waits for the rest
 			return clientGone(r.Context(), nil)
 		}
-		tokens[i] = s.Model.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: req.AddSpecialTokens == nil || *req.AddSpecialTokens, ParseSpecial: true})
+		tokens[i] = s.Model.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: given(req.AddSpecialTokens, true), ParseSpecial: true})
 	}
 	answer := tokenizeAnswer(tokens, list, s.Model.Context)
 	if err := job.parsed(len(answer)); err != nil {
@@ -145,13 +139,7 @@ type detokenizeRequest struct {
 }
 
 // detokenize answers with the text of ids, or with one for each list of ids.
-func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) *apiError {
-	var req detokenizeRequest
-	job, err := s.decode(w, r, &req)
-	if err != nil {
-		return err
-	}
-	defer job.end()
+func (s *Server) detokenize(w http.ResponseWriter, r *http.Request, job *work, req *detokenizeRequest) *apiError {
 	if err := s.checkModel(req.Model); err != nil {
 		return err
 	}
@@ -159,7 +147,7 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) *apiError {
 	if err != nil {
 		return err
 	}
-	opts := tokenizer.DecodeOptions{SkipSpecial: req.SkipSpecialTokens == nil || *req.SkipSpecialTokens}
+	opts := tokenizer.DecodeOptions{SkipSpecial: given(req.SkipSpecialTokens, true)}
 	texts := make([]string, len(lists))
 	for i, ids := range lists {
 		if r.Context().Err() != nil { // nobody waits for the rest

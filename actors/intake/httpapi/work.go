@@ -3,8 +3,6 @@ package httpapi
 import (
 	"context"
 	"net/http"
-
-	"github.com/troupe-engine/troupe/messages"
 )
 
 // work is what a request holds of the server from its body to its answer: bytes
@@ -67,24 +65,4 @@ func (w *work) leave() {
 		<-w.place
 		w.place = nil
 	}
-}
-
-// held is what submissions take of memory, in bytes. Choices share a prompt.
-func held(subs []messages.Submission) int {
-	bytes := 0
-	for i := range subs {
-		if subs[i].After < 0 {
-			bytes += 4 * len(subs[i].Prompt)
-		}
-	}
-	return bytes
-}
-
-// textBytes is what the texts of prompts take, which are kept for an echo.
-func textBytes(prompts []prompt) int {
-	bytes := 0
-	for i := range prompts {
-		bytes += len(prompts[i].text)
-	}
-	return bytes
 }

@@ -34,9 +34,10 @@ func TestAPanicGivesBackWhatABodyHeld(t *testing.T) {
 					t.Error("it did not panic")
 				}
 			}()
-			s.decode(httptest.NewRecorder(), r, &struct {
+			type body struct {
 				A panicky `json:"a"`
-			}{})
+			}
+			post(s, func(http.ResponseWriter, *http.Request, *work, *body) *apiError { return nil })(httptest.NewRecorder(), r)
 		}()
 		if s.bodies.used != 0 || len(s.bodies.clients) != 0 || len(s.places) != 0 || len(s.largePlace) != 0 {
 			t.Errorf("%d bytes: %d bytes, %v, %d and %d places are held", size, s.bodies.used, s.bodies.clients, len(s.places), len(s.largePlace))

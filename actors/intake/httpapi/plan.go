@@ -1,0 +1,106 @@
+package httpapi
+
+import (
+	"cmp"
+	"net/http"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// plan is what an endpoint that generates makes of a body.
+type plan struct {
+	subs   []messages.Submission
+	rid    string // the client's id of the call, or the server's
+	stream bool
+	answer answer
+	// promptOnly: the client asked for no output token. The engine makes one,
+	// since that ends a prefill, and it is not shown.
+	promptOnly bool
+	// abortIsResult: an aborted request answers with the output it had instead of
+	// an error.
+	abortIsResult bool
+	prompts       []prompt          // with the texts that the answer echoes
+	copies        int               // how often the answer has what concerns a prompt
+	names         map[string]string // names of parameters at this endpoint, where they differ from those in errors of intake
+}
+
+// answer turns the outputs of a call into an endpoint's JSON.
+type answer interface {
+	// events adds the events of one output.
+	events(to *sse, out *messages.CallOutput)
+	// last adds the events that follow the last output.
+	last(to *sse)
+	// whole is an answer that is not streamed. outputs are by index and complete.
+	whole(outputs []*messages.CallOutput) any
+}
+
+// generating is the handler of an endpoint that generates. prepare checks a body.
+func generating[B any](s *Server, prepare func(*http.Request, *B) (*plan, *apiError)) handler {
+	return s.unlessFull(post(s, func(w http.ResponseWriter, r *http.Request, job *work, body *B) *apiError {
+		p, err := prepare(r, body)
+		if err == nil {
+			err = s.prepared(job, p)
+		}
+		if err != nil {
+			return err
+		}
+		c, err := s.begin(r.Context(), p)
+		if err != nil {
+			return err
+		}
+		if p.stream {
+			return s.stream(w, r, c, p.answer)
+		}
+		outputs, err := c.collect(r.Context())
+		if err != nil {
+			return err
+		}
+		writeJSON(w, http.StatusOK, p.answer.whole(outputs))
+		return nil
+	}))
+}
+
+// name is the endpoint's name of a parameter.
+func (p *plan) name(param string) string { return cmp.Or(p.names[param], param) }
+
+// Bounds of an answer: a short body can ask for a very long one.
+const (
+	// maxScores bounds the log probabilities that a call of several choices may
+	// ask for, alternatives included. A single choice may have them for as many
+	// tokens as fit into the context.
+	maxScores = 1 << 20
+	// maxEcho bounds the bytes of echoed prompts, once for each choice.
+	maxEcho = 16 << 20
+	// scoreBytes is what a log probability takes until its answer is out.
+	scoreBytes = 256
+)
+
+// prepared ends the parsing of a call: it bounds the answer, returns the place,
+// and charges what the call holds until its answer is out. That is its prompts and
+// what is known of the answer: echoes, and the log probabilities of prompts.
+func (s *Server) prepared(job *work, p *plan) *apiError {
+	prompts, echo, ofPrompts, ofOutputs := 0, 0, 0, 0 // bytes, bytes, log probabilities
+	for i := range p.prompts {
+		echo += p.copies * len(p.prompts[i].text)
+	}
+	for i := range p.subs {
+		tokens, params := len(p.subs[i].Prompt), p.subs[i].Params
+		if p.subs[i].After < 0 { // choices share a prompt
+			prompts += 4 * tokens
+		}
+		if params.PromptLogprobs != messages.NoLogprobs {
+			ofPrompts += p.copies * max(0, tokens-params.PromptLogprobStart) * (params.PromptLogprobs + 1)
+		}
+		if params.TopLogprobs != messages.NoLogprobs {
+			ofOutputs += max(0, min(params.MaxTokens, s.Model.Context-tokens)) * (params.TopLogprobs + 1)
+		}
+	}
+	scores := ofPrompts + ofOutputs
+	switch {
+	case echo > maxEcho:
+		return invalid(p.name("n"), "echoing the prompts once per choice takes %d bytes, but at most %d are allowed in one call; split the call, or ask for fewer choices", own(echo), own(maxEcho))
+	case len(p.subs) > 1 && scores > maxScores:
+		return invalid(p.name("n"), "the answer may have %d log probabilities including alternatives, but at most %d are allowed in one call; split the call, lower max_tokens, or ask for fewer choices or alternatives", own(scores), own(maxScores))
+	}
+	return job.parsed(prompts + echo + ofPrompts*scoreBytes)
+}
