@@ -39,7 +39,7 @@ func (s *Server) live(w http.ResponseWriter, _ *http.Request) *apiError {
 
 // readyNow answers whether a request sent now would be taken at once.
 func (s *Server) readyNow(w http.ResponseWriter, _ *http.Request) *apiError {
-	if s.draining.Load() {
+	if s.serving.Err() != nil {
 		return shuttingDown()
 	}
 	if !s.Engine.Ready() {

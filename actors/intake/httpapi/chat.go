@@ -54,7 +54,7 @@ type chatDelta struct {
 
 // prepareChat turns a checked body into a plan.
 func (s *Server) prepareChat(r *http.Request, req *chatRequest) (*plan, *apiError) {
-	if err := firstOf(s.checkModel(req.Model), refuseSet("", req.refusable), req.stream.check()); err != nil {
+	if err := cmp.Or(s.checkModel(req.Model), refuseSet("", req.refusable), req.stream.check()); err != nil {
 		return nil, err
 	}
 	most := maxTokens{"max_tokens", req.MaxTokens, 1}

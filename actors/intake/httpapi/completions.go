@@ -56,7 +56,7 @@ type choiceState struct {
 
 // prepareCompletion turns a checked body into a plan.
 func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) (*plan, *apiError) {
-	if err := firstOf(s.checkModel(req.Model), refuseSet("", req.refusable), req.stream.check()); err != nil {
+	if err := cmp.Or(s.checkModel(req.Model), refuseSet("", req.refusable), req.stream.check()); err != nil {
 		return nil, err
 	}
 	params, err := req.sampling.params(&s.Model, maxTokens{"max_tokens", req.MaxTokens, 0}, s.Seed)

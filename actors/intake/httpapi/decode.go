@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -109,7 +110,7 @@ func unmarshalFields(ctx context.Context, body []byte, into reflect.Value, prefi
 // unmarshalField fills one field of a struct.
 func unmarshalField(ctx context.Context, m jsonread.Member, into reflect.Value, name string) error {
 	switch t := into.Type(); {
-	case t == reflect.TypeFor[promptJSON](), t == reflect.TypeFor[json.RawMessage]():
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8: // JSON
 		into.SetBytes(m.Value)
 		return nil
 	case t == reflect.TypeFor[templateValue]():
@@ -146,9 +147,12 @@ func jsonError(ctx context.Context, err error) *apiError {
 	case jsonread.NotUTF8:
 		return invalid("", "the body is not valid UTF-8 at byte %d; send JSON in UTF-8", own(e.Offset))
 	case jsonread.Cut:
-		return invalid("", "%s", own(cutShort(e.Offset)))
+		if e.Offset == 0 {
+			return invalid("", "the request body is empty; send a JSON object")
+		}
+		return invalid("", "the request body is incomplete JSON")
 	case jsonread.NotObject:
-		return invalid("", "the body must be a JSON object, not %s", own(kindName(e.Found)))
+		return invalid("", "the body must be a JSON object, not %s", own(cmp.Or(kindNames[e.Found], "a boolean")))
 	case jsonread.More:
 		return invalid("", "more text follows the JSON object at byte %d; send exactly one object", own(e.Offset))
 	case jsonread.Repeated:
@@ -164,28 +168,8 @@ func jsonError(ctx context.Context, err error) *apiError {
 	return invalid("", "the body is not valid JSON at byte %d: %s", own(e.Offset), e.Found)
 }
 
-// cutShort says that a body ends too early.
-func cutShort(size int) string {
-	if size == 0 {
-		return "the request body is empty; send a JSON object"
-	}
-	return "the request body is incomplete JSON"
-}
-
-// kindName puts words to the first character of a value.
-func kindName(first string) string {
-	switch first {
-	case "[":
-		return "an array"
-	case `"`:
-		return "a string"
-	case "0":
-		return "a number"
-	case "n":
-		return "null"
-	}
-	return "a boolean"
-}
+// kindNames describe values by their first character, as jsonread.Error has it.
+var kindNames = map[string]string{"[": "an array", `"`: "a string", "0": "a number", "n": "null"}
 
 func unknownField(name, suggestion string) *apiError {
 	return newError(http.StatusBadRequest).coded("unknown_parameter").about(name).

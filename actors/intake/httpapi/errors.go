@@ -121,38 +121,43 @@ func refused(r *messages.CallRefused) *apiError {
 	return e
 }
 
-// finishError is the error of a request that ended without a result, nil if it
-// has one.
+// finishErrors are the statuses and codes of requests that ended with an error.
+var finishErrors = map[messages.RefusalKind]struct {
+	status int
+	code   string
+}{
+	messages.RefusedInvalid:  {http.StatusBadRequest, "nothing_to_sample"},
+	messages.RefusedBusy:     {http.StatusTooManyRequests, codeLimited},
+	messages.RefusedTimeout:  {http.StatusServiceUnavailable, "request_timeout"},
+	messages.RefusedDraining: {http.StatusServiceUnavailable, "shutting_down"},
+}
+
+// finishError converts a Finish without a result into an error; nil if it has one.
 func finishError(f *messages.Finish) *apiError {
 	e := newError(http.StatusInternalServerError).coded("generation_failed")
-	wait := max(1, f.RetryAfterSeconds)
+	known, ok := finishErrors[f.Kind]
 	switch {
 	case f.Reason == messages.FinishAbort:
 		// Not a status that clients repeat by themselves.
 		e = newError(http.StatusBadRequest).coded("request_aborted")
 	case f.Reason != messages.FinishError:
 		return nil
-	case f.Kind == messages.RefusedInvalid:
-		e = &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "nothing_to_sample"}
-	case f.Kind == messages.RefusedBusy:
-		e = newError(http.StatusTooManyRequests).coded("rate_limit_exceeded").retry(wait)
-	case f.Kind == messages.RefusedTimeout:
-		e = newError(http.StatusServiceUnavailable).coded("request_timeout").retry(wait)
-	case f.Kind == messages.RefusedDraining:
-		e = newError(http.StatusServiceUnavailable).coded("shutting_down").retry(wait)
+	case ok:
+		e = newError(known.status).coded(known.code)
+	}
+	if e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable {
+		e.retry(max(1, f.RetryAfterSeconds))
 	}
 	return e.say("%s", own(f.Message))
 }
 
 type errorBody struct {
-	Error errorObject `json:"error"`
-}
-
-type errorObject struct {
-	Message string  `json:"message"`
-	Type    string  `json:"type"`
-	Param   *string `json:"param"`
-	Code    *string `json:"code"`
+	Error struct {
+		Message string  `json:"message"`
+		Type    string  `json:"type"`
+		Param   *string `json:"param"`
+		Code    *string `json:"code"`
+	} `json:"error"`
 }
 
 // Bounds of what an error says: it may quote what a client sent.
@@ -161,16 +166,15 @@ const (
 	maxErrorParam   = 200
 )
 
-func (e *apiError) body() errorBody {
-	o := errorObject{Message: clip(e.Message, maxErrorMessage), Type: e.Type}
+func (e *apiError) body() (b errorBody) {
+	b.Error.Message, b.Error.Type = clip(e.Message, maxErrorMessage), e.Type
 	if e.Param != "" {
-		param := clip(e.Param, maxErrorParam)
-		o.Param = &param
+		b.Error.Param = new(clip(e.Param, maxErrorParam))
 	}
 	if e.Code != "" {
-		o.Code = &e.Code
+		b.Error.Code = &e.Code
 	}
-	return errorBody{o}
+	return b
 }
 
 // clip cuts a text to at most limit bytes and whole characters.
@@ -216,14 +220,4 @@ func writeBody(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	w.Write(body)
-}
-
-// firstOf gives the first error that is one.
-func firstOf(errs ...*apiError) *apiError {
-	for _, e := range errs {
-		if e != nil {
-			return e
-		}
-	}
-	return nil
 }

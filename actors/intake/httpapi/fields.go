@@ -3,13 +3,15 @@ package httpapi
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/troupe-engine/troupe/internal/suggest"
 )
 
-// fieldTables has the fields of each type of body, by their JSON names:
-// reflect.Type to map[string]reflect.StructField. Bodies have a handful of
-// types, so it does not grow.
+// fieldTables has the fields of each type of body by their JSON names, as
+// map[string]reflect.StructField by reflect.Type. There are few types of bodies.
 var fieldTables sync.Map
 
 // fieldsOf lists the fields of a struct and of those that it embeds.
@@ -36,44 +38,49 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
-// fieldNames lists the JSON names of a struct and those it embeds, but those
-// that are refused anyhow.
-func fieldNames(t reflect.Type) []string {
-	var names []string
-	for i := range t.NumField() {
-		f := t.Field(i)
-		switch {
-		case f.Type == reflect.TypeFor[refusable](), f.Type == reflect.TypeFor[refusableNative](), f.Type == reflect.TypeFor[refusableSampling]():
-			continue
-		case f.Anonymous:
-			names = append(names, fieldNames(f.Type)...)
-			continue
-		}
-		if name := jsonName(f); name != "" {
+// fieldNames lists the JSON names of a struct and those it embeds, except those of
+// parameters that are not supported.
+func fieldNames(t reflect.Type) (names []string) {
+	for _, f := range reflect.VisibleFields(t) {
+		if name := jsonName(f); name != "" && f.Type != reflect.TypeFor[unsupportedJSON]() {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// jsonType says a Go type in JSON's words.
+// didYouMean suggests the nearest of names, if one is near: one that has all words
+// of name, as max_new_tokens has those of max_tokens, or else by edit distance.
+func didYouMean(name string, names []string) string {
+	words := strings.Split(name, "_")
+	near := slices.IndexFunc(names, func(n string) bool {
+		has := strings.Split(n, "_")
+		return len(words) > 1 && !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(has, w) })
+	})
+	nearest := ""
+	if near >= 0 {
+		nearest = names[near]
+	} else if nearest = suggest.Nearest(name, names, 1+len(name)/3); nearest == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s?", nearest)
+}
+
+// jsonTypes are Go's kinds in JSON's words, other than integers.
+var jsonTypes = map[reflect.Kind]string{
+	reflect.Bool: "a boolean", reflect.String: "a string", reflect.Slice: "an array", reflect.Array: "an array",
+	reflect.Map: "an object", reflect.Struct: "an object", reflect.Float32: "a number", reflect.Float64: "a number",
+}
+
+// jsonType is a Go type in JSON's words.
 func jsonType(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Bool:
-		return "a boolean"
-	case reflect.String:
-		return "a string"
-	case reflect.Slice, reflect.Array:
-		return "an array"
-	case reflect.Map, reflect.Struct:
-		return "an object"
-	case reflect.Float32, reflect.Float64:
-		return "a number"
+	if name, ok := jsonTypes[t.Kind()]; ok {
+		return name
 	}
 	return fmt.Sprintf("an integer of %d bits", t.Bits())
 }
 
-// article puts words to what encoding/json calls a value.
+// article describes a value of which encoding/json says what it is.
 func article(value string) any {
 	kind, literal, found := strings.Cut(value, " ")
 	switch {

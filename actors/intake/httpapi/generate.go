@@ -99,7 +99,7 @@ func (req *generateRequest) sampling(ctx context.Context) (*nativeSampling, *api
 			return nil, err
 		}
 	}
-	if err := firstOf(
+	if err := cmp.Or(
 		differ("sampling_params.", "min_tokens", native.MinTokens, "min_new_tokens", native.MinNewTokens),
 		differ("sampling_params.", "seed", native.Seed, "sampling_seed", native.SamplingSeed)); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (req *generateRequest) sampling(ctx context.Context) (*nativeSampling, *api
 	if !given(native.Spaces, true) {
 		return nil, unsupported("sampling_params.spaces_between_special_tokens", "leave it out or send true")
 	}
-	return native, firstOf(
+	return native, cmp.Or(
 		refuseSet("sampling_params.", native.refusableSampling),
 		refuseSet("", req.refusableNative))
 }

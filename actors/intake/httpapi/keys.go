@@ -4,8 +4,8 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"maps"
 	"net/http"
-	"slices"
 	"strings"
 )
 
@@ -31,40 +31,43 @@ const (
 	admin
 )
 
-// keyring is what a server knows of its keys: their digests. Comparing those in
-// constant time tells neither a key's length nor its beginning.
+// digests are digests of keys. Comparing them in constant time reveals neither a
+// key's length nor its beginning.
+type digests map[[32]byte]bool
+
+// has compares with every digest.
+func (d digests) has(one *[32]byte) bool {
+	found := 0
+	for known := range d {
+		found |= subtle.ConstantTimeCompare(known[:], one[:])
+	}
+	return found == 1
+}
+
+// keyring holds the keys of a server.
 type keyring struct {
-	asks  bool       // users need a key
-	apart bool       // senders differ, and each has a prefix cache of its own
-	users [][32]byte // distinct
-	admin [][32]byte // at most one
+	asks  bool // users need a key
+	apart bool // senders differ, and each has a prefix cache of its own
+	users digests
+	admin digests // at most one
 }
 
 func newKeyring(o *Options) *keyring {
-	k := &keyring{asks: len(o.APIKeys) > 0}
+	k := &keyring{asks: len(o.APIKeys) > 0, users: digests{}, admin: digests{}}
+	senders := digests{} // the keys and, where none is needed, one for all requests without a key
+	if !k.asks {
+		senders[[32]byte{}] = true
+	}
 	for _, key := range o.APIKeys {
-		if d := sha256.Sum256([]byte(key)); !slices.Contains(k.users, d) {
-			k.users = append(k.users, d)
-		}
+		k.users[sha256.Sum256([]byte(key))] = true
 	}
 	if o.AdminAPIKey != "" {
-		k.admin = append(k.admin, sha256.Sum256([]byte(o.AdminAPIKey)))
+		k.admin[sha256.Sum256([]byte(o.AdminAPIKey))] = true
 	}
-	k.apart = !o.SharePrefixCache && k.senders() > 1
+	maps.Copy(senders, k.users)
+	maps.Copy(senders, k.admin)
+	k.apart = !o.SharePrefixCache && len(senders) > 1
 	return k
-}
-
-// senders counts whom requests can come from: the keys, and those without a key
-// beside an admin key, which are one.
-func (k *keyring) senders() int {
-	n := len(k.users)
-	if len(k.admin) > 0 && !slices.Contains(k.users, k.admin[0]) {
-		n++
-	}
-	if !k.asks {
-		n++
-	}
-	return n
 }
 
 // identify says who sends a request, the short digest of the key, "" for one that
@@ -78,7 +81,7 @@ func (k *keyring) identify(r *http.Request) (who role, key, cache string) {
 		sent = ""
 	}
 	digest := sha256.Sum256([]byte(sent))
-	isAdmin, isUser := holds(k.admin, &digest), holds(k.users, &digest)
+	isAdmin, isUser := k.admin.has(&digest), k.users.has(&digest)
 	if sent == "" { // a request without a key matches none, even if the settings hold an empty one
 		isAdmin, isUser = false, false
 	}
@@ -97,15 +100,6 @@ func (k *keyring) identify(r *http.Request) (who role, key, cache string) {
 		return user, "", ""
 	}
 	return admin, "", ""
-}
-
-// holds compares with every digest, whichever matches.
-func holds(digests [][32]byte, digest *[32]byte) bool {
-	found := 0
-	for i := range digests {
-		found |= subtle.ConstantTimeCompare(digests[i][:], digest[:])
-	}
-	return found == 1
 }
 
 // withKey lets through who has access, and notes who it is.

@@ -64,7 +64,7 @@ func (s *Server) kvEvents(w http.ResponseWriter, r *http.Request) *apiError {
 		if err := stream.begin(a); err != nil {
 			return stalled(err)
 		}
-	case <-s.quit:
+	case <-s.serving.Done():
 		return shuttingDown()
 	case <-r.Context().Done():
 		return clientGone(r.Context(), nil)
@@ -108,7 +108,7 @@ func (s *Server) follow(r *http.Request, stream *kvStream) *apiError {
 			}
 		case <-alive.C:
 			stream.buf.WriteString(": alive\n\n")
-		case <-s.quit:
+		case <-s.serving.Done():
 			return nil
 		case <-r.Context().Done():
 			return clientGone(r.Context(), nil)

@@ -126,10 +126,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// AdminHandler serves the profiler on an address, host being the name for it in
-// the settings. allowedHosts gives those of the moment. It tells much about the process, so it belongs on an address of
-// its own that only operators reach, and answers no page of another origin. The
-// command line is left out: it may hold API keys.
+// AdminHandler serves the profiler on an address, which the settings call host.
+// allowedHosts returns the setting's current value. The profiler shows much of the
+// process, so it belongs on an address of its own that only operators reach, and it
+// answers no page of another origin. The command line is left out: it may hold API
+// keys.
 func AdminHandler(host string, address net.Addr, allowedHosts func() []string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -137,11 +138,13 @@ func AdminHandler(host string, address net.Addr, allowedHosts func() []string) h
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	rule := func(*http.Request) (*hostRule, []string) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		hosts := newHostRule(host, allowedHosts())
 		hosts.listens(address)
-		return hosts, nil
-	}
-	all := func(*http.Request) bool { return true }
-	return door(rule, all, mux, func(w http.ResponseWriter, _ *http.Request, e *apiError) { writeError(w, e) })
+		if e := hosts.admit(r, true, nil); e != nil {
+			writeError(w, e)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }

@@ -3,7 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"context"
-	"slices"
+	"maps"
 )
 
 // rules are the options that hold at a moment, with what follows from them.
@@ -44,10 +44,6 @@ func (s *Server) rulesFor(ctx context.Context) *rules {
 // key has a cache of its own, since the common one has prefixes of senders that
 // are gone.
 func (k *keyring) follow(old *keyring, share bool) {
-	same := sameSet(k.users, old.users) && sameSet(k.admin, old.admin)
+	same := maps.Equal(k.users, old.users) && maps.Equal(k.admin, old.admin)
 	k.apart = !share && (k.apart || old.apart || !same)
-}
-
-func sameSet(a, b [][32]byte) bool {
-	return len(a) == len(b) && !slices.ContainsFunc(a, func(d [32]byte) bool { return !slices.Contains(b, d) })
 }

@@ -103,15 +103,7 @@ func textToken(m *Model, id int32) string {
 	if utf8.Valid(raw) {
 		return string(raw)
 	}
-	return fmt.Sprintf("bytes:\\x%s", strings.Join(hexPairs(raw), "\\x"))
-}
-
-func hexPairs(raw []byte) []string {
-	pairs := make([]string, len(raw))
-	for i, b := range raw {
-		pairs[i] = fmt.Sprintf("%02x", b)
-	}
-	return pairs
+	return "bytes:\\x" + strings.ReplaceAll(fmt.Sprintf("% x", raw), " ", "\\x")
 }
 
 // append adds a token. The first token of a prompt has nothing before it and

@@ -21,38 +21,33 @@ func acts(r *http.Request) bool {
 	return !slices.Contains(harmless, r.URL.Path) && !strings.HasPrefix(r.URL.Path, "/v1/models/")
 }
 
-// withDoor refuses what browsers send for pages that have no business here:
-// requests for foreign names of this server, and those of foreign origins that
-// act.
+// withDoor refuses what browsers send for pages of foreign origins.
 func (s *Server) withDoor(next http.Handler) http.Handler {
-	rule := func(r *http.Request) (*hostRule, []string) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		o := s.rulesFor(r.Context())
-		return o.hosts, o.CORSOrigins
-	}
-	return door(rule, acts, next, func(w http.ResponseWriter, r *http.Request, e *apiError) {
-		if r.ContentLength != 0 { // nobody reads the body
+		e := o.hosts.admit(r, acts(r), o.CORSOrigins)
+		if e == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if r.ContentLength != 0 { // the body is not read
 			closeAfter(w, r)
 		}
 		s.answer(func(http.ResponseWriter, *http.Request) *apiError { return e })(w, r)
 	})
 }
 
-// door asks rule for the hosts and origins that are allowed for a request.
-func door(rule func(*http.Request) (*hostRule, []string), acts func(*http.Request) bool, next http.Handler,
-	refuse func(http.ResponseWriter, *http.Request, *apiError)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		hosts, origins := rule(r)
-		if e := hosts.check(r); e != nil {
-			refuse(w, r, e)
-			return
-		}
-		if foreign(r, origins) && acts(r) {
-			refuse(w, r, newError(http.StatusForbidden).coded("origin_not_allowed").
-				say("the request comes from a web page of another origin; to allow it, add the origin to cors-origins; behind a reverse proxy, also pass the Host header on"))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+// admit refuses a request for a foreign name of this server, and one that acts and
+// comes from an origin that is foreign and not allowed.
+func (h *hostRule) admit(r *http.Request, acts bool, origins []string) *apiError {
+	if e := h.check(r); e != nil {
+		return e
+	}
+	if acts && foreign(r, origins) {
+		return newError(http.StatusForbidden).coded("origin_not_allowed").
+			say("the request comes from a web page of another origin; to allow it, add the origin to cors-origins; behind a reverse proxy, also pass the Host header on")
+	}
+	return nil
 }
 
 // foreign reports whether a browser sends a request for a page of another origin

@@ -2,7 +2,9 @@ package httpapi
 
 import (
 	"cmp"
+	"math"
 	"net/http"
+	"time"
 
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -36,7 +38,7 @@ type answer interface {
 
 // generating is the handler of an endpoint that generates. prepare checks a body.
 func generating[B any](s *Server, prepare func(*http.Request, *B) (*plan, *apiError)) handler {
-	return s.unlessFull(post(s, func(w http.ResponseWriter, r *http.Request, job *work, body *B) *apiError {
+	generate := post(s, func(w http.ResponseWriter, r *http.Request, job *work, body *B) *apiError {
 		p, err := prepare(r, body)
 		if err == nil {
 			err = s.prepared(job, p)
@@ -57,7 +59,33 @@ func generating[B any](s *Server, prepare func(*http.Request, *B) (*plan, *apiEr
 		}
 		writeJSON(w, http.StatusOK, p.answer.whole(outputs))
 		return nil
-	}))
+	})
+	return func(w http.ResponseWriter, r *http.Request) *apiError {
+		if err := s.overloaded(); err != nil {
+			return err
+		}
+		return generate(w, r)
+	}
+}
+
+// longestPause bounds Retry-After, in seconds, as in intake.
+const longestPause = 600
+
+// overloaded refuses a request that intake would refuse whatever is in it, before
+// its body is read. Under overload a server mostly refuses, and each refusal
+// interrupts the device.
+func (s *Server) overloaded() *apiError {
+	if s.Full == nil || s.serving.Err() != nil {
+		return nil
+	}
+	wait, most, full := s.Full()
+	if !full {
+		return nil
+	}
+	pause := int(min(math.Ceil(wait.Seconds()), longestPause))
+	return newError(http.StatusTooManyRequests).coded(codeLimited).retry(pause).
+		say("a new request would wait about %s, but at most %s is accepted (half of queue-timeout); send it again in %d s",
+			own(wait.Round(time.Second)), own(most), own(pause))
 }
 
 // name is the endpoint's name of a parameter.

@@ -17,76 +17,56 @@ type verdict struct {
 	err    *apiError
 }
 
-// round is those who wait for the same probe. The prober's goroutine owns it
-// until the verdict is there; then it is frozen.
+// round is one probe and those who wait for it.
 type round struct {
 	waiting int
-	lanes   []chan struct{} // each closed when those in it may go on
-	places  int             // in lanes
-	free    []int           // lanes of places that were given up, once for each
-	verdict verdict
+	verdict verdict       // frozen before the first turn
+	turns   chan struct{} // has a value for each waiter that may go on, closed after the last
 }
 
-// Thousands who go on at once would be before everything else in the queues of
-// the scheduler and of the processor, and a client's first token behind them. So
-// they go in lanes of laneWidth, some 3 ms of work each, one every lanePause.
+// If thousands went on at once, they would fill the queues of the scheduler and of
+// the processor before clients' tokens. So laneWidth of them go on at a time, some
+// 3 ms of work, one lane every lanePause.
 const (
 	laneWidth = 64
 	lanePause = 8 * time.Millisecond
 )
 
-// ticket is a place in a round; without a round, too many wait.
-type ticket struct {
-	round *round
-	lane  int
-	open  <-chan struct{} // the lane's
-}
-
-// enter adds one who waits, on a place that was given up if there is one.
-func (r *round) enter() ticket {
-	r.waiting++
-	lane := r.places / laneWidth
-	if last := len(r.free) - 1; last >= 0 {
-		lane, r.free = r.free[last], r.free[:last]
-	} else if r.places++; lane == len(r.lanes) {
-		r.lanes = append(r.lanes, make(chan struct{}))
-	}
-	return ticket{r, lane, r.lanes[lane]}
-}
-
-// leave gives a place up.
-func (r *round) leave(t ticket) {
-	r.waiting--
-	r.free = append(r.free, t.lane)
-}
-
-// release lets all go on.
+// release lets all go on. Only those that wait take a value of the channel, so
+// waiters that leave cost nothing.
 func (r *round) release() {
-	for i, lane := range r.lanes {
-		if i > 0 {
+	defer close(r.turns)
+	for n := 1; ; n++ {
+		select {
+		case r.turns <- struct{}{}:
+		default:
+			return
+		}
+		if n%laneWidth == 0 {
 			<-time.After(lanePause)
 		}
-		close(lane)
 	}
 }
 
-// prober has a token computed for those who ask whether the engine works. One
-// probe runs at a time, and one begins per interval, however many ask: who comes
-// while one runs gets its verdict, others that of the next. A probe belongs to
-// nobody who asks, so that nobody ends it by going away.
+// prober computes a token for clients that check whether the engine works. One
+// probe runs at a time, and one begins per interval, however many clients check: a
+// client that comes while one runs gets its verdict, others get that of the next. No
+// client owns a probe, so a client that leaves does not end it.
 type prober struct {
 	interval time.Duration // between the starts of two probes
-	most     int           // who may wait at once
+	most     int           // clients that may wait at once
 	probe    func(context.Context) verdict
-	quit     <-chan struct{} // closed when the server drains
+	serving  context.Context // done when the server drains
 
-	begin  sync.Once
-	asks   chan chan<- ticket // answered at once
-	leaves chan ticket
+	// Handlers run beside each other; the lock is held for a few assignments.
+	mu      sync.Mutex
+	open    *round      // nil: nothing waits, and no probe runs
+	due     *time.Timer // starts the probe of open
+	started time.Time   // the newest probe
 }
 
-func newProber(interval time.Duration, most int, quit <-chan struct{}, probe func(context.Context) verdict) *prober {
-	return &prober{interval: interval, most: most, quit: quit, probe: probe, asks: make(chan chan<- ticket), leaves: make(chan ticket)}
+func newProber(serving context.Context, interval time.Duration, most int, probe func(context.Context) verdict) *prober {
+	return &prober{interval: interval, most: most, serving: serving, probe: probe}
 }
 
 // errCrowded and errClosed are why there is no verdict.
@@ -97,74 +77,56 @@ var (
 
 // ask waits for a verdict.
 func (p *prober) ask(ctx context.Context) (verdict, error) {
-	p.begin.Do(func() { go p.run() })
-	reply := make(chan ticket, 1)
-	select {
-	case p.asks <- reply:
-	case <-p.quit:
-		return verdict{}, errClosed
-	case <-ctx.Done():
-		return verdict{}, ctx.Err()
-	}
-	place := <-reply
-	if place.round == nil {
+	r := p.enter()
+	if r == nil {
 		return verdict{}, errCrowded
 	}
 	select {
-	case <-place.open:
-		return place.round.verdict, nil
-	case <-p.quit:
+	case <-r.turns:
+		return r.verdict, nil
+	case <-p.serving.Done():
 		return verdict{}, errClosed
 	case <-ctx.Done():
+		p.leave(r)
+		return verdict{}, ctx.Err()
 	}
-	select {
-	case p.leaves <- place:
-	case <-place.open:
-	case <-p.quit:
-	}
-	return verdict{}, ctx.Err()
 }
 
-// run owns the round that is open, from the first who asks until the server
-// drains.
-func (p *prober) run() {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	var (
-		open    *round           // nil: nobody waits, and no probe runs
-		due     <-chan time.Time // when its probe begins; nil when it runs
-		started time.Time        // the newest
-		over    = make(chan verdict, 1)
-	)
-	for {
-		select {
-		case reply := <-p.asks:
-			if open == nil {
-				open, due = &round{}, time.After(time.Until(started.Add(p.interval)))
-			}
-			if open.waiting >= p.most {
-				reply <- ticket{}
-				continue
-			}
-			reply <- open.enter()
-		case place := <-p.leaves:
-			if place.round != open {
-				continue // its verdict is there
-			}
-			if open.leave(place); open.waiting == 0 && due != nil {
-				open, due = nil, nil // nobody wants to know any more
-			}
-		case <-due:
-			due, started = nil, time.Now()
-			go func() { over <- p.probe(ctx) }()
-		case v := <-over:
-			open.verdict = v
-			go open.release()
-			open = nil
-		case <-p.quit:
-			return
-		}
+// enter returns the round to wait for, nil if too many wait.
+func (p *prober) enter() *round {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open == nil {
+		p.open = &round{turns: make(chan struct{})}
+		p.due = time.AfterFunc(time.Until(p.started.Add(p.interval)), p.run)
 	}
+	if p.open.waiting >= p.most {
+		return nil
+	}
+	p.open.waiting++
+	return p.open
+}
+
+// leave cancels a probe that nothing waits for and that has not begun.
+func (p *prober) leave(r *round) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r.waiting--; r == p.open && r.waiting == 0 && p.due.Stop() {
+		p.open = nil
+	}
+}
+
+// run makes the probe of the open round.
+func (p *prober) run() {
+	p.mu.Lock()
+	r := p.open
+	p.started = time.Now()
+	p.mu.Unlock()
+	r.verdict = p.probe(p.serving)
+	p.mu.Lock()
+	p.open = nil
+	p.mu.Unlock()
+	r.release()
 }
 
 // healthGenerate tells whether the engine computes: a token goes from intake to

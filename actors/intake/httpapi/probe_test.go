@@ -12,15 +12,17 @@ import (
 // probing is a prober whose probes take a while of virtual time.
 type probing struct {
 	*prober
-	quit   chan struct{}
+	drain  context.CancelFunc
 	starts []time.Duration // since the test began
 	ended  int             // by their context
 }
 
 func newProbing(most int, takes time.Duration) *probing {
-	p := &probing{quit: make(chan struct{})}
+	p := &probing{}
+	var serving context.Context
+	serving, p.drain = context.WithCancel(context.Background())
 	begin := time.Now()
-	p.prober = newProber(time.Second, most, p.quit, func(ctx context.Context) verdict {
+	p.prober = newProber(serving, time.Second, most, func(ctx context.Context) verdict {
 		p.starts = append(p.starts, time.Since(begin))
 		select {
 		case <-time.After(takes):
@@ -66,7 +68,7 @@ func TestProbesAreShared(t *testing.T) {
 		if _, err := p.ask(t.Context()); err != nil || time.Since(before) != 100*time.Millisecond {
 			t.Errorf("after an hour of silence it took %v, %v", time.Since(before), err)
 		}
-		close(p.quit)
+		p.drain()
 	})
 }
 
@@ -92,7 +94,7 @@ func TestOneProbePerSecond(t *testing.T) {
 			if len(p.starts) != most {
 				t.Errorf("in ten seconds %d probes of %v began: %v", len(p.starts), takes, p.starts)
 			}
-			close(p.quit)
+			p.drain()
 		})
 	}
 }
@@ -135,7 +137,7 @@ func TestProbesOfThoseWhoLeave(t *testing.T) {
 		if len(p.starts) != 1 || p.ended != 0 {
 			t.Errorf("probes began at %v, %d were ended", p.starts, p.ended)
 		}
-		close(p.quit)
+		p.drain()
 	})
 }
 
@@ -157,7 +159,7 @@ func TestTooManyForAProbe(t *testing.T) {
 			t.Errorf("the fourth gets %v after %v", err, time.Since(before))
 		}
 		wait.Wait()
-		close(p.quit)
+		p.drain()
 	})
 }
 
@@ -175,7 +177,7 @@ func TestProbesEndWithTheServer(t *testing.T) {
 		}
 		synctest.Wait()
 		before := time.Now()
-		close(p.quit)
+		p.drain()
 		wait.Wait()
 		if _, err := p.ask(t.Context()); !errors.Is(err, errClosed) || time.Since(before) != 0 {
 			t.Errorf("afterwards: %v, after %v", err, time.Since(before))
@@ -213,6 +215,6 @@ func TestVerdictsAreSpread(t *testing.T) {
 				t.Errorf("%d go on at once", n)
 			}
 		}
-		close(p.quit)
+		p.drain()
 	})
 }

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -146,7 +145,7 @@ func (m *Model) fits(size int, name string) *apiError {
 	if size <= most {
 		return nil
 	}
-	return tooLong(invalid(name, "%s has at least %d bytes, but this server accepts at most %d, because prompts have at most %d tokens; shorten it", name, own(size), own(most), own(m.Context-1)))
+	return invalid(name, "%s has at least %d bytes, but this server accepts at most %d, because prompts have at most %d tokens; shorten it", name, own(size), own(most), own(m.Context-1)).coded(codeTooLong)
 }
 
 // textBytes is how long the text of a prompt may be, in bytes.
@@ -176,22 +175,12 @@ func (m *Model) encode(text, name string) ([]int32, *apiError) {
 
 // overlong refuses a prompt of more tokens than are counted.
 func (m *Model) overlong(name string) *apiError {
-	return tooLong(invalid(name, "%s has more than %d tokens, but this server accepts prompts of at most %d; shorten it", name, own(m.counted()), own(m.Context-1)))
-}
-
-// tooLong marks an error as OpenAI's clients know it.
-func tooLong(err *apiError) *apiError {
-	err.Code = "context_length_exceeded"
-	return err
+	return invalid(name, "%s has more than %d tokens, but this server accepts prompts of at most %d; shorten it", name, own(m.counted()), own(m.Context-1)).coded(codeTooLong)
 }
 
 // isIDs reports whether an array begins like one of token ids.
 func isIDs(raw []byte) bool {
-	if raw[0] != '[' {
-		return false
-	}
-	rest := bytes.TrimLeft(raw[1:], " \t\r\n")
-	return len(rest) > 0 && (rest[0] == '-' || rest[0] >= '0' && rest[0] <= '9')
+	return raw[0] == '[' && strings.IndexByte("-0123456789", skipSpace(raw[1:])[0]) >= 0
 }
 
 // isNull reports whether a value is absent or JSON's null.
@@ -206,13 +195,10 @@ func eachOf(raw []byte, name string, most int, visit func(i int, one []byte) *ap
 	isArray, failed := jsonread.Elements(raw, func(i int, one []byte) error {
 		if i == most {
 			err = invalid(name, "%s has more than %d entries; split the call", name, own(most))
-		} else {
-			err = visit(i, one)
+		} else if err = visit(i, one); err == nil {
+			return nil // not a nil *apiError
 		}
-		if err != nil {
-			return err
-		}
-		return nil // not a nil *apiError
+		return err
 	})
 	if failed != nil && err == nil {
 		err = invalid("", "the body cannot be read: %v", failed)
@@ -221,7 +207,4 @@ func eachOf(raw []byte, name string, most int, visit func(i int, one []byte) *ap
 }
 
 // clipJSON is the beginning of a value, to quote it.
-func clipJSON(value []byte) string {
-	const most = 64
-	return clip(string(value[:min(len(value), most+1)]), most)
-}
+func clipJSON(value []byte) string { return clip(string(value[:min(len(value), 65)]), 64) }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -78,7 +79,7 @@ func (s *sampling) params(m *Model, most maxTokens, seed func() uint64) (*messag
 		TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs,
 		IgnoreEOS: given(s.IgnoreEOS, false),
 	}
-	if err := firstOf(s.numbers(p, m), s.counts(p, m.Defaults.TopK, most), s.stops(p, m), s.bias(p, m)); err != nil {
+	if err := cmp.Or(s.numbers(p, m), s.counts(p, m.Defaults.TopK, most), s.stops(p, m), s.bias(p, m)); err != nil {
 		return nil, err
 	}
 	if s.Seed != nil {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
@@ -21,29 +22,26 @@ type Server struct {
 	// largePlace by one with a large one.
 	places, largePlace chan struct{}
 	bodies             *budget
-	progress           progress // of the engine, as probes see it
-	draining           atomic.Bool
-	quit               chan struct{} // closed when it drains: streams without an end stop
+	progress           progress        // of the engine, as probes see it
+	serving            context.Context // done when it drains: streams without an end stop
+	drain              context.CancelFunc
 }
 
 // New makes an adapter; it does not listen.
 func New(deps Deps) *Server {
 	opt := newRules(deps.Options)
-	s := &Server{Deps: deps, quit: make(chan struct{}), bodies: newBudget(opt.MaxBodiesBytes),
+	s := &Server{Deps: deps, bodies: newBudget(opt.MaxBodiesBytes),
 		places: make(chan struct{}, opt.PrepareConcurrency), largePlace: make(chan struct{}, 1)}
 	s.rules.Store(opt)
-	s.prober = newProber(opt.HealthInterval, opt.HealthWaiters, s.quit, s.computeToken)
+	s.serving, s.drain = context.WithCancel(context.Background())
+	s.prober = newProber(s.serving, opt.HealthInterval, opt.HealthWaiters, s.computeToken)
 	s.http = s.newHTTP()
 	return s
 }
 
 // Drain makes /readyz and /health answer 503 from now on and ends the streams
 // that have no end of their own.
-func (s *Server) Drain() {
-	if !s.draining.Swap(true) {
-		close(s.quit)
-	}
-}
+func (s *Server) Drain() { s.drain() }
 
 // handler is an endpoint; an error it returns has not been written yet.
 type handler func(w http.ResponseWriter, r *http.Request) *apiError

@@ -81,7 +81,7 @@ func parameter(path string) (name string, known bool) {
 	var b strings.Builder
 	for i, part := range strings.Split(path, ".") {
 		base, indices, indexed := strings.Cut(part, "[")
-		if _, ok := parameters()[base]; !ok || indexed && strings.Trim(indices, "[]0123456789") != "" {
+		if !parameters()[base] || indexed && strings.Trim(indices, "[]0123456789") != "" {
 			return "", false
 		}
 		if i > 0 {
@@ -103,29 +103,22 @@ var requestBodies = []any{chatRequest{}, completionRequest{}, generateRequest{},
 var queries = []string{"depth", "nodes", "tokens", "format", "after"}
 
 // parameters are all names of the API.
-var parameters = sync.OnceValue(func() map[string]struct{} {
-	names := map[string]struct{}{}
-	var walk func(t reflect.Type)
-	walk = func(t reflect.Type) {
-		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
-			t = t.Elem()
-		}
-		if t.Kind() != reflect.Struct {
-			return
-		}
-		for i := range t.NumField() {
-			f := t.Field(i)
-			if name := jsonName(f); name != "" {
-				names[name] = struct{}{}
+var parameters = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{}
+	for _, name := range queries {
+		names[name] = true
+	}
+	var add func(t reflect.Type)
+	add = func(t reflect.Type) {
+		for name, f := range fieldsOf(t) {
+			names[name] = true
+			if f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct {
+				add(f.Type.Elem())
 			}
-			walk(f.Type)
 		}
 	}
 	for _, body := range requestBodies {
-		walk(reflect.TypeOf(body))
-	}
-	for _, name := range queries {
-		names[name] = struct{}{}
+		add(reflect.TypeOf(body))
 	}
 	return names
 })
