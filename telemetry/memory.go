@@ -1,7 +1,10 @@
 package telemetry
 
 import (
+	"maps"
 	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -103,37 +106,40 @@ func (m *EngineMeter) StartEpoch(pages int) {
 
 // ProbeMemory exposes the statistics as metrics. read must be safe to call from
 // any goroutine.
-func (m *Meter) ProbeMemory(read func() Pool) {
-	stats := func(f func(MemoryStats) float64) func() []Sample {
-		return func() []Sample { return One(f(m.Memory(read()))) }
+func (m *Meter) ProbeMemory(read func() Pool) { m.registry.MustRegister(&memoryProbe{m, read}) }
+
+// memoryProbe reads the statistics at each exposition.
+type memoryProbe struct {
+	meter *Meter
+	read  func() Pool
+}
+
+// Describe implements prometheus.Collector. Which purposes of memory there are is
+// known only when they are read.
+func (p *memoryProbe) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (p *memoryProbe) Collect(ch chan<- prometheus.Metric) {
+	pool := p.read()
+	s := p.meter.Memory(pool)
+	send := func(name messages.Metric, v float64, labels prometheus.Labels) {
+		all := prometheus.Labels{"model_name": p.meter.model}
+		maps.Copy(all, labels)
+		desc := prometheus.NewDesc("troupe_"+string(name), p.meter.metrics[name].help, nil, all)
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v)
 	}
-	m.Probe(messages.UsedTokens, stats(func(s MemoryStats) float64 { return float64(s.Used / max(s.BytesPerToken, 1)) }))
-	m.Probe(messages.MaxTotalTokens, stats(func(s MemoryStats) float64 { return float64(s.Total / max(s.BytesPerToken, 1)) }))
-	m.Probe(messages.MemoryAllocated, stats(func(s MemoryStats) float64 { return float64(s.Allocated) }))
-	m.Probe(messages.MemoryReserved, stats(func(s MemoryStats) float64 { return float64(s.Reserved) }))
-	m.Probe(messages.CacheHitRate, func() []Sample {
-		if rate := m.Memory(read()).HitRate; rate != nil {
-			return One(*rate)
-		}
-		return nil // no lookup yet: no ratio
-	})
-	m.Probe(messages.CacheConfig, func() []Sample {
-		p := read()
-		return []Sample{{1, []string{"page_size", strconv.Itoa(p.PageSize), "num_pages", strconv.Itoa(p.Pages)}}}
-	}, "page_size", "num_pages")
-	m.Probe(messages.KVBytes, func() []Sample {
-		s := m.Memory(read())
-		return []Sample{
-			{float64(s.Total), []string{"state", "total"}}, {float64(s.Free), []string{"state", "free"}},
-			{float64(s.Evictable), []string{"state", "evictable"}}, {float64(s.Locked), []string{"state", "locked"}},
-			{float64(s.Leased), []string{"state", "leased"}},
-		}
-	}, "state")
-	m.Probe(messages.MemoryBytes, func() []Sample {
-		var list []Sample
-		for purpose, n := range read().ByPurpose {
-			list = append(list, Sample{float64(n), []string{"purpose", purpose}})
-		}
-		return list
-	}, "purpose")
+	send(messages.UsedTokens, float64(s.Used/max(s.BytesPerToken, 1)), nil)
+	send(messages.MaxTotalTokens, float64(s.Total/max(s.BytesPerToken, 1)), nil)
+	send(messages.MemoryAllocated, float64(s.Allocated), nil)
+	send(messages.MemoryReserved, float64(s.Reserved), nil)
+	if s.HitRate != nil { // no ratio before the first lookup
+		send(messages.CacheHitRate, *s.HitRate, nil)
+	}
+	send(messages.CacheConfig, 1, prometheus.Labels{"page_size": strconv.Itoa(pool.PageSize), "num_pages": strconv.Itoa(pool.Pages)})
+	for state, n := range map[string]int64{"total": s.Total, "free": s.Free, "evictable": s.Evictable, "locked": s.Locked, "leased": s.Leased} {
+		send(messages.KVBytes, float64(n), prometheus.Labels{"state": state})
+	}
+	for purpose, n := range pool.ByPurpose {
+		send(messages.MemoryBytes, float64(n), prometheus.Labels{"purpose": purpose})
+	}
 }

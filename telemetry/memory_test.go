@@ -85,15 +85,6 @@ func TestMemoryIsExposed(t *testing.T) {
 	}
 }
 
-func TestAProbeMustBeOne(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("a counter was taken for a probe")
-		}
-	}()
-	New("tiny", 1, zerolog.Nop()).Probe(messages.Steps, func() []Sample { return nil })
-}
-
 func TestHistograms(t *testing.T) {
 	m := New("tiny", 1, zerolog.Nop())
 	before := m.Histograms()["step_tokens"]

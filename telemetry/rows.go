@@ -7,7 +7,7 @@ type kind uint8
 const (
 	counter kind = iota
 	gauge
-	probe // a gauge that is read at each exposition, with labels
+	probe // a gauge that is read at each exposition
 	histogram
 )
 

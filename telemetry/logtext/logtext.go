@@ -11,27 +11,20 @@
 package logtext
 
 import (
+	"fmt"
 	"io"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
 // steers reports whether a character is written as an escape.
 func steers(r rune) bool {
-	switch {
-	case r < 0x20, r >= 0x7f && r <= 0x9f: // C0, DEL, C1
-		return true
-	case r < 0x61c:
-		return false
-	case r == 0x61c, r == 0x200e, r == 0x200f, // marks of direction
-		r == 0x2028, r == 0x2029, // line and paragraph separator
-		r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069: // embeddings, overrides, isolates
-		return true
-	}
-	return false
+	return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
 
-// clean reports whether a text is printable ASCII but for one line end at its
-// end: nearly every line is.
+// clean reports whether a text is printable ASCII with at most a line end after
+// it, as nearly every line is.
 func clean[T ~string | ~[]byte](text T) bool {
 	for i := range len(text) {
 		if c := text[i]; (c < ' ' || c > '~') && (c != '\n' || i < len(text)-1) {
@@ -41,10 +34,8 @@ func clean[T ~string | ~[]byte](text T) bool {
 	return true
 }
 
-const digits = "0123456789abcdef"
-
-// keep is how many bytes of a text stay as they are at an offset where a
-// character stands that steers.
+// keep returns how many bytes of a text stay as they are at the offset of a
+// character that steers.
 type keep func(text []byte, at int) (bytes int)
 
 func nothing([]byte, int) int { return 0 }
@@ -57,7 +48,7 @@ func layout(text []byte, at int) int {
 	return 0
 }
 
-// prose keeps marks of direction, too.
+// prose also keeps marks of direction.
 func prose(text []byte, at int) int {
 	if r, n := utf8.DecodeRune(text[at:]); r >= 0x61c {
 		return n
@@ -73,7 +64,7 @@ func lineEnd(text []byte, at int) int {
 	return 0
 }
 
-// colours keeps sequences ESC [ digits m, too.
+// colours also keeps sequences ESC [ digits m.
 func colours(text []byte, at int) int {
 	if text[at] != 0x1b || at+1 == len(text) || text[at+1] != '[' {
 		return lineEnd(text, at)
@@ -90,9 +81,9 @@ func colours(text []byte, at int) int {
 }
 
 // appendEscaped writes a text with escapes as in JSON, so that a line of JSON
-// reads as before. Bytes that are no UTF-8 become U+FFFD, also a character that
-// a write cuts in two: its halves must not meet on the other side.
-func appendEscaped(to []byte, text []byte, keep keep) []byte {
+// keeps its meaning. Bytes that are not UTF-8 become U+FFFD. That includes a
+// character that is split over two writes: its halves must not meet in the output.
+func appendEscaped(to, text []byte, keep keep) []byte {
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRune(text[i:])
 		switch {
@@ -102,9 +93,9 @@ func appendEscaped(to []byte, text []byte, keep keep) []byte {
 			if kept := keep(text, i); kept > 0 {
 				to = append(to, text[i:i+kept]...)
 				n = kept
-				break
+			} else {
+				to = fmt.Appendf(to, "\\u%04x", r)
 			}
-			to = append(to, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
 		default:
 			to = append(to, text[i:i+n]...)
 		}
@@ -113,24 +104,20 @@ func appendEscaped(to []byte, text []byte, keep keep) []byte {
 	return to
 }
 
-// Escape gives a text for one line.
+// Escape returns a text for one line.
 func Escape(text string) string {
-	if clean(text) && (text == "" || text[len(text)-1] != '\n') {
-		return text
+	if strings.HasSuffix(text, "\n") {
+		return string(appendEscaped(nil, []byte(text), nothing))
 	}
-	return string(appendEscaped(nil, []byte(text), nothing))
+	return escaped(text, nothing)
 }
 
-// Lines gives a text of several lines for a terminal: line ends and tabs stay.
-func Lines(text string) string {
-	return escaped(text, layout)
-}
+// Lines returns a text of several lines for a terminal: line ends and tabs stay.
+func Lines(text string) string { return escaped(text, layout) }
 
-// Prose gives what a model says for a terminal: as Lines, but marks of direction
-// stay, which right-to-left scripts need.
-func Prose(text string) string {
-	return escaped(text, prose)
-}
+// Prose returns output of a model for a terminal. Marks of direction also stay:
+// right-to-left scripts need them.
+func Prose(text string) string { return escaped(text, prose) }
 
 func escaped(text string, keep keep) string {
 	if clean(text) {
@@ -139,9 +126,9 @@ func escaped(text string, keep keep) string {
 	return string(appendEscaped(nil, []byte(text), keep))
 }
 
-// NewWriter gives a writer of log lines, each written at once with the line end
-// as its last byte; any other line end is escaped. With coloured, the sequences
-// that choose a colour stay.
+// NewWriter returns a writer of log lines. Each write is one line with its line
+// end; other line ends are escaped. With coloured, the sequences that choose a
+// colour stay.
 func NewWriter(out io.Writer, coloured bool) io.Writer {
 	if coloured {
 		return &writer{out, colours}
@@ -149,7 +136,7 @@ func NewWriter(out io.Writer, coloured bool) io.Writer {
 	return &writer{out, lineEnd}
 }
 
-// NewTerminal gives a writer of text like that of Lines. Each write has whole
+// NewTerminal returns a writer of text like that of Lines. Each write has whole
 // characters.
 func NewTerminal(out io.Writer) io.Writer { return &writer{out, layout} }
 

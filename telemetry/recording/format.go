@@ -4,6 +4,7 @@
 package recording
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 )
@@ -42,27 +43,17 @@ func (b *IDs) UnmarshalJSON(text []byte) error {
 	if len(text) < 2 || text[0] != '[' {
 		return fmt.Errorf("block ids must be an array of whole numbers, got %.20s", text)
 	}
-	n := 0
-	for _, c := range text {
-		if c == ',' {
-			n++
+	comma := []byte{','}
+	ids := make([]uint64, 0, bytes.Count(text, comma)+1)
+	if list := bytes.TrimSpace(text[1 : len(text)-1]); len(list) > 0 {
+		for one := range bytes.SplitSeq(list, comma) {
+			one = bytes.TrimSpace(one)
+			id, err := strconv.ParseUint(string(one), 10, 64)
+			if err != nil {
+				return fmt.Errorf("block id %.24s is not a whole number from 0 to 2^64-1", one)
+			}
+			ids = append(ids, id)
 		}
-	}
-	ids := make([]uint64, 0, n+1)
-	for at := 1; at < len(text)-1; {
-		if c := text[at]; c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r' {
-			at++
-			continue
-		}
-		end := at
-		for end < len(text)-1 && text[end] >= '0' && text[end] <= '9' {
-			end++
-		}
-		id, err := strconv.ParseUint(string(text[at:end]), 10, 64)
-		if err != nil || end < len(text)-1 && (text[end] == '.' || text[end] == 'e' || text[end] == 'E') {
-			return fmt.Errorf("block id %.24s is not a whole number from 0 to 2^64-1", text[at:len(text)-1])
-		}
-		ids, at = append(ids, id), end
 	}
 	*b = ids
 	return nil
