@@ -15,34 +15,29 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Limits bound what a text may hold.
+// Limits bound the contents of a text.
 type Limits struct {
-	// Values is how many values and keys there may be, except in what is
-	// skimmed. A decoded value takes some 100 bytes.
-	Values int
-	// Depth is how deep arrays and objects may be nested.
-	Depth int
-	// Digits is the longest number, in bytes.
-	Digits int
-	// Repeats: a key may come more than once in an object.
-	Repeats bool
+	Values  int  // values and keys, except skimmed ones; a built value takes some 100 bytes
+	Depth   int  // levels of nested arrays and objects
+	Digits  int  // bytes of a number
+	Repeats bool // an object may have a key more than once
 }
 
-// Way is what is done with the value of a member.
+// Way is how the value of a member is read.
 type Way uint8
 
 const (
 	// Check reads the value within the limits and keeps nothing of it.
 	Check Way = iota
-	// Build makes a value of it, too.
+	// Build also makes a value of it.
 	Build
-	// Skim checks the syntax alone. It is for long lists, which their own reader
-	// bounds.
+	// Skim checks the syntax only. It is for long lists that have their own reader
+	// and bounds.
 	Skim
 )
 
-// Builder makes values of what is read. Texts are strings that share the memory
-// of what is read, true, false and null are Go's.
+// Builder makes values of the JSON. Texts become strings that share its memory, and
+// true, false and null become Go's.
 type Builder struct {
 	Number func(digits string) any
 	Array  func(elements []any) any
@@ -51,44 +46,61 @@ type Builder struct {
 
 // Member is one member of an object.
 type Member struct {
-	Key string
-	// Value is valid JSON without white space around it. It is a part of the
-	// text and not to be changed.
-	Value []byte
-	Built any // what Build made
+	Key   string
+	Value []byte // valid JSON without white space around it; a part of the text, not to be changed
+	Built any    // nil unless the way is Build
 }
 
-// Object calls visit for each member of the object that text must be, in their
-// order. Everything in a member has been checked by then, and it stops at the
-// first error, its own or one of visit.
+// Object reads a text that must be one object. It calls visit for each member in
+// order, after the whole member was checked, and stops at the first error, its own
+// or visit's.
 //
-// way says what is done with a member. It also sees the keys that are unknown,
-// and its error ends the walk before their values are looked at.
+// way chooses how a member is read. Its error ends the walk before the value is
+// read. Without way all members are checked.
 func Object(ctx context.Context, text []byte, limits Limits, build *Builder, way func(key string) (Way, error), visit func(Member) error) error {
-	w := walk{ctx: ctx, text: text, limits: limits, left: limits.Values, build: build}
-	if err := w.start(); err != nil {
+	w, err := newWalk(ctx, text, limits, build)
+	if err != nil {
 		return err
 	}
 	if kind := w.from.PeekKind(); kind != jsontext.KindBeginObject && kind != jsontext.KindInvalid {
 		return &Error{Kind: NotObject, Found: string(kind)}
 	}
-	if err := w.members(way, visit); err != nil {
+	err = w.object(&keySet{}, func(key string) error {
+		m, start, how := Member{Key: key}, w.offset(), Check
+		var err error
+		if way != nil {
+			if how, err = way(key); err != nil {
+				return err
+			}
+		}
+		if how == Skim {
+			err = w.broken(w.from.SkipValue())
+		} else {
+			m.Built, err = w.value(how == Build)
+		}
+		if err != nil || visit == nil {
+			return err
+		}
+		m.Value = bytes.TrimLeft(text[start:w.offset()], space+":")
+		return visit(m)
+	})
+	if err != nil {
 		return err
 	}
-	return w.end()
+	return checkEnd(text, w.from)
 }
 
 // Value reads a text that must be one JSON value.
 func Value(ctx context.Context, text []byte, limits Limits, build *Builder) (any, error) {
-	w := walk{ctx: ctx, text: text, limits: limits, left: limits.Values, build: build}
-	if err := w.start(); err != nil {
+	w, err := newWalk(ctx, text, limits, build)
+	if err != nil {
 		return nil, err
 	}
 	v, err := w.value(true)
-	if err == nil {
-		err = w.end()
+	if err != nil {
+		return nil, err
 	}
-	return v, err
+	return v, checkEnd(text, w.from)
 }
 
 // Elements calls visit for each element of an array that was checked before, in
@@ -132,6 +144,14 @@ func Text(value []byte) (string, bool) {
 func shared(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
 
 const space = " \t\r\n"
+
+// checkEnd refuses what follows the value that a decoder has read.
+func checkEnd(text []byte, from *jsontext.Decoder) error {
+	if rest := bytes.TrimLeft(text[from.InputOffset():], space); len(rest) > 0 {
+		return &Error{Kind: More, Offset: len(text) - len(rest)}
+	}
+	return nil
+}
 
 // decoderOptions: keys are compared here, since an error names where the second
 // one is, and surrogates are left to the unquoting.

@@ -155,12 +155,7 @@ func (r *Reader) Skip() error {
 func (r *Reader) Left() int { return len(r.text) - int(r.from.InputOffset()) }
 
 // End checks that nothing follows.
-func (r *Reader) End() error {
-	if rest := bytes.TrimLeft(r.text[r.from.InputOffset():], space); len(rest) > 0 {
-		return &Error{Kind: More, Offset: len(r.text) - len(rest)}
-	}
-	return nil
-}
+func (r *Reader) End() error { return checkEnd(r.text, &r.from) }
 
 func (r *Reader) broken(err error) error { return broken(&r.from, r.text, err) }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -33,61 +34,13 @@ const checkEvery = 1 << 12
 
 func (w *walk) offset() int { return int(w.from.InputOffset()) }
 
-// start checks the encoding, in a pass of its own: it is quick, and jsontext
-// would refuse a lone half of a surrogate pair with it.
-func (w *walk) start() error {
-	if !utf8.Valid(w.text) {
-		return &Error{Kind: NotUTF8, Offset: firstInvalid(w.text)}
+// newWalk checks the encoding in a pass of its own: that is fast, and jsontext would
+// also refuse a lone half of a surrogate pair.
+func newWalk(ctx context.Context, text []byte, limits Limits, build *Builder) (walk, error) {
+	if !utf8.Valid(text) {
+		return walk{}, &Error{Kind: NotUTF8, Offset: firstInvalid(text)}
 	}
-	w.from = decoder(w.text)
-	return nil
-}
-
-// end checks that nothing follows the value.
-func (w *walk) end() error {
-	if rest := bytes.TrimLeft(w.text[w.offset():], space); len(rest) > 0 {
-		return &Error{Kind: More, Offset: len(w.text) - len(rest)}
-	}
-	return nil
-}
-
-// members reads the object that all of the text is.
-func (w *walk) members(way func(string) (Way, error), visit func(Member) error) error {
-	if _, err := w.from.ReadToken(); err != nil { // {
-		return w.broken(err)
-	}
-	var seen keySet
-	for w.from.PeekKind() != jsontext.KindEndObject {
-		key, err := w.key(&seen)
-		if err != nil {
-			return err
-		}
-		m, start, how := Member{Key: key}, w.offset(), Check
-		if way != nil {
-			if how, err = way(key); err != nil {
-				return err
-			}
-		}
-		if how == Skim {
-			if err = w.from.SkipValue(); err != nil {
-				err = w.broken(err)
-			}
-		} else {
-			m.Built, err = w.value(how == Build)
-		}
-		if err != nil {
-			return err
-		}
-		w.path = w.path[:len(w.path)-1]
-		if visit != nil {
-			m.Value = bytes.TrimLeft(w.text[start:w.offset()], space+":")
-			if err := visit(m); err != nil {
-				return err
-			}
-		}
-	}
-	_, err := w.from.ReadToken() // }
-	return w.broken(err)
+	return walk{ctx: ctx, text: text, from: decoder(text), build: build, limits: limits, left: limits.Values}, nil
 }
 
 // broken is an error of the decoder as one of ours.
@@ -96,6 +49,25 @@ func (w *walk) broken(err error) error {
 		return nil
 	}
 	return broken(w.from, w.text, err)
+}
+
+// object reads an object. member reads the value after each key.
+func (w *walk) object(seen *keySet, member func(key string) error) error {
+	if _, err := w.from.ReadToken(); err != nil { // {
+		return w.broken(err)
+	}
+	for w.from.PeekKind() != jsontext.KindEndObject {
+		key, err := w.key(seen)
+		if err != nil {
+			return err
+		}
+		if err := member(key); err != nil {
+			return err
+		}
+		w.path = w.path[:len(w.path)-1]
+	}
+	_, err := w.from.ReadToken() // }
+	return w.broken(err)
 }
 
 // key reads a key, which ends the path then.
@@ -131,13 +103,21 @@ func (w *walk) value(build bool) (any, error) {
 			return nil, w.fault(TooDeep)
 		}
 		defer func() { w.depth-- }()
-		if _, err := w.from.ReadToken(); err != nil {
-			return nil, w.broken(err)
+		if kind == jsontext.KindBeginArray {
+			return w.array(build)
 		}
-		if kind == jsontext.KindBeginObject {
-			return w.object(build)
+		seen, values := keySet{keep: build}, []any(nil)
+		err := w.object(&seen, func(string) error {
+			v, err := w.value(build)
+			if build {
+				values = append(values, v)
+			}
+			return err
+		})
+		if err != nil || !build {
+			return nil, err
 		}
-		return w.array(build)
+		return w.build.Object(seen.keys, values), nil
 	}
 	value, err := w.from.ReadValue()
 	switch {
@@ -163,34 +143,11 @@ func (w *walk) value(build bool) (any, error) {
 	return kind == 't', nil
 }
 
-// object reads the members of an object whose brace is read, and its end.
-func (w *walk) object(build bool) (any, error) {
-	seen := keySet{keep: build}
-	var values []any
-	for w.from.PeekKind() != jsontext.KindEndObject {
-		if _, err := w.key(&seen); err != nil {
-			return nil, err
-		}
-		v, err := w.value(build)
-		if err != nil {
-			return nil, err
-		}
-		w.path = w.path[:len(w.path)-1]
-		if build {
-			values = append(values, v)
-		}
-	}
-	if _, err := w.from.ReadToken(); err != nil { // }
+// array reads an array.
+func (w *walk) array(build bool) (any, error) {
+	if _, err := w.from.ReadToken(); err != nil { // [
 		return nil, w.broken(err)
 	}
-	if !build {
-		return nil, nil
-	}
-	return w.build.Object(seen.keys, values), nil
-}
-
-// array reads the elements of an array whose bracket is read, and its end.
-func (w *walk) array(build bool) (any, error) {
 	w.path = append(w.path, pathElem{isIndex: true})
 	last := len(w.path) - 1
 	var elements []any
@@ -204,11 +161,8 @@ func (w *walk) array(build bool) (any, error) {
 		}
 	}
 	w.path = w.path[:last]
-	if _, err := w.from.ReadToken(); err != nil { // ]
+	if _, err := w.from.ReadToken(); err != nil || !build { // ]
 		return nil, w.broken(err)
-	}
-	if !build {
-		return nil, nil
 	}
 	return w.build.Array(elements), nil
 }
@@ -248,3 +202,31 @@ const (
 	maxPathKey = 64
 	maxPath    = 400
 )
+
+// keySet holds the keys of an object so far.
+type keySet struct {
+	keep bool            // all of keys are needed
+	keys []string        // in their order; without keep, the first ones
+	many map[string]bool // all of them, once comparing with each is slow
+}
+
+// fewKeys are compared one by one.
+const fewKeys = 16
+
+// add appends a key and reports whether it is new.
+func (s *keySet) add(key string) bool {
+	old := s.many[key] || s.many == nil && slices.Contains(s.keys, key)
+	if s.keep || s.many == nil {
+		s.keys = append(s.keys, key)
+	}
+	switch {
+	case s.many != nil:
+		s.many[key] = true
+	case len(s.keys) > fewKeys:
+		s.many = make(map[string]bool, 2*len(s.keys))
+		for _, k := range s.keys {
+			s.many[k] = true
+		}
+	}
+	return !old
+}
