@@ -111,7 +111,7 @@ func (s *Server) renderChat(r *http.Request, req *chatRequest) ([]int32, *apiErr
 	}
 	ids, failed := s.Model.EncodeChat(r.Context(), chat.Input{Messages: req.Messages.value, Now: s.Now(), Extra: args,
 		AddGenerationPrompt: given(req.AddGenerationPrompt, true)}, s.rules.Load().SpecialTokens)
-	var long *PromptTooLongError
+	var long promptTooLong
 	switch {
 	case failed != nil && r.Context().Err() != nil:
 		return nil, clientGone(r.Context(), nil)

@@ -9,20 +9,16 @@ import (
 	"strings"
 )
 
-// access is who may use an endpoint.
+// access is the role that an endpoint requires.
 type access uint8
 
 const (
-	// forUsers is whoever has an API key, or anyone where none is asked for.
-	forUsers access = iota
-	// forAdmin is who has the admin key: what the endpoint shows or changes
-	// concerns every client.
-	forAdmin
-	// forAnyone needs no key: probes have none.
-	forAnyone
+	forUsers  access = iota // an API key, if the server has any
+	forAdmin                // the admin key: the endpoint affects all clients
+	forAnyone               // no key: probes have none
 )
 
-// role is what the key of a request makes of its sender.
+// role follows from the key of a request.
 type role uint8
 
 const (
@@ -47,7 +43,7 @@ func (d digests) has(one *[32]byte) bool {
 // keyring holds the keys of a server.
 type keyring struct {
 	asks  bool // users need a key
-	apart bool // senders differ, and each has a prefix cache of its own
+	apart bool // each sender has its own prefix cache
 	users digests
 	admin digests // at most one
 }
@@ -70,11 +66,10 @@ func newKeyring(o *Options) *keyring {
 	return k
 }
 
-// identify says who sends a request, the short digest of the key, "" for one that
-// is not known, and whose prefix cache is used, "" for the one that all without
-// a cache of their own share. Without an admin key, the only API key is its owner's, and so is
-// a server without any key; several keys are several owners, of whom none may
-// look after the others.
+// identify returns the role of a request, the short digest of its key, "" for an
+// unknown one, and the owner of its prefix cache, "" for the common one. Without an
+// admin key, the only API key has that role, and so has every request if there are
+// no keys. With several API keys none of them has it: it would affect the others.
 func (k *keyring) identify(r *http.Request) (who role, key, cache string) {
 	scheme, sent, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -82,7 +77,7 @@ func (k *keyring) identify(r *http.Request) (who role, key, cache string) {
 	}
 	digest := sha256.Sum256([]byte(sent))
 	isAdmin, isUser := k.admin.has(&digest), k.users.has(&digest)
-	if sent == "" { // a request without a key matches none, even if the settings hold an empty one
+	if sent == "" { // matches no key, not even an empty one in the settings
 		isAdmin, isUser = false, false
 	}
 	key = hex.EncodeToString(digest[:8])
@@ -102,7 +97,7 @@ func (k *keyring) identify(r *http.Request) (who role, key, cache string) {
 	return admin, "", ""
 }
 
-// withKey lets through who has access, and notes who it is.
+// withKey rejects requests without access, and notes the key of the others.
 func (s *Server) withKey(needed access, next handler) handler {
 	if needed == forAnyone {
 		return next

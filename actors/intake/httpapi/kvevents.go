@@ -11,8 +11,8 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// readerEvents is how many events may wait for one reader before it loses its
-// subscription.
+// readerEvents is how many events may wait for a reader before its subscription
+// ends.
 const readerEvents = 256
 
 // lastSubscription numbers the subscriptions of the process.
@@ -20,13 +20,13 @@ var lastSubscription atomic.Uint64
 
 // openEvent is the first event of a stream.
 type openEvent struct {
-	Stream string `json:"stream"` // another one after a restart of the server
+	Stream string `json:"stream"` // changes when the server restarts
 	Last   uint64 `json:"last"`   // number of the newest event
 }
 
-// gapEvent says that events are missing. The reader knows nothing any more.
+// gapEvent reports missing events. What the reader knows of the cache is void.
 type gapEvent struct {
-	After  uint64 `json:"after"` // the last event that came before the gap
+	After  uint64 `json:"after"` // the last event before the gap
 	Reason string `json:"reason"`
 }
 
@@ -41,15 +41,15 @@ type cacheEvent struct {
 }
 
 // kvEvents streams what enters and leaves the prefix cache, until the client
-// goes away, does not keep up, or the server drains.
+// disconnects or does not keep up, or the server drains.
 func (s *Server) kvEvents(w http.ResponseWriter, r *http.Request) *apiError {
 	if s.Observe == nil {
 		return newError(http.StatusNotFound).coded("kv_events_off").
 			say("KV events are off; start the server with kv-events")
 	}
-	after, fromNow, bad := eventsAfter(r)
-	if bad != nil {
-		return bad
+	after, fromNow, err := eventsAfter(r)
+	if err != nil {
+		return err
 	}
 	id := messages.Subscription(lastSubscription.Add(1))
 	events, reply := make(chan messages.ObservedEvent, readerEvents), make(chan *messages.EventsSubscribed, 1)
@@ -61,8 +61,8 @@ func (s *Server) kvEvents(w http.ResponseWriter, r *http.Request) *apiError {
 		if a.Refused != "" {
 			return newError(http.StatusTooManyRequests).coded("too_many_readers").retry(1).say("%s", own(a.Refused))
 		}
-		if err := stream.begin(a); err != nil {
-			return stalled(err)
+		if err = stream.begin(a); err != nil {
+			return err
 		}
 	case <-s.serving.Done():
 		return shuttingDown()
@@ -72,39 +72,36 @@ func (s *Server) kvEvents(w http.ResponseWriter, r *http.Request) *apiError {
 	return s.follow(r, &stream)
 }
 
-// eventsAfter reads where a stream begins: ?after=, or the header by which an
-// EventSource comes back, or from now on.
-func eventsAfter(r *http.Request) (after uint64, fromNow bool, bad *apiError) {
+// eventsAfter reads where a stream begins: after the event in ?after= or in the
+// header that an EventSource sends when it reconnects, or from now on.
+func eventsAfter(r *http.Request) (after uint64, fromNow bool, err *apiError) {
 	query := r.URL.Query()
-	if bad := knownQuery(query, "after"); bad != nil {
-		return 0, false, bad
+	if err := knownQuery(query, "after"); err != nil {
+		return 0, false, err
 	}
 	text := cmp.Or(query.Get("after"), r.Header.Get("Last-Event-ID"))
 	if text == "" {
 		return 0, true, nil
 	}
-	after, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
+	after, bad := strconv.ParseUint(text, 10, 64)
+	if bad != nil {
 		return 0, false, invalid("after", "after is %q; it must be the number of an event, or 0 for all that are kept", clip(text, 64))
 	}
 	return after, false, nil
 }
 
-// follow writes what comes.
+// follow writes events until the stream ends.
 func (s *Server) follow(r *http.Request, stream *kvStream) *apiError {
 	alive := time.NewTicker(s.rules.Load().KeepAlive)
 	defer alive.Stop()
 	for {
 		if err := stream.flush(); err != nil {
-			return stalled(err)
+			return err
 		}
 		select {
 		case event, open := <-stream.events:
 			if !stream.gather(event, open) {
-				if err := stream.flush(); err != nil {
-					return stalled(err)
-				}
-				return nil
+				return stream.flush()
 			}
 		case <-alive.C:
 			stream.buf.WriteString(": alive\n\n")
@@ -123,8 +120,8 @@ type kvStream struct {
 	last   uint64 // number of the newest event written
 }
 
-// begin writes the head of the stream and what is replayed, which may be much.
-func (k *kvStream) begin(a *messages.EventsSubscribed) error {
+// begin writes the first events of the stream and flushes a long replay in parts.
+func (k *kvStream) begin(a *messages.EventsSubscribed) *apiError {
 	k.write("open", 0, openEvent{fmt.Sprintf("%016x", a.Stream), a.Last})
 	if a.Missed {
 		k.write("gap", 0, gapEvent{k.last, "events after this number are no longer kept, or the number belongs to another stream"})
@@ -141,8 +138,8 @@ func (k *kvStream) begin(a *messages.EventsSubscribed) error {
 	return nil
 }
 
-// gather writes an event and those that wait behind it. It reports whether the
-// subscription stands.
+// gather adds an event and those that wait after it. It reports whether the
+// subscription goes on.
 func (k *kvStream) gather(event messages.ObservedEvent, open bool) bool {
 	for open {
 		k.event(&event)

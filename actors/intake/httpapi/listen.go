@@ -31,26 +31,23 @@ func (s *Server) newHTTP() *http.Server {
 	}
 }
 
-// errorLog takes what net/http says about broken connections and handshakes,
-// which any stranger can cause at will. Its lines may quote what was sent, so
-// they are only recognised.
+// errorLog receives net/http's lines about broken connections and handshakes, which
+// any client can cause. They may quote what was sent, so only known parts of them
+// are logged.
 type errorLog struct{ log zerolog.Logger }
 
 // Write implements io.Writer.
 func (l errorLog) Write(p []byte) (int, error) {
 	cause := "another one"
-	for _, known := range connectionFaults {
-		if strings.Contains(string(p), known) {
-			cause = known
-			break
-		}
+	if i := slices.IndexFunc(connectionFaults, func(known string) bool { return strings.Contains(string(p), known) }); i >= 0 {
+		cause = connectionFaults[i]
 	}
 	l.log.Debug().Str("cause", cause).Msg("a connection failed")
 	return len(p), nil
 }
 
-// connectionFaults are parts of what net/http and crypto/tls say, the telling
-// ones first.
+// connectionFaults are parts of lines of net/http and crypto/tls, the specific ones
+// first.
 var connectionFaults = []string{
 	"client sent an HTTP request to an HTTPS server", "first record does not look like a TLS handshake",
 	"client offered only unsupported versions", "client requested unsupported application protocols", "no cipher suite supported",
@@ -58,8 +55,8 @@ var connectionFaults = []string{
 	"i/o timeout", "connection reset by peer", "broken pipe", "error reading preface", "TLS handshake error", "EOF",
 }
 
-// Listen opens the address of the options and checks the certificate, so that
-// what is wrong with either is known before a model is loaded.
+// Listen opens the address of the options and checks the certificate. It is called
+// before a model is loaded, so that errors show early.
 func Listen(o Options) (net.Listener, error) {
 	switch {
 	case slices.Contains(o.APIKeys, ""):
@@ -74,7 +71,7 @@ func Listen(o Options) (net.Listener, error) {
 	return ListenTCP(net.JoinHostPort(o.Host, strconv.Itoa(o.Port)))
 }
 
-// Listen is Listen with the server's own options.
+// Listen opens the address of the server's options.
 func (s *Server) Listen() (net.Listener, error) { return Listen(s.Options) }
 
 // ListenTCP opens an address; its errors say what to do.

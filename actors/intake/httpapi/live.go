@@ -6,9 +6,8 @@ import (
 	"maps"
 )
 
-// rules are the options that hold at a moment, with what follows from them.
-// Immutable: Configure makes new ones, and a request uses those with which it
-// began.
+// rules are the current options and what follows from them. Immutable: Configure
+// makes new ones, and a request uses those with which it began.
 type rules struct {
 	Options
 	keys  *keyring
@@ -40,9 +39,8 @@ func (s *Server) rulesFor(ctx context.Context) *rules {
 	return cmp.Or(trailOf(ctx).rules, s.rules.Load())
 }
 
-// follow keeps what old keys have cached from new ones: after any change each
-// key has a cache of its own, since the common one has prefixes of senders that
-// are gone.
+// follow hides from new keys what old keys have cached: after any change each key
+// has its own cache, because the common one has prefixes of former senders.
 func (k *keyring) follow(old *keyring, share bool) {
 	same := maps.Equal(k.users, old.users) && maps.Equal(k.admin, old.admin)
 	k.apart = !share && (k.apart || old.apart || !same)

@@ -2,8 +2,8 @@
 // API, SGLang's native one, health, administration and metrics.
 //
 // A handler turns a body into submissions (template, tokens, parameters), sends
-// them to intake and reads the call's events from a channel of its own. It holds
-// no engine state. When its client disconnects it tells intake and returns.
+// them to intake and reads the call's events from its own channel. It holds no engine
+// state. When its client disconnects, it sends that to intake and returns.
 package httpapi
 
 import (
@@ -19,67 +19,55 @@ import (
 	"github.com/troupe-engine/troupe/model/tokenizer"
 )
 
-// Options are the settings of the adapter.
+// Options are the settings of the adapter. Limits are hard. Zero means the default
+// that is given in brackets.
 type Options struct {
 	Host string // address to listen on. Example: "127.0.0.1"
 	Port int    // 0 picks a free one. Example: 30000
-	// APIKeys are accepted as bearer tokens; none means that anyone may call.
+	// APIKeys are accepted as bearer tokens; without any, all clients may call.
 	APIKeys []string
-	// AdminAPIKey opens everything, and alone what concerns every client. ""
-	// leaves that to the only API key, or to anyone where there is none.
+	// AdminAPIKey allows everything and is required for what affects all clients.
+	// "": the only API key has that role or, without API keys, every client.
 	AdminAPIKey string
-	// SharePrefixCache lets senders with different keys, or with a key and
-	// without one, use each other's cached prefixes. They can then tell what
-	// others have sent, from cached_tokens and from the time that an answer
-	// takes. Without effect where all requests have the same key, or none.
+	// SharePrefixCache lets senders with different keys, or with a key and without
+	// one, use each other's cached prefixes. They can then detect what others have
+	// sent from cached_tokens and from response times. It has no effect if all
+	// requests have the same key, or none.
 	SharePrefixCache bool
-	// TenantFrom says whom fair shares go to: TenantAuto, TenantKey or
-	// TenantUser. "" means TenantAuto.
-	TenantFrom string
-	// SpecialTokens says what special tokens in a client's messages are:
-	// SpecialTokensText or SpecialTokensParse. "" means SpecialTokensText.
+	TenantFrom       string // TenantAuto, TenantKey or TenantUser (TenantAuto)
+	// SpecialTokens is how special tokens in a client's messages are read:
+	// SpecialTokensText or SpecialTokensParse (SpecialTokensText).
 	SpecialTokens string
-	// MaxBodyBytes bounds a request's body, hard. Zero means
-	// DefaultMaxBodyBytes.
-	MaxBodyBytes int64
-	// MaxBodiesBytes bounds what bodies may hold at a time, from their first
-	// byte to the answer, hard. Zero means four times MaxBodyBytes.
-	MaxBodiesBytes int64
-	// HeaderTimeout bounds reading the request line and headers, hard. Zero
-	// means DefaultHeaderTimeout.
-	HeaderTimeout time.Duration
-	// BodyTimeout bounds reading a request's body, hard. Zero means 60s.
-	BodyTimeout time.Duration
-	// BodyRate is how many bytes a second of a body must arrive on average,
-	// hard, once BodyGrace is over. Zero means 16 KiB.
-	BodyRate int
-	// BodyGrace is how long a body may take without that. Zero means 10s.
+	// MaxBodyBytes bounds a request's body (DefaultMaxBodyBytes), MaxBodiesBytes
+	// the memory that all bodies use, from their first byte to the answer (four
+	// times MaxBodyBytes).
+	MaxBodyBytes, MaxBodiesBytes int64
+	// HeaderTimeout bounds reading the request line and headers
+	// (DefaultHeaderTimeout), BodyTimeout reading the body (60s).
+	HeaderTimeout, BodyTimeout time.Duration
+	// BodyRate is the least average rate of a body in bytes per second (16 KiB)
+	// after the first BodyGrace (10s).
+	BodyRate  int
 	BodyGrace time.Duration
-	// WriteStall is how long one write to a client may take before its request
-	// is aborted, hard. Zero means DefaultWriteStall.
+	// WriteStall is how long one write to a client may take before its request is
+	// aborted (DefaultWriteStall).
 	WriteStall time.Duration
-	// HealthTimeout bounds the probe of /health_generate, hard. Zero means
-	// DefaultHealthTimeout.
-	HealthTimeout time.Duration
-	// HealthInterval is the least time between the starts of two probes, hard:
-	// those who ask meanwhile share the next one. Zero means 1s.
-	HealthInterval time.Duration
-	// HealthWaiters is how many may wait for a probe at once, hard; others are
-	// told at once that the server is busy. Zero means 8192.
-	HealthWaiters int
-	// PrepareConcurrency is how many small bodies are parsed and tokenised at
-	// once; the others wait. Zero means half of GOMAXPROCS, since the device
-	// needs cores too. One large body at a time comes on top.
+	// HealthTimeout bounds the probe of /health_generate (DefaultHealthTimeout).
+	// HealthInterval is the least time between the starts of two probes (1s), and
+	// HealthWaiters is how many clients may wait for one (8192). Further ones get
+	// the answer busy at once.
+	HealthTimeout, HealthInterval time.Duration
+	HealthWaiters                 int
+	// PrepareConcurrency is how many small bodies are parsed and tokenised at once
+	// (half of GOMAXPROCS, because the device also needs cores). In addition, one
+	// large body is.
 	PrepareConcurrency int
-	// KeepAlive is how often a silent stream of KV events shows that it lives.
-	// Zero means 15s.
-	KeepAlive time.Duration
+	KeepAlive          time.Duration // period of comments in a stream of KV events (15s)
 	// AllowedHosts are names, without ports, under which clients may address the
-	// server, besides the loopback ones; "*" is any. None means any where it
-	// listens on more than loopback. Example: "chat.example"
+	// server, besides the loopback ones; "*" allows all. Without any, a server that
+	// does not listen on loopback allows all. Example: "chat.example"
 	AllowedHosts []string
-	// CORSOrigins may call from a browser; "*" is any. None means no CORS.
-	CORSOrigins []string
+	CORSOrigins  []string // may call from a browser; "*" allows all. None: no CORS
 	// TLSCert and TLSKey are PEM files; both or neither.
 	TLSCert, TLSKey string
 }
@@ -108,27 +96,26 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Model is what the edge has to know of the served model. Immutable.
+// Model is the served model. Immutable.
 type Model struct {
-	ID        string // under which clients ask for it
+	ID        string // its name in the API
 	Created   int64  // Unix seconds
 	Context   int    // tokens of prompt and output together
 	Tokenizer *tokenizer.Tokenizer
 	Template  *chat.Template // nil when the model has none that can be used
-	// TemplateFault, if not nil, is why the one that it has cannot be used; it
-	// names the template's file and the remedy.
+	// TemplateFault, if not nil, is why the model's template cannot be used; it names
+	// the template's file and the remedy.
 	TemplateFault error
 	EOS           []int32 // frozen; tokens that end an output
 	Defaults      SamplingDefaults
-	// Fingerprint, which may be nil, names the numerics of device and weights: equal seeds give
-	// equal tokens under equal fingerprints. "" leaves it out of answers.
+	// Fingerprint, which may be nil, names the numerics of device and weights: equal
+	// seeds produce equal tokens under equal fingerprints. "" leaves it out of answers.
 	Fingerprint func() string
 }
 
-// SamplingDefaults hold where a request says nothing.
+// SamplingDefaults are the values of parameters that a request leaves out.
 type SamplingDefaults struct {
-	Temperature       float64
-	TopP              float64
+	Temperature, TopP float64
 	TopK              int
 	MinP              float64
 	RepetitionPenalty float64
@@ -143,27 +130,24 @@ type Engine interface {
 	Ready() bool
 }
 
-// Deps are what the wiring hands in.
+// Deps are what the wiring passes in.
 type Deps struct {
 	Options Options
 	Model   Model
 	Engine  Engine
 	Log     zerolog.Logger
-	// Observe gives a message to the observer of the cache; nil when KV events
-	// are off.
+	// Observe sends a message to the observer of the cache; nil when KV events are
+	// off.
 	Observe func(messages.ToObserver)
-	// Record notes an accepted request for a trace and returns what notes its
-	// end, nil if the request is left out. It does not block. nil when nothing
-	// is recorded.
+	// Record records an accepted request in a trace and returns what records its end,
+	// nil if the request is left out. It does not block. nil: nothing is recorded.
 	Record func(*messages.Submission) (end func(output int))
-	// Full tells whether intake would refuse every new request now, since it
-	// would wait too long, and for how long; most is the longest wait that is
-	// taken. It is asked before a body is read, so that a refusal under overload
-	// costs next to nothing, and counts the refusal. nil: intake alone refuses.
-	Full func() (wait, most time.Duration, full bool)
-	// Steps is how many steps the engine has computed: a probe that gets no
-	// token tells by it whether the engine is busy or hangs.
-	Steps   func() float64
+	// Full reports whether intake would refuse every new request now because of the
+	// time that it would wait; most is the longest wait that is accepted. It is
+	// called before a body is read, so that a refusal under overload costs very
+	// little, and it counts the refusal. nil: intake alone refuses.
+	Full    func() (wait, most time.Duration, full bool)
+	Steps   func() float64        // steps computed by the engine: a probe without a token tells busy from hung by it
 	Metrics http.Handler          // serves /metrics
 	Info    func() map[string]any // the answer of /server_info
 	Seed    func() uint64         // draws a seed for a request without one

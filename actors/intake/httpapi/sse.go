@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// flushBytes is how much a stream gathers at most while more is at hand.
+// flushBytes is how much of a stream is gathered for one write, in bytes.
 const flushBytes = 16 << 10
 
 // sse writes server-sent events. The answer begins with the first flush, so an
@@ -23,7 +23,7 @@ type sse struct {
 func newSSE(w http.ResponseWriter) *sse {
 	s := &sse{w: w, ctl: http.NewResponseController(w)}
 	s.enc = json.NewEncoder(&s.buf)
-	s.enc.SetEscapeHTML(false) // nobody puts a stream into a page as it is
+	s.enc.SetEscapeHTML(false) // no page contains a stream unchanged
 	return s
 }
 
@@ -38,10 +38,10 @@ func (s *sse) add(v any) {
 	s.buf.WriteByte('\n')
 }
 
-// flush sends what was added, within the recorder's deadline for one write, so
-// that a client which stops reading loses its request and no other. Between
-// writes there is none: a stream may well be silent for longer.
-func (s *sse) flush() error {
+// flush sends what was added, within the recorder's deadline for one write: a
+// client that stops reading loses only its own request. There is no deadline
+// between writes, because a stream may be silent for longer.
+func (s *sse) flush() *apiError {
 	if !s.started {
 		s.started = true
 		h := s.w.Header()
@@ -50,12 +50,13 @@ func (s *sse) flush() error {
 		h.Set("X-Accel-Buffering", "no") // proxies must not gather events
 		s.w.WriteHeader(http.StatusOK)
 	}
-	if _, err := s.w.Write(s.buf.Bytes()); err != nil { // with the recorder's deadline
-		return err
-	}
+	_, err := s.w.Write(s.buf.Bytes()) // with the recorder's deadline
 	s.buf.Reset()
-	if err := s.ctl.Flush(); err != nil {
-		return err
+	if err == nil {
+		err = s.ctl.Flush()
+	}
+	if err != nil {
+		return stalled(err)
 	}
 	_ = s.ctl.SetWriteDeadline(time.Time{})
 	return nil
@@ -78,30 +79,26 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *call, a answe
 		}
 		a.events(events, out)
 		if len(c.events) > 0 && events.buf.Len() < flushBytes {
-			continue // more is at hand: one write for all of it
+			continue // one write for all that is ready
 		}
 		if err := events.flush(); err != nil {
-			return stalled(err)
+			return err
 		}
 	}
 	a.last(events)
 	events.buf.WriteString("data: [DONE]\n\n")
-	if err := events.flush(); err != nil {
-		return stalled(err)
-	}
-	return nil
+	return events.flush()
 }
 
-// fail tells a client of an error: with its status while the answer has not
-// begun, and later as an event, which the official clients raise as an
-// exception.
+// fail reports an error to the client: with its status while the answer has not
+// begun, later as an event, which the official clients raise as an exception.
 func (s *sse) fail(e *apiError) *apiError {
 	if !s.started || e.Status == statusClientGone {
 		return e
 	}
 	s.add(e.body())
 	if err := s.flush(); err != nil {
-		return stalled(err)
+		return err
 	}
 	e.Status = statusStreamed
 	return e
