@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// readBody reads a whole body of JSON. What has arrived is charged to the
-// budget, not what was announced, and it must keep arriving at a least rate.
+// readBody reads a body of JSON. The budget is charged for what has arrived, not for
+// what was announced, and the body must arrive at a least rate.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request, job *work) ([]byte, *apiError) {
-	// Asking for the type is also what keeps a web page of another origin from
-	// posting here without a preflight.
+	// Requiring the type also keeps web pages of other origins from posting without
+	// a preflight.
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, newError(http.StatusUnsupportedMediaType).
 			say("the body must be JSON with Content-Type application/json, not %q", clip(r.Header.Get("Content-Type"), 64))
@@ -25,9 +25,9 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, job *work) ([]
 			say("the Content-Encoding %q is not supported; send the body without compression", clip(coding, 64))
 	}
 	if r.ContentLength < 0 {
-		// net/http drops a Content-Length beside Transfer-Encoding without a
-		// word. Such a request may smuggle another one behind it, so nothing
-		// else is read from a connection with a chunked body (RFC 9112, 6.1).
+		// net/http silently drops a Content-Length beside Transfer-Encoding. Such a
+		// request may smuggle another one, so nothing else is read from a connection
+		// with a chunked body (RFC 9112, 6.1).
 		closeAfter(w, r)
 	}
 	body, err := s.receive(w, r, job)
@@ -37,8 +37,8 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, job *work) ([]
 	return body, err
 }
 
-// closeAfter has the connection closed behind an answer. Over HTTP/2 only the
-// stream ends: it would take other requests along.
+// closeAfter closes the connection after the answer. Over HTTP/2 only the stream
+// ends, because the connection has other requests.
 func closeAfter(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
@@ -53,8 +53,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, job *work) ([]b
 	if r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
-	// One byte more than there can be, to see the end.
-	most := limit + 1
+	most := limit + 1 // one byte more than allowed, to see the end
 	if r.ContentLength >= 0 {
 		most = r.ContentLength + 1
 	}
@@ -71,13 +70,13 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, job *work) ([]b
 			}
 			body = append(make([]byte, 0, room), body...)
 		}
-		// Not every ResponseWriter has deadlines (tests); then there is none.
+		// ResponseWriters of tests have no deadlines.
 		_ = ctl.SetReadDeadline(start.Add(s.bodyTime(len(body))))
 		n, err := r.Body.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
 		switch {
 		case err == io.EOF:
-			// Reading goes on in the background, to notice a client that leaves.
+			// net/http goes on reading, to notice that the client disconnects.
 			_ = ctl.SetReadDeadline(time.Time{})
 			return body, nil
 		case err != nil:
@@ -98,7 +97,7 @@ func tooLarge(limit int64) *apiError {
 		say("the body is larger than %d bytes (max-body-bytes); send less, or start the server with a higher limit", own(limit))
 }
 
-// unread is why a body did not arrive whole.
+// unread is the error of an incomplete body.
 func (s *Server) unread(r *http.Request, err error, arrived int) *apiError {
 	var network net.Error
 	o := s.rulesFor(r.Context())

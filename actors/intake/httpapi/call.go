@@ -8,11 +8,11 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// eventBuffer is how many outputs a call's channel holds before intake keeps
-// the rest in its table.
+// eventBuffer is the capacity of a call's channel, in outputs. Intake's table holds
+// further ones.
 const eventBuffer = 32
 
-// call is one accepted call, from the handler's side.
+// call is the handler's side of an accepted call.
 type call struct {
 	engine Engine
 	id     messages.CallID
@@ -22,8 +22,8 @@ type call struct {
 	promptOnly, abortIsResult bool
 
 	requests []messages.RequestID // the engine's ids, by index
-	// ends has, for each request that is recorded, what notes its end; outputs
-	// its tokens so far. nil when nothing is recorded.
+	// ends records the end of each recorded request, outputs counts its tokens so
+	// far. nil when nothing is recorded.
 	ends    []func(output int)
 	outputs []int
 }
@@ -69,7 +69,7 @@ func clientGone(ctx context.Context, err error) *apiError {
 // nginx does.
 const statusClientGone = 499
 
-// next gives the next output; nil, nil when every request has finished.
+// next returns the next output; nil, nil when every request has finished.
 func (c *call) next(ctx context.Context) (*messages.CallOutput, *apiError) {
 	if c.open == 0 {
 		return nil, nil
@@ -101,7 +101,7 @@ func (c *call) next(ctx context.Context) (*messages.CallOutput, *apiError) {
 	}
 }
 
-// withoutOutput is an output of a request that asked for no token.
+// withoutOutput hides the token of a request for the prompt only.
 func withoutOutput(out *messages.CallOutput) *messages.CallOutput {
 	o := *out // frozen, so a copy
 	o.Text, o.Tokens, o.Usage.CompletionTokens = "", nil, 0
@@ -119,7 +119,7 @@ func (c *call) endError(f *messages.Finish) *apiError {
 	return finishError(f)
 }
 
-// close tells intake that the rest is not read, unless all has been read.
+// close drops the call at intake unless all of it was read.
 func (c *call) close() {
 	if c.open > 0 {
 		c.engine.Send(&messages.DropCall{Call: c.id})
@@ -129,8 +129,8 @@ func (c *call) close() {
 	}
 }
 
-// collect reads a call to its end: the last output of each request, which holds
-// everything when the submissions did not ask to stream.
+// collect reads a call to its end and returns the last output of each request, which
+// is complete if the submissions do not stream.
 func (c *call) collect(ctx context.Context) ([]*messages.CallOutput, *apiError) {
 	defer c.close()
 	outputs := make([]*messages.CallOutput, c.open)
@@ -151,8 +151,7 @@ func (c *call) collect(ctx context.Context) ([]*messages.CallOutput, *apiError) 
 	}
 }
 
-// begin submits a call of a client, logs under which ids it runs, and records
-// it.
+// begin submits a client's call, logs its ids, and records it.
 func (s *Server) begin(ctx context.Context, p *plan) (*call, *apiError) {
 	c, err := submit(ctx, s.Engine, trailOf(ctx).key, p.rid, p.subs)
 	if err != nil {
@@ -160,11 +159,7 @@ func (s *Server) begin(ctx context.Context, p *plan) (*call, *apiError) {
 	}
 	c.promptOnly, c.abortIsResult = p.promptOnly, p.abortIsResult
 	if e := s.Log.Debug(); e.Enabled() {
-		ids := make([]uint64, len(c.requests))
-		for i, id := range c.requests {
-			ids[i] = uint64(id)
-		}
-		e.Str("request_id", trailOf(ctx).id).Str("rid_digest", digest([]byte(p.rid))).Uints64("requests", ids).Msg("call accepted")
+		e.Str("request_id", trailOf(ctx).id).Str("rid_digest", digest([]byte(p.rid))).Interface("requests", c.requests).Msg("call accepted")
 	}
 	if s.Record != nil {
 		c.ends, c.outputs = make([]func(int), len(p.subs)), make([]int, len(p.subs))
@@ -175,7 +170,7 @@ func (s *Server) begin(ctx context.Context, p *plan) (*call, *apiError) {
 	return c, nil
 }
 
-// end notes the end of a request, once.
+// end records the end of a request, once.
 func (c *call) end(index int) {
 	if f := c.ends[index]; f != nil {
 		c.ends[index] = nil

@@ -26,9 +26,9 @@ type completionRequest struct {
 // maxCompletionLogprobs is the API's own bound.
 const maxCompletionLogprobs = 5
 
-// completionChoice is a choice. The API's description gives finish_reason no
-// null, but its server sends null until the end, as this one does: any of the
-// words would end the stream in a client's eyes.
+// completionChoice is a choice. The API's description has no null for finish_reason,
+// but its server sends null until the end, as this one does: for clients any word
+// ends the stream.
 type completionChoice struct {
 	Index        int           `json:"index"`
 	Text         string        `json:"text"`
@@ -36,7 +36,7 @@ type completionChoice struct {
 	FinishReason *string       `json:"finish_reason"`
 }
 
-// completion is a prepared call: what its outputs need to become choices.
+// completion converts outputs into choices.
 type completion struct {
 	model    *Model
 	prompts  []prompt
@@ -114,7 +114,7 @@ func (p *completion) take(out *messages.CallOutput, send func(completionChoice))
 	}
 }
 
-// choice is one output as a choice; the first of a choice brings the echo.
+// choice converts one output; the first one of a choice has the echo.
 func (p *completion) choice(out *messages.CallOutput) completionChoice {
 	c := completionChoice{Index: out.Index, Text: out.Text}
 	which, state, base := out.Index/p.n, &p.choices[out.Index], 0

@@ -1,13 +1,16 @@
 package httpapi
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/troupe-engine/troupe/model/chat"
+	"github.com/troupe-engine/troupe/model/tokenizer"
 )
 
-// What a message must have, and a part of its content.
+// The members of a message that are required, and a part of its content.
 type (
 	messageHead struct {
 		Role    string `json:"role"`
@@ -20,8 +23,7 @@ type (
 )
 
 // checkMessages checks the messages and makes them what templates expect: content
-// parts are joined to one text, and the role developer becomes system, its older
-// name.
+// parts become one text, and the role developer becomes system, its older name.
 func checkMessages(value any) *apiError {
 	list, isList := value.(*chat.List)
 	switch {
@@ -42,26 +44,31 @@ func checkMessages(value any) *apiError {
 
 var roles = map[string]bool{"system": true, "user": true, "assistant": true, "tool": true, "developer": true, "function": true}
 
-// oneMessage checks one message and rewrites what templates do not know. It must
-// have a role and content; everything else is the template's business.
-func oneMessage(value any, where string) *apiError {
-	message, isDict := value.(*chat.Dict)
-	var role string
-	isText := false
-	if isDict {
-		given, _ := message.Get("role")
-		role, isText = given.(string)
+// member is the value of a key of an object, nil if value is not an object or has no
+// such key.
+func member(value any, key string) any {
+	if object, ok := value.(*chat.Dict); ok {
+		v, _ := object.Get(key)
+		return v
 	}
+	return nil
+}
+
+// oneMessage checks one message and rewrites what templates do not know. It must
+// have a role and content; the template checks everything else.
+func oneMessage(value any, where string) *apiError {
+	role, isText := member(value, "role").(string)
 	switch {
 	case !isText:
 		return invalid(where, "%s must be an object with a role and content", where)
 	case !roles[role]:
 		return invalid(where+".role", "%s.role is %q; it must be system, developer, user, assistant, tool or function", where, clip(role, 64))
-	case role == "developer":
+	}
+	message := value.(*chat.Dict)
+	if role == "developer" {
 		message.Set("role", "system")
 	}
-	content, _ := message.Get("content")
-	switch content := content.(type) {
+	switch content := member(value, "content").(type) {
 	case string:
 	case nil:
 		if role != "assistant" {
@@ -82,17 +89,14 @@ func oneMessage(value any, where string) *apiError {
 // joinParts joins text parts; pictures and sound are refused by name.
 func joinParts(parts []any, where string) (string, *apiError) {
 	var text strings.Builder
-	for i, value := range parts {
-		part, isDict := value.(*chat.Dict)
-		if !isDict {
+	for i, part := range parts {
+		if _, isDict := part.(*chat.Dict); !isDict {
 			return "", invalid(where, "%s must be a string or an array of text parts", where)
 		}
-		kind, _ := part.Get("type")
-		given, _ := part.Get("text")
-		one, isText := given.(string)
+		kind, _ := member(part, "type").(string)
+		one, isText := member(part, "text").(string)
 		if kind != "text" || !isText {
-			name, _ := kind.(string)
-			return "", invalid(where, `%s[%d] has the type %q; only text is supported: {"type": "text", "text": "…"}`, where, own(i), clip(name, 64))
+			return "", invalid(where, `%s[%d] has the type %q; only text is supported: {"type": "text", "text": "…"}`, where, own(i), clip(kind, 64))
 		}
 		text.WriteString(one)
 	}
@@ -116,4 +120,39 @@ func templateArgs(value any) (map[string]any, *apiError) {
 		args[name] = v
 	}
 	return args, nil
+}
+
+// Values of Options.SpecialTokens, see docs/decisions/0017-special-tokens.md.
+const (
+	SpecialTokensText  = "text"  // special tokens in a client's messages are text like any other
+	SpecialTokensParse = "parse" // they are recognised, as Hugging Face does it
+)
+
+// promptTooLong is the error of a chat prompt with too many tokens or bytes.
+type promptTooLong struct{ error }
+
+// EncodeChat applies the model's template to a conversation and tokenises the
+// prompt. It sets the fields of the input that depend on the model. Special tokens
+// come only from the template, so none is added. A prompt that is far too long for
+// the context is refused, mostly by its length.
+func (m *Model) EncodeChat(ctx context.Context, in chat.Input, specialTokens string) ([]int32, error) {
+	tok := m.Tokenizer
+	in.BOS, in.EOS = tok.BOSText(), tok.EOSText()
+	in.MaxBytes = m.textBytes()
+	if specialTokens != SpecialTokensParse {
+		in.Follow, _ = tok.SpecialMarks() // too many are refused with the prompt
+	}
+	prompt, err := m.Template.RenderFollowed(ctx, in)
+	var long *chat.LengthError
+	switch {
+	case errors.As(err, &long):
+		return nil, promptTooLong{fmt.Errorf("the prompt, or a text in it, has at least %d bytes, but this server accepts at most %d, because prompts have at most %d tokens; shorten the messages", long.Bytes, long.Max, m.Context-1)}
+	case err != nil:
+		return nil, err
+	}
+	ids := tok.Encode(prompt.Text, tokenizer.EncodeOptions{ParseSpecial: true, Plain: prompt.Client, Max: m.counted()})
+	if len(ids) > m.counted() {
+		return nil, promptTooLong{fmt.Errorf("the prompt has more than %d tokens, but this server accepts prompts of at most %d; shorten the messages", m.counted(), m.Context-1)}
+	}
+	return ids, nil
 }

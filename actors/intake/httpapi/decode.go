@@ -17,8 +17,8 @@ import (
 
 // Bounds of what a body may hold, whatever its size.
 const (
-	// maxValues bounds the values and keys of a body outside of its prompts: a
-	// conversation of agents with all of its tools has some ten thousand.
+	// maxValues bounds the values and keys of a body, without its prompts. A long
+	// conversation of agents with its tools has some ten thousand.
 	maxValues = 1 << 18
 	maxDepth  = 500
 	// maxDigits is the longest number, in bytes: as many as Python reads.
@@ -27,16 +27,15 @@ const (
 	maxFieldBytes = 1 << 20
 )
 
-// promptJSON is the JSON of texts or token ids, which may be very many: it is
-// read by parsePrompts and the like, with bounds of their own.
+// promptJSON is the JSON of texts or token ids, which may be millions. Its readers
+// have their own bounds.
 type promptJSON json.RawMessage
 
-// templateValue is a value as a chat template sees it, nil for null. It is made
-// in the one pass that reads the body: a text is checked and unescaped once, and
-// shares the body's memory.
+// templateValue is a value for a chat template, nil for null. It is built while the
+// body is read; its texts share the body's memory.
 type templateValue struct{ value any }
 
-// unknownNamer is a body that says more about a key that it does not have.
+// unknownNamer is a body with its own errors for unknown keys.
 type unknownNamer interface{ unknown(*apiError) *apiError }
 
 // post is the handler of an endpoint that takes a JSON body. While it runs it has
@@ -70,15 +69,16 @@ func post[B any](s *Server, handle func(w http.ResponseWriter, r *http.Request, 
 // or has its own bounds is read again: parameters of at most maxFieldBytes each,
 // and prompts, token ids and texts of a promptJSON.
 func unmarshal(ctx context.Context, body []byte, into any) *apiError {
-	err := unmarshalFields(ctx, body, reflect.ValueOf(into).Elem(), "")
-	var ours *apiError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &ours):
-		return ours
+	if err := unmarshalFields(ctx, body, reflect.ValueOf(into).Elem(), ""); err != nil {
+		return jsonError(ctx, err)
 	}
-	return jsonError(ctx, err)
+	return nil
+}
+
+// ways are how fields of these types are read; Check is the way of others.
+var ways = map[reflect.Type]jsonread.Way{
+	reflect.TypeFor[promptJSON]():    jsonread.Skim,
+	reflect.TypeFor[templateValue](): jsonread.Build,
 }
 
 // unmarshalFields fills a struct from an object; prefix is where the object is.
@@ -87,19 +87,14 @@ func unmarshalFields(ctx context.Context, body []byte, into reflect.Value, prefi
 	return jsonread.Object(ctx, body, jsonread.Limits{Values: maxValues, Depth: maxDepth, Digits: maxDigits}, chat.Builder,
 		func(key string) (jsonread.Way, error) {
 			f, known := fields[key]
-			switch {
-			case !known:
+			if !known {
 				err := unknownField(prefix+key, didYouMean(key, fieldNames(into.Type())))
 				if more, ok := into.Addr().Interface().(unknownNamer); ok {
 					err = more.unknown(err)
 				}
 				return jsonread.Check, err
-			case f.Type == reflect.TypeFor[promptJSON]():
-				return jsonread.Skim, nil
-			case f.Type == reflect.TypeFor[templateValue]():
-				return jsonread.Build, nil
 			}
-			return jsonread.Check, nil
+			return ways[f.Type], nil
 		},
 		func(m jsonread.Member) error {
 			f := fields[m.Key]
@@ -136,10 +131,14 @@ func unmarshalField(ctx context.Context, m jsonread.Member, into reflect.Value, 
 	return invalid(name, "%s cannot be read: %v", name, err)
 }
 
-// jsonError words what is wrong with a body's JSON.
+// jsonError converts an error of unmarshalFields.
 func jsonError(ctx context.Context, err error) *apiError {
 	var e *jsonread.Error
-	if !errors.As(err, &e) {
+	var ours *apiError
+	switch {
+	case errors.As(err, &ours):
+		return ours
+	case !errors.As(err, &e):
 		return clientGone(ctx, err)
 	}
 	path := clip(e.Path, maxErrorParam)
@@ -176,8 +175,7 @@ func unknownField(name, suggestion string) *apiError {
 		say("%s is not a parameter of this endpoint%s", clip(name, 64), own(suggestion))
 }
 
-// knownQuery refuses parameters behind the question mark that an endpoint does
-// not have.
+// knownQuery refuses query parameters that an endpoint does not have.
 func knownQuery(query url.Values, known ...string) *apiError {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !slices.Contains(known, name) {

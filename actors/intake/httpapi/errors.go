@@ -19,11 +19,9 @@ type apiError struct {
 	Code    string // "" becomes null
 	// RetryAfter in seconds, for 429 and 503; 0 sends no header.
 	RetryAfter int
-	// logged is what of Message the log may have; say sets both.
-	logged string
+	logged     string // Message without a client's text; say sets both
 }
 
-// Error implements error.
 func (e *apiError) Error() string { return e.Message }
 
 // newError makes an error of a status; the type follows from it.
@@ -65,15 +63,14 @@ func invalid(param, format string, args ...any) *apiError {
 	return newError(http.StatusBadRequest).about(param).say(format, args...)
 }
 
-// unsupported refuses a parameter that is known but has no effect here: a client
-// must not believe that it had one.
+// unsupported refuses a parameter that is known but has no effect here.
 func unsupported(param, remedy string) *apiError {
 	return newError(http.StatusBadRequest).coded("unsupported_parameter").about(param).
 		say("%s is not supported; %s", param, own(remedy))
 }
 
-// differ refuses two names of one parameter that are both given, with different
-// values. The error is about the second one; under is the prefix of both.
+// differ refuses two names of one parameter with different values. The error is about
+// the second one; under is the prefix of both.
 func differ[T comparable](under, first string, a *T, second string, b *T) *apiError {
 	if a == nil || b == nil || *a == *b {
 		return nil
@@ -90,7 +87,7 @@ func outside(param string, value, low, high int) *apiError {
 	return invalid(param, "%s is %d; it must be between %d and %d", param, value, own(low), own(high))
 }
 
-// unready says that the engine does not take requests just now.
+// unready is the error while the engine does not accept requests.
 func unready() *apiError {
 	return newError(http.StatusServiceUnavailable).retry(1).say("the engine is starting or recovering; try again in a moment")
 }
@@ -160,7 +157,7 @@ type errorBody struct {
 	} `json:"error"`
 }
 
-// Bounds of what an error says: it may quote what a client sent.
+// Bounds of an error in bytes: it may quote what a client sent.
 const (
 	maxErrorMessage = 1000
 	maxErrorParam   = 200
@@ -192,8 +189,8 @@ func writeError(w http.ResponseWriter, e *apiError) {
 	writeJSON(w, e.Status, e.body())
 }
 
-// writeJSON answers with one JSON value. A client that does not take it in time
-// is the recorder's business.
+// writeJSON answers with one JSON value. The recorder handles clients that do not
+// read it in time.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	body, err := encodeJSON(v)
 	if err != nil {
@@ -207,7 +204,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 func encodeJSON(v any) ([]byte, *apiError) {
 	var body bytes.Buffer
 	e := json.NewEncoder(&body)
-	e.SetEscapeHTML(false) // nobody puts an answer into a page as it is
+	e.SetEscapeHTML(false) // no page contains an answer unchanged
 	if err := e.Encode(v); err != nil {
 		return nil, internal("the answer cannot be encoded")
 	}

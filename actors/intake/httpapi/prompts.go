@@ -11,27 +11,21 @@ import (
 
 // Bounds of one call.
 const (
-	// maxPrompts bounds the choices, prompts times n.
-	maxPrompts = 1024
-	// maxCallText bounds the bytes of text that are tokenised.
-	maxCallText = 6 << 20
-	// maxTokenBytes is how many bytes of text a token of the context may stand
-	// for on average. Real text has four or five; long runs of one character
-	// come to more, and to nothing that is worth merging.
+	maxPrompts  = 1024    // choices: prompts times n
+	maxCallText = 6 << 20 // bytes of text that are tokenised
+	maxCallIDs  = 8 << 20 // token ids of all prompts together
+	// maxTokenBytes is how many bytes of text a token of the context may have on
+	// average. Real text has four or five, long runs of one character more.
 	maxTokenBytes = 32
-	// maxCallIDs bounds the token ids of all prompts together.
-	maxCallIDs = 8 << 20
 )
 
 // prompt is one prompt of a call.
 type prompt struct {
-	ids []int32 // frozen
-	// text is what an echo shows: as the client wrote it, or that of its ids. ""
-	// without an echo.
-	text string
+	ids  []int32 // frozen
+	text string  // the client's text, or that of its ids; "" without an echo
 }
 
-// promptReader reads the prompts of one call and keeps to their bounds.
+// promptReader reads the prompts of one call within their bounds.
 type promptReader struct {
 	ctx       context.Context
 	model     *Model
@@ -40,48 +34,54 @@ type promptReader struct {
 	text, ids int // bytes and ids that may still come
 }
 
-// parsePrompts takes a string, a list of strings, a list of token ids, or a
-// list of those; list tells the plural forms from the others. What cannot fit
-// into the context is refused from its length.
+// parsePrompts reads a string, a list of strings, a list of token ids, or a list of
+// those; list reports the plural forms. What cannot fit into the context is refused
+// by its length.
 func parsePrompts(ctx context.Context, m *Model, raw promptJSON, param string, echo bool) (prompts []prompt, list bool, err *apiError) {
-	r := promptReader{ctx, m, param, echo, maxCallText, maxCallIDs}
-	switch {
-	case isNull(raw):
+	if isNull(raw) {
 		return nil, false, invalid(param, "%s is missing; send text or token ids", param)
-	case raw[0] == '"' || isIDs(raw):
-		p, err := r.one(raw, param)
-		return []prompt{p}, false, err
 	}
-	isArray, err := eachOf(raw, param, maxPrompts, func(i int, one []byte) *apiError {
-		if one[0] != '"' && one[0] != '[' {
-			return invalid(param, "%s[%d] is neither a string nor an array of token ids; do not mix them", param, own(i))
-		}
-		p, err := r.one(one, indexed(param, i))
-		if err != nil {
-			err.Param = param
-			return err
-		}
-		prompts = append(prompts, p)
-		return nil
-	})
+	r := promptReader{ctx, m, param, echo, maxCallText, maxCallIDs}
+	prompts, list, err = oneOrMany(raw, param, raw[0] == '"' || isIDs(raw),
+		"a string, an array of strings, an array of token ids, or an array of such arrays", maxPrompts, r.one)
 	switch {
 	case err != nil:
-		return nil, false, err
-	case !isArray:
-		return nil, false, invalid(param, "%s must be a string, an array of strings, an array of token ids, or an array of such arrays", param)
+		return nil, false, err.about(param)
 	case len(prompts) == 0:
 		return nil, false, invalid(param, "%s is empty; send at least one token", param)
 	}
-	return prompts, true, nil
+	return prompts, list, nil
 }
 
-// one takes one string or list of token ids.
+// oneOrMany reads raw itself, if it is a single value, or each entry of the list that
+// raw must be, at most most. name says where an entry is, kinds what is allowed.
+func oneOrMany[T any](raw []byte, param string, single bool, kinds string, most int, read func(raw []byte, name string) (T, *apiError)) (all []T, list bool, err *apiError) {
+	if single {
+		one, err := read(raw, param)
+		return []T{one}, false, err
+	}
+	isArray, err := eachOf(raw, param, most, func(i int, raw []byte) *apiError {
+		one, err := read(raw, fmt.Sprintf("%s[%d]", param, i))
+		all = append(all, one)
+		return err
+	})
+	if err == nil && !isArray {
+		err = invalid(param, "%s must be %s", param, own(kinds))
+	}
+	return all, true, err
+}
+
+// one reads one string or list of token ids.
 func (r *promptReader) one(raw []byte, name string) (prompt, *apiError) {
-	if r.ctx.Err() != nil { // nobody waits for the rest
+	if r.ctx.Err() != nil {
 		return prompt{}, clientGone(r.ctx, nil)
 	}
-	if raw[0] != '"' {
+	switch raw[0] {
+	case '"':
+	case '[':
 		return r.listed(raw, name)
+	default:
+		return prompt{}, invalid(name, "%s is neither a string nor an array of token ids; do not mix them", name)
 	}
 	if err := r.model.fits(len(raw)/maxEscape, name); err != nil { // without reading it
 		return prompt{}, err
@@ -97,10 +97,10 @@ func (r *promptReader) one(raw []byte, name string) (prompt, *apiError) {
 	if !r.echo {
 		return prompt{ids: ids}, err
 	}
-	return prompt{ids, strings.Clone(text)}, err // the body is not kept for it
+	return prompt{ids, strings.Clone(text)}, err // without the body
 }
 
-// listed takes one list of token ids.
+// listed reads one list of token ids.
 func (r *promptReader) listed(raw []byte, name string) (prompt, *apiError) {
 	ids, count, err := parseIDs(r.model, raw, name, r.model.counted())
 	switch {
@@ -115,13 +115,18 @@ func (r *promptReader) listed(raw []byte, name string) (prompt, *apiError) {
 	if r.ids -= count; err != nil || !r.echo {
 		return prompt{ids: ids}, err
 	}
-	for _, id := range ids {
-		r.text -= len(r.model.Tokenizer.TokenBytes(id))
-	}
-	if r.text < 0 {
+	if r.text -= r.model.decodedBytes(ids); r.text < 0 {
 		return prompt{}, invalid(name, "%s decodes to more than %d bytes of text, too much to echo; split the call", r.param, own(maxCallText))
 	}
 	return prompt{ids, r.model.Tokenizer.Decode(ids, tokenizer.DecodeOptions{SkipSpecial: true})}, nil
+}
+
+// decodedBytes is the length of the text of ids.
+func (m *Model) decodedBytes(ids []int32) (size int) {
+	for _, id := range ids {
+		size += len(m.Tokenizer.TokenBytes(id))
+	}
+	return size
 }
 
 // maxEscape is how many bytes of JSON a byte of text takes at most: \u0041.
@@ -135,8 +140,8 @@ func checkChoices(param string, prompts, n int) *apiError {
 	return nil
 }
 
-// counted is how many tokens of a prompt are counted: intake says exactly by how
-// much a prompt is too long, but not at any cost.
+// counted is how many tokens of a prompt are counted: intake's error says by how
+// much a prompt is too long, but counting must not cost too much.
 func (m *Model) counted() int { return 4 * m.Context }
 
 // fits refuses a text that is too long, in bytes, for the context.
@@ -157,8 +162,7 @@ func (m *Model) textBytes() int {
 	return min(m.Context*each, maxCallText)
 }
 
-// encode tokenises a prompt as the model's tokenizer does it for a whole input,
-// special tokens included.
+// encode tokenises a prompt, special tokens included.
 func (m *Model) encode(text, name string) ([]int32, *apiError) {
 	if err := m.fits(len(text), name); err != nil {
 		return nil, err
@@ -186,11 +190,8 @@ func isIDs(raw []byte) bool {
 // isNull reports whether a value is absent or JSON's null.
 func isNull[T ~[]byte](raw T) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// indexed names an element of a list.
-func indexed(param string, i int) string { return fmt.Sprintf("%s[%d]", param, i) }
-
-// eachOf calls visit for the entries of a list, of which a call takes at most so
-// many, and stops at its first error. It reports whether raw is an array.
+// eachOf calls visit for the entries of a list, at most most, until its first error.
+// It reports whether raw is an array.
 func eachOf(raw []byte, name string, most int, visit func(i int, one []byte) *apiError) (isArray bool, err *apiError) {
 	isArray, failed := jsonread.Elements(raw, func(i int, one []byte) error {
 		if i == most {
