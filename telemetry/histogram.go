@@ -10,11 +10,10 @@ import (
 type Histogram struct {
 	Count uint64  `json:"count"`
 	Sum   float64 `json:"sum"`
-	// Bounds are the buckets' upper bounds, ascending. Samples above the last one
-	// are only in Count.
+	// Bounds are the buckets' upper bounds, ascending. Samples above the last one are
+	// only in Count. Counts has the number of samples up to each bound.
 	Bounds []float64 `json:"bounds"`
-	// Counts has the number of samples up to each bound.
-	Counts []uint64 `json:"counts"`
+	Counts []uint64  `json:"counts"`
 }
 
 // Histograms are the histograms by name.

@@ -49,17 +49,9 @@ type Pool struct {
 	Pages         int // in the pool
 	PageSize      int // tokens
 	BytesPerToken int64
-	// ByPurpose is the memory that the device holds now, in bytes.
-	ByPurpose map[string]int64
-	// StepBytes is the size of the buffers of the largest step.
-	StepBytes int64
+	ByPurpose     map[string]int64 // memory that the device holds now, in bytes
+	StepBytes     int64            // buffers of the largest step
 }
-
-// The purposes whose sum is bounded by the largest step.
-const (
-	activations = "activations"
-	workspace   = "workspace"
-)
 
 // Memory computes the statistics from the readings. Readings of different actors
 // may be of slightly different times. Leased is computed as the rest, so that the
@@ -80,13 +72,13 @@ func (m *Meter) Memory(p Pool) MemoryStats {
 		HitRateOver: "since start", RadixNodes: get(messages.RadixNodes), ByPurpose: p.ByPurpose,
 	}
 	if s.QueryTokens > 0 {
-		rate := float64(s.HitTokens) / float64(s.QueryTokens)
-		s.HitRate = &rate
+		s.HitRate = new(float64(s.HitTokens) / float64(s.QueryTokens))
 	}
 	for _, n := range p.ByPurpose {
 		s.Allocated += n
 	}
-	s.Reserved = s.Allocated + max(0, p.StepBytes-p.ByPurpose[activations]-p.ByPurpose[workspace])
+	// The largest step bounds the sum of these two purposes.
+	s.Reserved = s.Allocated + max(0, p.StepBytes-p.ByPurpose["activations"]-p.ByPurpose["workspace"])
 	return s
 }
 
@@ -104,8 +96,7 @@ func (m *EngineMeter) StartEpoch(pages int) {
 	}
 }
 
-// ProbeMemory exposes the statistics as metrics. read must be safe to call from
-// any goroutine.
+// ProbeMemory exposes the statistics as metrics. read must be safe for concurrent use.
 func (m *Meter) ProbeMemory(read func() Pool) { m.registry.MustRegister(&memoryProbe{m, read}) }
 
 // memoryProbe reads the statistics at each exposition.

@@ -21,8 +21,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Meter implements messages.Meter. Safe for concurrent use. Recording allocates
-// nothing.
+// Meter implements messages.Meter. Safe for concurrent use. Recording allocates nothing.
 type Meter struct {
 	model    string // label of every series
 	engines  int
@@ -32,8 +31,7 @@ type Meter struct {
 	log      zerolog.Logger
 }
 
-// metric is one row with its value: of a counter one for all engines, of a gauge
-// one for each.
+// metric is one row with its values: a counter's is for all engines, gauges have one each.
 type metric struct {
 	row
 	parts     []number
@@ -133,8 +131,7 @@ func (x *metric) value() float64 {
 	return sum
 }
 
-// Value is a counter or a gauge, 0 before it was recorded. It costs next to
-// nothing.
+// Value is a counter or a gauge, 0 before it was recorded. It costs very little.
 func (m *Meter) Value(name messages.Metric) float64 {
 	x := m.metrics[name]
 	if x == nil {

@@ -31,8 +31,7 @@ const (
 	Check Way = iota
 	// Build also makes a value of it.
 	Build
-	// Skim checks the syntax only. It is for long lists that have their own reader
-	// and bounds.
+	// Skim checks the syntax only, for long lists with their own reader and bounds.
 	Skim
 )
 
@@ -126,9 +125,8 @@ func Elements(list []byte, visit func(index int, value []byte) error) (isArray b
 	return true, nil
 }
 
-// Text is the text of a JSON string, false for another value. A lone half of a
-// surrogate pair becomes U+FFFD. The text shares the memory of value, which must
-// not change from then on.
+// Text is the text of a JSON string, false for another value. It shares the memory of
+// value, which must not change any more. Half a surrogate pair becomes U+FFFD.
 func Text(value []byte) (string, bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", false
@@ -153,8 +151,8 @@ func checkEnd(text []byte, from *jsontext.Decoder) error {
 	return nil
 }
 
-// decoderOptions: keys are compared here, since an error names where the second
-// one is, and surrogates are left to the unquoting.
+// decoderOptions: walk compares keys itself, to name the place of the second one, and
+// unquoting handles surrogates.
 var decoderOptions = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
 // decoder reads text without copying it.

@@ -8,15 +8,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxReaderDepth bounds the nesting of what a Reader reads; the files of models
-// use about eight levels.
+// maxReaderDepth bounds the nesting for a Reader; models' files have about eight levels.
 const maxReaderDepth = 64
 
-// Reader reads the values of one text in their order, for a caller that knows
-// its shape: each method reads the value that comes next. Its errors are *Error.
-// Nothing is copied: what it returns may be a part of the text.
-//
-// Repeated keys are the caller's to refuse.
+// Reader reads the values of one text in order, for a caller that knows its shape: each
+// method reads the next value. Errors are *Error. What it returns may be a part of the
+// text. The caller must refuse repeated keys.
 type Reader struct {
 	from jsontext.Decoder
 	buf  bytes.Buffer // what from reads from
@@ -33,15 +30,13 @@ func NewReader(text []byte) (*Reader, error) {
 	return r, nil
 }
 
-// Reset begins to read another text, in which bytes that are not UTF-8 stay. It
-// allocates nothing.
+// Reset begins to read another text and allocates nothing. It does not check UTF-8.
 func (r *Reader) Reset(text []byte) {
 	r.text, r.buf = text, *bytes.NewBuffer(text)
 	r.from.Reset(&r.buf, decoderOptions...)
 }
 
-// Kind is the first character of the value that comes next: one of {["0tfn, or 0
-// where there is none.
+// Kind is the first character of the next value, one of {["0tfn, or 0 without one.
 func (r *Reader) Kind() byte { return byte(r.from.PeekKind()) }
 
 // Object calls member after each key; member must read its value. The key is
@@ -159,8 +154,7 @@ func (r *Reader) End() error { return checkEnd(r.text, &r.from) }
 
 func (r *Reader) broken(err error) error { return broken(&r.from, r.text, err) }
 
-// unfit is the error for a value, which was just read, that is not what the
-// caller reads.
+// unfit is the error for a value that was just read and has another type.
 func (r *Reader) unfit(value []byte, want string) error {
 	return &Error{Kind: Shape, Offset: int(r.from.InputOffset()) - len(value), Found: want}
 }

@@ -17,8 +17,8 @@ type walk struct {
 	from   *jsontext.Decoder
 	build  *Builder
 	limits Limits
-	left   int        // values that may still come
-	depth  int        // of the value that comes next
+	left   int        // values that are still allowed
+	depth  int        // of the next value
 	path   []pathElem // to it
 }
 
@@ -91,8 +91,7 @@ func (w *walk) key(seen *keySet) (string, error) {
 	return key, nil
 }
 
-// value reads the value that comes next, whatever it is, and returns what is
-// made of it if build.
+// value reads the next value and, if build, returns what is made of it.
 func (w *walk) value(build bool) (any, error) {
 	if err := w.count(); err != nil {
 		return nil, err

@@ -34,8 +34,7 @@ func clean[T ~string | ~[]byte](text T) bool {
 	return true
 }
 
-// keep returns how many bytes of a text stay as they are at the offset of a
-// character that steers.
+// keep returns how many bytes of a text stay unchanged at a character that steers.
 type keep func(text []byte, at int) (bytes int)
 
 func nothing([]byte, int) int { return 0 }
@@ -136,8 +135,7 @@ func NewWriter(out io.Writer, coloured bool) io.Writer {
 	return &writer{out, lineEnd}
 }
 
-// NewTerminal returns a writer of text like that of Lines. Each write has whole
-// characters.
+// NewTerminal returns a writer of text as from Lines. Writes have whole characters.
 func NewTerminal(out io.Writer) io.Writer { return &writer{out, layout} }
 
 type writer struct {

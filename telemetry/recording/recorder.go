@@ -20,8 +20,7 @@ const (
 	maxTokens   = 16 << 20
 )
 
-// minPage is the smallest page of a recording in tokens: smaller ones would make
-// it as long as the prompts.
+// minPage is the smallest page in tokens, so that recordings are shorter than prompts.
 const minPage = 16
 
 // flushEvery is how much of a recording a crash of the process can lose.
@@ -51,8 +50,7 @@ type Recorder struct {
 	done chan struct{}
 }
 
-// Start writes to a file, which Close closes, with pages of at least pageSize
-// tokens.
+// Start writes to a file, which Close closes, with pages of at least pageSize tokens.
 func Start(path string, file *os.File, pageSize int, log zerolog.Logger) (*Recorder, error) {
 	out, err := NewWriter(file)
 	if err != nil {
@@ -135,8 +133,7 @@ func (r *Recorder) write() {
 	}
 }
 
-// pageHashes are the chained hashes of a prompt's whole pages. The writer hides
-// them.
+// pageHashes are the chained hashes of a prompt's whole pages; the writer hides them.
 func pageHashes(sub *messages.Submission, pageSize int) []uint64 {
 	hashes, hash := make([]uint64, 0, len(sub.Prompt)/pageSize), radix.RootHash(sub.Namespace)
 	for page := range slices.Chunk(sub.Prompt, pageSize) {

@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// maxHeld is how much may wait for a request that runs very long, in page ids:
-// 32 MiB.
+// maxHeld is how many page ids may wait for a request that runs very long: 32 MiB.
 const maxHeld = 4 << 20
 
 // lineWeight is what a request holds beside its page ids, in page ids.
@@ -54,8 +53,7 @@ type Arrived struct {
 	At       time.Duration
 	Input    int // tokens of the prompt
 	PageSize int // tokens in a page; 0 when there are no hashes
-	// Pages are hashes of the prompt's whole pages, each over everything up to
-	// its end. Copied.
+	// Pages are hashes of the prompt's whole pages, each over all up to its end. Copied.
 	Pages []uint64
 	// Conversation and Tenant are any names, empty where unknown.
 	Conversation, Tenant string
@@ -142,8 +140,7 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Close writes open entries as unfinished and flushes. Entries that end later
-// change nothing.
+// Close writes open entries as unfinished and flushes. Later ends change nothing.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	for len(w.open) > 0 {

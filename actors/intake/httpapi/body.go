@@ -14,8 +14,7 @@ import (
 // readBody reads a body of JSON. The budget is charged for what has arrived, not for
 // what was announced, and the body must arrive at a least rate.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request, job *work) ([]byte, *apiError) {
-	// Requiring the type also keeps web pages of other origins from posting without
-	// a preflight.
+	// This also keeps pages of other origins from posting without a preflight.
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, newError(http.StatusUnsupportedMediaType).
 			say("the body must be JSON with Content-Type application/json, not %q", clip(r.Header.Get("Content-Type"), 64))

@@ -8,8 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// eventBuffer is the capacity of a call's channel, in outputs. Intake's table holds
-// further ones.
+// eventBuffer is how many outputs a call's channel holds; intake's table holds more.
 const eventBuffer = 32
 
 // call is the handler's side of an accepted call.
@@ -40,11 +39,11 @@ func submit(ctx context.Context, engine Engine, owner, userID string, subs []mes
 	engine.Send(&messages.SubmitRequests{Call: c.id, UserID: userID, Owner: owner, Requests: subs, Events: c.events})
 	select {
 	case event := <-c.events:
-		if r, ok := event.(*messages.CallRefused); ok {
-			return nil, refused(r)
-		}
-		if a, ok := event.(*messages.CallAccepted); ok {
-			c.requests = a.Requests
+		switch event := event.(type) {
+		case *messages.CallRefused:
+			return nil, refused(event)
+		case *messages.CallAccepted:
+			c.requests = event.Requests
 		}
 		return c, nil
 	case <-ctx.Done():
@@ -56,8 +55,7 @@ func submit(ctx context.Context, engine Engine, owner, userID string, subs []mes
 // maxUserID bounds rid, in bytes.
 const maxUserID = 256
 
-// clientGone is returned when the client disconnected; only the access log sees
-// it.
+// clientGone is the error of a client that disconnected, for the access log only.
 func clientGone(ctx context.Context, err error) *apiError {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
@@ -65,8 +63,7 @@ func clientGone(ctx context.Context, err error) *apiError {
 	return newError(statusClientGone).say("the client disconnected: %v", reason(err))
 }
 
-// statusClientGone is what the access log shows for a client that left, as
-// nginx does.
+// statusClientGone is nginx's status for a client that disconnected, for the log.
 const statusClientGone = 499
 
 // next returns the next output; nil, nil when every request has finished.

@@ -26,9 +26,8 @@ type completionRequest struct {
 // maxCompletionLogprobs is the API's own bound.
 const maxCompletionLogprobs = 5
 
-// completionChoice is a choice. The API's description has no null for finish_reason,
-// but its server sends null until the end, as this one does: for clients any word
-// ends the stream.
+// completionChoice is a choice. The API's description has no null for finish_reason.
+// Its server sends null until the end, and so does this one: any word ends the stream.
 type completionChoice struct {
 	Index        int           `json:"index"`
 	Text         string        `json:"text"`
@@ -91,9 +90,8 @@ func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) (*pl
 	}, nil
 }
 
-// take converts an output into choices: usually one. With echoed log
-// probabilities the later choices of a prompt wait for those of its first one,
-// which alone computes them.
+// take converts an output, usually into one choice. With echoed log probabilities the
+// later choices of a prompt wait for the first one, which alone computes them.
 func (p *completion) take(out *messages.CallOutput, send func(completionChoice)) {
 	which := out.Index / p.n
 	if !p.echo || !p.logprobs || p.scores[which] != nil {

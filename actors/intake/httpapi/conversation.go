@@ -44,8 +44,7 @@ func checkMessages(value any) *apiError {
 
 var roles = map[string]bool{"system": true, "user": true, "assistant": true, "tool": true, "developer": true, "function": true}
 
-// member is the value of a key of an object, nil if value is not an object or has no
-// such key.
+// member is the value of a key, nil if value is not an object or lacks the key.
 func member(value any, key string) any {
 	if object, ok := value.(*chat.Dict); ok {
 		v, _ := object.Get(key)

@@ -27,8 +27,7 @@ const (
 	maxFieldBytes = 1 << 20
 )
 
-// promptJSON is the JSON of texts or token ids, which may be millions. Its readers
-// have their own bounds.
+// promptJSON is the JSON of texts or token ids; its readers have their own bounds.
 type promptJSON json.RawMessage
 
 // templateValue is a value for a chat template, nil for null. It is built while the
@@ -59,15 +58,13 @@ func post[B any](s *Server, handle func(w http.ResponseWriter, r *http.Request, 
 	}
 }
 
-// unmarshal reads one JSON object into a struct. It refuses repeated keys and, with
-// the nearest known name, unknown ones: a parameter that is silently ignored is
-// worse than a refused one. The raw parts of the struct are parts of body. It ends
-// early with ctx.
+// unmarshal reads one JSON object into a struct, whose raw parts are parts of body. It
+// refuses repeated keys and, with the nearest known name, unknown ones: a parameter
+// that is silently ignored is worse than a refused one. It ends early with ctx.
 //
-// A body is read twice: once to check that it is UTF-8, and once by jsonread, which
-// checks everything else and builds the values for the template. Only what is short
-// or has its own bounds is read again: parameters of at most maxFieldBytes each,
-// and prompts, token ids and texts of a promptJSON.
+// A body is read twice: to check that it is UTF-8, and by jsonread, which checks
+// everything else and builds the template's values. Only what has bounds is read
+// again: parameters of at most maxFieldBytes each, and the contents of a promptJSON.
 func unmarshal(ctx context.Context, body []byte, into any) *apiError {
 	if err := unmarshalFields(ctx, body, reflect.ValueOf(into).Elem(), ""); err != nil {
 		return jsonError(ctx, err)

@@ -11,9 +11,8 @@ import (
 	"sync/atomic"
 )
 
-// harmless are the endpoints that only tell something and cost next to nothing:
-// a page of another origin may cause them to be called, as a link does. The
-// browser keeps the answer from it. Everything else acts.
+// harmless are the endpoints that only read and cost very little. Pages of other
+// origins may call them, as links do; browsers hide the answer. All others act.
 var harmless = []string{"/livez", "/readyz", "/health", "/v1/models", "/server_info", "/get_server_info", "/metrics"}
 
 // acts reports whether a request does more than read.
@@ -53,34 +52,24 @@ func (h *hostRule) admit(r *http.Request, acts bool, origins []string) *apiError
 	return nil
 }
 
-// foreign reports whether a browser sends a request for a page of another origin
-// that is not allowed. Pages cannot forge the two headers; programs do not send
-// them.
+// foreign reports whether a request is from a web page of another origin that is not
+// allowed. Pages cannot forge the two headers, and programs do not send them.
 func foreign(r *http.Request, allowed []string) bool {
 	origins := r.Header.Values("Origin")
 	if slices.Contains(allowed, "*") || len(origins) == 1 && slices.Contains(allowed, origins[0]) {
 		return false
 	}
-	for _, site := range r.Header.Values("Sec-Fetch-Site") {
-		switch strings.ToLower(site) {
-		case "cross-site":
-			return true
-		case "same-site": // another port or a neighbouring name: no-cors requests carry no Origin
-			if len(origins) == 0 {
-				return true
-			}
-		}
+	// same-site is another port or a neighbouring name. Requests in the mode no-cors
+	// have it without an Origin.
+	site := func(s string) bool {
+		return strings.EqualFold(s, "cross-site") || strings.EqualFold(s, "same-site") && len(origins) == 0
 	}
-	for _, origin := range origins {
-		if !sameOrigin(origin, r) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Header.Values("Sec-Fetch-Site"), site) ||
+		slices.ContainsFunc(origins, func(o string) bool { return !sameOrigin(o, r) })
 }
 
-// sameOrigin compares an Origin with the Host. The scheme counts where it is
-// known: behind a proxy it may be https although this server speaks http.
+// sameOrigin compares an Origin with the Host. The scheme is compared only over TLS:
+// behind a proxy it may be https although this server speaks http.
 func sameOrigin(origin string, r *http.Request) bool {
 	origin = strings.ToLower(origin)
 	u, err := url.Parse(origin)
@@ -93,30 +82,29 @@ func sameOrigin(origin string, r *http.Request) bool {
 	return ok && wantedOK && name == wanted && cmp.Or(port, usual) == cmp.Or(wantedPort, usual)
 }
 
-// hostRule says for which names of this server requests are answered. A browser
-// that was told a foreign name for this address (DNS rebinding) sends that name.
+// hostRule is the set of names under which the server answers. With DNS rebinding, a
+// browser sends a foreign name.
 type hostRule struct {
-	listed   bool            // names were given, so they are checked
-	loopback *atomic.Bool    // the server listens on loopback, so they are checked
+	listed   bool            // the settings have names, so names are checked
+	loopback *atomic.Bool    // the server listens on loopback, so names are checked
 	any      bool            // all are allowed
-	allowed  map[string]bool // besides the loopback ones, as splitHost gives them
+	allowed  map[string]bool // in addition to the loopback ones, as from splitHost
 }
 
-// newHostRule makes the rule of a server that is to listen on host, a name or an
-// address. With a list, names are checked, and on loopback in any case.
+// newHostRule makes the rule of a server that will listen on a name or an address.
 func newHostRule(host string, allowed []string) *hostRule {
 	h := &hostRule{listed: len(allowed) > 0, loopback: &atomic.Bool{}, allowed: map[string]bool{}}
 	for _, name := range append([]string{host}, allowed...) {
 		h.any = h.any || name == "*"
 		name = normalHost(name)
-		if a, err := netip.ParseAddr(name); name != "" && (err != nil || !a.IsUnspecified()) { // 0.0.0.0 names no host
+		if a, err := netip.ParseAddr(name); name != "" && (err != nil || !a.IsUnspecified()) { // 0.0.0.0 is not a name
 			h.allowed[name] = true
 		}
 	}
 	return h
 }
 
-// listens tells the rule the address that was opened, before the first request.
+// listens sets the address that was opened, before the first request.
 func (h *hostRule) listens(a net.Addr) {
 	if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		h.loopback.Store(true)
@@ -139,8 +127,8 @@ func (h *hostRule) check(r *http.Request) *apiError {
 	return e.say("the host %q is not allowed; if it is a name of this server, add it to allowed-hosts", clip(r.Host, 64))
 }
 
-// normalHost is a name or address of the settings as splitHost gives it, ""
-// for none. An IPv6 address may have brackets.
+// normalHost is a name or address of the settings as from splitHost, "" for none. An
+// IPv6 address may have brackets.
 func normalHost(text string) string {
 	if strings.Count(text, ":") > 1 && !strings.HasPrefix(text, "[") {
 		text = "[" + text + "]"
@@ -149,9 +137,9 @@ func normalHost(text string) string {
 	return name
 }
 
-// splitHost takes a Host apart: the name in lower case, without brackets and the
-// dot at its end, and the port, "" without one. An address is in its shortest
-// form. Anything else beside them, such as a user's name, is not ok.
+// splitHost splits a Host into name and port, "" without one. The name is in lower case,
+// without brackets and a last dot; addresses are in their shortest form. It is not ok
+// with further parts, such as a user name.
 func splitHost(text string) (name, port string, ok bool) {
 	var rest string
 	if inside, bracketed := strings.CutPrefix(text, "["); bracketed {
@@ -176,8 +164,8 @@ func splitHost(text string) (name, port string, ok bool) {
 	return name, port, name != ""
 }
 
-// isLoopback reports whether a name reaches this machine only. Browsers resolve
-// names below localhost themselves.
+// isLoopback reports whether a name reaches only this machine. Browsers resolve names
+// below localhost themselves.
 func isLoopback(name string) bool {
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return true

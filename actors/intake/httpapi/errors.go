@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -99,27 +100,8 @@ func shuttingDown() *apiError {
 // within puts a prefix before the parameter that an error is about.
 func (e *apiError) within(prefix string) *apiError { return e.about(prefix + e.Param) }
 
-// refused translates a refusal of intake.
-func refused(r *messages.CallRefused) *apiError {
-	e := newError(http.StatusBadRequest)
-	switch r.Kind {
-	case messages.RefusedBusy:
-		e = newError(http.StatusTooManyRequests).retry(max(1, r.RetryAfterSeconds))
-	case messages.RefusedDraining:
-		e = newError(http.StatusServiceUnavailable).retry(max(1, r.RetryAfterSeconds))
-	case messages.RefusedInternal:
-		e = newError(http.StatusInternalServerError)
-	}
-	e.coded(r.Code).about(r.Param)
-	if r.Loggable {
-		return e.say("%s", own(r.Message))
-	}
-	e.say("this call is not possible: %s", r.Message).Message = r.Message
-	return e
-}
-
-// finishErrors are the statuses and codes of requests that ended with an error.
-var finishErrors = map[messages.RefusalKind]struct {
+// refusals are intake's errors as statuses and, at a request's end, as codes.
+var refusals = map[messages.RefusalKind]struct {
 	status int
 	code   string
 }{
@@ -127,25 +109,38 @@ var finishErrors = map[messages.RefusalKind]struct {
 	messages.RefusedBusy:     {http.StatusTooManyRequests, codeLimited},
 	messages.RefusedTimeout:  {http.StatusServiceUnavailable, "request_timeout"},
 	messages.RefusedDraining: {http.StatusServiceUnavailable, "shutting_down"},
+	messages.RefusedInternal: {http.StatusInternalServerError, "generation_failed"},
+}
+
+// newRefusal makes an error of intake's kind. wait is in seconds.
+func newRefusal(kind messages.RefusalKind, otherwise, wait int) *apiError {
+	e := newError(cmp.Or(refusals[kind].status, otherwise))
+	if e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable {
+		e.retry(max(1, wait))
+	}
+	return e
+}
+
+// refused converts a refusal of intake.
+func refused(r *messages.CallRefused) *apiError {
+	e := newRefusal(r.Kind, http.StatusBadRequest, r.RetryAfterSeconds).coded(r.Code).about(r.Param)
+	if r.Loggable {
+		return e.say("%s", own(r.Message))
+	}
+	e.say("this call is not possible: %s", r.Message).Message = r.Message
+	return e
 }
 
 // finishError converts a Finish without a result into an error; nil if it has one.
 func finishError(f *messages.Finish) *apiError {
-	e := newError(http.StatusInternalServerError).coded("generation_failed")
-	known, ok := finishErrors[f.Kind]
-	switch {
-	case f.Reason == messages.FinishAbort:
-		// Not a status that clients repeat by themselves.
-		e = newError(http.StatusBadRequest).coded("request_aborted")
-	case f.Reason != messages.FinishError:
-		return nil
-	case ok:
-		e = newError(known.status).coded(known.code)
+	switch f.Reason {
+	case messages.FinishAbort: // not a status after which clients repeat a request by themselves
+		return newError(http.StatusBadRequest).coded("request_aborted").say("%s", own(f.Message))
+	case messages.FinishError:
+		return newRefusal(f.Kind, http.StatusInternalServerError, f.RetryAfterSeconds).
+			coded(cmp.Or(refusals[f.Kind].code, "generation_failed")).say("%s", own(f.Message))
 	}
-	if e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable {
-		e.retry(max(1, f.RetryAfterSeconds))
-	}
-	return e.say("%s", own(f.Message))
+	return nil
 }
 
 type errorBody struct {
@@ -189,8 +184,7 @@ func writeError(w http.ResponseWriter, e *apiError) {
 	writeJSON(w, e.Status, e.body())
 }
 
-// writeJSON answers with one JSON value. The recorder handles clients that do not
-// read it in time.
+// writeJSON answers with one JSON value.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	body, err := encodeJSON(v)
 	if err != nil {

@@ -34,8 +34,8 @@ type nativeSampling struct {
 	MaxNewTokens *int   `json:"max_new_tokens"` // 0 computes the prompt alone
 	MinNewTokens *int   `json:"min_new_tokens"`
 	SamplingSeed *int64 `json:"sampling_seed"`
-	// Spaces has an effect with Hugging Face's slow tokenizers only; the value
-	// true is their default and asks for nothing.
+	// Spaces has an effect only with Hugging Face's slow tokenizers; true is their
+	// default.
 	Spaces *bool `json:"spaces_between_special_tokens"`
 }
 
@@ -139,8 +139,7 @@ func (g *generation) logprobParams(req *generateRequest, p *messages.SamplingPar
 	return nil
 }
 
-// unknown implements unknownNamer: SGLang has what other APIs have on top one
-// level deeper.
+// unknown implements unknownNamer: SGLang has parameters one level deeper.
 func (*generateRequest) unknown(err *apiError) *apiError {
 	name, deeper := clip(err.Param, 64), fieldNames(reflect.TypeFor[nativeSampling]())
 	if _, known := fieldsOf(reflect.TypeFor[refusableSampling]())[err.Param]; known {

@@ -36,8 +36,7 @@ type generateFinish struct {
 // nativeLogprob is SGLang's triple [logprob, token id, text or null].
 type nativeLogprob [3]any
 
-// generation is a call of /generate: how its answers are made and what they
-// are so far.
+// generation converts the outputs of a call of /generate into its answers.
 type generation struct {
 	model      *Model
 	prompts    []prompt

@@ -18,10 +18,9 @@ type accounting struct {
 	Metadata         json.RawMessage `json:"metadata"`
 }
 
-// unsupportedJSON is the JSON of a parameter that other servers support and this one does
-// not. null and the values in the field's tag neutral, which change nothing, are
-// accepted; others are refused. The tag remedy replaces the advice to leave the
-// parameter out.
+// unsupportedJSON is a parameter that other servers support and this one does not. null
+// and the values in the tag neutral, which change nothing, are accepted. Others are
+// refused with the remedy of that tag, or the advice to leave the parameter out.
 type unsupportedJSON json.RawMessage
 
 type (
@@ -72,8 +71,7 @@ type (
 	}
 )
 
-// longestNeutral is above the length of every neutral value, in bytes and with
-// white space.
+// longestNeutral bounds neutral values with their white space, in bytes.
 const longestNeutral = 256
 
 // refuseSet refuses the first field of a struct of unsupported parameters that is set

@@ -118,8 +118,7 @@ func (s *Server) withKey(needed access, next handler) handler {
 	}
 }
 
-// needsAdmin rejects callers without the admin key from endpoints that affect
-// all clients.
+// needsAdmin rejects callers without the admin key from what affects all clients.
 func (s *Server) needsAdmin(w http.ResponseWriter, r *http.Request, what string) *apiError {
 	t := trailOf(r.Context())
 	switch {

@@ -11,8 +11,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// readerEvents is how many events may wait for a reader before its subscription
-// ends.
+// readerEvents is how many events may wait for a reader; more end its subscription.
 const readerEvents = 256
 
 // lastSubscription numbers the subscriptions of the process.
@@ -138,8 +137,7 @@ func (k *kvStream) begin(a *messages.EventsSubscribed) *apiError {
 	return nil
 }
 
-// gather adds an event and those that wait after it. It reports whether the
-// subscription goes on.
+// gather adds the events that wait. It reports whether the subscription goes on.
 func (k *kvStream) gather(event messages.ObservedEvent, open bool) bool {
 	for open {
 		k.event(&event)

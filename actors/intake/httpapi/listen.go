@@ -31,12 +31,10 @@ func (s *Server) newHTTP() *http.Server {
 	}
 }
 
-// errorLog receives net/http's lines about broken connections and handshakes, which
-// any client can cause. They may quote what was sent, so only known parts of them
-// are logged.
+// errorLog receives net/http's lines about broken connections and handshakes. They may
+// quote what a client sent, so only known parts of them are logged.
 type errorLog struct{ log zerolog.Logger }
 
-// Write implements io.Writer.
 func (l errorLog) Write(p []byte) (int, error) {
 	cause := "another one"
 	if i := slices.IndexFunc(connectionFaults, func(known string) bool { return strings.Contains(string(p), known) }); i >= 0 {
@@ -46,8 +44,7 @@ func (l errorLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// connectionFaults are parts of lines of net/http and crypto/tls, the specific ones
-// first.
+// connectionFaults are parts of net/http's and crypto/tls' lines, specific ones first.
 var connectionFaults = []string{
 	"client sent an HTTP request to an HTTPS server", "first record does not look like a TLS handshake",
 	"client offered only unsupported versions", "client requested unsupported application protocols", "no cipher suite supported",
@@ -70,9 +67,6 @@ func Listen(o Options) (net.Listener, error) {
 	}
 	return ListenTCP(net.JoinHostPort(o.Host, strconv.Itoa(o.Port)))
 }
-
-// Listen opens the address of the server's options.
-func (s *Server) Listen() (net.Listener, error) { return Listen(s.Options) }
 
 // ListenTCP opens an address; its errors say what to do.
 func ListenTCP(address string) (net.Listener, error) {
@@ -123,11 +117,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// AdminHandler serves the profiler on an address, which the settings call host.
-// allowedHosts returns the setting's current value. The profiler shows much of the
-// process, so it belongs on an address of its own that only operators reach, and it
-// answers no page of another origin. The command line is left out: it may hold API
-// keys.
+// AdminHandler serves the profiler on an address, which the settings call host;
+// allowedHosts returns that setting. The profiler shows much of the process, so only
+// operators should reach the address, and it answers no page of another origin. The
+// command line is left out, because it may have API keys.
 func AdminHandler(host string, address net.Addr, allowedHosts func() []string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)

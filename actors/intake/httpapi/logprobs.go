@@ -26,8 +26,7 @@ type chatTopLogprob struct {
 	Bytes   []int   `json:"bytes"`
 }
 
-// lowestLogprob stands for minus infinity, which JSON has not; the API's
-// description names this number.
+// lowestLogprob is minus infinity in the API's description; JSON has no infinity.
 const lowestLogprob = -9999
 
 func finite(lp float32) float32 {
@@ -37,8 +36,7 @@ func finite(lp float32) float32 {
 	return lp
 }
 
-// tokenString is a token as text: its bytes where they are UTF-8, with U+FFFD
-// for what is not.
+// tokenString is a token as text, with U+FFFD for what is not UTF-8.
 func tokenString(m *Model, id int32) string {
 	return strings.ToValidUTF8(string(m.Tokenizer.TokenBytes(id)), "\uFFFD")
 }
@@ -79,11 +77,10 @@ func newTextLogprobs() *textLogprobs {
 	return &textLogprobs{Tokens: []string{}, TokenLogprobs: []float32{}, TopLogprobs: []map[string]float32{}, TextOffset: []int{}}
 }
 
-// textOffsets counts characters where intake counts bytes, over the text that
-// a client has got so far.
+// textOffsets turns intake's offsets in bytes into offsets in characters.
 type textOffsets struct {
-	bytes, chars int
-	rest         string // text after the last offset asked for
+	bytes, chars int    // the last offset
+	rest         string // text after it
 }
 
 func (o *textOffsets) add(text string) { o.rest += text }
@@ -96,8 +93,8 @@ func (o *textOffsets) at(byteOffset int) int {
 	return o.chars
 }
 
-// textToken is a token as the completions API writes it. Tokens that are not
-// text by themselves show their bytes, so that they stay apart.
+// textToken is a token as the completions API writes it. Tokens that are not UTF-8
+// show their bytes, so that they stay distinct.
 func textToken(m *Model, id int32) string {
 	raw := m.Tokenizer.TokenBytes(id)
 	if utf8.Valid(raw) {
@@ -106,32 +103,29 @@ func textToken(m *Model, id int32) string {
 	return "bytes:\\x" + strings.ReplaceAll(fmt.Sprintf("% x", raw), " ", "\\x")
 }
 
-// append adds a token. The first token of a prompt has nothing before it and
-// lp nil: it is given, so its probability is 1 and its log 0; the API's
-// description has no null here.
+// append adds a token. lp is nil for the first token of a prompt: nothing is before
+// it, so its probability is 1 and the log 0. The API's description has no null here.
 func (l *textLogprobs) append(m *Model, token int32, lp *messages.PositionLogprobs, offset int) {
 	l.Tokens = append(l.Tokens, textToken(m, token))
 	l.TextOffset = append(l.TextOffset, offset)
 	top, chosen := map[string]float32{}, float32(0)
+	add := func(token int32, lp float32) { // different tokens can have the same text; the likeliest stays
+		s := textToken(m, token)
+		if _, met := top[s]; !met {
+			top[s] = lp
+		}
+	}
 	if lp != nil {
 		chosen = finite(lp.Chosen.Logprob)
 		for _, t := range lp.Top {
-			// Different tokens can have the same text; the likeliest stays.
-			if s := textToken(m, t.Token); !has(top, s) {
-				top[s] = finite(t.Logprob)
-			}
+			add(t.Token, finite(t.Logprob))
 		}
-		if s := textToken(m, token); len(lp.Top) > 0 && !has(top, s) {
-			top[s] = chosen // the API adds the chosen one beyond what was asked for
+		if len(lp.Top) > 0 {
+			add(token, chosen) // in the API the chosen token is in addition to the number requested
 		}
 	}
 	l.TokenLogprobs = append(l.TokenLogprobs, chosen)
 	l.TopLogprobs = append(l.TopLogprobs, top)
-}
-
-func has(m map[string]float32, key string) bool {
-	_, ok := m[key]
-	return ok
 }
 
 // output appends the tokens of an output that follows base characters.
@@ -142,8 +136,7 @@ func (l *textLogprobs) output(m *Model, out *messages.CallOutput, offsets *textO
 	}
 }
 
-// prompt appends an echoed prompt of chars characters. lps are those of its
-// last tokens.
+// prompt appends an echoed prompt of chars characters; lps are of its last tokens.
 func (l *textLogprobs) prompt(m *Model, ids []int32, lps []messages.PositionLogprobs, chars int) {
 	text, at := m.Tokenizer.NewStream(tokenizer.DecodeOptions{SkipSpecial: true}), 0
 	for i, id := range ids {

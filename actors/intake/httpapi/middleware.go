@@ -10,23 +10,20 @@ import (
 	"time"
 )
 
-// trail is what the access log says of a request.
+// trail is what middleware knows of a request.
 type trail struct {
 	id    string
-	rules *rules // those with which the request began
-	route string // pattern of the endpoint, "" where there is none
-	err   *apiError
+	rules *rules    // those with which the request began
+	route string    // pattern of the endpoint, "" if there is none
+	err   *apiError // the answer's, for the access log
 	role  role
 	key   string // digest of the API key, "" without one
-	// cache is the owner of the prefix cache that the request uses, "" for the
-	// common one.
-	cache string
+	cache string // owner of the prefix cache, "" for the common one
 }
 
 type trailKey struct{}
 
-// trailOf is the trail of a request, an empty one for a context that has none
-// (tests, probes).
+// trailOf is the trail of a request; in tests and probes an empty one.
 func trailOf(ctx context.Context) *trail {
 	if t, ok := ctx.Value(trailKey{}).(*trail); ok {
 		return t
@@ -34,8 +31,8 @@ func trailOf(ctx context.Context) *trail {
 	return &trail{}
 }
 
-// withRequestID keeps the client's X-Request-ID or makes one, gives it back,
-// and writes one line to the access log.
+// withRequestID returns the client's X-Request-ID or a new one in the answer, and
+// writes one line to the access log.
 func (s *Server) withRequestID(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t := &trail{id: r.Header.Get("X-Request-ID"), rules: s.rules.Load()}
@@ -44,7 +41,7 @@ func (s *Server) withRequestID(next http.Handler) http.Handler {
 		}
 		w.Header().Set("X-Request-ID", t.id)
 		recorded, start := &recorder{ResponseWriter: w, ctl: http.NewResponseController(w), stall: t.rules.WriteStall}, time.Now()
-		// A deadline of the connection's last answer must not meet this one.
+		// The connection may still have the deadline of its last answer.
 		_ = recorded.ctl.SetWriteDeadline(time.Time{})
 		body := &watchedBody{ReadCloser: r.Body}
 		defer func() { // also when the handler aborts
@@ -59,13 +56,12 @@ func (s *Server) withRequestID(next http.Handler) http.Handler {
 	})
 }
 
-// watchedBody knows whether it was read to its end.
+// watchedBody records whether it was read to its end.
 type watchedBody struct {
 	io.ReadCloser
 	ended bool
 }
 
-// Read implements io.Reader.
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.ended = b.ended || err == io.EOF
@@ -75,12 +71,11 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 // restOfBody is how long the rest of a body is read that no handler read.
 const restOfBody = time.Second
 
-// readRest reads what is left of a body and keeps nothing of it. A client that
-// still sends does not read the answer, and closing the connection would take
-// the answer from it. One that sends nothing more is not waited for.
+// readRest discards the rest of a body. A client that still sends would lose the
+// answer if the connection closed now. A client that sends nothing more is not waited for.
 func (s *Server) readRest(w *recorder, body *watchedBody, r *http.Request) {
 	_ = w.ctl.SetReadDeadline(time.Now().Add(restOfBody))
-	if w.status == 0 || r.ProtoMajor != 1 || r.Header.Get("Expect") != "" { // nothing answered, or the rest does not come
+	if w.status == 0 || r.ProtoMajor != 1 || r.Header.Get("Expect") != "" { // no answer, or no rest
 		return
 	}
 	if w.ctl.Flush() == nil {
@@ -88,9 +83,8 @@ func (s *Server) readRest(w *recorder, body *watchedBody, r *http.Request) {
 	}
 }
 
-// logAccess writes the line of a request. Nothing in it is a client's text but
-// the X-Request-ID, which is there to be found again: the path is the
-// endpoint's, and an error says what the server knows of it.
+// logAccess writes the line of a request. Its only text of the client is the
+// X-Request-ID: the path is the endpoint's, and errors are without their arguments.
 func (s *Server) logAccess(r *http.Request, t *trail, rec *recorder, took time.Duration) {
 	status, event := max(rec.status, http.StatusOK), s.Log.Info()
 	if t.err != nil && t.err.Status == statusClientGone {
@@ -100,7 +94,7 @@ func (s *Server) logAccess(r *http.Request, t *trail, rec *recorder, took time.D
 	if path == "" || path == "/" {
 		path = "unknown"
 	}
-	probe := path == "/livez" || path == "/readyz" || path == "/health" || path == "/health_generate" || path == "/metrics"
+	probe := slices.Contains([]string{"/livez", "/readyz", "/health", "/health_generate", "/metrics"}, path)
 	switch {
 	case status == http.StatusServiceUnavailable && !probe: // a deadline or a shutdown, not a fault
 		event = s.Log.Warn()
@@ -123,11 +117,11 @@ func (s *Server) logAccess(r *http.Request, t *trail, rec *recorder, took time.D
 	event.Msg("request")
 }
 
-// knownMethod is a method of HTTP, or "unknown" for a client's own word.
+var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE"}
+
+// knownMethod is a method of HTTP, or "unknown".
 func knownMethod(method string) string {
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
-		http.MethodConnect, http.MethodOptions, http.MethodTrace:
+	if slices.Contains(methods, method) {
 		return method
 	}
 	return "unknown"
@@ -135,14 +129,10 @@ func knownMethod(method string) string {
 
 // printable reports whether a client's id can go into headers and log lines.
 func printable(id string) bool {
-	if id == "" || len(id) > 128 {
-		return false
-	}
-	return !strings.ContainsFunc(id, func(r rune) bool { return r < '!' || r > '~' })
+	return id != "" && len(id) <= 128 && !strings.ContainsFunc(id, func(r rune) bool { return r < '!' || r > '~' })
 }
 
-// recorder remembers the status and size of an answer and bounds the time of
-// each write.
+// recorder records the status and size of an answer and bounds the time of a write.
 type recorder struct {
 	http.ResponseWriter
 	ctl    *http.ResponseController
@@ -151,13 +141,12 @@ type recorder struct {
 	bytes  int64
 }
 
-// begun reports whether an answer is under way, too late for another status.
+// begun reports whether an answer has begun, too late for another status.
 func begun(w http.ResponseWriter) bool {
 	r, ok := w.(*recorder)
 	return ok && r.status != 0
 }
 
-// WriteHeader implements http.ResponseWriter.
 func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 {
 		r.status = status
@@ -165,8 +154,7 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements http.ResponseWriter. The deadline stays for what the server
-// still holds when the handler returns.
+// Write sets a deadline, which also holds for what net/http sends after the handler.
 func (r *recorder) Write(p []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
@@ -184,20 +172,18 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 func (s *Server) withCORS(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		origin, allowed := r.Header.Get("Origin"), s.rulesFor(r.Context()).CORSOrigins
-		if origin == "" || !slices.Contains(allowed, "*") && !slices.Contains(allowed, origin) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		h := w.Header()
-		h.Add("Vary", "Origin")
-		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Access-Control-Expose-Headers", "X-Request-ID, Retry-After")
-		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-			h.Set("Access-Control-Allow-Methods", "GET, POST")
-			h.Set("Access-Control-Allow-Headers", cmp.Or(r.Header.Get("Access-Control-Request-Headers"), "Authorization, Content-Type"))
-			h.Set("Access-Control-Max-Age", "600")
-			w.WriteHeader(http.StatusNoContent)
-			return
+		if origin != "" && (slices.Contains(allowed, "*") || slices.Contains(allowed, origin)) {
+			h := w.Header()
+			h.Add("Vary", "Origin")
+			h.Set("Access-Control-Allow-Origin", origin)
+			h.Set("Access-Control-Expose-Headers", "X-Request-ID, Retry-After")
+			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+				h.Set("Access-Control-Allow-Methods", "GET, POST")
+				h.Set("Access-Control-Allow-Headers", cmp.Or(r.Header.Get("Access-Control-Request-Headers"), "Authorization, Content-Type"))
+				h.Set("Access-Control-Max-Age", "600")
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -40,9 +40,8 @@ type Options struct {
 	// SpecialTokens is how special tokens in a client's messages are read:
 	// SpecialTokensText or SpecialTokensParse (SpecialTokensText).
 	SpecialTokens string
-	// MaxBodyBytes bounds a request's body (DefaultMaxBodyBytes), MaxBodiesBytes
-	// the memory that all bodies use, from their first byte to the answer (four
-	// times MaxBodyBytes).
+	// MaxBodyBytes bounds a body (DefaultMaxBodyBytes), MaxBodiesBytes the memory of
+	// all bodies from their first byte to the answer (four times MaxBodyBytes).
 	MaxBodyBytes, MaxBodiesBytes int64
 	// HeaderTimeout bounds reading the request line and headers
 	// (DefaultHeaderTimeout), BodyTimeout reading the body (60s).
@@ -54,15 +53,13 @@ type Options struct {
 	// WriteStall is how long one write to a client may take before its request is
 	// aborted (DefaultWriteStall).
 	WriteStall time.Duration
-	// HealthTimeout bounds the probe of /health_generate (DefaultHealthTimeout).
-	// HealthInterval is the least time between the starts of two probes (1s), and
-	// HealthWaiters is how many clients may wait for one (8192). Further ones get
-	// the answer busy at once.
+	// HealthTimeout bounds the probe of /health_generate (DefaultHealthTimeout),
+	// HealthInterval is the least time between the starts of two (1s), and HealthWaiters
+	// bounds the clients that wait for one (8192); others get the answer busy.
 	HealthTimeout, HealthInterval time.Duration
 	HealthWaiters                 int
-	// PrepareConcurrency is how many small bodies are parsed and tokenised at once
-	// (half of GOMAXPROCS, because the device also needs cores). In addition, one
-	// large body is.
+	// PrepareConcurrency is how many small bodies, besides a large one, are parsed and
+	// tokenised at once (half of GOMAXPROCS, because the device also needs cores).
 	PrepareConcurrency int
 	KeepAlive          time.Duration // period of comments in a stream of KV events (15s)
 	// AllowedHosts are names, without ports, under which clients may address the
@@ -138,16 +135,13 @@ type Deps struct {
 	Model   Model
 	Engine  Engine
 	Log     zerolog.Logger
-	// Observe sends a message to the observer of the cache; nil when KV events are
-	// off.
-	Observe func(messages.ToObserver)
+	Observe func(messages.ToObserver) // sends to the observer of the cache; nil: KV events are off
 	// Record records an accepted request in a trace and returns what records its end,
 	// nil if the request is left out. It does not block. nil: nothing is recorded.
 	Record func(*messages.Submission) (end func(output int))
-	// Full reports whether intake would refuse every new request now because of the
-	// time that it would wait; most is the longest wait that is accepted. It is
-	// called before a body is read, so that a refusal under overload costs very
-	// little, and it counts the refusal. nil: intake alone refuses.
+	// Full reports whether intake would refuse every new request now, because it would
+	// wait longer than most. It is called before a body is read, so that a refusal
+	// costs very little, and counts the refusal. nil: intake alone refuses.
 	Full    func() (wait, most time.Duration, full bool)
 	Steps   func() float64        // steps computed by the engine: a probe without a token tells busy from hung by it
 	Metrics http.Handler          // serves /metrics
@@ -169,10 +163,8 @@ func newRules(o Options) *rules {
 	return &rules{o, newKeyring(&o), newHostRule(o.Host, o.AllowedHosts)}
 }
 
-// Configure replaces the options that can change while the server runs:
-// APIKeys, AdminAPIKey, AllowedHosts, CORSOrigins, MaxBodyBytes, WriteStall and
-// HealthTimeout. Requests that have begun keep the old ones. It is not safe for
-// concurrent use with itself.
+// Configure replaces the options that can change while the server runs: those that it
+// copies. Requests that have begun keep the old ones. Calls must not overlap.
 func (s *Server) Configure(o Options) {
 	next := s.Options
 	next.APIKeys, next.AdminAPIKey, next.AllowedHosts, next.CORSOrigins = o.APIKeys, o.AdminAPIKey, o.AllowedHosts, o.CORSOrigins

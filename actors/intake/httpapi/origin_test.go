@@ -46,7 +46,7 @@ func listening(t *testing.T, opt httpapi.Options) (address string) {
 	s := testserver.Start(t, testserver.Options{}) // the engine behind it
 	h := httpapi.New(httpapi.Deps{Options: opt, Model: s.Model, Engine: s.Engine, Metrics: http.NotFoundHandler(), Now: time.Now,
 		Seed: func() uint64 { return 1 }, Info: func() map[string]any { return nil }})
-	l, err := h.Listen()
+	l, err := httpapi.Listen(h.Options)
 	if err != nil {
 		if strings.Contains(opt.Host, ":") {
 			t.Skip("this machine has no IPv6")

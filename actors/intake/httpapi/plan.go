@@ -18,8 +18,7 @@ type plan struct {
 	// promptOnly: the client asked for no output token. The engine makes one,
 	// since that ends a prefill, and it is not shown.
 	promptOnly bool
-	// abortIsResult: an aborted request answers with the output it had instead of
-	// an error.
+	// abortIsResult: an aborted request answers with its output, not with an error.
 	abortIsResult bool
 	prompts       []prompt          // with the texts that the answer echoes
 	copies        int               // how often the answer has what concerns a prompt
@@ -71,9 +70,8 @@ func generating[B any](s *Server, prepare func(*http.Request, *B) (*plan, *apiEr
 // longestPause bounds Retry-After, in seconds, as in intake.
 const longestPause = 600
 
-// overloaded refuses a request that intake would refuse whatever is in it, before
-// its body is read. Under overload a server mostly refuses, and each refusal
-// interrupts the device.
+// overloaded refuses a request before its body is read if intake would refuse it
+// anyway. Under overload a server mostly refuses, and refusals take time from the device.
 func (s *Server) overloaded() *apiError {
 	if s.Full == nil || s.serving.Err() != nil {
 		return nil
@@ -93,19 +91,15 @@ func (p *plan) name(param string) string { return cmp.Or(p.names[param], param) 
 
 // Bounds of an answer: a short body can ask for a very long one.
 const (
-	// maxScores bounds the log probabilities that a call of several choices may
-	// ask for, alternatives included. A single choice may have them for as many
-	// tokens as fit into the context.
-	maxScores = 1 << 20
-	// maxEcho bounds the bytes of echoed prompts, once for each choice.
-	maxEcho = 16 << 20
-	// scoreBytes is what a log probability takes until its answer is out.
-	scoreBytes = 256
+	// maxScores bounds the log probabilities of a call of several choices, including
+	// alternatives. The context bounds those of a single choice.
+	maxScores  = 1 << 20
+	maxEcho    = 16 << 20 // bytes of echoed prompts, once for each choice
+	scoreBytes = 256      // memory of a log probability until its answer is out
 )
 
-// prepared ends the parsing of a call: it bounds the answer, returns the place,
-// and charges what the call holds until its answer is out. That is its prompts and
-// what is known of the answer: echoes, and the log probabilities of prompts.
+// prepared ends the parsing of a call: it bounds the answer, returns the place, and
+// charges the prompts and what is known of the answer: echoes and prompts' scores.
 func (s *Server) prepared(job *work, p *plan) *apiError {
 	prompts, echo, ofPrompts, ofOutputs := 0, 0, 0, 0 // bytes, bytes, log probabilities
 	for i := range p.prompts {

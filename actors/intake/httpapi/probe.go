@@ -24,9 +24,8 @@ type round struct {
 	turns   chan struct{} // has a value for each waiter that may go on, closed after the last
 }
 
-// If thousands went on at once, they would fill the queues of the scheduler and of
-// the processor before clients' tokens. So laneWidth of them go on at a time, some
-// 3 ms of work, one lane every lanePause.
+// If thousands went on at once, they would delay clients' tokens. So laneWidth of them
+// go on, some 3 ms of work, every lanePause.
 const (
 	laneWidth = 64
 	lanePause = 8 * time.Millisecond
@@ -48,10 +47,9 @@ func (r *round) release() {
 	}
 }
 
-// prober computes a token for clients that check whether the engine works. One
-// probe runs at a time, and one begins per interval, however many clients check: a
-// client that comes while one runs gets its verdict, others get that of the next. No
-// client owns a probe, so a client that leaves does not end it.
+// prober computes a token for clients that check whether the engine works. However many
+// check, one probe runs at a time and one begins per interval. A client that comes while
+// one runs shares it; others share the next one. A client that leaves does not end it.
 type prober struct {
 	interval time.Duration // between the starts of two probes
 	most     int           // clients that may wait at once
@@ -129,13 +127,12 @@ func (p *prober) run() {
 	r.release()
 }
 
-// healthGenerate tells whether the engine computes: a token goes from intake to
-// the device and back.
+// healthGenerate reports whether a token gets from intake to the device and back.
 func (s *Server) healthGenerate(w http.ResponseWriter, r *http.Request) *apiError {
 	v, err := s.prober.ask(r.Context())
 	switch {
 	case errors.Is(err, errCrowded):
-		// Full of requests is not broken; a supervisor must not restart it.
+		// A supervisor must not restart a full server.
 		w.Header().Set("Retry-After", "1")
 		v.status = "busy"
 	case errors.Is(err, errClosed):
@@ -159,7 +156,7 @@ func (s *Server) computeToken(ctx context.Context) verdict {
 	if bos, ok := s.Model.Tokenizer.BOS(); ok {
 		prompt = bos
 	}
-	s.progress.look(time.Now(), s.Steps())
+	s.progress.since(time.Now(), s.Steps())
 	c, err := submit(ctx, s.Engine, "", "health-"+newID(), []messages.Submission{{Prompt: []int32{prompt}, Params: params, After: -1}})
 	if err == nil {
 		_, err = c.collect(ctx)
@@ -167,8 +164,8 @@ func (s *Server) computeToken(ctx context.Context) verdict {
 	switch {
 	case err == nil:
 		return verdict{status: "healthy"}
-	case s.progress.within(time.Now(), s.Steps(), limit):
-		return verdict{status: "busy"} // refused or in line, while others get their tokens
+	case s.progress.since(time.Now(), s.Steps()) < limit:
+		return verdict{status: "busy"} // refused or waiting, while others get their tokens
 	}
 	why := err.Message
 	if cause := context.Cause(ctx); cause != nil {
@@ -178,22 +175,17 @@ func (s *Server) computeToken(ctx context.Context) verdict {
 	return verdict{err: newError(http.StatusServiceUnavailable).retry(1).say("the engine made no progress: %s", own(why))}
 }
 
-// progress is when the engine was last seen to get on. One probe at a time uses
-// it.
+// progress is when the engine last completed a step. One probe at a time uses it.
 type progress struct {
 	steps float64
-	seen  time.Time // the zero time: never looked
+	seen  time.Time // the zero time before the first look
 }
 
-func (p *progress) look(now time.Time, steps float64) {
+// since returns how long the engine has completed no step. A full engine completes
+// some: a supervisor must restart a server that hangs, and no other.
+func (p *progress) since(now time.Time, steps float64) time.Duration {
 	if p.seen.IsZero() || steps != p.steps {
 		p.steps, p.seen = steps, now
 	}
-}
-
-// within reports whether the engine got on in the time before now. Full is not
-// broken: a supervisor must restart a server that hangs, and no other.
-func (p *progress) within(now time.Time, steps float64, last time.Duration) bool {
-	p.look(now, steps)
-	return now.Sub(p.seen) < last
+	return now.Sub(p.seen)
 }

@@ -35,8 +35,7 @@ type promptReader struct {
 }
 
 // parsePrompts reads a string, a list of strings, a list of token ids, or a list of
-// those; list reports the plural forms. What cannot fit into the context is refused
-// by its length.
+// those; list reports the plural forms. What is too long for the context is not read.
 func parsePrompts(ctx context.Context, m *Model, raw promptJSON, param string, echo bool) (prompts []prompt, list bool, err *apiError) {
 	if isNull(raw) {
 		return nil, false, invalid(param, "%s is missing; send text or token ids", param)

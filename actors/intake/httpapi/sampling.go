@@ -9,9 +9,8 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// sampling are the parameters that every generating endpoint shares: OpenAI's
-// and the extensions that SGLang and vLLM users know, under the same names.
-// A nil pointer is "not given", JSON null included.
+// sampling are the parameters of every generating endpoint: OpenAI's and the extensions
+// of SGLang and vLLM, under the same names. nil is "not given" or JSON's null.
 type sampling struct {
 	Temperature       *float64            `json:"temperature"`
 	TopP              *float64            `json:"top_p"`
@@ -31,8 +30,7 @@ type sampling struct {
 	SkipSpecialTokens *bool               `json:"skip_special_tokens"`
 }
 
-// Bounds of what a client may ask for. n and the stop lists multiply work and
-// memory, so they have one.
+// Bounds of parameters. n and the stop lists multiply work and memory.
 const (
 	maxChoices      = 128
 	maxStops        = 64
@@ -47,7 +45,6 @@ const (
 // stopList is a string or a list of strings.
 type stopList []string
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (s *stopList) UnmarshalJSON(data []byte) error {
 	var one string
 	if json.Unmarshal(data, &one) == nil {
@@ -71,8 +68,7 @@ type maxTokens struct {
 	least int  // 0 where a client may ask for the prompt alone
 }
 
-// params checks the shared parameters and completes them with the model's
-// defaults.
+// params checks the parameters and completes them with the model's defaults.
 func (s *sampling) params(m *Model, most maxTokens, seed func() uint64) (*messages.SamplingParams, *apiError) {
 	p := &messages.SamplingParams{
 		EOSTokenIDs: m.EOS, MaxTokens: unlimitedTokens,
@@ -201,10 +197,9 @@ func (s *sampling) bias(p *messages.SamplingParams, m *Model) *apiError {
 
 func (s *sampling) choices() int { return given(s.N, 1) }
 
-// submissions makes one submission per prompt and choice, choice by choice
-// within a prompt. The later choices of a prompt wait for the first one, whose
-// prefill they then share. Without a seed of the client's each prompt draws its
-// own, so that equal prompts of a list do not get equal answers.
+// submissions makes one submission per prompt and choice, choice by choice within a
+// prompt. Later choices wait for the first one and share its prefill. Without a
+// client's seed each prompt draws one, so that equal prompts get different answers.
 func (s *sampling) submissions(prompts []prompt, p *messages.SamplingParams, base messages.Submission, seed func() uint64) []messages.Submission {
 	n := s.choices()
 	subs := make([]messages.Submission, 0, len(prompts)*n)

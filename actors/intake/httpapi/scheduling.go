@@ -10,26 +10,21 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// scheduling are the parameters that say when a request runs and what it may
-// share, in every endpoint that generates.
+// scheduling are the parameters of every generating endpoint for order and sharing.
 type scheduling struct {
-	// Priority is a whole number; higher goes first unless the server is set
-	// the other way around.
-	Priority *int32 `json:"priority"`
+	Priority *int32 `json:"priority"` // higher goes first, unless a setting reverses it
 	// CacheSalt and ExtraKey separate prefixes that must not be shared.
 	CacheSalt string `json:"cache_salt"`
 	ExtraKey  string `json:"extra_key"`
 }
 
-// submission is what all requests of a call have in common. user is the body's
-// field of that name.
+// submission has what all requests of a call share. user is the body's field.
 func (s *Server) submission(ctx context.Context, p *scheduling, user *string) messages.Submission {
 	return messages.Submission{Namespace: p.namespace(trailOf(ctx).cache), Tenant: s.tenant(ctx, user), Priority: given(p.Priority, 0)}
 }
 
-// namespace is the name of what a request shares cached prefixes with. Different
-// triples of owner, salt and extra key have different ones, whatever a client
-// writes:
+// namespace names the requests that share cached prefixes. Different triples of owner,
+// salt and extra key have different names, whatever a client writes:
 //
 //	salt                                  no extra key, no zero byte in the salt
 //	salt 0 extra key 0 length of the key  else; the end says where the key begins
@@ -54,8 +49,7 @@ const (
 	TenantUser = "user"
 )
 
-// tenant names whom a request counts for among fair shares: a digest, so that
-// it is short and says nothing of the key or the user.
+// tenant is the owner of a request's fair share: a digest, which hides key and user.
 func (s *Server) tenant(ctx context.Context, user *string) string {
 	o := s.rulesFor(ctx)
 	from := o.TenantFrom

@@ -18,8 +18,8 @@ type Server struct {
 	rules  atomic.Pointer[rules]
 	prober *prober
 	http   *http.Server
-	// places are taken by handlers that parse and tokenise small bodies,
-	// largePlace by one with a large one.
+	// places are for handlers that parse and tokenise small bodies, largePlace for one
+	// with a large body.
 	places, largePlace chan struct{}
 	bodies             *budget
 	progress           progress        // of the engine, as probes see it
@@ -39,8 +39,7 @@ func New(deps Deps) *Server {
 	return s
 }
 
-// Drain makes /readyz and /health answer 503 from now on and ends the streams
-// that have no end of their own.
+// Drain makes /readyz and /health answer 503 from now on and ends endless streams.
 func (s *Server) Drain() { s.drain() }
 
 // handler is an endpoint; an error it returns has not been written yet.
@@ -79,8 +78,7 @@ func (s *Server) routes() []route {
 	}
 }
 
-// Handler serves every endpoint, with request ids, access log, CORS and keys
-// around it.
+// Handler serves every endpoint, within request ids, access log, CORS and keys.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	methods := map[string]string{}
@@ -102,9 +100,8 @@ func (s *Server) Handler() http.Handler {
 	return s.withRequestID(s.withDoor(s.withCORS(mux)))
 }
 
-// answer writes the error of a handler and turns a panic into one, so that it
-// costs its own request only. An answer that has begun and cannot be completed
-// ends its connection: a clean end would look like a whole answer.
+// answer writes the error of a handler, or of its panic, which ends only its request. An
+// answer that cannot be completed ends its connection, so that it does not look whole.
 func (s *Server) answer(handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if slash := strings.IndexByte(r.Pattern, '/'); slash >= 0 { // not for what the door refuses

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// parseIDs reads token ids of the model from JSON that was checked, and counts
-// them. It reads the first ones only, at most most: the caller refuses a list with
-// more.
+// parseIDs reads token ids of the model from JSON that was checked, and counts them. It
+// reads at most most of them; the caller refuses a longer list.
 func parseIDs(m *Model, raw []byte, param string, most int) (ids []int32, count int, err *apiError) {
 	if raw[0] != '[' {
 		return nil, 0, invalid(param, "%s must be an array of token ids", param)

@@ -68,9 +68,8 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, job *work, req
 	return nil
 }
 
-// tokenizeAnswer is the JSON of {tokens, count, max_model_len}: a list of ids and a
-// number or, with list, a list of each. There may be millions of ids, so it is
-// written without reflection.
+// tokenizeAnswer is the JSON of {tokens, count, max_model_len}: ids and their number or,
+// with list, lists of both. It is without reflection, because there may be millions.
 func tokenizeAnswer(tokens [][]int32, list bool, context int) []byte {
 	size := 64
 	for _, ids := range tokens {

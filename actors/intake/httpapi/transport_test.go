@@ -167,7 +167,7 @@ func TestListenErrors(t *testing.T) {
 		"empty key":       {httpapi.Options{APIKeys: []string{"k", ""}}, "give a key"},
 		"key as the cert": {httpapi.Options{TLSCert: key, TLSKey: key}, "PEM"},
 	} {
-		l, err := httpapi.New(httpapi.Deps{Options: c.opt}).Listen()
+		l, err := httpapi.Listen(c.opt)
 		if err == nil {
 			l.Close()
 			t.Errorf("%s: no error", name)

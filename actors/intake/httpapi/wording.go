@@ -13,11 +13,9 @@ import (
 	"syscall"
 )
 
-// What a client sends must not get into the log, and errors quote it. So each
-// error has two texts, made from one format: the client reads all arguments, the
-// log has "…" for every argument but those that are the server's own: marked
-// with own, or the name of a parameter of the API. A new error that marks
-// nothing shows nothing.
+// What a client sends must not get into the log, and errors quote it. So each error has
+// two texts from one format. The client's text has all arguments. The log's has "…" for
+// all but names of parameters and arguments that are marked as the server's with own.
 
 // say sets what an error says.
 func (e *apiError) say(format string, args ...any) *apiError {
@@ -37,24 +35,21 @@ func (e *apiError) say(format string, args ...any) *apiError {
 	return e
 }
 
-// own marks an argument of say, invalid or internal as the server's own word: a
-// limit, a count, a place, a setting. Never a value that a client sent.
+// own marks an argument of say as the server's: a limit, a count, a place or a setting,
+// never a value that a client sent.
 func own(v any) ownWord { return ownWord{v} }
 
 type ownWord struct{ value any }
 
-// Format implements fmt.Formatter.
 func (o ownWord) Format(f fmt.State, verb rune) { fmt.Fprintf(f, fmt.FormatString(f, verb), o.value) }
 
 // omitted takes the place of an argument that is not shown.
 type omitted struct{}
 
-// Format implements fmt.Formatter.
 func (omitted) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "…") }
 
-// reason is why reading or writing failed, or a request ended, as an argument of
-// say: our own word where it is an error of the system. Errors of net/http quote
-// what they cannot read.
+// reason is an error of reading or writing as an argument of say: own if it is the
+// system's, not if it is net/http's, which quotes what it cannot read.
 func reason(err error) any {
 	var op *net.OpError
 	var errno syscall.Errno
@@ -72,8 +67,8 @@ func reason(err error) any {
 	return err
 }
 
-// parameter gives the name of a parameter as the log shows it, if the API has
-// one of that name: its path without the indices, which a client can choose.
+// parameter returns the path of a known parameter for the log, without the indices,
+// which a client can choose.
 func parameter(path string) (name string, known bool) {
 	if path == "" || len(path) > maxErrorParam {
 		return "", false

@@ -7,9 +7,8 @@ import (
 	"sync"
 )
 
-// work is what a request holds of the server from its body to its answer: bytes
-// of the budget and, while the body is parsed and tokenised, a place among
-// those who do that. Its handler ends it.
+// work is what a request holds from its body to its answer: bytes of the budget and a
+// place while the body is parsed and tokenised. Its handler ends it.
 type work struct {
 	charge charge
 	place  chan struct{} // nil: none is held
@@ -20,9 +19,8 @@ func (s *Server) startWork(r *http.Request) *work {
 	return &work{charge: charge{from: s.bodies, client: client(r)}}
 }
 
-// takePlace waits for a place. Parsing and tokenising are CPU work beside the
-// engine's, so there are few. Large bodies have one of their own: however long
-// they take, the small ones do not wait for them.
+// takePlace waits for a place. Parsing and tokenising take CPU time from the engine, so
+// there are few. Large bodies have their own, so that small ones do not wait for them.
 func (s *Server) takePlace(ctx context.Context, w *work, size int) *apiError {
 	place := s.places
 	if size > smallBody {
@@ -40,8 +38,7 @@ func (s *Server) takePlace(ctx context.Context, w *work, size int) *apiError {
 	return nil
 }
 
-// parsed gives the place back. What is still held of the body, and of the answer
-// made from it, has a size in bytes.
+// parsed returns the place. holds is the size of what is still held, in bytes.
 func (w *work) parsed(holds int) *apiError {
 	w.leave()
 	if full := w.charge.set(int64(holds)); full != "" {
@@ -56,7 +53,7 @@ func noRoom(full string) *apiError {
 		say("%s; send it again later", own(full))
 }
 
-// end gives back what is left. It may be called again.
+// end returns what is left. It may be called again.
 func (w *work) end() {
 	w.leave()
 	w.charge.set(0)
@@ -69,16 +66,14 @@ func (w *work) leave() {
 	}
 }
 
-// smallBody is up to which size, in bytes, a body counts as small: it may use
-// the reserve of the budget, and it is parsed in a place of its own kind.
+// smallBody is the largest small body in bytes: it may use the reserve of the budget and
+// the places for small bodies.
 const smallBody = 256 << 10
 
-// budget is the memory that bodies may take together. A quarter of it is for
-// small bodies alone, and the large ones of one client get at most half: a
-// client that sends much leaves room for the others.
+// budget bounds the memory of all bodies. A quarter of it is for small bodies only, and
+// the large ones of one client get at most half, which leaves room for other clients.
 //
-// It belongs to the edge: handlers run beside each other, and a lock for a few
-// additions is all that they share.
+// Handlers run beside each other and share only this lock, for a few additions.
 type budget struct {
 	mu      sync.Mutex
 	total   int64 // bytes
@@ -95,15 +90,15 @@ func (b *budget) resize(total int64) {
 	b.total = total
 }
 
-// charge is what one body takes of a budget. It is used by one goroutine.
+// charge is the part of a budget that one body has. One goroutine uses it.
 type charge struct {
 	from   *budget
 	client string
 	bytes  int64
 }
 
-// set makes a charge larger, if the budget has room for it, or smaller. It
-// returns what is full otherwise, and the charge stays as it is.
+// set makes a charge smaller, or larger if the budget has room. Otherwise it returns
+// what is full and changes nothing.
 func (c *charge) set(bytes int64) (full string) {
 	b, more := c.from, bytes-c.bytes
 	b.mu.Lock()
@@ -132,8 +127,7 @@ func largePart(bytes int64) int64 {
 	return bytes
 }
 
-// client is for whom a body is charged: the API key, or the address where there
-// is none.
+// client is the owner of a body in the budget: the API key or, without one, the address.
 func client(r *http.Request) string {
 	if key := trailOf(r.Context()).key; key != "" {
 		return key

@@ -184,7 +184,7 @@ func (n narrow) Accept() (net.Conn, error) {
 // serve listens, and stops everything at the end of the test.
 func (s *Server) serve(t testing.TB, socketBuffer int) {
 	t.Helper()
-	listener, err := s.HTTP.Listen()
+	listener, err := httpapi.Listen(s.HTTP.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
