@@ -44,10 +44,12 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s, at byte %d", what, e.Offset)
 }
 
-// broken is an error of the decoder as one of ours.
+// broken converts an error of the decoder, nil if there is none.
 func broken(from *jsontext.Decoder, text []byte, err error) error {
 	var syntax *jsontext.SyntacticError
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return &Error{Kind: Cut, Offset: len(text)}
 	case errors.As(err, &syntax):

@@ -70,10 +70,8 @@ func (r *Reader) list(open byte, what string, visit func() error) error {
 			return err
 		}
 	}
-	if _, err := r.from.ReadToken(); err != nil {
-		return r.broken(err)
-	}
-	return nil
+	_, err = r.from.ReadToken()
+	return r.broken(err)
 }
 
 // Text reads a string.
@@ -140,10 +138,8 @@ func (r *Reader) Skip() error {
 	case '[':
 		return r.Array(r.Skip)
 	}
-	if _, err := r.from.ReadValue(); err != nil {
-		return r.broken(err)
-	}
-	return nil
+	_, err := r.from.ReadValue()
+	return r.broken(err)
 }
 
 // Left is how much of the text is not read yet, in bytes.

@@ -43,13 +43,7 @@ func newWalk(ctx context.Context, text []byte, limits Limits, build *Builder) (w
 	return walk{ctx: ctx, text: text, from: decoder(text), build: build, limits: limits, left: limits.Values}, nil
 }
 
-// broken is an error of the decoder as one of ours.
-func (w *walk) broken(err error) error {
-	if err == nil {
-		return nil
-	}
-	return broken(w.from, w.text, err)
-}
+func (w *walk) broken(err error) error { return broken(w.from, w.text, err) }
 
 // object reads an object. member reads the value after each key.
 func (w *walk) object(seen *keySet, member func(key string) error) error {

@@ -18,10 +18,7 @@ import (
 // What is written is read back, in order of arrival, with the names hidden.
 func TestWriterAndReader(t *testing.T) {
 	var out bytes.Buffer
-	w, err := recording.NewWriter(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := recording.NewWriter(&out)
 	a := w.Begin(recording.Arrived{At: 5 * time.Millisecond, Input: 33, PageSize: 16, Pages: []uint64{111, 222}, Conversation: "secret chat", Tenant: "secret key", Priority: -2})
 	b := w.Begin(recording.Arrived{At: 4 * time.Millisecond, Input: 20, PageSize: 16, Pages: []uint64{111}, Tenant: "secret key"}) // late by a race
 	c := w.Begin(recording.Arrived{At: 6500 * time.Microsecond, Input: 7})
@@ -91,10 +88,7 @@ func TestJSONLRefuses(t *testing.T) {
 // the line that it lost.
 func TestJSONLCutAnywhere(t *testing.T) {
 	var out bytes.Buffer
-	w, err := recording.NewWriter(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := recording.NewWriter(&out)
 	for i := range 3 {
 		w.Begin(recording.Arrived{At: time.Duration(i) * time.Second, Input: 20, PageSize: 16, Pages: []uint64{1}, Tenant: "a", Priority: 1}).End(2)
 	}
@@ -164,10 +158,7 @@ func FuzzWriter(f *testing.F) {
 			return
 		}
 		var out bytes.Buffer
-		w, err := recording.NewWriter(&out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := recording.NewWriter(&out)
 		pages := make([]uint64, input/pageSize)
 		for i := range pages {
 			pages[i] = uint64(i) * 0x9e3779b97f4a7c15

@@ -4,10 +4,8 @@
 // model's name or an error of another server, they could otherwise forge lines of a
 // log or change what a terminal shows.
 //
-// # Concurrency properties
-//
-//   - A writer of this package keeps nothing between two writes and turns each into
-//     one write, so it is as safe for concurrent use as the underlying writer.
+// A writer of this package turns each write into one write and keeps no state, so it is
+// as safe for concurrent use as the underlying writer.
 package logtext
 
 import (

@@ -2,7 +2,6 @@ package recording
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"sync"
@@ -51,15 +50,11 @@ type Recorder struct {
 }
 
 // Start writes to a file, which Close closes, with pages of at least pageSize tokens.
-func Start(path string, file *os.File, pageSize int, log zerolog.Logger) (*Recorder, error) {
-	out, err := NewWriter(file)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("record-trace: %w", err), file.Close())
-	}
-	r := &Recorder{path: path, file: file, out: out, pageSize: max(pageSize, minPage), log: log, start: time.Now(),
+func Start(path string, file *os.File, pageSize int, log zerolog.Logger) *Recorder {
+	r := &Recorder{path: path, file: file, out: NewWriter(file), pageSize: max(pageSize, minPage), log: log, start: time.Now(),
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
 	go r.write()
-	return r, nil
+	return r
 }
 
 // Begin records an accepted request. It returns the function that records its

@@ -61,20 +61,12 @@ type Arrived struct {
 }
 
 // NewWriter writes the header. The caller closes out after the writer.
-func NewWriter(out io.Writer) (*Writer, error) {
-	var key [16]byte
-	rand.Read(key[:]) // never fails
-	return newWriter(out, key)
-}
-
-func newWriter(out io.Writer, key [16]byte) (*Writer, error) {
-	c, err := aes.NewCipher(key[:])
-	if err != nil {
-		return nil, err
-	}
-	w := &Writer{out: bufio.NewWriter(out), cipher: c, key: key, most: maxHeld}
-	_, err = fmt.Fprintf(w.out, `{"troupe_trace":%d}`+"\n", Version)
-	return w, err
+func NewWriter(out io.Writer) *Writer {
+	w := &Writer{out: bufio.NewWriter(out), most: maxHeld}
+	rand.Read(w.key[:])                   // never fails
+	w.cipher, _ = aes.NewCipher(w.key[:]) // fails only for keys of other sizes
+	_, w.err = fmt.Fprintf(w.out, `{"troupe_trace":%d}`+"\n", Version)
+	return w
 }
 
 // Begin records an arrival.
@@ -120,14 +112,9 @@ func (w *Writer) writeOldest() {
 	w.open[0] = nil
 	w.open = w.open[1:]
 	w.held -= r.weight()
-	if w.err != nil {
-		return
+	if w.err == nil {
+		w.err = json.NewEncoder(w.out).Encode(&r.line)
 	}
-	text, err := json.Marshal(&r.line)
-	if err == nil {
-		_, err = w.out.Write(append(text, '\n'))
-	}
-	w.err = err
 }
 
 // Flush writes out what has ended, and returns the first error so far.

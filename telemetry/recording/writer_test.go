@@ -13,10 +13,7 @@ func TestWriterKeys(t *testing.T) {
 	var texts [2]string
 	for i := range texts {
 		var out bytes.Buffer
-		w, err := NewWriter(&out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := NewWriter(&out)
 		w.Begin(Arrived{Input: 16, PageSize: 16, Pages: []uint64{1}, Tenant: "a"}).End(1)
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
@@ -31,10 +28,7 @@ func TestWriterKeys(t *testing.T) {
 // A request that runs very long holds back a bounded number of pages.
 func TestWriterHoldsLittle(t *testing.T) {
 	var out bytes.Buffer
-	w, err := newWriter(&out, [16]byte{1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := NewWriter(&out)
 	if w.most != maxHeld {
 		t.Errorf("%d pages may be held", w.most)
 	}
@@ -61,10 +55,7 @@ func TestWriterHoldsLittle(t *testing.T) {
 
 // The requests themselves also count: short ones have no page.
 func TestWriterHoldsFewRequests(t *testing.T) {
-	w, err := newWriter(io.Discard, [16]byte{1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := NewWriter(io.Discard)
 	w.most = 1000
 	w.Begin(Arrived{Input: 1})
 	for range 5000 {
@@ -80,10 +71,7 @@ type brokenDisk struct{}
 func (brokenDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestWriterTellsErrors(t *testing.T) {
-	w, err := NewWriter(brokenDisk{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := NewWriter(brokenDisk{})
 	w.Begin(Arrived{Input: 1}).End(1)
 	if err := w.Close(); err == nil || err.Error() != "disk full" {
 		t.Error(err)

@@ -20,9 +20,8 @@ func (s *Server) modelObject() modelObject {
 	return modelObject{s.Model.ID, "model", s.Model.Created, "troupe"}
 }
 
-func (s *Server) listModels(w http.ResponseWriter, _ *http.Request) *apiError {
-	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []modelObject{s.modelObject()}})
-	return nil
+func (s *Server) models() any {
+	return map[string]any{"object": "list", "data": []modelObject{s.modelObject()}}
 }
 
 func (s *Server) getModel(w http.ResponseWriter, r *http.Request) *apiError {
@@ -30,12 +29,6 @@ func (s *Server) getModel(w http.ResponseWriter, r *http.Request) *apiError {
 		return err
 	}
 	writeJSON(w, http.StatusOK, s.modelObject())
-	return nil
-}
-
-// live answers as long as the process answers.
-func (s *Server) live(w http.ResponseWriter, _ *http.Request) *apiError {
-	writeJSON(w, http.StatusOK, map[string]string{"status": "live"})
 	return nil
 }
 
@@ -48,11 +41,6 @@ func (s *Server) readyNow(w http.ResponseWriter, _ *http.Request) *apiError {
 		return unready()
 	}
 	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
-	return nil
-}
-
-func (s *Server) serverInfo(w http.ResponseWriter, _ *http.Request) *apiError {
-	writeJSON(w, http.StatusOK, s.Info())
 	return nil
 }
 

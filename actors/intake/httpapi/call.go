@@ -13,13 +13,11 @@ const eventBuffer = 32
 
 // call is the handler's side of an accepted call.
 type call struct {
-	engine Engine
-	id     messages.CallID
-	events chan messages.CallEvent
-	open   int // requests without a finish
-	// promptOnly and abortIsResult are those of the plan.
-	promptOnly, abortIsResult bool
-
+	engine   Engine
+	id       messages.CallID
+	events   chan messages.CallEvent
+	plan     *plan
+	open     int                  // requests without a finish
 	requests []messages.RequestID // the engine's ids, by index
 	// ends records the end of each recorded request, outputs counts its tokens so
 	// far. nil when nothing is recorded.
@@ -30,13 +28,13 @@ type call struct {
 // lastCall numbers the calls of the process.
 var lastCall atomic.Uint64
 
-// submit hands a call to intake and waits until it is accepted or refused.
-func submit(ctx context.Context, engine Engine, owner, userID string, subs []messages.Submission) (*call, *apiError) {
-	if len(userID) > maxUserID {
-		return nil, invalid("rid", "rid has %d bytes; at most %d are allowed", own(len(userID)), own(maxUserID))
+// submit sends a call to intake and waits until it is accepted or refused.
+func submit(ctx context.Context, engine Engine, owner string, p *plan) (*call, *apiError) {
+	if len(p.rid) > maxUserID {
+		return nil, invalid("rid", "rid has %d bytes; at most %d are allowed", own(len(p.rid)), own(maxUserID))
 	}
-	c := &call{engine: engine, id: messages.CallID(lastCall.Add(1)), open: len(subs), events: make(chan messages.CallEvent, eventBuffer)}
-	engine.Send(&messages.SubmitRequests{Call: c.id, UserID: userID, Owner: owner, Requests: subs, Events: c.events})
+	c := &call{engine: engine, id: messages.CallID(lastCall.Add(1)), plan: p, open: len(p.subs), events: make(chan messages.CallEvent, eventBuffer)}
+	engine.Send(&messages.SubmitRequests{Call: c.id, UserID: p.rid, Owner: owner, Requests: p.subs, Events: c.events})
 	select {
 	case event := <-c.events:
 		switch event := event.(type) {
@@ -66,36 +64,39 @@ func clientGone(ctx context.Context, err error) *apiError {
 // statusClientGone is nginx's status for a client that disconnected, for the log.
 const statusClientGone = 499
 
-// next returns the next output; nil, nil when every request has finished.
+// next returns the next output; nil, nil when every request has finished. A request
+// that ends with an error ends the call.
 func (c *call) next(ctx context.Context) (*messages.CallOutput, *apiError) {
 	if c.open == 0 {
 		return nil, nil
 	}
+	var event messages.CallEvent
 	select {
-	case event := <-c.events:
-		out, ok := event.(*messages.CallOutput)
-		if !ok {
-			return nil, internal("intake sent %s in the middle of a call", own(fmt.Sprintf("%T", event)))
-		}
-		if out.Finish != nil {
-			c.open--
-		}
-		if c.ends != nil {
-			c.outputs[out.Index] = out.Usage.CompletionTokens
-			if out.Finish != nil {
-				c.end(out.Index)
-			}
-		}
-		if out.Paused && c.open > 0 {
-			c.engine.Send(&messages.ResumeOutput{Call: c.id})
-		}
-		if c.promptOnly {
-			out = withoutOutput(out)
-		}
-		return out, nil
+	case event = <-c.events:
 	case <-ctx.Done():
 		return nil, clientGone(ctx, nil)
 	}
+	out, ok := event.(*messages.CallOutput)
+	if !ok {
+		return nil, internal("intake sent %s in the middle of a call", own(fmt.Sprintf("%T", event)))
+	}
+	if c.ends != nil {
+		c.outputs[out.Index] = out.Usage.CompletionTokens
+	}
+	if f := out.Finish; f != nil {
+		c.open--
+		c.end(out.Index)
+		if err := finishError(f); err != nil && !(c.plan.abortIsResult && f.Reason == messages.FinishAbort) {
+			return nil, err
+		}
+	}
+	if out.Paused && c.open > 0 {
+		c.engine.Send(&messages.ResumeOutput{Call: c.id})
+	}
+	if c.plan.promptOnly {
+		out = withoutOutput(out)
+	}
+	return out, nil
 }
 
 // withoutOutput hides the token of a request for the prompt only.
@@ -106,14 +107,6 @@ func withoutOutput(out *messages.CallOutput) *messages.CallOutput {
 		o.Finish = &messages.Finish{Reason: messages.FinishLength, MatchedToken: -1}
 	}
 	return &o
-}
-
-// endError converts the end of a request into the error of this call, or nil.
-func (c *call) endError(f *messages.Finish) *apiError {
-	if c.abortIsResult && f.Reason == messages.FinishAbort {
-		return nil
-	}
-	return finishError(f)
 }
 
 // close drops the call at intake unless all of it was read.
@@ -140,9 +133,6 @@ func (c *call) collect(ctx context.Context) ([]*messages.CallOutput, *apiError) 
 			return outputs, nil
 		}
 		if out.Finish != nil {
-			if err := c.endError(out.Finish); err != nil {
-				return nil, err
-			}
 			outputs[out.Index] = out
 		}
 	}
@@ -150,11 +140,10 @@ func (c *call) collect(ctx context.Context) ([]*messages.CallOutput, *apiError) 
 
 // begin submits a client's call, logs its ids, and records it.
 func (s *Server) begin(ctx context.Context, p *plan) (*call, *apiError) {
-	c, err := submit(ctx, s.Engine, trailOf(ctx).key, p.rid, p.subs)
+	c, err := submit(ctx, s.Engine, trailOf(ctx).key, p)
 	if err != nil {
 		return nil, err.about(p.name(err.Param))
 	}
-	c.promptOnly, c.abortIsResult = p.promptOnly, p.abortIsResult
 	if e := s.Log.Debug(); e.Enabled() {
 		e.Str("request_id", trailOf(ctx).id).Str("rid_digest", digest([]byte(p.rid))).Interface("requests", c.requests).Msg("call accepted")
 	}
@@ -169,8 +158,8 @@ func (s *Server) begin(ctx context.Context, p *plan) (*call, *apiError) {
 
 // end records the end of a request, once.
 func (c *call) end(index int) {
-	if f := c.ends[index]; f != nil {
+	if c.ends != nil && c.ends[index] != nil {
+		c.ends[index](c.outputs[index])
 		c.ends[index] = nil
-		f(c.outputs[index])
 	}
 }

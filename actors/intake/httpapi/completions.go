@@ -117,7 +117,7 @@ func (p *completion) choice(out *messages.CallOutput) completionChoice {
 	c := completionChoice{Index: out.Index, Text: out.Text}
 	which, state, base := out.Index/p.n, &p.choices[out.Index], 0
 	if p.logprobs {
-		c.Logprobs = newTextLogprobs()
+		c.Logprobs = &textLogprobs{[]string{}, []float32{}, []map[string]float32{}, []int{}}
 	}
 	if p.echo {
 		echo := p.prompts[which].text

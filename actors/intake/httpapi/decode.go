@@ -41,7 +41,7 @@ type unknownNamer interface{ unknown(*apiError) *apiError }
 // a place to parse, until it calls job.parsed.
 func post[B any](s *Server, handle func(w http.ResponseWriter, r *http.Request, job *work, body *B) *apiError) handler {
 	return func(w http.ResponseWriter, r *http.Request) *apiError {
-		job := s.startWork(r)
+		job := &work{charge: charge{from: s.bodies, client: client(r)}}
 		defer job.end() // also when something below panics
 		text, err := s.readBody(w, r, job)
 		if err == nil {

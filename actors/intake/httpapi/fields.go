@@ -32,9 +32,6 @@ func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 // jsonName is the key of a field, "" for one that has none.
 func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	if name == "-" {
-		return ""
-	}
 	return name
 }
 

@@ -74,11 +74,10 @@ func (s *Server) prepareGenerate(r *http.Request, req *generateRequest) (*plan, 
 	if err := checkChoices("sampling_params.n", len(g.prompts), g.n); err != nil {
 		return nil, err
 	}
-	g.promptOnly = given(native.MaxNewTokens, 1) == 0
 	base := s.submission(ctx, &req.scheduling, req.User)
 	base.Stream, base.Continues = given(req.Stream, false), true
 	p := &plan{subs: native.submissions(g.prompts, params, base, s.Seed), rid: g.rid, stream: base.Stream, answer: g,
-		promptOnly: g.promptOnly, abortIsResult: true, copies: 1,
+		promptOnly: given(native.MaxNewTokens, 1) == 0, abortIsResult: true, copies: 1,
 		names: map[string]string{"prompt": name, "max_tokens": "sampling_params.max_new_tokens", "n": "sampling_params.n"}}
 	g.answers = make([]generateResponse, len(p.subs))
 	return p, nil

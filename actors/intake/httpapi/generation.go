@@ -38,19 +38,18 @@ type nativeLogprob [3]any
 
 // generation converts the outputs of a call of /generate into its answers.
 type generation struct {
-	model      *Model
-	prompts    []prompt
-	n          int  // choices of each prompt
-	list       bool // the answer is a list, since the prompt was one or n > 1
-	logprobs   bool
-	top        int // likeliest tokens per position
-	startLen   int // first position of the prompt that is scored; -1: none
-	withText   bool
-	promptOnly bool // no output token was asked for
-	rid        string
-	now        func() time.Time
-	start      time.Time
-	answers    []generateResponse
+	model    *Model
+	prompts  []prompt
+	n        int  // choices of each prompt
+	list     bool // the answer is a list, since the prompt was one or n > 1
+	logprobs bool
+	top      int // likeliest tokens per position
+	startLen int // first position of the prompt that is scored; -1: none
+	withText bool
+	rid      string
+	now      func() time.Time
+	start    time.Time
+	answers  []generateResponse
 }
 
 // events implements answer: the answer so far of one choice, as SGLang streams it.
@@ -95,10 +94,8 @@ func (g *generation) append(out *messages.CallOutput) {
 	}
 	if out.Prompt != nil && g.logprobs && g.startLen >= 0 && out.Index%g.n == 0 {
 		if g.startLen == 0 { // the first token has nothing before it
-			first := nativeLogprob{nil, g.prompts[out.Index/g.n].ids[0], nil}
-			if g.withText {
-				first[2] = tokenString(g.model, first[1].(int32))
-			}
+			first := g.triple(messages.TokenLogprob{Token: g.prompts[out.Index/g.n].ids[0]})
+			first[0] = nil
 			a.Meta.InputLogprobs = append(a.Meta.InputLogprobs, first)
 			if g.top > 0 {
 				a.Meta.InputTop = append(a.Meta.InputTop, nil)

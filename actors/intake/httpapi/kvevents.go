@@ -46,15 +46,16 @@ func (s *Server) kvEvents(w http.ResponseWriter, r *http.Request) *apiError {
 		return newError(http.StatusNotFound).coded("kv_events_off").
 			say("KV events are off; start the server with kv-events")
 	}
-	after, fromNow, err := eventsAfter(r)
+	subscribe, err := subscription(r)
 	if err != nil {
 		return err
 	}
 	id := messages.Subscription(lastSubscription.Add(1))
 	events, reply := make(chan messages.ObservedEvent, readerEvents), make(chan *messages.EventsSubscribed, 1)
-	s.Observe(&messages.SubscribeEvents{ID: id, After: after, FromNow: fromNow, Events: events, Reply: reply})
+	subscribe.ID, subscribe.Events, subscribe.Reply = id, events, reply
+	stream := kvStream{sse: newSSE(w), events: events, last: subscribe.After}
+	s.Observe(subscribe)
 	defer s.Observe(&messages.DropSubscription{ID: id})
-	stream := kvStream{sse: newSSE(w), events: events, last: after}
 	select {
 	case a := <-reply:
 		if a.Refused != "" {
@@ -71,22 +72,19 @@ func (s *Server) kvEvents(w http.ResponseWriter, r *http.Request) *apiError {
 	return s.follow(r, &stream)
 }
 
-// eventsAfter reads where a stream begins: after the event in ?after= or in the
+// subscription reads where a stream begins: after the event in ?after= or in the
 // header that an EventSource sends when it reconnects, or from now on.
-func eventsAfter(r *http.Request) (after uint64, fromNow bool, err *apiError) {
+func subscription(r *http.Request) (*messages.SubscribeEvents, *apiError) {
 	query := r.URL.Query()
 	if err := knownQuery(query, "after"); err != nil {
-		return 0, false, err
+		return nil, err
 	}
 	text := cmp.Or(query.Get("after"), r.Header.Get("Last-Event-ID"))
-	if text == "" {
-		return 0, true, nil
+	after, err := strconv.ParseUint(cmp.Or(text, "0"), 10, 64)
+	if err != nil {
+		return nil, invalid("after", "after is %q; it must be the number of an event, or 0 for all that are kept", clip(text, 64))
 	}
-	after, bad := strconv.ParseUint(text, 10, 64)
-	if bad != nil {
-		return 0, false, invalid("after", "after is %q; it must be the number of an event, or 0 for all that are kept", clip(text, 64))
-	}
-	return after, false, nil
+	return &messages.SubscribeEvents{After: after, FromNow: text == ""}, nil
 }
 
 // follow writes events until the stream ends.
@@ -160,8 +158,7 @@ func (k *kvStream) event(e *messages.ObservedEvent) {
 		out.Hashes[i] = fmt.Sprintf("%016x", hash)
 	}
 	if e.HasParent {
-		parent := fmt.Sprintf("%016x", e.Parent)
-		out.Parent = &parent
+		out.Parent = new(fmt.Sprintf("%016x", e.Parent))
 	}
 	k.write(string(e.Kind), e.Seq, out)
 	k.last = e.Seq

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -13,23 +12,12 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/rs/zerolog"
 )
 
 // maxHeaderBytes bounds the request line and headers of a request, hard.
 const maxHeaderBytes = 64 << 10
-
-func (s *Server) newHTTP() *http.Server {
-	return &http.Server{
-		Handler:           s.Handler(),
-		ReadHeaderTimeout: s.rules.Load().HeaderTimeout,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          log.New(errorLog{s.Log}, "", 0),
-	}
-}
 
 // errorLog receives net/http's lines about broken connections and handshakes. They may
 // quote what a client sent, so only known parts of them are logged.

@@ -73,10 +73,6 @@ type textLogprobs struct {
 	TextOffset    []int                `json:"text_offset"` // in characters
 }
 
-func newTextLogprobs() *textLogprobs {
-	return &textLogprobs{Tokens: []string{}, TokenLogprobs: []float32{}, TopLogprobs: []map[string]float32{}, TextOffset: []int{}}
-}
-
 // textOffsets turns intake's offsets in bytes into offsets in characters.
 type textOffsets struct {
 	bytes, chars int    // the last offset

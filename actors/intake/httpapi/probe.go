@@ -157,7 +157,7 @@ func (s *Server) computeToken(ctx context.Context) verdict {
 		prompt = bos
 	}
 	s.progress.since(time.Now(), s.Steps())
-	c, err := submit(ctx, s.Engine, "", "health-"+newID(), []messages.Submission{{Prompt: []int32{prompt}, Params: params, After: -1}})
+	c, err := submit(ctx, s.Engine, "", &plan{rid: "health-" + newID(), subs: []messages.Submission{{Prompt: []int32{prompt}, Params: params, After: -1}}})
 	if err == nil {
 		_, err = c.collect(ctx)
 	}

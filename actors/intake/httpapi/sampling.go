@@ -46,18 +46,12 @@ const (
 type stopList []string
 
 func (s *stopList) UnmarshalJSON(data []byte) error {
-	var one string
-	if json.Unmarshal(data, &one) == nil {
-		if string(data) != "null" {
-			*s = stopList{one}
-		}
-		return nil
-	}
-	var many []string
-	if json.Unmarshal(data, &many) != nil {
+	one := ""
+	if json.Unmarshal(data, &one) == nil && string(data) != "null" {
+		*s = stopList{one}
+	} else if json.Unmarshal(data, (*[]string)(s)) != nil {
 		return invalid("stop", "stop must be a string or an array of strings")
 	}
-	*s = many
 	return nil
 }
 
@@ -71,9 +65,8 @@ type maxTokens struct {
 // params checks the parameters and completes them with the model's defaults.
 func (s *sampling) params(m *Model, most maxTokens, seed func() uint64) (*messages.SamplingParams, *apiError) {
 	p := &messages.SamplingParams{
-		EOSTokenIDs: m.EOS, MaxTokens: unlimitedTokens,
+		EOSTokenIDs: m.EOS, IgnoreEOS: given(s.IgnoreEOS, false),
 		TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs,
-		IgnoreEOS: given(s.IgnoreEOS, false),
 	}
 	if err := cmp.Or(s.numbers(p, m), s.counts(p, m.Defaults.TopK, most), s.stops(p, m), s.bias(p, m)); err != nil {
 		return nil, err
@@ -129,17 +122,13 @@ func (s *sampling) counts(p *messages.SamplingParams, topK int, most maxTokens) 
 	if n := s.choices(); n < 1 || n > maxChoices {
 		return outside("n", n, 1, maxChoices)
 	}
-	if most.value != nil {
-		if *most.value < most.least {
-			return invalid(most.name, "%s is %d; it must be at least %d", most.name, *most.value, own(most.least))
-		}
-		p.MaxTokens = min(max(*most.value, 1), unlimitedTokens)
+	limit := given(most.value, unlimitedTokens)
+	if limit < most.least {
+		return invalid(most.name, "%s is %d; it must be at least %d", most.name, limit, own(most.least))
 	}
-	if s.MinTokens != nil {
-		if *s.MinTokens < 0 || *s.MinTokens > p.MaxTokens {
-			return invalid("min_tokens", "min_tokens is %d; it must be between 0 and %d, the most that may be generated", *s.MinTokens, p.MaxTokens)
-		}
-		p.MinTokens = *s.MinTokens
+	p.MaxTokens, p.MinTokens = min(max(limit, 1), unlimitedTokens), given(s.MinTokens, 0)
+	if p.MinTokens < 0 || p.MinTokens > p.MaxTokens {
+		return invalid("min_tokens", "min_tokens is %d; it must be between 0 and %d, the most that may be generated", p.MinTokens, p.MaxTokens)
 	}
 	return nil
 }
@@ -175,13 +164,12 @@ func (s *sampling) bias(p *messages.SamplingParams, m *Model) *apiError {
 	}
 	for key, bias := range s.LogitBias {
 		id, err := strconv.ParseInt(key, 10, 32)
-		if err != nil || id < 0 || int(id) >= m.Tokenizer.VocabSize() {
+		switch {
+		case err != nil || id < 0 || int(id) >= m.Tokenizer.VocabSize():
 			return invalid("logit_bias", "logit_bias has the key %q; its keys are token ids between 0 and %d", clip(key, 64), own(m.Tokenizer.VocabSize()-1))
-		}
-		if bias == nil {
+		case bias == nil:
 			return invalid("logit_bias", "logit_bias of token %d is null; it must be a number between -100 and 100", id)
-		}
-		if !(*bias >= -100 && *bias <= 100) {
+		case !(*bias >= -100 && *bias <= 100):
 			return invalid("logit_bias", "logit_bias of token %d is %v; it must be between -100 and 100", id, *bias)
 		}
 		p.LogitBias = append(p.LogitBias, messages.TokenBias{Token: int32(id), Bias: float32(*bias)})

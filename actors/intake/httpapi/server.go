@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"log"
 	"net/http"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/troupe-engine/troupe/actors/shell"
 )
@@ -35,7 +37,13 @@ func New(deps Deps) *Server {
 	s.rules.Store(opt)
 	s.serving, s.drain = context.WithCancel(context.Background())
 	s.prober = newProber(s.serving, opt.HealthInterval, opt.HealthWaiters, s.computeToken)
-	s.http = s.newHTTP()
+	s.http = &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: opt.HeaderTimeout,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          log.New(errorLog{s.Log}, "", 0),
+	}
 	return s
 }
 
@@ -52,23 +60,31 @@ type route struct {
 	handle       handler
 }
 
+// show is the handler of an endpoint that answers with a value.
+func show(value func() any) handler {
+	return func(w http.ResponseWriter, _ *http.Request) *apiError {
+		writeJSON(w, http.StatusOK, value())
+		return nil
+	}
+}
+
 func (s *Server) routes() []route {
 	return []route{
 		{"POST", "/v1/chat/completions", forUsers, generating(s, s.prepareChat)},
 		{"POST", "/v1/completions", forUsers, generating(s, s.prepareCompletion)},
-		{"GET", "/v1/models", forUsers, s.listModels},
+		{"GET", "/v1/models", forUsers, show(s.models)},
 		{"GET", "/v1/models/{id...}", forUsers, s.getModel},
 		{"POST", "/generate", forUsers, generating(s, s.prepareGenerate)},
 		{"POST", "/tokenize", forUsers, post(s, s.tokenize)},
 		{"POST", "/v1/tokenize", forUsers, post(s, s.tokenize)},
 		{"POST", "/detokenize", forUsers, post(s, s.detokenize)},
 		{"POST", "/v1/detokenize", forUsers, post(s, s.detokenize)},
-		{"GET", "/livez", forAnyone, s.live},
+		{"GET", "/livez", forAnyone, show(func() any { return map[string]string{"status": "live"} })},
 		{"GET", "/readyz", forAnyone, s.readyNow},
 		{"GET", "/health", forAnyone, s.readyNow},
 		{"GET", "/health_generate", forAnyone, s.healthGenerate},
-		{"GET", "/server_info", forUsers, s.serverInfo},
-		{"GET", "/get_server_info", forUsers, s.serverInfo},
+		{"GET", "/server_info", forUsers, show(func() any { return s.Info() })},
+		{"GET", "/get_server_info", forUsers, show(func() any { return s.Info() })},
 		{"POST", "/flush_cache", forAdmin, s.flushCache},
 		{"POST", "/abort_request", forUsers, post(s, s.abortRequest)},
 		{"GET", "/debug/audit", forAdmin, s.audit},

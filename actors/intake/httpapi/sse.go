@@ -68,9 +68,6 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *call, a answe
 	events := newSSE(w)
 	for {
 		out, err := c.next(r.Context())
-		if err == nil && out != nil && out.Finish != nil {
-			err = c.endError(out.Finish)
-		}
 		if err != nil {
 			return events.fail(err)
 		}

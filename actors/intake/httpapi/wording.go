@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -73,22 +74,16 @@ func parameter(path string) (name string, known bool) {
 	if path == "" || len(path) > maxErrorParam {
 		return "", false
 	}
-	var b strings.Builder
-	for i, part := range strings.Split(path, ".") {
-		base, indices, indexed := strings.Cut(part, "[")
-		if !parameters()[base] || indexed && strings.Trim(indices, "[]0123456789") != "" {
+	name = indices.ReplaceAllLiteralString(path, "[…]")
+	for part := range strings.SplitSeq(name, ".") {
+		if !parameters()[strings.TrimSuffix(part, "[…]")] {
 			return "", false
 		}
-		if i > 0 {
-			b.WriteByte('.')
-		}
-		b.WriteString(base)
-		if indexed {
-			b.WriteString("[…]")
-		}
 	}
-	return b.String(), true
+	return name, true
 }
+
+var indices = regexp.MustCompile(`\[[][0-9]*`)
 
 // requestBodies are the bodies that endpoints take, and the objects within them.
 var requestBodies = []any{chatRequest{}, completionRequest{}, generateRequest{}, nativeSampling{}, tokenizeRequest{}, detokenizeRequest{}, abortBody{},

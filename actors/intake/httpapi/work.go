@@ -14,11 +14,6 @@ type work struct {
 	place  chan struct{} // nil: none is held
 }
 
-// startWork makes the work of a request, without a place.
-func (s *Server) startWork(r *http.Request) *work {
-	return &work{charge: charge{from: s.bodies, client: client(r)}}
-}
-
 // takePlace waits for a place. Parsing and tokenising take CPU time from the engine, so
 // there are few. Large bodies have their own, so that small ones do not wait for them.
 func (s *Server) takePlace(ctx context.Context, w *work, size int) *apiError {

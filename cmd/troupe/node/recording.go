@@ -24,7 +24,7 @@ func OpenRecording(c *configs.Config, log zerolog.Logger) (*recording.Recorder, 
 	case err != nil:
 		err = fmt.Errorf("record-trace: %w", err)
 	default:
-		return recording.Start(c.RecordTrace, file, c.PageSize, log)
+		return recording.Start(c.RecordTrace, file, c.PageSize, log), nil
 	}
 	return nil, c.Explain(configs.About(err, "record-trace"))
 }
