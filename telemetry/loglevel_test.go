@@ -8,7 +8,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// A change of the level reaches loggers that were made before from others.
+// A change of the level affects loggers that were derived before it.
 func TestLogLevel(t *testing.T) {
 	var out bytes.Buffer
 	var level LogLevel

@@ -40,7 +40,7 @@ func TestMemoryShowsOwnersApart(t *testing.T) {
 	}
 }
 
-// Whatever the gauges say, nothing is negative and the parts add up.
+// With any gauges, nothing is negative and the parts add up.
 func TestMemoryAddsUp(t *testing.T) {
 	for _, c := range []struct{ free, evictable, locked float64 }{{0, 0, 0}, {100, 0, 0}, {100, 100, 100}, {60, 60, 60}, {0, 120, 7}} {
 		m := New("tiny", 1, zerolog.Nop())

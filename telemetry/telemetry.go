@@ -155,3 +155,13 @@ func (m *Meter) Values() map[string]float64 {
 	}
 	return values
 }
+
+// LogLevel is the lowest level that is logged. All loggers that sample by it
+// follow when it changes. The zero value is debug. Safe for concurrent use.
+type LogLevel struct{ level atomic.Int32 }
+
+// Set changes the level.
+func (l *LogLevel) Set(level zerolog.Level) { l.level.Store(int32(level)) }
+
+// Sample implements zerolog.Sampler.
+func (l *LogLevel) Sample(level zerolog.Level) bool { return level >= zerolog.Level(l.level.Load()) }

@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Every metric of the vocabulary has a row, and every row is one of them.
+// Every metric of the vocabulary has one row, and there are no other rows.
 func TestTableMatchesTheVocabulary(t *testing.T) {
 	source, err := os.ReadFile("../messages/metrics.go")
 	if err != nil {
@@ -68,8 +68,8 @@ func TestReadingsComeOut(t *testing.T) {
 	}
 }
 
-// What several engines say is added up, shares are averaged; and recording
-// allocates nothing.
+// Readings of several engines are added up, shares are averaged. Recording allocates
+// nothing.
 func TestEnginesAreAddedUp(t *testing.T) {
 	m := New("tiny", 3, zerolog.Nop())
 	for i := range 3 {

@@ -121,7 +121,7 @@ func kindOf(e *Error) Kind {
 	return e.Kind
 }
 
-// A refusal comes before what follows is looked at.
+// A refusal comes before anything after it is read.
 func TestTheFirstErrorEndsTheWalk(t *testing.T) {
 	stop, seen := errors.New("stop"), 0
 	err := Object(t.Context(), []byte(`{"a": 1, "b": 2, broken`), wide, nil, nil, func(m Member) error {
@@ -148,7 +148,7 @@ func TestAWalkEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// An object of more keys than are compared one by one.
+// An object with more keys than are compared one by one.
 func TestRepeatedAmongManyKeys(t *testing.T) {
 	for _, n := range []int{fewKeys - 1, fewKeys, fewKeys + 1, 10 * fewKeys} {
 		var keys []string
@@ -225,7 +225,7 @@ func TestTextAgainstTheStandardLibrary(t *testing.T) {
 	}
 }
 
-// What encoding/json takes is taken, and nothing else, but for repeated keys.
+// It accepts what encoding/json accepts, except for repeated keys.
 func FuzzObject(f *testing.F) {
 	for _, seed := range []string{`{"a": [1, {"b": "\ud800"}], "c": -1.5e3}`, `{"a":1,"a":2}`, "{\"\xff\":0}", `{} {}`, `{"a":tru}`, `[{}]`} {
 		f.Add([]byte(seed))

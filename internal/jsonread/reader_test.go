@@ -92,7 +92,7 @@ var plainValues = &Builder{
 	Object: func(keys []string, values []any) any { return pairs{keys, values} },
 }
 
-// TestValue: what is built is the text's, in its order.
+// TestValue: the built value has the text's parts in their order.
 func TestValue(t *testing.T) {
 	const text = ` {"b": [1, -0.5e3, "x\n\u00e9", true, false, null, []], "a": {}, "c": {"k": {"l": ""}}} `
 	want := pairs{[]string{"b", "a", "c"}, []any{
@@ -121,7 +121,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// TestBuiltMembers: a member that is built is what Value makes of it.
+// TestBuiltMembers: a built member equals what Value makes of it.
 func TestBuiltMembers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := drawTree(t, 3)

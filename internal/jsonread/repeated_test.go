@@ -32,7 +32,7 @@ func drawTree(t *rapid.T, depth int) tree {
 	return v
 }
 
-// write renders a tree with the white space that is drawn.
+// write renders a tree with random white space.
 func (v tree) write(t *rapid.T, b *strings.Builder) {
 	space := func() { b.WriteString(rapid.SampledFrom([]string{"", " ", "\n\t"}).Draw(t, "space")) }
 	space()
@@ -62,7 +62,7 @@ func (v tree) write(t *rapid.T, b *strings.Builder) {
 	space()
 }
 
-// twice is the obvious search, on the tree: the path of the first repeated key.
+// twice searches the tree for the path of the first repeated key.
 func (v tree) twice(path string, top bool) string {
 	for i, inner := range v.values {
 		at := fmt.Sprintf("%s[%d]", path, i)

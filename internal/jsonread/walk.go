@@ -29,9 +29,6 @@ type pathElem struct {
 	isIndex bool
 }
 
-// checkEvery is how many values are read between two looks at the context.
-const checkEvery = 1 << 12
-
 func (w *walk) offset() int { return int(w.from.InputOffset()) }
 
 // newWalk checks the encoding in a pass of its own: that is fast, and jsontext would
@@ -190,10 +187,11 @@ func (w *walk) fault(kind Kind) *Error {
 	return &Error{Kind: kind, Offset: w.offset(), Path: string(bytes.ToValidUTF8(name.Bytes(), nil))}
 }
 
-// Bounds of a path in an error, in bytes.
 const (
-	maxPathKey = 64
-	maxPath    = 400
+	checkEvery = 1 << 12 // values between two checks of the context
+	fewKeys    = 16      // are compared one by one
+	maxPathKey = 64      // bytes of a key in an error's path
+	maxPath    = 400     // bytes of that path
 )
 
 // keySet holds the keys of an object so far.
@@ -202,9 +200,6 @@ type keySet struct {
 	keys []string        // in their order; without keep, the first ones
 	many map[string]bool // all of them, once comparing with each is slow
 }
-
-// fewKeys are compared one by one.
-const fewKeys = 16
 
 // add appends a key and reports whether it is new.
 func (s *keySet) add(key string) bool {

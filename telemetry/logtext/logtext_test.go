@@ -71,7 +71,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// The halves of a character that come in two writes must not meet.
+// The halves of a character in two writes must not meet.
 func TestWriterAtWriteBoundaries(t *testing.T) {
 	for _, r := range append(steering(), 'é', '模') {
 		whole := "x" + string(r) + "y"
@@ -81,7 +81,7 @@ func TestWriterAtWriteBoundaries(t *testing.T) {
 	}
 }
 
-// check looks for what must not be in the output of writes.
+// check searches the output of writes for what it must not have.
 func check(t testing.TB, out string, writes ...string) {
 	t.Helper()
 	if !utf8.ValidString(out) {
@@ -127,7 +127,7 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// A line of JSON reads as before, whatever strings are in it.
+// A line of JSON keeps its meaning with any strings in it.
 func TestJSONReadsAsBefore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom(steering()))).Draw(t, "text")
@@ -147,7 +147,7 @@ func TestJSONReadsAsBefore(t *testing.T) {
 			t.Fatalf("%q becomes %q: %v", line, out.Bytes(), err)
 		}
 		if again := Escape(Escape(text)); again != Escape(text) {
-			t.Fatalf("escaping twice gives %q after %q", again, Escape(text))
+			t.Fatalf("escaping twice returns %q after %q", again, Escape(text))
 		}
 	})
 }
@@ -164,7 +164,7 @@ func FuzzWriter(f *testing.F) {
 	})
 }
 
-// Every write is one write of the writer behind, so lines of several goroutines
+// Every write is one write of the underlying writer, so lines of several goroutines
 // stay whole.
 func TestConcurrentWriters(t *testing.T) {
 	var out locked.Buffer
@@ -198,7 +198,7 @@ func TestWriterTellsOfErrors(t *testing.T) {
 		}
 	}
 	if _, err := NewWriter(short{}, false).Write([]byte("\u202e\n")); !errors.Is(err, io.ErrShortWrite) {
-		t.Errorf("a short write gives %v", err)
+		t.Errorf("a short write returns %v", err)
 	}
 }
 

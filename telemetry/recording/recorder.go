@@ -13,17 +13,13 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Bounds of what waits to be written: about a second of traffic.
 const (
+	// Bounds of what waits to be written: about a second of traffic.
 	maxRequests = 4096
 	maxTokens   = 16 << 20
+	minPage     = 16          // tokens; recordings must be shorter than prompts
+	flushEvery  = time.Second // of a recording, at most this is lost if the process crashes
 )
-
-// minPage is the smallest page in tokens, so that recordings are shorter than prompts.
-const minPage = 16
-
-// flushEvery is how much of a recording a crash of the process can lose.
-const flushEvery = time.Second
 
 // Recorder writes the traffic of a server to a file. Requests never wait for it:
 // one goroutine hashes and writes, and requests beyond its queue are counted and

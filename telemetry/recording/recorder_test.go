@@ -11,7 +11,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// A file that cannot be written ends the recording, once, and no request.
+// A file that cannot be written ends the recording once, and no request.
 func TestRecordingOnAFullDisk(t *testing.T) {
 	file, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -42,10 +42,10 @@ func TestRecordingOnAFullDisk(t *testing.T) {
 	}
 }
 
-// The queue is bounded by requests and by tokens, and says what it left out.
+// The queue is bounded by requests and by tokens, and what it leaves out is logged.
 func TestRecordingLeavesOutWhatItCannotHold(t *testing.T) {
 	var log bytes.Buffer
-	r := &Recorder{log: zerolog.New(&log), wake: make(chan struct{}, 1)} // nobody writes
+	r := &Recorder{log: zerolog.New(&log), wake: make(chan struct{}, 1)} // no goroutine writes
 	taken := 0
 	for range maxRequests + 5 {
 		if r.Begin(&messages.Submission{Prompt: []int32{1}}) != nil {

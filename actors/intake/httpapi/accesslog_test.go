@@ -10,8 +10,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// An error in the log is a fault of the server: deadlines, bounds and clients
-// that go away are none.
+// An error in the log is a fault of the server. Deadlines, bounds and clients that
+// disconnect are not.
 func TestAccessLogLevels(t *testing.T) {
 	for _, c := range []struct {
 		path   string

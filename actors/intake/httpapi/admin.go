@@ -44,11 +44,6 @@ func (s *Server) readyNow(w http.ResponseWriter, _ *http.Request) *apiError {
 	return nil
 }
 
-func (s *Server) metrics(w http.ResponseWriter, r *http.Request) *apiError {
-	s.Metrics.ServeHTTP(w, r)
-	return nil
-}
-
 // flushCache empties the prefix cache; refused while requests run.
 func (s *Server) flushCache(w http.ResponseWriter, r *http.Request) *apiError {
 	reply := make(chan string, 1)

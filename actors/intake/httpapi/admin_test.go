@@ -71,8 +71,8 @@ func TestHealthGenerateTimesOut(t *testing.T) {
 	}
 }
 
-// A probe whose turn does not come, since others get their tokens, finds a busy
-// server and not a broken one.
+// A probe that gets no token because other requests get theirs reports a busy
+// server, not a broken one.
 func TestHealthGenerateBehindOthers(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{MaxRunning: 1, Context: 8192, Pages: 4096, StepTime: time.Millisecond, HTTP: httpapi.Options{HealthTimeout: time.Second}})
 	stream := open(t, s, "POST", "/v1/completions", object{"prompt": onceUpon, "max_tokens": 8000, "ignore_eos": true, "stream": true})
@@ -98,8 +98,8 @@ func TestHealthGenerateOfAHungEngine(t *testing.T) {
 	}
 }
 
-// However many ask at once, one generation reaches the engine, and who is one too
-// many is told at once.
+// However many clients probe at once, one generation reaches the engine. A client
+// above the limit gets its answer at once.
 func TestHealthGenerateIsShared(t *testing.T) {
 	const waiters = 50
 	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{HealthWaiters: waiters, HealthInterval: time.Hour, APIKeys: []string{"k"}}})
@@ -127,7 +127,7 @@ func TestHealthGenerateIsShared(t *testing.T) {
 	}
 }
 
-// A probe does not hold up the end of the server, and leaves nothing open.
+// A probe does not delay the shutdown and leaves nothing open.
 func TestHealthGenerateEndsWithTheServer(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{HealthTimeout: time.Hour}})
 	s.Hold()
@@ -195,13 +195,12 @@ func TestProfilerHasItsOwnHandler(t *testing.T) {
 			t.Fatal(err)
 		}
 		if resp.Body.Close(); resp.StatusCode != status {
-			t.Errorf("%s gives %d, want %d", path, resp.StatusCode, status)
+			t.Errorf("%s returns %d, want %d", path, resp.StatusCode, status)
 		}
 	}
 }
 
-// The profiler tells much, so a page of another site does not read it, by
-// whatever name.
+// The profiler shows much, so pages of other sites cannot read it under any name.
 func TestProfilerAnswersNoForeignPage(t *testing.T) {
 	admin := httptest.NewUnstartedServer(nil)
 	admin.Config.Handler = httpapi.AdminHandler("", admin.Listener.Addr(), func() []string { return []string{"ops.example"} })
@@ -210,7 +209,7 @@ func TestProfilerAnswersNoForeignPage(t *testing.T) {
 	for headers, want := range map[string]int{"Host: localhost": 200, "Host: ops.example:1": 200, "Host: evil.example": 403,
 		"Host: localhost\r\nOrigin: http://evil.example": 403, "Host: localhost\r\nSec-Fetch-Site: cross-site": 403} {
 		if status, body := raw(t, admin.Listener.Addr().String(), "GET /debug/pprof/ HTTP/1.1\r\n"+headers+"\r\n\r\n"); status != want {
-			t.Errorf("%q gives %d: %s", headers, status, body)
+			t.Errorf("%q returns %d: %s", headers, status, body)
 		}
 	}
 }

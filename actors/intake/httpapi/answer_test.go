@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
-// Short bodies that ask for very long answers.
+// Short bodies with very long answers.
 func TestLongAnswersAreRefused(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{Context: 1 << 14, PageSize: 16, Pages: 1 << 11})
 	ids := make([]int, 3000)

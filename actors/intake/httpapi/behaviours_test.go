@@ -19,8 +19,8 @@ import (
 // The behaviours of SGLang's tests end to end, with their numbers.
 // docs/behaviours.md lists all of them.
 
-// 16 clients are killed in the middle of answers of 2048 tokens (item 26), also
-// where a key is asked for: their aborts are counted and nothing is left.
+// 16 clients are killed in the middle of answers of 2048 tokens (item 26), also on a
+// server with keys: their aborts are counted and nothing is left.
 func TestKilledClientsLeaveNothing(t *testing.T) {
 	for name, headers := range map[string][]string{"open": nil, "with a key": {"Authorization", "Bearer secret"}} {
 		t.Run(name, func(t *testing.T) {
@@ -72,9 +72,9 @@ func TestKilledClientsLeaveNothing(t *testing.T) {
 	}
 }
 
-// One id for several calls at once (item 27): one is served, the others get 400;
-// later the id is good again, and the server never notices. A batch has one id
-// for all its prompts, so a list of ids is refused.
+// One id for several calls at once (item 27): one is served, the others get 400.
+// Later the id can be used again. A batch has one id for all its prompts, so a list
+// of ids is refused.
 func TestDuplicateRequestIDsAtOnce(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
 	body := object{"text": onceUpon, "rid": "mine", "sampling_params": object{"max_new_tokens": 3}}
@@ -91,7 +91,7 @@ func TestDuplicateRequestIDsAtOnce(t *testing.T) {
 	}
 	s.Resume()
 	if a := <-answers; a.status != http.StatusOK {
-		t.Errorf("nobody was served: %d %s", a.status, a.body)
+		t.Errorf("no request was served: %d %s", a.status, a.body)
 	}
 	for range 3 { // one after the other
 		post(t, s, "/generate", body)
@@ -106,15 +106,15 @@ func TestDuplicateRequestIDsAtOnce(t *testing.T) {
 		}
 	}
 	if a := send(t, s, "GET", "/health_generate", nil); a.status != http.StatusOK {
-		t.Errorf("afterwards /health_generate gives %d", a.status)
+		t.Errorf("afterwards /health_generate returns %d", a.status)
 	}
 	unharmed(t, s)
 }
 
-// arrivals sends requests of 20 tokens with the given priorities to a server
-// with one row and three places in its queue, each when the one before it has
-// been taken or refused, and steps steps of the device between them. It returns
-// the statuses, and the priorities of those served in the order of their ends.
+// arrivals sends requests of 20 tokens with the given priorities to a server with
+// one row and three places in its queue. Each is sent after the previous one was
+// accepted or refused, with steps steps of the device between them. It returns the
+// statuses, and the priorities of the served requests in the order of their ends.
 func arrivals(t *testing.T, preempt bool, steps int, priorities ...int) (answers []answer, order []int) {
 	t.Helper()
 	s := testserver.Start(t, testserver.Options{MaxRunning: 1,
@@ -140,7 +140,7 @@ func arrivals(t *testing.T, preempt bool, steps int, priorities ...int) (answers
 		}
 		if i == 0 {
 			s.WaitStep(t, 1)
-			s.Step(t) // now intake knows that it runs
+			s.Step(t) // after this step intake has its start
 		}
 		for range steps {
 			s.Step(t)
@@ -196,7 +196,7 @@ func TestPriorityEndToEnd(t *testing.T) {
 	}
 }
 
-// hourglass is time that passes when the test says so.
+// hourglass is a clock that the test advances.
 type hourglass struct {
 	mu     sync.Mutex
 	time   time.Duration
@@ -220,7 +220,7 @@ func (h *hourglass) after(d time.Duration, f func()) {
 	h.timers = append(h.timers, timer{h.time + d, f})
 }
 
-// pass lets time go by and fires what is due then.
+// pass advances the time and fires the timers that are due.
 func (h *hourglass) pass(d time.Duration) {
 	h.mu.Lock()
 	h.time += d
@@ -237,9 +237,9 @@ func (h *hourglass) pass(d time.Duration) {
 	}
 }
 
-// One row and two requests that may wait for a microsecond (item 31): the one
-// that runs is served, the one that waits gets the only 503. With a time for the
-// whole request both get it.
+// One row and two requests that may wait for a microsecond (item 31): the running
+// one is served, the waiting one gets the only 503. With a timeout for the whole
+// request both get it.
 func TestTimeoutsEndToEnd(t *testing.T) {
 	for name, set := range map[string]func(*request.TableOptions){
 		"queue-timeout":   func(o *request.TableOptions) { o.QueueTimeout = time.Microsecond },
@@ -261,7 +261,7 @@ func TestTimeoutsEndToEnd(t *testing.T) {
 				}
 				if i == 0 {
 					s.WaitStep(t, 1)
-					s.Step(t) // now intake knows that it runs
+					s.Step(t) // after this step intake has its start
 				}
 			}
 			glass.pass(time.Second)

@@ -64,8 +64,8 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, job *work) ([]b
 				return nil, tooLarge(limit)
 			}
 			room := min(max(4*int64(cap(body)), firstRoom), most)
-			if full := job.charge.set(room); full != "" {
-				return nil, noRoom(full)
+			if err := job.hold(room); err != nil {
+				return nil, err
 			}
 			body = append(make([]byte, 0, room), body...)
 		}

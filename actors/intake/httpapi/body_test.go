@@ -19,7 +19,7 @@ import (
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
-// socket opens a connection and sends bytes as they are.
+// socket opens a connection and sends bytes unchanged.
 func socket(t testing.TB, s *testserver.Server, sent string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
@@ -81,8 +81,8 @@ func TestBrokenChunksAreTheClientsFault(t *testing.T) {
 	}
 }
 
-// What follows a request with both lengths is not read: front servers may have
-// taken it for something else.
+// Nothing is read after a request with both lengths: front servers may have read it
+// differently.
 func TestBothLengthsCloseTheConnection(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
 	const body = `{"prompt": "a", "max_tokens": 1}`
@@ -116,7 +116,7 @@ func TestAnnouncedLengthsAreRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// A body has to keep coming.
+// A body that stops arriving is refused.
 func TestSlowBodiesEnd(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{BodyGrace: 50 * time.Millisecond, BodyRate: 1 << 30}})
 	all := wire(t, socket(t, s, head("/v1/completions", "Content-Length: 100")+`{"prompt"`))
@@ -125,8 +125,8 @@ func TestSlowBodiesEnd(t *testing.T) {
 	}
 }
 
-// Connections that announce large bodies and send next to nothing hold what they
-// sent, and do not delay other clients.
+// Connections that announce large bodies and send very little hold what they sent,
+// and do not delay other clients.
 func TestHostagesHoldNobodyUp(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{Log: zerolog.Disabled})
 	for range 500 {
@@ -173,7 +173,7 @@ func TestSmallBodiesHaveTheirOwnPlace(t *testing.T) {
 	}
 }
 
-// The answers that are written by hand are those of encoding/json.
+// The answers without reflection equal those of encoding/json.
 func TestTokenizeAnswers(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
 	for body, lists := range map[string]int{`{"text": "Once upon"}`: -1, `{"text": []}`: 0, `{"text": [""]}`: 1, `{"prompt": ["Once", "upon a time"]}`: 2} {
@@ -199,8 +199,7 @@ func TestTokenizeAnswers(t *testing.T) {
 	}
 }
 
-// A client that writes its whole body before it reads gets the refusal all the
-// same.
+// A client that writes its whole body before it reads still gets the refusal.
 func TestRefusalsReachClientsThatStillSend(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{MaxBodyBytes: 16 << 20, MaxBodiesBytes: 1 << 20, APIKeys: []string{"k"}}})
 	body := strings.Repeat(" ", 16<<20)

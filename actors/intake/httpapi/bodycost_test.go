@@ -24,8 +24,8 @@ import (
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
-// A body costs a bounded time and a bounded memory, whatever is in it. Each
-// endpoint gets a large value of each kind in each place that takes one.
+// Every body has bounded costs in time and memory. Each endpoint gets a large value
+// of each kind in each place.
 
 // places are bodies with a hole for the value.
 var places = map[string][]string{
@@ -93,7 +93,7 @@ func makeBody(place, kind string, size int) []byte {
 	return b.Bytes()
 }
 
-// costs are what a server spends, as the kernel counts it.
+// costs are a server's costs as counted by the kernel.
 type costs struct {
 	cpu    time.Duration
 	memory int64 // bytes resident at the most, above rest
@@ -101,8 +101,7 @@ type costs struct {
 
 func (c costs) String() string { return fmt.Sprintf("%6.2f s %5d MB", c.cpu.Seconds(), c.memory>>20) }
 
-// measured runs something and tells what this process spent on it, its own
-// clients included.
+// measured runs f and returns its costs in this process, including the clients.
 func measured(t *testing.T, run func()) costs {
 	debug.FreeOSMemory()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // VmHWM begins again
@@ -132,7 +131,7 @@ func resident(t *testing.T, which string) int64 {
 	return 0
 }
 
-// bodyScale is the size of the bodies: whole with TROUPE_SOAK, a tenth else.
+// bodyScale is the size of the bodies: whole with TROUPE_SOAK, otherwise a tenth.
 func bodyScale(t *testing.T) float64 {
 	if runtime.GOOS != "linux" {
 		t.Skip("it measures by /proc")
@@ -148,12 +147,12 @@ func bodyScale(t *testing.T) float64 {
 
 const wholeBody = 63 << 20
 
-// costServer has a context as real models have it: what fits is not small.
+// costServer has the context of a real model, so that long prompts fit.
 func costServer(t *testing.T) *testserver.Server {
 	return testserver.Start(t, testserver.Options{Context: 1 << 16, PageSize: 16, Pages: 1 << 13, Log: zerolog.Disabled})
 }
 
-// sendBody posts a body and takes any answer that is not a fault.
+// sendBody posts a body and accepts any answer but a fault of the server.
 func sendBody(ctx context.Context, s *testserver.Server, path string, body []byte) (int, error) {
 	req, err := http.NewRequestWithContext(ctx, "POST", s.URL+path, bytes.NewReader(body))
 	if err != nil {
@@ -169,8 +168,8 @@ func sendBody(ctx context.Context, s *testserver.Server, path string, body []byt
 	return resp.StatusCode, nil
 }
 
-// neighbours asks for small things until stopped, and gives the 0.99 quantile of
-// how long each took.
+// neighbours sends small requests until stopped, and returns the 0.99 quantile of
+// their durations.
 func neighbours(t *testing.T, s *testserver.Server) (stop func() time.Duration) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var took []time.Duration
@@ -201,8 +200,8 @@ func neighbours(t *testing.T, s *testserver.Server) (stop func() time.Duration) 
 func TestEveryBodyHasBoundedCosts(t *testing.T) {
 	scale := bodyScale(t)
 	size := int(scale * wholeBody)
-	// A tenth of a body may use a tenth of the bounds, and what does not depend
-	// on the size.
+	// A tenth of a body may use a tenth of the bounds, plus what does not depend on the
+	// size.
 	most := costs{time.Duration((2*scale + .5*(1-scale)) * float64(time.Second)), int64((300*scale + 60*(1-scale)) * 1e6)}
 	s := costServer(t)
 	for path, bodies := range places {
@@ -225,7 +224,7 @@ func TestEveryBodyHasBoundedCosts(t *testing.T) {
 	}
 }
 
-// Sixteen clients at once send large bodies, and other clients hardly notice.
+// Sixteen clients send large bodies at once, and other clients are hardly delayed.
 func TestManyLargeBodiesAtOnce(t *testing.T) {
 	scale := bodyScale(t)
 	most, latest := int64((1000*scale+300*(1-scale))*1e6), 10*time.Second // on a busy machine, for tests that run by the way
@@ -261,7 +260,7 @@ func TestManyLargeBodiesAtOnce(t *testing.T) {
 	}
 }
 
-// Nothing is computed for clients that have left.
+// Nothing is computed for clients that have disconnected.
 func TestNothingIsComputedForThoseWhoLeft(t *testing.T) {
 	size := int(bodyScale(t) * wholeBody)
 	s := costServer(t)
@@ -274,8 +273,7 @@ func TestNothingIsComputedForThoseWhoLeft(t *testing.T) {
 		}
 		leave()
 		wait.Wait()
-		// What is measured is processor time over a stretch of real time: no event
-		// ends either of these.
+		// Processor time is measured over real time, because no event ends either of these.
 		time.Sleep(time.Second)
 		before := measure.CPUTime()
 		time.Sleep(100 * time.Millisecond)

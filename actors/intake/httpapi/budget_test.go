@@ -6,7 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Charges of some clients, against sums made afresh after each change.
+// Charges of some clients, compared with sums that are computed again after each
+// change.
 func TestBudgetAgainstSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const total = 16 * smallBody
@@ -54,7 +55,7 @@ func TestBudgetAgainstSums(t *testing.T) {
 	})
 }
 
-// Whoever fills what is there for large bodies leaves the reserve to small ones,
+// A client that fills the memory for large bodies leaves the reserve to small ones,
 // and half of it to other clients.
 func TestLargeBodiesLeaveRoom(t *testing.T) {
 	const total = 16 * smallBody

@@ -8,8 +8,10 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// eventBuffer is how many outputs a call's channel holds; intake's table holds more.
-const eventBuffer = 32
+const (
+	eventBuffer = 32  // outputs in a call's channel; intake's table holds more
+	maxUserID   = 256 // bytes of rid
+)
 
 // call is the handler's side of an accepted call.
 type call struct {
@@ -50,9 +52,6 @@ func submit(ctx context.Context, engine Engine, owner string, p *plan) (*call, *
 	}
 }
 
-// maxUserID bounds rid, in bytes.
-const maxUserID = 256
-
 // clientGone is the error of a client that disconnected, for the access log only.
 func clientGone(ctx context.Context, err error) *apiError {
 	if cause := context.Cause(ctx); cause != nil {
@@ -60,9 +59,6 @@ func clientGone(ctx context.Context, err error) *apiError {
 	}
 	return newError(statusClientGone).say("the client disconnected: %v", reason(err))
 }
-
-// statusClientGone is nginx's status for a client that disconnected, for the log.
-const statusClientGone = 499
 
 // next returns the next output; nil, nil when every request has finished. A request
 // that ends with an error ends the call.

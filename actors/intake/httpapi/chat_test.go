@@ -86,7 +86,7 @@ func TestChatStreamWithoutUsage(t *testing.T) {
 	got := chunks(t, s, "/v1/chat/completions", object{"messages": hello, "max_tokens": 5, "stream": true})
 	for _, chunk := range got {
 		if _, there := chunk["usage"]; there {
-			t.Errorf("usage was not asked for: %v", chunk)
+			t.Errorf("usage was not requested: %v", chunk)
 		}
 	}
 	if reason := at(t, got[len(got)-1], "choices", 0, "finish_reason"); reason != "length" {
@@ -94,7 +94,7 @@ func TestChatStreamWithoutUsage(t *testing.T) {
 	}
 }
 
-// Choices differ by their index only, and the first is as it would be alone.
+// Choices differ only by their index, and the first one equals a single choice.
 func TestChatChoices(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
 	body := object{"messages": hello, "max_tokens": 12, "seed": 9, "n": 3}

@@ -18,8 +18,7 @@ import (
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
-// A bound that is reached says when to come back, and the open request does
-// not notice.
+// The error at a bound says when to try again, and the open request is not affected.
 func TestBusy(t *testing.T) {
 	for name, opt := range map[string]testserver.Options{
 		"open requests": {MaxOpen: 2},
@@ -83,7 +82,7 @@ func TestAbortRequest(t *testing.T) {
 	s.WaitIdle(t)
 }
 
-// An error in the middle of a stream is an event, and there is no end mark.
+// An error in the middle of a stream is an event without an end mark after it.
 func TestAbortInTheMiddleOfAStream(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
 	resp := heldStream(t, s, "/v1/chat/completions", object{"messages": hello, "stream": true, "rid": "mine"})
@@ -116,7 +115,7 @@ func TestFlushIsRefusedWhileRequestsRun(t *testing.T) {
 	}
 }
 
-// While it drains, a server takes nothing new and finishes what is open.
+// While it drains, a server refuses new requests and finishes the open ones.
 func TestDraining(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
 	first := held(t, s, "/v1/completions", object{"prompt": onceUpon, "max_tokens": 5})
@@ -125,11 +124,11 @@ func TestDraining(t *testing.T) {
 	go func() { drained <- s.Engine.Drain(t.Context()) }()
 	for _, path := range []string{"/readyz", "/health"} {
 		if a := send(t, s, "GET", path, nil); a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
-			t.Errorf("%s gives %d", path, a.status)
+			t.Errorf("%s returns %d", path, a.status)
 		}
 	}
 	if a := send(t, s, "GET", "/livez", nil); a.status != http.StatusOK {
-		t.Errorf("/livez gives %d", a.status)
+		t.Errorf("/livez returns %d", a.status)
 	}
 	for range 1000 { // until intake has got the word
 		a := send(t, s, "POST", "/abort_request", object{"rid": "nobody"})
@@ -152,7 +151,7 @@ func TestDraining(t *testing.T) {
 	}
 }
 
-// Whoever leaves, in whatever phase, leaves nothing behind.
+// A client that disconnects in any phase leaves nothing behind.
 func TestClientsThatLeave(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{Context: 4096, Pages: 4096, StepTime: time.Millisecond})
 	for _, path := range []string{"/v1/chat/completions", "/v1/completions", "/generate"} {
@@ -191,8 +190,7 @@ func TestClientsThatLeave(t *testing.T) {
 	waitLog(t, s, `"status":499`)
 }
 
-// dial sends a request on a connection of its own, whose answer the caller
-// reads or does not.
+// dial sends a request on its own connection. The caller may read the answer.
 func dial(t *testing.T, s *testserver.Server, path, body string) *net.TCPConn {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
@@ -201,7 +199,7 @@ func dial(t *testing.T, s *testserver.Server, path, body string) *net.TCPConn {
 	}
 	t.Cleanup(func() { conn.Close() })
 	tcp := conn.(*net.TCPConn)
-	tcp.SetReadBuffer(64 << 10) // little room, so that a reader who stops is noticed soon
+	tcp.SetReadBuffer(64 << 10) // little room, so that a reader that stops is noticed soon
 	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
 	return tcp
 }

@@ -23,9 +23,6 @@ type completionRequest struct {
 	RID       string     `json:"rid"`
 }
 
-// maxCompletionLogprobs is the API's own bound.
-const maxCompletionLogprobs = 5
-
 // completionChoice is a choice. The API's description has no null for finish_reason.
 // Its server sends null until the end, and so does this one: any word ends the stream.
 type completionChoice struct {
@@ -64,8 +61,8 @@ func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) (*pl
 	}
 	c := &completion{model: &s.Model, n: req.choices(), logprobs: req.Logprobs != nil, echo: given(req.Echo, false)}
 	if top := given(req.Logprobs, 0); c.logprobs {
-		if top < 0 || top > maxCompletionLogprobs {
-			return nil, outside("logprobs", top, 0, maxCompletionLogprobs)
+		if top < 0 || top > maxLogprobs {
+			return nil, outside("logprobs", top, 0, maxLogprobs)
 		}
 		params.TopLogprobs = top
 		if c.echo {

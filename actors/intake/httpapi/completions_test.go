@@ -169,7 +169,7 @@ func TestCompletionLogprobs(t *testing.T) {
 	}
 }
 
-// joinLogprobs appends a chunk's lists to those before it.
+// joinLogprobs appends a chunk's lists to the earlier ones.
 func joinLogprobs(t *testing.T, joined *object, choice object) {
 	if *joined == nil {
 		*joined = object{"text": "", "tokens": list{}, "token_logprobs": list{}, "top_logprobs": list{}, "text_offset": list{}}

@@ -81,7 +81,7 @@ func tighten(v any) {
 	}
 }
 
-// check validates a JSON value against a schema of the description.
+// check validates a JSON value with a schema of the description.
 func (o *openAPI) check(t *testing.T, name string, value any) {
 	t.Helper()
 	if err := o.validate(t, name, value); err != nil {
@@ -110,7 +110,7 @@ func (o *openAPI) validate(t *testing.T, name string, value any) error {
 	return schema.Validate(exact)
 }
 
-// The check itself notices what is missing, too much or of a wrong type.
+// The check itself detects missing and unknown fields and wrong types.
 func TestConformanceCheckIsStrict(t *testing.T) {
 	api := loadOpenAPI(t)
 	good := func() object {
@@ -171,10 +171,10 @@ func TestConformanceResponses(t *testing.T) {
 	api.check(t, "Model", send(t, s, "GET", "/v1/models/"+testserver.ModelID, nil).object(t))
 }
 
-// checkCompletionChunk allows what the description forgets and OpenAI's own
-// server does: a chunk before the end has the finish_reason null, and with
-// include_usage a chunk before the last has the usage null. The description has
-// one schema for chunks and whole answers.
+// checkCompletionChunk allows what OpenAI's server does but its description lacks: a
+// chunk before the end has the finish_reason null, and with include_usage a chunk
+// before the last has the usage null. The description has one schema for chunks and
+// whole answers.
 func checkCompletionChunk(t *testing.T, api *openAPI, chunk object) {
 	t.Helper()
 	if usage, there := chunk["usage"]; there && usage == nil {
@@ -216,8 +216,8 @@ func TestConformanceErrors(t *testing.T) {
 	check(send(t, s, "POST", "/v1/completions", object{"prompt": list{"a", "b"}}, key...), 400)
 }
 
-// Every parameter that the description has is known here: taken, or refused as
-// not supported, but never called unknown.
+// Every parameter of the description is known here: accepted, or refused as not
+// supported, but never as unknown.
 func TestConformanceRequestParametersAreKnown(t *testing.T) {
 	api := loadOpenAPI(t)
 	s := testserver.Start(t, testserver.Options{})
@@ -246,8 +246,8 @@ func TestConformanceRequestParametersAreKnown(t *testing.T) {
 	}
 }
 
-// properties lists the names that a schema gives an object, through references
-// and compositions.
+// properties lists the names of an object in a schema, through references and
+// compositions.
 func properties(t *testing.T, document object, schema object) []string {
 	t.Helper()
 	var names []string

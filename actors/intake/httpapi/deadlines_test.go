@@ -16,9 +16,9 @@ import (
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
-// limited is a server with bounds on waiting, one row and virtual time. Its
-// device stops after the first step that gave a token, so that one request runs
-// and whoever comes later waits.
+// limited is a server with bounds on waiting, one row and virtual time. Its device
+// stops after the first step with a token, so that one request runs and later ones
+// wait.
 type limited struct {
 	*testserver.Server
 	queued chan int      // requests, as they reach the queue
@@ -27,7 +27,7 @@ type limited struct {
 	hourglass
 }
 
-// limitedContext is how many tokens a request has at most.
+// limitedContext is the most tokens of a request.
 const limitedContext = 64
 
 func startLimited(t *testing.T, opt request.TableOptions) *limited {
@@ -56,7 +56,7 @@ func startLimited(t *testing.T, opt request.TableOptions) *limited {
 }
 
 // first starts a request that runs, holds the device once it has a token, and
-// gives its stream.
+// returns its stream.
 func (l *limited) first(t *testing.T, more object) *http.Response {
 	t.Helper()
 	steps := l.Steps()
@@ -75,7 +75,7 @@ func (l *limited) first(t *testing.T, more object) *http.Response {
 	return <-streams
 }
 
-// wait sends a request that has to wait and returns once it does.
+// wait sends a request that must wait and returns once it does.
 func (l *limited) wait(t *testing.T, more object) <-chan answer {
 	t.Helper()
 	done := make(chan answer, 1)
@@ -88,7 +88,7 @@ func (l *limited) wait(t *testing.T, more object) <-chan answer {
 	return done
 }
 
-// turnedAway checks an answer that sends the client away for a while.
+// turnedAway checks an answer with a time to try again.
 func turnedAway(t *testing.T, a answer, status int, code, reason string) {
 	t.Helper()
 	e := errorOf(t, a)
@@ -100,7 +100,7 @@ func turnedAway(t *testing.T, a answer, status int, code, reason string) {
 	}
 }
 
-// unharmed lets the device go on and checks the stream of the first request.
+// unharmed resumes the device and checks the stream of the first request.
 func (l *limited) unharmed(t *testing.T, stream *http.Response) {
 	t.Helper()
 	l.Resume()
@@ -160,7 +160,7 @@ func TestRequestTimeoutEndsAStreamWithAnError(t *testing.T) {
 	defer stream.Body.Close()
 	waiting := l.wait(t, nil)
 	l.pass(time.Minute)
-	// The stream is there for long: it cannot become another status.
+	// The stream has begun long ago, so its status cannot change.
 	data := readEvents(t, stream.Body)
 	if stream.StatusCode != 200 || len(data) < 2 {
 		t.Fatalf("status %d, events %q", stream.StatusCode, data)

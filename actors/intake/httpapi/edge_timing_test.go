@@ -18,8 +18,8 @@ import (
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
-// outputs is an engine that answers every call with n outputs of one token
-// each, from the goroutine of the handler: what is left is the edge.
+// outputs is an engine that answers every call with n outputs of one token each, so
+// that a benchmark measures only the edge.
 type outputs int
 
 // Ready implements httpapi.Engine.
@@ -43,7 +43,7 @@ func (n outputs) Send(msg messages.ToIntake) {
 	}()
 }
 
-// discard is a client that takes everything at once.
+// discard is a client that reads everything at once.
 type discard struct {
 	header http.Header
 	events int
@@ -83,9 +83,9 @@ func BenchmarkStreamedToken(b *testing.B) {
 	}
 }
 
-// The whole way of a token with 64 streams at once: planning, fake device,
-// intake, fan-out over sockets, and the clients that read. One operation is 200
-// tokens of each stream; ns/token is the time over all of them.
+// The whole path of a token with 64 streams at once: planning, fake device, intake,
+// fan-out over sockets, and reading clients. One operation is 200 tokens of each
+// stream; ns/token is the time over all of them.
 func BenchmarkTokensOver64Streams(b *testing.B) {
 	const streams, perStream = 64, 200
 	s := testserver.Start(b, testserver.Options{Context: 256, Pages: 8192, MaxRunning: streams, Log: zerolog.Disabled,

@@ -38,7 +38,7 @@ func refuse(t *testing.T, s *testserver.Server, path string, cases map[string]ba
 	}
 }
 
-// Sampling parameters are refused alike by the OpenAI endpoints.
+// Both OpenAI endpoints refuse the same sampling parameters.
 func TestBadSamplingParameters(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
 	tooManyStops := make(list, 65)

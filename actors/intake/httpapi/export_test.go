@@ -18,7 +18,7 @@ func (s *Server) Endpoints() []Endpoint {
 	return all
 }
 
-// BodyOf is the body of each endpoint that is posted to; nil where there is none.
+// BodyOf is the body of each POST endpoint, nil if it has none.
 var BodyOf = map[string]reflect.Type{
 	"/v1/chat/completions": reflect.TypeFor[chatRequest](), "/v1/completions": reflect.TypeFor[completionRequest](), "/generate": reflect.TypeFor[generateRequest](),
 	"/tokenize": reflect.TypeFor[tokenizeRequest](), "/v1/tokenize": reflect.TypeFor[tokenizeRequest](),
@@ -38,7 +38,7 @@ func Registered(body reflect.Type) bool {
 	return slices.ContainsFunc(requestBodies, func(b any) bool { return reflect.TypeOf(b) == body })
 }
 
-// Queries are the parameters behind a question mark.
+// Queries are the query parameters.
 var Queries = queries
 
 // JSONFields are the paths of the fields of a struct, those of structs within

@@ -13,8 +13,8 @@ import (
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
-// fuzzBody sends any body through the whole server: the answer is a result or
-// a proper error of the client's, never a fault of the server's.
+// fuzzBody sends any body through the whole server: the answer is a result or an
+// error of the client, never a fault of the server.
 func fuzzBody(f *testing.F, path string, seeds []string) {
 	s := testserver.Start(f, testserver.Options{Context: 64, Log: zerolog.Disabled})
 	handler := s.HTTP.Handler()

@@ -20,12 +20,12 @@ func TestGenerate(t *testing.T) {
 		want(t, got, len(encode(onceUpon)), "meta_info", "prompt_tokens")
 		want(t, got, 12, "meta_info", "completion_tokens")
 		if _, there := at(t, got, "meta_info").(object)["output_token_logprobs"]; there {
-			t.Error("log probabilities were not asked for")
+			t.Error("log probabilities were not requested")
 		}
 	}
 }
 
-// A list of prompts, or n > 1, is answered by a list.
+// The answer to a list of prompts, or to n > 1, is a list.
 func TestGenerateLists(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
 	for name, body := range map[string]object{
@@ -116,6 +116,6 @@ func TestGenerateLogprobs(t *testing.T) {
 		}
 	}
 	if meta := post(t, s, "/generate", object{"text": onceUpon, "return_logprob": true, "sampling_params": object{"max_new_tokens": 1}})["meta_info"].(object); meta["output_top_logprobs"] != nil {
-		t.Errorf("no likeliest tokens were asked for: %v", meta)
+		t.Errorf("no likeliest tokens were requested: %v", meta)
 	}
 }

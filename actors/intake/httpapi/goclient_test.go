@@ -16,7 +16,7 @@ import (
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
-// The official Go client drives the server as an application would.
+// The official Go client uses the server like an application.
 func goClient(s *testserver.Server, more ...option.RequestOption) openai.Client {
 	return openai.NewClient(append([]option.RequestOption{option.WithBaseURL(s.URL + "/v1"), option.WithAPIKey("k"), option.WithMaxRetries(0)}, more...)...)
 }
@@ -163,7 +163,8 @@ func TestGoClientErrors(t *testing.T) {
 	}
 }
 
-// Leaving in the middle of a stream frees everything the request held.
+// A client that disconnects in the middle of a stream frees everything the request
+// held.
 func TestGoClientAbort(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{Context: 4096, Pages: 2048, StepTime: time.Millisecond})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -76,7 +76,7 @@ func post(t testing.TB, s *testserver.Server, path string, body any) object {
 	t.Helper()
 	a := send(t, s, "POST", path, body)
 	if a.status != http.StatusOK {
-		t.Fatalf("POST %s gives %d: %s", path, a.status, a.body)
+		t.Fatalf("POST %s returns %d: %s", path, a.status, a.body)
 	}
 	return a.object(t)
 }
@@ -90,14 +90,14 @@ func (a answer) object(t testing.TB) object {
 	return o
 }
 
-// events sends JSON and gives the data of every event of the stream.
+// events sends JSON and returns the data of every event of the stream.
 func events(t testing.TB, s *testserver.Server, path string, body any) []string {
 	t.Helper()
 	resp := open(t, s, "POST", path, body)
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		data, _ := io.ReadAll(resp.Body)
-		t.Fatalf("POST %s gives %d: %s", path, resp.StatusCode, data)
+		t.Fatalf("POST %s returns %d: %s", path, resp.StatusCode, data)
 	}
 	if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
 		t.Fatalf("Content-Type is %q", kind)
@@ -118,7 +118,7 @@ func readEvents(t testing.TB, body io.Reader) []string {
 		}
 		one, ok := strings.CutPrefix(line, "data: ")
 		if !ok || !blank {
-			t.Fatalf("a line that is no event of its own: %q", line)
+			t.Fatalf("a line that is not one event: %q", line)
 		}
 		blank = false
 		data = append(data, one)
@@ -129,7 +129,7 @@ func readEvents(t testing.TB, body io.Reader) []string {
 	return data
 }
 
-// chunks are the events of a stream but the end mark, which must be there.
+// chunks are the events of a stream without the end mark, which must be there.
 func chunks(t testing.TB, s *testserver.Server, path string, body any) []object {
 	t.Helper()
 	data := events(t, s, path, body)
@@ -194,12 +194,12 @@ func errorOf(t testing.TB, a answer) object {
 	return e
 }
 
-// encode gives the ids of a text as a prompt.
+// encode returns the ids of a text as a prompt.
 func encode(text string) []int32 {
 	return testserver.Tokenizer().Encode(text, tokenizer.EncodeOptions{AddSpecial: true, ParseSpecial: true})
 }
 
-// params are those of a request that says max_tokens and seed only.
+// params are those of a request with only max_tokens and a seed.
 func params(s *testserver.Server, maxTokens int, seed uint64) *messages.SamplingParams {
 	return &messages.SamplingParams{Temperature: 1, TopP: 1, RepetitionPenalty: 1, MaxTokens: maxTokens, Seed: seed,
 		EOSTokenIDs: s.Model.EOS, TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs}
@@ -219,7 +219,7 @@ func with(body object, changes object) object {
 	return o
 }
 
-// plainIDs gives the ids of a text that has its special tokens written out.
+// plainIDs returns the ids of a text that has its special tokens as text.
 func plainIDs(text string) []int32 {
 	return testserver.Tokenizer().Encode(text, tokenizer.EncodeOptions{ParseSpecial: true})
 }
@@ -235,7 +235,7 @@ func decodeList(t testing.TB, a answer) list {
 }
 
 // heldStream sends a request that streams, lets the device compute one step and
-// gives the stream once the engine has asked for the next: it cannot end before
+// returns the stream once the engine has launched the next one: it cannot end before
 // the device is resumed.
 func heldStream(t testing.TB, s *testserver.Server, path string, body any) *http.Response {
 	t.Helper()

@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// accounting are parameters of the OpenAI API that say who asks or where the
-// answer is filed. They have no effect on a generation and none is promised.
+// accounting are OpenAI's parameters for bookkeeping. They do not affect a generation.
 type accounting struct {
 	User             *string         `json:"user"`
 	SafetyIdentifier *string         `json:"safety_identifier"`
@@ -71,9 +70,6 @@ type (
 	}
 )
 
-// longestNeutral bounds neutral values with their white space, in bytes.
-const longestNeutral = 256
-
 // refuseSet refuses the first field of a struct of unsupported parameters that is set
 // and not neutral; prefix is where they are.
 func refuseSet(prefix string, params any) *apiError {
@@ -84,7 +80,7 @@ func refuseSet(prefix string, params any) *apiError {
 			continue
 		}
 		var compact bytes.Buffer
-		if len(value) <= longestNeutral {
+		if len(value) <= 256 { // neutral values are shorter, also with white space
 			_ = json.Compact(&compact, value) // it was checked, so it is JSON
 		}
 		if !slices.Contains(strings.Fields(f.Tag.Get("neutral")), compact.String()) {

@@ -35,8 +35,8 @@ func reach(t *testing.T, s *testserver.Server, method, path string, headers ...s
 	return resp.StatusCode, body
 }
 
-// Who may do what: every kind of endpoint, for every set of keys and every
-// sender. 400 is a request that was let in and had an empty body.
+// Access to every kind of endpoint, for every set of keys and every sender. 400 is
+// the status of an allowed request with an empty body.
 func TestWhoMayDoWhat(t *testing.T) {
 	endpoints := []struct{ method, path, kind string }{
 		{"GET", "/livez", "open"}, {"GET", "/readyz", "open"}, {"GET", "/health", "open"}, {"GET", "/health_generate", "open"},
@@ -76,7 +76,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 						got = in
 					}
 					if got != want {
-						t.Errorf("%s %s with %q gives %d, want %d: %s", e.method, e.path, key, got, want, body)
+						t.Errorf("%s %s with %q returns %d, want %d: %s", e.method, e.path, key, got, want, body)
 					}
 					remedy := "requires the admin key"
 					if c.admin == "" {
@@ -96,8 +96,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 }
 
-// With several keys, an id is its owner's: another client may use it too, and
-// neither learns of nor ends the other's request. The admin ends both.
+// With several keys, each client has its own ids: another client may use the same
+// one and neither sees nor ends the other's request. The admin ends both.
 func TestOthersRequestsCannotBeAborted(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{APIKeys: []string{"k-ann", "k-bob"}, AdminAPIKey: "k-boss"}})
 	as := func(key string) []string { return []string{"Authorization", "Bearer " + key} }

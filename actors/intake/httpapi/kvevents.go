@@ -17,12 +17,6 @@ const readerEvents = 256
 // lastSubscription numbers the subscriptions of the process.
 var lastSubscription atomic.Uint64
 
-// openEvent is the first event of a stream.
-type openEvent struct {
-	Stream string `json:"stream"` // changes when the server restarts
-	Last   uint64 `json:"last"`   // number of the newest event
-}
-
 // gapEvent reports missing events. What the reader knows of the cache is void.
 type gapEvent struct {
 	After  uint64 `json:"after"` // the last event before the gap
@@ -119,7 +113,10 @@ type kvStream struct {
 
 // begin writes the first events of the stream and flushes a long replay in parts.
 func (k *kvStream) begin(a *messages.EventsSubscribed) *apiError {
-	k.write("open", 0, openEvent{fmt.Sprintf("%016x", a.Stream), a.Last})
+	k.write("open", 0, struct {
+		Stream string `json:"stream"` // changes when the server restarts
+		Last   uint64 `json:"last"`   // number of the newest event
+	}{fmt.Sprintf("%016x", a.Stream), a.Last})
 	if a.Missed {
 		k.write("gap", 0, gapEvent{k.last, "events after this number are no longer kept, or the number belongs to another stream"})
 	}

@@ -132,13 +132,13 @@ func TestKVEventsTellWhatIsCached(t *testing.T) {
 	if !maps.Equal(live.cached, want) {
 		t.Errorf("the reader knows %v, want %v", live.cached, want)
 	}
-	// From the beginning, the same is replayed.
+	// A stream from the beginning replays the same.
 	replayed := openEvents(t, s, "?after=0")
 	for replayed.last < live.last {
 		replayed.next()
 	}
 	if !maps.Equal(replayed.cached, want) {
-		t.Errorf("the replay gives %v", replayed.cached)
+		t.Errorf("the replay returns %v", replayed.cached)
 	}
 	// A flush clears, for both.
 	post(t, s, "/flush_cache", nil)
@@ -196,7 +196,7 @@ func TestKVEventsTellOfAGap(t *testing.T) {
 	}
 }
 
-// A client that goes away leaves nothing behind: there is place for one only.
+// A client that disconnects leaves nothing behind: there is room for only one.
 func TestKVEventsOfAClientThatLeft(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{Change: func(spec *engine.Spec) {
 		withEvents(0)(spec)
@@ -220,7 +220,7 @@ func TestKVEventsOfAClientThatLeft(t *testing.T) {
 	}
 }
 
-// free reports whether the observer takes another reader.
+// free reports whether the observer accepts another reader.
 func free(t testing.TB, s *testserver.Server) bool {
 	reply := make(chan *messages.EventsSubscribed, 1)
 	s.Engine.Observe(&messages.SubscribeEvents{ID: 1 << 40, FromNow: true, Events: make(chan messages.ObservedEvent, 1), Reply: reply})

@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// A long replay goes out in parts: many readers at once must not each hold all
+// A long replay is sent in parts, so that many readers at once do not each hold all
 // of it as text.
 func TestReplayOfKVEventsGoesOutInParts(t *testing.T) {
 	const events = 10_000

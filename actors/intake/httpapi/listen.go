@@ -16,9 +16,6 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// maxHeaderBytes bounds the request line and headers of a request, hard.
-const maxHeaderBytes = 64 << 10
-
 // errorLog receives net/http's lines about broken connections and handshakes. They may
 // quote what a client sent, so only known parts of them are logged.
 type errorLog struct{ log zerolog.Logger }

@@ -51,8 +51,8 @@ func TestConfigureKeepsTheLoopbackRule(t *testing.T) {
 	}
 }
 
-// Once keys have changed, each has a cache of its own; so do senders that were
-// ever apart. The order of keys is no change.
+// After a change of keys, each has its own cache; so do senders that were ever
+// apart. Another order of the same keys is not a change.
 func TestKeysStayApart(t *testing.T) {
 	opt := func(keys ...string) Options { return Options{APIKeys: keys} }
 	for name, c := range map[string]struct {

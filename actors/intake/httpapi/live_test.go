@@ -12,7 +12,8 @@ import (
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
-// Each option that can change takes effect for the next request, and back.
+// Each option that can change takes effect for the next request, and so does the
+// change back.
 func TestConfigureTakesEffect(t *testing.T) {
 	base := httpapi.Options{APIKeys: []string{"ann"}, AdminAPIKey: "boss"}
 	request := func(method, path, key, body string, headers ...string) func(*testing.T, *testserver.Server) int {
@@ -75,7 +76,7 @@ func TestConfigureTakesEffect(t *testing.T) {
 	})
 }
 
-// A stream goes on after its key is removed, while the key opens no other.
+// A stream goes on after its key is removed, but the key cannot start another one.
 func TestAStreamOutlivesItsKey(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{APIKeys: []string{"ann", "bob"}}})
 	body := object{"prompt": onceUpon, "max_tokens": 20, "stream": true, "ignore_eos": true}
@@ -96,7 +97,7 @@ func TestAStreamOutlivesItsKey(t *testing.T) {
 	}
 }
 
-// A key that replaces the only one does not see what that has cached.
+// A key that replaces the only one does not share its cached prefixes.
 func TestANewKeyHasACacheOfItsOwn(t *testing.T) {
 	o := startOwners(t, httpapi.Options{APIKeys: []string{"ann"}}, nil)
 	prompt := make([]int32, 64)

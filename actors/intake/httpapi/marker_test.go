@@ -18,8 +18,8 @@ import (
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
-// What a client sends holds a word with the number of the case, and digits:
-// neither may be found anywhere else.
+// What a client sends has a word with the number of the case, and digits. Neither
+// may appear anywhere else.
 const (
 	markWord   = "Zq7xMark"
 	markDigits = "918273645"
@@ -27,8 +27,8 @@ const (
 
 var markFound = regexp.MustCompile(`(?i)` + markWord + `(\d*)|` + markDigits + `|9\.18273645`)
 
-// markedValues hold the marker in each way in which a JSON value can. M is the
-// word, N the digits. Some are no JSON.
+// markedValues have the marker in each way that JSON allows. M is the word, N the
+// digits. Some are not JSON.
 var markedValues = []string{
 	`"M"`, `"N"`, `N`, `-N`, `N.5`, `Ne300`, `Ne999`, `NNNN`, `0.N`, `true`, `null`, `""`, `[]`, `{}`,
 	`["M"]`, `[N]`, `[-N]`, `[["M"]]`, `[[N]]`, `[1, "M"]`, `[1, N]`, `["a", "M"]`, `["a", N]`, `[[1], ["M"]]`, `[[1], [N]]`, `[null, "M"]`, `[{"M": "M"}]`,
@@ -144,7 +144,7 @@ func bodyFields(path string) []field {
 	return nil
 }
 
-// deliver hands a request to the server's handler.
+// deliver calls the server's handler with a request.
 func deliver(t *testing.T, handler http.Handler, method, target, body string, headers ...string) (answer string) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, "/", strings.NewReader(body))
@@ -162,7 +162,7 @@ func deliver(t *testing.T, handler http.Handler, method, target, body string, he
 	return fmt.Sprintf("%d %v %s", w.Code, w.Header(), w.Body)
 }
 
-// asText is a log as the console shows it.
+// asText is a log in the format of the console.
 func asText(t *testing.T, log string) string {
 	t.Helper()
 	var text bytes.Buffer
@@ -175,8 +175,8 @@ func asText(t *testing.T, log string) string {
 	return text.String()
 }
 
-// Nothing of what a client sends is in the log, at any level and in either
-// format, nor in what another client gets afterwards.
+// Nothing that a client sends is in the log, at any level and in either format, or
+// in later answers to other clients.
 func TestNoTextOfAClientLeaks(t *testing.T) {
 	for _, level := range []zerolog.Level{zerolog.DebugLevel, zerolog.InfoLevel} {
 		t.Run(level.String(), func(t *testing.T) {
@@ -235,7 +235,7 @@ func TestNoTextOfAClientLeaks(t *testing.T) {
 	}
 }
 
-// others is what further clients get.
+// others are the answers to other clients.
 func others(t *testing.T, handler http.Handler) string {
 	t.Helper()
 	var b strings.Builder

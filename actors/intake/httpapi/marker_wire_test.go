@@ -19,7 +19,7 @@ import (
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
-// rawly sends bytes on a connection of its own and reads to its end.
+// rawly sends bytes on its own connection and reads to its end.
 func rawly(t *testing.T, s *testserver.Server, text string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.URL[strings.Index(s.URL, "//")+2:])
@@ -36,8 +36,8 @@ func rawly(t *testing.T, s *testserver.Server, text string) string {
 	return string(answer)
 }
 
-// What is around a body: the request line, headers, chunks, trailers, also where
-// they are not valid HTTP.
+// The parts around a body: the request line, headers, chunks and trailers, valid
+// HTTP or not.
 func TestNoTextOfAClientLeaksFromTheWire(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{CORSOrigins: []string{"https://chat.example"}, APIKeys: []string{"key"}}})
 	m := &marks{}
@@ -79,7 +79,7 @@ func TestNoTextOfAClientLeaksFromTheWire(t *testing.T) {
 	}
 }
 
-// net/http and crypto/tls say what they could not read.
+// net/http and crypto/tls quote what they cannot read.
 func TestNoTextOfAHandshakeLeaks(t *testing.T) {
 	cert, key, pool := certificate(t)
 	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{TLSCert: cert, TLSKey: key}})
@@ -137,7 +137,7 @@ func TestNoTextOfAClientLeaksFromPanics(t *testing.T) {
 	} {
 		a := send(t, s, "POST", "/v1/completions", body)
 		if a.status != status {
-			t.Errorf("%s gives %d %s", body, a.status, a.body)
+			t.Errorf("%s returns %d %s", body, a.status, a.body)
 		}
 		answers.Write(a.body)
 	}

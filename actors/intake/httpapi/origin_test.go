@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
-// raw sends a request line and headers as they are and gives status and answer.
+// raw sends a request line and headers unchanged and returns status and answer.
 func raw(t *testing.T, address, request string) (status int, body string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -39,8 +39,8 @@ func raw(t *testing.T, address, request string) (status int, body string) {
 	return resp.StatusCode, string(data)
 }
 
-// listening is a server on an address of its own; the addresses of its settings
-// and of its listener are those of a real one.
+// listening is a server on its own address, which its settings and its listener
+// have.
 func listening(t *testing.T, opt httpapi.Options) (address string) {
 	t.Helper()
 	s := testserver.Start(t, testserver.Options{}) // the engine behind it
@@ -64,8 +64,8 @@ func listening(t *testing.T, opt httpapi.Options) (address string) {
 	return l.Addr().String()
 }
 
-// On a loopback address a server answers for loopback names and those that it
-// was given; on others it looks at names only when it was given some.
+// On a loopback address a server answers for loopback names and those of its
+// settings. On other addresses it checks names only if the settings have some.
 func TestHosts(t *testing.T) {
 	const ok, no, bad = 200, 403, 400 // the last by net/http
 	loopback := map[string]int{
@@ -112,7 +112,7 @@ func TestHosts(t *testing.T) {
 				for form, request := range requests {
 					status, body := raw(t, address, request)
 					if status != want {
-						t.Errorf("%q (%s) gives %d, want %d: %s", host, form, status, want, body)
+						t.Errorf("%q (%s) returns %d, want %d: %s", host, form, status, want, body)
 					}
 					if status == no && host != "" && (!strings.Contains(body, "allowed-hosts") || !strings.Contains(body, "host_not_allowed")) {
 						t.Errorf("%q is refused without the remedy: %s", host, body)
@@ -123,8 +123,8 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// In absolute form the target names the host, and not the header (RFC 9112).
-// Every endpoint looks at it, and no error quotes more than a part.
+// In absolute form the target has the host, not the header (RFC 9112). Every
+// endpoint checks it, and no error quotes more than a part.
 func TestForeignHosts(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
 	address := strings.TrimPrefix(s.URL, "http://")
@@ -145,7 +145,7 @@ func TestForeignHosts(t *testing.T) {
 	} {
 		status, body := raw(t, address, request)
 		if status != want || len(body) > 400 {
-			t.Errorf("%.200q gives %d, want %d: %s", request, status, want, body)
+			t.Errorf("%.200q returns %d, want %d: %s", request, status, want, body)
 		}
 	}
 	if strings.Contains(s.Logs(), "evil.example") {
@@ -241,8 +241,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// What the issue of a page on another site was: it emptied the cache of a server
-// without keys.
+// A page on another site once could empty the cache of a server without keys.
 func TestAForeignPageDoesNotEmptyTheCache(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
 	body := object{"prompt": onceUpon, "max_tokens": 1}

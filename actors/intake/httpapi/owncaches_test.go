@@ -15,8 +15,8 @@ import (
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
-// computing counts the tokens that a device computes: what time would tell, on
-// a machine where nothing else happens.
+// computing counts the tokens that a device computes, as timing would show on an
+// idle machine.
 type computing struct {
 	runner.Executor
 	tokens *atomic.Int64
@@ -53,8 +53,8 @@ func authorization(key string) []string {
 	return []string{"Authorization", "Bearer " + key}
 }
 
-// ask has one token computed for a prompt and gives how many of the prompt's
-// were in the cache.
+// ask generates one token for a prompt and returns how many of the prompt's tokens
+// were cached.
 func (o *owners) ask(key string, prompt []int32, more object) int {
 	o.t.Helper()
 	body := with(object{"prompt": prompt, "max_tokens": 1}, more)
@@ -65,7 +65,7 @@ func (o *owners) ask(key string, prompt []int32, more object) int {
 	return int(at(o.t, a.object(o.t), "usage", "prompt_tokens_details", "cached_tokens").(float64))
 }
 
-// computed is how many tokens were computed since it was last asked.
+// computed is how many tokens were computed since its last call.
 func (o *owners) computed() int {
 	o.WaitIdle(o.t)
 	now := o.tokens.Load()
@@ -90,9 +90,9 @@ var senderCases = map[string]struct {
 	"two keys and an admin's": {httpapi.Options{APIKeys: []string{"k-ann", "k-bob"}, AdminAPIKey: "k-boss"}, "k-bob", "k-ann", true},
 }
 
-// Each key's prefixes are its own: another key finds nothing of them, neither in
-// cached_tokens nor in the tokens that are computed, with whatever salt. Salts
-// and extra keys count within a key.
+// Each key has its own prefixes: another key finds none of them with any salt, by
+// cached_tokens or by the tokens that are computed. Salts and extra keys separate
+// prefixes within a key.
 func TestKeysHaveCachesOfTheirOwn(t *testing.T) {
 	for name, c := range senderCases {
 		t.Run(name, func(t *testing.T) {
@@ -118,8 +118,8 @@ func TestKeysHaveCachesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// The same of a prompt that is just being computed: another key does not wait
-// for it, and computes its own.
+// The same for a prompt that is being computed: another key does not wait for it,
+// and computes its own.
 func TestKeysDoNotShareWithinABatch(t *testing.T) {
 	for name, c := range senderCases {
 		for _, policy := range []string{"fcfs", "lpm", "dfs-weight"} {
@@ -141,7 +141,7 @@ func TestKeysDoNotShareWithinABatch(t *testing.T) {
 				o.Resume()
 				found := []int{<-cached, <-cached, <-cached}
 				slices.Sort(found)
-				alone := 1 // who finds nothing
+				alone := 1 // one that finds nothing
 				if c.apart {
 					alone = 2
 				}
@@ -160,8 +160,7 @@ func TestKeysDoNotShareWithinABatch(t *testing.T) {
 	}
 }
 
-// The order of schedule-policy lpm follows what is cached for the sender, not
-// what others have cached.
+// The order of schedule-policy lpm follows the sender's cache, not those of others.
 func TestHintsAreOfTheOwnCache(t *testing.T) {
 	for share, want := range map[bool]string{false: "new known", true: "known new"} {
 		o := startOwners(t, httpapi.Options{APIKeys: []string{"k-ann", "k-bob"}, SharePrefixCache: share}, func(spec *engine.Spec) {
@@ -185,7 +184,7 @@ func TestHintsAreOfTheOwnCache(t *testing.T) {
 		o.WaitStep(t, steps+1)
 		begin("new", "k-bob", other, 1)
 		begin("known", "k-bob", known, 1)
-		for range 5 { // so that the queue knows what is cached
+		for range 5 { // so that the queue has hints of what is cached
 			o.Step(t)
 		}
 		o.Resume()

@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
-// Every parameter reaches the device as the client sent it: the fake model's
-// tokens hang on each of them, so equal text means equal parameters.
+// Every parameter reaches the device unchanged: the fake model's tokens depend on
+// each of them, so equal text means equal parameters.
 func TestParametersReachTheDevice(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{EOSChance: .05})
 	const prompt = "Once upon a time"
@@ -170,7 +170,7 @@ func TestSkipSpecialTokens(t *testing.T) {
 		}
 	}
 	if !found {
-		t.Fatal("no seed gives a special token; the test shows nothing")
+		t.Fatal("no seed returns a special token; the test shows nothing")
 	}
 }
 
@@ -187,8 +187,8 @@ func TestCacheSalt(t *testing.T) {
 	}
 }
 
-// Model defaults hold where a request says nothing; that is shown by the unit
-// test of the sampling parameters. Here: values that the API's users send.
+// The unit test of the sampling parameters covers the model's defaults. This one
+// covers values that users of the API send.
 func TestHarmlessParametersAreTaken(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
 	plain := post(t, s, "/v1/chat/completions", object{"messages": hello, "max_tokens": 5, "seed": 1})

@@ -67,9 +67,6 @@ func generating[B any](s *Server, prepare func(*http.Request, *B) (*plan, *apiEr
 	}
 }
 
-// longestPause bounds Retry-After, in seconds, as in intake.
-const longestPause = 600
-
 // overloaded refuses a request before its body is read if intake would refuse it
 // anyway. Under overload a server mostly refuses, and refusals take time from the device.
 func (s *Server) overloaded() *apiError {
@@ -89,8 +86,9 @@ func (s *Server) overloaded() *apiError {
 // name is the endpoint's name of a parameter.
 func (p *plan) name(param string) string { return cmp.Or(p.names[param], param) }
 
-// Bounds of an answer: a short body can ask for a very long one.
+// Bounds of an answer: a short body can have a very long one.
 const (
+	longestPause = 600 // seconds in Retry-After, as in intake
 	// maxScores bounds the log probabilities of a call of several choices, including
 	// alternatives. The context bounds those of a single choice.
 	maxScores  = 1 << 20
@@ -125,4 +123,110 @@ func (s *Server) prepared(job *work, p *plan) *apiError {
 		return invalid(p.name("n"), "the answer may have %d log probabilities including alternatives, but at most %d are allowed in one call; split the call, lower max_tokens, or ask for fewer choices or alternatives", own(scores), own(maxScores))
 	}
 	return job.parsed(prompts + echo + ofPrompts*scoreBytes)
+}
+
+// stream are the parameters of a streamed answer.
+type stream struct {
+	Stream        *bool `json:"stream"`
+	StreamOptions *struct {
+		IncludeUsage       *bool `json:"include_usage"`
+		IncludeObfuscation *bool `json:"include_obfuscation"`
+	} `json:"stream_options"`
+}
+
+func (s *stream) on() bool { return given(s.Stream, false) }
+
+func (s *stream) check() *apiError {
+	switch {
+	case s.StreamOptions == nil:
+		return nil
+	case !s.on():
+		return invalid("stream_options", "stream_options is only for stream: true; leave it out or stream")
+	case given(s.StreamOptions.IncludeObfuscation, false):
+		return unsupported("stream_options.include_obfuscation", "leave it out or send false")
+	}
+	return nil
+}
+
+// openAIAnswer is the answer of an endpoint of OpenAI's API and, with other
+// choices, also a chunk of a stream.
+type openAIAnswer[C any] struct {
+	ID          string `json:"id"`
+	Object      string `json:"object"`
+	Created     int64  `json:"created"`
+	Model       string `json:"model"`
+	Fingerprint string `json:"system_fingerprint,omitempty"`
+	Choices     []C    `json:"choices"`
+	Usage       any    `json:"usage,omitempty"` // *usage; nil leaves it out, a nil *usage is null
+
+	total     usage
+	n         int  // choices of each prompt
+	withUsage bool // a stream ends with the usage
+	// convert sends the choices that an output makes.
+	convert func(out *messages.CallOutput, send func(C))
+}
+
+func newOpenAIAnswer[C any](s *Server, id, object string, n int, o *stream, convert func(*messages.CallOutput, func(C))) *openAIAnswer[C] {
+	a := &openAIAnswer[C]{ID: id, Object: object, Created: s.Now().Unix(), Model: s.Model.ID, n: n, convert: convert}
+	if s.Model.Fingerprint != nil {
+		a.Fingerprint = s.Model.Fingerprint()
+	}
+	if a.withUsage = o.StreamOptions != nil && given(o.StreamOptions.IncludeUsage, false); a.withUsage {
+		a.Usage = (*usage)(nil)
+	}
+	return a
+}
+
+// events implements answer: each choice is a chunk.
+func (a *openAIAnswer[C]) events(to *sse, out *messages.CallOutput) {
+	a.count(out)
+	a.convert(out, func(c C) {
+		a.Choices = append(a.Choices[:0], c)
+		to.add(a)
+	})
+}
+
+func (a *openAIAnswer[C]) last(to *sse) {
+	if a.withUsage {
+		a.Choices, a.Usage = []C{}, &a.total
+		to.add(a)
+	}
+}
+
+func (a *openAIAnswer[C]) whole(outputs []*messages.CallOutput) any {
+	for _, out := range outputs {
+		a.count(out)
+		a.convert(out, func(c C) { a.Choices = append(a.Choices, c) })
+	}
+	a.Usage = &a.total
+	return a
+}
+
+func (a *openAIAnswer[C]) count(out *messages.CallOutput) {
+	if out.Finish != nil {
+		a.total.add(out.Usage, out.Index%a.n == 0)
+	}
+}
+
+func finishWord(f *messages.Finish) *string { return new(string(f.Reason)) }
+
+// usage is the API's count of tokens. cached_tokens is always there: nothing
+// found in the cache is a zero, not an absence.
+type usage struct {
+	PromptTokens        int `json:"prompt_tokens"`
+	CompletionTokens    int `json:"completion_tokens"`
+	TotalTokens         int `json:"total_tokens"`
+	PromptTokensDetails struct {
+		CachedTokens int `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+}
+
+// add counts one request; a prompt with n choices counts once.
+func (u *usage) add(r messages.Usage, firstChoice bool) {
+	if firstChoice {
+		u.PromptTokens += r.PromptTokens
+		u.PromptTokensDetails.CachedTokens += r.CachedTokens
+	}
+	u.CompletionTokens += r.CompletionTokens
+	u.TotalTokens = u.PromptTokens + u.CompletionTokens
 }

@@ -34,7 +34,7 @@ func metric(t testing.TB, s *testserver.Server, name string, headers ...string) 
 }
 
 // unharmed waits until nothing is open and checks that every page has its owner,
-// that no audit ever failed and that the engine never recovered from anything.
+// that no audit failed and that the engine never recovered.
 func unharmed(t testing.TB, s *testserver.Server, headers ...string) {
 	t.Helper()
 	s.WaitIdle(t)
@@ -46,7 +46,7 @@ func unharmed(t testing.TB, s *testserver.Server, headers ...string) {
 	}
 }
 
-// randomIDs is a prompt that nobody else has.
+// randomIDs is a prompt that no other request has.
 func randomIDs(r *rand.Rand, n int) []int32 {
 	ids := make([]int32, n)
 	for i := range ids {
@@ -89,7 +89,7 @@ func TestForcedRetractionChangesNoAnswer(t *testing.T) {
 				wait.Wait()
 				unharmed(t, s)
 				if metric(t, s, "num_retracted_requests_total") == 0 {
-					t.Error("nobody was retracted")
+					t.Error("no request was retracted")
 				}
 			})
 		}
@@ -124,7 +124,7 @@ func TestEndlessAnswersAreAllServed(t *testing.T) {
 	wait.Wait()
 	unharmed(t, s)
 	if metric(t, s, "num_retracted_requests_total") == 0 {
-		t.Error("nobody was retracted")
+		t.Error("no request was retracted")
 	}
 	post(t, s, "/generate", object{"text": onceUpon, "sampling_params": object{"max_new_tokens": 2}})
 }
@@ -192,8 +192,8 @@ func TestAbortOfRetractedRequests(t *testing.T) {
 	}
 }
 
-// An audit that does not add up (item 32) does not end the server as SGLang's
-// does: the engine begins anew with a whole pool, and no client notices.
+// An audit that fails (item 32) does not end the server as in SGLang: the engine
+// restarts with a whole pool, and clients see no error.
 func TestAFailedAuditIsNoticedByNoClient(t *testing.T) {
 	var audits atomic.Int32
 	s := testserver.Start(t, testserver.Options{Change: func(spec *engine.Spec) {

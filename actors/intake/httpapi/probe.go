@@ -17,7 +17,7 @@ type verdict struct {
 	err    *apiError
 }
 
-// round is one probe and those who wait for it.
+// round is one probe and the clients that wait for it.
 type round struct {
 	waiting int
 	verdict verdict       // frozen before the first turn

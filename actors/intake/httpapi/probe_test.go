@@ -72,8 +72,8 @@ func TestProbesAreShared(t *testing.T) {
 	})
 }
 
-// However many ask again and again, one probe begins per second, or when the one
-// before it is over.
+// However many clients ask again and again, one probe begins per second, or when the
+// previous one is over.
 func TestOneProbePerSecond(t *testing.T) {
 	for takes, most := range map[time.Duration]int{time.Millisecond: 10, 2 * time.Second: 5} {
 		synctest.Test(t, func(t *testing.T) {
@@ -99,8 +99,8 @@ func TestOneProbePerSecond(t *testing.T) {
 	}
 }
 
-// Who goes away ends nothing for others, gives the place up, and leaves nothing
-// behind. When all have gone before a probe, there is none.
+// A client that leaves does not affect others and leaves nothing behind. If all
+// leave before a probe begins, there is none.
 func TestProbesOfThoseWhoLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProbing(100, 500*time.Millisecond)
@@ -114,7 +114,7 @@ func TestProbesOfThoseWhoLeave(t *testing.T) {
 			for range 99 {
 				wait.Go(func() {
 					if _, err := p.ask(ctx); !errors.Is(err, context.DeadlineExceeded) {
-						t.Errorf("who leaves gets %v", err)
+						t.Errorf("a client that leaves gets %v", err)
 					}
 				})
 			}
@@ -123,9 +123,9 @@ func TestProbesOfThoseWhoLeave(t *testing.T) {
 		}
 		before := time.Now()
 		go stay()
-		for range 2 { // and nobody waits for the lanes of all who were there
+		for range 2 { // without waiting for the turns of all that were there
 			if v, took := <-stays, time.Since(before); v.status != "healthy" || took < 300*time.Millisecond || took > 300*time.Millisecond+lanePause {
-				t.Errorf("who stays gets %+v after another %v", v, took)
+				t.Errorf("a client that stays gets %+v after another %v", v, took)
 			}
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
@@ -141,7 +141,7 @@ func TestProbesOfThoseWhoLeave(t *testing.T) {
 	})
 }
 
-// Beyond the bound nobody waits.
+// Above the bound, clients do not wait.
 func TestTooManyForAProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProbing(3, time.Second)
@@ -163,7 +163,7 @@ func TestTooManyForAProbe(t *testing.T) {
 	})
 }
 
-// The end of the server ends the waiting and the probe.
+// The shutdown of the server ends the waiting and the probe.
 func TestProbesEndWithTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProbing(1000, time.Hour)

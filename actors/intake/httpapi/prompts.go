@@ -17,6 +17,7 @@ const (
 	// maxTokenBytes is how many bytes of text a token of the context may have on
 	// average. Real text has four or five, long runs of one character more.
 	maxTokenBytes = 32
+	maxEscape     = 6 // bytes of JSON for a byte of text: \u0041
 )
 
 // prompt is one prompt of a call.
@@ -127,9 +128,6 @@ func (m *Model) decodedBytes(ids []int32) (size int) {
 	}
 	return size
 }
-
-// maxEscape is how many bytes of JSON a byte of text takes at most: \u0041.
-const maxEscape = 6
 
 // checkChoices bounds the choices of all prompts together; param is n's name.
 func checkChoices(param string, prompts, n int) *apiError {

@@ -109,7 +109,7 @@ func TestRequestLogIsOffAboveDebug(t *testing.T) {
 }
 
 // The request log begins and ends with the level, in the middle of an epoch. Of a
-// request that was admitted before it knows the end only.
+// request that was admitted before, it has only the end.
 func TestRequestLogFollowsTheLevel(t *testing.T) {
 	var level telemetry.LogLevel
 	level.Set(zerolog.InfoLevel)

@@ -36,6 +36,7 @@ const (
 	maxStops        = 64
 	maxStopBytes    = 4096
 	maxTopLogprobs  = 20
+	maxLogprobs     = 5 // of a completion, from the API's description
 	maxLogitBiases  = 4096
 	maxStopTokenIDs = 256
 	unlimitedTokens = 1 << 30

@@ -44,7 +44,7 @@ func (p *scheduling) namespace(owner string) string {
 
 // The values of Options.TenantFrom.
 const (
-	TenantAuto = "auto" // the API key where keys are asked for, else the user
+	TenantAuto = "auto" // the API key if the server has any, else the user
 	TenantKey  = "api-key"
 	TenantUser = "user"
 )
@@ -52,13 +52,7 @@ const (
 // tenant is the owner of a request's fair share: a digest, which hides key and user.
 func (s *Server) tenant(ctx context.Context, user *string) string {
 	o := s.rulesFor(ctx)
-	from := o.TenantFrom
-	if from == TenantAuto || from == "" {
-		if from = TenantUser; len(o.APIKeys) > 0 {
-			from = TenantKey
-		}
-	}
-	if from == TenantKey {
+	if o.TenantFrom == TenantKey || o.TenantFrom != TenantUser && len(o.APIKeys) > 0 {
 		return trailOf(ctx).key
 	}
 	if name := given(user, ""); name != "" {

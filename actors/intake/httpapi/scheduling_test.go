@@ -65,8 +65,8 @@ func TestNamespaceKeepsItsPartsApart(t *testing.T) {
 	}
 }
 
-// Whatever a client writes into salt and extra key, other namespaces and the
-// digests of other keys included, two different triples never meet.
+// Two different triples never have the same name, even if a client writes other
+// names or the digests of other keys into salt and extra key.
 func TestNamespacesAreInjective(t *testing.T) {
 	type triple struct{ owner, salt, extra string }
 	rapid.Check(t, func(t *rapid.T) {
@@ -103,7 +103,7 @@ func TestFinishErrorsByKind(t *testing.T) {
 	} {
 		e := finishError(&messages.Finish{Reason: messages.FinishError, Message: "why", Kind: kind, RetryAfterSeconds: 7})
 		if e.Status != want.status || e.RetryAfter != want.retry || e.Code != want.code || e.Message != "why" {
-			t.Errorf("kind %d gives %+v", kind, e)
+			t.Errorf("kind %d returns %+v", kind, e)
 		}
 	}
 }

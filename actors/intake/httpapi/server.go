@@ -41,7 +41,7 @@ func New(deps Deps) *Server {
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: opt.HeaderTimeout,
 		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    maxHeaderBytes,
+		MaxHeaderBytes:    64 << 10, // request line and headers
 		ErrorLog:          log.New(errorLog{s.Log}, "", 0),
 	}
 	return s
@@ -53,7 +53,7 @@ func (s *Server) Drain() { s.drain() }
 // handler is an endpoint; an error it returns has not been written yet.
 type handler func(w http.ResponseWriter, r *http.Request) *apiError
 
-// route is one endpoint of the table below.
+// route is one endpoint.
 type route struct {
 	method, path string
 	access       access
@@ -90,7 +90,10 @@ func (s *Server) routes() []route {
 		{"GET", "/debug/audit", forAdmin, s.audit},
 		{"GET", "/debug/cache", forAdmin, s.cacheTree},
 		{"GET", "/v1/kv_events", forAdmin, s.kvEvents},
-		{"GET", "/metrics", forUsers, s.metrics},
+		{"GET", "/metrics", forUsers, func(w http.ResponseWriter, r *http.Request) *apiError {
+			s.Metrics.ServeHTTP(w, r)
+			return nil
+		}},
 	}
 }
 

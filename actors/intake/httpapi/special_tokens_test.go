@@ -36,13 +36,13 @@ func TestForgedTurns(t *testing.T) {
 		text, _ := s.Expected(ids, params(s, 8, 1))
 		want(t, got, text, "choices", 0, "message", "content")
 		want(t, got, len(ids), "usage", "prompt_tokens")
-		// A raw prompt is the client's own.
+		// Special tokens in a raw prompt are always parsed.
 		raw := post(t, s, "/v1/completions", object{"prompt": "<|user|>" + forged, "max_tokens": 1})
 		want(t, raw, len(encode("<|user|>"+forged)), "usage", "prompt_tokens")
 	}
 }
 
-// TestReservedTemplateArgs: what the server sets cannot be replaced.
+// TestReservedTemplateArgs: variables that the server sets cannot be replaced.
 func TestReservedTemplateArgs(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
 	for _, name := range []string{"messages", "tools", "bos_token", "eos_token", "add_generation_prompt", "raise_exception", "strftime_now", "range", "namespace"} {
@@ -76,7 +76,7 @@ func TestChatBeyondTheContext(t *testing.T) {
 	}
 }
 
-// forge puts text into every string of a value but roles and types.
+// forge puts text into every string of a value except roles and types.
 func forge(v any, text string) any {
 	switch x := v.(type) {
 	case string:
@@ -105,9 +105,9 @@ func forge(v any, text string) any {
 	return v
 }
 
-// TestConformanceForgedTurns: with every real template, text with the special
-// tokens of a vocabulary gives no special token that harmless text does not,
-// also where the template cuts something out of its middle.
+// TestConformanceForgedTurns: with every real template, text with the special tokens of
+// a vocabulary makes no special token that harmless text does not make, also if the
+// template cuts something out of its middle.
 func TestConformanceForgedTurns(t *testing.T) {
 	dir := conformance.Path(t)
 	data, err := os.ReadFile(filepath.Join(dir, "chat_templates", "cases.json"))

@@ -106,6 +106,8 @@ func stalled(err error) *apiError {
 	return newError(statusClientGone).say("the client disconnected or does not read its answer: %v", reason(err))
 }
 
-// statusStreamed marks an error that went out as an event; the access log shows
-// it with the stream's 200.
-const statusStreamed = -1
+// Statuses for the access log only.
+const (
+	statusClientGone = 499 // a client that disconnected, as in nginx
+	statusStreamed   = -1  // an error that was sent as an event; the log shows the stream's 200
+)

@@ -30,7 +30,7 @@ func TestKeys(t *testing.T) {
 		"": 401, "Bearer": 401, "Bearer ": 401, "Bearer gamma": 401, "alpha": 401, "Basic alpha": 401, "Bearer alph": 401, "Bearer alphaa": 401} {
 		a := send(t, s, "GET", "/v1/models", nil, "Authorization", header)
 		if a.status != status {
-			t.Errorf("%q gives %d, want %d", header, a.status, status)
+			t.Errorf("%q returns %d, want %d", header, a.status, status)
 		}
 		if status != 401 {
 			continue
@@ -42,12 +42,12 @@ func TestKeys(t *testing.T) {
 	for path, status := range map[string]int{"/livez": 200, "/readyz": 200, "/health": 200, "/health_generate": 200,
 		"/server_info": 401, "/metrics": 401, "/debug/audit": 401, "/debug/cache": 401, "/v1/kv_events": 401} {
 		if a := send(t, s, "GET", path, nil); a.status != status {
-			t.Errorf("%s without a key gives %d, want %d", path, a.status, status)
+			t.Errorf("%s without a key returns %d, want %d", path, a.status, status)
 		}
 	}
 	for _, path := range []string{"/v1/chat/completions", "/v1/completions", "/generate", "/tokenize", "/detokenize", "/flush_cache", "/abort_request"} {
 		if a := send(t, s, "POST", path, "{}"); a.status != 401 {
-			t.Errorf("%s without a key gives %d", path, a.status)
+			t.Errorf("%s without a key returns %d", path, a.status)
 		}
 	}
 	if strings.Contains(s.Logs(), "gamma") {
@@ -65,7 +65,7 @@ func TestCORS(t *testing.T) {
 		}
 	}
 	if a.status != http.StatusNoContent {
-		t.Errorf("preflight gives %d", a.status)
+		t.Errorf("preflight returns %d", a.status)
 	}
 	if a = send(t, s, "GET", "/v1/models", nil, "Origin", page); a.status != 401 || a.header.Get("Access-Control-Allow-Origin") != page {
 		t.Errorf("a page must see why it is refused: %d %v", a.status, a.header)
@@ -83,8 +83,8 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-// A request's id is the client's, if it can stand in a header and a log line,
-// and stands in both.
+// A request has the client's id if that can be in a header and in a log line. It is
+// in both.
 func TestRequestIDs(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
 	for given, kept := range map[string]bool{"mine-1": true, "": false, strings.Repeat("x", 129): false, "a b": false, "é": false} {
@@ -128,7 +128,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// Over HTTP/2 a write deadline that passes in silence would end the stream.
+// Over HTTP/2 a write deadline that passes during silence would end the stream.
 func TestASilentStreamOutlivesTheWriteStall(t *testing.T) {
 	cert, key, pool := certificate(t)
 	// A write of a busy machine takes less than the stall, and the silence

@@ -25,7 +25,7 @@ func testModel(t testing.TB) *Model {
 	return &Model{Tokenizer: tok, EOS: []int32{1}, Defaults: SamplingDefaults{Temperature: .6, TopP: .95, TopK: 20, MinP: .05, RepetitionPenalty: 1.1}}
 }
 
-// The model's defaults hold where a request says nothing, and only there.
+// The model's defaults replace parameters that a request leaves out, and only those.
 func TestSamplingDefaults(t *testing.T) {
 	m := testModel(t)
 	seed := func() uint64 { return 77 }
@@ -89,7 +89,7 @@ func TestNativeNamesSuggestNativeNames(t *testing.T) {
 	}
 }
 
-// Minus infinity and NaN have no place in JSON.
+// JSON has no minus infinity and no NaN.
 func TestFinite(t *testing.T) {
 	for _, lp := range []float64{math.Inf(-1), math.NaN(), -1e30} {
 		if got := finite(float32(lp)); got != lowestLogprob {
@@ -101,7 +101,7 @@ func TestFinite(t *testing.T) {
 	}
 }
 
-// Tokens that are no text by themselves stay apart.
+// Tokens that are not UTF-8 stay distinct.
 func TestTextTokensAreDistinct(t *testing.T) {
 	m := testModel(t)
 	seen := map[string]int32{}
@@ -129,7 +129,7 @@ func TestRefusals(t *testing.T) {
 		{messages.CallRefused{Kind: messages.RefusedInternal}, 500, 0},
 	} {
 		if e := refused(&c.refusal); e.Status != c.status || e.RetryAfter != c.retry {
-			t.Errorf("kind %d gives %d, Retry-After %d", c.refusal.Kind, e.Status, e.RetryAfter)
+			t.Errorf("kind %d returns %d, Retry-After %d", c.refusal.Kind, e.Status, e.RetryAfter)
 		}
 	}
 	if e := finishError(&messages.Finish{Reason: messages.FinishError, Message: "x"}); e.Status != 500 || e.Code != "generation_failed" {
@@ -137,7 +137,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A keyring of an empty key, which Listen refuses, opens nothing.
+// An empty key, which Listen refuses, allows nothing.
 func TestAnEmptyKeyIsNobodys(t *testing.T) {
 	for _, o := range []Options{{APIKeys: []string{""}}, {APIKeys: []string{"", "k"}}} {
 		for _, header := range []string{"", "Bearer", "Bearer ", "Basic k"} {
@@ -150,7 +150,7 @@ func TestAnEmptyKeyIsNobodys(t *testing.T) {
 	}
 }
 
-// The address that was opened counts, and the name for it in the settings stays
+// The rule follows the address that was opened, and its name in the settings stays
 // allowed.
 func TestANameOfALoopbackAddress(t *testing.T) {
 	h := newHostRule("mybox", nil)

@@ -9,8 +9,8 @@ import (
 	"github.com/troupe-engine/troupe/request"
 )
 
-// A request that would wait for too long gets 429 at once, with the estimate in
-// text and header, which grows while nothing comes out of the engine.
+// A request that would wait for too long gets 429 at once, with the estimate in text
+// and header. The estimate grows while the engine makes no progress.
 func TestALongLineAnswers429(t *testing.T) {
 	l := startLimited(t, request.TableOptions{QueueTimeout: time.Minute, MaxRunning: 1})
 	stream := l.first(t, nil)

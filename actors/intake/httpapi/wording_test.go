@@ -63,7 +63,7 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// An error whose text nobody made with say shows none of it.
+// The log shows nothing of an error that was made without say.
 func TestAnErrorWithoutSayIsNotLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := &Server{Deps: Deps{Log: zerolog.New(&log)}}
@@ -89,7 +89,7 @@ func TestRefusalsOfIntakeInTheLog(t *testing.T) {
 
 // The log is made from formats, so a format must not have a client's text.
 func TestFormatsAreConstant(t *testing.T) {
-	// Which argument of each is the format.
+	// The index of the format among the arguments.
 	formats := map[string]int{"say": 0, "invalid": 1, "internal": 0, "forbidden": 0, "unauthorized": 1}
 	files, err := filepath.Glob("*.go")
 	if err != nil {
@@ -128,7 +128,7 @@ func TestFormatsAreConstant(t *testing.T) {
 				}
 				calls++
 				if lit, ok := call.Args[at].(*ast.BasicLit); !ok || lit.Kind != token.STRING {
-					t.Errorf("%s: the format of %s in %s is no string literal; give what varies as an argument", f.Name.Name, name, f.Name.Name)
+					t.Errorf("%s: the format of %s in %s is not a string literal; pass what varies as an argument", f.Name.Name, name, f.Name.Name)
 				}
 				return true
 			})

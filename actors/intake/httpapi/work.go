@@ -25,9 +25,8 @@ func (s *Server) takePlace(ctx context.Context, w *work, size int) *apiError {
 	case place <- struct{}{}:
 		w.place = place
 	case <-ctx.Done():
-		return clientGone(ctx, nil)
 	}
-	if ctx.Err() != nil { // both were ready
+	if ctx.Err() != nil {
 		return clientGone(ctx, nil)
 	}
 	return nil
@@ -36,16 +35,15 @@ func (s *Server) takePlace(ctx context.Context, w *work, size int) *apiError {
 // parsed returns the place. holds is the size of what is still held, in bytes.
 func (w *work) parsed(holds int) *apiError {
 	w.leave()
-	if full := w.charge.set(int64(holds)); full != "" {
-		return noRoom(full)
-	}
-	return nil
+	return w.hold(int64(holds))
 }
 
-// noRoom refuses a body for now.
-func noRoom(full string) *apiError {
-	return newError(http.StatusTooManyRequests).coded("rate_limit_exceeded").retry(1).
-		say("%s; send it again later", own(full))
+// hold charges the budget for all that is held, in bytes.
+func (w *work) hold(bytes int64) *apiError {
+	if full := w.charge.set(bytes); full != "" {
+		return newError(http.StatusTooManyRequests).coded(codeLimited).retry(1).say("%s; send it again later", own(full))
+	}
+	return nil
 }
 
 // end returns what is left. It may be called again.

@@ -16,13 +16,13 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// panicky is a parameter whose reading fails as it should not.
+// panicky is a parameter that panics when it is read.
 type panicky struct{}
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (*panicky) UnmarshalJSON([]byte) error { panic("on purpose") }
 
-// A body that makes the server panic gives back what it held.
+// A body that makes the server panic returns what it held.
 func TestAPanicGivesBackWhatABodyHeld(t *testing.T) {
 	s := New(Deps{Log: zerolog.Nop(), Steps: func() float64 { return 0 }})
 	for _, size := range []int{10, smallBody + 1} {
@@ -45,7 +45,7 @@ func TestAPanicGivesBackWhatABodyHeld(t *testing.T) {
 	}
 }
 
-// pipes is a listener that gives connections without any buffer.
+// pipes is a listener with unbuffered connections.
 type pipes struct {
 	conns chan net.Conn
 	once  sync.Once
@@ -61,8 +61,8 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { p.once.Do(func() { close(p.conns) }); return nil }
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
-// A client that is slow to read an answer can go on to use its connection: the
-// wait for the rest of a body is over when there is none.
+// A client that reads an answer slowly can reuse its connection: there is no wait
+// for the rest of a body without one.
 func TestASlowReaderKeepsItsConnection(t *testing.T) {
 	synctest.Test(t, slowReader)
 }
