@@ -65,10 +65,9 @@ type Options struct {
 	// AllowedHosts are names, without ports, under which clients may address the
 	// server, besides the loopback ones; "*" allows all. Without any, a server that
 	// does not listen on loopback allows all. Example: "chat.example"
-	AllowedHosts []string
-	CORSOrigins  []string // may call from a browser; "*" allows all. None: no CORS
-	// TLSCert and TLSKey are PEM files; both or neither.
-	TLSCert, TLSKey string
+	AllowedHosts    []string
+	CORSOrigins     []string // may call from a browser; "*" allows all. None: no CORS
+	TLSCert, TLSKey string   // PEM files; both or neither
 }
 
 // Defaults of the options that are settings of the server.

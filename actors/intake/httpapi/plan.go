@@ -15,8 +15,7 @@ type plan struct {
 	rid    string // the client's id of the call, or the server's
 	stream bool
 	answer answer
-	// promptOnly: the client asked for no output token. The engine makes one,
-	// since that ends a prefill, and it is not shown.
+	// promptOnly hides the one token that the engine generates to complete a prefill.
 	promptOnly bool
 	// abortIsResult: an aborted request answers with its output, not with an error.
 	abortIsResult bool
