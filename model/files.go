@@ -90,7 +90,10 @@ func Directory(fsys fs.FS) Files { return Files{fsys: fsys} }
 // Open opens the model.
 func (f Files) Open(o OpenOptions) (*Checkpoint, error) {
 	c, err := f.open(o)
-	return c, f.at(err)
+	if err != nil {
+		return nil, f.at(err)
+	}
+	return c, nil
 }
 
 func (f Files) open(o OpenOptions) (*Checkpoint, error) {
@@ -120,7 +123,10 @@ func (f Files) open(o OpenOptions) (*Checkpoint, error) {
 // Tokenizer reads the model's tokenizer and chat templates.
 func (f Files) Tokenizer() (*tokenizer.Tokenizer, error) {
 	t, err := f.tokenizer()
-	return t, f.at(err)
+	if err != nil {
+		return nil, f.at(err)
+	}
+	return t, nil
 }
 
 func (f Files) tokenizer() (*tokenizer.Tokenizer, error) {

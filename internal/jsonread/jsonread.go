@@ -213,10 +213,11 @@ func (e *Error) Error() string {
 
 // broken converts an error of the decoder, nil if there is none.
 func broken(from *jsontext.Decoder, text []byte, err error) error {
+	if err == nil {
+		return nil // before syntax, which is allocated
+	}
 	var syntax *jsontext.SyntacticError
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return &Error{Kind: Cut, Offset: len(text)}
 	case errors.As(err, &syntax):
