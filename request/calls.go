@@ -91,7 +91,7 @@ func (c *Core) abort(now time.Duration, m *messages.AbortRequests, out *messages
 	f := messages.Finish{Reason: messages.FinishAbort, MatchedToken: -1, Message: "the request was aborted"}
 	if m.ShuttingDown {
 		f = messages.Finish{Reason: messages.FinishError, Kind: messages.RefusedDraining, MatchedToken: -1, RetryAfterSeconds: 1,
-			Message: "the server shut down before the request was finished; send it to another one"}
+			Message: "the server shut down before the request was finished; send it to another server"}
 	}
 	for _, k := range calls {
 		c.endCall(now, k, f, out)

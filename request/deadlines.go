@@ -70,7 +70,7 @@ func (c *Core) endOverdue(now time.Duration, m *messages.DeadlinesDue, out *mess
 		queued, whole := e.call.queueTimeout, e.call.requestTimeout
 		why := fmt.Sprintf("the request was not finished within %s (request-timeout); ask for fewer tokens or send it again later", whole)
 		if e.waitsForCall() && (whole == 0 || queued > 0 && queued <= whole) {
-			why = fmt.Sprintf("the request waited longer than %s for its turn (queue-timeout); send it again later", queued)
+			why = fmt.Sprintf("the request waited longer than %s for admission (queue-timeout); send it again later", queued)
 		}
 		c.giveUp(now, e, messages.RefusedTimeout, why, out)
 	}

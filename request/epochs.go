@@ -45,7 +45,7 @@ func (c *Core) endPart(now time.Duration, m *messages.EpochEnded, out *messages.
 		return
 	}
 	if m.Seq != t.engine.seq+1 {
-		c.failEpoch(out, "the end of an engine is number %d and follows %d", m.Seq, t.engine.seq)
+		c.failEpoch(out, "message %d (an engine failed) arrived after message %d; those between are missing", m.Seq, t.engine.seq)
 		return
 	}
 	c.countSuspects(now, m, t.engine.isolated, out)
@@ -73,7 +73,7 @@ func (c *Core) countSuspects(now time.Duration, m *messages.EpochEnded, isolated
 		e.suspicion++
 		if id == isolated {
 			c.finish(now, e, messages.Finish{Reason: messages.FinishError, MatchedToken: -1, Message: fmt.Sprintf(
-				"the request could not be computed: the engine failed %d times in a row while it ran, the last time with no other request (%s); other requests are not affected",
+				"the engine failed %d times in a row while it computed this request, the last time with no other request (%s); this is probably a bug in the server: please report it, and do not send the request again unchanged",
 				e.suspicion, cause)}, out)
 		}
 	}

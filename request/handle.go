@@ -108,7 +108,7 @@ func (c *Core) Suspects(messages.ToIntake) []messages.RequestID {
 // Abandon answers the client of a message on which Handle has panicked and which is not
 // handled again, unless the table has the call and will answer it.
 func (c *Core) Abandon(msg messages.ToIntake) {
-	const why = "the server failed while accepting the request; send it again"
+	const why = "the server failed before the request was accepted; send it again"
 	m, ok := msg.(*messages.SubmitRequests)
 	if !ok {
 		refuse(msg, why)

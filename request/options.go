@@ -82,7 +82,7 @@ func (o TableOptions) Validate() error {
 		}
 	}
 	if min(o.QueueTimeout, o.RequestTimeout) < 0 {
-		return fmt.Errorf("request table: QueueTimeout is %s and RequestTimeout %s; both must be at least 0", o.QueueTimeout, o.RequestTimeout)
+		return fmt.Errorf("request table: QueueTimeout is %s and RequestTimeout is %s; both must be at least 0", o.QueueTimeout, o.RequestTimeout)
 	}
 	return nil
 }

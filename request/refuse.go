@@ -13,17 +13,17 @@ import (
 // requests that make room for the call.
 func (t *Table) refusal(m *messages.SubmitRequests) (displaced []*entry, refused *messages.CallRefused) {
 	if t.draining {
-		return nil, &messages.CallRefused{Kind: messages.RefusedDraining, Message: "the server is shutting down; send the request to another one", Loggable: true, Code: "shutting_down"}
+		return nil, &messages.CallRefused{Kind: messages.RefusedDraining, Message: "the server is shutting down; send the request to another server", Loggable: true, Code: "shutting_down"}
 	}
 	if bad := t.validateCall(m); bad != nil {
 		return nil, bad
 	}
 	if m.UserID != "" && t.users[userKey{m.Owner, m.UserID}] != nil {
 		return nil, &messages.CallRefused{Kind: messages.RefusedDuplicate, Param: "rid", Code: "duplicate_request_id",
-			Message: fmt.Sprintf("Duplicate request ID %q: a call with it is open; wait for its end or choose another", m.UserID)}
+			Message: fmt.Sprintf("Duplicate request ID %q: an open request has it; wait for its end, or choose another id", m.UserID)}
 	}
 	if over := len(t.entries) + len(m.Requests) - t.opt.MaxOpenRequests; over > 0 {
-		return nil, t.busy(&m.Requests[0], over, fmt.Sprintf("%d requests are open and %d more were sent, but the server accepts at most %d at a time",
+		return nil, t.busy(&m.Requests[0], over, fmt.Sprintf("%d requests are open and %d more were sent, but at most %d may be open (max-open-requests)",
 			len(t.entries), len(m.Requests), t.opt.MaxOpenRequests))
 	}
 	if t.opt.MaxQueuedTokens > 0 && t.queuedTokens > 0 {
@@ -32,7 +32,7 @@ func (t *Table) refusal(m *messages.SubmitRequests) (displaced []*entry, refused
 			tokens += len(m.Requests[i].Prompt)
 		}
 		if t.queuedTokens+tokens > t.opt.MaxQueuedTokens {
-			return nil, t.busy(&m.Requests[0], len(m.Requests), fmt.Sprintf("%d prompt tokens are waiting and %d more were sent, but the server accepts at most %d at a time",
+			return nil, t.busy(&m.Requests[0], len(m.Requests), fmt.Sprintf("%d prompt tokens are waiting and %d more were sent, but at most %d may wait (max-queued-tokens)",
 				t.queuedTokens, tokens, t.opt.MaxQueuedTokens))
 		}
 	}
@@ -53,7 +53,7 @@ func (t *Table) roomInQueue(m *messages.SubmitRequests) (displaced []*entry, ref
 			return lower[:over], nil
 		}
 	}
-	return nil, t.busy(&m.Requests[0], over, fmt.Sprintf("%d requests wait and %d more were sent, but at most %d may wait (max-queued-requests)",
+	return nil, t.busy(&m.Requests[0], over, fmt.Sprintf("%d requests are waiting and %d more were sent, but at most %d may wait (max-queued-requests)",
 		t.backlog.requests, len(m.Requests), t.opt.MaxQueuedRequests))
 }
 
@@ -84,16 +84,16 @@ func invalid(param, code, format string, args ...any) *messages.CallRefused {
 // validateCall checks everything that does not depend on other calls.
 func (t *Table) validateCall(m *messages.SubmitRequests) *messages.CallRefused {
 	if len(m.Requests) == 0 {
-		return invalid("n", "", "the call has no requests; send at least one")
+		return invalid("n", "", "the request has no prompts; send at least one")
 	}
 	if len(m.Requests) > t.opt.MaxOpenRequests {
-		return invalid("n", "", "the call has %d requests (prompts times n), but the server accepts at most %d at a time; split it",
+		return invalid("n", "", "the request has %d choices (prompts times n), but at most %d may be open (max-open-requests); split it",
 			len(m.Requests), t.opt.MaxOpenRequests)
 	}
 	for i := range m.Requests {
 		s := &m.Requests[i]
 		if s.After < -1 || s.After >= i {
-			return invalid("", "", "request %d of the call waits for request %d, which does not come before it", i, s.After)
+			return invalid("", "", "request %d depends on request %d, which does not come before it", i, s.After)
 		}
 		if bad := cmp.Or(t.validatePrompt(s), t.validateParams(s.Params), t.validatePriority(s), t.validateStops(s.Stop)); bad != nil {
 			if len(m.Requests) > 1 {
@@ -108,7 +108,7 @@ func (t *Table) validateCall(m *messages.SubmitRequests) *messages.CallRefused {
 func (t *Table) validatePrompt(s *messages.Submission) *messages.CallRefused {
 	n := len(s.Prompt)
 	if n == 0 {
-		return invalid("prompt", "empty_prompt", "the prompt is empty; give at least one token")
+		return invalid("prompt", "empty_prompt", "the prompt is empty; send at least one token")
 	}
 	if n+1 > t.opt.ContextLength {
 		return invalid("prompt", "context_length_exceeded",
@@ -128,7 +128,7 @@ func (t *Table) validatePrompt(s *messages.Submission) *messages.CallRefused {
 
 func (t *Table) validatePriority(s *messages.Submission) *messages.CallRefused {
 	if s.Priority != 0 && !t.opt.Priorities {
-		return invalid("priority", "unsupported_parameter", "priority has no effect on this server; leave it out, or start the server with --schedule-policy priority")
+		return invalid("priority", "unsupported_parameter", `"priority" has no effect on this server; leave it out, or start the server with schedule-policy priority`)
 	}
 	return nil
 }
@@ -200,13 +200,13 @@ func (t *Table) validateTokens(p *messages.SamplingParams) *messages.CallRefused
 	last := int32(-1)
 	for _, b := range p.LogitBias {
 		if b.Token < 0 || int(b.Token) >= t.opt.Vocab {
-			return invalid("logit_bias", "token_out_of_vocabulary", "logit_bias names token %d, which is outside the vocabulary (0 to %d)", b.Token, t.opt.Vocab-1)
+			return invalid("logit_bias", "token_out_of_vocabulary", "logit_bias has token %d, which is outside the vocabulary (0 to %d)", b.Token, t.opt.Vocab-1)
 		}
 		if !(b.Bias >= -100 && b.Bias <= 100) {
 			return invalid("logit_bias", "", "logit_bias of token %d is %v; it must be between -100 and 100", b.Token, b.Bias)
 		}
 		if b.Token <= last {
-			return invalid("logit_bias", "", "logit_bias names token %d twice or out of order", b.Token)
+			return invalid("logit_bias", "", "logit_bias has token %d twice, or its tokens are not in ascending order", b.Token)
 		}
 		last = b.Token
 	}

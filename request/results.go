@@ -70,24 +70,24 @@ func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *mess
 // nothing that counts, so a contradiction costs an epoch but no token.
 func (t *Table) contradiction(m *messages.StepResults) string {
 	if m.Seq != t.engine.seq+1 {
-		return fmt.Sprintf("they follow %d; those in between are lost", t.engine.seq)
+		return fmt.Sprintf("they arrived after message %d; those between are missing", t.engine.seq)
 	}
 	t.compared++
 	for i := range m.Tokens {
 		r := &m.Tokens[i]
 		e := t.entries[r.ID]
 		if e == nil || e.place != placeEngine {
-			return fmt.Sprintf("token %d is for request %d, which is not in the engine", r.Position, r.ID)
+			return fmt.Sprintf("the token at position %d belongs to request %d, which is not in the engine", r.Position, r.ID)
 		}
 		if e.compared != t.compared {
 			e.compared, e.brought = t.compared, 0
 		}
 		if known := len(e.output) + e.brought; e.finish == nil && r.Position != known {
-			return fmt.Sprintf("request %d got token %d after %d tokens", r.ID, r.Position, known)
+			return fmt.Sprintf("request %d got the token at position %d, but has %d tokens", r.ID, r.Position, known)
 		}
 		e.brought++
 		if r.Token < 0 || int(r.Token) >= t.opt.Vocab {
-			return fmt.Sprintf("request %d got token %d, outside the vocabulary", r.ID, r.Token)
+			return fmt.Sprintf("request %d got token %d, which is outside the vocabulary", r.ID, r.Token)
 		}
 	}
 	for i := range m.Ended {
@@ -96,7 +96,7 @@ func (t *Table) contradiction(m *messages.StepResults) string {
 		if e == nil || e.place != placeEngine || e.finish != nil || byToken(r.Reason) || r.Reason == messages.EndLength || r.Reason == messages.EndFailed {
 			continue
 		}
-		return fmt.Sprintf("request %d was released as %s without having been cancelled", r.ID, r.Reason)
+		return fmt.Sprintf("the engine released request %d (%s), which was not cancelled", r.ID, r.Reason)
 	}
 	return ""
 }

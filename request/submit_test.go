@@ -68,13 +68,13 @@ func TestInvalidCallsAreRefused(t *testing.T) {
 		{"min_tokens is 21; it must be at most 20", "min_tokens", "", func(s *messages.Submission) { s.Params.MinTokens = 21 }},
 		{"top_logprobs is 6; it must be at most 5", "top_logprobs", "", func(s *messages.Submission) { s.Params.TopLogprobs = 6 }},
 		{"stop token 99", "stop_token_ids", "token_out_of_vocabulary", func(s *messages.Submission) { s.Params.StopTokenIDs = []int32{99} }},
-		{"logit_bias names token 99", "logit_bias", "token_out_of_vocabulary", func(s *messages.Submission) { s.Params.LogitBias = []messages.TokenBias{{Token: 99}} }},
+		{"logit_bias has token 99", "logit_bias", "token_out_of_vocabulary", func(s *messages.Submission) { s.Params.LogitBias = []messages.TokenBias{{Token: 99}} }},
 		{"logit_bias of token 1 is 101", "logit_bias", "", func(s *messages.Submission) { s.Params.LogitBias = []messages.TokenBias{{Token: 1, Bias: 101}} }},
 		{"token 1 twice", "logit_bias", "", func(s *messages.Submission) { s.Params.LogitBias = []messages.TokenBias{{Token: 1}, {Token: 1}} }},
 		{"a stop string is empty", "stop", "", func(s *messages.Submission) { s.Stop = []string{"x", ""} }},
 		{"have 5000 bytes", "stop", "", func(s *messages.Submission) { s.Stop = []string{strings.Repeat("x", 5000)} }},
 		{"no sampling parameters", "", "", func(s *messages.Submission) { s.Params = nil }},
-		{"waits for request 0", "", "", func(s *messages.Submission) { s.After = 0 }},
+		{"depends on request 0", "", "", func(s *messages.Submission) { s.After = 0 }},
 	} {
 		r := newRig(t, letters())
 		s := submission()

@@ -97,7 +97,7 @@ func (t *Table) tooLong(m *messages.SubmitRequests) *messages.CallRefused {
 	if wait <= most {
 		return nil
 	}
-	return t.busy(s, 1, fmt.Sprintf("%d requests wait and a new one would wait about %s, but at most %s is accepted (half of queue-timeout)",
+	return t.busy(s, 1, fmt.Sprintf("%d requests are waiting and a new one would wait about %s, but at most %s is accepted (half of queue-timeout)",
 		t.backlog.requests, wait.Round(time.Second), most))
 }
 

@@ -94,7 +94,7 @@ func (l *lifecycle) step(now time.Duration, event any, out *messages.Outbox) (do
 		}
 		if l.sticky {
 			l.phase = dead
-			do.fatal = "the device cannot be used any more: " + l.cause
+			do.fatal = "the device has failed for good (restart the server): " + l.cause
 			return do
 		}
 		l.phase = quiescing
@@ -112,7 +112,7 @@ func (l *lifecycle) step(now time.Duration, event any, out *messages.Outbox) (do
 			return do
 		}
 		l.phase = dead
-		do.fatal = "the device was still busy " + l.opt.Quiesce.String() + " after this failure: " + l.cause
+		do.fatal = "the device did not become idle within " + l.opt.Quiesce.String() + " after the failure (restart the server): " + l.cause
 	}
 	return do
 }

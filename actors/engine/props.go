@@ -61,7 +61,7 @@ func (e *Engine) dispatchProps(opt shell.Options, more []actor.PropsOption) *act
 	return actor.PropsFromProducer(func() actor.Actor {
 		d := &dispatcher{}
 		if old := e.dispatch; old != nil {
-			d.over = &messages.FailEpoch{Header: old.Own(), From: messages.Dispatch, Cause: "dispatch has restarted"}
+			d.over = &messages.FailEpoch{Header: old.Own(), From: messages.Dispatch, Cause: "dispatch panicked and was restarted"}
 			e.dispatch = dispatch.New(old.Own().Epoch, e.spec.Dispatch)
 		} else {
 			e.dispatch = dispatch.New(1, e.spec.Dispatch)

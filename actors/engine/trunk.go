@@ -39,7 +39,7 @@ func (t trunk) Receive(ctx actor.Context) {
 
 func (t trunk) spawn(ctx actor.Context, props *actor.Props, name string) {
 	if _, err := ctx.SpawnNamed(props, name); err != nil {
-		t.spec.Log.Error().Err(err).Str("actor", name).Msg("an actor cannot start")
+		t.spec.Log.Error().Err(err).Str("actor", name).Msg("bug in the server: an actor cannot start, so the server cannot be used; please report it")
 	}
 }
 

@@ -150,7 +150,7 @@ func (c *core) subscribe(m *messages.SubscribeEvents) {
 	reply := &messages.EventsSubscribed{Stream: c.opt.Stream, Last: c.ring.last}
 	switch {
 	case c.readers[m.ID] != nil:
-		reply.Refused = "the subscription exists already"
+		reply.Refused = "the subscription already exists"
 	case len(c.readers) >= c.opt.Readers:
 		reply.Refused = "too many readers of KV events; close one first"
 	case m.FromNow:

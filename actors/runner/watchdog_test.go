@@ -80,7 +80,7 @@ func TestAStepThatNeverEndsFailsTheEpoch(t *testing.T) {
 	if f.Epoch != 3 || f.From != messages.Runner || f.Sticky || !slices.Equal(f.Suspects, []messages.RequestID{40, 70}) {
 		t.Errorf("it failed with %+v", f)
 	}
-	for _, part := range []string{"step 1", "2 rows", "1m0s", "watchdog-timeout"} {
+	for _, part := range []string{"step 1", "requests: 2", "1m0s", "watchdog-timeout"} {
 		if !strings.Contains(f.Cause, part) {
 			t.Errorf("the cause %q does not tell %s", f.Cause, part)
 		}

@@ -17,5 +17,5 @@ func Fault(panicked any) string {
 	case runtime.Error:
 		return v.Error()
 	}
-	return fmt.Sprintf("a value of type %T, which is not shown because it may quote a client; see the stack", panicked)
+	return fmt.Sprintf("a value of type %T (not shown, because it may quote a client; see the stack)", panicked)
 }

@@ -95,7 +95,7 @@ func (a *Actor[M]) Receive(ctx actor.Context) {
 // ends the epoch.
 func (a *Actor[M]) unknown(ctx actor.Context, msg any) {
 	a.opt.Meter.Record(messages.UnknownMessages, 1)
-	a.opt.Log.Error().Str("actor", a.opt.Role.String()).Type("message", msg).Msg("an actor got a message that it does not handle; please report this")
+	a.opt.Log.Error().Str("actor", a.opt.Role.String()).Type("message", msg).Msg("bug in the server: an actor got a message that it does not handle; please report it")
 	defer a.reportPanic(ctx, msg)
 	invariants.Check(!invariants.Enabled, "%s does not take a %T", a.opt.Role, msg)
 }
@@ -146,9 +146,9 @@ func (a *Actor[M]) reportPanic(ctx actor.Context, msg any) {
 	}
 	a.failed = true
 	a.out.Reset()
-	cause := fmt.Sprintf("%s panicked on %T: %s", a.opt.Role, msg, Fault(r))
+	cause := fmt.Sprintf("%s panicked while it handled %T: %s", a.opt.Role, msg, Fault(r))
 	a.opt.Log.Error().Str("actor", a.opt.Role.String()).Uint32("epoch", uint32(a.opt.Own.Epoch)).
-		Str("cause", cause).Str("stack", string(debug.Stack())).Msg("an actor panicked; unfinished requests continue after recovery")
+		Str("cause", cause).Str("stack", string(debug.Stack())).Msg("bug in the server: an actor panicked; please report it. Unfinished requests continue after recovery")
 	fail := &messages.FailEpoch{Header: a.opt.Own, From: a.opt.Role, Cause: cause, Suspects: a.suspects(msg)}
 	if a.opt.OnPanic != nil {
 		a.opt.OnPanic(ctx, msg, fail)

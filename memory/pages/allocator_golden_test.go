@@ -114,7 +114,7 @@ func TestContiguousReservations(t *testing.T) {
 		{reserve([]messages.Page{4, 5, 6}, 2, 3), "3…4; 9…11"},
 		{reserve([]messages.Page{9, 1, 7}, 2), "5…6"},
 		{reserve(nil, 2), "0, 8"}, // nothing in a row any more
-		{reserve(nil, 1), "plan 0 wants 1 pages and 0 are free, after freeing 0"},
+		{reserve(nil, 1), "plan 0 requires 1 pages, but only 0 are free (0 of them freed by this plan)"},
 	} {
 		if step.got != step.want {
 			t.Errorf("got %s, want %s", step.got, step.want)

@@ -69,7 +69,7 @@ func (c *Core) reservePages(m *messages.ReservePages, out *messages.Outbox) {
 	if !ok {
 		out.ToFormer(&messages.PagesRefused{
 			Plan: m.Plan, Wanted: wanted, Free: free,
-			Reason: fmt.Sprintf("plan %d wants %d pages and %d are free, after freeing %d", m.Plan, wanted, free, free-before),
+			Reason: fmt.Sprintf("plan %d requires %d pages, but only %d are free (%d of them freed by this plan)", m.Plan, wanted, free, free-before),
 		})
 		return
 	}

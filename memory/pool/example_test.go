@@ -39,5 +39,5 @@ func ExampleNewPlan() {
 	// tokens 311280 tokens
 	// max_running_requests 64 requests
 	// kv_pool 5100273664 bytes
-	// [max-total-tokens 400000 is more than fits into memory; using 311280 (raise mem-fraction-static for more)]
+	// [max-total-tokens 400000 does not fit into memory; using 311280; raise mem-fraction-static to get more]
 }

@@ -126,15 +126,15 @@ func (p *planner) check() error {
 	case paging.CheckSize(p.PageSize) != nil:
 		return fmt.Errorf("page-size %w", paging.CheckSize(p.PageSize))
 	case p.MaxTotalTokens < 0:
-		return fmt.Errorf("max-total-tokens is %d; it must be positive, or 0 for no limit", p.MaxTotalTokens)
+		return fmt.Errorf("max-total-tokens is %d; it must be at least 1, or 0 for no limit", p.MaxTotalTokens)
 	case p.MaxRunning < 0:
-		return fmt.Errorf("max-running-requests is %d; it must be positive, or 0 for %d", p.MaxRunning, DefaultMaxRunning)
+		return fmt.Errorf("max-running-requests is %d; it must be at least 1, or 0 for the default of %d", p.MaxRunning, DefaultMaxRunning)
 	case f.BytesPerToken < 1 || f.Context < 1:
-		return fmt.Errorf("a token takes %d bytes of KV and the context is %d; both must be positive", f.BytesPerToken, f.Context)
+		return fmt.Errorf("a token takes %d bytes of KV and the context length is %d; both must be at least 1", f.BytesPerToken, f.Context)
 	case f.BytesPerToken > math.MaxInt64/int64(2*p.PageSize):
 		return fmt.Errorf("a page of %d tokens of this model is too large; lower page-size", p.PageSize)
 	case f.AvailableBytes < 0 || f.AfterLoadBytes < 0 || f.WeightBytes < 0 || f.WorkspaceBytes < 0:
-		return fmt.Errorf("negative memory: %d bytes available, %d after loading, %d for weights, %d for workspace",
+		return fmt.Errorf("a measured amount of memory is negative: %d bytes available, %d after loading, %d for weights, %d for workspace",
 			f.AvailableBytes, f.AfterLoadBytes, f.WeightBytes, f.WorkspaceBytes)
 	}
 	return nil
@@ -168,11 +168,11 @@ func (p *planner) kvRoom() int64 {
 	p.add("available", f.AvailableBytes, "bytes", f.AvailableFrom)
 	p.add("static", static, "bytes", fmt.Sprintf("available × mem-fraction-static %g%s", p.MemFraction, how))
 	p.add("weights", f.WeightBytes, "bytes", "the model")
-	p.add("workspace", f.WorkspaceBytes, "bytes", "the biggest step")
+	p.add("workspace", f.WorkspaceBytes, "bytes", "the largest step")
 	if f.AfterLoadBytes > 0 {
 		p.add("kv_room_by_guide", max(room, 0), "bytes", from)
 		p.add("after_load", f.AfterLoadBytes, "bytes", "available with the weights loaded")
-		room, from = f.AfterLoadBytes-(f.AvailableBytes-static)-f.WorkspaceBytes, "after_load - (available - static) - workspace"
+		room, from = f.AfterLoadBytes-(f.AvailableBytes-static)-f.WorkspaceBytes, "after_load - (available - static) - workspace; static is available × mem-fraction-static"
 	}
 	p.add("kv_room", max(room, 0), "bytes", from)
 	if p.Pools > 1 {
@@ -193,13 +193,13 @@ func (p *planner) pagesByMemory(room int64) (int64, error) {
 		f := &p.facts
 		measured := ""
 		if f.AfterLoadBytes > 0 {
-			measured = fmt.Sprintf(" (%s were left with the weights loaded)", size(f.AfterLoadBytes))
+			measured = fmt.Sprintf("; %s were left with the weights loaded", size(f.AfterLoadBytes))
 		}
-		return 0, fmt.Errorf("the KV pool has no room for a page of %d tokens: "+
-			"%s available (%s) × %g is %s, weights take %s and workspace %s of it, and a page and the padding page need %s: %s short; "+
-			"raise mem-fraction-static, lower page-size or chunked-prefill-size, or choose a smaller kv-cache-dtype or model%s",
-			p.PageSize, size(f.AvailableBytes), f.AvailableFrom, p.MemFraction, size(p.static()),
-			size(f.WeightBytes), size(f.WorkspaceBytes), size(2*perPage), size(2*perPage-room), measured)
+		return 0, fmt.Errorf("not enough memory for the KV pool: %s short; "+
+			"raise mem-fraction-static, lower page-size or chunked-prefill-size, or choose a smaller kv-cache-dtype or model "+
+			"(available: %s, %s; × mem-fraction-static %g: %s; weights: %s; workspace: %s; one page of %d tokens and the padding page: %s%s)",
+			size(2*perPage-room), size(f.AvailableBytes), f.AvailableFrom, p.MemFraction, size(p.static()),
+			size(f.WeightBytes), size(f.WorkspaceBytes), p.PageSize, size(2*perPage), measured)
 	}
 	p.plan.Bound = "mem-fraction-static"
 	name := "kv_room"
@@ -221,13 +221,13 @@ func (p *planner) capped(pages int64) (int64, error) {
 		case asked < pageSize:
 			return 0, fmt.Errorf("max-total-tokens %d is less than one page of %d tokens; raise it or lower page-size", asked, p.PageSize)
 		case asked > fits:
-			p.warn("max-total-tokens %d is more than fits into memory; using %d (raise mem-fraction-static for more)", asked, fits)
+			p.warn("max-total-tokens %d does not fit into memory; using %d; raise mem-fraction-static to get more", asked, fits)
 		case asked/pageSize < pages:
 			pages, p.plan.Bound = asked/pageSize, "max-total-tokens"
 		}
 	case p.CapToRunning:
 		most := int64(p.MaxRunning) * int64(paging.Pages(p.facts.Context, p.PageSize))
-		p.add("pages_by_running", most, "pages", fmt.Sprintf("max-running-requests %d × context %d in pages", p.MaxRunning, p.facts.Context))
+		p.add("pages_by_running", most, "pages", fmt.Sprintf("max-running-requests %d × context length %d, rounded up to pages", p.MaxRunning, p.facts.Context))
 		if most < pages {
 			pages, p.plan.Bound = most, "max-running-requests"
 		}
@@ -243,7 +243,7 @@ func (p *planner) finish(pages int64) {
 	from := "the device's default"
 	switch {
 	case p.OwnMemory:
-		from = "512 per context that fits, 2048 to 4096; at most half the tokens, or the setting"
+		from = "512 per context that fits into the pool, but between 2048 and 4096, and at most half of the pool's tokens; or max-running-requests, if lower"
 		plan.MaxRunning = AutoMaxRunning(plan.Tokens, p.facts.Context, p.asked)
 		if p.asked > plan.MaxRunning {
 			p.warn("max-running-requests %d is too many for a KV pool of %d tokens; using %d", p.asked, plan.Tokens, plan.MaxRunning)
@@ -256,8 +256,8 @@ func (p *planner) finish(pages int64) {
 	p.add("max_running_requests", int64(plan.MaxRunning), "requests", from)
 	p.add("kv_pool", plan.PoolBytes, "bytes", "pages and one padding page × kv_per_page")
 	if plan.Tokens < p.facts.Context {
-		p.warn("the KV pool holds %d tokens, less than one context of %d: longer requests are refused; "+
-			"raise %s or lower context-length", plan.Tokens, p.facts.Context, plan.Bound)
+		p.warn("the KV pool holds %d tokens, less than the context length of %d: longer requests are refused; "+
+			"raise %s, or lower context-length", plan.Tokens, p.facts.Context, plan.Bound)
 	}
 }
 

@@ -30,7 +30,7 @@ func TestNewPlan(t *testing.T) {
 		{"cap lowers, rounded to pages", Options{PageSize: 16, MaxTotalTokens: 1007}, nil, 62, "max-total-tokens", nil},
 		{"cap of all that fits", Options{PageSize: 16, MaxTotalTokens: 196 * 16}, nil, 196, "mem-fraction-static", nil},
 		{"cap cannot raise", Options{PageSize: 16, MaxTotalTokens: 9999}, nil, 196, "mem-fraction-static",
-			[]string{"max-total-tokens 9999 is more than fits into memory; using 3136 (raise mem-fraction-static for more)"}},
+			[]string{"max-total-tokens 9999 does not fit into memory; using 3136; raise mem-fraction-static to get more"}},
 		{"running requests", Options{PageSize: 16, MaxRunning: 3, CapToRunning: true}, nil, 12, "max-running-requests", nil},
 		{"running requests round up", Options{PageSize: 16, MaxRunning: 3, CapToRunning: true},
 			func(f *Facts) { f.Context = 65 }, 15, "max-running-requests", nil},
@@ -38,9 +38,9 @@ func TestNewPlan(t *testing.T) {
 		{"an explicit cap replaces that of running", Options{PageSize: 16, MaxRunning: 3, CapToRunning: true, MaxTotalTokens: 320},
 			nil, 20, "max-total-tokens", nil},
 		{"less than a context", Options{PageSize: 16, MaxTotalTokens: 48}, nil, 3, "max-total-tokens",
-			[]string{"the KV pool holds 48 tokens, less than one context of 64: longer requests are refused; raise max-total-tokens or lower context-length"}},
+			[]string{"the KV pool holds 48 tokens, less than the context length of 64: longer requests are refused; raise max-total-tokens, or lower context-length"}},
 		{"just one page", Options{PageSize: 16, MemFraction: 1}, func(f *Facts) { f.AvailableBytes = 120_000 + 2*16*128 }, 1,
-			"mem-fraction-static", []string{"the KV pool holds 16 tokens, less than one context of 64: longer requests are refused; raise mem-fraction-static or lower context-length"}},
+			"mem-fraction-static", []string{"the KV pool holds 16 tokens, less than the context length of 64: longer requests are refused; raise mem-fraction-static, or lower context-length"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -84,8 +84,8 @@ func TestErrorsNameTheSetting(t *testing.T) {
 		want   []string
 	}{
 		{"no room", Options{PageSize: 16}, func(f *Facts) { f.AvailableBytes = 2*(120_000+2*16*128) - 2 },
-			[]string{"no room for a page of 16 tokens", "cgroup limit", "weights take 97.7 KiB", "need 4.0 KiB", "raise mem-fraction-static"}},
-		{"weights too big", Options{PageSize: 1}, func(f *Facts) { f.WeightBytes = 3 << 30 }, []string{"weights take 3.0 GiB", "mem-fraction-static"}},
+			[]string{"not enough memory for the KV pool: 1 B short", "one page of 16 tokens", "cgroup limit", "weights: 97.7 KiB", "the padding page: 4.0 KiB", "raise mem-fraction-static"}},
+		{"weights too big", Options{PageSize: 1}, func(f *Facts) { f.WeightBytes = 3 << 30 }, []string{"weights: 3.0 GiB", "mem-fraction-static"}},
 		{"fraction", Options{PageSize: 1, MemFraction: 1.5}, nil, []string{"mem-fraction-static is 1.5"}},
 		{"negative fraction", Options{PageSize: 1, MemFraction: -1}, nil, []string{"mem-fraction-static is -1"}},
 		{"page size", Options{PageSize: 12}, nil, []string{"page-size is 12", "power of two"}},
@@ -93,7 +93,7 @@ func TestErrorsNameTheSetting(t *testing.T) {
 		{"negative cap", Options{PageSize: 16, MaxTotalTokens: -1}, nil, []string{"max-total-tokens is -1"}},
 		{"negative running", Options{PageSize: 16, MaxRunning: -1}, nil, []string{"max-running-requests is -1"}},
 		{"no KV", Options{PageSize: 16}, func(f *Facts) { f.BytesPerToken = 0 }, []string{"takes 0 bytes"}},
-		{"no context", Options{PageSize: 16}, func(f *Facts) { f.Context = 0 }, []string{"the context is 0"}},
+		{"no context", Options{PageSize: 16}, func(f *Facts) { f.Context = 0 }, []string{"the context length is 0"}},
 		{"negative memory", Options{PageSize: 16}, func(f *Facts) { f.AvailableBytes = -5 }, []string{"-5 bytes available"}},
 		{"huge page", Options{PageSize: 1 << 60}, nil, []string{"too large", "page-size"}},
 	}

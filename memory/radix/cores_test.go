@@ -131,7 +131,7 @@ func TestOrderOfFreedPages(t *testing.T) {
 	r.out.Reset()
 	r.alloc.Handle(0, reserve, &r.out)
 	want(t, r.out.Sends[0].Msg, &messages.PagesRefused{Plan: 3, Wanted: 13, Free: 12,
-		Reason: "plan 3 wants 13 pages and 12 are free, after freeing 12"})
+		Reason: "plan 3 requires 13 pages, but only 12 are free (12 of them freed by this plan)"})
 	r.out.Reset()
 	r.alloc.Handle(0, &messages.ReservePages{Plan: 4, Reserves: []messages.PageReserve{{ID: 5, Pages: 12}}}, &r.out)
 	want(t, r.out.Sends[0].Msg.(*messages.PagesReserved).Granted[0].Pages, []messages.Page{20, 7, 19, 1, 14, 15, 9, 10, 11, 5, 6, 4})
@@ -169,7 +169,7 @@ func TestGrantsDoNotShareRoom(t *testing.T) {
 func TestRefusalReservesNothing(t *testing.T) {
 	r := newRing(Options{PageSize: 1}, 4)
 	want(t, r.send(t, &messages.CommitPlan{Plan: 1, Reserves: []messages.PageReserve{{ID: 1, Pages: 3}, {ID: 2, Pages: 2}}}),
-		&messages.PagesRefused{Plan: 1, Wanted: 5, Free: 4, Reason: "plan 1 wants 5 pages and 4 are free, after freeing 0"})
+		&messages.PagesRefused{Plan: 1, Wanted: 5, Free: 4, Reason: "plan 1 requires 5 pages, but only 4 are free (0 of them freed by this plan)"})
 	if r.alloc.Free() != 4 {
 		t.Fatalf("%d pages free", r.alloc.Free())
 	}

@@ -14,7 +14,7 @@ type EvictionRefused struct {
 
 // Error names both figures and what helps.
 func (e *EvictionRefused) Error() string {
-	return fmt.Sprintf("cannot evict %d pages: %d are evictable; end or retract requests to unlock more", e.Wanted, e.Evictable)
+	return fmt.Sprintf("cannot evict %d pages: only %d are evictable", e.Wanted, e.Evictable)
 }
 
 // Evict removes exactly n pages from unlocked leaves of all namespaces, in the policy's

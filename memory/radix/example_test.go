@@ -41,5 +41,5 @@ func ExampleTree() {
 	//         ├── uuid=1, tokens=[3, 4, 5, 6], slots=[22, 23, 24, 25], ref=0, age=1, hits=1 [L]
 	//         └── uuid=3, tokens=[7, 8], slots=[40, 41], ref=0, age=0, hits=1 [L]
 	// evicted [{12 1}]
-	// cannot evict 9 pages: 3 are evictable; end or retract requests to unlock more
+	// cannot evict 9 pages: only 3 are evictable
 }

@@ -283,7 +283,7 @@ func TestNoRequestIsLost(t *testing.T) {
 					}
 				case *messages.EpochEnded:
 					if seq++; m.Seq != seq {
-						t.Fatalf("the end of an engine is number %d and follows %d", m.Seq, seq-1)
+						t.Fatalf("message %d (an engine failed) arrived after message %d; those between are missing", m.Seq, seq-1)
 					}
 					again := &messages.EnqueueRequests{Header: s.own}
 					for _, id := range m.Requests {

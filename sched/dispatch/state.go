@@ -25,7 +25,7 @@ type Options struct {
 // Validate reports the first option that is out of range.
 func (o *Options) Validate() error {
 	if o.Route.Replicas >= int(Self) {
-		return fmt.Errorf("dispatch: %d engines; use at most %d", o.Route.Replicas, Self-1)
+		return fmt.Errorf("data-parallel-size is %d; it must be at most %d", o.Route.Replicas, Self-1)
 	}
 	return o.Route.Validate()
 }

@@ -53,7 +53,7 @@ func (a *admin) answered(m *messages.AuditSlots, l *ledger, out *messages.Outbox
 		return ""
 	}
 	out.Record(messages.AuditsFailed, 1)
-	return fmt.Sprintf("the audit of KV pages does not add up: %+v of a pool of %d; the batch former knows of %d free, %d evictable, %d protected; the last plans: %s",
+	return fmt.Sprintf("the audit of KV pages failed: counted %+v in a pool of %d; expected %d free, %d evictable, %d protected; the last plans: %s",
 		c, a.opt.Pages, l.free, l.cached.Evictable, l.cached.Protected, &a.history)
 }
 

@@ -68,7 +68,7 @@ func TestAuditFindsWhatDoesNotAddUp(t *testing.T) {
 			} else {
 				v.ask()
 			}
-			if len(v.failed) == 0 || !strings.Contains(v.failed[0].Cause, "does not add up") {
+			if len(v.failed) == 0 || !strings.Contains(v.failed[0].Cause, "audit of KV pages failed") {
 				t.Errorf("%s, idle %t: the epoch goes on: %+v", c.name, idle, v.failed)
 			}
 			if !idle && (len(v.audits) != 1 || v.audits[0].OK) {

@@ -52,9 +52,9 @@ func (h *history) String() string {
 	var b strings.Builder
 	for i := max(0, h.next-historyPlans); i < h.next; i++ {
 		c := h.ring[i%historyPlans]
-		fmt.Fprintf(&b, "; plan %d: inserted %d, unlocked %d, evict %d, freed %d, reserved %d", c.plan, c.inserted, c.unlocked, c.evicted, c.freed, c.reserved)
+		fmt.Fprintf(&b, "; plan %d: inserted %d, unlocked %d, evicted %d, freed %d, reserved %d", c.plan, c.inserted, c.unlocked, c.evicted, c.freed, c.reserved)
 		if c.closed {
-			fmt.Fprintf(&b, " -> free %d, evictable %d, protected %d", c.freeAfter, c.evictAfter, c.protAfter)
+			fmt.Fprintf(&b, ", then free %d, evictable %d, protected %d", c.freeAfter, c.evictAfter, c.protAfter)
 		}
 	}
 	return strings.TrimPrefix(b.String(), "; ")

@@ -96,7 +96,7 @@ func (o *Options) Validate() error {
 		{"RetractEvery", o.RetractEvery, o.RetractEvery >= 0, "at least 0"},
 		{"TokensPerStep", o.TokensPerStep, o.TokensPerStep >= 0, "at least 0"},
 		{"PreemptionThreshold", o.PreemptionThreshold, o.PreemptionThreshold >= 0, "at least 0"},
-		{"StepsInFlight", o.StepsInFlight, o.StepsInFlight >= 0 && o.StepsInFlight <= maxStepsInFlight, "1 or 2"},
+		{"StepsInFlight", o.StepsInFlight, o.StepsInFlight >= 0 && o.StepsInFlight <= maxStepsInFlight, "between 0 and 2"},
 		{"InitNewTokenRatio", o.InitNewTokenRatio, o.InitNewTokenRatio >= 0 && o.InitNewTokenRatio <= 1, "between 0 and 1"},
 		{"Aging", o.Aging, o.Aging >= 0, "at least 0"},
 		{"InterTokenLatencyTarget", o.InterTokenLatencyTarget, o.InterTokenLatencyTarget >= 0, "at least 0"},

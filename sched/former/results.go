@@ -146,5 +146,5 @@ func (c *Core) rowDone(w *rowWork, sampled []messages.SampledToken, failed *mess
 // it is never computed. Only the requests of the failed step are suspects.
 func (c *Core) batchFailed(m *messages.BatchFailed, out *messages.Outbox) {
 	c.must(!c.flight.idle() && m.Step == c.flight.steps[0].id, "BatchFailed")
-	c.fail(fmt.Sprintf("step %d of %d rows failed: %s", m.Step, len(c.flight.steps[0].work), m.Reason), c.flight.requests(m.Step), m.Sticky, out)
+	c.fail(fmt.Sprintf("step %d (requests: %d) failed: %s", m.Step, len(c.flight.steps[0].work), m.Reason), c.flight.requests(m.Step), m.Sticky, out)
 }

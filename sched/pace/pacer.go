@@ -136,8 +136,8 @@ func (p *Pacer) check(rows int, alone, with, factor float64, out *messages.Outbo
 	}
 	p.missed = with
 	out.Note(messages.NoteWarning, fmt.Sprintf(
-		"inter-token-latency-target %v cannot be met with %d running requests: a step takes about %v, and %v with the smallest chunk of %d prompt tokens; set a target of at least %v, or reduce max-running-requests",
-		target, rows, round(alone), round(with), p.least, round(with*factor/(1-wayShare))))
+		"inter-token-latency-target %v cannot be met; raise it to at least %v, or lower max-running-requests: with %d running requests a step takes about %v, and %v with the smallest chunk of %d prompt tokens",
+		target, round(with*factor/(1-wayShare)), rows, round(alone), round(with), p.least))
 }
 
 // round rounds seconds up to three digits.

@@ -56,7 +56,7 @@ func (o *Options) Validate() error {
 	case o.Policy != "" && !slices.Contains(Policies(), o.Policy):
 		return fmt.Errorf("routing %q is not known; use one of %s", o.Policy, strings.Join(Policies(), ", "))
 	case o.Replicas < 1 || o.Replicas > maxReplicas:
-		return fmt.Errorf("router: %d replicas; the number must be between 1 and %d", o.Replicas, maxReplicas)
+		return fmt.Errorf("router: Replicas is %d; it must be between 1 and %d", o.Replicas, maxReplicas)
 	case paging.CheckSize(o.PageSize) != nil:
 		return fmt.Errorf("router: PageSize %w", paging.CheckSize(o.PageSize))
 	case o.MaxPages < 0:

@@ -405,8 +405,8 @@ func TestRandomRoutingIsSeededAndEven(t *testing.T) {
 func TestRouterRefusesOptions(t *testing.T) {
 	for want, opt := range map[string]Options{
 		"cache-aware, least-loaded": {Policy: "sticky", Replicas: 1, PageSize: 1},
-		"0 replicas":                {PageSize: 1},
-		"65537 replicas":            {Replicas: 65537, PageSize: 1},
+		"Replicas is 0;":            {PageSize: 1},
+		"Replicas is 65537;":        {Replicas: 65537, PageSize: 1},
 		"power of two":              {Replicas: 1, PageSize: 48},
 		"it must be at least 0":     {Replicas: 1, PageSize: 1, MaxPages: -1},
 	} {

@@ -140,7 +140,7 @@ func (s *Server) cacheTree(w http.ResponseWriter, r *http.Request) *apiError {
 	}
 	format := cmp.Or(query.Get("format"), "json")
 	if format != "json" && format != "text" {
-		return invalid("format", "format is %q; it must be json or text", clip(format, 64))
+		return invalid("format", `"format" is %q; it must be json or text`, clip(format, 64))
 	}
 	reply := make(chan *messages.CacheDescribed, 1)
 	s.Engine.Send(&messages.AskCacheTree{Limits: limits, Reply: reply})

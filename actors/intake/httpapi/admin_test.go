@@ -66,7 +66,7 @@ func TestHealthGenerateTimesOut(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{HTTP: httpapi.Options{HealthTimeout: 1}})
 	s.Hold()
 	a := send(t, s, "GET", "/health_generate", nil)
-	if e := errorOf(t, a); a.status != http.StatusServiceUnavailable || !strings.Contains(e["message"].(string), "made no progress: no token in 1ns") {
+	if e := errorOf(t, a); a.status != http.StatusServiceUnavailable || !strings.Contains(e["message"].(string), "unhealthy: no token within 1ns") {
 		t.Errorf("%d: %s", a.status, a.body)
 	}
 }

@@ -128,14 +128,14 @@ func arrivals(t *testing.T, preempt bool, steps int, priorities ...int) (answers
 	priority := map[any]int{} // by the engine's id
 	for i, p := range priorities {
 		done[i] = make(chan answer, 1)
-		taken := len(logged(t, s, "call accepted"))
+		taken := len(logged(t, s, "request accepted"))
 		go func() {
 			done[i] <- send(t, s, "POST", "/generate", object{"text": onceUpon, "priority": p, "sampling_params": object{"max_new_tokens": 20}})
 		}()
-		for len(logged(t, s, "call accepted")) == taken && len(done[i]) == 0 {
+		for len(logged(t, s, "request accepted")) == taken && len(done[i]) == 0 {
 			s.Audit(t)
 		}
-		if calls := logged(t, s, "call accepted"); len(calls) > taken {
+		if calls := logged(t, s, "request accepted"); len(calls) > taken {
 			priority[at(t, calls[taken], "requests", 0)] = p
 		}
 		if i == 0 {
@@ -256,7 +256,7 @@ func TestTimeoutsEndToEnd(t *testing.T) {
 				go func() {
 					answers[i] <- send(t, s, "POST", "/generate", object{"text": onceUpon, "sampling_params": object{"max_new_tokens": 20}})
 				}()
-				for len(logged(t, s, "call accepted")) == i {
+				for len(logged(t, s, "request accepted")) == i {
 					s.Audit(t)
 				}
 				if i == 0 {

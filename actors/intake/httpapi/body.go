@@ -17,7 +17,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, job *work) ([]
 	// This also keeps pages of other origins from posting without a preflight.
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, newError(http.StatusUnsupportedMediaType).
-			say("the body must be JSON with Content-Type application/json, not %q", clip(r.Header.Get("Content-Type"), 64))
+			say("the Content-Type is %q; send JSON with Content-Type: application/json", clip(r.Header.Get("Content-Type"), 64))
 	}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return nil, newError(http.StatusUnsupportedMediaType).

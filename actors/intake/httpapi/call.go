@@ -74,7 +74,7 @@ func (c *call) next(ctx context.Context) (*messages.CallOutput, *apiError) {
 	}
 	out, ok := event.(*messages.CallOutput)
 	if !ok {
-		return nil, internal("intake sent %s in the middle of a call", own(fmt.Sprintf("%T", event)))
+		return nil, internal("unexpected message %s", own(fmt.Sprintf("%T", event)))
 	}
 	if c.ends != nil {
 		c.outputs[out.Index] = out.Usage.CompletionTokens
@@ -141,7 +141,7 @@ func (s *Server) begin(ctx context.Context, p *plan) (*call, *apiError) {
 		return nil, err.about(p.name(err.Param))
 	}
 	if e := s.Log.Debug(); e.Enabled() {
-		e.Str("request_id", trailOf(ctx).id).Str("rid_digest", digest([]byte(p.rid))).Interface("requests", c.requests).Msg("call accepted")
+		e.Str("request_id", trailOf(ctx).id).Str("rid_digest", digest([]byte(p.rid))).Interface("requests", c.requests).Msg("request accepted")
 	}
 	if s.Record != nil {
 		c.ends, c.outputs = make([]func(int), len(p.subs)), make([]int, len(p.subs))

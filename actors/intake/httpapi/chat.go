@@ -71,7 +71,7 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) (*plan, *apiErro
 	logprobs, top := given(req.Logprobs, false), given(req.TopLogprobs, 0)
 	switch {
 	case req.TopLogprobs != nil && !logprobs:
-		return nil, invalid("top_logprobs", "top_logprobs needs logprobs: true")
+		return nil, invalid("top_logprobs", "top_logprobs requires logprobs: true")
 	case top < 0 || top > maxTopLogprobs:
 		return nil, outside("top_logprobs", top, 0, maxTopLogprobs)
 	case logprobs:
@@ -100,7 +100,7 @@ func (s *Server) renderChat(r *http.Request, req *chatRequest) ([]int32, *apiErr
 		return nil, invalid("messages", "the chat template of the model %s cannot be used: %v; use /v1/completions, which needs none", own(s.Model.ID), own(fault))
 	}
 	if s.Model.Template == nil {
-		return nil, invalid("messages", "the model %s has no chat template; use /v1/completions, or serve it with --chat-template FILE", own(s.Model.ID))
+		return nil, invalid("messages", "the model %s has no chat template; use /v1/completions, or start the server with chat-template", own(s.Model.ID))
 	}
 	if err := checkMessages(req.Messages.value); err != nil {
 		return nil, err

@@ -156,7 +156,7 @@ func TestChatWithABrokenTemplate(t *testing.T) {
 func TestChatWithoutTemplate(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{NoTemplate: true})
 	a := send(t, s, "POST", "/v1/chat/completions", object{"messages": hello})
-	if e := errorOf(t, a); a.status != 400 || !strings.Contains(e["message"].(string), "--chat-template") {
+	if e := errorOf(t, a); a.status != 400 || !strings.Contains(e["message"].(string), "start the server with chat-template") {
 		t.Errorf("%d: %v", a.status, e)
 	}
 }

@@ -220,7 +220,7 @@ func TestWriteStall(t *testing.T) {
 	for range 5 {
 		post(t, s, "/v1/completions", object{"prompt": onceUpon, "max_tokens": 5})
 	}
-	waitLog(t, s, "does not read its answer")
+	waitLog(t, s, "reads too slowly")
 	s.WaitIdle(t)
 }
 

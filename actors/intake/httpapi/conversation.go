@@ -28,11 +28,11 @@ func checkMessages(value any) *apiError {
 	list, isList := value.(*chat.List)
 	switch {
 	case value == nil:
-		return invalid("messages", "messages is missing; send at least one message")
+		return invalid("messages", `"messages" is missing; send at least one message`)
 	case !isList:
-		return invalid("messages", "messages must be an array of objects")
+		return invalid("messages", `"messages" must be an array of objects`)
 	case len(list.Items()) == 0:
-		return invalid("messages", "messages is empty; send at least one message")
+		return invalid("messages", `"messages" is empty; send at least one message`)
 	}
 	for i, one := range list.Items() {
 		if err := oneMessage(one, fmt.Sprintf("messages[%d]", i)); err != nil {

@@ -159,9 +159,9 @@ func jsonError(ctx context.Context, err error) *apiError {
 		return newError(http.StatusBadRequest).coded("repeated_parameter").about(path).
 			say("duplicate key %s at byte %d; send it once", path, own(e.Offset))
 	case jsonread.TooMany:
-		return invalid(path, "the body has more than %d values and keys besides its prompts, the last one at %s; send fewer", own(maxValues), path)
+		return invalid(path, "the body has more than %d values and keys besides its prompts (reached at %s); send fewer", own(maxValues), path)
 	case jsonread.TooDeep:
-		return invalid(path, "%s is nested more than %d deep", path, own(maxDepth))
+		return invalid(path, "%s is nested more than %d levels deep; flatten it", path, own(maxDepth))
 	case jsonread.LongNumber:
 		return invalid(path, "%s is a number of more than %d characters; send a shorter number, or a string", path, own(maxDigits))
 	}
@@ -250,7 +250,7 @@ func jsonType(t reflect.Type) string {
 	if name, ok := jsonTypes[t.Kind()]; ok {
 		return name
 	}
-	return fmt.Sprintf("an integer of %d bits", t.Bits())
+	return fmt.Sprintf("a whole number of %d bits", t.Bits())
 }
 
 // article describes a value of which encoding/json says what it is.

@@ -47,7 +47,7 @@ func (h *hostRule) admit(r *http.Request, acts bool, origins []string) *apiError
 	}
 	if acts && foreign(r, origins) {
 		return newError(http.StatusForbidden).coded("origin_not_allowed").
-			say("the request comes from a web page of another origin; to allow it, add the origin to cors-origins; behind a reverse proxy, also pass the Host header on")
+			say("requests from web pages of this origin are not allowed; add the origin to cors-origins or, behind a reverse proxy, pass the Host header on")
 	}
 	return nil
 }

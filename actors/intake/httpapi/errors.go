@@ -79,8 +79,9 @@ func differ[T comparable](under, first string, a *T, second string, b *T) *apiEr
 	return invalid(under+second, "%s and %s are both given and differ; send one of them", first, second)
 }
 
+// internal is an error of the server itself.
 func internal(format string, args ...any) *apiError {
-	return newError(http.StatusInternalServerError).say(format, args...)
+	return newError(http.StatusInternalServerError).say("bug in the server; please report it: "+format, args...)
 }
 
 // outside refuses a whole number that is too small or too large.
@@ -94,7 +95,7 @@ func unready() *apiError {
 }
 
 func shuttingDown() *apiError {
-	return newError(http.StatusServiceUnavailable).retry(5).say("the server is shutting down")
+	return newError(http.StatusServiceUnavailable).retry(5).say("the server is shutting down; send the request to another server")
 }
 
 // within puts a prefix before the parameter that an error is about.
@@ -127,7 +128,7 @@ func refused(r *messages.CallRefused) *apiError {
 	if r.Loggable {
 		return e.say("%s", own(r.Message))
 	}
-	e.say("this call is not possible: %s", r.Message).Message = r.Message
+	e.say("the request was refused: %s", r.Message).Message = r.Message
 	return e
 }
 
@@ -200,7 +201,7 @@ func encodeJSON(v any) ([]byte, *apiError) {
 	e := json.NewEncoder(&body)
 	e.SetEscapeHTML(false) // no page contains an answer unchanged
 	if err := e.Encode(v); err != nil {
-		return nil, internal("the answer cannot be encoded")
+		return nil, internal("the response cannot be encoded as JSON")
 	}
 	return body.Bytes(), nil
 }

@@ -58,7 +58,7 @@ func TestBadSamplingParameters(t *testing.T) {
 		add("temperature text", object{"temperature": "hot"}, "temperature", "must be a number, not a string")
 		add("top_p high", object{"top_p": 1.1}, "top_p", "between 0 and 1")
 		add("top_k", object{"top_k": -2}, "top_k", "at least 1")
-		add("top_k fraction", object{"top_k": 1.5}, "top_k", "an integer of 64 bits, not 1.5")
+		add("top_k fraction", object{"top_k": 1.5}, "top_k", "a whole number of 64 bits, not 1.5")
 		add("min_p", object{"min_p": 2}, "min_p", "between 0 and 1")
 		add("frequency_penalty", object{"frequency_penalty": -3}, "frequency_penalty", "between -2 and 2")
 		add("presence_penalty", object{"presence_penalty": 2.01}, "presence_penalty", "between -2 and 2")
@@ -69,7 +69,7 @@ func TestBadSamplingParameters(t *testing.T) {
 		add("logit_bias null", object{"logit_bias": object{"1": nil}}, "logit_bias", "null")
 		add("logit_bias twice", object{"logit_bias": object{"1": 1, "01": 2}}, "logit_bias", "twice")
 		add("logit_bias list", object{"logit_bias": list{}}, "logit_bias", "must be an object, not an array")
-		add("seed", object{"seed": 1.5}, "seed", "an integer")
+		add("seed", object{"seed": 1.5}, "seed", "a whole number")
 		add("n zero", object{"n": 0}, "n", "between 1 and 128")
 		add("n high", object{"n": 129}, "n", "between 1 and 128")
 		add("min_tokens", object{"min_tokens": 3}, "min_tokens", "between 0 and 2")
@@ -77,7 +77,7 @@ func TestBadSamplingParameters(t *testing.T) {
 		add("stop empty", object{"stop": ""}, "stop", "0 bytes")
 		add("stop number", object{"stop": 3}, "stop", "string or an array of strings")
 		add("stop many", object{"stop": tooManyStops}, "stop", "at most 64")
-		add("stop long", object{"stop": strings.Repeat("x", 5000)}, "stop", "1 to 4096")
+		add("stop long", object{"stop": strings.Repeat("x", 5000)}, "stop", "between 1 and 4096")
 		add("stop_token_ids", object{"stop_token_ids": list{-1}}, "stop_token_ids", "index 0")
 		add("stop_token_ids null", object{"stop_token_ids": list{1, nil}}, "stop_token_ids", "stop_token_ids[1] is null")
 		add("stop_token_ids text", object{"stop_token_ids": "1"}, "stop_token_ids", "array of token ids")
@@ -161,7 +161,7 @@ func TestBadChats(t *testing.T) {
 		"too long":         {message(object{"role": "user", "content": strings.Repeat("word ", 100)}), 400, "messages", "context_length_exceeded", "context is 64"},
 		"two limits":       {object{"messages": hello, "max_tokens": 1, "max_completion_tokens": 2}, 400, "max_completion_tokens", nil, "differ"},
 		"limit":            {object{"messages": hello, "max_completion_tokens": 0}, 400, "max_completion_tokens", nil, "at least 1"},
-		"top_logprobs":     {object{"messages": hello, "top_logprobs": 2}, 400, "top_logprobs", nil, "needs logprobs"},
+		"top_logprobs":     {object{"messages": hello, "top_logprobs": 2}, 400, "top_logprobs", nil, "requires logprobs"},
 		"many":             {object{"messages": hello, "logprobs": true, "top_logprobs": 21}, 400, "top_logprobs", nil, "between 0 and 20"},
 		"template args":    {object{"messages": hello, "chat_template_kwargs": 3}, 400, "chat_template_kwargs", nil, "an object"},
 		"audio":            {object{"messages": hello, "modalities": list{"audio"}}, 400, "modalities", "unsupported_parameter", "text"},
@@ -187,7 +187,7 @@ func TestBadGenerates(t *testing.T) {
 		"range":        {sampling(object{"temperature": 9}), 400, "sampling_params.temperature", nil, "between 0 and 2"},
 		"two seeds":    {sampling(object{"seed": 1, "sampling_seed": 2}), 400, "sampling_params.sampling_seed", nil, "both given and differ"},
 		"two minimums": {sampling(object{"min_tokens": 1, "min_new_tokens": 2}), 400, "sampling_params.min_new_tokens", nil, "both given and differ"},
-		"type":         {sampling(object{"top_k": "x"}), 400, "sampling_params.top_k", nil, "an integer"},
+		"type":         {sampling(object{"top_k": "x"}), 400, "sampling_params.top_k", nil, "a whole number"},
 		"unknown":      {sampling(object{"max_tokens": 3}), 400, "sampling_params.max_tokens", "unknown_parameter", "max_new_tokens"},
 		"limit":        {sampling(object{"max_new_tokens": -1}), 400, "sampling_params.max_new_tokens", nil, "at least 0"},
 		"regex":        {sampling(object{"regex": "a*"}), 400, "sampling_params.regex", "unsupported_parameter", "not supported"},

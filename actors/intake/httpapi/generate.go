@@ -58,14 +58,14 @@ func (s *Server) prepareGenerate(r *http.Request, req *generateRequest) (*plan, 
 	source, name := req.Text, "text"
 	switch {
 	case !isNull(req.Text) && !isNull(req.InputIDs):
-		return nil, invalid("input_ids", "text and input_ids are both given; send one of them")
+		return nil, invalid("input_ids", `"text" and input_ids are both given; send one of them`)
 	case !isNull(req.InputIDs):
 		source, name = req.InputIDs, "input_ids"
 		if source[0] != '[' {
 			return nil, invalid("input_ids", "input_ids must be an array of token ids, or an array of such arrays")
 		}
 	case !isNull(req.Text) && isIDs(req.Text):
-		return nil, invalid("text", "text must be a string or an array of strings; token ids go into input_ids")
+		return nil, invalid("text", `"text" must be a string or an array of strings; token ids go into input_ids`)
 	}
 	if g.prompts, g.list, err = parsePrompts(ctx, &s.Model, source, name, false); err != nil {
 		return nil, err
@@ -124,11 +124,11 @@ func (g *generation) logprobParams(req *generateRequest, p *messages.SamplingPar
 	start := given(req.LogprobStartLen, -1)
 	switch {
 	case start < -1:
-		return invalid("logprob_start_len", "logprob_start_len is %d; it must be a position in the prompt, or -1 for output only", start)
+		return invalid("logprob_start_len", "logprob_start_len is %d; it must be a position in the prompt, or -1 (log probabilities of the output only)", start)
 	case !g.logprobs && g.top > 0:
-		return invalid("top_logprobs_num", "top_logprobs_num needs return_logprob: true")
+		return invalid("top_logprobs_num", "top_logprobs_num requires return_logprob: true")
 	case !g.logprobs && start >= 0:
-		return invalid("logprob_start_len", "logprob_start_len needs return_logprob: true")
+		return invalid("logprob_start_len", "logprob_start_len requires return_logprob: true")
 	case !g.logprobs:
 		return nil
 	}

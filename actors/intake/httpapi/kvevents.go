@@ -76,7 +76,7 @@ func subscription(r *http.Request) (*messages.SubscribeEvents, *apiError) {
 	text := cmp.Or(query.Get("after"), r.Header.Get("Last-Event-ID"))
 	after, err := strconv.ParseUint(cmp.Or(text, "0"), 10, 64)
 	if err != nil {
-		return nil, invalid("after", "after is %q; it must be the number of an event, or 0 for all that are kept", clip(text, 64))
+		return nil, invalid("after", `"after" is %q; it must be the number of an event, or 0 for all events that are kept`, clip(text, 64))
 	}
 	return &messages.SubscribeEvents{After: after, FromNow: text == ""}, nil
 }
@@ -118,7 +118,7 @@ func (k *kvStream) begin(a *messages.EventsSubscribed) *apiError {
 		Last   uint64 `json:"last"`   // number of the newest event
 	}{fmt.Sprintf("%016x", a.Stream), a.Last})
 	if a.Missed {
-		k.write("gap", 0, gapEvent{k.last, "events after this number are no longer kept, or the number belongs to another stream"})
+		k.write("gap", 0, gapEvent{k.last, "the events after this number are missing: they are no longer kept, or the number belongs to another stream"})
 	}
 	for i := range a.Replay {
 		k.event(&a.Replay[i])
@@ -145,7 +145,7 @@ func (k *kvStream) gather(event messages.ObservedEvent, open bool) bool {
 			return true
 		}
 	}
-	k.write("gap", 0, gapEvent{k.last, "the subscription has ended, because it was not read fast enough or the observer was restarted; subscribe again after this number"})
+	k.write("gap", 0, gapEvent{k.last, `the stream ended, because it was read too slowly or the server restarted it; subscribe again with this number as "after"`})
 	return false
 }
 

@@ -21,7 +21,7 @@ import (
 type errorLog struct{ log zerolog.Logger }
 
 func (l errorLog) Write(p []byte) (int, error) {
-	cause := "another one"
+	cause := "unknown; not logged, because it may quote a client"
 	if i := slices.IndexFunc(connectionFaults, func(known string) bool { return strings.Contains(string(p), known) }); i >= 0 {
 		cause = connectionFaults[i]
 	}
@@ -60,7 +60,7 @@ func ListenTCP(address string) (net.Listener, error) {
 	case err == nil:
 		return l, nil
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("cannot listen on %s: %w; stop the program that uses the address, or choose another port (--port 0: any free port)", address, err)
+		return nil, fmt.Errorf("cannot listen on %s: %w; stop the program that uses the address, or choose another port (port 0: any free port)", address, err)
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("cannot listen on %s: %w; choose a port above 1023", address, err)
 	}

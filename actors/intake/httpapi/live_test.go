@@ -70,7 +70,7 @@ func TestConfigureTakesEffect(t *testing.T) {
 		s := testserver.Start(t, testserver.Options{})
 		s.Hold()
 		s.HTTP.Configure(httpapi.Options{HealthTimeout: time.Nanosecond})
-		if a := send(t, s, "GET", "/health_generate", nil); a.status != 503 || !bytes.Contains(a.body, []byte("no token in 1ns")) {
+		if a := send(t, s, "GET", "/health_generate", nil); a.status != 503 || !bytes.Contains(a.body, []byte("no token within 1ns")) {
 			t.Errorf("%d: %s", a.status, a.body)
 		}
 	})

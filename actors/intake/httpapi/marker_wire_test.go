@@ -142,7 +142,7 @@ func TestNoTextOfAClientLeaksFromPanics(t *testing.T) {
 		answers.Write(a.body)
 	}
 	s.WaitIdle(t)
-	if len(logged(t, s, "an actor panicked; unfinished requests continue after recovery")) < 3 {
+	if len(logged(t, s, "bug in the server: an actor panicked; please report it. Unfinished requests continue after recovery")) < 3 {
 		t.Errorf("the log does not tell of the panics:\n%s", s.Logs())
 	}
 	m.look(t, "the log", s.Logs())

@@ -131,7 +131,7 @@ func TestKeysDoNotShareWithinABatch(t *testing.T) {
 				cached := make(chan int, 3)
 				for i, key := range []string{c.a, c.b, c.a} {
 					go func() { cached <- o.ask(key, prompt, nil) }()
-					for len(logged(t, o.Server, "call accepted")) == i {
+					for len(logged(t, o.Server, "request accepted")) == i {
 						o.Audit(t)
 					}
 					if i == 0 {
@@ -173,9 +173,9 @@ func TestHintsAreOfTheOwnCache(t *testing.T) {
 		o.Hold()
 		ended := make(chan string, 3)
 		begin := func(name, key string, prompt []int32, tokens int) {
-			taken := len(logged(t, o.Server, "call accepted"))
+			taken := len(logged(t, o.Server, "request accepted"))
 			go func() { o.ask(key, prompt, object{"max_tokens": tokens, "ignore_eos": true}); ended <- name }()
-			for len(logged(t, o.Server, "call accepted")) == taken {
+			for len(logged(t, o.Server, "request accepted")) == taken {
 				o.Audit(t)
 			}
 		}

@@ -117,9 +117,9 @@ func (s *Server) prepared(job *work, p *plan) *apiError {
 	scores := ofPrompts + ofOutputs
 	switch {
 	case echo > maxEcho:
-		return invalid(p.name("n"), "echoing the prompts once per choice takes %d bytes, but at most %d are allowed in one call; split the call, or ask for fewer choices", own(echo), own(maxEcho))
+		return invalid(p.name("n"), "echoing the prompts once per choice takes %d bytes; at most %d are allowed; split the request, or ask for fewer choices", own(echo), own(maxEcho))
 	case len(p.subs) > 1 && scores > maxScores:
-		return invalid(p.name("n"), "the answer may have %d log probabilities including alternatives, but at most %d are allowed in one call; split the call, lower max_tokens, or ask for fewer choices or alternatives", own(scores), own(maxScores))
+		return invalid(p.name("n"), "the response may have %d log probabilities including alternatives; at most %d are allowed; split the request, lower max_tokens, or ask for fewer choices or alternatives", own(scores), own(maxScores))
 	}
 	return job.parsed(prompts + echo + ofPrompts*scoreBytes)
 }
@@ -140,7 +140,7 @@ func (s *stream) check() *apiError {
 	case s.StreamOptions == nil:
 		return nil
 	case !s.on():
-		return invalid("stream_options", "stream_options is only for stream: true; leave it out or stream")
+		return invalid("stream_options", "stream_options requires stream: true; set it, or leave stream_options out")
 	case given(s.StreamOptions.IncludeObfuscation, false):
 		return unsupported("stream_options.include_obfuscation", "leave it out or send false")
 	}

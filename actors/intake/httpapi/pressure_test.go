@@ -216,7 +216,7 @@ func TestAFailedAuditIsNoticedByNoClient(t *testing.T) {
 	if failed, epochs := metric(t, s, "num_failed_audits_total"), metric(t, s, "num_epochs_total"); failed != 1 || epochs != 2 {
 		t.Errorf("%v failed audits and %v epochs, want 1 and 2", failed, epochs)
 	}
-	if !strings.Contains(s.Logs(), "does not add up") {
+	if !strings.Contains(s.Logs(), "audit of KV pages failed") {
 		t.Error("the log does not say what was wrong")
 	}
 }

@@ -149,7 +149,7 @@ func (s *Server) healthGenerate(w http.ResponseWriter, r *http.Request) *apiErro
 // computeToken is a probe.
 func (s *Server) computeToken(ctx context.Context) verdict {
 	limit := s.rules.Load().HealthTimeout
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no token in %s", limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no token within %s (health-timeout)", limit))
 	defer cancel()
 	params := &messages.SamplingParams{TopP: 1, RepetitionPenalty: 1, MaxTokens: 1, TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs}
 	var prompt int32
@@ -171,8 +171,8 @@ func (s *Server) computeToken(ctx context.Context) verdict {
 	if cause := context.Cause(ctx); cause != nil {
 		why = cause.Error()
 	}
-	s.Log.Warn().Str("cause", clip(why, maxErrorMessage)).Msg("the engine did not produce the token of /health_generate")
-	return verdict{err: newError(http.StatusServiceUnavailable).retry(1).say("the engine made no progress: %s", own(why))}
+	s.Log.Warn().Str("cause", clip(why, maxErrorMessage)).Msg("/health_generate: the engine produced no token")
+	return verdict{err: newError(http.StatusServiceUnavailable).retry(1).say("the engine is unhealthy: %s; see the log of the server", own(why))}
 }
 
 // progress is when the engine last completed a step. One probe at a time uses it.

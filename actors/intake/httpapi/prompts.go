@@ -39,7 +39,7 @@ type promptReader struct {
 // those; list reports the plural forms. What is too long for the context is not read.
 func parsePrompts(ctx context.Context, m *Model, raw promptJSON, param string, echo bool) (prompts []prompt, list bool, err *apiError) {
 	if isNull(raw) {
-		return nil, false, invalid(param, "%s is missing; send text or token ids", param)
+		return nil, false, invalid(param, `"%s" is missing; send text or token ids`, param)
 	}
 	r := promptReader{ctx, m, param, echo, maxCallText, maxCallIDs}
 	prompts, list, err = oneOrMany(raw, param, raw[0] == '"' || isIDs(raw),
@@ -81,7 +81,7 @@ func (r *promptReader) one(raw []byte, name string) (prompt, *apiError) {
 	case '[':
 		return r.listed(raw, name)
 	default:
-		return prompt{}, invalid(name, "%s is neither a string nor an array of token ids; do not mix them", name)
+		return prompt{}, invalid(name, "%s is neither a string nor an array of token ids; send only strings or only arrays of token ids", name)
 	}
 	if err := r.model.fits(len(raw)/maxEscape, name); err != nil { // without reading it
 		return prompt{}, err
@@ -91,7 +91,7 @@ func (r *promptReader) one(raw []byte, name string) (prompt, *apiError) {
 		return prompt{}, invalid(name, "%s is empty; send at least one token", name)
 	}
 	if r.text -= len(text); r.text < 0 {
-		return prompt{}, invalid(name, "%s has more than %d bytes of text together; split the call", r.param, own(maxCallText))
+		return prompt{}, invalid(name, "%s has more than %d bytes of text in total; split the request", r.param, own(maxCallText))
 	}
 	ids, err := r.model.encode(text, name)
 	if !r.echo {
@@ -110,13 +110,13 @@ func (r *promptReader) listed(raw []byte, name string) (prompt, *apiError) {
 	case count > r.model.counted():
 		err = r.model.overlong(name)
 	case count > r.ids:
-		err = invalid(name, "%s has more than %d token ids together; split the call", r.param, own(maxCallIDs))
+		err = invalid(name, "%s has more than %d token ids in total; split the request", r.param, own(maxCallIDs))
 	}
 	if r.ids -= count; err != nil || !r.echo {
 		return prompt{ids: ids}, err
 	}
 	if r.text -= r.model.decodedBytes(ids); r.text < 0 {
-		return prompt{}, invalid(name, "%s decodes to more than %d bytes of text, too much to echo; split the call", r.param, own(maxCallText))
+		return prompt{}, invalid(name, "the text of %s has more than %d bytes, too many to echo; split the request", r.param, own(maxCallText))
 	}
 	return prompt{ids, r.model.Tokenizer.Decode(ids, tokenizer.DecodeOptions{SkipSpecial: true})}, nil
 }
@@ -132,7 +132,7 @@ func (m *Model) decodedBytes(ids []int32) (size int) {
 // checkChoices bounds the choices of all prompts together; param is n's name.
 func checkChoices(param string, prompts, n int) *apiError {
 	if total := prompts * n; total > maxPrompts {
-		return invalid(param, "%d prompts with n = %d make %d choices; at most %d are allowed in one call", own(prompts), n, own(total), own(maxPrompts))
+		return invalid(param, "%d prompts with n = %d make %d choices; at most %d are allowed in one request", own(prompts), n, own(total), own(maxPrompts))
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func isNull[T ~[]byte](raw T) bool { return len(raw) == 0 || string(raw) == "nul
 func eachOf(raw []byte, name string, most int, visit func(i int, one []byte) *apiError) (isArray bool, err *apiError) {
 	isArray, failed := jsonread.Elements(raw, func(i int, one []byte) error {
 		if i == most {
-			err = invalid(name, "%s has more than %d entries; split the call", name, own(most))
+			err = invalid(name, "%s has more than %d entries; split the request", name, own(most))
 		} else if err = visit(i, one); err == nil {
 			return nil // not a nil *apiError
 		}

@@ -46,8 +46,8 @@ func TestRequestLogTellsWhyAPrefixWasFound(t *testing.T) {
 		cached int
 		at     int
 	}{
-		{"nothing is cached in the namespace", 0, 0}, {"everything that may match is cached", limit, len(ids) - 1},
-		{"the prompt differs from what is cached", 8, 9}, {"nothing is cached in the namespace", 0, 0}, {"less than one page may match", 0, 0},
+		{"nothing is cached in the request's namespace", 0, 0}, {"all of the prompt that may match is cached", limit, len(ids) - 1},
+		{"the prompt differs from the cached one here", 8, 9}, {"nothing is cached in the request's namespace", 0, 0}, {"the part of the prompt that may match is shorter than one page", 0, 0},
 	} {
 		if i >= len(lines) {
 			t.Fatalf("%d lines:\n%s", len(lines), s.Logs())
@@ -69,10 +69,10 @@ func TestRequestLogTellsWhyAPrefixWasFound(t *testing.T) {
 			t.Errorf("%s is %v", key, ends[1][key])
 		}
 	}
-	accepted := logged(t, s, "call accepted")
+	accepted := logged(t, s, "request accepted")
 	want(t, accepted[0]["requests"], list{lines[0]["request"]})
 	post(t, s, "/v1/completions", object{"prompt": ids, "max_tokens": 1, "rid": "my-rid"})
-	accepted = logged(t, s, "call accepted")
+	accepted = logged(t, s, "request accepted")
 	// printf %s my-rid | sha256sum
 	want(t, accepted[len(accepted)-1], "f498ae763478f5a0", "rid_digest")
 	if strings.Contains(s.Logs(), "Once upon") {
@@ -103,7 +103,7 @@ func TestRequestLogIsOffAboveDebug(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{Log: zerolog.InfoLevel})
 	post(t, s, "/v1/completions", object{"prompt": onceUpon, "max_tokens": 2})
 	s.WaitIdle(t)
-	if n := len(logged(t, s, "prefix looked up")) + len(logged(t, s, "request ended")) + len(logged(t, s, "call accepted")); n != 0 {
+	if n := len(logged(t, s, "prefix looked up")) + len(logged(t, s, "request ended")) + len(logged(t, s, "request accepted")); n != 0 {
 		t.Errorf("%d lines", n)
 	}
 }

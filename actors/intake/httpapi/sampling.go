@@ -51,7 +51,7 @@ func (s *stopList) UnmarshalJSON(data []byte) error {
 	if json.Unmarshal(data, &one) == nil && string(data) != "null" {
 		*s = stopList{one}
 	} else if json.Unmarshal(data, (*[]string)(s)) != nil {
-		return invalid("stop", "stop must be a string or an array of strings")
+		return invalid("stop", `"stop" must be a string or an array of strings`)
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (s *sampling) counts(p *messages.SamplingParams, topK int, most maxTokens) 
 	}
 	p.MaxTokens, p.MinTokens = min(max(limit, 1), unlimitedTokens), given(s.MinTokens, 0)
 	if p.MinTokens < 0 || p.MinTokens > p.MaxTokens {
-		return invalid("min_tokens", "min_tokens is %d; it must be between 0 and %d, the most that may be generated", p.MinTokens, p.MaxTokens)
+		return invalid("min_tokens", "min_tokens is %d; it must be between 0 and %d, the maximum number of output tokens", p.MinTokens, p.MaxTokens)
 	}
 	return nil
 }
@@ -137,11 +137,11 @@ func (s *sampling) counts(p *messages.SamplingParams, topK int, most maxTokens) 
 // stops checks stop strings and stop tokens.
 func (s *sampling) stops(p *messages.SamplingParams, m *Model) *apiError {
 	if len(s.Stop) > maxStops {
-		return invalid("stop", "stop has %d strings; at most %d are allowed", own(len(s.Stop)), own(maxStops))
+		return invalid("stop", `"stop" has %d strings; at most %d are allowed`, own(len(s.Stop)), own(maxStops))
 	}
 	for _, stop := range s.Stop {
 		if stop == "" || len(stop) > maxStopBytes {
-			return invalid("stop", "a stop string has %d bytes; it must have 1 to %d", own(len(stop)), own(maxStopBytes))
+			return invalid("stop", "a stop string has %d bytes; it must have between 1 and %d", own(len(stop)), own(maxStopBytes))
 		}
 	}
 	if isNull(s.StopTokenIDs) {
@@ -178,7 +178,7 @@ func (s *sampling) bias(p *messages.SamplingParams, m *Model) *apiError {
 	slices.SortFunc(p.LogitBias, func(a, b messages.TokenBias) int { return int(a.Token) - int(b.Token) })
 	for i := 1; i < len(p.LogitBias); i++ {
 		if p.LogitBias[i].Token == p.LogitBias[i-1].Token { // "7" and "07"
-			return invalid("logit_bias", "logit_bias names token %d twice", p.LogitBias[i].Token)
+			return invalid("logit_bias", "token %d appears twice in logit_bias; remove one", p.LogitBias[i].Token)
 		}
 	}
 	return nil

@@ -145,8 +145,8 @@ func (s *Server) guarded(handle handler, w http.ResponseWriter, r *http.Request)
 	defer func() {
 		if p := recover(); p != nil {
 			id := trailOf(r.Context()).id
-			s.Log.Error().Str("panic", shell.Fault(p)).Str("request_id", id).Str("stack", string(debug.Stack())).Msg("a handler panicked; only its request is affected")
-			err = internal("internal server error; the id of this request is %s", own(id))
+			s.Log.Error().Str("panic", shell.Fault(p)).Str("request_id", id).Str("stack", string(debug.Stack())).Msg("bug in the server: a handler panicked; please report it. Other requests are not affected")
+			err = internal("a handler panicked; the id of this request is %s", own(id))
 		}
 	}()
 	return handle(w, r)

@@ -103,7 +103,7 @@ func (s *sse) fail(e *apiError) *apiError {
 
 // stalled is a failed write: the client is gone or does not read.
 func stalled(err error) *apiError {
-	return newError(statusClientGone).say("the client disconnected or does not read its answer: %v", reason(err))
+	return newError(statusClientGone).say("the client disconnected or reads too slowly (write-stall-timeout): %v", reason(err))
 }
 
 // Statuses for the access log only.

@@ -33,9 +33,9 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, job *work, req
 	source, name := req.Prompt, "prompt"
 	switch {
 	case !isNull(req.Prompt) && !isNull(req.Text):
-		return invalid("text", "prompt and text are both given; send one of them")
+		return invalid("text", `"prompt" and "text" are both given; send one of them`)
 	case isNull(req.Prompt) && isNull(req.Text):
-		return invalid("prompt", "prompt is missing; send a string or an array of strings")
+		return invalid("prompt", `"prompt" is missing; send a string or an array of strings`)
 	case isNull(req.Prompt):
 		source, name = req.Text, "text"
 	}
@@ -49,7 +49,7 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, job *work, req
 			left -= len(text) - len(value)/maxEscape
 		}
 		if left < 0 {
-			return "", invalid(name, "%s has more than %d bytes of text; split the call", name, own(maxCallText))
+			return "", invalid(name, "%s has more than %d bytes of text; split the request", name, own(maxCallText))
 		}
 		return text, nil
 	})
@@ -118,7 +118,7 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request, job *work, r
 		return err
 	}
 	if isNull(req.Tokens) {
-		return invalid("tokens", "tokens is missing; send an array of token ids")
+		return invalid("tokens", `"tokens" is missing; send an array of token ids`)
 	}
 	m, left, text := &s.Model, maxDecodedIDs, maxDecodedText
 	single := req.Tokens[0] != '[' || skipSpace(req.Tokens[1:])[0] != '['
@@ -131,11 +131,11 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request, job *work, r
 		case err != nil:
 			return nil, err
 		case count > left:
-			return nil, invalid("tokens", "tokens has more than %d ids; split the call", own(maxDecodedIDs))
+			return nil, invalid("tokens", `"tokens" has more than %d ids; split the request`, own(maxDecodedIDs))
 		}
 		left -= count
 		if text -= m.decodedBytes(ids); text < 0 {
-			return nil, invalid("tokens", "tokens decodes to more than %d bytes of text; split the call", own(maxDecodedText))
+			return nil, invalid("tokens", `the text of "tokens" has more than %d bytes; split the request`, own(maxDecodedText))
 		}
 		return ids, nil
 	})
@@ -222,7 +222,7 @@ func badID(raw []byte, param string) *apiError {
 		if _, size := leadingID(append(slices.Clip(one[:min(len(one), 16)]), ']')); size == len(one) {
 			return nil
 		}
-		return invalid(param, "%s[%d] is %s; it must be a token id, an integer", param, own(i), clipJSON(one))
+		return invalid(param, "%s[%d] is %s; it must be a token id (a whole number)", param, own(i), clipJSON(one))
 	})
 	if err == nil {
 		err = invalid(param, "%s must be an array of token ids", param)

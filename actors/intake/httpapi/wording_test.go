@@ -31,7 +31,8 @@ func TestSay(t *testing.T) {
 	}{
 		"a value":           {invalid("top_p", "%s is %v; it must be between %v and %v", "top_p", 3.5, own(0), own(1.0)), "top_p is 3.5; it must be between 0 and 1", "top_p is …; it must be between 0 and 1"},
 		"numbers":           {invalid("n", "n is %d of %5.1f", 7, 2.5), "n is 7 of   2.5", "n is … of …"},
-		"own verbs":         {internal("%q %5d %x", own("é"), own(42), own([]byte{1, 2})), `"é"    42 0102`, `"é"    42 0102`},
+		"own verbs":         {invalid("", "%q %5d %x", own("é"), own(42), own([]byte{1, 2})), `"é"    42 0102`, `"é"    42 0102`},
+		"a bug":             {internal("panic in %s", own("x")), "bug in the server; please report it: panic in x", "bug in the server; please report it: panic in x"},
 		"quoted":            {invalid("", "the key %q", "secret"), `the key "secret"`, "the key …"},
 		"an error":          {invalid("", "cannot be read: %v", errors.New("secret")), "cannot be read: secret", "cannot be read: …"},
 		"a known name":      {invalid("", "%s is missing", "messages[3].content"), "messages[3].content is missing", "messages[…].content is missing"},

@@ -41,7 +41,7 @@ func (w *work) parsed(holds int) *apiError {
 // hold charges the budget for all that is held, in bytes.
 func (w *work) hold(bytes int64) *apiError {
 	if full := w.charge.set(bytes); full != "" {
-		return newError(http.StatusTooManyRequests).coded(codeLimited).retry(1).say("%s; send it again later", own(full))
+		return newError(http.StatusTooManyRequests).coded(codeLimited).retry(1).say("%s; send the request again later", own(full))
 	}
 	return nil
 }
@@ -98,11 +98,11 @@ func (c *charge) set(bytes int64) (full string) {
 	defer b.mu.Unlock()
 	switch large := largePart(bytes) - largePart(c.bytes); {
 	case more > 0 && b.used+more > b.total:
-		return "the server has no memory left for another request body"
+		return "too many request bodies are in progress"
 	case large > 0 && b.used+more > b.total/4*3:
-		return "the server has no memory left for another large request body"
+		return "too many large request bodies are in progress"
 	case large > 0 && b.clients[c.client]+large > b.total/2:
-		return "this client already has the maximum number of large request bodies in progress"
+		return "this client has too many large request bodies in progress"
 	case large != 0:
 		if b.clients[c.client] += large; b.clients[c.client] == 0 {
 			delete(b.clients, c.client)

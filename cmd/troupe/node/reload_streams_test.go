@@ -98,7 +98,7 @@ func TestNoStreamNoticesAReload(t *testing.T) {
 				t.Errorf("change %d: %s gives %d, want %d", k, key, code, status)
 			}
 		}
-		if code, text := ask("POST", "/generate", body(0), now); code != 429 || !strings.Contains(text, fmt.Sprintf("accepts at most %d at a time", k)) {
+		if code, text := ask("POST", "/generate", body(0), now); code != 429 || !strings.Contains(text, fmt.Sprintf("at most %d may be open", k)) {
 			t.Errorf("change %d: a request beyond the limit gives %d: %.200s", k, code, text)
 		}
 		if code, _ := ask("POST", "/tokenize", strings.Repeat(" ", 1001+k), now); code != 413 {

@@ -191,7 +191,7 @@ func TestEachLiveSettingTakesEffect(t *testing.T) {
 				return "waits"
 			}
 			return r.ask("GET", "/health_generate", "").Body.String()
-		}, "waits", "no token in 1ns"},
+		}, "waits", "no token within 1ns"},
 		"drain-timeout": {"drain-timeout: 1h", "drain-timeout: 1ms", func(r *reloaded) string {
 			if r.node.Config().DrainTimeout == time.Hour {
 				return "waits"

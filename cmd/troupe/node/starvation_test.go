@@ -284,8 +284,8 @@ func TestNoRequestStarvesBesideLongPrompts(t *testing.T) {
 			if tt.within > 0 && (first < 0 || first-s.arrived > tt.within) {
 				t.Errorf("the short prompt came after step %d, its token in step %d", s.arrived, first)
 			}
-			warned := strings.Contains(s.log.String(), "inter-token-latency-target 1ns cannot be met with ")
-			if warned != (tt.target == time.Nanosecond) || warned && !strings.Contains(s.log.String(), "set a target of at least") {
+			warned := strings.Contains(s.log.String(), "inter-token-latency-target 1ns cannot be met; ")
+			if warned != (tt.target == time.Nanosecond) || warned && !strings.Contains(s.log.String(), "raise it to at least") {
 				t.Errorf("target %v, and the log says %s", tt.target, s.log)
 			}
 		})
