@@ -50,7 +50,8 @@ const hugePlane = 16 << 20
 
 var kvKinds = map[gpu.DType]attn.KV{gpu.F32: attn.F32, gpu.F16: attn.F16, gpu.BF16: attn.BF16, gpu.I8: attn.I8}
 
-func newPool(spec gpu.PoolSpec, shape gpu.KVSpec) (*pool, error) {
+// poolOf is a pool without memory.
+func poolOf(spec gpu.PoolSpec, shape gpu.KVSpec) *pool {
 	p := &pool{
 		spec: spec, shape: shape, kind: kvKinds[spec.DType], size: spec.DType.Bytes(1),
 		slots: (spec.Pages + 1) * spec.PageSize, run: min(spec.PageSize, attn.RunSlots),
@@ -63,6 +64,11 @@ func newPool(spec gpu.PoolSpec, shape gpu.KVSpec) (*pool, error) {
 	if spec.Layout == gpu.Paged {
 		p.planeStride, p.pageStride = spec.PageSize, spec.PageSize*p.planes()
 	}
+	return p
+}
+
+func newPool(spec gpu.PoolSpec, shape gpu.KVSpec) (*pool, error) {
+	p := poolOf(spec, shape)
 	size := float64(shape.BytesPerToken(spec.DType)) * float64(p.slots)
 	if size > math.MaxInt/2 || p.slots > math.MaxInt32 {
 		return nil, fmt.Errorf("KV pool: %d pages of %d are more than can be addressed; lower max-total-tokens", spec.Pages, spec.PageSize)
@@ -74,18 +80,23 @@ func newPool(spec gpu.PoolSpec, shape gpu.KVSpec) (*pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("KV pool: %w", err)
 	}
-	p.free, p.mem = free, mem
+	p.free = free
 	// A plane of the contiguous layout is used from its start: the first sequence
 	// would back many small ones almost completely.
 	if spec.Layout == gpu.Paged || p.bytes/p.planes() >= hugePlane {
 		adviseHuge(mem)
 	}
-	if spec.DType == gpu.I8 {
-		// Scales come first, where they are aligned.
-		n := p.slots * p.planes()
-		p.scales, p.mem = unsafe.Slice((*float32)(unsafe.Pointer(&mem[0])), n), mem[4*n:]
-	}
+	p.use(mem)
 	return p, nil
+}
+
+// use keeps the pool in mem. Scales come first, where they are aligned.
+func (p *pool) use(mem []byte) {
+	if p.kind == attn.I8 {
+		n := p.slots * p.planes()
+		p.scales, mem = unsafe.Slice((*float32)(unsafe.Pointer(&mem[0])), n), mem[4*n:]
+	}
+	p.mem = mem
 }
 
 // planes is the number of planes.

@@ -34,18 +34,24 @@ type model struct {
 }
 
 func newModel(p *gpu.Program, weights *weights, o Options) *model {
-	m := &model{program: p, level: o.level, weights: weights, options: o}
+	m := idleModel(p, weights, o)
 	weights.users.Add(1)
+	m.compute = m.step.run
+	m.workers = newWorkerPool(o.Threads, m.step.wait)
+	m.countActivations()
+	m.Queue = queue.New(m.runStep)
+	return m
+}
+
+// idleModel is a model without goroutines.
+func idleModel(p *gpu.Program, weights *weights, o Options) *model {
+	m := &model{program: p, level: o.level, weights: weights, options: o}
 	m.compiled = compile(p, weights.all, &o)
 	for range o.Threads {
 		m.scratch = append(m.scratch, newScratch(p, &m.compiled))
 	}
 	m.step = step{model: m, buffers: make([][]float32, len(p.Buffers))}
 	m.step.products, m.step.next = lookAheads(slices.Concat(m.body, m.tail))
-	m.compute = m.step.run
-	m.workers = newWorkerPool(o.Threads, m.step.wait)
-	m.countActivations()
-	m.Queue = queue.New(m.runStep)
 	return m
 }
 

@@ -5,16 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
+	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
 // Kinds are the groups of kernels, in the order of measuring.
 var Kinds = []string{"gemm", "integer", "attention", "small"}
-
-// Forms are those of weights.
-var Forms = []layout.Form{layout.F32, layout.BF16, layout.F16, layout.Q8, layout.Q4, layout.Q41, layout.Q4K, layout.Q6K}
 
 // Choice says which cases there are. Empty lists mean all.
 type Choice struct {
@@ -51,12 +48,12 @@ func (c *Choice) Check() error {
 // FormNames are the names of all forms, of weights and of K and V.
 func FormNames() []string {
 	var names []string
-	for _, f := range Forms {
+	for _, f := range layout.Forms {
 		names = append(names, f.String())
 	}
-	for _, kv := range kvForms {
-		if !slices.Contains(names, kv.name) {
-			names = append(names, kv.name)
+	for _, kv := range kvTypes {
+		if name := kv.String(); !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return names
@@ -80,7 +77,7 @@ func (c *Choice) Each(memory []byte, do func(Case) error) error {
 	if len(tokens) == 0 {
 		tokens = DefaultTokens
 	}
-	for _, f := range Forms {
+	for _, f := range layout.Forms {
 		gemm, integer := c.wants("gemm", f.String()), c.wants("integer", f.String()) && f.Integer()
 		for _, l := range levels {
 			if !gemm && !integer {
@@ -95,14 +92,17 @@ func (c *Choice) Each(memory []byte, do func(Case) error) error {
 				return err
 			}
 			for _, t := range tokens {
-				if gemm {
-					err = do(w.exact(l, t))
-				}
-				if integer && err == nil {
-					err = do(w.rounded(l, t))
-				}
-				if err != nil {
-					return err
+				for _, rounded := range []bool{false, true} {
+					if rounded && !integer || !rounded && !gemm {
+						continue
+					}
+					k, err := w.product(l, t, rounded)
+					if err == nil {
+						err = do(k)
+					}
+					if err != nil {
+						return err
+					}
 				}
 			}
 		}
@@ -121,8 +121,8 @@ func (c *Choice) Each(memory []byte, do func(Case) error) error {
 }
 
 func (c *Choice) eachAttention(memory []byte, levels []simd.Level, do func(Case) error) error {
-	for _, kv := range kvForms {
-		if !c.wants("attention", kv.name) {
+	for _, kv := range kvTypes {
+		if !c.wants("attention", kv.String()) {
 			continue
 		}
 		pool, err := newCache(kv, memory)
@@ -130,11 +130,15 @@ func (c *Choice) eachAttention(memory []byte, levels []simd.Level, do func(Case)
 			return err
 		}
 		for _, l := range levels {
-			if l == simd.Portable && kv.kind != attn.F32 {
+			if l == simd.Portable && kv != gpu.F32 {
 				continue // widened first, so that it is the case of f32
 			}
-			for _, c := range []Case{pool.decode(l), pool.prefill(l)} {
-				if err := do(c); err != nil {
+			for _, tokens := range []int{1, queryTokens} {
+				k, err := pool.attention(l, tokens)
+				if err == nil {
+					err = do(k)
+				}
+				if err != nil {
 					return err
 				}
 			}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/lab/bench"
 )
@@ -46,7 +46,7 @@ func TestEveryCaseRunsAndIsMeasured(t *testing.T) {
 // Every level computes the same product of the same weights, which a wrong
 // layout would not.
 func TestProductsOfLevelsAgree(t *testing.T) {
-	for _, f := range Forms {
+	for _, f := range layout.Forms {
 		for _, tokens := range []int{1, 5, 30} {
 			var first []float32
 			for _, l := range simd.Levels() {
@@ -54,7 +54,7 @@ func TestProductsOfLevelsAgree(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				y := w.result(l, tokens)
+				y := w.result(t, l, tokens, false)
 				if first == nil {
 					first = y
 				}
@@ -68,27 +68,28 @@ func TestProductsOfLevelsAgree(t *testing.T) {
 	}
 }
 
-// result is what an exact case computes.
-func (w *weights) result(l simd.Level, tokens int) []float32 {
-	c := w.exact(l, tokens)
+// result is what a case of a product computes.
+func (w *weights) result(t *testing.T, l simd.Level, tokens int, rounded bool) []float32 {
+	c, err := w.product(l, tokens, rounded)
+	if err != nil {
+		t.Fatal(err)
+	}
 	c.Do()
 	return c.y
 }
 
 func TestIntegerProductsComeNearExactOnes(t *testing.T) {
-	for _, f := range Forms[3:] {
+	for _, f := range layout.Forms[3:] {
 		for _, l := range simd.Levels() {
 			for _, tokens := range []int{1, 5, 200} {
 				w, err := fill(f, memory(), portableRows)
 				if err != nil {
 					t.Fatal(err)
 				}
-				exact := w.result(l, tokens)
-				c := w.rounded(l, tokens)
-				c.Do()
+				exact, rounded := w.result(t, l, tokens, false), w.result(t, l, tokens, true)
 				var off, all float64
 				for i := range exact {
-					off += math.Pow(float64(c.y[i]-exact[i]), 2)
+					off += math.Pow(float64(rounded[i]-exact[i]), 2)
 					all += math.Pow(float64(exact[i]), 2)
 				}
 				if relative := math.Sqrt(off / all); !(relative < 0.02) {
@@ -99,26 +100,29 @@ func TestIntegerProductsComeNearExactOnes(t *testing.T) {
 	}
 }
 
+// Blocks are alike, so a context of them has the mean of one block, which no value
+// of it exceeds.
 func TestAttentionComputesAMean(t *testing.T) {
-	for _, kv := range kvForms {
-		for _, l := range simd.Levels() {
-			if l == simd.Portable && kv.kind != attn.F32 {
-				continue
-			}
-			pool, err := newCache(kv, memory())
-			if err != nil {
-				t.Fatal(err)
-			}
-			r := newRows(headGroup)
-			r.reset()
-			for i := range context / attn.BlockSlots {
-				keys, values := pool.block(i)
-				r.attend(l, pool.kind, &pool.memory[0], &keys, &values, pool.scales, 0, headGroup)
-			}
-			// Blocks are alike, so that every position of one counts 64 times.
-			for i, total := range r.totals {
-				if !(total >= context/attn.BlockSlots) || math.IsInf(float64(total), 0) {
-					t.Errorf("%s of %s: weights of query %d sum to %v", l, kv.name, i, total)
+	for _, kv := range kvTypes {
+		pool, err := newCache(kv, memory())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tokens := range []int{1, queryTokens} {
+			var first []float32
+			for _, l := range simd.Levels() {
+				c, err := pool.attention(l, tokens)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Do()
+				if first == nil {
+					first = c.y
+				}
+				for i, y := range c.y {
+					if !(math.Abs(float64(y)) < 6) || math.Abs(float64(y-first[i])) > 1e-3 || y == 0 {
+						t.Fatalf("%s of %s, %d tokens: element %d is %v, in plain Go %v", l, kv, tokens, i, y, first[i])
+					}
 				}
 			}
 		}

@@ -7,8 +7,7 @@ import (
 	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel/gemm"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel/intgemm"
+	"github.com/troupe-engine/troupe/gpu/cpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/model/gguf/gguftest"
@@ -18,14 +17,6 @@ import (
 const (
 	Rows = 8960
 	Cols = 1536
-)
-
-// Blocks of tokens and bytes of weights that stay in caches, as the device has
-// them, and how far ahead weights are fetched.
-const (
-	blockTokens = 192
-	blockBytes  = 32 << 10
-	ahead       = 8 << 10
 )
 
 // weights are matrices one after the other in memory, so that no product finds
@@ -81,98 +72,32 @@ func normal(n int) []float32 {
 	return x
 }
 
-// exact is a product with activations in float32, laying them out included.
-func (w *weights) exact(l simd.Level, tokens int) Case {
-	stride := layout.Panels(w.rows) * layout.PanelRows
-	x, packed, y := normal(tokens*Cols), make([]float32, tokens*Cols), make([]float32, tokens*stride)
-	tiles := layout.NewTiling(tokens, layout.TileTokens(l))
-	return w.product(l, "gemm", tokens, MultiplyAdd, y, func() {
-		in := x
-		if tokens > 1 {
-			in = packed
-			for i := range tiles.Tiles {
-				t, n := tiles.At(i)
-				gemm.PackTile(l, packed[t*Cols:], x[t*Cols:], Cols, n, Cols)
-			}
-		}
-		w.multiply(l, tiles, func(p int, part []byte, from, columns, first, end int) {
-			for i, fetch := first, ahead; i < end; i, fetch = i+1, 0 {
-				t, n := tiles.At(i)
-				gemm.Multiply(l, w.form, part, columns, in[t*Cols+from*n:], n, y[t*stride+p*layout.PanelRows:], stride, from > 0, fetch)
-			}
-		})
-	})
-}
-
-// multiply goes through the next matrix as the device does: blocks of tiles,
-// panels, and of a panel columns that stay in the first cache for all tiles of
-// a block.
-func (w *weights) multiply(l simd.Level, tiles layout.Tiling, each func(panel int, part []byte, from, columns, first, end int)) {
-	panels, size := w.matrix(), w.form.PanelBytes(Cols)
-	run := max(1, blockTokens/layout.TileTokens(l))
-	for first := 0; first < tiles.Tiles; first += run {
-		end, most := min(first+run, tiles.Tiles), Cols
-		if end-first > 1 {
-			unit := max(layout.GroupCols, w.form.Unit())
-			most = blockBytes / w.form.PanelBytes(unit) * unit
-		}
-		for p := range layout.Panels(w.rows) {
-			for from := 0; from < Cols; from += most {
-				each(p, panels[p*size+w.form.PanelBytes(from):(p+1)*size], from, min(most, Cols-from), first, end)
-			}
-		}
-	}
-}
-
-// rounded is a product with activations rounded to int8, rounding included.
-func (w *weights) rounded(l simd.Level, tokens int) Case {
-	const groups = Cols / layout.GroupCols
-	stride := layout.Panels(w.rows) * layout.PanelRows
-	x, y, in := normal(tokens*Cols), make([]float32, tokens*stride), make([]byte, intgemm.TileBytes(groups, tokens))
-	tiles := layout.NewTiling(tokens, layout.TileTokens(l))
-	limit := IntegerDot
-	if l == simd.Portable {
-		limit = NoLimit // compilers decide what plain Go could do at most
-	}
-	return w.product(l, "integer gemm", tokens, limit, y, func() {
-		for i := range tiles.Tiles {
-			t, n := tiles.At(i)
-			for j := range n {
-				intgemm.QuantizeRow(l, intgemm.Quads, x[(t+j)*Cols:][:Cols], in[intgemm.TileBytes(groups, t):], j, n)
-			}
-		}
-		w.multiply(l, tiles, func(p int, part []byte, from, columns, first, end int) {
-			for i := first; i < end; i++ {
-				t, n := tiles.At(i)
-				at := intgemm.TileBytes(groups, t) + intgemm.TileBytes(from/layout.GroupCols, n)
-				intgemm.Multiply(l, w.form, part, columns/layout.GroupCols, in[at:], n, y[t*stride+p*layout.PanelRows:], stride, from > 0,
-					w.fetch(columns, i-first, end-first))
-			}
-		})
-	})
-}
-
-// fetchers is how many tiles share the fetching of what comes next, at most.
-const fetchers = 4
-
-// fetch is what tile i prefetches while it computes some columns.
-func (w *weights) fetch(columns, i, tiles int) intgemm.Fetch {
-	share := min(tiles, fetchers)
-	switch {
-	case share == 1:
-		return intgemm.Fetch{Ahead: ahead, Every: 1}
-	case i < share:
-		bytes := w.form.PanelBytes(columns)
-		return intgemm.Fetch{Ahead: bytes + bytes*i/share, Every: share}
-	}
-	return intgemm.Fetch{}
-}
-
-// product is the case of a function that multiplies the next matrix into y.
-func (w *weights) product(l simd.Level, name string, tokens int, limit Limit, y []float32, do func()) Case {
-	return Case{
-		Level: l, Kernel: name, Form: w.form.String(), Tokens: tokens, Shape: fmt.Sprintf("[%d, %d]", w.rows, Cols),
+// product is a product of the next matrix and activations as the device computes it,
+// laying the activations out included. They are float32, or rounded to int8.
+func (w *weights) product(l simd.Level, tokens int, rounded bool) (Case, error) {
+	c := Case{
+		Level: l, Kernel: "gemm", Form: w.form.String(), Tokens: tokens, Shape: fmt.Sprintf("[%d, %d]", w.rows, Cols),
 		Bytes: float64(len(w.memory) / w.matrices), Operations: 2 * float64(tokens) * float64(w.rows) * Cols,
-		Cold: true, Limit: limit, Do: do, y: y,
+		Cold: true, Limit: MultiplyAdd,
 	}
+	activations := "f32"
+	if rounded {
+		c.Kernel, c.Limit, activations = "integer gemm", IntegerDot, "int8"
+		if l == simd.Portable {
+			c.Limit = NoLimit // compilers decide what plain Go could do at most
+		}
+	}
+	p := &gpu.Program{
+		Buffers: []gpu.BufferSpec{{Name: "x", Width: Cols}, {Name: "y", Width: w.rows}},
+		Weights: []gpu.WeightSpec{{Name: "w", Shape: []int{w.rows, Cols}}},
+		Ops:     []gpu.Op{gpu.Linear{In: 0, Out: 1, W: 0, Bias: gpu.NoWeight}},
+	}
+	ops, err := cpu.NewOps(p, w.form, gpu.PoolSpec{}, nil, cpu.Options{Threads: 1, InstructionSet: l.String(), Activations: activations})
+	if err != nil {
+		return c, err
+	}
+	ops.Prepare(0, tokens, make([]int32, tokens))
+	copy(ops.Buffer(0), normal(tokens*Cols))
+	c.y, c.Do = ops.Buffer(1), func() { ops.Run(w.matrix()) }
+	return c, nil
 }

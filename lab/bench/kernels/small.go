@@ -29,7 +29,11 @@ func small(l simd.Level) []Case {
 	tile, wide := make([]float32, queryTokens*Cols), normal(queryTokens*Cols)
 	halves, ids := make([]uint16, Rows), make([]int32, vocab)
 	highest, _ := scan.Max(simd.Portable, logits)
-	scores := newRows(headGroup)
+	scores, seen := make([]float32, headGroup*attn.BlockSlots), make([]int32, headGroup)
+	state := attn.Weights{Max: make([]float32, headGroup), Sums: make([]float32, headGroup), Rescale: make([]float32, headGroup)}
+	for i := range seen {
+		seen[i] = attn.BlockSlots
+	}
 
 	var cases []Case
 	add := func(name, shape string, bytes int, do func()) {
@@ -45,10 +49,13 @@ func small(l simd.Level) []Case {
 	add("quantise", fmt.Sprint(Rows), 4*Rows+len(quantised), func() { intgemm.QuantizeRow(l, intgemm.Quads, inner, quantised, 0, 1) })
 	add("pack tile", fmt.Sprintf("%d of %d", queryTokens, Cols), 8*len(tile), func() { gemm.PackTile(l, tile, wide, Cols, queryTokens, Cols) })
 	add("narrow", fmt.Sprintf("%d to bf16", Rows), 6*Rows, func() { convert.Narrow(l, layout.BF16, halves, inner) })
-	add("softmax", fmt.Sprintf("%d of %d", headGroup, attn.BlockSlots), 8*len(scores.scores), func() {
-		scores.reset()
-		attn.Softmax(l, scores.scores, scores.seen, 1, nil, nil, attn.Weights{Max: scores.peaks, Sums: scores.totals, Rescale: scores.shrinks})
-		clear(scores.scores) // they are weights now
+	add("softmax", fmt.Sprintf("%d of %d", headGroup, attn.BlockSlots), 8*len(scores), func() {
+		clear(state.Sums)
+		for i := range state.Max {
+			state.Max[i] = attn.NoScore
+		}
+		attn.Softmax(l, scores, seen, 1, nil, nil, state)
+		clear(scores) // they are weights now
 	})
 	add("peak", fmt.Sprint(vocab), 4*vocab, func() { scan.Max(l, logits) })
 	add("exp sum", fmt.Sprint(vocab), 4*vocab, func() { scan.SumExp(l, logits, float64(highest), 1) })
