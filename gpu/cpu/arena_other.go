@@ -7,7 +7,4 @@ func reserve(bytes int) ([]byte, func() error, error) {
 	return make([]byte, bytes), func() error { return nil }, nil
 }
 
-// reserveWeights is reserve for weights.
-func reserveWeights(bytes int) ([]byte, func() error, error) { return reserve(bytes) }
-
 func adviseHuge([]byte) {}

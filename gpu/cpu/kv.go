@@ -78,7 +78,7 @@ func newPool(spec gpu.PoolSpec, shape gpu.KVSpec) (*pool, error) {
 	}
 	mem, free, err := reserve(p.bytes + overread)
 	if err != nil {
-		return nil, fmt.Errorf("KV pool: %w", err)
+		return nil, fmt.Errorf("KV pool: %w; lower max-total-tokens or mem-fraction-static", err)
 	}
 	p.free = free
 	// A plane of the contiguous layout is used from its start: the first sequence

@@ -151,12 +151,22 @@ func (l *loading) note(stored gpu.DType, h storage, bytes int) {
 	l.plan.Changed[at].Bytes += int64(bytes)
 }
 
+// Reserve takes zeroed memory from the system, in large pages if it has them, for
+// weights or for measurements. It returns the function that frees it.
+func Reserve(bytes int) ([]byte, func() error, error) {
+	b, free, err := reserve(bytes)
+	if err == nil {
+		adviseHuge(b)
+	}
+	return b, free, err
+}
+
 // reserve makes the arena.
 func (l *loading) reserve() error {
 	if l.arena == 0 {
 		return nil
 	}
-	memory, free, err := reserveWeights(l.arena)
+	memory, free, err := Reserve(l.arena)
 	if err != nil {
 		return fmt.Errorf("weights: %w; use a smaller model or a smaller weight-dtype", err)
 	}

@@ -27,7 +27,3 @@ func (m *model) WeightBytesRead() int64 {
 	}
 	return total
 }
-
-// Reserve takes zeroed memory from the system, in large pages if it has them, for
-// measurements outside the Go heap. It returns the function that frees it.
-func Reserve(bytes int) ([]byte, func() error, error) { return reserveWeights(bytes) }

@@ -51,8 +51,7 @@ func (c *candidates) sample(level simd.Level, logits []float32, spec *rows.Sampl
 		if spec.TopP < 1 {
 			c.byID = append(c.byID[:0], ids...)
 			slices.Sort(c.byID)
-			n, _ := c.reach(ids, float64(spec.TopP)*c.total(c.byID))
-			ids = ids[:n]
+			ids = ids[:c.reach(ids, float64(spec.TopP)*c.total(c.byID))]
 		}
 	case spec.TopP < 1:
 		ids = d.nucleus(float64(spec.TopP))
@@ -128,8 +127,7 @@ func (d *sampler) nucleus(topP float64) []int32 {
 	ids := d.downTo(math.Inf(1))
 	goal := topP * d.total(ids)
 	sortCandidates(d.x, ids)
-	n, _ := d.reach(ids, goal)
-	return ids[:n]
+	return ids[:d.reach(ids, goal)]
 }
 
 // ranks is how many classes until sorts candidates into.
@@ -214,16 +212,16 @@ func (c *candidates) total(ids []int32) float64 {
 	return sum
 }
 
-// reach is the length of the shortest run of first candidates, at least one,
-// whose weight reaches goal; false if all together do not.
-func (c *candidates) reach(ids []int32, goal float64) (int, bool) {
+// reach is the length of the shortest run of first candidates, at least one, whose
+// weight reaches goal; all of them if none does.
+func (c *candidates) reach(ids []int32, goal float64) int {
 	var sum float64
 	for i, id := range ids {
 		if sum += c.weight[id]; sum >= goal {
-			return i + 1, true
+			return i + 1
 		}
 	}
-	return len(ids), false
+	return len(ids)
 }
 
 // pick samples from ids, which ascend: the first at which the running sum of
