@@ -41,14 +41,9 @@ type Costs struct {
 	overhead       float64 // s
 }
 
-// NewCosts prepares the cost model.
-func NewCosts(g GPU, m Model) (*Costs, error) {
-	if err := g.Validate(); err != nil {
-		return nil, err
-	}
-	if err := m.Validate(); err != nil {
-		return nil, err
-	}
+// NewCosts prepares the cost model. All numbers are positive: the tables here and
+// package model/config, which reads other shapes, see to that.
+func NewCosts(g GPU, m Model) *Costs {
 	layers, weights := float64(m.Layers), m.layerWeights()
 	flops := g.peak(m.WeightBytes) * g.Efficiency.Linear
 	bytes := g.Bandwidth * g.Efficiency.Memory
@@ -66,7 +61,7 @@ func NewCosts(g GPU, m Model) (*Costs, error) {
 		scorePerPair: 4 * layers * float64(m.Heads*m.HeadDim) / attention,
 		kvPerToken:   float64(m.KVTokenBytes()) / bytes,
 		overhead:     g.StepOverhead.Seconds() + layers*g.LayerOverhead.Seconds(),
-	}, nil
+	}
 }
 
 // Step is the cost of a step. A step without rows costs nothing.

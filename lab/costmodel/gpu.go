@@ -98,31 +98,6 @@ func find(names []string, name string) int {
 	return slices.IndexFunc(names, func(known string) bool { return strings.EqualFold(known, name) })
 }
 
-// Validate reports a number that the cost model cannot compute with.
-func (g *GPU) Validate() error {
-	for _, f := range []struct {
-		name  string
-		value float64
-		most  float64
-	}{
-		{"peak rate for BF16", g.Peak.BF16, 0}, {"peak rate for FP32", g.Peak.FP32, 0},
-		{"bandwidth", g.Bandwidth, 0}, {"memory", float64(g.Memory), 0},
-		{"efficiency of matrix products", g.Efficiency.Linear, 1}, {"efficiency of attention", g.Efficiency.Attention, 1},
-		{"efficiency of memory", g.Efficiency.Memory, 1},
-	} {
-		switch {
-		case !(f.value > 0):
-			return fmt.Errorf("gpu %s: the %s is %v; it must be above 0", g.Name, f.name, f.value)
-		case f.most > 0 && f.value > f.most:
-			return fmt.Errorf("gpu %s: the %s is %v; it must be at most %v", g.Name, f.name, f.value, f.most)
-		}
-	}
-	if g.StepOverhead < 0 || g.LayerOverhead < 0 || g.Peak.FP8 < 0 {
-		return fmt.Errorf("gpu %s: a negative overhead or rate", g.Name)
-	}
-	return nil
-}
-
 // peak is the rate of matrix products by the size of a weight.
 func (g *GPU) peak(weightBytes int) float64 {
 	switch {

@@ -49,30 +49,6 @@ func LookupModel(name string) (Model, error) {
 	return models[i], nil
 }
 
-// Validate reports the first number that is out of range.
-func (m *Model) Validate() error {
-	for _, f := range []struct {
-		name  string
-		value int
-	}{
-		{"layers", m.Layers}, {"heads", m.Heads}, {"KV heads", m.KVHeads}, {"head dim", m.HeadDim}, {"hidden", m.Hidden},
-		{"intermediate", m.Intermediate}, {"vocab", m.Vocab}, {"context", m.Context},
-	} {
-		if f.value < 1 || f.value > 1<<30 {
-			return fmt.Errorf("model %s: %s is %d; it must be between 1 and %d", m.Name, f.name, f.value, 1<<30)
-		}
-	}
-	if m.Heads%m.KVHeads != 0 {
-		return fmt.Errorf("model %s: %d KV heads do not divide %d heads", m.Name, m.KVHeads, m.Heads)
-	}
-	for _, n := range []int{m.WeightBytes, m.KVBytes} {
-		if n != 1 && n != 2 && n != 4 {
-			return fmt.Errorf("model %s: %d bytes per number; it must be 1, 2 or 4", m.Name, n)
-		}
-	}
-	return nil
-}
-
 // layerWeights is the number of weights in a layer's matrix products: query
 // and output, key and value, gate, up and down.
 func (m *Model) layerWeights() float64 {

@@ -18,11 +18,7 @@ func costs(t testing.TB, gpu, model string) *Costs {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := NewCosts(g, m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return NewCosts(g, m)
 }
 
 func near(t *testing.T, what string, got, want, tolerance float64) {
@@ -115,11 +111,7 @@ func TestStepIsMonotoneInDeviceAndModel(t *testing.T) {
 		m, _ := LookupModel(rapid.SampledFrom(ModelNames()).Draw(r, "model"))
 		rows := []Row{{rapid.IntRange(1, 20000).Draw(r, "count"), rapid.IntRange(0, 100000).Draw(r, "context"), true}}
 		time := func(g GPU, m Model) float64 {
-			c, err := NewCosts(g, m)
-			if err != nil {
-				r.Fatal(err)
-			}
-			return float64(c.StepTime(rows))
+			return float64(NewCosts(g, m).StepTime(rows))
 		}
 		base := time(g, m)
 		better, bigger := g, m
@@ -181,22 +173,27 @@ func TestUnknownNamesListTheKnown(t *testing.T) {
 	}
 }
 
-func TestRefusedNumbers(t *testing.T) {
-	for want, change := range map[string]func(*GPU, *Model){
-		"bandwidth":            func(g *GPU, _ *Model) { g.Bandwidth = 0 },
-		"efficiency":           func(g *GPU, _ *Model) { g.Efficiency.Memory = 1.5 },
-		"negative overhead":    func(g *GPU, _ *Model) { g.StepOverhead = -1 },
-		"BF16":                 func(g *GPU, _ *Model) { g.Peak.BF16 = math.NaN() },
-		"layers is 0":          func(_ *GPU, m *Model) { m.Layers = 0 },
-		"do not divide":        func(_ *GPU, m *Model) { m.KVHeads = 5 },
-		"3 bytes per number":   func(_ *GPU, m *Model) { m.KVBytes = 3 },
-		"hidden is 2147483648": func(_ *GPU, m *Model) { m.Hidden = 1 << 31 },
-	} {
-		g, _ := Lookup("h200")
-		m, _ := LookupModel("llama-3.1-8b")
-		change(&g, &m)
-		if _, err := NewCosts(g, m); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
+// The cost model computes with the tables unchecked.
+func TestNumbersOfTheTables(t *testing.T) {
+	for _, name := range Names() {
+		g, _ := Lookup(name)
+		for what, x := range map[string]float64{
+			"BF16": g.Peak.BF16, "FP32": g.Peak.FP32, "bandwidth": g.Bandwidth, "memory": float64(g.Memory), "step": float64(g.StepOverhead),
+			"layer": float64(g.LayerOverhead), "linear": g.Efficiency.Linear, "attention": g.Efficiency.Attention, "efficiency of memory": g.Efficiency.Memory,
+		} {
+			if !(x > 0) || math.IsInf(x, 0) {
+				t.Errorf("%s: %s is %v", name, what, x)
+			}
+		}
+		if e := g.Efficiency; max(e.Linear, e.Attention, e.Memory) > 1 || g.Peak.FP8 < 0 {
+			t.Errorf("%s: %+v", name, g)
+		}
+	}
+	for _, name := range ModelNames() {
+		m, _ := LookupModel(name)
+		least := min(m.Layers, m.Heads, m.KVHeads, m.HeadDim, m.Hidden, m.Intermediate, m.Vocab, m.Context, m.WeightBytes, m.KVBytes)
+		if least < 1 || m.Heads%m.KVHeads != 0 || m.WeightBytes > 4 || m.KVBytes > 4 {
+			t.Errorf("%+v", m)
 		}
 	}
 }

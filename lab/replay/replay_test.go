@@ -23,10 +23,7 @@ func TestOneRequestTakesItsSteps(t *testing.T) {
 	opt := small(t)
 	opt.ChunkedPrefillSize = 1024
 	r := run(t, &list{requests: []trace.Request{{Line: 1, Arrival: 5 * time.Second, Input: 2500, Output: 3}}}, opt)
-	costs, err := costmodel.NewCosts(opt.GPU, opt.Model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	costs := costmodel.NewCosts(opt.GPU, opt.Model)
 	ttft := costs.StepTime([]costmodel.Row{{Count: 1024}}) + costs.StepTime([]costmodel.Row{{Count: 1024, Context: 1024}}) +
 		costs.StepTime([]costmodel.Row{{Count: 452, Context: 2048, Output: true}})
 	second := costs.StepTime([]costmodel.Row{{Count: 1, Context: 2500, Output: true}})
@@ -314,8 +311,6 @@ func TestRefusedOptions(t *testing.T) {
 		"fifo, filo, gittins":                      func(o *Options) { o.Eviction = "belady" },
 		"less than one page":                       func(o *Options) { o.KVTokens = 10 },
 		"raise mem-fraction-static":                func(o *Options) { o.MemFraction = 0.01 },
-		"layers is 0":                              func(o *Options) { o.Model.Layers = 0 },
-		"the bandwidth is 0":                       func(o *Options) { o.GPU.Bandwidth = 0 },
 	} {
 		opt := small(t)
 		change(&opt)

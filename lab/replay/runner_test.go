@@ -10,10 +10,7 @@ import (
 
 func TestRunnerRunsStepsInOrder(t *testing.T) {
 	opt := small(t)
-	costs, err := costmodel.NewCosts(opt.GPU, opt.Model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	costs := costmodel.NewCosts(opt.GPU, opt.Model)
 	r := newRunner(costs, 1)
 	step := func(id messages.StepID) *messages.RunBatch {
 		return &messages.RunBatch{Step: id, Work: []messages.RowWork{{Count: 1, Start: 10, Sample: 1}}}

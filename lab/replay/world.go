@@ -87,10 +87,7 @@ func newWorld(from trace.Reader, opt Options) (*world, error) {
 	if opt.ChunkedPrefillSize == 0 { // a default, so it may not exceed the bound of a step
 		opt.ChunkedPrefillSize = min(defaultChunk(opt.GPU.Memory), opt.MaxPrefillTokens)
 	}
-	costs, err := costmodel.NewCosts(opt.GPU, opt.Model)
-	if err != nil {
-		return nil, err
-	}
+	costs := costmodel.NewCosts(opt.GPU, opt.Model)
 	pool, err := opt.pool()
 	if err != nil {
 		return nil, err
