@@ -28,6 +28,7 @@ type pool struct {
 	spec  gpu.PoolSpec
 	shape gpu.KVSpec
 	kind  attn.KV
+	form  layout.Form // of 16-bit elements
 	slots int
 	shift uint // log2 of PageSize
 	run   int  // slots of a run of keys
@@ -53,7 +54,7 @@ var kvKinds = map[gpu.DType]attn.KV{gpu.F32: attn.F32, gpu.F16: attn.F16, gpu.BF
 // poolOf is a pool without memory.
 func poolOf(spec gpu.PoolSpec, shape gpu.KVSpec) *pool {
 	p := &pool{
-		spec: spec, shape: shape, kind: kvKinds[spec.DType], size: spec.DType.Bytes(1),
+		spec: spec, shape: shape, kind: kvKinds[spec.DType], form: forms[spec.DType], size: spec.DType.Bytes(1),
 		slots: (spec.Pages + 1) * spec.PageSize, run: min(spec.PageSize, attn.RunSlots),
 		free: func() error { return nil },
 	}
@@ -132,17 +133,9 @@ func (p *pool) store(l simd.Level, w *scratch, at int, x []float32, keys bool) {
 		p.scales[at] = convert.QuantizeI8(l, w.codes[:len(x)], x)
 		scatter(elements[int8](p.mem, first), w.codes[:len(x)], step)
 	default:
-		convert.Narrow(l, p.form(), w.halves[:len(x)], x)
+		convert.Narrow(l, p.form, w.halves[:len(x)], x)
 		scatter(elements[uint16](p.mem, first), w.halves[:len(x)], step)
 	}
-}
-
-// form is the form of 16-bit elements.
-func (p *pool) form() layout.Form {
-	if p.kind == attn.F16 {
-		return layout.F16
-	}
-	return layout.BF16
 }
 
 // elements is memory from an element on as elements of one type.

@@ -142,7 +142,7 @@ func (r *kvReader) widenBlock() {
 			if b.kind == attn.I8 {
 				convert.WidenI8(r.level, out, unsafe.Slice((*int8)(from), size))
 			} else {
-				convert.Widen(r.level, r.pool.form(), out, unsafe.Slice((*uint16)(from), size))
+				convert.Widen(r.level, r.pool.form, out, unsafe.Slice((*uint16)(from), size))
 			}
 		}
 	}

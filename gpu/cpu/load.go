@@ -112,7 +112,7 @@ func (l *loading) choose() error {
 		if err != nil {
 			return err
 		}
-		l.total += bytesOf(t)
+		l.total += int64(t.DType.Bytes(gpu.Elements(t.Shape)))
 		h := storageOf(l.options, t, logits[i])
 		l.storage = append(l.storage, h)
 		m := &l.weights.all[i]
@@ -203,14 +203,6 @@ func (l *loading) fetch(i int) (gpu.Tensor, error) {
 		}
 	})
 	return t.Tensor, t.err
-}
-
-func bytesOf(t gpu.Tensor) int64 {
-	n := int64(t.DType.BlockBytes())
-	for _, d := range t.Shape {
-		n *= int64(d)
-	}
-	return n / int64(t.DType.BlockLen())
 }
 
 func (l *loading) do(j job) error {
