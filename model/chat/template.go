@@ -119,7 +119,7 @@ func (t *Template) RenderFollowed(ctx context.Context, in Input) (Prompt, error)
 		"bos_token":             in.BOS,
 		"eos_token":             in.EOS,
 		"raise_exception":       raiseException,
-		"strftime_now": jinja.NewFunction("strftime_now", "format", func(args []any) (any, error) {
+		"strftime_now": jinja.NewFunction("strftime_now", "format", func(args []any, _ func(any) string) (any, error) {
 			format, ok := args[0].(string)
 			if !ok {
 				return nil, errors.New("strftime_now: the format must be a string")
@@ -130,8 +130,8 @@ func (t *Template) RenderFollowed(ctx context.Context, in Input) (Prompt, error)
 	return t.t.RenderMarked(ctx, in.Limits.Bounded(in.MaxBytes), vars, client, in.Follow)
 }
 
-var raiseException = jinja.NewFunction("raise_exception", "message", func(args []any) (any, error) {
-	return nil, &RaisedError{Message: jinja.Text(args[0])}
+var raiseException = jinja.NewFunction("raise_exception", "message", func(args []any, text func(any) string) (any, error) {
+	return nil, &RaisedError{Message: text(args[0])}
 })
 
 // Builder makes template values of JSON: keys in order, integers as integers.

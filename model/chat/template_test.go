@@ -214,6 +214,12 @@ func TestErrorsAreTheClientsWords(t *testing.T) {
 	if !errors.As(err, &raised) || len(raised.Message) > 1100 || !strings.HasPrefix(raised.Message, "no é<é<") || !strings.HasSuffix(raised.Message, "…") {
 		t.Errorf("an error of %d bytes", len(err.Error()))
 	}
+	for message, want := range map[string]string{"[1, 'a<']": "[1, 'a<']", "{'k': [none]}": "{'k': [None]}", "missing": "", "2.0": "2.0"} {
+		_, err := mustParse(t, "{{ raise_exception("+message+") }}").RenderFollowed(context.Background(), Input{Follow: []rune("<>")})
+		if !errors.As(err, &raised) || raised.Message != want {
+			t.Errorf("raise_exception(%s): error %q, want %q", message, err, want)
+		}
+	}
 	_, err = mustParse(t, "{{ messages.x[messages.s].y }}").RenderFollowed(context.Background(), Input{
 		Messages: map[string]any{"x": 1, "s": strings.Repeat("<", 1<<20)}, Follow: []rune("<>")})
 	if err == nil || len(err.Error()) > 1200 || !strings.Contains(err.Error(), "<<<<") {

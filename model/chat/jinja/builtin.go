@@ -130,21 +130,18 @@ type Function struct {
 	recv any
 }
 
-// NewFunction makes a Go function callable. params are as in define. The
-// errors of f reach the caller of Render through errors.As.
-func NewFunction(name, params string, f func(args []any) (any, error)) *Function {
-	return &Function{name: name, of: define(params, func(_ *runtime, _ any, a args) any {
-		v, err := f(a.pos)
+// NewFunction makes a Go function callable. params are as in define. text returns
+// a value as a template prints it. The errors of f reach the caller of Render
+// through errors.As.
+func NewFunction(name, params string, f func(args []any, text func(any) string) (any, error)) *Function {
+	return &Function{name: name, of: define(params, func(rt *runtime, _ any, a args) any {
+		v, err := f(a.pos, rt.str)
 		if err != nil {
 			panic(&Error{Kind: RuntimeError, Msg: err.Error(), Err: err})
 		}
 		return v
 	})}
 }
-
-// Text returns the text of a string, number, bool or None as a template prints
-// it, for use in a Function.
-func Text(v any) string { return plain(v) }
 
 // textFunc is a filter or method of a text.
 type textFunc func(rt *runtime, s string, a args) any

@@ -40,8 +40,8 @@ func (s *forStmt) exec(rt *runtime, sc *scope, out *output) signal {
 		}
 	}
 	if len(items) == 0 {
-		// An else branch has its own scope.
-		rt.exec(s.els, &scope{parent: sc}, out)
+		// An else branch has its own scope. Its break and continue are the outer loop's.
+		return rt.exec(s.els, &scope{parent: sc}, out)
 	}
 	return next
 }
