@@ -13,18 +13,18 @@ import (
 // and ops per output after it, and Sample is the last op.
 func (p *Program) Check() error {
 	if p.Vocab < 1 || p.Context < 1 {
-		return fmt.Errorf("program %s: vocabulary %d and context %d must be positive", p.Name, p.Vocab, p.Context)
+		return fmt.Errorf("program %s: the vocabulary is %d and the context %d; both must be at least 1", p.Name, p.Vocab, p.Context)
 	}
 	if k := p.KV; k.Layers < 0 || k.Layers > 0 && (k.Heads < 1 || k.HeadDim < 1) {
-		return fmt.Errorf("program %s: KV of %d layers, %d heads of %d is not possible", p.Name, k.Layers, k.Heads, k.HeadDim)
+		return fmt.Errorf("program %s: a KV cache of %d layers with %d heads of %d elements is not valid", p.Name, k.Layers, k.Heads, k.HeadDim)
 	}
 	for _, b := range p.Buffers {
 		if b.Width < 1 {
-			return fmt.Errorf("program %s: buffer %s has width %d", p.Name, b.Name, b.Width)
+			return fmt.Errorf("program %s: buffer %s has width %d; it must be at least 1", p.Name, b.Name, b.Width)
 		}
 	}
 	if len(p.Ops) == 0 {
-		return fmt.Errorf("program %s: has no ops", p.Name)
+		return fmt.Errorf("program %s has no ops", p.Name)
 	}
 	c := checker{p: p, written: make([]bool, len(p.Buffers))}
 	for i, op := range p.Ops {
@@ -49,7 +49,7 @@ func (c *checker) op(op Op, last bool) error {
 	if c.tail {
 		switch op.(type) {
 		case Embed, Rope, StoreKV, Attention:
-			return errors.New("runs per token and must come before the first Gather")
+			return errors.New("must come before the first Gather, because it runs per token")
 		}
 	}
 	switch op := op.(type) {
@@ -57,14 +57,14 @@ func (c *checker) op(op Op, last bool) error {
 		return errors.Join(c.writes(op.Out, false), c.weight(op.Table, c.p.Vocab, c.width(op.Out)))
 	case RMSNorm:
 		if op.Group < 1 || c.width(op.In)%op.Group != 0 {
-			return fmt.Errorf("group of %d does not divide width %d", op.Group, c.width(op.In))
+			return fmt.Errorf("width %d is not a multiple of the group size %d", c.width(op.In), op.Group)
 		}
 		return errors.Join(c.reads(op.In, c.tail), c.writes(op.Out, c.tail), c.equal(op.In, op.Out), c.weight(op.Gain, op.Group))
 	case Linear:
 		return c.linear(op)
 	case Rope:
 		if n := 2 * len(op.InvFreq); op.HeadDim < 1 || n > op.HeadDim || c.width(op.X)%op.HeadDim != 0 {
-			return fmt.Errorf("heads of %d with %d frequencies do not fit width %d", op.HeadDim, len(op.InvFreq), c.width(op.X))
+			return fmt.Errorf("heads of %d with %d frequencies do not match width %d", op.HeadDim, len(op.InvFreq), c.width(op.X))
 		}
 		return c.reads(op.X, false)
 	case StoreKV:
@@ -75,7 +75,7 @@ func (c *checker) op(op Op, last bool) error {
 			return errors.New("the buffers Q and Out must be different")
 		}
 		if h := c.p.KV.Heads; op.Heads < 1 || h < 1 || op.Heads%h != 0 {
-			return fmt.Errorf("%d KV heads do not divide %d query heads", h, op.Heads)
+			return fmt.Errorf("%d query heads are not a multiple of %d KV heads", op.Heads, h)
 		}
 		return errors.Join(c.layer(op.Layer), c.reads(op.Q, false), c.writes(op.Out, false),
 			c.wide(op.Q, op.Heads*c.p.KV.HeadDim), c.wide(op.Out, op.Heads*c.p.KV.HeadDim))
@@ -88,7 +88,7 @@ func (c *checker) op(op Op, last bool) error {
 	case Sample:
 		return errors.Join(c.reads(op.Logits, true), c.wide(op.Logits, c.p.Vocab))
 	}
-	return errors.New("not known")
+	return errors.New("unknown op")
 }
 
 func (c *checker) linear(op Linear) error {
@@ -121,7 +121,7 @@ func (c *checker) buffer(b Buffer, perOutput bool) error {
 	}
 	s := c.p.Buffers[b]
 	if s.PerOutput != perOutput {
-		return fmt.Errorf("buffer %s: PerOutput is %v where %v is needed (per token before the first Gather, per output after it)", s.Name, s.PerOutput, perOutput)
+		return fmt.Errorf("buffer %s: PerOutput is %v; it must be %v (false before the first Gather, true after it)", s.Name, s.PerOutput, perOutput)
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (c *checker) weight(w Weight, shape ...int) error {
 
 func (c *checker) layer(l int) error {
 	if l < 0 || l >= c.p.KV.Layers {
-		return fmt.Errorf("layer %d is outside the KV pool's %d", l, c.p.KV.Layers)
+		return fmt.Errorf("layer %d is outside the %d layers of the KV pool", l, c.p.KV.Layers)
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func (s WeightSpec) Check(t Tensor) error {
 		return err
 	}
 	if n := t.DType.Bytes(Elements(t.Shape)); n != len(t.Data) {
-		return fmt.Errorf("weight %s: %d bytes of data for shape %v in %s; it must be %d", s.Name, len(t.Data), t.Shape, t.DType, n)
+		return fmt.Errorf("weight %s: %d bytes for shape %v in %s; expected %d", s.Name, len(t.Data), t.Shape, t.DType, n)
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (s WeightSpec) CheckType(t Tensor) error {
 		row = t.Shape[n-1]
 	}
 	if b := t.DType.BlockLen(); row%b != 0 {
-		return fmt.Errorf("weight %s: rows of %d elements do not fill blocks of %d elements of %s; store it as f16 or in another type", s.Name, row, b, t.DType)
+		return fmt.Errorf("weight %s: rows of %d elements are not a multiple of the block of %d elements of %s; store it as f16 or in another type", s.Name, row, b, t.DType)
 	}
 	return nil
 }
@@ -219,7 +219,7 @@ func (s PoolSpec) Check(p *Program) error {
 		return fmt.Errorf("KV pool: page size %w", err)
 	}
 	if s.Pages < 1 {
-		return fmt.Errorf("KV pool: %d pages; at least 1 is needed", s.Pages)
+		return fmt.Errorf("KV pool: %d pages; it must be at least 1", s.Pages)
 	}
 	if !s.DType.ForKV() {
 		return fmt.Errorf("KV pool: K and V cannot be stored as %s; use f32, f16, bf16 or int8", s.DType)
@@ -228,10 +228,10 @@ func (s PoolSpec) Check(p *Program) error {
 		return fmt.Errorf("KV pool: layout %d is not known", s.Layout)
 	}
 	if s.Rows < 1 || s.StepTokens < 1 {
-		return fmt.Errorf("KV pool: %d rows and %d tokens a step; both must be at least 1", s.Rows, s.StepTokens)
+		return fmt.Errorf("KV pool: %d rows and %d tokens per step; both must be at least 1", s.Rows, s.StepTokens)
 	}
 	if s.Context < 1 || s.Context > p.Context {
-		return fmt.Errorf("KV pool: rows of %d positions; it must be 1 to the model's context of %d", s.Context, p.Context)
+		return fmt.Errorf("KV pool: the context is %d; it must be between 1 and the model's context of %d", s.Context, p.Context)
 	}
 	return nil
 }

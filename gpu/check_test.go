@@ -33,7 +33,7 @@ func TestProgramCheck(t *testing.T) {
 		change func(*gpu.Program)
 		want   string
 	}{
-		"no vocabulary":      {func(p *gpu.Program) { p.Vocab = 0 }, "vocabulary 0"},
+		"no vocabulary":      {func(p *gpu.Program) { p.Vocab = 0 }, "vocabulary is 0"},
 		"no ops":             {func(p *gpu.Program) { p.Ops = nil }, "has no ops"},
 		"no KV heads":        {func(p *gpu.Program) { p.KV.Heads = 0 }, "0 heads"},
 		"empty buffer":       {func(p *gpu.Program) { p.Buffers[2].Width = 0 }, "width 0"},
@@ -43,7 +43,7 @@ func TestProgramCheck(t *testing.T) {
 		"unknown buffer":     {alter(func(o *gpu.RMSNorm) { o.Out = 99 }), "buffer 99"},
 		"unknown weight":     {alter(func(o *gpu.RMSNorm) { o.Gain = -1 }), "weight -1"},
 		"weight of a shape":  {func(p *gpu.Program) { p.Weights[0].Shape[1]++ }, "shape"},
-		"group":              {alter(func(o *gpu.RMSNorm) { o.Group = 7 }), "group of 7"},
+		"group":              {alter(func(o *gpu.RMSNorm) { o.Group = 7 }), "group size 7"},
 		"linear in place":    {alter(func(o *gpu.Linear) { o.Out = o.In }), "must be different"},
 		"bias of a shape":    {alter(func(o *gpu.Linear) { o.Bias = o.W }), "shape"},
 		"rope heads":         {alter(func(o *gpu.Rope) { o.HeadDim = 9 }), "heads of 9"},

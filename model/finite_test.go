@@ -81,7 +81,7 @@ func refused(t *testing.T, c *model.Checkpoint, devices []gpu.Device, want ...st
 	}
 }
 
-const remedy = "the file is damaged or was converted wrongly: download it or convert it again"
+const remedy = "the file is damaged or was converted wrongly: download it again or convert it again"
 
 // A number that is not finite, in a row of a matrix of any type, is refused
 // under the names of the file: also in rows that are put in another order.
@@ -182,7 +182,7 @@ func TestLoadRefusesWhatATypeCannotHold(t *testing.T) {
 	defer c.Close()
 	for held, where := range map[string]string{"q8_0": "columns 32 to 63 reach", "q4_0": "columns 32 to 63 reach", "f16": "column 40 reaches"} {
 		refused(t, c, devices(t, cpu.Options{Threads: 2, WeightDType: held})[1:], "small.gguf: tensor ", tensor+" in the file",
-			"row 9, "+where+" 1e+38, more than "+held+" can hold", "weight-dtype f32", "download it or convert it again")
+			"row 9, "+where+" 1e+38, which is too large for "+held, "weight-dtype f32", "download it again or convert it again")
 	}
 	for _, d := range devices(t, cpu.Options{Threads: 2}, cpu.Options{Threads: 2, WeightDType: "bf16"}) {
 		m, err := d.Load(c.Program, c.Weights, nil)

@@ -71,7 +71,7 @@ func TestCommandsRefuseWeightsThatAreNotFinite(t *testing.T) {
 			t.Errorf("%v: %q", args, out)
 			continue
 		}
-		for _, want := range []string{"broken.gguf: tensor model.layers.0.mlp.up_proj.weight (blk.0.ffn_up.weight in the file): row 31, column 5 is NaN; ", "download it or convert it again"} {
+		for _, want := range []string{"broken.gguf: tensor model.layers.0.mlp.up_proj.weight (blk.0.ffn_up.weight in the file): row 31, column 5 is NaN; ", "download it again or convert it again"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%v: %q lacks %q", args, err, want)
 			}

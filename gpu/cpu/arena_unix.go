@@ -14,7 +14,7 @@ import (
 func reserve(bytes int) ([]byte, func() error, error) {
 	b, err := unix.Mmap(-1, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reserve %d bytes: %w", bytes, err)
+		return nil, nil, fmt.Errorf("cannot reserve %d bytes of memory: %w", bytes, err)
 	}
 	return b, func() error { return unix.Munmap(b) }, nil
 }

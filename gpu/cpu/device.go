@@ -57,7 +57,7 @@ func (d *device) PlanWeights(p *gpu.Program, w gpu.Weights) (gpu.WeightPlan, err
 	}
 	l, err := newLoading(p, w, &d.options)
 	if err != nil {
-		return gpu.WeightPlan{}, fmt.Errorf("cpu device: plan of the weights of %s: %w", p.Name, err)
+		return gpu.WeightPlan{}, fmt.Errorf("cpu device: cannot plan the memory of the weights of %s: %w", p.Name, err)
 	}
 	return l.plan, nil
 }
@@ -69,7 +69,7 @@ func (d *device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total i
 	}
 	weights, err := loadWeights(p, w, d.options, progress)
 	if err != nil {
-		return nil, fmt.Errorf("cpu device: load %s: %w", p.Name, err)
+		return nil, fmt.Errorf("cpu device: cannot load %s: %w", p.Name, err)
 	}
 	return newModel(p, weights, d.options), nil
 }

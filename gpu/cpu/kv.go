@@ -72,7 +72,7 @@ func newPool(spec gpu.PoolSpec, shape gpu.KVSpec) (*pool, error) {
 	p := poolOf(spec, shape)
 	size := float64(shape.BytesPerToken(spec.DType)) * float64(p.slots)
 	if size > math.MaxInt/2 || p.slots > math.MaxInt32 {
-		return nil, fmt.Errorf("KV pool: %d pages of %d are more than can be addressed; lower max-total-tokens", spec.Pages, spec.PageSize)
+		return nil, fmt.Errorf("KV pool: %d pages of %d tokens are too many; lower max-total-tokens", spec.Pages, spec.PageSize)
 	}
 	if p.bytes = int(size); p.bytes == 0 {
 		return p, nil

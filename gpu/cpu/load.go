@@ -168,7 +168,7 @@ func (l *loading) reserve() error {
 	}
 	memory, free, err := Reserve(l.arena)
 	if err != nil {
-		return fmt.Errorf("weights: %w; use a smaller model or a smaller weight-dtype", err)
+		return fmt.Errorf("not enough memory for the weights: %w; use a smaller model or a smaller weight-dtype", err)
 	}
 	l.weights.free, l.weights.arena = free, memory
 	for i := range l.weights.all {

@@ -22,12 +22,12 @@ func systemMemory() (gpu.Memory, error) { return linuxMemory(os.DirFS("/")) }
 func linuxMemory(root fs.FS) (gpu.Memory, error) {
 	info, err := fs.ReadFile(root, "proc/meminfo")
 	if err != nil {
-		return gpu.Memory{}, fmt.Errorf("cpu device: measure memory: %w", err)
+		return gpu.Memory{}, fmt.Errorf("cpu device: cannot measure the memory: %w", err)
 	}
 	m := gpu.Memory{Source: "MemAvailable"}
 	m.Total, m.Available = field(info, "MemTotal:")<<10, field(info, "MemAvailable:")<<10
 	if m.Total <= 0 || m.Available <= 0 {
-		return gpu.Memory{}, errors.New("cpu device: measure memory: /proc/meminfo lacks MemTotal or MemAvailable")
+		return gpu.Memory{}, errors.New("cpu device: cannot measure the memory: /proc/meminfo lacks MemTotal or MemAvailable")
 	}
 	m = addressSpace(root, m)
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")
@@ -66,7 +66,7 @@ func addressSpace(root fs.FS, m gpu.Memory) gpu.Memory {
 		if f := strings.Fields(rest); ok && len(f) > 0 {
 			if limit, err := strconv.ParseInt(f[0], 10, 64); err == nil { // else "unlimited"
 				status, _ := fs.ReadFile(root, "proc/self/status")
-				m = lesser(m, limit, limit-field(status, "VmSize:")<<10-heapSpace, "the limit of address space, ulimit -v")
+				m = lesser(m, limit, limit-field(status, "VmSize:")<<10-heapSpace, "the address space limit (ulimit -v)")
 			}
 		}
 	}

@@ -38,11 +38,11 @@ func TestLinuxMemory(t *testing.T) {
 		"a limit of address space": {map[string]string{
 			"proc/self/limits": "Limit Soft Limit Hard Limit Units\nMax locked memory 8192 8192 bytes\nMax address space         672317440   819200   bytes\n",
 			"proc/self/status": "VmPeak:\t 900 kB\nVmSize:\t 700 kB\n",
-		}, gpu.Memory{Total: 1000 * kB, Available: 500 * kB, Source: "the limit of address space, ulimit -v"}},
+		}, gpu.Memory{Total: 1000 * kB, Available: 500 * kB, Source: "the address space limit (ulimit -v)"}},
 		"a limit of address space that leaves nothing": {map[string]string{
 			"proc/self/limits": "Max address space         672317440   672317440   bytes\n",
 			"proc/self/status": "VmSize:\t 90000 kB\n",
-		}, gpu.Memory{Total: 1000 * kB, Source: "the limit of address space, ulimit -v"}},
+		}, gpu.Memory{Total: 1000 * kB, Source: "the address space limit (ulimit -v)"}},
 		"no limit of address space": {map[string]string{
 			"proc/self/limits": "Max address space         unlimited            unlimited            bytes\n",
 			"proc/self/status": "VmSize:\t 200 kB\n",

@@ -58,7 +58,7 @@ func idleModel(p *gpu.Program, weights *weights, o Options) *model {
 // runStep does a step, on the queue's goroutine.
 func (m *model) runStep(b *gpu.StepBatch) (*gpu.StepResult, error) {
 	if m.pool == nil {
-		return nil, errors.New("step: there is no KV pool; call NewPool first")
+		return nil, errors.New("step: there is no KV pool")
 	}
 	defer m.countActivations()
 	return m.rows.Run(b, m.compute)
@@ -83,13 +83,13 @@ func (m *model) NewPool(spec gpu.PoolSpec) error {
 		return fmt.Errorf("cpu device: %w", err)
 	}
 	if err := m.Idle(); err != nil {
-		return fmt.Errorf("new KV pool: %w", err)
+		return fmt.Errorf("cannot make a KV pool: %w", err)
 	}
 	if m.pool != nil { // first, so that the two need not fit at once
 		old := m.pool
 		m.pool = nil
 		if err := old.free(); err != nil {
-			return fmt.Errorf("new KV pool: free the old one: %w", err)
+			return fmt.Errorf("cannot free the old KV pool: %w", err)
 		}
 	}
 	p, err := newPool(spec, m.program.KV)

@@ -54,7 +54,7 @@ func (o *Options) complete() error {
 		o.Threads = min(runtime.GOMAXPROCS(0), maxThreads)
 	}
 	if o.Threads < 1 || o.Threads > maxThreads {
-		return fmt.Errorf("cpu device: threads is %d; it must be 1 to %d, or 0 for one per processor", o.Threads, maxThreads)
+		return fmt.Errorf("cpu device: threads is %d; it must be between 1 and %d, or 0 for one per core", o.Threads, maxThreads)
 	}
 	level, err := simd.ParseLevel(cmp.Or(o.InstructionSet, "auto"))
 	if err != nil {

@@ -34,7 +34,7 @@ func (c *candidates) sample(level simd.Level, logits []float32, spec *rows.Sampl
 	switch d.highest = highest; {
 	case nan:
 		id := slices.IndexFunc(d.x, func(v float32) bool { return v != v })
-		return 0, fmt.Errorf("the logit of token %d is not a number; the weights or the KV pool overflow", id)
+		return 0, fmt.Errorf("the logit of token %d is not a number, because a weight, K or V is too large; use weight-dtype f32 and kv-cache-dtype f32, or download the model again", id)
 	case math.IsInf(float64(highest), -1):
 		return 0, gpu.ErrNothingToSample
 	case spec.Temperature < 1e-6:

@@ -32,12 +32,12 @@ func (h storage) exact() bool {
 }
 
 var reasons = [...]string{
-	asStored: "as stored", asRequested: "as weight-dtype says",
-	sameValues: "there is no kernel for the stored type; this one holds the same numbers",
-	asFloat32:  "there is no kernel for the stored type, and activation-dtype f32 allows no rounding (int8 uses q8_0)",
-	toNearest:  "there is no kernel for the stored type; this is the nearest one",
-	unevenRows: "the row length is not a multiple of 32, which weight-dtype needs",
-	forLogits:  "the output matrix stays more exact than weight-dtype",
+	asStored: "as stored", asRequested: "as set by weight-dtype",
+	sameValues: "there is no kernel for the stored type; this type holds the same values",
+	asFloat32:  "there is no kernel for the stored type with activation-dtype f32; with int8 it would be q8_0",
+	toNearest:  "there is no kernel for the stored type; this is the nearest type",
+	unevenRows: "the row length is not a multiple of 32, which weight-dtype requires",
+	forLogits:  "the output matrix is kept at a higher precision than weight-dtype",
 }
 
 // storageOf chooses the storage of a tensor. logits: the matrix computes logits. It is

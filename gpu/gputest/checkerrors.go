@@ -63,7 +63,7 @@ func checkBadSteps(d gpu.Device) error {
 		"row 1 opened twice":        func(b *gpu.StepBatch) { b.Opened = append(b.Opened, b.Opened[0]); b.Opened[1].Row = 1 },
 		"row 1 closed, not open":    func(b *gpu.StepBatch) { b.Closed = []gpu.Row{1} },
 		"row 1 is worked, not open": func(b *gpu.StepBatch) { b.Work = append(b.Work, gpu.RowWork{Row: 1, Count: 1}) },
-		"row 1 has work twice": func(b *gpu.StepBatch) {
+		"row 1 appears twice in the step": func(b *gpu.StepBatch) {
 			b.Opened[0].Row, b.Grown[0].Row, b.Work[0].Row = 1, 1, 1
 			b.Work = append(b.Work, b.Work[0])
 		},

@@ -89,14 +89,14 @@ func CheckRow(w gpu.Weights, t gpu.Tensor, row int, held gpu.DType, as []byte) e
 	size := len(t.Data) / rows
 	stored := t.Data[row*size : (row+1)*size]
 	if col, bad := firstBad(t.DType, stored); bad != "" {
-		return fmt.Errorf("%s %s; the file is damaged or was converted wrongly: download it or convert it again", place(w, t, row, col, t.DType.BlockLen()), bad)
+		return fmt.Errorf("%s %s; the file is damaged or was converted wrongly: download it again or convert it again", place(w, t, row, col, t.DType.BlockLen()), bad)
 	}
 	col, _ := firstBad(held, as)
 	n, reach := held.BlockLen(), "reach"
 	if n == 1 {
 		reach = "reaches"
 	}
-	return fmt.Errorf("%s %s %g, more than %s can hold; if the model's numbers are so large, load it with weight-dtype f32, and if not, download it or convert it again",
+	return fmt.Errorf("%s %s %g, which is too large for %s; if the model needs such values, use weight-dtype f32; otherwise the file is damaged: download it again or convert it again",
 		place(w, t, row, col, n), reach, greatest(t.DType, stored, col, n), held)
 }
 

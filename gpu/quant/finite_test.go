@@ -105,7 +105,7 @@ func TestCheckRowSaysWhatWhereAndTheRemedy(t *testing.T) {
 		want string
 	}{
 		"an element": {nil, matrix(gpu.F16, row(gpu.F16, 8, 7, inf), 3), 2, gpu.F16, nil,
-			"tensor up: row 2, column 7 is +Inf; the file is damaged or was converted wrongly: download it or convert it again"},
+			"tensor up: row 2, column 7 is +Inf; the file is damaged or was converted wrongly: download it again or convert it again"},
 		"in a file": {placed{}, matrix(gpu.F32, row(gpu.F32, 8, 1, float32(math.NaN())), 1), 0, gpu.F32, nil,
 			"part.gguf: tensor stored.up: row 100, column 1 is NaN; the file is damaged"},
 		"a scale": {nil, matrix(gpu.Q8_0, row(gpu.Q8_0, 64, 33, inf), 2), 1, gpu.Q8_0, nil,
@@ -117,8 +117,8 @@ func TestCheckRowSaysWhatWhereAndTheRemedy(t *testing.T) {
 		"damaged and quantised": {nil, matrix(gpu.F32, row(gpu.F32, 64, 40, inf), 3), 2, gpu.Q8_0, row(gpu.Q8_0, 64, 40, inf),
 			"tensor up: row 2, column 40 is +Inf; the file is damaged"},
 		"too large for a scale": {nil, floats, 2, gpu.Q8_0, row(gpu.Q8_0, 64, 40, -1e38),
-			"tensor up: row 2, columns 32 to 63 reach -1e+38, more than q8_0 can hold; if the model's numbers are so large, load it with weight-dtype f32, and if not, download it or convert it again"},
-		"too large for f16":  {nil, floats, 2, gpu.F16, row(gpu.F16, 64, 40, -1e38), "tensor up: row 2, column 40 reaches -1e+38, more than f16 can hold; if"},
+			"tensor up: row 2, columns 32 to 63 reach -1e+38, which is too large for q8_0; if the model needs such values, use weight-dtype f32; otherwise the file is damaged: download it again or convert it again"},
+		"too large for f16":  {nil, floats, 2, gpu.F16, row(gpu.F16, 64, 40, -1e38), "tensor up: row 2, column 40 reaches -1e+38, which is too large for f16; if"},
 		"large, but finite":  {nil, floats, 2, gpu.F32, nil, ""},
 		"another row is bad": {nil, floats, 1, gpu.F32, nil, ""},
 	} {

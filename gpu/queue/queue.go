@@ -81,7 +81,7 @@ func (q *Queue) Submit(b *gpu.StepBatch, done func(*gpu.StepResult, error)) {
 		case n == closedQueue:
 			q.refuse(done, errors.New("step: the model is closed"))
 		case n == gpu.StepsInFlight:
-			q.refuse(done, fmt.Errorf("step: %d steps are in flight; wait for the done of the first", n))
+			q.refuse(done, fmt.Errorf("step: %d steps are in flight, which is the maximum", n))
 		case q.inFlight.CompareAndSwap(n, n+1):
 			q.steps <- step{b, done} // has space
 		default:
@@ -126,7 +126,7 @@ func (q *Queue) Idle() error {
 	case n == closedQueue:
 		return errors.New("the model is closed")
 	case n > 0:
-		return errors.New("a step is in flight; wait for Quiesce")
+		return errors.New("a step is in flight")
 	}
 	return nil
 }
@@ -141,5 +141,5 @@ func (q *Queue) Close() (first bool, err error) {
 	if q.inFlight.Load() == closedQueue {
 		return false, nil
 	}
-	return false, fmt.Errorf("close: %w", q.Idle())
+	return false, fmt.Errorf("cannot close the model: %w", q.Idle())
 }

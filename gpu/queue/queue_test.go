@@ -59,7 +59,7 @@ func TestStepsRunInOrderAndAThirdIsRefused(t *testing.T) {
 	if err := h.Idle(); err == nil {
 		t.Error("idle while steps are in flight")
 	}
-	if _, err := h.Close(); err == nil || !strings.Contains(err.Error(), "Quiesce") {
+	if _, err := h.Close(); err == nil || !strings.Contains(err.Error(), "in flight") {
 		t.Errorf("closed while steps are in flight: %v", err)
 	}
 	quiet := make(chan struct{})

@@ -31,7 +31,7 @@ func (*Device) Info() gpu.Info {
 
 // Memory is not known: a reference is for tests, which size their pools themselves.
 func (*Device) Memory() (gpu.Memory, error) {
-	return gpu.Memory{}, errors.New("the reference device does not measure memory; set max-total-tokens")
+	return gpu.Memory{}, errors.New("the reference device cannot measure the memory; set max-total-tokens")
 }
 
 // Supports implements gpu.Device.
@@ -60,10 +60,10 @@ func (d *Device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total i
 	for i, s := range p.Weights {
 		t, err := w.Tensor(s.Name)
 		if err != nil {
-			return nil, fmt.Errorf("load %s: %w", p.Name, err)
+			return nil, fmt.Errorf("cannot load %s: %w", p.Name, err)
 		}
 		if err := s.Check(t); err != nil {
-			return nil, fmt.Errorf("load %s: %w", p.Name, err)
+			return nil, fmt.Errorf("cannot load %s: %w", p.Name, err)
 		}
 		tensors[i] = t
 		total += int64(len(t.Data))
@@ -75,7 +75,7 @@ func (d *Device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total i
 		}
 		for r, size := 0, len(t.Data)/rows; r < rows; r++ {
 			if err := quant.CheckRow(w, t, r, t.DType, t.Data[r*size:(r+1)*size]); err != nil {
-				return nil, fmt.Errorf("load %s: %w", p.Name, err)
+				return nil, fmt.Errorf("cannot load %s: %w", p.Name, err)
 			}
 		}
 		m.weights[i] = make([]float32, len(t.Data)/t.DType.BlockBytes()*t.DType.BlockLen())

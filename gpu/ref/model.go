@@ -28,7 +28,7 @@ func (m *model) NewPool(spec gpu.PoolSpec) error {
 		return err
 	}
 	if err := m.Idle(); err != nil {
-		return fmt.Errorf("new KV pool: %w", err)
+		return fmt.Errorf("cannot make a KV pool: %w", err)
 	}
 	kv := m.program.KV
 	n := (spec.Pages + 1) * spec.PageSize * kv.Heads * kv.HeadDim
@@ -43,7 +43,7 @@ func (m *model) NewPool(spec gpu.PoolSpec) error {
 // step runs one step, on the queue's goroutine.
 func (m *model) step(b *gpu.StepBatch) (*gpu.StepResult, error) {
 	if m.rows == nil {
-		return nil, errors.New("step: there is no KV pool; call NewPool first")
+		return nil, errors.New("step: there is no KV pool")
 	}
 	return m.rows.Run(b, func(sequences []rows.Sequence) error {
 		if m.alter != nil {

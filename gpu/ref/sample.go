@@ -95,7 +95,7 @@ func pick(logits []float32, spec *rows.Sample) (int32, error) {
 	adjust(x, spec)
 	for id, v := range x {
 		if v != v {
-			return 0, fmt.Errorf("the logit of token %d is not a number; the weights or the KV pool overflow", id)
+			return 0, fmt.Errorf("the logit of token %d is not a number, because a weight, K or V is too large; use weight-dtype f32 and kv-cache-dtype f32, or download the model again", id)
 		}
 	}
 	ids := order(x)

@@ -10,7 +10,7 @@ import (
 func (t *Table) checkPages(id gpu.Row, pages []int32) error {
 	for _, p := range pages {
 		if p < 1 || int(p) > t.spec.Pages {
-			return fmt.Errorf("row %d gets page %d; there are pages 1 to %d", id, p, t.spec.Pages)
+			return fmt.Errorf("row %d: page %d is out of range (1 to %d)", id, p, t.spec.Pages)
 		}
 	}
 	return nil
@@ -22,19 +22,19 @@ func (t *Table) checkOpened(o *gpu.RowOpened) error {
 	n := len(o.Prompt) + len(o.Output)
 	switch {
 	case len(o.Prompt) == 0:
-		return errors.New("it has no prompt")
+		return errors.New("the prompt is empty")
 	case n > t.spec.Context:
-		return fmt.Errorf("it has %d tokens, the context is %d", n, t.spec.Context)
+		return fmt.Errorf("the request has %d tokens; the context is %d", n, t.spec.Context)
 	}
 	for _, part := range [][]int32{o.Prompt, o.Output} {
 		for i, token := range part {
 			if !t.known(token) {
-				return fmt.Errorf("token %d (number %d of its part) is outside the vocabulary of %d", token, i, t.vocab)
+				return fmt.Errorf("token %d (at index %d) is outside the vocabulary of %d", token, i, t.vocab)
 			}
 		}
 	}
 	if s := &o.Score; s.From < s.To && (s.From < 1 || s.To > n) || s.Top < 0 {
-		return fmt.Errorf("scores of positions %d to %d (top %d) do not fit its %d tokens", s.From, s.To-1, s.Top, n)
+		return fmt.Errorf("log probabilities of positions %d to %d (top %d) are requested, but the request has %d tokens", s.From, s.To-1, s.Top, n)
 	}
 	if err := t.checkSampling(&o.Sampling); err != nil {
 		return fmt.Errorf("sampling: %w", err)
@@ -45,21 +45,21 @@ func (t *Table) checkOpened(o *gpu.RowOpened) error {
 func (t *Table) checkSampling(s *gpu.Sampling) error {
 	switch {
 	case !(s.Temperature >= 0): // or NaN
-		return fmt.Errorf("temperature %v; must be 0 or more", s.Temperature)
+		return fmt.Errorf("temperature is %v; it must be at least 0", s.Temperature)
 	case !(s.TopP >= 0):
-		return fmt.Errorf("top_p %v; must be between 0 and 1", s.TopP)
+		return fmt.Errorf("top_p is %v; it must be between 0 and 1", s.TopP)
 	case !(s.MinP >= 0 && s.MinP <= 1):
-		return fmt.Errorf("min_p %v; must be between 0 and 1", s.MinP)
+		return fmt.Errorf("min_p is %v; it must be between 0 and 1", s.MinP)
 	case s.TopK < 0:
-		return fmt.Errorf("top_k %d; must be 0 (off) or more", s.TopK)
+		return fmt.Errorf("top_k is %d; it must be at least 0 (0: off)", s.TopK)
 	case !(s.RepetitionPenalty > 0):
-		return fmt.Errorf("repetition penalty %v; must be more than 0 (1 is off)", s.RepetitionPenalty)
+		return fmt.Errorf("repetition_penalty is %v; it must be above 0 (1: off)", s.RepetitionPenalty)
 	case s.FrequencyPenalty != s.FrequencyPenalty || s.PresencePenalty != s.PresencePenalty:
 		return errors.New("a penalty is not a number")
 	}
 	for _, b := range s.Bias {
 		if !t.known(b.Token) || b.Bias != b.Bias {
-			return fmt.Errorf("bias %v of token %d: not a number or outside the vocabulary of %d", b.Bias, b.Token, t.vocab)
+			return fmt.Errorf("the bias of token %d is %v; it must be a number, and the token in the vocabulary of %d", b.Token, b.Bias, t.vocab)
 		}
 	}
 	for _, token := range s.EndTokens {
@@ -76,23 +76,23 @@ func (t *Table) checkWork(w *gpu.RowWork, r *row) error {
 	last := end + max(w.Sample, 1) - 1 // positions that get KV, at most
 	switch {
 	case w.Count < 1 || w.Count > len(r.tokens):
-		return fmt.Errorf("computes %d of %d known tokens", w.Count, len(r.tokens))
+		return fmt.Errorf("is asked to compute %d tokens, but %d are known", w.Count, len(r.tokens))
 	case w.Start != r.computed:
-		return fmt.Errorf("computes positions %d to %d, but has the KV of the first %d", w.Start, end-1, r.computed)
+		return fmt.Errorf("is asked to compute positions %d to %d, but has the KV of the first %d", w.Start, end-1, r.computed)
 	case end > len(r.tokens):
-		return fmt.Errorf("computes positions %d to %d of %d known tokens", w.Start, end-1, len(r.tokens))
+		return fmt.Errorf("is asked to compute positions %d to %d, but %d tokens are known", w.Start, end-1, len(r.tokens))
 	case w.Sample < 0 || w.Sample > t.spec.Context:
-		return fmt.Errorf("samples %d tokens; it must be 0 to the context of %d", w.Sample, t.spec.Context)
+		return fmt.Errorf("is asked to sample %d tokens; it must be between 0 and the context of %d", w.Sample, t.spec.Context)
 	case last > held:
-		return fmt.Errorf("computes positions %d to %d, but its %d pages hold %d", w.Start, last-1, len(r.pages), held)
+		return fmt.Errorf("is asked to compute positions %d to %d, but its %d pages hold %d positions", w.Start, last-1, len(r.pages), held)
 	case last > t.spec.Context:
-		return fmt.Errorf("computes positions %d to %d, but the context is %d", w.Start, last-1, t.spec.Context)
+		return fmt.Errorf("is asked to compute positions %d to %d, but the context is %d", w.Start, last-1, t.spec.Context)
 	case w.Sample > 0 && end != len(r.tokens):
-		return fmt.Errorf("samples after position %d, but has %d tokens", end-1, len(r.tokens))
+		return fmt.Errorf("is asked to sample after position %d, but has %d tokens", end-1, len(r.tokens))
 	case w.Allowed != nil && len(w.Allowed) != (t.vocab+31)/32:
-		return fmt.Errorf("has a mask of %d words, a vocabulary of %d has %d", len(w.Allowed), t.vocab, (t.vocab+31)/32)
+		return fmt.Errorf("has a mask of %d words; a vocabulary of %d needs %d", len(w.Allowed), t.vocab, (t.vocab+31)/32)
 	case w.Allowed != nil && w.Sample != 1:
-		return fmt.Errorf("has a mask for one token and samples %d", w.Sample)
+		return fmt.Errorf("has a mask for one token, but samples %d tokens", w.Sample)
 	}
 	return nil
 }

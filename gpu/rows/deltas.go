@@ -39,7 +39,7 @@ func (t *Table) apply(b *gpu.StepBatch) error {
 
 func (t *Table) row(id gpu.Row, what string) (*row, error) {
 	if id < 0 || int(id) >= len(t.rows) {
-		return nil, fmt.Errorf("row %d is %s; there are rows 0 to %d", id, what, len(t.rows)-1)
+		return nil, fmt.Errorf("row %d is %s, but there are only rows 0 to %d", id, what, len(t.rows)-1)
 	}
 	return &t.rows[id], nil
 }
@@ -48,7 +48,7 @@ func (t *Table) row(id gpu.Row, what string) (*row, error) {
 func (t *Table) find(id gpu.Row, what string) (*row, error) {
 	r, err := t.row(id, what)
 	if err == nil && !r.open {
-		err = fmt.Errorf("row %d is %s but not open", id, what)
+		err = fmt.Errorf("row %d is %s, but is not open", id, what)
 	}
 	return r, err
 }
@@ -60,7 +60,7 @@ func (t *Table) start(o *gpu.RowOpened) error {
 		return err
 	}
 	if r.open {
-		return fmt.Errorf("row %d is opened, but it is open already", o.Row)
+		return fmt.Errorf("row %d is opened, but is already open", o.Row)
 	}
 	if err := t.checkOpened(o); err != nil {
 		return fmt.Errorf("row %d: %w", o.Row, err)
@@ -72,7 +72,7 @@ func (t *Table) start(o *gpu.RowOpened) error {
 	}
 	r.computed = len(o.Pages) * t.spec.PageSize
 	if r.computed >= len(r.tokens) {
-		return fmt.Errorf("row %d: a cached prefix of %d tokens leaves nothing to compute of %d", o.Row, r.computed, len(r.tokens))
+		return fmt.Errorf("row %d: the cached prefix has %d tokens and the request %d; nothing is left to compute", o.Row, r.computed, len(r.tokens))
 	}
 	r.history.begin(&r.sampling, o.Prompt, o.Output)
 	return nil
@@ -84,7 +84,7 @@ func (t *Table) replace(d *gpu.RowReplaced) error {
 		return err
 	}
 	if d.First < 0 || d.First > len(r.pages) || len(d.Pages) > len(r.pages)-d.First {
-		return fmt.Errorf("row %d: %d pages from %d on are replaced, but it has %d", d.Row, len(d.Pages), d.First, len(r.pages))
+		return fmt.Errorf("row %d: %d pages are replaced from index %d on, but it has %d", d.Row, len(d.Pages), d.First, len(r.pages))
 	}
 	if err := t.checkPages(d.Row, d.Pages); err != nil {
 		return err

@@ -45,7 +45,7 @@ func New(p *gpu.Program, spec gpu.PoolSpec) *Table {
 	return &Table{vocab: p.Vocab, spec: spec, rows: make([]row, spec.Rows)}
 }
 
-var errUnfinished = errors.New("it did not end")
+var errUnfinished = errors.New("the step did not end")
 
 // Run runs a step: it applies the changes, lets compute fill in the results of the
 // sequences, and adds what was sampled to the rows. After an error nothing runs before
@@ -55,7 +55,7 @@ func (t *Table) Run(b *gpu.StepBatch, compute func([]Sequence) error) (*gpu.Step
 		t.reset()
 	}
 	if t.failed != nil {
-		return nil, fmt.Errorf("step: an earlier step failed and the rows were not reset since: %w", t.failed)
+		return nil, fmt.Errorf("step: an earlier step failed, and the rows were not reset after it: %w", t.failed)
 	}
 	t.failed = errUnfinished
 	err := t.begin(b)
@@ -97,12 +97,12 @@ func (t *Table) begin(b *gpu.StepBatch) error {
 	tokens, samples := 0, 0
 	for i := range b.Work {
 		w := &b.Work[i]
-		r, err := t.find(w.Row, "given work")
+		r, err := t.find(w.Row, "used")
 		if err != nil {
 			return err
 		}
 		if r.worked == t.steps {
-			return fmt.Errorf("row %d has work twice", w.Row)
+			return fmt.Errorf("row %d appears twice in the step", w.Row)
 		}
 		r.worked = t.steps
 		if r.err != nil {
@@ -160,7 +160,7 @@ func (t *Table) end(b *gpu.StepBatch) error {
 			continue
 		}
 		if n := len(out.Tokens); n < 1 || n > w.Sample {
-			return fmt.Errorf("row %d: the device sampled %d tokens, asked for were 1 to %d", w.Row, n, w.Sample)
+			return fmt.Errorf("row %d: the device sampled %d tokens; it must be between 1 and %d", w.Row, n, w.Sample)
 		}
 		r.computed += len(out.Tokens) - 1
 		for _, token := range out.Tokens {

@@ -13,7 +13,7 @@ import (
 func InvFreq(headDim int, r config.Rope) ([]float64, error) {
 	freq := make([]float64, headDim/2)
 	if r.Scaling == "factors" && len(r.Factors) != len(freq) {
-		return nil, fmt.Errorf("%d rope factors for %d pairs of a head", len(r.Factors), len(freq))
+		return nil, fmt.Errorf("the model has %d rope factors, but a head needs %d (half of its elements); use the model's original file", len(r.Factors), len(freq))
 	}
 	for i := range freq {
 		freq[i] = math.Pow(r.Theta, -float64(2*i)/float64(headDim))

@@ -50,7 +50,7 @@ func readFields(fsys fs.FS, name string) (fields, error) {
 		return fields{}, fmt.Errorf("cannot read %s: %w", name, err)
 	}
 	if len(data) > maxFile {
-		return fields{}, fmt.Errorf("%s has more than %d bytes, too many for a configuration; download it again", name, maxFile)
+		return fields{}, fmt.Errorf("%s is larger than %d MiB; this is not a configuration file; download it again", name, maxFile>>20)
 	}
 	return parseFields(name, data)
 }
@@ -107,7 +107,7 @@ func required[T int | float64](f fields, key string, low, high T) T {
 		}
 		problem = "is " + f.shown(key)
 	}
-	f.fail(key, "%s; it must be %s from %v to %v; use the model's original file", problem, kind, low, high)
+	f.fail(key, "%s; it must be %s between %v and %v; use the model's original file", problem, kind, low, high)
 	return low
 }
 
@@ -118,7 +118,7 @@ func value[T any](f fields, key, want string, def T) T {
 	}
 	var v T
 	if json.Unmarshal(f.m[key], &v) != nil {
-		f.fail(key, "is %s; it must be %s", f.shown(key), want)
+		f.fail(key, "is %s; it must be %s; use the model's original file", f.shown(key), want)
 	}
 	return v
 }
@@ -155,7 +155,7 @@ func (f fields) tokens(key string, vocab int) []int32 {
 	var ids []int32
 	for _, id := range many {
 		if id >= int64(vocab) {
-			f.fail(key, "names token %d, but the vocabulary has %d tokens; use the model's original file", id, vocab)
+			f.fail(key, "has token id %d, but the vocabulary has only %d tokens; use the model's original file", id, vocab)
 			return nil
 		}
 		if id >= 0 && !slices.Contains(ids, int32(id)) {

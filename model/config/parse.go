@@ -109,7 +109,7 @@ func findFamily(f fields) family {
 	}
 	name := names[0]
 	if f.has("text_config") {
-		f.fail("text_config", "makes this a model of several parts (%q); only text models are supported: %s", name, list(Architectures()))
+		f.fail("text_config", "is present, so this is a multimodal model (%q), which is not supported; use a text-only model: %s", name, list(Architectures()))
 	}
 	for _, a := range families {
 		if key == "architectures" && a.name == name || key == "model_type" && a.model == name {
@@ -124,13 +124,13 @@ func findFamily(f fields) family {
 func refuseUnknown(f fields) {
 	if f.has("quantization_config") {
 		q := f.object("quantization_config")
-		f.fail("quantization_config", "says %q; quantised weights of this kind are not supported; use the model's F32, F16 or BF16 release, with weight-dtype if memory is short, or a GGUF file of it", q.text("quant_method", "unknown method"))
+		f.fail("quantization_config", "has quant_method %q, which is not supported; use the f32, f16 or bf16 weights of the model (weight-dtype saves memory), or a GGUF file of it", q.text("quant_method", "unknown"))
 	}
 	if act := f.text("hidden_act", "silu"); act != "silu" && act != "swish" {
 		f.fail("hidden_act", "is %q, which is not supported; supported: silu", act)
 	}
 	if f.boolean("is_encoder_decoder", false) {
-		f.fail("is_encoder_decoder", "is true; only decoders are supported: %s", list(Architectures()))
+		f.fail("is_encoder_decoder", "is true; encoder-decoder models are not supported; supported: %s", list(Architectures()))
 	}
 }
 
@@ -141,18 +141,18 @@ func parseHeads(f fields, a family, c *Config) {
 	}
 	c.KVHeads = number(f, "num_key_value_heads", 1, maxHeads, kv)
 	if c.Heads%c.KVHeads != 0 {
-		f.fail("num_key_value_heads", "is %d and does not divide %s, which is %d; use the model's original file", c.KVHeads, f.name("num_attention_heads"), c.Heads)
+		f.fail("num_key_value_heads", "is %d, but %s is %d, which is not a multiple of it; use the model's original file", c.KVHeads, f.name("num_attention_heads"), c.Heads)
 	}
 	if f.has("head_dim") || a.headDim > 0 {
 		c.HeadDim = number(f, "head_dim", 2, maxHeadDim, a.headDim)
 	} else {
 		c.HeadDim = c.Hidden / c.Heads
 		if c.Hidden%c.Heads != 0 || c.HeadDim > maxHeadDim {
-			f.fail("hidden_size", "is %d, which %d heads do not divide into heads of at most %d, and %s is missing; use the model's original file", c.Hidden, c.Heads, maxHeadDim, f.name("head_dim"))
+			f.fail("hidden_size", "is %d, which cannot be split into %d equal heads of at most %d elements, and %s is missing; use the model's original file", c.Hidden, c.Heads, maxHeadDim, f.name("head_dim"))
 		}
 	}
 	if c.HeadDim%2 != 0 || c.HeadDim == 0 {
-		f.fail("head_dim", "is %d; rope needs an even number; use the model's original file", c.HeadDim)
+		f.fail("head_dim", "is %d; it must be even, because rope rotates pairs; use the model's original file", c.HeadDim)
 	}
 }
 

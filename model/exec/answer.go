@@ -11,7 +11,7 @@ import (
 // take checks a device's result and makes the answer of it.
 func (e *Executor) take(b *messages.RunBatch, result *gpu.StepResult) (*messages.BatchDone, error) {
 	if result == nil || len(result.Rows) != len(b.Work) {
-		return nil, errors.New("executor: the device did not answer for every row of the step")
+		return nil, errors.New("executor: the device returned no result for some rows of the step")
 	}
 	done := e.answers.next(b)
 	for i := range b.Work {
@@ -24,7 +24,7 @@ func (e *Executor) take(b *messages.RunBatch, result *gpu.StepResult) (*messages
 			continue
 		}
 		if n := len(r.Tokens); n > w.Sample || n == 0 && w.Sample > 0 {
-			return nil, fmt.Errorf("executor: the device sampled %d tokens for row %d, asked for were %d", n, w.Row, w.Sample)
+			return nil, fmt.Errorf("executor: the device sampled %d tokens for row %d; expected %d", n, w.Row, w.Sample)
 		}
 		for j, token := range r.Tokens {
 			if token < 0 || int(token) >= e.vocab {

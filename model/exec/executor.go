@@ -46,7 +46,7 @@ func New(model gpu.Model, vocab int) *Executor {
 func (e *Executor) Submit(b *messages.RunBatch, done func(*messages.BatchDone, error)) {
 	f, err := e.prepare(b, done)
 	if err != nil {
-		done(nil, fmt.Errorf("executor: illegal step: epoch %d step %d: %w", b.Epoch, b.Step, err))
+		done(nil, fmt.Errorf("executor: invalid step (epoch %d, step %d): %w", b.Epoch, b.Step, err))
 		return
 	}
 	e.model.Submit(&f.step, f.finish)
@@ -57,11 +57,11 @@ func (e *Executor) Submit(b *messages.RunBatch, done func(*messages.BatchDone, e
 func (e *Executor) prepare(b *messages.RunBatch, done func(*messages.BatchDone, error)) (*flight, error) {
 	switch {
 	case e.epoch != 0 && b.Epoch != e.epoch:
-		return nil, fmt.Errorf("the rows are of epoch %d; Reset comes first", e.epoch)
+		return nil, fmt.Errorf("the rows belong to epoch %d and were not reset", e.epoch)
 	case b.Step != e.step+1:
-		return nil, fmt.Errorf("the last step was %d", e.step)
+		return nil, fmt.Errorf("out of order: the last step was %d", e.step)
 	case len(b.Work) == 0:
-		return nil, errors.New("no work")
+		return nil, errors.New("the step has no rows")
 	}
 	f := e.flight()
 	f.batch, f.done = b, done

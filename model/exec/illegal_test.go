@@ -24,11 +24,11 @@ func TestIllegalStepsFailByName(t *testing.T) {
 		step messages.RunBatch
 		want string
 	}{
-		{"no work", messages.RunBatch{}, "no work"},
+		{"the step has no rows", messages.RunBatch{}, "the step has no rows"},
 		{"no request", open(func(o *messages.RowOpened) { o.Request = nil }), "row 1: opened without a request"},
-		{"no parameters", open(func(o *messages.RowOpened) { o.Request.Params = nil }), "without a request or its parameters"},
-		{"output shorter than submitted", open(func(o *messages.RowOpened) { o.Request.Output = []int32{7} }), "does not go on"},
-		{"output differs from submitted", open(func(o *messages.RowOpened) { o.Request.Output, o.Output = []int32{7}, []int32{8} }), "does not go on"},
+		{"no parameters", open(func(o *messages.RowOpened) { o.Request.Params = nil }), "without a request or its sampling parameters"},
+		{"output shorter than submitted", open(func(o *messages.RowOpened) { o.Request.Output = []int32{7} }), "does not begin with"},
+		{"output differs from submitted", open(func(o *messages.RowOpened) { o.Request.Output, o.Output = []int32{7}, []int32{8} }), "does not begin with"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestStepsComeInOrder(t *testing.T) {
 		epoch messages.Epoch
 		step  messages.StepID
 		want  string
-	}{{1, 3, "last step was 1"}, {1, 1, "last step was 1"}, {2, 2, "rows are of epoch 1"}} {
+	}{{1, 3, "last step was 1"}, {1, 1, "last step was 1"}, {2, 2, "rows belong to epoch 1"}} {
 		d, _ := fake(t, constant(3))
 		d.must(first())
 		var got error
@@ -91,8 +91,8 @@ func TestDeviceErrorsAndNonsense(t *testing.T) {
 		want   string
 	}{
 		{"error", func(*gpu.StepBatch) (*gpu.StepResult, error) { return nil, broken }, broken.Error()},
-		{"nothing", func(*gpu.StepBatch) (*gpu.StepResult, error) { return nil, nil }, "did not answer"},
-		{"too few", result(), "did not answer"},
+		{"nothing", func(*gpu.StepBatch) (*gpu.StepResult, error) { return nil, nil }, "no result"},
+		{"too few", result(), "no result"},
 		{"no token", result(gpu.RowResult{}), "sampled 0 tokens"},
 		{"more than asked for", result(gpu.RowResult{Tokens: []int32{1, 2}}), "sampled 2 tokens"},
 		{"negative token", result(gpu.RowResult{Tokens: []int32{-1}}), "sampled token -1"},

@@ -23,7 +23,7 @@ func Logits(model gpu.Model, p *gpu.Program, tokens []int32) ([][]float32, error
 	}
 	for i, t := range tokens {
 		if t < 0 || int(t) >= p.Vocab {
-			return nil, fmt.Errorf("logits: token %d at position %d is outside the vocabulary, which has 0 to %d", t, i, p.Vocab-1)
+			return nil, fmt.Errorf("logits: token %d at position %d is outside the vocabulary (0 to %d)", t, i, p.Vocab-1)
 		}
 	}
 	n := (len(tokens) + logitsPage - 1) / logitsPage

@@ -64,10 +64,10 @@ func (f *flight) table(pages []messages.Page) []int32 {
 
 func checkOpened(o *messages.RowOpened) error {
 	if o.Request == nil || o.Request.Params == nil {
-		return errors.New("opened without a request or its parameters")
+		return errors.New("opened without a request or its sampling parameters")
 	}
 	if prior := o.Request.Output; len(o.Output) < len(prior) || !slices.Equal(o.Output[:len(prior)], prior) {
-		return fmt.Errorf("the output of request %d does not go on from what it was submitted with", o.Request.ID)
+		return fmt.Errorf("the output of request %d does not begin with the output that it was submitted with", o.Request.ID)
 	}
 	return nil
 }

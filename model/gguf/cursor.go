@@ -47,7 +47,7 @@ func (c *cursor) take(n int64, what string) []byte {
 		c.fail(c.at, "%s goes to the end of the file, which has %d bytes; %s", what, c.size, incomplete)
 		return nil
 	case c.at+n > maxHeader:
-		c.fail(c.at, "%s is after the first %d bytes, where no model has metadata; %s", what, maxHeader, again)
+		c.fail(c.at, "%s lies after the first %d bytes, where metadata must end; %s", what, maxHeader, again)
 		return nil
 	case c.at < c.from || c.at+n > c.from+int64(len(c.buf)):
 		buf, err := c.b.Bytes(c.at, max(n, min(window, c.size-c.at)))
@@ -81,9 +81,9 @@ func (c *cursor) text(limit int64, what string) []byte {
 	at := c.at
 	n := c.u64("the length of " + what)
 	if n > uint64(c.size) {
-		c.fail(at, "%s claims %d bytes in a file of %d; %s", what, n, c.size, either)
+		c.fail(at, "%s declares %d bytes, but the file has %d; %s", what, n, c.size, either)
 	} else if int64(n) > limit {
-		c.fail(at, "%s claims %d bytes, more than the %d that are allowed; %s", what, n, limit, again)
+		c.fail(at, "%s declares %d bytes; at most %d are allowed; %s", what, n, limit, again)
 	}
 	return c.take(int64(n), what)
 }
@@ -95,9 +95,9 @@ func (c *cursor) count(least, limit int64, what string) int64 {
 	n := c.u64("the number of " + what)
 	rest := c.size - c.at
 	if n > uint64(rest/least) {
-		c.fail(at, "claims %d %s, but the remaining %d bytes hold at most %d; %s", n, what, rest, rest/least, either)
+		c.fail(at, "the file declares %d %s, but the remaining %d bytes hold at most %d; %s", n, what, rest, rest/least, either)
 	} else if int64(n) > limit {
-		c.fail(at, "claims %d %s, more than the %d that are allowed; %s", n, what, limit, again)
+		c.fail(at, "the file declares %d %s; at most %d are allowed; %s", n, what, limit, again)
 	}
 	if c.err != nil {
 		return 0

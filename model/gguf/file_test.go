@@ -194,7 +194,7 @@ func TestOpenSplit(t *testing.T) {
 		"wrong number":  {parts(3, func(i int, f *gguftest.File) { f.Keys[0].Value = uint16(0) }), "m-00001-of-00003.gguf", []string{"m-00002", "part 1 of 3", "2 of 3"}},
 		"tensors":       {parts(3, func(i int, f *gguftest.File) { f.Keys[2].Value = int32(4) }), "m-00001-of-00003.gguf", []string{"split.tensors.count is 4", "3 tensors"}},
 		"too many":      {parts(5000, nil), "m-00001-of-00003.gguf", []string{"split.count is 5000"}},
-		"not the count": {parts(4, nil), "m-00001-of-00003.gguf", []string{"4 files"}},
+		"not the count": {parts(4, nil), "m-00001-of-00003.gguf", []string{"4 parts"}},
 	} {
 		_, err := gguf.Open(c.fsys, c.name)
 		if err == nil {

@@ -73,7 +73,7 @@ func (p *part) readVersion(c *cursor) error {
 	case v != 0 && bits.ReverseBytes32(v) <= 0xffff:
 		return fmt.Errorf("is a big-endian GGUF file (version %d); only little-endian ones are supported; download one of those", bits.ReverseBytes32(v))
 	}
-	return fmt.Errorf("has GGUF version %d; supported: 2 and 3; update troupe or download the model in version 3", v)
+	return fmt.Errorf("has GGUF version %d, which is not supported; supported: 2 and 3; update troupe or download the model in version 3", v)
 }
 
 // minKey is the least that a key takes: its length, its kind, one byte.
@@ -92,7 +92,7 @@ func (p *part) readKey(c *cursor, i int64) {
 	if len(key) > 80 {
 		what = "key " + key[:80] + "…"
 	}
-	p.meta[key] = readValue(c, Kind(c.u32("the kind of "+what)), what)
+	p.meta[key] = readValue(c, Kind(c.u32("the type of "+what)), what)
 	p.keys = append(p.keys, key)
 }
 
@@ -104,7 +104,7 @@ func (p *part) alignment() (int64, error) {
 	}
 	n, ok := v.Int()
 	if !ok || n < minAlignment || n > maxAlignment || n&(n-1) != 0 {
-		return 0, fmt.Errorf("byte %d: general.alignment is %s; it must be a power of two from %d to %d; %s", v.At, v, minAlignment, maxAlignment, again)
+		return 0, fmt.Errorf("byte %d: general.alignment is %s; it must be a power of two between %d and %d; %s", v.At, v, minAlignment, maxAlignment, again)
 	}
 	return n, nil
 }

@@ -39,7 +39,7 @@ func (k Kind) fixed() bool { return k.known() && k != String && k != Array }
 // String is the name in errors.
 func (k Kind) String() string {
 	if !k.known() {
-		return fmt.Sprintf("kind %d", uint32(k))
+		return fmt.Sprintf("type %d", uint32(k))
 	}
 	return kinds[k].name
 }

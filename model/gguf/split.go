@@ -32,11 +32,11 @@ func (f *File) addParts(fsys fs.FS, p *part, count int64) error {
 		return fmt.Errorf("%s: %s", p.name, fmt.Sprintf(format, args...))
 	}
 	if count > maxParts {
-		return fail("%s is %d; at most %d is allowed; %s", keySplitCount, count, maxParts, again)
+		return fail("%s is %d; it must be at most %d; %s", keySplitCount, count, maxParts, again)
 	}
 	name := partName.FindStringSubmatch(p.name)
 	if name == nil || name[3] != fmt.Sprintf("%05d", count) {
-		return fail("is a part of a model in %d files, but its name does not end in -00001-of-%05d.gguf, by which the others are found; give all parts their original names", count, count)
+		return fail("is one of %d parts of a model, but its name does not end in -00001-of-%05d.gguf, which is needed to find the others; give all parts their original names", count, count)
 	}
 	given := p
 	for i := range count {
@@ -49,7 +49,7 @@ func (f *File) addParts(fsys fs.FS, p *part, count int64) error {
 		}
 		no, ok := p.meta[keySplitNo].Int()
 		if !ok || no != i || p.splitCount() != count {
-			return fmt.Errorf("%s: says that it is part %d of %d, but its name says %d of %d; the parts do not belong together; download all of them from the same place", p.name, no+1, p.splitCount(), i+1, count)
+			return fmt.Errorf("%s: is part %d of %d by its metadata, but part %d of %d by its name; the parts do not belong together; download all of them from the same place", p.name, no+1, p.splitCount(), i+1, count)
 		}
 		if err := f.add(p); err != nil {
 			return err

@@ -77,7 +77,7 @@ func (t *Tensor) read(c *cursor) {
 	what := "tensor " + t.Name
 	n := c.u32("the number of dimensions of " + what)
 	if n < 1 || n > maxDims {
-		t.refuse(c, "has %d dimensions; it must have 1 to %d; %s", n, maxDims, again)
+		t.refuse(c, "has %d dimensions; it must be between 1 and %d; %s", n, maxDims, again)
 		return
 	}
 	for range n {
@@ -95,7 +95,7 @@ func (t *Tensor) read(c *cursor) {
 	}
 	at := c.u64("the offset of " + what)
 	if at > math.MaxInt64 {
-		t.refuse(c, "begins at byte %d of the data, which no file has; %s", at, again)
+		t.refuse(c, "begins at byte %d of the data, beyond the largest possible file; %s", at, again)
 	}
 	t.At = int64(at) // within the data until placeTensors
 	t.measure(c)
@@ -110,7 +110,7 @@ func (t *Tensor) measure(c *cursor) {
 	for _, d := range t.Dims[1:] {
 		high, low := bits.Mul64(n, uint64(d))
 		if high != 0 || low > math.MaxInt64 {
-			t.refuse(c, "has dimensions %v, too large to count; %s", t.Dims, again)
+			t.refuse(c, "has dimensions %v, which are too large; %s", t.Dims, again)
 		}
 		n = low
 	}
@@ -135,7 +135,7 @@ func (p *part) placeTensors(c *cursor) error {
 			return t.fail("begins at byte %d of the data, which is not a multiple of the alignment of %d; %s", t.At, align, again)
 		}
 		if have := max(0, c.size-data); t.At > have || t.Bytes > have-t.At {
-			return t.fail("needs %d bytes from byte %d of the data on, but the data has %d; %s", t.Bytes, t.At, have, incomplete)
+			return t.fail("has %d bytes from byte %d of the data on, but the data has only %d; %s", t.Bytes, t.At, have, incomplete)
 		}
 		if i > 0 {
 			if before := order[i-1]; t.At < before.At-data+before.Bytes {

@@ -85,7 +85,7 @@ func (c *component) fail(format string, args ...any) error {
 
 // refused is the error for a type that is not supported.
 func (c *component) refused(known string) error {
-	return c.fail(": type %q is not supported (supported: %s)", c.Type, known)
+	return c.fail(": type %q is not supported; supported: %s", c.Type, known)
 }
 
 // oneCharacter checks the value of a field that must be a single character.

@@ -182,7 +182,7 @@ func (c *config) readConfigTemplates(raw json.RawMessage) error {
 		return nil
 	}
 	var list []struct{ Name, Template string }
-	if err := decodeField(raw, "chat_template: must be a text or a list of {name, template}", &list); err != nil {
+	if err := decodeField(raw, "chat_template: must be a string or a list of {name, template}", &list); err != nil {
 		return err
 	}
 	for i, t := range list {

@@ -92,7 +92,7 @@ func (c *component) textStep() (textStep, error) {
 		case p.regex != nil:
 			return textStep{}, c.fail(": Replace with a Regex after Fuse is not supported: it cannot be streamed")
 		case len(p.literal) > maxTextPattern:
-			return textStep{}, c.fail(".pattern.String has %d bytes, more than %d; shorten it", len(p.literal), maxTextPattern)
+			return textStep{}, c.fail(".pattern.String has %d bytes; at most %d are allowed; use the model's original file", len(p.literal), maxTextPattern)
 		}
 		return textStep{from: p.literal, to: c.Content}, nil
 	case "Strip":
@@ -101,7 +101,7 @@ func (c *component) textStep() (textStep, error) {
 		}
 		return textStep{strip: c.Content, start: c.Start, stop: c.Stop}, c.oneCharacter("content", c.Content)
 	}
-	return textStep{}, c.fail(": type %q is not supported (supported: Replace, Strip)", c.Type+" after Fuse")
+	return textStep{}, c.fail(": type %q after Fuse is not supported; supported: Replace, Strip", c.Type)
 }
 
 // render appends the bytes that a token stands for and returns its flags for

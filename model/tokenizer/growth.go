@@ -16,11 +16,11 @@ func bounded(visit func(*component) error) func(*component) error {
 	grown := 1
 	return func(c *component) error {
 		if len(c.Prepend) > maxGrowth && c.Type == "Prepend" {
-			return c.fail(".prepend has %d bytes, more than %d; shorten it", len(c.Prepend), maxGrowth)
+			return c.fail(".prepend has %d bytes; at most %d are allowed; use the model's original file", len(c.Prepend), maxGrowth)
 		}
 		grown *= min(c.grows(), maxGrowth+1)
 		if grown > maxGrowth {
-			return c.fail(": with this step a text may become %d times longer, but at most %d times is allowed; shorten the replacements", grown, maxGrowth)
+			return c.fail(": the normalizer may make a text %d times longer; at most %d times is allowed; use the model's original file", grown, maxGrowth)
 		}
 		return visit(c)
 	}

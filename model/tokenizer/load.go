@@ -60,7 +60,7 @@ func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("cannot read %s: %w", name, err)
 	}
 	defer f.Close() //nolint:errcheck // opened for reading
 	data := bytes.NewBuffer([]byte{})
@@ -68,10 +68,10 @@ func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 		data.Grow(int(min(max(info.Size(), 0), limit)) + bytes.MinRead)
 	}
 	if _, err = data.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("cannot read %s: %w", name, err)
 	}
 	if int64(data.Len()) > limit {
-		return nil, fmt.Errorf("%s is larger than %d MiB; this is not a tokenizer file", name, limit>>20)
+		return nil, fmt.Errorf("%s is larger than %d MiB; this is not a tokenizer file; download it again", name, limit>>20)
 	}
 	return data.Bytes(), nil
 }
@@ -82,11 +82,14 @@ func (t *Tokenizer) read(data []byte) error {
 		return errors.New("the file is empty; download it again")
 	}
 	sections, err := t.readSections(data)
+	if notJSON := new(jsonread.Error); errors.As(err, &notJSON) {
+		return fmt.Errorf("%w; the file is damaged or its download incomplete; download it again", err)
+	}
 	if err != nil {
-		return fmt.Errorf("%w (the file may be damaged or cut off)", err)
+		return err
 	}
 	if t.model == nil {
-		return errors.New("field model is missing; download the file again")
+		return errors.New("field model is missing; download it again")
 	}
 	if err = t.readComponents(sections); err != nil {
 		return err

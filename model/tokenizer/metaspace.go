@@ -26,7 +26,7 @@ func (c *component) metaspace() (metaspace, error) {
 	case "always", "first", "never":
 		return m, c.oneCharacter("replacement", m.mark)
 	}
-	return m, c.fail(".prepend_scheme: %q is not supported (supported: always, first, never)", m.scheme)
+	return m, c.fail(".prepend_scheme: %q is not supported; supported: always, first, never", m.scheme)
 }
 
 func (m metaspace) preTokenizer() preTokenizer {

@@ -76,7 +76,7 @@ func parseBPE(r *jsonread.Reader) (*bpe, error) {
 	case err != nil:
 		return nil, err
 	case kind != nil && *kind != "BPE":
-		return nil, fmt.Errorf("model.type %q is not supported (supported: BPE)", *kind)
+		return nil, fmt.Errorf("model.type %q is not supported; supported: BPE", *kind)
 	case dropout != 0:
 		return nil, fmt.Errorf("model.dropout is %g: encoding would be random; set it to null", dropout)
 	case m.vocab == nil:
@@ -130,7 +130,7 @@ func checkToken(token string, id int64) error {
 		return fmt.Errorf("id %d is not between 0 and %d; correct the file", id, maxTokenID)
 	}
 	if len(token) > maxTokenLen {
-		return fmt.Errorf("the token has %d bytes, more than %d; correct the file", len(token), maxTokenLen)
+		return fmt.Errorf("the token has %d bytes; at most %d are allowed; correct the file", len(token), maxTokenLen)
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (m *bpe) takeMerges(texts []mergeText) error {
 	for i, text := range texts {
 		var missing []byte
 		if merges[i], missing = m.merge(text); missing != nil {
-			return fmt.Errorf("model.merges[%d]: token %s is not in model.vocab; vocabulary and merges do not belong together; download the file again", i, clip(string(missing)))
+			return fmt.Errorf("model.merges[%d]: token %s is not in model.vocab; vocabulary and merges do not belong together; download it again", i, clip(string(missing)))
 		}
 	}
 	m.setMerges(merges)

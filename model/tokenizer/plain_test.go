@@ -202,9 +202,9 @@ func TestPlainSources(t *testing.T) {
 		"the second":      {dict{"type": "NFKC"}, "!x", "⁈x", ""},
 		"accents removed": {dict{"type": "Sequence", "normalizers": []any{dict{"type": "NFD"}, dict{"type": "StripAccents"}}}, "<e>", "≮e≯", ""},
 		"lower case":      {dict{"type": "Lowercase"}, "END", "eNd", ""},
-		"not composed":    {dict{"type": "NFC"}, "éé", "", "out of other text"},
-		"written":         {dict{"type": "Replace", "pattern": dict{"String": "(("}, "content": "<"}, "<<", "", "out of other text"},
-		"bytes":           {dict{"type": "ByteLevel"}, "<e>", "", "changes every text"},
+		"not composed":    {dict{"type": "NFC"}, "éé", "", "of other text"},
+		"written":         {dict{"type": "Replace", "pattern": dict{"String": "(("}, "content": "<"}, "<<", "", "of other text"},
+		"bytes":           {dict{"type": "ByteLevel"}, "<e>", "", "normalizes text before it looks for special tokens"},
 		"prepended":       {dict{"type": "Sequence", "normalizers": []any{dict{"type": "Prepend", "prepend": "▁"}, dict{"type": "Replace", "pattern": dict{"String": " "}, "content": "▁"}}}, "▁<e>", "", ""},
 	} {
 		f := smallByteLevel()
@@ -270,7 +270,7 @@ func TestSpecialMarks(t *testing.T) {
 	for i := range MaxMarks + 1 {
 		f.added = append(f.added, map[string]any{"id": 300 + i, "content": string(rune('一' + i)), "special": true})
 	}
-	if marks, err := f.load(t).SpecialMarks(); err == nil || !strings.Contains(err.Error(), "33 different marking characters") {
+	if marks, err := f.load(t).SpecialMarks(); err == nil || !strings.Contains(err.Error(), "33 characters to recognise") {
 		t.Errorf("tokens without a character in common: %d marks, error %v", len(marks), err)
 	}
 }

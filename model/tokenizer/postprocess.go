@@ -58,7 +58,7 @@ func (c *component) template(t *Tokenizer) (around template, err error) {
 		}
 	}
 	if texts != 1 {
-		return around, c.fail(".single has the Sequence \"A\" %d times; it must be there once", texts)
+		return around, c.fail(".single has the Sequence \"A\" %d times; it must have it exactly once", texts)
 	}
 	return around, nil
 }

@@ -18,7 +18,7 @@ func (t *Tokenizer) chooseMarks(tokens []addedToken) {
 		marks, t.noMarks = t.withSources(marks, tokens)
 	}
 	if t.noMarks == nil && len(marks) > MaxMarks {
-		t.noMarks = fmt.Errorf("the special tokens need %d different marking characters, and at most %d can be handled", len(marks), MaxMarks)
+		t.noMarks = fmt.Errorf("it takes %d characters to recognise the special tokens; at most %d are supported", len(marks), MaxMarks)
 	}
 	marks = append(marks, more[:max(0, min(len(more), MaxMarks-len(marks)))]...)
 	t.marks, t.spread = marks, map[rune]int{}
@@ -59,7 +59,7 @@ func withCases(marks []rune) []rune {
 // U+FF1C of "<" by NFKC. The error is the reason if they cannot be found.
 func (t *Tokenizer) withSources(marks []rune, tokens []addedToken) ([]rune, error) {
 	if guard := rune(0xFDD0); !slices.Equal(t.normalOf(guard), []rune{guard}) {
-		return nil, fmt.Errorf("special tokens are matched after a normalizer that changes every text, so those of messages cannot be told from those of the template")
+		return nil, fmt.Errorf("the tokenizer normalizes text before it looks for special tokens, so those of messages cannot be told from those of the template")
 	}
 	var texts strings.Builder // what is looked for
 	for _, tok := range tokens {
@@ -74,7 +74,7 @@ func (t *Tokenizer) withSources(marks []rune, tokens []addedToken) ([]rune, erro
 				continue
 			}
 			if strings.ContainsRune(t.written, r) || norm.NFD.PropertiesString(string(r)).Decomposition() != nil {
-				return nil, fmt.Errorf("special tokens are matched after a normalizer that makes their %q out of other text, so those of messages cannot be told from those of the template", r)
+				return nil, fmt.Errorf("the tokenizer's normalizer can make %q, a character of special tokens, of other text, so those of messages cannot be told from those of the template", r)
 			}
 			wanted[r] = true
 		}

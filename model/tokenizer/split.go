@@ -22,7 +22,7 @@ var behaviors = []string{"Removed", "Isolated", "MergedWithPrevious", "MergedWit
 func (c *component) behavior() (behavior, error) {
 	b := slices.Index(behaviors, c.Behavior)
 	if b < 0 {
-		return 0, c.fail(".behavior: %q is not supported (supported: %s)", c.Behavior, strings.Join(behaviors, ", "))
+		return 0, c.fail(".behavior: %q is not supported; supported: %s", c.Behavior, strings.Join(behaviors, ", "))
 	}
 	return behavior(b), nil
 }

@@ -129,11 +129,11 @@ func (v *Vocabulary) listedMerges(m *bpe) ([]merge, error) {
 	for i, text := range v.Merges {
 		parts, ok := splitMerge([]byte(text))
 		if !ok || len(parts.left) == 0 {
-			return nil, keyError(fmt.Sprintf("merges[%d]", i), "is %s, not two tokens separated by one space; download the file again", clip(text))
+			return nil, keyError(fmt.Sprintf("merges[%d]", i), "is %s, not two tokens separated by one space; download it again", clip(text))
 		}
 		var missing []byte
 		if merges[i], missing = m.merge(parts); missing != nil {
-			return nil, keyError(fmt.Sprintf("merges[%d]", i), "needs token %s, which is not in tokenizer.ggml.tokens; download the file again or convert it again", clip(string(missing)))
+			return nil, keyError(fmt.Sprintf("merges[%d]", i), "needs token %s, which is not in tokenizer.ggml.tokens; download it again or convert it again", clip(string(missing)))
 		}
 	}
 	return merges, nil
@@ -149,12 +149,12 @@ const maxScored = 256
 // the square of their length, and SentencePiece has none.
 func (v *Vocabulary) scoredMerges(m *bpe) ([]merge, error) {
 	if len(v.Scores) < len(v.Tokens) {
-		return nil, keyError("scores", "has %d scores for %d tokens; download the file again", len(v.Scores), len(v.Tokens))
+		return nil, keyError("scores", "has %d scores for %d tokens; download it again", len(v.Scores), len(v.Tokens))
 	}
 	var merges []merge
 	for id, token := range v.Tokens {
 		if s := v.Scores[id]; s != s {
-			return nil, keyError(fmt.Sprintf("scores[%d]", id), "is not a number; download the file again")
+			return nil, keyError(fmt.Sprintf("scores[%d]", id), "is not a number; download it again")
 		}
 		if t := v.typeOf(id); t == TokenByte || t == TokenControl || t == TokenUserDefined || t == TokenUnknown || len(token) > maxScored {
 			continue

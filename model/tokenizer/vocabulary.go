@@ -58,10 +58,10 @@ func FromVocabulary(v Vocabulary) (*Tokenizer, error) {
 		return nil, keyError("tokens", "is missing or empty; the file has no vocabulary; download the whole model")
 	}
 	if len(v.Tokens) > maxTokenID {
-		return nil, keyError("tokens", "has %d tokens, more than %d; download the file again", len(v.Tokens), maxTokenID)
+		return nil, keyError("tokens", "has %d tokens; at most %d are allowed; download it again", len(v.Tokens), maxTokenID)
 	}
 	if v.Types != nil && len(v.Types) < len(v.Tokens) {
-		return nil, keyError("token_type", "has %d types for %d tokens; download the file again", len(v.Types), len(v.Tokens))
+		return nil, keyError("token_type", "has %d types for %d tokens; download it again", len(v.Types), len(v.Tokens))
 	}
 	t.model = &bpe{vocab: make(map[string]int32, len(v.Tokens)), unk: -1}
 	added, err := v.sort(t.model)
@@ -103,10 +103,10 @@ func (v *Vocabulary) sort(m *bpe) ([]addedToken, error) {
 		}
 		at := fmt.Sprintf("tokens[%d]", id)
 		if !utf8.ValidString(token) {
-			return nil, keyError(at, "is not UTF-8; download the file again or convert it again")
+			return nil, keyError(at, "is not UTF-8; download it again or convert it again")
 		}
 		if err := checkToken(token, int64(id)); err != nil {
-			return nil, keyError(at, "cannot be: %w", err)
+			return nil, keyError(at, "is not valid: %w", err)
 		}
 		switch t := v.typeOf(id); t {
 		case TokenControl, TokenUserDefined, TokenUnknown:
@@ -120,7 +120,7 @@ func (v *Vocabulary) sort(m *bpe) ([]addedToken, error) {
 			}
 		}
 		if other, twice := m.vocab[token]; twice {
-			return nil, keyError(at, "is %s, like token %d; download the file again or convert it again", clip(token), other)
+			return nil, keyError(at, "is %s, the same as token %d; download it again or convert it again", clip(token), other)
 		}
 		m.vocab[token] = int32(id)
 		m.longest = max(m.longest, len(token))
@@ -143,11 +143,11 @@ func (t *Tokenizer) applyEnds(v Vocabulary, f family) error {
 	} {
 		switch {
 		case end.id >= 0 && !t.known(int64(end.id)):
-			return keyError(end.name+"_token_id", "is %d, but tokenizer.ggml.tokens has %d tokens; download the file again", end.id, len(v.Tokens))
+			return keyError(end.name+"_token_id", "is %d, but tokenizer.ggml.tokens has %d tokens; download it again", end.id, len(v.Tokens))
 		case end.id >= 0:
 			*end.into, *end.text = end.id, t.content[end.id]
 		case end.add:
-			return keyError("add_"+end.name+"_token", "is true, but there is no tokenizer.ggml.%s_token_id; download the file again or convert it again", end.name)
+			return keyError("add_"+end.name+"_token", "is true, but there is no tokenizer.ggml.%s_token_id; download it again or convert it again", end.name)
 		}
 		if end.add {
 			*end.around = []int32{end.id}

@@ -70,7 +70,7 @@ func (s *dummy) dtypeOf(shape []int) gpu.DType {
 func (s *dummy) Describe(name string) (gpu.Tensor, error) {
 	shape, ok := s.shapes[name]
 	if !ok {
-		return gpu.Tensor{}, fmt.Errorf("dummy weights have no tensor %s: the program does not name it", name)
+		return gpu.Tensor{}, fmt.Errorf("dummy weights: the program has no tensor %s", name)
 	}
 	return gpu.Tensor{Name: name, DType: s.dtypeOf(shape), Shape: shape}, nil
 }

@@ -52,10 +52,10 @@ func readHeader(b blob.Blob, file string) ([]Placed, error) {
 	}
 	n := binary.LittleEndian.Uint64(head)
 	if n > maxHeader {
-		return nil, fmt.Errorf("claims a header of %d bytes, more than the %d that the format allows; this is not a safetensors file or %s", n, maxHeader, again)
+		return nil, fmt.Errorf("declares a header of %d bytes; at most %d are allowed; this is not a safetensors file or %s", n, maxHeader, again)
 	}
 	if int64(n) > size-8 {
-		return nil, fmt.Errorf("claims a header of %d bytes but has only %d; the download is incomplete; download it again", n, size)
+		return nil, fmt.Errorf("declares a header of %d bytes, but has only %d bytes; the download is incomplete; download it again", n, size)
 	}
 	text, err := b.Bytes(8, int64(n))
 	if err != nil {
@@ -84,10 +84,10 @@ func checkCover(tensors []Placed, data int64) error {
 	at := int64(0)
 	for _, t := range tensors {
 		if t.At < at {
-			return fmt.Errorf("tensor %s begins at byte %d of the data, inside the tensor before it, which ends at %d; %s", t.Name, t.At, at, again)
+			return fmt.Errorf("tensor %s begins at byte %d of the data, inside the previous tensor, which ends at %d; %s", t.Name, t.At, at, again)
 		}
 		if t.At > at {
-			return fmt.Errorf("tensor %s begins at byte %d of the data, %d after the one before it; %s", t.Name, t.At, t.At-at, again)
+			return fmt.Errorf("tensor %s begins at byte %d of the data, %d after the end of the previous one; %s", t.Name, t.At, t.At-at, again)
 		}
 		if at += t.Bytes; at > data {
 			return fmt.Errorf("tensor %s ends at byte %d of the data, which has %d bytes; the download is incomplete; download it again", t.Name, at, data)
@@ -109,7 +109,7 @@ func parseHeader(text []byte) ([]Placed, error) {
 		err = r.Object(func(key []byte) error {
 			name := string(key)
 			if seen[name] {
-				return fmt.Errorf("duplicate tensor %s; %s", clip(name), again)
+				return fmt.Errorf("tensor %s appears twice; %s", clip(name), again)
 			}
 			seen[name] = true
 			if name == "__metadata__" {
@@ -142,7 +142,7 @@ func parseTensor(r *jsonread.Reader, name string) (Placed, error) {
 	known := map[string]bool{}
 	err := r.Object(func(key []byte) error {
 		if known[string(key)] {
-			return fmt.Errorf("duplicate key %s; %s", key, again)
+			return fmt.Errorf("key %s appears twice; %s", key, again)
 		}
 		known[string(key)] = true
 		switch string(key) {
@@ -164,12 +164,12 @@ func parseTensor(r *jsonread.Reader, name string) (Placed, error) {
 			case len(at) != 2:
 				return fmt.Errorf("data_offsets has %d numbers; it must have 2; %s", len(at), again)
 			case at[1] < at[0]:
-				return fmt.Errorf("ends at byte %d, before it begins at %d; %s", at[1], at[0], again)
+				return fmt.Errorf("ends at byte %d, but begins at byte %d; %s", at[1], at[0], again)
 			}
 			t.At, t.Bytes = at[0], at[1]-at[0]
 			return nil
 		}
-		return fmt.Errorf("key %q is not known; %s", clip(string(key)), again)
+		return fmt.Errorf("unknown key %q; %s", clip(string(key)), again)
 	})
 	if err != nil {
 		return t, err
@@ -186,13 +186,13 @@ func (t *Placed) check(known map[string]bool) error {
 	}
 	width, ok := elementBits[t.DType]
 	if !ok {
-		return fmt.Errorf("element type %q is not known; supported: F32, F16 and BF16", clip(t.DType))
+		return fmt.Errorf("element type %q is not supported; supported: F32, F16 and BF16", clip(t.DType))
 	}
 	n := uint64(width)
 	for _, dim := range t.Shape {
 		high, low := bits.Mul64(n, uint64(dim))
 		if high != 0 || low > math.MaxInt64 {
-			return fmt.Errorf("shape %v is too large to count; %s", t.Shape, again)
+			return fmt.Errorf("shape %v is too large; %s", t.Shape, again)
 		}
 		n = low
 	}
@@ -211,9 +211,9 @@ func numbers(r *jsonread.Reader, limit int) ([]int64, error) {
 		case err != nil:
 			return err
 		case n < 0 || n > math.MaxInt:
-			return fmt.Errorf("%d is not a size or an offset; %s", n, again)
+			return fmt.Errorf("%d is not a valid size or offset; %s", n, again)
 		case len(all) == limit:
-			return fmt.Errorf("more than %d numbers in a list; %s", limit, again)
+			return fmt.Errorf("a list has more than %d numbers; %s", limit, again)
 		}
 		all = append(all, n)
 		return nil

@@ -29,7 +29,7 @@ func (s *files) addIndexed(fsys fs.FS) error {
 	}
 	shards := slices.Sorted(maps.Keys(byFile))
 	if len(shards) > maxShards {
-		return fmt.Errorf("%s: names %d files, more than the %d that are plausible; %s", IndexFile, len(shards), maxShards, again)
+		return fmt.Errorf("%s: lists %d files; at most %d are supported; %s", IndexFile, len(shards), maxShards, again)
 	}
 	for _, file := range shards {
 		if err := s.add(fsys, file, func(tensor string) bool { return where[tensor] == file }); err != nil {
@@ -38,7 +38,7 @@ func (s *files) addIndexed(fsys fs.FS) error {
 		slices.Sort(byFile[file])
 		for _, name := range byFile[file] {
 			if _, ok := s.entries[name]; !ok {
-				return fmt.Errorf("%s: tensor %s is not in it, although %s says so; download both again", file, clip(name), IndexFile)
+				return fmt.Errorf("%s does not contain tensor %s, although %s lists it there; download both again", file, clip(name), IndexFile)
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func readIndex(fsys fs.FS) (map[string]string, error) {
 		return nil, err
 	}
 	if len(data) > maxIndex {
-		return nil, fmt.Errorf("has more than %d bytes, which no index has; download it again", maxIndex)
+		return nil, fmt.Errorf("is larger than %d MiB; this is not a weight index; download it again", maxIndex>>20)
 	}
 	where := map[string]string{}
 	r, err := jsonread.NewReader(data)
@@ -90,11 +90,11 @@ func place(where map[string]string, r *jsonread.Reader, name string) error {
 	}
 	file := string(text)
 	if _, twice := where[name]; twice {
-		return fmt.Errorf("duplicate tensor %s", clip(name))
+		return fmt.Errorf("tensor %s appears twice", clip(name))
 	}
 	// Only the directory itself: an index must not reach other files.
 	if !fs.ValidPath(file) || strings.ContainsAny(file, `/\`) || file == "." {
-		return fmt.Errorf("tensor %s is said to be in %q, which is not a file name of this directory", clip(name), clip(file))
+		return fmt.Errorf("tensor %s is assigned to %q, which is not a file name of this directory", clip(name), clip(file))
 	}
 	where[name] = file
 	return nil

@@ -24,9 +24,9 @@ func TestBadIndexAndMissingFiles(t *testing.T) {
 		{"outside", fstest.MapFS{IndexFile: {Data: []byte(`{"weight_map":{"a":"../secret"}}`)}}, "not a file name"},
 		{"absolute", fstest.MapFS{IndexFile: {Data: []byte(`{"weight_map":{"a":"/etc/passwd"}}`)}}, "not a file name"},
 		{"not a name", fstest.MapFS{IndexFile: {Data: []byte(`{"weight_map":{"a":1}}`)}}, "no file name"},
-		{"twice", fstest.MapFS{IndexFile: {Data: []byte(`{"weight_map":{"a":"x","a":"y"}}`)}}, "duplicate tensor a"},
+		{"twice", fstest.MapFS{IndexFile: {Data: []byte(`{"weight_map":{"a":"x","a":"y"}}`)}}, "tensor a appears twice"},
 		{"missing shard", fstest.MapFS{IndexFile: {Data: []byte(`{"weight_map":{"a":"1.safetensors"}}`)}}, "cannot open 1.safetensors"},
-		{"tensor not in shard", fstest.MapFS{IndexFile: {Data: []byte(`{"weight_map":{"q":"1.safetensors"}}`)}, "1.safetensors": file}, "tensor q is not in it"},
+		{"tensor not in shard", fstest.MapFS{IndexFile: {Data: []byte(`{"weight_map":{"q":"1.safetensors"}}`)}, "1.safetensors": file}, "does not contain tensor q"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -50,7 +50,7 @@ func (i Info) Type() (gpu.DType, error) {
 	if err == nil && d.ForWeights() {
 		return d, nil
 	}
-	return 0, fmt.Errorf("%s: tensor %s has element type %s; supported: %s; use a release of the model in one of these", i.File, i.Title(), i.DType, TypeNames())
+	return 0, fmt.Errorf("%s: tensor %s has element type %s, which is not supported; supported: %s; use weights of the model in one of these", i.File, i.Title(), i.DType, TypeNames())
 }
 
 // TypeNames lists the implemented element types as files spell them.
@@ -143,7 +143,7 @@ func missing(fsys fs.FS) error {
 		{"*.gguf", "a GGUF file is a whole model by itself; give its path"},
 		{"*.bin", "PyTorch files are not supported; convert them to safetensors"},
 		{"consolidated*", "Meta's and Mistral's own layout is not supported; use the Hugging Face layout of the same model"},
-		{"*.safetensors", "its name is not " + SingleFile + " and there is no " + IndexFile + "; download the index file too"},
+		{"*.safetensors", "its name is not " + SingleFile + ", and " + IndexFile + " is missing; download the index too"},
 	} {
 		if found, _ := fs.Glob(fsys, c.pattern); len(found) > 0 {
 			return fmt.Errorf("no weights: neither %s nor %s is there, only %s; %s", SingleFile, IndexFile, found[0], c.remedy)
@@ -261,9 +261,9 @@ func (s *files) near(name string) error {
 		tail = after
 	}
 	if i := slices.IndexFunc(s.names, func(n string) bool { return strings.HasSuffix(n, tail) }); i >= 0 {
-		there = fmt.Sprintf(" (there is %s)", s.names[i])
+		there = fmt.Sprintf(" (a similar one exists: %s)", s.names[i])
 	}
-	return fmt.Errorf("tensor %s is in no file%s; the model's configuration and its weights do not belong together; download both from the same place", name, there)
+	return fmt.Errorf("tensor %s is missing from the weights%s; the model's configuration and its weights do not belong together; download both from the same place", name, there)
 }
 
 // Hash remembers its result; a failure is tried again.

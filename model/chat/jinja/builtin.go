@@ -109,7 +109,7 @@ func needDefined(v any) any {
 func needInt(v any) int {
 	i := clampInt(v)
 	if i > 1<<31 || i < -1<<31 {
-		panic(newErr(OverflowError, "integer %s is too large here", plain(v)))
+		panic(newErr(OverflowError, "integer %s is too large for this operation", plain(v)))
 	}
 	return i
 }

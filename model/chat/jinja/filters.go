@@ -183,7 +183,7 @@ func fromJSONFilter(rt *runtime, v any, _ args) any {
 	rt.rewrite(d, func(s string) string {
 		if at, _ := rt.nextStandIn(s, 0); at < len(s) {
 			r, _ := utf8.DecodeRuneInString(s[at:])
-			panic(newErr(ValueError, "from_json: the text has \\u%04x, which is not a character; leave it out", r))
+			panic(newErr(ValueError, "from_json: the text has the noncharacter U+%04X; remove it", r))
 		}
 		return s
 	})

@@ -71,7 +71,7 @@ func (rt *runtime) mark(client map[string]any, chars []rune, used uint32) {
 			continue
 		}
 		if free == 0 {
-			panic(newErr(LimitError, "%d characters cannot be told apart from the template's: the texts have too many of U+FDD0 to U+FDEF, which are not characters; remove them", len(chars)))
+			panic(newErr(LimitError, "the texts use too many of the noncharacters U+FDD0 to U+FDEF, of which the server needs %d for itself; remove them", len(chars)))
 		}
 		i := bits.TrailingZeros32(free)
 		free &^= 1 << i

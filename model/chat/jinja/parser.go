@@ -31,10 +31,10 @@ func Parse(name, source string) (t *Template, err error) {
 		}
 	}()
 	if len(source) > maxSource {
-		panic(newErr(LimitError, "source has %d bytes; at most %d are allowed", len(source), maxSource))
+		panic(newErr(LimitError, "the template has %d bytes; at most %d are allowed", len(source), maxSource))
 	}
 	if !utf8.ValidString(source) {
-		p.fail("source is not UTF-8")
+		p.fail("the template is not UTF-8")
 	}
 	p.toks = lex(source)
 	body := p.body()
@@ -83,7 +83,7 @@ func (p *parser) unexpected(want string) {
 // enter counts one nesting; the caller leaves with p.depth--.
 func (p *parser) enter() {
 	if p.depth++; p.depth > maxNest {
-		panic(newErr(LimitError, "nested more than %d deep", maxNest))
+		panic(newErr(LimitError, "blocks and brackets are nested more than %d deep", maxNest))
 	}
 }
 

@@ -73,7 +73,7 @@ func (rt *runtime) work(n int) {
 // look ends a rendering without steps or with a cancelled context.
 func (rt *runtime) look() {
 	if rt.left < 0 {
-		panic(newErr(LimitError, "more than %d steps", rt.lim.Steps))
+		panic(newErr(LimitError, "the template takes more than %d steps", rt.lim.Steps))
 	}
 	rt.looked = rt.left
 	if rt.ctx.Err() != nil {
@@ -92,7 +92,7 @@ func (rt *runtime) text(n int) {
 // enter counts one level of recursion; leave with rt.depth--.
 func (rt *runtime) enter() {
 	if rt.depth++; rt.depth > rt.lim.Depth {
-		panic(newErr(LimitError, "nested or recursive more than %d deep", rt.lim.Depth))
+		panic(newErr(LimitError, "macros, expressions or values are nested more than %d deep", rt.lim.Depth))
 	}
 }
 

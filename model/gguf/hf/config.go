@@ -72,7 +72,7 @@ func (k *keys) plain(key string, v gguf.Value) any {
 	if list, ok := v.Ints(); ok && len(list) > 0 {
 		for _, n := range list {
 			if n != list[0] {
-				k.fail("byte %d: %s differs by layer (%d and %d), which is not supported", v.At, key, list[0], n)
+				k.fail("byte %d: %s differs by layer (%d and %d), which is not supported; use another model", v.At, key, list[0], n)
 			}
 		}
 		return list[0]
@@ -124,8 +124,8 @@ func (k *keys) sizes() {
 		}
 	}
 	k.out.Values["tie_word_embeddings"] = k.f.Tensor("output.weight") == nil
-	k.same("attention.value_length", "keys and values of different lengths")
-	k.same("rope.dimension_count", "rotating a part of each head")
+	k.same("attention.value_length", "a value length of its own")
+	k.same("rope.dimension_count", "a partial rotary embedding")
 }
 
 // same refuses a length that differs from that of a head.
@@ -137,7 +137,7 @@ func (k *keys) same(key, what string) {
 	}
 	n, isInt := k.plain(key, v).(int64)
 	if dim, known := k.int("head_dim"); !isInt || known && n != dim {
-		k.fail("byte %d: %s is %s, but a head has %d elements; %s is not supported", v.At, key, v, dim, what)
+		k.fail("byte %d: %s is %s, but a head has %d elements; %s is not supported; use another model", v.At, key, v, dim, what)
 	}
 }
 
@@ -201,10 +201,10 @@ func ropeFactors(f *gguf.File, c *config.Config) error {
 		return fmt.Errorf("%s: tensor %s %s", t.File, t.Name, fmt.Sprintf(format, args...))
 	}
 	if c.Rope.Scaling != "default" {
-		return fail("scales rope in addition to %q, which is not supported", c.Rope.Scaling)
+		return fail("has rope factors, but the file also has rope scaling %q; both together are not supported; use another model", c.Rope.Scaling)
 	}
 	if t.Type != gpu.F32 || !slices.Equal(t.Dims, []int{c.HeadDim / 2}) {
-		return fail("is %s of %v; it must be F32 of [%d], half a head; use the model's original file", gguf.TypeName(t.Type), t.Dims, c.HeadDim/2)
+		return fail("has type %s and shape %v; it must be F32 of shape [%d], half of a head; use the model's original file", gguf.TypeName(t.Type), t.Dims, c.HeadDim/2)
 	}
 	data, err := t.Blob.Bytes(t.At, t.Bytes)
 	if err != nil {
@@ -214,7 +214,7 @@ func ropeFactors(f *gguf.File, c *config.Config) error {
 	for i := range c.Rope.Factors {
 		v := math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
 		if !(v >= 1e-6 && v <= 1e6) {
-			return fail("has %g at %d; it must be from 1e-6 to 1e6; download the file again", v, i)
+			return fail("has the value %g at index %d; it must be between 1e-6 and 1e6; download it again", v, i)
 		}
 		c.Rope.Factors[i] = v
 	}

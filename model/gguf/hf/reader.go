@@ -38,7 +38,7 @@ func value[T any](r *reader, key, want string, get func(gguf.Value) (T, bool)) (
 func (r *reader) text(key string) string {
 	s, _ := value(r, key, "a string", gguf.Value.Text)
 	if !utf8.ValidString(s) {
-		r.fail("%s is not UTF-8; download the file again", key)
+		r.fail("%s is not UTF-8; download it again", key)
 	}
 	return s
 }

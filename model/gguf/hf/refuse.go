@@ -13,28 +13,28 @@ var foreign = []struct {
 	neutral float64
 	what    string
 }{
-	{"expert_count", 0, "mixtures of experts"},
-	{"attention.clamp_kqv", 0, "clamped attention"},
+	{"expert_count", 0, "a mixture of experts (MoE)"},
+	{"attention.clamp_kqv", 0, "clamping of Q, K and V"},
 	{"attention.max_alibi_bias", 0, "ALiBi"},
-	{"attention.scale", 0, "another scale of attention"},
-	{"attention.causal", 1, "attention to later tokens"},
-	{"attention.temperature_length", 0, "attention scaled by position"},
-	{"attn_logit_softcapping", 0, "capped attention"},
-	{"final_logit_softcapping", 0, "capped logits"},
-	{"logit_scale", 1, "scaled logits"},
-	{"embedding_scale", 1, "a scaled embedding"},
-	{"residual_scale", 1, "a scaled residual"},
-	{"use_parallel_residual", 0, "parallel residuals"},
-	{"pooling_type", 0, "pooling (a model of embeddings)"},
-	{"rope.scaling.attn_factor", 1, "attention scaled with rope"},
-	{"rope.scaling.yarn_attn_factor", 1, "attention scaled with rope"},
+	{"attention.scale", 0, "a custom attention scale"},
+	{"attention.causal", 1, "non-causal (bidirectional) attention"},
+	{"attention.temperature_length", 0, "attention temperature by position"},
+	{"attn_logit_softcapping", 0, "attention logit softcapping"},
+	{"final_logit_softcapping", 0, "final logit softcapping"},
+	{"logit_scale", 1, "a logit scale"},
+	{"embedding_scale", 1, "an embedding scale"},
+	{"residual_scale", 1, "a residual scale"},
+	{"use_parallel_residual", 0, "a parallel residual"},
+	{"pooling_type", 0, "pooling (an embedding model)"},
+	{"rope.scaling.attn_factor", 1, "a rope attention factor"},
+	{"rope.scaling.yarn_attn_factor", 1, "a rope attention factor"},
 }
 
 // refuse returns an error for features of the file that are not supported.
 func refuse(f *gguf.File, arch string) error {
 	if v, ok := f.Value("general.type"); ok {
 		if kind, _ := v.Text(); kind != "model" {
-			return fmt.Errorf("%s: general.type is %s; only models are served; give the file of the model itself", f.Name, v)
+			return fmt.Errorf("%s: general.type is %s, not \"model\"; give the file of the model itself", f.Name, v)
 		}
 	}
 	for _, r := range foreign {
@@ -53,11 +53,11 @@ func refuse(f *gguf.File, arch string) error {
 		if ok && (n == r.neutral || n == 0 && r.key != "attention.causal") {
 			continue
 		}
-		return fmt.Errorf("%s: byte %d: %s is %s: %s is not supported", f.Name, v.At, key, v, r.what)
+		return fmt.Errorf("%s: byte %d: %s is %s; %s is not supported; use another model", f.Name, v.At, key, v, r.what)
 	}
 	for _, name := range []string{"rope_factors_long.weight", "rope_factors_short.weight"} {
 		if t := f.Tensor(name); t != nil {
-			return fmt.Errorf("%s: tensor %s: the rope scaling \"longrope\" is not supported", t.File, t.Name)
+			return fmt.Errorf("%s: tensor %s: the rope scaling \"longrope\" is not supported; use another model", t.File, t.Name)
 		}
 	}
 	return nil

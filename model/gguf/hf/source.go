@@ -106,7 +106,7 @@ func Weights(f *gguf.File, c *config.Config) (weights.Source, error) {
 		// Another number of rows than the configuration's is refused later.
 		if heads := pairedHeads(p.Name, c); a.paired && heads > 0 && p.Shape[0] == heads*c.HeadDim {
 			if len(p.Shape) == 1 && t.Type.Quantised() {
-				return nil, fmt.Errorf("%s: tensor %s is a vector of %s, whose elements cannot be reordered; use another file of the model", t.File, t.Name, p.DType)
+				return nil, fmt.Errorf("%s: tensor %s has one dimension and type %s, whose elements cannot be reordered; use another file of the model", t.File, t.Name, p.DType)
 			}
 			if orders[heads] == nil {
 				orders[heads] = unpaired(heads, c.HeadDim)

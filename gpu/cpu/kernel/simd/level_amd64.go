@@ -32,7 +32,7 @@ func (l Level) lacks() string {
 	if l >= AMX {
 		need(cpu.X86.HasAMXTile, "AMX-TILE")
 		need(cpu.X86.HasAMXInt8, "AMX-INT8")
-		need(tilesAllowed, "permission from the system to use AMX")
+		need(tilesAllowed, "the operating system's permission to use AMX")
 	}
 	return strings.Join(missing, ", ")
 }
