@@ -101,7 +101,7 @@ func TestLoadRefusesByName(t *testing.T) {
 		want []string // all of them are in the error
 	}{
 		{"architecture", base("GemmaForCausalLM", nil), []string{"config.json", "architectures", "GemmaForCausalLM", "LlamaForCausalLM, MistralForCausalLM"}},
-		{"no architecture", keys{"vocab_size": 3}, []string{"model_type", "not supported"}},
+		{"no architecture", keys{"vocab_size": 3}, []string{"architectures is missing", "model_type", "not supported"}},
 		{"multimodal", keys{"architectures": []string{"LlavaForConditionalGeneration"}, "text_config": keys{}}, []string{"text_config", "multimodal"}},
 		{"quantised", llama(keys{"quantization_config": keys{"quant_method": "gptq"}}), []string{"quantization_config", "gptq", "bf16"}},
 		{"activation", llama(keys{"hidden_act": "gelu"}), []string{"hidden_act", "gelu", "silu"}},
@@ -184,7 +184,7 @@ func TestMissingAndBrokenFiles(t *testing.T) {
 	if _, err := Load(fstest.MapFS{}, Options{}); err == nil || !strings.Contains(err.Error(), "config.json is missing") {
 		t.Errorf("missing: %v", err)
 	}
-	if _, err := Load(fstest.MapFS{File: {Data: []byte("[1]")}}, Options{}); err == nil || !strings.Contains(err.Error(), "not a JSON object") {
+	if _, err := Load(fstest.MapFS{File: {Data: []byte("[1]")}}, Options{}); err == nil || !strings.Contains(err.Error(), "config.json is not a JSON object: it has the type array; download it again") {
 		t.Errorf("broken: %v", err)
 	}
 	if _, err := Load(fstest.MapFS{File: {Data: make([]byte, maxFile+1)}}, Options{}); err == nil || !strings.Contains(err.Error(), "larger than 16 MiB") {

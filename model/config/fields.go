@@ -57,7 +57,11 @@ func readFields(fsys fs.FS, name string) (fields, error) {
 
 func parseFields(name string, data []byte) (fields, error) {
 	var m map[string]json.RawMessage
-	if err := json.Unmarshal(data, &m); err != nil {
+	err := json.Unmarshal(data, &m)
+	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
+		err = fmt.Errorf("it has the type %s", wrong.Value)
+	}
+	if err != nil {
 		return fields{}, fmt.Errorf("%s is not a JSON object: %w; download it again", name, err)
 	}
 	return fields{where: name, m: m, err: new(error)}, nil

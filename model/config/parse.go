@@ -116,6 +116,9 @@ func findFamily(f fields) family {
 			return a
 		}
 	}
+	if key == "model_type" {
+		f.fail("architectures", "is missing, and model_type is %q, which is not supported; supported architectures: %s", name, list(Architectures()))
+	}
 	f.fail(key, "is %q, which is not supported; supported: %s", name, list(Architectures()))
 	return family{}
 }

@@ -65,7 +65,7 @@ func (p *part) readVersion(c *cursor) error {
 	case slices.Contains([]string{"lmgg", "fmgg", "tjgg", "algg"}, head):
 		return fmt.Errorf("has a format older than GGUF (%q); download the model as GGUF", head)
 	case head != Magic:
-		return fmt.Errorf("is not a GGUF file: it begins with %q instead of %q", head, Magic)
+		return fmt.Errorf("is not a GGUF file: it begins with %q instead of %q; use a GGUF file, or download it again", head, Magic)
 	case v == 2 || v == 3:
 		return nil
 	case v == 1:

@@ -24,7 +24,7 @@ func readValue(c *cursor, k Kind, what string) Value {
 	v := Value{Kind: k, At: c.at}
 	switch {
 	case !k.known():
-		c.fail(c.at, "%s has type %d, which is not known; the file is damaged or newer than this program", what, uint32(k))
+		c.fail(c.at, "%s has type %d, which is not known; the file is damaged or newer than this program; download it again or update troupe", what, uint32(k))
 	case k == Array:
 		v.Elem, v.Len = skipArray(c, what, 1)
 	default:
@@ -57,7 +57,7 @@ func skipArray(c *cursor, what string, depth int) (elem Kind, n int) {
 	at := c.at
 	elem = Kind(c.u32("the element type of " + what))
 	if !elem.known() {
-		c.fail(at, "%s has elements of type %d, which is not known; the file is damaged or newer than this program", what, uint32(elem))
+		c.fail(at, "%s has elements of type %d, which is not known; the file is damaged or newer than this program; download it again or update troupe", what, uint32(elem))
 		return elem, 0
 	}
 	if elem == Array && depth == maxNesting {

@@ -50,12 +50,16 @@ type component struct {
 
 // decodeJSON decodes data strictly enough to name the wrong field.
 func decodeJSON(data []byte, into any) error {
-	if err := json.Unmarshal(data, into); err != nil {
-		var typeErr *json.UnmarshalTypeError
-		if errors.As(err, &typeErr) && typeErr.Field != "" {
-			return fmt.Errorf("field %q is a %s; it must be of type %s", typeErr.Field, typeErr.Value, typeErr.Type)
+	err := json.Unmarshal(data, into)
+	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
+		what := "the value"
+		if wrong.Field != "" {
+			what = fmt.Sprintf("field %q", wrong.Field)
 		}
-		return err
+		return fmt.Errorf("%s has the wrong type (%s); use the model's original file", what, wrong.Value)
+	}
+	if err != nil {
+		return fmt.Errorf("%w; %s", err, damaged)
 	}
 	return nil
 }
@@ -91,7 +95,7 @@ func (c *component) refused(known string) error {
 // oneCharacter checks the value of a field that must be a single character.
 func (c *component) oneCharacter(field, value string) error {
 	if utf8.RuneCountInString(value) != 1 {
-		return c.fail(".%s: %s is not one character", field, clip(value))
+		return c.fail(".%s: %s is not one character; use the model's original file", field, clip(value))
 	}
 	return nil
 }
@@ -109,7 +113,7 @@ func components(raw json.RawMessage, at, list string, visit func(*component) err
 	}
 	switch c.Type {
 	case "":
-		return c.fail(": field \"type\" is missing")
+		return c.fail(": field \"type\" is missing; use the model's original file")
 	case "Sequence":
 	default:
 		return visit(c)
@@ -145,11 +149,11 @@ func (c *component) pattern() (pattern, error) {
 	literal, regex := c.Pattern.String, c.Pattern.Regex
 	switch {
 	case (literal == nil) == (regex == nil):
-		return pattern{}, c.fail(".pattern must have exactly one of String and Regex")
+		return pattern{}, c.fail(".pattern must have exactly one of String and Regex; use the model's original file")
 	case regex != nil:
 		return compileRegex(*regex, c.at+".pattern.Regex")
 	case *literal == "":
-		return pattern{}, c.fail(".pattern.String is empty; it would match everywhere")
+		return pattern{}, c.fail(".pattern.String is empty; it would match everywhere; use the model's original file")
 	}
 	return pattern{literal: *literal}, nil
 }
@@ -157,7 +161,7 @@ func (c *component) pattern() (pattern, error) {
 func compileRegex(source, at string) (pattern, error) {
 	re, err := regexp2.Compile(source)
 	if err != nil {
-		return pattern{}, fmt.Errorf("%s: %w", at, err)
+		return pattern{}, fmt.Errorf("%s: %w; use the model's original file", at, err)
 	}
 	re.MatchTimeout = regexLimit
 	return pattern{regex: re, source: source}, nil

@@ -102,7 +102,7 @@ func (c *config) readExtraSpecial(raw json.RawMessage, name string) error {
 	if json.Unmarshal(raw, &list) != nil && !isNull(raw) {
 		var named map[string]json.RawMessage
 		if json.Unmarshal(raw, &named) != nil {
-			return fmt.Errorf("%s must be a list of tokens", name)
+			return fmt.Errorf("%s must be a list of tokens; use the model's original file", name)
 		}
 		for _, key := range slices.Sorted(maps.Keys(named)) {
 			list = append(list, named[key])
@@ -128,7 +128,7 @@ func namedToken(raw json.RawMessage, at string) (string, error) {
 	}
 	var tok struct{ Content *string }
 	if json.Unmarshal(raw, &tok) != nil || tok.Content == nil {
-		return "", fmt.Errorf("%s: must be a token or an object with its content", at)
+		return "", fmt.Errorf("%s: must be a token or an object with its content; use the model's original file", at)
 	}
 	return *tok.Content, nil
 }
@@ -142,7 +142,7 @@ func (c *config) readAddedDecoder(raw json.RawMessage) error {
 	for key, tok := range f {
 		id, err := strconv.ParseInt(key, 10, 64)
 		if err != nil {
-			return fmt.Errorf("added_tokens_decoder[%s]: the id is not a whole number", clip(key))
+			return fmt.Errorf("added_tokens_decoder[%s]: the id is not a whole number; use the model's original file", clip(key))
 		}
 		if err := checkToken(tok.Content, id); err != nil {
 			return fmt.Errorf("added_tokens_decoder[%s]: %w", clip(key), err)
@@ -187,7 +187,7 @@ func (c *config) readConfigTemplates(raw json.RawMessage) error {
 	}
 	for i, t := range list {
 		if t.Name == "" {
-			return fmt.Errorf("chat_template: [%d].name is missing", i)
+			return fmt.Errorf("chat_template: [%d].name is missing; use the model's original file", i)
 		}
 		c.templates[t.Name] = t.Template
 	}

@@ -97,7 +97,7 @@ func (c *component) textStep() (textStep, error) {
 		return textStep{from: p.literal, to: c.Content}, nil
 	case "Strip":
 		if c.Start < 0 || c.Stop < 0 || c.Start > maxStrip || c.Stop > maxStrip {
-			return textStep{}, c.fail(": start %d and stop %d must be between 0 and %d", c.Start, c.Stop, maxStrip)
+			return textStep{}, c.fail(": start %d and stop %d must be between 0 and %d; use the model's original file", c.Start, c.Stop, maxStrip)
 		}
 		return textStep{strip: c.Content, start: c.Start, stop: c.Stop}, c.oneCharacter("content", c.Content)
 	}

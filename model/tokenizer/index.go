@@ -61,7 +61,7 @@ func (t *Tokenizer) mergeAdded(added []addedToken) ([]addedToken, error) {
 			id = int32(tokens[i].ID)
 		}
 		if (inVocab || twice) && int64(id) != tok.ID {
-			return nil, fmt.Errorf("added_tokens: %s has the ids %d and %d in the files; correct one", clip(tok.Content), id, tok.ID)
+			return nil, fmt.Errorf("added_tokens: %s has the ids %d and %d in the files; use the model's original file", clip(tok.Content), id, tok.ID)
 		}
 		if twice {
 			tokens[i] = tok
@@ -85,7 +85,7 @@ func (t *Tokenizer) placeTokens(added []addedToken) error {
 		largest = max(largest, tok.ID)
 	}
 	if limit := 64*int64(count) + 1<<16; largest >= limit {
-		return fmt.Errorf("the largest id %d is too large for %d tokens (limit %d); correct the ids", largest, count, limit)
+		return fmt.Errorf("the largest id %d is too large for %d tokens (limit %d); use the model's original file", largest, count, limit)
 	}
 	t.content = make([]string, largest+1)
 	t.flags = make([]tokenFlag, largest+1)
@@ -93,7 +93,7 @@ func (t *Tokenizer) placeTokens(added []addedToken) error {
 	t.addedIDs = make(map[string]int32, len(added))
 	place := func(content string, id int32, flags tokenFlag) error {
 		if t.flags[id]&flagKnown != 0 && t.content[id] != content {
-			return fmt.Errorf("id %d belongs to two tokens, %s and %s; correct one", id, clip(min(t.content[id], content)), clip(max(t.content[id], content)))
+			return fmt.Errorf("id %d belongs to two tokens, %s and %s; use the model's original file", id, clip(min(t.content[id], content)), clip(max(t.content[id], content)))
 		}
 		t.content[id] = content
 		t.flags[id] |= flagKnown | flags

@@ -17,6 +17,8 @@ const (
 	maxSideFile      = 16 << 20
 )
 
+const damaged = "the file is damaged or its download incomplete; download it again"
+
 // LoadFS reads the tokenizer of a Hugging Face model directory: tokenizer.json
 // and, where they exist, tokenizer_config.json, special_tokens_map.json,
 // added_tokens.json and the chat templates. Errors name the file, the field
@@ -83,7 +85,7 @@ func (t *Tokenizer) read(data []byte) error {
 	}
 	sections, err := t.readSections(data)
 	if notJSON := new(jsonread.Error); errors.As(err, &notJSON) {
-		return fmt.Errorf("%w; the file is damaged or its download incomplete; download it again", err)
+		return fmt.Errorf("%w; %s", err, damaged)
 	}
 	if err != nil {
 		return err
@@ -132,7 +134,7 @@ func (t *Tokenizer) readSections(data []byte) (map[string]json.RawMessage, error
 			return err
 		}
 		if t.model != nil {
-			return errors.New("model appears twice; remove one")
+			return errors.New("model appears twice; use the model's original file")
 		}
 		t.model, err = parseBPE(r)
 		return err

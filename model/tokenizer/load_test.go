@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -18,6 +19,9 @@ func loadText(text string, files map[string]string) (*Tokenizer, error) {
 	}
 	return LoadFS(all)
 }
+
+// remedy is how an error about a file of the model ends, or what is supported instead.
+var remedy = regexp.MustCompile(`; (use the model's original file|download it again|set it to null|put Fuse before it)$|supported`)
 
 func TestHostileTokenizerFiles(t *testing.T) {
 	model := func(vocab, merges, more string) string {
@@ -101,6 +105,8 @@ func TestHostileTokenizerFiles(t *testing.T) {
 			}
 			if msg := err.Error(); !strings.HasPrefix(msg, fileTokenizer+":") || !strings.Contains(msg, c.want) {
 				t.Errorf("error %q, want it to begin with the file and contain %q", msg, c.want)
+			} else if !remedy.MatchString(msg) {
+				t.Errorf("error %q has no remedy", msg)
 			}
 		})
 	}
@@ -126,8 +132,8 @@ func TestHostileSideFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := loadText(text, map[string]string{c.file: c.content})
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v, want one with %q", err, c.want)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !remedy.MatchString(err.Error()) {
+				t.Errorf("error %v, want one with a remedy and %q", err, c.want)
 			}
 		})
 	}

@@ -90,7 +90,7 @@ func parseBPE(r *jsonread.Reader) (*bpe, error) {
 	if unk != nil {
 		id, ok := m.vocab[*unk]
 		if !ok {
-			return nil, fmt.Errorf("model.unk_token %q is not in model.vocab; add it or set unk_token to null", *unk)
+			return nil, fmt.Errorf("model.unk_token %q is not in model.vocab; use the model's original file", *unk)
 		}
 		m.unk = id
 	}
@@ -100,7 +100,7 @@ func parseBPE(r *jsonread.Reader) (*bpe, error) {
 
 func (m *bpe) readVocab(r *jsonread.Reader) error {
 	if m.vocab != nil {
-		return errors.New("model.vocab appears twice; remove one")
+		return errors.New("model.vocab appears twice; use the model's original file")
 	}
 	if r.Kind() == '[' {
 		return errors.New("model.vocab is a list, as in Unigram models; only BPE with an object of token to id is supported")
@@ -113,7 +113,7 @@ func (m *bpe) readVocab(r *jsonread.Reader) error {
 			err = checkToken(token, id)
 		}
 		if _, twice := m.vocab[token]; err == nil && twice {
-			err = errors.New("the token appears twice; remove one")
+			err = errors.New("the token appears twice; use the model's original file")
 		}
 		if err != nil {
 			return fmt.Errorf("model.vocab[%s]: %w", clip(token), err)
@@ -127,10 +127,10 @@ func (m *bpe) readVocab(r *jsonread.Reader) error {
 // checkToken refuses ids and tokens that would cost too much memory or time.
 func checkToken(token string, id int64) error {
 	if id < 0 || id > maxTokenID {
-		return fmt.Errorf("id %d is not between 0 and %d; correct the file", id, maxTokenID)
+		return fmt.Errorf("id %d is not between 0 and %d; use the model's original file", id, maxTokenID)
 	}
 	if len(token) > maxTokenLen {
-		return fmt.Errorf("the token has %d bytes; at most %d are allowed; correct the file", len(token), maxTokenLen)
+		return fmt.Errorf("the token has %d bytes; at most %d are allowed; use the model's original file", len(token), maxTokenLen)
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func readMerge(r *jsonread.Reader) (m mergeText, err error) {
 		}
 		m, ok := splitMerge(text)
 		if !ok {
-			err = fmt.Errorf("%s is not two tokens separated by one space", clip(string(text)))
+			err = fmt.Errorf("%s is not two tokens separated by one space; use the model's original file", clip(string(text)))
 		}
 		return m, err
 	}
@@ -177,7 +177,7 @@ func readMerge(r *jsonread.Reader) (m mergeText, err error) {
 		return err
 	})
 	if err == nil && n != 2 {
-		err = fmt.Errorf("has %d parts; it must have 2", n)
+		err = fmt.Errorf("has %d parts; it must have 2; use the model's original file", n)
 	}
 	return m, err
 }

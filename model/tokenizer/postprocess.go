@@ -41,11 +41,11 @@ func (c *component) template(t *Tokenizer) (around template, err error) {
 			name := item.SpecialToken.ID
 			tok, ok := c.SpecialTokens[name]
 			if !ok {
-				return around, c.fail(".single[%d]: %s is not in %s.special_tokens; add it", i, clip(name), c.at)
+				return around, c.fail(".single[%d]: %s is not in %s.special_tokens; use the model's original file", i, clip(name), c.at)
 			}
 			for _, id := range tok.IDs {
 				if !t.known(id) {
-					return around, c.fail(".special_tokens[%s]: no token has id %d; correct the id", clip(name), id)
+					return around, c.fail(".special_tokens[%s]: no token has id %d; use the model's original file", clip(name), id)
 				}
 				if texts == 0 {
 					around.before = append(around.before, int32(id))
@@ -54,11 +54,11 @@ func (c *component) template(t *Tokenizer) (around template, err error) {
 				}
 			}
 		default:
-			return around, c.fail(".single[%d] must be a SpecialToken or the Sequence \"A\"", i)
+			return around, c.fail(".single[%d] must be a SpecialToken or the Sequence \"A\"; use the model's original file", i)
 		}
 	}
 	if texts != 1 {
-		return around, c.fail(".single has the Sequence \"A\" %d times; it must have it exactly once", texts)
+		return around, c.fail(".single has the Sequence \"A\" %d times; it must have it exactly once; use the model's original file", texts)
 	}
 	return around, nil
 }
@@ -66,14 +66,14 @@ func (c *component) template(t *Tokenizer) (around template, err error) {
 // end reads the [token, id] of an end of the text.
 func (c *component) end(t *Tokenizer, name string, pair []json.RawMessage) ([]int32, error) {
 	if len(pair) != 2 {
-		return nil, c.fail(".%s must be [token, id]", name)
+		return nil, c.fail(".%s must be [token, id]; use the model's original file", name)
 	}
 	var id int64
 	if err := decodeJSON(pair[1], &id); err != nil {
 		return nil, c.fail(".%s[1]: %w", name, err)
 	}
 	if !t.known(id) {
-		return nil, c.fail(".%s: no token has id %d; correct the id", name, id)
+		return nil, c.fail(".%s: no token has id %d; use the model's original file", name, id)
 	}
 	return []int32{int32(id)}, nil
 }
