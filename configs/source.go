@@ -49,8 +49,7 @@ func (c *Config) Explain(err error) error {
 
 // causes returns the settings that About added to an error.
 func causes(err error) []string {
-	var a *about
-	if errors.As(err, &a) {
+	if a, ok := errors.AsType[*about](err); ok {
 		return slices.Clone(a.keys)
 	}
 	return nil

@@ -74,9 +74,6 @@ func (p *SamplingParams) MaskedEnds() []int32 {
 	return slices.Concat(p.EOSTokenIDs, p.StopTokenIDs)
 }
 
-// Greedy reports whether the most likely token is taken, without sampling.
-func (p *SamplingParams) Greedy() bool { return p.Temperature < 1e-6 || p.TopK == 1 }
-
 // TokenBias is added to a token's raw logit before anything else is applied.
 type TokenBias struct {
 	Token int32
@@ -141,6 +138,3 @@ func (r *EngineRequest) MatchLimit(known int, reported bool) int {
 	}
 	return min(known-1, max(0, r.Params.PromptLogprobStart-1))
 }
-
-// Remaining is how many more output tokens the request may have.
-func (r *EngineRequest) Remaining() int { return r.Params.MaxTokens - len(r.Output) }

@@ -137,7 +137,7 @@ func TestLoadRefusesSafetensorsThatAreNotFinite(t *testing.T) {
 	const tensor = "model.layers.1.mlp.down_proj.weight" // [24, 40]
 	for d, name := range map[gpu.DType]string{gpu.F32: "float32", gpu.F16: "float16", gpu.BF16: "bfloat16"} {
 		keys := fmt.Appendf(nil, sizes, "Qwen2ForCausalLM", true, name, 1e4)
-		c, err := model.OpenFS(fstest.MapFS{config.File: {Data: keys}}, model.OpenOptions{LoadFormat: model.LoadDummy})
+		c, err := model.Directory(fstest.MapFS{config.File: {Data: keys}}).Open(model.OpenOptions{LoadFormat: model.LoadDummy})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestLoadRefusesSafetensorsThatAreNotFinite(t *testing.T) {
 			spoilt := slices.Clone(file)
 			at := dataOf(t, file, tensor) + (r*40+7)*d.BlockBytes()
 			copy(spoilt[at:], bad[d].bits)
-			c, err := model.OpenFS(fstest.MapFS{config.File: {Data: keys}, weights.SingleFile: {Data: spoilt}}, model.OpenOptions{})
+			c, err := model.Directory(fstest.MapFS{config.File: {Data: keys}, weights.SingleFile: {Data: spoilt}}).Open(model.OpenOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -188,7 +188,7 @@ func dummy(t *testing.T, keys map[string]any) *model.Checkpoint {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := model.OpenFS(fstest.MapFS{config.File: {Data: data}}, model.OpenOptions{LoadFormat: model.LoadDummy, Seed: 5})
+	c, err := model.Directory(fstest.MapFS{config.File: {Data: data}}).Open(model.OpenOptions{LoadFormat: model.LoadDummy, Seed: 5})
 	if err != nil {
 		t.Fatal(err)
 	}

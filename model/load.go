@@ -13,7 +13,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -57,9 +56,6 @@ func Open(path string, o OpenOptions) (*Checkpoint, error) {
 	}
 	return f.Open(o)
 }
-
-// OpenFS opens a model directory in a file system, such as the embedded one.
-func OpenFS(fsys fs.FS, o OpenOptions) (*Checkpoint, error) { return Directory(fsys).Open(o) }
 
 // complete makes the program of the configuration and checks the weights against
 // it; open finds them.

@@ -52,7 +52,7 @@ func directory(arch string, tied bool, file []byte) fstest.MapFS {
 
 func made(t *testing.T, arch string, tied bool, seed uint64) *model.Checkpoint {
 	t.Helper()
-	c, err := model.OpenFS(directory(arch, tied, nil), model.OpenOptions{LoadFormat: model.LoadDummy, Seed: seed})
+	c, err := model.Directory(directory(arch, tied, nil)).Open(model.OpenOptions{LoadFormat: model.LoadDummy, Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestOpenRefusesWhatDoesNotFit(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := model.OpenFS(c.fsys, c.o)
+			_, err := model.Directory(c.fsys).Open(c.o)
 			if err == nil {
 				t.Fatal("opened")
 			}
@@ -157,8 +157,8 @@ func TestHash(t *testing.T) {
 		return h
 	}
 	file := store(t, made(t, "LlamaForCausalLM", true, 1), nil)
-	base := hash(model.OpenFS(directory("LlamaForCausalLM", true, file), model.OpenOptions{}))
-	if shorter := hash(model.OpenFS(directory("LlamaForCausalLM", true, file), model.OpenOptions{ContextLength: 8})); shorter != base {
+	base := hash(model.Directory(directory("LlamaForCausalLM", true, file)).Open(model.OpenOptions{}))
+	if shorter := hash(model.Directory(directory("LlamaForCausalLM", true, file)).Open(model.OpenOptions{ContextLength: 8})); shorter != base {
 		t.Error("the context limit changes no result, but the hash")
 	}
 	other := slices.Clone(file)
@@ -166,8 +166,8 @@ func TestHash(t *testing.T) {
 	theta := directory("LlamaForCausalLM", true, file)
 	theta[config.File] = &fstest.MapFile{Data: fmt.Appendf(nil, sizes, "LlamaForCausalLM", true, "bfloat16", 2e4)}
 	for what, h := range map[string]string{
-		"weights":     hash(model.OpenFS(directory("LlamaForCausalLM", true, other), model.OpenOptions{})),
-		"rope theta":  hash(model.OpenFS(theta, model.OpenOptions{})),
+		"weights":     hash(model.Directory(directory("LlamaForCausalLM", true, other)).Open(model.OpenOptions{})),
+		"rope theta":  hash(model.Directory(theta).Open(model.OpenOptions{})),
 		"dummy":       hash(made(t, "LlamaForCausalLM", true, 1), nil),
 		"other dummy": hash(made(t, "LlamaForCausalLM", true, 2), nil),
 	} {

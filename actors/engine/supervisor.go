@@ -83,17 +83,13 @@ func (s *supervisor) handle(ctx actor.Context, event any) {
 	}
 	s.carryOut(ctx)
 	if s.life.phase == running {
-		s.open()
+		// Clients see the epoch only after intake got EpochStarted.
+		s.ready.Store(true)
+		s.once.Do(func() { close(s.first) })
 	}
 	if do.stop && len(s.running) == 0 {
 		s.handle(ctx, childrenStopped{s.life.epoch})
 	}
-}
-
-// open lets clients see the epoch, after intake got EpochStarted.
-func (s *supervisor) open() {
-	s.ready.Store(true)
-	s.once.Do(func() { close(s.first) })
 }
 
 func (s *supervisor) quiesce(ctx actor.Context) {

@@ -36,11 +36,6 @@ type Options struct {
 // DefaultKeep is 2 MiB.
 const DefaultKeep = 1 << 18
 
-func (o Options) withDefaults() Options {
-	o.Keep, o.Readers = cmp.Or(o.Keep, DefaultKeep), cmp.Or(o.Readers, 64)
-	return o
-}
-
 // Props makes the actor. Its state outlives its incarnations.
 func Props(opt shell.Options, observer Options, more ...actor.PropsOption) *actor.Props {
 	c := newCore(observer)
@@ -80,7 +75,7 @@ type observed struct {
 }
 
 func newCore(opt Options) *core {
-	opt = opt.withDefaults()
+	opt.Keep, opt.Readers = cmp.Or(opt.Keep, DefaultKeep), cmp.Or(opt.Readers, 64)
 	return &core{opt: opt, engines: map[messages.EngineID]*observed{}, ring: ring{keep: opt.Keep}, readers: map[messages.Subscription]chan<- messages.ObservedEvent{}}
 }
 

@@ -37,10 +37,6 @@ type amxScratch struct {
 	sums   []float32 // [panels][tokens][32]
 }
 
-func newAMXScratch() amxScratch {
-	return amxScratch{make([]byte, intgemm.UnpackedBytes(amxGroups)), make([]float32, amxPanels*amxTokens*layout.PanelRows)}
-}
-
 // sums is the memory for the sums of panel i of a unit.
 func (u *productUnit) sums(i int) []float32 {
 	n := (u.to - u.from) * layout.PanelRows

@@ -7,6 +7,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/intgemm"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
@@ -190,7 +191,7 @@ func newScratch(p *gpu.Program, c *compiled) *scratch {
 	width := attn.AccWidth(p.KV.HeadDim)
 	var sums amxScratch
 	if c.amx {
-		sums = newAMXScratch()
+		sums = amxScratch{make([]byte, intgemm.UnpackedBytes(amxGroups)), make([]float32, amxPanels*amxTokens*layout.PanelRows)}
 	}
 	return &scratch{
 		amxSums:     sums,

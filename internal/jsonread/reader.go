@@ -145,6 +145,14 @@ func (r *Reader) Skip() error {
 // Left is how much of the text is not read yet, in bytes.
 func (r *Reader) Left() int { return len(r.text) - int(r.from.InputOffset()) }
 
+// Document is Object for a text that has nothing else.
+func (r *Reader) Document(member func(key []byte) error) error {
+	if err := r.Object(member); err != nil {
+		return err
+	}
+	return r.End()
+}
+
 // End checks that nothing follows.
 func (r *Reader) End() error { return checkEnd(r.text, &r.from) }
 

@@ -25,13 +25,13 @@ type EngineOptions struct {
 // Engine does tests through the actors of an engine, as a client without HTTP.
 type Engine struct {
 	opt     EngineOptions
-	prompts prompts
+	prompts Prompts
 	calls   messages.CallID
 }
 
 // NewEngine makes a client of an engine that has no other.
 func NewEngine(o EngineOptions) *Engine {
-	return &Engine{opt: o, prompts: prompts{o.Seed, o.Vocab}}
+	return &Engine{opt: o, prompts: Prompts{o.Seed, o.Vocab}}
 }
 
 // Prepare implements Subject: bases are computed as prompts, which leaves them
@@ -42,14 +42,14 @@ func (e *Engine) Prepare(ctx context.Context, t Test) error {
 	}
 	bases := make([][]int32, t.Batch)
 	for i := range bases {
-		bases[i] = e.prompts.base(i, t.Depth)
+		bases[i] = e.prompts.Base(i, t.Depth)
 	}
 	if err := e.call(bases, 1).end(ctx); err != nil {
 		return err
 	}
 	// A prompt enters the prefix cache with the plan after its end at the latest;
 	// another request brings that plan.
-	return e.call([][]int32{e.prompts.base(t.Batch, 1)}, 1).end(ctx)
+	return e.call([][]int32{e.prompts.Base(t.Batch, 1)}, 1).end(ctx)
 }
 
 // Once implements Subject.
@@ -63,7 +63,7 @@ func (e *Engine) Once(ctx context.Context, t Test, repetition int) (Sample, erro
 // prompt measures the time from sending a prompt to its only output token. Cached
 // tokens do not count.
 func (e *Engine) prompt(ctx context.Context, t Test, repetition int) (Sample, error) {
-	tokens := append(e.prompts.base(0, t.Depth), e.prompts.fresh(t, repetition)...)
+	tokens := append(e.prompts.Base(0, t.Depth), e.prompts.fresh(t, repetition)...)
 	start := time.Now()
 	c := e.call([][]int32{tokens}, 1)
 	if err := c.end(ctx); err != nil {
@@ -84,7 +84,7 @@ func (e *Engine) generate(ctx context.Context, t Test) (Sample, error) {
 	bases := make([][]int32, t.Batch)
 	for i := range bases {
 		// At depth 0 a token is needed to begin with.
-		bases[i] = e.prompts.base(i, max(t.Depth, 1))
+		bases[i] = e.prompts.Base(i, max(t.Depth, 1))
 	}
 	c := e.call(bases, t.Generate+t.lead())
 	begun, seen := 0, make([]bool, t.Batch)

@@ -22,7 +22,7 @@ type StepOptions struct {
 type Steps struct {
 	model   gpu.Model
 	opt     StepOptions
-	prompts prompts
+	prompts Prompts
 	tables  [][]int32 // of pages, by sequence
 	filled  []int     // positions of each sequence that hold its base
 	open    []bool    // rows
@@ -32,7 +32,7 @@ type Steps struct {
 
 // NewSteps makes the KV pool.
 func NewSteps(m gpu.Model, o StepOptions) (*Steps, error) {
-	s := &Steps{model: m, opt: o, prompts: prompts{o.Seed, o.Program.Vocab}, ended: make(chan error, 1)}
+	s := &Steps{model: m, opt: o, prompts: Prompts{o.Seed, o.Program.Vocab}, ended: make(chan error, 1)}
 	s.done = func(_ *gpu.StepResult, err error) { s.ended <- err }
 	sequences := 0
 	for _, t := range o.Tests {
@@ -71,7 +71,7 @@ func (s *Steps) Prepare(ctx context.Context, t Test) error {
 			continue
 		}
 		s.filled[i] = 0
-		base := s.prompts.base(i, t.Depth)
+		base := s.prompts.Base(i, t.Depth)
 		b := &gpu.StepBatch{}
 		s.begin(b, i, base, 0)
 		if _, _, err := s.compute(ctx, b, i, len(base), 0, false); err != nil {
@@ -88,7 +88,7 @@ func (s *Steps) Once(ctx context.Context, t Test, repetition int) (Sample, error
 		s.filled[i] = min(s.filled[i], t.Depth)
 	}
 	if t.Prompt > 0 {
-		tokens := append(s.prompts.base(0, t.Depth), s.prompts.fresh(t, repetition)...)
+		tokens := append(s.prompts.Base(0, t.Depth), s.prompts.fresh(t, repetition)...)
 		if err := s.resume(ctx, t, func(int) []int32 { return tokens }); err != nil {
 			return Sample{}, err
 		}
@@ -145,7 +145,7 @@ func (s *Steps) compute(ctx context.Context, b *gpu.StepBatch, sequence, tokens,
 
 // generate continues every sequence with the tokens that it samples.
 func (s *Steps) generate(ctx context.Context, t Test) (Sample, error) {
-	if err := s.resume(ctx, t, func(i int) []int32 { return s.prompts.base(i, t.Depth+1) }); err != nil {
+	if err := s.resume(ctx, t, func(i int) []int32 { return s.prompts.Base(i, t.Depth+1) }); err != nil {
 		return Sample{}, err
 	}
 	b := &gpu.StepBatch{}

@@ -15,8 +15,6 @@ type fifoTable struct {
 	queue    []uint64 // in the order of insertion
 }
 
-func newFIFOTable() *fifoTable { return &fifoTable{resident: map[uint64]bool{}} }
-
 func (t *fifoTable) access(r *trace.Request, capacity int) (hits, evicted int, err error) {
 	for hits < len(r.Blocks) && t.resident[r.Blocks[hits]] {
 		hits++
@@ -87,8 +85,6 @@ type beladyBlock struct {
 	next  int32 // request
 	depth int32 // in the request that used it last
 }
-
-func newBeladyTable(f *Future) *beladyTable { return &beladyTable{future: f, at: map[uint64]int{}} }
 
 func (t *beladyTable) access(r *trace.Request, capacity int) (hits, evicted int, err error) {
 	if left := t.future.uses - t.use; len(r.Blocks) > left {

@@ -111,11 +111,11 @@ func New(opts Options) (*Replay, error) {
 	case index != BlockIndex:
 		err = fmt.Errorf("--index %q is not known; use one of %s, %s, %s", index, AutoIndex, TreeIndex, BlockIndex)
 	case opts.Eviction == FIFO:
-		p.cache = newFIFOTable()
+		p.cache = &fifoTable{resident: map[uint64]bool{}}
 	case opts.Eviction == Belady && opts.Future == nil:
 		err = errors.New("belady must read the whole trace first")
 	case opts.Eviction == Belady:
-		p.cache = newBeladyTable(opts.Future)
+		p.cache = &beladyTable{future: opts.Future, at: map[uint64]int{}}
 	default:
 		err = fmt.Errorf("eviction policy %s runs only on the tree; use --index %s or %s", opts.Eviction, AutoIndex, TreeIndex)
 	}

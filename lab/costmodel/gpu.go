@@ -76,13 +76,9 @@ func Names() []string { return names(gpus, func(g GPU) string { return g.Name })
 // Lookup finds a device by its name, in upper or lower case. The error lists the
 // known ones.
 func Lookup(name string) (GPU, error) {
-	i := find(Names(), name)
-	if i < 0 {
-		return GPU{}, fmt.Errorf("gpu %q is not known; use one of %s", name, strings.Join(Names(), ", "))
-	}
-	g := gpus[i]
+	g, err := find("gpu", gpus, Names(), name)
 	g.StepOverhead, g.LayerOverhead, g.Efficiency = stepOverhead, layerOverhead, efficiency
-	return g, nil
+	return g, err
 }
 
 func names[T any](list []T, name func(T) string) []string {
@@ -93,9 +89,13 @@ func names[T any](list []T, name func(T) string) []string {
 	return all
 }
 
-// find returns the index of a name, -1 if there is none.
-func find(names []string, name string) int {
-	return slices.IndexFunc(names, func(known string) bool { return strings.EqualFold(known, name) })
+// find returns the element of a list with a name, in upper or lower case.
+func find[T any](what string, list []T, names []string, name string) (found T, err error) {
+	i := slices.IndexFunc(names, func(known string) bool { return strings.EqualFold(known, name) })
+	if i < 0 {
+		return found, fmt.Errorf("%s %q is not known; use one of %s", what, name, strings.Join(names, ", "))
+	}
+	return list[i], nil
 }
 
 // peak is the rate of matrix products by the size of a weight.

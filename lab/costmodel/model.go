@@ -1,9 +1,6 @@
 package costmodel
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // Model is the shape of a decoder-only transformer with a gated MLP and
 // grouped-query attention, in plain numbers.
@@ -42,11 +39,7 @@ func ModelNames() []string { return names(models, func(m Model) string { return 
 
 // LookupModel finds a built-in shape by its name, in upper or lower case.
 func LookupModel(name string) (Model, error) {
-	i := find(ModelNames(), name)
-	if i < 0 {
-		return Model{}, fmt.Errorf("model shape %q is not known; use one of %s", name, strings.Join(ModelNames(), ", "))
-	}
-	return models[i], nil
+	return find("model shape", models, ModelNames(), name)
 }
 
 // layerWeights is the number of weights in a layer's matrix products: query

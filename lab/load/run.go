@@ -104,8 +104,7 @@ func (l *Load) Run(interrupt context.Context) (*Result, error) {
 		}
 		result.Took = last - first
 	}
-	var refusal *Refusal
-	if errors.As(context.Cause(ctx), &refusal) {
+	if refusal, ok := errors.AsType[*Refusal](context.Cause(ctx)); ok {
 		err = refusal
 	}
 	return result, err

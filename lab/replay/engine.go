@@ -81,11 +81,6 @@ func (e *engine) submit(now time.Duration, r *messages.EngineRequest, arrived ti
 	return e.deliver(now, envelope{messages.Queue, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{r}}})
 }
 
-// complete sends the results of the device's oldest step.
-func (e *engine) complete(now time.Duration) error {
-	return e.deliver(now, envelope{messages.Former, e.runner.complete()})
-}
-
 // deliver hands a message to its core, and all messages that follow from it at this
 // time, in the order of sending.
 func (e *engine) deliver(now time.Duration, first envelope) error {

@@ -3,8 +3,8 @@ package replay
 import (
 	"time"
 
+	"github.com/troupe-engine/troupe/internal/splitmix"
 	"github.com/troupe-engine/troupe/lab/costmodel"
-	"github.com/troupe-engine/troupe/lab/trace"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -63,5 +63,5 @@ func (r *runner) complete() *messages.BatchDone {
 // another one in every other request. A trace does not say what was generated; the
 // blocks of a later prompt with this answer have ids of their own.
 func madeUp(id messages.RequestID, position int) int32 {
-	return int32(trace.Mix(uint64(id)<<32|uint64(uint32(position))) >> 33)
+	return int32(splitmix.Mix(uint64(id)<<32|uint64(uint32(position))) >> 33)
 }

@@ -159,13 +159,12 @@ func (w *world) schedule(e event) {
 }
 
 // happen handles an event of an engine.
-func (w *world) happen(e event) (err error) {
+func (w *world) happen(e event) error {
 	w.advance(e.at)
-	if e.due.msg != nil {
-		err = e.engine.deliver(e.at, e.due)
-	} else {
-		err = e.engine.complete(e.at)
+	if e.due.msg == nil {
+		e.due = envelope{messages.Former, e.engine.runner.complete()}
 	}
+	err := e.engine.deliver(e.at, e.due)
 	w.count(e.engine)
 	return err
 }

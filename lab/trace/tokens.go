@@ -1,5 +1,7 @@
 package trace
 
+import "github.com/troupe-engine/troupe/internal/splitmix"
+
 // Tokens appends a prompt of r.Input token ids that shares prefixes as the trace
 // says. Equal block ids have equal tokens; two ids below 2^31 never share a first
 // token, others almost never. What no block covers (everything in a trace without
@@ -24,21 +26,13 @@ func appendBlock(dst []int32, id uint64, n int) []int32 {
 	const odd = 0x9e3779b97f4a7c15
 	first := id
 	if high := id >> 31; high != 0 {
-		first ^= Mix(high)
+		first ^= splitmix.Mix(high)
 	}
 	dst = append(dst, int32(first*odd&(1<<31-1)))
-	seed := Mix(id)
+	seed := splitmix.Mix(id)
 	for j := 1; j < n; j++ {
 		seed += odd
 		dst = append(dst, int32((seed^seed>>32)*0xd6e8feb86659fd93>>33))
 	}
 	return dst
-}
-
-// Mix spreads the bits of a number: the finaliser of splitmix64 (Steele, Lea, Flood:
-// Fast Splittable Pseudorandom Number Generators, 2014).
-func Mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

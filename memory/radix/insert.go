@@ -90,7 +90,7 @@ func (t *Tree) touchPath(cur, start nodeIndex, in *messages.PrefixInsert) {
 		case !held && in.Keep:
 			t.lockNode(i, n)
 		default:
-			t.work.NodeVisits++
+			t.work.nodeVisits++
 		}
 		i = n.parent
 	}

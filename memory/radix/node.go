@@ -40,11 +40,6 @@ const (
 	keptShare  = 8
 )
 
-func (n *node) drop(k, pageSize int) {
-	n.tokens = n.tokens[k*pageSize:]
-	n.pages.cutFirst(k)
-}
-
 // grow appends pages and leaves room for more, so that a prompt inserted in chunks
 // is not copied for each of them. fit gives the room back.
 func (n *node) grow(tokens []int32, pages []messages.Page) {

@@ -45,18 +45,18 @@ func TestWorkDoesNotDependOnSize(t *testing.T) {
 		sizes = append(sizes, 50_000_000)
 	}
 	for _, pageSize := range []int{1, 16} {
-		var want []Work
+		var want []work
 		for _, size := range sizes {
 			tree := scaledTree(pageSize, size)
 			tokens := sequence(1, scaleShared, scaleOwn)
 			pages := make([]messages.Page, 0, len(tokens)/pageSize)
 			freed := make([]messages.PageRun, 0, len(tokens))
-			var got []Work
+			var got []work
 			operation := func(f func()) {
-				before := tree.Work()
+				before := tree.work
 				f()
-				after := tree.Work()
-				got = append(got, Work{after.NodeVisits - before.NodeVisits, after.WordsCompared - before.WordsCompared})
+				after := tree.work
+				got = append(got, work{after.nodeVisits - before.nodeVisits, after.wordsCompared - before.wordsCompared})
 			}
 			for round := range 3 {
 				operation(func() { tree.Peek("", tokens) })
@@ -73,7 +73,7 @@ func TestWorkDoesNotDependOnSize(t *testing.T) {
 			if want == nil {
 				want = got
 			}
-			if fmt.Sprint(got) != fmt.Sprint(want) || got[0].WordsCompared != scaleShared+scaleOwn {
+			if fmt.Sprint(got) != fmt.Sprint(want) || got[0].wordsCompared != scaleShared+scaleOwn {
 				t.Errorf("page size %d, %d tokens: %v, with %d tokens %v", pageSize, size, got, sizes[0], want)
 			}
 			runtime.KeepAlive(tree)

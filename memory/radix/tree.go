@@ -78,19 +78,16 @@ type Tree struct {
 	events   *eventLog   // nil without
 	tick     uint64
 	count    int // nodes without the roots
-	work     Work
+	work     work
 
 	evictable, protected int // pages
 }
 
-// Work counts what the tree has done since it was made. Both depend on the
-// calls only, not on how much is cached.
-type Work struct {
-	// NodeVisits is how many nodes matches, insertions and unlocks went through.
-	NodeVisits int
-	// WordsCompared is how many tokens of nodes were compared with tokens of
-	// callers.
-	WordsCompared int
+// work counts what the tree has done since it was made. Both depend on the calls only,
+// not on how much is cached.
+type work struct {
+	nodeVisits    int // nodes that matches, insertions and unlocks went through
+	wordsCompared int // tokens of nodes that were compared with tokens of callers
 }
 
 // NewTree returns an empty tree.
@@ -123,9 +120,6 @@ func NewTree(opts TreeOptions) *Tree {
 	}
 	return t
 }
-
-// Work is what the tree has done so far.
-func (t *Tree) Work() Work { return t.work }
 
 // Evictable is the number of pages on unlocked nodes.
 func (t *Tree) Evictable() int { return t.evictable }
@@ -261,8 +255,8 @@ func (t *Tree) next(cur nodeIndex, tokens []int32) (child nodeIndex, pages int) 
 	}
 	n := t.nodes.at(child)
 	same := t.pageSize + paging.CommonPrefix(n.tokens[t.pageSize:], tokens[t.pageSize:])
-	t.work.NodeVisits++
-	t.work.WordsCompared += same
+	t.work.nodeVisits++
+	t.work.wordsCompared += same
 	return child, same / t.pageSize
 }
 
@@ -275,7 +269,8 @@ func (t *Tree) split(i nodeIndex, k int) nodeIndex {
 	// The upper part gets its own memory: no more than was compared to get here.
 	u.tokens, u.pages = fitted(n.tokens[:k*t.pageSize]), n.pages.first(k)
 	u.usage, u.parent, u.locks, u.children = n.usage, n.parent, n.locks, 1
-	n.drop(k, t.pageSize)
+	n.tokens = n.tokens[k*t.pageSize:]
+	n.pages.cutFirst(k)
 	n.parent = up
 	n.usage.Depth += int32(k)
 	t.link(up)
@@ -291,7 +286,7 @@ func (t *Tree) split(i nodeIndex, k int) nodeIndex {
 }
 
 func (t *Tree) lockNode(i nodeIndex, n *node) {
-	t.work.NodeVisits++
+	t.work.nodeVisits++
 	if t.leaves.has(i) {
 		t.leaves.remove(i)
 	}
@@ -303,7 +298,7 @@ func (t *Tree) lockNode(i nodeIndex, n *node) {
 }
 
 func (t *Tree) unlockNode(i nodeIndex, n *node) {
-	t.work.NodeVisits++
+	t.work.nodeVisits++
 	n.locks--
 	if n.locks == 0 {
 		t.evictable += n.pages.len()

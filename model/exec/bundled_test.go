@@ -32,7 +32,7 @@ func TestBundledModel(t *testing.T) {
 	if err := json.Unmarshal(data, &golden); err != nil {
 		t.Fatal(err)
 	}
-	c, err := model.OpenFS(bundled.FS(), model.OpenOptions{})
+	c, err := model.Directory(bundled.FS()).Open(model.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

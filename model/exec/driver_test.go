@@ -25,7 +25,7 @@ func dummy(t testing.TB, keys map[string]any) *model.Checkpoint {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := model.OpenFS(fstest.MapFS{config.File: {Data: data}}, model.OpenOptions{LoadFormat: model.LoadDummy, Seed: 3})
+	c, err := model.Directory(fstest.MapFS{config.File: {Data: data}}).Open(model.OpenOptions{LoadFormat: model.LoadDummy, Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ type component struct {
 // decodeJSON decodes data strictly enough to name the wrong field.
 func decodeJSON(data []byte, into any) error {
 	err := json.Unmarshal(data, into)
-	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		what := "the value"
 		if wrong.Field != "" {
 			what = fmt.Sprintf("field %q", wrong.Field)

@@ -128,7 +128,7 @@ func (t *Tokenizer) readSections(data []byte) (map[string]json.RawMessage, error
 		return nil, err
 	}
 	sections := map[string]json.RawMessage{}
-	err = r.Object(func(key []byte) (err error) {
+	return sections, r.Document(func(key []byte) (err error) {
 		if string(key) != "model" {
 			sections[string(key)], err = r.Raw()
 			return err
@@ -139,10 +139,6 @@ func (t *Tokenizer) readSections(data []byte) (map[string]json.RawMessage, error
 		t.model, err = parseBPE(r)
 		return err
 	})
-	if err == nil {
-		err = r.End()
-	}
-	return sections, err
 }
 
 // renderTokens fills the table of what each id stands for.

@@ -106,7 +106,7 @@ func parseHeader(text []byte) ([]Placed, error) {
 	seen := map[string]bool{}
 	r, err := jsonread.NewReader(text)
 	if err == nil {
-		err = r.Object(func(key []byte) error {
+		err = r.Document(func(key []byte) error {
 			name := string(key)
 			if seen[name] {
 				return fmt.Errorf("tensor %s appears twice; %s", clip(name), again)
@@ -123,11 +123,7 @@ func parseHeader(text []byte) ([]Placed, error) {
 			return nil
 		})
 	}
-	if err == nil {
-		err = r.End()
-	}
-	var notJSON *jsonread.Error
-	if errors.As(err, &notJSON) {
+	if _, ok := errors.AsType[*jsonread.Error](err); ok {
 		err = fmt.Errorf("not a safetensors header: %w; %s", err, again)
 	}
 	if err != nil {

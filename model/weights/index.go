@@ -62,16 +62,13 @@ func readIndex(fsys fs.FS) (map[string]string, error) {
 	where := map[string]string{}
 	r, err := jsonread.NewReader(data)
 	if err == nil {
-		err = r.Object(func(key []byte) error {
+		err = r.Document(func(key []byte) error {
 			if string(key) == "weight_map" {
 				return r.Object(func(name []byte) error { return place(where, r, string(name)) })
 			}
 			_, err := r.Raw()
 			return err
 		})
-	}
-	if err == nil {
-		err = r.End()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, again)

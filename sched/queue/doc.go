@@ -9,7 +9,7 @@
 //
 // # Floors
 //
-//	options heap hash
+//	options heap
 //	waiter
 //	ranked hints
 //	lpm_groups fair

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/troupe-engine/troupe/internal/paging"
+	"github.com/troupe-engine/troupe/internal/splitmix"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -214,4 +215,18 @@ func (p *lpm) release(g *group, cached int) {
 	if n := g.followers.len(); n > 0 {
 		g.cursor %= n
 	}
+}
+
+// prefixKey hashes a prefix. After a collision, a request waits for another one
+// with which it shares nothing; no result changes.
+func prefixKey(namespace string, tokens []int32) uint64 {
+	h := splitmix.Mix(uint64(len(tokens)))
+	for i := range len(namespace) {
+		h = splitmix.Mix(h ^ uint64(namespace[i]))
+	}
+	h = splitmix.Mix(h + splitmix.Step)
+	for _, token := range tokens {
+		h = splitmix.Mix(h ^ uint64(uint32(token)))
+	}
+	return h
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/troupe-engine/troupe/internal/splitmix"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -21,7 +22,7 @@ type benchQueue struct {
 // but the last 8, and one of 1000 tenants.
 func (b *benchQueue) request() *messages.EngineRequest {
 	b.next++
-	mixed := scramble(uint64(b.next))
+	mixed := splitmix.Mix(uint64(b.next))
 	r := &messages.EngineRequest{
 		ID: b.next, Prompt: make([]int32, 64), Priority: int32(mixed % 16), Tenant: tenantNames[mixed%1000],
 		Params: &messages.SamplingParams{MaxTokens: int(mixed % 1000), PromptLogprobs: messages.NoLogprobs},

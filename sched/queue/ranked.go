@@ -3,6 +3,7 @@ package queue
 import (
 	"time"
 
+	"github.com/troupe-engine/troupe/internal/splitmix"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -26,10 +27,10 @@ func (p *ranked) head(dst []*waiter, n int, _ time.Duration) []*waiter { return 
 func rankOf(o *Options) func(r *messages.EngineRequest) int64 {
 	switch o.Effective() {
 	case "lof":
-		return func(r *messages.EngineRequest) int64 { return -int64(r.Remaining()) }
+		return func(r *messages.EngineRequest) int64 { return int64(len(r.Output) - r.Params.MaxTokens) }
 	case "random":
 		return func(r *messages.EngineRequest) int64 {
-			return int64(scramble(o.Seed + uint64(r.ID)*0x9e3779b97f4a7c15))
+			return int64(splitmix.Mix(o.Seed + uint64(r.ID)*splitmix.Step))
 		}
 	case "priority":
 		if o.LowPriorityFirst {

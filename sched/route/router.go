@@ -8,6 +8,7 @@ import (
 
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/internal/paging"
+	"github.com/troupe-engine/troupe/internal/splitmix"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -189,8 +190,8 @@ func (r *Router) charge(c routed, sign int) {
 func (r *Router) choose(q Request) (to int, ok bool) {
 	n, to := len(r.replicas), -1
 	if r.opt.Policy == Random {
-		r.random += 0x9e3779b97f4a7c15 // splitmix64's sequence
-		r.turn = int(mixBits(r.random) % uint64(n))
+		r.random += splitmix.Step
+		r.turn = int(splitmix.Mix(r.random) % uint64(n))
 	}
 	var best, bestLoad float64
 	for k := range n {
@@ -286,11 +287,3 @@ func (r *Router) SetAvailable(replica int, ok bool) { r.replicas[replica].availa
 
 // Load is the current load of a replica.
 func (r *Router) Load(replica int) Load { return r.replicas[replica].Load }
-
-// mixBits is the finaliser of splitmix64 (Steele, Lea, Flood: "Fast Splittable
-// Pseudorandom Number Generators", 2014).
-func mixBits(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}

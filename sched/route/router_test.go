@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/troupe-engine/troupe/internal/splitmix"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -253,7 +254,7 @@ func TestRouterAgainstTwin(t *testing.T) {
 func pagesOf(conversation, n int) []uint64 {
 	pages := make([]uint64, n)
 	for i := range pages {
-		pages[i] = mixBits(uint64(conversation)<<32 | uint64(i))
+		pages[i] = splitmix.Mix(uint64(conversation)<<32 | uint64(i))
 	}
 	return pages
 }

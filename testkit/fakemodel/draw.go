@@ -39,7 +39,7 @@ func garbage(slot, salt int) int32 { return int32(mix(uint64(slot)+1, uint64(sal
 // penalties see the boundary between prompt and output.
 func paramsDigest(p *messages.SamplingParams, promptLen int) uint64 {
 	h := digestStart
-	if !p.Greedy() {
+	if p.Temperature >= 1e-6 && p.TopK != 1 {
 		for _, f := range []float32{p.Temperature, p.TopP, float32(p.TopK), p.MinP} {
 			h = mix(h, uint64(math.Float32bits(f)))
 		}

@@ -121,8 +121,8 @@ func (w *workload) refusals() int {
 
 // explain adds a remedy to the error of a run.
 func (w *workload) explain(err error) error {
-	var refused *load.Refusal
-	if !errors.As(err, &refused) {
+	refused, ok := errors.AsType[*load.Refusal](err)
+	if !ok {
 		return fmt.Errorf("--dataset-path: %w", err)
 	}
 	asked := fmt.Sprintf("%d tokens of output", refused.MaxTokens)

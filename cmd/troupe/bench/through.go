@@ -30,7 +30,7 @@ func overHTTP(n *node.Node, seed uint64) (clients bench.Subject, stop func(), er
 		}
 	}()
 	clients, err = web.New(web.Options{
-		URL: api.URL(l), Base: bench.Bases(seed, min(n.Checkpoint.Program.Vocab, n.Tokenizer.VocabSize())), Fatal: n.Fatal,
+		URL: api.URL(l), Base: bench.Prompts{Seed: seed, Vocab: min(n.Checkpoint.Program.Vocab, n.Tokenizer.VocabSize())}.Base, Fatal: n.Fatal,
 	})
 	return clients, func() {
 		none, cancel := context.WithCancel(context.Background())

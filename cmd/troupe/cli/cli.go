@@ -48,8 +48,7 @@ func Group(name, short string, commands ...*cobra.Command) *cobra.Command {
 // suggestFlag adds the nearest name to the error of an unknown flag, and the type to
 // the error of an invalid value.
 func suggestFlag(c *cobra.Command, err error) error {
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		f := invalid.GetFlag()
 		return fmt.Errorf("--%s is %q; it must be %s", f.Name, invalid.GetValue(), configs.Wanted(f.Value.Type()))
 	}

@@ -268,8 +268,11 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	rows := n.Plan.MaxRunning
+	// The scheduler gives prompts a page even if decoding rows use up the limits, and
+	// adds an unchunked prompt to all decoding rows.
 	spec := gpu.PoolSpec{PageSize: c.PageSize, Pages: n.Plan.Pages, DType: n.KVDType, Layout: layout,
-		Rows: n.Plan.MaxRunning, Context: p.Context, StepTokens: mostStepTokens(c, p, n.Plan.MaxRunning)}
+		Rows: rows, Context: p.Context, StepTokens: stepTokens(c, p, rows) + rows + c.PageSize}
 	for _, m := range n.Models {
 		if err := m.NewPool(spec); err != nil {
 			return err

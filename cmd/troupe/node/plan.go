@@ -126,13 +126,6 @@ func stepTokens(c *configs.Config, p *gpu.Program, running int) int {
 	return max(n, running)
 }
 
-// mostStepTokens is a limit that no step exceeds. The scheduler gives prompts a page
-// even if decoding rows use up the limits, and an unchunked prompt is added to all
-// decoding rows.
-func mostStepTokens(c *configs.Config, p *gpu.Program, running int) int {
-	return stepTokens(c, p, running) + running + c.PageSize
-}
-
 // workspace is the size in bytes of the activation buffers of the largest step. The
 // inputs of products count twice: devices copy them into their kernels' layout.
 func workspace(c *configs.Config, p *gpu.Program, running int) int64 {
