@@ -24,7 +24,7 @@ func (t *Tokenizer) LongestToken() int { return t.longest }
 func (t *Tokenizer) bound(added []addedToken) {
 	m := t.model
 	m.longestID = 0
-	if unknown := m.lacksBytes(); unknown && (m.unk < 0 || m.fuseUnk) {
+	if unknown := m.lacksBytes(); unknown && (m.unk < 0 || m.fuseUnk || m.unkMerges) {
 		return
 	} else if unknown {
 		m.longestID = utf8.UTFMax

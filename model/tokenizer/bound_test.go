@@ -29,7 +29,7 @@ func boundFixtures(tb testing.TB) map[string]*Tokenizer {
 		dict{"type": "ByteLevel", "add_prefix_space": true, "use_regex": false}}}
 	out["regex"] = f.load(tb)
 	f = smallByteLevel()
-	f.preTokenizer, f.model = dict{"type": "Metaspace"}, dict{"unk_token": "h"}
+	f.preTokenizer, f.model = dict{"type": "Metaspace"}, dict{"unk_token": "z"}
 	out["unknown"] = f.load(tb)
 	return out
 }
@@ -341,5 +341,16 @@ func TestRegexWalkEqualsAll(t *testing.T) {
 		if len(all) == 0 || !slices.Equal(all, walked) {
 			t.Errorf("%s: %v, want %v", name, walked, all)
 		}
+	}
+}
+
+// TestUnknownThatMerges: an unknown character and the letter after it become one id of
+// more bytes than any token has.
+func TestUnknownThatMerges(t *testing.T) {
+	f := smallByteLevel()
+	f.preTokenizer, f.model = dict{"type": "Metaspace"}, dict{"unk_token": "h"}
+	tok := f.load(t)
+	if ids := tok.model.appendWord(tok.scratch.get(), "𖽺e", nil); len(ids) != 1 || tok.model.exceeds("𖽺e", 1) || tok.LongestToken() != 0 {
+		t.Errorf("ids %v, said to exceed 1: %v, longest token %d, want one id and no bound", ids, tok.model.exceeds("𖽺e", 1), tok.LongestToken())
 	}
 }

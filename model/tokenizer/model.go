@@ -25,6 +25,7 @@ type bpe struct {
 
 	unk          int32 // id for unknown characters, -1 to drop them
 	fuseUnk      bool  // a run of unknown characters becomes one unk
+	unkMerges    bool  // unk merges with other tokens, so an id may stand for any text
 	byteFallback bool
 	fallback     [256]int32 // id of <0x00> to <0xFF>, -1 where there is none
 	ignoreMerges bool       // a word that is a token is that token
@@ -93,6 +94,7 @@ func parseBPE(r *jsonread.Reader) (*bpe, error) {
 			return nil, fmt.Errorf("model.unk_token %q is not in model.vocab; use the model's original file", *unk)
 		}
 		m.unk = id
+		m.unkMerges = slices.ContainsFunc(merges, func(t mergeText) bool { return string(t.left) == *unk || string(t.right) == *unk })
 	}
 	m.index()
 	return m, nil
