@@ -80,8 +80,8 @@ func TestChanges(t *testing.T) {
 		"no key any more":     {"api-key: hidden", "port: 30000", "api-key", []string{"api-key was removed", "restart"}},
 		"no admin key":        {"admin-api-key: hidden", "port: 30000", "admin-api-key", []string{"admin-api-key was removed", "restart"}},
 		"a first key":         {"port: 30000", "api-key: hidden", "api-key", nil},
-		"an empty file":       {"port: 30000", "", "", []string{"troupe.yaml is empty now"}},
-		"a file of spaces":    {"log-level: debug", " \n", "log-level", []string{"troupe.yaml is empty now"}},
+		"an empty file":       {"port: 30000", "", "", []string{"troupe.yaml is now empty"}},
+		"a file of spaces":    {"log-level: debug", " \n", "log-level", []string{"troupe.yaml is now empty"}},
 		"still an empty file": {"", "\n", "", nil},
 	} {
 		keys, err := load(c.before).Changes(load(c.after))

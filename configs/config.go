@@ -92,7 +92,7 @@ func (c *Config) Values() (values []Value) {
 func (c *Config) Changes(next *Config) (keys []string, err error) {
 	var errs []error
 	if next.file.empty() && !c.file.empty() { // an editor may have only begun to write it
-		errs = append(errs, fmt.Errorf("config file %s is empty now; write its settings again, or restart to run without them", next.file.name))
+		errs = append(errs, fmt.Errorf("config file %s is now empty; write the settings again, or restart the server to run without them", next.file.name))
 	}
 	now, then := c.settings(), next.settings()
 	for i, s := range then {
@@ -103,9 +103,9 @@ func (c *Config) Changes(next *Config) (keys []string, err error) {
 		keys = append(keys, s.key)
 		switch {
 		case !s.is(live):
-			errs = append(errs, fmt.Errorf("%s (%s) changes from %s to %s, which needs a restart", s.key, next.sources[s.key], shown(before), shown(after)))
+			errs = append(errs, fmt.Errorf("%s (%s) changes from %s to %s, which requires a restart", s.key, next.sources[s.key], shown(before), shown(after)))
 		case s.is(secret) && shown(after) == `""`:
-			errs = append(errs, fmt.Errorf("%s was removed, which would open the server to more clients and needs a restart", s.key))
+			errs = append(errs, fmt.Errorf("%s was removed; without it more clients would have access, so removing it requires a restart", s.key))
 		}
 	}
 	return keys, errors.Join(errs...)

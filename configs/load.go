@@ -40,7 +40,7 @@ func Load(file string, flags *pflag.FlagSet) (*Config, error) {
 			err = s.checkKey(value)
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s (%s): %w", s.key, source, err))
+			errs = append(errs, fmt.Errorf("%s (%s) %w", s.key, source, err))
 		}
 	}
 	if len(errs) == 0 {

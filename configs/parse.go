@@ -23,10 +23,10 @@ func (s *setting) parse(from any) error {
 	case nil:
 		return fmt.Errorf("has no value; give %s", noun)
 	case map[string]any:
-		return fmt.Errorf("a map is not %s", noun)
+		return fmt.Errorf("is a map; it must be %s", noun)
 	case []any, []string:
 		if !isList {
-			return fmt.Errorf("a list is not %s", noun)
+			return fmt.Errorf("is a list; it must be %s", noun)
 		}
 	}
 	if isList { // without empty items: an empty variable or flag is an empty list
@@ -49,13 +49,10 @@ func (s *setting) parse(from any) error {
 	case *bool:
 		*to, err = strconv.ParseBool(text)
 	default:
-		return fmt.Errorf("settings of type %T are not supported", s.value())
+		return fmt.Errorf("bug: settings of type %T are not supported; please report this", s.value())
 	}
 	if err != nil {
-		if noun == nouns["duration"] {
-			noun += "; use for example 30s or 2m"
-		}
-		return fmt.Errorf("%q is not %s", text, noun)
+		return fmt.Errorf("is %q; it must be %s", text, noun)
 	}
 	return nil
 }
@@ -106,18 +103,17 @@ func (s *setting) checkKey(from any) error {
 	return errors.New("has an empty key beside others; remove it, or give a key")
 }
 
+const duration = "a duration, for example 30s or 2m"
+
 // nouns describes the values of a type, by its name in Go or in pflag.
 var nouns = map[string]string{
 	"string": "a string", "[]string": "a list of strings", "bool": "true or false",
-	"int": "an integer", "int64": "an integer", "float64": "a number", "time.Duration": "a duration", "duration": "a duration",
-	"uint64": "an integer of at least 0", "int32Slice": "integers separated by commas", "intSlice": "integers separated by commas",
+	"int": "a whole number", "int64": "a whole number", "float64": "a number", "time.Duration": duration, "duration": duration,
+	"uint64": "a whole number of at least 0", "int32Slice": "whole numbers separated by commas", "intSlice": "whole numbers separated by commas",
 }
 
 // Wanted describes the values of a flag, by the type name that pflag gives it.
 func Wanted(flagType string) string {
-	if flagType == "duration" {
-		return "a duration like 30s or 2m"
-	}
 	return cmp.Or(nouns[flagType], "a "+flagType)
 }
 

@@ -46,7 +46,7 @@ func each(valid func(string) bool, description string) check {
 	return func(value any) (problems []string) {
 		for _, item := range value.([]string) {
 			if !valid(item) {
-				problems = append(problems, fmt.Sprintf("has %q; it must be %s", item, description))
+				problems = append(problems, fmt.Sprintf("has the entry %q, which must be %s", item, description))
 			}
 		}
 		return problems
@@ -63,7 +63,7 @@ func pageSize(value any) []string {
 
 func contextLength(value any) []string {
 	if value == 1 {
-		return []string{"is 1; it must be at least 2, for one token of prompt and one of output, or 0 for the model's limit"}
+		return []string{"is 1; it must be at least 2 (one token of prompt and one of output), or 0 for the model's limit"}
 	}
 	return within(0, 1<<30)(value)
 }
@@ -98,7 +98,7 @@ func (c *Config) validate() (errs []error) {
 	clash(b.InterTokenLatencyTarget > 0 && chunk < 0, "inter-token-latency-target", "chunked-prefill-size",
 		"inter-token-latency-target is %v, but chunked-prefill-size is %d; a target requires chunked prefill", b.InterTokenLatencyTarget, chunk)
 	clash(b.PriorityPreemption && c.Queue.SchedulePolicy != "priority", "enable-priority-preemption", "schedule-policy",
-		"enable-priority-preemption is on, but schedule-policy is %q; only the policy priority orders by priority", c.Queue.SchedulePolicy)
+		"enable-priority-preemption requires schedule-policy priority, but schedule-policy is %q; change one of them", c.Queue.SchedulePolicy)
 	clash(chunk > 0 && chunk < c.PageSize, "chunked-prefill-size", "page-size",
 		"chunked-prefill-size is %d; it must hold at least one page of page-size %d", chunk, c.PageSize)
 	clash((c.HTTP.TLSCert == "") != (c.HTTP.TLSKey == ""), "tls-cert", "tls-key", "set both tls-cert and tls-key, or neither")
@@ -122,16 +122,16 @@ func (c *Config) Warnings() (notes []string) {
 	}
 	policy, r, keys := c.Queue.SchedulePolicy, &c.Requests, c.HTTP.APIKeys
 	used := (&queue.Options{SchedulePolicy: policy, CacheDisabled: c.DisableRadixCache}).Effective()
-	warn(used != policy, "schedule-policy %s orders by cached prefixes, but disable-radix-cache is on: %s is used", policy, used)
+	warn(used != policy, "schedule-policy %s requires the prefix cache, which disable-radix-cache turns off; using %s instead", policy, used)
 	warn(c.LowPriorityFirst && policy != "priority",
 		"schedule-low-priority-values-first has no effect: it reverses the order of schedule-policy priority, but the policy is %s", policy)
 	warn(r.RequestTimeout > 0 && r.QueueTimeout >= r.RequestTimeout && c.given("queue-timeout"),
-		"queue-timeout %v has no effect: request-timeout %v ends every request by then", r.QueueTimeout, r.RequestTimeout)
+		"queue-timeout %v has no effect: request-timeout %v ends every request no later than that", r.QueueTimeout, r.RequestTimeout)
 	warn(r.MaxQueuedRequests > r.MaxOpenRequests,
 		"max-queued-requests %d has no effect: max-open-requests allows only %d requests", r.MaxQueuedRequests, r.MaxOpenRequests)
 	several := slices.ContainsFunc(keys, func(k string) bool { return k != keys[0] })
 	warn(c.Cache.Events && c.HTTP.AdminAPIKey == "" && several,
-		"kv-events shows what all clients have cached, so with several api-keys it requires the admin key; set admin-api-key, and read the events with it")
+		"kv-events reveals what all clients have cached; with several api-keys it requires admin-api-key: set it, and read the events with that key")
 	warn(c.Cache.Events && c.DisableRadixCache, "kv-events has no effect: disable-radix-cache is on, so nothing is cached")
 	return notes
 }

@@ -100,13 +100,13 @@ func (m *Meter) record(engine int, name messages.Metric, v float64) {
 	x, ok := m.metrics[name]
 	if !ok {
 		if _, seen := m.unknown.LoadOrStore(name, true); !seen {
-			m.log.Error().Str("metric", string(name)).Msg("a recorded metric is not in the table")
+			m.log.Error().Str("metric", string(name)).Msg("bug: unknown metric; please report this")
 		}
 		return
 	}
 	switch x.kind {
 	case probe:
-		m.log.Error().Str("metric", string(name)).Msg("a recorded metric is a probe")
+		m.log.Error().Str("metric", string(name)).Msg("bug: this metric is computed when it is read and cannot be recorded; please report this")
 	case counter:
 		x.parts[0].add(v)
 	case gauge:

@@ -15,9 +15,9 @@ const leastAddressSpace = 2048 << 20
 // addressSpaceText is the error of a lower limit. The limit in KiB, the unit of
 // ulimit, and a line end follow. The entry points in assembly print it before Go's
 // runtime starts.
-var addressSpaceText = "troupe: the address space limit (ulimit -v) is too low: troupe needs at least 2097152 KiB to start, " +
-	"most of which is only reserved. Run `ulimit -v unlimited`, or set at least twice that for larger models; " +
-	"to limit real memory, use a cgroup instead (MemoryMax= of systemd, --memory of docker). The limit in KiB is "
+var addressSpaceText = "troupe cannot start: the address space limit (ulimit -v) is too low. Run `ulimit -v unlimited`, or set at least 2097152 KiB " +
+	"(most of it is only reserved), and twice that for larger models. To limit real memory, use a cgroup " +
+	"(MemoryMax= of systemd, --memory of docker). The limit in KiB is "
 
 // lowAddressSpace returns the error of a limit in bytes; "" if it is high enough.
 func lowAddressSpace(limit uint64) string {

@@ -84,7 +84,7 @@ func TestAServerReloadsItsSettings(t *testing.T) {
 	hangup()
 	says("nothing has changed", "SIGHUP")
 	replace("api-key: b\npage-size: 32\n")
-	says("the settings were not reloaded", "page-size (file "+file+", line 2) changes from 16 to 32, which needs a restart", `"level":"error"`)
+	says("the settings were not reloaded", "page-size (file "+file+", line 2) changes from 16 to 32, which requires a restart", `"level":"error"`)
 	replace("api-key: [")
 	says("the settings were not reloaded", "config file "+file)
 	hangup()

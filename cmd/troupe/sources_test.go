@@ -146,7 +146,7 @@ func TestDeeperErrorsNameTheSource(t *testing.T) {
 		"port in use, env":     {fmt.Sprintf("TROUPE_PORT=%d", port), []string{"serve"}, []string{"port: environment TROUPE_PORT"}},
 		"admin port in use":    {fmt.Sprintf("TROUPE_ADMIN_ADDRESS=127.0.0.1:%d", port), []string{"serve", "--port=0"}, []string{"in use", "environment TROUPE_ADMIN_ADDRESS"}},
 		"broken TLS files":     {"TROUPE_TLS_CERT=" + pem, []string{"serve", "--port=0", "--tls-key", pem}, []string{"tls-cert: environment TROUPE_TLS_CERT", "tls-key: flag --tls-key"}},
-		"a recording is there": {"TROUPE_RECORD_TRACE=" + there, []string{"serve", "--port=0"}, []string{"exists already", "environment TROUPE_RECORD_TRACE"}},
+		"a recording is there": {"TROUPE_RECORD_TRACE=" + there, []string{"serve", "--port=0"}, []string{"already exists", "environment TROUPE_RECORD_TRACE"}},
 		"a broken model":       {"TROUPE_MODEL=" + broken, []string{"serve", "--port=0"}, []string{"environment TROUPE_MODEL"}},
 		"the other name":       {"", []string{"generate", "--model-path", broken}, []string{"flag --model-path"}},
 		"a broken template":    {"", []string{"serve", "--port=0", "--chat-template", commandline.File(t, "t", "{% if %}")}, []string{"flag --chat-template"}},

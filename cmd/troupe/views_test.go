@@ -38,7 +38,7 @@ func TestTopShowsARunningServer(t *testing.T) {
 		t.Errorf("the plain page is\n%s", page)
 	}
 	table := mustRun(t, "", "inspect", "memory", "--url", s.URL)
-	for _, want := range []string{"total KV cache", "evictable", "cache hit rate", "radix tree nodes", "device memory allocated", "workspace"} {
+	for _, want := range []string{"total KV cache", "evictable", "cache hit ratio", "radix tree nodes", "device memory allocated", "workspace"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table lacks %s:\n%s", want, table)
 		}

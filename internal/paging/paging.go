@@ -9,7 +9,7 @@ import "fmt"
 // by shift and mask. The caller adds the name of the setting.
 func CheckSize(n int) error {
 	if n < 1 || n&(n-1) != 0 {
-		return fmt.Errorf("is %d; it must be a power of two, such as 1, 16 or 64", n)
+		return fmt.Errorf("is %d; it must be a power of two, for example 1, 16 or 64", n)
 	}
 	return nil
 }

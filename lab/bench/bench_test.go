@@ -127,7 +127,7 @@ func TestLimits(t *testing.T) {
 		{Test{Generate: 256, Batch: 1}, "a context of 257"},
 		{Test{Generate: 120, Batch: 4}, ""},
 		{Test{Generate: 121, Batch: 4}, "a KV pool of 576 tokens, but it has 512"},
-		{Test{Generate: 8, Batch: 5}, "5 sequences at once, but only 4 may run"},
+		{Test{Generate: 8, Batch: 5}, "5 sequences at the same time, but only 4 may run"},
 	} {
 		if err := l.Check(c.test); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.test, err, c.want)

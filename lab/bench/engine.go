@@ -72,7 +72,7 @@ func (e *Engine) prompt(ctx context.Context, t Test, repetition int) (Sample, er
 	took := time.Since(start)
 	computed := len(tokens) - c.cached
 	if computed >= t.Prompt+e.opt.PageSize || computed < 1 {
-		return Sample{}, fmt.Errorf("%d tokens were computed instead of %d: the prefix cache does not hold %d tokens; raise --max-total-tokens", computed, t.Prompt, t.Depth)
+		return Sample{}, fmt.Errorf("%d tokens were computed instead of %d: the prefix cache is too small for %d tokens; raise --max-total-tokens", computed, t.Prompt, t.Depth)
 	}
 	steps, read := positions(len(tokens)-computed, computed, e.opt.Chunk)
 	return Sample{Tokens: computed, Took: took, Steps: steps, Positions: read}, nil
@@ -99,7 +99,7 @@ func (e *Engine) generate(ctx context.Context, t Test) (Sample, error) {
 		}
 		if out.Finish != nil {
 			c.drop()
-			return Sample{}, errors.New("a sequence ended before all had begun: they do not run at once; raise --max-running-requests or --chunked-prefill-size, or lower --batch")
+			return Sample{}, errors.New("the sequences did not all run at the same time: one ended before the last began; raise --max-running-requests or --chunked-prefill-size, or lower --batch")
 		}
 	}
 	start, before := time.Now(), c.tokens

@@ -29,7 +29,7 @@ type Memory struct {
 func NewMemory(bytes int64, level simd.Level) (*Memory, error) {
 	n := bytes / readChunk * readChunk
 	if n < readChunk || n > 1<<46 {
-		return nil, fmt.Errorf("%d bytes are too few or too many to measure the bandwidth with; use at least %d and more than the caches hold", bytes, readChunk)
+		return nil, fmt.Errorf("--read-bytes is %d; it must be between %d and %d, and should be more than the CPU caches", bytes, readChunk, int64(1<<46))
 	}
 	b, free, err := cpu.Reserve(int(n))
 	if err != nil {

@@ -38,7 +38,7 @@ func NewSteps(m gpu.Model, o StepOptions) (*Steps, error) {
 	for _, t := range o.Tests {
 		sequences = max(sequences, t.Batch)
 		if t.Positions() > o.Program.Context {
-			return nil, fmt.Errorf("test %s needs a context of %d tokens, but the model has %d; lower --depth, --prompt or --generate, or raise --context-length", t, t.Positions(), o.Program.Context)
+			return nil, fmt.Errorf("test %s requires a context of %d tokens, but the model has %d; lower --depth, --prompt or --generate, or raise --context-length", t, t.Positions(), o.Program.Context)
 		}
 	}
 	pages := 0

@@ -126,7 +126,7 @@ func TestStepsThatFail(t *testing.T) {
 	if _, err := s.Once(ctx, test, 0); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if _, err := NewSteps(m, StepOptions{Program: &gpu.Program{Vocab: 50, Context: 19}, Pool: gpu.PoolSpec{PageSize: 4}, Tests: []Test{test}}); err == nil || !strings.Contains(err.Error(), "test pp20 needs a context of 20 tokens, but the model has 19") {
+	if _, err := NewSteps(m, StepOptions{Program: &gpu.Program{Vocab: 50, Context: 19}, Pool: gpu.PoolSpec{PageSize: 4}, Tests: []Test{test}}); err == nil || !strings.Contains(err.Error(), "test pp20 requires a context of 20 tokens, but the model has 19") {
 		t.Error(err)
 	}
 }
@@ -211,7 +211,7 @@ func TestEngineComputesAPromptBehindItsBase(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	a.cached = 0
-	if _, err := e.Once(t.Context(), test, 1); err == nil || !strings.Contains(err.Error(), "the prefix cache does not hold 10") {
+	if _, err := e.Once(t.Context(), test, 1); err == nil || !strings.Contains(err.Error(), "the prefix cache is too small for 10") {
 		t.Error(err)
 	}
 }
@@ -234,7 +234,7 @@ func TestEngineCountsFromWhenAllHaveBegun(t *testing.T) {
 
 func TestEngineErrors(t *testing.T) {
 	a := &answering{t: t, late: 100}
-	if _, err := a.engine().Once(t.Context(), Test{Generate: 10, Batch: 2}, 0); err == nil || !strings.Contains(err.Error(), "do not run at once") {
+	if _, err := a.engine().Once(t.Context(), Test{Generate: 10, Batch: 2}, 0); err == nil || !strings.Contains(err.Error(), "did not all run at the same time") {
 		t.Error(err)
 	}
 	a = &answering{t: t, refuse: "the prompt is too long"}
@@ -276,7 +276,7 @@ func TestMemoryIsRead(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := NewMemory(readChunk-1, simd.Best()); err == nil || !strings.Contains(err.Error(), "at least") {
+	if _, err := NewMemory(readChunk-1, simd.Best()); err == nil || !strings.Contains(err.Error(), "between 524288 and") {
 		t.Error(err)
 	}
 }

@@ -116,11 +116,11 @@ func (l Limits) Check(t Test) error {
 	pages := (positions + l.PageSize - 1) / l.PageSize
 	switch {
 	case positions > l.Context:
-		return fmt.Errorf("test %s needs a context of %d tokens, but the model has %d; lower --depth, --prompt or --generate, or raise --context-length", t, positions, l.Context)
+		return fmt.Errorf("test %s requires a context of %d tokens, but the model has %d; lower --depth, --prompt or --generate, or raise --context-length", t, positions, l.Context)
 	case t.Batch > l.Running:
-		return fmt.Errorf("test %s needs %d sequences at once, but only %d may run; raise --max-running-requests", t, t.Batch, l.Running)
+		return fmt.Errorf("test %s requires %d sequences at the same time, but only %d may run; raise --max-running-requests", t, t.Batch, l.Running)
 	case pages*l.PageSize*t.Batch > l.Pool:
-		return fmt.Errorf("test %s needs a KV pool of %d tokens, but it has %d; raise --mem-fraction-static or --max-total-tokens, or use --kv-cache-dtype int8", t, pages*l.PageSize*t.Batch, l.Pool)
+		return fmt.Errorf("test %s requires a KV pool of %d tokens, but it has %d; raise --mem-fraction-static or --max-total-tokens, or use --kv-cache-dtype int8", t, pages*l.PageSize*t.Batch, l.Pool)
 	}
 	return nil
 }

@@ -47,9 +47,9 @@ func Remarks(interrupted bool, results string, notes []string) (text string) {
 
 func (p *Report) table() string {
 	delays := slices.ContainsFunc(p.Results, func(r Result) bool { return r.Delays != nil })
-	head := []string{"model", "threads", "test", "t/s", "median", "MB/token", "GB/s", "of reading"}
+	head := []string{"model", "threads", "test", "t/s", "median", "MB/token", "GB/s", "of bandwidth"}
 	if delays {
-		head = append(head, "actor p50 ms", "p99 ms")
+		head = append(head, "actor delay p50 ms", "actor delay p99 ms")
 	}
 	rows := [][]string{head}
 	for _, r := range p.Results {

@@ -88,8 +88,8 @@ type beladyBlock struct {
 
 func (t *beladyTable) access(r *trace.Request, capacity int) (hits, evicted int, err error) {
 	if left := t.future.uses - t.use; len(r.Blocks) > left {
-		return 0, 0, fmt.Errorf("the request has %d blocks, but %d were left when belady read the trace; "+
-			"the trace must not change in between and must not be a pipe", len(r.Blocks), left)
+		return 0, 0, fmt.Errorf("the trace has changed since belady first read it: then %d blocks were left here, now the request has %d; "+
+			"use a file that does not change, not a pipe", left, len(r.Blocks))
 	}
 	for hits < len(r.Blocks) {
 		if _, ok := t.at[r.Blocks[hits]]; !ok {

@@ -91,9 +91,9 @@ func New(opts Options) (*Replay, error) {
 	case opts.Capacity < 0 || opts.Capacity > maxPages:
 		return nil, fmt.Errorf("--capacity is %d blocks; it must be between 1 and %d, or 0 for unlimited", opts.Capacity, maxPages)
 	case opts.History < 0:
-		return nil, fmt.Errorf("the history is %d blocks; it must be positive, or 0 for %d", opts.History, DefaultHistory)
+		return nil, fmt.Errorf("History is %d; it must be at least 1, or 0 for %d", opts.History, DefaultHistory)
 	case !slices.Contains(Names(), opts.Eviction):
-		return nil, fmt.Errorf("eviction policy %q is not known; use one of %s", opts.Eviction, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("--eviction %q is not known; use one of %s", opts.Eviction, strings.Join(Names(), ", "))
 	}
 	index := opts.Index
 	if index == AutoIndex || index == "" {
@@ -105,7 +105,7 @@ func New(opts Options) (*Replay, error) {
 	var err error
 	switch {
 	case index == TreeIndex && opts.Eviction == Belady:
-		err = fmt.Errorf("belady does not run on the tree; use --index %s or %s", AutoIndex, BlockIndex)
+		err = fmt.Errorf("--eviction belady requires --index %s or %s", AutoIndex, BlockIndex)
 	case index == TreeIndex:
 		p.cache, err = newTreeCache(opts)
 	case index != BlockIndex:
@@ -117,7 +117,7 @@ func New(opts Options) (*Replay, error) {
 	case opts.Eviction == Belady:
 		p.cache = &beladyTable{future: opts.Future, at: map[uint64]int{}}
 	default:
-		err = fmt.Errorf("eviction policy %s runs only on the tree; use --index %s or %s", opts.Eviction, AutoIndex, TreeIndex)
+		err = fmt.Errorf("--eviction %s requires --index %s or %s", opts.Eviction, AutoIndex, TreeIndex)
 	}
 	return p, err
 }
@@ -145,7 +145,7 @@ func (p *Replay) Step(r *trace.Request) error {
 }
 
 // ErrNoBlocks says that a trace has no prefixes.
-var ErrNoBlocks = errors.New("no request of the trace has block ids, so there can be no hits; use a trace with prefixes")
+var ErrNoBlocks = errors.New("the trace has no block ids, so the hit ratio would be 0; use a trace that has them (mooncake, weka, jsonl)")
 
 // TooSmallError says that no request of a trace fits into the capacity.
 type TooSmallError struct {
@@ -155,7 +155,7 @@ type TooSmallError struct {
 
 // Error names the least capacity.
 func (e *TooSmallError) Error() string {
-	return fmt.Sprintf("a capacity of %d blocks is less than any request of the trace needs: the smallest, on line %d, has %d; use at least %d",
+	return fmt.Sprintf("--capacity %d is too small: the smallest request, on line %d, has %d blocks; use at least %d",
 		e.Capacity, e.Line, e.Blocks, e.Blocks)
 }
 

@@ -38,7 +38,7 @@ func TestBeladyRefusesATraceThatChanged(t *testing.T) {
 	if err := p.Step(&trace.Request{Line: 1, Blocks: []uint64{1, 2}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Step(&trace.Request{Line: 2, Blocks: []uint64{1}}); err == nil || !strings.Contains(err.Error(), "line 2: ") || !strings.Contains(err.Error(), "must not change") {
+	if err := p.Step(&trace.Request{Line: 2, Blocks: []uint64{1}}); err == nil || !strings.Contains(err.Error(), "line 2: ") || !strings.Contains(err.Error(), "does not change") {
 		t.Errorf("a request that was not there before: %v", err)
 	}
 }
@@ -192,13 +192,13 @@ func TestReplayRefuses(t *testing.T) {
 		opts Options
 		want string
 	}{
-		{Options{Eviction: "luck"}, `eviction policy "luck" is not known; use one of belady, `},
+		{Options{Eviction: "luck"}, `--eviction "luck" is not known; use one of belady, `},
 		{Options{Eviction: "lru", Capacity: -1}, "--capacity is -1 blocks"},
 		{Options{Eviction: "lru", Capacity: maxPages + 1}, "--capacity is 1073741825 blocks"},
-		{Options{Eviction: "lfu", History: -1}, "the history is -1 blocks"},
+		{Options{Eviction: "lfu", History: -1}, "History is -1"},
 		{Options{Eviction: "lru", Index: "hash"}, `index "hash" is not known`},
-		{Options{Eviction: "lru", Index: BlockIndex}, "eviction policy lru runs only on the tree"},
-		{Options{Eviction: Belady, Index: TreeIndex}, "belady does not run on the tree"},
+		{Options{Eviction: "lru", Index: BlockIndex}, "--eviction lru requires --index auto or tree"},
+		{Options{Eviction: Belady, Index: TreeIndex}, "--eviction belady requires --index auto or blocks"},
 		{Options{Eviction: Belady}, "belady must read the whole trace"},
 	} {
 		if _, err := New(c.opts); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -209,7 +209,7 @@ func TestReplayRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Result(); err == nil || !strings.Contains(err.Error(), "no request of the trace has block ids") {
+	if _, err := p.Result(); err == nil || !strings.Contains(err.Error(), "the trace has no block ids") {
 		t.Error(err)
 	}
 	for _, r := range []*trace.Request{request(7, 1, 2, 3, 4), request(9, 1, 2, 3)} {
@@ -217,14 +217,14 @@ func TestReplayRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := p.Result(); err == nil || !strings.Contains(err.Error(), "2 blocks is less than any request of the trace needs: the smallest, on line 9, has 3") {
+	if _, err := p.Result(); err == nil || !strings.Contains(err.Error(), "--capacity 2 is too small: the smallest request, on line 9, has 3 blocks") {
 		t.Error(err)
 	}
 	huge := make([]uint64, headroom+3)
 	for i := range huge {
 		huge[i] = uint64(i) + 100
 	}
-	if err := p.Step(request(11, huge...)); err == nil || !strings.Contains(err.Error(), "line 11: the request has 1048579 new blocks") {
+	if err := p.Step(request(11, huge...)); err == nil || !strings.Contains(err.Error(), "line 11: the simulated cache is full: the request adds 1048579 blocks") {
 		t.Error(err)
 	}
 }

@@ -62,14 +62,14 @@ func (s *Server) Do(ctx context.Context, method, path string, query url.Values) 
 	answer, err := (&http.Client{Transport: s.Transport}).Do(request)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return nil, fmt.Errorf("no server is running at %s; start one with `troupe serve`, or give another address with --url", s.Base)
+		return nil, fmt.Errorf("no server is running at %s; start one with `troupe serve`, or use another --url", s.Base)
 	case err != nil:
-		return nil, fmt.Errorf("the server does not answer; check --url: %w", err)
+		return nil, fmt.Errorf("the server does not respond; check --url: %w", err)
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, MaxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("the answer to %s %s is incomplete: %w", method, u, err)
+		return nil, fmt.Errorf("the response to %s %s is incomplete: %w", method, u, err)
 	}
 	return &Answer{answer.StatusCode, answer.Status, body}, nil
 }
@@ -91,11 +91,11 @@ func (s *Server) Check(a *Answer, path string) error {
 	case a.Code == http.StatusOK:
 		return nil
 	case a.Code == http.StatusUnauthorized:
-		return fmt.Errorf("the server at %s requires an API key; give --api-key or set TROUPE_API_KEY (or --admin-api-key and TROUPE_ADMIN_API_KEY): %s", s.Base, text)
+		return fmt.Errorf("the server at %s requires an API key; use --api-key or set TROUPE_API_KEY (or --admin-api-key and TROUPE_ADMIN_API_KEY): %s", s.Base, text)
 	case a.Code == http.StatusForbidden && code == "admin_key_required":
-		return fmt.Errorf("the server at %s requires its admin key; give --admin-api-key or set TROUPE_ADMIN_API_KEY: %s", s.Base, text)
+		return fmt.Errorf("the server at %s requires its admin key; use --admin-api-key or set TROUPE_ADMIN_API_KEY: %s", s.Base, text)
 	}
-	return fmt.Errorf("the server at %s answers %s with %s: %s", s.Base, path, a.Status, text)
+	return fmt.Errorf("%s at %s failed: HTTP %s: %s", path, s.Base, a.Status, text)
 }
 
 // fault is the error of an answer: {"error":{"message":…}} or {"error":"…"}.

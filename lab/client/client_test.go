@@ -71,8 +71,8 @@ func TestGet(t *testing.T) {
 		}
 	}
 	fails(s, "/there", "404 Not Found: 404 page not found")
-	fails(s, "/admin", "requires its admin key; give --admin-api-key")
-	fails(&Server{Base: base}, "/here", `requires an API key; give --api-key or set TROUPE_API_KEY (or --admin-api-key and TROUPE_ADMIN_API_KEY): key\u001b[2J`)
+	fails(s, "/admin", "requires its admin key; use --admin-api-key")
+	fails(&Server{Base: base}, "/here", `requires an API key; use --api-key or set TROUPE_API_KEY (or --admin-api-key and TROUPE_ADMIN_API_KEY): key\u001b[2J`)
 	h.Close()
 	fails(s, "/here", "no server is running at "+h.URL)
 }

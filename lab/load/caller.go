@@ -48,7 +48,7 @@ type failure struct{ kind, message string }
 func (e failure) Error() string { return e.kind + ": " + e.message }
 
 // inAnswer is an error that the server sent after the status 200.
-func inAnswer(message string) error { return failure{"error in the answer", message} }
+func inAnswer(message string) error { return failure{"error in the response", message} }
 
 // event handles one event of a streamed answer, which arrived at w.now.
 func (w *caller) event(name, data []byte) error {
@@ -102,7 +102,7 @@ func (w *caller) whole(body []byte) error {
 		return inAnswer(string(k.Error))
 	}
 	if !k.HasChoice {
-		return fmt.Errorf("%w: it has no choice: %.120q", wire.ErrChunk, body)
+		return fmt.Errorf(`%w: "choices" is missing or empty: %.120q`, wire.ErrChunk, body)
 	}
 	w.usage()
 	r.Last, r.Finish = w.now, string(k.Finish)
@@ -122,7 +122,7 @@ func (w *caller) usage() {
 	}
 }
 
-var errBrokenOff = failure{"connection broken", "the answer is incomplete: it has neither an end mark nor a finish reason"}
+var errBrokenOff = failure{"connection broken", "the response is incomplete: it has neither an end mark nor a finish reason"}
 
 // end completes the record of a complete answer.
 func (w *caller) end() error {

@@ -237,7 +237,7 @@ func (r *Record) fail(ctx context.Context, err error) {
 	case errors.As(err, &known):
 		r.Failure, r.Message = known.kind, known.message
 	case errors.Is(err, wire.ErrChunk), errors.Is(err, wire.ErrLongEvent):
-		r.Failure = "answer not understood"
+		r.Failure = "invalid response"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
 		r.Failure = "connection broken"
 	case errors.Is(err, syscall.ECONNREFUSED):

@@ -31,7 +31,7 @@ func ParseObjectives(texts []string) (Objectives, error) {
 				return o, fmt.Errorf("latency limit %q is not known; use ttft, tpot or e2e", name)
 			}
 			if *to != 0 {
-				return o, fmt.Errorf("latency limit %s is given twice", name)
+				return o, fmt.Errorf("latency limit %s appears twice; remove one", name)
 			}
 			*to = limit
 		}

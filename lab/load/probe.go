@@ -122,11 +122,11 @@ func (o *ClientOptions) explain(ctx context.Context, r *Record) error {
 	case r.Outcome == CutOff:
 		return context.Cause(ctx)
 	case r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden:
-		return fmt.Errorf("the server at %s requires an API key; give --api-key: %s", o.Base, r.Message)
+		return fmt.Errorf("the server at %s requires an API key; use --api-key: %s", o.Base, r.Message)
 	case r.Status == http.StatusNotFound:
-		return fmt.Errorf("the server at %s does not have this endpoint or not the model %q; check --endpoint and --model: %s", o.Base, o.Frame.Model, r.Message)
+		return fmt.Errorf("the server at %s lacks the endpoint or the model %q; check --endpoint and --model: %s", o.Base, o.Frame.Model, r.Message)
 	}
-	return fmt.Errorf("the server at %s does not answer a request for one token; check --url, --endpoint and --model: %s: %s", o.Base, r.Failure, r.Message)
+	return fmt.Errorf("a test request for one token failed at %s; check --url, --endpoint and --model: %s: %s", o.Base, r.Failure, r.Message)
 }
 
 // models reads the list of models. Only a rejected key and a server that does not
@@ -154,7 +154,7 @@ func (s *Server) models(ctx context.Context, o *ClientOptions) error {
 	case answer.Code == http.StatusUnauthorized || answer.Code == http.StatusForbidden:
 		return o.Check(answer, "/v1/models")
 	case len(list.Data) == 0 && s.Model == "":
-		return fmt.Errorf("the server at %s lists no model at /v1/models; name one with --model", o.Base)
+		return fmt.Errorf("the server at %s lists no model at /v1/models; use --model", o.Base)
 	}
 	for _, m := range list.Data {
 		if s.Model == "" || s.Model == m.ID {
@@ -231,7 +231,7 @@ func Calibrate(ctx context.Context, o ClientOptions, words func(n int) string) (
 			return 0, err
 		}
 		if r.Outcome != Finished {
-			return 0, fmt.Errorf("the server does not answer a prompt of %d words: %s: %s", n, r.Failure, strings.TrimSpace(r.Message))
+			return 0, fmt.Errorf("a test request with a prompt of %d words failed: %s: %s", n, r.Failure, strings.TrimSpace(r.Message))
 		}
 		if !r.Counted {
 			return 1, nil

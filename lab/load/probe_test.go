@@ -107,14 +107,14 @@ func TestLearnSaysWhatIsWrong(t *testing.T) {
 				return
 			}
 			http.Error(w, `{"error":{"message":"wrong key"}}`, http.StatusForbidden)
-		}, "give --api-key: wrong key"},
+		}, "use --api-key: wrong key"},
 		{"no endpoint", func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/v1/models" {
 				fmt.Fprint(w, `{"data":[{"id":"m"}]}`)
 				return
 			}
 			http.NotFound(w, r)
-		}, "does not have this endpoint"},
+		}, "lacks the endpoint"},
 		{"refuses all", func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/v1/models" {
 				fmt.Fprint(w, `{"data":[{"id":"m"}]}`)

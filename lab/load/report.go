@@ -255,20 +255,20 @@ func (p *Report) notes(res *Result, whole, silent, short int) {
 	switch counted := p.Tokens.ByServer; {
 	case finished == 0:
 	case counted == 0 && p.Setup.Stream:
-		note("the server sends no usage: output tokens are streamed chunks, input tokens are the requested ones")
+		note("the server sends no \"usage\": each streamed chunk counts as one output token, and prompts count with their requested length")
 	case counted == 0:
-		note("the server sends no usage: output tokens are not known, input tokens are the requested ones")
+		note("the server sends no \"usage\": output tokens are not known, and prompts count with their requested length")
 	case counted < finished:
-		note("%d of %d answers have no usage: their output tokens are streamed chunks", finished-counted, finished)
+		note("%d of %d responses have no \"usage\": each of their streamed chunks counts as one output token", finished-counted, finished)
 	}
 	if whole > 0 {
-		note("%d answers were not streamed although requested: they have no TTFT, TPOT and ITL", whole)
+		note("%d responses were not streamed although requested: they are not in TTFT, TPOT and ITL", whole)
 	}
 	if silent > 0 {
-		note("%d answers had no text: they have no TTFT and TPOT", silent)
+		note("%d responses had no text: they are not in TTFT and TPOT", silent)
 	}
 	if short > 0 {
-		note("%d answers are shorter than requested: the server ignored ignore_eos, or the context was full", short)
+		note("%d responses are shorter than requested: the server ignored ignore_eos, or the context was full", short)
 	}
 	if p.Requests.Retries > 0 {
 		note("%d requests were retried after a 429; latencies include the waiting", p.Requests.Retries)
@@ -277,13 +277,13 @@ func (p *Report) notes(res *Result, whole, silent, short int) {
 		note("%d turns were not sent: an earlier turn failed, or the time was up", p.Requests.Unsent)
 	}
 	if d := p.SendDelay; d != nil && d.P50 > 10 {
-		note("requests were sent %.0f ms late (median): --concurrency or this machine limits the rate", d.P50)
+		note("requests were sent %.0f ms late (median): --concurrency or this machine limits the rate; raise --concurrency or use a faster client machine", d.P50)
 	}
 	if p.Client.Cores > tooBusy*float64(runtime.GOMAXPROCS(0)) {
 		note("this client used %.1f of %d cores: it may be the bottleneck, and latencies may be too high", p.Client.Cores, runtime.GOMAXPROCS(0))
 	}
 	if res.Exhausted {
-		note("the data set has no more requests")
+		note("--dataset has no more requests; lower --num-prompts or --duration")
 	}
 	if res.Interrupted {
 		note("interrupted: %d requests were cut off and are not in the latencies", p.Requests.CutOff)

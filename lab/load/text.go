@@ -32,10 +32,10 @@ func (p *Report) WriteText(to io.Writer) error {
 	row("throughput", "%.2f requests/s, %.1f input tokens/s, %.1f output tokens/s, %.1f tokens/s in total", t.Requests, t.Input, t.Output, t.Total)
 	row("concurrency", "%.2f on average, %d at most", p.Concurrency.Mean, p.Concurrency.Peak)
 	if g := p.Goodput; g != nil {
-		row("goodput", "%.2f requests/s, %.1f %% of all, meet %s", g.PerSecond, 100*g.Share, g.Objectives)
+		row("goodput", "%.2f requests/s (%.1f %% of all) meet %s", g.PerSecond, 100*g.Share, g.Objectives)
 	}
 	if a := p.Accuracy; a != nil {
-		row("accuracy", "%.1f %%: %s right, %s wrong, %s without a number", 100*a.Share, units.Grouped(a.Right), units.Grouped(a.Wrong), units.Grouped(a.NoAnswer))
+		row("accuracy", "%.1f %% correct: %s right, %s wrong, %s without a number", 100*a.Share, units.Grouped(a.Right), units.Grouped(a.Wrong), units.Grouped(a.NoAnswer))
 	}
 	row("client", "%.2f cores, %.1f µs of processor time per token", p.Client.Cores, p.Client.PerToken)
 	if err := w.Flush(); err != nil {
@@ -58,7 +58,7 @@ func (p *Report) writeLatencies(to io.Writer) error {
 	for _, l := range []struct {
 		name string
 		*measure.Latency
-	}{{"TTFT", &p.TTFT}, {"TPOT", &p.TPOT}, {"ITL", &p.ITL}, {"E2E", &p.E2E}, {"sent late", p.SendDelay}} {
+	}{{"TTFT", &p.TTFT}, {"TPOT", &p.TPOT}, {"ITL", &p.ITL}, {"E2E", &p.E2E}, {"send delay", p.SendDelay}} {
 		switch {
 		case l.Latency == nil:
 		case l.Count == 0:

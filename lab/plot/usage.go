@@ -75,7 +75,7 @@ const (
 // write draws in a format that draw.NewFormattedCanvas knows: svg or png.
 func (u *Usage) write(w io.Writer, format string) error {
 	if len(u.Samples) < 2 {
-		return fmt.Errorf("plot: %d samples; a curve needs at least 2", len(u.Samples))
+		return fmt.Errorf("cannot plot %d samples; at least 2 are required", len(u.Samples))
 	}
 	panels := u.panels()
 	c, err := draw.NewFormattedCanvas(width, titleHeight+panelHeight*vg.Length(len(panels)), format)

@@ -129,13 +129,13 @@ func (e *engine) step(now time.Duration, m envelope) {
 	case messages.Engine:
 		e.fail("%s", m.msg.(*messages.FailEpoch).Cause)
 	default:
-		e.fail("a %T for %v, which is not simulated", m.msg, m.to)
+		e.fail("unexpected message %T to %v", m.msg, m.to)
 	}
 }
 
 func (e *engine) fail(format string, args ...any) {
 	if e.failure == nil {
-		e.failure = fmt.Errorf("replica %d: "+format, append([]any{e.id}, args...)...)
+		e.failure = fmt.Errorf("bug: engine %d: "+format+"; please report this", append([]any{e.id}, args...)...)
 	}
 }
 
@@ -163,11 +163,11 @@ func (e *engine) read(r *messages.Reading) {
 func (e *engine) results(now time.Duration, msg any) {
 	m, ok := msg.(*messages.StepResults)
 	if !ok {
-		e.fail("intake got a %T", msg)
+		e.fail("unexpected message %T to intake", msg)
 		return
 	}
 	if e.seq++; m.Seq != e.seq {
-		e.fail("results %d follow %d", m.Seq, e.seq-1)
+		e.fail("step results %d arrived after %d, so some are missing", m.Seq, e.seq-1)
 	}
 	for i := range m.Prompts {
 		p := &m.Prompts[i]
@@ -184,7 +184,7 @@ func (e *engine) results(now time.Duration, msg any) {
 func (e *engine) token(now time.Duration, id messages.RequestID, position int) {
 	o := e.open[id]
 	if o == nil || position != o.got {
-		e.fail("request %d has got token %d out of turn", id, position)
+		e.fail("request %d got token %d out of order", id, position)
 		return
 	}
 	if o.got++; o.got == 1 {
@@ -198,7 +198,7 @@ func (e *engine) token(now time.Duration, id messages.RequestID, position int) {
 func (e *engine) ended(now time.Duration, m *messages.RequestEnded) {
 	o := e.open[m.ID]
 	if o == nil || m.Reason != messages.EndLength || o.got != o.output {
-		e.fail("request %d has ended out of turn: %+v of %+v", m.ID, m, o)
+		e.fail("request %d ended unexpectedly: %+v of %+v", m.ID, m, o)
 		return
 	}
 	delete(e.open, m.ID)
@@ -222,9 +222,9 @@ func (e *engine) settled() error {
 	c := e.pages()
 	switch {
 	case len(e.open) > 0 || e.queue.Waiting() > 0 || !e.former.Load().Resting:
-		return fmt.Errorf("replica %d: %d requests never end", e.id, len(e.open))
+		e.fail("%d requests did not end", len(e.open))
 	case !c.Balanced() || c.Protected != 0 || c.Leased != 0 || e.auditsFailed > 0:
-		return fmt.Errorf("replica %d: pages are left over: %+v", e.id, c)
+		e.fail("KV pages were not freed at the end: %+v", c)
 	}
-	return nil
+	return e.failure
 }

@@ -47,7 +47,7 @@ func TestPoliciesWithNothingToOrderByAreNoted(t *testing.T) {
 			opt.Policy = tt.policy
 			r := run(t, crowded(tt.change), opt)
 			noted := slices.ContainsFunc(r.Warnings, func(w string) bool {
-				return strings.HasPrefix(w, "schedule-policy "+tt.policy+" works like fcfs") && strings.Contains(w, "jsonl")
+				return strings.HasPrefix(w, "--policy "+tt.policy+" works like fcfs") && strings.Contains(w, "jsonl")
 			})
 			if noted != tt.noted {
 				t.Errorf("notes %q", r.Warnings)

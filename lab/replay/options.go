@@ -121,28 +121,26 @@ func (o *Options) check() error {
 	case !(o.Speed > 0) || math.IsInf(o.Speed, 0):
 		return fmt.Errorf("--speed is %v; it must be above 0: 2 sends the trace twice as fast", o.Speed)
 	case o.KVTokens < 0:
-		return fmt.Errorf("--kv-tokens is %d; it must be positive, or 0 for what the device's memory allows", o.KVTokens)
+		return fmt.Errorf("--kv-tokens is %d; it must be at least 1, or 0 for what the device's memory allows", o.KVTokens)
 	case o.Limit < 0:
-		return fmt.Errorf("--limit is %d; it must be positive, or 0 for the whole trace", o.Limit)
+		return fmt.Errorf("--limit is %d; it must be at least 1, or 0 for the whole trace", o.Limit)
 	case o.MaxRunning < 0:
-		return fmt.Errorf("--max-running-requests is %d; it must be positive, or 0 for the default", o.MaxRunning)
-	case o.MaxPrefillTokens < 1:
-		return fmt.Errorf("--max-prefill-tokens is %d; it must be positive", o.MaxPrefillTokens)
-	case o.MaxPrefillTokens > mostStepTokens:
-		return fmt.Errorf("--max-prefill-tokens %d is more than the %d that a step can have; lower it", o.MaxPrefillTokens, mostStepTokens)
+		return fmt.Errorf("--max-running-requests is %d; it must be at least 1, or 0 for the default", o.MaxRunning)
+	case o.MaxPrefillTokens < 1 || o.MaxPrefillTokens > mostStepTokens:
+		return fmt.Errorf("--max-prefill-tokens is %d; it must be between 1 and %d", o.MaxPrefillTokens, mostStepTokens)
 	case o.ChunkedPrefillSize < -1:
-		return fmt.Errorf("--chunked-prefill-size is %d; it must be positive, 0 for the default, or -1 for no chunks", o.ChunkedPrefillSize)
+		return fmt.Errorf("--chunked-prefill-size is %d; it must be at least 1, 0 for the default, or -1 for no chunks", o.ChunkedPrefillSize)
 	case o.ChunkedPrefillSize > o.MaxPrefillTokens:
 		return fmt.Errorf("--chunked-prefill-size %d is more than --max-prefill-tokens %d allows in a step; lower the first or raise the second",
 			o.ChunkedPrefillSize, o.MaxPrefillTokens)
 	case o.Aging < 0:
-		return fmt.Errorf("--schedule-aging is %v; it must be positive, or 0 for never", o.Aging)
+		return fmt.Errorf("--schedule-aging is %v; it must be above 0, or 0 for never", o.Aging)
 	case o.LatencyTarget < 0:
-		return fmt.Errorf("--inter-token-latency-target is %v; it must be positive, or 0 for none", o.LatencyTarget)
+		return fmt.Errorf("--inter-token-latency-target is %v; it must be above 0, or 0 for none", o.LatencyTarget)
 	case o.LatencyTarget > 0 && o.ChunkedPrefillSize < 0:
 		return fmt.Errorf("--inter-token-latency-target %v requires chunked prefill, which --chunked-prefill-size -1 disables", o.LatencyTarget)
 	case o.WaitingTokens < 1 || o.Samples < 2:
-		return fmt.Errorf("%d waiting tokens and %d samples; they must be at least 1 and 2", o.WaitingTokens, o.Samples)
+		return fmt.Errorf("WaitingTokens is %d and Samples is %d; they must be at least 1 and at least 2", o.WaitingTokens, o.Samples)
 	}
 	routing := route.Options{Policy: o.Routing, Replicas: o.Replicas, PageSize: o.PageSize}
 	if err := routing.Validate(); err != nil {

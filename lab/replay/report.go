@@ -171,7 +171,7 @@ func (w *world) warnings() []string {
 		}
 	}
 	if warned > 0 && len(w.engines) > 1 {
-		last = fmt.Sprintf("%d of %d replicas report this, possibly with other figures: %s", warned, len(w.engines), last)
+		last = fmt.Sprintf("%d of %d engines report this, possibly with other figures: %s", warned, len(w.engines), last)
 	}
 	if warned > 0 {
 		all = append(all, last)
@@ -185,8 +185,8 @@ func (w *world) warnings() []string {
 	}
 	// An engine that keeps up is done soon after the last arrival.
 	if behind := w.now - w.source.last; behind > w.source.last/20 && behind > 2*w.e2e.Quantile(0.5) && behind > time.Minute {
-		all = append(all, fmt.Sprintf("the engines did not keep up: the last request arrived at %s, the last token came at %s; "+
-			"the throughput is their limit, and the latencies are those of a growing queue", clock(w.source.last.Seconds()), clock(w.now.Seconds())))
+		all = append(all, fmt.Sprintf("overloaded: the last request arrived at %s, the last token came at %s; "+
+			"the throughput is the engines' maximum, and latencies grow with the length of the trace", clock(w.source.last.Seconds()), clock(w.now.Seconds())))
 	}
 	return all
 }
@@ -207,7 +207,7 @@ func over(part, whole float64) float64 {
 
 // Usage is the time series for drawing.
 func (r *Report) Usage() *plot.Usage {
-	title := fmt.Sprintf("%s on %s, %d replicas, speed %g", r.Setup.Model, r.Setup.GPU, r.Setup.Replicas, r.Setup.Speed)
+	title := fmt.Sprintf("%s on %s, %d engines, speed %g", r.Setup.Model, r.Setup.GPU, r.Setup.Replicas, r.Setup.Speed)
 	if r.Setup.Replicas == 1 {
 		title = fmt.Sprintf("%s on %s, speed %g", r.Setup.Model, r.Setup.GPU, r.Setup.Speed)
 	}

@@ -70,15 +70,15 @@ func (s *source) compare(r *trace.Request) {
 
 // lacks is a note if the policy needs what the trace does not have, else "".
 func (s *source) lacks() string {
-	const only = "; of the formats, only jsonl has "
+	const only = ". Only the jsonl format has "
 	switch policy := s.opt.Policy; {
 	case s.read < 2:
 	case policy == "priority" && !s.priorities:
-		return "schedule-policy priority works like fcfs: all requests of the trace have the same priority" + only +
-			"the key priority. Record while clients send priority, or add it to the lines"
+		return "--policy priority works like fcfs: all requests of the trace have the same priority" + only +
+			"priorities: record a new trace while clients send priority, or add \"priority\" to the lines of the file"
 	case policy == "fair" && !s.tenants:
-		return "schedule-policy fair works like fcfs: all requests of the trace have the same tenant" + only +
-			"the key tenant. Record while clients have their own keys or send user (tenant-from), or add it to the lines"
+		return "--policy fair works like fcfs: all requests of the trace have the same tenant" + only +
+			"tenants: record a new trace while clients have their own keys or send user (tenant-from), or add \"tenant\" to the lines of the file"
 	}
 	return ""
 }
@@ -104,7 +104,7 @@ func (s *source) take(r *trace.Request) error {
 	}
 	at := float64(r.Arrival) / s.opt.Speed
 	if at > maxTime {
-		return fmt.Errorf("line %d of the trace: at --speed %g the request arrives after more than 100 years; raise it", r.Line, s.opt.Speed)
+		return fmt.Errorf("line %d of the trace: at --speed %g the request arrives after more than 100 years; raise --speed", r.Line, s.opt.Speed)
 	}
 	s.next = &arrival{id: messages.RequestID(s.read), line: r.Line, of: r, at: time.Duration(at)}
 	s.last = s.next.at

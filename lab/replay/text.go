@@ -16,7 +16,7 @@ func (r *Report) WriteText(to io.Writer) error {
 	s := &r.Setup
 	where := fmt.Sprintf("%s on %s", s.Model, s.GPU)
 	if s.Replicas > 1 {
-		where = fmt.Sprintf("%s, %d replicas, %s routing", where, s.Replicas, s.Routing)
+		where = fmt.Sprintf("%s, %d engines, %s routing", where, s.Replicas, s.Routing)
 	}
 	fmt.Fprintf(w, "%s\n", where)
 	fmt.Fprintf(w, "KV pool\t%s tokens in pages of %d%s, eviction %s, policy %s\n", units.Grouped(s.KVTokens), s.PageSize, each(s.Replicas), s.Eviction, s.Policy)
@@ -25,7 +25,7 @@ func (r *Report) WriteText(to io.Writer) error {
 		fmt.Fprintf(w, ", %s refused", units.Grouped(r.Requests.Refused))
 	}
 	if r.Requests.HeldBack > 0 {
-		fmt.Fprintf(w, ", %s held back", units.Grouped(r.Requests.HeldBack))
+		fmt.Fprintf(w, ", %s queued late (too many waiting tokens)", units.Grouped(r.Requests.HeldBack))
 	}
 	fmt.Fprintf(w, " in %s of virtual time\n", clock(r.Throughput.Seconds))
 	fmt.Fprintf(w, "tokens\t%s of prompts, %s generated\n", units.Grouped(r.Tokens.Prompt), units.Grouped(r.Tokens.Output))
@@ -38,7 +38,7 @@ func (r *Report) WriteText(to io.Writer) error {
 	for _, l := range []struct {
 		name string
 		measure.Latency
-	}{{"TTFT", r.TTFT}, {"ITL", r.ITL}, {"whole request", r.E2E}} {
+	}{{"TTFT", r.TTFT}, {"ITL", r.ITL}, {"E2E", r.E2E}} {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", l.name, clock(l.Mean), clock(l.P50), clock(l.P90), clock(l.P99), clock(l.Max))
 	}
 	for _, warning := range r.Warnings {

@@ -140,7 +140,7 @@ func (w *world) turn() (more bool, err error) {
 		w.agenda = slices.Delete(w.agenda, 0, 1)
 		return true, w.happen(first)
 	case next != nil:
-		return false, fmt.Errorf("%d tokens wait, but no engine computes", w.waitingTokens)
+		return false, fmt.Errorf("bug: %d prompt tokens are waiting, but no engine is running a step; please report this", w.waitingTokens)
 	}
 	return false, nil
 }
@@ -180,7 +180,7 @@ func (w *world) submit(a *arrival) error {
 		}
 		route, ok := w.router.Route(q)
 		if !ok {
-			return fmt.Errorf("no replica is available for line %d", a.line)
+			return fmt.Errorf("no engine is available for line %d", a.line)
 		}
 		to = route.Replica
 	}

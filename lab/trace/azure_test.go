@@ -29,14 +29,14 @@ func TestAzureRefuses(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "the file is empty"},
 		{"blank", "\n", "the file has no header"},
-		{"no request", azureHeader + "\n", "the file has no request"},
+		{"no request", azureHeader + "\n", "the file has no requests"},
 		{"header", "time,in,out\n", `line 1: the header is "time,in,out"; expected TIMESTAMP,`},
 		{"encoding", "\xff\n", "line 1: the text is not UTF-8"},
 		{"fields", ok + "2023-11-16 18:17:03.9,48\n", "line 3: 2 fields; expected 3"},
-		{"time", ok + "yesterday,48,10\n", `line 3: the time is "yesterday"; it must be like 2023`},
+		{"time", ok + "yesterday,48,10\n", `line 3: the time is "yesterday"; use for example 2023`},
 		{"number", ok + "2023-11-16 18:17:04,4.5,10\n", `line 3: ContextTokens is "4.5"; it must be a whole number`},
-		{"negative", ok + "2023-11-16 18:17:04,48,-1\n", "line 3: the output is -1 tokens"},
-		{"huge", ok + "2023-11-16 18:17:04,134217729,1\n", "line 3: the input is 134217729 tokens"},
+		{"negative", ok + "2023-11-16 18:17:04,48,-1\n", "line 3: the output has -1 tokens"},
+		{"huge", ok + "2023-11-16 18:17:04,134217729,1\n", "line 3: the input has 134217729 tokens"},
 		{"unsorted", ok + "2023-11-16 18:17:03.8,48,10\n", "line 3: the time goes back"},
 		{"late", ok + "2099-11-16 18:17:03.8,48,10\n", "line 3: the time is more than 7300 days after"},
 	} {

@@ -86,7 +86,7 @@ func parseTime(text string) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("the time is %.40q; it must be like 2023-11-16 18:17:03.9799600", text)
+	return time.Time{}, fmt.Errorf("the time is %.40q; use for example 2023-11-16 18:17:03.9799600", text)
 }
 
 const jsonlHeader = `{"troupe_trace":1}`
@@ -116,7 +116,7 @@ func decodeJSONL(r *records, text []byte) (*Request, error) {
 	case err != nil:
 		return nil, err
 	case v.PageSize < 0 || v.PageSize > recording.MaxPageSize:
-		return nil, fmt.Errorf("page_size is %d; it must be 1 to %d", v.PageSize, recording.MaxPageSize)
+		return nil, fmt.Errorf("page_size is %d; it must be between 1 and %d", v.PageSize, recording.MaxPageSize)
 	case v.PageSize == 0 && v.Pages != nil:
 		return nil, errors.New("page_size is missing, but the request has pages")
 	}
@@ -133,10 +133,10 @@ func decodeJSONL(r *records, text []byte) (*Request, error) {
 // measured, so a cut one is an incomplete copy, and an error.
 func (r *records) cut(bytes int) error {
 	if !r.begun {
-		return fmt.Errorf("the line is cut after %d bytes, and no request comes before it", bytes)
+		return fmt.Errorf("the only request is incomplete (%d bytes); record the trace again", bytes)
 	}
 	if r.warn != nil {
-		r.warn(r.fail("the last line is cut after %d bytes, because the recording did not end as it should; its request is left out", bytes).Error())
+		r.warn(r.fail("the last line is incomplete (%d bytes), because the recording was interrupted; its request is left out", bytes).Error())
 	}
 	return io.EOF
 }

@@ -56,23 +56,23 @@ func TestJSONLRefuses(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "the file is empty"},
 		{"blank", " \n", "the file has no header"},
-		{"no request", `{"troupe_trace":1}`, "the file has no request"},
+		{"no request", `{"troupe_trace":1}`, "the file has no requests"},
 		{"header", twoMooncake, "line 1: the header is"},
 		{"version", `{"troupe_trace":2}`, "line 1: the trace has version 2; this program reads version 1"},
-		{"broken header", `{"troupe`, "line 1: broken JSON"},
-		{"broken with a line end", ok + "{\n", "line 3: broken JSON"},
-		{"broken in the middle", ok + "{\n" + `{"arrival_ms":6,"input":10,"output":1}` + "\n", "line 3: broken JSON"},
-		{"nothing but a cut line", `{"troupe_trace":1}` + "\n" + `{"arrival_ms":5,"in`, "line 2: the line is cut after 19 bytes, and no request comes before it"},
+		{"broken header", `{"troupe`, "line 1: not valid JSON"},
+		{"broken with a line end", ok + "{\n", "line 3: not valid JSON"},
+		{"broken in the middle", ok + "{\n" + `{"arrival_ms":6,"input":10,"output":1}` + "\n", "line 3: not valid JSON"},
+		{"nothing but a cut line", `{"troupe_trace":1}` + "\n" + `{"arrival_ms":5,"in`, "line 2: the only request is incomplete (19 bytes)"},
 		{"no time", ok + `{"input":10,"output":1}`, "line 3: arrival_ms is missing"},
 		{"no input", ok + `{"arrival_ms":5,"output":1}`, "line 3: input is missing"},
 		{"no output", ok + `{"arrival_ms":5,"input":10}`, "line 3: output is missing"},
-		{"negative", ok + `{"arrival_ms":5,"input":-10,"output":1}`, "line 3: the input is -10 tokens"},
-		{"huge", ok + `{"arrival_ms":5,"input":10,"output":134217729}`, "line 3: the output is 134217729 tokens"},
+		{"negative", ok + `{"arrival_ms":5,"input":-10,"output":1}`, "line 3: the input has -10 tokens"},
+		{"huge", ok + `{"arrival_ms":5,"input":10,"output":134217729}`, "line 3: the output has 134217729 tokens"},
 		{"unsorted", ok + `{"arrival_ms":4,"input":10,"output":1}`, "line 3: the time goes back"},
 		{"page size", ok + `{"arrival_ms":5,"input":10,"output":1,"page_size":65537,"pages":[]}`, "line 3: page_size is 65537"},
 		{"no page size", ok + `{"arrival_ms":5,"input":10,"output":1,"pages":[1]}`, "line 3: page_size is missing"},
-		{"too many", ok + `{"arrival_ms":5,"input":31,"output":1,"page_size":16,"pages":[1,2,3]}`, "line 3: 3 block ids for an input of 31 tokens; blocks of 16 tokens need 1 or 2"},
-		{"too few", ok + `{"arrival_ms":5,"input":31,"output":1,"page_size":16,"pages":[]}`, "line 3: 0 block ids"},
+		{"too many", ok + `{"arrival_ms":5,"input":31,"output":1,"page_size":16,"pages":[1,2,3]}`, "line 3: the request has 3 block ids, but its input of 31 tokens requires 1 or 2, each of 16 tokens"},
+		{"too few", ok + `{"arrival_ms":5,"input":31,"output":1,"page_size":16,"pages":[]}`, "line 3: the request has 0 block ids"},
 		{"tenant", ok + `{"arrival_ms":5,"input":31,"output":1,"tenant":"me"}`, "line 3: tenant is string; it must be a whole number"},
 		{"priority", ok + `{"arrival_ms":5,"input":31,"output":1,"priority":4294967296}`, "line 3: priority is number 4294967296; it must be a whole number of 32 bits"},
 		{"encoding", ok + "\xff", "line 3: the text is not UTF-8"},
@@ -104,7 +104,7 @@ func TestJSONLCutAnywhere(t *testing.T) {
 		case rest > 0 && text[at] == '\n':
 			requests++ // only the line end is missing
 		case rest > 0:
-			warn = fmt.Sprintf("own.jsonl: line %d: the last line is cut after %d bytes", lines+1, rest)
+			warn = fmt.Sprintf("own.jsonl: line %d: the last line is incomplete (%d bytes)", lines+1, rest)
 		}
 		var notes []string
 		r, err := Open(write(t, "own.jsonl", text[:at]), "jsonl", Options{Warn: func(note string) { notes = append(notes, note) }})
@@ -134,7 +134,7 @@ func TestCutCopiesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ format, text, want string }{
-		{"mooncake", twoMooncake[:len(twoMooncake)-9], "line 3: broken JSON"},
+		{"mooncake", twoMooncake[:len(twoMooncake)-9], "line 3: not valid JSON"},
 		{"azure", "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:5", "line 3"},
 		{"jsonl", zipped.String()[:zipped.Len()-9], "unexpected EOF"},
 	} {

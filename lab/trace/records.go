@@ -57,7 +57,7 @@ func (r *records) Next() (*Request, error) {
 	text, err := r.next()
 	switch {
 	case err == io.EOF && !r.begun:
-		return nil, &Error{File: r.path, What: "the file has no request"}
+		return nil, &Error{File: r.path, What: "the file has no requests"}
 	case err != nil:
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (q *Request) fill(at field[float64], input, output field[int64], whole bool
 		}
 	}
 	if ms := *at.value; !(ms >= 0 && ms <= float64(MaxTime/time.Millisecond)) {
-		return fmt.Errorf("the time is %g ms; it must be 0 to %d days", ms, MaxTime/(24*time.Hour))
+		return fmt.Errorf("the time is %g ms; it must be between 0 and %d days", ms, MaxTime/(24*time.Hour))
 	}
 	q.Arrival = time.Duration(*at.value * float64(time.Millisecond))
 	return nil
@@ -112,9 +112,9 @@ func (q *Request) fill(at field[float64], input, output field[int64], whole bool
 func (q *Request) setLengths(input, output int64) error {
 	switch {
 	case input < 1 || input > MaxTokens:
-		return fmt.Errorf("the input is %d tokens long; it must be 1 to %d", input, MaxTokens)
+		return fmt.Errorf("the input has %d tokens; it must have between 1 and %d", input, MaxTokens)
 	case output < 0 || output > MaxTokens:
-		return fmt.Errorf("the output is %d tokens long; it must be 0 to %d", output, MaxTokens)
+		return fmt.Errorf("the output has %d tokens; it must have between 0 and %d", output, MaxTokens)
 	}
 	q.Input, q.Output = int(input), int(output)
 	return nil
@@ -135,7 +135,7 @@ func checkBlocks(blocks, input, blockSize int, whole bool) error {
 	if least != most {
 		want += fmt.Sprintf(" or %d", most)
 	}
-	return fmt.Errorf("%d block ids for an input of %d tokens; blocks of %d tokens need %s", blocks, input, blockSize, want)
+	return fmt.Errorf("the request has %d block ids, but its input of %d tokens requires %s, each of %d tokens", blocks, input, want, blockSize)
 }
 
 // worded says in plain words what encoding/json and xz refuse; other errors stay.
@@ -145,13 +145,13 @@ func worded(err error) error {
 	}
 	switch e := err.(type) {
 	case *json.SyntaxError:
-		return fmt.Errorf("broken JSON at byte %d: %v", e.Offset, e)
+		return fmt.Errorf("not valid JSON at byte %d: %v", e.Offset, e)
 	case *json.UnmarshalTypeError:
 		if e.Field == "" {
 			return fmt.Errorf("expected a JSON object, got %s", e.Value)
 		}
 		kinds := map[string]string{"int64": "a whole number", "uint64": "a whole number", "int32": "a whole number of 32 bits", "float64": "a number", "string": "a string"}
-		return fmt.Errorf("%s is %s; it must be %s", e.Field, e.Value, cmp.Or(kinds[e.Type.String()], "another type"))
+		return fmt.Errorf("%s is %s; it must be %s", e.Field, e.Value, cmp.Or(kinds[e.Type.String()], "of another type"))
 	}
 	return err
 }

@@ -98,14 +98,14 @@ func Open(path, format string, opts Options) (Reader, error) {
 	case !ok && format != "weka":
 		return nil, fmt.Errorf("trace format %q is not known; use one of %s", format, strings.Join(Formats(), ", "))
 	case opts.ConversationGap < 0:
-		return nil, fmt.Errorf("the gap between conversations is %v; it must be positive, or 0 for %v", opts.ConversationGap, DefaultConversationGap)
+		return nil, fmt.Errorf("the gap between conversations is %v; it must be above 0, or 0 for %v", opts.ConversationGap, DefaultConversationGap)
 	case format == "weka":
 		return openWeka(path, opts)
 	}
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if info.IsDir() {
-		return nil, fmt.Errorf("%s is a directory; format %s reads one file (only weka reads directories)", path, format)
+		return nil, fmt.Errorf("%s is a directory, but --format %s reads a single file; give the file", path, format)
 	}
 	return openRecords(path, lines, opts)
 }

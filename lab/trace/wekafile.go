@@ -130,13 +130,13 @@ func (p *parser) parse(d *json.Decoder) error {
 		return err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return fmt.Errorf("there is more after the conversation, at byte %d", d.InputOffset())
+		return fmt.Errorf("unexpected text after the conversation, at byte %d", d.InputOffset())
 	}
 	switch {
 	case blockSize < 1 || blockSize > recording.MaxPageSize:
-		return fmt.Errorf("block_size is %d; it must be 1 to %d", blockSize, recording.MaxPageSize)
+		return fmt.Errorf("block_size is %d; it must be between 1 and %d", blockSize, recording.MaxPageSize)
 	case scope != "" && scope != "local":
-		return fmt.Errorf("hash_id_scope is %.24q; only local is supported", scope)
+		return fmt.Errorf("hash_id_scope is %.24q, which is not supported; supported: local", scope)
 	}
 	if id == "" {
 		id = p.name
@@ -167,10 +167,10 @@ func (p *parser) requests(d *json.Decoder, main *thread) error {
 // add adds one request to a thread, or the thread of a subagent.
 func (p *parser) add(to *thread, r *wekaRequest) error {
 	if r.At == nil {
-		return errors.New("key t is missing")
+		return errors.New(`the key "t" (time) is missing`)
 	}
 	if !(*r.At >= 0 && *r.At <= MaxTime.Seconds()) {
-		return fmt.Errorf("the time is %g s; it must be 0 to %d days", *r.At, MaxTime/(24*time.Hour))
+		return fmt.Errorf("the time is %g s; it must be between 0 and %d days", *r.At, MaxTime/(24*time.Hour))
 	}
 	at := time.Duration(*r.At * float64(time.Second))
 	if r.Type == "subagent" {
@@ -194,9 +194,9 @@ func (p *parser) add(to *thread, r *wekaRequest) error {
 	}
 	switch {
 	case r.Input == nil:
-		return errors.New("key in is missing")
+		return errors.New(`the key "in" (input tokens) is missing`)
 	case r.Output == nil:
-		return errors.New("key out is missing")
+		return errors.New(`the key "out" (output tokens) is missing`)
 	case r.HashIDs == nil:
 		return errors.New("hash_ids is missing")
 	}
@@ -234,7 +234,7 @@ func (p *parser) finish(id string, blockSize int) error {
 	}
 	p.threads = slices.DeleteFunc(p.threads, func(t *thread) bool { return len(t.turns) == 0 })
 	if len(p.threads) == 0 {
-		return errors.New("the conversation has no request")
+		return errors.New("the conversation has no requests")
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func expect(d *json.Decoder, want json.Delim) error {
 		return err
 	}
 	if got != want {
-		return fmt.Errorf("expected %v at byte %d, got %v", want, d.InputOffset(), got)
+		return fmt.Errorf("expected %q at byte %d, got %q", want, d.InputOffset(), got)
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func (m *members) next() (name string, content io.Reader, err error) {
 	}
 	if !m.unread {
 		if err := m.Close(); err != nil {
-			return "", nil, fmt.Errorf("closing a trace: %w", err)
+			return "", nil, fmt.Errorf("cannot close the trace: %w", err)
 		}
 		if len(m.paths) == 0 {
 			return "", nil, io.EOF
@@ -95,7 +95,7 @@ func (m *members) nextInArchive() (string, io.Reader, error) {
 		case errors.Is(err, io.EOF):
 			return "", nil, io.EOF
 		case err != nil:
-			return "", nil, &Error{File: m.current.path, What: "broken archive: " + worded(err).Error()}
+			return "", nil, &Error{File: m.current.path, What: "damaged archive: " + worded(err).Error()}
 		case h.Typeflag == tar.TypeReg && conversationFile(h.Name):
 			return m.current.path + ":" + h.Name, m.archive, nil
 		}

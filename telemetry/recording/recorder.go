@@ -60,7 +60,7 @@ func (r *Recorder) Begin(sub *messages.Submission) (end func(output int)) {
 	defer r.mu.Unlock()
 	if r.stopped || r.waiting >= maxRequests || r.tokens+len(sub.Prompt) > maxTokens && r.waiting > 0 {
 		if r.dropped++; r.dropped == 1 {
-			r.log.Warn().Str("file", r.path).Msg("requests are left out of the recording: writing the file is too slow or has failed")
+			r.log.Warn().Str("file", r.path).Msg("record-trace: requests are missing from the trace, because its file cannot be written fast enough or at all")
 		}
 		return nil
 	}
@@ -142,7 +142,7 @@ func (r *Recorder) fail(err error) {
 	defer r.mu.Unlock()
 	if !r.stopped {
 		r.stopped = true
-		r.log.Error().Err(err).Str("file", r.path).Msg("the traffic recording has stopped: its file cannot be written; requests continue")
+		r.log.Error().Err(err).Str("file", r.path).Msg("record-trace: recording has stopped, because its file cannot be written; serving continues")
 	}
 }
 
@@ -168,6 +168,6 @@ func (r *Recorder) Close() error {
 	if written == 0 { // an empty file would be in the way of the next recording
 		err = errors.Join(err, os.Remove(r.path))
 	}
-	r.log.Info().Str("file", r.path).Int("requests", written).Int("left_out", dropped).Err(err).Msg("traffic recording ended")
+	r.log.Info().Str("file", r.path).Int("requests", written).Int("left_out", dropped).Err(err).Msg("record-trace: recording ended")
 	return err
 }

@@ -37,7 +37,7 @@ func TestRecordingOnAFullDisk(t *testing.T) {
 	if err := r.Close(); err == nil {
 		t.Error("closing hides that the file is not whole")
 	}
-	if n := strings.Count(log.String(), "cannot be written"); n != 1 {
+	if n := strings.Count(log.String(), "recording has stopped"); n != 1 {
 		t.Errorf("the failure was logged %d times: %s", n, &log)
 	}
 }
@@ -60,7 +60,7 @@ func TestRecordingLeavesOutWhatItCannotHold(t *testing.T) {
 	if r.Begin(big) == nil || r.Begin(big) != nil {
 		t.Error("one prompt of any length is taken, a second one beyond the bound is not")
 	}
-	if n := strings.Count(log.String(), "left out"); n != 1 {
+	if n := strings.Count(log.String(), "requests are missing"); n != 1 {
 		t.Errorf("it was logged %d times", n)
 	}
 }

@@ -59,7 +59,7 @@ func (b *IDs) UnmarshalJSON(text []byte) error {
 			one = bytes.TrimSpace(one)
 			id, err := strconv.ParseUint(string(one), 10, 64)
 			if err != nil {
-				return fmt.Errorf("block id %.24s is not a whole number from 0 to 2^64-1", one)
+				return fmt.Errorf("block id %.24s is not a whole number between 0 and 2^64-1", one)
 			}
 			ids = append(ids, id)
 		}

@@ -54,7 +54,7 @@ func (w *workload) fit(flags *pflag.FlagSet, context int, exact bool) (note stri
 	case context == 0 || asked+free <= room || free == 0 && asked <= context:
 		return "", nil
 	case asked+least > room:
-		return "", fmt.Errorf("%s do not fit into the server's context of %d tokens; %s", w.lengths(), context, w.shorten())
+		return "", fmt.Errorf("requests of %s do not fit into the server's context of %d tokens; %s", w.lengths(), context, w.shorten())
 	}
 	before, changed := w.lengths(), []string(nil)
 	for _, s := range all {
@@ -63,7 +63,7 @@ func (w *workload) fit(flags *pflag.FlagSet, context int, exact bool) (note stri
 			changed = append(changed, "--"+s.flag)
 		}
 	}
-	return fmt.Sprintf("the server's context is %d tokens: using %s instead of the default %s; change this with %s", context, w.lengths(), before, configs.List(changed, "and")), nil
+	return fmt.Sprintf("the server's context is %d tokens: using %s instead of the default %s; use %s to change this", context, w.lengths(), before, configs.List(changed, "and")), nil
 }
 
 // rounded returns n, from 32 on rounded down to a multiple of 16.
@@ -129,5 +129,5 @@ func (w *workload) explain(err error) error {
 	if refused.Wanted > 0 {
 		asked = fmt.Sprintf("%d tokens of prompt and %d of output", refused.Wanted, refused.MaxTokens)
 	}
-	return fmt.Errorf("%w; the request has %s: if that is more than the server's context, %s", err, asked, w.shorten())
+	return fmt.Errorf("%w (the request has %s); if the server's context is smaller, %s", err, asked, w.shorten())
 }

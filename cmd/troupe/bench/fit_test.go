@@ -22,12 +22,12 @@ func TestLengthsFitTheContext(t *testing.T) {
 	}{
 		{nil, 0, true, []int{512, 128}, "", ""},
 		{nil, 640, true, []int{512, 128}, "", ""},
-		{nil, 639, true, []int{496, 112}, "the server's context is 639 tokens: using 496 tokens of prompt and 112 of output instead of the default 512 tokens of prompt and 128 of output; change this with --random-input-len and --random-output-len", ""},
+		{nil, 639, true, []int{496, 112}, "the server's context is 639 tokens: using 496 tokens of prompt and 112 of output instead of the default 512 tokens of prompt and 128 of output; use --random-input-len and --random-output-len to change this", ""},
 		{nil, 640, false, []int{448, 112}, "context is 640", ""}, // an eighth is kept free
 		{nil, 3, true, []int{2, 1}, "context is 3", ""},
 		{nil, 1, true, nil, "", "do not fit into the server's context of 1 tokens"},
 		{[]string{"--turns", "4"}, 1024, false, []int{176, 32}, "in 4 turns", ""},
-		{[]string{"--random-input-len", "400"}, 512, true, []int{400, 112}, "; change this with --random-output-len", ""},
+		{[]string{"--random-input-len", "400"}, 512, true, []int{400, 112}, "; use --random-output-len to change this", ""},
 		{[]string{"--random-input-len", "512"}, 512, true, nil, "", "512 tokens of prompt and 128 of output do not fit into the server's context of 512 tokens; lower --random-input-len and --random-output-len"},
 		{[]string{"--random-input-len", "500", "--random-output-len", "12"}, 512, false, []int{500, 12}, "", ""}, // the user's choice
 		{[]string{"--random-input-len", "500", "--random-output-len", "13"}, 512, false, nil, "", "500 tokens of prompt and 13 of output do not fit"},
@@ -88,8 +88,8 @@ func TestBenchServeFitsTheServer(t *testing.T) {
 func TestBenchServeStopsAtARefusal(t *testing.T) {
 	server, asked := refusing77(t, http.StatusBadRequest, "maximum context length is 64")
 	_, err := run(t, "", "bench", "serve", "--url", server.URL, "--random-output-len", "77", "--concurrency", "1")
-	want := "the server refused the first request: HTTP 400 Bad Request: maximum context length is 64; the request has 512 tokens of prompt and 77 of output: " +
-		"if that is more than the server's context, lower --random-input-len and --random-output-len"
+	want := "the server refused the first request: HTTP 400 Bad Request: maximum context length is 64 (the request has 512 tokens of prompt and 77 of output); " +
+		"if the server's context is smaller, lower --random-input-len and --random-output-len"
 	if err == nil || !strings.Contains(err.Error(), want) || asked.Load() > 1 {
 		t.Errorf("%v after %d requests, want %q", err, asked.Load(), want)
 	}

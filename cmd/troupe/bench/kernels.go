@@ -27,10 +27,10 @@ type kernelsCommand struct {
 func newKernels() *cobra.Command {
 	b := &kernelsCommand{}
 	c := &cobra.Command{
-		Use: "kernels", Short: "Measure the inner loops of the CPU device", Args: cobra.NoArgs,
+		Use: "kernels", Short: "Measure the kernels of the CPU device", Args: cobra.NoArgs,
 		Long: "Runs matrix products, attention and row-wise kernels on one thread, with the sizes of a model of 1.5\n" +
 			"billion parameters. Prints bytes read and operations per second, also as shares of the memory bandwidth\n" +
-			"and of the peak arithmetic rates, which are measured in turns with the kernels. docs/bench.md explains\n" +
+			"and of the peak arithmetic rates, which are measured alternately with the kernels. docs/bench.md explains\n" +
 			"the figures. An interrupt prints the results so far.",
 		Example: "  troupe bench kernels\n  troupe bench kernels --level avx2,avx512 --kernel gemm,integer --form q8,q4 --tokens 1,16",
 		RunE:    func(c *cobra.Command, _ []string) error { return b.run(c) },
@@ -39,10 +39,10 @@ func newKernels() *cobra.Command {
 	flags.StringSliceVar(&b.levels, "level", nil, "instruction sets: amx, avx512, avx2, portable; default: all that the processor has")
 	flags.StringSliceVar(&b.choice.Kinds, "kernel", nil, "kinds: gemm (activations in float32), integer (in int8), attention, small; default: all")
 	flags.StringSliceVar(&b.choice.Forms, "form", nil, "types of weights and of K and V: f32, bf16, f16, q8, q4, q4_1, q4_k, q6_k, int8; default: all")
-	flags.IntSliceVar(&b.choice.Tokens, "tokens", kernels.DefaultTokens, "rows of activations in a product")
+	flags.IntSliceVar(&b.choice.Tokens, "tokens", kernels.DefaultTokens, "numbers of tokens (rows of activations) in a matrix product")
 	flags.IntVar(&b.rounds, "rounds", 5, "number of rounds; the median counts")
 	flags.DurationVar(&b.least, "round-time", 40*time.Millisecond, "minimum processor time of a kernel per round")
-	flags.StringVar(&b.readBytes, "read-bytes", "1536MiB", "memory for the weights; should be several times the caches")
+	flags.StringVar(&b.readBytes, "read-bytes", "1536MiB", "memory for the weights; use several times the size of the CPU caches, so that kernels read from memory")
 	flags.BoolVar(&b.asJSON, "json", false, "print JSON")
 	return c
 }
@@ -65,10 +65,7 @@ func (b *kernelsCommand) check() (readBytes int64, err error) {
 	if readBytes, err = units.ParseBytes(b.readBytes); err != nil {
 		return 0, fmt.Errorf("--read-bytes: %w", err)
 	}
-	if err := b.choice.Check(); err != nil {
-		return 0, fmt.Errorf("--kernel, --form or --tokens: %w", err)
-	}
-	return readBytes, nil
+	return readBytes, b.choice.Check()
 }
 
 func (b *kernelsCommand) run(c *cobra.Command) (err error) {
@@ -102,7 +99,7 @@ func (b *kernelsCommand) run(c *cobra.Command) (err error) {
 		return errors.New("no kernel matches --kernel, --form and --level together; integer kernels have q8, q4, q4_1, q4_k and q6_k, attention has f32, bf16, f16 and int8")
 	}
 	if report.Machine.CacheBytes > report.ReadBytes/4 {
-		report.Notes = append(report.Notes, fmt.Sprintf("part of the weights may fit into the caches of %s; raise --read-bytes", units.Bytes(report.Machine.CacheBytes)))
+		report.Notes = append(report.Notes, fmt.Sprintf("part of the weights may fit into the CPU caches (%s), so the rates may be too high; raise --read-bytes", units.Bytes(report.Machine.CacheBytes)))
 	}
 	return cli.Print(c, b.asJSON, report, report.WriteText)
 }

@@ -2,6 +2,7 @@
 package bench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/internal/units"
 	"github.com/troupe-engine/troupe/lab/bench"
+	"github.com/troupe-engine/troupe/lab/load/work"
 )
 
 // New is the command.
@@ -41,8 +43,8 @@ func newModel() *cobra.Command {
 	c := &cobra.Command{
 		Use: "model", Short: "Measure how fast a model computes prompts and tokens", Args: cobra.NoArgs,
 		Long: "Computes random prompts (pp) and generates tokens (tg) like llama-bench. Prints tokens per second, and the\n" +
-			"memory traffic as a share of the bandwidth, which is measured in turns with the tests and with as many\n" +
-			"threads. Every combination of the lists is a line. docs/bench.md explains the figures.\n\n" +
+			"memory traffic as a share of the bandwidth, which is measured between the tests with the\n" +
+			"same number of threads. Each combination of the lists gives one line. docs/bench.md explains the figures.\n\n" +
 			"The model is --model, or a --shape with random weights. An interrupt prints the results so far.",
 		Example: "  troupe bench model --model model.gguf --threads 2\n" +
 			"  troupe bench model --model model.gguf --prompt 512,2048 --generate 128 --depth 0,4096 --batch 1,8,32\n" +
@@ -54,13 +56,13 @@ func newModel() *cobra.Command {
 	flags.IntSliceVar(&b.matrix.Prompts, "prompt", []int{512}, "prompt lengths in tokens, one test each; 0: none")
 	flags.IntSliceVar(&b.matrix.Generates, "generate", []int{128}, "tokens to generate per sequence, one test each; 0: none")
 	flags.IntSliceVar(&b.matrix.Depths, "depth", []int{0}, "tokens in the cache before a test begins, not timed")
-	flags.IntSliceVar(&b.matrix.Batches, "batch", []int{1}, "sequences that generate at once")
+	flags.IntSliceVar(&b.matrix.Batches, "batch", []int{1}, "numbers of sequences that generate at the same time")
 	flags.IntSliceVar(&b.threads, "threads", nil, "list of thread counts; the model is reloaded for each (default: the threads setting)")
 	flags.IntVar(&b.Repetitions, "repetitions", 5, "repetitions of each test")
 	flags.IntVar(&b.Warmup, "warmup", 1, "warm-up repetitions")
-	flags.StringVar(&b.Through, "through", "engine", "engine: requests through the actors, without HTTP; step: only steps of the device; http: clients that stream from a server in this process (only --generate)")
+	flags.StringVar(&b.Through, "through", "engine", "what to measure: engine (requests to the engine, without HTTP), step (only steps of the device) or http (streaming clients of a server in this process; only --generate)")
 	flags.Uint64Var(&b.Seed, "seed", 1, "seed of the prompts and of the weights of --shape")
-	flags.StringVar(&b.readBytes, "read-bytes", "1536MiB", "memory to measure the bandwidth with; should be several times the caches")
+	flags.StringVar(&b.readBytes, "read-bytes", "1536MiB", "memory to read when measuring the bandwidth; use several times the size of the CPU caches")
 	flags.BoolVar(&b.asJSON, "json", false, "print JSON")
 	b.shape.add(flags)
 	configs.AddEngineFlags(b.engine)
@@ -73,8 +75,8 @@ func (b *modelCommand) check() (tests []bench.Test, readBytes int64, err error) 
 	if tests, err = b.matrix.Tests(); err != nil {
 		return nil, 0, err
 	}
-	if b.Repetitions < 1 || b.Warmup < 0 {
-		return nil, 0, fmt.Errorf("--repetitions is %d and --warmup is %d; they must be at least 1 and 0", b.Repetitions, b.Warmup)
+	if err = cmp.Or(work.AtLeast(1, b.Repetitions, "repetitions"), work.AtLeast(0, b.Warmup, "warmup")); err != nil {
+		return nil, 0, err
 	}
 	if b.Through != "engine" && b.Through != "step" && b.Through != "http" {
 		return nil, 0, fmt.Errorf("--through is %q; use engine, step or http", b.Through)
@@ -84,7 +86,7 @@ func (b *modelCommand) check() (tests []bench.Test, readBytes int64, err error) 
 	}
 	for _, t := range b.threads {
 		if t < 1 {
-			return nil, 0, fmt.Errorf("--threads has %d; it must be at least 1", t)
+			return nil, 0, fmt.Errorf("--threads has %d; each entry must be at least 1", t)
 		}
 	}
 	if readBytes, err = units.ParseBytes(b.readBytes); err != nil {
@@ -100,7 +102,7 @@ func (b *modelCommand) settings(c *cobra.Command) (*configs.Config, error) {
 		return nil, err
 	}
 	if b.Through != "step" && cfg.DisableRadixCache && slices.Max(b.matrix.Depths) > 0 {
-		return nil, errors.New("--depth needs the prefix cache, which --disable-radix-cache disables; remove one of them or use --through step")
+		return nil, errors.New("--depth requires the prefix cache, which --disable-radix-cache disables; remove one of them or use --through step")
 	}
 	if b.Through == "http" { // clients in this process send no key
 		cfg.HTTP.APIKeys, cfg.HTTP.AdminAPIKey, cfg.HTTP.TLSCert, cfg.HTTP.TLSKey = nil, "", "", ""
@@ -265,14 +267,14 @@ func (b *modelCommand) notes(r *bench.Report) (notes []string) {
 		notes = append(notes, note)
 	}
 	if r.Machine.CacheBytes > r.Setup.ReadBytes/4 {
-		notes = append(notes, fmt.Sprintf("part of the %[2]s for measuring the bandwidth may fit into the caches of %[1]s; raise --read-bytes", units.Bytes(r.Machine.CacheBytes), units.Bytes(r.Setup.ReadBytes)))
+		notes = append(notes, fmt.Sprintf("--read-bytes %[2]s is less than four times the CPU caches (%[1]s), so the measured bandwidth may be too high; raise it", units.Bytes(r.Machine.CacheBytes), units.Bytes(r.Setup.ReadBytes)))
 	}
 	if r.Model.Bytes < r.Machine.CacheBytes {
-		notes = append(notes, "the weights fit into the caches: their share of the memory bandwidth means little and may exceed 100 %")
+		notes = append(notes, "the weights fit into the CPU caches, so the share of the memory bandwidth is not meaningful and may exceed 100 %")
 	}
 	for _, t := range b.threads {
 		if t > r.Machine.Cores {
-			notes = append(notes, fmt.Sprintf("there are more threads (%d) than cores (%d)", t, r.Machine.Cores))
+			notes = append(notes, fmt.Sprintf("%d threads are more than the %d cores of this machine", t, r.Machine.Cores))
 		}
 	}
 	return notes

@@ -81,10 +81,10 @@ func newServe() *cobra.Command {
 	flags.DurationVar(&b.client.Timeout, "request-timeout", 10*time.Minute, "time after which a request counts as failed; 0: never")
 	flags.IntVar(&b.setup.Warmup, "warmup-requests", 1, "warm-up requests; they share no prompt with the run")
 	flags.BoolVar(&b.flush, "flush-cache", false, "flush the server's prefix cache before the run (POST /flush_cache: Troupe, SGLang)")
-	flags.BoolVar(&b.client.Frame.Stream, "stream", true, "stream answers; required for TTFT, TPOT and ITL")
-	flags.BoolVar(&b.ignoreEOS, "ignore-eos", true, "make answers exactly as long as requested, if the server can (default false for gsm8k and sharegpt)")
+	flags.BoolVar(&b.client.Frame.Stream, "stream", true, "stream responses; required for TTFT, TPOT and ITL")
+	flags.BoolVar(&b.ignoreEOS, "ignore-eos", true, "make responses exactly as long as requested, if the server supports ignore_eos (default false for gsm8k and sharegpt)")
 	flags.StringVar(&b.extra, "extra-body", "", `JSON object with further parameters for each request; null removes one. Example: {"top_k":1}`)
-	flags.BoolVar(&b.client.Retry, "retry-429", false, "after a 429 wait as long as it says and retry; without this flag the request counts as failed")
+	flags.BoolVar(&b.client.Retry, "retry-429", false, "after a 429, wait for the time in Retry-After and try again; without this flag the request counts as failed")
 	flags.StringArrayVar(&b.goodput, "goodput", nil, "latency limits a request must meet to count as goodput. Example: ttft:200ms,tpot:50ms,e2e:10s")
 	flags.BoolVar(&b.asJSON, "json", false, "print JSON")
 	flags.StringVar(&b.detail, "detail", "", "write one line of JSON per request to this file")
@@ -93,16 +93,17 @@ func newServe() *cobra.Command {
 
 // check parses and checks flags.
 func (b *serveCommand) check() (err error) {
-	if b.load.Sessions < 0 || b.load.Concurrency < 0 || b.setup.Warmup < 0 || b.load.Duration < 0 || b.client.Timeout < 0 {
-		return fmt.Errorf("--num-prompts, --concurrency, --warmup-requests, --duration and --request-timeout must not be negative")
+	if err := cmp.Or(work.AtLeast(0, b.load.Sessions, "num-prompts"), work.AtLeast(0, b.load.Concurrency, "concurrency"), work.AtLeast(0, b.setup.Warmup, "warmup-requests"),
+		work.AtLeast(0, b.load.Duration, "duration"), work.AtLeast(0, b.client.Timeout, "request-timeout")); err != nil {
+		return err
 	}
 	if b.rate != "" {
 		a := &work.Arrivals{Seed: b.work.seed}
 		if a.Rate, err = parseRate(b.rate); err != nil {
-			return fmt.Errorf("--rate is %q; use a number of requests per second such as 4.5, or inf", b.rate)
+			return fmt.Errorf("--rate is %q; use a number of requests per second, for example 4.5, or inf", b.rate)
 		}
 		if a.Burstiness, err = parseRate(b.burstiness); err != nil {
-			return fmt.Errorf("--burstiness is %q; use a number such as 0.5, or inf", b.burstiness)
+			return fmt.Errorf("--burstiness is %q; use a number, for example 0.5, or inf", b.burstiness)
 		}
 		if err := a.Check(); err != nil {
 			return err
@@ -261,7 +262,7 @@ func (b *serveCommand) prepare(ctx context.Context, writer *work.Writer) error {
 		}
 		for _, r := range result.Records {
 			if r.Outcome == load.Failed {
-				return fmt.Errorf("a warm-up request failed: %s: %s; --warmup-requests 0 disables them", r.Failure, r.Message)
+				return fmt.Errorf("a warm-up request failed: %s: %s; use --warmup-requests 0 to run without warm-up", r.Failure, r.Message)
 			}
 		}
 	}
@@ -323,13 +324,13 @@ func (b *serveCommand) repeated(t *load.Tokens) []string {
 func (b *serveCommand) notes(writer *work.Writer) []string {
 	notes := slices.Concat(b.load.Source.Notes, b.work.skipped)
 	if b.work.madeUp() && !b.client.Chat && b.work.turns == 1 && writer.Vocab == 0 {
-		notes = append(notes, "the server does not accept token ids: prompts are words, and their lengths are approximate")
+		notes = append(notes, "the server does not accept token ids, so prompts are words and their lengths approximate")
 	}
 	if writer.Vocab > 0 && b.work.vocab == 0 && b.setup.Server.Vocab == 0 {
-		notes = append(notes, fmt.Sprintf("the server does not tell its vocabulary size, so token ids are below %d; set it with --vocab-size", assumedVocab))
+		notes = append(notes, fmt.Sprintf("the server does not report its vocabulary size; token ids are below %d; use --vocab-size to change this", assumedVocab))
 	}
 	if b.ignoreEOS && !b.setup.Server.IgnoreEOS {
-		notes = append(notes, "the server rejects ignore_eos: answers may be shorter than requested")
+		notes = append(notes, "the server rejects ignore_eos: responses may be shorter than requested")
 	}
 	return notes
 }

@@ -113,7 +113,7 @@ func TestBenchServeAsksTheRealServer(t *testing.T) {
 				if p.SendDelay == nil || p.SendDelay.Count != c.requests {
 					t.Errorf("sent late %+v", p.SendDelay)
 				}
-				if notes := strings.Join(p.Notes, "\n"); c.name == "trace" && !strings.Contains(notes, "line 5: the last line is cut") {
+				if notes := strings.Join(p.Notes, "\n"); c.name == "trace" && !strings.Contains(notes, "line 5: the last line is incomplete") {
 					t.Errorf("the notes do not tell of the cut line: %s", notes)
 				}
 			}
@@ -126,7 +126,7 @@ func TestBenchServePrintsTablesAndDetails(t *testing.T) {
 	detail := filepath.Join(t.TempDir(), "requests.jsonl")
 	out := mustRun(t, "", "bench", "serve", "--url", s.URL+"/v1", "--api-key", "open-sesame", "--random-input-len", "40", "--random-output-len", "4",
 		"--num-prompts", "3", "--detail", detail, "--goodput", "ttft:1h", "tpot:1h")
-	for _, want := range []string{"requests     3 finished in", "TTFT", "100.0 % of all, meet ttft:1h0m0s tpot:1h0m0s", "closed loop, 8 at once to /v1/completions", s.URL + ", model"} {
+	for _, want := range []string{"requests     3 finished in", "TTFT", "(100.0 % of all) meet ttft:1h0m0s tpot:1h0m0s", "closed loop, 8 at once to /v1/completions", s.URL + ", model"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the table lacks %q:\n%s", want, out)
 		}
@@ -164,7 +164,7 @@ func TestBenchServeRefuses(t *testing.T) {
 		{[]string{"--rate", "fast"}, "--rate is \"fast\""},
 		{[]string{"--rate", "0"}, "must be above 0"},
 		{[]string{"--rate", "1", "--burstiness", "x"}, "--burstiness is"},
-		{[]string{"--concurrency", "-1"}, "must not be negative"},
+		{[]string{"--concurrency", "-1"}, "it must be at least 0"},
 		{[]string{"--goodput", "ttft"}, "is not a latency limit"},
 		{[]string{"ttft:1s"}, "latency limits follow --goodput"},
 		{[]string{"nonsense"}, `"nonsense" is not a flag`},
@@ -186,7 +186,7 @@ func TestBenchServeNamesMissingFiles(t *testing.T) {
 	s := commandline.Serve(t)
 	for _, dataset := range [][]string{{"gsm8k"}, {"sharegpt"}, {"trace", "--trace-format", "azure"}} {
 		args := append([]string{"bench", "serve", "--url", s.URL, "--dataset-path", "/nowhere", "--dataset"}, dataset...)
-		if _, err := run(t, "", args...); err == nil || !strings.Contains(err.Error(), "no such file") {
+		if _, err := run(t, "", args...); err == nil || !strings.Contains(err.Error(), "does not exist") {
 			t.Errorf("%v: %v", dataset, err)
 		}
 	}
@@ -218,7 +218,7 @@ func TestBenchServeInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"3 finished, 1 cut off", "note: interrupted: 1 requests were cut off", "the server sends no usage", "ids are below 32000"} {
+	for _, want := range []string{"3 finished, 1 cut off", "note: interrupted: 1 requests were cut off", "the server sends no \"usage\"", "ids are below 32000"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, out.String())
 		}

@@ -53,11 +53,11 @@ func (s *shape) apply(cfg *configs.Config, seed uint64) (err error) {
 	m, ok := gguftest.Shapes[s.name]
 	switch {
 	case s.name == "" && s.write != "":
-		return fmt.Errorf("--write-gguf needs --shape; use one of %s", strings.Join(shapeNames(), ", "))
+		return fmt.Errorf("--write-gguf requires --shape; use one of %s", strings.Join(shapeNames(), ", "))
 	case s.name == "":
 		return nil
 	case cfg.Model != "":
-		return fmt.Errorf("--shape %s and --model %s name two models; remove one of them", s.name, cfg.Model)
+		return fmt.Errorf("--shape %s and --model %s cannot be used together; remove one of them", s.name, cfg.Model)
 	case !ok:
 		return fmt.Errorf("--shape is %q; use one of %s", s.name, strings.Join(shapeNames(), ", "))
 	}
@@ -95,7 +95,7 @@ func (s *shape) apply(cfg *configs.Config, seed uint64) (err error) {
 		return fmt.Errorf("--write-gguf %s: the name must end in %s", s.write, model.GGUFExtension)
 	}
 	if _, err := os.Lstat(s.write); err == nil {
-		return fmt.Errorf("--write-gguf %s: the file exists; use another name, or measure it with --model", s.write)
+		return fmt.Errorf("--write-gguf %s already exists; use another name, or measure it with --model", s.write)
 	}
 	if err := gguftest.Create(s.write, file); err != nil {
 		return fmt.Errorf("--write-gguf: %w", err)
@@ -132,8 +132,8 @@ var layers = regexp.MustCompile(`^blk\.\d+\.`)
 func replacedNote(all []bench.Replaced) string {
 	var parts []string
 	for _, r := range all {
-		parts = append(parts, fmt.Sprintf("%d matrices are %s, not %s, because their row length %d is not a multiple of its block size %d (%s)",
-			r.Count, r.Stored, r.Wanted, r.Columns, r.Block, strings.Join(r.Tensors, ", ")))
+		parts = append(parts, fmt.Sprintf("%d matrices (%s) are stored as %s instead of %s: their row length %d is not a multiple of its block size %d",
+			r.Count, strings.Join(r.Tensors, ", "), r.Stored, r.Wanted, r.Columns, r.Block))
 	}
 	if parts == nil {
 		return ""

@@ -60,9 +60,9 @@ func (w *workload) add(flags *pflag.FlagSet) {
 	flags.IntVar(&w.shared.Question, "gsp-question-len", 128, "tokens of the question after the system prompt")
 	flags.IntVar(&w.shared.Output, "gsp-output-len", 256, "tokens of the answer")
 	flags.IntVar(&w.gsm8k.Shots, "gsm8k-num-shots", 5, "worked examples before each question")
-	flags.StringVar(&w.gsm8k.ShotsFile, "gsm8k-shots-path", "", "file with the examples (default: the first ones of --dataset-path, which are then not asked)")
+	flags.StringVar(&w.gsm8k.ShotsFile, "gsm8k-shots-path", "", "file with the examples (default: the first problems of --dataset-path; they are then left out of the questions)")
 	flags.IntVar(&w.gsm8k.Output, "gsm8k-output-len", 512, "maximum tokens of an answer")
-	flags.IntVar(&w.sharegpt.Output, "sharegpt-output-len", 0, "tokens of every answer; 0: about as many as in the recorded answer")
+	flags.IntVar(&w.sharegpt.Output, "sharegpt-output-len", 0, "output tokens of every request; 0: about as many as the recorded answer has")
 	flags.StringVar(&w.format, "trace-format", "", "format of the trace: "+strings.Join(trace.Formats(), ", "))
 	flags.Float64Var(&w.trace.Speed, "speed", 1, "speed factor: 2 replays the trace twice as fast")
 }
@@ -99,7 +99,7 @@ func (w *workload) check(flags *pflag.FlagSet, open bool) error {
 	case w.vocab < 0 || w.vocab > 1<<30 || w.vocab > 0 && w.vocab < 16:
 		return fmt.Errorf("--vocab-size is %d; it must be between 16 and 2^30, or 0", w.vocab)
 	case w.dataset == "trace" && open:
-		return errors.New("--rate cannot be used with a trace, which has its own times; change them with --speed")
+		return errors.New("--rate cannot be used with a trace, which has its own times; use --speed to change them")
 	case w.dataset == "trace" && !slices.Contains(trace.Formats(), w.format):
 		return fmt.Errorf("--trace-format is %q; use one of %s", w.format, strings.Join(trace.Formats(), ", "))
 	}
@@ -161,7 +161,7 @@ func (w *workload) open(writer *work.Writer, chat bool) (s *work.Source, end fun
 		var r trace.Reader
 		r, err = trace.Open(w.path, w.format, trace.Options{Seed: w.seed, Warn: func(note string) { w.skipped = append(w.skipped, note) }})
 		if errors.Is(err, os.ErrNotExist) {
-			err = fmt.Errorf("%s: no such file", w.path)
+			err = fmt.Errorf("%s does not exist", w.path)
 		}
 		if err == nil {
 			end = func() { _ = r.Close() }

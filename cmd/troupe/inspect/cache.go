@@ -19,7 +19,8 @@ func newCache() *cobra.Command {
 		Use: "cache", Short: "Draw the prefix cache of a running server: tokens, slots, locks, ages", Args: cobra.NoArgs,
 		Long: "Draws the radix tree of a running server with one line per node: the first token ids and slots, ref (locks),\n" +
 			"age (insertions and unlocks since the last use) and hits (requests that used it). [R] is a root, [L] a leaf.\n" +
-			"Other namespaces are named by their hash. The server walks its tree for this, a large one only in part.",
+			"Prefixes are shared only within a namespace (API key, cache_salt, extra_key); each has its own root and is named by\n" +
+			"its hash. The server visits every node for this; of a very large tree only a part is shown.",
 		Example: "  troupe inspect cache --url http://127.0.0.1:30000 --depth 3 --tokens 16",
 		RunE: func(c *cobra.Command, _ []string) error {
 			query := url.Values{}

@@ -38,13 +38,13 @@ func (l *liveMemory) addFlags(c *cobra.Command) {
 func (l *liveMemory) check() error {
 	switch {
 	case l.server.URL == "" && (l.record != 0 || l.plot != ""):
-		return errors.New("--record and --plot need a running server; name it with --url")
+		return errors.New("--record and --plot require --url")
 	case l.server.URL == "" && l.server.HasKey():
-		return errors.New("--api-key and --admin-api-key are for a running server; name it with --url")
+		return errors.New("--api-key and --admin-api-key require --url")
 	case l.plot != "" && l.record == 0:
-		return errors.New("--plot draws a recording; set its length with --record, for example 60s")
+		return errors.New("--plot requires --record, for example --record 60s")
 	case l.record < 0:
-		return fmt.Errorf("--record is %s; it must be positive", l.record)
+		return fmt.Errorf("--record is %s; it must be above 0", l.record)
 	case l.interval < remote.MinInterval:
 		return fmt.Errorf("--interval is %s; it must be at least %s", l.interval, remote.MinInterval)
 	case l.record > 0 && l.record < l.interval:

@@ -63,7 +63,7 @@ func TestRecordingIsDrawn(t *testing.T) {
 func TestLiveMemoryRefusesFlagsOfThePlan(t *testing.T) {
 	for _, args := range [][]string{{"--memory", "80GiB"}, {"--page-size", "32"}, {"--model", "x"}} {
 		_, err := run(t, "", append([]string{"inspect", "memory", "--url", "http://127.0.0.1:1"}, args...)...)
-		if err == nil || !strings.Contains(err.Error(), args[0]+" plans a server") {
+		if err == nil || !strings.Contains(err.Error(), args[0]+" has no effect with --url") {
 			t.Errorf("%v: %v", args, err)
 		}
 	}

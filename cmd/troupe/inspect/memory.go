@@ -23,7 +23,7 @@ func newMemory() *cobra.Command {
 		Use: "memory", Short: "Print the memory plan, or with --url the memory of a running server", Args: cobra.NoArgs,
 		Long: "Prints how the memory is divided between weights, workspace and KV pool, and which settings decide it.\n" +
 			"Without --memory it plans for this machine, as serve does. With --memory it plans for an accelerator of\n" +
-			"that size, with the defaults of one. With --url it shows a running server, once or over time.",
+			"that size, with the defaults for accelerators. With --url it shows a running server, once or over time.",
 		Example: "  troupe inspect memory --model DIR --memory 80GiB\n  troupe inspect memory --url http://127.0.0.1:30000\n" +
 			"  troupe inspect memory --url http://127.0.0.1:30000 --record 60s --plot out.svg",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -33,7 +33,7 @@ func newMemory() *cobra.Command {
 			if live.server.URL == "" {
 				return planMemory(c, size, asJSON)
 			}
-			if err := cli.RefuseFlags(planFlags, "plans a server that does not run yet; with --url it has no effect"); err != nil {
+			if err := cli.RefuseFlags(planFlags, "has no effect with --url: it plans a server that is not running"); err != nil {
 				return err
 			}
 			live.json = asJSON

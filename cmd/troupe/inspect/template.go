@@ -42,7 +42,7 @@ func newTemplate() *cobra.Command {
 	c.Flags().StringVar(&file, "template", "", "file with the Jinja template; default: the model's")
 	c.Flags().StringVar(&bos, "bos", "", "text of the BOS token; default: the model's")
 	c.Flags().StringVar(&eos, "eos", "", "text of the EOS token; default: the model's")
-	c.Flags().StringVar(&now, "now", "", "time that strftime_now gives. Example: 2024-07-26 12:00. Default: now")
+	c.Flags().StringVar(&now, "now", "", "time that the template's strftime_now returns. Example: 2024-07-26 12:00. Default: now")
 	return c
 }
 
@@ -81,7 +81,7 @@ func inspectedTemplate(c *cobra.Command, file string, in *chat.Input) (*chat.Tem
 	}
 	t, err := node.Template(cfg, files, tok)
 	if err == nil && t == nil {
-		err = fmt.Errorf("the model %s has no chat template; give one with --template FILE", name)
+		err = fmt.Errorf("the model %s has no chat template; use --template FILE", name)
 	}
 	return t, err
 }
@@ -91,7 +91,7 @@ func inspectedTemplate(c *cobra.Command, file string, in *chat.Input) (*chat.Tem
 func renderLine(ctx context.Context, t *chat.Template, in chat.Input, line []byte) (any, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(line, &fields); err != nil {
-		return nil, fmt.Errorf("expected an object with messages: %w", err)
+		return nil, fmt.Errorf(`expected an object with "messages": %w`, err)
 	}
 	in.Extra = map[string]any{}
 	for key, raw := range fields {
@@ -111,7 +111,7 @@ func renderLine(ctx context.Context, t *chat.Template, in chat.Input, line []byt
 		}
 	}
 	if in.Messages == nil {
-		return nil, errors.New("messages is missing")
+		return nil, errors.New(`"messages" is missing`)
 	}
 	prompt, err := t.Render(ctx, in)
 	if err != nil {

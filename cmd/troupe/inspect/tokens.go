@@ -56,7 +56,7 @@ func newTokens() *cobra.Command {
 func newLogits() *cobra.Command {
 	var tokens []int32
 	c := &cobra.Command{
-		Use: "logits", Short: "Print the logits after each of some tokens, with K and V in F32", Args: cobra.NoArgs,
+		Use: "logits", Short: "Print the logits after each of the given tokens, with K and V in f32", Args: cobra.NoArgs,
 		Example: "  troupe inspect logits --model PATH --tokens 1,2,3",
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, _, m, device, err := openModel(c)

@@ -57,7 +57,7 @@ func (n *Node) EncodeText(text string) ([]int32, error) {
 	if bos, ok := n.Tokenizer.BOS(); ok {
 		return []int32{bos}, nil
 	}
-	return nil, errors.New("the prompt is empty and this model has no BOS token; give --prompt TEXT")
+	return nil, errors.New("the prompt is empty and this model has no BOS token; use --prompt TEXT")
 }
 
 // EncodeChat applies the chat template to a conversation.
@@ -66,7 +66,7 @@ func (n *Node) EncodeChat(ctx context.Context, conversation []Message) ([]int32,
 		return nil, n.TemplateFault
 	}
 	if n.Template == nil {
-		return nil, fmt.Errorf("the model %s has no chat template; give one with --chat-template FILE, or use troupe generate", n.Name)
+		return nil, fmt.Errorf("the model %s has no chat template; use --chat-template FILE, or use troupe generate", n.Name)
 	}
 	m := httpapi.Model{Template: n.Template, Tokenizer: n.Tokenizer, Context: min(n.Checkpoint.Program.Context, n.Plan.Tokens)}
 	return m.EncodeChat(ctx, chat.Input{Messages: conversation, AddGenerationPrompt: true, Now: time.Now()}, n.Config().HTTP.SpecialTokens)

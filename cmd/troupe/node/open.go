@@ -144,7 +144,7 @@ func (n *Node) openModel(context.Context) (err error) {
 		return AboutModel(err, c)
 	}
 	if len(n.Checkpoint.Unused) > 0 {
-		n.opt.Log.Warn().Strs("tensors", n.Checkpoint.Unused).Msg("the weights have tensors that the model does not use")
+		n.opt.Log.Warn().Strs("tensors", n.Checkpoint.Unused).Msg("the weights have tensors that this architecture does not use; they are ignored")
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (n *Node) openText(context.Context) (err error) {
 		return configs.About(err, "model")
 	}
 	if _, err := n.Tokenizer.SpecialMarks(); err != nil && c.HTTP.SpecialTokens == httpapi.SpecialTokensText {
-		return fmt.Errorf("model %s: special-tokens-in-messages is text, but %w; set it to parse", n.Name, err)
+		return fmt.Errorf("model %s cannot be used with special-tokens-in-messages text: %w; set it to parse", n.Name, err)
 	}
 	if n.Template, err = Template(c, n.files, n.Tokenizer); c.ChatTemplate != "" {
 		return err // a template that was asked for must be valid
@@ -197,7 +197,7 @@ func TemplateFile(file string) (*chat.Template, error) {
 func parseTemplate(name, source string) (*chat.Template, error) {
 	t, err := chat.Parse(name, source)
 	if err != nil {
-		return nil, fmt.Errorf("%w; give another one with --chat-template FILE", err)
+		return nil, fmt.Errorf("%w; use another one with --chat-template FILE", err)
 	}
 	return t, nil
 }

@@ -20,7 +20,7 @@ func OpenRecording(c *configs.Config, log zerolog.Logger) (*recording.Recorder, 
 	file, err := os.OpenFile(c.RecordTrace, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, os.ErrExist):
-		err = fmt.Errorf("record-trace: %s exists already; remove it or use another file", c.RecordTrace)
+		err = fmt.Errorf("record-trace: %s already exists; remove it or use another file", c.RecordTrace)
 	case err != nil:
 		err = fmt.Errorf("record-trace: %w", err)
 	default:

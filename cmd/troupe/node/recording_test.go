@@ -30,7 +30,7 @@ func openRecording(t *testing.T, path string) (*recording.Recorder, *locked.Buff
 func TestRecordingOverwritesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.jsonl")
 	r, _ := openRecording(t, path)
-	if _, err := OpenRecording(&configs.Config{RecordTrace: path}, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), "exists already") {
+	if _, err := OpenRecording(&configs.Config{RecordTrace: path}, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), "already exists") {
 		t.Errorf("a second recording: %v", err)
 	}
 	if err := r.Close(); err != nil {

@@ -42,7 +42,7 @@ func (n *Node) reload(ctx context.Context, api *httpapi.Server, load func() (*co
 	case ctx.Err() != nil: // the server is shutting down
 	case err != nil:
 		n.Meter.Record(messages.ReloadsRefused, 1)
-		n.opt.Log.Error().Err(err).Str("reason", why).Msg("the settings were not reloaded; all of them stay as they were")
+		n.opt.Log.Error().Err(err).Str("reason", why).Msg("the settings were not reloaded; all keep their values")
 	case len(changed) == 0:
 		n.Meter.Record(messages.ReloadsUnchanged, 1)
 		n.opt.Log.Info().Str("reason", why).Msg("the settings were reloaded; nothing has changed")

@@ -314,7 +314,7 @@ func TestABrokenFileChangesNothing(t *testing.T) {
 		"broken":         {"api-key: [", "config file"},
 		"an unknown key": {"api-key: b\nqueue-timeuot: 5s", "did you mean queue-timeout?"},
 		"out of range":   {"api-key: b\nmax-open-requests: 0", "max-open-requests is 0; it must be between 1 and"},
-		"a wrong type":   {"api-key: b\nqueue-timeout: 60", `"60" is not a duration`},
+		"a wrong type":   {"api-key: b\nqueue-timeout: 60", `is "60"; it must be a duration`},
 		"an empty key":   {"api-key: ''", "is empty, which would open the server to everyone"},
 		"a conflict":     {"api-key: b\nadmin-api-key: b", "equals an api-key"},
 		"no key":         {"", "api-key was removed"},

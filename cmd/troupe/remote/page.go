@@ -60,7 +60,7 @@ func (v *View) Page(width int, colour bool) []string {
 			v.Requests.Waiting, v.Requests.Retracted, v.Requests.Open, figure(v.Rates.Requests)),
 		line("tokens/s", "%s in, %s out, %s evicted; %s steps/s, %s retractions/s", figure(v.Rates.PromptTokens), figure(v.Rates.GenerationTokens),
 			figure(v.Rates.EvictedTokens), figure(v.Rates.Steps), figure(v.Rates.Retractions)),
-		line("cache", "hit ratio %s, %s since the start; %s radix nodes", percent(v.Cache.Window), percent(v.Cache.SinceStart), units.Grouped(v.Memory.RadixNodes)),
+		line("cache", "hit ratio %s (%s since the start); %s radix nodes", percent(v.Cache.Window), percent(v.Cache.SinceStart), units.Grouped(v.Memory.RadixNodes)),
 		line("TTFT", "%s", v.TTFT),
 		line("ITL", "%s", v.ITL),
 	)
@@ -85,13 +85,13 @@ func (s *Status) WriteMemory(out io.Writer) error {
 	} {
 		fmt.Fprintf(w, "%s\t%s\t%d tokens\t%.1f %%\t%s\n", r.name, units.Bytes(r.bytes), r.bytes/perToken, share(r.bytes, m.Total), r.what)
 	}
-	fmt.Fprintf(w, "cache hit rate\t%s\t%d of %d tokens\t\t%s\n", percent(m.HitRate), m.HitTokens, m.QueryTokens, m.HitRateOver)
+	fmt.Fprintf(w, "cache hit ratio\t%s\t%d of %d tokens\t\t%s\n", percent(m.HitRate), m.HitTokens, m.QueryTokens, m.HitRateOver)
 	fmt.Fprintf(w, "radix tree nodes\t%d\t\t\t\n", m.RadixNodes)
 	fmt.Fprintf(w, "device memory allocated\t%s\t\t\tmeasured; the sum of:\n", units.Bytes(m.Allocated))
 	for _, purpose := range slices.Sorted(maps.Keys(m.ByPurpose)) {
 		fmt.Fprintf(w, "  %s\t%s\t\t\t\n", purpose, units.Bytes(m.ByPurpose[purpose]))
 	}
-	fmt.Fprintf(w, "device memory reserved\t%s\t\t\twith the workspace of the largest step\n", units.Bytes(m.Reserved))
+	fmt.Fprintf(w, "device memory reserved\t%s\t\t\tmaximum, including the workspace of the largest step\n", units.Bytes(m.Reserved))
 	return w.Flush()
 }
 
@@ -146,7 +146,7 @@ func (l Latency) mean() string {
 // String formats a latency.
 func (l Latency) String() string {
 	if l.Mean == nil || l.P50 == nil || l.P99 == nil {
-		return "no sample"
+		return "no samples"
 	}
 	return fmt.Sprintf("mean %s, p50 %s, p99 %s, %d samples", seconds(*l.Mean), seconds(*l.P50), seconds(*l.P99), l.Count)
 }

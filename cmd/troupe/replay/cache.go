@@ -28,10 +28,10 @@ type cacheFlags struct {
 
 func (f *cacheFlags) add(flags *pflag.FlagSet) {
 	flags.IntSliceVar(&f.capacities, "capacity", []int{0}, "cache capacity in blocks, comma-separated; 0: unlimited")
-	flags.StringVar(&f.index, "index", string(cachereplay.AutoIndex), "data structure: auto, tree, blocks")
+	flags.StringVar(&f.index, "index", string(cachereplay.AutoIndex), "data structure of the simulated cache: tree (radix tree, as in the engine), blocks (flat table, for belady and fifo) or auto (what the policy requires)")
 	flags.IntVar(&f.history, "eviction-history", cachereplay.DefaultHistory, "number of evicted blocks whose uses policies remember")
 	flags.BoolVar(&f.compare, "compare", false, "add lru and belady, and show how much of the gap between them each policy closes")
-	flags.BoolVar(&f.byConversation, "by-conversation", false, "distribution of per-conversation hit ratios with an unlimited cache each")
+	flags.BoolVar(&f.byConversation, "by-conversation", false, "print the distribution of the hit ratios of conversations, each with its own unlimited cache")
 }
 
 // cacheRow is one row of the result.
@@ -73,7 +73,7 @@ func (f *command) runCacheOnly(c *cobra.Command) error {
 		if rows[i].Result, err = p.Result(); errors.Is(err, cachereplay.ErrNoBlocks) {
 			return fmt.Errorf("--trace %s: %w", f.trace, err)
 		} else if err != nil {
-			return fmt.Errorf("--capacity: %w", err)
+			return err
 		}
 	}
 	closeGaps(rows)
@@ -87,11 +87,6 @@ func (f *command) checkCache() error {
 	for _, name := range f.evictions {
 		if !slices.Contains(names, name) {
 			return cli.UnknownValue("--eviction", fmt.Errorf("%q is not known; use one of %s", name, strings.Join(names, ", ")), name, names)
-		}
-	}
-	for _, capacity := range f.cache.capacities {
-		if capacity < 0 {
-			return fmt.Errorf("--capacity is %d; it must be positive, or 0 for unlimited", capacity)
 		}
 	}
 	if f.cache.history < 1 {
@@ -109,7 +104,7 @@ func (f *command) replays(c *cobra.Command) ([]*cachereplay.Replay, error) {
 			p, err := cachereplay.New(cachereplay.Options{Eviction: eviction, Capacity: capacity,
 				Index: cachereplay.Index(f.cache.index), History: f.cache.history, Future: future})
 			if err != nil {
-				return nil, fmt.Errorf("--eviction, --capacity or --index: %w", err)
+				return nil, err
 			}
 			all = append(all, p)
 		}
@@ -160,7 +155,7 @@ func printRows(out io.Writer, rows []cacheRow) error {
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%.5f\t%d\t%s\t\n", capacity, r.Eviction, r.Index, r.Hits, r.Blocks, r.HitRatio, r.Evicted, gap)
 			if r.Oversized > 0 {
-				notes = append(notes, fmt.Sprintf("note: %d of %d requests have more blocks than the capacity %d (the first on line %d); only part of them stays cached\n",
+				notes = append(notes, fmt.Sprintf("note: %d of %d requests are larger than the capacity of %d blocks (the first on line %d); only a part of each stays cached\n",
 					r.Oversized, r.Requests, r.Capacity, r.OversizedLine))
 			}
 		}

@@ -35,7 +35,7 @@ func (f *engineFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.shape, "model-shape", costmodel.ModelNames()[0], "built-in model shape: "+strings.Join(costmodel.ModelNames(), ", "))
 	flags.StringVar(&f.modelConfig, "model-config", "", "take the shape from the config.json of this Hugging Face directory instead")
 	flags.IntVar(&o.Replicas, "replicas", o.Replicas, "number of engines, each on its own device")
-	flags.StringVar(&o.Routing, "routing", o.Routing, "how requests are distributed to replicas: "+strings.Join(route.Policies(), ", "))
+	flags.StringVar(&o.Routing, "routing", o.Routing, "how requests are distributed to the engines: "+strings.Join(route.Policies(), ", "))
 	flags.StringVar(&o.Policy, "policy", o.Policy, "schedule-policy of the engines: "+strings.Join(queue.Policies(), ", "))
 	flags.IntVar(&o.KVTokens, "kv-tokens", 0, "tokens in each engine's KV pool; 0: as many as fit into the device's memory")
 	flags.IntVar(&o.PageSize, "page-size", o.PageSize, "tokens in a page of the KV pool, a power of two")
@@ -150,7 +150,7 @@ func shapeOf(m *config.Config, name string) costmodel.Model {
 // engineEviction returns the eviction policy of the engines.
 func (f *command) engineEviction() (string, error) {
 	if len(f.evictions) != 1 {
-		return "", fmt.Errorf("--eviction names %d policies, but an engine has one; several need --cache-only", len(f.evictions))
+		return "", fmt.Errorf("--eviction has %d policies, but an engine has only one; use one, or add --cache-only to compare them", len(f.evictions))
 	}
 	name := f.evictions[0]
 	if _, err := policies.ByName(name); err != nil {

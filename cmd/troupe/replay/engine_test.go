@@ -60,7 +60,7 @@ func TestReplayNotesWhatATraceLacks(t *testing.T) {
 		if err := commandline.Execute(t.Context(), cli.Root("test", New()), "", &out, &diagnostics, args...); err != nil {
 			t.Fatal(err)
 		}
-		const note = "note: schedule-policy fair works like fcfs"
+		const note = "note: --policy fair works like fcfs"
 		if !asJSON {
 			if strings.Count(out.String(), note) != 1 || diagnostics.Len() != 0 {
 				t.Errorf("%s\nand on stderr %s", out.String(), diagnostics.String())
@@ -120,7 +120,7 @@ func TestReplayEnginesRefuses(t *testing.T) {
 		{[]string{"--replicas", "-2"}, "--replicas is -2"},
 		{[]string{"--replicas", "2", "--routing", "sticky"}, "use one of cache-aware"},
 		{[]string{"--policy", "fastest"}, "--policy: schedule-policy \"fastest\" is not known; use one of fcfs"},
-		{[]string{"--eviction", "lru,lfu"}, "--eviction names 2 policies"},
+		{[]string{"--eviction", "lru,lfu"}, "--eviction has 2 policies"},
 		{[]string{"--eviction", "belady"}, "--eviction: eviction policy \"belady\" is not known"},
 		{[]string{"--speed", "0"}, "--speed is 0"},
 		{[]string{"--replicas", "0"}, "--replicas is 0"},
@@ -132,7 +132,7 @@ func TestReplayEnginesRefuses(t *testing.T) {
 		{[]string{"--plot", "out.pdf"}, "neither .svg nor .png"},
 		{[]string{"--plot", filepath.Join(dir, "no", "out.svg")}, "does not exist"},
 		{[]string{"--chunked-prefill-size", "20000"}, "raise the second"},
-		{[]string{"--max-prefill-tokens", "1000000000000"}, "lower it"},
+		{[]string{"--max-prefill-tokens", "1000000000000"}, "it must be between 1 and 16777216"},
 		{[]string{"--mem-fraction-static", "0.05"}, "raise mem-fraction-static"},
 	} {
 		args := append([]string{"replay", "--trace", path, "--format", "mooncake"}, c.args...)

@@ -49,14 +49,16 @@ func New() *cobra.Command {
 			"With --cache-only it simulates only the prefix cache, without time. The hits of a request are the\n" +
 			"blocks of its longest cached prefix, counted before the request is inserted. Then all its blocks\n" +
 			"count as used, and blocks are evicted down to the capacity. The hit ratio is hit blocks / all blocks.\n" +
-			"Of a request with more blocks than the capacity only some stay cached, as the policy chooses.",
+			"Of a request with more blocks than the capacity only some stay cached, as the policy chooses.\n\n" +
+			"A block is the unit in which a trace describes shared prefixes, and the unit of --capacity; the trace sets its\n" +
+			"size. A page is the unit of the engines' KV pools (--page-size). The two sizes need not be equal.",
 		Example: "  troupe replay --trace conversation_trace.jsonl --format mooncake --gpu h200 --replicas 16 --plot out.svg\n" +
 			"  troupe replay --trace conversation_trace.jsonl --format mooncake --cache-only --capacity 1000,10000\n" +
 			"  troupe replay --trace conversation_trace.jsonl --format mooncake --cache-only --capacity 5859 --compare\n" +
 			"  troupe replay --trace traces.tar.xz --format weka --cache-only --by-conversation",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.limit < 0 {
-				return fmt.Errorf("--limit is %d; it must be positive, or 0 for the whole trace", f.limit)
+				return fmt.Errorf("--limit is %d; it must be at least 1, or 0 for the whole trace", f.limit)
 			}
 			// After the last status line, and each once: a trace may be read twice.
 			defer func() {
@@ -67,7 +69,7 @@ func New() *cobra.Command {
 			if !f.cacheOnly {
 				return f.runEngine(c)
 			}
-			if err := cli.RefuseFlags(f.onlyEngine, "has no effect with --cache-only, which simulates no engine; remove one of them"); err != nil {
+			if err := cli.RefuseFlags(f.onlyEngine, "has no effect with --cache-only, which simulates no engine; remove one of the two flags"); err != nil {
 				return err
 			}
 			return f.runCacheOnly(c)
@@ -82,8 +84,8 @@ func New() *cobra.Command {
 	flags.BoolVar(&f.cacheOnly, "cache-only", false, "simulate only the prefix cache")
 	flags.IntVar(&f.limit, "limit", 0, "replay only the first N requests (0: all)")
 	flags.StringSliceVar(&f.evictions, "eviction", []string{"lru"}, "eviction policies, comma-separated: "+strings.Join(cachereplay.Names(), ", ")+
-		". All evict leaves of the radix tree, except two references on a table of blocks: fifo also evicts inner blocks (--index tree: "+
-		"only leaves); belady knows the future, for which it reads the trace twice and keeps 4 bytes per block")
+		". All evict only leaves of the radix tree, except fifo, which without --index tree also evicts inner blocks. belady is the "+
+		"optimal policy, for comparison: it reads the trace twice and keeps 4 bytes per block")
 	f.onlyCache, f.onlyEngine = cli.FlagGroup(c, f.cache.add), cli.FlagGroup(c, f.engine.add)
 	_ = c.MarkFlagRequired("trace") // fails for unknown flags only
 	return c
@@ -103,7 +105,7 @@ func (f *command) open() (trace.Reader, error) {
 	case err == nil:
 		return r, nil
 	case errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("--trace %s: no such file", f.trace)
+		return nil, fmt.Errorf("--trace %s does not exist", f.trace)
 	}
 	if near := configs.Nearest(f.format, trace.Formats()); near != "" && near != f.format {
 		return nil, fmt.Errorf("--format: %w; did you mean %s?", err, near)

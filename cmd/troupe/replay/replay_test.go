@@ -63,7 +63,7 @@ func TestReplayCacheOnly(t *testing.T) {
 		t.Errorf("shares of the gap: %s", out)
 	}
 	text := mustRun(t, "", "replay", "--trace", path, "--format", "mooncake", "--cache-only", "--capacity", "2")
-	if !strings.Contains(text, "0.25000") || !strings.Contains(text, "note: 2 of 3 requests have more blocks than the capacity 2 (the first on line 1)") {
+	if !strings.Contains(text, "0.25000") || !strings.Contains(text, "note: 2 of 3 requests are larger than the capacity of 2 blocks (the first on line 1)") {
 		t.Errorf("table:\n%s", text)
 	}
 }
@@ -77,18 +77,18 @@ func TestReplayRefuses(t *testing.T) {
 		{nil, `required flag(s) "trace" not set`},
 		{[]string{"--trace", path}, "--format is missing; use one of azure, jsonl, mooncake, weka"},
 		{[]string{"--trace", path, "--format", "mooncak"}, "did you mean mooncake?"},
-		{[]string{"--trace", path + "x", "--format", "mooncake"}, "no such file"},
+		{[]string{"--trace", path + "x", "--format", "mooncake"}, "does not exist"},
 		{[]string{"--trace", path, "--format", "mooncake", "--capacity", "-1"}, "--capacity is -1"},
 		{[]string{"--trace", path, "--format", "mooncake", "--capacity", "ten"}, "--capacity"},
-		{[]string{"--trace", path, "--format", "mooncake", "--capacity", "1"}, "--capacity: a capacity of 1 blocks is less than any request of the trace needs: the smallest, on line 2, has 2; use at least 2"},
+		{[]string{"--trace", path, "--format", "mooncake", "--capacity", "1"}, "--capacity 1 is too small: the smallest request, on line 2, has 2 blocks; use at least 2"},
 		{[]string{"--trace", path, "--format", "mooncake", "--eviction", "lrru"}, `--eviction: "lrru" is not known; use one of belady,`},
 		{[]string{"--trace", path, "--format", "mooncake", "--eviction-history", "0"}, "--eviction-history is 0"},
 		{[]string{"--trace", path, "--format", "mooncake", "--index", "heap"}, `index "heap" is not known`},
-		{[]string{"--trace", path, "--format", "mooncake", "--eviction", "belady", "--index", "tree"}, "belady does not run on the tree"},
+		{[]string{"--trace", path, "--format", "mooncake", "--eviction", "belady", "--index", "tree"}, "--eviction belady requires --index auto or blocks"},
 		{[]string{"--trace", path, "--format", "mooncake", "--by-conversation"}, "--by-conversation: the trace has no conversations"},
 		{[]string{"--trace", path, "--format", "azure"}, "small.jsonl: line 1: the header is"},
 		{[]string{"--trace", path, "--format", "weka", "--conversation-gap", "-1s"}, "--conversation-gap is -1s"},
-		{[]string{"--trace", commandline.File(t, "small.jsonl", smallTrace+"{"), "--format", "mooncake"}, "small.jsonl: line 4: broken JSON"},
+		{[]string{"--trace", commandline.File(t, "small.jsonl", smallTrace+"{"), "--format", "mooncake"}, "small.jsonl: line 4: not valid JSON"},
 	} {
 		args := append([]string{"replay", "--cache-only"}, c.args...)
 		if _, err := run(t, "", args...); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -102,7 +102,7 @@ func TestReplayRefuses(t *testing.T) {
 func TestReplayOfACutRecording(t *testing.T) {
 	path := commandline.File(t, "cut.jsonl", `{"troupe_trace":1}`+"\n"+`{"arrival_ms":0,"input":40,"output":1,"page_size":16,"pages":[1,2]}`+"\n"+
 		`{"arrival_ms":9,"input":40,"output":1,"page_size":16,"pages":[1,2]}`+"\n"+`{"arrival_ms":12,"inpu`)
-	const warning = "cut.jsonl: line 4: the last line is cut after 22 bytes"
+	const warning = "cut.jsonl: line 4: the last line is incomplete (22 bytes)"
 	for _, args := range [][]string{{"--cache-only", "--compare"}, {"--page-size", "16", "--kv-tokens", "4096"}} {
 		var out, stderr bytes.Buffer
 		args = append([]string{"replay", "--trace", path, "--format", "jsonl", "--json"}, args...)

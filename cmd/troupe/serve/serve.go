@@ -22,9 +22,10 @@ import (
 func New() *cobra.Command {
 	c := &cobra.Command{
 		Use: "serve", Short: "Serve a model over HTTP", Args: cobra.NoArgs,
-		Long: "Serve a model over HTTP. At SIGINT or SIGTERM it finishes open requests and exits.\n" +
-			"SIGHUP, or a change of the config file, reloads the settings that can change live.\n" +
-			"Without --model it serves the small embedded model.",
+		Long: "Serve a model over HTTP. On SIGINT or SIGTERM it finishes open requests and exits.\n" +
+			"SIGHUP, or a change of the config file, reloads the settings that can change without a restart.\n" +
+			"Without --model it serves the small embedded model.\n\n" +
+			"A hard limit is never exceeded. A soft limit can be exceeded for a short time, or where its text says so.",
 		Example: "  troupe serve\n  troupe serve --model ./Qwen2.5-0.5B-Instruct --port 8000\n  troupe serve --config configs/server.yaml --model DIR",
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c) },
 	}
@@ -85,7 +86,7 @@ func reasonsToReload(cfg *configs.Config, log zerolog.Logger) (why <-chan string
 	}
 	stopWatch, err := cfg.Watch(func() { give("the config file has changed") })
 	if err != nil {
-		log.Warn().Err(err).Msg("changes of the config file will not be noticed; send SIGHUP to reload it")
+		log.Warn().Err(err).Msg("the config file is not watched for changes; send SIGHUP to reload it")
 		stopWatch = func() {}
 	}
 	signals := make(chan os.Signal, 1)

@@ -100,7 +100,7 @@ func (t *top) showJSON(v *remote.View, err error) error {
 
 func (t *top) showLine(v *remote.View, err error) error {
 	if err != nil {
-		_, err = fmt.Fprintln(t.out, "no reading:", logtext.Escape(err.Error()))
+		_, err = fmt.Fprintln(t.out, "cannot read the server's statistics:", logtext.Escape(err.Error()))
 		return err
 	}
 	_, err = fmt.Fprintln(t.out, v.Line())
@@ -113,7 +113,7 @@ func (t *top) showPage(file *os.File, v *remote.View, err error) error {
 	if sizeErr != nil || width < 1 || height < 1 {
 		width, height = 80, 24
 	}
-	lines := []string{remote.Clip("troupe top   "+t.server.URL, width), "", "no reading: " + logtext.Escape(fmt.Sprint(err)), "", "trying again every " + t.interval.String()}
+	lines := []string{remote.Clip("troupe top   "+t.server.URL, width), "", "cannot read the server's statistics: " + logtext.Escape(fmt.Sprint(err)), "", "trying again every " + t.interval.String()}
 	if v != nil {
 		_, plain := os.LookupEnv("NO_COLOR")
 		lines = v.Page(width, !plain)

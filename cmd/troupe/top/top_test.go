@@ -35,7 +35,7 @@ func TestTopWaitsForAServerThatWentAway(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if lines := strings.Split(out.String(), "\n"); len(lines) < 2 || !strings.HasPrefix(lines[0], "kv:") || !strings.HasPrefix(lines[1], "no reading:") {
+	if lines := strings.Split(out.String(), "\n"); len(lines) < 2 || !strings.HasPrefix(lines[0], "kv:") || !strings.HasPrefix(lines[1], "cannot read the server's statistics:") {
 		t.Errorf("the lines are %q", lines)
 	}
 }

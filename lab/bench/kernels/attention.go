@@ -43,7 +43,7 @@ func newCache(dtype gpu.DType, memory []byte) (*cache, error) {
 	}
 	// The last block's values are read a vector too far.
 	if c.blocks = (len(memory) - 256) / (block + scales); c.blocks < 2*context/attn.BlockSlots {
-		return nil, fmt.Errorf("%d bytes are too few for two contexts of %d positions, which take %d; use more", len(memory), context, 2*context/attn.BlockSlots*(block+scales))
+		return nil, fmt.Errorf("--read-bytes is %d, too small for two contexts of %d positions, which take %d; raise it", len(memory), context, 2*context/attn.BlockSlots*(block+scales))
 	}
 	scales *= c.blocks
 	c.memory = memory[:scales+c.blocks*block+256]

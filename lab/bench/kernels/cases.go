@@ -29,17 +29,17 @@ func (c *Choice) Check() error {
 	forms := FormNames()
 	for _, f := range c.Forms {
 		if !slices.Contains(forms, f) {
-			return fmt.Errorf("form %q is not known; use %s", f, strings.Join(forms, ", "))
+			return fmt.Errorf("--form %q is not known; use one of %s", f, strings.Join(forms, ", "))
 		}
 	}
 	for _, k := range c.Kinds {
 		if !slices.Contains(Kinds, k) {
-			return fmt.Errorf("kernel %q is not known; use %s", k, strings.Join(Kinds, ", "))
+			return fmt.Errorf("--kernel %q is not known; use one of %s", k, strings.Join(Kinds, ", "))
 		}
 	}
 	for _, t := range c.Tokens {
 		if t < 1 || t > 1<<14 {
-			return fmt.Errorf("the number of tokens is %d; it must be between 1 and %d", t, 1<<14)
+			return fmt.Errorf("--tokens has %d; each entry must be between 1 and %d", t, 1<<14)
 		}
 	}
 	return nil

@@ -131,9 +131,9 @@ func TestAttentionComputesAMean(t *testing.T) {
 
 func TestChoices(t *testing.T) {
 	for want, c := range map[string]Choice{
-		`kernel "gem" is not known; use gemm, integer`: {Kinds: []string{"gem"}},
-		`form "q5" is not known`:                       {Forms: []string{"q5"}},
-		"the number of tokens is 0":                    {Tokens: []int{1, 0}},
+		`--kernel "gem" is not known; use one of gemm, integer`: {Kinds: []string{"gem"}},
+		`--form "q5" is not known`:                              {Forms: []string{"q5"}},
+		"--tokens has 0":                                        {Tokens: []int{1, 0}},
 	} {
 		if err := c.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -148,10 +148,10 @@ func TestChoices(t *testing.T) {
 		t.Errorf("%q", seen)
 	}
 	stop := errors.New("enough")
-	if err := (&Choice{}).Each(memory(), func(Case) error { return stop }); !errors.Is(err, stop) && !strings.Contains(err.Error(), "use more") {
+	if err := (&Choice{}).Each(memory(), func(Case) error { return stop }); !errors.Is(err, stop) && !strings.Contains(err.Error(), "raise it") {
 		t.Error(err)
 	}
-	if err := (&Choice{Kinds: []string{"gemm"}}).Each(make([]byte, 1<<20), nil); err == nil || !strings.Contains(err.Error(), "use more") {
+	if err := (&Choice{Kinds: []string{"gemm"}}).Each(make([]byte, 1<<20), nil); err == nil || !strings.Contains(err.Error(), "raise it") {
 		t.Error(err)
 	}
 	if err := (&Choice{Kinds: []string{"attention"}}).Each(make([]byte, 1<<20), nil); err == nil || !strings.Contains(err.Error(), "two contexts") {
@@ -171,12 +171,12 @@ func TestReports(t *testing.T) {
 	}
 	want := `machine   A Processor, 2 cores, linux/amd64, instruction set avx2
 troupe    v1, go1, GOMAXPROCS 2
-measured  one thread, medians of 5 rounds of its processor time; weights in 1024 MiB
+measured  on one thread, medians of 5 rounds (processor time), 1024 MiB of weights
 
-| level | kernel  | form |  m | shape        |      µs | GB/s | of reading | GOP/s | of peak |
-| ----- | ------- | ---- | -: | ------------ | ------: | ---: | ---------: | ----: | ------: |
-| avx2  | gemm    | q8   | 16 | [8960, 1536] | 1000.00 | 12.0 |     60.0 % |  90.0 |  80.0 % |
-| avx2  | rmsnorm |      |    | 1536         |    0.50 | 30.0 |            |       |         |
+| level | kernel  | form |  m | shape        |      µs | GB/s | of bandwidth | GOP/s | of peak |
+| ----- | ------- | ---- | -: | ------------ | ------: | ---: | -----------: | ----: | ------: |
+| avx2  | gemm    | q8   | 16 | [8960, 1536] | 1000.00 | 12.0 |       60.0 % |  90.0 |  80.0 % |
+| avx2  | rmsnorm |      |    | 1536         |    0.50 | 30.0 |              |       |         |
 
 interrupted: some kernels are missing
 

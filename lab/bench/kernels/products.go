@@ -34,7 +34,7 @@ func fill(f layout.Form, memory []byte, rows int) (*weights, error) {
 	size := f.PanelBytes(Cols)
 	n := len(memory) / (layout.Panels(rows) * size)
 	if n == 0 {
-		return nil, fmt.Errorf("%d bytes are too few for a matrix [%d, %d] of %s, which takes %d; use more", len(memory), rows, Cols, f, layout.Panels(rows)*size)
+		return nil, fmt.Errorf("--read-bytes is %d, too small for a matrix [%d, %d] of %s, which takes %d; raise it", len(memory), rows, Cols, f, layout.Panels(rows)*size)
 	}
 	var encoded bytes.Buffer // elements of about a thirtieth, so that products stay small
 	if err := gguftest.Random(dtypes[f], layout.PanelRows*Cols, 0, 1.0/32, 1)(&encoded); err != nil {

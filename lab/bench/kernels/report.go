@@ -20,7 +20,7 @@ type Report struct {
 
 // WriteText prints it: where and what, then a table in Markdown.
 func (p *Report) WriteText(w io.Writer) error {
-	rows := [][]string{{"level", "kernel", "form", "m", "shape", "µs", "GB/s", "of reading", "GOP/s", "of peak"}}
+	rows := [][]string{{"level", "kernel", "form", "m", "shape", "µs", "GB/s", "of bandwidth", "GOP/s", "of peak"}}
 	for _, r := range p.Results {
 		tokens, operations := "", ""
 		if r.Tokens > 0 {
@@ -32,7 +32,7 @@ func (p *Report) WriteText(w io.Writer) error {
 		rows = append(rows, []string{r.Level, r.Kernel, r.Form, tokens, r.Shape, fmt.Sprintf("%.2f", r.Microseconds), fmt.Sprintf("%.1f", r.BytesPerSecond/1e9),
 			percent(r.ShareOfRead), operations, percent(r.ShareOfPeak)})
 	}
-	text := p.Machine.String() + fmt.Sprintf("measured  one thread, medians of %d rounds of its processor time; weights in %.0f MiB\n\n", p.Rounds, float64(p.ReadBytes)/(1<<20)) +
+	text := p.Machine.String() + fmt.Sprintf("measured  on one thread, medians of %d rounds (processor time), %.0f MiB of weights\n\n", p.Rounds, float64(p.ReadBytes)/(1<<20)) +
 		bench.Markdown(rows, 0, 1, 2, 4) + bench.Remarks(p.Interrupted, "kernels", p.Notes)
 	_, err := io.WriteString(w, text)
 	return err

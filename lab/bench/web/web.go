@@ -115,7 +115,7 @@ func (c *Clients) Once(parent context.Context, t bench.Test, _ int) (s bench.Sam
 		tokens += float64(asked) * float64(timed) / float64(max(r.Chunks, 1))
 	}
 	if end < begin || tokens == 0 {
-		return s, errors.New("a client's answer ended before all had begun: they do not run at once, or are too fast for clients; raise --max-running-requests or --generate, or lower --batch")
+		return s, errors.New("the requests did not all run at the same time: one ended before the last began; raise --max-running-requests or --generate, or lower --batch")
 	}
 	s.Took, s.Tokens = end-begin, int(math.Round(tokens))
 	s.Steps = (s.Tokens + t.Batch/2) / t.Batch

@@ -44,7 +44,7 @@ func NewFrame(o FrameOptions) (*Frame, error) {
 	f := &Frame{common: map[string]any{"temperature": 0, "stream": o.Stream}}
 	if len(o.Extra) > 0 {
 		if err := json.Unmarshal(o.Extra, &f.extra); err != nil || f.extra == nil {
-			return nil, fmt.Errorf(`the extra body %.80q is not a JSON object such as {"top_k":1}`, o.Extra)
+			return nil, fmt.Errorf(`the extra body %.80q is not a JSON object, for example {"top_k":1}`, o.Extra)
 		}
 	}
 	if o.Model != "" {

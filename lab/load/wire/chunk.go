@@ -32,7 +32,7 @@ type Chunk struct {
 }
 
 // ErrChunk is an answer that is not a JSON object of the API.
-var ErrChunk = errors.New("the server's answer cannot be read")
+var ErrChunk = errors.New("the server's response cannot be read")
 
 // Brings reports whether the chunk brings output: text, reasoning or a tool call.
 func (k *Chunk) Brings() bool { return len(k.Text) > 0 || len(k.Reasoning) > 0 || k.ToolCall }

@@ -74,7 +74,7 @@ func TestGSM8KRefuses(t *testing.T) {
 		o    GSM8K
 		want string
 	}{
-		{GSM8K{File: "/nowhere", Output: 1}, "no such file"},
+		{GSM8K{File: "/nowhere", Output: 1}, "does not exist"},
 		{GSM8K{File: file(t, ""), Output: 1}, "no problems"},
 		{GSM8K{File: file(t, problems+"x"), Output: 1}, "line 5"},
 		{GSM8K{File: file(t, `{"question":"a","answer":"b"}`), Output: 1}, "ends in ####"},
@@ -123,7 +123,7 @@ func TestShareGPT(t *testing.T) {
 			t.Errorf("%s: %v", c.want, err)
 		}
 	}
-	if _, err := (ShareGPT{File: "/nowhere", Turns: 1}).Open(); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := (ShareGPT{File: "/nowhere", Turns: 1}).Open(); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Error(err)
 	}
 }

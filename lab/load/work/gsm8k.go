@@ -2,6 +2,7 @@ package work
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,8 +34,8 @@ type GSM8K struct {
 
 // Open reads the files.
 func (o GSM8K) Open() (*Source, error) {
-	if o.Shots < 0 || o.Output < 1 {
-		return nil, fmt.Errorf("--gsm8k-num-shots is %d and --gsm8k-output-len is %d; they must be at least 0 and 1", o.Shots, o.Output)
+	if err := cmp.Or(AtLeast(0, o.Shots, "gsm8k-num-shots"), AtLeast(1, o.Output, "gsm8k-output-len")); err != nil {
+		return nil, err
 	}
 	questions, err := readProblems(o.File)
 	if err != nil {
@@ -76,7 +77,7 @@ func asked(question string) string { return "Question: " + question + "\nAnswer:
 func readProblems(path string) ([]problem, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no such file; the data set has it as gsm8k/test.jsonl", path)
+		return nil, fmt.Errorf("%s does not exist; the GSM8K data set has this file as gsm8k/test.jsonl", path)
 	}
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 )
@@ -21,13 +22,11 @@ type Random struct {
 
 // Check says what is wrong with the settings.
 func (o Random) Check() error {
-	switch {
-	case o.Input < 1 || o.Output < 1:
-		return fmt.Errorf("--random-input-len is %d and --random-output-len is %d; both must be at least 1", o.Input, o.Output)
-	case !(o.Ratio >= 0 && o.Ratio <= 1):
+	err := cmp.Or(AtLeast(1, o.Input, "random-input-len"), AtLeast(1, o.Output, "random-output-len"))
+	if err == nil && !(o.Ratio >= 0 && o.Ratio <= 1) {
 		return fmt.Errorf("--random-range-ratio is %g; it must be between 0 and 1", o.Ratio)
 	}
-	return nil
+	return err
 }
 
 // Source is unlimited.

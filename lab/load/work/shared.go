@@ -1,6 +1,9 @@
 package work
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Shared makes groups of sessions: all of a group begin with one long text, the
 // system prompt, and continue with a question of their own. Sessions of the
@@ -20,15 +23,12 @@ type Shared struct {
 
 // Check says what is wrong with the settings.
 func (o Shared) Check() error {
-	switch {
-	case o.Groups < 1 || o.PerGroup < 1:
-		return fmt.Errorf("--gsp-num-groups is %d and --gsp-prompts-per-group is %d; both must be at least 1", o.Groups, o.PerGroup)
-	case o.Groups > 1<<24/o.PerGroup:
-		return fmt.Errorf("--gsp-num-groups %d times --gsp-prompts-per-group %d is more than %d prompts; use fewer", o.Groups, o.PerGroup, 1<<24)
-	case o.System < 1 || o.Question < 1 || o.Output < 1:
-		return fmt.Errorf("--gsp-system-prompt-len is %d, --gsp-question-len is %d and --gsp-output-len is %d; all must be at least 1", o.System, o.Question, o.Output)
+	err := cmp.Or(AtLeast(1, o.Groups, "gsp-num-groups"), AtLeast(1, o.PerGroup, "gsp-prompts-per-group"),
+		AtLeast(1, o.System, "gsp-system-prompt-len"), AtLeast(1, o.Question, "gsp-question-len"), AtLeast(1, o.Output, "gsp-output-len"))
+	if err == nil && o.Groups > 1<<24/o.PerGroup {
+		return fmt.Errorf("--gsp-num-groups %d × --gsp-prompts-per-group %d is more than %d prompts; lower one of them", o.Groups, o.PerGroup, 1<<24)
 	}
-	return nil
+	return err
 }
 
 // Source has all sessions of all groups.

@@ -31,8 +31,8 @@ type ShareGPT struct {
 // Open reads the file. Conversations that do not begin with a question and its
 // answer are skipped.
 func (o ShareGPT) Open() (*Source, error) {
-	if o.Turns < 1 || o.Output < 0 {
-		return nil, fmt.Errorf("--turns is %d and --sharegpt-output-len is %d; they must be at least 1 and 0", o.Turns, o.Output)
+	if err := cmp.Or(AtLeast(1, o.Turns, "turns"), AtLeast(0, o.Output, "sharegpt-output-len")); err != nil {
+		return nil, err
 	}
 	conversations, err := o.read()
 	if err != nil {
@@ -44,7 +44,7 @@ func (o ShareGPT) Open() (*Source, error) {
 		s.Description += fmt.Sprintf(", at most %d turns", o.Turns)
 	}
 	if o.Output == 0 {
-		s.Notes = []string{fmt.Sprintf("output lengths are estimated from the recorded answers (%d bytes per token, at most %d tokens); set them with --sharegpt-output-len", bytesPerToken, maxShareGPTOutput)}
+		s.Notes = []string{fmt.Sprintf("output lengths are estimated from the recorded answers (%d bytes per token, at most %d tokens); use --sharegpt-output-len to set them", bytesPerToken, maxShareGPTOutput)}
 	}
 	s.Make = func(index int) (*Session, error) {
 		return &Session{Turns: conversations[order[index]]}, nil
@@ -56,7 +56,7 @@ func (o ShareGPT) Open() (*Source, error) {
 func (o *ShareGPT) read() (conversations [][]Turn, err error) {
 	f, err := os.Open(o.File)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no such file", o.File)
+		return nil, fmt.Errorf("%s does not exist", o.File)
 	}
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (o *ShareGPT) read() (conversations [][]Turn, err error) {
 		return nil, fmt.Errorf("%s: the array is incomplete: %w", o.File, err)
 	}
 	if len(conversations) == 0 {
-		return nil, fmt.Errorf("%s: no conversation begins with a message of human and an answer of gpt", o.File)
+		return nil, fmt.Errorf("%s: no conversation begins with a message from \"human\" and one from \"gpt\"", o.File)
 	}
 	return conversations, nil
 }

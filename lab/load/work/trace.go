@@ -30,7 +30,7 @@ func (o Trace) Check() error {
 func (o Trace) Source() *Source {
 	s := &Source{Description: fmt.Sprintf("trace: %s at %g times its speed, %s", o.Name, o.Speed, o.Writer.Describe())}
 	if o.Writer.Vocab == 0 {
-		s.Notes = []string{"the prompts are words, so their lengths are approximate; with a server that accepts token ids they are exact"}
+		s.Notes = []string{"prompts are words, so their lengths in tokens are approximate; with a server that accepts token ids they are exact"}
 	}
 	var symbols []int32
 	s.Make = func(int) (*Session, error) {
@@ -40,7 +40,7 @@ func (o Trace) Source() *Source {
 		}
 		due := float64(r.Arrival) / o.Speed
 		if due > float64(trace.MaxTime) {
-			return nil, fmt.Errorf("line %d of the trace is due after more than 20 years; raise --speed", r.Line)
+			return nil, fmt.Errorf("line %d of the trace would be sent after more than 20 years; raise --speed", r.Line)
 		}
 		symbols = r.Tokens(symbols[:0])
 		return &Session{Due: time.Duration(due), Timed: true, Turns: []Turn{o.Writer.Turn(max(r.Output, 1), symbols)}}, nil
