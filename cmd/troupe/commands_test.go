@@ -104,7 +104,7 @@ func TestErrorsSayWhatWhereAndTheRemedy(t *testing.T) {
 		"no such model":    {[]string{"generate", "--model", "/no/such/model"}, []string{"/no/such/model", "Hugging Face"}},
 		"empty directory":  {[]string{"generate", "--model", empty}, []string{"config.json"}},
 		"temperature":      {[]string{"generate", "--temperature", "9"}, []string{"--temperature", "between 0 and 2"}},
-		"flag of a type":   {[]string{"serve", "--port", "x"}, []string{`--port is "x"`, "an integer"}},
+		"flag of a type":   {[]string{"serve", "--port", "x"}, []string{`--port is "x"`, "a whole number"}},
 		"unknown flag":     {[]string{"serve", "--prot", "1"}, []string{"--prot", "did you mean --port?"}},
 		"unknown command":  {[]string{"server"}, []string{"server", "serve"}},
 		"no such view":     {[]string{"inspect", "nosuch"}, []string{"nosuch"}},

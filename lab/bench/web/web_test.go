@@ -101,12 +101,12 @@ func TestClientsFail(t *testing.T) {
 		ctx    context.Context
 		fatal  chan error
 	}{
-		"use --prompt 0":            {server: &server{}, test: bench.Test{Prompt: 3, Batch: 1}},
-		"503 Service Unavailable":   {server: &server{status: http.StatusServiceUnavailable}, test: bench.Test{Generate: 3, Batch: 2}},
-		"did not all run at the same time":   {server: &server{end: 1}, test: bench.Test{Generate: 3, Batch: 1}},
-		"the engine gave up":        {server: &server{block: true}, test: bench.Test{Generate: 3, Batch: 2}, fatal: failed},
-		context.Canceled.Error():    {server: &server{block: true}, test: bench.Test{Generate: 3, Batch: 2}, ctx: cancelled},
-		"a client failed: HTTP 503": {server: &server{status: http.StatusServiceUnavailable}, test: bench.Test{Generate: 3, Batch: 1, Depth: 1}},
+		"use --prompt 0":                   {server: &server{}, test: bench.Test{Prompt: 3, Batch: 1}},
+		"503 Service Unavailable":          {server: &server{status: http.StatusServiceUnavailable}, test: bench.Test{Generate: 3, Batch: 2}},
+		"did not all run at the same time": {server: &server{end: 1}, test: bench.Test{Generate: 3, Batch: 1}},
+		"the engine gave up":               {server: &server{block: true}, test: bench.Test{Generate: 3, Batch: 2}, fatal: failed},
+		context.Canceled.Error():           {server: &server{block: true}, test: bench.Test{Generate: 3, Batch: 2}, ctx: cancelled},
+		"a client failed: HTTP 503":        {server: &server{status: http.StatusServiceUnavailable}, test: bench.Test{Generate: 3, Batch: 1, Depth: 1}},
 	} {
 		ctx := c.ctx
 		if ctx == nil {
