@@ -1,7 +1,5 @@
 package costmodel
 
-import "fmt"
-
 // Model is the shape of a decoder-only transformer with a gated MLP and
 // grouped-query attention, in plain numbers.
 type Model struct {
