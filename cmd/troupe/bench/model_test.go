@@ -205,7 +205,7 @@ func TestBenchModelRefuses(t *testing.T) {
 		"--prompt has -1":                     {"--prompt=-1"},
 		"--depth is \"x\"; it must be whole numbers separated by commas": {"--depth", "x"},
 		"--threads has 0; each entry must be at least 1":                 {"--threads", "0,1"},
-		"threads is 2000; it must be 1 to 1024":                          {"--threads", "2000"},
+		"threads is 2000; it must be between 1 and 1024":                          {"--threads", "2000"},
 		"--repetitions is 0":                                             {"--repetitions", "0"},
 		"--through is \"tcp\"; use engine, step or http":                 {"--through", "tcp"},
 		"--through http measures only generation; use --prompt 0":        {"--through", "http"},
