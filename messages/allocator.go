@@ -1,11 +1,10 @@
 package messages
 
-// ToAllocator is the set of messages that the KV allocator accepts.
 type ToAllocator interface{ toAllocator() }
 
-// ReservePages is the second half of a CommitPlan: pages to free, Frees before Evicted
-// and each in its order, then pages to reserve, all or nothing. Answered by
-// PagesReserved, for which it also has the results of the cache.
+// ReservePages is the second half of a CommitPlan: pages to free (Frees before Evicted,
+// each in its order), then pages to reserve, all or nothing. PagesReserved answers it,
+// and repeats the results of the cache.
 type ReservePages struct {
 	Header
 	Plan     PlanID

@@ -1,6 +1,5 @@
 package messages
 
-// ToCache is the set of messages that the radix cache accepts.
 type ToCache interface{ toCache() }
 
 // PrefixLock asks for the longest cached prefix of one request: whole pages of
@@ -13,8 +12,7 @@ type PrefixLock struct {
 	Limit     int
 }
 
-// LockPrefixes matches and locks prefixes, for admission. Answered by
-// PrefixesLocked.
+// LockPrefixes matches and locks prefixes, for admission. Answered by PrefixesLocked.
 type LockPrefixes struct {
 	Header
 	Plan     PlanID
@@ -33,8 +31,7 @@ type PrefixPeek struct {
 type PeekPrefixes struct {
 	Header
 	Prefixes []PrefixPeek // moved; at least one
-	// MaxTokens bounds the cost: after this many matched tokens, no further prefix is
-	// looked up.
+	// MaxTokens bounds the cost: no prefix is looked up after this many matched tokens.
 	MaxTokens int
 	// PathNodes is how many nodes of each match to report, from the root down.
 	PathNodes int

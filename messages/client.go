@@ -13,7 +13,6 @@ type CallAccepted struct {
 // RefusalKind is the class of error of a refusal.
 type RefusalKind uint8
 
-// The classes of refusals. The HTTP server maps them to status codes.
 const (
 	RefusedInvalid   RefusalKind = iota + 1 // can never be served: 400
 	RefusedDuplicate                        // a call with the UserID is open: 400
@@ -54,24 +53,20 @@ type CallOutput struct {
 	Paused bool
 }
 
-// PromptOutput reports the prompt of a request.
 type PromptOutput struct {
 	Logprobs []PositionLogprobs // from PromptLogprobStart on; nil unless asked for
 }
 
-// OutputToken is one output token.
 type OutputToken struct {
 	Token    int32
 	Logprobs *PositionLogprobs // nil unless asked for
-	// TextOffset is where the token's text starts in the request's whole
-	// output text, in bytes.
+	// TextOffset is where the token's text starts in the whole output text, in bytes.
 	TextOffset int
 }
 
-// FinishReason is why a request ended, in the words of the API.
+// FinishReason is why a request ended, as a client sees it, in the words of the API.
 type FinishReason string
 
-// The reasons that a client sees.
 const (
 	FinishStop   FinishReason = "stop"   // end token, stop token or stop string
 	FinishLength FinishReason = "length" // max_tokens or the context

@@ -1,6 +1,8 @@
 // Package messages declares the messages between actors and the ids that they use.
 // Messages are commands, events and replies, in one file per receiver. The package
-// imports only the standard library, so that cores and shells can share it.
+// imports only the standard library, so that cores and shells can share it. The interface
+// ToCache is the set of messages that the cache accepts; likewise for the other
+// receivers.
 //
 // Messages are sent by pointer and do not change after that. A slice in a message is
 // either moved (from then on the receiver owns it) or frozen (never changed, so it can
@@ -100,9 +102,8 @@
 //	| EpochEnded      | engine → dispatch → intake  | EnqueueRequests of what was lost | a part: the requests of this engine                                 |
 //	| FailEpoch       | intake → dispatch           | EpochEnded to intake             | all engines start over                                              |
 //
-// Two rules always hold: a command that lists a reply gets exactly one, or its
-// epoch ends; and a request ends with exactly one CallRefused or one CallOutput
-// with a Finish.
+// Two rules always hold: a command that lists a reply gets exactly one, or its epoch
+// ends; and a request ends with exactly one CallRefused or one CallOutput with a Finish.
 //
 // # Concurrency properties
 //

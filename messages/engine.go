@@ -1,6 +1,5 @@
 package messages
 
-// ToEngine is the set of messages that an engine's supervisor accepts.
 type ToEngine interface{ toEngine() }
 
 // FailEpoch ends an epoch: a device step failed, an invariant is broken, or a message

@@ -1,6 +1,5 @@
 package messages
 
-// ToFormer is the set of messages that the batch former accepts.
 type ToFormer interface{ toFormer() }
 
 // CandidatesWaiting wakes the batch former: the queue is no longer empty, or a new
@@ -64,10 +63,9 @@ type PrefixInserted struct {
 	// Node holds the request's prefix and is locked for it, if the insertion has
 	// Keep; otherwise RootNode.
 	Node NodeID
-	// Pages are those that the request's row must use from page index First on:
-	// the tree had them already. The request's own copies were freed, or with
-	// KeepCopies the request must free them. Empty if nothing was replaced;
-	// moved.
+	// Pages are those that the request's row must use from page index First on: the tree
+	// had them already. The request's own copies were freed, or with KeepCopies the
+	// request must free them. Empty if nothing was replaced; moved.
 	First int
 	Pages []Page
 }
@@ -113,8 +111,7 @@ type PromptLogprobs struct {
 	Logprobs []PositionLogprobs // moved
 }
 
-// BatchDone says that a step has completed on the device. Steps complete in
-// order.
+// BatchDone says that a step has completed on the device. Steps complete in order.
 type BatchDone struct {
 	Header
 	Step StepID
@@ -132,8 +129,7 @@ type RowFailed struct {
 	Reason string // contains nothing sent by a client
 }
 
-// BatchFailed says that a step could not be computed. It has no results, and the next
-// step is not answered.
+// BatchFailed says that a step could not be computed. The step after it is not answered.
 type BatchFailed struct {
 	Header
 	Step   StepID

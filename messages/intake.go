@@ -2,7 +2,6 @@ package messages
 
 import "time"
 
-// ToIntake is the set of messages that intake accepts.
 type ToIntake interface{ toIntake() }
 
 // SubmitRequests is a client's call: all of its requests are accepted, or all are
@@ -41,16 +40,15 @@ type Submission struct {
 	// Continues marks text that continues the prompt (completions), so that the
 	// leading space of SentencePiece vocabularies is kept.
 	Continues bool
-	// After is -1, or the index of the request in the same call that must have
-	// its first token before this one enters the engine. The first choice of a
-	// prompt fills the cache for the others in this way.
+	// After is -1, or the index of the request of the call that must have its first token
+	// before this one enters the engine. So the first choice of a prompt fills the cache
+	// for the others.
 	After int
 }
 
-// AbortRequests ends calls: the Owner's call with the UserID, those of all owners
-// with AnyOwner, or all calls. The clients see finish reason abort, or with
-// ShuttingDown an error of kind RefusedDraining, after which they should try
-// another server.
+// AbortRequests ends calls: the Owner's call with the UserID, those of all owners with
+// AnyOwner, or all calls. Clients get finish reason abort, or with ShuttingDown an error
+// of kind RefusedDraining, which tells them to try another server.
 type AbortRequests struct {
 	UserID       string
 	Owner        string
@@ -90,7 +88,6 @@ type PromptResult struct {
 	Logprobs     []PositionLogprobs // frozen; from PromptLogprobStart on
 }
 
-// TokenResult is one sampled token.
 type TokenResult struct {
 	ID       RequestID
 	Position int // index in the output, from 0
@@ -101,7 +98,6 @@ type TokenResult struct {
 // EndReason is why the engine released a request.
 type EndReason uint8
 
-// The reasons why the engine releases a request.
 const (
 	EndEOS       EndReason = iota + 1 // the model's end token
 	EndStopToken                      // one of the user's stop_token_ids
@@ -155,22 +151,19 @@ type AskCacheTree struct {
 	Reply  chan<- *CacheDescribed
 }
 
-// CacheView is a description of the prefix cache for people. It marshals to JSON.
-// Frozen. It has token ids only, and hashes instead of namespaces, because a
-// cache salt is a secret.
+// CacheView is a description of the prefix cache for people. It marshals to JSON. Frozen.
+// It has token ids, and hashes of namespaces, because a cache salt is a secret.
 type CacheView interface {
 	// Text draws the tree, with the ages of the nodes if wanted.
 	Text(ages bool) string
 }
 
-// CacheDescribed answers DescribeCache.
 type CacheDescribed struct {
 	Header
 	Ticket Ticket
 	View   CacheView
 }
 
-// CacheFlushed answers FlushCache.
 type CacheFlushed struct {
 	Header
 	Ticket Ticket
@@ -197,8 +190,8 @@ type DeadlinesDue struct {
 	At time.Duration // when it was due; it identifies the timer
 }
 
-// DrainIntake makes intake refuse all new calls; open ones go on. Done is closed
-// when no call is open.
+// DrainIntake makes intake refuse new calls. Done is closed when the open ones have
+// ended.
 type DrainIntake struct{ Done chan<- struct{} }
 
 // ConfigureIntake replaces the limits of intake, all together, for later calls: open

@@ -1,13 +1,10 @@
 package messages
 
-// ToObserver is the set of messages that an observer of the engine accepts. An
-// engine can run without one.
 type ToObserver interface{ toObserver() }
 
 // CacheEventKind says what happened to cached pages, as streams of events name it.
 type CacheEventKind string
 
-// The kinds of cache events.
 const (
 	PagesStored  CacheEventKind = "stored"
 	PagesRemoved CacheEventKind = "removed" // evicted
@@ -21,9 +18,8 @@ type CacheEvent struct {
 	// Hashes of the pages: stored ones in token order, each chained to the one
 	// before; removed ones in any order. Frozen.
 	Hashes []uint64
-	// For stored pages: the hash that the first one is chained to, unless it is
-	// the first of its namespace; the tokens, PageSize for each page, frozen; and
-	// the namespace.
+	// For stored pages: the hash that the first one is chained to, unless it is the first
+	// of its namespace; the tokens, PageSize for each page, frozen; and the namespace.
 	Parent    uint64
 	HasParent bool
 	Tokens    []int32
@@ -53,16 +49,13 @@ type ObservedEvent struct {
 	HasParent bool
 }
 
-// Subscription names one reader of the observer's stream. The HTTP server assigns
-// it.
+// Subscription names one reader of the observer's stream. The HTTP server assigns it.
 type Subscription uint64
 
-// SubscribeEvents asks for the events after a number that are still kept, and all new
-// ones.
+// SubscribeEvents asks for the kept events after a number, and all new ones.
 type SubscribeEvents struct {
 	ID Subscription
-	// After is the number of the last event that the reader has; with FromNow only new
-	// events are sent.
+	// After is the last event that the reader has; with FromNow only new events are sent.
 	After   uint64
 	FromNow bool
 	// Events gets the new ones, capacity >= 1. The observer never blocks on it: it
@@ -71,7 +64,6 @@ type SubscribeEvents struct {
 	Reply  chan<- *EventsSubscribed // capacity >= 1
 }
 
-// EventsSubscribed answers SubscribeEvents.
 type EventsSubscribed struct {
 	Refused string // why the subscription was refused; "" if it was not
 	Stream  uint64 // identifies the process: sequence numbers of another one are not valid

@@ -59,8 +59,7 @@ type Reading struct {
 	Value  float64
 }
 
-// Note is a log line for the operator. Notes are rare and contain nothing of a
-// request's content.
+// Note is a log line for the operator, rare and without anything of a request's content.
 type Note struct {
 	Level NoteLevel
 	Text  string // one sentence, with the remedy
@@ -69,15 +68,13 @@ type Note struct {
 // NoteLevel is how urgent a note is.
 type NoteLevel uint8
 
-// The levels of notes.
 const (
 	NoteInfo NoteLevel = iota
 	NoteWarning
 )
 
-// Each of these methods sends a message to one actor, and takes only the messages that
-// this actor accepts. A message must not be changed after it was sent. An engine may
-// have no observer.
+// Each of these methods sends to one actor and takes only messages that it accepts. A
+// message must not be changed after it was sent. An engine may have no observer.
 
 func (o *Outbox) ToIntake(m ToIntake)       { o.send(Intake, m) }
 func (o *Outbox) ToQueue(m ToQueue)         { o.send(Queue, m) }
@@ -93,9 +90,8 @@ func (o *Outbox) send(to Actor, msg any) {
 	o.Sends = append(o.Sends, Send{to, msg})
 }
 
-// stamp sets the header of a message, unless it has one: then it is passed on, or
-// goes back to its pool, and must not be written to, because another actor may be
-// reading it.
+// stamp sets the header of a message that has none. One that has a header is passed on or
+// goes back to its pool: another actor may be reading it, so it must not be written to.
 func (o *Outbox) stamp(msg any) {
 	if s, ok := msg.(stamped); ok && *s.header() == (Header{}) {
 		*s.header() = o.Own

@@ -44,9 +44,8 @@ type SamplingParams struct {
 	PromptLogprobStart int
 }
 
-// EndOf is why token, as the n-th output token (from 1), ends an output, or 0 if it
-// does not. It depends only on the parameters and the token, so the scheduler and
-// intake come to the same result without a message.
+// EndOf is why token, as the n-th output token (from 1), ends an output, or 0 if it does
+// not. It depends on its arguments only, so scheduler and intake agree without a message.
 func (p *SamplingParams) EndOf(token int32, n int) EndReason {
 	if n > p.MinTokens {
 		if !p.IgnoreEOS && slices.Contains(p.EOSTokenIDs, token) {
@@ -106,14 +105,12 @@ type EngineRequest struct {
 	// Namespace separates prefixes (cache_salt, extra_key, the client's key): only
 	// requests with equal namespaces share KV.
 	Namespace string
-	// Priority is chosen by the user; higher goes first. For the priority policy and
-	// preemption.
+	// Priority is the user's; higher goes first. For the priority policy and preemption.
 	Priority int32
 	// Tenant is the account that the request is charged to under the fair policy
 	// (API key or user); "" is the tenant of all requests without a name.
 	Tenant string
-	// Arrived is when intake accepted the request, on the engine's clock. A
-	// resubmission keeps it.
+	// Arrived is when intake first accepted the request, on the engine's clock.
 	Arrived time.Duration
 	// Alone: no other request may be in a step with this one until it gets a token,
 	// because it was in too many crashes without progress.

@@ -1,6 +1,5 @@
 package messages
 
-// ToQueue is the set of messages that the waiting queue accepts.
 type ToQueue interface{ toQueue() }
 
 // EnqueueRequests submits requests, in order. Intake checks the limits, so the queue
@@ -37,8 +36,7 @@ type ClaimCandidates struct {
 type PrefixPeeked struct {
 	ID     RequestID
 	Tokens int // matched, whole pages
-	// Path are the first PathNodes nodes of the match from the root down, without the
-	// root; moved.
+	// Path are the first PathNodes nodes of the match, top down, without the root; moved.
 	Path []NodeID
 }
 

@@ -1,12 +1,11 @@
 package messages
 
-// ToRunner is the set of messages that a device's runner accepts.
 type ToRunner interface{ toRunner() }
 
-// RunBatch starts one step. It has the changes since the last step and no whole page
-// tables: the executor keeps the pages and tokens of each row. It may be sent while the
-// last step is in flight; it is computed after that step and may use the tokens that
-// the step samples. Order: Closed, Opened, Replaced, Grown, Work.
+// RunBatch starts one step. It has only the changes since the last step: the executor
+// keeps the pages and tokens of each row. It may be sent while the last step is in
+// flight; it is computed after that step and may use its tokens. Order: Closed, Opened,
+// Replaced, Grown, Work.
 type RunBatch struct {
 	Header
 	Step     StepID
@@ -44,9 +43,8 @@ type RowGrown struct {
 }
 
 // RowWork is the work of one row in a step: compute the tokens at positions [Start,
-// Start+Count) and store their KV. The executor knows these tokens when the earlier
-// steps are done: they are of the prompt, of the output, or sampled by an earlier step,
-// possibly one that is still in flight.
+// Start+Count) and store their KV. These tokens are in the prompt or the output, or are
+// sampled by an earlier step, which may still be in flight.
 type RowWork struct {
 	Row          Row
 	Start, Count int

@@ -11,7 +11,6 @@ import (
 // minEventRoom is the smallest capacity of a call's channel.
 const minEventRoom = 4
 
-// submit accepts or refuses a call.
 func (c *Core) submit(now time.Duration, m *messages.SubmitRequests, out *messages.Outbox) {
 	t := c.table
 	invariants.Check(cap(m.Events) >= minEventRoom, "the channel of call %d holds %d events, want at least %d", m.Call, cap(m.Events), minEventRoom)
@@ -85,7 +84,6 @@ func (c *Core) resume(id messages.CallID) {
 	}
 }
 
-// abort ends calls and delivers the ends.
 func (c *Core) abort(now time.Duration, m *messages.AbortRequests, out *messages.Outbox) {
 	calls := c.table.named(m)
 	f := messages.Finish{Reason: messages.FinishAbort, MatchedToken: -1, Message: "the request was aborted"}

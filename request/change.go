@@ -32,8 +32,7 @@ func (c *Core) computeToken(r *messages.TokenResult) {
 	c.changes = append(c.changes, ch)
 }
 
-// computeEnd computes the end of an entry that the engine released, unless a token has
-// ended it.
+// computeEnd computes the end of a released entry, unless a token has ended it.
 func (c *Core) computeEnd(r *messages.RequestEnded) {
 	t := c.table
 	e := t.entries[r.ID]
@@ -52,9 +51,9 @@ func (c *Core) computeEnd(r *messages.RequestEnded) {
 	c.changes = append(c.changes, ch)
 }
 
-// streamAt takes an entry's stream after n tokens from the entry. It rebuilds the
-// stream from the accepted tokens if there is none or a panic has interrupted its use.
-// Unlike copying the stream, this costs nothing per token.
+// streamAt takes an entry's stream after n tokens from the entry. It rebuilds the stream
+// from the accepted tokens if there is none or a panic has interrupted its use. Copying
+// it would cost time for each token.
 func (c *Core) streamAt(e *entry, n int) Stream {
 	s := e.stream
 	e.stream = nil
@@ -80,9 +79,8 @@ func (c *Core) commitPrompt(r *messages.PromptResult, out *messages.Outbox) int 
 	return len(e.sub.Prompt)
 }
 
-// commit applies a computed change. It cannot fail. It reports false if the output has
-// ended before, for example at a stop string in the same message; then the change is
-// dropped.
+// commit applies a computed change. It cannot fail. It drops the change and reports false
+// if the output has ended before, for example at a stop string in the same message.
 func (c *Core) commit(now time.Duration, ch *change, out *messages.Outbox) bool {
 	e := ch.e
 	if e.finish != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// CoreOptions are what a core uses from outside.
 type CoreOptions struct {
 	Detokenizer Detokenizer
 	Sink        Sink // nil means Channels

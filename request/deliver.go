@@ -2,15 +2,13 @@ package request
 
 import "github.com/troupe-engine/troupe/messages"
 
-// outputCell is a CallOutput with space for one token, the usual number, in one
-// allocation.
+// outputCell is a CallOutput with space for one token, the usual number: one allocation.
 type outputCell struct {
 	messages.CallOutput
 	token [1]messages.OutputToken
 }
 
-// emit delivers the output of an entry if its client wants it now and the channel has
-// space.
+// emit delivers an entry's output if its client wants it now and the channel has space.
 func (c *Core) emit(e *entry) {
 	k := e.call
 	if k.disconnected || k.paused || e.delivered {

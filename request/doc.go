@@ -4,22 +4,20 @@
 //
 // # The life of a request
 //
-// A request is held while the request that it names in After has no token. It
-// waits until the engine is running, and is in the engine from EnqueueRequests to
-// RequestEnded. Independently of that, its end is written once: by an end token,
-// the length limit, a stop string, an abort, a client that disconnects, or an
-// error, whichever comes first. End tokens and the length limit follow from the
-// tokens, so a crash between a token and its RequestEnded does not matter. Tokens
-// after the end are ignored and not counted. The table drops a request when its
-// end was delivered, or its client has disconnected, and the engine has released
-// it.
+// A request is held while the request that it names in After has no token. It waits until
+// the engine is running, and is in the engine from EnqueueRequests to RequestEnded.
+// Independently of that, its end is written once: by an end token, the length limit, a
+// stop string, an abort, a client that disconnects, or an error, whichever comes first.
+// End tokens and the length limit follow from the tokens, so a crash between a token and
+// its RequestEnded does not matter. Tokens after the end are ignored and not counted. The
+// table drops a request when its end was delivered, or its client has disconnected, and
+// the engine has released it.
 //
 // # Text
 //
-//   - A stop string matches at the first byte position where one is complete,
-//     across token boundaries. If several are complete there, the longest one
-//     counts. Text that may still become a stop string is held back, with its
-//     tokens.
+//   - A stop string matches at the first byte position where one is complete, across
+//     token boundaries. If several are complete there, the longest one counts. Text that
+//     may still become a stop string is held back, with its tokens.
 //   - A stop string completed by one of the first MinTokens tokens is ignored,
 //     like end tokens (the rule of vLLM).
 //   - The text of a stop string or an end token is not shown unless KeepStop is
@@ -30,13 +28,11 @@
 //
 // # Crashes
 //
-// Handle first computes what a message changes and then commits it. All foreign
-// code (the detokeniser) runs in the first part, so a panic leaves the table as
-// it was: the message may be delivered again, or lost with its epoch. The state
-// of a detokeniser that was being changed is thrown away and rebuilt from the
-// accepted tokens. Effects lost by a panic are repeated by the epochs: the end of
-// one delivers what is undelivered, and the next one gets every unfinished
-// request again.
+// Handle first computes what a message changes and then commits it. All foreign code (the
+// detokeniser) runs in the first part, so a panic leaves the table as it was: the message
+// may be delivered again, or lost with its epoch. An interrupted detokeniser is rebuilt
+// from the accepted tokens. Effects lost by a panic are repeated: the end of an epoch
+// delivers what is undelivered, and the next one gets every unfinished request again.
 //
 // # Concurrency properties
 //

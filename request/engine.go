@@ -33,7 +33,6 @@ func (g *engine) end(h messages.Header) (isolated messages.RequestID, ok bool) {
 	return isolated, true
 }
 
-// answers: the epoch is up and its answers are valid.
 func (g *engine) answers() bool { return g.up && !g.failed }
 
 // expects: the results are of the current epoch and not repeated.

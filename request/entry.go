@@ -10,7 +10,6 @@ import (
 // userKey is the name of a call among all owners.
 type userKey struct{ owner, id string }
 
-// call is one call of a client.
 type call struct {
 	id           messages.CallID
 	user         userKey
@@ -25,7 +24,6 @@ type call struct {
 	queueTimeout, requestTimeout time.Duration
 }
 
-// place is where a request is.
 type place uint8
 
 const (
@@ -46,7 +44,6 @@ var placeEdges = [...]uint8{
 	placeEngine:  1<<placeWaiting | 1<<placeNone,
 }
 
-// entry is one request.
 type entry struct {
 	id     messages.RequestID
 	call   *call
@@ -57,8 +54,7 @@ type entry struct {
 	place  place
 	// queued: its prompt counts in queuedTokens, until the first token or the end.
 	queued bool
-	// waits: no epoch has admitted it yet. runs: an epoch has admitted it, and it
-	// has not ended.
+	// waits: no epoch has admitted it yet. runs: one has, and it has not ended.
 	waits, runs bool
 
 	output   []int32 // accepted tokens; only appended to, so prefixes are frozen
@@ -87,8 +83,7 @@ type entry struct {
 
 	arrived, lastToken time.Duration
 
-	// endsItself: the end follows from the last token, so the engine releases the
-	// request by itself.
+	// endsItself: its last token ends it, so the engine releases it by itself.
 	endsItself bool
 	compared   uint64 // value of Table.compared at the last token
 	brought    int    // its tokens in that StepResults
@@ -101,7 +96,6 @@ type heldToken struct {
 	end int
 }
 
-// become moves a request to another place.
 func (e *entry) become(to place) {
 	if placeEdges[e.place]&(1<<to) == 0 {
 		invariants.Fail("request %d goes from %s to %s", e.id, e.place, to)

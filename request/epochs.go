@@ -79,9 +79,9 @@ func (c *Core) countSuspects(now time.Duration, m *messages.EpochEnded, isolated
 	}
 }
 
-// leave removes a request from an engine that has lost it. If the request has not ended,
-// it waits to be submitted again. Otherwise it is done, and its end is delivered if
-// intake panicked before; other undelivered output goes with the next token.
+// leave removes a request from an engine that has lost it. If it has not ended, it waits
+// to be submitted again. Otherwise its end is delivered if a panic of intake has
+// prevented that; other undelivered output goes with the next token.
 func (c *Core) leave(e *entry) {
 	switch {
 	case e.finish == nil && e.place == placeEngine:
@@ -161,8 +161,7 @@ func (c *Core) engineRequest(e *entry) *messages.EngineRequest {
 		Params: e.params, Namespace: e.sub.Namespace, Priority: e.sub.Priority, Tenant: e.sub.Tenant, Arrived: e.arrived, Alone: c.quarantined(e)}
 }
 
-// sendCancelled asks the engine to release requests, with one message per call of
-// Handle.
+// sendCancelled asks the engine to release requests, with one message per call of Handle.
 func (c *Core) sendCancelled(out *messages.Outbox) {
 	if len(c.cancelled) > 0 {
 		out.ToQueue(&messages.FinishRequests{Header: c.table.engine.header, IDs: append([]messages.RequestID(nil), c.cancelled...)})

@@ -20,9 +20,8 @@ type TableOptions struct {
 	// MaxOpenRequests bounds the requests in the table; a call beyond it is
 	// refused as busy. >= 1. Example 1024.
 	MaxOpenRequests int
-	// MaxQueuedTokens bounds the prompt tokens of requests without output; zero
-	// means no bound. If no tokens are queued, a call of any size is accepted.
-	// Example 1000000.
+	// MaxQueuedTokens bounds the prompt tokens of requests without output; zero means no
+	// bound. If no tokens are queued, a call of any size is accepted. Example 1000000.
 	MaxQueuedTokens int
 	// MaxQueuedRequests (max-queued-requests) bounds the requests that wait for
 	// admission; zero means MaxOpenRequests. A call beyond it is refused as busy,
@@ -31,11 +30,10 @@ type TableOptions struct {
 	// MaxRunning is how many requests the engine runs at once; zero means 1. No
 	// estimate refuses a call while fewer are open. Example 64.
 	MaxRunning int
-	// QueueTimeout (queue-timeout) ends a call if none of its requests was
-	// admitted in time, RequestTimeout (request-timeout) a request that was not
-	// finished in time; zero means never. A call keeps the timeouts with which it
-	// was accepted. With QueueTimeout, a call whose estimated wait exceeds half of
-	// the smaller timeout is refused as busy. Example 60s.
+	// QueueTimeout (queue-timeout) ends a call if none of its requests was admitted in
+	// time, RequestTimeout (request-timeout) a request that was not finished in time;
+	// zero means never. A call keeps its timeouts. With QueueTimeout, a call whose
+	// estimated wait exceeds half of the smaller timeout is refused as busy. Example 60s.
 	QueueTimeout, RequestTimeout time.Duration
 	// Priorities says that the engine uses priorities. Otherwise a request with a
 	// priority is refused, because it would have no effect. LowFirst reverses
@@ -44,21 +42,18 @@ type TableOptions struct {
 	// Displace lets a call beyond MaxQueuedRequests replace waiting requests of a
 	// lower priority. For a queue that is ordered by priority.
 	Displace bool
-	// Fair says that tenants take turns in the queue, so that a call waits for its
-	// tenant's share only.
+	// Fair says that tenants take turns, so a call waits for its tenant's share only.
 	Fair bool
 	// MaxLogprobs bounds the top logprobs per position; zero means only the chosen
 	// token. Example 20.
 	MaxLogprobs int
-	// MaxStopBytes bounds the total size of a request's stop strings, in bytes;
-	// zero means 4096.
+	// MaxStopBytes bounds the total bytes of a request's stop strings; zero means 4096.
 	MaxStopBytes int
 	// SuspectLimit is the number of crashes in a row without progress after which
 	// a request runs alone; zero means 2.
 	SuspectLimit int
 }
 
-// withDefaults fills in the defaults of zero fields.
 func (o TableOptions) withDefaults() TableOptions {
 	o.MaxStopBytes = cmp.Or(o.MaxStopBytes, 4096)
 	o.SuspectLimit = cmp.Or(o.SuspectLimit, 2)
@@ -66,7 +61,6 @@ func (o TableOptions) withDefaults() TableOptions {
 	return o
 }
 
-// Validate reports the first option that is out of range.
 func (o TableOptions) Validate() error {
 	for _, f := range []struct {
 		name       string
@@ -95,7 +89,6 @@ func (o *TableOptions) Limits() messages.IntakeLimits {
 	}
 }
 
-// with returns the options with other limits.
 func (o TableOptions) with(l messages.IntakeLimits) TableOptions {
 	o.MaxOpenRequests, o.MaxQueuedTokens, o.MaxQueuedRequests = l.MaxOpenRequests, l.MaxQueuedTokens, l.MaxQueuedRequests
 	o.QueueTimeout, o.RequestTimeout = l.QueueTimeout, l.RequestTimeout

@@ -20,8 +20,7 @@ const (
 	// slowestFade bounds the decay per step, so that at least about the last 16
 	// steps count, however slow they are.
 	slowestFade = 1 - 1./16
-	// firstGuess is the expected length of an output, in tokens, before the first
-	// one has ended.
+	// firstGuess is the expected length of an output, in tokens, before one has ended.
 	firstGuess = 128
 )
 
@@ -51,7 +50,6 @@ func (p *pace) advance(now time.Duration, requests int) {
 	}
 }
 
-// addWork counts the work of a step.
 func (p *pace) addWork(now time.Duration, work float64) {
 	f := max(math.Exp(-float64(now-p.faded)/float64(paceMemory)), slowestFade)
 	p.faded = now
@@ -85,10 +83,9 @@ const enoughSteps = 8
 // longestWait bounds every estimate.
 const longestWait = 24 * time.Hour
 
-// duration is how long the engine takes for some work if it runs a number of requests
-// at once, each with the given work. Until there were enough steps, a few requests
-// count as done already: a server that has just started is assumed to be fast, and less
-// so the longer it produces nothing.
+// duration is how long the engine takes for some work if it runs a number of requests at
+// once, each with the given work. Until there were enough steps, a few requests count as
+// done: a new server is assumed to be fast, and less so the longer it produces nothing.
 func (p *pace) duration(total, each float64, running int) time.Duration {
 	done := p.done + 4*each*max(0, 1-p.steps/enoughSteps)
 	if p.busy <= 0 || total <= 0 || done <= 0 {

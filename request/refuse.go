@@ -190,7 +190,6 @@ func (t *Table) validateParams(p *messages.SamplingParams) *messages.CallRefused
 	return t.validateTokens(p)
 }
 
-// validateTokens checks the token ids among the parameters.
 func (t *Table) validateTokens(p *messages.SamplingParams) *messages.CallRefused {
 	for _, id := range p.StopTokenIDs {
 		if id < 0 || int(id) >= t.opt.Vocab {

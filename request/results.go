@@ -7,9 +7,8 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// takeResults handles the results of one step: it compares them with the table,
-// computes the change of every entry, then commits and delivers. It reports whether the
-// message was accepted.
+// takeResults compares the results of one step with the table, computes the change of
+// every entry, then commits and delivers. It reports whether the message was accepted.
 func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *messages.Outbox) bool {
 	t := c.table
 	if !t.engine.expects(m) {

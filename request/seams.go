@@ -7,10 +7,9 @@ import (
 
 // Detokenizer makes the streams that turn output tokens into text.
 type Detokenizer interface {
-	// NewStream starts after a prompt, whose tokens are context (frozen).
-	// keepSpecial leaves special tokens in the text. continues says that the text
-	// continues the prompt's, so that a leading space is kept which a vocabulary
-	// would drop at the start of a text.
+	// NewStream starts after a prompt, whose tokens are context (frozen). keepSpecial
+	// leaves special tokens in the text. continues: the text continues the prompt's, so a
+	// leading space is kept which a vocabulary would drop at the start of a text.
 	NewStream(context []int32, keepSpecial, continues bool) Stream
 }
 
@@ -33,15 +32,12 @@ type Sink interface {
 	Deliver(ch chan<- messages.CallEvent, ev messages.CallEvent)
 }
 
-// Channels is the Sink of a running server: it sends on the channel itself. Only
-// intake sends on a call's channel, so its free space does not shrink between
-// Room and Deliver.
+// Channels is the Sink of a running server: it sends on the channel itself. Only intake
+// sends on a call's channel, so its free space does not shrink between Room and Deliver.
 type Channels struct{}
 
-// Room is the free part of the channel's buffer.
 func (Channels) Room(ch chan<- messages.CallEvent) int { return cap(ch) - len(ch) }
 
-// Deliver sends without blocking.
 func (Channels) Deliver(ch chan<- messages.CallEvent, ev messages.CallEvent) {
 	select {
 	case ch <- ev:

@@ -11,8 +11,7 @@ type matcher struct {
 	nodes []stopNode // nodes[0] is the root
 }
 
-// stopNode is a prefix of a stop string: the longest one that is a suffix of the
-// text read so far.
+// stopNode is a prefix of a stop string, the longest that is a suffix of the text so far.
 type stopNode struct {
 	child, sibling int32 // first child, next sibling; 0: none
 	fail           int32 // the longest proper suffix that is a node
@@ -148,7 +147,6 @@ func (b *textBuffer) add(s string) {
 
 func (b *textBuffer) empty() bool { return b.one == "" && b.many.Len() == 0 }
 
-// text is all text added since the last reset.
 func (b *textBuffer) text() string {
 	if b.one != "" {
 		return b.one

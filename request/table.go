@@ -103,7 +103,6 @@ func (t *Table) closeCall(c *call) {
 	}
 }
 
-// drop removes an entry that is no longer needed.
 func (t *Table) drop(e *entry) {
 	if e.finish != nil && (e.delivered || e.call.disconnected) && e.place != placeEngine {
 		delete(t.entries, e.id)
@@ -118,7 +117,6 @@ func (t *Table) unqueue(e *entry) {
 	}
 }
 
-// startWaiting adds an entry to the backlog.
 func (t *Table) startWaiting(e *entry) {
 	e.waits = true
 	t.backlog.change(e, t.opt.classOf(&e.sub), 1)
@@ -134,7 +132,6 @@ func (t *Table) stopWaiting(e *entry) {
 	}
 }
 
-// admitted records that the engine has admitted an entry.
 func (t *Table) admitted(e *entry) {
 	if e.waits {
 		t.stopWaiting(e)

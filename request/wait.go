@@ -23,9 +23,8 @@ import (
 // or while no request waits: the estimate would be based on too little. A call
 // is judged by what is ahead of it, not by its own size.
 
-// fullTurn is how many requests must end, always with a backlog, until the running
-// requests count as all that the engine can run: its KV pool may be full before its
-// rows are.
+// fullTurn is how many requests must end, always with a backlog, until the running ones
+// count as all that fit: the KV pool may be full before the rows are.
 const fullTurn = 8
 
 // capacity is how many requests can run at once, and how many more than now.
@@ -39,14 +38,12 @@ func (t *Table) capacity() (all, free int) {
 // occupied is how many requests run or could run if they were admitted.
 func (t *Table) occupied() int { return min(t.backlog.requests+t.running, t.opt.MaxRunning) }
 
-// outputGuess is the expected length of an output, at least the mean of those in
-// progress.
+// outputGuess is the expected length of an output, at least the mean of the running ones.
 func (t *Table) outputGuess() float64 {
 	return max(t.pace.meanOutput(), float64(t.output)/float64(max(t.running, 1)))
 }
 
-// meanWork is the mean work of the waiting requests, or of those that have ended
-// if none waits.
+// meanWork is the mean work of the waiting requests, or of ended ones if none waits.
 func (t *Table) meanWork() float64 {
 	b := &t.backlog
 	if b.requests == 0 {
@@ -108,8 +105,7 @@ func (t *Table) busy(s *messages.Submission, excess int, message string) *messag
 		Code: "rate_limit_exceeded", RetryAfterSeconds: pause}
 }
 
-// longestPause is the largest Retry-After in seconds; estimates may be longer, but they
-// are rough.
+// longestPause is the largest Retry-After in seconds: longer estimates are too rough.
 const longestPause = 600
 
 // pause is after how many seconds a client should try again: when a new request would

@@ -16,7 +16,6 @@ type Histogram struct {
 	Counts []uint64  `json:"counts"`
 }
 
-// Histograms are the histograms by name.
 func (m *Meter) Histograms() map[string]Histogram {
 	all := map[string]Histogram{}
 	for name, x := range m.metrics {

@@ -12,17 +12,15 @@ import (
 // MemoryStats is the memory of an engine, in bytes. It is shown in /server_info, in
 // the metrics and by `troupe inspect memory --url`.
 //
-// Memory of running requests and memory that is only cached are separate. A pool
-// full of evictable pages is not short of memory: they are evicted as soon as a
-// request needs them.
+// Memory of running requests and memory that is only cached are separate. A pool full of
+// evictable pages is not short of memory: they are evicted when a request needs them.
 type MemoryStats struct {
 	Total int64 `json:"total_kv_cache"`
 	// Used is held by running requests: Locked + Leased.
 	Used int64 `json:"used_kv_cache"`
 	Free int64 `json:"free_kv_cache"`
-	// Evictable is cached and not in use, Locked is cached and used by running
-	// requests, Leased is private to running requests. Free + Evictable + Locked +
-	// Leased = Total.
+	// Evictable is cached and not in use, Locked is cached and used by running requests,
+	// Leased is private to running requests. Free + Evictable + Locked + Leased = Total.
 	Evictable int64 `json:"evictable_kv_cache"`
 	Locked    int64 `json:"locked_kv_cache"`
 	Leased    int64 `json:"leased_kv_cache"`
@@ -109,7 +107,6 @@ type memoryProbe struct {
 // known only when they are read.
 func (p *memoryProbe) Describe(chan<- *prometheus.Desc) {}
 
-// Collect implements prometheus.Collector.
 func (p *memoryProbe) Collect(ch chan<- prometheus.Metric) {
 	pool := p.read()
 	s := p.meter.Memory(pool)

@@ -1,8 +1,7 @@
 // Package telemetry publishes the readings of the cores, in the Prometheus format
 // for /metrics and as plain values for /server_info.
 //
-// A reading of a metric that is not in the table of this package is a programming
-// error; it is logged once.
+// A reading of a metric that is not in this package's table is a bug; it is logged once.
 package telemetry
 
 import (
@@ -90,7 +89,6 @@ type EngineMeter struct {
 	index int
 }
 
-// Record implements messages.Meter.
 func (e *EngineMeter) Record(name messages.Metric, v float64) { e.meter.record(e.index, name, v) }
 
 // Record implements messages.Meter, for what belongs to no engine.
@@ -160,8 +158,6 @@ func (m *Meter) Values() map[string]float64 {
 // follow when it changes. The zero value is debug. Safe for concurrent use.
 type LogLevel struct{ level atomic.Int32 }
 
-// Set changes the level.
 func (l *LogLevel) Set(level zerolog.Level) { l.level.Store(int32(level)) }
 
-// Sample implements zerolog.Sampler.
 func (l *LogLevel) Sample(level zerolog.Level) bool { return level >= zerolog.Level(l.level.Load()) }

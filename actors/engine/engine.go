@@ -40,9 +40,8 @@ import (
 	"github.com/troupe-engine/troupe/sched/route"
 )
 
-// Spec is what an engine, or several behind one intake, is made of. The executors with
-// their devices, weights and pools, and intake's table belong to the process and
-// outlive the epochs.
+// Spec describes an engine, or several behind one intake. The executors (with devices,
+// weights and pools) and intake's table belong to the process and outlive the epochs.
 type Spec struct {
 	Name string // of the root actor; "engine" when empty
 	// Members are the engines behind intake, at least one. Each has its own actors,
@@ -83,8 +82,7 @@ type Member struct {
 	OnEpoch func(messages.Epoch)
 }
 
-// Engine is a running engine, or several behind one intake. Its methods are safe for
-// concurrent use.
+// Engine is a running engine, or several behind one intake. Safe for concurrent use.
 type Engine struct {
 	spec    Spec
 	system  *actor.ActorSystem
@@ -163,7 +161,6 @@ func (e *Engine) propsFor(role messages.Actor) []actor.PropsOption {
 	return e.spec.Props(role)
 }
 
-// Send sends a message to intake.
 func (e *Engine) Send(msg messages.ToIntake) { e.system.Root.Send(e.pid(messages.Intake), msg) }
 
 // Observe sends a message to the observer, if there is one.

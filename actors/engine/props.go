@@ -71,7 +71,6 @@ func (e *Engine) dispatchProps(opt shell.Options, more []actor.PropsOption) *act
 	}, more...)
 }
 
-// Receive implements actor.Actor.
 func (d *dispatcher) Receive(ctx actor.Context) {
 	if _, ok := ctx.Message().(*actor.Started); ok && d.over != nil {
 		d.Handle(ctx, d.over)

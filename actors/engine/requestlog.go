@@ -13,8 +13,7 @@ import (
 // The request log: while the log is at debug level, formerLog and cacheLog read from the
 // messages of the cores that they wrap what happens to each request in an epoch.
 
-// debug reports whether lines of debug level are written now: the level can change while
-// the engine runs.
+// debug reports whether debug lines are written now: the level can change at any time.
 func debug(log *zerolog.Logger) bool {
 	e := log.Debug()
 	e.Discard() // it is not sent
@@ -39,7 +38,6 @@ type trail struct {
 	first    time.Duration // when the first of them came
 }
 
-// Handle implements shell.Core.
 func (r *formerLog) Handle(now time.Duration, msg messages.ToFormer, out *messages.Outbox) {
 	r.Core.Handle(now, msg, out)
 	if !debug(&r.log) {
@@ -83,8 +81,7 @@ func (r *formerLog) results(now time.Duration, m *messages.StepResults) {
 	}
 }
 
-// ended writes the line. It has a time to first token only if the request had no token
-// before this epoch.
+// ended writes the line, with a time to first token if that came in this epoch.
 func (r *formerLog) ended(now time.Duration, end messages.RequestEnded) {
 	e := r.log.Debug().Uint64("request", uint64(end.ID)).Str("reason", end.Reason.String())
 	t := r.trails[end.ID]
@@ -122,7 +119,6 @@ type match struct {
 	end                      messages.MatchEnd
 }
 
-// Handle implements shell.Core.
 func (r *cacheLog) Handle(now time.Duration, msg messages.ToCache, out *messages.Outbox) {
 	on := debug(&r.log)
 	r.Explain(on)
@@ -159,8 +155,7 @@ func (r *cacheLog) looked(m *messages.LockPrefixes, reply *messages.PrefixesLock
 	}
 }
 
-// committed logs the requests that got their first pages, and an eviction with the
-// requests that it was for.
+// committed logs requests that got their first pages, and evictions with their requests.
 func (r *cacheLog) committed(m *messages.CommitPlan, evicted int) {
 	reserved, ids := 0, make([]uint64, len(m.Reserves))
 	for i, want := range m.Reserves {

@@ -10,10 +10,6 @@ import (
 	"github.com/troupe-engine/troupe/sched/dispatch"
 )
 
-// Processes are found by name, so that an actor can be told of others that do
-// not run yet. The names of an epoch's actors carry the epoch, so that a late
-// message to an older actor is a dead letter and not a wrong message.
-
 // Processes are found by name, so that an actor can have routes to others that do not
 // run yet. The names of an epoch's actors contain the epoch, so a late message to an
 // older actor is a dead letter and not a wrong message.
@@ -71,8 +67,7 @@ func (m *member) routes(epoch messages.Epoch) routeFunc {
 }
 
 // outerRoutes are those of an actor outside the epochs. A message to an engine goes to
-// the incarnation that its header names. To intake, dispatch plays all roles of an
-// engine.
+// the incarnation in its header. To intake, dispatch plays all roles of an engine.
 func (e *Engine) outerRoutes() routeFunc {
 	dispatcher := e.pid(messages.Dispatch)
 	outer := map[messages.Actor]*actor.PID{messages.Intake: e.pid(messages.Intake)}

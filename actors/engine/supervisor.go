@@ -17,7 +17,6 @@ var epochRoles = []messages.Actor{messages.Runner, messages.Allocator, messages.
 // supervisor starts and stops the actors of a member as the lifecycle says.
 type supervisor struct{ *member }
 
-// Receive implements actor.Actor.
 func (s *supervisor) Receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *actor.Started:

@@ -13,7 +13,6 @@ import (
 // children and their mailboxes.
 type trunk struct{ *Engine }
 
-// Receive implements actor.Actor.
 func (t trunk) Receive(ctx actor.Context) {
 	switch ctx.Message().(type) {
 	case *actor.Started:
@@ -44,10 +43,9 @@ func (t trunk) spawn(ctx actor.Context, props *actor.Props, name string) {
 }
 
 // HandleFailure implements actor.SupervisorStrategy: the children keep their state in the
-// Engine, the table or their props, so they continue from there. There is no limit; the
+// Engine, the table or their props and continue from there. There is no limit; the
 // lifecycle's pauses and intake's second failure bound the rate. Once the trunk stops
-// they are not restarted: the runtime would start a new actor, and the trunk would wait
-// for its end forever.
+// they are not restarted, because it would wait forever for the end of the new actor.
 func (t trunk) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _, _ any) {
 	if t.stopping {
 		sup.StopChildren(child)

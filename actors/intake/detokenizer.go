@@ -14,7 +14,6 @@ type detokenizer struct{ t *tokenizer.Tokenizer }
 // has at most four bytes, and a token at least one.
 const contextTokens = 8
 
-// NewStream implements request.Detokenizer.
 func (d detokenizer) NewStream(prompt []int32, keepSpecial, continues bool) request.Stream {
 	opts := tokenizer.DecodeOptions{SkipSpecial: !keepSpecial}
 	if !continues {

@@ -37,7 +37,6 @@ type survivor struct {
 	route   func(messages.Actor, messages.Header) *actor.PID
 }
 
-// Props makes the actor.
 func Props(opt shell.Options, intake Options, more ...actor.PropsOption) *actor.Props {
 	newCore := func() *request.Core {
 		return request.NewCore(intake.Table, request.CoreOptions{Detokenizer: intake.Detokenizer})
@@ -54,7 +53,6 @@ type incarnation struct {
 	shell *shell.Actor[messages.ToIntake]
 }
 
-// Receive implements actor.Actor.
 func (i *incarnation) Receive(ctx actor.Context) {
 	msg, ok := ctx.Message().(messages.ToIntake)
 	if _, started := ctx.Message().(*actor.Started); started && i.pending != nil {
@@ -72,9 +70,8 @@ func (i *incarnation) Receive(ctx actor.Context) {
 }
 
 // onPanic decides what happens to the message that was being handled. The table is
-// unchanged, so the next incarnation handles it again. A call that fails a second time
-// is refused; any other message ends the epoch, and the next one computes what is
-// missing from the table.
+// unchanged, so the next incarnation handles it again. A call that fails a second time is
+// refused; any other message ends the epoch, and the next one computes what is missing.
 func (s *survivor) onPanic(ctx actor.Context, msg any, fail *messages.FailEpoch) {
 	m := msg.(messages.ToIntake)
 	if s.retried != m {

@@ -21,11 +21,9 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Options configure an observer.
 type Options struct {
-	// Keep is how many page hashes of past events are kept for readers that reconnect,
-	// 8 bytes each; a soft limit: the newest event is always kept. Zero means
-	// DefaultKeep.
+	// Keep is how many page hashes of past events are kept for readers that reconnect, 8
+	// bytes each; a soft limit: the newest event is always kept. Zero means DefaultKeep.
 	Keep int
 	// Readers is how many may read at once, a hard limit. Zero means 64.
 	Readers int
@@ -50,7 +48,6 @@ type incarnation struct {
 	core *core
 }
 
-// Receive implements actor.Actor.
 func (i *incarnation) Receive(ctx actor.Context) {
 	if _, ok := ctx.Message().(*actor.Stopped); ok {
 		i.core.dropAll()
@@ -79,7 +76,6 @@ func newCore(opt Options) *core {
 	return &core{opt: opt, engines: map[messages.EngineID]*observed{}, ring: ring{keep: opt.Keep}, readers: map[messages.Subscription]chan<- messages.ObservedEvent{}}
 }
 
-// Handle implements shell.Core.
 func (c *core) Handle(_ time.Duration, msg messages.ToObserver, out *messages.Outbox) {
 	switch m := msg.(type) {
 	case *messages.EpochStarted:

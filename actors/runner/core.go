@@ -25,7 +25,6 @@ type core struct {
 	clock  func() time.Duration
 }
 
-// Handle implements shell.Core.
 func (c *core) Handle(now time.Duration, msg messages.ToRunner, out *messages.Outbox) {
 	switch m := msg.(type) {
 	case *messages.RunBatch:

@@ -2,9 +2,8 @@
 // never waits for them. The executor's callback sends the result to the batch
 // former, so that the mailbox stays free while the device computes.
 //
-// A second step may arrive while one runs. The executor gets it at once and
-// computes it after the first one, so it may use the tokens that the first one
-// samples.
+// A second step may arrive while one runs. The executor gets it at once and computes it
+// after the first one, so it may use the tokens that the first one samples.
 //
 // A watchdog ends the epoch when a step takes too long, because no other actor would
 // notice a device that hangs. It cannot end the step: the supervisor waits until the
@@ -67,7 +66,6 @@ type runner struct {
 	opt  shell.Options
 }
 
-// Receive implements actor.Actor.
 func (r *runner) Receive(ctx actor.Context) {
 	if _, ok := ctx.Message().(*actor.Started); ok {
 		r.core.executor.Reset() // the last epoch may have left rows open

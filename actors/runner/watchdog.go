@@ -20,8 +20,7 @@ type watchdog struct {
 type watched struct {
 	step  messages.StepID
 	since time.Duration // when it was submitted
-	// rows with work in it. A copy, because the message returns to its sender when the
-	// step is done.
+	// rows with work in it. A copy: the message returns to its sender after the step.
 	rows []messages.Row
 }
 

@@ -1,9 +1,8 @@
 // Package shell is the thin actor around a pure core.
 //
-// A shell does five things: take a message from the mailbox, call the core's
-// Handle, carry out the effects in order, publish the readings, and turn a panic
-// into a FailEpoch for the supervisor before the runtime sees it. It makes no
-// decisions.
+// A shell does five things: take a message from the mailbox, call the core's Handle,
+// carry out the effects in order, publish the readings, and turn a panic into a FailEpoch
+// for the supervisor before the runtime sees it. It makes no decisions.
 //
 // # Concurrency properties
 //
@@ -31,7 +30,6 @@ import (
 // Core is a plain value without goroutine, clock, lock or IO. M is the set of messages
 // that it accepts.
 type Core[M any] interface {
-	// Handle handles one message and appends its effects to out.
 	Handle(now time.Duration, msg M, out *messages.Outbox)
 }
 
@@ -113,7 +111,6 @@ func (a *Actor[M]) Handle(ctx actor.Context, msg M) {
 	a.carryOut(ctx)
 }
 
-// carryOut performs the effects in order.
 func (a *Actor[M]) carryOut(ctx actor.Context) {
 	for _, s := range a.out.Sends {
 		if to := a.opt.Route(s.To, messages.HeaderOf(s.Msg)); to != nil {

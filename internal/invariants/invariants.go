@@ -11,7 +11,6 @@ import "fmt"
 // Violation is the value of a panic that reports a broken invariant.
 type Violation struct{ What string }
 
-// Error makes a Violation readable in logs and in a recovered panic.
 func (v Violation) Error() string { return "invariant violated: " + v.What }
 
 // Fail reports a broken invariant. It does not return.

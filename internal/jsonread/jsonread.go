@@ -1,5 +1,4 @@
-// Package jsonread reads JSON that is not trusted or must be read fast, with
-// jsontext.
+// Package jsonread reads JSON that is not trusted or must be read fast, with jsontext.
 //
 // Object and Value read a client's JSON in one pass, with limits on values, nesting
 // and the digits of numbers. They refuse duplicate keys and name their path. A
@@ -53,9 +52,8 @@ type Member struct {
 	Built any    // nil unless the way is Build
 }
 
-// Object reads a text that must be one object. It calls visit for each member in
-// order, after the whole member was checked, and stops at the first error, its own
-// or visit's.
+// Object reads a text that must be one object. It calls visit for each member in order,
+// after the whole member was checked, and stops at the first error, its own or visit's.
 //
 // way chooses how a member is read. Its error ends the walk before the value is
 // read. Without way all members are checked.

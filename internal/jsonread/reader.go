@@ -39,8 +39,8 @@ func (r *Reader) Reset(text []byte) {
 // Kind is the first character of the next value, one of {["0tfn, or 0 without one.
 func (r *Reader) Kind() byte { return byte(r.from.PeekKind()) }
 
-// Object calls member after each key; member must read its value. The key is
-// good until member returns.
+// Object calls member after each key; member must read its value. The key is valid until
+// member returns.
 func (r *Reader) Object(member func(key []byte) error) error {
 	return r.list('{', "an object", func() error {
 		key, err := r.Text()
@@ -74,7 +74,6 @@ func (r *Reader) list(open byte, what string, visit func() error) error {
 	return r.broken(err)
 }
 
-// Text reads a string.
 func (r *Reader) Text() ([]byte, error) {
 	text, escaped, err := r.quoted()
 	if err == nil && escaped {
@@ -108,7 +107,6 @@ func (r *Reader) quoted() (text []byte, escaped bool, err error) {
 	return value, true, nil
 }
 
-// Int reads a 64-bit integer.
 func (r *Reader) Int() (int64, error) {
 	value, err := r.from.ReadValue()
 	if err != nil {
@@ -130,7 +128,6 @@ func (r *Reader) Raw() ([]byte, error) {
 	return bytes.TrimLeft(r.text[start:r.from.InputOffset()], space+":,"), nil
 }
 
-// Skip passes over any value.
 func (r *Reader) Skip() error {
 	switch r.Kind() {
 	case '{':

@@ -133,7 +133,6 @@ func (w *walk) value(build bool) (any, error) {
 	return kind == 't', nil
 }
 
-// array reads an array.
 func (w *walk) array(build bool) (any, error) {
 	if _, err := w.from.ReadToken(); err != nil { // [
 		return nil, w.broken(err)

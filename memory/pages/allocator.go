@@ -8,9 +8,8 @@ import (
 // Allocator is the list of free pages of a pool whose pages are 1..total; page
 // 0 absorbs padding and is never handed out.
 //
-// Order: first in, first out. Pages that were never allocated come first, lowest
-// first; then the released ones in the order of their release. Equal calls give
-// equal pages.
+// Order: first in, first out. Pages that were never allocated come first, lowest first;
+// then the released ones in the order of their release. Equal calls give equal pages.
 //
 // Invariants:
 //
@@ -39,14 +38,11 @@ func NewAllocator(total int) *Allocator {
 	return a
 }
 
-// Total is the number of pages of the pool.
 func (a *Allocator) Total() int { return a.total }
 
-// Free is the number of free pages.
 func (a *Allocator) Free() int { return a.free.pages - a.stale }
 
-// Alloc appends n pages to into. If fewer are free it takes none and returns
-// false.
+// Alloc appends n pages to into. If fewer are free it takes none and returns false.
 func (a *Allocator) Alloc(n int, into []messages.Page) ([]messages.Page, bool) {
 	if n < 0 {
 		invariants.Fail("allocating %d pages", n)
@@ -72,8 +68,7 @@ func (a *Allocator) Alloc(n int, into []messages.Page) ([]messages.Page, bool) {
 	return into, true
 }
 
-// Release frees pages. A page that is free already or outside the pool is a
-// broken invariant.
+// Release frees pages. A page that is free or outside the pool is a broken invariant.
 func (a *Allocator) Release(pages []messages.Page) {
 	for len(pages) > 0 {
 		run := messages.FirstRun(pages)
@@ -82,8 +77,7 @@ func (a *Allocator) Release(pages []messages.Page) {
 	}
 }
 
-// ReleaseRuns frees the pages of runs, one run after the other. An empty run is a
-// broken invariant.
+// ReleaseRuns frees the pages of runs, in order. An empty run is a broken invariant.
 func (a *Allocator) ReleaseRuns(runs []messages.PageRun) {
 	for _, run := range runs {
 		a.release(run)

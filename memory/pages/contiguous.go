@@ -22,8 +22,7 @@ func (a *Allocator) AllocContiguous(n int, into []messages.Page) ([]messages.Pag
 		return into, false
 	}
 	run := messages.PageRun{First: start, N: messages.Page(n)}
-	// The run is somewhere in the ring: its entries become stale, and Alloc passes
-	// over them.
+	// The run's entries in the ring become stale, and Alloc passes over them.
 	if a.skip == nil {
 		a.skip = make(set, len(a.used))
 	}

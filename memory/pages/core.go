@@ -8,7 +8,6 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Options configure a Core.
 type Options struct {
 	Pages int // usable pages of the pool, without page 0
 	// Contiguous (contiguous-kv) gives each reservation consecutive pages if a long enough
@@ -33,10 +32,8 @@ func New(opts Options) *Core {
 	return &Core{contiguous: opts.Contiguous, pages: NewAllocator(opts.Pages)}
 }
 
-// Free is the number of free pages.
 func (c *Core) Free() int { return c.pages.Free() }
 
-// Handle handles one message.
 func (c *Core) Handle(_ time.Duration, msg messages.ToAllocator, out *messages.Outbox) {
 	switch m := msg.(type) {
 	case *messages.ReservePages:
@@ -80,8 +77,7 @@ func (c *Core) reservePages(m *messages.ReservePages, out *messages.Outbox) {
 		Granted: c.reply.Granted[:0],
 	}
 	for _, r := range m.Reserves {
-		// Parts of one array, with their capacity cut: appending to one never
-		// reaches into the next.
+		// Parts of one array, capacity cut: appending to one never reaches the next.
 		c.reply.Granted = append(c.reply.Granted, messages.PagesGranted{ID: r.ID, Pages: granted[:r.Pages:r.Pages]})
 		granted = granted[r.Pages:]
 	}

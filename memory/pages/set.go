@@ -21,8 +21,7 @@ func (s set) add(run messages.PageRun) {
 	}
 }
 
-// remove removes a run, and returns the first page of it that was not in the set,
-// 0 if all were.
+// remove removes a run and returns its first page that was not in the set, 0 if all were.
 func (s set) remove(run messages.PageRun) messages.Page {
 	if run.N == 1 && s.has(run.First) {
 		s[run.First/64] &^= 1 << (run.First % 64)

@@ -15,9 +15,8 @@ const (
 
 // Options are the settings that decide the size of the KV pool.
 type Options struct {
-	// OwnMemory: the device has memory that it shares with no other program, as an
-	// accelerator does. Zeros of MemFraction and MaxRunning then mean AutoMemFraction and
-	// AutoMaxRunning.
+	// OwnMemory: the device shares its memory with no other program, as an accelerator.
+	// Zero MemFraction and MaxRunning then mean AutoMemFraction and AutoMaxRunning.
 	OwnMemory bool
 	// MemFraction (mem-fraction-static) is the share of the available memory for weights,
 	// workspace and KV pool, in (0, 1]; zero means DefaultMemFraction. A hard limit.
@@ -28,9 +27,8 @@ type Options struct {
 	// to pages; zero means none. A value above what memory allows gets a warning.
 	// Example: 65536.
 	MaxTotalTokens int
-	// MaxRunning (max-running-requests) is the number of requests that may run at the same
-	// time; zero means DefaultMaxRunning. With OwnMemory, AutoMaxRunning may lower it.
-	// Example: 64.
+	// MaxRunning (max-running-requests) is how many requests may run at once; zero means
+	// DefaultMaxRunning. With OwnMemory, AutoMaxRunning may lower it. Example: 64.
 	MaxRunning int
 	// CapToRunning limits the pool to MaxRunning contexts, so that a small model does not
 	// take half a machine. An explicit MaxTotalTokens replaces this cap.
@@ -71,8 +69,7 @@ type Plan struct {
 	Tokens     int   `json:"tokens"`     // Pages times page size
 	PoolBytes  int64 `json:"pool_bytes"` // with page 0
 	MaxRunning int   `json:"max_running_requests"`
-	// Bound is the setting that decided: mem-fraction-static, max-total-tokens or
-	// max-running-requests.
+	// Bound decided: mem-fraction-static, max-total-tokens or max-running-requests.
 	Bound    string   `json:"bound"`
 	Figures  []Figure `json:"figures"`            // every number used, in the order of the calculation
 	Warnings []string `json:"warnings,omitempty"` // for the log
@@ -156,8 +153,7 @@ func (p *planner) static() int64 { return int64(float64(p.facts.AvailableBytes) 
 //	guide      available × fraction - weights
 //
 // They differ by what loading takes beyond the weights. Once that is measured the
-// remainder decides; before, there is only the guide. Both leave out the
-// workspace.
+// remainder decides; before, there is only the guide. Both leave out the workspace.
 func (p *planner) kvRoom() int64 {
 	f, static := &p.facts, p.static()
 	room, from := static-f.WeightBytes-f.WorkspaceBytes, "static - weights - workspace"
@@ -184,8 +180,7 @@ func (p *planner) kvRoom() int64 {
 	return room
 }
 
-// pagesByMemory is how many pages fit into the room. One page is for padding, and
-// page numbers are int32.
+// pagesByMemory is how many pages fit: one is for padding, and page numbers are int32.
 func (p *planner) pagesByMemory(room int64) (int64, error) {
 	perPage := p.perPage()
 	pages := min(room/perPage-1, math.MaxInt32-2)

@@ -9,7 +9,6 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Options configure a Core.
 type Options struct {
 	// PageSize is the number of tokens in a page: a power of two, 1 allowed.
 	PageSize int
@@ -18,9 +17,8 @@ type Options struct {
 	Disabled bool
 	// Policy makes the eviction policy of a Core; nil means LRU.
 	Policy func() Policy
-	// History, Events and HashSeed go to the tree; see TreeOptions.
-	// With Events, each message that changed the cache is followed by one
-	// CacheChanged to the observer.
+	// History, Events and HashSeed go to the tree; see TreeOptions. With Events, each
+	// message that changed the cache is followed by one CacheChanged to the observer.
 	History  int
 	Events   bool
 	HashSeed uint64
@@ -44,7 +42,6 @@ type Core struct {
 	candidates messages.PlanID
 }
 
-// New returns the core of an empty cache.
 func New(opts Options) *Core {
 	var policy Policy
 	if opts.Policy != nil {
@@ -66,7 +63,6 @@ func (c *Core) Explain(on bool) { c.explain = on }
 // Tree is the core's tree, for reading only: counters, Peek and String.
 func (c *Core) Tree() *Tree { return c.tree }
 
-// Handle handles one message.
 func (c *Core) Handle(_ time.Duration, msg messages.ToCache, out *messages.Outbox) {
 	switch m := msg.(type) {
 	case *messages.LockPrefixes:
@@ -108,9 +104,8 @@ func (c *Core) lockPrefixes(m *messages.LockPrefixes, out *messages.Outbox) {
 	c.record(out)
 }
 
-// peekPrefixes answers with hints for the waiting queue. Its cost is linear in the
-// tokens matched; it stops after MaxTokens of them. The first request is always
-// answered.
+// peekPrefixes answers with hints for the waiting queue. Its cost is linear in the tokens
+// matched; it stops after MaxTokens of them. The first request is always answered.
 func (c *Core) peekPrefixes(m *messages.PeekPrefixes, out *messages.Outbox) {
 	reply := &messages.PrefixesPeeked{Peeked: make([]messages.PrefixPeeked, 0, len(m.Prefixes))}
 	tokens := 0

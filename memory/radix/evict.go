@@ -12,7 +12,6 @@ type EvictionRefused struct {
 	Wanted, Evictable int // pages
 }
 
-// Error names both figures and what helps.
 func (e *EvictionRefused) Error() string {
 	return fmt.Sprintf("cannot evict %d pages: only %d are evictable", e.Wanted, e.Evictable)
 }
@@ -41,8 +40,7 @@ func (t *Tree) Evict(n int, freed []messages.PageRun) ([]messages.PageRun, error
 	return freed, nil
 }
 
-// EvictAll removes everything that is not locked and appends it to freed, as
-// Evict does.
+// EvictAll removes everything that is not locked and appends it to freed, as Evict does.
 func (t *Tree) EvictAll(freed []messages.PageRun) []messages.PageRun {
 	events := t.events
 	if t.protected == 0 && t.evictable > 0 {
@@ -105,8 +103,7 @@ func (t *Tree) removeLeaf(i nodeIndex, freed []messages.PageRun) []messages.Page
 	return freed
 }
 
-// evicted records in events and history that a node loses its pages from index
-// keep on.
+// evicted records in events and history that a node loses its pages from index keep on.
 func (t *Tree) evicted(i nodeIndex, keep int) {
 	n := t.nodes.at(i)
 	if t.hashes == nil {

@@ -55,8 +55,7 @@ type pageHashes struct {
 	nodes    [][]uint64 // by nodeIndex; one hash for each page of the node
 }
 
-// chain computes the hashes of the pages of tokens, the first one chained to
-// parent.
+// chain computes the hashes of the pages of tokens, the first one chained to parent.
 func (h *pageHashes) chain(parent uint64, tokens []int32) []uint64 {
 	hashes := make([]uint64, 0, len(tokens)/h.pageSize)
 	for page := range slices.Chunk(tokens, h.pageSize) {

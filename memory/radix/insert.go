@@ -18,10 +18,9 @@ import (
 //
 // A partial last page is not inserted.
 //
-// in.Node is unlocked, and with Keep the end of the prefix is locked instead. If
-// the new pages continue a leaf that only this request has locked, the leaf grows
-// and keeps its handle; otherwise they become a new leaf. in.Tokens and in.Pages
-// are copied.
+// in.Node is unlocked, and with Keep the end of the prefix is locked instead. If the new
+// pages continue a leaf that only this request has locked, the leaf grows and keeps its
+// handle; otherwise they become a new leaf. in.Tokens and in.Pages are copied.
 func (t *Tree) Insert(in messages.PrefixInsert, freed []messages.Page) (messages.PrefixInserted, []messages.Page) {
 	out := messages.PrefixInserted{ID: in.ID}
 	start := t.insertionStart(&in)

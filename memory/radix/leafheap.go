@@ -1,9 +1,8 @@
 package radix
 
-// leafHeap is a min-heap with four children per entry: half as deep as a binary
-// one, and siblings share a cache line. Entries contain the ranks, so comparing
-// does not touch nodes. Each leaf knows its index (leafPlace.heap), so that any of
-// them can be removed.
+// leafHeap is a min-heap with four children per entry: half as deep as a binary one, and
+// siblings share a cache line. Entries contain the ranks, so comparing does not touch
+// nodes. Each leaf knows its index (leafPlace.heap), so that any of them can be removed.
 type leafHeap []leafEntry
 
 // leafEntry is a leaf with its Rank; the order of fields avoids padding.

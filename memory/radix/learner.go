@@ -19,9 +19,8 @@ type Learner interface {
 	// its class; nil where there is none. At least one of least is not nil.
 	Choose(now uint64, least, newest []*Usage) (class int, takeNewest bool)
 	// Added reports consecutive pages that come into the cache, the first of them at
-	// u.Depth. u is final but for LastUse and Note. These are what they were before the
-	// last eviction of the pages, if the history remembers it, and 0 otherwise. Added
-	// may change Note.
+	// u.Depth. u is final but for LastUse and Note: their values from before the pages'
+	// last eviction, if the history remembers it, else 0. Added may change Note.
 	Added(u *Usage, now uint64, pages int)
 	// Used reports an insertion, after Added: the nodes from its end up to the root,
 	// with their usage after it. Used may change their notes. first and last say whether

@@ -68,8 +68,7 @@ const (
 	chunkSize = 1 << chunkBits
 )
 
-// slab stores nodes in chunks, so that a node never moves and a growing tree
-// never copies them.
+// slab stores nodes in chunks: a node never moves, and a growing tree copies none.
 type slab struct {
 	chunks []*[chunkSize]node
 	live   []uint8   // nodes in use, by chunk
@@ -79,8 +78,7 @@ type slab struct {
 
 func (s *slab) at(i nodeIndex) *node { return &s.chunks[i>>chunkBits][i&(chunkSize-1)] }
 
-// take returns the index of an empty node, the one given back last if there is
-// one.
+// take returns the index of an empty node, the one given back last if there is one.
 func (s *slab) take() nodeIndex {
 	i := s.free
 	if i != none {
@@ -109,8 +107,7 @@ func (s *slab) give(i nodeIndex) {
 }
 
 // A handle has the index of a node in its lower half, and in its upper half the
-// generation, which tells it from handles of earlier nodes at that index. The
-// top bit is counted.
+// generation, which tells it from handles of earlier nodes there. The top bit is counted.
 const counted messages.NodeID = 1 << 63
 
 const genMask = 1<<31 - 1

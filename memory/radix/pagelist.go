@@ -154,8 +154,7 @@ func (l *pageList) cutFirst(k int) {
 	encodeRun(l.code[:0], run)
 }
 
-// moveLast takes the last k pages, not all, off the list and appends them to
-// into, as runs.
+// moveLast moves the last k pages, not all, from the list to into, as runs.
 func (l *pageList) moveLast(k int, into []messages.PageRun) []messages.PageRun {
 	l.n -= int32(k)
 	keep, left := l.code, messages.Page(k)

@@ -1,8 +1,7 @@
 package radix
 
-// Usage is what an eviction policy knows about a node. All pages of a node
-// share it. Times are ticks of the tree, one per insertion or unlock, never a
-// clock.
+// Usage is what an eviction policy knows about a node. All pages of a node share it.
+// Times are ticks of the tree, one per insertion or unlock, never a clock.
 type Usage struct {
 	LastUse uint64 // the latest insertion or unlock that went through the node
 	Created uint64 // the insertion that brought the pages

@@ -14,10 +14,9 @@ func (t *Tree) String() string {
 		v.Nodes, v.Evictable, v.PageSize, v.Protected, v.Text(true))
 }
 
-// Text draws the view: one line for each node, roots first, [R] for a root and [L] for
-// a leaf, ref for the lock count. A root is always protected, shown as ref=1. With
-// ages, a line also has the ticks since the last use and the requests that used the
-// node.
+// Text draws the view: one line for each node, roots first, [R] for a root and [L] for a
+// leaf, ref for the lock count. A root is always protected, shown as ref=1. With ages, a
+// line also has the ticks since the last use and the requests that used the node.
 func (v View) Text(ages bool) string {
 	p := &printer{ages: ages}
 	for _, n := range v.Namespaces {

@@ -8,7 +8,6 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// TreeOptions configure a Tree.
 type TreeOptions struct {
 	// PageSize is the number of tokens in a page: a power of two, 1 allowed.
 	PageSize int
@@ -18,9 +17,8 @@ type TreeOptions struct {
 	// latest ones, so that Hits survive an eviction; 0 for none. About 60 bytes
 	// each, and 8 bytes per cached page and 24 per node for hashes.
 	History int
-	// Events makes the tree record what it stores and removes, by page hash; see
-	// TakeEvents. 8 bytes per cached page and 24 per node, and a SHA-256 over
-	// each new page.
+	// Events makes the tree record what it stores and removes, by page hash (TakeEvents).
+	// Costs 8 bytes per cached page, 24 per node and a SHA-256 over each new page.
 	Events bool
 	// HashSeed is mixed into the hash of children, so that a user cannot
 	// prepare tokens that collide. Results never depend on it.
@@ -43,12 +41,10 @@ type TreeOptions struct {
 //
 //  1. A node other than a namespace's root has at least one page and
 //     PageSize tokens per page. A page is on one node only.
-//  2. A node's children differ in their first page, and find finds each of
-//     them.
+//  2. A node's children differ in their first page, and find finds each of them.
 //  3. A node's locks are the handles on it plus its children's locks. So
 //     everything below an unlocked node is unlocked.
-//  4. evictable is the number of pages on unlocked nodes, protected that on
-//     locked ones.
+//  4. evictable is the number of pages on unlocked nodes, protected that on locked ones.
 //  5. leaves holds exactly the unlocked nodes without children, in the policy's
 //     order. With 3, eviction can reach every evictable page.
 //  6. A node's last use is not later than its parent's.
@@ -83,14 +79,12 @@ type Tree struct {
 	evictable, protected int // pages
 }
 
-// work counts what the tree has done since it was made. Both depend on the calls only,
-// not on how much is cached.
+// work counts what the tree has done so far. It does not depend on how much is cached.
 type work struct {
 	nodeVisits    int // nodes that matches, insertions and unlocks went through
 	wordsCompared int // tokens of nodes that were compared with tokens of callers
 }
 
-// NewTree returns an empty tree.
 func NewTree(opts TreeOptions) *Tree {
 	if err := paging.CheckSize(opts.PageSize); err != nil {
 		invariants.Fail("page size %v", err)
@@ -121,16 +115,12 @@ func NewTree(opts TreeOptions) *Tree {
 	return t
 }
 
-// Evictable is the number of pages on unlocked nodes.
 func (t *Tree) Evictable() int { return t.evictable }
 
-// Protected is the number of pages on locked nodes.
 func (t *Tree) Protected() int { return t.protected }
 
-// Nodes is the number of nodes.
 func (t *Tree) Nodes() int { return t.count }
 
-// PageSize is the number of tokens in a page.
 func (t *Tree) PageSize() int { return t.pageSize }
 
 // TakeEvents returns what was stored and removed since the last call, in order.
@@ -144,9 +134,8 @@ func (t *Tree) TakeEvents() []messages.CacheEvent {
 	return list
 }
 
-// Peek returns how many leading tokens are cached, a whole number of pages. It
-// changes nothing, and what it found may be evicted at once: only Lock prevents
-// that.
+// Peek returns how many leading tokens are cached, a whole number of pages. It changes
+// nothing, and what it found may be evicted at once: only Lock prevents that.
 func (t *Tree) Peek(namespace string, tokens []int32) int {
 	_, _, _, matched := t.match(t.roots[namespace], tokens)
 	return matched

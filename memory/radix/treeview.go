@@ -19,8 +19,7 @@ const (
 // the cache does nothing else meanwhile. Of a bigger tree a part is shown.
 const viewLooks = 1 << 14
 
-// View is what a person may see of a tree: a part of it if it is big. Its
-// slices are the receiver's.
+// View is what people see of a tree, a part if it is big. Its slices are the receiver's.
 type View struct {
 	PageSize   int             `json:"page_size"`
 	Nodes      int             `json:"nodes"`           // without roots, shown or not
@@ -31,7 +30,6 @@ type View struct {
 	Namespaces []NamespaceView `json:"namespaces"`   // by name
 }
 
-// NamespaceView is the tree of a namespace.
 type NamespaceView struct {
 	Name     string     `json:"name"`
 	Number   int        `json:"number"`          // of the root; see NodeView

@@ -7,7 +7,6 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Handle handles one message.
 func (c *Core) Handle(_ time.Duration, msg messages.ToDispatch, out *messages.Outbox) {
 	switch msg.(type) {
 	case *messages.EnqueueRequests, *messages.FinishRequests, *messages.FlushCache,

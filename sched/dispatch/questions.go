@@ -9,7 +9,6 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Text implements messages.CacheView.
 func (v *Views) Text(ages bool) string {
 	var b strings.Builder
 	for _, e := range v.Engines {
@@ -18,8 +17,8 @@ func (v *Views) Text(ages bool) string {
 	return b.String()
 }
 
-// ask passes a question on to every engine that is up. With none up it is
-// answered at once: there is nothing to count.
+// ask passes a question on to every engine that is up; without any it is answered at
+// once.
 func (c *Core) ask(ticket messages.Ticket, sum messages.ToIntake, send func(h messages.Header), out *messages.Outbox) {
 	q := &question{open: map[int]bool{}, sum: sum}
 	for i := range c.engines {

@@ -30,8 +30,8 @@ func (c *Core) enqueue(requests []*messages.EngineRequest, out *messages.Outbox)
 	}
 }
 
-// finish passes on the end of requests to the engines that have them. What no
-// engine has is acknowledged at once, known or not, as an engine does.
+// finish passes on the end of requests to their engines. What no engine has is
+// acknowledged at once, known or not, as an engine does.
 func (c *Core) finish(ids []messages.RequestID, out *messages.Outbox) {
 	share := make([][]messages.RequestID, len(c.engines))
 	var ended []messages.RequestEnded
@@ -54,8 +54,8 @@ func (c *Core) finish(ids []messages.RequestID, out *messages.Outbox) {
 	}
 }
 
-// engineUp takes an engine's new epoch into the choice. The first one lets
-// intake submit, and gets what was held.
+// engineUp makes an engine's new epoch available. The first one lets intake submit, and
+// gets the requests that were held.
 func (c *Core) engineUp(h messages.Header, out *messages.Outbox) {
 	if int(h.Engine) >= len(c.engines) || h.Epoch <= c.engines[h.Engine].header.Epoch {
 		out.Record(messages.StaleMessages, 1)
@@ -82,8 +82,7 @@ func (c *Core) engineEnded(m *messages.EpochEnded, out *messages.Outbox) {
 	c.engineDown(int(m.Engine), m, out)
 }
 
-// engineDown takes an engine out of the choice and returns its requests to
-// intake.
+// engineDown makes an engine unavailable and returns its requests to intake.
 func (c *Core) engineDown(i int, m *messages.EpochEnded, out *messages.Outbox) {
 	if !c.engines[i].up {
 		return
@@ -98,8 +97,8 @@ func (c *Core) engineDown(i int, m *messages.EpochEnded, out *messages.Outbox) {
 	out.ToIntake(&messages.EpochEnded{Header: c.own, Seq: c.seq, Cause: m.Cause, Suspects: m.Suspects, Requests: lost})
 }
 
-// startOver ends the present incarnation towards intake, which submits
-// everything again, and the present epoch of every engine.
+// startOver ends the present epoch of every engine and the incarnation that intake sees,
+// so intake submits everything again.
 func (c *Core) startOver(cause string, suspects []messages.RequestID, out *messages.Outbox) {
 	out.ToIntake(&messages.EpochEnded{Header: c.own, Cause: cause, Suspects: suspects})
 	c.own.Epoch++

@@ -46,8 +46,8 @@ func (c *Core) fresh() *relayed {
 	return r
 }
 
-// returned sends results back to the engine that they came from. Intake returns
-// them in order; one that it does not return lost its epoch.
+// returned sends results back to the engine that they came from. Intake returns them in
+// order, and does not return those of an epoch that has ended.
 func (c *Core) returned(m *messages.StepResults, out *messages.Outbox) {
 	for len(c.sent) > 0 {
 		r := c.sent[0]

@@ -9,20 +9,17 @@ import (
 	"github.com/troupe-engine/troupe/sched/route"
 )
 
-// Self is the engine that dispatch is to intake: an id that no real engine has.
+// Self is the engine id of dispatch towards intake. No real engine has it.
 const Self messages.EngineID = 1<<16 - 1
 
-// Options configure a Core.
 type Options struct {
-	// Route chooses engines. Its Replicas is the number of engines, whose ids
-	// are 0 to Replicas-1.
+	// Route chooses engines; Replicas is their number, their ids are 0 to Replicas-1.
 	Route route.Options
 	// Pages gives the chained hashes of a request's whole prompt pages, as the
 	// engines' CacheChanged name them; nil if no policy needs them.
 	Pages func(r *messages.EngineRequest) []uint64
 }
 
-// Validate reports the first option that is out of range.
 func (o *Options) Validate() error {
 	if o.Route.Replicas >= int(Self) {
 		return fmt.Errorf("data-parallel-size is %d; it must be at most %d", o.Route.Replicas, Self-1)
@@ -58,15 +55,15 @@ type engine struct {
 	seq    uint64 // of its newest StepResults
 }
 
-// relayed is a StepResults to intake with the engine's own behind it, whose
-// slices it has and which goes back to the engine when intake has read it.
+// relayed is a StepResults to intake. It shares the slices of the engine's own message,
+// which goes back to the engine when intake has read it.
 type relayed struct {
 	messages.StepResults
 	origin *messages.StepResults
 }
 
-// question is one of intake's that every engine answers. An engine whose epoch ends
-// meanwhile has nothing to add: its cache is empty and its pages are free again.
+// question is a question of intake to every engine. An engine whose epoch ends meanwhile
+// has nothing to add: its cache is empty and its pages are free again.
 type question struct {
 	open    map[int]bool      // engines that have not answered
 	sum     messages.ToIntake // of the answers; sent when all have come
@@ -78,14 +75,13 @@ type Views struct {
 	Engines []EngineView `json:"engines"`
 }
 
-// EngineView is one engine's.
 type EngineView struct {
 	Engine messages.EngineID  `json:"engine"`
 	View   messages.CacheView `json:"cache"`
 }
 
-// New returns a Core for the given incarnation of dispatch, counted from 1, all
-// of whose engines are down. It panics on options that Validate refuses.
+// New returns a Core for an incarnation of dispatch, counted from 1, with all engines
+// down. It panics on options that Validate refuses.
 func New(incarnation messages.Epoch, opt Options) *Core {
 	if err := opt.Validate(); err != nil {
 		invariants.Fail("%v", err)
@@ -100,11 +96,11 @@ func New(incarnation messages.Epoch, opt Options) *Core {
 	return c
 }
 
-// Own is what dispatch is to intake at present.
+// Own is the present header of dispatch towards intake.
 func (c *Core) Own() messages.Header { return c.own }
 
-// current gives the engine whose present epoch a header names, or nil. What an
-// older epoch says is counted and ignored.
+// current returns the engine whose present epoch a header names, or nil. Messages of
+// older epochs are counted and ignored.
 func (c *Core) current(h messages.Header, out *messages.Outbox) *engine {
 	if int(h.Engine) < len(c.engines) {
 		if e := &c.engines[h.Engine]; e.up && e.header == h && !e.broken {

@@ -6,9 +6,8 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// admin holds the audits and flushes that intake has requested, and the batch former's
-// own audits. While an audit is out no plan is opened, so that no page changes its
-// owner meanwhile.
+// admin holds intake's audits and flushes, and the batch former's own audits. While an
+// audit is out no plan is opened, so that no page changes its owner.
 type admin struct {
 	opt     *Options
 	out     bool              // an audit is

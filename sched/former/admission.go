@@ -44,8 +44,7 @@ const (
 // mayPreempt reports whether the head of the queue is looked at although it does not fit.
 func (a *admission) mayPreempt(o *Options) bool { return o.PriorityPreemption && a.queued }
 
-// admits reports whether there is a row, and headroom for the request that was
-// refused.
+// admits reports whether there is a row, and headroom for the request that was refused.
 func (a *admission) admits(v *snapshot) bool {
 	return v.freeRows > 0 && (a.block.need == 0 || a.block.need <= v.headroom())
 }
@@ -94,9 +93,8 @@ func (a *admission) eligible(v *snapshot, offered []*messages.EngineRequest) []*
 	return offered
 }
 
-// choose makes candidates of the retracted sequences and the head of the queue, in
-// order of rank, up to the first for which there is no headroom. Their prefixes
-// are locked next.
+// choose makes candidates of the retracted sequences and the head of the queue, in order
+// of rank, up to the first without headroom. Their prefixes are locked next.
 func (a *admission) choose(v *snapshot, p *pressure, offered []*messages.EngineRequest, done messages.StepID) {
 	offered = a.eligible(v, offered)
 	limit := max(1, min(v.freeRows, maxCandidates))
@@ -129,9 +127,8 @@ func (a *admission) choose(v *snapshot, p *pressure, offered []*messages.EngineR
 	}
 }
 
-// nextCandidate takes the next one of the retracted sequences and the offered
-// requests: one that has waited for Aging, then the higher rank, among equals the
-// retracted one.
+// nextCandidate takes the next one of the retracted sequences and the offered requests:
+// one that has waited for Aging, then the higher rank, among equals the retracted one.
 func nextCandidate(resuming *[]*sequence, offered *[]*messages.EngineRequest, o *Options) *sequence {
 	switch {
 	case len(*resuming) == 0 && len(*offered) == 0:

@@ -5,8 +5,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// ask starts an admission: with the head of the queue, or with the retracted
-// sequences alone.
+// ask starts an admission: with the head of the queue, or retracted sequences alone.
 func (c *Core) ask(v *snapshot, out *messages.Outbox) (again bool) {
 	if c.admission.asksQueue(v) {
 		out.ToQueue(&messages.OfferCandidates{Plan: c.plan.id, Limit: c.admission.offerLimit(v)})
@@ -22,8 +21,7 @@ func (c *Core) candidatesOffered(m *messages.CandidatesOffered, out *messages.Ou
 	c.choose(m.Requests, out)
 }
 
-// choose makes candidates and asks the cache for their prefixes, unless it is known
-// that nothing matches.
+// choose makes candidates and asks the cache for their prefixes if anything may match.
 func (c *Core) choose(offered []*messages.EngineRequest, out *messages.Outbox) (again bool) {
 	c.batch.age(c.now)
 	v := c.snapshot()
@@ -93,8 +91,7 @@ func (c *Core) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 	}
 }
 
-// preempt retracts sequences for a candidate. headroom is what admission expects to
-// have then.
+// preempt retracts sequences for a candidate. headroom is what admission expects then.
 func (c *Core) preempt(victims []victim, headroom int, out *messages.Outbox) {
 	if len(victims) == 0 {
 		return
@@ -106,8 +103,7 @@ func (c *Core) preempt(victims []victim, headroom int, out *messages.Outbox) {
 	}
 }
 
-// start gives a candidate its row and lease. It reports whether its request is still
-// in the queue.
+// start gives a candidate its row and lease. queued: its request is still in the queue.
 func (c *Core) start(s *sequence, match *messages.PrefixLocked) (queued bool) {
 	queued = s.state == candidate
 	row, ok := c.pages.rows.Take()

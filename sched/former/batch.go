@@ -8,8 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// batch is the running batch, with the retracted sequences that will come back
-// to it.
+// batch is the running batch, with the retracted sequences that will come back to it.
 //
 // Invariants:
 //
@@ -64,8 +63,7 @@ func (b *batch) prune(state seqState) {
 	b.running = slices.DeleteFunc(b.running, func(s *sequence) bool { return s.state == state })
 }
 
-// retract puts a sequence without a lease among the retracted ones. The caller
-// prunes running.
+// retract puts a sequence without a lease among the retracted. The caller prunes running.
 func (b *batch) retract(s *sequence, now time.Duration) {
 	s.state, s.waitingSince = retracted, now
 	if !s.reported {
@@ -88,8 +86,7 @@ func (b *batch) age(now time.Duration) {
 	}
 }
 
-// drop forgets a sequence that has ended and has no lease. The caller prunes
-// running.
+// drop forgets a sequence that has ended and has no lease. The caller prunes running.
 func (b *batch) drop(s *sequence) {
 	if s.state == retracted {
 		b.retracted = slices.DeleteFunc(b.retracted, func(other *sequence) bool { return other == s })

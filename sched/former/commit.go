@@ -44,12 +44,11 @@ const (
 	afterStep                 // once the step in flight is done
 )
 
-// ensurePages says when the next step's pages can be reserved, and retracts sequences
-// if it must. A plan never asks for more than there is, and never retracts more than
-// it needs. Only the cache knows whether others share the prefixes that are unlocked,
-// and which copies the tree already has. If the pages depend on that, the plan first
-// gives back without reserving. While a step is in flight nothing is retracted: the
-// step may give back enough.
+// ensurePages says when the next step's pages can be reserved, and retracts sequences if
+// it must. A plan never asks for more than there is, and never retracts more than it
+// needs. Only the cache knows which unlocked prefixes others share, and which copies the
+// tree has. If the pages depend on that, the plan first gives back without reserving.
+// While a step is in flight nothing is retracted: it may give back enough.
 func (c *Core) ensurePages(out *messages.Outbox) reservation {
 	if c.countSpare() {
 		return atOnce

@@ -56,8 +56,7 @@ func (c *Core) Load() Load {
 		c.phase == resting && !c.admin.out && c.flight.idle()}
 }
 
-// Suspects returns the requests that a message is about, each once. They are suspects
-// if handling it fails.
+// Suspects returns the requests in a message, each once: suspects if handling it fails.
 func (c *Core) Suspects(msg messages.ToFormer) []messages.RequestID {
 	ids := messages.Requests(msg)
 	switch m := msg.(type) {

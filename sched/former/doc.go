@@ -34,7 +34,7 @@
 // What is sent every step is pooled, so a step of decoding rows allocates nothing: a
 // RunBatch is the runner's until the step's BatchDone, a CommitPlan the cache's and
 // the allocator's until PagesReserved, a StepResults intake's until it sends it back.
-// The answers of cache and allocator are good until the next CommitPlan, those of a
+// The answers of cache and allocator are valid until the next CommitPlan, those of a
 // device until the step after the next is launched.
 //
 // # Floors

@@ -18,7 +18,6 @@ func (c *Core) release(s *sequence) {
 	c.flight.planBlocked = false
 }
 
-// drop forgets a sequence that has ended and has no lease.
 func (c *Core) drop(s *sequence) {
 	c.pressure.ended(s)
 	c.batch.drop(s)
@@ -41,8 +40,7 @@ func (c *Core) retract(victims []victim, out *messages.Outbox) {
 	c.plan.retracted = true
 }
 
-// sweep releases cancelled and closing sequences as soon as neither a step nor a
-// plan uses their leases.
+// sweep releases cancelled and closing sequences whose leases no step and no plan uses.
 func (c *Core) sweep() {
 	if c.batch.closing == 0 || c.phase.committed() || c.phase == failed {
 		return

@@ -62,8 +62,7 @@ func (f *inFlight) begin() *launchedStep {
 // cancel removes the step that was begun.
 func (f *inFlight) cancel() { f.steps = f.steps[:len(f.steps)-1] }
 
-// retire removes the oldest step. Its memory goes to the end of the list, without
-// references to requests.
+// retire removes the oldest step and keeps its memory, without references to requests.
 func (f *inFlight) retire() {
 	first, last := f.steps[0], len(f.steps)-1
 	clear(first.work)

@@ -21,7 +21,6 @@ const (
 
 var leaseStateNames = [...]string{"none", "open", "closing"}
 
-// String gives the name used in logs.
 func (s leaseState) String() string { return leaseStateNames[s] }
 
 // Lease is what an admitted request holds of the KV pool: a row and its pages. Pages is
@@ -45,8 +44,7 @@ type Lease struct {
 	LastStep messages.StepID
 }
 
-// OpenLease starts a lease with a row and the prefix that the cache locked. It copies
-// the pages of the match.
+// OpenLease starts a lease with a row and a copy of the locked prefix's pages.
 func OpenLease(row messages.Row, match messages.PrefixLocked, pageSize int) Lease {
 	l := Lease{
 		state: leaseOpen, Row: row, Node: match.Node,
@@ -64,8 +62,7 @@ func (l *Lease) Missing(tokens, pageSize int) int {
 	return max(0, paging.Pages(tokens, pageSize)-len(l.Pages))
 }
 
-// Private is the part of Pages that the lease owns. A view, good until the lease
-// changes.
+// Private is the part of Pages that the lease owns. A view, valid until the lease changes.
 func (l *Lease) Private() []messages.Page { return l.Pages[l.Owned:] }
 
 // Grow appends pages that the allocator granted; they are copied.
@@ -91,7 +88,6 @@ func (l *Lease) Inserted(outcome messages.PrefixInserted, pages int) (replaced b
 	return len(outcome.Pages) > 0
 }
 
-// Launch records a step that reads or writes the lease.
 func (l *Lease) Launch(step messages.StepID) {
 	l.mustBe(leaseOpen, "be launched")
 	if step <= l.LastStep {

@@ -101,8 +101,7 @@ func (l *ledger) leased(running []*sequence) int {
 	return n
 }
 
-// release takes a sequence's lease for the next CommitPlan. The fence must have
-// passed.
+// release takes a sequence's lease for the next CommitPlan. The fence must have passed.
 func (l *ledger) release(s *sequence, done messages.StepID) {
 	invariants.Check(s.lease.Settled(done), "request %d is released after step %d, in use until %d", s.req.ID, done, s.lease.LastStep)
 	s.lease.Close()
@@ -160,8 +159,7 @@ func (l *ledger) giveBack(p *plan, done messages.StepID) {
 	l.unlocks = l.unlocks[:0]
 }
 
-// take records the answer to a plan, and reports whether it has inserted a running
-// sequence's prefix.
+// take records the answer to a plan. shared: a running sequence's prefix was inserted.
 func (l *ledger) take(p *plan, m *messages.PagesReserved) (shared bool) {
 	if len(m.Inserted) != len(p.inserts) || len(m.Granted) != len(p.reserves) {
 		invariants.Fail("plan %d asked for %d insertions and %d reservations and got %d and %d",

@@ -7,8 +7,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Handle handles one message. After the batch former has failed its epoch it ignores
-// all messages.
+// Handle handles one message, or ignores it after the batch former has failed its epoch.
 func (c *Core) Handle(now time.Duration, msg messages.ToFormer, out *messages.Outbox) {
 	if c.phase == failed {
 		return
@@ -63,8 +62,7 @@ func (c *Core) advance(out *messages.Outbox) {
 	}
 }
 
-// openPlan starts the next plan, and reports whether another one may follow at
-// once.
+// openPlan starts the next plan, and reports whether another one may follow at once.
 func (c *Core) openPlan(out *messages.Outbox) (again bool) {
 	admittable := len(c.batch.retracted) > 0 || c.admission.queued
 	if len(c.batch.running)+len(c.pages.released)+len(c.pages.deferred) == 0 && !admittable {
@@ -89,8 +87,7 @@ func (c *Core) openPlan(out *messages.Outbox) (again bool) {
 	return c.commit(out)
 }
 
-// fenced reports whether the next plan begins with a retraction, which no step in
-// flight allows.
+// fenced reports whether the next plan must retract, which no step in flight allows.
 func (c *Core) fenced() bool {
 	return !c.flight.idle() && (c.pressure.forcedDue() || c.admission.drainFor != 0 || c.pressure.preemptionPending)
 }

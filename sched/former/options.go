@@ -81,7 +81,6 @@ const DefaultMaxPrefillTokens = 16384
 // waits for a plan. More steps would only compute more rows that have ended.
 const maxStepsInFlight = 2
 
-// Validate reports the first option that is out of range.
 func (o *Options) Validate() error {
 	for _, f := range []struct {
 		name  string

@@ -22,7 +22,6 @@ const (
 
 var phaseNames = [...]string{"resting", "offering", "locking", "settling", "committing", "flushing", "failed"}
 
-// String gives the name used in failures.
 func (p phase) String() string { return phaseNames[p] }
 
 // edges lists, by phase, the phases that may follow it. Every phase may fail.

@@ -15,8 +15,7 @@ type plan struct {
 	spare     int                 // pages beyond what the step needs; below 0: missing
 }
 
-// insertion is a prefix that commit inserts. seq is nil when the prefix belongs to
-// a released lease.
+// insertion is a prefix that commit inserts. seq is nil for that of a released lease.
 type insertion struct {
 	seq    *sequence
 	pages  int
@@ -85,8 +84,7 @@ const (
 	ampleShare   = 16
 )
 
-// reserve asks for the pages that the step needs, and evicts pages if fewer are
-// free.
+// reserve asks for the pages that the step needs, and evicts pages if fewer are free.
 func (p *plan) reserve(running []*sequence, free int, o *Options) {
 	m, total, ahead := &p.commit, 0, p.reservesAhead(running, o)
 	for _, s := range running {

@@ -7,13 +7,12 @@ import "github.com/troupe-engine/troupe/messages"
 // how much output is expected of requests afterwards.
 //
 // A waiting request preempts running ones whose priority is lower by more than the
-// threshold: those of the lowest priority first, of these the latest, until its
-// need is covered, or none at all (PrefillAdder.preempt_to_schedule, items 22, 29
-// and 30). What counts is what the victims held and were expected to need, not
-// what the newcomer needs. Victims are admitted again before new requests of their
-// priority and after the newcomer, so that none is preempted twice for the same
-// one. A sequence that has waited for Aging is not preempted for as long, so that
-// none starves.
+// threshold: those of the lowest priority first, of these the latest, until its need is
+// covered, or none at all (PrefillAdder.preempt_to_schedule, items 22, 29 and 30). What
+// counts is what the victims held and were expected to need, not what the newcomer needs.
+// Victims are admitted again before new requests of their priority and after the
+// newcomer, so that none is preempted twice for the same one. A sequence that has waited
+// for Aging is not preempted for as long, so that none starves.
 //
 // No lease is taken away while a step is in flight: the next plan waits for it.
 type pressure struct {
@@ -27,9 +26,8 @@ type pressure struct {
 
 func newPressure(opt *Options) pressure { return pressure{opt: opt, ratio: newRatio(opt)} }
 
-// choose returns the victims when pages are missing for the running batch: as few as
-// possible, those with the fewest tokens to compute again per page. At least one
-// sequence goes on.
+// choose returns the victims when the running batch lacks pages: as few as possible,
+// those with the fewest tokens to compute again per page. At least one sequence goes on.
 func (p *pressure) choose(v *snapshot, need int) []victim {
 	if v.active() <= 1 {
 		return nil
@@ -39,7 +37,7 @@ func (p *pressure) choose(v *snapshot, need int) []victim {
 }
 
 // retractable lists running sequences as victims for a need, with or without those
-// in prefill. The list is good until the next one is made.
+// in prefill. The list is valid until the next one is made.
 func (p *pressure) retractable(v *snapshot, need int, prompts bool) []victim {
 	p.victims = p.victims[:0]
 	for _, s := range v.running {
@@ -53,7 +51,7 @@ func (p *pressure) retractable(v *snapshot, need int, prompts bool) []victim {
 // preempt lists the sequences that a waiting request preempts to get pages, and at
 // least one row. It is empty if all of them together do not have enough. While a
 // step is in flight it is also empty; preemptionPending then says that there will be
-// victims. The list is good until the next one is made.
+// victims. The list is valid until the next one is made.
 func (p *pressure) preempt(v *snapshot, r *messages.EngineRequest, pages int) []victim {
 	if !v.opt.PriorityPreemption {
 		return nil

@@ -12,16 +12,14 @@ import (
 type prefixProducers []*sequence
 
 const (
-	// sharedTokens is the least number of tokens of a prompt in progress for which
-	// a candidate waits (IN_BATCH_PREFIX_CACHING_CHECK_THRESHOLD): computing fewer
-	// again is faster.
+	// sharedTokens is the least number of tokens of a prompt in progress worth waiting
+	// for (IN_BATCH_PREFIX_CACHING_CHECK_THRESHOLD): computing fewer again is faster.
 	sharedTokens = 32
 	// maxProducers bounds the sequences that a candidate is compared with.
 	maxProducers = 64
 )
 
-// find collects the sequences that compute a prompt, or have done so and not
-// inserted it yet.
+// find collects sequences that compute a prompt or have not inserted it yet.
 func (p *prefixProducers) find(v *snapshot, done messages.StepID) {
 	*p = (*p)[:0]
 	if v.opt.CacheDisabled {

@@ -1,7 +1,7 @@
 package former
 
 // newTokenRatio is the share of its maximum output that a request is expected to
-// produce. It starts high, decays while memory suffices, and is measured anew when
+// produce. It starts high, decays while memory suffices, and is measured again when
 // a request was retracted for lack of memory.
 //
 // The numbers are SGLang's (new_token_ratio.py and its unit test, item 24):
@@ -55,8 +55,7 @@ func (r *newTokenRatio) ended(output, limit int) {
 	r.share += (min(1, float64(output)/float64(limit)) - r.share) / float64(r.ends)
 }
 
-// goal is where the ratio returns to after a retraction: its course, or what the
-// shares say.
+// goal is what the ratio returns to after a retraction: its course or what shares say.
 func (r *newTokenRatio) goal() float64 {
 	if r.ends < sharesKnown {
 		return r.course
@@ -78,8 +77,7 @@ func (r *newTokenRatio) reset() {
 	r.now = r.last
 }
 
-// retracted follows a retraction. The remaining requests together have produced
-// tokens, of at most limit.
+// retracted follows a retraction. The other requests produced tokens, of at most limit.
 func (r *newTokenRatio) retracted(requests, produced, limit int) {
 	r.now = min(1, float64(produced+lookaheadSteps*requests)/float64(limit+1))
 }

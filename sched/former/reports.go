@@ -12,8 +12,7 @@ type reports struct {
 	freeList      []*messages.StepResults
 }
 
-// maxFreeResults bounds the free list: more are never on their way back while new ones
-// are sent.
+// maxFreeResults bounds the free list; at most this many are on their way at a time.
 const maxFreeResults = 4
 
 // end adds the end of a request outside of a step's results.

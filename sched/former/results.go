@@ -9,9 +9,9 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// batchDone takes a step's results. While a CommitPlan is out it holds them, because
-// the answer is about the leases of before. Steps are done in their order, and a plan
-// has at most one in flight beside it, so there is never more than one result to hold.
+// batchDone takes a step's results. While a CommitPlan is out it holds them, because the
+// answer refers to the leases as they were. Steps are done in order, and a plan has at
+// most one in flight beside it, so there is never more than one result to hold.
 func (c *Core) batchDone(m *messages.BatchDone, out *messages.Outbox) {
 	c.must(!c.flight.idle() && c.flight.heldResult == nil && m.Step == c.flight.steps[0].id, "BatchDone")
 	c.prefill.pacer.Done(c.now, m.Step)
@@ -85,9 +85,8 @@ func (r *stepResults) cut(w *rowWork) (sampled []messages.SampledToken, failed *
 	return sampled, nil
 }
 
-// rowDone takes one row's part of a step and reports whether its request is gone. A
-// request that ends while the next step already computes it is closing until that
-// step is done.
+// rowDone takes one row's part of a step and reports whether its request is gone. If the
+// next step already computes a request that ends, it is closing until that step is done.
 func (c *Core) rowDone(w *rowWork, sampled []messages.SampledToken, failed *messages.RowFailed, r *messages.StepResults) (ended bool) {
 	s := w.seq
 	s.done = w.end

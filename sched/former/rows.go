@@ -12,7 +12,6 @@ type Rows struct {
 	used []bool         // by row
 }
 
-// NewRows returns limit free rows.
 func NewRows(limit int) *Rows {
 	invariants.Check(limit >= 1, "a table of %d rows", limit)
 	r := &Rows{used: make([]bool, limit)}
@@ -22,7 +21,6 @@ func NewRows(limit int) *Rows {
 	return r
 }
 
-// Limit is the number of rows.
 func (r *Rows) Limit() int { return len(r.used) }
 
 // Free is the number of rows that Take can still return.

@@ -33,7 +33,6 @@ const (
 
 var seqStateNames = [...]string{"candidate", "prefilling", "decoding", "retracted", "cancelled", "closing", "gone"}
 
-// String gives the name used in failures.
 func (s seqState) String() string { return seqStateNames[s] }
 
 // sequence is one request in the batch former.
@@ -107,9 +106,8 @@ func (s *sequence) left(contextLength int) int {
 // with a step in flight, whatever that samples.
 func (s *sequence) ahead(contextLength int) int { return s.left(contextLength) - s.pending }
 
-// maxExpected bounds the output that admission expects of a request, so that one
-// without max_tokens does not keep all others out
-// (SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION).
+// maxExpected bounds the output that admission expects of a request, so that one without
+// max_tokens does not keep all others out (SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION).
 const maxExpected = 4096
 
 // expected is how many output tokens admission charges for, besides those that

@@ -28,8 +28,7 @@ func (v *snapshot) leastNeed(s *sequence) int {
 	return v.need(s) - s.matchLimit()/v.opt.PageSize
 }
 
-// charge is how many pages a running sequence is expected to need in addition to
-// those that it has.
+// charge is how many pages a running sequence is expected to need beyond its own.
 func (v *snapshot) charge(s *sequence) int { return max(0, v.need(s)-len(s.lease.Pages)) }
 
 // check fails on a candidate that intake must have refused: it could never run.
@@ -40,8 +39,7 @@ func (v *snapshot) check(s *sequence) {
 		s.req.ID, len(s.tokens), s.output(), s.req.Params.MaxTokens, v.opt.ContextLength, v.opt.Pages)
 }
 
-// headroom is how many pages are left when every running sequence gets its
-// expected output.
+// headroom is how many pages remain when every running sequence has its expected output.
 func (v *snapshot) headroom() int {
 	n := v.reservable
 	for _, s := range v.running {

@@ -30,8 +30,7 @@ func LoadOf(b *messages.RunBatch) (l Load) {
 	return l
 }
 
-// pairs is the number of (token, attended token) pairs in a chunk of count tokens
-// from position start on.
+// pairs is the number of (token, attended token) pairs of count tokens from start on.
 func pairs(start, count int) float64 { return float64(count) * (float64(start) + float64(count+1)/2) }
 
 // The coefficients of a model, in seconds per …
@@ -50,9 +49,8 @@ func (l Load) features() features {
 	return features{1, float64(l.Rows), float64(l.Context), float64(l.Tokens), l.Pairs}
 }
 
-// model learns from completed steps how long steps take. The duration is assumed
-// to be linear in the Load, with non-negative coefficients. A margin and the guard
-// cover what is not linear.
+// model learns how long steps take. The duration is assumed to be linear in the Load,
+// with non-negative coefficients. A margin and the guard cover what is not linear.
 //
 // The fit is least squares on relative errors, with decaying weights. It keeps
 // the normal equations and improves the last solution by a few sweeps of
@@ -70,10 +68,9 @@ type model struct {
 	// variation. It replaces the margin until that has enough measurements,
 	// because requests usually decode before the next prompt arrives.
 	unrest margin
-	// guard is the most prompt tokens that a step may have beside decoding rows,
-	// whatever the fit says. It assumes that a larger step takes no longer per
-	// token than a smaller one, so a step that took half of the target may be
-	// doubled.
+	// guard is the most prompt tokens that a step may have beside decoding rows, whatever
+	// the fit says. It assumes that a larger step takes no longer per token than a
+	// smaller one, so a step that took half of the target may be doubled.
 	guard float64
 
 	launches [4]launchedLoad // by step modulo length; more than can be in flight
@@ -131,8 +128,7 @@ func (p *model) observe(l Load, took, target float64) {
 	}
 }
 
-// factor is the factor by which a step with prompt tokens may exceed its
-// prediction.
+// factor is the factor by which a step with prompt tokens may exceed its prediction.
 func (p *model) factor() float64 {
 	if p.margin.count < earlyMeasure && p.unrest.count > 0 {
 		return min(max(p.margin.factor(), p.unrest.factor()), mostMargin)
@@ -140,8 +136,7 @@ func (p *model) factor() float64 {
 	return p.margin.factor()
 }
 
-// trustAfter is the number of steps with prompt tokens after which the fit is
-// used.
+// trustAfter is the number of steps with prompt tokens after which the fit is used.
 const trustAfter = 8
 
 func (p *model) fit(x features, took float64) {
@@ -178,8 +173,7 @@ func (p *model) cost(start, count int) float64 {
 	return p.theta[perToken]*float64(count) + p.theta[perPair]*pairs(start, count)
 }
 
-// fits is the longest chunk from position start on that adds at most the given
-// seconds to a step.
+// fits is the longest chunk from start on that adds at most the given seconds to a step.
 func (p *model) fits(seconds float64, start int) int {
 	if seconds <= 0 {
 		return 0

@@ -28,7 +28,6 @@ func (p *Pacer) Load(b *messages.RunBatch) Load {
 	return LoadOf(b)
 }
 
-// Launched records that a step was sent to the device.
 func (p *Pacer) Launched(now time.Duration, b *messages.RunBatch) {
 	if p.target > 0 {
 		launches := &p.model.launches
@@ -52,14 +51,12 @@ const (
 	leastChunk = 16
 )
 
-// Options configure a Pacer.
 type Options struct {
 	Target    time.Duration // between two tokens of a request; 0: none
 	PageSize  int           // tokens
 	ChunkSize int           // the largest chunk of a prompt, in tokens; 0 or less: prompts are not chunked
 }
 
-// New returns a Pacer without measurements.
 func New(opt Options) Pacer {
 	least := max(leastChunk, opt.PageSize)
 	if opt.ChunkSize > 0 {

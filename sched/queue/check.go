@@ -2,8 +2,7 @@ package queue
 
 import "github.com/troupe-engine/troupe/internal/invariants"
 
-// checkedWaiting is the longest queue that is checked after each message: a
-// check costs O(n).
+// checkedWaiting is the longest queue checked after each message: a check costs O(n).
 const checkedWaiting = 256
 
 // checkInvariants checks the wait order and its policy. Only in builds with the

@@ -23,7 +23,6 @@ func New(opt Options) *Core {
 	return q
 }
 
-// Waiting is the number of waiting requests.
 func (q *Core) Waiting() int { return q.waiting.len() }
 
 func (q *Core) remove(id messages.RequestID, claimed bool) *messages.EngineRequest {

@@ -6,9 +6,8 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// maxDepth is how deep dfsWeight follows the tree, where a conversation may add a node
-// with each turn. It bounds the cost of a change: prompts that diverge below it count
-// as equal.
+// maxDepth is how deep dfsWeight follows the tree, to which a conversation may add a node
+// per turn. It bounds the cost of a change: prompts that diverge below it count as equal.
 const maxDepth = 64
 
 // dfsWeight offers requests depth first through the tree of cached prefixes, as SGLang's
@@ -16,13 +15,11 @@ const maxDepth = 64
 // subtree comes first, of equals the smaller NodeID, then the node's own requests by
 // arrival. So requests that use the same part of the cache run together.
 //
-// The tree mirrors the nodes that hints have named and at which requests wait.
-// The cache splits nodes, so a node may get another parent; the latest hint
-// counts. A node never becomes an ancestor of one that was above it, so no cycle
-// can arise.
+// The tree mirrors the nodes that hints have named and at which requests wait. The cache
+// splits nodes, so a node may get another parent; the latest hint counts. A node never
+// becomes an ancestor of one that was above it, so no cycle can arise.
 //
-// A change costs O(depth log n), an offer of k O(k (log n + depth)), with a depth
-// of at most maxDepth.
+// A change costs O(depth log n), an offer of k O(k (log n + depth)); depth <= maxDepth.
 type dfsWeight struct {
 	fresh list // requests without a hint, by arrival; not offered yet
 	root  *branch

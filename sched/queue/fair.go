@@ -16,10 +16,9 @@ import (
 //	returns:  counter = max(counter, smallest counter of the waiting tenants), or,
 //	          if none waits, max(counter, that of the tenant that left last)
 //
-// So tenants that always have requests waiting get equal weighted service, up to
-// twice the cost of what fits into the engine at once, regardless of how many
-// requests they send. An idle tenant saves up no service. Counters start at zero in
-// each epoch.
+// So tenants that always have requests waiting get equal weighted service, up to twice
+// the cost of what fits into the engine at once, regardless of how many requests they
+// send. An idle tenant saves up no service. Counters start at zero in each epoch.
 //
 // Requests of one tenant go by arrival. If no request of a tenant was taken for
 // longer than aging, counted from its last claim or the arrival of its oldest
@@ -57,8 +56,7 @@ type tenant struct {
 	inSince int32
 }
 
-// turn is a tenant during one offer, charged as if all that is offered were
-// claimed.
+// turn is a tenant during one offer, charged as if all that is offered were claimed.
 type turn struct {
 	tenant  *tenant
 	counter float64

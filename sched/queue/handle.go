@@ -8,7 +8,6 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Handle handles one message.
 func (q *Core) Handle(now time.Duration, msg messages.ToQueue, out *messages.Outbox) {
 	switch m := msg.(type) {
 	case *messages.EnqueueRequests:

@@ -85,9 +85,8 @@ func (h *heap[E]) put(i int, e E) {
 	*h.pos(e) = int32(i + 1)
 }
 
-// walk visits a heap in order without changing it: the next element is always
-// the least one whose parent was visited. The heap must not change during the
-// walk.
+// walk visits a heap in order without changing it: the next element is always the least
+// one whose parent was visited. The heap must not change during the walk.
 type walk[E any] struct {
 	of    *heap[E]
 	front []int32 // heap of indices, ordered by their elements

@@ -12,15 +12,13 @@ const (
 	// maxPeekTokens bounds the matched tokens of one PeekPrefixes. It is the
 	// cache's cost: about 30 µs of comparing.
 	maxPeekTokens = 1 << 17
-	// maxPeekRounds is how often an offer waits for the cache: once for the
-	// newcomers and the head, once more for requests that the first answer has
-	// made newcomers again.
+	// maxPeekRounds is how often an offer waits for the cache: once for the newcomers and
+	// the head, once more for requests that the first answer has made newcomers again.
 	maxPeekRounds = 2
 )
 
-// hints is the queue's exchange with the cache. Only one PeekPrefixes is in
-// flight at a time, so that a long queue delays the cache by one message at
-// most.
+// hints is the queue's exchange with the cache. Only one PeekPrefixes is in flight at a
+// time, so that a long queue delays the cache by one message at most.
 type hints struct {
 	policy   hinted // nil if the policy needs no hints
 	inFlight bool   // a PeekPrefixes was sent and is not answered

@@ -8,8 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// lpm offers the request with the longest cached prefix first, according to
-// hints.
+// lpm offers the request with the longest cached prefix first, according to hints.
 //
 // Requests that share a long prefix that is not cached form a group. The earliest
 // leads. The others follow: they are not offered while the leader waits, nor while it
@@ -65,8 +64,7 @@ const (
 	releaseTokens = 1 << 16
 )
 
-// group is a set of requests that share an uncached prefix. Others can join until it
-// is drained.
+// group is a set of requests with a common uncached prefix, open until it is drained.
 type group struct {
 	key       uint64
 	phase     groupPhase
@@ -189,9 +187,8 @@ func (p *lpm) askAgain(w *waiter) {
 	p.renew(w)
 }
 
-// release frees the followers for which enough of a running leader's prompt is cached,
-// cached tokens. It examines a limited part of a long list, and continues there the
-// next time.
+// release frees the followers for which enough of a running leader's prompt is cached
+// (cached tokens). It examines a part of a long list and continues there the next time.
 func (p *lpm) release(g *group, cached int) {
 	items := g.followers.items
 	var free []*waiter

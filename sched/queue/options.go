@@ -25,8 +25,7 @@ func Policies() []string {
 	return []string{"fcfs", "lpm", "dfs-weight", "lof", "random", "priority", "fair"}
 }
 
-// Options configure a Core. They only affect the order: no request is refused
-// because of them.
+// Options configure a Core. They only affect the order: they refuse no request.
 type Options struct {
 	// SchedulePolicy is one of Policies; "" means fcfs.
 	SchedulePolicy string
@@ -38,9 +37,8 @@ type Options struct {
 	CacheDisabled    bool   // no prefixes are cached: lpm and dfs-weight fall back to fcfs
 	PageSize         int    // tokens in a page, for lpm; 0 means 1
 	Seed             uint64 // of the policy random
-	// FairInputWeight and FairOutputWeight are what fair charges a tenant for an
-	// input token and an output token; 0 means DefaultInputWeight and
-	// DefaultOutputWeight.
+	// FairInputWeight and FairOutputWeight are what fair charges a tenant for an input
+	// token and an output token; 0 means DefaultInputWeight and DefaultOutputWeight.
 	FairInputWeight, FairOutputWeight float64
 	// FairTenants is how many tenants without a request fair remembers; 0 means
 	// 4096. The tenants served least are forgotten first.
@@ -54,7 +52,6 @@ const (
 	DefaultOutputWeight = 2
 )
 
-// Validate reports the first option that is out of range.
 func (o *Options) Validate() error {
 	if names := Policies(); o.SchedulePolicy != "" && !slices.Contains(names, o.SchedulePolicy) {
 		return fmt.Errorf("schedule-policy %q is not known; use one of %s", o.SchedulePolicy, strings.Join(names, ", "))

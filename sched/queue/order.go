@@ -84,8 +84,7 @@ func (o *waitOrder) takeFromPolicy(w *waiter, claimed bool) {
 	}
 }
 
-// age boosts the requests that have waited long enough. Each one costs O(log n),
-// once.
+// age boosts the requests that have waited long enough. Each one costs O(log n), once.
 func (o *waitOrder) age(now time.Duration) {
 	for o.aging > 0 && o.byArrival.len() > 0 && now-o.byArrival.first().req.Arrived >= o.aging {
 		w := o.byArrival.first()
@@ -128,7 +127,6 @@ func (o *waitOrder) offered(head []*waiter) (aged int) {
 	return aged
 }
 
-// newPolicy makes the order that the options choose.
 func newPolicy(o Options) policy {
 	if err := o.Validate(); err != nil {
 		invariants.Fail("%v", err)

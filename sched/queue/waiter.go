@@ -41,11 +41,9 @@ type policy interface {
 	// remove drops a request that the policy holds. claimed: it runs from now
 	// on. Otherwise it has ended, or goes first whatever the policy says.
 	remove(w *waiter, claimed bool)
-	// head appends the first n requests that may run, or as many as there are.
-	// The policy keeps them.
+	// head appends the first n requests that may run, or fewer. The policy keeps them.
 	head(dst []*waiter, n int, now time.Duration) []*waiter
-	// front is the first request that may run, without regard to age; nil if
-	// there is none.
+	// front is the first request that may run, whatever its age; nil if there is none.
 	front() *waiter
 }
 

@@ -1,5 +1,4 @@
-// Package route chooses the engine that serves a request, by cached prefix and
-// load.
+// Package route chooses the engine that serves a request, by cached prefix and load.
 //
 // # Floors
 //

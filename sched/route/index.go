@@ -114,8 +114,7 @@ func (x *pageIndex) remove(replica int, pages []uint64) {
 	}
 }
 
-// lose removes a replica from a page's set, and the page from the index if no
-// other replica holds it.
+// lose removes a replica from a page's set; a page without replicas leaves the index.
 func (x *pageIndex) lose(replica int, slot int32) {
 	set := x.set(slot)
 	word, bit := &set[replica/64], uint64(1)<<(replica%64)

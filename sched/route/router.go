@@ -12,7 +12,6 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Routing policies.
 const (
 	CacheAware  = "cache-aware"
 	LeastLoaded = "least-loaded"
@@ -23,14 +22,12 @@ const (
 // Policies are the names of the policies, the default first.
 func Policies() []string { return []string{CacheAware, LeastLoaded, RoundRobin, Random} }
 
-// Options configure a Router.
 type Options struct {
 	// Policy is one of Policies; "" means cache-aware.
 	Policy string
 	// Replicas is the number of replicas, all available at first; 1 to 65536.
 	Replicas int
-	// PageSize is the number of tokens per hash of a request, a power of two;
-	// example 64.
+	// PageSize is the number of tokens per hash of a request, a power of two; example 64.
 	PageSize int
 	// MaxPages bounds the pages in the index, over all replicas. The least
 	// recently used ones are dropped first. 0 means 1,048,576, about 100 MB.
@@ -51,7 +48,6 @@ const (
 // half as much as the prompt, and on average half of them are still ahead.
 const decodeWeight = 0.25
 
-// Validate reports the first option that is out of range.
 func (o *Options) Validate() error {
 	switch {
 	case o.Policy != "" && !slices.Contains(Policies(), o.Policy):
@@ -66,7 +62,6 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// Request is a request to route.
 type Request struct {
 	ID     messages.RequestID
 	Tokens int // of the prompt, at least 1
@@ -130,8 +125,7 @@ type routed struct {
 	running  bool
 }
 
-// New returns a Router with an empty index. It panics if Validate rejects the
-// options.
+// New returns a Router with an empty index. It panics if Validate rejects the options.
 func New(opt Options) *Router {
 	if err := opt.Validate(); err != nil {
 		invariants.Fail("%v", err)
@@ -148,9 +142,8 @@ func New(opt Options) *Router {
 	return r
 }
 
-// Route chooses a replica and charges it. It reports false if no replica is
-// available. A request that is routed again is moved: it was lost at its first
-// replica.
+// Route chooses a replica and charges it. It reports false if no replica is available. A
+// request that is routed again is moved: it was lost at its first replica.
 func (r *Router) Route(q Request) (Route, bool) {
 	r.Ended(q.ID)
 	aware := r.opt.Policy == CacheAware
@@ -186,7 +179,6 @@ func (r *Router) charge(c routed, sign int) {
 	}
 }
 
-// choose applies the policy.
 func (r *Router) choose(q Request) (to int, ok bool) {
 	n, to := len(r.replicas), -1
 	if r.opt.Policy == Random {
@@ -285,5 +277,4 @@ func (r *Router) Changed(replica int, m *messages.CacheChanged) {
 // requests stay charged until they end or are routed again.
 func (r *Router) SetAvailable(replica int, ok bool) { r.replicas[replica].available = ok }
 
-// Load is the current load of a replica.
 func (r *Router) Load(replica int) Load { return r.replicas[replica].Load }

@@ -123,9 +123,8 @@ func escaped(text string, keep keep) string {
 	return string(appendEscaped(nil, []byte(text), keep))
 }
 
-// NewWriter returns a writer of log lines. Each write is one line with its line
-// end; other line ends are escaped. With coloured, the sequences that choose a
-// colour stay.
+// NewWriter returns a writer of log lines. Each write is one line with its line end;
+// other line ends are escaped. With coloured, the sequences that choose a colour stay.
 func NewWriter(out io.Writer, coloured bool) io.Writer {
 	if coloured {
 		return &writer{out, colours}
@@ -141,7 +140,6 @@ type writer struct {
 	keep keep
 }
 
-// Write implements io.Writer.
 func (w *writer) Write(text []byte) (int, error) {
 	if clean(text) {
 		return w.out.Write(text)

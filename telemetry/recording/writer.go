@@ -30,7 +30,6 @@ type Header struct {
 	Version *int64 `json:"troupe_trace"`
 }
 
-// Line is one request.
 type Line struct {
 	Arrival      *float64 `json:"arrival_ms"`
 	Input        *int64   `json:"input"`

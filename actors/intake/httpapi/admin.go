@@ -32,7 +32,6 @@ func (s *Server) getModel(w http.ResponseWriter, r *http.Request) *apiError {
 	return nil
 }
 
-// readyNow reports whether the engine accepts requests now.
 func (s *Server) readyNow(w http.ResponseWriter, _ *http.Request) *apiError {
 	if s.serving.Err() != nil {
 		return shuttingDown()
@@ -81,7 +80,6 @@ func (s *Server) abortRequest(w http.ResponseWriter, r *http.Request, _ *work, b
 	return nil
 }
 
-// await waits for an actor's reply.
 func await[T any](r *http.Request, reply <-chan T) (answer T, gone *apiError) {
 	select {
 	case answer = <-reply:

@@ -52,7 +52,6 @@ type chatDelta struct {
 	Content *string `json:"content,omitempty"`
 }
 
-// prepareChat turns a checked body into a plan.
 func (s *Server) prepareChat(r *http.Request, req *chatRequest) (*plan, *apiError) {
 	if err := cmp.Or(s.checkModel(req.Model), refuseSet("", req.refusable), req.stream.check()); err != nil {
 		return nil, err

@@ -50,7 +50,6 @@ type choiceState struct {
 	waiting []*messages.CallOutput // held until the prompt's scores are known
 }
 
-// prepareCompletion turns a checked body into a plan.
 func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) (*plan, *apiError) {
 	if err := cmp.Or(s.checkModel(req.Model), refuseSet("", req.refusable), req.stream.check()); err != nil {
 		return nil, err

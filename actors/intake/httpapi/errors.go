@@ -185,7 +185,6 @@ func writeError(w http.ResponseWriter, e *apiError) {
 	writeJSON(w, e.Status, e.body())
 }
 
-// writeJSON answers with one JSON value.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	body, err := encodeJSON(v)
 	if err != nil {
@@ -195,7 +194,6 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	writeBody(w, status, body)
 }
 
-// encodeJSON is the JSON of an answer.
 func encodeJSON(v any) ([]byte, *apiError) {
 	var body bytes.Buffer
 	e := json.NewEncoder(&body)

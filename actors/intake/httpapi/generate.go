@@ -40,7 +40,6 @@ type nativeSampling struct {
 	Spaces *bool `json:"spaces_between_special_tokens"`
 }
 
-// prepareGenerate turns a checked body into a plan.
 func (s *Server) prepareGenerate(r *http.Request, req *generateRequest) (*plan, *apiError) {
 	ctx := r.Context()
 	native, err := req.sampling(ctx)
@@ -84,7 +83,6 @@ func (s *Server) prepareGenerate(r *http.Request, req *generateRequest) (*plan, 
 	return p, nil
 }
 
-// sampling reads sampling_params.
 func (req *generateRequest) sampling(ctx context.Context) (*nativeSampling, *apiError) {
 	native := &nativeSampling{}
 	if raw := req.SamplingParams; !isNull(raw) {
@@ -114,7 +112,6 @@ func (req *generateRequest) sampling(ctx context.Context) (*nativeSampling, *api
 		refuseSet("", req.refusableNative))
 }
 
-// logprobParams reads the parameters of log probabilities.
 func (g *generation) logprobParams(req *generateRequest, p *messages.SamplingParams) *apiError {
 	g.logprobs = given(req.ReturnLogprob, false)
 	g.top = given(req.TopLogprobsNum, 0)
@@ -157,7 +154,6 @@ func (*generateRequest) unknown(err *apiError) *apiError {
 	return err
 }
 
-// unknown implements unknownNamer.
 func (*nativeSampling) unknown(err *apiError) *apiError {
 	if slices.Contains(fieldNames(reflect.TypeFor[generateRequest]()), err.Param) {
 		err.say("%s is not a sampling parameter; put it beside sampling_params, not in it", clip(err.Param, 64))
@@ -285,7 +281,6 @@ func nativeFinish(out *messages.CallOutput) *generateFinish {
 	return fin
 }
 
-// add appends one position.
 func (g *generation) add(chosen *[]nativeLogprob, top *[][]nativeLogprob, lp messages.PositionLogprobs) {
 	*chosen = append(*chosen, g.triple(lp.Chosen))
 	if g.top == 0 {

@@ -40,7 +40,6 @@ func (d digests) has(one *[32]byte) bool {
 	return found == 1
 }
 
-// keyring holds the keys of a server.
 type keyring struct {
 	asks  bool // users need a key
 	apart bool // each sender has its own prefix cache

@@ -146,7 +146,6 @@ func (s *Server) healthGenerate(w http.ResponseWriter, r *http.Request) *apiErro
 	return nil
 }
 
-// computeToken is a probe.
 func (s *Server) computeToken(ctx context.Context) verdict {
 	limit := s.rules.Load().HealthTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no token within %s (health-timeout)", limit))

@@ -100,7 +100,6 @@ func (r *promptReader) one(raw []byte, name string) (prompt, *apiError) {
 	return prompt{ids, strings.Clone(text)}, err // without the body
 }
 
-// listed reads one list of token ids.
 func (r *promptReader) listed(raw []byte, name string) (prompt, *apiError) {
 	ids, count, err := parseIDs(r.model, raw, name, r.model.counted())
 	switch {

@@ -134,7 +134,6 @@ func (s *sampling) counts(p *messages.SamplingParams, topK int, most maxTokens) 
 	return nil
 }
 
-// stops checks stop strings and stop tokens.
 func (s *sampling) stops(p *messages.SamplingParams, m *Model) *apiError {
 	if len(s.Stop) > maxStops {
 		return invalid("stop", `"stop" has %d strings; at most %d are allowed`, own(len(s.Stop)), own(maxStops))

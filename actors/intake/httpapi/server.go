@@ -20,8 +20,7 @@ type Server struct {
 	rules  atomic.Pointer[rules]
 	prober *prober
 	http   *http.Server
-	// places are for handlers that parse and tokenise small bodies, largePlace for one
-	// with a large body.
+	// places are for parsing and tokenising small bodies, largePlace for one large body.
 	places, largePlace chan struct{}
 	bodies             *budget
 	progress           progress        // of the engine, as probes see it
@@ -53,7 +52,6 @@ func (s *Server) Drain() { s.drain() }
 // handler is an endpoint; an error it returns has not been written yet.
 type handler func(w http.ResponseWriter, r *http.Request) *apiError
 
-// route is one endpoint.
 type route struct {
 	method, path string
 	access       access

@@ -94,7 +94,6 @@ func tokenizeAnswer(tokens [][]int32, list bool, context int) []byte {
 	return append(strconv.AppendInt(b, int64(context), 10), "}\n"...)
 }
 
-// appendList writes a JSON array.
 func appendList[T any](b []byte, list []T, one func([]byte, T) []byte) []byte {
 	b = append(b, '[')
 	for i, v := range list {

@@ -89,7 +89,6 @@ var indices = regexp.MustCompile(`\[[][0-9]*`)
 var requestBodies = []any{chatRequest{}, completionRequest{}, generateRequest{}, nativeSampling{}, tokenizeRequest{}, detokenizeRequest{}, abortBody{},
 	messageHead{}, contentPart{}}
 
-// queries are the query parameters.
 var queries = []string{"depth", "nodes", "tokens", "format", "after"}
 
 // parameters are all names of the API.

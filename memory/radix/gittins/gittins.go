@@ -56,9 +56,9 @@ const (
 	meanWeight = 256
 	// longPart is from what share of the mean request on a new part is long.
 	longPart = 0.375
-	// clearly is how much less than the oldest leaf's an index must be.
+	// clearly: an index must be less than this share of the oldest leaf's.
 	clearly = 0.75
-	// indexAge is after how many ticks the index is computed anew.
+	// indexAge is after how many ticks the index is computed again.
 	indexAge = 64
 )
 
@@ -70,7 +70,6 @@ func New() *Policy {
 // Rank is the last use.
 func (*Policy) Rank(u *radix.Usage) radix.Rank { return radix.Rank{Minor: u.LastUse} }
 
-// Classes is the number of classes.
 func (*Policy) Classes() int { return classes }
 
 // Class is the class of the request that used the pages last.
