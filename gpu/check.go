@@ -106,8 +106,7 @@ func (c *checker) linear(op Linear) error {
 	return err
 }
 
-// width is 0 for a buffer that does not exist, for which reads or writes return an
-// error.
+// width is 0 for a buffer that does not exist, for which reads or writes return an error.
 func (c *checker) width(b Buffer) int {
 	if b < 0 || int(b) >= len(c.p.Buffers) {
 		return 0
@@ -199,8 +198,7 @@ func (s WeightSpec) CheckType(t Tensor) error {
 	return nil
 }
 
-// Supported implements Device.Supports: the device has every op, and the program is
-// well formed.
+// Supported implements Device.Supports: p is well formed, and the device has every op.
 func (p *Program) Supported(device string, has func(Op) bool) error {
 	for i, op := range p.Ops {
 		if !has(op) {

@@ -20,8 +20,7 @@ type Device interface {
 	// Load copies a program's weights into the device's own layout and returns a model
 	// without a KV pool. weights may be closed afterwards. Weights that are NaN or
 	// infinite, or would be so in the device's layout, are refused; the error names
-	// tensor, row and column. progress, if not nil, is called with the bytes loaded so
-	// far.
+	// tensor, row and column. progress, if not nil, is called with the bytes loaded.
 	Load(p *Program, weights Weights, progress func(done, total int64)) (Model, error)
 }
 
@@ -39,8 +38,7 @@ type Info struct {
 // Numerics is what a device computes with, and where it is inexact on purpose. The test
 // suite of devices takes its cases and tolerances from it.
 type Numerics struct {
-	// Weights are the types of tensors that Load accepts, KV those of pools that
-	// NewPool makes.
+	// Weights are the types of tensors that Load accepts, KV those of NewPool.
 	Weights, KV []DType
 	// Requantised are the types among Weights that the device stores as another one,
 	// which moves a weight by up to half a step of q8_0. All others it multiplies as
@@ -73,8 +71,7 @@ type WeightPlan struct {
 	Changed []HeldWeights
 }
 
-// HeldWeights are the matrices of one type that are held in another one, for
-// one reason.
+// HeldWeights are the matrices of one type that are held in another one, for one reason.
 type HeldWeights struct {
 	Stored, Held DType
 	Why          string // for people
@@ -124,8 +121,7 @@ func Elements(shape []int) int {
 	return n
 }
 
-// PoolSpec sizes the KV pool and the table of rows. All are hard limits: a step that
-// exceeds one is refused.
+// PoolSpec sizes the KV pool and the table of rows. A step that exceeds it is refused.
 type PoolSpec struct {
 	PageSize int // slots a page, a power of two
 	Pages    int // usable pages 1..Pages; page 0 is padding and comes on top
@@ -137,18 +133,15 @@ type PoolSpec struct {
 	StepTokens int // tokens that one step computes, at least 1
 }
 
-// Sharer is a Model that can share its weights, so that several engines in one process
-// hold them once.
+// Sharer is a Model that can share its weights with other engines in the process.
 type Sharer interface {
 	Model
-	// Share returns another model with the same weights and its own pool, rows and
-	// steps. The weights are freed when the last one is closed; only Bytes of the first
-	// one counts them.
+	// Share returns another model with the same weights and its own pool, rows and steps.
+	// The last Close frees the weights; only Bytes of the first model counts them.
 	Share() Model
 }
 
-// Layout is how the KV of a pool is stored. It never changes a result: all other code
-// uses pages and slots.
+// Layout is how a pool stores KV. It changes no result: other code uses pages and slots.
 type Layout uint8
 
 const (
@@ -178,24 +171,20 @@ func ParseLayout(name string) (Layout, error) {
 	return 0, fmt.Errorf("KV layout %q is not known; use one of %s", name, strings.Join(layouts[:], ", "))
 }
 
-// StepsInFlight is how many steps a model accepts at once: one that runs and the next
-// one.
+// StepsInFlight is how many steps a model accepts at once: one that runs, and the next.
 const StepsInFlight = 2
 
 // Model is a loaded program. Calls come from one goroutine at a time.
 type Model interface {
-	// NewPool makes the KV pool and a table of closed rows, and frees older ones. The
-	// content of the pool is undefined; masked positions may hold NaN. No step may be
-	// in flight.
+	// NewPool makes a KV pool and a table of closed rows, and frees older ones. No step
+	// may be in flight. Contents are undefined; masked positions may hold NaN.
 	NewPool(spec PoolSpec) error
 	// Submit starts a step and returns. Steps are computed in order; more than
 	// StepsInFlight are refused. done is called exactly once, from any goroutine, and
-	// must not block; those of accepted steps are called one after the other, in order.
-	// A step is in flight until its done is called; until then the batch and all it
-	// points to stay frozen.
+	// must not block; those of accepted steps are called one by one, in order. Until then
+	// the step is in flight, and the batch and all it points to stay frozen.
 	//
-	// A step that fails leaves the rows undefined, so every step fails until one with
-	// Reset.
+	// A failed step leaves the rows undefined: every step fails until one with Reset.
 	Submit(batch *StepBatch, done func(*StepResult, error))
 	// Quiesce calls done once no step is in flight and every done has returned.
 	Quiesce(done func())

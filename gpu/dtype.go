@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// DType is the type of stored elements. Some types store elements one by one,
-// the others in blocks with scales of their own (see package gpu/quant for
-// their layouts).
+// DType is the type of stored elements. Some types store elements one by one, the others
+// in blocks with scales of their own (see package gpu/quant for their layouts).
 type DType uint8
 
 // Element types. Buffers are always F32. F32, F16 and BF16 may be the type of
@@ -72,8 +71,7 @@ func (d DType) ForKV() bool { return d <= BF16 || d == I8 }
 // BlockLen is the number of elements of a block; 1 for types without blocks.
 func (d DType) BlockLen() int { return dtypes[d].block }
 
-// BlockBytes is the size of a block, or of one element. I8 also has scales, see
-// VectorBytes.
+// BlockBytes is the size of a block, or of one element. For I8 see VectorBytes.
 func (d DType) BlockBytes() int { return dtypes[d].bytes }
 
 // Bytes is the size of a number of elements. It panics if they do not fill whole
@@ -85,8 +83,7 @@ func (d DType) Bytes(elements int) int {
 	return elements / d.BlockLen() * d.BlockBytes()
 }
 
-// VectorBytes is the size of one K or V of head_dim elements in a KV pool of
-// this type, scale included.
+// VectorBytes is the size of one K or V of head_dim elements in a KV pool, with scale.
 func (d DType) VectorBytes(headDim int) int { return d.Bytes(headDim) + d.ScaleBytes() }
 
 // ScaleBytes is the size of the scale of one K or V in a KV pool.
@@ -97,10 +94,8 @@ func (d DType) ScaleBytes() int {
 	return 0
 }
 
-// WeightDTypes are the types that weights may have.
 func WeightDTypes() []DType { return dtypesThat(DType.ForWeights) }
 
-// KVDTypes are the types that a KV pool may have.
 func KVDTypes() []DType { return dtypesThat(DType.ForKV) }
 
 func dtypesThat(may func(DType) bool) []DType {
@@ -113,7 +108,6 @@ func dtypesThat(may func(DType) bool) []DType {
 	return list
 }
 
-// ParseDType is the inverse of String.
 func ParseDType(s string) (DType, error) {
 	all := dtypesThat(DType.Known)
 	for _, d := range all {

@@ -37,16 +37,14 @@ type WeightSpec struct {
 	Shape []int // one or two dimensions
 }
 
-// KVSpec is the shape of what one token stores: for each layer, K and V of
-// [Heads, HeadDim].
+// KVSpec is the shape of a token's KV: for each layer, K and V of [Heads, HeadDim].
 type KVSpec struct {
 	Layers  int
 	Heads   int // KV heads
 	HeadDim int
 }
 
-// BytesPerToken is layers x heads x 2 (K and V) x the bytes of head_dim elements
-// with their scale.
+// BytesPerToken is layers x heads x 2 (K and V) x the bytes of one, scale included.
 func (k KVSpec) BytesPerToken(d DType) int64 {
 	return int64(k.Layers) * int64(k.Heads) * 2 * int64(d.VectorBytes(k.HeadDim))
 }
@@ -96,9 +94,8 @@ type StoreKV struct {
 	Layer int
 }
 
-// Attention is causal attention of each token over positions 0..its own,
-// read through the sequence's page table. Query head h reads KV head
-// h / (Heads/KV heads) (MHA, GQA, MQA).
+// Attention is causal attention of each token over positions 0..its own, read through the
+// sequence's page table. Query head h reads KV head h / (Heads/KV heads) (MHA, GQA, MQA).
 type Attention struct {
 	Q, Out Buffer // [tokens, Heads x head_dim]
 	Layer  int

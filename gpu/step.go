@@ -22,11 +22,9 @@ type StepBatch struct {
 // what Sampling points to stays frozen while the row is open.
 type RowOpened struct {
 	Row Row
-	// Prompt has at least one token. Output was sampled before: penalties and MinTokens
-	// depend on the boundary.
+	// Prompt has at least one token. Penalties and MinTokens depend on Output's start.
 	Prompt, Output []int32
-	// Pages of a cached prefix, with its KV, in whole pages. At least one token remains
-	// to be computed.
+	// Pages of a cached prefix, whole and with KV. At least one token remains to compute.
 	Pages    []int32
 	Sampling Sampling
 	Score    ScoreSpec
@@ -56,9 +54,8 @@ type RowWork struct {
 	// return several; it stores the K and V of all but the last. The row's pages hold
 	// Start+Count+Sample-1 positions.
 	Sample int
-	// Allowed, if not nil, is the mask of a grammar: a bit for each token that may be
-	// sampled, token t in bit t%32 of word t/32. Sample is 1 then. Frozen until the
-	// step is done.
+	// Allowed, if not nil, is a grammar's mask: token t may be sampled if bit t%32 of
+	// word t/32 is set. Sample is 1 then. Frozen until the step is done.
 	Allowed []uint32
 	// KeepLogits returns the raw logits of every token of the work.
 	KeepLogits bool
@@ -110,7 +107,6 @@ type StepResult struct {
 	Rows []RowResult
 }
 
-// RowResult is the result of a row's work.
 type RowResult struct {
 	// Tokens were sampled, by position: one to RowWork.Sample of them.
 	Tokens   []int32
@@ -134,7 +130,6 @@ type Logprobs struct {
 	Top    []TokenLogprob
 }
 
-// TokenLogprob is a token and its log probability.
 type TokenLogprob struct {
 	Token   int32
 	Logprob float32

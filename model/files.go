@@ -87,7 +87,6 @@ func (f Files) ChatTemplate() string {
 // Directory is a model directory in any file system, such as the embedded one.
 func Directory(fsys fs.FS) Files { return Files{fsys: fsys} }
 
-// Open opens the model.
 func (f Files) Open(o OpenOptions) (*Checkpoint, error) {
 	c, err := f.open(o)
 	if err != nil {
@@ -144,8 +143,7 @@ func (f Files) tokenizer() (*tokenizer.Tokenizer, error) {
 	return hf.Tokenizer(file)
 }
 
-// onlyGGUF refuses a directory with GGUF files and no config.json: which file
-// is meant cannot be known.
+// onlyGGUF refuses a directory of GGUF files without config.json: which one is unclear.
 func (f Files) onlyGGUF() error {
 	if _, err := fs.Stat(f.fsys, config.File); err == nil {
 		return nil

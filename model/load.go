@@ -57,8 +57,7 @@ func Open(path string, o OpenOptions) (*Checkpoint, error) {
 	return f.Open(o)
 }
 
-// complete makes the program of the configuration and checks the weights against
-// it; open finds them.
+// complete makes the program and checks the weights, which open finds, against it.
 func (c *Checkpoint) complete(o OpenOptions, open func() (weights.Source, error)) (err error) {
 	if c.Program, err = arch.Program(c.Config); err != nil {
 		return err

@@ -62,8 +62,7 @@ func (a *activations) pack(s *step, tiles layout.Tiling, first, end, lo, hi int)
 	}
 }
 
-// quantise packs columns of tile i from column on. They are the first ones of x, whose
-// rows are stride apart.
+// quantise packs columns of tile i from column on: the first of x, rows stride apart.
 func (a *activations) quantise(l simd.Level, tiles layout.Tiling, i, column int, x []float32, stride, columns int) {
 	order := intgemm.Quads
 	if a.usesAMX(l, tiles.Tokens) {

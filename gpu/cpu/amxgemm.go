@@ -18,8 +18,7 @@ import (
 const (
 	// amxTokens is the maximum number of tokens that are multiplied with a run of panels.
 	amxTokens = 512
-	// amxPanels is how many panels share the reading of activations, those of two
-	// matrices together.
+	// amxPanels is how many panels, of both matrices, share the reading of activations.
 	amxPanels = 4
 	// amxGroups is how many groups of 32 columns of a panel are unpacked at once:
 	// with the activations of a tile they stay in the L1 cache.

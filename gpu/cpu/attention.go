@@ -13,10 +13,9 @@ const segment = 8 * attn.BlockSlots
 // segmentsTo is the number of segments of positions 0 to end-1.
 func segmentsTo(end int) int { return (end + segment - 1) / segment }
 
-// attention is causal attention with an online softmax over blocks of 64
-// positions (Dao et al. 2022, "FlashAttention", algorithm 1, one pass). A unit
-// is one KV head for a span: its keys and values are looked up once for all
-// queries of the tile.
+// attention is causal attention with an online softmax over blocks of 64 positions (Dao
+// et al. 2022, "FlashAttention", algorithm 1, one pass). A unit is one KV head for a
+// span: its keys and values are looked up once for all queries of the tile.
 type attention struct {
 	op    gpu.Attention
 	group int // query heads of one KV head

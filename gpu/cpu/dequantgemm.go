@@ -8,8 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// Dequantised GEMM: for many tokens, 16-bit weights are converted to float32 once
-// for all tiles of a block.
+// For many tokens, 16-bit weights are converted to float32 once for all tiles of a block.
 
 const (
 	// dequantTiles is the number of tiles from which this pays: converting takes about a

@@ -27,9 +27,8 @@ func New(options Options) (gpu.Device, error) {
 	return &device{options}, nil
 }
 
-// Info implements gpu.Device. math.Exp, which sampling uses, uses fused multiply-add
-// if the processor has it, so that is part of the fingerprint. AMX has the same bits as
-// AVX-512.
+// Info implements gpu.Device. Sampling uses math.Exp, whose bits depend on fused
+// multiply-add, so the fingerprint names that. AMX has the same bits as AVX-512.
 func (d *device) Info() gpu.Info {
 	tier := runtime.GOARCH
 	if xcpu.X86.HasFMA && xcpu.X86.HasAVX {
@@ -44,13 +43,10 @@ func (d *device) Info() gpu.Info {
 	}
 }
 
-// Memory implements gpu.Device.
 func (d *device) Memory() (gpu.Memory, error) { return systemMemory() }
 
-// Supports implements gpu.Device.
 func (d *device) Supports(p *gpu.Program) error { return p.Supported("cpu", knows) }
 
-// PlanWeights implements gpu.Device.
 func (d *device) PlanWeights(p *gpu.Program, w gpu.Weights) (gpu.WeightPlan, error) {
 	if err := d.Supports(p); err != nil {
 		return gpu.WeightPlan{}, err
@@ -62,7 +58,6 @@ func (d *device) PlanWeights(p *gpu.Program, w gpu.Weights) (gpu.WeightPlan, err
 	return l.plan, nil
 }
 
-// Load implements gpu.Device.
 func (d *device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total int64)) (gpu.Model, error) {
 	if err := d.Supports(p); err != nil {
 		return nil, err

@@ -33,8 +33,7 @@ type pool struct {
 	shift uint // log2 of PageSize
 	run   int  // slots of a run of keys
 	size  int  // bytes of an element
-	// In slots: from a plane to the next one, from a page of a plane to its
-	// next page.
+	// In slots: from a plane to the next one, from a page of a plane to its next page.
 	planeStride, pageStride int
 	mem                     []byte    // elements, then overread
 	scales                  []float32 // I8: by slot of a plane
@@ -45,8 +44,7 @@ type pool struct {
 // overread is how many bytes attention may load after a plane's last value.
 const overread = 128
 
-// hugePlane is the size of a plane from which backing each with 2 MiB at a time wastes
-// little.
+// hugePlane is the size of a plane from which backing it 2 MiB at a time wastes little.
 const hugePlane = 16 << 20
 
 var kvKinds = map[gpu.DType]attn.KV{gpu.F32: attn.F32, gpu.F16: attn.F16, gpu.BF16: attn.BF16, gpu.I8: attn.I8}

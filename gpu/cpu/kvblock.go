@@ -8,8 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// kvBlock locates the keys and values of one head for a block of positions of a
-// sequence.
+// kvBlock locates the keys and values of one head for a block of positions of a sequence.
 type kvBlock struct {
 	base         *byte
 	kind         attn.KV

@@ -5,8 +5,7 @@ import "sync/atomic"
 // queryTile is a run of tokens of one sequence that attend together.
 type queryTile struct{ seq, row, n int }
 
-// kvSpan is the part of a tile's attention that one unit computes for one KV
-// head: segments [from, to).
+// kvSpan is a unit's part of a tile's attention: segments [from, to) of one KV head.
 type kvSpan struct {
 	tile, from, to int
 	split          *kvSplit // nil: all of the tile's segments
@@ -35,8 +34,7 @@ func (p *kvSplit) done(head, segments int) bool {
 	return true
 }
 
-// spansPerThread is how many units attention should have per thread, so that all end at
-// about the same time.
+// spansPerThread is the units of attention per thread; several, so that all end together.
 const spansPerThread = 4
 
 // planSplits divides the attention of tiles into spans: whole tiles if there are

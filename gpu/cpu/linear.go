@@ -11,7 +11,6 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// linear is one gpu.Linear.
 type linear struct {
 	gpu.Linear
 	w    *matrix
@@ -79,9 +78,8 @@ type shape struct {
 	units  int  // of a block
 }
 
-// blockTokens is how many tokens are multiplied with a run of panels before
-// the next one: their activations stay in the L2 cache, and weights are read
-// once for all of them.
+// blockTokens is how many tokens are multiplied with a run of panels before the next one:
+// their activations stay in the L2 cache, and weights are read once for all of them.
 const blockTokens = 192
 
 // unitTime is the approximate time that a unit should take, in nanoseconds.
@@ -141,8 +139,7 @@ func (l *linears) unitsOf(each int) int {
 	return n
 }
 
-// find returns the Linear of a unit of a block, with each panels in a unit, and the
-// unit's first panel.
+// find returns the Linear and first panel of a unit of a block, with each panels a unit.
 func (l *linears) find(unit, each int) (op *linear, panel int) {
 	panel = unit * each
 	for i := range l.ops {
@@ -161,8 +158,7 @@ func (l *linears) units(s *step) int {
 	return l.now.units * l.now.blocks
 }
 
-// productUnit is a unit of products: panels [lo, hi) by tiles [first, end), which are
-// tokens [from, to).
+// productUnit is panels [lo, hi) by tiles [first, end), which are tokens [from, to).
 type productUnit struct {
 	s          *step
 	w          *scratch
@@ -215,7 +211,6 @@ const (
 // ahead is the prefetch distance of weights in bytes; 4 to 8 KiB measured best.
 const ahead = 8 << 10
 
-// run computes a unit.
 func (l *linear) run(u *productUnit) {
 	l.begin(u)
 	tiles := u.end - u.first

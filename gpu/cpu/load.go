@@ -17,13 +17,11 @@ const (
 	// jobBytes is the size of the panels that one worker packs at a time. A smaller
 	// matrix is one job, so that the matrices of a layer are read at the same time.
 	jobBytes = 64 << 20
-	// pieceBytes is the amount after which the source's memory is released and
-	// progress is reported.
+	// pieceBytes are read before the source's memory is released and progress reported.
 	pieceBytes = 4 << 20
 )
 
-// loading packs the weights of a program directly from where they are mapped
-// into one arena.
+// loading packs a program's weights directly from their mapping into one arena.
 type loading struct {
 	program *gpu.Program
 	options *Options

@@ -16,9 +16,8 @@ import (
 
 func systemMemory() (gpu.Memory, error) { return linuxMemory(os.DirFS("/")) }
 
-// linuxMemory is the least of MemAvailable, what the memory cgroups of this
-// process, version 1 or 2, and their parents leave, and what its limit of
-// address space leaves.
+// linuxMemory is the least of MemAvailable, what the memory cgroups of this process,
+// version 1 or 2, and their parents leave, and what its limit of address space leaves.
 func linuxMemory(root fs.FS) (gpu.Memory, error) {
 	info, err := fs.ReadFile(root, "proc/meminfo")
 	if err != nil {

@@ -74,7 +74,6 @@ func (m *model) countActivations() {
 	m.workspace.Store(n)
 }
 
-// NewPool implements gpu.Model.
 func (m *model) NewPool(spec gpu.PoolSpec) error {
 	if err := spec.Check(m.program); err != nil {
 		return err
@@ -100,7 +99,6 @@ func (m *model) NewPool(spec gpu.PoolSpec) error {
 	return nil
 }
 
-// Bytes implements gpu.Model.
 func (m *model) Bytes() map[string]int64 {
 	b := map[string]int64{"activations": m.activations.Load(), "workspace": m.workspace.Load()}
 	if m.weights != nil && !m.shares {
@@ -119,8 +117,7 @@ func (m *model) Share() gpu.Model {
 	return other
 }
 
-// Close implements gpu.Model. Closing again does nothing. It may be called from
-// the done of the last step.
+// Close implements gpu.Model. It may be called again, and from the done of the last step.
 func (m *model) Close() error {
 	first, err := m.Queue.Close()
 	if !first {

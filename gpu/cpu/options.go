@@ -12,10 +12,9 @@ import (
 
 // Options configures the device.
 type Options struct {
-	// Threads is how many goroutines compute a step, the one that runs it
-	// included. Zero: GOMAXPROCS. Hard: exactly that many exist per loaded
-	// model, though small steps use fewer. Results do not depend on it.
-	// Example: 4.
+	// Threads is how many goroutines compute a step, the one that runs it included. Zero:
+	// GOMAXPROCS. Hard: exactly that many exist per loaded model, though small steps use
+	// fewer. Results do not depend on it. Example: 4.
 	Threads int
 	// InstructionSet forces a level of the kernels: portable, avx2, avx512 or amx.
 	// Empty or auto: the best that the processor has. Hard: one that it lacks
@@ -23,11 +22,10 @@ type Options struct {
 	// avx512 and amx are the same. Example: "avx2".
 	InstructionSet string
 
-	// Activations is what matrices in groups of integers are multiplied with:
-	// int8 rounds the activations of 32 columns to int8 with one scale, as
-	// llama.cpp does, f32 leaves them exact, at a third of the speed or less.
-	// Empty or auto: int8. Hard; results differ. Matrices of floating-point
-	// numbers take f32 always. Example: "f32".
+	// Activations is what matrices in groups of integers are multiplied with: int8 rounds
+	// the activations of 32 columns to int8 with one scale, as llama.cpp does, f32 leaves
+	// them exact, at a third of the speed or less. Empty or auto: int8. Hard; results
+	// differ. Matrices of floating-point numbers take f32 always. Example: "f32".
 	Activations string
 	// WeightDType is the type in which matrices are kept: f32, bf16, f16, q8_0
 	// or q4_0. Empty or auto: as they are stored. Vectors, such as norms and

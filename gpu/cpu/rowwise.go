@@ -11,8 +11,7 @@ import (
 // rowOp computes row r of one op.
 type rowOp func(s *step, w *scratch, r int)
 
-// rowwise is a stage of ops that each read and write row r only. A unit is a
-// run of rows.
+// rowwise is a stage of ops that each read and write row r only. A unit is a run of rows.
 type rowwise struct {
 	tail bool
 	ops  []rowOp

@@ -96,8 +96,7 @@ func (d *sampler) weighed(ids []int32) []int32 {
 	return ids
 }
 
-// downTo lists the ids with a weight of e^-depth and more, in order, and sets
-// their weights.
+// downTo lists the ids with a weight of at least e^-depth, in order, and sets weights.
 func (d *sampler) downTo(depth float64) []int32 {
 	bound := float32(float64(d.highest) - depth*float64(d.temperature))
 	if bound != bound || math.IsInf(float64(d.highest), 0) {

@@ -2,10 +2,9 @@ package cpu
 
 import "sync/atomic"
 
-// stealing hands out the units of one stage after another. Each worker owns a
-// contiguous range of units, whose weights are one run of memory that the
-// processor can prefetch. Idle workers steal from the ranges of others, so a late
-// worker never blocks a stage.
+// stealing hands out the units of one stage after another. Each worker owns a contiguous
+// range of units, whose weights are one run of memory that the processor can prefetch.
+// Idle workers steal from the ranges of others, so a late worker never blocks a stage.
 //
 // A stage is opened when every unit of the previous one is finished. A worker that
 // claims a unit sees everything that the opener of the stage wrote.
@@ -33,9 +32,8 @@ func (c *stealing) open(units int) {
 	c.state.Store((c.state.Load()>>unitBits+1)<<unitBits | uint64(units))
 }
 
-// take claims a unit of the stage of a state for a worker: from its own range, or
-// from the next one that has units left. Not ok: none is left, or the stage is
-// over.
+// take claims a unit of the stage of a state for a worker: from its own range, or from
+// the next one that has units left. Not ok: none is left, or the stage is over.
 func (c *stealing) take(worker int, state uint64) (unit int, ok bool) {
 	stage, units, workers := state>>unitBits, int(state&maxUnits), len(c.shares)
 	for i := range workers {

@@ -166,8 +166,7 @@ func (s *step) rows(b gpu.Buffer) int {
 	return len(s.tokens)
 }
 
-// stride is the elements from a row of a buffer to the next: panels write whole
-// runs of 32.
+// stride is the elements from a row of a buffer to the next: panels write runs of 32.
 func (s *step) stride(b gpu.Buffer) int {
 	return layout.Panels(s.program.Buffers[b].Width) * layout.PanelRows
 }

@@ -25,8 +25,7 @@ const (
 	forLogits          // weight-dtype is coarser than logits may be
 )
 
-// exact reports whether a tensor is kept without loss. A change that weight-dtype
-// requests counts as loss.
+// exact reports whether a tensor is kept without loss; a change by weight-dtype is one.
 func (h storage) exact() bool {
 	return h.why != toNearest && h.why != asRequested && h.why != forLogits || h.dtype == gpu.F32
 }
@@ -41,7 +40,7 @@ var reasons = [...]string{
 }
 
 // storageOf chooses the storage of a tensor. logits: the matrix computes logits. It is
-// kept as q8_0 if weight-dtype is q4_0 (llama.cpp takes q6_k), because it decides
+// kept as q8_0 if weight-dtype is q4_0 (llama.cpp uses q6_k), because it decides
 // between tokens at the very end.
 func storageOf(o *Options, t gpu.Tensor, logits bool) storage {
 	if len(t.Shape) != 2 {
@@ -72,8 +71,7 @@ func storageOf(o *Options, t gpu.Tensor, logits bool) storage {
 	return storage{gpu.F32, asFloat32}
 }
 
-// inBytes reports whether a block is one float16 times 32 int8, which q8_0 stores
-// without loss.
+// inBytes reports whether a block is a float16 times 32 int8, which q8_0 holds exactly.
 func inBytes(d gpu.DType) bool { return d == gpu.Q5_0 || d == gpu.IQ4_NL }
 
 // logitsOf reports which weights compute logits: those of products after Gather.
@@ -90,8 +88,7 @@ func logitsOf(p *gpu.Program) []bool {
 	return logits
 }
 
-// encodeRow converts a row from one type to another. floats is scratch for the
-// row's elements.
+// encodeRow converts a row from one type to another; floats is scratch for its elements.
 func encodeRow(to gpu.DType, dst []byte, from gpu.DType, src []byte, floats []float32) {
 	switch {
 	case to == from:

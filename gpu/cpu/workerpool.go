@@ -10,9 +10,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// work is what a worker pool runs: stages of units. open prepares stage i and
-// returns the number of its units, or false when there is no stage i. unit runs
-// one unit.
+// work is what a worker pool runs: stages of units. open prepares stage i and returns the
+// number of its units, or false when there is no stage i. unit runs one unit.
 type work interface {
 	open(stage int) (units int, more bool)
 	unit(worker, unit int) error
@@ -31,8 +30,7 @@ type workerPool struct {
 	_        [64]byte     // all workers often read the fields above
 	finished atomic.Int64 // units of this stage
 	idle     atomic.Bool  // no run
-	// crowded: the workers of this run, or of the last one, use all processors of
-	// the runtime.
+	// crowded: the workers of this run, or the last, use all processors of the runtime.
 	crowded atomic.Bool
 	// wait, if not nil, is called by a worker once for every stage in which it
 	// finds no unit left. It may run until the stage is over, and may use only
@@ -92,8 +90,7 @@ func (t *workerPool) close() {
 	t.wake(len(t.helpers))
 }
 
-// run does all stages of w with the given number of helpers at most, and returns
-// the first failure.
+// run does all stages of w with at most helpers helpers and returns the first failure.
 func (t *workerPool) run(w work, helpers int) error {
 	t.work, t.stage = w, -1
 	t.failure.Store(nil)
@@ -143,8 +140,7 @@ func (t *workerPool) help(i int) {
 		}
 		tries = 0
 		h.parked.Store(true)
-		// A worker that opened a stage, or close, may have looked before this one
-		// parked.
+		// A worker that opened a stage, or close, may have looked before this one parked.
 		if (!t.over(w.seen) && !t.closing.Load()) || !h.parked.CompareAndSwap(true, false) {
 			<-h.wake
 		}
@@ -169,8 +165,7 @@ func (t *workerPool) claim(w *worker) bool {
 		if state == w.seen {
 			return any
 		}
-		// Units are counted when none is left, so that workers do not write the
-		// same memory for each.
+		// Counted once none is left: workers do not write the same memory for each unit.
 		unit, ok := t.take(w.index, state)
 		switch {
 		case ok:
@@ -211,7 +206,6 @@ func (t *workerPool) yield() {
 	}
 }
 
-// do runs a unit.
 func (t *workerPool) do(worker, unit int) {
 	if t.failure.Load() != nil {
 		return

@@ -44,9 +44,8 @@ func Finite(d gpu.DType, src []byte) bool {
 	return seen < 0x80
 }
 
-// finite looks at plain numbers. Few weights are 2 or more, which is when the highest
-// bit of the exponent is set; if none is, an or is enough, so this does not slow down
-// loading.
+// finite looks at plain numbers. Few weights are 2 or more, so that the highest bit of
+// the exponent is set. If none is, an OR is enough, which does not slow down loading.
 func finite(src []byte, exponents, lowest uint64) bool {
 	for high := exponents & (signs >> 1); len(src) >= 128; src = src[128:] {
 		b := (*[128]byte)(src)
@@ -61,8 +60,7 @@ func finite(src []byte, exponents, lowest uint64) bool {
 
 func word(b *[128]byte, at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 
-// carries adds lowest to the exponents of all numbers and reports whether one of them
-// carried.
+// carries adds lowest to the exponents of all numbers and reports whether any carried.
 func carries(src []byte, exponents, lowest uint64) bool {
 	seen := uint64(0)
 	for ; len(src) >= 8; src = src[8:] {

@@ -2,8 +2,7 @@ package quant
 
 import "encoding/binary"
 
-// iq4 is the number of each code: denser around zero, where most weights are. From ggml
-// (kvalues_iq4nl).
+// iq4 has the number of each code, denser around zero. From ggml (kvalues_iq4nl).
 var iq4 = [16]float32{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
 
 // iq4_nl, 18 bytes: d (F16), then codes as in q4_0.

@@ -23,15 +23,13 @@ func decodeQ2_K(dst []float32, src []byte) {
 	}
 }
 
-// twoBits is where in q2_k the bytes begin with the codes of elements 16j and
-// on.
+// twoBits is where in q2_k the bytes begin with the codes of elements 16j and on.
 func twoBits(j int) int { return 16 + j/8*32 + j%2*16 }
 
-// q3_k, 110 bytes: 32 bytes of high bits, 64 of low bits, 12 of scales, d
-// (F16). Low bits lie as the codes of q2_k. The high bit of element i is bit
-// i/32 of byte i%32. Scale j, of elements 16j..16j+15, has 6 bits: the low four
-// in byte j%8, low half for j < 8, the high two in byte 8 + j%4, from bit
-// j/4*2 on; it counts from -32.
+// q3_k, 110 bytes: 32 bytes of high bits, 64 of low bits, 12 of scales, d (F16). Low bits
+// lie as the codes of q2_k. The high bit of element i is bit i/32 of byte i%32. Scale j,
+// of elements 16j..16j+15, has 6 bits: the low four in byte j%8, low half for j < 8, the
+// high two in byte 8 + j%4, from bit j/4*2 on; it counts from -32.
 const bytesQ3_K = 110
 
 func decodeQ3_K(dst []float32, src []byte) {
@@ -83,9 +81,8 @@ func scales6(b *[12]byte) (s, t [8]uint8) {
 	return s, t
 }
 
-// q5_k, 176 bytes: d, m (F16), 12 bytes of scales as in q4_k, 32 of high bits,
-// 128 of low bits as the codes of q4_k. The high bit of element i is bit i/32
-// of byte i%32.
+// q5_k, 176 bytes: d, m (F16), 12 bytes of scales as in q4_k, 32 of high bits, 128 of low
+// bits as the codes of q4_k. The high bit of element i is bit i/32 of byte i%32.
 const bytesQ5_K = 176
 
 func decodeQ5_K(dst []float32, src []byte) {

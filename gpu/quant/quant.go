@@ -37,9 +37,8 @@ var formats = [...]format{
 	gpu.IQ4_XS: {decodeIQ4_XS, nil, 0, -1, 0, 1235},
 }
 
-// Dequantize decodes whole blocks of a weight type. src must hold exactly the
-// bytes of len(dst) elements, which WeightSpec.Check verifies; otherwise, and for
-// other types, it panics.
+// Dequantize decodes whole blocks of a weight type. It panics for other types and unless
+// src holds exactly the bytes of len(dst) elements, which WeightSpec.Check verifies.
 func Dequantize(d gpu.DType, dst []float32, src []byte) {
 	check(d, len(dst), len(src))
 	formats[d].decode(dst, src)
@@ -51,9 +50,8 @@ func CanQuantize(d gpu.DType) bool { return int(d) < len(formats) && formats[d].
 // Quantize encodes whole blocks, for the types of CanQuantize. dst must hold
 // exactly the bytes of len(src) elements; it panics otherwise.
 //
-// A block with an element that is NaN or infinite decodes to NaN as a whole, so
-// that it is noticed. A scale beyond F16 (elements above about 500 000) becomes
-// infinite.
+// A block with an element that is NaN or infinite decodes to NaN as a whole, so that it
+// is noticed. A scale beyond F16 (elements above about 500 000) becomes infinite.
 func Quantize(d gpu.DType, dst []byte, src []float32) {
 	if !CanQuantize(d) {
 		panic(fmt.Sprintf("quant: weights cannot be quantised to %s", d))

@@ -63,8 +63,7 @@ func decodeQ5_1(dst []float32, src []byte) {
 	}
 }
 
-// fiveBits are the codes of elements i and i+16, from their low bits and the word of
-// high ones.
+// fiveBits are the codes of elements i and i+16, from low bits and the word of high bits.
 func fiveBits(low byte, high uint32, i int) (int, int) {
 	return int(low&15) | int(high>>i&1)<<4, int(low>>4) | int(high>>(i+16)&1)<<4
 }

@@ -21,7 +21,6 @@ type Device struct {
 // New makes a reference device. It holds nothing.
 func New() *Device { return &Device{} }
 
-// Info implements gpu.Device.
 func (*Device) Info() gpu.Info {
 	return gpu.Info{
 		Kind: "ref", Name: "reference (plain Go)", Fingerprint: "ref/1/" + runtime.GOARCH,
@@ -34,10 +33,8 @@ func (*Device) Memory() (gpu.Memory, error) {
 	return gpu.Memory{}, errors.New("the reference device cannot measure the memory; set max-total-tokens")
 }
 
-// Supports implements gpu.Device.
 func (*Device) Supports(p *gpu.Program) error { return p.Supported("ref", has) }
 
-// PlanWeights implements gpu.Device.
 func (d *Device) PlanWeights(p *gpu.Program, w gpu.Weights) (gpu.WeightPlan, error) {
 	plan := gpu.WeightPlan{}
 	if err := d.Supports(p); err != nil {

@@ -22,7 +22,6 @@ type model struct {
 	*queue.Queue
 }
 
-// NewPool implements gpu.Model.
 func (m *model) NewPool(spec gpu.PoolSpec) error {
 	if err := spec.Check(m.program); err != nil {
 		return err
@@ -53,7 +52,6 @@ func (m *model) step(b *gpu.StepBatch) (*gpu.StepResult, error) {
 	})
 }
 
-// Bytes implements gpu.Model.
 func (m *model) Bytes() map[string]int64 {
 	var b [2]int64
 	for _, w := range m.weights {

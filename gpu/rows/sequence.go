@@ -2,8 +2,7 @@ package rows
 
 import "github.com/troupe-engine/troupe/gpu"
 
-// Sequence is what one row computes in a step. It is valid until the step ends; the
-// device only writes Result.
+// Sequence is a row's work in a step, valid until its end; the device only writes Result.
 type Sequence struct {
 	Row gpu.Row
 	// Pages is the whole page table; it covers the positions that are computed.
@@ -27,19 +26,16 @@ type Score struct {
 	Top     int
 }
 
-// Sample is how one token is sampled.
 type Sample struct {
 	*gpu.Sampling
 	Position int // of the token
-	// History are the tokens so far, each once, in any order; empty while no
-	// penalty is on.
+	// History are the tokens so far, each once, in any order; empty without penalties.
 	History []TokenCount
 	Mask    []int32  // not sampled
 	Allowed []uint32 // RowWork.Allowed
 }
 
-// TokenCount says how often a token is in the output and whether it is in the
-// prompt.
+// TokenCount says how often a token is in the output and whether it is in the prompt.
 type TokenCount struct {
 	Token    int32
 	Output   int32
@@ -69,8 +65,7 @@ func (h *history) clear() {
 	clear(h.index)
 }
 
-// begin counts the tokens that a row is opened with. The prompt counts for the
-// repetition penalty only.
+// begin counts a new row's tokens. The prompt counts for the repetition penalty only.
 func (h *history) begin(s *gpu.Sampling, prompt, output []int32) {
 	h.on = s.FrequencyPenalty != 0 || s.PresencePenalty != 0 || s.RepetitionPenalty != 1
 	if s.RepetitionPenalty != 1 {

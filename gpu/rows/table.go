@@ -47,9 +47,8 @@ func New(p *gpu.Program, spec gpu.PoolSpec) *Table {
 
 var errUnfinished = errors.New("the step did not end")
 
-// Run runs a step: it applies the changes, lets compute fill in the results of the
-// sequences, and adds what was sampled to the rows. After an error nothing runs before
-// a step with Reset.
+// Run runs a step: it applies the changes, lets compute fill in the sequences' results,
+// and adds what was sampled to the rows. After an error only a step with Reset runs.
 func (t *Table) Run(b *gpu.StepBatch, compute func([]Sequence) error) (*gpu.StepResult, error) {
 	if b.Reset {
 		t.reset()

@@ -135,7 +135,7 @@ func (b *builder) linear(in, out gpu.Buffer, module string, inputs, outputs int,
 	b.emit(op)
 }
 
-// size writes a number of parameters as people say it.
+// size formats a number of parameters for people, such as "7.0B".
 func size(n int64) string {
 	switch {
 	case n >= 1e9:

@@ -35,9 +35,8 @@ func InvFreq(headDim int, r config.Rope) ([]float64, error) {
 
 // llama3 is the scaling of Llama 3.1 (_compute_llama3_parameters in
 // modeling_rope_utils.py, after Meta's apply_scaling): wavelengths up to
-// Original/HighFreq stay, those from Original/LowFreq on are stretched by
-// Factor, and between them the two are blended linearly in the number of
-// turns within Original.
+// Original/HighFreq stay, those from Original/LowFreq on are stretched by Factor, and
+// between them the two are blended linearly in the number of turns within Original.
 func llama3(freq float64, r config.Rope) float64 {
 	turns := float64(r.Original) * freq / (2 * math.Pi)
 	switch {

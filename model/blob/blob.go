@@ -1,8 +1,7 @@
 // Package blob opens the large files of a model: mapped into memory if the system
 // supports it, otherwise read piece by piece or whole.
 //
-// A mapped file must not be shortened while it is open; the system would end
-// the process (SIGBUS).
+// A mapped file must not be shortened while it is open; that ends the process (SIGBUS).
 package blob
 
 import (
@@ -15,7 +14,7 @@ import (
 // Blob is an open file of fixed size. Safe for concurrent reading.
 type Blob interface {
 	Size() int64
-	// Bytes are n bytes from off on, good until Close; out of range is an
+	// Bytes are n bytes from off on, valid until Close; out of range is an
 	// error. Not to be written to.
 	Bytes(off, n int64) ([]byte, error)
 	// Close frees the file. Bytes of it must not be used afterwards.
@@ -24,15 +23,13 @@ type Blob interface {
 
 // Discarder is a Blob whose memory can be given back before Close.
 type Discarder interface {
-	// Discard gives the memory of these bytes back. They stay valid: the next use
-	// reads them from the file again. Memory that is not of this blob is left
-	// alone.
+	// Discard gives the memory of these bytes back. They stay valid: the next use reads
+	// them from the file again. Memory that is not of this blob is left alone.
 	Discard(data []byte)
 }
 
-// Open maps a file of the operating system, or reads it on demand if it cannot
-// be mapped. Any other file (of an embedded directory) is read into memory.
-// Errors name the file.
+// Open maps a file of the operating system, or reads it on demand if it cannot be mapped.
+// Any other file (of an embedded directory) is read into memory. Errors name the file.
 func Open(fsys fs.FS, name string) (Blob, error) {
 	// Before opening: opening a named pipe would wait for its writer.
 	st, err := fs.Stat(fsys, name)
@@ -78,10 +75,8 @@ func openFile(f *os.File) (Blob, error) {
 // Memory is a file that was read whole.
 type Memory []byte
 
-// Size implements Blob.
 func (m Memory) Size() int64 { return int64(len(m)) }
 
-// Bytes implements Blob.
 func (m Memory) Bytes(off, n int64) ([]byte, error) {
 	if off < 0 || n < 0 || off > m.Size() || n > m.Size()-off {
 		return nil, io.ErrUnexpectedEOF
@@ -89,7 +84,6 @@ func (m Memory) Bytes(off, n int64) ([]byte, error) {
 	return m[off : off+n : off+n], nil
 }
 
-// Close implements Blob.
 func (m Memory) Close() error { return nil }
 
 // mapped is a file in the address space.
@@ -100,8 +94,7 @@ func (m mapped) Close() error { return unmap(m.Memory) }
 // Discard implements Discarder.
 func (m mapped) Discard(data []byte) { discard(m.Memory, data) }
 
-// Pieces is a file of size bytes that is read on demand. It owns the file from
-// now on.
+// Pieces is a file of size bytes that is read on demand. It owns the file from now on.
 func Pieces(f *os.File, size int64) Blob { return &pieces{f: f, length: size} }
 
 type pieces struct {

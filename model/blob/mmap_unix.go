@@ -22,9 +22,8 @@ func mapFile(f *os.File, size int64) ([]byte, bool) {
 
 func unmap(data []byte) error { return syscall.Munmap(data) }
 
-// discard gives the whole pages of a part of a mapped file back, and leaves other
-// memory alone, whose pages would come back as zeros. If it fails, the pages stay
-// where they are.
+// discard gives back the whole pages of a part of a mapped file. Other memory is left
+// alone, because its pages would come back as zeros. If it fails, the pages stay.
 func discard(file, part []byte) {
 	if len(part) == 0 {
 		return

@@ -1,5 +1,4 @@
-// Package bundled holds Troupe's embedded model, so that the first run needs no
-// download.
+// Package bundled holds Troupe's embedded model, so that the first run needs no download.
 //
 // It is a Llama (1.9 million parameters in BF16, 6 layers, 6 query and 2 KV heads of 32,
 // context 1024, byte-level BPE with 1280 tokens) in the layout of a Hugging Face

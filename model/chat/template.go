@@ -9,7 +9,6 @@ import (
 	"github.com/troupe-engine/troupe/model/chat/jinja"
 )
 
-// Template is a parsed chat template.
 type Template struct{ t *jinja.Template }
 
 // Limits bound one rendering; zero fields take the defaults.
@@ -34,8 +33,7 @@ func (e *ReservedError) Error() string {
 var own = map[string]bool{"messages": true, "tools": true, "add_generation_prompt": true, "bos_token": true,
 	"eos_token": true, "raise_exception": true, "strftime_now": true}
 
-// Reserved reports whether Input.Extra may not have a variable: Render or the
-// template language sets it.
+// Reserved reports whether Input.Extra may not have a variable: Render or Jinja sets it.
 func Reserved(name string) bool { return own[name] || jinja.IsGlobal(name) }
 
 // None as Input.Tools makes the variable None; nil leaves it undefined.
@@ -52,8 +50,7 @@ func (e *RaisedError) Error() string { return e.Message }
 // Rewrite implements jinja.Rewriter.
 func (e *RaisedError) Rewrite(text func(string) string) { e.Message = text(e.Message) }
 
-// Parse reads a template. name is for error messages only. The error names the
-// line and the problem.
+// Parse reads a template; name is for errors only, which have the line and the problem.
 func Parse(name, source string) (*Template, error) {
 	t, err := jinja.Parse(name, source)
 	if err != nil {
@@ -75,13 +72,11 @@ type Input struct {
 	// Extra holds further variables such as enable_thinking, documents or
 	// pad_token. Render refuses those that are Reserved.
 	Extra map[string]any
-	// MaxBytes bounds the prompt, and every text in Messages, Tools and Extra
-	// that the template touches (with Follow: every one), hard. Beyond it
-	// rendering ends with a LengthError. 0, and more than Limits.OutputBytes,
-	// mean Limits.OutputBytes.
+	// MaxBytes bounds the prompt, and every text in Messages, Tools and Extra that the
+	// template touches (with Follow: every one), hard. Beyond it rendering ends with a
+	// LengthError. 0, and more than Limits.OutputBytes, mean Limits.OutputBytes.
 	MaxBytes int
-	// Follow are the characters that RenderFollowed follows through the
-	// template, at most 32.
+	// Follow are the characters that RenderFollowed follows, at most 32.
 	Follow []rune
 	Limits Limits
 }

@@ -1,5 +1,5 @@
-// Package config reads config.json and generation_config.json of a Hugging Face
-// model directory.
+// Package config reads config.json and generation_config.json of a Hugging Face model
+// directory.
 //
 // Features that are not implemented exactly (architectures, rope scalings, sliding
 // windows, quantisation) are refused by name, never approximated. Every size is
@@ -20,8 +20,7 @@ const (
 	GenerationFile = "generation_config.json"
 )
 
-// Config describes a decoder-only transformer of the Llama family. Immutable
-// after Load.
+// Config describes a decoder-only transformer of the Llama family. Immutable after Load.
 type Config struct {
 	Architecture string // as config.json spells it, "LlamaForCausalLM"
 
@@ -53,15 +52,14 @@ type Config struct {
 	Generation Generation
 }
 
-// NoToken stands for a special token that the model does not have.
+// NoToken means a special token that the model does not have.
 const NoToken int32 = -1
 
 // Rope defines how positions rotate queries and keys.
 type Rope struct {
 	Theta   float64
 	Scaling string // "default", "linear", "llama3" or "factors"
-	// Factor divides frequencies: all of them for linear, the low ones for
-	// llama3. 1 for default.
+	// Factor divides frequencies: for linear all, for llama3 the low ones; 1 for default.
 	Factor float64
 	// The rest is for llama3: wavelengths above Original/LowFreq are scaled
 	// fully, those below Original/HighFreq not at all.

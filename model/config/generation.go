@@ -1,8 +1,7 @@
 package config
 
-// Generation is what generation_config.json recommends for sampling. A nil
-// field is not stated there. All values are in the ranges of sampling
-// parameters.
+// Generation is what generation_config.json recommends for sampling. A nil field is not
+// stated there. All values are in the ranges of sampling parameters.
 type Generation struct {
 	DoSample          *bool
 	Temperature       *float32 // >= 0

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Keys is a configuration from a file of another format, which has names of its
-// own for the keys.
+// Keys is a configuration from a file of another format, which has its own names of keys.
 type Keys struct {
 	Where string // the file's name, for errors
 	// Values by the keys of config.json; those of a nested object as
@@ -19,8 +18,7 @@ type Keys struct {
 	Names map[string]string
 }
 
-// FromKeys is Load for keys of another format, with the same checks, defaults
-// and refusals.
+// FromKeys is Load for another format, with the same checks, defaults and refusals.
 func FromKeys(k Keys, o Options) (*Config, error) {
 	f, err := k.fields(k.Values)
 	if err != nil {

@@ -18,9 +18,8 @@ const (
 	maxContext      = 1 << 26
 )
 
-// family has the properties of an architecture that Hugging Face fixes in code
-// and not in config.json, and the defaults of its configuration class, which
-// files may leave out.
+// family has the properties of an architecture that Hugging Face fixes in code and not in
+// config.json, and the defaults of its configuration class, which files may leave out.
 type family struct {
 	name    string
 	model   string // model_type, used where architectures is absent

@@ -38,11 +38,10 @@ func New(model gpu.Model, vocab int) *Executor {
 	return &Executor{model: model, vocab: vocab, idle: make(chan *flight, gpu.StepsInFlight+1)}
 }
 
-// Submit runs a step. It owns the slices of the step until it calls done, exactly
-// once, with the results or an error. If another step is running, this one is
-// computed after it. The results are valid until the step after the next is done.
-// Errors of the device are passed on unchanged. After a failed step
-// every further one fails until Reset.
+// Submit runs a step. It owns the slices of the step until it calls done, exactly once,
+// with the results or an error. If another step is running, this one is computed after
+// it. The results are valid until the step after the next is done. Errors of the device
+// are passed on unchanged. After a failed step every further one fails until Reset.
 func (e *Executor) Submit(b *messages.RunBatch, done func(*messages.BatchDone, error)) {
 	f, err := e.prepare(b, done)
 	if err != nil {
@@ -52,8 +51,7 @@ func (e *Executor) Submit(b *messages.RunBatch, done func(*messages.BatchDone, e
 	e.model.Submit(&f.step, f.finish)
 }
 
-// prepare translates the next step of an epoch. A step that is refused changes
-// nothing.
+// prepare translates the next step of an epoch. A step that is refused changes nothing.
 func (e *Executor) prepare(b *messages.RunBatch, done func(*messages.BatchDone, error)) (*flight, error) {
 	switch {
 	case e.epoch != 0 && b.Epoch != e.epoch:
@@ -86,8 +84,7 @@ func (e *Executor) flight() *flight {
 	return f
 }
 
-// keep keeps memory for a later step, or leaves it to the garbage collector if
-// there is enough.
+// keep keeps memory for a later step, unless there is enough.
 func (e *Executor) keep(f *flight) {
 	select {
 	case e.idle <- f:
@@ -110,8 +107,7 @@ func (e *Executor) complete(f *flight, r *gpu.StepResult, err error) {
 	done(out, err)
 }
 
-// Reset makes the next step close all rows, for a new epoch. The pool keeps its
-// contents.
+// Reset makes the next step close all rows, for a new epoch. The pool keeps its contents.
 func (e *Executor) Reset() { e.epoch, e.step = 0, 0 }
 
 // Quiesce calls done once no step is in flight.

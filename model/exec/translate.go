@@ -9,8 +9,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// flight is a step between Submit and its end, with the memory of its
-// translation.
+// flight is a step between Submit and its end, with the memory of its translation.
 type flight struct {
 	batch  *messages.RunBatch
 	done   func(*messages.BatchDone, error)

@@ -37,8 +37,7 @@ func (c *cursor) fail(at int64, format string, args ...any) {
 	}
 }
 
-// take returns the next n bytes, good until the next call; nil after an error.
-// what names them.
+// take returns the next n bytes, valid until the next call; nil after an error.
 func (c *cursor) take(n int64, what string) []byte {
 	switch {
 	case c.err != nil:

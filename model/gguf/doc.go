@@ -4,14 +4,12 @@
 //	"GGUF" ─ version ─ counts ─ metadata (key, kind, value)… ─ tensors (name,
 //	dimensions, type, offset)… ─ padding ─ data, each tensor aligned
 //
-// Nothing in the file is trusted. Magic number, version, counts, lengths, nesting,
-// kinds, dimensions, types, alignment, offsets and overlaps are checked against
-// each other and against the file's size before a number from the file decides
-// what is allocated or read. Errors name the file, the key or tensor, its byte
-// offset, and the remedy.
+// Nothing in the file is trusted. Magic number, version, counts, lengths, nesting, kinds,
+// dimensions, types, alignment, offsets and overlaps are checked against each other and
+// against the file's size before a number from the file decides what is allocated or
+// read. Errors name the file, the key or tensor, its byte offset, and the remedy.
 //
-// This package knows only the format; package hf knows the meaning of keys and
-// names.
+// This package knows only the format; package hf knows the meaning of keys and names.
 //
 // # Bounds
 //

@@ -54,8 +54,7 @@ func (f *File) open(fsys fs.FS, name string) (*part, error) {
 	return p, nil
 }
 
-// add joins the tensors of a part to those before; the first one's metadata
-// is the model's.
+// add joins the tensors of a part to those before; the metadata is the first part's.
 func (f *File) add(p *part) error {
 	if f.meta == nil {
 		f.Name, f.Version, f.keys, f.meta = p.name, p.version, p.keys, p.meta
@@ -88,8 +87,7 @@ func (f *File) Tensor(name string) *Tensor {
 	return &f.Tensors[i]
 }
 
-// Blobs returns the open files, for a new owner of the tensors' data. They belong
-// to the File until Release.
+// Blobs returns the open files for a new owner. Until Release the File owns them.
 func (f *File) Blobs() []blob.Blob { return f.blobs }
 
 // Release ends the ownership of the open files: Close leaves them open.

@@ -19,8 +19,7 @@ const (
 
 var partName = regexp.MustCompile(`^(.*)-(\d{5})-of-(\d{5})\.gguf$`)
 
-// splitCount returns the number of parts according to the file, 0 if it has
-// none.
+// splitCount returns the number of parts according to the file, 0 if it has none.
 func (p *part) splitCount() int64 {
 	n, _ := p.meta[keySplitCount].Int()
 	return n

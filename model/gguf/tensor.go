@@ -16,8 +16,7 @@ import (
 const (
 	maxDims       = 4
 	maxTensorName = 64 // bytes
-	// minTensor is the least that an entry of the list takes: name, one
-	// dimension, type, offset.
+	// minTensor is the least size of an entry: name, one dimension, type, offset.
 	minTensor = 8 + 4 + 8 + 4 + 8
 )
 

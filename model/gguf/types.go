@@ -9,8 +9,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// The numbers of element types (enum ggml_type), as far as they are
-// implemented.
+// The numbers of element types (enum ggml_type), as far as they are implemented.
 var types = map[uint32]gpu.DType{
 	0: gpu.F32, 1: gpu.F16, 30: gpu.BF16,
 	2: gpu.Q4_0, 3: gpu.Q4_1, 6: gpu.Q5_0, 7: gpu.Q5_1, 8: gpu.Q8_0,
@@ -29,8 +28,7 @@ var others = map[uint32]string{
 // TypeName is an element type as GGUF files and their tools spell it.
 func TypeName(d gpu.DType) string { return strings.ToUpper(d.String()) }
 
-// TypeNumber is an element type's number in files; false for a type that
-// GGUF does not have.
+// TypeNumber is an element type's number in files; false for a type that GGUF lacks.
 func TypeNumber(d gpu.DType) (uint32, bool) {
 	for n, t := range types {
 		if t == d {

@@ -182,8 +182,7 @@ func (v Value) String() string {
 // elements are the bytes after an array's kind and length.
 func (v Value) elements() []byte { return v.raw[12:] }
 
-// integer decodes the first bytes of b; false for other kinds and for numbers
-// that do not fit.
+// integer decodes the first bytes of b; false for other kinds and for overflow.
 func integer(k Kind, b []byte) (int64, bool) {
 	switch k {
 	case Uint8:

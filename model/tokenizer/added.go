@@ -36,8 +36,7 @@ type trieEdge struct {
 	node int32
 }
 
-// add makes the matcher find text as tok. Of two tokens with one text the
-// first wins.
+// add makes the matcher find text as tok. Of two tokens with one text the first wins.
 func (m *matcher) add(text string, tok *addedToken) {
 	if text == "" {
 		return
@@ -151,8 +150,7 @@ func (m *matcher) find(s string, from int, where specials) (start, end int, tok 
 	return 0, 0, nil
 }
 
-// split cuts s into text and added tokens. If text or token returns false it
-// stops and returns false.
+// split cuts s into text and added tokens. It ends with false when text or token does.
 func (m *matcher) split(s string, where specials, text func(part string, start int) bool, token func(*addedToken) bool) bool {
 	done, from := 0, 0
 	for {
@@ -180,8 +178,7 @@ func (m *matcher) split(s string, where specials, text func(part string, start i
 	return done == len(s) || text(s[done:], done)
 }
 
-// isWordChar is \w of Unicode's regular expressions. U+FFFD, which stands for no
-// character, is not one.
+// isWordChar is \w of Unicode's regular expressions, without U+FFFD.
 func isWordChar(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc,
 		unicode.Other_Alphabetic, unicode.Join_Control)

@@ -10,11 +10,10 @@ import (
 // 0 means that there is no bound: characters that the vocabulary lacks are
 // dropped or joined, or a step removes text.
 //
-// It is the longest token, in bytes of text for byte-level vocabularies, times
-// what the normalizers can shorten a text by (3 for NFD and Lowercase, 4 for
-// NFC, NFKC and NFKD, the ratio of the lengths for a replacement). What a
-// normalizer puts in front only makes it longer, and a byte of a fallback token
-// is one byte.
+// It is the longest token, in bytes of text for byte-level vocabularies, times what the
+// normalizers can shorten a text by (3 for NFD and Lowercase, 4 for NFC, NFKC and NFKD,
+// the ratio of the lengths for a replacement). What a normalizer puts in front only makes
+// it longer, and a byte of a fallback token is one byte.
 //
 // White space beside added tokens that include it (lstrip, rstrip) does not count:
 // such a text can have any length and few ids.

@@ -17,11 +17,10 @@ import (
 const regexLimit = 5 * time.Second
 
 // matchesAtOnce is the longest text in bytes of which all matches are found
-// before the first is used, which is quicker.
+// before the first is used, which is faster.
 const matchesAtOnce = 1 << 18
 
-// component is one element of a pipeline: its type, and the fields that any of
-// the known types has.
+// component is an element of a pipeline: its type, and the fields of all known types.
 type component struct {
 	at string // its place in the file, for errors
 
@@ -81,8 +80,7 @@ func isNull(raw json.RawMessage) bool {
 	return len(raw) == 0 || string(raw) == "null"
 }
 
-// fail is an error at the component. The format goes on from its place in the
-// file.
+// fail is an error at the component. The format goes on from its place in the file.
 func (c *component) fail(format string, args ...any) error {
 	return fmt.Errorf("%s%w", c.at, fmt.Errorf(format, args...))
 }
@@ -100,9 +98,8 @@ func (c *component) oneCharacter(field, value string) error {
 	return nil
 }
 
-// components visits the elements of a section of tokenizer.json in order.
-// Nested Sequence components, which have their elements under the name list,
-// are flattened.
+// components visits the elements of a section of tokenizer.json in order. Nested Sequence
+// components, which have their elements under the name list, are flattened.
 func components(raw json.RawMessage, at, list string, visit func(*component) error) error {
 	if isNull(raw) {
 		return nil

@@ -104,8 +104,7 @@ func (c *component) textStep() (textStep, error) {
 	return textStep{}, c.fail(": type %q after Fuse is not supported; supported: Replace, Strip", c.Type)
 }
 
-// render appends the bytes that a token stands for and returns its flags for
-// decoding.
+// render appends the bytes that a token stands for and returns its flags for decoding.
 func (d *decoder) render(dst []byte, content string, first bool) ([]byte, tokenFlag) {
 	for _, step := range d.perToken {
 		content = step(content, first)

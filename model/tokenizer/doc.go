@@ -1,5 +1,5 @@
-// Package tokenizer turns text into token ids and back, for models with a Hugging
-// Face tokenizer.json.
+// Package tokenizer turns text into token ids and back, for models with a Hugging Face
+// tokenizer.json.
 //
 // It covers the two families that language models use: byte-level BPE (GPT-2,
 // Llama 3, Qwen) and SentencePiece-style BPE with byte fallback (Llama 2,

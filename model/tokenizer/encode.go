@@ -9,8 +9,7 @@ import (
 // recognises no special tokens in it, which is right for text from outside;
 // Hugging Face sets both AddSpecial and ParseSpecial by default.
 type EncodeOptions struct {
-	// AddSpecial adds the tokens of the model's post-processor around the text,
-	// usually BOS in front.
+	// AddSpecial adds the post-processor's tokens around the text, usually BOS in front.
 	AddSpecial bool
 	// ParseSpecial recognises special tokens within the text. Without it
 	// their text is encoded like any other. Added tokens that are not
@@ -20,14 +19,12 @@ type EncodeOptions struct {
 	// ParseSpecial does not hold: a special token that has a byte in one is
 	// encoded as text. Chat prompts have the client's text there.
 	Plain [][2]int
-	// If Max is above 0, encoding stops soon after there are more than Max ids.
-	// The result then has more than Max ids and is incomplete, and ids after the
-	// first Max may be wrong.
+	// If Max is above 0, encoding stops soon after Max ids. A result with more than Max
+	// ids is incomplete, and ids after the first Max may be wrong.
 	Max int
 }
 
-// Encode returns the ids of text. The caller owns the result. Invalid UTF-8 is
-// encoded as U+FFFD.
+// Encode returns the ids of text, owned by the caller. Invalid UTF-8 becomes U+FFFD.
 func (t *Tokenizer) Encode(text string, opts EncodeOptions) []int32 {
 	text, plain := lossyAt(text, opts.Plain)
 	e := encoder{t: t, where: specials{opts.ParseSpecial, plain}, most: opts.Max}
@@ -48,12 +45,10 @@ func (t *Tokenizer) Encode(text string, opts EncodeOptions) []int32 {
 	return e.ids
 }
 
-// firstIDs is the capacity for ids at first if Max allows fewer than the text may
-// have.
+// firstIDs is the capacity for ids at first if Max allows fewer than the text may have.
 const firstIDs = 1 << 12
 
-// encoder is one call of Encode. Its methods return false when there are more
-// ids than wanted.
+// encoder is one call of Encode. Its methods return false when ids exceed Max.
 type encoder struct {
 	t       *Tokenizer
 	where   specials
@@ -82,7 +77,6 @@ func (e *encoder) text(part string, start int) bool {
 	}, e.token)
 }
 
-// normal runs the normalizers.
 func (t *Tokenizer) normal(text string) string {
 	for _, step := range t.normalize {
 		text = step(text)
@@ -90,7 +84,6 @@ func (t *Tokenizer) normal(text string) string {
 	return text
 }
 
-// piece encodes one piece of text.
 func (e *encoder) piece(piece string) bool {
 	m := e.t.model
 	for {
@@ -111,8 +104,7 @@ func (e *encoder) piece(piece string) bool {
 	}
 }
 
-// DecodeOptions are options of Decode. The zero value returns the text of every
-// token.
+// DecodeOptions are options of Decode. The zero value returns the text of every token.
 type DecodeOptions struct {
 	// SkipSpecial leaves special tokens out.
 	SkipSpecial bool

@@ -1,17 +1,14 @@
 package tokenizer
 
 const (
-	// maxGrowth bounds how many times longer the steps of one pipeline section may
-	// make a text. Real files reach 3; a hostile chain of replacements doubles
-	// with every step.
+	// maxGrowth bounds how many times longer the steps of one pipeline section may make a
+	// text. Real files reach 3; a hostile chain of replacements doubles with every step.
 	maxGrowth = 64
-	// maxShrink is the most that LongestToken takes into account of steps that
-	// make a text shorter.
+	// maxShrink is the most that steps may shorten a text for LongestToken to have a bound.
 	maxShrink = 1 << 10
 )
 
-// bounded refuses a section that may make a text too long before visit sees
-// the component that does.
+// bounded refuses a section before visit sees a component that may make a text too long.
 func bounded(visit func(*component) error) func(*component) error {
 	grown := 1
 	return func(c *component) error {
@@ -41,8 +38,7 @@ func (c *component) grows() int {
 	return 1
 }
 
-// shrinks returns how many times shorter the component can make a text, 0
-// without a bound.
+// shrinks returns how many times shorter the component can make a text; 0: no bound.
 func (c *component) shrinks() int {
 	switch c.Type {
 	case "NFD", "Lowercase":

@@ -7,8 +7,7 @@ import (
 )
 
 // index gives every token its id: those of the vocabulary, of tokenizer.json's
-// added_tokens, and of the other files. The last file that has a token decides
-// its flags.
+// added_tokens, and of the other files. The last file that has a token decides its flags.
 func (t *Tokenizer) index(added []addedToken) error {
 	for i, tok := range added {
 		if err := checkToken(tok.Content, tok.ID); err != nil {
@@ -73,8 +72,7 @@ func (t *Tokenizer) mergeAdded(added []addedToken) ([]addedToken, error) {
 	return tokens, nil
 }
 
-// placeTokens makes the tables by id. Their size follows the number of tokens,
-// not the largest id.
+// placeTokens makes the tables by id, sized by the number of tokens, not the largest id.
 func (t *Tokenizer) placeTokens(added []addedToken) error {
 	vocab := t.model.vocab
 	largest, count := int64(-1), len(vocab)+len(added)

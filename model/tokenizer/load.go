@@ -19,10 +19,9 @@ const (
 
 const damaged = "the file is damaged or its download incomplete; download it again"
 
-// LoadFS reads the tokenizer of a Hugging Face model directory: tokenizer.json
-// and, where they exist, tokenizer_config.json, special_tokens_map.json,
-// added_tokens.json and the chat templates. Errors name the file, the field
-// and the remedy.
+// LoadFS reads the tokenizer of a Hugging Face model directory: tokenizer.json and, where
+// they exist, tokenizer_config.json, special_tokens_map.json, added_tokens.json and the
+// chat templates. Errors name the file, the field and the remedy.
 func LoadFS(fsys fs.FS) (*Tokenizer, error) {
 	data, err := readFile(fsys, fileTokenizer, maxTokenizerFile)
 	if err != nil {
@@ -106,8 +105,7 @@ func (t *Tokenizer) read(data []byte) error {
 	return t.readPostProcessor(sections["post_processor"])
 }
 
-// readComponents reads the sections that say what happens to text. The model
-// is there.
+// readComponents reads the sections that say what happens to text. The model is there.
 func (t *Tokenizer) readComponents(sections map[string]json.RawMessage) error {
 	t.shrink = 1
 	if err := t.readNormalizers(sections["normalizer"]); err != nil {

@@ -41,8 +41,7 @@ func (m *merger) prev(pos int) int {
 // run applies the merges and appends the resulting ids to dst. Each merge
 // pushes at most two candidates, so n symbols take O(n log n).
 //
-// A candidate is stale when the pair at its position has another rank: no two
-// pairs have the same.
+// A candidate is stale if the pair at its position has another rank: ranks are unique.
 func (m *merger) run(pairs *pairTable, dst []int32) []int32 {
 	for i := 0; i+1 < len(m.slots); i++ {
 		m.push(pairs, i, i+1)

@@ -35,8 +35,7 @@ type bpe struct {
 
 	byteIDs [256]int32 // id of each byte's character in the byte-level alphabet, -1 without
 	longest int        // bytes of the longest token
-	// longestID is the most bytes of a word that one id stands for; 0 without a
-	// bound.
+	// longestID is the most bytes of a word that one id stands for; 0 without a bound.
 	longestID int
 	// starts has the length in bytes of the longest token by its first
 	// startBytes, for tokens that have more; nil if ids cannot be counted so.
@@ -137,8 +136,7 @@ func checkToken(token string, id int64) error {
 	return nil
 }
 
-// mergeText is a merge as the file has it. Its vocabulary and prefix may come
-// later in the file.
+// mergeText is a merge in the file, whose vocabulary and prefix may come later.
 type mergeText struct{ left, right []byte }
 
 // readMerges reads a list of "left right" strings or [left, right] pairs.

@@ -27,9 +27,8 @@ func newPairTable(capacity int) *pairTable {
 
 func pairKey(left, right int32) uint64 { return uint64(uint32(left))<<32 | uint64(uint32(right)) + 1 }
 
-// set stores a merge; a later one for the same pair wins, as in the reference.
-// The caller keeps the number of pairs within the capacity given to the
-// constructor.
+// set stores a merge; a later one for the same pair wins, as in the reference. The caller
+// keeps the number of pairs within the capacity given to the constructor.
 func (t *pairTable) set(left, right int32, rank uint32, merged int32) {
 	key := pairKey(left, right)
 	mask := uint64(len(t.slots) - 1)

@@ -11,13 +11,12 @@ import (
 // MaxMarks is how many characters SpecialMarks returns at most.
 const MaxMarks = 32
 
-// SpecialMarks returns characters of which every special token has at least one.
-// A caller that records the origin of these characters in a text can tell the
-// origin of every special token. The result includes the characters that become
-// one of them by a change of case, or by the normalizer if special tokens are
-// matched after it. Punctuation and characters at the ends of tokens are
-// preferred. The error is the reason why there are none; callers add a remedy.
-// The slice is frozen.
+// SpecialMarks returns characters of which every special token has at least one. A caller
+// that records the origin of these characters in a text can tell the origin of every
+// special token. The result includes the characters that become one of them by a change
+// of case, or by the normalizer if special tokens are matched after it. Punctuation and
+// characters at the ends of tokens are preferred. The error is the reason why there are
+// none; callers add a remedy. The slice is frozen.
 func (t *Tokenizer) SpecialMarks() ([]rune, error) {
 	if t.noMarks != nil {
 		return nil, t.noMarks
@@ -25,8 +24,7 @@ func (t *Tokenizer) SpecialMarks() ([]rune, error) {
 	return t.marks, nil
 }
 
-// specialMarks chooses the characters: enough, and further ones at the ends of
-// tokens.
+// specialMarks chooses the characters: enough, and further ones at the ends of tokens.
 func specialMarks(tokens []addedToken) (marks, more []rune) {
 	var open []string // tokens without a mark
 	for _, tok := range tokens {

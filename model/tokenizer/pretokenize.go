@@ -10,9 +10,8 @@ import (
 
 const knownPreTokenizers = "Sequence, Split, ByteLevel, Digits, Metaspace, Punctuation, Whitespace, WhitespaceSplit, CharDelimiterSplit"
 
-// preTokenizer cuts a piece of text into smaller ones and calls emit with each,
-// in order. If emit returns false it stops and returns false. atStart: the piece
-// begins the whole text.
+// preTokenizer cuts a piece of text into smaller ones for emit, in order. If emit returns
+// false it stops and returns false. atStart: the piece begins the whole text.
 type preTokenizer func(piece string, atStart bool, emit emitter) bool
 
 type emitter func(piece string, atStart bool) bool
@@ -42,8 +41,7 @@ func (t *Tokenizer) readPreTokenizers(raw json.RawMessage) error {
 	return err
 }
 
-// run calls emit with the final pieces of text. If emit returns false it stops
-// and returns false.
+// run calls emit with the final pieces; it stops with false when emit returns false.
 func (p preTokenizers) run(text string, atStart bool, emit func(piece string) bool) bool {
 	return p.from(0, text, atStart, emit)
 }

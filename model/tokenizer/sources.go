@@ -36,9 +36,8 @@ const lastChanging = 0x2FFFF
 // cases has the changes of case that simple folding does not connect.
 var cases = map[rune][]rune{'i': {'İ'}, 'I': {'ı'}, 's': {'ß'}, 'S': {'ß'}} // SS is ß in capitals
 
-// withCases adds the characters that a template's lower and upper make a mark
-// of: only letters have such, and only tokens of nothing but letters have a
-// letter as their mark.
+// withCases adds the characters that a template's lower and upper make a mark of: only
+// letters have such, and only tokens of nothing but letters have a letter as their mark.
 func withCases(marks []rune) []rune {
 	for i := 0; i < len(marks); i++ {
 		var others []rune

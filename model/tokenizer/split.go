@@ -27,8 +27,7 @@ func (c *component) behavior() (behavior, error) {
 	return behavior(b), nil
 }
 
-// literalMatches walks the ranges [start, end) of all places where literal is
-// in s.
+// literalMatches walks the ranges [start, end) of all places where literal is in s.
 func literalMatches(s, literal string) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		for i := 0; ; {
@@ -52,8 +51,7 @@ func runeMatches(s string, is func(rune) bool) iter.Seq2[int, int] {
 	}
 }
 
-// joins reports whether two neighbouring ranges of a text belong to one piece;
-// each is a match or not.
+// joins reports whether neighbouring ranges, each a match or not, belong to one piece.
 func (b behavior) joins(left, right bool) bool {
 	switch b {
 	case mergedWithPrevious:

@@ -62,8 +62,7 @@ func (s *Stream) Push(id int32) string {
 	return text
 }
 
-// begin returns what the first token stands for, which some steps treat
-// differently.
+// begin returns what the first token stands for, which some steps treat differently.
 func (s *Stream) begin(id int32) (string, tokenFlag) {
 	s.begun = true
 	text, flags := s.t.decoder.render(nil, s.t.content[id], true)
@@ -98,8 +97,7 @@ func (s *Stream) Flush() string {
 	return text
 }
 
-// runByte decodes one byte of a fallback run, without a byte order mark at
-// the run's start.
+// runByte decodes a byte of a fallback run, without a byte order mark at its start.
 func (s *Stream) runByte(b byte) string {
 	atStart := !s.run.text
 	s.buf = s.run.push(s.buf[:0], b)

@@ -7,8 +7,7 @@ const (
 	maxStrip       = 1 << 10 // characters stripped from either end
 )
 
-// textStep rewrites joined text: it replaces a literal, or strips characters
-// from the ends.
+// textStep rewrites joined text: it replaces a literal or strips characters at the ends.
 type textStep struct {
 	from, to    string
 	strip       string // one character; empty for a replacement

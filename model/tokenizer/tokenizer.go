@@ -5,8 +5,7 @@ import (
 	"unsafe"
 )
 
-// Tokenizer encodes and decodes text for one model. It is immutable and safe
-// for concurrent use.
+// Tokenizer encodes and decodes text for one model. Immutable; safe for concurrent use.
 type Tokenizer struct {
 	model      *bpe
 	normalize  []normalizer
@@ -21,8 +20,7 @@ type Tokenizer struct {
 	shrink            int    // how many times shorter the steps can make a text, 0: unbounded
 	marks             []rune // what SpecialMarks returns
 	noMarks           error  // why it returns none
-	// spread has the number of characters that normalizers make of a mark, if more
-	// than one.
+	// spread has how many characters normalizers make of a mark, if more than one.
 	spread  map[rune]int
 	written string // text that steps of the normalizer insert
 
@@ -62,8 +60,7 @@ func (t *Tokenizer) TokenBytes(id int32) []byte {
 	return t.bytes[start:end:end]
 }
 
-// IsSpecial reports whether id is a special token, which SkipSpecial leaves
-// out of decoded text.
+// IsSpecial reports whether id is a special token, which SkipSpecial leaves out.
 func (t *Tokenizer) IsSpecial(id int32) bool { return t.flag(id)&flagSpecial != 0 }
 
 // TokenID returns the id of the token with exactly this content, as the files
@@ -90,9 +87,8 @@ func (t *Tokenizer) BOSText() string { return t.config.bos }
 // empty if the files name none.
 func (t *Tokenizer) EOSText() string { return t.config.eos }
 
-// ChatTemplates returns a copy of the Jinja chat templates by name; the one
-// used without a name is "default". A chat_template.jinja file wins over
-// tokenizer_config.json.
+// ChatTemplates returns a copy of the Jinja chat templates by name; the one used without
+// a name is "default". A chat_template.jinja file wins over tokenizer_config.json.
 func (t *Tokenizer) ChatTemplates() map[string]string { return maps.Clone(t.config.templates) }
 
 func (t *Tokenizer) flag(id int32) tokenFlag {
@@ -109,8 +105,7 @@ func (t *Tokenizer) bytesRange(id int32) (start, end uint32) {
 	return start, t.bytesEnd[id]
 }
 
-// piece returns the bytes of a known id as a string without copying; the bytes
-// never change after load.
+// piece is TokenBytes as a string, without copying: they never change after load.
 func (t *Tokenizer) piece(id int32) string {
 	start, end := t.bytesRange(id)
 	if start == end {

@@ -40,17 +40,15 @@ func lossyAt(s string, ranges [][2]int) (string, [][2]int) {
 	return b.String(), moved
 }
 
-// utf8Run turns bytes that arrive in pieces into whole characters. The zero
-// value is an empty run.
+// utf8Run turns bytes that arrive in pieces into whole characters; ready as zero value.
 type utf8Run struct {
 	pending [4]byte // at most 3 between calls
 	n       uint8
 	text    bool // characters were completed since the run began
 }
 
-// push appends the characters that b completes, and U+FFFD for each maximal
-// invalid part (Unicode's "maximal subpart" rule, as in the WHATWG decoder and
-// in Rust).
+// push appends the characters that b completes, and U+FFFD for each maximal invalid part
+// (Unicode's "maximal subpart" rule, as in the WHATWG decoder and in Rust).
 func (r *utf8Run) push(dst []byte, b byte) []byte {
 	r.pending[r.n] = b
 	r.n++

@@ -141,12 +141,11 @@ func (v *Vocabulary) listedMerges(m *bpe) ([]merge, error) {
 
 const maxScored = 256
 
-// scoredMerges lists every way to make a token of two others. The token with
-// the higher score goes first, among equals the one with the lower id; the
-// ways to make one token are ordered by the ids of their parts
-// (generate_merges in convert_slow_tokenizer.py of transformers 4). Tokens of
-// more than maxScored bytes are not made: trying all their parts takes time by
-// the square of their length, and SentencePiece has none.
+// scoredMerges lists every way to make a token of two others. The token with the higher
+// score goes first, among equals the one with the lower id; the ways to make one token
+// are ordered by the ids of their parts (generate_merges in convert_slow_tokenizer.py of
+// transformers 4). Tokens of more than maxScored bytes are not made: trying all their
+// parts takes time by the square of their length, and SentencePiece has none.
 func (v *Vocabulary) scoredMerges(m *bpe) ([]merge, error) {
 	if len(v.Scores) < len(v.Tokens) {
 		return nil, keyError("scores", "has %d scores for %d tokens; download it again", len(v.Scores), len(v.Tokens))

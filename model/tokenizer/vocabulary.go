@@ -8,8 +8,7 @@ import (
 // Vocabulary is a tokenizer as in GGUF files (keys tokenizer.ggml.…): a list of
 // tokens, and names of the steps that text goes through.
 type Vocabulary struct {
-	// Model is "gpt2", byte-level BPE with Merges, or "llama", SentencePiece
-	// BPE with Scores.
+	// Model is "gpt2" (byte-level BPE, Merges) or "llama" (SentencePiece BPE, Scores).
 	Model string
 	// Pre names how text is split into words; for gpt2 only.
 	Pre    string
@@ -45,9 +44,8 @@ const (
 	modelSPM = "llama"
 )
 
-// FromVocabulary makes a tokenizer that returns the same ids as the Hugging Face
-// tokenizer from which the vocabulary was converted. Errors name the key of a
-// GGUF file and the remedy.
+// FromVocabulary makes a tokenizer with the ids of the Hugging Face tokenizer that the
+// vocabulary was converted from. Errors name the key of a GGUF file and the remedy.
 //
 // Two things are lost in the conversion: that some tokens in <|…|> are not
 // special (here they are, so a text from outside cannot contain them), and

@@ -65,8 +65,7 @@ func (m *bpe) wordEnd(piece string) int {
 
 // unmerged appends the first n symbols of a word that has more.
 func (m *bpe) unmerged(s *scratch, word string, n int, dst []int32) []int32 {
-	// A symbol stands for a character at most, and no word has fewer symbols
-	// than ids.
+	// A symbol stands for a character at most, and no word has fewer symbols than ids.
 	end := min(len(word), n*m.longestID)
 	for end < len(word) && !utf8.RuneStart(word[end]) {
 		end++

@@ -15,14 +15,12 @@ import (
 	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
-// maxDummy bounds one made-up tensor, in bytes; four times the largest of any
-// known model.
+// maxDummy bounds a made-up tensor in bytes: four times the largest known one.
 const maxDummy = 16 << 30
 
-// Dummy makes random weights for a program, the same for the same seed, type
-// and names, in any order of calls. Gains are near 1 and matrices keep the norm
-// of their inputs, so that logits are in a usual range.
-// Each call of Tensor makes the tensor anew.
+// Dummy makes random weights for a program, the same for the same seed, type and names,
+// in any order of calls. Gains are near 1 and matrices keep the norm of their inputs, so
+// that logits are in a usual range. Each call of Tensor makes the tensor anew.
 //
 // Only matrices have a quantised type, as in files: vectors are F32, and a
 // matrix whose rows do not fill blocks is F16.
@@ -75,8 +73,7 @@ func (s *dummy) Describe(name string) (gpu.Tensor, error) {
 	return gpu.Tensor{Name: name, DType: s.dtypeOf(shape), Shape: shape}, nil
 }
 
-// Discard implements gpu.StreamedWeights: made-up data is left to the garbage
-// collector.
+// Discard implements gpu.StreamedWeights: made-up data is left to the garbage collector.
 func (s *dummy) Discard([]byte) {}
 
 // Place implements gpu.PlacedWeights.

@@ -23,8 +23,7 @@ const (
 	maxRank   = 16
 )
 
-// elementBits has all types that a header may name; gpu.WeightDTypes has those
-// that can be used.
+// elementBits has all types that a header may name; gpu.WeightDTypes the usable ones.
 var elementBits = map[string]int64{
 	"BOOL": 8, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6,
 	"I16": 16, "U16": 16, "F16": 16, "BF16": 16, "I32": 32, "U32": 32, "F32": 32,
@@ -33,8 +32,7 @@ var elementBits = map[string]int64{
 
 const again = "the file is damaged; download it again"
 
-// readHeader checks a file's header against the file and returns its tensors,
-// ascending by place.
+// readHeader checks a header against its file and returns its tensors in file order.
 func readHeader(b blob.Blob, file string) ([]Placed, error) {
 	size := b.Size()
 	if size < 8 {

@@ -1,10 +1,9 @@
 // Package weights finds a model's tensors in safetensors files, or generates random
 // ones (Dummy). Files are mapped into memory if the system supports it.
 //
-// Nothing in a file is trusted: header length, JSON shape, types, shapes, offsets
-// and their relations are checked before any data is read, and errors name the
-// file, the tensor and the remedy. Data is little-endian and may have any
-// alignment.
+// Nothing in a file is trusted: header length, JSON shape, types, shapes, offsets and
+// their relations are checked before any data is read, and errors name the file, the
+// tensor and the remedy. Data is little-endian and may have any alignment.
 //
 // A mapped file must not be shortened while it is open; the system would end
 // the process (SIGBUS). Devices copy weights when they load them, so the source
@@ -62,9 +61,8 @@ func TypeNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Source is a set of tensors. Safe for concurrent reading. A wrapper also passes
-// Describe and Discard on, so that a device does not hold the files beside its
-// copies.
+// Source is a set of tensors. Safe for concurrent reading. A wrapper also passes Describe
+// and Discard on, so that a device does not hold the files beside its copies.
 type Source interface {
 	gpu.StreamedWeights
 	gpu.PlacedWeights
@@ -119,10 +117,9 @@ type Placed struct {
 	Order []int
 }
 
-// FromFiles makes a Source of tensors whose places have been checked: inside
-// their files, with as many bytes as type and shape have, each name once. The
-// Source owns the files from now on. unknown returns the error for a name that is
-// not among them.
+// FromFiles makes a Source of tensors whose places have been checked: inside their files,
+// with as many bytes as type and shape have, each name once. The Source owns the files
+// from now on. unknown returns the error for a name that is not among them.
 func FromFiles(open []blob.Blob, tensors []Placed, unknown func(name string) error) Source {
 	s := &files{blobs: open, entries: make(map[string]Placed, len(tensors)), unknown: unknown}
 	for _, t := range tensors {

@@ -34,8 +34,7 @@ func (rt *runtime) attr(v any, name string) any {
 	return u
 }
 
-// mutates reports whether a method of this name would change the value, which the
-// sandbox forbids.
+// mutates reports whether a method would change the value, which the sandbox forbids.
 func mutates(v any, name string) bool {
 	switch x := v.(type) {
 	case *List:
@@ -101,8 +100,8 @@ func (rt *runtime) element(v any, i int64) (any, bool) {
 // sliceKey is the value of lo:hi:step inside []; absent parts are nil.
 type sliceKey struct{ lo, hi, step any }
 
-// bounds resolves a slice over n elements as Python does: count elements from
-// start in steps of step.
+// bounds resolves a slice of n elements as Python does: count from start in steps of
+// step.
 func (k *sliceKey) bounds(n int) (start, step, count int) {
 	part := func(v any, missing int) int {
 		if v == nil {

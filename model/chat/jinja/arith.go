@@ -98,8 +98,7 @@ func isInteger(v any) bool { return is[int64](v) || is[longInt](v) }
 // isCount reports whether v is an integer or, as in Python, a bool.
 func isCount(v any) bool { return isInteger(v) || is[bool](v) }
 
-// clampInt reads a count, at most 1<<60 from zero: beyond any limit, and sums do
-// not overflow.
+// clampInt reads a count, at most 1<<60 from zero: above any limit; sums do not overflow.
 func clampInt(v any) int {
 	if !isCount(needDefined(v)) {
 		panic(typeErr("'%s' object cannot be interpreted as an integer", typeName(v)))

@@ -1,7 +1,6 @@
 package jinja
 
-// expr is an expression node. Evaluate children through rt.eval, which counts
-// steps and depth.
+// expr is an expression node. Evaluate children by rt.eval, which counts steps and depth.
 type expr interface {
 	eval(rt *runtime, sc *scope) any
 }

@@ -130,9 +130,8 @@ type Function struct {
 	recv any
 }
 
-// NewFunction makes a Go function callable. params are as in define. text returns
-// a value as a template prints it. The errors of f reach the caller of Render
-// through errors.As.
+// NewFunction makes a Go function callable. params are as in define. text returns a value
+// as a template prints it. The errors of f reach the caller of Render through errors.As.
 func NewFunction(name, params string, f func(args []any, text func(any) string) (any, error)) *Function {
 	return &Function{name: name, of: define(params, func(rt *runtime, _ any, a args) any {
 		v, err := f(a.pos, rt.str)
@@ -146,8 +145,7 @@ func NewFunction(name, params string, f func(args []any, text func(any) string) 
 // textFunc is a filter or method of a text.
 type textFunc func(rt *runtime, s string, a args) any
 
-// ofText makes a builtin from a function over the value's text. It charges for
-// reading the text.
+// ofText makes a builtin from a function over the value's text, charged for reading it.
 func ofText(params string, f textFunc) *builtin {
 	return define(params, func(rt *runtime, v any, a args) any {
 		s := rt.str(v)
@@ -166,8 +164,7 @@ func testsText(f func(s string) bool) *builtin {
 	return ofText("", func(rt *runtime, s string, _ args) any { return f(rt.bare(s)) })
 }
 
-// unsupported are names that Jinja and Python have but no known chat template
-// uses. Their errors say so.
+// unsupported are names of Jinja and Python that no known chat template uses, for errors.
 var unsupported = map[string]string{
 	"filter": " abs attr batch center e escape filesizeformat float forceescape format groupby max min pprint random round" +
 		" slice striptags sum truncate urlencode urlize wordcount wordwrap xmlattr ",

@@ -28,8 +28,7 @@ func (rt *runtime) compareOp(op string, l, r any) bool {
 	return op[0] == '>'
 }
 
-// equal is Python's ==; values of different types differ, numbers compare by
-// value.
+// equal is Python's ==; values of different types differ, numbers compare by value.
 func (rt *runtime) equal(l, r any) bool {
 	if ls, ok := l.(string); ok {
 		rs, ok := r.(string)

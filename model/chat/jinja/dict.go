@@ -26,7 +26,6 @@ func (d *Dict) Set(key string, v any) { d.putAs(key, key, v) }
 // Get returns the value under a string key.
 func (d *Dict) Get(key string) (any, bool) { return d.get(key) }
 
-// Len is the number of keys.
 func (d *Dict) Len() int { return len(d.keys) }
 
 // All walks keys (as text) and values in order.
@@ -105,8 +104,7 @@ func hashKey(v any) any {
 	return v
 }
 
-// unhashable is the error about a key that Python refuses, or a tuple; nil for
-// other keys.
+// unhashable is the error for a key that Python refuses, or a tuple; nil for others.
 func unhashable(k any) *Error {
 	switch x := k.(type) {
 	case *Undefined:
@@ -120,8 +118,7 @@ func unhashable(k any) *Error {
 	return nil
 }
 
-// hashed refuses unhashable keys, charges for reading the key and returns it
-// without stand-ins.
+// hashed refuses unhashable keys, charges for reading and returns k without stand-ins.
 func (rt *runtime) hashed(k any) any {
 	if s, ok := k.(string); ok {
 		rt.work(len(s) / 32)

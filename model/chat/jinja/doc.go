@@ -22,7 +22,6 @@
 //  4. Text of the client can be distinguished from text of the template: see
 //     RenderMarked.
 //
-// A template never changes values, except the fields of a namespace, which
-// exists for one rendering only. Input values may therefore be shared
-// between renderings.
+// A template never changes values, except the fields of a namespace, which exists for one
+// rendering only. Input values may therefore be shared between renderings.
 package jinja

@@ -70,8 +70,7 @@ func typeErr(format string, args ...any) *Error { return newErr(TypeError, forma
 // Within the package a failure is a panic with an *Error, so that an expression
 // reads as one. Parse and render recover it.
 
-// recovered returns the failure among the results of recover, or nil. Other
-// panics go on.
+// recovered returns the failure among the results of recover, or nil. Other panics go on.
 func recovered(p any) *Error {
 	if e, ok := p.(*Error); ok || p == nil {
 		return e

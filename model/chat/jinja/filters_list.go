@@ -57,8 +57,7 @@ func reverseFilter(rt *runtime, v any, _ args) any {
 	return &iterator{items}
 }
 
-// attrs reads a dotted attribute of each item; missing, unless absent, replaces
-// undefined values.
+// attrs reads a dotted attribute of each item; missing, if given, replaces undefined.
 func (rt *runtime) attrs(items []any, attr, missing any) []any {
 	parts := pathParts(attr)
 	return rt.mapped(items, func(it any) any {
@@ -73,8 +72,7 @@ func (rt *runtime) attrs(items []any, attr, missing any) []any {
 	})
 }
 
-// pathParts splits a filter's attribute argument: a key, or a dotted path such
-// as "a.b.0".
+// pathParts splits the attribute argument of a filter: a key, or a path such as "a.b.0".
 func pathParts(attr any) []any {
 	s, ok := attr.(string)
 	if !ok {

@@ -40,10 +40,9 @@ var tokenNames = map[tokenKind]string{
 // describe names the token for an error message.
 func (t token) describe() string { return cmp.Or(tokenNames[t.kind], "'"+t.text+"'") }
 
-// lexer splits a source with the whitespace rules of trim_blocks and
-// lstrip_blocks: a newline after a block or comment is dropped, blanks from
-// the start of a line to a block or comment also; "-" strips all whitespace on
-// its side, "+" keeps it.
+// lexer splits a source with the whitespace rules of trim_blocks and lstrip_blocks: a
+// newline after a block or comment is dropped, blanks from the start of a line to a block
+// or comment also; "-" strips all whitespace on its side, "+" keeps it.
 type lexer struct {
 	src  string
 	pos  int
@@ -139,8 +138,7 @@ func (lx *lexer) leading(text string, kind, sign byte) string {
 	return text
 }
 
-// closing consumes whitespace after a tag's end: all after "-", one newline
-// where trim applies.
+// closing consumes whitespace after a tag: all after "-", one newline where trim applies.
 func (lx *lexer) closing(strip, trim bool) {
 	rest := lx.src[lx.pos:]
 	switch {

@@ -58,8 +58,7 @@ var simpleEscapes = map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'b': '\b', 'f
 // hexEscapes holds the number of hexadecimal digits that follow.
 var hexEscapes = map[byte]int{'x': 2, 'u': 4, 'U': 8}
 
-// unescape resolves backslash escapes as Python does; an unknown escape keeps
-// its backslash.
+// unescape resolves escapes as Python does; an unknown escape keeps its backslash.
 func (lx *lexer) unescape(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s

@@ -8,8 +8,7 @@ type Macro struct {
 	sc  *scope
 }
 
-// call binds arguments as Jinja does: by position, then by keyword, then the
-// defaults.
+// call binds arguments as Jinja does: by position, then by keyword, then the defaults.
 func (m *Macro) call(rt *runtime, a args) any {
 	d := m.def
 	if len(a.pos) > len(d.params) {

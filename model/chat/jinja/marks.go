@@ -125,8 +125,7 @@ func (rt *runtime) markText(s string) string {
 	return b.String()
 }
 
-// rewrite applies f to every text within a value. Parts that do not change are
-// shared with the original.
+// rewrite applies f to every text within a value. Unchanged parts are shared with it.
 func (rt *runtime) rewrite(v any, f func(string) string) any {
 	rt.work(1)
 	switch x := v.(type) {
@@ -201,8 +200,7 @@ type Rewriter interface {
 
 const maxQuote = 1 << 10 // bytes of an error's text
 
-// forReaders puts the characters in place of the stand-ins in the error's texts
-// and shortens them.
+// forReaders puts characters for stand-ins into the error's texts and shortens them.
 func (rt *runtime) forReaders(e *Error) *Error {
 	text := func(s string) string {
 		if s = rt.bare(s); len(s) <= maxQuote {

@@ -68,8 +68,7 @@ func getMethod(rt *runtime, v any, a args) any {
 	return a.value(1, nil)
 }
 
-// formatMethod is str.format with fields by order, number or name: "{}", "{0}"
-// and "{name}".
+// formatMethod is str.format with fields by order, number or name: "{}", "{0}", "{name}".
 func formatMethod(rt *runtime, v any, a args) any {
 	s, byOrder := v.(string), 0
 	rt.text(len(s))

@@ -16,8 +16,7 @@ func (rt *runtime) strList(parts []string) any {
 	return newList(items)
 }
 
-// split is the methods split and, if fromEnd, rsplit. It charges for the parts
-// before it makes them.
+// split is split or, if fromEnd, rsplit. It charges for the parts before it makes them.
 func split(fromEnd bool) textFunc {
 	return func(rt *runtime, s string, a args) any {
 		v := a.value(0, nil)
@@ -39,8 +38,7 @@ func (rt *runtime) separator(v any) string {
 	return rt.bare(sep)
 }
 
-// splitSpace splits at runs of whitespace, at most limit times, without a limit
-// if it is negative.
+// splitSpace splits at runs of whitespace, at most limit times; negative: no limit.
 func splitSpace(s string, limit int, fromEnd bool) []string {
 	trim, index := strings.TrimLeftFunc, strings.IndexFunc
 	if fromEnd {
@@ -50,8 +48,7 @@ func splitSpace(s string, limit int, fromEnd bool) []string {
 	for s = trim(s, isSpace); s != ""; {
 		i := index(s, isSpace)
 		if i < 0 || limit >= 0 && len(parts) >= limit {
-			// The rest keeps its inner whitespace; at the limit Python keeps that
-			// at the other end also.
+			// Its inner whitespace stays, at the limit also that at the other end.
 			parts = append(parts, s)
 			break
 		}

@@ -14,8 +14,7 @@ func all(s string, ok func(rune) bool) bool {
 
 func isLetterOrNumber(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
 
-// isUpper and isLower report whether s has characters of one case and none of
-// the other.
+// isUpper and isLower report whether s has characters of one case and none of the other.
 func isUpper(s string) bool { return cased(s, unicode.IsUpper, unicode.IsLower) }
 func isLower(s string) bool { return cased(s, unicode.IsLower, unicode.IsUpper) }
 
@@ -90,8 +89,7 @@ func affixMethod(has func(s, affix string) bool) textFunc {
 	}
 }
 
-// part is s[start:end] of the arguments after the first one, and the position
-// at which it starts.
+// part is s[start:end] of the arguments after the first one, and its position.
 func (rt *runtime) part(s string, a args) (string, int) {
 	key := &sliceKey{lo: a.value(1, nil), hi: a.value(2, nil)}
 	if key.lo == nil && key.hi == nil {

@@ -50,8 +50,7 @@ func (p *parser) condExpr() expr {
 	return x
 }
 
-// The binary operators, loosest first; "not" and the comparisons are between
-// "and" and "+".
+// Binary operators, loosest first; "not" and comparisons are between "and" and "+".
 func (p *parser) or() expr      { return p.left(p.and, "or") }
 func (p *parser) and() expr     { return p.left(p.not, "and") }
 func (p *parser) sum() expr     { return p.left(p.concat, "+", "-") }

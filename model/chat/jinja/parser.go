@@ -21,8 +21,7 @@ type Template struct {
 	standIns uint32
 }
 
-// Parse reads a template. The error is an *Error with kind SyntaxError or
-// LimitError and the line.
+// Parse reads a template. Errors are *Error, SyntaxError or LimitError, with the line.
 func Parse(name, source string) (t *Template, err error) {
 	p := &parser{toks: []token{{}}}
 	defer func() {
@@ -149,8 +148,7 @@ func (p *parser) body(ends ...string) (out []stmt) {
 	}
 }
 
-// block parses "%} body {% end" for one of ends; the end word is consumed and
-// returned.
+// block parses "%} body {% end" for one of ends; the end word is consumed and returned.
 func (p *parser) block(ends ...string) ([]stmt, string) {
 	p.skipOp(":")
 	p.expect(tokBlockEnd)

@@ -8,14 +8,12 @@ import (
 
 // Limits bound one rendering. Zero fields take the default.
 type Limits struct {
-	// OutputBytes bounds the result and every single value, hard, in bytes.
-	// Default 16 MiB.
+	// OutputBytes bounds the result and every value, hard, in bytes. Default 16 MiB.
 	OutputBytes int
-	// Steps bounds the work, hard: one per evaluated node, per element of a
-	// collection touched, per 32 bytes of text made, per eight followed
-	// characters read. Default 20 million: two seconds at worst; 20 messages take
-	// about 4,000. Steps also bound memory, to about 640 MB at worst, if a
-	// template keeps all values that it makes.
+	// Steps bounds the work, hard: one per evaluated node, per element of a collection
+	// touched, per 32 bytes of text made, per eight followed characters read. Default 20
+	// million: two seconds at worst; 20 messages take about 4,000. Steps also bound
+	// memory, to about 640 MB at worst, if a template keeps all values that it makes.
 	Steps int64
 	// Depth bounds calls, expressions and values inside each other, hard.
 	// Default 1000 (about 150 nested macro calls).
@@ -96,7 +94,6 @@ func (rt *runtime) enter() {
 	}
 }
 
-// eval evaluates one node.
 func (rt *runtime) eval(x expr, sc *scope) any {
 	rt.enter()
 	rt.work(1)

@@ -194,8 +194,7 @@ func (w *writer) newline(level int) {
 	}
 }
 
-// str writes a text with quotes: in repr single ones, unless the text has them
-// and no double quotes.
+// str writes a quoted text. repr quotes with ', or with " if the text has ' but no ".
 func (w *writer) str(s string) {
 	w.rt.text(len(s))
 	quote := '"'
@@ -236,8 +235,7 @@ var (
 	reprEscapes = map[rune]string{'\n': `\n`, '\r': `\r`, '\t': `\t`}
 )
 
-// escape writes the escape of char, which is r or the character that the
-// stand-in r replaces.
+// escape writes the escape of char: r, or the character that the stand-in r replaces.
 func (w *writer) escape(r, char, quote rune) {
 	short := reprEscapes[char]
 	if w.json {

@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Template values are Go values: nil (None), bool, int64, longInt, float64,
-// string, *List, *Dict, *Undefined, *Namespace, *Function and the views and
-// macros of the package.
+// Template values are Go values: nil (None), bool, int64, longInt, float64, string,
+// *List, *Dict, *Undefined, *Namespace, *Function, and the package's views and macros.
 
 // is reports whether a value has a type.
 func is[T any](v any) bool { _, ok := v.(T); return ok }
@@ -137,8 +136,7 @@ func truth(v any) bool {
 	return !ok || n > 0
 }
 
-// length is Python's len(v); false where v has none. For texts use rt.length,
-// which charges.
+// length is Python's len(v); false if v has none. Texts use rt.length, which charges.
 func length(v any) (int, bool) {
 	switch x := v.(type) {
 	case string:

@@ -98,8 +98,7 @@ func (m Model) File() File {
 	return f
 }
 
-// sensitive layers are, in llama.cpp's files, the first and the last eighth, and
-// every third one between.
+// sensitive layers are llama.cpp's: the first and last eighth, every third in between.
 func (m Model) sensitive(layer int) bool {
 	eighth := m.Layers / 8
 	return layer < eighth || layer >= 7*m.Layers/8 || (layer-eighth)%3 == 2
@@ -145,7 +144,7 @@ func (m Model) keys() []Key {
 	)
 }
 
-// fitting returns d, or the type that llama.cpp takes instead if rows of that
+// fitting returns d, or the type that llama.cpp uses instead if rows of that
 // many elements do not fill its blocks.
 func fitting(d gpu.DType, row int) gpu.DType {
 	if row%d.BlockLen() == 0 {

@@ -16,7 +16,6 @@ import (
 	"github.com/troupe-engine/troupe/model/gguf"
 )
 
-// File is the contents of a file.
 type File struct {
 	Version   uint32 // 0: 3
 	Alignment int    // bytes, a power of two; 0: 32, and no key says so
@@ -40,7 +39,6 @@ func Keys(pairs ...any) []Key {
 	return keys
 }
 
-// Tensor is an entry of the file.
 type Tensor struct {
 	Name  string
 	Type  gpu.DType
@@ -118,7 +116,6 @@ func CreateEmpty(path string, f File) error {
 	return os.Truncate(path, size)
 }
 
-// Write writes a file.
 func Write(w io.Writer, f File) error {
 	align := int64(32)
 	if f.Alignment != 0 {

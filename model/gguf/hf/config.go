@@ -11,8 +11,7 @@ import (
 	"github.com/troupe-engine/troupe/model/gguf"
 )
 
-// Config reads a file's configuration. A model has the biases that the file has
-// tensors of.
+// Config reads the configuration. A model has the biases that the file has tensors of.
 func Config(f *gguf.File, o config.Options) (*config.Config, error) {
 	a, err := architectureOf(f)
 	if err != nil {
@@ -141,8 +140,7 @@ func (k *keys) same(key, what string) {
 	}
 }
 
-// rope carries over the base and a scaling. A factor without a type is linear,
-// as llama.cpp has it.
+// rope carries over base and scaling. As in llama.cpp a factor without a type is linear.
 func (k *keys) rope() {
 	k.take("rope_theta", "rope.freq_base")
 	k.out.Names["rope_scaling"] = k.arch + ".rope.scaling.type"
@@ -173,8 +171,7 @@ func (k *keys) rope() {
 	k.take("rope_scaling.original_max_position_embeddings", "rope.scaling.original_context_length")
 }
 
-// window carries over a sliding window, which config refuses where it would
-// hide anything.
+// window carries over a sliding window, which config refuses if it would hide anything.
 func (k *keys) window() {
 	if !k.take("sliding_window", "attention.sliding_window") {
 		return

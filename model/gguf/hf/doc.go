@@ -2,9 +2,8 @@
 // configuration, tensors, tokenizer. Tensors get the names and the order of rows
 // of the model that the file was converted from.
 //
-// The architectures are llama (also Mistral's models), qwen2 and qwen3. Features
-// that are not implemented are refused with the name of the key or tensor, as in
-// package config.
+// The architectures are llama (also Mistral's models), qwen2 and qwen3. Features that are
+// not implemented are refused with the name of the key or tensor, as in package config.
 package hf
 
 import "github.com/troupe-engine/troupe/model/gguf"

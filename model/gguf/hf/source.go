@@ -123,8 +123,7 @@ func Weights(f *gguf.File, c *config.Config) (weights.Source, error) {
 	return s, nil
 }
 
-// pairedHeads is the number of heads whose rows a tensor of Q or K has; 0 of
-// any other.
+// pairedHeads is the number of heads whose rows a tensor of Q or K has; 0 of any other.
 func pairedHeads(name string, c *config.Config) int {
 	switch {
 	case strings.Contains(name, ".self_attn.q_proj."):

@@ -27,18 +27,16 @@ const (
 // elementBytes is the size of an element.
 var elementBytes = [...]int{F32: 4, BF16: 2, F16: 2, I8: 1}
 
-// Positions are processed in blocks of 64, counted from the start of the sequence.
-// Each 16 positions of a block are two runs of memory: keys as [dimension][16],
-// values as [16][dimension]. A run that is not full may hold anything after its
-// last position, even NaN.
+// Positions are processed in blocks of 64, counted from the start of the sequence. Each
+// 16 of them are two runs of memory: keys as [dimension][16], values as [16][dimension].
+// After the last position a run may hold anything, even NaN.
 const (
 	RunSlots   = 16
 	BlockSlots = 64
 	blockRuns  = BlockSlots / RunSlots
 )
 
-// Run is the offset of a run in bytes from a base, and that of the run to prefetch
-// while this one is read.
+// Run has offsets in bytes from a base: of a run, and of the one to prefetch meanwhile.
 type Run struct{ At, Ahead int }
 
 // Runs are the runs of a block. Entries that a block does not need repeat another.

@@ -18,8 +18,7 @@ func onlyF32(t KV) {
 	}
 }
 
-// scoresPortable takes eight positions at a time: that many sums fit the
-// registers.
+// scoresPortable takes eight positions at a time: that many sums fit the registers.
 func scoresPortable(t KV, q []float32, base *byte, runs []Run, out []float32) {
 	onlyF32(t)
 	for i, run := range runs {
@@ -42,8 +41,7 @@ func scoresPortable(t KV, q []float32, base *byte, runs []Run, out []float32) {
 	}
 }
 
-// valuesPortable takes four positions at a time, with the same result as one by
-// one.
+// valuesPortable takes four positions at a time, with the same result as one by one.
 func valuesPortable(t KV, p []float32, base *byte, runs *Runs, from, n int, acc []float32) {
 	onlyF32(t)
 	dim := len(acc)

@@ -1,9 +1,8 @@
 // Package gemm multiplies panels of weights by float32 activations.
 //
-// The sum of an element runs along the columns in order, with one rounding per
-// product (a fused multiply-add; in plain Go two), for one token as for 512.
-// The values of weights are exact: only what a panel of float32 would round is
-// rounded.
+// The sum of an element runs along the columns in order, with one rounding per product (a
+// fused multiply-add; in plain Go two), for one token as for 512. The values of weights
+// are exact: only what a panel of float32 would round is rounded.
 package gemm
 
 import (
@@ -23,9 +22,8 @@ import (
 // nor on calls for consecutive ranges of columns with add. A range starts at a
 // multiple of f.Unit(), at f.PanelBytes(first column) of the panel.
 //
-// Activations stay float32. A quantised weight is value*scale, plus a minimum if
-// the form has one, rounded to float32 at most once, so the result is that of the
-// same matrix as F32.
+// Activations stay float32. A quantised weight is value*scale, plus a minimum if any,
+// rounded to float32 at most once, so the result is that of the same matrix as F32.
 //
 // tokens is 1 to layout.TileTokens(l); ldy is at least 32 unless there is one
 // token. ahead is the prefetch distance in bytes; it may reach past the panel.
@@ -57,8 +55,7 @@ func Multiply(l simd.Level, f layout.Form, panel []byte, cols int, x []float32, 
 
 // multiplyUnpacked converts a few columns at a time to float32 and multiplies them.
 func multiplyUnpacked(l simd.Level, f layout.Form, panel []byte, cols int, x []float32, tokens int, y *float32, ldy, sum, ahead int) {
-	// Memory on the stack begins anywhere; vectors that cross cache lines would cost
-	// 10 to 40 %.
+	// The stack is not aligned; vectors that cross cache lines would cost 10 to 40 %.
 	const line = 64
 	var memory [layout.UnpackCols*layout.PanelRows + line/4]float32
 	columns := memory[-uintptr(unsafe.Pointer(&memory[0]))%line/4:]

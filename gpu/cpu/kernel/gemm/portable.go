@@ -2,8 +2,7 @@ package gemm
 
 import "github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 
-// multiplyPortable is Multiply in plain Go. Products are rounded before they are
-// added.
+// multiplyPortable is Multiply in plain Go. Products are rounded before they are added.
 func multiplyPortable(f layout.Form, panel []byte, cols int, x []float32, tokens int, y []float32, ldy int, add bool) {
 	if !add {
 		for t := range tokens {

@@ -9,15 +9,13 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Tokens of a tile: at most the rows of a tile register, at least AMXMinTokens of
-// package intgemm.
+// Tokens of a tile: from intgemm.AMXMinTokens to the number of rows of a tile register.
 const (
 	tileRows    = 16
 	leastTokens = 13
 )
 
-// tileGroup is a group of weights as tiles read them: signed bytes, then the scales
-// of 32 rows as float32.
+// tileGroup is a group of weights in tiles: signed bytes, then 32 scales in float32.
 const tileGroup = q8Weights + 2*scales
 
 // amx writes products of integers by AMX.

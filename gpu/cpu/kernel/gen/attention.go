@@ -16,8 +16,7 @@ const (
 	runEntry   = 16     // of the table of runs: int64 at, int64 ahead
 )
 
-// kvForms are the types of keys and values and the bytes of an element, in the order of
-// package attn.
+// kvForms are the types of keys and values, as package attn orders them, and their bytes.
 var kvForms = []struct {
 	name  string
 	bytes int
@@ -79,8 +78,7 @@ func (v lanes) eachRows(body func(attentionRows)) {
 	}
 }
 
-// eachForm writes a body for each type of elements and the jumps to it; all continue
-// after the last one.
+// eachForm writes a body for each type of elements and its jumps; all end at one place.
 func (b attentionRows) eachForm(label string, body func(form string, bytes int, label func(string) string)) {
 	name := func(i int, s string) string { return b.label(fmt.Sprintf("%s%dof", s, i)) }
 	cases([]int{0, 1, 2, 3}, func(i int) string { return name(i, label) }, b.label(label+"done"), func(i int) {
@@ -109,8 +107,7 @@ func (b attentionRows) multiply(load func(half int, r reg.VecVirtual), number fu
 	}
 }
 
-// rowAddresses are pointers to rows 0, 3, 6 and 9, from which an index register
-// reaches rows 0 to 11.
+// rowAddresses are pointers to rows 0, 3, 6, 9; an index register reaches rows 0 to 11.
 type rowAddresses struct {
 	bases  []reg.GPVirtual
 	stride reg.GPVirtual
@@ -239,8 +236,7 @@ func scoresOverDims(b attentionRows, form string, column int, q rowAddresses, pa
 	loop(label("single"), dim, func() { dimensions(1) })
 }
 
-// fewRows is the largest number of rows for which a loop over single dimensions is
-// slower: 3 % at AVX2.
+// fewRows is the most rows for which loops of single dimensions are slower (AVX2: 3 %).
 const fewRows = 4
 
 // values adds p v for some queries and positions to their sums: dimensions in

@@ -103,8 +103,7 @@ func narrowBF16(v lanes, r, out reg.Register) func() {
 	}
 }
 
-// magnitude compares float32 without signs as integers, which have the same order,
-// NaN above infinity.
+// magnitude compares float32 without signs as integers: the same order, NaN is largest.
 func magnitude(v lanes) {
 	v.function("magnitude", "func(x *float32, n int) uint32", "is the largest of x without signs, as bits. n is a positive multiple of 16.")
 	x, n := parameter("x"), parameter("n")

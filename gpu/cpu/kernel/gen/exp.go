@@ -9,10 +9,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The exponential of float32 by Cephes' expf (Moshier): e^x = 2^k e^r with |r|
-// at most ln(2)/2, ln(2) in two parts, e^r by a polynomial. Adding expMagic to
-// k rounds it to an integer and leaves the exponent field of 2^k in the lowest
-// bits.
+// The exponential of float32 by Cephes' expf (Moshier): e^x = 2^k e^r with |r| at most
+// ln(2)/2, ln(2) in two parts, e^r by a polynomial. Adding expMagic to k rounds it to an
+// integer and leaves the exponent field of 2^k in the lowest bits.
 const (
 	log2e      = 1.44269504088896341
 	ln2High    = 0.693359375
@@ -47,8 +46,7 @@ func newExpTable(name string) laneConstants {
 	return c
 }
 
-// expf loads the constants that stay in registers; positive: arguments may be above
-// 0.
+// expf loads the constants that stay in registers; positive: arguments may be above 0.
 func (v lanes) expf(c laneConstants, positive bool) expf {
 	e := expf{lanes: v, c: c, lowest: v.reg()}
 	VMOVUPS(c[expLowest], e.lowest)

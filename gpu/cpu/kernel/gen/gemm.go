@@ -159,8 +159,7 @@ func direct(v lanes) {
 	}
 }
 
-// column multiplies a column of weights by the activations of each token. column is
-// counted from the next one.
+// column multiplies a column, counted from the next one, by each token's activations.
 func (b *floatTile) column(column int, weights []reg.VecVirtual) {
 	for t := range b.tokens {
 		x := b.vector("x", 0)
@@ -183,8 +182,7 @@ func (b *floatTile) prefetch(disp int) {
 	PREFETCHT0(at(b.w, near+disp))
 }
 
-// unrolled repeats a body of several columns, then jumps to label done or leaves the
-// remainder in left.
+// unrolled repeats a body of several columns, then jumps to done or has the rest in left.
 func (b *floatTile) unrolled(columns int, body func()) {
 	SUBQ(U8(columns), b.left)
 	JLT(LabelRef(b.name + "rest"))

@@ -16,8 +16,7 @@ var floatForms = []struct {
 	{"F16", func(b *floatTile) { b.floats(2, func(m Mem, w reg.VecVirtual) { VCVTPH2PS(m, w) }) }},
 }
 
-// unroll is the number of columns of an iteration: more if a tile has few tokens and an
-// iteration little work.
+// unroll is the columns of an iteration: more for few tokens, which make little work.
 func (b *floatTile) unroll() int {
 	if b.tokens <= 2 {
 		return 4

@@ -101,9 +101,8 @@ func (k *intKernel) q4() {
 	k.scaleAndAdd(q4Weights, sums)
 }
 
-// nibbles adds the products of a group whose bytes have a column in each half. At
-// AVX2 the sums begin here and have 16 bits: eight steps add up to at most
-// 16 * 15 * 127, which fits.
+// nibbles adds the products of a group whose bytes have a column in each half. At AVX2
+// the sums begin here and have 16 bits: eight steps add up to 16 * 15 * 127 at most.
 func (k *intKernel) nibbles(sums [][]reg.VecVirtual) {
 	k.steps(4, func(step int) {
 		if k.wide {

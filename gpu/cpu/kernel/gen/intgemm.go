@@ -63,9 +63,8 @@ func intgemm() {
 	})
 }
 
-// intKernel is a tile of a product of integers. It passes over the panel once for
-// each part of its rows: integer sums of all tokens and of the rows of a pass must fit
-// the registers.
+// intKernel is a tile of a product of integers. It passes over the panel once for each
+// part of its rows: the integer sums of a pass, for all tokens, must fit the registers.
 type intKernel struct {
 	tile
 	form intForm
@@ -243,8 +242,7 @@ func (k *intKernel) scale(token int) Mem      { return k.activation(9, token) }
 // AVX-512 and more tokens the multipliers are busy longer than the loop takes.
 func (k *intKernel) unrolled() bool { return !k.wide || k.tokens <= 4 }
 
-// steps repeats a body, which takes four bytes of weights of each row and one step of
-// activations.
+// steps repeats a body, which takes four bytes of each row and one step of activations.
 func (k *intKernel) steps(n int, body func(step int)) {
 	const bytes = 4 * 32
 	if k.unrolled() {
@@ -279,8 +277,7 @@ func (k *intKernel) fetch(lines int) {
 	k.lines += lines
 }
 
-// fetchPairs prefetches the two lines of a step, or those of two unrolled steps in the
-// first of them.
+// fetchPairs prefetches a step's two lines, in the first of two unrolled steps all four.
 func (k *intKernel) fetchPairs(step int) {
 	switch {
 	case !k.unrolled():

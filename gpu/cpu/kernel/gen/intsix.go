@@ -109,8 +109,7 @@ func (k *intKernel) parts(body func(part int)) {
 	k.lines = 0
 }
 
-// sixBitStarts writes -32 times the sums of activations of both halves to the
-// stack, for all tokens.
+// sixBitStarts puts -32 times each token's sums of activations, by half, on the stack.
 func (k *intKernel) sixBitStarts() {
 	bits, tokens := GP32(), K()
 	MOVL(U32(1<<k.tokens-1), bits)

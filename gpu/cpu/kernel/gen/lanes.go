@@ -119,8 +119,7 @@ func (v lanes) parameter(name string) reg.VecVirtual {
 	return r
 }
 
-// first makes a mask of the first n lanes; n is less than all of them. table is from
-// newTailTable.
+// first makes a mask of the first n lanes, fewer than all; table is from newTailTable.
 func (v lanes) first(n reg.Register, table Mem) (mask reg.Register) {
 	if v.wide {
 		bits := GP32()
@@ -209,8 +208,7 @@ func (v lanes) vectors(n reg.GPVirtual, body func()) {
 	JNZ(LabelRef("vectors"))
 }
 
-// fold combines the lanes of r by halves, 8 apart, 4, 2, 1, into lane 0 of what it
-// returns.
+// fold combines the lanes of r by halves, 8, 4, 2 and 1 apart, into lane 0 of the result.
 func (v lanes) fold(r reg.VecVirtual, op func(...Op)) reg.Register {
 	upper := v.quarter(r, op)
 	VPSHUFD(U8(0b1110), r.AsX(), upper)
@@ -220,8 +218,7 @@ func (v lanes) fold(r reg.VecVirtual, op func(...Op)) reg.Register {
 	return r.AsX()
 }
 
-// quarter combines the lanes of r into its lowest 128 bits. It returns a register that
-// is free again.
+// quarter combines the lanes of r into the lowest 128 bits of a register, free again.
 func (v lanes) quarter(r reg.VecVirtual, op func(...Op)) reg.Register {
 	if v.wide {
 		upper := YMM()

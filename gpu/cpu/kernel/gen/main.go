@@ -30,8 +30,7 @@ import (
 //go:generate go run . -family rowops
 //go:generate go run . -family scan
 
-// family is the assembly of one file. portable is false if other platforms have their
-// own functions.
+// family is the assembly of a file; portable: other platforms get functions that panic.
 type family struct {
 	pkg      string
 	write    func()

@@ -10,8 +10,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// function begins a kernel; doc follows the name. Pointers do not escape, so callers'
-// buffers stay on the stack.
+// function begins a kernel; doc follows the name. Callers' buffers do not escape.
 func function(name, signature, doc string) {
 	TEXT(name, NOSPLIT, signature)
 	Pragma("noescape")

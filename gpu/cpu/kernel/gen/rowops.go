@@ -18,8 +18,7 @@ func rowops() {
 	})
 }
 
-// sumSquares has four sums, to which vectors are added in turn; the remainder goes
-// to the first.
+// sumSquares adds vectors to four sums in turn; the remainder goes to the first sum.
 func sumSquares(v lanes, tail Mem) {
 	v.function("sumSquares", "func(x *float32, n int) float32", "is the sum of the squares of x.")
 	x, n := parameter("x"), parameter("n")

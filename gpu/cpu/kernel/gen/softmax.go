@@ -112,8 +112,8 @@ func (b *softmaxRow) scores(label string, masked bool) {
 	}
 }
 
-// weights computes the row of weights. Vector i is added to sum i mod 4, then the
-// sums in pairs.
+// weights computes the row of weights: vector i goes to sum i mod 4, then pairs are
+// added.
 func (b *softmaxRow) weights(sum reg.VecVirtual) {
 	sums := []reg.VecVirtual{sum, b.reg(), b.reg(), b.reg()}
 	for i := range 64 / b.n() {

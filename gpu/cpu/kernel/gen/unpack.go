@@ -11,16 +11,14 @@ import (
 // columnBytes is the size of a column of float32 of a panel.
 const columnBytes = 4 * 32
 
-// unpacker converts groups of 32 columns of quantised weights to float32 columns
-// of 32 rows.
+// unpacker converts groups of 32 columns of quantised weights to columns of 32 float32.
 type unpacker struct {
 	tile
 	head, out, ahead reg.GPVirtual
 	scale, offset    []reg.VecVirtual // of each vector of rows
 }
 
-// unpack writes the conversion of each form with scales. Every weight is rounded
-// once, if at all.
+// unpack writes the conversion of each form with scales. It rounds a weight once at most.
 func unpack(v lanes) {
 	for _, f := range []struct {
 		name  string
@@ -103,8 +101,7 @@ func (u *unpacker) q8() {
 	u.skip(scales)
 }
 
-// offsets loads the scales of a group, disp bytes after its start; offsets are scales
-// times a factor.
+// offsets loads a group's scales, disp bytes in; the offsets are scales times a factor.
 func (u *unpacker) offsets(disp int, factor uint32) {
 	f := u.word(factor)
 	for i := range u.scale {
@@ -130,8 +127,7 @@ func (u *unpacker) q41() {
 	u.skip(128)
 }
 
-// q4k has scale and minimum as bytes times a float16 of the head. The offset is the
-// negated minimum.
+// q4k: scale and minimum are bytes times a float16 of the head. The offset is -minimum.
 func (u *unpacker) q4k() {
 	h, sign := u.reg(), u.word(0x80000000)
 	for i := range u.scale {
@@ -145,8 +141,7 @@ func (u *unpacker) q4k() {
 	u.skip(64)
 }
 
-// timesHead multiplies integers by float16 of vector i, disp bytes after the head's start;
-// h is scratch.
+// timesHead multiplies integers by float16 of vector i, disp into the head; h is scratch.
 func (u *unpacker) timesHead(disp, i int, r, h reg.Register) {
 	VCVTDQ2PS(r, r)
 	VCVTPH2PS(u.rows(u.head, disp, 2, i), h)

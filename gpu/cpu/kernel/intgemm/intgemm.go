@@ -14,8 +14,7 @@ import (
 
 // Fetch says what to prefetch for a later call while this one computes.
 type Fetch struct {
-	// Ahead is the distance in bytes from the panel. It may reach past the end of
-	// the weights.
+	// Ahead is the distance in bytes from the panel, perhaps past the end of the weights.
 	Ahead int
 	// Every is n: every n-th group prefetches the lines of one group, so n calls
 	// share the work. Zero: nothing is prefetched.
@@ -33,16 +32,14 @@ type Fetch struct {
 //
 //	sum = fma(float32(integers), weight scale * activation scale, sum)
 //
-// Q6K has the same with d for the weight scale; its integers are the sums of
-// columns 0 to 15 and of 16 to 31, each times its s: 25 bits with the sign, exact.
-// Q41 and Q4K have
+// Q6K has the same with d for the weight scale; its integers are the sums of columns 0 to
+// 15 and of 16 to 31, each times its s: 25 bits with the sign, exact. Q41 and Q4K have
 //
 //	product = fma(float32(integers), scale, float32(activations) * offset)
 //	sum = fma(product, activation scale, sum)
 //
-// where activations is the sum of their integers, and scale and offset are d and
-// m, or d*s and -m*t, which are exact. In plain Go every product is rounded before
-// it is added.
+// where activations is the sum of their integers, and scale and offset are d and m, or
+// d*s and -m*t, which are exact. In plain Go every product is rounded before it is added.
 func Multiply(l simd.Level, f layout.Form, panel []byte, groups int, x []byte, tokens int, y []float32, ldy int, add bool, fetch Fetch) {
 	if !f.Integer() || groups < 0 || tokens < 1 || tokens > layout.TileTokens(l) || len(panel) < f.PanelBytes(groups*layout.GroupCols) ||
 		len(x) < TileBytes(groups, tokens) || tokens > 1 && ldy < layout.PanelRows || len(y) < (tokens-1)*ldy+layout.PanelRows {

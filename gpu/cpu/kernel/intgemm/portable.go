@@ -132,8 +132,7 @@ func twoSums(w, a *[16]int64) (lower, upper int32) {
 	return halves(sum)
 }
 
-// halves splits the sums of two rows. A negative lower half has borrowed from the upper
-// one, which is corrected.
+// halves splits the sums of two rows. A negative lower one has borrowed from the upper.
 func halves(sum int64) (lower, upper int32) {
 	lower = int32(sum)
 	return lower, int32((sum - int64(lower)) >> 32)

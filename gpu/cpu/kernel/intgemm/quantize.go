@@ -19,8 +19,7 @@ func TileBytes(groups, tokens int) int { return groups * tokens * tokenBytes }
 type Order uint8
 
 const (
-	// Quads is, for each group of 32 columns, [8][tokens][4] int8: what Multiply
-	// reads.
+	// Quads is, for each group of 32 columns, [8][tokens][4] int8: what Multiply reads.
 	Quads Order = iota
 	// Rows is [tokens][32] int8: what MultiplyAMX reads.
 	Rows
@@ -67,8 +66,7 @@ func quantizeRowPortable(x []float32, tile []byte, first, step, correction, toke
 	for g := 0; g < len(x)/layout.GroupCols; g++ {
 		v := (*[layout.GroupCols]float32)(x[g*layout.GroupCols:])
 		out := tile[g*tokens*tokenBytes+first : (g+1)*tokens*tokenBytes]
-		// The bits of magnitudes compare like magnitudes; infinities and NaNs are the
-		// largest.
+		// The bits of magnitudes compare like magnitudes; infinity and NaN are largest.
 		bits := math.Float32bits(intPeakLeast)
 		for _, e := range v {
 			bits = max(bits, math.Float32bits(e)&^(1<<31))

@@ -20,8 +20,7 @@ func SameBits(a, b []float32) error {
 	return nil
 }
 
-// FMA32 rounds once: the sum in float64 is rounded to odd, so that rounding it
-// again to float32 is exact.
+// FMA32 rounds once: the float64 sum is rounded to odd, so rounding it again is exact.
 func FMA32(a, b, c float32) float32 {
 	product := float64(a) * float64(b)
 	sum := product + float64(c)
@@ -102,8 +101,7 @@ func Off(got float32, want, size float64) float64 {
 	return math.Abs(float64(got)-want) / (size + 1e-30)
 }
 
-// VectorLevels are the levels with vector kernels of their own: AMX adds
-// intgemm.MultiplyAMX only.
+// VectorLevels are the levels with vector kernels. AMX adds only intgemm.MultiplyAMX.
 func VectorLevels() []simd.Level {
 	return slices.DeleteFunc(simd.Levels(), func(l simd.Level) bool { return l == simd.AMX })
 }

@@ -47,8 +47,7 @@ func NativeRows(r *rand.Rand, f layout.Form, rows, cols int) (encoded [][]byte, 
 	return encoded, values
 }
 
-// RandomHalf is a binary16 of either sign with an exponent from lo to hi (0 is
-// subnormal), and its value.
+// RandomHalf is a binary16 of either sign, exponent lo to hi (0 is subnormal), and value.
 func RandomHalf(r *rand.Rand, lo, hi int) (uint16, float64) {
 	h := uint16(r.IntN(1<<10)) | uint16(lo+r.IntN(hi-lo+1))<<10 | uint16(r.IntN(2))<<15
 	return h, float64(HalfTwin(h))
@@ -74,8 +73,7 @@ func ColumnsOf(f layout.Form) []int {
 	return []int{1, 2, 3, 5, 31, 64, 65, 130, 257}
 }
 
-// Block is a block of a form of integers as Pack reads it, with the integer, scale and
-// offset of each column.
+// Block is a block of integers as Pack reads it, and integer, scale, offset by column.
 type Block struct {
 	Encoded       []byte
 	Value         []int

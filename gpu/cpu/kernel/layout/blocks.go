@@ -6,8 +6,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// Q41, Q4K and Q6K: quantised forms with minimums, or with blocks that have scales
-// of scales.
+// Q41, Q4K and Q6K: quantised forms with minimums, or with scales of scales.
 
 // blockGroups is the number of groups in a block of Q4K or Q6K.
 const blockGroups = 8
@@ -32,8 +31,7 @@ const (
 	q6kRow = 210
 )
 
-// Group is group g of a panel of integers and the head of its block, if the form
-// has blocks.
+// Group is group g of a panel of integers, and the head of its block if there are blocks.
 func Group(f Form, panel []byte, g int) (head, group []byte) {
 	d := &forms[f]
 	groups := f.Unit() / GroupCols

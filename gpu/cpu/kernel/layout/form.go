@@ -11,8 +11,7 @@ import "fmt"
 // PanelRows is the number of rows of a panel.
 const PanelRows = 32
 
-// GroupCols is the number of columns that share a scale in the forms of
-// integers.
+// GroupCols is the number of columns that share a scale in the forms of integers.
 const GroupCols = 32
 
 // Form is the encoding of the elements of a panel.
@@ -26,23 +25,19 @@ const (
 	BF16
 	// F16 is [column][row] float16.
 	F16
-	// Q8 is, for each group of 32 columns, [8][row][4] bytes, value + 128, and
-	// then 32 float16, the scale of each row. 34 bytes for 32 weights, as in
-	// Q8_0.
+	// Q8 is, for each group of 32 columns, [8][row][4] bytes, value + 128, and then 32
+	// float16, the scale of each row. 34 bytes for 32 weights, as in Q8_0.
 	Q8
-	// Q4 is, for each group of 32 columns, [4][row][4] bytes and then 32
-	// float16, the scale of each row. Byte [s][r][i] holds value + 8 of column 4s+i
-	// in its low half and of column 16+4s+i in its high half. 18 bytes for 32
-	// weights, as in Q4_0.
+	// Q4 is, for each group of 32 columns, [4][row][4] bytes and then 32 float16, the
+	// scale of each row. Byte [s][r][i] holds value + 8 of column 4s+i in its low half
+	// and of column 16+4s+i in its high half. 18 bytes for 32 weights, as in Q4_0.
 	Q4
-	// Q41 is, for each group of 32 columns, bytes as in Q4 without the offset, 32
-	// float16 d and 32 float16 m: a weight is d*value + m. 20 bytes for 32 weights,
-	// as in Q4_1.
+	// Q41 is, for each group of 32 columns, bytes as in Q4 without the offset, 32 float16
+	// d and 32 float16 m: a weight is d*value + m. 20 bytes for 32 weights, as in Q4_1.
 	Q41
-	// Q4K is, for each block of 256 columns, 32 float16 d and 32 float16 m, and
-	// then for each of its 8 groups of 32 columns bytes as in Q41, 32 bytes s and
-	// 32 bytes t, 0 to 63: a weight is d*s*value - m*t. 148 bytes for 256
-	// weights, 4 more than in Q4_K.
+	// Q4K is, for each block of 256 columns, 32 float16 d and 32 float16 m, and then for
+	// each of its 8 groups of 32 columns bytes as in Q41, 32 bytes s and 32 bytes t, 0 to
+	// 63: a weight is d*s*value - m*t. 148 bytes for 256 weights, 4 more than in Q4_K.
 	Q4K
 	// Q6K is, for each block of 256 columns, 32 float16 d, and then for each of
 	// its 8 groups of 32 columns [2] times {[2][row][4] bytes, [row][4] bytes},
@@ -71,14 +66,12 @@ var forms = [...]struct {
 	Q6K:  {"q6_k", 8, q6kRow, q6kBlock, q6kHead},
 }
 
-// Forms are all forms.
 var Forms = []Form{F32, BF16, F16, Q8, Q4, Q41, Q4K, Q6K}
 
 // String returns the name used in logs.
 func (f Form) String() string { return forms[f].name }
 
-// Integer reports whether weights are integers with scales; columns then come in
-// groups.
+// Integer reports whether weights are integers with scales; columns then come in groups.
 func (f Form) Integer() bool { return f >= Q8 }
 
 // Unit is the number of columns of which every range is a multiple.

@@ -91,8 +91,7 @@ func packHalves(panel []byte, rows [][]byte, n int) {
 	}
 }
 
-// packGroups moves blocks of a scale and some words of 32 bits; flip makes signed
-// values unsigned.
+// packGroups moves blocks of a scale and 32-bit words; flip makes signed values unsigned.
 func packGroups(panel []byte, rows [][]byte, cols, words int, flip uint32) {
 	block, group := 2+4*words, PanelRows*(2+4*words)
 	for g := range cols / GroupCols {

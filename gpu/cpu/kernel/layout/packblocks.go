@@ -39,8 +39,7 @@ const (
 	upperHalves = 0xf0f0f0f0
 )
 
-// packQ4K: 32 bytes of a block hold one group in their lower halves and the next
-// one in their upper halves.
+// packQ4K: 32 bytes have one group in their lower halves, the next in the upper halves.
 func packQ4K(block []byte, in *[q4kRow]byte, r int) {
 	copyHalf(block[2*r:], in[:])
 	copyHalf(block[2*PanelRows+2*r:], in[2:])

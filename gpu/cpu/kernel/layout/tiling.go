@@ -13,8 +13,7 @@ func NewTiling(tokens, most int) Tiling {
 	return Tiling{Tokens: tokens, Tiles: (tokens + most - 1) / most}
 }
 
-// At returns the first token of tile i and its number of tokens. At(Tiles) starts at
-// Tokens.
+// At returns tile i's first token and number of tokens; At(Tiles) starts at Tokens.
 func (t Tiling) At(i int) (first, tokens int) {
 	if t.Tiles == 0 {
 		return 0, 0
@@ -38,6 +37,5 @@ func (t Tiling) Alike(i int) int {
 // tileTokens is the largest tile of each level.
 var tileTokens = [...]int{simd.Portable: 8, simd.AVX2: 6, simd.AVX512: 12, simd.AMX: 12}
 
-// TileTokens is the largest number of tokens of a tile of package gemm or
-// intgemm.
+// TileTokens is the largest number of tokens of a tile of package gemm or intgemm.
 func TileTokens(l simd.Level) int { return tileTokens[l] }

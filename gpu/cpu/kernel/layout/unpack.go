@@ -2,16 +2,14 @@ package layout
 
 import "github.com/troupe-engine/troupe/gpu"
 
-// UnpackCols is the maximum number of columns for Unpack: 8 KiB of float32, which fit
-// the L1 cache.
+// UnpackCols is the most columns for Unpack: 8 KiB of float32, which fit the L1 cache.
 const UnpackCols = 64
 
 // Columns is memory for unpacked columns, [column][row].
 type Columns [UnpackCols * PanelRows]float32
 
-// Unpack converts the columns [from, from+n) of a panel to float32, rounding each
-// weight at most once. f is not F32. For quantised forms from and n are multiples of
-// GroupCols.
+// Unpack converts the columns [from, from+n) of a panel to float32, rounding each weight
+// at most once. f is not F32. For quantised forms from and n are multiples of GroupCols.
 func Unpack(f Form, panel []byte, from, n int, out *Columns) {
 	switch f {
 	case BF16:

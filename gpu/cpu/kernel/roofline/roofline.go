@@ -10,8 +10,7 @@ import (
 )
 
 // ReadSum reads memory as fast as the level can: the limit of kernels that stream
-// weights. The result depends on all bytes but has no meaning. len(b) is a multiple
-// of 512.
+// weights. The result depends on all bytes, without meaning. len(b) is a multiple of 512.
 func ReadSum(l simd.Level, b []byte) float32 {
 	if len(b)%512 != 0 {
 		panic("roofline: ReadSum takes multiples of 512 bytes")

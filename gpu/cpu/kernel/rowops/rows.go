@@ -1,5 +1,5 @@
-// Package rowops has the kernels for rows of activations: RMSNorm, rotary embedding
-// and the gated activation.
+// Package rowops has the kernels for rows of activations: RMSNorm, rotary embedding and
+// the gated activation.
 package rowops
 
 import (
@@ -9,8 +9,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// RMSNorm is out = x / sqrt(mean(x^2) + eps) * gain. All have the length of x;
-// out may be x.
+// RMSNorm is out = x / sqrt(mean(x^2) + eps) * gain, all of one length; out may be x.
 func RMSNorm(l simd.Level, x, gain, out []float32, eps float32) {
 	mean := sumSquares(l, x) / float32(len(x))
 	scale := float32(1 / math.Sqrt(float64(mean+eps)))
@@ -32,8 +31,7 @@ func sumSquares(l simd.Level, x []float32) float32 {
 	return sumSquaresPortable(x)
 }
 
-// Rotate turns each pair (first[i], second[i]) by the angle of (cos[i], sin[i]).
-// All have the same length.
+// Rotate turns pairs (first[i], second[i]) by angles (cos[i], sin[i]), all of one length.
 func Rotate(l simd.Level, first, second, cos, sin []float32) {
 	n := len(first)
 	if n == 0 {

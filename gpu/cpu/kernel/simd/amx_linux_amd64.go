@@ -2,7 +2,7 @@ package simd
 
 import "golang.org/x/sys/unix"
 
-// Linux saves tile registers only for processes that ask for it; then all their
+// Linux saves tile registers only for processes that request it; then all their
 // threads may use them (Documentation/arch/x86/xstate.rst).
 const (
 	archReqXcompPerm = 0x1023

@@ -1,5 +1,4 @@
-// Package simd has the levels of instruction set of the kernels, and prefetch
-// hints.
+// Package simd has the levels of instruction set of the kernels, and prefetch hints.
 //
 // Every kernel below gpu/cpu/kernel is plain Go at level Portable and generated
 // assembly for amd64 at the others. Folder gen holds the source of the assembly;
