@@ -130,6 +130,9 @@ func (s *sequence) missing(steps int, o *Options) int {
 	case prefilling:
 		return s.lease.Missing(s.wanted, o.PageSize)
 	case decoding:
+		if s.length()+steps-1 <= s.lease.Capacity(o.PageSize) {
+			return 0 // most rows, most times: without a division or a look at the request
+		}
 		return max(0, s.pagesAfter(min(steps, s.ahead(o.ContextLength)), o.PageSize)-len(s.lease.Pages))
 	}
 	return 0
