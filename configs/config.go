@@ -79,7 +79,6 @@ type Config struct {
 	file    *file
 }
 
-// Values returns every setting with its source.
 func (c *Config) Values() (values []Value) {
 	for _, s := range c.settings() {
 		values = append(values, Value{s.key, s.value(), cmp.Or(c.sources[s.key], fromDefault), s.is(live), s.is(secret)})

@@ -25,7 +25,6 @@ type file struct {
 	twice  []string       // names that differ only in case, ascending
 }
 
-// empty reports a file without any text.
 func (f *file) empty() bool { return f != nil && f.name != "" && len(bytes.TrimSpace(f.text)) == 0 }
 
 // readFile reads a file, none if the name is empty.

@@ -60,5 +60,4 @@ func (s *setting) changedFlag(flags *pflag.FlagSet) *pflag.Flag {
 // it, so that an API key from an unset variable would not be noticed.
 type listFlag struct{ pflag.Value }
 
-// Set implements pflag.Value.
 func (l listFlag) Set(text string) error { return l.Value.Set(cmp.Or(text, `""`)) }

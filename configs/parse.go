@@ -87,8 +87,7 @@ func written(value any) string {
 
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
-// checkKey refuses an API key that is empty, alone or in a list. parse has already
-// refused values of other types.
+// checkKey refuses empty API keys, also in lists; parse has already checked the type.
 func (s *setting) checkKey(from any) error {
 	keys := []string{fmt.Sprint(from)}
 	if _, list := s.to.(*[]string); list {

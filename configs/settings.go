@@ -24,7 +24,6 @@ const (
 	live
 )
 
-// setting is one row of the table.
 type setting struct {
 	key   string // in files and flags; TROUPE_ and upper case in the environment
 	to    any    // pointer to the field that holds the value
@@ -34,7 +33,6 @@ type setting struct {
 	alias string // a second name, or ""
 }
 
-// names returns the key and the alias.
 func (s *setting) names() []string {
 	if s.alias == "" {
 		return []string{s.key}
@@ -44,10 +42,8 @@ func (s *setting) names() []string {
 
 func (s *setting) is(m mark) bool { return s.marks&m != 0 }
 
-// value returns the current value.
 func (s *setting) value() any { return reflect.ValueOf(s.to).Elem().Interface() }
 
-// envName returns the environment variable of a key.
 func envName(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, "-", "_"))
 }
@@ -209,7 +205,6 @@ func (v *Value) Hide() {
 // Text returns the value as users write it.
 func (v *Value) Text() string { return shown(v.Value) }
 
-// shown formats a value as users write it.
 func shown(value any) string {
 	if list, ok := value.([]string); ok {
 		value = strings.Join(list, ",")

@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// about is an error with the keys of the settings that caused it.
 type about struct {
 	error
 	keys []string
@@ -28,10 +27,9 @@ type explained struct{ error }
 
 func (e *explained) Unwrap() error { return e.error }
 
-// Explain adds to an error the sources of its settings: those that About added, and
-// those whose names are in its text. Names of one word, like port, are also ordinary
-// words and count only if About added them. The error is unchanged if it names no
-// setting or if the settings were not loaded.
+// Explain adds to an error the sources of its settings: those that About added, and those
+// named in its text. One-word names, like port, are ordinary words too and count only
+// from About. Without settings or sources the error is unchanged.
 func (c *Config) Explain(err error) error {
 	if err == nil || errors.As(err, new(*explained)) {
 		return err

@@ -17,11 +17,9 @@ import (
 // longest is the upper limit of timeouts, far from overflow.
 const longest = 365 * 24 * time.Hour
 
-// A check returns what is wrong with a value of a setting. The text follows the
-// setting's name.
+// A check returns what is wrong with a value; the text follows the setting's name.
 type check func(value any) (problems []string)
 
-// within accepts numbers from low to high.
 func within[T cmp.Ordered](low, high T) check {
 	return func(value any) []string {
 		if v := value.(T); v >= low && v <= high { // false for NaN
@@ -31,7 +29,6 @@ func within[T cmp.Ordered](low, high T) check {
 	}
 }
 
-// oneOf accepts the known words.
 func oneOf(known ...string) check {
 	return func(value any) []string {
 		if slices.Contains(known, value.(string)) {
@@ -107,7 +104,6 @@ func (c *Config) validate() (errs []error) {
 	return errs
 }
 
-// given reports whether a setting was set.
 func (c *Config) given(key string) bool {
 	source, ok := c.sources[key]
 	return ok && source != fromDefault
@@ -155,8 +151,7 @@ func isOrigin(text string) bool {
 	return err == nil && u.Scheme != "" && u.Host != "" && text == u.Scheme+"://"+strings.ToLower(u.Host)
 }
 
-// isHost reports whether a text can be the name in a Host header. Any other text would
-// never match.
+// isHost reports whether a text can be the name in a Host header; others never match.
 func isHost(text string) bool {
 	if a, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
 		return a.Is6() && (text[0] == '[') == (text[len(text)-1] == ']') || text == a.String()

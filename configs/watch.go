@@ -14,11 +14,9 @@ import (
 )
 
 const (
-	// quiet is the time without events after which a file is read: editors write in
-	// several steps.
+	// quiet is the pause in events before a file is read: editors write in several steps.
 	quiet = 200 * time.Millisecond
-	// patience is the time after which it is read anyway: other programs may keep
-	// writing to the same folder.
+	// patience limits this wait: other programs may keep writing to the same folder.
 	patience = 10 * quiet
 )
 
@@ -59,8 +57,7 @@ type watch struct {
 	follow  func(folders []string) error // watches these folders and no others
 }
 
-// run returns when events is closed. It begins with a look, because the file may have
-// changed since it was loaded.
+// run ends when events is closed. It looks first: the file may have changed since Load.
 func (w *watch) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -90,8 +87,7 @@ func (w *watch) run() {
 	}
 }
 
-// look reports a different text. It watches the folders before it reads the file, so
-// that every later change makes an event.
+// look reports a different text. It watches before it reads, so that no change is missed.
 func (w *watch) look() {
 	_ = w.follow(folders(w.file)) // if a folder is missing, so is the file
 	text, err := os.ReadFile(w.file)
@@ -101,7 +97,6 @@ func (w *watch) look() {
 	}
 }
 
-// follow watches these folders and no others.
 func follow(events *fsnotify.Watcher, folders []string) error {
 	for _, folder := range folders {
 		if err := events.Add(folder); err != nil { // adding twice is allowed

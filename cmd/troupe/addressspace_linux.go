@@ -12,9 +12,8 @@ import (
 // and continues. The rest is for the program, its heap, and the embedded model.
 const leastAddressSpace = 2048 << 20
 
-// addressSpaceText is the error of a lower limit. The limit in KiB, the unit of
-// ulimit, and a line end follow. The entry points in assembly print it before Go's
-// runtime starts.
+// addressSpaceText is the error of a lower limit, printed by the assembly entry points
+// before Go's runtime starts. The limit in KiB, ulimit's unit, and a line end follow.
 var addressSpaceText = "troupe cannot start: the address space limit (ulimit -v) is too low. Run `ulimit -v unlimited`, or set at least 2097152 KiB " +
 	"(most of it is only reserved), and twice that for larger models. To limit real memory, use a cgroup " +
 	"(MemoryMax= of systemd, --memory of docker). The limit in KiB is "
@@ -27,9 +26,8 @@ func lowAddressSpace(limit uint64) string {
 	return fmt.Sprintf("%s%d\n", addressSpaceText, limit>>10)
 }
 
-// checkAddressSpace ends the process if the limit is too low. A binary of
-// `make build` has already checked it at its entry point; in others Go's runtime may
-// have failed before this.
+// checkAddressSpace ends the process if the limit is too low. A binary of `make build`
+// has checked it at its entry point; in others Go's runtime may have failed before this.
 func checkAddressSpace() {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_AS, &limit) != nil {

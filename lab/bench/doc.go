@@ -2,8 +2,7 @@
 // of the memory bandwidth. The bandwidth is measured in alternation with the tests
 // and with the same number of threads, so that other processes affect both.
 //
-// A Test describes the work; a Subject does it, through the actors of an engine
-// (Engine), by steps of a model alone (Steps) or over HTTP (package web); Run
-// repeats it; a Report has the figures. Package kernels does the same for the
-// inner loops of the CPU device.
+// A Test describes the work; a Subject does it, through the actors of an engine (Engine),
+// by steps of a model alone (Steps) or over HTTP (package web); Run repeats it; a Report
+// has the figures. Package kernels does the same for the inner loops of the CPU device.
 package bench

@@ -11,15 +11,12 @@ import (
 
 // EngineOptions describe an engine and its calls.
 type EngineOptions struct {
-	// Send sends a message to intake.
-	Send func(messages.ToIntake)
-	// Fatal receives the reason when the engine fails for good.
-	Fatal <-chan error
-	Vocab int
-	Seed  uint64
-	Chunk int // tokens of a prompt that a step computes at most
-	// PageSize is in tokens; whole pages of a prefix are found in the cache.
-	PageSize int
+	Send     func(messages.ToIntake) // sends a message to intake
+	Fatal    <-chan error            // receives the reason when the engine fails for good
+	Vocab    int
+	Seed     uint64
+	Chunk    int // tokens of a prompt that a step computes at most
+	PageSize int // tokens; whole pages of a prefix are found in the cache
 }
 
 // Engine does tests through the actors of an engine, as a client without HTTP.
@@ -34,8 +31,7 @@ func NewEngine(o EngineOptions) *Engine {
 	return &Engine{opt: o, prompts: Prompts{o.Seed, o.Vocab}}
 }
 
-// Prepare implements Subject: bases are computed as prompts, which leaves them
-// in the prefix cache.
+// Prepare computes the bases as prompts, which leaves them in the prefix cache.
 func (e *Engine) Prepare(ctx context.Context, t Test) error {
 	if t.Depth == 0 {
 		return nil
@@ -52,7 +48,6 @@ func (e *Engine) Prepare(ctx context.Context, t Test) error {
 	return e.call([][]int32{e.prompts.Base(t.Batch, 1)}, 1).end(ctx)
 }
 
-// Once implements Subject.
 func (e *Engine) Once(ctx context.Context, t Test, repetition int) (Sample, error) {
 	if t.Prompt > 0 {
 		return e.prompt(ctx, t, repetition)
@@ -114,7 +109,6 @@ func (e *Engine) generate(ctx context.Context, t Test) (Sample, error) {
 	return s, c.end(ctx) // the machine is quiet again
 }
 
-// call is an open call.
 type call struct {
 	engine *Engine
 	id     messages.CallID
@@ -151,7 +145,6 @@ func (c *call) end(ctx context.Context) error {
 	return nil
 }
 
-// next waits for output.
 func (c *call) next(ctx context.Context) (*messages.CallOutput, error) {
 	for {
 		select {
@@ -187,5 +180,4 @@ func (c *call) take(out *messages.CallOutput) error {
 	return nil
 }
 
-// drop ends the open requests.
 func (c *call) drop() { c.engine.opt.Send(&messages.DropCall{Call: c.id}) }

@@ -26,7 +26,6 @@ type Machine struct {
 	Commit         string `json:"commit"` // "" in a build outside of a repository; ends in + with changes
 }
 
-// ThisMachine describes this computer and this build.
 func ThisMachine(version, instructionSet string, memory int64) Machine {
 	m := Machine{
 		CPU: cpuName(), Cores: runtime.NumCPU(), GOMAXPROCS: runtime.GOMAXPROCS(0), MemoryBytes: memory, CacheBytes: lastCache(),

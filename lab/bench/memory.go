@@ -56,11 +56,9 @@ func NewMemory(bytes int64, level simd.Level) (*Memory, error) {
 // Level is the instruction set that reads.
 func (m *Memory) Level() simd.Level { return m.level }
 
-// Size is how many bytes are read.
 func (m *Memory) Size() int64 { return int64(len(m.bytes)) }
 
-// Bytes is the memory itself, for other measurements between those of the
-// bandwidth. It may be written.
+// Bytes is the memory itself, for other measurements in between. It may be written.
 func (m *Memory) Bytes() []byte { return m.bytes }
 
 // Bandwidth reads all of it once, each thread one chunk after the other, and returns
@@ -86,5 +84,4 @@ func (m *Memory) Bandwidth(threads int) float64 {
 	return float64(len(m.bytes)) / time.Since(start).Seconds()
 }
 
-// Close frees the memory.
 func (m *Memory) Close() error { return m.free() }

@@ -2,12 +2,11 @@ package bench
 
 // Report is a run with all that its figures depend on.
 type Report struct {
-	Machine Machine  `json:"machine"`
-	Model   Model    `json:"model"`
-	Setup   Setup    `json:"setup"`
-	Results []Result `json:"results"`
-	// Interrupted: the run ended early, and some tests are missing.
-	Interrupted bool     `json:"interrupted"`
+	Machine     Machine  `json:"machine"`
+	Model       Model    `json:"model"`
+	Setup       Setup    `json:"setup"`
+	Results     []Result `json:"results"`
+	Interrupted bool     `json:"interrupted"` // the run ended early, and some tests are missing
 	Notes       []string `json:"notes,omitempty"`
 }
 
@@ -39,15 +38,13 @@ type Replaced struct {
 
 // Setup is how it was measured.
 type Setup struct {
-	Through     string `json:"through"` // "engine", "step" or "http"
-	Repetitions int    `json:"repetitions"`
-	Warmup      int    `json:"warmup"`
-	Seed        uint64 `json:"seed"`
-	ReadBytes   int64  `json:"read_bytes"` // that the bandwidth is measured with
-	// Chunk is the most tokens of a prompt that a step computes.
-	Chunk int `json:"chunked_prefill_size"`
-	// Flags are those that were given, by name.
-	Flags map[string]string `json:"flags,omitempty"`
+	Through     string            `json:"through"` // "engine", "step" or "http"
+	Repetitions int               `json:"repetitions"`
+	Warmup      int               `json:"warmup"`
+	Seed        uint64            `json:"seed"`
+	ReadBytes   int64             `json:"read_bytes"`           // that the bandwidth is measured with
+	Chunk       int               `json:"chunked_prefill_size"` // most tokens of a prompt per step
+	Flags       map[string]string `json:"flags,omitempty"`      // those that were given, by name
 }
 
 // Result is one test with one number of threads.

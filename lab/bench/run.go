@@ -8,20 +8,17 @@ import (
 
 // Subject runs tests.
 type Subject interface {
-	// Prepare fills the cache to a test's depth. It is not timed.
-	Prepare(ctx context.Context, t Test) error
+	Prepare(ctx context.Context, t Test) error // fills the cache to a test's depth; not timed
 	// Once runs a prepared test. Each repetition has other prompts.
 	Once(ctx context.Context, t Test, repetition int) (Sample, error)
 }
 
 // Sample is one repetition.
 type Sample struct {
-	Tokens int // computed
-	Took   time.Duration
-	Steps  int // each of which reads the weights
-	// Positions of the KV pool that were read, at least: once per step and
-	// sequence.
-	Positions int64
+	Tokens    int // computed
+	Took      time.Duration
+	Steps     int     // each of which reads the weights
+	Positions int64   // of the KV pool that were read, at least: once per step and sequence
 	Delays    []Delay // of idle actors meanwhile
 }
 
@@ -38,18 +35,15 @@ type Plan struct {
 	Warmup      int // repetitions before, which do not count
 	Threads     int // for the results
 	Traffic     Traffic
-	// Bandwidth measures how fast memory is read, in bytes per second.
-	Bandwidth func() float64
+	Bandwidth   func() float64 // measures how fast memory is read, in bytes per second
 	// Probe, if not nil, starts to measure how late idle actors are. stop ends the
 	// measurement and returns it.
-	Probe func() (stop func() []Delay)
-	// Progress, if not nil, is called before each repetition.
-	Progress func(done, all int, t Test)
+	Probe    func() (stop func() []Delay)
+	Progress func(done, all int, t Test) // if not nil, called before each repetition
 }
 
-// Run runs every test and returns the results. When ctx ends it returns what was
-// measured so far and the context's error; a test without a complete repetition is
-// left out.
+// Run runs every test and returns the results. When ctx ends it returns what was measured
+// so far and the context's error; a test without a complete repetition is left out.
 func Run(ctx context.Context, s Subject, p Plan) ([]Result, error) {
 	var results []Result
 	each := p.Warmup + p.Repetitions

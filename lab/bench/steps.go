@@ -64,7 +64,6 @@ func NewSteps(m gpu.Model, o StepOptions) (*Steps, error) {
 	return s, m.NewPool(spec)
 }
 
-// Prepare implements Subject.
 func (s *Steps) Prepare(ctx context.Context, t Test) error {
 	for i := range t.Batch {
 		if s.filled[i] >= t.Depth {
@@ -82,7 +81,6 @@ func (s *Steps) Prepare(ctx context.Context, t Test) error {
 	return nil
 }
 
-// Once implements Subject.
 func (s *Steps) Once(ctx context.Context, t Test, repetition int) (Sample, error) {
 	for i := range t.Batch {
 		s.filled[i] = min(s.filled[i], t.Depth)

@@ -8,7 +8,6 @@ import (
 	"github.com/troupe-engine/troupe/lab/measure"
 )
 
-// Summary sums up repetitions.
 type Summary struct {
 	Mean   float64 `json:"mean"`
 	Std    float64 `json:"std"` // a sample's estimate (n - 1), as in llama-bench; 0 of one

@@ -35,7 +35,7 @@ func (t Test) Positions() int { return t.Depth + t.Prompt + t.Generate }
 // Tokens is how many tokens a repetition computes.
 func (t Test) Tokens() int { return t.Prompt + t.Generate*t.Batch }
 
-// Matrix is what to combine.
+// Matrix has the values to combine.
 type Matrix struct {
 	Prompts   []int // tokens; 0 is none
 	Generates []int // tokens; 0 is none
@@ -107,7 +107,6 @@ func (t Test) lead() int {
 	return 1
 }
 
-// Check refuses a test that does not fit.
 func (l Limits) Check(t Test) error {
 	positions := t.Positions()
 	if t.Generate > 0 {

@@ -71,7 +71,7 @@ func (p *Report) table() string {
 	return Markdown(rows, 0, 2)
 }
 
-// count is a number of parameters for people.
+// count formats a number of parameters.
 func count(n float64) string {
 	switch {
 	case n >= 1e9:

@@ -48,7 +48,6 @@ type Future struct {
 
 const futureChunk = 1 << 16
 
-// NewFuture returns the future of an empty trace.
 func NewFuture() *Future { return &Future{last: map[uint64]int{}} }
 
 func (f *Future) at(use int) *int32 { return &f.next[use/futureChunk][use%futureChunk] }

@@ -29,7 +29,6 @@ type Spread struct {
 	Mean          float64 `json:"mean"`
 }
 
-// NewConversations starts without conversations.
 func NewConversations() (*Conversations, error) {
 	c, err := newTreeCache(Options{Eviction: "lru"})
 	if err != nil {

@@ -20,12 +20,9 @@ const (
 type Index string
 
 const (
-	// AutoIndex is a table for belady and fifo and a tree for all others.
-	AutoIndex Index = "auto"
-	// TreeIndex is radix.Tree. It has a fifo of its own, which evicts leaves.
-	TreeIndex Index = "tree"
-	// BlockIndex is the table of blocks.
-	BlockIndex Index = "blocks"
+	AutoIndex  Index = "auto"   // a table for belady and fifo and a tree for all others
+	TreeIndex  Index = "tree"   // radix.Tree; its own fifo evicts leaves
+	BlockIndex Index = "blocks" // the table of blocks
 )
 
 // DefaultHistory is the number of evicted blocks that a policy remembers: all of an
@@ -34,17 +31,15 @@ const DefaultHistory = 1 << 20
 
 // Options choose one replay.
 type Options struct {
-	// Eviction is a name of policies.Names or belady; see Names.
-	Eviction string
-	Index    Index // empty means AutoIndex
+	Eviction string // a name of policies.Names or belady; see Names
+	Index    Index  // empty means AutoIndex
 	// Capacity is the room in blocks; 0 means unlimited. Hard: exceeded only
 	// between the insertion and the eviction of one request.
 	Capacity int
 	// History is the number of evicted blocks whose uses the tree's policies
 	// remember; 0 means DefaultHistory.
 	History int
-	// Future is needed by belady: all requests, read before.
-	Future *Future
+	Future  *Future // for belady: all requests, read before
 }
 
 // Result is what a replay has counted so far.
@@ -144,23 +139,21 @@ func (p *Replay) Step(r *trace.Request) error {
 	return nil
 }
 
-// ErrNoBlocks says that a trace has no prefixes.
+// ErrNoBlocks is the error of a trace without prefixes.
 var ErrNoBlocks = errors.New("the trace has no block ids, so the hit ratio would be 0; use a trace that has them (mooncake, weka, jsonl)")
 
-// TooSmallError says that no request of a trace fits into the capacity.
+// TooSmallError is the error if no request of a trace fits into the capacity.
 type TooSmallError struct {
 	Capacity     int // blocks
 	Blocks, Line int // of the smallest request
 }
 
-// Error names the least capacity.
 func (e *TooSmallError) Error() string {
 	return fmt.Sprintf("--capacity %d is too small: the smallest request, on line %d, has %d blocks; use at least %d",
 		e.Capacity, e.Line, e.Blocks, e.Blocks)
 }
 
-// Result is the count so far, with ErrNoBlocks or a *TooSmallError if it means
-// nothing.
+// Result is the count so far, with ErrNoBlocks or a *TooSmallError if it means nothing.
 func (p *Replay) Result() (Result, error) {
 	r := p.result
 	switch {

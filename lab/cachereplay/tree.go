@@ -12,13 +12,11 @@ import (
 )
 
 const (
-	// tokensPerBlock is the page size: an id has 64 bits, a token 32.
-	tokensPerBlock = 2
+	tokensPerBlock = 2 // the page size: an id has 64 bits, a token 32
 	// maxPages bounds the pool. The allocator's bit of a page takes memory only
 	// when it is used.
 	maxPages = 1 << 30
-	// headroom is the number of blocks that a request can add before the eviction.
-	headroom = 1 << 20
+	headroom = 1 << 20 // blocks that a request can add before the eviction
 )
 
 // byTime are the policies that need no history of a block.

@@ -19,13 +19,11 @@ import (
 // MaxAnswer is the longest answer that is read, in bytes.
 const MaxAnswer = 64 << 20
 
-// Server is the receiver of requests.
+// Server receives the requests.
 type Server struct {
-	Base *url.URL // without /v1
-	// Key is sent as a bearer token; empty sends none.
-	Key string
-	// Transport makes the connections; nil means http.DefaultTransport.
-	Transport http.RoundTripper
+	Base      *url.URL          // without /v1
+	Key       string            // sent as a bearer token; empty sends none
+	Transport http.RoundTripper // makes the connections; nil means http.DefaultTransport
 }
 
 // ParseURL reads a server's address; without a scheme it is http.
@@ -74,7 +72,7 @@ func (s *Server) Do(ctx context.Context, method, path string, query url.Values) 
 	return &Answer{answer.StatusCode, answer.Status, body}, nil
 }
 
-// Get reads a document. Every status but 200 is an error that says what to do.
+// Get reads a document. Every status but 200 is an error that names a remedy.
 func (s *Server) Get(ctx context.Context, path string, query url.Values) ([]byte, error) {
 	answer, err := s.Do(ctx, http.MethodGet, path, query)
 	if err != nil {

@@ -7,10 +7,9 @@ const activationBytes = 2
 
 // Row is the work of one sequence in a step.
 type Row struct {
-	Count   int // tokens computed, at least 1
-	Context int // tokens whose K and V are in the cache before them
-	// Output says that the last token's logits are wanted.
-	Output bool
+	Count   int  // tokens computed, at least 1
+	Context int  // tokens whose K and V are in the cache before them
+	Output  bool // the last token's logits are wanted
 }
 
 // Cost is the time of a step by its parts, in seconds.
@@ -41,8 +40,8 @@ type Costs struct {
 	overhead       float64 // s
 }
 
-// NewCosts prepares the cost model. All numbers are positive: the tables here and
-// package model/config, which reads other shapes, see to that.
+// NewCosts prepares the cost model. All numbers are positive: the tables here and package
+// model/config, which reads other shapes, ensure it.
 func NewCosts(g GPU, m Model) *Costs {
 	layers, weights := float64(m.Layers), m.layerWeights()
 	flops := g.peak(m.WeightBytes) * g.Efficiency.Linear
@@ -89,13 +88,11 @@ func (c *Costs) Step(rows []Row) Cost {
 	return cost
 }
 
-// attention is the time of one row: count queries, each with the keys before
-// it and its own, against reading the row's K and V once and writing the new
-// ones.
+// attention is the time of one row: count queries, each with the keys before it and its
+// own, against reading the row's K and V once and writing the new ones.
 func (c *Costs) attention(count, context float64) float64 {
 	pairs := float64(count*context) + float64(count*(count+1))/2
 	return max(c.scorePerPair*pairs, c.kvPerToken*(context+2*count))
 }
 
-// StepTime is how long a step takes.
 func (c *Costs) StepTime(rows []Row) time.Duration { return c.Step(rows).Total() }

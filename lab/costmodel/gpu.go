@@ -7,21 +7,17 @@ import (
 	"time"
 )
 
-// GPU is a device as the cost model sees it.
+// GPU describes a device for the cost model.
 type GPU struct {
-	Name  string // as --gpu takes it
-	Title string // for people
-	// Peak rates of matrix products without sparsity, in FLOP/s.
-	Peak Peaks
-	// Bandwidth of the device memory in bytes/s.
-	Bandwidth float64
-	// Memory in bytes, as the driver reports it.
-	Memory int64
+	Name      string  // as --gpu takes it
+	Title     string  // for display
+	Peak      Peaks   // of matrix products without sparsity
+	Bandwidth float64 // of the device memory in bytes/s
+	Memory    int64   // bytes, as the driver reports it
 	// StepOverhead is the fixed cost of a step: the launch of a captured graph,
 	// sampling, the copy of results to the host.
-	StepOverhead time.Duration
-	// LayerOverhead is that of a layer: the ramps at the ends of its kernels.
-	LayerOverhead time.Duration
+	StepOverhead  time.Duration
+	LayerOverhead time.Duration // of a layer: the ramps at the ends of its kernels
 	Efficiency    Efficiency
 }
 
@@ -73,8 +69,7 @@ var gpus = []GPU{
 // Names lists the known devices, the default first.
 func Names() []string { return names(gpus, func(g GPU) string { return g.Name }) }
 
-// Lookup finds a device by its name, in upper or lower case. The error lists the
-// known ones.
+// Lookup finds a device by name, ignoring case. The error lists the known ones.
 func Lookup(name string) (GPU, error) {
 	g, err := find("gpu", gpus, Names(), name)
 	g.StepOverhead, g.LayerOverhead, g.Efficiency = stepOverhead, layerOverhead, efficiency

@@ -1,13 +1,11 @@
 package costmodel
 
-// Model is the shape of a decoder-only transformer with a gated MLP and
-// grouped-query attention, in plain numbers.
+// Model is the shape of a decoder-only transformer: gated MLP, grouped-query attention.
 type Model struct {
-	Name   string
-	Layers int
-	Heads  int // query heads
-	// KVHeads divides Heads.
-	KVHeads      int
+	Name         string
+	Layers       int
+	Heads        int // query heads
+	KVHeads      int // divides Heads
 	HeadDim      int
 	Hidden       int // width of the residual stream
 	Intermediate int // width of the MLP
@@ -40,8 +38,7 @@ func LookupModel(name string) (Model, error) {
 	return find("model shape", models, ModelNames(), name)
 }
 
-// layerWeights is the number of weights in a layer's matrix products: query
-// and output, key and value, gate, up and down.
+// layerWeights counts the matrix weights of a layer: query, output, key, value and MLP.
 func (m *Model) layerWeights() float64 {
 	hidden, query, kv := float64(m.Hidden), float64(m.Heads*m.HeadDim), float64(m.KVHeads*m.HeadDim)
 	return 2*hidden*query + 2*hidden*kv + 3*hidden*float64(m.Intermediate)
@@ -50,8 +47,7 @@ func (m *Model) layerWeights() float64 {
 // headWeights is the number of weights in the output matrix.
 func (m *Model) headWeights() float64 { return float64(m.Hidden) * float64(m.Vocab) }
 
-// Parameters counts the weights, without biases: layers, embedding, output
-// matrix and norms.
+// Parameters counts weights, without biases: layers, embedding, output matrix and norms.
 func (m *Model) Parameters() int64 {
 	matrices := m.headWeights()
 	if !m.Tied {

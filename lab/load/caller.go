@@ -12,8 +12,7 @@ import (
 // a few hundred bytes.
 const readBytes = 32 << 10
 
-// caller is memory that one request after another uses. Reading a streamed answer
-// into it allocates nothing.
+// caller is memory for one request after another: reading a stream allocates nothing.
 type caller struct {
 	live   *Live
 	body   []byte

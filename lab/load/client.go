@@ -24,21 +24,16 @@ const (
 	// idleConnections is the time that a connection waits for its next request.
 	// Many servers close idle ones after five seconds; a request sent at that
 	// moment would fail.
-	idleConnections = 3 * time.Second
-	// defaultRetryAfter is the wait after a 429 that names none.
-	defaultRetryAfter = time.Second
+	idleConnections   = 3 * time.Second
+	defaultRetryAfter = time.Second // the wait after a 429 that names none
 )
 
 // ClientOptions describe the server and its requests.
 type ClientOptions struct {
-	// Server has the address; its Transport nil means NewTransport.
-	client.Server
-	// Chat sends to /v1/chat/completions, else to /v1/completions.
-	Chat bool
-	// Frame is common to all requests.
-	Frame wire.FrameOptions
-	// Timeout ends a request, waits for retries included; 0: never.
-	Timeout time.Duration
+	client.Server                   // its Transport nil means NewTransport
+	Chat          bool              // sends to /v1/chat/completions, else to /v1/completions
+	Frame         wire.FrameOptions // common to all requests
+	Timeout       time.Duration     // of a request, waits for retries included; 0: never
 	// Retry repeats a request that was answered with 429, after the server's
 	// Retry-After or one second; without it the request counts as failed.
 	Retry bool
@@ -50,8 +45,8 @@ func (o *ClientOptions) fill() {
 	}
 }
 
-// NewTransport keeps a connection for each running request and talks HTTP/1.1:
-// streams must not wait for each other in one connection.
+// NewTransport keeps a connection for each running request and uses HTTP/1.1: streams
+// must not wait for each other in one connection.
 func NewTransport() *http.Transport {
 	onlyHTTP1 := &http.Protocols{}
 	onlyHTTP1.SetHTTP1(true)
@@ -222,7 +217,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// fail records why a request failed.
 func (r *Record) fail(ctx context.Context, err error) {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errTimeout) {
 		r.Outcome = CutOff

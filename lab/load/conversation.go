@@ -5,8 +5,7 @@ import (
 	"github.com/troupe-engine/troupe/lab/load/work"
 )
 
-// conversation is the messages of a session so far, as the body of its next
-// request.
+// conversation is the messages of a session so far, as the body of its next request.
 type conversation struct {
 	chat   bool
 	body   wire.Body

@@ -39,7 +39,6 @@ func ParseObjectives(texts []string) (Objectives, error) {
 	return o, nil
 }
 
-// Any reports whether there is a limit.
 func (o Objectives) Any() bool { return o != Objectives{} }
 
 // String writes the limits in the form that ParseObjectives reads.

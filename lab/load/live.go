@@ -22,7 +22,6 @@ type Reading struct {
 	TTFT                      time.Duration // median so far, 0 before the first token
 }
 
-// Read copies the state.
 func (l *Live) Read() Reading {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,15 +16,12 @@ import (
 // Server is what Learn found out about a server.
 type Server struct {
 	Model string `json:"model"`
-	// OwnedBy is the model's owner in the list of models; most engines write
-	// their own name.
+	// OwnedBy is the owner in the list of models; most engines write their own name.
 	OwnedBy string `json:"owned_by,omitempty"`
-	// Vocab is the number of token ids of the model, 0 if unknown.
-	Vocab int `json:"vocab_size,omitempty"`
-	// Context is the limit on tokens of a request, prompt and output; 0 if unknown.
-	Context int `json:"context_length,omitempty"`
-	// IDs, IgnoreEOS and Usage say that it accepts prompts of token ids, the
-	// parameter ignore_eos, and stream_options with include_usage.
+	Vocab   int    `json:"vocab_size,omitempty"`     // token ids of the model, 0 if unknown
+	Context int    `json:"context_length,omitempty"` // maximum tokens of prompt and output; 0 if unknown
+	// IDs, IgnoreEOS and Usage: the server accepts prompts of token ids, the parameter
+	// ignore_eos, and stream_options with include_usage.
 	IDs       bool `json:"takes_token_ids"`
 	IgnoreEOS bool `json:"takes_ignore_eos"`
 	Usage     bool `json:"takes_include_usage"`
@@ -51,9 +48,9 @@ const probeTimeout = 5 * time.Minute
 // detailTimeout is the limit for what only some servers answer.
 const detailTimeout = 10 * time.Second
 
-// Learn asks a server for its model, unless o.Frame names one, and finds out by
-// requests for one token which parameters it accepts. wantIDs says that the load can
-// send prompts of token ids. The error says what to do.
+// Learn asks a server for its model, unless o.Frame names one, and finds out by requests
+// for one token which parameters it accepts. wantIDs: the load can send prompts of token
+// ids. The error names a remedy.
 func Learn(ctx context.Context, o ClientOptions, wantIDs bool) (*Server, error) {
 	s := &Server{Model: o.Frame.Model}
 	o.fill()

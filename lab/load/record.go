@@ -9,8 +9,7 @@ import (
 	"github.com/troupe-engine/troupe/lab/load/work"
 )
 
-// Record is what was measured of one request. Times count from the start of
-// the load.
+// Record is what was measured of one request. Times count from the start of the load.
 type Record struct {
 	Session, Turn int
 	Due           time.Duration // when it was to be sent; only if Timed
@@ -38,14 +37,12 @@ type Record struct {
 // Outcome is how a request ended.
 type Outcome uint8
 
-// The outcomes.
 const (
 	Finished Outcome = iota
 	Failed
 	CutOff // the run was interrupted
 )
 
-// String names an outcome as reports do.
 func (o Outcome) String() string {
 	switch o {
 	case Finished:

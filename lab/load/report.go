@@ -33,18 +33,17 @@ type Report struct {
 
 // Setup is the settings of the run.
 type Setup struct {
-	URL         string  `json:"url"`
-	Endpoint    string  `json:"endpoint"`
-	Server      *Server `json:"server,omitempty"`
-	Work        string  `json:"work"`
-	Load        string  `json:"load"`
-	Seed        uint64  `json:"seed"`
-	Stream      bool    `json:"stream"`
-	IgnoreEOS   bool    `json:"ignore_eos"`
-	Warmup      int     `json:"warmup_requests"`
-	Concurrency int     `json:"max_concurrency,omitempty"`
-	// Flags are those that were given, by name.
-	Flags map[string]string `json:"flags,omitempty"`
+	URL         string            `json:"url"`
+	Endpoint    string            `json:"endpoint"`
+	Server      *Server           `json:"server,omitempty"`
+	Work        string            `json:"work"`
+	Load        string            `json:"load"`
+	Seed        uint64            `json:"seed"`
+	Stream      bool              `json:"stream"`
+	IgnoreEOS   bool              `json:"ignore_eos"`
+	Warmup      int               `json:"warmup_requests"`
+	Concurrency int               `json:"max_concurrency,omitempty"`
+	Flags       map[string]string `json:"flags,omitempty"` // those that were given, by name
 
 	Objectives Objectives `json:"-"`
 }
@@ -69,13 +68,11 @@ type Failure struct {
 
 // Tokens counts those of finished requests.
 type Tokens struct {
-	Input  int `json:"input"`
-	Output int `json:"output"`
-	Cached int `json:"cached_input"`
-	// Chunks are the pieces of text that brought the output.
-	Chunks int `json:"chunks"`
-	// ByServer is the number of requests with the server's own count.
-	ByServer int `json:"requests_counted_by_server"`
+	Input    int `json:"input"`
+	Output   int `json:"output"`
+	Cached   int `json:"cached_input"`
+	Chunks   int `json:"chunks"`                     // pieces of text that brought the output
+	ByServer int `json:"requests_counted_by_server"` // with the server's own count
 }
 
 // Throughput is per second of the run, of finished requests.
@@ -111,14 +108,10 @@ type Accuracy struct {
 // ClientCost is the processor time of the load generator.
 type ClientCost struct {
 	CPUSeconds float64 `json:"cpu_seconds"`
-	// PerToken is processor time per piece of text in µs, all costs of a
-	// request included.
-	PerToken float64 `json:"cpu_us_per_token"`
-	// Cores is processor time over time: 1 is a whole core.
-	Cores float64 `json:"cores"`
+	PerToken   float64 `json:"cpu_us_per_token"` // µs per piece of text, all costs of a request included
+	Cores      float64 `json:"cores"`            // processor time over time: 1 is a whole core
 }
 
-// NewReport summarises a run.
 func NewReport(setup Setup, res *Result) *Report {
 	p := &Report{Setup: setup, Seconds: res.Took.Seconds(), Interrupted: res.Interrupted, Concurrency: Concurrency{Peak: res.Peak}}
 	p.Requests.Unsent = res.Unsent
@@ -194,7 +187,6 @@ func NewReport(setup Setup, res *Result) *Report {
 	return p
 }
 
-// latency is in milliseconds.
 func latency(all []time.Duration) measure.Latency { return measure.Summarise(all, time.Millisecond) }
 
 // over is a ratio, 0 if there is none.
@@ -233,7 +225,6 @@ func (a *Accuracy) add(v work.Verdict) {
 	}
 }
 
-// failed counts a failure by its kind.
 func (q *Requests) failed(r *Record) {
 	for i := range q.Failures {
 		if f := &q.Failures[i]; f.Kind == r.Failure {
@@ -244,8 +235,7 @@ func (q *Requests) failed(r *Record) {
 	q.Failures = append(q.Failures, Failure{Kind: r.Failure, Count: 1, Example: r.Message})
 }
 
-// tooBusy is the share of the machine above which the client can distort what it
-// measures.
+// tooBusy is the share of the machine above which a client can distort the figures.
 const tooBusy = 0.8
 
 // notes adds what a reader of the figures must know.

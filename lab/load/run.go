@@ -19,17 +19,14 @@ import (
 
 // Load is one run. Its fields are set before Run and not changed after.
 type Load struct {
-	Client *Client
-	Source *work.Source
-	// Sessions is the maximum number to run; 0 runs all of the source.
-	Sessions int
-	// Concurrency is the maximum number of sessions at once; 0: no limit.
-	Concurrency int
+	Client      *Client
+	Source      *work.Source
+	Sessions    int // maximum to run; 0: all of the source
+	Concurrency int // maximum of sessions at once; 0: no limit
 	// Arrivals are the times of sessions without a time of their own; nil means at
 	// once, so that Concurrency alone sets the pace.
 	Arrivals *work.Arrivals
-	// Duration is the time after which no request starts; 0: no limit.
-	Duration time.Duration
+	Duration time.Duration // no request starts after it; 0: no limit
 	// Refusals: if the server refuses this many first requests as invalid, Run ends
 	// with a *Refusal. 0: never.
 	Refusals int
@@ -63,19 +60,14 @@ func (e *Refusal) Error() string {
 
 // Result is what a run measured.
 type Result struct {
-	Records []Record // by session and turn
-	// Took is from the first request's sending to the last one's end.
-	Took time.Duration
-	Peak int // the greatest number of requests at once
-	// Unsent are turns that were not sent: a turn before them did not finish, or
-	// the time was over.
-	Unsent int
-	// Interrupted says that the context ended the run.
-	Interrupted bool
-	// Exhausted says that the source ended before Sessions or Duration did.
-	Exhausted bool
-	// CPU is the processor time of this whole process during the run.
-	CPU time.Duration
+	Records []Record      // by session and turn
+	Took    time.Duration // from the first request's sending to the last one's end
+	Peak    int           // the greatest number of requests at once
+	// Unsent are turns not sent: a turn before them did not finish, or the time was over.
+	Unsent      int
+	Interrupted bool          // the context ended the run
+	Exhausted   bool          // the source ended before Sessions or Duration did
+	CPU         time.Duration // processor time of this whole process during the run
 }
 
 // Run sends requests until the work or the duration is over, or until ctx is done,

@@ -11,7 +11,6 @@ import (
 	"github.com/troupe-engine/troupe/lab/measure"
 )
 
-// WriteText prints the report for people.
 func (p *Report) WriteText(to io.Writer) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }

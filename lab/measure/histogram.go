@@ -29,7 +29,6 @@ func bucket(d time.Duration) int {
 	return shift*subBuckets + int(v>>shift)
 }
 
-// middle is the middle of a bucket.
 func middle(b int) time.Duration {
 	if b < 2*subBuckets {
 		return time.Duration(b)
@@ -57,7 +56,6 @@ func (h *Histogram) Add(d time.Duration) {
 	h.buckets[b]++
 }
 
-// Count is the number of durations.
 func (h *Histogram) Count() int { return h.count }
 
 // Quantile is the middle of the bucket of the q-quantile, 0 without durations.

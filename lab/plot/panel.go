@@ -12,11 +12,9 @@ import (
 
 // panel is one pair of axes.
 type panel struct {
-	label  string // of the vertical axis, with the unit
-	series []series
-	// stacked draws the series as areas above each other, the first at the
-	// bottom; otherwise each is a line.
-	stacked bool
+	label   string // of the vertical axis, with the unit
+	series  []series
+	stacked bool // areas above each other, the first at the bottom; otherwise lines
 	log     bool // the vertical axis is logarithmic
 	whole   bool // the values are counts: no ticks between whole numbers
 }
@@ -36,7 +34,6 @@ var colours = []color.RGBA{
 	{0x00, 0x72, 0xB2, 0xFF}, // blue
 }
 
-// plot makes the axes and the legend.
 func (p *panel) plot(samples []Sample) (*plot.Plot, plot.Legend) {
 	out, legend := plot.New(), plot.NewLegend()
 	out.Y.Label.Text = p.label

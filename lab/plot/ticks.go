@@ -14,7 +14,6 @@ type ticks struct {
 	whole bool // no tick between whole numbers
 }
 
-// Ticks implements plot.Ticker.
 func (t ticks) Ticks(min, max float64) []plot.Tick {
 	if !(max > min) {
 		return nil

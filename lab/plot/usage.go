@@ -63,8 +63,7 @@ func (u *Usage) WriteFile(path string) error {
 	return os.WriteFile(path, b.Bytes(), 0o644)
 }
 
-// Dimensions of a figure: the width, and the heights of the title and of each
-// panel.
+// Dimensions of a figure: the width, and the heights of the title and of each panel.
 const (
 	width       = 10 * vg.Inch
 	titleHeight = 0.4 * vg.Inch

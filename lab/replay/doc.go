@@ -3,10 +3,9 @@
 // allocator, connected like the actors. Instead of a device, lab/costmodel says how
 // long a step takes. With several engines, the real router distributes the requests.
 //
-// Everything happens in the order of virtual time; messages between cores are
-// delivered at once and in the order of sending. There is no goroutine, and
-// randomness comes only from the seed, so equal traces and options make equal
-// reports, byte for byte.
+// Everything happens in the order of virtual time; messages between cores are delivered
+// at once and in the order of sending. There is no goroutine, and randomness comes only
+// from the seed, so equal traces and options make equal reports, byte for byte.
 //
 // Memory is bounded for traces of any size: prompts are generated from the trace's
 // block ids when a request enters the queue and dropped when it ends. While too

@@ -75,7 +75,6 @@ func newEngine(w *world, id int, pool pool.Plan, costs *costmodel.Costs) *engine
 	}
 }
 
-// submit puts a request into the queue.
 func (e *engine) submit(now time.Duration, r *messages.EngineRequest, arrived time.Duration) error {
 	e.open[r.ID] = &open{arrived: arrived, prompt: len(r.Prompt), output: r.Params.MaxTokens}
 	return e.deliver(now, envelope{messages.Queue, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{r}}})
@@ -159,7 +158,7 @@ func (e *engine) read(r *messages.Reading) {
 	}
 }
 
-// results plays intake: it measures tokens and ends.
+// results replaces intake: it measures tokens and request ends.
 func (e *engine) results(now time.Duration, msg any) {
 	m, ok := msg.(*messages.StepResults)
 	if !ok {
@@ -208,7 +207,6 @@ func (e *engine) ended(now time.Duration, m *messages.RequestEnded) {
 	e.world.requestEnded(m.ID, now-o.arrived)
 }
 
-// pages counts the pool by owner.
 func (e *engine) pages() messages.PageCount {
 	tree := e.cache.Tree()
 	return messages.PageCount{

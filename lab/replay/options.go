@@ -19,49 +19,35 @@ import (
 // Options describe the engines of a replay. Defaults sets all but the device and the
 // model. In brackets is the engine's setting with the same meaning.
 type Options struct {
-	GPU   costmodel.GPU
-	Model costmodel.Model
-	// Replicas is the number of engines, each with its own device.
-	Replicas int
-	// Routing is one of route.Policies.
-	Routing string
-	// Policy (schedule-policy) is one of queue.Policies.
-	Policy string
-	// Eviction (radix-eviction-policy) is one of policies.Names.
-	Eviction string
-	// CacheDisabled (disable-radix-cache) keeps nothing for later requests.
-	CacheDisabled bool
-	// PageSize (page-size) is the number of tokens in a page, a power of two.
-	PageSize int
+	GPU           costmodel.GPU
+	Model         costmodel.Model
+	Replicas      int    // engines, each with its own device
+	Routing       string // one of route.Policies
+	Policy        string // (schedule-policy) one of queue.Policies
+	Eviction      string // (radix-eviction-policy) one of policies.Names
+	CacheDisabled bool   // (disable-radix-cache) keeps nothing for later requests
+	PageSize      int    // (page-size) tokens in a page, a power of two
 	// KVTokens (max-total-tokens) caps each engine's KV pool; 0: what the device's
 	// memory allows.
 	KVTokens int
 	// MemFraction (mem-fraction-static) is the share of the device's memory for
 	// weights, workspace and pool; 0: pool.AutoMemFraction.
-	MemFraction float64
-	// MaxRunning (max-running-requests); 0: pool.AutoMaxRunning.
-	MaxRunning int
-	// MaxPrefillTokens (max-prefill-tokens) is the maximum of tokens per step.
-	MaxPrefillTokens int
+	MemFraction      float64
+	MaxRunning       int // (max-running-requests) 0: pool.AutoMaxRunning
+	MaxPrefillTokens int // (max-prefill-tokens) maximum of tokens per step
 	// ChunkedPrefillSize (chunked-prefill-size); 0: SGLang's default for the
 	// device's memory; -1: no chunks.
 	ChunkedPrefillSize int
-	// LatencyTarget (inter-token-latency-target); 0: none.
-	LatencyTarget time.Duration
-	// Aging (schedule-aging); 0: never.
-	Aging time.Duration
-	// DisableOverlap (disable-overlap-schedule). Planning takes no virtual time,
-	// so this shows only the cost of rows computed in vain.
+	LatencyTarget      time.Duration // (inter-token-latency-target) 0: none
+	Aging              time.Duration // (schedule-aging) 0: never
+	// DisableOverlap (disable-overlap-schedule). Planning takes no virtual time, so this
+	// shows only the cost of wasted rows.
 	DisableOverlap bool
-	// Speed divides the trace's times: 2 sends everything twice as fast.
-	Speed float64
-	// Seed is for random policies and hashes.
-	Seed uint64
-	// Limit is the number of requests to replay; 0: all.
-	Limit int
-	// WaitingTokens bounds the prompt tokens in all queues, 4 bytes each; requests
-	// beyond it are held back in order. Their waiting counts from their time in the
-	// trace.
+	Speed          float64 // divides the trace's times: 2 sends everything twice as fast
+	Seed           uint64  // for random policies and hashes
+	Limit          int     // number of requests to replay; 0: all
+	// WaitingTokens bounds the prompt tokens in all queues, 4 bytes each; requests beyond
+	// it are held back in order. Their waiting counts from their time in the trace.
 	WaitingTokens int
 	// Samples bounds the points of the time series, at least 2. Soft: there are
 	// between half of it and all of it, at equal distances.
@@ -96,8 +82,7 @@ const (
 // mostStepTokens bounds a step, far above the workspace of any device.
 const mostStepTokens = 1 << 24
 
-// defaultChunk is SGLang's chunked-prefill-size by the device's memory
-// (server_args.py).
+// defaultChunk is SGLang's chunked-prefill-size by device memory (server_args.py).
 func defaultChunk(bytes int64) int {
 	const gib = 1 << 30
 	switch {

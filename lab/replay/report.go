@@ -9,8 +9,8 @@ import (
 	"github.com/troupe-engine/troupe/lab/plot"
 )
 
-// Report is the result of a replay. It has nothing of the machine that ran it, so
-// that equal runs have equal reports. Times are virtual, in seconds.
+// Report is the result of a replay. It does not depend on the machine that ran it: equal
+// runs have equal reports. Times are virtual, in seconds.
 type Report struct {
 	Setup      Setup           `json:"setup"`
 	Requests   Requests        `json:"requests"`
@@ -52,8 +52,7 @@ type Setup struct {
 // Requests counts requests by their end.
 type Requests struct {
 	Finished int `json:"finished"`
-	// Refused were longer than the model's context.
-	Refused int `json:"refused"`
+	Refused  int `json:"refused"` // longer than the model's context
 	// HeldBack entered their queue late because of Options.WaitingTokens. Policies
 	// and the router see them only then.
 	HeldBack int `json:"held_back"`
@@ -62,15 +61,13 @@ type Requests struct {
 // Tokens of the finished requests.
 type Tokens struct {
 	Prompt int `json:"prompt"`
-	// Cached is the prompt tokens found when a request was first admitted.
-	Cached int `json:"cached"`
+	Cached int `json:"cached"` // prompt tokens found when a request was first admitted
 	Output int `json:"output"`
 }
 
 // Cache is over the prefix caches of all replicas.
 type Cache struct {
-	// HitRatio is cached over prompt tokens.
-	HitRatio      float64 `json:"hit_ratio"`
+	HitRatio      float64 `json:"hit_ratio"` // cached over prompt tokens
 	EvictedTokens int     `json:"evicted_tokens"`
 }
 
@@ -84,10 +81,9 @@ type Throughput struct {
 
 // Steps of all devices.
 type Steps struct {
-	Count       int `json:"count"`
-	Retractions int `json:"retractions"`
-	// BusyShare is the share of the time that a device computed, on average.
-	BusyShare float64 `json:"busy_share"`
+	Count       int     `json:"count"`
+	Retractions int     `json:"retractions"`
+	BusyShare   float64 `json:"busy_share"` // the mean share of time that a device computed
 }
 
 // Queue is the requests that waited and ran, over all replicas; means over time.
@@ -194,7 +190,6 @@ func (w *world) warnings() []string {
 // seconds rounds to microseconds, the most that a cost model can claim.
 func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1e6) / 1e6 }
 
-// share is a rounded ratio of counts.
 func share(part, whole int) float64 { return over(float64(part), float64(whole)) }
 
 // over divides and rounds to six digits after the point; by 0 it is 0.

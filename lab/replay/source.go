@@ -22,7 +22,7 @@ type source struct {
 	err  error // of the reader, io.EOF at the end
 	read int   // requests so far
 
-	// priorities and tenants say that a request has others than the first one.
+	// priorities and tenants: requests have different ones.
 	first               *trace.Request
 	priorities, tenants bool
 

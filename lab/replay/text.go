@@ -10,7 +10,6 @@ import (
 	"github.com/troupe-engine/troupe/lab/measure"
 )
 
-// WriteText prints the report for people.
 func (r *Report) WriteText(to io.Writer) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	s := &r.Setup

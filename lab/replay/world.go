@@ -19,7 +19,6 @@ import (
 	"github.com/troupe-engine/troupe/sched/route"
 )
 
-// world is one replay.
 type world struct {
 	opt     Options
 	pool    pool.Plan
@@ -39,8 +38,7 @@ type world struct {
 	waiting, running         int
 	waitingTokens            int
 
-	// backlog are requests that have arrived; their prompts are made up when
-	// there is room for them to wait.
+	// backlog has the arrived requests; prompts are generated when there is room to wait.
 	backlog       []*arrival
 	backlogBlocks int // of all their requests
 	heldBack      int
@@ -158,7 +156,6 @@ func (w *world) schedule(e event) {
 	w.agenda = slices.Insert(w.agenda, after, e)
 }
 
-// happen handles an event of an engine.
 func (w *world) happen(e event) error {
 	w.advance(e.at)
 	if e.due.msg == nil {

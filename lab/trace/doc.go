@@ -1,6 +1,5 @@
-// Package trace reads recorded request traces. A trace says when requests arrived,
-// how long they were, and which blocks of their prompts are the same. There are four
-// formats:
+// Package trace reads recorded request traces. A trace says when requests arrived, how
+// long they were, and which blocks of their prompts are the same. There are four formats:
 //
 //	mooncake  JSON lines with hash_ids per block of 512 tokens
 //	azure     CSV with wall-clock times and lengths, no prefixes

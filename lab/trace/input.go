@@ -73,13 +73,11 @@ func (in *input) unpack() error {
 // 4 GiB by the format, 64 MiB with xz's highest preset.
 const maxDictionary = 64 << 20
 
-// Progress implements Reader.
 func (in *input) Progress() (read, size int64) {
 	read, _ = in.file.Seek(0, io.SeekCurrent) // 0 for a pipe, whose size is unknown as well
 	return read, in.size
 }
 
-// Close implements Reader.
 func (in *input) Close() error { return in.file.Close() }
 
 // lines reads a text file line by line.

@@ -52,7 +52,6 @@ func openRecords(path string, f format, opts Options) (Reader, error) {
 	return &records{lines: l, format: f, warn: opts.Warn}, nil
 }
 
-// Next implements Reader.
 func (r *records) Next() (*Request, error) {
 	text, err := r.next()
 	switch {
@@ -81,9 +80,8 @@ type field[T any] struct {
 	value *T
 }
 
-// fill checks what all formats in JSON have, and sets it: the arrival in
-// milliseconds and the lengths. whole says that a partial last block must have an
-// id.
+// fill checks and sets what all JSON formats have: the arrival in milliseconds and the
+// lengths. whole: a partial last block must have an id; otherwise it may.
 func (q *Request) fill(at field[float64], input, output field[int64], whole bool) error {
 	switch {
 	case at.value == nil:
@@ -120,8 +118,7 @@ func (q *Request) setLengths(input, output int64) error {
 	return nil
 }
 
-// checkBlocks refuses blocks that do not cover the input. With whole, a partial
-// last block must have an id; without, it may.
+// checkBlocks refuses blocks that do not cover the input; whole is as in fill.
 func checkBlocks(blocks, input, blockSize int, whole bool) error {
 	most := (input + blockSize - 1) / blockSize
 	least := input / blockSize

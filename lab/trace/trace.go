@@ -11,37 +11,30 @@ import (
 
 // Limits of what a reader accepts. A trace beyond them is damaged or hostile.
 const (
-	// MaxTokens is the longest input and the longest output of one request.
-	MaxTokens = 1 << 27
-	// MaxLine is the longest line in bytes: enough for 2 million block ids.
-	MaxLine = 32 << 20
-	// MaxTime is the longest time after the first request.
-	MaxTime = 20 * 365 * 24 * time.Hour
-	// MaxConversation is the biggest JSON file of one conversation in bytes.
-	MaxConversation = 256 << 20
+	MaxTokens       = 1 << 27                   // of a request's input, and of its output
+	MaxLine         = 32 << 20                  // bytes, enough for 2 million block ids
+	MaxTime         = 20 * 365 * 24 * time.Hour // after the first request
+	MaxConversation = 256 << 20                 // bytes of a JSON file of one conversation
 )
 
 // Request is one request of a trace.
 type Request struct {
 	// Line is the line of the file, or in formats of several files the position in
 	// the merged order. From 1, never repeated.
-	Line int
-	// Arrival counts from the start of the trace. It never goes back.
-	Arrival time.Duration
-	Input   int // tokens of the prompt, at least 1
-	Output  int // tokens generated, from 0 on
+	Line    int
+	Arrival time.Duration // from the start of the trace; never goes back
+	Input   int           // tokens of the prompt, at least 1
+	Output  int           // tokens generated, from 0 on
 	// Blocks are the ids of the prompt's blocks in order, with or without a partial
 	// last block. Equal ids mean equal blocks after equal prefixes; nil means that
 	// prefixes are not known.
-	Blocks []uint64
-	// BlockSize is the number of tokens in a block; 0 without blocks.
-	BlockSize int
+	Blocks    []uint64
+	BlockSize int // tokens in a block; 0 without blocks
 	// Conversation and Tenant are opaque names, empty if unknown.
 	Conversation string
 	Tenant       string
-	// Subagent: another conversation started this one.
-	Subagent bool
-	Priority int32
+	Subagent     bool // another conversation started this one
+	Priority     int32
 }
 
 // Reader reads a trace in order of arrival. Not safe for concurrent use.
@@ -50,25 +43,21 @@ type Reader interface {
 	// last one. Other errors are *Error or come from the file system; after an
 	// error the reader is done.
 	Next() (*Request, error)
-	// Progress returns the bytes read and the size of the whole, compressed; size is
-	// 0 where unknown.
+	// Progress returns the bytes read and the whole (compressed) size, 0 if unknown.
 	Progress() (read, size int64)
 	Close() error
 }
 
 // Options are for formats that leave something open. The zero value is valid.
 type Options struct {
-	// Seed chooses the start of each conversation (weka).
-	Seed uint64
-	// ConversationGap is the mean time from the start of one conversation to
-	// the start of the next (weka); zero means DefaultConversationGap.
-	// Soft: the gaps are drawn from an exponential distribution.
+	Seed uint64 // chooses the start of each conversation (weka)
+	// ConversationGap is the mean time between the starts of conversations (weka), drawn
+	// from an exponential distribution; zero means DefaultConversationGap.
 	ConversationGap time.Duration
 	// Warn, if not nil, gets a note on what a reader leaves out, with file and line.
 	Warn func(note string)
 }
 
-// DefaultConversationGap starts a conversation every minute.
 const DefaultConversationGap = time.Minute
 
 // Error is what is wrong with a trace, and where.

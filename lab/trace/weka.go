@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// weka reads the coding-agent traces of callanjfox/kv-cache-tester: files of
-// one conversation each, with times and block ids of their own. They are merged:
-// each conversation starts some time after the one before it, drawn from Options,
-// and gets its own range of block ids. Agents that a conversation starts run beside
-// it and share its range. Only conversations that are going on are held.
+// weka reads the coding-agent traces of callanjfox/kv-cache-tester: files of one
+// conversation each, with their own times and block ids. They are merged: each
+// conversation starts some time after the one before it, drawn from Options, and gets its
+// own range of block ids. Agents that a conversation starts run in parallel and share its
+// range. Only running conversations are in memory.
 type weka struct {
 	*members
 	path   string
@@ -38,7 +38,6 @@ func openWeka(path string, opts Options) (Reader, error) {
 	return &weka{members: m, path: path, gap: gap, random: rand.New(rand.NewPCG(opts.Seed, 0x77656b61))}, nil
 }
 
-// Next implements Reader.
 func (w *weka) Next() (*Request, error) {
 	// A conversation starts no earlier than the one before it. So the next request is
 	// among the open ones if it comes before the next conversation.

@@ -65,8 +65,7 @@ type wekaRequest struct {
 	Requests []wekaRequest `json:"requests"` // of type "subagent", times from its start
 }
 
-// parser reads one conversation, request by request, so that the text of a long one
-// is not held.
+// parser reads a conversation request by request, so that a long text is not held.
 type parser struct {
 	name    string // of the file
 	threads []*thread

@@ -60,15 +60,13 @@ func openMembers(path string) (*members, error) {
 	return m, nil
 }
 
-// open opens the next path.
 func (m *members) open() (err error) {
 	m.current, err = openInput(m.paths[0])
 	m.paths, m.unread = m.paths[1:], true
 	return err
 }
 
-// next returns the next file's name and content, which is good until the next
-// call, or io.EOF.
+// next returns the next file's name and content, valid until the next call, or io.EOF.
 func (m *members) next() (name string, content io.Reader, err error) {
 	if m.archive != nil {
 		return m.nextInArchive()
@@ -108,7 +106,6 @@ func conversationFile(name string) bool {
 	return strings.HasSuffix(base, ".json") && !strings.HasPrefix(base, ".")
 }
 
-// Progress implements Reader.
 func (m *members) Progress() (read, size int64) {
 	if m.current != nil {
 		read, _ = m.current.Progress()
@@ -116,7 +113,6 @@ func (m *members) Progress() (read, size int64) {
 	return m.read + read, m.size
 }
 
-// Close implements Reader.
 func (m *members) Close() error {
 	if m.current == nil {
 		return nil

@@ -10,8 +10,7 @@ import (
 	"github.com/troupe-engine/troupe/lab/load"
 )
 
-// span is a length that a flag sets, and how often it occurs in the last request of a
-// session.
+// span is a length that a flag sets, and how often the last request of a session has it.
 type span struct {
 	flag   string
 	what   string // part of a request
@@ -31,10 +30,9 @@ func (w *workload) spans() []span {
 	return nil
 }
 
-// fit lowers default lengths until a request fits into the context, and says so in
-// note. Lengths that the user set and that do not fit are an error. exact: prompts
-// have exactly the requested length; with words it is approximate, and a chat adds
-// its template.
+// fit lowers default lengths until a request fits into the context, and says so in note.
+// Lengths that the user set and that do not fit are an error. exact: prompts have exactly
+// the requested length; with words it is approximate, and a chat adds its template.
 func (w *workload) fit(flags *pflag.FlagSet, context int, exact bool) (note string, err error) {
 	const spare = 8 // 1/8 of the context is kept free if lengths are not exact
 	room, asked, free, least := context, 0, 0, 0

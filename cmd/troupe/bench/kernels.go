@@ -14,7 +14,6 @@ import (
 	"github.com/troupe-engine/troupe/lab/bench/kernels"
 )
 
-// kernelsCommand is one run of `troupe bench kernels`.
 type kernelsCommand struct {
 	levels    []string
 	choice    kernels.Choice
@@ -47,7 +46,6 @@ func newKernels() *cobra.Command {
 	return c
 }
 
-// check reads the flags.
 func (b *kernelsCommand) check() (readBytes int64, err error) {
 	for _, name := range b.levels {
 		l, err := simd.ParseLevel(name)

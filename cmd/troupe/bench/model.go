@@ -22,12 +22,10 @@ import (
 	"github.com/troupe-engine/troupe/lab/load/work"
 )
 
-// New is the command.
 func New() *cobra.Command {
 	return cli.Group("bench", "Measure a model, its kernels, or a server under load", newModel(), newKernels(), newServe())
 }
 
-// modelCommand is one run of `troupe bench model`.
 type modelCommand struct {
 	bench.Setup
 	engine    *pflag.FlagSet // the settings, including a threads flag of their own
@@ -70,7 +68,6 @@ func newModel() *cobra.Command {
 	return c
 }
 
-// check reads the flags.
 func (b *modelCommand) check() (tests []bench.Test, readBytes int64, err error) {
 	if tests, err = b.matrix.Tests(); err != nil {
 		return nil, 0, err
@@ -261,7 +258,6 @@ func (b *modelCommand) describe(c *cobra.Command, report *bench.Report, n *node.
 	}
 }
 
-// notes returns remarks on the figures.
 func (b *modelCommand) notes(r *bench.Report) (notes []string) {
 	if note := replacedNote(r.Model.Replaced); note != "" {
 		notes = append(notes, note)

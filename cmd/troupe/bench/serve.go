@@ -25,7 +25,6 @@ import (
 	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
-// serveCommand is one run of `troupe bench serve`.
 type serveCommand struct {
 	server remote.Server
 	work   workload
@@ -91,7 +90,6 @@ func newServe() *cobra.Command {
 	return c
 }
 
-// check parses and checks flags.
 func (b *serveCommand) check() (err error) {
 	if err := cmp.Or(work.AtLeast(0, b.load.Sessions, "num-prompts"), work.AtLeast(0, b.load.Concurrency, "concurrency"), work.AtLeast(0, b.setup.Warmup, "warmup-requests"),
 		work.AtLeast(0, b.load.Duration, "duration"), work.AtLeast(0, b.client.Timeout, "request-timeout")); err != nil {
@@ -284,7 +282,6 @@ func (b *serveCommand) total(source *work.Source) int {
 	return n * b.work.turns
 }
 
-// describe completes the setup for the report.
 func (b *serveCommand) describe(flags *pflag.FlagSet) {
 	s := &b.setup
 	s.URL, s.Endpoint, s.Work, s.Load = b.client.Base.String(), "/v1/completions", b.load.Source.Description, b.pace()

@@ -13,8 +13,7 @@ import (
 	"github.com/troupe-engine/troupe/lab/bench/web"
 )
 
-// overHTTP serves a node on a free port until stop is called, and returns clients of
-// that server.
+// overHTTP serves a node on a free port until stop is called, and returns clients of it.
 func overHTTP(n *node.Node, seed uint64) (clients bench.Subject, stop func(), err error) {
 	l, err := httpapi.ListenTCP("127.0.0.1:0")
 	if err != nil {

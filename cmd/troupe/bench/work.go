@@ -123,8 +123,7 @@ func (w *workload) madeUp() bool { return w.dataset != "gsm8k" && w.dataset != "
 // because the server's answers are text.
 func (w *workload) wantsIDs() bool { return w.madeUp() && w.turns == 1 }
 
-// writer decides between token ids and words. The server shows how many tokens a word
-// has.
+// writer chooses token ids or words. The server shows how many tokens a word has.
 func (w *workload) writer(ctx context.Context, o load.ClientOptions, s *load.Server) (*work.Writer, error) {
 	if s.IDs {
 		return &work.Writer{Vocab: cmp.Or(w.vocab, max(s.Vocab, 0), assumedVocab)}, nil

@@ -18,7 +18,6 @@ import (
 	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
-// New is the command.
 func New() *cobra.Command {
 	var system string
 	s := node.Sampling{}
@@ -51,7 +50,6 @@ const chatHelp = `  /reset        clear the conversation
   /quit         exit (or Ctrl-D)
 `
 
-// talk is one conversation.
 type talk struct {
 	node     *node.Node
 	sampling node.Sampling

@@ -18,8 +18,7 @@ import (
 // ErrSilent ends the process with status 1 after the command has printed why.
 var ErrSilent = errors.New("failed")
 
-// Root returns the command with all others below it. Commands find the version in
-// Root().Version.
+// Root returns the root command. Commands find the version in Root().Version.
 func Root(version string, commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "troupe",
@@ -112,8 +111,7 @@ func UnknownValue(flag string, err error, value string, known []string) error {
 	return fmt.Errorf("%s: %w", flag, err)
 }
 
-// GivenFlags returns the values of the flags that were set, by name, without API keys:
-// reports get pasted.
+// GivenFlags returns the set flags' values by name, without API keys: reports get pasted.
 func GivenFlags(flags *pflag.FlagSet) map[string]string {
 	set := map[string]string{}
 	flags.Visit(func(f *pflag.Flag) {

@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// Interrupts holds the function that the next interrupt calls instead of ending the
-// command; nil for none.
+// Interrupts holds what the next interrupt calls instead of ending the command, or nil.
 type Interrupts struct {
 	stop atomic.Pointer[context.CancelFunc]
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
-// Logger writes text to a terminal and JSON elsewhere, always to stderr: stdout is for
-// results.
+// Logger writes to stderr, text to a terminal and JSON elsewhere: stdout is for results.
 func Logger(c *configs.Config) zerolog.Logger {
 	level, _ := zerolog.ParseLevel(c.LogLevel) // the settings were checked
 	zerolog.TimeFieldFormat = time.RFC3339Nano
@@ -35,8 +34,7 @@ func QuietLogger(c *cobra.Command, cfg *configs.Config) zerolog.Logger {
 	return log
 }
 
-// newLog writes lines of text or JSON without control characters, except for the log's
-// own colours.
+// newLog writes text or JSON without control characters, except for its own colours.
 func newLog(out io.Writer, text, colours bool) zerolog.Logger {
 	if !text {
 		return zerolog.New(logtext.NewWriter(out, false))

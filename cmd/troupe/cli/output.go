@@ -15,11 +15,9 @@ import (
 	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
-// IsTerminal reports whether a file is a terminal.
 func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// Filter returns the filter for a model's text: control characters are removed if out
-// is a terminal.
+// Filter returns the filter for a model's text: a terminal gets no control characters.
 func Filter(out io.Writer) func(string) string {
 	if f, ok := out.(*os.File); ok && IsTerminal(f) {
 		return logtext.Prose
@@ -65,7 +63,6 @@ type Status struct {
 	on           bool
 }
 
-// NewStatus starts with an empty line.
 func NewStatus() *Status { return &Status{began: time.Now(), on: IsTerminal(os.Stderr)} }
 
 // Show replaces the line, at most every 100 ms. Work of less than 300 ms shows nothing.
@@ -78,7 +75,6 @@ func (s *Status) Show(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "\r\x1b[K"+format, args...)
 }
 
-// Clear removes the line.
 func (s *Status) Clear() {
 	if !s.shown.IsZero() {
 		fmt.Fprint(os.Stderr, "\r\x1b[K")

@@ -13,7 +13,6 @@ import (
 	"github.com/troupe-engine/troupe/configs"
 )
 
-// New is the command.
 func New() *cobra.Command {
 	var prompt string
 	var asJSON bool

@@ -15,7 +15,6 @@ import (
 	"github.com/troupe-engine/troupe/model"
 )
 
-// New is the command.
 func New() *cobra.Command {
 	return cli.Group("inspect", "Show what is inside: settings, memory, cache, tokens, templates, logits",
 		newConfig(), newMemory(), newCache(), newTokens(), newTemplate(), newLogits())

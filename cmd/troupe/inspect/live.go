@@ -34,7 +34,6 @@ func (l *liveMemory) addFlags(c *cobra.Command) {
 	c.Flags().StringVar(&l.plot, "plot", "", "with --record: draw memory, latencies and queue into this file, .svg or .png")
 }
 
-// check refuses flags that make no sense together.
 func (l *liveMemory) check() error {
 	switch {
 	case l.server.URL == "" && (l.record != 0 || l.plot != ""):

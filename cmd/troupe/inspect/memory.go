@@ -49,8 +49,7 @@ func newMemory() *cobra.Command {
 	return c
 }
 
-// planMemory plans for an accelerator of a size, or for this machine if size
-// is empty.
+// planMemory plans for an accelerator of a size, or for this machine if size is empty.
 func planMemory(c *cobra.Command, size string, asJSON bool) error {
 	cfg, name, m, device, err := openModel(c)
 	if err != nil {

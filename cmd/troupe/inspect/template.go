@@ -55,8 +55,7 @@ func parseTime(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("--now %q is not a time; use for example 2024-07-26 12:00", text)
 }
 
-// inspectedTemplate reads the template from a file, or the model's with its BOS and
-// EOS.
+// inspectedTemplate reads the template from a file, or the model's with its BOS and EOS.
 func inspectedTemplate(c *cobra.Command, file string, in *chat.Input) (*chat.Template, error) {
 	if file != "" {
 		return node.TemplateFile(file)

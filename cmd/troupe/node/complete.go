@@ -104,8 +104,7 @@ func (n *Node) params(s Sampling) (*messages.SamplingParams, error) {
 	return p, nil
 }
 
-// localCalls numbers the local calls. Bit 63 keeps them apart from the numbers of
-// the HTTP adapter.
+// localCalls numbers local calls; bit 63 keeps them apart from the HTTP adapter's.
 var localCalls atomic.Uint64
 
 // Complete runs one request and writes its text as it arrives. continues: the output

@@ -24,7 +24,6 @@ const maxTopLogprobs = 20
 // of them while all other requests wait: 24 bytes and about 1 µs per byte.
 const maxStopBytes = 16 << 10
 
-// stepsInFlight is the maximum of steps in flight.
 func stepsInFlight(c *configs.Config) int {
 	if c.DisableOverlap {
 		return 1

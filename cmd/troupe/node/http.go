@@ -38,7 +38,6 @@ func Listen(c *configs.Config) (*Listeners, error) {
 	return &Listeners{api, admin}, nil
 }
 
-// Close closes the listeners.
 func (l *Listeners) Close() {
 	l.API.Close()
 	if l.Admin != nil {
@@ -66,9 +65,8 @@ func (n *Node) API() *httpapi.Server {
 	return httpapi.New(deps)
 }
 
-// full returns how the adapter finds out that every new request would be refused,
-// after what estimated wait and with what limit. It is nil if some requests may go
-// before others: then only intake knows.
+// full returns a test of whether every new request would be refused, with the estimated
+// wait and its limit; nil if some requests may go before others: then only intake knows.
 func (n *Node) full() func() (wait, most time.Duration, full bool) {
 	if opt := n.tableOptions(); opt.Displace || opt.Fair {
 		return nil
@@ -98,8 +96,7 @@ func (n *Node) EOS() []int32 {
 	return nil
 }
 
-// SamplingDefaults are the parameters of requests that do not set them: the
-// model's recommendation, or the API's.
+// SamplingDefaults are for unset parameters: the model's recommendation, or the API's.
 func (n *Node) SamplingDefaults() httpapi.SamplingDefaults {
 	d, g := httpapi.OpenAIDefaults, &n.Checkpoint.Config.Generation
 	if n.Config().SamplingFrom == "openai" {
@@ -122,7 +119,7 @@ func (n *Node) SamplingDefaults() httpapi.SamplingDefaults {
 	return d
 }
 
-// abortGrace is how long the answers of requests may take that a shutdown aborts.
+// abortGrace is the time limit for the answers of requests that a shutdown aborts.
 const abortGrace = 2 * time.Second
 
 // Serve answers requests until ctx ends and then drains: readiness is false, new
@@ -149,7 +146,7 @@ func (n *Node) Serve(ctx context.Context, api *httpapi.Server, l *Listeners) err
 		return err
 	case err := <-n.Fatal:
 		none, cancel := context.WithCancel(context.Background())
-		cancel() // open requests get no answer any more
+		cancel() // open requests are not answered any more
 		return errors.Join(err, closed(api.Shutdown(none)))
 	case <-ctx.Done():
 		return n.drain(context.WithoutCancel(ctx), api)
@@ -177,8 +174,7 @@ func (n *Node) drain(ctx context.Context, api *httpapi.Server) error {
 
 var errDrainOver = errors.New("drain-timeout expired")
 
-// drained waits until no request is open. It returns the reason if the engine gives
-// up.
+// drained waits until no request is open. It returns the reason if the engine gives up.
 func (n *Node) drained(limit context.Context) error {
 	done := make(chan error, 1)
 	go func() { done <- n.Engine.Drain(limit) }()
@@ -193,7 +189,7 @@ func (n *Node) drained(limit context.Context) error {
 	}
 }
 
-// closed drops the errors of connections that had to be cut.
+// closed drops the error of a shutdown that had to cut connections.
 func closed(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return nil

@@ -69,8 +69,7 @@ func (n *Node) Fingerprint() string {
 	return fmt.Sprintf("%s kv=%s weights=%s", n.Device.Info().Fingerprint, n.KVDType, hash)
 }
 
-// shortFingerprint returns the fingerprint for answers; "" while the weights are
-// still being hashed.
+// shortFingerprint is for answers; "" while the weights are still being hashed.
 func (n *Node) shortFingerprint() string {
 	if n.hash.Load() == nil {
 		return ""

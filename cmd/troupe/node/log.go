@@ -27,14 +27,12 @@ var levels = map[slog.Level]zerolog.Level{
 	slog.LevelInfo: zerolog.DebugLevel, slog.LevelWarn: zerolog.WarnLevel, slog.LevelError: zerolog.ErrorLevel,
 }
 
-// Enabled implements slog.Handler.
 func (b bridge) Enabled(_ context.Context, level slog.Level) bool {
 	e := b.log.WithLevel(levels[level])
 	e.Discard()
 	return e != nil
 }
 
-// Handle implements slog.Handler.
 func (b bridge) Handle(_ context.Context, r slog.Record) error {
 	event := b.log.WithLevel(levels[r.Level])
 	r.Attrs(func(a slog.Attr) bool {
@@ -45,7 +43,6 @@ func (b bridge) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// WithAttrs implements slog.Handler.
 func (b bridge) WithAttrs(attrs []slog.Attr) slog.Handler {
 	c := b.log.With()
 	for _, a := range attrs {

@@ -1,5 +1,5 @@
-// Package node builds one serving process from its settings: model, device, memory
-// plan, engine and HTTP adapter. It is the only package that knows all of them.
+// Package node builds one serving process from its settings: model, device, memory plan,
+// engine and HTTP adapter. It is the only package that depends on all of them.
 package node
 
 import (
@@ -34,18 +34,13 @@ import (
 
 // Options are what a caller adds to the settings.
 type Options struct {
-	Config *configs.Config
-	Log    zerolog.Logger
-	// LogLevel, if not nil, is the level by which Log samples; a reload sets it.
-	LogLevel *telemetry.LogLevel
-	// Progress, if not nil, is called while weights load, with numbers of bytes.
-	Progress func(done, total int64)
-	// Engine, if not nil, changes the engine before it starts; for tests.
-	Engine func(*engine.Spec)
-	// Version of the binary, for /server_info.
-	Version string
-	// Unhashed leaves out the hash of the weights in the fingerprint: reading them
-	// would disturb a measurement.
+	Config   *configs.Config
+	Log      zerolog.Logger
+	LogLevel *telemetry.LogLevel     // if not nil, Log samples by it and a reload sets it
+	Progress func(done, total int64) // if not nil, called while weights load, in bytes
+	Engine   func(*engine.Spec)      // if not nil, changes the engine before it starts; for tests
+	Version  string                  // of the binary, for /server_info
+	// Unhashed: no hash of weights in the fingerprint; it would disturb a measurement.
 	Unhashed bool
 }
 
@@ -56,8 +51,7 @@ type Node struct {
 	Checkpoint *model.Checkpoint
 	Tokenizer  *tokenizer.Tokenizer
 	Template   *chat.Template // nil: none, or TemplateFault
-	// TemplateFault is why the model's own chat template cannot be used. Only chat
-	// needs one.
+	// TemplateFault: why the model's chat template cannot be used; only chat needs one.
 	TemplateFault error
 	Device        gpu.Device
 	Model         gpu.Model   // of the first engine
@@ -67,25 +61,20 @@ type Node struct {
 	Meter         *telemetry.Meter
 	Engine        *engine.Engine
 	System        *actor.ActorSystem // of the engine
-	// Recording, if not nil, records the traffic of an API that is made later. The
-	// caller closes it.
+	// Recording, if not nil, records the traffic of later APIs. The caller closes it.
 	Recording *recording.Recorder
-	// Reloads, if its Why is not nil, is how Serve reads the settings again.
-	Reloads Reloads
-	// Fatal receives the reason when the engine gives up; then the process must end
-	// with an error.
+	Reloads   Reloads // if Why is not nil, how Serve reads the settings again
+	// Fatal receives why the engine gave up; then the process must end with an error.
 	Fatal chan error
 
-	config  atomic.Pointer[configs.Config]
-	files   model.Files
-	started time.Time
-	hash    atomic.Pointer[string]
-	// stopHash ends the hashing of the weights and waits for it.
-	stopHash func()
+	config   atomic.Pointer[configs.Config]
+	files    model.Files
+	started  time.Time
+	hash     atomic.Pointer[string]
+	stopHash func() // ends the hashing of the weights and waits for it
 }
 
-// Open loads the model and starts the engine. The error names what is wrong,
-// where, and the remedy.
+// Open loads the model and starts the engine. Errors name cause, place and remedy.
 func Open(ctx context.Context, opt Options) (*Node, error) {
 	return openSteps(ctx, opt, (*Node).openModel, (*Node).openText, (*Node).openDevice, (*Node).startEngine)
 }
@@ -168,8 +157,7 @@ func (n *Node) openText(context.Context) (err error) {
 	return nil
 }
 
-// Template returns the chat template of the settings or else of the model; nil
-// when it has none.
+// Template returns the chat template of the settings, else the model's; nil if none.
 func Template(c *configs.Config, files model.Files, tok *tokenizer.Tokenizer) (*chat.Template, error) {
 	if c.ChatTemplate != "" {
 		t, err := TemplateFile(c.ChatTemplate)
@@ -182,7 +170,6 @@ func Template(c *configs.Config, files model.Files, tok *tokenizer.Tokenizer) (*
 	return parseTemplate(files.ChatTemplate(), source)
 }
 
-// TemplateFile reads a chat template from a file.
 func TemplateFile(file string) (*chat.Template, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -202,7 +189,6 @@ func parseTemplate(name, source string) (*chat.Template, error) {
 	return t, nil
 }
 
-// OpenDevice opens the device that the settings name.
 func OpenDevice(c *configs.Config) (gpu.Device, error) {
 	o := c.CPU
 	if c.DataParallel > 1 { // the engines share the processors
@@ -219,8 +205,8 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	if n.Device, err = OpenDevice(c); err != nil {
 		return err
 	}
-	// A first plan refuses a model that does not fit before its weights are loaded.
-	// The second one knows how much memory they left.
+	// A first plan refuses a model that does not fit before its weights are loaded. The
+	// second uses the memory that they left.
 	planned, err := PlanOn(n.Device, c, n.Checkpoint)
 	for _, w := range planned.Weights.Changed {
 		n.opt.Log.Info().Stringer("stored", w.Stored).Stringer("held", w.Held).Int("matrices", w.Tensors).Int64("bytes", w.Bytes).
@@ -336,7 +322,6 @@ func (n *Node) closeWithin(ctx context.Context, limit time.Duration) error {
 
 var errNotQuiet = errors.New("the device did not finish its step in time")
 
-// newSeed draws a request's seed.
 func newSeed() uint64 {
 	var b [8]byte
 	rand.Read(b[:]) // never fails

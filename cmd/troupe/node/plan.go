@@ -9,13 +9,12 @@ import (
 	"github.com/troupe-engine/troupe/model"
 )
 
-// DeviceMemory is what a memory plan knows of the device.
+// DeviceMemory describes a device's memory to a plan.
 type DeviceMemory struct {
 	Before      gpu.Memory // without the weights
 	After       int64      // bytes available with the weights loaded; 0: they are not
 	WeightBytes int64      // of the weights on the device; as stored if that is unknown
-	// Own: the device does not share its memory with other programs.
-	Own bool
+	Own         bool       // the device does not share its memory with other programs
 }
 
 // PlanMemory sizes the KV pool for a model.
@@ -50,8 +49,7 @@ type Planned struct {
 	Before  gpu.Memory
 }
 
-// PlanOn plans the memory of a device. What was planned before an error is
-// returned with it.
+// PlanOn plans a device's memory. With an error it returns what was planned before it.
 func PlanOn(device gpu.Device, c *configs.Config, m *model.Checkpoint) (p Planned, err error) {
 	if p.Before, err = device.Memory(); err != nil {
 		return p, err
@@ -72,8 +70,7 @@ func PlanOn(device gpu.Device, c *configs.Config, m *model.Checkpoint) (p Planne
 // smaller are the weight types to try if memory is short, the most exact first.
 var smaller = []string{"bf16", "q8_0", "q4_0"}
 
-// whatFits adds to a failure of PlanMemory the weight-dtype that would fit, if there
-// is one.
+// whatFits adds to a failure of PlanMemory the weight-dtype that would fit, if any.
 func whatFits(failure error, c *configs.Config, m *model.Checkpoint, d DeviceMemory) error {
 	for _, dtype := range smaller {
 		try := *c

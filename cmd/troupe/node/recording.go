@@ -11,8 +11,7 @@ import (
 	"github.com/troupe-engine/troupe/telemetry/recording"
 )
 
-// OpenRecording creates the file of record-trace, which must not exist. It returns
-// nil if the setting is empty.
+// OpenRecording creates the file of record-trace, which must not exist yet; nil if unset.
 func OpenRecording(c *configs.Config, log zerolog.Logger) (*recording.Recorder, error) {
 	if c.RecordTrace == "" {
 		return nil, nil

@@ -31,7 +31,6 @@ func (n *Node) follow(ctx context.Context, api *httpapi.Server, reloads Reloads)
 	}
 }
 
-// reload loads and applies the settings, and logs the result.
 func (n *Node) reload(ctx context.Context, api *httpapi.Server, load func() (*configs.Config, error), why string) {
 	next, err := load()
 	var changed []string
@@ -72,7 +71,6 @@ func (n *Node) apply(ctx context.Context, api *httpapi.Server, next *configs.Con
 	return changed, nil
 }
 
-// SetLogLevel sets level to the log-level of the settings.
 func SetLogLevel(level *telemetry.LogLevel, c *configs.Config) {
 	if l, err := zerolog.ParseLevel(c.LogLevel); err == nil { // configs has checked it
 		level.Set(l)

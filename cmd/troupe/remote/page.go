@@ -106,8 +106,7 @@ func (v *View) Line() string {
 		figure(v.Rates.PromptTokens), figure(v.Rates.GenerationTokens), figure(v.Rates.EvictedTokens), v.TTFT.mean(), v.ITL.mean())
 }
 
-// bar draws the pool in cells. Every part that is not empty gets at least one, if there
-// are enough.
+// bar draws the pool in cells, if possible at least one for each part that is not empty.
 func (v *View) bar(cells int, colour bool) string {
 	owners := v.owners()
 	counts, left := make([]int, len(owners)), cells
@@ -143,7 +142,6 @@ func (l Latency) mean() string {
 	return seconds(*l.Mean)
 }
 
-// String formats a latency.
 func (l Latency) String() string {
 	if l.Mean == nil || l.P50 == nil || l.P99 == nil {
 		return "no samples"

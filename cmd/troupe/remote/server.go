@@ -20,12 +20,9 @@ import (
 )
 
 const (
-	// DefaultURL is where `troupe serve` listens by default.
-	DefaultURL = "http://127.0.0.1:30000"
-	// MinInterval is the shortest time between two readings of a server.
-	MinInterval = 10 * time.Millisecond
-	// timeout limits the time for an answer.
-	timeout = 10 * time.Second
+	DefaultURL  = "http://127.0.0.1:30000" // where `troupe serve` listens by default
+	MinInterval = 10 * time.Millisecond    // between two readings of a server
+	timeout     = 10 * time.Second         // for an answer
 )
 
 // Server is the server that the flags choose.

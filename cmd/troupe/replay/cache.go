@@ -34,7 +34,6 @@ func (f *cacheFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.byConversation, "by-conversation", false, "print the distribution of the hit ratios of conversations, each with its own unlimited cache")
 }
 
-// cacheRow is one row of the result.
 type cacheRow struct {
 	cachereplay.Result
 	// GapClosed is the share of the gap between lru and belady at the same capacity;
@@ -121,7 +120,6 @@ func (f *command) replays(c *cobra.Command) ([]*cachereplay.Replay, error) {
 	})
 }
 
-// closeGaps sets GapClosed.
 func closeGaps(rows []cacheRow) {
 	at := func(capacity int, eviction string) *cacheRow {
 		i := slices.IndexFunc(rows, func(r cacheRow) bool { return r.Capacity == capacity && r.Eviction == eviction })
@@ -185,7 +183,6 @@ func (f *command) runByConversation(c *cobra.Command) error {
 	}))
 }
 
-// distinct drops repeated values.
 func distinct[T comparable](list []T) []T {
 	var out []T
 	for _, v := range list {

@@ -51,7 +51,6 @@ func (f *engineFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.plot, "plot", "", "draw KV pages, latencies and queues over time into this .svg or .png")
 }
 
-// runEngine replays whole engines.
 func (f *command) runEngine(c *cobra.Command) error {
 	if err := cli.RefuseFlags(f.onlyCache, "requires --cache-only; --kv-tokens sets the size of an engine's pool"); err != nil {
 		return err
@@ -133,8 +132,7 @@ func (f *engineFlags) options() (replay.Options, error) {
 	return opt, nil
 }
 
-// shapeOf converts a model's config for the cost model. K and V have the type of
-// kv-cache-dtype auto.
+// shapeOf converts a config for the cost model. K and V have kv-cache-dtype auto's type.
 func shapeOf(m *config.Config, name string) costmodel.Model {
 	kv := gpu.BF16
 	if m.DType == gpu.F32 {
@@ -147,7 +145,6 @@ func shapeOf(m *config.Config, name string) costmodel.Model {
 	}
 }
 
-// engineEviction returns the eviction policy of the engines.
 func (f *command) engineEviction() (string, error) {
 	if len(f.evictions) != 1 {
 		return "", fmt.Errorf("--eviction has %d policies, but an engine has only one; use one, or add --cache-only to compare them", len(f.evictions))

@@ -20,7 +20,6 @@ import (
 	"github.com/troupe-engine/troupe/lab/trace"
 )
 
-// command is one run of `troupe replay`.
 type command struct {
 	trace, format string
 	seed          uint64
@@ -38,7 +37,6 @@ type command struct {
 	onlyCache, onlyEngine *pflag.FlagSet
 }
 
-// New is the command.
 func New() *cobra.Command {
 	f := &command{}
 	c := &cobra.Command{
@@ -91,7 +89,6 @@ func New() *cobra.Command {
 	return c
 }
 
-// open opens the trace.
 func (f *command) open() (trace.Reader, error) {
 	if f.format == "" {
 		return nil, fmt.Errorf("--format is missing; use one of %s", strings.Join(trace.Formats(), ", "))

@@ -18,7 +18,6 @@ import (
 	"github.com/troupe-engine/troupe/telemetry"
 )
 
-// New is the command.
 func New() *cobra.Command {
 	c := &cobra.Command{
 		Use: "serve", Short: "Serve a model over HTTP", Args: cobra.NoArgs,

@@ -17,7 +17,6 @@ import (
 	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
-// New is the command.
 func New() *cobra.Command {
 	t := &top{}
 	c := &cobra.Command{
@@ -40,7 +39,6 @@ func New() *cobra.Command {
 	return c
 }
 
-// top is one run of the command.
 type top struct {
 	server     remote.Server
 	interval   time.Duration

@@ -17,11 +17,10 @@ import (
 
 // A KV head of a model of 1.5 billion parameters, and a context of a long chat.
 const (
-	headDim   = 128
-	headGroup = 6 // query heads of a KV head
-	context   = 4096
-	// queryTokens attend together in a prefill, as the device has it.
-	queryTokens = 12
+	headDim     = 128
+	headGroup   = 6 // query heads of a KV head
+	context     = 4096
+	queryTokens = 12 // attend together in a prefill, as on the device
 )
 
 // kvTypes are the types of K and V. Plain Go reads float32 only.

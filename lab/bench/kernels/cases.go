@@ -13,7 +13,7 @@ import (
 // Kinds are the groups of kernels, in the order of measuring.
 var Kinds = []string{"gemm", "integer", "attention", "small"}
 
-// Choice says which cases there are. Empty lists mean all.
+// Choice selects cases. Empty lists select all.
 type Choice struct {
 	Levels []simd.Level
 	Kinds  []string
@@ -21,7 +21,7 @@ type Choice struct {
 	Tokens []int    // of products
 }
 
-// DefaultTokens is one token, few that decode together, and a prompt's chunk.
+// DefaultTokens are one token, small decode batches, and a prefill chunk.
 var DefaultTokens = []int{1, 4, 16, 64, 512}
 
 // Check refuses unknown names.
@@ -63,8 +63,7 @@ func (c *Choice) wants(kind, form string) bool {
 	return (len(c.Kinds) == 0 || slices.Contains(c.Kinds, kind)) && (form == "" || len(c.Forms) == 0 || slices.Contains(c.Forms, form))
 }
 
-// portableRows is the number of rows for products in plain Go: a sixteenth, since
-// they would take minutes.
+// portableRows are the rows of products in plain Go: fewer, as they would take minutes.
 const portableRows = Rows / 16
 
 // Each calls do for each case until it fails. memory holds the weights of one form

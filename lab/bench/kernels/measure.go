@@ -12,7 +12,6 @@ import (
 // Limit is what bounds a kernel that computes.
 type Limit uint8
 
-// The limits.
 const (
 	NoLimit     Limit = iota
 	MultiplyAdd       // float32, two operations each

@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/lab/bench"
 )
 
-// Report is a run.
+// Report is the result of a run.
 type Report struct {
 	Machine     bench.Machine `json:"machine"`
 	ReadBytes   int64         `json:"read_bytes"` // of the memory for weights

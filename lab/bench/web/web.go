@@ -19,11 +19,9 @@ import (
 
 // Options describe the server and the tests' prompts.
 type Options struct {
-	URL string // of a server that has no other clients
-	// Base is what is in a sequence's cache before a test.
-	Base func(sequence, tokens int) []int32
-	// Fatal receives the reason when the engine fails for good.
-	Fatal <-chan error
+	URL   string                             // of a server that has no other clients
+	Base  func(sequence, tokens int) []int32 // what is in a sequence's cache before a test
+	Fatal <-chan error                       // receives the reason when the engine fails for good
 }
 
 // Clients is a bench.Subject for tests that generate; prompts are measured closer
@@ -33,7 +31,6 @@ type Clients struct {
 	client *load.Client
 }
 
-// New makes clients of a running server.
 func New(o Options) (*Clients, error) {
 	base, err := client.ParseURL(o.URL)
 	if err != nil {
@@ -46,7 +43,6 @@ func New(o Options) (*Clients, error) {
 	return &Clients{opt: o, client: c}, err
 }
 
-// Prepare implements bench.Subject.
 func (c *Clients) Prepare(ctx context.Context, t bench.Test) error {
 	if t.Depth == 0 {
 		return nil

@@ -6,7 +6,6 @@ import (
 	"maps"
 )
 
-// Message is one of a chat.
 type Message struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
@@ -35,8 +34,7 @@ type FrameOptions struct {
 	Stream    bool
 	Usage     bool // ask a stream to end with the count of tokens
 	IgnoreEOS bool
-	// Extra members replace those of the same name; null removes one.
-	Extra json.RawMessage
+	Extra     json.RawMessage // members that replace those of the same name; null removes one
 }
 
 // NewFrame fails if Extra is not a JSON object.
@@ -59,7 +57,6 @@ func NewFrame(o FrameOptions) (*Frame, error) {
 	return f, nil
 }
 
-// Write encodes a body.
 func (f *Frame) Write(b *Body) []byte {
 	members := maps.Clone(f.common)
 	_, prompt := f.extra["prompt"]

@@ -37,8 +37,7 @@ var ErrChunk = errors.New("the server's response cannot be read")
 // Brings reports whether the chunk brings output: text, reasoning or a tool call.
 func (k *Chunk) Brings() bool { return len(k.Text) > 0 || len(k.Reasoning) > 0 || k.ToolCall }
 
-// Read reads the body of an answer or the data of one event. Unknown members are
-// skipped.
+// Read reads the body of an answer or the data of one event. Unknown members are skipped.
 func (k *Chunk) Read(data []byte) error {
 	*k = Chunk{Text: k.Text[:0], Reasoning: k.Reasoning[:0], Finish: k.Finish[:0], Error: k.Error[:0], r: k.r}
 	if k.r == nil {

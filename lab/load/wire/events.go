@@ -5,8 +5,7 @@ import (
 	"errors"
 )
 
-// MaxEvent is the longest event of a stream in bytes; a longer one is damaged or
-// hostile.
+// MaxEvent is the longest event of a stream in bytes; a longer one is damaged or hostile.
 const MaxEvent = 16 << 20
 
 // ErrLongEvent is an event or a line beyond MaxEvent.
@@ -18,7 +17,7 @@ var ErrLongEvent = errors.New("an event of the stream is longer than 16 MiB")
 // data and event are skipped. The zero value is at the start of a stream. Not safe for
 // concurrent use.
 type Events struct {
-	line  []byte // of a line whose end has not come
+	line  []byte // of an unfinished line
 	data  []byte // of the event so far, each line with an LF
 	name  []byte
 	begun bool // the start, where a byte order mark can be, is past

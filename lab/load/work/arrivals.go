@@ -10,8 +10,7 @@ import (
 
 // Arrivals are the times at which the sessions of an open-loop load are due.
 type Arrivals struct {
-	// Rate is the mean number per second; +Inf makes all due at once.
-	Rate float64
+	Rate float64 // mean number per second; +Inf makes all due at once
 	// Burstiness is the shape of the gamma distribution of the gaps: 1 is a Poisson
 	// process, less means bursts, more means evener gaps, +Inf one session exactly
 	// every 1/Rate seconds.
@@ -30,7 +29,6 @@ func AtLeast[T cmp.Ordered](low, value T, flag string) error {
 	return fmt.Errorf("--%s is %v; it must be at least %v", flag, value, low)
 }
 
-// Check says what is wrong with the settings.
 func (a *Arrivals) Check() error {
 	switch {
 	case !(a.Rate > 0):

@@ -32,7 +32,6 @@ type GSM8K struct {
 	Output    int // tokens of an answer at most
 }
 
-// Open reads the files.
 func (o GSM8K) Open() (*Source, error) {
 	if err := cmp.Or(AtLeast(0, o.Shots, "gsm8k-num-shots"), AtLeast(1, o.Output, "gsm8k-output-len")); err != nil {
 		return nil, err
@@ -141,7 +140,6 @@ func solution(text string) (float64, bool) {
 // minus that is not between digits.
 var number = regexp.MustCompile(`(?:(?:^|[^0-9])-)?[0-9]+(?:,[0-9]+)*(?:\.[0-9]+)?`)
 
-// numbers finds the numbers of a text.
 func numbers(text string) (all []float64) {
 	for _, found := range number.FindAllString(text, -1) {
 		if n, err := strconv.ParseFloat(strings.ReplaceAll(found[max(strings.LastIndexByte(found, '-'), 0):], ",", ""), 64); err == nil {

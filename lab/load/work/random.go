@@ -8,19 +8,16 @@ import (
 
 // Random makes sessions of prompts that share nothing.
 type Random struct {
-	Seed   uint64
-	Writer *Writer
-	// Input and Output are the greatest lengths in tokens, of each turn.
-	Input, Output int
+	Seed          uint64
+	Writer        *Writer
+	Input, Output int // greatest lengths of each turn, in tokens
 	// Ratio is the smallest length over the greatest, from 0 to 1; lengths
 	// between are equally likely. 1 makes all equal.
 	Ratio float64
-	// Turns is the number of requests of a session; the later ones continue the
-	// conversation. At least 1.
+	// Turns is the number of requests of a session, at least 1; they form a conversation.
 	Turns int
 }
 
-// Check says what is wrong with the settings.
 func (o Random) Check() error {
 	err := cmp.Or(AtLeast(1, o.Input, "random-input-len"), AtLeast(1, o.Output, "random-output-len"))
 	if err == nil && !(o.Ratio >= 0 && o.Ratio <= 1) {

@@ -6,22 +6,15 @@ import (
 	"time"
 )
 
-// Session is what one simulated user does: one request, or a conversation.
-// It belongs to the caller of Next.
+// Session is one simulated user's request or conversation. It belongs to Next's caller.
 type Session struct {
-	// Index is its position in the work, from 0.
-	Index int
-	// Due is when its first request is to be sent, from the start of the load.
-	// It counts only if Timed.
-	Due   time.Duration
-	Timed bool
-	// System is the first message of a chat; empty is none.
-	System string
+	Index  int           // position in the work, from 0
+	Due    time.Duration // of its first request, from the start of the load; only if Timed
+	Timed  bool
+	System string // first message of a chat; empty: none
 	Turns  []Turn
-	// Stop are strings that end an answer.
-	Stop []string
-	// Check judges an answer; nil where there is nothing to judge.
-	Check func(answer string) Verdict
+	Stop   []string                    // strings that end an answer
+	Check  func(answer string) Verdict // judges an answer; nil: nothing to judge
 }
 
 // Turn is one request: what a user says, as text or as token ids, never both.
@@ -30,15 +23,13 @@ type Turn struct {
 	IDs  []int32
 	// Input is the number of prompt tokens asked for, without the history; 0 if
 	// not known. Exact with IDs, otherwise approximate.
-	Input int
-	// MaxTokens bounds the answer.
-	MaxTokens int
+	Input     int
+	MaxTokens int // of the answer
 }
 
 // Verdict is the result of a check.
 type Verdict uint8
 
-// The verdicts.
 const (
 	Unchecked Verdict = iota
 	Right
@@ -52,8 +43,7 @@ type Source struct {
 	// must know besides.
 	Description string
 	Notes       []string
-	// Size is the number of sessions, 0 if it is unlimited or not known.
-	Size int
+	Size        int // number of sessions, 0 if unlimited or unknown
 	// Make makes the session of an index; if Size is 0 it returns io.EOF after the
 	// last one.
 	Make func(index int) (*Session, error)
@@ -75,7 +65,7 @@ func (s *Source) Next() (*Session, error) {
 	return session, nil
 }
 
-// Streams of random numbers: one for each use, so that none moves another.
+// Streams of random numbers: one for each use, so that uses do not affect each other.
 const (
 	streamRandom = iota + 1
 	streamShared

@@ -9,19 +9,14 @@ import (
 // system prompt, and continue with a question of their own. Sessions of the
 // groups come in mixed order.
 type Shared struct {
-	Seed   uint64
-	Writer *Writer
-	// Groups and PerGroup multiply to the number of sessions.
-	Groups, PerGroup int
-	// System, Question and Output are lengths in tokens.
-	System, Question, Output int
-	// Turns as in Random: every turn asks another question.
-	Turns int
-	// Chat sends the system prompt as a message of its own.
-	Chat bool
+	Seed                     uint64
+	Writer                   *Writer
+	Groups, PerGroup         int  // their product is the number of sessions
+	System, Question, Output int  // lengths in tokens
+	Turns                    int  // as in Random; every turn asks another question
+	Chat                     bool // sends the system prompt as a message of its own
 }
 
-// Check says what is wrong with the settings.
 func (o Shared) Check() error {
 	err := cmp.Or(AtLeast(1, o.Groups, "gsp-num-groups"), AtLeast(1, o.PerGroup, "gsp-prompts-per-group"),
 		AtLeast(1, o.System, "gsp-system-prompt-len"), AtLeast(1, o.Question, "gsp-question-len"), AtLeast(1, o.Output, "gsp-output-len"))

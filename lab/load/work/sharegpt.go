@@ -9,8 +9,7 @@ import (
 	"slices"
 )
 
-// bytesPerToken estimates tokens from bytes of an answer: the model's tokenizer
-// is not known here.
+// bytesPerToken estimates an answer's tokens: the model's tokenizer is not known here.
 const bytesPerToken = 4
 
 // maxShareGPTOutput bounds an estimated output length, in tokens.
@@ -19,13 +18,10 @@ const maxShareGPTOutput = 2048
 // ShareGPT sends the questions of recorded conversations: a JSON file in the form of
 // ShareGPT's dumps, in an order by the seed.
 type ShareGPT struct {
-	File string
-	Seed uint64
-	// Turns is the maximum number of questions of a conversation, at least 1.
-	Turns int
-	// Output is the length of every answer in tokens; 0: about the recorded
-	// answer's.
-	Output int
+	File   string
+	Seed   uint64
+	Turns  int // maximum number of questions of a conversation, at least 1
+	Output int // tokens of every answer; 0: about the recorded answer's
 }
 
 // Open reads the file. Conversations that do not begin with a question and its

@@ -11,10 +11,8 @@ import (
 // server that accepts them, else words. Equal symbols become equal tokens or words,
 // so that equal prefixes stay equal.
 type Writer struct {
-	// Vocab is the number of token ids of the model; 0 writes words.
-	Vocab int
-	// TokensPerWord is the server's average number of tokens per word; 0 means 1.
-	TokensPerWord float64
+	Vocab         int     // number of token ids of the model; 0 writes words
+	TokensPerWord float64 // the server's average; 0 means 1
 }
 
 // Range is the range of ids that are written, [low, high). Models have control tokens
@@ -23,7 +21,6 @@ func (w *Writer) Range() (low, high int32) {
 	return int32(min(259, w.Vocab/2)), int32(w.Vocab - w.Vocab/64)
 }
 
-// Describe says how prompts are written.
 func (w *Writer) Describe() string {
 	if w.Vocab > 0 {
 		low, high := w.Range()
@@ -75,7 +72,6 @@ func (w *Writer) words(text *strings.Builder, symbols []int32) {
 	}
 }
 
-// symbols draws n of them.
 func symbols(r *rand.Rand, n int) []int32 {
 	s := make([]int32, n)
 	for i := range s {

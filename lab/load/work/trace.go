@@ -7,18 +7,14 @@ import (
 	"github.com/troupe-engine/troupe/lab/trace"
 )
 
-// Trace repeats the requests of a recorded trace at its times, with its lengths
-// and shared prefixes.
+// Trace repeats the requests of a recorded trace: its times, lengths and shared prefixes.
 type Trace struct {
-	// From is read to its end and not closed.
-	From   trace.Reader
-	Name   string // of the file
+	From   trace.Reader // read to its end and not closed
+	Name   string       // of the file
 	Writer *Writer
-	// Speed is the factor by which requests are due earlier than recorded, above 0.
-	Speed float64
+	Speed  float64 // factor by which requests are due earlier than recorded, above 0
 }
 
-// Check says what is wrong with the settings.
 func (o Trace) Check() error {
 	if !(o.Speed > 0 && o.Speed <= 1e6) {
 		return fmt.Errorf("--speed is %g; it must be above 0 and at most 1e6; 2 is twice as fast as recorded", o.Speed)
