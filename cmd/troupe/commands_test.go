@@ -201,10 +201,10 @@ func TestAnEmptyKeyEndsTheStart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // a server that starts anyway ends at once
 	for _, c := range []struct{ flag, variable, want string }{
-		{flag: "--api-key=", want: "api-key (flag --api-key): is empty"},
-		{flag: "--admin-api-key=", want: "admin-api-key (flag --admin-api-key): is empty"},
-		{variable: "TROUPE_API_KEY", want: "api-key (environment TROUPE_API_KEY): is empty"},
-		{variable: "TROUPE_ADMIN_API_KEY", want: "admin-api-key (environment TROUPE_ADMIN_API_KEY): is empty"},
+		{flag: "--api-key=", want: "api-key (flag --api-key) is empty"},
+		{flag: "--admin-api-key=", want: "admin-api-key (flag --admin-api-key) is empty"},
+		{variable: "TROUPE_API_KEY", want: "api-key (environment TROUPE_API_KEY) is empty"},
+		{variable: "TROUPE_ADMIN_API_KEY", want: "admin-api-key (environment TROUPE_ADMIN_API_KEY) is empty"},
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			args := []string{"serve", "--port", "0"}

@@ -293,7 +293,7 @@ func TestEverySettingThatNeedsARestartIsRefusedByName(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &said); err != nil {
 			t.Fatalf("%s: %v: %s", v.Key, err, line)
 		}
-		if said.Level != "error" || !strings.Contains(said.Error, v.Key+" (file "+r.file) || !strings.Contains(said.Error, "restart") || !strings.Contains(said.Message, "stay as they were") {
+		if said.Level != "error" || !strings.Contains(said.Error, v.Key+" (file "+r.file) || !strings.Contains(said.Error, "restart") || !strings.Contains(said.Message, "keep their values") {
 			t.Errorf("%s: %s", v.Key, line)
 		}
 		refused++
