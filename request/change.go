@@ -11,44 +11,75 @@ func byToken(r messages.EndReason) bool {
 	return r == messages.EndEOS || r == messages.EndStopToken
 }
 
-// computeToken computes the text of a token. Of the entry it changes only the stream.
+// computeToken computes what a token changes. Of the entry it changes only the stream.
+// Tokens after the end of the output change nothing.
 func (c *Core) computeToken(r *messages.TokenResult) {
 	e := c.table.entries[r.ID]
-	if e.finish != nil || e.ending == c.table.compared {
+	if before := c.changeOf(e); e.finish != nil || before != nil && before.over() {
 		return
 	}
 	c.current = e
 	ch := change{e: e, hasToken: true, token: r.Token, logprobs: r.Logprobs, end: e.params.EndOf(r.Token, r.Position+1)}
-	s := c.streamAt(e, r.Position)
+	s, piece, rest := c.streamAt(e, r.Position), "", ""
 	if !byToken(ch.end) || e.sub.KeepStop {
-		ch.text = s.Push(r.Token)
+		piece = s.Push(r.Token)
 	}
 	if ch.end != 0 {
-		e.ending = c.table.compared
-		ch.rest = s.Flush()
-	} else {
+		rest = s.Flush()
+	}
+	if over := c.add(ch, r.Position+1, piece, rest); !over {
 		e.stream, e.pushed = s, r.Position+1
 	}
-	c.changes = append(c.changes, ch)
 }
 
 // computeEnd computes the end of a released entry, unless a token has ended it.
 func (c *Core) computeEnd(r *messages.RequestEnded) {
 	t := c.table
 	e := t.entries[r.ID]
-	if e == nil || e.finish != nil || e.place != placeEngine || e.ending == t.compared {
+	if e == nil || e.finish != nil || e.place != placeEngine {
+		return
+	}
+	if before := c.changeOf(e); before != nil && before.over() {
 		return
 	}
 	c.current = e
-	ch := change{e: e, token: r.Token, end: r.Reason, why: r.Why}
-	n := len(e.output)
+	n, rest := len(e.output), ""
 	if e.compared == t.compared {
 		n += e.brought
 	}
 	if n > 0 {
-		ch.rest = c.streamAt(e, n).Flush()
+		rest = c.streamAt(e, n).Flush()
+	}
+	c.add(change{e: e, token: r.Token, end: r.Reason, why: r.Why}, n, "", rest)
+}
+
+// changeOf is the newest change of an entry in this call, or nil.
+func (c *Core) changeOf(e *entry) *change {
+	if i := e.staged - 1; i >= 0 && i < len(c.changes) && c.changes[i].e == e {
+		return &c.changes[i]
+	}
+	return nil
+}
+
+// add completes a change with its text and appends it. The text is piece, and at the end
+// also rest; n is the number of output tokens. It continues from the entry's change
+// before it. It reports whether the output is over.
+func (c *Core) add(ch change, n int, piece, rest string) (over bool) {
+	e := ch.e
+	from := stopStep{state: e.stop, held: e.held}
+	if before := c.changeOf(e); before != nil {
+		from = before.text
+	}
+	armed, keep := n > e.params.MinTokens, e.sub.KeepStop
+	ch.text = e.stops.advance(from.state, from.held, piece, armed, keep)
+	if ch.end != 0 && ch.text.matched < 0 { // the text that was held back is final now
+		final := ch.text.final
+		ch.text = e.stops.advance(ch.text.state, ch.text.held, rest, armed, keep)
+		ch.text.final, ch.text.held = final+ch.text.final+ch.text.held, ""
 	}
 	c.changes = append(c.changes, ch)
+	e.staged = len(c.changes)
+	return ch.over()
 }
 
 // streamAt takes an entry's stream after n tokens from the entry. It rebuilds the stream
@@ -79,39 +110,24 @@ func (c *Core) commitPrompt(r *messages.PromptResult, out *messages.Outbox) int 
 	return len(e.sub.Prompt)
 }
 
-// commit applies a computed change. It cannot fail. It drops the change and reports false
-// if the output has ended before, for example at a stop string in the same message.
-func (c *Core) commit(now time.Duration, ch *change, out *messages.Outbox) bool {
+// commit applies a computed change. It cannot fail.
+func (c *Core) commit(now time.Duration, ch *change, out *messages.Outbox) {
 	e := ch.e
-	if e.finish != nil {
-		return false
-	}
-	n, offset := len(e.output), e.final+len(e.held)
-	if ch.hasToken {
-		n++
-	}
-	armed := n > e.params.MinTokens
-	step := e.stops.advance(e.stop, e.held, ch.text, armed, e.sub.KeepStop)
-	if ch.end != 0 && step.matched < 0 { // the text that was held back is final now
-		before := step.final
-		step = e.stops.advance(step.state, step.held, ch.rest, armed, e.sub.KeepStop)
-		step.final, step.held = before+step.final+step.held, ""
-	}
-	over := ch.end != 0 || step.matched >= 0
-	e.stop, e.held = step.state, step.held
-	e.text.add(step.final)
-	e.final += len(step.final)
+	offset := e.final + len(e.held)
+	e.stop, e.held = ch.text.state, ch.text.held
+	e.text.add(ch.text.final)
+	e.final += len(ch.text.final)
 	if ch.hasToken {
 		c.commitToken(now, ch, offset, out)
 	}
-	e.releaseTokens(over)
-	if !over {
-		return true
+	e.releaseTokens(ch.over())
+	if !ch.over() {
+		return
 	}
 	f := messages.Finish{Reason: messages.FinishStop, MatchedToken: -1}
 	switch {
-	case step.matched >= 0:
-		f.MatchedStop = e.stops.stops[step.matched]
+	case ch.text.matched >= 0:
+		f.MatchedStop = e.stops.stops[ch.text.matched]
 	case byToken(ch.end):
 		f.MatchedToken = ch.token
 	case ch.end == messages.EndFailed:
@@ -121,7 +137,6 @@ func (c *Core) commit(now time.Duration, ch *change, out *messages.Outbox) bool 
 	}
 	e.endsItself = ch.end != 0
 	c.finish(now, e, f, out)
-	return true
 }
 
 // commitToken appends an accepted token, whose text begins at an offset of the whole

@@ -12,18 +12,20 @@ type CoreOptions struct {
 	Sink        Sink // nil means Channels
 }
 
-// change is what one token, or an end without a token, changes in an entry, as far as
-// foreign code or the engine has a say. It is computed before anything is committed.
+// change is what one token, or an end without a token, changes in an entry. It is
+// computed before anything is committed.
 type change struct {
 	e        *entry
 	hasToken bool
 	token    int32
 	logprobs *messages.PositionLogprobs
-	text     string             // that the token completes
+	text     stopStep           // with the text that the token completes
 	end      messages.EndReason // 0: goes on
-	rest     string             // of an unfinished character, at the end
 	why      string             // for EndFailed
 }
+
+// over reports whether the output ends with this change.
+func (ch *change) over() bool { return ch.end != 0 || ch.text.matched >= 0 }
 
 // Core is one incarnation of intake. The table survives it.
 type Core struct {

@@ -106,6 +106,36 @@ func (s *faultySink) Deliver(ch chan<- messages.CallEvent, ev messages.CallEvent
 	s.Channels.Deliver(ch, ev)
 }
 
+// A fault in the matcher of stop strings changes nothing either: its request is the
+// suspect, and nothing of the message is lost for the others.
+func TestCrashInTheMatcher(t *testing.T) {
+	r := newRig(t, letters())
+	r.start()
+	sub := submission()
+	sub.Stop = []string{"xyz"}
+	r.submit(1, "", sub)
+	other, _ := r.submit(2, "", submission())
+	stops := r.table.entries[1].stops
+	nodes := stops.nodes
+	stops.nodes = nil
+	m := &messages.StepResults{Header: messages.Header{Epoch: r.epoch}, Seq: r.seq + 1,
+		Tokens: []messages.TokenResult{{ID: 1}, {ID: 2, Token: eos}}, Ended: []messages.RequestEnded{{ID: 2, Reason: messages.EndEOS, Token: eos}}}
+	func() {
+		defer func() {
+			if recover() == nil || !slices.Equal(r.core.Suspects(m), []messages.RequestID{1}) || r.table.engine.seq != r.seq {
+				t.Errorf("suspects are %v, and the results are number %d after %d", r.core.Suspects(m), r.table.engine.seq, r.seq)
+			}
+		}()
+		r.step(m)
+	}()
+	stops.nodes = nodes
+	r.core = NewCore(r.table, CoreOptions{Detokenizer: letters()})
+	r.step(m) // again, as the shell does
+	if other.read(); other.finish[0] == nil || r.table.entries[1].output == nil {
+		t.Errorf("after the repair: %+v and %v", other.finish[0], r.table.entries[1].output)
+	}
+}
+
 func TestCrashInDelivery(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		r := newRig(t, letters())

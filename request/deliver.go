@@ -9,6 +9,7 @@ type outputCell struct {
 }
 
 // emit delivers an entry's output if its client wants it now and the channel has space.
+// Output is dropped only after it was delivered.
 func (c *Core) emit(e *entry) {
 	k := e.call
 	if k.disconnected || k.paused || e.delivered {

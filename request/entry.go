@@ -87,7 +87,7 @@ type entry struct {
 	endsItself bool
 	compared   uint64 // value of Table.compared at the last token
 	brought    int    // its tokens in that StepResults
-	ending     uint64 // value of Table.compared when a token has ended it
+	staged     int    // 1 + the index of its newest change in the Core's list
 }
 
 // heldToken is an output token whose text ends at byte end of the whole text.

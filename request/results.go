@@ -38,7 +38,9 @@ func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *mess
 		prompts += c.commitPrompt(&m.Prompts[i], out)
 	}
 	for i := range c.changes {
-		if ch := &c.changes[i]; c.commit(now, ch, out) && ch.hasToken {
+		ch := &c.changes[i]
+		c.commit(now, ch, out)
+		if ch.hasToken {
 			accepted++
 		}
 	}

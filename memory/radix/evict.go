@@ -20,7 +20,8 @@ func (e *EvictionRefused) Error() string {
 // order, and appends them to freed, whose last run may grow. Each leaf's pages come in
 // the order of its tokens. If only a part of the last leaf must go, it is shortened from
 // its end and keeps its place in the order. A parent becomes a leaf when its last child
-// is evicted. More than is evictable is refused with an *EvictionRefused.
+// is evicted. More than is evictable is refused with an
+// *EvictionRefused and changes nothing.
 func (t *Tree) Evict(n int, freed []messages.PageRun) ([]messages.PageRun, error) {
 	if n < 0 {
 		invariants.Fail("evicting %d pages", n)

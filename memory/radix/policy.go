@@ -34,7 +34,7 @@ type Policy interface {
 	Rank(u *Usage) Rank
 }
 
-// The policies of SGLang, with its keys. They evict
+// The policies of SGLang, with its keys. Each evicts first what its comment says.
 type (
 	LRU      struct{} // what was used least recently
 	LFU      struct{} // what the fewest requests used, of equals the least recent

@@ -13,7 +13,7 @@ const historyPlans = 8
 // committed counts what one CommitPlan did with pages.
 type committed struct {
 	plan                             messages.PlanID
-	inserted, unlocked, evicted      int // pages given to the tree, locks given back, pages asked to be evicted
+	inserted, unlocked, evicted      int // pages given to the tree, locks given back, pages to evict (-1: all)
 	freed, reserved                  int // pages given back by leases, pages asked for
 	closed                           bool
 	freeAfter, evictAfter, protAfter int // counters once the plan was closed
@@ -28,6 +28,9 @@ type history struct {
 
 func (h *history) record(m *messages.CommitPlan) {
 	c := committed{plan: m.Plan, unlocked: len(m.Unlocks), evicted: m.EvictPages, freed: len(m.Frees)}
+	if m.EvictAll {
+		c.evicted = -1
+	}
 	for i := range m.Inserts {
 		c.inserted += len(m.Inserts[i].Pages) - m.Inserts[i].Owned
 	}
@@ -52,7 +55,11 @@ func (h *history) String() string {
 	var b strings.Builder
 	for i := max(0, h.next-historyPlans); i < h.next; i++ {
 		c := h.ring[i%historyPlans]
-		fmt.Fprintf(&b, "; plan %d: inserted %d, unlocked %d, evicted %d, freed %d, reserved %d", c.plan, c.inserted, c.unlocked, c.evicted, c.freed, c.reserved)
+		evict := "all"
+		if c.evicted >= 0 {
+			evict = fmt.Sprint(c.evicted)
+		}
+		fmt.Fprintf(&b, "; plan %d: inserted %d, unlocked %d, to evict %s, freed %d, reserved %d", c.plan, c.inserted, c.unlocked, evict, c.freed, c.reserved)
 		if c.closed {
 			fmt.Fprintf(&b, ", then free %d, evictable %d, protected %d", c.freeAfter, c.evictAfter, c.protAfter)
 		}

@@ -23,7 +23,7 @@ func TestAFailedAuditTellsOfTheLastPlans(t *testing.T) {
 			cause = m.Cause
 		}
 	}
-	for _, want := range []string{"audit of KV pages failed", "plan 11: inserted 4, unlocked 0, evicted 0, freed 2, reserved 11, then free 90, evictable 4, protected 0", "plan 4:"} {
+	for _, want := range []string{"audit of KV pages failed", "plan 11: inserted 4, unlocked 0, to evict 0, freed 2, reserved 11, then free 90, evictable 4, protected 0", "plan 4:"} {
 		if !strings.Contains(cause, want) {
 			t.Errorf("the cause %q lacks %q", cause, want)
 		}

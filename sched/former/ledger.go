@@ -61,7 +61,7 @@ func (l *ledger) reservableNow(done messages.StepID) int {
 	return l.free + l.cached.Evictable + l.returned(done)
 }
 
-// returned is how many private pages no step up to done uses any more.
+// returned is how many pages of released leases and deferred frees no step up to done uses.
 func (l *ledger) returned(done messages.StepID) (n int) {
 	for i := range l.released {
 		n += len(l.released[i].lease.Private())

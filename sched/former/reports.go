@@ -12,7 +12,7 @@ type reports struct {
 	freeList      []*messages.StepResults
 }
 
-// maxFreeResults bounds the free list; at most this many are on their way at a time.
+// maxFreeResults bounds the free list; more are left to the garbage collector.
 const maxFreeResults = 4
 
 // end adds the end of a request outside of a step's results.

@@ -23,7 +23,7 @@ type runBatch struct {
 	pages []messages.Page // those in the changes of rows
 }
 
-// rowWork is one row's work in a step.
+// rowWork is one row's work in a step. The sequence keeps its lease until the step is done.
 type rowWork struct {
 	seq     *sequence
 	end     int  // tokens with KV after it, without those that it samples

@@ -75,12 +75,18 @@ var (
 
 // ask waits for a verdict.
 func (p *prober) ask(ctx context.Context) (verdict, error) {
+	if p.serving.Err() != nil {
+		return verdict{}, errClosed
+	}
 	r := p.enter()
 	if r == nil {
 		return verdict{}, errCrowded
 	}
 	select {
 	case <-r.turns:
+		if p.serving.Err() != nil {
+			return verdict{}, errClosed // perhaps without a probe
+		}
 		return r.verdict, nil
 	case <-p.serving.Done():
 		return verdict{}, errClosed
@@ -120,7 +126,9 @@ func (p *prober) run() {
 	r := p.open
 	p.started = time.Now()
 	p.mu.Unlock()
-	r.verdict = p.probe(p.serving)
+	if p.serving.Err() == nil {
+		r.verdict = p.probe(p.serving)
+	}
 	p.mu.Lock()
 	p.open = nil
 	p.mu.Unlock()

@@ -189,6 +189,35 @@ func TestProbesEndWithTheServer(t *testing.T) {
 	})
 }
 
+// No probe begins after the shutdown: neither for a call that comes then, nor for one that
+// waited for the next probe.
+func TestNoProbeAfterTheShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProbing(10, time.Millisecond)
+		if _, err := p.ask(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var wait sync.WaitGroup
+		wait.Go(func() {
+			if _, err := p.ask(t.Context()); !errors.Is(err, errClosed) { // waits for the next second
+				t.Errorf("at the shutdown: %v", err)
+			}
+		})
+		synctest.Wait()
+		p.drain()
+		wait.Wait()
+		for range 3 {
+			if _, err := p.ask(t.Context()); !errors.Is(err, errClosed) {
+				t.Errorf("after the shutdown: %v", err)
+			}
+			time.Sleep(2 * time.Second) // virtual
+		}
+		if len(p.starts) != 1 {
+			t.Errorf("%d probes began, the first before the shutdown", len(p.starts))
+		}
+	})
+}
+
 // Thousands do not go on all at once.
 func TestVerdictsAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
