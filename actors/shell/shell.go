@@ -8,7 +8,7 @@
 //
 //   - A core is called from its actor's mailbox only, one message at a time.
 //   - Messages of one sender to one receiver arrive in the order of sending;
-//     there is no other order.
+//     nothing else about their order is certain.
 //   - After a panic the shell handles no further messages: the supervisor stops
 //     the actor and with it the epoch.
 //   - A timer's message comes through the mailbox like any other. If the actor

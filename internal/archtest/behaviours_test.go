@@ -49,7 +49,7 @@ func behaviours(text string, tests []string) (problems []string) {
 			problems = append(problems, fmt.Sprintf("item %s ", number)+fmt.Sprintf(format, args...))
 		}
 		if number != fmt.Sprint(items) {
-			say("stands where %d belongs", items)
+			say("is where %d belongs", items)
 		}
 		if n := strings.Count(row[4], "`") / 2; n != len(named) {
 			say("has %d names of tests, of which %d are written package.TestName", n, len(named))
@@ -109,7 +109,7 @@ func TestBehavioursCheckIsStrict(t *testing.T) {
 		"| 3 | w | kept | `TestA` |":              "written package.TestName",
 		"| 3 | w | perhaps | `p.TestA` |":         "neither kept nor different",
 		"| 3 | w | not built | `p.TestA` |":       "is not built and names tests",
-		"| 4 | w | kept | `p.TestA` |":            "stands where 3 belongs",
+		"| 4 | w | kept | `p.TestA` |":            "is where 3 belongs",
 		"no row":                                  "33 items are listed",
 	} {
 		text := good

@@ -89,16 +89,22 @@ func await[T any](r *http.Request, reply <-chan T) (answer T, gone *apiError) {
 	}
 }
 
+// awaitReport waits for a report of the engine, which is nil while no engine runs.
+func awaitReport[T any](r *http.Request, reply <-chan *T) (*T, *apiError) {
+	report, err := await(r, reply)
+	if err == nil && report == nil {
+		err = unready()
+	}
+	return report, err
+}
+
 // audit counts every page of the KV pool by owner.
 func (s *Server) audit(w http.ResponseWriter, r *http.Request) *apiError {
 	reply := make(chan *messages.SlotsAudited, 1)
 	s.Engine.Send(&messages.AskAudit{Reply: reply})
-	a, err := await(r, reply)
-	switch {
-	case err != nil:
+	a, err := awaitReport(r, reply)
+	if err != nil {
 		return err
-	case a == nil:
-		return unready()
 	}
 	c := a.Count
 	writeJSON(w, http.StatusOK, map[string]any{"ok": a.OK, "unit": "pages", "total": c.Total, "free": c.Free,
@@ -142,13 +148,11 @@ func (s *Server) cacheTree(w http.ResponseWriter, r *http.Request) *apiError {
 	}
 	reply := make(chan *messages.CacheDescribed, 1)
 	s.Engine.Send(&messages.AskCacheTree{Limits: limits, Reply: reply})
-	a, gone := await(r, reply)
-	switch {
-	case gone != nil:
-		return gone
-	case a == nil:
-		return unready()
-	case format == "json":
+	a, err := awaitReport(r, reply)
+	if err != nil {
+		return err
+	}
+	if format == "json" {
 		writeJSON(w, http.StatusOK, a.View)
 		return nil
 	}

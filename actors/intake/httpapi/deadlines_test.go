@@ -135,7 +135,7 @@ func TestAFullQueueAnswers429(t *testing.T) {
 	}
 }
 
-func TestQueueTimeoutAnswers503ToWhoeverWaits(t *testing.T) {
+func TestQueueTimeoutAnswers503(t *testing.T) {
 	l := startLimited(t, request.TableOptions{QueueTimeout: time.Minute})
 	stream := l.first(t, nil)
 	early := l.wait(t, nil)

@@ -28,7 +28,7 @@ type Options struct {
 	Port int    // 0 picks a free one. Example: 30000
 	// APIKeys are accepted as bearer tokens; without any, all clients may call.
 	APIKeys []string
-	// AdminAPIKey allows everything and is required for what affects all clients.
+	// AdminAPIKey allows everything and is required for operations that affect all clients.
 	// "": the only API key has that role or, without API keys, every client.
 	AdminAPIKey string
 	// SharePrefixCache lets senders with different keys, or with a key and without
