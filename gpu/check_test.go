@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/gputest"
+	"github.com/troupe-engine/troupe/testkit/gputest"
 )
 
 // find is the index of the first op of a type.

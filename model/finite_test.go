@@ -13,9 +13,9 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu"
 	"github.com/troupe-engine/troupe/gpu/ref"
+	"github.com/troupe-engine/troupe/lab/ggufwrite"
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/config"
-	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 	"github.com/troupe-engine/troupe/model/weights"
 )
 
@@ -34,10 +34,10 @@ var bad = map[gpu.DType]struct {
 }
 
 // spoilt is a file with other bytes at one place of a tensor.
-func spoilt(t *testing.T, f gguftest.File, tensor string, at int, with []byte) gguftest.File {
+func spoilt(t *testing.T, f ggufwrite.File, tensor string, at int, with []byte) ggufwrite.File {
 	t.Helper()
 	f.Tensors = slices.Clone(f.Tensors)
-	i := slices.IndexFunc(f.Tensors, func(x gguftest.Tensor) bool { return x.Name == tensor })
+	i := slices.IndexFunc(f.Tensors, func(x ggufwrite.Tensor) bool { return x.Name == tensor })
 	if i < 0 {
 		t.Fatalf("the file has no %s", tensor)
 	}
@@ -46,7 +46,7 @@ func spoilt(t *testing.T, f gguftest.File, tensor string, at int, with []byte) g
 		t.Fatal(err)
 	}
 	copy(data.Bytes()[at:], with)
-	f.Tensors[i].Data = gguftest.Bytes(data.Bytes())
+	f.Tensors[i].Data = ggufwrite.Bytes(data.Bytes())
 	return f
 }
 
@@ -89,7 +89,7 @@ func TestLoadRefusesWhatIsNotFinite(t *testing.T) {
 	all := devices(t, cpu.Options{Threads: 2}, cpu.Options{Threads: 2, Activations: "f32"}, cpu.Options{Threads: 2, WeightDType: "q4_0"})
 	for _, d := range gpu.WeightDTypes() {
 		t.Run(d.String(), func(t *testing.T) {
-			m := gguftest.Model{Arch: "llama", Layers: 1, Hidden: 256, Intermediate: 256, Heads: 4, KVHeads: 2, HeadDim: 64, Vocab: 70, Context: 64, Type: d}
+			m := ggufwrite.Model{Arch: "llama", Layers: 1, Hidden: 256, Intermediate: 256, Heads: 4, KVHeads: 2, HeadDim: 64, Vocab: 70, Context: 64, Type: d}
 			f, row := m.File(), d.Bytes(256)
 			b := bad[d]
 			for tensor, rows := range map[string]int{"blk.0.ffn_down.weight": 256, "blk.0.attn_q.weight": 256, "token_embd.weight": 70, "output.weight": 70} {
@@ -116,7 +116,7 @@ func TestLoadRefusesWhatIsNotFinite(t *testing.T) {
 
 // Norms and biases are vectors, which are not packed.
 func TestLoadRefusesVectorsThatAreNotFinite(t *testing.T) {
-	m := gguftest.Model{Arch: "qwen2", Layers: 2, Hidden: 64, Intermediate: 64, Heads: 2, KVHeads: 1, HeadDim: 32, Vocab: 70, Context: 64, Type: gpu.Q8_0}
+	m := ggufwrite.Model{Arch: "qwen2", Layers: 2, Hidden: 64, Intermediate: 64, Heads: 2, KVHeads: 1, HeadDim: 32, Vocab: 70, Context: 64, Type: gpu.Q8_0}
 	all := devices(t, cpu.Options{Threads: 2})
 	for tensor, elements := range map[string]int{"output_norm.weight": 64, "blk.1.attn_norm.weight": 64, "blk.0.attn_k.bias": 32} {
 		for _, e := range []int{0, elements / 2, elements - 1} {
@@ -172,7 +172,7 @@ func dataOf(t *testing.T, file []byte, tensor string) int {
 // Values that are finite in the file but not in another type are refused for that
 // type, and load in their own.
 func TestLoadRefusesWhatATypeCannotHold(t *testing.T) {
-	m := gguftest.Model{Arch: "llama", Layers: 1, Hidden: 64, Intermediate: 64, Heads: 2, KVHeads: 1, HeadDim: 32, Vocab: 70, Context: 64, Type: gpu.F32}
+	m := ggufwrite.Model{Arch: "llama", Layers: 1, Hidden: 64, Intermediate: 64, Heads: 2, KVHeads: 1, HeadDim: 32, Vocab: 70, Context: 64, Type: gpu.F32}
 	const tensor = "blk.0.ffn_up.weight"
 	huge := []byte{0x99, 0x76, 0x96, 0x7e} // 1e38
 	c, err := model.Open(written(t, spoilt(t, m.File(), tensor, 4*(9*64+40), huge)), model.OpenOptions{})

@@ -12,14 +12,14 @@ import (
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/ref"
+	"github.com/troupe-engine/troupe/lab/ggufwrite"
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/exec"
-	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 )
 
 // converted writes a checkpoint's tensors as llama.cpp's converter would, under
 // the metadata of a model of the same shape.
-func converted(t *testing.T, c *model.Checkpoint, m gguftest.Model) gguftest.File {
+func converted(t *testing.T, c *model.Checkpoint, m ggufwrite.Model) ggufwrite.File {
 	t.Helper()
 	f := m.File()
 	f.Tensors = nil
@@ -34,7 +34,7 @@ func converted(t *testing.T, c *model.Checkpoint, m gguftest.Model) gguftest.Fil
 		} else if m.Arch == "llama" && strings.Contains(name, "k_proj") {
 			data = paired(data, m.KVHeads, m.HeadDim)
 		}
-		f.Tensors = append(f.Tensors, gguftest.Tensor{Name: converterName(name), Type: x.DType, Shape: x.Shape, Data: gguftest.Bytes(data)})
+		f.Tensors = append(f.Tensors, ggufwrite.Tensor{Name: converterName(name), Type: x.DType, Shape: x.Shape, Data: ggufwrite.Bytes(data)})
 	}
 	return f
 }
@@ -65,10 +65,10 @@ func converterName(name string) string {
 }
 
 // written puts a file into a directory of its own.
-func written(t *testing.T, f gguftest.File) string {
+func written(t *testing.T, f ggufwrite.File) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "small.gguf")
-	if err := gguftest.Create(path, f); err != nil {
+	if err := ggufwrite.Create(path, f); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -76,19 +76,19 @@ func written(t *testing.T, f gguftest.File) string {
 
 var shapes = map[string]struct {
 	keys  map[string]any
-	shape gguftest.Model
+	shape ggufwrite.Model
 }{
 	"llama": {
 		map[string]any{"architectures": []string{"LlamaForCausalLM"}, "attention_bias": true, "head_dim": 12},
-		gguftest.Model{Arch: "llama", Layers: 2, Hidden: 24, Intermediate: 40, Heads: 4, KVHeads: 2, HeadDim: 12, Vocab: 300, Context: 64},
+		ggufwrite.Model{Arch: "llama", Layers: 2, Hidden: 24, Intermediate: 40, Heads: 4, KVHeads: 2, HeadDim: 12, Vocab: 300, Context: 64},
 	},
 	"qwen2": {
 		map[string]any{"architectures": []string{"Qwen2ForCausalLM"}, "tie_word_embeddings": true},
-		gguftest.Model{Arch: "qwen2", Layers: 2, Hidden: 24, Intermediate: 40, Heads: 4, KVHeads: 2, HeadDim: 6, Vocab: 300, Context: 64},
+		ggufwrite.Model{Arch: "qwen2", Layers: 2, Hidden: 24, Intermediate: 40, Heads: 4, KVHeads: 2, HeadDim: 6, Vocab: 300, Context: 64},
 	},
 	"qwen3": {
 		map[string]any{"architectures": []string{"Qwen3ForCausalLM"}, "head_dim": 16},
-		gguftest.Model{Arch: "qwen3", Layers: 2, Hidden: 24, Intermediate: 40, Heads: 4, KVHeads: 2, HeadDim: 16, Vocab: 300, Context: 64},
+		ggufwrite.Model{Arch: "qwen3", Layers: 2, Hidden: 24, Intermediate: 40, Heads: 4, KVHeads: 2, HeadDim: 16, Vocab: 300, Context: 64},
 	},
 }
 
@@ -131,10 +131,10 @@ func TestOpenGGUF(t *testing.T) {
 // random weights of every type make a model that computes.
 func TestOpenGGUFOfEachType(t *testing.T) {
 	for _, d := range gpu.WeightDTypes() {
-		m := gguftest.Model{Arch: "llama", Layers: 1, Hidden: 256, Intermediate: 256, Heads: 4, KVHeads: 2, HeadDim: 64, Vocab: 300, Context: 64, Type: d, Tied: true}
+		m := ggufwrite.Model{Arch: "llama", Layers: 1, Hidden: 256, Intermediate: 256, Heads: 4, KVHeads: 2, HeadDim: 64, Vocab: 300, Context: 64, Type: d, Tied: true}
 		f := m.File()
 		var q bytes.Buffer
-		i := slices.IndexFunc(f.Tensors, func(x gguftest.Tensor) bool { return x.Name == "blk.0.attn_q.weight" })
+		i := slices.IndexFunc(f.Tensors, func(x ggufwrite.Tensor) bool { return x.Name == "blk.0.attn_q.weight" })
 		if err := f.Tensors[i].Data(&q); err != nil {
 			t.Fatal(err)
 		}
@@ -188,23 +188,23 @@ func checkComputes(t *testing.T, c *model.Checkpoint) {
 func TestOpenGGUFRefuses(t *testing.T) {
 	m := shapes["llama"].shape
 	m.Type = gpu.F32
-	without := func(name string) gguftest.File {
+	without := func(name string) ggufwrite.File {
 		f := m.File()
-		f.Tensors = slices.DeleteFunc(f.Tensors, func(x gguftest.Tensor) bool { return x.Name == name })
+		f.Tensors = slices.DeleteFunc(f.Tensors, func(x ggufwrite.Tensor) bool { return x.Name == name })
 		return f
 	}
-	add := func(name string, shape ...int) gguftest.File {
+	add := func(name string, shape ...int) ggufwrite.File {
 		f := without(name)
 		n := 1
 		for _, d := range shape {
 			n *= d
 		}
-		f.Tensors = append(f.Tensors, gguftest.Tensor{Name: name, Type: gpu.F32, Shape: shape, Data: gguftest.Floats(make([]float32, n)...)})
+		f.Tensors = append(f.Tensors, ggufwrite.Tensor{Name: name, Type: gpu.F32, Shape: shape, Data: ggufwrite.Floats(make([]float32, n)...)})
 		return f
 	}
 	quantised := add("blk.0.attn_q.bias", 48)
 	last := &quantised.Tensors[len(quantised.Tensors)-1]
-	last.Type, last.Shape, last.Data = gpu.Q8_0, []int{64}, gguftest.Bytes(make([]byte, 68))
+	last.Type, last.Shape, last.Data = gpu.Q8_0, []int{64}, ggufwrite.Bytes(make([]byte, 68))
 	for i, k := range quantised.Keys {
 		switch k.Name {
 		case "llama.attention.key_length", "llama.attention.value_length", "llama.rope.dimension_count":
@@ -212,7 +212,7 @@ func TestOpenGGUFRefuses(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		file gguftest.File
+		file ggufwrite.File
 		want []string
 	}{
 		"missing":           {without("blk.1.ffn_up.weight"), []string{"small.gguf", "tensor blk.1.ffn_up.weight is missing"}},

@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/lab/ggufwrite"
 	"github.com/troupe-engine/troupe/model"
-	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 )
 
 // A device copies the weights of a GGUF file one after the other, as it does
 // those of a directory: each is described without its data, and errors keep
 // the file's names.
 func TestGGUFWeightsAreStreamed(t *testing.T) {
-	m := gguftest.Model{Arch: "llama", Layers: 1, Hidden: 64, Intermediate: 64, Heads: 2, KVHeads: 1, HeadDim: 32, Vocab: 300, Context: 64, Type: gpu.Q8_0}
+	m := ggufwrite.Model{Arch: "llama", Layers: 1, Hidden: 64, Intermediate: 64, Heads: 2, KVHeads: 1, HeadDim: 32, Vocab: 300, Context: 64, Type: gpu.Q8_0}
 	c, err := model.Open(written(t, m.File()), model.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)

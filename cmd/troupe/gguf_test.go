@@ -9,16 +9,16 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/model/gguf/gguftest"
+	"github.com/troupe-engine/troupe/lab/ggufwrite"
 )
 
 // TestCommandsTakeGGUFFiles: the path of a file works wherever a model directory does.
 func TestCommandsTakeGGUFFiles(t *testing.T) {
-	m := gguftest.Model{Arch: "qwen3", Layers: 1, Hidden: 32, Intermediate: 32, Heads: 2, KVHeads: 1, HeadDim: 16, Vocab: 300, Context: 64, Type: gpu.F16}
+	m := ggufwrite.Model{Arch: "qwen3", Layers: 1, Hidden: 32, Intermediate: 32, Heads: 2, KVHeads: 1, HeadDim: 16, Vocab: 300, Context: 64, Type: gpu.F16}
 	f := m.File()
-	f.Keys = append(f.Keys, gguftest.Keys("tokenizer.chat_template", "{{ bos_token }}{% for m in messages %}[{{ m.content }}]{% endfor %}", "tokenizer.ggml.bos_token_id", uint32(299))...)
+	f.Keys = append(f.Keys, ggufwrite.Keys("tokenizer.chat_template", "{{ bos_token }}{% for m in messages %}[{{ m.content }}]{% endfor %}", "tokenizer.ggml.bos_token_id", uint32(299))...)
 	path := filepath.Join(t.TempDir(), "small-f16.gguf")
-	if err := gguftest.Create(path, f); err != nil {
+	if err := ggufwrite.Create(path, f); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -47,17 +47,17 @@ func TestCommandsTakeGGUFFiles(t *testing.T) {
 // TestCommandsRefuseWeightsThatAreNotFinite: the model is not loaded, the command's
 // error is the reason, and no resource leaks.
 func TestCommandsRefuseWeightsThatAreNotFinite(t *testing.T) {
-	m := gguftest.Model{Arch: "qwen3", Layers: 1, Hidden: 32, Intermediate: 32, Heads: 2, KVHeads: 1, HeadDim: 16, Vocab: 300, Context: 64, Type: gpu.F16}
+	m := ggufwrite.Model{Arch: "qwen3", Layers: 1, Hidden: 32, Intermediate: 32, Heads: 2, KVHeads: 1, HeadDim: 16, Vocab: 300, Context: 64, Type: gpu.F16}
 	f := m.File()
 	for i, x := range f.Tensors {
 		if x.Name == "blk.0.ffn_up.weight" {
 			data := make([]byte, x.Bytes())
 			copy(data[2*(31*32+5):], []byte{0, 0x7e}) // the last row
-			f.Tensors[i].Data = gguftest.Bytes(data)
+			f.Tensors[i].Data = ggufwrite.Bytes(data)
 		}
 	}
 	path := filepath.Join(t.TempDir(), "broken.gguf")
-	if err := gguftest.Create(path, f); err != nil {
+	if err := ggufwrite.Create(path, f); err != nil {
 		t.Fatal(err)
 	}
 	before := runtime.NumGoroutine()
@@ -93,12 +93,12 @@ func TestCommandsRefuseWeightsThatAreNotFinite(t *testing.T) {
 // TestABrokenTemplateStopsChatOnly: the error names the file that the template
 // is in.
 func TestABrokenTemplateStopsChatOnly(t *testing.T) {
-	m := gguftest.Model{Arch: "qwen3", Layers: 1, Hidden: 32, Intermediate: 32, Heads: 2, KVHeads: 1, HeadDim: 16, Vocab: 300, Context: 64, Type: gpu.F16}
+	m := ggufwrite.Model{Arch: "qwen3", Layers: 1, Hidden: 32, Intermediate: 32, Heads: 2, KVHeads: 1, HeadDim: 16, Vocab: 300, Context: 64, Type: gpu.F16}
 	f := m.File()
-	f.Keys = append(f.Keys, gguftest.Keys("tokenizer.chat_template", "{% for m in messages %}\n{{ m.content")...)
+	f.Keys = append(f.Keys, ggufwrite.Keys("tokenizer.chat_template", "{% for m in messages %}\n{{ m.content")...)
 	dir := t.TempDir()
 	path, good := filepath.Join(dir, "odd.gguf"), filepath.Join(dir, "good.jinja")
-	if err := gguftest.Create(path, f); err != nil {
+	if err := ggufwrite.Create(path, f); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(good, []byte("{{ messages[0].content }}"), 0o600); err != nil {

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/gputest"
+	"github.com/troupe-engine/troupe/testkit/gputest"
 )
 
 // A worker prefetches what the first unit of its share reads, for plain products and for

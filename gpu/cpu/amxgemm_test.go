@@ -7,7 +7,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/intgemm"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
-	"github.com/troupe-engine/troupe/gpu/gputest"
+	"github.com/troupe-engine/troupe/testkit/gputest"
 )
 
 // TestAMXHasTheBitsOfAVX512: for any chunks of a prompt, and so for any kernels that

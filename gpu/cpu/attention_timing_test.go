@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/roofline"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
-	"github.com/troupe-engine/troupe/gpu/gputest"
 	"github.com/troupe-engine/troupe/lab/measure"
+	"github.com/troupe-engine/troupe/testkit/gputest"
 )
 
 // onlyAttention is a program of attention and the ops that every program must have.

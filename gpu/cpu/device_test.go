@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
-	"github.com/troupe-engine/troupe/gpu/gputest"
+	"github.com/troupe-engine/troupe/testkit/gputest"
 )
 
 // open makes a device or ends the test.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
-	"github.com/troupe-engine/troupe/gpu/gputest"
 	"github.com/troupe-engine/troupe/gpu/quant"
+	"github.com/troupe-engine/troupe/testkit/gputest"
 )
 
 // With activations in float32, matrices of integers have the same results as the same

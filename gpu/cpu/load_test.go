@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/gputest"
 	"github.com/troupe-engine/troupe/gpu/quant"
+	"github.com/troupe-engine/troupe/testkit/gputest"
 )
 
 // streamed is a source that counts what is fetched and released.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/gputest"
+	"github.com/troupe-engine/troupe/testkit/gputest"
 )
 
 // wide is a model large enough for five tokens to wake helpers.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/gputest"
+	"github.com/troupe-engine/troupe/testkit/gputest"
 )
 
 // A step reads all loaded weights except an embedding that computes no logits.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/gputest"
+	"github.com/troupe-engine/troupe/testkit/gputest"
 )
 
 // Models that share weights compute the same at the same time, each on its own pool, and

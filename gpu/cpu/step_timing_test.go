@@ -7,9 +7,9 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/roofline"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
-	"github.com/troupe-engine/troupe/gpu/gputest"
 	"github.com/troupe-engine/troupe/gpu/rows"
 	"github.com/troupe-engine/troupe/lab/measure"
+	"github.com/troupe-engine/troupe/testkit/gputest"
 )
 
 // The shapes whose speed is documented.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/gputest"
 	"github.com/troupe-engine/troupe/gpu/quant"
+	"github.com/troupe-engine/troupe/testkit/gputest"
 )
 
 // groups is a model whose matrices have whole groups of 32 columns, except down, which

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/gputest"
 	"github.com/troupe-engine/troupe/gpu/ref"
+	"github.com/troupe-engine/troupe/testkit/gputest"
 )
 
 // tensor is an F32 matrix, or a vector of one row.

@@ -34,11 +34,11 @@ var rules = []rule{
 	{"gpu/ref", []string{"gpu"}, nil, "a device knows programs and steps, not the engine"},
 	{"gpu/cpu", []string{"gpu"}, nil, "a device knows programs and steps, not the engine"},
 	{"gpu/cpu/kernel", []string{"gpu"}, impure, "inner loops know memory and numbers; of gpu they take the 16-bit floats, so that all devices round alike"},
-	{"gpu/cpu/kernel/kerneltest", []string{"gpu/cpu/kernel"}, nil, "it is what tests of the kernels share: guarded memory needs the system"},
+	{"testkit/kerneltest", []string{"gpu/cpu/kernel"}, nil, "it is what tests of the kernels share: guarded memory needs the system"},
 	{"gpu/cpu/kernel/gen", nil, nil, "it writes assembly and is not part of the product"},
 	{"gpu/quant", []string{"gpu"}, impure, "it turns bytes into numbers; every device is compared with it"},
 	{"lab/costmodel", nil, impure, "a cost model is arithmetic on plain numbers, the same on every machine"},
-	{"gpu/gputest", []string{"gpu"}, nil, "test support for devices knows programs and steps only"},
+	{"testkit/gputest", []string{"gpu"}, nil, "test support for devices knows programs and steps only"},
 	{"internal/invariants", nil, impure, "every core imports it"},
 	{"testkit/invariantstest", []string{"internal/invariants"}, nil, "it is test support"},
 	{"internal/splitmix", nil, impure, "it is arithmetic"},
@@ -79,7 +79,8 @@ var rules = []rule{
 	{"testkit/simtest", []string{"messages", "memory", "sched", "request", "internal/invariants", "internal/paging", "testkit/fakemodel"}, []string{"github.com/asynkron/"}, "the simulator runs the cores without the runtime"},
 	{"lab/replay", []string{"messages", "memory", "sched", "internal/paging", "lab/costmodel", "lab/trace", "lab/plot", "lab/measure", "internal/units", "internal/splitmix"}, []string{"github.com/asynkron/", "net", "math/rand", "sync"}, "it wires the cores as the engine does, on virtual time and without the runtime"},
 	{"lab/bench", []string{"lab/bench", "lab/measure", "messages", "gpu", "internal/units"}, []string{"github.com/asynkron/", "net"}, "it times steps and calls, and knows no actor"},
-	{"lab/bench/kernels", []string{"gpu", "model/gguf/gguftest", "lab/measure", "lab/bench"}, []string{"github.com/asynkron/", "net"}, "it times inner loops, which know neither models nor engines"},
+	{"lab/ggufwrite", []string{"gpu", "model/gguf"}, []string{"github.com/asynkron/", "net"}, "it writes files and knows no model beyond its shape"},
+	{"lab/bench/kernels", []string{"gpu", "lab/ggufwrite", "lab/measure", "lab/bench"}, []string{"github.com/asynkron/", "net"}, "it times inner loops, which know neither models nor engines"},
 	{"lab/bench/web", []string{"lab/bench", "lab/client", "lab/load"}, []string{"github.com/asynkron/"}, "it is a client like any other, and knows a server by its address"},
 	{"lab/load", []string{"lab/load", "lab/client", "lab/trace", "lab/measure", "internal/units"}, []string{"github.com/asynkron/"}, "it measures any server from outside and must know nothing of ours"},
 	{"lab/load/wire", []string{"internal/jsonread"}, []string{"net", "time"}, "it reads and writes bytes, so that what a token costs can be measured alone"},
@@ -110,7 +111,7 @@ var floors = []struct {
 // beside are the rooms that no package of the serving path imports, but for the
 // binary itself, which composes all commands.
 var (
-	beside = append([]string{"lab", "testkit", "gpu/gputest", "gpu/cpu/kernel/gen", "gpu/cpu/kernel/kerneltest", "model/gguf/gguftest", "internal/archtest"}, labCommands...)
+	beside = append([]string{"lab", "testkit", "gpu/cpu/kernel/gen", "internal/archtest"}, labCommands...)
 	// labCommands measure, replay and look inside.
 	labCommands = []string{"cmd/troupe/bench", "cmd/troupe/inspect", "cmd/troupe/replay", "cmd/troupe/top", "cmd/troupe/remote"}
 )

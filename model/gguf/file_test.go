@@ -14,15 +14,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/lab/ggufwrite"
 	"github.com/troupe-engine/troupe/model/gguf"
-	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 )
 
 // written returns a file's bytes.
-func written(tb testing.TB, f gguftest.File) []byte {
+func written(tb testing.TB, f ggufwrite.File) []byte {
 	tb.Helper()
 	var b bytes.Buffer
-	if err := gguftest.Write(&b, f); err != nil {
+	if err := ggufwrite.Write(&b, f); err != nil {
 		tb.Fatal(err)
 	}
 	return b.Bytes()
@@ -33,18 +33,18 @@ func opened(data []byte) (*gguf.File, error) {
 }
 
 // sample has a value of every kind and tensors of several types.
-func sample() gguftest.File {
-	return gguftest.File{
-		Keys: gguftest.Keys(
+func sample() ggufwrite.File {
+	return ggufwrite.File{
+		Keys: ggufwrite.Keys(
 			"u8", uint8(200), "i8", int8(-3), "u16", uint16(60000), "i16", int16(-300), "u32", uint32(1<<31), "i32", int32(-5),
 			"u64", uint64(1<<40), "i64", int64(-1<<40), "f32", float32(1.5), "f64", 2.25, "yes", true, "no", false, "text", "grüß",
 			"texts", []string{"a", "", "längeres"}, "floats", []float32{1, -2.5}, "ints", []int32{1, -2, 3}, "none", []string{},
 			"nested", [][]int32{{1}, {2, 3}}, "bools", []bool{true, false},
 		),
-		Tensors: []gguftest.Tensor{
-			{Name: "a", Type: gpu.F32, Shape: []int{2, 3}, Data: gguftest.Floats(1, 2, 3, 4, 5, 6)},
-			{Name: "b", Type: gpu.Q8_0, Shape: []int{3, 64}, Data: gguftest.Random(gpu.Q8_0, 192, 0, 1, 1)},
-			{Name: "c", Type: gpu.BF16, Shape: []int{5}, Data: gguftest.Random(gpu.BF16, 5, 0, 1, 2)},
+		Tensors: []ggufwrite.Tensor{
+			{Name: "a", Type: gpu.F32, Shape: []int{2, 3}, Data: ggufwrite.Floats(1, 2, 3, 4, 5, 6)},
+			{Name: "b", Type: gpu.Q8_0, Shape: []int{3, 64}, Data: ggufwrite.Random(gpu.Q8_0, 192, 0, 1, 1)},
+			{Name: "c", Type: gpu.BF16, Shape: []int{5}, Data: ggufwrite.Random(gpu.BF16, 5, 0, 1, 2)},
 		},
 	}
 }
@@ -151,11 +151,11 @@ func checkValues(t *testing.T, f *gguf.File) {
 
 // TestOpenSplit: parts in any order give one model.
 func TestOpenSplit(t *testing.T) {
-	parts := func(count int, change func(i int, f *gguftest.File)) fstest.MapFS {
+	parts := func(count int, change func(i int, f *ggufwrite.File)) fstest.MapFS {
 		fsys := fstest.MapFS{}
 		all := sample().Tensors
 		for i := range 3 {
-			f := gguftest.File{Keys: gguftest.Keys("split.no", uint16(i), "split.count", uint16(count), "split.tensors.count", int32(3)), Tensors: all[i : i+1]}
+			f := ggufwrite.File{Keys: ggufwrite.Keys("split.no", uint16(i), "split.count", uint16(count), "split.tensors.count", int32(3)), Tensors: all[i : i+1]}
 			if i == 0 {
 				f.Keys = append(f.Keys, sample().Keys...)
 			}
@@ -190,9 +190,9 @@ func TestOpenSplit(t *testing.T) {
 	}{
 		"missing part":  {missing, "m-00001-of-00003.gguf", []string{"part 2 of 3", "m-00002-of-00003.gguf"}},
 		"renamed":       {renamed, "m.gguf", []string{"m.gguf", "-00001-of-00003.gguf"}},
-		"tensor twice":  {parts(3, func(_ int, f *gguftest.File) { f.Tensors = sample().Tensors[:1] }), "m-00001-of-00003.gguf", []string{"tensor a", "is also in m-00001", "download all of them from the same place"}},
-		"wrong number":  {parts(3, func(i int, f *gguftest.File) { f.Keys[0].Value = uint16(0) }), "m-00001-of-00003.gguf", []string{"m-00002", "part 1 of 3", "2 of 3"}},
-		"tensors":       {parts(3, func(i int, f *gguftest.File) { f.Keys[2].Value = int32(4) }), "m-00001-of-00003.gguf", []string{"split.tensors.count is 4", "3 tensors"}},
+		"tensor twice":  {parts(3, func(_ int, f *ggufwrite.File) { f.Tensors = sample().Tensors[:1] }), "m-00001-of-00003.gguf", []string{"tensor a", "is also in m-00001", "download all of them from the same place"}},
+		"wrong number":  {parts(3, func(i int, f *ggufwrite.File) { f.Keys[0].Value = uint16(0) }), "m-00001-of-00003.gguf", []string{"m-00002", "part 1 of 3", "2 of 3"}},
+		"tensors":       {parts(3, func(i int, f *ggufwrite.File) { f.Keys[2].Value = int32(4) }), "m-00001-of-00003.gguf", []string{"split.tensors.count is 4", "3 tensors"}},
 		"too many":      {parts(5000, nil), "m-00001-of-00003.gguf", []string{"split.count is 5000"}},
 		"not the count": {parts(4, nil), "m-00001-of-00003.gguf", []string{"4 parts"}},
 	} {
@@ -212,7 +212,7 @@ func TestOpenSplit(t *testing.T) {
 // TestOpenOfDisk: a mapped file and one in memory say the same.
 func TestOpenOfDisk(t *testing.T) {
 	dir := t.TempDir()
-	if err := gguftest.Create(filepath.Join(dir, "m.gguf"), sample()); err != nil {
+	if err := ggufwrite.Create(filepath.Join(dir, "m.gguf"), sample()); err != nil {
 		t.Fatal(err)
 	}
 	f, err := gguf.Open(os.DirFS(dir), "m.gguf")
@@ -231,7 +231,7 @@ func TestOpenOfDisk(t *testing.T) {
 // TestAnyFile: whatever is written is read.
 func TestAnyFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var f gguftest.File
+		var f ggufwrite.File
 		f.Alignment = rapid.SampledFrom([]int{0, 8, 64}).Draw(t, "alignment")
 		want := map[string]any{}
 		for _, name := range rapid.SliceOfDistinct(rapid.StringMatching(`[a-z]{1,8}(\.[a-z]{1,8})?`), rapid.ID[string]).Draw(t, "keys") {
@@ -247,16 +247,16 @@ func TestAnyFile(t *testing.T) {
 				v = rapid.SliceOf(rapid.Float32()).Draw(t, "floats")
 			}
 			want[name] = v
-			f.Keys = append(f.Keys, gguftest.Key{Name: name, Value: v})
+			f.Keys = append(f.Keys, ggufwrite.Key{Name: name, Value: v})
 		}
 		types := gpu.WeightDTypes()
 		for _, name := range rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z0-9._]{1,20}`), 0, 6, rapid.ID[string]).Draw(t, "tensors") {
 			d := rapid.SampledFrom(types).Draw(t, "type")
 			shape := []int{rapid.IntRange(1, 5).Draw(t, "rows"), d.BlockLen() * rapid.IntRange(1, 3).Draw(t, "blocks")}
-			f.Tensors = append(f.Tensors, gguftest.Tensor{Name: name, Type: d, Shape: shape, Data: gguftest.Random(d, int64(shape[0]*shape[1]), 0, 1, 1)})
+			f.Tensors = append(f.Tensors, ggufwrite.Tensor{Name: name, Type: d, Shape: shape, Data: ggufwrite.Random(d, int64(shape[0]*shape[1]), 0, 1, 1)})
 		}
 		var b bytes.Buffer
-		if err := gguftest.Write(&b, f); err != nil {
+		if err := ggufwrite.Write(&b, f); err != nil {
 			t.Fatal(err)
 		}
 		got, err := opened(b.Bytes())
@@ -293,7 +293,7 @@ func TestAnyFile(t *testing.T) {
 func TestModels(t *testing.T) {
 	for _, arch := range []string{"llama", "qwen2", "qwen3"} {
 		for _, d := range gpu.WeightDTypes() {
-			m := gguftest.Model{Arch: arch, Layers: 1, Hidden: 64, Intermediate: 256, Heads: 4, KVHeads: 2, HeadDim: 16, Vocab: 300, Context: 64, Type: d, Tied: d == gpu.F32, Seed: 3}
+			m := ggufwrite.Model{Arch: arch, Layers: 1, Hidden: 64, Intermediate: 256, Heads: 4, KVHeads: 2, HeadDim: 16, Vocab: 300, Context: 64, Type: d, Tied: d == gpu.F32, Seed: 3}
 			f, err := opened(written(t, m.File()))
 			if err != nil {
 				t.Fatalf("%s %s: %v", arch, d, err)
@@ -303,11 +303,11 @@ func TestModels(t *testing.T) {
 			}
 		}
 	}
-	if n := len(gguftest.Qwen2_15B.File().Tensors); n != 2+28*12 {
+	if n := len(ggufwrite.Qwen2_15B.File().Tensors); n != 2+28*12 {
 		t.Errorf("Qwen2 1.5B has %d tensors", n)
 	}
-	x := gguftest.Tensor{Name: "x", Type: gpu.Q4_K, Shape: []int{100, 256}, Data: gguftest.Floats(1)}
-	if err := gguftest.Write(io.Discard, gguftest.File{Tensors: []gguftest.Tensor{x}}); err == nil {
+	x := ggufwrite.Tensor{Name: "x", Type: gpu.Q4_K, Shape: []int{100, 256}, Data: ggufwrite.Floats(1)}
+	if err := ggufwrite.Write(io.Discard, ggufwrite.File{Tensors: []ggufwrite.Tensor{x}}); err == nil {
 		t.Error("too little data was written")
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/lab/ggufwrite"
 	"github.com/troupe-engine/troupe/model/gguf"
-	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 )
 
 // patch overwrites a file with numbers after a text in it.
@@ -29,12 +29,12 @@ func patch(data []byte, after string, skip int, value any) []byte {
 func TestRefused(t *testing.T) {
 	plain := written(t, sample())
 	one := func(key string, value any) []byte {
-		return written(t, gguftest.File{Keys: gguftest.Keys(key, value)})
+		return written(t, ggufwrite.File{Keys: ggufwrite.Keys(key, value)})
 	}
 	tensor := func(d gpu.DType, shape ...int) []byte {
-		x := gguftest.Tensor{Name: "the.tensor", Type: d, Shape: shape}
-		x.Data = gguftest.Bytes(make([]byte, x.Bytes()))
-		return written(t, gguftest.File{Tensors: []gguftest.Tensor{x}})
+		x := ggufwrite.Tensor{Name: "the.tensor", Type: d, Shape: shape}
+		x.Data = ggufwrite.Bytes(make([]byte, x.Bytes()))
+		return written(t, ggufwrite.File{Tensors: []ggufwrite.Tensor{x}})
 	}
 	matrix := tensor(gpu.Q8_0, 4, 64) // name, u32 dimensions, 2 x u64, u32 type, u64 offset
 	const name = "the.tensor"
@@ -64,7 +64,7 @@ func TestRefused(t *testing.T) {
 		"nesting":              {one("deep", [][][][][]int32{{{{{1}}}}}), []string{"key deep", "4 deep"}},
 		"key with a space":     {one("a b", true), []string{`"a b"`, "ASCII"}},
 		"empty key":            {one("", true), []string{"empty"}},
-		"key twice":            {written(t, gguftest.File{Keys: gguftest.Keys("x", true, "x", false)}), []string{"key \"x\" is empty or appears twice"}},
+		"key twice":            {written(t, ggufwrite.File{Keys: ggufwrite.Keys("x", true, "x", false)}), []string{"key \"x\" is empty or appears twice"}},
 		"alignment 0":          {one("general.alignment", uint32(0)), []string{"general.alignment is 0"}},
 		"alignment 24":         {one("general.alignment", uint32(24)), []string{"power of two"}},
 		"alignment text":       {one("general.alignment", "32"), []string{`general.alignment is "32"`}},
@@ -83,12 +83,12 @@ func TestRefused(t *testing.T) {
 		"offset":               {patch(matrix, name, 24, uint64(1<<63)), []string{name, "beyond the largest possible file"}},
 		"offset beyond":        {patch(matrix, name, 24, uint64(1<<40)), []string{name, "incomplete"}},
 		"more data":            {patch(matrix, name, 12, uint64(1<<20)), []string{name, "incomplete"}},
-		"name twice":           {written(t, gguftest.File{Tensors: []gguftest.Tensor{sample().Tensors[0], sample().Tensors[0]}}), []string{"tensor a appears twice in the list"}},
-		"name too long":        {written(t, gguftest.File{Tensors: []gguftest.Tensor{{Name: strings.Repeat("x", 65), Shape: []int{1}, Data: gguftest.Floats(1)}}}), []string{"65 bytes", "64"}},
-		"name of spaces":       {written(t, gguftest.File{Tensors: []gguftest.Tensor{{Name: " ", Shape: []int{1}, Data: gguftest.Floats(1)}}}), []string{"not printable"}},
-		"overlap": {written(t, gguftest.File{Tensors: []gguftest.Tensor{
-			{Name: "first", Shape: []int{16}, Data: gguftest.Floats(make([]float32, 16)...)},
-			{Name: "second", Shape: []int{8}, Data: gguftest.Floats(make([]float32, 8)...)},
+		"name twice":           {written(t, ggufwrite.File{Tensors: []ggufwrite.Tensor{sample().Tensors[0], sample().Tensors[0]}}), []string{"tensor a appears twice in the list"}},
+		"name too long":        {written(t, ggufwrite.File{Tensors: []ggufwrite.Tensor{{Name: strings.Repeat("x", 65), Shape: []int{1}, Data: ggufwrite.Floats(1)}}}), []string{"65 bytes", "64"}},
+		"name of spaces":       {written(t, ggufwrite.File{Tensors: []ggufwrite.Tensor{{Name: " ", Shape: []int{1}, Data: ggufwrite.Floats(1)}}}), []string{"not printable"}},
+		"overlap": {written(t, ggufwrite.File{Tensors: []ggufwrite.Tensor{
+			{Name: "first", Shape: []int{16}, Data: ggufwrite.Floats(make([]float32, 16)...)},
+			{Name: "second", Shape: []int{8}, Data: ggufwrite.Floats(make([]float32, 8)...)},
 		}}), nil},
 	} {
 		data := c.data
@@ -137,7 +137,7 @@ func FuzzOpen(f *testing.F) {
 	s := sample()
 	s.Version, s.Alignment = 2, 8
 	f.Add(written(f, s))
-	m := gguftest.Model{Arch: "llama", Layers: 1, Hidden: 32, Intermediate: 32, Heads: 2, KVHeads: 1, HeadDim: 16, Vocab: 257, Context: 8, Type: gpu.Q4_0}
+	m := ggufwrite.Model{Arch: "llama", Layers: 1, Hidden: 32, Intermediate: 32, Heads: 2, KVHeads: 1, HeadDim: 16, Vocab: 257, Context: 8, Type: gpu.Q4_0}
 	f.Add(written(f, m.File()))
 	f.Add(patch(plain, "ints", 8, uint64(1<<61)))
 	f.Fuzz(func(t *testing.T, data []byte) {

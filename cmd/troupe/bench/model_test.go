@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-engine/troupe/cmd/troupe/generate"
 	"github.com/troupe-engine/troupe/lab/bench"
 	"github.com/troupe-engine/troupe/lab/bench/kernels"
-	"github.com/troupe-engine/troupe/model/gguf/gguftest"
+	"github.com/troupe-engine/troupe/lab/ggufwrite"
 	"github.com/troupe-engine/troupe/testkit/commandline"
 )
 
@@ -101,8 +101,8 @@ func TestBenchModelPrintsATable(t *testing.T) {
 
 // tinyShape adds a shape that is generated quickly.
 func tinyShape(t *testing.T) {
-	gguftest.Shapes["tiny"] = gguftest.Model{Arch: "qwen3", Layers: 2, Hidden: 64, Intermediate: 96, Heads: 4, KVHeads: 2, HeadDim: 32, Vocab: 600, Context: 128, Tied: true}
-	t.Cleanup(func() { delete(gguftest.Shapes, "tiny") })
+	ggufwrite.Shapes["tiny"] = ggufwrite.Model{Arch: "qwen3", Layers: 2, Hidden: 64, Intermediate: 96, Heads: 4, KVHeads: 2, HeadDim: 32, Vocab: 600, Context: 128, Tied: true}
+	t.Cleanup(func() { delete(ggufwrite.Shapes, "tiny") })
 }
 
 func TestBenchModelMakesShapes(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/lab/bench"
+	"github.com/troupe-engine/troupe/lab/ggufwrite"
 	"github.com/troupe-engine/troupe/model"
-	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 )
 
 // shape is a model with random weights in the shape of a real one.
@@ -46,11 +46,11 @@ func storedNames() []string {
 	return names
 }
 
-func shapeNames() []string { return slices.Sorted(maps.Keys(gguftest.Shapes)) }
+func shapeNames() []string { return slices.Sorted(maps.Keys(ggufwrite.Shapes)) }
 
 // apply writes a file with the shape and sets it as the model of the settings.
 func (s *shape) apply(cfg *configs.Config, seed uint64) (err error) {
-	m, ok := gguftest.Shapes[s.name]
+	m, ok := ggufwrite.Shapes[s.name]
 	switch {
 	case s.name == "" && s.write != "":
 		return fmt.Errorf("--write-gguf requires --shape; use one of %s", strings.Join(shapeNames(), ", "))
@@ -86,7 +86,7 @@ func (s *shape) apply(cfg *configs.Config, seed uint64) (err error) {
 			return fmt.Errorf("--shape: %w", err)
 		}
 		cfg.Model, cfg.Open.LoadFormat = filepath.Join(s.dir, s.name+model.GGUFExtension), model.LoadDummy
-		if err := gguftest.CreateEmpty(cfg.Model, file); err != nil {
+		if err := ggufwrite.CreateEmpty(cfg.Model, file); err != nil {
 			return fmt.Errorf("--shape: %w", err)
 		}
 		return nil
@@ -97,7 +97,7 @@ func (s *shape) apply(cfg *configs.Config, seed uint64) (err error) {
 	if _, err := os.Lstat(s.write); err == nil {
 		return fmt.Errorf("--write-gguf %s already exists; use another name, or measure it with --model", s.write)
 	}
-	if err := gguftest.Create(s.write, file); err != nil {
+	if err := ggufwrite.Create(s.write, file); err != nil {
 		return fmt.Errorf("--write-gguf: %w", err)
 	}
 	cfg.Model, cfg.Open.LoadFormat = s.write, model.LoadAuto
@@ -105,7 +105,7 @@ func (s *shape) apply(cfg *configs.Config, seed uint64) (err error) {
 }
 
 // replaced lists the tensors that do not have the requested type.
-func replaced(f gguftest.File) (all []bench.Replaced) {
+func replaced(f ggufwrite.File) (all []bench.Replaced) {
 	for _, t := range f.Tensors {
 		if t.Type == t.Wanted {
 			continue

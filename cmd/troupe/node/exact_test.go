@@ -8,8 +8,8 @@ import (
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
+	"github.com/troupe-engine/troupe/lab/ggufwrite"
 	"github.com/troupe-engine/troupe/messages"
-	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 )
 
 // numbers are the varied parts of the numerics fingerprint: with equal ones, answers are
@@ -31,7 +31,7 @@ func (n numbers) fingerprint() numbers {
 // amx has other kernels.
 func weightFiles(t *testing.T) (names []string, files map[string]string) {
 	files = map[string]string{}
-	for i, m := range []gguftest.Model{
+	for i, m := range []ggufwrite.Model{
 		{Type: gpu.F32, Hidden: 256, Intermediate: 544, HeadDim: 48},
 		{Type: gpu.BF16, Hidden: 256, Intermediate: 544, HeadDim: 48},
 		{Type: gpu.Q8_0, Hidden: 544, Intermediate: 288, HeadDim: 48},
@@ -43,7 +43,7 @@ func weightFiles(t *testing.T) (names []string, files map[string]string) {
 		m.Tied, m.Seed = i%2 == 0, uint64(i)
 		name := m.Type.String()
 		names, files[name] = append(names, name), filepath.Join(t.TempDir(), name+".gguf")
-		if err := gguftest.Create(files[name], m.File()); err != nil {
+		if err := ggufwrite.Create(files[name], m.File()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
-	"github.com/troupe-engine/troupe/model/gguf/gguftest"
+	"github.com/troupe-engine/troupe/lab/ggufwrite"
 )
 
 // A KV head of a model of 1.5 billion parameters, and a context of a long chat.
@@ -69,7 +69,7 @@ func fillKV(dtype gpu.DType, block []byte) error {
 		return nil
 	}
 	var elements bytes.Buffer
-	err := gguftest.Random(dtype, int64(len(block)/dtype.Bytes(1)), 0, 1, 3)(&elements)
+	err := ggufwrite.Random(dtype, int64(len(block)/dtype.Bytes(1)), 0, 1, 3)(&elements)
 	copy(block, elements.Bytes())
 	return err
 }

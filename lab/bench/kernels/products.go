@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
-	"github.com/troupe-engine/troupe/model/gguf/gguftest"
+	"github.com/troupe-engine/troupe/lab/ggufwrite"
 )
 
 // Rows and Cols are a projection of a model of 1.5 billion parameters.
@@ -37,7 +37,7 @@ func fill(f layout.Form, memory []byte, rows int) (*weights, error) {
 		return nil, fmt.Errorf("--read-bytes is %d, too small for a matrix [%d, %d] of %s, which takes %d; raise it", len(memory), rows, Cols, f, layout.Panels(rows)*size)
 	}
 	var encoded bytes.Buffer // elements of about a thirtieth, so that products stay small
-	if err := gguftest.Random(dtypes[f], layout.PanelRows*Cols, 0, 1.0/32, 1)(&encoded); err != nil {
+	if err := ggufwrite.Random(dtypes[f], layout.PanelRows*Cols, 0, 1.0/32, 1)(&encoded); err != nil {
 		return nil, err
 	}
 	panels := memory[:n*layout.Panels(rows)*size]

@@ -9,21 +9,21 @@ import (
 	"testing/fstest"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/lab/ggufwrite"
 	"github.com/troupe-engine/troupe/model/config"
 	"github.com/troupe-engine/troupe/model/gguf"
-	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 	"github.com/troupe-engine/troupe/model/gguf/hf"
 )
 
 // small is a model of a few KB.
-func small(arch string) gguftest.Model {
-	return gguftest.Model{Arch: arch, Layers: 2, Hidden: 64, Intermediate: 96, Heads: 4, KVHeads: 2, HeadDim: 16, Vocab: 300, Context: 128, Type: gpu.Q8_0}
+func small(arch string) ggufwrite.Model {
+	return ggufwrite.Model{Arch: arch, Layers: 2, Hidden: 64, Intermediate: 96, Heads: 4, KVHeads: 2, HeadDim: 16, Vocab: 300, Context: 128, Type: gpu.Q8_0}
 }
 
-func opened(t *testing.T, f gguftest.File) *gguf.File {
+func opened(t *testing.T, f ggufwrite.File) *gguf.File {
 	t.Helper()
 	var b bytes.Buffer
-	if err := gguftest.Write(&b, f); err != nil {
+	if err := ggufwrite.Write(&b, f); err != nil {
 		t.Fatal(err)
 	}
 	file, err := gguf.Open(fstest.MapFS{"m.gguf": {Data: b.Bytes()}}, "m.gguf")
@@ -35,9 +35,9 @@ func opened(t *testing.T, f gguftest.File) *gguf.File {
 }
 
 // with sets keys; a nil value removes one.
-func with(f gguftest.File, pairs ...any) gguftest.File {
-	for _, k := range gguftest.Keys(pairs...) {
-		f.Keys = slices.DeleteFunc(slices.Clone(f.Keys), func(old gguftest.Key) bool { return old.Name == k.Name })
+func with(f ggufwrite.File, pairs ...any) ggufwrite.File {
+	for _, k := range ggufwrite.Keys(pairs...) {
+		f.Keys = slices.DeleteFunc(slices.Clone(f.Keys), func(old ggufwrite.Key) bool { return old.Name == k.Name })
 		if k.Value != nil {
 			f.Keys = append(f.Keys, k)
 		}
@@ -46,8 +46,8 @@ func with(f gguftest.File, pairs ...any) gguftest.File {
 }
 
 // vector adds a small F32 tensor.
-func vector(f gguftest.File, name string, values ...float32) gguftest.File {
-	f.Tensors = append(slices.Clone(f.Tensors), gguftest.Tensor{Name: name, Type: gpu.F32, Shape: []int{len(values)}, Data: gguftest.Floats(values...)})
+func vector(f ggufwrite.File, name string, values ...float32) ggufwrite.File {
+	f.Tensors = append(slices.Clone(f.Tensors), ggufwrite.Tensor{Name: name, Type: gpu.F32, Shape: []int{len(values)}, Data: ggufwrite.Floats(values...)})
 	return f
 }
 
@@ -63,59 +63,59 @@ func TestConfig(t *testing.T) {
 	types := make([]int32, 300)
 	types[260], types[261] = 3, 4
 	tokens := small("llama").File().Keys
-	at := slices.IndexFunc(tokens, func(k gguftest.Key) bool { return k.Name == "tokenizer.ggml.tokens" })
+	at := slices.IndexFunc(tokens, func(k ggufwrite.Key) bool { return k.Name == "tokenizer.ggml.tokens" })
 	list := slices.Clone(tokens[at].Value.([]string))
 	list[260], list[261] = "<|im_end|>", "<|eot_id|>"
 	var zero float32
 	for name, c := range map[string]struct {
 		arch string
-		file func(gguftest.File) gguftest.File
+		file func(ggufwrite.File) ggufwrite.File
 		want func(*config.Config)
 	}{
 		"llama": {"llama", nil, nil},
 		"qwen2": {"qwen2", nil, nil},
 		"qwen3": {"qwen3", nil, nil},
-		"lists of one value per layer": {"llama", func(f gguftest.File) gguftest.File {
+		"lists of one value per layer": {"llama", func(f ggufwrite.File) ggufwrite.File {
 			return with(f, "llama.attention.head_count_kv", []int32{2, 2}, "llama.feed_forward_length", []uint32{96, 96})
 		}, nil},
-		"what may be left out": {"llama", func(f gguftest.File) gguftest.File {
+		"what may be left out": {"llama", func(f ggufwrite.File) ggufwrite.File {
 			return with(f, "llama.attention.key_length", nil, "llama.attention.value_length", nil, "llama.rope.dimension_count", nil, "llama.rope.freq_base", nil,
 				"llama.vocab_size", nil, "llama.attention.head_count_kv", nil)
 		}, func(c *config.Config) { c.KVHeads, c.Rope.Theta = 4, 10000 }},
-		"qwen3 without a key length": {"qwen3", func(f gguftest.File) gguftest.File { return with(f, "qwen3.attention.key_length", nil) }, nil},
-		"tied": {"llama", func(f gguftest.File) gguftest.File {
-			f.Tensors = slices.DeleteFunc(slices.Clone(f.Tensors), func(x gguftest.Tensor) bool { return x.Name == "output.weight" })
+		"qwen3 without a key length": {"qwen3", func(f ggufwrite.File) ggufwrite.File { return with(f, "qwen3.attention.key_length", nil) }, nil},
+		"tied": {"llama", func(f ggufwrite.File) ggufwrite.File {
+			f.Tensors = slices.DeleteFunc(slices.Clone(f.Tensors), func(x ggufwrite.Tensor) bool { return x.Name == "output.weight" })
 			return f
 		}, func(c *config.Config) { c.Tied = true }},
-		"biases": {"llama", func(f gguftest.File) gguftest.File {
+		"biases": {"llama", func(f ggufwrite.File) ggufwrite.File {
 			return vector(vector(vector(f, "blk.0.attn_q.bias", 1), "blk.0.attn_output.bias", 1), "blk.0.ffn_gate.bias", 1)
 		}, func(c *config.Config) { c.QKVBias, c.OutBias, c.MLPBias = true, true, true }},
-		"linear": {"llama", func(f gguftest.File) gguftest.File {
+		"linear": {"llama", func(f ggufwrite.File) ggufwrite.File {
 			return with(f, "llama.rope.scaling.type", "linear", "llama.rope.scaling.factor", float32(4))
 		}, func(c *config.Config) { c.Rope.Scaling, c.Rope.Factor = "linear", 4 }},
-		"linear of old files": {"llama", func(f gguftest.File) gguftest.File { return with(f, "llama.rope.scale_linear", float32(2)) },
+		"linear of old files": {"llama", func(f ggufwrite.File) ggufwrite.File { return with(f, "llama.rope.scale_linear", float32(2)) },
 			func(c *config.Config) { c.Rope.Scaling, c.Rope.Factor = "linear", 2 }},
-		"factor of one": {"llama", func(f gguftest.File) gguftest.File { return with(f, "llama.rope.scale_linear", float32(1)) }, nil},
-		"no scaling": {"llama", func(f gguftest.File) gguftest.File {
+		"factor of one": {"llama", func(f ggufwrite.File) ggufwrite.File { return with(f, "llama.rope.scale_linear", float32(1)) }, nil},
+		"no scaling": {"llama", func(f ggufwrite.File) ggufwrite.File {
 			return with(f, "llama.rope.scaling.type", "none", "llama.rope.scaling.factor", float32(4))
 		}, nil},
-		"rope_freqs": {"llama", func(f gguftest.File) gguftest.File { return vector(f, "rope_freqs.weight", 1, 1, 1, 1, 2, 4, 8, 8) },
+		"rope_freqs": {"llama", func(f ggufwrite.File) ggufwrite.File { return vector(f, "rope_freqs.weight", 1, 1, 1, 1, 2, 4, 8, 8) },
 			func(c *config.Config) {
 				c.Rope.Scaling, c.Rope.Factors = "factors", []float32{1, 1, 1, 1, 2, 4, 8, 8}
 			}},
-		"a window as long as the context": {"llama", func(f gguftest.File) gguftest.File { return with(f, "llama.attention.sliding_window", uint32(128)) },
+		"a window as long as the context": {"llama", func(f ggufwrite.File) ggufwrite.File { return with(f, "llama.attention.sliding_window", uint32(128)) },
 			func(c *config.Config) { c.Architecture = "MistralForCausalLM" }},
-		"no window": {"qwen2", func(f gguftest.File) gguftest.File { return with(f, "qwen2.attention.sliding_window", uint32(0)) }, nil},
-		"experts: none": {"llama", func(f gguftest.File) gguftest.File {
+		"no window": {"qwen2", func(f ggufwrite.File) ggufwrite.File { return with(f, "qwen2.attention.sliding_window", uint32(0)) }, nil},
+		"experts: none": {"llama", func(f ggufwrite.File) ggufwrite.File {
 			return with(f, "llama.expert_count", uint32(0), "llama.logit_scale", float32(1), "llama.attention.causal", true, "llama.attn_logit_softcapping", zero)
 		}, nil},
-		"ids": {"llama", func(f gguftest.File) gguftest.File {
+		"ids": {"llama", func(f ggufwrite.File) ggufwrite.File {
 			return with(f, "tokenizer.ggml.bos_token_id", uint32(7), "tokenizer.ggml.eos_token_id", uint32(8), "tokenizer.ggml.eot_token_id", int32(9),
 				"tokenizer.ggml.eom_token_id", uint32(1<<32-1), "tokenizer.ggml.tokens", list, "tokenizer.ggml.token_type", types)
 		}, func(c *config.Config) { c.BOS, c.EOS = 7, []int32{8, 9, 260} }},
-		"usual ids": {"llama", func(f gguftest.File) gguftest.File { return with(f, "tokenizer.ggml.model", "llama") },
+		"usual ids": {"llama", func(f ggufwrite.File) ggufwrite.File { return with(f, "tokenizer.ggml.model", "llama") },
 			func(c *config.Config) { c.BOS, c.EOS = 1, []int32{2} }},
-		"sampling": {"llama", func(f gguftest.File) gguftest.File {
+		"sampling": {"llama", func(f ggufwrite.File) ggufwrite.File {
 			return with(f, "general.sampling.temp", float32(0.5), "general.sampling.top_k", int32(20), "general.sampling.top_p", float32(0.75))
 		}, func(c *config.Config) {
 			temperature, p, k := float32(0.5), float32(0.75), int32(20)
@@ -144,7 +144,7 @@ func TestConfig(t *testing.T) {
 func TestConfigRefuses(t *testing.T) {
 	llama := small("llama").File()
 	for name, c := range map[string]struct {
-		file gguftest.File
+		file ggufwrite.File
 		want []string
 	}{
 		"architecture":          {with(llama, "general.architecture", "phi3"), []string{`general.architecture is "phi3"`, "llama, qwen2, qwen3"}},

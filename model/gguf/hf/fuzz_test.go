@@ -6,9 +6,9 @@ import (
 	"testing/fstest"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/lab/ggufwrite"
 	"github.com/troupe-engine/troupe/model/config"
 	"github.com/troupe-engine/troupe/model/gguf"
-	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 	"github.com/troupe-engine/troupe/model/gguf/hf"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 )
@@ -17,18 +17,18 @@ import (
 // can be had.
 func FuzzModel(f *testing.F) {
 	for _, arch := range []string{"llama", "qwen2", "qwen3"} {
-		m := gguftest.Model{Arch: arch, Layers: 1, Hidden: 32, Intermediate: 32, Heads: 2, KVHeads: 1, HeadDim: 16, Vocab: 20, Context: 8, Type: gpu.Q4_0}
+		m := ggufwrite.Model{Arch: arch, Layers: 1, Hidden: 32, Intermediate: 32, Heads: 2, KVHeads: 1, HeadDim: 16, Vocab: 20, Context: 8, Type: gpu.Q4_0}
 		file := with(m.File(), "tokenizer.chat_template", "x", "tokenizer.ggml.bos_token_id", uint32(1), arch+".rope.scaling.type", "linear", arch+".rope.scaling.factor", float32(2))
 		var b bytes.Buffer
-		if err := gguftest.Write(&b, file); err != nil {
+		if err := ggufwrite.Write(&b, file); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(b.Bytes())
 	}
 	var b bytes.Buffer
-	pieces := gguftest.Keys("general.architecture", "llama", "tokenizer.ggml.model", "llama", "tokenizer.ggml.tokens", []string{"<unk>", "<s>", "</s>", "a", "aa"},
+	pieces := ggufwrite.Keys("general.architecture", "llama", "tokenizer.ggml.model", "llama", "tokenizer.ggml.tokens", []string{"<unk>", "<s>", "</s>", "a", "aa"},
 		"tokenizer.ggml.scores", []float32{0, 0, 0, -1, -2}, "tokenizer.ggml.token_type", []int32{2, 3, 3, 1, 1})
-	if err := gguftest.Write(&b, gguftest.File{Keys: pieces}); err != nil {
+	if err := ggufwrite.Write(&b, ggufwrite.File{Keys: pieces}); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/troupe-engine/troupe/lab/ggufwrite"
 	"github.com/troupe-engine/troupe/model/gguf"
-	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 	"github.com/troupe-engine/troupe/model/gguf/hf"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 	"github.com/troupe-engine/troupe/testkit/conformance"
@@ -82,16 +82,16 @@ func (p *published) merges(t *testing.T) []string {
 }
 
 // byteLevel is the metadata of a byte-level vocabulary.
-func (p *published) byteLevel(t *testing.T, pre string, rows int) []gguftest.Key {
+func (p *published) byteLevel(t *testing.T, pre string, rows int) []ggufwrite.Key {
 	list, types := p.tokens(rows)
-	return gguftest.Keys("tokenizer.ggml.model", "gpt2", "tokenizer.ggml.pre", pre, "tokenizer.ggml.tokens", list,
+	return ggufwrite.Keys("tokenizer.ggml.model", "gpt2", "tokenizer.ggml.pre", pre, "tokenizer.ggml.tokens", list,
 		"tokenizer.ggml.token_type", types, "tokenizer.ggml.merges", p.merges(t))
 }
 
 // sentencePiece is the metadata of a SentencePiece vocabulary. The scores are
 // those of Llama 2's and Mistral's tokenizer.model: pieces in the order of
 // their ids, runs of spaces last, added tokens at -1000.
-func (p *published) sentencePiece(rows int) []gguftest.Key {
+func (p *published) sentencePiece(rows int) []ggufwrite.Key {
 	list, types := p.tokens(rows)
 	scores := make([]float32, rows)
 	for content, id := range p.Model.Vocab {
@@ -108,15 +108,15 @@ func (p *published) sentencePiece(rows int) []gguftest.Key {
 	for _, a := range p.Added {
 		scores[a.ID] = -1000
 	}
-	return gguftest.Keys("tokenizer.ggml.model", "llama", "tokenizer.ggml.pre", "default", "tokenizer.ggml.tokens", list,
+	return ggufwrite.Keys("tokenizer.ggml.model", "llama", "tokenizer.ggml.pre", "default", "tokenizer.ggml.tokens", list,
 		"tokenizer.ggml.scores", scores, "tokenizer.ggml.token_type", types, "tokenizer.ggml.unknown_token_id", uint32(0))
 }
 
 // converted opens metadata through a file.
-func converted(t *testing.T, keys []gguftest.Key) *tokenizer.Tokenizer {
+func converted(t *testing.T, keys []ggufwrite.Key) *tokenizer.Tokenizer {
 	t.Helper()
 	var b bytes.Buffer
-	if err := gguftest.Write(&b, gguftest.File{Keys: keys}); err != nil {
+	if err := ggufwrite.Write(&b, ggufwrite.File{Keys: keys}); err != nil {
 		t.Fatal(err)
 	}
 	f, err := gguf.Open(fstest.MapFS{"m.gguf": {Data: b.Bytes()}}, "m.gguf")
@@ -141,14 +141,14 @@ func TestConformanceTokenizers(t *testing.T) {
 	if len(texts) != 543 {
 		t.Fatalf("%d texts, want 543", len(texts))
 	}
-	ids := func(bos, eos int, more ...any) []gguftest.Key {
-		return gguftest.Keys(append([]any{"tokenizer.ggml.bos_token_id", uint32(bos), "tokenizer.ggml.eos_token_id", uint32(eos)}, more...)...)
+	ids := func(bos, eos int, more ...any) []ggufwrite.Key {
+		return ggufwrite.Keys(append([]any{"tokenizer.ggml.bos_token_id", uint32(bos), "tokenizer.ggml.eos_token_id", uint32(eos)}, more...)...)
 	}
 	const addBOS, addPrefix = "tokenizer.ggml.add_bos_token", "tokenizer.ggml.add_space_prefix"
 	for name, c := range map[string]struct {
 		pre  string // empty for SentencePiece
 		rows int
-		keys []gguftest.Key
+		keys []ggufwrite.Key
 		// lost are tokens that are not special in the original and are here.
 		lost bool
 	}{
@@ -168,7 +168,7 @@ func TestConformanceTokenizers(t *testing.T) {
 			p := readPublished(t, filepath.Join(dir, name))
 			keys := p.sentencePiece
 			if c.pre != "" {
-				keys = func(rows int) []gguftest.Key { return p.byteLevel(t, c.pre, rows) }
+				keys = func(rows int) []ggufwrite.Key { return p.byteLevel(t, c.pre, rows) }
 			}
 			tok := converted(t, append(keys(c.rows), c.keys...))
 			if have, want := tok.VocabSize(), original.VocabSize(); have != want {

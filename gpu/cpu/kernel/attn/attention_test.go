@@ -9,9 +9,9 @@ import (
 	"unsafe"
 
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/convert"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel/kerneltest"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
+	"github.com/troupe-engine/troupe/testkit/kerneltest"
 )
 
 var allKV = []KV{F32, BF16, F16, I8}

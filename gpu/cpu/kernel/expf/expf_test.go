@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel/kerneltest"
+	"github.com/troupe-engine/troupe/testkit/kerneltest"
 )
 
 func TestOf(t *testing.T) {

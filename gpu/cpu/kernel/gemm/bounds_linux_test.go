@@ -3,9 +3,9 @@ package gemm
 import (
 	"testing"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel/kerneltest"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
+	"github.com/troupe-engine/troupe/testkit/kerneltest"
 )
 
 // TestProductsStayInside: for any size of tile, number of columns and distance of rows.

@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel/kerneltest"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
+	"github.com/troupe-engine/troupe/testkit/kerneltest"
 	"pgregory.net/rapid"
 )
 

@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel/kerneltest"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
+	"github.com/troupe-engine/troupe/testkit/kerneltest"
 )
 
 // Columns of a projection of a model of 1.5 billion parameters. lab/bench/kernels

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel/kerneltest"
+	"github.com/troupe-engine/troupe/testkit/kerneltest"
 	"pgregory.net/rapid"
 )
 

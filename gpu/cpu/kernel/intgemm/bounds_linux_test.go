@@ -3,9 +3,9 @@ package intgemm
 import (
 	"testing"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel/kerneltest"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
+	"github.com/troupe-engine/troupe/testkit/kerneltest"
 )
 
 func TestTilesStayInside(t *testing.T) {

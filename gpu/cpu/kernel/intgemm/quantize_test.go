@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel/kerneltest"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
+	"github.com/troupe-engine/troupe/testkit/kerneltest"
 )
 
 // quantizeTwin is one group of QuantizeRow.

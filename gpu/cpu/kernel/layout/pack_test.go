@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel/kerneltest"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
+	"github.com/troupe-engine/troupe/testkit/kerneltest"
 )
 
 func TestPackedRowsComeBack(t *testing.T) {

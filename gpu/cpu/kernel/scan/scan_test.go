@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel/kerneltest"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
+	"github.com/troupe-engine/troupe/testkit/kerneltest"
 )
 
 func TestPeakFindAndAtLeast(t *testing.T) {

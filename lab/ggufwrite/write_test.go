@@ -1,4 +1,4 @@
-package gguftest_test
+package ggufwrite_test
 
 import (
 	"os"
@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/lab/ggufwrite"
 	"github.com/troupe-engine/troupe/model"
-	"github.com/troupe-engine/troupe/model/gguf/gguftest"
 )
 
-func small(d gpu.DType) gguftest.File {
-	return gguftest.Model{Arch: "llama", Layers: 2, Hidden: 64, Intermediate: 96, Heads: 4, KVHeads: 2, HeadDim: 16, Vocab: 300, Context: 128, Type: d, Seed: 1}.File()
+func small(d gpu.DType) ggufwrite.File {
+	return ggufwrite.Model{Arch: "llama", Layers: 2, Hidden: 64, Intermediate: 96, Heads: 4, KVHeads: 2, HeadDim: 16, Vocab: 300, Context: 128, Type: d, Seed: 1}.File()
 }
 
 // A file without data is as long as one with it and says the same of the model;
@@ -21,10 +21,10 @@ func TestCreateEmpty(t *testing.T) {
 	for _, d := range []gpu.DType{gpu.F16, gpu.Q8_0, gpu.Q4_0} {
 		dir := t.TempDir()
 		whole, empty := filepath.Join(dir, "whole.gguf"), filepath.Join(dir, "empty.gguf")
-		if err := gguftest.Create(whole, small(d)); err != nil {
+		if err := ggufwrite.Create(whole, small(d)); err != nil {
 			t.Fatal(err)
 		}
-		if err := gguftest.CreateEmpty(empty, small(d)); err != nil {
+		if err := ggufwrite.CreateEmpty(empty, small(d)); err != nil {
 			t.Fatal(err)
 		}
 		a, err := os.Stat(whole)
@@ -55,7 +55,7 @@ func TestCreateEmpty(t *testing.T) {
 	}
 	f := small(gpu.F32)
 	f.Alignment = 64
-	if err := gguftest.CreateEmpty(filepath.Join(t.TempDir(), "x.gguf"), f); err == nil {
+	if err := ggufwrite.CreateEmpty(filepath.Join(t.TempDir(), "x.gguf"), f); err == nil {
 		t.Error("another alignment was taken")
 	}
 }
@@ -64,12 +64,12 @@ func TestShapesAreWhatTheirNamesSay(t *testing.T) {
 	for name, billions := range map[string]float64{
 		"qwen2.5-0.5b": 0.494, "qwen2.5-1.5b": 1.544, "qwen2.5-7b": 7.616, "qwen3-0.6b": 0.596, "llama-1b": 1.236, "llama-8b": 8.030,
 	} {
-		m, ok := gguftest.Shapes[name]
+		m, ok := ggufwrite.Shapes[name]
 		if !ok {
 			t.Fatalf("there is no %s", name)
 		}
 		path := filepath.Join(t.TempDir(), "m.gguf")
-		if err := gguftest.CreateEmpty(path, m.File()); err != nil {
+		if err := ggufwrite.CreateEmpty(path, m.File()); err != nil {
 			t.Fatal(err)
 		}
 		c, err := model.Open(path, model.OpenOptions{LoadFormat: model.LoadDummy})

@@ -1,4 +1,4 @@
-package gguftest_test
+package ggufwrite_test
 
 import (
 	"fmt"
@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/model/gguf/gguftest"
+	"github.com/troupe-engine/troupe/lab/ggufwrite"
 )
 
 // TestMediumModels: which matrices are finer, as in files of kind Q4_K_M.
 func TestMediumModels(t *testing.T) {
-	m := gguftest.Model{Arch: "llama", Layers: 16, Hidden: 256, Intermediate: 512, Heads: 4, KVHeads: 2, HeadDim: 64, Vocab: 300, Context: 64, Type: gpu.Q4_K, Medium: true}
+	m := ggufwrite.Model{Arch: "llama", Layers: 16, Hidden: 256, Intermediate: 512, Heads: 4, KVHeads: 2, HeadDim: 64, Vocab: 300, Context: 64, Type: gpu.Q4_K, Medium: true}
 	for _, tied := range []bool{false, true} {
 		m.Tied = tied
 		var layers []string

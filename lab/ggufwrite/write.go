@@ -1,6 +1,6 @@
-// Package gguftest writes GGUF files: small ones for tests, and models with random
-// weights for benchmarks. Data is streamed, so a file of many GB takes little memory.
-package gguftest
+// Package ggufwrite writes GGUF files: models with random weights for benchmarks, and
+// small ones for tests. Data is streamed, so a file of many GB takes little memory.
+package ggufwrite
 
 import (
 	"bufio"

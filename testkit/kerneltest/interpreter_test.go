@@ -11,7 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel/kerneltest"
+	"github.com/troupe-engine/troupe/testkit/kerneltest"
 )
 
 // An interpreter of the generated assembly, for machines without AVX-512. It supports

@@ -10,8 +10,8 @@ import (
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu"
-	"github.com/troupe-engine/troupe/gpu/gputest"
 	"github.com/troupe-engine/troupe/gpu/ref"
+	"github.com/troupe-engine/troupe/testkit/gputest"
 )
 
 // The suite is worth what it finds: it passes a device and fails each mutant.

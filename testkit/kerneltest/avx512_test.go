@@ -11,9 +11,9 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/gemm"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/intgemm"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel/kerneltest"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
+	"github.com/troupe-engine/troupe/testkit/kerneltest"
 )
 
 // The kernels of AVX-512 run in the interpreter and must have the same bits as those of
@@ -26,7 +26,7 @@ func open(t *testing.T, pkg string) *listing {
 	if !simd.AVX2.Supported() {
 		t.Skip("this processor has no AVX2 to compare with")
 	}
-	a, err := readListing(filepath.Join("..", pkg, pkg+"_amd64.s"))
+	a, err := readListing(filepath.Join("../../gpu/cpu/kernel", pkg, pkg+"_amd64.s"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package gguftest
+package ggufwrite
 
 import (
 	"encoding/binary"
