@@ -22,85 +22,85 @@
 //
 // All messages with their senders and receivers. Tests compare the table with the code.
 //
-//	| message             | from → to                 | reply                            | late or refused                                      |
-//	|---------------------|---------------------------|----------------------------------|------------------------------------------------------|
-//	| SubmitRequests      | client → intake           | CallAccepted or CallRefused      | refused at a bound, never dropped                    |
-//	| AbortRequests       | client → intake           | CallOutput with the end          | ids unknown to its owner match nothing               |
-//	| DropCall            | client → intake           | none                             | of an ended call: ignored                            |
-//	| ResumeOutput        | client → intake           | CallOutput if there is more      | of an ended call: ignored                            |
-//	| AskCacheFlush       | client → intake           | on its channel                   | refused while requests run or the engine is down     |
-//	| AskAudit            | client → intake           | on its channel                   | nil while the engine is down                         |
-//	| AskCacheTree        | client → intake           | on its channel                   | nil while the engine is down                         |
-//	| DescribeCache       | intake → cache            | CacheDescribed                   | of an older epoch: ignored; intake answers itself    |
-//	| CacheDescribed      | cache → intake            | none                             | answers the client's AskCacheTree                    |
-//	| DrainIntake         | engine → intake           | its channel closes               | idempotent                                           |
-//	| ConfigureIntake     | engine → intake           | on its channel                   | idempotent; limits out of range are refused          |
-//	| CallAccepted        | intake → client           | none                             | first event of a call                                |
-//	| CallRefused         | intake → client           | none                             | only event of a call                                 |
-//	| CallOutput          | intake → client           | ResumeOutput if Paused           | kept in intake's table while the reader is slow      |
-//	| EnqueueRequests     | intake → queue            | none                             | of an older epoch: ignored; intake submits again     |
-//	| FinishRequests      | intake → queue → former   | RequestEnded per id              | acknowledged also when unknown or repeated           |
-//	| OfferCandidates     | former → queue            | CandidatesOffered                | an empty offer is valid                              |
-//	| ClaimCandidates     | former → queue            | none                             | ids finished meanwhile are skipped                   |
-//	| CandidatesWaiting   | queue → former            | none                             | a hint to an idle or blocked batch former            |
-//	| CandidatesOffered   | queue → former            | ClaimCandidates for the taken    | of an older plan: an invariant violation             |
-//	| PeekPrefixes        | queue → cache             | PrefixesPeeked                   | hints only: nothing is locked                        |
-//	| PrefixesPeeked      | cache → queue             | none                             | may be outdated; only LockPrefixes is binding        |
-//	| LockPrefixes        | former → cache            | PrefixesLocked                   | nothing matched is a match of no pages               |
-//	| PrefixesLocked      | cache → former            | none                             | released by CommitPlan                               |
-//	| CommitPlan          | former → cache            | PagesReserved by allocator       | one plan at a time                                   |
-//	| ReservePages        | cache → allocator         | PagesReserved or PagesRefused    | all or nothing                                       |
-//	| PagesReserved       | allocator → former        | RunBatch when there is work      | closes the plan                                      |
-//	| PagesRefused        | allocator → former        | none                             | an invariant violation: plans use exact counters     |
-//	| RunBatch            | former → runner           | BatchDone or BatchFailed         | of an older epoch: ignored                           |
-//	| WatchdogDue         | runner → runner           | FailEpoch if a step is overdue   | of an older epoch: ignored                           |
-//	| BatchDone           | runner → former           | none                             | of an older epoch: ignored                           |
-//	| BatchFailed         | runner → former           | FailEpoch to the engine          | results of the step are dropped                      |
-//	| StepResults         | former → intake           | none                             | of an older epoch: ignored; a gap ends the epoch     |
-//	| StepResults         | intake → former           | none                             | its memory returns; of an older epoch: dropped       |
-//	| StepResults         | former → queue            | none                             | only if the policy asks for it; it reads             |
-//	| FlushCache          | intake → former           | CacheFlushed or FlushRefused     | waits for the end of an open plan                    |
-//	| CacheFlushed        | former → intake           | none                             | answers the client's AskCacheFlush                   |
-//	| FlushRefused        | former → intake           | none                             | answers the client's AskCacheFlush                   |
-//	| AuditSlots          | intake → former           | SlotsAudited                     | waits for the end of an open plan                    |
-//	| AuditSlots          | former → cache            | AuditSlots                       | goes around the ring; no plan is opened until then   |
-//	| AuditSlots          | cache → allocator         | AuditSlots                       | each owner adds its part                             |
-//	| AuditSlots          | allocator → former        | SlotsAudited if ticketed         | unbalanced: FailEpoch                                |
-//	| SlotsAudited        | former → intake           | none                             | answers the client's AskAudit                        |
-//	| DeadlinesDue        | intake → intake           | none                             | early: ignored; late: what is overdue is ended       |
-//	| SubscribeEvents     | client → observer         | EventsSubscribed on its channel  | refused at the limit of readers                      |
-//	| DropSubscription    | client → observer         | none                             | of an ended subscription: ignored                    |
-//	| EpochStarted        | engine → observer         | none                             | of an older epoch: ignored                           |
-//	| CacheChanged        | cache → observer          | none                             | only with KV events on; a gap in Seq shows a loss    |
-//	| FailEpoch           | any → engine              | EpochEnded to intake             | only the first of an epoch counts                    |
-//	| DeviceQuiesced      | engine → engine           | none                             | of an older epoch: ignored                           |
-//	| QuiesceDue          | engine → engine           | none                             | ends the process if the device is still busy         |
-//	| EpochDue            | engine → engine           | EpochStarted to intake           | of an older epoch: ignored                           |
-//	| EpochStarted        | engine → intake           | EnqueueRequests to queue         | intake submits all unfinished requests               |
-//	| EpochEnded          | engine → intake           | none                             | suspects are counted                                 |
+//	| message           | from → to               | reply                           | late or refused                                    |
+//	|-------------------|-------------------------|---------------------------------|----------------------------------------------------|
+//	| SubmitRequests    | client → intake         | CallAccepted or CallRefused     | refused at a bound, never dropped                  |
+//	| AbortRequests     | client → intake         | CallOutput with the end         | ids unknown to its owner match nothing             |
+//	| DropCall          | client → intake         | none                            | of an ended call: ignored                          |
+//	| ResumeOutput      | client → intake         | CallOutput if there is more     | of an ended call: ignored                          |
+//	| AskCacheFlush     | client → intake         | on its channel                  | refused while requests run or the engine is down   |
+//	| AskAudit          | client → intake         | on its channel                  | nil while the engine is down                       |
+//	| AskCacheTree      | client → intake         | on its channel                  | nil while the engine is down                       |
+//	| DescribeCache     | intake → cache          | CacheDescribed                  | of an older epoch: ignored; intake answers itself  |
+//	| CacheDescribed    | cache → intake          | none                            | answers the client's AskCacheTree                  |
+//	| DrainIntake       | supervisor → intake     | its channel closes              | idempotent                                         |
+//	| ConfigureIntake   | supervisor → intake     | on its channel                  | idempotent; limits out of range are refused        |
+//	| CallAccepted      | intake → client         | none                            | first event of a call                              |
+//	| CallRefused       | intake → client         | none                            | only event of a call                               |
+//	| CallOutput        | intake → client         | ResumeOutput if Paused          | kept in intake's table while the reader is slow    |
+//	| EnqueueRequests   | intake → queue          | none                            | of an older epoch: ignored; intake submits again   |
+//	| FinishRequests    | intake → queue → former | RequestEnded per id             | acknowledged also when unknown or repeated         |
+//	| OfferCandidates   | former → queue          | CandidatesOffered               | an empty offer is valid                            |
+//	| ClaimCandidates   | former → queue          | none                            | ids finished meanwhile are skipped                 |
+//	| CandidatesWaiting | queue → former          | none                            | a hint to an idle or blocked batch former          |
+//	| CandidatesOffered | queue → former          | ClaimCandidates for the taken   | of an older plan: an invariant violation           |
+//	| PeekPrefixes      | queue → cache           | PrefixesPeeked                  | hints only: nothing is locked                      |
+//	| PrefixesPeeked    | cache → queue           | none                            | may be outdated; only LockPrefixes is binding      |
+//	| LockPrefixes      | former → cache          | PrefixesLocked                  | nothing matched is a match of no pages             |
+//	| PrefixesLocked    | cache → former          | none                            | released by CommitPlan                             |
+//	| CommitPlan        | former → cache          | PagesReserved by allocator      | one plan at a time                                 |
+//	| ReservePages      | cache → allocator       | PagesReserved or PagesRefused   | all or nothing                                     |
+//	| PagesReserved     | allocator → former      | RunBatch when there is work     | closes the plan                                    |
+//	| PagesRefused      | allocator → former      | none                            | an invariant violation: plans use exact counters   |
+//	| RunBatch          | former → runner         | BatchDone or BatchFailed        | of an older epoch: ignored                         |
+//	| WatchdogDue       | runner → runner         | FailEpoch if a step is overdue  | of an older epoch: ignored                         |
+//	| BatchDone         | runner → former         | none                            | of an older epoch: ignored                         |
+//	| BatchFailed       | runner → former         | FailEpoch to the supervisor     | results of the step are dropped                    |
+//	| StepResults       | former → intake         | none                            | of an older epoch: ignored; a gap ends the epoch   |
+//	| StepResults       | intake → former         | none                            | its memory returns; of an older epoch: dropped     |
+//	| StepResults       | former → queue          | none                            | only if the policy asks for it; it reads           |
+//	| FlushCache        | intake → former         | CacheFlushed or FlushRefused    | waits for the end of an open plan                  |
+//	| CacheFlushed      | former → intake         | none                            | answers the client's AskCacheFlush                 |
+//	| FlushRefused      | former → intake         | none                            | answers the client's AskCacheFlush                 |
+//	| AuditSlots        | intake → former         | SlotsAudited                    | waits for the end of an open plan                  |
+//	| AuditSlots        | former → cache          | AuditSlots                      | goes around the ring; no plan is opened until then |
+//	| AuditSlots        | cache → allocator       | AuditSlots                      | each owner adds its part                           |
+//	| AuditSlots        | allocator → former      | SlotsAudited if ticketed        | unbalanced: FailEpoch                              |
+//	| SlotsAudited      | former → intake         | none                            | answers the client's AskAudit                      |
+//	| DeadlinesDue      | intake → intake         | none                            | early: ignored; late: what is overdue is ended     |
+//	| SubscribeEvents   | client → observer       | EventsSubscribed on its channel | refused at the limit of readers                    |
+//	| DropSubscription  | client → observer       | none                            | of an ended subscription: ignored                  |
+//	| EpochStarted      | supervisor → observer   | none                            | of an older epoch: ignored                         |
+//	| CacheChanged      | cache → observer        | none                            | only with KV events on; a gap in Seq shows a loss  |
+//	| FailEpoch         | any → supervisor        | EpochEnded to intake            | only the first of an epoch counts                  |
+//	| DeviceQuiesced    | supervisor → supervisor | none                            | of an older epoch: ignored                         |
+//	| QuiesceDue        | supervisor → supervisor | none                            | ends the process if the device is still busy       |
+//	| EpochDue          | supervisor → supervisor | EpochStarted to intake          | of an older epoch: ignored                         |
+//	| EpochStarted      | supervisor → intake     | EnqueueRequests to queue        | intake submits all unfinished requests             |
+//	| EpochEnded        | supervisor → intake     | none                            | suspects are counted                               |
 //
 // # Several engines
 //
 // With several engines and one intake, dispatch is between them. To intake it acts as
 // queue, batch former and cache of one engine; to an engine as intake and observer.
 //
-//	| message         | from → to                   | reply                            | late or refused                                                     |
-//	|-----------------|-----------------------------|----------------------------------|---------------------------------------------------------------------|
-//	| EnqueueRequests | intake → dispatch → queue   | none                             | held while no engine is up                                          |
-//	| FinishRequests  | intake → dispatch → queue   | StepResults by dispatch, former   | to the engine that has the request; others are acknowledged at once |
-//	| FlushCache      | intake → dispatch → former  | CacheFlushed or FlushRefused     | to every engine; the answers are added up                           |
-//	| AuditSlots      | intake → dispatch → former  | SlotsAudited                     | to every engine; the answers are added up                           |
-//	| DescribeCache   | intake → dispatch → cache   | CacheDescribed                   | to every engine; the pictures are put together                      |
-//	| StepResults     | former → dispatch → intake  | none                             | numbered again; a gap ends the engine's epoch                       |
-//	| StepResults     | intake → dispatch → former  | none                             | to the engine that sent them                                        |
-//	| CacheFlushed    | former → dispatch → intake  | none                             | of an engine that is down: not waited for                           |
-//	| FlushRefused    | former → dispatch → intake  | none                             | one refusal is enough                                               |
-//	| SlotsAudited    | former → dispatch → intake  | none                             | of an engine that is down: not waited for                           |
-//	| CacheDescribed  | cache → dispatch → intake   | none                             | of an engine that is down: not waited for                           |
-//	| CacheChanged    | cache → dispatch → observer | none                             | tells the router what an engine holds                               |
-//	| EpochStarted    | engine → dispatch → intake  | none                             | intake gets the first one                                           |
-//	| EpochEnded      | engine → dispatch → intake  | EnqueueRequests of what was lost | a part: the requests of this engine                                 |
-//	| FailEpoch       | intake → dispatch           | EpochEnded to intake             | all engines start over                                              |
+//	| message         | from → to                      | reply                            | late or refused                                                     |
+//	|-----------------|--------------------------------|----------------------------------|---------------------------------------------------------------------|
+//	| EnqueueRequests | intake → dispatch → queue      | none                             | held while no engine is up                                          |
+//	| FinishRequests  | intake → dispatch → queue      | StepResults by dispatch, former  | to the engine that has the request; others are acknowledged at once |
+//	| FlushCache      | intake → dispatch → former     | CacheFlushed or FlushRefused     | to every engine; the answers are added up                           |
+//	| AuditSlots      | intake → dispatch → former     | SlotsAudited                     | to every engine; the answers are added up                           |
+//	| DescribeCache   | intake → dispatch → cache      | CacheDescribed                   | to every engine; the pictures are put together                      |
+//	| StepResults     | former → dispatch → intake     | none                             | numbered again; a gap ends the engine's epoch                       |
+//	| StepResults     | intake → dispatch → former     | none                             | to the engine that sent them                                        |
+//	| CacheFlushed    | former → dispatch → intake     | none                             | of an engine that is down: not waited for                           |
+//	| FlushRefused    | former → dispatch → intake     | none                             | one refusal is enough                                               |
+//	| SlotsAudited    | former → dispatch → intake     | none                             | of an engine that is down: not waited for                           |
+//	| CacheDescribed  | cache → dispatch → intake      | none                             | of an engine that is down: not waited for                           |
+//	| CacheChanged    | cache → dispatch → observer    | none                             | tells the router what an engine holds                               |
+//	| EpochStarted    | supervisor → dispatch → intake | none                             | intake gets the first one                                           |
+//	| EpochEnded      | supervisor → dispatch → intake | EnqueueRequests of what was lost | a part: the requests of this engine                                 |
+//	| FailEpoch       | intake → dispatch              | EpochEnded to intake             | all engines start over                                              |
 //
 // Two rules always hold: a command that lists a reply gets exactly one, or its epoch
 // ends; and a request ends with exactly one CallRefused or one CallOutput with a Finish.

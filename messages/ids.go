@@ -56,12 +56,12 @@ const (
 	Cache
 	Allocator
 	Runner
-	Engine
+	Supervisor
 	Observer // receives events of the engine; an engine may have none
 	Dispatch // between intake and several engines; one engine has none
 )
 
-var actorNames = [...]string{"client", "intake", "queue", "former", "cache", "allocator", "runner", "engine", "observer", "dispatch"}
+var actorNames = [...]string{"client", "intake", "queue", "former", "cache", "allocator", "runner", "supervisor", "observer", "dispatch"}
 
 // String is the name used in logs, metrics and the protocol table.
 func (a Actor) String() string {

@@ -76,14 +76,14 @@ const (
 // Each of these methods sends to one actor and takes only messages that it accepts. A
 // message must not be changed after it was sent. An engine may have no observer.
 
-func (o *Outbox) ToIntake(m ToIntake)       { o.send(Intake, m) }
-func (o *Outbox) ToQueue(m ToQueue)         { o.send(Queue, m) }
-func (o *Outbox) ToFormer(m ToFormer)       { o.send(Former, m) }
-func (o *Outbox) ToCache(m ToCache)         { o.send(Cache, m) }
-func (o *Outbox) ToAllocator(m ToAllocator) { o.send(Allocator, m) }
-func (o *Outbox) ToRunner(m ToRunner)       { o.send(Runner, m) }
-func (o *Outbox) ToEngine(m ToEngine)       { o.send(Engine, m) }
-func (o *Outbox) ToObserver(m ToObserver)   { o.send(Observer, m) }
+func (o *Outbox) ToIntake(m ToIntake)         { o.send(Intake, m) }
+func (o *Outbox) ToQueue(m ToQueue)           { o.send(Queue, m) }
+func (o *Outbox) ToFormer(m ToFormer)         { o.send(Former, m) }
+func (o *Outbox) ToCache(m ToCache)           { o.send(Cache, m) }
+func (o *Outbox) ToAllocator(m ToAllocator)   { o.send(Allocator, m) }
+func (o *Outbox) ToRunner(m ToRunner)         { o.send(Runner, m) }
+func (o *Outbox) ToSupervisor(m ToSupervisor) { o.send(Supervisor, m) }
+func (o *Outbox) ToObserver(m ToObserver)     { o.send(Observer, m) }
 
 func (o *Outbox) send(to Actor, msg any) {
 	o.stamp(msg)

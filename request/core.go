@@ -60,5 +60,5 @@ func NewCore(table *Table, opt CoreOptions) *Core {
 // Further results of this epoch are ignored, so no request can lose or repeat a token.
 func (c *Core) failEpoch(out *messages.Outbox, format string, args ...any) {
 	c.table.engine.failed = true
-	out.ToEngine(&messages.FailEpoch{Header: c.table.engine.header, From: messages.Intake, Cause: fmt.Sprintf(format, args...)})
+	out.ToSupervisor(&messages.FailEpoch{Header: c.table.engine.header, From: messages.Intake, Cause: fmt.Sprintf(format, args...)})
 }

@@ -206,7 +206,7 @@ func finished(sends []messages.Send) (ids []messages.RequestID) {
 
 func failedEpoch(sends []messages.Send) string {
 	for _, s := range sends {
-		if m, ok := s.Msg.(*messages.FailEpoch); ok && s.To == messages.Engine {
+		if m, ok := s.Msg.(*messages.FailEpoch); ok && s.To == messages.Supervisor {
 			return m.Cause
 		}
 	}

@@ -146,7 +146,7 @@ func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
 			}
 		}
 	}
-	props := actor.PropsFromProducer(func() actor.Actor { return trunk{e} }, e.propsFor(messages.Engine)...)
+	props := actor.PropsFromProducer(func() actor.Actor { return trunk{e} }, e.propsFor(messages.Supervisor)...)
 	if _, err := system.Root.SpawnNamed(props, spec.Name); err != nil {
 		return nil, err
 	}

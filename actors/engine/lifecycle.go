@@ -73,7 +73,7 @@ func (l *lifecycle) header() messages.Header {
 	return messages.Header{Engine: l.engine, Epoch: l.epoch}
 }
 
-// step takes one event: a messages.ToEngine or childrenStopped.
+// step takes one event: a messages.ToSupervisor or childrenStopped.
 func (l *lifecycle) step(now time.Duration, event any, out *messages.Outbox) (do effects) {
 	switch e := event.(type) {
 	case *messages.EpochDue:

@@ -59,7 +59,7 @@ type routeFunc = func(to messages.Actor, of messages.Header) *actor.PID
 // routes are those of an actor in one epoch of a member.
 func (m *member) routes(epoch messages.Epoch) routeFunc {
 	var pids [messages.Dispatch + 1]*actor.PID
-	pids[messages.Engine], pids[messages.Intake], pids[messages.Observer] = m.pid, m.upstream(messages.Intake), m.upstream(messages.Observer)
+	pids[messages.Supervisor], pids[messages.Intake], pids[messages.Observer] = m.pid, m.upstream(messages.Intake), m.upstream(messages.Observer)
 	for _, role := range epochRoles {
 		pids[role] = m.childPID(role, epoch)
 	}

@@ -29,7 +29,7 @@ func (s *supervisor) Receive(ctx actor.Context) {
 		s.ready.Store(false)
 	case *actor.Terminated:
 		s.terminated(ctx, msg.Who)
-	case messages.ToEngine:
+	case messages.ToSupervisor:
 		s.handle(ctx, msg)
 	}
 }
@@ -42,7 +42,7 @@ func (s *supervisor) resume(ctx actor.Context) {
 		s.handle(ctx, &messages.EpochDue{Header: s.life.header()})
 	case running, stopping:
 		clear(s.running)
-		s.handle(ctx, &messages.FailEpoch{From: messages.Engine, Cause: "the supervisor panicked"})
+		s.handle(ctx, &messages.FailEpoch{From: messages.Supervisor, Cause: "the supervisor panicked"})
 		s.handle(ctx, childrenStopped{s.life.epoch})
 	case quiescing:
 		s.quiesce(ctx)

@@ -32,7 +32,7 @@ func (t trunk) Receive(ctx actor.Context) {
 		t.spawn(ctx, t.dispatchProps(t.shellOptions(messages.Dispatch, t.outerRoutes()), t.propsFor(messages.Dispatch)), messages.Dispatch.String())
 	}
 	for i, m := range t.members {
-		t.spawn(ctx, actor.PropsFromProducer(func() actor.Actor { return &supervisor{m} }, t.propsFor(messages.Engine)...), supervisorName(i))
+		t.spawn(ctx, actor.PropsFromProducer(func() actor.Actor { return &supervisor{m} }, t.propsFor(messages.Supervisor)...), supervisorName(i))
 	}
 }
 

@@ -81,6 +81,6 @@ func (s *survivor) onPanic(ctx actor.Context, msg any, fail *messages.FailEpoch)
 	s.abandon(m)
 	if _, call := msg.(*messages.SubmitRequests); !call {
 		fail.Header = s.engine
-		ctx.Send(s.route(messages.Engine, s.engine), fail)
+		ctx.Send(s.route(messages.Supervisor, s.engine), fail)
 	}
 }

@@ -85,7 +85,7 @@ func (c *core) watchdogDue(now time.Duration, out *messages.Outbox) {
 		}
 	}
 	out.Record(messages.WatchdogTimeouts, 1)
-	out.ToEngine(&messages.FailEpoch{From: messages.Runner, Suspects: suspects,
+	out.ToSupervisor(&messages.FailEpoch{From: messages.Runner, Suspects: suspects,
 		Cause: fmt.Sprintf("step %d (requests: %d) has run for %v, longer than watchdog-timeout (%v); raise the timeout if steps may take that long, or lower chunked-prefill-size",
 			s.step, len(s.rows), now-since, w.timeout)})
 }

@@ -38,7 +38,7 @@ func (w *guarded) at(now time.Duration, msg messages.ToRunner) {
 		w.timers = append(w.timers, now+timer.After)
 	}
 	for _, send := range w.out.Sends {
-		if send.To != messages.Engine {
+		if send.To != messages.Supervisor {
 			w.t.Errorf("it sent %T to %s", send.Msg, send.To)
 		}
 		w.failed = append(w.failed, send.Msg.(*messages.FailEpoch))

@@ -150,7 +150,7 @@ func (a *Actor[M]) reportPanic(ctx actor.Context, msg any) {
 	if a.opt.OnPanic != nil {
 		a.opt.OnPanic(ctx, msg, fail)
 	} else {
-		ctx.Send(a.opt.Route(messages.Engine, fail.Header), fail)
+		ctx.Send(a.opt.Route(messages.Supervisor, fail.Header), fail)
 	}
 	panic(r)
 }

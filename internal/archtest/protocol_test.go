@@ -23,7 +23,7 @@ var players = map[string]string{
 	"memory/radix":          "cache",
 	"memory/pages":          "allocator",
 	"actors/runner":         "runner",
-	"actors/engine":         "engine",
+	"actors/engine":         "supervisor",
 	"actors/observer":       "observer",
 	"actors/intake/httpapi": "client",
 }

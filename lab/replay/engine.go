@@ -125,7 +125,7 @@ func (e *engine) step(now time.Duration, m envelope) {
 		e.results(now, m.msg)
 	case messages.Observer:
 		e.world.router.Changed(e.id, m.msg.(*messages.CacheChanged))
-	case messages.Engine:
+	case messages.Supervisor:
 		e.fail("%s", m.msg.(*messages.FailEpoch).Cause)
 	default:
 		e.fail("unexpected message %T to %v", m.msg, m.to)

@@ -171,7 +171,7 @@ func TestAGapFailsTheEngine(t *testing.T) {
 	s := newScene(t, 1)
 	s.up(0, 1)
 	s.submit(1)
-	m := only[*messages.FailEpoch](t, s.step(&messages.StepResults{Header: header(0, 1), Seq: 2}), messages.Engine)
+	m := only[*messages.FailEpoch](t, s.step(&messages.StepResults{Header: header(0, 1), Seq: 2}), messages.Supervisor)
 	if m.Header != header(0, 1) || m.From != messages.Dispatch {
 		t.Errorf("the engine gets %+v", m)
 	}

@@ -108,6 +108,6 @@ func (c *Core) startOver(cause string, suspects []messages.RequestID, out *messa
 		e := &c.engines[i]
 		e.up = false
 		c.router.Lost(i)
-		out.ToEngine(&messages.FailEpoch{Header: messages.Header{Engine: messages.EngineID(i), Epoch: e.header.Epoch}, From: messages.Dispatch, Cause: cause})
+		out.ToSupervisor(&messages.FailEpoch{Header: messages.Header{Engine: messages.EngineID(i), Epoch: e.header.Epoch}, From: messages.Dispatch, Cause: cause})
 	}
 }

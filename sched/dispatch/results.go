@@ -17,7 +17,7 @@ func (c *Core) relay(m *messages.StepResults, out *messages.Outbox) {
 	}
 	if m.Seq != e.seq+1 {
 		e.broken = true
-		out.ToEngine(&messages.FailEpoch{Header: e.header, From: messages.Dispatch,
+		out.ToSupervisor(&messages.FailEpoch{Header: e.header, From: messages.Dispatch,
 			Cause: fmt.Sprintf("step results %d follow %d: a message was lost", m.Seq, e.seq)})
 		return
 	}

@@ -100,7 +100,7 @@ func (c *Core) must(ok bool, what string) {
 
 func (c *Core) fail(cause string, suspects []messages.RequestID, sticky bool, out *messages.Outbox) {
 	c.phase.to(failed)
-	out.ToEngine(&messages.FailEpoch{From: messages.Former, Cause: cause, Suspects: suspects, Sticky: sticky})
+	out.ToSupervisor(&messages.FailEpoch{From: messages.Former, Cause: cause, Suspects: suspects, Sticky: sticky})
 }
 
 func (c *Core) recordState(out *messages.Outbox) {

@@ -105,7 +105,7 @@ func (v *virtual) deliver(to messages.Actor, msg any) {
 			case *messages.SlotsAudited:
 				v.audits = append(v.audits, r)
 			}
-		case messages.Engine:
+		case messages.Supervisor:
 			v.failed = append(v.failed, m.Msg.(*messages.FailEpoch))
 		}
 		for _, r := range v.out.Readings {

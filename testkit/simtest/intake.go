@@ -222,7 +222,7 @@ func (w *World) next(seq uint64) bool {
 	// One was lost when intake crashed; intake must also have seen it, and
 	// the supervisor fails the run if the epoch has not ended already.
 	w.standing = false
-	if n := len(w.out.Sends); n == 0 || w.out.Sends[n-1].To != messages.Engine {
+	if n := len(w.out.Sends); n == 0 || w.out.Sends[n-1].To != messages.Supervisor {
 		w.fail("number %d follows %d and intake does not mind", seq, w.seq-1)
 	}
 	return false

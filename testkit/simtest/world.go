@@ -138,7 +138,7 @@ func (e *engine) start() {
 		History: policies.History(e.cfg.Eviction, e.cfg.Pages), Events: e.dispatch != nil})
 	e.alloc = pages.New(pages.Options{Pages: e.cfg.Pages, Contiguous: e.cfg.Contiguous})
 	e.runner, e.failed = runner{}, false
-	e.send(e.at(messages.Engine), messages.Intake, &messages.EpochStarted{Header: e.header()})
+	e.send(e.at(messages.Supervisor), messages.Intake, &messages.EpochStarted{Header: e.header()})
 }
 
 // turn does one thing; false when there is nothing left to do.
@@ -215,7 +215,7 @@ func (w *World) deliver(l link, msg any) {
 	if e != nil {
 		epoch = e.epoch
 		e.note(l.to.role, msg)
-		if l.to.role != messages.Engine {
+		if l.to.role != messages.Supervisor {
 			w.out.Own = e.header()
 		}
 	} else {
@@ -260,7 +260,7 @@ func (w *World) acknowledges(to place, h messages.Header) bool {
 
 // crashes decides whether a role panics at the message that it gets now.
 func (w *World) crashes(to messages.Actor) bool {
-	if to == messages.Engine {
+	if to == messages.Supervisor {
 		return false
 	}
 	if to == w.cfg.CrashRole && w.cfg.CrashAt > 0 {
@@ -307,7 +307,7 @@ func (w *World) step(to place, msg any) {
 		e.alloc.Handle(w.now(), msg.(messages.ToAllocator), &w.out)
 	case messages.Runner:
 		e.runner.step(e, msg.(messages.ToRunner))
-	case messages.Engine:
+	case messages.Supervisor:
 		e.failEpoch(msg.(*messages.FailEpoch))
 	}
 }
@@ -335,7 +335,7 @@ func (w *World) crash(to place, msg any, again bool) {
 		if w.dispatch == nil {
 			w.engines[0].end(suspects)
 		} else if !again { // as after a second panic on the same message
-			w.send(place{role: messages.Intake}, messages.Engine, &messages.FailEpoch{Header: w.heard, From: messages.Intake, Cause: "crash", Suspects: suspects})
+			w.send(place{role: messages.Intake}, messages.Supervisor, &messages.FailEpoch{Header: w.heard, From: messages.Intake, Cause: "crash", Suspects: suspects})
 		}
 	case messages.Dispatch:
 		own := w.dispatch.Own()
@@ -354,7 +354,7 @@ func (w *World) crash(to place, msg any, again bool) {
 // late messages that reach the new cores and must be ignored. What is on its way
 // from and to others stays.
 func (e *engine) end(suspects []messages.RequestID) {
-	e.send(e.at(messages.Engine), messages.Intake, &messages.EpochEnded{Header: e.header(), Cause: "crash", Suspects: suspects})
+	e.send(e.at(messages.Supervisor), messages.Intake, &messages.EpochEnded{Header: e.header(), Cause: "crash", Suspects: suspects})
 	e.epoch++ // so that the device's callbacks have no effect
 	for e.device.Complete() {
 	}
@@ -368,7 +368,7 @@ func (e *engine) end(suspects []messages.RequestID) {
 		}
 		late := e.mail[l]
 		e.mail[l] = nil
-		if len(late) > 0 && l.to.role != messages.Engine && e.rnd.IntN(3) == 0 {
+		if len(late) > 0 && l.to.role != messages.Supervisor && e.rnd.IntN(3) == 0 {
 			e.mail[l] = late[:1]
 			e.count(late[0], 1)
 		}
@@ -381,7 +381,7 @@ func (e *engine) suspects(to messages.Actor, msg any) []messages.RequestID {
 	switch to {
 	case messages.Former:
 		return e.former.Suspects(msg.(messages.ToFormer))
-	case messages.Runner, messages.Engine:
+	case messages.Runner, messages.Supervisor:
 		return nil
 	}
 	return messages.Requests(msg)

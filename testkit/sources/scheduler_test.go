@@ -91,7 +91,7 @@ func (e *engine) deliver(to messages.Actor, msg any) {
 			if results, ok := m.(*messages.StepResults); ok {
 				e.heard(results)
 			}
-		case messages.Engine:
+		case messages.Supervisor:
 			e.t.Fatalf("the engine gets %+v", m)
 		}
 		mail = append(mail, e.out.Sends...)

@@ -1,6 +1,6 @@
 package messages
 
-type ToEngine interface{ toEngine() }
+type ToSupervisor interface{ toSupervisor() }
 
 // FailEpoch ends an epoch: a device step failed, an invariant is broken, or a message
 // is missing. The supervisor also ends it when an actor panics.
@@ -23,7 +23,7 @@ type EpochDue struct{ Header }
 // QuiesceDue ends the time that the device has to become idle.
 type QuiesceDue struct{ Header }
 
-func (*FailEpoch) toEngine()      {}
-func (*DeviceQuiesced) toEngine() {}
-func (*EpochDue) toEngine()       {}
-func (*QuiesceDue) toEngine()     {}
+func (*FailEpoch) toSupervisor()      {}
+func (*DeviceQuiesced) toSupervisor() {}
+func (*EpochDue) toSupervisor()       {}
+func (*QuiesceDue) toSupervisor()     {}
