@@ -86,13 +86,13 @@ type Member struct {
 type Engine struct {
 	spec    Spec
 	system  *actor.ActorSystem
-	trunk   *actor.PID
+	root    *actor.PID
 	members []*member
 	up      chan struct{} // closed once intake runs
 	first   chan struct{} // closed once the first epoch of any member runs
 	once    sync.Once     // closes first
 
-	stopping bool           // used on the trunk's mailbox only
+	stopping bool           // used on the root's mailbox only
 	dispatch *dispatch.Core // the newest incarnation's; nil with one member
 }
 
@@ -124,7 +124,7 @@ func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
 	}
 	spec.Batch.ReportToQueue = spec.Queue.WantsResults()
 	e := &Engine{
-		spec: spec, system: system, trunk: system.NewLocalPID(spec.Name),
+		spec: spec, system: system, root: system.NewLocalPID(spec.Name),
 		up: make(chan struct{}), first: make(chan struct{}),
 	}
 	for i, m := range spec.Members {
@@ -146,7 +146,7 @@ func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
 			}
 		}
 	}
-	props := actor.PropsFromProducer(func() actor.Actor { return trunk{e} }, e.propsFor(messages.Supervisor)...)
+	props := actor.PropsFromProducer(func() actor.Actor { return root{e} }, e.propsFor(messages.Supervisor)...)
 	if _, err := system.Root.SpawnNamed(props, spec.Name); err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (e *Engine) Stop(ctx context.Context) error {
 		m.ready.Store(false)
 	}
 	stopped := make(chan error, 1)
-	go func() { stopped <- e.system.Root.StopFuture(e.trunk).Wait() }()
+	go func() { stopped <- e.system.Root.StopFuture(e.root).Wait() }()
 	failed, err := await(ctx, stopped)
 	if err = cmp.Or(failed, err); err != nil {
 		return err

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-engine/troupe/actors/intake"
+	"github.com/troupe-engine/troupe/actors/observer"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// root is the parent of all actors. It keeps intake and the supervisors apart, so that
+// the mailbox of one survives a panic of the other: an actor is stopped with its
+// children and their mailboxes.
+type root struct{ *Engine }
+
+func (r root) Receive(ctx actor.Context) {
+	switch ctx.Message().(type) {
+	case *actor.Started:
+	case *actor.Stopping:
+		r.stopping = true
+		return
+	default:
+		return
+	}
+	props := intake.Props(r.shellOptions(messages.Intake, r.outerRoutes()), r.spec.Intake, r.propsFor(messages.Intake)...)
+	r.spawn(ctx, props, messages.Intake.String())
+	if o := r.spec.Observer; o != nil {
+		r.spawn(ctx, observer.Props(r.shellOptions(messages.Observer, r.outerRoutes()), *o, r.propsFor(messages.Observer)...), messages.Observer.String())
+	}
+	close(r.up)
+	if len(r.members) > 1 {
+		r.spawn(ctx, r.dispatchProps(r.shellOptions(messages.Dispatch, r.outerRoutes()), r.propsFor(messages.Dispatch)), messages.Dispatch.String())
+	}
+	for i, m := range r.members {
+		r.spawn(ctx, actor.PropsFromProducer(func() actor.Actor { return &supervisor{m} }, r.propsFor(messages.Supervisor)...), supervisorName(i))
+	}
+}
+
+func (r root) spawn(ctx actor.Context, props *actor.Props, name string) {
+	if _, err := ctx.SpawnNamed(props, name); err != nil {
+		r.spec.Log.Error().Err(err).Str("actor", name).Msg("bug in the server: an actor cannot start, so the server cannot be used; please report it")
+	}
+}
+
+// HandleFailure implements actor.SupervisorStrategy: the children keep their state in the
+// Engine, the table or their props and continue from there. There is no limit; the
+// lifecycle's pauses and intake's second failure bound the rate. Once the root stops
+// they are not restarted, because it would wait forever for the end of the new actor.
+func (r root) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _, _ any) {
+	if r.stopping {
+		sup.StopChildren(child)
+		return
+	}
+	sup.RestartChildren(child)
+}
