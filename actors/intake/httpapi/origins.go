@@ -23,8 +23,8 @@ func acts(r *http.Request) bool {
 	return !slices.Contains(harmless, r.URL.Path) && !strings.HasPrefix(r.URL.Path, "/v1/models/")
 }
 
-// withDoor refuses what browsers send for pages of foreign origins.
-func (s *Server) withDoor(next http.Handler) http.Handler {
+// withOrigins refuses what browsers send for pages of foreign origins.
+func (s *Server) withOrigins(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		o := s.rulesFor(r.Context())
 		e := o.hosts.admit(r, acts(r), o.CORSOrigins)

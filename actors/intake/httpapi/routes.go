@@ -1,0 +1,71 @@
+package httpapi
+
+import "net/http"
+
+// handler is an endpoint; an error it returns has not been written yet.
+type handler func(w http.ResponseWriter, r *http.Request) *apiError
+
+type route struct {
+	method, path string
+	access       access
+	handle       handler
+}
+
+// show is the handler of an endpoint that answers with a value.
+func show(value func() any) handler {
+	return func(w http.ResponseWriter, _ *http.Request) *apiError {
+		writeJSON(w, http.StatusOK, value())
+		return nil
+	}
+}
+
+func (s *Server) routes() []route {
+	return []route{
+		{"POST", "/v1/chat/completions", forUsers, generating(s, s.prepareChat)},
+		{"POST", "/v1/completions", forUsers, generating(s, s.prepareCompletion)},
+		{"GET", "/v1/models", forUsers, show(s.models)},
+		{"GET", "/v1/models/{id...}", forUsers, s.getModel},
+		{"POST", "/generate", forUsers, generating(s, s.prepareGenerate)},
+		{"POST", "/tokenize", forUsers, post(s, s.tokenize)},
+		{"POST", "/v1/tokenize", forUsers, post(s, s.tokenize)},
+		{"POST", "/detokenize", forUsers, post(s, s.detokenize)},
+		{"POST", "/v1/detokenize", forUsers, post(s, s.detokenize)},
+		{"GET", "/livez", forAnyone, show(func() any { return map[string]string{"status": "live"} })},
+		{"GET", "/readyz", forAnyone, s.readyNow},
+		{"GET", "/health", forAnyone, s.readyNow},
+		{"GET", "/health_generate", forAnyone, s.healthGenerate},
+		{"GET", "/server_info", forUsers, show(func() any { return s.Info() })},
+		{"GET", "/get_server_info", forUsers, show(func() any { return s.Info() })},
+		{"POST", "/flush_cache", forAdmin, s.flushCache},
+		{"POST", "/abort_request", forUsers, post(s, s.abortRequest)},
+		{"GET", "/debug/audit", forAdmin, s.audit},
+		{"GET", "/debug/cache", forAdmin, s.cacheTree},
+		{"GET", "/v1/kv_events", forAdmin, s.kvEvents},
+		{"GET", "/metrics", forUsers, func(w http.ResponseWriter, r *http.Request) *apiError {
+			s.Metrics.ServeHTTP(w, r)
+			return nil
+		}},
+	}
+}
+
+// Handler serves every endpoint, within request ids, access log, CORS and keys.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	methods := map[string]string{}
+	for _, rt := range s.routes() {
+		mux.HandleFunc(rt.method+" "+rt.path, s.answer(s.withKey(rt.access, rt.handle)))
+		methods[rt.path] = rt.method
+	}
+	for path, method := range methods {
+		mux.HandleFunc(path, s.answer(func(w http.ResponseWriter, r *http.Request) *apiError {
+			w.Header().Set("Allow", method)
+			return newError(http.StatusMethodNotAllowed).
+				say("%s is not allowed for %s; use %s", r.Method, clip(r.URL.Path, 128), own(method))
+		}))
+	}
+	mux.HandleFunc("/", s.answer(func(w http.ResponseWriter, r *http.Request) *apiError {
+		return newError(http.StatusNotFound).coded("not_found").
+			say("unknown endpoint %s; to generate text use /v1/chat/completions, /v1/completions or /generate", clip(r.URL.Path, 128))
+	}))
+	return s.withRequestID(s.withOrigins(s.withCORS(mux)))
+}
