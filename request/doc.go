@@ -43,14 +43,14 @@
 //
 // # Floors
 //
-//	options seams stop pace engine
+//	options interfaces stop throughput engine
 //	entry
 //	backlog
 //	table
 //	wait
 //	refuse
 //	core
-//	deliver asks
+//	deliver questions
 //	finish
 //	change deadlines calls epochs
 //	results

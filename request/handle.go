@@ -12,7 +12,7 @@ import (
 // effects to out. For panics see the package comment.
 func (c *Core) Handle(now time.Duration, msg messages.ToIntake, out *messages.Outbox) {
 	c.current = nil
-	c.table.pace.advance(now, c.table.occupied())
+	c.table.throughput.advance(now, c.table.occupied())
 	clear(c.changes)
 	clear(c.fresh)
 	c.changes, c.fresh, c.cancelled = c.changes[:0], c.fresh[:0], c.cancelled[:0]

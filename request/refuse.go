@@ -36,7 +36,7 @@ func (t *Table) refusal(m *messages.SubmitRequests) (displaced []*entry, refused
 				t.queuedTokens, tokens, t.opt.MaxQueuedTokens))
 		}
 	}
-	if refused := t.tooLong(m); refused != nil {
+	if refused := t.waitTooLong(m); refused != nil {
 		return nil, refused
 	}
 	return t.roomInQueue(m)

@@ -51,7 +51,7 @@ func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *mess
 	}
 	c.cancelEnded(m)
 	if prompts+accepted > 0 {
-		t.pace.addWork(now, work(prompts, float64(accepted)))
+		t.throughput.addWork(now, work(prompts, float64(accepted)))
 	}
 	if accepted > 0 {
 		out.Record(messages.GenerationTokens, float64(accepted))

@@ -35,7 +35,7 @@ type Table struct {
 	running      int // entries that run
 	output       int // their output tokens
 	turnover     int // running requests that ended since the backlog was last empty
-	pace         pace
+	throughput   throughput
 
 	nextTicket messages.Ticket
 	tickets    map[messages.Ticket]messages.ToIntake // open questions to the engine
@@ -49,7 +49,7 @@ func NewTable(opt TableOptions) *Table {
 		invariants.Fail("%v", err)
 	}
 	opt = opt.withDefaults()
-	return &Table{opt: opt, pace: newPace(opt.MaxRunning), backlog: backlog{classes: map[class]int{}},
+	return &Table{opt: opt, throughput: newThroughput(opt.MaxRunning), backlog: backlog{classes: map[class]int{}},
 		entries: map[messages.RequestID]*entry{},
 		calls:   map[messages.CallID]*call{},
 		users:   map[userKey]*call{},
@@ -151,7 +151,7 @@ func (t *Table) countEnd(e *entry) {
 	e.runs = false
 	t.running--
 	t.output -= len(e.output)
-	t.pace.ended(len(e.sub.Prompt), len(e.output))
+	t.throughput.ended(len(e.sub.Prompt), len(e.output))
 	if t.backlog.requests > 0 {
 		t.turnover++
 	}

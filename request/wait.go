@@ -9,14 +9,14 @@ import (
 )
 
 // The wait of a new request for its admission is estimated from the work ahead
-// of it and the pace of the engine:
+// of it and the throughput of the engine:
 //
 //	work = requests ahead × mean work of the waiting requests
-//	wait = work / pace
+//	wait = work / throughput
 //
 // For the mean work, prompts are known. Outputs are expected to be as long as
 // recent ones, or as long as the request allows if that is less; with ignore_eos
-// they are expected to use the whole limit. The pace is measured per running
+// they are expected to use the whole limit. The throughput is measured per running
 // request, so that a server with little to do does not count as a slow one.
 //
 // No estimate refuses a call while fewer requests are open than can run at once,
@@ -40,14 +40,14 @@ func (t *Table) occupied() int { return min(t.backlog.requests+t.running, t.opt.
 
 // outputGuess is the expected length of an output, at least the mean of the running ones.
 func (t *Table) outputGuess() float64 {
-	return max(t.pace.meanOutput(), float64(t.output)/float64(max(t.running, 1)))
+	return max(t.throughput.meanOutput(), float64(t.output)/float64(max(t.running, 1)))
 }
 
 // meanWork is the mean work of the waiting requests, or of ended ones if none waits.
 func (t *Table) meanWork() float64 {
 	b := &t.backlog
 	if b.requests == 0 {
-		return t.pace.meanWork()
+		return t.throughput.meanWork()
 	}
 	output := float64(b.fixedOutputs) + min(float64(b.requests-b.fixed)*t.outputGuess(), float64(b.outputs-b.fixedOutputs))
 	return work(b.prompts, output) / float64(b.requests)
@@ -57,7 +57,7 @@ func (t *Table) meanWork() float64 {
 func (t *Table) timeFor(requests int) time.Duration {
 	all, _ := t.capacity()
 	each := t.meanWork()
-	return t.pace.duration(float64(requests)*each, each, all)
+	return t.throughput.duration(float64(requests)*each, each, all)
 }
 
 // wait is how long a new request would wait for its admission.
@@ -84,7 +84,7 @@ func (o *TableOptions) Patience() time.Duration {
 	return o.QueueTimeout / 2
 }
 
-func (t *Table) tooLong(m *messages.SubmitRequests) *messages.CallRefused {
+func (t *Table) waitTooLong(m *messages.SubmitRequests) *messages.CallRefused {
 	most := t.opt.Patience()
 	if most == 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 func measured(opt TableOptions, waiting, running int) *Table {
 	opt.ContextLength, opt.PoolTokens, opt.Vocab, opt.MaxOpenRequests, opt.MaxRunning = 1000, 1000, 27, 1000, 8
 	t := NewTable(opt)
-	t.pace = pace{busy: 80, done: 1000, steps: 16, window: 32, ends: 10, outputs: 100, work: 1000}
+	t.throughput = throughput{busy: 80, done: 1000, steps: 16, window: 32, ends: 10, outputs: 100, work: 1000}
 	t.backlog = backlog{requests: waiting, prompts: 20 * waiting, outputs: 500 * waiting, classes: map[class]int{}}
 	if waiting > 0 {
 		t.backlog.classes[class{}] = waiting
@@ -37,15 +37,15 @@ func TestEstimatedWait(t *testing.T) {
 		"the next one has no place":  {waiting: 4, running: 4, want: time.Second},
 		"a line":                     {waiting: 10, running: 8, want: 11 * time.Second},
 		"a longer line":              {waiting: 100, running: 8, want: 101 * time.Second},
-		"nothing measured":           {waiting: 500, running: 8, change: func(t *Table) { t.pace = newPace(8) }, want: 0},
-		"nothing done for a minute":  {waiting: 10, running: 8, change: func(t *Table) { t.pace = newPace(8); t.pace.busy = 8 * 60 }, want: 11 * 15 * time.Second},
+		"nothing measured":           {waiting: 500, running: 8, change: func(t *Table) { t.throughput = newThroughput(8) }, want: 0},
+		"nothing done for a minute":  {waiting: 10, running: 8, change: func(t *Table) { t.throughput = newThroughput(8); t.throughput.busy = 8 * 60 }, want: 11 * 15 * time.Second},
 		"the pool is full at four":   {waiting: 10, running: 4, change: func(t *Table) { t.turnover = 8 }, want: 11 * time.Second},
 		"one turnover is not enough": {waiting: 10, running: 4, change: func(t *Table) { t.turnover = 7 }, want: 7 * time.Second},
 		"short limits":               {waiting: 10, running: 8, change: func(t *Table) { t.backlog.outputs = 10 }, want: 11 * 280 * time.Millisecond},
 		"outputs without an end":     {waiting: 10, running: 8, change: func(t *Table) { t.backlog.fixed, t.backlog.fixedOutputs, t.backlog.outputs = 10, 600, 600 }, want: 55 * time.Second},
 		"longer prompts":             {waiting: 10, running: 8, change: func(t *Table) { t.backlog.prompts = 1200 }, want: 22 * time.Second},
 		"outputs that go on":         {waiting: 10, running: 8, change: func(t *Table) { t.output = 8 * 60 }, want: 55 * time.Second},
-		"a dead engine":              {waiting: 10, running: 8, change: func(t *Table) { t.pace.busy = 1e12 }, want: longestWait},
+		"a dead engine":              {waiting: 10, running: 8, change: func(t *Table) { t.throughput.busy = 1e12 }, want: longestWait},
 		"urgent":                     {waiting: 10, running: 8, opt: TableOptions{Priorities: true, Displace: true}, of: messages.Submission{Priority: 1}, want: time.Second},
 		"not urgent":                 {waiting: 10, running: 8, opt: TableOptions{Priorities: true, Displace: true}, of: messages.Submission{Priority: -1}, want: 11 * time.Second},
 		"urgent by a low number":     {waiting: 10, running: 8, opt: TableOptions{Priorities: true, Displace: true, LowFirst: true}, of: messages.Submission{Priority: -1}, want: time.Second},
@@ -67,7 +67,7 @@ func TestEstimatedWait(t *testing.T) {
 // Time without requests does not change the measurement, and a new one replaces an old
 // one within some steps.
 func TestPaceOverTime(t *testing.T) {
-	p := newPace(8)
+	p := newThroughput(8)
 	now := time.Duration(0)
 	run := func(steps int, each time.Duration, work float64) time.Duration {
 		for range steps {
@@ -86,10 +86,10 @@ func TestPaceOverTime(t *testing.T) {
 		t.Errorf("after a day without requests the time is %s, was %s", p.duration(1000, 100, 8), before)
 	}
 	if got := run(64, 10*time.Second, 100); got < 80*time.Second || got > 110*time.Second {
-		t.Errorf("after 64 steps at a hundredth of the pace the time is %s, want about 100 s", got)
+		t.Errorf("after 64 steps at a hundredth of the throughput the time is %s, want about 100 s", got)
 	}
 	if got := run(1000, 100*time.Millisecond, 100); got > 2*time.Second {
-		t.Errorf("after 100 s at the old pace the time is %s, want about 1 s", got)
+		t.Errorf("after 100 s at the old throughput the time is %s, want about 1 s", got)
 	}
 }
 

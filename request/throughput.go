@@ -13,10 +13,10 @@ const outputWork = 8
 // work of a prompt and an output, in prompt tokens.
 func work(prompt int, output float64) float64 { return float64(prompt) + outputWork*output }
 
-// How much of the past a pace remembers.
+// How much of the past the throughput remembers.
 const (
-	// paceMemory is the time constant with which measurements decay.
-	paceMemory = 10 * time.Second
+	// throughputMemory is the time constant with which measurements decay.
+	throughputMemory = 10 * time.Second
 	// slowestFade bounds the decay per step, so that at least about the last 16
 	// steps count, however slow they are.
 	slowestFade = 1 - 1./16
@@ -24,10 +24,10 @@ const (
 	firstGuess = 128
 )
 
-// pace measures the work of the engine per request-second, with decayed sums: busy and
+// throughput is the work of the engine per request-second, with decayed sums: busy and
 // done decay together, so their ratio does not depend on the age of the measurement,
 // and idle time changes nothing.
-type pace struct {
+type throughput struct {
 	at     time.Duration // time up to which busy is counted
 	faded  time.Duration // of the last step with work
 	busy   float64       // request-seconds, of at most as many requests as can run at once
@@ -39,19 +39,19 @@ type pace struct {
 	ends, outputs, work float64
 }
 
-func newPace(running int) pace { return pace{window: float64(max(32, 2*running))} }
+func newThroughput(running int) throughput { return throughput{window: float64(max(32, 2*running))} }
 
 // advance counts the time since the last call, in which this number of requests could
 // run.
-func (p *pace) advance(now time.Duration, requests int) {
+func (p *throughput) advance(now time.Duration, requests int) {
 	if now > p.at {
 		p.busy += float64(requests) * (now - p.at).Seconds()
 		p.at = now
 	}
 }
 
-func (p *pace) addWork(now time.Duration, work float64) {
-	f := max(math.Exp(-float64(now-p.faded)/float64(paceMemory)), slowestFade)
+func (p *throughput) addWork(now time.Duration, work float64) {
+	f := max(math.Exp(-float64(now-p.faded)/float64(throughputMemory)), slowestFade)
 	p.faded = now
 	p.busy *= f
 	p.done = (p.done + work) * f
@@ -59,7 +59,7 @@ func (p *pace) addWork(now time.Duration, work float64) {
 }
 
 // ended counts a request that ran to its end.
-func (p *pace) ended(prompt, output int) {
+func (p *throughput) ended(prompt, output int) {
 	f := 1 - 1/p.window
 	p.ends = p.ends*f + 1
 	p.outputs = p.outputs*f + float64(output)
@@ -67,7 +67,7 @@ func (p *pace) ended(prompt, output int) {
 }
 
 // meanOutput is the mean length of an output in tokens.
-func (p *pace) meanOutput() float64 {
+func (p *throughput) meanOutput() float64 {
 	if p.ends == 0 {
 		return firstGuess
 	}
@@ -75,7 +75,7 @@ func (p *pace) meanOutput() float64 {
 }
 
 // meanWork is the mean work of a request, 0 before the first one has ended.
-func (p *pace) meanWork() float64 { return p.work / max(p.ends, 1) }
+func (p *throughput) meanWork() float64 { return p.work / max(p.ends, 1) }
 
 // enoughSteps is how many steps with work make a measurement.
 const enoughSteps = 8
@@ -86,7 +86,7 @@ const longestWait = 24 * time.Hour
 // duration is how long the engine takes for some work if it runs a number of requests at
 // once, each with the given work. Until there were enough steps, a few requests count as
 // done: a new server is assumed to be fast, and less so the longer it produces nothing.
-func (p *pace) duration(total, each float64, running int) time.Duration {
+func (p *throughput) duration(total, each float64, running int) time.Duration {
 	done := p.done + 4*each*max(0, 1-p.steps/enoughSteps)
 	if p.busy <= 0 || total <= 0 || done <= 0 {
 		return 0
