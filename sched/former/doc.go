@@ -22,7 +22,7 @@
 //	batch      the running batch, and retracted sequences
 //	ledger     pages by owner, rows, pages that the next CommitPlan gives back
 //	inFlight   launched steps and the fence
-//	admission  which waiting requests are admitted; rules.go has the decision
+//	admission  which waiting requests are admitted; admissionrules.go has the decision
 //	pressure   which running requests are retracted, the new-token ratio
 //	prefill    how a step's budget is divided among prompts
 //	reports    results on their way to intake
@@ -44,11 +44,11 @@
 //	priority step reports
 //	batch plan victim
 //	ledger snapshot
-//	inflight pressure prefill producers admin
+//	inflight pressure prefill prefixproducers admin
 //	admission
-//	rules
+//	admissionrules
 //	core
-//	ends
+//	release
 //	results
 //	commit
 //	admit

@@ -4,7 +4,7 @@
 //
 // # Floors
 //
-//	classes
+//	note
 //	lifetable
 //	index
 //	gittins
