@@ -12,7 +12,7 @@ import (
 // A worker prefetches what the first unit of its share reads, for plain products and for
 // two whose outputs are multiplied.
 func TestLookaheadIsWhatComesNext(t *testing.T) {
-	s := gputest.Shape{Name: "ahead", Vocab: 2048, Hidden: 256, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 64, Inner: 1024, Context: 64, Bias: true, DType: gpu.BF16}
+	s := gputest.Shape{Name: "ahead", Vocab: 2048, Hidden: 256, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 64, Intermediate: 1024, Context: 64, Bias: true, DType: gpu.BF16}
 	for _, threads := range []int{1, 2, 3} {
 		t.Run(fmt.Sprint(threads, " threads"), func(t *testing.T) {
 			spec := gpu.PoolSpec{PageSize: 16, Pages: 8, DType: gpu.BF16}
@@ -72,7 +72,7 @@ func firstRead(t *testing.T, a *lookahead, worker, workers int) {
 
 // Products of several blocks of tokens do not wait for memory, so nothing is prefetched.
 func TestNoLookaheadForLongPrompts(t *testing.T) {
-	s := gputest.Shape{Name: "ahead", Vocab: 256, Hidden: 64, Layers: 1, Heads: 2, KVHeads: 1, HeadDim: 32, Inner: 128, Context: 512}
+	s := gputest.Shape{Name: "ahead", Vocab: 256, Hidden: 64, Layers: 1, Heads: 2, KVHeads: 1, HeadDim: 32, Intermediate: 128, Context: 512}
 	spec := gpu.PoolSpec{PageSize: 16, Pages: 40, DType: gpu.BF16}
 	m, _ := load(t, s, Options{Threads: 2}, spec)
 	if _, err := gputest.Fresh(m, prompt(s, spec, 2*blockTokens)); err != nil {

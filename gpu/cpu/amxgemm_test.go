@@ -19,7 +19,7 @@ func TestAMXHasTheBitsOfAVX512(t *testing.T) {
 	spec := gpu.PoolSpec{PageSize: 16, Pages: 8, DType: gpu.BF16}
 	for _, dtype := range []gpu.DType{gpu.Q8_0, gpu.Q4_0} {
 		shape := wide
-		shape.DType, shape.Inner, shape.Bias = dtype, 1120, true // more columns than a block
+		shape.DType, shape.Intermediate, shape.Bias = dtype, 1120, true // more columns than a block
 		p, w := gputest.Build(shape, 3)
 		var want [][]float32
 		for _, o := range []Options{
@@ -55,7 +55,7 @@ func TestSumsStayInside(t *testing.T) {
 		t.Skip("this processor has no AMX, or the system does not allow it")
 	}
 	shape := wide
-	shape.DType, shape.Inner = gpu.Q8_0, 3*shape.Hidden // so that a gain of norms fits
+	shape.DType, shape.Intermediate = gpu.Q8_0, 3*shape.Hidden // so that a gain of norms fits
 	spec := gpu.PoolSpec{PageSize: 16, Pages: 8, DType: gpu.BF16}
 	norm := func(b gpu.Buffer) gpu.Op {
 		return gpu.RMSNorm{In: b, Out: b, Gain: 1, Group: shape.Hidden, Eps: 1} // weight 1 is the first norm's
@@ -91,7 +91,7 @@ func TestSumsStayInside(t *testing.T) {
 			i++
 			down := p.Ops[i].(gpu.Linear)
 			if c.elsewhere {
-				p.Buffers = append(p.Buffers, gpu.BufferSpec{Name: "activated", Width: shape.Inner})
+				p.Buffers = append(p.Buffers, gpu.BufferSpec{Name: "activated", Width: shape.Intermediate})
 				silu.Out = gpu.Buffer(len(p.Buffers) - 1)
 				down.In = silu.Out
 			}
@@ -127,7 +127,7 @@ func TestBytesCountTheSumsOfTiles(t *testing.T) {
 		t.Skip("this processor has no AMX, or the system does not allow it")
 	}
 	shape := wide
-	shape.DType, shape.Inner = gpu.Q8_0, 224
+	shape.DType, shape.Intermediate = gpu.Q8_0, 224
 	const threads = 3
 	workspace := func(set string) int64 {
 		m, _ := load(t, shape, Options{Threads: threads, InstructionSet: set}, gpu.PoolSpec{PageSize: 16, Pages: 8, DType: gpu.BF16})

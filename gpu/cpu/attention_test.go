@@ -11,7 +11,7 @@ import (
 )
 
 // long is a small model with a long context, so that attention has several segments.
-var long = gputest.Shape{Name: "long", Vocab: 60, Hidden: 24, Layers: 1, Heads: 6, KVHeads: 2, HeadDim: 20, Inner: 16, Context: 4096}
+var long = gputest.Shape{Name: "long", Vocab: 60, Hidden: 24, Layers: 1, Heads: 6, KVHeads: 2, HeadDim: 20, Intermediate: 16, Context: 4096}
 
 // A context of several segments, divided into units for one thread, for many threads,
 // and for all kinds of steps.

@@ -65,7 +65,7 @@ func TestHeadsOfModels(t *testing.T) {
 		{HeadDim: 32, Heads: 6, KVHeads: 3}, {HeadDim: 64, Heads: 14, KVHeads: 2}, {HeadDim: 80, Heads: 4, KVHeads: 4},
 		{HeadDim: 96, Heads: 12, KVHeads: 1}, {HeadDim: 128, Heads: 16, KVHeads: 1}, {HeadDim: 256, Heads: 8, KVHeads: 1},
 	} {
-		s.Name, s.Vocab, s.Hidden, s.Layers, s.Inner, s.Context = fmt.Sprintf("heads-%d", s.HeadDim), 30, 24, 1, 16, 256
+		s.Name, s.Vocab, s.Hidden, s.Layers, s.Intermediate, s.Context = fmt.Sprintf("heads-%d", s.HeadDim), 30, 24, 1, 16, 256
 		levels := simd.Levels()
 		o := cpu.Options{Threads: 1 + i%2, InstructionSet: levels[len(levels)-1-i%min(2, len(levels))].String()}
 		t.Run(s.Name, func(t *testing.T) {

@@ -17,9 +17,9 @@ import (
 func TestIntegersAreTheirNumbers(t *testing.T) {
 	for _, dtype := range []gpu.DType{gpu.Q8_0, gpu.Q4_0, gpu.Q4_1, gpu.Q4_K, gpu.Q6_K} {
 		shape := wide
-		shape.DType, shape.Inner, shape.Bias = dtype, 224, true
+		shape.DType, shape.Intermediate, shape.Bias = dtype, 224, true
 		if dtype.BlockLen() > 32 {
-			shape.Hidden, shape.Heads, shape.KVHeads, shape.HeadDim, shape.Inner = 256, 8, 2, 32, 2048
+			shape.Hidden, shape.Heads, shape.KVHeads, shape.HeadDim, shape.Intermediate = 256, 8, 2, 32, 2048
 		}
 		p, w := gputest.Build(shape, 3)
 		decoded := gputest.Tensors{}

@@ -12,7 +12,7 @@ import (
 )
 
 // wide is a model large enough for five tokens to wake helpers.
-var wide = gputest.Shape{Name: "wide", Vocab: 300, Hidden: 96, Layers: 2, Heads: 6, KVHeads: 3, HeadDim: 16, Inner: 200, Context: 512, DType: gpu.BF16}
+var wide = gputest.Shape{Name: "wide", Vocab: 300, Hidden: 96, Layers: 2, Heads: 6, KVHeads: 3, HeadDim: 16, Intermediate: 200, Context: 512, DType: gpu.BF16}
 
 // load makes a model of a shape and its pool, which are closed at the end of the test.
 func load(t testing.TB, s gputest.Shape, o Options, spec gpu.PoolSpec) (*model, *gpu.Program) {

@@ -9,7 +9,7 @@ import (
 
 // A step reads all loaded weights except an embedding that computes no logits.
 func TestWeightBytesRead(t *testing.T) {
-	shape := gputest.Shape{Name: "reads", Vocab: 96, Hidden: 64, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 16, Inner: 128, Context: 32, Bias: true, DType: gpu.BF16}
+	shape := gputest.Shape{Name: "reads", Vocab: 96, Hidden: 64, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 16, Intermediate: 128, Context: 32, Bias: true, DType: gpu.BF16}
 	spec := gpu.PoolSpec{PageSize: 16, Pages: 2, DType: gpu.F32}
 	for _, tied := range []bool{true, false} {
 		shape.Tied = tied

@@ -14,9 +14,9 @@ import (
 
 // The shapes whose speed is documented.
 var timed = []gputest.Shape{
-	{Name: "260K", Vocab: 512, Hidden: 64, Layers: 5, Heads: 8, KVHeads: 4, HeadDim: 8, Inner: 172, Context: 512, Tied: true},
-	{Name: "2M", Vocab: 1024, Hidden: 192, Layers: 7, Heads: 6, KVHeads: 3, HeadDim: 32, Inner: 512, Context: 1024, Tied: true, DType: gpu.BF16},
-	{Name: "0.5B-layer", Vocab: 1000, Hidden: 896, Layers: 1, Heads: 14, KVHeads: 2, HeadDim: 64, Inner: 4864, Context: 2048, Bias: true, DType: gpu.BF16},
+	{Name: "260K", Vocab: 512, Hidden: 64, Layers: 5, Heads: 8, KVHeads: 4, HeadDim: 8, Intermediate: 172, Context: 512, Tied: true},
+	{Name: "2M", Vocab: 1024, Hidden: 192, Layers: 7, Heads: 6, KVHeads: 3, HeadDim: 32, Intermediate: 512, Context: 1024, Tied: true, DType: gpu.BF16},
+	{Name: "0.5B-layer", Vocab: 1000, Hidden: 896, Layers: 1, Heads: 14, KVHeads: 2, HeadDim: 64, Intermediate: 4864, Context: 2048, Bias: true, DType: gpu.BF16},
 }
 
 // benchmark runs steps of sequences at position 128 and reports tokens per
@@ -140,7 +140,7 @@ func BenchmarkSample(b *testing.B) {
 // bytes, at a size larger than the caches, a quarter of a 1.5B model. It also compares
 // prefill with the peak of multiply-adds.
 func BenchmarkShareOfTheMachine(b *testing.B) {
-	s := gputest.Shape{Name: "1.5B/4", Vocab: 20_000, Hidden: 1536, Layers: 7, Heads: 12, KVHeads: 2, HeadDim: 128, Inner: 8960, Context: 2048, Tied: true, Bias: true, DType: gpu.BF16}
+	s := gputest.Shape{Name: "1.5B/4", Vocab: 20_000, Hidden: 1536, Layers: 7, Heads: 12, KVHeads: 2, HeadDim: 128, Intermediate: 8960, Context: 2048, Tied: true, Bias: true, DType: gpu.BF16}
 	for _, dtype := range []gpu.DType{gpu.BF16, gpu.Q8_0} {
 		s.DType = dtype
 		p, w := gputest.Build(s, 1)

@@ -13,7 +13,7 @@ import (
 
 // groups is a model whose matrices have whole groups of 32 columns, except down, which
 // has 200 columns.
-var groups = gputest.Shape{Name: "groups", Vocab: 70, Hidden: 96, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 16, Inner: 200, Context: 64, Bias: true, DType: gpu.F32}
+var groups = gputest.Shape{Name: "groups", Vocab: 70, Hidden: 96, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 16, Intermediate: 200, Context: 64, Bias: true, DType: gpu.F32}
 
 // logits loads a model and computes the logits of 30 tokens.
 func logits(t *testing.T, o Options, p *gpu.Program, w gpu.Weights) ([][]float32, gpu.Model) {

@@ -11,18 +11,18 @@ import (
 
 // Shape is a decoder in the style of Llama.
 type Shape struct {
-	Name    string
-	Vocab   int
-	Hidden  int
-	Layers  int
-	Heads   int
-	KVHeads int
-	HeadDim int
-	Inner   int // width of the MLP
-	Context int
-	Bias    bool // of Q, K and V
-	QKNorm  bool
-	Tied    bool // the output matrix is the embedding
+	Name         string
+	Vocab        int
+	Hidden       int
+	Layers       int
+	Heads        int
+	KVHeads      int
+	HeadDim      int
+	Intermediate int // width of the MLP
+	Context      int
+	Bias         bool // of Q, K and V
+	QKNorm       bool
+	Tied         bool // the output matrix is the embedding
 	// DType is the type of the weights. Of a quantised type are the matrices
 	// whose rows fill its blocks; the others are F16 and vectors F32.
 	DType gpu.DType
@@ -140,7 +140,7 @@ func (b *builder) emit() {
 	x, normed := b.buffer("x", s.Hidden, false), b.buffer("normed", s.Hidden, false)
 	q, attended := b.buffer("q", s.Heads*s.HeadDim, false), b.buffer("attended", s.Heads*s.HeadDim, false)
 	k, v := b.buffer("k", s.KVHeads*s.HeadDim, false), b.buffer("v", s.KVHeads*s.HeadDim, false)
-	gate, up := b.buffer("gate", s.Inner, false), b.buffer("up", s.Inner, false)
+	gate, up := b.buffer("gate", s.Intermediate, false), b.buffer("up", s.Intermediate, false)
 	last, logits := b.buffer("last", s.Hidden, true), b.buffer("logits", s.Vocab, true)
 
 	var inverse []float64

@@ -120,7 +120,7 @@ func checkExact(d gpu.Device, s Shape, kv gpu.DType, seed uint64, ways []way) er
 }
 
 // longShape has a context of which a device may give parts to several workers.
-var longShape = Shape{Name: "long", Vocab: 40, Hidden: 16, Layers: 1, Heads: 3, KVHeads: 1, HeadDim: 24, Inner: 12, Context: 2048}
+var longShape = Shape{Name: "long", Vocab: 40, Hidden: 16, Layers: 1, Heads: 3, KVHeads: 1, HeadDim: 24, Intermediate: 12, Context: 2048}
 
 // longTokens is prime to all page and block sizes.
 const longTokens = 1107

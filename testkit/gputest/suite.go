@@ -101,14 +101,14 @@ func RandomShape(seed uint64, types []gpu.DType) Shape {
 	r := rand.New(rand.NewPCG(seed, 8))
 	s := Shape{
 		Name: fmt.Sprintf("random-%d", seed), Vocab: 10 + r.IntN(150), Hidden: 8 + r.IntN(83), Layers: 1 + r.IntN(3),
-		KVHeads: 1 + r.IntN(4), HeadDim: 1 + r.IntN(40), Inner: 1 + r.IntN(120), Context: 256,
+		KVHeads: 1 + r.IntN(4), HeadDim: 1 + r.IntN(40), Intermediate: 1 + r.IntN(120), Context: 256,
 		Bias: r.IntN(2) == 0, QKNorm: r.IntN(2) == 0, Tied: r.IntN(2) == 0, DType: types[r.IntN(len(types))],
 	}
 	s.Heads = s.KVHeads * (1 + r.IntN(8))
 	if n := s.DType.BlockLen(); n > 1 {
 		s.Hidden = n * (1 + r.IntN(3))
 		if r.IntN(2) == 0 {
-			s.Inner = n * (1 + r.IntN(2))
+			s.Intermediate = n * (1 + r.IntN(2))
 		}
 	}
 	return s
@@ -132,10 +132,10 @@ func Failure(d gpu.Device, prefix string) string {
 // multiples of anything, odd heads, one and many KV heads.
 func Shapes() []Shape {
 	return []Shape{
-		{Name: "gqa-bias-f32", Vocab: 97, Hidden: 50, Layers: 2, Heads: 6, KVHeads: 2, HeadDim: 10, Inner: 77, Context: 256, Bias: true},
-		{Name: "mha-tied-bf16", Vocab: 130, Hidden: 64, Layers: 2, Heads: 4, KVHeads: 4, HeadDim: 16, Inner: 101, Context: 256, Tied: true, DType: gpu.BF16},
-		{Name: "mqa-qknorm-f16", Vocab: 61, Hidden: 33, Layers: 1, Heads: 5, KVHeads: 1, HeadDim: 24, Inner: 40, Context: 256, QKNorm: true, DType: gpu.F16},
-		{Name: "odd-head-f32", Vocab: 41, Hidden: 21, Layers: 2, Heads: 3, KVHeads: 3, HeadDim: 7, Inner: 19, Context: 256},
+		{Name: "gqa-bias-f32", Vocab: 97, Hidden: 50, Layers: 2, Heads: 6, KVHeads: 2, HeadDim: 10, Intermediate: 77, Context: 256, Bias: true},
+		{Name: "mha-tied-bf16", Vocab: 130, Hidden: 64, Layers: 2, Heads: 4, KVHeads: 4, HeadDim: 16, Intermediate: 101, Context: 256, Tied: true, DType: gpu.BF16},
+		{Name: "mqa-qknorm-f16", Vocab: 61, Hidden: 33, Layers: 1, Heads: 5, KVHeads: 1, HeadDim: 24, Intermediate: 40, Context: 256, QKNorm: true, DType: gpu.F16},
+		{Name: "odd-head-f32", Vocab: 41, Hidden: 21, Layers: 2, Heads: 3, KVHeads: 3, HeadDim: 7, Intermediate: 19, Context: 256},
 	}
 }
 
@@ -144,11 +144,11 @@ func Shapes() []Shape {
 // the other matrices do.
 func quantisedShape(d gpu.DType, tied bool) Shape {
 	s := Shape{
-		Name: d.String(), Vocab: 61, Hidden: 96, Layers: 1, Heads: 6, KVHeads: 2, HeadDim: 16, Inner: 64, Context: 256,
+		Name: d.String(), Vocab: 61, Hidden: 96, Layers: 1, Heads: 6, KVHeads: 2, HeadDim: 16, Intermediate: 64, Context: 256,
 		Bias: true, Tied: tied, DType: d,
 	}
 	if d.BlockLen() > 32 {
-		s.Hidden, s.Heads, s.KVHeads, s.HeadDim, s.Inner = 256, 8, 1, 32, 37
+		s.Hidden, s.Heads, s.KVHeads, s.HeadDim, s.Intermediate = 256, 8, 1, 32, 37
 	}
 	return s
 }
@@ -167,6 +167,6 @@ func longRows(d gpu.DType) []Shape {
 	}
 	begun, added := quantisedShape(d, false), quantisedShape(d, true)
 	begun.Name, begun.Hidden = "wide", columns
-	added.Name, added.Inner = "wide-mlp", columns
+	added.Name, added.Intermediate = "wide-mlp", columns
 	return []Shape{begun, added}
 }
