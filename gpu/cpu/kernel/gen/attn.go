@@ -318,3 +318,30 @@ func (b attentionRows) eachSum(acc, row reg.Register, do func(m Mem, s reg.VecVi
 		}
 	}
 }
+
+func scaleAdd(v lanes, tail Mem) {
+	v.function("scaleAdd", "func(x, y *float32, a, b float32, n int)", "is x = x a + y b.")
+	x, y, n := parameter("x"), parameter("y"), parameter("n")
+	a, b := v.parameter("a"), v.parameter("b")
+	p, q := v.reg(), v.reg()
+	v.each(n, tail, []reg.GPVirtual{x, y}, func(mask reg.Register) {
+		v.load(x, mask, p)
+		v.load(y, mask, q)
+		VMULPS(a, p, p)
+		VFMADD231PS(b, q, p)
+		v.store(p, mask, x)
+	})
+	end()
+}
+
+func scale(v lanes, tail Mem) {
+	v.function("scale", "func(x, out *float32, a float32, n int)", "is out = x a; out may be x.")
+	x, out, n := parameter("x"), parameter("out"), parameter("n")
+	a, p := v.parameter("a"), v.reg()
+	v.each(n, tail, []reg.GPVirtual{x, out}, func(mask reg.Register) {
+		v.load(x, mask, p)
+		VMULPS(a, p, p)
+		v.store(p, mask, out)
+	})
+	end()
+}
