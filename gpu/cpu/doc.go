@@ -4,7 +4,7 @@
 // Load compiles a gpu.Program into stages (compile.go). A stage is split into units, and
 // a model's workers claim units until the stage is done: first those of their own range,
 // then those of others (stealing.go). No worker is woken or joined between the stages of
-// a step. A waiting worker prefetches the weights that it will read next (ahead.go).
+// a step. A waiting worker prefetches the weights that it will read next (prefetch.go).
 //
 // # Exactness
 //
@@ -27,13 +27,13 @@
 // matrices of integers it is quantised to int8, unless Options.Activations forbids it; a
 // single token is read from the buffer if it stays float32. The KV pool is reserved from
 // the system and touched on use (kv.go). Attention reads runs of 16 slots in place;
-// smaller pages are first copied together block by block, which costs time (kvblock.go).
+// smaller pages are first copied together block by block, which costs time (kvread.go).
 // A context of more than 512 positions may be divided into segments among several units
 // if threads would otherwise idle (kvsplit.go).
 //
 // # Concurrency
 //
-// A model owns its goroutines: the one of its gpu/queue, which runs steps and calls done,
+// A model owns its goroutines: the one of its gpu/stepqueue, which runs steps and calls done,
 // and helpers. They end with Close. Model follows gpu.Model: calls come from one
 // goroutine at a time; done and Quiesce's callback may submit the next step.
 package cpu

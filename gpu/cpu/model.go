@@ -8,8 +8,8 @@ import (
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
-	"github.com/troupe-engine/troupe/gpu/queue"
 	"github.com/troupe-engine/troupe/gpu/rows"
+	"github.com/troupe-engine/troupe/gpu/stepqueue"
 )
 
 // model implements gpu.Model.
@@ -30,7 +30,7 @@ type model struct {
 	// last step: Bytes may be called while one runs.
 	activations, workspace atomic.Int64
 	// Queue runs the steps; its goroutine leads the worker pool.
-	*queue.Queue
+	*stepqueue.Queue
 }
 
 func newModel(p *gpu.Program, weights *weights, o Options) *model {
@@ -39,7 +39,7 @@ func newModel(p *gpu.Program, weights *weights, o Options) *model {
 	m.compute = m.step.run
 	m.workers = newWorkerPool(o.Threads, m.step.wait)
 	m.countActivations()
-	m.Queue = queue.New(m.runStep)
+	m.Queue = stepqueue.New(m.runStep)
 	return m
 }
 

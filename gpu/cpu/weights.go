@@ -47,3 +47,29 @@ var forms = map[gpu.DType]layout.Form{
 	gpu.F32: layout.F32, gpu.BF16: layout.BF16, gpu.F16: layout.F16, gpu.Q8_0: layout.Q8,
 	gpu.Q4_0: layout.Q4, gpu.Q4_1: layout.Q41, gpu.Q4_K: layout.Q4K, gpu.Q6_K: layout.Q6K,
 }
+
+// WeightBytesRead implements gpu.WeightReader: the size in memory of every matrix of a
+// product and every vector, counted once. An embedding, of which a step reads only the
+// rows of its tokens, is left out.
+func (m *model) WeightBytesRead() int64 {
+	seen := make([]bool, len(m.weights.all))
+	total := int64(0)
+	read := func(w gpu.Weight) {
+		if w == gpu.NoWeight || seen[w] {
+			return
+		}
+		seen[w] = true
+		x := &m.weights.all[w]
+		total += int64(len(x.panels)) + 4*int64(len(x.f32))
+	}
+	for _, op := range m.program.Ops {
+		switch op := op.(type) {
+		case gpu.Linear:
+			read(op.W)
+			read(op.Bias)
+		case gpu.RMSNorm:
+			read(op.Gain)
+		}
+	}
+	return total
+}

@@ -9,13 +9,13 @@ var iq4 = [16]float32{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 5
 const bytesIQ4_NL = 18
 
 func decodeIQ4_NL(dst []float32, src []byte) {
-	for ; len(dst) > 0; dst, src = dst[small:], src[bytesIQ4_NL:] {
+	for ; len(dst) > 0; dst, src = dst[block32:], src[bytesIQ4_NL:] {
 		b := (*[bytesIQ4_NL]byte)(src)
-		decodeIQ4((*[small]float32)(dst), (*[16]byte)(b[2:]), half(b[:]))
+		decodeIQ4((*[block32]float32)(dst), (*[16]byte)(b[2:]), half(b[:]))
 	}
 }
 
-func decodeIQ4(y *[small]float32, codes *[16]byte, scale float32) {
+func decodeIQ4(y *[block32]float32, codes *[16]byte, scale float32) {
 	for i, c := range codes {
 		y[i] = scale * iq4[c&15]
 		y[i+16] = scale * iq4[c>>4]
@@ -29,12 +29,12 @@ func decodeIQ4(y *[small]float32, codes *[16]byte, scale float32) {
 const bytesIQ4_XS = 136
 
 func decodeIQ4_XS(dst []float32, src []byte) {
-	for ; len(dst) > 0; dst, src = dst[large:], src[bytesIQ4_XS:] {
+	for ; len(dst) > 0; dst, src = dst[block256:], src[bytesIQ4_XS:] {
 		b := (*[bytesIQ4_XS]byte)(src)
 		d, high := half(b[:]), binary.LittleEndian.Uint16(b[2:])
 		for j := range 8 {
 			s := int(b[4+j/2]>>(j%2*4)&15) | int(high>>(2*j)&3)<<4
-			decodeIQ4((*[small]float32)(dst[32*j:]), (*[16]byte)(b[8+16*j:]), d*float32(s-32))
+			decodeIQ4((*[block32]float32)(dst[32*j:]), (*[16]byte)(b[8+16*j:]), d*float32(s-32))
 		}
 	}
 }

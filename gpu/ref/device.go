@@ -7,8 +7,8 @@ import (
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/quant"
-	"github.com/troupe-engine/troupe/gpu/queue"
 	"github.com/troupe-engine/troupe/gpu/rows"
+	"github.com/troupe-engine/troupe/gpu/stepqueue"
 )
 
 // Device implements gpu.Device.
@@ -82,7 +82,7 @@ func (d *Device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total i
 			progress(done, total)
 		}
 	}
-	m.Queue = queue.New(m.step)
+	m.Queue = stepqueue.New(m.step)
 	return m, nil
 }
 

@@ -15,6 +15,6 @@
 //
 // # Concurrency
 //
-// Steps run on the goroutine of a gpu/queue. Model follows gpu.Model: calls come
+// Steps run on the goroutine of a gpu/stepqueue. Model follows gpu.Model: calls come
 // from one goroutine at a time.
 package ref

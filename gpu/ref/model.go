@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/queue"
 	"github.com/troupe-engine/troupe/gpu/rows"
+	"github.com/troupe-engine/troupe/gpu/stepqueue"
 )
 
 // model implements gpu.Model.
@@ -19,7 +19,7 @@ type model struct {
 	// keys and values, [layer][slot][head*head_dim], already rounded to the
 	// pool's type; slot = page * PageSize + position within the page.
 	keys, values [][]float32
-	*queue.Queue
+	*stepqueue.Queue
 }
 
 func (m *model) NewPool(spec gpu.PoolSpec) error {

@@ -30,7 +30,7 @@ var rules = []rule{
 	{"messages", nil, impure, "every core imports the vocabulary, so it must drag nothing in"},
 	{"gpu", []string{"internal/paging"}, impure, "the device interfaces are imported by models and must drag no device in"},
 	{"gpu/rows", []string{"gpu"}, impure, "it turns deltas into sequences, for any device that works on the host"},
-	{"gpu/queue", []string{"gpu"}, nil, "it orders the steps of any device that works on the host"},
+	{"gpu/stepqueue", []string{"gpu"}, nil, "it orders the steps of any device that works on the host"},
 	{"gpu/ref", []string{"gpu"}, nil, "a device knows programs and steps, not the engine"},
 	{"gpu/cpu", []string{"gpu"}, nil, "a device knows programs and steps, not the engine"},
 	{"gpu/cpu/kernel", []string{"gpu"}, impure, "inner loops know memory and numbers; of gpu they take the 16-bit floats, so that all devices round alike"},
@@ -103,7 +103,7 @@ var floors = []struct {
 }{
 	{"vocabulary: messages, and programs for devices", []string{"messages", "gpu", "internal"}},
 	{"cores: the decisions", []string{"request", "sched", "memory"}},
-	{"models and devices: the computation", []string{"model", "gpu/cpu", "gpu/ref", "gpu/rows", "gpu/queue", "gpu/quant"}},
+	{"models and devices: the computation", []string{"model", "gpu/cpu", "gpu/ref", "gpu/rows", "gpu/stepqueue", "gpu/quant"}},
 	{"shells: the actors around the cores", []string{"actors", "telemetry"}},
 	{"wiring", []string{"actors/engine", "configs", "cmd"}},
 }

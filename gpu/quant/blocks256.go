@@ -1,7 +1,7 @@
 package quant
 
-// large is the elements of a block of the K types and of iq4_xs.
-const large = 256
+// block256 is the elements of a block of the K types and of iq4_xs.
+const block256 = 256
 
 // q2_k, 84 bytes: 16 bytes of scales, 64 of codes, d, m (F16). Elements
 // 16j..16j+15 share byte j of the scales: s in its low half, t in its high
@@ -10,7 +10,7 @@ const large = 256
 const bytesQ2_K = 84
 
 func decodeQ2_K(dst []float32, src []byte) {
-	for ; len(dst) > 0; dst, src = dst[large:], src[bytesQ2_K:] {
+	for ; len(dst) > 0; dst, src = dst[block256:], src[bytesQ2_K:] {
 		b := (*[bytesQ2_K]byte)(src)
 		d, m := half(b[80:]), half(b[82:])
 		for j := range 16 { // of 16 elements
@@ -33,7 +33,7 @@ func twoBits(j int) int { return 16 + j/8*32 + j%2*16 }
 const bytesQ3_K = 110
 
 func decodeQ3_K(dst []float32, src []byte) {
-	for ; len(dst) > 0; dst, src = dst[large:], src[bytesQ3_K:] {
+	for ; len(dst) > 0; dst, src = dst[block256:], src[bytesQ3_K:] {
 		b := (*[bytesQ3_K]byte)(src)
 		d, scales := half(b[108:]), (*[12]byte)(b[96:])
 		for j := range 16 {
@@ -53,7 +53,7 @@ func decodeQ3_K(dst []float32, src []byte) {
 const bytesQ4_K = 144
 
 func decodeQ4_K(dst []float32, src []byte) {
-	for ; len(dst) > 0; dst, src = dst[large:], src[bytesQ4_K:] {
+	for ; len(dst) > 0; dst, src = dst[block256:], src[bytesQ4_K:] {
 		b := (*[bytesQ4_K]byte)(src)
 		d, m := half(b[:]), half(b[2:])
 		s, t := scales6((*[12]byte)(b[4:]))
@@ -86,7 +86,7 @@ func scales6(b *[12]byte) (s, t [8]uint8) {
 const bytesQ5_K = 176
 
 func decodeQ5_K(dst []float32, src []byte) {
-	for ; len(dst) > 0; dst, src = dst[large:], src[bytesQ5_K:] {
+	for ; len(dst) > 0; dst, src = dst[block256:], src[bytesQ5_K:] {
 		b := (*[bytesQ5_K]byte)(src)
 		d, m := half(b[:]), half(b[2:])
 		s, t := scales6((*[12]byte)(b[4:]))
@@ -112,7 +112,7 @@ func decodeQ5_K(dst []float32, src []byte) {
 const bytesQ6_K = 210
 
 func decodeQ6_K(dst []float32, src []byte) {
-	for ; len(dst) > 0; dst, src = dst[large:], src[bytesQ6_K:] {
+	for ; len(dst) > 0; dst, src = dst[block256:], src[bytesQ6_K:] {
 		b := (*[bytesQ6_K]byte)(src)
 		d := half(b[208:])
 		for j := range 16 {

@@ -16,8 +16,8 @@ const (
 )
 
 func decodeQ4_0(dst []float32, src []byte) {
-	for ; len(dst) > 0; dst, src = dst[small:], src[bytesQ4_0:] {
-		b, y := (*[bytesQ4_0]byte)(src), (*[small]float32)(dst)
+	for ; len(dst) > 0; dst, src = dst[block32:], src[bytesQ4_0:] {
+		b, y := (*[bytesQ4_0]byte)(src), (*[block32]float32)(dst)
 		d := half(b[:])
 		for i := range 16 {
 			c := int(b[2+i])
@@ -28,8 +28,8 @@ func decodeQ4_0(dst []float32, src []byte) {
 }
 
 func decodeQ4_1(dst []float32, src []byte) {
-	for ; len(dst) > 0; dst, src = dst[small:], src[bytesQ4_1:] {
-		b, y := (*[bytesQ4_1]byte)(src), (*[small]float32)(dst)
+	for ; len(dst) > 0; dst, src = dst[block32:], src[bytesQ4_1:] {
+		b, y := (*[bytesQ4_1]byte)(src), (*[block32]float32)(dst)
 		d, m := half(b[:]), half(b[2:])
 		for i := range 16 {
 			c := int(b[4+i])
@@ -40,8 +40,8 @@ func decodeQ4_1(dst []float32, src []byte) {
 }
 
 func decodeQ5_0(dst []float32, src []byte) {
-	for ; len(dst) > 0; dst, src = dst[small:], src[bytesQ5_0:] {
-		b, y := (*[bytesQ5_0]byte)(src), (*[small]float32)(dst)
+	for ; len(dst) > 0; dst, src = dst[block32:], src[bytesQ5_0:] {
+		b, y := (*[bytesQ5_0]byte)(src), (*[block32]float32)(dst)
 		d, high := half(b[:]), binary.LittleEndian.Uint32(b[2:])
 		for i := range 16 {
 			lo, hi := fiveBits(b[6+i], high, i)
@@ -52,8 +52,8 @@ func decodeQ5_0(dst []float32, src []byte) {
 }
 
 func decodeQ5_1(dst []float32, src []byte) {
-	for ; len(dst) > 0; dst, src = dst[small:], src[bytesQ5_1:] {
-		b, y := (*[bytesQ5_1]byte)(src), (*[small]float32)(dst)
+	for ; len(dst) > 0; dst, src = dst[block32:], src[bytesQ5_1:] {
+		b, y := (*[bytesQ5_1]byte)(src), (*[block32]float32)(dst)
 		d, m, high := half(b[:]), half(b[2:]), binary.LittleEndian.Uint32(b[4:])
 		for i := range 16 {
 			lo, hi := fiveBits(b[8+i], high, i)
@@ -75,8 +75,8 @@ func fiveBits(low byte, high uint32, i int) (int, int) {
 func encodeScaled(bits int) func([]byte, []float32) {
 	n, size := float32(int(1)<<(bits-1)), 2+4*(bits-4)+16
 	return func(dst []byte, src []float32) {
-		for ; len(src) > 0; dst, src = dst[size:], src[small:] {
-			b, x := dst[:size], (*[small]float32)(src)
+		for ; len(src) > 0; dst, src = dst[size:], src[block32:] {
+			b, x := dst[:size], (*[block32]float32)(src)
 			far, finite := furthest(x)
 			if !finite {
 				notFinite(b, 1)
@@ -94,8 +94,8 @@ func encodeScaled(bits int) func([]byte, []float32) {
 func encodeShifted(bits int) func([]byte, []float32) {
 	size := 4 + 4*(bits-4) + 16
 	return func(dst []byte, src []float32) {
-		for ; len(src) > 0; dst, src = dst[size:], src[small:] {
-			b, x := dst[:size], (*[small]float32)(src)
+		for ; len(src) > 0; dst, src = dst[size:], src[block32:] {
+			b, x := dst[:size], (*[block32]float32)(src)
 			least, most, finite := extremes(x)
 			if !finite {
 				notFinite(b, 2)
@@ -110,7 +110,7 @@ func encodeShifted(bits int) func([]byte, []float32) {
 }
 
 // putCodes writes the codes (x - least) x inv + offset of 4 or 5 bits.
-func putCodes(b []byte, x *[small]float32, bits int, least, inv, offset float32) {
+func putCodes(b []byte, x *[block32]float32, bits int, least, inv, offset float32) {
 	if bits == 4 {
 		codes := (*[16]byte)(b)
 		for i := range codes {
@@ -139,8 +139,8 @@ func notFinite(b []byte, n int) {
 const bytesQ8_0 = 34
 
 func decodeQ8_0(dst []float32, src []byte) {
-	for ; len(dst) > 0; dst, src = dst[small:], src[bytesQ8_0:] {
-		b, y := (*[bytesQ8_0]byte)(src), (*[small]float32)(dst)
+	for ; len(dst) > 0; dst, src = dst[block32:], src[bytesQ8_0:] {
+		b, y := (*[bytesQ8_0]byte)(src), (*[block32]float32)(dst)
 		d := half(b[:])
 		for i := range y {
 			y[i] = d * float32(int8(b[2+i]))
@@ -151,8 +151,8 @@ func decodeQ8_0(dst []float32, src []byte) {
 // encodeQ8_0: d = largest |x| / 127, q = x/d to nearest, halves away from zero,
 // x/d computed as x times 1/d in float32 with d before it is rounded to F16.
 func encodeQ8_0(dst []byte, src []float32) {
-	for ; len(src) > 0; dst, src = dst[bytesQ8_0:], src[small:] {
-		b, x := (*[bytesQ8_0]byte)(dst), (*[small]float32)(src)
+	for ; len(src) > 0; dst, src = dst[bytesQ8_0:], src[block32:] {
+		b, x := (*[bytesQ8_0]byte)(dst), (*[block32]float32)(src)
 		far, finite := furthest(x)
 		if !finite {
 			notFinite(b[:], 1)
@@ -177,12 +177,12 @@ func nearest(x float32) int8 {
 	return int8(f + math.Copysign(0.5, f))
 }
 
-// small is the elements of a block of the types with one scale.
-const small = 32
+// block32 is the elements of a block of the types with one scale.
+const block32 = 32
 
 // furthest is the element with the largest absolute value, the first of
 // several, with its sign. finite is false where an element is NaN or infinite.
-func furthest(x *[small]float32) (far float32, finite bool) {
+func furthest(x *[block32]float32) (far float32, finite bool) {
 	most := uint32(0) // bits of |far|: they order as the numbers do, NaN above Inf
 	for _, v := range x {
 		if b := math.Float32bits(v) &^ (1 << 31); b > most {
@@ -193,7 +193,7 @@ func furthest(x *[small]float32) (far float32, finite bool) {
 }
 
 // extremes are the smallest and the largest element.
-func extremes(x *[small]float32) (least, most float32, finite bool) {
+func extremes(x *[block32]float32) (least, most float32, finite bool) {
 	least, most = x[0], x[0]
 	for _, v := range x {
 		least, most = min(least, v), max(most, v) // NaN if one is

@@ -1,6 +1,6 @@
-// Package queue runs the steps of a gpu.Model one after the other on the host: one
+// Package stepqueue runs the steps of a gpu.Model one after the other on the host: one
 // runs, one may wait. It is the only place that knows whether a step is in flight.
-package queue
+package stepqueue
 
 import (
 	"errors"
