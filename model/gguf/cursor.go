@@ -8,10 +8,6 @@ import (
 )
 
 const (
-	again      = "the file is damaged; download it again"
-	incomplete = "the download is incomplete; download it again"
-	either     = "the file is damaged or its download incomplete; download it again"
-
 	// maxHeader bounds everything before the data.
 	maxHeader = 256 << 20
 	// window is what is read of the file at once, so that a file that cannot be

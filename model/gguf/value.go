@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"strings"
 )
 
 const maxNesting = 4
@@ -204,13 +203,4 @@ func integer(k Kind, b []byte) (int64, bool) {
 		return int64(binary.LittleEndian.Uint64(b)), true
 	}
 	return 0, false
-}
-
-// clip quotes a string of the file for an error text, shortened.
-func clip(s string) string {
-	const most = 80
-	if len(s) > most {
-		return fmt.Sprintf("%q…", strings.ToValidUTF8(s[:most], "\uFFFD"))
-	}
-	return fmt.Sprintf("%q", s)
 }
