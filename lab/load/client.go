@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/troupe-engine/troupe/lab/client"
 	"github.com/troupe-engine/troupe/lab/load/wire"
+	"github.com/troupe-engine/troupe/lab/serverapi"
 )
 
 const (
@@ -30,10 +30,10 @@ const (
 
 // ClientOptions describe the server and its requests.
 type ClientOptions struct {
-	client.Server                   // its Transport nil means NewTransport
-	Chat          bool              // sends to /v1/chat/completions, else to /v1/completions
-	Frame         wire.FrameOptions // common to all requests
-	Timeout       time.Duration     // of a request, waits for retries included; 0: never
+	serverapi.Server                   // its Transport nil means NewTransport
+	Chat             bool              // sends to /v1/chat/completions, else to /v1/completions
+	Frame            wire.FrameOptions // common to all requests
+	Timeout          time.Duration     // of a request, waits for retries included; 0: never
 	// Retry repeats a request that was answered with 429, after the server's
 	// Retry-After or one second; without it the request counts as failed.
 	Retry bool
@@ -154,11 +154,11 @@ func (c *Client) try(ctx context.Context, w *caller, start time.Time) (wait time
 		if answer.StatusCode == http.StatusTooManyRequests && c.opt.Retry {
 			return retryAfter(answer.Header.Get("Retry-After"), time.Now()), nil
 		}
-		_, message := client.ErrorOf(text)
+		_, message := serverapi.ErrorOf(text)
 		return 0, failure{fmt.Sprintf("HTTP %d %s", answer.StatusCode, http.StatusText(answer.StatusCode)), message}
 	}
 	if kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) != "text/event-stream" {
-		text, err := io.ReadAll(io.LimitReader(answer.Body, client.MaxAnswer))
+		text, err := io.ReadAll(io.LimitReader(answer.Body, serverapi.MaxAnswer))
 		if w.now = time.Since(start); err != nil {
 			return 0, err
 		}

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-engine/troupe/lab/client"
 	"github.com/troupe-engine/troupe/lab/load/wire"
+	"github.com/troupe-engine/troupe/lab/serverapi"
 )
 
 // one sends a single request to a server.
@@ -85,7 +85,7 @@ func TestNobodyListens(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	client, err := NewClient(ClientOptions{Server: client.Server{Base: mustURL(t, "http://"+l.Addr().String())}})
+	client, err := NewClient(ClientOptions{Server: serverapi.Server{Base: mustURL(t, "http://"+l.Addr().String())}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/troupe-engine/troupe/lab/client"
 	"github.com/troupe-engine/troupe/lab/load/wire"
 	"github.com/troupe-engine/troupe/lab/load/work"
+	"github.com/troupe-engine/troupe/lab/serverapi"
 )
 
 // pipes is a network inside a synctest bubble: connections of memory, so that
@@ -60,7 +60,7 @@ func virtual(t *testing.T, h http.HandlerFunc, change func(*ClientOptions), f fu
 		transport := NewTransport()
 		transport.DialContext = network.dial
 		base, _ := url.Parse("http://server")
-		o := ClientOptions{Server: client.Server{Base: base, Transport: transport}, Frame: wire.FrameOptions{Model: "m", Stream: true, Usage: true}}
+		o := ClientOptions{Server: serverapi.Server{Base: base, Transport: transport}, Frame: wire.FrameOptions{Model: "m", Stream: true, Usage: true}}
 		if change != nil {
 			change(&o)
 		}

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-engine/troupe/lab/client"
 	"github.com/troupe-engine/troupe/lab/load/wire"
+	"github.com/troupe-engine/troupe/lab/serverapi"
 )
 
 func mustURL(t *testing.T, text string) *url.URL {
@@ -187,7 +187,7 @@ func TestFlushCache(t *testing.T) {
 }
 
 func TestExtraBodiesAreChecked(t *testing.T) {
-	if _, err := NewClient(ClientOptions{Server: client.Server{Base: mustURL(t, "http://x")}, Frame: wire.FrameOptions{Extra: []byte("[]")}}); err == nil {
+	if _, err := NewClient(ClientOptions{Server: serverapi.Server{Base: mustURL(t, "http://x")}, Frame: wire.FrameOptions{Extra: []byte("[]")}}); err == nil {
 		t.Error("a list is taken for an object")
 	}
 }

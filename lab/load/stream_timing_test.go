@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-engine/troupe/lab/client"
 	"github.com/troupe-engine/troupe/lab/load/wire"
 	"github.com/troupe-engine/troupe/lab/measure"
+	"github.com/troupe-engine/troupe/lab/serverapi"
 )
 
 // memory answers without a network, one event per Read, as tokens arrive.
@@ -44,7 +44,7 @@ func (m memory) RoundTrip(*http.Request) (*http.Response, error) {
 
 func TestATokenAllocatesNothing(t *testing.T) {
 	allocations := func(tokens int) float64 {
-		client, err := NewClient(ClientOptions{Server: client.Server{Base: mustURL(t, "http://x"), Transport: memory{tokens}}})
+		client, err := NewClient(ClientOptions{Server: serverapi.Server{Base: mustURL(t, "http://x"), Transport: memory{tokens}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestATokenAllocatesNothing(t *testing.T) {
 // The client's own work per token, without a network.
 func BenchmarkClientToken(b *testing.B) {
 	const tokens = 1000
-	client, err := NewClient(ClientOptions{Server: client.Server{Base: mustURL(&testing.T{}, "http://x"), Transport: memory{tokens}}})
+	client, err := NewClient(ClientOptions{Server: serverapi.Server{Base: mustURL(&testing.T{}, "http://x"), Transport: memory{tokens}}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func BenchmarkLoopbackToken(b *testing.B) {
 		_, _ = io.WriteString(w, "data: [DONE]\n\n")
 	}))
 	defer server.Close()
-	client, err := NewClient(ClientOptions{Server: client.Server{Base: mustURL(&testing.T{}, server.URL)}})
+	client, err := NewClient(ClientOptions{Server: serverapi.Server{Base: mustURL(&testing.T{}, server.URL)}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestViewsOfAHostileServer(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `\u202e`) || steering.MatchString(err.Error()) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %q", err)
 	}
-	if text := strings.Join((&View{Model: hostile}).Page(200, false), ""); !strings.Contains(text, `\u202e`) || steering.MatchString(text) || strings.Contains(text, "\n") {
+	if text := strings.Join((&View{Model: hostile}).Screen(200, false), ""); !strings.Contains(text, `\u202e`) || steering.MatchString(text) || strings.Contains(text, "\n") {
 		t.Errorf("got %q", text)
 	}
 	var out bytes.Buffer

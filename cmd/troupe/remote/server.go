@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/troupe-engine/troupe/lab/client"
+	"github.com/troupe-engine/troupe/lab/serverapi"
 	"github.com/troupe-engine/troupe/telemetry"
 )
 
@@ -47,13 +47,13 @@ func (s *Server) HasKey() bool { return s.key+s.adminKey != "" }
 
 // Client returns a client with the key to send. Flags override the environment, and the
 // admin key, which allows every request, overrides the other key.
-func (s *Server) Client() (*client.Server, error) {
-	base, err := client.ParseURL(s.URL)
+func (s *Server) Client() (*serverapi.Server, error) {
+	base, err := serverapi.ParseURL(s.URL)
 	if err != nil {
 		return nil, fmt.Errorf("--url: %w", err)
 	}
 	first, _, _ := strings.Cut(os.Getenv("TROUPE_API_KEY"), ",")
-	return &client.Server{Base: base, Key: cmp.Or(s.adminKey, s.key, os.Getenv("TROUPE_ADMIN_API_KEY"), strings.TrimSpace(first))}, nil
+	return &serverapi.Server{Base: base, Key: cmp.Or(s.adminKey, s.key, os.Getenv("TROUPE_ADMIN_API_KEY"), strings.TrimSpace(first))}, nil
 }
 
 // Get reads one document. The error names a remedy.

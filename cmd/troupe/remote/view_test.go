@@ -38,10 +38,10 @@ tokens/s  1 234 in, 100 out, 0 evicted; 20 steps/s, 0 re…
 cache     hit ratio 50.0 % (25.0 % since the start); 1 2…
 TTFT      mean 12.5 ms, p50 12.5 ms, p99 1.50 s, 7 sampl…
 ITL       no samples`
-	if got := strings.Join(v.Page(57, false), "\n"); got != want {
+	if got := strings.Join(v.Screen(57, false), "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	for _, line := range v.Page(57, false) {
+	for _, line := range v.Screen(57, false) {
 		if n := utf8.RuneCountInString(line); n > 57 {
 			t.Errorf("%d characters: %s", n, line)
 		}

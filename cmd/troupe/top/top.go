@@ -74,14 +74,14 @@ func (t *top) display() (show func(*remote.View, error) error, end func()) {
 		return t.showJSON, func() {}
 	case t.once:
 		return func(v *remote.View, _ error) error {
-			_, err := fmt.Fprintln(t.out, strings.Join(v.Page(100, false), "\n"))
+			_, err := fmt.Fprintln(t.out, strings.Join(v.Screen(100, false), "\n"))
 			return err
 		}, func() {}
 	case file == nil || !cli.IsTerminal(file):
 		return t.showLine, func() {}
 	}
 	fmt.Fprint(t.out, "\x1b[?1049h\x1b[?25l") // alternate screen, no cursor
-	return func(v *remote.View, err error) error { return t.showPage(file, v, err) },
+	return func(v *remote.View, err error) error { return t.showScreen(file, v, err) },
 		func() { fmt.Fprint(t.out, "\x1b[?25h\x1b[?1049l") }
 }
 
@@ -105,8 +105,8 @@ func (t *top) showLine(v *remote.View, err error) error {
 	return err
 }
 
-// showPage draws over the previous page without erasing it, to avoid flicker.
-func (t *top) showPage(file *os.File, v *remote.View, err error) error {
+// showScreen draws over the previous screen without erasing it, to avoid flicker.
+func (t *top) showScreen(file *os.File, v *remote.View, err error) error {
 	width, height, sizeErr := term.GetSize(int(file.Fd()))
 	if sizeErr != nil || width < 1 || height < 1 {
 		width, height = 80, 24
@@ -114,7 +114,7 @@ func (t *top) showPage(file *os.File, v *remote.View, err error) error {
 	lines := []string{remote.Clip("troupe top   "+t.server.URL, width), "", "cannot read the server's statistics: " + logtext.Escape(fmt.Sprint(err)), "", "trying again every " + t.interval.String()}
 	if v != nil {
 		_, plain := os.LookupEnv("NO_COLOR")
-		lines = v.Page(width, !plain)
+		lines = v.Screen(width, !plain)
 	}
 	lines = lines[:min(len(lines), height-1)]
 	_, err = fmt.Fprint(t.out, "\x1b[H", strings.Join(lines, "\x1b[K\n"), "\x1b[K\n\x1b[J")

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/lab/bench"
-	"github.com/troupe-engine/troupe/lab/client"
 	"github.com/troupe-engine/troupe/lab/load"
 	"github.com/troupe-engine/troupe/lab/load/wire"
+	"github.com/troupe-engine/troupe/lab/serverapi"
 )
 
 // Options describe the server and the tests' prompts.
@@ -32,12 +32,12 @@ type Clients struct {
 }
 
 func New(o Options) (*Clients, error) {
-	base, err := client.ParseURL(o.URL)
+	base, err := serverapi.ParseURL(o.URL)
 	if err != nil {
 		return nil, err
 	}
 	c, err := load.NewClient(load.ClientOptions{
-		Server: client.Server{Base: base},
+		Server: serverapi.Server{Base: base},
 		Frame:  wire.FrameOptions{Stream: true, Usage: true, IgnoreEOS: true, Extra: []byte(`{"model":"","seed":1}`)},
 	})
 	return &Clients{opt: o, client: c}, err

@@ -1,4 +1,4 @@
-package client
+package serverapi
 
 import (
 	"net/http"

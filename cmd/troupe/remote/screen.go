@@ -33,8 +33,8 @@ func (v *View) owners() []owner {
 	}
 }
 
-// Page formats a view in lines of at most width characters.
-func (v *View) Page(width int, colour bool) []string {
+// Screen formats a view in lines of at most width characters.
+func (v *View) Screen(width int, colour bool) []string {
 	const label = 10 // characters
 	line := func(name, format string, args ...any) string {
 		return Clip(fmt.Sprintf("%-*s%s", label, name, fmt.Sprintf(format, args...)), width)

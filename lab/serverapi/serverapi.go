@@ -1,6 +1,5 @@
-// Package client reads the model, the features and the state of a running server.
-// Package load measures how fast a server answers.
-package client
+// Package serverapi reads the model, the features and the state of a running server.
+package serverapi
 
 import (
 	"context"
