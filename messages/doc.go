@@ -20,7 +20,9 @@
 //
 // # Protocol
 //
-// All messages with their senders and receivers. Tests compare the table with the code.
+// All messages with their senders and receivers. Tests compare the table with the code, and
+// with the lists in the packages of the actors. The owner is the process that started the
+// engine (Drain and Configure of package engine).
 //
 //	| message           | from → to               | reply                           | late or refused                                    |
 //	|-------------------|-------------------------|---------------------------------|----------------------------------------------------|
@@ -33,8 +35,8 @@
 //	| AskCacheTree      | client → intake         | on its channel                  | nil while the engine is down                       |
 //	| DescribeCache     | intake → cache          | CacheDescribed                  | of an older epoch: ignored; intake answers itself  |
 //	| CacheDescribed    | cache → intake          | none                            | answers the client's AskCacheTree                  |
-//	| DrainIntake       | supervisor → intake     | its channel closes              | idempotent                                         |
-//	| ConfigureIntake   | supervisor → intake     | on its channel                  | idempotent; limits out of range are refused        |
+//	| DrainIntake       | owner → intake          | its channel closes              | idempotent                                         |
+//	| ConfigureIntake   | owner → intake          | on its channel                  | idempotent; limits out of range are refused        |
 //	| CallAccepted      | intake → client         | none                            | first event of a call                              |
 //	| CallRefused       | intake → client         | none                            | only event of a call                               |
 //	| CallOutput        | intake → client         | ResumeOutput if Paused          | kept in intake's table while the reader is slow    |
@@ -71,7 +73,7 @@
 //	| SubscribeEvents   | client → observer       | EventsSubscribed on its channel | refused at the limit of readers                    |
 //	| DropSubscription  | client → observer       | none                            | of an ended subscription: ignored                  |
 //	| EpochStarted      | supervisor → observer   | none                            | of an older epoch: ignored                         |
-//	| CacheChanged      | cache → observer        | none                            | only with KV events on; a gap in Seq shows a loss  |
+//	| CacheChanged      | cache → observer        | none                            | with KV events on; a gap in Seq shows a loss       |
 //	| FailEpoch         | any → supervisor        | EpochEnded to intake            | only the first of an epoch counts                  |
 //	| DeviceQuiesced    | supervisor → supervisor | none                            | of an older epoch: ignored                         |
 //	| QuiesceDue        | supervisor → supervisor | none                            | ends the process if the device is still busy       |
@@ -97,7 +99,7 @@
 //	| FlushRefused    | former → dispatch → intake     | none                             | one refusal is enough                                               |
 //	| SlotsAudited    | former → dispatch → intake     | none                             | of an engine that is down: not waited for                           |
 //	| CacheDescribed  | cache → dispatch → intake      | none                             | of an engine that is down: not waited for                           |
-//	| CacheChanged    | cache → dispatch → observer    | none                             | tells the router what an engine holds                               |
+//	| CacheChanged    | cache → dispatch → observer    | none                             | also without KV events, for a router that follows the caches        |
 //	| EpochStarted    | supervisor → dispatch → intake | none                             | intake gets the first one                                           |
 //	| EpochEnded      | supervisor → dispatch → intake | EnqueueRequests of what was lost | a part: the requests of this engine                                 |
 //	| FailEpoch       | intake → dispatch              | EpochEnded to intake             | all engines start over                                              |

@@ -41,6 +41,17 @@
 //   - Nothing blocks: the output of a slow reader stays in the table, bounded by
 //     the request's MaxTokens.
 //
+// # Parts
+//
+//	handle, core, change, results   one message: its changes are computed, then committed (commit)
+//	calls, refuse                   submission, aborts, disconnected clients; what is refused, and why
+//	table, entry, engine            open requests, each with its place; the epoch as intake knows it
+//	epochs                          submission to the engine, suspects, quarantine
+//	finish, deadlines, deliver      ends, timeouts, output on its way to clients
+//	backlog, pace, wait             how long a new request would wait, and when that is too long
+//	asks                            questions of clients; new limits
+//	stop, seams                     stop strings; interfaces for text and for clients
+//
 // # Floors
 //
 //	options interfaces stop throughput engine

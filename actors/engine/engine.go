@@ -14,6 +14,28 @@
 // When any of them panics, a device step fails or an invariant breaks, the
 // supervisor stops the epoch's actors, waits for the device to become quiet and
 // starts the next epoch; intake submits every unfinished request again.
+//
+// The supervisor:
+//
+//	Receives: FailEpoch (any): the first one of an epoch ends it;
+//	          DeviceQuiesced (itself): sent by the executor's callback; EpochDue, QuiesceDue (itself): timers
+//	Sends:    EpochStarted, EpochEnded (intake): to dispatch, if there are several engines;
+//	          EpochStarted (observer): before the actors start; the actors themselves are spawned and stopped
+//	State:    number and phase of the epoch, failures in a row; kept outside of the actor
+//	On failure: restarted on its state; it ends the running epoch and starts the next one
+//
+// An actor is a core in the shell of package shell:
+//
+//	role        core                      actor made by
+//	intake      request.Core              intake.Props, called by the root (trunk.go)
+//	observer    core in actors/observer   observer.Props, called by the root
+//	dispatch    sched/dispatch.Core       dispatchProps (props.go), called by the root
+//	queue       sched/queue.Core          props (props.go), called by the supervisor
+//	former      sched/former.Core         the same, with the request log around it
+//	cache       memory/radix.Core         the same, with the request log around it
+//	allocator   memory/pages.Core         the same
+//	runner      core in actors/runner     runner.Props, called by the supervisor
+//	supervisor  lifecycle (lifecycle.go)  the root, without the shell
 package engine
 
 import (

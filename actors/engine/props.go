@@ -16,14 +16,7 @@ import (
 )
 
 // props makes an actor of the current epoch. All but the runner are a core in the common
-// shell, the batch former and the cache with the request log around it:
-//
-//	actor           core             owns                               on failure, the next epoch
-//	waiting queue   queue.Core       requests that are not admitted     gets them again from intake
-//	batch former    former.Core      the leases of admitted requests    computes what intake does not have
-//	radix cache     radix.Core       the radix tree and its pages       starts with an empty cache
-//	KV allocator    pages.Core       the free pages                     starts with every page free
-//	runner          package runner   the device's rows                  starts without rows
+// shell, the batch former and the cache with the request log around it.
 func (s *supervisor) props(role messages.Actor) *actor.Props {
 	opt, more := s.shellOptions(role), s.propsFor(role)
 	switch role {

@@ -1,11 +1,20 @@
 // Package intake is the actor that owns every open request, a shell around
 // request.Core. It is not part of an epoch: its table survives its restarts, and
-// in each new epoch it submits unfinished requests again.
+// in each new epoch it submits unfinished requests again. With several engines,
+// dispatch plays queue, batch former, cache and supervisor for it.
 //
-//	Receives: SubmitRequests, AbortRequests, DropCall, ResumeOutput, AskCacheFlush, AskAudit, AskCacheTree, DrainIntake, ConfigureIntake (client, engine);
-//	          StepResults, CacheFlushed, FlushRefused, SlotsAudited (former); EpochStarted, EpochEnded (engine); CacheDescribed (cache)
-//	Sends:    CallAccepted, CallRefused, CallOutput (client); EnqueueRequests, FinishRequests (queue);
-//	          FlushCache, AuditSlots (former); DescribeCache (cache); FailEpoch (engine)
+//	Receives: SubmitRequests, AbortRequests, DropCall, ResumeOutput (client): calls;
+//	          AskCacheFlush, AskAudit, AskCacheTree (client): questions;
+//	          DrainIntake, ConfigureIntake (owner): refuse new calls; new limits;
+//	          EpochStarted, EpochEnded (supervisor): whether requests can be submitted;
+//	          StepResults (former): tokens, and a RequestEnded for every released request;
+//	          CacheFlushed, FlushRefused, SlotsAudited (former), CacheDescribed (cache): answers;
+//	          DeadlinesDue (itself): its timer
+//	Sends:    CallAccepted, CallRefused, CallOutput (client): on the channel of the call;
+//	          EnqueueRequests, FinishRequests (queue): what to compute, what to release;
+//	          FlushCache, AuditSlots (former), DescribeCache (cache): the client's questions;
+//	          StepResults (former): for use again; DeadlinesDue (itself);
+//	          FailEpoch (supervisor): results have a gap or contradict the table, or it panicked twice
 //	State:    request.Table
 //	On failure: restarted on its table; the current message is handled again. If that
 //	          fails, a call is refused and any other message ends the epoch.

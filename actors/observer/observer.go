@@ -2,8 +2,10 @@
 // readers outside of the engine. It numbers the events, keeps the latest of them,
 // and passes them on. It is not part of an epoch, and an engine may have none.
 //
-//	Receives: CacheChanged (cache); EpochStarted (engine); SubscribeEvents, DropSubscription (client)
-//	Sends:    EventsSubscribed and events (client, on its channels)
+//	Receives: CacheChanged (cache, dispatch): what was stored and evicted;
+//	          EpochStarted (supervisor): an engine's cache is empty; from each supervisor, never through dispatch;
+//	          SubscribeEvents, DropSubscription (client): readers come and go
+//	Sends:    EventsSubscribed (client), then ObservedEvent values: on channels of the reader
 //	State:    the ring of the latest events; the readers' channels
 //	Invariants: all events from the first on, applied, are exactly what is cached;
 //	          sequence numbers have no gap; the ring keeps a bounded number of hashes

@@ -9,8 +9,9 @@
 // notice a device that hangs. It cannot end the step: the supervisor waits until the
 // device is idle, and gives up if that takes too long.
 //
-//	Receives: RunBatch (former); WatchdogDue (itself)
-//	Sends:    BatchDone, BatchFailed (former); WatchdogDue (itself); FailEpoch (engine) when it panics or a step is overdue
+//	Receives: RunBatch (former): a step; WatchdogDue (itself): its timer
+//	Sends:    BatchDone, BatchFailed (former): the step's end, sent by the executor's callback;
+//	          WatchdogDue (itself); FailEpoch (supervisor): it panics, or a step is overdue
 //	State:    which request holds which row, to name suspects; which step runs, and when it started
 //	On failure: stopped with its epoch; the Executor belongs to the process
 package runner

@@ -2,7 +2,8 @@
 //
 // A shell does five things: take a message from the mailbox, call the core's Handle,
 // carry out the effects in order, publish the readings, and turn a panic into a FailEpoch
-// for the supervisor before the runtime sees it. It makes no decisions.
+// for the supervisor before the runtime sees it. It makes no decisions. Package engine lists
+// which role has which core.
 //
 // # Concurrency properties
 //

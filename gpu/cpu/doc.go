@@ -6,6 +6,15 @@
 // then those of others (stealing.go). No worker is woken or joined between the stages of
 // a step. A waiting worker prefetches the weights that it will read next (prefetch.go).
 //
+// # Parts
+//
+//	load, weights, storage, arena_*       weights from the file into panels
+//	compile, linear, rowwise              a program as stages; products; ops on single rows
+//	step, model, workerpool, stealing     a step on the workers
+//	activations, amxgemm, dequantgemm     inputs of products; products by AMX, by dequantised weights
+//	attention, kv, kvblock, kvsplit       attention, the KV pool, its blocks and segments
+//	sample, sampler, order                from logits to tokens
+//
 // # Exactness
 //
 // How a stage is split depends on the number of rows and threads, but the order in which

@@ -10,6 +10,16 @@
 // Everything here is plain data for one owner. Equal calls return equal results,
 // page numbers included.
 //
+//	Receives: LockPrefixes, CommitPlan, AuditSlots (former): matches for admission, changes, counts;
+//	          PeekPrefixes (queue): matches as hints; DescribeCache (intake): a picture of the tree
+//	Sends:    PrefixesLocked (former), PrefixesPeeked (queue), CacheDescribed (intake): answers;
+//	          ReservePages, AuditSlots (allocator): its part of a plan or an audit;
+//	          CacheChanged (observer): what was stored and evicted, if Options.Events is set. With
+//	          several engines it goes to dispatch, whose router needs it even without an observer;
+//	          FailEpoch (supervisor): it panics
+//	State:    the Tree: cached prefixes, their pages and locks
+//	On failure: stopped with its epoch; the next one starts with an empty cache
+//
 // # Floors
 //
 //	policy pagelist

@@ -7,6 +7,21 @@
 //
 // It keeps no tokens and no prompts. Of a request it knows only the engine.
 //
+//	Receives: EnqueueRequests, FinishRequests, FlushCache, AuditSlots, DescribeCache, StepResults (intake): as an engine;
+//	          FailEpoch (intake): all engines start over;
+//	          EpochStarted, EpochEnded (supervisor), StepResults (former): as intake;
+//	          CacheFlushed, FlushRefused, SlotsAudited (former), CacheDescribed (cache): an engine's answers;
+//	          CacheChanged (cache): what the router should know
+//	Sends:    EnqueueRequests, FinishRequests (queue): to the request's engine;
+//	          FlushCache, AuditSlots (former), DescribeCache (cache): to every engine;
+//	          StepResults (former): for use again, to the engine that they came from;
+//	          StepResults, CacheFlushed, FlushRefused, SlotsAudited, CacheDescribed (intake): of all engines;
+//	          EpochStarted, EpochEnded (intake): the first engine is up, an engine has lost requests;
+//	          CacheChanged (observer): as it came;
+//	          FailEpoch (supervisor): results have a gap, or all engines start over
+//	State:    epochs of the engines, the engine of each request, held requests, open questions
+//	On failure: restarted; the next incarnation makes intake and all engines start over
+//
 // # Floors
 //
 //	state

@@ -37,6 +37,21 @@
 // The answers of cache and allocator are valid until the next CommitPlan, those of a
 // device until the step after the next is launched.
 //
+//	Receives: CandidatesWaiting, CandidatesOffered, FinishRequests (queue): a hint, an offer, what to release;
+//	          PrefixesLocked (cache): matches, locked, for admission;
+//	          PagesReserved, PagesRefused (allocator): the answer to a plan;
+//	          AuditSlots (allocator): the end of an audit;
+//	          BatchDone, BatchFailed (runner): the end of a step;
+//	          FlushCache, AuditSlots (intake): questions; StepResults (intake): for use again
+//	Sends:    OfferCandidates, ClaimCandidates (queue): a question for the head, what was admitted;
+//	          LockPrefixes, CommitPlan, AuditSlots (cache): the two rounds of a plan, an audit;
+//	          RunBatch (runner): a step;
+//	          StepResults (intake, queue): tokens, and a RequestEnded for every released request;
+//	          CacheFlushed, FlushRefused, SlotsAudited (intake): answers;
+//	          FailEpoch (supervisor): a step failed, an audit does not balance, or it panics
+//	State:    leases, progress of running and retracted requests, the plan, steps in flight
+//	On failure: stopped with its epoch; intake submits again, with the output that it has accepted
+//
 // # Floors
 //
 //	options phase lease rows history

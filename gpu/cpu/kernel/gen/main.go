@@ -4,6 +4,19 @@
 // several, and for other platforms FAMILY_other.go.
 //
 //	go run . -family scan
+//
+// The families, each for the package of its name (amx is for intgemm):
+//
+//	simd      hints
+//	roofline  roofline
+//	convert   convert
+//	gemm      gemm, gemmfloats (16-bit weights, float32), unpack (integers to float32)
+//	intgemm   intgemm, intbodies, intsix, intsums, activations (float32 to int8)
+//	amx       amxgemm, amx (the instructions as bytes)
+//	attn      attention, softmax (with scaling of sums), exp
+//	rowops    rowops, exp
+//	scan      scan, exp
+//	all       lanes (vectors of either level), registers (functions, loops, tables)
 package main
 
 import (
