@@ -10,10 +10,10 @@
 //	simd      hints
 //	roofline  roofline
 //	convert   convert
-//	gemm      gemm, gemmfloats (16-bit weights, float32), unpack (integers to float32)
-//	intgemm   intgemm, intbodies, intsix, intsums, activations (float32 to int8)
+//	gemm      gemm, gemmfloats (forms without scales), unpack (integers), activations (transpose)
+//	intgemm   intgemm, intbodies, intsix, intsums, activations (quantizeRow)
 //	amx       amxgemm, amx (the instructions as bytes)
-//	attn      attention, softmax (with scaling of sums), exp
+//	attn      attention, softmax (also scale, scaleAdd), exp, convert
 //	rowops    rowops, exp
 //	scan      scan, exp
 //	all       lanes (vectors of either level), registers (functions, loops, tables)
