@@ -18,15 +18,15 @@ import (
 //	//	State:    the free pages
 //	//	On failure: stopped with its epoch
 var actorLists = map[string]string{
-	"intake":                 "actors/intake/intake.go",
-	"queue":                  "sched/queue/doc.go",
-	"former":                 "sched/former/doc.go",
-	"cache":                  "memory/radix/doc.go",
-	"allocator":              "memory/pages/doc.go",
-	"runner":                 "actors/runner/runner.go",
-	"observer":               "actors/observer/observer.go",
-	"dispatch":               "sched/dispatch/doc.go",
-	players["actors/engine"]: "actors/engine/engine.go",
+	"intake":     "actors/intake/intake.go",
+	"queue":      "sched/queue/doc.go",
+	"former":     "sched/former/doc.go",
+	"cache":      "memory/radix/doc.go",
+	"allocator":  "memory/pages/doc.go",
+	"runner":     "actors/runner/runner.go",
+	"observer":   "actors/observer/observer.go",
+	"dispatch":   "sched/dispatch/doc.go",
+	"supervisor": "actors/engine/engine.go",
 }
 
 // The comment of an actor's package lists the edges of the protocol table that
@@ -88,11 +88,8 @@ func peersIn(text, self string) (found []edge) {
 	for _, m := range peers.FindAllStringSubmatch(text, -1) {
 		for message := range strings.SplitSeq(m[1], ",") {
 			for role := range strings.SplitSeq(m[2], ", ") {
-				switch role {
-				case "itself":
+				if role == "itself" {
 					role = self
-				case "supervisor":
-					role = players["actors/engine"]
 				}
 				found = append(found, edge{message: strings.TrimSpace(message), from: role})
 			}
