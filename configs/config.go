@@ -1,5 +1,5 @@
-// Package configs has all settings, composed of the Options of the packages that they
-// configure. viper holds the layers; later ones override earlier ones:
+// Package configs has all settings: the Options of the packages that they configure,
+// together. viper holds the layers; later ones override earlier ones:
 //
 //	defaults < file (YAML, TOML or JSON) < environment (TROUPE_…) < flags
 //

@@ -22,7 +22,8 @@
 //
 // All messages with their senders and receivers. Tests compare the table with the code, and
 // with the lists in the packages of the actors. The owner is the process that started the
-// engine (Drain and Configure of package engine).
+// engine (Drain and Configure of package engine). Any are the actors of an epoch, intake and
+// dispatch.
 //
 //	| message           | from → to               | reply                           | late or refused                                    |
 //	|-------------------|-------------------------|---------------------------------|----------------------------------------------------|
@@ -59,7 +60,7 @@
 //	| BatchDone         | runner → former         | none                            | of an older epoch: ignored                         |
 //	| BatchFailed       | runner → former         | FailEpoch to the supervisor     | results of the step are dropped                    |
 //	| StepResults       | former → intake         | none                            | of an older epoch: ignored; a gap ends the epoch   |
-//	| StepResults       | intake → former         | none                            | its memory returns; of an older epoch: dropped     |
+//	| StepResults       | intake → former         | none                            | returns its memory; of an older epoch: dropped     |
 //	| StepResults       | former → queue          | none                            | only if the policy asks for it; it reads           |
 //	| FlushCache        | intake → former         | CacheFlushed or FlushRefused    | waits for the end of an open plan                  |
 //	| CacheFlushed      | former → intake         | none                            | answers the client's AskCacheFlush                 |
@@ -84,7 +85,7 @@
 // # Several engines
 //
 // With several engines and one intake, dispatch is between them. To intake it acts as
-// queue, batch former and cache of one engine; to an engine as intake and observer.
+// queue, batch former, cache and supervisor of one engine; to an engine as intake and observer.
 //
 //	| message         | from → to                      | reply                            | late or refused                                                     |
 //	|-----------------|--------------------------------|----------------------------------|---------------------------------------------------------------------|
@@ -92,7 +93,7 @@
 //	| FinishRequests  | intake → dispatch → queue      | StepResults by dispatch, former  | to the engine that has the request; others are acknowledged at once |
 //	| FlushCache      | intake → dispatch → former     | CacheFlushed or FlushRefused     | to every engine; the answers are added up                           |
 //	| AuditSlots      | intake → dispatch → former     | SlotsAudited                     | to every engine; the answers are added up                           |
-//	| DescribeCache   | intake → dispatch → cache      | CacheDescribed                   | to every engine; the pictures are put together                      |
+//	| DescribeCache   | intake → dispatch → cache      | CacheDescribed                   | to every engine; the trees are listed together                      |
 //	| StepResults     | former → dispatch → intake     | none                             | numbered again; a gap ends the engine's epoch                       |
 //	| StepResults     | intake → dispatch → former     | none                             | to the engine that sent them                                        |
 //	| CacheFlushed    | former → dispatch → intake     | none                             | of an engine that is down: not waited for                           |
@@ -101,8 +102,8 @@
 //	| CacheDescribed  | cache → dispatch → intake      | none                             | of an engine that is down: not waited for                           |
 //	| CacheChanged    | cache → dispatch → observer    | none                             | also without KV events, for a router that follows the caches        |
 //	| EpochStarted    | supervisor → dispatch → intake | none                             | intake gets the first one                                           |
-//	| EpochEnded      | supervisor → dispatch → intake | EnqueueRequests of what was lost | a part: the requests of this engine                                 |
-//	| FailEpoch       | intake → dispatch              | EpochEnded to intake             | all engines start over                                              |
+//	| EpochEnded      | supervisor → dispatch → intake | EnqueueRequests of what was lost | only the requests of this engine                                    |
+//	| FailEpoch       | intake → dispatch              | EpochEnded to intake             | every engine starts a new epoch                                     |
 //
 // Two rules always hold: a command that lists a reply gets exactly one, or its epoch
 // ends; and a request ends with exactly one CallRefused or one CallOutput with a Finish.
@@ -111,7 +112,7 @@
 //
 //   - Messages of one sender to one receiver arrive in the order of sending.
 //   - There is no order between messages of different senders, or between
-//     messages that reach a receiver by different ways.
+//     messages that reach a receiver along different paths.
 //   - Delivery is at most once. The mailbox of a stopped actor is lost. Only
 //     intake's table survives; the next epoch gets its requests from there.
 package messages

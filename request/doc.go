@@ -43,14 +43,14 @@
 //
 // # Parts
 //
-//	handle, core, change, results   one message: its changes are computed, then committed (commit)
+//	handle, core, change, results   one message: its changes are computed, then committed
 //	calls, refuse                   submission, aborts, disconnected clients; what is refused, and why
 //	table, entry, engine            open requests, each with its place; the epoch as intake knows it
 //	epochs                          submission to the engine, suspects, quarantine
 //	finish, deadlines, deliver      ends, timeouts, output on its way to clients
-//	backlog, pace, wait             how long a new request would wait, and when that is too long
-//	asks                            questions of clients; new limits
-//	stop, seams                     stop strings; interfaces for text and for clients
+//	backlog, throughput, wait       how long a new request would wait, and when that is too long
+//	questions                       questions of clients; new limits
+//	stop, interfaces, options       stop strings; interfaces for text and for clients; settings
 //
 // # Floors
 //

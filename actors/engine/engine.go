@@ -1,4 +1,4 @@
-// Package engine wires the actors of one engine and supervises them.
+// Package engine wires intake and one or more engines, and supervises their actors.
 //
 //	engine              the root: spawns its children, restarts those that fail
 //	├── intake          outlives the epochs, restarted on its table
@@ -13,7 +13,7 @@
 //
 // When any of them panics, a device step fails or an invariant breaks, the
 // supervisor stops the epoch's actors, waits for the device to become quiet and
-// starts the next epoch; intake submits every unfinished request again.
+// starts the next epoch; intake then submits every unfinished request again.
 //
 // The supervisor:
 //
@@ -21,13 +21,13 @@
 //	          DeviceQuiesced (itself): sent by the executor's callback; EpochDue, QuiesceDue (itself): timers
 //	Sends:    EpochStarted, EpochEnded (intake): to dispatch, if there are several engines;
 //	          EpochStarted (observer): before the actors start; the actors themselves are spawned and stopped
-//	State:    number and phase of the epoch, failures in a row; kept outside of the actor
+//	State:    number and phase of the epoch, failures in a row; kept outside the actor
 //	On failure: restarted on its state; it ends the running epoch and starts the next one
 //
 // An actor is a core in the shell of package shell:
 //
 //	role        core                      actor made by
-//	intake      request.Core              intake.Props, called by the root (trunk.go)
+//	intake      request.Core              intake.Props, called by the root (root.go)
 //	observer    core in actors/observer   observer.Props, called by the root
 //	dispatch    sched/dispatch.Core       dispatchProps (props.go), called by the root
 //	queue       sched/queue.Core          props (props.go), called by the supervisor

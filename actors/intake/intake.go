@@ -13,7 +13,7 @@
 //	Sends:    CallAccepted, CallRefused, CallOutput (client): on the channel of the call;
 //	          EnqueueRequests, FinishRequests (queue): what to compute, what to release;
 //	          FlushCache, AuditSlots (former), DescribeCache (cache): the client's questions;
-//	          StepResults (former): for use again; DeadlinesDue (itself);
+//	          StepResults (former): back for reuse; DeadlinesDue (itself);
 //	          FailEpoch (supervisor): results have a gap or contradict the table, or it panicked twice
 //	State:    request.Table
 //	On failure: restarted on its table; the current message is handled again. If that

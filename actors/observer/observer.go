@@ -1,5 +1,5 @@
 // Package observer is the actor that streams changes of the prefix cache to
-// readers outside of the engine. It numbers the events, keeps the latest of them,
+// readers outside the engine. It numbers the events, keeps the latest of them,
 // and passes them on. It is not part of an epoch, and an engine may have none.
 //
 //	Receives: CacheChanged (cache, dispatch): what was stored and evicted;

@@ -11,7 +11,7 @@
 //   - Messages of one sender to one receiver arrive in the order of sending;
 //     nothing else about their order is certain.
 //   - After a panic the shell handles no further messages: the supervisor stops
-//     the actor and with it the epoch.
+//     the actor with its epoch. Intake, observer and dispatch are restarted instead.
 //   - A timer's message comes through the mailbox like any other. If the actor
 //     has stopped by then, it is a dead letter.
 package shell

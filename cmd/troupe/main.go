@@ -1,5 +1,5 @@
 // Command troupe is an LLM serving engine with an OpenAI-compatible API. It also
-// runs single prompts, chats in the terminal, measures, and shows its own state.
+// runs single prompts, chats in the terminal, measures, and shows the state of a server.
 package main
 
 import (

@@ -8,20 +8,22 @@
 //
 // # Parts
 //
+//	device, options, memory_*             the device, its settings, how much memory there is
 //	load, weights, storage, arena_*       weights from the file into panels
 //	compile, linear, rowwise              a program as stages; products; ops on single rows
-//	step, model, workerpool, stealing     a step on the workers
+//	model, step, benchops                 a step on the workers; single ops for benchmarks
+//	workerpool, stealing, prefetch        workers, how they divide a stage, what they read ahead
 //	activations, amxgemm, dequantgemm     inputs of products; products by AMX, by dequantised weights
-//	attention, kv, kvblock, kvsplit       attention, the KV pool, its blocks and segments
-//	sample, sampler, order                from logits to tokens
+//	attention, kv, kvread, kvsplit        attention, the KV pool, blocks read from it, segments
+//	sample, sampler, topk                 from logits to tokens
 //
 // # Exactness
 //
 // How a stage is split depends on the number of rows and threads, but the order in which
 // one output element is summed does not: a product of weights runs along the columns in
 // one lane (package gemm), attention has blocks of 64 positions and segments of 512,
-// counted from 0 (attention.go), the sums of sampling run in order of ids, or are known
-// to give the same result (sampler.go). In plain Go products are converted to float32
+// counted from 0 (attention.go), sampling adds up in the order of token ids, or in a
+// way that gives the same bits (sampler.go). In plain Go products are converted to float32
 // explicitly before they are added, so that the compiler may not fuse them. A scale of
 // int8 activations belongs to 32 columns of one row. So a row has the same bits alone, in
 // a batch of 64, chunked, with another number of threads or another page size.

@@ -23,7 +23,7 @@ type Machine struct {
 	Arch           string `json:"arch"`
 	Go             string `json:"go"`
 	Version        string `json:"version"`
-	Commit         string `json:"commit"` // "" in a build outside of a repository; ends in + with changes
+	Commit         string `json:"commit"` // "" in a build outside a repository; ends in + with changes
 }
 
 func ThisMachine(version, instructionSet string, memory int64) Machine {

@@ -111,7 +111,7 @@ func (s *Steps) begin(b *gpu.StepBatch, sequence int, tokens []int32, cached int
 }
 
 // resume opens the rows of a test's sequences after their bases. Whole pages of the
-// bases are cached; the rest is computed again, outside of the timed part.
+// bases are cached; the rest is computed again, outside the timed part.
 func (s *Steps) resume(ctx context.Context, t Test, tokens func(sequence int) []int32) error {
 	b, cached := &gpu.StepBatch{}, t.Depth/s.opt.Pool.PageSize*s.opt.Pool.PageSize
 	for i := range t.Batch {

@@ -98,7 +98,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 // errTimeout is the cause of a request's own deadline.
 var errTimeout = failure{"timeout", "the request took longer than --request-timeout"}
 
-// Ask sends one request outside of any load. Times count from start.
+// Ask sends one request outside any load. Times count from start.
 func (c *Client) Ask(ctx context.Context, body *wire.Body, start time.Time) *Record {
 	r := &Record{}
 	c.ask(ctx, newCaller(&Live{}), body, r, start)

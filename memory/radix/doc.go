@@ -11,7 +11,7 @@
 // page numbers included.
 //
 //	Receives: LockPrefixes, CommitPlan, AuditSlots (former): matches for admission, changes, counts;
-//	          PeekPrefixes (queue): matches as hints; DescribeCache (intake): a picture of the tree
+//	          PeekPrefixes (queue): matches as hints; DescribeCache (intake): a view of the tree
 //	Sends:    PrefixesLocked (former), PrefixesPeeked (queue), CacheDescribed (intake): answers;
 //	          ReservePages, AuditSlots (allocator): its part of a plan or an audit;
 //	          CacheChanged (observer): what was stored and evicted, if Options.Events is set. With

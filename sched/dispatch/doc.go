@@ -1,6 +1,6 @@
 // Package dispatch is the core of the actor between one intake and several engines.
-// To intake it looks like an engine: it accepts requests and sends StepResults
-// without gaps. To each engine it looks like intake. It chooses the engine of a
+// To intake it acts as one engine (queue, batch former, cache and supervisor): it accepts
+// requests and sends StepResults without gaps. To each engine it acts as intake and observer. It chooses the engine of a
 // request by cached prefix and load (package route). When an engine's epoch ends, it
 // returns that engine's requests to intake, which submits them again with the tokens
 // that they have; they then go to an engine that is running.
@@ -14,10 +14,10 @@
 //	          CacheChanged (cache): what the router should know
 //	Sends:    EnqueueRequests, FinishRequests (queue): to the request's engine;
 //	          FlushCache, AuditSlots (former), DescribeCache (cache): to every engine;
-//	          StepResults (former): for use again, to the engine that they came from;
+//	          StepResults (former): back for reuse, to the engine that they came from;
 //	          StepResults, CacheFlushed, FlushRefused, SlotsAudited, CacheDescribed (intake): of all engines;
 //	          EpochStarted, EpochEnded (intake): the first engine is up, an engine has lost requests;
-//	          CacheChanged (observer): as it came;
+//	          CacheChanged (observer): passed on;
 //	          FailEpoch (supervisor): results have a gap, or all engines start over
 //	State:    epochs of the engines, the engine of each request, held requests, open questions
 //	On failure: restarted; the next incarnation makes intake and all engines start over

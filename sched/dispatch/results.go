@@ -6,7 +6,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// mostSpare bounds the relayed results that are kept for use again.
+// mostSpare bounds the relayed results that are kept for reuse.
 const mostSpare = 8
 
 // relay passes an engine's results on under dispatch's own number.

@@ -70,7 +70,7 @@ type question struct {
 	running int               // requests because of which engines refuse to flush
 }
 
-// Views are the pictures of several engines' caches. It marshals to JSON.
+// Views are the trees of several engines' caches. It marshals to JSON.
 type Views struct {
 	Engines []EngineView `json:"engines"`
 }

@@ -8,7 +8,7 @@
 //	results of the last step → retractions → candidates from the queue →
 //	LockPrefixes → admission → CommitPlan → RunBatch → BatchDone
 //
-// A step leaves out the stages it does not need: if it only decodes, needs no page
+// A step leaves out the parts that it does not need: if it only decodes, needs no page
 // and returns none, it consists of RunBatch and BatchDone.
 //
 // With two steps in flight the next plan begins right after RunBatch. A sequence
@@ -21,7 +21,7 @@
 //
 //	batch      the running batch, and retracted sequences
 //	ledger     pages by owner, rows, pages that the next CommitPlan gives back
-//	inFlight   launched steps and the fence
+//	inflight   launched steps and the fence
 //	admission  which waiting requests are admitted; admissionrules.go has the decision
 //	pressure   which running requests are retracted, the new-token ratio
 //	prefill    how a step's budget is divided among prompts
@@ -42,8 +42,8 @@
 //	          PagesReserved, PagesRefused (allocator): the answer to a plan;
 //	          AuditSlots (allocator): the end of an audit;
 //	          BatchDone, BatchFailed (runner): the end of a step;
-//	          FlushCache, AuditSlots (intake): questions; StepResults (intake): for use again
-//	Sends:    OfferCandidates, ClaimCandidates (queue): a question for the head, what was admitted;
+//	          FlushCache, AuditSlots (intake): questions; StepResults (intake): back for reuse
+//	Sends:    OfferCandidates, ClaimCandidates (queue): asks for the head of the queue, what was admitted;
 //	          LockPrefixes, CommitPlan, AuditSlots (cache): the two rounds of a plan, an audit;
 //	          RunBatch (runner): a step;
 //	          StepResults (intake, queue): tokens, and a RequestEnded for every released request;

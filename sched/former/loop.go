@@ -108,7 +108,7 @@ func (c *Core) retractFirst(out *messages.Outbox) {
 	}
 }
 
-// acknowledge reports requests that ended outside of a step's results, unless a
+// acknowledge reports requests that ended outside a step's results, unless a
 // step is in flight whose results will do it.
 func (c *Core) acknowledge(out *messages.Outbox) {
 	if len(c.reports.ended) > 0 && c.flight.idle() && c.phase != failed {

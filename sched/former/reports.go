@@ -15,7 +15,7 @@ type reports struct {
 // maxFreeResults bounds the free list; more are left to the garbage collector.
 const maxFreeResults = 4
 
-// end adds the end of a request outside of a step's results.
+// end adds the end of a request outside a step's results.
 func (r *reports) end(id messages.RequestID) {
 	r.ended = append(r.ended, messages.RequestEnded{ID: id, Reason: messages.EndCancelled})
 }
@@ -34,7 +34,7 @@ func (r *reports) next(step messages.StepID) *messages.StepResults {
 	return m
 }
 
-// send adds what has happened outside of a step's results to them, and sends them.
+// send adds what has happened outside a step's results to them, and sends them.
 func (r *reports) send(m *messages.StepResults, out *messages.Outbox) {
 	m.Admitted, m.Ended = append(m.Admitted, r.newlyAdmitted...), append(m.Ended, r.ended...)
 	r.newlyAdmitted, r.ended = r.newlyAdmitted[:0], r.ended[:0]

@@ -8,11 +8,11 @@
 // All orders are binary heaps. docs/queue.md has the rules.
 //
 //	Receives: EnqueueRequests, FinishRequests (intake): new requests, and those to release;
-//	          OfferCandidates, ClaimCandidates (former): a question for the head, what was admitted;
+//	          OfferCandidates, ClaimCandidates (former): asks for the head of the queue, what was admitted;
 //	          StepResults (former): progress of running requests, if the policy asks for it;
 //	          PrefixesPeeked (cache): cached prefixes, as hints
 //	Sends:    CandidatesWaiting, CandidatesOffered (former): a request waits, the head of the queue;
-//	          FinishRequests (former): as it came; PeekPrefixes (cache): a question for hints;
+//	          FinishRequests (former): passed on; PeekPrefixes (cache): asks for hints;
 //	          FailEpoch (supervisor): it panics
 //	State:    waiting requests in their order, with hints
 //	On failure: stopped with its epoch; intake submits to the next one what is unfinished

@@ -145,7 +145,7 @@ func TestParseErrors(t *testing.T) {
 		"\n{{ x|frob }}":             "t line 2: TemplateSyntaxError: no filter named 'frob'",
 		"{{ x is frob }}":            "no test named 'frob'",
 		"{{ '\\xzz' }}":              "bad escape",
-		"{% break %}":                "'break' outside of a loop",
+		"{% break %}":                "'break' outside a loop",
 		"{{ \"abc":                   "unterminated string",
 		"a {# b":                     "missing end of comment tag",
 		"{% macro m(a=1, b) %}":      "without a default follows",

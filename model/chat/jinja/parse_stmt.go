@@ -36,7 +36,7 @@ func (p *parser) statement() node {
 		return &scopeStmt{p.outsideLoops("endgeneration")}
 	case "break", "continue":
 		if p.loops == 0 {
-			p.fail("'%s' outside of a loop", t.text)
+			p.fail("'%s' outside a loop", t.text)
 		}
 		return &signalStmt{signals[t.text]}
 	}

@@ -7,16 +7,16 @@
 //
 // The families, each for the package of its name (amx is for intgemm):
 //
-//	simd      hints
-//	roofline  roofline
-//	convert   convert
-//	gemm      gemm, gemmfloats (forms without scales), unpack (integers), activations (transpose)
-//	intgemm   intgemm, intbodies, intsix, intsums, activations (quantizeRow)
-//	amx       amxgemm, amx (the instructions as bytes)
-//	attn      attention, softmax (also scale, scaleAdd), exp, convert
-//	rowops    rowops, exp
-//	scan      scan, exp
-//	all       lanes (vectors of either level), registers (functions, loops, tables)
+//	simd      simd.go
+//	roofline  roofline.go
+//	convert   convert.go
+//	gemm      gemm.go, gemm_floats.go (forms without scales), gemm_unpack.go (integers)
+//	intgemm   intgemm.go, intgemm_forms.go, intgemm_q6k.go, intgemm_sums.go, intgemm_activations.go
+//	amx       amxgemm.go, amx.go (the instructions as bytes)
+//	attn      attn.go, attn_softmax.go, exp.go, convert.go
+//	rowops    rowops.go, exp.go
+//	scan      scan.go, exp.go
+//	all       lanes.go (vectors of either level), registers.go (functions, loops, tables)
 package main
 
 import (

@@ -2,7 +2,7 @@
 // to int8. There is one scale per 32 columns, as in llama.cpp.
 //
 // The sum of 32 products is exact in int32. It is then scaled and added with one
-// rounding, group after group. This is several times faster than package gemm.
+// rounding, group after group. On prompts this is several times faster than package gemm.
 package intgemm
 
 import (
