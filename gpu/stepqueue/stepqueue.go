@@ -54,7 +54,7 @@ func (q *Queue) serve() {
 		case <-q.stopped:
 			open = false
 		}
-		if q.inFlight.Load() > 0 || q.refused.Load() > 0 {
+		if open && (q.inFlight.Load() > 0 || q.refused.Load() > 0) {
 			continue
 		}
 		for _, f := range waiting {

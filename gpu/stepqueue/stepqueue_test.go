@@ -128,3 +128,30 @@ func TestCloseEndsTheQueueOnce(t *testing.T) {
 		t.Error("a closed queue is idle")
 	}
 }
+
+// Close ends the goroutine, so Quiesce's callback is called then at the latest, also while
+// the done of a refused step runs.
+func TestCloseCallsWhatWaitsForQuiet(t *testing.T) {
+	h, goOn, ended := newHeld(t), make(chan struct{}), make(chan struct{})
+	for range gpu.StepsInFlight {
+		h.Submit(&gpu.StepBatch{}, func(*gpu.StepResult, error) {
+			if h.Idle() == nil {
+				close(ended)
+			}
+		})
+	}
+	h.Submit(&gpu.StepBatch{}, func(*gpu.StepResult, error) { <-goOn })
+	for range gpu.StepsInFlight {
+		h.goOn <- nil
+	}
+	<-ended
+	quiet := make(chan struct{})
+	if !h.wake(func() { close(quiet) }) {
+		t.Fatal("the queue is closed")
+	}
+	if first, err := h.Close(); !first || err != nil {
+		t.Fatal(first, err)
+	}
+	<-quiet
+	close(goOn)
+}
