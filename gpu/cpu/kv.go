@@ -69,7 +69,7 @@ func poolOf(spec gpu.PoolSpec, shape gpu.KVSpec) *pool {
 func newPool(spec gpu.PoolSpec, shape gpu.KVSpec) (*pool, error) {
 	p := poolOf(spec, shape)
 	size := float64(shape.BytesPerToken(spec.DType)) * float64(p.slots)
-	if size > math.MaxInt/2 || p.slots > math.MaxInt32 {
+	if size > math.MaxInt/2 || spec.Pages >= math.MaxInt32/spec.PageSize {
 		return nil, fmt.Errorf("KV pool: %d pages of %d tokens are too many; lower max-total-tokens", spec.Pages, spec.PageSize)
 	}
 	if p.bytes = int(size); p.bytes == 0 {

@@ -200,9 +200,11 @@ func TestOptions(t *testing.T) {
 // the system or costs nothing, and never ends the process.
 func TestPoolBeyondMemory(t *testing.T) {
 	m, p := load(t, wide, Options{Threads: 1}, gpu.PoolSpec{PageSize: 16, Pages: 4})
-	huge := gputest.Pool(p, gpu.PoolSpec{PageSize: 1 << 20, Pages: 1 << 40, DType: gpu.F32})
-	if err := m.NewPool(huge); err == nil || !strings.Contains(err.Error(), "lower max-total-tokens") {
-		t.Errorf("a pool of %d bytes: %v", p.KV.BytesPerToken(gpu.F32)<<60, err)
+	for _, pages := range []int{1 << 40, 1 << 50} { // the slots of the latter overflow an int
+		huge := gputest.Pool(p, gpu.PoolSpec{PageSize: 1 << 20, Pages: pages, DType: gpu.F32})
+		if err := m.NewPool(huge); err == nil || !strings.Contains(err.Error(), "lower max-total-tokens") {
+			t.Errorf("a pool of %d pages: %v", pages, err)
+		}
 	}
 	if _, err := gputest.Fresh(m, prompt(wide, gpu.PoolSpec{PageSize: 16}, 5)); err == nil {
 		t.Error("a step without a pool is not refused")
