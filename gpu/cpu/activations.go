@@ -20,13 +20,11 @@ type activations struct {
 	narrow bool
 }
 
-// amxRows is the number of rows from which intgemm.MultiplyAMX pays. Fewer are limited
-// by memory, which the kernels that stream their weights use better.
-const amxRows = intgemm.AMXMinRows
-
-// usesAMX reports whether a GEMM of some rows runs on AMX tiles.
+// usesAMX reports whether a GEMM of some rows runs on AMX tiles. Fewer than
+// intgemm.AMXMinRows are limited by memory, which the kernels that stream their weights
+// use better.
 func (a *activations) usesAMX(l simd.Level, rows int) bool {
-	return l >= simd.AMX && a.ints && !a.narrow && rows >= amxRows
+	return l >= simd.AMX && a.ints && !a.narrow && rows >= intgemm.AMXMinRows
 }
 
 // tiling divides the current rows of a buffer.
@@ -43,8 +41,8 @@ func (a *activations) grow(rows int) {
 	if a.floats && rows > 1 {
 		a.tiles = grow(a.tiles, rows*a.width)
 	}
-	if n := intgemm.TileBytes(a.width/layout.GroupCols, rows); a.ints && n > len(a.quantised) {
-		a.quantised = make([]byte, n+n/4)
+	if a.ints {
+		a.quantised = grow(a.quantised, intgemm.TileBytes(a.width/layout.GroupCols, rows))
 	}
 }
 

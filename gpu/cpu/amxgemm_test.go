@@ -29,7 +29,7 @@ func TestAMXHasTheBitsOfAVX512(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, steps := range [][]int{{100}, {40, 1, 59}, {11, amxRows, 1, 24}} {
+			for _, steps := range [][]int{{100}, {40, 1, 59}, {11, intgemm.AMXMinRows, 1, 24}} {
 				m, err := gputest.Load(d, p, w, spec)
 				if err != nil {
 					t.Fatal(err)

@@ -70,7 +70,7 @@ func compile(p *gpu.Program, weights []matrix, o *Options) compiled {
 		}
 		switch op := op.(type) {
 		case gpu.Linear:
-			l := newLinear(p, weights, op, o.int8)
+			l := newLinear(weights, op, o.int8)
 			if tail {
 				c.tailCost += l.w.rows * l.w.cols
 			} else {

@@ -58,9 +58,7 @@ func (s *step) planSplits(heads, rowsPerToken, width int) {
 		memory += heads * n * each
 	}
 	s.partial = grow(s.partial, memory)
-	if n := len(s.splits) * heads; n > len(s.missing) {
-		s.missing = make([]atomic.Int32, n)
-	}
+	s.missing = grow(s.missing, len(s.splits)*heads)
 	free, counters, next := s.partial, s.missing, 0
 	for i := range s.tiles {
 		n := s.segmentsOf(i)

@@ -18,7 +18,7 @@ type linear struct {
 	ints bool      // activations are quantised
 }
 
-func newLinear(p *gpu.Program, weights []matrix, op gpu.Linear, int8 bool) linear {
+func newLinear(weights []matrix, op gpu.Linear, int8 bool) linear {
 	l := linear{Linear: op, w: &weights[op.W]}
 	l.ints = int8 && l.w.form.Integer()
 	if op.Bias != gpu.NoWeight {

@@ -1,8 +1,6 @@
 package cpu
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -118,9 +116,8 @@ func number(root fs.FS, name string) (int64, bool) {
 
 // field finds the number after a key at the start of a line; 0 if missing.
 func field(text []byte, key string) int64 {
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for lines.Scan() {
-		if f := strings.Fields(lines.Text()); len(f) >= 2 && f[0] == key {
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) >= 2 && f[0] == key {
 			n, _ := strconv.ParseInt(f[1], 10, 64)
 			return n
 		}

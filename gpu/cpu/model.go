@@ -78,9 +78,6 @@ func (m *model) NewPool(spec gpu.PoolSpec) error {
 	if err := spec.Check(m.program); err != nil {
 		return err
 	}
-	if err := m.options.numerics().CheckKV(spec.DType); err != nil {
-		return fmt.Errorf("cpu device: %w", err)
-	}
 	if err := m.Idle(); err != nil {
 		return fmt.Errorf("cannot make a KV pool: %w", err)
 	}

@@ -117,9 +117,9 @@ func (s *step) wanted(i int, q *rows.Sequence) {
 }
 
 // grow returns x with length n. Old contents are lost if x is too small.
-func grow(x []float32, n int) []float32 {
+func grow[T any](x []T, n int) []T {
 	if n > cap(x) {
-		return make([]float32, n+n/4)
+		return make([]T, n, n+n/4)
 	}
 	return x[:n]
 }
