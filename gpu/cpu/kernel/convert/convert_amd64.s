@@ -131,8 +131,8 @@ vectors:
 	VPMAXUD       X1, X0, X0
 	VPSHUFD       $0x01, X0, X1
 	VPMAXUD       X1, X0, X0
-	VMOVD         X0, DX
-	MOVL          DX, ret+16(FP)
+	VMOVD         X0, AX
+	MOVL          AX, ret+16(FP)
 	VZEROUPPER
 	RET
 
@@ -283,8 +283,8 @@ vectors:
 	VPMAXUD      X1, X0, X0
 	VPSHUFD      $0x01, X0, X1
 	VPMAXUD      X1, X0, X0
-	VMOVD        X0, DX
-	MOVL         DX, ret+16(FP)
+	VMOVD        X0, AX
+	MOVL         AX, ret+16(FP)
 	VZEROUPPER
 	RET
 

@@ -107,10 +107,7 @@ func narrowBF16(v lanes, r, out reg.Register) func() {
 func magnitude(v lanes) {
 	v.function("magnitude", "func(x *float32, n int) uint32", "is the largest of x without signs, as bits. n is a positive multiple of 16.")
 	x, n := parameter("x"), parameter("n")
-	most, sign, r, bits := v.zero(), v.reg(), v.reg(), GP32()
-	MOVL(U32(0x7fffffff), bits)
-	VMOVD(bits, sign.AsX())
-	VPBROADCASTD(sign.AsX(), sign)
+	most, sign, r, bits := v.zero(), v.word(0x7fffffff), v.reg(), GP32()
 	v.vectors(n, func() {
 		v.and(at(x, 0), sign, r)
 		VPMAXUD(r, most, most)

@@ -112,11 +112,11 @@ func index(v lanes) {
 }
 
 func atLeast(v lanes) {
-	v.function("atLeast", "func(x *float32, n int, bound float32, base int32, ids *int32) int", "lists base + i for each x[i] >= bound, ascending, and returns their number. n is a positive multiple of 16.")
+	v.function("atLeast", "func(x *float32, n int, bound float32, ids *int32) int", "lists i for each x[i] >= bound, ascending, and returns their number. n is a positive multiple of 16.")
 	x, n, ids := parameter("x"), parameter("n"), parameter("ids")
 	bound, r := v.parameter("bound"), v.reg()
-	base := Load(Param("base"), GP32()).(reg.GPVirtual)
-	bits, lane, start := GP32(), GP32(), GP64()
+	base, bits, lane, start := GP32(), GP32(), GP32(), GP64() // base: the vector's first index
+	XORL(base, base)
 	MOVQ(ids, start)
 	Label("loop")
 	v.where(x, 13, bound, r, bits)

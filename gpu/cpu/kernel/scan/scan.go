@@ -48,7 +48,7 @@ func AtLeast(l simd.Level, x []float32, bound float32, ids []int32) int {
 	ids = ids[:len(x)]
 	n, at := 0, 0
 	if runs := len(x) &^ (scanRun - 1); runs > 0 && l != simd.Portable {
-		n, at = atLeastAVX(l, &x[0], runs, bound, 0, &ids[0]), runs
+		n, at = atLeastAVX(l, &x[0], runs, bound, &ids[0]), runs
 	}
 	for i, v := range x[at:] {
 		if v >= bound {

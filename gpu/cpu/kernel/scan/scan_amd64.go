@@ -14,10 +14,10 @@ func maxAVX512(x *float32, n int) (most float32, nan int32)
 //go:noescape
 func indexAVX512(x *float32, n int, value float32) int
 
-// atLeastAVX512 lists base + i for each x[i] >= bound, ascending, and returns their number. n is a positive multiple of 16.
+// atLeastAVX512 lists i for each x[i] >= bound, ascending, and returns their number. n is a positive multiple of 16.
 //
 //go:noescape
-func atLeastAVX512(x *float32, n int, bound float32, base int32, ids *int32) int
+func atLeastAVX512(x *float32, n int, bound float32, ids *int32) int
 
 // sumExpAVX512 is the sum of 2^((x - highest) inverse), a relative 1e-11 off at most. n is a positive multiple of 32; no exponent is above 1.
 //
@@ -34,10 +34,10 @@ func maxAVX2(x *float32, n int) (most float32, nan int32)
 //go:noescape
 func indexAVX2(x *float32, n int, value float32) int
 
-// atLeastAVX2 lists base + i for each x[i] >= bound, ascending, and returns their number. n is a positive multiple of 16.
+// atLeastAVX2 lists i for each x[i] >= bound, ascending, and returns their number. n is a positive multiple of 16.
 //
 //go:noescape
-func atLeastAVX2(x *float32, n int, bound float32, base int32, ids *int32) int
+func atLeastAVX2(x *float32, n int, bound float32, ids *int32) int
 
 // sumExpAVX2 is the sum of 2^((x - highest) inverse), a relative 1e-11 off at most. n is a positive multiple of 32; no exponent is above 1.
 //

@@ -203,14 +203,14 @@ found:
 	VZEROUPPER
 	RET
 
-// func atLeastAVX512(x *float32, n int, bound float32, base int32, ids *int32) int
+// func atLeastAVX512(x *float32, n int, bound float32, ids *int32) int
 // Requires: AVX, AVX512F
 TEXT ·atLeastAVX512(SB), NOSPLIT, $0-40
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         ids+24(FP), DX
 	VBROADCASTSS bound+16(FP), Z0
-	MOVL         base+20(FP), BX
+	XORL         BX, BX
 	MOVQ         DX, R8
 
 loop:
@@ -400,14 +400,14 @@ found:
 	VZEROUPPER
 	RET
 
-// func atLeastAVX2(x *float32, n int, bound float32, base int32, ids *int32) int
+// func atLeastAVX2(x *float32, n int, bound float32, ids *int32) int
 // Requires: AVX
 TEXT ·atLeastAVX2(SB), NOSPLIT, $0-40
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         ids+24(FP), DX
 	VBROADCASTSS bound+16(FP), Y0
-	MOVL         base+20(FP), BX
+	XORL         BX, BX
 	MOVQ         DX, R8
 
 loop:

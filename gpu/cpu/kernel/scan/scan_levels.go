@@ -20,11 +20,11 @@ func indexAVX(l simd.Level, x *float32, n int, value float32) int {
 	}
 }
 
-func atLeastAVX(l simd.Level, x *float32, n int, bound float32, base int32, ids *int32) int {
+func atLeastAVX(l simd.Level, x *float32, n int, bound float32, ids *int32) int {
 	if l >= simd.AVX512 {
-		return atLeastAVX512(x, n, bound, base, ids)
+		return atLeastAVX512(x, n, bound, ids)
 	} else {
-		return atLeastAVX2(x, n, bound, base, ids)
+		return atLeastAVX2(x, n, bound, ids)
 	}
 }
 

@@ -12,7 +12,7 @@ func indexAVX512(x *float32, n int, value float32) int {
 	panic("no assembly for this platform")
 }
 
-func atLeastAVX512(x *float32, n int, bound float32, base int32, ids *int32) int {
+func atLeastAVX512(x *float32, n int, bound float32, ids *int32) int {
 	panic("no assembly for this platform")
 }
 
@@ -28,7 +28,7 @@ func indexAVX2(x *float32, n int, value float32) int {
 	panic("no assembly for this platform")
 }
 
-func atLeastAVX2(x *float32, n int, bound float32, base int32, ids *int32) int {
+func atLeastAVX2(x *float32, n int, bound float32, ids *int32) int {
 	panic("no assembly for this platform")
 }
 
