@@ -75,7 +75,7 @@ func (d *Device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total i
 				return nil, fmt.Errorf("cannot load %s: %w", p.Name, err)
 			}
 		}
-		m.weights[i] = make([]float32, len(t.Data)/t.DType.BlockBytes()*t.DType.BlockLen())
+		m.weights[i] = make([]float32, gpu.Elements(t.Shape))
 		quant.Dequantize(t.DType, m.weights[i], t.Data)
 		done += int64(len(t.Data))
 		if progress != nil {
