@@ -1,6 +1,7 @@
 package gputest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -118,7 +119,7 @@ func Load(d gpu.Device, p *gpu.Program, w gpu.Weights, spec gpu.PoolSpec) (gpu.M
 		return nil, err
 	}
 	if err := m.NewPool(Pool(p, spec)); err != nil {
-		return nil, err
+		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
 }
