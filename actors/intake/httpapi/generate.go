@@ -2,11 +2,10 @@ package httpapi
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/troupe-engine/troupe/messages"
@@ -19,7 +18,7 @@ type generateRequest struct {
 	User            *string         `json:"user"`
 	Text            promptJSON      `json:"text"`
 	InputIDs        promptJSON      `json:"input_ids"`
-	SamplingParams  json.RawMessage `json:"sampling_params"`
+	SamplingParams  *nativeSampling `json:"sampling_params"`
 	RID             string          `json:"rid"`
 	Stream          *bool           `json:"stream"`
 	ReturnLogprob   *bool           `json:"return_logprob"`
@@ -42,7 +41,7 @@ type nativeSampling struct {
 
 func (s *Server) prepareGenerate(r *http.Request, req *generateRequest) (*plan, *apiError) {
 	ctx := r.Context()
-	native, err := req.sampling(ctx)
+	native, err := req.sampling()
 	if err != nil {
 		return nil, err
 	}
@@ -83,20 +82,8 @@ func (s *Server) prepareGenerate(r *http.Request, req *generateRequest) (*plan, 
 	return p, nil
 }
 
-func (req *generateRequest) sampling(ctx context.Context) (*nativeSampling, *apiError) {
-	native := &nativeSampling{}
-	if raw := req.SamplingParams; !isNull(raw) {
-		if raw[0] != '{' {
-			return nil, invalid("sampling_params", "sampling_params must be an object")
-		}
-		if err := unmarshal(ctx, raw, native); err != nil {
-			if err.Param != "" {
-				err = err.within("sampling_params.")
-			}
-			err.Message = "sampling_params: " + err.Message
-			return nil, err
-		}
-	}
+func (req *generateRequest) sampling() (*nativeSampling, *apiError) {
+	native := cmp.Or(req.SamplingParams, &nativeSampling{})
 	if err := cmp.Or(
 		differ("sampling_params.", "min_tokens", native.MinTokens, "min_new_tokens", native.MinNewTokens),
 		differ("sampling_params.", "seed", native.Seed, "sampling_seed", native.SamplingSeed)); err != nil {
@@ -155,8 +142,8 @@ func (*generateRequest) unknown(err *apiError) *apiError {
 }
 
 func (*nativeSampling) unknown(err *apiError) *apiError {
-	if slices.Contains(fieldNames(reflect.TypeFor[generateRequest]()), err.Param) {
-		err.say("%s is not a sampling parameter; put it beside sampling_params, not in it", clip(err.Param, 64))
+	if name := strings.TrimPrefix(err.Param, "sampling_params."); slices.Contains(fieldNames(reflect.TypeFor[generateRequest]()), name) {
+		err.say("%s is not a sampling parameter; put it beside sampling_params, not in it", name)
 	}
 	return err
 }

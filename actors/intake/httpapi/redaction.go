@@ -86,7 +86,7 @@ func parameter(path string) (name string, known bool) {
 var indices = regexp.MustCompile(`\[[][0-9]*`)
 
 // requestBodies are the bodies that endpoints take, and the objects within them.
-var requestBodies = []any{chatRequest{}, completionRequest{}, generateRequest{}, nativeSampling{}, tokenizeRequest{}, detokenizeRequest{}, abortBody{},
+var requestBodies = []any{chatRequest{}, completionRequest{}, generateRequest{}, tokenizeRequest{}, detokenizeRequest{}, abortBody{},
 	messageHead{}, contentPart{}}
 
 var queries = []string{"depth", "nodes", "tokens", "format", "after"}
