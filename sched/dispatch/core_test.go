@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/route"
 )
@@ -163,6 +164,36 @@ func TestResultsAreRelayed(t *testing.T) {
 	}
 	if len(s.sent) > 0 {
 		t.Errorf("%d results are still expected back", len(s.sent))
+	}
+}
+
+// A request runs from the step that completes its prompt on, and relaying a step's
+// results allocates nothing.
+func TestAStepCostsLittle(t *testing.T) {
+	s := newScene(t, 1)
+	s.up(0, 1)
+	s.submit(1, 2)
+	if l := s.router.Load(0); l.Waiting != 2 || l.Running != 0 {
+		t.Fatalf("before the first step the load is %+v", l)
+	}
+	m := &messages.StepResults{Header: header(0, 1), Seq: 1, Prompts: []messages.PromptResult{{ID: 2}}, Tokens: []messages.TokenResult{{ID: 2}}}
+	s.step(only[*messages.StepResults](t, s.step(m), messages.Intake))
+	if l := s.router.Load(0); l.Waiting != 1 || l.Running != 1 {
+		t.Errorf("after the prompt of one of two requests the load is %+v", l)
+	}
+	m.Prompts = nil
+	if invariants.Enabled {
+		return // whose checks allocate
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		m.Seq++
+		s.out.Reset()
+		s.Handle(0, m, &s.out)
+		relayed := s.out.Sends[0].Msg.(*messages.StepResults)
+		s.out.Reset()
+		s.Handle(0, relayed, &s.out)
+	}); n > 0 {
+		t.Errorf("the results of a step cost %v allocations", n)
 	}
 }
 

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -22,8 +23,8 @@ func (c *Core) relay(m *messages.StepResults, out *messages.Outbox) {
 		return
 	}
 	e.seq = m.Seq
-	for i := range m.Tokens {
-		c.router.Started(m.Tokens[i].ID)
+	for i := range m.Prompts { // not Tokens: this is done once per request
+		c.router.Started(m.Prompts[i].ID)
 	}
 	for i := range m.Ended {
 		c.router.Ended(m.Ended[i].ID)
@@ -49,21 +50,19 @@ func (c *Core) fresh() *relayed {
 // returned sends results back to the engine that they came from. Intake returns them in
 // order, and does not return those of an epoch that has ended.
 func (c *Core) returned(m *messages.StepResults, out *messages.Outbox) {
-	for len(c.sent) > 0 {
-		r := c.sent[0]
-		c.sent = c.sent[1:]
-		if &r.StepResults != m {
-			continue
-		}
-		origin := r.origin
-		*r = relayed{}
-		if len(c.spare) < mostSpare {
-			c.spare = append(c.spare, r)
-		}
-		if e := &c.engines[origin.Engine]; e.up && e.header == origin.Header {
-			out.ToFormer(origin)
-		}
-		return
+	at := slices.IndexFunc(c.sent, func(r *relayed) bool { return &r.StepResults == m })
+	if at < 0 {
+		return // of an earlier incarnation
+	}
+	r := c.sent[at]
+	c.sent = slices.Delete(c.sent, 0, at+1)
+	origin := r.origin
+	*r = relayed{}
+	if len(c.spare) < mostSpare {
+		c.spare = append(c.spare, r)
+	}
+	if e := &c.engines[origin.Engine]; e.up && e.header == origin.Header {
+		out.ToFormer(origin)
 	}
 }
 
