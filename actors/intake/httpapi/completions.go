@@ -111,23 +111,21 @@ func (p *completion) take(out *messages.CallOutput, send func(completionChoice))
 // choice converts one output; the first one of a choice has the echo.
 func (p *completion) choice(out *messages.CallOutput) completionChoice {
 	c := completionChoice{Index: out.Index, Text: out.Text}
-	which, state, base := out.Index/p.n, &p.choices[out.Index], 0
+	which, state := out.Index/p.n, &p.choices[out.Index]
 	if p.logprobs {
 		c.Logprobs = &textLogprobs{[]string{}, []float32{}, []map[string]float32{}, []int{}}
 	}
-	if p.echo {
+	if p.echo && !state.started {
 		echo := p.prompts[which].text
-		base = utf8.RuneCountInString(echo)
-		if !state.started {
-			c.Text = echo + c.Text
-			if p.logprobs {
-				c.Logprobs.prompt(p.model, p.prompts[which].ids, p.scores[which].Logprobs, base)
-			}
+		c.Text = echo + c.Text
+		if p.logprobs {
+			state.offsets.chars = utf8.RuneCountInString(echo)
+			c.Logprobs.prompt(p.model, p.prompts[which].ids, p.scores[which].Logprobs, state.offsets.chars)
 		}
 	}
 	state.started = true
 	if p.logprobs {
-		c.Logprobs.output(p.model, out, &state.offsets, base)
+		c.Logprobs.output(p.model, out, &state.offsets)
 	}
 	if out.Finish != nil {
 		c.FinishReason = finishWord(out.Finish)

@@ -73,7 +73,8 @@ type textLogprobs struct {
 	TextOffset    []int                `json:"text_offset"` // in characters
 }
 
-// textOffsets turns intake's offsets in bytes into offsets in characters.
+// textOffsets turns intake's offsets in bytes into offsets in characters, which also
+// count an echo.
 type textOffsets struct {
 	bytes, chars int    // the last offset
 	rest         string // text after it
@@ -124,11 +125,11 @@ func (l *textLogprobs) append(m *Model, token int32, lp *messages.PositionLogpro
 	l.TopLogprobs = append(l.TopLogprobs, top)
 }
 
-// output appends the tokens of an output that follows base characters.
-func (l *textLogprobs) output(m *Model, out *messages.CallOutput, offsets *textOffsets, base int) {
+// output appends the tokens of an output.
+func (l *textLogprobs) output(m *Model, out *messages.CallOutput, offsets *textOffsets) {
 	offsets.add(out.Text)
 	for _, t := range out.Tokens {
-		l.append(m, t.Token, t.Logprobs, base+offsets.at(t.TextOffset))
+		l.append(m, t.Token, t.Logprobs, offsets.at(t.TextOffset))
 	}
 }
 
