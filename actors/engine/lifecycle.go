@@ -14,9 +14,6 @@ type Backoff struct {
 	Base time.Duration
 	// Cap is the longest pause. Default 5s.
 	Cap time.Duration
-	// Healthy is how long an epoch must run until its failure counts as the first one
-	// again. Default 10s.
-	Healthy time.Duration
 	// Quiesce is how long a device may take to become idle; then the process ends.
 	// Default 60s.
 	Quiesce time.Duration
@@ -25,9 +22,12 @@ type Backoff struct {
 func (b Backoff) withDefaults() Backoff {
 	return Backoff{
 		Base: cmp.Or(b.Base, 10*time.Millisecond), Cap: cmp.Or(b.Cap, 5*time.Second),
-		Healthy: cmp.Or(b.Healthy, 10*time.Second), Quiesce: cmp.Or(b.Quiesce, 60*time.Second),
+		Quiesce: cmp.Or(b.Quiesce, 60*time.Second),
 	}
 }
+
+// healthy is how long an epoch must run until its failure counts as the first one again.
+const healthy = 10 * time.Second
 
 // phase is where an engine is between two epochs.
 type phase uint8
@@ -130,7 +130,7 @@ func (l *lifecycle) fail(now time.Duration, e *messages.FailEpoch, out *messages
 	if l.phase != running {
 		return do
 	}
-	if now-l.started >= l.opt.Healthy {
+	if now-l.started >= healthy {
 		l.failures = 0
 	}
 	l.failures++

@@ -11,7 +11,6 @@ import (
 	"context"
 	"maps"
 	"net/http"
-	"runtime"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -58,10 +57,7 @@ type Options struct {
 	// bounds the clients that wait for one (8192); others get the answer busy.
 	HealthTimeout, HealthInterval time.Duration
 	HealthWaiters                 int
-	// PrepareConcurrency is how many small bodies, besides a large one, are parsed and
-	// tokenised at once (half of GOMAXPROCS, because the device also needs cores).
-	PrepareConcurrency int
-	KeepAlive          time.Duration // period of comments in a stream of KV events (15s)
+	KeepAlive                     time.Duration // period of comments in a stream of KV events (15s)
 	// AllowedHosts are names, without ports, under which clients may address the
 	// server, besides the loopback ones; "*" allows all. Without any, a server that
 	// does not listen on loopback allows all. Example: "chat.example"
@@ -90,7 +86,6 @@ func (o Options) withDefaults() Options {
 	o.HealthInterval = cmp.Or(o.HealthInterval, time.Second)
 	o.HealthWaiters = cmp.Or(o.HealthWaiters, 8192)
 	o.KeepAlive = cmp.Or(o.KeepAlive, 15*time.Second)
-	o.PrepareConcurrency = cmp.Or(o.PrepareConcurrency, max(1, runtime.GOMAXPROCS(0)/2))
 	return o
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"log"
 	"net/http"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
@@ -20,7 +21,8 @@ type Server struct {
 	rules  atomic.Pointer[rules]
 	prober *prober
 	http   *http.Server
-	// places are for parsing and tokenising small bodies, largePlace for one large body.
+	// places are for parsing and tokenising small bodies: half of the cores, because the
+	// device also needs some. largePlace is for one large body.
 	places, largePlace chan struct{}
 	bodies             *budget
 	progress           progress        // of the engine, as probes see it
@@ -32,7 +34,7 @@ type Server struct {
 func New(deps Deps) *Server {
 	opt := newRules(deps.Options)
 	s := &Server{Deps: deps, bodies: newBudget(opt.MaxBodiesBytes),
-		places: make(chan struct{}, opt.PrepareConcurrency), largePlace: make(chan struct{}, 1)}
+		places: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), largePlace: make(chan struct{}, 1)}
 	s.rules.Store(opt)
 	s.serving, s.drain = context.WithCancel(context.Background())
 	s.prober = newProber(s.serving, opt.HealthInterval, opt.HealthWaiters, s.computeToken)
