@@ -74,7 +74,7 @@ func (c *cursor) u64(what string) uint64 {
 // text reads a string of at most limit bytes.
 func (c *cursor) text(limit int64, what string) []byte {
 	at := c.at
-	n := c.u64("the length of " + what)
+	n := c.u64(what)
 	if n > uint64(c.size) {
 		c.fail(at, "%s declares %d bytes, but the file has %d; %s", what, n, c.size, either)
 	} else if int64(n) > limit {
