@@ -3,7 +3,6 @@ package tokenizer
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -129,11 +128,11 @@ func (v *Vocabulary) listedMerges(m *bpe) ([]merge, error) {
 	for i, text := range v.Merges {
 		parts, ok := splitMerge([]byte(text))
 		if !ok || len(parts.left) == 0 {
-			return nil, keyError(fmt.Sprintf("merges[%d]", i), "is %s, not two tokens separated by one space; download it again", clip(text))
+			return nil, keyError(element("merges", i), "is %s, not two tokens separated by one space; download it again", clip(text))
 		}
 		var missing []byte
 		if merges[i], missing = m.merge(parts); missing != nil {
-			return nil, keyError(fmt.Sprintf("merges[%d]", i), "needs token %s, which is not in tokenizer.ggml.tokens; download it again or convert it again", clip(string(missing)))
+			return nil, keyError(element("merges", i), "needs token %s, which is not in tokenizer.ggml.tokens; download it again or convert it again", clip(string(missing)))
 		}
 	}
 	return merges, nil
@@ -153,7 +152,7 @@ func (v *Vocabulary) scoredMerges(m *bpe) ([]merge, error) {
 	var merges []merge
 	for id, token := range v.Tokens {
 		if s := v.Scores[id]; s != s {
-			return nil, keyError(fmt.Sprintf("scores[%d]", id), "is not a number; download it again")
+			return nil, keyError(element("scores", id), "is not a number; download it again")
 		}
 		if t := v.typeOf(id); t == TokenByte || t == TokenControl || t == TokenUserDefined || t == TokenUnknown || len(token) > maxScored {
 			continue

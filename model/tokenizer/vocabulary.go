@@ -84,6 +84,9 @@ func keyError(key, format string, args ...any) error {
 	return fmt.Errorf("tokenizer.ggml.%s %w", key, fmt.Errorf(format, args...))
 }
 
+// element names an element of a list for keyError.
+func element(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
+
 func (v *Vocabulary) typeOf(id int) TokenType {
 	if v.Types == nil {
 		return TokenNormal
@@ -99,12 +102,11 @@ func (v *Vocabulary) sort(m *bpe) ([]addedToken, error) {
 		if token == "" {
 			continue // a hole
 		}
-		at := fmt.Sprintf("tokens[%d]", id)
 		if !utf8.ValidString(token) {
-			return nil, keyError(at, "is not UTF-8; download it again or convert it again")
+			return nil, keyError(element("tokens", id), "is not UTF-8; download it again or convert it again")
 		}
 		if err := checkToken(token, int64(id)); err != nil {
-			return nil, keyError(at, "is not valid: %w", err)
+			return nil, keyError(element("tokens", id), "is not valid: %w", err)
 		}
 		switch t := v.typeOf(id); t {
 		case TokenControl, TokenUserDefined, TokenUnknown:
@@ -118,7 +120,7 @@ func (v *Vocabulary) sort(m *bpe) ([]addedToken, error) {
 			}
 		}
 		if other, twice := m.vocab[token]; twice {
-			return nil, keyError(at, "is %s, the same as token %d; download it again or convert it again", clip(token), other)
+			return nil, keyError(element("tokens", id), "is %s, the same as token %d; download it again or convert it again", clip(token), other)
 		}
 		m.vocab[token] = int32(id)
 		m.longest = max(m.longest, len(token))
