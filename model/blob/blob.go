@@ -52,8 +52,8 @@ func Open(fsys fs.FS, name string) (Blob, error) {
 		return b, nil
 	}
 	defer f.Close()
-	data, err := io.ReadAll(f)
-	if err != nil {
+	data := make([]byte, st.Size())
+	if _, err := io.ReadFull(f, data); err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w", name, err)
 	}
 	return Memory(data), nil
