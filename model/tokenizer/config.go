@@ -40,7 +40,7 @@ func loadConfig(fsys fs.FS) (config, error) {
 	c := config{templates: map[string]string{}}
 	// tokenizer_config.json comes last: it wins if both name a token.
 	for _, name := range []string{fileSpecialTokens, fileConfig} {
-		data, err := readText(fsys, name, maxSideFile)
+		data, err := readText(fsys, name)
 		if err != nil {
 			return c, err
 		}
@@ -157,7 +157,7 @@ func (c *config) readAddedDecoder(raw json.RawMessage) error {
 // readAddedTokens reads the older {"content": id} file; its tokens are plain
 // unless another file has flags for them.
 func (c *config) readAddedTokens(fsys fs.FS) error {
-	data, err := readText(fsys, fileAddedTokens, maxSideFile)
+	data, err := readText(fsys, fileAddedTokens)
 	if err != nil || data == nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (c *config) readTemplates(fsys fs.FS) error {
 		if file == fileChatTemplate {
 			name = defaultTemplate
 		}
-		data, err := readText(fsys, file, maxSideFile)
+		data, err := readText(fsys, file)
 		if err != nil {
 			return err
 		}

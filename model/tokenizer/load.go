@@ -45,9 +45,9 @@ func LoadFS(fsys fs.FS) (*Tokenizer, error) {
 	return t, nil
 }
 
-// readText is readFile for a file that must be UTF-8.
-func readText(fsys fs.FS, name string, limit int64) ([]byte, error) {
-	data, err := readFile(fsys, name, limit)
+// readText is readFile for the files beside tokenizer.json, which must be UTF-8.
+func readText(fsys fs.FS, name string) ([]byte, error) {
+	data, err := readFile(fsys, name, maxSideFile)
 	if err == nil && !utf8.Valid(data) {
 		err = fmt.Errorf("%s: the file is not UTF-8 text; download it again", name)
 	}
