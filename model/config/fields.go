@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"strings"
 )
 
 // maxFile bounds the bytes of a configuration file; real ones have a few KB.
@@ -127,7 +126,7 @@ func value[T any](f fields, key, want string, def T) T {
 	return v
 }
 
-func (f fields) boolean(key string, def bool) bool { return value(f, key, "true or false", def) }
+func (f fields) boolean(key string) bool { return value(f, key, "true or false", false) }
 
 func (f fields) text(key, def string) string { return value(f, key, "a string", def) }
 
@@ -168,6 +167,3 @@ func (f fields) tokens(key string, vocab int) []int32 {
 	}
 	return ids
 }
-
-// list joins names for an error text.
-func list(names []string) string { return strings.Join(names, ", ") }

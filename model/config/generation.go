@@ -22,7 +22,7 @@ func (c *Config) applyGeneration(f fields) error {
 	}
 	g := &c.Generation
 	if f.has("do_sample") {
-		g.DoSample = new(f.boolean("do_sample", false))
+		g.DoSample = new(f.boolean("do_sample"))
 	}
 	g.Temperature = f.optional("temperature", 0, 1e4)
 	g.TopP = f.optional("top_p", 1e-9, 1)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/troupe-engine/troupe/gpu"
 )
@@ -47,13 +48,13 @@ var families = []family{
 	{name: "Qwen3ForCausalLM", model: "qwen3", kvHeads: 32, headDim: 128, window: windowSwitch, qkNorm: true, optionalBias: true},
 }
 
-// Architectures lists the implemented ones by their Hugging Face names.
-func Architectures() []string {
+// architectures lists the implemented ones by their Hugging Face names.
+func architectures() string {
 	var names []string
 	for _, a := range families {
 		names = append(names, a.name)
 	}
-	return names
+	return strings.Join(names, ", ")
 }
 
 func parse(f fields, o Options) (*Config, error) {
@@ -73,16 +74,16 @@ func parse(f fields, o Options) (*Config, error) {
 		NormEps:      float32(number(f, "rms_norm_eps", 1e-30, 1, 1e-6)),
 		QKVBias:      a.qkvBias,
 		QKNorm:       a.qkNorm,
-		Tied:         f.boolean("tie_word_embeddings", false),
+		Tied:         f.boolean("tie_word_embeddings"),
 		DType:        dtype(f),
 		BOS:          NoToken,
 	}
 	if a.optionalBias {
-		c.QKVBias = f.boolean("attention_bias", false)
+		c.QKVBias = f.boolean("attention_bias")
 		c.OutBias = c.QKVBias
 	}
 	if a.mlpBias {
-		c.MLPBias = f.boolean("mlp_bias", false)
+		c.MLPBias = f.boolean("mlp_bias")
 	}
 	if *f.err != nil {
 		return nil, *f.err
@@ -108,7 +109,7 @@ func findFamily(f fields) family {
 	}
 	name := names[0]
 	if f.has("text_config") {
-		f.fail("text_config", "is present, so this is a multimodal model (%q), which is not supported; use a text-only model: %s", name, list(Architectures()))
+		f.fail("text_config", "is present, so this is a multimodal model (%q), which is not supported; use a text-only model: %s", name, architectures())
 	}
 	for _, a := range families {
 		if key == "architectures" && a.name == name || key == "model_type" && a.model == name {
@@ -116,9 +117,9 @@ func findFamily(f fields) family {
 		}
 	}
 	if key == "model_type" {
-		f.fail("architectures", "is missing, and model_type is %q, which is not supported; supported architectures: %s", name, list(Architectures()))
+		f.fail("architectures", "is missing, and model_type is %q, which is not supported; supported architectures: %s", name, architectures())
 	}
-	f.fail(key, "is %q, which is not supported; supported: %s", name, list(Architectures()))
+	f.fail(key, "is %q, which is not supported; supported: %s", name, architectures())
 	return family{}
 }
 
@@ -131,8 +132,8 @@ func refuseUnknown(f fields) {
 	if act := f.text("hidden_act", "silu"); act != "silu" && act != "swish" {
 		f.fail("hidden_act", "is %q, which is not supported; supported: silu", act)
 	}
-	if f.boolean("is_encoder_decoder", false) {
-		f.fail("is_encoder_decoder", "is true; encoder-decoder models are not supported; supported: %s", list(Architectures()))
+	if f.boolean("is_encoder_decoder") {
+		f.fail("is_encoder_decoder", "is true; encoder-decoder models are not supported; supported: %s", architectures())
 	}
 }
 
@@ -172,7 +173,7 @@ func limitContext(f fields, a family, c *Config, o Options) {
 	switch {
 	case a.window == windowAlways && !f.isNull("sliding_window"):
 		window = number(f, "sliding_window", 1, 1<<30, 4096)
-	case a.window == windowSwitch && f.boolean("use_sliding_window", false) && !f.isNull("sliding_window"):
+	case a.window == windowSwitch && f.boolean("use_sliding_window") && !f.isNull("sliding_window"):
 		if number(f, "max_window_layers", 0, 1<<20, 28) < c.Layers || f.has("layer_types") {
 			window = number(f, "sliding_window", 1, 1<<30, 4096)
 		}

@@ -3,7 +3,7 @@ package config
 import "strconv"
 
 // scalings are the rope scalings that are implemented.
-var scalings = []string{"default", "linear", "llama3"}
+const scalings = "default, linear, llama3"
 
 // parseRope reads rope_theta and rope_scaling of transformers 4, or
 // rope_parameters of transformers 5, which holds both.
@@ -48,7 +48,7 @@ func parseRope(f fields, c *Config) Rope {
 			// is how yarn is usually found.
 			remedy = "if the scaling was only added to extend the trained context, remove " + f.name(key) + " and set " + f.name("max_position_embeddings") + " to " + strconv.Itoa(n)
 		}
-		f.fail(key, "is of type %q, which is not supported; supported: %s; %s", r.Scaling, list(scalings), remedy)
+		f.fail(key, "is of type %q, which is not supported; supported: %s; %s", r.Scaling, scalings, remedy)
 	}
 	return r
 }
