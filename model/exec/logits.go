@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/internal/paging"
 )
 
 const (
@@ -26,7 +27,7 @@ func Logits(model gpu.Model, p *gpu.Program, tokens []int32) ([][]float32, error
 			return nil, fmt.Errorf("logits: token %d at position %d is outside the vocabulary (0 to %d)", t, i, p.Vocab-1)
 		}
 	}
-	n := (len(tokens) + logitsPage - 1) / logitsPage
+	n := paging.Pages(len(tokens), logitsPage)
 	if err := model.NewPool(gpu.PoolSpec{PageSize: logitsPage, Pages: n, DType: gpu.F32, Rows: 1, Context: p.Context, StepTokens: logitsChunk}); err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func (s *dummy) Info(name string) (Info, bool) {
 	if err != nil {
 		return Info{}, false
 	}
-	return Info{Name: name, DType: strings.ToUpper(t.DType.String()), Shape: t.Shape, Bytes: int64(t.DType.Bytes(elements(t.Shape))), File: "dummy weights"}, true
+	return Info{Name: name, DType: strings.ToUpper(t.DType.String()), Shape: t.Shape, Bytes: int64(t.DType.Bytes(gpu.Elements(t.Shape))), File: "dummy weights"}, true
 }
 
 func (s *dummy) dtypeOf(shape []int) gpu.DType {
@@ -86,7 +86,7 @@ func (s *dummy) Tensor(name string) (gpu.Tensor, error) {
 	if err != nil {
 		return t, err
 	}
-	n, d := elements(t.Shape), t.DType
+	n, d := gpu.Elements(t.Shape), t.DType
 	if n/d.BlockLen() > maxDummy/d.BlockBytes() {
 		return gpu.Tensor{}, fmt.Errorf("dummy weights: tensor %s of shape %v would take more than %d bytes; use a smaller model", name, t.Shape, int64(maxDummy))
 	}
@@ -137,21 +137,13 @@ func (s *dummy) Hash(context.Context) (string, error) {
 
 func (s *dummy) Close() error { return nil }
 
-func elements(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
-}
-
 // appendElement rounds to the type (to nearest for F32 and BF16, towards zero
 // for F16; the values are well inside its range).
 func appendElement(b []byte, d gpu.DType, v float32) []byte {
 	u := math.Float32bits(v)
 	switch d {
 	case gpu.BF16:
-		return binary.LittleEndian.AppendUint16(b, uint16((u+0x7fff+u>>16&1)>>16))
+		return binary.LittleEndian.AppendUint16(b, gpu.ToBF16(v))
 	case gpu.F16:
 		sign, exp, frac := uint16(u>>16&0x8000), int(u>>23&0xff)-127+15, uint16(u>>13&0x3ff)
 		if exp <= 0 {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/troupe-engine/troupe/gpu"
 )
 
 func TestHostileHeaders(t *testing.T) {
@@ -69,7 +71,7 @@ func FuzzSafetensors(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if n := x.DType.Bytes(elements(x.Shape)); n != len(x.Data) {
+			if n := x.DType.Bytes(gpu.Elements(x.Shape)); n != len(x.Data) {
 				t.Errorf("%s: %d bytes, shape %v", name, len(x.Data), x.Shape)
 			}
 		}
