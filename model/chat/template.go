@@ -11,9 +11,6 @@ import (
 
 type Template struct{ t *jinja.Template }
 
-// Limits bound one rendering; zero fields take the defaults.
-type Limits = jinja.Limits
-
 // Error is every failure of Parse and Render but that of a cancelled context. It
 // names template, line and kind.
 type Error = jinja.Error
@@ -74,11 +71,10 @@ type Input struct {
 	Extra map[string]any
 	// MaxBytes bounds the prompt, and every text in Messages, Tools and Extra that the
 	// template touches (with Follow: every one), hard. Beyond it rendering ends with a
-	// LengthError. 0, and more than Limits.OutputBytes, mean Limits.OutputBytes.
+	// LengthError. 0, and more than jinja.DefaultOutput, mean jinja.DefaultOutput.
 	MaxBytes int
 	// Follow are the characters that RenderFollowed follows, at most 32.
 	Follow []rune
-	Limits Limits
 }
 
 // Prompt is the result of RenderFollowed. Its Client are ranges of the text in
@@ -122,7 +118,7 @@ func (t *Template) RenderFollowed(ctx context.Context, in Input) (Prompt, error)
 			return strftime(in.Now, format), nil
 		}),
 	}
-	return t.t.RenderMarked(ctx, in.Limits.Bounded(in.MaxBytes), vars, client, in.Follow)
+	return t.t.RenderMarked(ctx, jinja.Limits{OutputBytes: min(in.MaxBytes, jinja.DefaultOutput)}, vars, client, in.Follow)
 }
 
 var raiseException = jinja.NewFunction("raise_exception", "message", func(args []any, text func(any) string) (any, error) {

@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// DefaultOutput is the default of Limits.OutputBytes.
+const DefaultOutput = 16 << 20
+
 // Limits bound one rendering. Zero fields take the default.
 type Limits struct {
 	// OutputBytes bounds the result and every value, hard, in bytes. Default 16 MiB.
@@ -21,18 +24,9 @@ type Limits struct {
 }
 
 func (l Limits) orDefault() Limits {
-	l.OutputBytes = cmp.Or(max(l.OutputBytes, 0), 16<<20)
+	l.OutputBytes = cmp.Or(max(l.OutputBytes, 0), DefaultOutput)
 	l.Steps = cmp.Or(max(l.Steps, 0), 20_000_000)
 	l.Depth = cmp.Or(max(l.Depth, 0), 1000)
-	return l
-}
-
-// Bounded is l with at most n bytes of output; 0 changes nothing.
-func (l Limits) Bounded(n int) Limits {
-	l = l.orDefault()
-	if n > 0 {
-		l.OutputBytes = min(n, l.OutputBytes)
-	}
 	return l
 }
 
