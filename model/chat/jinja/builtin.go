@@ -134,9 +134,17 @@ type Function struct {
 // as a template prints it. The errors of f reach the caller of Render through errors.As.
 func NewFunction(name, params string, f func(args []any, text func(any) string) (any, error)) *Function {
 	return &Function{name: name, of: define(params, func(rt *runtime, _ any, a args) any {
+		for _, v := range a.pos {
+			if s, ok := v.(string); ok {
+				rt.work(2 * len(s)) // what f may do for each byte
+			}
+		}
 		v, err := f(a.pos, rt.str)
 		if err != nil {
 			panic(&Error{Kind: RuntimeError, Msg: err.Error(), Err: err})
+		}
+		if s, ok := v.(string); ok {
+			rt.text(len(s))
 		}
 		return v
 	})}

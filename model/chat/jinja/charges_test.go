@@ -59,8 +59,9 @@ func TestWorkIsChargedFirst(t *testing.T) {
 // TestTextsEndAtTheLimit: escapes make a text longer than it was; it is cut off
 // there, not when it is whole.
 func TestTextsEndAtTheLimit(t *testing.T) {
-	vars := map[string]any{"c": strings.Repeat("\x01", 1<<20)}
-	for _, src := range []string{"{{ c | tojson }}", "{{ [c] }}", "{{ [c, c] | tojson }}"} {
+	c := strings.Repeat("\x01", 1<<20)
+	vars := map[string]any{"c": c, "twice": NewFunction("twice", "", func([]any, func(any) string) (any, error) { return c + c, nil })}
+	for _, src := range []string{"{{ c | tojson }}", "{{ [c] }}", "{{ [c, c] | tojson }}", "{% set x = twice() %}"} {
 		tmpl, err := Parse("t", src)
 		if err != nil {
 			t.Fatal(err)
@@ -83,7 +84,8 @@ func TestTextsEndAtTheLimit(t *testing.T) {
 func TestReadingIsCharged(t *testing.T) {
 	const size = 1 << 20
 	a := strings.Repeat("a", size)
-	vars := map[string]any{"a": a, "b": a[:size-1] + "b", "d": map[string]any{a: 1}, "big": strings.Repeat("7", 4300)}
+	vars := map[string]any{"a": a, "b": a[:size-1] + "b", "d": map[string]any{a: 1}, "big": strings.Repeat("7", 4300),
+		"f": NewFunction("f", "text", func([]any, func(any) string) (any, error) { return "", nil })}
 	for src, want := range map[string]int64{
 		"{{ (a | length) > 0 }}":    size / 32,
 		"{{ a == b }}":              size / 32,
@@ -97,6 +99,7 @@ func TestReadingIsCharged(t *testing.T) {
 		"{{ a.startswith(b) }}":     2 * (size / 32),
 		"{{ big | int > 0 }}":       4300 / 32,
 		"{{ a.format() | length }}": size / 8,
+		"{{ f(a) }}":                2 * size,
 	} {
 		tmpl, err := Parse("t", src)
 		if err != nil {
