@@ -107,7 +107,7 @@ func (f *file) check(list []setting) (errs []error) {
 		}
 	}
 	for _, key := range f.twice {
-		errs = append(errs, fmt.Errorf("%[2]s appears twice in config file %[1]s, in different upper and lower case; remove one of them", f.name, key))
+		errs = append(errs, fmt.Errorf("%[2]s appears twice in config file %[1]s, with different capitalisation; remove one of them", f.name, key))
 	}
 	return errs
 }

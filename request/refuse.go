@@ -20,7 +20,7 @@ func (t *Table) refusal(m *messages.SubmitRequests) (displaced []*entry, refused
 	}
 	if m.UserID != "" && t.users[userKey{m.Owner, m.UserID}] != nil {
 		return nil, &messages.CallRefused{Kind: messages.RefusedDuplicate, Param: "rid", Code: "duplicate_request_id",
-			Message: fmt.Sprintf("Duplicate request ID %q: an open request has it; wait for its end, or choose another id", m.UserID)}
+			Message: fmt.Sprintf("Duplicate request ID %q: an open request uses it; wait until that request ends, or choose another id", m.UserID)}
 	}
 	if over := len(t.entries) + len(m.Requests) - t.opt.MaxOpenRequests; over > 0 {
 		return nil, t.busy(&m.Requests[0], over, fmt.Sprintf("%d requests are open and %d more were sent, but at most %d may be open (max-open-requests)",

@@ -37,7 +37,7 @@ var rows = []row{
 	{m.CacheHitTokens, counter, "Tokens found in the prefix cache, over all lookups: a retracted request is looked up, and counts, again.", nil},
 	{m.EvictedTokens, counter, "Tokens evicted from the prefix cache.", nil},
 	{m.RequestsTotal, counter, "Requests accepted.", nil},
-	{m.RequestsRefused, counter, "HTTP requests refused instead of accepted, for example at a limit; one with several prompts or choices counts once.", nil},
+	{m.RequestsRefused, counter, "HTTP requests refused by the engine, for example because of a limit; one with several prompts or choices counts once.", nil},
 	{m.RequestsTimedOut, counter, "Requests ended by a timeout, waiting or running.", nil},
 	{m.RequestsDisplaced, counter, "Waiting requests removed from a full queue for a request of higher priority.", nil},
 	{m.RequestsAborted, counter, "Requests that were aborted, or whose client disconnected.", nil},

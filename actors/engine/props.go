@@ -54,7 +54,7 @@ func (e *Engine) dispatchProps(opt shell.Options, more []actor.PropsOption) *act
 	return actor.PropsFromProducer(func() actor.Actor {
 		d := &dispatcher{}
 		if old := e.dispatch; old != nil {
-			d.over = &messages.FailEpoch{Header: old.Own(), From: messages.Dispatch, Cause: "dispatch panicked and was restarted"}
+			d.over = &messages.FailEpoch{Header: old.Own(), From: messages.Dispatch, Cause: "bug in the server: dispatch panicked and was restarted; please report it"}
 			e.dispatch = dispatch.New(old.Own().Epoch, e.spec.Dispatch)
 		} else {
 			e.dispatch = dispatch.New(1, e.spec.Dispatch)

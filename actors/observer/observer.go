@@ -143,7 +143,7 @@ func (c *core) subscribe(m *messages.SubscribeEvents) {
 	reply := &messages.EventsSubscribed{Stream: c.opt.Stream, Last: c.ring.last}
 	switch {
 	case c.readers[m.ID] != nil:
-		reply.Refused = "the subscription already exists"
+		reply.Refused = "bug in the server: this subscription to KV events already exists; please report it"
 	case len(c.readers) >= c.opt.Readers:
 		reply.Refused = "too many readers of KV events; close one first"
 	case m.FromNow:

@@ -9,7 +9,7 @@ import (
 
 // Fault describes a recovered panic for logs and for errors to other clients. Errors of
 // the Go runtime and broken invariants contain only ids and counts. Any other value may
-// quote what a client sent, so only its type is given; the stack shows where it was.
+// contain data of a client, so only its type is given; the stack shows where it was.
 func Fault(panicked any) string {
 	switch v := panicked.(type) {
 	case invariants.Violation:
@@ -17,5 +17,5 @@ func Fault(panicked any) string {
 	case runtime.Error:
 		return v.Error()
 	}
-	return fmt.Sprintf("a value of type %T (not shown, because it may quote a client; see the stack)", panicked)
+	return fmt.Sprintf("a value of type %T (not shown, because it may contain data of a client; see the stack)", panicked)
 }

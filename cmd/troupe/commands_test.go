@@ -90,7 +90,7 @@ func TestInspectShowsSettingsAndHidesKeys(t *testing.T) {
 	}
 	// 6 layers, 2 KV heads of 32 elements and a scale: 864 bytes a token.
 	out = mustRun(t, "", "inspect", "memory", "--memory", "80GiB", "--kv-cache-dtype", "int8")
-	if !strings.Contains(out, "6 layers × 2 KV heads × 2 (K, V) × (32 head dim × 1 bytes + 4 of the scale)") || !strings.Contains(out, "864") {
+	if !strings.Contains(out, "6 layers × 2 KV heads × 2 (K, V) × (32 head dim × 1 bytes + 4 for the scale)") || !strings.Contains(out, "864") {
 		t.Errorf("inspect memory with int8 prints\n%s", out)
 	}
 }

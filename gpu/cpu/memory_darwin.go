@@ -13,7 +13,7 @@ import (
 func systemMemory() (gpu.Memory, error) {
 	total, err := unix.SysctlUint64("hw.memsize")
 	if err != nil {
-		return gpu.Memory{}, fmt.Errorf("cpu device: cannot measure the memory: hw.memsize: %w", err)
+		return gpu.Memory{}, fmt.Errorf("cpu device: cannot determine the available memory: hw.memsize: %w", err)
 	}
 	m := gpu.Memory{Total: int64(total), Available: int64(total / 2), Source: "half of hw.memsize"}
 	free, err := unix.SysctlUint32("vm.page_free_count")

@@ -19,12 +19,12 @@ func systemMemory() (gpu.Memory, error) { return linuxMemory(os.DirFS("/")) }
 func linuxMemory(root fs.FS) (gpu.Memory, error) {
 	info, err := fs.ReadFile(root, "proc/meminfo")
 	if err != nil {
-		return gpu.Memory{}, fmt.Errorf("cpu device: cannot measure the memory: %w", err)
+		return gpu.Memory{}, fmt.Errorf("cpu device: cannot determine the available memory: %w; mount /proc and make it readable", err)
 	}
 	m := gpu.Memory{Source: "MemAvailable"}
 	m.Total, m.Available = field(info, "MemTotal:")<<10, field(info, "MemAvailable:")<<10
 	if m.Total <= 0 || m.Available <= 0 {
-		return gpu.Memory{}, errors.New("cpu device: cannot measure the memory: /proc/meminfo lacks MemTotal or MemAvailable")
+		return gpu.Memory{}, errors.New("cpu device: cannot determine the available memory: /proc/meminfo lacks MemTotal or MemAvailable; use Linux 3.14 or newer")
 	}
 	m = addressSpace(root, m)
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")

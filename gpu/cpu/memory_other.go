@@ -10,5 +10,5 @@ import (
 
 // systemMemory is not known on this system.
 func systemMemory() (gpu.Memory, error) {
-	return gpu.Memory{}, errors.New("cpu device: cannot measure the memory on this system; set max-total-tokens")
+	return gpu.Memory{}, errors.New("cpu device: cannot determine the available memory on this system; use Linux, macOS or Windows")
 }

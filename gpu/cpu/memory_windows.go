@@ -25,7 +25,7 @@ func systemMemory() (gpu.Memory, error) {
 	var s memoryStatus
 	s.length = uint32(unsafe.Sizeof(s))
 	if ok, _, err := globalMemoryStatusEx.Call(uintptr(unsafe.Pointer(&s))); ok == 0 {
-		return gpu.Memory{}, fmt.Errorf("cpu device: cannot measure the memory: GlobalMemoryStatusEx: %w", err)
+		return gpu.Memory{}, fmt.Errorf("cpu device: cannot determine the available memory: GlobalMemoryStatusEx: %w", err)
 	}
 	m := gpu.Memory{Total: int64(s.totalPhys), Available: int64(s.availPhys), Source: "free physical memory"}
 	if s.availPage < s.availPhys {

@@ -79,7 +79,7 @@ func (m *model) NewPool(spec gpu.PoolSpec) error {
 		return err
 	}
 	if err := m.Idle(); err != nil {
-		return fmt.Errorf("cannot make a KV pool: %w", err)
+		return fmt.Errorf("cannot allocate the KV pool: %w", err)
 	}
 	if m.pool != nil { // first, so that the two need not fit at once
 		old := m.pool

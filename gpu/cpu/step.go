@@ -187,7 +187,7 @@ func (s *step) run(sequences []rows.Sequence) error {
 	err := s.workers.run(s, helpers)
 	s.sequences = nil
 	if err != nil {
-		return fmt.Errorf("%d sequences: %w", len(sequences), err)
+		return fmt.Errorf("cannot compute %d sequences: %w", len(sequences), err)
 	}
 	return nil
 }

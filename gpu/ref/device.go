@@ -30,7 +30,7 @@ func (*Device) Info() gpu.Info {
 
 // Memory is not known: a reference is for tests, which size their pools themselves.
 func (*Device) Memory() (gpu.Memory, error) {
-	return gpu.Memory{}, errors.New("the reference device cannot measure the memory; set max-total-tokens")
+	return gpu.Memory{}, errors.New("the reference device cannot determine the available memory; it is for tests, which set the size of the KV pool")
 }
 
 func (*Device) Supports(p *gpu.Program) error { return p.Supported("ref", has) }

@@ -27,7 +27,7 @@ func (m *model) NewPool(spec gpu.PoolSpec) error {
 		return err
 	}
 	if err := m.Idle(); err != nil {
-		return fmt.Errorf("cannot make a KV pool: %w", err)
+		return fmt.Errorf("cannot allocate the KV pool: %w", err)
 	}
 	kv := m.program.KV
 	n := (spec.Pages + 1) * spec.PageSize * kv.Heads * kv.HeadDim

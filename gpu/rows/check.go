@@ -59,7 +59,7 @@ func (t *Table) checkSampling(s *gpu.Sampling) error {
 	}
 	for _, b := range s.Bias {
 		if !t.known(b.Token) || b.Bias != b.Bias {
-			return fmt.Errorf("the bias of token %d is %v; it must be a number, and the token in the vocabulary of %d", b.Token, b.Bias, t.vocab)
+			return fmt.Errorf("the bias of token %d is %v; it must be a number, and the token must be in the vocabulary of %d", b.Token, b.Bias, t.vocab)
 		}
 	}
 	for _, token := range s.EndTokens {
@@ -76,19 +76,19 @@ func (t *Table) checkWork(w *gpu.RowWork, r *row) error {
 	last := end + max(w.Sample, 1) - 1 // positions that get KV, at most
 	switch {
 	case w.Count < 1 || w.Count > len(r.tokens):
-		return fmt.Errorf("is asked to compute %d tokens, but %d are known", w.Count, len(r.tokens))
+		return fmt.Errorf("has %d tokens to compute, but %d are known", w.Count, len(r.tokens))
 	case w.Start != r.computed:
-		return fmt.Errorf("is asked to compute positions %d to %d, but has the KV of the first %d", w.Start, end-1, r.computed)
+		return fmt.Errorf("has positions %d to %d to compute, but has the KV of the first %d", w.Start, end-1, r.computed)
 	case end > len(r.tokens):
-		return fmt.Errorf("is asked to compute positions %d to %d, but %d tokens are known", w.Start, end-1, len(r.tokens))
+		return fmt.Errorf("has positions %d to %d to compute, but %d tokens are known", w.Start, end-1, len(r.tokens))
 	case w.Sample < 0 || w.Sample > t.spec.Context:
-		return fmt.Errorf("is asked to sample %d tokens; it must be between 0 and the context of %d", w.Sample, t.spec.Context)
+		return fmt.Errorf("has %d tokens to sample; it must be between 0 and the context of %d", w.Sample, t.spec.Context)
 	case last > held:
-		return fmt.Errorf("is asked to compute positions %d to %d, but its %d pages hold %d positions", w.Start, last-1, len(r.pages), held)
+		return fmt.Errorf("has positions %d to %d to compute, but its %d pages hold %d positions", w.Start, last-1, len(r.pages), held)
 	case last > t.spec.Context:
-		return fmt.Errorf("is asked to compute positions %d to %d, but the context is %d", w.Start, last-1, t.spec.Context)
+		return fmt.Errorf("has positions %d to %d to compute, but the context is %d", w.Start, last-1, t.spec.Context)
 	case w.Sample > 0 && end != len(r.tokens):
-		return fmt.Errorf("is asked to sample after position %d, but has %d tokens", end-1, len(r.tokens))
+		return fmt.Errorf("samples after position %d, but has %d tokens", end-1, len(r.tokens))
 	case w.Allowed != nil && len(w.Allowed) != (t.vocab+31)/32:
 		return fmt.Errorf("has a mask of %d words; a vocabulary of %d needs %d", len(w.Allowed), t.vocab, (t.vocab+31)/32)
 	case w.Allowed != nil && w.Sample != 1:

@@ -202,7 +202,7 @@ type Error struct {
 func (e *Error) Error() string {
 	what := [...]string{NotUTF8: "the text is not UTF-8", Syntax: "the text is not JSON: " + e.Found, Cut: "the JSON is incomplete",
 		NotObject: "the JSON is not an object", More: "more text follows the JSON", Repeated: "duplicate key", TooMany: "too many values",
-		TooDeep: "arrays and objects are nested too deep", LongNumber: "a number has too many digits", Shape: "the JSON must have " + e.Found + " here"}[e.Kind]
+		TooDeep: "arrays and objects are nested too deeply", LongNumber: "a number has too many digits", Shape: "the JSON must have " + e.Found + " here"}[e.Kind]
 	if e.Path != "" {
 		what += " (" + e.Path + ")"
 	}

@@ -100,12 +100,12 @@ func TestTestsAreAllCombinations(t *testing.T) {
 func TestMatricesThatAreRefused(t *testing.T) {
 	good := Matrix{Prompts: []int{16}, Generates: []int{8}, Batches: []int{1}, Depths: []int{0}}
 	for want, change := range map[string]func(*Matrix){
-		"--prompt has -1":        func(m *Matrix) { m.Prompts = []int{4, -1} },
-		"--generate has -2":      func(m *Matrix) { m.Generates = []int{-2} },
-		"--depth has 16777217":   func(m *Matrix) { m.Depths = []int{maxTokens + 1} },
-		"--batch has 0; it must": func(m *Matrix) { m.Batches = []int{0} },
-		"--batch is empty":       func(m *Matrix) { m.Batches = nil },
-		"nothing to measure":     func(m *Matrix) { m.Prompts, m.Generates = []int{0}, []int{0} },
+		"--prompt has -1":                func(m *Matrix) { m.Prompts = []int{4, -1} },
+		"--generate has -2":              func(m *Matrix) { m.Generates = []int{-2} },
+		"--depth has 16777217":           func(m *Matrix) { m.Depths = []int{maxTokens + 1} },
+		"--batch has 0; each entry must": func(m *Matrix) { m.Batches = []int{0} },
+		"--batch is empty":               func(m *Matrix) { m.Batches = nil },
+		"nothing to measure":             func(m *Matrix) { m.Prompts, m.Generates = []int{0}, []int{0} },
 	} {
 		m := good
 		change(&m)

@@ -62,7 +62,7 @@ func (m Matrix) Tests() ([]Test, error) {
 	} {
 		for _, v := range l.values {
 			if v < l.low || v > l.high {
-				return nil, fmt.Errorf("--%s has %d; it must be between %d and %d", l.flag, v, l.low, l.high)
+				return nil, fmt.Errorf("--%s has %d; each entry must be between %d and %d", l.flag, v, l.low, l.high)
 			}
 		}
 		if len(l.values) == 0 {

@@ -86,7 +86,7 @@ func New(opts Options) (*Replay, error) {
 	case opts.Capacity < 0 || opts.Capacity > maxPages:
 		return nil, fmt.Errorf("--capacity is %d blocks; it must be between 1 and %d, or 0 for unlimited", opts.Capacity, maxPages)
 	case opts.History < 0:
-		return nil, fmt.Errorf("the history is %d blocks; it must be at least 1, or 0 for %d", opts.History, DefaultHistory)
+		return nil, fmt.Errorf("--eviction-history is %d; it must be at least 1", opts.History)
 	case !slices.Contains(Names(), opts.Eviction):
 		return nil, fmt.Errorf("--eviction %q is not known; use one of %s", opts.Eviction, strings.Join(Names(), ", "))
 	}

@@ -195,7 +195,7 @@ func TestReplayRefuses(t *testing.T) {
 		{Options{Eviction: "luck"}, `--eviction "luck" is not known; use one of belady, `},
 		{Options{Eviction: "lru", Capacity: -1}, "--capacity is -1 blocks"},
 		{Options{Eviction: "lru", Capacity: maxPages + 1}, "--capacity is 1073741825 blocks"},
-		{Options{Eviction: "lfu", History: -1}, "the history is -1 blocks"},
+		{Options{Eviction: "lfu", History: -1}, "--eviction-history is -1; it must be at least 1"},
 		{Options{Eviction: "lru", Index: "hash"}, `index "hash" is not known`},
 		{Options{Eviction: "lru", Index: BlockIndex}, "--eviction lru requires --index auto or tree"},
 		{Options{Eviction: Belady, Index: TreeIndex}, "--eviction belady requires --index auto or blocks"},

@@ -121,7 +121,7 @@ func (w *caller) usage() {
 	}
 }
 
-var errBrokenOff = failure{"connection broken", "the response is incomplete: it has neither an end mark nor a finish reason"}
+var errBrokenOff = failure{"connection broken", "the response is incomplete: it has neither data: [DONE] nor a finish_reason"}
 
 // end completes the record of a complete answer.
 func (w *caller) end() error {

@@ -126,7 +126,7 @@ func TestWriteFile(t *testing.T) {
 		}
 	}
 	bad := filepath.Join(dir, "c.pdf")
-	if err := (&Usage{"", samples(3)}).WriteFile(bad); err == nil || !strings.Contains(err.Error(), ".svg nor .png") {
+	if err := (&Usage{"", samples(3)}).WriteFile(bad); err == nil || !strings.Contains(err.Error(), "must end in .svg or .png") {
 		t.Errorf("pdf: %v", err)
 	}
 	if _, err := os.Stat(bad); err == nil {

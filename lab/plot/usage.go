@@ -42,15 +42,15 @@ type Usage struct {
 	Samples []Sample
 }
 
-// CheckPath refuses a file name whose ending does not choose a format.
+// CheckPath refuses a file name whose extension does not select a format.
 func CheckPath(path string) error {
 	if ext := strings.ToLower(filepath.Ext(path)); ext != ".svg" && ext != ".png" {
-		return fmt.Errorf("%s ends in neither .svg nor .png; the ending chooses the format", path)
+		return fmt.Errorf("%s must end in .svg or .png; the extension selects the format", path)
 	}
 	return nil
 }
 
-// WriteFile draws the figure in the format of the file's ending. If drawing
+// WriteFile draws the figure in the format of the file's extension. If drawing
 // fails, no file is written.
 func (u *Usage) WriteFile(path string) error {
 	if err := CheckPath(path); err != nil {

@@ -197,7 +197,7 @@ func (e *engine) token(now time.Duration, id messages.RequestID, position int) {
 func (e *engine) ended(now time.Duration, m *messages.RequestEnded) {
 	o := e.open[m.ID]
 	if o == nil || m.Reason != messages.EndLength || o.got != o.output {
-		e.fail("request %d ended unexpectedly: %+v of %+v", m.ID, m, o)
+		e.fail("request %d ended unexpectedly: event %+v, request %+v", m.ID, m, o)
 		return
 	}
 	delete(e.open, m.ID)

@@ -124,8 +124,10 @@ func (o *Options) check() error {
 		return fmt.Errorf("--inter-token-latency-target is %v; it must be above 0, or 0 for none", o.LatencyTarget)
 	case o.LatencyTarget > 0 && o.ChunkedPrefillSize < 0:
 		return fmt.Errorf("--inter-token-latency-target %v requires chunked prefill, which --chunked-prefill-size -1 disables", o.LatencyTarget)
-	case o.WaitingTokens < 1 || o.Samples < 2:
-		return fmt.Errorf("WaitingTokens is %d and Samples is %d; they must be at least 1 and at least 2", o.WaitingTokens, o.Samples)
+	case o.WaitingTokens < 1:
+		return fmt.Errorf("replay: WaitingTokens is %d; it must be at least 1", o.WaitingTokens)
+	case o.Samples < 2:
+		return fmt.Errorf("replay: Samples is %d; it must be at least 2", o.Samples)
 	}
 	routing := route.Options{Policy: o.Routing, Replicas: o.Replicas, PageSize: o.PageSize}
 	if err := routing.Validate(); err != nil {

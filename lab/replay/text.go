@@ -24,7 +24,7 @@ func (r *Report) WriteText(to io.Writer) error {
 		fmt.Fprintf(w, ", %s refused", units.Grouped(r.Requests.Refused))
 	}
 	if r.Requests.HeldBack > 0 {
-		fmt.Fprintf(w, ", %s queued late (too many waiting tokens)", units.Grouped(r.Requests.HeldBack))
+		fmt.Fprintf(w, ", %s entered the queue late, because too many tokens were waiting", units.Grouped(r.Requests.HeldBack))
 	}
 	fmt.Fprintf(w, " in %s of virtual time\n", clock(r.Throughput.Seconds))
 	fmt.Fprintf(w, "tokens\t%s of prompts, %s generated\n", units.Grouped(r.Tokens.Prompt), units.Grouped(r.Tokens.Output))

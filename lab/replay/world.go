@@ -177,7 +177,7 @@ func (w *world) submit(a *arrival) error {
 		}
 		route, ok := w.router.Route(q)
 		if !ok {
-			return fmt.Errorf("no engine is available for line %d", a.line)
+			return fmt.Errorf("bug: no simulated engine is available for line %d of the trace; please report this", a.line)
 		}
 		to = route.Replica
 	}

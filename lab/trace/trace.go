@@ -87,7 +87,7 @@ func Open(path, format string, opts Options) (Reader, error) {
 	case !ok && format != "weka":
 		return nil, fmt.Errorf("trace format %q is not known; use one of %s", format, strings.Join(Formats(), ", "))
 	case opts.ConversationGap < 0:
-		return nil, fmt.Errorf("the gap between conversations is %v; it must be above 0, or 0 for %v", opts.ConversationGap, DefaultConversationGap)
+		return nil, fmt.Errorf("--conversation-gap is %v; it must be above 0, for example %v", opts.ConversationGap, DefaultConversationGap)
 	case format == "weka":
 		return openWeka(path, opts)
 	}

@@ -83,7 +83,7 @@ func (w *weka) open() error {
 		return err
 	}
 	if w.start > MaxTime {
-		return fmt.Errorf("%s starts later than %d days after the first conversation; choose a smaller gap", name, MaxTime/(24*time.Hour))
+		return fmt.Errorf("%s starts more than %d days after the first conversation; lower the gap between conversations (--conversation-gap)", name, MaxTime/(24*time.Hour))
 	}
 	for _, t := range threads {
 		t.start += w.start

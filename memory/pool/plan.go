@@ -188,7 +188,7 @@ func (p *planner) pagesByMemory(room int64) (int64, error) {
 		f := &p.facts
 		measured := ""
 		if f.AfterLoadBytes > 0 {
-			measured = fmt.Sprintf("; %s were left with the weights loaded", size(f.AfterLoadBytes))
+			measured = fmt.Sprintf("; available after the weights were loaded: %s", size(f.AfterLoadBytes))
 		}
 		return 0, fmt.Errorf("not enough memory for the KV pool: %s short; "+
 			"raise mem-fraction-static, lower page-size or chunked-prefill-size, or choose a smaller kv-cache-dtype or model "+

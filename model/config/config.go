@@ -131,7 +131,7 @@ const maxParameters = 1 << 42
 
 func (c *Config) checkSize(where string) error {
 	if n := c.Parameters(); n > maxParameters {
-		return fmt.Errorf("%s: the sizes make %d parameters, more than the supported %d; the file is damaged; download it again", where, n, int64(maxParameters))
+		return fmt.Errorf("%s: the sizes amount to %d parameters, more than the supported %d; the file is damaged; download it again", where, n, int64(maxParameters))
 	}
 	return nil
 }

@@ -163,7 +163,7 @@ func parseHeads(f fields, a family, c *Config) {
 // hide anything within the context.
 func limitContext(f fields, a family, c *Config, o Options) {
 	if o.Context < 0 || o.Context > c.Context {
-		f.fail("max_position_embeddings", "is %d, but context-length is %d; set it to at most %d", c.Context, o.Context, c.Context)
+		f.fail("max_position_embeddings", "is %d, but context-length is %d; set context-length to at most %d", c.Context, o.Context, c.Context)
 		return
 	}
 	if o.Context > 0 {

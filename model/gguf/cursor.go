@@ -39,7 +39,7 @@ func (c *cursor) take(n int64, what string) []byte {
 	case c.err != nil:
 		return nil
 	case n < 0 || n > c.size-c.at:
-		c.fail(c.at, "%s goes to the end of the file, which has %d bytes; %s", what, c.size, incomplete)
+		c.fail(c.at, "%s extends beyond the end of the file, which has %d bytes; %s", what, c.size, incomplete)
 		return nil
 	case c.at+n > maxHeader:
 		c.fail(c.at, "%s lies after the first %d bytes, where metadata must end; %s", what, maxHeader, again)

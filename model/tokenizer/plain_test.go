@@ -202,8 +202,8 @@ func TestPlainSources(t *testing.T) {
 		"the second":      {dict{"type": "NFKC"}, "!x", "⁈x", ""},
 		"accents removed": {dict{"type": "Sequence", "normalizers": []any{dict{"type": "NFD"}, dict{"type": "StripAccents"}}}, "<e>", "≮e≯", ""},
 		"lower case":      {dict{"type": "Lowercase"}, "END", "eNd", ""},
-		"not composed":    {dict{"type": "NFC"}, "éé", "", "of other text"},
-		"written":         {dict{"type": "Replace", "pattern": dict{"String": "(("}, "content": "<"}, "<<", "", "of other text"},
+		"not composed":    {dict{"type": "NFC"}, "éé", "", "from other text"},
+		"written":         {dict{"type": "Replace", "pattern": dict{"String": "(("}, "content": "<"}, "<<", "", "from other text"},
 		"bytes":           {dict{"type": "ByteLevel"}, "<e>", "", "normalizes text before it looks for special tokens"},
 		"prepended":       {dict{"type": "Sequence", "normalizers": []any{dict{"type": "Prepend", "prepend": "▁"}, dict{"type": "Replace", "pattern": dict{"String": " "}, "content": "▁"}}}, "▁<e>", "", ""},
 	} {
@@ -270,7 +270,7 @@ func TestSpecialMarks(t *testing.T) {
 	for i := range MaxMarks + 1 {
 		f.added = append(f.added, map[string]any{"id": 300 + i, "content": string(rune('一' + i)), "special": true})
 	}
-	if marks, err := f.load(t).SpecialMarks(); err == nil || !strings.Contains(err.Error(), "33 characters to recognise") {
+	if marks, err := f.load(t).SpecialMarks(); err == nil || !strings.Contains(err.Error(), "tracking 33 different characters; at most 32") {
 		t.Errorf("tokens without a character in common: %d marks, error %v", len(marks), err)
 	}
 }

@@ -18,7 +18,7 @@ func (t *Tokenizer) chooseMarks(tokens []addedToken) {
 		marks, t.noMarks = t.withSources(marks, tokens)
 	}
 	if t.noMarks == nil && len(marks) > MaxMarks {
-		t.noMarks = fmt.Errorf("it takes %d characters to recognise the special tokens; at most %d are supported", len(marks), MaxMarks)
+		t.noMarks = fmt.Errorf("special tokens in messages can be distinguished from those of the template only by tracking %d different characters; at most %d are supported", len(marks), MaxMarks)
 	}
 	marks = append(marks, more[:max(0, min(len(more), MaxMarks-len(marks)))]...)
 	t.marks, t.spread = marks, map[rune]int{}
@@ -58,7 +58,7 @@ func withCases(marks []rune) []rune {
 // U+FF1C of "<" by NFKC. The error is the reason if they cannot be found.
 func (t *Tokenizer) withSources(marks []rune, tokens []addedToken) ([]rune, error) {
 	if guard := rune(0xFDD0); !slices.Equal(t.normalOf(guard), []rune{guard}) {
-		return nil, fmt.Errorf("the tokenizer normalizes text before it looks for special tokens, so those of messages cannot be told from those of the template")
+		return nil, fmt.Errorf("the tokenizer normalizes text before it looks for special tokens, so special tokens in messages cannot be distinguished from those of the template")
 	}
 	var texts strings.Builder // what is looked for
 	for _, tok := range tokens {
@@ -73,7 +73,7 @@ func (t *Tokenizer) withSources(marks []rune, tokens []addedToken) ([]rune, erro
 				continue
 			}
 			if strings.ContainsRune(t.written, r) || norm.NFD.PropertiesString(string(r)).Decomposition() != nil {
-				return nil, fmt.Errorf("the tokenizer's normalizer can make %q, a character of special tokens, of other text, so those of messages cannot be told from those of the template", r)
+				return nil, fmt.Errorf("the tokenizer's normalizer can produce %q, a character of special tokens, from other text, so special tokens in messages cannot be distinguished from those of the template", r)
 			}
 			wanted[r] = true
 		}

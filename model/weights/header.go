@@ -46,7 +46,7 @@ func readHeader(b blob.Blob, file string) ([]Placed, error) {
 	case string(head) == "version ":
 		return nil, fmt.Errorf("is a Git LFS pointer, not the weights; run `git lfs pull` in the model's directory")
 	case string(head[:4]) == "GGUF":
-		return nil, fmt.Errorf("is a GGUF file with another ending; rename it to end in .gguf, and give its path as the model")
+		return nil, fmt.Errorf("is a GGUF file with another extension; rename it to end in .gguf, and give its path as the model")
 	}
 	n := binary.LittleEndian.Uint64(head)
 	if n > maxHeader {

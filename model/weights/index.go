@@ -91,7 +91,7 @@ func place(where map[string]string, r *jsonread.Reader, name string) error {
 	}
 	// Only the directory itself: an index must not reach other files.
 	if !fs.ValidPath(file) || strings.ContainsAny(file, `/\`) || file == "." {
-		return fmt.Errorf("tensor %s is assigned to %q, which is not a file name of this directory", clip(name), clip(file))
+		return fmt.Errorf("tensor %s is assigned to %q; it must be a plain file name without a directory", clip(name), clip(file))
 	}
 	where[name] = file
 	return nil

@@ -168,6 +168,6 @@ func (r *Recorder) Close() error {
 	if written == 0 { // an empty file would be in the way of the next recording
 		err = errors.Join(err, os.Remove(r.path))
 	}
-	r.log.Info().Str("file", r.path).Int("requests", written).Int("left_out", dropped).Err(err).Msg("record-trace: recording ended")
+	r.log.Info().Str("file", r.path).Int("requests", written).Int("left_out", dropped).Err(err).Msg("record-trace: recording ended because the server is stopping")
 	return err
 }

@@ -103,7 +103,7 @@ func (s *Server) unread(r *http.Request, err error, arrived int) *apiError {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return newError(http.StatusRequestTimeout).
-			say("%d bytes of the body arrived in %s; send it faster, at least %d bytes per second after the first %s, and all of it within %s",
+			say("the body arrives too slowly: only %d bytes in %s; send at least %d bytes per second after the first %s, and all of it within %s",
 				own(arrived), own(s.bodyTime(arrived).Round(time.Millisecond)), own(o.BodyRate), own(o.BodyGrace), own(o.BodyTimeout))
 	// A connection that ends, even by one half, ends the request's context.
 	case r.Context().Err() != nil, r.ProtoMajor > 1, errors.As(err, &network), errors.Is(err, io.ErrUnexpectedEOF):

@@ -74,7 +74,7 @@ func (c *call) next(ctx context.Context) (*messages.CallOutput, *apiError) {
 	}
 	out, ok := event.(*messages.CallOutput)
 	if !ok {
-		return nil, internal("unexpected message %s", own(fmt.Sprintf("%T", event)))
+		return nil, internal("unexpected message %s from intake", own(fmt.Sprintf("%T", event)))
 	}
 	if c.ends != nil {
 		c.outputs[out.Index] = out.Usage.CompletionTokens

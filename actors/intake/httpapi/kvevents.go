@@ -118,7 +118,7 @@ func (k *kvStream) begin(a *messages.EventsSubscribed) *apiError {
 		Last   uint64 `json:"last"`   // number of the newest event
 	}{fmt.Sprintf("%016x", a.Stream), a.Last})
 	if a.Missed {
-		k.write("gap", 0, gapEvent{k.last, "the events after this number are missing: they are no longer kept, or the number belongs to another stream"})
+		k.write("gap", 0, gapEvent{k.last, "the events after this number are missing: they are no longer kept, or the number is not from this run of the server; discard what you know of the cache and continue with the events that follow"})
 	}
 	for i := range a.Replay {
 		k.event(&a.Replay[i])

@@ -21,7 +21,7 @@ import (
 type errorLog struct{ log zerolog.Logger }
 
 func (l errorLog) Write(p []byte) (int, error) {
-	cause := "unknown; not logged, because it may quote a client"
+	cause := "unknown error; its text is left out, because it may contain data of a client"
 	if i := slices.IndexFunc(connectionFaults, func(known string) bool { return strings.Contains(string(p), known) }); i >= 0 {
 		cause = connectionFaults[i]
 	}

@@ -36,10 +36,10 @@ func newKernels() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.StringSliceVar(&b.levels, "level", nil, "instruction sets: amx, avx512, avx2, portable; default: all that the processor has")
-	flags.StringSliceVar(&b.choice.Kinds, "kernel", nil, "kinds: gemm (activations in float32), integer (in int8), attention, small; default: all")
+	flags.StringSliceVar(&b.choice.Kinds, "kernel", nil, "kinds: gemm (float32 activations), integer (int8 activations), attention, small (kernels on rows of activations); default: all")
 	flags.StringSliceVar(&b.choice.Forms, "form", nil, "types of weights and of K and V: f32, bf16, f16, q8, q4, q4_1, q4_k, q6_k, int8; default: all")
 	flags.IntSliceVar(&b.choice.Tokens, "tokens", kernels.DefaultTokens, "numbers of tokens (rows of activations) in a matrix product")
-	flags.IntVar(&b.rounds, "rounds", 5, "number of rounds; the median counts")
+	flags.IntVar(&b.rounds, "rounds", 5, "number of rounds; the median is reported")
 	flags.DurationVar(&b.least, "round-time", 40*time.Millisecond, "minimum processor time of a kernel per round")
 	flags.StringVar(&b.readBytes, "read-bytes", "1536MiB", "memory for the weights; use several times the size of the CPU caches, so that kernels read from memory")
 	flags.BoolVar(&b.asJSON, "json", false, "print JSON")

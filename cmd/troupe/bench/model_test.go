@@ -201,8 +201,8 @@ func TestBenchModelNamesReplacedTypes(t *testing.T) {
 func TestBenchModelRefuses(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none.gguf")
 	for want, args := range map[string][]string{
-		"--batch has 0; it must be between 1": {"--batch", "0"},
-		"--prompt has -1":                     {"--prompt=-1"},
+		"--batch has 0; each entry must be between 1": {"--batch", "0"},
+		"--prompt has -1": {"--prompt=-1"},
 		"--depth is \"x\"; it must be whole numbers separated by commas": {"--depth", "x"},
 		"--threads has 0; each entry must be at least 1":                 {"--threads", "0,1"},
 		"threads is 2000; it must be between 1 and 1024":                 {"--threads", "2000"},

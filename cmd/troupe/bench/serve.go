@@ -60,7 +60,7 @@ func newServe() *cobra.Command {
 				case !strings.Contains(a, ":"):
 					return fmt.Errorf("%q is not a flag; `troupe bench serve --help` lists the flags", a)
 				case len(b.goodput) == 0:
-					return fmt.Errorf("%q is not a flag; latency limits follow --goodput", a)
+					return fmt.Errorf("%q is not a flag; if it is a latency limit, give it with --goodput, for example --goodput ttft:200ms,tpot:50ms", a)
 				}
 				b.goodput = append(b.goodput, a)
 			}
@@ -72,11 +72,11 @@ func newServe() *cobra.Command {
 	flags.StringVar(&b.client.Frame.Model, "model", "", "model name (default: the first one that the server lists)")
 	flags.StringVar(&b.endpoint, "endpoint", "", "completions or chat (default: chat for conversations, otherwise completions)")
 	b.work.add(flags)
-	flags.IntVar(&b.load.Sessions, "num-prompts", 0, "number of requests or conversations; 0: 100 random ones, all of a file, or no limit with --duration")
+	flags.IntVar(&b.load.Sessions, "num-prompts", 0, "number of requests or conversations. 0: all of the dataset; for random 100, or no limit with --duration")
 	flags.IntVar(&b.load.Concurrency, "concurrency", 0, "maximum number of requests at once; 0: 8 without --rate, no limit with it or with a trace")
 	flags.StringVar(&b.rate, "rate", "", "mean number of requests per second, or inf for all at once")
-	flags.StringVar(&b.burstiness, "burstiness", "1", "shape of the gaps with --rate: 1: Poisson process, less: more bursts, inf: evenly spaced")
-	flags.DurationVar(&b.load.Duration, "duration", 0, "time after which no request starts; running ones are completed. 0: no limit")
+	flags.StringVar(&b.burstiness, "burstiness", "1", "burstiness of the arrivals with --rate: 1: Poisson process; below 1: more bursts; inf: evenly spaced")
+	flags.DurationVar(&b.load.Duration, "duration", 0, "time after which no new request is sent; running ones are completed. 0: no limit")
 	flags.DurationVar(&b.client.Timeout, "request-timeout", 10*time.Minute, "time after which a request counts as failed; 0: never")
 	flags.IntVar(&b.setup.Warmup, "warmup-requests", 1, "warm-up requests; they share no prompt with the run")
 	flags.BoolVar(&b.flush, "flush-cache", false, "flush the server's prefix cache before the run (POST /flush_cache: Troupe, SGLang)")

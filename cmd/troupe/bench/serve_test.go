@@ -166,7 +166,7 @@ func TestBenchServeRefuses(t *testing.T) {
 		{[]string{"--rate", "1", "--burstiness", "x"}, "--burstiness is"},
 		{[]string{"--concurrency", "-1"}, "it must be at least 0"},
 		{[]string{"--goodput", "ttft"}, "is not a latency limit"},
-		{[]string{"ttft:1s"}, "latency limits follow --goodput"},
+		{[]string{"ttft:1s"}, "if it is a latency limit, give it with --goodput"},
 		{[]string{"nonsense"}, `"nonsense" is not a flag`},
 		{[]string{"--endpoint", "embeddings"}, "--endpoint is"},
 		{[]string{"--extra-body", "[]"}, "--extra-body"},

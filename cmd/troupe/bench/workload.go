@@ -53,7 +53,7 @@ func (w *workload) add(flags *pflag.FlagSet) {
 	flags.IntVar(&w.vocab, "vocab-size", 0, "number of token ids that prompts may use; 0: ask the server")
 	flags.IntVar(&w.random.Input, "random-input-len", 512, "maximum tokens of a random prompt")
 	flags.IntVar(&w.random.Output, "random-output-len", 128, "maximum tokens of the answer")
-	flags.Float64Var(&w.random.Ratio, "random-range-ratio", 1, "ratio of the shortest to the longest length, for both; lengths are uniformly distributed")
+	flags.Float64Var(&w.random.Ratio, "random-range-ratio", 1, "ratio of the shortest to the longest length, for prompts and for answers; lengths are uniformly distributed")
 	flags.IntVar(&w.shared.Groups, "gsp-num-groups", 64, "groups of prompts that share a system prompt")
 	flags.IntVar(&w.shared.PerGroup, "gsp-prompts-per-group", 16, "prompts in a group")
 	flags.IntVar(&w.shared.System, "gsp-system-prompt-len", 2048, "tokens of a system prompt")

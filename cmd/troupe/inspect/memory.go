@@ -33,7 +33,7 @@ func newMemory() *cobra.Command {
 			if live.server.URL == "" {
 				return planMemory(c, size, asJSON)
 			}
-			if err := cli.RefuseFlags(planFlags, "has no effect with --url: it plans a server that is not running"); err != nil {
+			if err := cli.RefuseFlags(planFlags, "has no effect with --url, which shows a running server; remove one of the two flags"); err != nil {
 				return err
 			}
 			live.json = asJSON

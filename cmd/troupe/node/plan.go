@@ -97,7 +97,7 @@ func perTokenFrom(k gpu.KVSpec, d gpu.DType) string {
 	if d.ScaleBytes() == 0 {
 		return fmt.Sprintf("%d layers × %d KV heads × %d head dim × 2 (K, V) × %d bytes (kv-cache-dtype)", k.Layers, k.Heads, k.HeadDim, d.BlockBytes())
 	}
-	return fmt.Sprintf("%d layers × %d KV heads × 2 (K, V) × (%d head dim × %d bytes + %d of the scale) (kv-cache-dtype)",
+	return fmt.Sprintf("%d layers × %d KV heads × 2 (K, V) × (%d head dim × %d bytes + %d for the scale) (kv-cache-dtype)",
 		k.Layers, k.Heads, k.HeadDim, d.BlockBytes(), d.ScaleBytes())
 }
 

@@ -110,7 +110,7 @@ func TestPerTokenFrom(t *testing.T) {
 	kv := gpu.KVSpec{Layers: 2, Heads: 2, HeadDim: 4}
 	for dtype, want := range map[gpu.DType]string{
 		gpu.BF16: "2 layers × 2 KV heads × 4 head dim × 2 (K, V) × 2 bytes (kv-cache-dtype)",
-		gpu.I8:   "2 layers × 2 KV heads × 2 (K, V) × (4 head dim × 1 bytes + 4 of the scale) (kv-cache-dtype)",
+		gpu.I8:   "2 layers × 2 KV heads × 2 (K, V) × (4 head dim × 1 bytes + 4 for the scale) (kv-cache-dtype)",
 	} {
 		if got := perTokenFrom(kv, dtype); got != want {
 			t.Errorf("%s: %s, want %s", dtype, got, want)

@@ -29,7 +29,7 @@ type cacheFlags struct {
 func (f *cacheFlags) add(flags *pflag.FlagSet) {
 	flags.IntSliceVar(&f.capacities, "capacity", []int{0}, "cache capacity in blocks, comma-separated; 0: unlimited")
 	flags.StringVar(&f.index, "index", string(cachereplay.AutoIndex), "data structure of the simulated cache: tree (radix tree, as in the engine), blocks (flat table, for belady and fifo) or auto (what the policy requires)")
-	flags.IntVar(&f.history, "eviction-history", cachereplay.DefaultHistory, "number of evicted blocks whose uses policies remember")
+	flags.IntVar(&f.history, "eviction-history", cachereplay.DefaultHistory, "number of evicted blocks for which the policies keep the history of uses")
 	flags.BoolVar(&f.compare, "compare", false, "add lru and belady, and show how much of the gap between them each policy closes")
 	flags.BoolVar(&f.byConversation, "by-conversation", false, "print the distribution of the hit ratios of conversations, each with its own unlimited cache")
 }

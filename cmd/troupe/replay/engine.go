@@ -33,7 +33,7 @@ func (f *engineFlags) add(flags *pflag.FlagSet) {
 	o := &f.opt
 	flags.StringVar(&f.gpu, "gpu", costmodel.Names()[0], "device to simulate: "+strings.Join(costmodel.Names(), ", "))
 	flags.StringVar(&f.shape, "model-shape", costmodel.ModelNames()[0], "built-in model shape: "+strings.Join(costmodel.ModelNames(), ", "))
-	flags.StringVar(&f.modelConfig, "model-config", "", "take the shape from the config.json of this Hugging Face directory instead")
+	flags.StringVar(&f.modelConfig, "model-config", "", "take the model shape from the config.json of this Hugging Face directory, instead of --model-shape")
 	flags.IntVar(&o.Replicas, "replicas", o.Replicas, "number of engines, each on its own device")
 	flags.StringVar(&o.Routing, "routing", o.Routing, "how requests are distributed to the engines: "+strings.Join(route.Policies(), ", "))
 	flags.StringVar(&o.Policy, "policy", o.Policy, "schedule-policy of the engines: "+strings.Join(queue.Policies(), ", "))
@@ -41,7 +41,7 @@ func (f *engineFlags) add(flags *pflag.FlagSet) {
 	flags.IntVar(&o.PageSize, "page-size", o.PageSize, "tokens in a page of the KV pool, a power of two")
 	flags.Float64Var(&o.Speed, "speed", o.Speed, "speed factor: 2 replays the trace twice as fast")
 	flags.Float64Var(&o.MemFraction, "mem-fraction-static", 0, "share of the device's memory for weights, workspace and KV pool; 0: the device's default")
-	flags.IntVar(&o.MaxRunning, "max-running-requests", 0, "maximum number of running requests per engine; 0: the pool's default")
+	flags.IntVar(&o.MaxRunning, "max-running-requests", 0, "maximum number of running requests per engine; 0: the default for the size of the KV pool")
 	flags.IntVar(&o.MaxPrefillTokens, "max-prefill-tokens", o.MaxPrefillTokens, "maximum tokens per step")
 	flags.IntVar(&o.ChunkedPrefillSize, "chunked-prefill-size", 0, "maximum prompt tokens of a long prompt per step; 0: the device's default; -1: no chunks")
 	flags.DurationVar(&o.LatencyTarget, "inter-token-latency-target", 0, "target for the 99th percentile of the time between two tokens; 0: no target. Example: 50ms")

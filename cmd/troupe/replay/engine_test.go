@@ -129,7 +129,7 @@ func TestReplayEnginesRefuses(t *testing.T) {
 		{[]string{"--limit", "-1"}, "--limit is -1"},
 		{[]string{"--capacity", "10"}, "--capacity requires --cache-only"},
 		{[]string{"--cache-only", "--gpu", "h100"}, "--gpu has no effect with --cache-only"},
-		{[]string{"--plot", "out.pdf"}, "neither .svg nor .png"},
+		{[]string{"--plot", "out.pdf"}, "must end in .svg or .png"},
 		{[]string{"--plot", filepath.Join(dir, "no", "out.svg")}, "does not exist"},
 		{[]string{"--chunked-prefill-size", "20000"}, "raise the second"},
 		{[]string{"--max-prefill-tokens", "1000000000000"}, "it must be between 1 and 16777216"},

@@ -76,7 +76,7 @@ func asked(question string) string { return "Question: " + question + "\nAnswer:
 func readProblems(path string) ([]problem, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s does not exist; the GSM8K data set has this file as gsm8k/test.jsonl", path)
+		return nil, fmt.Errorf("%s does not exist; give a JSON lines file of the GSM8K data set, for example test.jsonl", path)
 	}
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func (o Shared) Check() error {
 func (o Shared) Source() *Source {
 	order := shuffled(o.Seed, o.Groups*o.PerGroup)
 	return &Source{
-		Description: fmt.Sprintf("shared prefixes: %d groups of %d, %d tokens shared, questions of %d and %d output tokens%s, %s",
+		Description: fmt.Sprintf("shared prefixes: %d groups of %d prompts, system prompts of %d tokens, questions of %d tokens, %d output tokens%s, %s",
 			o.Groups, o.PerGroup, o.System, o.Question, o.Output, perTurn(o.Turns), o.Writer.Describe()),
 		Size: len(order),
 		Make: func(index int) (*Session, error) { return o.session(order[index]), nil },

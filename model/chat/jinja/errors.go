@@ -52,7 +52,7 @@ type LengthError struct {
 }
 
 func (e *LengthError) Error() string {
-	return fmt.Sprintf("the template makes a text of %d bytes; at most %d are allowed", e.Bytes, e.Max)
+	return fmt.Sprintf("a text that the template renders has at least %d bytes; at most %d are allowed", e.Bytes, e.Max)
 }
 
 // failTooLong refuses a text that would have n bytes.

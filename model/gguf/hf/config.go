@@ -123,7 +123,7 @@ func (k *keys) sizes() {
 		}
 	}
 	k.out.Values["tie_word_embeddings"] = k.f.Tensor("output.weight") == nil
-	k.same("attention.value_length", "a value length of its own")
+	k.same("attention.value_length", "a value head size that differs from the key head size")
 	k.same("rope.dimension_count", "a partial rotary embedding")
 }
 
