@@ -1,7 +1,9 @@
 package configs
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,5 +54,27 @@ func TestDocsSayWhatChangesLive(t *testing.T) {
 	slices.Sort(lives)
 	if !slices.Equal(documented, lives) {
 		t.Errorf("documented as live are %q, live are %q", documented, lives)
+	}
+}
+
+// Variables of commands and tests must not stop a server, or a test that reads settings.
+func TestEveryVariableIsKnown(t *testing.T) {
+	name := regexp.MustCompile(`\.(?:Getenv|LookupEnv)\("(TROUPE_[A-Z_]+)"\)`)
+	found := 0
+	must(t, filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, variable := range name.FindAllStringSubmatch(string(text), -1) {
+			found++
+			for _, err := range unknownVariables([]string{variable[1] + "=1"}, Default().settings()) {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+		return err
+	}))
+	if found < 20 {
+		t.Errorf("only %d uses of variables were found", found)
 	}
 }
