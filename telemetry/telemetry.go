@@ -23,7 +23,6 @@ import (
 // Meter implements messages.Meter. Safe for concurrent use. Recording allocates nothing.
 type Meter struct {
 	model    string // label of every series
-	engines  int
 	registry *prometheus.Registry
 	metrics  map[messages.Metric]*metric // immutable after New
 	unknown  sync.Map                    // metric names already reported
@@ -54,7 +53,7 @@ func (n *number) add(v float64) {
 
 // New makes a meter for a number of engines. model is a label of every series.
 func New(model string, engines int, log zerolog.Logger) *Meter {
-	m := &Meter{model: model, engines: engines, registry: prometheus.NewRegistry(), metrics: map[messages.Metric]*metric{}, log: log}
+	m := &Meter{model: model, registry: prometheus.NewRegistry(), metrics: map[messages.Metric]*metric{}, log: log}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, r := range rows {
 		x := &metric{row: r}

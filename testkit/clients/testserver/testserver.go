@@ -4,6 +4,7 @@
 package testserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -97,21 +98,13 @@ func Tokenizer() *tokenizer.Tokenizer {
 	return tok
 }
 
-func orElse[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
-}
-
 // Start starts a server and stops it when the test ends; then it checks that no
 // illegal step reached the device.
 func Start(t testing.TB, opt Options) *Server {
 	t.Helper()
 	tok, template := files()
-	opt.Context, opt.PageSize, opt.Pages = orElse(opt.Context, 512), orElse(opt.PageSize, 4), orElse(opt.Pages, 1024)
-	opt.MaxRunning, opt.MaxOpen = orElse(opt.MaxRunning, 32), orElse(opt.MaxOpen, 4096)
+	opt.Context, opt.PageSize, opt.Pages = cmp.Or(opt.Context, 512), cmp.Or(opt.PageSize, 4), cmp.Or(opt.Pages, 1024)
+	opt.MaxRunning, opt.MaxOpen = cmp.Or(opt.MaxRunning, 32), cmp.Or(opt.MaxOpen, 4096)
 	eos, _ := tok.EOS()
 	s := &Server{logs: &locked.Buffer{}, Context: min(opt.Context, opt.Pages*opt.PageSize)}
 	s.FakeModel = fakemodel.Options{PageSize: opt.PageSize, Pages: opt.Pages, MaxRows: opt.MaxRunning, Vocab: tok.VocabSize(),
