@@ -72,7 +72,7 @@ var rules = []rule{
 	{"lab/cachereplay", []string{"memory", "messages", "lab/trace", "lab/measure"}, []string{"github.com/asynkron/", "net", "os"}, "it drives the cores of the cache and nothing else of the engine"},
 	{"testkit/sources", nil, nil, "it is tests only"},
 	{"lab/trace", []string{"telemetry/recording", "internal/splitmix"}, []string{"github.com/asynkron/", "net"}, "it reads files and knows nothing of the engine"},
-	{"testkit/fakemodel", []string{"messages", "internal/invariants"}, nil, "the fake takes the place of an executor"},
+	{"testkit/fakemodel", []string{"messages", "internal/invariants", "internal/splitmix"}, nil, "the fake takes the place of an executor"},
 	{"lab/measure", nil, []string{"github.com/asynkron/", "net"}, "it knows durations and nothing of what took them"},
 	{"lab/serverapi", []string{"telemetry/logtext"}, []string{"github.com/asynkron/"}, "it is a client like any other, and knows a server by its address"},
 	{"testkit/seeded", nil, nil, "it orders any actors and knows none"},

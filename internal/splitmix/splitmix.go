@@ -2,7 +2,7 @@
 // Splittable Pseudorandom Number Generators, OOPSLA 2014).
 package splitmix
 
-// Step is the distance of two states of the sequence.
+// Step is the distance of two states of the sequence, an odd number.
 const Step = 0x9e3779b97f4a7c15
 
 // Mix is a bijection in which every input bit affects every output bit.

@@ -17,21 +17,21 @@ func (r *Request) Tokens(dst []int32) []int32 {
 	return appendBlock(dst, 1<<63|uint64(r.Line), left)
 }
 
-// appendBlock appends the first n tokens of a block. Multiplying by an odd number
-// permutes the numbers below 2^31, so small ids differ in the first token.
+// appendBlock appends the first n tokens of a block. Multiplying by an odd number, as
+// splitmix.Step is, permutes the numbers below 2^31, so small ids differ in the first
+// token.
 func appendBlock(dst []int32, id uint64, n int) []int32 {
 	if n <= 0 {
 		return dst
 	}
-	const odd = 0x9e3779b97f4a7c15
 	first := id
 	if high := id >> 31; high != 0 {
 		first ^= splitmix.Mix(high)
 	}
-	dst = append(dst, int32(first*odd&(1<<31-1)))
+	dst = append(dst, int32(first*splitmix.Step&(1<<31-1)))
 	seed := splitmix.Mix(id)
 	for j := 1; j < n; j++ {
-		seed += odd
+		seed += splitmix.Step
 		dst = append(dst, int32((seed^seed>>32)*0xd6e8feb86659fd93>>33))
 	}
 	return dst

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/troupe-engine/troupe/internal/splitmix"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -12,18 +13,13 @@ const (
 	digestStart uint64 = 0x243f6a8885a // any odd-looking constant
 )
 
-// mix folds a value into a hash (the finaliser of SplitMix64).
-func mix(h, v uint64) uint64 {
-	h = (h ^ v) + 0x9e3779b97f4a7c15
-	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
-	h = (h ^ h>>27) * 0x94d049bb133111eb
-	return h ^ h>>31
-}
+// mix folds a value into a hash.
+func mix(h, v uint64) uint64 { return splitmix.Mix((h ^ v) + splitmix.Step) }
 
 // fold takes one KV value into the digest that a draw hashes: cheap, since a
 // draw reads every position, and mixed well afterwards.
 func fold(state uint64, kv int32) uint64 {
-	return (state ^ uint64(uint32(kv))) * 0x9e3779b97f4a7c15
+	return (state ^ uint64(uint32(kv))) * splitmix.Step
 }
 
 // kvValue is what a position stores: it depends on all tokens up to it.
