@@ -3,6 +3,8 @@ package bench
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/troupe-engine/troupe/internal/paging"
 )
 
 // Test is one line of the table: a prompt to compute, or tokens to generate.
@@ -112,14 +114,22 @@ func (l Limits) Check(t Test) error {
 	if t.Generate > 0 {
 		positions += t.lead()
 	}
-	pages := (positions + l.PageSize - 1) / l.PageSize
-	switch {
-	case positions > l.Context:
-		return fmt.Errorf("test %s requires a context of %d tokens, but the model has %d; lower --depth, --prompt or --generate, or raise --context-length", t, positions, l.Context)
+	pool := paging.Pages(positions, l.PageSize) * l.PageSize * t.Batch
+	switch err := t.fits(positions, l.Context); {
+	case err != nil:
+		return err
 	case t.Batch > l.Running:
 		return fmt.Errorf("test %s requires %d sequences at the same time, but only %d may run; raise --max-running-requests", t, t.Batch, l.Running)
-	case pages*l.PageSize*t.Batch > l.Pool:
-		return fmt.Errorf("test %s requires a KV pool of %d tokens, but it has %d; raise --mem-fraction-static or --max-total-tokens, or use --kv-cache-dtype int8", t, pages*l.PageSize*t.Batch, l.Pool)
+	case pool > l.Pool:
+		return fmt.Errorf("test %s requires a KV pool of %d tokens, but it has %d; raise --mem-fraction-static or --max-total-tokens, or use --kv-cache-dtype int8", t, pool, l.Pool)
 	}
 	return nil
+}
+
+// fits checks a number of positions against a model's context.
+func (t Test) fits(positions, context int) error {
+	if positions <= context {
+		return nil
+	}
+	return fmt.Errorf("test %s requires a context of %d tokens, but the model has %d; lower --depth, --prompt or --generate, or raise --context-length", t, positions, context)
 }

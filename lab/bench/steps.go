@@ -2,10 +2,10 @@ package bench
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/internal/paging"
 )
 
 // StepOptions describe a model and the tests to run on it.
@@ -37,14 +37,14 @@ func NewSteps(m gpu.Model, o StepOptions) (*Steps, error) {
 	sequences := 0
 	for _, t := range o.Tests {
 		sequences = max(sequences, t.Batch)
-		if t.Positions() > o.Program.Context {
-			return nil, fmt.Errorf("test %s requires a context of %d tokens, but the model has %d; lower --depth, --prompt or --generate, or raise --context-length", t, t.Positions(), o.Program.Context)
+		if err := t.fits(t.Positions(), o.Program.Context); err != nil {
+			return nil, err
 		}
 	}
 	pages := 0
 	each := make([]int, sequences)
 	for _, t := range o.Tests {
-		n := (t.Positions() + o.Pool.PageSize - 1) / o.Pool.PageSize
+		n := paging.Pages(t.Positions(), o.Pool.PageSize)
 		for i := range t.Batch {
 			each[i] = max(each[i], n)
 		}
