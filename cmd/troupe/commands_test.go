@@ -62,8 +62,9 @@ func TestInspectTokensIsJSONL(t *testing.T) {
 	if err := json.Unmarshal([]byte(lines[0]), &row); err != nil || row.Decode != "Hello, cat!" || len(row.IDs) == 0 || len(row.Special) < len(row.IDs) {
 		t.Errorf("%s: %v", lines[0], err)
 	}
-	if _, err := run(t, "{\"text\":\"a\"}\nnonsense\n", "inspect", "tokens"); err == nil || !strings.Contains(err.Error(), "line 2") {
-		t.Errorf("a bad line gives %v", err)
+	out, err := run(t, "{\"text\":\"a\"}\nnonsense\n", "inspect", "tokens")
+	if err == nil || !strings.Contains(err.Error(), "line 2") || !strings.Contains(out, `"decode":"a"`) {
+		t.Errorf("a bad line gives %v after %q", err, out)
 	}
 }
 

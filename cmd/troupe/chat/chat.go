@@ -71,7 +71,9 @@ func (t *talk) run(ctx context.Context, in io.Reader) error {
 	if t.prompt {
 		fmt.Fprintf(t.out, "%s. Type a message, /help for commands, Ctrl-D to exit.\n", t.node.Name)
 	}
-	lines := readLines(in)
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(nil, maxLine)
+	lines := readLines(scanner)
 	for {
 		if t.prompt {
 			fmt.Fprint(t.out, "> ")
@@ -80,7 +82,7 @@ func (t *talk) run(ctx context.Context, in io.Reader) error {
 		select {
 		case next, more := <-lines:
 			if !more {
-				return nil
+				return inputError(scanner.Err())
 			}
 			line = strings.TrimSpace(next)
 		case <-ctx.Done():
@@ -95,14 +97,22 @@ func (t *talk) run(ctx context.Context, in io.Reader) error {
 	}
 }
 
+// maxLine is the longest line of the input, in bytes.
+const maxLine = 1 << 20
+
+func inputError(err error) error {
+	if errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("a line of the input is longer than %d KiB; use shorter lines", maxLine>>10)
+	}
+	return err
+}
+
 // readLines reads in the background, so that a signal can end a chat that waits for
 // input. The goroutine ends with the input or with the process.
-func readLines(in io.Reader) <-chan string {
+func readLines(scanner *bufio.Scanner) <-chan string {
 	lines := make(chan string)
 	go func() {
 		defer close(lines)
-		scanner := bufio.NewScanner(in)
-		scanner.Buffer(nil, 1<<20)
 		for scanner.Scan() {
 			lines <- scanner.Text()
 		}

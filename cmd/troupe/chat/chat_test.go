@@ -23,6 +23,13 @@ func TestChatHoldsAConversation(t *testing.T) {
 	}
 }
 
+func TestChatRefusesALineThatIsTooLong(t *testing.T) {
+	_, err := commandline.Run(t, cli.Root("test", New()), "/help\n"+strings.Repeat("x", maxLine+1), "chat")
+	if err == nil || !strings.Contains(err.Error(), "longer than 1024 KiB") {
+		t.Errorf("a long line gives %v", err)
+	}
+}
+
 // interrupting stops the answer at its first text, as Ctrl-C does.
 type interrupting struct {
 	text bytes.Buffer

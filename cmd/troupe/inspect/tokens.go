@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -82,26 +83,32 @@ func newLogits() *cobra.Command {
 	return c
 }
 
-// eachLine answers a JSONL stream line by line until the first error.
+// maxLine is the longest line of a JSONL stream, in bytes.
+const maxLine = 64 << 20
+
+// eachLine answers a JSONL stream line by line until the first error. The answers before
+// it are written.
 func eachLine(in io.Reader, out io.Writer, f func(line []byte) (any, error)) error {
 	scanner := bufio.NewScanner(in)
-	scanner.Buffer(nil, 64<<20)
+	scanner.Buffer(nil, maxLine)
 	w := bufio.NewWriter(out)
-	for n := 1; scanner.Scan(); n++ {
+	n := 1
+	for ; scanner.Scan(); n++ {
 		line := bytes.TrimSpace(scanner.Bytes())
 		if len(line) == 0 {
 			continue
 		}
 		v, err := f(line)
 		if err != nil {
-			return fmt.Errorf("line %d: %w", n, err)
+			return errors.Join(fmt.Errorf("line %d: %w", n, err), w.Flush())
 		}
 		if err := cli.PrintJSONLine(w, v); err != nil {
 			return err
 		}
 	}
-	if err := scanner.Err(); err != nil {
-		return err
+	err := scanner.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = fmt.Errorf("line %d is longer than %d MiB", n, maxLine>>20)
 	}
-	return w.Flush()
+	return errors.Join(err, w.Flush())
 }
