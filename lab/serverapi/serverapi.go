@@ -1,4 +1,4 @@
-// Package serverapi reads the model, the features and the state of a running server.
+// Package serverapi sends requests to a running server and reads its answers and errors.
 package serverapi
 
 import (

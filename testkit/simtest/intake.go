@@ -201,7 +201,7 @@ func (w *World) takeIntake(msg messages.ToIntake) {
 }
 
 // noteLeft ends the requests of a call whose client has left; intake gets the message
-// it now.
+// now.
 func (w *World) noteLeft(msg any) {
 	for _, k := range w.calls {
 		drop, isDrop := msg.(*messages.DropCall)
