@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/cmd/troupe/cli"
 	"github.com/troupe-engine/troupe/lab/load"
 	"github.com/troupe-engine/troupe/lab/load/work"
 	"github.com/troupe-engine/troupe/lab/trace"
@@ -74,10 +74,8 @@ func datasetNames() []string {
 // check refuses flags that would have no effect.
 func (w *workload) check(flags *pflag.FlagSet, open bool) error {
 	if _, known := datasets[w.dataset]; !known {
-		if near := configs.Nearest(w.dataset, datasetNames()); near != "" {
-			return fmt.Errorf("--dataset is %q; did you mean %s?", w.dataset, near)
-		}
-		return fmt.Errorf("--dataset is %q; use one of %s", w.dataset, strings.Join(datasetNames(), ", "))
+		err := fmt.Errorf("%q is not known; use one of %s", w.dataset, strings.Join(datasetNames(), ", "))
+		return cli.UnknownValue("--dataset", err, w.dataset, datasetNames())
 	}
 	for name, only := range datasets {
 		for _, flag := range only {

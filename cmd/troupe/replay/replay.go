@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/troupe-engine/troupe/cmd/troupe/cli"
-	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/internal/units"
 	"github.com/troupe-engine/troupe/lab/cachereplay"
 	"github.com/troupe-engine/troupe/lab/trace"
@@ -103,9 +103,8 @@ func (f *command) open() (trace.Reader, error) {
 		return r, nil
 	case errors.Is(err, os.ErrNotExist):
 		return nil, fmt.Errorf("--trace %s does not exist", f.trace)
-	}
-	if near := configs.Nearest(f.format, trace.Formats()); near != "" && near != f.format {
-		return nil, fmt.Errorf("--format: %w; did you mean %s?", err, near)
+	case !slices.Contains(trace.Formats(), f.format):
+		return nil, cli.UnknownValue("--format", err, f.format, trace.Formats())
 	}
 	return nil, fmt.Errorf("--trace: %w", err)
 }

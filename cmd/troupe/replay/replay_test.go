@@ -77,6 +77,7 @@ func TestReplayRefuses(t *testing.T) {
 		{nil, `required flag(s) "trace" not set`},
 		{[]string{"--trace", path}, "--format is missing; use one of azure, jsonl, mooncake, weka"},
 		{[]string{"--trace", path, "--format", "mooncak"}, "did you mean mooncake?"},
+		{[]string{"--trace", path, "--format", "parquet"}, `--format: trace format "parquet" is not known; use one of azure,`},
 		{[]string{"--trace", path + "x", "--format", "mooncake"}, "does not exist"},
 		{[]string{"--trace", path, "--format", "mooncake", "--capacity", "-1"}, "--capacity is -1"},
 		{[]string{"--trace", path, "--format", "mooncake", "--capacity", "ten"}, "--capacity"},
