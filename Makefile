@@ -3,14 +3,13 @@ SHELL := /bin/bash
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GO      ?= go
-# The entry point that tells of a low ulimit -v before Go's runtime fails; it
-# is there for these platforms. docs/decisions/0020-entry-point.md
+# The entry point that reports a low ulimit -v before Go's runtime fails. Only
+# these platforms have it. docs/decisions/0020-entry-point.md
 ENTRY   := -E _troupe_entry
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) \
   $(if $(filter linux/amd64 linux/arm64,$(shell $(GO) env GOOS GOARCH | paste -sd/)),$(ENTRY))"
-# The conformance data: packed, beside the project where there is any. The
-# script prints its folder and unpacks it first where that was not done; it is
-# asked by the target that needs it, and by no other.
+# A script beside the project, if the conformance data is there: it unpacks the
+# data if necessary and prints its folder. Only the target conformance runs it.
 UNPACK  ?= ../shared/data/unpack
 FUZZ    ?= 30s
 

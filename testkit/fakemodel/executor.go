@@ -35,7 +35,7 @@ type Executor struct {
 	violations []string
 }
 
-// maxInFlight is how many steps a device takes: one that runs and one behind it.
+// maxInFlight is how many steps a device takes: one that runs and one that waits.
 const maxInFlight = 2
 
 // job is one submitted step.

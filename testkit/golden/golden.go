@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+var rewrite = flag.Bool("rewrite", false, "write the golden files again")
 
-// Rewriting reports whether the files are to be written anew.
+// Rewriting reports whether the files are to be written again.
 func Rewriting() bool { return *rewrite }
 
 // Compare fails unless got is the content of testdata/name, or writes it there.
@@ -30,7 +30,7 @@ func Compare(t testing.TB, name, got string) {
 	}
 	if got != string(want) {
 		line, got, want := difference(got, string(want))
-		t.Errorf("%s differs from line %d on (-rewrite writes it anew); got:\n%s\nwant:\n%s", file, line, got, want)
+		t.Errorf("%s differs from line %d on (-rewrite writes it again); got:\n%s\nwant:\n%s", file, line, got, want)
 	}
 }
 

@@ -39,7 +39,7 @@ type Config struct {
 	Target        time.Duration // between tokens; 0: none. A message takes 1 µs
 
 	Eviction     string  // policy of the cache; "": lru
-	Contiguous   bool    // pages in a row where there are any
+	Contiguous   bool    // consecutive pages if possible
 	Conservative float64 // multiplies Ratio; 0: 1
 
 	Engines int // behind one intake; 0: 1
@@ -95,7 +95,7 @@ func Random(seed uint64) Config {
 	if c.Chunk == 0 {
 		c.Target = 0 // needs chunks
 	}
-	// Drawn apart, so that what seeds decided before stays.
+	// From a second source, so that older seeds decide what they did before.
 	more := rand.New(rand.NewPCG(seed, 3))
 	if more.IntN(6) == 0 {
 		c.PageSize = pick(more, 32, 64)
@@ -104,7 +104,7 @@ func Random(seed uint64) Config {
 	c.Eviction, c.Contiguous, c.Conservative = pick(more, policies.Names()...), more.IntN(2) == 0, pick(more, 0, 0.3, 2)
 	c.Pages = paging.Pages(c.ContextLength, c.PageSize)*pick(r, 1, 1, 2, 8) + r.IntN(3)
 	if more.IntN(8) == 0 {
-		c.Pages *= 100 // in plenty: plans reserve ahead
+		c.Pages *= 100 // enough for plans to reserve ahead
 	}
 	c.TokensPerStep = pick(more, 1, 1, 3, 8)
 	c.Engines = pick(more, 1, 1, 2, 3)

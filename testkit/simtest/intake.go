@@ -30,7 +30,7 @@ func (k *call) userID() string { return "user-" + strconv.Itoa(int(k.id)) }
 // errDetok is a panic of foreign code inside of intake's core.
 var errDetok = errors.New("the detokeniser panicked")
 
-// detokenizer makes the text of tokens; it panics at times.
+// detokenizer makes the text of tokens; sometimes it panics.
 type detokenizer struct{ w *World }
 
 func (d detokenizer) NewStream([]int32, bool, bool) intake.Stream { return d }
@@ -56,7 +56,7 @@ func (w *World) arrive() {
 	w.send(place{role: messages.Client}, messages.Intake, m)
 }
 
-// disturb lets clients leave that are due and read, and now and then asks for a
+// disturb lets clients leave that are due, lets one read, and now and then asks for a
 // flush or an audit, or changes the limits.
 func (w *World) disturb() {
 	for _, k := range w.calls[:w.arrived] {
@@ -185,7 +185,7 @@ func (w *World) takeIntake(msg messages.ToIntake) {
 		w.stats.Flushes++
 	}
 	w.intake.Handle(w.now(), msg, &w.out)
-	// Behind the core: a panic in it means that nothing of them counts.
+	// After the core: if it panics, these messages do not count.
 	switch m := msg.(type) {
 	case *messages.StepResults:
 		if m.Header == w.heard && w.standing {
@@ -223,7 +223,7 @@ func (w *World) next(seq uint64) bool {
 	// the supervisor fails the run if the epoch has not ended already.
 	w.standing = false
 	if n := len(w.out.Sends); n == 0 || w.out.Sends[n-1].To != messages.Supervisor {
-		w.fail("number %d follows %d and intake does not mind", seq, w.seq-1)
+		w.fail("number %d follows %d and intake does not fail the epoch", seq, w.seq-1)
 	}
 	return false
 }

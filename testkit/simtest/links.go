@@ -19,8 +19,8 @@ func (e *engine) at(role messages.Actor) place { return place{role, e} }
 // link is the way from one place to another.
 type link struct{ from, to place }
 
-// reach finds the place of a role for a sender: dispatch, if there is one, plays an
-// engine for intake, and intake for an engine.
+// reach finds the place of a role for a sender: dispatch, if there is one, acts as an
+// engine to intake, and as intake to an engine.
 func (w *World) reach(from place, to messages.Actor, msg any) place {
 	switch outer := from.engine == nil; {
 	case from.role == messages.Client, from.role == messages.Dispatch && to == messages.Intake:

@@ -77,11 +77,11 @@ type Stats struct {
 	// Steps launched beside another one; pages that rows gave up while a step
 	// read them; tokens drawn for requests that had ended, or lost in a crash.
 	Beside, Copies, Dropped int
-	// Several counts tokens behind the first that a step brought for a row.
+	// Several counts the tokens after the first that a step brought for a row.
 	Several int
 }
 
-// maxDeliveries bounds a run: beyond it something livelocks.
+// maxDeliveries bounds a run: a longer one is a livelock.
 const maxDeliveries = 400_000
 
 // Run simulates one config and returns the first thing that is wrong.
