@@ -51,13 +51,13 @@ func suggestFlag(c *cobra.Command, err error) error {
 		f := invalid.GetFlag()
 		return fmt.Errorf("--%s is %q; it must be %s", f.Name, invalid.GetValue(), configs.Wanted(f.Value.Type()))
 	}
-	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
-	if !unknown {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || unknown.GetSpecifiedShortnames() != "" {
 		return err
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if near := configs.Nearest(name, names); near != "" {
+	if near := configs.Nearest(unknown.GetSpecifiedName(), names); near != "" {
 		return fmt.Errorf("%w; did you mean --%s?", err, near)
 	}
 	return fmt.Errorf("%w; `%s --help` lists the flags", err, c.CommandPath())
