@@ -150,6 +150,8 @@ func TestBenchServeRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{"--dataset", "randon"}, "did you mean random?"},
+		{[]string{"--random-input-len", "100000000000000"}, "--random-input-len is 100000000000000; it must be between 1 and 16777216"},
+		{[]string{"--dataset", "shared-prefix", "--gsp-question-len", "0"}, "--gsp-question-len is 0; it must be between 1 and 16777216"},
 		{[]string{"--dataset", "7"}, "use one of random"},
 		{[]string{"--dataset", "gsm8k"}, "requires --dataset-path"},
 		{[]string{"--dataset-path", "x"}, "--dataset-path is only for"},

@@ -19,11 +19,21 @@ type Random struct {
 }
 
 func (o Random) Check() error {
-	err := cmp.Or(AtLeast(1, o.Input, "random-input-len"), AtLeast(1, o.Output, "random-output-len"))
+	err := cmp.Or(checkLength(o.Input, "random-input-len"), checkLength(o.Output, "random-output-len"))
 	if err == nil && !(o.Ratio >= 0 && o.Ratio <= 1) {
 		return fmt.Errorf("--random-range-ratio is %g; it must be between 0 and 1", o.Ratio)
 	}
 	return err
+}
+
+// maxLength bounds the parts of a request, which are made in memory, in tokens.
+const maxLength = 1 << 24
+
+func checkLength(tokens int, flag string) error {
+	if tokens < 1 || tokens > maxLength {
+		return fmt.Errorf("--%s is %d; it must be between 1 and %d", flag, tokens, maxLength)
+	}
+	return nil
 }
 
 // Source is unlimited.

@@ -19,7 +19,7 @@ type Shared struct {
 
 func (o Shared) Check() error {
 	err := cmp.Or(AtLeast(1, o.Groups, "gsp-num-groups"), AtLeast(1, o.PerGroup, "gsp-prompts-per-group"),
-		AtLeast(1, o.System, "gsp-system-prompt-len"), AtLeast(1, o.Question, "gsp-question-len"), AtLeast(1, o.Output, "gsp-output-len"))
+		checkLength(o.System, "gsp-system-prompt-len"), checkLength(o.Question, "gsp-question-len"), checkLength(o.Output, "gsp-output-len"))
 	if err == nil && o.Groups > 1<<24/o.PerGroup {
 		return fmt.Errorf("--gsp-num-groups %d × --gsp-prompts-per-group %d is more than %d prompts; lower one of them", o.Groups, o.PerGroup, 1<<24)
 	}

@@ -135,15 +135,16 @@ func runes(ids []int32) []rune { return ids }
 
 func TestSettingsAreChecked(t *testing.T) {
 	for want, err := range map[string]error{
-		"at least 1":              Random{Input: 0, Output: 1}.Check(),
-		"--random-range-ratio is": Random{Input: 1, Output: 1, Ratio: 1.1}.Check(),
-		"must be between 0":       Random{Input: 1, Output: 1, Ratio: math.NaN()}.Check(),
-		"groups":                  Shared{Groups: 0, PerGroup: 1}.Check(),
-		"more than 16777216":      Shared{Groups: 1 << 20, PerGroup: 1 << 20, System: 1, Question: 1, Output: 1}.Check(),
-		"question":                Shared{Groups: 1, PerGroup: 1, System: 1, Output: 1}.Check(),
-		"speed":                   Trace{Speed: 0}.Check(),
-		"--rate is":               (&Arrivals{Rate: 0, Burstiness: 1}).Check(),
-		"--burstiness is":         (&Arrivals{Rate: 1, Burstiness: math.NaN()}).Check(),
+		"is 0; it must be between 1 and 16777216":        Random{Input: 0, Output: 1}.Check(),
+		"is 16777217; it must be between 1 and 16777216": Random{Input: 1, Output: maxLength + 1}.Check(),
+		"--random-range-ratio is":                        Random{Input: 1, Output: 1, Ratio: 1.1}.Check(),
+		"must be between 0":                              Random{Input: 1, Output: 1, Ratio: math.NaN()}.Check(),
+		"groups":                                         Shared{Groups: 0, PerGroup: 1}.Check(),
+		"more than 16777216":                             Shared{Groups: 1 << 20, PerGroup: 1 << 20, System: 1, Question: 1, Output: 1}.Check(),
+		"question":                                       Shared{Groups: 1, PerGroup: 1, System: 1, Output: 1}.Check(),
+		"speed":                                          Trace{Speed: 0}.Check(),
+		"--rate is":                                      (&Arrivals{Rate: 0, Burstiness: 1}).Check(),
+		"--burstiness is":                                (&Arrivals{Rate: 1, Burstiness: math.NaN()}).Check(),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
