@@ -59,23 +59,22 @@ func (c *Core) endPart(now time.Duration, m *messages.EpochEnded, out *messages.
 }
 
 // countSuspects counts a crash for each suspect. One that was isolated and made no
-// progress ends.
+// progress ends, unless others are suspected with it: of several engines, the one that
+// it went to may have had requests before.
 func (c *Core) countSuspects(now time.Duration, m *messages.EpochEnded, isolated messages.RequestID, out *messages.Outbox) {
 	t := c.table
 	cause, _, _ := strings.Cut(m.Cause, "\n") // the rest is for the log
-	counted := map[messages.RequestID]bool{}
+	suspects := map[messages.RequestID]*entry{}
 	for _, id := range m.Suspects {
-		e := t.entries[id]
-		if e == nil || e.finish != nil || counted[id] {
-			continue
+		if e := t.entries[id]; e != nil && e.finish == nil && suspects[id] == nil {
+			suspects[id] = e
+			e.suspicion++
 		}
-		counted[id] = true
-		e.suspicion++
-		if id == isolated {
-			c.finish(now, e, messages.Finish{Reason: messages.FinishError, MatchedToken: -1, Message: fmt.Sprintf(
-				"the engine failed %d times in a row while it computed this request, the last time with no other request (%s); this is probably a bug in the server: please report it, and do not send the request again unchanged",
-				e.suspicion, cause)}, out)
-		}
+	}
+	if e := suspects[isolated]; e != nil && len(suspects) == 1 {
+		c.finish(now, e, messages.Finish{Reason: messages.FinishError, MatchedToken: -1, Message: fmt.Sprintf(
+			"the engine failed %d times in a row while it computed this request, the last time with no other request (%s); this is probably a bug in the server: please report it, and do not send the request again unchanged",
+			e.suspicion, cause)}, out)
 	}
 }
 

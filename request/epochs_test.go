@@ -155,6 +155,34 @@ func TestQuarantineTellsSuspectsApart(t *testing.T) {
 	}
 }
 
+// Of several engines, the one that a quarantined request goes to may have had requests
+// before. If these are suspected with it, it goes on.
+func TestQuarantineBesideOthers(t *testing.T) {
+	r := newRig(t, letters())
+	r.start()
+	c, _ := r.submit(1, "", submission())
+	r.submit(2, "", submission())
+	lose := func(ids ...messages.RequestID) []*messages.EngineRequest {
+		r.seq++
+		return enqueued(r.step(&messages.EpochEnded{Header: messages.Header{Epoch: r.epoch}, Seq: r.seq, Cause: "the cache panicked", Suspects: ids, Requests: ids}))
+	}
+	lose(1)
+	if again := lose(1); len(again) != 1 || !again[0].Alone {
+		t.Fatalf("resubmitted %v, want request 1 alone", again)
+	}
+	// It goes to the engine that has request 2.
+	if again := lose(1, 2); len(again) != 1 || again[0].ID != 1 || !again[0].Alone {
+		t.Fatalf("resubmitted %v, want request 1 alone once more", again)
+	}
+	if f := c.read().finish[0]; f != nil {
+		t.Fatalf("request 1 ended although request 2 was suspected as well: %s", f.Finish.Message)
+	}
+	lose(1)
+	if f := c.read().finish[0]; f == nil || f.Finish.Reason != messages.FinishError {
+		t.Errorf("request 1 got %+v, although it was the only suspect", f)
+	}
+}
+
 func TestAbortAndDrop(t *testing.T) {
 	r := newRig(t, letters())
 	r.start()

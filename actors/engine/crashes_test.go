@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/messages"
-	"github.com/troupe-engine/troupe/request"
 	"github.com/troupe-engine/troupe/testkit/fakemodel"
 )
 
@@ -92,91 +91,6 @@ func TestFailedStepsAreNoticedByNobody(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A request whose computation always crashes ends alone, with an error; those
-// that happened to run beside it get every token.
-func TestAPoisonousRequestEndsAlone(t *testing.T) {
-	const poison = 5
-	isPoison := func(prompt []int32) bool { return len(prompt) > 1 && prompt[0] == 499 && prompt[1] == 498 }
-	mutants := map[string]func(*Spec){
-		"in its step": func(spec *Spec) {
-			rows := map[messages.Row]bool{}
-			spec.Intercept = func(_ messages.Actor, msg any) {
-				b, ok := msg.(*messages.RunBatch)
-				if !ok {
-					return
-				}
-				if b.Step == 1 {
-					clear(rows)
-				}
-				for _, row := range b.Closed {
-					delete(rows, row)
-				}
-				for _, o := range b.Opened {
-					rows[o.Row] = isPoison(o.Request.Prompt)
-				}
-				for _, w := range b.Work {
-					if rows[w.Row] {
-						panic("poison in the step")
-					}
-				}
-			}
-		},
-		"in the queue": func(spec *Spec) {
-			spec.Intercept = func(_ messages.Actor, msg any) {
-				if m, ok := msg.(*messages.EnqueueRequests); ok {
-					for _, r := range m.Requests {
-						if isPoison(r.Prompt) {
-							panic("poison among the new requests")
-						}
-					}
-				}
-			}
-		},
-		"in the cache": func(spec *Spec) {
-			spec.Intercept = func(_ messages.Actor, msg any) {
-				if m, ok := msg.(*messages.LockPrefixes); ok {
-					for _, p := range m.Prefixes {
-						if isPoison(p.Tokens) {
-							panic("poison among the prefixes")
-						}
-					}
-				}
-			}
-		},
-		"in its text": func(spec *Spec) { spec.Intake.Detokenizer = venom{isPoison: isPoison} },
-	}
-	for where, mutate := range mutants {
-		t.Run(where, func(t *testing.T) {
-			s := plain
-			s.chunk, s.inFlight = 16, 2
-			h := start(t, s, mutate)
-			subs := prompts(12)
-			subs[poison].Prompt = []int32{499, 498, 7, 8, 9}
-			results := h.read(h.submit(subs...), len(subs))
-			if f := results[poison].finish; f.Reason != messages.FinishError || f.Message == "" {
-				t.Errorf("the poisonous request ended by %s: %q", f.Reason, f.Message)
-			}
-			subs = append(subs[:poison:poison], subs[poison+1:]...)
-			results = append(results[:poison:poison], results[poison+1:]...)
-			h.check(subs, results)
-			h.checkBalance()
-		})
-	}
-}
-
-// venom is a detokeniser that fails on every token of certain prompts.
-type venom struct {
-	words
-	isPoison func([]int32) bool
-}
-
-func (v venom) NewStream(prompt []int32, _, _ bool) request.Stream {
-	if v.isPoison(prompt) {
-		panic("poison in the text")
-	}
-	return words{}
 }
 
 // A panic of the supervisor itself: before it has started an epoch, while it ends

@@ -50,11 +50,15 @@ type dispatcher struct {
 }
 
 func (e *Engine) dispatchProps(opt shell.Options, more []actor.PropsOption) *actor.Props {
-	opt.OnPanic = func(actor.Context, any, *messages.FailEpoch) {} // the next incarnation does it
+	var failed *messages.FailEpoch // the next incarnation handles it
+	opt.OnPanic = func(_ actor.Context, _ any, fail *messages.FailEpoch) { failed = fail }
 	return actor.PropsFromProducer(func() actor.Actor {
 		d := &dispatcher{}
 		if old := e.dispatch; old != nil {
 			d.over = &messages.FailEpoch{Header: old.Own(), From: messages.Dispatch, Cause: "bug in the server: dispatch panicked and was restarted; please report it"}
+			if failed != nil { // so that intake counts the suspects
+				d.over.Cause, d.over.Suspects, failed = failed.Cause, failed.Suspects, nil
+			}
 			e.dispatch = dispatch.New(old.Own().Epoch, e.spec.Dispatch)
 		} else {
 			e.dispatch = dispatch.New(1, e.spec.Dispatch)

@@ -397,3 +397,20 @@ func TestNoRequestIsLost(t *testing.T) {
 		}
 	})
 }
+
+// Dispatch's own acknowledgements come back from intake as well. Results that are still
+// with intake go back to their engine all the same.
+func TestAcknowledgementsDoNotReturnResults(t *testing.T) {
+	s := newScene(t, 1)
+	s.up(0, 1)
+	s.submit(1)
+	origin := &messages.StepResults{Header: header(0, 1), Seq: 1, Step: 1, Tokens: []messages.TokenResult{{ID: 1}}}
+	relayed := only[*messages.StepResults](t, s.step(origin), messages.Intake)
+	own := only[*messages.StepResults](t, s.step(&messages.FinishRequests{Header: s.own, IDs: []messages.RequestID{99}}), messages.Intake)
+	if sends := s.step(own); len(sends) != 0 {
+		t.Fatalf("sent %v for an acknowledgement", sends)
+	}
+	if back := only[*messages.StepResults](t, s.step(relayed), messages.Former); back != origin {
+		t.Errorf("the engine got %v back, want %v", back, origin)
+	}
+}

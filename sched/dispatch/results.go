@@ -52,7 +52,7 @@ func (c *Core) fresh() *relayed {
 func (c *Core) returned(m *messages.StepResults, out *messages.Outbox) {
 	at := slices.IndexFunc(c.sent, func(r *relayed) bool { return &r.StepResults == m })
 	if at < 0 {
-		return // of an earlier incarnation
+		return // of an earlier incarnation, or dispatch's own acknowledgement
 	}
 	r := c.sent[at]
 	c.sent = slices.Delete(c.sent, 0, at+1)

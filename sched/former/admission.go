@@ -94,7 +94,8 @@ func (a *admission) eligible(v *snapshot, offered []*messages.EngineRequest) []*
 }
 
 // choose makes candidates of the retracted sequences and the head of the queue, in order
-// of rank, up to the first without headroom. Their prefixes are locked next.
+// of rank, up to the first without headroom. Their prefixes are locked next, with one
+// message: a suspect that must run alone has it for itself.
 func (a *admission) choose(v *snapshot, p *pressure, offered []*messages.EngineRequest, done messages.StepID) {
 	offered = a.eligible(v, offered)
 	limit := max(1, min(v.freeRows, maxCandidates))
@@ -108,7 +109,7 @@ func (a *admission) choose(v *snapshot, p *pressure, offered []*messages.EngineR
 	defer a.producers.forget()
 	for len(a.candidates) < limit {
 		s := nextCandidate(&resuming, &offered, v.opt)
-		if s == nil {
+		if s == nil || s.alone() && len(a.candidates) > 0 {
 			return
 		}
 		if s.state == candidate {
@@ -124,6 +125,9 @@ func (a *admission) choose(v *snapshot, p *pressure, offered []*messages.EngineR
 		}
 		headroom -= need
 		a.candidates = append(a.candidates, planCandidate{seq: s})
+		if s.alone() {
+			return
+		}
 	}
 }
 
