@@ -1,24 +1,10 @@
 package tokenizer
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"iter"
-	"time"
 	"unicode/utf8"
-
-	"github.com/dlclark/regexp2/v2"
 )
-
-// regexLimit is the longest a regular expression of the file may work on one
-// piece. The limit is there for patterns that backtrack exponentially.
-const regexLimit = 5 * time.Second
-
-// matchesAtOnce is the longest text in bytes of which all matches are found
-// before the first is used, which is faster.
-const matchesAtOnce = 1 << 18
 
 // component is an element of a pipeline: its type, and the fields of all known types.
 type component struct {
@@ -47,39 +33,6 @@ type component struct {
 	Sep            []json.RawMessage                `json:"sep"`
 }
 
-// decodeJSON decodes data strictly enough to name the wrong field.
-func decodeJSON(data []byte, into any) error {
-	err := json.Unmarshal(data, into)
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		what := "the value"
-		if wrong.Field != "" {
-			what = fmt.Sprintf("field %q", wrong.Field)
-		}
-		return fmt.Errorf("%s has the wrong type (%s); use the model's original file", what, wrong.Value)
-	}
-	if err != nil {
-		return fmt.Errorf("%w; %s", err, damaged)
-	}
-	return nil
-}
-
-// decodeField decodes a field that may be absent or null.
-func decodeField(raw json.RawMessage, name string, into any) error {
-	if isNull(raw) {
-		return nil
-	}
-	if err := decodeJSON(raw, into); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
-}
-
-// isNull reports an absent or null JSON value.
-func isNull(raw json.RawMessage) bool {
-	raw = bytes.TrimSpace(raw)
-	return len(raw) == 0 || string(raw) == "null"
-}
-
 // fail is an error at the component. The format goes on from its place in the file.
 func (c *component) fail(format string, args ...any) error {
 	return fmt.Errorf("%s%w", c.at, fmt.Errorf(format, args...))
@@ -96,6 +49,14 @@ func (c *component) oneCharacter(field, value string) error {
 		return c.fail(".%s: %s is not one character; use the model's original file", field, clip(value))
 	}
 	return nil
+}
+
+// clip quotes s for an error message, shortened.
+func clip(s string) string {
+	if len(s) > 60 {
+		return fmt.Sprintf("%.60q…", s)
+	}
+	return fmt.Sprintf("%q", s)
 }
 
 // components visits the elements of a section of tokenizer.json in order. Nested Sequence
@@ -129,82 +90,4 @@ func components(raw json.RawMessage, at, list string, visit func(*component) err
 		}
 	}
 	return nil
-}
-
-// pattern finds matches in text: a literal, a well-known regular expression
-// with a hand-written splitter, or any other one.
-type pattern struct {
-	literal string
-	regex   *regexp2.Regexp
-	source  string // the regular expression, empty for a literal
-}
-
-// filePattern is {"String": …} or {"Regex": …}.
-type filePattern struct{ String, Regex *string }
-
-func (c *component) pattern() (pattern, error) {
-	literal, regex := c.Pattern.String, c.Pattern.Regex
-	switch {
-	case (literal == nil) == (regex == nil):
-		return pattern{}, c.fail(".pattern must have exactly one of String and Regex; use the model's original file")
-	case regex != nil:
-		return compileRegex(*regex, c.at+".pattern.Regex")
-	case *literal == "":
-		return pattern{}, c.fail(".pattern.String is empty; it would match everywhere; use the model's original file")
-	}
-	return pattern{literal: *literal}, nil
-}
-
-func compileRegex(source, at string) (pattern, error) {
-	re, err := regexp2.Compile(source)
-	if err != nil {
-		return pattern{}, fmt.Errorf("%s: %w; use the model's original file", at, err)
-	}
-	re.MatchTimeout = regexLimit
-	return pattern{regex: re, source: source}, nil
-}
-
-// matches walks the byte ranges [start, end) of all matches, in order, empty
-// ones left out. A search that exceeds regexLimit finds nothing more.
-func (p pattern) matches(s string) iter.Seq2[int, int] {
-	if p.regex == nil {
-		return literalMatches(s, p.literal)
-	}
-	return func(yield func(int, int) bool) {
-		if len(s) > matchesAtOnce {
-			p.walk(s, yield)
-			return
-		}
-		all, err := p.regex.FindAllStringIndex(s, -1)
-		if err != nil {
-			return
-		}
-		for _, m := range all {
-			if m[0] < m[1] && !yield(m[0], m[1]) {
-				return
-			}
-		}
-	}
-}
-
-// walk finds one match after the other, so that a long text takes no memory for
-// all of them, and a reader that stops ends the search.
-func (p pattern) walk(s string, yield func(int, int) bool) {
-	runes, at := 0, 0 // one place, in characters and in bytes
-	place := func(to int) int {
-		for ; runes < to; runes++ {
-			_, n := utf8.DecodeRuneInString(s[at:])
-			at += n
-		}
-		return at
-	}
-	// The error is the time limit's.
-	_ = p.regex.FindRunesMatches([]rune(s), -1, func(m regexp2.MatchView) bool {
-		first, n, _ := m.GroupRange(0)
-		if n == 0 {
-			return true
-		}
-		start := place(first)
-		return yield(start, place(first+n))
-	})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -174,45 +173,29 @@ func (c *config) readAddedTokens(fsys fs.FS) error {
 	return nil
 }
 
-// readConfigTemplates reads "template" or [{"name": …, "template": …}].
-func (c *config) readConfigTemplates(raw json.RawMessage) error {
-	var text *string
-	if json.Unmarshal(raw, &text) == nil && text != nil {
-		c.templates[defaultTemplate] = *text
-		return nil
-	}
-	var list []struct{ Name, Template string }
-	if err := decodeField(raw, "chat_template: must be a string or a list of {name, template}", &list); err != nil {
-		return err
-	}
-	for i, t := range list {
-		if t.Name == "" {
-			return fmt.Errorf("chat_template: [%d].name is missing; use the model's original file", i)
-		}
-		c.templates[t.Name] = t.Template
-	}
-	return nil
-}
-
-// readTemplates reads the templates that are files of their own.
-func (c *config) readTemplates(fsys fs.FS) error {
-	// The folder is optional, and an unreadable one holds no template.
-	files, _ := fs.Glob(fsys, dirChatTemplates+"/*"+templateExtension)
-	for _, file := range append(files, fileChatTemplate) { // last, so that it wins
-		if info, err := fs.Stat(fsys, file); err == nil && info.IsDir() {
+// applyConfig sets the ends of a text according to the other files.
+func (t *Tokenizer) applyConfig() {
+	// transformers makes a new post-processor for these classes.
+	remade := slices.Contains([]string{"LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer"}, strings.TrimSuffix(t.config.class, "Fast"))
+	for _, end := range []struct {
+		text   string
+		add    *bool
+		into   *int32
+		around *[]int32
+	}{
+		{t.config.bos, t.config.addBOS, &t.bos, &t.around.before},
+		{t.config.eos, t.config.addEOS, &t.eos, &t.around.after},
+	} {
+		id, ok := t.TokenID(end.text)
+		if !ok || end.text == "" {
 			continue
 		}
-		name := strings.TrimSuffix(path.Base(file), templateExtension)
-		if file == fileChatTemplate {
-			name = defaultTemplate
-		}
-		data, err := readText(fsys, file)
-		if err != nil {
-			return err
-		}
-		if data != nil {
-			c.templates[name] = string(data)
+		*end.into = id
+		if remade && end.add != nil {
+			*end.around = nil
+			if *end.add {
+				*end.around = []int32{id}
+			}
 		}
 	}
-	return nil
 }

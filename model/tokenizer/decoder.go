@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -132,4 +133,29 @@ func fallbackByte(token string) (byte, bool) {
 	}
 	n, err := strconv.ParseUint(token[3:5], 16, 8)
 	return byte(n), err == nil
+}
+
+// DecodeOptions are options of Decode. The zero value returns the text of every token.
+type DecodeOptions struct {
+	// SkipSpecial leaves special tokens out.
+	SkipSpecial bool
+}
+
+// Decode returns the text of ids. Unknown ids, negative and out of range ones
+// included, are left out. Bytes that are not UTF-8 become U+FFFD.
+func (t *Tokenizer) Decode(ids []int32, opts DecodeOptions) string {
+	s := t.NewStream(opts)
+	var text strings.Builder
+	text.Grow(4 * len(ids))
+	for _, id := range ids {
+		text.WriteString(s.Push(id))
+	}
+	text.WriteString(s.Flush())
+	return text.String()
+}
+
+// decodes reports whether id has a part in decoded text.
+func (t *Tokenizer) decodes(id int32, opts DecodeOptions) bool {
+	f := t.flag(id)
+	return f&flagKnown != 0 && !(opts.SkipSpecial && f&flagSpecial != 0)
 }

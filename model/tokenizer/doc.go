@@ -10,6 +10,23 @@
 //	text ─ added tokens ─ normalizer ─ pre-tokenizer ─ BPE ─ post-processor ─ ids
 //	ids ─ token text ─ decoder ─ text
 //
+// # Parts
+//
+//	tokenizer, load, config, chattemplates        a Tokenizer; tokenizer.json, and the files beside it
+//	vocabulary, vocabulary_*                      a tokenizer of a GGUF file, its pipeline and merges
+//	component, jsonfields, lengthchange           elements of the pipeline; how much longer or shorter they make a text
+//	tokenids, added                               the tables by id; added tokens, and how they are found in text
+//	encode, scratch                               from text to ids; memory of a call, the cache of words
+//	normalize, normalform                         normalizers; NFC, NFD, NFKC and NFKD
+//	pretokenize, split, pattern                   pre-tokenizers; cutting at matches; literals and regular expressions
+//	fastsplit, runeclass                          the well-known expressions by hand; classes of characters
+//	bytelevel, metaspace                          bytes as characters; spaces as a visible character
+//	bpe, bpe_word, merge, mergelist, pairtable    vocabulary; symbols of a word; merging them; reading and finding merges
+//	postprocess                                   ids around a text
+//	longesttoken                                  the most bytes of an id, from which long texts are refused early
+//	specialmarks, specialmarks_sources            characters by which special tokens of a client are told apart
+//	decoder, textstep, stream, utf8               from ids to text; replacing in it; as ids arrive; whole characters
+//
 // # Concurrency properties
 //
 //   - A loaded [Tokenizer] is immutable; every method may be called from any

@@ -1,9 +1,6 @@
 package tokenizer
 
-import (
-	"math"
-	"strings"
-)
+import "math"
 
 // EncodeOptions are options of Encode. The zero value encodes the text alone and
 // recognises no special tokens in it, which is right for text from outside;
@@ -102,29 +99,4 @@ func (e *encoder) piece(piece string) bool {
 		}
 		piece = piece[end:]
 	}
-}
-
-// DecodeOptions are options of Decode. The zero value returns the text of every token.
-type DecodeOptions struct {
-	// SkipSpecial leaves special tokens out.
-	SkipSpecial bool
-}
-
-// Decode returns the text of ids. Unknown ids, negative and out of range ones
-// included, are left out. Bytes that are not UTF-8 become U+FFFD.
-func (t *Tokenizer) Decode(ids []int32, opts DecodeOptions) string {
-	s := t.NewStream(opts)
-	var text strings.Builder
-	text.Grow(4 * len(ids))
-	for _, id := range ids {
-		text.WriteString(s.Push(id))
-	}
-	text.WriteString(s.Flush())
-	return text.String()
-}
-
-// decodes reports whether id has a part in decoded text.
-func (t *Tokenizer) decodes(id int32, opts DecodeOptions) bool {
-	f := t.flag(id)
-	return f&flagKnown != 0 && !(opts.SkipSpecial && f&flagSpecial != 0)
 }

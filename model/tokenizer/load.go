@@ -138,17 +138,3 @@ func (t *Tokenizer) readSections(data []byte) (map[string]json.RawMessage, error
 		return err
 	})
 }
-
-// renderTokens fills the table of what each id stands for.
-func (t *Tokenizer) renderTokens() {
-	t.bytesEnd = make([]uint32, len(t.content))
-	t.bytes = make([]byte, 0, 8*len(t.content))
-	for id, content := range t.content {
-		if t.flags[id]&flagKnown != 0 {
-			var flags tokenFlag
-			t.bytes, flags = t.decoder.render(t.bytes, content, false)
-			t.flags[id] |= flags
-		}
-		t.bytesEnd[id] = uint32(len(t.bytes))
-	}
-}

@@ -2,8 +2,10 @@ package tokenizer
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -83,6 +85,57 @@ func (c *component) replacement() (normalizer, error) {
 		b.WriteString(s[last:])
 		return b.String()
 	}, err
+}
+
+// normalizeAround normalizes a text with plain parts, and finds these parts in
+// the result. For that it inserts a noncharacter, which no normalizer changes,
+// before each mark in them, and removes it afterwards.
+func (t *Tokenizer) normalizeAround(text string, where specials) (string, specials) {
+	if len(where.plain) == 0 {
+		return t.normal(text), where
+	}
+	guard := rune(0)
+	for r := rune(0xFDD0); r <= 0xFDEF; r++ {
+		if !strings.ContainsRune(text, r) {
+			guard = r
+			break
+		}
+	}
+	if guard == 0 { // such a text has no special token at all
+		return t.normal(text), specials{}
+	}
+	var b strings.Builder
+	var of []int // how many characters each guarded mark becomes
+	done := 0
+	for _, r := range where.plain {
+		for i, c := range text[r[0]:r[1]] {
+			if slices.Contains(t.marks, c) {
+				b.WriteString(text[done : r[0]+i])
+				b.WriteRune(guard)
+				of = append(of, max(1, t.spread[c]))
+				done = r[0] + i
+			}
+		}
+	}
+	b.WriteString(text[done:])
+	normal := t.normal(b.String())
+	out := specials{parse: where.parse}
+	b.Reset()
+	after := 0 // characters to come that a mark became
+	seen := 0
+	for i, c := range normal {
+		if c == guard {
+			after = of[min(seen, len(of)-1)]
+			seen++
+			continue
+		}
+		if after > 0 {
+			out.plain = append(out.plain, [2]int{b.Len(), b.Len() + utf8.RuneLen(c)})
+			after--
+		}
+		b.WriteString(normal[i : i+utf8.RuneLen(c)])
+	}
+	return b.String(), out
 }
 
 // lowercase maps each character for itself, without the final-sigma rule.

@@ -27,30 +27,6 @@ func (c *component) behavior() (behavior, error) {
 	return behavior(b), nil
 }
 
-// literalMatches walks the ranges [start, end) of all places where literal is in s.
-func literalMatches(s, literal string) iter.Seq2[int, int] {
-	return func(yield func(int, int) bool) {
-		for i := 0; ; {
-			j := strings.Index(s[i:], literal)
-			if j < 0 || !yield(i+j, i+j+len(literal)) {
-				return
-			}
-			i += j + len(literal)
-		}
-	}
-}
-
-// runeMatches walks the range of each character for which is holds.
-func runeMatches(s string, is func(rune) bool) iter.Seq2[int, int] {
-	return func(yield func(int, int) bool) {
-		for i, r := range s {
-			if is(r) && !yield(i, i+len(string(r))) {
-				return
-			}
-		}
-	}
-}
-
 // joins reports whether neighbouring ranges, each a match or not, belong to one piece.
 func (b behavior) joins(left, right bool) bool {
 	switch b {

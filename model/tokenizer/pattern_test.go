@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,5 +63,27 @@ func BenchmarkRegexSplit(b *testing.B) {
 				p.run(text, true, func(string) bool { return true })
 			}
 		})
+	}
+}
+
+// TestRegexWalkEqualsAll: a long text is cut as a short one.
+func TestRegexWalkEqualsAll(t *testing.T) {
+	for name, c := range otherPatterns {
+		p, err := compileRegex(c.pattern, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Repeat(c.text+" ", 20)
+		var all, walked [][2]int
+		for start, end := range p.matches(text) {
+			all = append(all, [2]int{start, end})
+		}
+		p.walk(text, func(start, end int) bool {
+			walked = append(walked, [2]int{start, end})
+			return true
+		})
+		if len(all) == 0 || !slices.Equal(all, walked) {
+			t.Errorf("%s: %v, want %v", name, walked, all)
+		}
 	}
 }

@@ -3,7 +3,6 @@ package tokenizer
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // index gives every token its id: those of the vocabulary, of tokenizer.json's
@@ -115,29 +114,16 @@ func (t *Tokenizer) placeTokens(added []addedToken) error {
 	return nil
 }
 
-// applyConfig sets the ends of a text according to the other files.
-func (t *Tokenizer) applyConfig() {
-	// transformers makes a new post-processor for these classes.
-	remade := slices.Contains([]string{"LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer"}, strings.TrimSuffix(t.config.class, "Fast"))
-	for _, end := range []struct {
-		text   string
-		add    *bool
-		into   *int32
-		around *[]int32
-	}{
-		{t.config.bos, t.config.addBOS, &t.bos, &t.around.before},
-		{t.config.eos, t.config.addEOS, &t.eos, &t.around.after},
-	} {
-		id, ok := t.TokenID(end.text)
-		if !ok || end.text == "" {
-			continue
+// renderTokens fills the table of what each id stands for.
+func (t *Tokenizer) renderTokens() {
+	t.bytesEnd = make([]uint32, len(t.content))
+	t.bytes = make([]byte, 0, 8*len(t.content))
+	for id, content := range t.content {
+		if t.flags[id]&flagKnown != 0 {
+			var flags tokenFlag
+			t.bytes, flags = t.decoder.render(t.bytes, content, false)
+			t.flags[id] |= flags
 		}
-		*end.into = id
-		if remade && end.add != nil {
-			*end.around = nil
-			if *end.add {
-				*end.around = []int32{id}
-			}
-		}
+		t.bytesEnd[id] = uint32(len(t.bytes))
 	}
 }
