@@ -1,8 +1,10 @@
 package jinja
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 func (rt *runtime) compareOp(op string, l, r any) bool {
@@ -128,4 +130,45 @@ func (rt *runtime) contains(c, v any) bool {
 		}
 	}
 	return false
+}
+
+// compareText compares two texts by their characters. It reads no further than
+// to the first difference, and copies nothing.
+func (rt *runtime) compareText(a, b string) int {
+	rt.work(min(len(a), len(b)) / 32)
+	if rt.marks == nil {
+		return strings.Compare(a, b)
+	}
+	for {
+		n := commonPrefix(a, b)
+		a, b = a[n:], b[n:]
+		if a == "" || b == "" {
+			return cmp.Compare(len(a), len(b))
+		}
+		x, xn := utf8.DecodeRuneInString(a)
+		y, yn := utf8.DecodeRuneInString(b)
+		if c := cmp.Compare(rt.bareRune(x), rt.bareRune(y)); c != 0 {
+			return c
+		}
+		if rt.hits++; rt.hits >= 8 {
+			rt.work(0)
+		}
+		a, b = a[xn:], b[yn:]
+	}
+}
+
+// commonPrefix is the length of the common prefix in bytes, whole characters only.
+func commonPrefix(a, b string) int {
+	const block = 64
+	n, most := 0, min(len(a), len(b))
+	for most-n >= block && a[n:n+block] == b[n:n+block] {
+		n += block
+	}
+	for n < most && a[n] == b[n] {
+		n++
+	}
+	for n > 0 && n < most && !utf8.RuneStart(a[n]) {
+		n--
+	}
+	return n
 }

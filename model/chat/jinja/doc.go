@@ -8,7 +8,20 @@
 // when used. Features that no known chat template uses, such as filters for HTML
 // and formats of numbers, are not implemented and refused by name.
 //
-// Guarantees:
+// # Parts
+//
+//	parser, parse_stmt, parse_expr, parse_postfix    from tokens to nodes
+//	lexer, literals, ast                             tokens, numbers and strings in the source; the nodes
+//	render, runtime, scope, limits, errors           a rendering, its variables, what it may cost, its errors
+//	exec, eval, macro, access                        statements, expressions, calls of macros, v.name and v[key]
+//	value, dict, numbers, arith, compare             values as in Python: types, conversions, operators
+//	repr, json                                       a value as text; JSON in and out, Go values
+//	builtin, args, globals                           builtins and their arguments; functions that every template has
+//	filters, filters_list, istests                   "v | name" and "v is name"
+//	methods, methods_*                               v.name() of texts and dicts
+//	marks, standins                                  following the client's characters; texts in which they are replaced
+//
+// # Guarantees
 //
 //  1. A Template is immutable after Parse and may render concurrently.
 //

@@ -3,6 +3,7 @@ package jinja
 import (
 	"cmp"
 	"fmt"
+	"unicode/utf8"
 )
 
 // Kinds of Error, named as Python names the exception.
@@ -81,5 +82,32 @@ func recovered(p any) *Error {
 // locate fills in template and line where the error has none.
 func (e *Error) locate(template string, line int) *Error {
 	e.Template, e.Line = cmp.Or(e.Template, template), cmp.Or(e.Line, line)
+	return e
+}
+
+// Rewriter is an error of a Function that may quote the client's text.
+type Rewriter interface {
+	error
+	Rewrite(text func(string) string)
+}
+
+const maxQuote = 1 << 10 // bytes of an error's text
+
+// forReaders puts characters for stand-ins into the error's texts and shortens them.
+func (rt *runtime) forReaders(e *Error) *Error {
+	text := func(s string) string {
+		if s = rt.bare(s); len(s) <= maxQuote {
+			return s
+		}
+		end := maxQuote
+		for !utf8.RuneStart(s[end]) {
+			end--
+		}
+		return s[:end] + "…"
+	}
+	e.Msg = text(e.Msg)
+	if b, ok := e.Err.(Rewriter); ok {
+		b.Rewrite(text)
+	}
 	return e
 }

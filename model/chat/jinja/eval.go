@@ -2,6 +2,22 @@ package jinja
 
 import "strings"
 
+func (rt *runtime) eval(x expr, sc *scope) any {
+	rt.enter()
+	rt.work(1)
+	v := x.eval(rt, sc)
+	rt.depth--
+	return v
+}
+
+func (rt *runtime) evalAll(xs []expr, sc *scope) []any {
+	vs := make([]any, len(xs))
+	for i, x := range xs {
+		vs[i] = rt.eval(x, sc)
+	}
+	return vs
+}
+
 func (e *constExpr) eval(*runtime, *scope) any { return e.v }
 
 func (e *nameExpr) eval(rt *runtime, sc *scope) any { return rt.lookup(sc, e.name) }

@@ -1,5 +1,26 @@
 package jinja
 
+// exec executes a body; a signal other than next ends it early.
+func (rt *runtime) exec(body []stmt, sc *scope, out *output) signal {
+	rt.enter()
+	outer, sig := rt.line, next
+	for i := 0; i < len(body) && sig == next; i++ {
+		rt.line = body[i].line
+		rt.work(1)
+		sig = body[i].exec(rt, sc, out)
+	}
+	rt.line = outer
+	rt.depth--
+	return sig
+}
+
+// capture renders a body into a string of its own.
+func (rt *runtime) capture(body []stmt, sc *scope) (string, signal) {
+	var out output
+	sig := rt.exec(body, sc, &out)
+	return out.b.String(), sig
+}
+
 func (s *textStmt) exec(rt *runtime, _ *scope, out *output) signal {
 	out.write(rt, s.text)
 	return next
@@ -57,6 +78,31 @@ func (s *forStmt) filter(rt *runtime, sc *scope, items []any) (kept []any) {
 		}
 	}
 	return kept
+}
+
+// loop is the loop variable.
+type loop struct {
+	items []any
+	i     int // 0-based
+}
+
+var loopFields = map[string]func(*loop) any{
+	"index":     func(l *loop) any { return int64(l.i + 1) },
+	"index0":    func(l *loop) any { return int64(l.i) },
+	"revindex":  func(l *loop) any { return int64(len(l.items) - l.i) },
+	"revindex0": func(l *loop) any { return int64(len(l.items) - l.i - 1) },
+	"first":     func(l *loop) any { return l.i == 0 },
+	"last":      func(l *loop) any { return l.i == len(l.items)-1 },
+	"length":    func(l *loop) any { return int64(len(l.items)) },
+	"previtem":  func(l *loop) any { return l.item(l.i-1, "previous") },
+	"nextitem":  func(l *loop) any { return l.item(l.i+1, "next") },
+}
+
+func (l *loop) item(i int, which string) any {
+	if i < 0 || i >= len(l.items) {
+		return &Undefined{hint: "there is no " + which + " item"}
+	}
+	return l.items[i]
 }
 
 // assign binds v to a target in sc.

@@ -1,11 +1,6 @@
 package jinja
 
-import (
-	"math"
-	"strconv"
-	"strings"
-	"unicode/utf8"
-)
+import "strings"
 
 // filters are "v | name(args)".
 var filters map[string]*builtin
@@ -81,48 +76,6 @@ func floatFilter(rt *runtime, v any, a args) any {
 	return a.value(0, 0.0)
 }
 
-// numeral returns a value for conversion to a number, a text without stand-ins.
-func (rt *runtime) numeral(v any) any {
-	if s, ok := needDefined(v).(string); ok {
-		rt.text(len(s))
-		return rt.bare(s)
-	}
-	return v
-}
-
-// toInt is Python's int(v) of a number or a text, else int(float(v)).
-func toInt(v any) (any, bool) {
-	switch x := v.(type) {
-	case bool:
-		return toInt64(x)
-	case int64, longInt:
-		return x, true
-	case float64:
-		return floatToInt(x)
-	case string:
-		if len(x) > maxDigits {
-			return nil, false
-		}
-		if n, ok := parseInt(strings.TrimFunc(x, isSpace)); ok {
-			return n, true
-		}
-		if f, ok := parseFloat(x); ok {
-			return floatToInt(f)
-		}
-	}
-	return nil, false
-}
-
-// parseFloat is Python's float(s).
-func parseFloat(s string) (float64, bool) {
-	s = strings.TrimFunc(s, isSpace)
-	if strings.ContainsAny(s, "xXpP") {
-		return 0, false // Go reads hexadecimal floats, Python does not
-	}
-	f, err := strconv.ParseFloat(strings.ReplaceAll(s, "_", ""), 64)
-	return f, err == nil || math.IsInf(f, 0)
-}
-
 // titleFilter raises the first character of each word. Words are split at
 // blanks, hyphens and opening brackets.
 func titleFilter(rt *runtime, s string, _ args) any {
@@ -163,29 +116,4 @@ func indentFilter(rt *runtime, s string, a args) any {
 		}
 	}
 	return strings.Join(lines, "\n")
-}
-
-// fromJSONFilter is not in transformers, but templates written for other
-// engines read tool arguments with it.
-func fromJSONFilter(rt *runtime, v any, _ args) any {
-	s := needStr(v)
-	rt.work(len(s))
-	d, err := DecodeJSON([]byte(rt.bare(s)))
-	if err != nil {
-		panic(newErr(ValueError, "from_json: %v", err))
-	}
-	if rt.marks == nil {
-		return d
-	}
-	// Escapes are characters now. A stand-in among them would become another
-	// character, and the whole text is the client's, even if it had none of the
-	// characters that are followed.
-	rt.rewrite(d, func(s string) string {
-		if at, _ := rt.nextStandIn(s, 0); at < len(s) {
-			r, _ := utf8.DecodeRuneInString(s[at:])
-			panic(newErr(ValueError, "from_json: the text has the noncharacter U+%04X; remove it", r))
-		}
-		return s
-	})
-	return rt.rewrite(d, rt.markText)
 }

@@ -92,3 +92,12 @@ func (lx *lexer) unescape(s string) string {
 	}
 	return b.String()
 }
+
+// intLiteral reads an integer literal of any size up to maxDigits.
+func intLiteral(s string) expr {
+	n, ok := parseInt(s)
+	if !ok {
+		panic(newErr(SyntaxError, "bad integer %.20q", s))
+	}
+	return &constExpr{n}
+}

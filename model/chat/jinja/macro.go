@@ -42,28 +42,3 @@ func (m *Macro) call(rt *runtime, a args) any {
 	rt.depth--
 	return text
 }
-
-// loop is the loop variable.
-type loop struct {
-	items []any
-	i     int // 0-based
-}
-
-var loopFields = map[string]func(*loop) any{
-	"index":     func(l *loop) any { return int64(l.i + 1) },
-	"index0":    func(l *loop) any { return int64(l.i) },
-	"revindex":  func(l *loop) any { return int64(len(l.items) - l.i) },
-	"revindex0": func(l *loop) any { return int64(len(l.items) - l.i - 1) },
-	"first":     func(l *loop) any { return l.i == 0 },
-	"last":      func(l *loop) any { return l.i == len(l.items)-1 },
-	"length":    func(l *loop) any { return int64(len(l.items)) },
-	"previtem":  func(l *loop) any { return l.item(l.i-1, "previous") },
-	"nextitem":  func(l *loop) any { return l.item(l.i+1, "next") },
-}
-
-func (l *loop) item(i int, which string) any {
-	if i < 0 || i >= len(l.items) {
-		return &Undefined{hint: "there is no " + which + " item"}
-	}
-	return l.items[i]
-}

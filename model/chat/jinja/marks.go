@@ -23,14 +23,6 @@ type marks struct {
 	first   [256]bool                            // bytes that begin a character, or a stand-in
 }
 
-const (
-	firstStandIn = 0xFDD0
-	lastStandIn  = 0xFDEF
-	standInBytes = 3
-	// standInStart are the first two bytes of every stand-in in UTF-8.
-	standInStart = "\xef\xb7"
-)
-
 // Rendered is a result in which the client's characters were followed.
 type Rendered struct {
 	Text string
@@ -38,21 +30,6 @@ type Rendered struct {
 	// character in one is the client's, every one outside is the template's.
 	// Text between two marked characters may come from either.
 	Client [][2]int
-}
-
-// standInsOf returns the stand-ins of s, one bit each.
-func standInsOf(s string) (set uint32) {
-	for {
-		i := strings.Index(s, standInStart)
-		if i < 0 {
-			return set
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r >= firstStandIn && r <= lastStandIn {
-			set |= 1 << (r - firstStandIn)
-		}
-		s = s[i+n:]
-	}
 }
 
 // mark replaces the characters in the client's variables.
@@ -190,31 +167,4 @@ func (m *marks) settle(s string) Rendered {
 	}
 	b.WriteString(s[done:])
 	return Rendered{b.String(), client}
-}
-
-// Rewriter is an error of a Function that may quote the client's text.
-type Rewriter interface {
-	error
-	Rewrite(text func(string) string)
-}
-
-const maxQuote = 1 << 10 // bytes of an error's text
-
-// forReaders puts characters for stand-ins into the error's texts and shortens them.
-func (rt *runtime) forReaders(e *Error) *Error {
-	text := func(s string) string {
-		if s = rt.bare(s); len(s) <= maxQuote {
-			return s
-		}
-		end := maxQuote
-		for !utf8.RuneStart(s[end]) {
-			end--
-		}
-		return s[:end] + "…"
-	}
-	e.Msg = text(e.Msg)
-	if b, ok := e.Err.(Rewriter); ok {
-		b.Rewrite(text)
-	}
-	return e
 }

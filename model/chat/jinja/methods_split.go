@@ -108,3 +108,43 @@ func (rt *runtime) splitLines(s string) (lines []string) {
 func endsLine(r rune) bool {
 	return r >= '\n' && r <= '\r' || r >= 0x1c && r <= 0x1e || r == 0x85 || r == 0x2028 || r == 0x2029
 }
+
+// splitN splits at most limit times, without a limit if it is negative, by a
+// separator that is bare and not empty. fromEnd: it begins at the end.
+func (rt *runtime) splitN(s, sep string, limit int, fromEnd bool) []string {
+	index := strings.Index
+	if fromEnd {
+		index = strings.LastIndex
+	}
+	var parts []string
+	for rest := rt.bare(s); ; {
+		i := index(rest, sep)
+		if i < 0 || limit >= 0 && len(parts) >= limit {
+			parts = append(parts, rest)
+			break
+		}
+		part, after := rest[:i], rest[i+len(sep):]
+		if fromEnd {
+			part, after = after, part
+		}
+		parts, rest = append(parts, part), after
+	}
+	if fromEnd {
+		slices.Reverse(parts)
+	}
+	if !rt.marked(s) {
+		return parts
+	}
+	// Cut s in the same places.
+	at := make([]int, 0, 2*len(parts))
+	end := -len(sep)
+	for _, p := range parts {
+		at = append(at, end+len(sep), end+len(sep)+len(p))
+		end = at[len(at)-1]
+	}
+	rt.unbare(s, at)
+	for i := range parts {
+		parts[i] = s[at[2*i]:at[2*i+1]]
+	}
+	return parts
+}

@@ -7,6 +7,9 @@ import (
 	"unicode/utf8"
 )
 
+// isSpace is Python's str.isspace for one character.
+func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+
 // all reports whether s is not empty and every character fits.
 func all(s string, ok func(rune) bool) bool {
 	return s != "" && strings.IndexFunc(s, func(r rune) bool { return !ok(r) }) < 0

@@ -209,12 +209,3 @@ func (p *parser) list(end string, element func()) {
 		}
 	}
 }
-
-// intLiteral reads an integer literal of any size up to maxDigits.
-func intLiteral(s string) expr {
-	n, ok := parseInt(s)
-	if !ok {
-		panic(newErr(SyntaxError, "bad integer %.20q", s))
-	}
-	return &constExpr{n}
-}

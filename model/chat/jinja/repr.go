@@ -1,7 +1,6 @@
 package jinja
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -10,9 +9,6 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 )
-
-// isSpace is Python's str.isspace for one character.
-func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
 // str is Python's str(v): the text that printing shows.
 func (rt *runtime) str(v any) string {
@@ -256,40 +252,4 @@ func (w *writer) escape(r, char, quote rune) {
 	default:
 		fmt.Fprintf(&w.b, `\U%08x`, char)
 	}
-}
-
-// toJSONFilter is tojson as transformers defines it: Python's json.dumps
-// without ASCII escapes, keys in the dict's order.
-func toJSONFilter(rt *runtime, v any, a args) any {
-	w := &writer{rt: rt, json: true, item: ", ", key: ": ", ascii: a.bool(0)}
-	if indent := a.value(1, nil); indent != nil {
-		w.pretty, w.item, w.indent = true, ",", rt.indentation(indent)
-	}
-	if sep := a.value(2, nil); sep != nil {
-		parts := rt.iterate(sep)
-		if len(parts) != 2 {
-			panic(newErr(ValueError, "tojson separators: expected 2, got %d", len(parts)))
-		}
-		w.item, w.key = needStr(parts[0]), needStr(parts[1])
-	}
-	return w.text(v)
-}
-
-// indentation is a text, or a number of blanks.
-func (rt *runtime) indentation(v any) string {
-	if s, ok := v.(string); ok {
-		return s
-	}
-	n := needInt(v)
-	rt.text(n)
-	return strings.Repeat(" ", max(n, 0))
-}
-
-// jsonNames are constants as json.dumps writes them, by their repr.
-var jsonNames = map[string]string{"None": "null", "True": "true", "False": "false", "nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-
-// jsonNumber prints None, a bool or a number as json.dumps does.
-func jsonNumber(v any) string {
-	s := plain(v)
-	return cmp.Or(jsonNames[s], s)
 }

@@ -1,12 +1,33 @@
 package jinja
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 	"unsafe"
 )
+
+const (
+	firstStandIn = 0xFDD0
+	lastStandIn  = 0xFDEF
+	standInBytes = 3
+	// standInStart are the first two bytes of every stand-in in UTF-8.
+	standInStart = "\xef\xb7"
+)
+
+// standInsOf returns the stand-ins of s, one bit each.
+func standInsOf(s string) (set uint32) {
+	for {
+		i := strings.Index(s, standInStart)
+		if i < 0 {
+			return set
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r >= firstStandIn && r <= lastStandIn {
+			set |= 1 << (r - firstStandIn)
+		}
+		s = s[i+n:]
+	}
+}
 
 // The functions of this file read, search and cut texts with stand-ins as if they
 // had the characters themselves.
@@ -78,47 +99,6 @@ func (rt *runtime) bare(s string) string {
 	return bare
 }
 
-// compareText compares two texts by their characters. It reads no further than
-// to the first difference, and copies nothing.
-func (rt *runtime) compareText(a, b string) int {
-	rt.work(min(len(a), len(b)) / 32)
-	if rt.marks == nil {
-		return strings.Compare(a, b)
-	}
-	for {
-		n := commonPrefix(a, b)
-		a, b = a[n:], b[n:]
-		if a == "" || b == "" {
-			return cmp.Compare(len(a), len(b))
-		}
-		x, xn := utf8.DecodeRuneInString(a)
-		y, yn := utf8.DecodeRuneInString(b)
-		if c := cmp.Compare(rt.bareRune(x), rt.bareRune(y)); c != 0 {
-			return c
-		}
-		if rt.hits++; rt.hits >= 8 {
-			rt.work(0)
-		}
-		a, b = a[xn:], b[yn:]
-	}
-}
-
-// commonPrefix is the length of the common prefix in bytes, whole characters only.
-func commonPrefix(a, b string) int {
-	const block = 64
-	n, most := 0, min(len(a), len(b))
-	for most-n >= block && a[n:n+block] == b[n:n+block] {
-		n += block
-	}
-	for n < most && a[n] == b[n] {
-		n++
-	}
-	for n > 0 && n < most && !utf8.RuneStart(a[n]) {
-		n--
-	}
-	return n
-}
-
 // firstRune returns the first character of s, and its length in s in bytes.
 func (rt *runtime) firstRune(s string) (rune, int) {
 	r, n := utf8.DecodeRuneInString(s)
@@ -153,44 +133,4 @@ func (rt *runtime) unbared(s string, at int) int {
 	one := []int{at}
 	rt.unbare(s, one)
 	return one[0]
-}
-
-// splitN splits at most limit times, without a limit if it is negative, by a
-// separator that is bare and not empty. fromEnd: it begins at the end.
-func (rt *runtime) splitN(s, sep string, limit int, fromEnd bool) []string {
-	index := strings.Index
-	if fromEnd {
-		index = strings.LastIndex
-	}
-	var parts []string
-	for rest := rt.bare(s); ; {
-		i := index(rest, sep)
-		if i < 0 || limit >= 0 && len(parts) >= limit {
-			parts = append(parts, rest)
-			break
-		}
-		part, after := rest[:i], rest[i+len(sep):]
-		if fromEnd {
-			part, after = after, part
-		}
-		parts, rest = append(parts, part), after
-	}
-	if fromEnd {
-		slices.Reverse(parts)
-	}
-	if !rt.marked(s) {
-		return parts
-	}
-	// Cut s in the same places.
-	at := make([]int, 0, 2*len(parts))
-	end := -len(sep)
-	for _, p := range parts {
-		at = append(at, end+len(sep), end+len(sep)+len(p))
-		end = at[len(at)-1]
-	}
-	rt.unbare(s, at)
-	for i := range parts {
-		parts[i] = s[at[2*i]:at[2*i+1]]
-	}
-	return parts
 }
