@@ -5,6 +5,14 @@
 // windows, quantisation) are refused by name, never approximated. Every size is
 // bounded, so that a hostile file can cause neither an overflow nor an absurd
 // allocation. Keys that do not change results are ignored, as in Hugging Face.
+//
+// # Parts
+//
+//	config           Config, Load, the number of parameters
+//	parse, rope      config.json; rope_scaling in it
+//	architectures    the implemented ones and how they differ
+//	generation       generation_config.json
+//	fields, keys     typed values of a JSON object; keys of another format
 package config
 
 import (

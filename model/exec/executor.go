@@ -2,6 +2,13 @@
 // messages.RunBatch into steps of package gpu, and the device's results into
 // messages.BatchDone. The device keeps the rows and the steps in flight.
 //
+// # Parts
+//
+//	executor     steps from Submit to their end
+//	stepbatch    a messages.RunBatch as a gpu.StepBatch
+//	batchdone    a gpu.StepResult as a messages.BatchDone
+//	logits       the raw logits of one sequence, without the engine
+//
 // # Concurrency properties
 //
 //   - Submit and Reset are called by the runner, one call at a time; Quiesce may
@@ -36,6 +43,16 @@ type Executor struct {
 // has a pool already; its limits apply to the steps.
 func New(model gpu.Model, vocab int) *Executor {
 	return &Executor{model: model, vocab: vocab, idle: make(chan *flight, gpu.StepsInFlight+1)}
+}
+
+// flight is a step between Submit and its end, with the memory of its translation.
+type flight struct {
+	batch  *messages.RunBatch
+	done   func(*messages.BatchDone, error)
+	finish func(*gpu.StepResult, error) // made once, so that a step allocates none
+
+	step  gpu.StepBatch
+	pages []int32 // those that the deltas name
 }
 
 // Submit runs a step. It owns the slices of the step until it calls done, exactly once,

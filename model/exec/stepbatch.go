@@ -9,16 +9,6 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// flight is a step between Submit and its end, with the memory of its translation.
-type flight struct {
-	batch  *messages.RunBatch
-	done   func(*messages.BatchDone, error)
-	finish func(*gpu.StepResult, error) // made once, so that a step allocates none
-
-	step  gpu.StepBatch
-	pages []int32 // those that the deltas name
-}
-
 // translate fills in the device's step. Only rows that are opened allocate.
 func (f *flight) translate(b *messages.RunBatch, vocab int) error {
 	s := &f.step

@@ -11,6 +11,14 @@
 //
 // This package knows only the format; package hf knows the meaning of keys and names.
 //
+// # Parts
+//
+//	file, split             an open model, of one file or several
+//	header, cursor          the beginning of a file; reading on in it, passing over values
+//	kind, value             types of metadata values; the values
+//	tensor, elementtypes    the list of tensors; numbers and names of element types
+//	errortext               remedies, quoting
+//
 // # Bounds
 //
 //   - Metadata and the list of tensors end within the first 256 MiB; the

@@ -6,8 +6,6 @@ import (
 	"math"
 )
 
-const maxNesting = 4
-
 // Value is a metadata value. Its methods return false if it is of another kind.
 // Valid until its File is closed; the caller owns what the methods return.
 type Value struct {
@@ -37,44 +35,6 @@ func readValue(c *cursor, k Kind, what string) Value {
 		c.fail(v.At, "%s cannot be read: %w", what, err)
 	}
 	return v
-}
-
-// skip passes over one value that is not an array.
-func skip(c *cursor, k Kind, what string) {
-	if k == String {
-		c.text(maxHeader, what)
-		return
-	}
-	at := c.at
-	if b := c.take(kinds[k].size, what); k == Bool && b != nil && b[0] > 1 {
-		c.fail(at, "%s is a bool of value %d; %s", what, b[0], again)
-	}
-}
-
-// skipArray checks an array, passes over it and returns its shape.
-func skipArray(c *cursor, what string, depth int) (elem Kind, n int) {
-	at := c.at
-	elem = Kind(c.u32("the element type of " + what))
-	if !elem.known() {
-		c.fail(at, "%s has elements of type %d, which is not known; the file is damaged or newer than this program; download it again or update troupe", what, uint32(elem))
-		return elem, 0
-	}
-	if elem == Array && depth == maxNesting {
-		c.fail(at, "%s has arrays in arrays more than %d deep; %s", what, maxNesting, again)
-	}
-	n = int(c.count(kinds[elem].size, math.MaxInt32, "elements of "+what))
-	if elem.fixed() && elem != Bool {
-		c.take(int64(n)*kinds[elem].size, what)
-		return elem, n
-	}
-	for i := 0; i < n && c.err == nil; i++ {
-		if elem == Array {
-			skipArray(c, what, depth+1)
-		} else {
-			skip(c, elem, what)
-		}
-	}
-	return elem, n
 }
 
 // Int is an integer of any size, signed or not.

@@ -8,6 +8,13 @@
 // A mapped file must not be shortened while it is open; the system would end
 // the process (SIGBUS). Devices copy weights when they load them, so the source
 // can be closed right after that.
+//
+// # Parts
+//
+//	source           Source, Open, tensors of open files
+//	header, index    the header of a safetensors file; the list of several files
+//	dummy            random weights
+//	hash             what identifies weights
 package weights
 
 import (

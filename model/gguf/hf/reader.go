@@ -61,3 +61,11 @@ func (r *reader) id(name string, usual int64) int64 {
 	}
 	return n
 }
+
+func (r *reader) boolean(key string) *bool {
+	b, ok := value(r, key, "true or false", gguf.Value.Bool)
+	if !ok {
+		return nil
+	}
+	return &b
+}

@@ -47,16 +47,3 @@ func (k *keys) turnEnds(vocab int64) []int64 {
 	}
 	return ids
 }
-
-// sampling carries over what the file recommends.
-func (k *keys) sampling() {
-	for to, from := range map[string]string{
-		"temperature": "temp", "top_k": "top_k", "top_p": "top_p", "min_p": "min_p", "repetition_penalty": "penalty_repeat",
-	} {
-		from = "general.sampling." + from
-		k.out.Names[to] = from
-		if v, ok := k.f.Value(from); ok {
-			k.out.Generation[to] = k.plain(from, v)
-		}
-	}
-}

@@ -47,14 +47,6 @@ func (r *reader) types(key string) []tokenizer.TokenType {
 	return types
 }
 
-func (r *reader) boolean(key string) *bool {
-	b, ok := value(r, key, "true or false", gguf.Value.Bool)
-	if !ok {
-		return nil
-	}
-	return &b
-}
-
 func (r *reader) tokenID(name string, usual int64) int32 {
 	return int32(min(r.id(name, usual), math.MaxInt32))
 }
