@@ -8,6 +8,13 @@
 // compute tokens that the first one samples; these tokens need not leave the device. Only
 // the device knows the memory layout of the KV pool; all other code uses pages.
 //
+// # Parts
+//
+//	program, check                  a Program and its ops; whether it is well formed
+//	device, weights, model, pool    a Device; the tensors that it loads; what it makes of them; the KV pool
+//	step, sampling, uniform         a StepBatch and its results; how tokens are chosen; random numbers
+//	dtype, float16                  types of stored elements; BF16 and F16
+//
 // # Exactness
 //
 // Every op computes a row in an order that does not depend on how many rows there are or

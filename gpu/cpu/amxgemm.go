@@ -2,9 +2,7 @@ package cpu
 
 import (
 	"runtime"
-	"slices"
 
-	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/intgemm"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/rowops"
@@ -130,48 +128,4 @@ func (l *linear) writeSums(u *productUnit, at int) {
 			*(*[layout.PanelRows]float32)(y[t*stride+column:]) = *(*[layout.PanelRows]float32)(sums[(t-u.from)*layout.PanelRows:])
 		}
 	}
-}
-
-// keepInside marks the stages whose sums only their SiluMul reads, and whose output is
-// only read as it is packed for products. The output may replace one of the sums.
-func (c *compiled) keepInside() {
-	stages := slices.Concat(c.body, c.tail)
-	for _, st := range stages {
-		if p, is := st.(packing); is {
-			c.readers[p.in.buffer]++
-		}
-	}
-	for _, st := range stages {
-		if l, is := st.(*linears); is && l.silu != nil && l.next != nil && !l.next.narrow {
-			l.inner = c.readers[l.silu.Gate] == 0 && c.readers[l.silu.Up] == 0 && c.readers[l.silu.Out] == 0
-		}
-	}
-}
-
-// countReaders counts, per buffer, the ops that read it, except SiluMul and products,
-// which read what a packing or a fused SiluMul has packed.
-func countReaders(p *gpu.Program) []int {
-	n := make([]int, len(p.Buffers))
-	for _, op := range p.Ops {
-		switch op := op.(type) {
-		case gpu.RMSNorm:
-			n[op.In]++
-		case gpu.Linear:
-			if op.Accumulate {
-				n[op.Out]++
-			}
-		case gpu.Rope:
-			n[op.X]++
-		case gpu.StoreKV:
-			n[op.K]++
-			n[op.V]++
-		case gpu.Attention:
-			n[op.Q]++
-		case gpu.Gather:
-			n[op.In]++
-		case gpu.Sample:
-			n[op.Logits]++
-		}
-	}
-	return n
 }

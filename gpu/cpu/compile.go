@@ -5,9 +5,7 @@ import (
 	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/intgemm"
-	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
@@ -155,64 +153,46 @@ const (
 	queriesShare    = 8
 )
 
-// scratch is the memory of one worker besides the buffers.
-type scratch struct {
-	rows []float32 // a widened row of a matrix
-
-	at      int // index of the stage of the worker's last unit
-	fetched fetched
-
-	// Of attention: see attending.
-	kv                     kvReader
-	gathered               []byte    // a block of keys, then of values, of small pages
-	floats                 []float32 // the same as float32
-	keyScales, valueScales [attn.BlockSlots]float32
-	scores                 []float32 // [queries][BlockSlots]
-	seen                   []int32   // positions of the block, by query
-	seenFrom               int
-	shrinks                []float32
-	sums, merged           sums
-	amxSums                amxScratch
-	dequantised            []byte // columns of a panel as float32
-	// Of stores into the KV pool: one row rounded.
-	halves []uint16
-	codes  []int8
-
-	candidates candidates
-}
-
-func newScratch(p *gpu.Program, c *compiled) *scratch {
-	widest := 0
-	for _, b := range p.Buffers {
-		widest = max(widest, b.Width)
+// keepInside marks the stages whose sums only their SiluMul reads, and whose output is
+// only read as it is packed for products. The output may replace one of the sums.
+func (c *compiled) keepInside() {
+	stages := slices.Concat(c.body, c.tail)
+	for _, st := range stages {
+		if p, is := st.(packing); is {
+			c.readers[p.in.buffer]++
+		}
 	}
-	queries, block := c.queryTile*c.queryGroup, 2*attn.BlockSlots*p.KV.HeadDim
-	together := max(c.queryTile, c.queryGroup) // rows of one call of the kernels
-	width := attn.AccWidth(p.KV.HeadDim)
-	var sums amxScratch
-	if c.amx {
-		sums = amxScratch{make([]byte, intgemm.UnpackedBytes(amxGroups)), make([]float32, amxPanels*amxTokens*layout.PanelRows)}
-	}
-	return &scratch{
-		amxSums:     sums,
-		dequantised: make([]byte, blockBytes),
-		rows:        make([]float32, widest),
-		gathered:    make([]byte, 4*block+overread),
-		floats:      make([]float32, block+overread/4),
-		scores:      make([]float32, together*attn.BlockSlots),
-		seen:        make([]int32, together),
-		shrinks:     make([]float32, together),
-		sums:        newSums(queries, width),
-		merged:      newSums(queries, width),
-		halves:      make([]uint16, p.KV.HeadDim),
-		codes:       make([]int8, p.KV.HeadDim),
+	for _, st := range stages {
+		if l, is := st.(*linears); is && l.silu != nil && l.next != nil && !l.next.narrow {
+			l.inner = c.readers[l.silu.Gate] == 0 && c.readers[l.silu.Up] == 0 && c.readers[l.silu.Out] == 0
+		}
 	}
 }
 
-func (w *scratch) bytes() int64 {
-	n := size(w.rows, w.floats, w.scores, w.shrinks, w.amxSums.sums) + size(w.seen)
-	for _, s := range []sums{w.sums, w.merged} {
-		n += size(s.acc, s.peaks, s.totals)
+// countReaders counts, per buffer, the ops that read it, except SiluMul and products,
+// which read what a packing or a fused SiluMul has packed.
+func countReaders(p *gpu.Program) []int {
+	n := make([]int, len(p.Buffers))
+	for _, op := range p.Ops {
+		switch op := op.(type) {
+		case gpu.RMSNorm:
+			n[op.In]++
+		case gpu.Linear:
+			if op.Accumulate {
+				n[op.Out]++
+			}
+		case gpu.Rope:
+			n[op.X]++
+		case gpu.StoreKV:
+			n[op.K]++
+			n[op.V]++
+		case gpu.Attention:
+			n[op.Q]++
+		case gpu.Gather:
+			n[op.In]++
+		case gpu.Sample:
+			n[op.Logits]++
+		}
 	}
-	return n + size(w.gathered, w.dequantised, w.amxSums.spread) + size(w.halves) + size(w.codes) + w.candidates.bytes()
+	return n
 }

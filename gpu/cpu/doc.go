@@ -8,25 +8,28 @@
 //
 // # Parts
 //
-//	device, options, memory_*             the device, its settings, how much memory there is
-//	load, weights, storage, arena_*       weights from the file into panels
-//	compile, linear, rowwise              a program as stages; products; ops on single rows
-//	model, step, benchops                 a step on the workers; single ops for benchmarks
-//	workerpool, stealing, prefetch        workers, how they divide a stage, what they read ahead
-//	activations, amxgemm, dequantgemm     inputs of products; products by AMX, by dequantised weights
-//	attention, kv, kvread, kvsplit        attention, the KV pool, blocks read from it, segments
-//	sample, sampler, topk                 from logits to tokens
+//	device, options, memory_*                the device, its settings, how much memory there is
+//	load, weights, storage                   weights from the file into panels, in which type
+//	arena, arena_*                           memory from the system
+//	compile, rowwise, rope                   a program as stages; ops on single rows; angles
+//	model, step, scratch, benchops           a step on the workers, their memory; single ops for benchmarks
+//	workerpool, stealing, prefetch           workers, how they divide a stage, what they read ahead
+//	linear, linear_units                     products; how they are divided among workers
+//	activations, amxgemm, dequantgemm        inputs of products; products by AMX, by dequantised weights
+//	attention, kvpool, kvread, kvsplit       attention, the KV pool, blocks read from it, segments
+//	sampling, penalties, topk, topp, draw    from logits to a token
+//	logprobs                                 log probabilities
 //
 // # Exactness
 //
 // How a stage is split depends on the number of rows and threads, but the order in which
 // one output element is summed does not: a product of weights runs along the columns in
 // one lane (package gemm), attention has blocks of 64 positions and segments of 512,
-// counted from 0 (attention.go), sampling adds up in the order of token ids, or in a
-// way that gives the same bits (sampler.go). In plain Go products are converted to float32
-// explicitly before they are added, so that the compiler may not fuse them. A scale of
-// int8 activations belongs to 32 columns of one row. So a row has the same bits alone, in
-// a batch of 64, chunked, with another number of threads or another page size.
+// counted from 0 (attention.go), sampling adds up in the order of token ids, or in a way
+// that gives the same bits (topp.go, draw.go). In plain Go products are converted to
+// float32 explicitly before they are added, so that the compiler may not fuse them. A
+// scale of int8 activations belongs to 32 columns of one row. So a row has the same bits
+// alone, in a batch of 64, chunked, with another number of threads or another page size.
 //
 // # Memory
 //
@@ -37,7 +40,7 @@
 // products is laid out in tiles of tokens next to its buffer (activations.go). For
 // matrices of integers it is quantised to int8, unless Options.Activations forbids it; a
 // single token is read from the buffer if it stays float32. The KV pool is reserved from
-// the system and touched on use (kv.go). Attention reads runs of 16 slots in place;
+// the system and touched on use (kvpool.go). Attention reads runs of 16 slots in place;
 // smaller pages are first copied together block by block, which costs time (kvread.go).
 // A context of more than 512 positions may be divided into segments among several units
 // if threads would otherwise idle (kvsplit.go).

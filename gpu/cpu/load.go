@@ -3,7 +3,6 @@ package cpu
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -147,35 +146,6 @@ func (l *loading) note(stored gpu.DType, h storage, bytes int) {
 	}
 	l.plan.Changed[at].Tensors++
 	l.plan.Changed[at].Bytes += int64(bytes)
-}
-
-// Reserve takes zeroed memory from the system, in large pages if it has them, for
-// weights or for measurements. It returns the function that frees it.
-func Reserve(bytes int) ([]byte, func() error, error) {
-	b, free, err := reserve(bytes)
-	if err == nil {
-		adviseHuge(b)
-	}
-	return b, free, err
-}
-
-// reserve makes the arena.
-func (l *loading) reserve() error {
-	if l.arena == 0 {
-		return nil
-	}
-	memory, free, err := Reserve(l.arena)
-	if err != nil {
-		return fmt.Errorf("not enough memory for the weights: %w; use a smaller model or a smaller weight-dtype", err)
-	}
-	l.weights.free, l.weights.arena = free, memory
-	for i := range l.weights.all {
-		if m := &l.weights.all[i]; len(l.program.Weights[i].Shape) == 2 {
-			n := layout.Panels(m.rows) * m.form.PanelBytes(m.cols)
-			m.panels, memory = memory[:n:n], memory[n:]
-		}
-	}
-	return nil
 }
 
 // describe returns type and shape of a weight. If the source cannot do so without

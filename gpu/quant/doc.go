@@ -20,6 +20,14 @@
 // The layouts are those of ggml-common.h, the formulas of encoders those of the
 // reference quantisers (quantize_row_..._ref of ggml-quants.c), both of ggml.
 //
+// # Parts
+//
+//	quant                       Quantize and Dequantize, by type
+//	blocks32, blocks256, iq4    the types of 32 and of 256 elements a block; those with a table
+//	floats, int8                F32, F16 and BF16; K and V as int8
+//	finite                      weights that are NaN or infinite
+//	random                      random blocks
+//
 // # Exactness
 //
 // The products of a decoder fit into float32 without rounding; only the sum with a

@@ -85,23 +85,3 @@ func (d *Device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total i
 	m.Queue = stepqueue.New(m.step)
 	return m, nil
 }
-
-// round writes what the stored K or V of one head reads back as.
-func round(d gpu.DType, out, x []float32) {
-	switch d {
-	case gpu.F16:
-		for i, f := range x {
-			out[i] = gpu.FromF16(gpu.ToF16(f))
-		}
-	case gpu.BF16:
-		for i, f := range x {
-			out[i] = gpu.FromBF16(gpu.ToBF16(f))
-		}
-	case gpu.I8:
-		codes := make([]int8, len(x))
-		scale := quant.QuantizeI8(codes, x)
-		quant.DequantizeI8(out, codes, scale)
-	default:
-		copy(out, x)
-	}
-}

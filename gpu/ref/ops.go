@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
 func (s *step) embed(op gpu.Embed) {
@@ -74,6 +75,26 @@ func (s *step) storeKV(op gpu.StoreKV) {
 			round(s.pool.DType, s.keys[op.Layer][at+h:at+h+dim], k[h:h+dim])
 			round(s.pool.DType, s.values[op.Layer][at+h:at+h+dim], v[h:h+dim])
 		}
+	}
+}
+
+// round writes what the stored K or V of one head reads back as.
+func round(d gpu.DType, out, x []float32) {
+	switch d {
+	case gpu.F16:
+		for i, f := range x {
+			out[i] = gpu.FromF16(gpu.ToF16(f))
+		}
+	case gpu.BF16:
+		for i, f := range x {
+			out[i] = gpu.FromBF16(gpu.ToBF16(f))
+		}
+	case gpu.I8:
+		codes := make([]int8, len(x))
+		scale := quant.QuantizeI8(codes, x)
+		quant.DequantizeI8(out, codes, scale)
+	default:
+		copy(out, x)
 	}
 }
 

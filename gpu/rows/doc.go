@@ -9,4 +9,11 @@
 // A Table belongs to the goroutine that runs the steps. Deltas are applied when a
 // step begins, after the previous one is done. So a running step reads its rows
 // without a lock, and a step may compute the tokens that the previous one sampled.
+//
+// # Parts
+//
+//	table            a step on the rows, from its changes to what was sampled
+//	deltas, check    the changes of a StepBatch; those that are refused
+//	sequence         a row's work, for the device
+//	tokencounts      how often tokens are in a row, for penalties
 package rows

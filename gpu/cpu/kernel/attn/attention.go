@@ -8,8 +8,10 @@ package attn
 
 import (
 	"fmt"
+	"math"
 	"unsafe"
 
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/expf"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
@@ -164,3 +166,15 @@ func Scale(l simd.Level, x, out []float32, a float32) {
 		out[i] = float32(x[i] * a)
 	}
 }
+
+// Merge combines the softmax state of a row over positions a with that over later
+// positions b. It returns the factors for the accumulators of both.
+func Merge(peakA, totalA, peakB, totalB float32) (peak, total, a, b float32) {
+	peak = max(peakA, peakB)
+	e := [2]float32{peakA - peak, peakB - peak}
+	expf.Of(e[:])
+	return peak, float32(totalA*e[0]) + float32(totalB*e[1]), e[0], e[1]
+}
+
+// NoScore is the row maximum before the first score.
+var NoScore = float32(math.Inf(-1))

@@ -1,7 +1,6 @@
 package attn
 
 import (
-	"math"
 	"unsafe"
 
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/expf"
@@ -100,15 +99,3 @@ func softmaxPortable(s []float32, seen []int32, scale float32, keyScales, valueS
 		w.Sums[r] = float32(w.Sums[r]*shrink[0]) + sum
 	}
 }
-
-// Merge combines the softmax state of a row over positions a with that over later
-// positions b. It returns the factors for the accumulators of both.
-func Merge(peakA, totalA, peakB, totalB float32) (peak, total, a, b float32) {
-	peak = max(peakA, peakB)
-	e := [2]float32{peakA - peak, peakB - peak}
-	expf.Of(e[:])
-	return peak, float32(totalA*e[0]) + float32(totalB*e[1]), e[0], e[1]
-}
-
-// NoScore is the row maximum before the first score.
-var NoScore = float32(math.Inf(-1))

@@ -10,10 +10,10 @@
 //	simd      simd.go
 //	roofline  roofline.go
 //	convert   convert.go
-//	gemm      gemm.go, gemm_floats.go (forms without scales), gemm_unpack.go (integers)
-//	intgemm   intgemm.go, intgemm_forms.go, intgemm_q6k.go, intgemm_sums.go, intgemm_activations.go
-//	amx       amxgemm.go, amx.go (the instructions as bytes)
-//	attn      attn.go, attn_softmax.go, exp.go, convert.go
+//	gemm      gemm.go, gemm_floats.go (forms without scales), gemm_unpack.go (integers), gemm_transpose.go (activations)
+//	intgemm   intgemm.go, intgemm_forms.go, intgemm_q6k.go, intgemm_sums.go, intgemm_activations.go, intgemm_prefetch.go
+//	amx       amxgemm.go, amx_instructions.go (as bytes)
+//	attn      attn.go, attn_scores.go, attn_softmax.go, attn_values.go, exp.go, convert.go
 //	rowops    rowops.go, exp.go
 //	scan      scan.go, exp.go
 //	all       lanes.go (vectors of either level), registers.go (functions, loops, tables)

@@ -4,6 +4,13 @@
 // elements of a column are neighbours, so the dot product of a row runs along the
 // columns in one lane, in order. The last panel is padded with rows of zeros. Form
 // lists the encodings of the elements.
+//
+// # Parts
+//
+//	form, blocks        the encodings; groups of quantised weights and their scales
+//	pack, packblocks    from rows to panels; of the types with blocks of several scales
+//	unpack, views       from panels to float32; panels as numbers
+//	tiling              how tokens are divided for a product
 package layout
 
 import "fmt"

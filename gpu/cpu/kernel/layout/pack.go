@@ -3,8 +3,6 @@ package layout
 import (
 	"encoding/binary"
 	"fmt"
-
-	"github.com/troupe-engine/troupe/gpu"
 )
 
 // Pack writes up to 32 rows as a panel, padded with rows of zeros. A row is
@@ -104,32 +102,6 @@ func packGroups(panel []byte, rows [][]byte, cols, words int, flip uint32) {
 			for j := range words {
 				binary.LittleEndian.PutUint32(out[j*4*PanelRows+4*r:], binary.LittleEndian.Uint32(in[4*j:])^flip)
 			}
-		}
-	}
-}
-
-// Row converts row r of a panel exactly.
-func Row(f Form, panel []byte, cols, r int, out []float32) {
-	out, panel = out[:cols], panel[:f.PanelBytes(cols)]
-	switch f {
-	case F32:
-		for c, in := 0, Floats(panel); c < cols; c++ {
-			out[c] = in[c*PanelRows+r]
-		}
-	case BF16:
-		for c, in := 0, Words(panel); c < cols; c += 2 {
-			pair := in[c/2*PanelRows+r]
-			if out[c] = EvenBF16(pair); c+1 < cols {
-				out[c+1] = OddBF16(pair)
-			}
-		}
-	case F16:
-		for c, in := 0, Halves(panel); c < cols; c++ {
-			out[c] = gpu.FromF16(in[c*PanelRows+r])
-		}
-	default:
-		for g := range cols / GroupCols {
-			rowOfGroup(f, panel, g, r, (*[GroupCols]float32)(out[g*GroupCols:]))
 		}
 	}
 }

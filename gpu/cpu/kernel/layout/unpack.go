@@ -2,6 +2,32 @@ package layout
 
 import "github.com/troupe-engine/troupe/gpu"
 
+// Row converts row r of a panel exactly.
+func Row(f Form, panel []byte, cols, r int, out []float32) {
+	out, panel = out[:cols], panel[:f.PanelBytes(cols)]
+	switch f {
+	case F32:
+		for c, in := 0, Floats(panel); c < cols; c++ {
+			out[c] = in[c*PanelRows+r]
+		}
+	case BF16:
+		for c, in := 0, Words(panel); c < cols; c += 2 {
+			pair := in[c/2*PanelRows+r]
+			if out[c] = EvenBF16(pair); c+1 < cols {
+				out[c+1] = OddBF16(pair)
+			}
+		}
+	case F16:
+		for c, in := 0, Halves(panel); c < cols; c++ {
+			out[c] = gpu.FromF16(in[c*PanelRows+r])
+		}
+	default:
+		for g := range cols / GroupCols {
+			rowOfGroup(f, panel, g, r, (*[GroupCols]float32)(out[g*GroupCols:]))
+		}
+	}
+}
+
 // UnpackCols is the most columns for Unpack: 8 KiB of float32, which fit the L1 cache.
 const UnpackCols = 64
 
@@ -102,3 +128,7 @@ func unpackSix(head, group []byte, out *[GroupCols * PanelRows]float32) {
 
 // six joins the lower four bits and the upper two.
 func six(low, high byte) float32 { return float32(int32(low|high&3<<4) - 32) }
+
+// q8 and q4 are the weights of an unsigned value: exact, because a scale has 11 bits.
+func q8(b byte, scale float32) float32 { return float32(int32(b)-128) * scale }
+func q4(b byte, scale float32) float32 { return float32(int32(b)-8) * scale }

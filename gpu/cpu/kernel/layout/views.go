@@ -27,7 +27,3 @@ func Halves(panel []byte) []uint16 {
 // half. A bfloat16 is the upper half of a float32.
 func EvenBF16(pair uint32) float32 { return math.Float32frombits(pair << 16) }
 func OddBF16(pair uint32) float32  { return math.Float32frombits(pair & 0xffff0000) }
-
-// q8 and q4 are the weights of an unsigned value: exact, because a scale has 11 bits.
-func q8(b byte, scale float32) float32 { return float32(int32(b)-128) * scale }
-func q4(b byte, scale float32) float32 { return float32(int32(b)-8) * scale }
