@@ -1,47 +1,10 @@
 package httpapi
 
 import (
-	"cmp"
-	"io"
 	"net/http"
-	"strconv"
 
 	"github.com/troupe-engine/troupe/messages"
 )
-
-type modelObject struct {
-	ID      string `json:"id"`
-	Object  string `json:"object"`
-	Created int64  `json:"created"`
-	OwnedBy string `json:"owned_by"`
-}
-
-func (s *Server) modelObject() modelObject {
-	return modelObject{s.Model.ID, "model", s.Model.Created, "troupe"}
-}
-
-func (s *Server) models() any {
-	return map[string]any{"object": "list", "data": []modelObject{s.modelObject()}}
-}
-
-func (s *Server) getModel(w http.ResponseWriter, r *http.Request) *apiError {
-	if err := s.checkModel(cmp.Or(r.PathValue("id"), "/")); err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, s.modelObject())
-	return nil
-}
-
-func (s *Server) readyNow(w http.ResponseWriter, _ *http.Request) *apiError {
-	if s.serving.Err() != nil {
-		return shuttingDown()
-	}
-	if !s.Engine.Ready() {
-		return unready()
-	}
-	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
-	return nil
-}
 
 // flushCache empties the prefix cache; refused while requests run.
 func (s *Server) flushCache(w http.ResponseWriter, r *http.Request) *apiError {
@@ -109,56 +72,5 @@ func (s *Server) audit(w http.ResponseWriter, r *http.Request) *apiError {
 	c := a.Count
 	writeJSON(w, http.StatusOK, map[string]any{"ok": a.OK, "unit": "pages", "total": c.Total, "free": c.Free,
 		"evictable": c.Evictable, "protected": c.Protected, "leased": c.Leased, "in_transfer": c.InTransfer})
-	return nil
-}
-
-// Bounds of what /debug/cache shows.
-const (
-	mostDepth  = 1000
-	mostNodes  = 10000
-	mostTokens = 256
-)
-
-// cacheTree shows a part of the radix tree: token ids, slots, lock counts and ages.
-// The cache bounds the pass over its nodes.
-func (s *Server) cacheTree(w http.ResponseWriter, r *http.Request) *apiError {
-	var limits messages.CacheLimits
-	query := r.URL.Query()
-	if bad := knownQuery(query, "depth", "nodes", "tokens", "format"); bad != nil {
-		return bad
-	}
-	for _, l := range []struct {
-		name string
-		to   *int
-		most int
-	}{{"depth", &limits.Depth, mostDepth}, {"nodes", &limits.Nodes, mostNodes}, {"tokens", &limits.Tokens, mostTokens}} {
-		text := query.Get(l.name)
-		if text == "" {
-			continue
-		}
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > l.most {
-			return invalid(l.name, "%s is %q; it must be between 1 and %d", l.name, clip(text, 64), own(l.most))
-		}
-		*l.to = n
-	}
-	format := cmp.Or(query.Get("format"), "json")
-	if format != "json" && format != "text" {
-		return invalid("format", `"format" is %q; it must be json or text`, clip(format, 64))
-	}
-	reply := make(chan *messages.CacheDescribed, 1)
-	s.Engine.Send(&messages.AskCacheTree{Limits: limits, Reply: reply})
-	a, err := awaitReport(r, reply)
-	if err != nil {
-		return err
-	}
-	if format == "json" {
-		writeJSON(w, http.StatusOK, a.View)
-		return nil
-	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	if _, err := io.WriteString(w, a.View.Text(true)); err != nil {
-		return stalled(err)
-	}
 	return nil
 }

@@ -139,3 +139,10 @@ func unauthorized(w http.ResponseWriter, format string, args ...any) *apiError {
 func forbidden(format string, args ...any) *apiError {
 	return newError(http.StatusForbidden).coded("admin_key_required").say(format, args...)
 }
+
+// follow hides from new keys what old keys have cached: after any change each key
+// has its own cache, because the common one has prefixes of former senders.
+func (k *keyring) follow(old *keyring, share bool) {
+	same := maps.Equal(k.users, old.users) && maps.Equal(k.admin, old.admin)
+	k.apart = !share && (k.apart || old.apart || !same)
+}

@@ -11,6 +11,27 @@ import (
 	"time"
 )
 
+// post is the handler of an endpoint that takes a JSON body. While it runs it has
+// a place to parse, until it calls job.parsed.
+func post[B any](s *Server, handle func(w http.ResponseWriter, r *http.Request, job *work, body *B) *apiError) handler {
+	return func(w http.ResponseWriter, r *http.Request) *apiError {
+		job := &work{charge: charge{from: s.bodies, client: client(r)}}
+		defer job.end() // also when something below panics
+		text, err := s.readBody(w, r, job)
+		if err == nil {
+			err = s.takePlace(r.Context(), job, len(text))
+		}
+		body := new(B)
+		if err == nil {
+			err = unmarshal(r.Context(), text, body)
+		}
+		if err != nil {
+			return err
+		}
+		return handle(w, r, job, body)
+	}
+}
+
 // readBody reads a body of JSON. The budget is charged for what has arrived, not for
 // what was announced, and the body must arrive at a least rate.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request, job *work) ([]byte, *apiError) {
@@ -110,4 +131,31 @@ func (s *Server) unread(r *http.Request, err error, arrived int) *apiError {
 		return clientGone(r.Context(), err)
 	}
 	return invalid("", "the chunked encoding of the body is invalid after %d bytes: %v", own(arrived), err)
+}
+
+// watchedBody records whether it was read to its end.
+type watchedBody struct {
+	io.ReadCloser
+	ended bool
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.ended = b.ended || err == io.EOF
+	return n, err
+}
+
+// restOfBody is how long the rest of a body is read that no handler read.
+const restOfBody = time.Second
+
+// readRest discards the rest of a body. A client that still sends would lose the
+// answer if the connection closed now. A client that sends nothing more is not waited for.
+func (s *Server) readRest(w *recorder, body *watchedBody, r *http.Request) {
+	_ = w.ctl.SetReadDeadline(time.Now().Add(restOfBody))
+	if w.status == 0 || r.ProtoMajor != 1 || r.Header.Get("Expect") != "" { // no answer, or no rest
+		return
+	}
+	if w.ctl.Flush() == nil {
+		_, _ = io.CopyN(io.Discard, body, s.rulesFor(r.Context()).MaxBodyBytes)
+	}
 }

@@ -52,14 +52,6 @@ func submit(ctx context.Context, engine Engine, owner string, p *plan) (*call, *
 	}
 }
 
-// clientGone is the error of a client that disconnected, for the access log only.
-func clientGone(ctx context.Context, err error) *apiError {
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
-	}
-	return newError(statusClientGone).say("the client disconnected: %v", reason(err))
-}
-
 // next returns the next output; nil, nil when every request has finished. A request
 // that ends with an error ends the call.
 func (c *call) next(ctx context.Context) (*messages.CallOutput, *apiError) {

@@ -2,11 +2,9 @@ package httpapi
 
 import (
 	"cmp"
-	"errors"
 	"net/http"
 
 	"github.com/troupe-engine/troupe/messages"
-	"github.com/troupe-engine/troupe/model/chat"
 )
 
 // chatRequest is the body of /v1/chat/completions.
@@ -91,37 +89,6 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) (*plan, *apiErro
 	base.Stream = p.stream
 	p.subs = req.sampling.submissions([]prompt{{ids: ids}}, params, base, s.Seed)
 	return p, nil
-}
-
-// renderChat applies the model's template and tokenises the prompt.
-func (s *Server) renderChat(r *http.Request, req *chatRequest) ([]int32, *apiError) {
-	if fault := s.Model.TemplateFault; fault != nil {
-		return nil, invalid("messages", "the chat template of the model %s cannot be used: %v; use /v1/completions, which needs none", own(s.Model.ID), own(fault))
-	}
-	if s.Model.Template == nil {
-		return nil, invalid("messages", "the model %s has no chat template; use /v1/completions, or start the server with chat-template", own(s.Model.ID))
-	}
-	if err := checkMessages(req.Messages.value); err != nil {
-		return nil, err
-	}
-	args, err := templateArgs(req.TemplateArgs.value)
-	if err != nil {
-		return nil, err
-	}
-	ids, failed := s.Model.EncodeChat(r.Context(), chat.Input{Messages: req.Messages.value, Now: s.Now(), Extra: args,
-		AddGenerationPrompt: given(req.AddGenerationPrompt, true)}, s.rules.Load().SpecialTokens)
-	var long promptTooLong
-	switch {
-	case failed != nil && r.Context().Err() != nil:
-		return nil, clientGone(r.Context(), nil)
-	case errors.As(failed, &long):
-		return nil, invalid("messages", "%s", own(long)).coded(codeTooLong)
-	case failed != nil:
-		return nil, invalid("messages", "the model's chat template rejects these messages: %v", failed)
-	case len(ids) == 0:
-		return nil, invalid("messages", "the prompt of these messages is empty; send at least one message with content")
-	}
-	return ids, nil
 }
 
 // chatChoices converts complete outputs.

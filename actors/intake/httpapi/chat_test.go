@@ -2,10 +2,14 @@ package httpapi_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
+	"github.com/troupe-engine/troupe/model/tokenizer"
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
+	"github.com/troupe-engine/troupe/testkit/fakemodel"
 )
 
 // hello is a conversation, and helloText what the template makes of it.
@@ -159,4 +163,54 @@ func TestChatWithoutTemplate(t *testing.T) {
 	if e := errorOf(t, a); a.status != 400 || !strings.Contains(e["message"].(string), "start the server with chat-template") {
 		t.Errorf("%d: %v", a.status, e)
 	}
+}
+
+func TestChatLogprobs(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{})
+	tok := s.Model.Tokenizer
+	body := object{"messages": hello, "max_tokens": 25, "seed": 2, "logprobs": true, "top_logprobs": 3}
+	got := post(t, s, "/v1/chat/completions", body)
+	_, out := s.Expected(helloIDs(), params(s, 25, 2))
+	content := at(t, got, "choices", 0, "logprobs", "content").(list)
+	if len(content) != len(out) {
+		t.Fatalf("%d entries for %d tokens", len(content), len(out))
+	}
+	var bytes []byte
+	sequence := helloIDs()
+	for i, id := range out {
+		sequence = append(sequence, id)
+		lp := fakemodel.ExpectedLogprobs(s.FakeModel, sequence, 3)
+		want(t, content, lp.Chosen.Logprob, i, "logprob")
+		top := at(t, content, i, "top_logprobs").(list)
+		if len(top) != 3 {
+			t.Fatalf("%d likeliest tokens, want 3", len(top))
+		}
+		for j, entry := range lp.Top {
+			want(t, top, entry.Logprob, j, "logprob")
+			want(t, top, strings.ToValidUTF8(string(tok.TokenBytes(entry.Token)), "\uFFFD"), j, "token")
+		}
+		for _, b := range at(t, content, i, "bytes").(list) {
+			if !tok.IsSpecial(id) {
+				bytes = append(bytes, byte(b.(float64)))
+			}
+		}
+	}
+	text := at(t, got, "choices", 0, "message", "content").(string)
+	if lossy := tok.Decode(out, tokenizer.DecodeOptions{SkipSpecial: true}); lossy != text {
+		t.Fatalf("text %q, want %q", text, lossy)
+	}
+	if utf8.Valid(bytes) && string(bytes) != text {
+		t.Errorf("the tokens' bytes are %q, the text is %q", bytes, text)
+	}
+	var streamed list
+	for _, chunk := range chunks(t, s, "/v1/chat/completions", with(body, object{"stream": true})) {
+		if lp, ok := at(t, chunk, "choices", 0, "logprobs").(object); ok {
+			streamed = append(streamed, lp["content"].(list)...)
+		}
+	}
+	if fmt.Sprint(streamed) != fmt.Sprint(content) {
+		t.Errorf("the stream's log probabilities differ from the answer's")
+	}
+	plain := post(t, s, "/v1/chat/completions", with(body, object{"top_logprobs": nil}))
+	want(t, plain, list{}, "choices", 0, "logprobs", "content", 0, "top_logprobs")
 }

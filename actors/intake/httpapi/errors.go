@@ -1,11 +1,9 @@
 package httpapi
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
+	"context"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/troupe-engine/troupe/messages"
@@ -178,36 +176,21 @@ func clip(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
 
-func writeError(w http.ResponseWriter, e *apiError) {
-	if e.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
+// clientGone is the error of a client that disconnected, for the access log only.
+func clientGone(ctx context.Context, err error) *apiError {
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
 	}
-	writeJSON(w, e.Status, e.body())
+	return newError(statusClientGone).say("the client disconnected: %v", reason(err))
 }
 
-func writeJSON(w http.ResponseWriter, status int, v any) {
-	body, err := encodeJSON(v)
-	if err != nil {
-		status = err.Status
-		body, _ = encodeJSON(err.body())
-	}
-	writeBody(w, status, body)
+// stalled is a failed write: the client is gone or does not read.
+func stalled(err error) *apiError {
+	return newError(statusClientGone).say("the client disconnected or reads too slowly (write-stall-timeout): %v", reason(err))
 }
 
-func encodeJSON(v any) ([]byte, *apiError) {
-	var body bytes.Buffer
-	e := json.NewEncoder(&body)
-	e.SetEscapeHTML(false) // no page contains an answer unchanged
-	if err := e.Encode(v); err != nil {
-		return nil, internal("the response cannot be encoded as JSON")
-	}
-	return body.Bytes(), nil
-}
-
-// writeBody answers with JSON that is ready.
-func writeBody(w http.ResponseWriter, status int, body []byte) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	w.Write(body)
-}
+// Statuses for the access log only.
+const (
+	statusClientGone = 499 // a client that disconnected, as in nginx
+	statusStreamed   = -1  // an error that was sent as an event; the log shows the stream's 200
+)

@@ -1,13 +1,15 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
-	"io"
+	"crypto/rand"
+	"encoding/hex"
 	"net/http"
-	"slices"
+	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/troupe-engine/troupe/actors/shell"
 )
 
 // trail is what middleware knows of a request.
@@ -56,135 +58,47 @@ func (s *Server) withRequestID(next http.Handler) http.Handler {
 	})
 }
 
-// watchedBody records whether it was read to its end.
-type watchedBody struct {
-	io.ReadCloser
-	ended bool
-}
-
-func (b *watchedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.ended = b.ended || err == io.EOF
-	return n, err
-}
-
-// restOfBody is how long the rest of a body is read that no handler read.
-const restOfBody = time.Second
-
-// readRest discards the rest of a body. A client that still sends would lose the
-// answer if the connection closed now. A client that sends nothing more is not waited for.
-func (s *Server) readRest(w *recorder, body *watchedBody, r *http.Request) {
-	_ = w.ctl.SetReadDeadline(time.Now().Add(restOfBody))
-	if w.status == 0 || r.ProtoMajor != 1 || r.Header.Get("Expect") != "" { // no answer, or no rest
-		return
-	}
-	if w.ctl.Flush() == nil {
-		_, _ = io.CopyN(io.Discard, body, s.rulesFor(r.Context()).MaxBodyBytes)
-	}
-}
-
-// logAccess writes the line of a request. Its only text of the client is the
-// X-Request-ID: the path is the endpoint's, and errors are without their arguments.
-func (s *Server) logAccess(r *http.Request, t *trail, rec *recorder, took time.Duration) {
-	status, event := max(rec.status, http.StatusOK), s.Log.Info()
-	if t.err != nil && t.err.Status == statusClientGone {
-		status = statusClientGone
-	}
-	path := t.route
-	if path == "" || path == "/" {
-		path = "unknown"
-	}
-	probe := slices.Contains([]string{"/livez", "/readyz", "/health", "/health_generate", "/metrics"}, path)
-	switch {
-	case status == http.StatusServiceUnavailable && !probe: // a deadline or a shutdown, not a fault
-		event = s.Log.Warn()
-	case status >= 500 && !probe:
-		event = s.Log.Error()
-	case probe:
-		event = s.Log.Debug()
-	}
-	event = event.Str("request_id", t.id).Str("method", knownMethod(r.Method)).Str("path", path).Str("client", r.RemoteAddr).
-		Int("status", status).Int64("bytes", rec.bytes).Dur("took_ms", took)
-	if t.err != nil {
-		event = event.Str("error", clip(cmp.Or(t.err.logged, "…"), maxErrorMessage))
-		if name, known := parameter(t.err.Param); known {
-			event = event.Str("param", name)
-		}
-		if t.err.Code != "" {
-			event = event.Str("code", t.err.Code)
-		}
-	}
-	event.Msg("request")
-}
-
-var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE"}
-
-// knownMethod is a method of HTTP, or "unknown".
-func knownMethod(method string) string {
-	if slices.Contains(methods, method) {
-		return method
-	}
-	return "unknown"
-}
-
 // printable reports whether a client's id can go into headers and log lines.
 func printable(id string) bool {
 	return id != "" && len(id) <= 128 && !strings.ContainsFunc(id, func(r rune) bool { return r < '!' || r > '~' })
 }
 
-// recorder records the status and size of an answer and bounds the time of a write.
-type recorder struct {
-	http.ResponseWriter
-	ctl    *http.ResponseController
-	stall  time.Duration
-	status int // 0: the answer has not begun
-	bytes  int64
-}
-
-// begun reports whether an answer has begun, too late for another status.
-func begun(w http.ResponseWriter) bool {
-	r, ok := w.(*recorder)
-	return ok && r.status != 0
-}
-
-func (r *recorder) WriteHeader(status int) {
-	if r.status == 0 {
-		r.status = status
-	}
-	r.ResponseWriter.WriteHeader(status)
-}
-
-// Write sets a deadline, which also holds for what net/http sends after the handler.
-func (r *recorder) Write(p []byte) (int, error) {
-	if r.status == 0 {
-		r.status = http.StatusOK
-	}
-	_ = r.ctl.SetWriteDeadline(time.Now().Add(r.stall)) // not every ResponseWriter has deadlines (tests)
-	n, err := r.ResponseWriter.Write(p)
-	r.bytes += int64(n)
-	return n, err
-}
-
-// Unwrap lets http.ResponseController find deadlines and Flush.
-func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
-
-// withCORS answers browsers of the allowed origins.
-func (s *Server) withCORS(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		origin, allowed := r.Header.Get("Origin"), s.rulesFor(r.Context()).CORSOrigins
-		if origin != "" && (slices.Contains(allowed, "*") || slices.Contains(allowed, origin)) {
-			h := w.Header()
-			h.Add("Vary", "Origin")
-			h.Set("Access-Control-Allow-Origin", origin)
-			h.Set("Access-Control-Expose-Headers", "X-Request-ID, Retry-After")
-			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-				h.Set("Access-Control-Allow-Methods", "GET, POST")
-				h.Set("Access-Control-Allow-Headers", cmp.Or(r.Header.Get("Access-Control-Request-Headers"), "Authorization, Content-Type"))
-				h.Set("Access-Control-Max-Age", "600")
-				w.WriteHeader(http.StatusNoContent)
-				return
-			}
+// withErrors writes the error of a handler, or of its panic, which ends only its request. An
+// answer that cannot be completed ends its connection, so that it does not look whole.
+func (s *Server) withErrors(handle handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if slash := strings.IndexByte(r.Pattern, '/'); slash >= 0 { // not for requests of foreign origins
+			trailOf(r.Context()).route = r.Pattern[slash:]
 		}
-		next.ServeHTTP(w, r)
-	})
+		err := s.guarded(handle, w, r)
+		if err == nil {
+			return
+		}
+		trailOf(r.Context()).err = err
+		switch {
+		case err.Status == statusStreamed:
+		case begun(w) || err.Status == statusClientGone:
+			panic(http.ErrAbortHandler)
+		default:
+			writeError(w, err)
+		}
+	}
+}
+
+func (s *Server) guarded(handle handler, w http.ResponseWriter, r *http.Request) (err *apiError) {
+	defer func() {
+		if p := recover(); p != nil {
+			id := trailOf(r.Context()).id
+			s.Log.Error().Str("panic", shell.Fault(p)).Str("request_id", id).Str("stack", string(debug.Stack())).Msg("bug in the server: a handler panicked; please report it. Other requests are not affected")
+			err = internal("a handler panicked; the id of this request is %s", own(id))
+		}
+	}()
+	return handle(w, r)
+}
+
+// newID is 96 random bits as hex.
+func newID() string {
+	var b [12]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
 }

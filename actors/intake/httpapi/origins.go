@@ -2,13 +2,10 @@ package httpapi
 
 import (
 	"cmp"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 )
 
 // harmless are the endpoints that only read and cost very little. Pages of other
@@ -35,7 +32,7 @@ func (s *Server) withOrigins(next http.Handler) http.Handler {
 		if r.ContentLength != 0 { // the body is not read
 			closeAfter(w, r)
 		}
-		s.answer(func(http.ResponseWriter, *http.Request) *apiError { return e })(w, r)
+		s.withErrors(func(http.ResponseWriter, *http.Request) *apiError { return e })(w, r)
 	})
 }
 
@@ -82,94 +79,23 @@ func sameOrigin(origin string, r *http.Request) bool {
 	return ok && wantedOK && name == wanted && cmp.Or(port, usual) == cmp.Or(wantedPort, usual)
 }
 
-// hostRule is the set of names under which the server answers. With DNS rebinding, a
-// browser sends a foreign name.
-type hostRule struct {
-	listed   bool            // the settings have names, so names are checked
-	loopback *atomic.Bool    // the server listens on loopback, so names are checked
-	any      bool            // all are allowed
-	allowed  map[string]bool // in addition to the loopback ones, as from splitHost
-}
-
-// newHostRule makes the rule of a server that will listen on a name or an address.
-func newHostRule(host string, allowed []string) *hostRule {
-	h := &hostRule{listed: len(allowed) > 0, loopback: &atomic.Bool{}, allowed: map[string]bool{}}
-	for _, name := range append([]string{host}, allowed...) {
-		h.any = h.any || name == "*"
-		name = normalHost(name)
-		if a, err := netip.ParseAddr(name); name != "" && (err != nil || !a.IsUnspecified()) { // 0.0.0.0 is not a name
-			h.allowed[name] = true
+// withCORS answers browsers of the allowed origins.
+func (s *Server) withCORS(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origin, allowed := r.Header.Get("Origin"), s.rulesFor(r.Context()).CORSOrigins
+		if origin != "" && (slices.Contains(allowed, "*") || slices.Contains(allowed, origin)) {
+			h := w.Header()
+			h.Add("Vary", "Origin")
+			h.Set("Access-Control-Allow-Origin", origin)
+			h.Set("Access-Control-Expose-Headers", "X-Request-ID, Retry-After")
+			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+				h.Set("Access-Control-Allow-Methods", "GET, POST")
+				h.Set("Access-Control-Allow-Headers", cmp.Or(r.Header.Get("Access-Control-Request-Headers"), "Authorization, Content-Type"))
+				h.Set("Access-Control-Max-Age", "600")
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
 		}
-	}
-	return h
-}
-
-// listens sets the address that was opened, before the first request.
-func (h *hostRule) listens(a net.Addr) {
-	if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
-		h.loopback.Store(true)
-	}
-}
-
-// check refuses a request for another name.
-func (h *hostRule) check(r *http.Request) *apiError {
-	if !h.listed && !h.loopback.Load() || h.any {
-		return nil
-	}
-	name, _, ok := splitHost(r.Host)
-	if ok && (isLoopback(name) || h.allowed[name]) {
-		return nil
-	}
-	e := newError(http.StatusForbidden).coded("host_not_allowed")
-	if r.Host == "" {
-		return e.say("the Host header is missing; send it, for example localhost")
-	}
-	return e.say("the host %q is not allowed; if it is a name of this server, add it to allowed-hosts", clip(r.Host, 64))
-}
-
-// normalHost is a name or address of the settings as from splitHost, "" for none. An
-// IPv6 address may have brackets.
-func normalHost(text string) string {
-	if strings.Count(text, ":") > 1 && !strings.HasPrefix(text, "[") {
-		text = "[" + text + "]"
-	}
-	name, _, _ := splitHost(text)
-	return name
-}
-
-// splitHost splits a Host into name and port, "" without one. The name is in lower case,
-// without brackets and a last dot; addresses are in their shortest form. It is not ok
-// with further parts, such as a user name.
-func splitHost(text string) (name, port string, ok bool) {
-	var rest string
-	if inside, bracketed := strings.CutPrefix(text, "["); bracketed {
-		name, rest, ok = strings.Cut(inside, "]")
-		a, err := netip.ParseAddr(name)
-		if !ok || err != nil || !a.Is6() {
-			return "", "", false
-		}
-		name = a.Unmap().String()
-	} else {
-		name = text
-		if at := strings.IndexByte(text, ':'); at >= 0 {
-			name, rest = text[:at], text[at:]
-		}
-		name = strings.TrimSuffix(strings.ToLower(name), ".")
-	}
-	if rest != "" {
-		if port = strings.TrimPrefix(rest, ":"); port == rest || strings.Trim(port, "0123456789") != "" {
-			return "", "", false
-		}
-	}
-	return name, port, name != ""
-}
-
-// isLoopback reports whether a name reaches only this machine. Browsers resolve names
-// below localhost themselves.
-func isLoopback(name string) bool {
-	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
-		return true
-	}
-	a, err := netip.ParseAddr(name)
-	return err == nil && a.IsLoopback()
+		next.ServeHTTP(w, r)
+	})
 }

@@ -120,14 +120,6 @@ func (r *promptReader) listed(raw []byte, name string) (prompt, *apiError) {
 	return prompt{ids, r.model.Tokenizer.Decode(ids, tokenizer.DecodeOptions{SkipSpecial: true})}, nil
 }
 
-// decodedBytes is the length of the text of ids.
-func (m *Model) decodedBytes(ids []int32) (size int) {
-	for _, id := range ids {
-		size += len(m.Tokenizer.TokenBytes(id))
-	}
-	return size
-}
-
 // checkChoices bounds the choices of all prompts together; param is n's name.
 func checkChoices(param string, prompts, n int) *apiError {
 	if total := prompts * n; total > maxPrompts {
@@ -177,31 +169,3 @@ func (m *Model) encode(text, name string) ([]int32, *apiError) {
 func (m *Model) overlong(name string) *apiError {
 	return invalid(name, "%s has more than %d tokens, but this server accepts prompts of at most %d; shorten it", name, own(m.counted()), own(m.Context-1)).coded(codeTooLong)
 }
-
-// isIDs reports whether an array begins like one of token ids.
-func isIDs(raw []byte) bool {
-	return raw[0] == '[' && strings.IndexByte("-0123456789", skipSpace(raw[1:])[0]) >= 0
-}
-
-// isNull reports whether a value is absent or JSON's null.
-func isNull[T ~[]byte](raw T) bool { return len(raw) == 0 || string(raw) == "null" }
-
-// eachOf calls visit for the entries of a list, at most most, until its first error.
-// It reports whether raw is an array.
-func eachOf(raw []byte, name string, most int, visit func(i int, one []byte) *apiError) (isArray bool, err *apiError) {
-	isArray, failed := jsonread.Elements(raw, func(i int, one []byte) error {
-		if i == most {
-			err = invalid(name, "%s has more than %d entries; split the request", name, own(most))
-		} else if err = visit(i, one); err == nil {
-			return nil // not a nil *apiError
-		}
-		return err
-	})
-	if failed != nil && err == nil {
-		err = invalid("", "the body cannot be read: %v", failed)
-	}
-	return isArray, err
-}
-
-// clipJSON is the beginning of a value, to quote it.
-func clipJSON(value []byte) string { return clip(string(value[:min(len(value), 65)]), 64) }

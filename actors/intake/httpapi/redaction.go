@@ -7,10 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"reflect"
-	"regexp"
-	"strings"
-	"sync"
 	"syscall"
 )
 
@@ -67,47 +63,3 @@ func reason(err error) any {
 	}
 	return err
 }
-
-// parameter returns the path of a known parameter for the log, without the indices,
-// which a client can choose.
-func parameter(path string) (name string, known bool) {
-	if path == "" || len(path) > maxErrorParam {
-		return "", false
-	}
-	name = indices.ReplaceAllLiteralString(path, "[…]")
-	for part := range strings.SplitSeq(name, ".") {
-		if !parameters()[strings.TrimSuffix(part, "[…]")] {
-			return "", false
-		}
-	}
-	return name, true
-}
-
-var indices = regexp.MustCompile(`\[[][0-9]*`)
-
-// requestBodies are the bodies that endpoints take, and the objects within them.
-var requestBodies = []any{chatRequest{}, completionRequest{}, generateRequest{}, tokenizeRequest{}, detokenizeRequest{}, abortBody{},
-	messageHead{}, contentPart{}}
-
-var queries = []string{"depth", "nodes", "tokens", "format", "after"}
-
-// parameters are all names of the API.
-var parameters = sync.OnceValue(func() map[string]bool {
-	names := map[string]bool{}
-	for _, name := range queries {
-		names[name] = true
-	}
-	var add func(t reflect.Type)
-	add = func(t reflect.Type) {
-		for name, f := range fieldsOf(t) {
-			names[name] = true
-			if f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct {
-				add(f.Type.Elem())
-			}
-		}
-	}
-	for _, body := range requestBodies {
-		add(reflect.TypeOf(body))
-	}
-	return names
-})

@@ -53,17 +53,17 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	methods := map[string]string{}
 	for _, rt := range s.routes() {
-		mux.HandleFunc(rt.method+" "+rt.path, s.answer(s.withKey(rt.access, rt.handle)))
+		mux.HandleFunc(rt.method+" "+rt.path, s.withErrors(s.withKey(rt.access, rt.handle)))
 		methods[rt.path] = rt.method
 	}
 	for path, method := range methods {
-		mux.HandleFunc(path, s.answer(func(w http.ResponseWriter, r *http.Request) *apiError {
+		mux.HandleFunc(path, s.withErrors(func(w http.ResponseWriter, r *http.Request) *apiError {
 			w.Header().Set("Allow", method)
 			return newError(http.StatusMethodNotAllowed).
 				say("%s is not allowed for %s; use %s", r.Method, clip(r.URL.Path, 128), own(method))
 		}))
 	}
-	mux.HandleFunc("/", s.answer(func(w http.ResponseWriter, r *http.Request) *apiError {
+	mux.HandleFunc("/", s.withErrors(func(w http.ResponseWriter, r *http.Request) *apiError {
 		return newError(http.StatusNotFound).coded("not_found").
 			say("unknown endpoint %s; to generate text use /v1/chat/completions, /v1/completions or /generate", clip(r.URL.Path, 128))
 	}))

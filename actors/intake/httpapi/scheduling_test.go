@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/troupe-engine/troupe/messages"
 )
 
 func TestTenant(t *testing.T) {
@@ -88,22 +86,4 @@ func TestNamespacesAreInjective(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestFinishErrorsByKind(t *testing.T) {
-	for kind, want := range map[messages.RefusalKind]struct {
-		status, retry int
-		code          string
-	}{
-		0:                        {500, 0, "generation_failed"},
-		messages.RefusedInvalid:  {400, 0, "nothing_to_sample"},
-		messages.RefusedBusy:     {429, 7, "rate_limit_exceeded"},
-		messages.RefusedTimeout:  {503, 7, "request_timeout"},
-		messages.RefusedDraining: {503, 7, "shutting_down"},
-	} {
-		e := finishError(&messages.Finish{Reason: messages.FinishError, Message: "why", Kind: kind, RetryAfterSeconds: 7})
-		if e.Status != want.status || e.RetryAfter != want.retry || e.Code != want.code || e.Message != "why" {
-			t.Errorf("kind %d returns %+v", kind, e)
-		}
-	}
 }

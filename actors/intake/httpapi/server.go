@@ -2,17 +2,15 @@ package httpapi
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"log"
 	"net/http"
 	"runtime"
-	"runtime/debug"
-	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/troupe-engine/troupe/actors/shell"
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/messages"
 )
 
 // Server is the adapter. Its handler is safe for concurrent use.
@@ -51,59 +49,29 @@ func New(deps Deps) *Server {
 // Drain makes /readyz and /health answer 503 from now on and ends endless streams.
 func (s *Server) Drain() { s.drain() }
 
-// answer writes the error of a handler, or of its panic, which ends only its request. An
-// answer that cannot be completed ends its connection, so that it does not look whole.
-func (s *Server) answer(handle handler) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if slash := strings.IndexByte(r.Pattern, '/'); slash >= 0 { // not for requests of foreign origins
-			trailOf(r.Context()).route = r.Pattern[slash:]
-		}
-		err := s.guarded(handle, w, r)
-		if err == nil {
-			return
-		}
-		trailOf(r.Context()).err = err
-		switch {
-		case err.Status == statusStreamed:
-		case begun(w) || err.Status == statusClientGone:
-			panic(http.ErrAbortHandler)
-		default:
-			writeError(w, err)
-		}
-	}
+// Engine is the way to intake.
+type Engine interface {
+	Send(msg messages.ToIntake)
+	Ready() bool
 }
 
-func (s *Server) guarded(handle handler, w http.ResponseWriter, r *http.Request) (err *apiError) {
-	defer func() {
-		if p := recover(); p != nil {
-			id := trailOf(r.Context()).id
-			s.Log.Error().Str("panic", shell.Fault(p)).Str("request_id", id).Str("stack", string(debug.Stack())).Msg("bug in the server: a handler panicked; please report it. Other requests are not affected")
-			err = internal("a handler panicked; the id of this request is %s", own(id))
-		}
-	}()
-	return handle(w, r)
-}
-
-// checkModel accepts the served model's name and no name at all.
-func (s *Server) checkModel(name string) *apiError {
-	if name == "" || name == s.Model.ID {
-		return nil
-	}
-	return newError(http.StatusNotFound).coded("model_not_found").about("model").
-		say("the model %q is not served here; this server has %q", clip(name, 128), own(s.Model.ID))
-}
-
-// newID is 96 random bits as hex.
-func newID() string {
-	var b [12]byte
-	rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
-}
-
-// given is the value of an optional parameter.
-func given[T any](p *T, otherwise T) T {
-	if p == nil {
-		return otherwise
-	}
-	return *p
+// Deps are what the wiring passes in.
+type Deps struct {
+	Options Options
+	Model   Model
+	Engine  Engine
+	Log     zerolog.Logger
+	Observe func(messages.ToObserver) // sends to the observer of the cache; nil: KV events are off
+	// Record records an accepted request in a trace and returns what records its end,
+	// nil if the request is left out. It does not block. nil: nothing is recorded.
+	Record func(*messages.Submission) (end func(output int))
+	// Full reports whether intake would refuse every new request now, because it would
+	// wait longer than most. It is called before a body is read, so that a refusal
+	// costs very little, and counts the refusal. nil: intake alone refuses.
+	Full    func() (wait, most time.Duration, full bool)
+	Steps   func() float64        // steps computed by the engine: a probe without a token tells busy from hung by it
+	Metrics http.Handler          // serves /metrics
+	Info    func() map[string]any // the answer of /server_info
+	Seed    func() uint64         // draws a seed for a request without one
+	Now     func() time.Time      // for created times and templates
 }

@@ -62,31 +62,6 @@ func (s *sse) flush() *apiError {
 	return nil
 }
 
-// stream writes a call to its end, which the API's end mark follows.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *call, a answer) *apiError {
-	defer c.close()
-	events := newSSE(w)
-	for {
-		out, err := c.next(r.Context())
-		if err != nil {
-			return events.fail(err)
-		}
-		if out == nil {
-			break
-		}
-		a.events(events, out)
-		if len(c.events) > 0 && events.buf.Len() < flushBytes {
-			continue // one write for all that is ready
-		}
-		if err := events.flush(); err != nil {
-			return err
-		}
-	}
-	a.last(events)
-	events.buf.WriteString("data: [DONE]\n\n")
-	return events.flush()
-}
-
 // fail reports an error to the client: with its status while the answer has not
 // begun, later as an event, which the official clients raise as an exception.
 func (s *sse) fail(e *apiError) *apiError {
@@ -100,14 +75,3 @@ func (s *sse) fail(e *apiError) *apiError {
 	e.Status = statusStreamed
 	return e
 }
-
-// stalled is a failed write: the client is gone or does not read.
-func stalled(err error) *apiError {
-	return newError(statusClientGone).say("the client disconnected or reads too slowly (write-stall-timeout): %v", reason(err))
-}
-
-// Statuses for the access log only.
-const (
-	statusClientGone = 499 // a client that disconnected, as in nginx
-	statusStreamed   = -1  // an error that was sent as an event; the log shows the stream's 200
-)

@@ -6,16 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"net/url"
 	"reflect"
-	"slices"
 	"strings"
-	"sync"
 
 	"github.com/troupe-engine/troupe/internal/jsonread"
-	"github.com/troupe-engine/troupe/internal/suggest"
 	"github.com/troupe-engine/troupe/model/chat"
 )
 
@@ -37,30 +32,6 @@ type promptJSON json.RawMessage
 // templateValue is a value for a chat template, nil for null. It is built while the
 // body is read; its texts share the body's memory.
 type templateValue struct{ value any }
-
-// unknownNamer is a body with its own errors for unknown keys.
-type unknownNamer interface{ unknown(*apiError) *apiError }
-
-// post is the handler of an endpoint that takes a JSON body. While it runs it has
-// a place to parse, until it calls job.parsed.
-func post[B any](s *Server, handle func(w http.ResponseWriter, r *http.Request, job *work, body *B) *apiError) handler {
-	return func(w http.ResponseWriter, r *http.Request) *apiError {
-		job := &work{charge: charge{from: s.bodies, client: client(r)}}
-		defer job.end() // also when something below panics
-		text, err := s.readBody(w, r, job)
-		if err == nil {
-			err = s.takePlace(r.Context(), job, len(text))
-		}
-		body := new(B)
-		if err == nil {
-			err = unmarshal(r.Context(), text, body)
-		}
-		if err != nil {
-			return err
-		}
-		return handle(w, r, job, body)
-	}
-}
 
 // unmarshal reads one JSON object into a struct, whose raw parts are parts of body. It
 // refuses repeated keys and, with the nearest known name, unknown ones: a parameter
@@ -171,74 +142,6 @@ func jsonError(ctx context.Context, err error) *apiError {
 // kindNames describe values by their first character, as jsonread.Error has it.
 var kindNames = map[string]string{"[": "an array", `"`: "a string", "0": "a number", "n": "null"}
 
-func unknownField(name, suggestion string) *apiError {
-	return newError(http.StatusBadRequest).coded("unknown_parameter").about(name).
-		say("%s is not a parameter of this endpoint%s", clip(name, 64), own(suggestion))
-}
-
-// knownQuery refuses query parameters that an endpoint does not have.
-func knownQuery(query url.Values, known ...string) *apiError {
-	for _, name := range slices.Sorted(maps.Keys(query)) {
-		if !slices.Contains(known, name) {
-			return unknownField(name, didYouMean(clip(name, 64), known))
-		}
-	}
-	return nil
-}
-
-// fieldTables has the fields of each type of body by their JSON names, as
-// map[string]reflect.StructField by reflect.Type. There are few types of bodies.
-var fieldTables sync.Map
-
-// fieldsOf lists the fields of a struct and of those that it embeds.
-func fieldsOf(t reflect.Type) map[string]reflect.StructField {
-	if table, ok := fieldTables.Load(t); ok {
-		return table.(map[string]reflect.StructField)
-	}
-	table := map[string]reflect.StructField{}
-	for _, f := range reflect.VisibleFields(t) {
-		if name := jsonName(f); name != "" {
-			table[name] = f
-		}
-	}
-	fieldTables.Store(t, table)
-	return table
-}
-
-// jsonName is the key of a field, "" for one that has none.
-func jsonName(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	return name
-}
-
-// fieldNames lists the JSON names of a struct and those it embeds, except those of
-// parameters that are not supported.
-func fieldNames(t reflect.Type) (names []string) {
-	for _, f := range reflect.VisibleFields(t) {
-		if name := jsonName(f); name != "" && f.Type != reflect.TypeFor[unsupportedJSON]() {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// didYouMean suggests the nearest of names, if one is near: one that has all words
-// of name, as max_new_tokens has those of max_tokens, or else by edit distance.
-func didYouMean(name string, names []string) string {
-	words := strings.Split(name, "_")
-	near := slices.IndexFunc(names, func(n string) bool {
-		has := strings.Split(n, "_")
-		return len(words) > 1 && !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(has, w) })
-	})
-	nearest := ""
-	if near >= 0 {
-		nearest = names[near]
-	} else if nearest = suggest.Nearest(name, names, 1+len(name)/3); nearest == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %s?", nearest)
-}
-
 // jsonTypes are Go's kinds in JSON's words, other than integers.
 var jsonTypes = map[reflect.Kind]string{
 	reflect.Bool: "a boolean", reflect.String: "a string", reflect.Slice: "an array", reflect.Array: "an array",
@@ -266,3 +169,42 @@ func article(value string) any {
 	}
 	return own("a " + kind)
 }
+
+// given is the value of an optional parameter.
+func given[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}
+
+// skipSpace cuts the white space of JSON off the front.
+func skipSpace(text []byte) []byte {
+	for len(text) > 0 && (text[0] == ' ' || text[0] == '\n' || text[0] == '\t' || text[0] == '\r') {
+		text = text[1:]
+	}
+	return text
+}
+
+// isNull reports whether a value is absent or JSON's null.
+func isNull[T ~[]byte](raw T) bool { return len(raw) == 0 || string(raw) == "null" }
+
+// eachOf calls visit for the entries of a list, at most most, until its first error.
+// It reports whether raw is an array.
+func eachOf(raw []byte, name string, most int, visit func(i int, one []byte) *apiError) (isArray bool, err *apiError) {
+	isArray, failed := jsonread.Elements(raw, func(i int, one []byte) error {
+		if i == most {
+			err = invalid(name, "%s has more than %d entries; split the request", name, own(most))
+		} else if err = visit(i, one); err == nil {
+			return nil // not a nil *apiError
+		}
+		return err
+	})
+	if failed != nil && err == nil {
+		err = invalid("", "the body cannot be read: %v", failed)
+	}
+	return isArray, err
+}
+
+// clipJSON is the beginning of a value, to quote it.
+func clipJSON(value []byte) string { return clip(string(value[:min(len(value), 65)]), 64) }

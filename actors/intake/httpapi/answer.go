@@ -1,0 +1,75 @@
+package httpapi
+
+import "github.com/troupe-engine/troupe/messages"
+
+// answer turns the outputs of a call into an endpoint's JSON.
+type answer interface {
+	// events adds the events of one output.
+	events(to *sse, out *messages.CallOutput)
+	// last adds the events that follow the last output.
+	last(to *sse)
+	// whole is an answer that is not streamed. outputs are by index and complete.
+	whole(outputs []*messages.CallOutput) any
+}
+
+// openAIAnswer is the answer of an endpoint of OpenAI's API and, with other
+// choices, also a chunk of a stream.
+type openAIAnswer[C any] struct {
+	ID          string `json:"id"`
+	Object      string `json:"object"`
+	Created     int64  `json:"created"`
+	Model       string `json:"model"`
+	Fingerprint string `json:"system_fingerprint,omitempty"`
+	Choices     []C    `json:"choices"`
+	Usage       any    `json:"usage,omitempty"` // *usage; nil leaves it out, a nil *usage is null
+
+	total     usage
+	n         int  // choices of each prompt
+	withUsage bool // a stream ends with the usage
+	// convert sends the choices that an output makes.
+	convert func(out *messages.CallOutput, send func(C))
+}
+
+func newOpenAIAnswer[C any](s *Server, id, object string, n int, o *stream, convert func(*messages.CallOutput, func(C))) *openAIAnswer[C] {
+	a := &openAIAnswer[C]{ID: id, Object: object, Created: s.Now().Unix(), Model: s.Model.ID, n: n, convert: convert}
+	if s.Model.Fingerprint != nil {
+		a.Fingerprint = s.Model.Fingerprint()
+	}
+	if a.withUsage = o.StreamOptions != nil && given(o.StreamOptions.IncludeUsage, false); a.withUsage {
+		a.Usage = (*usage)(nil)
+	}
+	return a
+}
+
+// events implements answer: each choice is a chunk.
+func (a *openAIAnswer[C]) events(to *sse, out *messages.CallOutput) {
+	a.count(out)
+	a.convert(out, func(c C) {
+		a.Choices = append(a.Choices[:0], c)
+		to.add(a)
+	})
+}
+
+func (a *openAIAnswer[C]) last(to *sse) {
+	if a.withUsage {
+		a.Choices, a.Usage = []C{}, &a.total
+		to.add(a)
+	}
+}
+
+func (a *openAIAnswer[C]) whole(outputs []*messages.CallOutput) any {
+	for _, out := range outputs {
+		a.count(out)
+		a.convert(out, func(c C) { a.Choices = append(a.Choices, c) })
+	}
+	a.Usage = &a.total
+	return a
+}
+
+func (a *openAIAnswer[C]) count(out *messages.CallOutput) {
+	if out.Finish != nil {
+		a.total.add(out.Usage, out.Index%a.n == 0)
+	}
+}
+
+func finishWord(f *messages.Finish) *string { return new(string(f.Reason)) }

@@ -1,0 +1,96 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/troupe-engine/troupe/model/chat"
+	"github.com/troupe-engine/troupe/model/tokenizer"
+)
+
+// Values of Options.SpecialTokens, see docs/decisions/0017-special-tokens.md.
+const (
+	SpecialTokensText  = "text"  // special tokens in a client's messages are text like any other
+	SpecialTokensParse = "parse" // they are recognised, as Hugging Face does it
+)
+
+// renderChat applies the model's template and tokenises the prompt.
+func (s *Server) renderChat(r *http.Request, req *chatRequest) ([]int32, *apiError) {
+	if fault := s.Model.TemplateFault; fault != nil {
+		return nil, invalid("messages", "the chat template of the model %s cannot be used: %v; use /v1/completions, which needs none", own(s.Model.ID), own(fault))
+	}
+	if s.Model.Template == nil {
+		return nil, invalid("messages", "the model %s has no chat template; use /v1/completions, or start the server with chat-template", own(s.Model.ID))
+	}
+	if err := checkMessages(req.Messages.value); err != nil {
+		return nil, err
+	}
+	args, err := templateArgs(req.TemplateArgs.value)
+	if err != nil {
+		return nil, err
+	}
+	ids, failed := s.Model.EncodeChat(r.Context(), chat.Input{Messages: req.Messages.value, Now: s.Now(), Extra: args,
+		AddGenerationPrompt: given(req.AddGenerationPrompt, true)}, s.rules.Load().SpecialTokens)
+	var long promptTooLong
+	switch {
+	case failed != nil && r.Context().Err() != nil:
+		return nil, clientGone(r.Context(), nil)
+	case errors.As(failed, &long):
+		return nil, invalid("messages", "%s", own(long)).coded(codeTooLong)
+	case failed != nil:
+		return nil, invalid("messages", "the model's chat template rejects these messages: %v", failed)
+	case len(ids) == 0:
+		return nil, invalid("messages", "the prompt of these messages is empty; send at least one message with content")
+	}
+	return ids, nil
+}
+
+// templateArgs reads chat_template_kwargs, further variables for the template.
+func templateArgs(value any) (map[string]any, *apiError) {
+	if value == nil {
+		return nil, nil
+	}
+	given, isDict := value.(*chat.Dict)
+	if !isDict {
+		return nil, invalid("chat_template_kwargs", "chat_template_kwargs must be an object")
+	}
+	args := make(map[string]any, given.Len())
+	for name, v := range given.All() {
+		if chat.Reserved(name) {
+			return nil, invalid("chat_template_kwargs", "chat_template_kwargs.%s is set by the server and cannot be replaced; leave it out", name)
+		}
+		args[name] = v
+	}
+	return args, nil
+}
+
+// promptTooLong is the error of a chat prompt with too many tokens or bytes.
+type promptTooLong struct{ error }
+
+// EncodeChat applies the model's template to a conversation and tokenises the
+// prompt. It sets the fields of the input that depend on the model. Special tokens
+// come only from the template, so none is added. A prompt that is far too long for
+// the context is refused, mostly by its length.
+func (m *Model) EncodeChat(ctx context.Context, in chat.Input, specialTokens string) ([]int32, error) {
+	tok := m.Tokenizer
+	in.BOS, in.EOS = tok.BOSText(), tok.EOSText()
+	in.MaxBytes = m.textBytes()
+	if specialTokens != SpecialTokensParse {
+		in.Follow, _ = tok.SpecialMarks() // too many are refused with the prompt
+	}
+	prompt, err := m.Template.RenderFollowed(ctx, in)
+	var long *chat.LengthError
+	switch {
+	case errors.As(err, &long):
+		return nil, promptTooLong{fmt.Errorf("the prompt, or a text in it, has at least %d bytes, but this server accepts at most %d, because prompts have at most %d tokens; shorten the messages", long.Bytes, long.Max, m.Context-1)}
+	case err != nil:
+		return nil, err
+	}
+	ids := tok.Encode(prompt.Text, tokenizer.EncodeOptions{ParseSpecial: true, Plain: prompt.Client, Max: m.counted()})
+	if len(ids) > m.counted() {
+		return nil, promptTooLong{fmt.Errorf("the prompt has more than %d tokens, but this server accepts prompts of at most %d; shorten the messages", m.counted(), m.Context-1)}
+	}
+	return ids, nil
+}

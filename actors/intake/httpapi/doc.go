@@ -1,0 +1,25 @@
+// Package httpapi is the HTTP adapter of the intake actor: the OpenAI-compatible
+// API, SGLang's native one, health, administration and metrics.
+//
+// A handler turns a body into submissions (template, tokens, parameters), sends
+// them to intake and reads the call's events from its own channel. It holds no engine
+// state. When its client disconnects, it sends that to intake and returns.
+//
+// # Parts
+//
+//	server, listen, options, configure        the adapter; its listener; settings; those that change while it runs
+//	routes, middleware, accesslog             endpoints; what surrounds every request; its log line
+//	apikeys, hosts, origins                   who may call: keys, names of the server, pages of other origins
+//	body, budget                              receiving a body, its time and memory; places to parse
+//	unmarshal, parameters, unsupported        JSON into structs; names of parameters; those that have no effect
+//	chat, chat_messages, chat_template        /v1/chat/completions; its messages; the prompt made from them
+//	completions, sglang                       /v1/completions; SGLang's /generate
+//	prompts, tokenids, sampling, scheduling   parameters of these endpoints: text, ids, sampling, order and sharing
+//	generating, call                          from a body to a call of intake and its outputs; bounds of an answer
+//	answer, usage, logprobs                   JSON in OpenAI's form: choices, token counts, log probabilities
+//	stream, sse, response                     streamed answers; server-sent events; writing an answer
+//	errors, redaction                         errors and their statuses; their texts without data of clients, for the log
+//	models, tokenize                          /v1/models and the served model; /tokenize and /detokenize
+//	health, probe                             /health and the like; the shared probe that computes a token
+//	admin, cachetree, kvevents, profiler      flush, abort, audit; /debug/cache; the stream of cache events; pprof
+package httpapi
