@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -121,4 +122,27 @@ func (c *Core) dropCall(now time.Duration, id messages.CallID, out *messages.Out
 		e.forgetReady()
 		c.table.drop(e)
 	}
+}
+
+// named lists the open calls that an abort names, by id.
+func (t *Table) named(m *messages.AbortRequests) []*call {
+	switch {
+	case m.All:
+		return byID(t.calls)
+	case m.UserID == "":
+		return nil // a call without a name cannot be named
+	case m.AnyOwner: // several clients may use one name
+		var list []*call
+		for user, k := range t.users {
+			if user.id == m.UserID {
+				list = append(list, k)
+			}
+		}
+		slices.SortFunc(list, func(a, b *call) int { return cmp.Compare(a.id, b.id) })
+		return list
+	}
+	if k := t.users[userKey{m.Owner, m.UserID}]; k != nil {
+		return []*call{k}
+	}
+	return nil
 }

@@ -44,21 +44,22 @@
 // # Parts
 //
 //	handle, core, change, results   one message: its changes are computed, then committed
-//	calls, refuse                   submission, aborts, disconnected clients; what is refused, and why
+//	calls, validate, refuse         submission, aborts, disconnected clients; what is refused, and why
 //	table, entry, engine            open requests, each with its place; the epoch as intake knows it
 //	epochs                          submission to the engine, suspects, quarantine
 //	finish, deadlines, deliver      ends, timeouts, output on its way to clients
-//	backlog, throughput, wait       how long a new request would wait, and when that is too long
-//	questions                       questions of clients; new limits
-//	stop, interfaces, options       stop strings; interfaces for text and for clients; settings
+//	backlog, throughput, wait       who waits and who runs; how long a new request would wait
+//	questions, options              questions of clients; limits, and new ones
+//	stop, textbuffer                stop strings; pieces of text
+//	detokenizer, sink               interfaces for text and for clients
 //
 // # Floors
 //
-//	options interfaces stop throughput engine
+//	options detokenizer sink stop textbuffer throughput engine
 //	entry
 //	backlog
 //	table
-//	wait
+//	wait validate
 //	refuse
 //	core
 //	deliver questions

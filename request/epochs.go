@@ -101,7 +101,7 @@ func (c *Core) leaveEngine() {
 		c.leave(e)
 	}
 	for id, question := range t.tickets {
-		refuse(question, "the engine restarted before the cache was flushed; the restart has emptied the cache")
+		refuseQuestion(question, "the engine restarted before the cache was flushed; the restart has emptied the cache")
 		delete(t.tickets, id)
 	}
 }

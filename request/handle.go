@@ -111,7 +111,7 @@ func (c *Core) Abandon(msg messages.ToIntake) {
 	const why = "the server failed before the request was accepted; send it again"
 	m, ok := msg.(*messages.SubmitRequests)
 	if !ok {
-		refuse(msg, why)
+		refuseQuestion(msg, why)
 		return
 	}
 	if c.table.calls[m.Call] == nil && c.sink.Room(m.Events) > 0 {

@@ -11,10 +11,10 @@ func (c *Core) ask(question messages.ToIntake, out *messages.Outbox) {
 	t := c.table
 	switch {
 	case !t.engine.answers():
-		refuse(question, "the engine is restarting; try again in a moment")
+		refuseQuestion(question, "the engine is restarting; try again in a moment")
 		return
 	case len(t.tickets) >= maxTickets:
-		refuse(question, "too many administrative requests are open; try again in a moment")
+		refuseQuestion(question, "too many administrative requests are open; try again in a moment")
 		return
 	}
 	t.nextTicket++
@@ -29,8 +29,8 @@ func (c *Core) ask(question messages.ToIntake, out *messages.Outbox) {
 	}
 }
 
-// refuse answers a question or a setting that is not carried out.
-func refuse(question messages.ToIntake, why string) {
+// refuseQuestion answers a question or a setting that is not carried out.
+func refuseQuestion(question messages.ToIntake, why string) {
 	switch q := question.(type) {
 	case *messages.AskCacheFlush:
 		answer(q.Reply, why)
@@ -67,4 +67,13 @@ func (c *Core) configure(m *messages.ConfigureIntake) {
 	}
 	c.table.opt = opt
 	answer(m.Reply, "")
+}
+
+// answer replies to an administrative question without blocking. The reply is
+// dropped if the channel is full, which the protocol rules out.
+func answer[T any](reply chan<- T, value T) {
+	select {
+	case reply <- value:
+	default:
+	}
 }

@@ -1,7 +1,5 @@
 package request
 
-import "strings"
-
 // matcher finds the first stop string in a text that comes in pieces, with an
 // Aho–Corasick automaton: amortised O(1) per byte of text, memory proportional to
 // the stop strings. It is immutable after newMatcher and shared by the choices of
@@ -123,38 +121,4 @@ func (m *matcher) advance(state int32, held, piece string, armed, keep bool) sto
 	}
 	cut := len(text) - int(m.nodes[state].hold)
 	return stopStep{state: state, final: text[:cut], held: text[cut:], matched: -1}
-}
-
-// textBuffer collects pieces of text. A single piece is not copied.
-type textBuffer struct {
-	one  string
-	many strings.Builder
-}
-
-func (b *textBuffer) add(s string) {
-	switch {
-	case s == "":
-	case b.one == "" && b.many.Len() == 0:
-		b.one = s
-	default:
-		if b.many.Len() == 0 {
-			b.many.WriteString(b.one)
-			b.one = ""
-		}
-		b.many.WriteString(s)
-	}
-}
-
-func (b *textBuffer) empty() bool { return b.one == "" && b.many.Len() == 0 }
-
-func (b *textBuffer) text() string {
-	if b.one != "" {
-		return b.one
-	}
-	return b.many.String()
-}
-
-func (b *textBuffer) reset() {
-	b.one = ""
-	b.many.Reset()
 }

@@ -72,29 +72,6 @@ func byID[K cmp.Ordered, V any](m map[K]V) []V {
 	return list
 }
 
-// named lists the open calls that an abort names, by id.
-func (t *Table) named(m *messages.AbortRequests) []*call {
-	switch {
-	case m.All:
-		return byID(t.calls)
-	case m.UserID == "":
-		return nil // a call without a name cannot be named
-	case m.AnyOwner: // several clients may use one name
-		var list []*call
-		for user, k := range t.users {
-			if user.id == m.UserID {
-				list = append(list, k)
-			}
-		}
-		slices.SortFunc(list, func(a, b *call) int { return cmp.Compare(a.id, b.id) })
-		return list
-	}
-	if k := t.users[userKey{m.Owner, m.UserID}]; k != nil {
-		return []*call{k}
-	}
-	return nil
-}
-
 // closeCall drops a call that needs no more events.
 func (t *Table) closeCall(c *call) {
 	delete(t.calls, c.id)
@@ -106,54 +83,6 @@ func (t *Table) closeCall(c *call) {
 func (t *Table) drop(e *entry) {
 	if e.finish != nil && (e.delivered || e.call.disconnected) && e.place != placeEngine {
 		delete(t.entries, e.id)
-	}
-}
-
-// unqueue subtracts an entry from queuedTokens.
-func (t *Table) unqueue(e *entry) {
-	if e.queued {
-		e.queued = false
-		t.queuedTokens -= len(e.sub.Prompt)
-	}
-}
-
-func (t *Table) startWaiting(e *entry) {
-	e.waits = true
-	t.backlog.change(e, t.opt.classOf(&e.sub), 1)
-}
-
-// stopWaiting removes an entry from the backlog. The turnover only counts while
-// there is a backlog without a break.
-func (t *Table) stopWaiting(e *entry) {
-	e.waits = false
-	t.backlog.change(e, t.opt.classOf(&e.sub), -1)
-	if t.backlog.requests == 0 {
-		t.turnover = 0
-	}
-}
-
-func (t *Table) admitted(e *entry) {
-	if e.waits {
-		t.stopWaiting(e)
-		e.runs, e.call.begun = true, true
-		t.running++
-	}
-}
-
-// countEnd removes an ended entry from the sums, and measures its size if it ran.
-func (t *Table) countEnd(e *entry) {
-	if e.waits {
-		t.stopWaiting(e)
-	}
-	if !e.runs {
-		return
-	}
-	e.runs = false
-	t.running--
-	t.output -= len(e.output)
-	t.throughput.ended(len(e.sub.Prompt), len(e.output))
-	if t.backlog.requests > 0 {
-		t.turnover++
 	}
 }
 

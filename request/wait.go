@@ -1,8 +1,6 @@
 package request
 
 import (
-	"fmt"
-	"math"
 	"time"
 
 	"github.com/troupe-engine/troupe/messages"
@@ -84,33 +82,50 @@ func (o *TableOptions) Patience() time.Duration {
 	return o.QueueTimeout / 2
 }
 
-func (t *Table) waitTooLong(m *messages.SubmitRequests) *messages.CallRefused {
-	most := t.opt.Patience()
-	if most == 0 {
-		return nil
+// unqueue subtracts an entry from queuedTokens.
+func (t *Table) unqueue(e *entry) {
+	if e.queued {
+		e.queued = false
+		t.queuedTokens -= len(e.sub.Prompt)
 	}
-	s := &m.Requests[0]
-	wait := t.wait(s)
-	if wait <= most {
-		return nil
-	}
-	return t.busy(s, 1, fmt.Sprintf("%d requests are waiting and a new one would wait about %s, but at most %s is accepted (half of queue-timeout)",
-		t.backlog.requests, wait.Round(time.Second), most))
 }
 
-// busy refuses a call for now. excess is how many requests must end before it fits.
-func (t *Table) busy(s *messages.Submission, excess int, message string) *messages.CallRefused {
-	pause := t.pause(s, excess)
-	return &messages.CallRefused{Kind: messages.RefusedBusy, Loggable: true, Message: fmt.Sprintf("%s; send it again in %d s", message, pause),
-		Code: "rate_limit_exceeded", RetryAfterSeconds: pause}
+func (t *Table) startWaiting(e *entry) {
+	e.waits = true
+	t.backlog.change(e, t.opt.classOf(&e.sub), 1)
 }
 
-// longestPause is the largest Retry-After in seconds: longer estimates are too rough.
-const longestPause = 600
+// stopWaiting removes an entry from the backlog. The turnover only counts while
+// there is a backlog without a break.
+func (t *Table) stopWaiting(e *entry) {
+	e.waits = false
+	t.backlog.change(e, t.opt.classOf(&e.sub), -1)
+	if t.backlog.requests == 0 {
+		t.turnover = 0
+	}
+}
 
-// pause is after how many seconds a client should try again: when a new request would
-// be admitted, and excess requests have ended.
-func (t *Table) pause(s *messages.Submission, excess int) int {
-	wait := max(t.wait(s), t.timeFor(excess))
-	return int(min(max(math.Ceil(wait.Seconds()), 1), longestPause))
+func (t *Table) admitted(e *entry) {
+	if e.waits {
+		t.stopWaiting(e)
+		e.runs, e.call.begun = true, true
+		t.running++
+	}
+}
+
+// countEnd removes an ended entry from the sums, and measures its size if it ran.
+func (t *Table) countEnd(e *entry) {
+	if e.waits {
+		t.stopWaiting(e)
+	}
+	if !e.runs {
+		return
+	}
+	e.runs = false
+	t.running--
+	t.output -= len(e.output)
+	t.throughput.ended(len(e.sub.Prompt), len(e.output))
+	if t.backlog.requests > 0 {
+		t.turnover++
+	}
 }
