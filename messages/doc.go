@@ -18,6 +18,15 @@
 // Names: a command is a verb with its object, an event is a past participle, a
 // reply is the command's object with the outcome, and a timer ends in Due.
 //
+// # Parts
+//
+//	intake, queue, former, cache, allocator   the messages that this actor receives, with the types in them
+//	runner, supervisor, observer, dispatch    likewise
+//	client                                    what intake sends on the channel of a call
+//	requests, params                          a request as the engine sees it; sampling parameters, log probabilities
+//	ids, roles, pagerun                       ids and epochs; the actors' roles; lists of KV pages
+//	header, outbox, metrics                   a message's engine and epoch; effects of a core; names of metrics
+//
 // # Protocol
 //
 // All messages with their senders and receivers. Tests compare the table with the code, and

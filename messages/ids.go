@@ -42,31 +42,3 @@ const RootNode NodeID = 0
 
 // Ticket pairs an administrative question with its answer. Intake assigns it.
 type Ticket uint64
-
-// Actor is a role. Messages and effects name roles and ids; only the wiring maps them
-// to processes.
-type Actor uint8
-
-// The roles, in the order in which a request passes them.
-const (
-	Client Actor = iota // an HTTP handler or the command line
-	Intake
-	Queue
-	Former // the batch former
-	Cache
-	Allocator
-	Runner
-	Supervisor
-	Observer // receives events of the engine; an engine may have none
-	Dispatch // between intake and several engines; one engine has none
-)
-
-var actorNames = [...]string{"client", "intake", "queue", "former", "cache", "allocator", "runner", "supervisor", "observer", "dispatch"}
-
-// String is the name used in logs, metrics and the protocol table.
-func (a Actor) String() string {
-	if int(a) < len(actorNames) {
-		return actorNames[a]
-	}
-	return "unknown"
-}

@@ -2,7 +2,6 @@ package messages
 
 import (
 	"slices"
-	"time"
 )
 
 // NoLogprobs switches a logprob field off; zero asks for the chosen token only.
@@ -91,47 +90,4 @@ type TokenLogprob struct {
 type PositionLogprobs struct {
 	Chosen TokenLogprob
 	Top    []TokenLogprob // frozen; nil if none were asked for
-}
-
-// EngineRequest is one choice of one prompt, as the engine sees it. Frozen: a
-// resubmission after a crash is a new value with a longer Output.
-type EngineRequest struct {
-	ID RequestID
-	// Prompt has at least one token. Output are the tokens that intake accepted before
-	// this submission. Penalties, limits and the positions of random draws depend on
-	// the boundary.
-	Prompt, Output []int32
-	Params         *SamplingParams
-	// Namespace separates prefixes (cache_salt, extra_key, the client's key): only
-	// requests with equal namespaces share KV.
-	Namespace string
-	// Priority is the user's; higher goes first. For the priority policy and preemption.
-	Priority int32
-	// Tenant is the account that the request is charged to under the fair policy
-	// (API key or user); "" is the tenant of all requests without a name.
-	Tenant string
-	// Arrived is when intake first accepted the request, on the engine's clock.
-	Arrived time.Duration
-	// Alone: no other request may be in a step with this one until it gets a token,
-	// because it was in too many crashes without progress.
-	Alone bool
-}
-
-// Len is the number of tokens known so far, prompt and output.
-func (r *EngineRequest) Len() int { return len(r.Prompt) + len(r.Output) }
-
-// WantsPromptLogprobs reports whether the log probabilities of the prompt must be
-// computed. For a request with output this was done by an earlier submission.
-func (r *EngineRequest) WantsPromptLogprobs() bool {
-	return r.Params != nil && r.Params.PromptLogprobs >= 0 && len(r.Output) == 0
-}
-
-// MatchLimit is how many of the known tokens may come from the cache. One token must be
-// computed to sample the next. The log probability of position i needs the computation
-// of position i-1, unless the prompt's were reported before.
-func (r *EngineRequest) MatchLimit(known int, reported bool) int {
-	if reported || !r.WantsPromptLogprobs() {
-		return known - 1
-	}
-	return min(known-1, max(0, r.Params.PromptLogprobStart-1))
 }
