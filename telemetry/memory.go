@@ -80,20 +80,6 @@ func (m *Meter) Memory(p Pool) MemoryStats {
 	return s
 }
 
-// StartEpoch sets the gauges to the state at the start of an epoch: nothing runs
-// and all pages are free. Actors record gauges only when they handle messages, so
-// the values would be those of the last epoch until then.
-func (m *EngineMeter) StartEpoch(pages int) {
-	m.Record(messages.Pages, float64(pages))
-	m.Record(messages.PagesFree, float64(pages))
-	for _, name := range []messages.Metric{
-		messages.PagesEvictable, messages.PagesProtected, messages.PagesLeased, messages.RadixNodes, messages.TokenUsage,
-		messages.RequestsRunning, messages.RequestsRetracted, messages.RequestsWaiting, messages.TokensWaiting,
-	} {
-		m.Record(name, 0)
-	}
-}
-
 // ProbeMemory exposes the statistics as metrics. read must be safe for concurrent use.
 func (m *Meter) ProbeMemory(read func() Pool) { m.registry.MustRegister(&memoryProbe{m, read}) }
 

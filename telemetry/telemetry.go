@@ -153,10 +153,16 @@ func (m *Meter) Values() map[string]float64 {
 	return values
 }
 
-// LogLevel is the lowest level that is logged. All loggers that sample by it
-// follow when it changes. The zero value is debug. Safe for concurrent use.
-type LogLevel struct{ level atomic.Int32 }
-
-func (l *LogLevel) Set(level zerolog.Level) { l.level.Store(int32(level)) }
-
-func (l *LogLevel) Sample(level zerolog.Level) bool { return level >= zerolog.Level(l.level.Load()) }
+// StartEpoch sets the gauges to the state at the start of an epoch: nothing runs
+// and all pages are free. Actors record gauges only when they handle messages, so
+// the values would be those of the last epoch until then.
+func (m *EngineMeter) StartEpoch(pages int) {
+	m.Record(messages.Pages, float64(pages))
+	m.Record(messages.PagesFree, float64(pages))
+	for _, name := range []messages.Metric{
+		messages.PagesEvictable, messages.PagesProtected, messages.PagesLeased, messages.RadixNodes, messages.TokenUsage,
+		messages.RequestsRunning, messages.RequestsRetracted, messages.RequestsWaiting, messages.TokensWaiting,
+	} {
+		m.Record(name, 0)
+	}
+}
