@@ -10,6 +10,92 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// Limits bound the contents of a text.
+type Limits struct {
+	Values  int  // values and keys, except skimmed ones; a built value takes some 100 bytes
+	Depth   int  // levels of nested arrays and objects
+	Digits  int  // bytes of a number
+	Repeats bool // an object may have a key more than once
+}
+
+// Way is how the value of a member is read.
+type Way uint8
+
+const (
+	// Check reads the value within the limits and keeps nothing of it.
+	Check Way = iota
+	// Build also makes a value of it.
+	Build
+	// Skim checks the syntax only, for long lists with their own reader and bounds.
+	Skim
+)
+
+// Builder makes values of the JSON. Texts become strings that share its memory, and
+// true, false and null become Go's.
+type Builder struct {
+	Number func(digits string) any
+	Array  func(elements []any) any
+	Object func(keys []string, values []any) any
+}
+
+// Member is one member of an object.
+type Member struct {
+	Key   string
+	Value []byte // valid JSON without white space around it; a part of the text, not to be changed
+	Built any    // nil unless the way is Build
+}
+
+// Object reads a text that must be one object. It calls visit for each member in order,
+// after the whole member was checked, and stops at the first error, its own or visit's.
+//
+// way chooses how a member is read. Its error ends the walk before the value is
+// read. Without way all members are checked.
+func Object(ctx context.Context, text []byte, limits Limits, build *Builder, way func(key string) (Way, error), visit func(Member) error) error {
+	w, err := newWalk(ctx, text, limits, build)
+	if err != nil {
+		return err
+	}
+	if kind := w.from.PeekKind(); kind != jsontext.KindBeginObject && kind != jsontext.KindInvalid {
+		return &Error{Kind: NotObject, Found: string(kind)}
+	}
+	err = w.object(&keySet{}, func(key string) error {
+		m, start, how := Member{Key: key}, w.offset(), Check
+		var err error
+		if way != nil {
+			if how, err = way(key); err != nil {
+				return err
+			}
+		}
+		if how == Skim {
+			err = w.broken(w.from.SkipValue())
+		} else {
+			m.Built, err = w.value(how == Build)
+		}
+		if err != nil || visit == nil {
+			return err
+		}
+		m.Value = bytes.TrimLeft(text[start:w.offset()], space+":")
+		return visit(m)
+	})
+	if err != nil {
+		return err
+	}
+	return checkEnd(text, w.from)
+}
+
+// Value reads a text that must be one JSON value.
+func Value(ctx context.Context, text []byte, limits Limits, build *Builder) (any, error) {
+	w, err := newWalk(ctx, text, limits, build)
+	if err != nil {
+		return nil, err
+	}
+	v, err := w.value(true)
+	if err != nil {
+		return nil, err
+	}
+	return v, checkEnd(text, w.from)
+}
+
 // walk goes through a text once.
 type walk struct {
 	ctx    context.Context
