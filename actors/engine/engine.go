@@ -29,13 +29,21 @@
 //	role        core                      actor made by
 //	intake      request.Core              intake.Props, called by the root (root.go)
 //	observer    core in actors/observer   observer.Props, called by the root
-//	dispatch    sched/dispatch.Core       dispatchProps (props.go), called by the root
+//	dispatch    sched/dispatch.Core       dispatchProps (dispatcher.go), called by the root
 //	queue       sched/queue.Core          props (props.go), called by the supervisor
 //	former      sched/former.Core         the same, with the request log around it
 //	cache       memory/radix.Core         the same, with the request log around it
 //	allocator   memory/pages.Core         the same
 //	runner      core in actors/runner     runner.Props, called by the supervisor
 //	supervisor  lifecycle (lifecycle.go)  the root, without the shell
+//
+// # Parts
+//
+//	spec, engine                  what an engine is made of; starting, draining and stopping it
+//	root, supervisor, lifecycle   the root; starting and stopping epochs, and the rules for that
+//	props, dispatcher             how actors are made
+//	addresses                     names of processes, and routes to them
+//	requestlog                    lines about single requests
 package engine
 
 import (
@@ -48,61 +56,12 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/rs/zerolog"
 
-	"github.com/troupe-engine/troupe/actors/intake"
-	"github.com/troupe-engine/troupe/actors/observer"
-	"github.com/troupe-engine/troupe/actors/runner"
-	"github.com/troupe-engine/troupe/memory/pages"
 	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/dispatch"
-	"github.com/troupe-engine/troupe/sched/former"
-	"github.com/troupe-engine/troupe/sched/queue"
 	"github.com/troupe-engine/troupe/sched/route"
 )
-
-// Spec describes an engine, or several behind one intake. The executors (with devices,
-// weights and pools) and intake's table belong to the process and outlive the epochs.
-type Spec struct {
-	Name string // of the root actor; "engine" when empty
-	// Members are the engines behind intake, at least one. Each has its own actors,
-	// pool and epochs; Dispatch chooses among several.
-	Members  []Member
-	Dispatch dispatch.Options // its Replicas is set to the number of members
-	Queue    queue.Options
-	Batch    former.Options
-	Cache    radix.Options
-	Alloc    pages.Options
-	Intake   intake.Options
-	Watchdog time.Duration // a step that takes longer has failed; 0: no limit
-	Backoff  Backoff
-	Meter    messages.Meter
-	Log      zerolog.Logger
-	// OnFatal is called when the engine gives up: the device failed permanently or does
-	// not become idle. It must end the process, or pass the requests to another one,
-	// and must not block.
-	OnFatal func(error)
-	// Observer, if not nil, adds the actor that publishes what is cached; the cache
-	// must have Events on.
-	Observer *observer.Options
-	// Intercept and Props are for tests: fault injection, dispatchers.
-	Intercept func(role messages.Actor, msg any)
-	Props     func(role messages.Actor) []actor.PropsOption
-	// Clock and After are time, virtual in tests: the time since the start, and a call
-	// of f after d. Nil means the real one.
-	Clock func() time.Duration
-	After func(d time.Duration, f func())
-}
-
-// Member is one engine of a Spec.
-type Member struct {
-	Executor runner.Executor
-	Meter    messages.Meter // nil means the Spec's
-	// OnEpoch, if not nil, is called before the actors of an epoch start, when every
-	// page is free. It must not block.
-	OnEpoch func(messages.Epoch)
-}
 
 // Engine is a running engine, or several behind one intake. Safe for concurrent use.
 type Engine struct {
@@ -174,13 +133,6 @@ func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
 	}
 	<-e.up
 	return e, nil
-}
-
-func (e *Engine) propsFor(role messages.Actor) []actor.PropsOption {
-	if e.spec.Props == nil {
-		return nil
-	}
-	return e.spec.Props(role)
 }
 
 func (e *Engine) Send(msg messages.ToIntake) { e.system.Root.Send(e.pid(messages.Intake), msg) }

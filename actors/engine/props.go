@@ -10,7 +10,6 @@ import (
 	"github.com/troupe-engine/troupe/memory/pages"
 	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
-	"github.com/troupe-engine/troupe/sched/dispatch"
 	"github.com/troupe-engine/troupe/sched/former"
 	"github.com/troupe-engine/troupe/sched/queue"
 )
@@ -42,35 +41,22 @@ func props[M any](opt shell.Options, core func() shell.Core[M], more []actor.Pro
 	return actor.PropsFromProducer(func() actor.Actor { return shell.New(opt, core()) }, more...)
 }
 
-// dispatcher is the actor of dispatch. After a panic, the next incarnation does not
-// know which engine has which request; it makes intake and all engines start over.
-type dispatcher struct {
-	*shell.Actor[messages.ToDispatch]
-	over *messages.FailEpoch // to be handled first; nil in the first incarnation
+func (m *member) shellOptions(role messages.Actor) shell.Options {
+	opt := m.Engine.shellOptions(role, m.routes(m.life.epoch))
+	opt.Own, opt.Meter = m.life.header(), m.Meter
+	return opt
 }
 
-func (e *Engine) dispatchProps(opt shell.Options, more []actor.PropsOption) *actor.Props {
-	var failed *messages.FailEpoch // the next incarnation handles it
-	opt.OnPanic = func(_ actor.Context, _ any, fail *messages.FailEpoch) { failed = fail }
-	return actor.PropsFromProducer(func() actor.Actor {
-		d := &dispatcher{}
-		if old := e.dispatch; old != nil {
-			d.over = &messages.FailEpoch{Header: old.Own(), From: messages.Dispatch, Cause: "bug in the server: dispatch panicked and was restarted; please report it"}
-			if failed != nil { // so that intake counts the suspects
-				d.over.Cause, d.over.Suspects, failed = failed.Cause, failed.Suspects, nil
-			}
-			e.dispatch = dispatch.New(old.Own().Epoch, e.spec.Dispatch)
-		} else {
-			e.dispatch = dispatch.New(1, e.spec.Dispatch)
-		}
-		d.Actor = shell.New[messages.ToDispatch](opt, e.dispatch)
-		return d
-	}, more...)
-}
-
-func (d *dispatcher) Receive(ctx actor.Context) {
-	if _, ok := ctx.Message().(*actor.Started); ok && d.over != nil {
-		d.Handle(ctx, d.over)
+func (e *Engine) shellOptions(role messages.Actor, routes routeFunc) shell.Options {
+	return shell.Options{
+		Role: role, Route: routes,
+		Meter: e.spec.Meter, Log: e.spec.Log, Clock: e.spec.Clock, After: e.spec.After, Intercept: e.spec.Intercept,
 	}
-	d.Actor.Receive(ctx)
+}
+
+func (e *Engine) propsFor(role messages.Actor) []actor.PropsOption {
+	if e.spec.Props == nil {
+		return nil
+	}
+	return e.spec.Props(role)
 }

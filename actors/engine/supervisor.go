@@ -138,16 +138,3 @@ func (s *supervisor) HandleFailure(system *actor.ActorSystem, sup actor.Supervis
 	sup.StopChildren(child)
 	system.Root.Send(s.pid, &messages.FailEpoch{Header: messages.Header{Engine: s.id, Epoch: epochOf(child)}, Cause: fmt.Sprintf("actor %s failed: %s", child.Id, shell.Fault(reason))})
 }
-
-func (m *member) shellOptions(role messages.Actor) shell.Options {
-	opt := m.Engine.shellOptions(role, m.routes(m.life.epoch))
-	opt.Own, opt.Meter = m.life.header(), m.Meter
-	return opt
-}
-
-func (e *Engine) shellOptions(role messages.Actor, routes routeFunc) shell.Options {
-	return shell.Options{
-		Role: role, Route: routes,
-		Meter: e.spec.Meter, Log: e.spec.Log, Clock: e.spec.Clock, After: e.spec.After, Intercept: e.spec.Intercept,
-	}
-}

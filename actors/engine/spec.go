@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/actors/intake"
+	"github.com/troupe-engine/troupe/actors/observer"
+	"github.com/troupe-engine/troupe/actors/runner"
+	"github.com/troupe-engine/troupe/memory/pages"
+	"github.com/troupe-engine/troupe/memory/radix"
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/sched/dispatch"
+	"github.com/troupe-engine/troupe/sched/former"
+	"github.com/troupe-engine/troupe/sched/queue"
+)
+
+// Spec describes an engine, or several behind one intake. The executors (with devices,
+// weights and pools) and intake's table belong to the process and outlive the epochs.
+type Spec struct {
+	Name string // of the root actor; "engine" when empty
+	// Members are the engines behind intake, at least one. Each has its own actors,
+	// pool and epochs; Dispatch chooses among several.
+	Members  []Member
+	Dispatch dispatch.Options // its Replicas is set to the number of members
+	Queue    queue.Options
+	Batch    former.Options
+	Cache    radix.Options
+	Alloc    pages.Options
+	Intake   intake.Options
+	Watchdog time.Duration // a step that takes longer has failed; 0: no limit
+	Backoff  Backoff
+	Meter    messages.Meter
+	Log      zerolog.Logger
+	// OnFatal is called when the engine gives up: the device failed permanently or does
+	// not become idle. It must end the process, or pass the requests to another one,
+	// and must not block.
+	OnFatal func(error)
+	// Observer, if not nil, adds the actor that publishes what is cached; the cache
+	// must have Events on.
+	Observer *observer.Options
+	// Intercept and Props are for tests: fault injection, dispatchers.
+	Intercept func(role messages.Actor, msg any)
+	Props     func(role messages.Actor) []actor.PropsOption
+	// Clock and After are time, virtual in tests: the time since the start, and a call
+	// of f after d. Nil means the real one.
+	Clock func() time.Duration
+	After func(d time.Duration, f func())
+}
+
+// Member is one engine of a Spec.
+type Member struct {
+	Executor runner.Executor
+	Meter    messages.Meter // nil means the Spec's
+	// OnEpoch, if not nil, is called before the actors of an epoch start, when every
+	// page is free. It must not block.
+	OnEpoch func(messages.Epoch)
+}
