@@ -61,16 +61,6 @@ func (q *Core) finish(m *messages.FinishRequests, out *messages.Outbox) {
 	q.record(out)
 }
 
-// offer answers at once, or when the hints that the policy needs have come.
-func (q *Core) offer(now time.Duration, m *messages.OfferCandidates, out *messages.Outbox) {
-	if q.hints.policy == nil {
-		q.offerHead(now, m, out)
-		return
-	}
-	q.hints.await(m)
-	q.consult(now, out)
-}
-
 // claim removes requests that were taken. The time in the queue counts once, not
 // again after a crash.
 func (q *Core) claim(now time.Duration, m *messages.ClaimCandidates, out *messages.Outbox) {

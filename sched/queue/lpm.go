@@ -1,12 +1,34 @@
 package queue
 
 import (
-	"slices"
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/messages"
 )
+
+// lpm offers the request with the longest cached prefix first, according to hints.
+//
+// Requests that share a long prefix that is not cached form a group. The earliest
+// leads. The others follow: they are not offered while the leader waits, nor while it
+// runs and the part of its prompt that they share is not cached. So the prefix is
+// computed once. SGLang only sorts the others last.
+//
+// A change costs O(log n), plus O(inBatchCheckTokens + share) to find the group.
+// An offer of k asks the cache for k requests and the running leaders.
+type lpm struct {
+	page, share int                           // tokens
+	fresh       list                          // requests without a hint, by arrival; not offered yet
+	main        list                          // may be offered, by byRank
+	groups      map[uint64]*group             // by key
+	filling     map[messages.RequestID]*group // phase filled, by leader
+	byClaim     []*group                      // the same, in the order of their claims
+	ending      []*group                      // phases ending and drained
+}
+
+// maxPeeks is how many new requests one PeekPrefixes asks for. The requests
+// near the head come on top of that.
+const maxPeeks = 256
 
 func newLPM(page int) *lpm {
 	return &lpm{
@@ -103,31 +125,6 @@ func (p *lpm) learn(w *waiter, found *messages.PrefixPeeked) {
 	p.place(w)
 }
 
-// place gives a request with a new hint its rank, or a leader to follow.
-func (p *lpm) place(w *waiter) {
-	h := hintOf(w)
-	w.rank = -int64(h.matched)
-	key, ok := p.key(w)
-	if !ok {
-		h.state = offerable
-		p.main.push(w)
-		return
-	}
-	g := p.groups[key]
-	switch {
-	case g == nil:
-		g = &group{key: key, followers: newOrder(earlier)}
-		p.groups[key] = g
-	case g.phase == led && earlier(w, g.leader):
-		p.main.remove(g.leader)
-		p.follow(g.leader, g)
-	default:
-		p.follow(w, g)
-		return
-	}
-	p.lead(w, g)
-}
-
 // results ends the groups whose leader's prompt is computed.
 func (p *lpm) results(m *messages.StepResults) {
 	for i := range m.Prompts {
@@ -135,14 +132,5 @@ func (p *lpm) results(m *messages.StepResults) {
 	}
 	for i := range m.Ended {
 		p.finish(m.Ended[i].ID)
-	}
-}
-
-func (p *lpm) finish(id messages.RequestID) {
-	if g := p.filling[id]; g != nil {
-		delete(p.filling, id)
-		p.byClaim = slices.DeleteFunc(p.byClaim, func(other *group) bool { return other == g })
-		g.offers = 0
-		p.end(g, ending)
 	}
 }

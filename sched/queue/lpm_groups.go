@@ -8,25 +8,6 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// lpm offers the request with the longest cached prefix first, according to hints.
-//
-// Requests that share a long prefix that is not cached form a group. The earliest
-// leads. The others follow: they are not offered while the leader waits, nor while it
-// runs and the part of its prompt that they share is not cached. So the prefix is
-// computed once. SGLang only sorts the others last.
-//
-// A change costs O(log n), plus O(inBatchCheckTokens + share) to find the group.
-// An offer of k asks the cache for k requests and the running leaders.
-type lpm struct {
-	page, share int                           // tokens
-	fresh       list                          // requests without a hint, by arrival; not offered yet
-	main        list                          // may be offered, by byRank
-	groups      map[uint64]*group             // by key
-	filling     map[messages.RequestID]*group // phase filled, by leader
-	byClaim     []*group                      // the same, in the order of their claims
-	ending      []*group                      // phases ending and drained
-}
-
 // hint is waiter.state under lpm.
 type hint struct {
 	state   hintState
@@ -96,6 +77,31 @@ func (p *lpm) renew(w *waiter) {
 	p.fresh.push(w)
 }
 
+// place gives a request with a new hint its rank, or a leader to follow.
+func (p *lpm) place(w *waiter) {
+	h := hintOf(w)
+	w.rank = -int64(h.matched)
+	key, ok := p.key(w)
+	if !ok {
+		h.state = offerable
+		p.main.push(w)
+		return
+	}
+	g := p.groups[key]
+	switch {
+	case g == nil:
+		g = &group{key: key, followers: newOrder(earlier)}
+		p.groups[key] = g
+	case g.phase == led && earlier(w, g.leader):
+		p.main.remove(g.leader)
+		p.follow(g.leader, g)
+	default:
+		p.follow(w, g)
+		return
+	}
+	p.lead(w, g)
+}
+
 // lead makes a request the leader of its group, which may be offered.
 func (p *lpm) lead(w *waiter, g *group) {
 	h := hintOf(w)
@@ -149,6 +155,15 @@ func (p *lpm) key(w *waiter) (key uint64, ok bool) {
 func (p *lpm) end(g *group, phase groupPhase) {
 	g.phase, g.leader = phase, nil
 	p.ending = append(p.ending, g)
+}
+
+func (p *lpm) finish(id messages.RequestID) {
+	if g := p.filling[id]; g != nil {
+		delete(p.filling, id)
+		p.byClaim = slices.DeleteFunc(p.byClaim, func(other *group) bool { return other == g })
+		g.offers = 0
+		p.end(g, ending)
+	}
 }
 
 // dissolve advances the groups that end. First the cache is asked for one follower,

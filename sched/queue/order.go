@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
@@ -125,23 +124,4 @@ func (o *waitOrder) offered(head []*waiter) (aged int) {
 		o.boosted.push(w)
 	}
 	return aged
-}
-
-func newPolicy(o Options) policy {
-	if err := o.Validate(); err != nil {
-		invariants.Fail("%v", err)
-	}
-	o.PageSize = cmp.Or(o.PageSize, 1)
-	o.FairInputWeight = cmp.Or(o.FairInputWeight, DefaultInputWeight)
-	o.FairOutputWeight = cmp.Or(o.FairOutputWeight, DefaultOutputWeight)
-	o.FairTenants = cmp.Or(o.FairTenants, 4096)
-	switch o.Effective() {
-	case "lpm":
-		return newLPM(o.PageSize)
-	case "dfs-weight":
-		return newDFSWeight()
-	case "fair":
-		return newFair(&o)
-	}
-	return &ranked{list: list{heap: newOrder(byRank)}, rank: rankOf(&o)}
 }
