@@ -3,6 +3,7 @@ package former
 import (
 	"fmt"
 
+	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -64,4 +65,38 @@ func (a *admin) committed(m *messages.CommitPlan) {
 func (a *admin) nextFlush() (ticket messages.Ticket) {
 	ticket, a.flushes = a.flushes[0], a.flushes[1:]
 	return ticket
+}
+
+func (c *Core) sendAudit(out *messages.Outbox) {
+	out.ToCache(&messages.AuditSlots{Ticket: c.admin.ticket, Count: messages.PageCount{Leased: c.pages.leased(c.batch.running)}})
+}
+
+// auditSlots takes a request for an audit, or the answer to the one that is out.
+func (c *Core) auditSlots(m *messages.AuditSlots, out *messages.Outbox) {
+	if !c.admin.out || m.Ticket != c.admin.ticket {
+		invariants.Check(m.Ticket != 0, "an audit came back that was not sent")
+		c.admin.audits = append(c.admin.audits, m.Ticket)
+	} else if wrong := c.admin.answered(m, &c.pages, out); wrong != "" {
+		c.fail(wrong, nil, false, out)
+	}
+}
+
+// answerFlushes empties the cache if no request holds a page, once no plan is open. A
+// request that has ended only delays it until the step in flight is done.
+func (c *Core) answerFlushes(out *messages.Outbox) {
+	for len(c.admin.flushes) > 0 && c.phase == resting {
+		settled := !c.admin.out && c.flight.idle()
+		if n := len(c.batch.byID); n > 0 && !(c.admin.out && c.flight.idle()) {
+			out.ToIntake(&messages.FlushRefused{Ticket: c.admin.nextFlush(), Running: n})
+			continue
+		}
+		if !settled {
+			return
+		}
+		c.plan.id++
+		m := c.plan.begin()
+		m.EvictAll = true
+		c.pages.giveBack(&c.plan, c.flight.done)
+		c.send(m, flushing, out)
+	}
 }

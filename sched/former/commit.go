@@ -29,12 +29,6 @@ func (c *Core) commit(out *messages.Outbox) (again bool) {
 	return false
 }
 
-func (c *Core) send(m *messages.CommitPlan, next phase, out *messages.Outbox) {
-	c.admin.committed(m)
-	out.ToCache(m)
-	c.phase.to(next)
-}
-
 // reservation says when the next step's pages can be reserved.
 type reservation uint8
 
@@ -90,66 +84,6 @@ func (c *Core) countSpare() bool {
 
 func (c *Core) reservableAtBest() int {
 	return c.pages.reservableAtBest(c.batch.running, c.flight.done)
-}
-
-// wait closes the plan until the step in flight is done.
-func (c *Core) wait() {
-	c.flight.block()
-	c.phase.close()
-}
-
-// launch closes the plan and sends the step, or waits for the one in flight if there
-// is nothing to compute. It reports whether there may be more to plan.
-func (c *Core) launch(out *messages.Outbox) (again bool) {
-	c.phase.close()
-	st := c.fill(out)
-	if st == nil {
-		if !c.flight.idle() {
-			c.wait()
-			return false
-		}
-		// The prompts for which the plan reserved pages may have ended since. The
-		// next plan reserves pages for the others.
-		active := c.batch.active()
-		invariants.Check(active == c.prefill.withoutPages(c.batch.running), "step %d of %d sequences has no work", c.flight.step+1, active)
-		return true
-	}
-	b := st.batch
-	b.Closed, c.flight.closedRows = append(b.Closed, c.flight.closedRows...), c.flight.closedRows[:0]
-	for _, s := range c.batch.running {
-		b.addChanges(s)
-	}
-	c.flight.step = st.id
-	st.launched, st.retracted = c.now, c.plan.retracted
-	c.prefill.pacer.Launched(c.now, &b.RunBatch)
-	out.ToRunner(&b.RunBatch)
-	out.Record(messages.StepTokens, float64(b.Tokens()))
-	c.recordState(out) // otherwise gauges would show the last step during a long one
-	return true
-}
-
-// fill gives the rows their work, decoding rows first; nil if there is none. A
-// sequence gets none if it ends with a step in flight, or if that step may sample
-// several of its tokens.
-func (c *Core) fill(out *messages.Outbox) *launchedStep {
-	active := c.batch.active()
-	if active == 0 {
-		return nil
-	}
-	st := c.flight.begin()
-	for _, s := range c.batch.running {
-		if s.state == decoding && !s.uncertain && !s.outgrown(c.opt) && s.ahead(c.opt.ContextLength) > 0 {
-			st.add(s, 1, c.opt)
-		}
-	}
-	if len(st.work) < active {
-		c.prefill.fill(st, c.batch.running, out)
-	}
-	if len(st.work) == 0 {
-		c.flight.cancel()
-		return nil
-	}
-	return st
 }
 
 // pagesReserved takes the answer to a CommitPlan and goes on.

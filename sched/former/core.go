@@ -103,6 +103,12 @@ func (c *Core) fail(cause string, suspects []messages.RequestID, sticky bool, ou
 	out.ToSupervisor(&messages.FailEpoch{From: messages.Former, Cause: cause, Suspects: suspects, Sticky: sticky})
 }
 
+func (c *Core) send(m *messages.CommitPlan, next phase, out *messages.Outbox) {
+	c.admin.committed(m)
+	out.ToCache(m)
+	c.phase.to(next)
+}
+
 func (c *Core) recordState(out *messages.Outbox) {
 	used := c.opt.Pages - c.pages.free - c.pages.cached.Evictable
 	out.Record(messages.RequestsRunning, float64(c.batch.active()))

@@ -17,16 +17,19 @@
 //
 // # Parts
 //
-// Each part owns its state and checks its invariants. The Core is a loop over them:
+// Each part owns its state and checks its invariants. The Core is a loop over them.
 //
-//	batch      the running batch, and retracted sequences
-//	ledger     pages by owner, rows, pages that the next CommitPlan gives back
-//	inflight   launched steps and the fence
-//	admission  which waiting requests are admitted; admissionrules.go has the decision
-//	pressure   which running requests are retracted, the new-token ratio
-//	prefill    how a step's budget is divided among prompts
-//	reports    results on their way to intake
-//	admin      audits and flushes
+//	loop, core, phase, options     messages and plans, one after the other; the Core; what it waits for; settings
+//	candidates, admit, verdict     which waiting requests a plan looks at; LockPrefixes; which ones are admitted
+//	prefixproducers, priority      prompts whose prefix candidates wait for; ranks
+//	commit, plan, launch           CommitPlan: pages reserved and returned, prefixes inserted; RunBatch
+//	prefill, step, inflight        how a step's budget is divided among prompts; launched steps and the fence
+//	results, reports               BatchDone: tokens and ends; results on their way to intake
+//	batch, sequence                the running batch and retracted sequences; one request, its tokens and progress
+//	lease, rows, ledger            a request's pages; rows; pages by owner, those that go back with the next plan
+//	pressure, victim, ratio        which running requests are retracted or preempted; the new-token ratio
+//	release, snapshot              ends, aborts and retractions carried out; what the planners see
+//	admin, history                 audits and flushes; the last plans, for the error of an audit
 //
 // Admission and pressure plan from a snapshot and return decisions; the Core carries
 // them out. Formulas that come from SGLang name their source.
@@ -59,11 +62,11 @@
 //	priority step reports
 //	batch plan victim
 //	ledger snapshot
-//	inflight pressure prefill prefixproducers admin
-//	admission
-//	admissionrules
-//	core
-//	release
+//	inflight pressure prefill prefixproducers
+//	candidates
+//	verdict
+//	core admin
+//	release launch
 //	results
 //	commit
 //	admit

@@ -3,7 +3,6 @@ package former
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -142,43 +141,5 @@ func TestBlockedRequestIsNotLockedAgain(t *testing.T) {
 	a.ended(99)
 	if _, ok := a.mayFit(&r.snapshot, r.pressure, c.seq, least); !ok {
 		t.Error("the block outlives its request")
-	}
-}
-
-// Aging: a retracted sequence that has waited for long goes first, and is protected
-// for as long once it runs.
-func TestBatchAges(t *testing.T) {
-	o := options(func(o *Options) { o.PriorityPreemption, o.Aging = true, time.Minute })
-	b := newBatch(&o)
-	for id, priority := range []int32{0, 5, 1} {
-		s := sequenceOf(messages.RequestID(id+1), 8, 0, func(r *messages.EngineRequest) { r.Priority = priority })
-		s.state, s.lease = prefilling, Lease{}
-		b.byID[s.req.ID] = s
-		b.retract(s, time.Duration(id)*time.Second)
-	}
-	order := func() (ids []messages.RequestID) {
-		for _, s := range b.retracted {
-			ids = append(ids, s.req.ID)
-		}
-		return ids
-	}
-	b.age(time.Minute - 1)
-	if want := []messages.RequestID{2, 3, 1}; !slices.Equal(order(), want) {
-		t.Fatalf("in the order %v, want %v", order(), want)
-	}
-	b.age(time.Minute)
-	if want := []messages.RequestID{1, 2, 3}; !slices.Equal(order(), want) {
-		t.Fatalf("after a minute in the order %v, want %v", order(), want)
-	}
-	s := b.retracted[0]
-	b.admit(s, 3, &messages.PrefixLocked{}, time.Minute)
-	if s.protectedUntil != 2*time.Minute || s.aged || s.state != prefilling || b.at(3) != s || len(b.retracted) != 2 {
-		t.Errorf("admitted %+v, %d are retracted", s, len(b.retracted))
-	}
-	b.running = b.running[:0]
-	b.byRow[3] = nil
-	b.drop(b.retracted[0])
-	if len(b.retracted) != 1 || b.byID[2] != nil {
-		t.Errorf("%d are retracted, %v by id", len(b.retracted), b.byID)
 	}
 }

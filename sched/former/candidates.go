@@ -6,7 +6,8 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// admission decides which waiting requests are admitted.
+// admission chooses the candidates of a plan among the waiting requests. round (verdict.go)
+// decides which of them are admitted.
 type admission struct {
 	// queued is false only after the queue has reported that no request waits. It sends
 	// CandidatesWaiting when that changes.
