@@ -1,64 +1,105 @@
 package dispatch
 
 import (
-	"time"
+	"slices"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/sched/route"
 )
 
-func (c *Core) Handle(_ time.Duration, msg messages.ToDispatch, out *messages.Outbox) {
-	switch msg.(type) {
-	case *messages.EnqueueRequests, *messages.FinishRequests, *messages.FlushCache,
-		*messages.AuditSlots, *messages.DescribeCache, *messages.FailEpoch:
-		if messages.HeaderOf(msg) != c.own { // for an earlier incarnation
-			out.Record(messages.StaleMessages, 1)
-			return
+// Core is dispatch's actor core.
+//
+// Invariants, checked after each message in builds with invariants:
+//
+//  1. Each request that intake has submitted and that has not ended is held, or
+//     is in exactly one engine that is up.
+//  2. Requests are held only while no engine is up.
+//  3. Every question waits for at least one engine that is up.
+type Core struct {
+	opt     Options
+	router  *route.Router   // it also knows which engine has a request
+	own     messages.Header // towards intake
+	engines []engine
+	held    []*messages.EngineRequest // in order of submission, while no engine is up
+	asked   map[messages.Ticket]*question
+	started bool       // EpochStarted was sent to intake
+	seq     uint64     // of the newest StepResults to intake
+	sent    []*relayed // not yet returned by intake, oldest first
+	spare   []*relayed
+}
+
+type engine struct {
+	header messages.Header // of its epoch
+	up     bool
+	broken bool   // FailEpoch was sent; nothing of the epoch counts any more
+	seq    uint64 // of its newest StepResults
+}
+
+// relayed is a StepResults to intake. It shares the slices of the engine's own message,
+// which goes back to the engine when intake has read it.
+type relayed struct {
+	messages.StepResults
+	origin *messages.StepResults
+}
+
+// question is a question of intake to every engine. An engine whose epoch ends meanwhile
+// has nothing to add: its cache is empty and its pages are free again.
+type question struct {
+	open    map[int]bool      // engines that have not answered
+	sum     messages.ToIntake // of the answers; sent when all have come
+	running int               // requests because of which engines refuse to flush
+}
+
+// New returns a Core for an incarnation of dispatch, counted from 1, with all engines
+// down. It panics on options that Validate refuses.
+func New(incarnation messages.Epoch, opt Options) *Core {
+	if err := opt.Validate(); err != nil {
+		invariants.Fail("%v", err)
+	}
+	c := &Core{
+		opt: opt, router: route.New(opt.Route), own: messages.Header{Engine: Self, Epoch: incarnation},
+		engines: make([]engine, opt.Route.Replicas), asked: map[messages.Ticket]*question{},
+	}
+	for i := range c.engines {
+		c.router.SetAvailable(i, false)
+	}
+	return c
+}
+
+// Own is the present header of dispatch towards intake.
+func (c *Core) Own() messages.Header { return c.own }
+
+// current returns the engine whose present epoch a header names, or nil. Messages of
+// older epochs are counted and ignored.
+func (c *Core) current(h messages.Header, out *messages.Outbox) *engine {
+	if int(h.Engine) < len(c.engines) {
+		if e := &c.engines[h.Engine]; e.up && e.header == h && !e.broken {
+			return e
 		}
 	}
-	switch m := msg.(type) {
-	// of intake
-	case *messages.EnqueueRequests:
-		c.enqueue(m.Requests, out)
-	case *messages.FinishRequests:
-		c.finish(m.IDs, out)
-	case *messages.FlushCache:
-		c.flush(m, out)
-	case *messages.AuditSlots:
-		c.audit(m, out)
-	case *messages.DescribeCache:
-		c.describe(m, out)
-	case *messages.FailEpoch:
-		c.startOver(m.Cause, m.Suspects, out)
-	// of both
-	case *messages.StepResults:
-		if m.Engine == Self {
-			c.returned(m, out)
-		} else {
-			c.relay(m, out)
-		}
-	// of an engine
-	case *messages.EpochStarted:
-		c.engineUp(m.Header, out)
-	case *messages.EpochEnded:
-		c.engineEnded(m, out)
-	case *messages.CacheChanged:
-		c.cacheChanged(m, out)
-	case *messages.CacheFlushed:
-		c.answered(m.Header, m.Ticket, func(q *question) { q.sum.(*messages.CacheFlushed).Pages += m.Pages }, out)
-	case *messages.FlushRefused:
-		c.answered(m.Header, m.Ticket, func(q *question) { q.running += m.Running }, out)
-	case *messages.SlotsAudited:
-		c.answered(m.Header, m.Ticket, func(q *question) { addAudit(q.sum.(*messages.SlotsAudited), m) }, out)
-	case *messages.CacheDescribed:
-		c.answered(m.Header, m.Ticket, func(q *question) {
-			views := q.sum.(*messages.CacheDescribed).View.(*Views)
-			views.Engines = append(views.Engines, EngineView{m.Engine, m.View})
-		}, out)
-	default:
-		invariants.Fail("dispatch got a %T", msg)
+	out.Record(messages.StaleMessages, 1)
+	return nil
+}
+
+func (c *Core) anyUp() bool {
+	return slices.ContainsFunc(c.engines, func(e engine) bool { return e.up })
+}
+
+func (c *Core) check() {
+	for i := range c.engines {
+		l := c.router.Load(i)
+		invariants.Check(c.engines[i].up || l.Waiting+l.Running == 0, "1: %d requests are in engine %d, which is down", l.Waiting+l.Running, i)
 	}
-	if invariants.Enabled {
-		c.check()
+	for _, r := range c.held {
+		_, given := c.router.Replica(r.ID)
+		invariants.Check(!given, "1: request %d is held and in an engine", r.ID)
+	}
+	invariants.Check(len(c.held) == 0 || !c.anyUp(), "2: %d requests are held while an engine is up", len(c.held))
+	for ticket, q := range c.asked {
+		invariants.Check(len(q.open) > 0, "3: question %d waits for no engine", ticket)
+		for i := range q.open {
+			invariants.Check(c.engines[i].up, "3: question %d waits for engine %d, which is down", ticket, i)
+		}
 	}
 }

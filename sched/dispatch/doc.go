@@ -24,7 +24,9 @@
 //
 // # Floors
 //
-//	state
-//	results questions requests
+//	options
 //	core
+//	results questions requests
+//	epochs
+//	handle
 package dispatch

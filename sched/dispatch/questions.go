@@ -9,6 +9,16 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
+// Views are the trees of several engines' caches. It marshals to JSON.
+type Views struct {
+	Engines []EngineView `json:"engines"`
+}
+
+type EngineView struct {
+	Engine messages.EngineID  `json:"engine"`
+	View   messages.CacheView `json:"cache"`
+}
+
 func (v *Views) Text(ages bool) string {
 	var b strings.Builder
 	for _, e := range v.Engines {

@@ -4,6 +4,6 @@
 //
 // # Floors
 //
-//	model
+//	steptime
 //	pacer
 package pace
