@@ -2,6 +2,12 @@ package pool
 
 import "math"
 
+// Defaults of a device that shares its memory with other programs, as a CPU does.
+const (
+	DefaultMemFraction = 0.5
+	DefaultMaxRunning  = 64
+)
+
 // AutoMemFraction is the default of mem-fraction-static on a device with
 // memory of its own: everything but what the runtime, activations and captured
 // graphs need. total is the device's memory in bytes, chunk the tokens of the

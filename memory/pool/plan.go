@@ -7,12 +7,6 @@ import (
 	"github.com/troupe-engine/troupe/internal/paging"
 )
 
-// Defaults of a device that shares its memory with other programs, as a CPU does.
-const (
-	DefaultMemFraction = 0.5
-	DefaultMaxRunning  = 64
-)
-
 // Options are the settings that decide the size of the KV pool.
 type Options struct {
 	// OwnMemory: the device shares its memory with no other program, as an accelerator.

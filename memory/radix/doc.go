@@ -20,6 +20,17 @@
 //	State:    the Tree: cached prefixes, their pages and locks
 //	On failure: stopped with its epoch; the next one starts with an empty cache
 //
+// # Parts
+//
+//	core                                messages; one plan's unlocks, insertions and evictions, in order
+//	tree, node, children                the Tree and its invariants; nodes, their memory and handles; a child by its first page
+//	match, matchend, lock               longest cached prefix; why a match ends; handles that lock paths
+//	insert, extend, evict               a request's prefix into the tree; new nodes and growing leaves; pages out of it
+//	policy, learner, leaves, leafheap   order of eviction; unlocked leaves in that order
+//	history, hashes, events             usage of evicted pages; chained hashes of pages; what was stored and removed
+//	pagelist, check                     a node's pages in runs; invariants
+//	treeview, print                     a View for people, and its text
+//
 // # Floors
 //
 //	policy pagelist
@@ -27,6 +38,8 @@
 //	node
 //	leaves leafheap hashes events
 //	tree children
+//	match
+//	lock
 //	evict extend
 //	insert matchend treeview check
 //	print

@@ -1,8 +1,6 @@
 package radix
 
 import (
-	"slices"
-
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/messages"
@@ -134,121 +132,6 @@ func (t *Tree) TakeEvents() []messages.CacheEvent {
 	return list
 }
 
-// Peek returns how many leading tokens are cached, a whole number of pages. It changes
-// nothing, and what it found may be evicted at once: only Lock prevents that.
-func (t *Tree) Peek(namespace string, tokens []int32) int {
-	_, _, _, matched := t.match(t.roots[namespace], tokens)
-	return matched
-}
-
-// PeekPath is Peek that also returns the ids of the matching nodes, at most most of
-// them, from the top down and without the root. A node that matches in part is
-// included: a Lock would split it. The ids are names only: nothing is locked.
-func (t *Tree) PeekPath(namespace string, tokens []int32, most int) (matched int, path []messages.NodeID) {
-	i, part, _, matched := t.match(t.roots[namespace], tokens)
-	if part != none {
-		i = part
-	}
-	for ; i != none && t.nodes.at(i).parent != none; i = t.nodes.at(i).parent {
-		path = append(path, t.nodes.id(i))
-	}
-	slices.Reverse(path)
-	return matched, path[:min(len(path), most)]
-}
-
-// match follows tokens down from cur, which may be none. It returns the last node that
-// they match whole, the child of it that they match in part with the number of its
-// pages, none and 0 if there is no such child, and how many tokens match in all.
-func (t *Tree) match(cur nodeIndex, tokens []int32) (whole, part nodeIndex, pages, matched int) {
-	for cur != none {
-		child, k := t.next(cur, tokens[matched:])
-		if child == none {
-			break
-		}
-		matched += k * t.pageSize
-		if k < t.nodes.at(child).pages.len() {
-			return cur, child, k, matched
-		}
-		cur = child
-	}
-	return cur, none, 0, matched
-}
-
-// Lock finds the longest cached prefix of tokens[:limit], in whole pages,
-// locks it and returns its handle. Its pages are appended to into, which remains
-// the caller's. If nothing matches it returns RootNode, which needs no unlock.
-func (t *Tree) Lock(namespace string, tokens []int32, limit int, into []messages.Page) (messages.NodeID, []messages.Page) {
-	if limit < 0 || limit > len(tokens) {
-		invariants.Fail("match limit %d of %d tokens", limit, len(tokens))
-	}
-	root := t.roots[namespace]
-	cur, part, k, _ := t.match(root, tokens[:limit])
-	if part != none {
-		cur = t.split(part, k)
-	}
-	if cur == root {
-		return messages.RootNode, into
-	}
-	n := t.nodes.at(cur)
-	depth, at := int(n.usage.Depth)+n.pages.len(), len(into)
-	into = slices.Grow(into, depth)[:at+depth]
-	for i := cur; n.parent != none; n = t.nodes.at(i) {
-		t.lockNode(i, n)
-		n.pages.appendTo(into[:at+int(n.usage.Depth)])
-		i = n.parent
-	}
-	return t.nodes.id(cur), into
-}
-
-// Unlock releases a lock whose holder did not use what it protects, such as a
-// candidate that does not fit yet. The handle becomes invalid. RootNode is
-// ignored. Unless an insertion has counted the holder, the path becomes as recent
-// as by an insertion, but this does not count as a hit.
-func (t *Tree) Unlock(id messages.NodeID) {
-	if id == messages.RootNode {
-		return
-	}
-	last := t.locked(id)
-	if id&counted == 0 {
-		t.tick++
-	}
-	i := last
-	for n := t.nodes.at(i); n.parent != none; n = t.nodes.at(i) {
-		if id&counted == 0 {
-			n.usage.LastUse = t.tick
-		}
-		t.unlockNode(i, n)
-		i = n.parent
-	}
-	t.becomeLeaf(last)
-}
-
-// locked returns the node of a handle, which must be locked.
-func (t *Tree) locked(id messages.NodeID) nodeIndex {
-	i := t.nodes.lookup(id)
-	if i == none || t.nodes.at(i).locks == 0 {
-		invariants.Fail("node %#x is not locked", uint64(id&^counted))
-	}
-	return i
-}
-
-// next finds the child of cur that tokens continue with, and how many of its
-// pages they match: at least one, or none and 0.
-func (t *Tree) next(cur nodeIndex, tokens []int32) (child nodeIndex, pages int) {
-	if len(tokens) < t.pageSize {
-		return none, 0
-	}
-	child = t.find(cur, tokens[:t.pageSize])
-	if child == none {
-		return none, 0
-	}
-	n := t.nodes.at(child)
-	same := t.pageSize + paging.CommonPrefix(n.tokens[t.pageSize:], tokens[t.pageSize:])
-	t.work.nodeVisits++
-	t.work.wordsCompared += same
-	return child, same / t.pageSize
-}
-
 // split cuts a node after its first k pages and returns the new upper part.
 // The lower part stays the same node, with its handles and children.
 func (t *Tree) split(i nodeIndex, k int) nodeIndex {
@@ -272,37 +155,6 @@ func (t *Tree) split(i nodeIndex, k int) nodeIndex {
 		t.fit(i)
 	}
 	return up
-}
-
-func (t *Tree) lockNode(i nodeIndex, n *node) {
-	t.work.nodeVisits++
-	if t.leaves.has(i) {
-		t.leaves.remove(i)
-	}
-	if n.locks == 0 {
-		t.evictable -= n.pages.len()
-		t.protected += n.pages.len()
-	}
-	n.locks++
-}
-
-func (t *Tree) unlockNode(i nodeIndex, n *node) {
-	t.work.nodeVisits++
-	n.locks--
-	if n.locks == 0 {
-		t.evictable += n.pages.len()
-		t.protected -= n.pages.len()
-		if !n.fits() {
-			t.fit(i)
-		}
-	}
-}
-
-// becomeLeaf adds a node to the leaves that can be evicted, if it is one.
-func (t *Tree) becomeLeaf(i nodeIndex) {
-	if n := t.nodes.at(i); n.parent != none && n.locks == 0 && n.children == 0 {
-		t.leaves.push(i)
-	}
 }
 
 // fit moves a node's data to arrays of the right size.

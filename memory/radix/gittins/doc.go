@@ -5,6 +5,7 @@
 //
 //	note
 //	lifetable
+//	prior
 //	index
 //	gittins
 package gittins
