@@ -22,12 +22,6 @@ type Sample struct {
 	Delays    []Delay // of idle actors meanwhile
 }
 
-// Traffic is what a step reads.
-type Traffic struct {
-	WeightBytes int64 // 0: not known
-	KVBytes     int64 // of a position
-}
-
 // Plan is what Run does.
 type Plan struct {
 	Tests       []Test

@@ -14,6 +14,14 @@
 // sent is in the report: finished, failed by kind, or aborted by the end of the
 // run; none is dropped silently.
 //
+// # Parts
+//
+//	run, conversation            sessions, closed-loop or open-loop; the messages of a session
+//	client, answer               one request with its retries; its answer, event by event
+//	server                       what a server is and accepts; flushing its cache; tokens of a word
+//	record, live                 what was measured of a request, also as JSON lines; the state while a load runs
+//	report, reporttext, goodput  figures of a run, also as text; latency objectives
+//
 // # Concurrency
 //
 // One goroutine per running session and one that starts them. A session owns its

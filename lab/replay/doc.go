@@ -11,4 +11,11 @@
 // block ids when a request enters the queue and dropped when it ends. While too
 // many tokens wait, requests are held back; while too many requests are held back,
 // the trace is not read further.
+//
+// # Parts
+//
+//	world, source                virtual time, the backlog, requests to engines; the trace, one arrival ahead
+//	engine, runner               one engine's cores and messages; the device, by the cost model
+//	options                      settings, and what they are for each core
+//	report, reporttext, series   figures, also as text; samples over time
 package replay

@@ -1,7 +1,6 @@
 package work
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -19,14 +18,6 @@ type Arrivals struct {
 
 	r  *rand.Rand
 	at float64 // seconds
-}
-
-// AtLeast is the error of a flag's value below its minimum.
-func AtLeast[T cmp.Ordered](low, value T, flag string) error {
-	if value >= low {
-		return nil
-	}
-	return fmt.Errorf("--%s is %v; it must be at least %v", flag, value, low)
 }
 
 func (a *Arrivals) Check() error {

@@ -2,4 +2,11 @@
 // due. Prompts are made from a seed or read from files. The package uses neither a server
 // nor a clock. Equal seeds give equal work: a session's requests depend only on the seed
 // and the session's position.
+//
+// # Parts
+//
+//	session, arrivals            sessions, turns and their sources; when sessions are due
+//	random, shared, prompts      prompts that share nothing, or prefixes; how prompts are written
+//	gsm8k, sharegpt, trace       questions with answers to check; recorded conversations; recorded traces
+//	flagcheck                    limits of the flags' values
 package work

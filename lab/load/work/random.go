@@ -26,16 +26,6 @@ func (o Random) Check() error {
 	return err
 }
 
-// maxLength bounds the parts of a request, which are made in memory, in tokens.
-const maxLength = 1 << 24
-
-func checkLength(tokens int, flag string) error {
-	if tokens < 1 || tokens > maxLength {
-		return fmt.Errorf("--%s is %d; it must be between 1 and %d", flag, tokens, maxLength)
-	}
-	return nil
-}
-
 // Source is unlimited.
 func (o Random) Source() *Source {
 	return &Source{
