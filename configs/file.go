@@ -112,22 +112,6 @@ func (f *file) check(list []setting) (errs []error) {
 	return errs
 }
 
-// unknownVariables reports variables with the prefix of settings that are not settings.
-func unknownVariables(env []string, list []setting) (errs []error) {
-	names := known(list, envName)
-	for _, e := range env {
-		name, _, _ := strings.Cut(e, "=")
-		if strings.HasPrefix(name, envPrefix) && !notSettings[name] && !slices.Contains(names, name) {
-			errs = append(errs, fmt.Errorf("unknown setting %s in the environment%s", name, nearest(name, names)))
-		}
-	}
-	return errs
-}
-
-// notSettings are other variables with the prefix, of commands and of tests.
-var notSettings = map[string]bool{"TROUPE_CONFIG": true, "TROUPE_URL": true,
-	"TROUPE_ALONE": true, "TROUPE_CONFORMANCE": true, "TROUPE_SEED": true, "TROUPE_SOAK": true, "TROUPE_SOAK_TIME": true}
-
 // known returns all names of the settings, converted by written.
 func known(list []setting, written func(name string) string) (names []string) {
 	for _, s := range list {

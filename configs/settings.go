@@ -1,10 +1,7 @@
 package configs
 
 import (
-	"fmt"
 	"reflect"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/troupe-engine/troupe/memory/radix/policies"
@@ -43,12 +40,6 @@ func (s *setting) names() []string {
 func (s *setting) is(m mark) bool { return s.marks&m != 0 }
 
 func (s *setting) value() any { return reflect.ValueOf(s.to).Elem().Interface() }
-
-func envName(key string) string {
-	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, "-", "_"))
-}
-
-const envPrefix = "TROUPE_"
 
 // settings is the table, with pointers into c.
 func (c *Config) settings() []setting {
@@ -180,45 +171,4 @@ func (c *Config) settings() []setting {
 		{key: "kv-events-buffer", to: &c.Events.Keep, marks: serve, check: within(1, 1<<30),
 			usage: "number of past page hashes kept so that reconnecting readers can resume (8 bytes each; soft limit). Example: 65536"},
 	}
-}
-
-// Value is a setting with its source, for `troupe inspect config`.
-type Value struct {
-	Key    string `json:"key"`
-	Value  any    `json:"value"`
-	Source string `json:"source"` // default, file …, line …, environment …, flag …
-	Live   bool   `json:"live"`   // it can change while a server runs
-	secret bool
-}
-
-// Hide replaces an API key with "(set)": printed settings get pasted.
-func (v *Value) Hide() {
-	switch {
-	case !v.secret || v.Text() == `""`:
-	case v.Value == v.Text(): // one key
-		v.Value = "(set)"
-	default:
-		v.Value = []string{"(set)"}
-	}
-}
-
-// Text returns the value as users write it.
-func (v *Value) Text() string { return shown(v.Value) }
-
-func shown(value any) string {
-	if list, ok := value.([]string); ok {
-		value = strings.Join(list, ",")
-	}
-	if value == "" {
-		return `""`
-	}
-	return fmt.Sprint(value)
-}
-
-// equal compares two values of a setting; a nil list equals an empty one.
-func equal(a, b any) bool {
-	if list, ok := a.([]string); ok {
-		return slices.Equal(list, b.([]string))
-	}
-	return a == b
 }
